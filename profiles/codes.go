@@ -1,0 +1,49 @@
+package profiles
+
+// Code names the reason of a decision. Codes are API: a code is added, never
+// renamed.
+type Code string
+
+// The codes of decisions.
+const (
+	CodeAllowed Code = "allowed" // a grant covers the action
+
+	CodeActionMalformed Code = "action.malformed" // not a valid action
+	CodeNoPolicy        Code = "policy.none"      // no valid set is in force
+	CodeUnknownAgent    Code = "agent.unknown"    // the set has no such agent
+
+	CodeExecutorNotGranted  Code = "executor.not_granted" // the policy does not grant this executor
+	CodeExecutorUnavailable Code = "executor_unavailable" // this build or host has no such executor
+	CodeTierUnavailable     Code = "tier_unavailable"     // the host cannot give the isolation tier asked for
+	CodeRingUnavailable     Code = "ring_unavailable"     // the ring that would enforce this is not there
+	CodeClosed              Code = "closed"               // the ring, executor or daemon refuses everything
+
+	CodeImportNotAllowed Code = "import.not_allowed" // no allow rule covers the module
+	CodeImportDenied     Code = "import.denied"      // a deny rule covers the module
+
+	CodeBridgeNotGranted     Code = "bridge.not_granted"
+	CodeBridgeArguments      Code = "bridge.arguments"       // arguments do not fit the schema
+	CodeBridgeArgumentsBytes Code = "bridge.arguments_bytes" // arguments are larger than granted
+	CodeBridgeResult         Code = "bridge.result"          // the result does not fit the schema
+	CodeBridgeResultBytes    Code = "bridge.result_bytes"    // the result is larger than granted
+	CodeBridgeCalls          Code = "bridge.calls"           // calls of the run are used up
+	CodeBridgeConcurrent     Code = "bridge.concurrent"      // too many calls at once
+	CodeBridgeSpawn          Code = "bridge.spawn"           // one call asks for too many subagents
+	CodeBridgeDepth          Code = "bridge.depth"           // the subagent tree is too deep
+	CodeBridgeTotal          Code = "bridge.total"           // the subagent tree is too large
+	CodeBridgeTimeout        Code = "bridge.timeout"
+	CodeBridgeRefused        Code = "bridge.refused_budget" // too many refused calls: the run ends
+	CodeBridgeRevoked        Code = "bridge.revoked"        // the policy in force no longer grants it
+
+	CodeFileNotGranted Code = "file.not_granted"
+	CodeFileDenied     Code = "file.denied"
+	CodeFilePath       Code = "file.path" // not an absolute, clean path
+
+	CodeExecNotGranted Code = "exec.not_granted"
+	CodeExecDenied     Code = "exec.denied_pattern"
+	CodeShellDenied    Code = "shell.denied_pattern"
+
+	CodeEgressOff        Code = "egress.off"
+	CodeEgressNotGranted Code = "egress.not_granted"
+	CodeEgressDenied     Code = "egress.denied"
+)

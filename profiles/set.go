@@ -1,0 +1,188 @@
+package profiles
+
+// Format is the version of the compiled set. A reader refuses any other.
+const Format = "ringd.set/v1"
+
+// Set is every profile of one revision. Revision is "sha256:" and the hex
+// digest of the canonical JSON (RFC 8785) of the set with Revision empty, so it
+// is the same on every host for the same sources.
+type Set struct {
+	Format   string            `json:"format"`
+	Revision string            `json:"revision"`
+	Agents   map[string]Agent  `json:"agents"`            // by agent name; compact form: "default"
+	Modules  map[string]Module `json:"modules,omitempty"` // JavaScript modules of the policy, by specifier
+}
+
+// Module is a JavaScript module shipped with the policy, pinned by digest.
+type Module struct {
+	Digest string `json:"digest"` // "sha256:" + hex of Source
+	Source string `json:"source"`
+	Rule   Rule   `json:"rule"`
+}
+
+// Agent is what one agent may do.
+type Agent struct {
+	Name    string            `json:"name"`
+	Policy  string            `json:"policy"` // metadata.name of the policy it comes from
+	MinTier Tier              `json:"minTier"`
+	JS      *JS               `json:"js,omitempty"`     // nil: the executor is not granted
+	Python  *Python           `json:"python,omitempty"` // nil: not granted
+	Shell   *Shell            `json:"shell,omitempty"`  // nil: not granted
+	Bridges map[string]Bridge `json:"bridges"`
+	Files   Files             `json:"files"`
+	Egress  Egress            `json:"egress"`
+	Limits  Limits            `json:"limits"` // over all executors
+	Audit   string            `json:"audit"`  // "strict" syncs every record, "" the default
+	Rule    Rule              `json:"rule"`
+}
+
+// Tier orders isolation from weak to strong. The zero Tier is unknown and is
+// never satisfied.
+type Tier string
+
+// The tiers, weak to strong. minTier names the least that a run accepts.
+const (
+	TierProcess   Tier = "process"
+	TierWasm      Tier = "wasm"
+	TierOS        Tier = "os-sandbox"
+	TierContainer Tier = "container"
+	TierMicroVM   Tier = "microvm"
+	TierRemote    Tier = "remote"
+)
+
+// Limits bound a run. A nil field takes the executor's default; the compiler
+// fills the defaults in, so a compiled profile has no nil.
+type Limits struct {
+	CPUMillis    *int64 `json:"cpuMillis,omitempty"`   // processor time
+	MemoryBytes  *int64 `json:"memoryBytes,omitempty"` // heap of the guest's language
+	WallMillis   *int64 `json:"wallMillis,omitempty"`  // wall clock, host waits included
+	OutputBytes  *int64 `json:"outputBytes,omitempty"` // console or stdout+stderr
+	ResultBytes  *int64 `json:"resultBytes,omitempty"` // the program's value
+	StackBytes   *int64 `json:"stackBytes,omitempty"`
+	Processes    *int64 `json:"processes,omitempty"`
+	Files        *int64 `json:"files,omitempty"`
+	RefusedCalls *int64 `json:"refusedCalls,omitempty"` // refused bridge calls before the run ends
+}
+
+// ImportRule is one entry of an import list. Name covers itself and, after a
+// dot, its submodules (Python) or is a bare specifier (JavaScript).
+type ImportRule struct {
+	Name string `json:"name"`
+	Rule Rule   `json:"rule"`
+}
+
+// Imports is an import profile. Deny wins over allow.
+type Imports struct {
+	Allow []ImportRule `json:"allow,omitempty"`
+	Deny  []ImportRule `json:"deny,omitempty"`
+	// Default is true when the allow list was absent or empty and the
+	// executor's default set applies (Python: safe standard library;
+	// JavaScript: nothing).
+	Default bool `json:"default,omitempty"`
+}
+
+// JS is the profile of the JavaScript executor.
+type JS struct {
+	Imports     Imports      `json:"imports"`
+	DenyGlobals []ImportRule `json:"denyGlobals,omitempty"`
+	Limits      Limits       `json:"limits"`
+	Rule        Rule         `json:"rule"`
+}
+
+// Python is the profile of the Python executor.
+type Python struct {
+	Imports      Imports      `json:"imports"`
+	DenyBuiltins []ImportRule `json:"denyBuiltins,omitempty"`
+	Limits       Limits       `json:"limits"`
+	Rule         Rule         `json:"rule"`
+}
+
+// Binary is a program the shell and exec decisions may start.
+type Binary struct {
+	Path string `json:"path"` // absolute and clean
+	Rule Rule   `json:"rule"`
+}
+
+// Pattern is a denied command: words, the first one the command's basename.
+type Pattern struct {
+	Words []string `json:"words"`
+	Text  string   `json:"text"` // as written
+	Rule  Rule     `json:"rule"`
+}
+
+// Shell is the profile of the shell executor.
+type Shell struct {
+	Binaries       []Binary  `json:"binaries,omitempty"`
+	DeniedPatterns []Pattern `json:"deniedPatterns,omitempty"`
+	Limits         Limits    `json:"limits"`
+	Rule           Rule      `json:"rule"`
+}
+
+// Powers are what a bridge can do to the world; its owner states them.
+type Powers struct {
+	Sensitive bool `json:"sensitive"`
+	Untrusted bool `json:"untrusted"`
+	External  bool `json:"external"`
+}
+
+// Bridge is one grant: a named capability with limits.
+type Bridge struct {
+	Name      string       `json:"name"` // as the guest sees it: spawnSubagent, tools.search
+	Powers    Powers       `json:"powers"`
+	Executors []string     `json:"executors,omitempty"` // empty: every granted executor
+	Arguments []byte       `json:"arguments,omitempty"` // JSON Schema of the argument list's first element, canonical JSON; nil: any
+	Result    []byte       `json:"result,omitempty"`    // JSON Schema of the result; nil: any
+	Limits    BridgeLimits `json:"limits"`
+	Audit     string       `json:"audit"` // "metadata" or "full"
+	Rule      Rule         `json:"rule"`
+}
+
+// BridgeLimits bound one bridge; the compiler fills in every default.
+type BridgeLimits struct {
+	Concurrent    int64 `json:"concurrent"`
+	CallsPerRun   int64 `json:"callsPerRun"`
+	SpawnPerCall  int64 `json:"spawnPerCall"`
+	Depth         int64 `json:"depth"`      // subagent tree: levels below the first run
+	TotalSpawn    int64 `json:"totalSpawn"` // subagent tree: agents in all
+	ArgumentBytes int64 `json:"argumentBytes"`
+	ResultBytes   int64 `json:"resultBytes"`
+	TimeoutMillis int64 `json:"timeoutMillis"`
+}
+
+// PathRule is one file grant or denial: a clean absolute path, or one that
+// starts with $WORKSPACE or ~.
+type PathRule struct {
+	Path string `json:"path"`
+	Rule Rule   `json:"rule"`
+}
+
+// Files is the file profile. Deny wins; write does not imply read.
+type Files struct {
+	Read  []PathRule `json:"read,omitempty"`
+	Write []PathRule `json:"write,omitempty"`
+	Deny  []PathRule `json:"deny,omitempty"`
+}
+
+// Egress modes.
+const (
+	EgressOff         = "off"          // no door at all
+	EgressGatewayOnly = "gateway-only" // only the virtual gateway host
+	EgressAllowlist   = "allowlist"    // only the listed hosts
+)
+
+// Egress is the network profile. The zero Mode is treated as off.
+type Egress struct {
+	Mode  string       `json:"mode"`
+	Allow []EgressRule `json:"allow,omitempty"`
+	Deny  []EgressRule `json:"deny,omitempty"`
+}
+
+// EgressRule is one entry of an egress list.
+type EgressRule struct {
+	Host    string   `json:"host"` // name, *.name, address or CIDR
+	Ports   []int    `json:"ports,omitempty"`
+	Methods []string `json:"methods,omitempty"`
+	Paths   []string `json:"paths,omitempty"`
+	Reason  string   `json:"reason,omitempty"`
+	Rule    Rule     `json:"rule"`
+}
