@@ -1,5 +1,7 @@
 package profiles
 
+import "encoding/json"
+
 // Format is the version of the compiled set. A reader refuses any other.
 const Format = "ringd.set/v1"
 
@@ -127,14 +129,14 @@ type Powers struct {
 
 // Bridge is one grant: a named capability with limits.
 type Bridge struct {
-	Name      string       `json:"name"` // as the guest sees it: spawnSubagent, tools.search
-	Powers    Powers       `json:"powers"`
-	Executors []string     `json:"executors,omitempty"` // empty: every granted executor
-	Arguments []byte       `json:"arguments,omitempty"` // JSON Schema of the argument list's first element, canonical JSON; nil: any
-	Result    []byte       `json:"result,omitempty"`    // JSON Schema of the result; nil: any
-	Limits    BridgeLimits `json:"limits"`
-	Audit     string       `json:"audit"` // "metadata" or "full"
-	Rule      Rule         `json:"rule"`
+	Name      string          `json:"name"` // as the guest sees it: spawnSubagent, tools.search
+	Powers    Powers          `json:"powers"`
+	Executors []string        `json:"executors,omitempty"` // empty: every granted executor
+	Arguments json.RawMessage `json:"arguments,omitempty"` // JSON Schema of the argument list's first element, canonical JSON; nil: any
+	Result    json.RawMessage `json:"result,omitempty"`    // JSON Schema of the result; nil: any
+	Limits    BridgeLimits    `json:"limits"`
+	Audit     string          `json:"audit"` // "metadata" or "full"
+	Rule      Rule            `json:"rule"`
 }
 
 // BridgeLimits bound one bridge; the compiler fills in every default.
