@@ -1,0 +1,175 @@
+// Package executors declares what runs agent code: the Executor, the guest
+// protocol it speaks, and the two things it needs from outside, a Launcher that
+// starts a guest process and a Host that answers its questions.
+//
+// An executor enforces and never decides: every effect of a program is a
+// Question to the Host. The interpreter ring calls executors; executors know
+// profiles and never policy.
+package executors
+
+import (
+	"context"
+	"encoding/json"
+	"io"
+	"time"
+
+	"github.com/ringd/ringd/profiles"
+)
+
+// Executor runs programs of one language. It is safe for concurrent use.
+type Executor interface {
+	// Name is "js", "python" or "shell".
+	Name() string
+	// Run runs one program to its end and returns its outcome. It returns an
+	// error only when the program did not run or its end is not known; what a
+	// program does wrong is in the outcome. When ctx ends, the guest is gone
+	// before Run returns, and the outcome's State is cancelled or limit.
+	Run(ctx context.Context, r Run, h Host) (Outcome, error)
+	// Close ends every guest and waits for them.
+	Close() error
+}
+
+// Run is one program with all that bounds it. It is immutable.
+type Run struct {
+	ID       string
+	Actor    string
+	Agent    *profiles.Agent
+	Revision string
+	Modules  map[string]profiles.Module // of the set; the agent's allow list chooses among them
+	Program  Program
+	Inputs   map[string]json.RawMessage // tagged values by name
+	Limits   profiles.Limits            // effective, no nil field
+	Seed     [32]byte                   // of the guest's random numbers
+}
+
+// Program is source text. Name is what frames show.
+type Program struct {
+	Name     string
+	Language string // "js", "ts", "python", "shell"; "" lets the executor choose by Name
+	Source   string
+}
+
+// Host answers for one run. Its methods may be called concurrently.
+type Host interface {
+	// Ask decides and performs one question. A refusal is an Answer with an
+	// Error; an error from Ask itself ends the run, closed.
+	Ask(ctx context.Context, q Question) (Answer, error)
+	// Console takes one console entry as it is written.
+	Console(e ConsoleEntry)
+	// Idle says that the program can do nothing before one of the open calls,
+	// named by id, is answered.
+	Idle(open []string)
+}
+
+// Question is one bridge call. Args is a JSON array in the tagged encoding,
+// copied when the program made the call.
+type Question struct {
+	Call   string // "c1", unique in the run
+	Bridge string
+	Args   json.RawMessage
+}
+
+// Answer settles a question: a tagged value, or an error the program can catch.
+type Answer struct {
+	Value json.RawMessage
+	Error *GuestError
+}
+
+// GuestError is what a program sees of a failure. It holds no text, path or
+// stack of the host.
+type GuestError struct {
+	Name    string `json:"name"` // CapabilityDenied, BudgetExceeded, BridgeError, …
+	Message string `json:"message"`
+}
+
+// ConsoleEntry is one line a program wrote.
+type ConsoleEntry struct {
+	Seq   int64  `json:"seq"`
+	Level string `json:"level"` // log, info, warn, error, debug
+	Text  string `json:"text"`
+}
+
+// State is how a run ended. The zero State is unknown.
+type State string
+
+// The states of an outcome.
+const (
+	StateDone      State = "done"
+	StateFailed    State = "failed"
+	StateDenied    State = "denied"
+	StatePaused    State = "paused"
+	StateLimit     State = "limit"
+	StateCancelled State = "cancelled"
+	StateUnknown   State = "unknown"
+)
+
+// Outcome is the end of a program as its executor saw it.
+type Outcome struct {
+	State       State
+	Value       json.RawMessage // tagged; nil unless done
+	Console     []ConsoleEntry
+	Dropped     int64 // bytes of console output over the limit
+	Error       *ProgramError
+	Usage       Usage
+	Attestation Attestation
+}
+
+// ProgramError is an uncaught error, or the limit that ended the run
+// (Timeout, OutOfMemory, Deadlock, Cancelled).
+type ProgramError struct {
+	Name    string  `json:"name"`
+	Message string  `json:"message"`
+	Frames  []Frame `json:"frames,omitempty"`
+}
+
+// Frame is a place in the author's program, before any translation.
+type Frame struct {
+	Function string `json:"function"`
+	File     string `json:"file"`
+	Line     int    `json:"line"`
+	Column   int    `json:"column"`
+}
+
+// Usage is what a run used. CPU, host wait and wall are separate figures.
+type Usage struct {
+	CPU       time.Duration
+	Wall      time.Duration
+	HostWait  time.Duration // wall time in which the program waited for answers
+	PeakBytes int64
+	Calls     map[string]int64
+}
+
+// Attestation says what stood around the guest.
+type Attestation struct {
+	Tier   profiles.Tier     `json:"tier"`
+	Layers map[string]string `json:"layers"` // layer -> enforced | best-effort | unavailable
+}
+
+// Launcher starts guest processes. The kernel ring implements it.
+type Launcher interface {
+	// Launch starts a guest or refuses: a *profiles.Denial with
+	// CodeTierUnavailable when the host cannot give the tier that s asks for.
+	Launch(ctx context.Context, s Spec) (Guest, error)
+}
+
+// Spec is what a guest is started with. The zero value starts nothing.
+type Spec struct {
+	Executor    string
+	Argv        []string // of the guest; Argv[0] is the program's path
+	MinTier     profiles.Tier
+	CPU         time.Duration // backstop of the kernel; the guest's own limit is tighter
+	MemoryBytes int64         // backstop over the guest's address space in use
+	FileBytes   int64         // descriptors' largest file; 0: none can be written
+}
+
+// Guest is a running guest process.
+type Guest interface {
+	// Conn is the guest's one connection. Closing it ends a well-behaved guest.
+	Conn() io.ReadWriteCloser
+	Attestation() Attestation
+	// Kill ends the guest and all its descendants and waits for them. It may be
+	// called more than once.
+	Kill() error
+	// CPU is the processor time the guest has used so far.
+	CPU() (time.Duration, error)
+}

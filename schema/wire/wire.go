@@ -1,0 +1,128 @@
+// Package wire owns the JSON types and error codes of the harness API and of
+// `ringd run --json`. It holds data only; the API server, the clients and the
+// command line read and write it.
+package wire
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/ringd/ringd/profiles"
+)
+
+// RunRequest is the body of POST /v1/runs.
+type RunRequest struct {
+	Agent    string                     `json:"agent,omitempty"` // default "default"
+	Executor string                     `json:"executor"`        // js, python, shell
+	Program  Program                    `json:"program"`
+	Inputs   map[string]json.RawMessage `json:"inputs,omitempty"`
+	// Wait makes the request return the outcome when the run ends or pauses
+	// within this many milliseconds, instead of at once. 0: at once.
+	WaitMillis int64 `json:"wait_ms,omitempty"`
+}
+
+// Program is source text.
+type Program struct {
+	Name     string `json:"name,omitempty"`
+	Language string `json:"language,omitempty"`
+	Source   string `json:"source"`
+}
+
+// Run is the answer of POST /v1/runs and GET /v1/runs/{id}: the outcome as far
+// as it is known. State is "running" until the run pauses or ends.
+type Run struct {
+	ID          string              `json:"id"`
+	State       string              `json:"state"` // running | done|failed|denied|paused|limit|cancelled|unknown
+	Agent       string              `json:"agent,omitempty"`
+	Executor    string              `json:"executor,omitempty"`
+	Created     *time.Time          `json:"created,omitempty"`
+	Value       json.RawMessage     `json:"value,omitempty"`
+	Console     []ConsoleEntry      `json:"console"`
+	Dropped     int64               `json:"console_dropped_bytes,omitempty"`
+	Stdout      string              `json:"stdout"`
+	Stderr      string              `json:"stderr"`
+	ExitCode    int                 `json:"exit_code"`
+	Error       *RunError           `json:"error,omitempty"`
+	Pending     []Pending           `json:"pending,omitempty"`
+	Denials     []profiles.Decision `json:"denials"`
+	Usage       Usage               `json:"usage"`
+	Attestation Attestation         `json:"attestation"`
+}
+
+// ConsoleEntry is one console line.
+type ConsoleEntry struct {
+	Seq   int64  `json:"seq"`
+	Level string `json:"level"`
+	Text  string `json:"text"`
+}
+
+// RunError is why a run failed.
+type RunError struct {
+	Name    string  `json:"name"`
+	Message string  `json:"message"`
+	Frames  []Frame `json:"frames,omitempty"`
+}
+
+// Frame is a place in the author's program.
+type Frame struct {
+	Function string `json:"function"`
+	File     string `json:"file"`
+	Line     int    `json:"line"`
+	Column   int    `json:"column"`
+}
+
+// Pending is an open call that the run waits on.
+type Pending struct {
+	ID     string          `json:"id"`
+	Bridge string          `json:"bridge"`
+	Args   json.RawMessage `json:"args"`
+	For    string          `json:"for"` // approver | harness
+	Digest string          `json:"digest"`
+}
+
+// Usage is what a run used.
+type Usage struct {
+	CPUMillis      float64          `json:"cpu_ms"`
+	WallMillis     float64          `json:"wall_ms"`
+	HostWaitMillis float64          `json:"host_wait_ms"`
+	PeakBytes      int64            `json:"peak_bytes"`
+	Calls          map[string]int64 `json:"calls"`
+}
+
+// Attestation is what the run was bound to and what stood around it.
+type Attestation struct {
+	Generation int64             `json:"generation"`
+	Revision   string            `json:"revision"`
+	Tier       string            `json:"tier"`
+	Layers     map[string]string `json:"layers"`
+}
+
+// Answers is the body of POST /v1/runs/{id}/answers.
+type Answers struct {
+	Answers []Answer `json:"answers"`
+}
+
+// Answer settles one pending call: a value, or an error for the program.
+type Answer struct {
+	Call   string          `json:"call"`
+	Digest string          `json:"digest,omitempty"` // when given, must be the pending call's
+	Value  json.RawMessage `json:"value,omitempty"`
+	Error  *AnswerError    `json:"error,omitempty"`
+}
+
+// AnswerError reaches the program as a BridgeError.
+type AnswerError struct {
+	Message string `json:"message"`
+}
+
+// ErrorBody is every error answer.
+type ErrorBody struct {
+	Error Error `json:"error"`
+}
+
+// Error is a coded failure.
+type Error struct {
+	Code      string `json:"code"`
+	Message   string `json:"message"`
+	RequestID string `json:"request_id"`
+}
