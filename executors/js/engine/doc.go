@@ -1,0 +1,41 @@
+// Package engine runs untrusted JavaScript: QuickJS-NG, compiled to
+// WebAssembly, under wazero, with a binding and a meter of its own.
+//
+// It owns wazero and everything a program can reach. A program has the
+// ECMAScript globals, console, inputs and one async function per granted
+// bridge; there is no file, network, environment, timer, process or host clock
+// behind any of them. A bridge call is data: the VM records it and the caller
+// decides. What a program cannot do here it cannot do by forging anything
+// either, because identifiers and names carry no authority; the caller
+// authorises each Call it takes.
+//
+// It refuses to start without the pinned engine file (ErrUnavailable), without
+// a processor budget and without the clocks it needs, and it trusts no address,
+// length or text that comes out of the guest's memory.
+//
+// The caller is the guest process of executors/js. The daemon never imports it;
+// subpackage value, which checks encoded values, is for both sides.
+//
+// # Life of a VM
+//
+//	e, err := engine.New(ctx, cfg)           // once per process, 15 ms with a cache
+//	vm, err := e.Start(ctx, opts)            // a fresh VM, restored from an image
+//	err = vm.Eval(ctx, engine.Program{...})  // starts the program
+//	for {
+//		_, err = vm.RunJobs(ctx)               // until nothing is left to run
+//		calls := vm.TakeCalls()                // ask the host for each
+//		st, err := vm.State(ctx)               // Waiting, Done, Failed, Deadlock
+//		err = vm.Settle(ctx, id, answer)       // one answer, or all there are
+//	}
+//	vm.Close(ctx)
+//
+// Every error of Eval, RunJobs, Settle and State is final: the VM is dead and
+// each later call returns the same error. What the program does wrong is in
+// State, never an error.
+//
+// # Quiescence
+//
+// Between two calls no guest frame is on any stack. All that a program is then
+// stands in the linear memory, the fuel counter and the few fields of VM.state,
+// so that a VM can be written down and continued elsewhere.
+package engine

@@ -1,0 +1,59 @@
+package engine
+
+import "errors"
+
+// ErrUnavailable is returned by New when the engine file is not in this build.
+// Run `make engine` and build again.
+var ErrUnavailable = errors.New("the JavaScript engine is not in this build: run `make engine` and build again")
+
+// The ends that a program cannot catch. After one the VM is dead.
+var (
+	// ErrCPU: the processor time of Options.CPU is used up.
+	ErrCPU = errors.New("processor time limit reached")
+	// ErrWall: the wall-clock deadline has passed.
+	ErrWall = errors.New("wall-clock limit reached")
+	// ErrMemory: the linear memory needed to grow over Options.MemoryBytes.
+	ErrMemory = errors.New("memory limit reached")
+	// ErrFuel: Options.Fuel is used up.
+	ErrFuel = errors.New("instruction limit reached")
+	// ErrCancelled: the context of the call ended.
+	ErrCancelled = errors.New("cancelled")
+	// ErrCorrupt: the guest trapped, or handed over something that a sound engine
+	// never would.
+	ErrCorrupt = errors.New("the engine is in no sound state")
+	// ErrClosed: Close was called.
+	ErrClosed = errors.New("the VM is closed")
+)
+
+// Misuse by the caller. These do not end the VM.
+var (
+	// ErrBusy: Eval while the program before it has not ended.
+	ErrBusy = errors.New("a program is still running")
+	// ErrNoCall: Settle for an id that is not open.
+	ErrNoCall = errors.New("no such open call")
+	// ErrValue wraps what is wrong with a value handed to Settle or Start.
+	ErrValue = errors.New("not a tagged value")
+)
+
+// Names of the errors that a program can catch, each a global class.
+const (
+	NameImportDenied      = "ImportDenied"
+	NameCapabilityDenied  = "CapabilityDenied"
+	NameCapabilityRevoked = "CapabilityRevoked"
+	NameApprovalDenied    = "ApprovalDenied"
+	NameBudgetExceeded    = "BudgetExceeded"
+	NameArgumentError     = "ArgumentError"
+	NameResultTooLarge    = "ResultTooLarge"
+	NameBridgeError       = "BridgeError"
+)
+
+// GuestError is an error that a program sees and can catch. Message must hold
+// no text, path or stack of the host. A Name that is none of the Name constants
+// becomes BridgeError.
+type GuestError struct {
+	Name    string
+	Message string
+}
+
+// Error returns the name and the message.
+func (e *GuestError) Error() string { return e.Name + ": " + e.Message }
