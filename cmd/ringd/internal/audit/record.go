@@ -1,0 +1,174 @@
+package audit
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/ringd/ringd/profiles"
+)
+
+// Kind says what a record is about. The list is closed: Append refuses any
+// other.
+type Kind string
+
+// The kinds of record.
+const (
+	DaemonStarted   Kind = "daemon_started"
+	DaemonStopped   Kind = "daemon_stopped"
+	StoreRecovered  Kind = "store_recovered" // what a restart made of runs that were live
+	PushApplied     Kind = "push_applied"
+	PushRejected    Kind = "push_rejected"
+	GenerationHeld  Kind = "generation_held"  // a restart took up the last generation again
+	GenerationEnded Kind = "generation_ended" // the staleness limit passed: closed
+	ExecutorClosed  Kind = "executor_closed"
+	RequestRefused  Kind = "request_refused" // by role or quota
+	ActionDecided   Kind = "action_decided"  // POST /v1/decide: nothing ran
+	RunAsked        Kind = "run_asked"
+	RunRefused      Kind = "run_refused"
+	RunStarted      Kind = "run_started"
+	RunPaused       Kind = "run_paused"
+	RunResumed      Kind = "run_resumed"
+	RunCancelled    Kind = "run_cancelled" // someone asked for the end; run_ended follows
+	RunEnded        Kind = "run_ended"
+	ImportDecided   Kind = "import_decided"
+	CallDecided     Kind = "call_decided"
+	CallOpened      Kind = "call_opened"
+	CallAnswered    Kind = "call_answered"
+	CallClosed      Kind = "call_closed"
+	HostError       Kind = "host_error" // what the guest only got an id for
+	LogCut          Kind = "log_cut"    // written by the log: a torn tail was cut
+	LogClosed       Kind = "log_closed" // written by the log: the last record before it went closed
+)
+
+// Known reports whether k is in the list.
+func (k Kind) Known() bool {
+	switch k {
+	case DaemonStarted, DaemonStopped, StoreRecovered, PushApplied, PushRejected,
+		GenerationHeld, GenerationEnded, ExecutorClosed, RequestRefused, ActionDecided,
+		RunAsked, RunRefused, RunStarted, RunPaused, RunResumed, RunCancelled, RunEnded,
+		ImportDecided, CallDecided, CallOpened, CallAnswered, CallClosed, HostError,
+		LogCut, LogClosed:
+		return true
+	default:
+		return false
+	}
+}
+
+// Record is one line of the log. Kind is required; the rest is left out where
+// it has no meaning. Append does not keep the Record or anything it points to.
+type Record struct {
+	Time       time.Time         `json:"time"` // zero: Append takes the log's clock
+	Kind       Kind              `json:"kind"`
+	Generation int64             `json:"generation,omitempty"`
+	Revision   string            `json:"revision,omitempty"`
+	Actor      string            `json:"actor,omitempty"` // who asks: uid:1000, token:ci, ringd
+	Agent      string            `json:"agent,omitempty"`
+	Run        string            `json:"run,omitempty"`
+	Call       string            `json:"call,omitempty"`
+	Capability string            `json:"capability,omitempty"` // bridge:spawnSubagent, import:requests
+	State      string            `json:"state,omitempty"`      // of the run or call after this
+	Decision   *Decision         `json:"decision,omitempty"`
+	Digest     string            `json:"digest,omitempty"` // of the arguments or the program: Digest
+	Full       json.RawMessage   `json:"full,omitempty"`   // the arguments, only when policy says audit: full
+	Fault      *Fault            `json:"fault,omitempty"`
+	Detail     map[string]string `json:"detail,omitempty"` // never argument values
+}
+
+// Decision is the part of a profiles.Decision that is recorded: not the
+// evidence, which can quote what a program said.
+type Decision struct {
+	Verdict profiles.Verdict `json:"verdict"`
+	Code    profiles.Code    `json:"code"`
+	Reason  string           `json:"reason,omitempty"`
+	Rule    *profiles.Rule   `json:"rule,omitempty"`
+}
+
+// Fault is a failure of the host. The guest is told ID and nothing else.
+type Fault struct {
+	ID   string `json:"id"`
+	Text string `json:"text"`
+}
+
+// Decided takes from d what a record keeps.
+func Decided(d profiles.Decision) *Decision {
+	return &Decision{Verdict: d.Verdict, Code: d.Code, Reason: d.Reason, Rule: d.Rule}
+}
+
+// Digest is what a record holds instead of args: "sha256:" and hex.
+func Digest(args []byte) string {
+	sum := sha256.Sum256(args)
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
+
+// Durability says what has happened to a record when Append returns. The zero
+// value waits for the disk.
+type Durability uint8
+
+const (
+	// Synced: the record survives a power cut. For an act with external power, a
+	// pause, and before an answer takes effect.
+	Synced Durability = iota
+	// Written: the record survives the end of the process, by kill -9 too; the
+	// log syncs it at its next tick.
+	Written
+)
+
+// Hash is SHA-256 of a line.
+type Hash [sha256.Size]byte
+
+// String is 64 hex digits.
+func (h Hash) String() string { return hex.EncodeToString(h[:]) }
+
+// MarshalText writes 64 hex digits.
+func (h Hash) MarshalText() ([]byte, error) { return []byte(h.String()), nil }
+
+// UnmarshalText reads 64 hex digits and nothing else.
+func (h *Hash) UnmarshalText(b []byte) error {
+	var out Hash
+	if hex.DecodedLen(len(b)) != len(out) || len(b)%2 != 0 {
+		return fmt.Errorf("hash of %d characters: want 64", len(b))
+	}
+	if _, err := hex.Decode(out[:], b); err != nil {
+		return fmt.Errorf("hash: %w", err)
+	}
+	*h = out
+	return nil
+}
+
+// Head is a position of a log: the last record's sequence and hash. The zero
+// Head is the empty log.
+type Head struct {
+	Seq  int64 `json:"seq"`
+	Hash Hash  `json:"hash"`
+}
+
+// Entry is one record as it was read back.
+type Entry struct {
+	Head
+	Record Record `json:"record"`
+}
+
+// MaxRecord is the size in bytes of the largest record Append takes.
+const MaxRecord = 1 << 20
+
+var (
+	// ErrClosed: the log takes no more records, because it was closed or because
+	// a write or a sync failed; the cause is wrapped beside it. Nothing may run.
+	ErrClosed = errors.New("audit log is closed")
+	// ErrDiskFull is the cause inside ErrClosed when the disk had no room.
+	ErrDiskFull = errors.New("audit disk is full")
+	// ErrTampered: the log on disk is not what was written: a line, a segment or
+	// the end of the log was changed or is gone. Only a person may go on.
+	ErrTampered = errors.New("audit log does not hold")
+	// ErrInUse: another process writes this log.
+	ErrInUse = errors.New("audit log is in use by another process")
+	// ErrKey: the log was signed by another key than the one given.
+	ErrKey = errors.New("audit log is signed by another key")
+	// ErrRecord: the record is too large or its kind is unknown. The log is well;
+	// the act must not happen.
+	ErrRecord = errors.New("audit record refused")
+)
