@@ -16,10 +16,18 @@ type RunRequest struct {
 	Executor string                     `json:"executor"`        // js, python, shell
 	Program  Program                    `json:"program"`
 	Inputs   map[string]json.RawMessage `json:"inputs,omitempty"`
-	// Wait makes the request return the outcome when the run ends or pauses
-	// within this many milliseconds, instead of at once. 0: at once.
+	// WaitMillis makes the request return the outcome when the run ends or pauses
+	// within this many milliseconds, instead of at once. 0: at once; at most
+	// MaxWaitMillis.
 	WaitMillis int64 `json:"wait_ms,omitempty"`
 }
+
+// MaxWaitMillis is the longest a request may wait for a run or a revision.
+const MaxWaitMillis = 60_000
+
+// StateRunning is the state of a run that has neither paused nor ended. The
+// other states are those of an outcome.
+const StateRunning = "running"
 
 // Program is source text.
 type Program struct {

@@ -1,0 +1,184 @@
+package wire
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/ringd/ringd/profiles"
+)
+
+// The conditions of Status. Each names a row of the fault table; none means
+// that the generation in force is the last one pushed and everything serves.
+const (
+	ConditionNoPolicy         = "no_policy"         // no valid generation: everything is denied
+	ConditionPushRejected     = "push_rejected"     // the last push was refused
+	ConditionExecutorClosed   = "executor_closed"   // an executor rejected its profile
+	ConditionRestartNeeded    = "restart_needed"    // something live could not take the new generation
+	ConditionAuditUnavailable = "audit_unavailable" // audit or store cannot be written: nothing runs
+	ConditionSyncLost         = "sync_lost"         // the sync directory is gone
+	ConditionStale            = "stale"             // the staleness limit passed: everything is denied
+	ConditionHeld             = "held"              // in force since before a restart, not yet seen again
+	ConditionDraining         = "draining"          // new runs are refused
+)
+
+// The states of a ring or an executor.
+const (
+	PartReady         = "ready"
+	PartClosed        = "closed"
+	PartRestartNeeded = "restart_needed"
+	PartUnavailable   = "unavailable"
+)
+
+// Status is the answer of GET /v1/status: what is in force, and why the last
+// push was refused.
+type Status struct {
+	Version    string      `json:"version"`
+	Ready      bool        `json:"ready"` // new runs are taken
+	Generation int64       `json:"generation"`
+	Revision   string      `json:"revision"`
+	Activated  *time.Time  `json:"activated,omitempty"`
+	Closes     *time.Time  `json:"closes,omitempty"` // when the generation is closed unless a good push comes
+	Conditions []Condition `json:"conditions"`
+	Rings      []Part      `json:"rings"`
+	Executors  []Part      `json:"executors"`
+	LastPush   *Push       `json:"last_push,omitempty"`
+	Runs       RunCounts   `json:"runs"`
+	AuditSeq   int64       `json:"audit_seq"`
+}
+
+// Condition is one thing that is not as it should be.
+type Condition struct {
+	Code    string    `json:"code"`
+	Message string    `json:"message"`
+	Since   time.Time `json:"since"`
+}
+
+// Part is a ring or an executor.
+type Part struct {
+	Name   string `json:"name"`
+	State  string `json:"state"` // ready | closed | restart_needed | unavailable
+	Reason string `json:"reason,omitempty"`
+}
+
+// The results of a push.
+const (
+	PushApplied   = "applied"
+	PushUnchanged = "unchanged"
+	PushRejected  = "rejected"
+)
+
+// Push is the last push and its findings.
+type Push struct {
+	Digest   string       `json:"digest,omitempty"`
+	Revision string       `json:"revision,omitempty"`
+	Result   string       `json:"result"` // applied | unchanged | rejected
+	At       time.Time    `json:"at"`
+	Message  string       `json:"message,omitempty"`
+	Findings []Diagnostic `json:"findings"`
+}
+
+// Diagnostic is one finding about the sources of a push.
+type Diagnostic struct {
+	File     string `json:"file"`
+	Line     int    `json:"line"`
+	Column   int    `json:"column"`
+	Code     string `json:"code"`
+	Message  string `json:"message"`
+	Hint     string `json:"hint,omitempty"`
+	Severity string `json:"severity"` // error | warning
+}
+
+// RunCounts counts the runs that have not ended.
+type RunCounts struct {
+	Live   int `json:"live"`
+	Paused int `json:"paused"` // of the live ones
+}
+
+// RunSummary is one run of a list.
+type RunSummary struct {
+	ID       string    `json:"id"`
+	State    string    `json:"state"`
+	Agent    string    `json:"agent"`
+	Actor    string    `json:"actor"`
+	Executor string    `json:"executor"`
+	Created  time.Time `json:"created"`
+	Updated  time.Time `json:"updated"`
+}
+
+// RunList is the answer of GET /v1/runs, newest first. Next, when not empty, is
+// the "before" of the next page.
+type RunList struct {
+	Runs []RunSummary `json:"runs"`
+	Next string       `json:"next,omitempty"`
+}
+
+// The types of an Event.
+const (
+	EventState    = "state"
+	EventConsole  = "console"
+	EventCall     = "call"
+	EventDecision = "decision"
+	EventGap      = "gap" // the reader was too slow, or asked for what is gone
+)
+
+// Event is one server-sent event of a run: its "data" line. Seq is its "id",
+// Type its "event". Exactly the field named by Type is set.
+type Event struct {
+	Seq      int64              `json:"seq"`
+	Type     string             `json:"type"`
+	Run      string             `json:"run"`
+	State    string             `json:"state,omitempty"`
+	Console  *ConsoleEntry      `json:"console,omitempty"`
+	Call     *CallEvent         `json:"call,omitempty"`
+	Decision *profiles.Decision `json:"decision,omitempty"`
+	Missed   int64              `json:"missed,omitempty"` // gap: events that were not sent
+}
+
+// CallEvent is one step of a bridge call: it holds no argument values.
+type CallEvent struct {
+	ID     string `json:"id"`
+	Bridge string `json:"bridge"`
+	State  string `json:"state"` // open | closed
+	Error  string `json:"error,omitempty"` // the name of the error that the program got
+	Digest string `json:"digest,omitempty"`
+}
+
+// Profile is what one agent may do in one executor, under one revision.
+type Profile struct {
+	Revision string                     `json:"revision"`
+	Agent    string                     `json:"agent"`
+	Executor string                     `json:"executor"`
+	Policy   string                     `json:"policy"`
+	MinTier  profiles.Tier              `json:"min_tier"`
+	JS       *profiles.JS               `json:"js,omitempty"`
+	Python   *profiles.Python           `json:"python,omitempty"`
+	Shell    *profiles.Shell            `json:"shell,omitempty"`
+	Bridges  map[string]profiles.Bridge `json:"bridges"`
+	Files    profiles.Files             `json:"files"`
+	Egress   profiles.Egress            `json:"egress"`
+	Limits   profiles.Limits            `json:"limits"`
+}
+
+// Approvals is the answer of GET /v1/approvals.
+type Approvals struct {
+	Approvals []Approval `json:"approvals"`
+}
+
+// Approval is a call that waits for a person.
+type Approval struct {
+	Run     string    `json:"run"`
+	Agent   string    `json:"agent"`
+	Actor   string    `json:"actor"`
+	Created time.Time `json:"created"`
+	Pending Pending   `json:"pending"`
+}
+
+// ApprovalAnswer is the body of POST /v1/approvals/{run}/{call}.
+type ApprovalAnswer struct {
+	Verdict string `json:"verdict"` // allow | deny
+	Reason  string `json:"reason,omitempty"`
+	Digest  string `json:"digest"` // of the pending call that was shown
+}
+
+// Action is one action of POST /v1/decide, as contract.md gives it.
+type Action = json.RawMessage
