@@ -1,0 +1,95 @@
+# ringd. `make help` lists what there is; `make demo` shows what it does.
+
+# Tools are pinned here and run through the Go module proxy.
+GOLANGCI    := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.12.0
+
+BIN         := bin/ringd
+ENGINE      := executors/js/engine/wasm/quickjs.wasm
+FUZZTIME    ?= 60s
+TESTFLAGS   ?=
+# Packages that keep golden files; `make golden` rewrites them.
+GOLDEN      := ./schema/... ./compiler/... ./cmd/ringd/internal/api/...
+
+# Where git cannot be asked (another owner's checkout, a tarball) the build goes on without its stamp.
+VCS         := $(shell git status --porcelain >/dev/null 2>&1 && echo true || echo false)
+BUILD       := go build -trimpath -buildvcs=$(VCS)
+
+# A home that is missing or cannot be written to gets caches under the project.
+ifneq ($(shell test -n "$$HOME" && test -d "$$HOME" && test -w "$$HOME" && echo yes),yes)
+export GOPATH           ?= $(CURDIR)/.cache/go
+export GOCACHE          ?= $(CURDIR)/.cache/go-build
+export GOMODCACHE       ?= $(CURDIR)/.cache/go/pkg/mod
+export npm_config_cache ?= $(CURDIR)/.cache/npm
+export XDG_CACHE_HOME   ?= $(CURDIR)/.cache
+endif
+export GOFLAGS ?= -buildvcs=false
+
+.PHONY: help demo build engine test check fmt vet lint arch golden golden-clean fuzz bench long release clean
+
+help: ## list the targets
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: build ## three reviewers under one policy, an attack, a push that tightens it
+	@bash testdata/demo/run.sh $(CURDIR)/$(BIN)
+
+build: $(ENGINE) ## bin/ringd
+	@mkdir -p bin
+	$(BUILD) -o $(BIN) ./cmd/ringd
+
+engine: $(ENGINE) ## fetch the JavaScript engine and check its digest
+
+$(ENGINE): executors/js/engine/package-lock.json
+	go run ./executors/js/engine/fetch
+	@touch $@
+
+test: $(ENGINE) ## every test, with the race detector
+	go test -race -timeout 20m $(TESTFLAGS) ./...
+
+check: fmt vet lint test golden-clean ## what CI runs: format, vet, lint, tests, golden files
+
+fmt: ## refuse unformatted files
+	@out=$$(gofmt -l $$(git ls-files '*.go' 2>/dev/null || find . -name '*.go' -not -path './.cache/*')); \
+	if [ -n "$$out" ]; then echo "not formatted, run gofmt -w:"; echo "$$out"; exit 1; fi
+
+vet: $(ENGINE)
+	go vet ./...
+
+lint: $(ENGINE) ## golangci-lint, pinned
+	go run $(GOLANGCI) run ./...
+
+arch: ## the import graph, owners, calls and sizes
+	go test -count=1 -run 'TestLayers|TestOwners|TestCalls|TestSizes|TestRows|TestTables' ./cmd/ringd
+
+golden: $(ENGINE) ## rewrite the golden files
+	RINGD_UPDATE=1 go test -count=1 $(GOLDEN)
+
+golden-clean: $(ENGINE) ## golden files are what the code makes
+	@before=$$(git diff | sha256sum); \
+	RINGD_UPDATE=1 go test -count=1 $(GOLDEN) || exit 1; \
+	if [ "$$before" != "$$(git diff | sha256sum)" ]; then echo "golden files changed:"; git diff --stat; exit 1; fi
+
+fuzz: $(ENGINE) ## every fuzz target for FUZZTIME (60s) each
+	@set -e; for pkg in $$(go list ./...); do \
+	  for target in $$(go test -list '^Fuzz' $$pkg | grep '^Fuzz' || true); do \
+	    echo "== $$pkg $$target"; \
+	    go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$pkg; \
+	  done; \
+	done
+
+bench: $(ENGINE) ## benchmarks, and the peers side by side
+	go test -run '^$$' -bench . -benchmem ./...
+	@if [ -x executors/js/bench/run ]; then executors/js/bench/run; fi
+
+long: $(ENGINE) ## the tests too long for every run: 10,000 pushes, 100 kills
+	RINGD_LONG=1 go test -count=1 -timeout 60m ./cmd/ringd/internal/...
+
+release: $(ENGINE) ## reproducible binaries and their checksums in dist/
+	@rm -rf dist && mkdir -p dist
+	@set -e; for arch in amd64 arm64; do \
+	  echo "dist/ringd-linux-$$arch"; \
+	  CGO_ENABLED=0 GOOS=linux GOARCH=$$arch $(BUILD) -ldflags '-s -w -buildid=' -o dist/ringd-linux-$$arch ./cmd/ringd; \
+	done
+	@cd dist && sha256sum ringd-linux-* > SHA256SUMS && cat SHA256SUMS
+
+clean: ## what make made, but not the fetched engine
+	rm -rf bin dist

@@ -1,0 +1,250 @@
+package main_test
+
+import (
+	"io/fs"
+	"os"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// module is this project's module path; every key below is relative to it.
+const module = "github.com/ringd/ringd"
+
+// layers says which packages of the project a package may import. A package
+// that is not listed fails the test: a new one is a decision.
+var layers = map[string][]string{
+	"schema":        {},
+	"schema/wire":   {"profiles"},
+	"schema/client": {"schema/wire", "profiles"},
+	"profiles":      {},
+	"compiler":      {"schema", "profiles"},
+	"executors":     {"profiles"},
+	"rings/kernel":  {"executors", "profiles"},
+	"executors/js":  {"executors", "profiles"},
+
+	"executors/executorstest":   {"executors", "profiles"},
+	"executors/js/engine":       {"executors/js/engine/meter"},
+	"executors/js/engine/meter": {},
+	"executors/js/engine/fetch": {},
+	"executors/js/guest":        {"executors", "executors/js/engine", "profiles"},
+
+	"rings/interpreter": {"executors", "profiles"},
+
+	"cmd/ringd/internal/audit":    {"profiles"},
+	"cmd/ringd/internal/store":    {"profiles"},
+	"cmd/ringd/internal/child":    {"schema", "compiler", "profiles"},
+	"cmd/ringd/internal/config":   {"schema"},
+	"cmd/ringd/internal/provider": {"executors", "profiles", "rings/interpreter"},
+	"cmd/ringd/internal/syncer":   {"schema"},
+	"cmd/ringd/internal/daemon": {
+		"schema", "schema/wire", "profiles", "executors", "rings/interpreter",
+		"cmd/ringd/internal/audit", "cmd/ringd/internal/store", "cmd/ringd/internal/child",
+		"cmd/ringd/internal/syncer",
+	},
+	"cmd/ringd/internal/api": {"schema", "schema/wire", "profiles"},
+	"cmd/ringd":              {"..."},
+}
+
+// owners says which packages may import a dependency; a path covers the paths
+// below it. What is not listed and not in the standard library fails.
+var owners = map[string][]string{
+	"cuelang.org/go":                        {"schema"},
+	"github.com/tetratelabs/wazero":         {"executors/js/engine", "executors/js/engine/meter"},
+	"github.com/evanw/esbuild":              {"executors/js/guest"},
+	"github.com/gowebpki/jcs":               {"profiles"},
+	"github.com/santhosh-tekuri/jsonschema": {"schema", "compiler", "rings/interpreter"},
+	"github.com/fsnotify/fsnotify":          {"cmd/ringd/internal/syncer"},
+	"modernc.org/sqlite":                    {"cmd/ringd/internal/store"},
+	"github.com/prometheus/client_golang":   {"cmd/ringd/internal/api", "cmd/ringd/internal/daemon"},
+	"github.com/spf13/cobra":                {"cmd/ringd"},
+	"github.com/mattn/go-isatty":            {"cmd/ringd"},
+	"github.com/goccy/go-yaml":              {"cmd/ringd/internal/config"},
+	"golang.org/x/sys":                      {"rings/kernel", "executors/js/engine", "executors/js/guest", "cmd"},
+	"github.com/landlock-lsm/go-landlock":   {"rings/kernel"},
+	"mvdan.cc/sh":                           {"executors/shell"},
+	"github.com/open-policy-agent/opa":      {"compiler"},
+	"os/exec":                               {"rings/kernel", "cmd", "executors/js/engine/fetch"},
+	"net":                                   {"rings/kernel", "cmd", "schema/client"},
+	"unsafe":                                {},
+	"plugin":                                {},
+	"net/netip":                             {"profiles", "compiler", "schema", "rings/kernel", "cmd"},
+	"net/url":                               {"profiles", "compiler", "schema", "rings/kernel", "cmd"},
+}
+
+// pure lists packages that know no file, network, clock or chance.
+var pure = []string{"schema", "profiles", "compiler", "executors/js/engine/meter"}
+
+// impure is what a pure package may not import.
+var impure = []string{"os", "net", "net/http", "io/ioutil", "math/rand", "crypto/rand", "syscall", "os/exec", "log", "log/slog"}
+
+// guestHalf lists packages that run inside a guest. They may not reach rings
+// or cmd, not even through another package.
+var guestHalf = []string{"executors/js/guest", "executors/js/engine"}
+
+// calls says where a call that hides a dependency is allowed: a package, a
+// file, or a path with /... for everything below it.
+var calls = map[string][]string{
+	"panic":              {},
+	"init":               {},
+	"go":                 {"cmd/ringd/internal/daemon", "cmd/ringd/internal/syncer", "cmd/ringd/internal/api", "cmd/ringd/internal/audit", "cmd/ringd/internal/store", "rings/kernel/egress"},
+	"context.Background": {"cmd/ringd"},
+	"context.TODO":       {},
+	"time.Now":           {"cmd/ringd"},
+	"time.Since":         {"cmd/ringd"},
+	"time.Until":         {"cmd/ringd"},
+	"os.Getenv":          {"cmd/ringd/internal/config"},
+	"os.LookupEnv":       {"cmd/ringd/internal/config"},
+	"os.Environ":         {"cmd/ringd/internal/config"},
+	"os.Exit":            {"cmd/ringd/main.go", "executors/js/engine/fetch"},
+	"log.Fatal":          {},
+	"log.Fatalf":         {},
+	"log.Fatalln":        {},
+	"BestEffort":         {},
+	"recover":            {"cmd/ringd/internal/daemon", "cmd/ringd/internal/api", "cmd/ringd/internal/child", "executors/js/engine", "executors/js/guest"},
+}
+
+// sizes are the limits of house style. Test files are exempt.
+var sizes = limits{file: 600, function: 100, pkg: 2500, methods: 5}
+
+// skipped names folders that hold no code of this module.
+var skipped = []string{"testdata", "node_modules", "bench", ".git", ".cache", "bin"}
+
+func repository(t *testing.T) tree {
+	t.Helper()
+	root, err := filepath.Abs("../..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	files := map[string]string{}
+	err = filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
+		if err != nil {
+			return err
+		}
+		name := d.Name()
+		if d.IsDir() {
+			if p != root && (slices.Contains(skipped, name) || strings.HasPrefix(name, ".")) {
+				return filepath.SkipDir
+			}
+			return nil
+		}
+		if path.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go") {
+			return nil
+		}
+		b, err := os.ReadFile(p)
+		if err != nil {
+			return err
+		}
+		rel, err := filepath.Rel(root, p)
+		files[filepath.ToSlash(rel)] = string(b)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return parseTree(t, files)
+}
+
+func report(t *testing.T, got []string) {
+	t.Helper()
+	for _, v := range got {
+		t.Error(v)
+	}
+}
+
+func TestLayers(t *testing.T) {
+	tr := repository(t)
+	report(t, checkLayers(tr, layers))
+	report(t, checkReach(tr, guestHalf, []string{"rings", "cmd"}))
+}
+
+func TestOwners(t *testing.T) {
+	tr := repository(t)
+	report(t, checkOwners(tr, owners))
+	report(t, checkPure(tr, pure, impure))
+}
+
+func TestCalls(t *testing.T) { report(t, checkCalls(repository(t), calls)) }
+
+func TestSizes(t *testing.T) { report(t, checkSizes(repository(t), sizes)) }
+
+// TestRowsName keeps the table from naming packages that went away.
+func TestRowsName(t *testing.T) {
+	tr := repository(t)
+	for pkg := range layers {
+		if _, ok := tr.pkgs[pkg]; !ok {
+			t.Errorf("layers: %s: no such package", pkg)
+		}
+	}
+}
+
+// The tables are only worth something if they catch a breach: each fixture
+// breaks one rule and must be found by exactly one line.
+func TestTablesCatch(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		files map[string]string
+		check func(tree) []string
+		want  string // "" means nothing is found
+	}{
+		{"unlisted package", map[string]string{"helpers/a.go": "package helpers"}, withLayers, "helpers/: not in the layers table"},
+		{"pure imports a ring", map[string]string{"profiles/a.go": `package profiles; import _ "github.com/ringd/ringd/rings/kernel"`}, withLayers, "profiles/a.go:1: imports rings/kernel"},
+		{"executor imports policy", map[string]string{"executors/js/a.go": `package js; import _ "github.com/ringd/ringd/schema"`}, withLayers, "executors/js/a.go:1: imports schema"},
+		{"ring imports ring", map[string]string{"rings/kernel/a.go": `package kernel; import _ "github.com/ringd/ringd/rings/interpreter"`}, withLayers, "rings/kernel/a.go:1: imports rings/interpreter"},
+		{"allowed import", map[string]string{"compiler/a.go": `package compiler; import _ "github.com/ringd/ringd/schema"`}, withLayers, ""},
+		{"guest reaches cmd through another", map[string]string{
+			"executors/js/guest/a.go":  `package guest; import _ "github.com/ringd/ringd/executors/js/engine"`,
+			"executors/js/engine/a.go": `package engine; import _ "github.com/ringd/ringd/rings/kernel"`,
+			"rings/kernel/a.go":        "package kernel",
+		}, func(tr tree) []string {
+			return checkReach(tr, []string{"executors/js/guest"}, []string{"rings", "cmd"})
+		},
+			"executors/js/guest: reaches rings/kernel"},
+		{"wazero outside its owner", map[string]string{"profiles/a.go": `package profiles; import _ "github.com/tetratelabs/wazero"`}, withOwners, "profiles/a.go:1: github.com/tetratelabs/wazero belongs to"},
+		{"wazero subpackage outside its owner", map[string]string{"cmd/ringd/a.go": `package main; import _ "github.com/tetratelabs/wazero/api"`}, withOwners, "belongs to"},
+		{"exec in an executor", map[string]string{"executors/js/a.go": `package js; import _ "os/exec"`}, withOwners, "executors/js/a.go:1: os/exec belongs to"},
+		{"net in compiler", map[string]string{"compiler/a.go": `package compiler; import _ "net/http"`}, withOwners, "compiler/a.go:1: net/http belongs to"},
+		{"nobody owns unsafe", map[string]string{"profiles/a.go": `package profiles; import _ "unsafe"`}, withOwners, "unsafe belongs to nobody"},
+		{"unknown dependency", map[string]string{"profiles/a.go": `package profiles; import _ "example.com/left-pad"`}, withOwners, "example.com/left-pad is not in the owners table"},
+		{"owner", map[string]string{"schema/a.go": `package schema; import _ "cuelang.org/go/cue"`}, withOwners, ""},
+		{"pure reads files", map[string]string{"schema/a.go": `package schema; import _ "os"`}, withPure, "schema/a.go:1: a pure package imports os"},
+		{"panic", map[string]string{"schema/a.go": "package schema\nfunc f() { panic(1) }"}, withCalls, "schema/a.go:2: panic"},
+		{"init", map[string]string{"schema/a.go": "package schema\nfunc init() {}"}, withCalls, "schema/a.go:2: init"},
+		{"a method named init", map[string]string{"schema/a.go": "package schema\ntype t int\nfunc (t) init() {}"}, withCalls, ""},
+		{"go statement", map[string]string{"rings/interpreter/a.go": "package interpreter\nfunc f() { go f() }"}, withCalls, "rings/interpreter/a.go:2: go"},
+		{"go statement in the daemon", map[string]string{"cmd/ringd/internal/daemon/a.go": "package daemon\nfunc f() { go f() }"}, withCalls, ""},
+		{"background", map[string]string{"rings/kernel/a.go": "package kernel\nimport \"context\"\nvar c = context.Background()"}, withCalls, "rings/kernel/a.go:3: context.Background"},
+		{"background under another name", map[string]string{"rings/kernel/a.go": "package kernel\nimport x \"context\"\nvar c = x.Background()"}, withCalls, "rings/kernel/a.go:3: context.Background"},
+		{"clock as a value", map[string]string{"profiles/a.go": "package profiles\nimport \"time\"\nvar now = time.Now"}, withCalls, "profiles/a.go:3: time.Now"},
+		{"environment", map[string]string{"rings/kernel/a.go": "package kernel\nimport \"os\"\nvar e = os.Getenv(\"HOME\")"}, withCalls, "rings/kernel/a.go:3: os.Getenv"},
+		{"best effort", map[string]string{"rings/kernel/a.go": "package kernel\nvar c = landlock.V5.BestEffort()"}, withCalls, "rings/kernel/a.go:2: BestEffort"},
+		{"dot import", map[string]string{"rings/kernel/a.go": "package kernel\nimport . \"time\"\nvar n = Now()"}, withCalls, "rings/kernel/a.go:2: dot import"},
+		{"long file", map[string]string{"schema/a.go": "package schema\n" + strings.Repeat("//\n", 600)}, withSizes, "schema/a.go: 601 lines"},
+		{"long function", map[string]string{"schema/a.go": "package schema\nfunc f() {\n" + strings.Repeat("\n", 99) + "}\n"}, withSizes, "schema/a.go:2: function f has 101 lines"},
+		{"wide interface", map[string]string{"schema/a.go": "package schema\ntype i interface{ a(); b(); c(); d(); e(); f() }"}, withSizes, "schema/a.go:2: interface i has 6 methods"},
+		{"large package", map[string]string{
+			"schema/a.go": "package schema\n" + strings.Repeat("//\n", 599), "schema/b.go": "package schema\n" + strings.Repeat("//\n", 599),
+			"schema/c.go": "package schema\n" + strings.Repeat("//\n", 599), "schema/d.go": "package schema\n" + strings.Repeat("//\n", 599),
+			"schema/e.go": "package schema\n" + strings.Repeat("//\n", 599),
+		}, withSizes, "schema/: 3000 lines"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got := tt.check(parseTree(t, tt.files))
+			if tt.want == "" {
+				report(t, got)
+				return
+			}
+			if len(got) != 1 || !strings.Contains(got[0], tt.want) {
+				t.Errorf("got %q, want one line with %q", got, tt.want)
+			}
+		})
+	}
+}
+
+func withLayers(tr tree) []string { return checkLayers(tr, layers) }
+func withOwners(tr tree) []string { return checkOwners(tr, owners) }
+func withPure(tr tree) []string   { return checkPure(tr, pure, impure) }
+func withCalls(tr tree) []string  { return checkCalls(tr, calls) }
+func withSizes(tr tree) []string  { return checkSizes(tr, sizes) }
