@@ -17,6 +17,7 @@ type Set struct {
 
 // Module is a JavaScript module shipped with the policy, pinned by digest.
 type Module struct {
+	File   string `json:"file"`   // modules/lodash-lite.ts; "" for a module written in the policy
 	Digest string `json:"digest"` // "sha256:" + hex of Source
 	Source string `json:"source"`
 	Rule   Rule   `json:"rule"`
@@ -36,6 +37,9 @@ type Agent struct {
 	Limits  Limits            `json:"limits"` // over all executors
 	Audit   string            `json:"audit"`  // "strict" syncs every record, "" the default
 	Rule    Rule              `json:"rule"`
+
+	BridgesRule   Rule `json:"bridgesRule,omitzero"`   // where the bridges stand
+	ExecutorsRule Rule `json:"executorsRule,omitzero"` // where the executors are granted
 }
 
 // Tier orders isolation from weak to strong. The zero Tier is unknown and is
@@ -81,6 +85,7 @@ type Imports struct {
 	// executor's default set applies (Python: safe standard library;
 	// JavaScript: nothing).
 	Default bool `json:"default,omitempty"`
+	Rule    Rule `json:"rule,omitzero"` // where the allow list stands
 }
 
 // JS is the profile of the JavaScript executor.
@@ -109,13 +114,18 @@ type Binary struct {
 type Pattern struct {
 	Words []string `json:"words"`
 	Text  string   `json:"text"` // as written
-	Rule  Rule     `json:"rule"`
+	// Reason is the author's, shown with the refusal.
+	Reason string `json:"reason,omitempty"`
+	Rule   Rule   `json:"rule"`
 }
 
 // Shell is the profile of the shell executor.
 type Shell struct {
 	Binaries       []Binary  `json:"binaries,omitempty"`
 	DeniedPatterns []Pattern `json:"deniedPatterns,omitempty"`
+	Pipes          bool      `json:"pipes,omitempty"`
+	Redirects      bool      `json:"redirects,omitempty"`
+	Substitution   bool      `json:"substitution,omitempty"`
 	Limits         Limits    `json:"limits"`
 	Rule           Rule      `json:"rule"`
 }
@@ -163,6 +173,7 @@ type Files struct {
 	Read  []PathRule `json:"read,omitempty"`
 	Write []PathRule `json:"write,omitempty"`
 	Deny  []PathRule `json:"deny,omitempty"`
+	Rule  Rule       `json:"rule,omitzero"` // where the lists stand
 }
 
 // Egress modes.
@@ -177,12 +188,14 @@ type Egress struct {
 	Mode  string       `json:"mode"`
 	Allow []EgressRule `json:"allow,omitempty"`
 	Deny  []EgressRule `json:"deny,omitempty"`
+	Rule  Rule         `json:"rule,omitzero"` // where the mode stands
 }
 
 // EgressRule is one entry of an egress list.
 type EgressRule struct {
-	Host    string   `json:"host"` // name, *.name, address or CIDR
-	Ports   []int    `json:"ports,omitempty"`
+	Host    string   `json:"host"`              // name, *.name, address or CIDR
+	Ports   []int    `json:"ports,omitempty"`   // the compiler writes the default, 443, out
+	AnyPort bool     `json:"anyPort,omitempty"` // written as host:*; Ports is empty
 	Methods []string `json:"methods,omitempty"`
 	Paths   []string `json:"paths,omitempty"`
 	Reason  string   `json:"reason,omitempty"`

@@ -1,0 +1,270 @@
+package profiles
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"reflect"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// MaxActionBytes bounds one action. A bridge argument may be as large as a
+// policy can grant, and nothing else in an action is large.
+const MaxActionBytes = 17 << 20
+
+// maxActionDepth bounds the nesting of an action.
+const maxActionDepth = 200
+
+// Action is one thing a guest wants to do. Exactly one field is set; an Action
+// with none or several is malformed and denied.
+type Action struct {
+	Shell  *ShellAction  `json:"shell,omitempty"`
+	Import *ImportAction `json:"import,omitempty"`
+	Egress *EgressAction `json:"egress,omitempty"`
+	Bridge *BridgeAction `json:"bridge,omitempty"`
+	File   *FileAction   `json:"file,omitempty"`
+	Exec   *ExecAction   `json:"exec,omitempty"`
+}
+
+// ShellAction runs a script.
+type ShellAction struct {
+	Script string `json:"script"`
+	Cwd    string `json:"cwd,omitempty"`
+}
+
+// ImportAction loads a module into the program of an executor.
+type ImportAction struct {
+	Executor string `json:"executor"`
+	Module   string `json:"module"`
+}
+
+// BridgeAction calls a bridge. Args is the argument as JSON; its schema is
+// checked by the ring that answers the call. An empty Executor asks for "any
+// executor of the agent".
+type BridgeAction struct {
+	Name     string          `json:"name"`
+	Args     json.RawMessage `json:"args,omitempty"`
+	Executor string          `json:"executor,omitempty"`
+}
+
+// FileAction reads or writes a file.
+type FileAction struct {
+	Op   string `json:"op"` // read or write
+	Path string `json:"path"`
+}
+
+// ExecAction starts a program. Argv[0] is the absolute path of the program.
+type ExecAction struct {
+	Argv []string `json:"argv"`
+	Cwd  string   `json:"cwd,omitempty"`
+}
+
+// EgressAction reaches a host. Which fields matter depends on Kind.
+type EgressAction struct {
+	Kind        string      `json:"kind"` // connect, http, socks5, fetch, dns
+	Target      string      `json:"target"`
+	Method      string      `json:"method,omitempty"`
+	Path        string      `json:"path,omitempty"`
+	HostHeader  *string     `json:"host_header,omitempty"`
+	Headers     [][2]string `json:"headers,omitempty"`
+	Raw         string      `json:"raw,omitempty"`
+	RawHex      string      `json:"raw_hex,omitempty"`
+	ResolvesTo  []string    `json:"resolves_to,omitempty"`
+	ResolveMode string      `json:"resolve_mode,omitempty"`
+	Cname       []string    `json:"cname,omitempty"`
+	NoDNS       bool        `json:"no_dns,omitempty"`
+	Redirects   []string    `json:"redirects,omitempty"`
+	Atyp        string      `json:"atyp,omitempty"`
+	Cmd         string      `json:"cmd,omitempty"`
+	SNI         *string     `json:"sni,omitempty"` // nil: not under test; "": a hello without a name
+	ECH         bool        `json:"ech,omitempty"`
+	TLS         string      `json:"tls,omitempty"`
+	Payload     string      `json:"payload,omitempty"`
+}
+
+// DecodeAction reads one action. It refuses unknown and repeated fields at any
+// depth, names that differ in case, more or fewer than one action, text that is
+// not UTF-8, and lines above MaxActionBytes. The error says what is wrong in
+// words an author understands; callers answer it with Malformed.
+func DecodeAction(line []byte) (Action, error) {
+	if len(line) > MaxActionBytes {
+		return Action{}, fmt.Errorf("action is larger than %d bytes", MaxActionBytes)
+	}
+	if !utf8.Valid(line) {
+		return Action{}, errors.New("action is not UTF-8")
+	}
+	if err := noRepeats(line); err != nil {
+		return Action{}, err
+	}
+	var a Action
+	one := map[string]json.RawMessage{}
+	if err := json.Unmarshal(line, &one); err != nil || one == nil {
+		return Action{}, errors.New("an action is a JSON object")
+	}
+	if len(one) != 1 {
+		return Action{}, fmt.Errorf("an action has exactly one key, not %d", len(one))
+	}
+	for kind, raw := range one {
+		if err := a.decode(kind, raw); err != nil {
+			return Action{}, err
+		}
+	}
+	return a, nil
+}
+
+func (a *Action) decode(kind string, raw json.RawMessage) error {
+	switch kind {
+	case "shell":
+		a.Shell = &ShellAction{}
+		return strict(kind, raw, a.Shell, "script")
+	case "import":
+		a.Import = &ImportAction{}
+		return strict(kind, raw, a.Import, "executor", "module")
+	case "egress":
+		a.Egress = &EgressAction{}
+		return strict(kind, raw, a.Egress, "kind", "target")
+	case "bridge":
+		a.Bridge = &BridgeAction{}
+		return strict(kind, raw, a.Bridge, "name")
+	case "file":
+		a.File = &FileAction{}
+		if err := strict(kind, raw, a.File, "op", "path"); err != nil {
+			return err
+		}
+		if a.File.Op != "read" && a.File.Op != "write" {
+			return errors.New("file.op is read or write")
+		}
+		return nil
+	case "exec":
+		a.Exec = &ExecAction{}
+		if err := strict(kind, raw, a.Exec, "argv"); err != nil {
+			return err
+		}
+		if len(a.Exec.Argv) == 0 {
+			return errors.New("exec.argv is empty")
+		}
+		return nil
+	default:
+		return fmt.Errorf("no action is called %q: want shell, import, egress, bridge, file or exec", clip(kind))
+	}
+}
+
+// strict decodes the flat object raw into the struct that v points to. Names
+// are compared exactly: encoding/json alone would take "Argv" for "argv".
+func strict(kind string, raw json.RawMessage, v any, required ...string) error {
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &fields); err != nil || fields == nil {
+		return fmt.Errorf("%s is a JSON object", kind)
+	}
+	known := map[string]bool{}
+	for f := range reflect.TypeOf(v).Elem().Fields() {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		known[name] = true
+	}
+	for name, value := range fields {
+		if !known[name] {
+			return fmt.Errorf("%s has no field %q", kind, clip(name))
+		}
+		if name != "args" && bytes.Equal(bytes.TrimSpace(value), []byte("null")) {
+			return fmt.Errorf("%s.%s is null", kind, name)
+		}
+	}
+	for _, name := range required {
+		if _, ok := fields[name]; !ok {
+			return fmt.Errorf("%s.%s is missing", kind, name)
+		}
+	}
+	if err := json.Unmarshal(raw, v); err != nil {
+		var bad *json.UnmarshalTypeError
+		if errors.As(err, &bad) {
+			return fmt.Errorf("%s.%s cannot be a %s", kind, bad.Field, bad.Value)
+		}
+		return fmt.Errorf("%s is not valid", kind)
+	}
+	return nil
+}
+
+// noRepeats walks the JSON text once and refuses a repeated key in any object,
+// nesting deeper than maxActionDepth, and text after the value. Two readers of
+// a repeated key may see different values, so neither gets to see it.
+func noRepeats(b []byte) error {
+	dec := json.NewDecoder(bytes.NewReader(b))
+	dec.UseNumber()
+	type frame struct {
+		keys map[string]bool // nil in an array
+		key  bool            // the next token is a key
+	}
+	var stack []frame
+	for {
+		tok, err := dec.Token()
+		if errors.Is(err, io.EOF) && len(stack) == 0 {
+			return errors.New("empty line")
+		}
+		if err != nil {
+			return fmt.Errorf("not JSON at byte %d", dec.InputOffset())
+		}
+		top := len(stack) - 1
+		if top >= 0 && stack[top].keys != nil && stack[top].key && tok != json.Delim('}') {
+			key, ok := tok.(string)
+			if !ok {
+				return errors.New("a key is not a string")
+			}
+			if stack[top].keys[key] {
+				return fmt.Errorf("key %q stands twice", clip(key))
+			}
+			stack[top].keys[key], stack[top].key = true, false
+			continue
+		}
+		switch tok {
+		case json.Delim('{'):
+			stack = append(stack, frame{keys: map[string]bool{}, key: true})
+		case json.Delim('['):
+			stack = append(stack, frame{})
+		case json.Delim('}'), json.Delim(']'):
+			stack = stack[:top]
+		}
+		if len(stack) > maxActionDepth {
+			return fmt.Errorf("nested deeper than %d", maxActionDepth)
+		}
+		if tok == json.Delim('{') || tok == json.Delim('[') {
+			continue
+		}
+		if len(stack) == 0 {
+			break
+		}
+		stack[len(stack)-1].key = true
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return errors.New("text after the action")
+	}
+	return nil
+}
+
+// clip shortens text that comes from the guest for use in a message, and takes
+// out what could move a terminal's cursor.
+func clip(s string) string {
+	const most = 120
+	short := s
+	if len(s) > most {
+		cut := most
+		for cut > 0 && !utf8.RuneStart(s[cut]) {
+			cut--
+		}
+		short = s[:cut] + "…"
+	}
+	if !strings.ContainsFunc(short, unprintable) {
+		return short
+	}
+	return strings.Map(func(r rune) rune {
+		if unprintable(r) {
+			return utf8.RuneError
+		}
+		return r
+	}, short)
+}
+
+func unprintable(r rune) bool { return !unicode.IsPrint(r) }

@@ -1,0 +1,78 @@
+package profiles
+
+import (
+	"fmt"
+	"slices"
+)
+
+// bridgeEntry is a granted bridge with its decision made ahead.
+type bridgeEntry struct {
+	bridge Bridge
+	allow  Decision
+}
+
+func (d *Decider) indexBridges() {
+	d.bridges = make(map[string]*bridgeEntry, len(d.agent.Bridges))
+	for name, b := range d.agent.Bridges {
+		if name != b.Name || name == "" {
+			continue // a grant under another name is no grant
+		}
+		e := &bridgeEntry{bridge: b}
+		e.allow = Decision{Verdict: Allow, Code: CodeAllowed, Reason: "bridge " + name + " is granted",
+			Rule: known(&e.bridge.Rule), Revision: d.revision}
+		d.bridges[name] = e
+		d.names = append(d.names, name)
+	}
+	slices.Sort(d.names)
+}
+
+// Bridge decides a call of a bridge from an executor, with an argument of so
+// many bytes of JSON. An empty executor asks whether any executor of the agent
+// may call it. Schemas, counts and times are not decided here: they belong to
+// the ring that answers the call.
+func (d *Decider) Bridge(executor, name string, argumentBytes int64) Decision {
+	if dec, closed := d.refuse(); closed {
+		return dec
+	}
+	if executor != "" && !d.executor(executor) {
+		return d.notGranted(executor)
+	}
+	e := d.bridges[name]
+	if e == nil {
+		rule := known(&d.agent.BridgesRule)
+		if rule == nil {
+			rule = &d.agent.Rule
+		}
+		dec := d.deny(CodeBridgeNotGranted, rule, "no bridge %q is granted", clip(name))
+		dec.Instead = nearest(name, d.names)
+		return dec
+	}
+	if !d.reaches(executor, e.bridge.Executors) {
+		return d.deny(CodeBridgeNotGranted, &e.bridge.Rule, "bridge %s is granted to %s only", name, fmt.Sprint(e.bridge.Executors))
+	}
+	if most := e.bridge.Limits.ArgumentBytes; argumentBytes < 0 || argumentBytes > most {
+		return d.deny(CodeBridgeArgumentsBytes, &e.bridge.Rule, "the argument of %s has %d bytes, the limit is %d", name, argumentBytes, most)
+	}
+	return e.allow
+}
+
+// reaches reports whether a bridge that names these executors (none: all that
+// are granted) is open to the executor.
+func (d *Decider) reaches(executor string, only []string) bool {
+	if executor != "" {
+		return len(only) == 0 || slices.Contains(only, executor)
+	}
+	if len(only) == 0 {
+		only = []string{ExecutorJS, ExecutorPython, ExecutorShell}
+	}
+	return slices.ContainsFunc(only, d.executor)
+}
+
+// BridgeGrant returns the grant of a bridge, for the ring that enforces its
+// limits. False from a nil or closed Decider and for a name that is not granted.
+func (d *Decider) BridgeGrant(name string) (Bridge, bool) {
+	if d == nil || d.bridges[name] == nil {
+		return Bridge{}, false
+	}
+	return d.bridges[name].bridge, true
+}

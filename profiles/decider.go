@@ -1,0 +1,251 @@
+package profiles
+
+import (
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+)
+
+// Names of the executors in policies and actions.
+const (
+	ExecutorJS     = "js"
+	ExecutorPython = "python"
+	ExecutorShell  = "shell"
+)
+
+// Environment is what a host adds to a profile before it decides: the places
+// that $WORKSPACE and ~ stand for. A place is absolute and clean. Without it a
+// grant that names the place grants nothing, and a denial that names it denies
+// every file.
+type Environment struct {
+	Workspace string
+	Home      string
+}
+
+// Decider answers actions for one agent. It is made once for a revision, is
+// immutable and safe for concurrent use. The nil Decider denies everything.
+type Decider struct {
+	agent    Agent
+	revision string
+	closed   *Decision // set: every action gets it
+
+	js, python *importIndex
+	bridges    map[string]*bridgeEntry
+	names      []string // granted bridges, sorted
+	files      fileIndex
+	binaries   map[string]*Binary
+	patterns   map[string][]*Pattern // by the command's basename
+}
+
+// Agent returns the agent's profile. A nil set and an unknown name give false.
+func (s *Set) Agent(name string) (Agent, bool) {
+	if s == nil {
+		return Agent{}, false
+	}
+	a, ok := s.Agents[name]
+	return a, ok
+}
+
+// Decider returns the decider of one agent. It is never nil: for a nil set or
+// an unknown agent it denies everything and says why.
+func (s *Set) Decider(name string, env Environment) *Decider {
+	if s == nil {
+		return &Decider{closed: &Decision{Code: CodeNoPolicy, Reason: "no valid policy is in force"}}
+	}
+	a, ok := s.Agents[name]
+	if !ok {
+		known := slices.Sorted(maps.Keys(s.Agents))
+		return &Decider{closed: &Decision{Code: CodeUnknownAgent, Revision: s.Revision,
+			Reason: fmt.Sprintf("the policy has no agent %q", clip(name)), Instead: nearest(name, known)}}
+	}
+	return NewDecider(a, s.Revision, env)
+}
+
+// NewDecider indexes one agent's profile. Decisions carry the revision.
+func NewDecider(a Agent, revision string, env Environment) *Decider {
+	d := &Decider{agent: a, revision: revision}
+	if a.JS != nil {
+		d.js = newImportIndex(&a.JS.Imports, ExecutorJS, revision)
+	}
+	if a.Python != nil {
+		d.python = newImportIndex(&a.Python.Imports, ExecutorPython, revision)
+	}
+	d.indexBridges()
+	d.files = newFileIndex(&a.Files, env)
+	if a.Shell != nil {
+		d.binaries = make(map[string]*Binary, len(a.Shell.Binaries))
+		for i := range a.Shell.Binaries {
+			b := &a.Shell.Binaries[i]
+			if b.Path == path.Clean(b.Path) && path.IsAbs(b.Path) {
+				d.binaries[b.Path] = b
+			}
+		}
+		d.patterns = make(map[string][]*Pattern, len(a.Shell.DeniedPatterns))
+		for i := range a.Shell.DeniedPatterns {
+			p := &a.Shell.DeniedPatterns[i]
+			if len(p.Words) > 0 {
+				base := path.Base(p.Words[0])
+				d.patterns[base] = append(d.patterns[base], p)
+			}
+		}
+	}
+	return d
+}
+
+// Decide answers one action without an environment and without a revision. A
+// caller that asks often keeps a Decider.
+func (a Agent) Decide(action Action) Decision {
+	return NewDecider(a, "", Environment{}).Decide(action)
+}
+
+// Decide answers one action. Everything that no rule allows is denied, and so
+// is an action that is not exactly one action.
+func (d *Decider) Decide(a Action) Decision {
+	set := 0
+	for _, is := range []bool{a.Shell != nil, a.Import != nil, a.Egress != nil, a.Bridge != nil, a.File != nil, a.Exec != nil} {
+		if is {
+			set++
+		}
+	}
+	if set != 1 {
+		dec := Malformed(fmt.Errorf("an action has exactly one key, not %d", set))
+		if d != nil {
+			dec.Revision = d.revision
+		}
+		return dec
+	}
+	switch {
+	case a.Shell != nil:
+		return d.Shell(*a.Shell)
+	case a.Import != nil:
+		return d.Import(a.Import.Executor, a.Import.Module)
+	case a.Egress != nil:
+		return d.Egress(*a.Egress)
+	case a.Bridge != nil:
+		return d.Bridge(a.Bridge.Executor, a.Bridge.Name, int64(len(a.Bridge.Args)))
+	case a.File != nil:
+		return d.File(a.File.Op, a.File.Path)
+	case a.Exec != nil:
+		return d.Exec(a.Exec.Argv)
+	default:
+		return Decision{Code: CodeActionMalformed, Reason: "no action"}
+	}
+}
+
+// Malformed is the decision for a line that is not a valid action.
+func Malformed(err error) Decision {
+	return Decision{Code: CodeActionMalformed, Reason: "not a valid action: " + err.Error()}
+}
+
+// Profile returns the agent's profile; the zero Agent from a nil or closed
+// Decider.
+func (d *Decider) Profile() Agent {
+	if d == nil {
+		return Agent{}
+	}
+	return d.agent
+}
+
+// refuse gives the decision of a decider that denies everything.
+func (d *Decider) refuse() (Decision, bool) {
+	if d == nil {
+		return Decision{Code: CodeClosed, Reason: "no profile is in force"}, true
+	}
+	if d.closed != nil {
+		return *d.closed, true
+	}
+	return Decision{}, false
+}
+
+func (d *Decider) deny(code Code, rule *Rule, format string, args ...any) Decision {
+	return Decision{Code: code, Reason: fmt.Sprintf(format, args...), Rule: known(rule), Revision: d.revision}
+}
+
+func (d *Decider) notGranted(executor string) Decision {
+	rule := known(&d.agent.ExecutorsRule)
+	if rule == nil {
+		rule = &d.agent.Rule
+	}
+	return d.deny(CodeExecutorNotGranted, rule, "the policy does not grant the executor %s", clip(executor))
+}
+
+// known drops a rule that names no place.
+func known(r *Rule) *Rule {
+	if r == nil || *r == (Rule{}) {
+		return nil
+	}
+	return r
+}
+
+// executor reports whether the policy grants the executor.
+func (d *Decider) executor(name string) bool {
+	switch name {
+	case ExecutorJS:
+		return d.agent.JS != nil
+	case ExecutorPython:
+		return d.agent.Python != nil
+	case ExecutorShell:
+		return d.agent.Shell != nil
+	default:
+		return false
+	}
+}
+
+// maxInstead bounds Decision.Instead; maxCompared bounds the names that one
+// refusal is compared with.
+const (
+	maxInstead  = 8
+	maxCompared = 64
+)
+
+// nearest returns up to maxInstead of the sorted names, those closest to name
+// first when one is close.
+func nearest(name string, names []string) []string {
+	if len(names) == 0 {
+		return nil
+	}
+	best, at := 1+len(name)/3, -1
+	for i, n := range names[:min(len(names), maxCompared)] {
+		if d := distance(strings.ToLower(clip(name)), strings.ToLower(clip(n)), best); d < best || (d == best && at < 0) {
+			best, at = d, i
+		}
+	}
+	some := names[:min(len(names), maxInstead)]
+	if at < 0 {
+		return slices.Clip(some)
+	}
+	out := append(make([]string, 0, maxInstead), names[at])
+	for _, n := range some {
+		if n != names[at] && len(out) < maxInstead {
+			out = append(out, n)
+		}
+	}
+	return out
+}
+
+// distance is the Levenshtein distance of a and b, or most+1 when it is above
+// most.
+func distance(a, b string, most int) int {
+	if len(a)-len(b) > most || len(b)-len(a) > most {
+		return most + 1
+	}
+	row := make([]int, len(b)+1)
+	for j := range row {
+		row[j] = j
+	}
+	for i := range len(a) {
+		diagonal := row[0]
+		row[0] = i + 1
+		for j := range len(b) {
+			cost := diagonal
+			if a[i] != b[j] {
+				cost++
+			}
+			diagonal = row[j+1]
+			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
+		}
+	}
+	return min(row[len(b)], most+1)
+}

@@ -1,0 +1,118 @@
+package profiles
+
+import (
+	"path"
+	"strings"
+	"unicode/utf8"
+)
+
+// fileIndex holds the file rules by their expanded path.
+type fileIndex struct {
+	read, write, deny map[string]*PathRule
+	unknown           *PathRule // a denial whose place is not known: everything is denied
+}
+
+func newFileIndex(f *Files, env Environment) fileIndex {
+	x := fileIndex{read: map[string]*PathRule{}, write: map[string]*PathRule{}, deny: map[string]*PathRule{}}
+	add := func(m map[string]*PathRule, rules []PathRule) {
+		for i := range rules {
+			if p, ok := env.expand(rules[i].Path); ok && m[p] == nil {
+				m[p] = &rules[i]
+			}
+		}
+	}
+	add(x.read, f.Read)
+	add(x.write, f.Write)
+	add(x.deny, f.Deny)
+	for i := range f.Deny {
+		if _, ok := env.expand(f.Deny[i].Path); !ok && x.unknown == nil {
+			x.unknown = &f.Deny[i]
+		}
+	}
+	return x
+}
+
+// expand turns $WORKSPACE and ~ into the places they stand for.
+func (env Environment) expand(p string) (string, bool) {
+	place, rest := "", p
+	switch {
+	case p == "$WORKSPACE" || strings.HasPrefix(p, "$WORKSPACE/"):
+		place, rest = env.Workspace, strings.TrimPrefix(p, "$WORKSPACE")
+		if !cleanPath(place) {
+			return "", false
+		}
+	case p == "~" || strings.HasPrefix(p, "~/"):
+		place, rest = env.Home, strings.TrimPrefix(p, "~")
+		if !cleanPath(place) {
+			return "", false
+		}
+	}
+	if place == "/" {
+		place = ""
+	}
+	if full := place + rest; cleanPath(full) {
+		return full, true
+	}
+	return "/", place+rest == ""
+}
+
+// cleanPath reports whether p is absolute, without "..", "." and doubled or
+// trailing slashes, and without NUL.
+func cleanPath(p string) bool {
+	return path.IsAbs(p) && path.Clean(p) == p && strings.IndexByte(p, 0) < 0 && utf8.ValidString(p)
+}
+
+// File decides reading or writing one path. The path is taken as it stands:
+// links are the business of the ring that opens it. /a/b covers /a/b/c, not
+// /a/bc. Deny wins; write does not imply read.
+func (d *Decider) File(op, p string) Decision {
+	if dec, closed := d.refuse(); closed {
+		return dec
+	}
+	var grants map[string]*PathRule
+	var list []PathRule
+	switch op {
+	case "read":
+		grants, list = d.files.read, d.agent.Files.Read
+	case "write":
+		grants, list = d.files.write, d.agent.Files.Write
+	default:
+		return d.deny(CodeActionMalformed, nil, "a file is read or written, not %q", clip(op))
+	}
+	if !cleanPath(p) {
+		dec := d.deny(CodeFilePath, nil, "%q is not an absolute path without \".\", \"..\" and NUL", clip(p))
+		if path.IsAbs(p) && !strings.Contains(p, "..") && strings.IndexByte(p, 0) < 0 && utf8.ValidString(p) {
+			dec.Instead = []string{path.Clean(p)}
+		}
+		return dec
+	}
+	if r := d.files.unknown; r != nil {
+		return d.deny(CodeFileDenied, &r.Rule, "%s is denied, and this host does not say where that is", r.Path)
+	}
+	if r := coveringPath(d.files.deny, p); r != nil {
+		return d.deny(CodeFileDenied, &r.Rule, "%s of %s is denied by %s", op, clip(p), r.Path)
+	}
+	if r := coveringPath(grants, p); r != nil {
+		return Decision{Verdict: Allow, Code: CodeAllowed, Rule: known(&r.Rule), Revision: d.revision,
+			Reason: op + " of " + clip(p) + " is granted by " + r.Path}
+	}
+	dec := d.deny(CodeFileNotGranted, &d.agent.Files.Rule, "%s of %s is not granted", op, clip(p))
+	for i := range list[:min(len(list), maxInstead)] {
+		dec.Instead = append(dec.Instead, list[i].Path)
+	}
+	return dec
+}
+
+// coveringPath finds the rule for p or for the closest folder above it.
+func coveringPath(m map[string]*PathRule, p string) *PathRule {
+	for len(m) > 0 {
+		if r := m[p]; r != nil {
+			return r
+		}
+		if p == "/" {
+			return nil
+		}
+		p = path.Dir(p)
+	}
+	return nil
+}

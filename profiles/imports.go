@@ -1,0 +1,147 @@
+package profiles
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// importIndex answers imports of one executor. Decisions for listed names are
+// made once, so that a decision costs a map lookup a dot.
+type importIndex struct {
+	executor string
+	allow    map[string]*Decision
+	deny     map[string]*Decision
+	defaults bool
+	rule     *Rule
+	names    []string // allowed, sorted
+	covers   byte     // the byte after which a name covers more names
+}
+
+func newImportIndex(im *Imports, executor, revision string) *importIndex {
+	x := &importIndex{executor: executor, defaults: im.Default, rule: known(&im.Rule), covers: '.',
+		allow: make(map[string]*Decision, len(im.Allow)), deny: make(map[string]*Decision, len(im.Deny))}
+	if executor == ExecutorJS {
+		x.covers = '/'
+	}
+	for i := range im.Allow {
+		r := &im.Allow[i]
+		if x.allow[r.Name] == nil {
+			x.names = append(x.names, r.Name)
+			x.allow[r.Name] = &Decision{Verdict: Allow, Code: CodeAllowed, Rule: known(&r.Rule), Revision: revision,
+				Reason: fmt.Sprintf("%s is allowed", r.Name)}
+		}
+	}
+	slices.Sort(x.names)
+	for i := range im.Deny {
+		r := &im.Deny[i]
+		if x.deny[r.Name] == nil {
+			x.deny[r.Name] = &Decision{Code: CodeImportDenied, Rule: known(&r.Rule), Revision: revision,
+				Reason: fmt.Sprintf("import of %s is denied", r.Name)}
+		}
+	}
+	return x
+}
+
+// Import decides whether the program of an executor may load a module. A
+// Python name covers its submodules; a JavaScript specifier is allowed exactly
+// as listed, and a denied one covers its sub-paths. Deny wins.
+func (d *Decider) Import(executor, module string) Decision {
+	if dec, closed := d.refuse(); closed {
+		return dec
+	}
+	var x *importIndex
+	switch executor {
+	case ExecutorJS:
+		x = d.js
+	case ExecutorPython:
+		x = d.python
+	default:
+		return d.deny(CodeExecutorUnavailable, nil, "no executor that imports modules is called %q", clip(executor))
+	}
+	if x == nil {
+		return d.notGranted(executor)
+	}
+	if !validModule(executor, module) {
+		return d.deny(CodeImportNotAllowed, x.rule, "%q is not a module name of %s", clip(module), executor)
+	}
+	return d.decideImport(x, module)
+}
+
+func (d *Decider) decideImport(x *importIndex, module string) Decision {
+	if dec := covering(x.deny, module, x.covers); dec != nil {
+		return *dec
+	}
+	if x.executor == ExecutorJS {
+		if dec := x.allow[module]; dec != nil {
+			return *dec
+		}
+	} else if dec := covering(x.allow, module, x.covers); dec != nil {
+		return *dec
+	}
+	if x.executor == ExecutorPython && x.defaults && pythonDefault(module) {
+		return Decision{Verdict: Allow, Code: CodeAllowed, Rule: x.rule, Revision: d.revision,
+			Reason: module + " is in the default set of python"}
+	}
+	dec := d.deny(CodeImportNotAllowed, x.rule, "import of %q is not allowed", clip(module))
+	if len(x.names) > 0 {
+		dec.Instead = nearest(module, x.names)
+	}
+	return dec
+}
+
+// covering finds the entry for name or for the closest of its parents.
+func covering(m map[string]*Decision, name string, sep byte) *Decision {
+	for len(m) > 0 {
+		if dec := m[name]; dec != nil {
+			return dec
+		}
+		i := strings.LastIndexByte(name, sep)
+		if i < 0 {
+			return nil
+		}
+		name = name[:i]
+	}
+	return nil
+}
+
+// validModule keeps names apart that a runtime might read as another one:
+// Python folds Unicode identifiers together, and a JavaScript loader may clean
+// a path.
+func validModule(executor, name string) bool {
+	if name == "" || len(name) > 255 {
+		return false
+	}
+	if executor == ExecutorPython {
+		return dotted(name)
+	}
+	for i := range len(name) {
+		if c := name[i]; c <= ' ' || c >= 0x7f || c == '\\' || c == '%' || c == '?' || c == '#' {
+			return false
+		}
+	}
+	for part := range strings.SplitSeq(name, "/") {
+		if part == "" || part == "." || part == ".." {
+			return false
+		}
+	}
+	return true
+}
+
+// dotted reports whether name is ASCII identifiers joined by dots.
+func dotted(name string) bool {
+	start := true
+	for i := range len(name) {
+		c := name[i]
+		switch {
+		case c == '_' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z':
+			start = false
+		case '0' <= c && c <= '9' && !start:
+		case c == '.' && !start:
+			start = true
+		default:
+			return false
+		}
+	}
+	return !start
+}
