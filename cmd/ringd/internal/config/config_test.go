@@ -1,0 +1,138 @@
+package config_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/ringd/ringd/cmd/ringd/internal/config"
+)
+
+func TestRead(t *testing.T) {
+	d := func(v time.Duration) *config.Duration { c := config.Duration(v); return &c }
+	got, err := config.Read("ringd.yaml", strings.NewReader(`
+sync: /etc/ringd/policy
+state: /var/lib/ringd
+socket: /run/ringd/ringd.sock
+staleness: 0s
+audit: strict
+roles: {harness: ["uid:1000"], viewer: ["gid:4"]}
+bridges:
+  spawnSubagent: {provider: command, command: [/usr/bin/review, --json], timeout: 2m, idempotent: true}
+  ask: {provider: harness}
+  note: {provider: log}
+limits: {runs: 8, runsPerActor: 2, drain: "5s"}
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := config.File{
+		Sync: "/etc/ringd/policy", State: "/var/lib/ringd", Socket: "/run/ringd/ringd.sock",
+		Staleness: d(0), Audit: "strict",
+		Roles: config.Roles{Harness: []string{"uid:1000"}, Viewer: []string{"gid:4"}},
+		Bridges: map[string]config.Bridge{
+			"spawnSubagent": {Provider: "command", Command: []string{"/usr/bin/review", "--json"}, Timeout: d(2 * time.Minute), Idempotent: true},
+			"ask":           {Provider: "harness"},
+			"note":          {Provider: "log"},
+		},
+		Limits: config.Limits{Runs: 8, RunsPerActor: 2, Drain: d(5 * time.Second)},
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestReadRefuses(t *testing.T) {
+	for _, tt := range []struct{ name, text, want string }{
+		{"unknown field", "sync: /a\nstat: /b\n", `c.yaml:2:1: unknown field "stat"`},
+		{"unknown field inside", "limits:\n  run: 3\n", `c.yaml:2:3: unknown field "run"`},
+		{"unknown field of a bridge", "bridges:\n  x: {provider: log, env: [A]}\n", `c.yaml:2:22: unknown field "env"`},
+		{"repeated key", "sync: /a\nsync: /b\n", "c.yaml:2:1: mapping key \"sync\" already defined"},
+		{"wrong type", "limits:\n  runs: many\n", "c.yaml:2:9: "},
+		{"no duration", "staleness: 10\n", `"10" is not a duration`},
+		{"negative duration", "staleness: -1s\n", `"-1s" is not a duration`},
+		{"syntax", "sync: [\n", "c.yaml:1:"},
+		{"two documents", "sync: /a\n---\nsync: /b\n", "more than one document"},
+		{"relative sync", "sync: policy\n", `sync: "policy" is not an absolute path`},
+		{"relative socket", "socket: ringd.sock\n", `socket: "ringd.sock" is not an absolute path`},
+		{"audit", "audit: loose\n", `audit: "loose"`},
+		{"role", "roles: {harness: [root]}\n", `roles.harness: "root": want uid:NUMBER`},
+		{"harness approves", "roles: {harness: [\"uid:7\"], approver: [\"uid:7\"]}\n", "a harness can never approve"},
+		{"no provider", "bridges: {x: {}}\n", `bridges.x: provider ""`},
+		{"unknown provider", "bridges: {x: {provider: http}}\n", `bridges.x: provider "http": want command, harness or log`},
+		{"command without argv", "bridges: {x: {provider: command}}\n", "needs command"},
+		{"relative command", "bridges: {x: {provider: command, command: [sh]}}\n", `command "sh" is not an absolute path`},
+		{"harness with a command", "bridges: {x: {provider: harness, command: [/bin/sh]}}\n", "takes no command"},
+		{"negative runs", "limits: {runs: -1}\n", "negative"},
+		{"too large", strings.Repeat("#", config.MaxFile+1), "larger than"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			_, err := config.Read("c.yaml", strings.NewReader(tt.text))
+			if err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("got %v, want %q", err, tt.want)
+			}
+		})
+	}
+}
+
+func TestEmptyFile(t *testing.T) {
+	got, err := config.Read("c.yaml", strings.NewReader("# nothing\n"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(config.File{}, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestEnvironment(t *testing.T) {
+	for _, tt := range []struct {
+		name   string
+		env    map[string]string
+		want   config.Environment
+		socket string
+	}{
+		{"nothing", nil, config.Environment{Dumb: true}, ""},
+		{"home", map[string]string{"HOME": "/home/a", "TERM": "xterm", "NO_COLOR": "1"}, config.Environment{
+			NoColor: true, Home: "/home/a", State: "/home/a/.local/state/ringd", Cache: "/home/a/.cache/ringd",
+		}, "/home/a/.local/state/ringd/ringd.sock"},
+		{"xdg", map[string]string{"TERM": "x", "XDG_STATE_HOME": "/s", "XDG_CACHE_HOME": "/c", "XDG_RUNTIME_DIR": "/r"}, config.Environment{
+			State: "/s/ringd", Cache: "/c/ringd", Runtime: "/r/ringd",
+		}, "/r/ringd/ringd.sock"},
+		{"relative folders are ignored", map[string]string{"TERM": "x", "HOME": "h", "XDG_STATE_HOME": "s"}, config.Environment{}, ""},
+		{"systemd", map[string]string{"TERM": "x", "STATE_DIRECTORY": "/var/lib/ringd", "CACHE_DIRECTORY": "/var/cache/ringd", "RUNTIME_DIRECTORY": "/run/ringd", "NOTIFY_SOCKET": "@n"}, config.Environment{
+			Notify: "@n", State: "/var/lib/ringd", Cache: "/var/cache/ringd", Runtime: "/run/ringd",
+		}, "/run/ringd/ringd.sock"},
+		{"socket", map[string]string{"TERM": "x", "RINGD_SOCKET": "/x.sock"}, config.Environment{Socket: "/x.sock"}, "/x.sock"},
+		{"empty NO_COLOR", map[string]string{"TERM": "x", "NO_COLOR": ""}, config.Environment{}, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			got := config.ReadEnvironment(func(k string) (string, bool) { v, ok := tt.env[k]; return v, ok })
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Error(diff)
+			}
+			if s := got.DefaultSocket(); s != tt.socket {
+				t.Errorf("socket %q, want %q", s, tt.socket)
+			}
+		})
+	}
+}
+
+func FuzzRead(f *testing.F) {
+	f.Add("sync: /a\nbridges: {x: {provider: log}}\n")
+	f.Add("staleness: 1m\nroles: {harness: ['uid:1']}\n")
+	f.Add("a: &a [*a]")
+	f.Fuzz(func(t *testing.T, text string) {
+		if len(text) > 4096 {
+			return
+		}
+		got, err := config.Read("c.yaml", strings.NewReader(text))
+		if err != nil {
+			if diff := cmp.Diff(config.File{}, got); diff != "" {
+				t.Errorf("a refused file gave values: %s", diff)
+			}
+		}
+	})
+}

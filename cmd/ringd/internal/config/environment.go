@@ -1,0 +1,76 @@
+package config
+
+import "path/filepath"
+
+// Environment is what ringd takes from its environment. Nothing of it reaches
+// a guest.
+type Environment struct {
+	NoColor bool   // NO_COLOR is set and not empty
+	Dumb    bool   // TERM is dumb or unset
+	Socket  string // RINGD_SOCKET: where clients find the daemon
+	Notify  string // NOTIFY_SOCKET: where systemd waits for READY=1
+	Home    string
+	State   string // folder for state: XDG_STATE_HOME/ringd, else ~/.local/state/ringd
+	Cache   string // folder for caches: XDG_CACHE_HOME/ringd, else ~/.cache/ringd; "" is none
+	Runtime string // folder for the socket: XDG_RUNTIME_DIR/ringd; "" is none
+	Path    string // PATH, to find the programs of bridges
+	Temp    string // TMPDIR
+}
+
+// ReadEnvironment takes lookup, os.LookupEnv in the program. Relative folders
+// are ignored, as the XDG specification asks. A daemon without HOME (systemd)
+// gets its folders from STATE_DIRECTORY, CACHE_DIRECTORY, RUNTIME_DIRECTORY.
+func ReadEnvironment(lookup func(string) (string, bool)) Environment {
+	get := func(name string) string { v, _ := lookup(name); return v }
+	dir := func(names ...string) string {
+		for _, name := range names {
+			if v := get(name); filepath.IsAbs(v) {
+				return filepath.Clean(v)
+			}
+		}
+		return ""
+	}
+	join := func(root string, rest ...string) string {
+		if root == "" {
+			return ""
+		}
+		return filepath.Join(append([]string{root}, rest...)...)
+	}
+	either := func(a, b, c string) string {
+		if a != "" {
+			return a
+		}
+		if b != "" {
+			return b
+		}
+		return c
+	}
+	e := Environment{
+		NoColor: get("NO_COLOR") != "",
+		Dumb:    get("TERM") == "" || get("TERM") == "dumb",
+		Socket:  get("RINGD_SOCKET"),
+		Notify:  get("NOTIFY_SOCKET"),
+		Home:    dir("HOME"),
+		Path:    get("PATH"),
+		Temp:    dir("TMPDIR"),
+	}
+	e.State = either(dir("STATE_DIRECTORY"), join(dir("XDG_STATE_HOME"), "ringd"), join(e.Home, ".local", "state", "ringd"))
+	e.Cache = either(dir("CACHE_DIRECTORY"), join(dir("XDG_CACHE_HOME"), "ringd"), join(e.Home, ".cache", "ringd"))
+	e.Runtime = either(dir("RUNTIME_DIRECTORY"), join(dir("XDG_RUNTIME_DIR"), "ringd"), "")
+	return e
+}
+
+// DefaultSocket is where the daemon listens and clients look when nobody says:
+// the runtime folder, else the state folder.
+func (e Environment) DefaultSocket() string {
+	switch {
+	case e.Socket != "":
+		return e.Socket
+	case e.Runtime != "":
+		return filepath.Join(e.Runtime, "ringd.sock")
+	case e.State != "":
+		return filepath.Join(e.State, "ringd.sock")
+	default:
+		return ""
+	}
+}

@@ -1,0 +1,187 @@
+package config
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"path/filepath"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/goccy/go-yaml"
+)
+
+// MaxFile is the size in bytes of the largest config file that is read.
+const MaxFile = 1 << 20
+
+// File is the daemon's config file. Its zero value is a daemon with no policy,
+// no bridges, and no actor but root and its own user.
+type File struct {
+	Sync      string            `yaml:"sync"`      // folder of the policy
+	State     string            `yaml:"state"`     // folder of audit log and store
+	Socket    string            `yaml:"socket"`    // path of the Unix socket
+	Staleness *Duration         `yaml:"staleness"` // how long a generation stands without a good push; nil: 10m
+	Audit     string            `yaml:"audit"`     // "strict" syncs every record
+	Roles     Roles             `yaml:"roles"`
+	Bridges   map[string]Bridge `yaml:"bridges"` // by name, as the policy grants it
+	Limits    Limits            `yaml:"limits"`
+}
+
+// Roles says who may do what, each entry a uid or a gid: "uid:1000",
+// "gid:2000". A uid that is a harness may not be an approver.
+type Roles struct {
+	Harness  []string `yaml:"harness"`  // starts runs and answers their calls
+	Approver []string `yaml:"approver"` // approves calls
+	Operator []string `yaml:"operator"` // cancels, reads everything
+	Viewer   []string `yaml:"viewer"`   // reads
+}
+
+// Bridge says what answers the calls of one bridge.
+type Bridge struct {
+	Provider string    `yaml:"provider"` // command | harness | log
+	Command  []string  `yaml:"command"`  // argv; argv[0] absolute
+	Timeout  *Duration `yaml:"timeout"`  // of the command; the policy's limit stands as well
+	// Idempotent says that the command acts once however often it is called
+	// with one RINGD_IDEMPOTENCY_KEY.
+	Idempotent bool `yaml:"idempotent"`
+}
+
+// Limits bound the daemon. Zero takes the default.
+type Limits struct {
+	Runs         int       `yaml:"runs"`         // live runs in all
+	RunsPerActor int       `yaml:"runsPerActor"` // live runs of one actor
+	Drain        *Duration `yaml:"drain"`        // grace of live runs at SIGTERM
+	Retention    *Duration `yaml:"retention"`    // how long finished runs are kept
+}
+
+// Duration is a span such as 500ms, 30s, 5m or 2h.
+type Duration time.Duration
+
+// UnmarshalYAML reads a quoted or plain span; a bare number has no unit and is
+// refused, except 0.
+func (d *Duration) UnmarshalYAML(b []byte) error {
+	s := strings.Trim(strings.TrimSpace(string(b)), `"'`)
+	v, err := time.ParseDuration(s)
+	if err != nil || v < 0 {
+		return fmt.Errorf("%q is not a duration such as 500ms, 30s, 5m or 2h", s)
+	}
+	*d = Duration(v)
+	return nil
+}
+
+// Read decodes one config file. name is what errors show. Its errors are
+// "name:line:column: message" for everything that stands at a place.
+func Read(name string, r io.Reader) (File, error) {
+	data, err := io.ReadAll(io.LimitReader(r, MaxFile+1))
+	if err != nil {
+		return File{}, fmt.Errorf("read config %s: %w", name, err)
+	}
+	if len(data) > MaxFile {
+		return File{}, fmt.Errorf("%s: larger than %d bytes", name, MaxFile)
+	}
+	var f File
+	dec := yaml.NewDecoder(bytes.NewReader(data), yaml.Strict())
+	if err := dec.Decode(&f); err != nil && !errors.Is(err, io.EOF) {
+		return File{}, place(name, err)
+	}
+	if err := dec.Decode(new(any)); !errors.Is(err, io.EOF) {
+		return File{}, fmt.Errorf("%s: holds more than one document", name)
+	}
+	if err := f.check(); err != nil {
+		return File{}, fmt.Errorf("%s: %w", name, err)
+	}
+	return f, nil
+}
+
+// place puts the position in front of a decoder's message.
+func place(name string, err error) error {
+	var at yaml.Error
+	if errors.As(err, &at) && at.GetToken() != nil && at.GetToken().Position != nil {
+		p := at.GetToken().Position
+		return fmt.Errorf("%s:%d:%d: %s", name, p.Line, p.Column, at.GetMessage())
+	}
+	return fmt.Errorf("%s: %w", name, err)
+}
+
+func (f File) check() error {
+	var errs []error
+	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	for _, p := range []struct{ field, path string }{{"sync", f.Sync}, {"state", f.State}, {"socket", f.Socket}} {
+		if p.path != "" && !filepath.IsAbs(p.path) {
+			bad("%s: %q is not an absolute path", p.field, p.path)
+		}
+	}
+	if f.Audit != "" && f.Audit != "strict" {
+		bad(`audit: %q: want "strict", or leave it out`, f.Audit)
+	}
+	if f.Limits.Runs < 0 || f.Limits.RunsPerActor < 0 {
+		bad("limits: a number of runs is negative")
+	}
+	errs = append(errs, f.Roles.check(), checkBridges(f.Bridges))
+	return errors.Join(errs...)
+}
+
+func (r Roles) check() error {
+	var errs []error
+	for _, l := range []struct {
+		role string
+		ids  []string
+	}{{"harness", r.Harness}, {"approver", r.Approver}, {"operator", r.Operator}, {"viewer", r.Viewer}} {
+		for _, id := range l.ids {
+			if _, _, err := ParseID(id); err != nil {
+				errs = append(errs, fmt.Errorf("roles.%s: %w", l.role, err))
+			}
+			if l.role == "approver" && slices.Contains(r.Harness, id) {
+				errs = append(errs, fmt.Errorf("roles: %s is a harness and an approver; a harness can never approve", id))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// ParseID reads "uid:1000" or "gid:1000".
+func ParseID(s string) (kind string, id uint32, err error) {
+	kind, num, _ := strings.Cut(s, ":")
+	n, err := strconv.ParseUint(num, 10, 32)
+	if err != nil || (kind != "uid" && kind != "gid") {
+		return "", 0, fmt.Errorf("%q: want uid:NUMBER or gid:NUMBER", s)
+	}
+	return kind, uint32(n), nil
+}
+
+func checkBridges(bridges map[string]Bridge) error {
+	var errs []error
+	for _, name := range sortedKeys(bridges) {
+		b := bridges[name]
+		bad := func(format string, args ...any) {
+			errs = append(errs, fmt.Errorf("bridges.%s: "+format, append([]any{name}, args...)...))
+		}
+		switch b.Provider {
+		case "command":
+			if len(b.Command) == 0 {
+				bad("provider command needs command: [PROGRAM, ARGUMENT…]")
+			} else if !filepath.IsAbs(b.Command[0]) {
+				bad("command %q is not an absolute path", b.Command[0])
+			}
+		case "harness", "log":
+			if len(b.Command) != 0 || b.Timeout != nil || b.Idempotent {
+				bad("provider %s takes no command, timeout or idempotent", b.Provider)
+			}
+		default:
+			bad("provider %q: want command, harness or log", b.Provider)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func sortedKeys[V any](m map[string]V) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}
