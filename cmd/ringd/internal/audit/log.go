@@ -3,7 +3,21 @@ package audit
 import (
 	"context"
 	"crypto/ed25519"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"sync"
 	"time"
+)
+
+const (
+	defaultSegment = 64 << 20
+	minSegment     = 4 << 10
+	signEvery      = time.Second
+	reserveBytes   = 64 << 10 // kept free on the disk for the last record
+	reserveChunk   = 1 << 20  // taken from the disk at once
 )
 
 // Config is what a log needs. Open refuses a Config that lacks Dir, Key or Now,
@@ -23,17 +37,106 @@ type Config struct {
 	// A log that does not contain it is ErrTampered.
 	Least Head
 
-	SegmentBytes int64 // size at which a segment is closed; 0: 64 MiB
+	SegmentBytes int64 // size at which a segment is closed; 0: 64 MiB, at least 4 KiB
 }
 
-// Log is the open log. It is safe for concurrent use; its owner calls Close
-// once no Append is under way. It runs one goroutine, which Close waits for.
-type Log struct{ cfg Config }
+// Log is the open log. It is safe for concurrent use. It runs one goroutine,
+// which Close waits for.
+//
+// Whoever finds no write under way writes for everyone who has placed a record
+// by then, and whoever finds no sync under way syncs for everyone; the others
+// wait. So a lone caller changes no goroutine.
+type Log struct {
+	cfg    Config
+	create func(path string) (file, error)
+	lock   *os.File
+	failed chan struct{}
+	stop   chan struct{}
+	ticker sync.WaitGroup
+
+	mu       sync.Mutex
+	idle     *sync.Cond // leading or syncing became false
+	cur      *batch     // records that are placed, but in no write
+	leading  bool       // a write is under way, or its turn is being handed on
+	syncing  bool
+	round    chan struct{} // closed when the sync under way ends
+	placed   mark          // after the last placed line
+	written  mark          // after the last written line
+	synced   Head
+	segment  int64
+	unsigned bool // a commit line since the last signed one
+	signedAt time.Time
+	closed   bool
+	err      error
+
+	// Used by whoever leads, and by rotate and Close while nobody does.
+	f        file
+	reserved int64
+}
+
+// batch is what one write puts on disk.
+type batch struct {
+	buf  []byte
+	off  int64
+	end  mark
+	done chan struct{} // closed when it is written or failed; nil until someone waits
+	turn chan struct{} // takes one token: the receiver leads this batch
+	err  error
+}
 
 // Open checks the log in cfg.Dir from its first record and makes it ready for
 // more. A torn tail, left by a crash, is cut and a LogCut record says so; any
-// other break is ErrTampered. Other errors: ErrInUse, ErrKey, faults.
-func Open(ctx context.Context, cfg Config) (*Log, error) { return nil, ErrClosed }
+// other break is ErrTampered. Other errors: ErrInUse, ErrKey, ErrFormat, faults.
+func Open(ctx context.Context, cfg Config) (*Log, error) {
+	return open(ctx, cfg, openSegment)
+}
+
+func open(ctx context.Context, cfg Config, segment func(string, bool) (file, error)) (*Log, error) {
+	if err := cfg.check(); err != nil {
+		return nil, err
+	}
+	if err := ownDir(cfg.Dir); err != nil {
+		return nil, err
+	}
+	lock, err := lockDir(filepath.Join(cfg.Dir, lockName))
+	if err != nil {
+		return nil, err
+	}
+	l := &Log{
+		cfg: cfg, lock: lock, cur: &batch{},
+		create: func(path string) (file, error) { return segment(path, true) },
+		failed: make(chan struct{}), stop: make(chan struct{}), round: make(chan struct{}),
+	}
+	l.idle = sync.NewCond(&l.mu)
+	if err := l.recover(ctx, segment); err != nil {
+		if l.f != nil {
+			_ = l.f.Close()
+		}
+		_ = lock.Close()
+		return nil, full(err)
+	}
+	l.ticker.Add(1)
+	go l.tick()
+	return l, nil
+}
+
+func (c *Config) check() error {
+	switch {
+	case c.Dir == "":
+		return errors.New("audit log: no folder given")
+	case len(c.Key) != ed25519.PrivateKeySize:
+		return errors.New("audit log: no key given")
+	case c.Now == nil:
+		return errors.New("audit log: no clock given")
+	case c.Ticks == nil && !c.Strict:
+		return errors.New("audit log: neither strict nor with ticks: records would never be synced")
+	case c.SegmentBytes == 0:
+		c.SegmentBytes = defaultSegment
+	case c.SegmentBytes < minSegment:
+		return fmt.Errorf("audit log: segments of %d bytes: want at least %d", c.SegmentBytes, minSegment)
+	}
+	return nil
+}
 
 // Append adds r. It returns nil only when r is as durable as d says; then Head
 // is its position. ctx is looked at before the record gets its place, not
@@ -41,23 +144,153 @@ func Open(ctx context.Context, cfg Config) (*Log, error) { return nil, ErrClosed
 // ctx, ErrRecord (the log is well), ErrClosed (nothing may run; the record may
 // or may not be on disk).
 func (l *Log) Append(ctx context.Context, r Record, d Durability) (Head, error) {
-	return Head{}, ErrClosed
+	if err := ctx.Err(); err != nil {
+		return Head{}, fmt.Errorf("append %s: %w", r.Kind, err)
+	}
+	body, err := l.encode(r)
+	if err != nil {
+		return Head{}, err
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if err := l.admitLocked(); err != nil {
+		return Head{}, err
+	}
+	head := l.placeLocked(body)
+	if d == Written && !l.cfg.Strict {
+		err = l.writeLocked()
+	} else {
+		err = l.syncLocked(head.Seq)
+	}
+	if err != nil {
+		return Head{}, err
+	}
+	return head, nil
+}
+
+func (l *Log) encode(r Record) ([]byte, error) {
+	if !r.Kind.Known() {
+		return nil, fmt.Errorf("%w: kind %q", ErrRecord, r.Kind)
+	}
+	if r.Time.IsZero() {
+		r.Time = l.cfg.Now()
+	}
+	r.Time = r.Time.UTC()
+	body, err := json.Marshal(r)
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrRecord, err)
+	}
+	if len(body) > MaxRecord {
+		return nil, fmt.Errorf("%w: %d bytes, the limit is %d", ErrRecord, len(body), MaxRecord)
+	}
+	return body, nil
+}
+
+// admitLocked refuses when the log is closed and starts a new segment when this
+// one is full.
+func (l *Log) admitLocked() error {
+	for {
+		switch {
+		case l.err != nil:
+			return l.err
+		case l.closed:
+			return ErrClosed
+		case l.placed.off < l.cfg.SegmentBytes:
+			return nil
+		case l.leading || l.syncing:
+			l.idle.Wait()
+		default:
+			l.rotateLocked()
+		}
+	}
+}
+
+// placeLocked gives the record its sequence and its link, in the batch that is
+// written next.
+func (l *Log) placeLocked(body []byte) Head {
+	b, p := l.cur, &l.placed
+	from := len(b.buf)
+	e := entry{seq: p.seq + 1, prev: [shortHash]byte(p.last[:shortHash]), body: body}
+	b.buf = append(e.append(b.buf), '\n')
+	hash := hashLine(b.buf[from : len(b.buf)-1])
+	size := int64(len(b.buf) - from)
+	p.seq, p.hash, p.last = p.seq+1, hash, hash
+	p.open += size
+	p.off += size
+	return p.head()
+}
+
+// placeCommitLocked puts a commit line behind all placed records, signed when
+// asked or when the last signature is a second old.
+func (l *Log) placeCommitLocked(sign bool) {
+	b, p := l.cur, &l.placed
+	c := commit{seq: p.seq, hash: p.hash, bytes: p.open}
+	now := l.cfg.Now()
+	if sign || now.Sub(l.signedAt) >= signEvery || now.Before(l.signedAt) {
+		c.sig = ed25519.Sign(l.cfg.Key, c.message())
+		l.signedAt = now
+	}
+	l.unsigned = c.sig == nil
+	from := len(b.buf)
+	b.buf = append(c.append(b.buf), '\n')
+	p.last = hashLine(b.buf[from : len(b.buf)-1])
+	p.open = 0
+	p.off += int64(len(b.buf) - from)
 }
 
 // Head is the position of the last record that is written.
-func (l *Log) Head() Head { return Head{} }
+func (l *Log) Head() Head {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.written.head()
+}
 
 // SyncedHead is the position of the last record that survives a power cut. It
 // is the one to keep elsewhere and to give back as Config.Least.
-func (l *Log) SyncedHead() Head { return Head{} }
+func (l *Log) SyncedHead() Head {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.synced
+}
 
 // Failed is closed when a write or sync failed, also one that no Append waited
 // for; Err then says why. It stays open after an orderly Close.
-func (l *Log) Failed() <-chan struct{} { return nil }
+func (l *Log) Failed() <-chan struct{} { return l.failed }
 
 // Err is nil while the log takes records; else it wraps ErrClosed.
-func (l *Log) Err() error { return ErrClosed }
+func (l *Log) Err() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.err == nil && l.closed {
+		return ErrClosed
+	}
+	return l.err
+}
 
 // Close syncs, signs and closes the log and waits for its goroutine. Appends
-// that come later fail with ErrClosed. Closing twice returns the same error.
-func (l *Log) Close() error { return nil }
+// that come later fail with ErrClosed. A log that had failed is closed too; the
+// cause is returned. Closing twice does nothing more.
+func (l *Log) Close() error {
+	l.mu.Lock()
+	if l.closed {
+		defer l.mu.Unlock()
+		return l.err
+	}
+	l.closed = true
+	close(l.stop)
+	for l.leading || l.syncing {
+		l.idle.Wait()
+	}
+	if l.err == nil {
+		if err := errors.Join(l.sealLocked(), l.trimLocked()); err != nil {
+			l.failLocked(err)
+		}
+	}
+	err := errors.Join(l.f.Close(), l.lock.Close())
+	if l.err != nil {
+		err = l.err
+	}
+	l.mu.Unlock()
+	l.ticker.Wait()
+	return err
+}

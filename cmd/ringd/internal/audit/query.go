@@ -1,8 +1,16 @@
 package audit
 
 import (
+	"bufio"
 	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
 	"iter"
+	"os"
+	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/ringd/ringd/profiles"
@@ -17,13 +25,150 @@ type Filter struct {
 	After                               int64             // only sequences above it
 }
 
+func (f Filter) match(e Entry) bool {
+	r := e.Record
+	switch {
+	case e.Seq <= f.After,
+		f.Run != "" && r.Run != f.Run,
+		f.Agent != "" && r.Agent != f.Agent,
+		f.Actor != "" && r.Actor != f.Actor,
+		f.Call != "" && r.Call != f.Call,
+		f.Capability != "" && r.Capability != f.Capability,
+		len(f.Kinds) > 0 && !slices.Contains(f.Kinds, r.Kind),
+		f.Verdict != nil && (r.Decision == nil || r.Decision.Verdict != *f.Verdict),
+		!f.Since.IsZero() && r.Time.Before(f.Since),
+		!f.Until.IsZero() && !r.Time.Before(f.Until):
+		return false
+	}
+	return true
+}
+
 // Query yields the records of the log in dir that f chooses, oldest first. It
 // takes no lock, checks no chain (Verify does) and ends at the last whole line.
 // It yields at most one error, last.
-func Query(ctx context.Context, dir string, f Filter) iter.Seq2[Entry, error] { return nil }
+func Query(ctx context.Context, dir string, f Filter) iter.Seq2[Entry, error] {
+	return Tail(ctx, dir, f, nil)
+}
 
 // Tail is Query that goes on: at every wake it looks for more. It ends when ctx
-// does or wake is closed, without an error.
+// does or wake is closed, without an error. With a nil wake it is Query.
 func Tail(ctx context.Context, dir string, f Filter, wake <-chan time.Time) iter.Seq2[Entry, error] {
+	return func(yield func(Entry, error) bool) {
+		r := reader{dir: dir, filter: f}
+		defer r.close()
+		for {
+			more, err := r.rest(ctx, func(e Entry) bool { return yield(e, nil) })
+			if err != nil && (wake == nil || ctx.Err() == nil) {
+				yield(Entry{}, err)
+				return
+			}
+			if err != nil || !more || wake == nil {
+				return
+			}
+			select {
+			case <-ctx.Done():
+				return
+			case _, ok := <-wake:
+				if !ok {
+					return
+				}
+			}
+		}
+	}
+}
+
+// reader reads whole lines and remembers where it stopped.
+type reader struct {
+	dir    string
+	filter Filter
+	n      int64 // segment that is open, 0 before the first
+	off    int64
+	f      *os.File
+}
+
+func (r *reader) close() {
+	if r.f != nil {
+		_ = r.f.Close()
+	}
+}
+
+// rest yields what is there beyond the last time; false: yield wants no more.
+func (r *reader) rest(ctx context.Context, yield func(Entry) bool) (bool, error) {
+	for {
+		list, err := segments(r.dir)
+		if err != nil {
+			return false, err
+		}
+		// Listed first, read second: the segment is complete when the list
+		// already had a later one.
+		if r.f != nil {
+			if more, err := r.segment(ctx, yield); err != nil || !more {
+				return more, err
+			}
+		}
+		at := slices.IndexFunc(list, func(n int64) bool { return n > r.n })
+		if at < 0 {
+			return true, nil
+		}
+		if err := r.next(list[at]); err != nil {
+			return false, err
+		}
+	}
+}
+
+func (r *reader) next(n int64) error {
+	f, err := os.Open(filepath.Join(r.dir, segmentName(n)))
+	if err != nil {
+		return fmt.Errorf("read audit log: %w", err)
+	}
+	r.close()
+	r.f, r.n, r.off = f, n, 0
 	return nil
+}
+
+func (r *reader) segment(ctx context.Context, yield func(Entry) bool) (bool, error) {
+	if _, err := r.f.Seek(r.off, io.SeekStart); err != nil {
+		return false, fmt.Errorf("read audit log: %w", err)
+	}
+	in := bufio.NewReaderSize(r.f, maxLine+1)
+	for {
+		if err := ctx.Err(); err != nil {
+			return false, err
+		}
+		line, whole, err := readLine(in)
+		if err != nil {
+			return false, fmt.Errorf("read %s: %w", segmentName(r.n), err)
+		}
+		if !whole {
+			return true, nil
+		}
+		r.off += int64(len(line)) + 1
+		e, ok, err := decodeEntry(line)
+		if err != nil {
+			return false, fmt.Errorf("%s before byte %d: %w", segmentName(r.n), r.off, err)
+		}
+		if ok && r.filter.match(e) && !yield(e) {
+			return false, nil
+		}
+	}
+}
+
+// decodeEntry reads one whole line; false for a header or a commit line. What
+// is neither, nor a record this ringd could have written, is ErrTampered.
+func decodeEntry(line []byte) (Entry, bool, error) {
+	if _, ok := parseHeader(line); ok {
+		return Entry{}, false, nil
+	}
+	if _, ok := parseCommit(line); ok {
+		return Entry{}, false, nil
+	}
+	raw, ok := parseEntry(line)
+	if !ok {
+		return Entry{}, false, fmt.Errorf("%w: malformed line", ErrTampered)
+	}
+	e := Entry{Head: Head{Seq: raw.seq, Hash: hashLine(line)}}
+	if err := json.Unmarshal(raw.body, &e.Record); err != nil {
+		return Entry{}, false, errors.Join(fmt.Errorf("%w: record %d", ErrTampered, raw.seq), err)
+	}
+	return e, true, nil
 }

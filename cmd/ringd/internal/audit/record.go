@@ -168,6 +168,8 @@ var (
 	ErrInUse = errors.New("audit log is in use by another process")
 	// ErrKey: the log was signed by another key than the one given.
 	ErrKey = errors.New("audit log is signed by another key")
+	// ErrFormat: the log is of a format this ringd does not know.
+	ErrFormat = errors.New("audit log has an unknown format")
 	// ErrRecord: the record is too large or its kind is unknown. The log is well;
 	// the act must not happen.
 	ErrRecord = errors.New("audit record refused")

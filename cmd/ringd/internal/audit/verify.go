@@ -3,6 +3,7 @@ package audit
 import (
 	"context"
 	"crypto/ed25519"
+	"encoding/hex"
 )
 
 // Check is what Verify is to hold a log against. The zero Check checks the
@@ -15,7 +16,7 @@ type Check struct {
 // Report is what Verify found.
 type Report struct {
 	Head     Head   `json:"head"` // the last record that holds
-	Segments int    `json:"segments"`
+	Segments int64  `json:"segments"`
 	Records  int64  `json:"records"`
 	Bytes    int64  `json:"bytes"`
 	Key      string `json:"key"`            // the public key, hex
@@ -35,8 +36,19 @@ type Break struct {
 
 // Verify reads the whole log in dir and says what holds. It takes no lock: a
 // log that is being written may show a torn tail that is only not finished.
-// The error is ErrTampered (Report.Tampered says where), ErrKey, that of ctx,
-// or a fault of reading; a torn tail is no error.
+// The error is ErrTampered, ErrKey or ErrFormat (Report.Tampered says where),
+// that of ctx, or a fault of reading; a torn tail is no error.
 func Verify(ctx context.Context, dir string, c Check) (Report, error) {
-	return Report{}, ErrTampered
+	w := walk{check: c, key: c.Key}
+	if err := w.run(ctx, dir); err != nil {
+		return Report{}, err
+	}
+	r := Report{
+		Head: w.head(), Segments: w.segment, Records: w.records, Bytes: w.bytes, Key: hex.EncodeToString(w.key),
+		Signed: w.signed, Commits: w.commits, Torn: w.torn, Tampered: w.tampered,
+	}
+	if w.tampered != nil {
+		return r, w.refusal()
+	}
+	return r, nil
 }

@@ -1,0 +1,73 @@
+package audit
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"syscall"
+)
+
+const fallocKeepSize = 1 // FALLOC_FL_KEEP_SIZE: take the blocks, leave the size
+
+// openSegment opens a segment for writing and makes it when create is set; then
+// it must not be there.
+func openSegment(path string, create bool) (file, error) {
+	flags := os.O_RDWR | syscall.O_NOFOLLOW | syscall.O_CLOEXEC
+	if create {
+		flags |= os.O_CREATE | os.O_EXCL
+	}
+	f, err := os.OpenFile(path, flags, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	return diskFile{f}, nil
+}
+
+// diskFile is a segment on disk.
+type diskFile struct{ *os.File }
+
+// Sync waits for data and size, not for times.
+func (f diskFile) Sync() error {
+	for {
+		err := syscall.Fdatasync(int(f.Fd()))
+		if !errors.Is(err, syscall.EINTR) {
+			return os.NewSyscallError("fdatasync", err)
+		}
+	}
+}
+
+// Reserve takes blocks from the disk without changing the file's size. A file
+// system that cannot do it is no error: then a full disk shows at the write.
+func (f diskFile) Reserve(off, n int64) error {
+	for {
+		err := syscall.Fallocate(int(f.Fd()), fallocKeepSize, off, n)
+		switch {
+		case errors.Is(err, syscall.EINTR):
+		case errors.Is(err, syscall.EOPNOTSUPP), errors.Is(err, syscall.ENOSYS):
+			return nil
+		default:
+			return os.NewSyscallError("fallocate", err)
+		}
+	}
+}
+
+// noRoom reports whether err says that the disk or a quota is full.
+func noRoom(err error) bool {
+	return errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
+}
+
+// lockDir holds dir for this process until the file is closed.
+func lockDir(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW|syscall.O_CLOEXEC, 0o600)
+	if err != nil {
+		return nil, err
+	}
+	if err := syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+		_ = f.Close()
+		if errors.Is(err, syscall.EWOULDBLOCK) {
+			return nil, fmt.Errorf("%w: %s", ErrInUse, path)
+		}
+		return nil, fmt.Errorf("lock %s: %w", path, err)
+	}
+	return f, nil
+}

@@ -1,0 +1,316 @@
+package audit
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+)
+
+// writeLocked returns when everything placed so far is written. It releases mu
+// while it waits.
+func (l *Log) writeLocked() error {
+	b := l.cur
+	if l.leading {
+		if b.done == nil {
+			b.done, b.turn = make(chan struct{}), make(chan struct{}, 1)
+		}
+		l.mu.Unlock()
+		select {
+		case <-b.done:
+			l.mu.Lock()
+			return b.err
+		case <-b.turn:
+			l.mu.Lock()
+			if l.err != nil { // between the turn and here
+				l.handOnLocked()
+				return l.err
+			}
+		}
+	}
+	l.leading = true
+	l.cur = &batch{}
+	b.off, b.end = l.written.off, l.placed
+	l.mu.Unlock()
+	err := l.write(b)
+	l.mu.Lock()
+	switch {
+	case l.err != nil: // a sync failed meanwhile
+	case err != nil:
+		l.failLocked(err)
+		l.lastWordsLocked(err)
+	default:
+		l.written = b.end
+	}
+	b.err = l.err
+	if b.done != nil {
+		close(b.done)
+	}
+	l.cur.buf = reuse(l.cur.buf, b.buf)
+	l.handOnLocked()
+	return b.err
+}
+
+// reuse gives the next batch the memory of the last one when it has none.
+func reuse(next, last []byte) []byte {
+	const keep = 256 << 10
+	if next == nil && cap(last) <= keep {
+		return last[:0]
+	}
+	return next
+}
+
+// handOnLocked ends a lead: someone who waits gets the turn.
+func (l *Log) handOnLocked() {
+	if l.err == nil && l.cur.done != nil {
+		l.cur.turn <- struct{}{} // has room: a batch gets one token
+		return
+	}
+	l.leading = false
+	l.idle.Broadcast()
+}
+
+// write puts b on the file, with room behind it for the last record.
+func (l *Log) write(b *batch) error {
+	if err := l.reserve(b.off + int64(len(b.buf))); err != nil {
+		return err
+	}
+	if _, err := l.f.WriteAt(b.buf, b.off); err != nil {
+		return fmt.Errorf("write audit log: %w", err)
+	}
+	return nil
+}
+
+func (l *Log) reserve(end int64) error {
+	if end+reserveBytes <= l.reserved {
+		return nil
+	}
+	to := max(end+reserveBytes, min(l.reserved+reserveChunk, l.cfg.SegmentBytes+reserveBytes))
+	if err := l.f.Reserve(l.reserved, to-l.reserved); err != nil {
+		return fmt.Errorf("reserve room for the audit log: %w", err)
+	}
+	l.reserved = to
+	return nil
+}
+
+// syncLocked returns when record seq is synced. It releases mu while it waits.
+func (l *Log) syncLocked(seq int64) error {
+	for {
+		switch {
+		case l.err != nil:
+			return l.err
+		case l.synced.Seq >= seq:
+			return nil
+		case !l.syncing:
+			return l.syncNowLocked(false)
+		}
+		// The record is in a batch that someone has to write: do that first, the
+		// sync under way is longer.
+		if l.written.seq < seq {
+			if err := l.writeLocked(); err != nil {
+				return err
+			}
+			continue
+		}
+		round := l.round
+		l.mu.Unlock()
+		<-round
+		l.mu.Lock()
+	}
+}
+
+// syncNowLocked commits and syncs all that is placed. No sync may be under way.
+func (l *Log) syncNowLocked(sign bool) error {
+	l.syncing = true
+	l.placeCommitLocked(sign)
+	head := l.placed.head()
+	err := l.writeLocked()
+	if err == nil {
+		f := l.f
+		l.mu.Unlock()
+		err = f.Sync()
+		l.mu.Lock()
+		if err != nil {
+			l.failLocked(fmt.Errorf("sync audit log: %w", err))
+		}
+	}
+	if l.err == nil {
+		l.synced = head
+	}
+	l.syncing = false
+	close(l.round)
+	l.round = make(chan struct{})
+	l.idle.Broadcast()
+	return l.err
+}
+
+// tick syncs what is only written, and signs what is only synced.
+func (l *Log) tick() {
+	defer l.ticker.Done()
+	ticks := l.cfg.Ticks
+	for {
+		select {
+		case <-l.stop:
+			return
+		case _, ok := <-ticks:
+			if !ok {
+				ticks = nil
+				continue
+			}
+			l.mu.Lock()
+			l.tickLocked()
+			l.mu.Unlock()
+		}
+	}
+}
+
+// tickLocked leaves errors to Err and Failed: nobody waits for them here.
+func (l *Log) tickLocked() {
+	if l.closed || l.err != nil || l.syncing {
+		return
+	}
+	stale := l.unsigned && l.cfg.Now().Sub(l.signedAt) >= signEvery
+	if l.placed.seq > l.synced.Seq || stale {
+		_ = l.syncNowLocked(stale)
+	}
+}
+
+// failLocked closes the log for good. Whoever waits is told.
+func (l *Log) failLocked(cause error) {
+	if l.err != nil {
+		return
+	}
+	l.err = fmt.Errorf("%w: %w", ErrClosed, full(cause))
+	close(l.failed)
+	l.cur.err = l.err
+	if l.cur.done != nil {
+		close(l.cur.done)
+	}
+	l.cur = &batch{}
+}
+
+// full adds ErrDiskFull to a cause that is one.
+func full(cause error) error {
+	if noRoom(cause) {
+		return fmt.Errorf("%w: %w", ErrDiskFull, cause)
+	}
+	return cause
+}
+
+// lastWordsLocked tries to leave a record of why the log closed, in the room
+// that was reserved for it. Nobody else may lead. What was placed and not written is
+// gone, as its callers are told.
+func (l *Log) lastWordsLocked(cause error) {
+	why := "write failed"
+	if noRoom(cause) {
+		why = "disk full"
+	}
+	body, err := l.encode(Record{Kind: LogClosed, Actor: "ringd", Detail: map[string]string{"cause": why}})
+	if err != nil {
+		return
+	}
+	l.placed = l.written
+	l.placeLocked(body)
+	l.placeCommitLocked(true)
+	b := l.cur
+	l.cur = &batch{}
+	// First over the reserved blocks, then cut what a failed write left behind.
+	if _, err := l.f.WriteAt(b.buf, l.written.off); err != nil {
+		_ = l.f.Truncate(l.written.off)
+		return
+	}
+	if errors.Join(l.f.Truncate(l.placed.off), l.f.Sync()) == nil {
+		l.written, l.synced = l.placed, l.placed.head()
+	}
+}
+
+// sealLocked ends what is placed with a signed commit line and syncs it. Nobody
+// may lead or sync.
+func (l *Log) sealLocked() error {
+	if l.placed.open > 0 || l.unsigned {
+		l.placeCommitLocked(true)
+	}
+	b := l.cur
+	if len(b.buf) == 0 {
+		return nil
+	}
+	b.off, b.end = l.written.off, l.placed
+	l.cur = &batch{}
+	if err := l.write(b); err != nil {
+		return err
+	}
+	if err := l.f.Sync(); err != nil {
+		return fmt.Errorf("sync audit log: %w", err)
+	}
+	l.written, l.synced = l.placed, l.placed.head()
+	return nil
+}
+
+// trimLocked gives back to the disk what the segment had reserved.
+func (l *Log) trimLocked() error {
+	l.reserved = l.placed.off
+	if err := errors.Join(l.f.Truncate(l.placed.off), l.f.Sync()); err != nil {
+		return fmt.Errorf("trim audit segment %d: %w", l.segment, err)
+	}
+	return nil
+}
+
+// rotateLocked seals the segment and starts the next. Nobody may lead or sync.
+// The old segment keeps its reserve until the new one has its own.
+func (l *Log) rotateLocked() {
+	if err := l.sealLocked(); err != nil {
+		l.failLocked(err)
+		return
+	}
+	next, err := l.makeSegment()
+	if err != nil {
+		l.failLocked(err)
+		l.lastWordsLocked(err)
+		return
+	}
+	if err := errors.Join(l.trimLocked(), l.f.Close()); err != nil {
+		l.failLocked(err)
+		_ = next.Close()
+		return
+	}
+	if err := l.headLocked(next); err != nil {
+		l.failLocked(err)
+	}
+}
+
+// makeSegment makes the file after l.segment, with room for its first records,
+// or leaves none behind.
+func (l *Log) makeSegment() (file, error) {
+	path := filepath.Join(l.cfg.Dir, segmentName(l.segment+1))
+	f, err := l.create(path)
+	if err != nil {
+		return nil, fmt.Errorf("make audit segment %d: %w", l.segment+1, err)
+	}
+	if err := f.Reserve(0, reserveBytes); err != nil {
+		_ = f.Close()
+		_ = os.Remove(path)
+		return nil, fmt.Errorf("reserve room for audit segment %d: %w", l.segment+1, err)
+	}
+	return f, nil
+}
+
+// headLocked makes f, an empty segment, the next one and writes its header.
+func (l *Log) headLocked(f file) error {
+	l.f, l.reserved = f, 0
+	l.segment++
+	h := header{version: formatVersion, segment: l.segment, first: l.placed.seq + 1, prev: l.placed.last}
+	copy(h.key[:], l.cfg.publicKey())
+	line := h.append(nil)
+	if err := l.reserve(int64(len(line)) + 1); err != nil {
+		return err
+	}
+	if _, err := l.f.WriteAt(append(line, '\n'), 0); err != nil {
+		return fmt.Errorf("write header of audit segment %d: %w", l.segment, err)
+	}
+	if err := errors.Join(l.f.Sync(), syncDir(l.cfg.Dir)); err != nil {
+		return fmt.Errorf("sync audit segment %d: %w", l.segment, err)
+	}
+	l.placed.last, l.placed.open, l.placed.off = hashLine(line), 0, int64(len(line))+1
+	l.written, l.synced = l.placed, l.placed.head()
+	return nil
+}
