@@ -1,0 +1,42 @@
+package interpreter
+
+import "errors"
+
+// States that a caller must tell apart.
+var (
+	// ErrClosed: the ring was closed.
+	ErrClosed = errors.New("interpreter ring is closed")
+	// ErrExists: a live run has this id.
+	ErrExists = errors.New("a live run has this id")
+	// ErrEnded: the run has ended; nothing of it can begin.
+	ErrEnded = errors.New("the run has ended")
+	// ErrNoCall: no call of this id waits for an answer.
+	ErrNoCall = errors.New("no such open call")
+	// ErrAnswered: the call has its answer; the first one counts.
+	ErrAnswered = errors.New("the call is already answered")
+	// ErrDigest: the answer was given for other arguments.
+	ErrDigest = errors.New("the digest is not that of the call")
+	// ErrValue wraps what is wrong with the value of an answer. The call stays
+	// open.
+	ErrValue = errors.New("not a valid result of this bridge")
+	// ErrParent: the parent run or call is not live, or may have no more subagents.
+	ErrParent = errors.New("not an open call that may start a subagent")
+)
+
+// ExecutorError says that one executor rejects its profile of a set. The ring
+// has closed that executor; nothing else changed.
+type ExecutorError struct {
+	Name string
+	Err  error
+}
+
+// Error names the executor and the cause.
+func (e *ExecutorError) Error() string {
+	return "executor " + e.Name + " rejects its profile: " + e.Err.Error()
+}
+
+// Unwrap returns the cause.
+func (e *ExecutorError) Unwrap() error { return e.Err }
+
+// Executor names the executor.
+func (e *ExecutorError) Executor() string { return e.Name }

@@ -1,0 +1,86 @@
+package interpreter
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/ringd/ringd/executors"
+	"github.com/ringd/ringd/profiles"
+)
+
+// StateRunning is the state of a run that has not ended and is not paused.
+const StateRunning executors.State = "running"
+
+// View is a run as it stands: the outcome as far as it is known. It is a copy.
+type View struct {
+	ID          string
+	Actor       string
+	Agent       string
+	Executor    string
+	Generation  int64 // bound at the start
+	Revision    string
+	Started     time.Time
+	State       executors.State // StateRunning, StatePaused or how it ended
+	Value       json.RawMessage // tagged; nil unless done
+	Console     []executors.ConsoleEntry
+	Dropped     int64 // bytes of console output over the limit
+	Error       *executors.ProgramError
+	Pending     []Pending
+	Denials     []profiles.Decision // at most MaxDenials, oldest first
+	Usage       executors.Usage     // Calls: admitted, by bridge; the rest once ended
+	Attestation executors.Attestation
+}
+
+// MaxDenials bounds View.Denials.
+const MaxDenials = 256
+
+// Pending is an open call that waits for an answer.
+type Pending struct {
+	ID     string
+	Bridge string
+	Args   json.RawMessage // as a provider would get them
+	For    string          // "harness"
+	Digest string
+}
+
+// Reply settles a pending call: with a tagged value, or with an error, whose
+// message the program sees as that of a BridgeError.
+type Reply struct {
+	Call   string
+	Digest string // when given, must be that of the pending call
+	By     string // the actor
+	Value  json.RawMessage
+	Error  *string
+}
+
+// EventKind says what an Event is about.
+type EventKind string
+
+// The kinds of event.
+const (
+	EventState    EventKind = "state"
+	EventConsole  EventKind = "console"
+	EventCall     EventKind = "call"
+	EventDecision EventKind = "decision" // a refusal
+	EventDropped  EventKind = "dropped"  // the reader was too slow: Dropped events are gone
+)
+
+// Event is one thing that happened in a run. The field of its kind is set.
+type Event struct {
+	Seq      int64 // from 1, without gaps but for EventDropped, which has the Seq of the last one lost
+	Kind     EventKind
+	State    executors.State
+	Console  *executors.ConsoleEntry
+	Call     *CallEvent
+	Decision *profiles.Decision
+	Dropped  int64
+}
+
+// CallEvent is a change of one call.
+type CallEvent struct {
+	ID     string
+	Bridge string
+	State  string // opened, pending, closed
+	Error  string // the name of the error the program got, "" for a result
+	Digest string
+}
