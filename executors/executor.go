@@ -52,12 +52,14 @@ type Program struct {
 // Host answers for one run. Its methods may be called concurrently.
 type Host interface {
 	// Ask decides and performs one question. A refusal is an Answer with an
-	// Error; an error from Ask itself ends the run, closed.
+	// Error; an error from Ask itself ends the run, closed. It returns soon after
+	// ctx ended, which is at the latest when the run is over.
 	Ask(ctx context.Context, q Question) (Answer, error)
 	// Console takes one console entry as it is written.
 	Console(e ConsoleEntry)
 	// Idle says that the program can do nothing before one of the open calls,
-	// named by id, is answered.
+	// named by id in no order, is answered. An Ask that is open may begin only
+	// after Idle has named it, since each runs on its own.
 	Idle(open []string)
 }
 
@@ -110,6 +112,7 @@ type Outcome struct {
 	Console     []ConsoleEntry
 	Dropped     int64 // bytes of console output over the limit
 	Error       *ProgramError
+	Denials     []profiles.Decision // imports that the policy refused; the caller audits them
 	Usage       Usage
 	Attestation Attestation
 }
@@ -160,6 +163,32 @@ type Spec struct {
 	CPU         time.Duration // backstop of the kernel; the guest's own limit is tighter
 	MemoryBytes int64         // backstop over the guest's address space in use
 	FileBytes   int64         // descriptors' largest file; 0: none can be written
+}
+
+// Satisfies tells whether isolation of tier have is at least want. An unknown
+// tier satisfies nothing and is never satisfied.
+func Satisfies(have, want profiles.Tier) bool {
+	h, w := tierRank(have), tierRank(want)
+	return h > 0 && w > 0 && h >= w
+}
+
+func tierRank(t profiles.Tier) int {
+	switch t {
+	case profiles.TierProcess:
+		return 1
+	case profiles.TierWasm:
+		return 2
+	case profiles.TierOS:
+		return 3
+	case profiles.TierContainer:
+		return 4
+	case profiles.TierMicroVM:
+		return 5
+	case profiles.TierRemote:
+		return 6
+	default:
+		return 0
+	}
 }
 
 // Guest is a running guest process.

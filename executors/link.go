@@ -1,0 +1,482 @@
+package executors
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"sync"
+	"time"
+
+	"github.com/ringd/ringd/profiles"
+)
+
+// Link is the host's half of the guest protocol over one guest. It runs one
+// program at a time and trusts nothing that the guest says: it counts bytes,
+// calls and time itself, and kills the guest over anything out of order.
+type Link struct {
+	cfg   LinkConfig
+	guest Guest
+	s     *Stream
+	ready Ready
+}
+
+// LinkConfig is what a Link needs. All fields must be set.
+type LinkConfig struct {
+	Go  func(func())     // runs a question of the program; waited for by Run
+	Now func() time.Time // wall clock, monotonic
+}
+
+// ErrGuest is wrapped by the errors of a guest that is gone or did not keep the
+// protocol. The run it had is over; the host is unharmed.
+var ErrGuest = errors.New("guest")
+
+// Dial greets a guest and waits until it is ready. On error the guest is
+// killed. A guest that says it is unavailable is an *Unavailable error.
+func Dial(ctx context.Context, cfg LinkConfig, g Guest, hello Hello) (*Link, error) {
+	l := &Link{cfg: cfg, guest: g, s: NewStream(g.Conn(), HostSide)}
+	stop := context.AfterFunc(ctx, l.kill)
+	err := l.greet(hello)
+	if !stop() && err == nil {
+		err = context.Cause(ctx)
+	}
+	if err != nil {
+		l.kill()
+		return nil, err
+	}
+	return l, nil
+}
+
+// Unavailable is the error of a guest that cannot run programs; Text says why
+// and what to do.
+type Unavailable struct{ Text string }
+
+// Error returns the text.
+func (u *Unavailable) Error() string { return u.Text }
+
+func (l *Link) greet(hello Hello) error {
+	if err := l.s.Send(hello); err != nil {
+		return fmt.Errorf("%w: greet: %w", ErrGuest, err)
+	}
+	m, err := l.s.Read()
+	if err != nil {
+		return fmt.Errorf("%w: wait for ready: %w", ErrGuest, err)
+	}
+	r, ok := m.(Ready)
+	switch {
+	case !ok:
+		return fmt.Errorf("%w: %w: %T before ready", ErrGuest, ErrProtocol, m)
+	case r.Version != ProtocolVersion:
+		return fmt.Errorf("%w: %w: version %d, want %d", ErrGuest, ErrProtocol, r.Version, ProtocolVersion)
+	case r.Unavailable != "":
+		return &Unavailable{Text: r.Unavailable}
+	}
+	l.ready = r
+	return nil
+}
+
+// Ready is what the guest said when it was greeted.
+func (l *Link) Ready() Ready { return l.ready }
+
+// Guest is the process behind the link.
+func (l *Link) Guest() Guest { return l.guest }
+
+// Close kills the guest and waits for it.
+func (l *Link) Close() error {
+	err := l.guest.Kill()
+	return errors.Join(err, l.guest.Conn().Close())
+}
+
+// kill is Close where nobody can be told: the end of the guest shows on the
+// connection.
+func (l *Link) kill() { _ = l.Close() }
+
+// cause says which of the host's own limits ended a guest.
+type cause uint8
+
+const (
+	causeNone   cause = iota
+	causeCtx          // the context ended
+	causeWall         // wall time
+	causeCPU          // the processor time backstop
+	causeHost         // Ask returned an error
+	causeBroken       // the guest broke the protocol or a bound
+)
+
+// Budget is what the host itself holds a run to.
+type Budget struct {
+	CPU         time.Duration // backstop: the guest's own limit is tighter
+	Wall        time.Duration
+	OutputBytes int64
+	ResultBytes int64
+}
+
+// slack is what the guest is given over its limits to report them itself.
+const slack = 100 * time.Millisecond
+
+// Run starts a program and serves it to its end. The outcome lacks Attestation.
+// again is true when the guest may take another program of the same agent,
+// actor and revision; otherwise it is gone when Run returns. An error says that
+// the end is not known (wrapping ErrGuest) or that the host failed (the error of
+// Ask); the outcome then still holds usage and console.
+//
+// No call of h is under way when Run returns, so Ask has to return soon after
+// its context ended.
+func (l *Link) Run(ctx context.Context, start Start, b Budget, h Host) (out Outcome, again bool, err error) {
+	r := &linkRun{l: l, h: h, budget: b, open: map[string]int64{}, calls: map[string]int64{}, began: l.cfg.Now()}
+	askCtx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	r.askCtx = askCtx
+	if r.cpu0, err = l.guest.CPU(); err != nil {
+		l.kill()
+		return Outcome{}, false, fmt.Errorf("%w: read processor time: %w", ErrGuest, err)
+	}
+	r.base = l.s.BytesRead()
+	stopCtx := context.AfterFunc(ctx, func() { r.end(causeCtx, nil) })
+	wall := time.AfterFunc(b.Wall+slack, func() { r.end(causeWall, nil) })
+	r.setTimer(b.CPU + b.CPU/4 + slack)
+
+	err = l.s.Send(start)
+	if err == nil {
+		err = r.serve()
+	}
+	stopCtx()
+	wall.Stop()
+	cancel()
+	cause, hostErr, quiet := r.finish(err)
+	again = cause == causeNone && quiet && r.result.Again && !l.s.Pending()
+	out = r.outcome(cause)
+	if !again {
+		l.kill() // before the wait: an answer may be stuck in the connection
+	}
+	r.asks.Wait()
+	return out, again, r.fault(cause, hostErr, err)
+}
+
+// linkRun is the state of one run on a link.
+type linkRun struct {
+	l      *Link
+	h      Host
+	budget Budget
+	askCtx context.Context // of the questions of this run, not longer
+	began  time.Time
+	cpu0   time.Duration
+	base   int64
+	asks   sync.WaitGroup
+
+	// Only the reader touches these.
+	asked    uint64
+	console  []ConsoleEntry
+	consumed int64 // console bytes
+	calls    map[string]int64
+	result   Result
+
+	mu        sync.Mutex
+	over      bool  // no kill after this
+	cause     cause // of the first kill
+	hostErr   error
+	timer     *time.Timer
+	open      map[string]int64 // argument bytes by call
+	openBytes int64
+	answered  uint64
+	writing   int // answers on their way
+	waiting   bool
+	waitFrom  time.Time
+	hostWait  time.Duration
+}
+
+// end kills the guest of a run that is still on, for the first cause.
+func (r *linkRun) end(c cause, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.endLocked(c, err)
+}
+
+func (r *linkRun) endLocked(c cause, err error) {
+	if r.over || r.cause != causeNone {
+		return
+	}
+	r.cause, r.hostErr = c, err
+	r.l.kill()
+}
+
+// setTimer looks at the processor time after d, and again until the run is over.
+func (r *linkRun) setTimer(d time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.over {
+		return
+	}
+	r.timer = time.AfterFunc(d, func() {
+		used, err := r.l.guest.CPU()
+		used -= r.cpu0
+		limit := r.budget.CPU + r.budget.CPU/4 + slack
+		if err != nil || used >= limit {
+			r.end(causeCPU, nil)
+			return
+		}
+		r.setTimer(max(limit-used, slack/10))
+	})
+}
+
+// finish closes the run against later kills and answers and returns what ended
+// it; quiet is true when no call is open and no answer on its way.
+func (r *linkRun) finish(err error) (c cause, hostErr error, quiet bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.timer != nil {
+		r.timer.Stop()
+	}
+	if err != nil {
+		r.endLocked(causeBroken, nil)
+	}
+	r.over = true
+	r.stopWaitLocked()
+	return r.cause, r.hostErr, len(r.open) == 0 && r.writing == 0
+}
+
+// serve reads the guest until its Result.
+func (r *linkRun) serve() error {
+	for {
+		m, err := r.l.s.Read()
+		if err != nil {
+			return err
+		}
+		if n := r.l.s.BytesRead() - r.base; n > MaxRunBytes+r.budget.ResultBytes {
+			return fmt.Errorf("%w: %d bytes in one run", ErrProtocol, n)
+		}
+		switch m := m.(type) {
+		case Ask:
+			err = r.ask(m)
+		case Line:
+			err = r.line(m)
+		case Idle:
+			err = r.idle(m)
+		case Result:
+			return r.take(m)
+		default:
+			err = fmt.Errorf("%w: %T while a program runs", ErrProtocol, m)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}
+
+func (r *linkRun) ask(m Ask) error {
+	r.asked++
+	if m.Call != r.asked {
+		return fmt.Errorf("%w: call %d, want %d", ErrProtocol, m.Call, r.asked)
+	}
+	if !json.Valid(m.Args) {
+		return fmt.Errorf("%w: arguments of call %d are not JSON", ErrProtocol, m.Call)
+	}
+	id := "c" + strconv.FormatUint(m.Call, 10)
+	r.mu.Lock()
+	r.open[id] = int64(len(m.Args))
+	r.openBytes += int64(len(m.Args))
+	tooMany := len(r.open) > MaxOpenAsks || r.openBytes > MaxOpenBytes
+	over := r.cause != causeNone
+	r.mu.Unlock()
+	if tooMany {
+		return fmt.Errorf("%w: too many open calls", ErrProtocol)
+	}
+	if over {
+		return fmt.Errorf("%w: killed", ErrGuest)
+	}
+	if _, known := r.calls[m.Bridge]; known || len(r.calls) < MaxOpenAsks {
+		r.calls[m.Bridge]++
+	}
+	r.asks.Add(1)
+	r.l.cfg.Go(func() {
+		defer r.asks.Done()
+		r.answer(m.Call, id, Question{Call: id, Bridge: m.Bridge, Args: m.Args})
+	})
+	return nil
+}
+
+// answer asks the host and sends what it says.
+func (r *linkRun) answer(call uint64, id string, q Question) {
+	a, err := r.h.Ask(r.askCtx, q)
+	if err != nil {
+		r.end(causeHost, err)
+		return
+	}
+	reply := Reply{Call: call, Value: a.Value}
+	switch {
+	case a.Error != nil:
+		reply = Reply{Call: call, Name: a.Error.Name, Message: a.Error.Message}
+		if reply.Name == "" || len(reply.Name) > MaxNameBytes {
+			reply.Name = "BridgeError"
+		}
+	case len(a.Value) > 0 && !json.Valid(a.Value):
+		reply = Reply{Call: call, Name: "BridgeError", Message: "the result of " + q.Bridge + " is not a value"}
+	}
+	if !r.settle(id) {
+		return
+	}
+	if err := r.l.s.Put(reply); err != nil {
+		reply = Reply{Call: call, Name: "ResultTooLarge", Message: "the result of " + q.Bridge + " is too large"}
+		if err := r.l.s.Put(reply); err != nil {
+			r.end(causeHost, err)
+			return
+		}
+	}
+	// A failed write shows on the reader: the guest is gone. No lock is held, so
+	// that a guest which does not read can be killed.
+	_ = r.l.s.Flush()
+	r.mu.Lock()
+	r.writing--
+	r.mu.Unlock()
+}
+
+// settle takes a call off the open ones; false: the run is over.
+func (r *linkRun) settle(id string) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.over || r.cause != causeNone {
+		return false
+	}
+	r.openBytes -= r.open[id]
+	delete(r.open, id)
+	r.answered++
+	r.writing++
+	r.stopWaitLocked()
+	return true
+}
+
+func (r *linkRun) stopWaitLocked() {
+	if r.waiting {
+		r.waiting = false
+		r.hostWait += r.l.cfg.Now().Sub(r.waitFrom)
+	}
+}
+
+func (r *linkRun) line(m Line) error {
+	switch m.Level {
+	case "log", "info", "warn", "error", "debug":
+	default:
+		return fmt.Errorf("%w: console level %q", ErrProtocol, m.Level)
+	}
+	// An entry costs a byte beside its text, so that empty ones are bounded too.
+	r.consumed += int64(len(m.Text)) + 1
+	if r.consumed > r.budget.OutputBytes {
+		return fmt.Errorf("%w: console output over %d bytes", ErrProtocol, r.budget.OutputBytes)
+	}
+	e := ConsoleEntry{Seq: int64(len(r.console)) + 1, Level: m.Level, Text: m.Text}
+	r.console = append(r.console, e)
+	r.h.Console(e)
+	return nil
+}
+
+func (r *linkRun) idle(m Idle) error {
+	r.mu.Lock()
+	if m.Seen > r.answered || len(r.open) == 0 && m.Seen == r.answered {
+		r.mu.Unlock()
+		return fmt.Errorf("%w: idle with no open call", ErrProtocol)
+	}
+	if m.Seen < r.answered { // an answer has overtaken it
+		r.mu.Unlock()
+		return nil
+	}
+	r.waiting, r.waitFrom = true, r.l.cfg.Now()
+	open := make([]string, 0, len(r.open))
+	for id := range r.open {
+		open = append(open, id)
+	}
+	r.mu.Unlock()
+	r.h.Idle(open)
+	return nil
+}
+
+// take checks the result of a guest.
+func (r *linkRun) take(m Result) error {
+	bad := ""
+	switch m.State {
+	case StateDone:
+		switch {
+		case int64(len(m.Value)) > r.budget.ResultBytes:
+			bad = "the value is over its limit"
+		case !json.Valid(m.Value):
+			bad = "the value is not JSON"
+		case m.Error != nil || len(m.Denials) > 0:
+			bad = "done with an error"
+		}
+	case StateFailed, StateDenied, StateLimit:
+		if m.Error == nil || len(m.Value) > 0 {
+			bad = "no error, or a value, with state " + string(m.State)
+		}
+	case StatePaused, StateCancelled, StateUnknown:
+		bad = "state " + string(m.State)
+	default:
+		bad = fmt.Sprintf("state %q", m.State)
+	}
+	for _, d := range m.Denials {
+		if d.Verdict != profiles.Deny {
+			bad = "a denial that is none"
+		}
+	}
+	if bad != "" {
+		return fmt.Errorf("%w: result: %s", ErrProtocol, bad)
+	}
+	if m.PeakBytes < 0 || m.Dropped < 0 {
+		return fmt.Errorf("%w: result: a negative figure", ErrProtocol)
+	}
+	r.result = m
+	return nil
+}
+
+// outcome puts together what the guest said and what the host measured.
+func (r *linkRun) outcome(c cause) Outcome {
+	out := Outcome{Console: r.console, Usage: Usage{
+		Wall: r.l.cfg.Now().Sub(r.began), HostWait: r.hostWait, Calls: r.calls, PeakBytes: r.result.PeakBytes,
+	}}
+	if cpu, err := r.l.guest.CPU(); err == nil {
+		out.Usage.CPU = cpu - r.cpu0
+	}
+	switch c {
+	case causeNone:
+		out.State, out.Error, out.Value = r.result.State, r.result.Error, r.result.Value
+		out.Dropped, out.Denials = r.result.Dropped, r.result.Denials
+		if out.State != StateDone {
+			out.Value = nil
+		}
+	case causeWall:
+		out.State = StateLimit
+		out.Error = &ProgramError{Name: "Timeout", Message: fmt.Sprintf("wall time limit of %v reached", r.budget.Wall)}
+	case causeCPU:
+		out.State = StateLimit
+		out.Error = &ProgramError{Name: "Timeout", Message: fmt.Sprintf("processor time limit of %v reached", r.budget.CPU)}
+	case causeCtx:
+		out.State = StateCancelled
+		out.Error = &ProgramError{Name: "Cancelled", Message: "the run was cancelled"}
+	case causeHost, causeBroken:
+		out.State = StateFailed
+		out.Error = &ProgramError{Name: "GuestError", Message: "the guest process ended unexpectedly"}
+	default:
+		out.State = StateUnknown
+	}
+	return out
+}
+
+// fault is the error of a run whose end no limit explains.
+func (r *linkRun) fault(c cause, hostErr, err error) error {
+	switch c {
+	case causeHost:
+		return hostErr
+	case causeBroken:
+		if hostErr != nil {
+			err = hostErr
+		}
+		if errors.Is(err, io.EOF) {
+			err = errors.New("it exited")
+		}
+		return fmt.Errorf("%w: %w", ErrGuest, err)
+	case causeNone, causeCtx, causeWall, causeCPU:
+		return nil
+	default:
+		return fmt.Errorf("%w: unknown end", ErrGuest)
+	}
+}

@@ -1,0 +1,245 @@
+package executors
+
+import (
+	"bytes"
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"io"
+
+	"github.com/ringd/ringd/profiles"
+)
+
+// Message is one frame of the guest protocol: the types below and no other.
+//
+// A frame is the length of its body (4 bytes, big endian), one byte for the
+// kind, and the body: the fields in order, an integer as a shortest uvarint, a
+// text or byte field as its length and its bytes. The order of a run:
+//
+//	host   Hello                      Start              Answer*
+//	guest          Ready (or gone)           (Ask|Console|Idle)*   Result
+//
+// and after a Result the next Start, or the end of the connection. There is no
+// message to cancel: the host kills the guest.
+type Message interface {
+	kind() kind
+	append([]byte) []byte
+}
+
+type kind byte
+
+const (
+	kindHello  kind = 1
+	kindStart  kind = 2
+	kindAnswer kind = 3
+
+	kindReady   kind = 129
+	kindAsk     kind = 130
+	kindConsole kind = 131
+	kindIdle    kind = 132
+	kindResult  kind = 133
+)
+
+// Hello is the host's first message.
+type Hello struct {
+	Version  uint64
+	Settings []byte // JSON, of the executor
+}
+
+// Ready is the guest's first message: it can take a program now. With
+// Unavailable set it cannot, and that text says why and what to do.
+type Ready struct {
+	Version     uint64
+	Executor    string
+	Digest      string // of the engine
+	Unavailable string
+}
+
+// Start hands a program to the guest.
+type Start struct {
+	Options []byte // JSON, of the executor
+	Source  []byte
+}
+
+// Ask is one question of the program. Call counts from 1 in each run.
+type Ask struct {
+	Call   uint64
+	Bridge string
+	Args   []byte // tagged JSON array
+}
+
+// Reply is the host's answer to an Ask: a tagged value, or an error when Name
+// is not empty.
+type Reply struct {
+	Call    uint64
+	Value   []byte
+	Name    string
+	Message string
+}
+
+// Line is one console entry. The host numbers them.
+type Line struct {
+	Level string
+	Text  string
+}
+
+// Idle says that the program can do nothing before another answer comes. Seen
+// is how many answers of this run the guest has taken, so that the host knows
+// an Idle that one of its answers has overtaken.
+type Idle struct{ Seen uint64 }
+
+// Result is the end of a program. Value is set only when State is done.
+type Result struct {
+	End
+	Value []byte
+}
+
+// End is what a guest says of how its program ended. The host checks it against
+// what it measured itself.
+type End struct {
+	State     State               `json:"state"`
+	Error     *ProgramError       `json:"error,omitempty"`
+	Denials   []profiles.Decision `json:"denials,omitempty"` // imports the policy refused
+	Dropped   int64               `json:"dropped,omitempty"` // bytes of console output
+	PeakBytes int64               `json:"peakBytes"`
+	Again     bool                `json:"again,omitempty"` // sound for another program of the same agent
+}
+
+func (Hello) kind() kind  { return kindHello }
+func (Ready) kind() kind  { return kindReady }
+func (Start) kind() kind  { return kindStart }
+func (Ask) kind() kind    { return kindAsk }
+func (Reply) kind() kind  { return kindAnswer }
+func (Line) kind() kind   { return kindConsole }
+func (Idle) kind() kind   { return kindIdle }
+func (Result) kind() kind { return kindResult }
+
+func appendField[T string | []byte](b []byte, v T) []byte {
+	return append(binary.AppendUvarint(b, uint64(len(v))), v...)
+}
+
+func (m Hello) append(b []byte) []byte {
+	return appendField(binary.AppendUvarint(b, m.Version), m.Settings)
+}
+
+func (m Ready) append(b []byte) []byte {
+	b = appendField(binary.AppendUvarint(b, m.Version), m.Executor)
+	return appendField(appendField(b, m.Digest), m.Unavailable)
+}
+
+func (m Start) append(b []byte) []byte { return appendField(appendField(b, m.Options), m.Source) }
+
+func (m Ask) append(b []byte) []byte {
+	return appendField(appendField(binary.AppendUvarint(b, m.Call), m.Bridge), m.Args)
+}
+
+func (m Reply) append(b []byte) []byte {
+	b = appendField(binary.AppendUvarint(b, m.Call), m.Value)
+	return appendField(appendField(b, m.Name), m.Message)
+}
+
+func (m Line) append(b []byte) []byte { return appendField(appendField(b, m.Level), m.Text) }
+
+func (m Idle) append(b []byte) []byte { return binary.AppendUvarint(b, m.Seen) }
+
+func (m Result) append(b []byte) []byte {
+	head, err := json.Marshal(m.End)
+	if err != nil {
+		// No value of End fails to marshal; an empty head is refused by the reader.
+		head = nil
+	}
+	return appendField(appendField(b, head), m.Value)
+}
+
+// decode reads the body of a frame that side received.
+func decode(side Side, k kind, body []byte) (Message, error) {
+	f := fields{b: body}
+	var m Message
+	switch {
+	case side == GuestSide && k == kindHello:
+		m = Hello{Version: f.uvarint(), Settings: f.bytes()}
+	case side == GuestSide && k == kindStart:
+		m = Start{Options: f.bytes(), Source: f.bytes()}
+	case side == GuestSide && k == kindAnswer:
+		m = Reply{Call: f.uvarint(), Value: f.bytes(), Name: f.text(MaxNameBytes), Message: f.text(MaxFrameBytes)}
+	case side == HostSide && k == kindReady:
+		m = Ready{Version: f.uvarint(), Executor: f.text(MaxNameBytes), Digest: f.text(MaxNameBytes), Unavailable: f.text(4096)}
+	case side == HostSide && k == kindAsk:
+		m = Ask{Call: f.uvarint(), Bridge: f.text(MaxNameBytes), Args: f.bytes()}
+	case side == HostSide && k == kindConsole:
+		m = Line{Level: f.text(16), Text: f.text(MaxFrameBytes)}
+	case side == HostSide && k == kindIdle:
+		m = Idle{Seen: f.uvarint()}
+	case side == HostSide && k == kindResult:
+		m = f.result()
+	default:
+		return nil, fmt.Errorf("%w: unknown frame %d", ErrProtocol, k)
+	}
+	if f.bad {
+		return nil, fmt.Errorf("%w: malformed frame %d", ErrProtocol, k)
+	}
+	if len(f.b) > 0 {
+		return nil, fmt.Errorf("%w: %d bytes behind the last field of frame %d", ErrProtocol, len(f.b), k)
+	}
+	return m, nil
+}
+
+// fields takes the fields off a body. After a mistake bad stays set and every
+// field is zero.
+type fields struct {
+	b   []byte
+	bad bool
+}
+
+func (f *fields) uvarint() uint64 {
+	v, n := binary.Uvarint(f.b)
+	if f.bad || n <= 0 || n > 1 && f.b[n-1] == 0 { // the last byte of a shortest form is not 0
+		f.bad = true
+		return 0
+	}
+	f.b = f.b[n:]
+	return v
+}
+
+func (f *fields) bytes() []byte {
+	n := f.uvarint()
+	if f.bad || n > uint64(len(f.b)) {
+		f.bad = true
+		return nil
+	}
+	v := f.b[:n:n]
+	f.b = f.b[n:]
+	return v
+}
+
+func (f *fields) text(limit int) string {
+	v := f.bytes()
+	if len(v) > limit {
+		f.bad = true
+		return ""
+	}
+	return string(v)
+}
+
+func (f *fields) result() Message {
+	head, value := f.bytes(), f.bytes()
+	m := Result{Value: value}
+	if f.bad || decodeStrict(head, &m.End) != nil {
+		f.bad = true
+	}
+	return m
+}
+
+// decodeStrict reads one JSON value and refuses unknown fields and anything
+// behind it.
+func decodeStrict(b []byte, v any) error {
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.DisallowUnknownFields()
+	if err := d.Decode(v); err != nil {
+		return err
+	}
+	if _, err := d.Token(); err != io.EOF {
+		return fmt.Errorf("text behind the value")
+	}
+	return nil
+}
