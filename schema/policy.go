@@ -24,12 +24,12 @@ type Origin struct {
 // Policy is one decoded document of the full language. A document in the
 // compact form is lowered to it, with the origins of the compact text.
 type Policy struct {
-	File       string // Source.Name
-	Compact    bool   // written in the compact form
-	APIVersion string
-	Kind       string // OrgPolicy, TeamPolicy, AgentPolicy
-	Metadata   Metadata
-	Spec       Spec
+	File       string   // Source.Name
+	Compact    bool     // written in the compact form
+	APIVersion string   `cue:"apiVersion"`
+	Kind       string   `cue:"kind"` // OrgPolicy, TeamPolicy, AgentPolicy
+	Metadata   Metadata `cue:"metadata"`
+	Spec       Spec     `cue:"spec"`
 
 	// Origins holds the place of every value by its path in the full language:
 	// "spec.executors.python.imports.deny[0]". A lowered value may share its
@@ -39,186 +39,221 @@ type Policy struct {
 
 // Metadata names a policy and its owner.
 type Metadata struct {
-	Name        string
-	Revision    int
-	Owner       string
-	Description string
-	Labels      map[string]string
-	Compliance  []string
-	ReviewBy    string
-	Parent      string
+	Name        string            `cue:"name"`
+	Revision    int               `cue:"revision"`
+	Owner       string            `cue:"owner"`
+	Description string            `cue:"description"`
+	Labels      map[string]string `cue:"labels"`
+	Compliance  []string          `cue:"compliance"`
+	ReviewBy    string            `cue:"reviewBy"`
+	Parent      string            `cue:"parent"`
 }
 
 // Spec is the body of a policy. A nil pointer or slice means the author left
 // the field out, which is not the same as empty.
 type Spec struct {
-	Mode       string
-	Audit      string // "strict" or ""
-	Agents     []AgentMatch
-	Data       *Data
-	RuleOfTwo  *RuleOfTwo
-	Executors  *Executors
-	Modules    map[string]ModuleSource // JavaScript modules by specifier
-	Bridges    []Bridge
-	Filesystem *Filesystem
-	Network    *Network
-	Limits     *Limits
-	Exceptions []Exception
-	Guardrails []Guardrail
+	Mode       string                  `cue:"mode"`
+	Audit      string                  `cue:"audit"` // "strict" or ""
+	Agents     []AgentMatch            `cue:"agents"`
+	Data       *Data                   `cue:"data"`
+	RuleOfTwo  *RuleOfTwo              `cue:"ruleOfTwo"`
+	Executors  *Executors              `cue:"executors"`
+	Modules    map[string]ModuleSource `cue:"modules"` // JavaScript modules by specifier
+	Bridges    []Bridge                `cue:"bridges"`
+	Filesystem *Filesystem             `cue:"filesystem"`
+	Network    *Network                `cue:"network"`
+	Limits     *Limits                 `cue:"limits"`
+	Exceptions []Exception             `cue:"exceptions"`
+	Guardrails []Guardrail             `cue:"guardrails"`
 }
 
 // AgentMatch names an agent that a policy is for.
 type AgentMatch struct {
-	Match      string
-	Identities []string
+	Match      string   `cue:"match"`
+	Identities []string `cue:"identities"`
 }
 
 // Data bounds the class and place of data.
 type Data struct {
-	MaxClass  string
-	Residency []string
+	MaxClass  string   `cue:"maxClass"`
+	Residency []string `cue:"residency"`
 }
 
 // RuleOfTwo says what happens when three powers meet.
-type RuleOfTwo struct{ OnThree, Scope, Mode string }
+type RuleOfTwo struct {
+	OnThree string `cue:"onThree"`
+	Scope   string `cue:"scope"`
+	Mode    string `cue:"mode"`
+}
 
 // Executors grants languages.
 type Executors struct {
-	Allowed []string
-	MinTier string
-	JS      *JS
-	Python  *Python
-	Shell   *Shell
+	Allowed []string `cue:"allowed"`
+	MinTier string   `cue:"minTier"`
+	JS      *JS      `cue:"js"`
+	Python  *Python  `cue:"python"`
+	Shell   *Shell   `cue:"shell"`
 }
 
 // Imports lists modules.
-type Imports struct{ Allow, Deny []string }
+type Imports struct {
+	Allow []string `cue:"allow"`
+	Deny  []string `cue:"deny"`
+}
 
 // JS is the JavaScript executor's part.
 type JS struct {
-	Imports     *Imports
-	DenyGlobals []string
-	Limits      *Limits
+	Imports     *Imports `cue:"imports"`
+	DenyGlobals []string `cue:"globals.deny"`
+	Limits      *Limits  `cue:"limits"`
 }
 
 // Python is the Python executor's part.
 type Python struct {
-	Imports      *Imports
-	DenyBuiltins []string
-	Limits       *Limits
+	Imports      *Imports `cue:"imports"`
+	DenyBuiltins []string `cue:"builtins.deny"`
+	Limits       *Limits  `cue:"limits"`
 }
 
 // Shell is the shell executor's part.
 type Shell struct {
-	Binaries          []Binary
-	DenyPatterns      []DenyPattern
-	AllowPipes        *bool
-	AllowRedirects    *bool
-	AllowSubstitution *bool
-	Limits            *Limits
+	Binaries          []Binary      `cue:"binaries"`
+	DenyPatterns      []DenyPattern `cue:"denyPatterns"`
+	AllowPipes        *bool         `cue:"allowPipes"`
+	AllowRedirects    *bool         `cue:"allowRedirects"`
+	AllowSubstitution *bool         `cue:"allowSubstitution"`
+	Limits            *Limits       `cue:"limits"`
 }
 
 // Binary is a program the shell may start.
 type Binary struct {
-	Path    string
-	Args    *BinaryArgs
-	Network *bool
+	Path    string      `cue:"path"`
+	Args    *BinaryArgs `cue:"args"`
+	Network *bool       `cue:"network"`
 }
 
 // BinaryArgs narrows how a program may be called.
 type BinaryArgs struct {
-	Subcommands []string
-	DenyFlags   []string
-	MaxArgs     *int
+	Subcommands []string `cue:"subcommands"`
+	DenyFlags   []string `cue:"denyFlags"`
+	MaxArgs     *int     `cue:"maxArgs"`
 }
 
 // DenyPattern refuses a command.
-type DenyPattern struct{ Pattern, Kind, Reason string }
+type DenyPattern struct {
+	Pattern string `cue:"pattern"`
+	Kind    string `cue:"kind"`
+	Reason  string `cue:"reason"`
+}
 
 // ModuleSource is a JavaScript module of the policy: inline source or a file
 // of the policy's modules/ folder, with an optional pinned digest.
-type ModuleSource struct{ File, Source, Digest string }
+type ModuleSource struct {
+	File   string `cue:"file"`
+	Source string `cue:"source"`
+	Digest string `cue:"digest"`
+}
 
 // Bridge is one granted capability.
 type Bridge struct {
-	Name      string
-	Powers    Powers
-	DataClass string
-	Executors []string
-	Arguments []byte // JSON Schema as JSON, nil when absent
-	Result    []byte
-	Limits    *BridgeLimits
-	Approval  *Approval
-	Audit     string
+	Name      string        `cue:"name"`
+	Powers    Powers        `cue:"powers"`
+	DataClass string        `cue:"dataClass"`
+	Executors []string      `cue:"executors"`
+	Arguments []byte        `cue:"arguments"` // JSON Schema as JSON, nil when absent
+	Result    []byte        `cue:"result"`
+	Limits    *BridgeLimits `cue:"limits"`
+	Approval  *Approval     `cue:"approval"`
+	Audit     string        `cue:"audit"`
 }
 
 // Powers are what a bridge can do.
-type Powers struct{ Sensitive, Untrusted, External bool }
+type Powers struct {
+	Sensitive bool `cue:"sensitive"`
+	Untrusted bool `cue:"untrusted"`
+	External  bool `cue:"external"`
+}
 
 // BridgeLimits bound a bridge; a nil or "" field is absent.
 type BridgeLimits struct {
-	CallsPerRun   *int64
-	Concurrent    *int64
-	SpawnPerCall  *int64
-	Depth         *int64
-	TotalSpawn    *int64
-	RequestBytes  string
-	ResponseBytes string
-	Timeout       string
+	CallsPerRun   *int64 `cue:"callsPerRun"`
+	Concurrent    *int64 `cue:"concurrent"`
+	SpawnPerCall  *int64 `cue:"spawnPerCall"`
+	Depth         *int64 `cue:"depth"`
+	TotalSpawn    *int64 `cue:"totalSpawn"`
+	RequestBytes  string `cue:"requestBytes"`
+	ResponseBytes string `cue:"responseBytes"`
+	Timeout       string `cue:"timeout"`
 }
 
 // Approval asks a person.
 type Approval struct {
-	Required     bool
-	From         []string
-	ExpiresAfter string
-	When         string
+	Required     bool     `cue:"required"`
+	From         []string `cue:"from"`
+	ExpiresAfter string   `cue:"expiresAfter"`
+	When         string   `cue:"when"`
 }
 
 // Filesystem grants paths.
-type Filesystem struct{ Read, Write, Deny []string }
+type Filesystem struct {
+	Read  []string `cue:"read"`
+	Write []string `cue:"write"`
+	Deny  []string `cue:"deny"`
+}
 
 // Network grants hosts.
 type Network struct {
-	Mode   string
-	Egress []Egress
-	Deny   []string
+	Mode   string   `cue:"mode"`
+	Egress []Egress `cue:"egress"`
+	Deny   []string `cue:"deny"`
 }
 
 // Egress is one granted host. Compact entries keep their text in Host and
 // their port in Ports.
 type Egress struct {
-	Host     string
-	Ports    []int
-	Methods  []string
-	Paths    []string
-	TLS      string
-	Binaries []string
-	Reason   string
+	Host     string   `cue:"host"`
+	Ports    []int    `cue:"ports"`
+	Methods  []string `cue:"methods"`
+	Paths    []string `cue:"paths"`
+	TLS      string   `cue:"tls"`
+	Binaries []string `cue:"binaries"`
+	Reason   string   `cue:"reason"`
 }
 
 // Limits as written: sizes "64MiB", durations "30s"; "" and nil are absent.
 type Limits struct {
-	CPU, Memory, Wall, Output, Result, Stack string
-	Processes, Files, RefusedCalls           *int64
+	CPU          string `cue:"cpu"`
+	Memory       string `cue:"memory"`
+	Wall         string `cue:"wall"`
+	Output       string `cue:"output"`
+	Result       string `cue:"result"`
+	Stack        string `cue:"stack"`
+	Processes    *int64 `cue:"processes"`
+	Files        *int64 `cue:"files"`
+	RefusedCalls *int64 `cue:"refusedCalls"`
 }
 
 // Exception lifts a ceiling for a while.
 type Exception struct {
-	ID, Owner  string
-	ApprovedBy []string
-	Expires    string
-	Reason     string
-	Ticket     string
-	Grants     ExceptionGrants
+	ID         string          `cue:"id"`
+	Owner      string          `cue:"owner"`
+	ApprovedBy []string        `cue:"approvedBy"`
+	Expires    string          `cue:"expires"`
+	Reason     string          `cue:"reason"`
+	Ticket     string          `cue:"ticket"`
+	Grants     ExceptionGrants `cue:"grants"`
 }
 
 // ExceptionGrants is what an exception grants.
 type ExceptionGrants struct {
-	Imports  []string
-	Egress   []Egress
-	Binaries []string
+	Imports  []string `cue:"imports"`
+	Egress   []Egress `cue:"egress"`
+	Binaries []string `cue:"binaries"`
 }
 
 // Guardrail is a Rego rule over the effective policy.
-type Guardrail struct{ Name, Rego, OnError string }
+type Guardrail struct {
+	Name    string `cue:"name"`
+	Rego    string `cue:"rego"`
+	OnError string `cue:"onError"`
+}

@@ -138,7 +138,7 @@ type Event struct {
 type CallEvent struct {
 	ID     string `json:"id"`
 	Bridge string `json:"bridge"`
-	State  string `json:"state"` // open | closed
+	State  string `json:"state"`           // open | closed
 	Error  string `json:"error,omitempty"` // the name of the error that the program got
 	Digest string `json:"digest,omitempty"`
 }

@@ -1,0 +1,132 @@
+package schema
+
+import (
+	"fmt"
+	"strings"
+)
+
+// lowerCompact turns a checked document of the compact form into one of the
+// full language: one policy for the agent "default". Every lowered value keeps
+// the place and the path of the compact text it comes from.
+func lowerCompact(doc *node) *node {
+	l := lowering{root: doc}
+	interpreter, kernel := doc.get("interpreter_ring"), doc.get("kernel_ring")
+
+	python, js, shell := l.object(), l.object(), l.object()
+	for _, language := range []*node{python, js} {
+		if imports := l.imports(interpreter); len(imports.names) > 0 {
+			language.set("imports", imports)
+		}
+	}
+	l.list(shell, "binaries", interpreter, "allowed_binaries", func(n *node) *node {
+		return l.object().set("path", n)
+	})
+	l.list(shell, "denyPatterns", interpreter, "denied_patterns", func(n *node) *node {
+		return l.object().set("pattern", n).set("kind", l.text("argv", n))
+	})
+	network, files := l.object(), l.object()
+	if mode := interpreter.get("executor_network"); mode != nil {
+		network.set("mode", mode.named("interpreter_ring.executor_network"))
+	}
+	l.list(network, "egress", kernel, "network_egress_allowlist", func(n *node) *node { return l.egress(n) })
+	l.list(files, "read", kernel, "fs_read_allowlist", keep)
+	l.list(files, "write", kernel, "fs_write_allowlist", keep)
+
+	executors := l.object().set("allowed", l.words("js", "python", "shell")).
+		set("js", js).set("python", python).set("shell", shell)
+	spec := l.object().set("agents", l.one(l.object().set("match", l.text("default", nil)))).set("executors", executors)
+	for _, part := range []struct {
+		name  string
+		value *node
+	}{{"filesystem", files}, {"network", network}} {
+		if len(part.value.names) > 0 {
+			spec.set(part.name, part.value)
+		}
+	}
+	metadata := l.object().set("name", l.text("default", nil)).set("revision", &node{kind: kindInt, text: "1", at: l.top(), path: l.topPath()})
+	return l.object().set("apiVersion", l.text("ringd/v1", nil)).set("kind", l.text("AgentPolicy", nil)).
+		set("metadata", metadata).set("spec", spec)
+}
+
+type lowering struct{ root *node }
+
+// top is the place of what the compact form says by being compact.
+func (l lowering) top() spot       { return l.root.items[0].where() }
+func (l lowering) topPath() string { return l.root.names[0] }
+
+func (l lowering) object() *node {
+	return &node{kind: kindObject, at: l.top(), path: l.topPath()}
+}
+
+func (l lowering) one(n *node) *node {
+	return &node{kind: kindList, at: l.top(), path: l.topPath(), items: []*node{n}}
+}
+
+// text is a word that stands where from stands, or at the top.
+func (l lowering) text(word string, from *node) *node {
+	if from == nil {
+		return &node{kind: kindString, text: word, at: l.top(), path: l.topPath()}
+	}
+	return &node{kind: kindString, text: word, at: from.at, path: from.path}
+}
+
+func (l lowering) words(words ...string) *node {
+	out := &node{kind: kindList, at: l.top(), path: l.topPath()}
+	for _, word := range words {
+		out.items = append(out.items, l.text(word, nil))
+	}
+	return out
+}
+
+func (l lowering) imports(interpreter *node) *node {
+	out := l.object()
+	l.list(out, "allow", interpreter, "allowed_imports", keep)
+	l.list(out, "deny", interpreter, "denied_imports", keep)
+	return out
+}
+
+// egress splits the port off an entry; the entry keeps its text as the host.
+func (l lowering) egress(n *node) *node {
+	out := l.object()
+	out.at, out.path = n.at, n.path
+	out.set("host", n)
+	if i := strings.LastIndexByte(n.text, ':'); i >= 0 && decimal(n.text[i+1:]) && (strings.Count(n.text, ":") == 1 || strings.Contains(n.text, "]:")) {
+		port := &node{kind: kindInt, text: n.text[i+1:], at: n.at, path: n.path}
+		out.set("ports", &node{kind: kindList, at: n.at, path: n.path, items: []*node{port}})
+	}
+	return out
+}
+
+// list lowers the list ring.from to the list out.to, item by item.
+func (l lowering) list(out *node, to string, ring *node, from string, item func(*node) *node) {
+	old := ring.get(from)
+	if old == nil {
+		return
+	}
+	path := "interpreter_ring." + from
+	if l.root.get("kernel_ring") == ring {
+		path = "kernel_ring." + from
+	}
+	list := &node{kind: kindList, at: old.at, path: path, items: []*node{}}
+	for i, entry := range old.items {
+		entry = entry.named(fmt.Sprintf("%s[%d]", path, i))
+		lowered := item(entry)
+		lowered.at, lowered.path = entry.at, entry.path
+		list.items = append(list.items, lowered)
+	}
+	out.set(to, list)
+}
+
+func keep(n *node) *node { return n }
+
+// named returns a copy of n that goes by the author's path.
+func (n *node) named(path string) *node {
+	out := *n
+	out.path = path
+	return &out
+}
+
+func (n *node) set(name string, value *node) *node {
+	n.names, n.items = append(n.names, name), append(n.items, value)
+	return n
+}

@@ -1,0 +1,363 @@
+package schema
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"cuelang.org/go/cue"
+	"cuelang.org/go/cue/ast"
+	"cuelang.org/go/cue/cuecontext"
+	"cuelang.org/go/cue/errors"
+	"cuelang.org/go/cue/literal"
+	"cuelang.org/go/cue/parser"
+	"cuelang.org/go/cue/token"
+)
+
+// maxValues bounds what a CUE file may evaluate to.
+const maxValues = 500_000
+
+// readCUE evaluates text in a fresh context and returns its policies. The
+// definitions of policy.cue are in scope as values that take everything: the
+// author's own constraints are evaluated by CUE, the language's by checker,
+// which speaks of fields and not of failed unifications.
+func readCUE(text []byte, defs map[string]*shape, found *findings) []*node {
+	file, err := parser.ParseFile(found.file, text, parser.ParseComments)
+	if err != nil {
+		cueSyntax(err, found)
+		return nil
+	}
+	r := &cueReader{findings: found}
+	if !r.allowed(file) {
+		return nil
+	}
+	ctx := cuecontext.New()
+	root := ctx.BuildFile(file, cue.Scope(ctx.CompileString(openDefinitions(defs))))
+	if r.evaluation(root); found.refused() {
+		return nil
+	}
+	docs := r.documents(root, defs)
+	if found.refused() {
+		return nil
+	}
+	return docs
+}
+
+func openDefinitions(defs map[string]*shape) string {
+	var b strings.Builder
+	for name := range defs {
+		fmt.Fprintf(&b, "%s: _\n", name)
+	}
+	return b.String()
+}
+
+type cueReader struct {
+	*findings
+	values int
+}
+
+func (r *cueReader) spot(p token.Pos) spot {
+	if !p.IsValid() || p.Filename() != r.file {
+		return spot{}
+	}
+	return spot{p.Line(), p.Column()}
+}
+
+// importable names the CUE packages a policy may use: pure and bounded ones.
+func importable() []string {
+	return []string{"strings", "list", "math", "regexp", "strconv", "net", "path", "struct", "encoding/json", "text/tabwriter"}[:8]
+}
+
+// allowed reports whether the file stays inside what a policy may use.
+func (r *cueReader) allowed(file *ast.File) bool {
+	ok := true
+	refuse := func(p token.Pos, code, msg, hint string) {
+		ok = false
+		r.add(r.spot(p), code, msg, hint)
+	}
+	if name := file.PackageName(); name != "" && name != "ringd" {
+		refuse(file.Pos(), CodeImport, fmt.Sprintf("the package is %q", clip(name)), "write package ringd, or no package line")
+	}
+	for spec := range file.ImportSpecs() {
+		name, err := literal.Unquote(spec.Path.Value)
+		if err != nil || !slices.Contains(importable(), name) {
+			refuse(spec.Pos(), CodeImport, fmt.Sprintf("a policy cannot import %q", clip(name)), "it can import "+strings.Join(importable(), ", "))
+		}
+	}
+	ast.Walk(file, func(n ast.Node) bool {
+		if a, is := n.(*ast.Attribute); is {
+			if key, _ := a.Split(); key == "embed" || key == "extern" || key == "if" {
+				refuse(a.Pos(), CodeImport, fmt.Sprintf("a policy cannot use @%s", key), "")
+			}
+		}
+		return true
+	}, nil)
+	return ok
+}
+
+// documents converts the evaluated file: the file itself when its fields are
+// those of a policy, and each of its fields otherwise.
+func (r *cueReader) documents(root cue.Value, defs map[string]*shape) []*node {
+	whole := r.value(root, spot{1, 1}, 0)
+	if whole.kind != kindObject || len(whole.names) == 0 {
+		if whole.kind == kindObject {
+			r.add(spot{1, 1}, CodeEmpty, "the file defines no policy", "a policy is a field without _ or # in front of its name")
+			return nil
+		}
+		return []*node{whole}
+	}
+	single := false
+	for _, name := range whole.names {
+		known := nearest(name, append(defs["#Policy"].fieldNames(), defs["#Compact"].fieldNames()...)) != ""
+		single = single || known
+	}
+	if single {
+		return []*node{whole}
+	}
+	return whole.items
+}
+
+// value converts an evaluated value; near is the place to fall back on.
+func (r *cueReader) value(v cue.Value, near spot, depth int) *node {
+	n := &node{at: near}
+	n.key, n.at = r.places(v, near)
+	if r.values++; r.values > maxValues {
+		if r.values == maxValues+1 {
+			r.add(n.where(), CodeTooLarge, fmt.Sprintf("the file evaluates to more than %d values", maxValues), "")
+		}
+		return n
+	}
+	if depth > maxDepth {
+		r.add(n.at, CodeTooDeep, fmt.Sprintf("nested more than %d deep", maxDepth), "")
+		return n
+	}
+	if d, ok := v.Default(); ok {
+		v = d
+	}
+	r.content(v, n, depth)
+	return n
+}
+
+func (r *cueReader) content(v cue.Value, n *node, depth int) {
+	switch v.Kind() {
+	case cue.NullKind:
+		n.kind = kindNull
+	case cue.BoolKind:
+		b, _ := v.Bool() // the kind was just read
+		n.kind, n.text = kindBool, fmt.Sprint(b)
+	case cue.IntKind, cue.FloatKind, cue.NumberKind:
+		n.kind = kindFloat
+		if v.Kind() == cue.IntKind {
+			n.kind = kindInt
+		}
+		text, err := v.MarshalJSON()
+		if n.text = string(text); err != nil {
+			r.incomplete(v, n)
+		}
+	case cue.StringKind:
+		n.kind = kindString
+		n.text, _ = v.String() // the kind was just read
+	case cue.BytesKind:
+		n.kind = kindBytes
+	case cue.ListKind:
+		n.kind, n.items = kindList, []*node{}
+		it, err := v.List()
+		if err != nil {
+			r.incomplete(v, n)
+			return
+		}
+		for it.Next() {
+			n.items = append(n.items, r.value(it.Value(), n.at, depth+1))
+		}
+	case cue.StructKind:
+		n.kind = kindObject
+		it, err := v.Fields()
+		if err != nil {
+			r.incomplete(v, n)
+			return
+		}
+		for it.Next() {
+			child := r.value(it.Value(), n.at, depth+1)
+			if child.key == (spot{}) {
+				child.key = child.at
+			}
+			n.names = append(n.names, it.Selector().Unquoted())
+			n.items = append(n.items, child)
+		}
+	default:
+		r.incomplete(v, n)
+	}
+}
+
+func (r *cueReader) incomplete(v cue.Value, n *node) {
+	r.add(n.at, CodeIncomplete, fmt.Sprintf("%s: the value is not concrete", fieldPath(v.Path())), "give it a value here or in what it is unified with")
+}
+
+// places returns where the name and the value of v stand in the text.
+func (r *cueReader) places(v cue.Value, near spot) (key, at spot) {
+	source := v.Source()
+	if f, ok := source.(*ast.Field); ok {
+		key, at = r.spot(f.Label.Pos()), r.spot(f.Value.Pos())
+	} else if source != nil {
+		at = r.spot(source.Pos())
+	}
+	if at == (spot{}) {
+		at = r.spot(v.Pos())
+	}
+	if at == (spot{}) {
+		at = near
+	}
+	return key, at
+}
+
+// cueSyntax reports the first error of a text that cannot be parsed; the
+// errors after it are mostly its shadow.
+func cueSyntax(err error, found *findings) {
+	all := errors.Errors(err)
+	if len(all) == 0 {
+		found.add(spot{1, 1}, CodeSyntax, "the text is not valid CUE", "")
+		return
+	}
+	first := all[0]
+	at := spot{max(1, first.Position().Line()), max(1, first.Position().Column())}
+	msg, hint := syntaxWords(first)
+	found.add(at, CodeSyntax, msg, hint)
+}
+
+func syntaxWords(err errors.Error) (msg, hint string) {
+	format, args := err.Msg()
+	switch {
+	case strings.HasPrefix(format, "expected %s, found '%s'") && len(args) >= 2:
+		word := strings.Trim(fmt.Sprint(args[1]), "\n")
+		if word == "" || word == "EOF" {
+			return "the text ends where more is expected", "close every {, [, ( and \""
+		}
+		return fmt.Sprintf("%q does not fit here", clip(word)), "one field a line, or a comma between two; imports come first"
+	case strings.HasPrefix(format, "missing ','"):
+		return "a comma or a closing bracket is missing before this", ""
+	case strings.Contains(format, "not terminated"):
+		return "a text or comment is not closed", "close it with the sign that opened it"
+	case strings.Contains(format, "escape"):
+		return "an escape that CUE does not have", "double the backslash, or write #\"…\"#"
+	case strings.Contains(format, "illegal character"):
+		return "a character that CUE does not have", "put the text in double quotes"
+	case strings.Contains(format, "number"):
+		return "a number that CUE does not have", ""
+	case strings.Contains(format, "nesting"):
+		return "nested too deep", ""
+	default:
+		return "the text is not valid CUE", ""
+	}
+}
+
+// evaluation reports the errors of an evaluated file, one for each value.
+func (r *cueReader) evaluation(root cue.Value) {
+	type group struct {
+		path   []string
+		places []spot
+		first  errors.Error
+	}
+	var order []string
+	groups := map[string]*group{}
+	for _, e := range errors.Errors(root.Validate(cue.All())) {
+		id := strings.Join(e.Path(), "\x00")
+		if len(e.Path()) == 0 {
+			id = fmt.Sprint(errors.Positions(e))
+		}
+		g := groups[id]
+		if g == nil {
+			g = &group{path: e.Path(), first: e}
+			groups[id], order = g, append(order, id)
+		}
+		for _, p := range errors.Positions(e) {
+			if at := r.spot(p); at != (spot{}) && !slices.Contains(g.places, at) {
+				g.places = append(g.places, at)
+			}
+		}
+	}
+	for _, id := range order {
+		g := groups[id]
+		if len(g.places) == 0 {
+			g.places = []spot{r.locate(root, g.path)}
+		}
+		slices.SortFunc(g.places, func(a, b spot) int { return 1000_000*(b.line-a.line) + b.col - a.col })
+		code, msg, hint := cueWords(g.first)
+		if len(g.path) > 0 {
+			msg = strings.Join(g.path, ".") + ": " + msg
+		}
+		if strings.Contains(msg, "%d") {
+			msg = strings.ReplaceAll(msg, "%d", fmt.Sprint(g.places[len(g.places)-1].line))
+		}
+		d := r.add(g.places[0], code, msg, hint)
+		for _, other := range g.places[1:] {
+			d.Related = append(d.Related, r.pos(other))
+		}
+	}
+}
+
+// locate returns the place of the longest part of path that has one.
+func (r *cueReader) locate(root cue.Value, path []string) spot {
+	at := spot{1, 1}
+	v := root
+	for _, name := range path {
+		next := v.LookupPath(cue.MakePath(selector(name)))
+		if !next.Exists() && next.Source() == nil {
+			break
+		}
+		v = next
+		if _, place := r.places(v, at); place != (spot{}) {
+			at = place
+		}
+	}
+	return at
+}
+
+func selector(name string) cue.Selector {
+	if p := cue.ParsePath(name); p.Err() == nil && len(p.Selectors()) == 1 {
+		return p.Selectors()[0]
+	}
+	return cue.Str(name)
+}
+
+// cueWords says in plain words what an evaluation error means.
+func cueWords(err errors.Error) (code, msg, hint string) {
+	format, args := err.Msg()
+	has := func(part string) bool { return strings.Contains(format, part) }
+	switch {
+	case has("reference %q not found") && len(args) > 0:
+		return CodeReference, fmt.Sprintf("%q is not defined", clip(fmt.Sprint(args[0]))), "define it in this file, as _name or #Name when it is no policy"
+	case has("structural cycle") || has("cycle"):
+		return CodeCycle, "the value needs itself", ""
+	case has("empty disjunction"):
+		return CodeConflict, "none of the alternatives fits the other value", ""
+	case has("conflicting values") || has("incompatible"):
+		return CodeConflict, "two values disagree about this field", "CUE never overrides: a field has one value wherever it is written"
+	case has("out of bound"):
+		return CodeConflict, "the value does not meet the bound set for it", ""
+	case has("field not allowed"):
+		return CodeUnknownField, "the definition this is unified with does not have the field", ""
+	case has("imported and not used"):
+		return CodeImport, "a package is imported and not used", "leave it out"
+	case has("undefined field"):
+		return CodeReference, "the field referred to does not exist", ""
+	case has("error()") || has("user error"):
+		return CodeEvaluation, "the file refuses this value itself, by error()", ""
+	default:
+		return CodeEvaluation, "the expression has no value", ""
+	}
+}
+
+func fieldPath(p cue.Path) string {
+	var b strings.Builder
+	for _, sel := range p.Selectors() {
+		switch {
+		case sel.Type()&cue.IndexLabel != 0:
+			fmt.Fprintf(&b, "[%s]", sel)
+		case b.Len() > 0:
+			b.WriteString("." + sel.String())
+		default:
+			b.WriteString(sel.String())
+		}
+	}
+	return b.String()
+}

@@ -1,0 +1,205 @@
+package schema
+
+import (
+	"bytes"
+	"fmt"
+	"path"
+	"strings"
+	"unicode/utf8"
+)
+
+// The bounds of a reading. They keep a reading cheap; they do not replace the
+// limits of the process that evaluates CUE.
+const (
+	MaxFileBytes  = 1 << 20 // of one source
+	MaxTotalBytes = 8 << 20 // of all sources
+	maxDepth      = 64      // of nesting
+	maxAliased    = 10_000  // values that the aliases of a file add
+	maxFindings   = 1_000   // of a file
+)
+
+// Decode reads policies in any input form, which the ending of a name tells:
+// .yaml, .yml, .json or .cue. A CUE file may hold one policy, or several as
+// fields of its top level; every CUE file stands alone and sees the
+// definitions of policy.cue by name (#Policy, #Bridge, …).
+//
+// All findings of all sources come back sorted. Policies holds those that were
+// read without an error, in the order of the sources; when Refused reports
+// true, some are missing and none may be applied. Decode is pure: it opens
+// nothing and keeps nothing. Evaluating CUE cannot be cancelled, so untrusted
+// CUE belongs in a process that can be killed.
+func Decode(sources []Source) ([]Policy, Diagnostics) {
+	defs, err := shapes(policyCUE)
+	if err != nil { // the definitions are part of the program, so a test would have failed
+		return nil, Diagnostics{{Pos: Pos{File: "policy.cue", Line: 1, Column: 1}, Code: CodeSchema, Msg: err.Error()}}
+	}
+	var policies []Policy
+	var all Diagnostics
+	total := 0
+	for _, src := range sources {
+		found := &findings{file: src.Name}
+		if total += len(src.Data); total > MaxTotalBytes {
+			found.add(spot{1, 1}, CodeTooLarge, fmt.Sprintf("all sources together are above %d MiB", MaxTotalBytes>>20), "")
+			all = append(all, found.list...)
+			break
+		}
+		policies = append(policies, decodeFile(src, defs, found)...)
+		all = append(all, found.list...)
+	}
+	return policies, all.Sort()
+}
+
+func decodeFile(src Source, defs map[string]*shape, found *findings) []Policy {
+	text, ok := readable(src, found)
+	if !ok {
+		return nil
+	}
+	var docs []*node
+	switch strings.ToLower(path.Ext(src.Name)) {
+	case ".yaml", ".yml":
+		docs = readYAML(text, found)
+	case ".json":
+		docs = readJSON(text, found)
+	case ".cue":
+		docs = readCUE(text, defs, found)
+	default:
+		found.add(spot{1, 1}, CodeFormat, "the file is not .yaml, .yml, .json or .cue", "")
+	}
+	var policies []Policy
+	for _, doc := range docs {
+		if p, ok := decodeDocument(doc, defs, found); ok {
+			policies = append(policies, p)
+		}
+	}
+	if found.refused() {
+		return nil
+	}
+	return policies
+}
+
+// readable refuses what is no text and drops a byte order mark.
+func readable(src Source, found *findings) ([]byte, bool) {
+	text := bytes.TrimPrefix(src.Data, []byte("\xef\xbb\xbf"))
+	refuse := func(offset int, code, msg, hint string) ([]byte, bool) {
+		found.add(spotAt(text, offset), code, msg, hint)
+		return nil, false
+	}
+	switch {
+	case len(src.Data) > MaxFileBytes:
+		return refuse(0, CodeTooLarge, fmt.Sprintf("the file is above %d MiB", MaxFileBytes>>20), "split the policy over several files")
+	case bytes.HasPrefix(text, []byte("\xff\xfe")) || bytes.HasPrefix(text, []byte("\xfe\xff")):
+		return refuse(0, CodeEncoding, "the file is UTF-16", "save it as UTF-8")
+	case bytes.IndexByte(text, 0) >= 0:
+		return refuse(bytes.IndexByte(text, 0), CodeEncoding, "the file holds a NUL byte", "")
+	case !utf8.Valid(text):
+		return refuse(invalidUTF8(text), CodeEncoding, "the file is not UTF-8", "save it as UTF-8")
+	case len(bytes.TrimSpace(text)) == 0:
+		return refuse(0, CodeEmpty, "the file is empty", "a policy starts with apiVersion: ringd/v1, or with interpreter_ring:")
+	}
+	return text, true
+}
+
+func invalidUTF8(text []byte) int {
+	for i := 0; i < len(text); {
+		r, n := utf8.DecodeRune(text[i:])
+		if r == utf8.RuneError && n == 1 {
+			return i
+		}
+		i += n
+	}
+	return 0
+}
+
+func spotAt(text []byte, offset int) spot {
+	offset = min(offset, len(text))
+	before := text[:offset]
+	return spot{1 + bytes.Count(before, []byte("\n")), offset - bytes.LastIndexByte(before, '\n')}
+}
+
+// decodeDocument checks one document against the form it is written in and
+// binds it.
+func decodeDocument(doc *node, defs map[string]*shape, found *findings) (Policy, bool) {
+	before := found.count
+	c := &checker{found}
+	name, ok := formOf(doc, defs, c)
+	if !ok {
+		return Policy{}, false
+	}
+	c.value(doc, defs[name], nil)
+	c.disagreements(doc, name == "#Compact")
+	if found.count > before && found.refused() {
+		return Policy{}, false
+	}
+	compact := name == "#Compact"
+	if compact {
+		doc = lowerCompact(doc)
+	}
+	b := binder{file: found.file, origins: map[string]Origin{}}
+	p := b.policy(doc)
+	p.Compact = compact
+	return p, true
+}
+
+// formOf tells the full language from the compact form by the names at the top.
+func formOf(doc *node, defs map[string]*shape, c *checker) (string, bool) {
+	const hint = "a policy starts with apiVersion: ringd/v1, or with interpreter_ring:"
+	if doc.kind != kindObject {
+		c.report(doc.at, CodeNotPolicy, hint, nil, "found %s, want a policy", doc.found())
+		return "", false
+	}
+	if len(doc.names) == 0 {
+		c.report(doc.at, CodeEmpty, hint, nil, "the policy is empty")
+		return "", false
+	}
+	full, short := defs["#Policy"].fieldNames(), defs["#Compact"].fieldNames()
+	votes, near := map[string]int{}, map[string]int{}
+	for _, name := range doc.names {
+		for form, fields := range map[string][]string{"#Policy": full, "#Compact": short} {
+			switch nearest(name, fields) {
+			case "":
+			case name:
+				votes[form]++
+			default:
+				near[form]++
+			}
+		}
+	}
+	for _, by := range []map[string]int{votes, near} {
+		switch {
+		case by["#Policy"] > 0:
+			return "#Policy", true
+		case by["#Compact"] > 0:
+			return "#Compact", true
+		}
+	}
+	c.report(doc.items[0].where(), CodeNotPolicy, hint, nil, "this is not a policy: it has neither apiVersion nor interpreter_ring")
+	return "", false
+}
+
+// findings collects what is wrong with one file.
+type findings struct {
+	file  string
+	list  Diagnostics
+	count int
+}
+
+// add appends a finding and returns it, for the caller to complete at once.
+func (f *findings) add(at spot, code, msg, hint string) *Diagnostic {
+	f.count++
+	d := Diagnostic{Pos: f.pos(at), Code: code, Msg: msg, Hint: hint}
+	switch {
+	case f.count > maxFindings+1:
+		return &d
+	case f.count == maxFindings+1:
+		d.Code, d.Msg, d.Hint = CodeTooMany, fmt.Sprintf("more than %d findings in this file; the rest is not shown", maxFindings), ""
+	}
+	f.list = append(f.list, d)
+	if f.count == maxFindings+1 {
+		return &d
+	}
+	return &f.list[len(f.list)-1]
+}
+
+func (f *findings) pos(at spot) Pos { return Pos{File: f.file, Line: at.line, Column: at.col} }
+
+func (f *findings) refused() bool { return f.list.Refused() }

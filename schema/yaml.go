@@ -1,0 +1,348 @@
+package schema
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+	"strings"
+	"unicode/utf8"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// readYAML reads the one document of text. It returns nothing when it found an
+// error.
+func readYAML(text []byte, found *findings) []*node {
+	y := &yamlReader{text: text, lines: lineStarts(text), findings: found, open: map[*yaml.Node]bool{}}
+	dec := yaml.NewDecoder(bytes.NewReader(text))
+	var doc, second yaml.Node
+	if err := dec.Decode(&doc); err != nil {
+		if errors.Is(err, io.EOF) {
+			found.add(spot{1, 1}, CodeEmpty, "the file holds only comments", "")
+		} else {
+			y.syntax(err)
+		}
+		return nil
+	}
+	if err := dec.Decode(&second); !errors.Is(err, io.EOF) {
+		at := y.secondDocument(doc.Content[0].Line)
+		if err != nil && at == (spot{}) {
+			y.syntax(err)
+			return nil
+		}
+		found.add(at, CodeMultiple, "a second document starts here", "one policy a file")
+		return nil
+	}
+	before := found.count
+	root := y.value(doc.Content[0], 0)
+	if found.count > before && found.refused() {
+		return nil
+	}
+	return []*node{root}
+}
+
+type yamlReader struct {
+	*findings
+	text    []byte
+	lines   []int // offset of each line, nil when the text is ASCII
+	open    map[*yaml.Node]bool
+	aliased int // values added by aliases
+	inAlias int
+	bombed  bool // aliased went above its limit and that is reported
+}
+
+// lineStarts is nil for ASCII text, where runes and bytes count the same.
+func lineStarts(text []byte) []int {
+	ascii := true
+	starts := []int{0}
+	for i, b := range text {
+		ascii = ascii && b < utf8.RuneSelf
+		if b == '\n' {
+			starts = append(starts, i+1)
+		}
+	}
+	if ascii {
+		return nil
+	}
+	return starts
+}
+
+// spot turns the parser's column, which counts runes, into one that counts bytes.
+func (y *yamlReader) spot(n *yaml.Node) spot {
+	at := spot{max(1, n.Line), max(1, n.Column)}
+	if y.lines == nil || at.line > len(y.lines) {
+		return at
+	}
+	rest := y.text[y.lines[at.line-1]:]
+	offset := 0
+	for range at.col - 1 {
+		_, size := utf8.DecodeRune(rest[offset:])
+		offset += size
+	}
+	at.col = offset + 1
+	return at
+}
+
+func (y *yamlReader) value(n *yaml.Node, depth int) *node {
+	at := y.spot(n)
+	out := &node{at: at}
+	if depth > maxDepth {
+		y.add(at, CodeTooDeep, fmt.Sprintf("nested more than %d deep", maxDepth), "")
+		return out
+	}
+	if y.inAlias > 0 {
+		if y.aliased++; y.aliased > maxAliased {
+			return out
+		}
+	}
+	if n.Style&yaml.TaggedStyle != 0 {
+		y.add(at, CodeYAMLFeature, fmt.Sprintf("the tag %s is not part of the policy language", clip(n.Tag)), "leave it out")
+		return out
+	}
+	switch n.Kind {
+	case yaml.ScalarNode:
+		y.scalar(n, out)
+	case yaml.SequenceNode:
+		out.kind = kindList
+		out.items = make([]*node, 0, len(n.Content))
+		for _, item := range n.Content {
+			out.items = append(out.items, y.value(item, depth+1))
+		}
+	case yaml.MappingNode:
+		y.mapping(n, out, depth)
+	case yaml.AliasNode:
+		return y.alias(n, at, depth)
+	}
+	return out
+}
+
+func (y *yamlReader) alias(n *yaml.Node, at spot, depth int) *node {
+	target := n.Alias
+	if y.open[target] {
+		y.add(at, CodeAliasBomb, fmt.Sprintf("the alias *%s stands inside what it repeats", clip(n.Value)), "")
+		return &node{at: at}
+	}
+	y.inAlias++
+	out := y.value(target, depth)
+	y.inAlias--
+	if y.aliased > maxAliased && !y.bombed {
+		y.add(at, CodeAliasBomb, fmt.Sprintf("aliases add more than %d values", maxAliased), "")
+		y.bombed = true
+	}
+	out.at = at
+	return out
+}
+
+func (y *yamlReader) mapping(n *yaml.Node, out *node, depth int) {
+	y.open[n] = true
+	defer delete(y.open, n)
+	out.kind = kindObject
+	out.names = make([]string, 0, len(n.Content)/2)
+	out.items = make([]*node, 0, len(n.Content)/2)
+	first := make(map[string]spot, len(n.Content)/2)
+	for i := 0; i+1 < len(n.Content); i += 2 {
+		name, at := n.Content[i], y.spot(n.Content[i])
+		switch {
+		case name.Kind == yaml.ScalarNode && name.Tag == "!!merge":
+			y.add(at, CodeYAMLFeature, "merge keys (<<) are not part of the policy language", "repeat the fields, or write the policy in CUE")
+			continue
+		case name.Kind != yaml.ScalarNode || name.Style&yaml.TaggedStyle != 0:
+			y.add(at, CodeYAMLFeature, "a field name must be plain text", "")
+			continue
+		}
+		if other, twice := first[name.Value]; twice {
+			d := y.add(at, CodeDuplicateKey, fmt.Sprintf("%q is already set on line %d", clip(name.Value), other.line), "")
+			d.Related = []Pos{y.pos(other)}
+			continue
+		}
+		first[name.Value] = at
+		child := y.value(n.Content[i+1], depth+1)
+		child.key = at
+		out.names = append(out.names, name.Value)
+		out.items = append(out.items, child)
+	}
+}
+
+// scalar resolves an unquoted word as YAML 1.2 does and remembers where YAML
+// 1.1 differs.
+func (y *yamlReader) scalar(n *yaml.Node, out *node) {
+	out.kind, out.text = kindString, n.Value
+	if n.Style&^yaml.FlowStyle != 0 {
+		return
+	}
+	out.plain = true
+	var refused string
+	out.kind, out.trap, refused = resolvePlain(n.Value)
+	if out.kind == kindBool {
+		out.text = strings.ToLower(n.Value)
+	}
+	if refused != "" {
+		y.add(out.at, CodeYAMLTrap, fmt.Sprintf("%s is %s", clip(n.Value), refused),
+			fmt.Sprintf("write %q for the text, or a decimal number", n.Value))
+	}
+}
+
+// resolvePlain returns what an unquoted YAML word is, what a YAML 1.1 reader
+// would see instead, and why it is refused, if it is.
+func resolvePlain(word string) (k kind, trap, refused string) {
+	if word == "" || word == "~" {
+		return kindNull, "", ""
+	}
+	lower := strings.ToLower(word)
+	shape := strings.TrimLeft(lower, "+-")
+	switch lower {
+	case "null":
+		return kindNull, "", ""
+	case "true", "false":
+		if word == lower || word == strings.ToUpper(word) || word == strings.ToUpper(word[:1])+lower[1:] {
+			return kindBool, "", ""
+		}
+		return kindString, "", ""
+	case "on", "yes", "y":
+		return kindString, "true", ""
+	case "off", "no", "n":
+		return kindString, "false", ""
+	}
+	switch shape {
+	case ".inf", ".nan":
+		return kindString, "", "no number a policy can hold"
+	}
+	if first := shape + " "; first[0] != '.' && (first[0] < '0' || first[0] > '9') {
+		return kindString, "", ""
+	}
+	return resolveNumber(word, shape)
+}
+
+func resolveNumber(word, digits string) (k kind, trap, refused string) {
+	switch {
+	case decimal(digits) && (len(digits) == 1 || digits[0] != '0'):
+		if _, err := strconv.ParseInt(word, 10, 64); err != nil {
+			return kindFloat, "", ""
+		}
+		if word[0] == '+' {
+			return kindInt, "", "a number with a plus sign"
+		}
+		return kindInt, "", ""
+	case decimal(digits):
+		return kindString, "", "octal to YAML 1.1 readers and decimal to others"
+	case sexagesimal(digits):
+		return kindString, "a number in base 60", ""
+	case date(digits):
+		return kindString, "a date", ""
+	case len(digits) > 2 && digits[0] == '0' && strings.Contains("xob", digits[1:2]) && radix(digits):
+		return kindString, "", "a number that is not decimal"
+	case strings.Contains(digits, "_") && decimal(strings.ReplaceAll(digits, "_", "")):
+		return kindString, "a number without its underscores", ""
+	}
+	if _, err := strconv.ParseFloat(word, 64); err == nil && !strings.ContainsAny(digits, "xp_") {
+		return kindFloat, "", ""
+	}
+	return kindString, "", ""
+}
+
+func radix(digits string) bool {
+	_, err := strconv.ParseUint(digits, 0, 64)
+	return err == nil
+}
+
+func decimal(s string) bool {
+	for _, r := range s {
+		if r < '0' || r > '9' {
+			return false
+		}
+	}
+	return s != ""
+}
+
+func sexagesimal(s string) bool {
+	parts := strings.Split(s, ":")
+	for i, part := range parts {
+		if i > 0 && (len(part) > 2 || len(part) == 2 && part[0] > '5') {
+			return false
+		}
+		if !decimal(part) {
+			return false
+		}
+	}
+	return len(parts) > 1
+}
+
+func date(s string) bool {
+	parts := strings.SplitN(s, "-", 3)
+	if len(parts) != 3 || len(parts[0]) != 4 || len(parts[1]) > 2 || len(parts[2]) == 0 {
+		return false
+	}
+	day, _, _ := strings.Cut(strings.ReplaceAll(parts[2], "t", " "), " ")
+	return decimal(parts[0]) && decimal(parts[1]) && decimal(day) && len(day) <= 2
+}
+
+// secondDocument finds the marker of the second document of a file whose first
+// has a value on line first.
+func (y *yamlReader) secondDocument(first int) spot {
+	for i, line := range bytes.Split(y.text, []byte("\n")) {
+		marker := bytes.HasPrefix(line, []byte("---")) && (len(line) == 3 || bytes.ContainsAny(line[3:4], " \t\r"))
+		if marker && i+1 > first {
+			return spot{i + 1, 1}
+		}
+	}
+	return spot{}
+}
+
+// syntax turns the parser's error into a finding in plain words.
+func (y *yamlReader) syntax(err error) {
+	text := err.Error()
+	at := spot{1, 1}
+	if i := strings.Index(text, "line "); i >= 0 {
+		digits := strings.TrimRight(strings.SplitN(text[i+5:], ":", 2)[0], " ")
+		if n, err := strconv.Atoi(digits); err == nil {
+			at.line = n
+		}
+	}
+	lines := bytes.Split(y.text, []byte("\n"))
+	at.line = max(1, min(at.line, len(lines)))
+	line := lines[at.line-1]
+	at.col = 1 + len(line) - len(bytes.TrimLeft(line, " \t"))
+	if _, name, ok := strings.Cut(text, "unknown anchor '"); ok {
+		name, _, _ = strings.Cut(name, "'")
+		if i := bytes.Index(y.text, []byte("*"+name)); i >= 0 {
+			at = spotAt(y.text, i)
+		}
+		y.add(at, CodeSyntax, fmt.Sprintf("the alias *%s has no anchor", clip(name)), "define &"+clip(name)+" above, or quote the text")
+		return
+	}
+	msg, hint := yamlWords(text, line)
+	y.add(at, CodeSyntax, msg, hint)
+}
+
+func yamlWords(text string, line []byte) (msg, hint string) {
+	lead := line[:len(line)-len(bytes.TrimLeft(line, " \t"))]
+	if bytes.IndexByte(lead, '\t') >= 0 {
+		return "the line is indented with a tab", "indent with spaces"
+	}
+	for _, w := range []struct{ has, msg, hint string }{
+		{"cannot start any token", "a value cannot start with this character", "put the text in quotes"},
+		{"mapping values are not allowed", "a second \":\" on a line, or a field that is indented too far", "put text with \": \" in quotes"},
+		{"did not find expected key", "the indentation does not fit the fields above", ""},
+		{"did not find expected '-' indicator", "the indentation does not fit the list above", ""},
+		{"could not find expected ':'", "a field name without \":\"", ""},
+		{"did not find expected ',' or", "a list or object in brackets is not closed, or lacks a comma", ""},
+		{"unexpected end of stream", "a quoted text is not closed", ""},
+		{"unknown escape", "an escape that YAML does not have", "double the backslash, or use single quotes"},
+		{"escape", "an escape that is not complete", ""},
+		{"anchor", "an anchor or alias without a name", "put text that starts with & or * in quotes"},
+		{"control characters", "a control character", ""},
+		{"exceeded max depth", fmt.Sprintf("nested more than %d deep", maxDepth), ""},
+		{"document start", "text after the document", "one policy a file"},
+		{"undefined tag", "a tag that is not part of the policy language", "put text that starts with ! in quotes"},
+		{"tag", "a tag that is not part of the policy language", "put text that starts with ! in quotes"},
+		{"directive", "a directive that is not part of the policy language", "leave the % line out"},
+		{"block", "the indentation does not fit", ""},
+	} {
+		if strings.Contains(text, w.has) {
+			return w.msg, w.hint
+		}
+	}
+	return "the text is not valid YAML", ""
+}
