@@ -1,0 +1,78 @@
+package kernel
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/ringd/ringd/executors"
+)
+
+// guest is one process with its descendants. It stays a zombie, so that its
+// number means nothing else, until Kill has waited for it.
+type guest struct {
+	ring        *Ring
+	process     *os.Process
+	conn        *os.File
+	attestation executors.Attestation
+
+	mu   sync.Mutex
+	dead bool          // under mu
+	cpu  time.Duration // under mu; the last figure, once dead
+}
+
+// Conn is the host's end; the caller closes it.
+func (g *guest) Conn() io.ReadWriteCloser { return g.conn }
+
+// Attestation says what stands around the guest.
+func (g *guest) Attestation() executors.Attestation { return g.attestation }
+
+// Kill ends the whole process group and waits for the guest.
+func (g *guest) Kill() error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.dead {
+		return nil
+	}
+	// The group before the wait: while the guest is not waited for, no other
+	// group can have its number.
+	if err := unix.Kill(-g.process.Pid, unix.SIGKILL); err != nil && !errors.Is(err, unix.ESRCH) {
+		return fmt.Errorf("kill guest %d: %w", g.process.Pid, err)
+	}
+	state, err := g.process.Wait()
+	if err != nil {
+		return fmt.Errorf("wait for guest %d: %w", g.process.Pid, err)
+	}
+	g.dead = true
+	g.cpu = state.UserTime() + state.SystemTime()
+	g.ring.forget(g)
+	return nil
+}
+
+// CPU is the processor time of all threads of the guest, also after its end.
+func (g *guest) CPU() (time.Duration, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.dead {
+		return g.cpu, nil
+	}
+	// The clock of a process, as clock_getcpuclockid(3) makes it; the 2 is the
+	// scheduler's count.
+	var t unix.Timespec
+	err := unix.ClockGettime(int32(^g.process.Pid)<<3|2, &t)
+	if errors.Is(err, syscall.EINVAL) {
+		// It has ended and was not waited for: only the wait knows the figure.
+		return g.cpu, nil
+	}
+	if err != nil {
+		return 0, fmt.Errorf("read processor time of guest %d: %w", g.process.Pid, err)
+	}
+	g.cpu = time.Duration(t.Nano())
+	return g.cpu, nil
+}
