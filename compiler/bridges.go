@@ -1,0 +1,304 @@
+package compiler
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/schema"
+)
+
+// Bounds of a bridge's JSON Schema.
+const (
+	MaxSchemaBytes = 64 << 10
+	maxSchemaDepth = 32
+)
+
+// bridges compiles the grants of capabilities.
+func (d *document) bridges(agent *profiles.Agent) {
+	taken := newNames()
+	for i := range d.policy.Spec.Bridges {
+		b := &d.policy.Spec.Bridges[i]
+		at := fmt.Sprintf("spec.bridges[%d]", i)
+		if !d.bridgeName(taken, at+".name", b.Name) {
+			continue
+		}
+		d.bridgeExecutors(agent, at, b)
+		grant := profiles.Bridge{
+			Name:      b.Name,
+			Powers:    profiles.Powers(b.Powers),
+			Executors: b.Executors,
+			Arguments: d.jsonSchema(at+".arguments", b.Arguments),
+			Result:    d.jsonSchema(at+".result", b.Result),
+			Limits:    d.bridgeLimits(at+".limits", b.Limits),
+			Audit:     b.Audit,
+			Rule:      d.rule(at),
+		}
+		if grant.Audit == "" {
+			grant.Audit = "metadata"
+		}
+		agent.Bridges[b.Name] = grant
+	}
+}
+
+// bridgeExecutors checks that a bridge is for executors the agent has.
+func (d *document) bridgeExecutors(agent *profiles.Agent, at string, b *schema.Bridge) {
+	if b.Executors != nil && len(b.Executors) == 0 {
+		d.report(at+".executors", CodeNeverMatches, "leave the field out to grant the bridge to every executor", "names no executor")
+	}
+	for i, name := range b.Executors {
+		granted := name == profiles.ExecutorJS && agent.JS != nil ||
+			name == profiles.ExecutorPython && agent.Python != nil ||
+			name == profiles.ExecutorShell && agent.Shell != nil
+		if !granted {
+			d.report(fmt.Sprintf("%s.executors[%d]", at, i), CodeNotAllowed, fmt.Sprintf("add %s to executors.allowed", clip(name)),
+				"the policy does not grant the executor %s", clip(name))
+		}
+	}
+}
+
+// names holds the dotted names of bridges and the folders they stand in.
+type names struct{ bridges, folders map[string]string }
+
+func newNames() *names { return &names{map[string]string{}, map[string]string{}} }
+
+// bridgeName checks a name against the globals of the JavaScript guest and the
+// other bridges: tools and tools.search cannot both be there, one is a function
+// and the other needs an object of that name.
+func (d *document) bridgeName(taken *names, at, name string) bool {
+	parts := strings.Split(name, ".")
+	if !dottedName(name) || len(parts) > 4 || len(name) > 255 {
+		d.report(at, CodeBridgeName, "write a camelCase name such as spawnSubagent, or dotted such as tools.search", "%q is not a name of a bridge", clip(name))
+		return false
+	}
+	if reservedGlobal(parts[0]) {
+		d.report(at, CodeBridgeName, "", "%q is taken: it means something else in the program", parts[0])
+		return false
+	}
+	for _, p := range parts {
+		if reservedProperty(p) {
+			d.report(at, CodeBridgeName, "", "%q cannot be part of a name: the program has a meaning for it", p)
+			return false
+		}
+	}
+	clash := taken.bridges[name]
+	if clash == "" {
+		clash = taken.folders[name]
+	}
+	for i := 1; i < len(parts) && clash == ""; i++ {
+		clash = taken.bridges[strings.Join(parts[:i], ".")]
+	}
+	if clash != "" {
+		here, other := d.origin(at), d.origin(clash)
+		d.add(here, schema.Diagnostic{Code: CodeBridgeName, Related: []schema.Pos{other.Pos},
+			Msg: fmt.Sprintf("%q collides with the bridge at %s", name, other.Pos)})
+		return false
+	}
+	taken.bridges[name] = at
+	for i := 1; i < len(parts); i++ {
+		if folder := strings.Join(parts[:i], "."); taken.folders[folder] == "" {
+			taken.folders[folder] = at
+		}
+	}
+	return true
+}
+
+// reservedGlobal reports whether a JavaScript program has the name already, or
+// cannot write it.
+func reservedGlobal(name string) bool {
+	switch name {
+	case "Array", "ArrayBuffer", "AggregateError", "AsyncDisposableStack", "AsyncIterator", "Atomics", "BigInt", "BigInt64Array",
+		"BigUint64Array", "Boolean", "DataView", "Date", "DisposableStack", "DOMException", "Error", "EvalError", "FinalizationRegistry",
+		"Float16Array", "Float32Array", "Float64Array", "Function", "Infinity", "Int16Array", "Int32Array", "Int8Array",
+		"InternalError", "Intl", "Iterator", "JSON", "Map", "Math", "NaN", "Number", "Object", "Promise", "Proxy", "RangeError",
+		"ReferenceError", "Reflect", "RegExp", "Set", "SharedArrayBuffer", "String", "SuppressedError", "Symbol", "SyntaxError",
+		"Temporal", "TypeError", "URIError", "Uint16Array", "Uint32Array", "Uint8Array", "Uint8ClampedArray", "WeakMap", "WeakRef",
+		"WeakSet", "WebAssembly", "decodeURI", "decodeURIComponent", "encodeURI", "encodeURIComponent", "escape", "eval",
+		"globalThis", "isFinite", "isNaN", "parseFloat", "parseInt", "undefined", "unescape", "queueMicrotask":
+		return true
+	case "ImportDenied", "CapabilityDenied", "CapabilityRevoked", "ApprovalDenied", "BudgetExceeded", "ArgumentError",
+		"ResultTooLarge", "BridgeError", "Timeout", "OutOfMemory", "Deadlock", "Cancelled", "console", "inputs", "ringd":
+		return true
+	case "await", "async", "break", "case", "catch", "class", "const", "continue", "debugger", "default", "delete", "do", "else",
+		"enum", "export", "extends", "false", "finally", "for", "function", "if", "implements", "import", "in", "instanceof",
+		"interface", "let", "new", "null", "of", "package", "private", "protected", "public", "return", "static", "super", "switch",
+		"this", "throw", "true", "try", "typeof", "using", "var", "void", "while", "with", "yield", "arguments":
+		return true
+	default:
+		return false
+	}
+}
+
+// reservedProperty reports whether a name has a meaning on every object.
+func reservedProperty(name string) bool {
+	switch name {
+	case "constructor", "prototype", "then", "toString", "toLocaleString", "toJSON", "valueOf", "hasOwnProperty", "isPrototypeOf",
+		"propertyIsEnumerable", "__proto__", "__defineGetter__", "__defineSetter__", "__lookupGetter__", "__lookupSetter__":
+		return true
+	default:
+		return false
+	}
+}
+
+// bridgeLimits writes the limits of a bridge out.
+func (d *document) bridgeLimits(at string, l *schema.BridgeLimits) profiles.BridgeLimits {
+	if l == nil {
+		l = &schema.BridgeLimits{}
+	}
+	count := func(name string, n *int64, least, standard int64) int64 {
+		if n == nil {
+			return standard
+		}
+		const most = 1_000_000
+		if *n < least || *n > most {
+			d.report(at+"."+name, CodeLimit, "", "must be from %d to %d", least, most)
+			return least
+		}
+		return *n
+	}
+	size := func(name, text string, most, standard int64) int64 {
+		n, ok := standard, true
+		if text != "" {
+			n, ok = d.size(at+"."+name, text)
+		}
+		if ok && (n < 1 || n > most) {
+			d.report(at+"."+name, CodeLimit, "", "must be from 1B to %s", showSize(most))
+		}
+		return n
+	}
+	out := profiles.BridgeLimits{
+		Concurrent:    count("concurrent", l.Concurrent, 1, DefaultConcurrent),
+		CallsPerRun:   count("callsPerRun", l.CallsPerRun, 0, DefaultCallsPerRun),
+		SpawnPerCall:  count("spawnPerCall", l.SpawnPerCall, 1, DefaultSpawnPerCall),
+		Depth:         count("depth", l.Depth, 0, DefaultDepth),
+		TotalSpawn:    count("totalSpawn", l.TotalSpawn, 0, DefaultTotalSpawn),
+		ArgumentBytes: size("requestBytes", l.RequestBytes, 16<<20, DefaultArgumentBytes),
+		ResultBytes:   size("responseBytes", l.ResponseBytes, 64<<20, DefaultBridgeResult),
+		TimeoutMillis: DefaultTimeoutMillis,
+	}
+	if l.Timeout != "" {
+		const day = 24 * 60 * 60 * 1000
+		n, ok := d.duration(at+".timeout", l.Timeout)
+		if ok && (n < 1 || n > 30*day) {
+			d.report(at+".timeout", CodeLimit, "", "must be from 1ms to %s", showDuration(30*day))
+		}
+		out.TimeoutMillis = n
+	}
+	return out
+}
+
+// jsonSchema checks a JSON Schema and returns its canonical form.
+func (d *document) jsonSchema(at string, text []byte) json.RawMessage {
+	if text == nil {
+		return nil
+	}
+	canonical, err := checkSchema(text)
+	if err != nil {
+		d.report(at, CodeJSONSchema, "", "%s", err)
+		return nil
+	}
+	return canonical
+}
+
+func checkSchema(text []byte) (json.RawMessage, error) {
+	if len(text) > MaxSchemaBytes {
+		return nil, fmt.Errorf("the schema is above %s", showSize(MaxSchemaBytes))
+	}
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	if err != nil {
+		return nil, errors.New("the schema is not JSON")
+	}
+	if err := exactJSON(doc, 0); err != nil {
+		return nil, err
+	}
+	const here = "ringd:schema"
+	c := jsonschema.NewCompiler()
+	c.UseLoader(noLoader{})
+	c.DefaultDraft(jsonschema.Draft2020)
+	if err := c.AddResource(here, doc); err != nil {
+		return nil, schemaError(err)
+	}
+	if _, err := c.Compile(here); err != nil {
+		return nil, schemaError(err)
+	}
+	return profiles.Canonical(text)
+}
+
+// exactJSON refuses nesting that a validator would follow for long and numbers
+// that lose digits in canonical JSON.
+func exactJSON(v any, depth int) error {
+	if depth > maxSchemaDepth {
+		return fmt.Errorf("the schema is nested deeper than %d", maxSchemaDepth)
+	}
+	switch v := v.(type) {
+	case json.Number:
+		return exactNumber(v)
+	case []any:
+		for _, e := range v {
+			if err := exactJSON(e, depth+1); err != nil {
+				return err
+			}
+		}
+	case map[string]any:
+		for _, e := range v {
+			if err := exactJSON(e, depth+1); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func exactNumber(n json.Number) error {
+	const most = 1<<53 - 1
+	whole := !strings.ContainsAny(string(n), ".eE")
+	if i, err := n.Int64(); whole && (err != nil || i > most || i < -most) {
+		return fmt.Errorf("the number %s is larger than a double holds exactly", clip(string(n)))
+	}
+	if _, err := n.Float64(); err != nil {
+		return fmt.Errorf("the number %s is larger than a double holds", clip(string(n)))
+	}
+	return nil
+}
+
+// noLoader refuses every reference out of the schema.
+type noLoader struct{}
+
+func (noLoader) Load(url string) (any, error) {
+	return nil, fmt.Errorf("it refers to %s, and a schema refers only to itself", clip(url))
+}
+
+// schemaError shortens what the validator says to one line without its own
+// name for the text.
+func schemaError(err error) error {
+	var invalid *jsonschema.SchemaValidationError
+	var verr *jsonschema.ValidationError
+	if errors.As(err, &invalid) && errors.As(invalid.Err, &verr) {
+		for len(verr.Causes) > 0 {
+			verr = verr.Causes[0]
+		}
+		where := "/" + strings.Join(verr.InstanceLocation, "/")
+		lines := strings.Split(verr.Error(), "\n")
+		_, what, _ := strings.Cut(lines[len(lines)-1], "': ")
+		return fmt.Errorf("not a JSON Schema: at %s: %s", clip(where), clipLine(what))
+	}
+	var load *jsonschema.LoadURLError
+	if errors.As(err, &load) {
+		return fmt.Errorf("not a JSON Schema: %w", load.Err)
+	}
+	return fmt.Errorf("not a JSON Schema: %s", clipLine(strings.ReplaceAll(err.Error(), "ringd:schema", "")))
+}
+
+func clipLine(s string) string {
+	s, _, _ = strings.Cut(s, "\n")
+	if r := []rune(s); len(r) > 160 {
+		return string(slices.Concat(r[:160], []rune("…")))
+	}
+	return s
+}

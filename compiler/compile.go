@@ -1,0 +1,200 @@
+// Package compiler owns the way from a decoded policy to a compiled set: it
+// lowers every grant and denial to a profile, writes defaults out, pins the
+// modules, and ties each compiled rule to the line of the author's text that it
+// comes from.
+//
+// It refuses what nothing enforces yet: a field of the language without a place
+// in a profile is a finding, never ignored. It is pure: values in, values out.
+// The compile child and tests call it.
+package compiler
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/schema"
+)
+
+// Diagnostics are findings about sources.
+type Diagnostics = schema.Diagnostics
+
+// DefaultAgent is the agent of a policy in the compact form.
+const DefaultAgent = "default"
+
+// Config is the input of Compile. The zero Config holds no policy, which is a
+// finding.
+type Config struct {
+	// Policies are the decoded documents, in any order.
+	Policies []schema.Policy
+	// Files holds the files of the policy's modules folder by their name,
+	// modules/lodash-lite.js. Files that no agent may import are left out of
+	// the set.
+	Files map[string][]byte
+}
+
+// Compile turns policies into a sealed set, or reports everything that is
+// wrong with them. When the findings refuse, the set is the zero Set, which
+// denies everything; it may also come with warnings. The same input in any
+// order gives the same set.
+func Compile(cfg Config) (profiles.Set, Diagnostics) {
+	c := &compilation{files: cfg.Files, set: profiles.Set{Agents: map[string]profiles.Agent{}},
+		agents: map[string]schema.Origin{}, modules: map[string]moduleUse{}}
+	policies := slices.Clone(cfg.Policies)
+	slices.SortStableFunc(policies, func(a, b schema.Policy) int {
+		pa, pb := originOf(&a, "").Pos, originOf(&b, "").Pos
+		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(pa.Line, pb.Line), cmp.Compare(pa.Column, pb.Column),
+			cmp.Compare(a.Metadata.Name, b.Metadata.Name))
+	})
+	if len(policies) == 0 {
+		c.found = append(c.found, schema.Diagnostic{Code: CodeNoPolicy, Msg: "there is no policy to compile"})
+	}
+	for i := range policies {
+		(&document{compilation: c, policy: &policies[i]}).compile()
+	}
+	c.pinModules()
+	if c.found = c.found.Sort(); c.found.Refused() {
+		return profiles.Set{}, c.found
+	}
+	sealed, _, err := c.set.Seal()
+	if err != nil {
+		return profiles.Set{}, append(c.found, schema.Diagnostic{Code: CodeSetTooLarge, Msg: err.Error()})
+	}
+	return sealed, c.found
+}
+
+// compilation is the state of one Compile.
+type compilation struct {
+	files   map[string][]byte
+	set     profiles.Set
+	found   Diagnostics
+	agents  map[string]schema.Origin
+	modules map[string]moduleUse
+}
+
+// document is one policy being compiled.
+type document struct {
+	*compilation
+	policy *schema.Policy
+}
+
+func (d *document) compile() {
+	d.unsupported()
+	if d.policy.Kind != "AgentPolicy" && !d.policy.Compact {
+		return // unsupported says so
+	}
+	p := d.policy
+	agent := profiles.Agent{
+		Policy:  p.Metadata.Name,
+		MinTier: profiles.TierProcess,
+		Bridges: map[string]profiles.Bridge{},
+		Audit:   p.Spec.Audit,
+		Egress:  d.egress(),
+		Files:   d.filesystem(),
+	}
+	if p.Spec.Bridges != nil {
+		agent.BridgesRule = d.rule("spec.bridges")
+	}
+	d.checkModules()
+	d.executors(&agent)
+	d.bridges(&agent)
+	for _, named := range d.names() {
+		if d.claim(named) {
+			agent.Name, agent.Rule = named.name, ruleAt(named.origin)
+			d.set.Agents[named.name] = agent
+		}
+	}
+}
+
+type namedAgent struct {
+	name   string
+	origin schema.Origin
+}
+
+// names lists the agents that the policy is for.
+func (d *document) names() []namedAgent {
+	p := d.policy
+	switch {
+	case p.Compact:
+		return []namedAgent{{DefaultAgent, d.origin("")}}
+	case p.Spec.Agents == nil:
+		return []namedAgent{{p.Metadata.Name, d.origin("metadata.name")}}
+	}
+	if len(p.Spec.Agents) == 0 {
+		d.report("spec.agents", CodeNoAgent, "leave the field out to name the agent after the policy", "names no agent, so the policy is for nobody")
+	}
+	var out []namedAgent
+	for i, a := range p.Spec.Agents {
+		path := fmt.Sprintf("spec.agents[%d].match", i)
+		if a.Match == "" {
+			d.report(path, CodeNoAgent, "", "the name of the agent is empty")
+			continue
+		}
+		out = append(out, namedAgent{a.Match, d.origin(path)})
+	}
+	return out
+}
+
+// claim gives an agent to the policy, or reports that another one has it: two
+// policies for one agent would have to be merged, and nothing merges an allow.
+func (d *document) claim(a namedAgent) bool {
+	first, taken := d.agents[a.name]
+	if !taken {
+		d.agents[a.name] = a.origin
+		return true
+	}
+	d.add(a.origin, schema.Diagnostic{Code: CodeDuplicateAgent, Related: []schema.Pos{first.Pos},
+		Msg:  fmt.Sprintf("agent %q already has a policy at %s", a.name, first.Pos),
+		Hint: "an agent has one policy; put the grants into one file"})
+	return false
+}
+
+// origin gives the place of a value, or of the nearest value around it.
+func (d *document) origin(path string) schema.Origin { return originOf(d.policy, path) }
+
+func originOf(p *schema.Policy, path string) schema.Origin {
+	for at := path; at != ""; at = parentPath(at) {
+		if o, ok := p.Origins[at]; ok {
+			return o
+		}
+	}
+	if o, ok := p.Origins[""]; ok {
+		return o
+	}
+	return schema.Origin{Pos: schema.Pos{File: p.File, Line: 1, Column: 1}, Path: path}
+}
+
+// parentPath cuts the last step: a[3] of a.b[3] gives a.b, a.b gives a.
+func parentPath(path string) string {
+	if i := strings.LastIndexAny(path, ".["); i >= 0 {
+		return path[:i]
+	}
+	return ""
+}
+
+func (d *document) rule(path string) profiles.Rule { return ruleAt(d.origin(path)) }
+
+func ruleAt(o schema.Origin) profiles.Rule {
+	return profiles.Rule{File: o.Pos.File, Line: o.Pos.Line, Column: o.Pos.Column, Path: o.Path}
+}
+
+// report adds an error about the value at path.
+func (d *document) report(path, code, hint, format string, args ...any) {
+	d.add(d.origin(path), schema.Diagnostic{Code: code, Hint: hint, Msg: fmt.Sprintf(format, args...)})
+}
+
+// warn adds a finding that does not refuse the policy.
+func (d *document) warn(path, code, hint, format string, args ...any) {
+	d.add(d.origin(path), schema.Diagnostic{Code: code, Hint: hint, Msg: fmt.Sprintf(format, args...), Severity: schema.Warning})
+}
+
+// add puts a finding at a place, the author's path before its message.
+func (c *compilation) add(o schema.Origin, f schema.Diagnostic) {
+	f.Pos = o.Pos
+	if o.Path != "" {
+		f.Msg = o.Path + ": " + f.Msg
+	}
+	c.found = append(c.found, f)
+}

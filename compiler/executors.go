@@ -1,0 +1,288 @@
+package compiler
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/schema"
+)
+
+// executors compiles the grants of languages. Only what executors.allowed
+// names is granted.
+func (d *document) executors(agent *profiles.Agent) {
+	e := d.policy.Spec.Executors
+	if e == nil {
+		agent.Limits = d.agentLimits()
+		return
+	}
+	agent.ExecutorsRule = d.rule("spec.executors.allowed")
+	if e.MinTier != "" {
+		agent.MinTier = profiles.Tier(e.MinTier)
+		if !knownTier(agent.MinTier) {
+			d.report("spec.executors.minTier", CodeUnsupported, "", "no tier is called %q", clip(e.MinTier))
+		}
+	}
+	var limits []*profiles.Limits
+	for i, name := range e.Allowed {
+		at := fmt.Sprintf("spec.executors.allowed[%d]", i)
+		rule := d.rule(at)
+		switch name {
+		case profiles.ExecutorJS:
+			agent.JS = d.js(e.JS, rule)
+			limits = append(limits, &agent.JS.Limits)
+		case profiles.ExecutorPython:
+			agent.Python = d.python(e.Python, rule)
+			limits = append(limits, &agent.Python.Limits)
+		case profiles.ExecutorShell:
+			agent.Shell = d.shell(e.Shell, rule)
+			limits = append(limits, &agent.Shell.Limits)
+		default:
+			d.report(at, CodeUnsupported, "", "no executor is called %q", clip(name))
+		}
+	}
+	for _, block := range []struct {
+		name string
+		set  bool
+	}{{profiles.ExecutorJS, e.JS != nil}, {profiles.ExecutorPython, e.Python != nil}, {profiles.ExecutorShell, e.Shell != nil}} {
+		if block.set && !slices.Contains(e.Allowed, block.name) {
+			d.report("spec.executors."+block.name, CodeNotAllowed, fmt.Sprintf("add %s to executors.allowed, or leave this out", block.name),
+				"%s is set up and not allowed", block.name)
+		}
+	}
+	agent.Limits = d.agentLimits(limits...)
+}
+
+func knownTier(t profiles.Tier) bool {
+	switch t {
+	case profiles.TierProcess, profiles.TierWasm, profiles.TierOS, profiles.TierContainer, profiles.TierMicroVM, profiles.TierRemote:
+		return true
+	default:
+		return false
+	}
+}
+
+func (d *document) js(js *schema.JS, rule profiles.Rule) *profiles.JS {
+	if js == nil {
+		js = &schema.JS{}
+	}
+	const at = "spec.executors.js"
+	out := &profiles.JS{Limits: d.limits(profiles.ExecutorJS, at+".limits", js.Limits), Rule: rule,
+		Imports: profiles.Imports{Rule: d.rule(at + ".imports.allow")}}
+	if js.Imports != nil {
+		for i, name := range js.Imports.Deny {
+			out.Imports.Deny = append(out.Imports.Deny,
+				profiles.ImportRule{Name: strings.TrimSuffix(name, ".*"), Rule: d.rule(fmt.Sprintf("%s.imports.deny[%d]", at, i))})
+		}
+		for i, name := range js.Imports.Allow {
+			here := fmt.Sprintf("%s.imports.allow[%d]", at, i)
+			if d.useModule(here, name) {
+				out.Imports.Allow = append(out.Imports.Allow, profiles.ImportRule{Name: name, Rule: d.rule(here)})
+			}
+		}
+		d.denyWins(at+".imports", js.Imports, '/')
+	}
+	for i, name := range js.DenyGlobals {
+		here := fmt.Sprintf("%s.globals.deny[%d]", at, i)
+		if !identifier(name) {
+			d.report(here, CodeNeverMatches, "", "%q is not the name of a global", clip(name))
+			continue
+		}
+		out.DenyGlobals = append(out.DenyGlobals, profiles.ImportRule{Name: name, Rule: d.rule(here)})
+	}
+	return out
+}
+
+func (d *document) python(py *schema.Python, rule profiles.Rule) *profiles.Python {
+	if py == nil {
+		py = &schema.Python{}
+	}
+	const at = "spec.executors.python"
+	out := &profiles.Python{Limits: d.limits(profiles.ExecutorPython, at+".limits", py.Limits), Rule: rule,
+		Imports: profiles.Imports{Rule: d.rule(at + ".imports.allow")}}
+	if im := py.Imports; im != nil {
+		for i, name := range im.Deny {
+			out.Imports.Deny = d.pythonName(out.Imports.Deny, fmt.Sprintf("%s.imports.deny[%d]", at, i), name)
+		}
+		for i, name := range im.Allow {
+			out.Imports.Allow = d.pythonName(out.Imports.Allow, fmt.Sprintf("%s.imports.allow[%d]", at, i), name)
+		}
+		d.denyWins(at+".imports", im, '.')
+	}
+	// The compact form grants the default set by saying nothing; in the full
+	// language saying nothing grants nothing.
+	out.Imports.Default = d.policy.Compact && (py.Imports == nil || len(py.Imports.Allow) == 0)
+	for i, name := range py.DenyBuiltins {
+		here := fmt.Sprintf("%s.builtins.deny[%d]", at, i)
+		if !identifier(name) {
+			d.report(here, CodeNeverMatches, "", "%q is not the name of a builtin", clip(name))
+			continue
+		}
+		out.DenyBuiltins = append(out.DenyBuiltins, profiles.ImportRule{Name: name, Rule: d.rule(here)})
+	}
+	return out
+}
+
+// pythonName adds a dotted name. pandas.* and pandas mean the same: the module
+// and what is below it. The compact form also lists JavaScript modules, whose
+// names no Python import can have.
+func (d *document) pythonName(list []profiles.ImportRule, at, name string) []profiles.ImportRule {
+	short := strings.TrimSuffix(name, ".*")
+	if !dottedName(short) {
+		if !d.policy.Compact {
+			d.report(at, CodeNeverMatches, "", "%q is not a dotted module name", clip(name))
+		}
+		return list
+	}
+	return append(list, profiles.ImportRule{Name: short, Rule: d.rule(at)})
+}
+
+// denyWins warns of an allowed name that a denied one takes back. A name that
+// stands in both lists word for word is schema's finding.
+func (d *document) denyWins(at string, im *schema.Imports, sep byte) {
+	denied := make(map[string]int, len(im.Deny))
+	for i, name := range im.Deny {
+		denied[strings.TrimSuffix(name, ".*")] = i
+	}
+	for i, name := range im.Allow {
+		for short := strings.TrimSuffix(name, ".*"); short != ""; short = parentName(short, sep) {
+			j, ok := denied[short]
+			if !ok || im.Deny[j] == name {
+				continue
+			}
+			here, other := d.origin(fmt.Sprintf("%s.allow[%d]", at, i)), d.origin(fmt.Sprintf("%s.deny[%d]", at, j))
+			d.add(here, schema.Diagnostic{Code: CodeDenyWins, Severity: schema.Warning, Related: []schema.Pos{other.Pos},
+				Msg: fmt.Sprintf("%s is denied at %s, and a denial wins", clip(name), other.Pos)})
+			break
+		}
+	}
+}
+
+func parentName(name string, sep byte) string {
+	if i := strings.LastIndexByte(name, sep); i >= 0 {
+		return name[:i]
+	}
+	return ""
+}
+
+func (d *document) shell(sh *schema.Shell, rule profiles.Rule) *profiles.Shell {
+	if sh == nil {
+		sh = &schema.Shell{}
+	}
+	const at = "spec.executors.shell"
+	out := &profiles.Shell{Limits: d.limits(profiles.ExecutorShell, at+".limits", sh.Limits), Rule: rule,
+		Pipes:        grantedUnless(d.policy.Compact, sh.AllowPipes),
+		Redirects:    grantedUnless(d.policy.Compact, sh.AllowRedirects),
+		Substitution: grantedUnless(d.policy.Compact, sh.AllowSubstitution)}
+	for i, b := range sh.Binaries {
+		here := fmt.Sprintf("%s.binaries[%d].path", at, i)
+		if !cleanAbsolute(b.Path) || b.Path == "/" {
+			d.report(here, CodePath, cleanHint(b.Path), "%q is not the absolute, clean path of a program", clip(b.Path))
+			continue
+		}
+		out.Binaries = append(out.Binaries, profiles.Binary{Path: b.Path, Rule: d.rule(here)})
+	}
+	for i, p := range sh.DenyPatterns {
+		if words, ok := d.pattern(fmt.Sprintf("%s.denyPatterns[%d]", at, i), p); ok {
+			out.DeniedPatterns = append(out.DeniedPatterns, words)
+		}
+	}
+	return out
+}
+
+// grantedUnless gives a switch its value; an absent one is off, but on in the
+// compact form, which has no such switch.
+func grantedUnless(compact bool, written *bool) bool {
+	if written != nil {
+		return *written
+	}
+	return compact
+}
+
+// pattern compiles a denied command. Both kinds are words: a substring of text
+// that a shell will change before it runs it is no control.
+func (d *document) pattern(at string, p schema.DenyPattern) (profiles.Pattern, bool) {
+	if p.Kind != "" && p.Kind != "argv" && p.Kind != "literal" {
+		d.report(at+".kind", CodeUnsupported, "write the command and its flags as words: rm -rf", "nothing matches a denied pattern of kind %s", clip(p.Kind))
+		return profiles.Pattern{}, false
+	}
+	here := at + ".pattern"
+	words := strings.Fields(p.Pattern)
+	if len(words) == 0 {
+		d.report(here, CodePattern, "", "the pattern is empty")
+		return profiles.Pattern{}, false
+	}
+	if i := strings.IndexAny(p.Pattern, "'\"`\\$|;&<>(){}*?[]!#\x00\r\n"); i >= 0 {
+		d.report(here, CodePattern, "a pattern is plain words, compared with the words of a command: rm -rf",
+			"%q has no meaning in a pattern", p.Pattern[i:i+1])
+		return profiles.Pattern{}, false
+	}
+	if strings.HasPrefix(words[0], "-") || strings.HasSuffix(words[0], "/") {
+		d.report(here, CodePattern, "start with the command: rm -rf", "%q is not a command", clip(words[0]))
+		return profiles.Pattern{}, false
+	}
+	return profiles.Pattern{Words: words, Text: p.Pattern, Reason: p.Reason, Rule: d.rule(here)}, true
+}
+
+// filesystem compiles the file lists.
+func (d *document) filesystem() profiles.Files {
+	fs := d.policy.Spec.Filesystem
+	if fs == nil {
+		return profiles.Files{}
+	}
+	list := func(name string, paths []string) (out []profiles.PathRule) {
+		for i, p := range paths {
+			here := fmt.Sprintf("spec.filesystem.%s[%d]", name, i)
+			if !cleanFilePath(p) {
+				d.report(here, CodePath, cleanHint(p), "%q is not a clean path from /, ~ or $WORKSPACE", clip(p))
+				continue
+			}
+			out = append(out, profiles.PathRule{Path: p, Rule: d.rule(here)})
+		}
+		return out
+	}
+	return profiles.Files{Read: list("read", fs.Read), Write: list("write", fs.Write), Deny: list("deny", fs.Deny), Rule: d.rule("spec.filesystem")}
+}
+
+func cleanAbsolute(p string) bool {
+	return path.IsAbs(p) && path.Clean(p) == p && !strings.ContainsRune(p, 0)
+}
+
+func cleanFilePath(p string) bool {
+	for _, place := range []string{"$WORKSPACE", "~"} {
+		if rest, ok := strings.CutPrefix(p, place); ok {
+			return rest == "" || rest != "/" && cleanAbsolute(rest)
+		}
+	}
+	return cleanAbsolute(p)
+}
+
+func cleanHint(p string) string {
+	if p == "" || strings.Contains(p, "..") || path.Clean(p) == p {
+		return ""
+	}
+	return fmt.Sprintf("write %q", path.Clean(p))
+}
+
+// identifier reports whether name is one ASCII name.
+func identifier(name string) bool {
+	return dottedName(name) && !strings.Contains(name, ".")
+}
+
+// dottedName reports whether name is ASCII names joined by dots.
+func dottedName(name string) bool {
+	for part := range strings.SplitSeq(name, ".") {
+		if part == "" || '0' <= part[0] && part[0] <= '9' {
+			return false
+		}
+		for i := range len(part) {
+			c := part[i]
+			if c != '_' && (c < '0' || c > '9') && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') {
+				return false
+			}
+		}
+	}
+	return true
+}

@@ -1,0 +1,274 @@
+package compiler
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/schema"
+)
+
+// The limits that a run has when its policy does not name them. They are part
+// of the compiled set, so a change here changes revisions.
+const (
+	DefaultCPUMillis   = 5_000
+	DefaultWallMillis  = 60_000
+	DefaultMemoryBytes = 64 << 20
+	DefaultOutputBytes = 256 << 10
+	DefaultResultBytes = 1 << 20
+	DefaultStackBytes  = 256 << 10
+	DefaultProcesses   = 16
+	DefaultFiles       = 64
+	DefaultRefused     = 64
+
+	// Python needs more room to import what it is allowed.
+	DefaultPythonCPUMillis   = 30_000
+	DefaultPythonMemoryBytes = 512 << 20
+	DefaultPythonStackBytes  = 8 << 20
+)
+
+// The limits that a bridge has when its policy does not name them.
+const (
+	DefaultConcurrent    = 16
+	DefaultCallsPerRun   = 256
+	DefaultSpawnPerCall  = 32
+	DefaultDepth         = 3
+	DefaultTotalSpawn    = 256
+	DefaultArgumentBytes = 1 << 20
+	DefaultBridgeResult  = 4 << 20
+	DefaultTimeoutMillis = 30_000
+)
+
+// bound is the reach of one limit.
+type bound struct{ least, most, standard int64 }
+
+// limitKind is one field of a Limits: where it is written, where it goes, and
+// its bound for each executor.
+type limitKind struct {
+	name string
+	size func(*schema.Limits) (string, bool) // text of a size (true) or duration
+	num  func(*schema.Limits) *int64
+	out  func(*profiles.Limits) **int64
+	for_ func(executor string) bound
+}
+
+func always(b bound) func(string) bound { return func(string) bound { return b } }
+
+// limitKinds lists every limit of a run.
+func limitKinds() []limitKind {
+	const day = 24 * 60 * 60 * 1000
+	python := func(of, py bound) func(string) bound {
+		return func(executor string) bound {
+			if executor == profiles.ExecutorPython {
+				return py
+			}
+			return of
+		}
+	}
+	return []limitKind{
+		{name: "cpu", size: func(l *schema.Limits) (string, bool) { return l.CPU, false },
+			out:  func(l *profiles.Limits) **int64 { return &l.CPUMillis },
+			for_: python(bound{1, day, DefaultCPUMillis}, bound{1, day, DefaultPythonCPUMillis})},
+		{name: "memory", size: func(l *schema.Limits) (string, bool) { return l.Memory, true },
+			out: func(l *profiles.Limits) **int64 { return &l.MemoryBytes },
+			for_: func(executor string) bound {
+				switch executor {
+				case profiles.ExecutorJS: // WebAssembly addresses 4 GiB, the engine needs some of it
+					return bound{1 << 20, 3 << 30, DefaultMemoryBytes}
+				case profiles.ExecutorPython:
+					return bound{16 << 20, 1 << 40, DefaultPythonMemoryBytes}
+				default:
+					return bound{1 << 20, 1 << 40, DefaultMemoryBytes}
+				}
+			}},
+		{name: "wall", size: func(l *schema.Limits) (string, bool) { return l.Wall, false },
+			out: func(l *profiles.Limits) **int64 { return &l.WallMillis }, for_: always(bound{1, 366 * day, DefaultWallMillis})},
+		{name: "output", size: func(l *schema.Limits) (string, bool) { return l.Output, true },
+			out: func(l *profiles.Limits) **int64 { return &l.OutputBytes }, for_: always(bound{1, 1 << 30, DefaultOutputBytes})},
+		{name: "result", size: func(l *schema.Limits) (string, bool) { return l.Result, true },
+			out: func(l *profiles.Limits) **int64 { return &l.ResultBytes }, for_: always(bound{1, 64 << 20, DefaultResultBytes})},
+		{name: "stack", size: func(l *schema.Limits) (string, bool) { return l.Stack, true },
+			out:  func(l *profiles.Limits) **int64 { return &l.StackBytes },
+			for_: python(bound{16 << 10, 64 << 20, DefaultStackBytes}, bound{64 << 10, 64 << 20, DefaultPythonStackBytes})},
+		{name: "processes", num: func(l *schema.Limits) *int64 { return l.Processes },
+			out: func(l *profiles.Limits) **int64 { return &l.Processes }, for_: always(bound{1, 4096, DefaultProcesses})},
+		{name: "files", num: func(l *schema.Limits) *int64 { return l.Files },
+			out: func(l *profiles.Limits) **int64 { return &l.Files }, for_: always(bound{0, 1 << 20, DefaultFiles})},
+		{name: "refusedCalls", num: func(l *schema.Limits) *int64 { return l.RefusedCalls },
+			out: func(l *profiles.Limits) **int64 { return &l.RefusedCalls }, for_: always(bound{0, 100_000, DefaultRefused})},
+	}
+}
+
+// limits compiles an executor's limits under those of the agent. A field of
+// the executor stands alone; an absent one takes the agent's, then the default,
+// which never exceeds the agent's. An executor's limit above the agent's is an
+// error: nothing is clamped in silence.
+func (d *document) limits(executor, path string, own *schema.Limits) profiles.Limits {
+	var out profiles.Limits
+	for _, k := range limitKinds() {
+		b := k.for_(executor)
+		value, written := d.limit(k, own, path, b)
+		over, ceiling := d.limit(k, d.policy.Spec.Limits, "spec.limits", bound{1, math.MaxInt64, 0}.widened(k))
+		switch {
+		case written && ceiling && value > over:
+			at, other := d.origin(path+"."+k.name), d.origin("spec.limits."+k.name)
+			d.add(at, schema.Diagnostic{Code: CodeLimitAbove, Related: []schema.Pos{other.Pos},
+				Msg: fmt.Sprintf("is above the agent's own limit at %s", other.Pos)})
+		case !written && ceiling && (over < b.least || over > b.most):
+			d.report("spec.limits."+k.name, CodeLimit, "", "is outside what %s takes: %s", executor, b.reach(k))
+		case !written && ceiling:
+			value = over
+		case !written:
+			value = b.standard
+		}
+		*k.out(&out) = &value
+	}
+	return out
+}
+
+// agentLimits compiles the limits over all executors. What the policy does not
+// name is the largest that one of the executors has.
+func (d *document) agentLimits(executors ...*profiles.Limits) profiles.Limits {
+	var out profiles.Limits
+	for _, k := range limitKinds() {
+		value, written := d.limit(k, d.policy.Spec.Limits, "spec.limits", bound{1, math.MaxInt64, 0}.widened(k))
+		if !written {
+			value = k.for_("").standard
+			for i, l := range executors {
+				if v := **k.out(l); i == 0 || v > value {
+					value = v
+				}
+			}
+		}
+		*k.out(&out) = &value
+	}
+	return out
+}
+
+// widened gives the reach of a limit over every executor.
+func (b bound) widened(k limitKind) bound {
+	for i, executor := range []string{profiles.ExecutorJS, profiles.ExecutorPython, profiles.ExecutorShell} {
+		one := k.for_(executor)
+		if i == 0 {
+			b.least, b.most = one.least, one.most
+		}
+		b.least, b.most = min(b.least, one.least), max(b.most, one.most)
+	}
+	return b
+}
+
+// limit reads one limit. Findings about spec.limits come up once for every
+// executor; sorting drops the repeats.
+func (d *document) limit(k limitKind, l *schema.Limits, path string, b bound) (int64, bool) {
+	if l == nil {
+		return 0, false
+	}
+	at := path + "." + k.name
+	if k.num != nil {
+		n := k.num(l)
+		if n == nil {
+			return 0, false
+		}
+		return d.inside(at, *n, b, b.reach(k)), true
+	}
+	text, isSize := k.size(l)
+	if text == "" {
+		return 0, false
+	}
+	var n int64
+	var ok bool
+	if isSize {
+		n, ok = d.size(at, text)
+	} else {
+		n, ok = d.duration(at, text)
+	}
+	if !ok {
+		return b.standard, true
+	}
+	return d.inside(at, n, b, b.reach(k)), true
+}
+
+func (d *document) inside(path string, n int64, b bound, reach string) int64 {
+	if n < b.least || n > b.most {
+		d.report(path, CodeLimit, "", "must be %s", reach)
+		return b.least
+	}
+	return n
+}
+
+func (b bound) reach(k limitKind) string {
+	show := func(n int64) string { return strconv.FormatInt(n, 10) }
+	if k.size != nil {
+		if _, isSize := k.size(&schema.Limits{}); isSize {
+			show = showSize
+		} else {
+			show = showDuration
+		}
+	}
+	return "from " + show(b.least) + " to " + show(b.most)
+}
+
+// size reads a size such as 64MiB.
+func (d *document) size(path, text string) (int64, bool) {
+	n, ok := readUnit(text, []unit{{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"B", 1}})
+	if !ok {
+		d.report(path, CodeSize, "", "%q is not a size such as 64MiB", clip(text))
+	}
+	return n, ok
+}
+
+// duration reads a duration such as 30s, in milliseconds.
+func (d *document) duration(path, text string) (int64, bool) {
+	n, ok := readUnit(text, []unit{{"ms", 1}, {"s", 1000}, {"m", 60_000}, {"h", 3_600_000}})
+	if !ok {
+		d.report(path, CodeDuration, "", "%q is not a duration such as 500ms, 30s, 5m or 2h", clip(text))
+	}
+	return n, ok
+}
+
+type unit struct {
+	suffix string
+	factor int64
+}
+
+func readUnit(text string, units []unit) (int64, bool) {
+	for _, u := range units {
+		digits, ok := strings.CutSuffix(text, u.suffix)
+		if !ok {
+			continue
+		}
+		n, err := strconv.ParseUint(digits, 10, 63)
+		if err != nil || digits[0] == '+' || int64(n) > math.MaxInt64/u.factor {
+			return 0, false
+		}
+		return int64(n) * u.factor, true
+	}
+	return 0, false
+}
+
+func showSize(n int64) string {
+	for _, u := range []unit{{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}} {
+		if n >= u.factor && n%u.factor == 0 {
+			return strconv.FormatInt(n/u.factor, 10) + u.suffix
+		}
+	}
+	return strconv.FormatInt(n, 10) + "B"
+}
+
+func showDuration(n int64) string {
+	for _, u := range []unit{{"h", 3_600_000}, {"m", 60_000}, {"s", 1000}} {
+		if n >= u.factor && n%u.factor == 0 {
+			return strconv.FormatInt(n/u.factor, 10) + u.suffix
+		}
+	}
+	return strconv.FormatInt(n, 10) + "ms"
+}
+
+func clip(s string) string {
+	if r := []rune(s); len(r) > 60 {
+		return string(r[:60]) + "…"
+	}
+	return s
+}
