@@ -134,6 +134,19 @@ type Event struct {
 	Missed   int64              `json:"missed,omitempty"` // gap: events that were not sent
 }
 
+// Final reports whether e is the last event of its run.
+func (e Event) Final() bool {
+	if e.Type != EventState {
+		return false
+	}
+	switch e.State {
+	case "done", "failed", "denied", "limit", "cancelled", "unknown":
+		return true
+	default:
+		return false
+	}
+}
+
 // CallEvent is one step of a bridge call: it holds no argument values.
 type CallEvent struct {
 	ID     string `json:"id"`

@@ -108,6 +108,8 @@ type Attestation struct {
 // Answers is the body of POST /v1/runs/{id}/answers.
 type Answers struct {
 	Answers []Answer `json:"answers"`
+	// WaitMillis waits as in RunRequest, for the next pause or the end.
+	WaitMillis int64 `json:"wait_ms,omitempty"`
 }
 
 // Answer settles one pending call: a value, or an error for the program.

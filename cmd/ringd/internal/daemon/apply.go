@@ -1,0 +1,323 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"time"
+
+	"github.com/ringd/ringd/cmd/ringd/internal/audit"
+	"github.com/ringd/ringd/cmd/ringd/internal/store"
+	"github.com/ringd/ringd/cmd/ringd/internal/syncer"
+	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/schema"
+	"github.com/ringd/ringd/schema/wire"
+)
+
+// Push is what was synced: every file of the policy's folder, read whole.
+type Push = syncer.Push
+
+// ApplyPush brings a verified push in force, or refuses it whole. One push is
+// applied at a time; of those that wait the newest is, and the others get
+// ErrSuperseded. A push whose digest or revision is in force changes nothing
+// but proves that the source is well.
+//
+// nil: the push is in force, or was. ErrRejected, wrapped with the reason: it
+// was refused and Status has the findings; the generation before it stays until
+// the staleness limit. ErrUnavailable: nothing was written, so nothing changed.
+func (d *Daemon) ApplyPush(ctx context.Context, p Push) error {
+	ticket := d.newest.Add(1)
+	if err := d.acquire(ctx); err != nil {
+		return err
+	}
+	defer d.release()
+	if d.newest.Load() != ticket {
+		return ErrSuperseded
+	}
+	if g := d.inForce.Load(); g != nil && p.Digest != "" && g.digest == p.Digest {
+		return d.confirm(ctx, g, p.Digest, nil)
+	}
+	set, findings, err := d.cfg.Compiler.Compile(ctx, p)
+	switch {
+	case ctx.Err() != nil:
+		return ctx.Err()
+	case err != nil:
+		return errors.Join(d.reject(ctx, p.Digest, "the compiler could not be run: "+err.Error(), findings), errCompiler)
+	case findings.Refused() || set == nil:
+		return d.reject(ctx, p.Digest, "the policy does not compile", findings)
+	}
+	if g := d.inForce.Load(); g != nil && g.revision == set.Revision {
+		return d.confirm(ctx, g, p.Digest, findings)
+	}
+	return d.activate(ctx, p, set, findings)
+}
+
+// RejectPush takes note of a push that could not be verified: torn, unreadable,
+// with links out of its folder. digest may be "". The generation in force stays
+// until the staleness limit. The error is of the kind that ApplyPush returns.
+func (d *Daemon) RejectPush(ctx context.Context, digest string, findings schema.Diagnostics, why string) error {
+	d.newest.Add(1)
+	if err := d.acquire(ctx); err != nil {
+		return err
+	}
+	defer d.release()
+	return d.reject(ctx, digest, why, findings)
+}
+
+// SyncLost takes note that the place pushes come from is gone. The generation
+// in force stays until the staleness limit; the next good push ends the state.
+func (d *Daemon) SyncLost(ctx context.Context, why string) error {
+	if err := d.acquire(ctx); err != nil {
+		return err
+	}
+	defer d.release()
+	now := d.cfg.Clock.Now()
+	d.mu.Lock()
+	_, known := d.trouble[wire.ConditionSyncLost]
+	d.mu.Unlock()
+	d.troubled(wire.Condition{Code: wire.ConditionSyncLost, Message: why, Since: now}, now)
+	if known {
+		return nil
+	}
+	d.cfg.Logger.Warn("sync directory is lost", "reason", why)
+	rec := d.record(audit.PushRejected)
+	rec.Detail = map[string]string{"reason": "sync_lost: " + why}
+	_, err := d.cfg.Recorder.Append(ctx, rec, audit.Written)
+	return errors.Join(err, d.closeIfStale(ctx))
+}
+
+func (d *Daemon) acquire(ctx context.Context) error {
+	select {
+	case d.applying <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+func (d *Daemon) release() { <-d.applying }
+
+// activate prepares set on every ring and commits it. applying is held.
+func (d *Daemon) activate(ctx context.Context, p Push, set *profiles.Set, findings schema.Diagnostics) error {
+	commits, err := d.prepare(ctx, set)
+	if ctx.Err() != nil {
+		return ctx.Err()
+	}
+	if err != nil {
+		return d.prepareFailed(ctx, p, err, findings)
+	}
+	raw, err := set.Encode()
+	if err != nil {
+		return d.reject(ctx, p.Digest, err.Error(), findings)
+	}
+	now := d.cfg.Clock.Now()
+	d.mu.Lock()
+	number := d.lastNumber + 1
+	d.mu.Unlock()
+	rec := audit.Record{Kind: audit.PushApplied, Actor: self, Generation: number, Revision: set.Revision, Digest: p.Digest}
+	if _, err := d.cfg.Recorder.Append(ctx, rec, audit.Synced); err != nil {
+		return d.notKept(ctx, p, err)
+	}
+	err = d.cfg.Generations.PutGeneration(ctx, store.Generation{
+		Number: number, Revision: set.Revision, Set: raw, Activated: now, Fresh: now})
+	if err != nil {
+		d.cfg.Metrics.Fault("store")
+		return d.notKept(ctx, p, fmt.Errorf("%w: keep generation %d: %w", ErrUnavailable, number, err))
+	}
+	d.well()
+	d.commit(d.generation(number, now, p.Digest, set), commits)
+	d.pushed(wire.Push{Digest: p.Digest, Revision: set.Revision, Result: wire.PushApplied, At: now,
+		Findings: findingsOf(findings)})
+	d.cfg.Logger.Info("push applied", "generation", number, "revision", set.Revision)
+	return nil
+}
+
+// prepare asks every ring, and returns the commits only when all are ready.
+func (d *Daemon) prepare(ctx context.Context, set *profiles.Set) ([]func(), error) {
+	commits := make([]func(), 0, len(d.cfg.Rings))
+	for _, r := range d.cfg.Rings {
+		commit, err := r.Prepare(ctx, set)
+		if err != nil {
+			return nil, fmt.Errorf("prepare ring %s: %w", r.Name(), err)
+		}
+		commits = append(commits, commit)
+	}
+	return commits, nil
+}
+
+// commit makes g the generation in force on all rings at once; nil closes. It
+// cannot fail. No run is bound while it swaps.
+func (d *Daemon) commit(g *generation, commits []func()) {
+	d.binding.Lock()
+	for _, c := range commits {
+		c()
+	}
+	d.inForce.Store(g)
+	d.mu.Lock()
+	if g != nil {
+		d.lastNumber = g.number
+		d.stale = nil
+	}
+	clear(d.closedBy)
+	turned := d.turned
+	d.turned = make(chan struct{})
+	d.mu.Unlock()
+	d.binding.Unlock()
+	close(turned)
+	if g == nil {
+		d.cfg.Metrics.InForce(0)
+		return
+	}
+	d.cfg.Metrics.InForce(g.number)
+}
+
+// prepareFailed closes the executor that rejected its profile, or all of them
+// when the ring names none, and refuses the push.
+func (d *Daemon) prepareFailed(ctx context.Context, p Push, cause error, findings schema.Diagnostics) error {
+	name := ""
+	var named interface{ Executor() string }
+	if errors.As(cause, &named) {
+		name = named.Executor()
+	}
+	why := wire.Condition{Code: wire.ConditionExecutorClosed, Message: cause.Error(), Since: d.cfg.Clock.Now()}
+	d.binding.Lock() // a run that is being bound is either seen below or refused
+	d.mu.Lock()
+	d.closedBy[name] = why
+	d.mu.Unlock()
+	d.binding.Unlock()
+	for _, r := range d.liveRuns() {
+		if name == "" || r.executor == name {
+			r.stop()
+		}
+	}
+	rec := d.record(audit.ExecutorClosed)
+	rec.Digest, rec.Capability = p.Digest, "executor:"+name
+	rec.Detail = map[string]string{"reason": cause.Error()}
+	_, err := d.cfg.Recorder.Append(ctx, rec, audit.Synced)
+	return errors.Join(d.reject(ctx, p.Digest, cause.Error(), findings), err)
+}
+
+// notKept refuses a push that could not be written down. Nothing was committed.
+func (d *Daemon) notKept(ctx context.Context, p Push, cause error) error {
+	now := d.cfg.Clock.Now()
+	d.pushed(wire.Push{Digest: p.Digest, Result: wire.PushRejected, At: now,
+		Message: "audit or store cannot be written", Findings: []wire.Diagnostic{}})
+	d.troubled(wire.Condition{Code: wire.ConditionPushRejected, Since: now,
+		Message: "audit or store cannot be written"}, now)
+	d.cfg.Logger.Error("push not applied", "digest", p.Digest, "error", cause)
+	return errors.Join(cause, d.closeIfStale(ctx))
+}
+
+// reject refuses a push. applying is held. The same push refused again for the
+// same reason is not recorded again: the source is read every few seconds.
+func (d *Daemon) reject(ctx context.Context, digest, why string, findings schema.Diagnostics) error {
+	now := d.cfg.Clock.Now()
+	d.mu.Lock()
+	last := d.lastPush
+	again := last != nil && last.Result == wire.PushRejected && last.Digest == digest && last.Message == why
+	d.mu.Unlock()
+	d.pushed(wire.Push{Digest: digest, Result: wire.PushRejected, At: now, Message: why, Findings: findingsOf(findings)})
+	d.troubled(wire.Condition{Code: wire.ConditionPushRejected, Message: why, Since: now}, now)
+	refused := fmt.Errorf("%w: %s", ErrRejected, why)
+	var err error
+	if !again {
+		d.cfg.Logger.Warn("push refused", "digest", digest, "reason", why, "findings", len(findings))
+		rec := d.record(audit.PushRejected)
+		rec.Digest = digest
+		rec.Detail = map[string]string{"reason": why, "findings": fmt.Sprint(len(findings))}
+		if len(findings) > 0 {
+			rec.Detail["first"] = findings[0].Pos.String() + ": " + findings[0].Code
+		}
+		_, err = d.cfg.Recorder.Append(ctx, rec, audit.Written)
+	}
+	return errors.Join(refused, err, d.closeIfStale(ctx))
+}
+
+// confirm notes that the source is well and brings what is in force.
+func (d *Daemon) confirm(ctx context.Context, g *generation, digest string, findings schema.Diagnostics) error {
+	now := d.cfg.Clock.Now()
+	if err := d.cfg.Generations.Freshen(ctx, g.number, now); err != nil {
+		d.cfg.Metrics.Fault("store")
+		return fmt.Errorf("%w: freshen generation %d: %w", ErrUnavailable, g.number, err)
+	}
+	d.well()
+	d.mu.Lock()
+	last := d.lastPush
+	d.mu.Unlock()
+	push := wire.Push{Digest: digest, Revision: g.revision, Result: wire.PushUnchanged, At: now, Findings: findingsOf(findings)}
+	if findings == nil && last != nil && last.Digest == digest {
+		push.Findings = last.Findings
+	}
+	d.pushed(push)
+	if g.digest == digest {
+		return nil
+	}
+	again := *g
+	again.digest = digest
+	d.inForce.CompareAndSwap(g, &again)
+	return nil
+}
+
+// pushed makes p the last push of the status.
+func (d *Daemon) pushed(p wire.Push) {
+	d.cfg.Metrics.Pushed(p.Result)
+	d.mu.Lock()
+	d.lastPush = &p
+	d.mu.Unlock()
+}
+
+// troubled notes that the source is not good, since the given time if it was
+// good before, and makes the watch loop look.
+func (d *Daemon) troubled(c wire.Condition, since time.Time) {
+	d.mu.Lock()
+	if len(d.trouble) == 0 {
+		d.troubledAt = since
+	}
+	if old, ok := d.trouble[c.Code]; ok {
+		c.Since = old.Since
+	}
+	d.trouble[c.Code] = c
+	d.mu.Unlock()
+	select {
+	case d.wake <- struct{}{}:
+	default:
+	}
+}
+
+// well notes that the source is good.
+func (d *Daemon) well() {
+	d.mu.Lock()
+	clear(d.trouble)
+	clear(d.closedBy)
+	d.mu.Unlock()
+}
+
+// record starts a record of what the daemon does under the generation in force.
+func (d *Daemon) record(k audit.Kind) audit.Record {
+	rec := audit.Record{Kind: k, Actor: self}
+	if g := d.inForce.Load(); g != nil {
+		rec.Generation, rec.Revision = g.number, g.revision
+	}
+	return rec
+}
+
+// closedExecutors returns why executors are closed, by name; "" is all.
+func (d *Daemon) closedExecutors() map[string]wire.Condition {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return maps.Clone(d.closedBy)
+}
+
+func findingsOf(ds schema.Diagnostics) []wire.Diagnostic {
+	out := make([]wire.Diagnostic, 0, len(ds))
+	for _, x := range ds {
+		severity := "error"
+		if x.Severity == schema.Warning {
+			severity = "warning"
+		}
+		out = append(out, wire.Diagnostic{File: x.Pos.File, Line: x.Pos.Line, Column: x.Pos.Column,
+			Code: x.Code, Message: x.Msg, Hint: x.Hint, Severity: severity})
+	}
+	return out
+}

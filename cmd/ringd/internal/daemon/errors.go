@@ -1,0 +1,47 @@
+package daemon
+
+import "errors"
+
+// States that a caller must tell apart. Everything else that a method returns
+// is a *profiles.Denial, an *InvalidError or a fault.
+var (
+	// ErrNotFound: no such run, call, agent or executor, or it belongs to
+	// another actor.
+	ErrNotFound = errors.New("not found")
+	// ErrDraining: the daemon ends; it takes no new runs.
+	ErrDraining = errors.New("the daemon is draining: no new runs are taken")
+	// ErrQuota: too many live runs, of this actor or in all.
+	ErrQuota = errors.New("too many live runs")
+	// ErrUnavailable: the audit log or the store cannot be written; nothing runs
+	// until the daemon was restarted on a disk that can be.
+	ErrUnavailable = errors.New("the audit log or the store cannot be written: nothing runs")
+	// ErrEnded: the run has ended.
+	ErrEnded = errors.New("the run has ended")
+	// ErrAnswered: the call has its answer; the first one counts.
+	ErrAnswered = errors.New("the call is already answered")
+	// ErrDigest: the answer was given for other arguments than the pending call's.
+	ErrDigest = errors.New("the digest is not that of the pending call")
+	// ErrRole: the call waits for someone else: an approver, not the harness.
+	ErrRole = errors.New("the call does not wait for this role")
+	// ErrSuperseded: a newer push came before this one was compiled.
+	ErrSuperseded = errors.New("a newer push came")
+	// errCompiler: the compiler could not be run; the same push may succeed later.
+	errCompiler = errors.New("the compiler could not be run")
+	// ErrRejected: the push was refused; Status has the findings.
+	ErrRejected = errors.New("the push was refused")
+)
+
+// InvalidError is a request that cannot be understood. Field names the member,
+// "" the whole.
+type InvalidError struct {
+	Field string
+	Text  string
+}
+
+// Error names the field and what is wrong with it.
+func (e *InvalidError) Error() string {
+	if e.Field == "" {
+		return e.Text
+	}
+	return e.Field + ": " + e.Text
+}

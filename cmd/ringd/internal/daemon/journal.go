@@ -1,0 +1,133 @@
+package daemon
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"sync"
+
+	"github.com/ringd/ringd/cmd/ringd/internal/audit"
+	"github.com/ringd/ringd/cmd/ringd/internal/store"
+	"github.com/ringd/ringd/rings/interpreter"
+)
+
+// CallStore keeps the open calls of runs.
+type CallStore interface {
+	OpenCall(ctx context.Context, c store.Call) (store.Call, error)
+	CloseCall(ctx context.Context, run, call string, to store.CallState, result []byte, audit store.Head) error
+}
+
+// Journal commits calls to the store for the interpreter ring. A call of a run
+// whose own start is not on disk yet waits for it. It is safe for concurrent
+// use.
+type Journal struct {
+	calls CallStore
+
+	mu    sync.Mutex
+	gates map[string]*gate // by run
+}
+
+// gate opens when the start of a run is on disk, or has failed.
+type gate struct {
+	open chan struct{}
+	err  error
+}
+
+// NewJournal returns a journal over a store.
+func NewJournal(calls CallStore) *Journal {
+	return &Journal{calls: calls, gates: map[string]*gate{}}
+}
+
+// OpenCall commits e once its run is on disk.
+func (j *Journal) OpenCall(ctx context.Context, e interpreter.Entry) (string, error) {
+	if err := j.wait(ctx, e.Run); err != nil {
+		return "", err
+	}
+	c := store.Call{Run: e.Run, ID: e.Call, Bridge: e.Bridge, For: store.ByHost,
+		State: store.CallPending, Args: e.Args, ArgsDigest: e.Digest}
+	if e.For == string(store.ByHarness) {
+		c.For = store.ByHarness
+	}
+	if e.Executing {
+		c.State = store.CallExecuting
+	}
+	c, err := j.calls.OpenCall(ctx, c)
+	if err != nil {
+		return "", fmt.Errorf("keep call %s of run %s: %w", e.Call, e.Run, err)
+	}
+	return c.Key, nil
+}
+
+// CloseCall commits the end of a call.
+func (j *Journal) CloseCall(ctx context.Context, run, call string, end interpreter.CallEnd, result json.RawMessage) error {
+	to := store.CallUnknown
+	switch end {
+	case interpreter.CallDone:
+		to = store.CallClosed
+	case interpreter.CallFailed, interpreter.CallUnrun:
+		to, result = store.CallClosed, nil
+	case interpreter.CallUnknown:
+		result = nil
+	default:
+		result = nil
+	}
+	if err := j.calls.CloseCall(ctx, run, call, to, result, store.Head{}); err != nil {
+		return fmt.Errorf("keep the end of call %s of run %s: %w", call, run, err)
+	}
+	return nil
+}
+
+// expect makes calls of run wait; forget ends it.
+func (j *Journal) expect(run string) *gate {
+	g := &gate{open: make(chan struct{})}
+	j.mu.Lock()
+	j.gates[run] = g
+	j.mu.Unlock()
+	return g
+}
+
+func (j *Journal) forget(run string) {
+	j.mu.Lock()
+	delete(j.gates, run)
+	j.mu.Unlock()
+}
+
+func (j *Journal) wait(ctx context.Context, run string) error {
+	j.mu.Lock()
+	g := j.gates[run]
+	j.mu.Unlock()
+	if g == nil {
+		return fmt.Errorf("run %s: %w", run, ErrNotFound)
+	}
+	select {
+	case <-g.open:
+		return g.err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Record writes a record of the interpreter ring.
+func (r *Recorder) Record(ctx context.Context, rec interpreter.Record, d interpreter.Durability) error {
+	out := audit.Record{
+		Kind: audit.Kind(rec.Kind), Generation: rec.Generation, Revision: rec.Revision, Actor: rec.Actor,
+		Agent: rec.Agent, Run: rec.Run, Call: rec.Call, Capability: rec.Capability, State: rec.State,
+		Digest: rec.Digest, Full: rec.Full, Detail: rec.Detail,
+	}
+	if rec.Decision != nil {
+		out.Decision = audit.Decided(*rec.Decision)
+	}
+	if rec.Fault != "" {
+		id := rec.Run
+		if rec.Call != "" {
+			id += "/" + rec.Call
+		}
+		out.Fault = &audit.Fault{ID: id, Text: rec.Fault}
+	}
+	durability := audit.Synced
+	if d == interpreter.Written {
+		durability = audit.Written
+	}
+	_, err := r.Append(ctx, out, durability)
+	return err
+}

@@ -1,0 +1,40 @@
+package metrics
+
+import "github.com/ringd/ringd/profiles"
+
+// The closed lists of label values. They are functions because a list that can
+// be written to is a list that someone writes to.
+
+func states() []string {
+	return []string{"done", "failed", "denied", "paused", "limit", "cancelled", "unknown"}
+}
+
+func verdicts() []string { return []string{"allow", "ask", "deny"} }
+
+func results() []string { return []string{"applied", "unchanged", "rejected"} }
+
+func callStates() []string { return []string{"closed", "unknown"} }
+
+func places() []string { return []string{"audit", "store"} }
+
+func executors() []string { return []string{"js", "python", "shell"} }
+
+func codes() []string {
+	all := []profiles.Code{
+		profiles.CodeAllowed, profiles.CodeActionMalformed, profiles.CodeNoPolicy, profiles.CodeUnknownAgent,
+		profiles.CodeExecutorNotGranted, profiles.CodeExecutorUnavailable, profiles.CodeTierUnavailable,
+		profiles.CodeRingUnavailable, profiles.CodeClosed, profiles.CodeImportNotAllowed, profiles.CodeImportDenied,
+		profiles.CodeBridgeNotGranted, profiles.CodeBridgeArguments, profiles.CodeBridgeArgumentsBytes,
+		profiles.CodeBridgeResult, profiles.CodeBridgeResultBytes, profiles.CodeBridgeCalls,
+		profiles.CodeBridgeConcurrent, profiles.CodeBridgeSpawn, profiles.CodeBridgeDepth, profiles.CodeBridgeTotal,
+		profiles.CodeBridgeTimeout, profiles.CodeBridgeRefused, profiles.CodeBridgeRevoked,
+		profiles.CodeFileNotGranted, profiles.CodeFileDenied, profiles.CodeFilePath, profiles.CodeExecNotGranted,
+		profiles.CodeExecDenied, profiles.CodeShellDenied, profiles.CodeEgressOff, profiles.CodeEgressNotGranted,
+		profiles.CodeEgressDenied,
+	}
+	out := make([]string, len(all))
+	for i, c := range all {
+		out[i] = string(c)
+	}
+	return out
+}

@@ -1,0 +1,183 @@
+// Package metrics owns the figures that the daemon shows to Prometheus: their
+// names, their labels, and the registry they live in. It refuses labels that a
+// program, a policy or a caller could make up: every label comes from a closed
+// list, and what is not in it is counted as "other".
+package metrics
+
+import (
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
+)
+
+// Metrics are the daemon's figures. A nil *Metrics counts nothing. It is safe
+// for concurrent use.
+type Metrics struct {
+	registry   *prometheus.Registry
+	runs       *prometheus.CounterVec
+	live       prometheus.Gauge
+	runSeconds prometheus.Histogram
+	decisions  *prometheus.CounterVec
+	pushes     *prometheus.CounterVec
+	generation prometheus.Gauge
+	closed     prometheus.Gauge
+	calls      *prometheus.CounterVec
+	callTime   prometheus.Histogram
+	faults     *prometheus.CounterVec
+	requests   *prometheus.CounterVec
+	request    prometheus.Histogram
+	dropped    prometheus.Counter
+	guests     *prometheus.CounterVec
+}
+
+// New returns figures in a registry of their own.
+func New() *Metrics {
+	m := &Metrics{registry: prometheus.NewRegistry()}
+	counter := func(name, text string, labels ...string) *prometheus.CounterVec {
+		v := prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "ringd", Name: name, Help: text}, labels)
+		m.registry.MustRegister(v)
+		return v
+	}
+	gauge := func(name, text string) prometheus.Gauge {
+		v := prometheus.NewGauge(prometheus.GaugeOpts{Namespace: "ringd", Name: name, Help: text})
+		m.registry.MustRegister(v)
+		return v
+	}
+	histogram := func(name, text string, least float64) prometheus.Histogram {
+		v := prometheus.NewHistogram(prometheus.HistogramOpts{Namespace: "ringd", Name: name, Help: text,
+			Buckets: prometheus.ExponentialBuckets(least, 4, 10)})
+		m.registry.MustRegister(v)
+		return v
+	}
+	m.runs = counter("runs_total", "Runs that ended, by state.", "state")
+	m.live = gauge("runs_live", "Runs that have not ended.")
+	m.runSeconds = histogram("run_seconds", "From the request to the recorded end of a run.", 0.0005)
+	m.decisions = counter("decisions_total", "Recorded decisions, by verdict and code.", "verdict", "code")
+	m.pushes = counter("pushes_total", "Pushes, by result.", "result")
+	m.generation = gauge("generation", "The generation in force; 0: none.")
+	m.closed = gauge("closed", "1 while everything is refused.")
+	m.calls = counter("calls_total", "Bridge calls that ended, by state.", "state")
+	m.callTime = histogram("call_seconds", "From the decision to the end of a bridge call.", 0.00001)
+	m.faults = counter("faults_total", "Failed writes, by place.", "place")
+	m.requests = counter("requests_total", "API requests, by route and status.", "route", "status")
+	m.request = histogram("request_seconds", "Time of API requests that do not wait.", 0.0001)
+	m.dropped = m.counterOf("events_dropped_total", "Events that slow readers did not get.")
+	m.guests = counter("guest_starts_total", "Guests started, by executor.", "executor")
+	m.registry.MustRegister(collectors.NewGoCollector(),
+		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
+	return m
+}
+
+func (m *Metrics) counterOf(name, text string) prometheus.Counter {
+	v := prometheus.NewCounter(prometheus.CounterOpts{Namespace: "ringd", Name: name, Help: text})
+	m.registry.MustRegister(v)
+	return v
+}
+
+// Handler serves the registry.
+func (m *Metrics) Handler() http.Handler {
+	if m == nil {
+		return http.NotFoundHandler()
+	}
+	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{MaxRequestsInFlight: 4})
+}
+
+// RunStarted counts one live run.
+func (m *Metrics) RunStarted() {
+	if m != nil {
+		m.live.Inc()
+	}
+}
+
+// RunEnded counts the end of a run.
+func (m *Metrics) RunEnded(state string, took time.Duration) {
+	if m == nil {
+		return
+	}
+	m.live.Dec()
+	m.runs.WithLabelValues(known(state, states)).Inc()
+	m.runSeconds.Observe(took.Seconds())
+}
+
+// Decided counts a recorded decision.
+func (m *Metrics) Decided(verdict, code string) {
+	if m != nil {
+		m.decisions.WithLabelValues(known(verdict, verdicts), known(code, codes)).Inc()
+	}
+}
+
+// Pushed counts a push.
+func (m *Metrics) Pushed(result string) {
+	if m != nil {
+		m.pushes.WithLabelValues(known(result, results)).Inc()
+	}
+}
+
+// InForce sets the generation in force; 0 is none.
+func (m *Metrics) InForce(generation int64) {
+	if m == nil {
+		return
+	}
+	m.generation.Set(float64(generation))
+	closed := 0.0
+	if generation == 0 {
+		closed = 1
+	}
+	m.closed.Set(closed)
+}
+
+// CallEnded counts the end of a bridge call. took below zero is not known.
+func (m *Metrics) CallEnded(state string, took time.Duration) {
+	if m == nil {
+		return
+	}
+	m.calls.WithLabelValues(known(state, callStates)).Inc()
+	if took >= 0 {
+		m.callTime.Observe(took.Seconds())
+	}
+}
+
+// Fault counts a failed write: "audit" or "store".
+func (m *Metrics) Fault(place string) {
+	if m != nil {
+		m.faults.WithLabelValues(known(place, places)).Inc()
+	}
+}
+
+// Guest counts a guest started for an executor.
+func (m *Metrics) Guest(executor string) {
+	if m != nil {
+		m.guests.WithLabelValues(known(executor, executors)).Inc()
+	}
+}
+
+// Requested counts an API request. route is a pattern of the route table, never
+// a path. waits is true for requests that wait for something.
+func (m *Metrics) Requested(route string, status int, took time.Duration, waits bool) {
+	if m == nil {
+		return
+	}
+	m.requests.WithLabelValues(route, strconv.Itoa(status)).Inc()
+	if !waits {
+		m.request.Observe(took.Seconds())
+	}
+}
+
+// EventsDropped counts events a reader did not get.
+func (m *Metrics) EventsDropped(n int64) {
+	if m != nil {
+		m.dropped.Add(float64(n))
+	}
+}
+
+func known(value string, list func() []string) string {
+	if slices.Contains(list(), value) {
+		return value
+	}
+	return "other"
+}

@@ -1,0 +1,74 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+
+	"github.com/ringd/ringd/cmd/ringd/internal/audit"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/metrics"
+)
+
+// Recorder is the one way to the audit log: it counts what is written and
+// remembers that a write failed. The daemon and the interpreter ring share one.
+// It is safe for concurrent use.
+type Recorder struct {
+	log     Log
+	metrics *metrics.Metrics
+	broken  atomic.Pointer[fault]
+}
+
+type fault struct{ err error }
+
+// NewRecorder returns a recorder over an open log. m may be nil.
+func NewRecorder(log Log, m *metrics.Metrics) *Recorder {
+	return &Recorder{log: log, metrics: m}
+}
+
+// Append writes r, or nothing that r is about may happen: the error wraps
+// ErrUnavailable, except for a record that the log refuses and for the end of
+// ctx.
+func (r *Recorder) Append(ctx context.Context, rec audit.Record, d audit.Durability) (audit.Head, error) {
+	if f := r.broken.Load(); f != nil {
+		return audit.Head{}, f.err
+	}
+	head, err := r.log.Append(ctx, rec, d)
+	if err != nil {
+		return audit.Head{}, r.failed(err)
+	}
+	if rec.Decision != nil {
+		r.metrics.Decided(rec.Decision.Verdict.String(), string(rec.Decision.Code))
+	}
+	return head, nil
+}
+
+func (r *Recorder) failed(err error) error {
+	r.metrics.Fault("audit")
+	if errors.Is(err, audit.ErrRecord) || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return err
+	}
+	wrapped := fmt.Errorf("%w: %w", ErrUnavailable, err)
+	r.broken.CompareAndSwap(nil, &fault{wrapped})
+	return wrapped
+}
+
+// Break makes every later Append fail with cause: for a fault after which
+// nothing that the process does can be trusted.
+func (r *Recorder) Break(cause error) {
+	r.broken.CompareAndSwap(nil, &fault{fmt.Errorf("%w: %w", ErrUnavailable, cause)})
+}
+
+// Err is nil while records can be written; else it wraps ErrUnavailable.
+func (r *Recorder) Err() error {
+	if f := r.broken.Load(); f != nil {
+		return f.err
+	}
+	if err := r.log.Err(); err != nil {
+		return fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	return nil
+}
+
+// Seq is the sequence of the last record.
+func (r *Recorder) Seq() int64 { return r.log.Head().Seq }

@@ -1,0 +1,315 @@
+package daemon
+
+import (
+	"context"
+	"encoding/base32"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/ringd/ringd/cmd/ringd/internal/audit"
+	"github.com/ringd/ringd/cmd/ringd/internal/store"
+	"github.com/ringd/ringd/executors"
+	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/rings/interpreter"
+	"github.com/ringd/ringd/schema/wire"
+)
+
+// Actor is who asks. All lets it see and end the runs of every actor; without,
+// the runs of others do not exist for it. The zero Actor may do nothing.
+type Actor struct {
+	Name string // uid:1000, token:ci
+	All  bool
+}
+
+// Sizes of a request.
+const (
+	MaxSource = 1 << 20 // bytes of a program
+	MaxInputs = 4 << 20 // bytes of all inputs
+	MaxNames  = 256     // bytes of the name of an agent, a program or an input
+)
+
+// liveRun is a run that has not ended, or whose end is not on disk yet.
+type liveRun struct {
+	id       string
+	actor    string
+	executor string
+	created  time.Time
+	stop     context.CancelFunc // ends the run; safe at any time
+	gate     *gate              // opens when the start is on disk
+	handle   Live               // nil until started; guarded by Daemon.mu
+
+	done  chan struct{} // closed when the end is on disk, or could not be kept
+	final wire.Run      // set before done is closed
+	err   error         // set before done is closed: the end could not be kept
+}
+
+// StartRun starts a program under the generation in force. When it returns nil
+// the run is on disk: a crash does not lose it. With WaitMillis it waits for the
+// run to pause or end. Errors: *InvalidError, ErrDraining, ErrQuota,
+// ErrUnavailable, *profiles.Denial, that of ctx, faults; after any of them
+// nothing runs.
+func (d *Daemon) StartRun(ctx context.Context, actor Actor, req wire.RunRequest) (wire.Run, error) {
+	if err := checkRequest(actor, &req); err != nil {
+		return wire.Run{}, err
+	}
+	if err := d.writable(); err != nil {
+		return wire.Run{}, err
+	}
+	id, err := d.newID()
+	if err != nil {
+		return wire.Run{}, err
+	}
+	running, stop := context.WithCancel(context.WithoutCancel(ctx))
+	r := &liveRun{id: id, actor: actor.Name, executor: req.Executor, created: d.cfg.Clock.Now(),
+		stop: stop, done: make(chan struct{})}
+	if err := d.admit(r); err != nil {
+		stop()
+		return wire.Run{}, d.refused(ctx, audit.RequestRefused, r, req.Agent, err)
+	}
+	if err := d.start(ctx, running, r, req); err != nil {
+		d.drop(r, err)
+		return wire.Run{}, d.refused(ctx, audit.RunRefused, r, req.Agent, err)
+	}
+	<-r.gate.open
+	if r.gate.err != nil {
+		stop()
+		<-r.done
+		return wire.Run{}, r.gate.err
+	}
+	return d.view(ctx, r, time.Duration(req.WaitMillis)*time.Millisecond)
+}
+
+func checkRequest(actor Actor, req *wire.RunRequest) error {
+	if req.Agent == "" {
+		req.Agent = "default"
+	}
+	size := 0
+	for name, v := range req.Inputs {
+		if len(name) > MaxNames {
+			return &InvalidError{"inputs", fmt.Sprintf("a name is longer than %d bytes", MaxNames)}
+		}
+		size += len(name) + len(v)
+	}
+	switch {
+	case actor.Name == "":
+		return &InvalidError{"", "the request has no actor"}
+	case req.Executor == "":
+		return &InvalidError{"executor", "is missing: js, python or shell"}
+	case len(req.Executor) > MaxNames || len(req.Agent) > MaxNames || len(req.Program.Name) > MaxNames:
+		return &InvalidError{"", fmt.Sprintf("a name is longer than %d bytes", MaxNames)}
+	case len(req.Program.Source) > MaxSource:
+		return &InvalidError{"program.source", fmt.Sprintf("is larger than %d bytes", MaxSource)}
+	case size > MaxInputs:
+		return &InvalidError{"inputs", fmt.Sprintf("are larger than %d bytes", MaxInputs)}
+	case req.WaitMillis < 0 || req.WaitMillis > wire.MaxWaitMillis:
+		return &InvalidError{"wait_ms", fmt.Sprintf("is not between 0 and %d", wire.MaxWaitMillis)}
+	}
+	return nil
+}
+
+// writable is nil while audit log and store take writes.
+func (d *Daemon) writable() error {
+	if err := d.cfg.Recorder.Err(); err != nil {
+		return err
+	}
+	if err := d.cfg.Generations.Err(); err != nil {
+		return fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	return nil
+}
+
+// newID returns an id that cannot be guessed.
+func (d *Daemon) newID() (string, error) {
+	var b [16]byte
+	if _, err := io.ReadFull(d.cfg.Random, b[:]); err != nil {
+		return "", fmt.Errorf("draw the id of a run: %w", err)
+	}
+	return "r" + strings.ToLower(base32.StdEncoding.WithPadding(base32.NoPadding).EncodeToString(b[:])), nil
+}
+
+// admit takes a place for r among the live runs.
+func (d *Daemon) admit(r *liveRun) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	switch {
+	case d.draining:
+		return ErrDraining
+	case len(d.live) >= d.cfg.Quota.Total:
+		return fmt.Errorf("%w: %d in all", ErrQuota, d.cfg.Quota.Total)
+	case d.perActor[r.actor] >= d.cfg.Quota.PerActor:
+		return fmt.Errorf("%w: %d of one actor", ErrQuota, d.cfg.Quota.PerActor)
+	}
+	d.live[r.id] = r
+	d.perActor[r.actor]++
+	d.cfg.Metrics.RunStarted()
+	return nil
+}
+
+// drop gives the place of r back and ends what waits for it.
+func (d *Daemon) drop(r *liveRun, err error) {
+	r.stop()
+	d.cfg.Journal.forget(r.id)
+	state := r.final.State
+	if state == "" {
+		state = string(executors.StateDenied)
+	}
+	r.err = err
+	d.mu.Lock()
+	delete(d.live, r.id)
+	if d.perActor[r.actor]--; d.perActor[r.actor] <= 0 {
+		delete(d.perActor, r.actor)
+	}
+	settled := d.settled
+	d.settled = make(chan struct{})
+	d.mu.Unlock()
+	close(r.done)
+	close(settled)
+	d.cfg.Metrics.RunEnded(state, d.cfg.Clock.Now().Sub(r.created))
+}
+
+// refused records why a run did not start and returns cause.
+func (d *Daemon) refused(ctx context.Context, k audit.Kind, r *liveRun, agent string, cause error) error {
+	rec := d.record(k)
+	rec.Actor, rec.Agent, rec.Run, rec.Capability = r.actor, agent, r.id, "executor:"+r.executor
+	var denial *profiles.Denial
+	switch {
+	case errors.As(cause, &denial):
+		rec.Decision = audit.Decided(denial.Decision)
+	case errors.Is(cause, ErrUnavailable):
+		return cause
+	case errors.Is(cause, ErrDraining), errors.Is(cause, ErrQuota):
+		rec.Detail = map[string]string{"reason": cause.Error()}
+	default:
+		rec.Fault = &audit.Fault{ID: r.id, Text: cause.Error()}
+	}
+	_, err := d.cfg.Recorder.Append(context.WithoutCancel(ctx), rec, audit.Written)
+	return errors.Join(cause, err)
+}
+
+// start records the request, binds r to the generation in force and starts it.
+// The store's commit and the guest's start go on at the same time: no answer is
+// given, and no call of the run leaves the host, before the commit is done.
+func (d *Daemon) start(ctx, running context.Context, r *liveRun, req wire.RunRequest) error {
+	program := audit.Digest([]byte(req.Program.Source))
+	rec := d.record(audit.RunAsked)
+	rec.Actor, rec.Agent, rec.Run, rec.Digest = r.actor, req.Agent, r.id, program
+	rec.Capability = "executor:" + req.Executor
+	if _, err := d.cfg.Recorder.Append(ctx, rec, audit.Written); err != nil {
+		return err
+	}
+	row := store.Run{ID: r.id, Agent: req.Agent, Actor: r.actor, Executor: req.Executor, State: store.Started, Program: program}
+	if err := d.bind(running, r, req, &row); err != nil {
+		return err
+	}
+	kept := context.WithoutCancel(ctx)
+	d.cfg.Group.Go(func() { d.follow(kept, r) })
+	if err := d.cfg.Runs.Start(kept, row); err != nil {
+		d.cfg.Metrics.Fault("store")
+		r.gate.err = fmt.Errorf("%w: keep run %s: %w", ErrUnavailable, r.id, err)
+		r.stop()
+	}
+	close(r.gate.open)
+	return nil
+}
+
+// bind starts r under the generation in force, with no commit in between.
+func (d *Daemon) bind(running context.Context, r *liveRun, req wire.RunRequest, row *store.Run) error {
+	d.binding.RLock()
+	defer d.binding.RUnlock()
+	g := d.inForce.Load()
+	if err := d.open(g, req.Executor); err != nil {
+		return err
+	}
+	row.Generation, row.Revision = g.number, g.revision
+	r.gate = d.cfg.Journal.expect(r.id)
+	handle, err := d.cfg.Interpreter.Start(running, interpreter.StartRequest{
+		ID: r.id, Actor: r.actor, Agent: req.Agent, Executor: req.Executor, Inputs: req.Inputs,
+		Program: executors.Program{Name: req.Program.Name, Language: req.Program.Language, Source: req.Program.Source},
+	})
+	if err != nil {
+		return err
+	}
+	d.mu.Lock()
+	r.handle = handle
+	d.mu.Unlock()
+	return nil
+}
+
+// open refuses what is closed: everything without a generation, and executors
+// that rejected their profile.
+func (d *Daemon) open(g *generation, executor string) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	deny := func(code profiles.Code, reason string) error {
+		dec := profiles.Decision{Code: code, Reason: reason}
+		if g != nil {
+			dec.Revision = g.revision
+		}
+		return &profiles.Denial{Capability: "executor:" + executor, Decision: dec}
+	}
+	switch {
+	case g == nil && d.stale != nil:
+		return deny(profiles.CodeClosed, d.stale.Message)
+	case g == nil:
+		return deny(profiles.CodeNoPolicy, "no valid policy is in force")
+	}
+	for _, name := range []string{executor, ""} {
+		if c, ok := d.closedBy[name]; ok {
+			return deny(profiles.CodeClosed, "the executor is closed: it rejected the last push: "+c.Message)
+		}
+	}
+	return nil
+}
+
+// follow waits for the end of r and keeps it. What it returns to waiters is on
+// disk before they see it.
+func (d *Daemon) follow(ctx context.Context, r *liveRun) {
+	lost := false
+	select {
+	case <-r.handle.Done():
+	case <-d.broken: // what was to end the run may be gone
+		lost = true
+	}
+	<-r.gate.open
+	out := runOf(r.handle.View(), r.created)
+	if lost && !ended(out.State) {
+		out.State, out.Pending = string(executors.StateUnknown), nil
+		out.Error = &wire.RunError{Name: "Internal", Message: "the daemon failed while the program ran"}
+	}
+	if r.gate.err != nil {
+		d.drop(r, r.gate.err)
+		return
+	}
+	err := d.keep(ctx, &out)
+	if err != nil {
+		d.cfg.Metrics.Fault("store")
+		d.cfg.Logger.Error("keep the end of a run", "run", r.id, "error", err)
+		err = fmt.Errorf("%w: keep the end of run %s: %w", ErrUnavailable, r.id, err)
+	}
+	r.final = out
+	d.drop(r, err)
+}
+
+// keep commits the outcome. One that is too large is replaced by a failure that
+// says so.
+func (d *Daemon) keep(ctx context.Context, out *wire.Run) error {
+	raw, err := json.Marshal(out)
+	if err == nil && len(raw) <= store.MaxOutcome {
+		_, err = d.cfg.Runs.Advance(ctx, out.ID, store.State(out.State), store.Change{Outcome: raw})
+		return err
+	}
+	small := wire.Run{ID: out.ID, State: string(executors.StateFailed), Agent: out.Agent, Executor: out.Executor,
+		Created: out.Created, Console: []wire.ConsoleEntry{}, Denials: []profiles.Decision{}, Usage: out.Usage,
+		Attestation: out.Attestation,
+		Error:       &wire.RunError{Name: "ResultTooLarge", Message: "the outcome is too large to keep"}}
+	*out = small
+	if raw, err = json.Marshal(small); err != nil {
+		return err
+	}
+	_, err = d.cfg.Runs.Advance(ctx, out.ID, store.Failed, store.Change{Outcome: raw})
+	return err
+}

@@ -1,0 +1,70 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"sync"
+
+	"github.com/ringd/ringd/cmd/ringd/internal/syncer"
+	"github.com/ringd/ringd/schema/wire"
+)
+
+// Sink returns what the syncer hands its findings to. One sink serves one
+// syncer.
+func (d *Daemon) Sink() syncer.Sink { return &sink{daemon: d} }
+
+type sink struct {
+	daemon *Daemon
+
+	mu   sync.Mutex
+	last Push
+}
+
+// Apply keeps the push, because a folder that went away and came back
+// unchanged is reported as current. A push that was refused for what it says is
+// done with; one that met a fault of the host is asked for again.
+func (s *sink) Apply(ctx context.Context, p Push) error {
+	s.mu.Lock()
+	s.last = p
+	s.mu.Unlock()
+	err := s.daemon.ApplyPush(ctx, p)
+	if errors.Is(err, ErrRejected) && !errors.Is(err, ErrUnavailable) && !errors.Is(err, errCompiler) {
+		return nil
+	}
+	return err
+}
+
+// Current ends what only the folder's absence or a torn reading caused, and
+// applies the push again when its generation was closed meanwhile.
+func (s *sink) Current(ctx context.Context, digest string) {
+	d := s.daemon
+	s.mu.Lock()
+	p := s.last
+	s.mu.Unlock()
+	d.mu.Lock()
+	last, troubled := d.lastPush, len(d.trouble) > 0
+	refused := last != nil && last.Result == wire.PushRejected && last.Digest == digest
+	delete(d.trouble, wire.ConditionSyncLost)
+	d.mu.Unlock()
+	g := d.inForce.Load()
+	if p.Digest != digest || refused || (g != nil && g.digest == digest && !troubled) {
+		return
+	}
+	if err := d.ApplyPush(ctx, p); err != nil {
+		d.cfg.Logger.Warn("apply the current push again", "digest", digest, "error", err)
+	}
+}
+
+// Reject refuses a content that is no push.
+func (s *sink) Reject(ctx context.Context, err error) {
+	if err := s.daemon.RejectPush(ctx, "", nil, err.Error()); err != nil && !errors.Is(err, ErrRejected) {
+		s.daemon.cfg.Logger.Error("refuse a push", "error", err)
+	}
+}
+
+// Lost takes note that the folder is gone.
+func (s *sink) Lost(ctx context.Context, err error) {
+	if err := s.daemon.SyncLost(ctx, err.Error()); err != nil {
+		s.daemon.cfg.Logger.Error("note the loss of the sync directory", "error", err)
+	}
+}

@@ -1,0 +1,292 @@
+package daemon
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/ringd/ringd/cmd/ringd/internal/store"
+	"github.com/ringd/ringd/executors"
+	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/rings/interpreter"
+	"github.com/ringd/ringd/schema/wire"
+)
+
+// GetRun returns a run as it stands; it waits at most that long for it to pause
+// or end. Errors: ErrNotFound, ErrUnavailable (the end could not be kept), that
+// of ctx, faults.
+func (d *Daemon) GetRun(ctx context.Context, actor Actor, id string, wait time.Duration) (wire.Run, error) {
+	if r := d.liveRun(actor, id); r != nil {
+		return d.view(ctx, r, wait)
+	}
+	row, err := d.row(ctx, actor, id)
+	if err != nil {
+		return wire.Run{}, err
+	}
+	return runOfRow(row)
+}
+
+// liveRun returns a run that has started and not ended, if actor may see it.
+func (d *Daemon) liveRun(actor Actor, id string) *liveRun {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	r := d.live[id]
+	if r == nil || r.handle == nil || !actor.sees(r.actor) {
+		return nil
+	}
+	return r
+}
+
+func (a Actor) sees(owner string) bool { return a.All || (a.Name != "" && a.Name == owner) }
+
+func (d *Daemon) row(ctx context.Context, actor Actor, id string) (store.Run, error) {
+	if len(id) > store.MaxID {
+		return store.Run{}, ErrNotFound
+	}
+	row, err := d.cfg.Runs.Run(ctx, id)
+	switch {
+	case errors.Is(err, store.ErrNotFound):
+		return store.Run{}, fmt.Errorf("run %s: %w", id, ErrNotFound)
+	case err != nil:
+		return store.Run{}, fmt.Errorf("read run %s: %w", id, err)
+	case !actor.sees(row.Actor):
+		return store.Run{}, fmt.Errorf("run %s: %w", id, ErrNotFound)
+	}
+	return row, nil
+}
+
+// view waits for r to pause or end, at most so long, and returns it. An end is
+// shown only once it is on disk.
+func (d *Daemon) view(ctx context.Context, r *liveRun, wait time.Duration) (wire.Run, error) {
+	v := r.handle.View()
+	if wait > 0 && v.State == interpreter.StateRunning {
+		bounded, cancel := context.WithTimeout(ctx, wait)
+		settled, err := r.handle.Settled(bounded)
+		cancel()
+		switch {
+		case err == nil:
+			v = settled
+		case ctx.Err() != nil:
+			return wire.Run{}, ctx.Err()
+		default:
+			v = r.handle.View()
+		}
+	}
+	if !ended(string(v.State)) {
+		return runOf(v, r.created), nil
+	}
+	select {
+	case <-r.done:
+		return r.final, r.err
+	case <-ctx.Done():
+		return wire.Run{}, ctx.Err()
+	}
+}
+
+// ended tells the states that a run does not leave.
+func ended(state string) bool {
+	switch executors.State(state) {
+	case executors.StateDone, executors.StateFailed, executors.StateDenied, executors.StateLimit,
+		executors.StateCancelled, executors.StateUnknown:
+		return true
+	case executors.StatePaused, interpreter.StateRunning:
+		return false
+	default:
+		return false
+	}
+}
+
+// ListRuns returns the runs that actor may see, newest first.
+func (d *Daemon) ListRuns(ctx context.Context, actor Actor, f store.Filter) (wire.RunList, error) {
+	if !actor.All {
+		if actor.Name == "" {
+			return wire.RunList{}, &InvalidError{"", "the request has no actor"}
+		}
+		f.Actor = actor.Name
+	}
+	rows, err := d.cfg.Runs.Runs(ctx, f)
+	if err != nil {
+		return wire.RunList{}, fmt.Errorf("list runs: %w", err)
+	}
+	out := wire.RunList{Runs: make([]wire.RunSummary, 0, len(rows))}
+	for _, row := range rows {
+		state := wireState(row.State)
+		if r := d.liveRun(actor, row.ID); r != nil && state == wire.StateRunning {
+			if now := string(r.handle.View().State); !ended(now) {
+				state = now
+			}
+		}
+		out.Runs = append(out.Runs, wire.RunSummary{ID: row.ID, State: state, Agent: row.Agent, Actor: row.Actor,
+			Executor: row.Executor, Created: row.Created, Updated: row.Updated})
+	}
+	if f.Limit > 0 && len(rows) == f.Limit {
+		out.Next = rows[len(rows)-1].Created.UTC().Format(time.RFC3339Nano)
+	}
+	return out, nil
+}
+
+// AnswerRun settles calls that wait for the harness; the first answer to a call
+// counts. All are checked before one takes effect. It returns the run as it
+// stands after them, having waited as GetRun does. Errors: ErrNotFound (run or
+// call), ErrEnded, ErrAnswered, ErrDigest, ErrRole, *InvalidError,
+// *profiles.Denial (no longer granted), ErrUnavailable.
+func (d *Daemon) AnswerRun(ctx context.Context, actor Actor, id string, answers wire.Answers) (wire.Run, error) {
+	r := d.liveRun(actor, id)
+	if r == nil {
+		if _, err := d.row(ctx, actor, id); err != nil {
+			return wire.Run{}, err
+		}
+		return wire.Run{}, fmt.Errorf("run %s: %w", id, ErrEnded)
+	}
+	if err := d.writable(); err != nil {
+		return wire.Run{}, err
+	}
+	if err := checkAnswers(r.handle.View(), answers); err != nil {
+		return wire.Run{}, err
+	}
+	for _, a := range answers.Answers {
+		reply := interpreter.Reply{Call: a.Call, Digest: a.Digest, By: actor.Name, Value: a.Value}
+		if a.Error != nil {
+			reply.Error = &a.Error.Message
+		}
+		if err := answerError(a.Call, r.handle.Answer(ctx, reply)); err != nil {
+			return wire.Run{}, err
+		}
+	}
+	return d.view(ctx, r, time.Duration(answers.WaitMillis)*time.Millisecond)
+}
+
+func checkAnswers(v interpreter.View, answers wire.Answers) error {
+	if len(answers.Answers) == 0 {
+		return &InvalidError{"answers", "are missing"}
+	}
+	if answers.WaitMillis < 0 || answers.WaitMillis > wire.MaxWaitMillis {
+		return &InvalidError{"wait_ms", fmt.Sprintf("is not between 0 and %d", wire.MaxWaitMillis)}
+	}
+	pending := make(map[string]interpreter.Pending, len(v.Pending))
+	for _, p := range v.Pending {
+		pending[p.ID] = p
+	}
+	seen := map[string]bool{}
+	for i, a := range answers.Answers {
+		field := fmt.Sprintf("answers[%d]", i)
+		switch {
+		case (a.Error == nil) == (a.Value == nil):
+			return &InvalidError{field, "needs exactly one of value and error"}
+		case seen[a.Call]:
+			return &InvalidError{field, "answers a call twice"}
+		}
+		seen[a.Call] = true
+		p, ok := pending[a.Call]
+		switch {
+		case !ok:
+			continue // Answer tells an answered call from one that never was
+		case p.For != string(store.ByHarness):
+			return fmt.Errorf("call %s: %w", a.Call, ErrRole)
+		case a.Digest != "" && a.Digest != p.Digest:
+			return fmt.Errorf("call %s: %w", a.Call, ErrDigest)
+		}
+	}
+	return nil
+}
+
+func answerError(call string, err error) error {
+	for from, to := range map[error]error{
+		interpreter.ErrEnded: ErrEnded, interpreter.ErrClosed: ErrEnded, interpreter.ErrNoCall: ErrNotFound,
+		interpreter.ErrAnswered: ErrAnswered, interpreter.ErrDigest: ErrDigest,
+	} {
+		if errors.Is(err, from) {
+			return fmt.Errorf("call %s: %w", call, to)
+		}
+	}
+	if errors.Is(err, interpreter.ErrValue) {
+		return &InvalidError{"answers", err.Error()}
+	}
+	return err
+}
+
+// CancelRun ends a run and returns how it ended. No effect of it begins after
+// CancelRun was called. Errors: ErrNotFound, ErrEnded, that of ctx, faults.
+func (d *Daemon) CancelRun(ctx context.Context, actor Actor, id string) (wire.Run, error) {
+	r := d.liveRun(actor, id)
+	if r == nil {
+		if _, err := d.row(ctx, actor, id); err != nil {
+			return wire.Run{}, err
+		}
+		return wire.Run{}, fmt.Errorf("run %s: %w", id, ErrEnded)
+	}
+	r.handle.Cancel(ctx, actor.Name, "cancelled through the API")
+	select {
+	case <-r.done:
+		return r.final, r.err
+	case <-ctx.Done():
+		return wire.Run{}, ctx.Err()
+	}
+}
+
+// runOf is the wire form of a run as the ring sees it.
+func runOf(v interpreter.View, created time.Time) wire.Run {
+	out := wire.Run{ID: v.ID, State: string(v.State), Agent: v.Agent, Executor: v.Executor, Created: &created,
+		Value: v.Value, Dropped: v.Dropped, Denials: v.Denials, Console: make([]wire.ConsoleEntry, 0, len(v.Console)),
+		Attestation: wire.Attestation{Generation: v.Generation, Revision: v.Revision,
+			Tier: string(v.Attestation.Tier), Layers: v.Attestation.Layers},
+		Usage: wire.Usage{CPUMillis: millis(v.Usage.CPU), WallMillis: millis(v.Usage.Wall),
+			HostWaitMillis: millis(v.Usage.HostWait), PeakBytes: v.Usage.PeakBytes, Calls: v.Usage.Calls}}
+	for _, e := range v.Console {
+		out.Console = append(out.Console, wire.ConsoleEntry(e))
+	}
+	for _, p := range v.Pending {
+		out.Pending = append(out.Pending, wire.Pending(p))
+	}
+	if v.Error != nil {
+		out.Error = &wire.RunError{Name: v.Error.Name, Message: v.Error.Message}
+		for _, f := range v.Error.Frames {
+			out.Error.Frames = append(out.Error.Frames, wire.Frame(f))
+		}
+	}
+	if out.Denials == nil {
+		out.Denials = []profiles.Decision{}
+	}
+	if out.Usage.Calls == nil {
+		out.Usage.Calls = map[string]int64{}
+	}
+	if out.Attestation.Layers == nil {
+		out.Attestation.Layers = map[string]string{}
+	}
+	return out
+}
+
+func millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
+// runOfRow is the wire form of a run that the store alone knows.
+func runOfRow(row store.Run) (wire.Run, error) {
+	out := wire.Run{Console: []wire.ConsoleEntry{}, Denials: []profiles.Decision{},
+		Usage: wire.Usage{Calls: map[string]int64{}}, Attestation: wire.Attestation{Layers: map[string]string{}}}
+	if row.Outcome != nil {
+		if err := json.Unmarshal(row.Outcome, &out); err != nil {
+			return wire.Run{}, fmt.Errorf("read the outcome of run %s: %w", row.ID, err)
+		}
+	}
+	out.ID, out.State, out.Agent, out.Executor = row.ID, wireState(row.State), row.Agent, row.Executor
+	if out.Created == nil {
+		out.Created = &row.Created
+	}
+	if out.Attestation.Generation == 0 {
+		out.Attestation.Generation, out.Attestation.Revision = row.Generation, row.Revision
+	}
+	return out, nil
+}
+
+// wireState is the state of a row in the words of the API.
+func wireState(s store.State) string {
+	switch s {
+	case store.Done, store.Denied, store.Failed, store.Limit, store.Cancelled, store.Unknown, store.Paused:
+		return string(s)
+	case store.Asked, store.Started, store.CallOpen, store.Answered, store.Claimed, store.Executing:
+		return wire.StateRunning
+	default:
+		return string(store.Unknown)
+	}
+}

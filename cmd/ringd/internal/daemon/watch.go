@@ -1,0 +1,110 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/ringd/ringd/cmd/ringd/internal/audit"
+	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/schema/wire"
+)
+
+// freshenEvery is how often the store learns that the source is still good, so
+// that a restart knows how old the generation is.
+const freshenEvery = time.Minute
+
+// pruneAtOnce bounds what one look removes from the store.
+const pruneAtOnce = 1000
+
+// watch closes a generation whose source was not good for too long, keeps the
+// store's idea of its age fresh, and forgets old runs. It ends with ctx.
+func (d *Daemon) watch(ctx context.Context) {
+	defer close(d.over)
+	tick := d.cfg.Clock.After(freshenEvery)
+	for {
+		var deadline <-chan time.Time
+		if at, ok := d.deadline(); ok {
+			deadline = d.cfg.Clock.After(at.Sub(d.cfg.Clock.Now()))
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-d.wake:
+		case <-deadline:
+			d.lookAtStale(ctx)
+		case <-tick:
+			d.housekeep(ctx)
+			tick = d.cfg.Clock.After(freshenEvery)
+		}
+	}
+}
+
+func (d *Daemon) lookAtStale(ctx context.Context) {
+	if d.acquire(ctx) != nil {
+		return
+	}
+	defer d.release()
+	if err := d.closeIfStale(ctx); err != nil {
+		d.cfg.Logger.Error("generation closed, but not recorded", "error", err)
+	}
+}
+
+func (d *Daemon) housekeep(ctx context.Context) {
+	now := d.cfg.Clock.Now()
+	g := d.inForce.Load()
+	d.mu.Lock()
+	good := len(d.trouble) == 0
+	d.mu.Unlock()
+	if g != nil && good {
+		if err := d.cfg.Generations.Freshen(ctx, g.number, now); err != nil {
+			d.cfg.Metrics.Fault("store")
+			d.cfg.Logger.Error("freshen generation", "error", err)
+		}
+	}
+	if _, err := d.cfg.Runs.Prune(ctx, now.Add(-d.cfg.Retention), pruneAtOnce); err != nil {
+		d.cfg.Metrics.Fault("store")
+		d.cfg.Logger.Error("prune runs", "error", err)
+	}
+}
+
+// deadline is when the generation in force is to be closed; false while its
+// source is good, or there is none.
+func (d *Daemon) deadline() (time.Time, bool) {
+	if d.inForce.Load() == nil {
+		return time.Time{}, false
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if len(d.trouble) == 0 {
+		return time.Time{}, false
+	}
+	return d.troubledAt.Add(d.cfg.Staleness), true
+}
+
+// closeIfStale closes the generation when its limit has passed. applying is
+// held. Closing is the safe direction: it happens even when it cannot be
+// recorded; the error then says so.
+func (d *Daemon) closeIfStale(ctx context.Context) error {
+	at, ok := d.deadline()
+	now := d.cfg.Clock.Now()
+	if !ok || now.Before(at) {
+		return nil
+	}
+	rec := d.record(audit.GenerationEnded)
+	_, err := d.cfg.Recorder.Append(ctx, rec, audit.Synced)
+	commits, failed := d.prepare(ctx, &profiles.Set{Format: profiles.Format})
+	d.commit(nil, commits)
+	d.mu.Lock()
+	d.stale = &wire.Condition{Code: wire.ConditionStale, Since: now,
+		Message: "the source of the policy has not been good for longer than the staleness limit"}
+	d.mu.Unlock()
+	if failed != nil {
+		// The rings still hold the old set, so nothing may go on asking them.
+		for _, r := range d.liveRuns() {
+			r.stop()
+		}
+	}
+	d.cfg.Logger.Warn("generation closed", "generation", rec.Generation, "revision", rec.Revision)
+	return errors.Join(err, failed)
+}
