@@ -73,7 +73,11 @@ func (c *checker) mismatch(n *node, s *shape, p *place) {
 	case (s.kind == kindInt || s.kind == kindBool) && n.kind == kindString && !n.plain:
 		hint = "leave the quotes out"
 	}
-	c.report(n.at, CodeType, hint, p, "found %s, want %s", n.found(), s.wanted())
+	at := n.at
+	if n.kind == kindNull {
+		at = n.where()
+	}
+	c.report(at, CodeType, hint, p, "found %s, want %s", n.found(), s.wanted())
 }
 
 // found says what the author wrote, shortly.
@@ -95,7 +99,7 @@ func (n *node) found() string {
 func (s *shape) wanted() string {
 	switch {
 	case len(s.enum) > 0:
-		return "one of " + strings.Join(s.enum, ", ")
+		return strings.Join(s.enum, " or ")
 	case s.kind == kindObject && len(s.fields) > 0:
 		names := s.fieldNames()
 		if len(names) > 6 {
@@ -261,6 +265,10 @@ func (c *checker) choice(n *node, s *shape, p *place) {
 	hint := ""
 	if meant := nearest(n.text, s.enum); meant != "" {
 		hint = fmt.Sprintf("did you mean %q?", meant)
+	}
+	if len(s.enum) == 1 {
+		c.report(n.at, CodeEnum, hint, p, "%q is not %q", clip(n.text), s.enum[0])
+		return
 	}
 	c.report(n.at, CodeEnum, hint, p, "%q is not one of %s", clip(n.text), strings.Join(s.enum, ", "))
 }

@@ -31,12 +31,13 @@ func readCUE(text []byte, defs map[string]*shape, found *findings) []*node {
 	if !r.allowed(file) {
 		return nil
 	}
+	r.several = !r.single(file, defs)
 	ctx := cuecontext.New()
 	root := ctx.BuildFile(file, cue.Scope(ctx.CompileString(openDefinitions(defs))))
 	if r.evaluation(root); found.refused() {
 		return nil
 	}
-	docs := r.documents(root, defs)
+	docs := r.documents(root)
 	if found.refused() {
 		return nil
 	}
@@ -53,7 +54,8 @@ func openDefinitions(defs map[string]*shape) string {
 
 type cueReader struct {
 	*findings
-	values int
+	values  int
+	several bool // the policies are fields of the file
 }
 
 func (r *cueReader) spot(p token.Pos) spot {
@@ -65,7 +67,7 @@ func (r *cueReader) spot(p token.Pos) spot {
 
 // importable names the CUE packages a policy may use: pure and bounded ones.
 func importable() []string {
-	return []string{"strings", "list", "math", "regexp", "strconv", "net", "path", "struct", "encoding/json", "text/tabwriter"}[:8]
+	return []string{"strings", "list", "math", "regexp", "strconv", "net", "path", "struct"}
 }
 
 // allowed reports whether the file stays inside what a policy may use.
@@ -95,9 +97,30 @@ func (r *cueReader) allowed(file *ast.File) bool {
 	return ok
 }
 
+// single reports whether the file is one policy: a field at its top is one of
+// a policy's, or it has no fields of its own at all.
+func (r *cueReader) single(file *ast.File, defs map[string]*shape) bool {
+	known := append(defs["#Policy"].fieldNames(), defs["#Compact"].fieldNames()...)
+	fields := 0
+	for _, decl := range file.Decls {
+		f, ok := decl.(*ast.Field)
+		if !ok {
+			continue
+		}
+		name, _, err := ast.LabelName(f.Label)
+		if err != nil || strings.HasPrefix(name, "_") || strings.HasPrefix(name, "#") {
+			continue
+		}
+		if fields++; nearest(name, known) != "" {
+			return true
+		}
+	}
+	return fields == 0
+}
+
 // documents converts the evaluated file: the file itself when its fields are
 // those of a policy, and each of its fields otherwise.
-func (r *cueReader) documents(root cue.Value, defs map[string]*shape) []*node {
+func (r *cueReader) documents(root cue.Value) []*node {
 	whole := r.value(root, spot{1, 1}, 0)
 	if whole.kind != kindObject || len(whole.names) == 0 {
 		if whole.kind == kindObject {
@@ -106,12 +129,7 @@ func (r *cueReader) documents(root cue.Value, defs map[string]*shape) []*node {
 		}
 		return []*node{whole}
 	}
-	single := false
-	for _, name := range whole.names {
-		known := nearest(name, append(defs["#Policy"].fieldNames(), defs["#Compact"].fieldNames()...)) != ""
-		single = single || known
-	}
-	if single {
+	if !r.several {
 		return []*node{whole}
 	}
 	return whole.items
@@ -190,7 +208,11 @@ func (r *cueReader) content(v cue.Value, n *node, depth int) {
 }
 
 func (r *cueReader) incomplete(v cue.Value, n *node) {
-	r.add(n.at, CodeIncomplete, fmt.Sprintf("%s: the value is not concrete", fieldPath(v.Path())), "give it a value here or in what it is unified with")
+	var names []string
+	for _, sel := range v.Path().Selectors() {
+		names = append(names, sel.String())
+	}
+	r.add(n.at, CodeIncomplete, r.authorPath(names)+": the value is not concrete", "give it a value here or in what it is unified with")
 }
 
 // places returns where the name and the value of v stand in the text.
@@ -282,11 +304,8 @@ func (r *cueReader) evaluation(root cue.Value) {
 		}
 		slices.SortFunc(g.places, func(a, b spot) int { return 1000_000*(b.line-a.line) + b.col - a.col })
 		code, msg, hint := cueWords(g.first)
-		if len(g.path) > 0 {
-			msg = strings.Join(g.path, ".") + ": " + msg
-		}
-		if strings.Contains(msg, "%d") {
-			msg = strings.ReplaceAll(msg, "%d", fmt.Sprint(g.places[len(g.places)-1].line))
+		if path := r.authorPath(g.path); path != "" {
+			msg = path + ": " + msg
 		}
 		d := r.add(g.places[0], code, msg, hint)
 		for _, other := range g.places[1:] {
@@ -347,16 +366,21 @@ func cueWords(err errors.Error) (code, msg, hint string) {
 	}
 }
 
-func fieldPath(p cue.Path) string {
+// authorPath writes a path as all findings do: without the name the policy has
+// in a file of several.
+func (r *cueReader) authorPath(names []string) string {
+	if len(names) > 1 && r.several && !strings.HasPrefix(names[0], "_") && !strings.HasPrefix(names[0], "#") {
+		names = names[1:]
+	}
 	var b strings.Builder
-	for _, sel := range p.Selectors() {
+	for _, name := range names {
 		switch {
-		case sel.Type()&cue.IndexLabel != 0:
-			fmt.Fprintf(&b, "[%s]", sel)
+		case decimal(name):
+			b.WriteString("[" + name + "]")
 		case b.Len() > 0:
-			b.WriteString("." + sel.String())
+			b.WriteString("." + name)
 		default:
-			b.WriteString(sel.String())
+			b.WriteString(name)
 		}
 	}
 	return b.String()

@@ -28,6 +28,27 @@ const (
 	Warning
 )
 
+// MarshalText writes "error" or "warning".
+func (s Severity) MarshalText() ([]byte, error) {
+	if s == Warning {
+		return []byte("warning"), nil
+	}
+	return []byte("error"), nil
+}
+
+// UnmarshalText reads what MarshalText writes; any other word is an error.
+func (s *Severity) UnmarshalText(text []byte) error {
+	switch string(text) {
+	case "warning":
+		*s = Warning
+	case "error":
+		*s = Error
+	default:
+		return fmt.Errorf("read severity %q: want error or warning", text)
+	}
+	return nil
+}
+
 // Diagnostic is one finding about sources: one mistake of the author is one
 // Diagnostic. Msg carries the author's path first ("spec.network.mode: …").
 type Diagnostic struct {

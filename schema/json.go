@@ -151,6 +151,8 @@ func jsonSyntax(text []byte, err error, found *findings) {
 		found.add(spotAt(text, offset), CodeMultiple, "a second document starts here", "one policy a file")
 	case strings.Contains(words, "max depth"):
 		found.add(spotAt(text, offset), CodeTooDeep, fmt.Sprintf("nested more than %d deep", maxDepth), "")
+	case strings.Contains(words, "in string literal") && text[min(offset, len(text)-1)] == '\n':
+		found.add(spotAt(text, offset), CodeSyntax, "the text is not closed on its line", "close it with \", and write line ends in it as \\n")
 	default:
 		r, _ := utf8.DecodeRune(text[min(offset, len(text)-1):])
 		found.add(spotAt(text, offset), CodeSyntax, fmt.Sprintf("unexpected %q", r), jsonHint(r, words))
@@ -170,7 +172,7 @@ func jsonHint(r rune, words string) string {
 	case strings.Contains(words, "object key string"):
 		return "a field name stands in double quotes"
 	case strings.Contains(words, "in string literal"):
-		return "write line ends and tabs in text as \\n and \\t"
+		return "write tabs and other control characters in text as escapes such as \\t"
 	default:
 		return ""
 	}

@@ -20,7 +20,7 @@ const (
 func (k kind) String() string {
 	switch k {
 	case kindNull:
-		return "nothing (null)"
+		return "nothing"
 	case kindBool:
 		return "true or false"
 	case kindInt:

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sort"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -105,13 +106,17 @@ func (y *yamlReader) value(n *yaml.Node, depth int) *node {
 	case yaml.ScalarNode:
 		y.scalar(n, out)
 	case yaml.SequenceNode:
+		y.open[n] = true
 		out.kind = kindList
 		out.items = make([]*node, 0, len(n.Content))
 		for _, item := range n.Content {
 			out.items = append(out.items, y.value(item, depth+1))
 		}
+		delete(y.open, n)
 	case yaml.MappingNode:
+		y.open[n] = true
 		y.mapping(n, out, depth)
+		delete(y.open, n)
 	case yaml.AliasNode:
 		return y.alias(n, at, depth)
 	}
@@ -127,7 +132,7 @@ func (y *yamlReader) alias(n *yaml.Node, at spot, depth int) *node {
 	y.inAlias++
 	out := y.value(target, depth)
 	y.inAlias--
-	if y.aliased > maxAliased && !y.bombed {
+	if y.aliased > maxAliased && y.inAlias == 0 && !y.bombed {
 		y.add(at, CodeAliasBomb, fmt.Sprintf("aliases add more than %d values", maxAliased), "")
 		y.bombed = true
 	}
@@ -136,8 +141,6 @@ func (y *yamlReader) alias(n *yaml.Node, at spot, depth int) *node {
 }
 
 func (y *yamlReader) mapping(n *yaml.Node, out *node, depth int) {
-	y.open[n] = true
-	defer delete(y.open, n)
 	out.kind = kindObject
 	out.names = make([]string, 0, len(n.Content)/2)
 	out.items = make([]*node, 0, len(n.Content)/2)
@@ -293,13 +296,7 @@ func (y *yamlReader) secondDocument(first int) spot {
 // syntax turns the parser's error into a finding in plain words.
 func (y *yamlReader) syntax(err error) {
 	text := err.Error()
-	at := spot{1, 1}
-	if i := strings.Index(text, "line "); i >= 0 {
-		digits := strings.TrimRight(strings.SplitN(text[i+5:], ":", 2)[0], " ")
-		if n, err := strconv.Atoi(digits); err == nil {
-			at.line = n
-		}
-	}
+	at := spot{y.errorLine(text), 1}
 	lines := bytes.Split(y.text, []byte("\n"))
 	at.line = max(1, min(at.line, len(lines)))
 	line := lines[at.line-1]
@@ -316,6 +313,47 @@ func (y *yamlReader) syntax(err error) {
 	y.add(at, CodeSyntax, msg, hint)
 }
 
+// errorLine returns the line of an error of the parser, which counts from 0 or
+// from 1 and often names the start of what it was parsing. The line is then
+// that of the shortest beginning of the text with the same error.
+func (y *yamlReader) errorLine(text string) int {
+	line, words := splitError(text)
+	if !strings.HasPrefix(words, "did not find expected") || strings.Contains(words, "',' or") {
+		return line
+	}
+	var ends []int
+	for i, b := range y.text {
+		if b == '\n' {
+			ends = append(ends, i+1)
+		}
+	}
+	return 1 + sort.Search(len(ends), func(i int) bool {
+		var n yaml.Node
+		err := yaml.Unmarshal(y.text[:ends[i]], &n)
+		if err == nil {
+			return false
+		}
+		_, same := splitError(err.Error())
+		return same == words
+	})
+}
+
+// splitError splits "yaml: line 3: words" and corrects the line.
+func splitError(text string) (line int, words string) {
+	words = strings.TrimPrefix(text, "yaml: ")
+	if rest, ok := strings.CutPrefix(words, "line "); ok {
+		digits, after, _ := strings.Cut(rest, ": ")
+		line, _ = strconv.Atoi(digits) // 0 without a number
+		words = after
+	}
+	for _, parser := range []string{"expected key", "'-' indicator", "',' or", "node content", "document start"} {
+		if strings.Contains(words, parser) {
+			return line + 1, words
+		}
+	}
+	return max(1, line), words
+}
+
 func yamlWords(text string, line []byte) (msg, hint string) {
 	lead := line[:len(line)-len(bytes.TrimLeft(line, " \t"))]
 	if bytes.IndexByte(lead, '\t') >= 0 {
@@ -328,6 +366,7 @@ func yamlWords(text string, line []byte) (msg, hint string) {
 		{"did not find expected '-' indicator", "the indentation does not fit the list above", ""},
 		{"could not find expected ':'", "a field name without \":\"", ""},
 		{"did not find expected ',' or", "a list or object in brackets is not closed, or lacks a comma", ""},
+		{"alphabetic or numeric", "an anchor or alias without a name", "put text that starts with & or * in quotes"},
 		{"unexpected end of stream", "a quoted text is not closed", ""},
 		{"unknown escape", "an escape that YAML does not have", "double the backslash, or use single quotes"},
 		{"escape", "an escape that is not complete", ""},
