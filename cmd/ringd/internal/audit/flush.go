@@ -104,14 +104,7 @@ func (l *Log) syncLocked(seq int64) error {
 		case !l.syncing:
 			return l.syncNowLocked(false)
 		}
-		// The record is in a batch that someone has to write: do that first, the
-		// sync under way is longer.
-		if l.written.seq < seq {
-			if err := l.writeLocked(); err != nil {
-				return err
-			}
-			continue
-		}
+		// The record stays in the batch: whoever syncs next writes it.
 		round := l.round
 		l.mu.Unlock()
 		<-round

@@ -37,7 +37,9 @@ type walk struct {
 	records int64
 	commits int64
 	bytes   int64
-	least   bool // check.Least was met
+	least   bool  // check.Least was met
+	before  int64 // where the last line that holds starts
+	broken  bool  // the line does not fit to the one before it
 
 	torn, tampered *Break
 	cause          error // the sentinel behind tampered
@@ -150,6 +152,7 @@ func (w *walk) step(line []byte) string {
 	}
 	if why == "" {
 		size := int64(len(line)) + 1
+		w.before = w.off
 		w.off += size
 		w.bytes += size
 	}
@@ -188,7 +191,8 @@ func (w *walk) stepRecord(line []byte) string {
 	case e.seq != w.seq+1:
 		return fmt.Sprintf("the record has sequence %d", e.seq)
 	case !bytes.Equal(e.prev[:], w.last[:shortHash]):
-		return "the record does not follow from the line before: that line was changed, or this one"
+		w.broken = true
+		return "the chain breaks here: the line was changed after it was written"
 	}
 	hash := hashLine(line)
 	if least := w.check.Least; e.seq == least.Seq {
@@ -209,7 +213,8 @@ func (w *walk) stepCommit(line []byte) string {
 	case !ok:
 		return "the commit line is malformed"
 	case c.seq != w.seq || c.hash != w.hash || c.bytes != w.open:
-		return "the commit line does not match the records before it: one of them was changed, or this line"
+		w.broken = true
+		return "the commit line and the records before it do not match: one of them was changed"
 	case c.sig != nil && !ed25519.Verify(w.key, c.message(), c.sig):
 		return "the signature does not hold"
 	}
@@ -228,23 +233,22 @@ func (w *walk) stepCommit(line []byte) string {
 // whatever lies further back was on the disk.
 func (w *walk) judge(in *bufio.Reader, line []byte, whole, newest bool, why string) error {
 	b := &Break{Segment: segmentName(w.segment), Offset: w.off, Seq: w.seq + 1, Why: why}
+	hash := hashLine(line)
 	zeros := bytes.IndexByte(line, 0) >= 0
-	_, err := in.Peek(1) // takes line away
-	atEnd := !whole && errors.Is(err, io.EOF)
-	torn := newest && (atEnd || zeros)
-	commits := 0
-	for torn {
-		next, whole, err := readLine(in)
-		if err != nil {
-			return fmt.Errorf("read %s: %w", b.Segment, err)
-		}
-		if next == nil {
-			break
-		}
-		if _, ok := parseCommit(next); ok && whole {
+	next, nextWhole, err := readLine(in) // takes line away
+	if w.broken && (next == nil || follows(next, hash)) {
+		// This line is as it was written, so the one before it was changed.
+		b.Offset, b.Seq = w.before, max(w.seq, 1)
+	}
+	torn := newest && (zeros || !whole && next == nil)
+	for commits := 0; torn && next != nil && err == nil; next, nextWhole, err = readLine(in) {
+		if _, ok := parseCommit(next); ok && nextWhole {
 			commits++
 		}
 		torn = commits <= 1
+	}
+	if err != nil {
+		return fmt.Errorf("read %s: %w", b.Segment, err)
 	}
 	if torn {
 		w.torn, w.cause = b, nil
@@ -255,4 +259,13 @@ func (w *walk) judge(in *bufio.Reader, line []byte, whole, newest bool, why stri
 		w.cause = ErrTampered
 	}
 	return nil
+}
+
+// follows reports whether line was written behind a line with this hash.
+func follows(line []byte, hash Hash) bool {
+	if e, ok := parseEntry(line); ok {
+		return bytes.Equal(e.prev[:], hash[:shortHash])
+	}
+	c, ok := parseCommit(line)
+	return ok && c.hash == hash
 }
