@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -19,7 +20,11 @@ func (d *document) egress() profiles.Egress {
 	}
 	out.Rule = d.rule("spec.network")
 	switch n.Mode {
-	case "", profiles.EgressOff:
+	case "":
+		if d.policy.Compact && len(n.Egress) > 0 {
+			out.Mode = profiles.EgressAllowlist // the list is all that the compact form says
+		}
+	case profiles.EgressOff:
 	case profiles.EgressGatewayOnly, profiles.EgressAllowlist:
 		out.Mode = n.Mode
 	default:
@@ -42,7 +47,8 @@ func (d *document) egress() profiles.Egress {
 				d.report(fmt.Sprintf("%s.ports[%d]", at, j), CodeEgressEntry, "", "%d is not a port", p)
 			}
 		}
-		if len(entry.Ports) == 0 && !entry.AnyPort {
+		slices.Sort(entry.Ports)
+		if entry.Ports = slices.Compact(entry.Ports); len(entry.Ports) == 0 && !entry.AnyPort {
 			entry.Ports = []int{443}
 		}
 		out.Allow = append(out.Allow, entry)
@@ -60,8 +66,8 @@ func (d *document) egress() profiles.Egress {
 		entry.Rule = d.rule(at)
 		out.Deny = append(out.Deny, entry)
 	}
-	if len(out.Allow) > 0 && out.Mode != profiles.EgressAllowlist {
-		d.warn("spec.network.egress", CodeEgressUnused, "network mode allowlist opens what is listed", "hosts are listed, and the network mode is %s: none of them can be reached", out.Mode)
+	if len(out.Allow) > 0 && out.Mode == profiles.EgressOff {
+		d.warn("spec.network.egress", CodeEgressUnused, "network mode allowlist opens what is listed", "hosts are listed, and the network is off: none of them can be reached")
 	}
 	return out
 }

@@ -1,0 +1,240 @@
+// Package child compiles policies in a process that can be killed. Evaluating
+// CUE cannot be cancelled and an 80-byte source can run for ever, so sources
+// are read by a child of the same binary, with an empty environment, limits on
+// processor time, memory and wall time, and nothing open but its three pipes.
+//
+// Whatever the sources do to the child, Run returns: with a set, with findings,
+// or with one finding that says which limit ended it. The daemon, the commands
+// and their tests call Run; the hidden subcommand calls Main.
+package child
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os/exec"
+	"path"
+	"runtime"
+	"strings"
+	"time"
+
+	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/schema"
+)
+
+// The limits of a child that its Config does not set.
+const (
+	DefaultWall        = 2 * time.Second
+	DefaultMemoryBytes = 256 << 20
+)
+
+// The codes of findings about a compilation that did not end by itself. They
+// are API.
+const (
+	CodeTimeout = "compile.timeout" // wall or processor time is used up
+	CodeMemory  = "compile.memory"  // memory is used up
+	CodeCrashed = "compile.crashed" // the child ended without an answer
+)
+
+// maxStderr bounds what is kept of a dying child's words.
+const maxStderr = 16 << 10
+
+// waitDelay bounds the wait for the pipes of a child that was killed.
+const waitDelay = 500 * time.Millisecond
+
+// ErrUnavailable means that this system cannot limit a child; nothing ran.
+var ErrUnavailable = errors.New("compile child: limits are not available on this system") //nolint:gochecknoglobals // sentinel
+
+// Config says how to start the child. Path and Args have no default.
+type Config struct {
+	Path        string        // the binary, absolute
+	Args        []string      // what makes it call Main: the hidden subcommand
+	Wall        time.Duration // 0: DefaultWall
+	MemoryBytes int64         // 0: DefaultMemoryBytes
+}
+
+// Request is what to compile. With DiagnosticsOnly the set is not sent back.
+type Request struct {
+	Sources         []schema.Source
+	Files           map[string][]byte // of the modules folder, modules/x.js
+	DiagnosticsOnly bool
+	JSONSchema      bool // also the JSON Schema of the language
+}
+
+// Result is the answer of a compilation. Set is nil when Diagnostics refuse the
+// policy, and with DiagnosticsOnly.
+type Result struct {
+	Set         *profiles.Set
+	Encoded     []byte // the canonical bytes of Set
+	Diagnostics schema.Diagnostics
+	JSONSchema  []byte
+	Usage       Usage
+}
+
+// Usage is what a child took.
+type Usage struct {
+	CPU       time.Duration
+	PeakBytes int64 // resident, as the kernel counted it
+}
+
+// Run compiles in a child and waits for its end. Everything the sources cause
+// is in Result.Diagnostics, killed children included. The error is for the
+// rest: a cancelled context, a binary that cannot be started, ErrUnavailable.
+// Run keeps nothing and may be called concurrently.
+func Run(ctx context.Context, cfg Config, req Request) (Result, error) {
+	if cfg.Path == "" || len(cfg.Args) == 0 {
+		return Result{}, errors.New("start compile child: no binary or no subcommand is configured")
+	}
+	if cfg.Wall <= 0 {
+		cfg.Wall = DefaultWall
+	}
+	if cfg.MemoryBytes <= 0 {
+		cfg.MemoryBytes = DefaultMemoryBytes
+	}
+	if d, over := oversized(req); over {
+		return Result{Diagnostics: schema.Diagnostics{d}}, nil
+	}
+	input, err := encodeRequest(cfg, req)
+	if err != nil {
+		return Result{}, fmt.Errorf("start compile child: %w", err)
+	}
+	limited, cancel := context.WithTimeout(ctx, cfg.Wall)
+	defer cancel()
+	cmd := exec.CommandContext(limited, cfg.Path, cfg.Args...)
+	stdout, stderr := &bounded{most: maxReply, cancel: cancel}, &bounded{most: maxStderr}
+	cmd.Env, cmd.Dir = []string{}, "/"
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(input), stdout, stderr
+	cmd.WaitDelay = waitDelay
+	if err := confine(cmd); err != nil {
+		return Result{}, err
+	}
+	// The kernel kills the child when the thread that started it ends.
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	if err := cmd.Start(); err != nil {
+		return Result{}, fmt.Errorf("start compile child: %w", err)
+	}
+	waitErr := cmd.Wait()
+	if ctx.Err() != nil {
+		return Result{}, fmt.Errorf("compile: %w", context.Cause(ctx))
+	}
+	usage := usageOf(cmd.ProcessState)
+	if waitErr == nil {
+		result, err := decodeReply(stdout.buf.Bytes(), req)
+		if err == nil {
+			result.Usage = usage
+			return result, nil
+		}
+		stderr.buf.WriteString("\n" + err.Error())
+	}
+	death := postmortem{timedOut: errors.Is(limited.Err(), context.DeadlineExceeded), flooded: stdout.over, err: waitErr, words: stderr.buf.String(), usage: usage}
+	return Result{Usage: usage, Diagnostics: schema.Diagnostics{death.finding(cfg, req.Sources)}}, nil
+}
+
+// oversized refuses what is larger than any policy before a child is started.
+func oversized(req Request) (schema.Diagnostic, bool) {
+	total := 0
+	for _, s := range req.Sources {
+		total += len(s.Data) + len(s.Name)
+	}
+	d := schema.Diagnostic{Pos: suspect(req.Sources), Code: schema.CodeTooLarge}
+	if total > maxSources {
+		d.Msg = fmt.Sprintf("all sources together are above %d MiB", maxSources>>20)
+		return d, true
+	}
+	total = 0
+	for name, b := range req.Files {
+		total += len(b) + len(name)
+	}
+	if total > maxFiles {
+		d.Msg = fmt.Sprintf("all modules together are above %d MiB", maxFiles>>20)
+		return d, true
+	}
+	return d, false
+}
+
+// postmortem is what is known about a child that gave no answer.
+type postmortem struct {
+	timedOut bool
+	flooded  bool
+	err      error
+	words    string
+	usage    Usage
+}
+
+// finding puts a death into one finding with its remedy.
+func (p postmortem) finding(cfg Config, sources []schema.Source) schema.Diagnostic {
+	d := schema.Diagnostic{Pos: suspect(sources)}
+	which := "the policy"
+	if len(sources) > 1 {
+		which = fmt.Sprintf("one of %d files", len(sources))
+	}
+	switch {
+	case p.flooded:
+		d.Code, d.Msg = CodeMemory, which+" compiles to more than a set may hold"
+		d.Hint = "split the policy"
+	case strings.Contains(p.words, "out of memory") || strings.Contains(p.words, "cannot allocate memory"):
+		d.Code, d.Msg = CodeMemory, fmt.Sprintf("%s needs more than %d MiB to compile", which, cfg.MemoryBytes>>20)
+		d.Hint = "look for text or lists that double; a policy of 10,000 rules fits many times"
+	case strings.Contains(p.words, "stack overflow") || strings.Contains(p.words, "stack exceeds"):
+		d.Code, d.Msg = CodeCrashed, which+" nests too deep to compile"
+		d.Hint = "flatten it"
+	case p.timedOut || p.usage.CPU >= cpuLimit(cfg.Wall):
+		d.Code, d.Msg = CodeTimeout, fmt.Sprintf("%s does not compile within %s", which, cfg.Wall)
+		d.Hint = "look for comprehensions over comprehensions and long chains of alternatives; a policy of 10,000 rules fits"
+	default:
+		d.Code, d.Msg = CodeCrashed, "compiling "+which+" ended without an answer"
+		if p.err != nil {
+			d.Msg += ": " + p.err.Error()
+		}
+		d.Hint = "take the last change back; report the file that does this"
+	}
+	return d
+}
+
+// suspect is the place of a finding about sources as a whole: the only file, or
+// the first CUE file, since no other can keep a compiler busy.
+func suspect(sources []schema.Source) schema.Pos {
+	pos := schema.Pos{Line: 1, Column: 1}
+	for i, s := range sources {
+		if i == 0 {
+			pos.File = s.Name
+		}
+		if path.Ext(s.Name) == ".cue" {
+			pos.File = s.Name
+			break
+		}
+	}
+	return pos
+}
+
+// cpuLimit is the processor time of a child, in whole seconds as the kernel
+// counts it. A child has two processors, so wall time ends it first.
+func cpuLimit(wall time.Duration) time.Duration {
+	return (2*wall + 2*time.Second - 1).Truncate(time.Second)
+}
+
+// bounded keeps the first bytes of a stream; more than it takes ends the child
+// when there is a cancel, and is dropped otherwise.
+type bounded struct {
+	buf    bytes.Buffer
+	most   int
+	over   bool
+	cancel context.CancelFunc
+}
+
+// Write takes what fits and never fails, so that a child is not killed by a
+// pipe it may not know of.
+func (b *bounded) Write(p []byte) (int, error) {
+	room := b.most - b.buf.Len()
+	if len(p) > room {
+		b.over = true
+		b.buf.Write(p[:max(room, 0)])
+		if b.cancel != nil {
+			b.cancel()
+		}
+		return len(p), nil
+	}
+	return b.buf.Write(p)
+}

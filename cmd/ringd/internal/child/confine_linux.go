@@ -1,0 +1,62 @@
+package child
+
+import (
+	"fmt"
+	"os"
+	"os/exec"
+	"syscall"
+)
+
+// maxOpen is how many files a child may hold: its pipes and what the Go runtime
+// waits with.
+const maxOpen = 16
+
+// runtimeBytes is what the Go runtime and the program's own data need beside
+// the memory a policy may take.
+const runtimeBytes = 64 << 20
+
+// confine makes the child the leader of a group that dies as a whole, and with
+// its parent.
+func confine(cmd *exec.Cmd) error {
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
+	cmd.Cancel = func() error {
+		err := syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+		if err == syscall.ESRCH {
+			return os.ErrProcessDone
+		}
+		return err
+	}
+	return nil
+}
+
+// limitSelf puts this process under its limits, for good. Data is what counts
+// as memory here: Go reserves address space that it never touches.
+func limitSelf(h header) error {
+	for _, l := range []struct {
+		name     string
+		resource int
+		most     uint64
+	}{
+		{"processor time", syscall.RLIMIT_CPU, h.cpuSeconds},
+		{"memory", syscall.RLIMIT_DATA, h.memory + runtimeBytes},
+		{"files", syscall.RLIMIT_NOFILE, maxOpen},
+		{"file size", syscall.RLIMIT_FSIZE, 0},
+		{"core", syscall.RLIMIT_CORE, 0},
+	} {
+		if err := syscall.Setrlimit(l.resource, &syscall.Rlimit{Cur: l.most, Max: l.most}); err != nil {
+			return fmt.Errorf("%s: %w", l.name, err)
+		}
+	}
+	return nil
+}
+
+func usageOf(state *os.ProcessState) Usage {
+	if state == nil {
+		return Usage{}
+	}
+	u := Usage{CPU: state.UserTime() + state.SystemTime()}
+	if r, ok := state.SysUsage().(*syscall.Rusage); ok {
+		u.PeakBytes = r.Maxrss * 1024
+	}
+	return u
+}

@@ -1,0 +1,14 @@
+//go:build !linux
+
+package child
+
+import (
+	"os"
+	"os/exec"
+)
+
+func confine(*exec.Cmd) error { return ErrUnavailable }
+
+func limitSelf(header) error { return ErrUnavailable }
+
+func usageOf(*os.ProcessState) Usage { return Usage{} }

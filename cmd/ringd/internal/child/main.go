@@ -1,0 +1,102 @@
+package child
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"runtime"
+	"runtime/debug"
+
+	"github.com/ringd/ringd/compiler"
+	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/schema"
+)
+
+const (
+	// processors of a child: one to work, one to collect garbage.
+	processors = 2
+	// maxStack makes runaway recursion a quick death.
+	maxStack = 64 << 20
+)
+
+// Main is the child's side: it takes the limits, reads one request from stdin,
+// compiles and writes one reply to stdout. It returns the exit code. Its
+// process must not have done anything before, and does nothing after.
+func Main(stdin io.Reader, stdout, stderr io.Writer) int {
+	if err := serve(stdin, stdout); err != nil {
+		fmt.Fprintln(stderr, err) //nolint:errcheck // nobody is left to tell
+		return 1
+	}
+	return 0
+}
+
+func serve(stdin io.Reader, stdout io.Writer) error {
+	h, err := readHeader(stdin, maxRequest)
+	if err != nil {
+		return err
+	}
+	runtime.GOMAXPROCS(processors)
+	debug.SetMaxStack(maxStack)
+	debug.SetTraceback("single")
+	debug.SetMemoryLimit(int64(h.memory / 4 * 3))
+	if err := limitSelf(h); err != nil {
+		return fmt.Errorf("take limits: %w", err)
+	}
+	text := make([]byte, h.body)
+	if _, err := io.ReadFull(stdin, text); err != nil {
+		return fmt.Errorf("read request: %w", err)
+	}
+	var req request
+	if err := json.Unmarshal(text, &req); err != nil {
+		return fmt.Errorf("read request: %w", err)
+	}
+	answer, err := compile(Request(req))
+	if err != nil {
+		return err
+	}
+	out, err := frame(0, 0, answer)
+	if err != nil {
+		return fmt.Errorf("write reply: %w", err)
+	}
+	if _, err := stdout.Write(out); err != nil {
+		return fmt.Errorf("write reply: %w", err)
+	}
+	return nil
+}
+
+func compile(req Request) (reply, error) {
+	set, found := Compile(req.Sources, req.Files)
+	r := reply{Diagnostics: found}
+	if req.JSONSchema {
+		text, err := schema.JSONSchema()
+		if err != nil {
+			return reply{}, fmt.Errorf("make JSON Schema: %w", err)
+		}
+		r.JSONSchema = text
+	}
+	if found.Refused() || req.DiagnosticsOnly {
+		return r, nil
+	}
+	encoded, err := set.Encode()
+	if err != nil {
+		return reply{}, err
+	}
+	r.Set = encoded
+	return r, nil
+}
+
+// Compile reads and compiles in this process, with every finding of both
+// stages. It is for sources that are known, such as those of a test: a hostile
+// one takes the process with it. Everybody else calls Run.
+func Compile(sources []schema.Source, files map[string][]byte) (profiles.Set, schema.Diagnostics) {
+	policies, found := schema.Decode(sources)
+	refused := found.Refused()
+	if refused && len(policies) == 0 {
+		return profiles.Set{}, found
+	}
+	set, more := compiler.Compile(compiler.Config{Policies: policies, Files: files})
+	if found = append(found, more...).Sort(); refused || found.Refused() {
+		return profiles.Set{}, found
+	}
+	return set, found
+}
