@@ -2,63 +2,344 @@ package engine
 
 import (
 	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
 	"time"
+
+	"github.com/tetratelabs/wazero/api"
+
+	"github.com/ringd/ringd/executors/js/engine/value"
 )
 
-// Engine holds the compiled engine and the image every VM starts from. It is
-// safe for concurrent use.
-type Engine struct{}
-
-// New compiles the engine, or loads it from c.CacheDir, and builds the image.
-// It returns ErrUnavailable when the engine file is not in this build. The
-// caller closes the Engine, after every VM of it.
-func New(ctx context.Context, c Config) (*Engine, error) { return nil, ErrUnavailable }
-
-// Digest names the engine file, the meter and the prelude together. State
-// written by one digest means nothing to another.
-func (e *Engine) Digest() string { return "" }
-
-// Close frees the engine. No VM of it may be in use.
-func (e *Engine) Close(ctx context.Context) error { return nil }
-
-// Start returns a fresh VM. What is wrong with o is an error that wraps neither
-// of the final ones. The caller closes the VM.
-func (e *Engine) Start(ctx context.Context, o Options) (*VM, error) { return nil, ErrUnavailable }
+const (
+	// slice is how much fuel the guest gets between two looks at the limits,
+	// about a millisecond.
+	slice = 1_000_000
+	// maxNodes bounds the values in one encoded value, as the prelude does.
+	maxNodes = 1_000_001
+	// Flags of qjs_eval.
+	evalModule, evalAsync = 1, 1 << 7
+)
 
 // VM is one isolated program with its heap and limits. It is not safe for
 // concurrent use, and no method may be called from within Options.Console,
 // Options.Modules or a clock. A context that ends stops guest code within a
 // slice of a few milliseconds, with ErrCancelled.
-type VM struct{}
+type VM struct {
+	engine      *Engine
+	image       *image
+	options     Options
+	memoryBytes int64
+	state       vmState
+
+	module       api.Module
+	memory       api.Memory
+	fuel         api.MutableGlobal
+	stackPointer api.MutableGlobal
+	functions    [maxDepth][fnCount]api.Function
+	stacks       [maxDepth][8]uint64
+	depth        int
+	granted      int64         // of the present slice
+	entered      time.Duration // processor time when guest code was entered
+	inside       bool
+	opened       []Call // not yet taken
+	ended        *State
+	dead         error
+	closed       bool
+}
+
+// vmState is all that has to be written down, with linear memory and Options,
+// to continue a quiescent VM elsewhere.
+type vmState struct {
+	calls      int64         // ids given out
+	open       map[int64]int // call -> index of its bridge
+	rejections int64
+	rejected   map[uint64]rejected // by the address of the promise
+	program    pointer             // its promise, 0 when none
+	module     bool                // the program is a module
+	adopted    bool                // program is the promise that a script's value was
+	usage      Usage
+}
+
+// rejected is a rejection that nothing handles.
+type rejected struct {
+	seq             int64
+	promise, reason pointer
+}
+
+func newState() vmState {
+	return vmState{open: map[int64]int{}, rejected: map[uint64]rejected{}}
+}
+
+// Start returns a fresh VM. What is wrong with o is an error that wraps neither
+// of the final ones. The caller closes the VM.
+func (e *Engine) Start(ctx context.Context, o Options) (*VM, error) {
+	o, err := o.withDefaults()
+	if err != nil {
+		return nil, err
+	}
+	vm := &VM{engine: e, image: e.image, options: o, state: newState(), memoryBytes: o.MemoryBytes &^ (pageSize - 1)}
+	config, err := vm.configuration()
+	if err != nil {
+		return nil, err
+	}
+	if err = vm.restore(ctx); err == nil {
+		err = vm.install(ctx, config)
+	}
+	if err != nil {
+		return nil, errors.Join(err, vm.Close(ctx))
+	}
+	return vm, nil
+}
+
+// configuration is what the prelude installs, checked.
+func (vm *VM) configuration() (string, error) {
+	o := vm.options
+	paths, err := bridgePaths(o.Bridges)
+	if err != nil {
+		return "", err
+	}
+	inputs := make([][2]string, 0, len(o.Inputs))
+	for name, text := range o.Inputs {
+		if err := value.Check(text, vm.valueLimits()); err != nil {
+			return "", fmt.Errorf("input %q: %w: %w", name, ErrValue, err)
+		}
+		inputs = append(inputs, [2]string{name, string(text)})
+	}
+	sortPairs(inputs)
+	var seed [4]uint32
+	for i := range 32 {
+		seed[i/4%4] ^= uint32(o.Seed[i]) << (8 * (i % 4))
+	}
+	if seed == [4]uint32{} {
+		seed[0] = 1 // the generator cannot start from nothing
+	}
+	config, err := json.Marshal(map[string]any{
+		"bridges": paths, "inputs": inputs, "deny": append([]string{}, o.DenyGlobals...), "seed": seed, "valueBytes": o.ValueBytes,
+	})
+	if err != nil {
+		return "", fmt.Errorf("engine options: %w", err)
+	}
+	return string(config), nil
+}
+
+// install applies the limits and runs the prelude's part for this VM. It counts
+// to the VM's fuel, not to its program's CPU figure.
+func (vm *VM) install(ctx context.Context, config string) error {
+	ctx, done := vm.enter(ctx)
+	defer done()
+	vm.call(ctx, fnMemoryLimit, uint64(vm.options.HeapBytes))
+	vm.call(ctx, fnStackSize, uint64(vm.options.StackBytes))
+	text := vm.newString(ctx, config)
+	r := vm.invoke(ctx, preInstall, text)
+	if r == 0 && vm.dead == nil {
+		e := vm.exception(ctx)
+		return fmt.Errorf("engine options: %s", e.Message)
+	}
+	vm.free(ctx, r, text)
+	return vm.dead
+}
+
+func (vm *VM) valueLimits() value.Limits {
+	return value.Limits{Bytes: 3 * vm.options.ValueBytes, Nodes: maxNodes}
+}
+
+// enter begins guest execution; done ends it. Between them processor time
+// counts.
+func (vm *VM) enter(ctx context.Context) (context.Context, func()) {
+	if vm.dead == nil && vm.state.usage.CPU >= vm.options.CPU {
+		vm.kill(ErrCPU)
+	}
+	if err := ctx.Err(); err != nil && vm.dead == nil {
+		vm.kill(cancelled(err))
+	}
+	vm.entered, vm.inside = vm.options.CPUClock(), true
+	return vm.with(ctx), func() {
+		vm.state.usage.CPU += vm.options.CPUClock() - vm.entered
+		vm.inside = false
+	}
+}
+
+func cancelled(err error) error { return fmt.Errorf("%w: %w", ErrCancelled, err) }
+
+// refill accounts for a used slice and grants the next, unless a limit is
+// reached.
+func (vm *VM) refill(ctx context.Context) bool {
+	vm.account(0)
+	if vm.dead != nil {
+		return false
+	}
+	o := &vm.options
+	switch {
+	case vm.state.usage.CPU+o.CPUClock()-vm.entered > o.CPU:
+		vm.dead = ErrCPU
+	case !o.Deadline.IsZero() && o.Now().After(o.Deadline):
+		vm.dead = ErrWall
+	case ctx.Err() != nil:
+		vm.dead = cancelled(ctx.Err())
+	case o.Fuel > 0 && vm.state.usage.Fuel >= o.Fuel:
+		vm.dead = ErrFuel
+	default:
+		vm.grant()
+		return true
+	}
+	return false
+}
+
+// account moves what was used of the slice into the usage and leaves rest.
+func (vm *VM) account(rest int64) {
+	if vm.fuel == nil {
+		return
+	}
+	vm.state.usage.Fuel += vm.granted - int64(vm.fuel.Get())
+	vm.granted = rest
+	vm.fuel.Set(uint64(rest))
+}
+
+// grant gives the next slice.
+func (vm *VM) grant() {
+	vm.granted = slice
+	if most := vm.options.Fuel; most > 0 {
+		vm.granted = min(vm.granted, max(most-vm.state.usage.Fuel, 0))
+	}
+	vm.fuel.Set(uint64(vm.granted))
+}
 
 // Eval starts a program; its first part runs until it awaits or ends. A program
 // before it must have ended, its globals stay. What the program does wrong,
 // syntax errors included, is in State.
-func (vm *VM) Eval(ctx context.Context, p Program) error { return ErrUnavailable }
+func (vm *VM) Eval(ctx context.Context, p Program) error {
+	if vm.dead != nil {
+		return vm.dead
+	}
+	if vm.state.program != 0 && vm.ended == nil {
+		return ErrBusy
+	}
+	ctx, done := vm.enter(ctx)
+	defer done()
+	vm.free(ctx, vm.state.program)
+	vm.state.program, vm.state.module, vm.state.adopted, vm.ended = 0, p.Module, false, nil
+	flags := uint64(evalAsync)
+	if p.Module {
+		flags = evalModule
+	}
+	source, file := vm.write(ctx, p.Source), vm.write(ctx, p.File)
+	r := vm.call(ctx, fnEval, source, uint64(len(p.Source)), file, flags)
+	vm.call(ctx, fnFree, source)
+	vm.call(ctx, fnFree, file)
+	if vm.checked(r) == 0 {
+		return vm.dead
+	}
+	if vm.call(ctx, fnIsException, r) != 0 {
+		vm.call(ctx, fnFree, r)
+		vm.fail(ctx, vm.exception(ctx))
+		return vm.dead
+	}
+	vm.watch(ctx, r)
+	return vm.dead
+}
+
+// watch makes promise the program's: its rejection is the program's end, not an
+// unhandled one.
+func (vm *VM) watch(ctx context.Context, promise pointer) {
+	vm.call(ctx, fnMarkHandled, promise)
+	if id := vm.call(ctx, fnValuePtr, promise); id != 0 {
+		vm.forget(ctx, id)
+	}
+	vm.state.program = promise
+}
 
 // RunJobs runs until no job is left and returns how many ran.
-func (vm *VM) RunJobs(ctx context.Context) (int, error) { return 0, ErrUnavailable }
+func (vm *VM) RunJobs(ctx context.Context) (int, error) {
+	ctx, done := vm.enter(ctx)
+	defer done()
+	for n := 0; ; n++ {
+		r := int32(vm.call(ctx, fnJob))
+		if vm.dead != nil || r == 0 {
+			return n, vm.dead
+		}
+		if r < 0 { // a clean-up callback threw; nothing can catch that
+			vm.free(ctx, vm.call(ctx, fnGetException))
+		}
+	}
+}
 
 // TakeCalls returns the calls opened since it was last called, in order.
-func (vm *VM) TakeCalls() []Call { return nil }
+func (vm *VM) TakeCalls() []Call {
+	calls := vm.opened
+	vm.opened = nil
+	return calls
+}
 
 // OpenCalls is how many calls wait for an answer, taken or not.
-func (vm *VM) OpenCalls() int { return 0 }
+func (vm *VM) OpenCalls() int { return len(vm.state.open) }
 
 // Settle answers an open call. Jobs are not run. ErrNoCall and ErrValue leave
 // the VM as it was.
-func (vm *VM) Settle(ctx context.Context, id int64, a Answer) error { return ErrUnavailable }
-
-// State tells where the program stands. It runs guest code when it has to
-// encode a result, once; later calls return the same. It never runs jobs.
-func (vm *VM) State(ctx context.Context) (State, error) { return State{}, ErrUnavailable }
+func (vm *VM) Settle(ctx context.Context, id int64, a Answer) error {
+	if vm.dead != nil {
+		return vm.dead
+	}
+	if _, ok := vm.state.open[id]; !ok {
+		return fmt.Errorf("%w: %d", ErrNoCall, id)
+	}
+	kind, text := "value", string(a.Value)
+	switch {
+	case a.Error != nil:
+		kind, text = a.Error.Name, a.Error.Message
+		if kind == "value" {
+			kind = NameBridgeError
+		}
+	case text == "":
+		text = value.Undefined
+	default:
+		if err := value.Check(a.Value, vm.valueLimits()); err != nil {
+			return fmt.Errorf("%w: %w", ErrValue, err)
+		}
+	}
+	delete(vm.state.open, id)
+	ctx, done := vm.enter(ctx)
+	defer done()
+	i := vm.newString(ctx, fmt.Sprint(id))
+	k := vm.newString(ctx, kind)
+	t := vm.newString(ctx, text)
+	r := vm.invoke(ctx, preSettle, i, k, t)
+	if r == 0 && vm.dead == nil { // only for want of memory or stack; the promise can never settle
+		vm.free(ctx, vm.call(ctx, fnGetException))
+		vm.kill(ErrMemory)
+	}
+	vm.free(ctx, i, k, t, r)
+	return vm.dead
+}
 
 // SetDeadline moves Options.Deadline; the zero time removes it. A caller that
 // does not count the wait for an answer as wall time moves it by that wait.
-func (vm *VM) SetDeadline(t time.Time) {}
+func (vm *VM) SetDeadline(t time.Time) { vm.options.Deadline = t }
 
 // Usage is what was used so far. It works on a dead VM.
-func (vm *VM) Usage() Usage { return Usage{} }
+func (vm *VM) Usage() Usage {
+	u := vm.state.usage
+	if !vm.closed {
+		u.Fuel += vm.granted - max(int64(vm.fuel.Get()), 0)
+		u.PeakBytes = int64(vm.memory.Size())
+	}
+	u.Calls, u.OpenCalls = vm.state.calls, len(vm.state.open)
+	return u
+}
 
 // Close frees the VM. It may be called more than once.
-func (vm *VM) Close(ctx context.Context) error { return nil }
+func (vm *VM) Close(ctx context.Context) error {
+	if vm.closed || vm.module == nil {
+		return nil
+	}
+	vm.state.usage = vm.Usage()
+	vm.closed = true
+	if vm.dead == nil {
+		vm.dead = ErrClosed
+	}
+	if err := vm.module.Close(ctx); err != nil {
+		return fmt.Errorf("close the VM: %w", err)
+	}
+	return nil
+}

@@ -49,8 +49,9 @@ func refused(format string, args ...any) error {
 }
 
 // Rewrite meters wasm. The import hookModule.hookName must be a function
-// without parameters that returns an i32; it is called when fuel is below zero
-// and its result is dropped. The output aliases nothing of wasm but the
+// without parameters that returns an i32. It is called when fuel is below zero
+// and refills it and returns 0, or ends execution with any other value, which
+// traps. The output aliases nothing of wasm but the
 // segments' bytes.
 func Rewrite(wasm []byte, hookModule, hookName string) (Module, error) {
 	m, err := parse(wasm, hookModule, hookName)

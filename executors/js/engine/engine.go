@@ -1,0 +1,153 @@
+package engine
+
+import (
+	"context"
+	"crypto/sha256"
+	"embed"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+
+	"github.com/tetratelabs/wazero"
+
+	"github.com/ringd/ringd/executors/js/engine/meter"
+)
+
+// wasmDigest pins the engine file: quickjs.wasm of npm quickjs-wasi 3.6.2.
+const wasmDigest = "d4c9375f2b1ca4dc95f72c8aa2982a7a9951ac8011490d79c6582df732b4bbd9"
+
+// embedded holds the engine file when `make engine` has placed it.
+//
+//go:embed wasm
+var embedded embed.FS
+
+// Engine holds the compiled engine and the image every VM starts from. It is
+// safe for concurrent use.
+type Engine struct {
+	runtime wazero.Runtime
+	cache   wazero.CompilationCache // nil without a folder
+	module  wazero.CompiledModule
+	image   *image
+	digest  string
+}
+
+// New compiles the engine, or loads it from c.CacheDir, and builds the image.
+// It returns ErrUnavailable when the engine file is not in this build. The
+// caller closes the Engine, after every VM of it.
+func New(ctx context.Context, c Config) (*Engine, error) {
+	wasm, err := engineFile(c)
+	if err != nil {
+		return nil, err
+	}
+	metered, err := meter.Rewrite(wasm, "env", "host_interrupt")
+	if err != nil {
+		return nil, fmt.Errorf("meter the engine: %w", err)
+	}
+	e := &Engine{digest: digestOf(metered.Wasm)}
+	if err := e.compile(ctx, c.CacheDir, metered.Wasm); err != nil {
+		return nil, errors.Join(err, e.Close(ctx))
+	}
+	e.image, err = e.boot(ctx, metered.Data, c.CopyRestore)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("build the engine's image: %w", err), e.Close(ctx))
+	}
+	return e, nil
+}
+
+// engineFile returns the pinned bytes.
+func engineFile(c Config) ([]byte, error) {
+	wasm := c.Wasm
+	if wasm == nil {
+		var err error
+		wasm, err = embedded.ReadFile("wasm/quickjs.wasm")
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, ErrUnavailable
+		}
+		if err != nil {
+			return nil, fmt.Errorf("read the engine file: %w", err)
+		}
+	}
+	if sum := sha256.Sum256(wasm); hex.EncodeToString(sum[:]) != wasmDigest {
+		return nil, fmt.Errorf("%w (the engine file has sha256 %x, not %s)", ErrUnavailable, sum, wasmDigest)
+	}
+	return wasm, nil
+}
+
+// digestOf names the code and the prelude that an image consists of.
+func digestOf(metered []byte) string {
+	h := sha256.New()
+	fmt.Fprintf(h, "ringd js image 1\n%d %d\n", len(metered), len(prelude))
+	h.Write(metered)
+	h.Write([]byte(prelude))
+	return "sha256:" + hex.EncodeToString(h.Sum(nil))
+}
+
+// compile compiles wasm with the cache in dir, and without one when the folder
+// can neither be used nor written.
+func (e *Engine) compile(ctx context.Context, dir string, wasm []byte) error {
+	config := wazero.NewRuntimeConfigCompiler().WithMemoryLimitPages(MaxMemoryBytes / pageSize).WithDebugInfoEnabled(false)
+	if dir != "" {
+		if err := checkCacheDir(dir); err != nil {
+			return err
+		}
+		cache, err := wazero.NewCompilationCacheWithDir(dir)
+		if err == nil {
+			e.cache = cache
+			e.runtime = wazero.NewRuntimeWithConfig(ctx, config.WithCompilationCache(cache))
+			e.module, err = e.runtime.CompileModule(ctx, wasm)
+		}
+		if err == nil {
+			return e.defineImports(ctx)
+		}
+		if err := e.Close(ctx); err != nil {
+			return err
+		}
+		e.cache = nil
+	}
+	e.runtime = wazero.NewRuntimeWithConfig(ctx, config)
+	var err error
+	if e.module, err = e.runtime.CompileModule(ctx, wasm); err != nil {
+		return fmt.Errorf("compile the engine: %w", err)
+	}
+	return e.defineImports(ctx)
+}
+
+// checkCacheDir makes dir and refuses it when others may write there: what it
+// holds is loaded as native code.
+func checkCacheDir(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) && !errors.Is(err, fs.ErrPermission) {
+		return fmt.Errorf("make the engine's cache: %w", err)
+	}
+	info, err := os.Stat(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("use the engine's cache: %w", err)
+	}
+	if !info.IsDir() || info.Mode().Perm()&0o022 != 0 {
+		return fmt.Errorf("use the engine's cache: %s is not a folder that only its owner can write", dir)
+	}
+	return nil
+}
+
+// Digest names the engine file, the meter and the prelude together. State
+// written by one digest means nothing to another.
+func (e *Engine) Digest() string { return e.digest }
+
+// Close frees the engine. No VM of it may be in use.
+func (e *Engine) Close(ctx context.Context) error {
+	var errs []error
+	if e.runtime != nil {
+		errs = append(errs, e.runtime.Close(ctx))
+	}
+	if e.cache != nil {
+		errs = append(errs, e.cache.Close(ctx))
+	}
+	if e.image != nil {
+		errs = append(errs, e.image.close())
+	}
+	return errors.Join(errs...)
+}

@@ -1,0 +1,215 @@
+package engine
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/experimental"
+
+	"github.com/ringd/ringd/executors/js/engine/meter"
+)
+
+const (
+	// scratchSize is a length word, padding, and the arguments of a call.
+	scratchSize = 64
+	// bufferSize is the guest buffer through which short strings enter.
+	bufferSize = 4 << 10
+	// intrinsics is ECMAScript without performance, DOMException, atob and btoa:
+	// bits of the engine's qjs_init2.
+	intrinsics = 1<<10 - 1
+	// Flags of qjs_compile: leave out source and line numbers.
+	stripSource, stripDebug = 1 << 4, 1 << 5
+	// bootFuel bounds the building of the image.
+	bootFuel = 1 << 30
+)
+
+// image is a VM right after the prelude: the memory every VM starts with, and
+// the guest addresses that the host keeps. It is immutable.
+type image struct {
+	from                       uint32 // where memory starts; below is stack, which is all zero
+	memory                     []byte
+	size                       uint32           // of the whole linear memory
+	backing                    *backing         // for copy-on-write; nil copies
+	prelude                    [preCount]uint32 // functions of the prelude
+	scratch, buffer, undefined uint32
+}
+
+// close frees the backing.
+func (im *image) close() error {
+	if im.backing == nil {
+		return nil
+	}
+	return im.backing.close()
+}
+
+// boot builds the image.
+func (e *Engine) boot(ctx context.Context, data []meter.Segment, copying bool) (*image, error) {
+	never := func() time.Duration { return 0 }
+	vm := &VM{engine: e, image: &image{}, memoryBytes: MaxMemoryBytes, state: newState(), options: Options{
+		Fuel: bootFuel, CPU: math.MaxInt64, CPUClock: never, Clock: func() int64 { return 0 }, Now: func() time.Time { return time.Time{} },
+	}}
+	if err := vm.instantiate(ctx, &heapAllocator{}); err != nil {
+		return nil, err
+	}
+	defer vm.module.Close(ctx)
+	for _, s := range data {
+		if !vm.memory.Write(s.Offset, s.Bytes) {
+			return nil, errors.New("a data segment is outside of memory")
+		}
+	}
+	ctx = vm.with(ctx)
+	if err := vm.bootGuest(ctx); err != nil {
+		return nil, err
+	}
+	im := vm.image
+	im.from, im.size = uint32(vm.stackPointer.Get()), vm.memory.Size()
+	if im.from >= im.size {
+		return nil, fmt.Errorf("stack pointer at %#x", im.from)
+	}
+	live, _ := vm.memory.Read(im.from, im.size-im.from)
+	im.memory = append([]byte(nil), live...)
+	if !copying {
+		im.backing = newBacking(im) // nil where the system has none
+	}
+	return im, nil
+}
+
+// bootGuest starts the engine in a VM and evaluates the prelude.
+func (vm *VM) bootGuest(ctx context.Context) error {
+	for _, step := range []struct {
+		export string
+		args   []uint64
+	}{
+		{"_initialize", nil},
+		{"qjs_init2", []uint64{intrinsics}},
+		{"qjs_set_interrupt_handler", []uint64{0}}, // the meter is the only interrupt
+		{"qjs_set_module_loader", []uint64{1}},
+		{"qjs_set_promise_rejection_handler", []uint64{1}},
+	} {
+		r, err := vm.bootCall(ctx, step.export, step.args...)
+		if err != nil {
+			return err
+		}
+		if step.export == "qjs_init2" && int32(r) != 0 {
+			return errors.New("the engine did not start")
+		}
+	}
+	im := vm.image
+	im.scratch, im.buffer = uint32(vm.call(ctx, fnMalloc, scratchSize)), uint32(vm.call(ctx, fnMalloc, bufferSize))
+	im.undefined = uint32(vm.call(ctx, fnUndefined))
+	if vm.dead != nil {
+		return vm.dead
+	}
+	return vm.bootPrelude(ctx)
+}
+
+// bootCall calls an export that is needed only here.
+func (vm *VM) bootCall(ctx context.Context, export string, args ...uint64) (uint64, error) {
+	f := vm.module.ExportedFunction(export)
+	if f == nil {
+		return 0, fmt.Errorf("no export %s", export)
+	}
+	r, err := f.Call(ctx, args...)
+	if err != nil {
+		return 0, fmt.Errorf("call %s: %w", export, err)
+	}
+	if len(r) == 0 {
+		return 0, nil
+	}
+	return r[0], nil
+}
+
+// bootPrelude gives the prelude its one host function, evaluates it without
+// source or line numbers, and keeps what it returns.
+func (vm *VM) bootPrelude(ctx context.Context) error {
+	hostName, rawName := vm.write(ctx, "ringd"), vm.write(ctx, "__raw")
+	host, err := vm.bootCall(ctx, "qjs_new_host_function", hostName, 5, 3)
+	if err != nil {
+		return err
+	}
+	globals, err := vm.bootCall(ctx, "qjs_get_global")
+	if err != nil {
+		return err
+	}
+	if _, err := vm.bootCall(ctx, "qjs_set_prop_string", globals, rawName, host); err != nil {
+		return err
+	}
+	source, file := vm.write(ctx, prelude), vm.write(ctx, "prelude")
+	code, err := vm.bootCall(ctx, "qjs_compile", source, uint64(len(prelude)), file, 0, stripSource|stripDebug, uint64(vm.image.scratch))
+	if err != nil {
+		return err
+	}
+	if code == 0 {
+		return fmt.Errorf("prelude: %s", vm.bootException(ctx))
+	}
+	n, _ := vm.memory.ReadUint32Le(vm.image.scratch)
+	result, err := vm.bootCall(ctx, "qjs_eval_bytecode", code, uint64(n))
+	if err != nil {
+		return err
+	}
+	if vm.call(ctx, fnIsException, result) != 0 {
+		return fmt.Errorf("prelude: %s", vm.bootException(ctx))
+	}
+	for i, name := range preludeFunctions() {
+		key := vm.write(ctx, name)
+		vm.image.prelude[i] = uint32(vm.call(ctx, fnGetProp, result, key))
+		vm.call(ctx, fnFree, key)
+	}
+	for _, p := range []uint64{hostName, rawName, source, file, code} {
+		vm.call(ctx, fnFree, p)
+	}
+	vm.free(ctx, host, globals, result)
+	return vm.dead
+}
+
+// bootException reads the pending exception's message.
+func (vm *VM) bootException(ctx context.Context) string {
+	key := vm.write(ctx, "message")
+	m := vm.call(ctx, fnGetProp, vm.call(ctx, fnGetException), key)
+	s, _ := vm.text(ctx, m, 1<<16)
+	return s
+}
+
+// instantiate makes the wasm instance of vm on memory from a.
+func (vm *VM) instantiate(ctx context.Context, a experimental.MemoryAllocator) error {
+	config := wazero.NewModuleConfig().WithName("").WithStartFunctions()
+	m, err := vm.engine.runtime.InstantiateModule(experimental.WithMemoryAllocator(ctx, a), vm.engine.module, config)
+	if err != nil {
+		return fmt.Errorf("instantiate the engine: %w", err)
+	}
+	vm.module, vm.memory = m, m.Memory()
+	if vm.stackPointer, err = global(m, "__stack_pointer"); err == nil {
+		vm.fuel, err = global(m, meter.FuelGlobal)
+	}
+	if err != nil {
+		return errors.Join(err, m.Close(ctx))
+	}
+	vm.grant()
+	return nil
+}
+
+// restore makes the instance of vm as the image has it.
+func (vm *VM) restore(ctx context.Context) error {
+	im := vm.image
+	a := &vmAllocator{vm: vm, image: im, most: uint64(vm.memoryBytes)}
+	if err := vm.instantiate(ctx, a); err != nil {
+		return err
+	}
+	if a.err != nil {
+		return fmt.Errorf("map the image: %w", a.err)
+	}
+	if n := vm.memory.Size(); n < im.size {
+		if _, ok := vm.memory.Grow((im.size - n) / pageSize); !ok {
+			return errors.New("grow memory to the image")
+		}
+	}
+	if !a.mapped && !vm.memory.Write(im.from, im.memory) {
+		return errors.New("copy the image")
+	}
+	vm.stackPointer.Set(uint64(im.from))
+	return nil
+}
