@@ -33,6 +33,10 @@ type LinkConfig struct {
 // protocol. The run it had is over; the host is unharmed.
 var ErrGuest = errors.New("guest")
 
+// ErrGone is an ErrGuest that was gone before it said anything of a run: no
+// effect of that run can have happened, so another guest may take it.
+var ErrGone = fmt.Errorf("%w: gone before the program began", ErrGuest)
+
 // Dial greets a guest and waits until it is ready. On error the guest is
 // killed. A guest that says it is unavailable is an *Unavailable error.
 func Dial(ctx context.Context, cfg LinkConfig, g Guest, hello Hello) (*Link, error) {
@@ -347,6 +351,12 @@ func (r *linkRun) settle(id string) bool {
 	return true
 }
 
+func (r *linkRun) isOpen() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.open) > 0
+}
+
 func (r *linkRun) stopWaitLocked() {
 	if r.waiting {
 		r.waiting = false
@@ -397,6 +407,8 @@ func (r *linkRun) take(m Result) error {
 	switch m.State {
 	case StateDone:
 		switch {
+		case r.isOpen():
+			bad = "done with open calls"
 		case int64(len(m.Value)) > r.budget.ResultBytes:
 			bad = "the value is over its limit"
 		case !json.Valid(m.Value):
@@ -430,6 +442,12 @@ func (r *linkRun) take(m Result) error {
 
 // outcome puts together what the guest said and what the host measured.
 func (r *linkRun) outcome(c cause) Outcome {
+	if d := r.result.Dropped; d > 0 && c == causeNone {
+		e := ConsoleEntry{Seq: int64(len(r.console)) + 1, Level: "warn",
+			Text: fmt.Sprintf("ringd: %d bytes of console output dropped, the limit is %d", d, r.budget.OutputBytes)}
+		r.console = append(r.console, e)
+		r.h.Console(e)
+	}
 	out := Outcome{Console: r.console, Usage: Usage{
 		Wall: r.l.cfg.Now().Sub(r.began), HostWait: r.hostWait, Calls: r.calls, PeakBytes: r.result.PeakBytes,
 	}}
@@ -467,8 +485,8 @@ func (r *linkRun) fault(c cause, hostErr, err error) error {
 	case causeHost:
 		return hostErr
 	case causeBroken:
-		if hostErr != nil {
-			err = hostErr
+		if !errors.Is(err, ErrProtocol) && r.l.s.BytesRead() == r.base {
+			return ErrGone
 		}
 		if errors.Is(err, io.EOF) {
 			err = errors.New("it exited")

@@ -1,0 +1,249 @@
+// Package js is the host's half of the JavaScript executor. It starts guest
+// processes, hands each one program at a time, and holds every limit a second
+// time, since a guest is not trusted to hold its own. It runs no JavaScript
+// itself and never loads the engine; executors/js/guest does.
+//
+// A guest serves further programs only of the same agent, actor and revision,
+// and only after a clean end (docs/adr/0003-guest-reuse.md). Guests that have
+// not seen any program are kept ready, so that a first run is warm.
+package js
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/ringd/ringd/executors"
+	"github.com/ringd/ringd/executors/js/start"
+	"github.com/ringd/ringd/profiles"
+)
+
+// Config is what an Executor needs. The zero sizes keep no guest at all: every
+// run then pays a process start, and no process serves two runs.
+type Config struct {
+	Launcher executors.Launcher
+	Argv     []string         // starts a guest: the binary's path and its hidden verb
+	CacheDir string           // compiled code, private to this user; "" compiles in every guest
+	Go       func(func())     // goroutines that Close waits for
+	Now      func() time.Time // wall clock
+
+	Blank   int // guests kept ready that have not seen a program
+	Idle    int // guests kept after a run, in all
+	PerKey  int // guests kept after a run for one agent, actor and revision
+	Reuse   int // programs one guest may run; 0 is 1
+	Waiting int // guests starting at once; 0 is 2
+}
+
+// ErrClosed is returned by Run after Close.
+var ErrClosed = errors.New("the js executor is closed")
+
+// What a guest process is given beside its run's own limits.
+const (
+	guestCPU    = 10 * time.Minute // over its whole life
+	guestData   = 512 << 20        // memory of the process
+	guestFiles  = 64 << 20         // compiled code and image; the guest gives it up before a program
+	processData = 384 << 20        // of guestData: runtime, compiled code, translation
+)
+
+// Executor runs JavaScript and TypeScript. It is safe for concurrent use.
+type Executor struct {
+	cfg     Config
+	work    sync.WaitGroup // refills and runs
+	waiting chan struct{}  // bounds starts under way
+
+	mu     sync.Mutex
+	closed bool
+	blank  []*guest
+	coming map[int]context.CancelFunc // starts of blank guests
+	starts int
+	idle   []*guest
+	digest string
+}
+
+// key is who a used guest may serve again.
+type key struct{ agent, actor, revision string }
+
+// guest is a process with its link.
+type guest struct {
+	link *executors.Link
+	key  key // zero while blank
+	runs int
+}
+
+// New checks cfg. It starts nothing; Warm does.
+func New(cfg Config) (*Executor, error) {
+	switch {
+	case cfg.Launcher == nil, cfg.Go == nil, cfg.Now == nil:
+		return nil, errors.New("js executor: Launcher, Go and Now must be set")
+	case len(cfg.Argv) == 0:
+		return nil, errors.New("js executor: Argv must name the guest")
+	case cfg.Blank < 0, cfg.Idle < 0, cfg.PerKey < 0, cfg.Reuse < 0, cfg.Waiting < 0:
+		return nil, errors.New("js executor: a size is negative")
+	}
+	if cfg.Reuse == 0 {
+		cfg.Reuse = 1
+	}
+	if cfg.Waiting == 0 {
+		cfg.Waiting = 2
+	}
+	return &Executor{cfg: cfg, waiting: make(chan struct{}, cfg.Waiting), coming: map[int]context.CancelFunc{}}, nil
+}
+
+// Name is "js".
+func (e *Executor) Name() string { return profiles.ExecutorJS }
+
+// Digest names the engine of the guests; "" before the first was ready.
+func (e *Executor) Digest() string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.digest
+}
+
+// Warm starts the blank guests and waits for the first. Its error tells why
+// this host cannot run JavaScript: a *profiles.Denial with
+// CodeExecutorUnavailable when the engine is missing.
+func (e *Executor) Warm(ctx context.Context) error {
+	g, err := e.launch(ctx, spec{tier: profiles.TierWasm})
+	if err != nil {
+		return err
+	}
+	if !e.keepBlank(g) {
+		err = g.link.Close()
+	}
+	e.refill(ctx)
+	return err
+}
+
+// Run runs one program. See executors.Executor. A guest that dies or breaks the
+// protocol makes a failed outcome; errors are refusals (*profiles.Denial), the
+// host's own (Host.Ask) and faults before the program began.
+func (e *Executor) Run(ctx context.Context, r executors.Run, h executors.Host) (executors.Outcome, error) {
+	if err := e.enter(); err != nil {
+		return executors.Outcome{}, err
+	}
+	defer e.work.Done()
+	o, err := options(r)
+	if err != nil {
+		return executors.Outcome{}, err
+	}
+	raw, err := json.Marshal(o)
+	if err != nil {
+		return executors.Outcome{}, fmt.Errorf("start run %s: %w", r.ID, err)
+	}
+	k := key{agent: r.Agent.Name, actor: r.Actor, revision: r.Revision}
+	want := spec{tier: r.Agent.MinTier, cpu: o.CPU, memory: 2*o.MemoryBytes + 8<<20}
+	budget := executors.Budget{CPU: o.CPU, Wall: o.Wall, OutputBytes: o.OutputBytes, ResultBytes: o.ResultBytes}
+	begin := executors.Start{Options: raw, Source: []byte(r.Program.Source)}
+	g, kept, err := e.take(ctx, k, want)
+	if err != nil {
+		return executors.Outcome{}, err
+	}
+	out, err := e.runIn(ctx, g, k, begin, budget, h)
+	if kept && errors.Is(err, executors.ErrGone) { // it died while it waited
+		if g, err = e.launch(ctx, want); err != nil {
+			return executors.Outcome{}, err
+		}
+		out, err = e.runIn(ctx, g, k, begin, budget, h)
+	}
+	e.refill(ctx)
+	if errors.Is(err, executors.ErrGuest) {
+		out.State = executors.StateFailed
+		out.Error = &executors.ProgramError{Name: "GuestError", Message: err.Error()}
+		err = nil
+	}
+	return out, err
+}
+
+// runIn runs a program in g, which is kept or gone afterwards.
+func (e *Executor) runIn(ctx context.Context, g *guest, k key, s executors.Start, b executors.Budget, h executors.Host) (executors.Outcome, error) {
+	g.key = k
+	g.runs++
+	out, again, err := g.link.Run(ctx, s, b, h)
+	out.Attestation = g.link.Guest().Attestation()
+	if again {
+		e.give(g)
+	}
+	return out, err
+}
+
+func (e *Executor) enter() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		return ErrClosed
+	}
+	e.work.Add(1)
+	return nil
+}
+
+// options makes the guest's options, or refuses what the profile does not grant.
+func options(r executors.Run) (start.Options, error) {
+	if r.Agent == nil || r.Agent.JS == nil {
+		return start.Options{}, &profiles.Denial{Capability: "executor js", Decision: profiles.Decision{
+			Verdict: profiles.Deny, Code: profiles.CodeExecutorNotGranted, Revision: r.Revision,
+			Reason: "the policy does not grant the js executor",
+		}}
+	}
+	l := r.Limits
+	if l.CPUMillis == nil || l.WallMillis == nil || l.MemoryBytes == nil || l.OutputBytes == nil || l.ResultBytes == nil || l.StackBytes == nil {
+		return start.Options{}, fmt.Errorf("start run %s: a limit is missing", r.ID)
+	}
+	o := start.Options{
+		File: r.Program.Name, Language: language(r.Program),
+		Inputs: r.Inputs, Seed: r.Seed, Revision: r.Revision,
+		Imports: r.Agent.JS.Imports, Modules: allowed(r),
+		CPU: time.Duration(*l.CPUMillis) * time.Millisecond, Wall: time.Duration(*l.WallMillis) * time.Millisecond,
+		MemoryBytes: *l.MemoryBytes, StackBytes: *l.StackBytes, OutputBytes: *l.OutputBytes, ResultBytes: *l.ResultBytes,
+	}
+	if o.File == "" {
+		o.File = "program." + o.Language
+	}
+	for _, g := range r.Agent.JS.DenyGlobals {
+		o.DenyGlobals = append(o.DenyGlobals, g.Name)
+	}
+	for _, name := range slices.Sorted(maps.Keys(r.Agent.Bridges)) {
+		b := r.Agent.Bridges[name]
+		if len(b.Executors) == 0 || slices.Contains(b.Executors, profiles.ExecutorJS) {
+			o.Bridges = append(o.Bridges, name)
+		}
+	}
+	if err := o.Check(); err != nil {
+		return start.Options{}, fmt.Errorf("start run %s: %w", r.ID, err)
+	}
+	return o, nil
+}
+
+// allowed is the modules that the import profile lets this agent have. The
+// guest never sees the source of another.
+func allowed(r executors.Run) map[string]profiles.Module {
+	d := profiles.NewDecider(*r.Agent, r.Revision, profiles.Environment{})
+	out := map[string]profiles.Module{}
+	for name, m := range r.Modules {
+		if d.Import(profiles.ExecutorJS, name).Verdict == profiles.Allow {
+			out[name] = m
+		}
+	}
+	return out
+}
+
+func language(p executors.Program) string {
+	switch p.Language {
+	case start.JavaScript, start.TypeScript:
+		return p.Language
+	case "":
+		switch path.Ext(p.Name) {
+		case ".ts", ".mts", ".cts":
+			return start.TypeScript
+		default:
+			return start.JavaScript
+		}
+	default:
+		return p.Language // refused by Check
+	}
+}

@@ -1,0 +1,118 @@
+package guest
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"fmt"
+	"strings"
+
+	"github.com/evanw/esbuild/pkg/api"
+
+	"github.com/ringd/ringd/executors"
+	"github.com/ringd/ringd/executors/js/engine"
+	"github.com/ringd/ringd/executors/js/start"
+	"github.com/ringd/ringd/profiles"
+)
+
+// modules serves the imports of one program from the policy's module map. The
+// import profile decides; the host gave only sources that it allows.
+type modules struct {
+	o       start.Options
+	decider *profiles.Decider
+	sources map[string]string // checked, and JavaScript
+	denials []profiles.Decision
+}
+
+// maxDenials bounds what one run reports; the program may go on asking.
+const maxDenials = 16
+
+func newModules(o start.Options) *modules {
+	agent := profiles.Agent{JS: &profiles.JS{Imports: o.Imports}}
+	return &modules{o: o, decider: profiles.NewDecider(agent, o.Revision, profiles.Environment{}), sources: map[string]string{}}
+}
+
+// Resolve decides an import. Specifiers are bare names, so base does not matter.
+func (m *modules) Resolve(_, specifier string) (string, error) {
+	dec := m.decider.Import(profiles.ExecutorJS, specifier)
+	if dec.Verdict == profiles.Allow {
+		if _, ok := m.o.Modules[specifier]; ok {
+			return specifier, nil
+		}
+		dec = profiles.Decision{Code: profiles.CodeImportNotAllowed, Rule: dec.Rule, Revision: dec.Revision,
+			Reason: fmt.Sprintf("import of %q is allowed, and the policy ships no such module", specifier)}
+	}
+	dec.Instead = m.allowed()
+	if len(m.denials) < maxDenials {
+		m.denials = append(m.denials, dec)
+	}
+	return "", &engine.GuestError{Name: engine.NameImportDenied, Message: denied(specifier, dec)}
+}
+
+// Load gives the source of a module that Resolve let through.
+func (m *modules) Load(name string) (string, error) {
+	if src, ok := m.sources[name]; ok {
+		return src, nil
+	}
+	mod, ok := m.o.Modules[name]
+	if !ok {
+		return "", &engine.GuestError{Name: engine.NameImportDenied, Message: fmt.Sprintf("there is no module %q", name)}
+	}
+	sum := sha256.Sum256([]byte(mod.Source))
+	if mod.Digest != "sha256:"+hex.EncodeToString(sum[:]) {
+		return "", &engine.GuestError{Name: engine.NameImportDenied,
+			Message: fmt.Sprintf("module %q is not the one that the policy pins by digest", name)}
+	}
+	src, err := javaScript(name, mod.Source)
+	if err != nil {
+		return "", &engine.GuestError{Name: engine.NameImportDenied, Message: err.Error()}
+	}
+	m.sources[name] = src
+	return src, nil
+}
+
+// allowed is the names a program may import, at most a few.
+func (m *modules) allowed() []string {
+	var out []string
+	for _, r := range m.o.Imports.Allow {
+		if _, ok := m.o.Modules[r.Name]; ok && len(out) < 8 {
+			out = append(out, r.Name)
+		}
+	}
+	return out
+}
+
+// denied is the text of a refused import: the module, the rule, what is allowed.
+func denied(specifier string, d profiles.Decision) string {
+	if len(specifier) > 100 {
+		specifier = strings.ToValidUTF8(specifier[:100], "") + "…"
+	}
+	text := fmt.Sprintf("import of %q is denied by policy", specifier)
+	if d.Rule != nil && d.Rule.File != "" {
+		text += fmt.Sprintf(" (%s:%d, %s)", d.Rule.File, d.Rule.Line, d.Rule.Path)
+	}
+	if len(d.Instead) == 0 {
+		return text + "; no modules are allowed here"
+	}
+	return text + "; allowed: " + strings.Join(d.Instead, ", ")
+}
+
+// javaScript returns source as it is when it is JavaScript, and translated when
+// it is TypeScript: a policy's module may be either.
+func javaScript(name, source string) (string, error) {
+	js := api.Transform(source, api.TransformOptions{Loader: api.LoaderJS, Sourcefile: name, LogLevel: api.LogLevelSilent})
+	if len(js.Errors) == 0 {
+		return source, nil
+	}
+	ts := api.Transform(source, api.TransformOptions{Loader: api.LoaderTS, Sourcefile: name, LogLevel: api.LogLevelSilent,
+		Target: target, TsconfigRaw: tsconfig})
+	if len(ts.Errors) > 0 {
+		return "", fmt.Errorf("module %q is neither JavaScript nor TypeScript: %s", name, js.Errors[0].Text)
+	}
+	return string(ts.Code), nil
+}
+
+// endDenied makes the end of a program that was not started because of an import.
+func (m *modules) endDenied(text string, at []executors.Frame) *executors.End {
+	return &executors.End{State: executors.StateDenied, Denials: m.denials,
+		Error: &executors.ProgramError{Name: engine.NameImportDenied, Message: text, Frames: at}}
+}

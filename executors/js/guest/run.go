@@ -1,0 +1,311 @@
+package guest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/ringd/ringd/executors"
+	"github.com/ringd/ringd/executors/js/engine"
+	"github.com/ringd/ringd/executors/js/start"
+)
+
+// valueBytes bounds one value on the connection; it leaves room for the frame.
+const valueBytes = executors.MaxFrameBytes - 64<<10
+
+// againBytes is the memory over which a guest is not used again: what a program
+// made grow stays with the process.
+const againBytes = 16 << 20
+
+// run is one program.
+type run struct {
+	p    *process
+	o    start.Options
+	vm   *engine.VM
+	mods *modules
+	text *text // the program as the engine gets it
+
+	open      map[uint64]opened // by number on the connection
+	openBytes int64
+	asked     uint64
+	seen      uint64 // answers taken
+	console   int64  // bytes sent
+	dropped   int64
+	unsent    bool // console lines wait for a flush
+	base      int64
+	sendErr   error
+}
+
+type opened struct {
+	id    int64 // of the engine
+	bytes int64
+}
+
+// run runs one program to its end and reports it. An error means that the host
+// is gone or out of order.
+func (p *process) run(ctx context.Context, m executors.Start) error {
+	o, err := start.DecodeOptions(m.Options)
+	if err != nil {
+		return err
+	}
+	r := &run{p: p, o: o, open: map[uint64]opened{}, base: p.s.BytesPut()}
+	began, used := p.now(), processTime()
+	r.mods = newModules(o)
+	res := r.program(ctx, string(m.Source), began, used)
+	if r.sendErr != nil {
+		return r.sendErr
+	}
+	res.Dropped = r.dropped
+	return p.s.Send(res)
+}
+
+// program translates, starts and drives the program.
+func (r *run) program(ctx context.Context, source string, began time.Time, used time.Duration) executors.Result {
+	text, fail := translate(r.o, r.mods, source)
+	if fail != nil {
+		fail.Again = true
+		return executors.Result{End: *fail}
+	}
+	r.text = text
+	cpu := r.o.CPU - (processTime() - used)
+	if cpu <= 0 {
+		return limitResult("Timeout", r.cpuText())
+	}
+	vm, err := r.p.engine.Start(ctx, engine.Options{
+		HeapBytes:  max(r.o.MemoryBytes, engine.MinHeapBytes),
+		StackBytes: min(r.o.StackBytes, engine.MaxStackBytes),
+		CPU:        cpu, CPUClock: r.cpuClock,
+		Deadline: began.Add(r.o.Wall), Now: r.p.now, Clock: r.p.nanos, Seed: r.o.Seed,
+		Bridges: r.o.Bridges, DenyGlobals: r.o.DenyGlobals, Inputs: r.o.Inputs,
+		ValueBytes: valueBytes, Modules: r.mods, Console: r.line, ConsoleBytes: r.o.OutputBytes,
+	})
+	if err != nil {
+		return failResult("StartError", err.Error())
+	}
+	r.vm = vm
+	res := r.drive(ctx)
+	u := vm.Usage()
+	res.PeakBytes = u.PeakBytes
+	r.dropped += u.DroppedBytes
+	sound := res.State == executors.StateDone || res.State == executors.StateFailed || res.State == executors.StateDenied
+	res.Again = res.Again && sound && len(r.open) == 0 && u.OpenCalls == 0 && u.PeakBytes <= againBytes
+	if err := vm.Close(ctx); err != nil {
+		res.Again = false
+	}
+	return res
+}
+
+// drive runs the program until it has ended or can never end.
+func (r *run) drive(ctx context.Context) executors.Result {
+	if err := r.vm.Eval(ctx, engine.Program{File: r.text.file, Source: r.text.source}); err != nil {
+		return r.final(err)
+	}
+	for {
+		if _, err := r.vm.RunJobs(ctx); err != nil {
+			return r.final(err)
+		}
+		st, err := r.vm.State(ctx)
+		if err != nil {
+			return r.final(err)
+		}
+		switch st.Status {
+		case engine.StatusDone, engine.StatusFailed:
+			return r.ended(st)
+		case engine.StatusDeadlock:
+			return limitResult("Deadlock", "the program waits for a promise that nothing can settle")
+		case engine.StatusRunning:
+			continue
+		case engine.StatusWaiting:
+			if err := r.wait(ctx); err != nil {
+				return r.final(err)
+			}
+		case engine.StatusNone:
+			return failResult("EngineError", "the program did not start")
+		default:
+			return failResult("EngineError", fmt.Sprintf("unknown status %d", st.Status))
+		}
+	}
+}
+
+// wait asks what the program newly wants and takes one answer.
+func (r *run) wait(ctx context.Context) error {
+	refused, err := r.ask(ctx)
+	if err != nil || refused {
+		return err
+	}
+	if !r.p.s.Pending() {
+		r.put(executors.Idle{Seen: r.seen})
+		r.flush()
+	}
+	if r.sendErr != nil {
+		return r.sendErr
+	}
+	m, err := r.p.s.Read()
+	if err != nil {
+		r.sendErr = err
+		return err
+	}
+	reply, ok := m.(executors.Reply)
+	call, known := r.open[reply.Call]
+	if !ok || !known {
+		r.sendErr = fmt.Errorf("%w: %T, or an answer to no call", executors.ErrProtocol, m)
+		return r.sendErr
+	}
+	delete(r.open, reply.Call)
+	r.openBytes -= call.bytes
+	r.seen++
+	a := engine.Answer{Value: reply.Value}
+	if reply.Name != "" {
+		a = engine.Answer{Error: &engine.GuestError{Name: reply.Name, Message: reply.Message}}
+	}
+	err = r.vm.Settle(ctx, call.id, a)
+	if errors.Is(err, engine.ErrValue) {
+		err = r.vm.Settle(ctx, call.id, engine.Answer{Error: &engine.GuestError{
+			Name: engine.NameBridgeError, Message: "the result of the call is not a value of the encoding"}})
+	}
+	return err
+}
+
+// ask sends the calls opened since it was last called. What would exceed the
+// bounds of the connection is refused here, and refused is then true.
+func (r *run) ask(ctx context.Context) (refused bool, err error) {
+	for _, c := range r.vm.TakeCalls() {
+		n := int64(len(c.Args))
+		room := len(r.open) < executors.MaxOpenAsks && r.openBytes+n <= executors.MaxOpenBytes &&
+			r.p.s.BytesPut()-r.base+n <= executors.MaxRunBytes-executors.MaxFrameBytes
+		if !room {
+			refused = true
+			err := r.vm.Settle(ctx, c.ID, engine.Answer{Error: &engine.GuestError{
+				Name: engine.NameBudgetExceeded, Message: "too many open calls, or too many bytes in the calls of this run"}})
+			if err != nil {
+				return true, err
+			}
+			continue
+		}
+		r.asked++
+		r.open[r.asked] = opened{id: c.ID, bytes: n}
+		r.openBytes += n
+		r.put(executors.Ask{Call: r.asked, Bridge: c.Bridge, Args: c.Args})
+	}
+	if refused {
+		r.flush()
+	}
+	return refused, r.sendErr
+}
+
+// line takes one console entry from within the program. Its text and one byte
+// more count, as the host counts them.
+func (r *run) line(level, text string) {
+	n := int64(len(text)) + 1
+	if r.console+n > r.o.OutputBytes {
+		r.dropped += int64(len(text))
+		return
+	}
+	r.console += n
+	r.put(executors.Line{Level: level, Text: text})
+	r.unsent = true
+}
+
+// cpuClock is looked at before, after and every few milliseconds during guest
+// code, which makes it the place to send console lines of a busy program.
+func (r *run) cpuClock() time.Duration {
+	if r.unsent {
+		r.flush()
+	}
+	return processTime()
+}
+
+func (r *run) put(m executors.Message) {
+	if err := r.p.s.Put(m); err != nil && r.sendErr == nil {
+		r.sendErr = err
+	}
+}
+
+func (r *run) flush() {
+	r.unsent = false
+	if err := r.p.s.Flush(); err != nil && r.sendErr == nil {
+		r.sendErr = err
+	}
+}
+
+// ended makes the result of a program that is done or has thrown.
+func (r *run) ended(st engine.State) executors.Result {
+	if st.Status == engine.StatusFailed {
+		return r.thrown(st.Exception)
+	}
+	if len(st.Unawaited) > 0 {
+		return failResult("UnawaitedCall", "the program ended without awaiting "+calls(st.Unawaited))
+	}
+	if len(st.Unhandled) > 0 {
+		return r.thrown(&st.Unhandled[0])
+	}
+	if int64(len(st.Value)) > r.o.ResultBytes {
+		return limitResult(engine.NameResultTooLarge,
+			fmt.Sprintf("the value of the program has %d bytes, the limit is %d", len(st.Value), r.o.ResultBytes))
+	}
+	return executors.Result{End: executors.End{State: executors.StateDone, Again: true}, Value: st.Value}
+}
+
+// calls names the bridges of some calls, each once.
+func calls(list []engine.Call) string {
+	var names []string
+	seen := map[string]bool{}
+	for _, c := range list {
+		if !seen[c.Bridge] && len(names) < 8 {
+			seen[c.Bridge] = true
+			names = append(names, c.Bridge)
+		}
+	}
+	return fmt.Sprintf("%s (%d calls): await each call, or Promise.all of them", strings.Join(names, ", "), len(list))
+}
+
+// thrown makes the result of an error that the program did not catch.
+func (r *run) thrown(x *engine.Exception) executors.Result {
+	if x == nil {
+		return failResult("EngineError", "the program failed without an error")
+	}
+	res := failResult(x.Name, x.Message)
+	for _, f := range x.Frames {
+		res.Error.Frames = append(res.Error.Frames, r.text.frame(f))
+	}
+	res.Again = true
+	switch {
+	case x.Name == engine.NameImportDenied && len(r.mods.denials) > 0:
+		res.State, res.Denials = executors.StateDenied, r.mods.denials
+	case x.Name == "InternalError" && x.Message == "out of memory":
+		res.State, res.Again = executors.StateLimit, false
+		res.Error.Name, res.Error.Message = "OutOfMemory", fmt.Sprintf("memory limit of %d bytes reached", r.o.MemoryBytes)
+	case x.Name == engine.NameResultTooLarge && x.Frames == nil:
+		res.State = executors.StateLimit
+	}
+	return res
+}
+
+// final makes the result of an end that a program cannot catch.
+func (r *run) final(err error) executors.Result {
+	switch {
+	case errors.Is(err, engine.ErrCPU), errors.Is(err, engine.ErrFuel):
+		return limitResult("Timeout", r.cpuText())
+	case errors.Is(err, engine.ErrWall):
+		return limitResult("Timeout", fmt.Sprintf("wall time limit of %v reached", r.o.Wall))
+	case errors.Is(err, engine.ErrMemory):
+		return limitResult("OutOfMemory", fmt.Sprintf("memory limit of %d bytes reached", r.o.MemoryBytes))
+	default:
+		return failResult("EngineError", "the engine stopped: "+err.Error())
+	}
+}
+
+func (r *run) cpuText() string { return fmt.Sprintf("processor time limit of %v reached", r.o.CPU) }
+
+func failResult(name, message string) executors.Result {
+	return executors.Result{End: executors.End{
+		State: executors.StateFailed, Error: &executors.ProgramError{Name: name, Message: message}}}
+}
+
+func limitResult(name, message string) executors.Result {
+	res := failResult(name, message)
+	res.State = executors.StateLimit
+	return res
+}

@@ -1,0 +1,266 @@
+package guest
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"sync"
+
+	"github.com/evanw/esbuild/pkg/api"
+	"github.com/go-sourcemap/sourcemap"
+
+	"github.com/ringd/ringd/executors"
+	"github.com/ringd/ringd/executors/js/engine"
+	"github.com/ringd/ringd/executors/js/start"
+	"github.com/ringd/ringd/profiles"
+)
+
+// Translation. The engine runs a script whose last expression is the result, and
+// a script has no static imports. So:
+//
+//   - JavaScript without import and export goes to the engine as it is.
+//   - TypeScript without them is translated statement by statement.
+//   - With them, esbuild joins the program and the modules it imports into one
+//     script. Modules come from the policy's map alone; no file is looked at.
+//
+// What is different in a joined program: a module that the program imports by
+// name, statically or dynamically, exists once; importing it again through a
+// name that is only known at run time makes the engine load it a second time.
+// Exports of the program are dropped, except that a default export is its result.
+const (
+	target   = api.ES2022
+	tsconfig = `{"compilerOptions":{"target":"ES2022","useDefineForClassFields":true}}`
+
+	// Modules and TypeScript are strict; the void keeps the directive from being
+	// the result of a program without an expression.
+	strict      = "\"use strict\";void 0;\n"
+	strictLines = 1
+
+	namespace = "policy"
+)
+
+// text is a program as the engine gets it.
+type text struct {
+	file   string
+	source string
+	maps   *sourcemap.Consumer // nil: the author's text, unchanged
+}
+
+// staticWord finds what might be a static import or an export. What it finds in
+// a comment or a string costs a translation, nothing else.
+var staticWord = regexp.MustCompile(`\bimport\s*[^\s(.]|\bexport\b`)
+
+// translate makes the engine's text of a program, or the end of one that cannot
+// start: a syntax error, or a refused import.
+func translate(o start.Options, m *modules, source string) (*text, *executors.End) {
+	static := staticWord.MatchString(source)
+	switch {
+	case static:
+		return join(o, m, source)
+	case o.Language == start.TypeScript:
+		return transform(o, source)
+	default:
+		return &text{file: o.File, source: source}, nil
+	}
+}
+
+// transform translates TypeScript that imports nothing statically.
+func transform(o start.Options, source string) (*text, *executors.End) {
+	res := api.Transform(source, api.TransformOptions{
+		Loader: api.LoaderTS, Sourcefile: o.File, Target: target, TsconfigRaw: tsconfig,
+		TreeShaking: api.TreeShakingFalse, Sourcemap: api.SourceMapExternal, SourcesContent: api.SourcesContentExclude,
+		LogLevel: api.LogLevelSilent,
+	})
+	if len(res.Errors) > 0 {
+		return nil, syntaxError(o, res.Errors)
+	}
+	return mapped(o, string(res.Code), res.Map)
+}
+
+// join makes one script of a program and what it imports statically.
+func join(o start.Options, m *modules, source string) (*text, *executors.End) {
+	loader := api.LoaderJS
+	if o.Language == start.TypeScript {
+		loader = api.LoaderTS
+	}
+	j := &joiner{m: m}
+	res := api.Build(api.BuildOptions{
+		Stdin:  &api.StdinOptions{Contents: source, Sourcefile: o.File, Loader: loader},
+		Bundle: true, Write: false, Outfile: "/program.js", AbsWorkingDir: "/", Metafile: true,
+		Format: api.FormatESModule, Platform: api.PlatformNeutral, Target: target, TreeShaking: api.TreeShakingFalse,
+		Sourcemap: api.SourceMapExternal, SourcesContent: api.SourcesContentExclude, TsconfigRaw: tsconfig,
+		LogLevel: api.LogLevelSilent, Plugins: []api.Plugin{{Name: namespace, Setup: j.setup}},
+	})
+	plain := o.Language == start.JavaScript && j.static == 0
+	if j.refusal != "" {
+		return nil, m.endDenied(j.refusal, place(o, res.Errors))
+	}
+	if len(res.Errors) > 0 {
+		if plain && !exportLine.MatchString(source) {
+			// The word stood in a string: let the engine judge the script.
+			return &text{file: o.File, source: source}, nil
+		}
+		return nil, syntaxError(o, res.Errors)
+	}
+	exports, err := exported(res.Metafile)
+	if err != nil {
+		return nil, failed("TranslateError", err.Error())
+	}
+	if plain && len(exports) == 0 {
+		return &text{file: o.File, source: source}, nil
+	}
+	var code, maps []byte
+	for _, f := range res.OutputFiles {
+		if strings.HasSuffix(f.Path, ".map") {
+			maps = f.Contents
+		} else {
+			code = f.Contents
+		}
+	}
+	return mapped(o, dropExports(string(code), exports), maps)
+}
+
+var exportLine = regexp.MustCompile(`(?m)^\s*export\b`)
+
+// joiner resolves and loads for esbuild, which calls it from several goroutines.
+type joiner struct {
+	mu      sync.Mutex
+	m       *modules
+	static  int    // static imports seen
+	refusal string // text of the first that was refused
+}
+
+func (j *joiner) setup(b api.PluginBuild) {
+	b.OnResolve(api.OnResolveOptions{Filter: ".*"}, j.resolve)
+	b.OnLoad(api.OnLoadOptions{Filter: ".*", Namespace: namespace}, j.load)
+	// Whatever has another namespace would be read from a file.
+	b.OnLoad(api.OnLoadOptions{Filter: ".*"}, func(a api.OnLoadArgs) (api.OnLoadResult, error) {
+		return api.OnLoadResult{}, fmt.Errorf("%q is no module of the policy", a.Path)
+	})
+}
+
+// resolve lets through what the policy allows. A static import that it refuses
+// ends the translation; a dynamic one stays as it is, for the engine to refuse
+// when the program gets there.
+func (j *joiner) resolve(a api.OnResolveArgs) (api.OnResolveResult, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	static := a.Kind == api.ResolveJSImportStatement
+	if static {
+		j.static++
+	} else if j.m.decider.Import(profiles.ExecutorJS, a.Path).Verdict != profiles.Allow {
+		return api.OnResolveResult{Path: a.Path, External: true}, nil
+	}
+	name, err := j.m.Resolve("", a.Path)
+	if err == nil {
+		_, err = j.m.Load(name)
+	}
+	if err == nil {
+		return api.OnResolveResult{Path: name, Namespace: namespace}, nil
+	}
+	if !static {
+		return api.OnResolveResult{Path: a.Path, External: true}, nil
+	}
+	var refused *engine.GuestError
+	if j.refusal == "" && errors.As(err, &refused) {
+		j.refusal = refused.Message
+	}
+	return api.OnResolveResult{Errors: []api.Message{{Text: err.Error()}}}, nil
+}
+
+// load gives the text of a module that resolve let through.
+func (j *joiner) load(a api.OnLoadArgs) (api.OnLoadResult, error) {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	src, err := j.m.Load(a.Path)
+	return api.OnLoadResult{Contents: &src, Loader: api.LoaderJS}, err
+}
+
+// exported reads the names that the program exports.
+func exported(metafile string) ([]string, error) {
+	var meta struct {
+		Outputs map[string]struct {
+			Exports []string `json:"exports"`
+		} `json:"outputs"`
+	}
+	if err := json.Unmarshal([]byte(metafile), &meta); err != nil {
+		return nil, fmt.Errorf("read what the program exports: %w", err)
+	}
+	for name, out := range meta.Outputs {
+		if strings.HasSuffix(name, ".js") {
+			return out.Exports, nil
+		}
+	}
+	return nil, errors.New("read what the program exports: no output")
+}
+
+var defaultName = regexp.MustCompile(`([\p{L}\p{N}_$]+) as default\b`)
+
+// dropExports cuts the export clause, which esbuild puts last, and makes the
+// default export the result.
+func dropExports(code string, exports []string) string {
+	if len(exports) == 0 {
+		return code
+	}
+	at := strings.LastIndex(code, "\nexport {")
+	if at < 0 {
+		return code
+	}
+	clause := code[at:]
+	code = code[:at+1]
+	if m := defaultName.FindStringSubmatch(clause); m != nil {
+		code += m[1] + ";\n"
+	}
+	return code
+}
+
+func mapped(o start.Options, code string, maps []byte) (*text, *executors.End) {
+	c, err := sourcemap.Parse("", maps)
+	if err != nil {
+		return nil, failed("TranslateError", "read the source map: "+err.Error())
+	}
+	return &text{file: o.File, source: strict + code, maps: c}, nil
+}
+
+// frame gives the author's place of a frame of the engine.
+func (t *text) frame(f engine.Frame) executors.Frame {
+	out := executors.Frame{Function: f.Function, File: f.File, Line: f.Line, Column: f.Column}
+	if t.maps == nil || f.File != t.file || f.Line <= strictLines || f.Column < 1 {
+		return out
+	}
+	source, _, line, column, ok := t.maps.Source(f.Line-strictLines, f.Column-1)
+	if ok {
+		out.File, out.Line, out.Column = strings.TrimPrefix(source, namespace+":"), line, column+1
+	}
+	return out
+}
+
+func syntaxError(o start.Options, errs []api.Message) *executors.End {
+	at := place(o, errs)
+	message := errs[0].Text
+	if len(at) > 0 {
+		message = fmt.Sprintf("%s:%d:%d: %s", at[0].File, at[0].Line, at[0].Column, message)
+	}
+	end := failed("SyntaxError", message)
+	end.Error.Frames = at
+	return end
+}
+
+// place is where the first finding stands.
+func place(o start.Options, errs []api.Message) []executors.Frame {
+	if len(errs) == 0 || errs[0].Location == nil {
+		return nil
+	}
+	l := errs[0].Location
+	file := strings.TrimPrefix(l.File, namespace+":")
+	if file == "" || file == "<stdin>" {
+		file = o.File
+	}
+	return []executors.Frame{{File: file, Line: l.Line, Column: l.Column + 1}}
+}
+
+func failed(name, message string) *executors.End {
+	return &executors.End{State: executors.StateFailed, Error: &executors.ProgramError{Name: name, Message: message}}
+}

@@ -1,0 +1,241 @@
+package js
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/ringd/ringd/executors"
+	"github.com/ringd/ringd/executors/js/start"
+	"github.com/ringd/ringd/profiles"
+)
+
+// spec is what a run asks of its process.
+type spec struct {
+	tier   profiles.Tier
+	cpu    time.Duration
+	memory int64
+}
+
+// ordinary tells whether a guest that was started for nobody will do.
+func (s spec) ordinary() bool { return s.cpu <= guestCPU/4 && s.memory <= guestData-processData }
+
+// take returns a guest for one run: one that served the same key, a blank one,
+// or a new one. kept is false for a new one.
+func (e *Executor) take(ctx context.Context, k key, s spec) (g *guest, kept bool, err error) {
+	if s.ordinary() {
+		if g := e.pick(k, s.tier); g != nil {
+			return g, true, nil
+		}
+	}
+	g, err = e.launch(ctx, s)
+	return g, false, err
+}
+
+// pick takes a kept guest that is still alive and strong enough.
+func (e *Executor) pick(k key, tier profiles.Tier) *guest {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	fits := func(g *guest) bool {
+		return executors.Satisfies(g.link.Guest().Attestation().Tier, tier)
+	}
+	if i := slices.IndexFunc(e.idle, func(g *guest) bool { return g.key == k && fits(g) }); i >= 0 {
+		g := e.idle[i]
+		e.idle = slices.Delete(e.idle, i, i+1)
+		return g
+	}
+	if i := slices.IndexFunc(e.blank, fits); i >= 0 {
+		g := e.blank[i]
+		e.blank = slices.Delete(e.blank, i, i+1)
+		return g
+	}
+	return nil
+}
+
+// launch starts a guest and waits until it is ready.
+func (e *Executor) launch(ctx context.Context, s spec) (*guest, error) {
+	select {
+	case e.waiting <- struct{}{}:
+		defer func() { <-e.waiting }()
+	case <-ctx.Done():
+		return nil, fmt.Errorf("start js guest: %w", context.Cause(ctx))
+	}
+	settings, err := json.Marshal(start.Settings{CacheDir: e.cfg.CacheDir})
+	if err != nil {
+		return nil, fmt.Errorf("start js guest: %w", err)
+	}
+	g, err := e.cfg.Launcher.Launch(ctx, executors.Spec{
+		Executor: profiles.ExecutorJS, Argv: e.cfg.Argv, MinTier: s.tier,
+		CPU: max(guestCPU, 2*s.cpu), MemoryBytes: max(guestData, s.memory+processData), FileBytes: guestFiles,
+	})
+	if err != nil {
+		return nil, err
+	}
+	link, err := executors.Dial(ctx, executors.LinkConfig{Go: e.cfg.Go, Now: e.cfg.Now}, g,
+		executors.Hello{Version: executors.ProtocolVersion, Settings: settings})
+	if err != nil {
+		return nil, unavailable(err)
+	}
+	if err := e.sameEngine(link.Ready()); err != nil {
+		return nil, errors.Join(err, link.Close())
+	}
+	return &guest{link: link}, nil
+}
+
+// sameEngine refuses a guest of another kind or of another engine than the
+// guests before it.
+func (e *Executor) sameEngine(r executors.Ready) error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if r.Executor != profiles.ExecutorJS || r.Digest == "" {
+		return fmt.Errorf("start js guest: %q with engine %q answered", r.Executor, r.Digest)
+	}
+	if e.digest == "" {
+		e.digest = r.Digest
+	}
+	if e.digest != r.Digest {
+		return fmt.Errorf("start js guest: engine %s, the guests before have %s", r.Digest, e.digest)
+	}
+	return nil
+}
+
+// unavailable makes the denial of a guest that says it cannot run programs.
+func unavailable(err error) error {
+	var u *executors.Unavailable
+	if !errors.As(err, &u) {
+		return fmt.Errorf("start js guest: %w", err)
+	}
+	return &profiles.Denial{Capability: "executor js", Decision: profiles.Decision{
+		Verdict: profiles.Deny, Code: profiles.CodeExecutorUnavailable, Reason: u.Text,
+		Instead: []string{"make engine"},
+	}}
+}
+
+// give keeps a guest after a clean end, or ends it.
+func (e *Executor) give(g *guest) {
+	if g.runs < e.cfg.Reuse && !e.tired(g) && e.keepIdle(g) {
+		return
+	}
+	e.drop(g)
+}
+
+// tired tells whether a guest has used so much of its life's processor time
+// that another run might meet the end of it.
+func (e *Executor) tired(g *guest) bool {
+	used, err := g.link.Guest().CPU()
+	return err != nil || used > guestCPU/2
+}
+
+func (e *Executor) keepIdle(g *guest) bool {
+	var old *guest
+	e.mu.Lock()
+	same := 0
+	for _, i := range e.idle {
+		if i.key == g.key {
+			same++
+		}
+	}
+	keep := !e.closed && e.cfg.Idle > 0 && same < e.cfg.PerKey
+	if keep {
+		if len(e.idle) >= e.cfg.Idle { // the longest idle one makes room
+			old = e.idle[0]
+			e.idle = slices.Delete(e.idle, 0, 1)
+		}
+		e.idle = append(e.idle, g)
+	}
+	e.mu.Unlock()
+	if old != nil {
+		e.drop(old)
+	}
+	return keep
+}
+
+func (e *Executor) keepBlank(g *guest) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed || len(e.blank) >= e.cfg.Blank {
+		return false
+	}
+	e.blank = append(e.blank, g)
+	return true
+}
+
+// startTime bounds the start of a blank guest, which no run's context bounds.
+const startTime = 30 * time.Second
+
+// refill starts blank guests until there are as many as wanted. Their start
+// outlives ctx, which is that of a run, but not Close.
+func (e *Executor) refill(ctx context.Context) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		return
+	}
+	for range e.cfg.Blank - len(e.blank) - len(e.coming) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), startTime)
+		e.starts++
+		n := e.starts
+		e.coming[n] = cancel
+		e.work.Add(1)
+		e.cfg.Go(func() {
+			defer e.work.Done()
+			defer cancel()
+			e.add(ctx, n)
+		})
+	}
+}
+
+// add starts one blank guest. A failure shows on the run that needs one: it
+// starts its own and gets the error.
+func (e *Executor) add(ctx context.Context, n int) {
+	g, err := e.launch(ctx, spec{tier: profiles.TierWasm})
+	e.mu.Lock()
+	delete(e.coming, n)
+	e.mu.Unlock()
+	if err == nil && !e.keepBlank(g) {
+		e.drop(g)
+	}
+}
+
+// drop ends a guest that nobody waits for. Kill's error is a process that does
+// not die; the launcher's Close meets it again and reports it.
+func (e *Executor) drop(g *guest) { _ = g.link.Close() }
+
+// Drop ends the idle guests of every revision but this one.
+func (e *Executor) Drop(revision string) {
+	e.mu.Lock()
+	var old []*guest
+	e.idle = slices.DeleteFunc(e.idle, func(g *guest) bool {
+		if g.key.revision == revision {
+			return false
+		}
+		old = append(old, g)
+		return true
+	})
+	e.mu.Unlock()
+	for _, g := range old {
+		e.drop(g)
+	}
+}
+
+// Close refuses further runs, ends every kept guest and waits for the runs
+// under way, whose contexts the caller ends.
+func (e *Executor) Close() error {
+	e.mu.Lock()
+	e.closed = true
+	kept := append(e.blank, e.idle...)
+	e.blank, e.idle = nil, nil
+	for _, cancel := range e.coming {
+		cancel()
+	}
+	e.mu.Unlock()
+	var err error
+	for _, g := range kept {
+		err = errors.Join(err, g.link.Close())
+	}
+	e.work.Wait()
+	return err
+}

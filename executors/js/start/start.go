@@ -1,0 +1,90 @@
+// Package start owns what the host half of the JavaScript executor tells the
+// guest half: the settings of a process and the options of a run, as JSON. Both
+// halves import it; it imports neither.
+package start
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/ringd/ringd/profiles"
+)
+
+// Settings is what a guest process is told first.
+type Settings struct {
+	CacheDir string `json:"cacheDir"` // compiled code; "" compiles in the process
+}
+
+// Options is one run without its source text.
+type Options struct {
+	File     string                     `json:"file"`     // what frames show
+	Language string                     `json:"language"` // js or ts
+	Bridges  []string                   `json:"bridges"`
+	Inputs   map[string]json.RawMessage `json:"inputs"`
+	Seed     [32]byte                   `json:"seed"`
+
+	// Imports is the agent's import profile, so that a refusal names its rule.
+	// Modules holds only what that profile allows.
+	Imports     profiles.Imports           `json:"imports"`
+	Modules     map[string]profiles.Module `json:"modules"`
+	Revision    string                     `json:"revision"`
+	DenyGlobals []string                   `json:"denyGlobals"`
+
+	CPU         time.Duration `json:"cpu"`
+	Wall        time.Duration `json:"wall"`
+	MemoryBytes int64         `json:"memoryBytes"`
+	StackBytes  int64         `json:"stackBytes"`
+	OutputBytes int64         `json:"outputBytes"`
+	ResultBytes int64         `json:"resultBytes"`
+}
+
+// Languages of Options.
+const (
+	JavaScript = "js"
+	TypeScript = "ts"
+)
+
+// DecodeSettings reads what Settings marshals to, and nothing else.
+func DecodeSettings(b []byte) (Settings, error) {
+	var s Settings
+	return s, decode(b, &s)
+}
+
+// DecodeOptions reads what Options marshals to and refuses a run without limits.
+func DecodeOptions(b []byte) (Options, error) {
+	var o Options
+	if err := decode(b, &o); err != nil {
+		return Options{}, err
+	}
+	if err := o.Check(); err != nil {
+		return Options{}, err
+	}
+	return o, nil
+}
+
+// Check tells what of the options cannot be run.
+func (o Options) Check() error {
+	switch {
+	case o.Language != JavaScript && o.Language != TypeScript:
+		return fmt.Errorf("language %q", o.Language)
+	case o.CPU <= 0, o.Wall <= 0, o.MemoryBytes <= 0, o.StackBytes <= 0, o.OutputBytes < 0, o.ResultBytes <= 0:
+		return errors.New("a limit is missing")
+	}
+	return nil
+}
+
+func decode(b []byte, v any) error {
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.DisallowUnknownFields()
+	if err := d.Decode(v); err != nil {
+		return fmt.Errorf("decode: %w", err)
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return errors.New("decode: text behind the value")
+	}
+	return nil
+}
