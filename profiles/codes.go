@@ -34,6 +34,7 @@ const (
 	CodeBridgeTimeout        Code = "bridge.timeout"
 	CodeBridgeRefused        Code = "bridge.refused_budget" // too many refused calls: the run ends
 	CodeBridgeRevoked        Code = "bridge.revoked"        // the policy in force no longer grants it
+	CodeBridgeUnavailable    Code = "bridge.unavailable"    // granted, and this host has no provider for it
 
 	CodeFileNotGranted Code = "file.not_granted"
 	CodeFileDenied     Code = "file.denied"
