@@ -1,0 +1,162 @@
+package interpreter
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/ringd/ringd/profiles"
+)
+
+// generation is one compiled set with all that deciding needs. It is immutable;
+// the nil generation denies.
+type generation struct {
+	number   int64
+	revision string
+	open     bool // false: the closed generation
+	agents   map[string]*agent
+	modules  map[string]profiles.Module
+	closed   map[string]string // executors that refuse everything -> why
+	schemas  map[string]*jsonschema.Schema
+	deny     *profiles.Decider // for agents that are not in the set
+}
+
+// agent is one agent of a generation.
+type agent struct {
+	profile profiles.Agent
+	decider *profiles.Decider
+	grants  map[string]*grant
+}
+
+// grant is a bridge with its validators; nil ones accept everything.
+type grant struct {
+	profiles.Bridge
+	arguments, result *jsonschema.Schema
+}
+
+// Preparer is an Executor that has to look at a set before it is in force, and
+// may reject it. Prepare must change nothing that a program could notice.
+type Preparer interface {
+	Prepare(ctx context.Context, set *profiles.Set) error
+}
+
+// agentOf returns the agent, or nil when the generation knows none.
+func (g *generation) agentOf(name string) *agent {
+	if g == nil || !g.open {
+		return nil
+	}
+	return g.agents[name]
+}
+
+// refusal is the decision for everything that an agent unknown to g asks.
+func (g *generation) refusal() profiles.Decision {
+	if g == nil || !g.open {
+		d := profiles.Decision{Code: profiles.CodeNoPolicy, Reason: "no valid policy is in force"}
+		return d
+	}
+	return profiles.Decision{Code: profiles.CodeUnknownAgent, Reason: "the policy has no such agent", Revision: g.revision}
+}
+
+// newGeneration indexes set. Validators are taken from before where the text is
+// the same, so that one pointer means one schema across generations.
+func newGeneration(ctx context.Context, set *profiles.Set, number int64, before *generation) (*generation, error) {
+	g := &generation{number: number, closed: map[string]string{}, schemas: map[string]*jsonschema.Schema{}}
+	if set == nil {
+		return g, nil
+	}
+	if set.Format != profiles.Format {
+		return nil, fmt.Errorf("prepare set: format %q is not %s", set.Format, profiles.Format)
+	}
+	g.open, g.revision, g.modules = true, set.Revision, maps.Clone(set.Modules)
+	g.agents = make(map[string]*agent, len(set.Agents))
+	for name, profile := range set.Agents {
+		if err := ctx.Err(); err != nil {
+			return nil, fmt.Errorf("prepare set: %w", context.Cause(ctx))
+		}
+		a := &agent{profile: profile, grants: make(map[string]*grant, len(profile.Bridges)),
+			decider: set.Decider(name, profiles.Environment{})}
+		for bridge := range profile.Bridges {
+			b, ok := a.decider.BridgeGrant(bridge)
+			if !ok {
+				continue
+			}
+			gr := &grant{Bridge: b}
+			var err error
+			if gr.arguments, err = g.schema(b.Arguments, before); err != nil {
+				return nil, fmt.Errorf("prepare agent %s: arguments of bridge %s: %w", name, bridge, err)
+			}
+			if gr.result, err = g.schema(b.Result, before); err != nil {
+				return nil, fmt.Errorf("prepare agent %s: result of bridge %s: %w", name, bridge, err)
+			}
+			a.grants[bridge] = gr
+		}
+		g.agents[name] = a
+	}
+	return g, nil
+}
+
+// schema compiles text, or returns the validator that it already has.
+func (g *generation) schema(text json.RawMessage, before *generation) (*jsonschema.Schema, error) {
+	if len(text) == 0 {
+		return nil, nil
+	}
+	key := string(text)
+	if s := g.schemas[key]; s != nil {
+		return s, nil
+	}
+	if before != nil && before.schemas[key] != nil {
+		g.schemas[key] = before.schemas[key]
+		return before.schemas[key], nil
+	}
+	s, err := compileSchema(text)
+	if err != nil {
+		return nil, err
+	}
+	g.schemas[key] = s
+	return s, nil
+}
+
+// withClosed returns a copy of g in which the executor is closed.
+func (g *generation) withClosed(executor, reason string) *generation {
+	c := *g
+	c.closed = maps.Clone(g.closed)
+	c.closed[executor] = reason
+	return &c
+}
+
+// schemaName is the address of the one document a validator is made of.
+const schemaName = "ringd:///schema"
+
+// noLoader refuses every reference out of the document.
+type noLoader struct{}
+
+// Load refuses.
+func (noLoader) Load(string) (any, error) {
+	return nil, errors.New("a schema may not refer to another document")
+}
+
+func compileSchema(text []byte) (*jsonschema.Schema, error) {
+	if _, err := scan(text); err != nil {
+		return nil, fmt.Errorf("schema: %w", err)
+	}
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	if err != nil {
+		return nil, fmt.Errorf("schema: %w", err)
+	}
+	c := jsonschema.NewCompiler()
+	c.DefaultDraft(jsonschema.Draft2020)
+	c.UseLoader(noLoader{})
+	if err := c.AddResource(schemaName, doc); err != nil {
+		return nil, fmt.Errorf("schema: %w", err)
+	}
+	s, err := c.Compile(schemaName)
+	if err != nil {
+		return nil, fmt.Errorf("schema: %w", err)
+	}
+	return s, nil
+}

@@ -1,0 +1,195 @@
+package interpreter
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/ringd/ringd/profiles"
+)
+
+// effective returns the stricter of two profiles, field by field. A field that
+// neither sets is zero, which grants nothing: the result has no nil.
+func effective(a, b profiles.Limits) profiles.Limits {
+	least := func(x, y *int64) *int64 {
+		var v int64
+		switch {
+		case x != nil && y != nil:
+			v = min(*x, *y)
+		case x != nil:
+			v = *x
+		case y != nil:
+			v = *y
+		}
+		v = max(v, 0)
+		return &v
+	}
+	return profiles.Limits{
+		CPUMillis:    least(a.CPUMillis, b.CPUMillis),
+		MemoryBytes:  least(a.MemoryBytes, b.MemoryBytes),
+		WallMillis:   least(a.WallMillis, b.WallMillis),
+		OutputBytes:  least(a.OutputBytes, b.OutputBytes),
+		ResultBytes:  least(a.ResultBytes, b.ResultBytes),
+		StackBytes:   least(a.StackBytes, b.StackBytes),
+		Processes:    least(a.Processes, b.Processes),
+		Files:        least(a.Files, b.Files),
+		RefusedCalls: least(a.RefusedCalls, b.RefusedCalls),
+	}
+}
+
+// stricter returns the stricter of two bridge limits, field by field.
+func stricter(a, b profiles.BridgeLimits) profiles.BridgeLimits {
+	out := profiles.BridgeLimits{
+		Concurrent:    min(a.Concurrent, b.Concurrent),
+		CallsPerRun:   min(a.CallsPerRun, b.CallsPerRun),
+		SpawnPerCall:  min(a.SpawnPerCall, b.SpawnPerCall),
+		Depth:         min(a.Depth, b.Depth),
+		TotalSpawn:    min(a.TotalSpawn, b.TotalSpawn),
+		ArgumentBytes: min(a.ArgumentBytes, b.ArgumentBytes),
+		ResultBytes:   min(a.ResultBytes, b.ResultBytes),
+		TimeoutMillis: min(a.TimeoutMillis, b.TimeoutMillis),
+	}
+	switch { // a bridge that starts no subagents in one generation is bound by the other
+	case !spawns(a):
+		out.SpawnPerCall, out.Depth, out.TotalSpawn = b.SpawnPerCall, b.Depth, b.TotalSpawn
+	case !spawns(b):
+		out.SpawnPerCall, out.Depth, out.TotalSpawn = a.SpawnPerCall, a.Depth, a.TotalSpawn
+	}
+	return out
+}
+
+// spawns reports whether a bridge starts subagents: a policy says so by any of
+// the three limits. Calls of other bridges are not counted as subagents, and no
+// run can be started for them.
+func spawns(l profiles.BridgeLimits) bool {
+	return l.SpawnPerCall != 0 || l.Depth != 0 || l.TotalSpawn != 0
+}
+
+// tree counts the subagents of a first run and of all runs below it.
+type tree struct {
+	mu    sync.Mutex
+	total int64
+}
+
+// take takes n agents out of a total of at most most.
+func (t *tree) take(n, most int64) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if n > most-t.total {
+		return false
+	}
+	t.total += n
+	return true
+}
+
+// within reports whether the agents taken so far fit a total of most.
+func (t *tree) within(most int64) bool {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.total <= most
+}
+
+// spend is what a run has used of its budgets. The run's lock guards it.
+type spend struct {
+	calls   map[string]int64 // admitted, by bridge
+	open    map[string]int64 // not yet answered, by bridge
+	refused int64
+}
+
+// excess is a limit that a call would pass.
+type excess struct {
+	code profiles.Code
+	text string
+}
+
+// admit takes one call out of the budgets, or says which one it would pass and
+// takes nothing. agents is the number of subagents the call asks for.
+func (s *spend) admit(bridge string, l profiles.BridgeLimits, agents, depth int64, t *tree) *excess {
+	over := func(code profiles.Code, format string, args ...any) *excess {
+		return &excess{code: code, text: fmt.Sprintf(format, args...)}
+	}
+	switch {
+	case s.calls[bridge] >= l.CallsPerRun:
+		return over(profiles.CodeBridgeCalls, "%s may be called %d times in a run", bridge, l.CallsPerRun)
+	case s.open[bridge] >= l.Concurrent:
+		return over(profiles.CodeBridgeConcurrent, "%s may have %d open calls at once", bridge, l.Concurrent)
+	}
+	if spawns(l) {
+		switch {
+		case agents > l.SpawnPerCall:
+			return over(profiles.CodeBridgeSpawn, "one call of %s may start %d subagents, this one asks for %d", bridge, l.SpawnPerCall, agents)
+		case depth+1 > l.Depth:
+			return over(profiles.CodeBridgeDepth, "%s may start subagents %d levels deep", bridge, l.Depth)
+		case !t.take(agents, l.TotalSpawn):
+			return over(profiles.CodeBridgeTotal, "%s may start subagents until there are %d in all", bridge, l.TotalSpawn)
+		}
+	}
+	s.calls[bridge]++
+	s.open[bridge]++
+	return nil
+}
+
+// agentsOf is how many subagents a call asks for, read from its first argument:
+// the length of an array, or of the array in the member "tasks" of an object,
+// and one for anything else. An argument whose array only the tagged encoding
+// can say (shared, cyclic, with holes) cannot be counted and is an error.
+func agentsOf(first []byte) (int64, error) {
+	if len(first) == 0 || (first[0] != '[' && first[0] != '{') {
+		return 1, nil
+	}
+	if first[0] == '{' {
+		tasks, err := tasksOf(first)
+		if err != nil {
+			return 0, err
+		}
+		if len(tasks) == 0 || tasks[0] != '[' {
+			return 1, nil
+		}
+		first = tasks
+	}
+	s, err := scan(first)
+	if err != nil {
+		return 0, err
+	}
+	return int64(max(s.count, 1)), nil
+}
+
+// tasksOf returns the member "tasks" of an object, nil when there is none.
+func tasksOf(object []byte) ([]byte, error) {
+	dec := json.NewDecoder(bytes.NewReader(object))
+	if _, err := dec.Token(); err != nil {
+		return nil, errUncountable
+	}
+	var tasks json.RawMessage
+	for dec.More() {
+		key, err := dec.Token()
+		if err != nil {
+			return nil, errUncountable
+		}
+		var member json.RawMessage
+		if err := dec.Decode(&member); err != nil {
+			return nil, errUncountable
+		}
+		switch {
+		case key == marker:
+			return nil, errUncountable
+		case key != "tasks":
+		case tasks != nil:
+			return nil, errUncountable
+		case member[0] == '{':
+			var tagged map[string]json.RawMessage
+			if err := json.Unmarshal(member, &tagged); err != nil || (tagged[marker] != nil && string(tagged[marker]) != `"undefined"`) {
+				return nil, errUncountable
+			}
+			tasks = member
+		default:
+			tasks = member
+		}
+	}
+	return tasks, nil
+}
+
+// errUncountable is for the program.
+var errUncountable = errors.New("the first argument has a shape that subagents cannot be counted in: pass a plain array, or an object with a plain array named tasks")

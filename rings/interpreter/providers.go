@@ -1,0 +1,37 @@
+package interpreter
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"log/slog"
+)
+
+// Harness is the provider of bridges that the harness performs: a call stays
+// open until Run.Answer, or until the bridge's timeout. The ring does not call
+// it.
+type Harness struct{}
+
+// Call fails: a harness cannot be called.
+func (Harness) Call(context.Context, Call) (json.RawMessage, error) {
+	return nil, errors.New("the harness answers through the API")
+}
+
+// Log is the provider of bridges that leave a line for the operator: the call's
+// arguments, cut to MaxLogText bytes, as one attribute of a line of Logger. A
+// policy that grants such a bridge grants just that. The result is undefined.
+// Logger is required.
+type Log struct{ Logger *slog.Logger }
+
+// MaxLogText bounds what Log writes of one call.
+const MaxLogText = 1 << 10
+
+// Call writes the line.
+func (l Log) Call(ctx context.Context, c Call) (json.RawMessage, error) {
+	if l.Logger == nil {
+		return nil, errors.New("the log provider has no logger")
+	}
+	l.Logger.LogAttrs(ctx, slog.LevelInfo, "program", slog.String("bridge", c.Bridge), slog.String("run", c.Run),
+		slog.String("call", c.ID), slog.String("agent", c.Agent), slog.String("text", clip(string(c.Args), MaxLogText)))
+	return nil, nil
+}

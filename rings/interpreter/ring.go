@@ -1,0 +1,196 @@
+package interpreter
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/ringd/ringd/executors"
+	"github.com/ringd/ringd/profiles"
+)
+
+// Ring answers for executors. It is safe for concurrent use.
+type Ring struct {
+	cfg Config
+	gen atomic.Pointer[generation] // never nil; replaced with mu held
+
+	mu     sync.Mutex
+	live   map[string]*Run
+	shut   bool
+	counts int64         // generations numbered so far, when Config gives no number
+	empty  chan struct{} // closed when the ring is shut and no run is left
+}
+
+// New checks cfg and returns a ring that refuses everything until the first
+// commit. Its owner calls Close.
+func New(cfg Config) (*Ring, error) {
+	if err := cfg.check(); err != nil {
+		return nil, err
+	}
+	cfg.Executors = maps.Clone(cfg.Executors)
+	cfg.Tiers = maps.Clone(cfg.Tiers)
+	cfg.Providers = maps.Clone(cfg.Providers)
+	if cfg.CheckValue == nil {
+		cfg.CheckValue = refuseMarked
+	}
+	r := &Ring{cfg: cfg, live: map[string]*Run{}, empty: make(chan struct{})}
+	r.gen.Store(&generation{})
+	return r, nil
+}
+
+// Name is "interpreter".
+func (r *Ring) Name() string { return "interpreter" }
+
+// Prepare builds the next generation from set; nothing visible changes, with one
+// exception: when one executor rejects its profile, that executor is closed at
+// once and the error is an *ExecutorError. A nil set is the closed generation,
+// which denies everything. commit puts the generation in force, cannot fail, and
+// cuts open calls that it no longer grants.
+func (r *Ring) Prepare(ctx context.Context, set *profiles.Set) (commit func(), err error) {
+	r.mu.Lock()
+	shut := r.shut
+	number := r.counts + 1
+	r.mu.Unlock()
+	if shut {
+		return nil, ErrClosed
+	}
+	if r.cfg.Generation != nil {
+		number = r.cfg.Generation()
+	}
+	next, err := newGeneration(ctx, set, number, r.gen.Load())
+	if err != nil {
+		return nil, err
+	}
+	if set != nil {
+		for _, name := range slices.Sorted(maps.Keys(r.cfg.Executors)) {
+			p, ok := r.cfg.Executors[name].(Preparer)
+			if !ok {
+				continue
+			}
+			if err := p.Prepare(ctx, set); err != nil {
+				if ctx.Err() != nil {
+					return nil, fmt.Errorf("prepare executor %s: %w", name, err)
+				}
+				r.CloseExecutor(name, "it rejects its profile")
+				return nil, &ExecutorError{Name: name, Err: err}
+			}
+		}
+	}
+	return func() { r.commit(next) }, nil
+}
+
+// commit swaps the generation and cuts what it no longer grants.
+func (r *Ring) commit(next *generation) {
+	r.mu.Lock()
+	if r.shut {
+		r.mu.Unlock()
+		return
+	}
+	r.counts = next.number
+	r.gen.Store(next)
+	runs := slices.Collect(maps.Values(r.live))
+	r.mu.Unlock()
+	for _, run := range runs {
+		run.cut(next)
+	}
+}
+
+// CloseExecutor makes one executor refuse new runs and every call of its live
+// runs, until the next commit.
+func (r *Ring) CloseExecutor(name, reason string) {
+	r.mu.Lock()
+	if r.shut {
+		r.mu.Unlock()
+		return
+	}
+	next := r.gen.Load().withClosed(name, reason)
+	r.gen.Store(next)
+	runs := slices.Collect(maps.Values(r.live))
+	r.mu.Unlock()
+	for _, run := range runs {
+		run.cut(next)
+	}
+}
+
+// ExecutorStatus is what Status tells of one executor.
+type ExecutorStatus struct {
+	Name   string
+	State  string // ready, closed
+	Reason string
+}
+
+// Status lists the executors, sorted by name.
+func (r *Ring) Status() []ExecutorStatus {
+	g := r.gen.Load()
+	out := make([]ExecutorStatus, 0, len(r.cfg.Executors))
+	for name := range r.cfg.Executors {
+		st := ExecutorStatus{Name: name, State: "ready"}
+		if reason, closed := g.closed[name]; closed {
+			st.State, st.Reason = "closed", reason
+		} else if !g.open {
+			st.State, st.Reason = "closed", "no valid policy is in force"
+		}
+		out = append(out, st)
+	}
+	slices.SortFunc(out, func(a, b ExecutorStatus) int { return cmp.Compare(a.Name, b.Name) })
+	return out
+}
+
+// Run returns a live run.
+func (r *Ring) Run(id string) (*Run, bool) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	run, ok := r.live[id]
+	return run, ok
+}
+
+// Close refuses everything from now on, ends every run, waits for them and
+// closes the executors. Twice is no error.
+func (r *Ring) Close() error {
+	r.mu.Lock()
+	first := !r.shut
+	r.shut = true
+	r.gen.Store(&generation{number: r.gen.Load().number})
+	runs := slices.Collect(maps.Values(r.live))
+	if first && len(runs) == 0 {
+		close(r.empty)
+	}
+	r.mu.Unlock()
+	for _, run := range runs {
+		run.end(ending{state: executors.StateCancelled, name: "Cancelled", text: "ringd is closing"})
+	}
+	<-r.empty
+	if !first {
+		return nil
+	}
+	var errs []error
+	for _, name := range slices.Sorted(maps.Keys(r.cfg.Executors)) {
+		if err := r.cfg.Executors[name].Close(); err != nil {
+			errs = append(errs, fmt.Errorf("close executor %s: %w", name, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// forget drops a run that has ended.
+func (r *Ring) forget(id string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.live, id)
+	if r.shut && len(r.live) == 0 {
+		close(r.empty)
+	}
+}
+
+// provider returns what performs a bridge, or nil.
+func (r *Ring) provider(bridge string) Provider {
+	if p := r.cfg.Providers[bridge]; p != nil {
+		return p
+	}
+	return r.cfg.Default
+}
