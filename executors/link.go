@@ -146,6 +146,11 @@ func (l *Link) Run(ctx context.Context, start Start, b Budget, h Host) (out Outc
 	if err == nil {
 		err = r.serve()
 	}
+	if err == nil && !r.isOpen() {
+		// The last answers were read, but their senders may still be under way. A
+		// guest that lets one wait in the connection meets its wall limit.
+		r.asks.Wait()
+	}
 	stopCtx()
 	wall.Stop()
 	cancel()
@@ -185,7 +190,6 @@ type linkRun struct {
 	open      map[string]int64 // argument bytes by call
 	openBytes int64
 	answered  uint64
-	writing   int // answers on their way
 	waiting   bool
 	waitFrom  time.Time
 	hostWait  time.Duration
@@ -226,7 +230,7 @@ func (r *linkRun) setTimer(d time.Duration) {
 }
 
 // finish closes the run against later kills and answers and returns what ended
-// it; quiet is true when no call is open and no answer on its way.
+// it; quiet is true when no call is open.
 func (r *linkRun) finish(err error) (c cause, hostErr error, quiet bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -238,7 +242,7 @@ func (r *linkRun) finish(err error) (c cause, hostErr error, quiet bool) {
 	}
 	r.over = true
 	r.stopWaitLocked()
-	return r.cause, r.hostErr, len(r.open) == 0 && r.writing == 0
+	return r.cause, r.hostErr, len(r.open) == 0
 }
 
 // serve reads the guest until its Result.
@@ -331,9 +335,6 @@ func (r *linkRun) answer(call uint64, id string, q Question) {
 	// A failed write shows on the reader: the guest is gone. No lock is held, so
 	// that a guest which does not read can be killed.
 	_ = r.l.s.Flush()
-	r.mu.Lock()
-	r.writing--
-	r.mu.Unlock()
 }
 
 // settle takes a call off the open ones; false: the run is over.
@@ -346,7 +347,6 @@ func (r *linkRun) settle(id string) bool {
 	r.openBytes -= r.open[id]
 	delete(r.open, id)
 	r.answered++
-	r.writing++
 	r.stopWaitLocked()
 	return true
 }
