@@ -31,13 +31,14 @@ var layers = map[string][]string{
 	"executors/js/engine/fetch": {},
 	"executors/js/guest":        {"executors", "executors/js/engine", "profiles"},
 
-	"rings/interpreter": {"executors", "profiles"},
+	"rings/interpreter":       {"executors", "profiles", "rings/interpreter/shape"},
+	"rings/interpreter/shape": {},
 
 	"cmd/ringd/internal/audit":    {"profiles"},
 	"cmd/ringd/internal/store":    {"profiles"},
 	"cmd/ringd/internal/child":    {"schema", "compiler", "profiles"},
 	"cmd/ringd/internal/config":   {"schema"},
-	"cmd/ringd/internal/provider": {"executors", "profiles", "rings/interpreter"},
+	"cmd/ringd/internal/provider": {"executors/js/engine/value", "rings/interpreter"},
 	"cmd/ringd/internal/syncer":   {"schema"},
 	"cmd/ringd/internal/daemon": {
 		"schema", "schema/wire", "profiles", "executors", "rings/interpreter",

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/rings/interpreter/shape"
 )
 
 // ask takes one question through every step. An error means that the run cannot
@@ -157,32 +158,32 @@ func (c *call) check(args json.RawMessage, tagged func(json.RawMessage) error) *
 		return &refusal{name: nameArgument, text: text,
 			decision: profiles.Decision{Code: profiles.CodeBridgeArguments, Reason: reason, Rule: &rule, Revision: c.gen.revision}}
 	}
-	s, err := scan(args)
-	if err == nil && !s.list {
+	s, err := shape.Scan(args)
+	if err == nil && !s.List {
 		err = errors.New("not a list")
 	}
-	if err == nil && s.marked {
+	if err == nil && s.Marked {
 		err = tagged(args)
 	}
 	if err != nil {
 		return bad("the arguments are no valid values", "the arguments of "+c.bridge+" are no valid values")
 	}
-	c.args, c.marked = args, s.marked
-	if s.count == 1 {
-		c.args = s.first
+	c.args, c.marked = args, s.Marked
+	if s.Count == 1 {
+		c.args = s.First
 	}
 	if c.grant.arguments != nil || c.other.arguments != nil {
-		if s.count != 1 {
-			return bad(fmt.Sprintf("takes exactly one argument, got %d", s.count), fmt.Sprintf("%s takes exactly one argument, got %d", c.bridge, s.count))
+		if s.Count != 1 {
+			return bad(fmt.Sprintf("takes exactly one argument, got %d", s.Count), fmt.Sprintf("%s takes exactly one argument, got %d", c.bridge, s.Count))
 		}
 		// The value a schema has seen is the value a provider gets.
-		if c.args, err = validate(c.args, c.marked, c.grant.arguments, c.other.arguments); err != nil {
+		if c.args, err = shape.Validate(c.args, c.marked, c.grant.arguments, c.other.arguments); err != nil {
 			return bad(err.Error(), "the argument of "+c.bridge+" does not fit its schema")
 		}
-		s.first = c.args
+		s.First = c.args
 	}
 	if spawns(c.limits) {
-		if c.agents, err = agentsOf(s.first); err != nil {
+		if c.agents, err = agentsOf(s.First); err != nil {
 			return bad(err.Error(), "the subagents that "+c.bridge+" is asked for cannot be counted")
 		}
 	}
@@ -304,7 +305,7 @@ func (r *Run) stillGranted(g *generation, c *call) (*grant, *refusal) {
 		return nil, no
 	}
 	if other.arguments != nil && other.arguments != c.grant.arguments && other.arguments != c.other.arguments {
-		if _, err := validate(c.args, c.marked, other.arguments, nil); err != nil {
+		if _, err := shape.Validate(c.args, c.marked, other.arguments, nil); err != nil {
 			return nil, revoked(g, other, "the argument does not fit the schema now in force")
 		}
 	}
@@ -321,7 +322,7 @@ const textRevoked = "the policy now in force no longer grants it"
 // callRecord begins a record about a call.
 func (r *Run) callRecord(kind Kind, c *call) Record {
 	rec := r.record(kind)
-	rec.Call, rec.Capability, rec.Digest = c.id, "bridge:"+clip(c.bridge, 200), c.digest
+	rec.Call, rec.Capability, rec.Digest = c.id, "bridge:"+shape.Clip(c.bridge, 200), c.digest
 	return rec
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/rings/interpreter/shape"
 )
 
 // Config is what a Ring is made of. The maps are copied by New.
@@ -171,4 +172,13 @@ type Record struct {
 	Full       json.RawMessage // the arguments, when the bridge is audited in full
 	Fault      string          // text of the host, which the program does not see
 	Detail     map[string]string
+}
+
+// refuseMarked is CheckValue when nobody can check.
+func refuseMarked(v json.RawMessage) error {
+	s, err := shape.Scan(v)
+	if err == nil && s.Marked {
+		err = errors.New("a tagged value, which this host cannot check")
+	}
+	return err
 }

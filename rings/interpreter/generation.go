@@ -1,16 +1,13 @@
 package interpreter
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 
-	"github.com/santhosh-tekuri/jsonschema/v6"
-
 	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/rings/interpreter/shape"
 )
 
 // generation is one compiled set with all that deciding needs. It is immutable;
@@ -22,7 +19,7 @@ type generation struct {
 	agents   map[string]*agent
 	modules  map[string]profiles.Module
 	closed   map[string]string // executors that refuse everything -> why
-	schemas  map[string]*jsonschema.Schema
+	schemas  map[string]*shape.Schema
 	deny     *profiles.Decider // for agents that are not in the set
 }
 
@@ -36,7 +33,7 @@ type agent struct {
 // grant is a bridge with its validators; nil ones accept everything.
 type grant struct {
 	profiles.Bridge
-	arguments, result *jsonschema.Schema
+	arguments, result *shape.Schema
 }
 
 // Preparer is an Executor that has to look at a set before it is in force, and
@@ -65,7 +62,7 @@ func (g *generation) refusal() profiles.Decision {
 // newGeneration indexes set. Validators are taken from before where the text is
 // the same, so that one pointer means one schema across generations.
 func newGeneration(ctx context.Context, set *profiles.Set, number int64, before *generation) (*generation, error) {
-	g := &generation{number: number, closed: map[string]string{}, schemas: map[string]*jsonschema.Schema{}}
+	g := &generation{number: number, closed: map[string]string{}, schemas: map[string]*shape.Schema{}}
 	if set == nil {
 		return g, nil
 	}
@@ -101,7 +98,7 @@ func newGeneration(ctx context.Context, set *profiles.Set, number int64, before 
 }
 
 // schema compiles text, or returns the validator that it already has.
-func (g *generation) schema(text json.RawMessage, before *generation) (*jsonschema.Schema, error) {
+func (g *generation) schema(text json.RawMessage, before *generation) (*shape.Schema, error) {
 	if len(text) == 0 {
 		return nil, nil
 	}
@@ -113,7 +110,7 @@ func (g *generation) schema(text json.RawMessage, before *generation) (*jsonsche
 		g.schemas[key] = before.schemas[key]
 		return before.schemas[key], nil
 	}
-	s, err := compileSchema(text)
+	s, err := shape.Compile(text)
 	if err != nil {
 		return nil, err
 	}
@@ -127,36 +124,4 @@ func (g *generation) withClosed(executor, reason string) *generation {
 	c.closed = maps.Clone(g.closed)
 	c.closed[executor] = reason
 	return &c
-}
-
-// schemaName is the address of the one document a validator is made of.
-const schemaName = "ringd:///schema"
-
-// noLoader refuses every reference out of the document.
-type noLoader struct{}
-
-// Load refuses.
-func (noLoader) Load(string) (any, error) {
-	return nil, errors.New("a schema may not refer to another document")
-}
-
-func compileSchema(text []byte) (*jsonschema.Schema, error) {
-	if _, err := scan(text); err != nil {
-		return nil, fmt.Errorf("schema: %w", err)
-	}
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
-	if err != nil {
-		return nil, fmt.Errorf("schema: %w", err)
-	}
-	c := jsonschema.NewCompiler()
-	c.DefaultDraft(jsonschema.Draft2020)
-	c.UseLoader(noLoader{})
-	if err := c.AddResource(schemaName, doc); err != nil {
-		return nil, fmt.Errorf("schema: %w", err)
-	}
-	s, err := c.Compile(schemaName)
-	if err != nil {
-		return nil, fmt.Errorf("schema: %w", err)
-	}
-	return s, nil
 }

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/rings/interpreter/shape"
 )
 
 // effective returns the stricter of two profiles, field by field. A field that
@@ -149,11 +150,11 @@ func agentsOf(first []byte) (int64, error) {
 		}
 		first = tasks
 	}
-	s, err := scan(first)
+	s, err := shape.Scan(first)
 	if err != nil {
 		return 0, err
 	}
-	return int64(max(s.count, 1)), nil
+	return int64(max(s.Count, 1)), nil
 }
 
 // tasksOf returns the member "tasks" of an object, nil when there is none.
@@ -173,14 +174,14 @@ func tasksOf(object []byte) ([]byte, error) {
 			return nil, errUncountable
 		}
 		switch {
-		case key == marker:
+		case key == shape.Mark:
 			return nil, errUncountable
 		case key != "tasks":
 		case tasks != nil:
 			return nil, errUncountable
 		case member[0] == '{':
 			var tagged map[string]json.RawMessage
-			if err := json.Unmarshal(member, &tagged); err != nil || (tagged[marker] != nil && string(tagged[marker]) != `"undefined"`) {
+			if err := json.Unmarshal(member, &tagged); err != nil || (tagged[shape.Mark] != nil && string(tagged[shape.Mark]) != `"undefined"`) {
 				return nil, errUncountable
 			}
 			tasks = member

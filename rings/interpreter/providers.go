@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"log/slog"
+
+	"github.com/ringd/ringd/rings/interpreter/shape"
 )
 
 // Harness is the provider of bridges that the harness performs: a call stays
@@ -32,6 +34,6 @@ func (l Log) Call(ctx context.Context, c Call) (json.RawMessage, error) {
 		return nil, errors.New("the log provider has no logger")
 	}
 	l.Logger.LogAttrs(ctx, slog.LevelInfo, "program", slog.String("bridge", c.Bridge), slog.String("run", c.Run),
-		slog.String("call", c.ID), slog.String("agent", c.Agent), slog.String("text", clip(string(c.Args), MaxLogText)))
+		slog.String("call", c.ID), slog.String("agent", c.Agent), slog.String("text", shape.Clip(string(c.Args), MaxLogText)))
 	return nil, nil
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/rings/interpreter/shape"
 )
 
 // Run is one program's life. It is safe for concurrent use, also after the end.
@@ -94,11 +95,11 @@ func (r *Run) Done() <-chan struct{} { return r.done }
 // not wait for the end; see Done. By is the actor. A run that has ended stays as
 // it is. The record is written even when ctx has ended.
 func (r *Run) Cancel(ctx context.Context, by, reason string) {
-	if !r.end(ending{state: executors.StateCancelled, name: "Cancelled", text: clip(reason, 200)}) {
+	if !r.end(ending{state: executors.StateCancelled, name: "Cancelled", text: shape.Clip(reason, 200)}) {
 		return
 	}
 	rec := r.record(RunCancelled)
-	rec.Actor, rec.Detail = by, map[string]string{"reason": clip(reason, 200)}
+	rec.Actor, rec.Detail = by, map[string]string{"reason": shape.Clip(reason, 200)}
 	// The run has ended whether or not this is written; run_ended follows.
 	_ = r.ring.cfg.Audit.Record(context.WithoutCancel(ctx), rec, Written)
 }
@@ -169,7 +170,7 @@ func (r *Run) conclude(out executors.Outcome, err error) {
 	rec := r.record(RunEnded)
 	rec.State, rec.Fault = string(v.State), fault
 	if v.Error != nil {
-		rec.Detail = map[string]string{"error": clip(v.Error.Name, 80)}
+		rec.Detail = map[string]string{"error": shape.Clip(v.Error.Name, 80)}
 	}
 	if werr := r.put(rec, Written); werr != nil && v.State != executors.StateUnknown {
 		v.State, v.Value = executors.StateFailed, nil
@@ -233,7 +234,7 @@ func (r *Run) settleLocked(out executors.Outcome, v *View) {
 			v.Error = &executors.ProgramError{Name: nameResultTooLarge, Message: "the result is larger than the limit"}
 			return
 		}
-		if _, err := scan(out.Value); len(out.Value) > 0 && err != nil {
+		if _, err := shape.Scan(out.Value); len(out.Value) > 0 && err != nil {
 			v.State = executors.StateFailed
 			v.Error = &executors.ProgramError{Name: "Closed", Message: "the guest handed over a result that is not valid"}
 			return

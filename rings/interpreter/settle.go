@@ -9,6 +9,7 @@ import (
 
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/rings/interpreter/shape"
 )
 
 // refuse tells the program that a call does not happen, after that is recorded.
@@ -47,7 +48,7 @@ func (r *Run) denyLocked(d profiles.Decision) {
 // error is the answer that a program sees of a failed call.
 func (c *call) error(name, text string) executors.Answer {
 	return executors.Answer{Error: &executors.GuestError{Name: name,
-		Message: clip(c.bridge, 80) + ": " + text + " (call " + c.id + ")"}}
+		Message: shape.Clip(c.bridge, 80) + ": " + text + " (call " + c.id + ")"}}
 }
 
 // result is how a call came out.
@@ -98,7 +99,7 @@ func (r *Run) finish(c *call, res result) (executors.Answer, error) {
 		}
 	}
 	rec := r.callRecord(CallClosed, c)
-	rec.State, rec.Fault = string(res.end), clip(res.fault, maxFault)
+	rec.State, rec.Fault = string(res.end), shape.Clip(res.fault, maxFault)
 	if res.name != "" {
 		rec.Detail = map[string]string{"error": res.name}
 	}
@@ -169,14 +170,14 @@ func (r *Run) judgeValue(c *call, out json.RawMessage) (json.RawMessage, result)
 	if len(out) == 0 && one == nil && other == nil {
 		return nil, result{} // undefined
 	}
-	s, err := scan(out)
-	if err == nil && s.marked {
+	s, err := shape.Scan(out)
+	if err == nil && s.Marked {
 		err = r.ring.cfg.CheckValue(out)
 	}
 	if err != nil {
 		return bad(nameBridge, "gave a result that is not a valid value", profiles.CodeBridgeResult, err.Error())
 	}
-	value, err := validate(out, s.marked, one, other)
+	value, err := shape.Validate(out, s.Marked, one, other)
 	if err != nil {
 		return bad(nameBridge, "gave a result that does not fit its schema", profiles.CodeBridgeResult, err.Error())
 	}
@@ -219,7 +220,7 @@ func (r *Run) await(ctx context.Context, c *call) (executors.Answer, error) {
 		rep = <-c.reply
 	}
 	if rep.fail != nil {
-		return r.finish(c, result{name: nameBridge, text: clip(*rep.fail, maxReplyText), end: CallFailed})
+		return r.finish(c, result{name: nameBridge, text: shape.Clip(*rep.fail, maxReplyText), end: CallFailed})
 	}
 	return r.finish(c, result{value: rep.value, end: CallDone})
 }
@@ -245,7 +246,7 @@ func (r *Run) Answer(ctx context.Context, a Reply) error {
 	if a.Error == nil {
 		value, res := r.judgeValue(c, a.Value)
 		if res.name != "" {
-			return fmt.Errorf("answer call %s of run %s: %s: %w", a.Call, r.id, clip(res.text+": "+res.fault, 400), ErrValue)
+			return fmt.Errorf("answer call %s of run %s: %s: %w", a.Call, r.id, shape.Clip(res.text+": "+res.fault, 400), ErrValue)
 		}
 		rep.value = value
 	}

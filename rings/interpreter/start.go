@@ -11,6 +11,7 @@ import (
 
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/rings/interpreter/shape"
 )
 
 // StartRequest asks for a run.
@@ -43,8 +44,8 @@ func (r *Ring) Start(ctx context.Context, req StartRequest) (*Run, error) {
 		return nil, errors.New("start run: no id")
 	}
 	for name, v := range req.Inputs {
-		if _, err := scan(v); err != nil {
-			return nil, fmt.Errorf("start run: input %s: %w", clip(name, 40), err)
+		if _, err := shape.Scan(v); err != nil {
+			return nil, fmt.Errorf("start run: input %s: %w", shape.Clip(name, 40), err)
 		}
 	}
 	run := newRun(r, req)
@@ -64,7 +65,7 @@ func (r *Ring) Start(ctx context.Context, req StartRequest) (*Run, error) {
 	}
 	rec := run.record(RunStarted)
 	rec.State, rec.Digest = string(StateRunning), digest([]byte(req.Program.Source))
-	rec.Detail = map[string]string{"executor": req.Executor, "program": clip(req.Program.Name, 200)}
+	rec.Detail = map[string]string{"executor": req.Executor, "program": shape.Clip(req.Program.Name, 200)}
 	if req.Parent != nil {
 		rec.Detail["parent"] = req.Parent.Run + "/" + req.Parent.Call
 	}
@@ -124,7 +125,7 @@ func (r *Ring) decideStart(g *generation, name, executor string) *profiles.Decis
 		return &profiles.Decision{Code: code, Reason: fmt.Sprintf(format, args...), Rule: &rule, Revision: g.revision}
 	}
 	if !granted(&a.profile, executor) {
-		return deny(profiles.CodeExecutorNotGranted, "the policy does not grant the executor %s to agent %s", clip(executor, 40), name)
+		return deny(profiles.CodeExecutorNotGranted, "the policy does not grant the executor %s to agent %s", shape.Clip(executor, 40), name)
 	}
 	if r.cfg.Executors[executor] == nil {
 		return deny(profiles.CodeExecutorUnavailable, "this host has no executor %s", executor)
@@ -185,7 +186,7 @@ func (r *Run) adopt(child *Run, call string) error {
 	defer r.mu.Unlock()
 	c := r.calls[call]
 	if r.ended || c == nil || !c.working() || !spawns(c.limits) || c.children >= c.agents {
-		return fmt.Errorf("start run %s: call %s of run %s: %w", child.id, clip(call, 40), r.id, ErrParent)
+		return fmt.Errorf("start run %s: call %s of run %s: %w", child.id, shape.Clip(call, 40), r.id, ErrParent)
 	}
 	if r.depth+1 > c.limits.Depth {
 		rule := c.grant.Rule
