@@ -2,6 +2,11 @@ package store
 
 import (
 	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"os"
+	"sync"
 	"time"
 )
 
@@ -11,97 +16,299 @@ type Config struct {
 	Now func() time.Time
 	// Head, when set, gives the audit log's newest synced head. Every commit
 	// keeps the highest one it has seen; AuditHead returns it at the next start.
+	// It is called with no lock held, and must not call the store.
 	Head func() Head
 }
 
 // Store is the open database. It is safe for concurrent use; the caller of Open
 // closes it.
-type Store struct{ cfg Config }
+//
+// There is one writer. Whoever finds it idle leads: it runs the changes of all
+// who have queued by then in one transaction, and commits once for all.
+type Store struct {
+	cfg     Config
+	lock    *os.File
+	writes  *sql.DB
+	reads   *sql.DB
+	version string // of SQLite
 
-// Open opens or makes the database in cfg.Dir. Errors: ErrInUse, ErrFormat,
-// ErrCorrupt (both with a remedy in the text), faults.
-func Open(ctx context.Context, cfg Config) (*Store, error) { return nil, ErrClosed }
+	mu      sync.Mutex
+	idle    *sync.Cond // leading became false
+	queue   []*change
+	leading bool
+	closed  bool
+	err     error
+
+	// Used by whoever leads.
+	conn *sql.Conn
+	prep map[string]*sql.Stmt
+	head int64 // highest audit sequence in the database
+}
+
+// change is what one caller wants done.
+type change struct {
+	do   func(context.Context, *tx) error
+	err  error
+	wake chan bool // takes one value: true, lead; false, done
+}
+
+const maxBatch = 512 // changes in one transaction
 
 // Close waits for the commit under way and closes. Twice is no error.
-func (s *Store) Close() error { return nil }
+func (s *Store) Close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return nil
+	}
+	s.closed = true
+	for s.leading {
+		s.idle.Wait()
+	}
+	return s.shut()
+}
+
+// shut closes what Open has opened so far.
+func (s *Store) shut() error {
+	var errs []error
+	for _, stmt := range s.prep {
+		errs = append(errs, stmt.Close())
+	}
+	if s.conn != nil {
+		errs = append(errs, s.conn.Close())
+	}
+	// The readers first: the last connection checkpoints, and they may not write.
+	for _, db := range []*sql.DB{s.reads, s.writes} {
+		if db != nil {
+			errs = append(errs, db.Close())
+		}
+	}
+	if s.lock != nil {
+		errs = append(errs, s.lock.Close())
+	}
+	if err := errors.Join(errs...); err != nil {
+		return fmt.Errorf("close store: %w", err)
+	}
+	return nil
+}
 
 // Err is nil while the store takes writes; else it wraps ErrClosed.
-func (s *Store) Err() error { return ErrClosed }
-
-// Start remembers a new run, Asked or Started (empty: Asked), in one commit.
-// Created and Updated are set from the clock. ErrExists, ErrTooLarge, ErrClosed.
-func (s *Store) Start(ctx context.Context, r Run) error { return ErrClosed }
-
-// Advance moves a run along one legal arrow and returns it. A final state
-// closes the run's open calls as not executed. ErrNotFound, ErrState,
-// ErrTooLarge, ErrClosed.
-func (s *Store) Advance(ctx context.Context, id string, to State, c Change) (Run, error) {
-	return Run{}, ErrClosed
+func (s *Store) Err() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.errLocked()
 }
 
-// OpenCall remembers a call before anyone is asked (State CallPending) or before the
-// act (CallExecuting), makes the run CallOpen, and returns the call with N and
-// Key. ErrNotFound (no such run), ErrExists, ErrState (the run is not live).
-func (s *Store) OpenCall(ctx context.Context, c Call) (Call, error) { return Call{}, ErrClosed }
-
-// Answer settles an open call. The first answer wins; later ones, also equal
-// ones, are told whose it was. ErrNotFound; ErrState when the call was closed
-// without an answer or its run is final.
-func (s *Store) Answer(ctx context.Context, run, call string, r Reply) (Settled, error) {
-	return Settled{}, ErrClosed
+func (s *Store) errLocked() error {
+	if s.err == nil && s.closed {
+		return ErrClosed
+	}
+	return s.err
 }
 
-// Execute moves a call from CallPending to CallExecuting: once, before the act. The
-// call returned carries the answer. ErrNotFound, ErrState.
-func (s *Store) Execute(ctx context.Context, run, call string, audit Head) (Call, error) {
-	return Call{}, ErrClosed
+// write runs do in a transaction and returns when that is durable, or has done
+// nothing. ctx is looked at before, not after: a change that was queued is made.
+func (s *Store) write(ctx context.Context, do func(context.Context, *tx) error) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	c := &change{do: do}
+	s.mu.Lock()
+	if err := s.errLocked(); err != nil {
+		s.mu.Unlock()
+		return err
+	}
+	s.queue = append(s.queue, c)
+	if s.leading {
+		c.wake = make(chan bool, 1)
+		s.mu.Unlock()
+		if lead := <-c.wake; !lead {
+			return c.err
+		}
+		s.mu.Lock()
+	}
+	s.leading = true
+	n := min(len(s.queue), maxBatch)
+	batch := s.queue[:n:n]
+	s.queue = s.queue[n:]
+	dead := s.err
+	s.mu.Unlock()
+
+	if dead == nil {
+		dead = s.commit(context.WithoutCancel(ctx), batch)
+	}
+	s.finish(batch, dead, c)
+	return c.err
 }
 
-// CloseCall ends a call with its result (CallClosed) or as CallUnknown. It
-// works after the run is final, too: a late result is kept. When no call is
-// left the run is Started again. ErrNotFound, ErrState, ErrTooLarge.
-func (s *Store) CloseCall(ctx context.Context, run, call string, to CallState, result []byte, audit Head) error {
-	return ErrClosed
+// finish tells everyone in batch but the leader, and hands the lead on.
+func (s *Store) finish(batch []*change, dead error, leader *change) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if dead != nil && s.err == nil {
+		s.err = fmt.Errorf("%w: %w", ErrClosed, dead)
+	}
+	for _, c := range batch {
+		if s.err != nil {
+			c.err = s.err
+		}
+		if c != leader {
+			c.wake <- false
+		}
+	}
+	if len(s.queue) > 0 {
+		s.queue[0].wake <- true
+		return
+	}
+	s.leading = false
+	s.idle.Broadcast()
 }
 
-// Run returns one run. ErrNotFound.
-func (s *Store) Run(ctx context.Context, id string) (Run, error) { return Run{}, ErrClosed }
-
-// Runs returns runs, newest first.
-func (s *Store) Runs(ctx context.Context, f Filter) ([]Run, error) { return nil, ErrClosed }
-
-// Calls returns the calls of a run in order; none is not an error.
-func (s *Store) Calls(ctx context.Context, run string) ([]Call, error) { return nil, ErrClosed }
-
-// Waiting returns the open calls without an answer that who may answer, oldest
-// first, at most limit (0: 100, at most 1000).
-func (s *Store) Waiting(ctx context.Context, who Answerer, limit int) ([]Call, error) {
-	return nil, ErrClosed
+// commit makes the changes of batch in one transaction. A change that fails is
+// undone alone. An error means that the store must not be used again: what is
+// on disk is not known.
+func (s *Store) commit(ctx context.Context, batch []*change) error {
+	t := &tx{s: s}
+	if err := t.exec(ctx, "begin immediate"); err != nil {
+		return fmt.Errorf("begin: %w", err)
+	}
+	made := 0
+	for _, c := range batch {
+		if err := t.one(ctx, c, len(batch) > 1); err != nil {
+			return errors.Join(err, t.exec(ctx, "rollback"))
+		}
+		if c.err == nil {
+			made++
+		}
+	}
+	if made == 0 {
+		if err := t.exec(ctx, "rollback"); err != nil {
+			return fmt.Errorf("roll back: %w", err)
+		}
+		return nil
+	}
+	if err := t.keepHead(ctx); err != nil {
+		return errors.Join(err, t.exec(ctx, "rollback"))
+	}
+	if err := t.exec(ctx, "commit"); err != nil {
+		return errors.Join(fmt.Errorf("commit: %w", explain(err)), t.exec(ctx, "rollback"))
+	}
+	return nil
 }
 
-// Recover ends, in one commit, every run that was live when the process ended:
-// Unknown when a call was executing without a result, else Failed with an
-// outcome whose error is named Interrupted. Call it once, after Open and before
-// anything starts; it returns what it did, for the audit log.
-func (s *Store) Recover(ctx context.Context) ([]Recovered, error) { return nil, ErrClosed }
+// tx is the transaction of whoever leads.
+type tx struct{ s *Store }
 
-// Prune forgets at most limit final runs, with their calls, that were last
-// updated before t, and returns how many.
-func (s *Store) Prune(ctx context.Context, t time.Time, limit int) (int, error) { return 0, ErrClosed }
-
-// PutGeneration remembers an activation. Its number must be above every earlier
-// one (ErrState). The last 16 are kept.
-func (s *Store) PutGeneration(ctx context.Context, g Generation) error { return ErrClosed }
-
-// Freshen notes when the push of the generation was last seen to be good.
-func (s *Store) Freshen(ctx context.Context, number int64, at time.Time) error { return ErrClosed }
-
-// LastGeneration returns the newest generation. ErrNotFound before the first;
-// ErrCorrupt when its set does not match its digest.
-func (s *Store) LastGeneration(ctx context.Context) (Generation, error) {
-	return Generation{}, ErrClosed
+// one makes one change, so that it can be undone alone when others share the
+// transaction. Its error is one that ends the store.
+func (t *tx) one(ctx context.Context, c *change, shared bool) error {
+	if shared {
+		if err := t.exec(ctx, "savepoint one"); err != nil {
+			return err
+		}
+	}
+	c.err = c.do(ctx, t)
+	if fatal(c.err) {
+		return explain(c.err)
+	}
+	if !shared {
+		return nil
+	}
+	if c.err != nil {
+		if err := t.exec(ctx, "rollback to one"); err != nil {
+			return err
+		}
+	}
+	return t.exec(ctx, "release one")
 }
 
-// AuditHead is the highest audit head any commit has seen: what to give
-// audit.Config.Least. Zero in a new store.
-func (s *Store) AuditHead(ctx context.Context) (Head, error) { return Head{}, ErrClosed }
+// keepHead writes the audit log's newest synced head when it is higher than the
+// one that is there.
+func (t *tx) keepHead(ctx context.Context) error {
+	if t.s.cfg.Head == nil {
+		return nil
+	}
+	h := t.s.cfg.Head()
+	if h.Seq <= t.s.head {
+		return nil
+	}
+	err := t.exec(ctx, `insert into audit_head (id, seq, hash) values (1, $1, $2)
+		on conflict (id) do update set seq = excluded.seq, hash = excluded.hash where excluded.seq > audit_head.seq`,
+		h.Seq, h.Hash)
+	if err != nil {
+		return fmt.Errorf("keep audit head: %w", explain(err))
+	}
+	t.s.head = h.Seq
+	return nil
+}
+
+func (t *tx) stmt(ctx context.Context, query string) (*sql.Stmt, error) {
+	if st, ok := t.s.prep[query]; ok {
+		return st, nil
+	}
+	st, err := t.s.conn.PrepareContext(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	t.s.prep[query] = st
+	return st, nil
+}
+
+func (t *tx) exec(ctx context.Context, query string, args ...any) error {
+	_, err := t.changed(ctx, query, args...)
+	return err
+}
+
+// changed is exec and says how many rows changed.
+func (t *tx) changed(ctx context.Context, query string, args ...any) (int64, error) {
+	st, err := t.stmt(ctx, query)
+	if err != nil {
+		return 0, err
+	}
+	r, err := st.ExecContext(ctx, args...)
+	if err != nil {
+		return 0, err
+	}
+	return r.RowsAffected()
+}
+
+// rows calls scan for each row.
+func (t *tx) rows(ctx context.Context, scan func(scanner) error, query string, args ...any) error {
+	st, err := t.stmt(ctx, query)
+	if err != nil {
+		return err
+	}
+	rows, err := st.QueryContext(ctx, args...)
+	if err != nil {
+		return err
+	}
+	return each(rows, scan)
+}
+
+// scanner is a row.
+type scanner interface{ Scan(dst ...any) error }
+
+func each(rows *sql.Rows, scan func(scanner) error) error {
+	defer rows.Close()
+	for rows.Next() {
+		if err := scan(rows); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
+// read runs a query outside of any transaction.
+func (s *Store) read(ctx context.Context, scan func(scanner) error, query string, args ...any) error {
+	s.mu.Lock()
+	closed := s.closed
+	s.mu.Unlock()
+	if closed {
+		return ErrClosed
+	}
+	rows, err := s.reads.QueryContext(ctx, query, args...)
+	if err != nil {
+		return explain(err)
+	}
+	return explain(each(rows, scan))
+}

@@ -1,0 +1,82 @@
+package store
+
+// Final reports whether a run in this state has ended for good.
+func (s State) Final() bool {
+	switch s {
+	case Done, Denied, Failed, Limit, Cancelled, Unknown:
+		return true
+	case Asked, Started, CallOpen, Paused, Answered, Claimed, Executing:
+		return false
+	default:
+		return false
+	}
+}
+
+// Known reports whether s is a state at all.
+func (s State) Known() bool { return s.Final() || s.live() }
+
+func (s State) live() bool {
+	switch s {
+	case Asked, Started, CallOpen, Paused, Answered, Claimed, Executing:
+		return true
+	default:
+		return false
+	}
+}
+
+// running reports whether a program is in a guest, and can call.
+func (s State) running() bool { return s == Started || s == CallOpen || s == Executing }
+
+// May reports whether a run may go from s to next by Advance. What is not
+// listed may not.
+func (s State) May(next State) bool {
+	switch s {
+	case Asked:
+		return next == Started || (next.Final() && next != Done && next != Unknown)
+	case Started, Executing:
+		return next == CallOpen || next == Paused || next.Final()
+	case CallOpen:
+		return next == Started || next == Paused || next.Final()
+	case Paused:
+		return next == Answered || (next.Final() && next != Done && next != Unknown)
+	case Answered:
+		return next == Claimed || (next.Final() && next != Done && next != Unknown)
+	case Claimed:
+		// Answered again: its claimer is gone and nothing was done.
+		return next == Executing || next == Answered || (next.Final() && next != Done)
+	default:
+		return false
+	}
+}
+
+// Known reports whether s is a state at all.
+func (s CallState) Known() bool {
+	switch s {
+	case CallPending, CallExecuting, CallClosed, CallUnknown:
+		return true
+	default:
+		return false
+	}
+}
+
+// May reports whether a call may go from s to next.
+func (s CallState) May(next CallState) bool {
+	switch s {
+	case CallPending:
+		return next == CallExecuting || next == CallClosed
+	case CallExecuting:
+		return next == CallClosed || next == CallUnknown
+	default:
+		return false
+	}
+}
+
+// Known reports whether a is one of those who may answer.
+func (a Answerer) Known() bool {
+	switch a {
+	case ByHost, ByApprover, ByHarness:
+		return true
+	default:
+		return false
+	}
+}

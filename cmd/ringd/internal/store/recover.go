@@ -1,0 +1,143 @@
+package store
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"time"
+)
+
+// Recover ends, in one commit, every run that was live when the process ended:
+// Unknown when a call was executing without a result, else Failed with an
+// outcome whose error is named Interrupted. A call that was executing for a run
+// that had ended before becomes CallUnknown; that run keeps its state and is
+// among those returned, with From equal to its State. Call it once, after Open
+// and before anything starts; it returns what it did, for the audit log.
+func (s *Store) Recover(ctx context.Context) ([]Recovered, error) {
+	now := s.now()
+	var out []Recovered
+	err := s.write(ctx, func(ctx context.Context, t *tx) error {
+		out = nil
+		ids, err := t.interrupted(ctx)
+		if err != nil {
+			return err
+		}
+		for _, id := range ids {
+			r, err := t.recoverRun(ctx, id, now)
+			if err != nil {
+				return fmt.Errorf("run %s: %w", id, err)
+			}
+			out = append(out, r)
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, fmt.Errorf("recover runs: %w", err)
+	}
+	return out, nil
+}
+
+// interrupted lists the runs that are live or have live calls, oldest first.
+func (t *tx) interrupted(ctx context.Context) ([]string, error) {
+	var ids []string
+	err := t.rows(ctx, func(row scanner) error {
+		var id string
+		err := row.Scan(&id)
+		ids = append(ids, id)
+		return err
+	}, `select id from run
+		where state in ('asked', 'started', 'call_open', 'paused', 'answered', 'claimed', 'executing')
+		or id in (select run from call where state in ('open', 'executing')) order by created, id`)
+	return ids, err
+}
+
+func (t *tx) recoverRun(ctx context.Context, id string, now int64) (Recovered, error) {
+	r, err := t.run(ctx, id)
+	if err != nil {
+		return Recovered{}, err
+	}
+	out := Recovered{Run: r, From: r.State}
+	err = t.rows(ctx, func(row scanner) error {
+		c, err := scanCall(row)
+		if c.State == CallExecuting {
+			out.Lost = append(out.Lost, c)
+		} else {
+			out.Unrun = append(out.Unrun, c)
+		}
+		return err
+	}, `select `+callColumns+` from call where run = $1 and state in ('open', 'executing') order by n`, id)
+	if err != nil {
+		return Recovered{}, err
+	}
+	for i := range out.Lost {
+		if err := t.moveCall(ctx, &out.Lost[i], CallUnknown, Head{}, now); err != nil {
+			return Recovered{}, err
+		}
+	}
+	for i := range out.Unrun {
+		if err := t.moveCall(ctx, &out.Unrun[i], CallClosed, Head{}, now); err != nil {
+			return Recovered{}, err
+		}
+	}
+	if r.State.Final() {
+		return out, nil
+	}
+	to, message := Failed, "the host process ended while the run was under way; nothing of it was repeated"
+	if len(out.Lost) > 0 {
+		to, message = Unknown, "the host process ended while a call was executing: it may have happened; nothing was repeated"
+	}
+	outcome, err := interruptedOutcome(id, to, message)
+	if err != nil {
+		return Recovered{}, err
+	}
+	out.Run, err = t.moveRun(ctx, r, to, Change{Outcome: outcome}, now)
+	return out, err
+}
+
+func interruptedOutcome(id string, state State, message string) ([]byte, error) {
+	type fault struct {
+		Name    string `json:"name"`
+		Message string `json:"message"`
+	}
+	return json.Marshal(struct {
+		ID    string `json:"id"`
+		State State  `json:"state"`
+		Error fault  `json:"error"`
+	}{id, state, fault{"Interrupted", message}})
+}
+
+// Prune forgets at most n final runs (0: 100, at most 1000), with their calls,
+// that were last updated before t, and returns how many. A run with a call that
+// is still executing stays.
+func (s *Store) Prune(ctx context.Context, before time.Time, n int) (int, error) {
+	var gone int
+	err := s.write(ctx, func(ctx context.Context, t *tx) error {
+		var ids []string
+		err := t.rows(ctx, func(row scanner) error {
+			var id string
+			err := row.Scan(&id)
+			ids = append(ids, id)
+			return err
+		}, `select id from run where created < $1 and updated < $1
+			and state in ('done', 'denied', 'failed', 'limit', 'cancelled', 'unknown')
+			and not exists (select 1 from call where call.run = run.id and call.state = 'executing')
+			order by created limit $2`, before.UnixMicro(), limit(n))
+		if err != nil {
+			return err
+		}
+		for _, id := range ids {
+			if err := t.exec(ctx, `delete from call where run = $1`, id); err != nil {
+				return err
+			}
+			if err := t.exec(ctx, `delete from run where id = $1`, id); err != nil {
+				return err
+			}
+		}
+		gone = len(ids)
+		return nil
+	})
+	if err != nil {
+		return 0, fmt.Errorf("prune runs: %w", err)
+	}
+	return gone, nil
+}
