@@ -132,7 +132,7 @@ func (l *Link) Run(ctx context.Context, start Start, b Budget, h Host) (out Outc
 	r := &linkRun{l: l, h: h, budget: b, open: map[string]int64{}, calls: map[string]int64{}, began: l.cfg.Now()}
 	askCtx, cancel := context.WithCancel(ctx)
 	defer cancel()
-	r.askCtx = askCtx
+	r.askCtx, r.cancel = askCtx, cancel
 	if r.cpu0, err = l.guest.CPU(); err != nil {
 		l.kill()
 		return Outcome{}, false, fmt.Errorf("%w: read processor time: %w", ErrGuest, err)
@@ -155,7 +155,7 @@ func (l *Link) Run(ctx context.Context, start Start, b Budget, h Host) (out Outc
 	wall.Stop()
 	cancel()
 	cause, hostErr, quiet := r.finish(err)
-	again = cause == causeNone && quiet && r.result.Again && !l.s.Pending()
+	again = cause == causeNone && quiet && r.said.Again && !l.s.Pending()
 	out = r.outcome(cause)
 	if !again {
 		l.kill() // before the wait: an answer may be stuck in the connection
@@ -170,6 +170,7 @@ type linkRun struct {
 	h      Host
 	budget Budget
 	askCtx context.Context // of the questions of this run, not longer
+	cancel context.CancelFunc
 	began  time.Time
 	cpu0   time.Duration
 	base   int64
@@ -177,10 +178,11 @@ type linkRun struct {
 
 	// Only the reader touches these.
 	asked    uint64
+	next     *question // taken, not yet asked
 	console  []ConsoleEntry
 	consumed int64 // console bytes
 	calls    map[string]int64
-	result   Result
+	said     Result
 
 	mu        sync.Mutex
 	over      bool  // no kill after this
@@ -207,6 +209,7 @@ func (r *linkRun) endLocked(c cause, err error) {
 		return
 	}
 	r.cause, r.hostErr = c, err
+	r.cancel() // the reader may be inside a question
 	r.l.kill()
 }
 
@@ -257,23 +260,47 @@ func (r *linkRun) serve() error {
 		}
 		switch m := m.(type) {
 		case Ask:
-			err = r.ask(m)
+			r.askNext()
+			err = r.take(m)
 		case Line:
 			err = r.line(m)
 		case Idle:
 			err = r.idle(m)
 		case Result:
-			return r.take(m)
+			r.askNext()
+			return r.result(m)
 		default:
 			err = fmt.Errorf("%w: %T while a program runs", ErrProtocol, m)
 		}
 		if err != nil {
 			return err
 		}
+		if !r.l.s.Pending() {
+			r.askNext()
+		}
 	}
 }
 
-func (r *linkRun) ask(m Ask) error {
+// question is a call on its way to the host.
+type question struct {
+	call uint64
+	Question
+}
+
+// askNext asks what was taken last, beside the reader.
+func (r *linkRun) askNext() {
+	if q := r.next; q != nil {
+		r.next = nil
+		r.asks.Add(1)
+		r.l.cfg.Go(func() {
+			defer r.asks.Done()
+			r.answer(q)
+		})
+	}
+}
+
+// take checks a question and keeps it to be asked.
+func (r *linkRun) take(m Ask) error {
 	r.asked++
 	if m.Call != r.asked {
 		return fmt.Errorf("%w: call %d, want %d", ErrProtocol, m.Call, r.asked)
@@ -297,36 +324,32 @@ func (r *linkRun) ask(m Ask) error {
 	if _, known := r.calls[m.Bridge]; known || len(r.calls) < MaxOpenAsks {
 		r.calls[m.Bridge]++
 	}
-	r.asks.Add(1)
-	r.l.cfg.Go(func() {
-		defer r.asks.Done()
-		r.answer(m.Call, id, Question{Call: id, Bridge: m.Bridge, Args: m.Args})
-	})
+	r.next = &question{call: m.Call, Question: Question{Call: id, Bridge: m.Bridge, Args: m.Args}}
 	return nil
 }
 
 // answer asks the host and sends what it says.
-func (r *linkRun) answer(call uint64, id string, q Question) {
-	a, err := r.h.Ask(r.askCtx, q)
+func (r *linkRun) answer(q *question) {
+	a, err := r.h.Ask(r.askCtx, q.Question)
 	if err != nil {
 		r.end(causeHost, err)
 		return
 	}
-	reply := Reply{Call: call, Value: a.Value}
+	reply := Reply{Call: q.call, Value: a.Value}
 	switch {
 	case a.Error != nil:
-		reply = Reply{Call: call, Name: a.Error.Name, Message: a.Error.Message}
+		reply = Reply{Call: q.call, Name: a.Error.Name, Message: a.Error.Message}
 		if reply.Name == "" || len(reply.Name) > MaxNameBytes {
 			reply.Name = "BridgeError"
 		}
 	case len(a.Value) > 0 && !json.Valid(a.Value):
-		reply = Reply{Call: call, Name: "BridgeError", Message: "the result of " + q.Bridge + " is not a value"}
+		reply = Reply{Call: q.call, Name: "BridgeError", Message: "the result of " + q.Bridge + " is not a value"}
 	}
-	if !r.settle(id) {
+	if !r.settle(q.Call) {
 		return
 	}
 	if err := r.l.s.Put(reply); err != nil {
-		reply = Reply{Call: call, Name: "ResultTooLarge", Message: "the result of " + q.Bridge + " is too large"}
+		reply = Reply{Call: q.call, Name: "ResultTooLarge", Message: "the result of " + q.Bridge + " is too large"}
 		if err := r.l.s.Put(reply); err != nil {
 			r.end(causeHost, err)
 			return
@@ -398,11 +421,20 @@ func (r *linkRun) idle(m Idle) error {
 	}
 	r.mu.Unlock()
 	r.h.Idle(open)
+	if q := r.next; q != nil && len(open) == 1 {
+		// It is the one call that the program waits for, so the guest has nothing to
+		// say before its answer: the reader can ask it itself, which saves two
+		// changes of thread. A kill ends the question's context.
+		r.next = nil
+		r.answer(q)
+		return nil
+	}
+	r.askNext()
 	return nil
 }
 
-// take checks the result of a guest.
-func (r *linkRun) take(m Result) error {
+// result checks the result of a guest.
+func (r *linkRun) result(m Result) error {
 	bad := ""
 	switch m.State {
 	case StateDone:
@@ -436,28 +468,28 @@ func (r *linkRun) take(m Result) error {
 	if m.PeakBytes < 0 || m.Dropped < 0 {
 		return fmt.Errorf("%w: result: a negative figure", ErrProtocol)
 	}
-	r.result = m
+	r.said = m
 	return nil
 }
 
 // outcome puts together what the guest said and what the host measured.
 func (r *linkRun) outcome(c cause) Outcome {
-	if d := r.result.Dropped; d > 0 && c == causeNone {
+	if d := r.said.Dropped; d > 0 && c == causeNone {
 		e := ConsoleEntry{Seq: int64(len(r.console)) + 1, Level: "warn",
 			Text: fmt.Sprintf("ringd: %d bytes of console output dropped, the limit is %d", d, r.budget.OutputBytes)}
 		r.console = append(r.console, e)
 		r.h.Console(e)
 	}
 	out := Outcome{Console: r.console, Usage: Usage{
-		Wall: r.l.cfg.Now().Sub(r.began), HostWait: r.hostWait, Calls: r.calls, PeakBytes: r.result.PeakBytes,
+		Wall: r.l.cfg.Now().Sub(r.began), HostWait: r.hostWait, Calls: r.calls, PeakBytes: r.said.PeakBytes,
 	}}
 	if cpu, err := r.l.guest.CPU(); err == nil {
 		out.Usage.CPU = cpu - r.cpu0
 	}
 	switch c {
 	case causeNone:
-		out.State, out.Error, out.Value = r.result.State, r.result.Error, r.result.Value
-		out.Dropped, out.Denials = r.result.Dropped, r.result.Denials
+		out.State, out.Error, out.Value = r.said.State, r.said.Error, r.said.Value
+		out.Dropped, out.Denials = r.said.Dropped, r.said.Denials
 		if out.State != StateDone {
 			out.Value = nil
 		}
