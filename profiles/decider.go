@@ -5,7 +5,6 @@ import (
 	"maps"
 	"path"
 	"slices"
-	"strings"
 )
 
 // Names of the executors in policies and actions.
@@ -200,15 +199,15 @@ const (
 	maxCompared = 64
 )
 
-// nearest returns up to maxInstead of the sorted names, those closest to name
-// first when one is close.
+// nearest returns up to maxInstead of the sorted names, the one closest to
+// name first when one is close.
 func nearest(name string, names []string) []string {
 	if len(names) == 0 {
 		return nil
 	}
-	best, at := 1+len(name)/3, -1
+	best, at := 2+len(name)/3, -1
 	for i, n := range names[:min(len(names), maxCompared)] {
-		if d := distance(strings.ToLower(clip(name)), strings.ToLower(clip(n)), best); d < best || (d == best && at < 0) {
+		if d := distance(name, n, best); d < best {
 			best, at = d, i
 		}
 	}
@@ -225,27 +224,34 @@ func nearest(name string, names []string) []string {
 	return out
 }
 
-// distance is the Levenshtein distance of a and b, or most+1 when it is above
-// most.
+// maxSpelled bounds the names that are compared letter by letter.
+const maxSpelled = 64
+
+// distance is the Levenshtein distance of a and b, letter case aside, or most
+// when it is most or above.
 func distance(a, b string, most int) int {
-	if len(a)-len(b) > most || len(b)-len(a) > most {
-		return most + 1
+	if len(a) > maxSpelled || len(b) > maxSpelled || len(a)-len(b) >= most || len(b)-len(a) >= most {
+		return most
 	}
-	row := make([]int, len(b)+1)
-	for j := range row {
+	var row [maxSpelled + 1]int
+	for j := range len(b) + 1 {
 		row[j] = j
 	}
 	for i := range len(a) {
-		diagonal := row[0]
+		diagonal, least := row[0], i+1
 		row[0] = i + 1
 		for j := range len(b) {
 			cost := diagonal
-			if a[i] != b[j] {
+			if a[i]|0x20 != b[j]|0x20 {
 				cost++
 			}
 			diagonal = row[j+1]
 			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
+			least = min(least, row[j+1])
+		}
+		if least >= most {
+			return most
 		}
 	}
-	return min(row[len(b)], most+1)
+	return min(row[len(b)], most)
 }
