@@ -12,11 +12,11 @@
   const getter = (object, key) => method(Object.getOwnPropertyDescriptor(object, key).get);
 
   const keysOf = Object.keys, freeze = Object.freeze, isFrozen = Object.isFrozen, hasOwn = Object.hasOwn;
-  const symbolsOf = Object.getOwnPropertySymbols, descriptorOf = Object.getOwnPropertyDescriptor;
-  const same = Object.is, isArray = Array.isArray, isError = Error.isError, isFinite = Number.isFinite;
+  const descriptorOf = Object.getOwnPropertyDescriptor;
+  const same = Object.is, isArray = Array.isArray, isError = Error.isError;
   const quote = JSON.stringify, parse = JSON.parse;
-  const join = method(Array.prototype.join), slice = method(String.prototype.slice);
-  const includes = method(String.prototype.includes);
+  const slice = method(String.prototype.slice);
+  const indexOf = method(String.prototype.indexOf), includes = method(String.prototype.includes);
   const matches = method(RegExp.prototype.exec);
   const symbolText = method(Symbol.prototype.toString);
   const NewMap = Map, NewSet = Set, NewDate = Date, NewRegExp = RegExp, NewPromise = Promise, NewError = Error;
@@ -54,6 +54,7 @@
 
   // --- errors ---------------------------------------------------------------
 
+  const stackOf = getter(Error.prototype, 'stack');
   const guestErrors = ['ImportDenied', 'CapabilityDenied', 'CapabilityRevoked', 'ApprovalDenied', 'BudgetExceeded',
     'ArgumentError', 'ResultTooLarge', 'BridgeError'];
   const errorProtos = bare({
@@ -80,102 +81,112 @@
   const MAX_DEPTH = 100, MAX_NODES = 1000000;
   let maxText = 0;
 
+  // The encoding under way. An object met once is remembered in seen as false,
+  // met again as true; then the value is encoded a second time, with ids. It all
+  // stands in variables since these are far cheaper than properties; encode
+  // keeps those of an encoding that it interrupts, from within a getter.
+  let busy = false, seen = null, again = false, emitted = null, ids = 0, nodes = 0, size = 0, depth = 0;
+  let kindAt = list(), keyAt = list(); // from depth 1: the containers, and the place in each
+
   const identifier = /^[A-Za-z_$][A-Za-z0-9_$]*$/;
   const isIdentifier = (s) => { identifier.lastIndex = 0; return matches(identifier, s) !== null; };
-
-  // A place is a record of the container and the key within it; text is made
-  // only when something fails.
-  const pathOf = (up, key) => {
-    let text = '';
-    for (;;) {
-      if (up === null) return '$' + text;
-      const step = typeof key === 'number' ? '[' + key + ']'
-        : up.kind === 'map' || up.kind === 'set' ? '{' + key + '}'
-        : key.length <= 64 && isIdentifier(key) ? '.' + key : '[' + quote(slice(key, 0, 64)) + ']';
-      text = step + text;
-      key = up.key;
-      up = up.up;
+  const pathOf = () => {
+    let text = '$';
+    for (let i = 1; i <= depth && i <= MAX_DEPTH; i++) {
+      const key = keyAt[i];
+      if (kindAt[i] === 'array') text += '[' + key + ']';
+      else if (kindAt[i] !== 'object') text += '{' + key + '}';
+      else if (key.length <= 64 && isIdentifier(key)) text += '.' + key;
+      else text += '[' + quote(slice(key, 0, 64)) + ']';
     }
+    return text;
   };
-  const fail = (up, key, why) => { throw makeError('ArgumentError', pathOf(up, key) + ': ' + why); };
-
-  const tooLarge = (up, key) => {
-    const e = makeError('ArgumentError', pathOf(up, key) + ': the value is larger than ' + maxText + ' bytes');
-    sizeErrors = e;
-    throw e;
-  };
-  let sizeErrors = null; // the last error made by tooLarge
-
-  const add = (s, text, up, key) => {
-    s.tail += text;
-    if ((s.size += text.length) > maxText) tooLarge(up, key);
-  };
-  const piece = (s, text) => {
-    s.parts[s.n++] = s.tail;
-    s.tail = '';
-    s.parts[s.n] = text;
-    s.size += text.length;
-    return s.n++;
+  const fail = (why) => { throw makeError('ArgumentError', pathOf() + ': ' + why); };
+  let sizeError = null; // the last error of tooLarge
+  const tooLarge = () => {
+    sizeError = makeError('ArgumentError', pathOf() + ': the value is larger than ' + maxText + ' bytes');
+    throw sizeError;
   };
 
-  // open starts an object that may be met again; its first and last piece can
-  // still be rewritten then.
-  const open = (s, v, kind, first, up, key) => {
-    if (++s.depth > MAX_DEPTH) fail(up, key, 'nested deeper than ' + MAX_DEPTH);
-    const r = bare({ kind, up, key, id: 0, at: piece(s, first), end: -1 });
-    mapSet(s.seen, v, r);
-    return r;
-  };
-  const close = (s, r, last) => {
-    s.depth--;
-    r.end = piece(s, r.id !== 0 && plain(r) ? last + '}' : last);
-  };
-  const plain = (r) => r.kind === 'object' || r.kind === 'array';
-  // label gives the object of r an id, wherever its writing stands.
-  const label = (s, r) => {
-    r.id = ++s.ids;
-    if (!plain(r)) {
-      s.parts[r.at] += ',"id":' + r.id;
-      return;
+  const quoted = table(); // keys, which repeat
+  let quotedLeft = 1000;
+  const quoteKey = (k) => {
+    const text = quote(k);
+    if ((size += text.length) > maxText) tooLarge();
+    if (quotedLeft > 0 && k.length <= 64) {
+      quotedLeft--;
+      quoted[k] = text;
     }
-    s.parts[r.at] = '{"$ringd":"' + r.kind + '","id":' + r.id + ',"value":' + s.parts[r.at];
-    if (r.end >= 0) s.parts[r.end] += '}';
+    return text;
   };
-
-  const encodeNumber = (v) => {
-    if (isFinite(v) && !same(v, -0)) return '' + v;
-    return '{"$ringd":"number","value":"' + (same(v, -0) ? '-0' : '' + v) + '"}';
+  const measured = (text) => {
+    if ((size += text.length) > maxText) tooLarge();
+    return text;
   };
-
-  const encodeValue = (s, v, up, key) => {
-    if (++s.nodes > MAX_NODES) fail(up, key, 'more than ' + MAX_NODES + ' values');
-    switch (typeof v) {
-      case 'string': return add(s, quote(v), up, key);
-      case 'number': return add(s, encodeNumber(v), up, key);
-      case 'boolean': return add(s, v ? 'true' : 'false', up, key);
-      case 'undefined': return add(s, '{"$ringd":"undefined"}', up, key);
-      case 'bigint': return add(s, '{"$ringd":"bigint","value":"' + v + '"}', up, key);
-      case 'function': return fail(up, key, 'a function cannot cross');
-      case 'symbol': return fail(up, key, 'a symbol cannot cross');
+  const enter = (kind) => {
+    if (++depth > MAX_DEPTH) {
+      depth--;
+      fail('nested deeper than ' + MAX_DEPTH);
     }
-    if (v === null) return add(s, 'null', up, key);
-    const seen = mapGet(s.seen, v);
-    if (seen !== undefined) {
-      if (seen.id === 0) label(s, seen);
-      return add(s, '{"$ringd":"ref","id":' + seen.id + '}', up, key);
-    }
-    encodeObject(s, v, up, key);
+    kindAt[depth] = kind;
   };
 
+  const encodeValue = (v) => {
+    if (++nodes > MAX_NODES) fail('more than ' + MAX_NODES + ' values');
+    if (typeof v === 'string') return measured(quote(v));
+    if (typeof v === 'number') return v - v === 0 && (v !== 0 || 1 / v > 0) ? '' + v : encodeNumber(v);
+    if (v === null) return 'null';
+    if (typeof v === 'object') return encodeObject(v);
+    if (v === true) return 'true';
+    if (v === false) return 'false';
+    if (v === undefined) return '{"$ringd":"undefined"}';
+    if (typeof v === 'bigint') return measured('{"$ringd":"bigint","value":"' + v + '"}');
+    fail(typeof v === 'symbol' ? 'a symbol cannot cross' : 'a function cannot cross');
+  };
+  const encodeNumber = (v) => '{"$ringd":"number","value":"' + (v === 0 ? '-0' : '' + v) + '"}';
+
+  const encodeObject = (v) => {
+    let id = 0;
+    if (emitted === null) {
+      if (seen === null) seen = new NewMap();
+      if (mapGet(seen, v) !== undefined) {
+        mapSet(seen, v, true);
+        again = true;
+        return 'null';
+      }
+      mapSet(seen, v, false);
+    } else if (mapGet(seen, v) === true) {
+      id = mapGet(emitted, v);
+      if (id !== undefined) return '{"$ringd":"ref","id":' + id + '}';
+      mapSet(emitted, v, id = ++ids);
+    }
+    const proto = getPrototypeOf(v);
+    if (proto === protos.object || proto === null) return encodePlain(v, id);
+    if (proto === protos.array && isArray(v)) return encodeArray(v, id);
+    switch (brand(v, proto)) {
+      case 'map': return encodeMap(v, id);
+      case 'set': return encodeSet(v, id);
+      case 'date': return leaf('date', id, '"value":' + (same(dateTime(v), NaN) ? 'null' : quote(dateText(v))));
+      case 'regexp':
+        return leaf('regexp', id, '"source":' + quote(regexpSource(v)) + ',"flags":' + quote(regexpFlags(v)));
+      case 'buffer': return encodeBytes(id, 'ArrayBuffer', v, 0, bufferBytes(v));
+      case 'view': return encodeBytes(id, 'DataView', viewBuffer(v), viewOffset(v), viewBytes(v));
+      case 'typed': return encodeBytes(id, typedName(v), typedBuffer(v), typedOffset(v), typedBytes(v));
+      case 'error': return encodeError(v, id);
+      case 'promise': return fail('a promise cannot cross; await it');
+    }
+    fail('an instance of a class cannot cross; copy its data into a plain object');
+  };
   // brand names the built-in that v is, or nothing. A program can give any
   // object any prototype, so both must agree.
   const brand = (v, proto) => {
+    if (isError(v)) return 'error';
     try {
       switch (proto) {
         case protos.map: mapSize(v); return 'map';
         case protos.set: setSize(v); return 'set';
         case protos.date: dateTime(v); return 'date';
-        case protos.regexp: regexpSource(v); return 'regexp';
+        case protos.regexp: regexpFlags(v); return 'regexp';
         case protos.buffer: bufferBytes(v); return 'buffer';
         case protos.view: viewBytes(v); return 'view';
         case protos.promise: return 'promise';
@@ -185,128 +196,111 @@
     return name !== undefined && typedName(v) === name ? 'typed' : '';
   };
 
-  const encodeObject = (s, v, up, key) => {
-    const proto = getPrototypeOf(v);
-    if (isError(v)) return encodeError(s, v, up, key);
-    if (isArray(v)) {
-      if (proto === protos.array) return encodeArray(s, v, up, key);
-    } else if (proto === protos.object || proto === null) {
-      return encodePlain(s, v, up, key);
-    }
-    switch (brand(v, proto)) {
-      case 'map': return encodeMap(s, v, up, key);
-      case 'set': return encodeSet(s, v, up, key);
-      case 'date': return encodeDate(s, v, up, key);
-      case 'regexp': return encodeRegExp(s, v, up, key);
-      case 'buffer': return encodeBytes(s, v, 'ArrayBuffer', v, 0, bufferBytes(v), up, key);
-      case 'view': return encodeBytes(s, v, 'DataView', viewBuffer(v), viewOffset(v), viewBytes(v), up, key);
-      case 'typed': return encodeBytes(s, v, typedName(v), typedBuffer(v), typedOffset(v), typedBytes(v), up, key);
-      case 'promise': return fail(up, key, 'a promise cannot cross; await it');
-    }
-    fail(up, key, 'an instance of a class cannot cross; copy its data into a plain object');
-  };
-
-  const encodePlain = (s, v, up, key) => {
+  const head = (kind, id) => '{"$ringd":"' + kind + '",' + (id === 0 ? '' : '"id":' + id + ',');
+  const leaf = (kind, id, rest) => measured(head(kind, id) + rest + '}');
+  const encodePlain = (v, id) => {
     const keys = keysOf(v);
-    const n = keys.length;
-    if (symbolsOf(v).length !== 0) fail(up, key, 'an object with symbol keys cannot cross');
-    for (let i = 0; i < n; i++) if (keys[i] === MARK) return encodeEntries(s, v, keys, up, key);
-    if (n === 0) hollow(v, up, key);
-    const r = open(s, v, 'object', '{', up, key);
-    for (let i = 0; i < n; i++) {
-      const k = keys[i];
-      add(s, (i === 0 ? '' : ',') + quote(k) + ':', r, k);
-      encodeValue(s, v[k], r, k);
-    }
-    close(s, r, '}');
-  };
-  // An object without properties whose prototype was changed to look plain must
-  // not become {}.
-  const hollow = (v, up, key) => {
-    const brands = [mapSize, setSize, dateTime, bufferBytes, viewBytes];
-    for (let i = 0; i < 5; i++) {
-      let is = false;
-      try { brands[i](v); is = true; } catch { }
-      if (is) fail(up, key, 'a built-in with a changed prototype cannot cross');
-    }
-    if (typedName(v) !== undefined) fail(up, key, 'a built-in with a changed prototype cannot cross');
-  };
-  const encodeEntries = (s, v, keys, up, key) => {
-    const r = open(s, v, 'entries', '{"$ringd":"entries"', up, key);
-    add(s, ',"value":[', up, key);
+    enter('object');
+    let text = id === 0 ? '{' : head('object', id) + '"value":{';
     for (let i = 0; i < keys.length; i++) {
       const k = keys[i];
-      add(s, (i === 0 ? '[' : ',[') + quote(k) + ',', r, k);
-      encodeValue(s, v[k], r, k);
-      add(s, ']', r, k);
+      if (k === MARK) {
+        depth--;
+        return encodeEntries(v, keys, id);
+      }
+      keyAt[depth] = k;
+      text += (i === 0 ? '' : ',') + (quoted[k] ?? quoteKey(k)) + ':' + encodeValue(v[k]);
     }
-    close(s, r, ']}');
+    depth--;
+    return text + (id === 0 ? '}' : '}}');
   };
-  const encodeArray = (s, v, up, key) => {
-    const r = open(s, v, 'array', '[', up, key);
+  const encodeEntries = (v, keys, id) => {
+    enter('object');
+    let text = head('entries', id) + '"value":[';
+    for (let i = 0; i < keys.length; i++) {
+      const k = keyAt[depth] = keys[i];
+      text += (i === 0 ? '[' : ',[') + (quoted[k] ?? quoteKey(k)) + ',' + encodeValue(v[k]) + ']';
+    }
+    depth--;
+    return text + ']}';
+  };
+  const encodeArray = (v, id) => {
+    const text = encodeItems(v);
+    return id === 0 ? text : head('array', id) + '"value":' + text + '}';
+  };
+  const encodeItems = (v) => {
+    enter('array');
+    let text = '[';
     for (let i = 0; i < v.length; i++) {
-      if (i !== 0) add(s, ',', r, i);
+      keyAt[depth] = i;
       const item = v[i];
       if (item === undefined && !hasOwn(v, i)) {
-        if (++s.nodes > MAX_NODES) fail(r, i, 'more than ' + MAX_NODES + ' values');
-        add(s, '{"$ringd":"hole"}', r, i);
+        if (++nodes > MAX_NODES) fail('more than ' + MAX_NODES + ' values');
+        text += (i === 0 ? '' : ',') + '{"$ringd":"hole"}';
       } else {
-        encodeValue(s, item, r, i);
+        text += (i === 0 ? '' : ',') + encodeValue(item);
       }
     }
-    close(s, r, ']');
+    depth--;
+    return text + ']';
   };
-  const encodeMap = (s, v, up, key) => {
-    const r = open(s, v, 'map', '{"$ringd":"map"', up, key);
-    add(s, ',"value":[', up, key);
-    let i = 0;
+  const encodeMap = (v, id) => {
+    enter('map');
+    let text = head('map', id) + '"value":[', i = 0;
     mapEach(v, (item, k) => {
-      add(s, i === 0 ? '[' : ',[', r, '' + i);
-      encodeValue(s, k, r, 'key ' + i);
-      add(s, ',', r, '' + i);
-      encodeValue(s, item, r, '' + i);
-      add(s, ']', r, '' + i);
-      i++;
+      keyAt[depth] = 'key ' + i;
+      text += (i === 0 ? '[' : ',[') + encodeValue(k) + ',';
+      keyAt[depth] = i++;
+      text += encodeValue(item) + ']';
     });
-    close(s, r, ']}');
+    depth--;
+    return text + ']}';
   };
-  const encodeSet = (s, v, up, key) => {
-    const r = open(s, v, 'set', '{"$ringd":"set"', up, key);
-    add(s, ',"value":[', up, key);
-    let i = 0;
+  const encodeSet = (v, id) => {
+    enter('set');
+    let text = head('set', id) + '"value":[', i = 0;
     setEach(v, (item) => {
-      if (i !== 0) add(s, ',', r, '' + i);
-      encodeValue(s, item, r, '' + i);
-      i++;
+      keyAt[depth] = i;
+      text += (i++ === 0 ? '' : ',') + encodeValue(item);
     });
-    close(s, r, ']}');
+    depth--;
+    return text + ']}';
   };
-  const encodeLeaf = (s, v, kind, rest, up, key) => {
-    const r = open(s, v, kind, '{"$ringd":"' + kind + '"', up, key);
-    add(s, rest, up, key);
-    close(s, r, '}');
+  const encodeBytes = (id, name, buffer, offset, length) => {
+    if (size + length > maxText) tooLarge();
+    return leaf('bytes', id, '"type":"' + name + '","value":"' + toBase64(new NewBytes(buffer, offset, length)) + '"');
   };
-  const encodeDate = (s, v, up, key) =>
-    encodeLeaf(s, v, 'date', ',"value":' + (same(dateTime(v), NaN) ? 'null' : quote(dateText(v))), up, key);
-  const encodeRegExp = (s, v, up, key) =>
-    encodeLeaf(s, v, 'regexp', ',"source":' + quote(regexpSource(v)) + ',"flags":' + quote(regexpFlags(v)), up, key);
-  const encodeBytes = (s, v, name, buffer, offset, length, up, key) => {
-    if (s.size + length > maxText) tooLarge(up, key);
-    const text = toBase64(new NewBytes(buffer, offset, length));
-    encodeLeaf(s, v, 'bytes', ',"type":"' + name + '","value":"' + text + '"', up, key);
-  };
-  const encodeError = (s, v, up, key) => {
+  const encodeError = (v, id) => {
     const name = v.name, message = v.message;
-    encodeLeaf(s, v, 'error', ',"name":' + quote(typeof name === 'string' ? name : 'Error') +
-      ',"message":' + quote(typeof message === 'string' ? message : ''), up, key);
+    return leaf('error', id, '"name":' + quote(typeof name === 'string' ? name : 'Error') +
+      ',"message":' + quote(typeof message === 'string' ? message : ''));
   };
 
-  const encode = (v) => {
-    const s = bare({ parts: list(), n: 0, tail: '', size: 0, nodes: 0, depth: 0, ids: 0, seen: new NewMap() });
-    encodeValue(s, v, null, '');
-    if (s.n === 0) return s.tail;
-    s.parts[s.n] = s.tail;
-    return join(s.parts, '');
+  // encode returns the text of v; of the items of v when it is the array of a
+  // call's arguments, which nothing else can refer to.
+  const encode = (v, items) => {
+    const outer = busy ? bare({ seen, again, emitted, ids, nodes, size, depth, kindAt, keyAt }) : null;
+    if (busy) {
+      kindAt = list();
+      keyAt = list();
+    }
+    busy = true;
+    seen = emitted = null;
+    again = false;
+    ids = nodes = size = depth = 0;
+    try {
+      let text = items ? encodeItems(v) : encodeValue(v);
+      if (again) {
+        emitted = new NewMap();
+        nodes = size = depth = 0;
+        text = items ? encodeItems(v) : encodeValue(v);
+      }
+      if (text.length > maxText) tooLarge();
+      return text;
+    } finally {
+      busy = outer !== null;
+      if (busy) ({ seen, again, emitted, ids, nodes, size, depth, kindAt, keyAt } = outer);
+    }
   };
 
   // --- decoding -------------------------------------------------------------
@@ -377,7 +371,7 @@
   };
   const reviveError = (x) => {
     const e = new NewError(x.message);
-    deleteProperty(e, 'stack');
+    defineProperty(e, 'stack', bare({ value: '', writable: true, enumerable: false, configurable: true }));
     if (errorProtos[x.name] !== undefined) setPrototypeOf(e, errorProtos[x.name]);
     else defineProperty(e, 'name', bare({ value: x.name, writable: true, enumerable: false, configurable: true }));
     return e;
@@ -550,13 +544,13 @@
   let last = 0;
   const pending = table(), unawaited = table();
 
+  const awaiting = bare({ get: undefined, set: undefined, enumerable: false, configurable: true });
   const opener = (index) => (args) => {
-    const c = table();
-    c.at = new NewError('');
+    const c = { __proto__: null, at: new NewError(''), resolve: undefined, reject: undefined };
     const promise = new NewPromise((resolve, reject) => { c.resolve = resolve; c.reject = reject; });
     let text;
     try {
-      text = encode(args);
+      text = encode(args, true);
     } catch (e) {
       c.reject(e);
       return promise;
@@ -566,15 +560,24 @@
     unawaited[id] = index;
     raw('call', id + ' ' + index, text);
     // Whatever waits for the promise reads its constructor first.
-    defineProperty(promise, 'constructor', bare({
-      get() {
-        delete unawaited[id];
-        deleteProperty(promise, 'constructor');
-        return NewPromise;
-      },
-      set: undefined, enumerable: false, configurable: true,
-    }));
+    awaiting.get = () => {
+      delete unawaited[id];
+      deleteProperty(promise, 'constructor');
+      return NewPromise;
+    };
+    defineProperty(promise, 'constructor', awaiting);
     return promise;
+  };
+
+  // callerStack is where a bridge was called, without the lines of this file.
+  const callerStack = (at) => {
+    let text = stackOf(at);
+    for (let i = 0; i < 4; i++) {
+      const end = indexOf(text, '\n');
+      if (end < 0 || indexOf(slice(text, 0, end), '(<null>:') < 0) break;
+      text = slice(text, end + 1);
+    }
+    return text;
   };
 
   const settle = (id, kind, text) => {
@@ -590,8 +593,7 @@
       return c.resolve(v);
     }
     const e = makeError(kind, text);
-    const stack = descriptorOf(c.at, 'stack');
-    if (stack !== undefined) defineProperty(e, 'stack', bare(stack));
+    defineProperty(e, 'stack', bare({ value: callerStack(c.at), writable: true, enumerable: false, configurable: true }));
     c.reject(e);
   };
 
@@ -599,9 +601,9 @@
   // error.
   const result = (v) => {
     try {
-      return 'v' + encode(v);
+      return 'v' + encode(v, false);
     } catch (e) {
-      if (e === sizeErrors && e !== null) {
+      if (e === sizeError && e !== null) {
         return 'e' + describe(makeError('ResultTooLarge', 'the result is larger than ' + maxText + ' bytes'));
       }
       return 'e' + describe(e);

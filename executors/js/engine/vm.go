@@ -2,6 +2,8 @@ package engine
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -108,12 +110,10 @@ func (vm *VM) configuration() (string, error) {
 		inputs = append(inputs, [2]string{name, string(text)})
 	}
 	sortPairs(inputs)
+	sum := sha256.Sum256(o.Seed[:])
 	var seed [4]uint32
-	for i := range 32 {
-		seed[i/4%4] ^= uint32(o.Seed[i]) << (8 * (i % 4))
-	}
-	if seed == [4]uint32{} {
-		seed[0] = 1 // the generator cannot start from nothing
+	for i := range seed {
+		seed[i] = binary.LittleEndian.Uint32(sum[4*i:])
 	}
 	config, err := json.Marshal(map[string]any{
 		"bridges": paths, "inputs": inputs, "deny": append([]string{}, o.DenyGlobals...), "seed": seed, "valueBytes": o.ValueBytes,
