@@ -193,5 +193,11 @@ type ApprovalAnswer struct {
 	Digest  string `json:"digest"` // of the pending call that was shown
 }
 
-// Action is one action of POST /v1/decide, as contract.md gives it.
+// Action is one action of POST /v1/decide: an object with one of the keys shell,
+// import, egress, bridge, file and exec.
 type Action = json.RawMessage
+
+// Health is the answer of GET /healthz and GET /readyz.
+type Health struct {
+	Status string `json:"status"` // ok
+}

@@ -1,0 +1,102 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"time"
+
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon"
+	"github.com/ringd/ringd/cmd/ringd/internal/store"
+	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/schema/wire"
+)
+
+// Runs is what starts and ends programs. The daemon implements it.
+type Runs interface {
+	StartRun(ctx context.Context, a daemon.Actor, r wire.RunRequest) (wire.Run, error)
+	GetRun(ctx context.Context, a daemon.Actor, id string, wait time.Duration) (wire.Run, error)
+	AnswerRun(ctx context.Context, a daemon.Actor, id string, answers wire.Answers) (wire.Run, error)
+	CancelRun(ctx context.Context, a daemon.Actor, id string) (wire.Run, error)
+	Status(ctx context.Context) wire.Status
+}
+
+// Views is what shows runs and policy. The daemon implements it.
+type Views interface {
+	ListRuns(ctx context.Context, a daemon.Actor, f store.Filter) (wire.RunList, error)
+	Events(ctx context.Context, a daemon.Actor, id string, after int64) ([]wire.Event, error)
+	Decide(ctx context.Context, a daemon.Actor, agent string, actions []json.RawMessage) ([]profiles.Decision, error)
+	Profile(agent, executor string) (wire.Profile, error)
+	Turned(ctx context.Context, from string, wait time.Duration) (string, error)
+}
+
+// Meter counts requests; *metrics.Metrics does.
+type Meter interface {
+	Requested(route string, status int, took time.Duration, waits bool)
+	Handler() http.Handler
+}
+
+// Roles says who holds which role: "uid:1000" or "gid:2000" (the peer's primary
+// group). Root and the daemon's own uid are operator and harness unless a line
+// names them.
+type Roles struct {
+	Harness  []string // starts runs, answers their calls, sees its own
+	Approver []string // approves calls, sees every run
+	Operator []string // ends and sees every run
+	Viewer   []string // sees every run
+}
+
+// TCP is the place of the TCP listener. It is not built yet: a Config that
+// names an address is refused, so that nobody believes it listens.
+type TCP struct {
+	Address string
+}
+
+// Config is what a server needs. New refuses one that lacks Runs, Views, Now or
+// Logger.
+type Config struct {
+	Runs   Runs
+	Views  Views
+	Roles  Roles
+	UID    uint32 // the daemon's own
+	TCP    TCP
+	Meter  Meter // nil: GET /metrics is not found
+	Now    func() time.Time
+	Logger *slog.Logger
+
+	BodyBytes   int64         // of a request; 0: 8 MiB
+	ReadTimeout time.Duration // of a body, and of writing one answer; 0: 30 s
+	Heartbeat   time.Duration // of an idle event stream; 0: 15 s
+	PerPeer     int           // connections of one uid; 0: 128
+}
+
+func (c *Config) check() error {
+	switch {
+	case c.Runs == nil:
+		return errors.New("api.Config.Runs is missing")
+	case c.Views == nil:
+		return errors.New("api.Config.Views is missing")
+	case c.Now == nil:
+		return errors.New("api.Config.Now is missing")
+	case c.Logger == nil:
+		return errors.New("api.Config.Logger is missing")
+	case c.TCP.Address != "":
+		return fmt.Errorf("listen on %s: TCP with TLS and tokens is not built yet; use the Unix socket", c.TCP.Address)
+	}
+	if c.BodyBytes == 0 {
+		c.BodyBytes = 8 << 20
+	}
+	if c.ReadTimeout == 0 {
+		c.ReadTimeout = 30 * time.Second
+	}
+	if c.Heartbeat == 0 {
+		c.Heartbeat = 15 * time.Second
+	}
+	if c.PerPeer == 0 {
+		c.PerPeer = 128
+	}
+	return nil
+}

@@ -1,0 +1,186 @@
+package api
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"mime"
+	"net/http"
+	"reflect"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/ringd/ringd/schema/wire"
+)
+
+// maxDepth bounds the nesting of a body.
+const maxDepth = 100
+
+func invalid(format string, args ...any) error {
+	return &coded{http.StatusBadRequest, wire.CodeRequestInvalid, fmt.Sprintf(format, args...)}
+}
+
+// body reads the whole body, bounded.
+func (s *Server) body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+	kind, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
+	if err != nil || kind != "application/json" || (params["charset"] != "" && !strings.EqualFold(params["charset"], "utf-8")) {
+		return nil, &coded{http.StatusUnsupportedMediaType, wire.CodeMediaType, "the body must be application/json in UTF-8"}
+	}
+	if r.Header.Get("Content-Encoding") != "" {
+		return nil, &coded{http.StatusUnsupportedMediaType, wire.CodeMediaType, "the body must not be encoded"}
+	}
+	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, s.cfg.BodyBytes))
+	var tooLarge *http.MaxBytesError
+	switch {
+	case errors.As(err, &tooLarge):
+		return nil, &coded{http.StatusRequestEntityTooLarge, wire.CodeTooLarge,
+			fmt.Sprintf("the body is larger than %d bytes", tooLarge.Limit)}
+	case err != nil:
+		return nil, invalid("the body could not be read")
+	}
+	return raw, nil
+}
+
+// decode reads one JSON value into v, a pointer. It refuses what encoding/json
+// lets pass: unknown and repeated fields, names in another case, trailing data,
+// text that is not UTF-8, deep nesting.
+func decode(raw []byte, v any) error {
+	if err := wellFormed(raw); err != nil {
+		return err
+	}
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(v); err != nil {
+		return invalid("the body does not fit: %s", plain(err))
+	}
+	return exactNames(raw, reflect.TypeOf(v).Elem(), "")
+}
+
+// plain is an error of encoding/json without the names of Go types.
+func plain(err error) string {
+	var kind *json.UnmarshalTypeError
+	if errors.As(err, &kind) {
+		return fmt.Sprintf("%s: a %s does not belong here", kind.Field, kind.Value)
+	}
+	return strings.TrimPrefix(err.Error(), "json: ")
+}
+
+// wellFormed walks raw once: one value, no repeated name, bounded depth.
+func wellFormed(raw []byte) error {
+	if !utf8.Valid(raw) {
+		return invalid("the body is not UTF-8")
+	}
+	dec := json.NewDecoder(bytes.NewReader(raw))
+	dec.UseNumber()
+	var open []*level
+	for {
+		tok, err := dec.Token()
+		if errors.Is(err, io.EOF) && len(open) == 0 {
+			return invalid("the body is empty")
+		}
+		if err != nil {
+			return invalid("the body is not JSON")
+		}
+		if open, err = step(open, tok); err != nil {
+			return err
+		}
+		if len(open) == 0 {
+			break
+		}
+	}
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
+		return invalid("data follows the value")
+	}
+	return nil
+}
+
+// level is one open object or array.
+type level struct {
+	names  map[string]bool // nil: an array
+	inside bool            // a name was read; its value comes
+}
+
+func step(open []*level, tok json.Token) ([]*level, error) {
+	var top *level
+	if len(open) > 0 {
+		top = open[len(open)-1]
+	}
+	if d, ok := tok.(json.Delim); ok && (d == '}' || d == ']') {
+		return open[:len(open)-1], nil
+	}
+	if top != nil && top.names != nil && !top.inside {
+		name, _ := tok.(string)
+		if top.names[name] {
+			return open, invalid("the name %q stands twice in one object", clip(name))
+		}
+		top.names[name], top.inside = true, true
+		return open, nil
+	}
+	if top != nil {
+		top.inside = false
+	}
+	d, ok := tok.(json.Delim)
+	switch {
+	case !ok:
+		return open, nil
+	case len(open) == maxDepth:
+		return open, invalid("the body is nested deeper than %d", maxDepth)
+	case d == '{':
+		return append(open, &level{names: map[string]bool{}}), nil
+	default:
+		return append(open, &level{}), nil
+	}
+}
+
+// exactNames refuses names that encoding/json matched in another case.
+func exactNames(raw []byte, t reflect.Type, path string) error {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if t == reflect.TypeFor[json.RawMessage]() || bytes.Equal(raw, []byte("null")) {
+		return nil
+	}
+	switch t.Kind() {
+	case reflect.Struct:
+		members := map[string]json.RawMessage{}
+		if json.Unmarshal(raw, &members) != nil {
+			return nil // a type with its own decoder
+		}
+		fields := map[string]reflect.Type{}
+		for i := range t.NumField() {
+			name, _, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
+			fields[name] = t.Field(i).Type
+		}
+		for name, member := range members {
+			field, ok := fields[name]
+			if !ok {
+				return invalid("unknown field %q", clip(path+name))
+			}
+			if err := exactNames(member, field, path+name+"."); err != nil {
+				return err
+			}
+		}
+	case reflect.Slice:
+		var items []json.RawMessage
+		if json.Unmarshal(raw, &items) != nil {
+			return nil
+		}
+		for i, item := range items {
+			if err := exactNames(item, t.Elem(), fmt.Sprintf("%s%d.", path, i)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// clip bounds what a message repeats of a request.
+func clip(s string) string {
+	const most = 80
+	if len(s) > most {
+		return strings.ToValidUTF8(s[:most], "") + "…"
+	}
+	return s
+}

@@ -1,0 +1,75 @@
+package api
+
+import (
+	"context"
+	"errors"
+	"net/http"
+
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon"
+	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/schema/wire"
+)
+
+// coded is an error that this package itself finds.
+type coded struct {
+	status int
+	code   string
+	text   string
+}
+
+func (e *coded) Error() string { return e.code + ": " + e.text }
+
+// statusCancelled is what proxies call "client closed request"; nobody reads it.
+const statusCancelled = 499
+
+// sentinels maps the daemon's states. The text that goes out is the sentinel's,
+// never that of what wraps it.
+func sentinels() []struct {
+	err    error
+	status int
+	code   string
+} {
+	return []struct {
+		err    error
+		status int
+		code   string
+	}{
+		{daemon.ErrUnavailable, http.StatusServiceUnavailable, wire.CodeAuditUnavailable},
+		{daemon.ErrDraining, http.StatusServiceUnavailable, wire.CodeDraining},
+		{daemon.ErrQuota, http.StatusTooManyRequests, wire.CodeQuota},
+		{daemon.ErrNotFound, http.StatusNotFound, wire.CodeNotFound},
+		{daemon.ErrEnded, http.StatusConflict, wire.CodeRunEnded},
+		{daemon.ErrAnswered, http.StatusConflict, wire.CodeAlreadyAnswered},
+		{daemon.ErrDigest, http.StatusConflict, wire.CodeDigestMismatch},
+		{daemon.ErrRole, http.StatusForbidden, wire.CodeWrongRole},
+	}
+}
+
+// errorFor turns any error into what a caller sees. An error it does not know
+// is internal, without detail; the log has it under the request's id.
+func errorFor(err error) (status int, e wire.Error) {
+	var own *coded
+	if errors.As(err, &own) {
+		return own.status, wire.Error{Code: own.code, Message: own.text}
+	}
+	// A state of the daemon goes before a denial that it is joined with: what
+	// cannot be recorded is not a matter of policy.
+	for _, s := range sentinels() {
+		if errors.Is(err, s.err) {
+			return s.status, wire.Error{Code: s.code, Message: s.err.Error()}
+		}
+	}
+	var denial *profiles.Denial
+	if errors.As(err, &denial) {
+		return http.StatusForbidden, wire.Error{Code: string(denial.Decision.Code), Message: denial.Error()}
+	}
+	var invalid *daemon.InvalidError
+	if errors.As(err, &invalid) {
+		return http.StatusBadRequest, wire.Error{Code: wire.CodeRequestInvalid, Message: invalid.Error()}
+	}
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return statusCancelled, wire.Error{Code: wire.CodeCancelled, Message: "the request was cancelled"}
+	}
+	return http.StatusInternalServerError, wire.Error{Code: wire.CodeInternal,
+		Message: "internal error; the daemon's log has it under the request id"}
+}

@@ -1,0 +1,233 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/ringd/ringd/cmd/ringd/internal/store"
+	"github.com/ringd/ringd/schema/wire"
+)
+
+func (s *Server) startRun(c *call) error {
+	raw, err := s.body(c.w, c.r)
+	if err != nil {
+		return err
+	}
+	var req wire.RunRequest
+	if err := decode(raw, &req); err != nil {
+		return err
+	}
+	if err := s.patient(c); err != nil {
+		return err
+	}
+	run, err := s.cfg.Runs.StartRun(c.r.Context(), c.actor, req)
+	if err != nil {
+		return err
+	}
+	c.w.Header().Set("Location", "/v1/runs/"+run.ID)
+	return s.reply(c, http.StatusCreated, run)
+}
+
+func (s *Server) listRuns(c *call) error {
+	q := c.r.URL.Query()
+	f := store.Filter{Agent: q.Get("agent"), Limit: 100}
+	for name := range q {
+		if !slices.Contains([]string{"agent", "state", "before", "limit"}, name) {
+			return invalid("unknown parameter %q", clip(name))
+		}
+	}
+	for _, state := range q["state"] {
+		states, ok := storeStates(state)
+		if !ok {
+			return invalid("state: %q is no state of a run", clip(state))
+		}
+		f.States = append(f.States, states...)
+	}
+	if text := q.Get("before"); text != "" {
+		at, err := time.Parse(time.RFC3339Nano, text)
+		if err != nil {
+			return invalid("before: want an RFC 3339 time")
+		}
+		f.Before = at
+	}
+	if text := q.Get("limit"); text != "" {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 || n > 1000 {
+			return invalid("limit: want a number between 1 and 1000")
+		}
+		f.Limit = n
+	}
+	list, err := s.cfg.Views.ListRuns(c.r.Context(), c.actor, f)
+	if err != nil {
+		return err
+	}
+	return s.reply(c, http.StatusOK, list)
+}
+
+// storeStates is a state of the API in the words of the store. A paused run is
+// running there until its pause survives a restart.
+func storeStates(state string) ([]store.State, bool) {
+	switch state {
+	case wire.StateRunning, string(store.Paused):
+		return []store.State{store.Asked, store.Started, store.CallOpen, store.Paused, store.Answered, store.Claimed, store.Executing}, true
+	case string(store.Done), string(store.Denied), string(store.Failed), string(store.Limit),
+		string(store.Cancelled), string(store.Unknown):
+		return []store.State{store.State(state)}, true
+	default:
+		return nil, false
+	}
+}
+
+func (s *Server) getRun(c *call) error {
+	var wait time.Duration
+	if text := c.r.URL.Query().Get("wait_ms"); text != "" {
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil || n < 0 || n > wire.MaxWaitMillis {
+			return invalid("wait_ms: want a number between 0 and %d", wire.MaxWaitMillis)
+		}
+		wait = time.Duration(n) * time.Millisecond
+	}
+	run, err := s.cfg.Runs.GetRun(c.r.Context(), c.actor, c.r.PathValue("id"), wait)
+	if err != nil {
+		return err
+	}
+	return s.reply(c, http.StatusOK, run)
+}
+
+func (s *Server) answerRun(c *call) error {
+	raw, err := s.body(c.w, c.r)
+	if err != nil {
+		return err
+	}
+	var answers wire.Answers
+	if err := decode(raw, &answers); err != nil {
+		return err
+	}
+	if err := s.patient(c); err != nil {
+		return err
+	}
+	run, err := s.cfg.Runs.AnswerRun(c.r.Context(), c.actor, c.r.PathValue("id"), answers)
+	if err != nil {
+		return err
+	}
+	return s.reply(c, http.StatusOK, run)
+}
+
+func (s *Server) cancelRun(c *call) error {
+	run, err := s.cfg.Runs.CancelRun(c.r.Context(), c.actor, c.r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	return s.reply(c, http.StatusOK, run)
+}
+
+// listApprovals lists the open calls that wait for an approver. Policies that
+// ask for approval do not compile yet, so there is none.
+func (s *Server) listApprovals(c *call) error {
+	return s.reply(c, http.StatusOK, wire.Approvals{Approvals: []wire.Approval{}})
+}
+
+// approve refuses: no call waits for an approver. It tells a run or call that is
+// not there from one that waits for someone else.
+func (s *Server) approve(c *call) error {
+	raw, err := s.body(c.w, c.r)
+	if err != nil {
+		return err
+	}
+	var answer wire.ApprovalAnswer
+	if err := decode(raw, &answer); err != nil {
+		return err
+	}
+	if answer.Verdict != "allow" && answer.Verdict != "deny" {
+		return invalid("verdict: want allow or deny")
+	}
+	run, err := s.cfg.Runs.GetRun(c.r.Context(), c.actor, c.r.PathValue("run"), 0)
+	if err != nil {
+		return err
+	}
+	for _, p := range run.Pending {
+		if p.ID == c.r.PathValue("call") {
+			return &coded{http.StatusConflict, wire.CodeNotWaiting, "the call waits for the " + p.For + ", not for an approver"}
+		}
+	}
+	return &coded{http.StatusNotFound, wire.CodeNotFound, "no such open call"}
+}
+
+// runEvents streams the events of a run until its last one.
+func (s *Server) runEvents(c *call) error {
+	text := c.r.Header.Get("Last-Event-ID")
+	if text == "" {
+		text = c.r.URL.Query().Get("after")
+	}
+	var after int64
+	if text != "" {
+		n, err := strconv.ParseInt(text, 10, 64)
+		if err != nil || n < 0 {
+			return invalid("Last-Event-ID: want the id of an event")
+		}
+		after = n
+	}
+	id := c.r.PathValue("id")
+	if _, err := s.cfg.Runs.GetRun(c.r.Context(), c.actor, id, 0); err != nil {
+		return err
+	}
+	h := c.w.Header()
+	h.Set("Content-Type", "text/event-stream")
+	h.Set("X-Accel-Buffering", "no")
+	c.w.WriteHeader(http.StatusOK)
+	for {
+		events, err := s.nextEvents(c, id, after)
+		if err != nil {
+			return err
+		}
+		if err := s.sendEvents(c, events); err != nil {
+			s.cfg.Logger.Debug("event stream ended", "request", c.id, "error", err)
+			return nil
+		}
+		for _, e := range events {
+			after = e.Seq
+			if e.Final() {
+				return nil
+			}
+		}
+	}
+}
+
+// nextEvents waits for events; none after a heartbeat's time is no error.
+func (s *Server) nextEvents(c *call, id string, after int64) ([]wire.Event, error) {
+	ctx, cancel := context.WithTimeout(c.r.Context(), s.cfg.Heartbeat)
+	defer cancel()
+	events, err := s.cfg.Views.Events(ctx, c.actor, id, after)
+	if errors.Is(err, context.DeadlineExceeded) && c.r.Context().Err() == nil {
+		return nil, nil
+	}
+	return events, err
+}
+
+// sendEvents writes events, or a comment that keeps the connection.
+func (s *Server) sendEvents(c *call, events []wire.Event) error {
+	if err := s.deadline(c); err != nil {
+		return err
+	}
+	if len(events) == 0 {
+		if _, err := c.w.Write([]byte(": still here\n\n")); err != nil {
+			return err
+		}
+	}
+	for _, e := range events {
+		data, err := json.Marshal(e)
+		if err != nil {
+			return fmt.Errorf("encode an event: %w", err)
+		}
+		if _, err := fmt.Fprintf(c.w, "id: %d\nevent: %s\ndata: %s\n\n", e.Seq, e.Type, data); err != nil {
+			return err
+		}
+	}
+	return http.NewResponseController(c.w).Flush()
+}

@@ -1,0 +1,172 @@
+package api
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// ErrInUse: another process listens on the socket.
+var ErrInUse = errors.New("another process listens on the socket")
+
+const (
+	socketMode = 0o660
+	folderMode = 0o750
+	dialFor    = time.Second
+)
+
+// Listen opens the Unix socket at path with mode 0660, in a folder that it makes
+// with mode 0750 when it is missing. A socket that nobody listens on is
+// replaced; a live one is ErrInUse, anything else is refused. Closing the
+// listener removes the socket.
+func Listen(path string) (net.Listener, error) {
+	path, err := filepath.Abs(path)
+	if err != nil {
+		return nil, fmt.Errorf("listen on %s: %w", path, err)
+	}
+	if err := folder(filepath.Dir(path)); err != nil {
+		return nil, err
+	}
+	if err := vacant(path); err != nil {
+		return nil, err
+	}
+	// Nobody can connect before the mode is right: the socket gets its name last.
+	fresh := path + ".new"
+	if err := os.Remove(fresh); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("listen on %s: %w", path, err)
+	}
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: fresh, Net: "unix"})
+	if err != nil {
+		return nil, fmt.Errorf("listen on %s: %w", path, err)
+	}
+	l.SetUnlinkOnClose(false)
+	err = os.Chmod(fresh, socketMode)
+	if err == nil {
+		err = os.Rename(fresh, path)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("listen on %s: %w", path, err), l.Close(), os.Remove(fresh))
+	}
+	made, err := os.Lstat(path)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("listen on %s: %w", path, err), l.Close())
+	}
+	return &socket{UnixListener: l, path: path, made: made}, nil
+}
+
+// folder makes the socket's folder, or checks the one that is there.
+func folder(dir string) error {
+	if err := os.MkdirAll(dir, folderMode); err != nil {
+		return fmt.Errorf("make the socket's folder: %w", err)
+	}
+	info, err := os.Stat(dir)
+	if err != nil {
+		return fmt.Errorf("check the socket's folder: %w", err)
+	}
+	if info.Mode().Perm()&0o002 != 0 {
+		return fmt.Errorf("the socket's folder %s can be written by everybody; choose a folder of mode 0750", dir)
+	}
+	return nil
+}
+
+// vacant refuses a path that is not free, or a socket without a listener.
+func vacant(path string) error {
+	info, err := os.Lstat(path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return fmt.Errorf("check the socket: %w", err)
+	case info.Mode().Type() != fs.ModeSocket:
+		return fmt.Errorf("%s is there and is no socket; remove it or choose another path", path)
+	}
+	c, err := net.DialTimeout("unix", path, dialFor)
+	if err == nil {
+		return errors.Join(fmt.Errorf("%s: %w", path, ErrInUse), c.Close())
+	}
+	if !errors.Is(err, syscall.ECONNREFUSED) {
+		return fmt.Errorf("check the socket: %w", err)
+	}
+	return nil
+}
+
+// socket removes its file when it is closed, if it is still its own.
+type socket struct {
+	*net.UnixListener
+	path string
+	made fs.FileInfo
+	once sync.Once
+	err  error
+}
+
+func (s *socket) Close() error {
+	s.once.Do(func() {
+		if now, err := os.Lstat(s.path); err == nil && os.SameFile(now, s.made) {
+			s.err = os.Remove(s.path)
+		}
+		s.err = errors.Join(s.err, s.UnixListener.Close())
+	})
+	return s.err
+}
+
+// fair refuses the connections of a peer that has too many.
+type fair struct {
+	net.Listener
+	most int
+
+	mu   sync.Mutex
+	open map[uint32]int
+}
+
+func (f *fair) Accept() (net.Conn, error) {
+	for {
+		c, err := f.Listener.Accept()
+		if err != nil {
+			return nil, err
+		}
+		p := peerOf(c)
+		if f.take(p.uid) {
+			return &counted{Conn: c, peer: p, give: func() { f.give(p.uid) }}, nil
+		}
+		if err := c.Close(); err != nil {
+			return nil, err
+		}
+	}
+}
+
+func (f *fair) take(uid uint32) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.open[uid] >= f.most {
+		return false
+	}
+	f.open[uid]++
+	return true
+}
+
+func (f *fair) give(uid uint32) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.open[uid]--; f.open[uid] <= 0 {
+		delete(f.open, uid)
+	}
+}
+
+// counted is a connection that is counted until it is closed.
+type counted struct {
+	net.Conn
+	peer peer
+	once sync.Once
+	give func()
+}
+
+func (c *counted) Close() error {
+	c.once.Do(c.give)
+	return c.Conn.Close()
+}

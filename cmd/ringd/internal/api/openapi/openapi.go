@@ -1,0 +1,219 @@
+// Package openapi makes the OpenAPI document of the harness API from the route
+// table and the Go types of schema/wire. Only its test runs it: the test holds
+// docs/openapi.json and the copy that the server embeds to what the code says,
+// and writes both with RINGD_UPDATE=1. The daemon does not contain it.
+package openapi
+
+import (
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"reflect"
+	"regexp"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/invopop/jsonschema"
+	"github.com/ringd/ringd/cmd/ringd/internal/api"
+	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/schema/wire"
+)
+
+// Config says where the documentation of the types comes from.
+type Config struct {
+	Module string // module path
+	Root   string // folder of the module
+}
+
+// documented are the packages whose comments become descriptions.
+func documented() []string { return []string{"schema/wire", "profiles"} }
+
+type object = map[string]any
+
+// maker collects the schemas that routes refer to.
+type maker struct {
+	reflector *jsonschema.Reflector
+	schemas   object
+	types     map[string]reflect.Type
+}
+
+// Document returns the document, indented, with keys in order.
+func Document(cfg Config) ([]byte, error) {
+	m := &maker{schemas: object{}, types: map[string]reflect.Type{}, reflector: &jsonschema.Reflector{
+		Anonymous: true, AllowAdditionalProperties: true, Mapper: mapped}}
+	for _, p := range documented() {
+		if err := m.reflector.AddGoComments(cfg.Module, cfg.Root+"/"+p); err != nil {
+			return nil, fmt.Errorf("read the comments of %s: %w", p, err)
+		}
+	}
+	m.comments(cfg)
+	paths := object{}
+	for _, r := range api.Routes() {
+		op, err := m.operation(r)
+		if err != nil {
+			return nil, fmt.Errorf("%s %s: %w", r.Method, r.Path, err)
+		}
+		item, ok := paths[r.Path].(object)
+		if !ok {
+			item = object{}
+			paths[r.Path] = item
+		}
+		item[strings.ToLower(r.Method)] = op
+	}
+	return json.MarshalIndent(object{
+		"openapi": "3.1.0",
+		"info": object{"title": "ringd harness API", "version": "1", "license": object{"name": "Apache-2.0", "identifier": "Apache-2.0"},
+			"description": "HTTP/JSON on a Unix socket. Who calls is known from the peer's uid and gid; its roles decide what it may do. " +
+				"The header Ringd-Role makes a request act in one of them. Every error has a code."},
+		"servers":    []any{object{"url": "http://ringd", "description": "the Unix socket; the host name is not looked at"}},
+		"paths":      paths,
+		"components": object{"schemas": m.schemas},
+	}, "", "  ")
+}
+
+// comments turns keys of the form <path of a folder>.Type into those that the
+// reflector looks for: the folder may be absolute.
+func (m *maker) comments(cfg Config) {
+	out := map[string]string{}
+	for k, v := range m.reflector.CommentMap {
+		for _, p := range documented() {
+			if i := strings.LastIndex(k, "/"+p+"."); i >= 0 {
+				out[cfg.Module+k[i:]] = strings.Join(strings.Fields(v), " ")
+			}
+		}
+	}
+	m.reflector.CommentMap = out
+}
+
+// mapped gives the types that write themselves as text.
+func mapped(t reflect.Type) *jsonschema.Schema {
+	switch t {
+	case reflect.TypeFor[profiles.Verdict]():
+		return &jsonschema.Schema{Type: "string", Enum: []any{"allow", "ask", "deny"}}
+	case reflect.TypeFor[json.RawMessage]():
+		return &jsonschema.Schema{Description: "any JSON value"}
+	default:
+		return nil
+	}
+}
+
+func (m *maker) operation(r api.Route) (object, error) {
+	op := object{"operationId": r.Name, "summary": r.Summary}
+	if len(r.Roles) > 0 {
+		op["x-roles"] = r.Roles
+		op["description"] = "Roles: " + join(r.Roles) + "."
+	}
+	if params := parameters(r); len(params) > 0 {
+		op["parameters"] = params
+	}
+	if r.Request != nil {
+		schema, err := m.ref(r.Request)
+		if err != nil {
+			return nil, err
+		}
+		op["requestBody"] = object{"required": true, "content": object{"application/json": object{"schema": schema}}}
+	}
+	success := object{"description": "done"}
+	switch {
+	case r.Response != nil && r.Content != "":
+		schema, err := m.ref(r.Response)
+		if err != nil {
+			return nil, err
+		}
+		success["content"] = object{r.Content: object{"schema": object{"type": "string"}, "x-data": schema}}
+	case r.Response != nil:
+		schema, err := m.ref(r.Response)
+		if err != nil {
+			return nil, err
+		}
+		success["content"] = object{"application/json": object{"schema": schema}}
+	case r.Content == "application/json":
+		success["content"] = object{r.Content: object{"schema": object{"type": "object"}}}
+	default:
+		success["content"] = object{r.Content: object{"schema": object{"type": "string"}}}
+	}
+	status := r.Success
+	if status == 0 {
+		status = http.StatusOK
+	}
+	failure, err := m.ref(wire.ErrorBody{})
+	if err != nil {
+		return nil, err
+	}
+	text := "an error with its code"
+	if len(r.Codes) > 0 {
+		text += ": " + strings.Join(r.Codes, ", ") + ", or one that any route may give"
+	}
+	responses := object{strconv.Itoa(status): success,
+		"default": object{"description": text, "content": object{"application/json": object{"schema": failure}}}}
+	if r.Unread {
+		responses["304"] = object{"description": "the caller has the revision in force"}
+	}
+	op["responses"] = responses
+	return op, nil
+}
+
+func join(roles []api.Role) string {
+	out := make([]string, len(roles))
+	for i, r := range roles {
+		out[i] = string(r)
+	}
+	return strings.Join(out, ", ")
+}
+
+func parameters(r api.Route) []any {
+	var out []any
+	for _, m := range regexp.MustCompile(`\{(\w+)\}`).FindAllStringSubmatch(r.Path, -1) {
+		out = append(out, object{"name": m[1], "in": "path", "required": true, "schema": object{"type": "string"}})
+	}
+	for _, p := range r.Query {
+		out = append(out, object{"name": p.Name, "in": p.In, "description": p.Text, "schema": object{"type": "string"}})
+	}
+	return out
+}
+
+// ref returns a reference to the schema of v's type, which it adds.
+func (m *maker) ref(v any) (object, error) {
+	if many, ok := v.(api.OneOrMore); ok {
+		one, err := m.ref(many.Of)
+		if err != nil {
+			return nil, err
+		}
+		return object{"oneOf": []any{one, object{"type": "array", "items": one}}}, nil
+	}
+	if _, ok := v.(wire.Action); ok {
+		return object{"type": "object", "minProperties": 1, "maxProperties": 1,
+			"description": "one of shell, import, egress, bridge, file, exec"}, nil
+	}
+	raw, err := json.Marshal(m.reflector.Reflect(v))
+	if err != nil {
+		return nil, fmt.Errorf("reflect %T: %w", v, err)
+	}
+	raw = []byte(strings.ReplaceAll(string(raw), `"#/$defs/`, `"#/components/schemas/`))
+	var schema object
+	if err := json.Unmarshal(raw, &schema); err != nil {
+		return nil, err
+	}
+	defs, _ := schema["$defs"].(object)
+	for name, def := range defs {
+		def = tidy(def)
+		if old, ok := m.schemas[name]; ok && !reflect.DeepEqual(old, def) {
+			return nil, fmt.Errorf("two types are called %s", name)
+		}
+		m.schemas[name] = def
+	}
+	ref, _ := schema["$ref"].(string)
+	return object{"$ref": ref}, nil
+}
+
+// tidy drops what has no place inside a document and orders what has no order.
+func tidy(def any) any {
+	if o, ok := def.(object); ok {
+		delete(o, "$schema")
+		if required, ok := o["required"].([]any); ok {
+			slices.SortFunc(required, func(a, b any) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
+		}
+	}
+	return def
+}

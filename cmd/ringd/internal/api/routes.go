@@ -1,0 +1,100 @@
+package api
+
+import (
+	"net/http"
+
+	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/schema/wire"
+)
+
+// Route is one line of the API: what the server serves and what the OpenAPI
+// document says.
+type Route struct {
+	Method   string
+	Path     string
+	Name     string // operation id
+	Summary  string
+	Roles    []Role // who may; empty: every peer the kernel knows
+	Waits    bool   // may take as long as the caller asks
+	Query    []Param
+	Request  any    // a value of the body's type; nil: no body
+	Response any    // a value of the answer's type, or of one event's
+	Content  string // "": application/json
+	Success  int    // 0: 200
+	Unread   bool   // 304 without a body when the caller has what it would get
+	Codes    []string
+
+	handle func(*Server, *call) error
+}
+
+// Param is a parameter of the query or a header.
+type Param struct {
+	Name, In, Text string
+}
+
+// OneOrMore is a body that is one value or a list of them.
+type OneOrMore struct{ Of any }
+
+// Routes returns the table of the API. It is the only list of routes.
+func Routes() []Route {
+	everyone := []Role{Harness, Approver, Operator, Viewer}
+	agentsAnd := []Param{{"If-None-Match", "header", "the ETag of what the caller has"},
+		{"wait", "query", "long-poll for the next revision, at most so long: 30s"}}
+	return []Route{
+		{Method: "POST", Path: "/v1/runs", Name: "startRun", Summary: "Start a program under the policy in force",
+			Roles: []Role{Harness}, Waits: true, Request: wire.RunRequest{}, Response: wire.Run{}, Success: http.StatusCreated,
+			Codes: []string{wire.CodeRequestInvalid, wire.CodeQuota, wire.CodeDraining, wire.CodeAuditUnavailable,
+				string(profiles.CodeNoPolicy), string(profiles.CodeClosed), string(profiles.CodeUnknownAgent),
+				string(profiles.CodeExecutorNotGranted), string(profiles.CodeExecutorUnavailable), string(profiles.CodeTierUnavailable)},
+			handle: (*Server).startRun},
+		{Method: "GET", Path: "/v1/runs", Name: "listRuns", Summary: "List runs, newest first; a harness sees its own",
+			Roles: everyone, Response: wire.RunList{}, Query: []Param{{"agent", "query", "of this agent"},
+				{"state", "query", "in this state; may be repeated"}, {"before", "query", "created before this RFC 3339 time"},
+				{"limit", "query", "at most so many, 1 to 1000"}},
+			Codes: []string{wire.CodeRequestInvalid}, handle: (*Server).listRuns},
+		{Method: "GET", Path: "/v1/runs/{id}", Name: "getRun", Summary: "A run as it stands",
+			Roles: everyone, Waits: true, Response: wire.Run{},
+			Query: []Param{{"wait_ms", "query", "wait at most so long for the run to pause or end"}},
+			Codes: []string{wire.CodeNotFound, wire.CodeAuditUnavailable}, handle: (*Server).getRun},
+		{Method: "GET", Path: "/v1/runs/{id}/events", Name: "runEvents",
+			Summary: "Server-sent events: console, call, decision, state; each data line is an Event",
+			Roles:   everyone, Waits: true, Response: wire.Event{}, Content: "text/event-stream",
+			Query: []Param{{"Last-Event-ID", "header", "go on after this event"}, {"after", "query", "the same, for a first request"}},
+			Codes: []string{wire.CodeNotFound}, handle: (*Server).runEvents},
+		{Method: "POST", Path: "/v1/runs/{id}/answers", Name: "answerRun", Summary: "Settle calls that wait for the harness",
+			Roles: []Role{Harness}, Waits: true, Request: wire.Answers{}, Response: wire.Run{},
+			Codes: []string{wire.CodeRequestInvalid, wire.CodeNotFound, wire.CodeRunEnded, wire.CodeAlreadyAnswered,
+				wire.CodeDigestMismatch, wire.CodeWrongRole, string(profiles.CodeBridgeRevoked), wire.CodeAuditUnavailable},
+			handle: (*Server).answerRun},
+		{Method: "POST", Path: "/v1/runs/{id}/cancel", Name: "cancelRun", Summary: "End a run; no effect of it begins afterwards",
+			Roles: []Role{Harness, Operator}, Waits: true, Response: wire.Run{},
+			Codes: []string{wire.CodeNotFound, wire.CodeRunEnded}, handle: (*Server).cancelRun},
+		{Method: "GET", Path: "/v1/approvals", Name: "listApprovals", Summary: "Calls that wait for a person",
+			Roles: []Role{Approver, Operator, Viewer}, Response: wire.Approvals{}, handle: (*Server).listApprovals},
+		{Method: "POST", Path: "/v1/approvals/{run}/{call}", Name: "approve", Summary: "Answer a call that waits for a person",
+			Roles: []Role{Approver}, Request: wire.ApprovalAnswer{}, Response: wire.Run{},
+			Codes: []string{wire.CodeRequestInvalid, wire.CodeNotFound, wire.CodeNotWaiting}, handle: (*Server).approve},
+		{Method: "GET", Path: "/v1/agents/{agent}/profiles/{executor}", Name: "getProfile",
+			Summary: "What an agent may do in an executor, under the revision in force",
+			Roles:   everyone, Waits: true, Response: wire.Profile{}, Query: agentsAnd, Unread: true,
+			Codes: []string{wire.CodeNotFound, wire.CodeRequestInvalid}, handle: (*Server).getProfile},
+		{Method: "GET", Path: "/v1/agents/{agent}/types.d.ts", Name: "getTypes",
+			Summary: "TypeScript declarations of the bridges granted to an agent's JavaScript",
+			Roles:   everyone, Waits: true, Content: "application/typescript", Query: agentsAnd, Unread: true,
+			Codes: []string{wire.CodeNotFound, wire.CodeRequestInvalid}, handle: (*Server).getTypes},
+		{Method: "POST", Path: "/v1/decide", Name: "decide", Summary: "Decide one action, or a list of them; nothing runs",
+			Roles: everyone, Request: OneOrMore{wire.Action{}}, Response: OneOrMore{profiles.Decision{}},
+			Query: []Param{{"agent", "query", "for this agent; default: default"}},
+			Codes: []string{wire.CodeRequestInvalid, wire.CodeAuditUnavailable}, handle: (*Server).decide},
+		{Method: "GET", Path: "/v1/status", Name: "status", Summary: "What is in force, and why the last push was refused",
+			Roles: everyone, Response: wire.Status{}, handle: (*Server).status},
+		{Method: "GET", Path: "/healthz", Name: "healthz", Summary: "The process answers",
+			Response: wire.Health{}, handle: (*Server).healthz},
+		{Method: "GET", Path: "/readyz", Name: "readyz", Summary: "New runs are taken",
+			Response: wire.Health{}, Codes: []string{wire.CodeNotReady}, handle: (*Server).readyz},
+		{Method: "GET", Path: "/metrics", Name: "metrics", Summary: "Figures for Prometheus",
+			Roles: []Role{Operator, Viewer}, Content: "text/plain", handle: (*Server).metrics},
+		{Method: "GET", Path: "/openapi.json", Name: "openapi", Summary: "This document",
+			Content: "application/json", handle: (*Server).openapi},
+	}
+}

@@ -1,0 +1,314 @@
+package api
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"net/http"
+	"path"
+	"runtime/debug"
+	"slices"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon"
+	"github.com/ringd/ringd/schema/wire"
+)
+
+// Server answers the harness API. It is safe for concurrent use. Its owner
+// calls Close after Start.
+type Server struct {
+	cfg      Config
+	table    *table
+	mux      *http.ServeMux
+	http     *http.Server
+	requests atomic.Uint64
+	stop     context.CancelFunc
+	served   chan struct{}
+	err      error // of serving; set before served is closed
+}
+
+// New checks cfg.
+func New(cfg Config) (*Server, error) {
+	if err := cfg.check(); err != nil {
+		return nil, err
+	}
+	t, err := newTable(cfg.Roles, cfg.UID)
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{cfg: cfg, table: t, mux: http.NewServeMux()}
+	s.http = &http.Server{
+		Handler:           s,
+		ReadHeaderTimeout: 10 * time.Second,
+		IdleTimeout:       2 * time.Minute,
+		MaxHeaderBytes:    16 << 10,
+		ErrorLog:          slog.NewLogLogger(cfg.Logger.Handler(), slog.LevelDebug),
+		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
+			if known, ok := c.(*counted); ok {
+				return context.WithValue(ctx, peerKey{}, known.peer)
+			}
+			return ctx
+		},
+	}
+	for _, route := range Routes() {
+		s.mux.Handle(route.Method+" "+route.Path, s.handler(route))
+	}
+	s.mux.HandleFunc("/", s.unknown)
+	return s, nil
+}
+
+type peerKey struct{}
+
+// Start serves l until Close, on a goroutine of its own, and closes l then.
+// Requests end with ctx at the latest.
+func (s *Server) Start(ctx context.Context, l net.Listener) {
+	ctx, s.stop = context.WithCancel(ctx)
+	s.http.BaseContext = func(net.Listener) context.Context { return ctx }
+	s.served = make(chan struct{})
+	go func() {
+		defer close(s.served)
+		err := s.http.Serve(&fair{Listener: l, most: s.cfg.PerPeer, open: map[uint32]int{}})
+		if !errors.Is(err, http.ErrServerClosed) {
+			s.err = fmt.Errorf("serve the API: %w", err)
+			s.cfg.Logger.Error("API ended", "error", err)
+		}
+	}()
+}
+
+// Close stops listening, ends waiting requests and event streams, lets the
+// others finish until ctx ends, and waits for the serving goroutine.
+func (s *Server) Close(ctx context.Context) error {
+	if s.served == nil {
+		return nil
+	}
+	s.stop()
+	err := s.http.Shutdown(ctx)
+	if err != nil {
+		err = errors.Join(err, s.http.Close())
+	}
+	<-s.served
+	return errors.Join(err, s.err)
+}
+
+// call is one request on its way through a handler.
+type call struct {
+	w     http.ResponseWriter
+	r     *http.Request
+	id    string
+	roles []Role
+	actor daemon.Actor
+}
+
+// answer is the recording ResponseWriter of one request.
+type answer struct {
+	http.ResponseWriter
+	status int
+}
+
+func (a *answer) WriteHeader(status int) {
+	if a.status == 0 {
+		a.status = status
+	}
+	a.ResponseWriter.WriteHeader(status)
+}
+
+func (a *answer) Write(b []byte) (int, error) {
+	if a.status == 0 {
+		a.status = http.StatusOK
+	}
+	return a.ResponseWriter.Write(b)
+}
+
+// Unwrap lets http.ResponseController reach the connection.
+func (a *answer) Unwrap() http.ResponseWriter { return a.ResponseWriter }
+
+// ServeHTTP answers one request, whatever happens inside: a panic is an
+// internal error of this request only.
+func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	id := "q" + strconv.FormatUint(s.requests.Add(1), 10)
+	w.Header().Set("X-Request-Id", id)
+	w.Header().Set("X-Content-Type-Options", "nosniff")
+	w.Header().Set("Cache-Control", "no-store")
+	if r.URL.Path != path.Clean("/"+r.URL.Path) { // the mux would redirect
+		s.fail(&call{w: &answer{ResponseWriter: w}, r: r, id: id}, "unknown", noPath(r))
+		return
+	}
+	s.mux.ServeHTTP(w, r)
+}
+
+func noPath(r *http.Request) error {
+	return &coded{http.StatusNotFound, wire.CodePathUnknown, "no such path: " + clip(r.URL.Path)}
+}
+
+// handler wraps a route: roles, deadlines, errors, panics, figures.
+func (s *Server) handler(route Route) http.Handler {
+	pattern := route.Method + " " + route.Path
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		began := s.cfg.Now()
+		a := &answer{ResponseWriter: w}
+		c := &call{w: a, r: r, id: w.Header().Get("X-Request-Id")}
+		defer func() {
+			if v := recover(); v != nil {
+				s.cfg.Logger.Error("request panicked", "request", c.id, "route", pattern, "panic", v, "stack", string(debug.Stack()))
+				s.fail(c, pattern, errPanic)
+			}
+			if s.cfg.Meter != nil {
+				s.cfg.Meter.Requested(pattern, a.status, s.cfg.Now().Sub(began), route.Waits)
+			}
+		}()
+		control := http.NewResponseController(w)
+		if route.Request != nil {
+			if err := control.SetReadDeadline(began.Add(s.cfg.ReadTimeout)); err != nil && !errors.Is(err, http.ErrNotSupported) {
+				s.fail(c, pattern, err)
+				return
+			}
+		}
+		err := s.authorise(c, route)
+		if err == nil {
+			err = route.handle(s, c)
+		}
+		if err != nil {
+			s.fail(c, pattern, err)
+		}
+	})
+}
+
+var errPanic = errors.New("a handler panicked")
+
+// authorise finds the caller's roles and refuses a route for other ones.
+func (s *Server) authorise(c *call, route Route) error {
+	p, _ := c.r.Context().Value(peerKey{}).(peer)
+	c.roles = s.table.roles(p)
+	if named := c.r.Header.Values(roleHeader); len(named) > 0 {
+		if len(named) > 1 || !slices.Contains(c.roles, Role(named[0])) {
+			return &coded{http.StatusForbidden, wire.CodeForbidden, "the caller does not hold the role that the request names"}
+		}
+		c.roles = []Role{Role(named[0])}
+	}
+	c.actor = actor(p, c.roles)
+	if len(route.Roles) == 0 && p.known {
+		return nil
+	}
+	for _, r := range route.Roles {
+		if slices.Contains(c.roles, r) {
+			return nil
+		}
+	}
+	return &coded{http.StatusForbidden, wire.CodeForbidden,
+		fmt.Sprintf("%s is for %s only", route.Path, join(route.Roles))}
+}
+
+func join(roles []Role) string {
+	out := "a known peer"
+	for i, r := range roles {
+		if i == 0 {
+			out = string(r)
+			continue
+		}
+		out += ", " + string(r)
+	}
+	return out
+}
+
+// unknown answers paths and methods that no route has.
+func (s *Server) unknown(w http.ResponseWriter, r *http.Request) {
+	c := &call{w: &answer{ResponseWriter: w}, r: r, id: w.Header().Get("X-Request-Id")}
+	var methods []string
+	for _, route := range Routes() {
+		probe := r.Clone(r.Context())
+		probe.Method = route.Method
+		if _, pattern := s.mux.Handler(probe); pattern == route.Method+" "+route.Path {
+			methods = append(methods, route.Method)
+		}
+	}
+	if len(methods) == 0 {
+		s.fail(c, "unknown", noPath(r))
+		return
+	}
+	w.Header().Set("Allow", allow(methods))
+	s.fail(c, "unknown", &coded{http.StatusMethodNotAllowed, wire.CodeMethodNotAllowed,
+		clip(r.Method) + " is not for this path; it takes " + allow(methods)})
+}
+
+func allow(methods []string) string {
+	slices.Sort(methods)
+	out := ""
+	for i, m := range slices.Compact(methods) {
+		if i > 0 {
+			out += ", "
+		}
+		out += m
+	}
+	return out
+}
+
+// fail answers with the code of err. When the answer has begun the connection
+// is cut instead: half an answer must not look whole.
+func (s *Server) fail(c *call, route string, err error) {
+	status, e := errorFor(err)
+	e.RequestID = c.id
+	if status == http.StatusInternalServerError {
+		s.cfg.Logger.Error("request failed", "request", c.id, "route", route, "actor", c.actor.Name, "error", err)
+	}
+	if a, ok := c.w.(*answer); ok && a.status != 0 {
+		if errors.Is(err, errPanic) {
+			a.status = status
+		}
+		if conn, _, err := http.NewResponseController(c.w).Hijack(); err == nil {
+			if err := conn.Close(); err != nil {
+				s.cfg.Logger.Debug("cut a connection", "request", c.id, "error", err)
+			}
+		}
+		return
+	}
+	if err := s.reply(c, status, wire.ErrorBody{Error: e}); err != nil {
+		s.cfg.Logger.Debug("answer not sent", "request", c.id, "error", err)
+	}
+}
+
+// reply writes one JSON answer, in bounded time.
+func (s *Server) reply(c *call, status int, v any) error {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return fmt.Errorf("encode the answer: %w", err)
+	}
+	return s.write(c, status, "application/json", append(b, '\n'))
+}
+
+func (s *Server) write(c *call, status int, kind string, b []byte) error {
+	if err := s.deadline(c); err != nil {
+		return err
+	}
+	h := c.w.Header()
+	h.Set("Content-Type", kind)
+	h.Set("Content-Length", strconv.Itoa(len(b)))
+	c.w.WriteHeader(status)
+	if _, err := c.w.Write(b); err != nil {
+		s.cfg.Logger.Debug("answer not sent", "request", c.id, "error", err)
+	}
+	return nil
+}
+
+// deadline bounds the next write to a slow reader.
+func (s *Server) deadline(c *call) error {
+	err := http.NewResponseController(c.w).SetWriteDeadline(s.cfg.Now().Add(s.cfg.ReadTimeout))
+	if errors.Is(err, http.ErrNotSupported) {
+		return nil
+	}
+	return err
+}
+
+// patient takes the deadline of reading away: the body was read, and the request
+// waits.
+func (s *Server) patient(c *call) error {
+	err := http.NewResponseController(c.w).SetReadDeadline(time.Time{})
+	if errors.Is(err, http.ErrNotSupported) {
+		return nil
+	}
+	return err
+}

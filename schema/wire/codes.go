@@ -1,0 +1,24 @@
+package wire
+
+// The codes of Error. Beside these, a refusal by policy has the code of its
+// decision (profiles.Code). Codes are API: one is added, never renamed.
+const (
+	CodeRequestInvalid   = "request_invalid"    // 400: cannot be understood
+	CodeForbidden        = "forbidden"          // 403: not with the caller's roles
+	CodeWrongRole        = "wrong_role"         // 403: the call waits for someone else
+	CodeNotFound         = "not_found"          // 404: no such run, call, agent or executor
+	CodePathUnknown      = "path_unknown"       // 404: no such path
+	CodeMethodNotAllowed = "method_not_allowed" // 405
+	CodeNotWaiting       = "not_waiting"        // 409: the call waits for no approver
+	CodeRunEnded         = "run_ended"          // 409
+	CodeAlreadyAnswered  = "already_answered"   // 409: the first answer counts
+	CodeDigestMismatch   = "digest_mismatch"    // 409: answered for other arguments
+	CodeTooLarge         = "too_large"          // 413
+	CodeMediaType        = "media_type"         // 415: not application/json
+	CodeQuota            = "quota"              // 429: too many live runs
+	CodeCancelled        = "cancelled"          // 499: the caller went away
+	CodeInternal         = "internal"           // 500: see the daemon's log, by request id
+	CodeDraining         = "draining"           // 503: no new runs
+	CodeAuditUnavailable = "audit_unavailable"  // 503: audit or store cannot be written
+	CodeNotReady         = "not_ready"          // 503: GET /readyz
+)
