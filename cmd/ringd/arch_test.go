@@ -43,10 +43,15 @@ var layers = map[string][]string{
 	"cmd/ringd/internal/daemon": {
 		"schema", "schema/wire", "profiles", "executors", "rings/interpreter",
 		"cmd/ringd/internal/audit", "cmd/ringd/internal/store", "cmd/ringd/internal/child",
-		"cmd/ringd/internal/syncer",
+		"cmd/ringd/internal/syncer", "cmd/ringd/internal/daemon/metrics",
 	},
-	"cmd/ringd/internal/api": {"schema", "schema/wire", "profiles"},
-	"cmd/ringd":              {"..."},
+	"cmd/ringd/internal/daemon/metrics": {"profiles"},
+	"cmd/ringd/internal/api": {
+		"schema/wire", "profiles", "cmd/ringd/internal/daemon", "cmd/ringd/internal/store", "cmd/ringd/internal/api/dts",
+	},
+	"cmd/ringd/internal/api/dts":     {"profiles"},
+	"cmd/ringd/internal/api/openapi": {"schema/wire", "profiles", "cmd/ringd/internal/api"},
+	"cmd/ringd":                      {"..."},
 }
 
 // owners says which packages may import a dependency; a path covers the paths
@@ -60,6 +65,7 @@ var owners = map[string][]string{
 	"github.com/fsnotify/fsnotify":          {"cmd/ringd/internal/syncer"},
 	"modernc.org/sqlite":                    {"cmd/ringd/internal/store"},
 	"github.com/prometheus/client_golang":   {"cmd/ringd/internal/api", "cmd/ringd/internal/daemon"},
+	"github.com/invopop/jsonschema":         {"cmd/ringd/internal/api/openapi"},
 	"github.com/spf13/cobra":                {"cmd/ringd"},
 	"github.com/mattn/go-isatty":            {"cmd/ringd"},
 	"github.com/goccy/go-yaml":              {"cmd/ringd/internal/config"},
