@@ -1,0 +1,269 @@
+// Package client is the Go SDK of the harness API: it starts runs, answers
+// their calls and follows their events, over the daemon's Unix socket.
+//
+// It refuses answers that are larger than its limit or not what the API
+// promises. Errors of the daemon are *Error with a code of schema/wire; errors
+// of the connection are not.
+package client
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/url"
+	"strconv"
+	"time"
+
+	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/schema/wire"
+)
+
+// maxAnswer bounds what one answer may bring.
+const maxAnswer = 64 << 20
+
+// Config says where the daemon is. Socket is required.
+type Config struct {
+	Socket string // path of the Unix socket
+	Role   string // acts in this one role only; "" acts in all that the caller has
+}
+
+// Client speaks with one daemon. It is safe for concurrent use. Close lets its
+// idle connections go.
+type Client struct {
+	http *http.Client
+	role string
+}
+
+// Error is an error that the daemon gave. Compare Code with the codes of
+// schema/wire and profiles.
+type Error struct {
+	Status    int // of HTTP
+	Code      string
+	Message   string
+	RequestID string // finds the request in the daemon's log
+}
+
+// Error is the message with its code and the request's id.
+func (e *Error) Error() string {
+	return fmt.Sprintf("%s: %s (request %s)", e.Code, e.Message, e.RequestID)
+}
+
+// Is makes errors.Is(err, &Error{Code: c}) compare codes.
+func (e *Error) Is(target error) bool {
+	var other *Error
+	return errors.As(target, &other) && other.Code == e.Code
+}
+
+// Code is the code of an error of the daemon, "" for every other error.
+func Code(err error) string {
+	var e *Error
+	if errors.As(err, &e) {
+		return e.Code
+	}
+	return ""
+}
+
+// New returns a client. It does not connect yet.
+func New(cfg Config) (*Client, error) {
+	if cfg.Socket == "" {
+		return nil, errors.New("client.Config.Socket is missing")
+	}
+	var d net.Dialer
+	return &Client{role: cfg.Role, http: &http.Client{Transport: &http.Transport{
+		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+			return d.DialContext(ctx, "unix", cfg.Socket)
+		},
+		DisableCompression:  true,
+		MaxIdleConnsPerHost: 16,
+		IdleConnTimeout:     90 * time.Second,
+	}}}, nil
+}
+
+// Close closes idle connections; calls under way go on.
+func (c *Client) Close() { c.http.CloseIdleConnections() }
+
+// StartRun starts a program and returns at once, or after WaitMillis at the
+// latest.
+func (c *Client) StartRun(ctx context.Context, r wire.RunRequest) (wire.Run, error) {
+	var out wire.Run
+	return out, c.call(ctx, "POST", "/v1/runs", r, &out)
+}
+
+// GetRun returns a run as it stands; it waits at most that long for it to pause
+// or end.
+func (c *Client) GetRun(ctx context.Context, id string, wait time.Duration) (wire.Run, error) {
+	var out wire.Run
+	path := "/v1/runs/" + url.PathEscape(id)
+	if wait > 0 {
+		path += "?wait_ms=" + strconv.FormatInt(min(wait.Milliseconds(), wire.MaxWaitMillis), 10)
+	}
+	return out, c.call(ctx, "GET", path, nil, &out)
+}
+
+// Run starts a program and waits until it pauses or ends.
+func (c *Client) Run(ctx context.Context, r wire.RunRequest) (wire.Run, error) {
+	r.WaitMillis = wire.MaxWaitMillis
+	out, err := c.StartRun(ctx, r)
+	if err != nil || out.State != wire.StateRunning {
+		return out, err
+	}
+	return c.Wait(ctx, out.ID)
+}
+
+// Wait waits until a run pauses or ends.
+func (c *Client) Wait(ctx context.Context, id string) (wire.Run, error) {
+	for {
+		out, err := c.GetRun(ctx, id, wire.MaxWaitMillis*time.Millisecond)
+		if err != nil || out.State != wire.StateRunning {
+			return out, err
+		}
+	}
+}
+
+// Answer settles calls that wait for the harness and waits as Wait does.
+func (c *Client) Answer(ctx context.Context, id string, answers ...wire.Answer) (wire.Run, error) {
+	var out wire.Run
+	body := wire.Answers{Answers: answers, WaitMillis: wire.MaxWaitMillis}
+	err := c.call(ctx, "POST", "/v1/runs/"+url.PathEscape(id)+"/answers", body, &out)
+	if err != nil || out.State != wire.StateRunning {
+		return out, err
+	}
+	return c.Wait(ctx, id)
+}
+
+// Cancel ends a run and returns how it ended.
+func (c *Client) Cancel(ctx context.Context, id string) (wire.Run, error) {
+	var out wire.Run
+	return out, c.call(ctx, "POST", "/v1/runs/"+url.PathEscape(id)+"/cancel", nil, &out)
+}
+
+// Filter chooses runs of a list. Zero fields choose all.
+type Filter struct {
+	Agent  string
+	States []string
+	Before string // Next of the list before
+	Limit  int
+}
+
+// Runs lists runs, newest first.
+func (c *Client) Runs(ctx context.Context, f Filter) (wire.RunList, error) {
+	q := url.Values{}
+	set := func(k, v string) {
+		if v != "" {
+			q.Set(k, v)
+		}
+	}
+	set("agent", f.Agent)
+	set("before", f.Before)
+	if f.Limit > 0 {
+		set("limit", strconv.Itoa(f.Limit))
+	}
+	for _, s := range f.States {
+		q.Add("state", s)
+	}
+	var out wire.RunList
+	return out, c.call(ctx, "GET", "/v1/runs?"+q.Encode(), nil, &out)
+}
+
+// Status tells what is in force.
+func (c *Client) Status(ctx context.Context) (wire.Status, error) {
+	var out wire.Status
+	return out, c.call(ctx, "GET", "/v1/status", nil, &out)
+}
+
+// Decide decides actions for an agent, in order. Nothing runs.
+func (c *Client) Decide(ctx context.Context, agent string, actions []wire.Action) ([]profiles.Decision, error) {
+	var out []profiles.Decision
+	return out, c.call(ctx, "POST", "/v1/decide?agent="+url.QueryEscape(agent), actions, &out)
+}
+
+// Profile returns what an agent may do in an executor, under the revision in
+// force.
+func (c *Client) Profile(ctx context.Context, agent, executor string) (wire.Profile, error) {
+	var out wire.Profile
+	return out, c.call(ctx, "GET", "/v1/agents/"+url.PathEscape(agent)+"/profiles/"+url.PathEscape(executor), nil, &out)
+}
+
+// Types returns the TypeScript declarations of an agent's bridges.
+func (c *Client) Types(ctx context.Context, agent string) (string, error) {
+	resp, err := c.send(ctx, "GET", "/v1/agents/"+url.PathEscape(agent)+"/types.d.ts", nil, nil)
+	if err != nil {
+		return "", err
+	}
+	b, err := readAll(resp)
+	return string(b), err
+}
+
+// call sends one request and reads its JSON answer into out.
+func (c *Client) call(ctx context.Context, method, path string, in, out any) error {
+	resp, err := c.send(ctx, method, path, in, nil)
+	if err != nil {
+		return err
+	}
+	b, err := readAll(resp)
+	if err != nil {
+		return err
+	}
+	if err := json.Unmarshal(b, out); err != nil {
+		return fmt.Errorf("read the answer of %s %s: %w", method, path, err)
+	}
+	return nil
+}
+
+// send sends one request; the answer is a success and its body is open.
+func (c *Client) send(ctx context.Context, method, path string, in any, header http.Header) (*http.Response, error) {
+	var body io.Reader
+	if in != nil {
+		b, err := json.Marshal(in)
+		if err != nil {
+			return nil, fmt.Errorf("encode the request: %w", err)
+		}
+		body = bytes.NewReader(b)
+	}
+	req, err := http.NewRequestWithContext(ctx, method, "http://ringd"+path, body)
+	if err != nil {
+		return nil, fmt.Errorf("make the request: %w", err)
+	}
+	for k, v := range header {
+		req.Header[k] = v
+	}
+	if in != nil {
+		req.Header.Set("Content-Type", "application/json")
+	}
+	if c.role != "" {
+		req.Header.Set("Ringd-Role", c.role)
+	}
+	resp, err := c.http.Do(req)
+	if err != nil {
+		return nil, fmt.Errorf("ask the daemon: %w", err)
+	}
+	if resp.StatusCode/100 == 2 {
+		return resp, nil
+	}
+	b, err := readAll(resp)
+	if err != nil {
+		return nil, err
+	}
+	var e wire.ErrorBody
+	if err := json.Unmarshal(b, &e); err != nil || e.Error.Code == "" {
+		return nil, fmt.Errorf("ask the daemon: status %d without a code", resp.StatusCode)
+	}
+	return nil, &Error{Status: resp.StatusCode, Code: e.Error.Code, Message: e.Error.Message, RequestID: e.Error.RequestID}
+}
+
+func readAll(resp *http.Response) ([]byte, error) {
+	b, err := io.ReadAll(io.LimitReader(resp.Body, maxAnswer+1))
+	err = errors.Join(err, resp.Body.Close())
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("read the answer: %w", err)
+	case len(b) > maxAnswer:
+		return nil, fmt.Errorf("read the answer: larger than %d bytes", maxAnswer)
+	}
+	return b, nil
+}

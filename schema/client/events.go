@@ -1,0 +1,79 @@
+package client
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"iter"
+	"net/http"
+	"net/url"
+	"strconv"
+
+	"github.com/ringd/ringd/schema/wire"
+)
+
+// maxEvent bounds one event.
+const maxEvent = 4 << 20
+
+// Events yields the events of a run after a sequence number (0: from the
+// start), until its last one. A broken connection is taken up again where it
+// broke; an error of the daemon or of ctx is yielded and ends the sequence.
+func (c *Client) Events(ctx context.Context, id string, after int64) iter.Seq2[wire.Event, error] {
+	return func(yield func(wire.Event, error) bool) {
+		for {
+			over, err := c.stream(ctx, id, &after, yield)
+			if over {
+				return
+			}
+			if err != nil {
+				yield(wire.Event{}, err)
+				return
+			}
+		}
+	}
+}
+
+// stream reads one connection. over: the reader had enough, or the last event
+// came. A connection that ended early is no error if it brought something.
+func (c *Client) stream(ctx context.Context, id string, after *int64, yield func(wire.Event, error) bool) (over bool, err error) {
+	header := http.Header{"Accept": {"text/event-stream"}}
+	if *after > 0 {
+		header.Set("Last-Event-ID", strconv.FormatInt(*after, 10))
+	}
+	resp, err := c.send(ctx, "GET", "/v1/runs/"+url.PathEscape(id)+"/events", nil, header)
+	if err != nil {
+		return false, err
+	}
+	defer func() { err = errors.Join(err, resp.Body.Close()) }()
+	began := *after
+	lines := bufio.NewScanner(resp.Body)
+	lines.Buffer(nil, maxEvent)
+	for lines.Scan() {
+		data, ok := bytes.CutPrefix(lines.Bytes(), []byte("data: "))
+		if !ok {
+			continue // id and event stand in the data, too
+		}
+		var e wire.Event
+		if err := json.Unmarshal(data, &e); err != nil {
+			return false, fmt.Errorf("read an event: %w", err)
+		}
+		*after = e.Seq
+		if !yield(e, nil) || e.Final() {
+			return true, nil
+		}
+	}
+	switch err := lines.Err(); {
+	case ctx.Err() != nil:
+		return false, ctx.Err()
+	case *after > began:
+		return false, nil
+	case err != nil:
+		return false, fmt.Errorf("read events: %w", err)
+	default:
+		return false, fmt.Errorf("read events: %w", io.ErrUnexpectedEOF)
+	}
+}
