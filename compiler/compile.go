@@ -176,6 +176,14 @@ func parentPath(path string) string {
 
 func (d *document) rule(path string) profiles.Rule { return ruleAt(d.origin(path)) }
 
+// ruleOr is the place of a value that the author wrote, or else another rule.
+func (d *document) ruleOr(path string, other profiles.Rule) profiles.Rule {
+	if o, ok := d.policy.Origins[path]; ok {
+		return ruleAt(o)
+	}
+	return other
+}
+
 func ruleAt(o schema.Origin) profiles.Rule {
 	return profiles.Rule{File: o.Pos.File, Line: o.Pos.Line, Column: o.Pos.Column, Path: o.Path}
 }

@@ -70,7 +70,7 @@ func (d *document) js(js *schema.JS, rule profiles.Rule) *profiles.JS {
 	}
 	const at = "spec.executors.js"
 	out := &profiles.JS{Limits: d.limits(profiles.ExecutorJS, at+".limits", js.Limits), Rule: rule,
-		Imports: profiles.Imports{Rule: d.rule(at + ".imports.allow")}}
+		Imports: profiles.Imports{Rule: d.ruleOr(at+".imports.allow", rule)}}
 	if js.Imports != nil {
 		for i, name := range js.Imports.Deny {
 			out.Imports.Deny = append(out.Imports.Deny,
@@ -101,7 +101,7 @@ func (d *document) python(py *schema.Python, rule profiles.Rule) *profiles.Pytho
 	}
 	const at = "spec.executors.python"
 	out := &profiles.Python{Limits: d.limits(profiles.ExecutorPython, at+".limits", py.Limits), Rule: rule,
-		Imports: profiles.Imports{Rule: d.rule(at + ".imports.allow")}}
+		Imports: profiles.Imports{Rule: d.ruleOr(at+".imports.allow", rule)}}
 	if im := py.Imports; im != nil {
 		for i, name := range im.Deny {
 			out.Imports.Deny = d.pythonName(out.Imports.Deny, fmt.Sprintf("%s.imports.deny[%d]", at, i), name)

@@ -151,7 +151,7 @@ func (d *document) unsupported() {
 	}
 	w.visit(reflect.ValueOf(*d.policy), "")
 	if p := d.policy; !p.Compact && p.Kind != "AgentPolicy" {
-		d.report("kind", CodeUnsupported, "write the grants into an AgentPolicy", "nothing compiles a %s yet: layers of policies", clip(p.Kind))
+		d.report("kind", CodeUnsupported, "write the grants into an AgentPolicy", "nothing compiles kind %s yet: layers of policies", clip(p.Kind))
 	}
 	if mode := d.policy.Spec.Mode; mode != "" && mode != "enforce" {
 		d.report("spec.mode", CodeUnsupported, "leave it out: what is not granted is refused", "nothing runs in mode %s", clip(mode))
