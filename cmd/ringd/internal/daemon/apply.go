@@ -100,6 +100,10 @@ func (d *Daemon) release() { <-d.applying }
 
 // activate prepares set on every ring and commits it. applying is held.
 func (d *Daemon) activate(ctx context.Context, p Push, set *profiles.Set, findings schema.Diagnostics) error {
+	d.mu.Lock()
+	number := d.lastNumber + 1
+	d.mu.Unlock()
+	d.cfg.Recorder.preparing.Store(number)
 	commits, err := d.prepare(ctx, set)
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -112,9 +116,6 @@ func (d *Daemon) activate(ctx context.Context, p Push, set *profiles.Set, findin
 		return d.reject(ctx, p.Digest, err.Error(), findings)
 	}
 	now := d.cfg.Clock.Now()
-	d.mu.Lock()
-	number := d.lastNumber + 1
-	d.mu.Unlock()
 	rec := audit.Record{Kind: audit.PushApplied, Actor: self, Generation: number, Revision: set.Revision, Digest: p.Digest}
 	if _, err := d.cfg.Recorder.Append(ctx, rec, audit.Synced); err != nil {
 		return d.notKept(ctx, p, err)

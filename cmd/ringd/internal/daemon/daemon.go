@@ -76,10 +76,9 @@ func New(ctx context.Context, cfg Config) (*Daemon, error) {
 		cfg: cfg, applying: make(chan struct{}, 1),
 		live: map[string]*liveRun{}, perActor: map[string]int{},
 		closedBy: map[string]wire.Condition{}, trouble: map[string]wire.Condition{},
-		turned: make(chan struct{}), settled: make(chan struct{}), broken: make(chan struct{}),
+		turned: make(chan struct{}), settled: make(chan struct{}),
 		wake: make(chan struct{}, 1), over: make(chan struct{}),
 	}
-	cfg.Group.Panicked = d.panicked
 	start := audit.Record{Kind: audit.DaemonStarted, Actor: self, Detail: map[string]string{"version": cfg.Version}}
 	if _, err := cfg.Recorder.Append(ctx, start, audit.Synced); err != nil {
 		return nil, err
@@ -98,15 +97,6 @@ func New(ctx context.Context, cfg Config) (*Daemon, error) {
 
 // self is the actor of what the daemon does by itself.
 const self = "ringd"
-
-// panicked closes the daemon: after a panic nobody knows what was left undone.
-func (d *Daemon) panicked(v any) {
-	d.cfg.Recorder.Break(fmt.Errorf("a goroutine panicked: %v", v))
-	for _, r := range d.liveRuns() {
-		r.stop()
-	}
-	d.breaking.Do(func() { close(d.broken) })
-}
 
 // recover writes down what the store made of runs that were live at the end of
 // the process before this one.
@@ -145,6 +135,7 @@ func (d *Daemon) hold(ctx context.Context) error {
 		return fmt.Errorf("%w: read last generation: %w", ErrUnavailable, err)
 	}
 	d.lastNumber = g.Number
+	d.cfg.Recorder.preparing.Store(g.Number)
 	now := d.cfg.Clock.Now()
 	if !now.Before(g.Fresh.Add(d.cfg.Staleness)) {
 		d.stale = &wire.Condition{Code: wire.ConditionStale, Since: now,

@@ -11,15 +11,12 @@ import (
 type Group struct {
 	// Logger, when set, gets one line for a panic.
 	Logger *slog.Logger
-	// Panicked, when set, is called after a panic, on its goroutine, with what
-	// was thrown. The daemon sets it to become closed.
-	Panicked func(v any)
-
-	wg sync.WaitGroup
+	wg     sync.WaitGroup
 }
 
-// Go runs f on a goroutine that Wait waits for. A panic in f ends f only: what
-// f was to do is not done, and Panicked hears of it.
+// Go runs f on a goroutine that Wait waits for. A panic in f ends f only. This is
+// the boundary of a run: the interpreter ring ends a run, closed, while the panic
+// passes through it.
 func (g *Group) Go(f func()) {
 	g.wg.Go(func() {
 		defer g.caught()
@@ -34,9 +31,6 @@ func (g *Group) caught() {
 	}
 	if g.Logger != nil {
 		g.Logger.Error("goroutine panicked", "panic", v, "stack", string(debug.Stack()))
-	}
-	if g.Panicked != nil {
-		g.Panicked(v)
 	}
 }
 

@@ -17,7 +17,13 @@ type Recorder struct {
 	log     Log
 	metrics *metrics.Metrics
 	broken  atomic.Pointer[fault]
+
+	preparing atomic.Int64 // the number of the generation that rings prepare
 }
+
+// Generation is the number of the generation that rings are preparing: what
+// interpreter.Config.Generation asks for.
+func (r *Recorder) Generation() int64 { return r.preparing.Load() }
 
 type fault struct{ err error }
 
@@ -51,12 +57,6 @@ func (r *Recorder) failed(err error) error {
 	wrapped := fmt.Errorf("%w: %w", ErrUnavailable, err)
 	r.broken.CompareAndSwap(nil, &fault{wrapped})
 	return wrapped
-}
-
-// Break makes every later Append fail with cause: for a fault after which
-// nothing that the process does can be trusted.
-func (r *Recorder) Break(cause error) {
-	r.broken.CompareAndSwap(nil, &fault{fmt.Errorf("%w: %w", ErrUnavailable, cause)})
 }
 
 // Err is nil while records can be written; else it wraps ErrUnavailable.

@@ -268,18 +268,9 @@ func (d *Daemon) open(g *generation, executor string) error {
 // follow waits for the end of r and keeps it. What it returns to waiters is on
 // disk before they see it.
 func (d *Daemon) follow(ctx context.Context, r *liveRun) {
-	lost := false
-	select {
-	case <-r.handle.Done():
-	case <-d.broken: // what was to end the run may be gone
-		lost = true
-	}
+	<-r.handle.Done()
 	<-r.gate.open
 	out := runOf(r.handle.View(), r.created)
-	if lost && !ended(out.State) {
-		out.State, out.Pending = string(executors.StateUnknown), nil
-		out.Error = &wire.RunError{Name: "Internal", Message: "the daemon failed while the program ran"}
-	}
 	if r.gate.err != nil {
 		d.drop(r, r.gate.err)
 		return

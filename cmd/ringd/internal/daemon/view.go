@@ -25,6 +25,9 @@ func (d *Daemon) GetRun(ctx context.Context, actor Actor, id string, wait time.D
 	if err != nil {
 		return wire.Run{}, err
 	}
+	if !row.State.Final() {
+		return wire.Run{}, fmt.Errorf("%w: the end of run %s could not be kept", ErrUnavailable, id)
+	}
 	return runOfRow(row)
 }
 

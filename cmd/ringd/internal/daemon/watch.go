@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/audit"
@@ -93,7 +94,7 @@ func (d *Daemon) closeIfStale(ctx context.Context) error {
 	}
 	rec := d.record(audit.GenerationEnded)
 	_, err := d.cfg.Recorder.Append(ctx, rec, audit.Synced)
-	commits, failed := d.prepare(ctx, &profiles.Set{Format: profiles.Format})
+	commits, failed := d.prepareNothing(ctx)
 	d.commit(nil, commits)
 	d.mu.Lock()
 	d.stale = &wire.Condition{Code: wire.ConditionStale, Since: now,
@@ -107,4 +108,22 @@ func (d *Daemon) closeIfStale(ctx context.Context) error {
 	}
 	d.cfg.Logger.Warn("generation closed", "generation", rec.Generation, "revision", rec.Revision)
 	return errors.Join(err, failed)
+}
+
+// prepareNothing asks every ring for a state that denies everything: a nil set,
+// or one without agents for a ring that takes only sets. Rings that can do
+// neither are in the error.
+func (d *Daemon) prepareNothing(ctx context.Context) (commits []func(), failed error) {
+	for _, r := range d.cfg.Rings {
+		commit, err := r.Prepare(ctx, nil)
+		if err != nil {
+			commit, err = r.Prepare(ctx, &profiles.Set{Format: profiles.Format})
+		}
+		if err != nil {
+			failed = errors.Join(failed, fmt.Errorf("close ring %s: %w", r.Name(), err))
+			continue
+		}
+		commits = append(commits, commit)
+	}
+	return commits, failed
 }
