@@ -1,0 +1,219 @@
+package store_test
+
+import (
+	"bufio"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/ringd/ringd/cmd/ringd/internal/store"
+)
+
+const childEnv = "RINGD_STORE_TEST_CHILD"
+
+func crashConfig(dir string) store.Config { return store.Config{Dir: dir, Now: time.Now} }
+
+// TestChild is the process that TestKill9 kills. Writers run lives side by
+// side and quarrel over each answer and each act; what was acknowledged is
+// printed.
+func TestChild(t *testing.T) {
+	dir := os.Getenv(childEnv)
+	if dir == "" {
+		t.Skip("only as the child of TestKill9")
+	}
+	s, err := store.Open(t.Context(), crashConfig(dir))
+	if err != nil {
+		t.Fatal(err)
+	}
+	var wg sync.WaitGroup
+	for w := range 4 {
+		wg.Go(func() {
+			for i := 0; ; i++ {
+				if err := childLife(t, s, fmt.Sprintf("%d-%d-%d", os.Getpid(), w, i)); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	wg.Wait()
+}
+
+func say(what, run, more string) {
+	_, _ = fmt.Fprintf(os.Stdout, "ack %s %s %s\n", what, run, more)
+}
+
+func childLife(t *testing.T, s *store.Store, id string) error {
+	ctx := t.Context()
+	if err := s.Start(ctx, newRun(id)); err != nil {
+		return err
+	}
+	say("start", id, "-")
+	if _, err := s.OpenCall(ctx, pending(id, "c1", store.ByApprover)); err != nil {
+		return err
+	}
+	say("open", id, "-")
+	var wg sync.WaitGroup
+	for i := range 3 {
+		wg.Go(func() {
+			by := fmt.Sprintf("uid:%d", i)
+			if got, err := s.Answer(ctx, id, "c1", store.Reply{By: by, Body: []byte(by)}); err != nil {
+				t.Error(err)
+			} else if got.First {
+				say("answer", id, by)
+			}
+			_, err := s.Execute(ctx, id, "c1", store.Head{})
+			if err == nil {
+				say("execute", id, "-")
+			} else if !errors.Is(err, store.ErrState) {
+				t.Error(err)
+			}
+		})
+	}
+	wg.Wait()
+	if err := s.CloseCall(ctx, id, "c1", store.CallClosed, []byte("ok"), store.Head{}); err != nil {
+		return err
+	}
+	say("close", id, "-")
+	if _, err := s.Advance(ctx, id, store.Done, store.Change{Outcome: []byte("{}")}); err != nil {
+		return err
+	}
+	say("done", id, "-")
+	return nil
+}
+
+// life is what the child said about one run.
+type life struct {
+	seen     map[string]int
+	answerer string
+}
+
+// TestKill9 kills a process with quarrelling writers again and again. Whatever
+// it acknowledged must be there, nothing may have been won twice, and a restart
+// ends every live run without a hand.
+func TestKill9(t *testing.T) {
+	rounds := 25
+	if testing.Short() {
+		rounds = 4
+	}
+	dir := filepath.Join(t.TempDir(), "state")
+	random := rand.New(rand.NewPCG(7, 8))
+	acks, unknown, failed := 0, 0, 0
+	for round := range rounds {
+		lives := runAndKill(t, dir, 1+random.IntN(300))
+		s, err := store.Open(t.Context(), crashConfig(dir))
+		if err != nil {
+			t.Fatalf("round %d: %v", round, err)
+		}
+		if ok, err := s.Ask(t.Context(), "pragma integrity_check"); err != nil || ok != "ok" {
+			t.Fatalf("round %d: integrity %q, %v", round, ok, err)
+		}
+		for id, l := range lives {
+			checkLife(t, s, id, l)
+			for _, n := range l.seen {
+				acks += n
+			}
+		}
+		list, err := s.Recover(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range list {
+			if r.Run.State == store.Unknown {
+				unknown++
+			} else {
+				failed++
+			}
+		}
+		for id := range lives {
+			if st := getRun(t, s, id).State; !st.Final() {
+				t.Errorf("run %s is %s after recovery", id, st)
+			}
+		}
+		mustClose(t, s)
+	}
+	if acks < rounds {
+		t.Errorf("only %d acknowledgements in %d rounds", acks, rounds)
+	}
+	t.Logf("%d rounds, %d acknowledged, %d runs unknown, %d failed", rounds, acks, unknown, failed)
+}
+
+func checkLife(t *testing.T, s *store.Store, id string, l *life) {
+	t.Helper()
+	for what, n := range l.seen {
+		if n > 1 {
+			t.Errorf("run %s: %q was acknowledged %d times", id, what, n)
+		}
+	}
+	r := getRun(t, s, id) // start was acknowledged: it is the first line of a life
+	if l.seen["done"] > 0 && r.State != store.Done {
+		t.Errorf("run %s was done, is %s", id, r.State)
+	}
+	if l.seen["open"] == 0 {
+		return
+	}
+	calls := getCalls(t, s, id)
+	if len(calls) != 1 {
+		t.Errorf("run %s has %d calls", id, len(calls))
+		return
+	}
+	c := calls[0]
+	if l.answerer != "" && (c.RepliedBy != l.answerer || string(c.Reply) != l.answerer) {
+		t.Errorf("run %s: answered by %q, the store has %q", id, l.answerer, c.RepliedBy)
+	}
+	if l.seen["execute"] > 0 && c.State == store.CallPending {
+		t.Errorf("run %s: the act was begun, the call is %s", id, c.State)
+	}
+	if l.seen["close"] > 0 && (c.State != store.CallClosed || string(c.Result) != "ok") {
+		t.Errorf("run %s: the call was closed, is %s with %q", id, c.State, c.Result)
+	}
+}
+
+func runAndKill(t *testing.T, dir string, n int) map[string]*life {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestChild$", "-test.count=1")
+	cmd.Env = append(os.Environ(), childEnv+"="+dir)
+	cmd.Stderr = os.Stderr
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lives := map[string]*life{}
+	lines, seen := bufio.NewScanner(out), 0
+	for lines.Scan() {
+		f := strings.Fields(lines.Text())
+		if len(f) != 4 || f[0] != "ack" {
+			t.Logf("child: %s", lines.Text())
+			continue
+		}
+		l := lives[f[2]]
+		if l == nil {
+			l = &life{seen: map[string]int{}}
+			lives[f[2]] = l
+		}
+		l.seen[f[1]]++
+		if f[1] == "answer" {
+			l.answerer = f[3]
+		}
+		if seen++; seen == n {
+			if err := cmd.Process.Kill(); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	_ = cmd.Wait() // killed
+	if seen < n {
+		t.Fatalf("the child ended by itself after %d acknowledgements", seen)
+	}
+	return lives
+}

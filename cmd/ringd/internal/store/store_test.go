@@ -1,0 +1,524 @@
+package store_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/ringd/ringd/cmd/ringd/internal/store"
+)
+
+// clock moves by a second at each look.
+type clock struct {
+	mu  sync.Mutex
+	now time.Time
+}
+
+func newClock() *clock { return &clock{now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)} }
+
+func (c *clock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = c.now.Add(time.Second)
+	return c.now
+}
+
+func config(t testing.TB) store.Config {
+	t.Helper()
+	return store.Config{Dir: filepath.Join(t.TempDir(), "state"), Now: newClock().Now}
+}
+
+func mustOpen(t testing.TB, cfg store.Config) *store.Store {
+	t.Helper()
+	s, err := store.Open(t.Context(), cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	return s
+}
+
+func mustClose(t testing.TB, s *store.Store) {
+	t.Helper()
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func newRun(id string) store.Run {
+	return store.Run{ID: id, Agent: "default", Actor: "uid:1000", Executor: "js", State: store.Started,
+		Program: "sha256:aa", Generation: 4, Revision: "sha256:bb", Audit: store.Head{Seq: 7, Hash: "cc"}}
+}
+
+func mustStart(t testing.TB, s *store.Store, r store.Run) {
+	t.Helper()
+	if err := s.Start(t.Context(), r); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func mustAdvance(t testing.TB, s *store.Store, id string, to ...store.State) {
+	t.Helper()
+	for _, st := range to {
+		if _, err := s.Advance(t.Context(), id, st, store.Change{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+func mustOpenCall(t testing.TB, s *store.Store, c store.Call) store.Call {
+	t.Helper()
+	got, err := s.OpenCall(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
+func getRun(t testing.TB, s *store.Store, id string) store.Run {
+	t.Helper()
+	r, err := s.Run(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+func getCalls(t testing.TB, s *store.Store, id string) []store.Call {
+	t.Helper()
+	c, err := s.Calls(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
+func TestRunSurvivesReopen(t *testing.T) {
+	cfg := config(t)
+	s := mustOpen(t, cfg)
+	want := newRun("r1")
+	mustStart(t, s, want)
+	got, err := s.Advance(t.Context(), "r1", store.Done, store.Change{Outcome: []byte(`{"value":1}`),
+		Generation: 5, Revision: "sha256:dd", Audit: store.Head{Seq: 9, Hash: "ee"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	want.State, want.Outcome, want.Generation, want.Revision = store.Done, []byte(`{"value":1}`), 5, "sha256:dd"
+	want.Audit = store.Head{Seq: 9, Hash: "ee"}
+	want.Created, want.Updated = got.Created, got.Created.Add(time.Second)
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	mustClose(t, s)
+	mustClose(t, s)
+	if _, err := s.Run(t.Context(), "r1"); !errors.Is(err, store.ErrClosed) {
+		t.Errorf("closed store: %v", err)
+	}
+	if err := s.Start(t.Context(), newRun("r2")); !errors.Is(err, store.ErrClosed) {
+		t.Errorf("closed store: %v", err)
+	}
+	if diff := cmp.Diff(want, getRun(t, mustOpen(t, cfg), "r1")); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestStartRefuses(t *testing.T) {
+	s := mustOpen(t, config(t))
+	mustStart(t, s, newRun("r1"))
+	edit := func(f func(*store.Run)) store.Run { r := newRun("r2"); f(&r); return r }
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	tests := []struct {
+		name string
+		ctx  context.Context
+		run  store.Run
+		want error
+	}{
+		{"twice", t.Context(), newRun("r1"), store.ErrExists},
+		{"no id", t.Context(), edit(func(r *store.Run) { r.ID = "" }), store.ErrState},
+		{"a huge id", t.Context(), edit(func(r *store.Run) { r.ID = strings.Repeat("x", store.MaxID+1) }), store.ErrTooLarge},
+		{"done at once", t.Context(), edit(func(r *store.Run) { r.State = store.Done }), store.ErrState},
+		{"no such state", t.Context(), edit(func(r *store.Run) { r.State = "asleep" }), store.ErrState},
+		{"the caller is gone", gone, edit(func(*store.Run) {}), context.Canceled},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			if err := s.Start(tt.ctx, tt.run); !errors.Is(err, tt.want) {
+				t.Errorf("error %v, want %v", err, tt.want)
+			}
+		})
+	}
+	if _, err := s.Run(t.Context(), "r2"); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("a refused run is there: %v", err)
+	}
+}
+
+func TestUntrustedTextStaysText(t *testing.T) {
+	s := mustOpen(t, config(t))
+	evil := newRun(`r'; drop table run; --`)
+	evil.Agent = "a\x00b' or 1=1 --"
+	mustStart(t, s, evil)
+	mustStart(t, s, newRun("r2"))
+	if got := getRun(t, s, evil.ID); got.Agent != evil.Agent {
+		t.Errorf("agent came back as %q", got.Agent)
+	}
+	got, err := s.Runs(t.Context(), store.Filter{Agent: `' or 1=1 --`})
+	if err != nil || len(got) != 0 {
+		t.Errorf("%d runs, error %v", len(got), err)
+	}
+}
+
+func TestRuns(t *testing.T) {
+	s := mustOpen(t, config(t))
+	for i := range 6 {
+		r := newRun(fmt.Sprintf("r%d", i))
+		if i%2 == 1 {
+			r.Agent, r.Actor = "other", "uid:2"
+		}
+		mustStart(t, s, r)
+		if i < 2 {
+			if _, err := s.Advance(t.Context(), r.ID, store.Done, store.Change{Outcome: []byte("{}")}); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	third := getRun(t, s, "r2")
+	tests := []struct {
+		name   string
+		filter store.Filter
+		want   string
+	}{
+		{"all", store.Filter{}, "r5 r4 r3 r2 r1 r0"},
+		{"agent", store.Filter{Agent: "other"}, "r5 r3 r1"},
+		{"actor", store.Filter{Actor: "uid:1000"}, "r4 r2 r0"},
+		{"state", store.Filter{States: []store.State{store.Done, store.Failed}}, "r1 r0"},
+		{"limit", store.Filter{Limit: 2}, "r5 r4"},
+		{"before", store.Filter{Before: third.Created}, "r1 r0"},
+		{"together", store.Filter{Agent: "other", States: []store.State{store.Started}, Limit: 1}, "r5"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			got, err := s.Runs(t.Context(), tt.filter)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var ids []string
+			for _, r := range got {
+				ids = append(ids, r.ID)
+				if r.Outcome != nil {
+					t.Errorf("run %s comes with its outcome", r.ID)
+				}
+			}
+			if diff := cmp.Diff(tt.want, strings.Join(ids, " ")); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+}
+
+func TestOpenRefuses(t *testing.T) {
+	// made returns the folder of a store that was closed in order.
+	made := func(t *testing.T, sql string) store.Config {
+		t.Helper()
+		cfg := config(t)
+		s := mustOpen(t, cfg)
+		mustStart(t, s, newRun("r1"))
+		if sql != "" {
+			if err := s.Exec(t.Context(), sql); err != nil {
+				t.Fatal(err)
+			}
+		}
+		mustClose(t, s)
+		return cfg
+	}
+	tests := []struct {
+		name   string
+		make   func(t *testing.T) store.Config
+		want   error
+		remedy string
+	}{
+		{"no folder", func(*testing.T) store.Config { return store.Config{Now: time.Now} }, nil, "no folder"},
+		{"no clock", func(t *testing.T) store.Config { return store.Config{Dir: t.TempDir()} }, nil, "no clock"},
+		{"a later format", func(t *testing.T) store.Config { return made(t, "pragma user_version = 2") }, store.ErrFormat, "start the ringd that wrote it"},
+		{"another program's database", func(t *testing.T) store.Config { return made(t, "pragma application_id = 5") }, store.ErrFormat, "move it away"},
+		{"not a database", func(t *testing.T) store.Config {
+			cfg := made(t, "")
+			if err := os.WriteFile(filepath.Join(cfg.Dir, store.DBName), bytes.Repeat([]byte("junk "), 2000), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			return cfg
+		}, store.ErrCorrupt, "move the folder away"},
+		{"cut in half", func(t *testing.T) store.Config {
+			cfg := made(t, "")
+			if err := os.Truncate(filepath.Join(cfg.Dir, store.DBName), 5000); err != nil {
+				t.Fatal(err)
+			}
+			return cfg
+		}, store.ErrCorrupt, "move the folder away"},
+		{"the folder is open to others", func(t *testing.T) store.Config {
+			cfg := made(t, "")
+			if err := os.Chmod(cfg.Dir, 0o750); err != nil {
+				t.Fatal(err)
+			}
+			return cfg
+		}, nil, "chmod 700"},
+		{"the database is a link", func(t *testing.T) store.Config {
+			cfg := made(t, "")
+			path := filepath.Join(cfg.Dir, store.DBName)
+			if err := errors.Join(os.Rename(path, path+".real"), os.Symlink(path+".real", path)); err != nil {
+				t.Fatal(err)
+			}
+			return cfg
+		}, syscall.ELOOP, ""},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			s, err := store.Open(t.Context(), tt.make(t))
+			if err == nil {
+				_ = s.Close()
+				t.Fatal("opened")
+			}
+			if (tt.want != nil && !errors.Is(err, tt.want)) || !strings.Contains(err.Error(), tt.remedy) {
+				t.Errorf("error %v, want %v with %q", err, tt.want, tt.remedy)
+			}
+		})
+	}
+	t.Run("in use", func(t *testing.T) {
+		cfg := config(t)
+		s := mustOpen(t, cfg)
+		if _, err := store.Open(t.Context(), cfg); !errors.Is(err, store.ErrInUse) {
+			t.Errorf("error %v, want ErrInUse", err)
+		}
+		mustClose(t, s)
+		mustClose(t, mustOpen(t, cfg))
+	})
+}
+
+func TestDamagedRowsRefused(t *testing.T) {
+	tests := []struct {
+		name, sql string
+		ask       func(s *store.Store) error
+		want      error
+	}{
+		{"run of a later format", "update run set v = 2", func(s *store.Store) error { _, err := s.Run(t.Context(), "r1"); return err }, store.ErrFormat},
+		{"run in no known state", "update run set state = 'asleep'", func(s *store.Store) error {
+			_, err := s.Advance(t.Context(), "r1", store.Done, store.Change{})
+			return err
+		}, store.ErrFormat},
+		{"call of a later format", "update call set v = 2", func(s *store.Store) error { _, err := s.Calls(t.Context(), "r1"); return err }, store.ErrFormat},
+		{"call for nobody", "update call set waits_for = 'anyone'", func(s *store.Store) error {
+			_, err := s.Answer(t.Context(), "r1", "c1", store.Reply{By: "x"})
+			return err
+		}, store.ErrFormat},
+		{"generation that was changed", "update generation set body = 'other'", func(s *store.Store) error { _, err := s.LastGeneration(t.Context()); return err }, store.ErrCorrupt},
+		{"generation of a later format", "update generation set v = 2", func(s *store.Store) error { _, err := s.LastGeneration(t.Context()); return err }, store.ErrFormat},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			s := mustOpen(t, config(t))
+			mustStart(t, s, newRun("r1"))
+			mustOpenCall(t, s, store.Call{Run: "r1", ID: "c1", State: store.CallPending, For: store.ByHarness})
+			if err := s.PutGeneration(t.Context(), store.Generation{Number: 1, Set: []byte("{}")}); err != nil {
+				t.Fatal(err)
+			}
+			if err := tt.ask(s); errors.Is(err, tt.want) {
+				t.Fatalf("refused before the damage: %v", err)
+			}
+			s = mustOpen(t, config(t))
+			mustStart(t, s, newRun("r1"))
+			mustOpenCall(t, s, store.Call{Run: "r1", ID: "c1", State: store.CallPending, For: store.ByHarness})
+			if err := s.PutGeneration(t.Context(), store.Generation{Number: 1, Set: []byte("{}")}); err != nil {
+				t.Fatal(err)
+			}
+			if err := s.Exec(t.Context(), tt.sql); err != nil {
+				t.Fatal(err)
+			}
+			if err := tt.ask(s); !errors.Is(err, tt.want) {
+				t.Errorf("error %v, want %v", err, tt.want)
+			}
+		})
+	}
+}
+
+func TestSQLiteVersion(t *testing.T) {
+	for version, ok := range map[string]bool{
+		"3.51.3": true, "3.51.4": true, "3.54.1": true, "4.0.0": true, "3.100.0": true,
+		"3.51.2": false, "3.50.9": false, "2.99.99": false, "3.7.0": false, "": false, "3.x.1": false, "3.51": false,
+	} {
+		if err := store.AtLeast(version, store.LeastSQLite); (err == nil) != ok {
+			t.Errorf("%q: %v, want accepted %v", version, err, ok)
+		}
+	}
+	if s := mustOpen(t, config(t)); store.AtLeast(s.Version(), store.LeastSQLite) != nil {
+		t.Errorf("opened with SQLite %s", s.Version())
+	}
+}
+
+func TestPragmas(t *testing.T) {
+	cfg := config(t)
+	for range 2 { // in a new database, and in one that is opened again
+		s := mustOpen(t, cfg)
+		for pragma, want := range map[string]string{
+			"synchronous": "2", "journal_mode": "wal", "auto_vacuum": "1", "mmap_size": "0", "trusted_schema": "0", "cell_size_check": "1",
+		} {
+			if got, err := s.Ask(t.Context(), "pragma "+pragma); err != nil || got != want {
+				t.Errorf("%s is %q, want %q (%v)", pragma, got, want, err)
+			}
+		}
+		mustClose(t, s)
+	}
+	for _, path := range []string{cfg.Dir, filepath.Join(cfg.Dir, store.DBName)} {
+		if info, err := os.Stat(path); err != nil || info.Mode().Perm()&0o077 != 0 {
+			t.Errorf("%s has mode %v", path, info.Mode())
+		}
+	}
+}
+
+func TestAuditHeadIsKept(t *testing.T) {
+	cfg := config(t)
+	var head store.Head
+	cfg.Head = func() store.Head { return head }
+	s := mustOpen(t, cfg)
+	ask := func(s *store.Store) store.Head {
+		t.Helper()
+		h, err := s.AuditHead(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		return h
+	}
+	if h := ask(s); h != (store.Head{}) {
+		t.Errorf("a new store has head %v", h)
+	}
+	high := store.Head{Seq: 10, Hash: "aa"}
+	for i, h := range []store.Head{{Seq: 3, Hash: "bb"}, high, {Seq: 9, Hash: "cc"}, {}} {
+		head = h
+		mustStart(t, s, newRun(fmt.Sprint(i)))
+	}
+	if h := ask(s); h != high {
+		t.Errorf("head %v, want %v", h, high)
+	}
+	mustClose(t, s)
+	head = store.Head{Seq: 5, Hash: "dd"}
+	s = mustOpen(t, cfg)
+	mustStart(t, s, newRun("x"))
+	if h := ask(s); h != high {
+		t.Errorf("head %v after reopen, want %v", h, high)
+	}
+}
+
+// TestSharedCommit puts changes that fail between ones that do not into one
+// transaction: each caller gets its own answer.
+func TestSharedCommit(t *testing.T) {
+	cfg := config(t)
+	entered, release := make(chan struct{}), make(chan struct{})
+	var once sync.Once
+	block := false
+	cfg.Head = func() store.Head {
+		if block {
+			once.Do(func() { close(entered); <-release })
+		}
+		return store.Head{}
+	}
+	s := mustOpen(t, cfg)
+	mustStart(t, s, newRun("there"))
+	block = true
+	var wg sync.WaitGroup
+	wg.Go(func() {
+		if err := s.Start(t.Context(), newRun("leader")); err != nil {
+			t.Error(err)
+		}
+	})
+	<-entered
+	const n = 40
+	errs := make([]error, n)
+	var queued sync.WaitGroup
+	for i := range n {
+		queued.Add(1)
+		wg.Go(func() {
+			queued.Done()
+			switch i % 4 {
+			case 0:
+				errs[i] = s.Start(t.Context(), newRun("there"))
+			case 1:
+				_, errs[i] = s.Advance(t.Context(), "nowhere", store.Done, store.Change{})
+			default:
+				errs[i] = s.Start(t.Context(), newRun(fmt.Sprintf("new%d", i)))
+			}
+		})
+	}
+	queued.Wait()
+	close(release)
+	wg.Wait()
+	for i, err := range errs {
+		want := []error{store.ErrExists, store.ErrNotFound, nil, nil}[i%4]
+		if !errors.Is(err, want) {
+			t.Errorf("change %d: %v, want %v", i, err, want)
+		}
+		if _, err := s.Run(t.Context(), fmt.Sprintf("new%d", i)); i%4 >= 2 && err != nil {
+			t.Errorf("acknowledged run new%d: %v", i, err)
+		}
+	}
+	if s.Err() != nil {
+		t.Errorf("store: %v", s.Err())
+	}
+}
+
+// TestDiskFullClosesForGood: after a commit that failed nothing is accepted,
+// also when there is room again, until the store is opened anew.
+func TestDiskFullClosesForGood(t *testing.T) {
+	mount := t.TempDir()
+	if err := syscall.Mount("tmpfs", mount, "tmpfs", 0, "size=2m"); err != nil {
+		t.Skipf("no file system to fill: %v", err)
+	}
+	defer func() {
+		if err := syscall.Unmount(mount, 0); err != nil {
+			t.Error(err)
+		}
+	}()
+	cfg := store.Config{Dir: filepath.Join(mount, "state"), Now: newClock().Now}
+	s := mustOpen(t, cfg)
+	filler := filepath.Join(mount, "filler")
+	if err := os.WriteFile(filler, make([]byte, 1<<20), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var acked []string
+	var err error
+	for i := range 200 {
+		r := newRun(fmt.Sprint(i))
+		r.Agent = strings.Repeat("x", 20_000)
+		if err = s.Start(t.Context(), r); err != nil {
+			break
+		}
+		acked = append(acked, r.ID)
+	}
+	if !errors.Is(err, store.ErrClosed) {
+		t.Fatalf("error %v after %d runs, want ErrClosed", err, len(acked))
+	}
+	if err := os.Remove(filler); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Start(t.Context(), newRun("late")); !errors.Is(err, store.ErrClosed) {
+		t.Errorf("with room again: %v, want ErrClosed", err)
+	}
+	if !errors.Is(s.Err(), store.ErrClosed) {
+		t.Errorf("Err is %v", s.Err())
+	}
+	_ = s.Close()
+	s = mustOpen(t, cfg)
+	defer s.Close()
+	for _, id := range acked {
+		getRun(t, s, id)
+	}
+	mustStart(t, s, newRun("late"))
+}
