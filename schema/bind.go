@@ -119,7 +119,10 @@ func (b *binder) content(n *node, into reflect.Value, path, author string) {
 		b.entries(n, into, path, author)
 	case reflect.Slice:
 		if into.Type().Elem().Kind() == reflect.Uint8 {
-			text, _ := json.Marshal(n.plainValue()) // text, numbers, lists and objects of them
+			text, err := json.Marshal(n.plainValue())
+			if err != nil { // no reader makes such a value; a schema that takes nothing is the safe one
+				text = []byte("false")
+			}
 			into.SetBytes(text)
 			return
 		}

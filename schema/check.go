@@ -21,10 +21,23 @@ func (p *place) String() string {
 	if p.name == "" {
 		return p.up.String() + "[" + strconv.Itoa(p.i) + "]"
 	}
+	if !printable(p.name) {
+		return p.up.String() + "[" + strconv.Quote(clip(p.name)) + "]"
+	}
 	if p.up == nil {
 		return p.name
 	}
 	return p.up.String() + "." + p.name
+}
+
+// printable reports whether a name can stand in a path as it is.
+func printable(name string) bool {
+	for _, r := range name {
+		if r <= ' ' || r >= 0x7f {
+			return false
+		}
+	}
+	return len(name) <= 64
 }
 
 // checker compares one file's tree with a shape.
@@ -124,7 +137,10 @@ func (c *checker) object(n *node, s *shape, p *place) {
 		c.free(n, p)
 		return
 	}
-	excused := map[string]bool{}
+	excused, present := map[string]bool{}, map[string]bool{}
+	for _, name := range n.names {
+		present[name] = true
+	}
 	for i, name := range n.names {
 		child := n.items[i]
 		at := &place{up: p, name: name}
@@ -133,18 +149,19 @@ func (c *checker) object(n *node, s *shape, p *place) {
 				c.report(child.where(), CodeSchema, "", p, "the name %q is not allowed: %s", clip(name), s.says)
 				continue
 			}
+			c.trappedName(child, name, at)
 			c.value(child, s.item, at)
 			continue
 		}
 		f := s.field(name)
 		if f == nil {
-			excused[c.unknown(n, child, s, p, name)] = true
+			excused[c.unknown(child, s, present, p, name)] = true
 			continue
 		}
 		c.value(child, f.shape, at)
 	}
 	for _, f := range s.fields {
-		if f.required && n.get(f.name) == nil && !excused[f.name] {
+		if f.required && !present[f.name] && !excused[f.name] {
 			c.report(n.where(), CodeMissing, "", p, "missing required field %q", f.name)
 		}
 	}
@@ -152,10 +169,14 @@ func (c *checker) object(n *node, s *shape, p *place) {
 
 // unknown reports a name the shape does not have and returns the field it
 // stands for, so that one typo is not also a missing field.
-func (c *checker) unknown(n, child *node, s *shape, p *place, name string) string {
+func (c *checker) unknown(child *node, s *shape, present map[string]bool, p *place, name string) string {
+	if c.count > maxFindings {
+		c.count++
+		return ""
+	}
 	var open []string
 	for _, f := range s.fields {
-		if n.get(f.name) == nil {
+		if !present[f.name] {
 			open = append(open, f.name)
 		}
 	}
@@ -181,6 +202,7 @@ func (c *checker) free(n *node, p *place) {
 		at := &place{up: p, i: i}
 		if n.kind == kindObject {
 			at.name = n.names[i]
+			c.trappedName(item, at.name, at)
 		}
 		c.free(item, at)
 	}
@@ -277,6 +299,13 @@ func (c *checker) choice(n *node, s *shape, p *place) {
 func (c *checker) trapped(n *node, p *place) {
 	if n.trap != "" && n.kind == kindString {
 		d := c.report(n.at, CodeYAMLTrap, "write "+strconv.Quote(n.text), p, "%s is %s to YAML 1.1 readers", clip(n.text), n.trap)
+		d.Severity = Warning
+	}
+}
+
+func (c *checker) trappedName(n *node, name string, p *place) {
+	if n.keyTrap != "" {
+		d := c.report(n.key, CodeYAMLTrap, "write "+strconv.Quote(name), p, "the name %s is %s to YAML 1.1 readers", clip(name), n.keyTrap)
 		d.Severity = Warning
 	}
 }

@@ -15,7 +15,7 @@ import (
 )
 
 // maxValues bounds what a CUE file may evaluate to.
-const maxValues = 500_000
+const maxValues = 200_000
 
 // readCUE evaluates text in a fresh context and returns its policies. The
 // definitions of policy.cue are in scope as values that take everything: the
@@ -343,6 +343,8 @@ func cueWords(err errors.Error) (code, msg, hint string) {
 	format, args := err.Msg()
 	has := func(part string) bool { return strings.Contains(format, part) }
 	switch {
+	case format == "%s" && len(args) == 1: // error() of the author
+		return CodeEvaluation, fmt.Sprintf("the file itself refuses this: %q", clip(fmt.Sprint(args[0]))), ""
 	case has("reference %q not found") && len(args) > 0:
 		return CodeReference, fmt.Sprintf("%q is not defined", clip(fmt.Sprint(args[0]))), "define it in this file, as _name or #Name when it is no policy"
 	case has("structural cycle") || has("cycle"):
@@ -359,8 +361,6 @@ func cueWords(err errors.Error) (code, msg, hint string) {
 		return CodeImport, "a package is imported and not used", "leave it out"
 	case has("undefined field"):
 		return CodeReference, "the field referred to does not exist", ""
-	case has("error()") || has("user error"):
-		return CodeEvaluation, "the file refuses this value itself, by error()", ""
 	default:
 		return CodeEvaluation, "the expression has no value", ""
 	}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"path"
+	"slices"
 	"strings"
 	"unicode/utf8"
 )
@@ -153,13 +154,12 @@ func formOf(doc *node, defs map[string]*shape, c *checker) (string, bool) {
 	}
 	full, short := defs["#Policy"].fieldNames(), defs["#Compact"].fieldNames()
 	votes, near := map[string]int{}, map[string]int{}
-	for _, name := range doc.names {
+	for i, name := range doc.names {
 		for form, fields := range map[string][]string{"#Policy": full, "#Compact": short} {
-			switch nearest(name, fields) {
-			case "":
-			case name:
+			switch {
+			case slices.Contains(fields, name):
 				votes[form]++
-			default:
+			case i < 32 && nearest(name, fields) != "":
 				near[form]++
 			}
 		}

@@ -46,15 +46,16 @@ type spot struct{ line, col int }
 // node is one value of any input form. All forms are read into it, so that
 // they are checked and bound by the same code.
 type node struct {
-	kind  kind
-	plain bool   // YAML, unquoted
-	text  string // of a scalar: the text, the digits, "true"
-	trap  string // why a YAML 1.1 reader would see another value, or ""
-	key   spot   // of the name this value stands under, zero in a list
-	at    spot   // of the value
-	path  string // author's path when it differs from the place in the tree
-	items []*node
-	names []string // of an object, beside items
+	kind    kind
+	plain   bool   // YAML, unquoted
+	text    string // of a scalar: the text, the digits, "true"
+	trap    string // why a YAML 1.1 reader would see another value, or ""
+	keyTrap string // the same of the name this value stands under
+	key     spot   // of the name this value stands under, zero in a list
+	at      spot   // of the value
+	path    string // author's path when it differs from the place in the tree
+	items   []*node
+	names   []string // of an object, beside items
 }
 
 // get returns the value under name, nil when n is nil, no object or lacks it.

@@ -1,6 +1,9 @@
 package schema
 
-import "strings"
+import (
+	"strings"
+	"unicode"
+)
 
 // nearest returns the choice that word most likely meant, "" when none is near
 // enough: at most a third of its letters differ, case and punctuation aside.
@@ -8,11 +11,12 @@ func nearest(word string, choices []string) string {
 	if len(word) > 64 {
 		return ""
 	}
+	folded := fold(word)
 	best, bestCost := "", 1+max(1, len(word)/3)
 	for _, choice := range choices {
 		cost := 0
-		if a, b := fold(word), fold(choice); a != b {
-			cost = distance(a, b)
+		if b := fold(choice); folded != b {
+			cost = distance(folded, b)
 		}
 		if cost < bestCost {
 			best, bestCost = choice, cost
@@ -21,13 +25,22 @@ func nearest(word string, choices []string) string {
 	return best
 }
 
+// fold drops what people mistype most: case and the sign between two words.
 func fold(s string) string {
-	return strings.NewReplacer("_", "", "-", "", ".", "").Replace(strings.ToLower(s))
+	return strings.Map(func(r rune) rune {
+		if r == '_' || r == '-' || r == '.' {
+			return -1
+		}
+		return unicode.ToLower(r)
+	}, s)
 }
 
 // distance counts the insertions, deletions, replacements and swaps of
 // neighbours that turn a into b.
 func distance(a, b string) int {
+	if max(len(a), len(b)) > 2*min(len(a), len(b))+2 {
+		return max(len(a), len(b))
+	}
 	before, last := make([]int, len(b)+1), make([]int, len(b)+1)
 	row := make([]int, len(b)+1)
 	for j := range last {

@@ -2,6 +2,7 @@ package schema
 
 import (
 	"bytes"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -163,6 +164,9 @@ func (y *yamlReader) mapping(n *yaml.Node, out *node, depth int) {
 		first[name.Value] = at
 		child := y.value(n.Content[i+1], depth+1)
 		child.key = at
+		if name.Style == 0 {
+			_, child.keyTrap, _ = resolvePlain(name.Value)
+		}
 		out.names = append(out.names, name.Value)
 		out.items = append(out.items, child)
 	}
@@ -239,10 +243,13 @@ func resolveNumber(word, digits string) (k kind, trap, refused string) {
 	case strings.Contains(digits, "_") && decimal(strings.ReplaceAll(digits, "_", "")):
 		return kindString, "a number without its underscores", ""
 	}
-	if _, err := strconv.ParseFloat(word, 64); err == nil && !strings.ContainsAny(digits, "xp_") {
-		return kindFloat, "", ""
+	if _, err := strconv.ParseFloat(word, 64); err != nil || strings.ContainsAny(digits, "xp_") {
+		return kindString, "", ""
 	}
-	return kindString, "", ""
+	if !json.Valid([]byte(word)) {
+		return kindString, "", "a number that is not written as in JSON"
+	}
+	return kindFloat, "", ""
 }
 
 func radix(digits string) bool {
@@ -309,6 +316,10 @@ func (y *yamlReader) syntax(err error) {
 		y.add(at, CodeSyntax, fmt.Sprintf("the alias *%s has no anchor", clip(name)), "define &"+clip(name)+" above, or quote the text")
 		return
 	}
+	if strings.Contains(text, "exceeded max depth") {
+		y.add(at, CodeTooDeep, fmt.Sprintf("nested more than %d deep", maxDepth), "")
+		return
+	}
 	msg, hint := yamlWords(text, line)
 	y.add(at, CodeSyntax, msg, hint)
 }
@@ -372,7 +383,6 @@ func yamlWords(text string, line []byte) (msg, hint string) {
 		{"escape", "an escape that is not complete", ""},
 		{"anchor", "an anchor or alias without a name", "put text that starts with & or * in quotes"},
 		{"control characters", "a control character", ""},
-		{"exceeded max depth", fmt.Sprintf("nested more than %d deep", maxDepth), ""},
 		{"document start", "text after the document", "one policy a file"},
 		{"undefined tag", "a tag that is not part of the policy language", "put text that starts with ! in quotes"},
 		{"tag", "a tag that is not part of the policy language", "put text that starts with ! in quotes"},
