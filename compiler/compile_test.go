@@ -1,6 +1,11 @@
 package compiler_test
 
 import (
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -49,4 +54,173 @@ func TestCompactForm(t *testing.T) {
 	if got := d.Import("js", "pandas"); got.Code != profiles.CodeImportNotAllowed {
 		t.Errorf("pandas in JavaScript: %+v", got)
 	}
+}
+
+// TestByteStable: the order of files, policies and map keys changes nothing.
+func TestByteStable(t *testing.T) {
+	var sources []schema.Source
+	files := map[string][]byte{}
+	for i := range 8 {
+		sources = append(sources, schema.Source{Name: fmt.Sprintf("p%d.yaml", i), Data: []byte(fmt.Sprintf(`apiVersion: ringd/v1
+kind: AgentPolicy
+metadata: {name: agent-%d, revision: 1, owner: "team:x@y"}
+spec:
+  executors: {allowed: [js, python], js: {imports: {allow: [shared, own%d]}}, python: {imports: {allow: [json]}}}
+  bridges:
+    - {name: b%d, powers: {sensitive: true, untrusted: false, external: false}, arguments: {type: object, properties: {z: {}, a: {type: string}}}}
+`, i, i, i))})
+		files[fmt.Sprintf("modules/own%d.js", i)] = []byte(fmt.Sprintf("export default %d", i))
+	}
+	files["modules/shared.ts"] = []byte("export const é = '\u2028<>&'")
+	r := rand.New(rand.NewPCG(3, 4))
+	first := ""
+	for range 20 {
+		policies, found := schema.Decode(sources)
+		if len(found) > 0 {
+			t.Fatal(found)
+		}
+		set := compile(t, compiler.Config{Policies: policies, Files: files})
+		b, err := set.Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if first == "" {
+			first = string(b)
+		}
+		if string(b) != first {
+			t.Fatal("another order of sources gave another set")
+		}
+		r.Shuffle(len(sources), func(i, j int) { sources[i], sources[j] = sources[j], sources[i] })
+	}
+	if _, err := profiles.DecodeSet([]byte(first)); err != nil {
+		t.Error(err)
+	}
+	sources[0].Data = append(sources[0].Data, " "...)
+	policies, _ := schema.Decode(sources)
+	if b, _ := ptr(compile(t, compiler.Config{Policies: policies, Files: files})).Encode(); string(b) != first {
+		t.Error("a space at the end of a file changed the set")
+	}
+	files["modules/shared.ts"] = []byte("export const e = 1")
+	if b, _ := ptr(compile(t, compiler.Config{Policies: policies, Files: files})).Encode(); string(b) == first {
+		t.Error("another module gave the same set")
+	}
+}
+
+func ptr[T any](v T) *T { return &v }
+
+func TestNoPolicy(t *testing.T) {
+	set, found := compiler.Compile(compiler.Config{})
+	if !found.Refused() || len(found) != 1 || found[0].Code != compiler.CodeNoPolicy {
+		t.Errorf("findings %v", found)
+	}
+	if diff := cmp.Diff(profiles.Set{}, set); diff != "" {
+		t.Errorf("a refused policy gave a set: %s", diff)
+	}
+}
+
+// TestPolicyFolder compiles what testdata/policies holds: everything but what
+// says unsupported.
+func TestPolicyFolder(t *testing.T) {
+	names, err := filepath.Glob("../testdata/policies/*.*")
+	if err != nil {
+		t.Fatal(err)
+	}
+	compiled := 0
+	for _, name := range names {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		policies, found := schema.Decode([]schema.Source{{Name: filepath.Base(name), Data: text}})
+		if found.Refused() {
+			t.Errorf("%s: %v", name, found)
+			continue
+		}
+		_, found = compiler.Compile(compiler.Config{Policies: policies})
+		unsupported := 0
+		for _, d := range found {
+			if d.Severity == schema.Error && d.Code != compiler.CodeUnsupported {
+				t.Errorf("%s: %v", name, d)
+			}
+			if d.Code == compiler.CodeUnsupported {
+				unsupported++
+			}
+		}
+		if unsupported == 0 {
+			compiled++
+		}
+		t.Logf("%s: %d unsupported", filepath.Base(name), unsupported)
+	}
+	if len(names) < 5 || compiled == 0 {
+		t.Errorf("%d policies, %d without unsupported parts", len(names), compiled)
+	}
+}
+
+// TestEgressEntries: entries of every good form, and of every bad one.
+func TestEgressEntries(t *testing.T) {
+	entry := func(text string) schema.Diagnostics {
+		_, found := compiler.Compile(compiler.Config{Policies: []schema.Policy{{File: "p.yaml", Kind: "AgentPolicy", Metadata: schema.Metadata{Name: "a"},
+			Spec: schema.Spec{Network: &schema.Network{Mode: "allowlist", Egress: []schema.Egress{{Host: text}}}}}}})
+		return found
+	}
+	for _, text := range []string{"*.example.com", "*.example.com.", "**.example.com", "*.example.com:8443", "10.1.2.3:443", "169.254.169.254:80", "93.184.215.14",
+		"[2606:4700::6810:84e5]:443", "2606:4700::6810:84e5", "[::1]:80", "_dmarc.example.com", "API.example.com", "example.com:*", "localhost:80",
+		"xn--bcher-kva.example", "10.0.0.0/8", "10.0.0.0/8:22", "[fd00::]/8", "[fd00::]/8:443", "::ffff:10.1.2.3", "a-b.example.com"} {
+		if found := entry(text); len(found) > 0 {
+			t.Errorf("%q: %v", text, found)
+		}
+	}
+	for _, text := range []string{"", "*", "**", "*.", "*.com", "*.*.example.com", "a.*.example.com", "example.*", "exam*ple.com", "*example.com", ":443",
+		"example.com:", "example.com:0", "example.com:0443", "example.com:+443", "example.com:65536", "example.com:443:443", "example.com/path",
+		"https://example.com", "user@example.com", "exa mple.com", "example..com", ".example.com", "127.1", "0177.0.0.1", "0x7f000001", "2130706433",
+		"1.2.3.4.5", "1.2.3", "10.0.0.1/8", "10.0.0.0/33", "0.0.0.0/0", "[::]/0", "::/0", "[::1", "::1]", "[example.com]", "[10.0.0.1]", "[fe80::1%25eth0]",
+		"fe80::1%eth0", "[::ffff:10.0.0.0]/104", strings.Repeat("a", 64) + ".com", strings.Repeat("a.", 127) + "com", "exam\x00ple.com", "bücher.example",
+		"example。com", "example.com\n"} {
+		if found := entry(text); !found.Refused() {
+			t.Errorf("%q is taken", text)
+		}
+	}
+}
+
+func FuzzEgressEntry(f *testing.F) {
+	f.Add("*.example.com:443")
+	f.Add("[::1]:80")
+	f.Add("10.0.0.0/8")
+	f.Fuzz(func(t *testing.T, text string) {
+		policy := schema.Policy{File: "p.yaml", Kind: "AgentPolicy", Metadata: schema.Metadata{Name: "a"},
+			Spec: schema.Spec{Network: &schema.Network{Mode: "allowlist", Egress: []schema.Egress{{Host: text}}}}}
+		set, found := compiler.Compile(compiler.Config{Policies: []schema.Policy{policy}})
+		if found.Refused() {
+			return
+		}
+		rule := set.Agents["a"].Egress.Allow[0]
+		policy.Spec.Network.Egress[0] = schema.Egress{Host: rule.Host, Ports: rule.Ports}
+		again, found := compiler.Compile(compiler.Config{Policies: []schema.Policy{policy}})
+		if found.Refused() {
+			t.Fatalf("%q gave %q, which is no entry: %v", text, rule.Host, found)
+		}
+		if got := again.Agents["a"].Egress.Allow[0].Host; got != rule.Host {
+			t.Fatalf("%q gave %q, then %q", text, rule.Host, got)
+		}
+	})
+}
+
+func FuzzJSONSchema(f *testing.F) {
+	f.Add([]byte(`{"type":"object","properties":{"a":{"$ref":"#/$defs/x"}},"$defs":{"x":{"type":"string","pattern":"^a"}}}`))
+	f.Add([]byte(`{"$ref":"http://x/y"}`))
+	f.Add([]byte(`{"$id":"http://x/","$ref":"y"}`))
+	f.Fuzz(func(t *testing.T, text []byte) {
+		set, found := compiler.Compile(compiler.Config{Policies: []schema.Policy{{File: "p.yaml", Kind: "AgentPolicy", Metadata: schema.Metadata{Name: "a"},
+			Spec: schema.Spec{Bridges: []schema.Bridge{{Name: "b", Arguments: text}}}}}})
+		if found.Refused() {
+			return
+		}
+		b, err := set.Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := profiles.DecodeSet(b); err != nil {
+			t.Fatalf("%s: %v", text, err)
+		}
+	})
 }
