@@ -1,11 +1,22 @@
 package provider
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strings"
+	"sync"
 	"time"
 
+	"github.com/ringd/ringd/executors/js/engine/value"
 	"github.com/ringd/ringd/rings/interpreter"
 )
 
@@ -14,7 +25,8 @@ type Config struct {
 	// Argv is the command; Argv[0] is a path, or a name that is looked up in
 	// Path. Required.
 	Argv []string
-	// Dir is the command's working directory; "" is the root directory.
+	// Dir is the command's working directory, an absolute path; "" is the root
+	// directory.
 	Dir string
 	// Path is the command's PATH; "" is DefaultPath.
 	Path string
@@ -22,29 +34,194 @@ type Config struct {
 	// RINGD_RUN, RINGD_CALL, RINGD_BRIDGE and RINGD_IDEMPOTENCY_KEY, and none of
 	// the daemon's.
 	Env []string
-	// OutputBytes bounds stdout; 0 is 16 MiB. StderrBytes is how much of stderr
-	// is kept for the record; 0 is 4 KiB.
+	// OutputBytes bounds stdout; 0 is DefaultOutputBytes. StderrBytes is how much
+	// of the end of stderr is kept for the record; 0 is DefaultStderrBytes.
 	OutputBytes int64
 	StderrBytes int64
-	// Grace is how long a command that is to end may keep its pipes open after
-	// it was killed; 0 is one second.
+	// Grace is how long pipes may stay open after the command is gone, held by a
+	// process that left its group; 0 is one second.
 	Grace time.Duration
 }
 
-// DefaultPath is the PATH of commands.
-const DefaultPath = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+// Defaults of Config.
+const (
+	DefaultPath        = "/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+	DefaultOutputBytes = 16 << 20
+	DefaultStderrBytes = 4 << 10
+)
 
 // Command performs a bridge by running a command for each call. It is safe for
 // concurrent use.
-type Command struct{ cfg Config }
+type Command struct {
+	cfg     Config
+	program string
+}
 
-// NewCommand checks cfg and finds the program.
-func NewCommand(cfg Config) (*Command, error) { return nil, errors.New("provider: no command") }
+// NewCommand checks cfg and finds the program. It refuses on systems where a
+// command's processes cannot be ended together.
+func NewCommand(cfg Config) (*Command, error) {
+	if !supported {
+		return nil, errors.New("bridge command: this system cannot end all processes of a command: only Linux can")
+	}
+	if len(cfg.Argv) == 0 || cfg.Argv[0] == "" {
+		return nil, errors.New("bridge command: no command given")
+	}
+	cfg.Argv, cfg.Env = slices.Clone(cfg.Argv), slices.Clone(cfg.Env)
+	if cfg.Path == "" {
+		cfg.Path = DefaultPath
+	}
+	if cfg.Dir == "" {
+		cfg.Dir = "/"
+	}
+	if !filepath.IsAbs(cfg.Dir) {
+		return nil, fmt.Errorf("bridge command %s: working directory %s is not absolute", cfg.Argv[0], cfg.Dir)
+	}
+	for _, v := range cfg.Env {
+		name, _, ok := strings.Cut(v, "=")
+		if !ok || name == "" || name == "PATH" || strings.HasPrefix(name, "RINGD_") || strings.Contains(v, "\x00") {
+			return nil, fmt.Errorf("bridge command %s: variable %q cannot be set", cfg.Argv[0], name)
+		}
+	}
+	if cfg.OutputBytes <= 0 {
+		cfg.OutputBytes = DefaultOutputBytes
+	}
+	if cfg.StderrBytes <= 0 {
+		cfg.StderrBytes = DefaultStderrBytes
+	}
+	if cfg.Grace <= 0 {
+		cfg.Grace = time.Second
+	}
+	program, err := find(cfg.Argv[0], cfg.Path)
+	if err != nil {
+		return nil, fmt.Errorf("bridge command %s: %w", cfg.Argv[0], err)
+	}
+	return &Command{cfg: cfg, program: program}, nil
+}
 
-// Call runs the command once. It kills the command's whole process group when
-// ctx ends. A command that exits with another status than 0, prints too much or
-// prints anything but one JSON value fails the call; the error's text, with the
-// end of stderr, is for the record only.
+// find returns the absolute path of an executable file.
+func find(name, path string) (string, error) {
+	if strings.Contains(name, "/") {
+		abs, err := filepath.Abs(name)
+		if err != nil {
+			return "", err
+		}
+		return abs, executable(abs)
+	}
+	for _, dir := range filepath.SplitList(path) {
+		if p := filepath.Join(dir, name); filepath.IsAbs(p) && executable(p) == nil {
+			return p, nil
+		}
+	}
+	return "", fmt.Errorf("not found in %s", path)
+}
+
+func executable(path string) error {
+	st, err := os.Stat(path)
+	if err != nil {
+		return err
+	}
+	if !st.Mode().IsRegular() || st.Mode()&0o111 == 0 {
+		return fmt.Errorf("%w: not an executable file", fs.ErrPermission)
+	}
+	return nil
+}
+
+// Call runs the command once, with the arguments as JSON on stdin. Its stdout is
+// the result: one JSON value, or nothing for undefined. When ctx ends, the
+// command prints too much, or it exits, its whole process group is killed. A
+// command that exits with another status than 0, or prints anything but JSON,
+// fails the call; the error's text, with the end of stderr, is for the record
+// only.
 func (c *Command) Call(ctx context.Context, call interpreter.Call) (json.RawMessage, error) {
-	return nil, errors.New("provider: no command")
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	out := &bounded{most: c.cfg.OutputBytes, over: func() { stop(errTooMuch) }}
+	tail := &tail{most: int(c.cfg.StderrBytes)}
+	cmd := exec.CommandContext(ctx, c.program, c.cfg.Argv[1:]...)
+	cmd.Args[0] = c.cfg.Argv[0]
+	cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = c.cfg.Dir, bytes.NewReader(call.Args), out, tail
+	cmd.Env = append([]string{
+		"PATH=" + c.cfg.Path, "RINGD_RUN=" + call.Run, "RINGD_CALL=" + call.ID,
+		"RINGD_BRIDGE=" + call.Bridge, "RINGD_IDEMPOTENCY_KEY=" + call.Key,
+	}, c.cfg.Env...)
+	cmd.WaitDelay = c.cfg.Grace
+	if err := c.run(cmd); err != nil {
+		if cause := context.Cause(ctx); cause != nil {
+			err = fmt.Errorf("%w: %w", cause, err)
+		}
+		return nil, fmt.Errorf("command %s: %w%s", c.cfg.Argv[0], err, tail.text())
+	}
+	if context.Cause(ctx) == errTooMuch {
+		return nil, fmt.Errorf("command %s: %w", c.cfg.Argv[0], errTooMuch)
+	}
+	plain := bytes.TrimSpace(out.b.Bytes())
+	if len(plain) == 0 {
+		return nil, nil
+	}
+	tagged, err := value.FromJSON(plain)
+	if err != nil {
+		return nil, fmt.Errorf("command %s: its output: %w%s", c.cfg.Argv[0], err, tail.text())
+	}
+	return tagged, nil
+}
+
+var errTooMuch = errors.New("it prints more than it may")
+
+// run starts cmd in a process group of its own, waits for its end and kills what
+// is left of the group. The thread is kept: the command dies with the thread
+// that started it, so that it cannot outlive a daemon that is killed.
+func (c *Command) run(cmd *exec.Cmd) error {
+	runtime.LockOSThread()
+	defer runtime.UnlockOSThread()
+	cmd.SysProcAttr = attributes()
+	cmd.Cancel = func() error { return killGroup(cmd.Process.Pid) }
+	if err := cmd.Start(); err != nil {
+		return err
+	}
+	// The group's number cannot be given to others before Wait has reaped its
+	// leader, so it is killed before that.
+	awaitExit(cmd.Process.Pid)
+	_ = killGroup(cmd.Process.Pid) // none may be left; then there is nothing to do
+	return cmd.Wait()
+}
+
+// bounded keeps what is written, up to a limit.
+type bounded struct {
+	b    bytes.Buffer
+	most int64
+	over func()
+}
+
+func (w *bounded) Write(p []byte) (int, error) {
+	if int64(w.b.Len()+len(p)) > w.most {
+		w.over()
+		return 0, errTooMuch
+	}
+	return w.b.Write(p)
+}
+
+// tail keeps the end of what is written.
+type tail struct {
+	mu   sync.Mutex
+	b    []byte
+	most int
+}
+
+func (w *tail) Write(p []byte) (int, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.b = append(w.b, p[max(0, len(p)-w.most):]...)
+	w.b = w.b[max(0, len(w.b)-w.most):]
+	return len(p), nil
+}
+
+// text is the end of stderr as the end of an error.
+func (w *tail) text() string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	s := strings.TrimSpace(strings.ToValidUTF8(string(w.b), "\uFFFD"))
+	if s == "" {
+		return ""
+	}
+	return ": stderr: " + s
 }
