@@ -19,12 +19,23 @@ import (
 type guest struct {
 	ring        *Ring
 	process     *os.Process
-	conn        *os.File
+	conn        connection
 	attestation executors.Attestation
 
 	mu   sync.Mutex
 	dead bool          // under mu
 	cpu  time.Duration // under mu; the last figure, once dead
+}
+
+// connection may be closed more than once: by who uses it and by the Ring.
+type connection struct{ *os.File }
+
+// Close closes the connection.
+func (c connection) Close() error {
+	if err := c.File.Close(); err != nil && !errors.Is(err, os.ErrClosed) {
+		return err
+	}
+	return nil
 }
 
 // Conn is the host's end; the caller closes it.

@@ -62,6 +62,9 @@ func tierOf(executor string) profiles.Tier {
 // attest says what stands around a guest of this executor.
 func attest(executor string) executors.Attestation {
 	l := layers()
+	if raceDetector {
+		l["rlimits"] = unavailable
+	}
 	if executor == "js" {
 		l["wasm"] = enforced
 	}
