@@ -1,0 +1,79 @@
+package daemontest
+
+import (
+	"sync"
+	"time"
+)
+
+// Clock stands still until Advance.
+type Clock struct {
+	mu      sync.Mutex
+	now     time.Time
+	waiters []waiter
+	asked   chan struct{} // closed and replaced at every After
+}
+
+type waiter struct {
+	at time.Time
+	c  chan time.Time
+}
+
+// NewClock returns a clock that stands at a fixed time.
+func NewClock() *Clock {
+	return &Clock{now: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC), asked: make(chan struct{})}
+}
+
+// Now is the time it stands at.
+func (c *Clock) Now() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.now
+}
+
+// After returns a channel that gets the time once it is d later.
+func (c *Clock) After(d time.Duration) <-chan time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	w := waiter{c.now.Add(d), make(chan time.Time, 1)}
+	if d <= 0 {
+		w.c <- c.now
+	} else {
+		c.waiters = append(c.waiters, w)
+	}
+	close(c.asked)
+	c.asked = make(chan struct{})
+	return w.c
+}
+
+// Advance moves the clock on.
+func (c *Clock) Advance(d time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.now = c.now.Add(d)
+	left := c.waiters[:0]
+	for _, w := range c.waiters {
+		if w.at.After(c.now) {
+			left = append(left, w)
+			continue
+		}
+		w.c <- c.now
+	}
+	c.waiters = left
+}
+
+// Waits returns once somebody waits for a moment at least d away, and no more
+// than a minute more.
+func (c *Clock) Waits(d time.Duration) {
+	for {
+		c.mu.Lock()
+		asked := c.asked
+		for _, w := range c.waiters {
+			if left := w.at.Sub(c.now); left >= d && left <= d+time.Minute {
+				c.mu.Unlock()
+				return
+			}
+		}
+		c.mu.Unlock()
+		<-asked
+	}
+}

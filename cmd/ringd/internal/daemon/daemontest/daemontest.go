@@ -1,0 +1,307 @@
+// Package daemontest builds a whole daemon for tests: a real audit log, store
+// and interpreter ring in a temporary folder, and in the place of guests,
+// compiler and clock things that a test holds in its hand. Tests of the daemon,
+// the API and the clients use it; nothing else does.
+package daemontest
+
+import (
+	"bytes"
+	"context"
+	"crypto/ed25519"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"log/slog"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/ringd/ringd/cmd/ringd/internal/audit"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/metrics"
+	"github.com/ringd/ringd/cmd/ringd/internal/store"
+	"github.com/ringd/ringd/executors"
+	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/rings/interpreter"
+	"github.com/ringd/ringd/schema"
+)
+
+// Config says how the stack differs from the usual one.
+type Config struct {
+	Dir       string        // "": a temporary folder
+	Staleness time.Duration // 0: ten minutes; Never: at once
+	Quota     daemon.Quota  // zero: 100 of an actor, 200 in all
+	Rings     []daemon.Ring // more rings, before the interpreter's
+	Clock     *Clock        // nil: one that stands at a fixed time
+}
+
+// Never is the Staleness that closes at once.
+const Never = time.Duration(-1)
+
+// Stack is a daemon with everything below it.
+type Stack struct {
+	Dir      string
+	Daemon   *daemon.Daemon
+	Clock    *Clock
+	Compiler *Compiler
+	Executor *Executor
+	Faults   *Faults
+	Metrics  *metrics.Metrics
+	Ring     *interpreter.Ring
+	Logged   *Buffer
+	Acts     *Acts
+
+	log   *audit.Log
+	store *store.Store
+	ended bool
+}
+
+// Me is the actor of tests.
+func Me() daemon.Actor { return daemon.Actor{Name: "uid:1000"} }
+
+// New builds a stack and closes it when the test ends.
+func New(t testing.TB, cfg Config) *Stack {
+	t.Helper()
+	s, err := Open(t, cfg)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+// Open is New for daemons that may not come up.
+func Open(t testing.TB, cfg Config) (*Stack, error) {
+	t.Helper()
+	if cfg.Dir == "" {
+		cfg.Dir = t.TempDir()
+	}
+	switch cfg.Staleness {
+	case 0:
+		cfg.Staleness = 10 * time.Minute
+	case Never:
+		cfg.Staleness = 0
+	}
+	if cfg.Quota == (daemon.Quota{}) {
+		cfg.Quota = daemon.Quota{PerActor: 100, Total: 200}
+	}
+	if cfg.Clock == nil {
+		cfg.Clock = NewClock()
+	}
+	s := &Stack{Dir: cfg.Dir, Clock: cfg.Clock, Compiler: &Compiler{}, Faults: &Faults{}, Metrics: metrics.New(),
+		Logged: &Buffer{}, Acts: &Acts{}, Executor: &Executor{}}
+	var err error
+	if s.log, err = openLog(t.Context(), s); err != nil {
+		return nil, err
+	}
+	s.store, err = store.Open(t.Context(), store.Config{Dir: filepath.Join(cfg.Dir, "store"), Now: s.Clock.Now})
+	if err != nil {
+		return nil, err
+	}
+	logger := slog.New(slog.NewTextHandler(s.Logged, &slog.HandlerOptions{Level: slog.LevelDebug}))
+	group := &daemon.Group{Logger: logger}
+	recorder := daemon.NewRecorder(&faultyLog{s.log, s.Faults}, s.Metrics)
+	journal := daemon.NewJournal(s.store)
+	s.Ring, err = interpreter.New(interpreter.Config{
+		Executors: map[string]executors.Executor{"js": s.Executor},
+		Tiers:     map[string]profiles.Tier{"js": profiles.TierWasm},
+		Providers: map[string]interpreter.Provider{"ask": interpreter.Harness{}, "act": s.Acts, "log": s.Acts},
+		Audit:     recorder, Journal: journal, Go: group.Go, Now: s.Clock.Now, Random: rand.Reader,
+		Generation: recorder.Generation,
+	})
+	if err != nil {
+		return nil, err
+	}
+	s.Daemon, err = daemon.New(t.Context(), daemon.Config{
+		Version: "test", Interpreter: daemon.FromRing(s.Ring), Rings: append(cfg.Rings, daemon.Ring(s.Ring)),
+		Compiler: s.Compiler, Runs: &faultyStore{s.store, s.Faults}, Generations: &faultyStore{s.store, s.Faults},
+		Recorder: recorder, Journal: journal, Group: group, Clock: s.Clock, Random: rand.Reader, Logger: logger,
+		Metrics: s.Metrics, Staleness: cfg.Staleness, Quota: cfg.Quota,
+	})
+	if err != nil {
+		return nil, errors.Join(err, s.log.Close(), s.store.Close())
+	}
+	t.Cleanup(func() { s.Close(t) })
+	return s, nil
+}
+
+func openLog(ctx context.Context, s *Stack) (*audit.Log, error) {
+	seed := sha256.Sum256([]byte("daemontest"))
+	return audit.Open(ctx, audit.Config{Dir: filepath.Join(s.Dir, "audit"), Key: ed25519.NewKeyFromSeed(seed[:]),
+		Now: s.Clock.Now, Ticks: make(chan time.Time)})
+}
+
+// Close closes everything; the folder stays. Twice does nothing.
+func (s *Stack) Close(t testing.TB) {
+	t.Helper()
+	if s.ended {
+		return
+	}
+	s.ended = true
+	if err := errors.Join(s.Daemon.Close(), s.store.Close(), s.log.Close()); err != nil && s.Faults.never() {
+		t.Errorf("close: %v", err)
+	}
+}
+
+// Records returns what the audit log holds, of these kinds or of all.
+func (s *Stack) Records(t testing.TB, kinds ...audit.Kind) []audit.Record {
+	t.Helper()
+	var out []audit.Record
+	for e, err := range audit.Query(context.WithoutCancel(t.Context()), filepath.Join(s.Dir, "audit"), audit.Filter{Kinds: kinds}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, e.Record)
+	}
+	return out
+}
+
+// Push makes a push of one text. See Compiler for what the text says.
+func Push(text string) daemon.Push {
+	sum := sha256.Sum256([]byte(text))
+	return daemon.Push{Digest: "sha256:" + hex.EncodeToString(sum[:]),
+		Sources: []schema.Source{{Name: "policy.yaml", Data: []byte(text)}}}
+}
+
+// Apply applies a push and fails the test when it is refused.
+func (s *Stack) Apply(t testing.TB, text string) {
+	t.Helper()
+	if err := s.Daemon.ApplyPush(t.Context(), Push(text)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Compiler makes sets of texts: "NAME bridge bridge…" grants agent default the
+// executor js and these bridges, in a policy called NAME. A text that begins
+// with "broken" is refused with two findings, and one with "hang" waits for the
+// end of its context.
+type Compiler struct {
+	mu     sync.Mutex
+	count  int
+	before func(text string) error
+}
+
+// Before sets what happens before every compilation; its error is that of a
+// compiler that could not be run.
+func (c *Compiler) Before(f func(text string) error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.before = f
+}
+
+// Count is how often Compile was called.
+func (c *Compiler) Count() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.count
+}
+
+// Compile makes a set of the first source.
+func (c *Compiler) Compile(ctx context.Context, p daemon.Push) (*profiles.Set, schema.Diagnostics, error) {
+	text := string(p.Sources[0].Data)
+	c.mu.Lock()
+	c.count++
+	before := c.before
+	c.mu.Unlock()
+	if before != nil {
+		if err := before(text); err != nil {
+			return nil, nil, err
+		}
+	}
+	if strings.HasPrefix(text, "hang") {
+		<-ctx.Done()
+		return nil, nil, ctx.Err()
+	}
+	if strings.HasPrefix(text, "broken") {
+		at := schema.Pos{File: p.Sources[0].Name, Line: 3, Column: 5}
+		return nil, schema.Diagnostics{
+			{Pos: at, Code: "unknown_field", Msg: "spec.netwrok: no such field", Hint: `did you mean "network"?`},
+			{Pos: at, Code: "yaml_11", Msg: "off", Severity: schema.Warning}}, nil
+	}
+	set, err := Set(text)
+	return set, nil, err
+}
+
+// Set is what Compiler makes of a text.
+func Set(text string) (*profiles.Set, error) {
+	name, bridges, _ := strings.Cut(text, " ")
+	ms := func(n int64) *int64 { return &n }
+	limits := profiles.Limits{CPUMillis: ms(5000), MemoryBytes: ms(64 << 20), WallMillis: ms(600_000), OutputBytes: ms(1 << 18),
+		ResultBytes: ms(1 << 20), StackBytes: ms(1 << 18), Processes: ms(1), Files: ms(1), RefusedCalls: ms(8)}
+	a := profiles.Agent{Name: "default", Policy: name, Limits: limits, JS: &profiles.JS{Limits: limits},
+		Bridges: map[string]profiles.Bridge{}}
+	for _, b := range strings.Fields(bridges) {
+		a.Bridges[b] = profiles.Bridge{Name: b, Powers: profiles.Powers{External: b == "act"}, Audit: "metadata",
+			Arguments: json.RawMessage(`{"type":"object"}`),
+			Limits: profiles.BridgeLimits{Concurrent: 16, CallsPerRun: 1 << 40, SpawnPerCall: 1, Depth: 1, TotalSpawn: 1 << 40,
+				ArgumentBytes: 1 << 20, ResultBytes: 1 << 20, TimeoutMillis: 600_000},
+			Rule: profiles.Rule{File: "policy.yaml", Line: 1, Column: 1, Path: b}}
+	}
+	source := "export default " + hex.EncodeToString([]byte(name))
+	set, _, err := profiles.Set{Agents: map[string]profiles.Agent{"default": a},
+		Modules: map[string]profiles.Module{"m": {Source: source, Digest: profiles.Digest([]byte(source))}}}.Seal()
+	return &set, err
+}
+
+// Buffer is a log in memory.
+type Buffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+// Write appends.
+func (b *Buffer) Write(p []byte) (int, error) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.Write(p)
+}
+
+// String is everything written so far.
+func (b *Buffer) String() string {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return b.b.String()
+}
+
+// Acts performs the bridges act and log, and counts.
+type Acts struct {
+	mu    sync.Mutex
+	calls []interpreter.Call
+	gate  chan struct{}
+}
+
+// Hold makes calls wait until the returned function is called.
+func (a *Acts) Hold() (release func()) {
+	gate := make(chan struct{})
+	a.mu.Lock()
+	a.gate = gate
+	a.mu.Unlock()
+	return sync.OnceFunc(func() { close(gate) })
+}
+
+// Calls returns what was performed so far.
+func (a *Acts) Calls() []interpreter.Call {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return append([]interpreter.Call(nil), a.calls...)
+}
+
+// Call performs c: it returns the number of calls so far.
+func (a *Acts) Call(ctx context.Context, c interpreter.Call) (json.RawMessage, error) {
+	a.mu.Lock()
+	a.calls = append(a.calls, c)
+	n, gate := len(a.calls), a.gate
+	a.mu.Unlock()
+	if gate != nil {
+		select {
+		case <-gate:
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
+	}
+	return json.RawMessage(fmt.Sprint(n)), nil
+}

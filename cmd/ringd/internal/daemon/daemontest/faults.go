@@ -1,0 +1,90 @@
+package daemontest
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/ringd/ringd/cmd/ringd/internal/audit"
+	"github.com/ringd/ringd/cmd/ringd/internal/store"
+)
+
+// Faults make writes fail: before each, the hook hears of it ("audit
+// push_applied", "store Start") and may refuse.
+type Faults struct {
+	mu   sync.Mutex
+	hook func(what string) error
+	used bool
+}
+
+// On sets the hook; nil takes it away.
+func (f *Faults) On(hook func(what string) error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.hook, f.used = hook, true
+}
+
+func (f *Faults) never() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return !f.used
+}
+
+func (f *Faults) at(what string) error {
+	f.mu.Lock()
+	hook := f.hook
+	f.mu.Unlock()
+	if hook == nil {
+		return nil
+	}
+	return hook(what)
+}
+
+type faultyLog struct {
+	*audit.Log
+	faults *Faults
+}
+
+func (l *faultyLog) Append(ctx context.Context, r audit.Record, d audit.Durability) (audit.Head, error) {
+	what := "audit " + string(r.Kind)
+	if d == audit.Synced {
+		what += " synced"
+	}
+	if err := l.faults.at(what); err != nil {
+		return audit.Head{}, err
+	}
+	return l.Log.Append(ctx, r, d)
+}
+
+type faultyStore struct {
+	*store.Store
+	faults *Faults
+}
+
+func (s *faultyStore) Start(ctx context.Context, r store.Run) error {
+	if err := s.faults.at("store Start"); err != nil {
+		return err
+	}
+	return s.Store.Start(ctx, r)
+}
+
+func (s *faultyStore) Advance(ctx context.Context, id string, to store.State, c store.Change) (store.Run, error) {
+	if err := s.faults.at("store Advance"); err != nil {
+		return store.Run{}, err
+	}
+	return s.Store.Advance(ctx, id, to, c)
+}
+
+func (s *faultyStore) PutGeneration(ctx context.Context, g store.Generation) error {
+	if err := s.faults.at("store PutGeneration"); err != nil {
+		return err
+	}
+	return s.Store.PutGeneration(ctx, g)
+}
+
+func (s *faultyStore) Freshen(ctx context.Context, n int64, at time.Time) error {
+	if err := s.faults.at("store Freshen"); err != nil {
+		return err
+	}
+	return s.Store.Freshen(ctx, n, at)
+}
