@@ -16,7 +16,7 @@ import (
 )
 
 // MaxSetBytes bounds an encoded set.
-const MaxSetBytes = 64 << 20
+const MaxSetBytes = 32 << 20
 
 // maxExact is the largest integer that RFC 8785 writes without loss.
 const maxExact = 1<<53 - 1

@@ -18,6 +18,7 @@ import (
 	"runtime"
 	"strings"
 	"time"
+	"unicode"
 
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/schema"
@@ -25,7 +26,7 @@ import (
 
 // The limits of a child that its Config does not set.
 const (
-	DefaultWall        = 2 * time.Second
+	DefaultWall        = 1800 * time.Millisecond // with start and end, a child takes 2 s at most
 	DefaultMemoryBytes = 256 << 20
 )
 
@@ -75,7 +76,7 @@ type Result struct {
 // Usage is what a child took.
 type Usage struct {
 	CPU       time.Duration
-	PeakBytes int64 // resident, as the kernel counted it
+	PeakBytes int64 // resident; of a killed child no more than an upper bound
 }
 
 // Run compiles in a child and waits for its end. Everything the sources cause
@@ -123,7 +124,10 @@ func Run(ctx context.Context, cfg Config, req Request) (Result, error) {
 	if waitErr == nil {
 		result, err := decodeReply(stdout.buf.Bytes(), req)
 		if err == nil {
-			result.Usage = usage
+			if result.Usage.PeakBytes == 0 {
+				result.Usage.PeakBytes = usage.PeakBytes
+			}
+			result.Usage.CPU = usage.CPU
 			return result, nil
 		}
 		stderr.buf.WriteString("\n" + err.Error())
@@ -174,7 +178,7 @@ func (p postmortem) finding(cfg Config, sources []schema.Source) schema.Diagnost
 	case p.flooded:
 		d.Code, d.Msg = CodeMemory, which+" compiles to more than a set may hold"
 		d.Hint = "split the policy"
-	case strings.Contains(p.words, "out of memory") || strings.Contains(p.words, "cannot allocate memory"):
+	case ranOut(p.words):
 		d.Code, d.Msg = CodeMemory, fmt.Sprintf("%s needs more than %d MiB to compile", which, cfg.MemoryBytes>>20)
 		d.Hint = "look for text or lists that double; a policy of 10,000 rules fits many times"
 	case strings.Contains(p.words, "stack overflow") || strings.Contains(p.words, "stack exceeds"):
@@ -188,9 +192,37 @@ func (p postmortem) finding(cfg Config, sources []schema.Source) schema.Diagnost
 		if p.err != nil {
 			d.Msg += ": " + p.err.Error()
 		}
+		if last := firstLine(p.words); last != "" {
+			d.Msg += " (" + last + ")"
+		}
 		d.Hint = "take the last change back; report the file that does this"
 	}
 	return d
+}
+
+// ranOut reports whether the Go runtime says that it got no memory.
+func ranOut(words string) bool {
+	for _, sign := range []string{"out of memory", "cannot allocate memory", "cannot map pages", "failed to create new OS thread"} {
+		if strings.Contains(words, sign) {
+			return true
+		}
+	}
+	return false
+}
+
+// firstLine gives what a dying child said first, short and printable.
+func firstLine(words string) string {
+	line, _, _ := strings.Cut(strings.TrimSpace(words), "\n")
+	line = strings.Map(func(r rune) rune {
+		if !unicode.IsPrint(r) {
+			return -1
+		}
+		return r
+	}, line)
+	if r := []rune(line); len(r) > 120 {
+		return string(r[:120]) + "…"
+	}
+	return line
 }
 
 // suspect is the place of a finding about sources as a whole: the only file, or

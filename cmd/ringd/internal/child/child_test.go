@@ -2,14 +2,19 @@ package child_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/child"
+	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/schema"
 )
 
@@ -22,14 +27,14 @@ func TestMain(m *testing.M) {
 		case subcommand:
 			os.Exit(child.Main(os.Stdin, os.Stdout, os.Stderr))
 		case "misbehave":
-			os.Exit(misbehave(os.Args[2]))
+			os.Exit(misbehave(os.Args[2], os.Args[3:]))
 		}
 	}
 	os.Exit(m.Run())
 }
 
 // misbehave plays children that do not do their work.
-func misbehave(how string) int {
+func misbehave(how string, args []string) int {
 	switch how {
 	case "silence":
 		return 0
@@ -45,13 +50,34 @@ func misbehave(how string) int {
 	case "words":
 		fmt.Fprint(os.Stderr, strings.Repeat("noise ", 1<<16))
 		return 7
+	case "environment":
+		fmt.Fprintf(os.Stderr, "environment: %q", os.Environ())
+		return 6
 	case "crash":
 		var p *int
 		*p = 1
 	case "hang":
-		select {}
+		hang()
+	case "family": // starts a child of its own that holds the pipes, and hangs
+		cmd := exec.Command(os.Args[0], append([]string{"misbehave", "holder"}, args...)...)
+		cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
+		if err := cmd.Start(); err != nil {
+			return 4
+		}
+		hang()
+	case "holder": // keeps a file open for as long as it lives
+		if _, err := os.OpenFile(args[0], os.O_WRONLY, 0); err != nil {
+			return 5
+		}
+		hang()
 	}
 	return 3
+}
+
+func hang() {
+	for {
+		time.Sleep(time.Hour)
+	}
 }
 
 func config(t testing.TB) child.Config {
@@ -73,7 +99,7 @@ func one(name, text string) child.Request {
 }
 
 func TestRunCompiles(t *testing.T) {
-	got, err := child.Run(t.Context(), config(t), one("policy.yaml", compact))
+	got, err := child.Run(t.Context(), patient(t), one("policy.yaml", compact))
 	if err != nil || len(got.Diagnostics) > 0 || got.Set == nil {
 		t.Fatalf("got %+v, %v", got, err)
 	}
@@ -90,7 +116,7 @@ func TestDiedChildren(t *testing.T) {
 		"words": child.CodeCrashed, "crash": child.CodeCrashed, "hang": child.CodeTimeout,
 	} {
 		t.Run(how, func(t *testing.T) {
-			cfg := config(t)
+			cfg := patient(t)
 			cfg.Args = []string{"misbehave", how}
 			if how == "hang" {
 				cfg.Wall = 200 * time.Millisecond
@@ -118,5 +144,89 @@ func TestRunErrors(t *testing.T) {
 	cancel(cause)
 	if _, err := child.Run(ctx, config(t), one("p.yaml", compact)); !errors.Is(err, cause) && !errors.Is(err, context.Canceled) {
 		t.Errorf("cancelled: %v", err)
+	}
+}
+
+// TestFamilyDies: what a child starts ends with it.
+func TestFamilyDies(t *testing.T) {
+	fifo := filepath.Join(t.TempDir(), "held")
+	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
+		t.Skip(err)
+	}
+	closed := make(chan error, 1)
+	go func() { // the read ends when nobody holds the other end any more
+		b, err := os.ReadFile(fifo)
+		if err == nil && len(b) > 0 {
+			err = errors.New("the holder wrote")
+		}
+		closed <- err
+	}()
+	cfg := config(t)
+	cfg.Args = []string{"misbehave", "family", fifo}
+	got, err := child.Run(t.Context(), cfg, one("p.yaml", compact))
+	if err != nil || len(got.Diagnostics) != 1 || got.Diagnostics[0].Code != child.CodeTimeout {
+		t.Errorf("got %v, %v", got.Diagnostics, err)
+	}
+	if err := <-closed; err != nil {
+		t.Error(err)
+	}
+}
+
+// TestEmptyEnvironment: nothing of the daemon's environment reaches a child.
+func TestEmptyEnvironment(t *testing.T) {
+	t.Setenv("RINGD_TEST_SECRET", "x")
+	cfg := patient(t)
+	cfg.Args = []string{"misbehave", "environment"}
+	got, err := child.Run(t.Context(), cfg, one("p.yaml", compact))
+	if err != nil || len(got.Diagnostics) != 1 || !strings.Contains(got.Diagnostics[0].Msg, "environment: []") {
+		t.Errorf("got %v, %v", got.Diagnostics, err)
+	}
+}
+
+func TestRequestBounds(t *testing.T) {
+	large := child.Request{Sources: []schema.Source{{Name: "p.yaml", Data: make([]byte, 20<<20)}}}
+	got, err := child.Run(t.Context(), config(t), large)
+	if err != nil || len(got.Diagnostics) != 1 || got.Diagnostics[0].Code != schema.CodeTooLarge {
+		t.Errorf("sources: %v, %v", got.Diagnostics, err)
+	}
+	large = one("p.yaml", compact)
+	large.Files = map[string][]byte{"modules/x.js": make([]byte, 40<<20)}
+	got, err = child.Run(t.Context(), config(t), large)
+	if err != nil || len(got.Diagnostics) != 1 || got.Diagnostics[0].Code != schema.CodeTooLarge {
+		t.Errorf("files: %v, %v", got.Diagnostics, err)
+	}
+}
+
+func TestDiagnosticsAndSchema(t *testing.T) {
+	req := child.Request{JSONSchema: true, Sources: []schema.Source{
+		{Name: "a.yaml", Data: []byte("interpreter_ring:\n  allowed_import: []\n")},
+		{Name: "b.yaml", Data: []byte("interpreter_ring:\n  denied_patterns: ['a | b']\n")}}}
+	got, err := child.Run(t.Context(), patient(t), req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if len(got.Diagnostics) != 2 || got.Diagnostics[0].Pos.File != "a.yaml" || got.Diagnostics[1].Pos.File != "b.yaml" || got.Set != nil {
+		t.Errorf("findings of both stages: %v", got.Diagnostics)
+	}
+	if !json.Valid(got.JSONSchema) {
+		t.Errorf("JSON Schema: %.100s", got.JSONSchema)
+	}
+	req = one("p.yaml", compact)
+	req.DiagnosticsOnly = true
+	if got, err = child.Run(t.Context(), patient(t), req); err != nil || got.Set != nil || len(got.Diagnostics) > 0 || got.Encoded != nil {
+		t.Errorf("only diagnostics: %+v, %v", got, err)
+	}
+}
+
+// TestModules: files of the modules folder reach the set.
+func TestModules(t *testing.T) {
+	req := one("p.yaml", "interpreter_ring:\n  allowed_imports: [lodash-lite]\n")
+	req.Files = map[string][]byte{"modules/lodash-lite.js": []byte("export default 1\n")}
+	got, err := child.Run(t.Context(), patient(t), req)
+	if err != nil || got.Set == nil || got.Set.Modules["lodash-lite"].Source != "export default 1\n" {
+		t.Fatalf("got %+v, %v", got, err)
+	}
+	if d := got.Set.Decider("default", profiles.Environment{}).Import("js", "lodash-lite"); d.Verdict != profiles.Allow {
+		t.Errorf("got %+v", d)
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
+	"strconv"
+	"strings"
 	"syscall"
 )
 
@@ -37,8 +39,8 @@ func limitSelf(h header) error {
 		resource int
 		most     uint64
 	}{
-		{"processor time", syscall.RLIMIT_CPU, h.cpuSeconds},
-		{"memory", syscall.RLIMIT_DATA, h.memory + runtimeBytes},
+		{"processor time", syscall.RLIMIT_CPU, h.two},
+		{"memory", syscall.RLIMIT_DATA, h.one + runtimeBytes},
 		{"files", syscall.RLIMIT_NOFILE, maxOpen},
 		{"file size", syscall.RLIMIT_FSIZE, 0},
 		{"core", syscall.RLIMIT_CORE, 0},
@@ -48,6 +50,22 @@ func limitSelf(h header) error {
 		}
 	}
 	return nil
+}
+
+// peakBytes is the peak of this process alone. What the parent learns from the
+// kernel also counts the parent, whose memory a child has until it is started.
+func peakBytes() uint64 {
+	text, err := os.ReadFile("/proc/self/status")
+	if err != nil {
+		return 0
+	}
+	_, after, _ := strings.Cut(string(text), "VmHWM:")
+	number, _, _ := strings.Cut(strings.TrimSpace(after), " ")
+	kib, err := strconv.ParseUint(number, 10, 40)
+	if err != nil {
+		return 0
+	}
+	return kib * 1024
 }
 
 func usageOf(state *os.ProcessState) Usage {

@@ -38,7 +38,7 @@ func serve(stdin io.Reader, stdout io.Writer) error {
 	runtime.GOMAXPROCS(processors)
 	debug.SetMaxStack(maxStack)
 	debug.SetTraceback("single")
-	debug.SetMemoryLimit(int64(h.memory / 4 * 3))
+	debug.SetMemoryLimit(int64(h.one / 4 * 3))
 	if err := limitSelf(h); err != nil {
 		return fmt.Errorf("take limits: %w", err)
 	}
@@ -50,39 +50,50 @@ func serve(stdin io.Reader, stdout io.Writer) error {
 	if err := json.Unmarshal(text, &req); err != nil {
 		return fmt.Errorf("read request: %w", err)
 	}
-	answer, err := compile(Request(req))
+	answer, set, err := compile(Request(req))
 	if err != nil {
 		return err
 	}
-	out, err := frame(0, 0, answer)
+	out, err := frame(peakBytes(), uint64(len(set)), answer)
 	if err != nil {
 		return fmt.Errorf("write reply: %w", err)
 	}
-	if _, err := stdout.Write(out); err != nil {
-		return fmt.Errorf("write reply: %w", err)
+	for _, part := range [][]byte{out, set} {
+		if _, err := stdout.Write(part); err != nil {
+			return fmt.Errorf("write reply: %w", err)
+		}
 	}
 	return nil
 }
 
-func compile(req Request) (reply, error) {
+func compile(req Request) (reply, []byte, error) {
 	set, found := Compile(req.Sources, req.Files)
-	r := reply{Diagnostics: found}
+	r := reply{Diagnostics: bound(found)}
 	if req.JSONSchema {
 		text, err := schema.JSONSchema()
 		if err != nil {
-			return reply{}, fmt.Errorf("make JSON Schema: %w", err)
+			return reply{}, nil, fmt.Errorf("make JSON Schema: %w", err)
 		}
 		r.JSONSchema = text
 	}
-	if found.Refused() || req.DiagnosticsOnly {
-		return r, nil
+	if r.Diagnostics.Refused() || req.DiagnosticsOnly {
+		return r, nil, nil
 	}
 	encoded, err := set.Encode()
-	if err != nil {
-		return reply{}, err
+	return r, encoded, err
+}
+
+// maxFindings bounds what a child reports, over all files.
+const maxFindings = 5_000
+
+// bound cuts the findings to what a reply holds. The last one then says so,
+// and refuses, so that no error is lost among warnings.
+func bound(found schema.Diagnostics) schema.Diagnostics {
+	if len(found) <= maxFindings {
+		return found
 	}
-	r.Set = encoded
-	return r, nil
+	return append(found[:maxFindings:maxFindings], schema.Diagnostic{Pos: found[maxFindings].Pos, Code: schema.CodeTooMany,
+		Msg: fmt.Sprintf("more than %d findings; the rest is not shown", maxFindings)})
 }
 
 // Compile reads and compiles in this process, with every finding of both

@@ -15,15 +15,17 @@ import (
 
 // A frame is a header and a body of JSON. The parent's header carries the
 // limits, so that the child puts itself under them before it reads a byte that
-// an author wrote.
+// an author wrote. The child's header carries its peak of memory and the length
+// of the set, whose canonical bytes follow the body as they are.
 const (
 	magic      = "ringdcc1"
-	headerSize = len(magic) + 3*8 // memory, CPU seconds or zero, length of the body
+	headerSize = len(magic) + 3*8 // two numbers and the length of the body
 
 	maxSources = schema.MaxTotalBytes + 1<<20
-	maxFiles   = 32 << 20
+	maxFiles   = 16 << 20
 	maxRequest = 2*(maxSources+maxFiles) + 1<<20
-	maxReply   = profiles.MaxSetBytes + 16<<20
+	maxBody    = 8 << 20
+	maxReply   = maxBody + profiles.MaxSetBytes
 )
 
 type request struct {
@@ -34,20 +36,19 @@ type request struct {
 }
 
 type reply struct {
-	Set         []byte             `json:"set,omitempty"` // canonical bytes
 	Diagnostics schema.Diagnostics `json:"diagnostics,omitempty"`
 	JSONSchema  []byte             `json:"jsonSchema,omitempty"`
 }
 
-func frame(memory, cpuSeconds uint64, body any) ([]byte, error) {
+func frame(one, two uint64, body any) ([]byte, error) {
 	text, err := json.Marshal(body)
 	if err != nil {
 		return nil, err
 	}
 	out := make([]byte, 0, headerSize+len(text))
 	out = append(out, magic...)
-	out = binary.BigEndian.AppendUint64(out, memory)
-	out = binary.BigEndian.AppendUint64(out, cpuSeconds)
+	out = binary.BigEndian.AppendUint64(out, one)
+	out = binary.BigEndian.AppendUint64(out, two)
 	out = binary.BigEndian.AppendUint64(out, uint64(len(text)))
 	return append(out, text...), nil
 }
@@ -58,7 +59,8 @@ func encodeRequest(cfg Config, req Request) ([]byte, error) {
 
 // header is the fixed part of a frame.
 type header struct {
-	memory, cpuSeconds, body uint64
+	one, two uint64 // memory and processor seconds; or peak memory and length of the set
+	body     uint64
 }
 
 func readHeader(r io.Reader, most uint64) (header, error) {
@@ -83,30 +85,32 @@ func decodeReply(b []byte, req Request) (Result, error) {
 	if len(b) < headerSize {
 		return Result{}, errors.New("the answer is cut short")
 	}
-	h, err := readHeader(bytes.NewReader(b), maxReply)
+	h, err := readHeader(bytes.NewReader(b), maxBody)
 	if err != nil {
 		return Result{}, err
 	}
-	if body := b[headerSize:]; uint64(len(body)) != h.body {
+	rest := b[headerSize:]
+	if h.two > maxReply || uint64(len(rest)) != h.body+h.two {
 		return Result{}, errors.New("the answer is not as long as it says")
 	}
 	var r reply
-	if err := json.Unmarshal(b[headerSize:], &r); err != nil {
+	if err := json.Unmarshal(rest[:h.body], &r); err != nil {
 		return Result{}, fmt.Errorf("read the answer: %w", err)
 	}
-	out := Result{Diagnostics: r.Diagnostics, JSONSchema: r.JSONSchema}
+	out := Result{Diagnostics: r.Diagnostics, JSONSchema: r.JSONSchema, Usage: Usage{PeakBytes: int64(min(h.one, 1<<62))}}
+	set := rest[h.body:]
 	switch {
 	case r.Diagnostics.Refused() || req.DiagnosticsOnly:
-		if len(r.Set) > 0 {
+		if len(set) > 0 {
 			return Result{}, errors.New("the answer holds a set that nobody asked for")
 		}
 		return out, nil
-	case len(r.Set) == 0:
+	case len(set) == 0:
 		return Result{}, errors.New("the answer holds neither a set nor a finding that refuses it")
 	}
-	if out.Set, err = profiles.DecodeSet(r.Set); err != nil {
+	if out.Set, err = profiles.DecodeSet(set); err != nil {
 		return Result{}, err
 	}
-	out.Encoded = r.Set
+	out.Encoded = bytes.Clone(set)
 	return out, nil
 }
