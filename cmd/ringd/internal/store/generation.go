@@ -93,15 +93,3 @@ func scanGeneration(row scanner) (Generation, error) {
 	g.Activated, g.Fresh = fromMicros(activated), fromMicros(fresh)
 	return g, nil
 }
-
-// AuditHead is the highest audit head any commit has seen: what to give
-// audit.Config.Least. Zero in a new store.
-func (s *Store) AuditHead(ctx context.Context) (Head, error) {
-	var h Head
-	err := s.read(ctx, func(row scanner) error { return row.Scan(&h.Seq, &h.Hash) },
-		`select seq, hash from audit_head where id = 1`)
-	if err != nil {
-		return Head{}, fmt.Errorf("audit head: %w", err)
-	}
-	return h, nil
-}

@@ -118,12 +118,10 @@ func (s *Store) prepare(ctx context.Context, crashed bool) error {
 		return err
 	}
 	fresh := format == 0 && app == 0 && tables == 0
-	switch {
-	case fresh:
-	case app != applicationID:
-		return fmt.Errorf("%w: %s is not a database of ringd: move it away", ErrFormat, dbName)
-	case format != formatVersion:
-		return fmt.Errorf("%w %d: this ringd reads %d: start the ringd that wrote it, or move the folder away", ErrFormat, format, formatVersion)
+	if !fresh {
+		if err := known(app, format); err != nil {
+			return err
+		}
 	}
 	// auto_vacuum only takes before the first table and before WAL.
 	for _, p := range [][3]string{
@@ -144,6 +142,18 @@ func (s *Store) prepare(ctx context.Context, crashed bool) error {
 		return s.quickCheck(ctx)
 	}
 	return nil
+}
+
+// known refuses a database that is not ringd's, or of another format.
+func known(app, format int64) error {
+	switch {
+	case app != applicationID:
+		return fmt.Errorf("%w: %s is not a database of ringd: move it away", ErrFormat, dbName)
+	case format != formatVersion:
+		return fmt.Errorf("%w %d: this ringd reads %d: start the ringd that wrote it, or move the folder away", ErrFormat, format, formatVersion)
+	default:
+		return nil
+	}
 }
 
 func (s *Store) create(ctx context.Context) error {

@@ -417,6 +417,63 @@ func TestAuditHeadIsKept(t *testing.T) {
 	}
 }
 
+// TestReadAuditHead reads beside the daemon and after it, and leaves the
+// folder as it was.
+func TestReadAuditHead(t *testing.T) {
+	cfg := config(t)
+	want := store.Head{Seq: 10, Hash: "aa"}
+	cfg.Head = func() store.Head { return want }
+	if _, err := store.ReadAuditHead(t.Context(), cfg.Dir); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("no store: %v, want ErrNotFound", err)
+	}
+	s := mustOpen(t, cfg)
+	check := func(when string, want store.Head) {
+		t.Helper()
+		before := names(t, cfg.Dir)
+		got, err := store.ReadAuditHead(t.Context(), cfg.Dir)
+		if err != nil || got != want {
+			t.Errorf("%s: %v, %v; want %v", when, got, err, want)
+		}
+		if diff := cmp.Diff(before, names(t, cfg.Dir)); diff != "" {
+			t.Errorf("%s: files changed: %s", when, diff)
+		}
+	}
+	check("empty", store.Head{})
+	mustStart(t, s, newRun("r1"))
+	check("while it is open", want)
+	mustStart(t, s, newRun("r2"))
+	mustClose(t, s)
+	check("closed", want)
+
+	s = mustOpen(t, cfg)
+	if err := s.Exec(t.Context(), "pragma user_version = 9"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := store.ReadAuditHead(t.Context(), cfg.Dir); !errors.Is(err, store.ErrFormat) {
+		t.Errorf("a later format: %v, want ErrFormat", err)
+	}
+	mustClose(t, s)
+	if err := os.WriteFile(filepath.Join(cfg.Dir, store.DBName), []byte("not a database, by far"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := store.ReadAuditHead(t.Context(), cfg.Dir); !errors.Is(err, store.ErrCorrupt) {
+		t.Errorf("junk: %v, want ErrCorrupt", err)
+	}
+}
+
+func names(t testing.TB, dir string) []string {
+	t.Helper()
+	list, err := os.ReadDir(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out []string
+	for _, d := range list {
+		out = append(out, d.Name())
+	}
+	return out
+}
+
 // TestSharedCommit puts changes that fail between ones that do not into one
 // transaction: each caller gets its own answer.
 func TestSharedCommit(t *testing.T) {
