@@ -20,7 +20,7 @@ staleness: 0s
 audit: strict
 roles: {harness: ["uid:1000"], viewer: ["gid:4"]}
 bridges:
-  spawnSubagent: {provider: command, command: [/usr/bin/review, --json], timeout: 2m, idempotent: true}
+  spawnSubagent: {provider: command, command: [/usr/bin/review, --json], dir: /srv, env: {A: b}}
   ask: {provider: harness}
   note: {provider: log}
 limits: {runs: 8, runsPerActor: 2, drain: "5s"}
@@ -33,7 +33,7 @@ limits: {runs: 8, runsPerActor: 2, drain: "5s"}
 		Staleness: d(0), Audit: "strict",
 		Roles: config.Roles{Harness: []string{"uid:1000"}, Viewer: []string{"gid:4"}},
 		Bridges: map[string]config.Bridge{
-			"spawnSubagent": {Provider: "command", Command: []string{"/usr/bin/review", "--json"}, Timeout: d(2 * time.Minute), Idempotent: true},
+			"spawnSubagent": {Provider: "command", Command: []string{"/usr/bin/review", "--json"}, Dir: "/srv", Env: map[string]string{"A": "b"}},
 			"ask":           {Provider: "harness"},
 			"note":          {Provider: "log"},
 		},
@@ -48,7 +48,7 @@ func TestReadRefuses(t *testing.T) {
 	for _, tt := range []struct{ name, text, want string }{
 		{"unknown field", "sync: /a\nstat: /b\n", `c.yaml:2:1: unknown field "stat"`},
 		{"unknown field inside", "limits:\n  run: 3\n", `c.yaml:2:3: unknown field "run"`},
-		{"unknown field of a bridge", "bridges:\n  x: {provider: log, env: [A]}\n", `c.yaml:2:22: unknown field "env"`},
+		{"unknown field of a bridge", "bridges:\n  x: {provider: log, cmd: [A]}\n", `c.yaml:2:22: unknown field "cmd"`},
 		{"repeated key", "sync: /a\nsync: /b\n", "c.yaml:2:1: mapping key \"sync\" already defined"},
 		{"wrong type", "limits:\n  runs: many\n", "c.yaml:2:9: "},
 		{"no duration", "staleness: 10\n", `"10" is not a duration`},
@@ -64,6 +64,8 @@ func TestReadRefuses(t *testing.T) {
 		{"unknown provider", "bridges: {x: {provider: http}}\n", `bridges.x: provider "http": want command, harness or log`},
 		{"command without argv", "bridges: {x: {provider: command}}\n", "needs command"},
 		{"relative command", "bridges: {x: {provider: command, command: [sh]}}\n", `command "sh" is not an absolute path`},
+		{"relative dir", "bridges: {x: {provider: command, command: [/bin/sh], dir: srv}}\n", `dir "srv" is not an absolute path`},
+		{"reserved variable", "bridges: {x: {provider: command, command: [/bin/sh], env: {RINGD_RUN: a}}}\n", `env "RINGD_RUN"`},
 		{"harness with a command", "bridges: {x: {provider: harness, command: [/bin/sh]}}\n", "takes no command"},
 		{"negative runs", "limits: {runs: -1}\n", "negative"},
 		{"too large", strings.Repeat("#", config.MaxFile+1), "larger than"},

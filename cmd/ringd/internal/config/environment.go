@@ -1,6 +1,11 @@
 package config
 
-import "path/filepath"
+import (
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+)
 
 // Environment is what ringd takes from its environment. Nothing of it reaches
 // a guest.
@@ -15,6 +20,23 @@ type Environment struct {
 	Runtime string // folder for the socket: XDG_RUNTIME_DIR/ringd; "" is none
 	Path    string // PATH, to find the programs of bridges
 	Temp    string // TMPDIR
+}
+
+// FromSystem reads the environment of this process.
+func FromSystem() Environment { return ReadEnvironment(os.LookupEnv) }
+
+// Variables returns NAME=value of the variables that the operator hands on to
+// the commands of bridges, by name. One that is not set is an error.
+func Variables(names []string) ([]string, error) {
+	var out []string
+	for _, name := range names {
+		v, ok := os.LookupEnv(name)
+		if !ok || name == "" || strings.Contains(name, "=") {
+			return nil, fmt.Errorf("the variable %q is not set", name)
+		}
+		out = append(out, name+"="+v)
+	}
+	return out, nil
 }
 
 // ReadEnvironment takes lookup, os.LookupEnv in the program. Relative folders

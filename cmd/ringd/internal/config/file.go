@@ -41,12 +41,12 @@ type Roles struct {
 
 // Bridge says what answers the calls of one bridge.
 type Bridge struct {
-	Provider string    `yaml:"provider"` // command | harness | log
-	Command  []string  `yaml:"command"`  // argv; argv[0] absolute
-	Timeout  *Duration `yaml:"timeout"`  // of the command; the policy's limit stands as well
-	// Idempotent says that the command acts once however often it is called
-	// with one RINGD_IDEMPOTENCY_KEY.
-	Idempotent bool `yaml:"idempotent"`
+	Provider string   `yaml:"provider"` // command | harness | log
+	Command  []string `yaml:"command"`  // argv; argv[0] absolute
+	// Dir is the command's folder, absolute; "" is /. Env is what its environment
+	// holds beside PATH and the RINGD_ variables.
+	Dir string            `yaml:"dir"`
+	Env map[string]string `yaml:"env"`
 }
 
 // Limits bound the daemon. Zero takes the default.
@@ -166,9 +166,17 @@ func checkBridges(bridges map[string]Bridge) error {
 			} else if !filepath.IsAbs(b.Command[0]) {
 				bad("command %q is not an absolute path", b.Command[0])
 			}
+			if b.Dir != "" && !filepath.IsAbs(b.Dir) {
+				bad("dir %q is not an absolute path", b.Dir)
+			}
+			for _, name := range sortedKeys(b.Env) {
+				if name == "" || strings.ContainsAny(name, "=\x00") || strings.HasPrefix(name, "RINGD_") || strings.ContainsRune(b.Env[name], 0) {
+					bad("env %q is not a variable that can be set", name)
+				}
+			}
 		case "harness", "log":
-			if len(b.Command) != 0 || b.Timeout != nil || b.Idempotent {
-				bad("provider %s takes no command, timeout or idempotent", b.Provider)
+			if len(b.Command) != 0 || b.Dir != "" || len(b.Env) != 0 {
+				bad("provider %s takes no command, dir or env", b.Provider)
 			}
 		default:
 			bad("provider %q: want command, harness or log", b.Provider)

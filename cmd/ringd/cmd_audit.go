@@ -1,0 +1,391 @@
+package main
+
+import (
+	"context"
+	"crypto/ed25519"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ringd/ringd/cmd/ringd/internal/audit"
+	"github.com/ringd/ringd/cmd/ringd/internal/store"
+	"github.com/ringd/ringd/profiles"
+)
+
+// tailEvery is how often `audit tail -f` looks for more.
+const tailEvery = 200 * time.Millisecond
+
+func newAudit(p *program) *cobra.Command {
+	var state string
+	cmd := &cobra.Command{
+		Use:   "audit",
+		Short: "Verify and read the audit log",
+		Long: `Audit reads the log of a state folder: verify names the first record that does
+not hold, tail prints the last records, query chooses among all.`,
+		Example: `  ringd audit verify --state /var/lib/ringd
+  ringd audit tail -f
+  ringd audit query --run r_01 --verdict deny --json`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if err := cmd.Help(); err != nil {
+				return err
+			}
+			return &exit{exitUsage, nil}
+		},
+	}
+	cmd.PersistentFlags().StringVar(&state, "state", p.env.State, "state folder")
+	cmd.AddCommand(newAuditVerify(p, &state), newAuditTail(p, &state), newAuditQuery(p, &state))
+	return cmd
+}
+
+func newAuditVerify(p *program, state *string) *cobra.Command {
+	var asJSON bool
+	var key string
+	cmd := &cobra.Command{
+		Use:   "verify",
+		Short: "Check the whole log: chain, signatures, end",
+		Long: `Verify reads the log from its first record and names the first one that does
+not hold. A torn tail, which a crash leaves and the next start cuts, is told
+apart from tampering. It is held against the host's key and, when no daemon
+runs, against the newest record the store knows of.
+
+Exit codes: 0 it holds, 1 it does not, 2 it cannot be read.`,
+		Example: "  ringd audit verify --state /var/lib/ringd --key host.key.pub",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return p.auditVerify(cmd.Context(), *state, key, asJSON)
+		},
+	}
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	cmd.Flags().StringVar(&key, "key", "", "public key file (default: STATE/host.key.pub, if it is there)")
+	return cmd
+}
+
+func (p *program) auditVerify(ctx context.Context, state, keyFile string, asJSON bool) error {
+	dir, err := auditDir(state)
+	if err != nil {
+		return err
+	}
+	check := audit.Check{}
+	if check.Key, err = publicKey(state, keyFile); err != nil {
+		return err
+	}
+	note := ""
+	if check.Least, note, err = p.storedHead(ctx, state); err != nil {
+		return err
+	}
+	r, err := audit.Verify(ctx, dir, check)
+	broken := errors.Is(err, audit.ErrTampered) || errors.Is(err, audit.ErrKey) || errors.Is(err, audit.ErrFormat)
+	if err != nil && !broken {
+		return usage("%w", err)
+	}
+	if asJSON {
+		if werr := printJSON(p.out, r); werr != nil {
+			return werr
+		}
+	} else {
+		p.printReport(r, note)
+	}
+	if broken {
+		return &exit{exitRefused, err}
+	}
+	return nil
+}
+
+func (p *program) printReport(r audit.Report, note string) {
+	fmt.Fprintf(p.out, "%s in %s, up to %d\n", count(int(r.Records), "record"), count(int(r.Segments), "segment"), r.Head.Seq)
+	fmt.Fprintf(p.out, "signed up to %d by key %s\n", r.Signed, r.Key)
+	if note != "" {
+		fmt.Fprintln(p.out, note)
+	}
+	if b := r.Torn; b != nil {
+		fmt.Fprintf(p.out, "torn tail: %s at byte %d: %s; the next start cuts it\n", b.Segment, b.Offset, b.Why)
+	}
+	if b := r.Tampered; b != nil {
+		fmt.Fprintf(p.out, "%s: record %d, %s at byte %d: %s\n", p.style(p.out, red, "does not hold"), b.Seq, b.Segment, b.Offset, b.Why)
+		return
+	}
+	fmt.Fprintln(p.out, p.style(p.out, green, "every record holds"))
+}
+
+// auditDir is the log of a state folder that has one.
+func auditDir(state string) (string, error) {
+	if state == "" {
+		return "", usage("no state folder: name one with --state")
+	}
+	dir := layout(state).audit
+	if _, err := os.Stat(dir); err != nil {
+		return "", usage("no audit log: %w", bare(err))
+	}
+	return dir, nil
+}
+
+func publicKey(state, file string) (ed25519.PublicKey, error) {
+	given := file != ""
+	if !given {
+		file = layout(state).key + ".pub"
+	}
+	text, err := os.ReadFile(file)
+	if errors.Is(err, fs.ErrNotExist) && !given {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, usage("read key: %w", bare(err))
+	}
+	key, err := audit.PublicKey(text)
+	if err != nil {
+		return nil, usage("read key %s: %w", file, err)
+	}
+	return key, nil
+}
+
+// storedHead is the newest record that the store knows of. A log that lacks it
+// was cut, which the log alone cannot show.
+func (p *program) storedHead(ctx context.Context, state string) (audit.Head, string, error) {
+	dir := layout(state).store
+	if _, err := os.Stat(dir); err != nil {
+		return audit.Head{}, "not held against a store: there is none", nil
+	}
+	s, err := store.Open(ctx, store.Config{Dir: dir, Now: time.Now})
+	if errors.Is(err, store.ErrInUse) {
+		return audit.Head{}, "not held against the store: the daemon has it open", nil
+	}
+	if err != nil {
+		return audit.Head{}, "", usage("open store: %w", err)
+	}
+	head, err := s.AuditHead(ctx)
+	if err = errors.Join(err, s.Close()); err != nil {
+		return audit.Head{}, "", usage("read store: %w", err)
+	}
+	out := audit.Head{Seq: head.Seq}
+	if head.Hash != "" {
+		if err := out.Hash.UnmarshalText([]byte(head.Hash)); err != nil {
+			return audit.Head{}, "", usage("read store: %w", err)
+		}
+	}
+	return out, "", nil
+}
+
+// auditFlags are the filters that tail and query share.
+type auditFlags struct {
+	run, agent, actor, call, capability, verdict string
+	kinds                                        []string
+	since, until                                 string
+	after                                        int64
+	asJSON                                       bool
+}
+
+func (f *auditFlags) bind(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.run, "run", "", "records of this run")
+	cmd.Flags().StringVar(&f.agent, "agent", "", "records of this agent")
+	cmd.Flags().StringVar(&f.actor, "actor", "", "records of this actor, such as uid:1000")
+	cmd.Flags().StringVar(&f.call, "call", "", "records of this call")
+	cmd.Flags().StringVar(&f.capability, "capability", "", "such as bridge:spawnSubagent")
+	cmd.Flags().StringVar(&f.verdict, "verdict", "", "allow, ask or deny")
+	cmd.Flags().StringSliceVar(&f.kinds, "kind", nil, "kinds of record, such as call_decided")
+	cmd.Flags().StringVar(&f.since, "since", "", "a time (RFC 3339) or an age such as 2h")
+	cmd.Flags().StringVar(&f.until, "until", "", "a time (RFC 3339) or an age such as 1h")
+	cmd.Flags().Int64Var(&f.after, "after", 0, "records after this sequence number")
+	cmd.Flags().BoolVar(&f.asJSON, "json", false, "print one JSON object a line")
+}
+
+func (f *auditFlags) filter(now time.Time) (audit.Filter, error) {
+	out := audit.Filter{Run: f.run, Agent: f.agent, Actor: f.actor, Call: f.call, Capability: f.capability, After: f.after}
+	if f.verdict != "" {
+		var v profiles.Verdict
+		if err := v.UnmarshalText([]byte(f.verdict)); err != nil {
+			return out, usage("--verdict: %w", err)
+		}
+		out.Verdict = &v
+	}
+	for _, k := range f.kinds {
+		if !audit.Kind(k).Known() {
+			return out, usage("--kind %q: no record is of this kind", k)
+		}
+		out.Kinds = append(out.Kinds, audit.Kind(k))
+	}
+	var err error
+	if out.Since, err = moment("--since", f.since, now); err != nil {
+		return out, err
+	}
+	out.Until, err = moment("--until", f.until, now)
+	return out, err
+}
+
+func moment(flag, text string, now time.Time) (time.Time, error) {
+	if text == "" {
+		return time.Time{}, nil
+	}
+	if age, err := time.ParseDuration(text); err == nil && age >= 0 {
+		return now.Add(-age), nil
+	}
+	t, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		return time.Time{}, usage("%s %q: want a time such as 2026-11-20T08:00:00Z or an age such as 2h", flag, text)
+	}
+	return t, nil
+}
+
+func newAuditQuery(p *program, state *string) *cobra.Command {
+	var f auditFlags
+	cmd := &cobra.Command{
+		Use:     "query",
+		Short:   "Print the records that match",
+		Example: "  ringd audit query --kind call_decided --verdict deny --since 2h",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			filter, err := f.filter(time.Now())
+			if err != nil {
+				return err
+			}
+			dir, err := auditDir(*state)
+			if err != nil {
+				return err
+			}
+			for e, err := range audit.Query(cmd.Context(), dir, filter) {
+				if err != nil {
+					return usage("read log: %w", err)
+				}
+				if err := p.printRecord(e, f.asJSON); err != nil {
+					return err
+				}
+			}
+			return nil
+		},
+	}
+	f.bind(cmd)
+	return cmd
+}
+
+func newAuditTail(p *program, state *string) *cobra.Command {
+	var f auditFlags
+	var follow bool
+	var last int
+	cmd := &cobra.Command{
+		Use:     "tail",
+		Short:   "Print the last records, and new ones with -f",
+		Example: "  ringd audit tail -n 20 -f",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			if last < 0 {
+				return usage("-n %d: a number of records", last)
+			}
+			filter, err := f.filter(time.Now())
+			if err != nil {
+				return err
+			}
+			dir, err := auditDir(*state)
+			if err != nil {
+				return err
+			}
+			return p.auditTail(cmd.Context(), dir, filter, last, follow, f.asJSON)
+		},
+	}
+	f.bind(cmd)
+	cmd.Flags().IntVarP(&last, "lines", "n", 10, "how many of the last records")
+	cmd.Flags().BoolVarP(&follow, "follow", "f", false, "go on with new records until interrupted")
+	return cmd
+}
+
+func (p *program) auditTail(ctx context.Context, dir string, filter audit.Filter, last int, follow, asJSON bool) error {
+	var kept []audit.Entry
+	for e, err := range audit.Query(ctx, dir, filter) {
+		if err != nil {
+			return usage("read log: %w", err)
+		}
+		filter.After = e.Seq
+		if kept = append(kept, e); len(kept) > max(2*last, 1024) {
+			kept = slices.Delete(kept, 0, len(kept)-last)
+		}
+	}
+	for _, e := range kept[max(0, len(kept)-last):] {
+		if err := p.printRecord(e, asJSON); err != nil {
+			return err
+		}
+	}
+	if !follow {
+		return nil
+	}
+	ctx, stop := interruptible(ctx)
+	defer stop()
+	wake := time.NewTicker(tailEvery)
+	defer wake.Stop()
+	for e, err := range audit.Tail(ctx, dir, filter, wake.C) {
+		if err != nil {
+			return usage("read log: %w", err)
+		}
+		if err := p.printRecord(e, asJSON); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (p *program) printRecord(e audit.Entry, asJSON bool) error {
+	if asJSON {
+		b, err := json.Marshal(e)
+		if err != nil {
+			return fmt.Errorf("write record: %w", err)
+		}
+		_, err = fmt.Fprintf(p.out, "%s\n", b)
+		return err
+	}
+	r := e.Record
+	words := []string{fmt.Sprintf("%6d  %s  %-15s", e.Seq, r.Time.UTC().Format("2006-01-02T15:04:05.000Z"), r.Kind)}
+	for _, w := range []string{r.Run, r.Call, r.Capability, r.State} {
+		if w != "" {
+			words = append(words, w)
+		}
+	}
+	if d := r.Decision; d != nil {
+		words = append(words, p.verdict(d.Verdict), string(d.Code))
+		if d.Reason != "" {
+			words = append(words, "("+d.Reason+")")
+		}
+	}
+	if r.Fault != nil {
+		words = append(words, "fault "+r.Fault.ID+": "+r.Fault.Text)
+	}
+	for _, k := range sortedKeys(r.Detail) {
+		words = append(words, k+"="+r.Detail[k])
+	}
+	_, err := fmt.Fprintln(p.out, clean(strings.Join(words, "  ")))
+	return err
+}
+
+func (p *program) verdict(v profiles.Verdict) string {
+	switch v {
+	case profiles.Allow:
+		return p.style(p.out, green, v.String())
+	case profiles.Ask:
+		return p.style(p.out, yellow, v.String())
+	case profiles.Deny:
+		return p.style(p.out, red, v.String())
+	default:
+		return p.style(p.out, red, profiles.Deny.String())
+	}
+}
+
+func sortedKeys[V any](m map[string]V) []string {
+	keys := make([]string, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// folders is what a state folder holds.
+type folders struct{ audit, store, key string }
+
+func layout(state string) folders {
+	return folders{filepath.Join(state, "audit"), filepath.Join(state, "store"), filepath.Join(state, "host.key")}
+}

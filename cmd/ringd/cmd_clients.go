@@ -1,0 +1,332 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ringd/ringd/executors/js/engine/value"
+	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/schema/client"
+	"github.com/ringd/ringd/schema/wire"
+)
+
+// statusEvery is how often `status --generation` asks again.
+const statusEvery = 20 * time.Millisecond
+
+// connect returns a client of the daemon at socket, or where the environment
+// says.
+func (p *program) connect(socket string) (*client.Client, error) {
+	socket = cmp.Or(socket, p.env.DefaultSocket())
+	if socket == "" {
+		return nil, usage("no socket: name the daemon's with --socket")
+	}
+	c, err := client.New(client.Config{Socket: socket})
+	if err != nil {
+		return nil, usage("%w", err)
+	}
+	return c, nil
+}
+
+func socketFlag(p *program, cmd *cobra.Command, socket *string) {
+	cmd.Flags().StringVar(socket, "socket", "", "the daemon's socket (default: "+p.env.DefaultSocket()+")")
+}
+
+// refusedBy turns an error of the daemon into an exit: a refusal is 1, what the
+// daemon's host lacks is 125, a daemon that is not there is 2.
+func refusedBy(err error) error {
+	var e *client.Error
+	if !errors.As(err, &e) {
+		return usage("%w", err)
+	}
+	switch {
+	case unenforceable(profiles.Code(e.Code)), e.Code == wire.CodeAuditUnavailable:
+		return &exit{exitUnavailable, errors.New(clean(e.Error()))}
+	case e.Code == wire.CodeRequestInvalid:
+		return &exit{exitUsage, errors.New(clean(e.Error()))}
+	default:
+		return &exit{exitRefused, errors.New(clean(e.Error()))}
+	}
+}
+
+func newStatus(p *program) *cobra.Command {
+	var socket string
+	var asJSON bool
+	var generation int64
+	var wait time.Duration
+	cmd := &cobra.Command{
+		Use:   "status",
+		Short: "Show what is in force, and why the last push was refused",
+		Long: `Status asks the daemon for generation and revision, every ring and executor, and
+the last push with its findings. With --generation it waits until that one or a
+later one is in force, at most --wait.
+
+Exit codes: 0 new runs are taken, 1 they are not, or --wait passed, 2 no daemon.`,
+		Example: `  ringd status
+  ringd status --generation 4 --wait 5s`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := p.connect(socket)
+			if err != nil {
+				return err
+			}
+			defer c.Close()
+			st, err := awaitGeneration(cmd.Context(), c, generation, wait)
+			if err != nil {
+				return refusedBy(err)
+			}
+			if asJSON {
+				err = printJSON(p.out, st)
+			} else {
+				p.printStatus(st)
+			}
+			if err == nil && (!st.Ready || st.Generation < generation) {
+				err = &exit{exitRefused, nil}
+			}
+			return err
+		},
+	}
+	socketFlag(p, cmd, &socket)
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	cmd.Flags().Int64Var(&generation, "generation", 0, "wait for this generation")
+	cmd.Flags().DurationVar(&wait, "wait", 10*time.Second, "how long to wait for --generation")
+	return cmd
+}
+
+func awaitGeneration(ctx context.Context, c *client.Client, generation int64, wait time.Duration) (wire.Status, error) {
+	over := time.NewTimer(wait)
+	defer over.Stop()
+	again := time.NewTicker(statusEvery)
+	defer again.Stop()
+	for {
+		st, err := c.Status(ctx)
+		if err != nil || st.Generation >= generation {
+			return st, err
+		}
+		select {
+		case <-again.C:
+		case <-over.C:
+			return st, nil
+		case <-ctx.Done():
+			return st, context.Cause(ctx)
+		}
+	}
+}
+
+func (p *program) printStatus(st wire.Status) {
+	state := p.style(p.out, green, "ready")
+	if !st.Ready {
+		state = p.style(p.out, red, "not ready")
+	}
+	fmt.Fprintf(p.out, "ringd %s: %s\n", st.Version, state)
+	if st.Generation > 0 {
+		fmt.Fprintf(p.out, "generation %d, %s\n", st.Generation, st.Revision)
+	}
+	for _, c := range st.Conditions {
+		fmt.Fprintf(p.out, "%s: %s\n", p.style(p.out, yellow, c.Code), clean(c.Message))
+	}
+	for _, part := range append(st.Rings, st.Executors...) {
+		reason := ""
+		if part.Reason != "" {
+			reason = "  " + clean(part.Reason)
+		}
+		fmt.Fprintf(p.out, "  %-12s %s%s\n", part.Name, part.State, reason)
+	}
+	fmt.Fprintf(p.out, "runs: %d live, %d of them paused; audit record %d\n", st.Runs.Live, st.Runs.Paused, st.AuditSeq)
+	if push := st.LastPush; push != nil {
+		fmt.Fprintf(p.out, "last push: %s at %s %s\n", push.Result, push.At.UTC().Format(time.RFC3339), clean(push.Message))
+		for _, d := range push.Findings {
+			fmt.Fprintf(p.out, "  %s:%d:%d: %s: %s\n", d.File, d.Line, d.Column, d.Code, clean(d.Message))
+		}
+	}
+}
+
+func newRuns(p *program) *cobra.Command {
+	var socket, agent string
+	var states []string
+	var asJSON bool
+	var limit int
+	cmd := &cobra.Command{
+		Use:     "runs [RUN]",
+		Short:   "List the daemon's runs, or show one",
+		Example: "  ringd runs --state paused\n  ringd runs RUN --json",
+		Args:    cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := p.connect(socket)
+			if err != nil {
+				return err
+			}
+			defer c.Close()
+			if len(args) == 1 {
+				return p.showRun(cmd.Context(), c, args[0], asJSON)
+			}
+			list, err := c.Runs(cmd.Context(), client.Filter{Agent: agent, States: states, Limit: limit})
+			if err != nil {
+				return refusedBy(err)
+			}
+			if asJSON {
+				return printJSON(p.out, list)
+			}
+			for _, r := range list.Runs {
+				fmt.Fprintf(p.out, "%s  %-9s  %s  %s  %s  %s\n", r.ID, r.State, r.Created.UTC().Format(time.RFC3339),
+					clean(r.Agent), r.Executor, r.Actor)
+			}
+			return nil
+		},
+	}
+	socketFlag(p, cmd, &socket)
+	cmd.Flags().StringVar(&agent, "agent", "", "runs of this agent")
+	cmd.Flags().StringSliceVar(&states, "state", nil, "runs in these states, such as paused")
+	cmd.Flags().IntVar(&limit, "limit", 0, "how many")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+func (p *program) showRun(ctx context.Context, c *client.Client, id string, asJSON bool) error {
+	run, err := c.GetRun(ctx, id, 0)
+	if err != nil {
+		return refusedBy(err)
+	}
+	if asJSON {
+		return printJSON(p.out, run)
+	}
+	fmt.Fprintf(p.out, "run %s: %s\n", run.ID, run.State)
+	for _, e := range run.Console {
+		fmt.Fprintf(p.out, "  %s\n", clean(e.Text))
+	}
+	return p.printRun(run)
+}
+
+func newAnswer(p *program) *cobra.Command {
+	var socket, text, failure string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "answer RUN CALL",
+		Short: "Answer an open call of a paused run, as its harness",
+		Long: `Answer settles a call that waits for the harness, with a value (JSON) or an error
+that the program gets as a BridgeError. The first answer counts.
+
+Exit codes: 0 taken, 1 refused, 2 usage or no daemon.`,
+		Example: `  ringd answer RUN c2 --value '"go on"'
+  ringd answer RUN c2 --error "the user said no"`,
+		Args: cobra.ExactArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			a := wire.Answer{Call: args[1]}
+			switch {
+			case cmd.Flags().Changed("value") == cmd.Flags().Changed("error"):
+				return usage("answer needs --value JSON or --error TEXT")
+			case cmd.Flags().Changed("error"):
+				a.Error = &wire.AnswerError{Message: failure}
+			default:
+				tagged, err := value.FromJSON([]byte(text))
+				if err != nil {
+					return usage("--value: %w", err)
+				}
+				a.Value = json.RawMessage(tagged)
+			}
+			c, err := p.connect(socket)
+			if err != nil {
+				return err
+			}
+			defer c.Close()
+			run, err := c.Answer(cmd.Context(), args[0], a)
+			if err != nil {
+				return refusedBy(err)
+			}
+			if asJSON {
+				return printJSON(p.out, run)
+			}
+			_, err = fmt.Fprintf(p.out, "run %s: %s\n", run.ID, run.State)
+			return err
+		},
+	}
+	socketFlag(p, cmd, &socket)
+	cmd.Flags().StringVar(&text, "value", "", "the result, as JSON")
+	cmd.Flags().StringVar(&failure, "error", "", "the error's message")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the outcome so far as JSON")
+	return cmd
+}
+
+func newCancel(p *program) *cobra.Command {
+	var socket string
+	cmd := &cobra.Command{
+		Use:     "cancel RUN",
+		Short:   "End a run of the daemon",
+		Example: "  ringd cancel RUN",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			c, err := p.connect(socket)
+			if err != nil {
+				return err
+			}
+			defer c.Close()
+			run, err := c.Cancel(cmd.Context(), args[0])
+			if err != nil {
+				return refusedBy(err)
+			}
+			_, err = fmt.Fprintf(p.out, "run %s: %s\n", run.ID, run.State)
+			return err
+		},
+	}
+	socketFlag(p, cmd, &socket)
+	return cmd
+}
+
+// runThere runs the program in the daemon.
+func (p *program) runThere(ctx context.Context, o runOptions, req wire.RunRequest) error {
+	c, err := p.connect(o.socket)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	ctx, stop := interruptible(ctx)
+	defer stop()
+	run, err := c.StartRun(ctx, req)
+	if err != nil {
+		return refusedBy(err)
+	}
+	if o.detach {
+		_, err := fmt.Fprintln(p.out, run.ID)
+		return err
+	}
+	printed := int64(0)
+	for e, err := range c.Events(ctx, run.ID, 0) {
+		if err != nil {
+			return p.leave(ctx, c, run.ID, err)
+		}
+		if e.Console != nil && e.Console.Seq > printed {
+			printed = e.Console.Seq
+			p.printConsole(*e.Console)
+		}
+		if e.Type == wire.EventState && e.State != wire.StateRunning {
+			break
+		}
+	}
+	if run, err = c.Wait(ctx, run.ID); err != nil {
+		return p.leave(ctx, c, run.ID, err)
+	}
+	for _, e := range run.Console {
+		if e.Seq > printed {
+			p.printConsole(e)
+		}
+	}
+	return p.finish(o, run, nil)
+}
+
+// leave cancels a run that nobody waits for any more, when the user ended the
+// wait.
+func (p *program) leave(ctx context.Context, c *client.Client, id string, err error) error {
+	if ctx.Err() == nil {
+		return refusedBy(err)
+	}
+	run, err := c.Cancel(context.WithoutCancel(ctx), id)
+	if err != nil {
+		return refusedBy(err)
+	}
+	return &exit{exitRefused, fmt.Errorf("run %s: %s", run.ID, run.State)}
+}

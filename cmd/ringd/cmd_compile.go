@@ -1,0 +1,103 @@
+package main
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ringd/ringd/profiles"
+)
+
+func newCompile(p *program) *cobra.Command {
+	var policy, agent, dir string
+	cmd := &cobra.Command{
+		Use:   "compile -p PATH",
+		Short: "Print the compiled set of a policy",
+		Long: `Compile prints what a policy compiles to: canonical JSON (RFC 8785), the same
+bytes and the same revision on every host. With --agent it prints that agent's
+part. With -o DIR it writes set.json and one agent-NAME.json an agent instead.
+
+Exit codes: 0 done, 1 findings, 2 the policy cannot be read.`,
+		Example: `  ringd compile -p policy.yaml
+  ringd compile -p policies/ --agent code-review
+  ringd compile -p policies/ -o out/`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			files, err := readPolicy(policy)
+			if err != nil {
+				return err
+			}
+			set, found, err := p.compile(cmd.Context(), files)
+			if err != nil {
+				return err
+			}
+			if err := p.refuseFindings(found); err != nil {
+				return err
+			}
+			return p.writeSet(set, agent, dir)
+		},
+	}
+	cmd.Flags().StringVarP(&policy, "policy", "p", "", "policy file or folder (required)")
+	cmd.Flags().StringVar(&agent, "agent", "", "print this agent's part only")
+	cmd.Flags().StringVarP(&dir, "output", "o", "", "write into this folder instead of printing")
+	required(cmd, "policy")
+	return cmd
+}
+
+// required marks a flag; the name is a constant of this package, so the error
+// cannot come.
+func required(cmd *cobra.Command, names ...string) {
+	for _, name := range names {
+		_ = cmd.MarkFlagRequired(name)
+	}
+}
+
+func (p *program) writeSet(set *profiles.Set, agent, dir string) error {
+	parts := map[string][]byte{}
+	for name, a := range set.Agents {
+		if agent != "" && name != agent {
+			continue
+		}
+		b, err := canonical(a)
+		if err != nil {
+			return err
+		}
+		parts[name] = b
+	}
+	if agent != "" && len(parts) == 0 {
+		return usage("the policy has no agent %q", agent)
+	}
+	whole, err := canonical(set)
+	if err != nil {
+		return err
+	}
+	switch {
+	case dir != "":
+		return writeParts(dir, whole, parts)
+	case agent != "":
+		_, err = fmt.Fprintf(p.out, "%s\n", parts[agent])
+	default:
+		_, err = fmt.Fprintf(p.out, "%s\n", whole)
+	}
+	return err
+}
+
+func writeParts(dir string, whole []byte, parts map[string][]byte) error {
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return usage("make folder: %w", bare(err))
+	}
+	write := func(name string, b []byte) error {
+		return os.WriteFile(filepath.Join(dir, name), append(b, '\n'), 0o644)
+	}
+	err := write("set.json", whole)
+	for name, b := range parts {
+		err = errors.Join(err, write("agent-"+name+".json", b))
+	}
+	if err != nil {
+		return usage("write compiled set: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,338 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ringd/ringd/cmd/ringd/internal/config"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon"
+	"github.com/ringd/ringd/executors/js/engine/value"
+	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/rings/interpreter"
+	"github.com/ringd/ringd/schema"
+	"github.com/ringd/ringd/schema/wire"
+)
+
+// Bounds of what a run is given on the command line; the daemon has its own.
+const (
+	maxProgram = 1 << 20
+	maxInput   = 4 << 20
+)
+
+// runOptions are the flags of `ringd run`.
+type runOptions struct {
+	policy, agent, executor, language string
+	inputs, bridges, bridgeEnv        []string
+	state, socket                     string
+	asJSON, report, detach            bool
+	program                           string
+}
+
+func newRun(p *program) *cobra.Command {
+	var o runOptions
+	cmd := &cobra.Command{
+		Use:   "run -p PATH --executor js PROGRAM|-",
+		Short: "Run one program under a policy",
+		Long: `Run runs one program in a guest, under the policy PATH, and prints the value of
+its last expression as JSON. What it writes to its console comes on stderr as it
+is written. A command given with --bridge performs a bridge that the policy
+grants: it gets the arguments as JSON on stdin and prints the result as JSON; it
+runs in this folder with PATH, HOME and what --bridge-env names.
+
+Audit log and store are kept in --state DIR; without it they live in a temporary
+folder that is removed at the end. With --socket the program runs in the daemon,
+under its policy and its bridges.
+
+Exit codes: 0 done, 1 refused or failed, 2 usage or unreadable input, 125 the
+executor or a layer the policy asks for is not available here: nothing ran.`,
+		Example: `  ringd run -p policy.yaml --executor js program.ts
+  echo '1+1' | ringd run -p policy.yaml --executor js -
+  ringd run -p policy.yaml --executor js --input diff=diff.json \
+    --bridge spawnSubagent=./reviewer --report review.ts`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.program = args[0]
+			return p.run(cmd.Context(), o)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVarP(&o.policy, "policy", "p", "", "policy file or folder")
+	agentFlag(cmd, &o.agent)
+	f.StringVar(&o.executor, "executor", "", "js, python or shell (required)")
+	f.StringVar(&o.language, "language", "", "js or ts (default: by the program's name)")
+	f.StringArrayVar(&o.inputs, "input", nil, "NAME=FILE.json, the program's inputs.NAME")
+	f.StringArrayVar(&o.bridges, "bridge", nil, "NAME=COMMAND, performs a bridge with sh -c")
+	f.StringArrayVar(&o.bridgeEnv, "bridge-env", nil, "NAME, a variable that bridge commands get")
+	f.BoolVar(&o.asJSON, "json", false, "print the whole outcome as JSON")
+	f.BoolVar(&o.report, "report", false, "say on stderr what ran and what limits held")
+	f.StringVar(&o.state, "state", "", "folder that keeps audit log and store")
+	f.StringVar(&o.socket, "socket", "", "run in the daemon at this socket")
+	f.BoolVar(&o.detach, "detach", false, "with --socket: print the run's id and do not wait")
+	required(cmd, "executor")
+	return cmd
+}
+
+func (p *program) run(ctx context.Context, o runOptions) error {
+	if !slices.Contains([]string{profiles.ExecutorJS, profiles.ExecutorPython, profiles.ExecutorShell}, o.executor) {
+		return usage("--executor %q: want js, python or shell", o.executor)
+	}
+	switch {
+	case o.socket != "" && (o.policy != "" || o.state != "" || len(o.bridges)+len(o.bridgeEnv) > 0):
+		return usage("--socket: policy, state and bridges are the daemon's")
+	case o.socket == "" && o.policy == "":
+		return usage("run needs a policy: -p PATH (or --socket PATH, for the daemon's)")
+	case o.socket == "" && o.detach:
+		return usage("--detach needs --socket")
+	}
+	req, err := p.runRequest(o)
+	if err != nil {
+		return err
+	}
+	if o.socket != "" {
+		return p.runThere(ctx, o, req)
+	}
+	return p.runHere(ctx, o, req)
+}
+
+// runRequest reads the program and its inputs.
+func (p *program) runRequest(o runOptions) (wire.RunRequest, error) {
+	req := wire.RunRequest{Agent: o.agent, Executor: o.executor, Inputs: map[string]json.RawMessage{}}
+	name, in := o.program, p.in
+	if name == "-" {
+		name = "stdin"
+	} else {
+		f, err := os.Open(name)
+		if err != nil {
+			return req, usage("read program: %w", bare(err))
+		}
+		defer f.Close()
+		in = f
+	}
+	source, err := bounded(in, maxProgram)
+	if err != nil {
+		return req, usage("read program %s: %w", name, bare(err))
+	}
+	req.Program = wire.Program{Name: name, Language: o.language, Source: string(source)}
+	for _, arg := range o.inputs {
+		key, file, ok := strings.Cut(arg, "=")
+		if !ok || key == "" || file == "" {
+			return req, usage("--input %q: want NAME=FILE.json", arg)
+		}
+		if _, twice := req.Inputs[key]; twice {
+			return req, usage("--input %s is given twice", key)
+		}
+		f, err := os.Open(file)
+		if err != nil {
+			return req, usage("read input %s: %w", key, bare(err))
+		}
+		text, err := bounded(f, maxInput)
+		f.Close()
+		if err != nil {
+			return req, usage("read input %s: %w", key, bare(err))
+		}
+		tagged, err := value.FromJSON(text)
+		if err != nil {
+			return req, usage("read input %s: %s: %w", key, file, err)
+		}
+		req.Inputs[key] = tagged
+	}
+	return req, nil
+}
+
+func bounded(r io.Reader, max int64) ([]byte, error) {
+	b, err := io.ReadAll(io.LimitReader(r, max+1))
+	if err == nil && int64(len(b)) > max {
+		err = fmt.Errorf("larger than %d bytes", max)
+	}
+	return b, err
+}
+
+// commands are the providers of --bridge.
+func (p *program) commands(o runOptions) (map[string]interpreter.Provider, error) {
+	env, err := config.Variables(o.bridgeEnv)
+	if err != nil {
+		return nil, usage("--bridge-env: %w", err)
+	}
+	if p.env.Home != "" {
+		env = append(env, "HOME="+p.env.Home)
+	}
+	dir, err := os.Getwd()
+	if err != nil {
+		return nil, usage("find this folder: %w", err)
+	}
+	out := map[string]interpreter.Provider{}
+	for _, arg := range o.bridges {
+		name, command, ok := strings.Cut(arg, "=")
+		if !ok || name == "" || command == "" {
+			return nil, usage("--bridge %q: want NAME=COMMAND", arg)
+		}
+		if _, twice := out[name]; twice {
+			return nil, usage("--bridge %s is given twice", name)
+		}
+		if out[name], err = p.commandProvider([]string{"/bin/sh", "-c", command}, dir, env); err != nil {
+			return nil, usage("--bridge %s: %w", name, err)
+		}
+	}
+	return out, nil
+}
+
+// runHere runs the program in a stack of its own.
+func (p *program) runHere(ctx context.Context, o runOptions, req wire.RunRequest) (err error) {
+	files, err := readPolicy(o.policy)
+	if err != nil {
+		return err
+	}
+	providers, err := p.commands(o)
+	if err != nil {
+		return err
+	}
+	state, remove, err := p.privateState(o.state)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, remove()) }()
+	ctx, stop := interruptible(ctx)
+	defer stop()
+	group := &daemon.Group{}
+	early := p.compileEarly(ctx, group, files)
+	s, err := p.newStack(ctx, stackConfig{
+		group: group, state: state, compiler: early, providers: providers,
+		quota:  daemon.Quota{PerActor: 1, Total: 1},
+		logger: slog.New(slog.DiscardHandler),
+		warm:   req.Executor == profiles.ExecutorJS,
+	})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	if err := s.daemon.ApplyPush(ctx, daemon.Push{Sources: files.sources}); err != nil {
+		return p.notApplied(files, early, err)
+	}
+	if err := p.refuseFindings(files.place(early.found)); err != nil {
+		return err
+	}
+	req.Agent = defaultAgent(early.set, req.Agent)
+	final, err := p.follow(ctx, s.daemon, req)
+	if err != nil {
+		return p.notStarted(o, err)
+	}
+	return p.finish(o, final, early.set)
+}
+
+// privateState is the folder of --state, or a temporary one and its removal.
+func (p *program) privateState(dir string) (string, func() error, error) {
+	if dir != "" {
+		abs, err := filepath.Abs(dir)
+		if err != nil {
+			return "", nil, usage("--state: %w", err)
+		}
+		return abs, func() error { return nil }, nil
+	}
+	dir, err := os.MkdirTemp(p.env.Temp, "ringd-run-")
+	if err != nil {
+		return "", nil, usage("make temporary folder: %w", bare(err))
+	}
+	return dir, func() error { return os.RemoveAll(dir) }, nil
+}
+
+// earlyCompiler compiles one policy while the rest is being set up.
+type earlyCompiler struct {
+	done  chan struct{}
+	set   *profiles.Set
+	found schema.Diagnostics
+	err   error
+}
+
+func (p *program) compileEarly(ctx context.Context, group *daemon.Group, files policyFiles) *earlyCompiler {
+	c := &earlyCompiler{done: make(chan struct{})}
+	group.Go(func() {
+		defer close(c.done)
+		c.set, c.found, c.err = p.compiler().run(ctx, files.sources, files.modules)
+	})
+	return c
+}
+
+// Compile waits for the one result.
+func (c *earlyCompiler) Compile(ctx context.Context, _ daemon.Push) (*profiles.Set, schema.Diagnostics, error) {
+	select {
+	case <-c.done:
+		return c.set, c.found, c.err
+	case <-ctx.Done():
+		return nil, nil, context.Cause(ctx)
+	}
+}
+
+// notApplied tells why the policy is not in force.
+func (p *program) notApplied(files policyFiles, c *earlyCompiler, err error) error {
+	<-c.done
+	var e *exit
+	switch {
+	case errors.As(c.err, &e):
+		return e
+	case c.err != nil:
+		return &exit{exitUnavailable, c.err}
+	case c.found.Refused():
+		return p.refuseFindings(files.place(c.found))
+	case errors.Is(err, daemon.ErrUnavailable):
+		return &exit{exitUnavailable, err}
+	default:
+		return &exit{exitRefused, err}
+	}
+}
+
+// follow starts the run, prints its console as it comes, and returns its end.
+// When ctx ends first the run is cancelled.
+func (p *program) follow(ctx context.Context, d *daemon.Daemon, req wire.RunRequest) (wire.Run, error) {
+	actor := daemon.Actor{Name: fmt.Sprintf("uid:%d", os.Getuid()), All: true}
+	run, err := d.StartRun(ctx, actor, req)
+	if err != nil {
+		return wire.Run{}, err
+	}
+	var after, printed int64
+	show := func(lines []wire.ConsoleEntry) {
+		for _, c := range lines {
+			if c.Seq > printed {
+				printed = c.Seq
+				p.printConsole(c)
+			}
+		}
+	}
+	for last := false; !last; {
+		events, err := d.Events(ctx, actor, run.ID, after)
+		if ctx.Err() != nil {
+			return p.cancel(context.WithoutCancel(ctx), d, actor, run.ID)
+		}
+		if err != nil {
+			return wire.Run{}, fmt.Errorf("follow run %s: %w", run.ID, err)
+		}
+		last = len(events) == 0
+		for _, e := range events {
+			after, last = e.Seq, last || e.Final()
+			if e.Console != nil {
+				show([]wire.ConsoleEntry{*e.Console})
+			}
+		}
+	}
+	final, err := d.GetRun(context.WithoutCancel(ctx), actor, run.ID, 0)
+	show(final.Console)
+	return final, err
+}
+
+// cancel ends a run and returns how it ended.
+func (p *program) cancel(ctx context.Context, d *daemon.Daemon, actor daemon.Actor, id string) (wire.Run, error) {
+	final, err := d.CancelRun(ctx, actor, id)
+	if errors.Is(err, daemon.ErrEnded) {
+		return d.GetRun(ctx, actor, id, 0)
+	}
+	return final, err
+}

@@ -1,0 +1,197 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net"
+	"os"
+	"path/filepath"
+	"sync"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ringd/ringd/cmd/ringd/internal/config"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon"
+	"github.com/ringd/ringd/cmd/ringd/internal/syncer"
+	"github.com/ringd/ringd/schema/wire"
+)
+
+// What the config file does not say.
+const (
+	defaultRuns         = 64
+	defaultRunsPerActor = 16
+	defaultDrain        = 30 * time.Second
+	defaultRetention    = 24 * time.Hour
+	lastAnswers         = 5 * time.Second // for requests under way, once drained
+)
+
+func newServe(p *program) *cobra.Command {
+	var file string
+	var given config.File
+	cmd := &cobra.Command{
+		Use:   "serve",
+		Short: "Run the host daemon",
+		Long: `Serve applies the policy of the sync folder, takes every change of it while it
+runs, and runs programs for harnesses that connect to its socket. It prints one
+line when it is ready and tells systemd. SIGTERM and SIGINT drain: new runs are
+refused, live ones get a grace, then they are cancelled; a second signal kills.
+
+Flags win over the config file. docs/systemd has a unit and an example file.
+
+Exit codes: 0 drained, 2 usage or configuration, 125 audit log, store or a
+required layer is unavailable.`,
+		Example: `  ringd serve --sync ./policy --state ./state --socket ./ringd.sock
+  ringd serve --config /etc/ringd/ringd.yaml`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			f, err := p.serveConfig(file, given)
+			if err != nil {
+				return err
+			}
+			return p.serve(cmd.Context(), f)
+		},
+	}
+	cmd.Flags().StringVar(&given.Sync, "sync", "", "folder of the policy")
+	cmd.Flags().StringVar(&given.State, "state", "", "state folder (default: "+p.env.State+")")
+	cmd.Flags().StringVar(&given.Socket, "socket", "", "Unix socket (default: "+p.env.DefaultSocket()+")")
+	cmd.Flags().StringVar(&file, "config", "", "config file")
+	return cmd
+}
+
+// serveConfig reads the file and lays flags and defaults over it.
+func (p *program) serveConfig(name string, given config.File) (config.File, error) {
+	var f config.File
+	if name != "" {
+		in, err := os.Open(name)
+		if err != nil {
+			return f, usage("read config: %w", bare(err))
+		}
+		defer in.Close()
+		if f, err = config.Read(name, in); err != nil {
+			return f, &exit{exitUsage, err}
+		}
+	}
+	for _, s := range []struct {
+		what, flag, fallback string
+		into                 *string
+	}{
+		{"sync", given.Sync, "", &f.Sync},
+		{"state", given.State, p.env.State, &f.State},
+		{"socket", given.Socket, p.env.DefaultSocket(), &f.Socket},
+	} {
+		if s.flag != "" {
+			abs, err := filepath.Abs(s.flag)
+			if err != nil {
+				return f, usage("--%s: %w", s.what, err)
+			}
+			*s.into = abs
+		}
+		if *s.into == "" {
+			*s.into = s.fallback
+		}
+		if *s.into == "" {
+			return f, usage("serve needs a %s: --%s PATH, or %s: in the config file", s.what, s.what, s.what)
+		}
+	}
+	return f, nil
+}
+
+func orElse(d *config.Duration, fallback time.Duration) time.Duration {
+	if d == nil {
+		return fallback
+	}
+	return time.Duration(*d)
+}
+
+// serve runs the daemon until ctx or a signal ends it.
+func (p *program) serve(ctx context.Context, f config.File) (err error) {
+	ctx, stop := interruptible(ctx)
+	defer stop()
+	logger := slog.New(slog.NewTextHandler(p.err, nil))
+	s, server, err := p.newServer(ctx, f, logger)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	sink := &firstLook{Sink: s.daemon.Sink(), looked: make(chan struct{})}
+	watch, err := syncer.Start(ctx, syncer.Config{Dir: f.Sync, Sink: sink, Logger: logger})
+	if err != nil {
+		return errors.Join(usage("watch %s: %w", f.Sync, err), server.Close(ctx))
+	}
+	select {
+	case <-sink.looked:
+	case <-ctx.Done():
+	}
+	if ctx.Err() == nil {
+		p.ready(s.daemon.Status(ctx), f.Socket)
+	}
+	<-ctx.Done()
+	stop()
+	p.notify("STOPPING=1")
+	logger.Info("draining")
+	over := context.WithoutCancel(ctx)
+	drain, cancel := context.WithTimeout(over, orElse(f.Limits.Drain, defaultDrain))
+	defer cancel()
+	closed := watch.Close()
+	if err := s.daemon.Drain(drain); err != nil {
+		logger.Warn("live runs were cancelled", "error", err)
+	}
+	last, done := context.WithTimeout(over, lastAnswers)
+	defer done()
+	return errors.Join(closed, server.Close(last))
+}
+
+// ready prints the one line that scripts wait for, and tells systemd.
+func (p *program) ready(st wire.Status, socket string) {
+	what := "no policy in force"
+	if st.Generation > 0 {
+		what = fmt.Sprintf("generation %d, %s", st.Generation, short(st.Revision))
+	}
+	fmt.Fprintf(p.out, "ringd ready: %s, %s\n", socket, what)
+	p.notify("READY=1\nSTATUS=" + what)
+}
+
+// notify tells systemd's socket. Nobody listening is no error: the line on
+// stdout has said it.
+func (p *program) notify(state string) {
+	if p.env.Notify == "" {
+		return
+	}
+	name := p.env.Notify
+	if name[0] == '@' {
+		name = "\x00" + name[1:]
+	}
+	c, err := net.Dial("unixgram", name)
+	if err != nil {
+		return
+	}
+	defer c.Close()
+	_, _ = c.Write([]byte(state))
+}
+
+// firstLook says when the sync folder was looked at once, whatever it held.
+type firstLook struct {
+	syncer.Sink
+	once   sync.Once
+	looked chan struct{}
+}
+
+func (f *firstLook) seen() { f.once.Do(func() { close(f.looked) }) }
+
+func (f *firstLook) Apply(ctx context.Context, p daemon.Push) error {
+	defer f.seen()
+	return f.Sink.Apply(ctx, p)
+}
+
+func (f *firstLook) Reject(ctx context.Context, err error) {
+	defer f.seen()
+	f.Sink.Reject(ctx, err)
+}
+
+func (f *firstLook) Lost(ctx context.Context, err error) {
+	defer f.seen()
+	f.Sink.Lost(ctx, err)
+}

@@ -1,0 +1,115 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ringd/ringd/schema"
+)
+
+func newVet(p *program) *cobra.Command {
+	var format string
+	cmd := &cobra.Command{
+		Use:   "vet PATH…",
+		Short: "Check policies and print every finding",
+		Long: `Vet reads policies, each PATH a file or a folder (.yaml .yml .json .cue), and
+prints every finding at once, sorted, as file:line:col: code: message.
+
+Exit codes: 0 nothing to refuse, 1 findings, 2 a PATH cannot be read.`,
+		Example: `  ringd vet policy.yaml
+  ringd vet --format sarif policies/ > vet.sarif`,
+		Args: cobra.MinimumNArgs(1),
+		RunE: func(cmd *cobra.Command, paths []string) error {
+			if format != "text" && format != "json" && format != "sarif" {
+				return usage("--format %q: want text, json or sarif", format)
+			}
+			found, err := p.vet(cmd.Context(), paths)
+			if err != nil {
+				return err
+			}
+			return p.reportVet(format, found)
+		},
+	}
+	cmd.Flags().StringVar(&format, "format", "text", "text, json or sarif")
+	return cmd
+}
+
+// vet checks each path as a policy of its own.
+func (p *program) vet(ctx context.Context, paths []string) (schema.Diagnostics, error) {
+	var read []policyFiles
+	for _, path := range paths {
+		files, err := readPolicy(path)
+		if err != nil {
+			return nil, err
+		}
+		read = append(read, files)
+	}
+	var found schema.Diagnostics
+	for _, files := range read {
+		_, ds, err := p.compile(ctx, files)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, ds...)
+	}
+	return found.Sort(), nil
+}
+
+// vetFinding is one finding of --format json.
+type vetFinding struct {
+	File     string       `json:"file"`
+	Line     int          `json:"line"`
+	Column   int          `json:"column"`
+	Code     string       `json:"code"`
+	Message  string       `json:"message"`
+	Hint     string       `json:"hint,omitempty"`
+	Severity string       `json:"severity"`
+	Related  []schema.Pos `json:"related,omitempty"`
+}
+
+func (p *program) reportVet(format string, found schema.Diagnostics) error {
+	var err error
+	switch format {
+	case "json":
+		list := []vetFinding{}
+		for _, d := range found {
+			severity := "error"
+			if d.Severity == schema.Warning {
+				severity = "warning"
+			}
+			list = append(list, vetFinding{d.Pos.File, d.Pos.Line, d.Pos.Column, d.Code, d.Msg, d.Hint, severity, d.Related})
+		}
+		err = printJSON(p.out, map[string]any{"findings": list})
+	case "sarif":
+		err = printJSON(p.out, sarif(found, buildVersion().Version))
+	default:
+		err = p.printFindings(p.out, found)
+	}
+	if err != nil {
+		return err
+	}
+	if found.Refused() {
+		return &exit{exitRefused, nil}
+	}
+	return nil
+}
+
+// refuseFindings prints findings where a result cannot be given; nil when none
+// of them refuses.
+func (p *program) refuseFindings(found schema.Diagnostics) error {
+	if err := p.printFindings(p.err, found); err != nil {
+		return err
+	}
+	if !found.Refused() {
+		return nil
+	}
+	n := 0
+	for _, d := range found {
+		if d.Severity == schema.Error {
+			n++
+		}
+	}
+	return &exit{exitRefused, fmt.Errorf("the policy is refused: %s", count(n, "finding"))}
+}

@@ -1,0 +1,408 @@
+package main
+
+import (
+	"cmp"
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"os"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/ringd/ringd/cmd/ringd/internal/api"
+	"github.com/ringd/ringd/cmd/ringd/internal/audit"
+	"github.com/ringd/ringd/cmd/ringd/internal/child"
+	"github.com/ringd/ringd/cmd/ringd/internal/config"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/metrics"
+	"github.com/ringd/ringd/cmd/ringd/internal/provider"
+	"github.com/ringd/ringd/cmd/ringd/internal/store"
+	"github.com/ringd/ringd/executors"
+	"github.com/ringd/ringd/executors/js"
+	"github.com/ringd/ringd/executors/js/engine/value"
+	"github.com/ringd/ringd/executors/js/guest"
+	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/rings/interpreter"
+	"github.com/ringd/ringd/rings/kernel"
+	"github.com/ringd/ringd/schema"
+)
+
+// The hidden verbs: what this binary is when it starts itself.
+const (
+	verbCompile = "compile-child"
+	verbGuest   = "js-guest"
+)
+
+// syncEvery is how long a record that is only written waits for the disk.
+const syncEvery = 100 * time.Millisecond
+
+// hiddenVerb returns what a child process of ringd does. It is looked up before
+// anything else is set up, since every guest pays for the way here.
+func hiddenVerb(name string) (func(ctx context.Context, in io.Reader, out, stderr io.Writer) int, bool) {
+	switch name {
+	case verbCompile:
+		return func(_ context.Context, in io.Reader, out, stderr io.Writer) int {
+			return child.Main(in, out, stderr)
+		}, true
+	case verbGuest:
+		return func(ctx context.Context, _ io.Reader, _, _ io.Writer) int {
+			return guest.Main(ctx, guest.Config{Now: time.Now})
+		}, true
+	default:
+		return nil, false
+	}
+}
+
+// compile turns a policy into its set in the compile child. Positions in the
+// findings are what the user typed; those in the set are not.
+func (p *program) compile(ctx context.Context, files policyFiles) (*profiles.Set, schema.Diagnostics, error) {
+	set, found, err := p.compiler().run(ctx, files.sources, files.modules)
+	return set, files.place(found), err
+}
+
+func (p *program) compiler() childCompiler {
+	return childCompiler{child.Config{Path: p.self, Args: []string{verbCompile}}}
+}
+
+// childCompiler is the daemon's Compiler.
+type childCompiler struct{ cfg child.Config }
+
+// Compile compiles a push: its modules folder holds modules, all else policies.
+func (c childCompiler) Compile(ctx context.Context, p daemon.Push) (*profiles.Set, schema.Diagnostics, error) {
+	var sources []schema.Source
+	modules := map[string][]byte{}
+	for _, s := range p.Sources {
+		if strings.HasPrefix(s.Name, "modules/") {
+			modules[s.Name] = s.Data
+		} else {
+			sources = append(sources, s)
+		}
+	}
+	return c.run(ctx, sources, modules)
+}
+
+func (c childCompiler) run(ctx context.Context, sources []schema.Source, modules map[string][]byte) (*profiles.Set, schema.Diagnostics, error) {
+	r, err := child.Run(ctx, c.cfg, child.Request{Sources: sources, Files: modules})
+	if errors.Is(err, child.ErrUnavailable) {
+		return nil, nil, &exit{exitUnavailable, err}
+	}
+	return r.Set, r.Diagnostics, err
+}
+
+// canonical is the RFC 8785 form of a value.
+func canonical(v any) ([]byte, error) {
+	b, err := json.Marshal(v)
+	if err != nil {
+		return nil, fmt.Errorf("encode: %w", err)
+	}
+	return profiles.Canonical(b)
+}
+
+// stackConfig says how the parts are joined: for one program, or for a daemon.
+type stackConfig struct {
+	group     *daemon.Group // owns every goroutine; Close of the stack waits for it
+	state     string        // folder of audit log, store and key
+	strict    bool          // sync every record
+	compiler  daemon.Compiler
+	providers map[string]interpreter.Provider
+	staleness time.Duration
+	retention time.Duration
+	quota     daemon.Quota
+	pool      poolConfig
+	warm      bool // start a first guest at once
+	metrics   *metrics.Metrics
+	logger    *slog.Logger
+}
+
+// poolConfig says how many guests are kept; see js.Config.
+type poolConfig struct{ blank, idle, perKey, reuse int }
+
+// stack is the running whole. Close ends it in the reverse order.
+type stack struct {
+	daemon *daemon.Daemon
+	kernel *kernel.Ring
+	js     *js.Executor
+	group  *daemon.Group
+	closes []func() error
+}
+
+func (s *stack) onClose(f func() error) { s.closes = append(s.closes, f) }
+
+// Close ends the daemon, then closes store and audit log.
+func (s *stack) Close() error {
+	var errs []error
+	for i := len(s.closes) - 1; i >= 0; i-- {
+		errs = append(errs, s.closes[i]())
+	}
+	s.closes = nil
+	return errors.Join(errs...)
+}
+
+// newStack constructs and joins everything that runs programs. What it refuses
+// is unavailable on this host: nothing ran.
+func (p *program) newStack(ctx context.Context, c stackConfig) (*stack, error) {
+	s := &stack{group: c.group}
+	if err := p.buildStack(ctx, c, s); err != nil {
+		return nil, errors.Join(err, s.Close())
+	}
+	return s, nil
+}
+
+func (p *program) buildStack(ctx context.Context, c stackConfig, s *stack) (err error) {
+	if s.kernel, err = kernel.New(kernel.Config{Go: s.group.Go}); err != nil {
+		return &exit{exitUnavailable, err}
+	}
+	// Until the daemon owns the rings, an error on the way closes them here.
+	owned := false
+	s.onClose(func() error {
+		if owned {
+			return nil
+		}
+		err := s.kernel.Close()
+		s.group.Wait()
+		return err
+	})
+	s.js, err = js.New(js.Config{
+		Launcher: s.kernel, Argv: []string{p.self, verbGuest}, CacheDir: p.env.Cache, Go: s.group.Go, Now: time.Now,
+		Blank: c.pool.blank, Idle: c.pool.idle, PerKey: c.pool.perKey, Reuse: c.pool.reuse,
+	})
+	if err != nil {
+		return err
+	}
+	if c.warm {
+		// What keeps it from starting is told by the run that needs it.
+		s.group.Go(func() { _ = s.js.Warm(ctx) })
+	}
+	log, st, err := openRecords(ctx, c, s)
+	if err != nil {
+		return err
+	}
+	recorder, journal := daemon.NewRecorder(log, c.metrics), daemon.NewJournal(st)
+	ring, err := interpreter.New(interpreter.Config{
+		Executors: map[string]executors.Executor{profiles.ExecutorJS: s.js},
+		Tiers:     map[string]profiles.Tier{profiles.ExecutorJS: s.kernel.Attestation(profiles.ExecutorJS).Tier},
+		Providers: c.providers, Audit: recorder, Journal: journal,
+		Go: s.group.Go, Now: time.Now, Random: rand.Reader,
+		CheckValue: func(v json.RawMessage) error { return value.Check(v, value.Limits{}) },
+	})
+	if err != nil {
+		return err
+	}
+	s.daemon, err = daemon.New(ctx, daemon.Config{
+		Version:     buildVersion().Version,
+		Interpreter: daemon.FromRing(ring),
+		Rings:       []daemon.Ring{s.kernel, ring, guests{s.js, s.group}},
+		Compiler:    c.compiler,
+		Runs:        st, Generations: st, Recorder: recorder, Journal: journal,
+		Group: s.group, Clock: systemClock{}, Random: rand.Reader, Logger: c.logger, Metrics: c.metrics,
+		Environment: profiles.Environment{Home: p.env.Home},
+		Staleness:   c.staleness, Retention: c.retention, Quota: c.quota,
+	})
+	if err != nil {
+		return errors.Join(err, ring.Close())
+	}
+	owned = true
+	s.onClose(s.daemon.Close)
+	return nil
+}
+
+// openRecords opens what must outlive the process: the store, then the log,
+// which is held against the newest record the store knows of.
+func openRecords(ctx context.Context, c stackConfig, s *stack) (*audit.Log, *store.Store, error) {
+	if err := os.MkdirAll(c.state, 0o700); err != nil {
+		return nil, nil, usage("make state folder: %w", bare(err))
+	}
+	at := layout(c.state)
+	var open atomic.Pointer[audit.Log]
+	st, err := store.Open(ctx, store.Config{Dir: at.store, Now: time.Now, Head: func() store.Head {
+		log := open.Load()
+		if log == nil {
+			return store.Head{}
+		}
+		h := log.SyncedHead()
+		return store.Head{Seq: h.Seq, Hash: h.Hash.String()}
+	}})
+	if err != nil {
+		return nil, nil, unavailable("open store", err)
+	}
+	s.onClose(st.Close)
+	known, err := st.AuditHead(ctx)
+	if err != nil {
+		return nil, nil, unavailable("open store", err)
+	}
+	least := audit.Head{Seq: known.Seq}
+	if known.Seq > 0 {
+		if err := least.Hash.UnmarshalText([]byte(known.Hash)); err != nil {
+			return nil, nil, unavailable("open store", err)
+		}
+	}
+	key, err := audit.LoadKey(at.key, rand.Reader)
+	if err != nil {
+		return nil, nil, unavailable("load host key", err)
+	}
+	ticker := time.NewTicker(syncEvery)
+	log, err := audit.Open(ctx, audit.Config{
+		Dir: at.audit, Key: key, Now: time.Now, Ticks: ticker.C, Strict: c.strict, Least: least,
+	})
+	if err != nil {
+		ticker.Stop()
+		return nil, nil, unavailable("open audit log", err)
+	}
+	open.Store(log)
+	s.onClose(func() error {
+		defer ticker.Stop()
+		return log.Close()
+	})
+	return log, st, nil
+}
+
+// unavailable says that audit or store, without which nothing runs, are not to
+// be had, and what to do about it.
+func unavailable(what string, err error) error {
+	remedy := ""
+	switch {
+	case errors.Is(err, audit.ErrInUse), errors.Is(err, store.ErrInUse):
+		remedy = "; another ringd uses this state folder: stop it, or name another with --state"
+	case errors.Is(err, audit.ErrTampered):
+		remedy = "; see `ringd audit verify`; keep the folder as evidence and start with another"
+	case errors.Is(err, store.ErrCorrupt):
+		remedy = "; restore the folder from a backup, or start with another"
+	case errors.Is(err, os.ErrPermission):
+		remedy = "; the state folder must belong to this user"
+	}
+	return &exit{exitUnavailable, fmt.Errorf("%s: %w%s", what, err, remedy)}
+}
+
+// guests drops the used guests of older revisions at every commit.
+type guests struct {
+	js    *js.Executor
+	group *daemon.Group
+}
+
+// Name is "guests".
+func (guests) Name() string { return "guests" }
+
+// Prepare has nothing to prepare; its commit does not wait.
+func (g guests) Prepare(_ context.Context, set *profiles.Set) (func(), error) {
+	revision := ""
+	if set != nil {
+		revision = set.Revision
+	}
+	return func() { g.group.Go(func() { g.js.Drop(revision) }) }, nil
+}
+
+// Close leaves the executor to the interpreter ring, which closes it.
+func (guests) Close() error { return nil }
+
+type systemClock struct{}
+
+func (systemClock) Now() time.Time                         { return time.Now() }
+func (systemClock) After(d time.Duration) <-chan time.Time { return time.After(d) }
+
+// newServer joins a stack and the API, listening.
+func (p *program) newServer(ctx context.Context, f config.File, logger *slog.Logger) (*stack, *api.Server, error) {
+	providers, err := p.providers(f.Bridges, logger)
+	if err != nil {
+		return nil, nil, &exit{exitUsage, err}
+	}
+	m := metrics.New()
+	s, err := p.newStack(ctx, stackConfig{
+		group: &daemon.Group{Logger: logger}, state: f.State, strict: f.Audit == "strict",
+		compiler: p.compiler(), providers: providers, metrics: m, logger: logger, warm: true,
+		staleness: orElse(f.Staleness, daemon.DefaultStaleness), retention: orElse(f.Limits.Retention, defaultRetention),
+		quota: daemon.Quota{PerActor: cmp.Or(f.Limits.RunsPerActor, defaultRunsPerActor), Total: cmp.Or(f.Limits.Runs, defaultRuns)},
+		pool:  poolConfig{blank: 2, idle: 8, perKey: 2, reuse: 64},
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	server, err := p.listen(ctx, f, s.daemon, m, logger)
+	if err != nil {
+		return nil, nil, errors.Join(err, s.Close())
+	}
+	return s, server, nil
+}
+
+func (p *program) listen(ctx context.Context, f config.File, d *daemon.Daemon, m *metrics.Metrics, logger *slog.Logger) (*api.Server, error) {
+	server, err := api.New(api.Config{
+		Runs: d, Views: d, Meter: m, Now: time.Now, Logger: logger, UID: uint32(os.Getuid()),
+		Roles: api.Roles{Harness: f.Roles.Harness, Approver: f.Roles.Approver, Operator: f.Roles.Operator, Viewer: f.Roles.Viewer},
+	})
+	if err != nil {
+		return nil, &exit{exitUsage, err}
+	}
+	l, err := api.Listen(f.Socket)
+	if err != nil {
+		return nil, &exit{exitUsage, err}
+	}
+	// Requests outlive the signal: draining lets them finish.
+	server.Start(context.WithoutCancel(ctx), l)
+	return server, nil
+}
+
+// providers performs the bridges of a config file.
+func (p *program) providers(bridges map[string]config.Bridge, logger *slog.Logger) (map[string]interpreter.Provider, error) {
+	out := map[string]interpreter.Provider{}
+	for name, b := range bridges {
+		switch b.Provider {
+		case "command":
+			env := []string{}
+			for _, k := range sortedKeys(b.Env) {
+				env = append(env, k+"="+b.Env[k])
+			}
+			c, err := p.commandProvider(b.Command, b.Dir, env)
+			if err != nil {
+				return nil, fmt.Errorf("bridges.%s: %w", name, err)
+			}
+			out[name] = c
+		case "harness":
+			out[name] = interpreter.Harness{}
+		case "log":
+			out[name] = interpreter.Log{Logger: logger}
+		default:
+			return nil, fmt.Errorf("bridges.%s: no provider is called %q", name, b.Provider)
+		}
+	}
+	return out, nil
+}
+
+// probeGuest starts a guest and says what stands around it.
+func (p *program) probeGuest(ctx context.Context) (around map[string]string, tier string, engine layer) {
+	engine = layer{Name: "engine", Required: true, State: layerUnavailable}
+	group := &daemon.Group{}
+	defer group.Wait()
+	k, err := kernel.New(kernel.Config{Go: group.Go})
+	if err != nil {
+		engine.Reason, engine.Fix = err.Error(), "guests run on Linux only"
+		return nil, "", engine
+	}
+	defer k.Close()
+	at := k.Attestation(profiles.ExecutorJS)
+	e, err := js.New(js.Config{
+		Launcher: k, Argv: []string{p.self, verbGuest}, CacheDir: p.env.Cache, Go: group.Go, Now: time.Now,
+	})
+	if err == nil {
+		err = errors.Join(e.Warm(ctx), e.Close())
+	}
+	if err != nil {
+		engine.Reason, engine.Fix = err.Error(), "make engine, and build again"
+		return at.Layers, string(at.Tier), engine
+	}
+	engine.State, engine.Reason = layerEnforced, "JavaScript runs in WebAssembly, metered; "+e.Digest()
+	return at.Layers, string(at.Tier), engine
+}
+
+// commandProvider is a bridge performed by a command of the host.
+func (p *program) commandProvider(argv []string, dir string, env []string) (interpreter.Provider, error) {
+	return provider.NewCommand(provider.Config{Argv: argv, Dir: dir, Path: p.env.Path, Env: env})
+}
+
+var (
+	_ daemon.Ring     = guests{}
+	_ daemon.Compiler = childCompiler{}
+)
