@@ -46,6 +46,10 @@ var layers = map[string][]string{
 		"cmd/ringd/internal/syncer", "cmd/ringd/internal/daemon/metrics",
 	},
 	"cmd/ringd/internal/daemon/metrics": {"profiles"},
+	"cmd/ringd/internal/daemon/daemontest": {
+		"schema", "profiles", "executors", "rings/interpreter", "cmd/ringd/internal/audit", "cmd/ringd/internal/store",
+		"cmd/ringd/internal/daemon", "cmd/ringd/internal/daemon/metrics",
+	},
 	"cmd/ringd/internal/api": {
 		"schema/wire", "profiles", "cmd/ringd/internal/daemon", "cmd/ringd/internal/store", "cmd/ringd/internal/api/dts",
 	},
