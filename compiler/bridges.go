@@ -1,23 +1,11 @@
 package compiler
 
 import (
-	"bytes"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"slices"
 	"strings"
-
-	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/schema"
-)
-
-// Bounds of a bridge's JSON Schema.
-const (
-	MaxSchemaBytes = 64 << 10
-	maxSchemaDepth = 32
 )
 
 // bridges compiles the grants of capabilities.
@@ -191,114 +179,4 @@ func (d *document) bridgeLimits(at string, l *schema.BridgeLimits) profiles.Brid
 		out.TimeoutMillis = n
 	}
 	return out
-}
-
-// jsonSchema checks a JSON Schema and returns its canonical form.
-func (d *document) jsonSchema(at string, text []byte) json.RawMessage {
-	if text == nil {
-		return nil
-	}
-	canonical, err := checkSchema(text)
-	if err != nil {
-		d.report(at, CodeJSONSchema, "", "%s", err)
-		return nil
-	}
-	return canonical
-}
-
-func checkSchema(text []byte) (json.RawMessage, error) {
-	if len(text) > MaxSchemaBytes {
-		return nil, fmt.Errorf("the schema is above %s", showSize(MaxSchemaBytes))
-	}
-	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
-	if err != nil {
-		return nil, errors.New("the schema is not JSON")
-	}
-	if err := exactJSON(doc, 0); err != nil {
-		return nil, err
-	}
-	const here = "ringd:schema"
-	c := jsonschema.NewCompiler()
-	c.UseLoader(noLoader{})
-	c.DefaultDraft(jsonschema.Draft2020)
-	if err := c.AddResource(here, doc); err != nil {
-		return nil, schemaError(err)
-	}
-	if _, err := c.Compile(here); err != nil {
-		return nil, schemaError(err)
-	}
-	return profiles.Canonical(text)
-}
-
-// exactJSON refuses nesting that a validator would follow for long and numbers
-// that lose digits in canonical JSON.
-func exactJSON(v any, depth int) error {
-	if depth > maxSchemaDepth {
-		return fmt.Errorf("the schema is nested deeper than %d", maxSchemaDepth)
-	}
-	switch v := v.(type) {
-	case json.Number:
-		return exactNumber(v)
-	case []any:
-		for _, e := range v {
-			if err := exactJSON(e, depth+1); err != nil {
-				return err
-			}
-		}
-	case map[string]any:
-		for _, e := range v {
-			if err := exactJSON(e, depth+1); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-func exactNumber(n json.Number) error {
-	const most = 1<<53 - 1
-	whole := !strings.ContainsAny(string(n), ".eE")
-	if i, err := n.Int64(); whole && (err != nil || i > most || i < -most) {
-		return fmt.Errorf("the number %s is larger than a double holds exactly", clip(string(n)))
-	}
-	if _, err := n.Float64(); err != nil {
-		return fmt.Errorf("the number %s is larger than a double holds", clip(string(n)))
-	}
-	return nil
-}
-
-// noLoader refuses every reference out of the schema.
-type noLoader struct{}
-
-func (noLoader) Load(url string) (any, error) {
-	return nil, fmt.Errorf("it refers to %s, and a schema refers only to itself", clip(url))
-}
-
-// schemaError shortens what the validator says to one line without its own
-// name for the text.
-func schemaError(err error) error {
-	var invalid *jsonschema.SchemaValidationError
-	var verr *jsonschema.ValidationError
-	if errors.As(err, &invalid) && errors.As(invalid.Err, &verr) {
-		for len(verr.Causes) > 0 {
-			verr = verr.Causes[0]
-		}
-		where := "/" + strings.Join(verr.InstanceLocation, "/")
-		lines := strings.Split(verr.Error(), "\n")
-		_, what, _ := strings.Cut(lines[len(lines)-1], "': ")
-		return fmt.Errorf("not a JSON Schema: at %s: %s", clip(where), clipLine(what))
-	}
-	var load *jsonschema.LoadURLError
-	if errors.As(err, &load) {
-		return fmt.Errorf("not a JSON Schema: %w", load.Err)
-	}
-	return fmt.Errorf("not a JSON Schema: %s", clipLine(strings.ReplaceAll(err.Error(), "ringd:schema", "")))
-}
-
-func clipLine(s string) string {
-	s, _, _ = strings.Cut(s, "\n")
-	if r := []rune(s); len(r) > 160 {
-		return string(slices.Concat(r[:160], []rune("…")))
-	}
-	return s
 }

@@ -224,3 +224,54 @@ func FuzzJSONSchema(f *testing.F) {
 		}
 	})
 }
+
+// TestSchemaCost: a schema that makes a validator work without end is refused
+// when the policy is compiled, not met when a guest sends the value.
+func TestSchemaCost(t *testing.T) {
+	doubling := `{"$ref":"#/$defs/d0","$defs":{`
+	for i := range 40 {
+		doubling += fmt.Sprintf(`"d%d":{"allOf":[{"$ref":"#/$defs/d%d"},{"$ref":"#/$defs/d%d"}]},`, i, i+1, i+1)
+	}
+	doubling += `"d40":{"type":"string"}}}`
+	for name, tt := range map[string]struct {
+		schema string
+		want   string
+	}{
+		"plain":              {`{"type":"object","properties":{"a":{"type":"string"},"b":{"type":"array","items":{"type":"number"}}}}`, ""},
+		"shared":             {`{"properties":{"a":{"$ref":"#/$defs/x"},"b":{"$ref":"#/$defs/x"}},"$defs":{"x":{"type":"string"}}}`, ""},
+		"boolean":            {`true`, ""},
+		"doubling":           {doubling, "parts"},
+		"itself":             {`{"$ref":"#"}`, "itself"},
+		"tree":               {`{"anyOf":[{"type":"null"},{"properties":{"left":{"$ref":"#"},"right":{"$ref":"#"}}}]}`, "itself"},
+		"doubling by depth":  {`{"properties":{"a":{"allOf":[{"$ref":"#"},{"$ref":"#"}]}}}`, "itself"},
+		"items":              {`{"items":{"$ref":"#"}}`, "itself"},
+		"pattern properties": {`{"patternProperties":{"^a":{"$ref":"#"}}}`, "itself"},
+		"additional":         {`{"additionalProperties":{"$ref":"#"}}`, "itself"},
+		"dynamic":            {`{"$dynamicAnchor":"a","items":{"$dynamicRef":"#a"}}`, "itself"},
+		"draft 7 items":      {`{"$schema":"http://json-schema.org/draft-07/schema#","items":[{"$ref":"#"}]}`, "itself"},
+		"draft 7 depends":    {`{"$schema":"http://json-schema.org/draft-07/schema#","dependencies":{"a":{"$ref":"#"}}}`, "itself"},
+		"draft 2019":         {`{"$schema":"https://json-schema.org/draft/2019-09/schema","items":{"$recursiveRef":"#"}}`, "itself"},
+		"the metaschema":     {`{"$ref":"https://json-schema.org/draft/2020-12/schema"}`, "itself"},
+		"unknown draft":      {`{"$schema":"https://example.com/schema"}`, "refers"},
+		"huge number":        {`{"maximum":1e999999999}`, "double"},
+		"tiny number":        {`{"multipleOf":1e-999999999}`, "double"},
+		"nested":             {strings.Repeat(`{"not":`, 60) + "true" + strings.Repeat("}", 60), "deeper"},
+		"large":              {`{"const":"` + strings.Repeat("x", 70_000) + `"}`, "above"},
+		"repeat of a repeat": {`{"pattern":"((a{0,1000}){0,1000}){0,1000}"}`, "regex"},
+		"not a schema":       {`[]`, ""},
+		"not JSON":           {`{`, "not JSON"},
+		"base changes":       {`{"$id":"https://example.com/a","$ref":"b"}`, "refers"},
+		"file":               {`{"$ref":"file:///etc/passwd"}`, "refers"},
+	} {
+		_, found := compiler.Compile(compiler.Config{Policies: []schema.Policy{{File: "p.yaml", Kind: "AgentPolicy", Metadata: schema.Metadata{Name: "a"},
+			Spec: schema.Spec{Bridges: []schema.Bridge{{Name: "b", Arguments: []byte(tt.schema)}}}}}})
+		switch {
+		case tt.want == "" && name != "not a schema":
+			if len(found) > 0 {
+				t.Errorf("%s: %v", name, found)
+			}
+		case !found.Refused() || found[0].Code != compiler.CodeJSONSchema || !strings.Contains(found[0].Msg, tt.want):
+			t.Errorf("%s: got %v, want %q", name, found, tt.want)
+		}
+	}
+}
