@@ -19,7 +19,7 @@ func bridgePaths(names []string) ([][]string, error) {
 	for _, name := range names {
 		path := strings.Split(name, ".")
 		for _, step := range path {
-			if len(step) > 128 || !identifier.MatchString(step) || reserved(step) {
+			if len(step) > 128 || path[0] == "inputs" || !identifier.MatchString(step) || reserved(step) {
 				return nil, fmt.Errorf("engine options: bridge %.200q is not a dotted path of identifiers", name)
 			}
 		}

@@ -55,7 +55,8 @@ func functionNames() [fnCount]string {
 // again, so more is a fault.
 const maxDepth = 4
 
-// call calls an exported function. After the VM has died it does nothing and
+// call calls an exported function; all of them return 32 bits, and what stands
+// above those means nothing. After the VM has died it does nothing and
 // returns 0, so a sequence of calls needs one check at its end.
 func (vm *VM) call(ctx context.Context, fn int, args ...uint64) uint64 {
 	if vm.dead != nil {
@@ -82,7 +83,7 @@ func (vm *VM) call(ctx context.Context, fn int, args ...uint64) uint64 {
 		vm.kill(fmt.Errorf("%w: %w", ErrCorrupt, err)) // keeps the cause that made it trap
 		return 0
 	}
-	return stack[0]
+	return uint64(uint32(stack[0]))
 }
 
 // kill makes err the end of the VM unless it has one. Guest code that is still

@@ -170,7 +170,7 @@ func (vm *VM) console(ctx context.Context, argc, argv uint32) bool {
 // rejection tracks promises that are rejected and not handled, and those that
 // are handled after all. It owns both values.
 func rejection(ctx context.Context, vm *VM, stack []uint64) {
-	promise, reason, handled := uint64(uint32(stack[0])), uint64(uint32(stack[1])), stack[2] != 0
+	promise, reason, handled := uint64(uint32(stack[0])), uint64(uint32(stack[1])), uint32(stack[2]) != 0
 	if promise == 0 || reason == 0 {
 		vm.kill(ErrMemory)
 		return

@@ -200,15 +200,12 @@
   const leaf = (kind, id, rest) => measured(head(kind, id) + rest + '}');
   const encodePlain = (v, id) => {
     const keys = keysOf(v);
+    if (hasOwn(v, MARK)) return encodeEntries(v, keys, id);
     enter('object');
     let text = id === 0 ? '{' : head('object', id) + '"value":{';
     for (let i = 0; i < keys.length; i++) {
-      const k = keys[i];
-      if (k === MARK) {
-        depth--;
-        return encodeEntries(v, keys, id);
-      }
-      keyAt[depth] = k;
+      const k = keyAt[depth] = keys[i];
+      if (k === MARK) fail('a proxy that changes cannot cross');
       text += (i === 0 ? '' : ',') + (quoted[k] ?? quoteKey(k)) + ':' + encodeValue(v[k]);
     }
     depth--;

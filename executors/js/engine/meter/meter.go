@@ -26,7 +26,7 @@ const MaxCost = 32
 
 // bulkShift is how many bytes of a bulk instruction one unit of fuel moves, as
 // a power of two.
-const bulkShift = 5
+const bulkShift = 2
 
 // Module is a metered module.
 type Module struct {

@@ -105,8 +105,8 @@ func TestChargesExactly(t *testing.T) {
 	}{
 		{"loop", countdown, 1000, 1 + 1000*8},
 		{"straight", []byte{0x20, 0}, 0, 2},
-		{"fill", fill, 65536, 6 + 65536/32},
-		{"copy", copying, 65536, 6 + 65536/32},
+		{"fill", fill, 65536, 6 + 65536/4},
+		{"copy", copying, 65536, 6 + 65536/4},
 		{"dense body is capped", cat(noops(100), []byte{0x20, 0}), 0, meter.MaxCost},
 	}
 	for _, tt := range tests {
