@@ -24,7 +24,7 @@ const maxValues = 200_000
 func readCUE(text []byte, defs map[string]*shape, found *findings) []*node {
 	file, err := parser.ParseFile(found.file, text, parser.ParseComments)
 	if err != nil {
-		cueSyntax(err, found)
+		cueSyntax(text, err, found)
 		return nil
 	}
 	r := &cueReader{findings: found}
@@ -88,7 +88,7 @@ func (r *cueReader) allowed(file *ast.File) bool {
 	}
 	ast.Walk(file, func(n ast.Node) bool {
 		if a, is := n.(*ast.Attribute); is {
-			if key, _ := a.Split(); key == "embed" || key == "extern" || key == "if" {
+			if key, _ := a.Split(); key == "embed" || key == "extern" || key == "experiment" || key == "if" {
 				refuse(a.Pos(), CodeImport, fmt.Sprintf("a policy cannot use @%s", key), "")
 			}
 		}
@@ -234,14 +234,17 @@ func (r *cueReader) places(v cue.Value, near spot) (key, at spot) {
 
 // cueSyntax reports the first error of a text that cannot be parsed; the
 // errors after it are mostly its shadow.
-func cueSyntax(err error, found *findings) {
+func cueSyntax(text []byte, err error, found *findings) {
 	all := errors.Errors(err)
 	if len(all) == 0 {
 		found.add(spot{1, 1}, CodeSyntax, "the text is not valid CUE", "")
 		return
 	}
 	first := all[0]
-	at := spot{max(1, first.Position().Line()), max(1, first.Position().Column())}
+	at := spot{1, 1}
+	if p := first.Position(); p.IsValid() {
+		at = spotAt(text, p.Offset()) // the end of the text is past its last line for the parser
+	}
 	msg, hint := syntaxWords(first)
 	found.add(at, CodeSyntax, msg, hint)
 }
