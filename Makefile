@@ -39,7 +39,7 @@ build: $(ENGINE) ## bin/ringd
 engine: $(ENGINE) ## fetch the JavaScript engine and check its digest
 
 $(ENGINE): executors/js/engine/package-lock.json
-	go run ./executors/js/engine/fetch
+	sh executors/js/engine/fetch.sh
 	@touch $@
 
 test: $(ENGINE) ## every test, with the race detector

@@ -135,7 +135,7 @@ func checkOwners(tr tree, table map[string][]string) (out []string) {
 		switch {
 		case !listed && strings.Contains(first, "."):
 			out = append(out, fmt.Sprintf("%s: %s is not in the owners table", place, p))
-		case listed && !slices.ContainsFunc(may, func(r string) bool { return below(pkg, r) }):
+		case listed && !slices.ContainsFunc(may, func(r string) bool { return below(pkg, r) || strings.HasPrefix(place, r+":") }):
 			who := strings.Join(may, ", ")
 			if who == "" {
 				who = "nobody"

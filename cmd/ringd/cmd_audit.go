@@ -3,19 +3,18 @@ package main
 import (
 	"context"
 	"crypto/ed25519"
-	"encoding/json"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/audit"
+	"github.com/ringd/ringd/cmd/ringd/internal/render"
+	"github.com/ringd/ringd/cmd/ringd/internal/sources"
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
 	"github.com/ringd/ringd/profiles"
 )
@@ -88,32 +87,16 @@ func (p *program) auditVerify(ctx context.Context, state, keyFile string, asJSON
 		return usage("%w", err)
 	}
 	if asJSON {
-		if werr := printJSON(p.out, r); werr != nil {
+		if werr := render.JSON(p.out, r); werr != nil {
 			return werr
 		}
 	} else {
-		p.printReport(r, note)
+		p.page(p.out).Verified(r, note)
 	}
 	if broken {
 		return &exit{exitRefused, err}
 	}
 	return nil
-}
-
-func (p *program) printReport(r audit.Report, note string) {
-	fmt.Fprintf(p.out, "%s in %s, up to %d\n", count(int(r.Records), "record"), count(int(r.Segments), "segment"), r.Head.Seq)
-	fmt.Fprintf(p.out, "signed up to %d by key %s\n", r.Signed, r.Key)
-	if note != "" {
-		fmt.Fprintln(p.out, note)
-	}
-	if b := r.Torn; b != nil {
-		fmt.Fprintf(p.out, "torn tail: %s at byte %d: %s; the next start cuts it\n", b.Segment, b.Offset, b.Why)
-	}
-	if b := r.Tampered; b != nil {
-		fmt.Fprintf(p.out, "%s: record %d, %s at byte %d: %s\n", p.style(p.out, red, "does not hold"), b.Seq, b.Segment, b.Offset, b.Why)
-		return
-	}
-	fmt.Fprintln(p.out, p.style(p.out, green, "every record holds"))
 }
 
 // auditDir is the log of a state folder that has one.
@@ -123,7 +106,7 @@ func auditDir(state string) (string, error) {
 	}
 	dir := layout(state).audit
 	if _, err := os.Stat(dir); err != nil {
-		return "", usage("no audit log: %w", bare(err))
+		return "", usage("no audit log: %w", sources.Bare(err))
 	}
 	return dir, nil
 }
@@ -138,7 +121,7 @@ func publicKey(state, file string) (ed25519.PublicKey, error) {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, usage("read key: %w", bare(err))
+		return nil, usage("read key: %w", sources.Bare(err))
 	}
 	key, err := audit.PublicKey(text)
 	if err != nil {
@@ -330,48 +313,7 @@ func (p *program) auditTail(ctx context.Context, dir string, filter audit.Filter
 }
 
 func (p *program) printRecord(e audit.Entry, asJSON bool) error {
-	if asJSON {
-		b, err := json.Marshal(e)
-		if err != nil {
-			return fmt.Errorf("write record: %w", err)
-		}
-		_, err = fmt.Fprintf(p.out, "%s\n", b)
-		return err
-	}
-	r := e.Record
-	words := []string{fmt.Sprintf("%6d  %s  %-15s", e.Seq, r.Time.UTC().Format("2006-01-02T15:04:05.000Z"), r.Kind)}
-	for _, w := range []string{r.Run, r.Call, r.Capability, r.State} {
-		if w != "" {
-			words = append(words, w)
-		}
-	}
-	if d := r.Decision; d != nil {
-		words = append(words, p.verdict(d.Verdict), string(d.Code))
-		if d.Reason != "" {
-			words = append(words, "("+d.Reason+")")
-		}
-	}
-	if r.Fault != nil {
-		words = append(words, "fault "+r.Fault.ID+": "+r.Fault.Text)
-	}
-	for _, k := range sortedKeys(r.Detail) {
-		words = append(words, k+"="+r.Detail[k])
-	}
-	_, err := fmt.Fprintln(p.out, clean(strings.Join(words, "  ")))
-	return err
-}
-
-func (p *program) verdict(v profiles.Verdict) string {
-	switch v {
-	case profiles.Allow:
-		return p.style(p.out, green, v.String())
-	case profiles.Ask:
-		return p.style(p.out, yellow, v.String())
-	case profiles.Deny:
-		return p.style(p.out, red, v.String())
-	default:
-		return p.style(p.out, red, profiles.Deny.String())
-	}
+	return p.page(p.out).Record(e, asJSON)
 }
 
 func sortedKeys[V any](m map[string]V) []string {

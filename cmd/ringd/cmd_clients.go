@@ -10,6 +10,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ringd/ringd/cmd/ringd/internal/render"
 	"github.com/ringd/ringd/executors/js/engine/value"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/schema/client"
@@ -46,11 +47,11 @@ func refusedBy(err error) error {
 	}
 	switch {
 	case unenforceable(profiles.Code(e.Code)), e.Code == wire.CodeAuditUnavailable:
-		return &exit{exitUnavailable, errors.New(clean(e.Error()))}
+		return &exit{exitUnavailable, errors.New(render.Clean(e.Error()))}
 	case e.Code == wire.CodeRequestInvalid:
-		return &exit{exitUsage, errors.New(clean(e.Error()))}
+		return &exit{exitUsage, errors.New(render.Clean(e.Error()))}
 	default:
-		return &exit{exitRefused, errors.New(clean(e.Error()))}
+		return &exit{exitRefused, errors.New(render.Clean(e.Error()))}
 	}
 }
 
@@ -81,9 +82,9 @@ Exit codes: 0 new runs are taken, 1 they are not, or --wait passed, 2 no daemon.
 				return refusedBy(err)
 			}
 			if asJSON {
-				err = printJSON(p.out, st)
+				err = render.JSON(p.out, st)
 			} else {
-				p.printStatus(st)
+				p.page(p.out).Status(st)
 			}
 			if err == nil && (!st.Ready || st.Generation < generation) {
 				err = &exit{exitRefused, nil}
@@ -118,34 +119,6 @@ func awaitGeneration(ctx context.Context, c *client.Client, generation int64, wa
 	}
 }
 
-func (p *program) printStatus(st wire.Status) {
-	state := p.style(p.out, green, "ready")
-	if !st.Ready {
-		state = p.style(p.out, red, "not ready")
-	}
-	fmt.Fprintf(p.out, "ringd %s: %s\n", st.Version, state)
-	if st.Generation > 0 {
-		fmt.Fprintf(p.out, "generation %d, %s\n", st.Generation, st.Revision)
-	}
-	for _, c := range st.Conditions {
-		fmt.Fprintf(p.out, "%s: %s\n", p.style(p.out, yellow, c.Code), clean(c.Message))
-	}
-	for _, part := range append(st.Rings, st.Executors...) {
-		reason := ""
-		if part.Reason != "" {
-			reason = "  " + clean(part.Reason)
-		}
-		fmt.Fprintf(p.out, "  %-12s %s%s\n", part.Name, part.State, reason)
-	}
-	fmt.Fprintf(p.out, "runs: %d live, %d of them paused; audit record %d\n", st.Runs.Live, st.Runs.Paused, st.AuditSeq)
-	if push := st.LastPush; push != nil {
-		fmt.Fprintf(p.out, "last push: %s at %s %s\n", push.Result, push.At.UTC().Format(time.RFC3339), clean(push.Message))
-		for _, d := range push.Findings {
-			fmt.Fprintf(p.out, "  %s:%d:%d: %s: %s\n", d.File, d.Line, d.Column, d.Code, clean(d.Message))
-		}
-	}
-}
-
 func newRuns(p *program) *cobra.Command {
 	var socket, agent string
 	var states []string
@@ -170,11 +143,11 @@ func newRuns(p *program) *cobra.Command {
 				return refusedBy(err)
 			}
 			if asJSON {
-				return printJSON(p.out, list)
+				return render.JSON(p.out, list)
 			}
 			for _, r := range list.Runs {
 				fmt.Fprintf(p.out, "%s  %-9s  %s  %s  %s  %s\n", r.ID, r.State, r.Created.UTC().Format(time.RFC3339),
-					clean(r.Agent), r.Executor, r.Actor)
+					render.Clean(r.Agent), r.Executor, r.Actor)
 			}
 			return nil
 		},
@@ -193,13 +166,14 @@ func (p *program) showRun(ctx context.Context, c *client.Client, id string, asJS
 		return refusedBy(err)
 	}
 	if asJSON {
-		return printJSON(p.out, run)
+		return render.JSON(p.out, run)
 	}
 	fmt.Fprintf(p.out, "run %s: %s\n", run.ID, run.State)
 	for _, e := range run.Console {
-		fmt.Fprintf(p.out, "  %s\n", clean(e.Text))
+		fmt.Fprintf(p.out, "  %s\n", render.Clean(e.Text))
 	}
-	return p.printRun(run)
+	p.page(p.err).Run(run)
+	return p.page(p.out).Value(run)
 }
 
 func newAnswer(p *program) *cobra.Command {
@@ -239,7 +213,7 @@ Exit codes: 0 taken, 1 refused, 2 usage or no daemon.`,
 				return refusedBy(err)
 			}
 			if asJSON {
-				return printJSON(p.out, run)
+				return render.JSON(p.out, run)
 			}
 			_, err = fmt.Fprintf(p.out, "run %s: %s\n", run.ID, run.State)
 			return err
@@ -301,7 +275,7 @@ func (p *program) runThere(ctx context.Context, o runOptions, req wire.RunReques
 		}
 		if e.Console != nil && e.Console.Seq > printed {
 			printed = e.Console.Seq
-			p.printConsole(*e.Console)
+			p.page(p.err).Console(*e.Console)
 		}
 		if e.Type == wire.EventState && e.State != wire.StateRunning {
 			break
@@ -312,7 +286,7 @@ func (p *program) runThere(ctx context.Context, o runOptions, req wire.RunReques
 	}
 	for _, e := range run.Console {
 		if e.Seq > printed {
-			p.printConsole(e)
+			p.page(p.err).Console(e)
 		}
 	}
 	return p.finish(o, run, nil)

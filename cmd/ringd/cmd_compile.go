@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ringd/ringd/cmd/ringd/internal/sources"
 	"github.com/ringd/ringd/profiles"
 )
 
@@ -87,7 +88,7 @@ func (p *program) writeSet(set *profiles.Set, agent, dir string) error {
 
 func writeParts(dir string, whole []byte, parts map[string][]byte) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return usage("make folder: %w", bare(err))
+		return usage("make folder: %w", sources.Bare(err))
 	}
 	write := func(name string, b []byte) error {
 		return os.WriteFile(filepath.Join(dir, name), append(b, '\n'), 0o644)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ringd/ringd/cmd/ringd/internal/render"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/schema"
 )
@@ -54,7 +55,7 @@ Exit codes: 0 the default profile can be enforced, 125 it cannot.`,
 			defer cancel()
 			h := p.examine(ctx)
 			if asJSON {
-				if err := printJSON(p.out, h); err != nil {
+				if err := render.JSON(p.out, h); err != nil {
 					return err
 				}
 			} else {
@@ -96,7 +97,7 @@ func (h *health) add(l layer) {
 func (p *program) examineCompiler(ctx context.Context) layer {
 	l := layer{Name: "compiler", Required: true, State: layerUnavailable, Fix: "ringd compiles policies on Linux only"}
 	text := []byte("interpreter_ring:\n  allowed_imports: []\n")
-	_, found, err := p.compiler().run(ctx, []schema.Source{{Name: "policy.yaml", Data: text}}, nil)
+	_, found, err := p.compiler().run(ctx, []schema.Source{{Name: "policy.yaml", Data: text}})
 	switch {
 	case err != nil:
 		l.Reason = err.Error()
@@ -136,19 +137,22 @@ func describeLayer(name, state string) layer {
 }
 
 func (p *program) printHealth(h health) {
+	page := p.page(p.out)
 	fmt.Fprintf(p.out, "strongest tier: %s\n", h.Tier)
 	for _, l := range h.Layers {
-		mark, style := " ", green
+		mark, state := " ", fmt.Sprintf("%-11s", l.State)
 		if l.Required {
 			mark = "*"
 		}
-		if l.State != layerEnforced {
-			style = yellow
-			if l.Required {
-				style = red
-			}
+		switch {
+		case l.State == layerEnforced:
+			state = page.Good(state)
+		case l.Required:
+			state = page.Bad(state)
+		default:
+			state = page.Middling(state)
 		}
-		fmt.Fprintf(p.out, "%s %-13s %s  %s\n", mark, l.Name, p.style(p.out, style, fmt.Sprintf("%-11s", l.State)), l.Reason)
+		fmt.Fprintf(p.out, "%s %-13s %s  %s\n", mark, l.Name, state, l.Reason)
 		if l.Fix != "" {
 			fmt.Fprintf(p.out, "  %-13s fix: %s\n", "", l.Fix)
 		}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/ringd/ringd/cmd/ringd/internal/config"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon"
+	"github.com/ringd/ringd/cmd/ringd/internal/sources"
 	"github.com/ringd/ringd/executors/js/engine/value"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/rings/interpreter"
@@ -113,14 +113,14 @@ func (p *program) runRequest(o runOptions) (wire.RunRequest, error) {
 	} else {
 		f, err := os.Open(name)
 		if err != nil {
-			return req, usage("read program: %w", bare(err))
+			return req, usage("read program: %w", sources.Bare(err))
 		}
 		defer f.Close()
 		in = f
 	}
-	source, err := bounded(in, maxProgram)
+	source, err := sources.Bounded(in, maxProgram)
 	if err != nil {
-		return req, usage("read program %s: %w", name, bare(err))
+		return req, usage("read program %s: %w", name, sources.Bare(err))
 	}
 	req.Program = wire.Program{Name: name, Language: o.language, Source: string(source)}
 	for _, arg := range o.inputs {
@@ -133,12 +133,12 @@ func (p *program) runRequest(o runOptions) (wire.RunRequest, error) {
 		}
 		f, err := os.Open(file)
 		if err != nil {
-			return req, usage("read input %s: %w", key, bare(err))
+			return req, usage("read input %s: %w", key, sources.Bare(err))
 		}
-		text, err := bounded(f, maxInput)
+		text, err := sources.Bounded(f, maxInput)
 		f.Close()
 		if err != nil {
-			return req, usage("read input %s: %w", key, bare(err))
+			return req, usage("read input %s: %w", key, sources.Bare(err))
 		}
 		tagged, err := value.FromJSON(text)
 		if err != nil {
@@ -147,14 +147,6 @@ func (p *program) runRequest(o runOptions) (wire.RunRequest, error) {
 		req.Inputs[key] = tagged
 	}
 	return req, nil
-}
-
-func bounded(r io.Reader, max int64) ([]byte, error) {
-	b, err := io.ReadAll(io.LimitReader(r, max+1))
-	if err == nil && int64(len(b)) > max {
-		err = fmt.Errorf("larger than %d bytes", max)
-	}
-	return b, err
 }
 
 // commands are the providers of --bridge.
@@ -215,10 +207,10 @@ func (p *program) runHere(ctx context.Context, o runOptions, req wire.RunRequest
 		return err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	if err := s.daemon.ApplyPush(ctx, daemon.Push{Sources: files.sources}); err != nil {
+	if err := s.daemon.ApplyPush(ctx, daemon.Push{Sources: files.Sources}); err != nil {
 		return p.notApplied(files, early, err)
 	}
-	if err := p.refuseFindings(files.place(early.found)); err != nil {
+	if err := p.refuseFindings(files.Place(early.found)); err != nil {
 		return err
 	}
 	req.Agent = defaultAgent(early.set, req.Agent)
@@ -240,7 +232,7 @@ func (p *program) privateState(dir string) (string, func() error, error) {
 	}
 	dir, err := os.MkdirTemp(p.env.Temp, "ringd-run-")
 	if err != nil {
-		return "", nil, usage("make temporary folder: %w", bare(err))
+		return "", nil, usage("make temporary folder: %w", sources.Bare(err))
 	}
 	return dir, func() error { return os.RemoveAll(dir) }, nil
 }
@@ -253,11 +245,11 @@ type earlyCompiler struct {
 	err   error
 }
 
-func (p *program) compileEarly(ctx context.Context, group *daemon.Group, files policyFiles) *earlyCompiler {
+func (p *program) compileEarly(ctx context.Context, group *daemon.Group, files sources.Policy) *earlyCompiler {
 	c := &earlyCompiler{done: make(chan struct{})}
 	group.Go(func() {
 		defer close(c.done)
-		c.set, c.found, c.err = p.compiler().run(ctx, files.sources, files.modules)
+		c.set, c.found, c.err = p.compiler().run(ctx, files.Sources)
 	})
 	return c
 }
@@ -273,7 +265,7 @@ func (c *earlyCompiler) Compile(ctx context.Context, _ daemon.Push) (*profiles.S
 }
 
 // notApplied tells why the policy is not in force.
-func (p *program) notApplied(files policyFiles, c *earlyCompiler, err error) error {
+func (p *program) notApplied(files sources.Policy, c *earlyCompiler, err error) error {
 	<-c.done
 	var e *exit
 	switch {
@@ -282,7 +274,7 @@ func (p *program) notApplied(files policyFiles, c *earlyCompiler, err error) err
 	case c.err != nil:
 		return &exit{exitUnavailable, c.err}
 	case c.found.Refused():
-		return p.refuseFindings(files.place(c.found))
+		return p.refuseFindings(files.Place(c.found))
 	case errors.Is(err, daemon.ErrUnavailable):
 		return &exit{exitUnavailable, err}
 	default:
@@ -303,7 +295,7 @@ func (p *program) follow(ctx context.Context, d *daemon.Daemon, req wire.RunRequ
 		for _, c := range lines {
 			if c.Seq > printed {
 				printed = c.Seq
-				p.printConsole(c)
+				p.page(p.err).Console(c)
 			}
 		}
 	}

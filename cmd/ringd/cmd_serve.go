@@ -15,6 +15,8 @@ import (
 
 	"github.com/ringd/ringd/cmd/ringd/internal/config"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon"
+	"github.com/ringd/ringd/cmd/ringd/internal/render"
+	"github.com/ringd/ringd/cmd/ringd/internal/sources"
 	"github.com/ringd/ringd/cmd/ringd/internal/syncer"
 	"github.com/ringd/ringd/schema/wire"
 )
@@ -67,7 +69,7 @@ func (p *program) serveConfig(name string, given config.File) (config.File, erro
 	if name != "" {
 		in, err := os.Open(name)
 		if err != nil {
-			return f, usage("read config: %w", bare(err))
+			return f, usage("read config: %w", sources.Bare(err))
 		}
 		defer in.Close()
 		if f, err = config.Read(name, in); err != nil {
@@ -148,7 +150,7 @@ func (p *program) serve(ctx context.Context, f config.File) (err error) {
 func (p *program) ready(st wire.Status, socket string) {
 	what := "no policy in force"
 	if st.Generation > 0 {
-		what = fmt.Sprintf("generation %d, %s", st.Generation, short(st.Revision))
+		what = fmt.Sprintf("generation %d, %s", st.Generation, render.Short(st.Revision))
 	}
 	fmt.Fprintf(p.out, "ringd ready: %s, %s\n", socket, what)
 	p.notify("READY=1\nSTATUS=" + what)

@@ -5,6 +5,8 @@ import (
 	"runtime/debug"
 
 	"github.com/spf13/cobra"
+
+	"github.com/ringd/ringd/cmd/ringd/internal/render"
 )
 
 func newVersion(p *program) *cobra.Command {
@@ -17,7 +19,7 @@ func newVersion(p *program) *cobra.Command {
 		RunE: func(*cobra.Command, []string) error {
 			v := buildVersion()
 			if asJSON {
-				return printJSON(p.out, v)
+				return render.JSON(p.out, v)
 			}
 			_, err := fmt.Fprintf(p.out, "ringd %s %s\n", v.Version, v.Go)
 			return err

@@ -6,6 +6,8 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ringd/ringd/cmd/ringd/internal/render"
+	"github.com/ringd/ringd/cmd/ringd/internal/sources"
 	"github.com/ringd/ringd/schema"
 )
 
@@ -36,9 +38,18 @@ Exit codes: 0 nothing to refuse, 1 findings, 2 a PATH cannot be read.`,
 	return cmd
 }
 
+// readPolicy reads what -p names.
+func readPolicy(path string) (sources.Policy, error) {
+	policy, err := sources.Read(path)
+	if err != nil {
+		return policy, &exit{exitUsage, err}
+	}
+	return policy, nil
+}
+
 // vet checks each path as a policy of its own.
 func (p *program) vet(ctx context.Context, paths []string) (schema.Diagnostics, error) {
-	var read []policyFiles
+	var read []sources.Policy
 	for _, path := range paths {
 		files, err := readPolicy(path)
 		if err != nil {
@@ -81,11 +92,11 @@ func (p *program) reportVet(format string, found schema.Diagnostics) error {
 			}
 			list = append(list, vetFinding{d.Pos.File, d.Pos.Line, d.Pos.Column, d.Code, d.Msg, d.Hint, severity, d.Related})
 		}
-		err = printJSON(p.out, map[string]any{"findings": list})
+		err = render.JSON(p.out, map[string]any{"findings": list})
 	case "sarif":
-		err = printJSON(p.out, sarif(found, buildVersion().Version))
+		err = render.JSON(p.out, render.SARIF(found, buildVersion().Version))
 	default:
-		err = p.printFindings(p.out, found)
+		err = p.page(p.out).Findings(found)
 	}
 	if err != nil {
 		return err
@@ -99,7 +110,7 @@ func (p *program) reportVet(format string, found schema.Diagnostics) error {
 // refuseFindings prints findings where a result cannot be given; nil when none
 // of them refuses.
 func (p *program) refuseFindings(found schema.Diagnostics) error {
-	if err := p.printFindings(p.err, found); err != nil {
+	if err := p.page(p.err).Findings(found); err != nil {
 		return err
 	}
 	if !found.Refused() {
@@ -111,5 +122,5 @@ func (p *program) refuseFindings(found schema.Diagnostics) error {
 			n++
 		}
 	}
-	return &exit{exitRefused, fmt.Errorf("the policy is refused: %s", count(n, "finding"))}
+	return &exit{exitRefused, fmt.Errorf("the policy is refused: %s", render.Count(n, "finding"))}
 }

@@ -15,9 +15,11 @@ import (
 	"os/signal"
 	"syscall"
 
+	"github.com/mattn/go-isatty"
 	"github.com/spf13/cobra"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/config"
+	"github.com/ringd/ringd/cmd/ringd/internal/render"
 )
 
 // The exit codes of every command.
@@ -106,6 +108,12 @@ func (p *program) code(err error) int {
 		fmt.Fprintf(p.err, "ringd: %v\n", e.err)
 	}
 	return e.code
+}
+
+// page is where text goes: colour only on a terminal.
+func (p *program) page(w io.Writer) render.Page {
+	f, ok := w.(*os.File)
+	return render.Page{W: w, Colour: ok && !p.env.NoColor && !p.env.Dumb && isatty.IsTerminal(f.Fd())}
 }
 
 func newRoot(p *program) *cobra.Command {

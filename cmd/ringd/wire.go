@@ -10,7 +10,6 @@ import (
 	"io"
 	"log/slog"
 	"os"
-	"strings"
 	"sync/atomic"
 	"time"
 
@@ -21,6 +20,7 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/metrics"
 	"github.com/ringd/ringd/cmd/ringd/internal/provider"
+	"github.com/ringd/ringd/cmd/ringd/internal/sources"
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/executors/js"
@@ -60,9 +60,9 @@ func hiddenVerb(name string) (func(ctx context.Context, in io.Reader, out, stder
 
 // compile turns a policy into its set in the compile child. Positions in the
 // findings are what the user typed; those in the set are not.
-func (p *program) compile(ctx context.Context, files policyFiles) (*profiles.Set, schema.Diagnostics, error) {
-	set, found, err := p.compiler().run(ctx, files.sources, files.modules)
-	return set, files.place(found), err
+func (p *program) compile(ctx context.Context, files sources.Policy) (*profiles.Set, schema.Diagnostics, error) {
+	set, found, err := p.compiler().run(ctx, files.Sources)
+	return set, files.Place(found), err
 }
 
 func (p *program) compiler() childCompiler {
@@ -74,20 +74,12 @@ type childCompiler struct{ cfg child.Config }
 
 // Compile compiles a push: its modules folder holds modules, all else policies.
 func (c childCompiler) Compile(ctx context.Context, p daemon.Push) (*profiles.Set, schema.Diagnostics, error) {
-	var sources []schema.Source
-	modules := map[string][]byte{}
-	for _, s := range p.Sources {
-		if strings.HasPrefix(s.Name, "modules/") {
-			modules[s.Name] = s.Data
-		} else {
-			sources = append(sources, s)
-		}
-	}
-	return c.run(ctx, sources, modules)
+	return c.run(ctx, p.Sources)
 }
 
-func (c childCompiler) run(ctx context.Context, sources []schema.Source, modules map[string][]byte) (*profiles.Set, schema.Diagnostics, error) {
-	r, err := child.Run(ctx, c.cfg, child.Request{Sources: sources, Files: modules})
+func (c childCompiler) run(ctx context.Context, all []schema.Source) (*profiles.Set, schema.Diagnostics, error) {
+	policies, modules := sources.Split(all)
+	r, err := child.Run(ctx, c.cfg, child.Request{Sources: policies, Files: modules})
 	if errors.Is(err, child.ErrUnavailable) {
 		return nil, nil, &exit{exitUnavailable, err}
 	}
@@ -215,7 +207,7 @@ func (p *program) buildStack(ctx context.Context, c stackConfig, s *stack) (err 
 // which is held against the newest record the store knows of.
 func openRecords(ctx context.Context, c stackConfig, s *stack) (*audit.Log, *store.Store, error) {
 	if err := os.MkdirAll(c.state, 0o700); err != nil {
-		return nil, nil, usage("make state folder: %w", bare(err))
+		return nil, nil, usage("make state folder: %w", sources.Bare(err))
 	}
 	at := layout(c.state)
 	var open atomic.Pointer[audit.Log]

@@ -1,0 +1,124 @@
+// Package render writes what commands show: findings, runs, records and status,
+// as text for people and as JSON or SARIF for machines.
+//
+// It colours only when told that it may, and shows the control characters of
+// programs instead of sending them. The commands call it; it decides nothing.
+package render
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+
+	"github.com/ringd/ringd/schema"
+)
+
+// The styles a terminal may get.
+const (
+	red    = "\x1b[31m"
+	yellow = "\x1b[33m"
+	green  = "\x1b[32m"
+	dim    = "\x1b[2m"
+	plain  = "\x1b[0m"
+)
+
+// Page is where text goes.
+type Page struct {
+	W      io.Writer
+	Colour bool // W is a terminal that wants colour
+}
+
+func (p Page) style(s, text string) string {
+	if !p.Colour {
+		return text
+	}
+	return s + text + plain
+}
+
+// Good and Bad mark a state.
+func (p Page) Good(text string) string { return p.style(green, text) }
+
+// Bad marks a state that refuses.
+func (p Page) Bad(text string) string { return p.style(red, text) }
+
+// Middling marks a state that is neither.
+func (p Page) Middling(text string) string { return p.style(yellow, text) }
+
+// JSON writes v, indented, with a newline.
+func JSON(w io.Writer, v any) error {
+	enc := json.NewEncoder(w)
+	enc.SetIndent("", "  ")
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return fmt.Errorf("write result: %w", err)
+	}
+	return nil
+}
+
+// Clean makes text of a program fit for a terminal: control characters but
+// newline and tab are shown, not sent.
+func Clean(s string) string {
+	if !strings.ContainsFunc(s, hostile) {
+		return s
+	}
+	var b strings.Builder
+	for _, r := range s {
+		if hostile(r) {
+			fmt.Fprintf(&b, `\u%04x`, r)
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+// hostile runes move the cursor, change the terminal, or turn text around.
+func hostile(r rune) bool {
+	switch {
+	case r == '\n', r == '\t':
+		return false
+	case r < 0x20, r >= 0x7f && r < 0xa0:
+		return true
+	default:
+		return r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069
+	}
+}
+
+// Findings writes findings as contract.md has them; warnings are marked.
+func (p Page) Findings(ds schema.Diagnostics) error {
+	for _, d := range ds {
+		code := p.style(red, d.Code)
+		if d.Severity == schema.Warning {
+			code = p.style(yellow, d.Code) + ": warning"
+		}
+		place := ""
+		if d.Pos.File != "" {
+			place = d.Pos.String() + ": "
+		}
+		if _, err := fmt.Fprintf(p.W, "%s%s: %s\n", place, code, d.Msg); err != nil {
+			return fmt.Errorf("write findings: %w", err)
+		}
+		if d.Hint != "" {
+			fmt.Fprintf(p.W, "    hint: %s\n", d.Hint)
+		}
+	}
+	return nil
+}
+
+// Count words a number: 1 finding, 2 findings.
+func Count(n int, noun string) string {
+	if n == 1 {
+		return "1 " + noun
+	}
+	return fmt.Sprintf("%d %ss", n, noun)
+}
+func keys[V any](m map[string]V) []string {
+	out := make([]string, 0, len(m))
+	for k := range m {
+		out = append(out, k)
+	}
+	slices.Sort(out)
+	return out
+}

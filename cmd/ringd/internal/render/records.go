@@ -1,0 +1,105 @@
+package render
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/ringd/ringd/cmd/ringd/internal/audit"
+	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/schema/wire"
+)
+
+// Record writes one record of the audit log on a line of its own.
+func (p Page) Record(e audit.Entry, asJSON bool) error {
+	if asJSON {
+		b, err := json.Marshal(e)
+		if err != nil {
+			return fmt.Errorf("write record: %w", err)
+		}
+		_, err = fmt.Fprintf(p.W, "%s\n", b)
+		return err
+	}
+	r := e.Record
+	words := []string{fmt.Sprintf("%6d  %s  %-15s", e.Seq, r.Time.UTC().Format("2006-01-02T15:04:05.000Z"), r.Kind)}
+	for _, w := range []string{r.Run, r.Call, r.Capability, r.State} {
+		if w != "" {
+			words = append(words, w)
+		}
+	}
+	if d := r.Decision; d != nil {
+		words = append(words, p.verdict(d.Verdict), string(d.Code))
+		if d.Reason != "" {
+			words = append(words, "("+d.Reason+")")
+		}
+	}
+	if r.Fault != nil {
+		words = append(words, "fault "+r.Fault.ID+": "+r.Fault.Text)
+	}
+	for _, k := range keys(r.Detail) {
+		words = append(words, k+"="+r.Detail[k])
+	}
+	_, err := fmt.Fprintln(p.W, Clean(strings.Join(words, "  ")))
+	return err
+}
+
+func (p Page) verdict(v profiles.Verdict) string {
+	switch v {
+	case profiles.Allow:
+		return p.style(green, v.String())
+	case profiles.Ask:
+		return p.style(yellow, v.String())
+	case profiles.Deny:
+		return p.style(red, v.String())
+	default:
+		return p.style(red, profiles.Deny.String())
+	}
+}
+
+// Verified writes what a check of the audit log found; note says what it was not
+// held against.
+func (p Page) Verified(r audit.Report, note string) {
+	fmt.Fprintf(p.W, "%s in %s, up to %d\n", Count(int(r.Records), "record"), Count(int(r.Segments), "segment"), r.Head.Seq)
+	fmt.Fprintf(p.W, "signed up to %d by key %s\n", r.Signed, r.Key)
+	if note != "" {
+		fmt.Fprintln(p.W, note)
+	}
+	if b := r.Torn; b != nil {
+		fmt.Fprintf(p.W, "torn tail: %s at byte %d: %s; the next start cuts it\n", b.Segment, b.Offset, b.Why)
+	}
+	if b := r.Tampered; b != nil {
+		fmt.Fprintf(p.W, "%s: record %d, %s at byte %d: %s\n", p.style(red, "does not hold"), b.Seq, b.Segment, b.Offset, b.Why)
+		return
+	}
+	fmt.Fprintln(p.W, p.style(green, "every record holds"))
+}
+
+// Status writes what is in force, and what is not as it should be.
+func (p Page) Status(st wire.Status) {
+	state := p.style(green, "ready")
+	if !st.Ready {
+		state = p.style(red, "not ready")
+	}
+	fmt.Fprintf(p.W, "ringd %s: %s\n", st.Version, state)
+	if st.Generation > 0 {
+		fmt.Fprintf(p.W, "generation %d, %s\n", st.Generation, st.Revision)
+	}
+	for _, c := range st.Conditions {
+		fmt.Fprintf(p.W, "%s: %s\n", p.style(yellow, c.Code), Clean(c.Message))
+	}
+	for _, part := range append(st.Rings, st.Executors...) {
+		reason := ""
+		if part.Reason != "" {
+			reason = "  " + Clean(part.Reason)
+		}
+		fmt.Fprintf(p.W, "  %-12s %s%s\n", part.Name, part.State, reason)
+	}
+	fmt.Fprintf(p.W, "runs: %d live, %d of them paused; audit record %d\n", st.Runs.Live, st.Runs.Paused, st.AuditSeq)
+	if push := st.LastPush; push != nil {
+		fmt.Fprintf(p.W, "last push: %s at %s %s\n", push.Result, push.At.UTC().Format(time.RFC3339), Clean(push.Message))
+		for _, d := range push.Findings {
+			fmt.Fprintf(p.W, "  %s:%d:%d: %s: %s\n", d.File, d.Line, d.Column, d.Code, Clean(d.Message))
+		}
+	}
+}

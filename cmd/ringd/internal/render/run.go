@@ -1,0 +1,184 @@
+package render
+
+import (
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/ringd/ringd/executors"
+	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/schema/wire"
+)
+
+// Console writes one line of a program, as it comes.
+func (p Page) Console(e wire.ConsoleEntry) {
+	text := Clean(e.Text)
+	switch e.Level {
+	case "error":
+		text = p.style(red, text)
+	case "warn":
+		text = p.style(yellow, text)
+	case "debug":
+		text = p.style(dim, text)
+	}
+	fmt.Fprintln(p.W, text)
+}
+
+// Denial words a refusal, with its rule and what is allowed instead.
+func Denial(d *profiles.Denial) string {
+	s := Clean(fmt.Sprintf("%s: %s: %s", d.Decision.Code, d.Capability, d.Decision.Reason))
+	if r := d.Decision.Rule; r != nil && r.File != "" {
+		s += fmt.Sprintf(" (%s:%d:%d)", r.File, r.Line, r.Column)
+	}
+	if len(d.Decision.Instead) > 0 {
+		s += "\n    hint: " + Clean(strings.Join(d.Decision.Instead, "; "))
+	}
+	return s
+}
+
+// undefined is the tagged value of a program without a last expression.
+const undefined = `{"$ringd":"undefined"}`
+
+// Value writes the value of a run that has one.
+func (p Page) Value(run wire.Run) error {
+	if len(run.Value) == 0 || string(run.Value) == undefined {
+		return nil
+	}
+	if _, err := fmt.Fprintf(p.W, "%s\n", run.Value); err != nil {
+		return fmt.Errorf("write result: %w", err)
+	}
+	return nil
+}
+
+// Run writes how a run ended: what it waits for, errors, refusals.
+func (p Page) Run(run wire.Run) {
+	for _, c := range run.Pending {
+		fmt.Fprintf(p.W, "run %s waits for %s: call %s of %s\n", run.ID, c.For, c.ID, c.Bridge)
+	}
+	if run.Dropped > 0 {
+		fmt.Fprintf(p.W, "console: %d bytes over the limit were dropped\n", run.Dropped)
+	}
+	if e := run.Error; e != nil {
+		fmt.Fprintf(p.W, "%s: %s\n", p.style(red, Clean(e.Name)), Clean(e.Message))
+		for _, f := range e.Frames {
+			fmt.Fprintf(p.W, "    at %s\n", Clean(frame(f)))
+		}
+	}
+	if executors.State(run.State) == executors.StateDenied {
+		for _, d := range run.Denials {
+			fmt.Fprintf(p.W, "refused: %s\n", decision(d))
+		}
+	}
+}
+
+func frame(f wire.Frame) string {
+	at := fmt.Sprintf("%s:%d:%d", f.File, f.Line, f.Column)
+	if f.Function == "" {
+		return at
+	}
+	return f.Function + " (" + at + ")"
+}
+
+func decision(d profiles.Decision) string {
+	s := fmt.Sprintf("%s: %s", d.Code, Clean(d.Reason))
+	if d.Rule != nil && d.Rule.File != "" {
+		s += fmt.Sprintf(" (%s:%d)", d.Rule.File, d.Rule.Line)
+	}
+	return s
+}
+
+// Report says what ran, under what, and how much of each limit it took. set is
+// nil when the policy is the daemon's.
+func (p Page) Report(run wire.Run, set *profiles.Set) {
+	line := func(what, format string, args ...any) {
+		fmt.Fprintf(p.W, "%-9s %s\n", what, fmt.Sprintf(format, args...))
+	}
+	var agent profiles.Agent
+	if set != nil {
+		agent, _ = set.Agent(run.Agent)
+	}
+	line("run", "%s: %s", run.ID, run.State)
+	line("policy", "%s, generation %d", Short(run.Attestation.Revision), run.Attestation.Generation)
+	on, off := layersOf(run.Attestation.Layers)
+	line("guest", "tier %s: %s", run.Attestation.Tier, on)
+	if off != "" {
+		line("", "not there: %s", off)
+	}
+	u := run.Usage
+	cpu, memory, wall := "", "", ""
+	if agent.JS != nil {
+		cpu, memory, wall = ofMillis(agent.JS.Limits.CPUMillis), ofBytes(agent.JS.Limits.MemoryBytes), ofMillis(agent.JS.Limits.WallMillis)
+	}
+	line("cpu", "%s%s", span(u.CPUMillis), cpu)
+	line("memory", "%s%s", size(u.PeakBytes), memory)
+	line("wall", "%s%s, of it %s waiting for answers", span(u.WallMillis), wall, span(u.HostWaitMillis))
+	for _, name := range keys(u.Calls) {
+		most := ""
+		if b, ok := agent.Bridges[name]; ok {
+			most = fmt.Sprintf(" of %d", b.Limits.CallsPerRun)
+		}
+		line("calls", "%s: %d%s", name, u.Calls[name], most)
+	}
+	for _, d := range run.Denials {
+		line("refused", "%s", decision(d))
+	}
+}
+
+func layersOf(layers map[string]string) (on, off string) {
+	var there, missing []string
+	for _, name := range keys(layers) {
+		if layers[name] == "enforced" {
+			there = append(there, name)
+		} else {
+			missing = append(missing, name)
+		}
+	}
+	return strings.Join(there, " "), strings.Join(missing, " ")
+}
+
+func ofMillis(v *int64) string {
+	if v == nil {
+		return ""
+	}
+	return " of " + span(float64(*v))
+}
+
+func ofBytes(v *int64) string {
+	if v == nil {
+		return ""
+	}
+	return " of " + size(*v)
+}
+
+func span(millis float64) string {
+	d := time.Duration(millis * float64(time.Millisecond))
+	switch {
+	case d >= time.Minute:
+		return d.Round(time.Second).String()
+	case d >= time.Second:
+		return fmt.Sprintf("%.2f s", d.Seconds())
+	default:
+		return fmt.Sprintf("%.1f ms", millis)
+	}
+}
+
+func size(n int64) string {
+	units := []string{"B", "KiB", "MiB", "GiB"}
+	v := float64(n)
+	i := 0
+	for v >= 1024 && i < len(units)-1 {
+		v, i = v/1024, i+1
+	}
+	if i == 0 || v == float64(int64(v)) {
+		return fmt.Sprintf("%.0f %s", v, units[i])
+	}
+	return fmt.Sprintf("%.1f %s", v, units[i])
+}
+
+func Short(revision string) string {
+	const n = len("sha256:") + 12
+	if len(revision) > n {
+		return revision[:n]
+	}
+	return revision
+}
