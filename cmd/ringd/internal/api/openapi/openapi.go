@@ -35,7 +35,7 @@ type object = map[string]any
 type maker struct {
 	reflector *jsonschema.Reflector
 	schemas   object
-	types     map[string]reflect.Type
+	types     map[string]reflect.Type // structs by name
 }
 
 // Document returns the document, indented, with keys in order.
@@ -195,9 +195,10 @@ func (m *maker) ref(v any) (object, error) {
 	if err := json.Unmarshal(raw, &schema); err != nil {
 		return nil, err
 	}
+	m.note(reflect.TypeOf(v))
 	defs, _ := schema["$defs"].(object)
 	for name, def := range defs {
-		def = tidy(def)
+		def = m.tidy(name, def)
 		if old, ok := m.schemas[name]; ok && !reflect.DeepEqual(old, def) {
 			return nil, fmt.Errorf("two types are called %s", name)
 		}
@@ -207,13 +208,46 @@ func (m *maker) ref(v any) (object, error) {
 	return object{"$ref": ref}, nil
 }
 
-// tidy drops what has no place inside a document and orders what has no order.
-func tidy(def any) any {
-	if o, ok := def.(object); ok {
-		delete(o, "$schema")
-		if required, ok := o["required"].([]any); ok {
-			slices.SortFunc(required, func(a, b any) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
+// note remembers the struct types below t by name.
+func (m *maker) note(t reflect.Type) {
+	switch t.Kind() {
+	case reflect.Pointer, reflect.Slice, reflect.Map, reflect.Array:
+		m.note(t.Elem())
+	case reflect.Struct:
+		if m.types[t.Name()] == t {
+			return
+		}
+		m.types[t.Name()] = t
+		for i := range t.NumField() {
+			m.note(t.Field(i).Type)
 		}
 	}
-	return def
+}
+
+// tidy drops what has no place inside a document, and orders what has no order.
+// A field with omitzero is not required; the reflector knows only omitempty.
+func (m *maker) tidy(name string, def any) any {
+	o, ok := def.(object)
+	if !ok {
+		return def
+	}
+	delete(o, "$schema")
+	required, ok := o["required"].([]any)
+	if !ok {
+		return def
+	}
+	optional := map[string]bool{}
+	if t := m.types[name]; t != nil {
+		for i := range t.NumField() {
+			field, options, _ := strings.Cut(t.Field(i).Tag.Get("json"), ",")
+			optional[field] = strings.Contains(options, "omitzero")
+		}
+	}
+	required = slices.DeleteFunc(required, func(v any) bool { return optional[fmt.Sprint(v)] })
+	slices.SortFunc(required, func(a, b any) int { return strings.Compare(fmt.Sprint(a), fmt.Sprint(b)) })
+	o["required"] = required
+	if len(required) == 0 {
+		delete(o, "required")
+	}
+	return o
 }
