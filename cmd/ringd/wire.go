@@ -160,7 +160,8 @@ func (p *program) buildStack(ctx context.Context, c stackConfig, s *stack) (err 
 		return err
 	})
 	s.js, err = js.New(js.Config{
-		Launcher: s.kernel, Argv: []string{p.self, verbGuest}, CacheDir: p.env.Cache, Go: s.group.Go, Now: time.Now,
+		Launcher: daemon.CountGuests(s.kernel, c.metrics), Argv: []string{p.self, verbGuest}, CacheDir: p.env.Cache,
+		Go: s.group.Go, Now: time.Now,
 		Blank: c.pool.blank, Idle: c.pool.idle, PerKey: c.pool.perKey, Reuse: c.pool.reuse,
 	})
 	if err != nil {
@@ -179,7 +180,7 @@ func (p *program) buildStack(ctx context.Context, c stackConfig, s *stack) (err 
 		Executors: map[string]executors.Executor{profiles.ExecutorJS: s.js},
 		Tiers:     map[string]profiles.Tier{profiles.ExecutorJS: s.kernel.Attestation(profiles.ExecutorJS).Tier},
 		Providers: c.providers, Audit: recorder, Journal: journal,
-		Go: s.group.Go, Now: time.Now, Random: rand.Reader,
+		Go: s.group.Go, Now: time.Now, Random: rand.Reader, Generation: recorder.Generation,
 		CheckValue: func(v json.RawMessage) error { return value.Check(v, value.Limits{}) },
 	})
 	if err != nil {

@@ -128,6 +128,16 @@ func (r *Recorder) Record(ctx context.Context, rec interpreter.Record, d interpr
 	if d == interpreter.Written {
 		durability = audit.Written
 	}
-	_, err := r.Append(ctx, out, durability)
-	return err
+	if _, err := r.Append(ctx, out, durability); err != nil {
+		return err
+	}
+	switch rec.Kind {
+	case interpreter.CallOpened:
+		r.metrics.CallOpened(rec.Run, rec.Call)
+	case interpreter.CallClosed:
+		r.metrics.CallClosed(rec.Run, rec.Call, rec.State)
+	case interpreter.RunStarted, interpreter.RunPaused, interpreter.RunResumed, interpreter.RunCancelled,
+		interpreter.RunEnded, interpreter.CallDecided, interpreter.CallAnswered:
+	}
+	return nil
 }

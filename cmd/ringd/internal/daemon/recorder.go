@@ -8,6 +8,7 @@ import (
 
 	"github.com/ringd/ringd/cmd/ringd/internal/audit"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/metrics"
+	"github.com/ringd/ringd/executors"
 )
 
 // Recorder is the one way to the audit log: it counts what is written and
@@ -72,3 +73,21 @@ func (r *Recorder) Err() error {
 
 // Seq is the sequence of the last record.
 func (r *Recorder) Seq() int64 { return r.log.Head().Seq }
+
+// CountGuests is l, counting the guests it starts.
+func CountGuests(l executors.Launcher, m *metrics.Metrics) executors.Launcher {
+	return countingLauncher{l, m}
+}
+
+type countingLauncher struct {
+	executors.Launcher
+	metrics *metrics.Metrics
+}
+
+func (l countingLauncher) Launch(ctx context.Context, s executors.Spec) (executors.Guest, error) {
+	g, err := l.Launcher.Launch(ctx, s)
+	if err == nil {
+		l.metrics.Guest(s.Executor)
+	}
+	return g, err
+}

@@ -556,7 +556,7 @@ func TestProfile(t *testing.T) {
 func TestMetricsHaveBoundedLabels(t *testing.T) {
 	s := daemontest.New(t, daemontest.Config{})
 	s.Apply(t, "one log")
-	for _, program := range []string{"1+1", "throw", "call act", "call evil\"}1"} {
+	for _, program := range []string{"1+1", "throw", "call log", "call act", "call evil\"}1"} {
 		if _, err := run(t, s, program); err != nil {
 			t.Fatal(err)
 		}
@@ -569,8 +569,8 @@ func TestMetricsHaveBoundedLabels(t *testing.T) {
 	s.Metrics.Handler().ServeHTTP(w, httptest.NewRequest("GET", "/metrics", nil))
 	text := w.Body.String()
 	for _, want := range []string{
-		`ringd_runs_total{state="done"} 1`, `ringd_runs_total{state="failed"} 1`, `ringd_runs_total{state="denied"} 2`,
-		`ringd_runs_live 0`, `ringd_generation 1`, `ringd_closed 0`,
+		`ringd_runs_total{state="done"} 2`, `ringd_runs_total{state="failed"} 1`, `ringd_runs_total{state="denied"} 2`,
+		`ringd_calls_total{state="done"} 1`, `ringd_call_seconds_count 1`, `ringd_runs_live 0`, `ringd_generation 1`, `ringd_closed 0`,
 		`ringd_pushes_total{result="applied"} 1`, `ringd_pushes_total{result="rejected"} 1`,
 		`ringd_decisions_total{code="bridge.not_granted",verdict="deny"} 2`,
 		`ringd_decisions_total{code="other",verdict="allow"} 1`,

@@ -13,7 +13,7 @@ func verdicts() []string { return []string{"allow", "ask", "deny"} }
 
 func results() []string { return []string{"applied", "unchanged", "rejected"} }
 
-func callStates() []string { return []string{"closed", "unknown"} }
+func callStates() []string { return []string{"done", "failed", "unrun", "unknown"} }
 
 func places() []string { return []string{"audit", "store"} }
 

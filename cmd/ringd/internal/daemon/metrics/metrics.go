@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -33,11 +34,14 @@ type Metrics struct {
 	request    prometheus.Histogram
 	dropped    prometheus.Counter
 	guests     *prometheus.CounterVec
+
+	mu   sync.Mutex
+	open map[string]*prometheus.Timer // by run/call
 }
 
 // New returns figures in a registry of their own.
 func New() *Metrics {
-	m := &Metrics{registry: prometheus.NewRegistry()}
+	m := &Metrics{registry: prometheus.NewRegistry(), open: map[string]*prometheus.Timer{}}
 	counter := func(name, text string, labels ...string) *prometheus.CounterVec {
 		v := prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "ringd", Name: name, Help: text}, labels)
 		m.registry.MustRegister(v)
@@ -131,14 +135,33 @@ func (m *Metrics) InForce(generation int64) {
 	m.closed.Set(closed)
 }
 
-// CallEnded counts the end of a bridge call. took below zero is not known.
-func (m *Metrics) CallEnded(state string, took time.Duration) {
+// maxOpen bounds the calls whose time is taken.
+const maxOpen = 1 << 14
+
+// CallOpened begins to take the time of a bridge call.
+func (m *Metrics) CallOpened(run, call string) {
+	if m == nil {
+		return
+	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if len(m.open) < maxOpen {
+		m.open[run+"/"+call] = prometheus.NewTimer(m.callTime)
+	}
+}
+
+// CallClosed counts the end of a bridge call, and how long it took.
+func (m *Metrics) CallClosed(run, call, state string) {
 	if m == nil {
 		return
 	}
 	m.calls.WithLabelValues(known(state, callStates)).Inc()
-	if took >= 0 {
-		m.callTime.Observe(took.Seconds())
+	m.mu.Lock()
+	timer := m.open[run+"/"+call]
+	delete(m.open, run+"/"+call)
+	m.mu.Unlock()
+	if timer != nil {
+		timer.ObserveDuration()
 	}
 }
 
