@@ -2,6 +2,9 @@ package syncer
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/binary"
+	"encoding/hex"
 	"errors"
 
 	"github.com/ringd/ringd/schema"
@@ -25,7 +28,8 @@ type Sink interface {
 	// Current says that a look found the content that was handed over last.
 	Current(ctx context.Context, digest string)
 	// Reject says that the folder is there and its content is no push. It is
-	// called at every look that finds so.
+	// called at every look that finds so; a content that only changes while it is
+	// read is looked at some more times first.
 	Reject(ctx context.Context, err error)
 	// Lost says that the folder is not there, or cannot be opened. It is called at
 	// every look that finds so.
@@ -36,6 +40,8 @@ type Sink interface {
 // wrap one of these, or a fault of the file system, and name the file.
 var (
 	ErrTorn     = errors.New("the content changes while it is read")
+	ErrWriting  = errors.New("a file is open for writing")
+	ErrEmpty    = errors.New("no policy in the folder")
 	ErrTooLarge = errors.New("larger than a push may be")
 	ErrTooMany  = errors.New("more files than a push may have")
 	ErrTooDeep  = errors.New("nested deeper than a push may be")
@@ -43,13 +49,17 @@ var (
 	ErrLink     = errors.New("a link that leads out of the folder or nowhere")
 )
 
+// unsettled reports whether an error may be gone at the next look, because
+// somebody is at work in the folder.
+func unsettled(err error) bool { return errors.Is(err, ErrTorn) || errors.Is(err, ErrWriting) }
+
 // Limits bound a push. A zero field takes the default.
 type Limits struct {
-	FileBytes  int64 // one file; default 1 MiB
-	TotalBytes int64 // default 8 MiB
-	Files      int   // default 4,096
-	Entries    int   // names in the folder, read or not; default 16,384
-	Depth      int   // folders below the first; default 8
+	FileBytes  int64 // one file
+	TotalBytes int64
+	Files      int
+	Entries    int // names in the folder, read or not
+	Depth      int // folders below the first
 }
 
 // The defaults of Limits.
@@ -58,10 +68,40 @@ const (
 	DefaultTotalBytes = 8 << 20
 	DefaultFiles      = 4096
 	DefaultEntries    = 16384
-	DefaultDepth      = 8
+	DefaultDepth      = 16
 )
 
-// Read reads a folder once, as the syncer does, for commands. The digest is the
-// one the daemon would compute. An error that wraps fs.ErrNotExist means that
-// the folder is not there.
-func Read(dir string, l Limits) (Push, error) { return Push{}, ErrTorn }
+func (l Limits) withDefaults() Limits {
+	fill := func(v *int, def int) {
+		if *v <= 0 {
+			*v = def
+		}
+	}
+	fill(&l.Files, DefaultFiles)
+	fill(&l.Entries, DefaultEntries)
+	fill(&l.Depth, DefaultDepth)
+	if l.FileBytes <= 0 {
+		l.FileBytes = DefaultFileBytes
+	}
+	if l.TotalBytes <= 0 {
+		l.TotalBytes = DefaultTotalBytes
+	}
+	return l
+}
+
+// digestOf is "sha256:" and the digest of names and content, each with its
+// length before it. The sources are sorted.
+func digestOf(sources []schema.Source) string {
+	h := sha256.New()
+	var n [8]byte
+	put := func(b []byte) {
+		binary.BigEndian.PutUint64(n[:], uint64(len(b)))
+		h.Write(n[:])
+		h.Write(b)
+	}
+	for _, s := range sources {
+		put([]byte(s.Name))
+		put(s.Data)
+	}
+	return "sha256:" + hex.EncodeToString(h.Sum(nil))
+}

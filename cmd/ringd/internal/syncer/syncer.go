@@ -1,8 +1,14 @@
 package syncer
 
 import (
+	"cmp"
 	"context"
+	"errors"
+	"fmt"
 	"log/slog"
+	"path/filepath"
+	"strings"
+	"sync"
 	"time"
 
 	"github.com/fsnotify/fsnotify"
@@ -13,9 +19,10 @@ type Config struct {
 	Dir    string
 	Sink   Sink
 	Limits Limits
-	// Quiet is how long a folder must be without events before a look; default
-	// 25 ms. Patience bounds the wait while events keep coming; default 200 ms.
-	// Rescan is the time between looks without any event; default 30 s.
+	// Quiet is how long a folder must be without events before a look; 0 is
+	// DefaultQuiet. Patience bounds that wait while events keep coming; 0 is
+	// DefaultPatience. Rescan is the time between looks without any event; 0 is
+	// DefaultRescan.
 	Quiet, Patience, Rescan time.Duration
 	// Watch opens a watcher; nil takes the system's. After is time.After's
 	// sibling that can be stopped; nil takes the system's timers.
@@ -23,6 +30,20 @@ type Config struct {
 	After  func(time.Duration) (c <-chan time.Time, stop func())
 	Logger *slog.Logger // nil discards
 }
+
+// The defaults of Config.
+const (
+	DefaultQuiet    = 25 * time.Millisecond
+	DefaultPatience = 200 * time.Millisecond
+	DefaultRescan   = 30 * time.Second
+)
+
+// maxFolders bounds the folders that are watched; the timer sees the rest.
+const maxFolders = 1024
+
+// maxUnsettled is how many looks in a row may find the folder in motion before
+// that is reported.
+const maxUnsettled = 8
 
 // Watcher gives hints. The channels are those of fsnotify.Watcher.
 type Watcher interface {
@@ -33,15 +54,236 @@ type Watcher interface {
 }
 
 // Syncer watches a folder. Close ends it.
-type Syncer struct{}
+type Syncer struct {
+	cfg  Config
+	hint chan struct{} // has room for one: "look again"
+	stop context.CancelFunc
+	wg   sync.WaitGroup
+
+	// Of the goroutine that looks.
+	watcher   Watcher
+	watched   string // what watcher watches
+	given     string // the digest that the sink took last
+	unsettled int
+}
 
 // Start looks at once and then whenever something may have changed, until Close
-// or the end of ctx. The first look is made before any event is waited for; it
-// is not an error when the folder is missing.
-func Start(ctx context.Context, cfg Config) (*Syncer, error) { return nil, ErrTorn }
+// or the end of ctx. It is not an error when the folder is missing.
+func Start(ctx context.Context, cfg Config) (*Syncer, error) {
+	if cfg.Dir == "" || cfg.Sink == nil {
+		return nil, errors.New("syncer config: Dir and Sink are required")
+	}
+	dir, err := filepath.Abs(cfg.Dir)
+	if err != nil {
+		return nil, fmt.Errorf("sync directory %s: %w", cfg.Dir, err)
+	}
+	cfg.Dir = dir
+	cfg.Quiet = cmp.Or(max(cfg.Quiet, 0), DefaultQuiet)
+	cfg.Patience = cmp.Or(max(cfg.Patience, 0), DefaultPatience)
+	cfg.Rescan = cmp.Or(max(cfg.Rescan, 0), DefaultRescan)
+	if cfg.Watch == nil {
+		cfg.Watch = systemWatcher
+	}
+	if cfg.After == nil {
+		cfg.After = systemTimer
+	}
+	if cfg.Logger == nil {
+		cfg.Logger = slog.New(slog.DiscardHandler)
+	}
+	s := &Syncer{cfg: cfg, hint: make(chan struct{}, 1)}
+	ctx, s.stop = context.WithCancel(ctx)
+	s.wg.Add(1)
+	go s.loop(ctx)
+	return s, nil
+}
 
-// Look asks for a look as soon as possible.
-func (s *Syncer) Look() {}
+// Look asks for a look as soon as possible. It does not wait for it.
+func (s *Syncer) Look() {
+	select {
+	case s.hint <- struct{}{}:
+	default: // one is asked for
+	}
+}
 
 // Close ends the watching and waits for it. Twice is no error.
-func (s *Syncer) Close() error { return nil }
+func (s *Syncer) Close() error {
+	s.stop()
+	s.wg.Wait()
+	return nil
+}
+
+// loop looks, and waits for a reason to look again.
+func (s *Syncer) loop(ctx context.Context) {
+	defer s.wg.Done()
+	defer s.unwatch()
+	for ctx.Err() == nil {
+		if again := s.look(ctx); again {
+			s.Look()
+		}
+		s.wait(ctx)
+	}
+}
+
+// wait returns when it is time for a look: after a hint, once hints have
+// stopped coming for a while or kept coming for too long; or at the timer.
+func (s *Syncer) wait(ctx context.Context) {
+	rescan, stop := s.cfg.After(s.cfg.Rescan)
+	defer stop()
+	select {
+	case <-ctx.Done():
+		return
+	case <-rescan:
+		return
+	case <-s.hint:
+	}
+	patience, stop := s.cfg.After(s.cfg.Patience)
+	defer stop()
+	pace := s.cfg.Quiet
+	if s.unsettled >= maxUnsettled {
+		pace = s.cfg.Patience
+	}
+	for {
+		quiet, stop := s.cfg.After(pace)
+		select {
+		case <-s.hint:
+			stop()
+			continue
+		case <-quiet:
+		case <-patience:
+		case <-ctx.Done():
+		}
+		stop()
+		return
+	}
+}
+
+// look reads the folder once and tells the sink. It reports whether another
+// look is needed soon.
+func (s *Syncer) look(ctx context.Context) (again bool) {
+	r, err := read(s.cfg.Dir, s.cfg.Limits)
+	if lost(r, err) || s.watcher == nil || keyOf(r.folders) != s.watched {
+		// What was read before the watch began may have changed unseen.
+		if s.watch(r.folders) {
+			r, err = read(s.cfg.Dir, s.cfg.Limits)
+			again = keyOf(r.folders) != s.watched
+		}
+	}
+	switch {
+	case lost(r, err):
+		s.unsettled = 0
+		s.cfg.Sink.Lost(ctx, err)
+	case err != nil && unsettled(err):
+		// The end of writing is no event: only looking shows it.
+		again = true
+		if s.unsettled++; s.unsettled%maxUnsettled == 0 {
+			s.cfg.Sink.Reject(ctx, err)
+		}
+	case err != nil:
+		s.unsettled = 0
+		s.cfg.Sink.Reject(ctx, err)
+	case r.Digest == s.given:
+		s.unsettled = 0
+		s.cfg.Sink.Current(ctx, r.Digest)
+	default:
+		s.unsettled, s.given = 0, r.Digest
+		if err := s.cfg.Sink.Apply(ctx, r.Push); err != nil {
+			s.given = ""
+		}
+	}
+	return again
+}
+
+// lost reports whether a reading failed because the folder itself is not there.
+func lost(r reading, err error) bool { return err != nil && r.folders == nil }
+
+// keyOf names a set of folders and their inodes.
+func keyOf(folders []folder) string {
+	var b strings.Builder
+	for _, f := range folders {
+		fmt.Fprintf(&b, "%q %s\n", f.path, f.id)
+	}
+	return b.String()
+}
+
+// watch replaces the watcher by one for these folders and the parent. A folder
+// that was replaced keeps its path and loses its watch, and a watcher would not
+// say so; a new one knows nothing old. It reports whether there is a watcher.
+func (s *Syncer) watch(folders []folder) bool {
+	w, err := s.cfg.Watch()
+	if err != nil {
+		s.cfg.Logger.Warn("cannot watch the sync directory: only the timer looks", "error", err)
+		s.unwatch()
+		return false
+	}
+	parent := filepath.Dir(s.cfg.Dir)
+	// Either may be missing; the next look tries again.
+	_ = w.Add(parent)
+	for _, f := range folders[:min(len(folders), maxFolders)] {
+		if err := w.Add(filepath.Join(s.cfg.Dir, f.path)); err != nil {
+			s.cfg.Logger.Debug("cannot watch a folder", "folder", f.path, "error", err)
+		}
+	}
+	s.unwatch()
+	s.watcher, s.watched = w, keyOf(folders)
+	s.wg.Add(1)
+	go s.drain(w, parent)
+	return true
+}
+
+func (s *Syncer) unwatch() {
+	if s.watcher != nil {
+		if err := s.watcher.Close(); err != nil {
+			s.cfg.Logger.Debug("close the watcher", "error", err)
+		}
+	}
+	s.watcher, s.watched = nil, ""
+}
+
+// drain turns events and errors into hints until the watcher is closed. Errors
+// that nobody takes would make the watcher deaf.
+func (s *Syncer) drain(w Watcher, parent string) {
+	defer s.wg.Done()
+	events, errs := w.Events(), w.Errors()
+	for events != nil || errs != nil {
+		select {
+		case e, ok := <-events:
+			if !ok {
+				events = nil
+				continue
+			}
+			if filepath.Dir(e.Name) == parent && filepath.Clean(e.Name) != s.cfg.Dir {
+				continue // a neighbour
+			}
+			s.Look()
+		case err, ok := <-errs:
+			if !ok {
+				errs = nil
+				continue
+			}
+			s.cfg.Logger.Debug("the watcher lost events", "error", err)
+			s.Look()
+		}
+	}
+}
+
+// systemTimer is a timer of the system.
+func systemTimer(d time.Duration) (<-chan time.Time, func()) {
+	t := time.NewTimer(d)
+	return t.C, func() { t.Stop() }
+}
+
+// system is the system's watcher.
+type system struct{ w *fsnotify.Watcher }
+
+func systemWatcher() (Watcher, error) {
+	w, err := fsnotify.NewWatcher()
+	if err != nil {
+		return nil, err
+	}
+	return system{w}, nil
+}
+
+func (s system) Add(dir string) error          { return s.w.Add(dir) }
+func (s system) Events() <-chan fsnotify.Event { return s.w.Events }
+func (s system) Errors() <-chan error          { return s.w.Errors }
+func (s system) Close() error                  { return s.w.Close() }

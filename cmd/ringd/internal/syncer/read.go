@@ -1,0 +1,269 @@
+package syncer
+
+import (
+	"crypto/sha256"
+	"errors"
+	"fmt"
+	"hash"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"syscall"
+
+	"github.com/ringd/ringd/schema"
+)
+
+// attempts is how many passes Read makes at most to see the same twice.
+const attempts = 5
+
+// Read reads a folder as the syncer does. The digest is the one the daemon
+// would compute. An error that wraps fs.ErrNotExist and none of the package's
+// own means that the folder is not there.
+//
+// Two passes in a row have to agree in every name, link, inode, time and byte.
+// So a push that replaces several files by the swap of one link is seen whole,
+// before or after the swap. A file that somebody has open for writing is not
+// finished, whatever it holds; that is seen where the system can tell.
+func Read(dir string, l Limits) (Push, error) {
+	p, err := read(dir, l)
+	return p.Push, err
+}
+
+// reading is a push and where it was found.
+type reading struct {
+	Push
+	folders []folder // that were looked into or that links may lead through
+}
+
+// folder is a folder to be watched.
+type folder struct {
+	path string // relative to the sync directory
+	id   string // of the inode
+}
+
+func read(dir string, l Limits) (reading, error) {
+	l = l.withDefaults()
+	var last *pass
+	for range attempts {
+		p, err := onePass(dir, l)
+		switch {
+		case err != nil && p == nil:
+			return reading{}, err // the folder itself
+		case err == nil && last != nil && last.err == nil && last.same(p):
+			return p.reading()
+		case err != nil && last != nil && last.err != nil && last.stamp == p.stamp && last.err.Error() == err.Error():
+			return reading{folders: p.folders}, err // it is wrong in the same way twice
+		}
+		p.err = err
+		last = p
+	}
+	if last.err != nil {
+		return reading{folders: last.folders}, last.err
+	}
+	return reading{folders: last.folders}, fmt.Errorf("read %s: %w", dir, ErrTorn)
+}
+
+// pass is what one reading of the folder has seen.
+type pass struct {
+	root    *os.Root
+	limits  Limits
+	sources []schema.Source
+	folders []folder
+	stamps  hash.Hash // of every name and its inode, times and size
+	stamp   string
+	entries int
+	total   int64
+	err     error
+}
+
+// onePass reads the folder once. Without a pass the folder could not be opened.
+func onePass(dir string, l Limits) (*pass, error) {
+	root, err := os.OpenRoot(dir)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	p := &pass{root: root, limits: l, stamps: sha256.New()}
+	st, err := root.Stat(".")
+	if err != nil {
+		return nil, err
+	}
+	p.folders = append(p.folders, folder{".", inode(st)})
+	err = p.folder(".", 0)
+	p.stamp = string(p.stamps.Sum(nil))
+	return p, err
+}
+
+// same reports whether two passes have seen the same.
+func (p *pass) same(q *pass) bool {
+	return p.stamp == q.stamp && slices.EqualFunc(p.sources, q.sources, func(a, b schema.Source) bool {
+		return a.Name == b.Name && string(a.Data) == string(b.Data)
+	})
+}
+
+func (p *pass) reading() (reading, error) {
+	policies := slices.ContainsFunc(p.sources, func(s schema.Source) bool { return isPolicy(s.Name) })
+	if !policies {
+		return reading{folders: p.folders}, fmt.Errorf("read the folder: %w", ErrEmpty)
+	}
+	slices.SortFunc(p.sources, func(a, b schema.Source) int { return strings.Compare(a.Name, b.Name) })
+	return reading{Push{p.sources, digestOf(p.sources)}, p.folders}, nil
+}
+
+// folder reads everything in a folder and below.
+func (p *pass) folder(dir string, depth int) error {
+	if depth > p.limits.Depth {
+		return fmt.Errorf("read %s: %w (%d folders)", dir, ErrTooDeep, p.limits.Depth)
+	}
+	names, err := p.names(dir)
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		if err := p.entry(path.Join(dir, name), depth); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// names lists a folder, sorted, within the limit of entries.
+func (p *pass) names(dir string) ([]string, error) {
+	f, err := p.root.OpenFile(dir, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, fault(dir, err)
+	}
+	defer f.Close()
+	var names []string
+	for {
+		some, err := f.Readdirnames(256)
+		names = append(names, some...)
+		p.entries += len(some)
+		if p.entries > p.limits.Entries {
+			return nil, fmt.Errorf("read %s: %w (%d names)", dir, ErrTooMany, p.limits.Entries)
+		}
+		if errors.Is(err, io.EOF) {
+			slices.Sort(names)
+			return names, nil
+		}
+		if err != nil {
+			return nil, fault(dir, err)
+		}
+	}
+}
+
+// entry takes one name of a folder. Every name counts for the comparison of
+// passes; hidden ones count for nothing else.
+func (p *pass) entry(name string, depth int) error {
+	st, err := p.root.Lstat(name)
+	if err != nil {
+		return fault(name, err)
+	}
+	fmt.Fprintf(p.stamps, "%q %s\n", name, stampOf(st))
+	hidden := strings.HasPrefix(path.Base(name), ".")
+	if st.Mode()&fs.ModeSymlink != 0 && !hidden {
+		if st, err = p.root.Stat(name); err != nil {
+			return link(name, err)
+		}
+		fmt.Fprintf(p.stamps, "-> %s\n", stampOf(st))
+	}
+	switch {
+	case st.IsDir():
+		p.folders = append(p.folders, folder{name, inode(st)})
+		if hidden {
+			return nil
+		}
+		return p.folder(name, depth+1)
+	case hidden || !wanted(name):
+		return nil
+	default:
+		return p.file(name)
+	}
+}
+
+// file reads one file whole. It does not wait for a pipe that nobody writes.
+func (p *pass) file(name string) error {
+	if len(p.sources) >= p.limits.Files {
+		return fmt.Errorf("read %s: %w (%d files)", name, ErrTooMany, p.limits.Files)
+	}
+	f, err := p.root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOCTTY, 0)
+	if err != nil {
+		return fault(name, err)
+	}
+	defer f.Close()
+	before, err := f.Stat()
+	if err != nil {
+		return fault(name, err)
+	}
+	if !before.Mode().IsRegular() {
+		return fmt.Errorf("read %s: %w", name, ErrNotFile)
+	}
+	if before.Size() > p.limits.FileBytes {
+		return fmt.Errorf("read %s: %w (%d bytes, a file may have %d)", name, ErrTooLarge, before.Size(), p.limits.FileBytes)
+	}
+	data, err := io.ReadAll(io.LimitReader(f, p.limits.FileBytes+1))
+	if err != nil {
+		return fault(name, err)
+	}
+	after, err := f.Stat()
+	if err != nil {
+		return fault(name, err)
+	}
+	if int64(len(data)) != before.Size() || stampOf(before) != stampOf(after) {
+		return fmt.Errorf("read %s: %w", name, ErrTorn)
+	}
+	if beingWritten(f) {
+		return fmt.Errorf("read %s: %w", name, ErrWriting)
+	}
+	if p.total += int64(len(data)); p.total > p.limits.TotalBytes {
+		return fmt.Errorf("read %s: %w (a push may have %d bytes)", name, ErrTooLarge, p.limits.TotalBytes)
+	}
+	fmt.Fprintf(p.stamps, "= %s\n", stampOf(after))
+	p.sources = append(p.sources, schema.Source{Name: name, Data: data})
+	return nil
+}
+
+// fault names the file that could not be read. A name that was listed and is
+// gone is somebody at work in the folder.
+func fault(name string, err error) error {
+	var at *fs.PathError
+	if errors.As(err, &at) {
+		err = at.Err
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("read %s: %w: it is gone", name, ErrTorn)
+	}
+	return fmt.Errorf("read %s: %w", name, err)
+}
+
+// link says why a link cannot be followed.
+func link(name string, err error) error {
+	var at *fs.PathError
+	if errors.As(err, &at) {
+		err = at.Err
+	}
+	return fmt.Errorf("read %s: %w: %w", name, ErrLink, err)
+}
+
+// wanted reports whether a visible file belongs to a push: a policy, or any
+// file below modules.
+func wanted(name string) bool { return strings.HasPrefix(name, "modules/") || isPolicy(name) }
+
+// isPolicy reports whether a name is that of a policy and not of its tests.
+func isPolicy(name string) bool {
+	if strings.HasPrefix(name, "modules/") {
+		return false
+	}
+	ext := path.Ext(name)
+	switch strings.ToLower(ext) {
+	case ".yaml", ".yml":
+		return !strings.HasSuffix(strings.TrimSuffix(name, ext), "_test")
+	case ".json", ".cue":
+		return true
+	default:
+		return false
+	}
+}
