@@ -1,0 +1,3 @@
+// attack: an endless loop that awaits nothing real
+// want: limit Timeout
+for (;;) await null

@@ -1,0 +1,3 @@
+// attack: an endless loop
+// want: limit Timeout
+for (;;) {}

@@ -1,0 +1,4 @@
+// attack: recursion through toString
+// want: failed RangeError
+// cpu: 5000
+const o = { toString() { return `${o}` } }; `${o}`

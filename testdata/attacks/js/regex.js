@@ -1,0 +1,3 @@
+// attack: catastrophic backtracking
+// want: limit Timeout
+/^(a+)+$/.test('a'.repeat(40) + '!')

@@ -1,0 +1,3 @@
+// attack: a result whose getter runs for ever
+// want: limit Timeout
+({ get a() { for (;;) {} } })

@@ -1,0 +1,4 @@
+// want: done 1
+console.log('a', { b: [1, 2] })
+console.error(new Error('shown'))
+1

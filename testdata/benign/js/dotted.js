@@ -1,0 +1,3 @@
+// want: done ["q"]
+// bridges: tools.search
+await tools.search('q')

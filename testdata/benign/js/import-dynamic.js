@@ -1,0 +1,4 @@
+// want: done 42
+// modules: math
+const { answer } = await import('policy:math')
+answer()

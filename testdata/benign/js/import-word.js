@@ -1,0 +1,3 @@
+// want: done "import x from y"
+const s = 'import x from y'
+s

@@ -1,0 +1,3 @@
+// want: done "hello ann"
+// inputs: {"name":"ann"}
+`hello ${inputs.name}`

@@ -1,0 +1,4 @@
+// want: done 7
+// modules: math
+import { seven } from 'policy:typed'
+seven(0)
