@@ -88,7 +88,7 @@ func Run(ctx context.Context, cfg Config, req Request) (Result, error) {
 		return Result{}, errors.New("start compile child: no binary or no subcommand is configured")
 	}
 	if cfg.Wall <= 0 {
-		cfg.Wall = DefaultWall
+		cfg.Wall = slowdown * DefaultWall
 	}
 	if cfg.MemoryBytes <= 0 {
 		cfg.MemoryBytes = DefaultMemoryBytes

@@ -14,7 +14,7 @@ import (
 const maxOpen = 16
 
 // runtimeBytes is what the Go runtime and the program's own data need beside
-// the memory a policy may take.
+// the memory that a policy may take.
 const runtimeBytes = 64 << 20
 
 // confine makes the child the leader of a group that dies as a whole, and with
@@ -40,7 +40,7 @@ func limitSelf(h header) error {
 		most     uint64
 	}{
 		{"processor time", syscall.RLIMIT_CPU, h.two},
-		{"memory", syscall.RLIMIT_DATA, h.one + runtimeBytes},
+		{"memory", syscall.RLIMIT_DATA, dataLimit(h.one)},
 		{"files", syscall.RLIMIT_NOFILE, maxOpen},
 		{"file size", syscall.RLIMIT_FSIZE, 0},
 		{"core", syscall.RLIMIT_CORE, 0},
@@ -52,16 +52,27 @@ func limitSelf(h header) error {
 	return nil
 }
 
+func dataLimit(memory uint64) uint64 {
+	limit := (memory + runtimeBytes) * shadow
+	if mapped {
+		limit += status("VmData:")
+	}
+	return limit
+}
+
 // peakBytes is the peak of this process alone. What the parent learns from the
 // kernel also counts the parent, whose memory a child has until it is started.
-func peakBytes() uint64 {
+func peakBytes() uint64 { return status("VmHWM:") }
+
+// status reads one figure about this process, in bytes; 0 when it is not there.
+func status(name string) uint64 {
 	text, err := os.ReadFile("/proc/self/status")
 	if err != nil {
 		return 0
 	}
-	_, after, _ := strings.Cut(string(text), "VmHWM:")
+	_, after, _ := strings.Cut(string(text), name)
 	number, _, _ := strings.Cut(strings.TrimSpace(after), " ")
-	kib, err := strconv.ParseUint(number, 10, 40)
+	kib, err := strconv.ParseUint(number, 10, 50)
 	if err != nil {
 		return 0
 	}

@@ -166,7 +166,9 @@ func TestHostileSources(t *testing.T) {
 	runtime.ReadMemStats(&before)
 	for name, src := range hostile() {
 		t.Run(name, func(t *testing.T) {
-			got, err := child.Run(t.Context(), config(t), child.Request{Sources: []schema.Source{src}})
+			cfg := config(t)
+			cfg.Wall = child.DefaultWall // with the race detector as well
+			got, err := child.Run(t.Context(), cfg, child.Request{Sources: []schema.Source{src}})
 			if err != nil {
 				t.Fatal(err)
 			}
