@@ -17,21 +17,22 @@ import (
 // readYAML reads the one document of text. It returns nothing when it found an
 // error.
 func readYAML(text []byte, found *findings) []*node {
-	y := &yamlReader{text: text, lines: lineStarts(text), findings: found, open: map[*yaml.Node]bool{}}
-	dec := yaml.NewDecoder(bytes.NewReader(text))
+	y := &yamlReader{text: text, letters: newLetters(text), findings: found, open: map[*yaml.Node]bool{}}
+	input := bytes.NewReader(text)
+	dec := yaml.NewDecoder(input)
 	var doc, second yaml.Node
 	if err := dec.Decode(&doc); err != nil {
 		if errors.Is(err, io.EOF) {
 			found.add(spot{1, 1}, CodeEmpty, "the file holds only comments", "")
 		} else {
-			y.syntax(err)
+			y.syntax(err, len(text)-input.Len())
 		}
 		return nil
 	}
 	if err := dec.Decode(&second); !errors.Is(err, io.EOF) {
 		at := y.secondDocument(doc.Content[0].Line)
 		if err != nil && at == (spot{}) {
-			y.syntax(err)
+			y.syntax(err, len(text)-input.Len())
 			return nil
 		}
 		found.add(at, CodeMultiple, "a second document starts here", "one policy a file")
@@ -48,42 +49,62 @@ func readYAML(text []byte, found *findings) []*node {
 type yamlReader struct {
 	*findings
 	text    []byte
-	lines   []int // offset of each line, nil when the text is ASCII
+	letters *letters
 	open    map[*yaml.Node]bool
 	aliased int // values added by aliases
 	inAlias int
 	bombed  bool // aliased went above its limit and that is reported
 }
 
-// lineStarts is nil for ASCII text, where runes and bytes count the same.
-func lineStarts(text []byte) []int {
-	ascii := true
-	starts := []int{0}
-	for i, b := range text {
-		ascii = ascii && b < utf8.RuneSelf
-		if b == '\n' {
-			starts = append(starts, i+1)
-		}
-	}
-	if ascii {
-		return nil
-	}
-	return starts
+// stride is how many letters lie between two marks of a text.
+const stride = 256
+
+// letters finds the byte of a letter without walking a long line for each.
+type letters struct {
+	lines []int // the first letter of each line, as a count of letters
+	marks []int // the byte of every stride-th letter
 }
 
-// spot turns the parser's column, which counts runes, into one that counts bytes.
+// newLetters returns nil for ASCII text, where letters and bytes count the same.
+func newLetters(text []byte) *letters {
+	l := &letters{lines: []int{0}}
+	count := 0
+	for i := 0; i < len(text); count++ {
+		if count%stride == 0 {
+			l.marks = append(l.marks, i)
+		}
+		_, size := utf8.DecodeRune(text[i:])
+		if text[i] == '\n' {
+			l.lines = append(l.lines, count+1)
+		}
+		i += size
+	}
+	if count == len(text) {
+		return nil
+	}
+	l.marks = append(l.marks, len(text))
+	return l
+}
+
+// offset returns the byte of letter n of text.
+func (l *letters) offset(text []byte, n int) int {
+	mark := min(n/stride, len(l.marks)-1)
+	at := l.marks[mark]
+	for range n - mark*stride {
+		_, size := utf8.DecodeRune(text[at:])
+		at += size
+	}
+	return at
+}
+
+// spot turns the parser's column, which counts letters, into one that counts bytes.
 func (y *yamlReader) spot(n *yaml.Node) spot {
 	at := spot{max(1, n.Line), max(1, n.Column)}
-	if y.lines == nil || at.line > len(y.lines) {
+	if y.letters == nil || at.line > len(y.letters.lines) {
 		return at
 	}
-	rest := y.text[y.lines[at.line-1]:]
-	offset := 0
-	for range at.col - 1 {
-		_, size := utf8.DecodeRune(rest[offset:])
-		offset += size
-	}
-	at.col = offset + 1
+	first := y.letters.lines[at.line-1]
+	at.col = 1 + y.letters.offset(y.text, first+at.col-1) - y.letters.offset(y.text, first)
 	return at
 }
 
@@ -300,10 +321,11 @@ func (y *yamlReader) secondDocument(first int) spot {
 	return spot{}
 }
 
-// syntax turns the parser's error into a finding in plain words.
-func (y *yamlReader) syntax(err error) {
+// syntax turns the parser's error into a finding in plain words; read is how
+// far the parser has read.
+func (y *yamlReader) syntax(err error, read int) {
 	text := err.Error()
-	at := spot{y.errorLine(text), 1}
+	at := spot{y.errorLine(text, read), 1}
 	lines := bytes.Split(y.text, []byte("\n"))
 	at.line = max(1, min(at.line, len(lines)))
 	line := lines[at.line-1]
@@ -324,21 +346,28 @@ func (y *yamlReader) syntax(err error) {
 	y.add(at, CodeSyntax, msg, hint)
 }
 
+// maxSearched bounds the texts whose errors are searched for: a search parses
+// the text about ten times.
+const maxSearched = 512 << 10
+
 // errorLine returns the line of an error of the parser, which counts from 0 or
 // from 1 and often names the start of what it was parsing. The line is then
-// that of the shortest beginning of the text with the same error.
-func (y *yamlReader) errorLine(text string) int {
+// that of the shortest beginning of the text with the same error; it lies
+// shortly before the byte up to which the parser has read.
+func (y *yamlReader) errorLine(text string, read int) int {
 	line, words := splitError(text)
-	if !strings.HasPrefix(words, "did not find expected") || strings.Contains(words, "',' or") {
+	if !strings.HasPrefix(words, "did not find expected") || strings.Contains(words, "',' or") || len(y.text) > maxSearched {
 		return line
 	}
-	var ends []int
-	for i, b := range y.text {
+	from := bytes.LastIndexByte(y.text[:max(0, read-4096)], '\n') + 1
+	ends := []int{}
+	for i, b := range y.text[from:read] {
 		if b == '\n' {
-			ends = append(ends, i+1)
+			ends = append(ends, from+i+1)
 		}
 	}
-	return 1 + sort.Search(len(ends), func(i int) bool {
+	first := 1 + bytes.Count(y.text[:from], []byte("\n"))
+	return first + sort.Search(len(ends), func(i int) bool {
 		var n yaml.Node
 		err := yaml.Unmarshal(y.text[:ends[i]], &n)
 		if err == nil {
