@@ -368,16 +368,14 @@ func TestWriterWithoutPause(t *testing.T) {
 	write(t, dir+"/p.yaml", "0")
 	sk, _ := start(t, dir, func(c *syncer.Config) { c.Quiet, c.Patience = time.Minute, 5*time.Millisecond })
 	sk.until(t, is("apply"))
-	stop, stopped := make(chan struct{}), make(chan int)
+	stop, stopped := make(chan struct{}), make(chan struct{})
 	go func() {
-		n := 0
-		for {
+		defer close(stopped)
+		for n := 0; ; n++ {
 			select {
 			case <-stop:
-				stopped <- n
 				return
 			default:
-				n++
 				_ = os.WriteFile(dir+"/.next", []byte(fmt.Sprint(n)), 0o644)
 				_ = os.Rename(dir+"/.next", dir+"/p.yaml")
 			}
@@ -387,7 +385,9 @@ func TestWriterWithoutPause(t *testing.T) {
 		sk.until(t, func(f found) bool { return f.what == "apply" || f.what == "current" || errors.Is(f.err, syncer.ErrTorn) })
 	}
 	close(stop)
-	sk.until(t, holds("p.yaml", fmt.Sprint(<-stopped)))
+	<-stopped
+	write(t, dir+"/p.yaml", "last")
+	sk.until(t, holds("p.yaml", "last"))
 }
 
 func TestSameContentIsNothingNew(t *testing.T) {
