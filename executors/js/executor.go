@@ -46,7 +46,7 @@ var ErrClosed = errors.New("the js executor is closed")
 // What a guest process is given beside its run's own limits.
 const (
 	guestCPU    = 10 * time.Minute // over its whole life
-	guestData   = 512 << 20        // memory of the process
+	guestData   = 640 << 20        // memory of the process: a run of the default limits fits
 	guestFiles  = 64 << 20         // compiled code and image; the guest gives it up before a program
 	processData = 384 << 20        // of guestData: runtime, compiled code, translation
 )
