@@ -77,6 +77,7 @@ var owners = map[string][]string{
 	"github.com/mattn/go-isatty":            {"cmd/ringd"},
 	"github.com/goccy/go-yaml":              {"cmd/ringd/internal/config"},
 	"github.com/go-sourcemap/sourcemap":     {"executors/js/guest"},
+	"github.com/google/go-cmp":              {"executors/executorstest"},
 	"go.yaml.in/yaml/v3":                    {"schema"},
 	"golang.org/x/sys":                      {"rings/kernel", "executors/js/engine", "executors/js/guest", "cmd"},
 	"github.com/landlock-lsm/go-landlock":   {"rings/kernel"},
