@@ -118,7 +118,7 @@ func (d *document) names() []namedAgent {
 	p := d.policy
 	switch {
 	case p.Compact:
-		return []namedAgent{{DefaultAgent, d.origin("")}}
+		return []namedAgent{{DefaultAgent, d.origin("spec.executors")}}
 	case p.Spec.Agents == nil:
 		return []namedAgent{{p.Metadata.Name, d.origin("metadata.name")}}
 	}

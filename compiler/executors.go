@@ -80,6 +80,8 @@ func (d *document) js(js *schema.JS, rule profiles.Rule) *profiles.JS {
 			here := fmt.Sprintf("%s.imports.allow[%d]", at, i)
 			if d.useModule(here, name) {
 				out.Imports.Allow = append(out.Imports.Allow, profiles.ImportRule{Name: name, Rule: d.rule(here)})
+			} else {
+				out.Imports.Absent = append(out.Imports.Absent, profiles.ImportRule{Name: strings.TrimSuffix(name, ".*"), Rule: d.rule(here)})
 			}
 		}
 		d.denyWins(at+".imports", js.Imports, '/')

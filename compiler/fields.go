@@ -29,6 +29,10 @@ type language struct {
 // fields lists the whole language. A field of schema's types that is not here
 // is refused when it is set, and a test says so.
 func fields() []language {
+	return slices.Concat(policyFields(), executorFields(), grantFields())
+}
+
+func policyFields() []language {
 	return []language{
 		{"Policy.File", "", annotation, "positions"},
 		{"Policy.Compact", "", compiled, "names: the agent default"},
@@ -63,7 +67,11 @@ func fields() []language {
 
 		{"AgentMatch.Match", "match", compiled, "Set.Agents"},
 		{"AgentMatch.Identities", "identities", refused, "workload identities"},
+	}
+}
 
+func executorFields() []language {
+	return []language{
 		{"Executors.Allowed", "allowed", compiled, "Agent.JS, Python, Shell"},
 		{"Executors.MinTier", "minTier", compiled, "Agent.MinTier"},
 		{"Executors.JS", "js", parts, ""},
@@ -94,7 +102,11 @@ func fields() []language {
 		{"ModuleSource.File", "file", compiled, "Set.Modules"},
 		{"ModuleSource.Source", "source", compiled, "Set.Modules"},
 		{"ModuleSource.Digest", "digest", compiled, "checked against the module"},
+	}
+}
 
+func grantFields() []language {
+	return []language{
 		{"Bridge.Name", "name", compiled, "Agent.Bridges"},
 		{"Bridge.Powers", "powers", parts, ""},
 		{"Bridge.DataClass", "dataClass", refused, "classes of data"},

@@ -12,6 +12,7 @@ type importIndex struct {
 	executor string
 	allow    map[string]*Decision
 	deny     map[string]*Decision
+	absent   map[string]*Decision
 	defaults bool
 	rule     *Rule
 	names    []string // allowed, sorted
@@ -29,15 +30,23 @@ func newImportIndex(im *Imports, executor, revision string) *importIndex {
 		if x.allow[r.Name] == nil {
 			x.names = append(x.names, r.Name)
 			x.allow[r.Name] = &Decision{Verdict: Allow, Code: CodeAllowed, Rule: known(&r.Rule), Revision: revision,
-				Reason: fmt.Sprintf("%s is allowed", r.Name)}
+				Reason: clip(r.Name) + " is allowed"}
 		}
 	}
 	slices.Sort(x.names)
+	for i := range im.Absent {
+		r := &im.Absent[i]
+		if x.absent == nil {
+			x.absent = make(map[string]*Decision, len(im.Absent))
+		}
+		x.absent[r.Name] = &Decision{Code: CodeImportNotAllowed, Rule: known(&r.Rule), Revision: revision, Instead: nearest(r.Name, x.names),
+			Reason: fmt.Sprintf("%s is listed, and the policy ships no module of that name", clip(r.Name))}
+	}
 	for i := range im.Deny {
 		r := &im.Deny[i]
 		if x.deny[r.Name] == nil {
 			x.deny[r.Name] = &Decision{Code: CodeImportDenied, Rule: known(&r.Rule), Revision: revision,
-				Reason: fmt.Sprintf("import of %s is denied", r.Name)}
+				Reason: "import of " + clip(r.Name) + " is denied"}
 		}
 	}
 	return x
@@ -70,7 +79,11 @@ func (d *Decider) Import(executor, module string) Decision {
 
 func (d *Decider) decideImport(x *importIndex, module string) Decision {
 	if dec := covering(x.deny, module, x.covers); dec != nil {
-		return *dec
+		out := *dec
+		if x.deny[module] == nil {
+			out.Reason = "import of " + clip(module) + " is denied: " + out.Reason[len("import of "):]
+		}
+		return out
 	}
 	if x.executor == ExecutorJS {
 		if dec := x.allow[module]; dec != nil {
@@ -82,6 +95,9 @@ func (d *Decider) decideImport(x *importIndex, module string) Decision {
 	if x.executor == ExecutorPython && x.defaults && pythonDefault(module) {
 		return Decision{Verdict: Allow, Code: CodeAllowed, Rule: x.rule, Revision: d.revision,
 			Reason: module + " is in the default set of python"}
+	}
+	if dec := x.absent[module]; dec != nil {
+		return *dec
 	}
 	dec := d.deny(CodeImportNotAllowed, x.rule, "import of %q is not allowed", clip(module))
 	if len(x.names) > 0 {

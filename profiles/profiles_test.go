@@ -333,6 +333,26 @@ func TestPythonDefault(t *testing.T) {
 	}
 }
 
+// TestAbsent: a name that is listed and not shipped is refused, and the reason
+// is not that it is not listed.
+func TestAbsent(t *testing.T) {
+	a := agent()
+	a.JS.Imports.Absent = imports([]string{"pandas"}, nil).Allow
+	got := profiles.NewDecider(a, "", home).Import("js", "pandas")
+	if got.Verdict != profiles.Deny || got.Code != profiles.CodeImportNotAllowed || !strings.Contains(got.Reason, "ships no module") || got.Rule.Path != "allow[0]" {
+		t.Errorf("got %+v", got)
+	}
+}
+
+func TestImportReasons(t *testing.T) {
+	d := profiles.NewDecider(agent(), "", home)
+	for module, want := range map[string]string{"urllib3": "import of urllib3 is denied", "urllib3.util": "import of urllib3.util is denied: urllib3 is denied"} {
+		if got := d.Import("python", module); got.Reason != want {
+			t.Errorf("%s: %q", module, got.Reason)
+		}
+	}
+}
+
 func TestInstead(t *testing.T) {
 	d := profiles.NewDecider(agent(), "", home)
 	if got := d.Bridge("js", "spawnSubagnt", 0).Instead; len(got) == 0 || got[0] != "spawnSubagent" {

@@ -86,6 +86,9 @@ type Imports struct {
 	// JavaScript: nothing).
 	Default bool `json:"default,omitempty"`
 	Rule    Rule `json:"rule,omitzero"` // where the allow list stands
+	// Absent holds allowed names that grant nothing, because the policy ships no
+	// module of that name; a refusal says so.
+	Absent []ImportRule `json:"absent,omitempty"`
 }
 
 // JS is the profile of the JavaScript executor.
