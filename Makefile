@@ -4,6 +4,7 @@
 GOLANGCI    := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.12.0
 
 BIN         := bin/ringd
+REVIEWER    := bin/demo-reviewer
 ENGINE      := executors/js/engine/wasm/quickjs.wasm
 FUZZTIME    ?= 60s
 TESTFLAGS   ?=
@@ -30,7 +31,8 @@ help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: build ## three reviewers under one policy, an attack, a push that tightens it
-	@bash testdata/demo/run.sh $(CURDIR)/$(BIN)
+	go build -o $(REVIEWER) ./testdata/demo/reviewer
+	@bash testdata/demo/run.sh $(CURDIR)/$(BIN) $(CURDIR)/$(REVIEWER)
 
 build: $(ENGINE) ## bin/ringd
 	@mkdir -p bin

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"crypto/ed25519"
 	"errors"
@@ -40,7 +41,7 @@ not hold, tail prints the last records, query chooses among all.`,
 			return &exit{exitUsage, nil}
 		},
 	}
-	cmd.PersistentFlags().StringVar(&state, "state", p.env.State, "state folder")
+	cmd.PersistentFlags().StringVar(&state, "state", "", "state folder (default: ~/.local/state/ringd)")
 	cmd.AddCommand(newAuditVerify(p, &state), newAuditTail(p, &state), newAuditQuery(p, &state))
 	return cmd
 }
@@ -64,12 +65,12 @@ Exit codes: 0 it holds, 1 it does not, 2 it cannot be read.`,
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
-	cmd.Flags().StringVar(&key, "key", "", "public key file (default: STATE/host.key.pub, if it is there)")
+	cmd.Flags().StringVar(&key, "key", "", "public key file (default: STATE/host.key.pub)")
 	return cmd
 }
 
 func (p *program) auditVerify(ctx context.Context, state, keyFile string, asJSON bool) error {
-	dir, err := auditDir(state)
+	dir, err := p.auditDir(&state)
 	if err != nil {
 		return err
 	}
@@ -99,12 +100,18 @@ func (p *program) auditVerify(ctx context.Context, state, keyFile string, asJSON
 	return nil
 }
 
-// auditDir is the log of a state folder that has one.
-func auditDir(state string) (string, error) {
-	if state == "" {
+// auditDir is the log of a state folder that has one. It makes state absolute.
+func (p *program) auditDir(state *string) (string, error) {
+	*state = cmp.Or(*state, p.env.State)
+	if *state == "" {
 		return "", usage("no state folder: name one with --state")
 	}
-	dir := layout(state).audit
+	abs, err := filepath.Abs(*state)
+	if err != nil {
+		return "", usage("--state: %w", err)
+	}
+	*state = abs
+	dir := layout(abs).audit
 	if _, err := os.Stat(dir); err != nil {
 		return "", usage("no audit log: %w", sources.Bare(err))
 	}
@@ -229,7 +236,7 @@ func newAuditQuery(p *program, state *string) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			dir, err := auditDir(*state)
+			dir, err := p.auditDir(state)
 			if err != nil {
 				return err
 			}
@@ -265,7 +272,7 @@ func newAuditTail(p *program, state *string) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			dir, err := auditDir(*state)
+			dir, err := p.auditDir(state)
 			if err != nil {
 				return err
 			}

@@ -34,8 +34,8 @@ func (p *program) connect(socket string) (*client.Client, error) {
 	return c, nil
 }
 
-func socketFlag(p *program, cmd *cobra.Command, socket *string) {
-	cmd.Flags().StringVar(socket, "socket", "", "the daemon's socket (default: "+p.env.DefaultSocket()+")")
+func socketFlag(cmd *cobra.Command, socket *string) {
+	cmd.Flags().StringVar(socket, "socket", "", "the daemon's socket (default: $RINGD_SOCKET)")
 }
 
 // refusedBy turns an error of the daemon into an exit: a refusal is 1, what the
@@ -65,7 +65,7 @@ func newStatus(p *program) *cobra.Command {
 		Short: "Show what is in force, and why the last push was refused",
 		Long: `Status asks the daemon for generation and revision, every ring and executor, and
 the last push with its findings. With --generation it waits until that one or a
-later one is in force, at most --wait.
+later one is in force, and for the daemon itself, at most --wait.
 
 Exit codes: 0 new runs are taken, 1 they are not, or --wait passed, 2 no daemon.`,
 		Example: `  ringd status
@@ -92,7 +92,7 @@ Exit codes: 0 new runs are taken, 1 they are not, or --wait passed, 2 no daemon.
 			return err
 		},
 	}
-	socketFlag(p, cmd, &socket)
+	socketFlag(cmd, &socket)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.Flags().Int64Var(&generation, "generation", 0, "wait for this generation")
 	cmd.Flags().DurationVar(&wait, "wait", 10*time.Second, "how long to wait for --generation")
@@ -106,13 +106,15 @@ func awaitGeneration(ctx context.Context, c *client.Client, generation int64, wa
 	defer again.Stop()
 	for {
 		st, err := c.Status(ctx)
-		if err != nil || st.Generation >= generation {
+		var told *client.Error
+		absent := err != nil && !errors.As(err, &told) // it may be about to start
+		if generation == 0 || (err != nil && !absent) || (err == nil && st.Generation >= generation) {
 			return st, err
 		}
 		select {
 		case <-again.C:
 		case <-over.C:
-			return st, nil
+			return st, err
 		case <-ctx.Done():
 			return st, context.Cause(ctx)
 		}
@@ -152,7 +154,7 @@ func newRuns(p *program) *cobra.Command {
 			return nil
 		},
 	}
-	socketFlag(p, cmd, &socket)
+	socketFlag(cmd, &socket)
 	cmd.Flags().StringVar(&agent, "agent", "", "runs of this agent")
 	cmd.Flags().StringSliceVar(&states, "state", nil, "runs in these states, such as paused")
 	cmd.Flags().IntVar(&limit, "limit", 0, "how many")
@@ -182,8 +184,8 @@ func newAnswer(p *program) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "answer RUN CALL",
 		Short: "Answer an open call of a paused run, as its harness",
-		Long: `Answer settles a call that waits for the harness, with a value (JSON) or an error
-that the program gets as a BridgeError. The first answer counts.
+		Long: `Answer settles a call that waits for the harness, with a value (JSON) or an
+error that the program gets as a BridgeError. The first answer counts.
 
 Exit codes: 0 taken, 1 refused, 2 usage or no daemon.`,
 		Example: `  ringd answer RUN c2 --value '"go on"'
@@ -219,7 +221,7 @@ Exit codes: 0 taken, 1 refused, 2 usage or no daemon.`,
 			return err
 		},
 	}
-	socketFlag(p, cmd, &socket)
+	socketFlag(cmd, &socket)
 	cmd.Flags().StringVar(&text, "value", "", "the result, as JSON")
 	cmd.Flags().StringVar(&failure, "error", "", "the error's message")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the outcome so far as JSON")
@@ -247,7 +249,7 @@ func newCancel(p *program) *cobra.Command {
 			return err
 		},
 	}
-	socketFlag(p, cmd, &socket)
+	socketFlag(cmd, &socket)
 	return cmd
 }
 

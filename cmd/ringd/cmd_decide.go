@@ -21,7 +21,8 @@ func newDecide(p *program) *cobra.Command {
 		Short: "Decide actions, one a line; runs nothing",
 		Long: `Decide reads one action a line from stdin, as JSON, and prints one decision a
 line, in the same order. It runs nothing, opens nothing and resolves nothing.
-A line that is not a valid action is denied as action.malformed; the rest goes on.
+A line that is not a valid action is denied as action.malformed; the rest goes
+on.
 
 Exit codes: 0 nothing denied, 1 something denied, 2 the policy or stdin cannot
 be read.`,
@@ -53,13 +54,13 @@ be read.`,
 	}
 	cmd.Flags().StringVarP(&policy, "policy", "p", "", "policy file or folder (required)")
 	agentFlag(cmd, &agent)
-	cmd.Flags().StringVar(&workspace, "workspace", "/workspace", "what $WORKSPACE in the policy stands for")
+	cmd.Flags().StringVar(&workspace, "workspace", "/workspace", "what $WORKSPACE stands for")
 	required(cmd, "policy")
 	return cmd
 }
 
 func agentFlag(cmd *cobra.Command, agent *string) {
-	cmd.Flags().StringVar(agent, "agent", "", "agent of the policy (default: its only one, else \"default\")")
+	cmd.Flags().StringVar(agent, "agent", "", "agent (default: the only one, else \"default\")")
 }
 
 // defaultAgent is the agent that is meant when none is named: the only one of

@@ -43,9 +43,9 @@ func newDoctor(p *program) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Say what this host can enforce, layer by layer",
-		Long: `Doctor tries every layer out and says whether this host enforces it, why not, and
-what would help. A layer marked * is needed by the default profile (JavaScript,
-minTier wasm).
+		Long: `Doctor tries every layer out and says whether this host enforces it, why not,
+and what would help. A layer marked * is needed by the default profile
+(JavaScript, minTier wasm).
 
 Exit codes: 0 the default profile can be enforced, 125 it cannot.`,
 		Example: "  ringd doctor --json",

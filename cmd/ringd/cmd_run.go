@@ -77,7 +77,7 @@ executor or a layer the policy asks for is not available here: nothing ran.`,
 	f.BoolVar(&o.report, "report", false, "say on stderr what ran and what limits held")
 	f.StringVar(&o.state, "state", "", "folder that keeps audit log and store")
 	f.StringVar(&o.socket, "socket", "", "run in the daemon at this socket")
-	f.BoolVar(&o.detach, "detach", false, "with --socket: print the run's id and do not wait")
+	f.BoolVar(&o.detach, "detach", false, "with --socket: print the run's id, do not wait")
 	required(cmd, "executor")
 	return cmd
 }

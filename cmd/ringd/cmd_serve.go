@@ -57,8 +57,8 @@ required layer is unavailable.`,
 		},
 	}
 	cmd.Flags().StringVar(&given.Sync, "sync", "", "folder of the policy")
-	cmd.Flags().StringVar(&given.State, "state", "", "state folder (default: "+p.env.State+")")
-	cmd.Flags().StringVar(&given.Socket, "socket", "", "Unix socket (default: "+p.env.DefaultSocket()+")")
+	cmd.Flags().StringVar(&given.State, "state", "", "state folder (default: ~/.local/state/ringd)")
+	cmd.Flags().StringVar(&given.Socket, "socket", "", "Unix socket (default: $RINGD_SOCKET, or of the user)")
 	cmd.Flags().StringVar(&file, "config", "", "config file")
 	return cmd
 }

@@ -129,7 +129,6 @@ decides, records and answers.`,
 		SilenceErrors:     true,
 		SilenceUsage:      true,
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: false},
-		Args:              cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := cmd.Help(); err != nil {
 				return err
@@ -140,7 +139,6 @@ decides, records and answers.`,
 	root.SetIn(p.in)
 	root.SetOut(p.out)
 	root.SetErr(p.err)
-	root.SetHelpCommand(&cobra.Command{Use: "no-help", Hidden: true})
 	root.AddGroup(
 		&cobra.Group{ID: "policy", Title: "Policy:"},
 		&cobra.Group{ID: "run", Title: "Programs:"},
@@ -157,6 +155,8 @@ decides, records and answers.`,
 	add("run", newRun(p))
 	add("daemon", newServe(p), newStatus(p), newRuns(p), newAnswer(p), newCancel(p))
 	add("host", newDoctor(p), newAudit(p), newVersion(p))
+	root.SetCompletionCommandGroupID("host")
+	root.SetHelpCommandGroupID("host")
 	root.AddCommand(later()...)
 	return root
 }

@@ -1,0 +1,94 @@
+package main
+
+import (
+	"errors"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"testing"
+
+	"github.com/rogpeppe/go-internal/testscript"
+)
+
+func TestMain(m *testing.M) {
+	testscript.Main(m, map[string]func(){"ringd": main})
+}
+
+// TestScript runs every file of testdata/script: one behaviour each, with exit
+// code, stdout and stderr.
+func TestScript(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts a process for every command")
+	}
+	cache := t.TempDir() // compiled engine, made once
+	testscript.Run(t, testscript.Params{
+		Dir:                 "testdata/script",
+		RequireExplicitExec: true,
+		RequireUniqueNames:  true,
+		UpdateScripts:       os.Getenv("RINGD_UPDATE") != "",
+		Setup: func(e *testscript.Env) error {
+			e.Setenv("XDG_CACHE_HOME", cache)
+			e.Setenv("XDG_STATE_HOME", filepath.Join(e.WorkDir, ".state"))
+			return nil
+		},
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){"code": code, "flip": flip},
+	})
+}
+
+// code N COMMAND… runs a command that must exit with N.
+func code(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 2 {
+		ts.Fatalf("usage: code N command [args]")
+	}
+	want, err := strconv.Atoi(args[0])
+	ts.Check(err)
+	got := 0
+	var failed *exec.ExitError
+	if err := ts.Exec(args[1], args[2:]...); errors.As(err, &failed) {
+		got = failed.ExitCode()
+	} else if err != nil {
+		ts.Fatalf("%v", err)
+	}
+	if got != want {
+		ts.Fatalf("exit code %d, want %d", got, want)
+	}
+}
+
+// flip FILE changes one byte in the middle of a file.
+func flip(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) != 1 {
+		ts.Fatalf("usage: flip file")
+	}
+	name := ts.MkAbs(args[0])
+	b, err := os.ReadFile(name)
+	ts.Check(err)
+	b[len(b)/2] ^= 1
+	ts.Check(os.WriteFile(name, b, 0o600))
+}
+
+// TestDemo runs `make demo`, which checks itself.
+func TestDemo(t *testing.T) {
+	if testing.Short() {
+		t.Skip("builds the demo's reviewer")
+	}
+	dir := t.TempDir()
+	reviewer := filepath.Join(dir, "reviewer")
+	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", reviewer, "../../testdata/demo/reviewer").CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	ringd, err := exec.LookPath("ringd") // testscript.Main put the test binary there
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), "bash", "../../testdata/demo/run.sh", ringd, reviewer)
+	cmd.Env = append(os.Environ(), "TMPDIR="+dir)
+	out, err := cmd.CombinedOutput()
+	if err != nil {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	left, err := filepath.Glob(filepath.Join(dir, "ringd-*"))
+	if err != nil || len(left) > 0 {
+		t.Errorf("the demo left %v, %v", left, err)
+	}
+}

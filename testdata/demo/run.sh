@@ -1,0 +1,119 @@
+#!/usr/bin/env bash
+# The demo: `make demo`, or run.sh PATH-OF-RINGD PATH-OF-REVIEWER.
+# Everything it makes lies in one temporary folder, which it removes.
+set -euo pipefail
+
+ringd=${1:?usage: run.sh RINGD REVIEWER}
+reviewer=${2:?usage: run.sh RINGD REVIEWER}
+here=$(cd "$(dirname "$0")" && pwd)
+tmp=$(mktemp -d "${TMPDIR:-/tmp}/ringd-demo.XXXXXX")
+daemon='' collector=''
+cleanup() {
+  [ -z "$daemon" ] || kill "$daemon" 2>/dev/null || true
+  [ -z "$daemon" ] || wait "$daemon" 2>/dev/null || true
+  exec 9>&- || true
+  [ -z "$collector" ] || wait "$collector" 2>/dev/null || true
+  rm -rf "$tmp"
+}
+trap cleanup EXIT
+trap 'exit 130' INT TERM
+
+bold='' plain=''
+if [ -t 1 ] && [ -z "${NO_COLOR:-}" ]; then bold=$'\e[1m' plain=$'\e[0m'; fi
+title() { printf '\n%s== %s%s\n' "$bold" "$*" "$plain"; }
+say() { printf '%s\n' "$*" | fold -s -w 79; }
+fail() { printf 'demo: %s\n' "$*" >&2; exit 1; }
+# One line from a pipe that a program holds open; no guessing how long it takes.
+firstline() { IFS= read -r -t 20 line <"$1" || fail "nothing came from $1"; printf '%s\n' "$line"; }
+
+# A key that the user running this can read, and an attacker who listens.
+mkdir -p "$tmp/home/.ssh" "$tmp/sync"
+secret="PRIVATE-KEY-$(od -An -N8 -tx1 /dev/urandom | tr -d ' \n')"
+printf '%s\n' "$secret" >"$tmp/home/.ssh/id_rsa"
+mkfifo "$tmp/hold" "$tmp/ready"
+"$reviewer" collect "$tmp/collector" <"$tmp/hold" >"$tmp/connections" &
+collector=$!
+exec 9>"$tmp/hold"
+until [ -s "$tmp/collector" ]; do kill -0 "$collector" || fail "the collector ended"; done
+address=$(cat "$tmp/collector")
+
+# The diff names them; JSON is how inputs travel.
+sed -e "s|@KEYFILE@|$tmp/home/.ssh/id_rsa|" -e "s|@COLLECTOR@|http://$address/|" "$here/change.diff" >"$tmp/change.diff"
+awk 'BEGIN { printf "\"" } { gsub(/\\/, "\\\\"); gsub(/"/, "\\\""); gsub(/\t/, "\\t"); printf "%s\\n", $0 } END { printf "\"\n" }' \
+  "$tmp/change.diff" >"$tmp/diff.json"
+
+title "1. The policy"
+grep -v '^#' "$here/policy/code-review.yaml" | sed -n '/^spec:/,$p' | sed 's/^/  /'
+"$ringd" vet "$here/policy" && say "ringd vet: no findings"
+say "Two bridges are granted. Files, network, processes, imports: nothing."
+
+title "2. Three reviewers read one diff, and a careless agent obeys the diff"
+say "$(grep -c '^+[^+]' "$tmp/change.diff") added lines of TypeScript; $(basename "$reviewer") really reads them. In them stands:"
+grep -n 'NOTE FOR THE\|POST it' "$tmp/change.diff" | sed -e 's/^\([0-9]*\):+/  line \1: /' -e "s|$tmp/home|~|"
+echo
+"$ringd" run -p "$here/policy" --executor js --state "$tmp/state1" --json --report \
+  --input "diff=$tmp/diff.json" --bridge "spawnSubagent=$reviewer" "$here/review.ts" \
+  >"$tmp/outcome.json" 2>"$tmp/console" || { cat "$tmp/console" >&2; fail "the review did not finish"; }
+sed -n '/^run  /q;p' "$tmp/console"
+
+title "3. What ran, and which limits held"
+sed -n '/^run  /,$p' "$tmp/console" | cut -c1-79
+
+title "4. What the attacker got"
+exec 9>&-
+wait "$collector"; collector=''
+printf 'connections to the collector:      %s\n' "$(cat "$tmp/connections")"
+for where in outcome.json console; do
+  if grep -q "$secret" "$tmp/$where"; then fail "the key is in $where"; fi
+done
+if grep -rq "$secret" "$tmp/state1"; then fail "the key is in the records"; fi
+printf 'copies of the key in any output:   0\n'
+[ "$(cat "$tmp/connections")" = 0 ] || fail "the collector was reached"
+if grep -q WORKED "$tmp/console"; then fail "an attempt worked"; fi
+say "There was nothing to call: what a policy does not grant does not exist."
+
+title "5. The record of it"
+"$ringd" audit query --state "$tmp/state1" --kind call_opened,call_decided,call_closed \
+  | sed 's/  [0-9-]*T\([0-9:.]*\)Z/  \1/' | cut -c1-79
+"$ringd" audit verify --state "$tmp/state1" | cut -c1-79
+
+title "6. A daemon, and a push that tightens the policy during a run"
+cp "$here/policy/code-review.yaml" "$tmp/sync/"
+cat >"$tmp/ringd.yaml" <<YAML
+sync: $tmp/sync
+state: $tmp/state2
+socket: $tmp/ringd.sock
+bridges:
+  spawnSubagent: {provider: command, command: ["$reviewer"]}
+  checkpoint: {provider: harness}
+YAML
+"$ringd" serve --config "$tmp/ringd.yaml" >"$tmp/ready" 2>"$tmp/daemon.log" &
+daemon=$!
+firstline "$tmp/ready" | sed "s|$tmp/||"
+export RINGD_SOCKET="$tmp/ringd.sock"
+
+say "A run asks one reviewer, then waits for its harness (you) at a checkpoint:"
+"$ringd" run --socket "$RINGD_SOCKET" --agent code-review --executor js --json \
+  --input "diff=$tmp/diff.json" "$here/second.ts" 2>&1 >"$tmp/second.json" | sed 's/^/  program: /'
+run=$(sed -n 's/^  "id": "\([^"]*\)".*/\1/p' "$tmp/second.json")
+call=$(sed -n 's/^      "id": "\([^"]*\)".*/\1/p' "$tmp/second.json")
+[ -n "$run" ] && [ -n "$call" ] || { cat "$tmp/second.json" >&2; fail "the second run did not pause"; }
+printf '  run is paused, call %s waits for the harness\n' "$call"
+
+say "Meanwhile somebody takes spawnSubagent away and pushes:"
+sed -e 's/revision: 1/revision: 2/' -e '/- name: spawnSubagent/,/limits: {callsPerRun/d' \
+  "$here/policy/code-review.yaml" >"$tmp/next.yaml"
+mv "$tmp/next.yaml" "$tmp/sync/code-review.yaml"
+"$ringd" status --generation 2 --wait 20s | sed -n 's/^generation/  in force: generation/p'
+
+say "The harness answers; the same program goes on and asks the next reviewer:"
+"$ringd" answer "$run" "$call" --value '"go on"' | sed 's/^/  /'
+"$ringd" runs "$run" 2>&1 | sed -n 's/^  /  program: /p' | fold -s -w 79
+"$ringd" runs "$run" --json >"$tmp/second.json"
+grep -q '"state": "done"' "$tmp/second.json" || fail "the second run did not finish"
+grep -q 'CapabilityRevoked' "$tmp/second.json" || fail "the second reviewer was not refused"
+kill "$daemon"; wait "$daemon" || fail "the daemon did not drain"; daemon=''
+"$ringd" audit verify --state "$tmp/state2" | tail -n 1
+
+title "That is ringd: a program can do nothing but ask."
+say "Policy: testdata/demo/policy. Program: testdata/demo/review.ts. More: README.md."
