@@ -268,7 +268,11 @@ func TestRejects(t *testing.T) {
 		text string // named in the error
 	}{
 		{"unreadable", func(t *testing.T, dir string) { write(t, dir+"/x.yaml", "x"); must(t, os.Chmod(dir+"/x.yaml", 0)) }, fs.ErrPermission, "x.yaml"},
-		{"unreadable folder", func(t *testing.T, dir string) { write(t, dir+"/d/x.yaml", "x"); must(t, os.Chmod(dir+"/d", 0)) }, fs.ErrPermission, "d"},
+		{"unreadable folder", func(t *testing.T, dir string) {
+			write(t, dir+"/d/x.yaml", "x")
+			must(t, os.Chmod(dir+"/d", 0))
+			t.Cleanup(func() { must(t, os.Chmod(dir+"/d", 0o755)) })
+		}, fs.ErrPermission, "d"},
 		{"link out", func(t *testing.T, dir string) { must(t, os.Symlink("/etc/hostname", dir+"/x.yaml")) }, syncer.ErrLink, "x.yaml"},
 		{"link out, relative", func(t *testing.T, dir string) { must(t, os.Symlink("../../../../../../etc", dir+"/modules")) }, syncer.ErrLink, "modules"},
 		{"link out through a link", func(t *testing.T, dir string) {
@@ -382,7 +386,9 @@ func TestWriterWithoutPause(t *testing.T) {
 		}
 	}()
 	for range 3 {
-		sk.until(t, func(f found) bool { return f.what == "apply" || f.what == "current" || errors.Is(f.err, syncer.ErrTorn) })
+		sk.until(t, func(f found) bool {
+			return f.what == "apply" || f.what == "current" || errors.Is(f.err, syncer.ErrTorn)
+		})
 	}
 	close(stop)
 	<-stopped
