@@ -2,6 +2,7 @@ package schema
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -79,6 +80,10 @@ func (c *checker) mismatch(n *node, s *shape, p *place) {
 	switch {
 	case s.kind == kindBool && n.trap != "":
 		hint = "write true or false"
+	case len(s.enum) > 0 && n.kind == kindBool:
+		if n.text == "false" && slices.Contains(s.enum, "off") {
+			hint = `did you mean "off"?`
+		}
 	case s.kind == kindString && (n.kind == kindInt || n.kind == kindFloat || n.kind == kindBool):
 		hint = fmt.Sprintf("put it in quotes: %q", n.text)
 	case s.kind == kindList && s.item.kind == n.kind && n.kind == kindString:
