@@ -108,10 +108,14 @@ func addModules(r *executors.Run) {
 		"policy:counter": "let n = 0\nexport const next = () => ++n\nexport const self = {}\n",
 		"policy:typed":   "export function seven(n: number): number { return n + 7 }\n",
 	} {
-		sum := sha256.Sum256([]byte(src))
-		r.Modules[name] = profiles.Module{Digest: "sha256:" + hex.EncodeToString(sum[:]), Source: src}
-		r.Agent.JS.Imports.Allow = append(r.Agent.JS.Imports.Allow, profiles.ImportRule{Name: name})
+		addModule(r, name, src)
 	}
+}
+
+func addModule(r *executors.Run, name, src string) {
+	sum := sha256.Sum256([]byte(src))
+	r.Modules[name] = profiles.Module{Digest: "sha256:" + hex.EncodeToString(sum[:]), Source: src}
+	r.Agent.JS.Imports.Allow = append(r.Agent.JS.Imports.Allow, profiles.ImportRule{Name: name})
 }
 
 func (e *entry) Ask(_ context.Context, q executors.Question) (executors.Answer, error) {

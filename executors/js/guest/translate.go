@@ -98,7 +98,7 @@ func join(o start.Options, m *modules, source string) (*text, *executors.End) {
 		return nil, m.endDenied(j.refusal, place(o, res.Errors))
 	}
 	if len(res.Errors) > 0 {
-		if plain && !exportLine.MatchString(source) {
+		if plain && !staticLine.MatchString(source) {
 			// The word stood in a string: let the engine judge the script.
 			return &text{file: o.File, source: source}, nil
 		}
@@ -122,7 +122,9 @@ func join(o start.Options, m *modules, source string) (*text, *executors.End) {
 	return mapped(o, dropExports(string(code), exports), maps)
 }
 
-var exportLine = regexp.MustCompile(`(?m)^\s*export\b`)
+// staticLine finds what most likely is a static import or export, for a text that
+// does not parse.
+var staticLine = regexp.MustCompile(`(?m)^\s*(import\s*[^\s(.]|export\b)`)
 
 // joiner resolves and loads for esbuild, which calls it from several goroutines.
 type joiner struct {
