@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -516,7 +517,10 @@ func forge(t *testing.T, dir string) {
 // only, and the last push is in force.
 func TestHammerSwaps(t *testing.T) {
 	pushes, runners := 300, 4
-	if testing.Short() {
+	switch {
+	case os.Getenv(envLong) == "1":
+		pushes = 10_000
+	case testing.Short():
 		pushes = 60
 	}
 	s := daemontest.New(t, daemontest.Config{})

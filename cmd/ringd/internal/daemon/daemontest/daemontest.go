@@ -33,11 +33,13 @@ import (
 
 // Config says how the stack differs from the usual one.
 type Config struct {
-	Dir       string        // "": a temporary folder
-	Staleness time.Duration // 0: ten minutes; Never: at once
-	Quota     daemon.Quota  // zero: 100 of an actor, 200 in all
-	Rings     []daemon.Ring // more rings, before the interpreter's
-	Clock     *Clock        // nil: one that stands at a fixed time
+	Dir       string                 // "": a temporary folder
+	Staleness time.Duration          // 0: ten minutes; Never: at once
+	Quota     daemon.Quota           // zero: 100 of an actor, 200 in all
+	Rings     []daemon.Ring          // more rings, before the interpreter's
+	Clock     *Clock                 // nil: one that stands at a fixed time
+	Acted     func(interpreter.Call) // called for every act, before it returns
+	Compiler  daemon.Compiler        // nil: Stack.Compiler
 }
 
 // Never is the Staleness that closes at once.
@@ -93,7 +95,10 @@ func Open(t testing.TB, cfg Config) (*Stack, error) {
 		cfg.Clock = NewClock()
 	}
 	s := &Stack{Dir: cfg.Dir, Clock: cfg.Clock, Compiler: &Compiler{}, Faults: &Faults{}, Metrics: metrics.New(),
-		Logged: &Buffer{}, Acts: &Acts{}, Executor: &Executor{}}
+		Logged: &Buffer{}, Acts: &Acts{acted: cfg.Acted}, Executor: &Executor{}}
+	if cfg.Compiler == nil {
+		cfg.Compiler = s.Compiler
+	}
 	var err error
 	if s.log, err = openLog(t.Context(), s); err != nil {
 		return nil, err
@@ -118,7 +123,7 @@ func Open(t testing.TB, cfg Config) (*Stack, error) {
 	}
 	s.Daemon, err = daemon.New(t.Context(), daemon.Config{
 		Version: "test", Interpreter: daemon.FromRing(s.Ring), Rings: append(cfg.Rings, daemon.Ring(s.Ring)),
-		Compiler: s.Compiler, Runs: &faultyStore{s.store, s.Faults}, Generations: &faultyStore{s.store, s.Faults},
+		Compiler: cfg.Compiler, Runs: &faultyStore{s.store, s.Faults}, Generations: &faultyStore{s.store, s.Faults},
 		Recorder: recorder, Journal: journal, Group: group, Clock: s.Clock, Random: rand.Reader, Logger: logger,
 		Metrics: s.Metrics, Staleness: cfg.Staleness, Quota: cfg.Quota,
 	})
@@ -272,6 +277,7 @@ type Acts struct {
 	mu    sync.Mutex
 	calls []interpreter.Call
 	gate  chan struct{}
+	acted func(interpreter.Call)
 }
 
 // Hold makes calls wait until the returned function is called.
@@ -296,6 +302,9 @@ func (a *Acts) Call(ctx context.Context, c interpreter.Call) (json.RawMessage, e
 	a.calls = append(a.calls, c)
 	n, gate := len(a.calls), a.gate
 	a.mu.Unlock()
+	if a.acted != nil {
+		a.acted(c)
+	}
 	if gate != nil {
 		select {
 		case <-gate:
