@@ -181,7 +181,9 @@ func (p *program) buildStack(ctx context.Context, c stackConfig, s *stack) (err 
 		Tiers:     map[string]profiles.Tier{profiles.ExecutorJS: s.kernel.Attestation(profiles.ExecutorJS).Tier},
 		Providers: c.providers, Audit: recorder, Journal: journal,
 		Go: s.group.Go, Now: time.Now, Random: rand.Reader, Generation: recorder.Generation,
-		CheckValue: func(v json.RawMessage) error { return value.Check(v, value.Limits{}) },
+		CheckValue: func(v json.RawMessage) error {
+			return value.Check(v, value.Limits{Bytes: int64(len(v)), Nodes: len(v)}) // the ring has bounded v
+		},
 	})
 	if err != nil {
 		return err

@@ -126,7 +126,8 @@ func executable(path string) error {
 	return nil
 }
 
-// Call runs the command once, with the arguments as JSON on stdin. Its stdout is
+// Call runs the command once, with the arguments as JSON on stdin; what plain
+// JSON cannot say is in the tagged encoding. Its stdout is
 // the result: one JSON value, or nothing for undefined. When ctx ends, the
 // command prints too much, or it exits, its whole process group is killed. A
 // command that exits with another status than 0, or prints anything but JSON,
@@ -139,7 +140,7 @@ func (c *Command) Call(ctx context.Context, call interpreter.Call) (json.RawMess
 	tail := &tail{most: int(c.cfg.StderrBytes)}
 	cmd := exec.CommandContext(ctx, c.program, c.cfg.Argv[1:]...)
 	cmd.Args[0] = c.cfg.Argv[0]
-	cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = c.cfg.Dir, bytes.NewReader(call.Args), out, tail
+	cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = c.cfg.Dir, bytes.NewReader(withoutUndefined(call.Args)), out, tail
 	cmd.Env = append([]string{
 		"PATH=" + c.cfg.Path, "RINGD_RUN=" + call.Run, "RINGD_CALL=" + call.ID,
 		"RINGD_BRIDGE=" + call.Bridge, "RINGD_IDEMPOTENCY_KEY=" + call.Key,
@@ -163,6 +164,45 @@ func (c *Command) Call(ctx context.Context, call interpreter.Call) (json.RawMess
 		return nil, fmt.Errorf("command %s: its output: %w%s", c.cfg.Argv[0], err, tail.text())
 	}
 	return tagged, nil
+}
+
+// withoutUndefined leaves out the members of objects that are undefined, as
+// JSON.stringify does: to a command they are absent. Other tagged values stay.
+func withoutUndefined(args json.RawMessage) []byte {
+	if !bytes.Contains(args, []byte(value.Undefined)) {
+		return args
+	}
+	dec := json.NewDecoder(bytes.NewReader(args))
+	dec.UseNumber()
+	var v any
+	if dec.Decode(&v) != nil {
+		return args
+	}
+	var out bytes.Buffer
+	enc := json.NewEncoder(&out)
+	enc.SetEscapeHTML(false)
+	if enc.Encode(dropUndefined(v)) != nil {
+		return args
+	}
+	return out.Bytes()
+}
+
+func dropUndefined(v any) any {
+	switch v := v.(type) {
+	case map[string]any:
+		for key, member := range v {
+			if m, ok := member.(map[string]any); ok && len(m) == 1 && m[value.Mark] == "undefined" {
+				delete(v, key)
+				continue
+			}
+			v[key] = dropUndefined(member)
+		}
+	case []any:
+		for i := range v {
+			v[i] = dropUndefined(v[i])
+		}
+	}
+	return v
 }
 
 var errTooMuch = errors.New("it prints more than it may")

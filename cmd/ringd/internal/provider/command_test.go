@@ -46,6 +46,7 @@ func TestCommandResults(t *testing.T) {
 		{"nothing is undefined", `true`, `[]`, ``},
 		{"stdin unread", `echo 1`, `"` + strings.Repeat("x", 1<<20) + `"`, `1`},
 		{"a forged tag is data", `echo '{"$ringd":"undefined"}'`, `[]`, `{"$ringd":"entries","value":[["$ringd","undefined"]]}`},
+		{"undefined members are absent", `cat | tr -d '\n'; echo`, `{"a":{"$ringd":"undefined"},"b":[{"c":{"$ringd":"undefined"},"d":1.50}]}`, `{"b":[{"d":1.50}]}`},
 		{"exit status", `echo 1; echo "no such host" >&2; exit 3`, `[]`, `!exit status 3: stderr: no such host`},
 		{"signal", `kill -9 $$`, `[]`, `!signal: killed`},
 		{"not JSON", `echo hello`, `[]`, `!its output`},
