@@ -37,7 +37,7 @@ type Engine struct {
 // It returns ErrUnavailable when the engine file is not in this build. The
 // caller closes the Engine, after every VM of it.
 func New(ctx context.Context, c Config) (*Engine, error) {
-	wasm, err := engineFile(c)
+	wasm, err := engineFile(c, embedded)
 	if err != nil {
 		return nil, err
 	}
@@ -45,23 +45,27 @@ func New(ctx context.Context, c Config) (*Engine, error) {
 	if err != nil {
 		return nil, fmt.Errorf("meter the engine: %w", err)
 	}
-	e := &Engine{digest: digestOf(metered.Wasm)}
+	prelude, err := preludeSource()
+	if err != nil {
+		return nil, err
+	}
+	e := &Engine{digest: digestOf(metered.Wasm, prelude)}
 	if err := e.compile(ctx, c.CacheDir, metered.Wasm); err != nil {
 		return nil, errors.Join(err, e.Close(ctx))
 	}
-	e.image, err = e.boot(ctx, metered.Data, c.CopyRestore)
+	e.image, err = e.boot(ctx, metered.Data, prelude, c.CopyRestore)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("build the engine's image: %w", err), e.Close(ctx))
 	}
 	return e, nil
 }
 
-// engineFile returns the pinned bytes.
-func engineFile(c Config) ([]byte, error) {
+// engineFile returns the pinned bytes, of c or from the build.
+func engineFile(c Config, build fs.ReadFileFS) ([]byte, error) {
 	wasm := c.Wasm
 	if wasm == nil {
 		var err error
-		wasm, err = embedded.ReadFile("wasm/quickjs.wasm")
+		wasm, err = build.ReadFile("wasm/quickjs.wasm")
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil, ErrUnavailable
 		}
@@ -76,7 +80,7 @@ func engineFile(c Config) ([]byte, error) {
 }
 
 // digestOf names the code and the prelude that an image consists of.
-func digestOf(metered []byte) string {
+func digestOf(metered []byte, prelude string) string {
 	h := sha256.New()
 	fmt.Fprintf(h, "ringd js image 1\n%d %d\n", len(metered), len(prelude))
 	h.Write(metered)

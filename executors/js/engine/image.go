@@ -47,7 +47,7 @@ func (im *image) close() error {
 }
 
 // boot builds the image.
-func (e *Engine) boot(ctx context.Context, data []meter.Segment, copying bool) (*image, error) {
+func (e *Engine) boot(ctx context.Context, data []meter.Segment, prelude string, copying bool) (*image, error) {
 	never := func() time.Duration { return 0 }
 	vm := &VM{engine: e, image: &image{}, memoryBytes: MaxMemoryBytes, state: newState(), options: Options{
 		Fuel: bootFuel, CPU: math.MaxInt64, CPUClock: never, Clock: func() int64 { return 0 }, Now: func() time.Time { return time.Time{} },
@@ -62,7 +62,7 @@ func (e *Engine) boot(ctx context.Context, data []meter.Segment, copying bool) (
 		}
 	}
 	ctx = vm.with(ctx)
-	if err := vm.bootGuest(ctx); err != nil {
+	if err := vm.bootGuest(ctx, prelude); err != nil {
 		return nil, err
 	}
 	im := vm.image
@@ -79,7 +79,7 @@ func (e *Engine) boot(ctx context.Context, data []meter.Segment, copying bool) (
 }
 
 // bootGuest starts the engine in a VM and evaluates the prelude.
-func (vm *VM) bootGuest(ctx context.Context) error {
+func (vm *VM) bootGuest(ctx context.Context, prelude string) error {
 	for _, step := range []struct {
 		export string
 		args   []uint64
@@ -104,7 +104,7 @@ func (vm *VM) bootGuest(ctx context.Context) error {
 	if vm.dead != nil {
 		return vm.dead
 	}
-	return vm.bootPrelude(ctx)
+	return vm.bootPrelude(ctx, prelude)
 }
 
 // bootCall calls an export that is needed only here.
@@ -125,7 +125,7 @@ func (vm *VM) bootCall(ctx context.Context, export string, args ...uint64) (uint
 
 // bootPrelude gives the prelude its one host function, evaluates it without
 // source or line numbers, and keeps what it returns.
-func (vm *VM) bootPrelude(ctx context.Context) error {
+func (vm *VM) bootPrelude(ctx context.Context, prelude string) error {
 	hostName, rawName := vm.write(ctx, "ringd"), vm.write(ctx, "__raw")
 	host, err := vm.bootCall(ctx, "qjs_new_host_function", hostName, 5, 3)
 	if err != nil {

@@ -1,12 +1,35 @@
 package engine
 
-import _ "embed"
+import (
+	"embed"
+	"fmt"
+	"strings"
+)
 
-// prelude is evaluated into the image. Its value is an object of the functions
-// that preludeFunctions names.
+// preludeFiles are the parts of the prelude, one function body together.
 //
-//go:embed prelude.js
-var prelude string
+//go:embed prelude
+var preludeFiles embed.FS
+
+// preludeSource is evaluated into the image. Its value is an object of the
+// functions that preludeFunctions names.
+func preludeSource() (string, error) {
+	files, err := preludeFiles.ReadDir("prelude") // sorted by name
+	if err != nil {
+		return "", fmt.Errorf("read the prelude: %w", err)
+	}
+	var b strings.Builder
+	b.WriteString("(() => {\n'use strict';\n")
+	for _, f := range files {
+		text, err := preludeFiles.ReadFile("prelude/" + f.Name())
+		if err != nil {
+			return "", fmt.Errorf("read the prelude: %w", err)
+		}
+		b.Write(text)
+	}
+	b.WriteString("})()")
+	return b.String(), nil
+}
 
 // The functions of the prelude that the host calls.
 const (

@@ -1,0 +1,173 @@
+// Calls, results, errors, and what Start installs.
+
+const textOf = (v, most) => typeof v === 'string' ? slice(v, 0, most) : '';
+// described never throws for what a getter does.
+const described = (e) => {
+  const d = bare({ name: '', message: '', stack: '' });
+  if (isError(e)) {
+    try { d.name = textOf(e.name, 256); } catch { }
+    try { d.message = textOf(e.message, 8192); } catch { }
+    try { d.stack = textOf(e.stack, 8192); } catch { }
+    if (d.name === '') d.name = 'Error';
+    return d;
+  }
+  d.name = 'Error';
+  try { d.message = 'thrown: ' + slice(show(bare({ left: MAX_LINE, up: null }), e, 0), 0, MAX_LINE); } catch { d.message = 'thrown: an object'; }
+  return d;
+};
+const describe = (e) => {
+  const d = described(e);
+  return '{"name":' + quote(d.name) + ',"message":' + quote(d.message) + ',"stack":' + quote(d.stack) + '}';
+};
+
+const raw = globalThis.__raw;
+delete globalThis.__raw;
+let last = 0;
+const pending = table(), unawaited = table();
+
+// Whatever waits for a promise reads its constructor first.
+const awaiting = bare({ get: undefined, set: undefined, enumerable: false, configurable: true });
+const bridge = (key, index) => ({
+  [key](...args) {
+    const at = new NewError();
+    let resolve, reject, text;
+    const promise = new NewPromise((a, b) => { resolve = a; reject = b; });
+    try {
+      text = encode(args, true);
+    } catch (e) {
+      reject(e);
+      return promise;
+    }
+    const id = ++last;
+    const c = pending[id] = { __proto__: null, at, resolve, reject, index, awaited: false };
+    raw('call', id + ' ' + index, text);
+    awaiting.get = () => {
+      c.awaited = true;
+      delete unawaited[id];
+      deleteProperty(promise, 'constructor');
+      return NewPromise;
+    };
+    defineProperty(promise, 'constructor', awaiting);
+    return promise;
+  },
+})[key];
+
+// callerStack is where a bridge was called, without the lines of this file.
+const callerStack = (at) => {
+  let text = stackOf(at);
+  for (let i = 0; i < 4; i++) {
+    const end = indexOf(text, '\n');
+    if (end < 0 || indexOf(slice(text, 0, end), '(<null>:') < 0) break;
+    text = slice(text, end + 1);
+  }
+  return text;
+};
+
+const settle = (id, kind, text) => {
+  const c = pending[id];
+  delete pending[id];
+  if (!c.awaited) unawaited[id] = c.index;
+  if (kind === 'value') {
+    let v;
+    try {
+      v = decode(text);
+    } catch (e) {
+      return c.reject(e);
+    }
+    return c.resolve(v);
+  }
+  const e = makeError(kind, text);
+  defineProperty(e, 'stack', bare({ value: callerStack(c.at), writable: true, enumerable: false, configurable: true }));
+  c.reject(e);
+};
+
+// result encodes the value of a program: 'v' and the value, or 'e' and the
+// error.
+const result = (v) => {
+  try {
+    return 'v' + encode(v, false);
+  } catch (e) {
+    if (e === sizeError && e !== null) {
+      return 'e' + describe(makeError('ResultTooLarge', 'the result is larger than ' + maxText + ' bytes'));
+    }
+    return 'e' + describe(e);
+  }
+};
+
+// --- installation ---------------------------------------------------------
+
+const state = new Uint32Array(4);
+const rotate = (x, k) => (x << k) | (x >>> (32 - k));
+const next = () => { // xoshiro128**
+  const out = multiply(rotate(multiply(state[1], 5), 7), 9) >>> 0, t = state[1] << 9;
+  state[2] ^= state[0]; state[3] ^= state[1]; state[1] ^= state[2]; state[0] ^= state[3];
+  state[2] ^= t;
+  state[3] = rotate(state[3], 11);
+  return out;
+};
+const hidden = (object, key, value) => defineProperty(object, key, { value, writable: true, configurable: true });
+const fixed = (object, key, value) =>
+  defineProperty(object, key, { value, writable: false, enumerable: true, configurable: false });
+
+hidden(Math, 'random', { random: () => ((next() >>> 5) * 67108864 + (next() >>> 6)) / 9007199254740992 }.random);
+const console = {};
+for (const level of ['log', 'info', 'warn', 'error', 'debug']) {
+  hidden(console, level, { [level](...args) { raw('console', level, format(args)); } }[level]);
+}
+hidden(globalThis, 'console', console);
+// Not ECMAScript, or a way to the functions of this file.
+for (const key of ['queueMicrotask', 'SharedArrayBuffer', 'performance', 'navigator']) delete globalThis[key];
+for (const key of ['captureStackTrace', 'prepareStackTrace', 'stackTraceLimit']) delete Error[key];
+
+const installBridge = (path, index) => {
+  let at = globalThis;
+  for (let i = 0; i < path.length - 1; i++) {
+    const key = path[i];
+    if (at === globalThis ? !spaces[key] && key in at : !hasOwn(at, key) && key in {}) throw new NewError('taken: ' + key);
+    if (!hasOwn(at, key)) fixed(at, key, {});
+    at = at[key];
+    if (i === 0) spaces[key] = at;
+    if (typeof at !== 'object') throw new NewError('taken: ' + key);
+  }
+  const key = path[path.length - 1];
+  if (at === globalThis ? key in at : hasOwn(at, key)) throw new NewError('taken: ' + key);
+  fixed(at, key, freeze(bridge(key, index)));
+};
+const spaces = table();
+
+const denyGlobal = (key) => {
+  const v = globalThis[key];
+  if (key === 'Function') {
+    for (const f of [function () { }, function* () { }, async function () { }, async function* () { }]) {
+      deleteProperty(getPrototypeOf(f), 'constructor');
+    }
+  } else if (typeof v === 'function' && v.prototype && hasOwn(v.prototype, 'constructor')) {
+    deleteProperty(v.prototype, 'constructor');
+  }
+  if (key in globalThis && !deleteProperty(globalThis, key)) throw new NewError('cannot be denied: ' + key);
+};
+
+// install runs before any program, so it may use what it likes.
+const install = (text) => {
+  const c = parse(text);
+  maxText = c.valueBytes;
+  for (let i = 0; i < 4; i++) state[i] = c.seed[i];
+  c.bridges.forEach((path, index) => installBridge(path, index));
+  for (const key of keysOf(spaces)) deepFreeze(spaces[key]);
+  const inputs = {};
+  for (const [key, value] of c.inputs) fixed(inputs, key, deepFreeze(decode(value)));
+  defineProperty(globalThis, 'inputs', { value: freeze(inputs), writable: false, enumerable: true, configurable: true });
+  c.deny.forEach(denyGlobal);
+};
+
+return {
+  install, settle, result, describe, makeError,
+  adopt: (p) => { p.constructor; },
+  exported: (ns) => ns.default,
+  unawaited: () => {
+    let text = '';
+    const ids = keysOf(unawaited);
+    for (let i = 0; i < ids.length && i < 1000; i++) text += (i === 0 ? '' : ',') + ids[i] + ' ' + unawaited[ids[i]];
+    return text;
+  },
+};
