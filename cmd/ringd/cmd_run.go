@@ -201,6 +201,7 @@ func (p *program) runHere(ctx context.Context, o runOptions, req wire.RunRequest
 		group: group, state: state, compiler: early, providers: providers,
 		quota:  daemon.Quota{PerActor: 1, Total: 1},
 		logger: slog.New(slog.DiscardHandler),
+		pool:   poolConfig{blank: 1},
 		warm:   req.Executor == profiles.ExecutorJS,
 	})
 	if err != nil {
@@ -214,6 +215,7 @@ func (p *program) runHere(ctx context.Context, o runOptions, req wire.RunRequest
 		return err
 	}
 	req.Agent = defaultAgent(early.set, req.Agent)
+	<-s.warmed
 	final, err := p.follow(ctx, s.daemon, req)
 	if err != nil {
 		return p.notStarted(o, err)

@@ -120,6 +120,7 @@ type stack struct {
 	kernel *kernel.Ring
 	js     *js.Executor
 	group  *daemon.Group
+	warmed chan struct{} // closed when the first guest is there, or cannot be
 	closes []func() error
 }
 
@@ -167,10 +168,14 @@ func (p *program) buildStack(ctx context.Context, c stackConfig, s *stack) (err 
 	if err != nil {
 		return err
 	}
-	if c.warm {
-		// What keeps it from starting is told by the run that needs it.
-		s.group.Go(func() { _ = s.js.Warm(ctx) })
-	}
+	s.warmed = make(chan struct{})
+	s.group.Go(func() {
+		defer close(s.warmed)
+		if c.warm {
+			// What keeps it from starting is told by the run that needs it.
+			_ = s.js.Warm(ctx)
+		}
+	})
 	log, st, err := openRecords(ctx, c, s)
 	if err != nil {
 		return err

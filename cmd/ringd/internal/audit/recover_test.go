@@ -51,6 +51,10 @@ func recovered(t *testing.T, image []byte, least audit.Head) (int, bool, error) 
 	if err != nil {
 		return 0, false, err
 	}
+	// What was only written is durable and signed before anything is added.
+	if r := mustVerify(t, dir, audit.Check{Key: publicKey()}); r.Signed != r.Head.Seq || l.SyncedHead() != r.Head || l.Head() != r.Head {
+		t.Errorf("opened with %+v, synced up to %v", r, l.SyncedHead())
+	}
 	mustAppend(t, l, audit.Record{Kind: audit.RunEnded}, audit.Written)
 	mustClose(t, l)
 	mustVerify(t, dir, audit.Check{Key: publicKey(), Least: least})

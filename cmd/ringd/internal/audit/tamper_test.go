@@ -2,7 +2,11 @@ package audit_test
 
 import (
 	"bytes"
+	"crypto/ed25519"
+	"crypto/sha256"
+	"encoding/base64"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,12 +19,19 @@ import (
 // its last head.
 func threeSegments(t testing.TB, dir string) audit.Head {
 	t.Helper()
+	return segmentsOf(t, dir, "r1")
+}
+
+func segmentsOf(t testing.TB, dir, run string) audit.Head {
+	t.Helper()
 	cfg := config(dir)
 	cfg.SegmentBytes = 4 << 10
 	l := mustOpen(t, cfg)
 	var last audit.Head
 	for i := range 18 {
-		last = mustAppend(t, l, callRecord(i), audit.Synced)
+		r := callRecord(i)
+		r.Run = run
+		last = mustAppend(t, l, r, audit.Synced)
 	}
 	mustClose(t, l)
 	if r := mustVerify(t, dir, audit.Check{}); r.Segments != 3 {
@@ -103,6 +114,11 @@ func TestTampering(t *testing.T) {
 		}},
 		{"cut an earlier segment at a commit line", true, func(t *testing.T, dir string) {
 			edit(t, dir, 1, func(l [][]byte) [][]byte { return l[:5] })
+		}},
+		{"an earlier segment of another log with the same key", true, func(t *testing.T, dir string) {
+			other := logDir(t)
+			segmentsOf(t, other, "r9")
+			write(t, filepath.Join(dir, audit.SegmentName(1)), []byte(read(t, other, 1)))
 		}},
 		{"append a line", true, func(t *testing.T, dir string) {
 			edit(t, dir, 3, func(l [][]byte) [][]byte { return append(l, l[len(l)-2]) })
@@ -225,4 +241,44 @@ func TestForgedChainWithoutKey(t *testing.T) {
 		t.Errorf("error %v, want a signature that does not hold", err)
 	}
 	mustVerify(t, dir, audit.Check{Key: publicKey(), Least: last})
+}
+
+// TestForgedChainWithoutSignatures builds a log with the right hashes and none
+// of the signatures: one segment, and three of which the first two are long
+// enough to have to be sealed.
+func TestForgedChainWithoutSignatures(t *testing.T) {
+	for _, keepFirst := range []bool{false, true} {
+		dir := logDir(t)
+		var prev, last [32]byte // of the last record, of the last line
+		seq := 0
+		for segment := 1; segment <= 3; segment++ {
+			var b bytes.Buffer
+			add := func(line string) {
+				last = sha256.Sum256([]byte(line))
+				b.WriteString(line + "\n")
+			}
+			add(fmt.Sprintf(`{"v":1,"n":%d,"s":%d,"p":"%x","k":"%x"}`, segment, seq+1, last, publicKey()))
+			for range 3 {
+				seq++
+				line := fmt.Sprintf(`{"s":%d,"p":"%x","r":{"time":"2026-01-02T03:04:05Z","kind":"run_asked"}}`, seq, last[:16])
+				add(line)
+				prev = last
+				unsigned := fmt.Sprintf(`{"c":%d,"h":"%x","b":%d`, seq, prev, len(line)+1)
+				if seq == 1 && keepFirst {
+					sig := ed25519.Sign(testKey(), []byte("ringd audit commit v1\n"+unsigned))
+					unsigned += `,"sig":"` + base64.StdEncoding.EncodeToString(sig) + `"`
+				}
+				add(unsigned + "}")
+			}
+			write(t, filepath.Join(dir, audit.SegmentName(int64(segment))), b.Bytes())
+		}
+		r, err := audit.Verify(t.Context(), dir, audit.Check{Key: publicKey()})
+		want := "first commit line"
+		if keepFirst {
+			want = "does not end with a signed commit line"
+		}
+		if !errors.Is(err, audit.ErrTampered) || !strings.Contains(r.Tampered.Why, want) {
+			t.Errorf("first signature kept %v: %v, want %q", keepFirst, err, want)
+		}
+	}
 }

@@ -20,7 +20,7 @@ type Report struct {
 	Records  int64  `json:"records"`
 	Bytes    int64  `json:"bytes"`
 	Key      string `json:"key"`            // the public key, hex
-	Signed   int64  `json:"signed"`         // sequence up to which a signature vouches
+	Signed   int64  `json:"signed"`         // sequence up to which a signature vouches; above it, about a second's records, the chain alone
 	Commits  int64  `json:"commits"`        // commit lines
 	Torn     *Break `json:"torn,omitempty"` // a crash left a torn tail; Open cuts it
 	Tampered *Break `json:"tampered,omitempty"`

@@ -215,6 +215,8 @@ func (w *walk) stepCommit(line []byte) string {
 	case c.seq != w.seq || c.hash != w.hash || c.bytes != w.open:
 		w.broken = true
 		return "the commit line and the records before it do not match: one of them was changed"
+	case w.commits == 0 && c.sig == nil:
+		return "the first commit line of the log is not signed"
 	case c.sig != nil && !ed25519.Verify(w.key, c.message(), c.sig):
 		return "the signature does not hold"
 	}

@@ -30,3 +30,13 @@ func (s *Store) Ask(ctx context.Context, query string) (v string, err error) {
 
 // Version is that of the SQLite in use.
 func (s *Store) Version() string { return s.version }
+
+// Change runs query as a change of its own, which then fails with err.
+func (s *Store) Change(ctx context.Context, query string, err error) error {
+	return s.write(ctx, func(ctx context.Context, t *tx) error {
+		if err := t.exec(ctx, query); err != nil {
+			return err
+		}
+		return err
+	})
+}

@@ -1,0 +1,74 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+
+	"github.com/ringd/ringd/cmd/ringd/internal/child"
+	"github.com/ringd/ringd/cmd/ringd/internal/config"
+	"github.com/ringd/ringd/schema"
+)
+
+// Every policy that a document shows compiles without a finding.
+func TestPoliciesOfDocuments(t *testing.T) {
+	block := regexp.MustCompile("(?s)```yaml\n(.*?)```")
+	n := 0
+	for _, name := range []string{"../../README.md", "../../docs/POLICY.md"} {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range block.FindAllStringSubmatch(string(text), -1) {
+			n++
+			files := map[string][]byte{"modules/math-lite.js": []byte("export const add = (a, b) => a + b;")}
+			if !strings.Contains(m[1], "math-lite") {
+				files = nil
+			}
+			if _, found := child.Compile([]schema.Source{{Name: "policy.yaml", Data: []byte(m[1])}}, files); len(found) > 0 {
+				t.Errorf("%s: a policy has findings:\n%v\n%s", name, found, m[1])
+			}
+		}
+	}
+	if n < 4 {
+		t.Errorf("only %d policies found in the documents", n)
+	}
+}
+
+// The example of the daemon's config file is one.
+func TestExampleConfig(t *testing.T) {
+	f, err := os.Open("../../docs/systemd/ringd.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if _, err := config.Read("ringd.yaml", f); err != nil {
+		t.Error(err)
+	}
+}
+
+// Links between documents lead somewhere.
+func TestLinksOfDocuments(t *testing.T) {
+	link := regexp.MustCompile(`\]\(([^)#:]+)\)`)
+	docs, err := filepath.Glob("../../docs/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	adrs, err := filepath.Glob("../../docs/adr/*.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, doc := range append(append(docs, adrs...), "../../README.md") {
+		text, err := os.ReadFile(doc)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range link.FindAllStringSubmatch(string(text), -1) {
+			if _, err := os.Stat(filepath.Join(filepath.Dir(doc), m[1])); err != nil {
+				t.Errorf("%s: link to %s: %v", doc, m[1], err)
+			}
+		}
+	}
+}
