@@ -160,12 +160,21 @@ func (d *document) bridgeLimits(at string, l *schema.BridgeLimits) profiles.Brid
 		}
 		return n
 	}
+	// A bridge starts subagents when its policy limits them in any way; then the
+	// limits it does not name have their standard values. The calls of all other
+	// bridges are not counted as subagents, and no run can be started for them.
+	spawns := func(standard int64) int64 {
+		if l.SpawnPerCall == nil && l.Depth == nil && l.TotalSpawn == nil {
+			return 0
+		}
+		return standard
+	}
 	out := profiles.BridgeLimits{
 		Concurrent:    count("concurrent", l.Concurrent, 1, DefaultConcurrent),
 		CallsPerRun:   count("callsPerRun", l.CallsPerRun, 0, DefaultCallsPerRun),
-		SpawnPerCall:  count("spawnPerCall", l.SpawnPerCall, 1, DefaultSpawnPerCall),
-		Depth:         count("depth", l.Depth, 0, DefaultDepth),
-		TotalSpawn:    count("totalSpawn", l.TotalSpawn, 0, DefaultTotalSpawn),
+		SpawnPerCall:  count("spawnPerCall", l.SpawnPerCall, 1, spawns(DefaultSpawnPerCall)),
+		Depth:         count("depth", l.Depth, 0, spawns(DefaultDepth)),
+		TotalSpawn:    count("totalSpawn", l.TotalSpawn, 0, spawns(DefaultTotalSpawn)),
 		ArgumentBytes: size("requestBytes", l.RequestBytes, 16<<20, DefaultArgumentBytes),
 		ResultBytes:   size("responseBytes", l.ResponseBytes, 64<<20, DefaultBridgeResult),
 		TimeoutMillis: DefaultTimeoutMillis,
