@@ -156,9 +156,9 @@ type Bridge struct {
 type BridgeLimits struct {
 	Concurrent    int64 `json:"concurrent"`
 	CallsPerRun   int64 `json:"callsPerRun"`
-	SpawnPerCall  int64 `json:"spawnPerCall"`
-	Depth         int64 `json:"depth"`      // subagent tree: levels below the first run
-	TotalSpawn    int64 `json:"totalSpawn"` // subagent tree: agents in all
+	SpawnPerCall  int64 `json:"spawnPerCall"` // this and the next two zero: starts no subagents
+	Depth         int64 `json:"depth"`        // subagent tree: levels below the first run
+	TotalSpawn    int64 `json:"totalSpawn"`   // subagent tree: agents in all
 	ArgumentBytes int64 `json:"argumentBytes"`
 	ResultBytes   int64 `json:"resultBytes"`
 	TimeoutMillis int64 `json:"timeoutMillis"`
