@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/evanw/esbuild/pkg/api"
@@ -59,26 +60,34 @@ func (m *modules) Load(name string) (string, error) {
 	}
 	sum := sha256.Sum256([]byte(mod.Source))
 	if mod.Digest != "sha256:"+hex.EncodeToString(sum[:]) {
-		return "", &engine.GuestError{Name: engine.NameImportDenied,
-			Message: fmt.Sprintf("module %q is not the one that the policy pins by digest", name)}
+		return "", m.refuse(mod, fmt.Sprintf("module %q is not the one that the policy pins by digest", name))
 	}
 	src, err := javaScript(name, mod.Source)
 	if err != nil {
-		return "", &engine.GuestError{Name: engine.NameImportDenied, Message: err.Error()}
+		return "", m.refuse(mod, err.Error())
 	}
 	m.sources[name] = src
 	return src, nil
+}
+
+// refuse notes a module that the policy allows and that cannot be used.
+func (m *modules) refuse(mod profiles.Module, reason string) error {
+	if len(m.denials) < maxDenials {
+		m.denials = append(m.denials, profiles.Decision{Code: profiles.CodeImportDenied, Reason: reason, Rule: &mod.Rule, Revision: m.o.Revision})
+	}
+	return &engine.GuestError{Name: engine.NameImportDenied, Message: reason}
 }
 
 // allowed is the names a program may import, at most a few.
 func (m *modules) allowed() []string {
 	var out []string
 	for _, r := range m.o.Imports.Allow {
-		if _, ok := m.o.Modules[r.Name]; ok && len(out) < 8 {
+		if _, ok := m.o.Modules[r.Name]; ok {
 			out = append(out, r.Name)
 		}
 	}
-	return out
+	slices.Sort(out)
+	return out[:min(len(out), 8)]
 }
 
 // denied is the text of a refused import: the module, the rule, what is allowed.
