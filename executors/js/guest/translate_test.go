@@ -1,0 +1,94 @@
+package guest
+
+// In the package: the translation has no exported name.
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"strings"
+	"testing"
+
+	"github.com/ringd/ringd/executors"
+	"github.com/ringd/ringd/executors/js/start"
+	"github.com/ringd/ringd/profiles"
+)
+
+func withModules(language string) start.Options {
+	o := start.Options{File: "plan." + language, Language: language, Modules: map[string]profiles.Module{}}
+	for name, src := range map[string]string{"m": "import d from 'd'; export let a = 1; export default d", "d": "export default 7"} {
+		sum := sha256.Sum256([]byte(src))
+		o.Modules[name] = profiles.Module{Source: src, Digest: "sha256:" + hex.EncodeToString(sum[:])}
+		o.Imports.Allow = append(o.Imports.Allow, profiles.ImportRule{Name: name})
+	}
+	return o
+}
+
+// What needs no translation is not touched, so that places and meaning stay.
+func TestPlainTextIsNotTouched(t *testing.T) {
+	for _, src := range []string{
+		"1 + 1", "await import('m')", "const s = 'import x from y'; s", "// export everything\n2",
+		"with ({ a: 1 }) a // import x", "let = = 3", "",
+	} {
+		got, end := translate(withModules("js"), newModules(withModules("js")), src)
+		if end != nil || got.source != src || got.maps != nil {
+			t.Errorf("%q: %+v %+v", src, got, end)
+		}
+	}
+}
+
+func TestJoin(t *testing.T) {
+	for _, tt := range []struct{ name, source, has, hasNot string }{
+		{"modules come first", "import d, { a } from 'm'\nd + a", "d_default", "import "},
+		{"a constant dynamic import is the same module", "import { a } from 'm'\nawait import('m')", "m_exports", "import("},
+		{"a refused dynamic import stays", "import { a } from 'm'\nawait import('x')", `import("x")`, "export"},
+		{"exports are dropped", "export const v = 1\nv", "var v = 1;", "export"},
+		{"a default export is the result", "export const v = 1\nexport default v + 1", "plan_default;\n", "export {"},
+		{"an export clause in a text stays", "export const v = 1\n`\nexport {\n x\n};\n`", "export {\n x", "export {\n  v"},
+		{"the last expression stays though it does nothing", "import { a } from 'm'\na;\n({ x: 1 })", "({ x: 1 })", "import "},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			for _, language := range []string{"js", "ts"} {
+				got, end := translate(withModules(language), newModules(withModules(language)), tt.source)
+				if end != nil {
+					t.Fatalf("%+v", end.Error)
+				}
+				if !strings.HasPrefix(got.source, strict) || !strings.Contains(got.source, tt.has) || strings.Contains(got.source, tt.hasNot) {
+					t.Errorf("%s: want %q and no %q in\n%s", language, tt.has, tt.hasNot, got.source)
+				}
+			}
+		})
+	}
+}
+
+// No text reads a file or makes the translator fall: it ends as a program or as
+// a typed end. What a joined program imports statically is gone from it.
+func FuzzTranslate(f *testing.F) {
+	for _, s := range []string{
+		"import d, { a as b } from 'm'; export { b as 'x y' }; export default class {}", "export * from 'm'; 1", "import x from '/etc/passwd'",
+		"enum A { B }; @dec class C { accessor x = 1 }", "import('m'); require('fs')", "export default await 1", "import x from 'data:text/javascript,1'",
+		"import x, * as y from 'd' with { type: 'json' }; y", "`\nexport {\n`", "namespace N { export import x = require('y') }",
+	} {
+		f.Add(s, true)
+		f.Add(s, false)
+	}
+	f.Fuzz(func(t *testing.T, source string, ts bool) {
+		language := start.JavaScript
+		if ts {
+			language = start.TypeScript
+		}
+		o := withModules(language)
+		m := newModules(o)
+		got, end := translate(o, m, source)
+		if (got == nil) == (end == nil) {
+			t.Fatalf("%v and %v", got, end)
+		}
+		if end != nil {
+			if end.Error == nil || end.State != executors.StateFailed && end.State != executors.StateDenied {
+				t.Fatalf("%+v", end)
+			}
+			if (end.State == executors.StateDenied) != (len(end.Denials) > 0) {
+				t.Fatalf("state %s with denials %v", end.State, end.Denials)
+			}
+		}
+	})
+}
