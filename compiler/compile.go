@@ -41,7 +41,7 @@ type Config struct {
 // order gives the same set.
 func Compile(cfg Config) (profiles.Set, Diagnostics) {
 	c := &compilation{files: cfg.Files, set: profiles.Set{Agents: map[string]profiles.Agent{}},
-		agents: map[string]schema.Origin{}, modules: map[string]moduleUse{}}
+		agents: map[string]schema.Origin{}, modules: map[string]moduleUse{}, schemas: map[string]checkedSchema{}}
 	policies := slices.Clone(cfg.Policies)
 	slices.SortStableFunc(policies, func(a, b schema.Policy) int {
 		pa, pb := originOf(&a, "").Pos, originOf(&b, "").Pos
@@ -72,6 +72,7 @@ type compilation struct {
 	found   Diagnostics
 	agents  map[string]schema.Origin
 	modules map[string]moduleUse
+	schemas map[string]checkedSchema // by their text
 }
 
 // document is one policy being compiled.

@@ -145,3 +145,51 @@ func golden(t *testing.T, name string, ar *txtar.Archive, outputs map[string]str
 		t.Fatal(err)
 	}
 }
+
+// FuzzCompile: whatever text is a policy compiles the same way twice, to a set
+// that decodes, or is refused without a set.
+func FuzzCompile(f *testing.F) {
+	names, err := filepath.Glob("testdata/*.txtar")
+	if err != nil {
+		f.Fatal(err)
+	}
+	for _, name := range names {
+		ar, err := txtar.ParseFile(name)
+		if err != nil {
+			f.Fatal(err)
+		}
+		sources, _ := sourcesOf(ar)
+		f.Add(sources[0].Data)
+	}
+	files := map[string][]byte{"modules/lodash-lite.js": []byte("export default 1\n"), "modules/twice.js": nil, "modules/twice.ts": nil}
+	f.Fuzz(func(t *testing.T, text []byte) {
+		compileOnce := func() (profiles.Set, string) {
+			policies, _ := schema.Decode([]schema.Source{{Name: "p.yaml", Data: text}})
+			set, found := compiler.Compile(compiler.Config{Policies: policies, Files: files})
+			if found.Refused() && set.Agents != nil {
+				t.Fatal("refused, and there is a set")
+			}
+			for _, d := range found {
+				if d.Code == "" || d.Msg == "" || d.Pos.Line < 1 && d.Code != compiler.CodeNoPolicy {
+					t.Fatalf("a finding without a place or a word: %+v", d)
+				}
+			}
+			return set, found.Error()
+		}
+		set, found := compileOnce()
+		again, foundAgain := compileOnce()
+		if set.Revision != again.Revision || found != foundAgain {
+			t.Fatalf("compiled twice: %s and %s\n%s\n%s", set.Revision, again.Revision, found, foundAgain)
+		}
+		if set.Revision == "" {
+			return
+		}
+		b, err := set.Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := profiles.DecodeSet(b); err != nil {
+			t.Fatal(err)
+		}
+	})
+}

@@ -26,12 +26,22 @@ func (d *document) jsonSchema(at string, text []byte) json.RawMessage {
 	if text == nil {
 		return nil
 	}
-	canonical, err := checkSchema(text)
-	if err != nil {
-		d.report(at, CodeJSONSchema, "", "%s", err)
+	known, seen := d.schemas[string(text)]
+	if !seen {
+		known.canonical, known.err = checkSchema(text)
+		d.schemas[string(text)] = known
+	}
+	if known.err != nil {
+		d.report(at, CodeJSONSchema, "", "%s", known.err)
 		return nil
 	}
-	return canonical
+	return known.canonical
+}
+
+// checkedSchema is what became of a JSON Schema's text; bridges often share one.
+type checkedSchema struct {
+	canonical json.RawMessage
+	err       error
 }
 
 func checkSchema(text []byte) (json.RawMessage, error) {
