@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/ringd/ringd/schema/shape"
 )
 
 // place is where a check stands in the author's tree; its text is made only
@@ -53,79 +55,79 @@ func (c *checker) report(at spot, code, hint string, p *place, format string, ar
 }
 
 // value reports every difference between n and s, one finding a mistake.
-func (c *checker) value(n *node, s *shape, p *place) {
-	if s.any {
+func (c *checker) value(n *node, s *shape.Shape, p *place) {
+	if s.Any {
 		c.free(n, p)
 		return
 	}
-	if n.kind != s.kind {
+	if n.kind != s.Kind {
 		c.mismatch(n, s, p)
 		return
 	}
-	switch s.kind {
-	case kindObject:
+	switch s.Kind {
+	case shape.Object:
 		c.object(n, s, p)
-	case kindList:
+	case shape.List:
 		c.items(n, s, p)
-	case kindString:
+	case shape.String:
 		c.text(n, s, p)
-	case kindInt:
+	case shape.Int:
 		c.whole(n, s, p)
-	case kindBool, kindNull, kindFloat, kindBytes:
+	case shape.Bool, shape.Null, shape.Float, shape.Bytes:
 	}
 }
 
-func (c *checker) mismatch(n *node, s *shape, p *place) {
+func (c *checker) mismatch(n *node, s *shape.Shape, p *place) {
 	hint := ""
 	switch {
-	case s.kind == kindBool && n.trap != "":
+	case s.Kind == shape.Bool && n.trap != "":
 		hint = "write true or false"
-	case len(s.enum) > 0 && n.kind == kindBool:
-		if n.text == "false" && slices.Contains(s.enum, "off") {
+	case len(s.Enum) > 0 && n.kind == shape.Bool:
+		if n.text == "false" && slices.Contains(s.Enum, "off") {
 			hint = `did you mean "off"?`
 		}
-	case s.kind == kindString && (n.kind == kindInt || n.kind == kindFloat || n.kind == kindBool):
+	case s.Kind == shape.String && (n.kind == shape.Int || n.kind == shape.Float || n.kind == shape.Bool):
 		hint = fmt.Sprintf("put it in quotes: %q", n.text)
-	case s.kind == kindList && s.item.kind == n.kind && n.kind == kindString:
+	case s.Kind == shape.List && s.Item.Kind == n.kind && n.kind == shape.String:
 		hint = fmt.Sprintf("a list of one is [%q]", clip(n.text))
-	case (s.kind == kindInt || s.kind == kindBool) && n.kind == kindString && !n.plain:
+	case (s.Kind == shape.Int || s.Kind == shape.Bool) && n.kind == shape.String && !n.plain:
 		hint = "leave the quotes out"
 	}
 	at := n.at
-	if n.kind == kindNull {
+	if n.kind == shape.Null {
 		at = n.where()
 	}
-	c.report(at, CodeType, hint, p, "found %s, want %s", n.found(), s.wanted())
+	c.report(at, CodeType, hint, p, "found %s, want %s", n.found(), wanted(s))
 }
 
 // found says what the author wrote, shortly.
 func (n *node) found() string {
 	switch n.kind {
-	case kindString:
+	case shape.String:
 		return "the text " + strconv.Quote(clip(n.text))
-	case kindInt, kindFloat:
+	case shape.Int, shape.Float:
 		return "the number " + clip(n.text)
-	case kindBool:
+	case shape.Bool:
 		return n.text
-	case kindNull, kindList, kindObject, kindBytes:
+	case shape.Null, shape.List, shape.Object, shape.Bytes:
 		return n.kind.String()
 	default:
 		return n.kind.String()
 	}
 }
 
-func (s *shape) wanted() string {
+func wanted(s *shape.Shape) string {
 	switch {
-	case len(s.enum) > 0:
-		return strings.Join(s.enum, " or ")
-	case s.kind == kindObject && len(s.fields) > 0:
-		names := s.fieldNames()
+	case len(s.Enum) > 0:
+		return strings.Join(s.Enum, " or ")
+	case s.Kind == shape.Object && len(s.Fields) > 0:
+		names := s.FieldNames()
 		if len(names) > 6 {
 			names = append(names[:6:6], "…")
 		}
 		return "fields (" + strings.Join(names, ", ") + ")"
 	default:
-		return s.kind.String()
+		return s.Kind.String()
 	}
 }
 
@@ -137,8 +139,8 @@ func clip(s string) string {
 	return s
 }
 
-func (c *checker) object(n *node, s *shape, p *place) {
-	if s.open {
+func (c *checker) object(n *node, s *shape.Shape, p *place) {
+	if s.Open {
 		c.free(n, p)
 		return
 	}
@@ -149,51 +151,51 @@ func (c *checker) object(n *node, s *shape, p *place) {
 	for i, name := range n.names {
 		child := n.items[i]
 		at := &place{up: p, name: name}
-		if s.keys != nil {
-			if !s.keys.MatchString(name) {
-				c.report(child.where(), CodeSchema, "", p, "the name %q is not allowed: %s", clip(name), s.says)
+		if s.Keys != nil {
+			if !s.Keys.MatchString(name) {
+				c.report(child.where(), CodeSchema, "", p, "the name %q is not allowed: %s", clip(name), s.Says)
 				continue
 			}
 			c.trappedName(child, name, at)
-			c.value(child, s.item, at)
+			c.value(child, s.Item, at)
 			continue
 		}
-		f := s.field(name)
+		f := s.Field(name)
 		if f == nil {
 			excused[c.unknown(child, s, present, p, name)] = true
 			continue
 		}
-		c.value(child, f.shape, at)
+		c.value(child, f.Shape, at)
 	}
-	for _, f := range s.fields {
-		if f.required && !present[f.name] && !excused[f.name] {
-			c.report(n.where(), CodeMissing, "", p, "missing required field %q", f.name)
+	for _, f := range s.Fields {
+		if f.Required && !present[f.Name] && !excused[f.Name] {
+			c.report(n.where(), CodeMissing, "", p, "missing required field %q", f.Name)
 		}
 	}
 }
 
 // unknown reports a name the shape does not have and returns the field it
 // stands for, so that one typo is not also a missing field.
-func (c *checker) unknown(child *node, s *shape, present map[string]bool, p *place, name string) string {
+func (c *checker) unknown(child *node, s *shape.Shape, present map[string]bool, p *place, name string) string {
 	if c.count > maxFindings {
 		c.count++
 		return ""
 	}
 	var open []string
-	for _, f := range s.fields {
-		if !present[f.name] {
-			open = append(open, f.name)
+	for _, f := range s.Fields {
+		if !present[f.Name] {
+			open = append(open, f.Name)
 		}
 	}
-	meant := nearest(name, open)
+	meant := shape.Nearest(name, open)
 	hint := ""
 	switch {
 	case meant != "":
 		hint = fmt.Sprintf("did you mean %q?", meant)
-	case nearest(name, s.fieldNames()) != "":
-		hint = fmt.Sprintf("%q is already set", nearest(name, s.fieldNames()))
-	case len(s.fields) > 0:
-		hint = "known here: " + strings.Join(s.fieldNames(), ", ")
+	case shape.Nearest(name, s.FieldNames()) != "":
+		hint = fmt.Sprintf("%q is already set", shape.Nearest(name, s.FieldNames()))
+	case len(s.Fields) > 0:
+		hint = "known here: " + strings.Join(s.FieldNames(), ", ")
 	}
 	at := &place{up: p, name: name}
 	c.report(child.where(), CodeUnknownField, hint, at, "unknown field %q", clip(name))
@@ -205,37 +207,37 @@ func (c *checker) free(n *node, p *place) {
 	c.trapped(n, p)
 	for i, item := range n.items {
 		at := &place{up: p, i: i}
-		if n.kind == kindObject {
+		if n.kind == shape.Object {
 			at.name = n.names[i]
 			c.trappedName(item, at.name, at)
 		}
 		c.free(item, at)
 	}
-	if n.kind == kindBytes {
+	if n.kind == shape.Bytes {
 		c.report(n.at, CodeType, "", p, "found bytes, want a JSON value")
 	}
 }
 
-func (c *checker) items(n *node, s *shape, p *place) {
-	if len(n.items) < s.least {
-		c.report(n.where(), CodeSchema, "", p, "must hold at least %d", s.least)
+func (c *checker) items(n *node, s *shape.Shape, p *place) {
+	if len(n.items) < s.Least {
+		c.report(n.where(), CodeSchema, "", p, "must hold at least %d", s.Least)
 	}
 	seen := map[string]*node{}
 	for i, item := range n.items {
 		at := &place{up: p, i: i}
-		c.value(item, s.item, at)
+		c.value(item, s.Item, at)
 		name, what := item, "value"
-		if s.unique != "" {
-			name, what = item.get(s.unique), s.unique
+		if s.Unique != "" {
+			name, what = item.get(s.Unique), s.Unique
 		}
-		if name == nil || name.kind != s.item.uniqueKind(s.unique) {
+		if name == nil || name.kind != uniqueKind(s.Item, s.Unique) {
 			continue
 		}
 		first, twice := seen[name.text]
 		switch {
 		case !twice:
 			seen[name.text] = name
-		case s.unique != "":
+		case s.Unique != "":
 			c.related(name.at, first.at, CodeDuplicateName, at, "%s %q is already used on line %d", what, clip(name.text), first.at.line)
 		default:
 			c.warn(name.at, first.at, CodeRepeated, at, "%q is already in this list on line %d", clip(name.text), first.at.line)
@@ -243,66 +245,57 @@ func (c *checker) items(n *node, s *shape, p *place) {
 	}
 }
 
-// uniqueKind is the kind of what tells items of a list apart; kindNull, which
+// uniqueKind is the kind of what tells items of a list apart; shape.Null, which
 // no such value has, when nothing does.
-func (s *shape) uniqueKind(name string) kind {
+func uniqueKind(s *shape.Shape, name string) shape.Kind {
 	if name != "" {
-		if f := s.field(name); f != nil {
-			return f.shape.kind
+		if f := s.Field(name); f != nil {
+			return f.Shape.Kind
 		}
-		return kindNull
+		return shape.Null
 	}
-	if s.kind == kindString || s.kind == kindInt {
-		return s.kind
+	if s.Kind == shape.String || s.Kind == shape.Int {
+		return s.Kind
 	}
-	return kindNull
+	return shape.Null
 }
 
-func (c *checker) text(n *node, s *shape, p *place) {
+func (c *checker) text(n *node, s *shape.Shape, p *place) {
 	switch {
 	case strings.ContainsRune(n.text, 0):
 		c.report(n.at, CodeSchema, "", p, "must not hold a NUL character")
-	case len(s.enum) > 0:
+	case len(s.Enum) > 0:
 		c.choice(n, s, p)
-	case s.filled && n.text == "":
-		c.report(n.at, CodeSchema, "", p, "%s", s.says)
-	case !s.matches(n.text):
-		c.report(n.at, CodeSchema, "", p, "%s", s.says)
+	case s.Filled && n.text == "":
+		c.report(n.at, CodeSchema, "", p, "%s", s.Says)
+	case !s.Matches(n.text):
+		c.report(n.at, CodeSchema, "", p, "%s", s.Says)
 	default:
 		c.trapped(n, p)
 	}
 }
 
-func (s *shape) matches(text string) bool {
-	for _, m := range s.match {
-		if m.re.MatchString(text) == m.not {
-			return false
-		}
-	}
-	return true
-}
-
-func (c *checker) choice(n *node, s *shape, p *place) {
-	for _, word := range s.enum {
+func (c *checker) choice(n *node, s *shape.Shape, p *place) {
+	for _, word := range s.Enum {
 		if word == n.text {
 			c.trapped(n, p)
 			return
 		}
 	}
 	hint := ""
-	if meant := nearest(n.text, s.enum); meant != "" {
+	if meant := shape.Nearest(n.text, s.Enum); meant != "" {
 		hint = fmt.Sprintf("did you mean %q?", meant)
 	}
-	if len(s.enum) == 1 {
-		c.report(n.at, CodeEnum, hint, p, "%q is not %q", clip(n.text), s.enum[0])
+	if len(s.Enum) == 1 {
+		c.report(n.at, CodeEnum, hint, p, "%q is not %q", clip(n.text), s.Enum[0])
 		return
 	}
-	c.report(n.at, CodeEnum, hint, p, "%q is not one of %s", clip(n.text), strings.Join(s.enum, ", "))
+	c.report(n.at, CodeEnum, hint, p, "%q is not one of %s", clip(n.text), strings.Join(s.Enum, ", "))
 }
 
 // trapped warns of text that other YAML readers take for something else.
 func (c *checker) trapped(n *node, p *place) {
-	if n.trap != "" && n.kind == kindString {
+	if n.trap != "" && n.kind == shape.String {
 		d := c.report(n.at, CodeYAMLTrap, "write "+strconv.Quote(n.text), p, "%s is %s to YAML 1.1 readers", clip(n.text), n.trap)
 		d.Severity = Warning
 	}
@@ -315,10 +308,10 @@ func (c *checker) trappedName(n *node, name string, p *place) {
 	}
 }
 
-func (c *checker) whole(n *node, s *shape, p *place) {
+func (c *checker) whole(n *node, s *shape.Shape, p *place) {
 	v, err := strconv.ParseInt(n.text, 10, 64)
-	if err != nil || s.min != nil && v < *s.min || s.max != nil && v > *s.max {
-		c.report(n.at, CodeSchema, "", p, "%s", s.says)
+	if err != nil || s.Min != nil && v < *s.Min || s.Max != nil && v > *s.Max {
+		c.report(n.at, CodeSchema, "", p, "%s", s.Says)
 	}
 }
 

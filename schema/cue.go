@@ -12,6 +12,8 @@ import (
 	"cuelang.org/go/cue/literal"
 	"cuelang.org/go/cue/parser"
 	"cuelang.org/go/cue/token"
+
+	"github.com/ringd/ringd/schema/shape"
 )
 
 // maxValues bounds what a CUE file may evaluate to.
@@ -21,7 +23,7 @@ const maxValues = 200_000
 // definitions of policy.cue are in scope as values that take everything: the
 // author's own constraints are evaluated by CUE, the language's by checker,
 // which speaks of fields and not of failed unifications.
-func readCUE(text []byte, defs map[string]*shape, found *findings) []*node {
+func readCUE(text []byte, defs map[string]*shape.Shape, found *findings) []*node {
 	file, err := parser.ParseFile(found.file, text, parser.ParseComments)
 	if err != nil {
 		cueSyntax(text, err, found)
@@ -44,7 +46,7 @@ func readCUE(text []byte, defs map[string]*shape, found *findings) []*node {
 	return docs
 }
 
-func openDefinitions(defs map[string]*shape) string {
+func openDefinitions(defs map[string]*shape.Shape) string {
 	var b strings.Builder
 	for name := range defs {
 		fmt.Fprintf(&b, "%s: _\n", name)
@@ -99,8 +101,8 @@ func (r *cueReader) allowed(file *ast.File) bool {
 
 // single reports whether the file is one policy: a field at its top is one of
 // a policy's, or it has no fields of its own at all.
-func (r *cueReader) single(file *ast.File, defs map[string]*shape) bool {
-	known := append(defs["#Policy"].fieldNames(), defs["#Compact"].fieldNames()...)
+func (r *cueReader) single(file *ast.File, defs map[string]*shape.Shape) bool {
+	known := append(defs["#Policy"].FieldNames(), defs["#Compact"].FieldNames()...)
 	fields := 0
 	for _, decl := range file.Decls {
 		f, ok := decl.(*ast.Field)
@@ -111,7 +113,7 @@ func (r *cueReader) single(file *ast.File, defs map[string]*shape) bool {
 		if err != nil || strings.HasPrefix(name, "_") || strings.HasPrefix(name, "#") {
 			continue
 		}
-		if fields++; nearest(name, known) != "" {
+		if fields++; shape.Nearest(name, known) != "" {
 			return true
 		}
 	}
@@ -122,8 +124,8 @@ func (r *cueReader) single(file *ast.File, defs map[string]*shape) bool {
 // those of a policy, and each of its fields otherwise.
 func (r *cueReader) documents(root cue.Value) []*node {
 	whole := r.value(root, spot{1, 1}, 0)
-	if whole.kind != kindObject || len(whole.names) == 0 {
-		if whole.kind == kindObject {
+	if whole.kind != shape.Object || len(whole.names) == 0 {
+		if whole.kind == shape.Object {
 			r.add(spot{1, 1}, CodeEmpty, "the file defines no policy", "a policy is a field without _ or # in front of its name")
 			return nil
 		}
@@ -159,26 +161,26 @@ func (r *cueReader) value(v cue.Value, near spot, depth int) *node {
 func (r *cueReader) content(v cue.Value, n *node, depth int) {
 	switch v.Kind() {
 	case cue.NullKind:
-		n.kind = kindNull
+		n.kind = shape.Null
 	case cue.BoolKind:
 		b, _ := v.Bool() // the kind was just read
-		n.kind, n.text = kindBool, fmt.Sprint(b)
+		n.kind, n.text = shape.Bool, fmt.Sprint(b)
 	case cue.IntKind, cue.FloatKind, cue.NumberKind:
-		n.kind = kindFloat
+		n.kind = shape.Float
 		if v.Kind() == cue.IntKind {
-			n.kind = kindInt
+			n.kind = shape.Int
 		}
 		text, err := v.MarshalJSON()
 		if n.text = string(text); err != nil {
 			r.incomplete(v, n)
 		}
 	case cue.StringKind:
-		n.kind = kindString
+		n.kind = shape.String
 		n.text, _ = v.String() // the kind was just read
 	case cue.BytesKind:
-		n.kind = kindBytes
+		n.kind = shape.Bytes
 	case cue.ListKind:
-		n.kind, n.items = kindList, []*node{}
+		n.kind, n.items = shape.List, []*node{}
 		it, err := v.List()
 		if err != nil {
 			r.incomplete(v, n)
@@ -188,7 +190,7 @@ func (r *cueReader) content(v cue.Value, n *node, depth int) {
 			n.items = append(n.items, r.value(it.Value(), n.at, depth+1))
 		}
 	case cue.StructKind:
-		n.kind = kindObject
+		n.kind = shape.Object
 		it, err := v.Fields()
 		if err != nil {
 			r.incomplete(v, n)

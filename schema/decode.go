@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/ringd/ringd/schema/shape"
 )
 
 // The bounds of a reading. They keep a reading cheap; they do not replace the
@@ -30,7 +32,7 @@ const (
 // nothing and keeps nothing. Evaluating CUE cannot be cancelled, so untrusted
 // CUE belongs in a process that can be killed.
 func Decode(sources []Source) ([]Policy, Diagnostics) {
-	defs, err := shapes(policyCUE)
+	defs, err := shape.Parse(policyCUE)
 	if err != nil { // the definitions are part of the program, so a test would have failed
 		return nil, Diagnostics{{Pos: Pos{File: "policy.cue", Line: 1, Column: 1}, Code: CodeSchema, Msg: err.Error()}}
 	}
@@ -50,7 +52,7 @@ func Decode(sources []Source) ([]Policy, Diagnostics) {
 	return policies, all.Sort()
 }
 
-func decodeFile(src Source, defs map[string]*shape, found *findings) []Policy {
+func decodeFile(src Source, defs map[string]*shape.Shape, found *findings) []Policy {
 	text, ok := readable(src, found)
 	if !ok {
 		return nil
@@ -149,7 +151,7 @@ func spotAt(text []byte, offset int) spot {
 
 // decodeDocument checks one document against the form it is written in and
 // binds it.
-func decodeDocument(doc *node, defs map[string]*shape, found *findings) (Policy, bool) {
+func decodeDocument(doc *node, defs map[string]*shape.Shape, found *findings) (Policy, bool) {
 	before := found.count
 	c := &checker{found}
 	name, ok := formOf(doc, defs, c)
@@ -172,9 +174,9 @@ func decodeDocument(doc *node, defs map[string]*shape, found *findings) (Policy,
 }
 
 // formOf tells the full language from the compact form by the names at the top.
-func formOf(doc *node, defs map[string]*shape, c *checker) (string, bool) {
+func formOf(doc *node, defs map[string]*shape.Shape, c *checker) (string, bool) {
 	const hint = "a policy starts with apiVersion: ringd/v1, or with interpreter_ring:"
-	if doc.kind != kindObject {
+	if doc.kind != shape.Object {
 		c.report(doc.at, CodeNotPolicy, hint, nil, "found %s, want a policy", doc.found())
 		return "", false
 	}
@@ -182,14 +184,14 @@ func formOf(doc *node, defs map[string]*shape, c *checker) (string, bool) {
 		c.report(doc.at, CodeEmpty, hint, nil, "the policy is empty")
 		return "", false
 	}
-	full, short := defs["#Policy"].fieldNames(), defs["#Compact"].fieldNames()
+	full, short := defs["#Policy"].FieldNames(), defs["#Compact"].FieldNames()
 	votes, near := map[string]int{}, map[string]int{}
 	for i, name := range doc.names {
 		for form, fields := range map[string][]string{"#Policy": full, "#Compact": short} {
 			switch {
 			case slices.Contains(fields, name):
 				votes[form]++
-			case i < 32 && nearest(name, fields) != "":
+			case i < 32 && shape.Nearest(name, fields) != "":
 				near[form]++
 			}
 		}

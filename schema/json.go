@@ -8,6 +8,8 @@ import (
 	"io"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/ringd/ringd/schema/shape"
 )
 
 // readJSON reads the one value of text, which must be JSON without extensions.
@@ -70,14 +72,14 @@ func (r *jsonReader) value(depth int) (*node, error) {
 	switch tok := tok.(type) {
 	case nil:
 	case bool:
-		out.kind, out.text = kindBool, fmt.Sprint(tok)
+		out.kind, out.text = shape.Bool, fmt.Sprint(tok)
 	case json.Number:
-		out.kind, out.text = kindInt, tok.String()
+		out.kind, out.text = shape.Int, tok.String()
 		if strings.ContainsAny(out.text, ".eE") {
-			out.kind = kindFloat
+			out.kind = shape.Float
 		}
 	case string:
-		out.kind, out.text = kindString, tok
+		out.kind, out.text = shape.String, tok
 		r.replaced(tok, out.at)
 	case json.Delim:
 		if tok == '[' {
@@ -97,7 +99,7 @@ func (r *jsonReader) replaced(text string, at spot) {
 }
 
 func (r *jsonReader) list(out *node, depth int) error {
-	out.kind, out.items = kindList, []*node{}
+	out.kind, out.items = shape.List, []*node{}
 	for r.dec.More() {
 		item, err := r.value(depth + 1)
 		if err != nil {
@@ -110,7 +112,7 @@ func (r *jsonReader) list(out *node, depth int) error {
 }
 
 func (r *jsonReader) object(out *node, depth int) error {
-	out.kind = kindObject
+	out.kind = shape.Object
 	first := map[string]spot{}
 	for r.dec.More() {
 		tok, err := r.token()

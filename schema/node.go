@@ -1,44 +1,10 @@
 package schema
 
-import "encoding/json"
+import (
+	"encoding/json"
 
-// kind is the type of a value as the author wrote it.
-type kind uint8
-
-const (
-	kindNull kind = iota
-	kindBool
-	kindInt
-	kindFloat
-	kindString
-	kindList
-	kindObject
-	kindBytes // CUE only; no field takes it
+	"github.com/ringd/ringd/schema/shape"
 )
-
-// String names the kind in words for a finding.
-func (k kind) String() string {
-	switch k {
-	case kindNull:
-		return "nothing"
-	case kindBool:
-		return "true or false"
-	case kindInt:
-		return "a whole number"
-	case kindFloat:
-		return "a number"
-	case kindString:
-		return "text"
-	case kindList:
-		return "a list"
-	case kindObject:
-		return "fields"
-	case kindBytes:
-		return "bytes"
-	default:
-		return "an unknown value"
-	}
-}
 
 // spot is a line and column of the one file a node is from.
 type spot struct{ line, col int }
@@ -46,7 +12,7 @@ type spot struct{ line, col int }
 // node is one value of any input form. All forms are read into it, so that
 // they are checked and bound by the same code.
 type node struct {
-	kind    kind
+	kind    shape.Kind
 	plain   bool   // YAML, unquoted
 	text    string // of a scalar: the text, the digits, "true"
 	trap    string // why a YAML 1.1 reader would see another value, or ""
@@ -60,7 +26,7 @@ type node struct {
 
 // get returns the value under name, nil when n is nil, no object or lacks it.
 func (n *node) get(name string) *node {
-	if n == nil || n.kind != kindObject {
+	if n == nil || n.kind != shape.Object {
 		return nil
 	}
 	for i, k := range n.names {
@@ -73,7 +39,7 @@ func (n *node) get(name string) *node {
 
 // list returns the items of a list, nil when n is nil or no list.
 func (n *node) list() []*node {
-	if n == nil || n.kind != kindList {
+	if n == nil || n.kind != shape.List {
 		return nil
 	}
 	return n.items
@@ -90,25 +56,25 @@ func (n *node) where() spot {
 // plainValue returns n as encoding/json would decode it, for canonical output.
 func (n *node) plainValue() any {
 	switch n.kind {
-	case kindBool:
+	case shape.Bool:
 		return n.text == "true"
-	case kindInt, kindFloat:
+	case shape.Int, shape.Float:
 		return json.Number(n.text)
-	case kindString:
+	case shape.String:
 		return n.text
-	case kindList:
+	case shape.List:
 		out := make([]any, len(n.items))
 		for i, item := range n.items {
 			out[i] = item.plainValue()
 		}
 		return out
-	case kindObject:
+	case shape.Object:
 		out := make(map[string]any, len(n.items))
 		for i, item := range n.items {
 			out[n.names[i]] = item.plainValue()
 		}
 		return out
-	case kindNull, kindBytes:
+	case shape.Null, shape.Bytes:
 		return nil
 	default:
 		return nil

@@ -12,6 +12,8 @@ import (
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
+
+	"github.com/ringd/ringd/schema/shape"
 )
 
 // readYAML reads the one document of text. It returns nothing when it found an
@@ -129,7 +131,7 @@ func (y *yamlReader) value(n *yaml.Node, depth int) *node {
 		y.scalar(n, out)
 	case yaml.SequenceNode:
 		y.open[n] = true
-		out.kind = kindList
+		out.kind = shape.List
 		out.items = make([]*node, 0, len(n.Content))
 		for _, item := range n.Content {
 			out.items = append(out.items, y.value(item, depth+1))
@@ -163,7 +165,7 @@ func (y *yamlReader) alias(n *yaml.Node, at spot, depth int) *node {
 }
 
 func (y *yamlReader) mapping(n *yaml.Node, out *node, depth int) {
-	out.kind = kindObject
+	out.kind = shape.Object
 	out.names = make([]string, 0, len(n.Content)/2)
 	out.items = make([]*node, 0, len(n.Content)/2)
 	first := make(map[string]spot, len(n.Content)/2)
@@ -196,14 +198,14 @@ func (y *yamlReader) mapping(n *yaml.Node, out *node, depth int) {
 // scalar resolves an unquoted word as YAML 1.2 does and remembers where YAML
 // 1.1 differs.
 func (y *yamlReader) scalar(n *yaml.Node, out *node) {
-	out.kind, out.text = kindString, n.Value
+	out.kind, out.text = shape.String, n.Value
 	if n.Style&^yaml.FlowStyle != 0 {
 		return
 	}
 	out.plain = true
 	var refused string
 	out.kind, out.trap, refused = resolvePlain(n.Value)
-	if out.kind == kindBool {
+	if out.kind == shape.Bool {
 		out.text = strings.ToLower(n.Value)
 	}
 	if refused != "" {
@@ -214,63 +216,63 @@ func (y *yamlReader) scalar(n *yaml.Node, out *node) {
 
 // resolvePlain returns what an unquoted YAML word is, what a YAML 1.1 reader
 // would see instead, and why it is refused, if it is.
-func resolvePlain(word string) (k kind, trap, refused string) {
+func resolvePlain(word string) (k shape.Kind, trap, refused string) {
 	if word == "" || word == "~" {
-		return kindNull, "", ""
+		return shape.Null, "", ""
 	}
 	lower := strings.ToLower(word)
-	shape := strings.TrimLeft(lower, "+-")
+	digits := strings.TrimLeft(lower, "+-")
 	switch lower {
 	case "null":
-		return kindNull, "", ""
+		return shape.Null, "", ""
 	case "true", "false":
 		if word == lower || word == strings.ToUpper(word) || word == strings.ToUpper(word[:1])+lower[1:] {
-			return kindBool, "", ""
+			return shape.Bool, "", ""
 		}
-		return kindString, "", ""
+		return shape.String, "", ""
 	case "on", "yes", "y":
-		return kindString, "true", ""
+		return shape.String, "true", ""
 	case "off", "no", "n":
-		return kindString, "false", ""
+		return shape.String, "false", ""
 	}
-	switch shape {
+	switch digits {
 	case ".inf", ".nan":
-		return kindString, "", "no number a policy can hold"
+		return shape.String, "", "no number a policy can hold"
 	}
-	if first := shape + " "; first[0] != '.' && (first[0] < '0' || first[0] > '9') {
-		return kindString, "", ""
+	if first := digits + " "; first[0] != '.' && (first[0] < '0' || first[0] > '9') {
+		return shape.String, "", ""
 	}
-	return resolveNumber(word, shape)
+	return resolveNumber(word, digits)
 }
 
-func resolveNumber(word, digits string) (k kind, trap, refused string) {
+func resolveNumber(word, digits string) (k shape.Kind, trap, refused string) {
 	switch {
 	case decimal(digits) && (len(digits) == 1 || digits[0] != '0'):
 		if _, err := strconv.ParseInt(word, 10, 64); err != nil {
-			return kindFloat, "", ""
+			return shape.Float, "", ""
 		}
 		if word[0] == '+' {
-			return kindInt, "", "a number with a plus sign"
+			return shape.Int, "", "a number with a plus sign"
 		}
-		return kindInt, "", ""
+		return shape.Int, "", ""
 	case decimal(digits):
-		return kindString, "", "octal to YAML 1.1 readers and decimal to others"
+		return shape.String, "", "octal to YAML 1.1 readers and decimal to others"
 	case sexagesimal(digits):
-		return kindString, "a number in base 60", ""
+		return shape.String, "a number in base 60", ""
 	case date(digits):
-		return kindString, "a date", ""
+		return shape.String, "a date", ""
 	case len(digits) > 2 && digits[0] == '0' && strings.Contains("xob", digits[1:2]) && radix(digits):
-		return kindString, "", "a number that is not decimal"
+		return shape.String, "", "a number that is not decimal"
 	case strings.Contains(digits, "_") && decimal(strings.ReplaceAll(digits, "_", "")):
-		return kindString, "a number without its underscores", ""
+		return shape.String, "a number without its underscores", ""
 	}
 	if _, err := strconv.ParseFloat(word, 64); err != nil || strings.ContainsAny(digits, "xp_") {
-		return kindString, "", ""
+		return shape.String, "", ""
 	}
 	if !json.Valid([]byte(word)) {
-		return kindString, "", "a number that is not written as in JSON"
+		return shape.String, "", "a number that is not written as in JSON"
 	}
-	return kindFloat, "", ""
+	return shape.Float, "", ""
 }
 
 func radix(digits string) bool {

@@ -1,7 +1,13 @@
-package schema
+// Package shape reads the definitions of the policy language out of their CUE
+// text into values that a decoder can walk beside a policy.
+//
+// A policy is checked by shapes and not by unification: that is as strict (a
+// test of schema holds the two to the same verdict), ten times cheaper, and
+// knows which field of which object a mistake is about. It refuses definitions
+// that use more of CUE than it knows. Only schema calls it.
+package shape
 
 import (
-	_ "embed"
 	"fmt"
 	"regexp"
 	"strconv"
@@ -13,40 +19,33 @@ import (
 	"cuelang.org/go/cue/token"
 )
 
-//go:embed policy.cue
-var policyCUE string //nolint:gochecknoglobals // go:embed needs a variable; never written
-
-// CUE returns the closed CUE definitions of both forms: #Policy and #Compact.
-func CUE() string { return policyCUE }
-
-// shape is one definition of policy.cue, ready to check a node against. Large
-// policies are checked by shapes and not by unification, which is as strict (a
-// test holds the two to the same verdict), ten times cheaper, and knows which
-// field of which object a mistake is about.
-type shape struct {
-	name   string // of the definition, "" for one written in place
-	doc    string
-	kind   kind
-	any    bool // every value passes
-	fields []field
-	open   bool           // an object takes every name
-	keys   *regexp.Regexp // an object is a map of names like this
-	says   string         // @names or the text of error()
-	item   *shape         // of a list, or the values of a map
-	least  int            // items of a list
-	unique string         // @key of a list
-	enum   []string
+// Shape is one definition of the policy language, ready to check a value
+// against. It is read only once Parse has returned it.
+type Shape struct {
+	Name   string // of the definition, "" for one written in place
+	Doc    string
+	Kind   Kind
+	Any    bool // every value passes
+	Fields []Field
+	Open   bool           // an object takes every name
+	Keys   *regexp.Regexp // an object is a map of names like this
+	Says   string         // @names or the text of error()
+	Item   *Shape         // of a list, or the values of a map
+	Least  int            // items of a list
+	Unique string         // @key of a list
+	Enum   []string
+	Filled bool // a string must not be empty
+	Min    *int64
+	Max    *int64
 	match  []pattern
-	filled bool // a string must not be empty
-	min    *int64
-	max    *int64
 }
 
-type field struct {
-	name     string
-	required bool
-	doc      string
-	shape    *shape
+// Field is one name an object takes.
+type Field struct {
+	Name     string
+	Required bool
+	Doc      string
+	Shape    *Shape
 }
 
 type pattern struct {
@@ -55,31 +54,43 @@ type pattern struct {
 	not    bool
 }
 
-func (s *shape) field(name string) *field {
-	for i := range s.fields {
-		if s.fields[i].name == name {
-			return &s.fields[i]
+// Field returns the field of that name, nil if the object has none.
+func (s *Shape) Field(name string) *Field {
+	for i := range s.Fields {
+		if s.Fields[i].Name == name {
+			return &s.Fields[i]
 		}
 	}
 	return nil
 }
 
-func (s *shape) fieldNames() []string {
-	names := make([]string, len(s.fields))
-	for i, f := range s.fields {
-		names[i] = f.name
+// FieldNames returns the names in the order of the definition.
+func (s *Shape) FieldNames() []string {
+	names := make([]string, len(s.Fields))
+	for i, f := range s.Fields {
+		names[i] = f.Name
 	}
 	return names
 }
 
-// shapes reads the definitions of src. It knows the part of CUE that
+// Matches reports whether text meets the patterns of a string.
+func (s *Shape) Matches(text string) bool {
+	for _, m := range s.match {
+		if m.re.MatchString(text) == m.not {
+			return false
+		}
+	}
+	return true
+}
+
+// Parse reads the definitions of src. It knows the part of CUE that
 // policy.cue uses and refuses the rest.
-func shapes(src string) (map[string]*shape, error) {
+func Parse(src string) (map[string]*Shape, error) {
 	file, err := parser.ParseFile("policy.cue", src, parser.ParseComments)
 	if err != nil {
 		return nil, fmt.Errorf("parse the policy definitions: %w", err)
 	}
-	r := &shapeReader{defs: map[string]*shape{}, source: map[string]*ast.Field{}}
+	r := &reader{defs: map[string]*Shape{}, source: map[string]*ast.Field{}}
 	for _, decl := range file.Decls {
 		if f, ok := decl.(*ast.Field); ok {
 			if name, _, err := ast.LabelName(f.Label); err == nil {
@@ -95,12 +106,12 @@ func shapes(src string) (map[string]*shape, error) {
 	return r.defs, nil
 }
 
-type shapeReader struct {
-	defs   map[string]*shape
+type reader struct {
+	defs   map[string]*Shape
 	source map[string]*ast.Field
 }
 
-func (r *shapeReader) definition(name string) (*shape, error) {
+func (r *reader) definition(name string) (*Shape, error) {
 	if s, ok := r.defs[name]; ok {
 		return s, nil
 	}
@@ -108,25 +119,25 @@ func (r *shapeReader) definition(name string) (*shape, error) {
 	if !ok {
 		return nil, fmt.Errorf("%s is not defined", name)
 	}
-	s := &shape{name: name}
+	s := &Shape{Name: name}
 	r.defs[name] = s
 	if err := r.fill(s, f.Value); err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	s.doc = docOf(f)
+	s.Doc = docOf(f)
 	return s, nil
 }
 
-func (r *shapeReader) expr(x ast.Expr) (*shape, error) {
+func (r *reader) expr(x ast.Expr) (*Shape, error) {
 	if id, ok := x.(*ast.Ident); ok && strings.HasPrefix(id.Name, "#") {
 		return r.definition(id.Name)
 	}
-	s := &shape{}
+	s := &Shape{}
 	return s, r.fill(s, x)
 }
 
 // fill reads one expression into s.
-func (r *shapeReader) fill(s *shape, x ast.Expr) error {
+func (r *reader) fill(s *Shape, x ast.Expr) error {
 	switch x := x.(type) {
 	case *ast.StructLit:
 		return r.object(s, x)
@@ -136,7 +147,7 @@ func (r *shapeReader) fill(s *shape, x ast.Expr) error {
 		return s.basic(x.Name)
 	case *ast.BasicLit:
 		word, err := literal.Unquote(x.Value)
-		s.kind, s.enum = kindString, append(s.enum, word)
+		s.Kind, s.Enum = String, append(s.Enum, word)
 		return err
 	case *ast.UnaryExpr:
 		return s.bound(x)
@@ -155,23 +166,23 @@ func (r *shapeReader) fill(s *shape, x ast.Expr) error {
 	}
 }
 
-func (s *shape) basic(name string) error {
+func (s *Shape) basic(name string) error {
 	switch name {
 	case "string":
-		s.kind = kindString
+		s.Kind = String
 	case "bool":
-		s.kind = kindBool
+		s.Kind = Bool
 	case "int":
-		s.kind = kindInt
+		s.Kind = Int
 	case "_":
-		s.any = true
+		s.Any = true
 	default:
 		return fmt.Errorf("%s is not known", name)
 	}
 	return nil
 }
 
-func (s *shape) message(x *ast.CallExpr) error {
+func (s *Shape) message(x *ast.CallExpr) error {
 	if fun, ok := x.Fun.(*ast.Ident); !ok || fun.Name != "error" || len(x.Args) != 1 {
 		return fmt.Errorf("only error() may be called")
 	}
@@ -180,11 +191,11 @@ func (s *shape) message(x *ast.CallExpr) error {
 		return fmt.Errorf("error() takes a literal")
 	}
 	var err error
-	s.says, err = literal.Unquote(arg.Value)
+	s.Says, err = literal.Unquote(arg.Value)
 	return err
 }
 
-func (s *shape) bound(x *ast.UnaryExpr) error {
+func (s *Shape) bound(x *ast.UnaryExpr) error {
 	lit, ok := x.X.(*ast.BasicLit)
 	if !ok {
 		return fmt.Errorf("a bound takes a literal")
@@ -196,10 +207,10 @@ func (s *shape) bound(x *ast.UnaryExpr) error {
 			return err
 		}
 		re, err := regexp.Compile(source)
-		s.kind, s.match = kindString, append(s.match, pattern{re, source, x.Op == token.NMAT})
+		s.Kind, s.match = String, append(s.match, pattern{re, source, x.Op == token.NMAT})
 		return err
 	case token.NEQ:
-		s.filled = true
+		s.Filled = true
 		return nil
 	case token.GEQ, token.GTR, token.LEQ, token.LSS:
 		n, err := strconv.ParseInt(lit.Value, 10, 64)
@@ -210,9 +221,9 @@ func (s *shape) bound(x *ast.UnaryExpr) error {
 			n--
 		}
 		if x.Op == token.GEQ || x.Op == token.GTR {
-			s.min = &n
+			s.Min = &n
 		} else {
-			s.max = &n
+			s.Max = &n
 		}
 		return err
 	default:
@@ -220,12 +231,12 @@ func (s *shape) bound(x *ast.UnaryExpr) error {
 	}
 }
 
-func (r *shapeReader) object(s *shape, x *ast.StructLit) error {
-	s.kind = kindObject
+func (r *reader) object(s *Shape, x *ast.StructLit) error {
+	s.Kind = Object
 	for _, decl := range x.Elts {
 		switch decl := decl.(type) {
 		case *ast.Ellipsis:
-			s.open = true
+			s.Open = true
 		case *ast.Field:
 			if err := r.field(s, decl); err != nil {
 				return err
@@ -237,7 +248,7 @@ func (r *shapeReader) object(s *shape, x *ast.StructLit) error {
 	return nil
 }
 
-func (r *shapeReader) field(s *shape, f *ast.Field) error {
+func (r *reader) field(s *Shape, f *ast.Field) error {
 	if label, ok := f.Label.(*ast.ListLit); ok {
 		return r.mapOf(s, label, f.Value)
 	}
@@ -256,20 +267,20 @@ func (r *shapeReader) field(s *shape, f *ast.Field) error {
 		key, body := attr.Split()
 		switch key {
 		case "key":
-			value.unique = body
+			value.Unique = body
 		case "names":
-			if value.says, err = literal.Unquote(body); err != nil {
+			if value.Says, err = literal.Unquote(body); err != nil {
 				return err
 			}
 		default:
 			return fmt.Errorf("%s: @%s is not known", name, key)
 		}
 	}
-	s.fields = append(s.fields, field{name, f.Constraint == token.NOT, docOf(f), value})
+	s.Fields = append(s.Fields, Field{name, f.Constraint == token.NOT, docOf(f), value})
 	return nil
 }
 
-func (r *shapeReader) mapOf(s *shape, label *ast.ListLit, value ast.Expr) error {
+func (r *reader) mapOf(s *Shape, label *ast.ListLit, value ast.Expr) error {
 	if len(label.Elts) != 1 {
 		return fmt.Errorf("a map has one pattern")
 	}
@@ -280,26 +291,26 @@ func (r *shapeReader) mapOf(s *shape, label *ast.ListLit, value ast.Expr) error 
 	if len(names.match) != 1 || names.match[0].not {
 		return fmt.Errorf("a map's names take one pattern")
 	}
-	s.keys = names.match[0].re
-	s.item, err = r.expr(value)
+	s.Keys = names.match[0].re
+	s.Item, err = r.expr(value)
 	return err
 }
 
-func (r *shapeReader) listOf(s *shape, x *ast.ListLit) error {
-	s.kind = kindList
+func (r *reader) listOf(s *Shape, x *ast.ListLit) error {
+	s.Kind = List
 	for _, elt := range x.Elts {
 		rest, ok := elt.(*ast.Ellipsis)
 		if !ok {
-			s.least++
+			s.Least++
 			continue
 		}
 		item, err := r.expr(rest.Type)
 		if err != nil {
 			return err
 		}
-		s.item = item
+		s.Item = item
 	}
-	if s.item == nil {
+	if s.Item == nil {
 		return fmt.Errorf("a list must be open")
 	}
 	return nil

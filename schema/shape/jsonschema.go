@@ -1,4 +1,4 @@
-package schema
+package shape
 
 import (
 	"encoding/json"
@@ -6,22 +6,17 @@ import (
 	"strings"
 )
 
-// JSONSchema returns a JSON Schema (draft 7, which editors know) of both forms,
-// made from policy.cue. What it accepts is close to what Decode accepts; what
-// compares two values, such as a name used twice, only Decode knows.
-func JSONSchema() ([]byte, error) {
-	defs, err := shapes(policyCUE)
-	if err != nil {
-		return nil, err
-	}
+// JSONSchema returns a JSON Schema (draft 7, which editors know) of the
+// definitions #Policy and #Compact and all they use.
+func JSONSchema(defs map[string]*Shape) ([]byte, error) {
 	definitions := map[string]any{}
 	for name, s := range defs {
 		definitions[strings.TrimPrefix(name, "#")] = s.body()
 	}
 	required := func(name string) map[string]any { return map[string]any{"required": []string{name}} }
 	short := []any{}
-	for _, f := range defs["#Compact"].fields {
-		short = append(short, required(f.name))
+	for _, f := range defs["#Compact"].Fields {
+		short = append(short, required(f.Name))
 	}
 	text, err := json.MarshalIndent(map[string]any{
 		"$schema":     "http://json-schema.org/draft-07/schema#",
@@ -40,70 +35,70 @@ func JSONSchema() ([]byte, error) {
 }
 
 // ref is s where it is used: by name if it has one.
-func (s *shape) ref() map[string]any {
-	if s.name != "" {
-		return map[string]any{"$ref": "#/definitions/" + strings.TrimPrefix(s.name, "#")}
+func (s *Shape) ref() map[string]any {
+	if s.Name != "" {
+		return map[string]any{"$ref": "#/definitions/" + strings.TrimPrefix(s.Name, "#")}
 	}
 	return s.body()
 }
 
-func (s *shape) body() map[string]any {
+func (s *Shape) body() map[string]any {
 	out := map[string]any{}
-	if s.doc != "" {
-		out["description"] = s.doc
+	if s.Doc != "" {
+		out["description"] = s.Doc
 	}
-	if s.any {
+	if s.Any {
 		return out
 	}
-	switch s.kind {
-	case kindObject:
+	switch s.Kind {
+	case Object:
 		s.objectSchema(out)
-	case kindList:
-		out["type"], out["items"] = "array", s.item.ref()
-		if s.least > 0 {
-			out["minItems"] = s.least
+	case List:
+		out["type"], out["items"] = "array", s.Item.ref()
+		if s.Least > 0 {
+			out["minItems"] = s.Least
 		}
-	case kindString:
+	case String:
 		s.textSchema(out)
-	case kindInt:
+	case Int:
 		out["type"] = "integer"
-		if s.min != nil {
-			out["minimum"] = *s.min
+		if s.Min != nil {
+			out["minimum"] = *s.Min
 		}
-		if s.max != nil {
-			out["maximum"] = *s.max
+		if s.Max != nil {
+			out["maximum"] = *s.Max
 		}
-	case kindBool:
+	case Bool:
 		out["type"] = "boolean"
-	case kindNull, kindFloat, kindBytes:
+	case Null, Float, Bytes:
 		out["not"] = map[string]any{} // no definition is of this kind
 	}
-	if s.says != "" && s.keys == nil {
-		out["errorMessage"] = s.says
+	if s.Says != "" && s.Keys == nil {
+		out["errorMessage"] = s.Says
 	}
 	return out
 }
 
-func (s *shape) objectSchema(out map[string]any) {
+func (s *Shape) objectSchema(out map[string]any) {
 	out["type"] = "object"
-	if s.open {
+	if s.Open {
 		return
 	}
 	out["additionalProperties"] = false
-	if s.keys != nil {
-		out["patternProperties"] = map[string]any{s.keys.String(): s.item.ref()}
+	if s.Keys != nil {
+		out["patternProperties"] = map[string]any{s.Keys.String(): s.Item.ref()}
 		return
 	}
 	properties := map[string]any{}
 	var required []string
-	for _, f := range s.fields {
-		property := f.shape.ref()
-		if f.doc != "" {
-			property["description"] = f.doc
+	for _, f := range s.Fields {
+		property := f.Shape.ref()
+		if f.Doc != "" {
+			property["description"] = f.Doc
 		}
-		properties[f.name] = property
-		if f.required {
-			required = append(required, f.name)
+		properties[f.Name] = property
+		if f.Required {
+			required = append(required, f.Name)
 		}
 	}
 	out["properties"] = properties
@@ -112,12 +107,12 @@ func (s *shape) objectSchema(out map[string]any) {
 	}
 }
 
-func (s *shape) textSchema(out map[string]any) {
+func (s *Shape) textSchema(out map[string]any) {
 	out["type"] = "string"
-	if s.enum != nil {
-		out["enum"] = s.enum
+	if s.Enum != nil {
+		out["enum"] = s.Enum
 	}
-	if s.filled {
+	if s.Filled {
 		out["minLength"] = 1
 	}
 	var all []any

@@ -1,13 +1,13 @@
-package schema
+package shape
 
 import (
 	"strings"
 	"unicode"
 )
 
-// nearest returns the choice that word most likely meant, "" when none is near
+// Nearest returns the choice that word most likely meant, "" when none is near
 // enough: at most a third of its letters differ, case and punctuation aside.
-func nearest(word string, choices []string) string {
+func Nearest(word string, choices []string) string {
 	if len(word) > 64 {
 		return ""
 	}
