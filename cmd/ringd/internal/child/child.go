@@ -187,6 +187,9 @@ func (p postmortem) finding(cfg Config, sources []schema.Source) schema.Diagnost
 	case p.timedOut || p.usage.CPU >= cpuLimit(cfg.Wall):
 		d.Code, d.Msg = CodeTimeout, fmt.Sprintf("%s does not compile within %s", which, cfg.Wall)
 		d.Hint = "look for comprehensions over comprehensions and long chains of alternatives; a policy of 10,000 rules fits"
+		if p.usage.CPU > 0 && p.usage.CPU < cfg.Wall/4 {
+			d.Hint = fmt.Sprintf("the host is busy: the compiler got %s of processor time; try again, or allow it more time", p.usage.CPU.Round(time.Millisecond))
+		}
 	default:
 		d.Code, d.Msg = CodeCrashed, "compiling "+which+" ended without an answer"
 		if p.err != nil {

@@ -125,6 +125,9 @@ func TestDiedChildren(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
+			if how == "hang" && !strings.Contains(got.Diagnostics.Error(), "processor time") {
+				t.Errorf("an idle child is blamed on the policy: %v", got.Diagnostics)
+			}
 			if len(got.Diagnostics) != 1 || got.Diagnostics[0].Code != code || got.Diagnostics[0].Hint == "" || got.Set != nil {
 				t.Errorf("got %+v, want one %s", got.Diagnostics, code)
 			}
