@@ -8,7 +8,7 @@ import (
 
 // preludeFiles are the parts of the prelude, one function body together.
 //
-//go:embed prelude
+//go:embed prelude/*.js
 var preludeFiles embed.FS
 
 // preludeSource is evaluated into the image. Its value is an object of the

@@ -2,6 +2,7 @@ package engine_test
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -362,5 +363,56 @@ func TestManyVMs(t *testing.T) {
 		if got, want := string(vm.TakeCalls()[0].Args), "["+string(rune('0'+(1+i%9)*3/10))+string(rune('0'+(1+i%9)*3%10))+"]"; got != strings.Replace(want, "[0", "[", 1) {
 			t.Errorf("VM %d holds %s, want %s", i, got, want)
 		}
+	}
+}
+
+// TestConcurrentVMs: an Engine is for all, a VM for one.
+func TestConcurrentVMs(t *testing.T) {
+	e := newEngine(t)
+	const n = 8
+	got := make(chan string, n)
+	for i := range n {
+		go func() {
+			o := options()
+			o.Bridges, o.Seed = []string{"call"}, [32]byte{byte(i)}
+			vm, err := e.Start(t.Context(), o)
+			if err != nil {
+				got <- err.Error()
+				return
+			}
+			defer vm.Close(t.Context())
+			err = vm.Eval(t.Context(), engine.Program{Source: `let s = 0; for (let i = 0; i < 1e5; i++) s += i; await call(s); s`})
+			if err == nil && len(vm.TakeCalls()) == 1 {
+				err = vm.Settle(t.Context(), 1, engine.Answer{})
+			}
+			if err == nil {
+				_, err = vm.RunJobs(t.Context())
+			}
+			s, err2 := vm.State(t.Context())
+			got <- fmt.Sprint(string(s.Value), errors.Join(err, err2))
+		}()
+	}
+	for range n {
+		if s := <-got; s != "4999950000<nil>" {
+			t.Errorf("got %s", s)
+		}
+	}
+}
+
+// TestDeepestStack: the largest stack that can be asked for still ends in a
+// RangeError, not in a fault.
+func TestDeepestStack(t *testing.T) {
+	e := newEngine(t)
+	for _, tt := range hostile() {
+		if tt.want != stackOverflow {
+			continue
+		}
+		t.Run(tt.name, func(t *testing.T) {
+			o := options()
+			o.StackBytes, o.HeapBytes = engine.MaxStackBytes, 64<<20
+			if s, err := try(t, start(t, e, o), tt.source); end(s, err) != tt.want {
+				t.Errorf("ended with %q", end(s, err))
+			}
+		})
 	}
 }
