@@ -42,9 +42,9 @@ const (
 // Main serves the host until it closes the connection and returns the exit code
 // of the process. It must run alone in its process.
 func Main(ctx context.Context, c Config) int {
-	// Go's own memory is small beside a program's, and a guest's figure is that
-	// of one program: collect early.
-	debug.SetGCPercent(50)
+	// Go's own heap is a few MiB beside the program's memory, and a collection has
+	// to wait for guest code: collect less often.
+	debug.SetGCPercent(200)
 	debug.SetMaxStack(64 << 20) // a hostile text must not recurse the translator for long
 	conn := os.NewFile(descriptor, "host")
 	if c.Now == nil || conn == nil {
