@@ -213,7 +213,7 @@ func nearest(name string, names []string) []string {
 	}
 	some := names[:min(len(names), maxInstead)]
 	if at < 0 {
-		return slices.Clip(some)
+		return slices.Clone(some)
 	}
 	out := append(make([]string, 0, maxInstead), names[at])
 	for _, n := range some {

@@ -73,7 +73,8 @@ type Evidence struct {
 	Chain  []string `json:"chain,omitempty"`
 }
 
-// Decision is a verdict with its reason. The zero Decision denies.
+// Decision is a verdict with its reason. The zero Decision denies. Rule and
+// Instead may be shared with other decisions: read them, do not write.
 type Decision struct {
 	Verdict  Verdict   `json:"verdict"`
 	Code     Code      `json:"code"`

@@ -187,7 +187,7 @@ func anyAction(r *rand.Rand) profiles.Action {
 func TestNarrowingNeverWidens(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	seen := map[string]int{} // narrowed verdicts by kind: the test must see some
-	for range 2000 {
+	for range 700 {
 		a := anyAgent(r)
 		wide := profiles.NewDecider(a, "", home)
 		narrow := narrowings(a, r)
