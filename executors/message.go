@@ -221,9 +221,15 @@ func (f *fields) text(limit int) string {
 	return string(v)
 }
 
+// maxEndBytes bounds what a guest says of its end beside the value.
+const maxEndBytes = 256 << 10
+
 func (f *fields) result() Message {
 	head, value := f.bytes(), f.bytes()
 	m := Result{Value: value}
+	if len(head) > maxEndBytes {
+		f.bad = true
+	}
 	if f.bad || decodeStrict(head, &m.End) != nil {
 		f.bad = true
 	}

@@ -172,6 +172,9 @@ func (r *Run) conclude(out executors.Outcome, err error) {
 	if v.Error != nil {
 		rec.Detail = map[string]string{"error": shape.Clip(v.Error.Name, 80)}
 	}
+	if len(out.Denials) > 0 {
+		rec.Decision = &out.Denials[0] // the import that was refused
+	}
 	if werr := r.put(rec, Written); werr != nil && v.State != executors.StateUnknown {
 		v.State, v.Value = executors.StateFailed, nil
 		v.Error = &executors.ProgramError{Name: "Closed", Message: "the end of the run could not be recorded"}
@@ -204,6 +207,9 @@ func (r *Run) outcome(out executors.Outcome, err error) (v View, fault string) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	for _, d := range out.Denials {
+		r.denyLocked(d)
+	}
 	v = r.viewLocked()
 	v.State, v.Error, v.Attestation = out.State, out.Error, out.Attestation
 	calls := v.Usage.Calls
