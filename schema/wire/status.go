@@ -50,7 +50,7 @@ type Status struct {
 type Condition struct {
 	Code    string    `json:"code"`
 	Message string    `json:"message"`
-	Since   time.Time `json:"since"`
+	Since   time.Time `json:"since,omitzero"` // when it is known
 }
 
 // Part is a ring or an executor.

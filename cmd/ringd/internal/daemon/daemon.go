@@ -28,7 +28,8 @@ type generation struct {
 // Daemon is the running daemon. It is safe for concurrent use. Whoever calls
 // New calls Close.
 type Daemon struct {
-	cfg Config
+	cfg     Config
+	started time.Time
 
 	// binding is held for reading while a run is bound to a generation and for
 	// writing while commits swap pointers, so that no run sees a mixture.
@@ -42,6 +43,7 @@ type Daemon struct {
 	live       map[string]*liveRun
 	perActor   map[string]int
 	draining   bool
+	drainedAt  time.Time
 	closedBy   map[string]wire.Condition // executor -> why it is closed; "" is all of them
 	trouble    map[string]wire.Condition // push_rejected, sync_lost, held
 	troubledAt time.Time                 // since when the source has not been good
@@ -73,7 +75,7 @@ func New(ctx context.Context, cfg Config) (*Daemon, error) {
 		cfg.Retention = time.Hour
 	}
 	d := &Daemon{
-		cfg: cfg, applying: make(chan struct{}, 1),
+		cfg: cfg, started: cfg.Clock.Now(), applying: make(chan struct{}, 1),
 		live: map[string]*liveRun{}, perActor: map[string]int{},
 		closedBy: map[string]wire.Condition{}, trouble: map[string]wire.Condition{},
 		turned: make(chan struct{}), settled: make(chan struct{}),
@@ -175,9 +177,7 @@ func (d *Daemon) generation(number int64, at time.Time, digest string, set *prof
 // do they are cancelled, and their ends are recorded before Drain returns. The
 // error is that of ctx when runs had to be cancelled.
 func (d *Daemon) Drain(ctx context.Context) error {
-	d.mu.Lock()
-	d.draining = true
-	d.mu.Unlock()
+	d.refuse()
 	for {
 		d.mu.Lock()
 		left, settled := len(d.live), d.settled
@@ -191,6 +191,15 @@ func (d *Daemon) Drain(ctx context.Context) error {
 			d.cancelAll()
 			return ctx.Err()
 		}
+	}
+}
+
+// refuse takes no new runs from now on.
+func (d *Daemon) refuse() {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if !d.draining {
+		d.draining, d.drainedAt = true, d.cfg.Clock.Now()
 	}
 }
 
@@ -224,9 +233,7 @@ func (d *Daemon) Close() error {
 }
 
 func (d *Daemon) close() error {
-	d.mu.Lock()
-	d.draining = true
-	d.mu.Unlock()
+	d.refuse()
 	d.quit()
 	<-d.over
 	d.cancelAll()

@@ -166,9 +166,9 @@ func (d *Daemon) drop(r *liveRun, err error) {
 	settled := d.settled
 	d.settled = make(chan struct{})
 	d.mu.Unlock()
+	d.cfg.Metrics.RunEnded(state, d.cfg.Clock.Now().Sub(r.created))
 	close(r.done)
 	close(settled)
-	d.cfg.Metrics.RunEnded(state, d.cfg.Clock.Now().Sub(r.created))
 }
 
 // refused records why a run did not start and returns cause.

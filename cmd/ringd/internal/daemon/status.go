@@ -37,7 +37,7 @@ func (d *Daemon) Status(context.Context) wire.Status {
 		out.Conditions = append(out.Conditions, *d.stale)
 	case g == nil:
 		out.Conditions = append(out.Conditions, wire.Condition{Code: wire.ConditionNoPolicy,
-			Message: "no valid policy is in force: everything is denied"})
+			Message: "no valid policy is in force: everything is denied", Since: d.started})
 	}
 	for _, c := range d.trouble {
 		out.Conditions = append(out.Conditions, c)
@@ -53,7 +53,8 @@ func (d *Daemon) Status(context.Context) wire.Status {
 			Message: unwritable.Error()})
 	}
 	if d.draining {
-		out.Conditions = append(out.Conditions, wire.Condition{Code: wire.ConditionDraining, Message: ErrDraining.Error()})
+		out.Conditions = append(out.Conditions, wire.Condition{Code: wire.ConditionDraining, Message: ErrDraining.Error(),
+			Since: d.drainedAt})
 	}
 	slices.SortFunc(out.Conditions, func(a, b wire.Condition) int {
 		return cmp.Or(cmp.Compare(a.Code, b.Code), cmp.Compare(a.Message, b.Message))

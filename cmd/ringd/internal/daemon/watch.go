@@ -95,11 +95,11 @@ func (d *Daemon) closeIfStale(ctx context.Context) error {
 	rec := d.record(audit.GenerationEnded)
 	_, err := d.cfg.Recorder.Append(ctx, rec, audit.Synced)
 	commits, failed := d.prepareNothing(ctx)
-	d.commit(nil, commits)
-	d.mu.Lock()
+	d.mu.Lock() // before the generation goes, so that nobody sees it gone without a reason
 	d.stale = &wire.Condition{Code: wire.ConditionStale, Since: now,
 		Message: "the source of the policy has not been good for longer than the staleness limit"}
 	d.mu.Unlock()
+	d.commit(nil, commits)
 	if failed != nil {
 		// The rings still hold the old set, so nothing may go on asking them.
 		for _, r := range d.liveRuns() {
