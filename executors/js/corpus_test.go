@@ -9,11 +9,13 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strconv"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/executors/js"
@@ -157,6 +159,9 @@ func (e *entry) check(t *testing.T, out executors.Outcome, err error) {
 	if c := e.head["calls"]; c != "" && c != fmt.Sprint(e.calls.Load()) {
 		t.Errorf("the host saw %d calls, want %s", e.calls.Load(), c)
 	}
+	if limit := 2 * time.Duration(*e.run.Limits.CPUMillis) * time.Millisecond; out.Usage.CPU > limit && out.State == executors.StateLimit {
+		t.Errorf("it used %v of processor time, twice its limit is %v", out.Usage.CPU, limit)
+	}
 	var n int64
 	for _, c := range out.Console {
 		n += int64(len(c.Text))
@@ -183,6 +188,14 @@ func TestAttacks(t *testing.T) {
 	if len(list) < 25 {
 		t.Fatalf("only %d attacks", len(list))
 	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	defer func() {
+		runtime.ReadMemStats(&after)
+		if grown := int64(after.Sys) - int64(before.Sys); grown > 64<<20 {
+			t.Errorf("the attacks made the host grow by %d MiB", grown>>20)
+		}
+	}()
 	for _, a := range list {
 		t.Run(a.file, func(t *testing.T) {
 			var wg sync.WaitGroup

@@ -58,7 +58,35 @@ func (p *process) run(ctx context.Context, m executors.Start) error {
 		return r.sendErr
 	}
 	res.Dropped = r.dropped
+	clip(res.Error)
 	return p.s.Send(res)
+}
+
+// Bounds of what a program can put into its error.
+const (
+	maxNameBytes    = 256
+	maxMessageBytes = 16 << 10
+	maxFrames       = 32
+)
+
+// clip keeps an error within what the host takes.
+func clip(e *executors.ProgramError) {
+	if e == nil {
+		return
+	}
+	e.Name, e.Message = short(e.Name, maxNameBytes), short(e.Message, maxMessageBytes)
+	e.Frames = e.Frames[:min(len(e.Frames), maxFrames)]
+	for i := range e.Frames {
+		f := &e.Frames[i]
+		f.Function, f.File = short(f.Function, maxNameBytes), short(f.File, maxNameBytes)
+	}
+}
+
+func short(s string, n int) string {
+	if len(s) <= n {
+		return s
+	}
+	return strings.ToValidUTF8(s[:n], "") + "…"
 }
 
 // program translates, starts and drives the program.
