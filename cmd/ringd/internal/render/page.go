@@ -95,13 +95,13 @@ func (p Page) Findings(ds schema.Diagnostics) error {
 		}
 		place := ""
 		if d.Pos.File != "" {
-			place = d.Pos.String() + ": "
+			place = Clean(d.Pos.String()) + ": "
 		}
-		if _, err := fmt.Fprintf(p.W, "%s%s: %s\n", place, code, d.Msg); err != nil {
+		if _, err := fmt.Fprintf(p.W, "%s%s: %s\n", place, code, Clean(d.Msg)); err != nil {
 			return fmt.Errorf("write findings: %w", err)
 		}
 		if d.Hint != "" {
-			fmt.Fprintf(p.W, "    hint: %s\n", d.Hint)
+			fmt.Fprintf(p.W, "    hint: %s\n", Clean(d.Hint))
 		}
 	}
 	return nil

@@ -99,7 +99,7 @@ func (p Page) Status(st wire.Status) {
 	if push := st.LastPush; push != nil {
 		fmt.Fprintf(p.W, "last push: %s at %s %s\n", push.Result, push.At.UTC().Format(time.RFC3339), Clean(push.Message))
 		for _, d := range push.Findings {
-			fmt.Fprintf(p.W, "  %s:%d:%d: %s: %s\n", d.File, d.Line, d.Column, d.Code, Clean(d.Message))
+			fmt.Fprintf(p.W, "  %s:%d:%d: %s: %s\n", Clean(d.File), d.Line, d.Column, d.Code, Clean(d.Message))
 		}
 	}
 }

@@ -1,0 +1,117 @@
+package sources_test
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/ringd/ringd/cmd/ringd/internal/sources"
+	"github.com/ringd/ringd/schema"
+)
+
+func write(t *testing.T, files map[string]string) string {
+	t.Helper()
+	dir := t.TempDir()
+	for name, text := range files {
+		p := filepath.Join(dir, name)
+		if err := os.MkdirAll(filepath.Dir(p), 0o755); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(p, []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return dir
+}
+
+func names(p sources.Policy) (out []string) {
+	for _, s := range p.Sources {
+		out = append(out, s.Name)
+	}
+	return out
+}
+
+func TestRead(t *testing.T) {
+	dir := write(t, map[string]string{
+		"a.yaml": "a", "b/c.cue": "c", "a_test.yaml": "t", ".h.yaml": "h", "README.md": "r",
+		"modules/m.js": "m", "modules/.git/x": "x", "modules/sub/n.ts": "n",
+	})
+	all := []string{"a.yaml", "b/c.cue", "modules/m.js", "modules/sub/n.ts"}
+	for _, tt := range []struct {
+		name, path string
+		want       []string
+	}{
+		{"folder", dir, all},
+		{"file, with the modules beside it", filepath.Join(dir, "a.yaml"), []string{"a.yaml", "modules/m.js", "modules/sub/n.ts"}},
+		{"file without modules", filepath.Join(dir, "b", "c.cue"), []string{"c.cue"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			p, err := sources.Read(tt.path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tt.want, names(p)); diff != "" {
+				t.Error(diff)
+			}
+			for _, s := range p.Sources {
+				if _, err := os.Stat(p.Shown(s.Name)); err != nil {
+					t.Errorf("%s is shown as what is not there: %v", s.Name, err)
+				}
+			}
+		})
+	}
+}
+
+func TestReadRefuses(t *testing.T) {
+	dir := write(t, map[string]string{
+		"a.txt": "a", "big.yaml": strings.Repeat("#", 1<<20+1), "empty/x.md": "", "many/modules/keep": "",
+		"many/p.yaml": "p",
+	})
+	for i := range 9 {
+		if err := os.WriteFile(filepath.Join(dir, "many", "modules", string(rune('a'+i))+".js"), make([]byte, 1<<20), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Mkdir(filepath.Join(dir, "folder.yaml"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct{ path, want string }{
+		{"none.yaml", "no such file or directory"},
+		{"a.txt", "not a .yaml, .yml, .json or .cue file"},
+		{"big.yaml", "larger than 1048576 bytes"},
+		{"empty", "no .yaml, .yml, .json or .cue file in it"},
+		{"many/p.yaml", "bytes in all"},
+		{"folder.yaml", "no .yaml"},
+	} {
+		t.Run(tt.path, func(t *testing.T) {
+			if _, err := sources.Read(filepath.Join(dir, tt.path)); err == nil || !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("got %v, want %q", err, tt.want)
+			}
+		})
+	}
+}
+
+func TestPlace(t *testing.T) {
+	in := schema.Diagnostics{{Pos: schema.Pos{File: "sub/a.yaml", Line: 3}, Related: []schema.Pos{{File: "b.yaml"}}}}
+	folder := sources.Policy{Path: "./pol", Folder: true}.Place(in)
+	if got := []string{folder[0].Pos.File, folder[0].Related[0].File}; !cmp.Equal(got, []string{"pol/sub/a.yaml", "pol/b.yaml"}) {
+		t.Error(got)
+	}
+	file := sources.Policy{Path: "x/a.yaml"}.Place(schema.Diagnostics{{Pos: schema.Pos{File: "a.yaml"}}})
+	if file[0].Pos.File != "x/a.yaml" {
+		t.Error(file[0].Pos.File)
+	}
+	if in[0].Pos.File != "sub/a.yaml" || in[0].Related[0].File != "b.yaml" {
+		t.Error("the findings given were changed")
+	}
+}
+
+func TestSplit(t *testing.T) {
+	policies, modules := sources.Split([]schema.Source{{Name: "a.yaml"}, {Name: "modules/m.js", Data: []byte("m")}, {Name: "modulesx/b.yaml"}})
+	if len(policies) != 2 || string(modules["modules/m.js"]) != "m" || len(modules) != 1 {
+		t.Errorf("got %v, %v", policies, modules)
+	}
+}
