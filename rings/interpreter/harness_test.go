@@ -234,6 +234,41 @@ func TestOneAnswerWins(t *testing.T) {
 	}
 }
 
+// An answer that comes while another is still being checked wins; the other is
+// told, and nothing waits.
+func TestAnswerWhileAnotherIsChecked(t *testing.T) {
+	var run *interpreter.Run
+	var w *world
+	w = newWorld(t, func(c *interpreter.Config) {
+		c.CheckValue = func(json.RawMessage) error {
+			return run.Answer(w.t.Context(), interpreter.Reply{Call: "c1", Value: json.RawMessage(`"quick"`)})
+		}
+	})
+	w.apply(set("a", bridge("ask"), bridge("askOut", external)))
+	var got []executors.Answer
+	run = w.start(func(ctx context.Context, _ executors.Run, h executors.Host) (executors.Outcome, error) {
+		got = wave(ctx, t, h, question("c1", "ask", `[]`), question("c2", "askOut", `[]`))
+		return executors.Outcome{State: executors.StateDone}, nil
+	})
+	w.paused(run)
+	err := run.Answer(t.Context(), interpreter.Reply{Call: "c1", Value: json.RawMessage(`{"$ringd":"undefined"}`)})
+	if !errors.Is(err, interpreter.ErrAnswered) {
+		t.Errorf("the slower answer: %v", err)
+	}
+	must(t, run.Answer(t.Context(), interpreter.Reply{Call: "c2", Value: json.RawMessage(`2`)}))
+	w.end(run)
+	if string(got[0].Value) != `"quick"` {
+		t.Errorf("answer %+v", got[0])
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
 func TestEventsTellALife(t *testing.T) {
 	w := newWorld(t)
 	w.apply(set("a", bridge("ask"), bridge("b")))

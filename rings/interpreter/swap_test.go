@@ -164,7 +164,9 @@ func TestWorkingProviderIsCut(t *testing.T) {
 			})
 			w.apply(set("a", bridge("b", external)))
 			p, got := calls(ask("b", `[]`))
-			run := w.start(p)
+			run := w.start(func(ctx context.Context, r executors.Run, h executors.Host) (executors.Outcome, error) {
+				return p(context.WithoutCancel(ctx), r, h) // the ring alone has to stop its providers
+			})
 			<-begun
 			test.event(w, run)
 			<-stopped
