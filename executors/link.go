@@ -132,9 +132,14 @@ func (l *Link) Run(ctx context.Context, start Start, b Budget, h Host) (out Outc
 	r := &linkRun{l: l, h: h, budget: b, open: map[string]int64{}, calls: map[string]int64{}, began: l.cfg.Now()}
 	askCtx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	whole := false
+	defer func() {
+		if !whole { // h panicked: the run's owner recovers, and no guest is left
+			l.kill()
+		}
+	}()
 	r.askCtx, r.cancel = askCtx, cancel
 	if r.cpu0, err = l.guest.CPU(); err != nil {
-		l.kill()
 		return Outcome{}, false, fmt.Errorf("%w: read processor time: %w", ErrGuest, err)
 	}
 	r.base = l.s.BytesRead()
@@ -161,6 +166,7 @@ func (l *Link) Run(ctx context.Context, start Start, b Budget, h Host) (out Outc
 		l.kill() // before the wait: an answer may be stuck in the connection
 	}
 	r.asks.Wait()
+	whole = true
 	return out, again, r.fault(cause, hostErr, err)
 }
 

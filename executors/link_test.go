@@ -497,3 +497,21 @@ func TestSatisfies(t *testing.T) {
 		}
 	}
 }
+
+// A host that panics takes its guest with it.
+func TestLinkHostPanics(t *testing.T) {
+	g := newFakeGuest()
+	l := play(t, g, func(s *executors.Stream) {
+		_, _ = s.Read()
+		_ = s.Put(ask(1))
+		_ = s.Send(executors.Idle{}) // so that the reader asks
+		drain(s)
+	})
+	h := &fakeHost{ask: func(context.Context, executors.Question) (executors.Answer, error) { panic("host") }}
+	defer func() {
+		if recover() == nil || !g.isKilled() {
+			t.Errorf("guest killed: %v", g.isKilled())
+		}
+	}()
+	_, _, _ = l.Run(t.Context(), executors.Start{}, budget, h)
+}

@@ -1,7 +1,9 @@
 package js_test
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -212,6 +214,9 @@ func TestSealed(t *testing.T) {
 				}
 			}
 			fds, err := os.ReadDir("/proc/" + pid + "/fd")
+			if errors.Is(err, fs.ErrPermission) && os.Getuid() != 0 {
+				continue // nobody but root may look into a sealed guest
+			}
 			if err != nil {
 				t.Fatal(err)
 			}
