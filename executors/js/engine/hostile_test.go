@@ -181,6 +181,7 @@ func TestHostMemory(t *testing.T) {
 		`const a = []; for (;;) a.push({})`,
 		`for (;;) Promise.reject(1)`,
 		`for (;;) call('x'.repeat(1000))`,
+		`for (;;) call('x'.repeat(1e6)).catch(() => {})`,
 		`for (;;) console.log('x'.repeat(1000))`,
 		`(function f() { f() })()`,
 	} {
@@ -195,5 +196,23 @@ func TestHostMemory(t *testing.T) {
 			t.Errorf("%s: grew by %d bytes", source, grown)
 		}
 		runtime.KeepAlive(vm)
+	}
+}
+
+// TestOpenedCallsAreBounded: arguments leave the guest's heap, so what a program
+// opens without waiting needs a bound of its own.
+func TestOpenedCallsAreBounded(t *testing.T) {
+	o := options()
+	o.HeapBytes, o.Bridges = 8<<20, []string{"call"}
+	vm := start(t, newEngine(t), o)
+	s := eval(t, vm, `const all = []; for (let i = 0; i < 20; i++) all.push(call('x'.repeat(1e6)).catch(e => e.name)); await Promise.race(all)`)
+	if string(s.Value) != `"BudgetExceeded"` {
+		t.Errorf("got %s %v", s.Value, s.Exception)
+	}
+	if n := len(vm.TakeCalls()); n != 8 {
+		t.Errorf("%d calls were opened", n)
+	}
+	if eval(t, vm, `globalThis.p = call('x'.repeat(1e6)); 1`); len(vm.TakeCalls()) != 1 {
+		t.Error("no call can be opened after the others were taken")
 	}
 }

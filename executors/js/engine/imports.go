@@ -84,7 +84,7 @@ func interrupt(ctx context.Context, vm *VM, stack []uint64) {
 }
 
 // hostCall is the one function that the prelude holds. It only ever passes
-// strings; 0 is an exception, which only a dying VM gets to see.
+// strings. A result of 0 is an exception.
 func hostCall(ctx context.Context, vm *VM, stack []uint64) {
 	argc, argv := uint32(stack[3]), uint32(stack[4])
 	stack[0] = 0
@@ -97,11 +97,15 @@ func hostCall(ctx context.Context, vm *VM, stack []uint64) {
 	default:
 		ok = false
 	}
-	if !ok {
+	switch {
+	case !ok:
 		vm.kill(fmt.Errorf("%w: malformed call of the host", ErrCorrupt))
-		return
+	case vm.refused:
+		vm.refused = false
+		vm.throw(ctx, NameBudgetExceeded, "the arguments of calls that wait to be made are too large together")
+	default:
+		stack[0] = vm.call(ctx, fnUndefined)
 	}
-	stack[0] = vm.call(ctx, fnUndefined)
 }
 
 // argument copies string argument i of a host call.
@@ -137,6 +141,13 @@ func (vm *VM) openCall(ctx context.Context, argc, argv uint32) bool {
 	}
 	if err := value.Check([]byte(args), vm.valueLimits()); err != nil {
 		return false
+	}
+	// What a program opens without ever waiting is held on this side of its heap
+	// limit, so it is bounded by the same figure.
+	if vm.openedBytes += int64(len(args)); vm.openedBytes > max(vm.options.HeapBytes, int64(len(args))) {
+		vm.openedBytes -= int64(len(args))
+		vm.refused = true
+		return true
 	}
 	vm.state.calls = id
 	vm.state.open[id] = index

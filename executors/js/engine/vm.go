@@ -46,6 +46,8 @@ type VM struct {
 	entered      time.Duration // processor time when guest code was entered
 	inside       bool
 	opened       []Call // not yet taken
+	openedBytes  int64  // of their arguments
+	refused      bool   // the call under way
 	ended        *State
 	dead         error
 	closed       bool
@@ -265,10 +267,12 @@ func (vm *VM) RunJobs(ctx context.Context) (int, error) {
 	}
 }
 
-// TakeCalls returns the calls opened since it was last called, in order.
+// TakeCalls returns the calls opened since it was last called, in order. Until
+// they are taken their arguments count together against HeapBytes; a call over
+// that is rejected with BudgetExceeded.
 func (vm *VM) TakeCalls() []Call {
 	calls := vm.opened
-	vm.opened = nil
+	vm.opened, vm.openedBytes = nil, 0
 	return calls
 }
 

@@ -27,22 +27,25 @@ const pending = table(), unawaited = table();
 
 // Whatever waits for a promise reads its constructor first.
 const awaiting = bare({ get: undefined, set: undefined, enumerable: false, configurable: true });
+// A call is an array of where it was made, its promise's functions, its bridge,
+// and whether it was awaited: all own items, so no prototype is looked at.
+const AT = 0, RESOLVE = 1, REJECT = 2, INDEX = 3, AWAITED = 4;
 const bridge = (key, index) => ({
   [key](...args) {
     const at = new NewError();
-    let resolve, reject, text;
+    let resolve, reject;
     const promise = new NewPromise((a, b) => { resolve = a; reject = b; });
     try {
-      text = encode(args, true);
+      const text = encode(args, true);
+      raw('call', (last + 1) + ' ' + index, text);
     } catch (e) {
       reject(e);
       return promise;
     }
     const id = ++last;
-    const c = pending[id] = { __proto__: null, at, resolve, reject, index, awaited: false };
-    raw('call', id + ' ' + index, text);
+    const c = pending[id] = [at, resolve, reject, index, false];
     awaiting.get = () => {
-      c.awaited = true;
+      c[AWAITED] = true;
       delete unawaited[id];
       deleteProperty(promise, 'constructor');
       return NewPromise;
@@ -66,19 +69,19 @@ const callerStack = (at) => {
 const settle = (id, kind, text) => {
   const c = pending[id];
   delete pending[id];
-  if (!c.awaited) unawaited[id] = c.index;
+  if (!c[AWAITED]) unawaited[id] = c[INDEX];
   if (kind === 'value') {
     let v;
     try {
       v = decode(text);
     } catch (e) {
-      return c.reject(e);
+      return c[REJECT](e);
     }
-    return c.resolve(v);
+    return c[RESOLVE](v);
   }
   const e = makeError(kind, text);
-  defineProperty(e, 'stack', bare({ value: callerStack(c.at), writable: true, enumerable: false, configurable: true }));
-  c.reject(e);
+  defineProperty(e, 'stack', bare({ value: callerStack(c[AT]), writable: true, enumerable: false, configurable: true }));
+  c[REJECT](e);
 };
 
 // result encodes the value of a program: 'v' and the value, or 'e' and the
