@@ -42,7 +42,7 @@ func BenchmarkDecodeYAML(b *testing.B) {
 }
 
 func BenchmarkDecodeCUE(b *testing.B) {
-	for _, n := range []int{100, 1_000} {
+	for _, n := range []int{100, 1_000, 10_000} {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			var bridges strings.Builder
 			for i := range n {
