@@ -69,6 +69,9 @@ func (p *program) finish(o runOptions, run wire.Run, set *profiles.Set) error {
 	} else if o.state != "" && !o.asJSON {
 		fmt.Fprintf(p.err, "run %s: %s\n", run.ID, run.State)
 	}
+	if state := executors.State(run.State); state == executors.StateDenied && len(run.Denials) == 1 && unenforceable(run.Denials[0].Code) {
+		return &exit{exitUnavailable, nil} // the guest could not be had: nothing ran
+	}
 	switch executors.State(run.State) {
 	case executors.StateDone, executors.StatePaused, wire.StateRunning:
 		return nil

@@ -121,6 +121,8 @@ type stack struct {
 	js     *js.Executor
 	group  *daemon.Group
 	warmed chan struct{} // closed when the first guest is there, or cannot be
+	cold   error         // why it cannot be; read once warmed is closed
+	guests *guests
 	closes []func() error
 }
 
@@ -172,8 +174,7 @@ func (p *program) buildStack(ctx context.Context, c stackConfig, s *stack) (err 
 	s.group.Go(func() {
 		defer close(s.warmed)
 		if c.warm {
-			// What keeps it from starting is told by the run that needs it.
-			_ = s.js.Warm(ctx)
+			s.cold = s.js.Warm(ctx)
 		}
 	})
 	log, st, err := openRecords(ctx, c, s)
@@ -181,6 +182,7 @@ func (p *program) buildStack(ctx context.Context, c stackConfig, s *stack) (err 
 		return err
 	}
 	recorder, journal := daemon.NewRecorder(log, c.metrics), daemon.NewJournal(st)
+	s.guests = &guests{js: s.js, group: s.group}
 	ring, err := interpreter.New(interpreter.Config{
 		Executors: map[string]executors.Executor{profiles.ExecutorJS: s.js},
 		Tiers:     map[string]profiles.Tier{profiles.ExecutorJS: s.kernel.Attestation(profiles.ExecutorJS).Tier},
@@ -193,10 +195,11 @@ func (p *program) buildStack(ctx context.Context, c stackConfig, s *stack) (err 
 	if err != nil {
 		return err
 	}
+	s.guests.ring = ring
 	s.daemon, err = daemon.New(ctx, daemon.Config{
 		Version:     buildVersion().Version,
 		Interpreter: daemon.FromRing(ring),
-		Rings:       []daemon.Ring{s.kernel, ring, guests{s.js, s.group}},
+		Rings:       []daemon.Ring{s.kernel, ring, s.guests},
 		Compiler:    c.compiler,
 		Runs:        st, Generations: st, Recorder: recorder, Journal: journal,
 		Group: s.group, Clock: systemClock{}, Random: rand.Reader, Logger: c.logger, Metrics: c.metrics,
@@ -278,26 +281,41 @@ func unavailable(what string, err error) error {
 	return &exit{exitUnavailable, fmt.Errorf("%s: %w%s", what, err, remedy)}
 }
 
-// guests drops the used guests of older revisions at every commit.
+// guests keeps the executor in step with the generations: at every commit it
+// drops the used guests of older revisions and, on a host that cannot start any,
+// keeps the executor closed with the reason in status.
 type guests struct {
 	js    *js.Executor
+	ring  *interpreter.Ring
 	group *daemon.Group
+	why   atomic.Pointer[string]
 }
 
 // Name is "guests".
-func (guests) Name() string { return "guests" }
+func (*guests) Name() string { return "guests" }
 
 // Prepare has nothing to prepare; its commit does not wait.
-func (g guests) Prepare(_ context.Context, set *profiles.Set) (func(), error) {
+func (g *guests) Prepare(_ context.Context, set *profiles.Set) (func(), error) {
 	revision := ""
 	if set != nil {
 		revision = set.Revision
 	}
-	return func() { g.group.Go(func() { g.js.Drop(revision) }) }, nil
+	return func() {
+		g.group.Go(func() { g.js.Drop(revision) })
+		if why := g.why.Load(); why != nil {
+			g.ring.CloseExecutor(profiles.ExecutorJS, *why)
+		}
+	}, nil
+}
+
+// shut closes the executor now and in every later generation.
+func (g *guests) shut(why string) {
+	g.why.Store(&why)
+	g.ring.CloseExecutor(profiles.ExecutorJS, why)
 }
 
 // Close leaves the executor to the interpreter ring, which closes it.
-func (guests) Close() error { return nil }
+func (*guests) Close() error { return nil }
 
 type systemClock struct{}
 
@@ -320,6 +338,11 @@ func (p *program) newServer(ctx context.Context, f config.File, logger *slog.Log
 	})
 	if err != nil {
 		return nil, nil, err
+	}
+	<-s.warmed
+	if s.cold != nil {
+		logger.Error("no guest can be started: the JavaScript executor is closed", "error", s.cold)
+		s.guests.shut(s.cold.Error())
 	}
 	server, err := p.listen(ctx, f, s.daemon, m, logger)
 	if err != nil {
@@ -403,6 +426,6 @@ func (p *program) commandProvider(argv []string, dir string, env []string) (inte
 }
 
 var (
-	_ daemon.Ring     = guests{}
+	_ daemon.Ring     = (*guests)(nil)
 	_ daemon.Compiler = childCompiler{}
 )

@@ -121,7 +121,11 @@ func (g *generation) schema(text json.RawMessage, before *generation) (*shape.Sc
 // withClosed returns a copy of g in which the executor is closed.
 func (g *generation) withClosed(executor, reason string) *generation {
 	c := *g
-	c.closed = maps.Clone(g.closed)
-	c.closed[executor] = reason
+	c.closed = map[string]string{executor: reason} // the generation before the first commit has none
+	for name, why := range g.closed {
+		if name != executor {
+			c.closed[name] = why
+		}
+	}
 	return &c
 }
