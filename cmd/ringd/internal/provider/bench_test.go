@@ -1,0 +1,127 @@
+package provider_test
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/json"
+	"log/slog"
+	"slices"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/ringd/ringd/cmd/ringd/internal/audit"
+	"github.com/ringd/ringd/cmd/ringd/internal/provider"
+	"github.com/ringd/ringd/executors"
+	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/rings/interpreter"
+)
+
+// recorder writes the ring's records to the real log.
+type recorder struct{ log *audit.Log }
+
+func (r recorder) Record(ctx context.Context, rec interpreter.Record, d interpreter.Durability) error {
+	durability := audit.Synced
+	if d == interpreter.Written {
+		durability = audit.Written
+	}
+	out := audit.Record{Kind: audit.Kind(rec.Kind), Generation: rec.Generation, Revision: rec.Revision, Actor: rec.Actor,
+		Agent: rec.Agent, Run: rec.Run, Call: rec.Call, Capability: rec.Capability, State: rec.State, Digest: rec.Digest, Detail: rec.Detail}
+	if rec.Decision != nil {
+		out.Decision = audit.Decided(*rec.Decision)
+	}
+	_, err := r.log.Append(ctx, out, durability)
+	return err
+}
+
+// journal forgets: nothing here has external power.
+type journal struct{}
+
+func (journal) OpenCall(context.Context, interpreter.Entry) (string, error) { return "", nil }
+func (journal) CloseCall(context.Context, string, string, interpreter.CallEnd, json.RawMessage) error {
+	return nil
+}
+
+// asker is an executor whose program asks as long as the benchmark wants.
+type asker struct {
+	b      *testing.B
+	median time.Duration
+}
+
+func (*asker) Name() string { return profiles.ExecutorJS }
+func (*asker) Close() error { return nil }
+func (a *asker) Run(ctx context.Context, _ executors.Run, h executors.Host) (executors.Outcome, error) {
+	args := json.RawMessage(`[{"level":"info","text":"three findings in handler.go"}]`)
+	var took []time.Duration
+	i := 0
+	for a.b.Loop() {
+		i++
+		from := time.Now()
+		ans, err := h.Ask(ctx, executors.Question{Call: "c" + strconv.Itoa(i), Bridge: "log", Args: args})
+		took = append(took, time.Since(from))
+		if err != nil || ans.Error != nil {
+			a.b.Error(err, ans.Error)
+		}
+	}
+	slices.Sort(took)
+	a.median = took[len(took)/2]
+	return executors.Outcome{State: executors.StateDone}, nil
+}
+
+// BenchmarkCall is one call from the executor's question to its answer: the
+// decision, both audit records in the real log, the provider, the checks.
+func BenchmarkCall(b *testing.B) {
+	command, err := provider.NewCommand(provider.Config{Argv: []string{"true"}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	for name, p := range map[string]interpreter.Provider{
+		"log":     interpreter.Log{Logger: slog.New(slog.DiscardHandler)},
+		"command": command,
+	} {
+		b.Run(name, func(b *testing.B) { benchmarkCall(b, p) })
+	}
+}
+
+func benchmarkCall(b *testing.B, p interpreter.Provider) {
+	dir := b.TempDir()
+	key, err := audit.LoadKey(dir+"/key", rand.Reader)
+	if err != nil {
+		b.Fatal(err)
+	}
+	ticker := time.NewTicker(100 * time.Millisecond)
+	defer ticker.Stop()
+	log, err := audit.Open(b.Context(), audit.Config{Dir: dir + "/audit", Key: key, Now: time.Now, Ticks: ticker.C})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer log.Close()
+	var wg sync.WaitGroup
+	a := &asker{b: b}
+	ring, err := interpreter.New(interpreter.Config{
+		Executors: map[string]executors.Executor{profiles.ExecutorJS: a}, Default: p, Audit: recorder{log}, Journal: journal{},
+		Go: func(f func()) { wg.Go(f) }, Now: time.Now, Random: rand.Reader,
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer wg.Wait()
+	defer ring.Close()
+	n := int64(60_000)
+	commit, err := ring.Prepare(b.Context(), &profiles.Set{Format: profiles.Format, Agents: map[string]profiles.Agent{"a": {
+		Name: "a", JS: &profiles.JS{}, Limits: profiles.Limits{WallMillis: &n, OutputBytes: &n, ResultBytes: &n},
+		Bridges: map[string]profiles.Bridge{"log": {Name: "log", Limits: profiles.BridgeLimits{
+			Concurrent: 1, CallsPerRun: 1 << 40, ArgumentBytes: n, ResultBytes: n, TimeoutMillis: n}}},
+	}}})
+	if err != nil {
+		b.Fatal(err)
+	}
+	commit()
+	run, err := ring.Start(b.Context(), interpreter.StartRequest{ID: "r", Agent: "a", Executor: profiles.ExecutorJS})
+	if err != nil {
+		b.Fatal(err)
+	}
+	<-run.Done()
+	b.ReportMetric(float64(a.median.Nanoseconds()), "ns/median")
+}
