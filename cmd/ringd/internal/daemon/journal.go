@@ -27,10 +27,23 @@ type Journal struct {
 	gates map[string]*gate // by run
 }
 
-// gate opens when the start of a run is on disk, or has failed.
+// gate opens when the start of a run is on disk, or could not be kept.
 type gate struct {
-	open chan struct{}
-	err  error
+	open  chan struct{}
+	err   error         // set before open is closed
+	asked chan struct{} // closed once somebody waits for it
+	once  sync.Once
+}
+
+// pass asks for the gate to open and waits for it.
+func (g *gate) pass(ctx context.Context) error {
+	g.once.Do(func() { close(g.asked) })
+	select {
+	case <-g.open:
+		return g.err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 // NewJournal returns a journal over a store.
@@ -79,7 +92,7 @@ func (j *Journal) CloseCall(ctx context.Context, run, call string, end interpret
 
 // expect makes calls of run wait; forget ends it.
 func (j *Journal) expect(run string) *gate {
-	g := &gate{open: make(chan struct{})}
+	g := &gate{open: make(chan struct{}), asked: make(chan struct{})}
 	j.mu.Lock()
 	j.gates[run] = g
 	j.mu.Unlock()
@@ -99,12 +112,7 @@ func (j *Journal) wait(ctx context.Context, run string) error {
 	if g == nil {
 		return fmt.Errorf("run %s: %w", run, ErrNotFound)
 	}
-	select {
-	case <-g.open:
-		return g.err
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return g.pass(ctx)
 }
 
 // Record writes a record of the interpreter ring.

@@ -74,13 +74,15 @@ func (d *Daemon) StartRun(ctx context.Context, actor Actor, req wire.RunRequest)
 		d.drop(r, err)
 		return wire.Run{}, d.refused(ctx, audit.RunRefused, r, req.Agent, err)
 	}
-	<-r.gate.open
-	if r.gate.err != nil {
-		stop()
-		<-r.done
-		return wire.Run{}, r.gate.err
+	// Nobody is told of the run before its start is on disk, or its end.
+	run, err := d.view(ctx, r, time.Duration(req.WaitMillis)*time.Millisecond)
+	if err != nil || ended(run.State) {
+		return run, err
 	}
-	return d.view(ctx, r, time.Duration(req.WaitMillis)*time.Millisecond)
+	if err := r.gate.pass(ctx); err != nil {
+		return wire.Run{}, err
+	}
+	return run, nil
 }
 
 func checkRequest(actor Actor, req *wire.RunRequest) error {
@@ -190,9 +192,13 @@ func (d *Daemon) refused(ctx context.Context, k audit.Kind, r *liveRun, agent st
 	return errors.Join(cause, err)
 }
 
+// soon is how long the start of a run waits for its end, so that both are one
+// commit.
+const soon = 2 * time.Millisecond
+
 // start records the request, binds r to the generation in force and starts it.
-// The store's commit and the guest's start go on at the same time: no answer is
-// given, and no call of the run leaves the host, before the commit is done.
+// It is kept while the guest works: no answer is given, and no call of the run
+// leaves the host, before that commit.
 func (d *Daemon) start(ctx, running context.Context, r *liveRun, req wire.RunRequest) error {
 	program := audit.Digest([]byte(req.Program.Source))
 	rec := d.record(audit.RunAsked)
@@ -206,13 +212,7 @@ func (d *Daemon) start(ctx, running context.Context, r *liveRun, req wire.RunReq
 		return err
 	}
 	kept := context.WithoutCancel(ctx)
-	d.cfg.Group.Go(func() { d.follow(kept, r) })
-	if err := d.cfg.Runs.Start(kept, row); err != nil {
-		d.cfg.Metrics.Fault("store")
-		r.gate.err = fmt.Errorf("%w: keep run %s: %w", ErrUnavailable, r.id, err)
-		r.stop()
-	}
-	close(r.gate.open)
+	d.cfg.Group.Go(func() { d.follow(kept, r, row) })
 	return nil
 }
 
@@ -265,42 +265,76 @@ func (d *Daemon) open(g *generation, executor string) error {
 	return nil
 }
 
-// follow waits for the end of r and keeps it. What it returns to waiters is on
-// disk before they see it.
-func (d *Daemon) follow(ctx context.Context, r *liveRun) {
+// follow keeps the start of r and its end. What waiters see is on disk before.
+func (d *Daemon) follow(ctx context.Context, r *liveRun, row store.Run) {
+	select {
+	case <-r.handle.Done():
+		d.keepWhole(ctx, r, row)
+		return
+	case <-r.gate.asked:
+	case <-d.cfg.Clock.After(soon):
+	}
+	if err := d.cfg.Runs.Start(ctx, row); err != nil {
+		r.gate.err = d.unkept("start", r.id, err)
+		r.stop()
+	}
+	close(r.gate.open)
 	<-r.handle.Done()
-	<-r.gate.open
-	out := runOf(r.handle.View(), r.created)
+	r.final = runOf(r.handle.View(), r.created)
 	if r.gate.err != nil {
 		d.drop(r, r.gate.err)
 		return
 	}
-	err := d.keep(ctx, &out)
+	err := d.keep(ctx, &r.final)
 	if err != nil {
-		d.cfg.Metrics.Fault("store")
-		d.cfg.Logger.Error("keep the end of a run", "run", r.id, "error", err)
-		err = fmt.Errorf("%w: keep the end of run %s: %w", ErrUnavailable, r.id, err)
+		err = d.unkept("end", r.id, err)
 	}
-	r.final = out
 	d.drop(r, err)
 }
 
-// keep commits the outcome. One that is too large is replaced by a failure that
-// says so.
+// keepWhole keeps a run that ended before anybody asked for it, in one commit.
+func (d *Daemon) keepWhole(ctx context.Context, r *liveRun, row store.Run) {
+	r.final = runOf(r.handle.View(), r.created)
+	raw, err := outcome(&r.final)
+	if err == nil {
+		row.State, row.Outcome = store.State(r.final.State), raw
+		err = d.cfg.Runs.Start(ctx, row)
+	}
+	if err != nil {
+		err = d.unkept("end", r.id, err)
+	}
+	r.gate.err = err
+	close(r.gate.open)
+	d.drop(r, err)
+}
+
+// unkept notes that the store failed.
+func (d *Daemon) unkept(what, run string, err error) error {
+	d.cfg.Metrics.Fault("store")
+	d.cfg.Logger.Error("a run could not be kept", "run", run, "what", what, "error", err)
+	return fmt.Errorf("%w: keep the %s of run %s: %w", ErrUnavailable, what, run, err)
+}
+
+// keep commits the outcome of a run whose start is on disk.
 func (d *Daemon) keep(ctx context.Context, out *wire.Run) error {
-	raw, err := json.Marshal(out)
-	if err == nil && len(raw) <= store.MaxOutcome {
-		_, err = d.cfg.Runs.Advance(ctx, out.ID, store.State(out.State), store.Change{Outcome: raw})
+	raw, err := outcome(out)
+	if err != nil {
 		return err
 	}
-	small := wire.Run{ID: out.ID, State: string(executors.StateFailed), Agent: out.Agent, Executor: out.Executor,
+	_, err = d.cfg.Runs.Advance(ctx, out.ID, store.State(out.State), store.Change{Outcome: raw})
+	return err
+}
+
+// outcome is what the store keeps of a run. One that is too large is replaced
+// by a failure that says so.
+func outcome(out *wire.Run) ([]byte, error) {
+	raw, err := json.Marshal(out)
+	if err == nil && len(raw) <= store.MaxOutcome {
+		return raw, nil
+	}
+	*out = wire.Run{ID: out.ID, State: string(executors.StateFailed), Agent: out.Agent, Executor: out.Executor,
 		Created: out.Created, Console: []wire.ConsoleEntry{}, Denials: []profiles.Decision{}, Usage: out.Usage,
 		Attestation: out.Attestation,
 		Error:       &wire.RunError{Name: "ResultTooLarge", Message: "the outcome is too large to keep"}}
-	*out = small
-	if raw, err = json.Marshal(small); err != nil {
-		return err
-	}
-	_, err = d.cfg.Runs.Advance(ctx, out.ID, store.Failed, store.Change{Outcome: raw})
-	return err
+	return json.Marshal(out)
 }

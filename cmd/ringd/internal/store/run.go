@@ -35,15 +35,19 @@ func fromMicros(n int64) time.Time { return time.UnixMicro(n).UTC() }
 
 func (s *Store) now() int64 { return s.cfg.Now().UnixMicro() }
 
-// Start remembers a new run, Asked or Started (empty: Asked), in one commit.
-// Created and Updated are set from the clock. ErrExists, ErrState (any other
-// state), ErrTooLarge, ErrClosed.
+// Start remembers a new run, Asked or Started (empty: Asked), in one commit; or,
+// in a final state and with its Outcome, one that nobody was told of before it
+// ended. Created and Updated are set from the clock. ErrExists, ErrState (any
+// other state, an outcome before the end), ErrTooLarge, ErrClosed.
 func (s *Store) Start(ctx context.Context, r Run) error {
 	if r.State == "" {
 		r.State = Asked
 	}
-	if r.State != Asked && r.State != Started {
+	if final := r.State.Final(); !final && r.State != Asked && r.State != Started || !final && r.Outcome != nil {
 		return fmt.Errorf("start run %s as %q: %w", r.ID, r.State, ErrState)
+	}
+	if err := checkSize("outcome", len(r.Outcome), MaxOutcome); err != nil {
+		return fmt.Errorf("start run %s: %w", r.ID, err)
 	}
 	if err := checkID(r.ID); err != nil {
 		return fmt.Errorf("start run: %w", err)
@@ -52,7 +56,7 @@ func (s *Store) Start(ctx context.Context, r Run) error {
 	err := s.write(ctx, func(ctx context.Context, t *tx) error {
 		n, err := t.changed(ctx, `insert into run (`+runColumns+`)
 			values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14) on conflict do nothing`,
-			recordVersion, r.ID, r.Agent, r.Actor, r.Executor, r.State, r.Program, r.Generation, r.Revision, nil,
+			recordVersion, r.ID, r.Agent, r.Actor, r.Executor, r.State, r.Program, r.Generation, r.Revision, r.Outcome,
 			r.Audit.Seq, r.Audit.Hash, now, now)
 		if err == nil && n == 0 {
 			err = ErrExists

@@ -147,7 +147,9 @@ func TestStartRefuses(t *testing.T) {
 		{"twice", t.Context(), newRun("r1"), store.ErrExists},
 		{"no id", t.Context(), edit(func(r *store.Run) { r.ID = "" }), store.ErrState},
 		{"a huge id", t.Context(), edit(func(r *store.Run) { r.ID = strings.Repeat("x", store.MaxID+1) }), store.ErrTooLarge},
-		{"done at once", t.Context(), edit(func(r *store.Run) { r.State = store.Done }), store.ErrState},
+		{"paused at once", t.Context(), edit(func(r *store.Run) { r.State = store.Paused }), store.ErrState},
+		{"an outcome before the end", t.Context(), edit(func(r *store.Run) { r.State, r.Outcome = store.Started, []byte("{}") }), store.ErrState},
+		{"a huge outcome", t.Context(), edit(func(r *store.Run) { r.State, r.Outcome = store.Done, make([]byte, store.MaxOutcome+1) }), store.ErrTooLarge},
 		{"no such state", t.Context(), edit(func(r *store.Run) { r.State = "asleep" }), store.ErrState},
 		{"the caller is gone", gone, edit(func(*store.Run) {}), context.Canceled},
 	}
@@ -160,6 +162,31 @@ func TestStartRefuses(t *testing.T) {
 	}
 	if _, err := s.Run(t.Context(), "r2"); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("a refused run is there: %v", err)
+	}
+}
+
+// A run that ended before anybody was told of it is kept whole, and stays so.
+func TestStartOfAnEndedRun(t *testing.T) {
+	cfg := config(t)
+	s := mustOpen(t, cfg)
+	r := newRun("r1")
+	r.State, r.Outcome = store.Done, []byte(`{"state":"done"}`)
+	mustStart(t, s, r)
+	if _, err := s.Advance(t.Context(), "r1", store.Failed, store.Change{}); !errors.Is(err, store.ErrState) {
+		t.Errorf("it moves on: %v", err)
+	}
+	if err := s.Start(t.Context(), newRun("r1")); !errors.Is(err, store.ErrExists) {
+		t.Errorf("it starts again: %v", err)
+	}
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	again := mustOpen(t, cfg)
+	if done, err := again.Recover(t.Context()); err != nil || len(done) != 0 {
+		t.Errorf("recovered %+v, %v", done, err)
+	}
+	if got := getRun(t, again, "r1"); got.State != store.Done || string(got.Outcome) != string(r.Outcome) {
+		t.Errorf("after a restart: %+v", got)
 	}
 }
 
