@@ -158,8 +158,8 @@ func (l *Link) Run(ctx context.Context, start Start, b Budget, h Host) (out Outc
 	}
 	stopCtx()
 	wall.Stop()
-	cancel()
 	cause, hostErr, quiet := r.finish(err)
+	cancel() // after finish: what a cut-off question returns is no failure of the host
 	again = cause == causeNone && quiet && r.said.Again && !l.s.Pending()
 	out = r.outcome(cause)
 	if !again {
@@ -337,6 +337,10 @@ func (r *linkRun) take(m Ask) error {
 // answer asks the host and sends what it says.
 func (r *linkRun) answer(q *question) {
 	a, err := r.h.Ask(r.askCtx, q.Question)
+	if err != nil && r.askCtx.Err() != nil {
+		r.end(causeCtx, nil)
+		return
+	}
 	if err != nil {
 		r.end(causeHost, err)
 		return

@@ -515,3 +515,38 @@ func TestLinkHostPanics(t *testing.T) {
 	}()
 	_, _, _ = l.Run(t.Context(), executors.Start{}, budget, h)
 }
+
+// A program that fails while a call is open has failed; what the call returns
+// when it is cut off is not the host's failure. The same for a cancel.
+func TestLinkCutOffCalls(t *testing.T) {
+	for _, cancelled := range []bool{false, true} {
+		ctx, cancel := context.WithCancel(t.Context())
+		g := newFakeGuest()
+		began := make(chan struct{})
+		l := play(t, g, func(s *executors.Stream) {
+			_, _ = s.Read()
+			_ = s.Send(ask(1))
+			<-began
+			if cancelled {
+				cancel()
+			} else {
+				_ = s.Send(executors.Result{End: executors.End{State: executors.StateFailed, Again: true, Error: &executors.ProgramError{Name: "E"}}})
+			}
+			drain(s)
+		})
+		h := &fakeHost{ask: func(ctx context.Context, _ executors.Question) (executors.Answer, error) {
+			close(began)
+			<-ctx.Done()
+			return executors.Answer{}, ctx.Err()
+		}}
+		out, again, err := l.Run(ctx, executors.Start{}, budget, h)
+		want := executors.StateFailed
+		if cancelled {
+			want = executors.StateCancelled
+		}
+		if err != nil || out.State != want || again || !g.isKilled() {
+			t.Errorf("cancelled %v: state %s again %v err %v", cancelled, out.State, again, err)
+		}
+		cancel()
+	}
+}

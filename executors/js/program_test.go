@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
 	"testing"
 
@@ -188,50 +187,40 @@ func TestSealed(t *testing.T) {
 	e := executor(t, nil)
 	mustRun(t, e, program("1"))
 	guests := 0
-	tasks, err := filepath.Glob("/proc/self/task/*/children")
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, f := range tasks {
-		b, err := os.ReadFile(f)
-		if err != nil {
-			continue // the thread has ended
+	for _, pid := range children(t) {
+		cmd, err := os.ReadFile("/proc/" + pid + "/cmdline")
+		if err != nil || !strings.Contains(string(cmd), verb) {
+			continue
 		}
-		for _, pid := range strings.Fields(string(b)) {
-			cmd, err := os.ReadFile("/proc/" + pid + "/cmdline")
-			if err != nil || !strings.Contains(string(cmd), verb) {
-				continue
+		guests++
+		limits, err := os.ReadFile("/proc/" + pid + "/limits")
+		if err != nil {
+			t.Fatal(err)
+		}
+		words := strings.Join(strings.Fields(string(limits)), " ")
+		for _, want := range []string{"Max open files 0 0 files", "Max file size 0 0 bytes", "Max core file size 0 0 bytes"} {
+			if !strings.Contains(words, want) {
+				t.Errorf("guest %s: no %q in\n%s", pid, want, limits)
 			}
-			guests++
-			limits, err := os.ReadFile("/proc/" + pid + "/limits")
+		}
+		fds, err := os.ReadDir("/proc/" + pid + "/fd")
+		if errors.Is(err, fs.ErrPermission) && os.Getuid() != 0 {
+			continue // nobody but root may look into a sealed guest
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, fd := range fds {
+			to, err := os.Readlink("/proc/" + pid + "/fd/" + fd.Name())
 			if err != nil {
 				t.Fatal(err)
 			}
-			words := strings.Join(strings.Fields(string(limits)), " ")
-			for _, want := range []string{"Max open files 0 0 files", "Max file size 0 0 bytes", "Max core file size 0 0 bytes"} {
-				if !strings.Contains(words, want) {
-					t.Errorf("guest %s: no %q in\n%s", pid, want, limits)
-				}
-			}
-			fds, err := os.ReadDir("/proc/" + pid + "/fd")
-			if errors.Is(err, fs.ErrPermission) && os.Getuid() != 0 {
-				continue // nobody but root may look into a sealed guest
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			for _, fd := range fds {
-				to, err := os.Readlink("/proc/" + pid + "/fd/" + fd.Name())
-				if err != nil {
-					t.Fatal(err)
-				}
-				kind, _, _ := strings.Cut(to, ":")
-				switch {
-				case to == "/dev/null", kind == "socket", kind == "anon_inode", strings.HasPrefix(to, "/memfd:"):
-				case strings.HasPrefix(to, "/sys/fs/cgroup/"): // the Go runtime's
-				default:
-					t.Errorf("guest %s has descriptor %s open on %s", pid, fd.Name(), to)
-				}
+			kind, _, _ := strings.Cut(to, ":")
+			switch {
+			case to == "/dev/null", kind == "socket", kind == "anon_inode", strings.HasPrefix(to, "/memfd:"):
+			case strings.HasPrefix(to, "/sys/fs/cgroup/"): // the Go runtime's
+			default:
+				t.Errorf("guest %s has descriptor %s open on %s", pid, fd.Name(), to)
 			}
 		}
 	}
