@@ -138,7 +138,7 @@ func (l *Link) Run(ctx context.Context, start Start, b Budget, h Host) (out Outc
 			l.kill()
 		}
 	}()
-	r.askCtx, r.cancel = askCtx, cancel
+	r.cancel = cancel
 	if r.cpu0, err = l.guest.CPU(); err != nil {
 		return Outcome{}, false, fmt.Errorf("%w: read processor time: %w", ErrGuest, err)
 	}
@@ -149,7 +149,7 @@ func (l *Link) Run(ctx context.Context, start Start, b Budget, h Host) (out Outc
 
 	err = l.s.Send(start)
 	if err == nil {
-		err = r.serve()
+		err = r.serve(askCtx)
 	}
 	if err == nil && !r.isOpen() {
 		// The last answers were read, but their senders may still be under way. A
@@ -175,8 +175,7 @@ type linkRun struct {
 	l      *Link
 	h      Host
 	budget Budget
-	askCtx context.Context // of the questions of this run, not longer
-	cancel context.CancelFunc
+	cancel context.CancelFunc // of the questions of this run
 	began  time.Time
 	cpu0   time.Duration
 	base   int64
@@ -255,7 +254,7 @@ func (r *linkRun) finish(err error) (c cause, hostErr error, quiet bool) {
 }
 
 // serve reads the guest until its Result.
-func (r *linkRun) serve() error {
+func (r *linkRun) serve(ctx context.Context) error {
 	for {
 		m, err := r.l.s.Read()
 		if err != nil {
@@ -266,14 +265,14 @@ func (r *linkRun) serve() error {
 		}
 		switch m := m.(type) {
 		case Ask:
-			r.askNext()
+			r.askNext(ctx)
 			err = r.take(m)
 		case Line:
 			err = r.line(m)
 		case Idle:
-			err = r.idle(m)
+			err = r.idle(ctx, m)
 		case Result:
-			r.askNext()
+			r.askNext(ctx)
 			return r.result(m)
 		default:
 			err = fmt.Errorf("%w: %T while a program runs", ErrProtocol, m)
@@ -282,7 +281,7 @@ func (r *linkRun) serve() error {
 			return err
 		}
 		if !r.l.s.Pending() {
-			r.askNext()
+			r.askNext(ctx)
 		}
 	}
 }
@@ -294,13 +293,13 @@ type question struct {
 }
 
 // askNext asks what was taken last, beside the reader.
-func (r *linkRun) askNext() {
+func (r *linkRun) askNext(ctx context.Context) {
 	if q := r.next; q != nil {
 		r.next = nil
 		r.asks.Add(1)
 		r.l.cfg.Go(func() {
 			defer r.asks.Done()
-			r.answer(q)
+			r.answer(ctx, q)
 		})
 	}
 }
@@ -335,9 +334,9 @@ func (r *linkRun) take(m Ask) error {
 }
 
 // answer asks the host and sends what it says.
-func (r *linkRun) answer(q *question) {
-	a, err := r.h.Ask(r.askCtx, q.Question)
-	if err != nil && r.askCtx.Err() != nil {
+func (r *linkRun) answer(ctx context.Context, q *question) {
+	a, err := r.h.Ask(ctx, q.Question)
+	if err != nil && ctx.Err() != nil {
 		r.end(causeCtx, nil)
 		return
 	}
@@ -414,7 +413,7 @@ func (r *linkRun) line(m Line) error {
 	return nil
 }
 
-func (r *linkRun) idle(m Idle) error {
+func (r *linkRun) idle(ctx context.Context, m Idle) error {
 	r.mu.Lock()
 	if m.Seen > r.answered || len(r.open) == 0 && m.Seen == r.answered {
 		r.mu.Unlock()
@@ -436,10 +435,10 @@ func (r *linkRun) idle(m Idle) error {
 		// say before its answer: the reader can ask it itself, which saves two
 		// changes of thread. A kill ends the question's context.
 		r.next = nil
-		r.answer(q)
+		r.answer(ctx, q)
 		return nil
 	}
-	r.askNext()
+	r.askNext(ctx)
 	return nil
 }
 
