@@ -35,7 +35,9 @@ func (d *Daemon) ApplyPush(ctx context.Context, p Push) error {
 	if d.newest.Load() != ticket {
 		return ErrSuperseded
 	}
-	if g := d.inForce.Load(); g != nil && p.Digest != "" && g.digest == p.Digest {
+	// What an executor's rejection closed opens with a commit, of the same set too.
+	closed := len(d.closedExecutors()) > 0
+	if g := d.inForce.Load(); g != nil && p.Digest != "" && g.digest == p.Digest && !closed {
 		return d.confirm(ctx, g, p.Digest, nil)
 	}
 	set, findings, err := d.cfg.Compiler.Compile(ctx, p)
@@ -47,7 +49,7 @@ func (d *Daemon) ApplyPush(ctx context.Context, p Push) error {
 	case findings.Refused() || set == nil:
 		return d.reject(ctx, p.Digest, "the policy does not compile", findings)
 	}
-	if g := d.inForce.Load(); g != nil && g.revision == set.Revision {
+	if g := d.inForce.Load(); g != nil && g.revision == set.Revision && !closed {
 		return d.confirm(ctx, g, p.Digest, findings)
 	}
 	return d.activate(ctx, p, set, findings)
@@ -184,9 +186,17 @@ func (d *Daemon) prepareFailed(ctx context.Context, p Push, cause error, finding
 	why := wire.Condition{Code: wire.ConditionExecutorClosed, Message: cause.Error(), Since: d.cfg.Clock.Now()}
 	d.binding.Lock() // a run that is being bound is either seen below or refused
 	d.mu.Lock()
+	old, known := d.closedBy[name]
+	if known = known && old.Message == why.Message; known {
+		why = old
+	}
 	d.closedBy[name] = why
 	d.mu.Unlock()
 	d.binding.Unlock()
+	refused := errors.Join(d.reject(ctx, p.Digest, cause.Error(), findings), errPrepare)
+	if known { // the same push, asked for again
+		return refused
+	}
 	for _, r := range d.liveRuns() {
 		if name == "" || r.executor == name {
 			r.stop()
@@ -196,7 +206,7 @@ func (d *Daemon) prepareFailed(ctx context.Context, p Push, cause error, finding
 	rec.Digest, rec.Capability = p.Digest, "executor:"+name
 	rec.Detail = map[string]string{"reason": cause.Error()}
 	_, err := d.cfg.Recorder.Append(ctx, rec, audit.Synced)
-	return errors.Join(d.reject(ctx, p.Digest, cause.Error(), findings), err)
+	return errors.Join(refused, err)
 }
 
 // notKept refuses a push that could not be written down. Nothing was committed.

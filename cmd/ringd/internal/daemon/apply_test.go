@@ -230,6 +230,30 @@ func TestRejectingExecutorIsClosedAndNothingCommits(t *testing.T) {
 	wantRuns(t, s, 2)
 }
 
+func TestClosedExecutorOpensWithTheOldPushToo(t *testing.T) {
+	s := daemontest.New(t, daemontest.Config{})
+	sink := s.Daemon.Sink()
+	if err := sink.Apply(t.Context(), daemontest.Push("one log")); err != nil {
+		t.Fatal(err)
+	}
+	s.Executor.Reject(errors.New("cannot enforce this"))
+	for range 3 {
+		if err := sink.Apply(t.Context(), daemontest.Push("two log")); err == nil {
+			t.Error("a push that could not be prepared is not asked for again")
+		}
+	}
+	if n := len(s.Records(t, audit.ExecutorClosed)); n != 1 {
+		t.Errorf("one closing is recorded %d times", n)
+	}
+	wantDenied(t, s, profiles.CodeClosed)
+	s.Executor.Reject(nil)
+	if err := sink.Apply(t.Context(), daemontest.Push("one log")); err != nil { // taken back
+		t.Fatal(err)
+	}
+	wantConditions(t, s, true)
+	wantRuns(t, s, 2)
+}
+
 func TestRingThatCannotPrepareClosesEveryExecutor(t *testing.T) {
 	spy := &spyRing{}
 	s := daemontest.New(t, daemontest.Config{Rings: []daemon.Ring{spy}})

@@ -27,6 +27,8 @@ var (
 	ErrSuperseded = errors.New("a newer push came")
 	// errCompiler: the compiler could not be run; the same push may succeed later.
 	errCompiler = errors.New("the compiler could not be run")
+	// errPrepare: a ring could not prepare the set; it may be able to later.
+	errPrepare = errors.New("the set could not be prepared")
 	// ErrRejected: the push was refused; Status has the findings.
 	ErrRejected = errors.New("the push was refused")
 )

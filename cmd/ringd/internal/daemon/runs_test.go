@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -201,6 +202,72 @@ func TestEndThatCannotBeKeptIsNotAcknowledged(t *testing.T) {
 	}
 	if recs := again.Records(t, audit.StoreRecovered); len(recs) != 1 || recs[0].Run != id || recs[0].State != "failed" {
 		t.Errorf("records: %+v", recs)
+	}
+}
+
+// TestNobodyIsToldBeforeTheDisk holds when a run is kept, and how often.
+func TestNobodyIsToldBeforeTheDisk(t *testing.T) {
+	for _, tc := range []struct {
+		name, program string
+		wait          int64
+		want          []string
+		state         string
+	}{
+		{"short, waited for", "1+1", wire.MaxWaitMillis, []string{"store Start"}, "done"},
+		{"with an act", "call act", wire.MaxWaitMillis, []string{"store Start", "store Advance"}, "done"},
+		{"paused", "wave ask", wire.MaxWaitMillis, []string{"store Start"}, "paused"},
+		{"not waited for", "spin", 0, []string{"store Start"}, "running"},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := daemontest.New(t, daemontest.Config{})
+			s.Apply(t, "one act ask")
+			var mu sync.Mutex
+			var got []string
+			s.Faults.On(func(at string) error {
+				if at != "store Start" && at != "store Advance" {
+					return nil
+				}
+				mu.Lock()
+				defer mu.Unlock()
+				if len(got) == 0 && len(s.Acts.Calls()) > 0 {
+					t.Error("an act came before the start was kept")
+				}
+				got = append(got, at)
+				return nil
+			})
+			r, err := s.Daemon.StartRun(t.Context(), daemontest.Me(), request(tc.program, tc.wait))
+			if err != nil || r.State != tc.state {
+				t.Errorf("the run is %q, %v", r.State, err)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			if diff := cmp.Diff(tc.want, got); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+	s := daemontest.New(t, daemontest.Config{})
+	s.Apply(t, "one ask")
+	kept := make(chan struct{})
+	s.Faults.On(func(at string) error {
+		if at == "store Start" {
+			close(kept)
+		}
+		return nil
+	})
+	go func() {
+		s.Clock.WaitsFor(2 * time.Millisecond)
+		s.Clock.Advance(5 * time.Millisecond)
+	}()
+	told := make(chan error, 1)
+	go func() {
+		_, err := s.Daemon.StartRun(t.Context(), daemontest.Me(), request("spin", wire.MaxWaitMillis))
+		told <- err
+	}()
+	<-kept // a long run is kept while its caller waits
+	s.Daemon.Close()
+	if err := <-told; err != nil {
+		t.Error(err)
 	}
 }
 

@@ -28,7 +28,12 @@ func (s *sink) Apply(ctx context.Context, p Push) error {
 	s.last = p
 	s.mu.Unlock()
 	err := s.daemon.ApplyPush(ctx, p)
-	if errors.Is(err, ErrRejected) && !errors.Is(err, ErrUnavailable) && !errors.Is(err, errCompiler) {
+	for _, again := range []error{ErrUnavailable, errCompiler, errPrepare} {
+		if errors.Is(err, again) {
+			return err
+		}
+	}
+	if errors.Is(err, ErrRejected) {
 		return nil
 	}
 	return err

@@ -92,6 +92,7 @@ func (d *Daemon) closeIfStale(ctx context.Context) error {
 	if !ok || now.Before(at) {
 		return nil
 	}
+	ctx = context.WithoutCancel(ctx) // half a closing would be worse than a late one
 	rec := d.record(audit.GenerationEnded)
 	_, err := d.cfg.Recorder.Append(ctx, rec, audit.Synced)
 	commits, failed := d.prepareNothing(ctx)

@@ -63,12 +63,17 @@ func (c *Clock) Advance(d time.Duration) {
 
 // Waits returns once somebody waits for a moment at least d away, and no more
 // than a minute more.
-func (c *Clock) Waits(d time.Duration) {
+func (c *Clock) Waits(d time.Duration) { c.waits(d, d+time.Minute) }
+
+// WaitsFor returns once somebody waits for a moment exactly d away.
+func (c *Clock) WaitsFor(d time.Duration) { c.waits(d, d) }
+
+func (c *Clock) waits(least, most time.Duration) {
 	for {
 		c.mu.Lock()
 		asked := c.asked
 		for _, w := range c.waiters {
-			if left := w.at.Sub(c.now); left >= d && left <= d+time.Minute {
+			if left := w.at.Sub(c.now); left >= least && left <= most {
 				c.mu.Unlock()
 				return
 			}
