@@ -18,7 +18,7 @@ type backing struct {
 // newBacking returns nil when the system gives no such file; VMs then copy.
 func newBacking(im *image) *backing {
 	number := map[string]uintptr{"amd64": 319, "arm64": 279}[runtime.GOARCH]
-	if number == 0 {
+	if number == 0 || !mayHold(im.size) {
 		return nil
 	}
 	const closeOnExec = 1
@@ -33,6 +33,14 @@ func newBacking(im *image) *backing {
 		return nil
 	}
 	return b
+}
+
+// mayHold tells whether this process may have a file of n bytes. Trying would
+// end it with SIGXFSZ.
+func mayHold(n uint32) bool {
+	var l syscall.Rlimit
+	err := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &l)
+	return err == nil && l.Cur >= uint64(n)
 }
 
 func (b *backing) fill(im *image) error {
