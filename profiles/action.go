@@ -7,8 +7,10 @@ import (
 	"fmt"
 	"io"
 	"reflect"
+	"strconv"
 	"strings"
 	"unicode"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -87,9 +89,10 @@ type EgressAction struct {
 }
 
 // DecodeAction reads one action. It refuses unknown and repeated fields at any
-// depth, names that differ in case, more or fewer than one action, text that is
-// not UTF-8, and lines above MaxActionBytes. The error says what is wrong in
-// words an author understands; callers answer it with Malformed.
+// depth, names that differ in case, null outside of arguments, more or fewer
+// than one action, text that is not UTF-8 or escapes half a character, and lines
+// above MaxActionBytes. The error says what is wrong in words an author
+// understands; callers answer it with Malformed.
 func DecodeAction(line []byte) (Action, error) {
 	if len(line) > MaxActionBytes {
 		return Action{}, fmt.Errorf("action is larger than %d bytes", MaxActionBytes)
@@ -99,6 +102,9 @@ func DecodeAction(line []byte) (Action, error) {
 	}
 	if err := noRepeats(line); err != nil {
 		return Action{}, err
+	}
+	if loneSurrogate(line) {
+		return Action{}, errors.New("action escapes half a character")
 	}
 	var a Action
 	one := map[string]json.RawMessage{}
@@ -126,7 +132,10 @@ func (a *Action) decode(kind string, raw json.RawMessage) error {
 		return strict(kind, raw, a.Import, "executor", "module")
 	case "egress":
 		a.Egress = &EgressAction{}
-		return strict(kind, raw, a.Egress, "kind", "target")
+		if err := strict(kind, raw, a.Egress, "kind", "target"); err != nil {
+			return err
+		}
+		return a.Egress.check(raw)
 	case "bridge":
 		a.Bridge = &BridgeAction{}
 		return strict(kind, raw, a.Bridge, "name")
@@ -153,6 +162,28 @@ func (a *Action) decode(kind string, raw json.RawMessage) error {
 	}
 }
 
+// check refuses what encoding/json lets pass: an unknown kind, and a header
+// with more or fewer than a name and a value.
+func (e *EgressAction) check(raw json.RawMessage) error {
+	switch e.Kind {
+	case "connect", "http", "socks5", "fetch", "dns":
+	default:
+		return errors.New("egress.kind is connect, http, socks5, fetch or dns")
+	}
+	var text struct {
+		Headers [][]string `json:"headers"`
+	}
+	if err := json.Unmarshal(raw, &text); err != nil {
+		return errors.New("egress is not valid")
+	}
+	for _, h := range text.Headers {
+		if len(h) != 2 {
+			return fmt.Errorf("egress.headers holds pairs of name and value, not %d words", len(h))
+		}
+	}
+	return nil
+}
+
 // strict decodes the flat object raw into the struct that v points to. Names
 // are compared exactly: encoding/json alone would take "Argv" for "argv".
 func strict(kind string, raw json.RawMessage, v any, required ...string) error {
@@ -169,8 +200,8 @@ func strict(kind string, raw json.RawMessage, v any, required ...string) error {
 		if !known[name] {
 			return fmt.Errorf("%s has no field %q", kind, clip(name))
 		}
-		if name != "args" && bytes.Equal(bytes.TrimSpace(value), []byte("null")) {
-			return fmt.Errorf("%s.%s is null", kind, name)
+		if name != "args" && holdsNull(value) {
+			return fmt.Errorf("%s.%s is or holds null", kind, name)
 		}
 	}
 	for _, name := range required {
@@ -186,6 +217,50 @@ func strict(kind string, raw json.RawMessage, v any, required ...string) error {
 		return fmt.Errorf("%s is not valid", kind)
 	}
 	return nil
+}
+
+// holdsNull reports whether null stands in a JSON value, which encoding/json
+// would read as an empty one.
+func holdsNull(value json.RawMessage) bool {
+	for dec := json.NewDecoder(bytes.NewReader(value)); ; {
+		tok, err := dec.Token()
+		if err != nil {
+			return false
+		}
+		if tok == nil {
+			return true
+		}
+	}
+}
+
+// loneSurrogate reports whether JSON text escapes half a character. Readers
+// disagree about what that is: encoding/json takes it for U+FFFD.
+func loneSurrogate(b []byte) bool {
+	unit := func(at int) rune {
+		if at+6 > len(b) || b[at] != '\\' || b[at+1] != 'u' {
+			return 0
+		}
+		n, err := strconv.ParseUint(string(b[at+2:at+6]), 16, 16)
+		if err != nil {
+			return 0
+		}
+		return rune(n)
+	}
+	for i := 0; i < len(b); i++ {
+		if b[i] != '\\' {
+			continue
+		}
+		r := unit(i)
+		switch {
+		case !utf16.IsSurrogate(r):
+			i++ // the escaped character, which may be a backslash
+		case utf16.DecodeRune(r, unit(i+6)) == utf8.RuneError:
+			return true
+		default:
+			i += 11
+		}
+	}
+	return false
 }
 
 // noRepeats walks the JSON text once and refuses a repeated key in any object,

@@ -3,6 +3,7 @@ package profiles
 import (
 	"fmt"
 	"maps"
+	"math/bits"
 	"path"
 	"slices"
 )
@@ -35,6 +36,7 @@ type Decider struct {
 	names      []string // granted bridges, sorted
 	files      fileIndex
 	binaries   map[string]*Binary
+	programs   []string              // listed, sorted
 	patterns   map[string][]*Pattern // by the command's basename
 }
 
@@ -81,6 +83,7 @@ func NewDecider(a Agent, revision string, env Environment) *Decider {
 				d.binaries[b.Path] = b
 			}
 		}
+		d.programs = slices.Sorted(maps.Keys(d.binaries))
 		d.patterns = make(map[string][]*Pattern, len(a.Shell.DeniedPatterns))
 		for i := range a.Shell.DeniedPatterns {
 			p := &a.Shell.DeniedPatterns[i]
@@ -192,11 +195,15 @@ func (d *Decider) executor(name string) bool {
 	}
 }
 
-// maxInstead bounds Decision.Instead; maxCompared bounds the names that one
-// refusal is compared with.
+// maxInstead bounds Decision.Instead. maxCompared bounds the names that one
+// refusal looks at, maxEdits the letters in which a close name differs, and
+// maxCells the comparisons of letters: a guest can ask for any name, as often as
+// its budget of refused calls allows.
 const (
 	maxInstead  = 8
 	maxCompared = 64
+	maxEdits    = 4
+	maxCells    = 400
 )
 
 // nearest returns up to maxInstead of the sorted names, the one closest to
@@ -205,9 +212,17 @@ func nearest(name string, names []string) []string {
 	if len(names) == 0 {
 		return nil
 	}
-	best, at := 2+len(name)/3, -1
+	best, at := min(maxEdits, 2+len(name)/3), -1
+	letters, cells := lettersOf(name), maxCells
 	for i, n := range names[:min(len(names), maxCompared)] {
-		if d := distance(name, n, best); d < best {
+		if cells <= 0 {
+			break
+		}
+		// A letter that only one of them has costs an edit; one edit settles two.
+		if bits.OnesCount64(letters^lettersOf(n)) >= 2*best {
+			continue
+		}
+		if d := distance(name, n, best, &cells); d < best {
 			best, at = d, i
 		}
 	}
@@ -227,9 +242,19 @@ func nearest(name string, names []string) []string {
 // maxSpelled bounds the names that are compared letter by letter.
 const maxSpelled = 64
 
+// lettersOf is the set of letters of a name, case aside; several may share a
+// bit.
+func lettersOf(name string) (set uint64) {
+	for i := range min(len(name), maxSpelled) {
+		set |= 1 << (name[i] & 31)
+	}
+	return set
+}
+
 // distance is the Levenshtein distance of a and b, letter case aside, or most
-// when it is most or above.
-func distance(a, b string, most int) int {
+// when it is most or above. It takes what it compares out of cells, and looks
+// only where fewer than most insertions can lead.
+func distance(a, b string, most int, cells *int) int {
 	if len(a) > maxSpelled || len(b) > maxSpelled || len(a)-len(b) >= most || len(b)-len(a) >= most {
 		return most
 	}
@@ -238,9 +263,12 @@ func distance(a, b string, most int) int {
 		row[j] = j
 	}
 	for i := range len(a) {
-		diagonal, least := row[0], i+1
-		row[0] = i + 1
-		for j := range len(b) {
+		from, to := max(0, i+1-most), min(len(b), i+most)
+		diagonal, least := row[from], most
+		if row[from] = most; from == 0 {
+			row[0], least = i+1, i+1
+		}
+		for j := from; j < to; j++ {
 			cost := diagonal
 			if a[i]|0x20 != b[j]|0x20 {
 				cost++
@@ -249,7 +277,7 @@ func distance(a, b string, most int) int {
 			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
 			least = min(least, row[j+1])
 		}
-		if least >= most {
+		if *cells -= to - from; least >= most {
 			return most
 		}
 	}

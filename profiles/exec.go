@@ -1,7 +1,6 @@
 package profiles
 
 import (
-	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -36,7 +35,7 @@ func (d *Decider) Exec(argv []string) Decision {
 	bin := d.binaries[program]
 	if !cleanPath(program) || bin == nil {
 		dec := d.deny(CodeExecNotGranted, &d.agent.Shell.Rule, "%q is not a listed program", clip(program))
-		dec.Instead = nearest(program, slices.Sorted(maps.Keys(d.binaries)))
+		dec.Instead = nearest(program, d.programs)
 		dec.Evidence = &Evidence{Argv: argv}
 		return dec
 	}
@@ -62,25 +61,23 @@ func (d *Decider) Exec(argv []string) Decision {
 
 // words is an argv read the way most programs read theirs.
 type words struct {
-	base     string
-	argv     []string
-	long     []string // --force, --force=x as "--force"
-	short    [256]bool
-	single   []string // -name: the whole word, for programs with long single-dash options
-	operands []string
-	leading  []string // operands after the global options of a program with sub-commands
-	sure     bool     // leading is exact
+	base    string
+	argv    []string
+	long    []string // --force, --force=x as "--force"
+	short   [256]bool
+	single  []string // -name: the whole word, for programs with long single-dash options
+	leading []string // operands after the global options of a program with sub-commands
+	sure    bool     // the first of leading is the sub-command
 }
 
 func splitWords(argv []string) *words {
 	w := &words{base: path.Base(argv[0]), argv: argv}
-	plain := false
 	for _, a := range argv[1:] {
+		if a == "--" {
+			break
+		}
 		switch {
-		case plain || a == "-" || !strings.HasPrefix(a, "-"):
-			w.operands = append(w.operands, a)
-		case a == "--":
-			plain = true
+		case a == "-" || !strings.HasPrefix(a, "-"):
 		case strings.HasPrefix(a, "--"):
 			name, _, _ := strings.Cut(a, "=")
 			w.long = append(w.long, name)
@@ -122,10 +119,10 @@ func (w *words) match(pattern []string) bool {
 	if len(operands) == 0 {
 		return true
 	}
-	if w.sure {
-		return len(w.leading) >= len(operands) && slices.Equal(w.leading[:len(operands)], operands)
+	if w.sure && w.first() != operands[0] {
+		return false
 	}
-	return subsequence(operands, w.operands)
+	return subsequence(operands, w.argv[1:])
 }
 
 // hasCluster reports whether the short flags of p are all there, or p stands
@@ -184,9 +181,11 @@ func (w *words) first() string {
 	return ""
 }
 
+// subsequence reports whether the words of want stand in have, in their order.
+// A word may also be joined to an option: -XPOST, --request=POST.
 func subsequence(want, have []string) bool {
 	for _, h := range have {
-		if len(want) > 0 && h == want[0] {
+		if len(want) > 0 && (h == want[0] || strings.HasPrefix(h, "-") && strings.HasSuffix(h, want[0])) {
 			want = want[1:]
 		}
 	}

@@ -137,29 +137,69 @@ func startsOther(w *words) (string, bool) {
 	if strings.HasPrefix(w.base, "ld-linux") || strings.HasPrefix(w.base, "ld-musl") || w.base == "ld.so" {
 		return w.base, true
 	}
+	if w.base == "git" && len(w.leading) > 0 && !gitKnown(w.first()) {
+		return w.first(), true
+	}
 	for _, a := range w.argv[1:] {
-		if optionStarts(w.base, a) {
+		if optionStarts(w.base, w.first(), a) {
 			return a, true
 		}
 	}
 	return "", false
 }
 
+// gitKnown reports whether git has the sub-command itself, and starts no other
+// program for it but hooks. What it does not have may be an alias, and an alias
+// may be a script.
+func gitKnown(sub string) bool {
+	switch sub {
+	case "add", "am", "annotate", "apply", "archive", "blame", "branch", "bundle", "cat-file", "check-attr", "check-ignore",
+		"check-mailmap", "check-ref-format", "checkout", "checkout-index", "cherry", "cherry-pick", "clean", "clone", "column",
+		"commit", "commit-graph", "commit-tree", "count-objects", "describe", "diff", "diff-files", "diff-index", "diff-tree",
+		"fetch", "fetch-pack", "fmt-merge-msg", "for-each-ref", "format-patch", "fsck", "gc", "grep", "hash-object", "init",
+		"index-pack", "interpret-trailers", "log", "ls-files", "ls-remote", "ls-tree", "mailinfo", "mailsplit", "merge", "merge-base",
+		"merge-file", "merge-tree", "mktag", "mktree", "mv", "name-rev", "notes", "pack-objects", "pack-refs", "patch-id", "prune",
+		"pull", "push", "range-diff", "read-tree", "rebase", "reflog", "remote", "repack", "replace", "rerere", "reset", "restore",
+		"rev-list", "rev-parse", "revert", "rm", "send-pack", "shortlog", "show", "show-branch", "show-index", "show-ref",
+		"sparse-checkout", "stash", "status", "stripspace", "switch", "symbolic-ref", "tag", "unpack-objects", "update-index",
+		"update-ref", "var", "verify-commit", "verify-pack", "verify-tag", "version", "whatchanged", "worktree", "write-tree":
+		return true
+	default:
+		return false
+	}
+}
+
+// gitShort reports whether one of the short options in a word names a program:
+// rebase -ix, clone -u.
+func gitShort(sub, a string) bool {
+	if strings.HasPrefix(a, "--") || !strings.HasPrefix(a, "-") {
+		return false
+	}
+	switch sub {
+	case "clean", "cherry-pick", "ls-files":
+		return false // -x means something else
+	case "clone", "fetch-pack":
+		return strings.ContainsAny(a, "ux")
+	default:
+		return strings.Contains(a, "x")
+	}
+}
+
 // optionStarts reports whether one word makes a program start another.
-func optionStarts(base, a string) bool {
+func optionStarts(base, sub, a string) bool {
 	has := func(list ...string) bool {
 		return slices.ContainsFunc(list, func(p string) bool {
 			name, _, _ := strings.Cut(a, "=")
-			return a == p || name == p || len(name) > 4 && strings.HasPrefix(name, "--") && strings.HasPrefix(p, name)
+			return a == p || name == p || len(name) > 2 && strings.HasPrefix(name, "--") && strings.HasPrefix(p, name)
 		})
 	}
 	switch base {
 	case "find", "fd", "fdfind":
 		return has("-exec", "-execdir", "-ok", "-okdir", "-x", "-X", "--exec", "--exec-batch")
 	case "git":
-		return strings.HasPrefix(a, "-c") || has("--config-env", "--exec-path", "--upload-pack", "--receive-pack", "--exec", "--ext-diff",
-			"--textconv", "--open-files-in-pager", "--run", "-x", "--template", "--config") || strings.HasPrefix(a, "-O") ||
-			a == "filter-branch" || a == "bisect" || a == "submodule" || a == "difftool" || a == "mergetool" || a == "config" || a == "hook"
+		return strings.HasPrefix(a, "-c") || gitShort(sub, a) || strings.HasPrefix(a, "-O") ||
+			has("--config-env", "--exec-path", "--upload-pack", "--receive-pack", "--exec", "--ext-diff",
+				"--textconv", "--open-files-in-pager", "--run", "--template", "--config")
 	case "tar", "bsdtar":
 		return strings.HasPrefix(a, "-I") || strings.HasPrefix(a, "-F") || has("--checkpoint-action", "--to-command", "--use-compress-program",
 			"--info-script", "--new-volume-script", "--rsh-command", "--rmt-command")

@@ -56,10 +56,13 @@ func (env Environment) expand(p string) (string, bool) {
 	return "/", place+rest == ""
 }
 
+// maxPath is the longest path a system opens, its closing NUL counted.
+const maxPath = 4096
+
 // cleanPath reports whether p is absolute, without "..", "." and doubled or
-// trailing slashes, and without NUL.
+// trailing slashes, without NUL, and no longer than a system takes.
 func cleanPath(p string) bool {
-	return path.IsAbs(p) && path.Clean(p) == p && strings.IndexByte(p, 0) < 0 && utf8.ValidString(p)
+	return len(p) < maxPath && path.IsAbs(p) && path.Clean(p) == p && strings.IndexByte(p, 0) < 0 && utf8.ValidString(p)
 }
 
 // File decides reading or writing one path. The path is taken as it stands:
@@ -79,8 +82,11 @@ func (d *Decider) File(op, p string) Decision {
 	default:
 		return d.deny(CodeActionMalformed, nil, "a file is read or written, not %q", clip(op))
 	}
+	if len(p) >= maxPath {
+		return d.deny(CodeFilePath, nil, "the path has %d bytes; no path has more than %d", len(p), maxPath-1)
+	}
 	if !cleanPath(p) {
-		dec := d.deny(CodeFilePath, nil, "%q is not an absolute path without \".\", \"..\" and NUL", clip(p))
+		dec := d.deny(CodeFilePath, nil, "%q is not an absolute path without \".\", \"..\", \"//\", NUL and a slash at the end", clip(p))
 		if path.IsAbs(p) && !strings.Contains(p, "..") && strings.IndexByte(p, 0) < 0 && utf8.ValidString(p) {
 			dec.Instead = []string{path.Clean(p)}
 		}
@@ -112,7 +118,7 @@ func coveringPath(m map[string]*PathRule, p string) *PathRule {
 		if p == "/" {
 			return nil
 		}
-		p = path.Dir(p)
+		p = p[:max(1, strings.LastIndexByte(p, '/'))] // p is clean
 	}
 	return nil
 }

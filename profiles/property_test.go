@@ -323,6 +323,18 @@ func BenchmarkDecide(b *testing.B) {
 			d.Bridge("js", "toolxyz", 10)
 		}
 	})
+	long := profiles.Agent{Name: "long", JS: &profiles.JS{}, Bridges: map[string]profiles.Bridge{}}
+	for i := range 64 {
+		name := fmt.Sprintf("tools.%054dsearch", i)
+		long.Bridges[name] = bridge(name)
+	}
+	near := profiles.NewDecider(long, "sha256:x", home)
+	b.Run("bridge denied with long names", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			near.Bridge("js", "tools.x"+strings.Repeat("0", 52)+"xsearch", 10)
+		}
+	})
 	b.Run("import", func(b *testing.B) {
 		b.ReportAllocs()
 		for b.Loop() {
