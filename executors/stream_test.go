@@ -112,7 +112,7 @@ func TestStreamEndsBetweenFrames(t *testing.T) {
 	if _, err := s.Read(); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := s.Read(); err != io.EOF {
+	if _, err := s.Read(); !errors.Is(err, io.EOF) || errors.Is(err, ErrProtocol) {
 		t.Fatalf("got %v, want io.EOF", err)
 	}
 }

@@ -144,6 +144,7 @@ func (e *Executor) Run(ctx context.Context, r executors.Run, h executors.Host) (
 	if err != nil {
 		return executors.Outcome{}, err
 	}
+	e.refill(ctx) // now: a run may wait for hours, and the next one should be warm
 	out, err := e.runIn(ctx, g, k, begin, budget, h)
 	if kept && errors.Is(err, executors.ErrGone) { // it died while it waited
 		if g, err = e.launch(ctx, want); err != nil {
@@ -151,7 +152,6 @@ func (e *Executor) Run(ctx context.Context, r executors.Run, h executors.Host) (
 		}
 		out, err = e.runIn(ctx, g, k, begin, budget, h)
 	}
-	e.refill(ctx)
 	if errors.Is(err, executors.ErrGuest) {
 		out.State = executors.StateFailed
 		out.Error = &executors.ProgramError{Name: "GuestError", Message: err.Error()}

@@ -87,13 +87,16 @@ func guest() int {
 				out = strconv.Itoa(c.Process.Pid)
 			}
 		case "hog":
-			var keep [][]byte
+			type block struct {
+				next *block
+				b    []byte
+			}
+			var all *block
 			for {
-				b := make([]byte, 16<<20)
-				for i := range len(b) / 4096 {
-					b[i*4096] = 1
+				all = &block{next: all, b: make([]byte, 16<<20)}
+				for i := range len(all.b) / 4096 {
+					all.b[i*4096] = 1
 				}
-				keep = append(keep, b)
 			}
 		case "exit":
 			return 0
