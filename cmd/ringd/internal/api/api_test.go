@@ -300,8 +300,7 @@ type failing struct {
 
 func (r failing) StartRun(context.Context, daemon.Actor, wire.RunRequest) (wire.Run, error) {
 	if r.err == nil {
-		var none map[string]int
-		none["secret"]++
+		panic("secret")
 	}
 	return wire.Run{}, r.err
 }

@@ -19,6 +19,9 @@ const (
 	socketMode = 0o660
 	folderMode = 0o750
 	dialFor    = time.Second
+
+	fresh     = ".new" // ending of the socket's first name
+	maxSocket = 107    // bytes of a socket's name, of the kernel
 )
 
 // Listen opens the Unix socket at path with mode 0660, in a folder that it makes
@@ -30,6 +33,9 @@ func Listen(path string) (net.Listener, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listen on %s: %w", path, err)
 	}
+	if most := maxSocket - len(fresh); len(path) > most {
+		return nil, fmt.Errorf("listen on %s: the path has %d bytes and may have %d; choose a shorter one", path, len(path), most)
+	}
 	if err := folder(filepath.Dir(path)); err != nil {
 		return nil, err
 	}
@@ -37,21 +43,21 @@ func Listen(path string) (net.Listener, error) {
 		return nil, err
 	}
 	// Nobody can connect before the mode is right: the socket gets its name last.
-	fresh := path + ".new"
-	if err := os.Remove(fresh); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	first := path + fresh
+	if err := os.Remove(first); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("listen on %s: %w", path, err)
 	}
-	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: fresh, Net: "unix"})
+	l, err := net.ListenUnix("unix", &net.UnixAddr{Name: first, Net: "unix"})
 	if err != nil {
 		return nil, fmt.Errorf("listen on %s: %w", path, err)
 	}
 	l.SetUnlinkOnClose(false)
-	err = os.Chmod(fresh, socketMode)
+	err = os.Chmod(first, socketMode)
 	if err == nil {
-		err = os.Rename(fresh, path)
+		err = os.Rename(first, path)
 	}
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("listen on %s: %w", path, err), l.Close(), os.Remove(fresh))
+		return nil, errors.Join(fmt.Errorf("listen on %s: %w", path, err), l.Close(), os.Remove(first))
 	}
 	made, err := os.Lstat(path)
 	if err != nil {

@@ -73,6 +73,12 @@ func TestListenReplacesADeadSocketOnly(t *testing.T) {
 	}
 }
 
+func TestListenRefusesALongPath(t *testing.T) {
+	if _, err := api.Listen(filepath.Join(t.TempDir(), strings.Repeat("x", 100))); err == nil || !strings.Contains(err.Error(), "choose a shorter one") {
+		t.Errorf("got %v", err)
+	}
+}
+
 func TestListenRefusesAFolderForEverybody(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "open")
 	if err := os.Mkdir(dir, 0o700); err != nil {

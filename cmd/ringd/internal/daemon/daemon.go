@@ -53,9 +53,6 @@ type Daemon struct {
 	turned     chan struct{} // closed and replaced when the generation changes
 	settled    chan struct{} // closed and replaced when a live run ends
 
-	broken   chan struct{} // closed after a panic
-	breaking sync.Once
-
 	wake chan struct{} // the watch loop looks again
 	quit context.CancelFunc
 	over chan struct{} // the watch loop has ended

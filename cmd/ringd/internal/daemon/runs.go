@@ -49,9 +49,9 @@ type liveRun struct {
 
 // StartRun starts a program under the generation in force. When it returns nil
 // the run is on disk: a crash does not lose it. With WaitMillis it waits for the
-// run to pause or end. Errors: *InvalidError, ErrDraining, ErrQuota,
-// ErrUnavailable, *profiles.Denial, that of ctx, faults; after any of them
-// nothing runs.
+// run to pause or end; when ctx ends meanwhile the run goes on, and is kept.
+// Other errors are *InvalidError, ErrDraining, ErrQuota, ErrUnavailable,
+// *profiles.Denial and faults; after any of them nothing runs.
 func (d *Daemon) StartRun(ctx context.Context, actor Actor, req wire.RunRequest) (wire.Run, error) {
 	if err := checkRequest(actor, &req); err != nil {
 		return wire.Run{}, err

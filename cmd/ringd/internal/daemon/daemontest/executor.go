@@ -61,8 +61,7 @@ func (e *Executor) Run(ctx context.Context, r executors.Run, h executors.Host) (
 		out.Error = &executors.ProgramError{Name: "TypeError", Message: "boom",
 			Frames: []executors.Frame{{Function: "f", File: "main.js", Line: 1, Column: 2}}}
 	case "panic":
-		var none map[string]int
-		none["a hole"]++
+		out.Console = append(out.Console, out.Console[len(rest)]) // out of range
 	case "spin":
 		<-ctx.Done()
 		out.State, out.Value = executors.StateCancelled, nil
