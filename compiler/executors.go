@@ -5,6 +5,7 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/schema"
@@ -184,6 +185,12 @@ func (d *document) shell(sh *schema.Shell, rule profiles.Rule) *profiles.Shell {
 			d.report(here, CodePath, cleanHint(b.Path), "%q is not the absolute, clean path of a program", clip(b.Path))
 			continue
 		}
+		if d.oddPath(here, b.Path, "list every program by its path") {
+			continue
+		}
+		if strings.Contains(b.Path, " ") {
+			d.warn(here, CodePath, "the words of a command are no part of the program's path; denied patterns take words back", "%q holds a space", clip(b.Path))
+		}
 		out.Binaries = append(out.Binaries, profiles.Binary{Path: b.Path, Rule: d.rule(here)})
 	}
 	for i, p := range sh.DenyPatterns {
@@ -241,11 +248,36 @@ func (d *document) filesystem() profiles.Files {
 				d.report(here, CodePath, cleanHint(p), "%q is not a clean path from /, ~ or $WORKSPACE", clip(p))
 				continue
 			}
+			if d.oddPath(here, p, "name the folder: a rule covers everything below its path") {
+				continue
+			}
 			out = append(out, profiles.PathRule{Path: p, Rule: d.rule(here)})
 		}
 		return out
 	}
 	return profiles.Files{Read: list("read", fs.Read), Write: list("write", fs.Write), Deny: list("deny", fs.Deny), Rule: d.rule("spec.filesystem")}
+}
+
+// maxPath is the longest path that a system opens.
+const maxPath = 4095
+
+// oddPath reports a path that looks like more than one file's name and would
+// be taken for just that. A denial of /keys/* that covers nothing is worse than
+// a file that cannot be listed.
+func (d *document) oddPath(at, p, patternHint string) bool {
+	switch {
+	case len(p) > maxPath:
+		d.report(at, CodePath, "", "the path has more than %d bytes", maxPath)
+	case strings.ContainsAny(p, "*?[]{}"):
+		d.report(at, CodePath, patternHint, "%q looks like a pattern, and a path is none", clip(p))
+	case strings.ContainsFunc(p, unicode.IsControl):
+		d.report(at, CodePath, "write it on one line, without | or >", "%q holds a line end or another control character", clip(p))
+	case strings.TrimSpace(p) != p:
+		d.report(at, CodePath, fmt.Sprintf("write %q", strings.TrimSpace(p)), "%q ends in a space", clip(p))
+	default:
+		return false
+	}
+	return true
 }
 
 func cleanAbsolute(p string) bool {

@@ -51,6 +51,9 @@ func (d *document) egress() profiles.Egress {
 		if entry.Ports = slices.Compact(entry.Ports); len(entry.Ports) == 0 && !entry.AnyPort {
 			entry.Ports = []int{443}
 		}
+		if why := neverReached(entry.Host); why != "" {
+			d.warn(at+".host", CodeNeverMatches, "", "%s is never reached: it is %s", entry.Host, why)
+		}
 		out.Allow = append(out.Allow, entry)
 	}
 	for i, host := range n.Deny {
@@ -85,9 +88,7 @@ func readHost(text string) (profiles.EgressRule, error) {
 	}
 	bare, bracketed := strings.CutPrefix(host, "[")
 	if bracketed {
-		closed := false
-		inner, after, _ := strings.Cut(bare, "]")
-		closed = len(inner) < len(bare)
+		inner, after, closed := strings.Cut(bare, "]")
 		if !closed || after != "" && !strings.HasPrefix(after, "/") {
 			return r, errors.New("the bracket is not closed")
 		}
@@ -163,6 +164,24 @@ func readAddress(text string, bracketed bool) (string, error) {
 		return "", errors.New("brackets are for IPv6")
 	}
 	return a.Unmap().String(), nil
+}
+
+// neverReached says why no connection is made to a listed address, "" where
+// one may be.
+func neverReached(host string) string {
+	a, err := netip.ParseAddr(host)
+	switch {
+	case err != nil:
+		return ""
+	case a.IsUnspecified():
+		return "no address of a host"
+	case a.IsMulticast(), a.Is4() && a.As4()[0] >= 240:
+		return "no address of one host"
+	case a.IsLinkLocalUnicast():
+		return "link-local, where metadata services are"
+	default:
+		return ""
+	}
 }
 
 // readName reads a DNS name, or a wildcard over one that is no top-level

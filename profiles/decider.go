@@ -201,7 +201,7 @@ func (d *Decider) executor(name string) bool {
 // its budget of refused calls allows.
 const (
 	maxInstead  = 8
-	maxCompared = 64
+	maxCompared = 32
 	maxEdits    = 4
 	maxCells    = 400
 )
