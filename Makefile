@@ -60,7 +60,7 @@ lint: $(ENGINE) ## golangci-lint, pinned
 	go run $(GOLANGCI) run ./...
 
 arch: ## the import graph, owners, calls and sizes
-	go test -count=1 -run 'TestLayers|TestOwners|TestCalls|TestSizes|TestRows|TestTables' ./cmd/ringd
+	go test -count=1 -run "TestLayers|TestOwners|TestCalls|TestSizes|TestRows|TestTables" ./cmd/ringd
 
 golden: $(ENGINE) ## rewrite the golden files
 	RINGD_UPDATE=1 go test -count=1 $(GOLDEN)

@@ -138,21 +138,13 @@ func publicKey(state, file string) (ed25519.PublicKey, error) {
 }
 
 // storedHead is the newest record that the store knows of. A log that lacks it
-// was cut, which the log alone cannot show.
+// was cut, which the log alone cannot show. The daemon may be at work.
 func (p *program) storedHead(ctx context.Context, state string) (audit.Head, string, error) {
-	dir := layout(state).store
-	if _, err := os.Stat(dir); err != nil {
+	head, err := store.ReadAuditHead(ctx, layout(state).store)
+	switch {
+	case errors.Is(err, store.ErrNotFound):
 		return audit.Head{}, "not held against a store: there is none", nil
-	}
-	s, err := store.Open(ctx, store.Config{Dir: dir, Now: time.Now})
-	if errors.Is(err, store.ErrInUse) {
-		return audit.Head{}, "not held against the store: the daemon has it open", nil
-	}
-	if err != nil {
-		return audit.Head{}, "", usage("open store: %w", err)
-	}
-	head, err := s.AuditHead(ctx)
-	if err = errors.Join(err, s.Close()); err != nil {
+	case err != nil:
 		return audit.Head{}, "", usage("read store: %w", err)
 	}
 	out := audit.Head{Seq: head.Seq}

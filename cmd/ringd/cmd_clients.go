@@ -6,11 +6,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/render"
+	"github.com/ringd/ringd/cmd/ringd/internal/sources"
+	"github.com/ringd/ringd/cmd/ringd/internal/store"
 	"github.com/ringd/ringd/executors/js/engine/value"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/schema/client"
@@ -122,51 +126,105 @@ func awaitGeneration(ctx context.Context, c *client.Client, generation int64, wa
 }
 
 func newRuns(p *program) *cobra.Command {
-	var socket, agent string
-	var states []string
+	var socket, state string
+	var f client.Filter
 	var asJSON bool
-	var limit int
 	cmd := &cobra.Command{
-		Use:     "runs [RUN]",
-		Short:   "List the daemon's runs, or show one",
-		Example: "  ringd runs --state paused\n  ringd runs RUN --json",
+		Use:   "runs [RUN]",
+		Short: "List the daemon's runs, or show one",
+		Long: `Runs lists the runs of the daemon, newest first, or shows one with its console
+and outcome. With --state it reads the folder that a run or a daemon kept and
+has left.`,
+		Example: "  ringd runs --only paused\n  ringd runs RUN --json\n  ringd runs --state ./state",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if state != "" {
+				return p.keptRuns(cmd.Context(), state, args, f, asJSON)
+			}
 			c, err := p.connect(socket)
 			if err != nil {
 				return err
 			}
 			defer c.Close()
 			if len(args) == 1 {
-				return p.showRun(cmd.Context(), c, args[0], asJSON)
+				run, err := c.GetRun(cmd.Context(), args[0], 0)
+				if err != nil {
+					return refusedBy(err)
+				}
+				return p.showRun(run, asJSON)
 			}
-			list, err := c.Runs(cmd.Context(), client.Filter{Agent: agent, States: states, Limit: limit})
+			list, err := c.Runs(cmd.Context(), f)
 			if err != nil {
 				return refusedBy(err)
 			}
-			if asJSON {
-				return render.JSON(p.out, list)
-			}
-			for _, r := range list.Runs {
-				fmt.Fprintf(p.out, "%s  %-9s  %s  %s  %s  %s\n", r.ID, r.State, r.Created.UTC().Format(time.RFC3339),
-					render.Clean(r.Agent), r.Executor, r.Actor)
-			}
-			return nil
+			return p.listRuns(list, asJSON)
 		},
 	}
 	socketFlag(cmd, &socket)
-	cmd.Flags().StringVar(&agent, "agent", "", "runs of this agent")
-	cmd.Flags().StringSliceVar(&states, "state", nil, "runs in these states, such as paused")
-	cmd.Flags().IntVar(&limit, "limit", 0, "how many")
+	cmd.Flags().StringVar(&state, "state", "", "read this state folder, which no daemon uses")
+	cmd.Flags().StringVar(&f.Agent, "agent", "", "runs of this agent")
+	cmd.Flags().StringSliceVar(&f.States, "only", nil, "runs in these states, such as paused")
+	cmd.Flags().IntVar(&f.Limit, "limit", 0, "how many")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }
 
-func (p *program) showRun(ctx context.Context, c *client.Client, id string, asJSON bool) error {
-	run, err := c.GetRun(ctx, id, 0)
-	if err != nil {
-		return refusedBy(err)
+func (p *program) listRuns(list wire.RunList, asJSON bool) error {
+	if asJSON {
+		return render.JSON(p.out, list)
 	}
+	for _, r := range list.Runs {
+		fmt.Fprintf(p.out, "%s  %-9s  %s  %s  %s  %s\n", r.ID, r.State, r.Created.UTC().Format(time.RFC3339),
+			render.Clean(r.Agent), r.Executor, r.Actor)
+	}
+	return nil
+}
+
+// keptRuns lists the runs of a state folder, or shows one.
+func (p *program) keptRuns(ctx context.Context, state string, args []string, f client.Filter, asJSON bool) (err error) {
+	dir, err := filepath.Abs(layout(state).store)
+	if err == nil {
+		_, err = os.Stat(dir)
+	}
+	if err != nil {
+		return usage("read state folder: %w", sources.Bare(err))
+	}
+	st, err := store.Open(ctx, store.Config{Dir: dir, Now: time.Now})
+	if errors.Is(err, store.ErrInUse) {
+		return usage("read state folder: %w: ask its daemon with --socket", err)
+	}
+	if err != nil {
+		return usage("read state folder: %w", err)
+	}
+	defer func() { err = errors.Join(err, st.Close()) }()
+	if len(args) == 1 {
+		row, err := st.Run(ctx, args[0])
+		if err != nil {
+			return &exit{exitRefused, fmt.Errorf("run %s: %w", args[0], err)}
+		}
+		run := wire.Run{ID: row.ID, State: string(row.State), Agent: row.Agent, Executor: row.Executor}
+		if len(row.Outcome) > 0 {
+			err = json.Unmarshal(row.Outcome, &run)
+		}
+		return errors.Join(err, p.showRun(run, asJSON))
+	}
+	filter := store.Filter{Agent: f.Agent, Limit: f.Limit}
+	for _, s := range f.States {
+		filter.States = append(filter.States, store.State(s))
+	}
+	rows, err := st.Runs(ctx, filter)
+	if err != nil {
+		return usage("read state folder: %w", err)
+	}
+	list := wire.RunList{Runs: []wire.RunSummary{}}
+	for _, r := range rows {
+		list.Runs = append(list.Runs, wire.RunSummary{ID: r.ID, State: string(r.State), Agent: r.Agent, Actor: r.Actor,
+			Executor: r.Executor, Created: r.Created, Updated: r.Updated})
+	}
+	return p.listRuns(list, asJSON)
+}
+
+func (p *program) showRun(run wire.Run, asJSON bool) error {
 	if asJSON {
 		return render.JSON(p.out, run)
 	}

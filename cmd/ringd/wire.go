@@ -404,7 +404,7 @@ func (p *program) probeGuest(ctx context.Context) (around map[string]string, tie
 		engine.Reason, engine.Fix = err.Error(), "guests run on Linux only"
 		return nil, "", engine
 	}
-	defer k.Close()
+	defer func() { _ = k.Close() }() // the process ends next
 	at := k.Attestation(profiles.ExecutorJS)
 	e, err := js.New(js.Config{
 		Launcher: k, Argv: []string{p.self, verbGuest}, CacheDir: p.env.Cache, Go: group.Go, Now: time.Now,

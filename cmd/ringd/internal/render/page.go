@@ -103,6 +103,9 @@ func (p Page) Findings(ds schema.Diagnostics) error {
 		if d.Hint != "" {
 			fmt.Fprintf(p.W, "    hint: %s\n", Clean(d.Hint))
 		}
+		for _, other := range d.Related {
+			fmt.Fprintf(p.W, "    also: %s\n", Clean(other.String()))
+		}
 	}
 	return nil
 }

@@ -1,6 +1,4 @@
-package main
-
-// In the package: the answering of lines has no exported name.
+package decide_test
 
 import (
 	"bufio"
@@ -10,13 +8,14 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ringd/ringd/cmd/ringd/internal/decide"
 	"github.com/ringd/ringd/profiles"
 )
 
 func decisions(t *testing.T, in io.Reader) (codes []profiles.Code, denied bool) {
 	t.Helper()
 	var out bytes.Buffer
-	denied, err := decideLines(t.Context(), (&profiles.Set{}).Decider("a", profiles.Environment{}), "r", in, &out)
+	denied, err := decide.Lines(t.Context(), (&profiles.Set{}).Decider("a", profiles.Environment{}), "r", in, &out)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +61,7 @@ func TestDecideAnswersAtOnce(t *testing.T) {
 	answers, out := io.Pipe()
 	done := make(chan error, 1)
 	go func() {
-		_, err := decideLines(t.Context(), nil, "r", in, out)
+		_, err := decide.Lines(t.Context(), nil, "r", in, out)
 		done <- err
 	}()
 	r := bufio.NewReader(answers)
