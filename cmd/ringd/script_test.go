@@ -6,6 +6,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
@@ -67,13 +68,13 @@ func flip(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(os.WriteFile(name, b, 0o600))
 }
 
-// TestDemo runs `make demo`, which checks itself.
+// TestDemo runs `make demo`, which checks itself. The second case grants the
+// injected instruction something to call, and the demo must notice.
 func TestDemo(t *testing.T) {
 	if testing.Short() {
 		t.Skip("builds the demo's reviewer")
 	}
-	dir := t.TempDir()
-	reviewer := filepath.Join(dir, "reviewer")
+	reviewer := filepath.Join(t.TempDir(), "reviewer")
 	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", reviewer, "../../testdata/demo/reviewer").CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
@@ -81,14 +82,45 @@ func TestDemo(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), "bash", "../../testdata/demo/run.sh", ringd, reviewer)
-	cmd.Env = append(os.Environ(), "TMPDIR="+dir)
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		t.Fatalf("%v\n%s", err, out)
+	for _, tt := range []struct{ name, grant, with, says string }{
+		{"nothing to call", "", "", "That is ringd"},
+		{"something to call", "    - {name: readFile, \n       powers: {sensitive: true, untrusted: true, external: false}}\n",
+			` --bridge "readFile=printf 1"`, "demo: an attempt worked"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := t.TempDir()
+			demo, tmp := filepath.Join(dir, "demo"), filepath.Join(dir, "tmp")
+			if err := errors.Join(os.CopyFS(demo, os.DirFS("../../testdata/demo")), os.Mkdir(tmp, 0o700)); err != nil {
+				t.Fatal(err)
+			}
+			edit(t, filepath.Join(demo, "policy", "code-review.yaml"), "    - name: checkpoint\n", tt.grant+"    - name: checkpoint\n")
+			edit(t, filepath.Join(demo, "run.sh"), `--bridge "spawnSubagent=$reviewer"`, `--bridge "spawnSubagent=$reviewer"`+tt.with)
+			cmd := exec.CommandContext(t.Context(), "bash", filepath.Join(demo, "run.sh"), ringd, reviewer)
+			cmd.Env = append(os.Environ(), "TMPDIR="+tmp)
+			out, err := cmd.CombinedOutput()
+			if (err != nil) != (tt.grant != "") || !strings.Contains(string(out), tt.says) {
+				t.Fatalf("%v, want %q in\n%s", err, tt.says, out)
+			}
+			left, err := filepath.Glob(filepath.Join(tmp, "*"))
+			if err != nil || len(left) > 0 {
+				t.Errorf("the demo left %v, %v", left, err)
+			}
+			for line := range strings.Lines(string(out)) {
+				if len([]rune(strings.TrimRight(line, "\n"))) > 80 {
+					t.Errorf("wider than 80 columns: %q", line)
+				}
+			}
+		})
 	}
-	left, err := filepath.Glob(filepath.Join(dir, "ringd-*"))
-	if err != nil || len(left) > 0 {
-		t.Errorf("the demo left %v, %v", left, err)
+}
+
+func edit(t *testing.T, name, old, now string) {
+	t.Helper()
+	b, err := os.ReadFile(name)
+	if err != nil || !strings.Contains(string(b), old) {
+		t.Fatalf("%s: %v, or %q is not in it", name, err, old)
+	}
+	if err := os.WriteFile(name, []byte(strings.Replace(string(b), old, now, 1)), 0o700); err != nil {
+		t.Fatal(err)
 	}
 }

@@ -21,7 +21,9 @@ trap 'exit 130' INT TERM
 bold='' plain=''
 if [ -t 1 ] && [ -z "${NO_COLOR:-}" ]; then bold=$'\e[1m' plain=$'\e[0m'; fi
 title() { printf '\n%s== %s%s\n' "$bold" "$*" "$plain"; }
-say() { printf '%s\n' "$*" | fold -s -w 79; }
+say() { printf '%s\n' "$*" | hang 0; }
+# Folds long lines; what follows hangs N columns in.
+hang() { awk -v in_="$1" '{ pad = ""; while (length($0) > 79 - length(pad)) { n = 79 - length(pad); while (n > 20 && substr($0, n, 1) != " ") n--; print pad substr($0, 1, n - 1); $0 = substr($0, n + 1); pad = sprintf("%*s", in_, "") } print pad $0 }'; }
 fail() { printf 'demo: %s\n' "$*" >&2; exit 1; }
 # One line from a pipe that a program holds open; no guessing how long it takes.
 firstline() { IFS= read -r -t 20 line <"$1" || fail "nothing came from $1"; printf '%s\n' "$line"; }
@@ -43,13 +45,13 @@ awk 'BEGIN { printf "\"" } { gsub(/\\/, "\\\\"); gsub(/"/, "\\\""); gsub(/\t/, "
   "$tmp/change.diff" >"$tmp/diff.json"
 
 title "1. The policy"
-grep -v '^#' "$here/policy/code-review.yaml" | sed -n '/^spec:/,$p' | sed 's/^/  /'
+sed -n '/^spec:/,$p' "$here/policy/code-review.yaml"
 "$ringd" vet "$here/policy" && say "ringd vet: no findings"
 say "Two bridges are granted. Files, network, processes, imports: nothing."
 
 title "2. Three reviewers read one diff, and a careless agent obeys the diff"
-say "$(grep -c '^+[^+]' "$tmp/change.diff") added lines of TypeScript; $(basename "$reviewer") really reads them. In them stands:"
-grep -n 'NOTE FOR THE\|POST it' "$tmp/change.diff" | sed -e 's/^\([0-9]*\):+/  line \1: /' -e "s|$tmp/home|~|"
+say "The diff adds a web handler. Two of its lines are not for the compiler:"
+grep 'NOTE FOR THE\|POST it' "$tmp/change.diff" | sed -e "s|$tmp/home|~|" | cut -c2- | sed 's/^/  /' | hang 5
 echo
 "$ringd" run -p "$here/policy" --executor js --state "$tmp/state1" --json --report \
   --input "diff=$tmp/diff.json" --bridge "spawnSubagent=$reviewer" "$here/review.ts" \
@@ -57,7 +59,7 @@ echo
 sed -n '/^run  /q;p' "$tmp/console"
 
 title "3. What ran, and which limits held"
-sed -n '/^run  /,$p' "$tmp/console" | cut -c1-79
+sed -n '/^run  /,$p' "$tmp/console" | hang 10
 
 title "4. What the attacker got"
 exec 9>&-
@@ -74,7 +76,7 @@ say "There was nothing to call: what a policy does not grant does not exist."
 
 title "5. The record of it"
 "$ringd" audit query --state "$tmp/state1" --kind call_opened,call_decided,call_closed \
-  | sed 's/  [0-9-]*T\([0-9:.]*\)Z/  \1/' | cut -c1-79
+  | sed -e 's/  [0-9-]*T\([0-9:.]*\)Z/ \1/' -e 's/  r[a-z2-7]*  c/  c/' -e 's/  (.*//' -e 's/bridge:\([a-zA-Z]*\)/\1/' -e 's/  allow  allowed$/  allow/' -e 's/  refused  deny/  deny/'
 "$ringd" audit verify --state "$tmp/state1" | cut -c1-79
 
 title "6. A daemon, and a push that tightens the policy during a run"
@@ -104,11 +106,11 @@ say "Meanwhile somebody takes spawnSubagent away and pushes:"
 sed -e 's/revision: 1/revision: 2/' -e '/- name: spawnSubagent/,/limits: {callsPerRun/d' \
   "$here/policy/code-review.yaml" >"$tmp/next.yaml"
 mv "$tmp/next.yaml" "$tmp/sync/code-review.yaml"
-"$ringd" status --generation 2 --wait 20s | sed -n 's/^generation/  in force: generation/p'
+"$ringd" status --generation 2 --wait 20s | sed -n 's/^generation\(.\{30\}\).*/  in force: generation\1/p'
 
 say "The harness answers; the same program goes on and asks the next reviewer:"
 "$ringd" answer "$run" "$call" --value '"go on"' | sed 's/^/  /'
-"$ringd" runs "$run" 2>&1 | sed -n 's/^  /  program: /p' | fold -s -w 79
+"$ringd" runs "$run" 2>&1 | sed -n 's/^  /  program: /p' | hang 11
 "$ringd" runs "$run" --json >"$tmp/second.json"
 grep -q '"state": "done"' "$tmp/second.json" || fail "the second run did not finish"
 grep -q 'CapabilityRevoked' "$tmp/second.json" || fail "the second reviewer was not refused"
