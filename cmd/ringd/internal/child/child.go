@@ -34,9 +34,15 @@ const (
 // are API.
 const (
 	CodeTimeout = "compile.timeout" // wall or processor time is used up
+	CodeBusy    = "compile.busy"    // the host gave the child too little time; it may do so later
 	CodeMemory  = "compile.memory"  // memory is used up
 	CodeCrashed = "compile.crashed" // the child ended without an answer
 )
+
+// patience is how many times its wall time a child gets when the first try
+// ended without the processor time a policy may take: then the host is to blame,
+// and an honest policy is not to be refused for it.
+const patience = 4
 
 // maxStderr bounds what is kept of a dying child's words.
 const maxStderr = 16 << 10
@@ -80,9 +86,11 @@ type Usage struct {
 }
 
 // Run compiles in a child and waits for its end. Everything the sources cause
-// is in Result.Diagnostics, killed children included. The error is for the
-// rest: a cancelled context, a binary that cannot be started, ErrUnavailable.
-// Run keeps nothing and may be called concurrently.
+// is in Result.Diagnostics, killed children included. A child that a busy host
+// starved is started again, once, with more wall time; if that is not enough
+// either, the finding is CodeBusy, and the same request may succeed later. The
+// error is for the rest: a cancelled context, a binary that cannot be started,
+// ErrUnavailable. Run keeps nothing and may be called concurrently.
 func Run(ctx context.Context, cfg Config, req Request) (Result, error) {
 	if cfg.Path == "" || len(cfg.Args) == 0 {
 		return Result{}, errors.New("start compile child: no binary or no subcommand is configured")
@@ -96,9 +104,21 @@ func Run(ctx context.Context, cfg Config, req Request) (Result, error) {
 	if d, over := oversized(req); over {
 		return Result{Diagnostics: schema.Diagnostics{d}}, nil
 	}
+	needs := cfg.Wall / 2
+	result, starved, err := try(ctx, cfg, req, needs)
+	if starved && err == nil {
+		cfg.Wall *= patience
+		result, _, err = try(ctx, cfg, req, needs)
+	}
+	return result, err
+}
+
+// try runs one child. It was starved when its time ran out before it had the
+// processor time that it needs.
+func try(ctx context.Context, cfg Config, req Request, needs time.Duration) (result Result, starved bool, err error) {
 	input, err := encodeRequest(cfg, req)
 	if err != nil {
-		return Result{}, fmt.Errorf("start compile child: %w", err)
+		return Result{}, false, fmt.Errorf("start compile child: %w", err)
 	}
 	limited, cancel := context.WithTimeout(ctx, cfg.Wall)
 	defer cancel()
@@ -108,17 +128,17 @@ func Run(ctx context.Context, cfg Config, req Request) (Result, error) {
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(input), stdout, stderr
 	cmd.WaitDelay = waitDelay
 	if err := confine(cmd); err != nil {
-		return Result{}, err
+		return Result{}, false, err
 	}
 	// The kernel kills the child when the thread that started it ends.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	if err := cmd.Start(); err != nil {
-		return Result{}, fmt.Errorf("start compile child: %w", err)
+		return Result{}, false, fmt.Errorf("start compile child: %w", err)
 	}
 	waitErr := cmd.Wait()
 	if ctx.Err() != nil {
-		return Result{}, fmt.Errorf("compile: %w", context.Cause(ctx))
+		return Result{}, false, fmt.Errorf("compile: %w", context.Cause(ctx))
 	}
 	usage := usageOf(cmd.ProcessState)
 	if waitErr == nil {
@@ -128,12 +148,13 @@ func Run(ctx context.Context, cfg Config, req Request) (Result, error) {
 				result.Usage.PeakBytes = usage.PeakBytes
 			}
 			result.Usage.CPU = usage.CPU
-			return result, nil
+			return result, false, nil
 		}
 		stderr.buf.WriteString("\n" + err.Error())
 	}
-	death := postmortem{timedOut: errors.Is(limited.Err(), context.DeadlineExceeded), flooded: stdout.over, err: waitErr, words: stderr.buf.String(), usage: usage}
-	return Result{Usage: usage, Diagnostics: schema.Diagnostics{death.finding(cfg, req.Sources)}}, nil
+	death := postmortem{timedOut: errors.Is(limited.Err(), context.DeadlineExceeded), flooded: stdout.over, err: waitErr, words: stderr.buf.String(), usage: usage, needs: needs}
+	d := death.finding(cfg, req.Sources)
+	return Result{Usage: usage, Diagnostics: schema.Diagnostics{d}}, d.Code == CodeBusy, nil
 }
 
 // oversized refuses what is larger than any policy before a child is started.
@@ -165,6 +186,7 @@ type postmortem struct {
 	err      error
 	words    string
 	usage    Usage
+	needs    time.Duration // less processor time than this blames the host
 }
 
 // finding puts a death into one finding with its remedy.
@@ -184,12 +206,12 @@ func (p postmortem) finding(cfg Config, sources []schema.Source) schema.Diagnost
 	case strings.Contains(p.words, "stack overflow") || strings.Contains(p.words, "stack exceeds"):
 		d.Code, d.Msg = CodeCrashed, which+" nests too deep to compile"
 		d.Hint = "flatten it"
+	case p.timedOut && p.usage.CPU < p.needs:
+		d.Code, d.Msg = CodeBusy, fmt.Sprintf("the host is busy: within %s the compiler got %s of processor time", cfg.Wall, p.usage.CPU.Round(time.Millisecond))
+		d.Hint = "try again when the host has less to do"
 	case p.timedOut || p.usage.CPU >= cpuLimit(cfg.Wall):
 		d.Code, d.Msg = CodeTimeout, fmt.Sprintf("%s does not compile within %s", which, cfg.Wall)
 		d.Hint = "look for comprehensions over comprehensions and long chains of alternatives; a policy of 10,000 rules fits"
-		if p.usage.CPU > 0 && p.usage.CPU < cfg.Wall/4 {
-			d.Hint = fmt.Sprintf("the host is busy: the compiler got %s of processor time; try again, or allow it more time", p.usage.CPU.Round(time.Millisecond))
-		}
 	default:
 		d.Code, d.Msg = CodeCrashed, "compiling "+which+" ended without an answer"
 		if p.err != nil {

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"slices"
 	"time"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/audit"
+	"github.com/ringd/ringd/cmd/ringd/internal/child"
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
 	"github.com/ringd/ringd/cmd/ringd/internal/syncer"
 	"github.com/ringd/ringd/profiles"
@@ -46,6 +48,8 @@ func (d *Daemon) ApplyPush(ctx context.Context, p Push) error {
 		return ctx.Err()
 	case err != nil:
 		return errors.Join(d.reject(ctx, p.Digest, "the compiler could not be run: "+err.Error(), findings), errCompiler)
+	case busy(findings):
+		return errors.Join(d.reject(ctx, p.Digest, "the host is too busy to compile the policy", findings), errCompiler)
 	case findings.Refused() || set == nil:
 		return d.reject(ctx, p.Digest, "the policy does not compile", findings)
 	}
@@ -53,6 +57,12 @@ func (d *Daemon) ApplyPush(ctx context.Context, p Push) error {
 		return d.confirm(ctx, g, p.Digest, findings)
 	}
 	return d.activate(ctx, p, set, findings)
+}
+
+// busy reports whether the compiler ended for a reason that lies in the host
+// and not in the policy.
+func busy(findings schema.Diagnostics) bool {
+	return slices.ContainsFunc(findings, func(d schema.Diagnostic) bool { return d.Code == child.CodeBusy })
 }
 
 // RejectPush takes note of a push that could not be verified: torn, unreadable,

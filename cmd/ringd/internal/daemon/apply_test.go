@@ -15,11 +15,13 @@ import (
 	"time"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/audit"
+	"github.com/ringd/ringd/cmd/ringd/internal/child"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/daemontest"
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/rings/interpreter"
+	"github.com/ringd/ringd/schema"
 	"github.com/ringd/ringd/schema/wire"
 )
 
@@ -412,6 +414,32 @@ func TestTornPushIsForgivenWhenItIsWhole(t *testing.T) {
 	s.Compiler.Before(func(string) error { return errors.New("fork: resource temporarily unavailable") })
 	if err := sink.Apply(t.Context(), daemontest.Push("two log")); err == nil {
 		t.Error("a push that could not be compiled is not asked for again")
+	}
+}
+
+// TestBusyHost: a host without time for the compiler says so, and the push is
+// asked for again instead of being refused for good.
+func TestBusyHost(t *testing.T) {
+	s := daemontest.New(t, daemontest.Config{})
+	s.Apply(t, "one log")
+	sink, push := s.Daemon.Sink(), daemontest.Push("two log")
+	s.Compiler.Before(func(string) error {
+		return schema.Diagnostics{{Pos: schema.Pos{File: "policy.yaml", Line: 1, Column: 1}, Code: child.CodeBusy, Msg: "the host is busy"}}
+	})
+	if err := sink.Apply(t.Context(), push); err == nil {
+		t.Error("a push that a busy host did not compile is not asked for again")
+	}
+	wantConditions(t, s, true, wire.ConditionPushRejected)
+	if last := s.Daemon.Status(t.Context()).LastPush; last == nil || !strings.Contains(last.Message, "too busy") || len(last.Findings) != 1 {
+		t.Errorf("status says %+v", last)
+	}
+	s.Compiler.Before(nil)
+	if err := sink.Apply(t.Context(), push); err != nil {
+		t.Error(err)
+	}
+	wantConditions(t, s, true)
+	if last := s.Daemon.Status(t.Context()).LastPush; last == nil || last.Result != wire.PushApplied {
+		t.Errorf("status says %+v", last)
 	}
 }
 

@@ -191,7 +191,7 @@ type Compiler struct {
 }
 
 // Before sets what happens before every compilation; its error is that of a
-// compiler that could not be run.
+// compiler that could not be run, or Diagnostics what it found.
 func (c *Compiler) Before(f func(text string) error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -213,7 +213,12 @@ func (c *Compiler) Compile(ctx context.Context, p daemon.Push) (*profiles.Set, s
 	before := c.before
 	c.mu.Unlock()
 	if before != nil {
-		if err := before(text); err != nil {
+		err := before(text)
+		var found schema.Diagnostics
+		if errors.As(err, &found) {
+			return nil, found, nil
+		}
+		if err != nil {
 			return nil, nil, err
 		}
 	}
