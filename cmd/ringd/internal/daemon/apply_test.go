@@ -411,6 +411,9 @@ func TestTornPushIsForgivenWhenItIsWhole(t *testing.T) {
 	}
 	sink.Current(t.Context(), broken.Digest)
 	wantConditions(t, s, true, wire.ConditionPushRejected)
+	sink.Lost(t.Context(), errors.New("gone"))
+	sink.Current(t.Context(), broken.Digest) // back, and as bad as before
+	wantConditions(t, s, true, wire.ConditionPushRejected)
 	s.Compiler.Before(func(string) error { return errors.New("fork: resource temporarily unavailable") })
 	if err := sink.Apply(t.Context(), daemontest.Push("two log")); err == nil {
 		t.Error("a push that could not be compiled is not asked for again")

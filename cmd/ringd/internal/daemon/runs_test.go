@@ -519,6 +519,34 @@ func TestEvents(t *testing.T) {
 	}
 }
 
+func TestLastEventNeedsTheDisk(t *testing.T) {
+	s := daemontest.New(t, daemontest.Config{})
+	s.Apply(t, "one act")
+	release := s.Acts.Hold()
+	r := start(t, s, "call act")
+	s.Faults.On(func(at string) error {
+		if at == "store Advance" {
+			return errors.New("input/output error")
+		}
+		return nil
+	})
+	release()
+	for after := int64(0); ; {
+		events, err := s.Daemon.Events(t.Context(), daemontest.Me(), r.ID, after)
+		if err != nil {
+			if !errors.Is(err, daemon.ErrUnavailable) {
+				t.Errorf("events give %v", err)
+			}
+			return
+		}
+		for _, e := range events {
+			if after = e.Seq; e.Final() {
+				t.Fatal("the end was shown, and it is not kept")
+			}
+		}
+	}
+}
+
 func TestListAndRetention(t *testing.T) {
 	s := daemontest.New(t, daemontest.Config{})
 	s.Apply(t, "one log")
