@@ -125,8 +125,8 @@ type schemaCost struct {
 }
 
 var (
-	errRecursive = errors.New("the schema refers to itself: write out the levels that a value may have")            //nolint:gochecknoglobals // sentinel
-	errExpensive = fmt.Errorf("the schema has more than %d parts once its references are followed", maxSchemaParts) //nolint:gochecknoglobals // sentinel
+	errRecursive = errors.New("the schema refers to itself: write out the levels that a value may have")           
+	errExpensive = fmt.Errorf("the schema has more than %d parts once its references are followed", maxSchemaParts)
 )
 
 func (c *schemaCost) check(s *jsonschema.Schema) error {

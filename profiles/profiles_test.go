@@ -77,7 +77,7 @@ func sealed(t testing.TB, agents ...profiles.Agent) (profiles.Set, []byte) {
 	return out, b
 }
 
-var home = profiles.Environment{Workspace: "/workspace", Home: "/home/agent"} //nolint:gochecknoglobals // test table
+var home = profiles.Environment{Workspace: "/workspace", Home: "/home/agent"}
 
 func TestDecide(t *testing.T) {
 	set, _ := sealed(t, agent())

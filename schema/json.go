@@ -32,7 +32,7 @@ func readJSON(text []byte, found *findings) []*node {
 }
 
 // errStop ends a reading whose finding is reported already.
-var errStop = errors.New("stop") //nolint:gochecknoglobals // a sentinel
+var errStop = errors.New("stop") // a sentinel
 
 type jsonReader struct {
 	*findings

@@ -20,7 +20,6 @@ type generation struct {
 	modules  map[string]profiles.Module
 	closed   map[string]string // executors that refuse everything -> why
 	schemas  map[string]*shape.Schema
-	deny     *profiles.Decider // for agents that are not in the set
 }
 
 // agent is one agent of a generation.

@@ -55,7 +55,7 @@ func (e *Engine) boot(ctx context.Context, data []meter.Segment, prelude string,
 	if err := vm.instantiate(ctx, &heapAllocator{}); err != nil {
 		return nil, err
 	}
-	defer vm.module.Close(ctx)
+	defer func() { _ = vm.module.Close(ctx) }() // the image has been copied out
 	for _, s := range data {
 		if !vm.memory.Write(s.Offset, s.Bytes) {
 			return nil, errors.New("a data segment is outside of memory")

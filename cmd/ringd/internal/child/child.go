@@ -51,7 +51,7 @@ const maxStderr = 16 << 10
 const waitDelay = 500 * time.Millisecond
 
 // ErrUnavailable means that this system cannot limit a child; nothing ran.
-var ErrUnavailable = errors.New("compile child: limits are not available on this system") //nolint:gochecknoglobals // sentinel
+var ErrUnavailable = errors.New("compile child: limits are not available on this system")
 
 // Config says how to start the child. Path and Args have no default.
 type Config struct {

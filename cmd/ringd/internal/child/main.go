@@ -24,7 +24,7 @@ const (
 // process must not have done anything before, and does nothing after.
 func Main(stdin io.Reader, stdout, stderr io.Writer) int {
 	if err := serve(stdin, stdout); err != nil {
-		fmt.Fprintln(stderr, err) //nolint:errcheck // nobody is left to tell
+		fmt.Fprintln(stderr, err) // nobody is left to tell
 		return 1
 	}
 	return 0

@@ -152,7 +152,7 @@ func (c *Command) Call(ctx context.Context, call interpreter.Call) (json.RawMess
 		}
 		return nil, fmt.Errorf("command %s: %w%s", c.cfg.Argv[0], err, tail.text())
 	}
-	if context.Cause(ctx) == errTooMuch {
+	if errors.Is(context.Cause(ctx), errTooMuch) {
 		return nil, fmt.Errorf("command %s: %w", c.cfg.Argv[0], errTooMuch)
 	}
 	plain := bytes.TrimSpace(out.b.Bytes())
