@@ -125,7 +125,7 @@ type schemaCost struct {
 }
 
 var (
-	errRecursive = errors.New("the schema refers to itself: write out the levels that a value may have")           
+	errRecursive = errors.New("the schema refers to itself: write out the levels that a value may have")
 	errExpensive = fmt.Errorf("the schema has more than %d parts once its references are followed", maxSchemaParts)
 )
 
