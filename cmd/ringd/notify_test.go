@@ -1,0 +1,41 @@
+package main
+
+// In the package: systemd's socket is spoken to by an unexported method.
+
+import (
+	"bytes"
+	"net"
+	"path/filepath"
+	"testing"
+
+	"github.com/ringd/ringd/cmd/ringd/internal/config"
+	"github.com/ringd/ringd/schema/wire"
+)
+
+// systemd hears READY=1 on the socket it named, with what is in force, and
+// stdout gets exactly one line.
+func TestReadyTellsSystemd(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "notify")
+	c, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	var out bytes.Buffer
+	p := &program{out: &out, env: config.Environment{Notify: path}}
+	p.ready(wire.Status{Generation: 4, Revision: "sha256:0123456789abcdef"}, "/run/r.sock")
+	p.ready(wire.Status{}, "/run/r.sock")
+	buf := make([]byte, 512)
+	for _, want := range []string{
+		"READY=1\nSTATUS=generation 4, sha256:0123456789ab",
+		"READY=1\nSTATUS=no policy in force",
+	} {
+		n, err := c.Read(buf)
+		if err != nil || string(buf[:n]) != want {
+			t.Errorf("got %q, %v, want %q", buf[:n], err, want)
+		}
+	}
+	if want := "ringd ready: /run/r.sock, generation 4, sha256:0123456789ab\nringd ready: /run/r.sock, no policy in force\n"; out.String() != want {
+		t.Errorf("got %q, want %q", out.String(), want)
+	}
+}
