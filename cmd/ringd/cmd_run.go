@@ -50,7 +50,7 @@ grants: it gets the arguments as JSON on stdin and prints the result as JSON; it
 runs in this folder with PATH, HOME and what --bridge-env names.
 
 Audit log and store are kept in --state DIR; without it they live in a temporary
-folder that is removed at the end. With --socket the program runs in the daemon,
+folder, in memory or below TMPDIR, that is removed at the end. With --socket the program runs in the daemon,
 under its policy and its bridges.
 
 Exit codes: 0 done, 1 refused or failed, 2 usage or unreadable input, 125 the
@@ -232,7 +232,15 @@ func (p *program) privateState(dir string) (string, func() error, error) {
 		}
 		return abs, func() error { return nil }, nil
 	}
-	dir, err := os.MkdirTemp(p.env.Temp, "ringd-run-")
+	// What is thrown away at the end needs no disk: syncing costs more than the
+	// rest of a short run.
+	err := os.ErrNotExist
+	if p.env.Temp == "" {
+		dir, err = os.MkdirTemp("/dev/shm", "ringd-run-")
+	}
+	if err != nil {
+		dir, err = os.MkdirTemp(p.env.Temp, "ringd-run-")
+	}
 	if err != nil {
 		return "", nil, usage("make temporary folder: %w", sources.Bare(err))
 	}
