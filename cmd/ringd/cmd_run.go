@@ -50,8 +50,8 @@ grants: it gets the arguments as JSON on stdin and prints the result as JSON; it
 runs in this folder with PATH, HOME and what --bridge-env names.
 
 Audit log and store are kept in --state DIR; without it they live in a temporary
-folder, in memory or below TMPDIR, that is removed at the end. With --socket the program runs in the daemon,
-under its policy and its bridges.
+folder, in memory or below TMPDIR, that is removed at the end. With --socket the
+program runs in the daemon, under its policy and its bridges.
 
 Exit codes: 0 done, 1 refused or failed, 2 usage or unreadable input, 125 the
 executor or a layer the policy asks for is not available here: nothing ran.`,
