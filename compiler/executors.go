@@ -228,6 +228,10 @@ func (d *document) pattern(at string, p schema.DenyPattern) (profiles.Pattern, b
 			"%q has no meaning in a pattern", p.Pattern[i:i+1])
 		return profiles.Pattern{}, false
 	}
+	if strings.ContainsFunc(strings.Join(words, ""), unseen) {
+		d.report(here, CodePattern, "write it again by hand", "%q holds a character that is not seen", clip(p.Pattern))
+		return profiles.Pattern{}, false
+	}
 	if strings.HasPrefix(words[0], "-") || strings.HasSuffix(words[0], "/") {
 		d.report(here, CodePattern, "start with the command: rm -rf", "%q is not a command", clip(words[0]))
 		return profiles.Pattern{}, false
@@ -270,8 +274,8 @@ func (d *document) oddPath(at, p, patternHint string) bool {
 		d.report(at, CodePath, "", "the path has more than %d bytes", maxPath)
 	case strings.ContainsAny(p, "*?[]{}"):
 		d.report(at, CodePath, patternHint, "%q looks like a pattern, and a path is none", clip(p))
-	case strings.ContainsFunc(p, unicode.IsControl):
-		d.report(at, CodePath, "write it on one line, without | or >", "%q holds a line end or another control character", clip(p))
+	case strings.ContainsFunc(p, unseen):
+		d.report(at, CodePath, "write it on one line, without | or >", "%q holds a line end or another character that is not seen", clip(p))
 	case strings.TrimSpace(p) != p:
 		d.report(at, CodePath, fmt.Sprintf("write %q", strings.TrimSpace(p)), "%q ends in a space", clip(p))
 	default:
@@ -279,6 +283,10 @@ func (d *document) oddPath(at, p, patternHint string) bool {
 	}
 	return true
 }
+
+// unseen reports whether a character does not show: what holds one never equals
+// what the author sees.
+func unseen(r rune) bool { return !unicode.IsPrint(r) }
 
 func cleanAbsolute(p string) bool {
 	return path.IsAbs(p) && path.Clean(p) == p && !strings.ContainsRune(p, 0)

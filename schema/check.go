@@ -144,13 +144,16 @@ func (c *checker) object(n *node, s *shape.Shape, p *place) {
 		c.free(n, p)
 		return
 	}
-	excused, present := map[string]bool{}, map[string]bool{}
+	excused, present := c.outdented(n, s, p), map[string]bool{}
 	for _, name := range n.names {
 		present[name] = true
 	}
 	for i, name := range n.names {
 		child := n.items[i]
 		at := &place{up: p, name: name}
+		if excused[name] {
+			continue
+		}
 		if s.Keys != nil {
 			if !s.Keys.MatchString(name) {
 				c.report(child.where(), CodeSchema, "", p, "the name %q is not allowed: %s", clip(name), s.Says)
@@ -172,6 +175,30 @@ func (c *checker) object(n *node, s *shape.Shape, p *place) {
 			c.report(n.where(), CodeMissing, "", p, "missing required field %q", f.Name)
 		}
 	}
+}
+
+// outdented finds fields that stand beside the empty field they belong into: a
+// line that lost its indentation. It reports one of them and returns the names
+// that this explains.
+func (c *checker) outdented(n *node, s *shape.Shape, p *place) map[string]bool {
+	explained := map[string]bool{}
+	for i, name := range n.names {
+		f := s.Field(name)
+		if f == nil || n.items[i].kind != shape.Null || f.Shape.Kind != shape.Object {
+			continue
+		}
+		for j, inner := range n.names {
+			if s.Field(inner) != nil || f.Shape.Field(inner) == nil || explained[inner] {
+				continue
+			}
+			if !explained[name] {
+				c.report(n.items[j].where(), CodeUnknownField, fmt.Sprintf("indent it further than %s", name), &place{up: p, name: inner},
+					"%q is a field of %q, which is empty", inner, name)
+			}
+			explained[name], explained[inner] = true, true
+		}
+	}
+	return explained
 }
 
 // unknown reports a name the shape does not have and returns the field it

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/ringd/ringd/schema/scalar"
 	"github.com/ringd/ringd/schema/shape"
 )
 
@@ -92,7 +93,7 @@ func (l lowering) egress(n *node) *node {
 	out := l.object()
 	out.at, out.path = n.at, n.path
 	out.set("host", n)
-	if i := strings.LastIndexByte(n.text, ':'); i >= 0 && decimal(n.text[i+1:]) && (strings.Count(n.text, ":") == 1 || strings.Contains(n.text, "]:")) {
+	if i := strings.LastIndexByte(n.text, ':'); i >= 0 && scalar.Decimal(n.text[i+1:]) && (strings.Count(n.text, ":") == 1 || strings.Contains(n.text, "]:")) {
 		port := &node{kind: shape.Int, text: n.text[i+1:], at: n.at, path: n.path}
 		out.set("ports", &node{kind: shape.List, at: n.at, path: n.path, items: []*node{port}})
 	}

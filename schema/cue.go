@@ -13,6 +13,7 @@ import (
 	"cuelang.org/go/cue/parser"
 	"cuelang.org/go/cue/token"
 
+	"github.com/ringd/ringd/schema/scalar"
 	"github.com/ringd/ringd/schema/shape"
 )
 
@@ -39,6 +40,7 @@ func readCUE(text []byte, defs map[string]*shape.Shape, found *findings) []*node
 	if r.evaluation(root); found.refused() {
 		return nil
 	}
+	r.unset(file.Decls, root, nil)
 	docs := r.documents(root)
 	if found.refused() {
 		return nil
@@ -118,6 +120,47 @@ func (r *cueReader) single(file *ast.File, defs map[string]*shape.Shape) bool {
 		}
 	}
 	return fields == 0
+}
+
+// unset reports fields that a policy marks as optional and nothing sets. CUE
+// leaves them out of the value without a word, and with them a denial.
+// Definitions and hidden fields may hold as many as they like.
+func (r *cueReader) unset(decls []ast.Decl, root cue.Value, up []cue.Selector) {
+	for _, decl := range decls {
+		f, ok := decl.(*ast.Field)
+		if !ok {
+			continue
+		}
+		name, _, err := ast.LabelName(f.Label)
+		if err != nil || strings.HasPrefix(name, "_") || strings.HasPrefix(name, "#") {
+			continue
+		}
+		at := append(up[:len(up):len(up)], cue.Str(name))
+		if f.Constraint == token.OPTION && !root.LookupPath(cue.MakePath(at...)).Exists() {
+			r.add(r.spot(f.Label.Pos()), CodeIncomplete, r.authorPath(steps(at))+": the field is optional, so it is not set", "leave out the ?")
+			continue
+		}
+		r.unsetIn(f.Value, root, at)
+	}
+}
+
+// unsetIn looks into the structs that an expression writes down.
+func (r *cueReader) unsetIn(e ast.Expr, root cue.Value, at []cue.Selector) {
+	switch e := e.(type) {
+	case *ast.StructLit:
+		r.unset(e.Elts, root, at)
+	case *ast.ParenExpr:
+		r.unsetIn(e.X, root, at)
+	case *ast.BinaryExpr:
+		if e.Op == token.AND {
+			r.unsetIn(e.X, root, at)
+			r.unsetIn(e.Y, root, at)
+		}
+	case *ast.ListLit:
+		for i, item := range e.Elts {
+			r.unsetIn(item, root, append(at[:len(at):len(at)], cue.Index(i)))
+		}
+	}
 }
 
 // documents converts the evaluated file: the file itself when its fields are
@@ -210,11 +253,15 @@ func (r *cueReader) content(v cue.Value, n *node, depth int) {
 }
 
 func (r *cueReader) incomplete(v cue.Value, n *node) {
-	var names []string
-	for _, sel := range v.Path().Selectors() {
-		names = append(names, sel.String())
+	r.add(n.at, CodeIncomplete, r.authorPath(steps(v.Path().Selectors()))+": the value is not concrete", "give it a value here or in what it is unified with")
+}
+
+func steps(path []cue.Selector) []string {
+	names := make([]string, len(path))
+	for i, sel := range path {
+		names[i] = sel.String()
 	}
-	r.add(n.at, CodeIncomplete, r.authorPath(names)+": the value is not concrete", "give it a value here or in what it is unified with")
+	return names
 }
 
 // places returns where the name and the value of v stand in the text.
@@ -312,6 +359,9 @@ func (r *cueReader) evaluation(root cue.Value) {
 		if path := r.authorPath(g.path); path != "" {
 			msg = path + ": " + msg
 		}
+		if code == CodeConflict && len(g.places) == 2 {
+			msg += fmt.Sprintf("; the other stands at %d:%d", g.places[1].line, g.places[1].col)
+		}
 		d := r.add(g.places[0], code, msg, hint)
 		for _, other := range g.places[1:] {
 			d.Related = append(d.Related, r.pos(other))
@@ -364,6 +414,12 @@ func cueWords(err errors.Error) (code, msg, hint string) {
 		return CodeUnknownField, "the definition this is unified with does not have the field", ""
 	case has("imported and not used"):
 		return CodeImport, "a package is imported and not used", "leave it out"
+	case has("superseded by list"):
+		return CodeEvaluation, "lists have no operators", "import \"list\" and use list.Concat([a, b]) or list.Repeat(a, n)"
+	case has("index out of range"):
+		return CodeEvaluation, "the list has no such item", "items count from 0"
+	case has("invalid operands"):
+		return CodeEvaluation, "the operator does not take these two values", ""
 	case has("undefined field"):
 		return CodeReference, "the field referred to does not exist", ""
 	default:
@@ -380,7 +436,7 @@ func (r *cueReader) authorPath(names []string) string {
 	var b strings.Builder
 	for _, name := range names {
 		switch {
-		case decimal(name):
+		case scalar.Decimal(name):
 			b.WriteString("[" + name + "]")
 		case b.Len() > 0:
 			b.WriteString("." + name)

@@ -158,6 +158,9 @@ func decodeDocument(doc *node, defs map[string]*shape.Shape, found *findings) (P
 	if !ok {
 		return Policy{}, false
 	}
+	if c.mixed(doc, name, defs) {
+		return Policy{}, false
+	}
 	c.value(doc, defs[name], nil)
 	c.disagreements(doc, name == "#Compact")
 	if found.count > before && found.refused() {
@@ -206,6 +209,24 @@ func formOf(doc *node, defs map[string]*shape.Shape, c *checker) (string, bool) 
 	}
 	c.report(doc.items[0].where(), CodeNotPolicy, hint, nil, "this is not a policy: it has neither apiVersion nor interpreter_ring")
 	return "", false
+}
+
+// mixed reports a file that holds names of both forms.
+func (c *checker) mixed(doc *node, name string, defs map[string]*shape.Shape) bool {
+	own, other := defs[name].FieldNames(), defs["#Compact"].FieldNames()
+	if name == "#Compact" {
+		other = defs["#Policy"].FieldNames()
+	}
+	theirs := slices.IndexFunc(doc.names, func(n string) bool { return slices.Contains(other, n) })
+	ours := slices.IndexFunc(doc.names, func(n string) bool { return slices.Contains(own, n) })
+	if theirs < 0 || ours < 0 {
+		return false
+	}
+	at, first := max(theirs, ours), min(theirs, ours)
+	d := c.report(doc.items[at].where(), CodeUnknownField, "a policy has apiVersion, kind, metadata and spec, or interpreter_ring and kernel_ring",
+		&place{name: doc.names[at]}, "it does not go together with %q on line %d", doc.names[first], doc.items[first].where().line)
+	d.Related = []Pos{c.pos(doc.items[first].where())}
+	return true
 }
 
 // findings collects what is wrong with one file.

@@ -87,13 +87,23 @@ func (ds Diagnostics) Refused() bool {
 	return slices.ContainsFunc(ds, func(d Diagnostic) bool { return d.Severity == Error })
 }
 
-// Sort orders by file, line, column, code and message and drops exact repeats.
+// Sort orders by file, line, column, code and message. Findings that say the
+// same about one place are one mistake, however many values it reaches: of an
+// anchor or a comprehension the first stays.
 func (ds Diagnostics) Sort() Diagnostics {
 	slices.SortFunc(ds, func(a, b Diagnostic) int {
 		return cmp.Or(cmp.Compare(a.Pos.File, b.Pos.File), cmp.Compare(a.Pos.Line, b.Pos.Line),
 			cmp.Compare(a.Pos.Column, b.Pos.Column), cmp.Compare(a.Code, b.Code), cmp.Compare(a.Msg, b.Msg))
 	})
 	return slices.CompactFunc(ds, func(a, b Diagnostic) bool {
-		return a.Pos == b.Pos && a.Code == b.Code && a.Msg == b.Msg
+		return a.Pos == b.Pos && a.Code == b.Code && a.words() == b.words()
 	})
+}
+
+// words is the message without the author's path.
+func (d Diagnostic) words() string {
+	if path, words, found := strings.Cut(d.Msg, ": "); found && !strings.Contains(path, " ") {
+		return words
+	}
+	return d.Msg
 }

@@ -2,7 +2,6 @@ package schema
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -13,6 +12,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/ringd/ringd/schema/scalar"
 	"github.com/ringd/ringd/schema/shape"
 )
 
@@ -38,6 +38,10 @@ func readYAML(text []byte, found *findings) []*node {
 			return nil
 		}
 		found.add(at, CodeMultiple, "a second document starts here", "one policy a file")
+		return nil
+	}
+	if doc.Content[0].Kind == yaml.ScalarNode && doc.Content[0].Value == "" && doc.Content[0].Style == 0 {
+		found.add(spot{1, 1}, CodeEmpty, "the file holds no value", "a policy starts with apiVersion: ringd/v1, or with interpreter_ring:")
 		return nil
 	}
 	before := found.count
@@ -188,7 +192,7 @@ func (y *yamlReader) mapping(n *yaml.Node, out *node, depth int) {
 		child := y.value(n.Content[i+1], depth+1)
 		child.key = at
 		if name.Style == 0 {
-			_, child.keyTrap, _ = resolvePlain(name.Value)
+			_, child.keyTrap, _ = scalar.Resolve(name.Value)
 		}
 		out.names = append(out.names, name.Value)
 		out.items = append(out.items, child)
@@ -204,7 +208,7 @@ func (y *yamlReader) scalar(n *yaml.Node, out *node) {
 	}
 	out.plain = true
 	var refused string
-	out.kind, out.trap, refused = resolvePlain(n.Value)
+	out.kind, out.trap, refused = scalar.Resolve(n.Value)
 	if out.kind == shape.Bool {
 		out.text = strings.ToLower(n.Value)
 	}
@@ -212,103 +216,6 @@ func (y *yamlReader) scalar(n *yaml.Node, out *node) {
 		y.add(out.at, CodeYAMLTrap, fmt.Sprintf("%s is %s", clip(n.Value), refused),
 			fmt.Sprintf("write %q for the text, or a decimal number", n.Value))
 	}
-}
-
-// resolvePlain returns what an unquoted YAML word is, what a YAML 1.1 reader
-// would see instead, and why it is refused, if it is.
-func resolvePlain(word string) (k shape.Kind, trap, refused string) {
-	if word == "" || word == "~" {
-		return shape.Null, "", ""
-	}
-	lower := strings.ToLower(word)
-	digits := strings.TrimLeft(lower, "+-")
-	switch lower {
-	case "null":
-		return shape.Null, "", ""
-	case "true", "false":
-		if word == lower || word == strings.ToUpper(word) || word == strings.ToUpper(word[:1])+lower[1:] {
-			return shape.Bool, "", ""
-		}
-		return shape.String, "", ""
-	case "on", "yes", "y":
-		return shape.String, "true", ""
-	case "off", "no", "n":
-		return shape.String, "false", ""
-	}
-	switch digits {
-	case ".inf", ".nan":
-		return shape.String, "", "no number a policy can hold"
-	}
-	if first := digits + " "; first[0] != '.' && (first[0] < '0' || first[0] > '9') {
-		return shape.String, "", ""
-	}
-	return resolveNumber(word, digits)
-}
-
-func resolveNumber(word, digits string) (k shape.Kind, trap, refused string) {
-	switch {
-	case decimal(digits) && (len(digits) == 1 || digits[0] != '0'):
-		if _, err := strconv.ParseInt(word, 10, 64); err != nil {
-			return shape.Float, "", ""
-		}
-		if word[0] == '+' {
-			return shape.Int, "", "a number with a plus sign"
-		}
-		return shape.Int, "", ""
-	case decimal(digits):
-		return shape.String, "", "octal to YAML 1.1 readers and decimal to others"
-	case sexagesimal(digits):
-		return shape.String, "a number in base 60", ""
-	case date(digits):
-		return shape.String, "a date", ""
-	case len(digits) > 2 && digits[0] == '0' && strings.Contains("xob", digits[1:2]) && radix(digits):
-		return shape.String, "", "a number that is not decimal"
-	case strings.Contains(digits, "_") && decimal(strings.ReplaceAll(digits, "_", "")):
-		return shape.String, "a number without its underscores", ""
-	}
-	if _, err := strconv.ParseFloat(word, 64); err != nil || strings.ContainsAny(digits, "xp_") {
-		return shape.String, "", ""
-	}
-	if !json.Valid([]byte(word)) {
-		return shape.String, "", "a number that is not written as in JSON"
-	}
-	return shape.Float, "", ""
-}
-
-func radix(digits string) bool {
-	_, err := strconv.ParseUint(digits, 0, 64)
-	return err == nil
-}
-
-func decimal(s string) bool {
-	for _, r := range s {
-		if r < '0' || r > '9' {
-			return false
-		}
-	}
-	return s != ""
-}
-
-func sexagesimal(s string) bool {
-	parts := strings.Split(s, ":")
-	for i, part := range parts {
-		if i > 0 && (len(part) > 2 || len(part) == 2 && part[0] > '5') {
-			return false
-		}
-		if !decimal(part) {
-			return false
-		}
-	}
-	return len(parts) > 1
-}
-
-func date(s string) bool {
-	parts := strings.SplitN(s, "-", 3)
-	if len(parts) != 3 || len(parts[0]) != 4 || len(parts[1]) > 2 || len(parts[2]) == 0 {
-		return false
-	}
-	day, _, _ := strings.Cut(strings.ReplaceAll(parts[2], "t", " "), " ")
-	return decimal(parts[0]) && decimal(parts[1]) && decimal(day) && len(day) <= 2
 }
 
 // secondDocument finds the marker of the second document of a file whose first
@@ -330,6 +237,14 @@ func (y *yamlReader) syntax(err error, read int) {
 	at := spot{y.errorLine(text, read), 1}
 	lines := bytes.Split(y.text, []byte("\n"))
 	at.line = max(1, min(at.line, len(lines)))
+	if strings.Contains(text, "tab character") { // the parser names a line before it
+		for i := at.line - 1; i < len(lines); i++ {
+			if blank := len(lines[i]) - len(bytes.TrimLeft(lines[i], " \t")); bytes.IndexByte(lines[i][:blank], '\t') >= 0 {
+				at.line = i + 1
+				break
+			}
+		}
+	}
 	line := lines[at.line-1]
 	at.col = 1 + len(line) - len(bytes.TrimLeft(line, " \t"))
 	if _, name, ok := strings.Cut(text, "unknown anchor '"); ok {
