@@ -279,6 +279,8 @@ func (p *program) notApplied(files sources.Policy, c *earlyCompiler, err error) 
 	<-c.done
 	var e *exit
 	switch {
+	case errors.Is(err, context.Canceled):
+		return &exit{exitRefused, errors.New("interrupted before the program began")}
 	case errors.As(c.err, &e):
 		return e
 	case c.err != nil:

@@ -207,7 +207,7 @@ func (p *program) buildStack(ctx context.Context, c stackConfig, s *stack) (err 
 		Staleness:   c.staleness, Retention: c.retention, Quota: c.quota,
 	})
 	if err != nil {
-		return errors.Join(err, ring.Close())
+		return errors.Join(unavailable("start", err), ring.Close())
 	}
 	owned = true
 	s.onClose(s.daemon.Close)
