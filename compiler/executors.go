@@ -93,9 +93,20 @@ func (d *document) js(js *schema.JS, rule profiles.Rule) *profiles.JS {
 			d.report(here, CodeNeverMatches, "", "%q is not the name of a global", clip(name))
 			continue
 		}
+		if !reservedGlobal(name) && !d.grantsBridge(name) {
+			d.warn(here, CodeNeverMatches, "", "no program has a global called %q", clip(name))
+		}
 		out.DenyGlobals = append(out.DenyGlobals, profiles.ImportRule{Name: name, Rule: d.rule(here)})
 	}
 	return out
+}
+
+// grantsBridge reports whether a bridge is, or stands below, a global name.
+func (d *document) grantsBridge(global string) bool {
+	return slices.ContainsFunc(d.policy.Spec.Bridges, func(b schema.Bridge) bool {
+		first, _, _ := strings.Cut(b.Name, ".")
+		return first == global
+	})
 }
 
 func (d *document) python(py *schema.Python, rule profiles.Rule) *profiles.Python {
@@ -259,7 +270,32 @@ func (d *document) filesystem() profiles.Files {
 		}
 		return out
 	}
-	return profiles.Files{Read: list("read", fs.Read), Write: list("write", fs.Write), Deny: list("deny", fs.Deny), Rule: d.rule("spec.filesystem")}
+	out := profiles.Files{Read: list("read", fs.Read), Write: list("write", fs.Write), Deny: list("deny", fs.Deny), Rule: d.rule("spec.filesystem")}
+	for _, granted := range [][]profiles.PathRule{out.Read, out.Write} {
+		d.deniedAbove(granted, out.Deny)
+	}
+	return out
+}
+
+// deniedAbove warns of a granted path below a denied one. A path that stands in
+// both lists is schema's finding.
+func (d *document) deniedAbove(granted, denied []profiles.PathRule) {
+	by := make(map[string]profiles.Rule, len(denied))
+	for _, r := range denied {
+		by[r.Path] = r.Rule
+	}
+	for _, r := range granted {
+		for above := r.Path; len(by) > 0 && above != "/" && above != "."; {
+			above = path.Dir(above)
+			if rule, ok := by[above]; ok {
+				other := schema.Pos{File: rule.File, Line: rule.Line, Column: rule.Column}
+				d.add(schema.Origin{Pos: schema.Pos{File: r.Rule.File, Line: r.Rule.Line, Column: r.Rule.Column}, Path: r.Rule.Path},
+					schema.Diagnostic{Code: CodeDenyWins, Severity: schema.Warning, Related: []schema.Pos{other},
+						Msg: fmt.Sprintf("%s is denied at %s, and a denial wins", clip(r.Path), other)})
+				break
+			}
+		}
+	}
 }
 
 // maxPath is the longest path that a system opens.

@@ -66,6 +66,9 @@ func checkSchema(text []byte) (json.RawMessage, error) {
 	if err != nil {
 		return nil, schemaError(err)
 	}
+	if err := exactKeywords(doc, "", oldDraft(doc)); err != nil {
+		return nil, err
+	}
 	if err := (&schemaCost{memo: map[*jsonschema.Schema]int{}}).check(compiled); err != nil {
 		return nil, err
 	}

@@ -4,11 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"net/netip"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/schema"
 )
 
 // egress compiles the network part.
@@ -34,27 +36,9 @@ func (d *document) egress() profiles.Egress {
 		out.Rule = d.rule("spec.network.mode")
 	}
 	for i, e := range n.Egress {
-		at := fmt.Sprintf("spec.network.egress[%d]", i)
-		entry, err := readHost(e.Host)
-		if err != nil {
-			d.report(at+".host", CodeEgressEntry, "an entry is a host, *.host, an address or a range, with :port where it is not 443", "%q: %s", clip(e.Host), err)
-			continue
+		if rule, ok := d.egressRule(fmt.Sprintf("spec.network.egress[%d]", i), e); ok {
+			out.Allow = append(out.Allow, rule)
 		}
-		entry.Methods, entry.Paths, entry.Reason, entry.Rule = e.Methods, e.Paths, e.Reason, d.rule(at)
-		entry.Ports = append(entry.Ports, e.Ports...)
-		for j, p := range e.Ports {
-			if p < 1 || p > 65535 {
-				d.report(fmt.Sprintf("%s.ports[%d]", at, j), CodeEgressEntry, "", "%d is not a port", p)
-			}
-		}
-		slices.Sort(entry.Ports)
-		if entry.Ports = slices.Compact(entry.Ports); len(entry.Ports) == 0 && !entry.AnyPort {
-			entry.Ports = []int{443}
-		}
-		if why := neverReached(entry.Host); why != "" {
-			d.warn(at+".host", CodeNeverMatches, "", "%s is never reached: it is %s", entry.Host, why)
-		}
-		out.Allow = append(out.Allow, entry)
 	}
 	for i, host := range n.Deny {
 		at := fmt.Sprintf("spec.network.deny[%d]", i)
@@ -73,6 +57,41 @@ func (d *document) egress() profiles.Egress {
 		d.warn("spec.network.egress", CodeEgressUnused, "network mode allowlist opens what is listed", "hosts are listed, and the network is off: none of them can be reached")
 	}
 	return out
+}
+
+// egressRule compiles one granted host; false when it is none.
+func (d *document) egressRule(at string, e schema.Egress) (profiles.EgressRule, bool) {
+	entry, err := readHost(e.Host)
+	if err != nil {
+		d.report(at+".host", CodeEgressEntry, "an entry is a host, *.host, an address or a range, with :port where it is not 443", "%q: %s", clip(e.Host), err)
+		return entry, false
+	}
+	entry.Methods, entry.Paths, entry.Reason, entry.Rule = e.Methods, e.Paths, e.Reason, d.rule(at)
+	entry.Ports = append(entry.Ports, e.Ports...)
+	for j, p := range e.Ports {
+		if p < 1 || p > 65535 {
+			d.report(fmt.Sprintf("%s.ports[%d]", at, j), CodeEgressEntry, "", "%d is not a port", p)
+		}
+	}
+	slices.Sort(entry.Ports)
+	if entry.Ports = slices.Compact(entry.Ports); len(entry.Ports) == 0 && !entry.AnyPort {
+		entry.Ports = []int{443}
+	}
+	if why := neverReached(entry.Host); why != "" {
+		d.warn(at+".host", CodeNeverMatches, "", "%s is never reached: it is %s", entry.Host, why)
+	}
+	if e.Methods != nil && len(e.Methods) == 0 {
+		d.report(at+".methods", CodeNeverMatches, "leave the field out to grant every method", "names no method")
+	}
+	if e.Paths != nil && len(e.Paths) == 0 {
+		d.report(at+".paths", CodeNeverMatches, "leave the field out to grant every path", "names no path")
+	}
+	for j, p := range e.Paths {
+		if strings.ContainsAny(p, "?#\\%*") || strings.ContainsFunc(p, unseen) || path.Clean(p) != strings.TrimSuffix(p, "/") && p != "/" {
+			d.report(fmt.Sprintf("%s.paths[%d]", at, j), CodePath, "write the path alone: no query, no escapes, no . or ..", "%q is not a clean path of a request", clip(p))
+		}
+	}
+	return entry, true
 }
 
 // readHost reads one entry: host, *.host, address, [address] or range, with an

@@ -127,21 +127,34 @@ func (r *cueReader) single(file *ast.File, defs map[string]*shape.Shape) bool {
 // Definitions and hidden fields may hold as many as they like.
 func (r *cueReader) unset(decls []ast.Decl, root cue.Value, up []cue.Selector) {
 	for _, decl := range decls {
-		f, ok := decl.(*ast.Field)
-		if !ok {
-			continue
+		switch d := decl.(type) {
+		case *ast.Field:
+			r.unsetField(d, root, up)
+		case *ast.EmbedDecl:
+			r.unsetIn(d.Expr, root, up)
+		case *ast.Comprehension:
+			r.unsetIn(d.Value, root, up)
 		}
-		name, _, err := ast.LabelName(f.Label)
-		if err != nil || strings.HasPrefix(name, "_") || strings.HasPrefix(name, "#") {
-			continue
-		}
-		at := append(up[:len(up):len(up)], cue.Str(name))
-		if f.Constraint == token.OPTION && !root.LookupPath(cue.MakePath(at...)).Exists() {
-			r.add(r.spot(f.Label.Pos()), CodeIncomplete, r.authorPath(steps(at))+": the field is optional, so it is not set", "leave out the ?")
-			continue
-		}
-		r.unsetIn(f.Value, root, at)
 	}
+}
+
+func (r *cueReader) unsetField(f *ast.Field, root cue.Value, up []cue.Selector) {
+	label := f.Label
+	if a, ok := label.(*ast.Alias); ok {
+		if inner, ok := a.Expr.(ast.Label); ok {
+			label = inner
+		}
+	}
+	name, _, err := ast.LabelName(label)
+	if err != nil || strings.HasPrefix(name, "_") || strings.HasPrefix(name, "#") {
+		return
+	}
+	at := append(up[:len(up):len(up)], cue.Str(name))
+	if f.Constraint == token.OPTION && !root.LookupPath(cue.MakePath(at...)).Exists() {
+		r.add(r.spot(f.Label.Pos()), CodeIncomplete, r.authorPath(steps(at))+": the field is optional, so it is not set", "leave out the ?")
+		return
+	}
+	r.unsetIn(f.Value, root, at)
 }
 
 // unsetIn looks into the structs that an expression writes down.

@@ -40,6 +40,7 @@ func Compile(text []byte) (*Schema, error) {
 	}
 	c := jsonschema.NewCompiler()
 	c.DefaultDraft(jsonschema.Draft2020)
+	c.AssertFormat() // a format that only comments would be a limit that does not hold
 	c.UseLoader(noLoader{})
 	if err := c.AddResource(schemaName, doc); err != nil {
 		return nil, fmt.Errorf("schema: %w", err)

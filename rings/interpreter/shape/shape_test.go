@@ -65,6 +65,7 @@ func TestValidate(t *testing.T) {
 		{"number keeps its digits", `{"type":"integer"}`, `12345678901234567890`, false, `12345678901234567890`},
 		{"first mistake", `{"properties":{"a":{"items":{"type":"string"}}}}`, `{"a":["x",7]}`, false, `!$.a.1: got number, want string`},
 		{"unknown member", `{"additionalProperties":false}`, `{"__proto__":1}`, false, `!additional properties '__proto__' not allowed`},
+		{"format", `{"format":"uri"}`, `"not a uri"`, false, `!is not valid uri`},
 		{"undefined member", `{"additionalProperties":false,"properties":{"a":{}}}`, `{"a":1,"b":{"$ringd":"undefined"}}`, true, `{"a":1}`},
 		{"undefined required member", `{"required":["b"]}`, `{"b":{"$ringd":"undefined"}}`, true, `!missing property 'b'`},
 		{"minus zero", `{"type":"number"}`, `{"$ringd":"number","value":"-0"}`, true, `0`},
