@@ -153,11 +153,12 @@ func (r *Run) deny(c *call, code profiles.Code, reason string) profiles.Decision
 // check reads the arguments, checks them against the schemas and counts the
 // subagents they ask for.
 func (c *call) check(args json.RawMessage, tagged func(json.RawMessage) error) *refusal {
-	bad := func(text, reason string) *refusal {
+	refuse := func(code profiles.Code, text, reason string) *refusal {
 		rule := c.grant.Rule
 		return &refusal{name: nameArgument, text: text,
-			decision: profiles.Decision{Code: profiles.CodeBridgeArguments, Reason: reason, Rule: &rule, Revision: c.gen.revision}}
+			decision: profiles.Decision{Code: code, Reason: reason, Rule: &rule, Revision: c.gen.revision}}
 	}
+	bad := func(text, reason string) *refusal { return refuse(profiles.CodeBridgeArguments, text, reason) }
 	s, err := shape.Scan(args)
 	if err == nil && !s.List {
 		err = errors.New("not a list")
@@ -181,6 +182,13 @@ func (c *call) check(args json.RawMessage, tagged func(json.RawMessage) error) *
 			return bad(err.Error(), "the argument of "+c.bridge+" does not fit its schema")
 		}
 		s.First = c.args
+	}
+	// What cannot be recorded must not happen, and is no fault of the record.
+	if c.full = c.grant.Audit == auditFull || c.other.Audit == auditFull; c.full {
+		if text, err := json.Marshal(c.args); err != nil || len(text) > MaxFull {
+			return refuse(profiles.CodeBridgeArgumentsBytes, fmt.Sprintf("its arguments are recorded in full, and the record of these is larger than %d bytes", MaxFull),
+				fmt.Sprintf("%s is audited in full, and its arguments have more than %d bytes in the record", c.bridge, MaxFull))
+		}
 	}
 	if spawns(c.limits) {
 		if c.agents, err = agentsOf(s.First); err != nil {
@@ -224,7 +232,7 @@ func (r *Run) open(c *call, waits bool) error {
 	rec := r.callRecord(CallOpened, c)
 	allow := profiles.Decision{Verdict: profiles.Allow, Code: profiles.CodeAllowed, Revision: c.gen.revision, Rule: &c.other.Rule}
 	rec.State, rec.Decision = "open", &allow
-	if c.grant.Audit == auditFull || c.other.Audit == auditFull {
+	if c.full {
 		rec.Full = c.args
 	}
 	if err := r.put(rec, durable); err != nil {
@@ -290,6 +298,8 @@ func (r *Run) decideAgain(g *generation, c *call) *refusal {
 		return revoked(g, other, "the policy now in force allows fewer subagents")
 	case other.Powers.External && !c.external:
 		return revoked(g, other, "the policy now in force gives it external power")
+	case other.Audit == auditFull && !c.full:
+		return revoked(g, other, "the policy now in force records its arguments")
 	case spawns(l) && !spawns(c.limits):
 		return revoked(g, other, "the policy now in force counts its subagents")
 	}

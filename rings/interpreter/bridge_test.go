@@ -77,6 +77,10 @@ func TestRefusals(t *testing.T) {
 		{"schema and two arguments", bridge("search", arguments(`{"type":"object"}`)), nil, ask("search", `[{},{}]`), "ArgumentError", profiles.CodeBridgeArguments, "exactly one"},
 		{"schema and a map", bridge("search", arguments(`{"type":"object"}`)), nil,
 			ask("search", `[{"a":{"$ringd":"map","value":[]}}]`), "ArgumentError", profiles.CodeBridgeArguments, "$.a is not plain JSON (map)"},
+		{"too large to record in full", bridge("search", inFull), nil, ask("search", `["`+strings.Repeat("x", interpreter.MaxFull)+`"]`),
+			"ArgumentError", profiles.CodeBridgeArgumentsBytes, "recorded in full"},
+		{"larger in the record than on the way", bridge("search", inFull), nil, ask("search", `["`+strings.Repeat("<", interpreter.MaxFull/5)+`"]`),
+			"ArgumentError", profiles.CodeBridgeArgumentsBytes, "recorded in full"},
 		{"concurrent none", bridge("search", limits(func(l *profiles.BridgeLimits) { l.Concurrent = 0 })), nil,
 			ask("search", `[]`), "BudgetExceeded", profiles.CodeBridgeConcurrent, ""},
 		{"calls per run", bridge("search", limits(func(l *profiles.BridgeLimits) { l.CallsPerRun = 1 })),
@@ -350,6 +354,27 @@ func TestExternalPower(t *testing.T) {
 	}
 	if rec, _ := w.audit.find(interpreter.CallOpened); string(rec.Full) != `{"to":"x"}` {
 		t.Errorf("full record %s", rec.Full)
+	}
+}
+
+// inFull records the arguments, of which much is allowed.
+func inFull(b *profiles.Bridge) {
+	b.Audit = "full"
+	b.Limits.ArgumentBytes, b.Limits.ResultBytes = 4<<20, 4<<20
+}
+
+// What just fits is recorded whole and happens.
+func TestFullRecordThatFits(t *testing.T) {
+	w := newWorld(t)
+	w.apply(set("rev1", bridge("search", inFull)))
+	text := `"` + strings.Repeat("x", interpreter.MaxFull-2) + `"`
+	p, got := calls(ask("search", "["+text+"]"))
+	w.end(w.start(p))
+	if (*got)[0].Error != nil || w.echo.count() != 1 {
+		t.Fatalf("%+v after %d acts", (*got)[0].Error, w.echo.count())
+	}
+	if rec, _ := w.audit.find(interpreter.CallOpened); string(rec.Full) != text {
+		t.Errorf("a record of %d bytes", len(rec.Full))
 	}
 }
 

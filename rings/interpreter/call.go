@@ -50,6 +50,7 @@ type call struct {
 	digest     string
 	grant      *grant // of the run's own generation
 	external   bool
+	full       bool // its record holds the arguments
 	journaled  bool
 	key        string
 	reply      chan reply // from Answer, one at most

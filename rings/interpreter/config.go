@@ -155,6 +155,10 @@ const (
 	CallClosed   Kind = "call_closed"
 )
 
+// MaxFull bounds Record.Full as JSON text. A call whose arguments take more is
+// refused, so an Auditor has to take records that are somewhat larger.
+const MaxFull = 1<<20 - 64<<10
+
 // Record is one event of a run. It never holds argument values, unless the
 // policy says so for the bridge (Full).
 type Record struct {

@@ -94,6 +94,9 @@ func TestNothingBeginsAfter(t *testing.T) {
 	}{
 		{"revoked", func(w *world, _ *interpreter.Run) { w.apply(set("b")) }, "CapabilityRevoked", executors.StateDone},
 		{"given external power", func(w *world, _ *interpreter.Run) { w.apply(set("b", bridge("b", external))) }, "CapabilityRevoked", executors.StateDone},
+		{"audited in full", func(w *world, _ *interpreter.Run) {
+			w.apply(set("b", bridge("b", func(b *profiles.Bridge) { b.Audit = "full" })))
+		}, "CapabilityRevoked", executors.StateDone},
 		{"given a schema", func(w *world, _ *interpreter.Run) { w.apply(set("b", bridge("b", arguments(`{"type":"string"}`)))) }, "CapabilityRevoked", executors.StateDone},
 		{"executor closed", func(w *world, _ *interpreter.Run) { w.ring.CloseExecutor("js", "test") }, "CapabilityRevoked", executors.StateDone},
 		{"nothing that matters", func(w *world, _ *interpreter.Run) { w.apply(set("b", bridge("b"), bridge("c"))) }, "", executors.StateDone},
