@@ -33,6 +33,18 @@ func TestAuthorsLines(t *testing.T) {
 			[]executors.Frame{{File: "plan.js", Line: 4, Column: 1}}},
 		{"in a module", "plan.js", "import { boom } from 'policy:boom'\n\nboom({})", executors.StateFailed, "TypeError",
 			[]executors.Frame{{Function: "boom", File: "policy:boom", Line: 3, Column: 10}, {File: "plan.js", Line: 3, Column: 1}}},
+		{"in a typescript module, static", "plan.js", "import { typed } from 'policy:typed-boom'\ntyped({})", executors.StateFailed, "TypeError",
+			[]executors.Frame{{Function: "typed", File: "policy:typed-boom", Line: 3, Column: 11}, {File: "plan.js", Line: 2, Column: 1}}},
+		{"in a typescript module, dynamic", "plan.js", "const n = 'policy:typed-boom'\nconst { typed } = await import(n)\ntyped({})", executors.StateFailed, "TypeError",
+			[]executors.Frame{{Function: "typed", File: "policy:typed-boom", Line: 3, Column: 11}, {File: "plan.js", Line: 3, Column: 1}}},
+		{"after a hashbang, typescript", "plan.ts", "#!/usr/bin/env ringd\nconst x: any = null\nx.y", executors.StateFailed, "TypeError",
+			[]executors.Frame{{File: "plan.ts", Line: 3, Column: 1}}},
+		{"after a hashbang, with exports", "plan.js", "#!/usr/bin/env ringd\nexport default 1\nnull.y", executors.StateFailed, "TypeError",
+			[]executors.Frame{{File: "plan.js", Line: 3, Column: 1}}},
+		{"generated code has no place", "plan.js", "import { answer } from 'policy:math'\nanswer()\nrequire('fs')", executors.StateFailed, "Error",
+			[]executors.Frame{{File: "plan.js", Line: 3, Column: 1}}},
+		{"a deadlock after an error", "plan.js", "let done\nconst p = new Promise((r) => { done = r });\n(async () => { null.x; done() })()\nawait p", executors.StateLimit, "Deadlock",
+			[]executors.Frame{{File: "plan.js", Line: 3, Column: 16}}},
 		{"syntax, javascript", "plan.js", "const a = 1\nlet = = 2", executors.StateFailed, "SyntaxError",
 			[]executors.Frame{{File: "plan.js", Line: 2, Column: 7}}},
 		{"syntax, typescript", "plan.ts", "const a = 1\n\n  let x: = 2", executors.StateFailed, "SyntaxError",
@@ -46,6 +58,7 @@ func TestAuthorsLines(t *testing.T) {
 			r := program(tt.source)
 			r.Program.Name = tt.file
 			addModules(&r)
+			addModule(&r, "policy:typed-boom", "enum E { A, B }\nexport function typed(o: any): number {\n  return (o.p as any).y + E.A\n}\n")
 			addModule(&r, "policy:boom", "// a\nexport function boom(o) {\n  return o.p.y\n}\n")
 			out := mustRun(t, e, r)
 			if out.State != tt.state || out.Error == nil || out.Error.Name != tt.error {
@@ -83,12 +96,17 @@ func TestImportRefusals(t *testing.T) {
 		{"a file", "import x from './secret.js'; x", profiles.CodeImportNotAllowed, nil},
 		{"a file by url", "import x from 'file:///etc/passwd'; x", profiles.CodeImportNotAllowed, nil},
 		{"the network", "import x from 'https://evil/x.js'; x", profiles.CodeImportNotAllowed, nil},
+		{"required by typescript", "import fs = require('requests'); fs", profiles.CodeImportDenied, []string{`"requests"`}},
+		{"with attributes", "import x from 'policy:base' with { type: 'json' }; x", profiles.CodeImportDenied, []string{`"policy:base"`, "attributes"}},
 		{"the engine's own", "await import('qjs:os')", profiles.CodeImportNotAllowed, nil},
 		{"data url", "await import('data:text/javascript,1')", profiles.CodeImportNotAllowed, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			r := program("await echo('before')\n"+tt.source, "echo")
 			addModules(&r)
+			if strings.Contains(tt.name, "typescript") {
+				r.Program.Name = "plan.ts"
+			}
 			addModule(&r, "policy:bad", "import y from 'requests'\nexport const x = y\n")
 			r.Agent.JS.Imports.Deny = []profiles.ImportRule{{Name: "requests", Rule: profiles.Rule{File: "policy.yaml", Line: 12, Column: 7, Path: "interpreter_ring.denied_imports[0]"}}}
 			r.Agent.JS.Imports.Allow = append(r.Agent.JS.Imports.Allow, profiles.ImportRule{Name: "pandas"}, profiles.ImportRule{Name: "requests/sub"})

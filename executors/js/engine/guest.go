@@ -147,7 +147,8 @@ func (vm *VM) checked(v pointer) pointer {
 
 // text copies a JavaScript string out, as UTF-8 in which lone surrogates are
 // not valid. It returns false when v is no string, without running guest code,
-// or when it is longer than most bytes or cannot be copied.
+// or when it is longer than most bytes or cannot be copied. vm.noRoom is then
+// true when the program's heap has no room for the copy.
 func (vm *VM) text(ctx context.Context, v pointer, most int64) (string, bool) {
 	if v == 0 || vm.call(ctx, fnIsString, v) == 0 {
 		return "", false
@@ -156,7 +157,7 @@ func (vm *VM) text(ctx context.Context, v pointer, most int64) (string, bool) {
 	p := vm.call(ctx, fnStringLen, v, scratch)
 	n, ok := vm.memory.ReadUint32Le(uint32(scratch))
 	if p == 0 || !ok {
-		if vm.dead == nil {
+		if vm.noRoom = vm.dead == nil; vm.noRoom {
 			vm.free(ctx, vm.call(ctx, fnGetException))
 		}
 		return "", false
@@ -216,6 +217,7 @@ func (vm *VM) invokeText(ctx context.Context, fn int, args ...pointer) (string, 
 		return "", false
 	}
 	s, ok := vm.text(ctx, r, vm.memoryBytes)
+	vm.noRoom = false
 	vm.free(ctx, r)
 	return s, ok
 }

@@ -216,3 +216,59 @@ func TestOpenedCallsAreBounded(t *testing.T) {
 		t.Error("no call can be opened after the others were taken")
 	}
 }
+
+// A heap that has no room for the copy of an argument is the program's failure,
+// which it can catch; the engine stays sound.
+func TestNoRoomForTheCopy(t *testing.T) {
+	e := newEngine(t)
+	o := options()
+	o.HeapBytes, o.MemoryBytes, o.Bridges, o.ValueBytes = 8<<20, 64<<20, []string{"echo"}, 16<<20
+	o.Console, o.ConsoleBytes = func(string, string) {}, 100
+	vm := start(t, e, o)
+	s := eval(t, vm, `
+		const out = [], s = 'é'.repeat(2100000);
+		for (let i = 0; i < 3; i++) {
+			try { await echo(s); } catch (e) { out.push(e instanceof InternalError, e.message); }
+		}
+		console.log('still here');
+		out.push(1)
+		out`)
+	if got := string(s.Value); s.Status != engine.StatusDone || got != `[true,"out of memory",true,"out of memory",true,"out of memory",1]` {
+		t.Errorf("%v %s %+v", s.Status, got, s.Exception)
+	}
+	if n := len(vm.TakeCalls()); n != 0 {
+		t.Errorf("%d calls were opened", n)
+	}
+}
+
+// No stack that a program can read names the functions of the prelude.
+func TestStacksOfThePrelude(t *testing.T) {
+	e := newEngine(t)
+	o := options()
+	o.Bridges = []string{"echo"}
+	s := eval(t, start(t, e, o), `
+		const stacks = [];
+		try { await echo(() => 1) } catch (e) { stacks.push(e.stack) }
+		try { await echo({ a: [Symbol()] }) } catch (e) { stacks.push(e.stack) }
+		try { await import('fs') } catch (e) { stacks.push(e.stack) }
+		stacks`)
+	if text := string(s.Value); s.Status != engine.StatusDone || strings.Contains(text, "null>") || strings.Count(text, "p.js:") != 2 {
+		t.Errorf("%v %s %+v", s.Status, text, s.Exception)
+	}
+}
+
+// Showing a value cannot throw into the program.
+func TestConsoleOfHostileValues(t *testing.T) {
+	e := newEngine(t)
+	o := options()
+	var lines []string
+	o.ConsoleBytes, o.Console = 1000, func(_, text string) { lines = append(lines, text) }
+	s := eval(t, start(t, e, o), `
+		console.log(new Proxy({}, { ownKeys() { throw 1 } }));
+		console.log('a', new Proxy({}, { getPrototypeOf() { throw new Error('b') } }));
+		const r = Proxy.revocable({}, {}); r.revoke(); console.log(r.proxy);
+		'done'`)
+	if s.Status != engine.StatusDone || len(lines) != 3 {
+		t.Errorf("%v %q %+v", s.Status, lines, s.Exception)
+	}
+}

@@ -98,6 +98,9 @@ func hostCall(ctx context.Context, vm *VM, stack []uint64) {
 		ok = false
 	}
 	switch {
+	case vm.noRoom:
+		vm.noRoom = false
+		vm.throw(ctx, "InternalError", "out of memory") // as the engine says it
 	case !ok:
 		vm.kill(fmt.Errorf("%w: malformed call of the host", ErrCorrupt))
 	case vm.refused:

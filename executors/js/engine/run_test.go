@@ -228,7 +228,7 @@ func TestConsole(t *testing.T) {
 		{"getters are not called", `console.log({ get a() { throw 1 } })`, `log { a: [getter] }`},
 		{"directives", `console.log('%s is %d%% of %o', 'a', 5, [1], 'rest')`, `log a is 5% of [1] rest`},
 		{"error", `console.log(new TypeError('bad'))`, "log TypeError: bad\n    at <eval> (p.js:1:17)"},
-		{"revoked proxy", `const r = Proxy.revocable({}, {}); r.revoke(); try { console.log(r.proxy) } catch (e) { console.log(e.name) }`, `log TypeError`},
+		{"revoked proxy", `const r = Proxy.revocable({}, {}); r.revoke(); try { console.log(r.proxy) } catch (e) { console.log(e.name) }`, `log [a value that cannot be shown]`},
 		{"lone surrogate", `console.log('\ud800')`, "log \uFFFD"},
 		{"everything patched", `Array.prototype.join = String.prototype.slice = JSON.stringify = Object.keys = () => 'stolen'; console.log({ a: [1, 'b'] })`, `log { a: [1, "b"] }`},
 	}

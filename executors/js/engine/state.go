@@ -2,6 +2,7 @@ package engine
 
 import (
 	"encoding/json"
+	"strings"
 	"time"
 )
 
@@ -58,6 +59,12 @@ type Exception struct {
 	Name    string
 	Message string
 	Frames  []Frame
+}
+
+// OutOfMemory reports whether this is what the engine throws when the heap is
+// full. A program can throw the same.
+func (e Exception) OutOfMemory() bool {
+	return e.Name == "InternalError" && strings.HasPrefix(e.Message, "out of memory")
 }
 
 // Frame is a line of a stack trace.

@@ -48,6 +48,7 @@ type VM struct {
 	opened       []Call // not yet taken
 	openedBytes  int64  // of their arguments
 	refused      bool   // the call under way
+	noRoom       bool   // a string of the program could not be copied
 	ended        *State
 	dead         error
 	closed       bool
@@ -261,8 +262,13 @@ func (vm *VM) RunJobs(ctx context.Context) (int, error) {
 		if vm.dead != nil || r == 0 {
 			return n, vm.dead
 		}
-		if r < 0 { // a clean-up callback threw; nothing can catch that
-			vm.free(ctx, vm.call(ctx, fnGetException))
+		if r >= 0 {
+			continue
+		}
+		// A clean-up callback threw, which nothing can catch; or there was no
+		// memory to run the job, and what waits for it would wait for ever.
+		if e := vm.exception(ctx); e.OutOfMemory() {
+			vm.kill(ErrMemory)
 		}
 	}
 }

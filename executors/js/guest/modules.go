@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/evanw/esbuild/pkg/api"
+	"github.com/go-sourcemap/sourcemap"
 
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/executors/js/engine"
@@ -20,8 +21,16 @@ import (
 type modules struct {
 	o       start.Options
 	decider *profiles.Decider
-	sources map[string]string // checked, and JavaScript
+	loaded  map[string]loaded // checked
 	denials []profiles.Decision
+}
+
+// loaded is a module that may be given out.
+type loaded struct {
+	source     string // as the policy has it
+	typed      bool   // source is TypeScript
+	javaScript string
+	maps       *sourcemap.Consumer // from javaScript to source; nil when they are the same
 }
 
 // maxDenials bounds what one run reports; the program may go on asking.
@@ -29,7 +38,7 @@ const maxDenials = 16
 
 func newModules(o start.Options) *modules {
 	agent := profiles.Agent{JS: &profiles.JS{Imports: o.Imports}}
-	return &modules{o: o, decider: profiles.NewDecider(agent, o.Revision, profiles.Environment{}), sources: map[string]string{}}
+	return &modules{o: o, decider: profiles.NewDecider(agent, o.Revision, profiles.Environment{}), loaded: map[string]loaded{}}
 }
 
 // Resolve decides an import. Specifiers are bare names, so base does not matter.
@@ -51,24 +60,34 @@ func (m *modules) Resolve(_, specifier string) (string, error) {
 
 // Load gives the source of a module that Resolve let through.
 func (m *modules) Load(name string) (string, error) {
-	if src, ok := m.sources[name]; ok {
-		return src, nil
+	l, err := m.load(name)
+	return l.javaScript, err
+}
+
+// load checks a module against its digest and translates it, once.
+func (m *modules) load(name string) (loaded, error) {
+	if l, ok := m.loaded[name]; ok {
+		return l, nil
 	}
 	mod, ok := m.o.Modules[name]
 	if !ok {
-		return "", &engine.GuestError{Name: engine.NameImportDenied, Message: fmt.Sprintf("there is no module %q", name)}
+		return loaded{}, &engine.GuestError{Name: engine.NameImportDenied, Message: fmt.Sprintf("there is no module %q", name)}
 	}
 	sum := sha256.Sum256([]byte(mod.Source))
 	if mod.Digest != "sha256:"+hex.EncodeToString(sum[:]) {
-		return "", m.refuse(mod, fmt.Sprintf("module %q is not the one that the policy pins by digest", name))
+		return loaded{}, m.refuse(mod, fmt.Sprintf("module %q is not the one that the policy pins by digest", name))
 	}
-	src, err := javaScript(name, mod.Source)
+	l, err := javaScript(name, mod.Source)
 	if err != nil {
-		return "", m.refuse(mod, err.Error())
+		return loaded{}, m.refuse(mod, err.Error())
 	}
-	m.sources[name] = src
-	return src, nil
+	m.loaded[name] = l
+	return l, nil
 }
+
+// mapsOf leads back to the source of a module that was translated; nil when
+// there is none of that name.
+func (m *modules) mapsOf(name string) *sourcemap.Consumer { return m.loaded[name].maps }
 
 // refuse notes a module that the policy allows and that cannot be used.
 func (m *modules) refuse(mod profiles.Module, reason string) error {
@@ -105,19 +124,23 @@ func denied(specifier string, d profiles.Decision) string {
 	return text + "; allowed: " + strings.Join(d.Instead, ", ")
 }
 
-// javaScript returns source as it is when it is JavaScript, and translated when
+// javaScript takes source as it is when it is JavaScript, and translates it when
 // it is TypeScript: a policy's module may be either.
-func javaScript(name, source string) (string, error) {
+func javaScript(name, source string) (loaded, error) {
 	js := api.Transform(source, api.TransformOptions{Loader: api.LoaderJS, Sourcefile: name, LogLevel: api.LogLevelSilent})
 	if len(js.Errors) == 0 {
-		return source, nil
+		return loaded{source: source, javaScript: source}, nil
 	}
 	ts := api.Transform(source, api.TransformOptions{Loader: api.LoaderTS, Sourcefile: name, LogLevel: api.LogLevelSilent,
-		Target: target, TsconfigRaw: tsconfig})
+		Target: target, TsconfigRaw: tsconfig, Sourcemap: api.SourceMapExternal, SourcesContent: api.SourcesContentExclude})
 	if len(ts.Errors) > 0 {
-		return "", fmt.Errorf("module %q is neither JavaScript nor TypeScript: %s", name, js.Errors[0].Text)
+		return loaded{}, fmt.Errorf("module %q is neither JavaScript nor TypeScript: %s", name, js.Errors[0].Text)
 	}
-	return string(ts.Code), nil
+	maps, err := consumer(ts.Map)
+	if err != nil {
+		return loaded{}, fmt.Errorf("module %q: read the source map: %w", name, err)
+	}
+	return loaded{source: source, typed: true, javaScript: string(ts.Code), maps: maps}, nil
 }
 
 // endDenied makes the end of a program that was not started because of an import.

@@ -142,7 +142,7 @@ func (r *run) drive(ctx context.Context) executors.Result {
 		case engine.StatusDone, engine.StatusFailed:
 			return r.ended(st)
 		case engine.StatusDeadlock:
-			return limitResult("Deadlock", "the program waits for a promise that nothing can settle")
+			return r.deadlock(st.Unhandled)
 		case engine.StatusRunning:
 			continue
 		case engine.StatusWaiting:
@@ -155,6 +155,22 @@ func (r *run) drive(ctx context.Context) executors.Result {
 			return failResult("EngineError", fmt.Sprintf("unknown status %d", st.Status))
 		}
 	}
+}
+
+// deadlock makes the result of a program that waits for ever. An error that
+// nothing handled is most likely why.
+func (r *run) deadlock(unhandled []engine.Exception) executors.Result {
+	res := limitResult("Deadlock", "the program waits for a promise that nothing can settle")
+	if len(unhandled) == 0 {
+		return res
+	}
+	first := r.thrown(&unhandled[0])
+	if unhandled[0].OutOfMemory() {
+		return first
+	}
+	res.Error.Message += "; an error that nothing handled came first: " + first.Error.Name + ": " + first.Error.Message
+	res.Error.Frames = first.Error.Frames
+	return res
 }
 
 // wait asks what the program newly wants and takes one answer.
@@ -201,6 +217,15 @@ func (r *run) wait(ctx context.Context) error {
 func (r *run) ask(ctx context.Context) (refused bool, err error) {
 	for _, c := range r.vm.TakeCalls() {
 		n := int64(len(c.Args))
+		if n > valueBytes { // the engine counts UTF-16 units
+			refused = true
+			err := r.vm.Settle(ctx, c.ID, engine.Answer{Error: &engine.GuestError{Name: engine.NameArgumentError,
+				Message: fmt.Sprintf("%s: the arguments are larger than %d bytes", c.Bridge, valueBytes)}})
+			if err != nil {
+				return true, err
+			}
+			continue
+		}
 		room := len(r.open) < executors.MaxOpenAsks && r.openBytes+n <= executors.MaxOpenBytes &&
 			r.p.s.BytesPut()-r.base+n <= executors.MaxRunBytes-executors.MaxFrameBytes
 		if !room {
@@ -296,13 +321,15 @@ func (r *run) thrown(x *engine.Exception) executors.Result {
 	}
 	res := failResult(x.Name, x.Message)
 	for _, f := range x.Frames {
-		res.Error.Frames = append(res.Error.Frames, r.text.frame(f))
+		if at, ok := r.text.frame(f, r.mods); ok {
+			res.Error.Frames = append(res.Error.Frames, at)
+		}
 	}
 	res.Again = true
 	switch {
 	case x.Name == engine.NameImportDenied && len(r.mods.denials) > 0:
 		res.State, res.Denials = executors.StateDenied, r.mods.denials
-	case x.Name == "InternalError" && x.Message == "out of memory":
+	case x.OutOfMemory():
 		res.State, res.Again = executors.StateLimit, false
 		res.Error.Name, res.Error.Message = "OutOfMemory", fmt.Sprintf("memory limit of %d bytes reached", r.o.MemoryBytes)
 	case x.Name == engine.NameResultTooLarge && x.Frames == nil:

@@ -43,9 +43,10 @@ const (
 
 // text is a program as the engine gets it.
 type text struct {
-	file   string
-	source string
-	maps   *sourcemap.Consumer // nil: the author's text, unchanged
+	file       string
+	source     string
+	translated bool                // source is not the author's text
+	maps       *sourcemap.Consumer // nil: nothing is mapped
 }
 
 // staticWord finds what might be a static import or an export. What it finds in
@@ -85,7 +86,7 @@ func join(o start.Options, m *modules, source string) (*text, *executors.End) {
 	if o.Language == start.TypeScript {
 		loader = api.LoaderTS
 	}
-	j := &joiner{m: m}
+	j := &joiner{m: m, typed: o.Language == start.TypeScript}
 	res := api.Build(api.BuildOptions{
 		Stdin:  &api.StdinOptions{Contents: source, Sourcefile: o.File, Loader: loader},
 		Bundle: true, Write: false, Outfile: "/program.js", AbsWorkingDir: "/", Metafile: true,
@@ -130,6 +131,7 @@ var staticLine = regexp.MustCompile(`(?m)^\s*(import\s*[^\s(.]|export\b)`)
 type joiner struct {
 	mu      sync.Mutex
 	m       *modules
+	typed   bool   // the program is TypeScript
 	static  int    // static imports seen
 	refusal string // text of the first that was refused
 }
@@ -149,7 +151,8 @@ func (j *joiner) setup(b api.PluginBuild) {
 func (j *joiner) resolve(a api.OnResolveArgs) (api.OnResolveResult, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	static := a.Kind == api.ResolveJSImportStatement
+	// What TypeScript requires by "import x = require()" is as static.
+	static := a.Kind == api.ResolveJSImportStatement || j.typed && a.Kind == api.ResolveJSRequireCall
 	if static {
 		j.static++
 	} else if j.m.decider.Import(profiles.ExecutorJS, a.Path).Verdict != profiles.Allow {
@@ -157,7 +160,10 @@ func (j *joiner) resolve(a api.OnResolveArgs) (api.OnResolveResult, error) {
 	}
 	name, err := j.m.Resolve("", a.Path)
 	if err == nil {
-		_, err = j.m.Load(name)
+		_, err = j.m.load(name)
+	}
+	if err == nil && len(a.With) > 0 {
+		err = j.m.refuse(j.m.o.Modules[name], fmt.Sprintf("import of %q with attributes: modules are JavaScript and take none", name))
 	}
 	if err == nil {
 		return api.OnResolveResult{Path: name, Namespace: namespace}, nil
@@ -176,8 +182,12 @@ func (j *joiner) resolve(a api.OnResolveArgs) (api.OnResolveResult, error) {
 func (j *joiner) load(a api.OnLoadArgs) (api.OnLoadResult, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	src, err := j.m.Load(a.Path)
-	return api.OnLoadResult{Contents: &src, Loader: api.LoaderJS}, err
+	l, err := j.m.load(a.Path)
+	out := api.OnLoadResult{Contents: &l.source, Loader: api.LoaderJS}
+	if l.typed {
+		out.Loader = api.LoaderTS
+	}
+	return out, err
 }
 
 // exported reads the names that the program exports.
@@ -219,24 +229,51 @@ func dropExports(code string, exports []string) string {
 }
 
 func mapped(o start.Options, code string, maps []byte) (*text, *executors.End) {
-	c, err := sourcemap.Parse("", maps)
+	c, err := consumer(maps)
 	if err != nil {
 		return nil, failed("TranslateError", "read the source map: "+err.Error())
 	}
-	return &text{file: o.File, source: strict + code, maps: c}, nil
+	if strings.HasPrefix(code, "#!") { // allowed in the first line alone
+		code = "//" + code[2:]
+	}
+	return &text{file: o.File, source: strict + code, translated: true, maps: c}, nil
 }
 
-// frame gives the author's place of a frame of the engine.
-func (t *text) frame(f engine.Frame) executors.Frame {
+// consumer reads a source map; nil is one of a text in which nothing is mapped,
+// such as one of types and directives alone.
+func consumer(maps []byte) (*sourcemap.Consumer, error) {
+	var m struct{ Mappings string }
+	if err := json.Unmarshal(maps, &m); err != nil {
+		return nil, err
+	}
+	if m.Mappings == "" {
+		return nil, nil
+	}
+	return sourcemap.Parse("", maps)
+}
+
+// frame gives the author's place of a frame of the engine; false when the author
+// wrote nothing there.
+func (t *text) frame(f engine.Frame, m *modules) (executors.Frame, bool) {
 	out := executors.Frame{Function: f.Function, File: f.File, Line: f.Line, Column: f.Column}
-	if t.maps == nil || f.File != t.file || f.Line <= strictLines || f.Column < 1 {
-		return out
+	maps, before := t.maps, strictLines
+	switch {
+	case f.File != t.file:
+		if maps, before = m.mapsOf(f.File), 0; maps == nil {
+			return out, true
+		}
+	case !t.translated:
+		return out, true
 	}
-	source, _, line, column, ok := t.maps.Source(f.Line-strictLines, f.Column-1)
-	if ok {
-		out.File, out.Line, out.Column = strings.TrimPrefix(source, namespace+":"), line, column+1
+	if maps == nil || f.Line <= before || f.Column < 1 {
+		return out, false
 	}
-	return out
+	source, _, line, column, ok := maps.Source(f.Line-before, f.Column-1)
+	if ok && f.File == t.file {
+		out.File = strings.TrimPrefix(source, namespace+":")
+	}
+	out.Line, out.Column = line, column+1
+	return out, ok
 }
 
 func syntaxError(o start.Options, errs []api.Message) *executors.End {

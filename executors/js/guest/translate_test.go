@@ -44,6 +44,7 @@ func TestJoin(t *testing.T) {
 		{"exports are dropped", "export const v = 1\nv", "var v = 1;", "export"},
 		{"a default export is the result", "export const v = 1\nexport default v + 1", "plan_default;\n", "export {"},
 		{"an export clause in a text stays", "export const v = 1\n`\nexport {\n x\n};\n`", "export {\n x", "export {\n  v"},
+		{"a hashbang is a comment", "#!/usr/bin/env x\nimport { a } from 'm'\na", "///usr/bin/env x", "#!"},
 		{"the last expression stays though it does nothing", "import { a } from 'm'\na;\n({ x: 1 })", "({ x: 1 })", "import "},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -57,6 +58,18 @@ func TestJoin(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A text that maps to nothing is a program all the same.
+func TestNothingIsMapped(t *testing.T) {
+	for source, want := range map[string]string{
+		"'a text'": strict + "\"a text\";\n", "": strict, "// nothing": strict, "interface A {}": strict, "type T = 1;": strict, "#!/bin/x": strict + "///bin/x\n",
+	} {
+		got, end := translate(withModules("ts"), newModules(withModules("ts")), source)
+		if end != nil || got.source != want {
+			t.Errorf("%q: %+v %+v", source, got, end)
+		}
 	}
 }
 

@@ -61,7 +61,7 @@ const guestErrors = ['ImportDenied', 'CapabilityDenied', 'CapabilityRevoked', 'A
 const errorProtos = bare({
   Error: Error.prototype, EvalError: EvalError.prototype, RangeError: RangeError.prototype,
   ReferenceError: ReferenceError.prototype, SyntaxError: SyntaxError.prototype, TypeError: TypeError.prototype,
-  URIError: URIError.prototype,
+  URIError: URIError.prototype, InternalError: InternalError.prototype,
 });
 for (const name of guestErrors) {
   const C = { [name]: class extends NewError {} }[name];
@@ -69,9 +69,21 @@ for (const name of guestErrors) {
   defineProperty(globalThis, name, { value: C, writable: true, configurable: true });
   errorProtos[name] = C.prototype;
 }
+// The stack of an error without the lines of this file on its top.
+const callerStack = (e) => {
+  let text = stackOf(e);
+  for (;;) {
+    const end = indexOf(text, '\n');
+    if (end < 0 || indexOf(slice(text, 0, end), '(<null>:') < 0) return text;
+    text = slice(text, end + 1);
+  }
+};
+const setStack = (e, value) =>
+  defineProperty(e, 'stack', bare({ value, writable: true, enumerable: false, configurable: true }));
 // Calls no constructor that a program could have replaced.
 const makeError = (name, message) => {
   const e = new NewError(message);
+  setStack(e, callerStack(e));
   setPrototypeOf(e, errorProtos[name] ?? errorProtos.BridgeError);
   return e;
 };

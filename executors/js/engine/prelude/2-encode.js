@@ -24,11 +24,10 @@ const pathOf = () => {
   }
   return text;
 };
-const fail = (why) => { throw makeError('ArgumentError', pathOf() + ': ' + why); };
-let sizeError = null; // the last error of tooLarge
+let ownError = null, sizeError = null; // the last errors of fail and of tooLarge
+const fail = (why) => { throw ownError = makeError('ArgumentError', pathOf() + ': ' + why); };
 const tooLarge = () => {
-  sizeError = makeError('ArgumentError', pathOf() + ': the value is larger than ' + maxText + ' bytes');
-  throw sizeError;
+  throw ownError = sizeError = makeError('ArgumentError', pathOf() + ': the value is larger than ' + maxText + ' bytes');
 };
 
 // Keys repeat: what stands before a value, for the first and for later keys.

@@ -66,7 +66,7 @@ const reviveBytes = (type, bytes) => {
 };
 const reviveError = (x) => {
   const e = new NewError(x.message);
-  defineProperty(e, 'stack', bare({ value: '', writable: true, enumerable: false, configurable: true }));
+  setStack(e, '');
   if (errorProtos[x.name] !== undefined) setPrototypeOf(e, errorProtos[x.name]);
   else defineProperty(e, 'name', bare({ value: x.name, writable: true, enumerable: false, configurable: true }));
   return e;

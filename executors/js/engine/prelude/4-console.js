@@ -99,6 +99,14 @@ const directive = (s, code, v) => {
     default: return show(s, v, 0);
   }
 };
+// What a program's own proxies and getters throw while it is shown stays here.
+const shown = (args) => {
+  try {
+    return format(args);
+  } catch {
+    return '[a value that cannot be shown]';
+  }
+};
 const format = (args) => {
   const s = bare({ left: MAX_LINE, up: null });
   let text = '', i = 0;

@@ -39,6 +39,7 @@ const bridge = (key, index) => ({
       const text = encode(args, true);
       raw('call', (last + 1) + ' ' + index, text);
     } catch (e) {
+      if (e === ownError && e !== null) setStack(e, callerStack(at));
       reject(e);
       return promise;
     }
@@ -55,17 +56,6 @@ const bridge = (key, index) => ({
   },
 })[key];
 
-// callerStack is where a bridge was called, without the lines of this file.
-const callerStack = (at) => {
-  let text = stackOf(at);
-  for (let i = 0; i < 4; i++) {
-    const end = indexOf(text, '\n');
-    if (end < 0 || indexOf(slice(text, 0, end), '(<null>:') < 0) break;
-    text = slice(text, end + 1);
-  }
-  return text;
-};
-
 const settle = (id, kind, text) => {
   const c = pending[id];
   delete pending[id];
@@ -80,7 +70,7 @@ const settle = (id, kind, text) => {
     return c[RESOLVE](v);
   }
   const e = makeError(kind, text);
-  defineProperty(e, 'stack', bare({ value: callerStack(c[AT]), writable: true, enumerable: false, configurable: true }));
+  setStack(e, callerStack(c[AT]));
   c[REJECT](e);
 };
 
@@ -115,7 +105,7 @@ const fixed = (object, key, value) =>
 hidden(Math, 'random', { random: () => ((next() >>> 5) * 67108864 + (next() >>> 6)) / 9007199254740992 }.random);
 const console = {};
 for (const level of ['log', 'info', 'warn', 'error', 'debug']) {
-  hidden(console, level, { [level](...args) { raw('console', level, format(args)); } }[level]);
+  hidden(console, level, { [level](...args) { raw('console', level, shown(args)); } }[level]);
 }
 hidden(globalThis, 'console', console);
 // Not ECMAScript, or a way to the functions of this file.
