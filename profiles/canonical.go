@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strconv"
 	"unicode/utf16"
@@ -39,7 +40,7 @@ func Canonical(b []byte) ([]byte, error) {
 	if err := dec.Decode(&v); err != nil {
 		return nil, fmt.Errorf("canonical JSON: %w", err)
 	}
-	if dec.More() {
+	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
 		return nil, errors.New("canonical JSON: text after the value")
 	}
 	out, err := appendCanonical(make([]byte, 0, len(b)), v)

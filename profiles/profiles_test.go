@@ -495,7 +495,7 @@ func TestCanonicalIsJCS(t *testing.T) {
 			t.Errorf("%s: got %s, %v, want %s", text, got, err, want)
 		}
 	}
-	for _, text := range []string{``, `{`, `{} {}`, `[1e999]`, "\"\xff\""} {
+	for _, text := range []string{``, `{`, `{} {}`, `{}}`, `1]`, `[] x`, `[1e999]`, "\"\xff\""} {
 		if got, err := profiles.Canonical([]byte(text)); err == nil {
 			t.Errorf("%q: got %s", text, got)
 		}
