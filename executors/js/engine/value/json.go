@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"slices"
 )
 
 // FromJSON returns plain JSON as a tagged value: an object that happens to have
@@ -22,92 +21,98 @@ func FromJSON(plain []byte) ([]byte, error) {
 	}
 	d := json.NewDecoder(bytes.NewReader(plain))
 	d.UseNumber()
-	out, err := fromJSON(nil, d, 0)
-	if err != nil {
+	c := converter{plain: plain, d: d}
+	if err := c.value(0); err != nil {
 		return nil, err
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return nil, fmt.Errorf("%w: text after the value", ErrInvalid)
 	}
-	return out, nil
+	return c.out, nil
 }
 
-// fromJSON appends the next value of d.
-func fromJSON(out []byte, d *json.Decoder, depth int) ([]byte, error) {
-	if depth > MaxDepth {
-		return nil, fmt.Errorf("%w: nested deeper than %d", ErrInvalid, MaxDepth)
-	}
-	token, err := d.Token()
+// converter copies plain to out, every scalar as it is written: what a string
+// says that Go's strings cannot, half of a surrogate pair, must stay.
+type converter struct {
+	plain, out []byte
+	d          *json.Decoder
+}
+
+// token returns the next token and how it is written.
+func (c *converter) token() (json.Token, []byte, error) {
+	from := c.d.InputOffset()
+	token, err := c.d.Token()
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
+		return nil, nil, fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
+	return token, bytes.TrimLeft(c.plain[from:c.d.InputOffset()], " \t\r\n,:"), nil
+}
+
+// value converts the next value.
+func (c *converter) value(depth int) error {
+	if depth > MaxDepth {
+		return fmt.Errorf("%w: nested deeper than %d", ErrInvalid, MaxDepth)
+	}
+	token, raw, err := c.token()
+	if err != nil {
+		return err
 	}
 	switch token {
 	case json.Delim('['):
-		return fromArray(out, d, depth)
+		return c.array(depth)
 	case json.Delim('{'):
-		return fromObject(out, d, depth)
+		return c.object(depth)
 	}
-	return appendJSON(out, token)
+	c.out = append(c.out, raw...)
+	return nil
 }
 
-// appendJSON appends a token that is no delimiter, or a key.
-func appendJSON(out []byte, v any) ([]byte, error) {
-	b, err := json.Marshal(v)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
-	}
-	return append(out, b...), nil
-}
-
-func fromArray(out []byte, d *json.Decoder, depth int) ([]byte, error) {
-	out = append(out, '[')
-	var err error
-	for i := 0; d.More(); i++ {
+func (c *converter) array(depth int) error {
+	c.out = append(c.out, '[')
+	for i := 0; c.d.More(); i++ {
 		if i > 0 {
-			out = append(out, ',')
+			c.out = append(c.out, ',')
 		}
-		if out, err = fromJSON(out, d, depth+1); err != nil {
-			return nil, err
+		if err := c.value(depth + 1); err != nil {
+			return err
 		}
 	}
-	if _, err := d.Token(); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
-	}
-	return append(out, ']'), nil
+	c.out = append(c.out, ']')
+	_, _, err := c.token()
+	return err
 }
 
-func fromObject(out []byte, d *json.Decoder, depth int) ([]byte, error) {
-	var keys []string
-	var values [][]byte
-	for d.More() {
-		key, err := d.Token()
+// object converts to a separate text, since its form is known at its end.
+func (c *converter) object(depth int) error {
+	outer := c.out
+	var keys, values [][]byte
+	marked := false
+	for c.d.More() {
+		key, raw, err := c.token()
 		if err != nil {
-			return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
+			return err
 		}
-		v, err := fromJSON(nil, d, depth+1)
-		if err != nil {
-			return nil, err
+		c.out = nil
+		if err := c.value(depth + 1); err != nil {
+			return err
 		}
-		s, _ := key.(string)
-		keys, values = append(keys, s), append(values, v)
-	}
-	if _, err := d.Token(); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
+		if key == Mark {
+			marked, raw = true, []byte(`"$ringd"`)
+		}
+		keys, values = append(keys, raw), append(values, c.out)
 	}
 	first, colon, between, last := "{", ":", ",", "}"
-	if slices.Contains(keys, Mark) {
+	if marked {
 		first, colon, between, last = `{"$ringd":"entries","value":[[`, ",", "],[", "]]}"
 	}
-	out = append(out, first...)
-	var err error
+	c.out = append(outer, first...)
 	for i, key := range keys {
 		if i > 0 {
-			out = append(out, between...)
+			c.out = append(c.out, between...)
 		}
-		if out, err = appendJSON(out, key); err != nil {
-			return nil, err
-		}
-		out = append(append(out, colon...), values[i]...)
+		c.out = append(append(append(c.out, key...), colon...), values[i]...)
 	}
-	return append(out, last...), nil
+	c.out = append(c.out, last...)
+	_, _, err := c.token()
+	return err
 }

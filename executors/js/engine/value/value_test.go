@@ -1,6 +1,7 @@
 package value_test
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"strings"
@@ -118,6 +119,9 @@ func TestFromJSON(t *testing.T) {
 		{"forged tag", `{"$ringd":"undefined"}`, `{"$ringd":"entries","value":[["$ringd","undefined"]]}`},
 		{"forged tag inside", `[1,{"a":{"$ringd":"ref","id":1}}]`, `[1,{"a":{"$ringd":"entries","value":[["$ringd","ref"],["id",1]]}}]`},
 		{"escaped mark", `{"\u0024ringd":"hole","b":2}`, `{"$ringd":"entries","value":[["$ringd","hole"],["b",2]]}`},
+		{"halves of pairs stay apart", `{"\ud800": "\udc00", "\ud801" : ["\ud83d\ude00"]}`, `{"\ud800":"\udc00","\ud801":["\ud83d\ude00"]}`},
+		{"halves beside a mark", `{"$ringd":"\ud800","\ud801":{ }}`, `{"$ringd":"entries","value":[["$ringd","\ud800"],["\ud801",{}]]}`},
+		{"text stays as written", `["\u0061\/", 1.50e+01 ,null,true]`, `["\u0061\/",1.50e+01,null,true]`},
 		{"mark as a value", `["$ringd"]`, `["$ringd"]`},
 		{"big numbers stay", `{"$ringd":12345678901234567890}`, `{"$ringd":"entries","value":[["$ringd",12345678901234567890]]}`},
 	}
@@ -168,6 +172,7 @@ func FuzzFromJSON(f *testing.F) {
 		f.Add([]byte(s))
 	}
 	f.Add([]byte(`{"\u0024ringd":1}`))
+	f.Add([]byte(`{"\ud800":1,"\ud801":{"$ringd":[]}}`))
 	f.Fuzz(func(t *testing.T, plain []byte) {
 		tagged, err := value.FromJSON(plain)
 		if err != nil {
@@ -176,6 +181,12 @@ func FuzzFromJSON(f *testing.F) {
 		l := value.Limits{Bytes: 1 << 30, Nodes: 1 << 30}
 		if err := value.Check(tagged, l); err != nil && !strings.Contains(err.Error(), "nested deeper") && !strings.Contains(err.Error(), "not UTF-8") {
 			t.Errorf("%q became %q: %v", plain, tagged, err)
+		}
+		if !bytes.Contains(tagged, []byte(value.Mark)) {
+			var want bytes.Buffer
+			if err := json.Compact(&want, plain); err != nil || want.String() != string(tagged) && string(plain) != string(tagged) {
+				t.Errorf("%q became %q", plain, tagged)
+			}
 		}
 	})
 }
