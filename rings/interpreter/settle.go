@@ -59,6 +59,7 @@ type result struct {
 	code  profiles.Code
 	fault string // host text
 	end   CallEnd
+	cut   bool // the program is over and will not learn of it
 }
 
 // unrun closes a call whose act never began.
@@ -90,7 +91,7 @@ func (r *Run) close(ctx context.Context, c *call, out json.RawMessage, err error
 func (r *Run) finish(c *call, res result) (executors.Answer, error) {
 	if res.end == CallUnknown {
 		r.mu.Lock()
-		r.lost = r.lost || r.ended
+		r.lost = r.lost || r.ended || res.cut
 		r.mu.Unlock()
 	}
 	if c.journaled {
@@ -149,7 +150,7 @@ func (r *Run) judge(c *call, out json.RawMessage, err error, cause error) result
 	case errors.Is(cause, errRevoked):
 		res.name, res.text, res.code = nameRevoked, textRevoked, profiles.CodeBridgeRevoked
 	default:
-		res.text = "was interrupted"
+		res.text, res.cut = "was interrupted", true
 	}
 	return res
 }

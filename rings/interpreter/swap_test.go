@@ -143,6 +143,49 @@ func TestNothingBeginsAfter(t *testing.T) {
 	}
 }
 
+// An executor cuts its calls off when the program is over, by its own end or a
+// limit of the guest. What an external one of them did is not known.
+func TestProgramEndsDuringACall(t *testing.T) {
+	for _, test := range []struct {
+		name  string
+		grant profiles.Bridge
+		end   executors.State
+		want  executors.State
+	}{
+		{"thrown", bridge("b", external), executors.StateFailed, executors.StateUnknown},
+		{"limit", bridge("b", external), executors.StateLimit, executors.StateUnknown},
+		{"no external power", bridge("b"), executors.StateLimit, executors.StateLimit},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			begun := make(chan struct{})
+			w := newWorld(t, func(c *interpreter.Config) {
+				c.Default = provide(func(ctx context.Context, _ interpreter.Call) (json.RawMessage, error) {
+					close(begun)
+					<-ctx.Done()
+					return nil, ctx.Err()
+				})
+			})
+			w.apply(set("a", test.grant))
+			p, _ := calls(ask("b", `[]`))
+			v := w.end(w.start(func(ctx context.Context, r executors.Run, h executors.Host) (executors.Outcome, error) {
+				asking, cancel := context.WithCancel(ctx)
+				over := make(chan struct{})
+				go func() {
+					defer close(over)
+					_, _ = p(asking, r, h)
+				}()
+				<-begun
+				cancel()
+				<-over
+				return executors.Outcome{State: test.end, Error: &executors.ProgramError{Name: "Timeout"}}, nil
+			}))
+			if v.State != test.want || v.Error == nil || v.Error.Name != "Timeout" {
+				t.Errorf("state %s %+v, want %s", v.State, v.Error, test.want)
+			}
+		})
+	}
+}
+
 // What works when a push revokes its grant, or the run ends, is told to stop.
 func TestWorkingProviderIsCut(t *testing.T) {
 	tests := []struct {
