@@ -21,8 +21,12 @@ import (
 	"github.com/ringd/ringd/schema/wire"
 )
 
-// statusEvery is how often `status --generation` asks again.
-const statusEvery = 20 * time.Millisecond
+// statusEvery is how often `status --wait` asks again, statusWait how long when
+// nobody says.
+const (
+	statusEvery = 20 * time.Millisecond
+	statusWait  = 10 * time.Second
+)
 
 // connect returns a client of the daemon at socket, or where the environment
 // says.
@@ -68,8 +72,8 @@ func newStatus(p *program) *cobra.Command {
 		Use:   "status",
 		Short: "Show what is in force, and why the last push was refused",
 		Long: `Status asks the daemon for generation and revision, every ring and executor, and
-the last push with its findings. With --generation it waits until that one or a
-later one is in force, and for the daemon itself, at most --wait.
+the last push with its findings. With --wait it waits for a daemon that is about
+to start, and with --generation until that one or a later one is in force.
 
 Exit codes: 0 new runs are taken, 1 they are not, or --wait passed, 2 no daemon.`,
 		Example: `  ringd status
@@ -81,6 +85,9 @@ Exit codes: 0 new runs are taken, 1 they are not, or --wait passed, 2 no daemon.
 				return err
 			}
 			defer c.Close()
+			if generation > 0 && !cmd.Flags().Changed("wait") {
+				wait = statusWait
+			}
 			st, err := awaitGeneration(cmd.Context(), c, generation, wait)
 			if err != nil {
 				return refusedBy(err)
@@ -99,7 +106,7 @@ Exit codes: 0 new runs are taken, 1 they are not, or --wait passed, 2 no daemon.
 	socketFlag(cmd, &socket)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.Flags().Int64Var(&generation, "generation", 0, "wait for this generation")
-	cmd.Flags().DurationVar(&wait, "wait", 10*time.Second, "how long to wait for --generation")
+	cmd.Flags().DurationVar(&wait, "wait", 0, "how long to wait for the daemon and --generation (10s)")
 	return cmd
 }
 
@@ -112,7 +119,7 @@ func awaitGeneration(ctx context.Context, c *client.Client, generation int64, wa
 		st, err := c.Status(ctx)
 		var told *client.Error
 		absent := err != nil && !errors.As(err, &told) // it may be about to start
-		if generation == 0 || (err != nil && !absent) || (err == nil && st.Generation >= generation) {
+		if wait == 0 || (err != nil && !absent) || (err == nil && st.Generation >= generation) {
 			return st, err
 		}
 		select {

@@ -298,7 +298,7 @@ func (p *program) notApplied(files sources.Policy, c *earlyCompiler, err error) 
 // When ctx ends first the run is cancelled.
 func (p *program) follow(ctx context.Context, d *daemon.Daemon, req wire.RunRequest) (wire.Run, error) {
 	actor := daemon.Actor{Name: fmt.Sprintf("uid:%d", os.Getuid()), All: true}
-	run, err := d.StartRun(ctx, actor, req)
+	run, err := d.StartRun(context.WithoutCancel(ctx), actor, req) // soon done; an interrupt cancels below
 	if err != nil {
 		return wire.Run{}, err
 	}

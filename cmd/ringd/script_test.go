@@ -2,6 +2,7 @@ package main
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -28,6 +29,12 @@ func TestScript(t *testing.T) {
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		UpdateScripts:       os.Getenv("RINGD_UPDATE") != "",
+		Condition: func(name string) (bool, error) {
+			if name != "race" {
+				return false, fmt.Errorf("unknown condition %q", name)
+			}
+			return raceDetector, nil
+		},
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("XDG_CACHE_HOME", cache)
 			e.Setenv("XDG_STATE_HOME", filepath.Join(e.WorkDir, ".state"))

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"net"
 	"os"
 	"sync/atomic"
 	"time"
@@ -322,8 +323,8 @@ type systemClock struct{}
 func (systemClock) Now() time.Time                         { return time.Now() }
 func (systemClock) After(d time.Duration) <-chan time.Time { return time.After(d) }
 
-// newServer joins a stack and the API, listening.
-func (p *program) newServer(ctx context.Context, f config.File, logger *slog.Logger) (*stack, *api.Server, error) {
+// newServer joins a stack and the API, behind a door that is still shut.
+func (p *program) newServer(ctx context.Context, f config.File, logger *slog.Logger) (*stack, *door, error) {
 	providers, err := p.providers(f.Bridges, logger)
 	if err != nil {
 		return nil, nil, &exit{exitUsage, err}
@@ -344,14 +345,35 @@ func (p *program) newServer(ctx context.Context, f config.File, logger *slog.Log
 		logger.Error("no guest can be started: the JavaScript executor is closed", "error", s.cold)
 		s.guests.shut(s.cold.Error())
 	}
-	server, err := p.listen(ctx, f, s.daemon, m, logger)
+	server, err := p.listen(f, s.daemon, m, logger)
 	if err != nil {
 		return nil, nil, errors.Join(err, s.Close())
 	}
 	return s, server, nil
 }
 
-func (p *program) listen(ctx context.Context, f config.File, d *daemon.Daemon, m *metrics.Metrics, logger *slog.Logger) (*api.Server, error) {
+// door is the API with its socket: callers can connect, and are answered once it
+// is open.
+type door struct {
+	*api.Server
+	waiting net.Listener // nil once open
+}
+
+// open answers callers. Requests outlive ctx: draining lets them finish.
+func (d *door) open(ctx context.Context) {
+	d.Start(context.WithoutCancel(ctx), d.waiting)
+	d.waiting = nil
+}
+
+// Close ends the API, open or not.
+func (d *door) Close(ctx context.Context) error {
+	if d.waiting != nil {
+		return d.waiting.Close()
+	}
+	return d.Server.Close(ctx)
+}
+
+func (p *program) listen(f config.File, d *daemon.Daemon, m *metrics.Metrics, logger *slog.Logger) (*door, error) {
 	server, err := api.New(api.Config{
 		Runs: d, Views: d, Meter: m, Now: time.Now, Logger: logger, UID: uint32(os.Getuid()),
 		Roles: api.Roles{Harness: f.Roles.Harness, Approver: f.Roles.Approver, Operator: f.Roles.Operator, Viewer: f.Roles.Viewer},
@@ -363,9 +385,7 @@ func (p *program) listen(ctx context.Context, f config.File, d *daemon.Daemon, m
 	if err != nil {
 		return nil, &exit{exitUsage, err}
 	}
-	// Requests outlive the signal: draining lets them finish.
-	server.Start(context.WithoutCancel(ctx), l)
-	return server, nil
+	return &door{server, l}, nil
 }
 
 // providers performs the bridges of a config file.
@@ -424,8 +444,5 @@ func (p *program) probeGuest(ctx context.Context) (around map[string]string, tie
 func (p *program) commandProvider(argv []string, dir string, env []string) (interpreter.Provider, error) {
 	return provider.NewCommand(provider.Config{Argv: argv, Dir: dir, Path: p.env.Path, Env: env})
 }
-
-var (
-	_ daemon.Ring     = (*guests)(nil)
 	_ daemon.Compiler = childCompiler{}
 )
