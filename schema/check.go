@@ -88,8 +88,14 @@ func (c *checker) mismatch(n *node, s *shape.Shape, p *place) {
 		}
 	case s.Kind == shape.String && (n.kind == shape.Int || n.kind == shape.Float || n.kind == shape.Bool):
 		hint = fmt.Sprintf("put it in quotes: %q", n.text)
+	case s.Kind == shape.List && n.plain && strings.HasPrefix(n.text, "-") && n.kind == shape.String:
+		hint = "put a space after the -"
 	case s.Kind == shape.List && s.Item.Kind == n.kind && n.kind == shape.String:
 		hint = fmt.Sprintf("a list of one is [%q]", clip(n.text))
+	case s.Kind == shape.List && s.Item.Kind == n.kind && n.kind == shape.Int:
+		hint = fmt.Sprintf("a list of one is [%s]", clip(n.text))
+	case s.Kind == shape.Object && n.kind == shape.String && onlyRequired(s) != "":
+		hint = fmt.Sprintf("write {%s: %q}", onlyRequired(s), clip(n.text))
 	case (s.Kind == shape.Int || s.Kind == shape.Bool) && n.kind == shape.String && !n.plain:
 		hint = "leave the quotes out"
 	}
@@ -98,6 +104,19 @@ func (c *checker) mismatch(n *node, s *shape.Shape, p *place) {
 		at = n.where()
 	}
 	c.report(at, CodeType, hint, p, "found %s, want %s", n.found(), wanted(s))
+}
+
+// onlyRequired is the one text that an object needs, "" when it is not one.
+func onlyRequired(s *shape.Shape) (name string) {
+	for _, f := range s.Fields {
+		switch {
+		case f.Required && (name != "" || f.Shape.Kind != shape.String):
+			return ""
+		case f.Required:
+			name = f.Name
+		}
+	}
+	return name
 }
 
 // found says what the author wrote, shortly.

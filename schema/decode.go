@@ -8,6 +8,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/ringd/ringd/schema/prose"
 	"github.com/ringd/ringd/schema/shape"
 )
 
@@ -95,52 +96,15 @@ func readable(src Source, found *findings) ([]byte, bool) {
 	case bytes.IndexByte(text, 0) >= 0:
 		return refuse(bytes.IndexByte(text, 0), CodeEncoding, "the file holds a NUL byte", "")
 	case !utf8.Valid(text):
-		return refuse(invalidUTF8(text), CodeEncoding, "the file is not UTF-8", "save it as UTF-8")
-	case loneReturn(text) >= 0:
-		return refuse(loneReturn(text), CodeEncoding, "a carriage return without a line feed", "end lines with \\n")
-	case misleading(text) >= 0:
-		return refuse(misleading(text), CodeEncoding, "a character that changes how the text looks and not what it says", "leave out control and direction characters, and end lines with \\n")
+		return refuse(prose.Invalid(text), CodeEncoding, "the file is not UTF-8", "save it as UTF-8")
+	case prose.LoneReturn(text) >= 0:
+		return refuse(prose.LoneReturn(text), CodeEncoding, "a carriage return without a line feed", "end lines with \\n")
+	case prose.Misleading(text) >= 0:
+		return refuse(prose.Misleading(text), CodeEncoding, "a character that changes how the text looks and not what it says", "leave out control and direction characters, and end lines with \\n")
 	case len(bytes.TrimSpace(text)) == 0:
 		return refuse(0, CodeEmpty, "the file is empty", "a policy starts with apiVersion: ringd/v1, or with interpreter_ring:")
 	}
 	return text, true
-}
-
-func loneReturn(text []byte) int {
-	for i, b := range text {
-		if b == '\r' && (i+1 == len(text) || text[i+1] != '\n') {
-			return i
-		}
-	}
-	return -1
-}
-
-// misleading returns the offset of the first character that a reviewer does not
-// see, or that editors and parsers count lines by differently; -1 if none.
-func misleading(text []byte) int {
-	return bytes.IndexFunc(text, func(r rune) bool {
-		switch {
-		case r == '\t' || r == '\n' || r == '\r':
-			return false
-		case r < ' ' || r >= 0x7f && r < 0xa0: // control characters, NEL among them
-			return true
-		case r >= 0x2028 && r <= 0x202e || r >= 0x2066 && r <= 0x2069: // line separators, direction
-			return true
-		default:
-			return r == 0xfeff || r >= 0xe0000 && r <= 0xe007f // zero width, tags
-		}
-	})
-}
-
-func invalidUTF8(text []byte) int {
-	for i := 0; i < len(text); {
-		r, n := utf8.DecodeRune(text[i:])
-		if r == utf8.RuneError && n == 1 {
-			return i
-		}
-		i += n
-	}
-	return 0
 }
 
 func spotAt(text []byte, offset int) spot {

@@ -12,6 +12,7 @@ import (
 
 	"go.yaml.in/yaml/v3"
 
+	"github.com/ringd/ringd/schema/prose"
 	"github.com/ringd/ringd/schema/scalar"
 	"github.com/ringd/ringd/schema/shape"
 )
@@ -20,6 +21,10 @@ import (
 // error.
 func readYAML(text []byte, found *findings) []*node {
 	y := &yamlReader{text: text, letters: newLetters(text), findings: found, open: map[*yaml.Node]bool{}}
+	if at := prose.OddIndent(text); at >= 0 {
+		found.add(spotAt(text, at), CodeSyntax, "the line is indented with a character that looks like a space and is none", "indent with spaces")
+		return nil
+	}
 	input := bytes.NewReader(text)
 	dec := yaml.NewDecoder(input)
 	var doc, second yaml.Node
@@ -56,6 +61,7 @@ type yamlReader struct {
 	*findings
 	text    []byte
 	letters *letters
+	starts  []int // of the lines
 	open    map[*yaml.Node]bool
 	aliased int // values added by aliases
 	inAlias int
@@ -168,6 +174,31 @@ func (y *yamlReader) alias(n *yaml.Node, at spot, depth int) *node {
 	return out
 }
 
+// folded reports whether an unquoted text spans lines: a list item or field that
+// is indented too far becomes part of the text before it.
+func (y *yamlReader) folded(n *yaml.Node, at spot) bool {
+	if len(n.Value) == 0 || strings.IndexByte(n.Value, ' ') < 0 && strings.IndexByte(n.Value, '\n') < 0 {
+		return false
+	}
+	return !bytes.HasPrefix(y.from(at), []byte(n.Value))
+}
+
+// from is the text from a place on.
+func (y *yamlReader) from(at spot) []byte {
+	if y.starts == nil {
+		y.starts = []int{0}
+		for i, b := range y.text {
+			if b == '\n' {
+				y.starts = append(y.starts, i+1)
+			}
+		}
+	}
+	if at.line > len(y.starts) {
+		return nil
+	}
+	return y.text[min(y.starts[at.line-1]+at.col-1, len(y.text)):]
+}
+
 func (y *yamlReader) mapping(n *yaml.Node, out *node, depth int) {
 	out.kind = shape.Object
 	out.names = make([]string, 0, len(n.Content)/2)
@@ -207,6 +238,10 @@ func (y *yamlReader) scalar(n *yaml.Node, out *node) {
 		return
 	}
 	out.plain = true
+	if y.folded(n, out.at) {
+		y.add(out.at, CodeYAMLTrap, "the text goes on in the next line, though it is not in quotes", "correct the indentation of the next line, or put the text in quotes")
+		return
+	}
 	var refused string
 	out.kind, out.trap, refused = scalar.Resolve(n.Value)
 	if out.kind == shape.Bool {
@@ -260,6 +295,9 @@ func (y *yamlReader) syntax(err error, read int) {
 		return
 	}
 	msg, hint := yamlWords(text, line)
+	if i := bytes.IndexByte(line, ':'); i >= 0 && i+1 < len(line) && (line[i+1] == '{' || line[i+1] == '[') {
+		msg, hint = "a field name without a space after its \":\"", "put a space after the colon"
+	}
 	y.add(at, CodeSyntax, msg, hint)
 }
 

@@ -1,0 +1,63 @@
+// Package prose finds characters in a text that people and parsers read
+// differently. It decides nothing: package schema refuses what it finds.
+package prose
+
+import (
+	"bytes"
+	"unicode"
+	"unicode/utf8"
+)
+
+// LoneReturn returns the offset of the first carriage return without a line
+// feed, which some readers take for the end of a line; -1 if none.
+func LoneReturn(text []byte) int {
+	for i, b := range text {
+		if b == '\r' && (i+1 == len(text) || text[i+1] != '\n') {
+			return i
+		}
+	}
+	return -1
+}
+
+// Misleading returns the offset of the first character that a reviewer does not
+// see, or that editors and parsers count lines by differently; -1 if none.
+func Misleading(text []byte) int {
+	return bytes.IndexFunc(text, func(r rune) bool {
+		switch {
+		case r == '\t' || r == '\n' || r == '\r':
+			return false
+		case r < ' ' || r >= 0x7f && r < 0xa0: // control characters, NEL among them
+			return true
+		case r >= 0x2028 && r <= 0x202e || r >= 0x2066 && r <= 0x2069: // line separators, direction
+			return true
+		default:
+			return r == 0xfeff || r >= 0xe0000 && r <= 0xe007f // zero width, tags
+		}
+	})
+}
+
+// Invalid returns the offset of the first byte that is not UTF-8; 0 if none.
+func Invalid(text []byte) int {
+	for i := 0; i < len(text); {
+		r, n := utf8.DecodeRune(text[i:])
+		if r == utf8.RuneError && n == 1 {
+			return i
+		}
+		i += n
+	}
+	return 0
+}
+
+// OddIndent returns the offset of the first space at the front of a line that
+// is not a plain one and that parsers take for a letter; -1 if none.
+func OddIndent(text []byte) int {
+	start := 0
+	for line := range bytes.Lines(text) {
+		rest := bytes.TrimLeft(line, " \t")
+		if r, _ := utf8.DecodeRune(rest); r >= utf8.RuneSelf && unicode.IsSpace(r) {
+			return start + len(line) - len(rest)
+		}
+		start += len(line)
+	}
+	return -1
+}
