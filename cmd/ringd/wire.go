@@ -444,5 +444,3 @@ func (p *program) probeGuest(ctx context.Context) (around map[string]string, tie
 func (p *program) commandProvider(argv []string, dir string, env []string) (interpreter.Provider, error) {
 	return provider.NewCommand(provider.Config{Argv: argv, Dir: dir, Path: p.env.Path, Env: env})
 }
-	_ daemon.Compiler = childCompiler{}
-)
