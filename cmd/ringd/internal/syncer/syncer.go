@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/fsnotify/fsnotify"
@@ -59,6 +60,9 @@ type Syncer struct {
 	hint chan struct{} // has room for one: "look again"
 	stop context.CancelFunc
 	wg   sync.WaitGroup
+	// A watched folder was removed, made or renamed. The inode does not tell: a
+	// file system gives the number of a removed folder to the next one.
+	moved atomic.Bool
 
 	// Of the goroutine that looks.
 	watcher   Watcher
@@ -161,7 +165,7 @@ func (s *Syncer) wait(ctx context.Context) {
 // look is needed soon.
 func (s *Syncer) look(ctx context.Context) (again bool) {
 	r, err := read(s.cfg.Dir, s.cfg.Limits)
-	if lost(r, err) || s.watcher == nil || keyOf(r.folders) != s.watched {
+	if lost(r, err) || s.watcher == nil || s.moved.Load() || keyOf(r.folders) != s.watched {
 		// What was read before the watch began may have changed unseen.
 		if s.watch(r.folders) {
 			r, err = read(s.cfg.Dir, s.cfg.Limits)
@@ -215,18 +219,22 @@ func (s *Syncer) watch(folders []folder) bool {
 		s.unwatch()
 		return false
 	}
+	s.unwatch()
+	s.moved.Store(false)
 	parent := filepath.Dir(s.cfg.Dir)
 	// Either may be missing; the next look tries again.
 	_ = w.Add(parent)
+	names := map[string]bool{s.cfg.Dir: true}
 	for _, f := range folders[:min(len(folders), maxFolders)] {
-		if err := w.Add(filepath.Join(s.cfg.Dir, f.path)); err != nil {
+		name := filepath.Join(s.cfg.Dir, f.path)
+		names[name] = true
+		if err := w.Add(name); err != nil {
 			s.cfg.Logger.Debug("cannot watch a folder", "folder", f.path, "error", err)
 		}
 	}
-	s.unwatch()
 	s.watcher, s.watched = w, keyOf(folders)
 	s.wg.Add(1)
-	go s.drain(w, parent)
+	go s.drain(w, parent, names)
 	return true
 }
 
@@ -240,8 +248,8 @@ func (s *Syncer) unwatch() {
 }
 
 // drain turns events and errors into hints until the watcher is closed. Errors
-// that nobody takes would make the watcher deaf.
-func (s *Syncer) drain(w Watcher, parent string) {
+// that nobody takes would make the watcher deaf. names are the watched folders.
+func (s *Syncer) drain(w Watcher, parent string, names map[string]bool) {
 	defer s.wg.Done()
 	events, errs := w.Events(), w.Errors()
 	for events != nil || errs != nil {
@@ -254,6 +262,9 @@ func (s *Syncer) drain(w Watcher, parent string) {
 			if filepath.Dir(e.Name) == parent && filepath.Clean(e.Name) != s.cfg.Dir {
 				continue // a neighbour
 			}
+			if e.Op&(fsnotify.Create|fsnotify.Remove|fsnotify.Rename) != 0 && names[filepath.Clean(e.Name)] {
+				s.moved.Store(true)
+			}
 			s.Look()
 		case err, ok := <-errs:
 			if !ok {
@@ -261,6 +272,7 @@ func (s *Syncer) drain(w Watcher, parent string) {
 				continue
 			}
 			s.cfg.Logger.Debug("the watcher lost events", "error", err)
+			s.moved.Store(true) // perhaps
 			s.Look()
 		}
 	}

@@ -185,7 +185,25 @@ func TestNewRevisions(t *testing.T) {
 				file = "p.yaml"
 			}
 			sk.until(t, holds(file, "new"))
+			write(t, dir+"/later.yaml", "later") // it still listens
+			sk.until(t, holds("later.yaml", "later"))
 		})
+	}
+}
+
+// A folder that was removed and made again often has the inode of the old one;
+// its watch is gone all the same.
+func TestReplacedFolderWithTheSameInode(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "sync")
+	write(t, dir+"/p.yaml", "0")
+	sk, _ := start(t, dir)
+	sk.until(t, holds("p.yaml", "0"))
+	for i := range 20 {
+		must(t, os.RemoveAll(dir))
+		write(t, dir+"/p.yaml", fmt.Sprint("made ", i))
+		sk.until(t, holds("p.yaml", fmt.Sprint("made ", i)))
+		write(t, dir+"/p.yaml", fmt.Sprint("over ", i))
+		sk.until(t, holds("p.yaml", fmt.Sprint("over ", i)))
 	}
 }
 
@@ -457,17 +475,26 @@ func newFakeWatcher() *fakeWatcher {
 	return &fakeWatcher{events: make(chan fsnotify.Event), errors: make(chan error)}
 }
 
-// A queue overflow means: look. It makes nothing deaf, however often it comes.
+// A queue overflow means: look, and watch anew, since the event that was lost may
+// be the end of a watched folder. It makes nothing deaf, however often it comes.
 func TestOverflow(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "sync")
 	write(t, dir+"/p.yaml", "0")
-	w := newFakeWatcher()
-	sk, _ := start(t, dir, func(c *syncer.Config) { c.Watch = func() (syncer.Watcher, error) { return w, nil } })
+	made := make(chan *fakeWatcher, 100)
+	sk, _ := start(t, dir, func(c *syncer.Config) {
+		c.Watch = func() (syncer.Watcher, error) {
+			w := newFakeWatcher()
+			made <- w
+			return w, nil
+		}
+	})
 	sk.until(t, holds("p.yaml", "0"))
+	w := <-made
 	for n := 1; n <= 20; n++ {
 		write(t, dir+"/p.yaml", fmt.Sprint(n))
 		w.errors <- fsnotify.ErrEventOverflow
 		sk.until(t, holds("p.yaml", fmt.Sprint(n)))
+		w = <-made
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
