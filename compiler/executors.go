@@ -285,8 +285,8 @@ func (d *document) deniedAbove(granted, denied []profiles.PathRule) {
 		by[r.Path] = r.Rule
 	}
 	for _, r := range granted {
-		for above := r.Path; len(by) > 0 && above != "/" && above != "."; {
-			above = path.Dir(above)
+		for above := r.Path; len(by) > 0 && len(above) > 1 && strings.Contains(above, "/"); {
+			above = above[:max(1, strings.LastIndexByte(above, '/'))] // it is clean
 			if rule, ok := by[above]; ok {
 				other := schema.Pos{File: rule.File, Line: rule.Line, Column: rule.Column}
 				d.add(schema.Origin{Pos: schema.Pos{File: r.Rule.File, Line: r.Rule.Line, Column: r.Rule.Column}, Path: r.Rule.Path},
