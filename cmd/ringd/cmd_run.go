@@ -201,7 +201,7 @@ func (p *program) runHere(ctx context.Context, o runOptions, req wire.RunRequest
 		group: group, state: state, compiler: early, providers: providers,
 		quota:  daemon.Quota{PerActor: 1, Total: 1},
 		logger: slog.New(slog.DiscardHandler),
-		pool:   poolConfig{blank: 1},
+		pool:   poolConfig{blank: 1, once: true},
 		warm:   req.Executor == profiles.ExecutorJS,
 	})
 	if err != nil {

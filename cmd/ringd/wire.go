@@ -113,7 +113,10 @@ type stackConfig struct {
 }
 
 // poolConfig says how many guests are kept; see js.Config.
-type poolConfig struct{ blank, idle, perKey, reuse int }
+type poolConfig struct {
+	blank, idle, perKey, reuse int
+	once                       bool
+}
 
 // stack is the running whole. Close ends it in the reverse order.
 type stack struct {
@@ -166,7 +169,7 @@ func (p *program) buildStack(ctx context.Context, c stackConfig, s *stack) (err 
 	s.js, err = js.New(js.Config{
 		Launcher: daemon.CountGuests(s.kernel, c.metrics), Argv: []string{p.self, verbGuest}, CacheDir: p.env.Cache,
 		Go: s.group.Go, Now: time.Now,
-		Blank: c.pool.blank, Idle: c.pool.idle, PerKey: c.pool.perKey, Reuse: c.pool.reuse,
+		Blank: c.pool.blank, Idle: c.pool.idle, PerKey: c.pool.perKey, Reuse: c.pool.reuse, Once: c.pool.once,
 	})
 	if err != nil {
 		return err

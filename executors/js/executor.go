@@ -33,11 +33,12 @@ type Config struct {
 	Go       func(func())     // goroutines that Close waits for
 	Now      func() time.Time // wall clock
 
-	Blank   int // guests kept ready that have not seen a program
-	Idle    int // guests kept after a run, in all
-	PerKey  int // guests kept after a run for one agent, actor and revision
-	Reuse   int // programs one guest may run; 0 is 1
-	Waiting int // guests starting at once; 0 is 2
+	Blank   int  // guests kept ready that have not seen a program
+	Once    bool // one program will run: a guest that was taken is not replaced
+	Idle    int  // guests kept after a run, in all
+	PerKey  int  // guests kept after a run for one agent, actor and revision
+	Reuse   int  // programs one guest may run; 0 is 1
+	Waiting int  // guests starting at once; 0 is 2
 }
 
 // ErrClosed is returned by Run after Close.

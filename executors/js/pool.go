@@ -171,7 +171,7 @@ const startTime = 30 * time.Second
 func (e *Executor) refill(ctx context.Context) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	if e.closed {
+	if e.closed || e.cfg.Once {
 		return
 	}
 	for range e.cfg.Blank - len(e.blank) - len(e.coming) {

@@ -193,6 +193,20 @@ func TestBlankGuests(t *testing.T) {
 	}
 }
 
+func TestOnce(t *testing.T) {
+	e, c := counted(t, func(cfg *js.Config) { cfg.Blank, cfg.Once = 1, true })
+	if err := e.Warm(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	mustRun(t, e, program("1"))
+	if err := e.Close(); err != nil { // waits for starts under way
+		t.Fatal(err)
+	}
+	if c.count() != 1 {
+		t.Errorf("%d processes for one program", c.count())
+	}
+}
+
 // A guest that died while it waited costs a run nothing but the start of another.
 func TestKeptGuestDied(t *testing.T) {
 	e, c := counted(t, nil)
