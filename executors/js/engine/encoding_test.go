@@ -215,3 +215,19 @@ func TestSettleRefusesBadValues(t *testing.T) {
 		t.Errorf("got %s %v", s.Value, s.Exception)
 	}
 }
+
+// The first object of a value may be met again at any place.
+func TestFirstObjectAgain(t *testing.T) {
+	e := newEngine(t)
+	for source, want := range map[string]string{
+		`const o = {}; o.o = o; o`:                                  `{"$ringd":"object","id":1,"value":{"o":{"$ringd":"ref","id":1}}}`,
+		`const o = { a: {} }; o.b = [o]; o`:                         `{"$ringd":"object","id":1,"value":{"a":{},"b":[{"$ringd":"ref","id":1}]}}`,
+		`const a = {}; [a, a]`:                                      `[{"$ringd":"object","id":1,"value":{}},{"$ringd":"ref","id":1}]`,
+		`({ a: 1, b: { c: 2 }, d: [{}] })`:                          `{"a":1,"b":{"c":2},"d":[{}]}`,
+		`const o = {}; const m = new Map([[o, o]]); m.set(m, 1); m`: `{"$ringd":"map","id":1,"value":[[{"$ringd":"object","id":2,"value":{}},{"$ringd":"ref","id":2}],[{"$ringd":"ref","id":1},1]]}`,
+	} {
+		if s := eval(t, start(t, e, options()), source); string(s.Value) != want {
+			t.Errorf("%s: %s %+v", source, s.Value, s.Exception)
+		}
+	}
+}

@@ -5,11 +5,14 @@ const MAX_DEPTH = 100, MAX_NODES = 1000000;
 let maxText = 0;
 
 // The encoding under way. An object met once is remembered in seen as false,
-// met again as true; then the value is encoded a second time, with ids. It all
-// stands in variables since these are far cheaper than properties; encode
-// keeps those of an encoding that it interrupts, from within a getter.
-let busy = false, seen = null, again = false, emitted = null, ids = 0, nodes = 0, size = 0, depth = 0;
-let kindAt = list(), keyAt = list(); // from depth 1: the containers, and the place in each
+// met again as true; then the value is encoded a second time, with ids. The
+// first object is in sole and not in seen, since most values have no second. It
+// all stands in variables, which are far cheaper than properties; encode keeps
+// those of an encoding that it interrupts, from within a getter.
+let busy = false, sole = null, seen = null, again = false, emitted = null, ids = 0, nodes = 0, size = 0, depth = 0;
+// The engine stores an array densely only while no item is left out.
+const places = () => { const at = list(); at[0] = ''; return at; };
+let kindAt = places(), keyAt = places(); // from depth 1: the containers, and the place in each
 
 const identifier = /^[A-Za-z_$][A-Za-z0-9_$]*$/;
 const isIdentifier = (s) => { identifier.lastIndex = 0; return matches(identifier, s) !== null; };
@@ -52,6 +55,7 @@ const enter = (kind) => {
     fail('nested deeper than ' + MAX_DEPTH);
   }
   kindAt[depth] = kind;
+  keyAt[depth] = '';
 };
 
 const encodeValue = (v) => {
@@ -70,18 +74,22 @@ const encodeNumber = (v) => '{"$ringd":"number","value":"' + (v === 0 ? '-0' : '
 
 const encodeObject = (v) => {
   let id = 0;
-  if (emitted === null) {
-    if (seen === null) seen = new NewMap();
+  if (emitted !== null) {
+    if (mapGet(seen, v) === true) {
+      id = mapGet(emitted, v);
+      if (id !== undefined) return '{"$ringd":"ref","id":' + id + '}';
+      mapSet(emitted, v, id = ++ids);
+    }
+  } else if (sole === null) {
+    sole = v;
+  } else {
+    if (seen === null) mapSet(seen = new NewMap(), sole, false);
     if (mapGet(seen, v) !== undefined) {
       mapSet(seen, v, true);
       again = true;
       return 'null';
     }
     mapSet(seen, v, false);
-  } else if (mapGet(seen, v) === true) {
-    id = mapGet(emitted, v);
-    if (id !== undefined) return '{"$ringd":"ref","id":' + id + '}';
-    mapSet(emitted, v, id = ++ids);
   }
   const proto = getPrototypeOf(v);
   if (proto === protos.object || proto === null) return encodePlain(v, id);
@@ -202,13 +210,13 @@ const encodeError = (v, id) => {
 // encode returns the text of v; of the items of v when it is the array of a
 // call's arguments, which nothing else can refer to.
 const encode = (v, items) => {
-  const outer = busy ? bare({ seen, again, emitted, ids, nodes, size, depth, kindAt, keyAt }) : null;
+  const outer = busy ? bare({ sole, seen, again, emitted, ids, nodes, size, depth, kindAt, keyAt }) : null;
   if (busy) {
-    kindAt = list();
-    keyAt = list();
+    kindAt = places();
+    keyAt = places();
   }
   busy = true;
-  seen = emitted = null;
+  sole = seen = emitted = null;
   again = false;
   ids = nodes = size = depth = 0;
   try {
@@ -222,6 +230,6 @@ const encode = (v, items) => {
     return text;
   } finally {
     busy = outer !== null;
-    if (busy) ({ seen, again, emitted, ids, nodes, size, depth, kindAt, keyAt } = outer);
+    if (busy) ({ sole, seen, again, emitted, ids, nodes, size, depth, kindAt, keyAt } = outer);
   }
 };
