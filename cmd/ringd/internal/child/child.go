@@ -227,7 +227,7 @@ func (p postmortem) finding(cfg Config, sources []schema.Source) schema.Diagnost
 
 // ranOut reports whether the Go runtime says that it got no memory.
 func ranOut(words string) bool {
-	for _, sign := range []string{"out of memory", "cannot allocate memory", "cannot map pages", "failed to create new OS thread"} {
+	for _, sign := range []string{"out of memory", "cannot allocate memory", "cannot map pages", "failed to create new OS thread", "pthread_create failed"} {
 		if strings.Contains(words, sign) {
 			return true
 		}

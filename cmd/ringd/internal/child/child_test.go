@@ -50,6 +50,9 @@ func misbehave(how string, args []string) int {
 	case "words":
 		fmt.Fprint(os.Stderr, strings.Repeat("noise ", 1<<16))
 		return 7
+	case "threads": // as a runtime with cgo ends when a stack does not fit
+		fmt.Fprint(os.Stderr, "runtime/cgo: pthread_create failed: Resource temporarily unavailable")
+		return 2
 	case "environment":
 		fmt.Fprintf(os.Stderr, "environment: %q", os.Environ())
 		return 6
@@ -125,7 +128,7 @@ func TestRunCompiles(t *testing.T) {
 func TestDiedChildren(t *testing.T) {
 	for how, code := range map[string]string{
 		"silence": child.CodeCrashed, "garbage": child.CodeCrashed, "flood": child.CodeMemory,
-		"words": child.CodeCrashed, "crash": child.CodeCrashed, "hang": child.CodeBusy, "spin": child.CodeTimeout,
+		"words": child.CodeCrashed, "crash": child.CodeCrashed, "threads": child.CodeMemory, "hang": child.CodeBusy, "spin": child.CodeTimeout,
 	} {
 		t.Run(how, func(t *testing.T) {
 			cfg := patient(t)

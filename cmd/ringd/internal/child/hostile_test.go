@@ -2,6 +2,7 @@ package child_test
 
 import (
 	"fmt"
+	"maps"
 	"runtime"
 	"strings"
 	"testing"
@@ -99,6 +100,39 @@ spec: {}
 	}
 }
 
+// hostileBuiltins lists attacks that lie in what CUE brings with it.
+func hostileBuiltins() map[string]schema.Source {
+	var chain, closed strings.Builder
+	chain.WriteString("_a0: {x: 1}\n")
+	for i := 1; i < 24; i++ {
+		fmt.Fprintf(&chain, "_a%d: matchIf(_a%d, _a%d, _a%d)\n", i, i-1, i-1, i-1)
+	}
+	for i := range 40 {
+		fmt.Fprintf(&closed, "a%d?: #A, ", i)
+	}
+	attacks := map[string]string{
+		"find all":        "import (\"regexp\", \"strings\")\n_a: regexp.FindAll(\"a*\", strings.Repeat(\"ab\", 400000), -1)\nmetadata: compliance: [\"\\(len(_a))\"]",
+		"replace by more": "import (\"regexp\", \"strings\")\nmetadata: description: regexp.ReplaceAll(\"a\", strings.Repeat(\"a\", 900000), strings.Repeat(\"b\", 900000))",
+		"join of repeats": "import (\"list\", \"strings\")\nmetadata: description: strings.Join(list.Repeat([strings.Repeat(\"x\", 900000)], 9000), \",\")",
+		"split and cross": "import \"strings\"\n_a: strings.Split(strings.Repeat(\"x\", 900000), \"\")\n_b: [for x in _a for y in _a {x+y}]\nmetadata: compliance: [\"\\(len(_b))\"]",
+		"sorting sort": "import \"list\"\n_l: [for x in list.Range(0, 3000, 1) {3000-x}]\n" +
+			"_s: list.Sort(_l, {x: int, y: int, less: list.Sort([for z in list.Range(0, 50, 1) {50-z}], list.Ascending)[0] < 1 && x < y})\nmetadata: compliance: [\"\\(_s[0])\"]",
+		"fields of fields": "import \"list\"\nmetadata: labels: {for x in list.Range(0, 300, 1) {\"a\\(x)\": {for y in list.Range(0, 300, 1) {\"b\\(y)\": {for z in list.Range(0, 20, 1) {\"c\\(z)\": x+y+z}}}}}}",
+		"match chain":      chain.String() + "metadata: labels: _a23 & {x: 1}",
+		"closed recursion": "#A: {" + closed.String() + "}\n_x: #A & {" + strings.Repeat("a7: {", 400) + strings.Repeat("}", 401),
+		"list by index":    "import \"list\"\n_f: list.Range(0, 900000, 1)\n_g: [for i, x in _f {_f[i]+x}]\nmetadata: compliance: [\"\\(list.Sum(_g))\"]",
+	}
+	out := map[string]schema.Source{}
+	for name, attack := range attacks {
+		out[name] = schema.Source{Name: "attack.cue", Data: []byte("package ringd\n" + attack + `
+apiVersion: "ringd/v1", kind: "AgentPolicy"
+metadata: {name: "a", revision: 1, owner: "user:x@y"}
+spec: {}
+`)}
+	}
+	return out
+}
+
 func squares(n int) string {
 	var b strings.Builder
 	for i := 1; i <= n; i++ {
@@ -153,7 +187,7 @@ func harmless(name string) bool {
 	switch name {
 	case "list sort", "many fields", "one field many times", "many conjuncts", "pattern constraints", "mutual templates",
 		"nested brackets", "binary chain", "unary chain", "yaml one million items", "disjunction of enums",
-		"nested parentheses", "regular expression", "disjunction x22", "structural cycle", "recursive definition":
+		"nested parentheses", "closed recursion", "regular expression", "disjunction x22", "structural cycle", "recursive definition":
 		return true
 	default:
 		return false
@@ -164,7 +198,9 @@ func TestHostileSources(t *testing.T) {
 	var before, after runtime.MemStats
 	runtime.GC()
 	runtime.ReadMemStats(&before)
-	for name, src := range hostile() {
+	sources := hostile()
+	maps.Copy(sources, hostileBuiltins())
+	for name, src := range sources {
 		t.Run(name, func(t *testing.T) {
 			cfg := config(t)
 			cfg.Wall = child.DefaultWall // with the race detector as well
