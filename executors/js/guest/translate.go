@@ -57,6 +57,9 @@ var staticWord = regexp.MustCompile(`\bimport\s*[^\s(.]|\bexport\b`)
 // start: a syntax error, or a refused import.
 func translate(o start.Options, m *modules, source string) (*text, *executors.End) {
 	static := staticWord.MatchString(source)
+	if (static || o.Language == start.TypeScript) && nesting(source) > maxNesting {
+		return nil, failed("SyntaxError", fmt.Sprintf("the program nests deeper than %d", maxNesting))
+	}
 	switch {
 	case static:
 		return join(o, m, source)
@@ -65,6 +68,35 @@ func translate(o start.Options, m *modules, source string) (*text, *executors.En
 	default:
 		return &text{file: o.File, source: source}, nil
 	}
+}
+
+// maxNesting bounds what the translator has to recurse into: a Go stack that
+// overflows ends the process.
+const maxNesting = 5000
+
+// nesting estimates how deep a text nests, without reading it as a program: by
+// brackets that are open, and by what may nest without any, such as a chain of
+// arrows, conditions, type arguments or signs. Text in strings counts too.
+func nesting(source string) int {
+	deepest, open, chain := 0, 0, 0
+	for i := 0; i < len(source); i++ {
+		switch c := source[i]; c {
+		case '(', '[', '{':
+			open, chain = open+1, 0
+		case ')', ']', '}':
+			open, chain = max(open-1, 0), 0
+		case ';', ',':
+			chain = 0
+		case '?', '<', '!', '~', '>':
+			chain++
+		case '-', '+':
+			if strings.IndexByte("-+ \t\n", source[max(i-1, 0)]) >= 0 {
+				chain++
+			}
+		}
+		deepest = max(deepest, open+chain)
+	}
+	return deepest
 }
 
 // transform translates TypeScript that imports nothing statically.

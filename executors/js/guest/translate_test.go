@@ -61,6 +61,39 @@ func TestJoin(t *testing.T) {
 	}
 }
 
+// What nests too deep for the translator is refused before it, and what nests as
+// deep as is allowed is translated.
+func TestNesting(t *testing.T) {
+	for _, tt := range []struct{ name, open, middle, end string }{
+		{"parentheses", "(", "1", ")"}, {"arrays", "[", "", "]"}, {"blocks", "{", "", "}"}, {"templates", "`${", "1", "}`"},
+		{"arrows", "a=>", "1", ""}, {"conditions", "a?b:", "c", ""}, {"not", "!", "1", ""}, {"minus", "- ", "1", ""}, {"minus on lines", "-\n", "1", ""},
+		{"type arguments", "let a: A<", "1", ""}, {"objects", "({a:", "1", "})"}, {"functions", "function f(){", "", "}"}, {"calls", "f(", "", ")"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			text := func(n int) string { return strings.Repeat(tt.open, n) + tt.middle + strings.Repeat(tt.end, n) }
+			_, end := translate(withModules("ts"), newModules(withModules("ts")), text(maxNesting+2))
+			if end == nil || end.Error.Name != "SyntaxError" || !strings.Contains(end.Error.Message, "nests deeper") {
+				t.Errorf("%+v", end)
+			}
+			if n := nesting(text(maxNesting / 4)); n > maxNesting || n < maxNesting/4 {
+				t.Fatalf("nesting %d of %d", n, maxNesting/4)
+			}
+			n := maxNesting / 4
+			if tt.name == "arrows" || tt.name == "functions" {
+				n = 100 // their time grows with the square; the processor time limit holds them
+			}
+			for _, source := range []string{text(n), "export default " + text(n)} { // a syntax error is an answer too
+				if got, end := translate(withModules("ts"), newModules(withModules("ts")), source); got == nil && end == nil {
+					t.Error("neither a program nor an end")
+				}
+			}
+		})
+	}
+	if n := nesting(strings.Repeat("const f = (a, b = 1 < 2) => a?.b ?? c[d] - -1; if (x > 1 && !y) { f(1) }\n", 1000)); n > 20 {
+		t.Errorf("an ordinary program nests %d deep", n)
+	}
+}
+
 // A text that maps to nothing is a program all the same.
 func TestNothingIsMapped(t *testing.T) {
 	for source, want := range map[string]string{
