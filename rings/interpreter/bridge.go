@@ -215,12 +215,15 @@ func (r *Run) admit(c *call) *refusal {
 // release ends a call; the budget of open calls has room again.
 func (r *Run) release(c *call) {
 	r.mu.Lock()
-	defer r.mu.Unlock()
+	children := c.children
+	c.children = nil
 	if c.state != callClosed {
 		c.state, c.cancel, c.args = callClosed, nil, nil
 		r.spent.open[c.bridge]--
 		r.waiting = nil // the guest goes on
 	}
+	r.mu.Unlock()
+	endAll(children)
 }
 
 // open records the intent, and commits it where it must survive: before the act.

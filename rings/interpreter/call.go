@@ -58,8 +58,8 @@ type call struct {
 	limits   profiles.BridgeLimits // stricter of the generations it was decided under
 	other    *grant                // of the generation in force when it was decided
 	gen      *generation
-	agents   int64 // subagents it may start
-	children int64 // and has started
+	agents   int64  // subagents it may start
+	children []*Run // that were started for it; they end with it
 	state    callState
 	cancel   context.CancelCauseFunc
 }

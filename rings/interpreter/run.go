@@ -37,25 +37,24 @@ type Run struct {
 	closeCall func(call string, end CallEnd, result json.RawMessage) error
 	done      chan struct{}
 
-	mu       sync.Mutex // never held while something is written or performed
-	ended    bool       // no effect of the run may begin
-	why      *ending    // why the ring ended it; nil: the program ended
-	lost     bool       // an act with external power has no known result
-	busy     int        // questions being answered
-	idle     chan struct{}
-	calls    map[string]*call // nil: asked, and not admitted
-	order    int
-	children []*Run
-	spent    spend
-	waiting  []string // the calls the guest waits on and can do nothing before
-	pausing  bool
-	paused   bool
-	denials  []profiles.Decision
-	console  []executors.ConsoleEntry
-	printed  int64
-	dropped  int64
-	events   events
-	final    *View
+	mu      sync.Mutex // never held while something is written or performed
+	ended   bool       // no effect of the run may begin
+	why     *ending    // why the ring ended it; nil: the program ended
+	lost    bool       // an act with external power has no known result
+	busy    int        // questions being answered
+	idle    chan struct{}
+	calls   map[string]*call // nil: asked, and not admitted
+	order   int
+	spent   spend
+	waiting []string // the calls the guest waits on and can do nothing before
+	pausing bool
+	paused  bool
+	denials []profiles.Decision
+	console []executors.ConsoleEntry
+	printed int64
+	dropped int64
+	events  events
+	final   *View
 }
 
 // ending is why the ring ends a run.
@@ -112,13 +111,30 @@ func (r *Run) end(why ending) bool {
 		return false
 	}
 	r.endLocked(&why)
-	children := r.children
+	children := r.childrenLocked()
 	r.mu.Unlock()
 	r.stop(&why)
-	for _, child := range children {
-		child.end(ending{state: executors.StateCancelled, name: "Cancelled", text: "the run that started it has ended"})
-	}
+	endAll(children)
 	return true
+}
+
+// childrenLocked takes the subagents of all calls.
+func (r *Run) childrenLocked() []*Run {
+	var out []*Run
+	for _, c := range r.calls {
+		if c != nil {
+			out = append(out, c.children...)
+			c.children = nil
+		}
+	}
+	return out
+}
+
+// endAll ends subagents whose call or parent has ended. No lock is held.
+func endAll(children []*Run) {
+	for _, child := range children {
+		child.end(ending{state: executors.StateCancelled, name: "Cancelled", text: "the call that started it has ended"})
+	}
 }
 
 // endLocked closes the door: what has not begun cannot begin, and what works is
@@ -159,11 +175,9 @@ func (r *Run) conclude(out executors.Outcome, err error) {
 	if !r.ended {
 		r.endLocked(nil)
 	}
-	children := r.children
+	children := r.childrenLocked()
 	r.mu.Unlock()
-	for _, child := range children {
-		child.end(ending{state: executors.StateCancelled, name: "Cancelled", text: "the run that started it has ended"})
-	}
+	endAll(children)
 	<-r.idle
 	r.stop(errRunEnded)
 	v, fault := r.outcome(out, err)

@@ -26,7 +26,7 @@ type StartRequest struct {
 }
 
 // Parent names the open call that a run is started for. The run counts in the
-// tree of the parent, and ends when the parent does.
+// tree of the parent, and ends when the call or the parent does.
 type Parent struct{ Run, Call string }
 
 // wallGrace is how much longer than its wall limit the ring lets an executor
@@ -101,7 +101,7 @@ func (r *Ring) register(run *Run, parent *Parent) error {
 		if p == nil {
 			return fmt.Errorf("start run %s: %w", run.id, ErrParent)
 		}
-		if err := p.adopt(run, parent.Call); err != nil {
+		if err := p.adopt(g, run, parent.Call); err != nil {
 			return err
 		}
 	}
@@ -180,22 +180,29 @@ func executorLimits(a *profiles.Agent, executor string) profiles.Limits {
 	}
 }
 
-// adopt makes child a subagent of the run, started for one of its open calls.
-func (r *Run) adopt(child *Run, call string) error {
+// adopt makes child a subagent of the run, started for one of its open calls,
+// which must pass under g, the generation in force, too.
+func (r *Run) adopt(g *generation, child *Run, call string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	c := r.calls[call]
-	if r.ended || c == nil || !c.working() || !spawns(c.limits) || c.children >= c.agents {
+	if r.ended || c == nil || !c.working() || !spawns(c.limits) {
 		return fmt.Errorf("start run %s: call %s of run %s: %w", child.id, shape.Clip(call, 40), r.id, ErrParent)
 	}
-	if r.depth+1 > c.limits.Depth {
-		rule := c.grant.Rule
-		return &profiles.Denial{Capability: "bridge:" + c.bridge, Decision: profiles.Decision{
-			Code: profiles.CodeBridgeDepth, Rule: &rule, Revision: r.bound.revision,
-			Reason: fmt.Sprintf("%s may start subagents %d levels deep", c.bridge, c.limits.Depth)}}
+	other, no := r.stillGranted(g, c)
+	if no != nil {
+		return &profiles.Denial{Capability: "bridge:" + c.bridge, Decision: no.decision}
 	}
-	c.children++
+	l := stricter(c.limits, other.Limits)
+	switch {
+	case int64(len(c.children)) >= min(c.agents, l.SpawnPerCall), !r.tree.within(l.TotalSpawn):
+		return fmt.Errorf("start run %s: call %s of run %s: %w", child.id, shape.Clip(call, 40), r.id, ErrParent)
+	case r.depth+1 > l.Depth:
+		return &profiles.Denial{Capability: "bridge:" + c.bridge, Decision: profiles.Decision{
+			Code: profiles.CodeBridgeDepth, Rule: &other.Rule, Revision: g.revision,
+			Reason: fmt.Sprintf("%s may start subagents %d levels deep", c.bridge, l.Depth)}}
+	}
+	c.children = append(c.children, child)
 	child.depth, child.tree = r.depth+1, r.tree
-	r.children = append(r.children, child)
 	return nil
 }

@@ -12,6 +12,7 @@ const (
 	CodeNotWaiting       = "not_waiting"        // 409: the call waits for no approver
 	CodeRunEnded         = "run_ended"          // 409
 	CodeAlreadyAnswered  = "already_answered"   // 409: the first answer counts
+	CodeParentUnfit      = "parent_unfit"       // 409: not an open call that may start a subagent
 	CodeDigestMismatch   = "digest_mismatch"    // 409: answered for other arguments
 	CodeTooLarge         = "too_large"          // 413
 	CodeMediaType        = "media_type"         // 415: not application/json

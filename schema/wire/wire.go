@@ -16,10 +16,20 @@ type RunRequest struct {
 	Executor string                     `json:"executor"`        // js, python, shell
 	Program  Program                    `json:"program"`
 	Inputs   map[string]json.RawMessage `json:"inputs,omitempty"`
+	// Parent makes the run a subagent: it counts in the limits of the call that it
+	// is started for, and ends when that call does.
+	Parent *Parent `json:"parent,omitempty"`
 	// WaitMillis makes the request return the outcome when the run ends or pauses
 	// within this many milliseconds, instead of at once. 0: at once; at most
 	// MaxWaitMillis.
 	WaitMillis int64 `json:"wait_ms,omitempty"`
+}
+
+// Parent names the open call that a subagent is started for. A bridge command
+// finds both in RINGD_RUN and RINGD_CALL.
+type Parent struct {
+	Run  string `json:"run"`
+	Call string `json:"call"`
 }
 
 // MaxWaitMillis is the longest a request may wait for a run or a revision.

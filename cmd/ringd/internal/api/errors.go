@@ -40,6 +40,7 @@ func sentinels() []struct {
 		{daemon.ErrNotFound, http.StatusNotFound, wire.CodeNotFound},
 		{daemon.ErrEnded, http.StatusConflict, wire.CodeRunEnded},
 		{daemon.ErrAnswered, http.StatusConflict, wire.CodeAlreadyAnswered},
+		{daemon.ErrParent, http.StatusConflict, wire.CodeParentUnfit},
 		{daemon.ErrDigest, http.StatusConflict, wire.CodeDigestMismatch},
 		{daemon.ErrRole, http.StatusForbidden, wire.CodeWrongRole},
 	}

@@ -44,6 +44,7 @@ func Routes() []Route {
 		{Method: "POST", Path: "/v1/runs", Name: "startRun", Summary: "Start a program under the policy in force",
 			Roles: []Role{Harness}, Waits: true, Request: wire.RunRequest{}, Response: wire.Run{}, Success: http.StatusCreated,
 			Codes: []string{wire.CodeRequestInvalid, wire.CodeQuota, wire.CodeDraining, wire.CodeAuditUnavailable,
+				wire.CodeNotFound, wire.CodeRunEnded, wire.CodeParentUnfit, string(profiles.CodeBridgeDepth), string(profiles.CodeBridgeRevoked),
 				string(profiles.CodeNoPolicy), string(profiles.CodeClosed), string(profiles.CodeUnknownAgent),
 				string(profiles.CodeExecutorNotGranted), string(profiles.CodeExecutorUnavailable), string(profiles.CodeTierUnavailable)},
 			handle: (*Server).startRun},

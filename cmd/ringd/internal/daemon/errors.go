@@ -21,6 +21,9 @@ var (
 	ErrAnswered = errors.New("the call is already answered")
 	// ErrDigest: the answer was given for other arguments than the pending call's.
 	ErrDigest = errors.New("the digest is not that of the pending call")
+	// ErrParent: the call that a run was to be started for is not open, starts no
+	// subagents, or may start no more of them.
+	ErrParent = errors.New("the parent is not an open call that may start a subagent")
 	// ErrRole: the call waits for someone else: an approver, not the harness.
 	ErrRole = errors.New("the call does not wait for this role")
 	// ErrSuperseded: a newer push came before this one was compiled.

@@ -50,7 +50,7 @@ type liveRun struct {
 // StartRun starts a program under the generation in force. When it returns nil
 // the run is on disk: a crash does not lose it. With WaitMillis it waits for the
 // run to pause or end; when ctx ends meanwhile the run goes on, and is kept.
-// Other errors are *InvalidError, ErrDraining, ErrQuota, ErrUnavailable,
+// Other errors are *InvalidError, ErrNotFound and ErrEnded (the parent run), ErrParent, ErrDraining, ErrQuota, ErrUnavailable,
 // *profiles.Denial and faults; after any of them nothing runs.
 func (d *Daemon) StartRun(ctx context.Context, actor Actor, req wire.RunRequest) (wire.Run, error) {
 	if err := checkRequest(actor, &req); err != nil {
@@ -70,7 +70,7 @@ func (d *Daemon) StartRun(ctx context.Context, actor Actor, req wire.RunRequest)
 		stop()
 		return wire.Run{}, d.refused(ctx, audit.RequestRefused, r, req.Agent, err)
 	}
-	if err := d.start(ctx, running, r, req); err != nil {
+	if err := d.start(ctx, running, actor, r, req); err != nil {
 		d.drop(r, err)
 		return wire.Run{}, d.refused(ctx, audit.RunRefused, r, req.Agent, err)
 	}
@@ -103,6 +103,10 @@ func checkRequest(actor Actor, req *wire.RunRequest) error {
 		return &InvalidError{"executor", "is missing: js, python or shell"}
 	case len(req.Executor) > MaxNames || len(req.Agent) > MaxNames || len(req.Program.Name) > MaxNames:
 		return &InvalidError{"", fmt.Sprintf("a name is longer than %d bytes", MaxNames)}
+	case req.Parent != nil && (req.Parent.Run == "" || req.Parent.Call == ""):
+		return &InvalidError{"parent", "needs run and call"}
+	case req.Parent != nil && (len(req.Parent.Run) > MaxNames || len(req.Parent.Call) > MaxNames):
+		return &InvalidError{"parent", fmt.Sprintf("a name is longer than %d bytes", MaxNames)}
 	case len(req.Program.Source) > MaxSource:
 		return &InvalidError{"program.source", fmt.Sprintf("is larger than %d bytes", MaxSource)}
 	case size > MaxInputs:
@@ -183,7 +187,8 @@ func (d *Daemon) refused(ctx context.Context, k audit.Kind, r *liveRun, agent st
 		rec.Decision = audit.Decided(denial.Decision)
 	case errors.Is(cause, ErrUnavailable):
 		return cause
-	case errors.Is(cause, ErrDraining), errors.Is(cause, ErrQuota):
+	case errors.Is(cause, ErrDraining), errors.Is(cause, ErrQuota), errors.Is(cause, ErrParent),
+		errors.Is(cause, ErrNotFound), errors.Is(cause, ErrEnded):
 		rec.Detail = map[string]string{"reason": cause.Error()}
 	default:
 		rec.Fault = &audit.Fault{ID: r.id, Text: cause.Error()}
@@ -199,7 +204,10 @@ const soon = 2 * time.Millisecond
 // start records the request, binds r to the generation in force and starts it.
 // It is kept while the guest works: no answer is given, and no call of the run
 // leaves the host, before that commit.
-func (d *Daemon) start(ctx, running context.Context, r *liveRun, req wire.RunRequest) error {
+func (d *Daemon) start(ctx, running context.Context, actor Actor, r *liveRun, req wire.RunRequest) error {
+	if err := d.checkParent(ctx, actor, req.Parent); err != nil {
+		return err
+	}
 	program := audit.Digest([]byte(req.Program.Source))
 	rec := d.record(audit.RunAsked)
 	rec.Actor, rec.Agent, rec.Run, rec.Digest = r.actor, req.Agent, r.id, program
@@ -226,16 +234,35 @@ func (d *Daemon) bind(running context.Context, r *liveRun, req wire.RunRequest, 
 	}
 	row.Generation, row.Revision = g.number, g.revision
 	r.gate = d.cfg.Journal.expect(r.id)
+	var parent *interpreter.Parent
+	if req.Parent != nil {
+		parent = &interpreter.Parent{Run: req.Parent.Run, Call: req.Parent.Call}
+	}
 	handle, err := d.cfg.Interpreter.Start(running, interpreter.StartRequest{
-		ID: r.id, Actor: r.actor, Agent: req.Agent, Executor: req.Executor, Inputs: req.Inputs,
+		ID: r.id, Actor: r.actor, Agent: req.Agent, Executor: req.Executor, Inputs: req.Inputs, Parent: parent,
 		Program: executors.Program{Name: req.Program.Name, Language: req.Program.Language, Source: req.Program.Source},
 	})
+	if errors.Is(err, interpreter.ErrParent) {
+		return fmt.Errorf("%w: %w", ErrParent, err)
+	}
 	if err != nil {
 		return err
 	}
 	d.mu.Lock()
 	r.handle = handle
 	d.mu.Unlock()
+	return nil
+}
+
+// checkParent checks that actor may act on the parent run, as for an answer to
+// it. The ring judges the call.
+func (d *Daemon) checkParent(ctx context.Context, actor Actor, p *wire.Parent) error {
+	if p == nil {
+		return nil
+	}
+	if _, err := d.acting(ctx, actor, p.Run); err != nil {
+		return fmt.Errorf("parent: %w", err)
+	}
 	return nil
 }
 

@@ -42,6 +42,17 @@ func (d *Daemon) liveRun(actor Actor, id string) *liveRun {
 	return r
 }
 
+// acting returns a live run that actor may act on. Errors: ErrNotFound, ErrEnded.
+func (d *Daemon) acting(ctx context.Context, actor Actor, id string) (*liveRun, error) {
+	if r := d.liveRun(actor, id); r != nil {
+		return r, nil
+	}
+	if _, err := d.row(ctx, actor, id); err != nil {
+		return nil, err
+	}
+	return nil, fmt.Errorf("run %s: %w", id, ErrEnded)
+}
+
 func (a Actor) sees(owner string) bool { return a.All || (a.Name != "" && a.Name == owner) }
 
 func (d *Daemon) row(ctx context.Context, actor Actor, id string) (store.Run, error) {
@@ -136,12 +147,9 @@ func (d *Daemon) ListRuns(ctx context.Context, actor Actor, f store.Filter) (wir
 // call), ErrEnded, ErrAnswered, ErrDigest, ErrRole, *InvalidError,
 // *profiles.Denial (no longer granted), ErrUnavailable.
 func (d *Daemon) AnswerRun(ctx context.Context, actor Actor, id string, answers wire.Answers) (wire.Run, error) {
-	r := d.liveRun(actor, id)
-	if r == nil {
-		if _, err := d.row(ctx, actor, id); err != nil {
-			return wire.Run{}, err
-		}
-		return wire.Run{}, fmt.Errorf("run %s: %w", id, ErrEnded)
+	r, err := d.acting(ctx, actor, id)
+	if err != nil {
+		return wire.Run{}, err
 	}
 	if err := d.writable(); err != nil {
 		return wire.Run{}, err
@@ -213,12 +221,9 @@ func answerError(call string, err error) error {
 // CancelRun ends a run and returns how it ended. No effect of it begins after
 // CancelRun was called. Errors: ErrNotFound, ErrEnded, that of ctx, faults.
 func (d *Daemon) CancelRun(ctx context.Context, actor Actor, id string) (wire.Run, error) {
-	r := d.liveRun(actor, id)
-	if r == nil {
-		if _, err := d.row(ctx, actor, id); err != nil {
-			return wire.Run{}, err
-		}
-		return wire.Run{}, fmt.Errorf("run %s: %w", id, ErrEnded)
+	r, err := d.acting(ctx, actor, id)
+	if err != nil {
+		return wire.Run{}, err
 	}
 	r.handle.Cancel(ctx, actor.Name, "cancelled through the API")
 	select {

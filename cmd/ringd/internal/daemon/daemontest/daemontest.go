@@ -236,7 +236,8 @@ func (c *Compiler) Compile(ctx context.Context, p daemon.Push) (*profiles.Set, s
 	return set, nil, err
 }
 
-// Set is what Compiler makes of a text.
+// Set is what Compiler makes of a text: the policy's name and its bridges, each
+// NAME or NAME/AGENTS-OF-A-CALL/DEPTH/AGENTS-IN-ALL.
 func Set(text string) (*profiles.Set, error) {
 	name, bridges, _ := strings.Cut(text, " ")
 	ms := func(n int64) *int64 { return &n }
@@ -245,9 +246,16 @@ func Set(text string) (*profiles.Set, error) {
 	a := profiles.Agent{Name: "default", Policy: name, Limits: limits, JS: &profiles.JS{Limits: limits},
 		Bridges: map[string]profiles.Bridge{}}
 	for _, b := range strings.Fields(bridges) {
+		spawn := [3]int64{1, 1, 1 << 40} // agents of a call, depth, agents in all
+		b, numbers, _ := strings.Cut(b, "/")
+		if numbers != "" {
+			if _, err := fmt.Sscanf(numbers, "%d/%d/%d", &spawn[0], &spawn[1], &spawn[2]); err != nil {
+				return nil, fmt.Errorf("limits of bridge %s: %w", b, err)
+			}
+		}
 		a.Bridges[b] = profiles.Bridge{Name: b, Powers: profiles.Powers{External: b == "act"}, Audit: "metadata",
 			Arguments: json.RawMessage(`{"type":"object"}`),
-			Limits: profiles.BridgeLimits{Concurrent: 16, CallsPerRun: 1 << 40, SpawnPerCall: 1, Depth: 1, TotalSpawn: 1 << 40,
+			Limits: profiles.BridgeLimits{Concurrent: 16, CallsPerRun: 1 << 40, SpawnPerCall: spawn[0], Depth: spawn[1], TotalSpawn: spawn[2],
 				ArgumentBytes: 1 << 20, ResultBytes: 1 << 20, TimeoutMillis: 600_000},
 			Rule: profiles.Rule{File: "policy.yaml", Line: 1, Column: 1, Path: b}}
 	}
