@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -27,7 +28,7 @@ func (r recorder) Record(ctx context.Context, rec interpreter.Record, d interpre
 		durability = audit.Written
 	}
 	out := audit.Record{Kind: audit.Kind(rec.Kind), Generation: rec.Generation, Revision: rec.Revision, Actor: rec.Actor,
-		Agent: rec.Agent, Run: rec.Run, Call: rec.Call, Capability: rec.Capability, State: rec.State, Digest: rec.Digest, Detail: rec.Detail}
+		Agent: rec.Agent, Run: rec.Run, Call: rec.Call, Capability: rec.Capability, State: rec.State, Digest: rec.Digest, Full: rec.Full, Detail: rec.Detail}
 	if rec.Decision != nil {
 		out.Decision = audit.Decided(*rec.Decision)
 	}
@@ -124,4 +125,30 @@ func benchmarkCall(b *testing.B, p interpreter.Provider) {
 	}
 	<-run.Done()
 	b.ReportMetric(float64(a.median.Nanoseconds()), "ns/median")
+}
+
+// The largest arguments that the ring has recorded in full fit a record of the
+// log, beside the longest names that it writes.
+func TestFullRecordFitsTheLog(t *testing.T) {
+	dir := t.TempDir()
+	key, err := audit.LoadKey(dir+"/key", rand.Reader)
+	if err != nil {
+		t.Fatal(err)
+	}
+	log, err := audit.Open(t.Context(), audit.Config{Dir: dir + "/audit", Key: key, Now: time.Now, Ticks: make(chan time.Time)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer log.Close()
+	long := strings.Repeat("<", 1000)
+	for fill, want := range map[int]bool{interpreter.MaxFull: true, audit.MaxRecord: false} {
+		err := recorder{log}.Record(t.Context(), interpreter.Record{
+			Kind: interpreter.CallOpened, Actor: long, Agent: long, Run: long, Call: long, Capability: long, State: "open",
+			Decision: &profiles.Decision{Verdict: profiles.Allow, Reason: long, Revision: long, Rule: &profiles.Rule{File: long, Path: long}},
+			Full:     json.RawMessage(`"` + strings.Repeat("x", fill-2) + `"`),
+		}, interpreter.Written)
+		if (err == nil) != want {
+			t.Errorf("%d bytes: %v", fill, err)
+		}
+	}
 }
