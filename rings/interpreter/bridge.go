@@ -181,7 +181,6 @@ func (c *call) check(args json.RawMessage, tagged func(json.RawMessage) error) *
 		if c.args, err = shape.Validate(c.args, c.marked, c.grant.arguments, c.other.arguments); err != nil {
 			return bad(err.Error(), "the argument of "+c.bridge+" does not fit its schema")
 		}
-		s.First = c.args
 	}
 	// What cannot be recorded must not happen, and is no fault of the record.
 	if c.full = c.grant.Audit == auditFull || c.other.Audit == auditFull; c.full {
@@ -191,7 +190,12 @@ func (c *call) check(args json.RawMessage, tagged func(json.RawMessage) error) *
 		}
 	}
 	if spawns(c.limits) {
-		if c.agents, err = agentsOf(s.First); err != nil {
+		if c.agents, err = agentsOf(c.args); err == nil && s.Count > 1 {
+			var first int64
+			first, err = agentsOf(s.First)
+			c.agents = max(c.agents, first)
+		}
+		if err != nil {
 			return bad(err.Error(), "the subagents that "+c.bridge+" is asked for cannot be counted")
 		}
 	}

@@ -132,12 +132,13 @@ func (s *spend) admit(bridge string, l profiles.BridgeLimits, agents, depth int6
 	return nil
 }
 
-// agentsOf is how many subagents a call asks for, read from its first argument:
-// the length of an array, or of the array in the member "tasks" of an object,
-// and one for anything else. An argument whose array only the tagged encoding
-// can say (shared, cyclic, with holes) cannot be counted and is an error.
+// agentsOf is how many subagents an argument asks for, or the list of several
+// that a provider gets: the length of an array, or of the array in the member
+// "tasks" of an object, and one for anything else. What has an array that only
+// the tagged encoding can say (shared, cyclic, with holes) cannot be counted and
+// is an error.
 func agentsOf(first []byte) (int64, error) {
-	if len(first) == 0 || (first[0] != '[' && first[0] != '{') {
+	if first = bytes.TrimSpace(first); len(first) == 0 || (first[0] != '[' && first[0] != '{') {
 		return 1, nil
 	}
 	if first[0] == '{' {
