@@ -243,3 +243,23 @@ func TestCacheFolderOfOthersIsRefused(t *testing.T) {
 		e.Close(t.Context())
 	}
 }
+
+// What a program hangs on Error moves nothing of how a call's place is taken.
+func TestStackOfACallIsNotTheProgramsToMake(t *testing.T) {
+	e := newEngine(t)
+	o := options()
+	o.Bridges = []string{"echo"}
+	s := eval(t, start(t, e, o), `
+		let seen = 0;
+		Error.prepareStackTrace = () => { seen++; return 'forged' };
+		Error.stackTraceLimit = 0;
+		Error.captureStackTrace = () => { seen++ };
+		for (const k of ['stack', '0', 'value', 'writable']) Object.defineProperty(Object.prototype, k, { __proto__: null, get() { seen++ }, set() { seen++ }, configurable: true });
+		let stack;
+		try { await echo(() => 1) } catch (e) { stack = e.stack }
+		for (const k of ['stack', '0', 'value', 'writable']) delete Object.prototype[k];
+		[seen, stack.includes('p.js:8:'), stack.includes('null>')]`)
+	if got := string(s.Value); got != "[0,true,false]" {
+		t.Errorf("%v %s %+v", s.Status, got, s.Exception)
+	}
+}

@@ -56,6 +56,7 @@ for (const name of keysOf(arrayTypes)) mapSet(typedProtos, arrayTypes[name].prot
 // --- errors ---------------------------------------------------------------
 
 const stackOf = getter(Error.prototype, 'stack');
+const captureStack = Error.captureStackTrace;
 const guestErrors = ['ImportDenied', 'CapabilityDenied', 'CapabilityRevoked', 'ApprovalDenied', 'BudgetExceeded',
   'ArgumentError', 'ResultTooLarge', 'BridgeError'];
 const errorProtos = bare({

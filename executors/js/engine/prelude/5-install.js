@@ -30,31 +30,35 @@ const awaiting = bare({ get: undefined, set: undefined, enumerable: false, confi
 // A call is an array of where it was made, its promise's functions, its bridge,
 // and whether it was awaited: all own items, so no prototype is looked at.
 const AT = 0, RESOLVE = 1, REJECT = 2, INDEX = 3, AWAITED = 4;
-const bridge = (key, index) => ({
-  [key](...args) {
-    const at = new NewError();
-    let resolve, reject;
-    const promise = new NewPromise((a, b) => { resolve = a; reject = b; });
-    try {
-      const text = encode(args, true);
-      raw('call', (last + 1) + ' ' + index, text);
-    } catch (e) {
-      if (e === ownError && e !== null) setStack(e, callerStack(at));
-      reject(e);
+const bridge = (key, index) => {
+  const self = {
+    [key](...args) {
+      const at = table();
+      captureStack(at, self); // cheaper than an error, and without the lines of this file
+      let resolve, reject;
+      const promise = new NewPromise((a, b) => { resolve = a; reject = b; });
+      try {
+        const text = encode(args, true);
+        raw('call', (last + 1) + ' ' + index, text);
+      } catch (e) {
+        if (e === ownError && e !== null) setStack(e, at.stack);
+        reject(e);
+        return promise;
+      }
+      const id = ++last;
+      const c = pending[id] = [at.stack, resolve, reject, index, false];
+      awaiting.get = () => {
+        c[AWAITED] = true;
+        delete unawaited[id];
+        deleteProperty(promise, 'constructor');
+        return NewPromise;
+      };
+      defineProperty(promise, 'constructor', awaiting);
       return promise;
-    }
-    const id = ++last;
-    const c = pending[id] = [at, resolve, reject, index, false];
-    awaiting.get = () => {
-      c[AWAITED] = true;
-      delete unawaited[id];
-      deleteProperty(promise, 'constructor');
-      return NewPromise;
-    };
-    defineProperty(promise, 'constructor', awaiting);
-    return promise;
-  },
-})[key];
+    },
+  }[key];
+  return self;
+};
 
 const settle = (id, kind, text) => {
   const c = pending[id];
@@ -70,7 +74,7 @@ const settle = (id, kind, text) => {
     return c[RESOLVE](v);
   }
   const e = makeError(kind, text);
-  setStack(e, callerStack(c[AT]));
+  setStack(e, c[AT]);
   c[REJECT](e);
 };
 
