@@ -454,7 +454,7 @@ func (r *linkRun) result(m Result) error {
 			bad = "the value is over its limit"
 		case !json.Valid(m.Value):
 			bad = "the value is not JSON"
-		case m.Error != nil || len(m.Denials) > 0:
+		case m.Error != nil:
 			bad = "done with an error"
 		}
 	case StateFailed, StateDenied, StateLimit:

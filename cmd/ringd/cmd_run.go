@@ -53,8 +53,10 @@ Audit log and store are kept in --state DIR; without it they live in a temporary
 folder, in memory or below TMPDIR, that is removed at the end. With --socket the
 program runs in the daemon, under its policy and its bridges.
 
-Exit codes: 0 done, 1 refused or failed, 2 usage or unreadable input, 125 the
-executor or a layer the policy asks for is not available here: nothing ran.`,
+Exit codes: 0 done and nothing refused, 1 something was refused (even where the
+program went on without it) or the program failed, 2 usage or unreadable input,
+125 the executor or a layer the policy asks for is not available here: nothing
+ran.`,
 		Example: `  ringd run -p policy.yaml --executor js program.ts
   echo '1+1' | ringd run -p policy.yaml --executor js -
   ringd run -p policy.yaml --executor js --input diff=diff.json \

@@ -23,7 +23,7 @@ func (p *program) notStarted(o runOptions, err error) error {
 			code = exitUnavailable
 		}
 		if o.asJSON {
-			if err := render.JSON(p.out, refusedRun(o, denial)); err != nil {
+			if err := render.JSON(p.out, render.RefusedRun(o.agent, o.executor, denial)); err != nil {
 				return err
 			}
 		}
@@ -40,16 +40,6 @@ func (p *program) notStarted(o runOptions, err error) error {
 // is asked for, as opposed to a policy that refuses.
 func unenforceable(c profiles.Code) bool {
 	return c == profiles.CodeExecutorUnavailable || c == profiles.CodeTierUnavailable || c == profiles.CodeRingUnavailable
-}
-
-// refusedRun is the outcome of a run that did not begin.
-func refusedRun(o runOptions, d *profiles.Denial) wire.Run {
-	return wire.Run{
-		State: string(executors.StateDenied), Agent: o.agent, Executor: o.executor,
-		Console: []wire.ConsoleEntry{}, Denials: []profiles.Decision{d.Decision},
-		Error: &wire.RunError{Name: "Denied", Message: string(d.Decision.Code) + ": " + d.Decision.Reason},
-		Usage: wire.Usage{Calls: map[string]int64{}}, Attestation: wire.Attestation{Layers: map[string]string{}},
-	}
 }
 
 // finish prints how a run ended and gives the exit.
@@ -73,9 +63,12 @@ func (p *program) finish(o runOptions, run wire.Run, set *profiles.Set) error {
 		return &exit{exitUnavailable, nil} // the guest could not be had: nothing ran
 	}
 	switch executors.State(run.State) {
-	case executors.StateDone, executors.StatePaused, wire.StateRunning:
+	case executors.StatePaused, wire.StateRunning:
 		return nil
-	default:
-		return &exit{exitRefused, nil}
+	case executors.StateDone:
+		if len(run.Denials) == 0 { // else the program went on without what was refused
+			return nil
+		}
 	}
+	return &exit{exitRefused, nil}
 }

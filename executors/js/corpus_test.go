@@ -153,8 +153,8 @@ func (e *entry) check(t *testing.T, out executors.Outcome, err error) {
 	case got != rest:
 		t.Errorf("error %+v, want %s", out.Error, rest)
 	}
-	if (out.State == executors.StateDenied) != (len(out.Denials) > 0) {
-		t.Errorf("state %s with denials %v", out.State, out.Denials)
+	if out.State == executors.StateDenied && len(out.Denials) == 0 {
+		t.Errorf("denied, and no denial says why")
 	}
 	if c := e.head["calls"]; c != "" && c != fmt.Sprint(e.calls.Load()) {
 		t.Errorf("the host saw %d calls, want %s", e.calls.Load(), c)

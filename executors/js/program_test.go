@@ -246,3 +246,15 @@ func TestSealed(t *testing.T) {
 		t.Fatal("no guest found")
 	}
 }
+
+// A refusal that the program catches is still in the outcome.
+func TestCaughtImport(t *testing.T) {
+	r := program("let n; try { await import('requests') } catch (e) { n = e.name }\nn")
+	out := mustRun(t, executor(t, nil), r)
+	if out.State != executors.StateDone || string(out.Value) != `"ImportDenied"` {
+		t.Fatalf("%s %s %+v", out.State, out.Value, out.Error)
+	}
+	if len(out.Denials) != 1 || out.Denials[0].Code != profiles.CodeImportNotAllowed {
+		t.Errorf("denials %+v, want one", out.Denials)
+	}
+}

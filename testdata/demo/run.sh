@@ -55,7 +55,8 @@ grep 'NOTE FOR THE\|POST it' "$tmp/change.diff" | sed -e "s|$tmp/home|~|" | cut 
 echo
 "$ringd" run -p "$here/policy" --executor js --state "$tmp/state1" --json --report \
   --input "diff=$tmp/diff.json" --bridge "spawnSubagent=$reviewer" "$here/review.ts" \
-  >"$tmp/outcome.json" 2>"$tmp/console" || { cat "$tmp/console" >&2; fail "the review did not finish"; }
+  >"$tmp/outcome.json" 2>"$tmp/console" && fail "nothing was refused"
+grep -q '"state": "done"' "$tmp/outcome.json" || { cat "$tmp/console" >&2; fail "the review did not finish"; }
 sed -n '/^run  /q;p' "$tmp/console"
 
 title "3. What ran, and which limits held"

@@ -58,6 +58,7 @@ func (p *process) run(ctx context.Context, m executors.Start) error {
 		return r.sendErr
 	}
 	res.Dropped = r.dropped
+	res.Denials = r.mods.denials // those that the program caught too
 	clip(res.Error)
 	return p.s.Send(res)
 }
@@ -328,7 +329,7 @@ func (r *run) thrown(x *engine.Exception) executors.Result {
 	res.Again = true
 	switch {
 	case x.Name == engine.NameImportDenied && len(r.mods.denials) > 0:
-		res.State, res.Denials = executors.StateDenied, r.mods.denials
+		res.State = executors.StateDenied
 	case x.OutOfMemory():
 		res.State, res.Again = executors.StateLimit, false
 		res.Error.Name, res.Error.Message = "OutOfMemory", fmt.Sprintf("memory limit of %d bytes reached", r.o.MemoryBytes)

@@ -64,10 +64,8 @@ func (p Page) Run(run wire.Run) {
 			fmt.Fprintf(p.W, "    at %s\n", Clean(frame(f)))
 		}
 	}
-	if executors.State(run.State) == executors.StateDenied {
-		for _, d := range run.Denials {
-			fmt.Fprintf(p.W, "refused: %s\n", decision(d))
-		}
+	for _, d := range run.Denials {
+		fmt.Fprintf(p.W, "refused: %s\n", decision(d))
 	}
 }
 
@@ -181,4 +179,14 @@ func Short(revision string) string {
 		return revision[:n]
 	}
 	return revision
+}
+
+// RefusedRun is the outcome of a run that did not begin.
+func RefusedRun(agent, executor string, d *profiles.Denial) wire.Run {
+	return wire.Run{
+		State: string(executors.StateDenied), Agent: agent, Executor: executor,
+		Console: []wire.ConsoleEntry{}, Denials: []profiles.Decision{d.Decision},
+		Error: &wire.RunError{Name: "Denied", Message: string(d.Decision.Code) + ": " + d.Decision.Reason},
+		Usage: wire.Usage{Calls: map[string]int64{}}, Attestation: wire.Attestation{Layers: map[string]string{}},
+	}
 }
