@@ -3,7 +3,9 @@ package audit
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
+	"sync/atomic"
 	"syscall"
 )
 
@@ -20,25 +22,74 @@ func openSegment(path string, create bool) (file, error) {
 	if err != nil {
 		return nil, err
 	}
-	return diskFile{f}, nil
+	return &diskFile{File: f}, nil
 }
 
 // diskFile is a segment on disk.
-type diskFile struct{ *os.File }
+type diskFile struct {
+	*os.File
+	size atomic.Int64 // at least so large has the file become
+}
 
-// Sync waits for data and size, not for times.
-func (f diskFile) Sync() error {
+// WriteAt writes and remembers how far. A file that was cut meanwhile is not
+// made longer again: that would hide the cut in a hole.
+func (f *diskFile) WriteAt(p []byte, off int64) (int, error) {
+	own, err := f.Stat()
+	if err != nil {
+		return 0, err
+	}
+	if own.Size() < f.size.Load() {
+		return 0, fmt.Errorf("%w: %s was cut while it is written", ErrTampered, f.Name())
+	}
+	n, err := f.File.WriteAt(p, off)
+	end := off + int64(n)
+	for {
+		size := f.size.Load()
+		if end <= size || f.size.CompareAndSwap(size, end) {
+			return n, err
+		}
+	}
+}
+
+// Truncate cuts the file. Nobody may write meanwhile.
+func (f *diskFile) Truncate(size int64) error {
+	f.size.Store(size)
+	return f.File.Truncate(size)
+}
+
+// Sync waits for data and size, not for times. Then it looks whether the
+// segment is still there under its name and whole: what is written to a file
+// that was removed is kept nowhere.
+func (f *diskFile) Sync() error {
 	for {
 		err := syscall.Fdatasync(int(f.Fd()))
-		if !errors.Is(err, syscall.EINTR) {
+		if errors.Is(err, syscall.EINTR) {
+			continue
+		}
+		if err != nil {
 			return os.NewSyscallError("fdatasync", err)
 		}
+		return f.stands()
+	}
+}
+
+func (f *diskFile) stands() error {
+	own, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	named, err := os.Lstat(f.Name())
+	switch {
+	case errors.Is(err, fs.ErrNotExist), err == nil && !os.SameFile(own, named):
+		return fmt.Errorf("%w: %s was removed or replaced while it is written", ErrTampered, f.Name())
+	default:
+		return err
 	}
 }
 
 // Reserve takes blocks from the disk without changing the file's size. A file
 // system that cannot do it is no error: then a full disk shows at the write.
-func (f diskFile) Reserve(off, n int64) error {
+func (f *diskFile) Reserve(off, n int64) error {
 	for {
 		err := syscall.Fallocate(int(f.Fd()), fallocKeepSize, off, n)
 		switch {

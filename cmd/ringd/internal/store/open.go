@@ -75,7 +75,11 @@ func (s *Store) open(ctx context.Context) error {
 	s.reads.SetMaxOpenConns(readers)
 	s.reads.SetMaxIdleConns(readers)
 	h, err := s.AuditHead(ctx)
+	if err != nil {
+		return err
+	}
 	s.head = h.Seq
+	s.file, err = os.Lstat(path)
 	return err
 }
 
@@ -83,6 +87,22 @@ func (s *Store) open(ctx context.Context) error {
 func dsn(path, more string) string {
 	u := url.URL{Scheme: "file", Path: path}
 	return u.String() + "?_pragma=busy_timeout(10000)&_pragma=trusted_schema(0)&_pragma=cell_size_check(1)&" + more
+}
+
+// stands refuses when the database is not under its name any more: what is
+// committed to a file that was removed is kept nowhere.
+func (s *Store) stands() error {
+	path := filepath.Join(s.cfg.Dir, dbName)
+	now, err := os.Lstat(path)
+	if err == nil {
+		_, err = os.Lstat(path + "-wal")
+	}
+	switch {
+	case errors.Is(err, fs.ErrNotExist), err == nil && !os.SameFile(now, s.file):
+		return fmt.Errorf("%s was removed or replaced while it is written", path)
+	default:
+		return err
+	}
 }
 
 // pragma sets a pragma on the writer and refuses when it reads back as anything

@@ -43,6 +43,7 @@ type Store struct {
 	conn *sql.Conn
 	prep map[string]*sql.Stmt
 	head int64 // highest audit sequence in the database
+	file os.FileInfo
 }
 
 // change is what one caller wants done.
@@ -193,7 +194,7 @@ func (s *Store) commit(ctx context.Context, batch []*change) error {
 	if err := t.exec(ctx, "commit"); err != nil {
 		return errors.Join(fmt.Errorf("commit: %w", explain(err)), t.exec(ctx, "rollback"))
 	}
-	return nil
+	return t.s.stands()
 }
 
 // tx is the transaction of whoever leads.
