@@ -23,7 +23,8 @@ func invalid(format string, args ...any) error {
 }
 
 // body reads the whole body, bounded.
-func (s *Server) body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
+func (s *Server) body(c *call) ([]byte, error) {
+	r := c.r
 	kind, params, err := mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil || kind != "application/json" || (params["charset"] != "" && !strings.EqualFold(params["charset"], "utf-8")) {
 		return nil, &coded{http.StatusUnsupportedMediaType, wire.CodeMediaType, "the body must be application/json in UTF-8"}
@@ -31,7 +32,7 @@ func (s *Server) body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	if r.Header.Get("Content-Encoding") != "" {
 		return nil, &coded{http.StatusUnsupportedMediaType, wire.CodeMediaType, "the body must not be encoded"}
 	}
-	raw, err := io.ReadAll(http.MaxBytesReader(w, r.Body, s.cfg.BodyBytes))
+	raw, err := io.ReadAll(http.MaxBytesReader(c.w, r.Body, s.cfg.BodyBytes))
 	var tooLarge *http.MaxBytesError
 	switch {
 	case errors.As(err, &tooLarge):
@@ -40,6 +41,7 @@ func (s *Server) body(w http.ResponseWriter, r *http.Request) ([]byte, error) {
 	case err != nil:
 		return nil, invalid("the body could not be read")
 	}
+	c.read = true
 	return raw, nil
 }
 
@@ -62,7 +64,11 @@ func decode(raw []byte, v any) error {
 func plain(err error) string {
 	var kind *json.UnmarshalTypeError
 	if errors.As(err, &kind) {
-		return fmt.Sprintf("%s: a %s does not belong here", kind.Field, kind.Value)
+		what := kind.Value + " does not belong here"
+		if kind.Field == "" {
+			return what
+		}
+		return kind.Field + ": " + what
 	}
 	return strings.TrimPrefix(err.Error(), "json: ")
 }

@@ -28,7 +28,7 @@ func (s *Server) openapi(c *call) error {
 }
 
 func (s *Server) decide(c *call) error {
-	raw, err := s.body(c.w, c.r)
+	raw, err := s.body(c)
 	if err != nil {
 		return err
 	}
@@ -79,6 +79,9 @@ func (s *Server) unread(c *call, get func() (string, error)) (done bool, err err
 	h.Set("Cache-Control", "no-cache")
 	if have == "" || !matches(have, revision) {
 		return false, nil
+	}
+	if err := s.deadline(c); err != nil { // in bounded time, as every answer
+		return false, err
 	}
 	c.w.WriteHeader(http.StatusNotModified)
 	return true, nil

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 	"strconv"
 	"time"
 
@@ -15,7 +14,7 @@ import (
 )
 
 func (s *Server) startRun(c *call) error {
-	raw, err := s.body(c.w, c.r)
+	raw, err := s.body(c)
 	if err != nil {
 		return err
 	}
@@ -37,11 +36,6 @@ func (s *Server) startRun(c *call) error {
 func (s *Server) listRuns(c *call) error {
 	q := c.r.URL.Query()
 	f := store.Filter{Agent: q.Get("agent"), Limit: 100}
-	for name := range q {
-		if !slices.Contains([]string{"agent", "state", "before", "limit"}, name) {
-			return invalid("unknown parameter %q", clip(name))
-		}
-	}
 	for _, state := range q["state"] {
 		states, ok := storeStates(state)
 		if !ok {
@@ -101,7 +95,7 @@ func (s *Server) getRun(c *call) error {
 }
 
 func (s *Server) answerRun(c *call) error {
-	raw, err := s.body(c.w, c.r)
+	raw, err := s.body(c)
 	if err != nil {
 		return err
 	}
@@ -136,7 +130,7 @@ func (s *Server) listApprovals(c *call) error {
 // approve refuses: no call waits for an approver. It tells a run or call that is
 // not there from one that waits for someone else.
 func (s *Server) approve(c *call) error {
-	raw, err := s.body(c.w, c.r)
+	raw, err := s.body(c)
 	if err != nil {
 		return err
 	}
@@ -159,6 +153,9 @@ func (s *Server) approve(c *call) error {
 	return &coded{http.StatusNotFound, wire.CodeNotFound, "no such open call"}
 }
 
+// maxEvent is the largest id that an event can have: JSON readers keep it.
+const maxEvent = 1<<53 - 2
+
 // runEvents streams the events of a run until its last one.
 func (s *Server) runEvents(c *call) error {
 	text := c.r.Header.Get("Last-Event-ID")
@@ -168,7 +165,7 @@ func (s *Server) runEvents(c *call) error {
 	var after int64
 	if text != "" {
 		n, err := strconv.ParseInt(text, 10, 64)
-		if err != nil || n < 0 {
+		if err != nil || n < 0 || n > maxEvent {
 			return invalid("Last-Event-ID: want the id of an event")
 		}
 		after = n
@@ -181,6 +178,10 @@ func (s *Server) runEvents(c *call) error {
 	h.Set("Content-Type", "text/event-stream")
 	h.Set("X-Accel-Buffering", "no")
 	c.w.WriteHeader(http.StatusOK)
+	if err := s.flush(c); err != nil { // a reader learns at once that it is connected
+		s.cfg.Logger.Debug("event stream ended", "request", c.id, "error", err)
+		return nil
+	}
 	for {
 		events, err := s.nextEvents(c, id, after)
 		if err != nil {
@@ -208,6 +209,14 @@ func (s *Server) nextEvents(c *call, id string, after int64) ([]wire.Event, erro
 		return nil, nil
 	}
 	return events, err
+}
+
+// flush sends what is written, in bounded time.
+func (s *Server) flush(c *call) error {
+	if err := s.deadline(c); err != nil {
+		return err
+	}
+	return http.NewResponseController(c.w).Flush()
 }
 
 // sendEvents writes events, or a comment that keeps the connection.

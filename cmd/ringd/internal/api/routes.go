@@ -30,6 +30,7 @@ type Route struct {
 // Param is a parameter of the query or a header.
 type Param struct {
 	Name, In, Text string
+	Many           bool // may be repeated
 }
 
 // OneOrMore is a body that is one value or a list of them.
@@ -38,8 +39,8 @@ type OneOrMore struct{ Of any }
 // Routes returns the table of the API. It is the only list of routes.
 func Routes() []Route {
 	everyone := []Role{Harness, Approver, Operator, Viewer}
-	agentsAnd := []Param{{"If-None-Match", "header", "the ETag of what the caller has"},
-		{"wait", "query", "long-poll for the next revision, at most so long: 30s"}}
+	agentsAnd := []Param{{Name: "If-None-Match", In: "header", Text: "the ETag of what the caller has"},
+		{Name: "wait", In: "query", Text: "long-poll for the next revision, at most so long: 30s"}}
 	return []Route{
 		{Method: "POST", Path: "/v1/runs", Name: "startRun", Summary: "Start a program under the policy in force",
 			Roles: []Role{Harness}, Waits: true, Request: wire.RunRequest{}, Response: wire.Run{}, Success: http.StatusCreated,
@@ -49,18 +50,18 @@ func Routes() []Route {
 				string(profiles.CodeExecutorNotGranted), string(profiles.CodeExecutorUnavailable), string(profiles.CodeTierUnavailable)},
 			handle: (*Server).startRun},
 		{Method: "GET", Path: "/v1/runs", Name: "listRuns", Summary: "List runs, newest first; a harness sees its own",
-			Roles: everyone, Response: wire.RunList{}, Query: []Param{{"agent", "query", "of this agent"},
-				{"state", "query", "in this state; may be repeated"}, {"before", "query", "created before this RFC 3339 time"},
-				{"limit", "query", "at most so many, 1 to 1000"}},
+			Roles: everyone, Response: wire.RunList{}, Query: []Param{{Name: "agent", In: "query", Text: "of this agent"},
+				{Name: "state", In: "query", Text: "in this state; may be repeated", Many: true}, {Name: "before", In: "query", Text: "created before this RFC 3339 time"},
+				{Name: "limit", In: "query", Text: "at most so many, 1 to 1000"}},
 			Codes: []string{wire.CodeRequestInvalid}, handle: (*Server).listRuns},
 		{Method: "GET", Path: "/v1/runs/{id}", Name: "getRun", Summary: "A run as it stands",
 			Roles: everyone, Waits: true, Response: wire.Run{},
-			Query: []Param{{"wait_ms", "query", "wait at most so long for the run to pause or end"}},
+			Query: []Param{{Name: "wait_ms", In: "query", Text: "wait at most so long for the run to pause or end"}},
 			Codes: []string{wire.CodeNotFound, wire.CodeAuditUnavailable}, handle: (*Server).getRun},
 		{Method: "GET", Path: "/v1/runs/{id}/events", Name: "runEvents",
 			Summary: "Server-sent events: console, call, decision, state; each data line is an Event",
 			Roles:   everyone, Waits: true, Response: wire.Event{}, Content: "text/event-stream",
-			Query: []Param{{"Last-Event-ID", "header", "go on after this event"}, {"after", "query", "the same, for a first request"}},
+			Query: []Param{{Name: "Last-Event-ID", In: "header", Text: "go on after this event"}, {Name: "after", In: "query", Text: "the same, for a first request"}},
 			Codes: []string{wire.CodeNotFound}, handle: (*Server).runEvents},
 		{Method: "POST", Path: "/v1/runs/{id}/answers", Name: "answerRun", Summary: "Settle calls that wait for the harness",
 			Roles: []Role{Harness}, Waits: true, Request: wire.Answers{}, Response: wire.Run{},
@@ -85,7 +86,7 @@ func Routes() []Route {
 			Codes: []string{wire.CodeNotFound, wire.CodeRequestInvalid}, handle: (*Server).getTypes},
 		{Method: "POST", Path: "/v1/decide", Name: "decide", Summary: "Decide one action, or a list of them; nothing runs",
 			Roles: everyone, Request: OneOrMore{wire.Action{}}, Response: OneOrMore{profiles.Decision{}},
-			Query: []Param{{"agent", "query", "for this agent; default: default"}},
+			Query: []Param{{Name: "agent", In: "query", Text: "for this agent; default: default"}},
 			Codes: []string{wire.CodeRequestInvalid, wire.CodeAuditUnavailable}, handle: (*Server).decide},
 		{Method: "GET", Path: "/v1/status", Name: "status", Summary: "What is in force, and why the last push was refused",
 			Roles: everyone, Response: wire.Status{}, handle: (*Server).status},

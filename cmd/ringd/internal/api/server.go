@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"net/url"
 	"path"
 	"runtime/debug"
 	"slices"
@@ -28,6 +29,7 @@ type Server struct {
 	http     *http.Server
 	requests atomic.Uint64
 	stop     context.CancelFunc
+	ending   <-chan struct{} // closed by stop
 	served   chan struct{}
 	err      error // of serving; set before served is closed
 }
@@ -68,6 +70,7 @@ type peerKey struct{}
 // Requests end with ctx at the latest.
 func (s *Server) Start(ctx context.Context, l net.Listener) {
 	ctx, s.stop = context.WithCancel(ctx)
+	s.ending = ctx.Done()
 	s.http.BaseContext = func(net.Listener) context.Context { return ctx }
 	s.served = make(chan struct{})
 	go func() {
@@ -102,6 +105,7 @@ type call struct {
 	id    string
 	roles []Role
 	actor daemon.Actor
+	read  bool // the body was read to its end
 }
 
 // answer is the recording ResponseWriter of one request.
@@ -134,6 +138,15 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("X-Request-Id", id)
 	w.Header().Set("X-Content-Type-Options", "nosniff")
 	w.Header().Set("Cache-Control", "no-store")
+	// The server reads what is left of a body after the answer: that, too, must
+	// end. A request that waits takes the limit away once its body was read.
+	if r.ContentLength != 0 {
+		deadline := s.cfg.Now().Add(s.cfg.ReadTimeout)
+		if err := http.NewResponseController(w).SetReadDeadline(deadline); err != nil && !errors.Is(err, http.ErrNotSupported) {
+			s.fail(&call{w: &answer{ResponseWriter: w}, r: r, id: id}, "unknown", err)
+			return
+		}
+	}
 	if r.URL.Path != path.Clean("/"+r.URL.Path) { // the mux would redirect
 		s.fail(&call{w: &answer{ResponseWriter: w}, r: r, id: id}, "unknown", noPath(r))
 		return
@@ -161,21 +174,52 @@ func (s *Server) handler(route Route) http.Handler {
 				s.cfg.Meter.Requested(pattern, a.status, s.cfg.Now().Sub(began), route.Waits)
 			}
 		}()
-		control := http.NewResponseController(w)
-		if route.Request != nil {
-			if err := control.SetReadDeadline(began.Add(s.cfg.ReadTimeout)); err != nil && !errors.Is(err, http.ErrNotSupported) {
-				s.fail(c, pattern, err)
-				return
-			}
-		}
 		err := s.authorise(c, route)
 		if err == nil {
+			err = fits(r, route)
+		}
+		if err == nil {
 			err = route.handle(s, c)
+		}
+		if errors.Is(err, context.Canceled) && s.closing() {
+			err = daemon.ErrDraining
 		}
 		if err != nil {
 			s.fail(c, pattern, err)
 		}
 	})
+}
+
+// fits refuses a body where none belongs, and parameters of the query that the
+// route does not have or that stand there twice.
+func fits(r *http.Request, route Route) error {
+	if route.Request == nil && r.ContentLength != 0 {
+		return invalid("%s %s takes no body", route.Method, route.Path)
+	}
+	query, err := url.ParseQuery(r.URL.RawQuery)
+	if err != nil {
+		return invalid("the query cannot be read")
+	}
+	for name, values := range query {
+		i := slices.IndexFunc(route.Query, func(p Param) bool { return p.In == "query" && p.Name == name })
+		switch {
+		case i < 0:
+			return invalid("unknown parameter %q", clip(name))
+		case len(values) > 1 && !route.Query[i].Many:
+			return invalid("the parameter %q stands twice", name)
+		}
+	}
+	return nil
+}
+
+// closing reports whether Close was called.
+func (s *Server) closing() bool {
+	select {
+	case <-s.ending:
+		return true
+	default:
+		return false
+	}
 }
 
 var errPanic = errors.New("a handler panicked")
@@ -265,6 +309,9 @@ func (s *Server) fail(c *call, route string, err error) {
 			}
 		}
 		return
+	}
+	if c.r.ContentLength != 0 && !c.read {
+		c.w.Header().Set("Connection", "close") // the answer does not wait for the rest of the body
 	}
 	if err := s.reply(c, status, wire.ErrorBody{Error: e}); err != nil {
 		s.cfg.Logger.Debug("answer not sent", "request", c.id, "error", err)
