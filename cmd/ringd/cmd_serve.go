@@ -117,7 +117,11 @@ func (p *program) serve(ctx context.Context, f config.File) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = errors.Join(err, s.Close()) }()
+	defer func() {
+		if cause := errors.Join(s.daemon.Writable(), s.Close()); cause != nil {
+			err = errors.Join(err, unavailable("serve", cause))
+		}
+	}()
 	sink := &firstLook{Sink: s.daemon.Sink(), looked: make(chan struct{})}
 	watch, err := syncer.Start(ctx, syncer.Config{Dir: f.Sync, Sink: sink, Logger: logger})
 	if err != nil {

@@ -87,3 +87,22 @@ func TestEventsBeginAtOnce(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A long poll that the end of the server cuts says why.
+func TestLongPollAtTheEnd(t *testing.T) {
+	f := serve(t, options{roles: mine("harness")})
+	f.Apply(t, "one log")
+	tag := f.ask("GET", "/v1/agents/default/profiles/js", "").header.Get("ETag")
+	closed := make(chan error, 1)
+	go func() {
+		f.Clock.WaitsFor(30 * time.Second)
+		closed <- f.server.Close(t.Context())
+	}()
+	got := f.ask("GET", "/v1/agents/default/profiles/js?wait=30s", "", "If-None-Match", tag)
+	if got.status != http.StatusServiceUnavailable || got.code() != wire.CodeDraining {
+		t.Errorf("%d %s", got.status, got.body)
+	}
+	if err := <-closed; err != nil {
+		t.Error(err)
+	}
+}

@@ -56,7 +56,7 @@ func (d *Daemon) StartRun(ctx context.Context, actor Actor, req wire.RunRequest)
 	if err := checkRequest(actor, &req); err != nil {
 		return wire.Run{}, err
 	}
-	if err := d.writable(); err != nil {
+	if err := d.Writable(); err != nil {
 		return wire.Run{}, err
 	}
 	id, err := d.newID()
@@ -117,8 +117,9 @@ func checkRequest(actor Actor, req *wire.RunRequest) error {
 	return nil
 }
 
-// writable is nil while audit log and store take writes.
-func (d *Daemon) writable() error {
+// Writable is nil while audit log and store take writes; else it wraps
+// ErrUnavailable, until the daemon is restarted.
+func (d *Daemon) Writable() error {
 	if err := d.cfg.Recorder.Err(); err != nil {
 		return err
 	}

@@ -29,7 +29,7 @@ func (d *Daemon) Status(context.Context) wire.Status {
 			out.Runs.Paused++
 		}
 	}
-	unwritable := d.writable()
+	unwritable := d.Writable()
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	switch {

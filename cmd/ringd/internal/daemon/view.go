@@ -151,7 +151,7 @@ func (d *Daemon) AnswerRun(ctx context.Context, actor Actor, id string, answers 
 	if err != nil {
 		return wire.Run{}, err
 	}
-	if err := d.writable(); err != nil {
+	if err := d.Writable(); err != nil {
 		return wire.Run{}, err
 	}
 	if err := checkAnswers(r.handle.View(), answers); err != nil {
