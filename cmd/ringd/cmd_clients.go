@@ -12,6 +12,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon"
 	"github.com/ringd/ringd/cmd/ringd/internal/render"
 	"github.com/ringd/ringd/cmd/ringd/internal/sources"
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
@@ -209,24 +210,15 @@ func (p *program) keptRuns(ctx context.Context, state string, args []string, f c
 		if err != nil {
 			return &exit{exitRefused, fmt.Errorf("run %s: %w", args[0], err)}
 		}
-		run := wire.Run{ID: row.ID, State: string(row.State), Agent: row.Agent, Executor: row.Executor}
-		if len(row.Outcome) > 0 {
-			err = json.Unmarshal(row.Outcome, &run)
+		run, err := daemon.RunOfRow(row)
+		if err != nil {
+			return err
 		}
-		return errors.Join(err, p.showRun(run, asJSON))
+		return p.showRun(run, asJSON)
 	}
-	filter := store.Filter{Agent: f.Agent, Limit: f.Limit}
-	for _, s := range f.States {
-		filter.States = append(filter.States, store.State(s))
-	}
-	rows, err := st.Runs(ctx, filter)
+	list, err := daemon.ListKept(ctx, st, daemon.Filter{Agent: f.Agent, States: f.States, Limit: f.Limit})
 	if err != nil {
 		return usage("read state folder: %w", err)
-	}
-	list := wire.RunList{Runs: []wire.RunSummary{}}
-	for _, r := range rows {
-		list.Runs = append(list.Runs, wire.RunSummary{ID: r.ID, State: string(r.State), Agent: r.Agent, Actor: r.Actor,
-			Executor: r.Executor, Created: r.Created, Updated: r.Updated})
 	}
 	return p.listRuns(list, asJSON)
 }

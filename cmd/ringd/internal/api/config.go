@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon"
-	"github.com/ringd/ringd/cmd/ringd/internal/store"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/schema/wire"
 )
@@ -26,7 +25,7 @@ type Runs interface {
 
 // Views is what shows runs and policy. The daemon implements it.
 type Views interface {
-	ListRuns(ctx context.Context, a daemon.Actor, f store.Filter) (wire.RunList, error)
+	ListRuns(ctx context.Context, a daemon.Actor, f daemon.Filter) (wire.RunList, error)
 	Events(ctx context.Context, a daemon.Actor, id string, after int64) ([]wire.Event, error)
 	Decide(ctx context.Context, a daemon.Actor, agent string, actions []json.RawMessage) ([]profiles.Decision, error)
 	Profile(agent, executor string) (wire.Profile, error)

@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/ringd/ringd/cmd/ringd/internal/store"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon"
 	"github.com/ringd/ringd/schema/wire"
 )
 
@@ -35,14 +35,7 @@ func (s *Server) startRun(c *call) error {
 
 func (s *Server) listRuns(c *call) error {
 	q := c.r.URL.Query()
-	f := store.Filter{Agent: q.Get("agent"), Limit: 100}
-	for _, state := range q["state"] {
-		states, ok := storeStates(state)
-		if !ok {
-			return invalid("state: %q is no state of a run", clip(state))
-		}
-		f.States = append(f.States, states...)
-	}
+	f := daemon.Filter{Agent: q.Get("agent"), States: q["state"], Limit: 100}
 	if text := q.Get("before"); text != "" {
 		at, err := time.Parse(time.RFC3339Nano, text)
 		if err != nil {
@@ -62,20 +55,6 @@ func (s *Server) listRuns(c *call) error {
 		return err
 	}
 	return s.reply(c, http.StatusOK, list)
-}
-
-// storeStates is a state of the API in the words of the store. A paused run is
-// running there until its pause survives a restart.
-func storeStates(state string) ([]store.State, bool) {
-	switch state {
-	case wire.StateRunning, string(store.Paused):
-		return []store.State{store.Asked, store.Started, store.CallOpen, store.Paused, store.Answered, store.Claimed, store.Executing}, true
-	case string(store.Done), string(store.Denied), string(store.Failed), string(store.Limit),
-		string(store.Cancelled), string(store.Unknown):
-		return []store.State{store.State(state)}, true
-	default:
-		return nil, false
-	}
 }
 
 func (s *Server) getRun(c *call) error {

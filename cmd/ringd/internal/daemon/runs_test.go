@@ -17,7 +17,6 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/audit"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/daemontest"
-	"github.com/ringd/ringd/cmd/ringd/internal/store"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/schema/wire"
 )
@@ -186,7 +185,7 @@ func TestEndThatCannotBeKeptIsNotAcknowledged(t *testing.T) {
 	if !errors.Is(err, daemon.ErrUnavailable) {
 		t.Fatalf("run gives %+v, %v", r, err)
 	}
-	list, err := s.Daemon.ListRuns(t.Context(), daemontest.Me(), store.Filter{})
+	list, err := s.Daemon.ListRuns(t.Context(), daemontest.Me(), daemon.Filter{})
 	if err != nil || len(list.Runs) != 1 {
 		t.Fatalf("runs: %+v, %v", list, err)
 	}
@@ -288,10 +287,10 @@ func TestOwnersSeeTheirRunsOnly(t *testing.T) {
 			}
 		}
 	}
-	if list, err := s.Daemon.ListRuns(t.Context(), stranger, store.Filter{Actor: "uid:1000"}); err != nil || len(list.Runs) != 0 {
+	if list, err := s.Daemon.ListRuns(t.Context(), stranger, daemon.Filter{}); err != nil || len(list.Runs) != 0 {
 		t.Errorf("a stranger lists %+v, %v", list, err)
 	}
-	list, err := s.Daemon.ListRuns(t.Context(), operator, store.Filter{})
+	list, err := s.Daemon.ListRuns(t.Context(), operator, daemon.Filter{})
 	if err != nil || len(list.Runs) != 1 || list.Runs[0].State != "paused" {
 		t.Errorf("an operator lists %+v, %v", list, err)
 	}
@@ -555,7 +554,7 @@ func TestListAndRetention(t *testing.T) {
 		s.Clock.Advance(time.Second)
 	}
 	seen := map[string]bool{}
-	var f store.Filter
+	var f daemon.Filter
 	f.Limit = 2
 	for {
 		list, err := s.Daemon.ListRuns(t.Context(), daemontest.Me(), f)
@@ -578,12 +577,80 @@ func TestListAndRetention(t *testing.T) {
 	s.Clock.Waits(30 * time.Second)
 	s.Clock.Advance(2 * time.Hour)
 	for {
-		list, err := s.Daemon.ListRuns(t.Context(), daemontest.Me(), store.Filter{})
+		list, err := s.Daemon.ListRuns(t.Context(), daemontest.Me(), daemon.Filter{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		if len(list.Runs) == 0 {
 			break
+		}
+	}
+}
+
+// One look forgets everything that is old enough, however much that is.
+func TestRetentionKeepsUp(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts a thousand runs")
+	}
+	s := daemontest.New(t, daemontest.Config{})
+	s.Apply(t, "one log")
+	var group sync.WaitGroup
+	for range 20 {
+		group.Go(func() {
+			for range 52 {
+				if _, err := run(t, s, "1+1"); err != nil {
+					t.Error(err)
+				}
+			}
+		})
+	}
+	group.Wait()
+	s.Clock.Waits(30 * time.Second)
+	s.Clock.Advance(2 * time.Hour) // one look
+	for {
+		list, err := s.Daemon.ListRuns(t.Context(), daemontest.Me(), daemon.Filter{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(list.Runs) == 0 {
+			break
+		}
+	}
+}
+
+func TestListByState(t *testing.T) {
+	s := daemontest.New(t, daemontest.Config{})
+	s.Apply(t, "one log ask")
+	wantRuns(t, s, 1)
+	var ids []string
+	for _, program := range []string{"spin", "wave ask"} {
+		r, err := s.Daemon.StartRun(t.Context(), daemontest.Me(), request(program, 0))
+		if err != nil {
+			t.Fatal(err)
+		}
+		ids = append(ids, r.ID)
+	}
+	if r, err := s.Daemon.GetRun(t.Context(), daemontest.Me(), ids[1], time.Minute); err != nil || r.State != "paused" {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	for _, test := range []struct {
+		states []string
+		want   int
+	}{{[]string{"running"}, 1}, {[]string{"paused"}, 1}, {[]string{"done"}, 1}, {[]string{"paused", "running"}, 2}, {nil, 3}, {[]string{"limit"}, 0}} {
+		list, err := s.Daemon.ListRuns(t.Context(), daemontest.Me(), daemon.Filter{States: test.states})
+		if err != nil || len(list.Runs) != test.want {
+			t.Errorf("%v: %d runs, want %d (%v)", test.states, len(list.Runs), test.want, err)
+		}
+		for _, r := range list.Runs {
+			if len(test.states) > 0 && !slices.Contains(test.states, r.State) {
+				t.Errorf("%v: a run that is %s", test.states, r.State)
+			}
+		}
+	}
+	for _, state := range []string{"started", "call_open", "colour", ""} {
+		var invalid *daemon.InvalidError
+		if _, err := s.Daemon.ListRuns(t.Context(), daemontest.Me(), daemon.Filter{States: []string{state}}); !errors.As(err, &invalid) {
+			t.Errorf("state %q: %v", state, err)
 		}
 	}
 }

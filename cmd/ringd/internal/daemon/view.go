@@ -28,7 +28,7 @@ func (d *Daemon) GetRun(ctx context.Context, actor Actor, id string, wait time.D
 	if !row.State.Final() {
 		return wire.Run{}, fmt.Errorf("%w: the end of run %s could not be kept", ErrUnavailable, id)
 	}
-	return runOfRow(row)
+	return RunOfRow(row)
 }
 
 // liveRun returns a run that has started and not ended, if actor may see it.
@@ -110,35 +110,6 @@ func ended(state string) bool {
 	default:
 		return false
 	}
-}
-
-// ListRuns returns the runs that actor may see, newest first.
-func (d *Daemon) ListRuns(ctx context.Context, actor Actor, f store.Filter) (wire.RunList, error) {
-	if !actor.All {
-		if actor.Name == "" {
-			return wire.RunList{}, &InvalidError{"", "the request has no actor"}
-		}
-		f.Actor = actor.Name
-	}
-	rows, err := d.cfg.Runs.Runs(ctx, f)
-	if err != nil {
-		return wire.RunList{}, fmt.Errorf("list runs: %w", err)
-	}
-	out := wire.RunList{Runs: make([]wire.RunSummary, 0, len(rows))}
-	for _, row := range rows {
-		state := wireState(row.State)
-		if r := d.liveRun(actor, row.ID); r != nil && state == wire.StateRunning {
-			if now := string(r.handle.View().State); !ended(now) {
-				state = now
-			}
-		}
-		out.Runs = append(out.Runs, wire.RunSummary{ID: row.ID, State: state, Agent: row.Agent, Actor: row.Actor,
-			Executor: row.Executor, Created: row.Created, Updated: row.Updated})
-	}
-	if f.Limit > 0 && len(rows) == f.Limit {
-		out.Next = rows[len(rows)-1].Created.UTC().Format(time.RFC3339Nano)
-	}
-	return out, nil
 }
 
 // AnswerRun settles calls that wait for the harness; the first answer to a call
@@ -268,8 +239,8 @@ func runOf(v interpreter.View, created time.Time) wire.Run {
 
 func millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
 
-// runOfRow is the wire form of a run that the store alone knows.
-func runOfRow(row store.Run) (wire.Run, error) {
+// RunOfRow is the wire form of a run that the store alone knows.
+func RunOfRow(row store.Run) (wire.Run, error) {
 	out := wire.Run{Console: []wire.ConsoleEntry{}, Denials: []profiles.Decision{},
 		Usage: wire.Usage{Calls: map[string]int64{}}, Attestation: wire.Attestation{Layers: map[string]string{}}}
 	if row.Outcome != nil {

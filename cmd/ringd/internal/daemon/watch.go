@@ -15,8 +15,12 @@ import (
 // that a restart knows how old the generation is.
 const freshenEvery = time.Minute
 
-// pruneAtOnce bounds what one look removes from the store.
-const pruneAtOnce = 1000
+// What one look removes from the store: so many runs in one commit, and so many
+// commits at most.
+const (
+	pruneAtOnce = 1000
+	pruneRounds = 100
+)
 
 // watch closes a generation whose source was not good for too long, keeps the
 // store's idea of its age fresh, and forgets old runs. It ends with ctx.
@@ -63,9 +67,22 @@ func (d *Daemon) housekeep(ctx context.Context) {
 			d.cfg.Logger.Error("freshen generation", "error", err)
 		}
 	}
-	if _, err := d.cfg.Runs.Prune(ctx, now.Add(-d.cfg.Retention), pruneAtOnce); err != nil {
-		d.cfg.Metrics.Fault("store")
-		d.cfg.Logger.Error("prune runs", "error", err)
+	d.prune(ctx, now.Add(-d.cfg.Retention))
+}
+
+// prune forgets runs that ended before a time. One commit does not keep up with
+// a busy host, so there are more while there is more to forget.
+func (d *Daemon) prune(ctx context.Context, before time.Time) {
+	for range pruneRounds {
+		n, err := d.cfg.Runs.Prune(ctx, before, pruneAtOnce)
+		if err != nil {
+			d.cfg.Metrics.Fault("store")
+			d.cfg.Logger.Error("prune runs", "error", err)
+			return
+		}
+		if n < pruneAtOnce {
+			return
+		}
 	}
 }
 
