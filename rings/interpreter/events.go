@@ -15,6 +15,7 @@ type events struct {
 	list []Event
 	seq  int64
 	wake chan struct{} // closed at the next event; nil: nobody waits
+	turn chan struct{} // closed at the next EventState; nil: nobody waits
 }
 
 func (e *events) add(ev Event) {
@@ -28,6 +29,10 @@ func (e *events) add(ev Event) {
 		close(e.wake)
 		e.wake = nil
 	}
+	if e.turn != nil && ev.Kind == EventState {
+		close(e.turn)
+		e.turn = nil
+	}
 }
 
 // wait returns a channel that is closed at the next event.
@@ -36,6 +41,15 @@ func (e *events) wait() <-chan struct{} {
 		e.wake = make(chan struct{})
 	}
 	return e.wake
+}
+
+// turned returns a channel that is closed at the next change of state: who waits
+// for the end of a run is not woken by every call of it.
+func (e *events) turned() <-chan struct{} {
+	if e.turn == nil {
+		e.turn = make(chan struct{})
+	}
+	return e.turn
 }
 
 // after returns the events after seq, the first of them a note of what is lost.

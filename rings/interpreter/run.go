@@ -310,13 +310,13 @@ func (r *Run) viewLocked() View {
 func (r *Run) Settled(ctx context.Context) (View, error) {
 	for {
 		r.mu.Lock()
-		settled, wake := r.final != nil || r.paused, r.events.wait()
+		settled, turned := r.final != nil || r.paused, r.events.turned()
 		r.mu.Unlock()
 		if settled {
 			return r.View(), nil
 		}
 		select {
-		case <-wake:
+		case <-turned:
 		case <-ctx.Done():
 			return View{}, context.Cause(ctx)
 		}
