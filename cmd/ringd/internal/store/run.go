@@ -52,8 +52,11 @@ func (s *Store) Start(ctx context.Context, r Run) error {
 	if err := checkID(r.ID); err != nil {
 		return fmt.Errorf("start run: %w", err)
 	}
-	now := s.now()
 	err := s.write(ctx, func(ctx context.Context, t *tx) error {
+		// No two runs are made in the same microsecond: a page of a list ends between
+		// two of them.
+		now := max(s.now(), s.created+1)
+		s.created = now
 		n, err := t.changed(ctx, `insert into run (`+runColumns+`)
 			values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14) on conflict do nothing`,
 			recordVersion, r.ID, r.Agent, r.Actor, r.Executor, r.State, r.Program, r.Generation, r.Revision, r.Outcome,

@@ -40,10 +40,11 @@ type Store struct {
 	err     error
 
 	// Used by whoever leads.
-	conn *sql.Conn
-	prep map[string]*sql.Stmt
-	head int64 // highest audit sequence in the database
-	file os.FileInfo
+	conn    *sql.Conn
+	prep    map[string]*sql.Stmt
+	head    int64 // highest audit sequence in the database
+	created int64 // when the newest run was made, in microseconds
+	file    os.FileInfo
 }
 
 // change is what one caller wants done.

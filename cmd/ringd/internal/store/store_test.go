@@ -563,3 +563,44 @@ func TestSharedCommit(t *testing.T) {
 		t.Errorf("a change that failed was made: agent %q", got.Agent)
 	}
 }
+
+// Pages of a list neither repeat nor leave out a run, also when many were made
+// at one moment.
+func TestPagesOfOneMoment(t *testing.T) {
+	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
+	s := mustOpen(t, store.Config{Dir: filepath.Join(t.TempDir(), "store"), Now: func() time.Time { return at }})
+	defer s.Close()
+	const all = 25
+	var group sync.WaitGroup
+	for i := range all {
+		group.Go(func() {
+			if err := s.Start(t.Context(), newRun(fmt.Sprint(i))); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	group.Wait()
+	seen := map[string]int{}
+	f := store.Filter{Limit: 4}
+	for {
+		page, err := s.Runs(t.Context(), f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, r := range page {
+			seen[r.ID]++
+		}
+		if len(page) < f.Limit {
+			break
+		}
+		f.Before = page[len(page)-1].Created
+	}
+	if len(seen) != all {
+		t.Errorf("%d runs, want %d", len(seen), all)
+	}
+	for id, n := range seen {
+		if n != 1 {
+			t.Errorf("run %s is on %d pages", id, n)
+		}
+	}
+}
