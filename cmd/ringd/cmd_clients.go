@@ -146,6 +146,9 @@ has left.`,
 		Example: "  ringd runs --only paused\n  ringd runs RUN --json\n  ringd runs --state ./state",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
+			if f.Limit < 0 {
+				return usage("--limit %d: a number of runs", f.Limit)
+			}
 			if state != "" {
 				return p.keptRuns(cmd.Context(), state, args, f, asJSON)
 			}

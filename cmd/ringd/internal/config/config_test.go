@@ -68,6 +68,7 @@ func TestReadRefuses(t *testing.T) {
 		{"reserved variable", "bridges: {x: {provider: command, command: [/bin/sh], env: {RINGD_RUN: a}}}\n", `env "RINGD_RUN"`},
 		{"harness with a command", "bridges: {x: {provider: harness, command: [/bin/sh]}}\n", "takes no command"},
 		{"negative runs", "limits: {runs: -1}\n", "negative"},
+		{"no retention", "limits: {retention: 0s}\n", "limits.retention"},
 		{"too large", strings.Repeat("#", config.MaxFile+1), "larger than"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

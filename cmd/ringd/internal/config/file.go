@@ -120,6 +120,9 @@ func (f File) check() error {
 	if f.Limits.Runs < 0 || f.Limits.RunsPerActor < 0 {
 		bad("limits: a number of runs is negative")
 	}
+	if r := f.Limits.Retention; r != nil && *r == 0 {
+		bad("limits.retention: 0 keeps nothing that a caller could read; leave it out for the default")
+	}
 	errs = append(errs, f.Roles.check(), checkBridges(f.Bridges))
 	return errors.Join(errs...)
 }
