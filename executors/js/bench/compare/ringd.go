@@ -57,20 +57,21 @@ func startRingd(ctx context.Context, bin string) (_ *ringd, err error) {
 			r.stop()
 		}
 	}()
-	for _, d := range []string{"sync", "state", "run"} {
-		if err := os.Mkdir(filepath.Join(dir, d), 0o700); err != nil {
+	// The daemon watches the folder above sync too: nothing else is written there.
+	for _, d := range []string{"push/sync", "state", "run"} {
+		if err := os.MkdirAll(filepath.Join(dir, d), 0o700); err != nil {
 			return nil, err
 		}
 	}
-	files := map[string]string{"sync/policy.yaml": policy, "config.yaml": config, "first.js": "1+1\n"}
+	files := map[string]string{"push/sync/policy.yaml": policy, "config.yaml": config, "first.js": "1+1\n"}
 	for name, text := range files {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
 			return nil, err
 		}
 	}
-	r.first = []string{bin, "run", "-p", filepath.Join(dir, "sync"), "--agent", "bench", "--executor", "js", filepath.Join(dir, "first.js")}
+	r.first = []string{bin, "run", "-p", filepath.Join(dir, "push/sync"), "--agent", "bench", "--executor", "js", filepath.Join(dir, "first.js")}
 	socket := filepath.Join(dir, "run", "ringd.sock")
-	r.daemon = exec.CommandContext(ctx, bin, "serve", "--sync", filepath.Join(dir, "sync"), "--state", filepath.Join(dir, "state"),
+	r.daemon = exec.CommandContext(ctx, bin, "serve", "--sync", filepath.Join(dir, "push/sync"), "--state", filepath.Join(dir, "state"),
 		"--socket", socket, "--config", filepath.Join(dir, "config.yaml"))
 	logged, err := os.Create(filepath.Join(dir, "daemon.log"))
 	if err != nil {
