@@ -83,9 +83,9 @@ fuzz: $(ENGINE) ## every fuzz target for FUZZTIME (60s) each
 	  done; \
 	done
 
-bench: $(ENGINE) ## benchmarks, and the peers side by side
+bench: build ## benchmarks, and the peers side by side
 	go test -run '^$$' -bench . -benchmem ./...
-	@if [ -x executors/js/bench/run ]; then executors/js/bench/run; fi
+	executors/js/bench/run
 
 long: $(ENGINE) ## the tests too long for every run: 10,000 pushes, 100 kills
 	RINGD_LONG=1 go test -count=1 -timeout 60m ./cmd/ringd/internal/...
