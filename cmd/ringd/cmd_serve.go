@@ -98,26 +98,10 @@ func (p *program) serveConfig(name string, given config.File) (config.File, erro
 			return f, usage("serve needs a %s: --%s PATH, or %s: in the config file", s.what, s.what, s.what)
 		}
 	}
-	if within(f.Sync, f.State) {
-		return f, usage("state folder %s lies in the sync folder %s: whoever pushes a policy could write the records", f.State, f.Sync)
+	if err := f.Apart(); err != nil {
+		return f, usage("%w", err)
 	}
 	return f, nil
-}
-
-// within reports whether inner is outer or lies below it, by name or through
-// links.
-func within(outer, inner string) bool {
-	for _, resolve := range []func(string) (string, error){filepath.Abs, filepath.EvalSymlinks} {
-		a, errA := resolve(outer)
-		b, errB := resolve(inner)
-		if errA != nil || errB != nil {
-			continue // not there yet
-		}
-		if rel, err := filepath.Rel(a, b); err == nil && filepath.IsLocal(rel) {
-			return true
-		}
-	}
-	return false
 }
 
 func orElse(d *config.Duration, fallback time.Duration) time.Duration {

@@ -127,6 +127,22 @@ func (f File) check() error {
 	return errors.Join(errs...)
 }
 
+// Apart refuses a state folder that is the sync folder or lies below it, by name
+// or through links: whoever may push a policy could write the records.
+func (f File) Apart() error {
+	for _, resolve := range []func(string) (string, error){filepath.Abs, filepath.EvalSymlinks} {
+		sync, errSync := resolve(f.Sync)
+		state, errState := resolve(f.State)
+		if errSync != nil || errState != nil {
+			continue // not there yet
+		}
+		if rel, err := filepath.Rel(sync, state); err == nil && filepath.IsLocal(rel) {
+			return fmt.Errorf("state folder %s lies in the sync folder %s: whoever pushes a policy could write the records", f.State, f.Sync)
+		}
+	}
+	return nil
+}
+
 func (r Roles) check() error {
 	var errs []error
 	for _, l := range []struct {
