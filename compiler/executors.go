@@ -21,7 +21,7 @@ func (d *document) executors(agent *profiles.Agent) {
 	}
 	agent.ExecutorsRule = d.rule("spec.executors.allowed")
 	if e.MinTier != "" {
-		agent.MinTier = profiles.Tier(e.MinTier)
+		agent.MinTier, agent.MinTierRule = profiles.Tier(e.MinTier), d.rule("spec.executors.minTier")
 		if !knownTier(agent.MinTier) {
 			d.report("spec.executors.minTier", CodeUnsupported, "", "no tier is called %q", clip(e.MinTier))
 		}

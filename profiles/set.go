@@ -40,6 +40,7 @@ type Agent struct {
 
 	BridgesRule   Rule `json:"bridgesRule,omitzero"`   // where the bridges stand
 	ExecutorsRule Rule `json:"executorsRule,omitzero"` // where the executors are granted
+	MinTierRule   Rule `json:"minTierRule,omitzero"`   // where minTier stands; zero: the default
 }
 
 // Tier orders isolation from weak to strong. The zero Tier is unknown and is

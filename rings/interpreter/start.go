@@ -128,16 +128,23 @@ func (r *Ring) decideStart(g *generation, name, executor string) *profiles.Decis
 		return deny(profiles.CodeExecutorNotGranted, "the policy does not grant the executor %s to agent %s", shape.Clip(executor, 40), name)
 	}
 	if r.cfg.Executors[executor] == nil {
-		return deny(profiles.CodeExecutorUnavailable, "this host has no executor %s", executor)
+		d := deny(profiles.CodeExecutorUnavailable, "this host has no executor %s", executor)
+		d.Rule, d.Instead = &a.profile.ExecutorsRule, []string{seeDoctor}
+		return d
 	}
 	if reason, closed := g.closed[executor]; closed {
 		return deny(profiles.CodeClosed, "the executor %s is closed: %s", executor, reason)
 	}
 	if least := a.profile.MinTier; least != "" && !tierRank(r.cfg.Tiers[executor]).satisfies(tierRank(least)) {
-		return deny(profiles.CodeTierUnavailable, "the policy asks for tier %s, the executor %s has %q here", least, executor, r.cfg.Tiers[executor])
+		d := deny(profiles.CodeTierUnavailable, "the policy asks for tier %s, the executor %s has %q here", least, executor, r.cfg.Tiers[executor])
+		d.Rule, d.Instead = &a.profile.MinTierRule, []string{seeDoctor}
+		return d
 	}
 	return nil
 }
+
+// seeDoctor is the remedy for what a host lacks.
+const seeDoctor = "run it on a host that has it; `ringd doctor` lists what this one enforces"
 
 // granted reports whether the profile has the executor.
 func granted(a *profiles.Agent, executor string) bool {
