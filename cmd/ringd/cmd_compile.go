@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -27,15 +28,8 @@ Exit codes: 0 done, 1 findings, 2 the policy cannot be read.`,
   ringd compile -p policies/ -o out/`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			files, err := readPolicy(policy)
+			set, err := p.compiled(cmd.Context(), policy)
 			if err != nil {
-				return err
-			}
-			set, found, err := p.compile(cmd.Context(), files)
-			if err != nil {
-				return err
-			}
-			if err := p.refuseFindings(found); err != nil {
 				return err
 			}
 			return p.writeSet(set, agent, dir)
@@ -46,6 +40,20 @@ Exit codes: 0 done, 1 findings, 2 the policy cannot be read.`,
 	cmd.Flags().StringVarP(&dir, "output", "o", "", "write into this folder instead of printing")
 	required(cmd, "policy")
 	return cmd
+}
+
+// compiled is the set of the policy at path. Findings are printed; those that
+// refuse the policy are the error.
+func (p *program) compiled(ctx context.Context, path string) (*profiles.Set, error) {
+	files, err := readPolicy(path)
+	if err != nil {
+		return nil, err
+	}
+	set, found, err := p.compile(ctx, files)
+	if err != nil {
+		return nil, err
+	}
+	return set, p.refuseFindings(found)
 }
 
 // required marks a flag; the name is a constant of this package, so the error

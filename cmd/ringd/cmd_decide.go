@@ -23,15 +23,8 @@ be read.`,
     ringd decide -p policy.yaml`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			files, err := readPolicy(policy)
+			set, err := p.compiled(cmd.Context(), policy)
 			if err != nil {
-				return err
-			}
-			set, found, err := p.compile(cmd.Context(), files)
-			if err != nil {
-				return err
-			}
-			if err := p.refuseFindings(found); err != nil {
 				return err
 			}
 			d := set.Decider(defaultAgent(set, agent), profiles.Environment{Workspace: workspace, Home: p.env.Home})
