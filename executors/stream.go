@@ -53,7 +53,7 @@ type Stream struct {
 
 // NewStream returns the messages of rw as seen from side. The caller closes rw.
 func NewStream(rw io.ReadWriter, side Side) *Stream {
-	return &Stream{side: side, r: bufio.NewReaderSize(rw, 16<<10), w: rw}
+	return &Stream{side: side, r: bufio.NewReaderSize(withPatience(rw), 16<<10), w: rw}
 }
 
 // Read waits for the next message. It returns io.EOF when the other side closed

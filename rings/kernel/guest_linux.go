@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -28,7 +29,47 @@ type guest struct {
 }
 
 // connection may be closed more than once: by who uses it and by the Ring.
-type connection struct{ *os.File }
+type connection struct {
+	*os.File
+	watching *atomic.Bool // one connection of the Ring is watched at a time
+}
+
+// looks is how often Watch looks before it gives up: some 100 microseconds, in
+// which a guest takes an answer and asks its next question.
+const looks = 300
+
+// Watch implements executors.Watcher. It keeps one thread of the daemon busy at
+// most, however many guests there are. What fails otherwise than the connection
+// itself is left to Read.
+func (c connection) Watch(p []byte) (n int, ok bool, err error) {
+	if !c.watching.CompareAndSwap(false, true) {
+		return 0, false, nil
+	}
+	defer c.watching.Store(false)
+	look := func(fd uintptr) bool {
+		for range looks {
+			n, err = unix.Read(int(fd), p)
+			if !errors.Is(err, unix.EAGAIN) && !errors.Is(err, unix.EINTR) {
+				ok = true
+				break
+			}
+		}
+		return true
+	}
+	raw, failed := c.SyscallConn()
+	if failed == nil {
+		failed = raw.Read(look)
+	}
+	switch {
+	case failed != nil || !ok:
+		return 0, false, nil
+	case err != nil:
+		return 0, true, err
+	case n == 0:
+		return 0, true, io.EOF
+	}
+	return n, true, nil
+}
 
 // Close closes the connection.
 func (c connection) Close() error {

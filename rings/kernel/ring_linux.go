@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"strconv"
 	"sync"
+	"sync/atomic"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -26,6 +27,7 @@ type Ring struct {
 	requests chan request
 	done     chan struct{} // closed when the thread has ended
 	null     *os.File
+	watching atomic.Bool // see connection.Watch
 
 	mu     sync.Mutex
 	closed bool
@@ -108,7 +110,7 @@ func (r *Ring) Launch(ctx context.Context, s executors.Spec) (executors.Guest, e
 	if process == nil {
 		return nil, errors.Join(fmt.Errorf("launch %s guest: %w", s.Executor, err), ours.Close())
 	}
-	g := &guest{ring: r, process: process, conn: connection{ours}, attestation: attest(s.Executor)}
+	g := &guest{ring: r, process: process, conn: connection{ours, &r.watching}, attestation: attest(s.Executor)}
 	if err == nil {
 		err = limit(process.Pid, s)
 	}

@@ -46,11 +46,11 @@ func Main(ctx context.Context, c Config) int {
 	// to wait for guest code: collect less often.
 	debug.SetGCPercent(200)
 	debug.SetMaxStack(64 << 20) // a hostile text must not recurse the translator for long
-	conn := os.NewFile(descriptor, "host")
-	if c.Now == nil || conn == nil {
+	file := os.NewFile(descriptor, "host")
+	if c.Now == nil || file == nil {
 		return exitFault
 	}
-	p := &process{now: c.Now, s: executors.NewStream(conn, executors.GuestSide)}
+	p := &process{now: c.Now, s: executors.NewStream(conn{file, descriptor}, executors.GuestSide)}
 	if err := p.serve(ctx); err != nil {
 		return exitFault
 	}
