@@ -10,6 +10,7 @@ package executors
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"io"
 	"time"
 
@@ -40,7 +41,41 @@ type Run struct {
 	Inputs   map[string]json.RawMessage // tagged values by name
 	Limits   profiles.Limits            // effective, no nil field
 	Seed     [32]byte                   // of the guest's random numbers
+
+	// Pause is given one value to ask that the program stop where it waits; nil
+	// is never. It is no promise: a program that does not wait goes on, and the
+	// executor asks it again when it next does. While it waits for an answer, the
+	// host gives none.
+	Pause <-chan struct{}
+	// Resume goes on from a snapshot; nil starts Program. Program is the same
+	// text again, so that errors name its lines, unless Resume.Session is set.
+	Resume *Resume
+	// Session keeps the state of a program that ended cleanly (done, or failed by
+	// itself) in Outcome.Snapshot. A state that cannot be kept leaves it nil.
+	Session bool
 }
+
+// Resume is where a program goes on. It is immutable.
+type Resume struct {
+	Engine   string     // digest of the engine that made Snapshot
+	Snapshot []byte     // Outcome.Snapshot; that it is authentic is the caller's affair
+	Open     []Question // the calls it waits on: each is asked again under its Call
+	Used     Usage      // of the parts before; CPU and Wall count against the limits
+	Session  bool       // Snapshot is a session's: no program runs in it, Program starts there
+}
+
+// ErrPaused is the cause that cancels the questions of a program that stops:
+// the call stays open, and a Host returns it.
+var ErrPaused = errors.New("the run is paused")
+
+// Errors of a Run with a Resume. Nothing of the program has run.
+var (
+	// ErrEngine is wrapped when no guest has the engine of the snapshot; the text
+	// names its digest.
+	ErrEngine = errors.New("no guest has the engine of the snapshot")
+	// ErrSnapshot is wrapped when the snapshot cannot be restored.
+	ErrSnapshot = errors.New("the snapshot cannot be restored")
+)
 
 // Program is source text. Name is what frames show.
 type Program struct {
@@ -53,7 +88,8 @@ type Program struct {
 type Host interface {
 	// Ask decides and performs one question. A refusal is an Answer with an
 	// Error; an error from Ask itself ends the run, closed. It returns soon after
-	// ctx ended, which is at the latest when the run is over.
+	// ctx ended, which is at the latest when the run is over. When the cause of
+	// that is ErrPaused, the call stays open, and what Ask returns is ignored.
 	Ask(ctx context.Context, q Question) (Answer, error)
 	// Console takes one console entry as it is written.
 	Console(e ConsoleEntry)
@@ -115,6 +151,9 @@ type Outcome struct {
 	Denials     []profiles.Decision // imports that the policy refused; the caller audits them
 	Usage       Usage
 	Attestation Attestation
+	Engine      string // digest of the engine that ran it
+	// Snapshot is set with StatePaused, and by Run.Session after a clean end.
+	Snapshot []byte
 }
 
 // ProgramError is an uncaught error, or the limit that ended the run

@@ -129,6 +129,9 @@ func (e *Executor) Run(ctx context.Context, r executors.Run, h executors.Host) (
 		return executors.Outcome{}, err
 	}
 	defer e.work.Done()
+	if r.Resume != nil || r.Session {
+		return executors.Outcome{}, fmt.Errorf("start run %s: %w", r.ID, executors.ErrSnapshot)
+	}
 	o, err := options(r)
 	if err != nil {
 		return executors.Outcome{}, err
