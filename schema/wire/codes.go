@@ -9,7 +9,16 @@ const (
 	CodeNotFound         = "not_found"          // 404: no such run, call, agent or executor
 	CodePathUnknown      = "path_unknown"       // 404: no such path
 	CodeMethodNotAllowed = "method_not_allowed" // 405
-	CodeNotWaiting       = "not_waiting"        // 409: the call waits for no approver
+	CodeSelfApproval     = "self_approval"      // 403: nobody approves what was asked in its own name
+	CodeNotAnApprover    = "not_an_approver"    // 403: not one of those whom the call waits for
+	CodeNotWaiting       = "not_waiting"        // 409: the call waits for no approver, or not for this one any more
+	CodeApprovalExpired  = "approval_expired"   // 409: too late
+	CodeAlreadyResumed   = "already_resumed"    // 409: another resume won; the message says whose and when
+	CodeIntegrity        = "integrity"          // 409: the record of the pause is not what was sealed; nothing was loaded
+	CodeKeyUnknown       = "key_unknown"        // 409: the record is sealed with a key that this daemon does not have
+	CodeEngineUnknown    = "engine_unknown"     // 409: the record needs an engine that this daemon does not have
+	CodeResumeFailed     = "resume_failed"      // 409: the run could not be resumed for another reason; it stays paused
+	CodeSessionBusy      = "session_busy"       // 409: another run has the session
 	CodeRunEnded         = "run_ended"          // 409
 	CodeAlreadyAnswered  = "already_answered"   // 409: the first answer counts
 	CodeParentUnfit      = "parent_unfit"       // 409: not an open call that may start a subagent

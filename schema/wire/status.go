@@ -91,7 +91,7 @@ type Diagnostic struct {
 // RunCounts counts the runs that have not ended.
 type RunCounts struct {
 	Live   int `json:"live"`
-	Paused int `json:"paused"` // of the live ones
+	Paused int `json:"paused"` // none of the live ones: nothing of them is in memory
 }
 
 // RunSummary is one run of a list.
@@ -186,11 +186,38 @@ type Approval struct {
 	Pending Pending   `json:"pending"`
 }
 
-// ApprovalAnswer is the body of POST /v1/approvals/{run}/{call}.
+// ApprovalAnswer is the body of POST /v1/approvals/{run}/{call}. It counts for
+// the call with this digest only.
 type ApprovalAnswer struct {
-	Verdict string `json:"verdict"` // allow | deny
-	Reason  string `json:"reason,omitempty"`
-	Digest  string `json:"digest"` // of the pending call that was shown
+	Verdict string `json:"verdict"`          // allow | deny
+	Reason  string `json:"reason,omitempty"` // the program sees that of a deny, which needs one
+	Digest  string `json:"digest"`           // of the pending call that was shown
+	// As is the capacity to approve in: an owner of Pending.From that the daemon's
+	// configuration gives to the caller. "": the first one that it gives.
+	As string `json:"as,omitempty"`
+}
+
+// Revocation is the body of POST /v1/runs/{id}/revoke.
+type Revocation struct {
+	// Grants are taken from the run, for good: "bridge:NAME", "host:NAME",
+	// "import:NAME".
+	Grants []string `json:"grants"`
+}
+
+// Session is the kept state of an interpreter between runs.
+type Session struct {
+	Name    string    `json:"name"`
+	Agent   string    `json:"agent"`
+	Actor   string    `json:"actor"`
+	Bytes   int64     `json:"bytes"` // of the sealed state
+	Updated time.Time `json:"updated"`
+	Expires time.Time `json:"expires,omitzero"`
+	Run     string    `json:"run,omitempty"` // that has it now
+}
+
+// SessionList is the answer of GET /v1/sessions.
+type SessionList struct {
+	Sessions []Session `json:"sessions"`
 }
 
 // Action is one action of POST /v1/decide: an object with one of the keys shell,

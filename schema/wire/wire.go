@@ -19,6 +19,10 @@ type RunRequest struct {
 	// Parent makes the run a subagent: it counts in the limits of the call that it
 	// is started for, and ends when that call does.
 	Parent *Parent `json:"parent,omitempty"`
+	// Session names what the run goes on from: the state that the last run of this
+	// agent and actor under the same name left, if it ended well. "": nothing is
+	// kept.
+	Session string `json:"session,omitempty"`
 	// WaitMillis makes the request return the outcome when the run ends or pauses
 	// within this many milliseconds, instead of at once. 0: at once; at most
 	// MaxWaitMillis.
@@ -65,6 +69,12 @@ type Run struct {
 	Denials     []profiles.Decision `json:"denials"`
 	Usage       Usage               `json:"usage"`
 	Attestation Attestation         `json:"attestation"`
+	// Session is that of the request. SessionError says why its state was not kept.
+	Session      string `json:"session,omitempty"`
+	SessionError string `json:"session_error,omitempty"`
+	// LastEvent is the number of the newest event when the run paused: what a
+	// reader that knows this answer goes on after.
+	LastEvent int64 `json:"last_event,omitempty"`
 }
 
 // ConsoleEntry is one console line.
@@ -89,13 +99,26 @@ type Frame struct {
 	Column   int    `json:"column"`
 }
 
-// Pending is an open call that the run waits on.
+// Pending is an open call that the run waits on. Args are what they were when
+// the program called; what the call is answered or approved for.
 type Pending struct {
-	ID     string          `json:"id"`
-	Bridge string          `json:"bridge"`
-	Args   json.RawMessage `json:"args"`
-	For    string          `json:"for"` // approver | harness
-	Digest string          `json:"digest"`
+	ID      string          `json:"id"`
+	Bridge  string          `json:"bridge"`
+	Args    json.RawMessage `json:"args"`
+	For     string          `json:"for"` // approver | harness
+	Digest  string          `json:"digest"`
+	Expires *time.Time      `json:"expires,omitempty"` // no approval counts from then on
+	// From are the owners of which one must approve; empty: any approver may.
+	From      []string   `json:"from,omitempty"`
+	Count     int64      `json:"count,omitempty"`     // how many different approvers it takes
+	Approvals []Approved `json:"approvals,omitempty"` // those that approved so far
+}
+
+// Approved is one approval that a call has.
+type Approved struct {
+	By string    `json:"by"`           // the actor
+	As string    `json:"as,omitempty"` // in which capacity, one of Pending.From
+	At time.Time `json:"at"`
 }
 
 // Usage is what a run used.

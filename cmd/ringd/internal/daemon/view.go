@@ -217,7 +217,7 @@ func runOf(v interpreter.View, created time.Time) wire.Run {
 		out.Console = append(out.Console, wire.ConsoleEntry(e))
 	}
 	for _, p := range v.Pending {
-		out.Pending = append(out.Pending, wire.Pending(p))
+		out.Pending = append(out.Pending, wire.Pending{ID: p.ID, Bridge: p.Bridge, Args: p.Args, For: p.For, Digest: p.Digest})
 	}
 	if v.Error != nil {
 		out.Error = &wire.RunError{Name: v.Error.Name, Message: v.Error.Message}
