@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/show"
 	"github.com/ringd/ringd/cmd/ringd/internal/render"
 	"github.com/ringd/ringd/cmd/ringd/internal/sources"
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
@@ -213,7 +214,7 @@ func (p *program) keptRuns(ctx context.Context, state string, args []string, f c
 		if err != nil {
 			return &exit{exitRefused, fmt.Errorf("run %s: %w", args[0], err)}
 		}
-		run, err := daemon.RunOfRow(row)
+		run, err := show.Row(row)
 		if err != nil {
 			return err
 		}

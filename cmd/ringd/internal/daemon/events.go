@@ -3,6 +3,7 @@ package daemon
 import (
 	"context"
 
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/show"
 	"github.com/ringd/ringd/rings/interpreter"
 	"github.com/ringd/ringd/schema/wire"
 )
@@ -20,7 +21,7 @@ func (d *Daemon) Events(ctx context.Context, actor Actor, id string, after int64
 		if err != nil {
 			return nil, err
 		}
-		return replay(run, after), nil
+		return show.Replay(run, after), nil
 	}
 	got, err := r.handle.Events(ctx, after)
 	if err != nil {
@@ -28,7 +29,10 @@ func (d *Daemon) Events(ctx context.Context, actor Actor, id string, after int64
 	}
 	out := make([]wire.Event, 0, len(got))
 	for _, e := range got {
-		out = append(out, d.event(id, e))
+		if e.Kind == interpreter.EventDropped {
+			d.cfg.Metrics.EventsDropped(e.Dropped)
+		}
+		out = append(out, show.Event(id, e))
 	}
 	if len(out) == 0 || !out[len(out)-1].Final() {
 		return out, nil
@@ -42,58 +46,4 @@ func (d *Daemon) Events(ctx context.Context, actor Actor, id string, after int64
 	case <-ctx.Done():
 		return nil, ctx.Err()
 	}
-}
-
-func (d *Daemon) event(run string, e interpreter.Event) wire.Event {
-	out := wire.Event{Seq: e.Seq, Run: run}
-	switch e.Kind {
-	case interpreter.EventState:
-		out.Type, out.State = wire.EventState, string(e.State)
-	case interpreter.EventConsole:
-		out.Type = wire.EventConsole
-		if e.Console != nil {
-			line := wire.ConsoleEntry(*e.Console)
-			out.Console = &line
-		}
-	case interpreter.EventCall:
-		out.Type = wire.EventCall
-		if e.Call != nil {
-			call := wire.CallEvent(*e.Call)
-			out.Call = &call
-		}
-	case interpreter.EventDecision:
-		out.Type, out.Decision = wire.EventDecision, e.Decision
-	case interpreter.EventDropped:
-		out.Type, out.Missed = wire.EventGap, e.Dropped
-		d.cfg.Metrics.EventsDropped(e.Dropped)
-	default:
-		out.Type = wire.EventGap
-	}
-	return out
-}
-
-// replay makes events of an outcome.
-func replay(run wire.Run, after int64) []wire.Event {
-	if !ended(run.State) {
-		return nil
-	}
-	if after > 0 {
-		return []wire.Event{
-			{Seq: after, Type: wire.EventGap, Run: run.ID},
-			{Seq: after + 1, Type: wire.EventState, Run: run.ID, State: run.State},
-		}
-	}
-	var out []wire.Event
-	add := func(e wire.Event) {
-		e.Seq, e.Run = int64(len(out)+1), run.ID
-		out = append(out, e)
-	}
-	for i := range run.Console {
-		add(wire.Event{Type: wire.EventConsole, Console: &run.Console[i]})
-	}
-	for i := range run.Denials {
-		add(wire.Event{Type: wire.EventDecision, Decision: &run.Denials[i]})
-	}
-	add(wire.Event{Type: wire.EventState, State: run.State})
-	return out
 }

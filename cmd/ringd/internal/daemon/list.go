@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/show"
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
 	"github.com/ringd/ringd/schema/wire"
 )
@@ -24,7 +25,7 @@ func (f Filter) stored() (store.Filter, error) {
 	out := store.Filter{Agent: f.Agent, Before: f.Before, Limit: f.Limit}
 	for _, state := range f.States {
 		switch {
-		case ended(state):
+		case show.Ended(state):
 			out.States = append(out.States, store.State(state))
 		case state == wire.StateRunning, state == string(store.Paused):
 			out.States = append(out.States, store.Asked, store.Started, store.CallOpen, store.Paused,
@@ -50,9 +51,9 @@ func (d *Daemon) ListRuns(ctx context.Context, actor Actor, f Filter) (wire.RunL
 		kept.Actor = actor.Name
 	}
 	return list(ctx, d.cfg.Runs, kept, f.States, func(row store.Run) string {
-		state := wireState(row.State)
+		state := show.State(row.State)
 		if r := d.liveRun(actor, row.ID); r != nil && state == wire.StateRunning {
-			if now := string(r.handle.View().State); !ended(now) {
+			if now := string(r.handle.View().State); !show.Ended(now) {
 				return now
 			}
 		}
@@ -66,7 +67,7 @@ func ListKept(ctx context.Context, runs RunStore, f Filter) (wire.RunList, error
 	if err != nil {
 		return wire.RunList{}, err
 	}
-	return list(ctx, runs, kept, f.States, func(row store.Run) string { return wireState(row.State) })
+	return list(ctx, runs, kept, f.States, func(row store.Run) string { return show.State(row.State) })
 }
 
 // list shows rows whose state, as stateOf tells it, is one of states; none are

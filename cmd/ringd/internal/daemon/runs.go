@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/audit"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/show"
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
@@ -76,7 +77,7 @@ func (d *Daemon) StartRun(ctx context.Context, actor Actor, req wire.RunRequest)
 	}
 	// Nobody is told of the run before its start is on disk, or its end.
 	run, err := d.view(ctx, r, time.Duration(req.WaitMillis)*time.Millisecond)
-	if err != nil || ended(run.State) {
+	if err != nil || show.Ended(run.State) {
 		return run, err
 	}
 	if err := r.gate.pass(ctx); err != nil {
@@ -308,7 +309,7 @@ func (d *Daemon) follow(ctx context.Context, r *liveRun, row store.Run) {
 	}
 	close(r.gate.open)
 	<-r.handle.Done()
-	r.final = runOf(r.handle.View(), r.created)
+	r.final = show.Run(r.handle.View(), r.created)
 	if r.gate.err != nil {
 		d.drop(r, r.gate.err)
 		return
@@ -322,7 +323,7 @@ func (d *Daemon) follow(ctx context.Context, r *liveRun, row store.Run) {
 
 // keepWhole keeps a run that ended before anybody asked for it, in one commit.
 func (d *Daemon) keepWhole(ctx context.Context, r *liveRun, row store.Run) {
-	r.final = runOf(r.handle.View(), r.created)
+	r.final = show.Run(r.handle.View(), r.created)
 	raw, err := outcome(&r.final)
 	if err == nil {
 		row.State, row.Outcome = store.State(r.final.State), raw

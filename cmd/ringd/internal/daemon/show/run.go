@@ -1,0 +1,94 @@
+// Package show turns what the ring and the store know of a run into the words of
+// the API. It asks nobody and keeps nothing; the daemon and the command line call
+// it.
+package show
+
+import (
+	"encoding/json"
+	"fmt"
+	"time"
+
+	"github.com/ringd/ringd/cmd/ringd/internal/store"
+	"github.com/ringd/ringd/executors"
+	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/rings/interpreter"
+	"github.com/ringd/ringd/schema/wire"
+)
+
+// Run is the wire form of a run as the ring sees it.
+func Run(v interpreter.View, created time.Time) wire.Run {
+	out := wire.Run{ID: v.ID, State: string(v.State), Agent: v.Agent, Executor: v.Executor, Created: &created,
+		Value: v.Value, Dropped: v.Dropped, Denials: v.Denials, Console: make([]wire.ConsoleEntry, 0, len(v.Console)),
+		Attestation: wire.Attestation{Generation: v.Generation, Revision: v.Revision,
+			Tier: string(v.Attestation.Tier), Layers: v.Attestation.Layers},
+		Usage: wire.Usage{CPUMillis: millis(v.Usage.CPU), WallMillis: millis(v.Usage.Wall),
+			HostWaitMillis: millis(v.Usage.HostWait), PeakBytes: v.Usage.PeakBytes, Calls: v.Usage.Calls}}
+	for _, e := range v.Console {
+		out.Console = append(out.Console, wire.ConsoleEntry(e))
+	}
+	for _, p := range v.Pending {
+		out.Pending = append(out.Pending, wire.Pending{ID: p.ID, Bridge: p.Bridge, Args: p.Args, For: p.For, Digest: p.Digest})
+	}
+	if v.Error != nil {
+		out.Error = &wire.RunError{Name: v.Error.Name, Message: v.Error.Message}
+		for _, f := range v.Error.Frames {
+			out.Error.Frames = append(out.Error.Frames, wire.Frame(f))
+		}
+	}
+	if out.Denials == nil {
+		out.Denials = []profiles.Decision{}
+	}
+	if out.Usage.Calls == nil {
+		out.Usage.Calls = map[string]int64{}
+	}
+	if out.Attestation.Layers == nil {
+		out.Attestation.Layers = map[string]string{}
+	}
+	return out
+}
+
+func millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
+
+// Row is the wire form of a run that the store alone knows.
+func Row(row store.Run) (wire.Run, error) {
+	out := wire.Run{Console: []wire.ConsoleEntry{}, Denials: []profiles.Decision{},
+		Usage: wire.Usage{Calls: map[string]int64{}}, Attestation: wire.Attestation{Layers: map[string]string{}}}
+	if row.Outcome != nil {
+		if err := json.Unmarshal(row.Outcome, &out); err != nil {
+			return wire.Run{}, fmt.Errorf("read the outcome of run %s: %w", row.ID, err)
+		}
+	}
+	out.ID, out.State, out.Agent, out.Executor = row.ID, State(row.State), row.Agent, row.Executor
+	if out.Created == nil {
+		out.Created = &row.Created
+	}
+	if out.Attestation.Generation == 0 {
+		out.Attestation.Generation, out.Attestation.Revision = row.Generation, row.Revision
+	}
+	return out, nil
+}
+
+// State is the state of a row in the words of the API.
+func State(s store.State) string {
+	switch s {
+	case store.Done, store.Denied, store.Failed, store.Limit, store.Cancelled, store.Unknown, store.Paused:
+		return string(s)
+	case store.Asked, store.Started, store.CallOpen, store.Answered, store.Claimed, store.Executing:
+		return wire.StateRunning
+	default:
+		return string(store.Unknown)
+	}
+}
+
+// Ended tells the states that a run does not leave.
+func Ended(state string) bool {
+	switch executors.State(state) {
+	case executors.StateDone, executors.StateFailed, executors.StateDenied, executors.StateLimit,
+		executors.StateCancelled, executors.StateUnknown:
+		return true
+	case executors.StatePaused, interpreter.StateRunning:
+		return false
+	default:
+		return false
+	}
+}
