@@ -20,6 +20,8 @@ type Environment struct {
 	Runtime string // folder for the socket: XDG_RUNTIME_DIR/ringd; "" is none
 	Path    string // PATH, to find the programs of bridges
 	Temp    string // TMPDIR
+	// Credentials is CREDENTIALS_DIRECTORY: where systemd puts secrets.
+	Credentials string
 }
 
 // FromSystem reads the environment of this process.
@@ -75,6 +77,8 @@ func ReadEnvironment(lookup func(string) (string, bool)) Environment {
 		Home:    dir("HOME"),
 		Path:    get("PATH"),
 		Temp:    dir("TMPDIR"),
+
+		Credentials: dir("CREDENTIALS_DIRECTORY"),
 	}
 	e.State = either(dir("STATE_DIRECTORY"), join(dir("XDG_STATE_HOME"), "ringd"), join(e.Home, ".local", "state", "ringd"))
 	e.Cache = either(dir("CACHE_DIRECTORY"), join(dir("XDG_CACHE_HOME"), "ringd"), join(e.Home, ".cache", "ringd"))

@@ -28,6 +28,11 @@ type File struct {
 	Roles     Roles             `yaml:"roles"`
 	Bridges   map[string]Bridge `yaml:"bridges"` // by name, as the policy grants it
 	Limits    Limits            `yaml:"limits"`
+	Snapshots Snapshots         `yaml:"snapshots"`
+	// Approvers says who stands for the owners that policies name in
+	// `approval.from`: "group:leads@acme.example": ["uid:1001", "gid:500"].
+	Approvers map[string][]string `yaml:"approvers"`
+	Notify    []Notification      `yaml:"notify"` // told when a call waits for an approver
 }
 
 // Roles says who may do what, each entry a uid or a gid: "uid:1000",
@@ -47,6 +52,9 @@ type Bridge struct {
 	// holds beside PATH and the RINGD_ variables.
 	Dir string            `yaml:"dir"`
 	Env map[string]string `yaml:"env"`
+	// Idempotent is the operator's word that the command, asked again with the
+	// same RINGD_IDEMPOTENCY_KEY, does nothing twice.
+	Idempotent bool `yaml:"idempotent"`
 }
 
 // Limits bound the daemon. Zero takes the default.
@@ -54,7 +62,10 @@ type Limits struct {
 	Runs         int       `yaml:"runs"`         // live runs in all
 	RunsPerActor int       `yaml:"runsPerActor"` // live runs of one actor
 	Drain        *Duration `yaml:"drain"`        // grace of live runs at SIGTERM
-	Retention    *Duration `yaml:"retention"`    // how long finished runs are kept
+	// Paused are runs that wait in the store, in all and of one actor.
+	Paused         int       `yaml:"paused"`
+	PausedPerActor int       `yaml:"pausedPerActor"`
+	Retention      *Duration `yaml:"retention"` // how long finished runs are kept
 }
 
 // Duration is a span such as 500ms, 30s, 5m or 2h.
@@ -117,13 +128,14 @@ func (f File) check() error {
 	if f.Audit != "" && f.Audit != "strict" {
 		bad(`audit: %q: want "strict", or leave it out`, f.Audit)
 	}
-	if f.Limits.Runs < 0 || f.Limits.RunsPerActor < 0 {
+	if f.Limits.Runs < 0 || f.Limits.RunsPerActor < 0 || f.Limits.Paused < 0 || f.Limits.PausedPerActor < 0 {
 		bad("limits: a number of runs is negative")
 	}
 	if r := f.Limits.Retention; r != nil && *r == 0 {
 		bad("limits.retention: 0 keeps nothing that a caller could read; leave it out for the default")
 	}
-	errs = append(errs, f.Roles.check(), checkBridges(f.Bridges))
+	errs = append(errs, f.Roles.check(), checkBridges(f.Bridges), f.Snapshots.check(),
+		checkApprovers(f.Approvers, f.Roles.Harness), checkNotify(f.Notify))
 	return errors.Join(errs...)
 }
 
@@ -194,8 +206,8 @@ func checkBridges(bridges map[string]Bridge) error {
 				}
 			}
 		case "harness", "log":
-			if len(b.Command) != 0 || b.Dir != "" || len(b.Env) != 0 {
-				bad("provider %s takes no command, dir or env", b.Provider)
+			if len(b.Command) != 0 || b.Dir != "" || len(b.Env) != 0 || b.Idempotent {
+				bad("provider %s takes no command, dir, env or idempotent", b.Provider)
 			}
 		default:
 			bad("provider %q: want command, harness or log", b.Provider)

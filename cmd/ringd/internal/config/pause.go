@@ -1,0 +1,221 @@
+package config
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net/url"
+	"os"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// Snapshots says what seals the runs that wait, and which engines may go on
+// with them.
+type Snapshots struct {
+	// Key seals; Previous open what older keys have sealed. Without Key one is
+	// made in the state folder.
+	Key      *Secret  `yaml:"key"`
+	Previous []Secret `yaml:"previous"`
+	// Engines are the guests of other engines: the digest of an engine, and the
+	// command of an older ringd that has it. argv[0] is absolute.
+	Engines map[string][]string `yaml:"engines"`
+}
+
+// Secret names where a secret lies; exactly one field is set.
+type Secret struct {
+	File       string `yaml:"file"`       // absolute path; readable by its owner alone
+	Credential string `yaml:"credential"` // name of a systemd credential
+	Env        string `yaml:"env"`        // name of a variable of the daemon
+}
+
+// Notification is one place that is told when a call waits for an approver.
+// Exactly one field is set.
+type Notification struct {
+	Webhook *Webhook `yaml:"webhook"`
+	Command []string `yaml:"command"` // argv; gets JSON on stdin
+}
+
+// Webhook is a receiver of the Standard Webhooks format.
+type Webhook struct {
+	URL    string    `yaml:"url"`
+	Secret *Secret   `yaml:"secret"`  // "whsec_" and base64, as the receiver has it
+	Args   bool      `yaml:"args"`    // send the arguments of the call as well
+	Within *Duration `yaml:"timeout"` // of one attempt; nil: 10s
+}
+
+// MaxSecret is the size in bytes of the largest secret that is read.
+const MaxSecret = 4 << 10
+
+var (
+	digest   = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
+	variable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	owner    = regexp.MustCompile(`^(user|team|group):\S+$`)
+)
+
+func (s Secret) check() error {
+	n := 0
+	for _, v := range []string{s.File, s.Credential, s.Env} {
+		if v != "" {
+			n++
+		}
+	}
+	switch {
+	case n != 1:
+		return errors.New("want exactly one of file, credential and env")
+	case s.File != "" && !filepath.IsAbs(s.File):
+		return fmt.Errorf("file: %q is not an absolute path", s.File)
+	case s.Credential != "" && (s.Credential != filepath.Base(s.Credential) || s.Credential == "." || s.Credential == ".."):
+		return fmt.Errorf("credential: %q is not a name", s.Credential)
+	case s.Env != "" && !variable.MatchString(s.Env):
+		return fmt.Errorf("env: %q is not the name of a variable", s.Env)
+	}
+	return nil
+}
+
+// Path is where the secret lies as a file; "" for a variable. A credential
+// without systemd's folder is an error.
+func (s Secret) Path(e Environment) (string, error) {
+	switch {
+	case s.File != "":
+		return s.File, nil
+	case s.Credential != "" && e.Credentials == "":
+		return "", fmt.Errorf("credential %s: systemd gave this process none (LoadCredential= in its unit)", s.Credential)
+	case s.Credential != "":
+		return filepath.Join(e.Credentials, s.Credential), nil
+	default:
+		return "", nil
+	}
+}
+
+// Value reads the secret, without the white space around it. What others of
+// the host can read is refused. An error never holds the secret.
+func (s Secret) Value(e Environment) (string, error) {
+	if s.Env != "" {
+		v := os.Getenv(s.Env)
+		if v == "" {
+			return "", fmt.Errorf("the variable %s is not set", s.Env)
+		}
+		return strings.TrimSpace(v), nil
+	}
+	path, err := s.Path(e)
+	if err != nil {
+		return "", err
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return "", fmt.Errorf("read secret: %w", err)
+	}
+	defer f.Close()
+	st, err := f.Stat()
+	switch {
+	case err != nil:
+		return "", fmt.Errorf("read secret: %w", err)
+	case !st.Mode().IsRegular():
+		return "", fmt.Errorf("read secret: %s is not a file", path)
+	case st.Size() > MaxSecret:
+		return "", fmt.Errorf("read secret: %s is larger than %d bytes", path, MaxSecret)
+	case s.File != "" && st.Mode().Perm()&0o077 != 0:
+		return "", fmt.Errorf("read secret: %s can be read by others (mode %04o): chmod 600 it", path, st.Mode().Perm())
+	}
+	b, err := io.ReadAll(io.LimitReader(f, MaxSecret+1))
+	if err != nil {
+		return "", fmt.Errorf("read secret: %w", err)
+	}
+	v := strings.TrimSpace(string(b))
+	if v == "" {
+		return "", fmt.Errorf("read secret: %s is empty", path)
+	}
+	return v, nil
+}
+
+func (s Snapshots) check() error {
+	var errs []error
+	if s.Key != nil {
+		if err := s.Key.check(); err != nil {
+			errs = append(errs, fmt.Errorf("snapshots.key: %w", err))
+		}
+	}
+	for i, p := range s.Previous {
+		if err := p.check(); err != nil {
+			errs = append(errs, fmt.Errorf("snapshots.previous[%d]: %w", i, err))
+		}
+	}
+	for _, d := range sortedKeys(s.Engines) {
+		argv := s.Engines[d]
+		if !digest.MatchString(d) {
+			errs = append(errs, fmt.Errorf("snapshots.engines: %q is not the digest of an engine (sha256: and 64 hexadecimal digits)", d))
+		}
+		if len(argv) == 0 || !filepath.IsAbs(argv[0]) {
+			errs = append(errs, fmt.Errorf("snapshots.engines.%s: want [PROGRAM, ARGUMENT…] with an absolute path", d))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// checkApprovers holds the map of owners to ids. An id that is a harness may
+// not stand in it.
+func checkApprovers(approvers map[string][]string, harness []string) error {
+	var errs []error
+	for _, name := range sortedKeys(approvers) {
+		if !owner.MatchString(name) {
+			errs = append(errs, fmt.Errorf("approvers: %q is no owner such as user:a@b.example, team:… or group:…", name))
+		}
+		if len(approvers[name]) == 0 {
+			errs = append(errs, fmt.Errorf("approvers.%s: nobody stands for it", name))
+		}
+		for _, id := range approvers[name] {
+			if _, _, err := ParseID(id); err != nil {
+				errs = append(errs, fmt.Errorf("approvers.%s: %w", name, err))
+			} else if slices.Contains(harness, id) {
+				errs = append(errs, fmt.Errorf("approvers.%s: %s is a harness; a harness can never approve", name, id))
+			}
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func checkNotify(list []Notification) error {
+	var errs []error
+	for i, n := range list {
+		if err := n.check(); err != nil {
+			errs = append(errs, fmt.Errorf("notify[%d]: %w", i, err))
+		}
+	}
+	return errors.Join(errs...)
+}
+
+func (n Notification) check() error {
+	switch {
+	case (n.Webhook == nil) == (len(n.Command) == 0):
+		return errors.New("want exactly one of webhook and command")
+	case n.Webhook == nil && !filepath.IsAbs(n.Command[0]):
+		return fmt.Errorf("command %q is not an absolute path", n.Command[0])
+	case n.Webhook == nil:
+		return nil
+	}
+	w := n.Webhook
+	u, err := url.Parse(w.URL)
+	switch {
+	case err != nil || u.Host == "" || (u.Scheme != "https" && u.Scheme != "http"):
+		return errors.New("webhook.url: want https://HOST/…")
+	case u.User != nil:
+		return errors.New("webhook.url: a password does not belong in it; the secret signs")
+	case u.Scheme == "http" && !loopback(u.Hostname()):
+		return errors.New("webhook.url: http is for this host alone; want https")
+	case w.Secret == nil:
+		return errors.New("webhook.secret: is missing; a receiver must be able to tell who sends")
+	case w.Within != nil && *w.Within == 0:
+		return errors.New("webhook.timeout: 0 lets nothing through")
+	}
+	if err := w.Secret.check(); err != nil {
+		return fmt.Errorf("webhook.secret: %w", err)
+	}
+	return nil
+}
+
+func loopback(host string) bool {
+	return host == "localhost" || host == "127.0.0.1" || host == "::1"
+}
