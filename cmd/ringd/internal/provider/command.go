@@ -41,6 +41,10 @@ type Config struct {
 	// Grace is how long pipes may stay open after the command is gone, held by a
 	// process that left its group; 0 is one second.
 	Grace time.Duration
+	// Idempotent is the host owner's word that the command, run again with the
+	// same RINGD_IDEMPOTENCY_KEY, does nothing twice. Without it a call whose end
+	// is not known is never tried again.
+	Idempotent bool
 }
 
 // Defaults of Config.
@@ -134,28 +138,14 @@ func executable(path string) error {
 // fails the call; the error's text, with the end of stderr, is for the record
 // only.
 func (c *Command) Call(ctx context.Context, call interpreter.Call) (json.RawMessage, error) {
-	ctx, stop := context.WithCancelCause(ctx)
-	defer stop(nil)
-	out := &bounded{most: c.cfg.OutputBytes, over: func() { stop(errTooMuch) }}
-	tail := &tail{most: int(c.cfg.StderrBytes)}
-	cmd := exec.CommandContext(ctx, c.program, c.cfg.Argv[1:]...)
-	cmd.Args[0] = c.cfg.Argv[0]
-	cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = c.cfg.Dir, bytes.NewReader(withoutUndefined(call.Args)), out, tail
-	cmd.Env = append([]string{
-		"PATH=" + c.cfg.Path, "RINGD_RUN=" + call.Run, "RINGD_CALL=" + call.ID,
+	stdout, tail, err := c.exec(ctx, withoutUndefined(call.Args), []string{
+		"RINGD_RUN=" + call.Run, "RINGD_CALL=" + call.ID,
 		"RINGD_BRIDGE=" + call.Bridge, "RINGD_IDEMPOTENCY_KEY=" + call.Key,
-	}, c.cfg.Env...)
-	cmd.WaitDelay = c.cfg.Grace
-	if err := c.run(cmd); err != nil {
-		if cause := context.Cause(ctx); cause != nil {
-			err = fmt.Errorf("%w: %w", cause, err)
-		}
-		return nil, fmt.Errorf("command %s: %w%s", c.cfg.Argv[0], err, tail.text())
+	})
+	if err != nil {
+		return nil, err
 	}
-	if errors.Is(context.Cause(ctx), errTooMuch) {
-		return nil, fmt.Errorf("command %s: %w", c.cfg.Argv[0], errTooMuch)
-	}
-	plain := bytes.TrimSpace(out.b.Bytes())
+	plain := bytes.TrimSpace(stdout)
 	if len(plain) == 0 {
 		return nil, nil
 	}
@@ -164,6 +154,40 @@ func (c *Command) Call(ctx context.Context, call interpreter.Call) (json.RawMess
 		return nil, fmt.Errorf("command %s: its output: %w%s", c.cfg.Argv[0], err, tail.text())
 	}
 	return tagged, nil
+}
+
+// Idempotent reports Config.Idempotent.
+func (c *Command) Idempotent() bool { return c.cfg.Idempotent }
+
+// Run runs the command once with stdin, as Call does, and takes anything on
+// its stdout. env are NAME=value, beside PATH and Config.Env.
+func (c *Command) Run(ctx context.Context, stdin []byte, env []string) ([]byte, error) {
+	stdout, _, err := c.exec(ctx, stdin, env)
+	return stdout, err
+}
+
+// exec runs the command once and returns its stdout and the end of its stderr,
+// which an error holds already.
+func (c *Command) exec(ctx context.Context, stdin []byte, env []string) ([]byte, *tail, error) {
+	ctx, stop := context.WithCancelCause(ctx)
+	defer stop(nil)
+	out := &bounded{most: c.cfg.OutputBytes, over: func() { stop(errTooMuch) }}
+	tail := &tail{most: int(c.cfg.StderrBytes)}
+	cmd := exec.CommandContext(ctx, c.program, c.cfg.Argv[1:]...)
+	cmd.Args[0] = c.cfg.Argv[0]
+	cmd.Dir, cmd.Stdin, cmd.Stdout, cmd.Stderr = c.cfg.Dir, bytes.NewReader(stdin), out, tail
+	cmd.Env = slices.Concat([]string{"PATH=" + c.cfg.Path}, env, c.cfg.Env)
+	cmd.WaitDelay = c.cfg.Grace
+	if err := c.run(cmd); err != nil {
+		if cause := context.Cause(ctx); cause != nil {
+			err = fmt.Errorf("%w: %w", cause, err)
+		}
+		return nil, tail, fmt.Errorf("command %s: %w%s", c.cfg.Argv[0], err, tail.text())
+	}
+	if errors.Is(context.Cause(ctx), errTooMuch) {
+		return nil, tail, fmt.Errorf("command %s: %w", c.cfg.Argv[0], errTooMuch)
+	}
+	return out.b.Bytes(), tail, nil
 }
 
 // withoutUndefined leaves out the members of objects that are undefined, as
