@@ -51,13 +51,17 @@ var layers = map[string][]string{
 	"cmd/ringd/internal/daemon": {
 		"schema", "schema/wire", "profiles", "executors", "rings/interpreter",
 		"cmd/ringd/internal/audit", "cmd/ringd/internal/store", "cmd/ringd/internal/child",
-		"cmd/ringd/internal/syncer", "cmd/ringd/internal/daemon/metrics", "cmd/ringd/internal/daemon/show",
+		"cmd/ringd/internal/syncer", "cmd/ringd/internal/daemon/metrics", "cmd/ringd/internal/daemon/records",
+		"cmd/ringd/internal/daemon/show",
+	},
+	"cmd/ringd/internal/daemon/records": {
+		"executors", "rings/interpreter", "cmd/ringd/internal/audit", "cmd/ringd/internal/store", "cmd/ringd/internal/daemon/metrics",
 	},
 	"cmd/ringd/internal/daemon/show":    {"schema/wire", "profiles", "executors", "rings/interpreter", "cmd/ringd/internal/store"},
 	"cmd/ringd/internal/daemon/metrics": {"profiles"},
 	"cmd/ringd/internal/daemon/daemontest": {
 		"schema", "profiles", "executors", "rings/interpreter", "cmd/ringd/internal/audit", "cmd/ringd/internal/store",
-		"cmd/ringd/internal/daemon", "cmd/ringd/internal/daemon/metrics",
+		"cmd/ringd/internal/daemon", "cmd/ringd/internal/daemon/metrics", "cmd/ringd/internal/daemon/records",
 	},
 	"cmd/ringd/internal/api": {
 		"schema/wire", "profiles", "cmd/ringd/internal/daemon", "cmd/ringd/internal/store", "cmd/ringd/internal/api/dts",

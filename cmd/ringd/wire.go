@@ -20,6 +20,7 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/config"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/metrics"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/records"
 	"github.com/ringd/ringd/cmd/ringd/internal/provider"
 	"github.com/ringd/ringd/cmd/ringd/internal/sources"
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
@@ -167,7 +168,7 @@ func (p *program) buildStack(ctx context.Context, c stackConfig, s *stack) (err 
 		return err
 	})
 	s.js, err = js.New(js.Config{
-		Launcher: daemon.CountGuests(s.kernel, c.metrics), Argv: []string{p.self, verbGuest}, CacheDir: p.env.Cache,
+		Launcher: records.CountGuests(s.kernel, c.metrics), Argv: []string{p.self, verbGuest}, CacheDir: p.env.Cache,
 		Go: s.group.Go, Now: time.Now,
 		Blank: c.pool.blank, Idle: c.pool.idle, PerKey: c.pool.perKey, Reuse: c.pool.reuse, Once: c.pool.once,
 	})
@@ -185,7 +186,7 @@ func (p *program) buildStack(ctx context.Context, c stackConfig, s *stack) (err 
 	if err != nil {
 		return err
 	}
-	recorder, journal := daemon.NewRecorder(log, c.metrics), daemon.NewJournal(st)
+	recorder, journal := records.NewRecorder(log, c.metrics), records.NewJournal(st)
 	s.guests = &guests{js: s.js, group: s.group}
 	ring, err := interpreter.New(interpreter.Config{
 		Executors: map[string]executors.Executor{profiles.ExecutorJS: s.js},

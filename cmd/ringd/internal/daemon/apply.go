@@ -115,7 +115,7 @@ func (d *Daemon) activate(ctx context.Context, p Push, set *profiles.Set, findin
 	d.mu.Lock()
 	number := d.lastNumber + 1
 	d.mu.Unlock()
-	d.cfg.Recorder.preparing.Store(number)
+	d.cfg.Recorder.Prepare(number)
 	commits, err := d.prepare(ctx, set)
 	if ctx.Err() != nil {
 		return ctx.Err()

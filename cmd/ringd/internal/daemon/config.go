@@ -7,8 +7,8 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/ringd/ringd/cmd/ringd/internal/audit"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/metrics"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/records"
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/rings/interpreter"
@@ -74,14 +74,6 @@ type Reporter interface {
 	Status() []interpreter.ExecutorStatus
 }
 
-// Log is the audit log.
-type Log interface {
-	Append(ctx context.Context, r audit.Record, d audit.Durability) (audit.Head, error)
-	Head() audit.Head
-	Failed() <-chan struct{}
-	Err() error
-}
-
 // RunStore keeps runs.
 type RunStore interface {
 	Start(ctx context.Context, r store.Run) error
@@ -121,9 +113,9 @@ type Config struct {
 	Compiler    Compiler
 	Runs        RunStore
 	Generations GenerationStore
-	Recorder    *Recorder // the same one that the interpreter ring writes to
-	Journal     *Journal  // the same one that the interpreter ring commits to
-	Group       *Group    // the same one that rings and executors start goroutines with
+	Recorder    *records.Recorder // the same one that the interpreter ring writes to
+	Journal     *records.Journal  // the same one that the interpreter ring commits to
+	Group       *Group            // the same one that rings and executors start goroutines with
 	Clock       Clock
 	Random      io.Reader // for the ids of runs
 	Logger      *slog.Logger

@@ -134,7 +134,7 @@ func (d *Daemon) hold(ctx context.Context) error {
 		return fmt.Errorf("%w: read last generation: %w", ErrUnavailable, err)
 	}
 	d.lastNumber = g.Number
-	d.cfg.Recorder.preparing.Store(g.Number)
+	d.cfg.Recorder.Prepare(g.Number)
 	now := d.cfg.Clock.Now()
 	if !now.Before(g.Fresh.Add(d.cfg.Staleness)) {
 		d.stale = &wire.Condition{Code: wire.ConditionStale, Since: now,

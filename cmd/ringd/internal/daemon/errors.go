@@ -1,6 +1,10 @@
 package daemon
 
-import "errors"
+import (
+	"errors"
+
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/records"
+)
 
 // States that a caller must tell apart. Everything else that a method returns
 // is a *profiles.Denial, an *InvalidError or a fault.
@@ -14,7 +18,7 @@ var (
 	ErrQuota = errors.New("too many live runs")
 	// ErrUnavailable: the audit log or the store cannot be written; nothing runs
 	// until the daemon was restarted on a disk that can be.
-	ErrUnavailable = errors.New("the audit log or the store cannot be written: nothing runs")
+	ErrUnavailable = records.ErrUnavailable
 	// ErrEnded: the run has ended.
 	ErrEnded = errors.New("the run has ended")
 	// ErrAnswered: the call has its answer; the first one counts.

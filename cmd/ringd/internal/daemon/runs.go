@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/audit"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/records"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/show"
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
 	"github.com/ringd/ringd/executors"
@@ -40,7 +41,7 @@ type liveRun struct {
 	executor string
 	created  time.Time
 	stop     context.CancelFunc // ends the run; safe at any time
-	gate     *gate              // opens when the start is on disk
+	gate     *records.Gate              // opens when the start is on disk
 	handle   Live               // nil until started; guarded by Daemon.mu
 
 	done  chan struct{} // closed when the end is on disk, or could not be kept
@@ -80,7 +81,7 @@ func (d *Daemon) StartRun(ctx context.Context, actor Actor, req wire.RunRequest)
 	if err != nil || show.Ended(run.State) {
 		return run, err
 	}
-	if err := r.gate.pass(ctx); err != nil {
+	if err := r.gate.Pass(ctx); err != nil {
 		return wire.Run{}, err
 	}
 	return run, nil
@@ -160,7 +161,7 @@ func (d *Daemon) admit(r *liveRun) error {
 // drop gives the place of r back and ends what waits for it.
 func (d *Daemon) drop(r *liveRun, err error) {
 	r.stop()
-	d.cfg.Journal.forget(r.id)
+	d.cfg.Journal.Forget(r.id)
 	state := r.final.State
 	if state == "" {
 		state = string(executors.StateDenied)
@@ -235,7 +236,7 @@ func (d *Daemon) bind(running context.Context, r *liveRun, req wire.RunRequest, 
 		return err
 	}
 	row.Generation, row.Revision = g.number, g.revision
-	r.gate = d.cfg.Journal.expect(r.id)
+	r.gate = d.cfg.Journal.Expect(r.id)
 	var parent *interpreter.Parent
 	if req.Parent != nil {
 		parent = &interpreter.Parent{Run: req.Parent.Run, Call: req.Parent.Call}
@@ -300,21 +301,22 @@ func (d *Daemon) follow(ctx context.Context, r *liveRun, row store.Run) {
 	case <-r.handle.Done():
 		d.keepWhole(ctx, r, row)
 		return
-	case <-r.gate.asked:
+	case <-r.gate.Asked():
 	case <-d.cfg.Clock.After(soon):
 	}
-	if err := d.cfg.Runs.Start(ctx, row); err != nil {
-		r.gate.err = d.unkept("start", r.id, err)
+	err := d.cfg.Runs.Start(ctx, row)
+	if err != nil {
+		err = d.unkept("start", r.id, err)
 		r.stop()
 	}
-	close(r.gate.open)
+	r.gate.Open(err)
 	<-r.handle.Done()
 	r.final = show.Run(r.handle.View(), r.created)
-	if r.gate.err != nil {
-		d.drop(r, r.gate.err)
+	if err != nil {
+		d.drop(r, err)
 		return
 	}
-	err := d.keep(ctx, &r.final)
+	err = d.keep(ctx, &r.final)
 	if err != nil {
 		err = d.unkept("end", r.id, err)
 	}
@@ -332,8 +334,7 @@ func (d *Daemon) keepWhole(ctx context.Context, r *liveRun, row store.Run) {
 	if err != nil {
 		err = d.unkept("end", r.id, err)
 	}
-	r.gate.err = err
-	close(r.gate.open)
+	r.gate.Open(err)
 	d.drop(r, err)
 }
 

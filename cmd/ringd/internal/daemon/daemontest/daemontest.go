@@ -24,6 +24,7 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/audit"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/metrics"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/records"
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
@@ -109,8 +110,8 @@ func Open(t testing.TB, cfg Config) (*Stack, error) {
 	}
 	logger := slog.New(slog.NewTextHandler(s.Logged, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	group := &daemon.Group{Logger: logger}
-	recorder := daemon.NewRecorder(&faultyLog{s.log, s.Faults}, s.Metrics)
-	journal := daemon.NewJournal(s.store)
+	recorder := records.NewRecorder(&faultyLog{s.log, s.Faults}, s.Metrics)
+	journal := records.NewJournal(s.store)
 	s.Ring, err = interpreter.New(interpreter.Config{
 		Executors: map[string]executors.Executor{"js": s.Executor},
 		Tiers:     map[string]profiles.Tier{"js": profiles.TierWasm},

@@ -1,4 +1,7 @@
-package daemon
+// Package records is the daemon's and the rings' way to what must be on disk: the
+// audit log and the calls in the store. It refuses everything once a write has
+// failed.
+package records
 
 import (
 	"context"
@@ -10,6 +13,18 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/metrics"
 	"github.com/ringd/ringd/executors"
 )
+
+// ErrUnavailable: the audit log or the store cannot be written; nothing runs until
+// the daemon was restarted on a disk that can be.
+var ErrUnavailable = errors.New("the audit log or the store cannot be written: nothing runs")
+
+// Log is the audit log.
+type Log interface {
+	Append(ctx context.Context, r audit.Record, d audit.Durability) (audit.Head, error)
+	Head() audit.Head
+	Failed() <-chan struct{}
+	Err() error
+}
 
 // Recorder is the one way to the audit log: it counts what is written and
 // remembers that a write failed. The daemon and the interpreter ring share one.
@@ -70,6 +85,9 @@ func (r *Recorder) Err() error {
 	}
 	return nil
 }
+
+// Prepare sets what Generation returns.
+func (r *Recorder) Prepare(generation int64) { r.preparing.Store(generation) }
 
 // Seq is the sequence of the last record.
 func (r *Recorder) Seq() int64 { return r.log.Head().Seq }

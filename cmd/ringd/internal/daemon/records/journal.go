@@ -1,8 +1,9 @@
-package daemon
+package records
 
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"sync"
 
@@ -17,6 +18,9 @@ type CallStore interface {
 	CloseCall(ctx context.Context, run, call string, to store.CallState, result []byte, audit store.Head) error
 }
 
+// ErrNotExpected: no run of this id is live.
+var ErrNotExpected = errors.New("no live run has this id")
+
 // Journal commits calls to the store for the interpreter ring. A call of a run
 // whose own start is not on disk yet waits for it. It is safe for concurrent
 // use.
@@ -24,19 +28,19 @@ type Journal struct {
 	calls CallStore
 
 	mu    sync.Mutex
-	gates map[string]*gate // by run
+	gates map[string]*Gate // by run
 }
 
-// gate opens when the start of a run is on disk, or could not be kept.
-type gate struct {
+// Gate opens when the start of a run is on disk, or could not be kept.
+type Gate struct {
 	open  chan struct{}
 	err   error         // set before open is closed
 	asked chan struct{} // closed once somebody waits for it
 	once  sync.Once
 }
 
-// pass asks for the gate to open and waits for it.
-func (g *gate) pass(ctx context.Context) error {
+// Pass asks for the gate to open and waits for it.
+func (g *Gate) Pass(ctx context.Context) error {
 	g.once.Do(func() { close(g.asked) })
 	select {
 	case <-g.open:
@@ -46,14 +50,23 @@ func (g *gate) pass(ctx context.Context) error {
 	}
 }
 
+// Asked is closed once somebody waits for the gate.
+func (g *Gate) Asked() <-chan struct{} { return g.asked }
+
+// Open opens the gate, once; err is why the start could not be kept.
+func (g *Gate) Open(err error) {
+	g.err = err
+	close(g.open)
+}
+
 // NewJournal returns a journal over a store.
 func NewJournal(calls CallStore) *Journal {
-	return &Journal{calls: calls, gates: map[string]*gate{}}
+	return &Journal{calls: calls, gates: map[string]*Gate{}}
 }
 
 // OpenCall commits e once its run is on disk.
 func (j *Journal) OpenCall(ctx context.Context, e interpreter.Entry) (string, error) {
-	if err := j.wait(ctx, e.Run); err != nil {
+	if err := j.Wait(ctx, e.Run); err != nil {
 		return "", err
 	}
 	c := store.Call{Run: e.Run, ID: e.Call, Bridge: e.Bridge, For: store.ByHost,
@@ -90,29 +103,32 @@ func (j *Journal) CloseCall(ctx context.Context, run, call string, end interpret
 	return nil
 }
 
-// expect makes calls of run wait; forget ends it.
-func (j *Journal) expect(run string) *gate {
-	g := &gate{open: make(chan struct{}), asked: make(chan struct{})}
+// Expect makes calls of run wait until its gate is opened; Forget ends it.
+func (j *Journal) Expect(run string) *Gate {
+	g := &Gate{open: make(chan struct{}), asked: make(chan struct{})}
 	j.mu.Lock()
 	j.gates[run] = g
 	j.mu.Unlock()
 	return g
 }
 
-func (j *Journal) forget(run string) {
+// Forget ends Expect.
+func (j *Journal) Forget(run string) {
 	j.mu.Lock()
 	delete(j.gates, run)
 	j.mu.Unlock()
 }
 
-func (j *Journal) wait(ctx context.Context, run string) error {
+// Wait returns once the start of a run is on disk: its error is that of keeping
+// it, or of ctx. ErrNotExpected: nobody expects the run.
+func (j *Journal) Wait(ctx context.Context, run string) error {
 	j.mu.Lock()
 	g := j.gates[run]
 	j.mu.Unlock()
 	if g == nil {
-		return fmt.Errorf("run %s: %w", run, ErrNotFound)
+		return fmt.Errorf("run %s: %w", run, ErrNotExpected)
 	}
-	return g.pass(ctx)
+	return g.Pass(ctx)
 }
 
 // Record writes a record of the interpreter ring.
