@@ -48,6 +48,15 @@ var layers = map[string][]string{
 	"cmd/ringd/internal/decide":   {"profiles"},
 	"cmd/ringd/internal/sources":  {"schema", "cmd/ringd/internal/syncer"},
 	"cmd/ringd/internal/render":   {"schema", "schema/wire", "profiles", "executors", "cmd/ringd/internal/audit"},
+	"cmd/ringd/internal/request":  {"executors/js/engine/value", "schema/wire", "cmd/ringd/internal/sources"},
+	"cmd/ringd/internal/cli": {
+		"profiles", "schema/wire", "schema/client",
+		"cmd/ringd/internal/config", "cmd/ringd/internal/render", "cmd/ringd/internal/sources",
+	},
+	"cmd/ringd/internal/clients": {
+		"executors/js/engine/value", "schema/wire", "schema/client", "cmd/ringd/internal/cli",
+		"cmd/ringd/internal/daemon", "cmd/ringd/internal/daemon/show", "cmd/ringd/internal/render", "cmd/ringd/internal/store",
+	},
 	"cmd/ringd/internal/daemon": {
 		"schema", "schema/wire", "profiles", "executors", "rings/interpreter",
 		"cmd/ringd/internal/audit", "cmd/ringd/internal/store", "cmd/ringd/internal/child",
@@ -84,7 +93,7 @@ var owners = map[string][]string{
 	"github.com/prometheus/client_golang":   {"cmd/ringd/internal/api", "cmd/ringd/internal/daemon"},
 	"github.com/invopop/jsonschema":         {"cmd/ringd/internal/api/openapi"},
 	"github.com/spf13/cobra":                {"cmd/ringd"},
-	"github.com/mattn/go-isatty":            {"cmd/ringd"},
+	"github.com/mattn/go-isatty":            {"cmd/ringd/internal/cli"},
 	"github.com/goccy/go-yaml":              {"cmd/ringd/internal/config"},
 	"github.com/go-sourcemap/sourcemap":     {"executors/js/guest"},
 	"github.com/google/go-cmp":              {"executors/executorstest"},

@@ -14,6 +14,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/audit"
+	"github.com/ringd/ringd/cmd/ringd/internal/cli"
 	"github.com/ringd/ringd/cmd/ringd/internal/render"
 	"github.com/ringd/ringd/cmd/ringd/internal/sources"
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
@@ -38,7 +39,7 @@ not hold, tail prints the last records, query chooses among all.`,
 			if err := cmd.Help(); err != nil {
 				return err
 			}
-			return &exit{exitUsage, nil}
+			return cli.Failed(cli.Misused, nil)
 		},
 	}
 	cmd.PersistentFlags().StringVar(&state, "state", "", "state folder (default: ~/.local/state/ringd)")
@@ -85,35 +86,35 @@ func (p *program) auditVerify(ctx context.Context, state, keyFile string, asJSON
 	r, err := audit.Verify(ctx, dir, check)
 	broken := errors.Is(err, audit.ErrTampered) || errors.Is(err, audit.ErrKey) || errors.Is(err, audit.ErrFormat)
 	if err != nil && !broken {
-		return usage("%w", err)
+		return cli.Usage("%w", err)
 	}
 	if asJSON {
-		if werr := render.JSON(p.out, r); werr != nil {
+		if werr := render.JSON(p.Out, r); werr != nil {
 			return werr
 		}
 	} else {
-		p.page(p.out).Verified(r, note)
+		p.Page(p.Out).Verified(r, note)
 	}
 	if broken {
-		return &exit{exitRefused, err}
+		return cli.Failed(cli.Refused, err)
 	}
 	return nil
 }
 
 // auditDir is the log of a state folder that has one. It makes state absolute.
 func (p *program) auditDir(state *string) (string, error) {
-	*state = cmp.Or(*state, p.env.State)
+	*state = cmp.Or(*state, p.Env.State)
 	if *state == "" {
-		return "", usage("no state folder: name one with --state")
+		return "", cli.Usage("no state folder: name one with --state")
 	}
 	abs, err := filepath.Abs(*state)
 	if err != nil {
-		return "", usage("--state: %w", err)
+		return "", cli.Usage("--state: %w", err)
 	}
 	*state = abs
-	dir := layout(abs).audit
+	dir := cli.Layout(abs).Audit
 	if _, err := os.Stat(dir); err != nil {
-		return "", usage("no audit log: %w", sources.Bare(err))
+		return "", cli.Usage("no audit log: %w", sources.Bare(err))
 	}
 	return dir, nil
 }
@@ -121,18 +122,18 @@ func (p *program) auditDir(state *string) (string, error) {
 func publicKey(state, file string) (ed25519.PublicKey, error) {
 	given := file != ""
 	if !given {
-		file = layout(state).key + ".pub"
+		file = cli.Layout(state).Key + ".pub"
 	}
 	text, err := os.ReadFile(file)
 	if errors.Is(err, fs.ErrNotExist) && !given {
 		return nil, nil
 	}
 	if err != nil {
-		return nil, usage("read key: %w", sources.Bare(err))
+		return nil, cli.Usage("read key: %w", sources.Bare(err))
 	}
 	key, err := audit.PublicKey(text)
 	if err != nil {
-		return nil, usage("read key %s: %w", file, err)
+		return nil, cli.Usage("read key %s: %w", file, err)
 	}
 	return key, nil
 }
@@ -140,17 +141,17 @@ func publicKey(state, file string) (ed25519.PublicKey, error) {
 // storedHead is the newest record that the store knows of. A log that lacks it
 // was cut, which the log alone cannot show. The daemon may be at work.
 func (p *program) storedHead(ctx context.Context, state string) (audit.Head, string, error) {
-	head, err := store.ReadAuditHead(ctx, layout(state).store)
+	head, err := store.ReadAuditHead(ctx, cli.Layout(state).Store)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
 		return audit.Head{}, "not held against a store: there is none", nil
 	case err != nil:
-		return audit.Head{}, "", usage("read store: %w", err)
+		return audit.Head{}, "", cli.Usage("read store: %w", err)
 	}
 	out := audit.Head{Seq: head.Seq}
 	if head.Hash != "" {
 		if err := out.Hash.UnmarshalText([]byte(head.Hash)); err != nil {
-			return audit.Head{}, "", usage("read store: %w", err)
+			return audit.Head{}, "", cli.Usage("read store: %w", err)
 		}
 	}
 	return out, "", nil
@@ -184,13 +185,13 @@ func (f *auditFlags) filter(now time.Time) (audit.Filter, error) {
 	if f.verdict != "" {
 		var v profiles.Verdict
 		if err := v.UnmarshalText([]byte(f.verdict)); err != nil {
-			return out, usage("--verdict: %w", err)
+			return out, cli.Usage("--verdict: %w", err)
 		}
 		out.Verdict = &v
 	}
 	for _, k := range f.kinds {
 		if !audit.Kind(k).Known() {
-			return out, usage("--kind %q: no record is of this kind", k)
+			return out, cli.Usage("--kind %q: no record is of this kind", k)
 		}
 		out.Kinds = append(out.Kinds, audit.Kind(k))
 	}
@@ -211,7 +212,7 @@ func moment(flag, text string, now time.Time) (time.Time, error) {
 	}
 	t, err := time.Parse(time.RFC3339, text)
 	if err != nil {
-		return time.Time{}, usage("%s %q: want a time such as 2026-11-20T08:00:00Z or an age such as 2h", flag, text)
+		return time.Time{}, cli.Usage("%s %q: want a time such as 2026-11-20T08:00:00Z or an age such as 2h", flag, text)
 	}
 	return t, nil
 }
@@ -234,7 +235,7 @@ func newAuditQuery(p *program, state *string) *cobra.Command {
 			}
 			for e, err := range audit.Query(cmd.Context(), dir, filter) {
 				if err != nil {
-					return usage("read log: %w", err)
+					return cli.Usage("read log: %w", err)
 				}
 				if err := p.printRecord(e, f.asJSON); err != nil {
 					return err
@@ -258,7 +259,7 @@ func newAuditTail(p *program, state *string) *cobra.Command {
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if last < 0 {
-				return usage("-n %d: a number of records", last)
+				return cli.Usage("-n %d: a number of records", last)
 			}
 			filter, err := f.filter(time.Now())
 			if err != nil {
@@ -281,7 +282,7 @@ func (p *program) auditTail(ctx context.Context, dir string, filter audit.Filter
 	var kept []audit.Entry
 	for e, err := range audit.Query(ctx, dir, filter) {
 		if err != nil {
-			return usage("read log: %w", err)
+			return cli.Usage("read log: %w", err)
 		}
 		filter.After = e.Seq
 		if kept = append(kept, e); len(kept) > max(2*last, 1024) {
@@ -296,13 +297,13 @@ func (p *program) auditTail(ctx context.Context, dir string, filter audit.Filter
 	if !follow {
 		return nil
 	}
-	ctx, stop := interruptible(ctx)
+	ctx, stop := cli.Interruptible(ctx)
 	defer stop()
 	wake := time.NewTicker(tailEvery)
 	defer wake.Stop()
 	for e, err := range audit.Tail(ctx, dir, filter, wake.C) {
 		if err != nil {
-			return usage("read log: %w", err)
+			return cli.Usage("read log: %w", err)
 		}
 		if err := p.printRecord(e, asJSON); err != nil {
 			return err
@@ -312,7 +313,7 @@ func (p *program) auditTail(ctx context.Context, dir string, filter audit.Filter
 }
 
 func (p *program) printRecord(e audit.Entry, asJSON bool) error {
-	return p.page(p.out).Record(e, asJSON)
+	return p.Page(p.Out).Record(e, asJSON)
 }
 
 func sortedKeys[V any](m map[string]V) []string {
@@ -322,11 +323,4 @@ func sortedKeys[V any](m map[string]V) []string {
 	}
 	slices.Sort(keys)
 	return keys
-}
-
-// folders is what a state folder holds.
-type folders struct{ audit, store, key string }
-
-func layout(state string) folders {
-	return folders{filepath.Join(state, "audit"), filepath.Join(state, "store"), filepath.Join(state, "host.key")}
 }

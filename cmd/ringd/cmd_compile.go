@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ringd/ringd/cmd/ringd/internal/cli"
 	"github.com/ringd/ringd/cmd/ringd/internal/sources"
 	"github.com/ringd/ringd/profiles"
 )
@@ -77,7 +78,7 @@ func (p *program) writeSet(set *profiles.Set, agent, dir string) error {
 		parts[name] = b
 	}
 	if agent != "" && len(parts) == 0 {
-		return usage("the policy has no agent %q", agent)
+		return cli.Usage("the policy has no agent %q", agent)
 	}
 	whole, err := canonical(set)
 	if err != nil {
@@ -87,16 +88,16 @@ func (p *program) writeSet(set *profiles.Set, agent, dir string) error {
 	case dir != "":
 		return writeParts(dir, whole, parts)
 	case agent != "":
-		_, err = fmt.Fprintf(p.out, "%s\n", parts[agent])
+		_, err = fmt.Fprintf(p.Out, "%s\n", parts[agent])
 	default:
-		_, err = fmt.Fprintf(p.out, "%s\n", whole)
+		_, err = fmt.Fprintf(p.Out, "%s\n", whole)
 	}
 	return err
 }
 
 func writeParts(dir string, whole []byte, parts map[string][]byte) error {
 	if err := os.MkdirAll(dir, 0o755); err != nil {
-		return usage("make folder: %w", sources.Bare(err))
+		return cli.Usage("make folder: %w", sources.Bare(err))
 	}
 	write := func(name string, b []byte) error {
 		return os.WriteFile(filepath.Join(dir, name), append(b, '\n'), 0o644)
@@ -106,7 +107,7 @@ func writeParts(dir string, whole []byte, parts map[string][]byte) error {
 		err = errors.Join(err, write("agent-"+name+".json", b))
 	}
 	if err != nil {
-		return usage("write compiled set: %w", err)
+		return cli.Usage("write compiled set: %w", err)
 	}
 	return nil
 }

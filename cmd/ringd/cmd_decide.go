@@ -3,6 +3,7 @@ package main
 import (
 	"github.com/spf13/cobra"
 
+	"github.com/ringd/ringd/cmd/ringd/internal/cli"
 	"github.com/ringd/ringd/cmd/ringd/internal/decide"
 	"github.com/ringd/ringd/profiles"
 )
@@ -27,13 +28,13 @@ be read.`,
 			if err != nil {
 				return err
 			}
-			d := set.Decider(defaultAgent(set, agent), profiles.Environment{Workspace: workspace, Home: p.env.Home})
-			denied, err := decide.Lines(cmd.Context(), d, set.Revision, p.in, p.out)
+			d := set.Decider(defaultAgent(set, agent), profiles.Environment{Workspace: workspace, Home: p.Env.Home})
+			denied, err := decide.Lines(cmd.Context(), d, set.Revision, p.In, p.Out)
 			if err != nil {
-				return &exit{exitUsage, err}
+				return cli.Failed(cli.Misused, err)
 			}
 			if denied {
-				return &exit{exitRefused, nil}
+				return cli.Failed(cli.Refused, nil)
 			}
 			return nil
 		},

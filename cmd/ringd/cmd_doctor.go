@@ -8,6 +8,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ringd/ringd/cmd/ringd/internal/cli"
 	"github.com/ringd/ringd/cmd/ringd/internal/render"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/schema"
@@ -55,14 +56,14 @@ Exit codes: 0 the default profile can be enforced, 125 it cannot.`,
 			defer cancel()
 			h := p.examine(ctx)
 			if asJSON {
-				if err := render.JSON(p.out, h); err != nil {
+				if err := render.JSON(p.Out, h); err != nil {
 					return err
 				}
 			} else {
 				p.printHealth(h)
 			}
 			if !h.Enforceable {
-				return &exit{exitUnavailable, errors.New("the default profile cannot be enforced on this host")}
+				return cli.Failed(cli.Unavailable, errors.New("the default profile cannot be enforced on this host"))
 			}
 			return nil
 		},
@@ -137,8 +138,8 @@ func describeLayer(name, state string) layer {
 }
 
 func (p *program) printHealth(h health) {
-	page := p.page(p.out)
-	fmt.Fprintf(p.out, "strongest tier: %s\n", h.Tier)
+	page := p.Page(p.Out)
+	fmt.Fprintf(p.Out, "strongest tier: %s\n", h.Tier)
 	for _, l := range h.Layers {
 		mark, state := " ", fmt.Sprintf("%-11s", l.State)
 		if l.Required {
@@ -152,9 +153,9 @@ func (p *program) printHealth(h health) {
 		default:
 			state = page.Middling(state)
 		}
-		fmt.Fprintf(p.out, "%s %-13s %s  %s\n", mark, l.Name, state, l.Reason)
+		fmt.Fprintf(p.Out, "%s %-13s %s  %s\n", mark, l.Name, state, l.Reason)
 		if l.Fix != "" {
-			fmt.Fprintf(p.out, "  %-13s fix: %s\n", "", l.Fix)
+			fmt.Fprintf(p.Out, "  %-13s fix: %s\n", "", l.Fix)
 		}
 	}
 }

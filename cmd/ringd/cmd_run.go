@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -13,20 +12,15 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ringd/ringd/cmd/ringd/internal/cli"
 	"github.com/ringd/ringd/cmd/ringd/internal/config"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon"
+	"github.com/ringd/ringd/cmd/ringd/internal/request"
 	"github.com/ringd/ringd/cmd/ringd/internal/sources"
-	"github.com/ringd/ringd/executors/js/engine/value"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/rings/interpreter"
 	"github.com/ringd/ringd/schema"
 	"github.com/ringd/ringd/schema/wire"
-)
-
-// Bounds of what a run is given on the command line; the daemon has its own.
-const (
-	maxProgram = 1 << 20
-	maxInput   = 4 << 20
 )
 
 // runOptions are the flags of `ringd run`.
@@ -86,19 +80,19 @@ ran.`,
 
 func (p *program) run(ctx context.Context, o runOptions) error {
 	if !slices.Contains([]string{profiles.ExecutorJS, profiles.ExecutorPython, profiles.ExecutorShell}, o.executor) {
-		return usage("--executor %q: want js, python or shell", o.executor)
+		return cli.Usage("--executor %q: want js, python or shell", o.executor)
 	}
 	switch {
 	case o.socket != "" && (o.policy != "" || o.state != "" || len(o.bridges)+len(o.bridgeEnv) > 0):
-		return usage("--socket: policy, state and bridges are the daemon's")
+		return cli.Usage("--socket: policy, state and bridges are the daemon's")
 	case o.socket == "" && o.policy == "":
-		return usage("run needs a policy: -p PATH (or --socket PATH, for the daemon's)")
+		return cli.Usage("run needs a policy: -p PATH (or --socket PATH, for the daemon's)")
 	case o.socket == "" && o.detach:
-		return usage("--detach needs --socket")
+		return cli.Usage("--detach needs --socket")
 	}
-	req, err := p.runRequest(o)
+	req, err := request.Read(request.Given{Agent: o.agent, Executor: o.executor, Language: o.language, Program: o.program, Inputs: o.inputs}, p.In)
 	if err != nil {
-		return err
+		return cli.Failed(cli.Misused, err)
 	}
 	if o.socket != "" {
 		return p.runThere(ctx, o, req)
@@ -106,75 +100,30 @@ func (p *program) run(ctx context.Context, o runOptions) error {
 	return p.runHere(ctx, o, req)
 }
 
-// runRequest reads the program and its inputs.
-func (p *program) runRequest(o runOptions) (wire.RunRequest, error) {
-	req := wire.RunRequest{Agent: o.agent, Executor: o.executor, Inputs: map[string]json.RawMessage{}}
-	name, in := o.program, p.in
-	if name == "-" {
-		name = "stdin"
-	} else {
-		f, err := os.Open(name)
-		if err != nil {
-			return req, usage("read program: %w", sources.Bare(err))
-		}
-		defer f.Close()
-		in = f
-	}
-	source, err := sources.Bounded(in, maxProgram)
-	if err != nil {
-		return req, usage("read program %s: %w", name, sources.Bare(err))
-	}
-	req.Program = wire.Program{Name: name, Language: o.language, Source: string(source)}
-	for _, arg := range o.inputs {
-		key, file, ok := strings.Cut(arg, "=")
-		if !ok || key == "" || file == "" {
-			return req, usage("--input %q: want NAME=FILE.json", arg)
-		}
-		if _, twice := req.Inputs[key]; twice {
-			return req, usage("--input %s is given twice", key)
-		}
-		f, err := os.Open(file)
-		if err != nil {
-			return req, usage("read input %s: %w", key, sources.Bare(err))
-		}
-		text, err := sources.Bounded(f, maxInput)
-		f.Close()
-		if err != nil {
-			return req, usage("read input %s: %w", key, sources.Bare(err))
-		}
-		tagged, err := value.FromJSON(text)
-		if err != nil {
-			return req, usage("read input %s: %s: %w", key, file, err)
-		}
-		req.Inputs[key] = tagged
-	}
-	return req, nil
-}
-
 // commands are the providers of --bridge.
 func (p *program) commands(o runOptions) (map[string]interpreter.Provider, error) {
 	env, err := config.Variables(o.bridgeEnv)
 	if err != nil {
-		return nil, usage("--bridge-env: %w", err)
+		return nil, cli.Usage("--bridge-env: %w", err)
 	}
-	if p.env.Home != "" {
-		env = append(env, "HOME="+p.env.Home)
+	if p.Env.Home != "" {
+		env = append(env, "HOME="+p.Env.Home)
 	}
 	dir, err := os.Getwd()
 	if err != nil {
-		return nil, usage("find this folder: %w", err)
+		return nil, cli.Usage("find this folder: %w", err)
 	}
 	out := map[string]interpreter.Provider{}
 	for _, arg := range o.bridges {
 		name, command, ok := strings.Cut(arg, "=")
 		if !ok || name == "" || command == "" {
-			return nil, usage("--bridge %q: want NAME=COMMAND", arg)
+			return nil, cli.Usage("--bridge %q: want NAME=COMMAND", arg)
 		}
 		if _, twice := out[name]; twice {
-			return nil, usage("--bridge %s is given twice", name)
+			return nil, cli.Usage("--bridge %s is given twice", name)
 		}
 		if out[name], err = p.commandProvider([]string{"/bin/sh", "-c", command}, dir, env); err != nil {
-			return nil, usage("--bridge %s: %w", name, err)
+			return nil, cli.Usage("--bridge %s: %w", name, err)
 		}
 	}
 	return out, nil
@@ -195,7 +144,7 @@ func (p *program) runHere(ctx context.Context, o runOptions, req wire.RunRequest
 		return err
 	}
 	defer func() { err = errors.Join(err, remove()) }()
-	ctx, stop := interruptible(ctx)
+	ctx, stop := cli.Interruptible(ctx)
 	defer stop()
 	group := &daemon.Group{}
 	early := p.compileEarly(ctx, group, files)
@@ -230,21 +179,21 @@ func (p *program) privateState(dir string) (string, func() error, error) {
 	if dir != "" {
 		abs, err := filepath.Abs(dir)
 		if err != nil {
-			return "", nil, usage("--state: %w", err)
+			return "", nil, cli.Usage("--state: %w", err)
 		}
 		return abs, func() error { return nil }, nil
 	}
 	// What is thrown away at the end needs no disk: syncing costs more than the
 	// rest of a short run.
 	err := os.ErrNotExist
-	if p.env.Temp == "" {
+	if p.Env.Temp == "" {
 		dir, err = os.MkdirTemp("/dev/shm", "ringd-run-")
 	}
 	if err != nil {
-		dir, err = os.MkdirTemp(p.env.Temp, "ringd-run-")
+		dir, err = os.MkdirTemp(p.Env.Temp, "ringd-run-")
 	}
 	if err != nil {
-		return "", nil, usage("make temporary folder: %w", sources.Bare(err))
+		return "", nil, cli.Usage("make temporary folder: %w", sources.Bare(err))
 	}
 	return dir, func() error { return os.RemoveAll(dir) }, nil
 }
@@ -279,20 +228,20 @@ func (c *earlyCompiler) Compile(ctx context.Context, _ daemon.Push) (*profiles.S
 // notApplied tells why the policy is not in force.
 func (p *program) notApplied(files sources.Policy, c *earlyCompiler, err error) error {
 	<-c.done
-	var e *exit
+	var e *cli.Exit
 	switch {
 	case errors.Is(err, context.Canceled):
-		return &exit{exitRefused, errors.New("interrupted before the program began")}
+		return cli.Failed(cli.Refused, errors.New("interrupted before the program began"))
 	case errors.As(c.err, &e):
 		return e
 	case c.err != nil:
-		return &exit{exitUnavailable, c.err}
+		return cli.Failed(cli.Unavailable, c.err)
 	case c.found.Refused():
 		return p.refuseFindings(files.Place(c.found))
 	case errors.Is(err, daemon.ErrUnavailable):
-		return &exit{exitUnavailable, err}
+		return cli.Failed(cli.Unavailable, err)
 	default:
-		return &exit{exitRefused, err}
+		return cli.Failed(cli.Refused, err)
 	}
 }
 
@@ -309,7 +258,7 @@ func (p *program) follow(ctx context.Context, d *daemon.Daemon, req wire.RunRequ
 		for _, c := range lines {
 			if c.Seq > printed {
 				printed = c.Seq
-				p.page(p.err).Console(c)
+				p.Page(p.Err).Console(c)
 			}
 		}
 	}

@@ -22,7 +22,7 @@ language server complete and check a policy that begins with
 			if err != nil {
 				return fmt.Errorf("make JSON Schema: %w", err)
 			}
-			_, err = fmt.Fprintf(p.out, "%s\n", b)
+			_, err = fmt.Fprintf(p.Out, "%s\n", b)
 			return err
 		},
 	}

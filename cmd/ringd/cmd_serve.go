@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ringd/ringd/cmd/ringd/internal/cli"
 	"github.com/ringd/ringd/cmd/ringd/internal/config"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon"
 	"github.com/ringd/ringd/cmd/ringd/internal/render"
@@ -69,11 +70,11 @@ func (p *program) serveConfig(name string, given config.File) (config.File, erro
 	if name != "" {
 		in, err := os.Open(name)
 		if err != nil {
-			return f, usage("read config: %w", sources.Bare(err))
+			return f, cli.Usage("read config: %w", sources.Bare(err))
 		}
 		defer in.Close()
 		if f, err = config.Read(name, in); err != nil {
-			return f, &exit{exitUsage, err}
+			return f, cli.Failed(cli.Misused, err)
 		}
 	}
 	for _, s := range []struct {
@@ -81,13 +82,13 @@ func (p *program) serveConfig(name string, given config.File) (config.File, erro
 		into                 *string
 	}{
 		{"sync", given.Sync, "", &f.Sync},
-		{"state", given.State, p.env.State, &f.State},
-		{"socket", given.Socket, p.env.DefaultSocket(), &f.Socket},
+		{"state", given.State, p.Env.State, &f.State},
+		{"socket", given.Socket, p.Env.DefaultSocket(), &f.Socket},
 	} {
 		if s.flag != "" {
 			abs, err := filepath.Abs(s.flag)
 			if err != nil {
-				return f, usage("--%s: %w", s.what, err)
+				return f, cli.Usage("--%s: %w", s.what, err)
 			}
 			*s.into = abs
 		}
@@ -95,11 +96,11 @@ func (p *program) serveConfig(name string, given config.File) (config.File, erro
 			*s.into = s.fallback
 		}
 		if *s.into == "" {
-			return f, usage("serve needs a %s: --%s PATH, or %s: in the config file", s.what, s.what, s.what)
+			return f, cli.Usage("serve needs a %s: --%s PATH, or %s: in the config file", s.what, s.what, s.what)
 		}
 	}
 	if err := f.Apart(); err != nil {
-		return f, usage("%w", err)
+		return f, cli.Usage("%w", err)
 	}
 	return f, nil
 }
@@ -113,9 +114,9 @@ func orElse(d *config.Duration, fallback time.Duration) time.Duration {
 
 // serve runs the daemon until ctx or a signal ends it.
 func (p *program) serve(ctx context.Context, f config.File) (err error) {
-	ctx, stop := interruptible(ctx)
+	ctx, stop := cli.Interruptible(ctx)
 	defer stop()
-	logger := slog.New(slog.NewTextHandler(p.err, nil))
+	logger := slog.New(slog.NewTextHandler(p.Err, nil))
 	s, server, err := p.newServer(ctx, f, logger)
 	if err != nil {
 		return err
@@ -128,7 +129,7 @@ func (p *program) serve(ctx context.Context, f config.File) (err error) {
 	sink := &firstLook{Sink: s.daemon.Sink(), looked: make(chan struct{})}
 	watch, err := syncer.Start(ctx, syncer.Config{Dir: f.Sync, Sink: sink, Logger: logger})
 	if err != nil {
-		return errors.Join(usage("watch %s: %w", f.Sync, err), server.Close(ctx))
+		return errors.Join(cli.Usage("watch %s: %w", f.Sync, err), server.Close(ctx))
 	}
 	select {
 	case <-sink.looked:
@@ -160,17 +161,17 @@ func (p *program) ready(st wire.Status, socket string) {
 	if st.Generation > 0 {
 		what = fmt.Sprintf("generation %d, %s", st.Generation, render.Short(st.Revision))
 	}
-	fmt.Fprintf(p.out, "ringd ready: %s, %s\n", socket, what)
+	fmt.Fprintf(p.Out, "ringd ready: %s, %s\n", socket, what)
 	p.notify("READY=1\nSTATUS=" + what)
 }
 
 // notify tells systemd's socket. Nobody listening is no error: the line on
 // stdout has said it.
 func (p *program) notify(state string) {
-	if p.env.Notify == "" {
+	if p.Env.Notify == "" {
 		return
 	}
-	name := p.env.Notify
+	name := p.Env.Notify
 	if name[0] == '@' {
 		name = "\x00" + name[1:]
 	}

@@ -19,9 +19,9 @@ func newVersion(p *program) *cobra.Command {
 		RunE: func(*cobra.Command, []string) error {
 			v := buildVersion()
 			if asJSON {
-				return render.JSON(p.out, v)
+				return render.JSON(p.Out, v)
 			}
-			_, err := fmt.Fprintf(p.out, "ringd %s %s\n", v.Version, v.Go)
+			_, err := fmt.Fprintf(p.Out, "ringd %s %s\n", v.Version, v.Go)
 			return err
 		},
 	}

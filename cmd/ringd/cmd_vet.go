@@ -6,6 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ringd/ringd/cmd/ringd/internal/cli"
 	"github.com/ringd/ringd/cmd/ringd/internal/render"
 	"github.com/ringd/ringd/cmd/ringd/internal/sources"
 	"github.com/ringd/ringd/schema"
@@ -25,7 +26,7 @@ Exit codes: 0 nothing to refuse, 1 findings, 2 a PATH cannot be read.`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, paths []string) error {
 			if format != "text" && format != "json" && format != "sarif" {
-				return usage("--format %q: want text, json or sarif", format)
+				return cli.Usage("--format %q: want text, json or sarif", format)
 			}
 			found, err := p.vet(cmd.Context(), paths)
 			if err != nil {
@@ -42,7 +43,7 @@ Exit codes: 0 nothing to refuse, 1 findings, 2 a PATH cannot be read.`,
 func readPolicy(path string) (sources.Policy, error) {
 	policy, err := sources.Read(path)
 	if err != nil {
-		return policy, &exit{exitUsage, err}
+		return policy, cli.Failed(cli.Misused, err)
 	}
 	return policy, nil
 }
@@ -92,17 +93,17 @@ func (p *program) reportVet(format string, found schema.Diagnostics) error {
 			}
 			list = append(list, vetFinding{d.Pos.File, d.Pos.Line, d.Pos.Column, d.Code, d.Msg, d.Hint, severity, d.Related})
 		}
-		err = render.JSON(p.out, map[string]any{"findings": list})
+		err = render.JSON(p.Out, map[string]any{"findings": list})
 	case "sarif":
-		err = render.JSON(p.out, render.SARIF(found, buildVersion().Version))
+		err = render.JSON(p.Out, render.SARIF(found, buildVersion().Version))
 	default:
-		err = p.page(p.out).Findings(found)
+		err = p.Page(p.Out).Findings(found)
 	}
 	if err != nil {
 		return err
 	}
 	if found.Refused() {
-		return &exit{exitRefused, nil}
+		return cli.Failed(cli.Refused, nil)
 	}
 	return nil
 }
@@ -110,7 +111,7 @@ func (p *program) reportVet(format string, found schema.Diagnostics) error {
 // refuseFindings prints findings where a result cannot be given; nil when none
 // of them refuses.
 func (p *program) refuseFindings(found schema.Diagnostics) error {
-	if err := p.page(p.err).Findings(found); err != nil {
+	if err := p.Page(p.Err).Findings(found); err != nil {
 		return err
 	}
 	if !found.Refused() {
@@ -122,5 +123,5 @@ func (p *program) refuseFindings(found schema.Diagnostics) error {
 			n++
 		}
 	}
-	return &exit{exitRefused, fmt.Errorf("the policy is refused: %s", render.Count(n, "finding"))}
+	return cli.Failed(cli.Refused, fmt.Errorf("the policy is refused: %s", render.Count(n, "finding")))
 }

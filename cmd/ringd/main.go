@@ -8,69 +8,24 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"os"
-	"os/signal"
-	"syscall"
+	"time"
 
-	"github.com/mattn/go-isatty"
 	"github.com/spf13/cobra"
 
+	"github.com/ringd/ringd/cmd/ringd/internal/cli"
+	"github.com/ringd/ringd/cmd/ringd/internal/clients"
 	"github.com/ringd/ringd/cmd/ringd/internal/config"
-	"github.com/ringd/ringd/cmd/ringd/internal/render"
-)
-
-// The exit codes of every command.
-const (
-	exitDone        = 0   // done, nothing refused
-	exitRefused     = 1   // refused, findings, or the program failed
-	exitUsage       = 2   // usage, or input that cannot be read
-	exitUnavailable = 125 // a required layer is unavailable here; nothing ran
 )
 
 func main() {
 	os.Exit(run(context.Background(), os.Args, os.Stdin, os.Stdout, os.Stderr))
 }
 
-// interruptible ends ctx at the first SIGINT or SIGTERM, for commands with
-// something to end in order; a second one kills. stop gives the signals back.
-func interruptible(ctx context.Context) (_ context.Context, stop func()) {
-	ctx, stop = signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
-	context.AfterFunc(ctx, stop)
-	return ctx, stop
-}
-
-// program is what a command may touch: its streams and its environment.
-type program struct {
-	in   io.Reader
-	out  io.Writer
-	err  io.Writer
-	env  config.Environment
-	self string // path of this binary, for its hidden verbs
-}
-
-// exit is an error that carries its exit code. A nil err prints nothing: the
-// command has already said what there is to say.
-type exit struct {
-	code int
-	err  error
-}
-
-func (e *exit) Error() string {
-	if e.err == nil {
-		return fmt.Sprintf("exit %d", e.code)
-	}
-	return e.err.Error()
-}
-
-func (e *exit) Unwrap() error { return e.err }
-
-// usage is a mistake on the command line or input that cannot be read.
-func usage(format string, args ...any) error {
-	return &exit{exitUsage, fmt.Errorf(format, args...)}
-}
+// program is what the commands that construct things share.
+type program struct{ *cli.Program }
 
 func run(ctx context.Context, argv []string, in io.Reader, out, stderr io.Writer) int {
 	if len(argv) > 1 {
@@ -81,39 +36,16 @@ func run(ctx context.Context, argv []string, in io.Reader, out, stderr io.Writer
 	self, err := os.Executable()
 	if err != nil {
 		fmt.Fprintf(stderr, "ringd: find this program: %v\n", err)
-		return exitUsage
+		return cli.Misused
 	}
-	p := &program{in: in, out: out, err: stderr, env: config.FromSystem(), self: self}
+	p := &program{&cli.Program{In: in, Out: out, Err: stderr, Env: config.FromSystem(), Self: self}}
 	root := newRoot(p)
 	if len(argv) > 1 {
 		root.SetArgs(argv[1:])
 	} else {
 		root.SetArgs([]string{})
 	}
-	return p.code(root.ExecuteContext(ctx))
-}
-
-// code prints err once and turns it into the exit code. What carries no code
-// is a mistake on the command line.
-func (p *program) code(err error) int {
-	if err == nil {
-		return exitDone
-	}
-	var e *exit
-	if !errors.As(err, &e) {
-		fmt.Fprintf(p.err, "ringd: %v\n", err)
-		return exitUsage
-	}
-	if e.err != nil {
-		fmt.Fprintf(p.err, "ringd: %v\n", e.err)
-	}
-	return e.code
-}
-
-// page is where text goes: colour only on a terminal.
-func (p *program) page(w io.Writer) render.Page {
-	f, ok := w.(*os.File)
-	return render.Page{W: w, Colour: ok && !p.env.NoColor && !p.env.Dumb && isatty.IsTerminal(f.Fd())}
+	return p.Code(root.ExecuteContext(ctx))
 }
 
 func newRoot(p *program) *cobra.Command {
@@ -133,12 +65,12 @@ decides, records and answers.`,
 			if err := cmd.Help(); err != nil {
 				return err
 			}
-			return &exit{exitUsage, nil}
+			return cli.Failed(cli.Misused, nil)
 		},
 	}
-	root.SetIn(p.in)
-	root.SetOut(p.out)
-	root.SetErr(p.err)
+	root.SetIn(p.In)
+	root.SetOut(p.Out)
+	root.SetErr(p.Err)
 	root.AddGroup(
 		&cobra.Group{ID: "policy", Title: "Policy:"},
 		&cobra.Group{ID: "run", Title: "Programs:"},
@@ -153,7 +85,7 @@ decides, records and answers.`,
 	}
 	add("policy", newVet(p), newCompile(p), newDecide(p), newSchema(p))
 	add("run", newRun(p))
-	add("daemon", newServe(p), newStatus(p), newRuns(p), newAnswer(p), newCancel(p))
+	add("daemon", append([]*cobra.Command{newServe(p)}, clients.New(clients.Config{Program: p.Program, Now: time.Now})...)...)
 	add("host", newDoctor(p), newAudit(p), newVersion(p))
 	root.SetCompletionCommandGroupID("host")
 	root.SetHelpCommandGroupID("host")
@@ -169,7 +101,7 @@ func later() []*cobra.Command {
 		out = append(out, &cobra.Command{
 			Use: verb, Hidden: true, DisableFlagParsing: true,
 			RunE: func(*cobra.Command, []string) error {
-				return usage("%s is not in this version of ringd; see ringd --help for what is", verb)
+				return cli.Usage("%s is not in this version of ringd; see ringd --help for what is", verb)
 			},
 		})
 	}

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/ringd/ringd/cmd/ringd/internal/cli"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon"
 	"github.com/ringd/ringd/cmd/ringd/internal/render"
 	"github.com/ringd/ringd/executors"
@@ -14,53 +15,47 @@ import (
 // notStarted turns a refusal before the program began into an exit. What this
 // host cannot give is exit 125: nothing ran.
 func (p *program) notStarted(o runOptions, err error) error {
-	code := exitRefused
+	code := cli.Refused
 	var denial *profiles.Denial
 	var invalid *daemon.InvalidError
 	switch {
 	case errors.As(err, &denial):
-		if unenforceable(denial.Decision.Code) {
-			code = exitUnavailable
+		if cli.Unenforceable(denial.Decision.Code) {
+			code = cli.Unavailable
 		}
 		if o.asJSON {
-			if err := render.JSON(p.out, render.RefusedRun(o.agent, o.executor, denial)); err != nil {
+			if err := render.JSON(p.Out, render.RefusedRun(o.agent, o.executor, denial)); err != nil {
 				return err
 			}
 		}
-		return &exit{code, errors.New(render.Denial(denial))}
+		return cli.Failed(code, errors.New(render.Denial(denial)))
 	case errors.As(err, &invalid):
-		code = exitUsage
+		code = cli.Misused
 	case errors.Is(err, daemon.ErrUnavailable):
-		code = exitUnavailable
+		code = cli.Unavailable
 	}
-	return &exit{code, err}
-}
-
-// unenforceable reports whether a code says that this host or build lacks what
-// is asked for, as opposed to a policy that refuses.
-func unenforceable(c profiles.Code) bool {
-	return c == profiles.CodeExecutorUnavailable || c == profiles.CodeTierUnavailable || c == profiles.CodeRingUnavailable
+	return cli.Failed(code, err)
 }
 
 // finish prints how a run ended and gives the exit.
 func (p *program) finish(o runOptions, run wire.Run, set *profiles.Set) error {
 	if o.asJSON {
-		if err := render.JSON(p.out, run); err != nil {
+		if err := render.JSON(p.Out, run); err != nil {
 			return err
 		}
 	} else {
-		if err := p.page(p.out).Value(run); err != nil {
+		if err := p.Page(p.Out).Value(run); err != nil {
 			return err
 		}
-		p.page(p.err).Run(run)
+		p.Page(p.Err).Run(run)
 	}
 	if o.report {
-		p.page(p.err).Report(run, set)
+		p.Page(p.Err).Report(run, set)
 	} else if o.state != "" && !o.asJSON {
-		fmt.Fprintf(p.err, "run %s: %s\n", run.ID, run.State)
+		fmt.Fprintf(p.Err, "run %s: %s\n", run.ID, run.State)
 	}
-	if state := executors.State(run.State); state == executors.StateDenied && len(run.Denials) == 1 && unenforceable(run.Denials[0].Code) {
-		return &exit{exitUnavailable, nil} // the guest could not be had: nothing ran
+	if state := executors.State(run.State); state == executors.StateDenied && len(run.Denials) == 1 && cli.Unenforceable(run.Denials[0].Code) {
+		return cli.Failed(cli.Unavailable, nil) // the guest could not be had: nothing ran
 	}
 	switch executors.State(run.State) {
 	case executors.StatePaused, wire.StateRunning:
@@ -70,5 +65,5 @@ func (p *program) finish(o runOptions, run wire.Run, set *profiles.Set) error {
 			return nil
 		}
 	}
-	return &exit{exitRefused, nil}
+	return cli.Failed(cli.Refused, nil)
 }

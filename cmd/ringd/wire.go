@@ -17,6 +17,7 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/api"
 	"github.com/ringd/ringd/cmd/ringd/internal/audit"
 	"github.com/ringd/ringd/cmd/ringd/internal/child"
+	"github.com/ringd/ringd/cmd/ringd/internal/cli"
 	"github.com/ringd/ringd/cmd/ringd/internal/config"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/metrics"
@@ -68,7 +69,7 @@ func (p *program) compile(ctx context.Context, files sources.Policy) (*profiles.
 }
 
 func (p *program) compiler() childCompiler {
-	return childCompiler{child.Config{Path: p.self, Args: []string{verbCompile}}}
+	return childCompiler{child.Config{Path: p.Self, Args: []string{verbCompile}}}
 }
 
 // childCompiler is the daemon's Compiler.
@@ -83,7 +84,7 @@ func (c childCompiler) run(ctx context.Context, all []schema.Source) (*profiles.
 	policies, modules := sources.Split(all)
 	r, err := child.Run(ctx, c.cfg, child.Request{Sources: policies, Files: modules})
 	if errors.Is(err, child.ErrUnavailable) {
-		return nil, nil, &exit{exitUnavailable, err}
+		return nil, nil, cli.Failed(cli.Unavailable, err)
 	}
 	return r.Set, r.Diagnostics, err
 }
@@ -155,7 +156,7 @@ func (p *program) newStack(ctx context.Context, c stackConfig) (*stack, error) {
 
 func (p *program) buildStack(ctx context.Context, c stackConfig, s *stack) (err error) {
 	if s.kernel, err = kernel.New(kernel.Config{Go: s.group.Go}); err != nil {
-		return &exit{exitUnavailable, err}
+		return cli.Failed(cli.Unavailable, err)
 	}
 	// Until the daemon owns the rings, an error on the way closes them here.
 	owned := false
@@ -168,7 +169,7 @@ func (p *program) buildStack(ctx context.Context, c stackConfig, s *stack) (err 
 		return err
 	})
 	s.js, err = js.New(js.Config{
-		Launcher: records.CountGuests(s.kernel, c.metrics), Argv: []string{p.self, verbGuest}, CacheDir: p.env.Cache,
+		Launcher: records.CountGuests(s.kernel, c.metrics), Argv: []string{p.Self, verbGuest}, CacheDir: p.Env.Cache,
 		Go: s.group.Go, Now: time.Now,
 		Blank: c.pool.blank, Idle: c.pool.idle, PerKey: c.pool.perKey, Reuse: c.pool.reuse, Once: c.pool.once,
 	})
@@ -208,7 +209,7 @@ func (p *program) buildStack(ctx context.Context, c stackConfig, s *stack) (err 
 		Compiler:    c.compiler,
 		Runs:        st, Generations: st, Recorder: recorder, Journal: journal,
 		Group: s.group, Clock: systemClock{}, Random: rand.Reader, Logger: c.logger, Metrics: c.metrics,
-		Environment: profiles.Environment{Home: p.env.Home},
+		Environment: profiles.Environment{Home: p.Env.Home},
 		Staleness:   c.staleness, Retention: c.retention, Quota: c.quota,
 	})
 	if err != nil {
@@ -223,11 +224,11 @@ func (p *program) buildStack(ctx context.Context, c stackConfig, s *stack) (err 
 // which is held against the newest record the store knows of.
 func openRecords(ctx context.Context, c stackConfig, s *stack) (*audit.Log, *store.Store, error) {
 	if err := os.MkdirAll(c.state, 0o700); err != nil {
-		return nil, nil, usage("make state folder: %w", sources.Bare(err))
+		return nil, nil, cli.Usage("make state folder: %w", sources.Bare(err))
 	}
-	at := layout(c.state)
+	at := cli.Layout(c.state)
 	var open atomic.Pointer[audit.Log]
-	st, err := store.Open(ctx, store.Config{Dir: at.store, Now: time.Now, Head: func() store.Head {
+	st, err := store.Open(ctx, store.Config{Dir: at.Store, Now: time.Now, Head: func() store.Head {
 		log := open.Load()
 		if log == nil {
 			return store.Head{}
@@ -249,13 +250,13 @@ func openRecords(ctx context.Context, c stackConfig, s *stack) (*audit.Log, *sto
 			return nil, nil, unavailable("open store", err)
 		}
 	}
-	key, err := audit.LoadKey(at.key, rand.Reader)
+	key, err := audit.LoadKey(at.Key, rand.Reader)
 	if err != nil {
 		return nil, nil, unavailable("load host key", err)
 	}
 	ticker := time.NewTicker(syncEvery)
 	log, err := audit.Open(ctx, audit.Config{
-		Dir: at.audit, Key: key, Now: time.Now, Ticks: ticker.C, Strict: c.strict, Least: least,
+		Dir: at.Audit, Key: key, Now: time.Now, Ticks: ticker.C, Strict: c.strict, Least: least,
 	})
 	if err != nil {
 		ticker.Stop()
@@ -283,7 +284,7 @@ func unavailable(what string, err error) error {
 	case errors.Is(err, os.ErrPermission):
 		remedy = "; the state folder must belong to this user"
 	}
-	return &exit{exitUnavailable, fmt.Errorf("%s: %w%s", what, err, remedy)}
+	return cli.Failed(cli.Unavailable, fmt.Errorf("%s: %w%s", what, err, remedy))
 }
 
 // guests keeps the executor in step with the generations: at every commit it
@@ -331,7 +332,7 @@ func (systemClock) After(d time.Duration) <-chan time.Time { return time.After(d
 func (p *program) newServer(ctx context.Context, f config.File, logger *slog.Logger) (*stack, *door, error) {
 	providers, err := p.providers(f.Bridges, logger)
 	if err != nil {
-		return nil, nil, &exit{exitUsage, err}
+		return nil, nil, cli.Failed(cli.Misused, err)
 	}
 	m := metrics.New()
 	s, err := p.newStack(ctx, stackConfig{
@@ -383,11 +384,11 @@ func (p *program) listen(f config.File, d *daemon.Daemon, m *metrics.Metrics, lo
 		Roles: api.Roles{Harness: f.Roles.Harness, Approver: f.Roles.Approver, Operator: f.Roles.Operator, Viewer: f.Roles.Viewer},
 	})
 	if err != nil {
-		return nil, &exit{exitUsage, err}
+		return nil, cli.Failed(cli.Misused, err)
 	}
 	l, err := api.Listen(f.Socket)
 	if err != nil {
-		return nil, &exit{exitUsage, err}
+		return nil, cli.Failed(cli.Misused, err)
 	}
 	return &door{server, l}, nil
 }
@@ -431,7 +432,7 @@ func (p *program) probeGuest(ctx context.Context) (around map[string]string, tie
 	defer func() { _ = k.Close() }() // the process ends next
 	at := k.Attestation(profiles.ExecutorJS)
 	e, err := js.New(js.Config{
-		Launcher: k, Argv: []string{p.self, verbGuest}, CacheDir: p.env.Cache, Go: group.Go, Now: time.Now,
+		Launcher: k, Argv: []string{p.Self, verbGuest}, CacheDir: p.Env.Cache, Go: group.Go, Now: time.Now,
 	})
 	if err == nil {
 		err = errors.Join(e.Warm(ctx), e.Close())
@@ -446,5 +447,5 @@ func (p *program) probeGuest(ctx context.Context) (around map[string]string, tie
 
 // commandProvider is a bridge performed by a command of the host.
 func (p *program) commandProvider(argv []string, dir string, env []string) (interpreter.Provider, error) {
-	return provider.NewCommand(provider.Config{Argv: argv, Dir: dir, Path: p.env.Path, Env: env})
+	return provider.NewCommand(provider.Config{Argv: argv, Dir: dir, Path: p.Env.Path, Env: env})
 }

@@ -1,24 +1,25 @@
-package main
+// Package clients holds the verbs that ask a daemon over its socket, or work on
+// the state folder that one has left: status, runs, answer, cancel.
+//
+// They decide nothing: what a caller may do is the daemon's to say, and in a
+// folder without a daemon the file system's.
+package clients
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/ringd/ringd/cmd/ringd/internal/cli"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/show"
 	"github.com/ringd/ringd/cmd/ringd/internal/render"
-	"github.com/ringd/ringd/cmd/ringd/internal/sources"
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
 	"github.com/ringd/ringd/executors/js/engine/value"
-	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/schema/client"
 	"github.com/ringd/ringd/schema/wire"
 )
@@ -30,42 +31,21 @@ const (
 	statusWait  = 10 * time.Second
 )
 
-// connect returns a client of the daemon at socket, or where the environment
-// says.
-func (p *program) connect(socket string) (*client.Client, error) {
-	socket = cmp.Or(socket, p.env.DefaultSocket())
-	if socket == "" {
-		return nil, usage("no socket: name the daemon's with --socket")
-	}
-	c, err := client.New(client.Config{Socket: socket})
-	if err != nil {
-		return nil, usage("%w", err)
-	}
-	return c, nil
+// Config is what the verbs are made of.
+type Config struct {
+	*cli.Program
+	Now func() time.Time
 }
 
-func socketFlag(cmd *cobra.Command, socket *string) {
-	cmd.Flags().StringVar(socket, "socket", "", "the daemon's socket (default: $RINGD_SOCKET)")
+type verbs struct{ Config }
+
+// New returns the verbs that ask a daemon, or read the folder that one kept.
+func New(cfg Config) []*cobra.Command {
+	p := &verbs{cfg}
+	return []*cobra.Command{newStatus(p), newRuns(p), newAnswer(p), newCancel(p)}
 }
 
-// refusedBy turns an error of the daemon into an exit: a refusal is 1, what the
-// daemon's host lacks is 125, a daemon that is not there is 2.
-func refusedBy(err error) error {
-	var e *client.Error
-	if !errors.As(err, &e) {
-		return usage("%w", err)
-	}
-	switch {
-	case unenforceable(profiles.Code(e.Code)), e.Code == wire.CodeAuditUnavailable:
-		return &exit{exitUnavailable, errors.New(render.Clean(e.Error()))}
-	case e.Code == wire.CodeRequestInvalid:
-		return &exit{exitUsage, errors.New(render.Clean(e.Error()))}
-	default:
-		return &exit{exitRefused, errors.New(render.Clean(e.Error()))}
-	}
-}
-
-func newStatus(p *program) *cobra.Command {
+func newStatus(p *verbs) *cobra.Command {
 	var socket string
 	var asJSON bool
 	var generation int64
@@ -82,7 +62,7 @@ Exit codes: 0 new runs are taken, 1 they are not, or --wait passed, 2 no daemon.
   ringd status --generation 4 --wait 5s`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := p.connect(socket)
+			c, err := p.Connect(socket)
 			if err != nil {
 				return err
 			}
@@ -92,20 +72,20 @@ Exit codes: 0 new runs are taken, 1 they are not, or --wait passed, 2 no daemon.
 			}
 			st, err := awaitGeneration(cmd.Context(), c, generation, wait)
 			if err != nil {
-				return refusedBy(err)
+				return cli.RefusedBy(err)
 			}
 			if asJSON {
-				err = render.JSON(p.out, st)
+				err = render.JSON(p.Out, st)
 			} else {
-				p.page(p.out).Status(st)
+				p.Page(p.Out).Status(st)
 			}
 			if err == nil && (!st.Ready || st.Generation < generation) {
-				err = &exit{exitRefused, nil}
+				err = cli.Failed(cli.Refused, nil)
 			}
 			return err
 		},
 	}
-	socketFlag(cmd, &socket)
+	cli.SocketFlag(cmd, &socket)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.Flags().Int64Var(&generation, "generation", 0, "wait for this generation")
 	cmd.Flags().DurationVar(&wait, "wait", 0, "how long to wait for the daemon and --generation (10s)")
@@ -134,7 +114,7 @@ func awaitGeneration(ctx context.Context, c *client.Client, generation int64, wa
 	}
 }
 
-func newRuns(p *program) *cobra.Command {
+func newRuns(p *verbs) *cobra.Command {
 	var socket, state string
 	var f client.Filter
 	var asJSON bool
@@ -148,12 +128,12 @@ has left.`,
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if f.Limit < 0 {
-				return usage("--limit %d: a number of runs", f.Limit)
+				return cli.Usage("--limit %d: a number of runs", f.Limit)
 			}
 			if state != "" {
 				return p.keptRuns(cmd.Context(), state, args, f, asJSON)
 			}
-			c, err := p.connect(socket)
+			c, err := p.Connect(socket)
 			if err != nil {
 				return err
 			}
@@ -161,18 +141,18 @@ has left.`,
 			if len(args) == 1 {
 				run, err := c.GetRun(cmd.Context(), args[0], 0)
 				if err != nil {
-					return refusedBy(err)
+					return cli.RefusedBy(err)
 				}
 				return p.showRun(run, asJSON)
 			}
 			list, err := c.Runs(cmd.Context(), f)
 			if err != nil {
-				return refusedBy(err)
+				return cli.RefusedBy(err)
 			}
 			return p.listRuns(list, asJSON)
 		},
 	}
-	socketFlag(cmd, &socket)
+	cli.SocketFlag(cmd, &socket)
 	cmd.Flags().StringVar(&state, "state", "", "read this state folder, which no daemon uses")
 	cmd.Flags().StringVar(&f.Agent, "agent", "", "runs of this agent")
 	cmd.Flags().StringSliceVar(&f.States, "only", nil, "runs in these states, such as paused")
@@ -181,38 +161,35 @@ has left.`,
 	return cmd
 }
 
-func (p *program) listRuns(list wire.RunList, asJSON bool) error {
+func (p *verbs) listRuns(list wire.RunList, asJSON bool) error {
 	if asJSON {
-		return render.JSON(p.out, list)
+		return render.JSON(p.Out, list)
 	}
 	for _, r := range list.Runs {
-		fmt.Fprintf(p.out, "%s  %-9s  %s  %s  %s  %s\n", r.ID, r.State, r.Created.UTC().Format(time.RFC3339),
+		fmt.Fprintf(p.Out, "%s  %-9s  %s  %s  %s  %s\n", r.ID, r.State, r.Created.UTC().Format(time.RFC3339),
 			render.Clean(r.Agent), r.Executor, r.Actor)
 	}
 	return nil
 }
 
 // keptRuns lists the runs of a state folder, or shows one.
-func (p *program) keptRuns(ctx context.Context, state string, args []string, f client.Filter, asJSON bool) (err error) {
-	dir, err := filepath.Abs(layout(state).store)
-	if err == nil {
-		_, err = os.Stat(dir)
-	}
+func (p *verbs) keptRuns(ctx context.Context, state string, args []string, f client.Filter, asJSON bool) (err error) {
+	dir, err := p.State(state)
 	if err != nil {
-		return usage("read state folder: %w", sources.Bare(err))
+		return err
 	}
-	st, err := store.Open(ctx, store.Config{Dir: dir, Now: time.Now})
+	st, err := store.Open(ctx, store.Config{Dir: cli.Layout(dir).Store, Now: p.Now})
 	if errors.Is(err, store.ErrInUse) {
-		return usage("read state folder: %w: ask its daemon with --socket", err)
+		return cli.Usage("read state folder: %w: ask its daemon with --socket", err)
 	}
 	if err != nil {
-		return usage("read state folder: %w", err)
+		return cli.Usage("read state folder: %w", err)
 	}
 	defer func() { err = errors.Join(err, st.Close()) }()
 	if len(args) == 1 {
 		row, err := st.Run(ctx, args[0])
 		if err != nil {
-			return &exit{exitRefused, fmt.Errorf("run %s: %w", args[0], err)}
+			return cli.Failed(cli.Refused, fmt.Errorf("run %s: %w", args[0], err))
 		}
 		run, err := show.Row(row)
 		if err != nil {
@@ -222,24 +199,24 @@ func (p *program) keptRuns(ctx context.Context, state string, args []string, f c
 	}
 	list, err := daemon.ListKept(ctx, st, daemon.Filter{Agent: f.Agent, States: f.States, Limit: f.Limit})
 	if err != nil {
-		return usage("read state folder: %w", err)
+		return cli.Usage("read state folder: %w", err)
 	}
 	return p.listRuns(list, asJSON)
 }
 
-func (p *program) showRun(run wire.Run, asJSON bool) error {
+func (p *verbs) showRun(run wire.Run, asJSON bool) error {
 	if asJSON {
-		return render.JSON(p.out, run)
+		return render.JSON(p.Out, run)
 	}
-	fmt.Fprintf(p.out, "run %s: %s\n", run.ID, run.State)
+	fmt.Fprintf(p.Out, "run %s: %s\n", run.ID, run.State)
 	for _, e := range run.Console {
-		fmt.Fprintf(p.out, "  %s\n", render.Clean(e.Text))
+		fmt.Fprintf(p.Out, "  %s\n", render.Clean(e.Text))
 	}
-	p.page(p.err).Run(run)
-	return p.page(p.out).Value(run)
+	p.Page(p.Err).Run(run)
+	return p.Page(p.Out).Value(run)
 }
 
-func newAnswer(p *program) *cobra.Command {
+func newAnswer(p *verbs) *cobra.Command {
 	var socket, text, failure string
 	var asJSON bool
 	cmd := &cobra.Command{
@@ -256,40 +233,40 @@ Exit codes: 0 taken, 1 refused, 2 usage or no daemon.`,
 			a := wire.Answer{Call: args[1]}
 			switch {
 			case cmd.Flags().Changed("value") == cmd.Flags().Changed("error"):
-				return usage("answer needs --value JSON or --error TEXT")
+				return cli.Usage("answer needs --value JSON or --error TEXT")
 			case cmd.Flags().Changed("error"):
 				a.Error = &wire.AnswerError{Message: failure}
 			default:
 				tagged, err := value.FromJSON([]byte(text))
 				if err != nil {
-					return usage("--value: %w", err)
+					return cli.Usage("--value: %w", err)
 				}
 				a.Value = json.RawMessage(tagged)
 			}
-			c, err := p.connect(socket)
+			c, err := p.Connect(socket)
 			if err != nil {
 				return err
 			}
 			defer c.Close()
 			run, err := c.Answer(cmd.Context(), args[0], a)
 			if err != nil {
-				return refusedBy(err)
+				return cli.RefusedBy(err)
 			}
 			if asJSON {
-				return render.JSON(p.out, run)
+				return render.JSON(p.Out, run)
 			}
-			_, err = fmt.Fprintf(p.out, "run %s: %s\n", run.ID, run.State)
+			_, err = fmt.Fprintf(p.Out, "run %s: %s\n", run.ID, run.State)
 			return err
 		},
 	}
-	socketFlag(cmd, &socket)
+	cli.SocketFlag(cmd, &socket)
 	cmd.Flags().StringVar(&text, "value", "", "the result, as JSON")
 	cmd.Flags().StringVar(&failure, "error", "", "the error's message")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the outcome so far as JSON")
 	return cmd
 }
 
-func newCancel(p *program) *cobra.Command {
+func newCancel(p *verbs) *cobra.Command {
 	var socket string
 	cmd := &cobra.Command{
 		Use:     "cancel RUN",
@@ -297,73 +274,19 @@ func newCancel(p *program) *cobra.Command {
 		Example: "  ringd cancel RUN",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := p.connect(socket)
+			c, err := p.Connect(socket)
 			if err != nil {
 				return err
 			}
 			defer c.Close()
 			run, err := c.Cancel(cmd.Context(), args[0])
 			if err != nil {
-				return refusedBy(err)
+				return cli.RefusedBy(err)
 			}
-			_, err = fmt.Fprintf(p.out, "run %s: %s\n", run.ID, run.State)
+			_, err = fmt.Fprintf(p.Out, "run %s: %s\n", run.ID, run.State)
 			return err
 		},
 	}
-	socketFlag(cmd, &socket)
+	cli.SocketFlag(cmd, &socket)
 	return cmd
-}
-
-// runThere runs the program in the daemon.
-func (p *program) runThere(ctx context.Context, o runOptions, req wire.RunRequest) error {
-	c, err := p.connect(o.socket)
-	if err != nil {
-		return err
-	}
-	defer c.Close()
-	ctx, stop := interruptible(ctx)
-	defer stop()
-	run, err := c.StartRun(ctx, req)
-	if err != nil {
-		return refusedBy(err)
-	}
-	if o.detach {
-		_, err := fmt.Fprintln(p.out, run.ID)
-		return err
-	}
-	printed := int64(0)
-	for e, err := range c.Events(ctx, run.ID, 0) {
-		if err != nil {
-			return p.leave(ctx, c, run.ID, err)
-		}
-		if e.Console != nil && e.Console.Seq > printed {
-			printed = e.Console.Seq
-			p.page(p.err).Console(*e.Console)
-		}
-		if e.Type == wire.EventState && e.State != wire.StateRunning {
-			break
-		}
-	}
-	if run, err = c.Wait(ctx, run.ID); err != nil {
-		return p.leave(ctx, c, run.ID, err)
-	}
-	for _, e := range run.Console {
-		if e.Seq > printed {
-			p.page(p.err).Console(e)
-		}
-	}
-	return p.finish(o, run, nil)
-}
-
-// leave cancels a run that nobody waits for any more, when the user ended the
-// wait.
-func (p *program) leave(ctx context.Context, c *client.Client, id string, err error) error {
-	if ctx.Err() == nil {
-		return refusedBy(err)
-	}
-	run, err := c.Cancel(context.WithoutCancel(ctx), id)
-	if err != nil {
-		return refusedBy(err)
-	}
-	return &exit{exitRefused, fmt.Errorf("run %s: %s", run.ID, run.State)}
 }

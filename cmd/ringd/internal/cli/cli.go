@@ -1,0 +1,146 @@
+// Package cli is what every command of ringd shares: its streams, its exit
+// codes, and how a daemon's refusal becomes one of them.
+//
+// It decides nothing and prints an error once. main and the packages of verbs
+// use it.
+package cli
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"syscall"
+
+	"github.com/mattn/go-isatty"
+	"github.com/spf13/cobra"
+
+	"github.com/ringd/ringd/cmd/ringd/internal/config"
+	"github.com/ringd/ringd/cmd/ringd/internal/render"
+	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/schema/client"
+	"github.com/ringd/ringd/schema/wire"
+)
+
+// The exit codes of every command.
+const (
+	Done        = 0   // done, nothing refused
+	Refused     = 1   // refused, findings, or the program failed
+	Misused     = 2   // usage, or input that cannot be read
+	Unavailable = 125 // a required layer is unavailable here; nothing ran
+)
+
+// Program is what a command may touch: its streams and its environment.
+type Program struct {
+	In   io.Reader
+	Out  io.Writer
+	Err  io.Writer
+	Env  config.Environment
+	Self string // path of this binary, for its hidden verbs
+}
+
+// Exit is an error that carries its exit code. A nil Err prints nothing: the
+// command has already said what there is to say.
+type Exit struct {
+	Code int
+	Err  error
+}
+
+func (e *Exit) Error() string {
+	if e.Err == nil {
+		return fmt.Sprintf("exit %d", e.Code)
+	}
+	return e.Err.Error()
+}
+
+func (e *Exit) Unwrap() error { return e.Err }
+
+// Failed is an error that ends the command with code.
+func Failed(code int, err error) error { return &Exit{code, err} }
+
+// Usage is a mistake on the command line or input that cannot be read.
+func Usage(format string, args ...any) error {
+	return &Exit{Misused, fmt.Errorf(format, args...)}
+}
+
+// Code prints err once and turns it into the exit code. What carries no code
+// is a mistake on the command line.
+func (p *Program) Code(err error) int {
+	if err == nil {
+		return Done
+	}
+	var e *Exit
+	if !errors.As(err, &e) {
+		fmt.Fprintf(p.Err, "ringd: %v\n", err)
+		return Misused
+	}
+	if e.Err != nil {
+		fmt.Fprintf(p.Err, "ringd: %v\n", e.Err)
+	}
+	return e.Code
+}
+
+// Page is where text goes: colour only on a terminal.
+func (p *Program) Page(w io.Writer) render.Page {
+	return render.Page{W: w, Colour: !p.Env.NoColor && !p.Env.Dumb && Terminal(w)}
+}
+
+// Terminal reports whether a stream is a terminal.
+func Terminal(stream any) bool {
+	f, ok := stream.(*os.File)
+	return ok && isatty.IsTerminal(f.Fd())
+}
+
+// Interruptible ends ctx at the first SIGINT or SIGTERM, for commands with
+// something to end in order; a second one kills. stop gives the signals back.
+func Interruptible(ctx context.Context) (_ context.Context, stop func()) {
+	ctx, stop = signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
+	context.AfterFunc(ctx, stop)
+	return ctx, stop
+}
+
+// Connect returns a client of the daemon at socket, or where the environment
+// says.
+func (p *Program) Connect(socket string) (*client.Client, error) {
+	socket = cmp.Or(socket, p.Env.DefaultSocket())
+	if socket == "" {
+		return nil, Usage("no socket: name the daemon's with --socket")
+	}
+	c, err := client.New(client.Config{Socket: socket})
+	if err != nil {
+		return nil, Usage("%w", err)
+	}
+	return c, nil
+}
+
+// SocketFlag binds --socket.
+func SocketFlag(cmd *cobra.Command, socket *string) {
+	cmd.Flags().StringVar(socket, "socket", "", "the daemon's socket (default: $RINGD_SOCKET)")
+}
+
+// RefusedBy turns an error of the daemon into an exit: a refusal is 1, what the
+// daemon's host lacks is 125, a daemon that is not there is 2.
+func RefusedBy(err error) error {
+	var e *client.Error
+	if !errors.As(err, &e) {
+		return Usage("%w", err)
+	}
+	text := errors.New(render.Clean(e.Error()))
+	switch {
+	case Unenforceable(profiles.Code(e.Code)), e.Code == wire.CodeAuditUnavailable:
+		return Failed(Unavailable, text)
+	case e.Code == wire.CodeRequestInvalid:
+		return Failed(Misused, text)
+	default:
+		return Failed(Refused, text)
+	}
+}
+
+// Unenforceable reports whether a code says that this host or build lacks what
+// is asked for, as opposed to a policy that refuses.
+func Unenforceable(c profiles.Code) bool {
+	return c == profiles.CodeExecutorUnavailable || c == profiles.CodeTierUnavailable || c == profiles.CodeRingUnavailable
+}

@@ -1,0 +1,42 @@
+package cli
+
+import (
+	"cmp"
+	"os"
+	"path/filepath"
+
+	"github.com/ringd/ringd/cmd/ringd/internal/sources"
+)
+
+// Folders is what a state folder holds.
+type Folders struct {
+	Audit string // log
+	Store string // database and snapshots
+	Key   string // of the host: signs the log
+	Seal  string // key that seals paused runs, where the config names no other
+}
+
+// Layout is where things lie in a state folder.
+func Layout(state string) Folders {
+	return Folders{
+		Audit: filepath.Join(state, "audit"), Store: filepath.Join(state, "store"),
+		Key: filepath.Join(state, "host.key"), Seal: filepath.Join(state, "snapshot.key"),
+	}
+}
+
+// State is the absolute path of a state folder that has a store: dir, or the
+// user's own.
+func (p *Program) State(dir string) (string, error) {
+	dir = cmp.Or(dir, p.Env.State)
+	if dir == "" {
+		return "", Usage("no state folder: name one with --state")
+	}
+	abs, err := filepath.Abs(dir)
+	if err == nil {
+		_, err = os.Stat(Layout(abs).Store)
+	}
+	if err != nil {
+		return "", Usage("read state folder: %w", sources.Bare(err))
+	}
+	return abs, nil
+}

@@ -1,0 +1,84 @@
+// Package request reads what `ringd run` is given into the request that a daemon
+// takes: a program, its inputs. It refuses what is too large, is no JSON, or is
+// named twice.
+package request
+
+import (
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/ringd/ringd/cmd/ringd/internal/sources"
+	"github.com/ringd/ringd/executors/js/engine/value"
+	"github.com/ringd/ringd/schema/wire"
+)
+
+// Bounds of what a run is given on the command line; the daemon has its own.
+const (
+	MaxProgram = 1 << 20
+	MaxInput   = 4 << 20
+)
+
+// Given is what stands on the command line.
+type Given struct {
+	Agent, Executor, Language string
+	Program                   string   // a file, or "-" for stdin
+	Inputs                    []string // NAME=FILE.json
+}
+
+// Read reads the program and its inputs.
+func Read(g Given, stdin io.Reader) (wire.RunRequest, error) {
+	req := wire.RunRequest{Agent: g.Agent, Executor: g.Executor, Inputs: map[string]json.RawMessage{}}
+	name, source, err := program(g.Program, stdin)
+	if err != nil {
+		return req, err
+	}
+	req.Program = wire.Program{Name: name, Language: g.Language, Source: string(source)}
+	for _, arg := range g.Inputs {
+		key, file, ok := strings.Cut(arg, "=")
+		if !ok || key == "" || file == "" {
+			return req, fmt.Errorf("--input %q: want NAME=FILE.json", arg)
+		}
+		if _, twice := req.Inputs[key]; twice {
+			return req, fmt.Errorf("--input %s is given twice", key)
+		}
+		text, err := contents(file, MaxInput)
+		if err != nil {
+			return req, fmt.Errorf("read input %s: %w", key, err)
+		}
+		if req.Inputs[key], err = value.FromJSON(text); err != nil {
+			return req, fmt.Errorf("read input %s: %s: %w", key, file, err)
+		}
+	}
+	return req, nil
+}
+
+func program(name string, stdin io.Reader) (string, []byte, error) {
+	if name == "-" {
+		source, err := sources.Bounded(stdin, MaxProgram)
+		if err != nil {
+			return "", nil, fmt.Errorf("read program stdin: %w", sources.Bare(err))
+		}
+		return "stdin", source, nil
+	}
+	source, err := contents(name, MaxProgram)
+	if err != nil {
+		return "", nil, fmt.Errorf("read program: %w", err)
+	}
+	return name, source, nil
+}
+
+func contents(file string, most int64) ([]byte, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, sources.Bare(err)
+	}
+	defer f.Close()
+	b, err := sources.Bounded(f, most)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, sources.Bare(err))
+	}
+	return b, nil
+}

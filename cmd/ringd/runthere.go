@@ -1,0 +1,64 @@
+package main
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/ringd/ringd/cmd/ringd/internal/cli"
+	"github.com/ringd/ringd/schema/client"
+	"github.com/ringd/ringd/schema/wire"
+)
+
+// runThere runs the program in the daemon.
+func (p *program) runThere(ctx context.Context, o runOptions, req wire.RunRequest) error {
+	c, err := p.Connect(o.socket)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	ctx, stop := cli.Interruptible(ctx)
+	defer stop()
+	run, err := c.StartRun(ctx, req)
+	if err != nil {
+		return cli.RefusedBy(err)
+	}
+	if o.detach {
+		_, err := fmt.Fprintln(p.Out, run.ID)
+		return err
+	}
+	printed := int64(0)
+	for e, err := range c.Events(ctx, run.ID, 0) {
+		if err != nil {
+			return p.leave(ctx, c, run.ID, err)
+		}
+		if e.Console != nil && e.Console.Seq > printed {
+			printed = e.Console.Seq
+			p.Page(p.Err).Console(*e.Console)
+		}
+		if e.Type == wire.EventState && e.State != wire.StateRunning {
+			break
+		}
+	}
+	if run, err = c.Wait(ctx, run.ID); err != nil {
+		return p.leave(ctx, c, run.ID, err)
+	}
+	for _, e := range run.Console {
+		if e.Seq > printed {
+			p.Page(p.Err).Console(e)
+		}
+	}
+	return p.finish(o, run, nil)
+}
+
+// leave cancels a run that nobody waits for any more, when the user ended the
+// wait.
+func (p *program) leave(ctx context.Context, c *client.Client, id string, err error) error {
+	if ctx.Err() == nil {
+		return cli.RefusedBy(err)
+	}
+	run, err := c.Cancel(context.WithoutCancel(ctx), id)
+	if err != nil {
+		return cli.RefusedBy(err)
+	}
+	return cli.Failed(cli.Refused, fmt.Errorf("run %s: %s", run.ID, run.State))
+}
