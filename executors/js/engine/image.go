@@ -30,12 +30,13 @@ const (
 // image is a VM right after the prelude: the memory every VM starts with, and
 // the guest addresses that the host keeps. It is immutable.
 type image struct {
-	from                       uint32 // where memory starts; below is stack, which is all zero
-	memory                     []byte
-	size                       uint32           // of the whole linear memory
-	backing                    *backing         // for copy-on-write; nil copies
-	prelude                    [preCount]uint32 // functions of the prelude
-	scratch, buffer, undefined uint32
+	from            uint32 // where memory starts; below is stack, which is all zero
+	memory          []byte
+	size            uint32           // of the whole linear memory
+	backing         *backing         // for copy-on-write; nil copies
+	prelude         [preCount]uint32 // functions of the prelude
+	scratch, buffer uint32
+	undefined, yes  uint32 // the values undefined and true
 }
 
 // close frees the backing.
@@ -101,6 +102,11 @@ func (vm *VM) bootGuest(ctx context.Context, prelude string) error {
 	im := vm.image
 	im.scratch, im.buffer = uint32(vm.call(ctx, fnMalloc, scratchSize)), uint32(vm.call(ctx, fnMalloc, bufferSize))
 	im.undefined = uint32(vm.call(ctx, fnUndefined))
+	yes, err := vm.bootCall(ctx, "qjs_get_true")
+	if err != nil {
+		return err
+	}
+	im.yes = uint32(yes)
 	if vm.dead != nil {
 		return vm.dead
 	}

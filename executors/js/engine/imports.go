@@ -88,14 +88,12 @@ func interrupt(ctx context.Context, vm *VM, stack []uint64) {
 func hostCall(ctx context.Context, vm *VM, stack []uint64) {
 	argc, argv := uint32(stack[3]), uint32(stack[4])
 	stack[0] = 0
-	op, ok := vm.argument(ctx, argc, argv, 0, 16)
-	switch {
-	case ok && op == "call":
+	ok := false
+	switch argc {
+	case 1:
 		ok = vm.openCall(ctx, argc, argv)
-	case ok && op == "console":
+	case 2:
 		ok = vm.console(ctx, argc, argv)
-	default:
-		ok = false
 	}
 	switch {
 	case vm.noRoom:
@@ -123,17 +121,14 @@ func (vm *VM) argument(ctx context.Context, argc, argv, i uint32, most int64) (s
 	return vm.text(ctx, uint64(p), most)
 }
 
-// openCall takes "id index" and the arguments.
+// openCall takes "id index arguments".
 func (vm *VM) openCall(ctx context.Context, argc, argv uint32) bool {
-	head, ok := vm.argument(ctx, argc, argv, 1, 64)
+	text, ok := vm.argument(ctx, argc, argv, 0, vm.options.ValueBytes*4+64)
 	if !ok {
 		return false
 	}
-	args, ok := vm.argument(ctx, argc, argv, 2, vm.options.ValueBytes*4)
-	if !ok {
-		return false
-	}
-	a, b, _ := strings.Cut(head, " ")
+	a, rest, _ := strings.Cut(text, " ")
+	b, args, _ := strings.Cut(rest, " ")
 	id, err := strconv.ParseInt(a, 10, 64)
 	if err != nil || id != vm.state.calls+1 {
 		return false
@@ -160,11 +155,11 @@ func (vm *VM) openCall(ctx context.Context, argc, argv uint32) bool {
 
 // console takes a level and a line.
 func (vm *VM) console(ctx context.Context, argc, argv uint32) bool {
-	level, ok := vm.argument(ctx, argc, argv, 1, 16)
+	level, ok := vm.argument(ctx, argc, argv, 0, 16)
 	if !ok {
 		return false
 	}
-	line, ok := vm.argument(ctx, argc, argv, 2, 1<<20)
+	line, ok := vm.argument(ctx, argc, argv, 1, 1<<20)
 	if !ok {
 		return false
 	}

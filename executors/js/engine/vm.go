@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/tetratelabs/wazero/api"
@@ -294,13 +295,10 @@ func (vm *VM) Settle(ctx context.Context, id int64, a Answer) error {
 	if _, ok := vm.state.open[id]; !ok {
 		return fmt.Errorf("%w: %d", ErrNoCall, id)
 	}
-	kind, text := "value", string(a.Value)
+	text := string(a.Value)
 	switch {
 	case a.Error != nil:
-		kind, text = a.Error.Name, a.Error.Message
-		if kind == "value" {
-			kind = NameBridgeError
-		}
+		text = a.Error.Message
 	case text == "":
 		text = value.Undefined
 	default:
@@ -308,13 +306,21 @@ func (vm *VM) Settle(ctx context.Context, id int64, a Answer) error {
 			return fmt.Errorf("%w: %w", ErrValue, err)
 		}
 	}
+	tagged := strings.Contains(text, `"`+value.Mark+`"`)
 	delete(vm.state.open, id)
 	ctx, done := vm.enter(ctx)
 	defer done()
-	i := vm.newString(ctx, fmt.Sprint(id))
-	k := vm.newString(ctx, kind)
+	i := vm.checked(vm.call(ctx, fnNewNumber, api.EncodeF64(float64(id))))
 	t := vm.newString(ctx, text)
-	r := vm.invoke(ctx, preSettle, i, k, t)
+	kind, k := uint64(vm.image.undefined), pointer(0)
+	switch {
+	case a.Error != nil:
+		k = vm.newString(ctx, a.Error.Name)
+		kind = k
+	case tagged:
+		kind = uint64(vm.image.yes)
+	}
+	r := vm.invoke(ctx, preSettle, i, t, kind)
 	if r == 0 && vm.dead == nil { // only for want of memory or stack; the promise can never settle
 		vm.free(ctx, vm.call(ctx, fnGetException))
 		vm.kill(ErrMemory)

@@ -50,6 +50,7 @@ const arrayTypes = bare({
   Int8Array, Uint8Array, Uint8ClampedArray, Int16Array, Uint16Array, Int32Array, Uint32Array,
   Float16Array, Float32Array, Float64Array, BigInt64Array, BigUint64Array,
 });
+const objectProto = protos.object, arrayProto = protos.array;
 const typedProtos = new NewMap();
 for (const name of keysOf(arrayTypes)) mapSet(typedProtos, arrayTypes[name].prototype, name);
 

@@ -37,6 +37,7 @@ const tooLarge = () => {
 const firstKey = table(), nextKey = table();
 let keysLeft = 1000;
 const quoteKey = (k, known, before) => {
+  if (k === MARK) fail('a proxy that changes cannot cross');
   const text = before + quote(k) + ':';
   if ((size += text.length) > maxText) tooLarge();
   if (keysLeft > 0 && k.length <= 64) {
@@ -58,16 +59,23 @@ const enter = (kind) => {
   keyAt[depth] = '';
 };
 
+// One look at a table costs as much as one comparison of a typeof.
+const STRING = 1, NUMBER = 2, OBJECT = 3, BOOLEAN = 4, UNDEFINED = 5, BIGINT = 6;
+const types = bare({ string: STRING, number: NUMBER, object: OBJECT, boolean: BOOLEAN, undefined: UNDEFINED, bigint: BIGINT });
 const encodeValue = (v) => {
   if (++nodes > MAX_NODES) fail('more than ' + MAX_NODES + ' values');
-  if (typeof v === 'string') return measured(quote(v));
-  if (typeof v === 'number') return v - v === 0 && (v !== 0 || 1 / v > 0) ? '' + v : encodeNumber(v);
-  if (v === null) return 'null';
-  if (typeof v === 'object') return encodeObject(v);
-  if (v === true) return 'true';
-  if (v === false) return 'false';
-  if (v === undefined) return '{"$ringd":"undefined"}';
-  if (typeof v === 'bigint') return measured('{"$ringd":"bigint","value":"' + v + '"}');
+  switch (types[typeof v]) {
+    case STRING: {
+      const text = quote(v);
+      if ((size += text.length) > maxText) tooLarge();
+      return text;
+    }
+    case NUMBER: return v - v === 0 && (v !== 0 || 1 / v > 0) ? '' + v : encodeNumber(v);
+    case OBJECT: return v === null ? 'null' : encodeObject(v);
+    case BOOLEAN: return v ? 'true' : 'false';
+    case UNDEFINED: return '{"$ringd":"undefined"}';
+    case BIGINT: return measured('{"$ringd":"bigint","value":"' + v + '"}');
+  }
   fail(typeof v === 'symbol' ? 'a symbol cannot cross' : 'a function cannot cross');
 };
 const encodeNumber = (v) => '{"$ringd":"number","value":"' + (v === 0 ? '-0' : '' + v) + '"}';
@@ -92,8 +100,8 @@ const encodeObject = (v) => {
     mapSet(seen, v, false);
   }
   const proto = getPrototypeOf(v);
-  if (proto === protos.object || proto === null) return encodePlain(v, id);
-  if (proto === protos.array && isArray(v)) return encodeArray(v, id);
+  if (proto === objectProto || proto === null) return encodePlain(v, id);
+  if (proto === arrayProto && isArray(v)) return encodeArray(v, id);
   switch (brand(v, proto)) {
     case 'map': return encodeMap(v, id);
     case 'set': return encodeSet(v, id);
@@ -134,12 +142,14 @@ const encodePlain = (v, id) => {
   if (hasOwn(v, MARK)) return encodeEntries(v, keys, id);
   enter('object');
   const n = keys.length;
-  let text = n === 0 ? '{' : '';
-  for (let i = 0; i < n; i++) {
-    const k = keyAt[depth] = keys[i];
-    if (k === MARK) fail('a proxy that changes cannot cross');
-    text += i === 0 ? firstKey[k] ?? quoteKey(k, firstKey, '{') : nextKey[k] ?? quoteKey(k, nextKey, ',');
-    text += encodeValue(v[k]);
+  let text = '{';
+  if (n !== 0) {
+    let k = keyAt[depth] = keys[0];
+    text = (firstKey[k] ?? quoteKey(k, firstKey, '{')) + encodeValue(v[k]);
+    for (let i = 1; i < n; i++) {
+      k = keyAt[depth] = keys[i];
+      text += (nextKey[k] ?? quoteKey(k, nextKey, ',')) + encodeValue(v[k]);
+    }
   }
   depth--;
   return id === 0 ? text + '}' : head('object', id) + '"value":' + text + '}}';

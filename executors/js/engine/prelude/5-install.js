@@ -31,15 +31,16 @@ const awaiting = bare({ get: undefined, set: undefined, enumerable: false, confi
 // and whether it was awaited: all own items, so no prototype is looked at.
 const AT = 0, RESOLVE = 1, REJECT = 2, INDEX = 3, AWAITED = 4;
 const bridge = (key, index) => {
+  const head = ' ' + index + ' ';
   const self = {
     [key](...args) {
-      const at = table();
+      const at = { __proto__: null };
       captureStack(at, self); // cheaper than an error, and without the lines of this file
       let resolve, reject;
       const promise = new NewPromise((a, b) => { resolve = a; reject = b; });
       try {
-        const text = encode(args, true);
-        raw('call', (last + 1) + ' ' + index, text);
+        const text = encode(args, true); // may make calls of its own, from within a getter
+        raw((last + 1) + head + text);
       } catch (e) {
         if (e === ownError && e !== null) setStack(e, at.stack);
         reject(e);
@@ -60,14 +61,17 @@ const bridge = (key, index) => {
   return self;
 };
 
-const settle = (id, kind, text) => {
+// settle takes plain JSON when there is no kind, a tagged value when it is true,
+// or the name and the message of an error.
+const settle = (id, text, kind) => {
   const c = pending[id];
   delete pending[id];
   if (!c[AWAITED]) unawaited[id] = c[INDEX];
-  if (kind === 'value') {
+  if (kind === undefined || kind === true) {
     let v;
     try {
-      v = decode(text);
+      v = parse(text);
+      if (kind === true) v = revive(table(), v);
     } catch (e) {
       return c[REJECT](e);
     }
@@ -109,7 +113,7 @@ const fixed = (object, key, value) =>
 hidden(Math, 'random', { random: () => ((next() >>> 5) * 67108864 + (next() >>> 6)) / 9007199254740992 }.random);
 const console = {};
 for (const level of ['log', 'info', 'warn', 'error', 'debug']) {
-  hidden(console, level, { [level](...args) { raw('console', level, shown(args)); } }[level]);
+  hidden(console, level, { [level](...args) { raw(level, shown(args)); } }[level]);
 }
 hidden(globalThis, 'console', console);
 // Not ECMAScript, or a way to the functions of this file.
