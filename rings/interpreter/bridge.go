@@ -9,6 +9,7 @@ import (
 
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/rings/interpreter/budget"
 	"github.com/ringd/ringd/rings/interpreter/shape"
 )
 
@@ -73,7 +74,7 @@ func (r *Run) decide(c *call) *refusal {
 	}
 	c.gen, c.other = g, other
 	if other != c.grant {
-		c.limits = stricter(c.limits, other.Limits)
+		c.limits = budget.Stricter(c.limits, other.Limits)
 		c.external = c.external || other.Powers.External
 	}
 	return nil
@@ -189,10 +190,10 @@ func (c *call) check(args json.RawMessage, tagged func(json.RawMessage) error) *
 				fmt.Sprintf("%s is audited in full, and its arguments have more than %d bytes in the record", c.bridge, MaxFull))
 		}
 	}
-	if spawns(c.limits) {
-		if c.agents, err = agentsOf(c.args); err == nil && s.Count > 1 {
+	if budget.Spawns(c.limits) {
+		if c.agents, err = budget.AgentsOf(c.args); err == nil && s.Count > 1 {
 			var first int64
-			first, err = agentsOf(s.First)
+			first, err = budget.AgentsOf(s.First)
 			c.agents = max(c.agents, first)
 		}
 		if err != nil {
@@ -207,8 +208,8 @@ func (r *Run) admit(c *call) *refusal {
 	c.digest = digest(c.args)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if over := r.spent.admit(c.bridge, c.limits, c.agents, r.depth, r.tree); over != nil {
-		return &refusal{name: nameBudget, text: over.text, decision: r.deny(c, over.code, over.text)}
+	if over := r.spent.Admit(c.bridge, c.limits, c.agents, r.depth, r.tree); over != nil {
+		return &refusal{name: nameBudget, text: over.Text, decision: r.deny(c, over.Code, over.Text)}
 	}
 	r.order++
 	c.n = r.order
@@ -223,7 +224,7 @@ func (r *Run) release(c *call) {
 	c.children = nil
 	if c.state != callClosed {
 		c.state, c.cancel, c.args = callClosed, nil, nil
-		r.spent.open[c.bridge]--
+		r.spent.Open[c.bridge]--
 		r.waiting = nil // the guest goes on
 	}
 	r.mu.Unlock()
@@ -297,17 +298,17 @@ func (r *Run) decideAgain(g *generation, c *call) *refusal {
 	if no != nil {
 		return no
 	}
-	l := stricter(c.limits, other.Limits)
+	l := budget.Stricter(c.limits, other.Limits)
 	switch {
-	case l.CallsPerRun < r.spent.calls[c.bridge], l.Concurrent < r.spent.open[c.bridge]:
+	case l.CallsPerRun < r.spent.Calls[c.bridge], l.Concurrent < r.spent.Open[c.bridge]:
 		return revoked(g, other, "the policy now in force allows fewer calls")
-	case spawns(l) && (c.agents > l.SpawnPerCall || r.depth+1 > l.Depth || !r.tree.within(l.TotalSpawn)):
+	case budget.Spawns(l) && (c.agents > l.SpawnPerCall || r.depth+1 > l.Depth || !r.tree.Within(l.TotalSpawn)):
 		return revoked(g, other, "the policy now in force allows fewer subagents")
 	case other.Powers.External && !c.external:
 		return revoked(g, other, "the policy now in force gives it external power")
 	case other.Audit == auditFull && !c.full:
 		return revoked(g, other, "the policy now in force records its arguments")
-	case spawns(l) && !spawns(c.limits):
+	case budget.Spawns(l) && !budget.Spawns(c.limits):
 		return revoked(g, other, "the policy now in force counts its subagents")
 	}
 	c.gen, c.other, c.limits = g, other, l

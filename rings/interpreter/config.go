@@ -28,6 +28,14 @@ type Config struct {
 	// Audit and Journal are required.
 	Audit   Auditor
 	Journal Journal
+	// Keeper keeps pauses and sessions. Nil: a run that waits keeps its guest, and
+	// no session can be had.
+	Keeper Keeper
+	// Conditions evaluates the conditions of approvals; nil: every one asks.
+	Conditions Conditions
+	// Point is told of every step after which a crash may leave something half
+	// done; nil: nobody is. For tests of crashes.
+	Point func(label string)
 	// Go starts a goroutine that its owner waits for. Required.
 	Go func(func())
 	// Now and Random are required.
@@ -96,8 +104,11 @@ type Call struct {
 type Journal interface {
 	// OpenCall commits e and returns the call's idempotency key.
 	OpenCall(ctx context.Context, e Entry) (key string, err error)
+	// ExecuteCall commits that the act of a call begins which was approved. The
+	// approval is used up by it.
+	ExecuteCall(ctx context.Context, run, call string) error
 	// CloseCall commits the end of a call that OpenCall committed.
-	CloseCall(ctx context.Context, run, call string, end CallEnd, result json.RawMessage) error
+	CloseCall(ctx context.Context, run, call string, end Recorded) error
 }
 
 // Entry is an open call.
@@ -105,10 +116,17 @@ type Entry struct {
 	Run       string
 	Call      string
 	Bridge    string
-	For       string // "harness", or "" when a provider of the host acts
+	For       string // "harness", "approver", or "" when a provider of the host acts
 	Executing bool   // the act begins as soon as the entry is committed
 	Args      json.RawMessage
 	Digest    string // of Args: "sha256:" and hex
+
+	// For an approver: what the approval takes, and whether the harness performs
+	// the call once it is approved, which then waits for the harness.
+	From    []string // owners, of which one must approve; empty: any approver
+	Count   int64    // different approvers
+	Expires time.Time
+	Harness bool
 }
 
 // CallEnd is how a call ended.

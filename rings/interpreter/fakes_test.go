@@ -117,13 +117,23 @@ func (j *fakeJournal) OpenCall(_ context.Context, e interpreter.Entry) (string, 
 	return "key-" + e.Run + "-" + e.Call, nil
 }
 
-func (j *fakeJournal) CloseCall(_ context.Context, _, call string, end interpreter.CallEnd, result json.RawMessage) error {
+func (j *fakeJournal) ExecuteCall(_ context.Context, _, call string) error {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	if j.fail == "execute" {
+		return errors.New("disk gone: /var/lib/secret")
+	}
+	j.log = append(j.log, "execute "+call)
+	return nil
+}
+
+func (j *fakeJournal) CloseCall(_ context.Context, _, call string, end interpreter.Recorded) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.fail == "close" {
 		return errors.New("disk gone: /var/lib/secret")
 	}
-	j.log = append(j.log, fmt.Sprintf("close %s %s %s", call, end, result))
+	j.log = append(j.log, fmt.Sprintf("close %s %s %s", call, end.End, end.Value))
 	return nil
 }
 

@@ -3,7 +3,6 @@ package interpreter
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"maps"
 	"slices"
 	"sync"
@@ -11,6 +10,7 @@ import (
 
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/rings/interpreter/budget"
 	"github.com/ringd/ringd/rings/interpreter/shape"
 )
 
@@ -28,13 +28,13 @@ type Run struct {
 	bound  *generation
 	agent  *agent
 	limits profiles.Limits
-	tree   *tree
+	tree   *budget.Tree
 	depth  int64
 	stop   context.CancelCauseFunc
 	// These write under a context that outlives the run's.
 	write     func(Record, Durability) error
 	openCall  func(Entry) (string, error)
-	closeCall func(call string, end CallEnd, result json.RawMessage) error
+	closeCall func(call string, end Recorded) error
 	done      chan struct{}
 
 	mu      sync.Mutex // never held while something is written or performed
@@ -45,7 +45,7 @@ type Run struct {
 	idle    chan struct{}
 	calls   map[string]*call // nil: asked, and not admitted
 	order   int
-	spent   spend
+	spent   budget.Spend
 	waiting []string // the calls the guest waits on and can do nothing before
 	pausing bool
 	paused  bool
@@ -71,9 +71,9 @@ func (e *ending) Error() string { return e.name + ": " + e.text }
 func newRun(r *Ring, req StartRequest) *Run {
 	return &Run{
 		ring: r, id: req.ID, stop: func(error) {}, actor: req.Actor, agentName: req.Agent, executor: req.Executor,
-		started: r.cfg.Now(), tree: &tree{}, done: make(chan struct{}), idle: make(chan struct{}),
+		started: r.cfg.Now(), tree: &budget.Tree{}, done: make(chan struct{}), idle: make(chan struct{}),
 		calls: map[string]*call{},
-		spent: spend{calls: map[string]int64{}, open: map[string]int64{}},
+		spent: budget.Spend{Calls: map[string]int64{}, Open: map[string]int64{}},
 	}
 }
 
@@ -291,7 +291,7 @@ func (r *Run) viewLocked() View {
 		ID: r.id, Actor: r.actor, Agent: r.agentName, Executor: r.executor, Started: r.started,
 		Generation: r.bound.number, Revision: r.bound.revision, State: StateRunning,
 		Console: slices.Clone(r.console), Dropped: r.dropped, Denials: slices.Clone(r.denials),
-		Usage: executors.Usage{Calls: maps.Clone(r.spent.calls)},
+		Usage: executors.Usage{Calls: maps.Clone(r.spent.Calls)}, LastEvent: r.events.seq,
 	}
 	if r.paused {
 		v.State = executors.StatePaused

@@ -17,8 +17,8 @@ import (
 // would do with the error.
 func (r *Run) refuse(c *call, no *refusal) (executors.Answer, error) {
 	r.mu.Lock()
-	r.spent.refused++
-	over := r.spent.refused > *r.limits.RefusedCalls
+	r.spent.Refused++
+	over := r.spent.Refused > *r.limits.RefusedCalls
 	r.denyLocked(no.decision)
 	r.mu.Unlock()
 	rec := r.callRecord(CallDecided, c)
@@ -62,11 +62,16 @@ type result struct {
 	cut   bool // the program is over and will not learn of it
 }
 
+// recorded is what the journal keeps.
+func (res *result) recorded() Recorded {
+	return Recorded{End: res.end, Value: res.value, Name: res.name, Text: res.text}
+}
+
 // unrun closes a call whose act never began.
 func (r *Run) unrun(c *call, no *refusal, cause error) (executors.Answer, error) {
 	r.release(c)
 	if c.journaled {
-		if err := r.closeCall(c.id, CallUnrun, nil); err != nil {
+		if err := r.closeCall(c.id, Recorded{End: CallUnrun}); err != nil {
 			return executors.Answer{}, fmt.Errorf("commit the end of call %s of run %s: %w", c.id, r.id, err)
 		}
 	}
@@ -95,7 +100,7 @@ func (r *Run) finish(c *call, res result) (executors.Answer, error) {
 		r.mu.Unlock()
 	}
 	if c.journaled {
-		if err := r.closeCall(c.id, res.end, res.value); err != nil {
+		if err := r.closeCall(c.id, res.recorded()); err != nil {
 			return executors.Answer{}, fmt.Errorf("commit the end of call %s of run %s: %w", c.id, r.id, err)
 		}
 	}

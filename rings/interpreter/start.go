@@ -11,6 +11,8 @@ import (
 
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/rings/interpreter/budget"
+	"github.com/ringd/ringd/rings/interpreter/pause"
 	"github.com/ringd/ringd/rings/interpreter/shape"
 )
 
@@ -23,11 +25,15 @@ type StartRequest struct {
 	Program  executors.Program
 	Inputs   map[string]json.RawMessage // tagged values by name
 	Parent   *Parent                    // of a subagent; nil for a first run
+	// Session names what the run's state is kept under at a clean end; "": it is
+	// not kept. SessionState is what the last run left; nil: the session is new.
+	Session      string
+	SessionState *SessionState
 }
 
 // Parent names the open call that a run is started for. The run counts in the
 // tree of the parent, and ends when the call or the parent does.
-type Parent struct{ Run, Call string }
+type Parent = pause.Parent
 
 // wallGrace is how much longer than its wall limit the ring lets an executor
 // take to end a run by itself.
@@ -56,9 +62,7 @@ func (r *Ring) Start(ctx context.Context, req StartRequest) (*Run, error) {
 	keep := context.WithoutCancel(ctx)
 	run.write = func(rec Record, d Durability) error { return r.cfg.Audit.Record(keep, rec, d) }
 	run.openCall = func(e Entry) (string, error) { return r.cfg.Journal.OpenCall(keep, e) }
-	run.closeCall = func(call string, end CallEnd, result json.RawMessage) error {
-		return r.cfg.Journal.CloseCall(keep, run.id, call, end, result)
-	}
+	run.closeCall = func(call string, end Recorded) error { return r.cfg.Journal.CloseCall(keep, run.id, call, end) }
 	if err := r.register(run, req.Parent); err != nil {
 		run.stop(err)
 		return nil, err
@@ -177,13 +181,13 @@ func tierRank(t profiles.Tier) rank {
 func executorLimits(a *profiles.Agent, executor string) profiles.Limits {
 	switch {
 	case executor == profiles.ExecutorJS && a.JS != nil:
-		return effective(a.Limits, a.JS.Limits)
+		return budget.Effective(a.Limits, a.JS.Limits)
 	case executor == profiles.ExecutorPython && a.Python != nil:
-		return effective(a.Limits, a.Python.Limits)
+		return budget.Effective(a.Limits, a.Python.Limits)
 	case executor == profiles.ExecutorShell && a.Shell != nil:
-		return effective(a.Limits, a.Shell.Limits)
+		return budget.Effective(a.Limits, a.Shell.Limits)
 	default:
-		return effective(profiles.Limits{}, profiles.Limits{})
+		return budget.Effective(profiles.Limits{}, profiles.Limits{})
 	}
 }
 
@@ -193,16 +197,16 @@ func (r *Run) adopt(g *generation, child *Run, call string) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	c := r.calls[call]
-	if r.ended || c == nil || !c.working() || !spawns(c.limits) {
+	if r.ended || c == nil || !c.working() || !budget.Spawns(c.limits) {
 		return fmt.Errorf("start run %s: call %s of run %s: %w", child.id, shape.Clip(call, 40), r.id, ErrParent)
 	}
 	other, no := r.stillGranted(g, c)
 	if no != nil {
 		return &profiles.Denial{Capability: "bridge:" + c.bridge, Decision: no.decision}
 	}
-	l := stricter(c.limits, other.Limits)
+	l := budget.Stricter(c.limits, other.Limits)
 	switch {
-	case int64(len(c.children)) >= min(c.agents, l.SpawnPerCall), !r.tree.within(l.TotalSpawn):
+	case int64(len(c.children)) >= min(c.agents, l.SpawnPerCall), !r.tree.Within(l.TotalSpawn):
 		return fmt.Errorf("start run %s: call %s of run %s: %w", child.id, shape.Clip(call, 40), r.id, ErrParent)
 	case r.depth+1 > l.Depth:
 		return &profiles.Denial{Capability: "bridge:" + c.bridge, Decision: profiles.Decision{

@@ -29,6 +29,11 @@ type View struct {
 	Denials     []profiles.Decision // at most MaxDenials, oldest first
 	Usage       executors.Usage     // Calls: admitted, by bridge; the rest once ended
 	Attestation executors.Attestation
+	LastEvent   int64 // number of the newest event
+	Session     string
+	// SessionError says why the state of the session was not kept; "" while the
+	// run goes on and when it was.
+	SessionError string
 }
 
 // MaxDenials bounds View.Denials.
@@ -39,8 +44,13 @@ type Pending struct {
 	ID     string
 	Bridge string
 	Args   json.RawMessage // as a provider would get them
-	For    string          // "harness"
+	For    string          // "harness", "approver"
 	Digest string
+	// Of a call that waits for an approver.
+	Expires   time.Time
+	From      []string // owners, of which one must approve; empty: any approver
+	Count     int64
+	Approvals []Approved // none from the ring; a store knows them
 }
 
 // Reply settles a pending call: with a tagged value, or with an error, whose

@@ -1,4 +1,7 @@
-package interpreter
+// Package budget holds what a run may use up: its limits, its calls, and the
+// subagents of the tree it belongs to. It decides nothing and knows no policy but
+// the numbers it is given. It is pure. The interpreter ring calls it.
+package budget
 
 import (
 	"bytes"
@@ -11,9 +14,9 @@ import (
 	"github.com/ringd/ringd/rings/interpreter/shape"
 )
 
-// effective returns the stricter of two profiles, field by field. A field that
+// Effective returns the Stricter of two profiles, field by field. A field that
 // neither sets is zero, which grants nothing: the result has no nil.
-func effective(a, b profiles.Limits) profiles.Limits {
+func Effective(a, b profiles.Limits) profiles.Limits {
 	least := func(x, y *int64) *int64 {
 		var v int64
 		switch {
@@ -40,8 +43,8 @@ func effective(a, b profiles.Limits) profiles.Limits {
 	}
 }
 
-// stricter returns the stricter of two bridge limits, field by field.
-func stricter(a, b profiles.BridgeLimits) profiles.BridgeLimits {
+// Stricter returns the Stricter of two bridge limits, field by field.
+func Stricter(a, b profiles.BridgeLimits) profiles.BridgeLimits {
 	out := profiles.BridgeLimits{
 		Concurrent:    min(a.Concurrent, b.Concurrent),
 		CallsPerRun:   min(a.CallsPerRun, b.CallsPerRun),
@@ -53,29 +56,46 @@ func stricter(a, b profiles.BridgeLimits) profiles.BridgeLimits {
 		TimeoutMillis: min(a.TimeoutMillis, b.TimeoutMillis),
 	}
 	switch { // a bridge that starts no subagents in one generation is bound by the other
-	case !spawns(a):
+	case !Spawns(a):
 		out.SpawnPerCall, out.Depth, out.TotalSpawn = b.SpawnPerCall, b.Depth, b.TotalSpawn
-	case !spawns(b):
+	case !Spawns(b):
 		out.SpawnPerCall, out.Depth, out.TotalSpawn = a.SpawnPerCall, a.Depth, a.TotalSpawn
 	}
 	return out
 }
 
-// spawns reports whether a bridge starts subagents: a policy says so by any of
+// Spawns reports whether a bridge starts subagents: a policy says so by any of
 // the three limits. Calls of other bridges are not counted as subagents, and no
 // run can be started for them.
-func spawns(l profiles.BridgeLimits) bool {
+func Spawns(l profiles.BridgeLimits) bool {
 	return l.SpawnPerCall != 0 || l.Depth != 0 || l.TotalSpawn != 0
 }
 
-// tree counts the subagents of a first run and of all runs below it.
-type tree struct {
+// Tree counts the subagents of a first run and of all runs below it.
+type Tree struct {
 	mu    sync.Mutex
 	total int64
 }
 
+// NewTree is a tree in which so many agents were started before.
+func NewTree(total int64) *Tree { return &Tree{total: max(total, 0)} }
+
+// Total is how many agents were taken so far.
+func (t *Tree) Total() int64 {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.total
+}
+
+// Raise makes the total at least so many: what was committed elsewhere counts.
+func (t *Tree) Raise(total int64) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.total = max(t.total, total)
+}
+
 // take takes n agents out of a total of at most most.
-func (t *tree) take(n, most int64) bool {
+func (t *Tree) take(n, most int64) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if n > most-t.total {
@@ -85,39 +105,39 @@ func (t *tree) take(n, most int64) bool {
 	return true
 }
 
-// within reports whether the agents taken so far fit a total of most.
-func (t *tree) within(most int64) bool {
+// Within reports whether the agents taken so far fit a total of most.
+func (t *Tree) Within(most int64) bool {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	return t.total <= most
 }
 
-// spend is what a run has used of its budgets. The run's lock guards it.
-type spend struct {
-	calls   map[string]int64 // admitted, by bridge
-	open    map[string]int64 // not yet answered, by bridge
-	refused int64
+// Spend is what a run has used of its budgets. Its owner guards it.
+type Spend struct {
+	Calls   map[string]int64 // admitted, by bridge
+	Open    map[string]int64 // not yet answered, by bridge
+	Refused int64
 }
 
-// excess is a limit that a call would pass.
-type excess struct {
-	code profiles.Code
-	text string
+// Excess is a limit that a call would pass.
+type Excess struct {
+	Code profiles.Code
+	Text string
 }
 
-// admit takes one call out of the budgets, or says which one it would pass and
+// Admit takes one call out of the budgets, or says which one it would pass and
 // takes nothing. agents is the number of subagents the call asks for.
-func (s *spend) admit(bridge string, l profiles.BridgeLimits, agents, depth int64, t *tree) *excess {
-	over := func(code profiles.Code, format string, args ...any) *excess {
-		return &excess{code: code, text: fmt.Sprintf(format, args...)}
+func (s *Spend) Admit(bridge string, l profiles.BridgeLimits, agents, depth int64, t *Tree) *Excess {
+	over := func(code profiles.Code, format string, args ...any) *Excess {
+		return &Excess{Code: code, Text: fmt.Sprintf(format, args...)}
 	}
 	switch {
-	case s.calls[bridge] >= l.CallsPerRun:
+	case s.Calls[bridge] >= l.CallsPerRun:
 		return over(profiles.CodeBridgeCalls, "%s may be called %d times in a run", bridge, l.CallsPerRun)
-	case s.open[bridge] >= l.Concurrent:
+	case s.Open[bridge] >= l.Concurrent:
 		return over(profiles.CodeBridgeConcurrent, "%s may have %d open calls at once", bridge, l.Concurrent)
 	}
-	if spawns(l) {
+	if Spawns(l) {
 		switch {
 		case agents > l.SpawnPerCall:
 			return over(profiles.CodeBridgeSpawn, "one call of %s may start %d subagents, this one asks for %d", bridge, l.SpawnPerCall, agents)
@@ -127,17 +147,17 @@ func (s *spend) admit(bridge string, l profiles.BridgeLimits, agents, depth int6
 			return over(profiles.CodeBridgeTotal, "%s may start subagents until there are %d in all", bridge, l.TotalSpawn)
 		}
 	}
-	s.calls[bridge]++
-	s.open[bridge]++
+	s.Calls[bridge]++
+	s.Open[bridge]++
 	return nil
 }
 
-// agentsOf is how many subagents an argument asks for, or the list of several
+// AgentsOf is how many subagents an argument asks for, or the list of several
 // that a provider gets: the length of an array, or of the array in the member
 // "tasks" of an object, and one for anything else. What has an array that only
 // the tagged encoding can say (shared, cyclic, with holes) cannot be counted and
 // is an error.
-func agentsOf(first []byte) (int64, error) {
+func AgentsOf(first []byte) (int64, error) {
 	if first = bytes.TrimSpace(first); len(first) == 0 || (first[0] != '[' && first[0] != '{') {
 		return 1, nil
 	}

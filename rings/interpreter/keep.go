@@ -1,0 +1,103 @@
+package interpreter
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/ringd/ringd/rings/interpreter/pause"
+)
+
+// Pause is a run that waits, whole: a daemon with the same engine goes on from
+// it. It is immutable.
+type Pause = pause.Record
+
+// DecodePause reads what Pause.Encode wrote; see pause.Decode. That the bytes are
+// authentic is the caller's affair.
+func DecodePause(b []byte) (Pause, error) { return pause.Decode(b) }
+
+// Keeper keeps what outlives a guest. An error from KeepPause ends the run.
+type Keeper interface {
+	// KeepPause commits p, the outcome so far and the open calls, all or nothing.
+	// It is durable when it returns nil.
+	KeepPause(ctx context.Context, p Pause, v View) error
+	// KeepSession commits the state that a run leaves to the next of its session.
+	// After an error the session is as it was before the run.
+	KeepSession(ctx context.Context, s SessionState) error
+}
+
+// SessionState is the interpreter of a session between two runs. It belongs to
+// one agent and one actor, on one executor.
+type SessionState struct {
+	Name     string
+	Agent    string
+	Actor    string
+	Executor string
+	Engine   string // digest of the engine that made Snapshot
+	Snapshot []byte // that it is authentic is the caller's affair
+	Run      string // that left it
+	At       time.Time
+}
+
+// Settlement is how an open call of a pause was answered. The zero one settles
+// nothing: the call is refused.
+type Settlement struct {
+	Call string
+	// Value or Error is the harness's answer. Error is the message that the
+	// program sees in a BridgeError.
+	Value json.RawMessage
+	Error *string
+	// Approved says that the call has the approvals its Terms ask for, Denied that
+	// one approver refused it, for Reason. By is who said so last.
+	Approved bool
+	Denied   bool
+	Reason   string
+	By       string
+	// Result was recorded before a crash: it is delivered, and nothing repeated.
+	Result *Recorded
+	// Again says that the call was begun before a crash and has no result. It is
+	// tried again if its provider is idempotent; else the run's end is unknown.
+	Again bool
+}
+
+// Recorded is the end of a call as a journal keeps it: enough to tell a program
+// the same once more. It encodes as JSON.
+type Recorded struct {
+	End   CallEnd         `json:"end"`
+	Value json.RawMessage `json:"value,omitempty"` // absent: undefined
+	Name  string          `json:"name,omitempty"`  // of the error the program got
+	Text  string          `json:"text,omitempty"`
+}
+
+// Idempotent is a Provider whose calls may be repeated with the same key: the
+// second has no further effect and the same result.
+type Idempotent interface{ Idempotent() bool }
+
+// Idempotent reports whether a call of the bridge that may have been performed
+// is tried again.
+func (r *Ring) Idempotent(bridge string) bool {
+	p, ok := r.provider(bridge).(Idempotent)
+	return ok && p.Idempotent()
+}
+
+// Conditions evaluates the conditions of approvals.
+type Conditions interface {
+	// Asks reports whether a call needs the approval whose condition is when. An
+	// error is a yes. It returns soon after ctx ends.
+	Asks(ctx context.Context, when string, c Call) (bool, error)
+}
+
+// Spawned is what a run has used of its tree: what is committed with the pause
+// of a run whose calls start subagents.
+type Spawned struct {
+	Total int64            // agents of the whole tree
+	Calls map[string]int64 // subagents started, by call
+}
+
+// Approved is one approval that a call has. The ring knows of none that is not
+// enough; a store does.
+type Approved struct {
+	By string
+	As string
+	At time.Time
+}

@@ -1,0 +1,200 @@
+// Package pause is the record of a run that waits: everything that another
+// process needs to go on with it, in one value, and its encoding.
+//
+// A record is not authentic by itself: whoever keeps it seals it. What is decoded
+// is checked all the same, so that no record can make the ring do what no run
+// could. The interpreter ring makes and reads records; the daemon encodes them.
+package pause
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/ringd/ringd/executors"
+	"github.com/ringd/ringd/profiles"
+)
+
+// Bounds of a record.
+const (
+	MaxProfiles = 8         // policies that one run may be bound by
+	MaxCalls    = 4096      // open calls
+	MaxDenials  = 256       // refusals that are kept
+	maxHead     = 128 << 20 // bytes of all but the snapshot
+)
+
+// Who settles a call.
+const (
+	ForHarness  = "harness"
+	ForApprover = "approver"
+)
+
+// Record is a paused run. It is immutable and shares nothing with a live run.
+type Record struct {
+	Run      string
+	Actor    string
+	Agent    string
+	Executor string
+	Program  executors.Program
+	Parent   *Parent // of a subagent
+	Depth    int64   // in the tree of subagents
+	Session  string  // whose state the run keeps at its end; "": none
+
+	Seq     int64 // of the pauses of this run, from 1
+	Started time.Time
+	Paused  time.Time
+	Expires time.Time // the run is denied from then on
+	// Approval says that it is an approval which expires first, and not the pause.
+	Approval bool
+
+	Engine   string // digest of the engine that made Snapshot
+	Snapshot []byte `json:"-"`
+
+	Profiles []Profile  // that bind the run, the one of its start first
+	Deadline *time.Time // no call begins after; nil: none
+	Revoked  []string   // grants taken from this run: "bridge:NAME", "host:NAME", "import:NAME"
+
+	Calls    []Call // open, in the order they were made
+	LastCall int64  // the highest N of the ids "cN" so far
+	Order    int    // calls admitted so far
+
+	Usage   executors.Usage  // so far; Calls is unset
+	Spent   map[string]int64 // calls admitted, by bridge
+	Refused int64
+	Spawned int64 // agents of the whole tree
+
+	Console     []executors.ConsoleEntry
+	Printed     int64 // bytes of the output limit that are used
+	Dropped     int64
+	Denials     []profiles.Decision
+	LastEvent   int64 // number of the event that says that the run is paused
+	Attestation executors.Attestation
+}
+
+// Parent names the open call that a run was started for.
+type Parent struct{ Run, Call string }
+
+// Profile is a policy that binds the run.
+type Profile struct {
+	Generation int64
+	Revision   string
+	Agent      profiles.Agent
+	Modules    map[string]string // digest of each module of the set, by specifier
+}
+
+// Call is an open call. Args are as they were when the program made it.
+type Call struct {
+	ID       string
+	Bridge   string
+	N        int    // order in the run
+	Args     []byte // JSON, byte for byte
+	Size     int64  // of the arguments as the guest sent them
+	Marked   bool   // they use the tagged encoding
+	Digest   string
+	Key      string // of idempotency
+	External bool
+	Full     bool // its record holds the arguments
+	Limits   profiles.BridgeLimits
+	Agents   int64 // subagents it may start
+	Children int64 // that it has started
+	For      string
+	Harness  bool   // the harness performs it, after the approval if it needs one
+	Terms    *Terms // of the approval that it needs; nil: none
+	Approved bool   // it has that approval
+	By       string // who approved it last
+	Revoked  bool   // the policy in force at the pause no longer granted it
+}
+
+// Terms are what an approval takes.
+type Terms struct {
+	From    []string  `json:"from,omitempty"` // owners, of which one must approve; empty: any approver
+	Count   int64     `json:"count"`          // different approvers
+	Expires time.Time `json:"expires"`        // no approval counts from then on
+	Millis  int64     `json:"millis"`         // what Expires was made of
+}
+
+// Expiry is the error of a run whose pause has expired.
+func (r *Record) Expiry() executors.ProgramError {
+	at := r.Expires.UTC().Format(time.RFC3339)
+	if r.Approval {
+		return executors.ProgramError{Name: "ApprovalExpired", Message: "a call was not approved in time; approvals ended at " + at}
+	}
+	return executors.ProgramError{Name: "PauseExpired", Message: "the run waited longer than it may; the pause ended at " + at}
+}
+
+// Number is N of a call's id "cN".
+func Number(id string) (int64, bool) {
+	digits, ok := strings.CutPrefix(id, "c")
+	n, err := strconv.ParseInt(digits, 10, 64)
+	if !ok || err != nil || n < 1 || strconv.FormatInt(n, 10) != digits {
+		return 0, false
+	}
+	return n, true
+}
+
+// Check says what of the record no run could have written.
+func (r *Record) Check() error {
+	switch {
+	case r.Run == "" || r.Actor == "" || r.Agent == "" || r.Executor == "":
+		return errors.New("it names no run, actor, agent or executor")
+	case r.Seq < 1 || r.Expires.IsZero() || r.Started.IsZero():
+		return errors.New("it has no number or no time")
+	case r.Engine == "" || len(r.Snapshot) == 0:
+		return errors.New("it has no engine or no snapshot")
+	case len(r.Profiles) == 0 || len(r.Profiles) > MaxProfiles:
+		return fmt.Errorf("it is bound by %d policies", len(r.Profiles))
+	case len(r.Calls) == 0 || len(r.Calls) > MaxCalls:
+		return fmt.Errorf("it waits on %d calls", len(r.Calls))
+	case r.Depth < 0 || r.LastCall < 0 || r.Order < len(r.Calls) || r.LastEvent < 1 || len(r.Denials) > MaxDenials:
+		return errors.New("a count is out of range")
+	case r.Usage.CPU < 0 || r.Usage.Wall < 0 || r.Usage.HostWait < 0 || r.Usage.PeakBytes < 0 || r.Refused < 0 ||
+		r.Spawned < 0 || r.Printed < 0 || r.Dropped < 0:
+		return errors.New("a budget is below zero")
+	case r.Parent != nil && (r.Parent.Run == "" || r.Parent.Call == ""):
+		return errors.New("its parent has no name")
+	}
+	for bridge, n := range r.Spent {
+		if n < 0 || bridge == "" {
+			return errors.New("a budget of calls is below zero")
+		}
+	}
+	for i := range r.Profiles {
+		if p := &r.Profiles[i]; p.Revision == "" || p.Agent.Name != r.Agent {
+			return errors.New("a policy is of another agent")
+		}
+	}
+	return r.checkCalls()
+}
+
+func (r *Record) checkCalls() error {
+	seen := map[string]bool{}
+	open := map[string]int64{}
+	for i := range r.Calls {
+		c := &r.Calls[i]
+		open[c.Bridge]++
+		n, numbered := Number(c.ID)
+		switch {
+		case seen[c.ID] || !numbered || n > r.LastCall:
+			return fmt.Errorf("call %q is repeated or has no number of this run", c.ID)
+		case c.Bridge == "" || c.Key == "" || !json.Valid(c.Args):
+			return fmt.Errorf("call %s is not whole", c.ID)
+		case c.Digest != Digest(c.Args):
+			return fmt.Errorf("the arguments of call %s are not those of its digest", c.ID)
+		case c.For != ForHarness && c.For != ForApprover, c.For == ForHarness && !c.Harness:
+			return fmt.Errorf("call %s waits for nobody", c.ID)
+		case c.For == ForApprover && (c.Terms == nil || c.Approved), c.Approved && c.Terms == nil:
+			return fmt.Errorf("the approval of call %s is not whole", c.ID)
+		case c.Terms != nil && (c.Terms.Count < 1 || c.Terms.Expires.IsZero()):
+			return fmt.Errorf("the terms of call %s take no approval", c.ID)
+		case c.Size < 0 || c.Agents < 0 || c.Children < 0 || c.N < 1 || c.N > r.Order:
+			return fmt.Errorf("a count of call %s is out of range", c.ID)
+		case open[c.Bridge] > r.Spent[c.Bridge]:
+			return fmt.Errorf("more calls of %s are open than were made", c.Bridge)
+		}
+		seen[c.ID] = true
+	}
+	return nil
+}
