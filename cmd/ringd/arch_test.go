@@ -35,8 +35,10 @@ var layers = map[string][]string{
 	"executors/js/start":        {"profiles"},
 	"executors/js/guest":        {"executors", "executors/js/engine", "executors/js/start", "profiles"},
 
-	"rings/interpreter":       {"executors", "profiles", "rings/interpreter/shape"},
-	"rings/interpreter/shape": {},
+	"rings/interpreter":        {"executors", "profiles", "rings/interpreter/budget", "rings/interpreter/pause", "rings/interpreter/shape"},
+	"rings/interpreter/budget": {"profiles", "rings/interpreter/shape"},
+	"rings/interpreter/pause":  {"executors", "profiles"},
+	"rings/interpreter/shape":  {},
 
 	"cmd/ringd/internal/audit":    {"profiles"},
 	"cmd/ringd/internal/store":    {"profiles"},

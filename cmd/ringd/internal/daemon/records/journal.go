@@ -15,6 +15,7 @@ import (
 // CallStore keeps the open calls of runs.
 type CallStore interface {
 	OpenCall(ctx context.Context, c store.Call) (store.Call, error)
+	Execute(ctx context.Context, run, call string, audit store.Head) (store.Call, error)
 	CloseCall(ctx context.Context, run, call string, to store.CallState, result []byte, audit store.Head) error
 }
 
@@ -84,18 +85,28 @@ func (j *Journal) OpenCall(ctx context.Context, e interpreter.Entry) (string, er
 	return c.Key, nil
 }
 
-// CloseCall commits the end of a call.
-func (j *Journal) CloseCall(ctx context.Context, run, call string, end interpreter.CallEnd, result json.RawMessage) error {
+// ExecuteCall commits that an approved call begins.
+func (j *Journal) ExecuteCall(ctx context.Context, run, call string) error {
+	if _, err := j.calls.Execute(ctx, run, call, store.Head{}); err != nil {
+		return fmt.Errorf("keep the beginning of call %s of run %s: %w", call, run, err)
+	}
+	return nil
+}
+
+// CloseCall commits the end of a call. The result is end as JSON, so that it can
+// be told once more.
+func (j *Journal) CloseCall(ctx context.Context, run, call string, end interpreter.Recorded) error {
 	to := store.CallUnknown
-	switch end {
-	case interpreter.CallDone:
+	var result []byte
+	switch end.End {
+	case interpreter.CallDone, interpreter.CallFailed, interpreter.CallUnrun:
 		to = store.CallClosed
-	case interpreter.CallFailed, interpreter.CallUnrun:
-		to, result = store.CallClosed, nil
+		var err error
+		if result, err = json.Marshal(end); err != nil {
+			return fmt.Errorf("keep the end of call %s of run %s: %w", call, run, err)
+		}
 	case interpreter.CallUnknown:
-		result = nil
 	default:
-		result = nil
 	}
 	if err := j.calls.CloseCall(ctx, run, call, to, result, store.Head{}); err != nil {
 		return fmt.Errorf("keep the end of call %s of run %s: %w", call, run, err)
