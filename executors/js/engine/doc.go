@@ -21,16 +21,15 @@
 //	e, err := engine.New(ctx, cfg)           // once per process, 15 ms with a cache
 //	vm, err := e.Start(ctx, opts)            // a fresh VM, restored from an image
 //	err = vm.Eval(ctx, engine.Program{...})  // starts the program
-//	for {
-//		_, err = vm.RunJobs(ctx)               // until nothing is left to run
+//	st, err := vm.Run(ctx)                   // until nothing is left to run
+//	for st.Status == engine.StatusWaiting {  // or Done, Failed, Deadlock
 //		calls := vm.TakeCalls()                // ask the host for each
-//		st, err := vm.State(ctx)               // Waiting, Done, Failed, Deadlock
-//		err = vm.Settle(ctx, id, answer)       // one answer, or all there are
+//		st, err = vm.Turn(ctx, id, answer)     // one answer, and all it sets off
 //	}
 //	vm.Close(ctx)
 //
-// Every error of Eval, RunJobs, Settle and State is final: the VM is dead and
-// each later call returns the same error. What the program does wrong is in
+// Every error of Eval, RunJobs, Settle, State, Run and Turn is final but ErrNoCall
+// and ErrValue: the VM is dead and each later call returns the same error. What the program does wrong is in
 // State, never an error.
 //
 // # Quiescence

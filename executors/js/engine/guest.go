@@ -138,6 +138,14 @@ func (vm *VM) newString(ctx context.Context, text string) pointer {
 	return vm.checked(v)
 }
 
+// orUndefined is v, or the value undefined for none.
+func (vm *VM) orUndefined(v pointer) pointer {
+	if v == 0 {
+		return uint64(vm.image.undefined)
+	}
+	return v
+}
+
 // checked ends the VM when the guest could not allocate the box of a value.
 func (vm *VM) checked(v pointer) pointer {
 	if v == 0 {

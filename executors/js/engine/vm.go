@@ -150,8 +150,11 @@ func (vm *VM) valueLimits() value.Limits {
 }
 
 // enter begins guest execution; done ends it. Between them processor time
-// counts.
+// counts. Within a Turn it has begun.
 func (vm *VM) enter(ctx context.Context) (context.Context, func()) {
+	if vm.inside {
+		return ctx, func() {}
+	}
 	if vm.dead == nil && vm.state.usage.CPU >= vm.options.CPU {
 		vm.kill(ErrCPU)
 	}
@@ -295,38 +298,67 @@ func (vm *VM) Settle(ctx context.Context, id int64, a Answer) error {
 	if _, ok := vm.state.open[id]; !ok {
 		return fmt.Errorf("%w: %d", ErrNoCall, id)
 	}
-	text := string(a.Value)
+	text, nothing := string(a.Value), false
 	switch {
 	case a.Error != nil:
 		text = a.Error.Message
-	case text == "":
-		text = value.Undefined
+	case text == "", text == value.Undefined:
+		nothing = true
 	default:
 		if err := value.Check(a.Value, vm.valueLimits()); err != nil {
 			return fmt.Errorf("%w: %w", ErrValue, err)
 		}
 	}
-	tagged := strings.Contains(text, `"`+value.Mark+`"`)
+	tagged := a.Error == nil && !nothing && strings.Contains(text, `"`+value.Mark+`"`)
 	delete(vm.state.open, id)
 	ctx, done := vm.enter(ctx)
 	defer done()
 	i := vm.checked(vm.call(ctx, fnNewNumber, api.EncodeF64(float64(id))))
-	t := vm.newString(ctx, text)
-	kind, k := uint64(vm.image.undefined), pointer(0)
+	var t, k pointer // 0: undefined
+	if !nothing {
+		t = vm.newString(ctx, text)
+	}
 	switch {
 	case a.Error != nil:
 		k = vm.newString(ctx, a.Error.Name)
-		kind = k
 	case tagged:
-		kind = uint64(vm.image.yes)
+		k = uint64(vm.image.yes)
 	}
-	r := vm.invoke(ctx, preSettle, i, t, kind)
+	r := vm.invoke(ctx, preSettle, i, vm.orUndefined(t), vm.orUndefined(k))
+	if tagged {
+		k = 0 // the image's
+	}
 	if r == 0 && vm.dead == nil { // only for want of memory or stack; the promise can never settle
 		vm.free(ctx, vm.call(ctx, fnGetException))
 		vm.kill(ErrMemory)
 	}
 	vm.free(ctx, i, k, t, r)
 	return vm.dead
+}
+
+// Turn is Settle, then RunJobs, then State: all that one answer sets off. It
+// looks at the processor clock, which is not cheap, as often as one of them.
+func (vm *VM) Turn(ctx context.Context, id int64, a Answer) (State, error) {
+	ctx, done := vm.enter(ctx)
+	defer done()
+	if err := vm.Settle(ctx, id, a); err != nil {
+		return State{}, err
+	}
+	return vm.run(ctx)
+}
+
+// Run is RunJobs, then State.
+func (vm *VM) Run(ctx context.Context) (State, error) {
+	ctx, done := vm.enter(ctx)
+	defer done()
+	return vm.run(ctx)
+}
+
+func (vm *VM) run(ctx context.Context) (State, error) {
+	if _, err := vm.RunJobs(ctx); err != nil {
+		return State{}, err
+	}
+	return vm.State(ctx)
 }
 
 // SetDeadline moves Options.Deadline; the zero time removes it. A caller that

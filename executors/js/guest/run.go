@@ -131,11 +131,8 @@ func (r *run) drive(ctx context.Context) executors.Result {
 	if err := r.vm.Eval(ctx, engine.Program{File: r.text.file, Source: r.text.source}); err != nil {
 		return r.final(err)
 	}
+	st, err := r.vm.Run(ctx)
 	for {
-		if _, err := r.vm.RunJobs(ctx); err != nil {
-			return r.final(err)
-		}
-		st, err := r.vm.State(ctx)
 		if err != nil {
 			return r.final(err)
 		}
@@ -145,11 +142,9 @@ func (r *run) drive(ctx context.Context) executors.Result {
 		case engine.StatusDeadlock:
 			return r.deadlock(st.Unhandled)
 		case engine.StatusRunning:
-			continue
+			st, err = r.vm.Run(ctx)
 		case engine.StatusWaiting:
-			if err := r.wait(ctx); err != nil {
-				return r.final(err)
-			}
+			st, err = r.wait(ctx)
 		case engine.StatusNone:
 			return failResult("EngineError", "the program did not start")
 		default:
@@ -174,29 +169,32 @@ func (r *run) deadlock(unhandled []engine.Exception) executors.Result {
 	return res
 }
 
-// wait asks what the program newly wants and takes one answer.
-func (r *run) wait(ctx context.Context) error {
+// wait asks what the program newly wants, takes one answer and runs on with it.
+func (r *run) wait(ctx context.Context) (engine.State, error) {
 	refused, err := r.ask(ctx)
-	if err != nil || refused {
-		return err
+	if err != nil {
+		return engine.State{}, err
+	}
+	if refused {
+		return r.vm.Run(ctx)
 	}
 	if !r.p.s.Pending() {
 		r.put(executors.Idle{Seen: r.seen})
 		r.flush()
 	}
 	if r.sendErr != nil {
-		return r.sendErr
+		return engine.State{}, r.sendErr
 	}
 	m, err := r.p.s.Read()
 	if err != nil {
 		r.sendErr = err
-		return err
+		return engine.State{}, err
 	}
 	reply, ok := m.(executors.Reply)
 	call, known := r.open[reply.Call]
 	if !ok || !known {
 		r.sendErr = fmt.Errorf("%w: %T, or an answer to no call", executors.ErrProtocol, m)
-		return r.sendErr
+		return engine.State{}, r.sendErr
 	}
 	delete(r.open, reply.Call)
 	r.openBytes -= call.bytes
@@ -205,12 +203,12 @@ func (r *run) wait(ctx context.Context) error {
 	if reply.Name != "" {
 		a = engine.Answer{Error: &engine.GuestError{Name: reply.Name, Message: reply.Message}}
 	}
-	err = r.vm.Settle(ctx, call.id, a)
+	st, err := r.vm.Turn(ctx, call.id, a)
 	if errors.Is(err, engine.ErrValue) {
-		err = r.vm.Settle(ctx, call.id, engine.Answer{Error: &engine.GuestError{
+		st, err = r.vm.Turn(ctx, call.id, engine.Answer{Error: &engine.GuestError{
 			Name: engine.NameBridgeError, Message: "the result of the call is not a value of the encoding"}})
 	}
-	return err
+	return st, err
 }
 
 // ask sends the calls opened since it was last called. What would exceed the

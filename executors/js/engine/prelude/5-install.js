@@ -61,12 +61,13 @@ const bridge = (key, index) => {
   return self;
 };
 
-// settle takes plain JSON when there is no kind, a tagged value when it is true,
-// or the name and the message of an error.
+// settle takes nothing, for undefined; plain JSON, when there is no kind; a tagged
+// value, when it is true; or the message and the name of an error.
 const settle = (id, text, kind) => {
   const c = pending[id];
   delete pending[id];
   if (!c[AWAITED]) unawaited[id] = c[INDEX];
+  if (text === undefined) return c[RESOLVE]();
   if (kind === undefined || kind === true) {
     let v;
     try {
