@@ -1,0 +1,159 @@
+package render
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"strings"
+	"time"
+	"unicode"
+	"unicode/utf16"
+
+	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/schema/wire"
+)
+
+// columns is how wide text of a question is; maxArgs is how much of the
+// arguments is shown.
+const (
+	columns = 80
+	maxArgs = 16 << 10
+)
+
+// Question is a call that waits for an approver, as a person is shown it.
+type Question struct {
+	Run, Agent string
+	Pending    wire.Pending
+	Rule       *profiles.Rule // that asks for the approval; nil: not known
+	Now        time.Time
+}
+
+// Question writes what would happen and who may decide. It reports whether the
+// arguments are shown whole.
+func (p Page) Question(q Question) (whole bool) {
+	c := q.Pending
+	line := func(what, format string, args ...any) {
+		text := wrap(Clean(fmt.Sprintf(format, args...)), columns-12)
+		fmt.Fprintf(p.W, "  %s %s\n", p.style(dim, fmt.Sprintf("%-8s", what)), strings.Join(text, "\n           "))
+	}
+	fmt.Fprintf(p.W, "%s waits for an approval\n", p.style(yellow, Visible(c.Bridge)))
+	line("run", "%s, call %s, agent %s", q.Run, c.ID, q.Agent)
+	args, whole := Arguments(c.Args)
+	for i, text := range args {
+		what := ""
+		if i == 0 {
+			what = "does"
+			text = Visible(c.Bridge) + "(" + text
+		}
+		if i == len(args)-1 && whole {
+			text += ")"
+		}
+		line(what, "%s", text)
+	}
+	if !whole {
+		line("", "… %d of %d bytes are not shown: see `ringd runs %s --json`", len(c.Args)-maxArgs, len(c.Args), q.Run)
+	}
+	line("digest", "%s", c.Digest)
+	if q.Rule != nil && q.Rule.File != "" {
+		line("rule", "%s:%d:%d %s", q.Rule.File, q.Rule.Line, q.Rule.Column, q.Rule.Path)
+	}
+	line("from", "%s", who(c))
+	if c.Expires != nil {
+		line("until", "%s (%s)", c.Expires.UTC().Format(time.RFC3339), left(c.Expires.Sub(q.Now)))
+	}
+	return whole
+}
+
+// who words who may approve and who has.
+func who(c wire.Pending) string {
+	s := "any approver"
+	if len(c.From) > 0 {
+		s = strings.Join(c.From, ", ")
+	}
+	if c.Count > 1 {
+		s = fmt.Sprintf("%d of %s", c.Count, s)
+	}
+	for i, a := range c.Approvals {
+		if s += ", "; i == 0 {
+			s += "approved by "
+		}
+		s += a.By
+		if a.As != "" {
+			s += " as " + a.As
+		}
+	}
+	return s
+}
+
+func left(d time.Duration) string {
+	switch {
+	case d <= 0:
+		return "over"
+	case d < time.Minute:
+		return fmt.Sprintf("%.0f seconds left", d.Seconds())
+	case d < 2*time.Hour:
+		return fmt.Sprintf("%.0f minutes left", d.Minutes())
+	case d < 48*time.Hour:
+		return fmt.Sprintf("%.0f hours left", d.Hours())
+	default:
+		return fmt.Sprintf("%.0f days left", d.Hours()/24)
+	}
+}
+
+// Arguments are lines of a call's arguments, indented, with everything escaped
+// that a terminal would not show as itself. whole is false when they are too
+// long and the end is missing.
+func Arguments(args json.RawMessage) (lines []string, whole bool) {
+	var b bytes.Buffer
+	if err := json.Indent(&b, args, "", "  "); err != nil {
+		b.Reset()
+		b.Write(args) // shown escaped, as it is
+	}
+	text := b.String()
+	if whole = len(args) <= maxArgs; !whole && len(text) > maxArgs {
+		text = strings.ToValidUTF8(text[:maxArgs], "")
+	}
+	for line := range strings.Lines(text) {
+		lines = append(lines, Visible(strings.TrimSuffix(line, "\n")))
+	}
+	if len(lines) == 0 {
+		lines = []string{""}
+	}
+	return lines, whole
+}
+
+// Visible escapes every rune that does not show: controls, marks that turn text
+// around, spaces without width.
+func Visible(s string) string {
+	var b strings.Builder
+	for _, r := range s {
+		switch {
+		case unicode.IsPrint(r):
+			b.WriteRune(r)
+		case r > 0xffff:
+			hi, lo := utf16.EncodeRune(r)
+			fmt.Fprintf(&b, `\u%04x\u%04x`, hi, lo)
+		default:
+			fmt.Fprintf(&b, `\u%04x`, r)
+		}
+	}
+	return b.String()
+}
+
+// wrap folds a line to a width in runes, at spaces where there are some.
+func wrap(s string, width int) []string {
+	var out []string
+	r := []rune(s)
+	for len(r) > width {
+		n := width
+		for n > width/2 && r[n-1] != ' ' {
+			n--
+		}
+		if r[n-1] != ' ' {
+			n = width
+		}
+		out = append(out, string(r[:n]))
+		r = r[n:]
+	}
+	return append(out, string(r))
+}

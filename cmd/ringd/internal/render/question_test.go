@@ -1,0 +1,105 @@
+package render_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/ringd/ringd/cmd/ringd/internal/render"
+	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/schema/wire"
+)
+
+var questionTime = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
+
+func question(args string) render.Question {
+	expires := questionTime.Add(90 * time.Minute)
+	return render.Question{
+		Run: "r1", Agent: "mailer", Now: questionTime,
+		Rule: &profiles.Rule{File: "policy.yaml", Line: 12, Column: 5, Path: "spec.bridges[0].approval"},
+		Pending: wire.Pending{
+			ID: "c3", Bridge: "sendEmail", Args: json.RawMessage(args), For: "approver", Digest: "sha256:" + strings.Repeat("ab", 32),
+			Expires: &expires, From: []string{"group:leads@acme.example", "user:cto@acme.example"}, Count: 2,
+			Approvals: []wire.Approved{{By: "uid:1001", As: "group:leads@acme.example"}},
+		},
+	}
+}
+
+func TestQuestion(t *testing.T) {
+	var b bytes.Buffer
+	whole := render.Page{W: &b}.Question(question(`{"to":"ada@acme.example","text":"hello"}`))
+	want := `sendEmail waits for an approval
+  run      r1, call c3, agent mailer
+  does     sendEmail({
+             "to": "ada@acme.example",
+             "text": "hello"
+           })
+  digest   sha256:ababababababababababababababababababababababababababababababa
+           bab
+  rule     policy.yaml:12:5 spec.bridges[0].approval
+  from     2 of group:leads@acme.example, user:cto@acme.example, approved by 
+           uid:1001 as group:leads@acme.example
+  until    2026-11-21T13:30:00Z (90 minutes left)
+`
+	if diff := cmp.Diff(want, strings.ReplaceAll(b.String(), "           \n", "\n")); diff != "" || !whole {
+		t.Errorf("whole %v: %s", whole, diff)
+	}
+}
+
+// What a program puts into its arguments cannot move the cursor, hide text or
+// pass for another line of the question.
+func TestQuestionIsNotForged(t *testing.T) {
+	for _, tt := range []struct{ name, args, want string }{
+		{"escape", `"\u001b[2J\u001b[H"`, `\u001b[2J`},
+		{"raw escape", "\"\x1b[8m\"", `\u001b[8m`},
+		{"raw newline in what is no JSON", "x\n  digest   sha256:00", "x"},
+		{"turned around", "\"a\u202eb\"", `a\u202eb`},
+		{"no width", "\"pay\u200bpal\"", `pay\u200bpal`},
+		{"tag characters", "\"a\U000e0041\"", `a\udb40\udc41`},
+		{"carriage return", "\"a\rb\"", `a\u000db`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var b bytes.Buffer
+			render.Page{W: &b}.Question(question(tt.args))
+			got := b.String()
+			if !strings.Contains(got, tt.want) {
+				t.Errorf("want %q in %q", tt.want, got)
+			}
+			if strings.ContainsAny(got, "\x1b\r\u202e\u200b\U000e0041") {
+				t.Errorf("sent raw: %q", got)
+			}
+			n := 0
+			for line := range strings.Lines(got) {
+				if strings.HasPrefix(line, "  digest   sha256:") {
+					n++
+				}
+			}
+			if n != 1 {
+				t.Errorf("%d lines pass for the digest", n)
+			}
+		})
+	}
+}
+
+func TestQuestionIsNarrow(t *testing.T) {
+	var b bytes.Buffer
+	render.Page{W: &b}.Question(question(`{"text":"` + strings.Repeat("wide ", 400) + strings.Repeat("x", 300) + `"}`))
+	for line := range strings.Lines(b.String()) {
+		if len([]rune(strings.TrimRight(line, "\n"))) > 80 {
+			t.Errorf("wider than 80 columns: %q", line)
+		}
+	}
+}
+
+// A question that does not show everything says so.
+func TestQuestionSaysWhatIsMissing(t *testing.T) {
+	var b bytes.Buffer
+	whole := render.Page{W: &b}.Question(question(`"` + strings.Repeat("é", 20000) + `"`))
+	if whole || !strings.Contains(b.String(), "bytes are not shown") {
+		t.Errorf("whole %v: %q", whole, b.String()[max(0, b.Len()-600):])
+	}
+}
