@@ -89,7 +89,9 @@ type Host interface {
 	// Ask decides and performs one question. A refusal is an Answer with an
 	// Error; an error from Ask itself ends the run, closed. It returns soon after
 	// ctx ended, which is at the latest when the run is over. When the cause of
-	// that is ErrPaused, the call stays open, and what Ask returns is ignored.
+	// that is ErrPaused, the call stays open and Ask returns an error that wraps
+	// it or context.Canceled; anything else it returns then ends the run, closed,
+	// since the snapshot knows nothing of it.
 	Ask(ctx context.Context, q Question) (Answer, error)
 	// Console takes one console entry as it is written.
 	Console(e ConsoleEntry)
@@ -122,7 +124,7 @@ type GuestError struct {
 
 // ConsoleEntry is one line a program wrote.
 type ConsoleEntry struct {
-	Seq   int64  `json:"seq"`
+	Seq   int64  `json:"seq"`   // goes on after a pause
 	Level string `json:"level"` // log, info, warn, error, debug
 	Text  string `json:"text"`
 }
@@ -152,8 +154,10 @@ type Outcome struct {
 	Usage       Usage
 	Attestation Attestation
 	Engine      string // digest of the engine that ran it
-	// Snapshot is set with StatePaused, and by Run.Session after a clean end.
+	// Snapshot is set with StatePaused, and by Run.Session after a clean end. When
+	// a session could not be kept it is nil and Unkept says why.
 	Snapshot []byte
+	Unkept   string
 }
 
 // ProgramError is an uncaught error, or the limit that ended the run
@@ -172,7 +176,8 @@ type Frame struct {
 	Column   int    `json:"column"`
 }
 
-// Usage is what a run used. CPU, host wait and wall are separate figures.
+// Usage is what a run used. CPU, host wait and wall are separate figures. That of
+// an Outcome is of its part of the run alone: the caller adds Resume.Used.
 type Usage struct {
 	CPU       time.Duration
 	Wall      time.Duration

@@ -5,12 +5,8 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"strconv"
 	"sync"
 	"time"
-
-	"github.com/ringd/ringd/profiles"
 )
 
 // Link is the host's half of the guest protocol over one guest. It runs one
@@ -107,7 +103,19 @@ const (
 	causeCPU          // the processor time backstop
 	causeHost         // Ask returned an error
 	causeBroken       // the guest broke the protocol or a bound
+	causeSlow         // a pause or a restore took too long
 )
+
+// Work is one run for a guest. Options is JSON of the executor; the other fields
+// are those of a Run.
+type Work struct {
+	Budget
+	Options []byte
+	Source  []byte
+	Pause   <-chan struct{}
+	Resume  *Resume
+	Session bool
+}
 
 // Budget is what the host itself holds a run to.
 type Budget struct {
@@ -115,23 +123,31 @@ type Budget struct {
 	Wall        time.Duration
 	OutputBytes int64
 	ResultBytes int64
+	Move        time.Duration // how long a pause or a restore may take; 0 is 10 s
 }
 
 // slack is what the guest is given over its limits to report them itself.
 const slack = 100 * time.Millisecond
 
-// Run starts a program and serves it to its end. The outcome lacks Attestation.
-// again is true when the guest may take another program of the same agent,
-// actor and revision; otherwise it is gone when Run returns. An error says that
-// the end is not known (wrapping ErrGuest) or that the host failed (the error of
-// Ask); the outcome then still holds usage and console.
+// Run starts a program, or goes on with one, and serves it to its end or to its
+// pause. The outcome lacks Attestation, and its usage is of this part of the run
+// alone. again is true when the guest may take another program of the same
+// agent, actor and revision; otherwise it is gone when Run returns. An error
+// says that the end is not known (wrapping ErrGuest), that the host failed (the
+// error of Ask), or that the snapshot cannot be restored (wrapping ErrSnapshot);
+// the outcome then still holds usage and console.
 //
 // No call of h is under way when Run returns, so Ask has to return soon after
 // its context ended.
-func (l *Link) Run(ctx context.Context, start Start, b Budget, h Host) (out Outcome, again bool, err error) {
-	r := &linkRun{l: l, h: h, budget: b, open: map[string]int64{}, calls: map[string]int64{}, began: l.cfg.Now()}
-	askCtx, cancel := context.WithCancel(ctx)
-	defer cancel()
+func (l *Link) Run(ctx context.Context, w Work, h Host) (out Outcome, again bool, err error) {
+	r := &linkRun{l: l, h: h, work: w, open: map[string]openAsk{}, calls: map[string]int64{}, began: l.cfg.Now()}
+	if w.Resume != nil {
+		if err := r.adopt(w.Resume); err != nil {
+			return Outcome{Engine: l.ready.Digest}, true, err // the guest knows nothing of it
+		}
+	}
+	askCtx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
 	whole := false
 	defer func() {
 		if !whole { // h panicked: the run's owner recovers, and no guest is left
@@ -144,28 +160,31 @@ func (l *Link) Run(ctx context.Context, start Start, b Budget, h Host) (out Outc
 	}
 	r.base = l.s.BytesRead()
 	stopCtx := context.AfterFunc(ctx, func() { r.end(causeCtx, nil) })
-	wall := time.AfterFunc(b.Wall+slack, func() { r.end(causeWall, nil) })
-	r.setTimer(b.CPU + b.CPU/4 + slack)
+	wall := time.AfterFunc(w.Wall-r.used.Wall+slack, func() { r.end(causeWall, nil) })
+	r.setTimer(r.cpuLimit())
+	r.watchPause(askCtx)
 
-	err = l.s.Send(start)
-	if err == nil {
+	if err = r.begin(); err == nil {
+		r.askAgain(askCtx)
 		err = r.serve(askCtx)
 	}
-	if err == nil && !r.isOpen() {
+	if err == nil && (!r.isOpen() || r.isPausing()) {
 		// The last answers were read, but their senders may still be under way. A
-		// guest that lets one wait in the connection meets its wall limit.
+		// guest that lets one wait in the connection meets its wall limit. Questions
+		// that a pause has cut off must be seen to have had no answer.
 		r.asks.Wait()
 	}
 	stopCtx()
 	wall.Stop()
 	cause, hostErr, quiet := r.finish(err)
-	cancel() // after finish: what a cut-off question returns is no failure of the host
+	cancel(nil) // after finish: what a cut-off question returns is no failure of the host
 	again = cause == causeNone && quiet && r.said.Again && !l.s.Pending()
 	out = r.outcome(cause)
 	if !again {
 		l.kill() // before the wait: an answer may be stuck in the connection
 	}
 	r.asks.Wait()
+	r.watch.Wait()
 	whole = true
 	return out, again, r.fault(cause, hostErr, err)
 }
@@ -174,32 +193,49 @@ func (l *Link) Run(ctx context.Context, start Start, b Budget, h Host) (out Outc
 type linkRun struct {
 	l      *Link
 	h      Host
-	budget Budget
-	cancel context.CancelFunc // of the questions of this run
+	work   Work
+	used   Usage                   // of the parts of the run before this one
+	cancel context.CancelCauseFunc // of the questions of this run
 	began  time.Time
 	cpu0   time.Duration
 	base   int64
 	asks   sync.WaitGroup
+	watch  sync.WaitGroup
 
 	// Only the reader touches these.
-	asked    uint64
-	next     *question // taken, not yet asked
-	console  []ConsoleEntry
-	consumed int64 // console bytes
-	calls    map[string]int64
-	said     Result
+	asked     uint64
+	next      *question // taken, not yet asked
+	console   []ConsoleEntry
+	lines     int64 // console entries, of all parts of the run
+	consumed  int64 // console bytes, the same
+	calls     map[string]int64
+	said      Result
+	parts     [][]byte
+	packed    int64  // their bytes
+	restore   []byte // the guest's bytes of the snapshot to go on from
+	restoring bool   // it has not said that it could
 
 	mu        sync.Mutex
 	over      bool  // no kill after this
 	cause     cause // of the first kill
 	hostErr   error
 	timer     *time.Timer
-	open      map[string]int64 // argument bytes by call
+	open      map[string]openAsk
 	openBytes int64
 	answered  uint64
 	waiting   bool
 	waitFrom  time.Time
 	hostWait  time.Duration
+	idleAsked uint64 // asked, when the guest began to wait
+	wanted    bool   // a pause was asked for
+	pausing   bool   // and the guest was told
+	slow      *time.Timer
+}
+
+// openAsk is a call without an answer.
+type openAsk struct {
+	call  uint64
+	bytes int64 // of its arguments
 }
 
 // end kills the guest of a run that is still on, for the first cause.
@@ -214,7 +250,7 @@ func (r *linkRun) endLocked(c cause, err error) {
 		return
 	}
 	r.cause, r.hostErr = c, err
-	r.cancel() // the reader may be inside a question
+	r.cancel(nil) // the reader may be inside a question
 	r.l.kill()
 }
 
@@ -228,7 +264,7 @@ func (r *linkRun) setTimer(d time.Duration) {
 	r.timer = time.AfterFunc(d, func() {
 		used, err := r.l.guest.CPU()
 		used -= r.cpu0
-		limit := r.budget.CPU + r.budget.CPU/4 + slack
+		limit := r.cpuLimit()
 		if err != nil || used >= limit {
 			r.end(causeCPU, nil)
 			return
@@ -237,20 +273,27 @@ func (r *linkRun) setTimer(d time.Duration) {
 	})
 }
 
+// cpuLimit is the processor time after which the host itself ends this part.
+func (r *linkRun) cpuLimit() time.Duration {
+	left := max(r.work.CPU-r.used.CPU, 0)
+	return left + left/4 + slack
+}
+
 // finish closes the run against later kills and answers and returns what ended
-// it; quiet is true when no call is open.
+// it; quiet is true when no call is open that the guest still knows of.
 func (r *linkRun) finish(err error) (c cause, hostErr error, quiet bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.timer != nil {
 		r.timer.Stop()
 	}
+	r.stopSlowLocked()
 	if err != nil {
 		r.endLocked(causeBroken, nil)
 	}
 	r.over = true
 	r.stopWaitLocked()
-	return r.cause, r.hostErr, len(r.open) == 0
+	return r.cause, r.hostErr, len(r.open) == 0 || r.said.State == StatePaused
 }
 
 // serve reads the guest until its Result.
@@ -260,10 +303,18 @@ func (r *linkRun) serve(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		if n := r.l.s.BytesRead() - r.base; n > MaxRunBytes+r.budget.ResultBytes {
+		if n := r.l.s.BytesRead() - r.base; n > MaxRunBytes+r.work.ResultBytes+r.packed {
 			return fmt.Errorf("%w: %d bytes in one run", ErrProtocol, n)
 		}
+		if _, end := m.(Result); !end && r.stopping() {
+			if err := r.part(m); err != nil {
+				return err
+			}
+			continue
+		}
 		switch m := m.(type) {
+		case Part:
+			err = r.part(m)
 		case Ask:
 			r.askNext(ctx)
 			err = r.take(m)
@@ -313,9 +364,9 @@ func (r *linkRun) take(m Ask) error {
 	if !json.Valid(m.Args) {
 		return fmt.Errorf("%w: arguments of call %d are not JSON", ErrProtocol, m.Call)
 	}
-	id := "c" + strconv.FormatUint(m.Call, 10)
+	id := callID(m.Call)
 	r.mu.Lock()
-	r.open[id] = int64(len(m.Args))
+	r.open[id] = openAsk{call: m.Call, bytes: int64(len(m.Args))}
 	r.openBytes += int64(len(m.Args))
 	tooMany := len(r.open) > MaxOpenAsks || r.openBytes > MaxOpenBytes
 	over := r.cause != causeNone
@@ -336,6 +387,12 @@ func (r *linkRun) take(m Ask) error {
 // answer asks the host and sends what it says.
 func (r *linkRun) answer(ctx context.Context, q *question) {
 	a, err := r.h.Ask(ctx, q.Question)
+	if err != nil && r.isPausing() {
+		if !errors.Is(err, ErrPaused) && !errors.Is(err, context.Canceled) {
+			r.end(causeHost, err)
+		}
+		return // it stays open
+	}
 	if err != nil && ctx.Err() != nil {
 		r.end(causeCtx, nil)
 		return
@@ -376,7 +433,11 @@ func (r *linkRun) settle(id string) bool {
 	if r.over || r.cause != causeNone {
 		return false
 	}
-	r.openBytes -= r.open[id]
+	if r.pausing { // the snapshot is of a program that waits for this answer
+		r.endLocked(causeHost, fmt.Errorf("pause: call %s was answered meanwhile", id))
+		return false
+	}
+	r.openBytes -= r.open[id].bytes
 	delete(r.open, id)
 	r.answered++
 	r.stopWaitLocked()
@@ -404,10 +465,11 @@ func (r *linkRun) line(m Line) error {
 	}
 	// An entry costs a byte beside its text, so that empty ones are bounded too.
 	r.consumed += int64(len(m.Text)) + 1
-	if r.consumed > r.budget.OutputBytes {
-		return fmt.Errorf("%w: console output over %d bytes", ErrProtocol, r.budget.OutputBytes)
+	if r.consumed > r.work.OutputBytes {
+		return fmt.Errorf("%w: console output over %d bytes", ErrProtocol, r.work.OutputBytes)
 	}
-	e := ConsoleEntry{Seq: int64(len(r.console)) + 1, Level: m.Level, Text: m.Text}
+	r.lines++
+	e := ConsoleEntry{Seq: r.lines, Level: m.Level, Text: m.Text}
 	r.console = append(r.console, e)
 	r.h.Console(e)
 	return nil
@@ -423,14 +485,15 @@ func (r *linkRun) idle(ctx context.Context, m Idle) error {
 		r.mu.Unlock()
 		return nil
 	}
-	r.waiting, r.waitFrom = true, r.l.cfg.Now()
+	r.waiting, r.waitFrom, r.idleAsked = true, r.l.cfg.Now(), r.asked
+	stop := r.wanted
 	open := make([]string, 0, len(r.open))
 	for id := range r.open {
 		open = append(open, id)
 	}
 	r.mu.Unlock()
 	r.h.Idle(open)
-	if q := r.next; q != nil && len(open) == 1 {
+	if q := r.next; q != nil && len(open) == 1 && !stop {
 		// It is the one call that the program waits for, so the guest has nothing to
 		// say before its answer: the reader can ask it itself, which saves two
 		// changes of thread. A kill ends the question's context.
@@ -438,104 +501,7 @@ func (r *linkRun) idle(ctx context.Context, m Idle) error {
 		r.answer(ctx, q)
 		return nil
 	}
-	r.askNext(ctx)
+	r.askNext(ctx) // before a pause: the host has to know every call that stays open
+	r.tryPause()
 	return nil
-}
-
-// result checks the result of a guest.
-func (r *linkRun) result(m Result) error {
-	bad := ""
-	switch m.State {
-	case StateDone:
-		switch {
-		case r.isOpen():
-			bad = "done with open calls"
-		case int64(len(m.Value)) > r.budget.ResultBytes:
-			bad = "the value is over its limit"
-		case !json.Valid(m.Value):
-			bad = "the value is not JSON"
-		case m.Error != nil:
-			bad = "done with an error"
-		}
-	case StateFailed, StateDenied, StateLimit:
-		if m.Error == nil || len(m.Value) > 0 {
-			bad = "no error, or a value, with state " + string(m.State)
-		}
-	case StatePaused, StateCancelled, StateUnknown:
-		bad = "state " + string(m.State)
-	default:
-		bad = fmt.Sprintf("state %q", m.State)
-	}
-	for _, d := range m.Denials {
-		if d.Verdict != profiles.Deny {
-			bad = "a denial that is none"
-		}
-	}
-	if bad != "" {
-		return fmt.Errorf("%w: result: %s", ErrProtocol, bad)
-	}
-	if m.PeakBytes < 0 || m.Dropped < 0 {
-		return fmt.Errorf("%w: result: a negative figure", ErrProtocol)
-	}
-	r.said = m
-	return nil
-}
-
-// outcome puts together what the guest said and what the host measured.
-func (r *linkRun) outcome(c cause) Outcome {
-	if d := r.said.Dropped; d > 0 && c == causeNone {
-		e := ConsoleEntry{Seq: int64(len(r.console)) + 1, Level: "warn",
-			Text: fmt.Sprintf("ringd: %d bytes of console output dropped, the limit is %d", d, r.budget.OutputBytes)}
-		r.console = append(r.console, e)
-		r.h.Console(e)
-	}
-	out := Outcome{Console: r.console, Usage: Usage{
-		Wall: r.l.cfg.Now().Sub(r.began), HostWait: r.hostWait, Calls: r.calls, PeakBytes: r.said.PeakBytes,
-	}}
-	if cpu, err := r.l.guest.CPU(); err == nil {
-		out.Usage.CPU = cpu - r.cpu0
-	}
-	switch c {
-	case causeNone:
-		out.State, out.Error, out.Value = r.said.State, r.said.Error, r.said.Value
-		out.Dropped, out.Denials = r.said.Dropped, r.said.Denials
-		if out.State != StateDone {
-			out.Value = nil
-		}
-	case causeWall:
-		out.State = StateLimit
-		out.Error = &ProgramError{Name: "Timeout", Message: fmt.Sprintf("wall time limit of %v reached", r.budget.Wall)}
-	case causeCPU:
-		out.State = StateLimit
-		out.Error = &ProgramError{Name: "Timeout", Message: fmt.Sprintf("processor time limit of %v reached", r.budget.CPU)}
-	case causeCtx:
-		out.State = StateCancelled
-		out.Error = &ProgramError{Name: "Cancelled", Message: "the run was cancelled"}
-	case causeHost, causeBroken:
-		out.State = StateFailed
-		out.Error = &ProgramError{Name: "GuestError", Message: "the guest process ended unexpectedly"}
-	default:
-		out.State = StateUnknown
-	}
-	return out
-}
-
-// fault is the error of a run whose end no limit explains.
-func (r *linkRun) fault(c cause, hostErr, err error) error {
-	switch c {
-	case causeHost:
-		return hostErr
-	case causeBroken:
-		if !errors.Is(err, ErrProtocol) && r.l.s.BytesRead() == r.base {
-			return ErrGone
-		}
-		if errors.Is(err, io.EOF) {
-			err = errors.New("it exited")
-		}
-		return fmt.Errorf("%w: %w", ErrGuest, err)
-	case causeNone, causeCtx, causeWall, causeCPU:
-		return nil
-	default:
-		return fmt.Errorf("%w: unknown end", ErrGuest)
-	}
 }

@@ -155,11 +155,11 @@ func TestLinkRun(t *testing.T) {
 		}
 	})
 	for range 2 { // one after the other in the same guest
-		out, again, err := l.Run(t.Context(), executors.Start{}, budget, h)
+		out, again, err := l.Run(t.Context(), executors.Work{Budget: budget}, h)
 		if err != nil || !again {
 			t.Fatalf("again=%v err=%v", again, err)
 		}
-		want := executors.Outcome{State: executors.StateDone, Value: json.RawMessage(`"ok"`),
+		want := executors.Outcome{State: executors.StateDone, Value: json.RawMessage(`"ok"`), Engine: "d",
 			Console: []executors.ConsoleEntry{{Seq: 1, Level: "log", Text: "hi"}}}
 		calls := out.Usage.Calls
 		out.Usage = executors.Usage{}
@@ -184,7 +184,7 @@ func TestLinkHostileGuest(t *testing.T) {
 		script func(s *executors.Stream)
 		want   string
 	}{
-		{"ready again", func(s *executors.Stream) { _ = s.Send(executors.Ready{Version: 1, Executor: "js", Digest: "d"}) }, "Ready while a program runs"},
+		{"ready again", func(s *executors.Stream) { _ = s.Send(executors.Ready{Version: 2, Executor: "js", Digest: "d"}) }, "Ready while a program runs"},
 		{"call numbers skip", func(s *executors.Stream) { _ = s.Send(ask(2)) }, "call 2, want 1"},
 		{"call number again", func(s *executors.Stream) { _ = s.Put(ask(1)); _ = s.Send(ask(1)) }, "call 1, want 2"},
 		{"arguments are no JSON", func(s *executors.Stream) { _ = s.Send(executors.Ask{Call: 1, Bridge: "b", Args: []byte(`[1`)}) }, "not JSON"},
@@ -239,7 +239,7 @@ func TestLinkHostileGuest(t *testing.T) {
 				}
 				drain(s)
 			})
-			out, again, err := l.Run(t.Context(), executors.Start{}, budget, h)
+			out, again, err := l.Run(t.Context(), executors.Work{Budget: budget}, h)
 			if !errors.Is(err, executors.ErrGuest) || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("error %v, want an ErrGuest with %q", err, tt.want)
 			}
@@ -267,7 +267,7 @@ func TestLinkDoneWithOpenCalls(t *testing.T) {
 		_ = s.Send(done(`1`))
 		drain(s)
 	})
-	_, _, err := l.Run(t.Context(), executors.Start{}, budget, h)
+	_, _, err := l.Run(t.Context(), executors.Work{Budget: budget}, h)
 	if err == nil || !strings.Contains(err.Error(), "done with open calls") {
 		t.Errorf("got %v", err)
 	}
@@ -282,7 +282,7 @@ func TestLinkGoneBeforeTheProgram(t *testing.T) {
 	g := newFakeGuest()
 	l := play(t, g, func(*executors.Stream) {})
 	_ = g.peer.Close()
-	_, _, err := l.Run(t.Context(), executors.Start{}, budget, &fakeHost{})
+	_, _, err := l.Run(t.Context(), executors.Work{Budget: budget}, &fakeHost{})
 	if !errors.Is(err, executors.ErrGone) || !errors.Is(err, executors.ErrGuest) {
 		t.Errorf("got %v", err)
 	}
@@ -297,7 +297,7 @@ func TestLinkStrayBytesEndReuse(t *testing.T) {
 		_ = s.Flush()
 		drain(s)
 	})
-	out, again, err := l.Run(t.Context(), executors.Start{}, budget, &fakeHost{})
+	out, again, err := l.Run(t.Context(), executors.Work{Budget: budget}, &fakeHost{})
 	if err != nil || out.State != executors.StateDone || again || !g.isKilled() {
 		t.Errorf("state %s again %v err %v", out.State, again, err)
 	}
@@ -311,7 +311,7 @@ func TestLinkCancel(t *testing.T) {
 		cancel() // the program never ends by itself
 		drain(s)
 	})
-	out, again, err := l.Run(ctx, executors.Start{}, budget, &fakeHost{})
+	out, again, err := l.Run(ctx, executors.Work{Budget: budget}, &fakeHost{})
 	if err != nil || out.State != executors.StateCancelled || again || !g.isKilled() {
 		t.Errorf("state %s again %v err %v", out.State, again, err)
 	}
@@ -331,7 +331,7 @@ func TestLinkBackstops(t *testing.T) {
 			g := newFakeGuest()
 			g.cpu = tt.cpu
 			l := play(t, g, drain) // says nothing, for ever
-			out, again, err := l.Run(t.Context(), executors.Start{}, tt.b, &fakeHost{})
+			out, again, err := l.Run(t.Context(), executors.Work{Budget: tt.b}, &fakeHost{})
 			if err != nil || out.State != executors.StateLimit || out.Error.Name != "Timeout" || !strings.Contains(out.Error.Message, tt.want) || again || !g.isKilled() {
 				t.Errorf("%+v again %v err %v", out, again, err)
 			}
@@ -364,7 +364,7 @@ func TestLinkGuestThatDoesNotRead(t *testing.T) {
 	})
 	b := budget
 	b.Wall = time.Millisecond
-	out, _, err := l.Run(t.Context(), executors.Start{}, b, &fakeHost{})
+	out, _, err := l.Run(t.Context(), executors.Work{Budget: b}, &fakeHost{})
 	if err != nil || out.State != executors.StateLimit {
 		t.Errorf("state %s err %v", out.State, err)
 	}
@@ -382,7 +382,7 @@ func TestLinkHostError(t *testing.T) {
 	h := &fakeHost{ask: func(context.Context, executors.Question) (executors.Answer, error) {
 		return executors.Answer{}, boom
 	}}
-	out, again, err := l.Run(t.Context(), executors.Start{}, budget, h)
+	out, again, err := l.Run(t.Context(), executors.Work{Budget: budget}, h)
 	if !errors.Is(err, boom) || again || out.State == executors.StateDone || !g.isKilled() {
 		t.Errorf("state %s again %v err %v", out.State, again, err)
 	}
@@ -411,7 +411,7 @@ func TestLinkHostileAnswers(t *testing.T) {
 				_ = s.Send(done("1"))
 			})
 			h := &fakeHost{ask: func(context.Context, executors.Question) (executors.Answer, error) { return tt.answer, nil }}
-			out, _, err := l.Run(t.Context(), executors.Start{}, budget, h)
+			out, _, err := l.Run(t.Context(), executors.Work{Budget: budget}, h)
 			if err != nil || out.State != executors.StateDone {
 				t.Fatalf("state %s err %v", out.State, err)
 			}
@@ -444,7 +444,7 @@ func TestLinkIdle(t *testing.T) {
 		_, _ = s.Read()
 		_ = s.Send(done("1"))
 	})
-	if _, _, err := l.Run(t.Context(), executors.Start{}, budget, h); err != nil {
+	if _, _, err := l.Run(t.Context(), executors.Work{Budget: budget}, h); err != nil {
 		t.Fatal(err)
 	}
 	if d := cmp.Diff([][]string{{"c2"}}, h.idle); d != "" {
@@ -513,7 +513,7 @@ func TestLinkHostPanics(t *testing.T) {
 			t.Errorf("guest killed: %v", g.isKilled())
 		}
 	}()
-	_, _, _ = l.Run(t.Context(), executors.Start{}, budget, h)
+	_, _, _ = l.Run(t.Context(), executors.Work{Budget: budget}, h)
 }
 
 // A program that fails while a call is open has failed; what the call returns
@@ -539,7 +539,7 @@ func TestLinkCutOffCalls(t *testing.T) {
 			<-ctx.Done()
 			return executors.Answer{}, ctx.Err()
 		}}
-		out, again, err := l.Run(ctx, executors.Start{}, budget, h)
+		out, again, err := l.Run(ctx, executors.Work{Budget: budget}, h)
 		want := executors.StateFailed
 		if cancelled {
 			want = executors.StateCancelled

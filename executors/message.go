@@ -16,11 +16,18 @@ import (
 // kind, and the body: the fields in order, an integer as a shortest uvarint, a
 // text or byte field as its length and its bytes. The order of a run:
 //
-//	host   Hello                      Start              Answer*
-//	guest          Ready (or gone)           (Ask|Console|Idle)*   Result
+//	host   Hello                      Start                 Answer*   Pause?
+//	guest          Ready (or gone)           (Ask|Console|Idle)*            Part* Result
 //
 // and after a Result the next Start, or the end of the connection. There is no
-// message to cancel: the host kills the guest.
+// message to cancel: the host kills the guest. In place of Start the host may
+// send Restore and the Loads it promises, which the guest reads all before it
+// says Restored; then the run goes on as any other.
+//
+// Pause comes at most once, to a guest whose Idle was not overtaken, so the
+// guest is reading and the next thing it says is the first Part, or a Result
+// that is not paused. A guest sends Parts in no other case but before the
+// Result of a run that keeps its state.
 type Message interface {
 	kind() kind
 	append([]byte) []byte
@@ -29,15 +36,20 @@ type Message interface {
 type kind byte
 
 const (
-	kindHello  kind = 1
-	kindStart  kind = 2
-	kindAnswer kind = 3
+	kindHello   kind = 1
+	kindStart   kind = 2
+	kindAnswer  kind = 3
+	kindPause   kind = 4
+	kindRestore kind = 5
+	kindLoad    kind = 6
 
-	kindReady   kind = 129
-	kindAsk     kind = 130
-	kindConsole kind = 131
-	kindIdle    kind = 132
-	kindResult  kind = 133
+	kindReady    kind = 129
+	kindAsk      kind = 130
+	kindConsole  kind = 131
+	kindIdle     kind = 132
+	kindResult   kind = 133
+	kindRestored kind = 134
+	kindPart     kind = 135
 )
 
 // Hello is the host's first message.
@@ -60,6 +72,33 @@ type Start struct {
 	Options []byte // JSON, of the executor
 	Source  []byte
 }
+
+// Pause tells the guest to stop the program where it waits. Seen and Asked are
+// how many answers and questions have passed in this life of the run; a guest
+// that counts otherwise is out of order.
+type Pause struct {
+	Seen  uint64
+	Asked uint64
+}
+
+// Restore hands a snapshot to the guest, which follows in Loads of together
+// Bytes bytes. Asked is the number of the last call, so that numbers go on.
+type Restore struct {
+	Options []byte // JSON, of the executor
+	Source  []byte
+	Asked   uint64
+	Bytes   uint64
+}
+
+// Load is a piece of the snapshot that Restore promised.
+type Load struct{ Bytes []byte }
+
+// Restored is the first thing a guest says after a Restore. With Failure set it
+// could not, and nothing of the program has run.
+type Restored struct{ Failure string }
+
+// Part is a piece of a snapshot, before a Result.
+type Part struct{ Bytes []byte }
 
 // Ask is one question of the program. Call counts from 1 in each run.
 type Ask struct {
@@ -102,17 +141,23 @@ type End struct {
 	Denials   []profiles.Decision `json:"denials,omitempty"` // imports the policy refused
 	Dropped   int64               `json:"dropped,omitempty"` // bytes of console output
 	PeakBytes int64               `json:"peakBytes"`
-	Again     bool                `json:"again,omitempty"` // sound for another program of the same agent
+	Again     bool                `json:"again,omitempty"`  // sound for another program of the same agent
+	Unkept    string              `json:"unkept,omitempty"` // why a run that keeps its state sent no Parts
 }
 
-func (Hello) kind() kind  { return kindHello }
-func (Ready) kind() kind  { return kindReady }
-func (Start) kind() kind  { return kindStart }
-func (Ask) kind() kind    { return kindAsk }
-func (Reply) kind() kind  { return kindAnswer }
-func (Line) kind() kind   { return kindConsole }
-func (Idle) kind() kind   { return kindIdle }
-func (Result) kind() kind { return kindResult }
+func (Hello) kind() kind    { return kindHello }
+func (Ready) kind() kind    { return kindReady }
+func (Start) kind() kind    { return kindStart }
+func (Ask) kind() kind      { return kindAsk }
+func (Reply) kind() kind    { return kindAnswer }
+func (Pause) kind() kind    { return kindPause }
+func (Restore) kind() kind  { return kindRestore }
+func (Load) kind() kind     { return kindLoad }
+func (Restored) kind() kind { return kindRestored }
+func (Part) kind() kind     { return kindPart }
+func (Line) kind() kind     { return kindConsole }
+func (Idle) kind() kind     { return kindIdle }
+func (Result) kind() kind   { return kindResult }
 
 func appendField[T string | []byte](b []byte, v T) []byte {
 	return append(binary.AppendUvarint(b, uint64(len(v))), v...)
@@ -128,6 +173,21 @@ func (m Ready) append(b []byte) []byte {
 }
 
 func (m Start) append(b []byte) []byte { return appendField(appendField(b, m.Options), m.Source) }
+
+func (m Pause) append(b []byte) []byte {
+	return binary.AppendUvarint(binary.AppendUvarint(b, m.Seen), m.Asked)
+}
+
+func (m Restore) append(b []byte) []byte {
+	b = appendField(appendField(b, m.Options), m.Source)
+	return binary.AppendUvarint(binary.AppendUvarint(b, m.Asked), m.Bytes)
+}
+
+func (m Load) append(b []byte) []byte { return appendField(b, m.Bytes) }
+
+func (m Restored) append(b []byte) []byte { return appendField(b, m.Failure) }
+
+func (m Part) append(b []byte) []byte { return appendField(b, m.Bytes) }
 
 func (m Ask) append(b []byte) []byte {
 	return appendField(appendField(binary.AppendUvarint(b, m.Call), m.Bridge), m.Args)
@@ -162,6 +222,16 @@ func decode(side Side, k kind, body []byte) (Message, error) {
 		m = Start{Options: f.bytes(), Source: f.bytes()}
 	case side == GuestSide && k == kindAnswer:
 		m = Reply{Call: f.uvarint(), Value: f.bytes(), Name: f.text(MaxNameBytes), Message: f.text(MaxFrameBytes)}
+	case side == GuestSide && k == kindPause:
+		m = Pause{Seen: f.uvarint(), Asked: f.uvarint()}
+	case side == GuestSide && k == kindRestore:
+		m = Restore{Options: f.bytes(), Source: f.bytes(), Asked: f.uvarint(), Bytes: f.most(MaxSnapshotBytes)}
+	case side == GuestSide && k == kindLoad:
+		m = Load{Bytes: f.piece()}
+	case side == HostSide && k == kindRestored:
+		m = Restored{Failure: f.text(maxFailureBytes)}
+	case side == HostSide && k == kindPart:
+		m = Part{Bytes: f.piece()}
 	case side == HostSide && k == kindReady:
 		m = Ready{Version: f.uvarint(), Executor: f.text(MaxNameBytes), Digest: f.text(MaxNameBytes), Unavailable: f.text(4096)}
 	case side == HostSide && k == kindAsk:
@@ -219,6 +289,29 @@ func (f *fields) text(limit int) string {
 		return ""
 	}
 	return string(v)
+}
+
+// maxFailureBytes bounds what a guest says of a restore.
+const maxFailureBytes = 4096
+
+// most reads a number that is at most n.
+func (f *fields) most(n uint64) uint64 {
+	v := f.uvarint()
+	if v > n {
+		f.bad = true
+		return 0
+	}
+	return v
+}
+
+// piece reads a part of a snapshot; an empty one would be no progress.
+func (f *fields) piece() []byte {
+	v := f.bytes()
+	if len(v) == 0 || len(v) > PartBytes {
+		f.bad = true
+		return nil
+	}
+	return v
 }
 
 // maxEndBytes bounds what a guest says of its end beside the value.

@@ -9,9 +9,10 @@ import (
 	"sync"
 )
 
-// ProtocolVersion is the version of the guest protocol. Both sides are of one
-// binary, so any other version is refused.
-const ProtocolVersion = 1
+// ProtocolVersion is the version of the guest protocol. Any other is refused: a
+// guest is of the same binary, or of an older one with the same protocol that is
+// kept for the snapshots of its engine.
+const ProtocolVersion = 2
 
 // Bounds of one connection. The guest keeps them and tells the program; the
 // host keeps them again and kills a guest that does not.
@@ -21,6 +22,9 @@ const (
 	MaxOpenBytes  = 64 << 20  // their arguments together
 	MaxRunBytes   = 512 << 20 // all that one run may say, its result included
 	MaxNameBytes  = 256       // the name of a bridge
+
+	MaxSnapshotBytes = 64 << 20  // of one pause, as the engine packed it
+	PartBytes        = 256 << 10 // of it in one frame
 )
 
 // ErrProtocol is wrapped by every error about what the other side sent: an

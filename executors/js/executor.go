@@ -33,6 +33,10 @@ type Config struct {
 	Go       func(func())     // goroutines that Close waits for
 	Now      func() time.Time // wall clock
 
+	// Engines start guests of other engines, by the digest of the engine: older
+	// builds of this program, kept while a snapshot of theirs may be resumed.
+	Engines map[string][]string
+
 	Blank   int  // guests kept ready that have not seen a program
 	Once    bool // one program will run: a guest that was taken is not replaced
 	Idle    int  // guests kept after a run, in all
@@ -84,6 +88,8 @@ func New(cfg Config) (*Executor, error) {
 		return nil, errors.New("js executor: Launcher, Go and Now must be set")
 	case len(cfg.Argv) == 0:
 		return nil, errors.New("js executor: Argv must name the guest")
+	case slices.ContainsFunc(slices.Collect(maps.Values(cfg.Engines)), func(argv []string) bool { return len(argv) == 0 }):
+		return nil, errors.New("js executor: Engines names a digest without a guest")
 	case cfg.Blank < 0, cfg.Idle < 0, cfg.PerKey < 0, cfg.Reuse < 0, cfg.Waiting < 0:
 		return nil, errors.New("js executor: a size is negative")
 	}
@@ -93,6 +99,7 @@ func New(cfg Config) (*Executor, error) {
 	if cfg.Waiting == 0 {
 		cfg.Waiting = 2
 	}
+	cfg.Engines = maps.Clone(cfg.Engines)
 	return &Executor{cfg: cfg, waiting: make(chan struct{}, cfg.Waiting), coming: map[int]context.CancelFunc{}}, nil
 }
 
@@ -123,18 +130,19 @@ func (e *Executor) Warm(ctx context.Context) error {
 
 // Run runs one program. See executors.Executor. A guest that dies or breaks the
 // protocol makes a failed outcome; errors are refusals (*profiles.Denial), the
-// host's own (Host.Ask) and faults before the program began.
+// host's own (Host.Ask), executors.ErrEngine and ErrSnapshot, and faults before
+// the program began or went on.
 func (e *Executor) Run(ctx context.Context, r executors.Run, h executors.Host) (executors.Outcome, error) {
 	if err := e.enter(); err != nil {
 		return executors.Outcome{}, err
 	}
 	defer e.work.Done()
-	if r.Resume != nil || r.Session {
-		return executors.Outcome{}, fmt.Errorf("start run %s: %w", r.ID, executors.ErrSnapshot)
-	}
 	o, err := options(r)
 	if err != nil {
 		return executors.Outcome{}, err
+	}
+	if out, spent := spent(r, o); spent {
+		return out, nil
 	}
 	raw, err := json.Marshal(o)
 	if err != nil {
@@ -142,33 +150,57 @@ func (e *Executor) Run(ctx context.Context, r executors.Run, h executors.Host) (
 	}
 	k := key{agent: r.Agent.Name, actor: r.Actor, revision: r.Revision}
 	want := spec{tier: r.Agent.MinTier, cpu: o.CPU, memory: 2*o.MemoryBytes + 8<<20}
-	budget := executors.Budget{CPU: o.CPU, Wall: o.Wall, OutputBytes: o.OutputBytes, ResultBytes: o.ResultBytes}
-	begin := executors.Start{Options: raw, Source: []byte(r.Program.Source)}
+	if r.Resume != nil {
+		want.engine = r.Resume.Engine
+	}
+	work := executors.Work{
+		Options: raw, Source: []byte(r.Program.Source), Pause: r.Pause, Resume: r.Resume, Session: r.Session,
+		Budget: executors.Budget{CPU: o.CPU, Wall: o.Wall, OutputBytes: o.OutputBytes, ResultBytes: o.ResultBytes},
+	}
 	g, kept, err := e.take(ctx, k, want)
 	if err != nil {
 		return executors.Outcome{}, err
 	}
 	e.refill(ctx) // now: a run may wait for hours, and the next one should be warm
-	out, err := e.runIn(ctx, g, k, begin, budget, h)
+	out, err := e.runIn(ctx, g, k, work, h)
 	if kept && errors.Is(err, executors.ErrGone) { // it died while it waited
 		if g, err = e.launch(ctx, want); err != nil {
 			return executors.Outcome{}, err
 		}
-		out, err = e.runIn(ctx, g, k, begin, budget, h)
+		out, err = e.runIn(ctx, g, k, work, h)
 	}
-	if errors.Is(err, executors.ErrGuest) {
+	if errors.Is(err, executors.ErrGuest) && !errors.Is(err, executors.ErrSnapshot) {
 		out.State = executors.StateFailed
-		out.Error = &executors.ProgramError{Name: "GuestError", Message: err.Error()}
+		if out.Error == nil {
+			out.Error = &executors.ProgramError{Name: "GuestError"}
+		}
+		out.Error.Message = err.Error()
 		err = nil
 	}
 	return out, err
 }
 
+// spent is the outcome of a run that has nothing left of a limit to go on with.
+func spent(r executors.Run, o start.Options) (executors.Outcome, bool) {
+	out := executors.Outcome{State: executors.StateLimit, Usage: executors.Usage{Calls: map[string]int64{}}}
+	switch {
+	case r.Resume == nil:
+		return executors.Outcome{}, false
+	case o.UsedCPU >= o.CPU:
+		out.Error = &executors.ProgramError{Name: "Timeout", Message: fmt.Sprintf("processor time limit of %v reached", o.CPU)}
+	case o.UsedWall >= o.Wall:
+		out.Error = &executors.ProgramError{Name: "Timeout", Message: fmt.Sprintf("wall time limit of %v reached", o.Wall)}
+	default:
+		return executors.Outcome{}, false
+	}
+	return out, true
+}
+
 // runIn runs a program in g, which is kept or gone afterwards.
-func (e *Executor) runIn(ctx context.Context, g *guest, k key, s executors.Start, b executors.Budget, h executors.Host) (executors.Outcome, error) {
+func (e *Executor) runIn(ctx context.Context, g *guest, k key, w executors.Work, h executors.Host) (executors.Outcome, error) {
 	g.key = k
 	g.runs++
-	out, again, err := g.link.Run(ctx, s, b, h)
+	out, again, err := g.link.Run(ctx, w, h)
 	out.Attestation = g.link.Guest().Attestation()
 	if again {
 		e.give(g)
@@ -201,9 +233,12 @@ func options(r executors.Run) (start.Options, error) {
 	o := start.Options{
 		File: r.Program.Name, Language: language(r.Program),
 		Inputs: r.Inputs, Seed: r.Seed, Revision: r.Revision,
-		Imports: r.Agent.JS.Imports, Modules: allowed(r),
+		Imports: r.Agent.JS.Imports, Modules: allowed(r), Keep: r.Session,
 		CPU: time.Duration(*l.CPUMillis) * time.Millisecond, Wall: time.Duration(*l.WallMillis) * time.Millisecond,
 		MemoryBytes: *l.MemoryBytes, StackBytes: *l.StackBytes, OutputBytes: *l.OutputBytes, ResultBytes: *l.ResultBytes,
+	}
+	if p := r.Resume; p != nil {
+		o.UsedCPU, o.UsedWall, o.Ended = p.Used.CPU, p.Used.Wall, p.Session
 	}
 	if o.File == "" {
 		o.File = "program." + o.Language

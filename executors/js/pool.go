@@ -18,6 +18,7 @@ type spec struct {
 	tier   profiles.Tier
 	cpu    time.Duration
 	memory int64
+	engine string // digest; "" is that of Config.Argv
 }
 
 // ordinary tells whether a guest that was started for nobody will do.
@@ -27,7 +28,7 @@ func (s spec) ordinary() bool { return s.cpu <= guestCPU/4 && s.memory <= guestD
 // or a new one. kept is false for a new one.
 func (e *Executor) take(ctx context.Context, k key, s spec) (g *guest, kept bool, err error) {
 	if s.ordinary() {
-		if g := e.pick(k, s.tier); g != nil {
+		if g := e.pick(k, s); g != nil {
 			return g, true, nil
 		}
 	}
@@ -36,11 +37,14 @@ func (e *Executor) take(ctx context.Context, k key, s spec) (g *guest, kept bool
 }
 
 // pick takes a kept guest that is still alive and strong enough.
-func (e *Executor) pick(k key, tier profiles.Tier) *guest {
+func (e *Executor) pick(k key, s spec) *guest {
 	e.mu.Lock()
 	defer e.mu.Unlock()
+	if s.engine == "" {
+		s.engine = e.digest
+	}
 	fits := func(g *guest) bool {
-		return executors.Satisfies(g.link.Guest().Attestation().Tier, tier)
+		return g.link.Ready().Digest == s.engine && executors.Satisfies(g.link.Guest().Attestation().Tier, s.tier)
 	}
 	if i := slices.IndexFunc(e.idle, func(g *guest) bool { return g.key == k && fits(g) }); i >= 0 {
 		g := e.idle[i]
@@ -55,8 +59,39 @@ func (e *Executor) pick(k key, tier profiles.Tier) *guest {
 	return nil
 }
 
-// launch starts a guest and waits until it is ready.
+// launch starts a guest and waits until it is ready. When s asks for an engine,
+// it is one of that engine, or the error wraps executors.ErrEngine.
 func (e *Executor) launch(ctx context.Context, s spec) (*guest, error) {
+	own := e.Digest()
+	if s.engine == "" || own == "" || s.engine == own {
+		g, err := e.startGuest(ctx, s, e.cfg.Argv)
+		if err != nil || s.engine == "" || g.link.Ready().Digest == s.engine {
+			return g, err
+		}
+		if !e.keepBlank(g) { // it was the first, and told us which engine is ours
+			e.drop(g)
+		}
+	}
+	argv, ok := e.cfg.Engines[s.engine]
+	if !ok {
+		return nil, fmt.Errorf("%w: %s; this host has %s", executors.ErrEngine, s.engine, e.Digest())
+	}
+	g, err := e.startGuest(ctx, s, argv)
+	var denial *profiles.Denial
+	switch {
+	case err == nil && g.link.Ready().Digest == s.engine:
+		return g, nil
+	case err == nil:
+		e.drop(g)
+		err = fmt.Errorf("its guest has %s", g.link.Ready().Digest)
+	case ctx.Err() != nil, errors.As(err, &denial) && denial.Decision.Code == profiles.CodeTierUnavailable:
+		return nil, err
+	}
+	return nil, fmt.Errorf("%w: %s: %w", executors.ErrEngine, s.engine, err)
+}
+
+// startGuest starts the guest of argv and greets it.
+func (e *Executor) startGuest(ctx context.Context, s spec, argv []string) (*guest, error) {
 	select {
 	case e.waiting <- struct{}{}:
 		defer func() { <-e.waiting }()
@@ -68,7 +103,7 @@ func (e *Executor) launch(ctx context.Context, s spec) (*guest, error) {
 		return nil, fmt.Errorf("start js guest: %w", err)
 	}
 	g, err := e.cfg.Launcher.Launch(ctx, executors.Spec{
-		Executor: profiles.ExecutorJS, Argv: e.cfg.Argv, MinTier: s.tier,
+		Executor: profiles.ExecutorJS, Argv: argv, MinTier: s.tier,
 		CPU: max(guestCPU, 2*s.cpu), MemoryBytes: max(guestData, s.memory+processData), FileBytes: guestFiles,
 	})
 	if err != nil {
@@ -79,24 +114,24 @@ func (e *Executor) launch(ctx context.Context, s spec) (*guest, error) {
 	if err != nil {
 		return nil, unavailable(err)
 	}
-	if err := e.sameEngine(link.Ready()); err != nil {
+	if err := e.known(link.Ready(), slices.Equal(argv, e.cfg.Argv)); err != nil {
 		return nil, errors.Join(err, link.Close())
 	}
 	return &guest{link: link}, nil
 }
 
-// sameEngine refuses a guest of another kind or of another engine than the
-// guests before it.
-func (e *Executor) sameEngine(r executors.Ready) error {
+// known refuses a guest of another kind, and an own guest of another engine than
+// those before it.
+func (e *Executor) known(r executors.Ready, own bool) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if r.Executor != profiles.ExecutorJS || r.Digest == "" {
 		return fmt.Errorf("start js guest: %q with engine %q answered", r.Executor, r.Digest)
 	}
-	if e.digest == "" {
+	if e.digest == "" && own {
 		e.digest = r.Digest
 	}
-	if e.digest != r.Digest {
+	if e.digest != r.Digest && own {
 		return fmt.Errorf("start js guest: engine %s, the guests before have %s", r.Digest, e.digest)
 	}
 	return nil

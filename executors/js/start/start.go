@@ -40,6 +40,13 @@ type Options struct {
 	StackBytes  int64         `json:"stackBytes"`
 	OutputBytes int64         `json:"outputBytes"`
 	ResultBytes int64         `json:"resultBytes"`
+
+	// UsedCPU and UsedWall were used by the parts of the run before this one; CPU
+	// and Wall are the whole run's.
+	UsedCPU  time.Duration `json:"usedCPU"`
+	UsedWall time.Duration `json:"usedWall"`
+	Keep     bool          `json:"keep"`  // send the state at a clean end
+	Ended    bool          `json:"ended"` // the snapshot is of an ended program: start the source in it
 }
 
 // Languages of Options.
@@ -73,6 +80,8 @@ func (o Options) Check() error {
 		return fmt.Errorf("language %q", o.Language)
 	case o.CPU <= 0, o.Wall <= 0, o.MemoryBytes <= 0, o.StackBytes <= 0, o.OutputBytes < 0, o.ResultBytes <= 0:
 		return errors.New("a limit is missing")
+	case o.UsedCPU < 0, o.UsedWall < 0:
+		return errors.New("a used figure is negative")
 	}
 	return nil
 }

@@ -1,0 +1,128 @@
+package executors
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+
+	"github.com/ringd/ringd/profiles"
+)
+
+// result checks the result of a guest.
+func (r *linkRun) result(m Result) error {
+	bad := ""
+	switch m.State {
+	case StateDone:
+		switch {
+		case r.isOpen():
+			bad = "done with open calls"
+		case int64(len(m.Value)) > r.work.ResultBytes:
+			bad = "the value is over its limit"
+		case !json.Valid(m.Value):
+			bad = "the value is not JSON"
+		case m.Error != nil:
+			bad = "done with an error"
+		}
+	case StateFailed, StateDenied, StateLimit:
+		if m.Error == nil || len(m.Value) > 0 {
+			bad = "no error, or a value, with state " + string(m.State)
+		}
+	case StatePaused:
+		switch {
+		case !r.isPausing():
+			bad = "paused, and nobody asked for it"
+		case r.packed == 0:
+			bad = "paused without a snapshot"
+		case m.Error != nil, len(m.Value) > 0:
+			bad = "an error, or a value, with state paused"
+		}
+	case StateCancelled, StateUnknown:
+		bad = "state " + string(m.State)
+	default:
+		bad = fmt.Sprintf("state %q", m.State)
+	}
+	for _, d := range m.Denials {
+		if d.Verdict != profiles.Deny {
+			bad = "a denial that is none"
+		}
+	}
+	if bad != "" {
+		return fmt.Errorf("%w: result: %s", ErrProtocol, bad)
+	}
+	if r.packed > 0 && m.State != StatePaused && !r.keeps(m.State) {
+		return fmt.Errorf("%w: result: a snapshot with state %s", ErrProtocol, m.State)
+	}
+	if m.PeakBytes < 0 || m.Dropped < 0 {
+		return fmt.Errorf("%w: result: a negative figure", ErrProtocol)
+	}
+	r.said = m
+	return nil
+}
+
+// outcome puts together what the guest said and what the host measured.
+func (r *linkRun) outcome(c cause) Outcome {
+	if d := r.said.Dropped; d > 0 && c == causeNone {
+		r.lines++
+		e := ConsoleEntry{Seq: r.lines, Level: "warn",
+			Text: fmt.Sprintf("ringd: %d bytes of console output dropped, the limit is %d", d, r.work.OutputBytes)}
+		r.console = append(r.console, e)
+		r.h.Console(e)
+	}
+	out := Outcome{Console: r.console, Engine: r.l.ready.Digest, Usage: Usage{
+		Wall: r.l.cfg.Now().Sub(r.began), HostWait: r.hostWait, Calls: r.calls, PeakBytes: r.said.PeakBytes,
+	}}
+	if cpu, err := r.l.guest.CPU(); err == nil {
+		out.Usage.CPU = cpu - r.cpu0
+	}
+	switch c {
+	case causeNone:
+		out.State, out.Error, out.Value = r.said.State, r.said.Error, r.said.Value
+		out.Dropped, out.Denials = r.said.Dropped, r.said.Denials
+		if out.State != StateDone {
+			out.Value = nil
+		}
+		out.Snapshot, out.Unkept = r.snapshot(), r.said.Unkept
+	case causeWall:
+		out.State = StateLimit
+		out.Error = &ProgramError{Name: "Timeout", Message: fmt.Sprintf("wall time limit of %v reached", r.work.Wall)}
+	case causeCPU:
+		out.State = StateLimit
+		out.Error = &ProgramError{Name: "Timeout", Message: fmt.Sprintf("processor time limit of %v reached", r.work.CPU)}
+	case causeCtx:
+		out.State = StateCancelled
+		out.Error = &ProgramError{Name: "Cancelled", Message: "the run was cancelled"}
+	case causeHost, causeBroken, causeSlow:
+		out.State = StateFailed
+		out.Error = r.brokenError(c)
+	default:
+		out.State = StateUnknown
+	}
+	return out
+}
+
+// fault is the error of a run whose end no limit explains.
+func (r *linkRun) fault(c cause, hostErr, err error) error {
+	switch c {
+	case causeHost:
+		return hostErr
+	case causeBroken, causeSlow:
+		if r.restoring {
+			return r.unrestored(c, err)
+		}
+		if c == causeSlow {
+			return nil
+		}
+		if !errors.Is(err, ErrProtocol) && r.l.s.BytesRead() == r.base {
+			return ErrGone
+		}
+		if errors.Is(err, io.EOF) {
+			err = errors.New("it exited")
+		}
+		return fmt.Errorf("%w: %w", ErrGuest, err)
+	case causeNone, causeCtx, causeWall, causeCPU:
+		return nil
+	default:
+		return fmt.Errorf("%w: unknown end", ErrGuest)
+	}
+}

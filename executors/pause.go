@@ -1,0 +1,220 @@
+package executors
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// moveTime is how long a pause or a restore may take where Budget.Move is zero.
+const moveTime = 10 * time.Second
+
+// adopt takes over what the parts of the run before this one counted.
+func (r *linkRun) adopt(from *Resume) error {
+	k, err := checkResume(from)
+	if err != nil {
+		return err
+	}
+	r.used, r.asked, r.consumed, r.lines = from.Used, k.asked, k.consumed, k.lines
+	r.restore, r.restoring = k.guest, true
+	for _, n := range k.open {
+		r.open[callID(n)] = openAsk{call: n}
+	}
+	for _, q := range from.Open {
+		bytes := int64(len(q.Args))
+		r.open[q.Call] = openAsk{call: r.open[q.Call].call, bytes: bytes}
+		r.openBytes += bytes
+	}
+	return nil
+}
+
+// begin sends the program, or the snapshot and waits until it is restored.
+func (r *linkRun) begin() error {
+	s := r.l.s
+	if r.work.Resume == nil {
+		return s.Send(Start{Options: r.work.Options, Source: r.work.Source})
+	}
+	r.startSlow()
+	err := s.Send(Restore{Options: r.work.Options, Source: r.work.Source, Asked: r.asked, Bytes: uint64(len(r.restore))})
+	for piece := range slices.Chunk(r.restore, PartBytes) {
+		if err == nil {
+			err = s.Send(Load{Bytes: piece})
+		}
+	}
+	r.restore = nil
+	if err != nil {
+		return err
+	}
+	m, err := s.Read()
+	if err != nil {
+		return err
+	}
+	done, ok := m.(Restored)
+	switch {
+	case !ok:
+		return fmt.Errorf("%w: %T before restored", ErrProtocol, m)
+	case done.Failure != "":
+		return fmt.Errorf("%w: %s", ErrSnapshot, done.Failure)
+	}
+	r.restoring = false
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.stopSlowLocked()
+	return nil
+}
+
+// unrestored is the error of a run whose guest did not say that it goes on:
+// nothing of the program has run.
+func (r *linkRun) unrestored(c cause, err error) error {
+	switch {
+	case errors.Is(err, ErrSnapshot):
+		return err
+	case c == causeSlow:
+		return fmt.Errorf("%w: it took longer than %v", ErrSnapshot, r.move())
+	case r.l.s.BytesRead() == r.base:
+		return fmt.Errorf("%w: %w", ErrSnapshot, ErrGone)
+	default:
+		return fmt.Errorf("%w: %w: %w", ErrSnapshot, ErrGuest, err)
+	}
+}
+
+// askAgain asks what was open when the program was stopped.
+func (r *linkRun) askAgain(ctx context.Context) {
+	if r.work.Resume == nil {
+		return
+	}
+	var list []*question
+	r.mu.Lock()
+	for _, q := range r.work.Resume.Open {
+		list = append(list, &question{call: r.open[q.Call].call, Question: q})
+	}
+	r.mu.Unlock()
+	for _, q := range list {
+		r.asks.Add(1)
+		r.l.cfg.Go(func() {
+			defer r.asks.Done()
+			r.answer(ctx, q)
+		})
+	}
+}
+
+// watchPause waits beside the reader for the wish to pause.
+func (r *linkRun) watchPause(ctx context.Context) {
+	if r.work.Pause == nil {
+		return
+	}
+	r.watch.Add(1)
+	r.l.cfg.Go(func() {
+		defer r.watch.Done()
+		select {
+		case <-r.work.Pause:
+			r.mu.Lock()
+			r.wanted = true
+			r.mu.Unlock()
+			r.tryPause()
+		case <-ctx.Done():
+		}
+	})
+}
+
+// tryPause tells the guest to stop when that is wanted and the guest waits. It
+// waits when it said so and no answer has overtaken that, so it is reading, and
+// from here on no answer is sent.
+func (r *linkRun) tryPause() {
+	r.mu.Lock()
+	if !r.wanted || r.pausing || !r.waiting || r.over || r.cause != causeNone {
+		r.mu.Unlock()
+		return
+	}
+	r.pausing = true
+	m := Pause{Seen: r.answered, Asked: r.idleAsked}
+	r.startSlowLocked()
+	r.mu.Unlock()
+	r.cancel(ErrPaused) // the reader may be inside a question, and has to read what comes
+	_ = r.l.s.Send(m)   // a failed write shows on the reader: the guest is gone
+}
+
+func (r *linkRun) isPausing() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.pausing
+}
+
+// stopping tells whether the guest may say nothing but the rest of its snapshot.
+func (r *linkRun) stopping() bool { return r.packed > 0 || r.isPausing() }
+
+// part keeps a piece of the snapshot.
+func (r *linkRun) part(m Message) error {
+	p, ok := m.(Part)
+	switch {
+	case !ok:
+		return fmt.Errorf("%w: %T from a program that was stopped", ErrProtocol, m)
+	case !r.isPausing() && !r.work.Session:
+		return fmt.Errorf("%w: a snapshot that nobody asked for", ErrProtocol)
+	case r.packed+int64(len(p.Bytes)) > MaxSnapshotBytes:
+		return fmt.Errorf("%w: a snapshot over %d bytes", ErrProtocol, MaxSnapshotBytes)
+	}
+	r.parts = append(r.parts, p.Bytes)
+	r.packed += int64(len(p.Bytes))
+	return nil
+}
+
+// keeps tells whether a program that ended so may leave its state behind: a
+// session, cleanly ended, of which nothing waits.
+func (r *linkRun) keeps(s State) bool {
+	return r.work.Session && !r.isPausing() && !r.isOpen() && (s == StateDone || s == StateFailed)
+}
+
+// snapshot is what the outcome carries; nil when nothing was kept.
+func (r *linkRun) snapshot() []byte {
+	if r.packed == 0 {
+		return nil
+	}
+	k := kept{}
+	if r.said.State == StatePaused {
+		k = kept{asked: r.asked, consumed: r.consumed, lines: r.lines}
+		for _, o := range r.open {
+			k.open = append(k.open, o.call)
+		}
+		slices.Sort(k.open)
+	}
+	return k.encode(r.parts)
+}
+
+func (r *linkRun) move() time.Duration {
+	if r.work.Move > 0 {
+		return r.work.Move
+	}
+	return moveTime
+}
+
+func (r *linkRun) startSlow() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.startSlowLocked()
+}
+
+func (r *linkRun) startSlowLocked() {
+	r.slow = time.AfterFunc(r.move(), func() { r.end(causeSlow, nil) })
+}
+
+func (r *linkRun) stopSlowLocked() {
+	if r.slow != nil {
+		r.slow.Stop()
+		r.slow = nil
+	}
+}
+
+// brokenError is what a run ends with that its guest, or the host, cut short.
+func (r *linkRun) brokenError(c cause) *ProgramError {
+	switch {
+	case c == causeSlow && r.isPausing():
+		return &ProgramError{Name: "PauseFailed", Message: fmt.Sprintf("the program could not be stopped within %v", r.move())}
+	case c == causeBroken && r.isPausing():
+		return &ProgramError{Name: "PauseFailed", Message: "the guest process ended while the program was being stopped"}
+	default:
+		return &ProgramError{Name: "GuestError", Message: "the guest process ended unexpectedly"}
+	}
+}

@@ -1,0 +1,103 @@
+package executors
+
+import (
+	"encoding/binary"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+)
+
+// snapshotFormat is the version of what stands in front of a guest's bytes.
+const snapshotFormat = 1
+
+// kept is the host's own half of a snapshot: what it counted itself and would
+// not believe a guest. The guest's bytes are opaque to it.
+type kept struct {
+	asked    uint64   // number of the last call
+	consumed int64    // console bytes
+	lines    int64    // console entries
+	open     []uint64 // numbers of the open calls, rising
+	guest    []byte
+}
+
+// encode returns what decodeKept reads. The guest's bytes come in pieces.
+func (k kept) encode(parts [][]byte) []byte {
+	size := 16 + 10*(len(k.open)+4)
+	for _, p := range parts {
+		size += len(p)
+	}
+	b := append(make([]byte, 0, size), snapshotFormat)
+	b = binary.AppendUvarint(b, k.asked)
+	b = binary.AppendUvarint(b, uint64(k.consumed))
+	b = binary.AppendUvarint(b, uint64(k.lines))
+	b = binary.AppendUvarint(b, uint64(len(k.open)))
+	for _, n := range k.open {
+		b = binary.AppendUvarint(b, n)
+	}
+	for _, p := range parts {
+		b = append(b, p...)
+	}
+	return b
+}
+
+// decodeKept reads a snapshot. It is authentic when the caller checked so, and
+// read as carefully as if it were not.
+func decodeKept(b []byte) (kept, error) {
+	if len(b) == 0 || b[0] != snapshotFormat {
+		return kept{}, fmt.Errorf("%w: another format", ErrSnapshot)
+	}
+	const most = 1 << 40 // of every count, far from overflowing
+	f := fields{b: b[1:]}
+	k := kept{asked: f.most(most), consumed: int64(f.most(most)), lines: int64(f.most(most))}
+	n := f.most(MaxOpenAsks)
+	last := uint64(0)
+	for range n {
+		v := f.most(k.asked)
+		if f.bad || v <= last {
+			f.bad = true
+			break
+		}
+		k.open, last = append(k.open, v), v
+	}
+	if f.bad || len(f.b) == 0 || len(f.b) > MaxSnapshotBytes {
+		return kept{}, fmt.Errorf("%w: malformed", ErrSnapshot)
+	}
+	k.guest = f.b
+	return k, nil
+}
+
+// checkResume reads the snapshot of r and holds it against the calls that are to
+// be asked again: they must be the open ones, each once.
+func checkResume(r *Resume) (kept, error) {
+	k, err := decodeKept(r.Snapshot)
+	if err != nil {
+		return kept{}, err
+	}
+	if r.Session {
+		if len(k.open) > 0 || len(r.Open) > 0 {
+			return kept{}, fmt.Errorf("%w: open calls in what is to be a session", ErrSnapshot)
+		}
+		return kept{guest: k.guest}, nil // a run of its own: its counts begin
+	}
+	open := map[string]bool{}
+	for _, n := range k.open {
+		open[callID(n)] = true
+	}
+	for _, q := range r.Open {
+		if !open[q.Call] {
+			return kept{}, fmt.Errorf("%w: call %q is not open in it, or named twice", ErrSnapshot, q.Call)
+		}
+		delete(open, q.Call)
+	}
+	if len(open) > 0 {
+		return kept{}, fmt.Errorf("%w: calls %v are open in it and not named", ErrSnapshot, slices.Sorted(maps.Keys(open)))
+	}
+	if len(k.open) == 0 {
+		return kept{}, fmt.Errorf("%w: no call is open in it", ErrSnapshot)
+	}
+	return k, nil
+}
+
+// callID is the name of the call with number n.
+func callID(n uint64) string { return "c" + strconv.FormatUint(n, 10) }
