@@ -200,7 +200,7 @@ func strict(kind string, raw json.RawMessage, v any, required ...string) error {
 		if !known[name] {
 			return fmt.Errorf("%s has no field %q", kind, clip(name))
 		}
-		if name != "args" && holdsNull(value) {
+		if string(value) == "null" && name != "args" || !mayHoldNull(name) && holdsNull(value) {
 			return fmt.Errorf("%s.%s is or holds null", kind, name)
 		}
 	}
@@ -218,6 +218,9 @@ func strict(kind string, raw json.RawMessage, v any, required ...string) error {
 	}
 	return nil
 }
+
+// mayHoldNull reports whether a field holds somebody else's JSON.
+func mayHoldNull(name string) bool { return name == "args" || name == "arguments" || name == "bridges" }
 
 // holdsNull reports whether null stands in a JSON value, which encoding/json
 // would read as an empty one.
@@ -277,7 +280,7 @@ func noRepeats(b []byte) error {
 	for {
 		tok, err := dec.Token()
 		if errors.Is(err, io.EOF) && len(stack) == 0 {
-			return errors.New("empty line")
+			return errors.New("no JSON value")
 		}
 		if err != nil {
 			return fmt.Errorf("not JSON at byte %d", dec.InputOffset())
@@ -314,7 +317,7 @@ func noRepeats(b []byte) error {
 		stack[len(stack)-1].key = true
 	}
 	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("text after the action")
+		return errors.New("text after the JSON value")
 	}
 	return nil
 }

@@ -1,14 +1,18 @@
 package profiles
 
 import (
+	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 )
 
-// bridgeEntry is a granted bridge with its decision made ahead.
+// bridgeEntry is a granted bridge with its decisions made ahead. Without an
+// approval both are the same.
 type bridgeEntry struct {
 	bridge Bridge
-	allow  Decision
+	asks   Decision // while nobody knows better
+	allow  Decision // when the condition of its approval does not hold
 }
 
 func (d *Decider) indexBridges() {
@@ -20,6 +24,11 @@ func (d *Decider) indexBridges() {
 		e := &bridgeEntry{bridge: b}
 		e.allow = Decision{Verdict: Allow, Code: CodeAllowed, Reason: "bridge " + name + " is granted",
 			Rule: known(&e.bridge.Rule), Revision: d.revision}
+		e.asks = e.allow
+		if p := b.Approval; p != nil {
+			e.asks = Decision{Verdict: Ask, Code: CodeApprovalRequired, Reason: "a call of " + name + " needs an approval" + p.whom(),
+				Rule: known(&p.Rule), Revision: d.revision}
+		}
 		d.bridges[name] = e
 		d.names = append(d.names, name)
 	}
@@ -29,7 +38,8 @@ func (d *Decider) indexBridges() {
 // Bridge decides a call of a bridge from an executor, with an argument of so
 // many bytes of JSON. An empty executor asks whether any executor of the agent
 // may call it. Schemas, counts and times are not decided here: they belong to
-// the ring that answers the call.
+// the ring that answers the call. A bridge with an approval is Ask, whatever its
+// condition says: the ring asks that, with the arguments.
 func (d *Decider) Bridge(executor, name string, argumentBytes int64) Decision {
 	if dec, closed := d.refuse(); closed {
 		return dec
@@ -53,7 +63,45 @@ func (d *Decider) Bridge(executor, name string, argumentBytes int64) Decision {
 	if most := e.bridge.Limits.ArgumentBytes; argumentBytes < 0 || argumentBytes > most {
 		return d.deny(CodeBridgeArgumentsBytes, &e.bridge.Rule, "the argument of %s has %d bytes, the limit is %d", name, argumentBytes, most)
 	}
+	return e.asks
+}
+
+// bridgeAction decides a call with its arguments: the condition of its approval
+// is asked as well.
+func (d *Decider) bridgeAction(a *BridgeAction) Decision {
+	dec := d.Bridge(a.Executor, a.Name, int64(len(a.Args)))
+	if dec.Verdict != Ask || d.condition == nil {
+		return dec
+	}
+	e := d.bridges[a.Name]
+	if e == nil || e.bridge.Approval == nil || e.bridge.Approval.When == "" {
+		return dec
+	}
+	args := a.Args
+	if len(args) == 0 {
+		args = json.RawMessage("[]") // a call without arguments
+	}
+	ask, err := d.condition(e.bridge.Approval.When, Call{Agent: d.agent.Name, Bridge: a.Name, Args: args})
+	if err != nil {
+		dec.Reason += ": " + err.Error()
+		return dec
+	}
+	if ask {
+		return dec
+	}
 	return e.allow
+}
+
+// whom words who has to approve, for a reason.
+func (p *Approval) whom() string {
+	switch {
+	case p.Count > 1:
+		return fmt.Sprintf(" of %d of %s", p.Count, strings.Join(p.From, ", "))
+	case len(p.From) > 0:
+		return " of " + strings.Join(p.From, " or ")
+	default:
+		return ""
+	}
 }
 
 // reaches reports whether a bridge that names these executors (none: all that

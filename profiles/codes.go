@@ -36,6 +36,10 @@ const (
 	CodeBridgeRevoked        Code = "bridge.revoked"        // the policy in force no longer grants it
 	CodeBridgeUnavailable    Code = "bridge.unavailable"    // granted, and this host has no provider for it
 
+	CodeApprovalRequired Code = "approval_required" // people have to approve the call first
+	CodeApprovalDenied   Code = "approval_denied"   // somebody refused it
+	CodeApprovalExpired  Code = "approval_expired"  // nobody answered in time
+
 	CodeFileNotGranted Code = "file.not_granted"
 	CodeFileDenied     Code = "file.denied"
 	CodeFilePath       Code = "file.path" // not an absolute, clean path

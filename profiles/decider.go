@@ -22,14 +22,19 @@ const (
 type Environment struct {
 	Workspace string
 	Home      string
+	// Condition asks whether the condition of an approval holds for a call. It is
+	// called by Decide only, may be called concurrently, and must end by itself.
+	// Nil, an error or true: the call needs its approval.
+	Condition func(when string, c Call) (bool, error)
 }
 
 // Decider answers actions for one agent. It is made once for a revision, is
 // immutable and safe for concurrent use. The nil Decider denies everything.
 type Decider struct {
-	agent    Agent
-	revision string
-	closed   *Decision // set: every action gets it
+	agent     Agent
+	revision  string
+	condition func(when string, c Call) (bool, error)
+	closed    *Decision // set: every action gets it
 
 	js, python *importIndex
 	bridges    map[string]*bridgeEntry
@@ -66,7 +71,7 @@ func (s *Set) Decider(name string, env Environment) *Decider {
 
 // NewDecider indexes one agent's profile. Decisions carry the revision.
 func NewDecider(a Agent, revision string, env Environment) *Decider {
-	d := &Decider{agent: a, revision: revision}
+	d := &Decider{agent: a, revision: revision, condition: env.Condition}
 	if a.JS != nil {
 		d.js = newImportIndex(&a.JS.Imports, ExecutorJS, revision)
 	}
@@ -126,7 +131,7 @@ func (d *Decider) Decide(a Action) Decision {
 	case a.Egress != nil:
 		return d.Egress(*a.Egress)
 	case a.Bridge != nil:
-		return d.Bridge(a.Bridge.Executor, a.Bridge.Name, int64(len(a.Bridge.Args)))
+		return d.bridgeAction(a.Bridge)
 	case a.File != nil:
 		return d.File(a.File.Op, a.File.Path)
 	case a.Exec != nil:

@@ -14,13 +14,14 @@ type importIndex struct {
 	deny     map[string]*Decision
 	absent   map[string]*Decision
 	defaults bool
+	only     []string // nil: every module
 	rule     *Rule
 	names    []string // allowed, sorted
 	covers   byte     // the byte after which a name covers more names
 }
 
 func newImportIndex(im *Imports, executor, revision string) *importIndex {
-	x := &importIndex{executor: executor, defaults: im.Default, rule: known(&im.Rule), covers: '.',
+	x := &importIndex{executor: executor, defaults: im.Default, only: im.Only, rule: known(&im.Rule), covers: '.',
 		allow: make(map[string]*Decision, len(im.Allow)), deny: make(map[string]*Decision, len(im.Deny))}
 	if executor == ExecutorJS {
 		x.covers = '/'
@@ -78,6 +79,9 @@ func (d *Decider) Import(executor, module string) Decision {
 }
 
 func (d *Decider) decideImport(x *importIndex, module string) Decision {
+	if x.only != nil && !coveredBy(module, x.only) {
+		return d.deny(CodeImportNotAllowed, x.rule, "import of %q is not among the grants of the run", clip(module))
+	}
 	if dec := covering(x.deny, module, x.covers); dec != nil {
 		out := *dec
 		if x.deny[module] == nil {

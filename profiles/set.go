@@ -1,6 +1,9 @@
 package profiles
 
-import "encoding/json"
+import (
+	"encoding/json"
+	"time"
+)
 
 // Format is the version of the compiled set. A reader refuses any other.
 const Format = "ringd.set/v1"
@@ -38,6 +41,13 @@ type Agent struct {
 	Audit   string            `json:"audit"`  // "strict" syncs every record, "" the default
 	Rule    Rule              `json:"rule"`
 
+	// Sessions lets runs leave their program's state to later runs; nil: not
+	// granted.
+	Sessions *Sessions `json:"sessions,omitempty"`
+	// Deadline ends every run of the agent; nil: none. Only Narrow sets it, and
+	// the ring, which has a clock, holds it.
+	Deadline *time.Time `json:"deadline,omitempty"`
+
 	BridgesRule   Rule `json:"bridgesRule,omitzero"`   // where the bridges stand
 	ExecutorsRule Rule `json:"executorsRule,omitzero"` // where the executors are granted
 	MinTierRule   Rule `json:"minTierRule,omitzero"`   // where minTier stands; zero: the default
@@ -69,6 +79,14 @@ type Limits struct {
 	Processes    *int64 `json:"processes,omitempty"`
 	Files        *int64 `json:"files,omitempty"`
 	RefusedCalls *int64 `json:"refusedCalls,omitempty"` // refused bridge calls before the run ends
+	PauseMillis  *int64 `json:"pauseMillis,omitempty"`  // how long a pause waits before the run ends
+}
+
+// Sessions bound the state that runs leave to later ones.
+type Sessions struct {
+	AgeMillis int64 `json:"ageMillis"` // since the last run in it
+	Bytes     int64 `json:"bytes"`     // of its snapshot
+	Rule      Rule  `json:"rule"`
 }
 
 // ImportRule is one entry of an import list. Name covers itself and, after a
@@ -90,6 +108,9 @@ type Imports struct {
 	// Absent holds allowed names that grant nothing, because the policy ships no
 	// module of that name; a refusal says so.
 	Absent []ImportRule `json:"absent,omitempty"`
+	// Only takes away every module that is neither listed nor a submodule of one
+	// that is; nil takes nothing away. Only Narrow sets it, for Python.
+	Only []string `json:"only,omitzero"`
 }
 
 // JS is the profile of the JavaScript executor.
@@ -151,6 +172,34 @@ type Bridge struct {
 	Limits    BridgeLimits    `json:"limits"`
 	Audit     string          `json:"audit"` // "metadata" or "full"
 	Rule      Rule            `json:"rule"`
+
+	// Also holds further schemas that the argument must fit, all of them. Only
+	// Narrow puts them here, sorted and in canonical form.
+	Also []json.RawMessage `json:"also,omitempty"`
+	// Approval asks people before a call happens; nil: nobody is asked.
+	Approval *Approval `json:"approval,omitempty"`
+}
+
+// Approval says who is asked before a call, and when. The zero Approval asks
+// always, and one approver of the host is enough.
+type Approval struct {
+	// From lists who may approve: user:, group: and team: names. Empty: whoever
+	// the host lets approve.
+	From []string `json:"from,omitempty"`
+	// Count is how many different people have to approve; below 1 counts as 1.
+	Count         int64 `json:"count"`
+	ExpiresMillis int64 `json:"expiresMillis"`
+	// When is a condition over the call, see package compiler/condition; "" asks
+	// always.
+	When string `json:"when,omitempty"`
+	Rule Rule   `json:"rule"`
+}
+
+// Call is what a condition is asked about. Args is what the provider gets: the
+// argument, or the list of them when there is not exactly one.
+type Call struct {
+	Agent, Bridge string
+	Args          json.RawMessage
 }
 
 // BridgeLimits bound one bridge; the compiler fills in every default.

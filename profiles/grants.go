@@ -1,0 +1,264 @@
+package profiles
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+)
+
+// Bounds of grants.
+const (
+	MaxGrantsBytes = 256 << 10
+	maxGrants      = 1000 // of one kind
+)
+
+// ErrGrants means that grants cannot be used as they are: they are malformed,
+// or name what the agent does not have. The error around it says which, in words
+// for the one who wrote them.
+var ErrGrants = errors.New("grants")
+
+// Grants narrow what the policy gives an agent, for one run. They never widen:
+// what stands in them counts only as far as the agent has it. A nil field leaves
+// that part as the agent has it, an empty one takes all of it away.
+type Grants struct {
+	Bridges  map[string]GrantOfBridge `json:"bridges,omitzero"`  // the only bridges, by name
+	Hosts    []string                 `json:"hosts,omitzero"`    // the only hosts: name, *.name, address or range
+	Imports  []string                 `json:"imports,omitzero"`  // the only modules, of every executor
+	Deadline *time.Time               `json:"deadline,omitzero"` // the run ends then, paused or not
+}
+
+// GrantOfBridge narrows one bridge.
+type GrantOfBridge struct {
+	Calls     *int64          `json:"calls,omitzero"`     // calls of the run; nil: as many as the agent has
+	Arguments json.RawMessage `json:"arguments,omitzero"` // JSON Schema the argument must fit as well; nil: none
+}
+
+// UnmarshalJSON reads grants and refuses unknown, repeated and misspelt fields,
+// null, and values that Narrow would refuse. The error wraps ErrGrants.
+func (g *Grants) UnmarshalJSON(b []byte) error {
+	got, err := DecodeGrants(b)
+	if err != nil {
+		return err
+	}
+	*g = got
+	return nil
+}
+
+// DecodeGrants reads grants as Grants.UnmarshalJSON does.
+func DecodeGrants(b []byte) (Grants, error) {
+	if len(b) > MaxGrantsBytes {
+		return Grants{}, fmt.Errorf("%w: %d bytes are above the limit of %d", ErrGrants, len(b), MaxGrantsBytes)
+	}
+	if err := plainJSON(b, "grants"); err != nil {
+		return Grants{}, fmt.Errorf("%w: %w", ErrGrants, err)
+	}
+	var text struct {
+		Bridges  map[string]json.RawMessage `json:"bridges"`
+		Hosts    []string                   `json:"hosts"`
+		Imports  []string                   `json:"imports"`
+		Deadline *time.Time                 `json:"deadline"`
+	}
+	if err := strict("grants", b, &text); err != nil {
+		return Grants{}, fmt.Errorf("%w: %w", ErrGrants, err)
+	}
+	g := Grants{Hosts: text.Hosts, Imports: text.Imports, Deadline: text.Deadline}
+	if text.Bridges != nil {
+		g.Bridges = make(map[string]GrantOfBridge, len(text.Bridges))
+	}
+	for name, raw := range text.Bridges {
+		var one GrantOfBridge
+		if err := strict("bridges."+clip(name), raw, &one); err != nil {
+			return Grants{}, fmt.Errorf("%w: %w", ErrGrants, err)
+		}
+		g.Bridges[name] = one
+	}
+	return g, g.check()
+}
+
+// check refuses what cannot narrow anything as it is meant.
+func (g *Grants) check() error {
+	wrong := func(format string, args ...any) error {
+		return fmt.Errorf("%w: %s", ErrGrants, fmt.Sprintf(format, args...))
+	}
+	if len(g.Bridges) > maxGrants || len(g.Hosts) > maxGrants || len(g.Imports) > maxGrants {
+		return wrong("more than %d of one kind", maxGrants)
+	}
+	for _, name := range slices.Sorted(maps.Keys(g.Bridges)) {
+		b := g.Bridges[name]
+		if !dotted(name) || len(name) > 255 {
+			return wrong("bridges: %q is not a name of a bridge", clip(name))
+		}
+		if b.Calls != nil && *b.Calls < 0 {
+			return wrong("bridges.%s.calls is below 0", name)
+		}
+		if b.Arguments != nil {
+			if _, err := grantSchema(b.Arguments); err != nil {
+				return wrong("bridges.%s.arguments: %s", name, err)
+			}
+		}
+	}
+	for _, h := range g.Hosts {
+		if _, err := readPattern(h); err != nil {
+			return wrong("hosts: %q: %s", clip(h), err)
+		}
+	}
+	for _, name := range g.Imports {
+		if name = strings.TrimSuffix(name, ".*"); !validModule(ExecutorJS, name) && !validModule(ExecutorPython, name) {
+			return wrong("imports: %q is not the name of a module", clip(name))
+		}
+	}
+	return nil
+}
+
+// Narrow returns the agent with no more than the grants. It never widens: no
+// action gets a looser verdict, no limit grows. The order of two narrowings does
+// not matter, and doing one twice changes nothing. What the agent does not have
+// is left out in silence, see CheckGrants. The receiver is not changed, and
+// shares what stays the same. The error wraps ErrGrants.
+func (a Agent) Narrow(g Grants) (Agent, error) {
+	if err := g.check(); err != nil {
+		return Agent{}, err
+	}
+	if g.Bridges != nil {
+		kept := make(map[string]Bridge, len(g.Bridges))
+		for name, by := range g.Bridges {
+			b, ok := a.Bridges[name]
+			if !ok {
+				continue
+			}
+			if err := b.narrow(by); err != nil {
+				return Agent{}, fmt.Errorf("%w: bridges.%s: %w", ErrGrants, name, err)
+			}
+			kept[name] = b
+		}
+		a.Bridges = kept
+	}
+	if g.Imports != nil {
+		if a.JS != nil {
+			js := *a.JS
+			js.Imports.Allow = exactly(js.Imports.Allow, g.Imports)
+			a.JS = &js
+		}
+		if a.Python != nil {
+			py := *a.Python
+			py.Imports.Only = within(py.Imports.Only, g.Imports)
+			a.Python = &py
+		}
+	}
+	if g.Hosts != nil {
+		if err := a.Egress.narrow(g.Hosts); err != nil {
+			return Agent{}, fmt.Errorf("%w: hosts: %w", ErrGrants, err)
+		}
+	}
+	if g.Deadline != nil && (a.Deadline == nil || g.Deadline.Before(*a.Deadline)) {
+		at := g.Deadline.UTC()
+		a.Deadline = &at
+	}
+	return a, nil
+}
+
+// narrow takes calls and arguments away.
+func (b *Bridge) narrow(by GrantOfBridge) error {
+	if by.Calls != nil {
+		b.Limits.CallsPerRun = min(b.Limits.CallsPerRun, *by.Calls)
+	}
+	if by.Arguments == nil {
+		return nil
+	}
+	text, err := grantSchema(by.Arguments)
+	if err != nil {
+		return err
+	}
+	also := append(slices.Clone(b.Also), text)
+	slices.SortFunc(also, func(x, y json.RawMessage) int { return bytes.Compare(x, y) })
+	b.Also = slices.CompactFunc(also, func(x, y json.RawMessage) bool { return bytes.Equal(x, y) })
+	return nil
+}
+
+// exactly keeps the rules whose name is listed.
+func exactly(rules []ImportRule, names []string) (kept []ImportRule) {
+	for _, r := range rules {
+		if slices.Contains(names, r.Name) {
+			kept = append(kept, r)
+		}
+	}
+	return kept
+}
+
+// within gives the module names that both lists cover, a name covering its
+// submodules: a set without a name that another covers, sorted. A nil list
+// covers everything; the result is never nil.
+func within(only, names []string) []string {
+	more := make([]string, 0, len(names))
+	for _, n := range names {
+		if n = strings.TrimSuffix(n, ".*"); only == nil || coveredBy(n, only) {
+			more = append(more, n)
+		}
+	}
+	for _, o := range only {
+		if coveredBy(o, names) {
+			more = append(more, o)
+		}
+	}
+	slices.Sort(more)
+	more = slices.Compact(more)
+	least := make([]string, 0, len(more))
+	for i, n := range more {
+		if !coveredBy(n, more[:i]) { // what covers n is shorter, and sorts before it
+			least = append(least, n)
+		}
+	}
+	return least
+}
+
+// coveredBy reports whether name is one of the names or a submodule of one.
+func coveredBy(name string, names []string) bool {
+	return slices.ContainsFunc(names, func(n string) bool {
+		n = strings.TrimSuffix(n, ".*")
+		return name == n || strings.HasPrefix(name, n) && name[len(n)] == '.'
+	})
+}
+
+// CheckGrants refuses grants that name what the agent does not have: a run that
+// was meant to use it would only find out late. The error wraps ErrGrants.
+func (a Agent) CheckGrants(g Grants) error {
+	if err := g.check(); err != nil {
+		return err
+	}
+	var missing []string
+	for _, name := range slices.Sorted(maps.Keys(g.Bridges)) {
+		if _, ok := a.Bridges[name]; !ok {
+			missing = append(missing, "bridge "+name)
+		}
+	}
+	d := NewDecider(a, "", Environment{})
+	for _, name := range g.Imports {
+		bare := strings.TrimSuffix(name, ".*")
+		if d.Import(ExecutorJS, bare).Verdict == Deny && d.Import(ExecutorPython, bare).Verdict == Deny && !d.below(bare) {
+			missing = append(missing, "module "+clip(name))
+		}
+	}
+	for _, host := range g.Hosts {
+		e := a.Egress
+		if err := e.narrow([]string{host}); err != nil || len(e.Allow) == 0 {
+			missing = append(missing, "host "+clip(host))
+		}
+	}
+	if len(missing) > 0 {
+		return fmt.Errorf("%w: the agent does not have %s", ErrGrants, strings.Join(missing[:min(len(missing), maxInstead)], ", "))
+	}
+	return nil
+}
+
+// below reports whether an allowed Python module stands below name.
+func (d *Decider) below(name string) bool {
+	if d.python == nil {
+		return false
+	}
+	return slices.ContainsFunc(d.python.names, func(n string) bool { return strings.HasPrefix(n, name+".") })
+}
