@@ -5,21 +5,15 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"reflect"
-	"strconv"
 	"strings"
-	"unicode"
-	"unicode/utf16"
-	"unicode/utf8"
+
+	"github.com/ringd/ringd/profiles/jsontext"
 )
 
 // MaxActionBytes bounds one action. A bridge argument may be as large as a
 // policy can grant, and nothing else in an action is large.
 const MaxActionBytes = 17 << 20
-
-// maxActionDepth bounds the nesting of an action.
-const maxActionDepth = 200
 
 // Action is one thing a guest wants to do. Exactly one field is set; an Action
 // with none or several is malformed and denied.
@@ -97,14 +91,8 @@ func DecodeAction(line []byte) (Action, error) {
 	if len(line) > MaxActionBytes {
 		return Action{}, fmt.Errorf("action is larger than %d bytes", MaxActionBytes)
 	}
-	if !utf8.Valid(line) {
-		return Action{}, errors.New("action is not UTF-8")
-	}
-	if err := noRepeats(line); err != nil {
+	if err := jsontext.Check(line); err != nil {
 		return Action{}, err
-	}
-	if loneSurrogate(line) {
-		return Action{}, errors.New("action escapes half a character")
 	}
 	var a Action
 	one := map[string]json.RawMessage{}
@@ -236,113 +224,6 @@ func holdsNull(value json.RawMessage) bool {
 	}
 }
 
-// loneSurrogate reports whether JSON text escapes half a character. Readers
-// disagree about what that is: encoding/json takes it for U+FFFD.
-func loneSurrogate(b []byte) bool {
-	unit := func(at int) rune {
-		if at+6 > len(b) || b[at] != '\\' || b[at+1] != 'u' {
-			return 0
-		}
-		n, err := strconv.ParseUint(string(b[at+2:at+6]), 16, 16)
-		if err != nil {
-			return 0
-		}
-		return rune(n)
-	}
-	for i := 0; i < len(b); i++ {
-		if b[i] != '\\' {
-			continue
-		}
-		r := unit(i)
-		switch {
-		case !utf16.IsSurrogate(r):
-			i++ // the escaped character, which may be a backslash
-		case utf16.DecodeRune(r, unit(i+6)) == utf8.RuneError:
-			return true
-		default:
-			i += 11
-		}
-	}
-	return false
-}
-
-// noRepeats walks the JSON text once and refuses a repeated key in any object,
-// nesting deeper than maxActionDepth, and text after the value. Two readers of
-// a repeated key may see different values, so neither gets to see it.
-func noRepeats(b []byte) error {
-	dec := json.NewDecoder(bytes.NewReader(b))
-	dec.UseNumber()
-	type frame struct {
-		keys map[string]bool // nil in an array
-		key  bool            // the next token is a key
-	}
-	var stack []frame
-	for {
-		tok, err := dec.Token()
-		if errors.Is(err, io.EOF) && len(stack) == 0 {
-			return errors.New("no JSON value")
-		}
-		if err != nil {
-			return fmt.Errorf("not JSON at byte %d", dec.InputOffset())
-		}
-		top := len(stack) - 1
-		if top >= 0 && stack[top].keys != nil && stack[top].key && tok != json.Delim('}') {
-			key, ok := tok.(string)
-			if !ok {
-				return errors.New("a key is not a string")
-			}
-			if stack[top].keys[key] {
-				return fmt.Errorf("key %q stands twice", clip(key))
-			}
-			stack[top].keys[key], stack[top].key = true, false
-			continue
-		}
-		switch tok {
-		case json.Delim('{'):
-			stack = append(stack, frame{keys: map[string]bool{}, key: true})
-		case json.Delim('['):
-			stack = append(stack, frame{})
-		case json.Delim('}'), json.Delim(']'):
-			stack = stack[:top]
-		}
-		if len(stack) > maxActionDepth {
-			return fmt.Errorf("nested deeper than %d", maxActionDepth)
-		}
-		if tok == json.Delim('{') || tok == json.Delim('[') {
-			continue
-		}
-		if len(stack) == 0 {
-			break
-		}
-		stack[len(stack)-1].key = true
-	}
-	if _, err := dec.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("text after the JSON value")
-	}
-	return nil
-}
-
 // clip shortens text that comes from the guest for use in a message, and takes
 // out what could move a terminal's cursor.
-func clip(s string) string {
-	const most = 120
-	short := s
-	if len(s) > most {
-		cut := most
-		for cut > 0 && !utf8.RuneStart(s[cut]) {
-			cut--
-		}
-		short = s[:cut] + "…"
-	}
-	if !strings.ContainsFunc(short, unprintable) {
-		return short
-	}
-	return strings.Map(func(r rune) rune {
-		if unprintable(r) {
-			return utf8.RuneError
-		}
-		return r
-	}, short)
-}
-
-func unprintable(r rune) bool { return !unicode.IsPrint(r) }
+func clip(s string) string { return jsontext.Clip(s) }

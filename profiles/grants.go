@@ -9,6 +9,10 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/ringd/ringd/profiles/argschema"
+	"github.com/ringd/ringd/profiles/hosts"
+	"github.com/ringd/ringd/profiles/jsontext"
 )
 
 // Bounds of grants.
@@ -54,7 +58,7 @@ func DecodeGrants(b []byte) (Grants, error) {
 	if len(b) > MaxGrantsBytes {
 		return Grants{}, fmt.Errorf("%w: %d bytes are above the limit of %d", ErrGrants, len(b), MaxGrantsBytes)
 	}
-	if err := plainJSON(b, "grants"); err != nil {
+	if err := jsontext.Check(b); err != nil {
 		return Grants{}, fmt.Errorf("%w: %w", ErrGrants, err)
 	}
 	var text struct {
@@ -97,13 +101,13 @@ func (g *Grants) check() error {
 			return wrong("bridges.%s.calls is below 0", name)
 		}
 		if b.Arguments != nil {
-			if _, err := grantSchema(b.Arguments); err != nil {
+			if _, err := argschema.Canonical(b.Arguments); err != nil {
 				return wrong("bridges.%s.arguments: %s", name, err)
 			}
 		}
 	}
 	for _, h := range g.Hosts {
-		if _, err := readPattern(h); err != nil {
+		if _, err := hosts.Read(h); err != nil {
 			return wrong("hosts: %q: %s", clip(h), err)
 		}
 	}
@@ -170,7 +174,7 @@ func (b *Bridge) narrow(by GrantOfBridge) error {
 	if by.Arguments == nil {
 		return nil
 	}
-	text, err := grantSchema(by.Arguments)
+	text, err := argschema.Canonical(by.Arguments)
 	if err != nil {
 		return err
 	}
@@ -222,6 +226,34 @@ func coveredBy(name string, names []string) bool {
 		n = strings.TrimSuffix(n, ".*")
 		return name == n || strings.HasPrefix(name, n) && name[len(n)] == '.'
 	})
+}
+
+// narrow keeps of the allowed hosts those that are listed. The virtual gateway
+// is no host that a list can name, so a list takes it away.
+func (e *Egress) narrow(listed []string) error {
+	only := make([]hosts.Pattern, len(listed))
+	for i, text := range listed {
+		var err error
+		if only[i], err = hosts.Read(text); err != nil {
+			return err
+		}
+	}
+	if e.Mode == EgressGatewayOnly {
+		e.Mode = EgressOff
+	}
+	var kept []EgressRule
+	for _, r := range e.Allow {
+		whole, err := hosts.Read(r.Host)
+		if err != nil {
+			continue // the compiler writes no such rule
+		}
+		for _, host := range whole.Within(only) {
+			r.Host = host
+			kept = append(kept, r)
+		}
+	}
+	e.Allow = kept
+	return nil
 }
 
 // CheckGrants refuses grants that name what the agent does not have: a run that

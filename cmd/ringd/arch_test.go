@@ -22,11 +22,15 @@ var layers = map[string][]string{
 	"schema/prose":  {},
 	"schema/wire":   {"profiles"},
 	"schema/client": {"schema/wire", "profiles"},
-	"profiles":      {},
+	"profiles":      {"profiles/jsontext", "profiles/hosts", "profiles/argschema"},
 	"compiler":      {"schema", "profiles"},
 	"executors":     {"profiles"},
 	"rings/kernel":  {"executors", "profiles"},
 	"executors/js":  {"executors", "executors/js/start", "profiles"},
+
+	"profiles/jsontext":  {},
+	"profiles/hosts":     {},
+	"profiles/argschema": {"profiles/jsontext"},
 
 	"executors/executorstest":   {"executors", "profiles"},
 	"executors/js/engine":       {"executors/js/engine/meter", "executors/js/engine/value"},
@@ -115,7 +119,7 @@ var owners = map[string][]string{
 }
 
 // pure lists packages that know no file, network, clock or chance.
-var pure = []string{"schema", "schema/shape", "schema/scalar", "schema/prose", "profiles", "compiler", "executors/js/engine/meter", "executors/js/engine/value"}
+var pure = []string{"schema", "schema/shape", "schema/scalar", "schema/prose", "profiles", "profiles/jsontext", "profiles/hosts", "profiles/argschema", "compiler", "executors/js/engine/meter", "executors/js/engine/value"}
 
 // impure is what a pure package may not import.
 var impure = []string{"os", "net", "net/http", "io/ioutil", "math/rand", "crypto/rand", "syscall", "os/exec", "log", "log/slog"}

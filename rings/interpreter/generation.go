@@ -1,6 +1,7 @@
 package interpreter
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -83,10 +84,10 @@ func newGeneration(ctx context.Context, set *profiles.Set, number int64, before 
 			}
 			gr := &grant{Bridge: b}
 			var err error
-			if gr.arguments, err = g.schema(b.Arguments, before); err != nil {
+			if gr.arguments, err = g.schema(before, append([]json.RawMessage{b.Arguments}, b.Also...)...); err != nil {
 				return nil, fmt.Errorf("prepare agent %s: arguments of bridge %s: %w", name, bridge, err)
 			}
-			if gr.result, err = g.schema(b.Result, before); err != nil {
+			if gr.result, err = g.schema(before, b.Result); err != nil {
 				return nil, fmt.Errorf("prepare agent %s: result of bridge %s: %w", name, bridge, err)
 			}
 			a.grants[bridge] = gr
@@ -96,12 +97,19 @@ func newGeneration(ctx context.Context, set *profiles.Set, number int64, before 
 	return g, nil
 }
 
-// schema compiles text, or returns the validator that it already has.
-func (g *generation) schema(text json.RawMessage, before *generation) (*shape.Schema, error) {
-	if len(text) == 0 {
+// schema compiles the texts that are there, or returns the validator that it
+// already has for them. Nil: there is none.
+func (g *generation) schema(before *generation, texts ...json.RawMessage) (*shape.Schema, error) {
+	all := make([][]byte, 0, len(texts))
+	for _, text := range texts {
+		if len(text) > 0 {
+			all = append(all, text)
+		}
+	}
+	if len(all) == 0 {
 		return nil, nil
 	}
-	key := string(text)
+	key := string(bytes.Join(all, []byte{'\n'})) // canonical JSON has no line ends
 	if s := g.schemas[key]; s != nil {
 		return s, nil
 	}
@@ -109,7 +117,7 @@ func (g *generation) schema(text json.RawMessage, before *generation) (*shape.Sc
 		g.schemas[key] = before.schemas[key]
 		return before.schemas[key], nil
 	}
-	s, err := shape.Compile(text)
+	s, err := shape.Compile(all...)
 	if err != nil {
 		return nil, err
 	}

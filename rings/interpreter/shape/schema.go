@@ -25,12 +25,26 @@ func (noLoader) Load(string) (any, error) {
 	return nil, errors.New("a schema may not refer to another document")
 }
 
-// Schema is a compiled JSON Schema. It is immutable.
-type Schema struct{ schema *jsonschema.Schema }
+// Schema is one compiled JSON Schema or several, all of which a value has to
+// fit. It is immutable.
+type Schema struct{ all []*jsonschema.Schema }
 
-// Compile compiles a JSON Schema, draft 2020-12 unless it names another. It
-// loads nothing.
-func Compile(text []byte) (*Schema, error) {
+// Compile compiles JSON Schemas, draft 2020-12 unless one names another, that
+// do not see each other. It loads nothing. Without a text the schema takes
+// everything.
+func Compile(texts ...[]byte) (*Schema, error) {
+	var s Schema
+	for _, text := range texts {
+		one, err := compile(text)
+		if err != nil {
+			return nil, err
+		}
+		s.all = append(s.all, one)
+	}
+	return &s, nil
+}
+
+func compile(text []byte) (*jsonschema.Schema, error) {
 	if _, err := Scan(text); err != nil {
 		return nil, fmt.Errorf("schema: %w", err)
 	}
@@ -49,7 +63,7 @@ func Compile(text []byte) (*Schema, error) {
 	if err != nil {
 		return nil, fmt.Errorf("schema: %w", err)
 	}
-	return &Schema{s}, nil
+	return s, nil
 }
 
 // plainer turns a tagged value into plain JSON for a schema: a member that is
@@ -131,8 +145,10 @@ func Validate(b []byte, marked bool, one, other *Schema) (json.RawMessage, error
 		if s == nil {
 			continue
 		}
-		if err := s.schema.Validate(v); err != nil {
-			return nil, errors.New(finding(err))
+		for _, one := range s.all {
+			if err := one.Validate(v); err != nil {
+				return nil, errors.New(finding(err))
+			}
 		}
 	}
 	var out bytes.Buffer

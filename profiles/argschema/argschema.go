@@ -1,30 +1,32 @@
-package profiles
+// Package argschema owns the JSON Schemas that narrow the arguments of a call
+// for one run. It is pure, and refuses what nothing would check.
+package argschema
 
 import (
 	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"strings"
-	"unicode/utf8"
+
+	"github.com/ringd/ringd/profiles/jsontext"
 )
 
 // Bounds of the schema in a grant.
 const (
-	maxGrantSchemaBytes = 16 << 10
-	maxGrantSchemaDepth = 16
+	maxSchemaBytes = 16 << 10
+	maxSchemaDepth = 16
 )
 
-// grantSchema gives the canonical form of a schema that narrows arguments. It
+// Canonical gives the canonical form of a schema that narrows arguments. It
 // takes the part of JSON Schema 2020-12 that says something about one value and
 // refers to nothing: a keyword that nothing checks would narrow nothing. The
 // ring compiles the schema, which finds the rest.
-func grantSchema(text []byte) (json.RawMessage, error) {
-	if len(text) > maxGrantSchemaBytes {
-		return nil, fmt.Errorf("the schema has more than %d bytes", maxGrantSchemaBytes)
+func Canonical(text []byte) (json.RawMessage, error) {
+	if len(text) > maxSchemaBytes {
+		return nil, fmt.Errorf("the schema has more than %d bytes", maxSchemaBytes)
 	}
-	if err := plainJSON(text, "schema"); err != nil {
+	if err := jsontext.Check(text); err != nil {
 		return nil, err
 	}
 	dec := json.NewDecoder(bytes.NewReader(text))
@@ -33,10 +35,10 @@ func grantSchema(text []byte) (json.RawMessage, error) {
 	if err := dec.Decode(&v); err != nil {
 		return nil, errors.New("the schema is not JSON")
 	}
-	if err := checkGrantSchema(v, 0); err != nil {
+	if err := check(v, 0); err != nil {
 		return nil, err
 	}
-	return Canonical(text)
+	return jsontext.Canonical(text)
 }
 
 // keywordKind says what stands in a keyword.
@@ -67,9 +69,9 @@ func keyword(name string) keywordKind {
 	}
 }
 
-func checkGrantSchema(v any, depth int) error {
-	if depth > maxGrantSchemaDepth {
-		return fmt.Errorf("the schema is nested deeper than %d", maxGrantSchemaDepth)
+func check(v any, depth int) error {
+	if depth > maxSchemaDepth {
+		return fmt.Errorf("the schema is nested deeper than %d", maxSchemaDepth)
 	}
 	if _, is := v.(bool); is {
 		return nil
@@ -102,12 +104,12 @@ func checkGrantSchema(v any, depth int) error {
 				below = append(below, s)
 			}
 		case unknownKeyword:
-			return fmt.Errorf("%q is not a keyword that a grant may use", clip(name))
+			return fmt.Errorf("%q is not a keyword that a grant may use", jsontext.Clip(name))
 		default:
-			return fmt.Errorf("%q is not a keyword that a grant may use", clip(name))
+			return fmt.Errorf("%q is not a keyword that a grant may use", jsontext.Clip(name))
 		}
 		for _, s := range below {
-			if err := checkGrantSchema(s, depth+1); err != nil {
+			if err := check(s, depth+1); err != nil {
 				return err
 			}
 		}
@@ -125,8 +127,8 @@ func exactNumbers(v any) error {
 		integer := !strings.ContainsAny(string(v), ".eE")
 		switch {
 		case err != nil, f == 0 && strings.ContainsAny(mantissa, "123456789"),
-			integer && (whole != nil || i > maxExact || i < -maxExact):
-			return fmt.Errorf("no double holds the number %s", clip(string(v)))
+			integer && (whole != nil || i > jsontext.MaxExact || i < -jsontext.MaxExact):
+			return fmt.Errorf("no double holds the number %s", jsontext.Clip(string(v)))
 		}
 	case []any:
 		for _, e := range v {
@@ -140,24 +142,6 @@ func exactNumbers(v any) error {
 				return err
 			}
 		}
-	}
-	return nil
-}
-
-// plainJSON refuses text that two readers may take for different values: not
-// UTF-8, half characters, repeated keys, text after the value.
-func plainJSON(b []byte, what string) error {
-	if !utf8.Valid(b) {
-		return fmt.Errorf("the %s are not UTF-8", what)
-	}
-	if err := noRepeats(b); err != nil {
-		if errors.Is(err, io.EOF) {
-			return fmt.Errorf("the %s end early", what)
-		}
-		return err
-	}
-	if loneSurrogate(b) {
-		return fmt.Errorf("the %s escape half a character", what)
 	}
 	return nil
 }

@@ -1,0 +1,93 @@
+// Package hosts owns how the entries of two lists of hosts lie within each
+// other. It is pure, and refuses entries in any but their usual form.
+package hosts
+
+import (
+	"cmp"
+	"errors"
+	"net/netip"
+	"slices"
+	"strings"
+)
+
+// Pattern is an entry of a list of hosts. Two of them are the same, apart, or
+// one lies within the other.
+type Pattern struct {
+	name  string       // of a host, or of the domain that a wildcard stands for
+	wild  bool         // every name below it, at any depth, not itself
+	block netip.Prefix // valid: addresses, and no name
+	text  string
+}
+
+// errForm is why an entry is refused.
+var errForm = errors.New("want a lower-case host, *. over a domain, an address or a range, without a port")
+
+// Read reads an entry as the compiler writes it: lower case, without a port.
+func Read(text string) (Pattern, error) {
+	if block, err := netip.ParsePrefix(text); err == nil {
+		if block != block.Masked() || block.Addr().Is4In6() {
+			return Pattern{}, errForm
+		}
+		return Pattern{block: block, text: text}, nil
+	}
+	if a, err := netip.ParseAddr(text); err == nil {
+		if a.Zone() != "" || a.Is4In6() {
+			return Pattern{}, errForm
+		}
+		return Pattern{block: netip.PrefixFrom(a, a.BitLen()), text: text}, nil
+	}
+	name, wild := strings.CutPrefix(text, "*.")
+	if len(name) > 253 || wild && !strings.Contains(name, ".") {
+		return Pattern{}, errForm
+	}
+	for label := range strings.SplitSeq(name, ".") {
+		if label == "" || len(label) > 63 || strings.Trim(label, "abcdefghijklmnopqrstuvwxyz0123456789-_") != "" {
+			return Pattern{}, errForm
+		}
+	}
+	return Pattern{name: name, wild: wild, text: text}, nil
+}
+
+// Covers reports whether every host of q is one of p.
+func (p Pattern) Covers(q Pattern) bool {
+	switch {
+	case p.block.IsValid() != q.block.IsValid():
+		return false
+	case p.block.IsValid():
+		return p.block.Bits() <= q.block.Bits() && p.block.Contains(q.block.Addr())
+	case p.wild:
+		return strings.HasSuffix(q.name, "."+p.name) || q.wild && q.name == p.name
+	default:
+		return !q.wild && p.name == q.name
+	}
+}
+
+// Within gives the entries for the hosts that are both in p and in one of only,
+// none of which covers another, sorted by their text.
+func (p Pattern) Within(only []Pattern) []string {
+	var inner []Pattern
+	for _, o := range only {
+		switch {
+		case o.Covers(p):
+			inner = append(inner, p)
+		case p.Covers(o) && !o.opens(p):
+			inner = append(inner, o)
+		}
+	}
+	slices.SortFunc(inner, func(x, y Pattern) int { return cmp.Compare(x.text, y.text) })
+	var out []string
+	for i, x := range inner {
+		covered := slices.ContainsFunc(inner[:i], func(y Pattern) bool { return y.Covers(x) }) ||
+			slices.ContainsFunc(inner[i+1:], func(y Pattern) bool { return y.Covers(x) && !x.Covers(y) })
+		if !covered {
+			out = append(out, x.text)
+		}
+	}
+	return out
+}
+
+// opens reports whether p by itself opens what it does not as a part of whole: a
+// loopback address is reached only when it is listed alone.
+func (p Pattern) opens(whole Pattern) bool {
+	return p.block.IsValid() && p.block.Addr().IsLoopback() && p.block != whole.block
+}
