@@ -278,7 +278,7 @@ func TestWrongGuests(t *testing.T) {
 		state executors.State
 		msg   string
 	}{
-		{"version", "version 2", "", ""},
+		{"version", "version 3", "", ""},
 		{"other", "python", "", ""},
 		{"dies", "wait for ready", "", ""},
 		{"garbage", "guest protocol", "", ""},
