@@ -33,11 +33,13 @@ var layers = map[string][]string{
 	"profiles/argschema": {"profiles/jsontext"},
 
 	"executors/executorstest":   {"executors", "profiles"},
-	"executors/js/engine":       {"executors/js/engine/meter", "executors/js/engine/value"},
+	"executors/js/engine":       {"executors/js/engine/meter", "executors/js/engine/value", "executors/js/engine/snapshot"},
 	"executors/js/engine/meter": {},
 	"executors/js/engine/value": {},
-	"executors/js/start":        {"profiles"},
-	"executors/js/guest":        {"executors", "executors/js/engine", "executors/js/start", "profiles"},
+
+	"executors/js/engine/snapshot": {},
+	"executors/js/start":           {"profiles"},
+	"executors/js/guest":           {"executors", "executors/js/engine", "executors/js/start", "profiles"},
 
 	"rings/interpreter":        {"executors", "profiles", "rings/interpreter/budget", "rings/interpreter/pause", "rings/interpreter/shape"},
 	"rings/interpreter/budget": {"profiles", "rings/interpreter/shape"},
@@ -92,6 +94,7 @@ var layers = map[string][]string{
 var owners = map[string][]string{
 	"cuelang.org/go":                        {"schema"},
 	"github.com/tetratelabs/wazero":         {"executors/js/engine", "executors/js/engine/meter"},
+	"github.com/klauspost/compress":         {"executors/js/engine/snapshot"},
 	"github.com/evanw/esbuild":              {"executors/js/guest"},
 	"github.com/gowebpki/jcs":               {"profiles"},
 	"github.com/santhosh-tekuri/jsonschema": {"schema", "compiler", "rings/interpreter"},
@@ -119,7 +122,7 @@ var owners = map[string][]string{
 }
 
 // pure lists packages that know no file, network, clock or chance.
-var pure = []string{"schema", "schema/shape", "schema/scalar", "schema/prose", "profiles", "profiles/jsontext", "profiles/hosts", "profiles/argschema", "compiler", "executors/js/engine/meter", "executors/js/engine/value"}
+var pure = []string{"schema", "schema/shape", "schema/scalar", "schema/prose", "profiles", "profiles/jsontext", "profiles/hosts", "profiles/argschema", "compiler", "executors/js/engine/meter", "executors/js/engine/value", "executors/js/engine/snapshot"}
 
 // impure is what a pure package may not import.
 var impure = []string{"os", "net", "net/http", "io/ioutil", "math/rand", "crypto/rand", "syscall", "os/exec", "log", "log/slog"}

@@ -152,13 +152,13 @@ func (vm *VM) unawaited(ctx context.Context) []Call {
 		a, b, _ := strings.Cut(pair, " ")
 		id, err := strconv.ParseInt(a, 10, 64)
 		index, err2 := strconv.Atoi(b)
-		if err == nil && err2 == nil && id > 0 && id <= vm.state.calls && index >= 0 && index < len(vm.options.Bridges) {
+		if err == nil && err2 == nil && id > 0 && id <= vm.state.calls && index >= 0 && index < len(vm.state.bridges) {
 			left[id] = index
 		}
 	}
 	var calls []Call
 	for id, index := range left {
-		calls = append(calls, Call{ID: id, Bridge: vm.options.Bridges[index]})
+		calls = append(calls, Call{ID: id, Bridge: vm.state.bridges[index]})
 	}
 	slices.SortFunc(calls, func(a, b Call) int { return cmp.Compare(a.ID, b.ID) })
 	return calls

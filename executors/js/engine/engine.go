@@ -13,6 +13,7 @@ import (
 	"github.com/tetratelabs/wazero"
 
 	"github.com/ringd/ringd/executors/js/engine/meter"
+	"github.com/ringd/ringd/executors/js/engine/snapshot"
 )
 
 // wasmDigest pins the engine file: quickjs.wasm of npm quickjs-wasi 3.6.2.
@@ -31,6 +32,7 @@ type Engine struct {
 	module  wazero.CompiledModule
 	image   *image
 	digest  string
+	codec   snapshot.Codec
 }
 
 // New compiles the engine, or loads it from c.CacheDir, and builds the image.
@@ -49,7 +51,7 @@ func New(ctx context.Context, c Config) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	e := &Engine{digest: digestOf(metered.Wasm, prelude)}
+	e := &Engine{}
 	if err := e.compile(ctx, c.CacheDir, metered.Wasm); err != nil {
 		return nil, errors.Join(err, e.Close(ctx))
 	}
@@ -57,6 +59,7 @@ func New(ctx context.Context, c Config) (*Engine, error) {
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("build the engine's image: %w", err), e.Close(ctx))
 	}
+	e.digest = digestOf(metered.Wasm, prelude, e.image)
 	return e, nil
 }
 
@@ -79,12 +82,15 @@ func engineFile(c Config, build fs.ReadFileFS) ([]byte, error) {
 	return wasm, nil
 }
 
-// digestOf names the code and the prelude that an image consists of.
-func digestOf(metered []byte, prelude string) string {
+// digestOf names the code, the prelude, and the image made of them, to which
+// snapshots are differences.
+func digestOf(metered []byte, prelude string, im *image) string {
 	h := sha256.New()
-	fmt.Fprintf(h, "ringd js image 1\n%d %d\n", len(metered), len(prelude))
+	fmt.Fprintf(h, "ringd js image 2\n%d %d %d\n", len(metered), len(prelude), len(im.memory))
 	h.Write(metered)
 	h.Write([]byte(prelude))
+	h.Write(im.memory)
+	fmt.Fprint(h, im.from, im.size, im.prelude, im.scratch, im.buffer, im.undefined)
 	return "sha256:" + hex.EncodeToString(h.Sum(nil))
 }
 
@@ -137,7 +143,7 @@ func checkCacheDir(dir string) error {
 	return nil
 }
 
-// Digest names the engine file, the meter and the prelude together. State
+// Digest names the engine file, the meter and the prelude together. A snapshot
 // written by one digest means nothing to another.
 func (e *Engine) Digest() string { return e.digest }
 

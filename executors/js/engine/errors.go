@@ -25,9 +25,18 @@ var (
 	ErrClosed = errors.New("the VM is closed")
 )
 
+// Why a snapshot is not restored, or a VM not written down.
+var (
+	// ErrSnapshot: it is damaged, or says what no sound VM could.
+	ErrSnapshot = errors.New("the snapshot cannot be used")
+	// ErrEngine: another engine made it. It is wrapped together with ErrSnapshot.
+	ErrEngine = errors.New("another engine is needed")
+)
+
 // Misuse by the caller. These do not end the VM.
 var (
-	// ErrBusy: Eval while the program before it has not ended.
+	// ErrBusy: Eval while the program before it has not ended, or Snapshot while
+	// there is something to do.
 	ErrBusy = errors.New("a program is still running")
 	// ErrNoCall: Settle for an id that is not open.
 	ErrNoCall = errors.New("no such open call")

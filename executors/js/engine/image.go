@@ -198,8 +198,8 @@ func (vm *VM) instantiate(ctx context.Context, a experimental.MemoryAllocator) e
 	return nil
 }
 
-// restore makes the instance of vm as the image has it.
-func (vm *VM) restore(ctx context.Context) error {
+// restore makes the instance of vm as the image has it, with size bytes of memory.
+func (vm *VM) restore(ctx context.Context, size uint32) error {
 	im := vm.image
 	a := &vmAllocator{vm: vm, image: im, most: uint64(vm.memoryBytes)}
 	if err := vm.instantiate(ctx, a); err != nil {
@@ -208,9 +208,9 @@ func (vm *VM) restore(ctx context.Context) error {
 	if a.err != nil {
 		return fmt.Errorf("map the image: %w", a.err)
 	}
-	if n := vm.memory.Size(); n < im.size {
-		if _, ok := vm.memory.Grow((im.size - n) / pageSize); !ok {
-			return errors.New("grow memory to the image")
+	if n := vm.memory.Size(); n < size {
+		if _, ok := vm.memory.Grow((size - n) / pageSize); !ok {
+			return fmt.Errorf("grow memory to %d bytes", size)
 		}
 	}
 	if !a.mapped && !vm.memory.Write(im.from, im.memory) {

@@ -134,7 +134,7 @@ func (vm *VM) openCall(ctx context.Context, argc, argv uint32) bool {
 		return false
 	}
 	index, err := strconv.Atoi(b)
-	if err != nil || index < 0 || index >= len(vm.options.Bridges) {
+	if err != nil || index < 0 || index >= len(vm.state.bridges) {
 		return false
 	}
 	if err := value.Check([]byte(args), vm.valueLimits()); err != nil {
@@ -149,7 +149,7 @@ func (vm *VM) openCall(ctx context.Context, argc, argv uint32) bool {
 	}
 	vm.state.calls = id
 	vm.state.open[id] = index
-	vm.opened = append(vm.opened, Call{ID: id, Bridge: vm.options.Bridges[index], Args: []byte(args)})
+	vm.opened = append(vm.opened, Call{ID: id, Bridge: vm.state.bridges[index], Args: []byte(args)})
 	return true
 }
 

@@ -41,10 +41,11 @@ const (
 	preAdopt
 	preExported
 	preUnawaited
+	preResume
 	preCount
 )
 
 // preludeFunctions are their names, in that order.
 func preludeFunctions() [preCount]string {
-	return [preCount]string{"install", "settle", "result", "describe", "makeError", "adopt", "exported", "unawaited"}
+	return [preCount]string{"install", "settle", "result", "describe", "makeError", "adopt", "exported", "unawaited", "resume"}
 }

@@ -2,11 +2,10 @@ package engine
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -58,7 +57,9 @@ type VM struct {
 // vmState is all that has to be written down, with linear memory and Options,
 // to continue a quiescent VM elsewhere.
 type vmState struct {
+	bridges    []string      // as the guest numbers them
 	calls      int64         // ids given out
+	before     int64         // of those, by programs that had ended at a restore
 	open       map[int64]int // call -> index of its bridge
 	rejections int64
 	rejected   map[uint64]rejected // by the address of the promise
@@ -86,11 +87,12 @@ func (e *Engine) Start(ctx context.Context, o Options) (*VM, error) {
 		return nil, err
 	}
 	vm := &VM{engine: e, image: e.image, options: o, state: newState(), memoryBytes: o.MemoryBytes &^ (pageSize - 1)}
+	vm.state.bridges = slices.Clone(o.Bridges)
 	config, err := vm.configuration()
 	if err != nil {
 		return nil, err
 	}
-	if err = vm.restore(ctx); err == nil {
+	if err = vm.restore(ctx, vm.image.size); err == nil {
 		err = vm.install(ctx, config)
 	}
 	if err != nil {
@@ -106,26 +108,30 @@ func (vm *VM) configuration() (string, error) {
 	if err != nil {
 		return "", err
 	}
-	inputs := make([][2]string, 0, len(o.Inputs))
-	for name, text := range o.Inputs {
-		if err := value.Check(text, vm.valueLimits()); err != nil {
-			return "", fmt.Errorf("input %q: %w: %w", name, ErrValue, err)
-		}
-		inputs = append(inputs, [2]string{name, string(text)})
-	}
-	sortPairs(inputs)
-	sum := sha256.Sum256(o.Seed[:])
-	var seed [4]uint32
-	for i := range seed {
-		seed[i] = binary.LittleEndian.Uint32(sum[4*i:])
+	inputs, err := vm.inputs()
+	if err != nil {
+		return "", err
 	}
 	config, err := json.Marshal(map[string]any{
-		"bridges": paths, "inputs": inputs, "deny": append([]string{}, o.DenyGlobals...), "seed": seed, "valueBytes": o.ValueBytes,
+		"bridges": paths, "inputs": inputs, "deny": append([]string{}, o.DenyGlobals...), "seed": vm.seed(), "valueBytes": o.ValueBytes,
 	})
 	if err != nil {
 		return "", fmt.Errorf("engine options: %w", err)
 	}
 	return string(config), nil
+}
+
+// inputs is Options.Inputs as the prelude takes them, checked.
+func (vm *VM) inputs() ([][2]string, error) {
+	inputs := make([][2]string, 0, len(vm.options.Inputs))
+	for name, text := range vm.options.Inputs {
+		if err := value.Check(text, vm.valueLimits()); err != nil {
+			return nil, fmt.Errorf("input %q: %w: %w", name, ErrValue, err)
+		}
+		inputs = append(inputs, [2]string{name, string(text)})
+	}
+	sortPairs(inputs)
+	return inputs, nil
 }
 
 // install applies the limits and runs the prelude's part for this VM. It counts
@@ -372,7 +378,7 @@ func (vm *VM) Usage() Usage {
 		u.Fuel += vm.granted - max(int64(vm.fuel.Get()), 0)
 		u.PeakBytes = int64(vm.memory.Size())
 	}
-	u.Calls, u.OpenCalls = vm.state.calls, len(vm.state.open)
+	u.Calls, u.OpenCalls = vm.state.calls-vm.state.before, len(vm.state.open)
 	return u
 }
 

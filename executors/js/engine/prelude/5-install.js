@@ -109,7 +109,7 @@ const next = () => { // xoshiro128**
 };
 const hidden = (object, key, value) => defineProperty(object, key, { value, writable: true, configurable: true });
 const fixed = (object, key, value) =>
-  defineProperty(object, key, { value, writable: false, enumerable: true, configurable: false });
+  defineProperty(object, key, bare({ value, writable: false, enumerable: true, configurable: false }));
 
 hidden(Math, 'random', { random: () => ((next() >>> 5) * 67108864 + (next() >>> 6)) / 9007199254740992 }.random);
 const console = {};
@@ -137,16 +137,17 @@ const installBridge = (path, index) => {
 };
 const spaces = table();
 
+const functionKinds = [function () { }, function* () { }, async function () { }, async function* () { }];
 const denyGlobal = (key) => {
-  const v = globalThis[key];
   if (key === 'Function') {
-    for (const f of [function () { }, function* () { }, async function () { }, async function* () { }]) {
-      deleteProperty(getPrototypeOf(f), 'constructor');
-    }
-  } else if (typeof v === 'function' && v.prototype && hasOwn(v.prototype, 'constructor')) {
-    deleteProperty(v.prototype, 'constructor');
+    for (let i = 0; i < functionKinds.length; i++) deleteProperty(getPrototypeOf(functionKinds[i]), 'constructor');
+  } else {
+    try { // after a restore it may be the program's own
+      const v = descriptorOf(globalThis, key).value;
+      if (typeof v === 'function') deleteProperty(descriptorOf(v, 'prototype').value, 'constructor');
+    } catch { }
   }
-  if (key in globalThis && !deleteProperty(globalThis, key)) throw new NewError('cannot be denied: ' + key);
+  if (hasOwn(globalThis, key) && !deleteProperty(globalThis, key)) throw new NewError('cannot be denied: ' + key);
 };
 
 // install runs before any program, so it may use what it likes.
@@ -162,8 +163,27 @@ const install = (text) => {
   c.deny.forEach(denyGlobal);
 };
 
+// resume runs in a VM that had a program, so it uses only what was captured.
+const resume = (text) => {
+  const c = parse(text);
+  maxText = c.valueBytes;
+  for (let i = 0; i < 4; i++) state[i] = c.seed[i];
+  for (let i = 0; i < c.deny.length; i++) denyGlobal(c.deny[i]);
+  if (!c.ended) return;
+  forgetAll(pending);
+  forgetAll(unawaited);
+  const inputs = {};
+  for (let i = 0; i < c.inputs.length; i++) fixed(inputs, c.inputs[i][0], deepFreeze(decode(c.inputs[i][1])));
+  const ok = defineProperty(globalThis, 'inputs', bare({ value: freeze(inputs), writable: false, enumerable: true, configurable: true }));
+  if (!ok) throw new NewError('the program before made inputs a property that cannot be replaced');
+};
+const forgetAll = (t) => {
+  const keys = keysOf(t);
+  for (let i = 0; i < keys.length; i++) delete t[keys[i]];
+};
+
 return {
-  install, settle, result, describe, makeError,
+  install, resume, settle, result, describe, makeError,
   adopt: (p) => { p.constructor; },
   exported: (ns) => ns.default,
   unawaited: () => {
