@@ -1,0 +1,47 @@
+package client
+
+import (
+	"context"
+	"net/url"
+
+	"github.com/ringd/ringd/schema/wire"
+)
+
+// Approvals lists the calls that wait for a person, oldest first.
+func (c *Client) Approvals(ctx context.Context) (wire.Approvals, error) {
+	var out wire.Approvals
+	return out, c.call(ctx, "GET", "/v1/approvals", nil, &out)
+}
+
+// Approve allows or denies one call that waits for a person. It counts for the
+// arguments whose digest a names. The run that comes back may still wait.
+func (c *Client) Approve(ctx context.Context, run, call string, a wire.ApprovalAnswer) (wire.Run, error) {
+	var out wire.Run
+	return out, c.call(ctx, "POST", "/v1/approvals/"+url.PathEscape(run)+"/"+url.PathEscape(call), a, &out)
+}
+
+// Resume tries again to resume a run whose calls are answered and which an error
+// stopped.
+func (c *Client) Resume(ctx context.Context, run string) (wire.Run, error) {
+	var out wire.Run
+	return out, c.call(ctx, "POST", "/v1/runs/"+url.PathEscape(run)+"/resume", nil, &out)
+}
+
+// Revoke takes grants from a run, while it runs or waits, for good: "bridge:NAME",
+// "host:NAME", "import:NAME".
+func (c *Client) Revoke(ctx context.Context, run string, grants ...string) (wire.Run, error) {
+	var out wire.Run
+	return out, c.call(ctx, "POST", "/v1/runs/"+url.PathEscape(run)+"/revoke", wire.Revocation{Grants: grants}, &out)
+}
+
+// Sessions lists kept sessions; a harness sees its own.
+func (c *Client) Sessions(ctx context.Context) (wire.SessionList, error) {
+	var out wire.SessionList
+	return out, c.call(ctx, "GET", "/v1/sessions", nil, &out)
+}
+
+// DropSession forgets a session of the caller.
+func (c *Client) DropSession(ctx context.Context, name string) error {
+	var out wire.SessionList
+	return c.call(ctx, "DELETE", "/v1/sessions/"+url.PathEscape(name), nil, &out)
+}
