@@ -47,7 +47,12 @@ var layers = map[string][]string{
 	"rings/interpreter/shape":  {},
 
 	"cmd/ringd/internal/audit":    {"profiles"},
-	"cmd/ringd/internal/store":    {"profiles"},
+	"cmd/ringd/internal/store": {
+		"profiles", "cmd/ringd/internal/store/engine", "cmd/ringd/internal/store/files", "cmd/ringd/internal/store/format",
+	},
+	"cmd/ringd/internal/store/engine": {"cmd/ringd/internal/store/files", "cmd/ringd/internal/store/format"},
+	"cmd/ringd/internal/store/files":  {},
+	"cmd/ringd/internal/store/format": {},
 	"cmd/ringd/internal/child":    {"schema", "compiler", "profiles"},
 	"cmd/ringd/internal/config":   {"schema"},
 	"cmd/ringd/internal/provider": {"executors/js/engine/value", "rings/interpreter"},

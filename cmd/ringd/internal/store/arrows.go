@@ -33,7 +33,9 @@ func (s State) May(next State) bool {
 	switch s {
 	case Asked:
 		return next == Started || (next.Final() && next != Done && next != Unknown)
-	case Started, Executing:
+	case Started:
+		return next == CallOpen || next.Final()
+	case Executing:
 		return next == CallOpen || next == Paused || next.Final()
 	case CallOpen:
 		return next == Started || next == Paused || next.Final()

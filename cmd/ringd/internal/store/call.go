@@ -1,6 +1,7 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"database/sql"
@@ -10,31 +11,55 @@ import (
 )
 
 const callColumns = `v, run, id, n, bridge, waits_for, state, idem, args_digest, args, result,
-	reply, replied_by, replied_at, audit_seq, audit_hash, created, updated`
+	reply, replied_by, replied_at, audit_seq, audit_hash, created, updated,
+	acts, owners, needs, expires, verdict, decided_by, decided_at, wave, notified`
 
 // scanCall reads the callColumns of a row.
 func scanCall(row scanner) (Call, error) {
 	var c Call
-	var v, created, updated int64
+	var v, created, updated, expires, decided, notified int64
+	var owners string
 	var by sql.NullString
 	var at sql.NullInt64
 	err := row.Scan(&v, &c.Run, &c.ID, &c.N, &c.Bridge, &c.For, &c.State, &c.Key, &c.ArgsDigest, &c.Args, &c.Result,
-		&c.Reply, &by, &at, &c.Audit.Seq, &c.Audit.Hash, &created, &updated)
+		&c.Reply, &by, &at, &c.Audit.Seq, &c.Audit.Hash, &created, &updated,
+		&c.Acts, &owners, &c.Needs, &expires, &c.Verdict, &c.DecidedBy, &decided, &c.Wave, &notified)
 	if err != nil {
 		return Call{}, fmt.Errorf("read call: %w", err)
 	}
 	if v != recordVersion {
 		return Call{}, fmt.Errorf("call %s of run %s: %w %d: start the ringd that wrote it", c.ID, c.Run, ErrFormat, v)
 	}
-	if !c.State.Known() || !c.For.Known() {
-		return Call{}, fmt.Errorf("call %s of run %s: %w: state %q for %q", c.ID, c.Run, ErrFormat, c.State, c.For)
+	if err := c.checkRow(); err != nil {
+		return Call{}, fmt.Errorf("call %s of run %s: %w", c.ID, c.Run, err)
 	}
+	if c.From, err = decodeFrom(owners); err != nil {
+		return Call{}, fmt.Errorf("call %s of run %s: %w", c.ID, c.Run, err)
+	}
+	c.Expires, c.DecidedAt, c.Notified = when(expires), when(decided), when(notified)
 	c.RepliedBy = by.String
 	if at.Valid {
 		c.RepliedAt = fromMicros(at.Int64)
 	}
 	c.Created, c.Updated = fromMicros(created), fromMicros(updated)
 	return c, nil
+}
+
+// checkRow refuses what no call can be.
+func (c *Call) checkRow() error {
+	approval := c.For == ByApprover || c.Verdict != ""
+	switch {
+	case !c.State.Known() || !c.For.Known():
+		return fmt.Errorf("%w: state %q for %q", ErrFormat, c.State, c.For)
+	case c.Verdict != "" && c.Verdict != Allow && c.Verdict != Deny:
+		return fmt.Errorf("%w: verdict %q", ErrFormat, c.Verdict)
+	case approval && c.Acts != ByHost && c.Acts != ByHarness, c.Acts != "" && !c.Acts.Known():
+		return fmt.Errorf("%w: approved for the %q", ErrFormat, c.Acts)
+	case approval && c.Needs < 1, c.Wave < 0:
+		return fmt.Errorf("%w: %d approvals, wave %d", ErrFormat, c.Needs, c.Wave)
+	default:
+		return nil
+	}
 }
 
 // Key is the idempotency key of a call: the same for the same run, call and
@@ -52,11 +77,15 @@ func Key(run, call, argsDigest string) string {
 
 // OpenCall remembers a call before anyone is asked (State CallPending) or before
 // the act (CallExecuting), makes the run CallOpen, and returns the call with N
-// and Key. A call without For is ByHost. ErrNotFound (no such run), ErrExists,
+// and Key. A call without For is ByHost; one for an approver may say what it
+// takes. ErrNotFound (no such run), ErrExists,
 // ErrState (the run is not live, or no call starts so), ErrTooLarge, ErrClosed.
 func (s *Store) OpenCall(ctx context.Context, c Call) (Call, error) {
 	if c.For == "" {
 		c.For = ByHost
+	}
+	if c.For == ByApprover {
+		c.Acts, c.Needs = cmp.Or(c.Acts, ByHost), cmp.Or(c.Needs, 1)
 	}
 	if err := checkCall(c); err != nil {
 		return Call{}, fmt.Errorf("open call %s of run %s: %w", c.ID, c.Run, err)
@@ -95,6 +124,12 @@ func checkCall(c Call) error {
 		return fmt.Errorf("%w: nobody is called %q", ErrState, c.For)
 	case c.State == CallExecuting && c.For != ByHost:
 		return fmt.Errorf("%w: a call for the %s waits for an answer first", ErrState, c.For)
+	case c.For == ByApprover && (c.Needs < 1 || c.Acts != ByHost && c.Acts != ByHarness):
+		return fmt.Errorf("%w: %d approvals for the %s", ErrState, c.Needs, c.Acts)
+	case c.For != ByApprover && (c.Acts != "" || c.Needs != 0 || len(c.From) > 0 || !c.Expires.IsZero()):
+		return fmt.Errorf("%w: nobody approves a call for the %s", ErrState, c.For)
+	case c.Verdict != "" || c.Reply != nil:
+		return fmt.Errorf("%w: a call does not start with an answer", ErrState)
 	}
 	if err := checkID(c.ID); err != nil {
 		return err
@@ -104,24 +139,29 @@ func checkCall(c Call) error {
 
 func (t *tx) insertCall(ctx context.Context, c *Call, now int64) error {
 	var n int64
-	err := t.rows(ctx, func(row scanner) error { return row.Scan(&n) },
+	err := t.Rows(ctx, func(row scanner) error { return row.Scan(&n) },
 		`select coalesce(max(n), 0) + 1 from call where run = $1`, c.Run)
 	if err != nil {
 		return err
 	}
-	made, err := t.changed(ctx, `insert into call (`+callColumns+`)
-		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, null, null, null, null, $11, $12, $13, $14) on conflict do nothing`,
+	from, err := encodeFrom(c.From)
+	if err != nil {
+		return err
+	}
+	made, err := t.Changed(ctx, `insert into call (`+callColumns+`)
+		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, null, null, null, null, $11, $12, $13, $14,
+		$15, $16, $17, $18, '', '', 0, 0, 0) on conflict do nothing`,
 		recordVersion, c.Run, c.ID, n, c.Bridge, c.For, c.State, c.Key, c.ArgsDigest, c.Args,
-		c.Audit.Seq, c.Audit.Hash, now, now)
+		c.Audit.Seq, c.Audit.Hash, now, now, c.Acts, from, c.Needs, micros(c.Expires))
 	if err == nil && made == 0 {
 		err = ErrExists
 	}
-	c.N = n
+	c.N, c.Wave = n, 0
 	return err
 }
 
 func (t *tx) call(ctx context.Context, run, id string) (c Call, err error) {
-	err = t.rows(ctx, func(row scanner) error {
+	err = t.Rows(ctx, func(row scanner) error {
 		c, err = scanCall(row)
 		return err
 	}, `select `+callColumns+` from call where run = $1 and id = $2`, run, id)
@@ -131,45 +171,80 @@ func (t *tx) call(ctx context.Context, run, id string) (c Call, err error) {
 	return c, err
 }
 
-// Answer settles an open call. The first answer wins; later ones, also equal
-// ones, are told whose it was. ErrNotFound; ErrState when the call is not one
-// that waits for an answer, was closed without one, or its run is final;
-// ErrTooLarge, ErrClosed.
+// Answer settles a call that waits for the harness, in a guest or paused. The
+// first answer wins; later ones, also equal ones, are told whose it was. A call
+// for an approver is not for it: see Approve. ErrNotFound; ErrState (the call is
+// not one that waits for the harness, was closed without an answer, or its run is
+// final), ErrDigest, ErrExpired; ErrTooLarge, ErrClosed.
 func (s *Store) Answer(ctx context.Context, run, call string, r Reply) (Settled, error) {
-	if err := checkSize("answer", len(r.Body), MaxResult); err != nil {
-		return Settled{}, fmt.Errorf("answer call %s of run %s: %w", call, run, err)
+	r.Call = call
+	out, err := s.AnswerAll(ctx, run, []Reply{r})
+	if err != nil {
+		return Settled{}, err
 	}
-	if r.Body == nil {
-		r.Body = []byte{}
+	return out[0], nil
+}
+
+// AnswerAll is Answer for several calls, in one commit: when one is an error
+// none is made. The results are in the order of the replies.
+func (s *Store) AnswerAll(ctx context.Context, run string, replies []Reply) ([]Settled, error) {
+	for _, r := range replies {
+		if err := checkSize("answer", len(r.Body), MaxResult); err != nil {
+			return nil, fmt.Errorf("answer call %s of run %s: %w", r.Call, run, err)
+		}
 	}
 	now := s.now()
-	var out Settled
+	var out []Settled
 	err := s.write(ctx, func(ctx context.Context, t *tx) error {
-		c, err := t.call(ctx, run, call)
+		out = make([]Settled, len(replies))
+		r, err := t.run(ctx, run)
 		if err != nil {
 			return err
 		}
-		if c.Reply != nil {
-			out = Settled{By: c.RepliedBy, At: c.RepliedAt}
-			return nil
+		if err := t.inTime(ctx, r, now); err != nil {
+			return err
 		}
-		if c.State != CallPending || c.For == ByHost {
-			return fmt.Errorf("the call is %s, for the %s: %w", c.State, c.For, ErrState)
+		for i, reply := range replies {
+			if out[i], err = t.answer(ctx, r, reply, now); err != nil {
+				return fmt.Errorf("call %s: %w", reply.Call, err)
+			}
 		}
-		out = Settled{First: true, By: r.By, At: fromMicros(now)}
-		return t.exec(ctx, `update call set reply = $3, replied_by = $4, replied_at = $5, updated = $5
-			where run = $1 and id = $2`, run, call, r.Body, r.By, now)
+		r, err = t.answered(ctx, r, now)
+		for i := range out {
+			out[i].Run = r.State
+		}
+		return err
 	})
 	if err != nil {
-		return Settled{}, fmt.Errorf("answer call %s of run %s: %w", call, run, err)
+		return nil, fmt.Errorf("answer run %s: %w", run, err)
 	}
 	return out, nil
 }
 
+func (t *tx) answer(ctx context.Context, run Run, r Reply, now int64) (Settled, error) {
+	c, err := t.call(ctx, run.ID, r.Call)
+	switch {
+	case err != nil:
+		return Settled{}, err
+	case r.Digest != "" && r.Digest != c.ArgsDigest:
+		return Settled{}, ErrDigest
+	case c.For == ByHarness && c.Reply != nil:
+		return Settled{By: c.RepliedBy, At: c.RepliedAt}, nil
+	case c.State != CallPending || c.For != ByHarness || !run.State.running() && run.State != Paused:
+		return Settled{}, fmt.Errorf("the call is %s, for the %s, the run is %s: %w", c.State, c.For, run.State, ErrState)
+	}
+	if r.Body == nil {
+		r.Body = []byte{}
+	}
+	return Settled{First: true, By: r.By, At: fromMicros(now)},
+		t.Exec(ctx, `update call set reply = $3, replied_by = $4, replied_at = $5, updated = $5
+			where run = $1 and id = $2`, run.ID, r.Call, r.Body, r.By, now)
+}
+
 // Execute moves a call from CallPending to CallExecuting: once, before the act.
-// The call returned carries the answer; one that waits for an approver and has
-// none is ErrState, as is one for the harness, which acts itself. ErrNotFound,
-// ErrState (also when its run is final), ErrClosed.
+// That takes up its approval. One that no approver has allowed is ErrState, as is
+// one for the harness, which acts itself, and one of a run that is in no guest.
+// ErrNotFound, ErrState, ErrClosed.
 func (s *Store) Execute(ctx context.Context, run, call string, audit Head) (Call, error) {
 	now := s.now()
 	var out Call
@@ -178,8 +253,11 @@ func (s *Store) Execute(ctx context.Context, run, call string, audit Head) (Call
 		if err != nil {
 			return err
 		}
-		if !c.State.May(CallExecuting) || c.For == ByHarness || (c.For == ByApprover && c.Reply == nil) {
+		if !c.State.May(CallExecuting) || c.For == ByHarness || c.For == ByApprover && c.Verdict != Allow {
 			return fmt.Errorf("the call is %s, for the %s: %w", c.State, c.For, ErrState)
+		}
+		if err := t.inGuest(ctx, run); err != nil {
+			return err
 		}
 		out = c
 		return t.moveCall(ctx, &out, CallExecuting, audit, now)
@@ -190,18 +268,29 @@ func (s *Store) Execute(ctx context.Context, run, call string, audit Head) (Call
 	return out, nil
 }
 
+// inGuest refuses a run whose program is in no guest.
+func (t *tx) inGuest(ctx context.Context, run string) error {
+	st, err := one[string](ctx, t, `select state from run where id = $1`, run)
+	if err == nil && !State(st).running() {
+		err = fmt.Errorf("the run is %s: %w", st, ErrState)
+	}
+	return err
+}
+
 func (t *tx) moveCall(ctx context.Context, c *Call, to CallState, audit Head, now int64) error {
 	c.State, c.Updated = to, fromMicros(now)
 	if audit.Seq != 0 {
 		c.Audit = audit
 	}
-	return t.exec(ctx, `update call set state = $3, result = $4, audit_seq = $5, audit_hash = $6, updated = $7
+	return t.Exec(ctx, `update call set state = $3, result = $4, audit_seq = $5, audit_hash = $6, updated = $7
 		where run = $1 and id = $2`, c.Run, c.ID, c.State, c.Result, c.Audit.Seq, c.Audit.Hash, now)
 }
 
-// CloseCall ends a call with its result (CallClosed) or as CallUnknown. It
-// works after the run is final, too: a late result is kept. When no call is
-// left the run is Started again. ErrNotFound, ErrState, ErrTooLarge, ErrClosed.
+// CloseCall ends a call with its result (CallClosed) or as CallUnknown. For one
+// that was executing it works after the run is final, too: a late result is kept.
+// One that was not executed is closed only while the run is in a guest: those of
+// a pause go with it. When no call is left the run is Started again. ErrNotFound,
+// ErrState, ErrTooLarge, ErrClosed.
 func (s *Store) CloseCall(ctx context.Context, run, call string, to CallState, result []byte, audit Head) error {
 	if err := checkSize("result", len(result), MaxResult); err != nil {
 		return fmt.Errorf("close call %s of run %s: %w", call, run, err)
@@ -215,11 +304,16 @@ func (s *Store) CloseCall(ctx context.Context, run, call string, to CallState, r
 		if !c.State.May(to) || to == CallExecuting {
 			return fmt.Errorf("from %s to %q: %w", c.State, to, ErrState)
 		}
+		if c.State == CallPending {
+			if err := t.inGuest(ctx, run); err != nil {
+				return err
+			}
+		}
 		c.Result = result
 		if err := t.moveCall(ctx, &c, to, audit, now); err != nil {
 			return err
 		}
-		return t.exec(ctx, `update run set state = 'started', updated = $2 where id = $1 and state = 'call_open'
+		return t.Exec(ctx, `update run set state = 'started', updated = $2 where id = $1 and state = 'call_open'
 			and not exists (select 1 from call where run = $1 and state in ('open', 'executing'))`, run, now)
 	})
 	if err != nil {

@@ -64,8 +64,12 @@ func childLife(t *testing.T, s *store.Store, id string) error {
 	for i := range 3 {
 		wg.Go(func() {
 			by := fmt.Sprintf("uid:%d", i)
-			if got, err := s.Answer(ctx, id, "c1", store.Reply{By: by, Body: []byte(by)}); err != nil {
-				t.Error(err)
+			yes := approval(by, store.Allow)
+			yes.Reason = by
+			if got, err := s.Approve(ctx, id, "c1", yes); err != nil {
+				if !errors.Is(err, store.ErrState) { // it is executing, or over
+					t.Error(err)
+				}
 			} else if got.First {
 				say("answer", id, by)
 			}

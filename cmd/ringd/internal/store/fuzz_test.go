@@ -54,14 +54,15 @@ func FuzzRow(f *testing.F) {
 	f.Add(int64(2), "r1", "done", "approver", []byte(nil), int64(-1), "open")
 	f.Add(int64(1), "", "", "", []byte{0}, int64(1)<<62, "")
 	f.Fuzz(func(t *testing.T, v int64, text, state, who string, blob []byte, n int64, callState string) {
-		r, err := store.ScanRun(row{v, text, text, text, text, state, text, n, text, blob, n, text, n, n})
+		r, err := store.ScanRun(row{v, text, text, text, text, state, text, n, text, blob, n, text, n, n, n, text})
 		switch {
 		case err == nil && (v != 1 || !r.State.Known() || string(r.State) != state || r.Generation != n || r.Created.UnixMicro() != n):
 			t.Errorf("run %+v of version %d in state %q", r, v, state)
 		case err != nil && !errors.Is(err, store.ErrFormat):
 			t.Errorf("run: error %v", err)
 		}
-		c, err := store.ScanCall(row{v, text, text, n, text, who, callState, text, text, blob, blob, blob, text, n, n, text, n, n})
+		c, err := store.ScanCall(row{v, text, text, n, text, who, callState, text, text, blob, blob, blob, text, n, n, text, n, n,
+			who, text, n, n, text, text, n, n, n})
 		switch {
 		case err == nil && (v != 1 || !c.State.Known() || !c.For.Known() || string(c.State) != callState):
 			t.Errorf("call %+v of version %d in state %q", c, v, callState)

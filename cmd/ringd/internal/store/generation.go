@@ -25,7 +25,7 @@ func (s *Store) PutGeneration(ctx context.Context, g Generation) error {
 		return fmt.Errorf("keep generation %d with a set of %d bytes: %w", g.Number, len(g.Set), ErrState)
 	}
 	err := s.write(ctx, func(ctx context.Context, t *tx) error {
-		n, err := t.changed(ctx, `insert into generation (number, v, revision, digest, body, activated, fresh)
+		n, err := t.Changed(ctx, `insert into generation (number, v, revision, digest, body, activated, fresh)
 			select $1, $2, $3, $4, $5, $6, $7 where not exists (select 1 from generation where number >= $1)`,
 			g.Number, recordVersion, g.Revision, digest(g.Set), g.Set, g.Activated.UnixMicro(), g.Fresh.UnixMicro())
 		if err != nil {
@@ -34,7 +34,7 @@ func (s *Store) PutGeneration(ctx context.Context, g Generation) error {
 		if n == 0 {
 			return fmt.Errorf("a later one is kept: %w", ErrState)
 		}
-		return t.exec(ctx, `delete from generation where number not in
+		return t.Exec(ctx, `delete from generation where number not in
 			(select number from generation order by number desc limit $1)`, keepGenerations)
 	})
 	if err != nil {
@@ -47,7 +47,7 @@ func (s *Store) PutGeneration(ctx context.Context, g Generation) error {
 // earlier time than the one noted changes nothing. ErrNotFound, ErrClosed.
 func (s *Store) Freshen(ctx context.Context, number int64, at time.Time) error {
 	err := s.write(ctx, func(ctx context.Context, t *tx) error {
-		n, err := t.changed(ctx, `update generation set fresh = case when fresh < $2 then $2 else fresh end
+		n, err := t.Changed(ctx, `update generation set fresh = case when fresh < $2 then $2 else fresh end
 			where number = $1`, number, at.UnixMicro())
 		if err == nil && n == 0 {
 			err = ErrNotFound

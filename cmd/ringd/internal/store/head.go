@@ -2,12 +2,11 @@ package store
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
-	"path/filepath"
+
+	"github.com/ringd/ringd/cmd/ringd/internal/store/engine"
 )
 
 const headQuery = `select seq, hash from audit_head where id = 1`
@@ -26,36 +25,34 @@ func (s *Store) AuditHead(ctx context.Context) (Head, error) {
 // ReadAuditHead is AuditHead of the store in dir for a reader beside the daemon:
 // it takes no lock and changes nothing. ErrNotFound when no store is there;
 // ErrFormat, ErrCorrupt.
-func ReadAuditHead(ctx context.Context, dir string) (h Head, err error) {
-	path := filepath.Join(dir, dbName)
-	if _, err := os.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		return Head{}, fmt.Errorf("audit head in %s: %w", dir, ErrNotFound)
+func ReadAuditHead(ctx context.Context, dir string) (Head, error) {
+	var h Head
+	err := engine.Peek(ctx, dir, func(row scanner) error { return row.Scan(&h.Seq, &h.Hash) }, headQuery)
+	if errors.Is(err, fs.ErrNotExist) {
+		err = ErrNotFound
 	}
-	mode := "mode=ro"
-	if _, err := os.Stat(path + "-wal"); errors.Is(err, fs.ErrNotExist) {
-		mode = "mode=ro&immutable=1" // closed in order: no side file is made
-	}
-	db, err := sql.Open("sqlite", dsn(path, "_pragma=query_only(1)&"+mode))
 	if err != nil {
 		return Head{}, fmt.Errorf("audit head in %s: %w", dir, err)
 	}
-	defer func() { err = errors.Join(err, db.Close()) }()
-	var format, app int64
-	err = errors.Join(
-		db.QueryRowContext(ctx, "pragma user_version").Scan(&format),
-		db.QueryRowContext(ctx, "pragma application_id").Scan(&app),
-	)
-	if err == nil {
-		err = known(app, format)
-	}
-	if err == nil {
-		err = db.QueryRowContext(ctx, headQuery).Scan(&h.Seq, &h.Hash)
-	}
-	if errors.Is(err, sql.ErrNoRows) {
-		return Head{}, nil
-	}
-	if err != nil {
-		return Head{}, fmt.Errorf("audit head in %s: %w", dir, explain(err))
-	}
 	return h, nil
+}
+
+// keepHead writes the audit log's newest synced head when it is higher than the
+// one that is there.
+func (s *Store) keepHead(ctx context.Context, t *engine.Tx) error {
+	if s.cfg.Head == nil {
+		return nil
+	}
+	h := s.cfg.Head()
+	if h.Seq <= s.head {
+		return nil
+	}
+	err := t.Exec(ctx, `insert into audit_head (id, seq, hash) values (1, $1, $2)
+		on conflict (id) do update set seq = excluded.seq, hash = excluded.hash where excluded.seq > audit_head.seq`,
+		h.Seq, h.Hash)
+	if err != nil {
+		return fmt.Errorf("keep audit head: %w", err)
+	}
+	s.head = h.Seq
+	return nil
 }

@@ -7,12 +7,17 @@ import (
 	"time"
 )
 
-// Recover ends, in one commit, every run that was live when the process ended:
-// Unknown when a call was executing without a result, else Failed with an
-// outcome whose error is named Interrupted. A call that was executing for a run
-// that had ended before becomes CallUnknown; that run keeps its state and is
-// among those returned, with From equal to its State. Call it once, after Open
-// and before anything starts; it returns what it did, for the audit log.
+// Recover settles, in one commit, every run that the end of the process before
+// caught outside of a pause. Runs that are Paused or Answered stay. What was
+// Claimed is Answered again. So is a run that had gone on from its last pause and
+// opened no call since, with what its calls have come to: one that was executing
+// without a result is asked for again when Config.Idempotent says so, and makes
+// the run Unknown when not. Any other live run ends: Unknown when a call was
+// executing without a result, else Failed with an outcome whose error is named
+// Interrupted. A call that was executing for a run that had ended before becomes
+// CallUnknown; that run keeps its state and is among those returned, with From
+// equal to its State. Call it once, after Open and before anything starts; it
+// returns what it did, for the audit log.
 func (s *Store) Recover(ctx context.Context) ([]Recovered, error) {
 	now := s.now()
 	var out []Recovered
@@ -27,7 +32,9 @@ func (s *Store) Recover(ctx context.Context) ([]Recovered, error) {
 			if err != nil {
 				return fmt.Errorf("run %s: %w", id, err)
 			}
-			out = append(out, r)
+			if r.Run.State != r.From || r.Run.State.Final() {
+				out = append(out, r)
+			}
 		}
 		return nil
 	})
@@ -40,13 +47,12 @@ func (s *Store) Recover(ctx context.Context) ([]Recovered, error) {
 // interrupted lists the runs that are live or have live calls, oldest first.
 func (t *tx) interrupted(ctx context.Context) ([]string, error) {
 	var ids []string
-	err := t.rows(ctx, func(row scanner) error {
+	err := t.Rows(ctx, func(row scanner) error {
 		var id string
 		err := row.Scan(&id)
 		ids = append(ids, id)
 		return err
-	}, `select id from run
-		where state in ('asked', 'started', 'call_open', 'paused', 'answered', 'claimed', 'executing')
+	}, `select id from run where state in `+liveStates+`
 		or id in (select run from call where state in ('open', 'executing')) order by created, id`)
 	return ids, err
 }
@@ -57,7 +63,10 @@ func (t *tx) recoverRun(ctx context.Context, id string, now int64) (Recovered, e
 		return Recovered{}, err
 	}
 	out := Recovered{Run: r, From: r.State}
-	err = t.rows(ctx, func(row scanner) error {
+	if done, err := t.recoverPause(ctx, &out, now); err != nil || done {
+		return out, err
+	}
+	err = t.Rows(ctx, func(row scanner) error {
 		c, err := scanCall(row)
 		if c.State == CallExecuting {
 			out.Lost = append(out.Lost, c)
@@ -94,6 +103,65 @@ func (t *tx) recoverRun(ctx context.Context, id string, now int64) (Recovered, e
 	return out, err
 }
 
+// recoverPause settles a run that can go on from its last pause. done is false
+// when it cannot, and nothing was changed.
+func (t *tx) recoverPause(ctx context.Context, out *Recovered, now int64) (done bool, err error) {
+	r := out.Run
+	switch r.State {
+	case Paused, Answered, Claimed, Executing:
+	case Asked, Started, CallOpen, Done, Denied, Failed, Limit, Cancelled, Unknown:
+		return false, nil
+	default:
+		return false, nil
+	}
+	last, err := one[int64](ctx, t, `select last_call from pause where run = $1 and seq = $2`, r.ID, r.Seq)
+	if err != nil || last == 0 {
+		return false, err
+	}
+	switch r.State {
+	case Claimed:
+		out.Run, err = t.unclaim(ctx, r, now)
+		return true, err
+	case Executing:
+		return t.again(ctx, out, last, now)
+	case Paused, Answered:
+		return true, nil
+	default:
+		return false, nil
+	}
+}
+
+// again makes a run Answered that had gone on from its pause and has no call
+// above last, unless an act of it is lost.
+func (t *tx) again(ctx context.Context, out *Recovered, last, now int64) (done bool, err error) {
+	newer := false
+	var acting []Call
+	err = t.Rows(ctx, func(row scanner) error {
+		c, err := scanCall(row)
+		newer = newer || c.N > last
+		if c.State == CallExecuting {
+			acting = append(acting, c)
+		}
+		return err
+	}, `select `+callColumns+` from call where run = $1 and (n > $2 or state = 'executing') order by n`, out.Run.ID, last)
+	if err != nil || newer {
+		return false, err
+	}
+	for _, c := range acting {
+		if t.s.cfg.Idempotent == nil || !t.s.cfg.Idempotent(c.Bridge) {
+			return false, nil
+		}
+	}
+	for i := range acting {
+		if err := t.moveCall(ctx, &acting[i], CallPending, Head{}, now); err != nil {
+			return false, err
+		}
+	}
+	out.Again = acting
+	out.Run, err = t.unclaim(ctx, out.Run, now)
+	return true, err
+}
+
 func interruptedOutcome(id string, state State, message string) ([]byte, error) {
 	type fault struct {
 		Name    string `json:"name"`
@@ -113,7 +181,7 @@ func (s *Store) Prune(ctx context.Context, before time.Time, n int) (int, error)
 	var gone int
 	err := s.write(ctx, func(ctx context.Context, t *tx) error {
 		var ids []string
-		err := t.rows(ctx, func(row scanner) error {
+		err := t.Rows(ctx, func(row scanner) error {
 			var id string
 			err := row.Scan(&id)
 			ids = append(ids, id)
@@ -126,10 +194,7 @@ func (s *Store) Prune(ctx context.Context, before time.Time, n int) (int, error)
 			return err
 		}
 		for _, id := range ids {
-			if err := t.exec(ctx, `delete from call where run = $1`, id); err != nil {
-				return err
-			}
-			if err := t.exec(ctx, `delete from run where id = $1`, id); err != nil {
+			if err := t.forget(ctx, id); err != nil {
 				return err
 			}
 		}
@@ -140,4 +205,17 @@ func (s *Store) Prune(ctx context.Context, before time.Time, n int) (int, error)
 		return 0, fmt.Errorf("prune runs: %w", err)
 	}
 	return gone, nil
+}
+
+// forget deletes a run that has ended and everything that names it.
+func (t *tx) forget(ctx context.Context, run string) error {
+	for _, query := range []string{
+		`delete from call where run = $1`, `delete from approval where run = $1`, `delete from claim where run = $1`,
+		`delete from revoked where run = $1`, `delete from run where id = $1`,
+	} {
+		if err := t.Exec(ctx, query, run); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -23,7 +23,7 @@ func TestRecover(t *testing.T) {
 	answered := func(run string, who store.Answerer) {
 		t.Helper()
 		mustOpenCall(t, s, pending(run, "c1", who))
-		if _, err := s.Answer(t.Context(), run, "c1", store.Reply{By: "uid:5", Body: []byte("yes")}); err != nil {
+		if _, err := s.Approve(t.Context(), run, "c1", approval("uid:5", store.Allow)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -62,10 +62,6 @@ func TestRecover(t *testing.T) {
 			mustOpenCall(t, s, pending(id, "c2", store.ByApprover))
 			mustOpenCall(t, s, executing(id, "c3"))
 		}, "unknown closed closed unknown"},
-		{"paused", func(id string) { mustAdvance(t, s, id, path(store.Paused)...) }, "failed"},
-		{"answered", func(id string) { mustAdvance(t, s, id, path(store.Answered)...) }, "failed"},
-		{"claimed", func(id string) { mustAdvance(t, s, id, path(store.Claimed)...) }, "failed"},
-		{"resumed", func(id string) { mustAdvance(t, s, id, path(store.Executing)...) }, "failed"},
 		{"done", func(id string) { mustAdvance(t, s, id, store.Started, store.Done) }, "done"},
 		{"cancelled while executing", func(id string) {
 			mustAdvance(t, s, id, store.Started)
@@ -146,7 +142,7 @@ func TestOneAnswerWins(t *testing.T) {
 	mustStart(t, s, newRun("r1"))
 	for round := range 10 {
 		id := fmt.Sprintf("c%d", round)
-		mustOpenCall(t, s, pending("r1", id, store.ByApprover))
+		mustOpenCall(t, s, pending("r1", id, store.ByHarness))
 		const answers = 16
 		got := make([]store.Settled, answers)
 		var wg sync.WaitGroup

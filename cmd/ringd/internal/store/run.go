@@ -1,7 +1,9 @@
 package store
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -10,14 +12,14 @@ import (
 const recordVersion = 1
 
 const runColumns = `v, id, agent, actor, executor, state, program, generation, revision, outcome,
-	audit_seq, audit_hash, created, updated`
+	audit_seq, audit_hash, created, updated, seq, session`
 
 // scanRun reads the runColumns of a row.
 func scanRun(row scanner) (Run, error) {
 	var r Run
 	var v, created, updated int64
 	err := row.Scan(&v, &r.ID, &r.Agent, &r.Actor, &r.Executor, &r.State, &r.Program, &r.Generation, &r.Revision,
-		&r.Outcome, &r.Audit.Seq, &r.Audit.Hash, &created, &updated)
+		&r.Outcome, &r.Audit.Seq, &r.Audit.Hash, &created, &updated, &r.Seq, &r.Session)
 	if err != nil {
 		return Run{}, fmt.Errorf("read run: %w", err)
 	}
@@ -39,6 +41,8 @@ func (s *Store) now() int64 { return s.cfg.Now().UnixMicro() }
 // in a final state and with its Outcome, one that nobody was told of before it
 // ended. Created and Updated are set from the clock. ErrExists, ErrState (any
 // other state, an outcome before the end), ErrTooLarge, ErrClosed.
+//
+// ErrBusy: another live run of the actor goes on with the session it names.
 func (s *Store) Start(ctx context.Context, r Run) error {
 	if r.State == "" {
 		r.State = Asked
@@ -49,7 +53,7 @@ func (s *Store) Start(ctx context.Context, r Run) error {
 	if err := checkSize("outcome", len(r.Outcome), MaxOutcome); err != nil {
 		return fmt.Errorf("start run %s: %w", r.ID, err)
 	}
-	if err := checkID(r.ID); err != nil {
+	if err := errors.Join(checkID(r.ID), checkSize("session", len(r.Session), MaxID)); err != nil {
 		return fmt.Errorf("start run: %w", err)
 	}
 	err := s.write(ctx, func(ctx context.Context, t *tx) error {
@@ -57,10 +61,13 @@ func (s *Store) Start(ctx context.Context, r Run) error {
 		// two of them.
 		now := max(s.now(), s.created+1)
 		s.created = now
-		n, err := t.changed(ctx, `insert into run (`+runColumns+`)
-			values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14) on conflict do nothing`,
+		if by, err := t.busy(ctx, r.Actor, r.Session); !r.State.Final() && (err != nil || by != "") {
+			return cmp.Or(err, ErrBusy)
+		}
+		n, err := t.Changed(ctx, `insert into run (`+runColumns+`)
+			values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, 0, $15) on conflict do nothing`,
 			recordVersion, r.ID, r.Agent, r.Actor, r.Executor, r.State, r.Program, r.Generation, r.Revision, r.Outcome,
-			r.Audit.Seq, r.Audit.Hash, now, now)
+			r.Audit.Seq, r.Audit.Hash, now, now, r.Session)
 		if err == nil && n == 0 {
 			err = ErrExists
 		}
@@ -87,8 +94,10 @@ func checkSize(what string, n, limit int) error {
 }
 
 // Advance moves a run along one legal arrow and returns it. A final state
-// closes the run's open calls as not executed. ErrNotFound, ErrState,
-// ErrTooLarge, ErrClosed.
+// closes the run's open calls as not executed and deletes its pause. ErrState
+// also for what needs more than the arrow: Paused (PutPause), Answered (the last
+// answer), Claimed (Claim) and Executing (Begin). ErrNotFound, ErrTooLarge,
+// ErrClosed.
 func (s *Store) Advance(ctx context.Context, id string, to State, c Change) (Run, error) {
 	if err := checkSize("outcome", len(c.Outcome), MaxOutcome); err != nil {
 		return Run{}, fmt.Errorf("advance run %s: %w", id, err)
@@ -100,7 +109,7 @@ func (s *Store) Advance(ctx context.Context, id string, to State, c Change) (Run
 		if err != nil {
 			return err
 		}
-		if !r.State.May(to) {
+		if !r.State.May(to) || !to.Final() && to != Started && to != CallOpen {
 			return fmt.Errorf("from %s to %q: %w", r.State, to, ErrState)
 		}
 		out, err = t.moveRun(ctx, r, to, c, now)
@@ -113,7 +122,7 @@ func (s *Store) Advance(ctx context.Context, id string, to State, c Change) (Run
 }
 
 func (t *tx) run(ctx context.Context, id string) (r Run, err error) {
-	err = t.rows(ctx, func(row scanner) error {
+	err = t.Rows(ctx, func(row scanner) error {
 		r, err = scanRun(row)
 		return err
 	}, `select `+runColumns+` from run where id = $1`, id)
@@ -139,13 +148,17 @@ func (t *tx) moveRun(ctx context.Context, r Run, to State, c Change, now int64) 
 	if c.Audit.Seq != 0 {
 		r.Audit = c.Audit
 	}
-	err := t.exec(ctx, `update run set state = $2, generation = $3, revision = $4, outcome = $5,
-		audit_seq = $6, audit_hash = $7, updated = $8 where id = $1`,
-		r.ID, r.State, r.Generation, r.Revision, r.Outcome, r.Audit.Seq, r.Audit.Hash, now)
+	err := t.Exec(ctx, `update run set state = $2, generation = $3, revision = $4, outcome = $5,
+		audit_seq = $6, audit_hash = $7, updated = $8, seq = $9 where id = $1`,
+		r.ID, r.State, r.Generation, r.Revision, r.Outcome, r.Audit.Seq, r.Audit.Hash, now, r.Seq)
 	if err != nil || !to.Final() {
 		return r, err
 	}
-	return r, t.exec(ctx, `update call set state = 'closed', updated = $2 where run = $1 and state = 'open'`, r.ID, now)
+	err = t.Exec(ctx, `update call set state = 'closed', updated = $2 where run = $1 and state = 'open'`, r.ID, now)
+	if err != nil || r.Seq == 0 {
+		return r, err
+	}
+	return r, t.dropPause(ctx, r.ID)
 }
 
 // Run returns one run. ErrNotFound.

@@ -2,7 +2,12 @@ package store
 
 import (
 	"errors"
+	"fmt"
 	"time"
+
+	"github.com/ringd/ringd/cmd/ringd/internal/store/engine"
+	"github.com/ringd/ringd/cmd/ringd/internal/store/files"
+	"github.com/ringd/ringd/cmd/ringd/internal/store/format"
 )
 
 // State is where a run stands.
@@ -62,8 +67,10 @@ type Run struct {
 	Program    string // digest
 	Generation int64
 	Revision   string
-	Outcome    []byte // JSON, at most MaxOutcome; nil until the run is final
+	Outcome    []byte // JSON, at most MaxOutcome; nil until the run is final or has paused
 	Audit      Head   // the record this state rests on
+	Session    string // name of the session it goes on with; one live run of an actor at a time
+	Seq        int64  // of its last pause; 0: it has not paused
 	Created    time.Time
 	Updated    time.Time
 }
@@ -80,12 +87,25 @@ type Call struct {
 	ArgsDigest string
 	Args       []byte // at most MaxArgs
 	Result     []byte // at most MaxResult; nil until closed
-	Reply      []byte // the first answer, at most MaxResult
+	Reply      []byte // the first answer, at most MaxResult; of an approver: the reason
 	RepliedBy  string
 	RepliedAt  time.Time
 	Audit      Head
-	Created    time.Time
-	Updated    time.Time
+
+	// Of a call for an approver; kept when it is approved and waits for the
+	// harness, which acts.
+	Acts      Answerer // who acts once it is approved: ByHost (also ""), or ByHarness
+	From      []string // capacities of which an approver must have one; none: any approver
+	Needs     int64    // approvals it takes; 0: 1
+	Expires   time.Time
+	Verdict   Verdict // how it was decided; "" while it waits
+	DecidedBy string  // whose word did
+	DecidedAt time.Time
+	Notified  time.Time
+
+	Wave    int64 // Seq of the last pause it was open at; 0: none
+	Created time.Time
+	Updated time.Time
 }
 
 // Change goes with an arrow of a run. Zero fields leave the row as it is.
@@ -98,8 +118,10 @@ type Change struct {
 
 // Reply is an answer to an open call.
 type Reply struct {
-	By   string // the actor
-	Body []byte // at most MaxResult
+	Call   string // AnswerAll: which
+	By     string // the actor
+	Digest string // of the arguments it answers; "": not compared
+	Body   []byte // at most MaxResult
 }
 
 // Settled says whose answer counts.
@@ -107,6 +129,90 @@ type Settled struct {
 	First bool // this one
 	By    string
 	At    time.Time
+	Run   State // of the run, afterwards: Answered when this was the last one
+}
+
+// Verdict is what an approver says.
+type Verdict string
+
+// The verdicts.
+const (
+	Allow Verdict = "allow"
+	Deny  Verdict = "deny"
+)
+
+// Approval is one approver's word on a call.
+type Approval struct {
+	Run     string // Approvals fills it in, and Call
+	Call    string
+	By      string // the actor; one word a call
+	As      string // the capacity; one of the call's From, when that names any
+	Verdict Verdict
+	Reason  string // at most MaxReason
+	Digest  string // of the arguments the approver has seen: those of the call, or ErrDigest
+	At      time.Time
+}
+
+// Approved is what an approval came to.
+type Approved struct {
+	First   bool // it counts; else the call was decided, or By had said so before
+	Verdict Verdict
+	By      string // whose word decided it; "" while Verdict is ""
+	At      time.Time
+	Count   int64 // approvals so far
+	Needs   int64
+	For     Answerer // who is waited for now: ByHarness when the harness acts
+	Run     State    // of the run, afterwards: Answered when this was the last one
+}
+
+// Pause is a run that waits, and how to go on with it.
+type Pause struct {
+	Run      string
+	Seq      int64  // the first is 1, each is one more than the last
+	Sealed   []byte // at most MaxSealed; nil in lists
+	Revision string // Sealed is bound to it
+	KeyID    string
+	Engine   string
+	Expires  time.Time // zero: never
+	Spawned  int64     // runs its tree has started
+
+	// Set by the store.
+	Agent    string
+	Actor    string
+	Executor string
+	State    State
+	Size     int64 // of Sealed
+	Fault    Fault // why it could not be resumed, when it could not
+	Revoked  []string
+	Created  time.Time
+}
+
+// Fault is why a pause could not be resumed.
+type Fault struct {
+	Code string
+	Text string
+	At   time.Time
+}
+
+// Session is the state an actor's runs of one agent go on with.
+type Session struct {
+	Actor    string
+	Name     string
+	Agent    string
+	Executor string
+	Was      int64  // Seq of the one it replaces; 0: there is none
+	Seq      int64  // above Was
+	Sealed   []byte // at most MaxSealed; nil in lists
+	Revision string
+	KeyID    string
+	Engine   string
+	Expires  time.Time // zero: never
+
+	// Set by the store.
+	Size    int64  // of Sealed
+	Busy    string // the live run that goes on with it, or ""
+	Created time.Time
+	Updated time.Time
 }
 
 // Generation is one activation of a policy on this host.
@@ -127,12 +233,13 @@ type Filter struct {
 	Limit  int       // 0: 100; at most 1000
 }
 
-// Recovered is one run that Recover ended.
+// Recovered is one run that Recover ended, or made Answered again.
 type Recovered struct {
 	Run   Run    // as it is now
 	From  State  // as it was
 	Lost  []Call // calls whose act may have happened, now unknown
 	Unrun []Call // calls that were open and not executed, now closed
+	Again []Call // calls whose act may have happened and is asked for again, with the same key
 }
 
 // Sizes a row may have.
@@ -142,6 +249,8 @@ const (
 	MaxArgs    = 1 << 20
 	MaxResult  = 4 << 20
 	MaxSet     = 64 << 20
+	MaxSealed  = 96 << 20
+	MaxReason  = 4 << 10
 )
 
 var (
@@ -154,13 +263,35 @@ var (
 	ErrState = errors.New("not possible in this state")
 	// ErrTooLarge: a value is larger than its Max constant. Nothing changed.
 	ErrTooLarge = errors.New("too large to store")
+	// ErrDigest: the arguments are others than those the answer is for.
+	ErrDigest = errors.New("the digest is not that of the call's arguments")
+	// ErrExpired: it comes too late.
+	ErrExpired = errors.New("expired")
+	// ErrApprover: the call does not take an approval in this capacity.
+	ErrApprover = errors.New("not one who may approve this call")
+	// ErrBusy: another live run goes on with the session.
+	ErrBusy = errors.New("session is in use by another run")
+	// ErrDamaged: a snapshot is not there, or not of the size it had.
+	ErrDamaged = files.ErrDamaged
 	// ErrFormat: the database or a record has a format this ringd does not know.
-	ErrFormat = errors.New("unknown format")
+	ErrFormat = format.ErrUnknown
 	// ErrCorrupt: the database is damaged.
-	ErrCorrupt = errors.New("store is damaged")
+	ErrCorrupt = engine.ErrCorrupt
 	// ErrInUse: another process holds the folder.
-	ErrInUse = errors.New("store is in use by another process")
+	ErrInUse = files.ErrInUse
 	// ErrClosed: the store was closed, or a commit failed and its cause is
 	// wrapped beside it. Nothing may run.
-	ErrClosed = errors.New("store is closed")
+	ErrClosed = engine.ErrClosed
 )
+
+// ClaimedError: somebody else has claimed the pause.
+type ClaimedError struct {
+	Run string
+	Seq int64
+	By  string
+	At  time.Time
+}
+
+func (e *ClaimedError) Error() string {
+	return fmt.Sprintf("pause %d of run %s was claimed by %s at %s", e.Seq, e.Run, e.By, e.At.Format(time.RFC3339))
+}

@@ -1,4 +1,4 @@
-package store
+package files
 
 import (
 	"errors"
@@ -7,11 +7,13 @@ import (
 	"syscall"
 )
 
-const noFollow = syscall.O_NOFOLLOW
+// NoFollow makes opening a link fail.
+const NoFollow = syscall.O_NOFOLLOW
 
-// lockDir holds the folder for this process until the file is closed.
-func lockDir(path string) (*os.File, error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|noFollow|syscall.O_CLOEXEC, 0o600)
+// LockDir holds the folder that path lies in for this process, until the file is
+// closed. ErrInUse.
+func LockDir(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|NoFollow|syscall.O_CLOEXEC, 0o600)
 	if err != nil {
 		return nil, err
 	}

@@ -1,0 +1,400 @@
+package store
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+)
+
+const pauseColumns = `pause.v, pause.run, pause.seq, pause.revision, pause.key_id, pause.engine, pause.size, pause.file,
+	pause.expires, pause.spawned, pause.fault_code, pause.fault, pause.fault_at, pause.created,
+	run.agent, run.actor, run.executor, run.state`
+
+const pauseFrom = ` from pause join run on run.id = pause.run `
+
+// scanPause reads the pauseColumns of a row, and what more names.
+func scanPause(row scanner, more ...any) (Pause, sealed, error) {
+	var p Pause
+	var x sealed
+	var v, expires, faulted, created int64
+	err := row.Scan(append([]any{&v, &p.Run, &p.Seq, &p.Revision, &p.KeyID, &p.Engine, &p.Size, &x.file,
+		&expires, &p.Spawned, &p.Fault.Code, &p.Fault.Text, &faulted, &created,
+		&p.Agent, &p.Actor, &p.Executor, &p.State}, more...)...)
+	if err != nil {
+		return Pause{}, sealed{}, fmt.Errorf("read pause: %w", err)
+	}
+	if v != recordVersion {
+		return Pause{}, sealed{}, fmt.Errorf("pause of run %s: %w %d: start the ringd that wrote it", p.Run, ErrFormat, v)
+	}
+	if !p.State.Known() || p.Seq < 1 || p.Size < 1 || p.Size > MaxSealed || p.Spawned < 0 {
+		return Pause{}, sealed{}, fmt.Errorf("pause of run %s: %w: %d of state %q with %d bytes", p.Run, ErrFormat, p.Seq, p.State, p.Size)
+	}
+	x.size = p.Size
+	p.Expires, p.Fault.At, p.Created = when(expires), when(faulted), fromMicros(created)
+	return p, x, nil
+}
+
+// when is fromMicros, but zero for zero.
+func when(micros int64) time.Time {
+	if micros == 0 {
+		return time.Time{}
+	}
+	return fromMicros(micros)
+}
+
+// micros is the other way round.
+func micros(t time.Time) int64 {
+	if t.IsZero() {
+		return 0
+	}
+	return t.UnixMicro()
+}
+
+// PutPause makes a run Paused, in one commit with the record it goes on from,
+// the outcome so far (c) and the calls it waits on: those that are open. When
+// all of them have their answer by then, the run is Answered at once. p replaces
+// the run's last pause. ErrState: the run is not in a guest, p.Seq is not the
+// next one, a call is executing, or none is open. ErrNotFound, ErrTooLarge,
+// ErrClosed.
+func (s *Store) PutPause(ctx context.Context, p Pause, c Change) (Run, error) {
+	if err := checkSize("outcome", len(c.Outcome), MaxOutcome); err != nil {
+		return Run{}, fmt.Errorf("pause run %s: %w", p.Run, err)
+	}
+	var out Run
+	err := s.withSealed(ctx, p.Sealed, func(file string) error {
+		now := s.now()
+		return s.write(ctx, func(ctx context.Context, t *tx) error {
+			r, err := t.run(ctx, p.Run)
+			if err != nil {
+				return err
+			}
+			if err := t.mayPause(ctx, r, p); err != nil {
+				return err
+			}
+			r.Seq = p.Seq
+			if err := t.putPause(ctx, p, file, now); err != nil {
+				return err
+			}
+			if out, err = t.moveRun(ctx, r, Paused, c, now); err != nil {
+				return err
+			}
+			out, err = t.answered(ctx, out, now)
+			return err
+		})
+	})
+	if err != nil {
+		return Run{}, fmt.Errorf("pause run %s: %w", p.Run, err)
+	}
+	return out, nil
+}
+
+func (t *tx) mayPause(ctx context.Context, r Run, p Pause) error {
+	if !r.State.May(Paused) {
+		return fmt.Errorf("the run is %s: %w", r.State, ErrState)
+	}
+	if p.Seq != r.Seq+1 || p.Spawned < 0 {
+		return fmt.Errorf("pause %d after %d: %w", p.Seq, r.Seq, ErrState)
+	}
+	var open, acting int64
+	err := t.Rows(ctx, func(row scanner) error { return row.Scan(&open, &acting) },
+		`select coalesce(sum(case when state = 'open' then 1 else 0 end), 0), coalesce(sum(case when state = 'open' then 0 else 1 end), 0)
+		from call where run = $1 and state in ('open', 'executing')`, r.ID)
+	if err != nil {
+		return err
+	}
+	if open == 0 || acting > 0 {
+		return fmt.Errorf("%d calls are open and %d executing: %w", open, acting, ErrState)
+	}
+	return nil
+}
+
+func (t *tx) putPause(ctx context.Context, p Pause, file string, now int64) error {
+	old, err := one[string](ctx, t, `select file from pause where run = $1`, p.Run)
+	if err != nil {
+		return err
+	}
+	if old != file {
+		t.letGo(ctx, old)
+	}
+	if err := t.Exec(ctx, `delete from pause where run = $1`, p.Run); err != nil {
+		return err
+	}
+	err = t.Exec(ctx, `insert into pause (v, run, seq, revision, key_id, engine, size, file, last_call, expires, spawned, created)
+		values ($1, $2, $3, $4, $5, $6, $7, $8, (select max(n) from call where run = $2), $9, $10, $11)`,
+		recordVersion, p.Run, p.Seq, p.Revision, p.KeyID, p.Engine, len(p.Sealed), file, micros(p.Expires), p.Spawned, now)
+	if err != nil {
+		return err
+	}
+	if err := t.putSealed(ctx, sealedOf(p.Run), file, p.Sealed); err != nil {
+		return err
+	}
+	return t.Exec(ctx, `update call set wave = $2 where run = $1 and state = 'open'`, p.Run, p.Seq)
+}
+
+// dropPause deletes the pause of a run that has ended, and what came with it.
+func (t *tx) dropPause(ctx context.Context, run string) error {
+	file, err := one[string](ctx, t, `select file from pause where run = $1`, run)
+	if err != nil {
+		return err
+	}
+	t.letGo(ctx, file)
+	for _, query := range []string{`delete from pause where run = $1`, `delete from revoked where run = $1`} {
+		if err := t.Exec(ctx, query, run); err != nil {
+			return err
+		}
+	}
+	return t.Exec(ctx, `delete from sealed where name = $1`, sealedOf(run))
+}
+
+// answered makes a paused run Answered when none of its calls waits any more.
+func (t *tx) answered(ctx context.Context, r Run, now int64) (Run, error) {
+	if r.State != Paused {
+		return r, nil
+	}
+	n, err := one[int64](ctx, t, `select count(*) from call where run = $1 and state = 'open' and reply is null`, r.ID)
+	if err != nil || n > 0 {
+		return r, err
+	}
+	return t.moveRun(ctx, r, Answered, Change{}, now)
+}
+
+// Pause returns a run's last pause and the calls of its wave, in order, and
+// claims nothing. ErrNotFound: the run has none. ErrDamaged, with all but
+// Sealed.
+func (s *Store) Pause(ctx context.Context, run string) (Pause, []Call, error) {
+	p, calls, err := s.pause(ctx, run)
+	if err != nil {
+		return p, calls, fmt.Errorf("pause of run %s: %w", run, err)
+	}
+	return p, calls, nil
+}
+
+func (s *Store) pause(ctx context.Context, run string) (Pause, []Call, error) {
+	var p Pause
+	var x sealed
+	err := s.read(ctx, func(row scanner) error {
+		var body []byte
+		var err error
+		p, x, err = scanPause(row, &body)
+		x.body = body
+		return err
+	}, `select `+pauseColumns+`, (select body from sealed where name = $2)`+pauseFrom+`where pause.run = $1`, run, sealedOf(run))
+	if err == nil && p.Run == "" {
+		err = ErrNotFound
+	}
+	if err != nil {
+		return Pause{}, nil, err
+	}
+	calls, err := s.readCalls(ctx, `select `+callColumns+` from call where run = $1 and wave = $2 order by n`, run, p.Seq)
+	if err != nil {
+		return Pause{}, nil, err
+	}
+	if p.Revoked, err = s.revoked(ctx, run); err != nil {
+		return Pause{}, nil, err
+	}
+	p.Sealed, err = s.load(x)
+	return p, calls, err
+}
+
+// Claim takes the pause with this sequence of an Answered run for by, who alone
+// goes on with it, and returns it with the calls of its wave, also those that
+// have been executed since: each carries its answer or its result. One caller
+// wins; all others get a *ClaimedError. ErrDamaged: by has it, and it cannot be
+// read; all but Sealed is returned, and Unclaim is next. ErrNotFound, ErrState
+// (not answered, or there is no such pause), ErrClosed.
+func (s *Store) Claim(ctx context.Context, run string, seq int64, by string) (Pause, []Call, error) {
+	if err := errors.Join(checkID(by), checkID(run)); err != nil {
+		return Pause{}, nil, fmt.Errorf("claim run %s: %w", run, err)
+	}
+	now := s.now()
+	err := s.write(ctx, func(ctx context.Context, t *tx) error {
+		r, err := t.run(ctx, run)
+		if err != nil {
+			return err
+		}
+		if r.State == Answered && seq == r.Seq {
+			if err := t.Exec(ctx, `insert into claim (run, seq, v, claimer, at) values ($1, $2, $3, $4, $5)`, run, seq, recordVersion, by, now); err != nil {
+				return err
+			}
+			_, err = t.moveRun(ctx, r, Claimed, Change{}, now)
+			return err
+		}
+		who, at, err := t.claimer(ctx, run, seq)
+		if err == nil && who != "" {
+			return &ClaimedError{Run: run, Seq: seq, By: who, At: at}
+		}
+		if err == nil {
+			err = fmt.Errorf("the run is %s at pause %d: %w", r.State, r.Seq, ErrState)
+		}
+		return err
+	})
+	if err != nil {
+		return Pause{}, nil, fmt.Errorf("claim pause %d of run %s: %w", seq, run, err)
+	}
+	p, calls, err := s.pause(context.WithoutCancel(ctx), run)
+	if err != nil {
+		return p, calls, fmt.Errorf("claim pause %d of run %s: %w", seq, run, err)
+	}
+	return p, calls, nil
+}
+
+func (t *tx) claimer(ctx context.Context, run string, seq int64) (who string, at time.Time, err error) {
+	err = t.Rows(ctx, func(row scanner) error {
+		var n int64
+		err := row.Scan(&who, &n)
+		at = fromMicros(n)
+		return err
+	}, `select claimer, at from claim where run = $1 and seq = $2`, run, seq)
+	return who, at, err
+}
+
+// claimed returns the run when by has claimed its last pause, which is seq, and
+// has not gone on yet.
+func (t *tx) claimed(ctx context.Context, run string, seq int64, by string) (Run, error) {
+	r, err := t.run(ctx, run)
+	if err != nil {
+		return Run{}, err
+	}
+	who, at, err := t.claimer(ctx, run, seq)
+	switch {
+	case err != nil:
+		return Run{}, err
+	case r.State == Claimed && r.Seq == seq && who == by:
+		return r, nil
+	case who != "" && who != by:
+		return Run{}, &ClaimedError{Run: run, Seq: seq, By: who, At: at}
+	default:
+		return Run{}, fmt.Errorf("the run is %s at pause %d: %w", r.State, r.Seq, ErrState)
+	}
+}
+
+// Begin makes a run that by has claimed Executing: from then on its program is in
+// a guest, and its calls may be executed. *ClaimedError, ErrNotFound, ErrState,
+// ErrClosed.
+func (s *Store) Begin(ctx context.Context, run string, seq int64, by string, c Change) (Run, error) {
+	if err := checkSize("outcome", len(c.Outcome), MaxOutcome); err != nil {
+		return Run{}, fmt.Errorf("begin run %s: %w", run, err)
+	}
+	now := s.now()
+	var out Run
+	err := s.write(ctx, func(ctx context.Context, t *tx) error {
+		r, err := t.claimed(ctx, run, seq, by)
+		if err != nil {
+			return err
+		}
+		err = t.Exec(ctx, `update pause set fault_code = '', fault = '', fault_at = 0 where run = $1 and fault_at <> 0`, run)
+		if err != nil {
+			return err
+		}
+		out, err = t.moveRun(ctx, r, Executing, c, now)
+		return err
+	})
+	if err != nil {
+		return Run{}, fmt.Errorf("begin run %s again: %w", run, err)
+	}
+	return out, nil
+}
+
+// Unclaim gives back what by has claimed and not begun: the run is Answered, with
+// f when that names a reason. *ClaimedError, ErrNotFound, ErrState, ErrTooLarge,
+// ErrClosed.
+func (s *Store) Unclaim(ctx context.Context, run string, seq int64, by string, f Fault) error {
+	if err := checkSize("fault", len(f.Code)+len(f.Text), MaxReason); err != nil {
+		return fmt.Errorf("give back run %s: %w", run, err)
+	}
+	now := s.now()
+	err := s.write(ctx, func(ctx context.Context, t *tx) error {
+		r, err := t.claimed(ctx, run, seq, by)
+		if err != nil {
+			return err
+		}
+		if f.Code != "" {
+			err := t.Exec(ctx, `update pause set fault_code = $2, fault = $3, fault_at = $4 where run = $1`, run, f.Code, f.Text, now)
+			if err != nil {
+				return err
+			}
+		}
+		_, err = t.unclaim(ctx, r, now)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("give back run %s: %w", run, err)
+	}
+	return nil
+}
+
+// unclaim makes a run Answered again, and lets others claim it.
+func (t *tx) unclaim(ctx context.Context, r Run, now int64) (Run, error) {
+	if err := t.Exec(ctx, `delete from claim where run = $1 and seq = $2`, r.ID, r.Seq); err != nil {
+		return Run{}, err
+	}
+	return t.moveRun(ctx, r, Answered, Change{}, now)
+}
+
+// Spend notes how many runs the tree of a paused run has started; fewer than
+// noted changes nothing. ErrNotFound: the run has no pause. ErrState: its pause
+// is another. ErrClosed.
+func (s *Store) Spend(ctx context.Context, run string, seq, spawned int64) error {
+	err := s.write(ctx, func(ctx context.Context, t *tx) error {
+		have, err := one[int64](ctx, t, `select seq from pause where run = $1`, run)
+		switch {
+		case err != nil:
+			return err
+		case have == 0:
+			return ErrNotFound
+		case have != seq:
+			return fmt.Errorf("pause %d, not %d: %w", have, seq, ErrState)
+		}
+		return t.Exec(ctx, `update pause set spawned = $2 where run = $1 and spawned < $2`, run, spawned)
+	})
+	if err != nil {
+		return fmt.Errorf("note what run %s has started: %w", run, err)
+	}
+	return nil
+}
+
+// Expired returns pauses, without Sealed, that ended at or before now, longest
+// ago first, at most n (0: 100, at most 1000): of runs that are Paused, and of
+// Answered ones that could not be resumed.
+func (s *Store) Expired(ctx context.Context, now time.Time, n int) ([]Pause, error) {
+	return s.pauses(ctx, `where pause.expires > 0 and pause.expires <= $1
+		and (run.state = 'paused' or run.state = 'answered' and pause.fault_at > 0)
+		order by pause.expires, pause.run limit $2`, now.UnixMicro(), limit(n))
+}
+
+// Answered returns the pauses, without Sealed, of runs that wait for somebody to
+// claim them, oldest first, at most n (0: 100, at most 1000). Those with a Fault
+// could not be resumed before; faulty false leaves them out.
+func (s *Store) Answered(ctx context.Context, faulty bool, n int) ([]Pause, error) {
+	return s.pauses(ctx, `where run.state = 'answered' and run.state in `+liveStates+` and (pause.fault_at = 0 or $1)
+		order by run.updated, run.id limit $2`, faulty, limit(n))
+}
+
+// liveStates is the condition of the index run_live, word for word.
+const liveStates = `('asked', 'started', 'call_open', 'paused', 'answered', 'claimed', 'executing')`
+
+func (s *Store) pauses(ctx context.Context, rest string, args ...any) ([]Pause, error) {
+	var out []Pause
+	err := s.read(ctx, func(row scanner) error {
+		p, _, err := scanPause(row)
+		out = append(out, p)
+		return err
+	}, `select `+pauseColumns+pauseFrom+rest, args...)
+	if err != nil {
+		return nil, fmt.Errorf("list pauses: %w", err)
+	}
+	return out, nil
+}
+
+// CountPaused counts the runs that wait and are in no guest: those of actor, and
+// all.
+func (s *Store) CountPaused(ctx context.Context, actor string) (own, all int64, err error) {
+	err = s.read(ctx, func(row scanner) error { return row.Scan(&own, &all) },
+		`select coalesce(sum(case when actor = $1 then 1 else 0 end), 0), count(*) from run
+		where state in ('paused', 'answered') and state in `+liveStates, actor)
+	if err != nil {
+		return 0, 0, fmt.Errorf("count paused runs: %w", err)
+	}
+	return own, all, nil
+}
