@@ -95,11 +95,15 @@ func (p *process) serve(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		st, ok := m.(executors.Start)
-		if !ok {
-			return fmt.Errorf("%w: %T between programs", executors.ErrProtocol, m)
+		switch m := m.(type) {
+		case executors.Start:
+			err = p.run(ctx, m)
+		case executors.Restore:
+			err = p.resume(ctx, m)
+		default:
+			err = fmt.Errorf("%w: %T between programs", executors.ErrProtocol, m)
 		}
-		if err := p.run(ctx, st); err != nil {
+		if err != nil {
 			return err
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -23,6 +24,10 @@ type modules struct {
 	decider *profiles.Decider
 	loaded  map[string]loaded // checked
 	denials []profiles.Decision
+
+	// Of the parts of the run before this one.
+	before   map[string]served // what the engine has
+	reported int               // denials
 }
 
 // loaded is a module that may be given out.
@@ -52,7 +57,7 @@ func (m *modules) Resolve(_, specifier string) (string, error) {
 			Reason: fmt.Sprintf("import of %q is allowed, and the policy ships no such module", specifier)}
 	}
 	dec.Instead = m.allowed()
-	if len(m.denials) < maxDenials {
+	if m.reported+len(m.denials) < maxDenials {
 		m.denials = append(m.denials, dec)
 	}
 	return "", &engine.GuestError{Name: engine.NameImportDenied, Message: denied(specifier, dec)}
@@ -73,8 +78,7 @@ func (m *modules) load(name string) (loaded, error) {
 	if !ok {
 		return loaded{}, &engine.GuestError{Name: engine.NameImportDenied, Message: fmt.Sprintf("there is no module %q", name)}
 	}
-	sum := sha256.Sum256([]byte(mod.Source))
-	if mod.Digest != "sha256:"+hex.EncodeToString(sum[:]) {
+	if mod.Digest != pinned(mod.Source) {
 		return loaded{}, m.refuse(mod, fmt.Sprintf("module %q is not the one that the policy pins by digest", name))
 	}
 	l, err := javaScript(name, mod.Source)
@@ -85,13 +89,52 @@ func (m *modules) load(name string) (loaded, error) {
 	return l, nil
 }
 
-// mapsOf leads back to the source of a module that was translated; nil when
-// there is none of that name.
-func (m *modules) mapsOf(name string) *sourcemap.Consumer { return m.loaded[name].maps }
+// mapsOf leads back to the source of a module: nil when it is what the engine
+// has. It is not known of a module that was loaded before a pause and that the
+// policy has changed since.
+func (m *modules) mapsOf(name string) (maps *sourcemap.Consumer, known bool) {
+	if l, ok := m.loaded[name]; ok {
+		return l.maps, true
+	}
+	b, ok := m.before[name]
+	if !ok || !b.Typed {
+		return nil, true
+	}
+	mod, ok := m.o.Modules[name]
+	if !ok || mod.Digest != b.Digest || mod.Digest != pinned(mod.Source) {
+		return nil, false
+	}
+	l, err := javaScript(name, mod.Source)
+	if err != nil {
+		return nil, false
+	}
+	m.loaded[name] = l
+	return l.maps, true
+}
+
+// served is what the engine may have of modules by now.
+func (m *modules) served() map[string]served {
+	out := maps.Clone(m.before)
+	if out == nil {
+		out = map[string]served{}
+	}
+	for name, l := range m.loaded {
+		if _, ok := out[name]; !ok {
+			out[name] = served{Digest: pinned(l.source), Typed: l.typed}
+		}
+	}
+	return out
+}
+
+// pinned is the digest of a source as a policy writes it.
+func pinned(source string) string {
+	sum := sha256.Sum256([]byte(source))
+	return "sha256:" + hex.EncodeToString(sum[:])
+}
 
 // refuse notes a module that the policy allows and that cannot be used.
 func (m *modules) refuse(mod profiles.Module, reason string) error {
-	if len(m.denials) < maxDenials {
+	if m.reported+len(m.denials) < maxDenials {
 		m.denials = append(m.denials, profiles.Decision{Code: profiles.CodeImportDenied, Reason: reason, Rule: &mod.Rule, Revision: m.o.Revision})
 	}
 	return &engine.GuestError{Name: engine.NameImportDenied, Message: reason}
@@ -136,11 +179,11 @@ func javaScript(name, source string) (loaded, error) {
 	if len(ts.Errors) > 0 {
 		return loaded{}, fmt.Errorf("module %q is neither JavaScript nor TypeScript: %s", name, js.Errors[0].Text)
 	}
-	maps, err := consumer(ts.Map)
+	back, err := consumer(ts.Map)
 	if err != nil {
 		return loaded{}, fmt.Errorf("module %q: read the source map: %w", name, err)
 	}
-	return loaded{source: source, typed: true, javaScript: string(ts.Code), maps: maps}, nil
+	return loaded{source: source, typed: true, javaScript: string(ts.Code), maps: back}, nil
 }
 
 // endDenied makes the end of a program that was not started because of an import.

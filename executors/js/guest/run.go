@@ -25,7 +25,17 @@ type run struct {
 	o    start.Options
 	vm   *engine.VM
 	mods *modules
-	text *text // the program as the engine gets it
+	text *text // the program as the engine gets it; see program
+
+	source string
+	began  time.Time
+	usedBy time.Duration // processor time when the run began
+
+	// Of a program that goes on: its name in the engine and the digest of its text.
+	file, digest string
+	// Of a session.
+	programs []earlier
+	count    int
 
 	open      map[uint64]opened // by number on the connection
 	openBytes int64
@@ -46,21 +56,57 @@ type opened struct {
 // run runs one program to its end and reports it. An error means that the host
 // is gone or out of order.
 func (p *process) run(ctx context.Context, m executors.Start) error {
-	o, err := start.DecodeOptions(m.Options)
+	return p.serveRun(ctx, m.Options, m.Source, func(ctx context.Context, r *run) (executors.Result, bool) {
+		return r.first(ctx), true
+	})
+}
+
+// serveRun makes a run, lets part bring it to its end and reports that; part
+// returns false when it has reported itself.
+func (p *process) serveRun(ctx context.Context, options, source []byte, part func(context.Context, *run) (executors.Result, bool)) error {
+	o, err := start.DecodeOptions(options)
 	if err != nil {
 		return err
 	}
-	r := &run{p: p, o: o, open: map[uint64]opened{}, base: p.s.BytesPut()}
-	began, used := p.now(), processTime()
+	r := &run{p: p, o: o, open: map[uint64]opened{}, base: p.s.BytesPut(), source: string(source),
+		began: p.now(), usedBy: processTime(), file: o.File}
 	r.mods = newModules(o)
-	res := r.program(ctx, string(m.Source), began, used)
-	if r.sendErr != nil {
+	res, report := part(ctx, r)
+	if report {
+		r.keep(ctx, &res)
+	}
+	r.leave(ctx, &res)
+	if r.sendErr != nil || !report {
 		return r.sendErr
 	}
-	res.Dropped = r.dropped
 	res.Denials = r.mods.denials // those that the program caught too
+	if res.State != executors.StatePaused {
+		res.Dropped = r.dropped
+	}
 	clip(res.Error)
 	return p.s.Send(res)
+}
+
+// leave closes the VM and tells whether the process is sound for another run.
+func (r *run) leave(ctx context.Context, res *executors.Result) {
+	if r.vm == nil {
+		return
+	}
+	u := r.vm.Usage()
+	res.PeakBytes = u.PeakBytes
+	r.dropped += u.DroppedBytes
+	sound := false
+	switch res.State {
+	case executors.StateDone, executors.StateFailed, executors.StateDenied:
+		sound = len(r.open) == 0 && u.OpenCalls == 0
+	case executors.StatePaused:
+		sound = true
+	case executors.StateLimit, executors.StateCancelled, executors.StateUnknown:
+	}
+	res.Again = res.Again && sound && u.PeakBytes <= againBytes
+	if err := r.vm.Close(ctx); err != nil {
+		res.Again = false
+	}
 }
 
 // Bounds of what a program can put into its error.
@@ -90,49 +136,88 @@ func short(s string, n int) string {
 	return strings.ToValidUTF8(s[:n], "") + "…"
 }
 
-// program translates, starts and drives the program.
-func (r *run) program(ctx context.Context, source string, began time.Time, used time.Duration) executors.Result {
-	text, fail := translate(r.o, r.mods, source)
+// first translates and starts the program, in a fresh VM or in that of a session,
+// and drives it.
+func (r *run) first(ctx context.Context) executors.Result {
+	text, fail := translate(r.o, r.mods, r.source)
 	if fail != nil {
 		fail.Again = true
 		return executors.Result{End: *fail}
 	}
-	r.text = text
-	cpu := r.o.CPU - (processTime() - used)
-	if cpu <= 0 {
+	if r.count > 0 { // no two programs of a session have one name, or frames would mix
+		text.file = fmt.Sprintf("%s#%d", text.file, r.count+1)
+	}
+	r.text, r.file = text, text.file
+	left := r.left()
+	if left <= 0 {
 		return limitResult("Timeout", r.cpuText())
 	}
-	vm, err := r.p.engine.Start(ctx, engine.Options{
+	if r.vm == nil {
+		vm, err := r.p.engine.Start(ctx, r.options(left))
+		if err != nil {
+			return failResult("StartError", err.Error())
+		}
+		r.vm = vm
+	}
+	p := engine.Program{File: text.file, Source: text.source, Redeclare: r.o.Keep || r.o.Ended}
+	if err := r.vm.Eval(ctx, p); err != nil {
+		return r.final(err)
+	}
+	return r.drive(ctx)
+}
+
+// left is the processor time that the run may still use.
+func (r *run) left() time.Duration { return r.o.CPU - r.o.UsedCPU - (processTime() - r.usedBy) }
+
+func (r *run) options(cpu time.Duration) engine.Options {
+	return engine.Options{
 		HeapBytes:  max(r.o.MemoryBytes, engine.MinHeapBytes),
 		StackBytes: min(r.o.StackBytes, engine.MaxStackBytes),
 		CPU:        cpu, CPUClock: r.cpuClock,
-		Deadline: began.Add(r.o.Wall), Now: r.p.now, Clock: r.p.nanos, Seed: r.o.Seed,
+		Deadline: r.began.Add(r.o.Wall - r.o.UsedWall), Now: r.p.now, Clock: r.p.nanos, Seed: r.o.Seed,
 		Bridges: r.o.Bridges, DenyGlobals: r.o.DenyGlobals, Inputs: r.o.Inputs,
 		ValueBytes: valueBytes, Modules: r.mods, Console: r.line, ConsoleBytes: r.o.OutputBytes,
-	})
-	if err != nil {
-		return failResult("StartError", err.Error())
 	}
-	r.vm = vm
-	res := r.drive(ctx)
-	u := vm.Usage()
-	res.PeakBytes = u.PeakBytes
-	r.dropped += u.DroppedBytes
-	sound := res.State == executors.StateDone || res.State == executors.StateFailed || res.State == executors.StateDenied
-	res.Again = res.Again && sound && len(r.open) == 0 && u.OpenCalls == 0 && u.PeakBytes <= againBytes
-	if err := vm.Close(ctx); err != nil {
-		res.Again = false
-	}
-	return res
 }
 
-// drive runs the program until it has ended or can never end.
-func (r *run) drive(ctx context.Context) executors.Result {
-	if err := r.vm.Eval(ctx, engine.Program{File: r.text.file, Source: r.text.source}); err != nil {
-		return r.final(err)
+// program is the text that the engine has. After a restore it is translated
+// again when an error first asks for it, and where that gives another text, no
+// line of it is known.
+func (r *run) program() *text {
+	if r.text == nil {
+		t, fail := translate(r.o, newModules(r.o), r.source)
+		if fail != nil || digestOf(t.source) != r.digest {
+			t = &text{author: r.o.File, translated: true}
+		}
+		t.file = r.file
+		r.text = t
 	}
+	return r.text
+}
+
+// frame gives the author's place of a frame of the engine.
+func (r *run) frame(f engine.Frame) (executors.Frame, bool) {
+	t := r.program()
+	if f.File != t.file {
+		for _, p := range r.programs {
+			if p.File == f.File {
+				return executors.Frame{Function: f.Function, File: p.Author, Line: f.Line, Column: f.Column}, !p.Translated
+			}
+		}
+	}
+	return t.frame(f, r.mods)
+}
+
+// errStop is returned where the host asked the program to stop.
+var errStop = errors.New("the program is to stop")
+
+// drive runs the program until it has ended, can never end, or is to stop.
+func (r *run) drive(ctx context.Context) executors.Result {
 	st, err := r.vm.Run(ctx)
 	for {
+		if errors.Is(err, errStop) {
+			return r.pause(ctx)
+		}
 		if err != nil {
 			return r.final(err)
 		}
@@ -170,6 +255,7 @@ func (r *run) deadlock(unhandled []engine.Exception) executors.Result {
 }
 
 // wait asks what the program newly wants, takes one answer and runs on with it.
+// Where the host wants a pause in place of an answer it returns errStop.
 func (r *run) wait(ctx context.Context) (engine.State, error) {
 	refused, err := r.ask(ctx)
 	if err != nil {
@@ -190,10 +276,22 @@ func (r *run) wait(ctx context.Context) (engine.State, error) {
 		r.sendErr = err
 		return engine.State{}, err
 	}
+	if m == (executors.Pause{Seen: r.seen, Asked: r.asked}) {
+		return engine.State{}, errStop
+	}
 	reply, ok := m.(executors.Reply)
+	if !ok {
+		r.sendErr = fmt.Errorf("%w: %T while the program waits", executors.ErrProtocol, m)
+		return engine.State{}, r.sendErr
+	}
+	return r.settle(ctx, reply)
+}
+
+// settle gives an answer to the program and runs on with it.
+func (r *run) settle(ctx context.Context, reply executors.Reply) (engine.State, error) {
 	call, known := r.open[reply.Call]
-	if !ok || !known {
-		r.sendErr = fmt.Errorf("%w: %T, or an answer to no call", executors.ErrProtocol, m)
+	if !known {
+		r.sendErr = fmt.Errorf("%w: an answer to no call", executors.ErrProtocol)
 		return engine.State{}, r.sendErr
 	}
 	delete(r.open, reply.Call)
@@ -320,7 +418,7 @@ func (r *run) thrown(x *engine.Exception) executors.Result {
 	}
 	res := failResult(x.Name, x.Message)
 	for _, f := range x.Frames {
-		if at, ok := r.text.frame(f, r.mods); ok {
+		if at, ok := r.frame(f); ok {
 			res.Error.Frames = append(res.Error.Frames, at)
 		}
 	}

@@ -43,7 +43,8 @@ const (
 
 // text is a program as the engine gets it.
 type text struct {
-	file       string
+	file       string // in the engine
+	author     string // as the author knows it
 	source     string
 	translated bool                // source is not the author's text
 	maps       *sourcemap.Consumer // nil: nothing is mapped
@@ -66,7 +67,7 @@ func translate(o start.Options, m *modules, source string) (*text, *executors.En
 	case o.Language == start.TypeScript:
 		return transform(o, source)
 	default:
-		return &text{file: o.File, source: source}, nil
+		return &text{file: o.File, author: o.File, source: source}, nil
 	}
 }
 
@@ -133,7 +134,7 @@ func join(o start.Options, m *modules, source string) (*text, *executors.End) {
 	if len(res.Errors) > 0 {
 		if plain && !staticLine.MatchString(source) {
 			// The word stood in a string: let the engine judge the script.
-			return &text{file: o.File, source: source}, nil
+			return &text{file: o.File, author: o.File, source: source}, nil
 		}
 		return nil, syntaxError(o, res.Errors)
 	}
@@ -142,7 +143,7 @@ func join(o start.Options, m *modules, source string) (*text, *executors.End) {
 		return nil, failed("TranslateError", err.Error())
 	}
 	if plain && len(exports) == 0 {
-		return &text{file: o.File, source: source}, nil
+		return &text{file: o.File, author: o.File, source: source}, nil
 	}
 	var code, maps []byte
 	for _, f := range res.OutputFiles {
@@ -268,7 +269,7 @@ func mapped(o start.Options, code string, maps []byte) (*text, *executors.End) {
 	if strings.HasPrefix(code, "#!") { // allowed in the first line alone
 		code = "//" + code[2:]
 	}
-	return &text{file: o.File, source: strict + code, translated: true, maps: c}, nil
+	return &text{file: o.File, author: o.File, source: strict + code, translated: true, maps: c}, nil
 }
 
 // consumer reads a source map; nil is one of a text in which nothing is mapped,
@@ -291,10 +292,13 @@ func (t *text) frame(f engine.Frame, m *modules) (executors.Frame, bool) {
 	maps, before := t.maps, strictLines
 	switch {
 	case f.File != t.file:
-		if maps, before = m.mapsOf(f.File), 0; maps == nil {
-			return out, true
+		known := false
+		if maps, known = m.mapsOf(f.File); maps == nil {
+			return out, known
 		}
+		before = 0
 	case !t.translated:
+		out.File = t.author
 		return out, true
 	}
 	if maps == nil || f.Line <= before || f.Column < 1 {

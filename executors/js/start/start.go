@@ -58,13 +58,13 @@ const (
 // DecodeSettings reads what Settings marshals to, and nothing else.
 func DecodeSettings(b []byte) (Settings, error) {
 	var s Settings
-	return s, decode(b, &s)
+	return s, Decode(b, &s)
 }
 
 // DecodeOptions reads what Options marshals to and refuses a run without limits.
 func DecodeOptions(b []byte) (Options, error) {
 	var o Options
-	if err := decode(b, &o); err != nil {
+	if err := Decode(b, &o); err != nil {
 		return Options{}, err
 	}
 	if err := o.Check(); err != nil {
@@ -86,7 +86,8 @@ func (o Options) Check() error {
 	return nil
 }
 
-func decode(b []byte, v any) error {
+// Decode reads one JSON value of known fields and nothing behind it.
+func Decode(b []byte, v any) error {
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.DisallowUnknownFields()
 	if err := d.Decode(v); err != nil {
