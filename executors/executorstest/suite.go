@@ -28,6 +28,7 @@ type Suite struct {
 	Agent    func() profiles.Agent
 	Language string
 	Programs Programs
+	Pauses   *Pauses // nil: it cannot pause
 }
 
 // Programs are texts in the language of the executor. The only bridge is echo,
@@ -117,6 +118,9 @@ func Run(t *testing.T, s Suite) {
 	t.Run("answers", x.answers)
 	t.Run("pollution", x.pollution)
 	t.Run("neighbours", x.neighbours)
+	if s.Pauses != nil {
+		t.Run("pauses", x.pauses)
+	}
 	t.Run("closed", x.closed)
 }
 

@@ -36,6 +36,13 @@ func TestConformance(t *testing.T) {
 					Lines:    "console.log('one'); console.log('two'); 1",
 					Huge:     "'x'.repeat(1 << 20)",
 				},
+				Pauses: &executorstest.Pauses{
+					Hops:     "let sum = 0; for (let i = 0; i < 100; i++) sum += await echo(i); sum",
+					Later:    "let r = Math.random(); const a = await echo(1); const s = Math.random(); [a, r, await echo(2), s]",
+					Remember: "globalThis.kept = 41",
+					Recall:   "globalThis.kept + 1",
+					Forget:   "globalThis.kept = 1; throw Object.assign(new Error('here'), { name: 'Oops' })",
+				},
 			})
 		})
 	}

@@ -151,7 +151,9 @@ func (e *Executor) Run(ctx context.Context, r executors.Run, h executors.Host) (
 	k := key{agent: r.Agent.Name, actor: r.Actor, revision: r.Revision}
 	want := spec{tier: r.Agent.MinTier, cpu: o.CPU, memory: 2*o.MemoryBytes + 8<<20}
 	if r.Resume != nil {
-		want.engine = r.Resume.Engine
+		if want.engine = r.Resume.Engine; want.engine == "" {
+			return executors.Outcome{}, fmt.Errorf("resume run %s: %w: \"\"", r.ID, executors.ErrEngine)
+		}
 	}
 	work := executors.Work{
 		Options: raw, Source: []byte(r.Program.Source), Pause: r.Pause, Resume: r.Resume, Session: r.Session,

@@ -159,7 +159,7 @@ func (r *run) first(ctx context.Context) executors.Result {
 		}
 		r.vm = vm
 	}
-	p := engine.Program{File: text.file, Source: text.source, Redeclare: r.o.Keep || r.o.Ended}
+	p := engine.Program{File: text.file, Source: text.source}
 	if err := r.vm.Eval(ctx, p); err != nil {
 		return r.final(err)
 	}
