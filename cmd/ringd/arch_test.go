@@ -47,6 +47,7 @@ var layers = map[string][]string{
 	"rings/interpreter/shape":  {},
 
 	"cmd/ringd/internal/audit":    {"profiles"},
+	"cmd/ringd/internal/seal": {},
 	"cmd/ringd/internal/store": {
 		"profiles", "cmd/ringd/internal/store/engine", "cmd/ringd/internal/store/files", "cmd/ringd/internal/store/format",
 	},
@@ -114,6 +115,7 @@ var owners = map[string][]string{
 	"github.com/google/go-cmp":              {"executors/executorstest"},
 	"github.com/standard-webhooks":          {"cmd/ringd/internal/notify"},
 	"go.yaml.in/yaml/v3":                    {"schema"},
+	"golang.org/x/crypto":                   {"cmd/ringd/internal/seal"},
 	"golang.org/x/sys":                      {"rings/kernel", "executors/js/engine", "executors/js/guest", "cmd"},
 	"github.com/landlock-lsm/go-landlock":   {"rings/kernel"},
 	"mvdan.cc/sh":                           {"executors/shell"},

@@ -1,0 +1,91 @@
+package seal
+
+import (
+	"crypto/cipher"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+
+	"golang.org/x/crypto/chacha20poly1305"
+)
+
+// Key is one key. Its zero value seals nothing; its text is its id, never the
+// key.
+type Key struct {
+	id string
+	// A function, so that no way of printing what holds a key follows it.
+	aead func() cipher.AEAD
+}
+
+// ID is the same for the same key on every host, and tells nothing of it.
+func (k Key) ID() string { return k.id }
+
+// Format writes the id, whatever the verb.
+func (k Key) Format(f fmt.State, _ rune) { _, _ = io.WriteString(f, "key "+k.id) }
+
+// newKey makes a key of its 32 bytes.
+func newKey(secret []byte) (Key, error) {
+	if len(secret) != chacha20poly1305.KeySize {
+		return Key{}, fmt.Errorf("a key of %d bytes: it must have %d", len(secret), chacha20poly1305.KeySize)
+	}
+	same := true
+	for _, b := range secret {
+		same = same && b == secret[0]
+	}
+	if same {
+		return Key{}, errors.New("a key of one byte repeated is not random: make one with head -c 32 /dev/urandom")
+	}
+	aead, err := chacha20poly1305.NewX(secret)
+	if err != nil {
+		return Key{}, err
+	}
+	h := sha256.New()
+	h.Write([]byte("ringd seal key id v1\x00"))
+	h.Write(secret)
+	return Key{id: hex.EncodeToString(h.Sum(nil)[:8]), aead: func() cipher.AEAD { return aead }}, nil
+}
+
+// Config is what a ring is made of.
+type Config struct {
+	// Keys: the first one seals, all of them open. To change the key, put the new
+	// one in front and leave the old one until nothing sealed by it is left.
+	Keys   []Key
+	Random io.Reader // for nonces; safe for concurrent use
+}
+
+// Keyring seals and opens records. It never changes.
+type Keyring struct {
+	first  Key
+	keys   map[string]Key
+	random io.Reader
+}
+
+// New returns a ring. It refuses one without a key or randomness, and a key that
+// is there twice.
+func New(cfg Config) (*Keyring, error) {
+	if len(cfg.Keys) == 0 || cfg.Random == nil {
+		return nil, errors.New("make keyring: no key or no randomness given")
+	}
+	r := &Keyring{first: cfg.Keys[0], keys: map[string]Key{}, random: cfg.Random}
+	for _, k := range cfg.Keys {
+		if k.aead == nil {
+			return nil, errors.New("make keyring: a key is empty")
+		}
+		if _, ok := r.keys[k.id]; ok {
+			return nil, fmt.Errorf("make keyring: %v is given twice", k)
+		}
+		r.keys[k.id] = k
+	}
+	return r, nil
+}
+
+// KeyID is that of the key which seals.
+func (r *Keyring) KeyID() string { return r.first.id }
+
+// Has reports whether the ring opens what the key with this id has sealed.
+func (r *Keyring) Has(id string) bool {
+	_, ok := r.keys[id]
+	return ok
+}
