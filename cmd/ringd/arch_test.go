@@ -33,11 +33,13 @@ var layers = map[string][]string{
 	"profiles/argschema": {"profiles/jsontext"},
 
 	"executors/executorstest":   {"executors", "profiles"},
-	"executors/js/engine":       {"executors/js/engine/meter", "executors/js/engine/value", "executors/js/engine/snapshot"},
+	"executors/js/engine":       {"executors/js/engine/meter", "executors/js/engine/value", "executors/js/engine/snapshot", "executors/js/engine/kept", "executors/js/engine/names"},
 	"executors/js/engine/meter": {},
 	"executors/js/engine/value": {},
 
 	"executors/js/engine/snapshot": {},
+	"executors/js/engine/kept":     {},
+	"executors/js/engine/names":    {},
 	"executors/js/start":           {"profiles"},
 	"executors/js/guest":           {"executors", "executors/js/engine", "executors/js/start", "profiles"},
 

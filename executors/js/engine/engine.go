@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 
 	"github.com/tetratelabs/wazero"
 
@@ -43,24 +44,52 @@ func New(ctx context.Context, c Config) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	metered, err := meter.Rewrite(wasm, "env", "host_interrupt")
-	if err != nil {
-		return nil, fmt.Errorf("meter the engine: %w", err)
-	}
 	prelude, err := preludeSource()
 	if err != nil {
 		return nil, err
 	}
 	e := &Engine{}
-	if err := e.compile(ctx, c.CacheDir, metered.Wasm); err != nil {
+	if err := e.build(ctx, c, wasm, prelude); err != nil {
 		return nil, errors.Join(err, e.Close(ctx))
 	}
-	e.image, err = e.boot(ctx, metered.Data, prelude, c.CopyRestore)
+	if !c.CopyRestore {
+		e.image.backing = newBacking(e.image) // nil where the system has none
+	}
+	return e, nil
+}
+
+// build makes the module and the image, from what c.CacheDir keeps or anew.
+func (e *Engine) build(ctx context.Context, c Config, wasm []byte, prelude string) error {
+	path := "" // nothing is kept
+	if c.CacheDir != "" {
+		name, err := startName(prelude)
+		if err == nil {
+			err = checkCacheDir(c.CacheDir)
+		}
+		if err != nil {
+			return err
+		}
+		path = filepath.Join(c.CacheDir, name)
+		if metered, im, ok := loadStart(path); ok {
+			e.image, e.digest = im, digestOf(metered, prelude, im)
+			return e.compile(ctx, c.CacheDir, metered)
+		}
+	}
+	metered, err := meter.Rewrite(wasm, "env", "host_interrupt")
 	if err != nil {
-		return nil, errors.Join(fmt.Errorf("build the engine's image: %w", err), e.Close(ctx))
+		return fmt.Errorf("meter the engine: %w", err)
+	}
+	if err := e.compile(ctx, c.CacheDir, metered.Wasm); err != nil {
+		return err
+	}
+	if e.image, err = e.boot(ctx, metered.Data, prelude); err != nil {
+		return fmt.Errorf("build the engine's image: %w", err)
 	}
 	e.digest = digestOf(metered.Wasm, prelude, e.image)
-	return e, nil
+	if path != "" {
+		keepStart(path, metered.Wasm, e.image)
+	}
+	return nil
 }
 
 // engineFile returns the pinned bytes, of c or from the build.
@@ -99,9 +128,6 @@ func digestOf(metered []byte, prelude string, im *image) string {
 func (e *Engine) compile(ctx context.Context, dir string, wasm []byte) error {
 	config := wazero.NewRuntimeConfigCompiler().WithMemoryLimitPages(MaxMemoryBytes / pageSize).WithDebugInfoEnabled(false)
 	if dir != "" {
-		if err := checkCacheDir(dir); err != nil {
-			return err
-		}
 		cache, err := wazero.NewCompilationCacheWithDir(dir)
 		if err == nil {
 			e.cache = cache

@@ -48,7 +48,7 @@ func (im *image) close() error {
 }
 
 // boot builds the image.
-func (e *Engine) boot(ctx context.Context, data []meter.Segment, prelude string, copying bool) (*image, error) {
+func (e *Engine) boot(ctx context.Context, data []meter.Segment, prelude string) (*image, error) {
 	never := func() time.Duration { return 0 }
 	vm := &VM{engine: e, image: &image{}, memoryBytes: MaxMemoryBytes, state: newState(), options: Options{
 		Fuel: bootFuel, CPU: math.MaxInt64, CPUClock: never, Clock: func() int64 { return 0 }, Now: func() time.Time { return time.Time{} },
@@ -73,9 +73,6 @@ func (e *Engine) boot(ctx context.Context, data []meter.Segment, prelude string,
 	}
 	live, _ := vm.memory.Read(im.from, im.size-im.from)
 	im.memory = append([]byte(nil), live...)
-	if !copying {
-		im.backing = newBacking(im) // nil where the system has none
-	}
 	return im, nil
 }
 

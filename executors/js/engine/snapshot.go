@@ -11,6 +11,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/ringd/ringd/executors/js/engine/names"
 	"github.com/ringd/ringd/executors/js/engine/snapshot"
 )
 
@@ -125,7 +126,7 @@ func (e *Engine) Restore(ctx context.Context, b []byte, o Options) (*VM, error) 
 		return nil, restoreError(err)
 	}
 	defer r.Close()
-	if _, err := bridgePaths(r.State.Bridges); err != nil {
+	if _, err := names.Paths(r.State.Bridges); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrSnapshot, err)
 	}
 	vm.read(r.State)

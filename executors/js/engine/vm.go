@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/tetratelabs/wazero/api"
 
+	"github.com/ringd/ringd/executors/js/engine/names"
 	"github.com/ringd/ringd/executors/js/engine/value"
 )
 
@@ -104,7 +106,7 @@ func (e *Engine) Start(ctx context.Context, o Options) (*VM, error) {
 // configuration is what the prelude installs, checked.
 func (vm *VM) configuration() (string, error) {
 	o := vm.options
-	paths, err := bridgePaths(o.Bridges)
+	paths, err := names.Paths(o.Bridges)
 	if err != nil {
 		return "", err
 	}
@@ -130,7 +132,7 @@ func (vm *VM) inputs() ([][2]string, error) {
 		}
 		inputs = append(inputs, [2]string{name, string(text)})
 	}
-	sortPairs(inputs)
+	slices.SortFunc(inputs, func(a, b [2]string) int { return cmp.Compare(a[0], b[0]) })
 	return inputs, nil
 }
 

@@ -42,9 +42,7 @@ const (
 // Main serves the host until it closes the connection and returns the exit code
 // of the process. It must run alone in its process.
 func Main(ctx context.Context, c Config) int {
-	// Go's own heap is a few MiB beside the program's memory, and a collection has
-	// to wait for guest code: collect less often.
-	debug.SetGCPercent(200)
+	debug.SetGCPercent(-1)      // until prepare has collected
 	debug.SetMaxStack(64 << 20) // a hostile text must not recurse the translator for long
 	file := os.NewFile(descriptor, "host")
 	if c.Now == nil || file == nil {
@@ -120,8 +118,11 @@ func (p *process) prepare(ctx context.Context, s start.Settings) error {
 	if err := p.rehearse(ctx); err != nil {
 		return fmt.Errorf("the JavaScript engine does not run: %w", err)
 	}
-	// Loading the engine leaves 40 MiB of garbage; a guest may wait for long, and
-	// there are several.
+	// Go's own heap is a few MiB beside the program's memory, and a collection has
+	// to wait for guest code: collect less often.
+	debug.SetGCPercent(200)
+	// Loading the engine leaves tens of MiB of garbage; a guest may wait for long,
+	// and there are several.
 	debug.FreeOSMemory()
 	return seal()
 }

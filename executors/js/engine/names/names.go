@@ -1,15 +1,15 @@
-package engine
+// Package names judges the dotted names of bridges: which can become a function
+// that a program calls. Package engine calls it.
+package names
 
 import (
-	"cmp"
 	"fmt"
 	"regexp"
-	"slices"
 	"strings"
 )
 
-// bridgePaths splits dotted names and refuses what cannot become a function.
-func bridgePaths(names []string) ([][]string, error) {
+// Paths splits dotted names and refuses what cannot become a function.
+func Paths(names []string) ([][]string, error) {
 	identifier, err := regexp.Compile(`^[A-Za-z_$][A-Za-z0-9_$]*$`)
 	if err != nil {
 		return nil, fmt.Errorf("engine options: %w", err)
@@ -53,8 +53,4 @@ func reserved(s string) bool {
 		return true
 	}
 	return false
-}
-
-func sortPairs(pairs [][2]string) {
-	slices.SortFunc(pairs, func(a, b [2]string) int { return cmp.Compare(a[0], b[0]) })
 }

@@ -1,0 +1,90 @@
+package kept_test
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/binary"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/ringd/ringd/executors/js/engine/kept"
+)
+
+func sample() kept.Start {
+	return kept.Start{Wasm: []byte("wasm"), Memory: []byte("memory"), Numbers: []uint32{1, 1 << 31}}
+}
+
+func TestLoadReturnsWhatWasKept(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "start")
+	for range 2 { // the second over the first
+		if err := kept.Keep(path, sample().Encode()); err != nil {
+			t.Fatal(err)
+		}
+		got, err := kept.Load(path)
+		if diff := cmp.Diff(sample(), got); err != nil || diff != "" {
+			t.Errorf("%v %s", err, diff)
+		}
+	}
+	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
+		t.Errorf("%v %v", info.Mode(), err)
+	}
+	list, err := os.ReadDir(filepath.Dir(path))
+	if err != nil || len(list) != 1 {
+		t.Errorf("%v %v", list, err)
+	}
+}
+
+func TestLoadRefuses(t *testing.T) {
+	whole := sample().Encode()
+	flip := func(at int) []byte {
+		b := slices.Clone(whole)
+		b[at] ^= 1
+		return b
+	}
+	cases := map[string][]byte{"empty": {}, "longer": append(slices.Clone(whole), 0), "another format": []byte("ringd js start 2\n")}
+	for i := range whole {
+		cases["cut at "+string(rune('0'+i%10))] = whole[:i]
+		cases["flip"] = flip(i)
+		for name, b := range cases {
+			if _, err := kept.Decode(b); !errors.Is(err, kept.ErrDamaged) {
+				t.Fatalf("%s, %d: %v", name, i, err)
+			}
+		}
+	}
+	dir := t.TempDir()
+	if _, err := kept.Load(filepath.Join(dir, "none")); !errors.Is(err, fs.ErrNotExist) {
+		t.Error(err)
+	}
+	target := filepath.Join(dir, "target")
+	if err := errors.Join(os.WriteFile(target, whole, 0o600), os.Symlink(target, filepath.Join(dir, "link"))); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := kept.Load(filepath.Join(dir, "link")); !errors.Is(err, kept.ErrDamaged) {
+		t.Errorf("a link: %v", err)
+	}
+	if err := kept.Keep(filepath.Join(dir, "no", "start"), whole); err == nil {
+		t.Error("kept in a folder that is not there")
+	}
+}
+
+// FuzzStart gives every body a digest that holds, so that what is behind it is
+// reached.
+func FuzzStart(f *testing.F) {
+	head := len("ringd js start 1\n")
+	f.Add(sample().Encode()[head+sha256.Size:])
+	f.Add(binary.LittleEndian.AppendUint32(nil, 1<<31))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		sum := sha256.Sum256(b)
+		file := append(append([]byte("ringd js start 1\n"), sum[:]...), b...)
+		s, err := kept.Decode(file)
+		if err == nil && !bytes.Equal(s.Encode(), file) {
+			t.Errorf("no round trip: %+v", s)
+		}
+	})
+}
