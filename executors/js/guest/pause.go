@@ -2,9 +2,7 @@ package guest
 
 import (
 	"context"
-	"crypto/sha256"
 	"encoding/binary"
-	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -222,7 +220,7 @@ func (r *run) pack(ctx context.Context, ended bool) ([]byte, error) {
 		rec.CPU = r.vm.Usage().CPU
 		rec.File, rec.Text = r.file, r.digest
 		if rec.Text == "" {
-			rec.Text = digestOf(r.text.source)
+			rec.Text = r.text.digest()
 		}
 		for call, o := range r.open {
 			rec.Open = append(rec.Open, openRecord{Call: call, ID: o.id, Bytes: o.bytes})
@@ -240,11 +238,6 @@ func (r *run) pack(ctx context.Context, ended bool) ([]byte, error) {
 }
 
 var errTooLarge = errors.New("the state of the program is too large")
-
-func digestOf(text string) string {
-	sum := sha256.Sum256([]byte(text))
-	return hex.EncodeToString(sum[:])
-}
 
 // send puts a snapshot on the connection.
 func (r *run) send(b []byte) {

@@ -186,7 +186,7 @@ func (r *run) options(cpu time.Duration) engine.Options {
 func (r *run) program() *text {
 	if r.text == nil {
 		t, fail := translate(r.o, newModules(r.o), r.source)
-		if fail != nil || digestOf(t.source) != r.digest {
+		if fail != nil || t.digest() != r.digest {
 			t = &text{author: r.o.File, translated: true}
 		}
 		t.file = r.file

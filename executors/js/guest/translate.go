@@ -1,6 +1,8 @@
 package guest
 
 import (
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -48,6 +50,15 @@ type text struct {
 	source     string
 	translated bool                // source is not the author's text
 	maps       *sourcemap.Consumer // nil: nothing is mapped
+	mapping    []byte              // what maps was read from
+}
+
+// digest tells a text, and the places of its author, from any other.
+func (t *text) digest() string {
+	h := sha256.New()
+	fmt.Fprintf(h, "%d:%s", len(t.source), t.source)
+	h.Write(t.mapping)
+	return hex.EncodeToString(h.Sum(nil))
 }
 
 // staticWord finds what might be a static import or an export. What it finds in
@@ -269,7 +280,7 @@ func mapped(o start.Options, code string, maps []byte) (*text, *executors.End) {
 	if strings.HasPrefix(code, "#!") { // allowed in the first line alone
 		code = "//" + code[2:]
 	}
-	return &text{file: o.File, author: o.File, source: strict + code, translated: true, maps: c}, nil
+	return &text{file: o.File, author: o.File, source: strict + code, translated: true, maps: c, mapping: maps}, nil
 }
 
 // consumer reads a source map; nil is one of a text in which nothing is mapped,
