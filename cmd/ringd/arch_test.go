@@ -23,7 +23,7 @@ var layers = map[string][]string{
 	"schema/wire":   {"profiles"},
 	"schema/client": {"schema/wire", "profiles"},
 	"profiles":      {"profiles/jsontext", "profiles/hosts", "profiles/argschema"},
-	"compiler":      {"schema", "profiles"},
+	"compiler":      {"schema", "profiles", "compiler/condition"},
 	"executors":     {"profiles"},
 	"rings/kernel":  {"executors", "profiles"},
 	"executors/js":  {"executors", "executors/js/start", "profiles"},
@@ -31,6 +31,7 @@ var layers = map[string][]string{
 	"profiles/jsontext":  {},
 	"profiles/hosts":     {},
 	"profiles/argschema": {"profiles/jsontext"},
+	"compiler/condition": {"profiles", "profiles/jsontext"},
 
 	"executors/executorstest":   {"executors", "profiles"},
 	"executors/js/engine":       {"executors/js/engine/meter", "executors/js/engine/value", "executors/js/engine/snapshot", "executors/js/engine/kept", "executors/js/engine/names"},
@@ -131,7 +132,7 @@ var owners = map[string][]string{
 }
 
 // pure lists packages that know no file, network, clock or chance.
-var pure = []string{"schema", "schema/shape", "schema/scalar", "schema/prose", "profiles", "profiles/jsontext", "profiles/hosts", "profiles/argschema", "compiler", "executors/js/engine/meter", "executors/js/engine/value", "executors/js/engine/snapshot"}
+var pure = []string{"schema", "schema/shape", "schema/scalar", "schema/prose", "profiles", "profiles/jsontext", "profiles/hosts", "profiles/argschema", "compiler", "compiler/condition", "executors/js/engine/meter", "executors/js/engine/value", "executors/js/engine/snapshot"}
 
 // impure is what a pure package may not import.
 var impure = []string{"os", "net", "net/http", "io/ioutil", "math/rand", "crypto/rand", "syscall", "os/exec", "log", "log/slog"}

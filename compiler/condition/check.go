@@ -1,0 +1,461 @@
+package condition
+
+import (
+	"fmt"
+	"regexp/syntax"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+)
+
+// checker holds a condition to the part of Rego that it may use, and writes it
+// anew so that what is not there, or does not compare, ends the evaluation:
+// Rego's undefined would make `not` true and drop an item of a list in silence,
+// and the caller chooses what is there.
+type checker struct {
+	declared map[ast.Var]bool // by some, every and :=
+	text     string
+	terms    int
+	products int
+	looks    bool // at input
+	found    Findings
+}
+
+func (c *checker) add(at *ast.Location, code, hint, format string, args ...any) {
+	f := Finding{Line: 1, Column: 1, Code: code, Msg: fmt.Sprintf(format, args...), Hint: hint}
+	if at != nil {
+		f.Line, f.Column = max(1, at.Row), max(1, at.Col)
+	}
+	c.found = append(c.found, f)
+}
+
+// declare notes every name that the condition gives a meaning, wherever: the
+// compiler of Rego knows where it has it.
+func (c *checker) declare(body ast.Body) {
+	note := func(terms ...*ast.Term) {
+		for _, t := range terms {
+			if t != nil {
+				if v, ok := t.Value.(ast.Var); ok {
+					c.declared[v] = true
+				}
+			}
+		}
+	}
+	ast.WalkNodes(body, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.Expr:
+			if terms, ok := n.Terms.([]*ast.Term); ok && len(terms) == 3 && n.IsAssignment() {
+				note(terms[1])
+			}
+		case *ast.SomeDecl:
+			for _, s := range n.Symbols {
+				if call, ok := s.Value.(ast.Call); ok && len(call) > 2 {
+					note(call[1 : len(call)-1]...)
+				}
+			}
+		case *ast.Every:
+			note(n.Key, n.Value)
+		}
+		return false
+	})
+}
+
+// body checks statements. The last one has to say something: a value that is
+// named and not looked at holds always.
+func (c *checker) body(b ast.Body) ast.Body {
+	if len(b) == 0 {
+		c.add(nil, CodeSyntax, "", "brackets hold no statement")
+		return b
+	}
+	if last := b[len(b)-1]; last.IsAssignment() || declares(last) {
+		c.add(last.Location, CodeType, "end with what has to hold, such as input.args.amount > 100", "the last statement is not true or false")
+	}
+	return c.statements(b)
+}
+
+func (c *checker) statements(b ast.Body) ast.Body {
+	var out ast.Body
+	for _, e := range b {
+		if len(e.With) > 0 {
+			c.add(e.Location, CodeSyntax, "", "a condition has no `with`")
+			continue
+		}
+		if c.statement(e) {
+			out.Append(e)
+		}
+	}
+	return out
+}
+
+func declares(e *ast.Expr) bool {
+	_, is := e.Terms.(*ast.SomeDecl)
+	return is
+}
+
+// statement checks one statement and writes it anew in place.
+func (c *checker) statement(e *ast.Expr) bool {
+	if c.terms++; c.terms == maxTerms {
+		c.add(e.Location, CodeSyntax, "", "the condition has more than %d parts", maxTerms)
+	}
+	if c.terms >= maxTerms {
+		return false
+	}
+	switch t := e.Terms.(type) {
+	case *ast.Term:
+		e.Terms = c.truth(t)
+	case []*ast.Term:
+		if e.IsAssignment() {
+			return c.assignment(t)
+		}
+		call, ok := c.call(ast.Call(t), t[0].Location)
+		if !ok {
+			return false
+		}
+		if !tellsTruth(call[0].String()) {
+			c.add(e.Location, CodeType, "compare it with something", "%s is not true or false", named(call[0].String()))
+		}
+		e.Terms = []*ast.Term(call)
+	case *ast.SomeDecl:
+		return c.some(t)
+	case *ast.Every:
+		c.variable(t.Key)
+		c.variable(t.Value)
+		t.Domain = c.items(t.Domain)
+		t.Body = c.body(t.Body)
+	case *ast.LogicalOr:
+		t.Lhs, t.Rhs = c.body(t.Lhs), c.body(t.Rhs)
+	case *ast.LogicalAnd:
+		t.Lhs, t.Rhs = c.body(t.Lhs), c.body(t.Rhs)
+	case *ast.Not:
+		t.Body = c.body(t.Body)
+	default:
+		c.add(e.Location, CodeSyntax, "", "a condition has no such statement")
+		return false
+	}
+	return true
+}
+
+// assignment checks name := value.
+func (c *checker) assignment(t []*ast.Term) bool {
+	if len(t) != 3 || !c.variable(t[1]) {
+		return false
+	}
+	t[2] = c.term(t[2])
+	return true
+}
+
+// some checks some name in list. Without a list it would let names stand for
+// anything.
+func (c *checker) some(d *ast.SomeDecl) bool {
+	if len(d.Symbols) != 1 {
+		c.add(d.Location, CodeSyntax, "write `some x in …`", "names are declared without a list")
+		return false
+	}
+	call, ok := d.Symbols[0].Value.(ast.Call)
+	if !ok || len(call) < 3 {
+		c.add(d.Location, CodeSyntax, "write `some x in …`", "a name is declared without a list")
+		return false
+	}
+	last := len(call) - 1
+	for _, name := range call[1:last] {
+		if !c.variable(name) {
+			return false
+		}
+	}
+	call[last] = c.items(call[last])
+	return true
+}
+
+// variable checks a name that is given a meaning.
+func (c *checker) variable(t *ast.Term) bool {
+	if t == nil {
+		return true
+	}
+	v, ok := t.Value.(ast.Var)
+	if !ok {
+		c.add(t.Location, CodeSyntax, "name the whole value and look at its parts", "only a name can stand here")
+		return false
+	}
+	if v == "input" || v == "data" || strings.HasPrefix(string(v), "__") {
+		c.add(t.Location, CodeName, "", "%s means something else", v)
+		return false
+	}
+	return true
+}
+
+// items makes sure that what is gone through is a list or an object: a value of
+// another kind would count as an empty one.
+func (c *checker) items(t *ast.Term) *ast.Term {
+	return c.guarded(itemsName, t, c.term(t))
+}
+
+// truth makes sure that a value that stands alone is true or false.
+func (c *checker) truth(t *ast.Term) *ast.Term {
+	switch t.Value.(type) {
+	case ast.Boolean:
+		return t
+	case ast.Ref, ast.Var:
+		return c.guarded(truthName, t, c.term(t))
+	case ast.Call:
+		checked := c.term(t)
+		if call, ok := checked.Value.(ast.Call); ok && !tellsTruth(call[0].String()) {
+			c.add(t.Location, CodeType, "compare it with something", "%s is not true or false", named(call[0].String()))
+		}
+		return checked
+	default:
+		c.add(t.Location, CodeType, "compare it with something", "%s is not true or false", clip(t.String()))
+		return t
+	}
+}
+
+// guarded calls one of our functions with a value and the author's text of it.
+func (c *checker) guarded(name string, written, value *ast.Term, more ...*ast.Term) *ast.Term {
+	call := append(ast.Call{ours(name, written.Location), value}, more...)
+	call = append(call, ast.StringTerm(clip(written.String())).SetLocation(written.Location))
+	return ast.NewTerm(call).SetLocation(written.Location)
+}
+
+// ours names one of our functions.
+func ours(name string, at *ast.Location) *ast.Term {
+	head, rest, _ := strings.Cut(name, ".")
+	return ast.RefTerm(ast.VarTerm(head), ast.StringTerm(rest)).SetLocation(at)
+}
+
+// term checks a value and writes it anew.
+func (c *checker) term(t *ast.Term) *ast.Term {
+	if c.terms++; c.terms >= maxTerms {
+		if c.terms == maxTerms {
+			c.add(t.Location, CodeSyntax, "", "the condition has more than %d parts", maxTerms)
+		}
+		return t
+	}
+	switch v := t.Value.(type) {
+	case ast.Null, ast.Boolean, ast.String:
+		return t
+	case ast.Number:
+		if !plainNumber(string(v)) {
+			c.add(t.Location, CodeSyntax, "", "a number has at most %d characters and fits a double", maxNumber)
+		}
+		return t
+	case ast.Var:
+		c.known(v, t.Location)
+		return t
+	case ast.Ref:
+		return c.ref(t, v)
+	case ast.Call:
+		call, ok := c.call(v, t.Location)
+		if !ok {
+			return t
+		}
+		return ast.NewTerm(call).SetLocation(t.Location)
+	case *ast.Array, ast.Object, ast.Set:
+		c.literal(t)
+		return t
+	case *ast.ArrayComprehension, *ast.SetComprehension:
+		c.add(t.Location, CodeSyntax, "write count(…) or sum(…) around it", "a list that is made here can only be counted or summed up")
+		return t
+	default:
+		c.add(t.Location, CodeSyntax, "", "a condition cannot hold %s", clip(t.String()))
+		return t
+	}
+}
+
+// literal checks a list, set or object written out. Parts that are not
+// constants would let values grow out of values.
+func (c *checker) literal(t *ast.Term) {
+	constant := true
+	ast.WalkTerms(t, func(part *ast.Term) bool {
+		c.terms++
+		switch v := part.Value.(type) {
+		case ast.Number:
+			constant = constant && plainNumber(string(v))
+		case ast.Null, ast.Boolean, ast.String, *ast.Array, ast.Object, ast.Set:
+		default:
+			constant = false
+		}
+		return !constant
+	})
+	if !constant {
+		c.add(t.Location, CodeSyntax, "", "a list, set or object holds only constants")
+	}
+}
+
+// known checks that a name stands for something.
+func (c *checker) known(v ast.Var, at *ast.Location) {
+	switch {
+	case v.IsWildcard() || v == "_":
+		c.add(at, CodeSyntax, "write `some x in …`", "_ stands for no value here")
+	case v == "input":
+		c.add(at, CodeName, "input.args, input.bridge and input.agent are there", "input stands alone")
+	case v == "data":
+		c.add(at, CodeName, "", "a condition sees no data")
+	case !c.declared[v]:
+		hint := "input.args, input.bridge and input.agent are there"
+		if v == "args" || v == "bridge" || v == "agent" {
+			hint = "write input." + string(v)
+		}
+		c.add(at, CodeName, hint, "nothing is called %s", clip(string(v)))
+	}
+}
+
+// ref checks a path of names and makes every step of it one that must be there.
+func (c *checker) ref(t *ast.Term, r ast.Ref) *ast.Term {
+	head, ok := r[0].Value.(ast.Var)
+	if !ok {
+		c.add(t.Location, CodeSyntax, "give it a name first", "%s is looked into without a name", clip(r[0].String()))
+		return t
+	}
+	from, steps := ast.NewTerm(r[:1]).SetLocation(t.Location), r[1:]
+	switch {
+	case head == "input":
+		if !c.inputName(t, r) {
+			return t
+		}
+		from, steps = ast.NewTerm(r[:2]).SetLocation(t.Location), r[2:]
+	case c.declared[head]:
+		from = r[0]
+	default:
+		c.known(head, r[0].Location)
+		return t
+	}
+	for i, step := range steps {
+		switch step.Value.(type) {
+		case ast.String, ast.Number, ast.Boolean, ast.Null, ast.Var, ast.Ref, ast.Call:
+			written := ast.NewTerm(r[:len(r)-len(steps)+i+1]).SetLocation(t.Location)
+			from = c.guarded(atName, written, from, c.term(step))
+		default:
+			c.add(t.Location, CodeSyntax, "", "only a name or a number can stand in [ ]")
+			return t
+		}
+	}
+	return from
+}
+
+// inputName checks the first step below input.
+func (c *checker) inputName(t *ast.Term, r ast.Ref) bool {
+	if len(r) > 1 {
+		if name, ok := r[1].Value.(ast.String); ok && slices.Contains([]string{"args", "bridge", "agent"}, string(name)) {
+			c.looks = true
+			return true
+		}
+		c.add(t.Location, CodeName, "the arguments are at input.args", "input has no %s: it has args, bridge and agent", clip(r[1].String()))
+		return false
+	}
+	c.known("input", t.Location)
+	return false
+}
+
+// call checks a call, its arguments, and swaps comparisons for those that refuse
+// values of different kinds.
+func (c *checker) call(call ast.Call, at *ast.Location) (ast.Call, bool) {
+	name := call[0].String()
+	if !allowed(name) {
+		hint := "docs/POLICY.md lists the functions"
+		if name == "eq" {
+			hint = "write == to compare, := to name a value"
+		}
+		c.add(at, CodeFunction, hint, "a condition may not use %s", named(name))
+		return nil, false
+	}
+	out := append(ast.Call{call[0]}, call[1:]...)
+	for i, arg := range call[1:] {
+		switch v := arg.Value.(type) {
+		case *ast.ArrayComprehension:
+			if folds(name) {
+				out[i+1] = c.comprehension(arg, v.Term, v.Body)
+				continue
+			}
+		case *ast.SetComprehension:
+			if folds(name) {
+				out[i+1] = c.comprehension(arg, v.Term, v.Body)
+				continue
+			}
+		}
+		out[i+1] = c.term(arg)
+	}
+	switch name {
+	case "mul", "div":
+		if c.products++; c.products == maxProducts+1 {
+			c.add(at, CodeSyntax, "", "a condition has at most %d of * and /", maxProducts)
+		}
+	case "regex.match":
+		c.pattern(call)
+	case "trim", "trim_left", "trim_right":
+		if len(call) > 2 {
+			if _, ok := call[2].Value.(ast.String); !ok {
+				c.add(call[2].Location, CodeSyntax, "write them in quotes", "the characters that are cut off have to be a constant")
+			}
+		}
+	case "internal.member_2":
+		out[2] = c.guarded(itemsName, call[2], out[2])
+	case "internal.member_3":
+		out[3] = c.guarded(itemsName, call[3], out[3])
+	case "gt", "gte", "lt", "lte":
+		out[0] = ours("ringd."+name, call[0].Location)
+	}
+	return out, true
+}
+
+// comprehension checks a list that is made only to be counted or summed up, so
+// no value of it is ever kept.
+func (c *checker) comprehension(t, head *ast.Term, body ast.Body) *ast.Term {
+	head, body = c.term(head), c.statements(body)
+	if _, set := t.Value.(*ast.SetComprehension); set {
+		return ast.SetComprehensionTerm(head, body).SetLocation(t.Location)
+	}
+	return ast.ArrayComprehensionTerm(head, body).SetLocation(t.Location)
+}
+
+// pattern checks a regular expression, which must be known now: its cost is its
+// size times that of the text.
+func (c *checker) pattern(call ast.Call) {
+	if len(call) < 3 {
+		return // the compiler of Rego says so
+	}
+	text, ok := call[1].Value.(ast.String)
+	if !ok {
+		c.add(call[1].Location, CodeSyntax, "write the expression in quotes", "a regular expression has to be a constant")
+		return
+	}
+	parsed, err := syntax.Parse(string(text), syntax.Perl)
+	if err == nil {
+		var prog *syntax.Prog
+		if prog, err = syntax.Compile(parsed.Simplify()); err == nil && len(prog.Inst) > maxPattern {
+			c.add(call[1].Location, CodeSyntax, "", "the regular expression is too large: %d steps of at most %d", len(prog.Inst), maxPattern)
+			return
+		}
+	}
+	if err != nil {
+		c.add(call[1].Location, CodeSyntax, "", "%s", strings.TrimPrefix(err.Error(), "error parsing regexp: "))
+	}
+}
+
+// named shows a function as the author wrote it.
+func named(name string) string {
+	switch name {
+	case "internal.member_2", "internal.member_3":
+		return "in"
+	case "eq":
+		return "="
+	case "plus", "minus", "mul", "div", "rem":
+		return "arithmetic"
+	case "and":
+		return "&"
+	case "or":
+		return "|"
+	default:
+		return clip(name)
+	}
+}
+
+func clip(s string) string {
+	if r := []rune(s); len(r) > 60 {
+		s = string(r[:60]) + "…"
+	}
+	if strings.ContainsFunc(s, func(r rune) bool { return !strconv.IsPrint(r) }) {
+		return strconv.Quote(s)
+	}
+	return s
+}

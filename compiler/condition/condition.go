@@ -1,0 +1,142 @@
+// Package condition owns the conditions of approvals: Rego over one call, as
+// `when` in a policy holds it. It compiles them, and tells whether a call needs
+// its approval.
+//
+// It refuses what could take long, grow, or differ between two looks: functions
+// outside a short list, rules, data, time, chance and network. A condition looks
+// at the call alone, and whatever it cannot tell asks: a field that is not
+// there, values that do not compare, arguments above its bounds, time that runs
+// out. The compiler, decide and the interpreter ring call it.
+package condition
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+	"github.com/open-policy-agent/opa/v1/topdown"
+
+	"github.com/ringd/ringd/profiles"
+)
+
+// The bounds of a condition and of what it looks at.
+const (
+	MaxText     = 4 << 10
+	MaxArgs     = 64 << 10 // of JSON text; larger arguments ask
+	Timeout     = 50 * time.Millisecond
+	maxDepth    = 16  // of brackets
+	maxTerms    = 600 // values, names and calls
+	maxProducts = 4   // of * and /: each may double the digits of a number
+	maxPattern  = 128 // instructions of a regular expression
+)
+
+// ErrTimeout means that the time of a condition ran out, or its context ended.
+var ErrTimeout = errors.New("the condition took too long")
+
+// Finding is one mistake in a condition. Line and Column count from 1 in its
+// text. Code is one of the constants below.
+type Finding struct {
+	Line, Column    int
+	Code, Msg, Hint string
+}
+
+// The codes of findings.
+const (
+	CodeSyntax   = "condition-syntax"   // the text is not Rego, or outside the part of it that a condition may use
+	CodeFunction = "condition-function" // a function that a condition may not call
+	CodeName     = "condition-name"     // a name that stands for nothing
+	CodeType     = "condition-type"     // not true or false
+)
+
+// Findings are the error of Compile.
+type Findings []Finding
+
+// Error lists the findings, a line each.
+func (f Findings) Error() string {
+	lines := make([]string, len(f))
+	for i, one := range f {
+		lines[i] = fmt.Sprintf("%d:%d: %s: %s", one.Line, one.Column, one.Code, one.Msg)
+	}
+	return strings.Join(lines, "\n")
+}
+
+// Condition is a compiled condition. It is immutable and safe for concurrent
+// use. The nil Condition always asks.
+type Condition struct {
+	body     ast.Body
+	compiler *ast.Compiler
+	query    ast.QueryCompiler
+	builtins map[string]*topdown.Builtin
+}
+
+// Compile compiles a condition: statements of Rego, all of which must hold for
+// the call to need its approval. The error is Findings.
+func Compile(text string) (*Condition, error) {
+	body, found := parse(text)
+	if found != nil {
+		return nil, found
+	}
+	c := &checker{declared: map[ast.Var]bool{}, text: text}
+	c.declare(body)
+	body = c.body(body)
+	if len(c.found) == 0 && !c.looks {
+		c.add(nil, CodeName, "leave `when` out to ask for every call", "the condition does not look at the call")
+	}
+	if len(c.found) > 0 {
+		return nil, c.found
+	}
+	compiler := ast.NewCompiler().WithCapabilities(capabilities()).WithStrict(true)
+	if compiler.Compile(nil); compiler.Failed() {
+		return nil, fromOPA(compiler.Errors)
+	}
+	query := compiler.QueryCompiler().WithStrict(true)
+	compiled, err := query.Compile(body)
+	if err != nil {
+		return nil, fromOPA(err)
+	}
+	return &Condition{body: compiled, compiler: compiler, query: query, builtins: strictBuiltins()}, nil
+}
+
+// Ask tells whether a call needs its approval. It is true whenever the condition
+// cannot tell; the error then says why, without values of the arguments. It
+// returns within Timeout, or when ctx ends.
+func (c *Condition) Ask(ctx context.Context, call profiles.Call) (bool, error) {
+	if c == nil {
+		return true, errors.New("there is no condition")
+	}
+	ctx, cancel := context.WithTimeout(ctx, Timeout)
+	defer cancel()
+	input, err := inputOf(call)
+	if err != nil {
+		return true, err
+	}
+	if ctx.Err() != nil {
+		return true, ErrTimeout
+	}
+	stop := topdown.NewCancel()
+	defer context.AfterFunc(ctx, stop.Cancel)()
+	holds := false
+	err = topdown.NewQuery(c.body).WithCompiler(c.compiler).WithQueryCompiler(c.query).WithInput(input).WithCancel(stop).
+		WithBuiltins(c.builtins).WithStrictBuiltinErrors(true).WithSeed(strings.NewReader("")).WithTime(time.Unix(0, 1)).
+		Iter(ctx, func(topdown.QueryResult) error {
+			holds = true
+			return errFound
+		})
+	switch {
+	case err == nil, errors.Is(err, errFound):
+		return holds, nil
+	case topdown.IsCancel(err):
+		return true, ErrTimeout
+	}
+	var missing *mismatch
+	if errors.As(err, &missing) {
+		return true, missing
+	}
+	return true, errors.New("a function of the condition does not take these values")
+}
+
+// errFound ends an evaluation at its first result.
+var errFound = errors.New("the condition holds")
