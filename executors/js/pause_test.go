@@ -64,8 +64,8 @@ var hopping = []struct{ name, source string }{
 		view.setUint16(0, await echo(258)); bytes[7] = await echo(9); [[...bytes], new Float64Array([1.5])[0]]`},
 	{"all, race, allSettled", `
 		const fast = Promise.resolve('fast')
-		const all = Promise.all([echo(1), fast, echo(2)]), race = Promise.race([echo(3), echo(4)]), settled = Promise.allSettled([echo(5), Promise.reject('no')]);
-		[await all, typeof await race, (await settled).map((r) => r.status)]`},
+		const all = Promise.all([echo(1), fast, echo(2)]), runners = [echo(3), echo(4)], race = Promise.race(runners), settled = Promise.allSettled([echo(5), Promise.reject('no')]);
+		[await all, typeof await race, await Promise.all(runners), (await settled).map((r) => r.status)]`},
 	{"try and finally", `
 		const log = []
 		async function f() { try { log.push('try'); await echo(1) } catch { log.push('never') } finally { log.push('finally'); await echo(2) } return log }
