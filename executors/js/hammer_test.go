@@ -3,10 +3,14 @@ package js_test
 import (
 	"context"
 	"fmt"
+	"maps"
+	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -85,6 +89,95 @@ func oneOf(ctx context.Context, e *js.Executor, w, i int) error {
 		return fmt.Errorf("%s %s %+v, want %s", out.State, out.Value, out.Error, want)
 	}
 	return nil
+}
+
+// Answers and wishes to pause come in every order, from several runs at once. A
+// run comes to its own end with each answer seen once, or it fails closed; no
+// call that was answered is ever asked again.
+func TestHammerPauses(t *testing.T) {
+	e := executor(t, func(c *js.Config) { c.Blank, c.Reuse = 1, 5 })
+	var runs sync.WaitGroup
+	var ends [3]atomic.Int64 // done, paused on the way, failed closed
+	for w := range uint64(4) {
+		runs.Go(func() {
+			random := rand.New(rand.NewPCG(w, 7))
+			for i := range 15 {
+				done, pauses, err := wild(t.Context(), e, random)
+				if err != nil {
+					t.Errorf("worker %d, run %d: %v", w, i, err)
+				}
+				ends[1].Add(pauses)
+				if done {
+					ends[0].Add(1)
+				} else {
+					ends[2].Add(1)
+				}
+			}
+		})
+	}
+	runs.Wait()
+	t.Logf("%d done, %d pauses, %d failed closed", ends[0].Load(), ends[1].Load(), ends[2].Load())
+	if ends[0].Load() == 0 || ends[1].Load() == 0 {
+		t.Error("not every end was met")
+	}
+}
+
+// wild runs one program to its end over as many pauses as come.
+func wild(ctx context.Context, e *js.Executor, random *rand.Rand) (done bool, pauses int64, err error) {
+	r := program("const out = []; for (let i = 0; i < 4; i++) out.push(...await Promise.all([echo(i), echo(i + 10)])); out.join()", "echo")
+	var mu sync.Mutex
+	answered := map[string]bool{}
+	var twice []string
+	for {
+		wish := make(chan struct{}, 1)
+		waits := map[string]executors.Question{}
+		h := host{ask: func(ctx context.Context, q executors.Question) (executors.Answer, error) {
+			mu.Lock()
+			how := random.IntN(40)
+			if answered[q.Call] {
+				twice = append(twice, q.Call)
+			}
+			mu.Unlock()
+			if how < 10 {
+				select {
+				case wish <- struct{}{}:
+				default:
+				}
+			}
+			if how == 0 { // too late
+				<-ctx.Done()
+			} else if how < 5 || ctx.Err() != nil {
+				mu.Lock()
+				waits[q.Call] = q
+				mu.Unlock()
+				<-ctx.Done()
+				return executors.Answer{}, context.Cause(ctx)
+			}
+			mu.Lock()
+			defer mu.Unlock()
+			answered[q.Call] = true
+			return ask(q), nil
+		}}
+		r.Pause = wish
+		out, err := e.Run(ctx, r, h)
+		switch {
+		case len(twice) > 0:
+			return false, pauses, fmt.Errorf("asked again after their answer: %v", twice)
+		case err != nil && strings.Contains(err.Error(), "was answered meanwhile"):
+			return false, pauses, nil
+		case err != nil:
+			return false, pauses, err
+		case out.State == executors.StateDone:
+			if got := string(out.Value); got != `"0,10,1,11,2,12,3,13"` {
+				return false, pauses, fmt.Errorf("got %s", got)
+			}
+			return true, pauses, nil
+		case out.State != executors.StatePaused:
+			return false, pauses, fmt.Errorf("%s %+v", out.State, out.Error)
+		}
+		pauses++
+		r.Resume = &executors.Resume{Engine: out.Engine, Snapshot: out.Snapshot, Open: slices.Collect(maps.Values(waits))}
+	}
 }
 
 // descriptors is how many this process has open, without those of the runtime.
