@@ -27,6 +27,7 @@ func (d *document) bridges(agent *profiles.Agent) {
 			Limits:    d.bridgeLimits(at+".limits", b.Limits),
 			Audit:     b.Audit,
 			Rule:      d.rule(at),
+			Approval:  d.approval(at+".approval", b.Approval, *agent.Limits.PauseMillis),
 		}
 		if grant.Audit == "" {
 			grant.Audit = "metadata"
@@ -180,7 +181,6 @@ func (d *document) bridgeLimits(at string, l *schema.BridgeLimits) profiles.Brid
 		TimeoutMillis: DefaultTimeoutMillis,
 	}
 	if l.Timeout != "" {
-		const day = 24 * 60 * 60 * 1000
 		n, ok := d.duration(at+".timeout", l.Timeout)
 		if ok && (n < 1 || n > 30*day) {
 			d.report(at+".timeout", CodeLimit, "", "must be from 1ms to %s", showDuration(30*day))

@@ -25,5 +25,6 @@ const (
 	CodePath           = "path"                 // not an absolute, clean path
 	CodeEgressEntry    = "egress-entry"         // not a host, address or range
 	CodeEgressUnused   = "egress-unused"        // hosts are listed and the network is off
+	CodeApproval       = "approval"             // an approval that nobody could give, or that nobody is asked for
 	CodeSetTooLarge    = "set-too-large"        // the compiled set is above its limit
 )

@@ -41,7 +41,8 @@ type Config struct {
 // order gives the same set.
 func Compile(cfg Config) (profiles.Set, Diagnostics) {
 	c := &compilation{files: cfg.Files, set: profiles.Set{Agents: map[string]profiles.Agent{}},
-		agents: map[string]schema.Origin{}, modules: map[string]moduleUse{}, schemas: map[string]checkedSchema{}}
+		agents: map[string]schema.Origin{}, modules: map[string]moduleUse{}, schemas: map[string]checkedSchema{},
+		conditions: map[string]error{}}
 	policies := slices.Clone(cfg.Policies)
 	slices.SortStableFunc(policies, func(a, b schema.Policy) int {
 		pa, pb := originOf(&a, "").Pos, originOf(&b, "").Pos
@@ -73,6 +74,8 @@ type compilation struct {
 	agents  map[string]schema.Origin
 	modules map[string]moduleUse
 	schemas map[string]checkedSchema // by their text
+
+	conditions map[string]error // nil: the text is one
 }
 
 // document is one policy being compiled.
@@ -95,6 +98,7 @@ func (d *document) compile() {
 		Egress:  d.egress(),
 		Files:   d.filesystem(),
 	}
+	agent.Sessions = d.sessions()
 	if p.Spec.Bridges != nil {
 		agent.BridgesRule = d.rule("spec.bridges")
 	}

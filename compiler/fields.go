@@ -62,6 +62,7 @@ func policyFields() []language {
 		{"Spec.Filesystem", "filesystem", parts, ""},
 		{"Spec.Network", "network", parts, ""},
 		{"Spec.Limits", "limits", parts, ""},
+		{"Spec.Sessions", "sessions", parts, ""},
 		{"Spec.Exceptions", "exceptions", refused, "layers of policies"},
 		{"Spec.Guardrails", "guardrails", refused, "Rego over the effective policy"},
 
@@ -114,7 +115,7 @@ func grantFields() []language {
 		{"Bridge.Arguments", "arguments", compiled, "Bridge.Arguments"},
 		{"Bridge.Result", "result", compiled, "Bridge.Result"},
 		{"Bridge.Limits", "limits", parts, ""},
-		{"Bridge.Approval", "approval", refused, "approvals"},
+		{"Bridge.Approval", "approval", parts, ""},
 		{"Bridge.Audit", "audit", compiled, "Bridge.Audit"},
 		{"Powers.Sensitive", "sensitive", compiled, "Bridge.Powers"},
 		{"Powers.Untrusted", "untrusted", compiled, "Bridge.Powers"},
@@ -127,6 +128,11 @@ func grantFields() []language {
 		{"BridgeLimits.RequestBytes", "requestBytes", compiled, "BridgeLimits"},
 		{"BridgeLimits.ResponseBytes", "responseBytes", compiled, "BridgeLimits"},
 		{"BridgeLimits.Timeout", "timeout", compiled, "BridgeLimits"},
+		{"Approval.Required", "required", compiled, "Bridge.Approval"},
+		{"Approval.From", "from", compiled, "Approval.From"},
+		{"Approval.Count", "count", compiled, "Approval.Count"},
+		{"Approval.ExpiresAfter", "expiresAfter", compiled, "Approval.ExpiresMillis"},
+		{"Approval.When", "when", compiled, "Approval.When"},
 
 		{"Filesystem.Read", "read", compiled, "Files.Read"},
 		{"Filesystem.Write", "write", compiled, "Files.Write"},
@@ -151,6 +157,9 @@ func grantFields() []language {
 		{"Limits.Processes", "processes", compiled, "Limits"},
 		{"Limits.Files", "files", compiled, "Limits"},
 		{"Limits.RefusedCalls", "refusedCalls", compiled, "Limits"},
+		{"Limits.Pause", "pause", compiled, "Limits"},
+		{"Sessions.MaxAge", "maxAge", compiled, "Agent.Sessions"},
+		{"Sessions.MaxSize", "maxSize", compiled, "Agent.Sessions"},
 	}
 }
 

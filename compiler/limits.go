@@ -22,6 +22,7 @@ const (
 	DefaultProcesses   = 16
 	DefaultFiles       = 64
 	DefaultRefused     = 64
+	DefaultPauseMillis = 7 * day
 
 	// Python needs more room to import what it is allowed.
 	DefaultPythonCPUMillis   = 30_000
@@ -41,6 +42,16 @@ const (
 	DefaultTimeoutMillis = 30_000
 )
 
+// The bounds of approvals and sessions that a policy does not name.
+const (
+	DefaultExpiresMillis    = day
+	DefaultSessionAgeMillis = day
+	DefaultSessionBytes     = 32 << 20
+)
+
+// day is in milliseconds.
+const day = 24 * 60 * 60 * 1000
+
 // bound is the reach of one limit.
 type bound struct{ least, most, standard int64 }
 
@@ -58,7 +69,6 @@ func always(b bound) func(string) bound { return func(string) bound { return b }
 
 // limitKinds lists every limit of a run.
 func limitKinds() []limitKind {
-	const day = 24 * 60 * 60 * 1000
 	python := func(of, py bound) func(string) bound {
 		return func(executor string) bound {
 			if executor == profiles.ExecutorPython {
@@ -98,6 +108,8 @@ func limitKinds() []limitKind {
 			out: func(l *profiles.Limits) **int64 { return &l.Files }, for_: always(bound{0, 1 << 20, DefaultFiles})},
 		{name: "refusedCalls", num: func(l *schema.Limits) *int64 { return l.RefusedCalls },
 			out: func(l *profiles.Limits) **int64 { return &l.RefusedCalls }, for_: always(bound{0, 100_000, DefaultRefused})},
+		{name: "pause", size: func(l *schema.Limits) (string, bool) { return l.Pause, false },
+			out: func(l *profiles.Limits) **int64 { return &l.PauseMillis }, for_: always(bound{1000, 366 * day, DefaultPauseMillis})},
 	}
 }
 

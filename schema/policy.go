@@ -63,6 +63,7 @@ type Spec struct {
 	Filesystem *Filesystem             `cue:"filesystem"`
 	Network    *Network                `cue:"network"`
 	Limits     *Limits                 `cue:"limits"`
+	Sessions   *Sessions               `cue:"sessions"`
 	Exceptions []Exception             `cue:"exceptions"`
 	Guardrails []Guardrail             `cue:"guardrails"`
 }
@@ -190,6 +191,7 @@ type BridgeLimits struct {
 type Approval struct {
 	Required     bool     `cue:"required"`
 	From         []string `cue:"from"`
+	Count        *int64   `cue:"count"`
 	ExpiresAfter string   `cue:"expiresAfter"`
 	When         string   `cue:"when"`
 }
@@ -231,6 +233,13 @@ type Limits struct {
 	Processes    *int64 `cue:"processes"`
 	Files        *int64 `cue:"files"`
 	RefusedCalls *int64 `cue:"refusedCalls"`
+	Pause        string `cue:"pause"`
+}
+
+// Sessions lets runs leave state to later ones; "" is absent.
+type Sessions struct {
+	MaxAge  string `cue:"maxAge"`
+	MaxSize string `cue:"maxSize"`
 }
 
 // Exception lifts a ceiling for a while.

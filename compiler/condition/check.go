@@ -304,6 +304,10 @@ func (c *checker) known(v ast.Var, at *ast.Location) {
 func (c *checker) ref(t *ast.Term, r ast.Ref) *ast.Term {
 	head, ok := r[0].Value.(ast.Var)
 	if !ok {
+		before := len(c.found)
+		if c.term(r[0]); len(c.found) > before {
+			return t
+		}
 		c.add(t.Location, CodeSyntax, "give it a name first", "%s is looked into without a name", clip(r[0].String()))
 		return t
 	}

@@ -60,8 +60,7 @@ func tooDeep(text string) (line, column int, deep bool) {
 func fromOPA(err error) Findings {
 	var list ast.Errors
 	if !errors.As(err, &list) || len(list) == 0 {
-		line, _, _ := strings.Cut(err.Error(), "\n")
-		return Findings{{Line: 1, Column: 1, Code: CodeSyntax, Msg: line}}
+		return Findings{{Line: 1, Column: 1, Code: CodeSyntax, Msg: "a condition holds statements: no package, import or rule"}}
 	}
 	var out Findings
 	for _, e := range list {

@@ -41,7 +41,7 @@ type maker struct {
 // Document returns the document, indented, with keys in order.
 func Document(cfg Config) ([]byte, error) {
 	m := &maker{schemas: object{}, types: map[string]reflect.Type{}, reflector: &jsonschema.Reflector{
-		Anonymous: true, AllowAdditionalProperties: true, Mapper: mapped}}
+		Anonymous: true, AllowAdditionalProperties: true, Mapper: mapped, Namer: nameOf}}
 	for _, p := range documented() {
 		if err := m.reflector.AddGoComments(cfg.Module, cfg.Root+"/"+p); err != nil {
 			return nil, fmt.Errorf("read the comments of %s: %w", p, err)
@@ -84,6 +84,14 @@ func (m *maker) comments(cfg Config) {
 		}
 	}
 	m.reflector.CommentMap = out
+}
+
+// nameOf names a type: what a policy says about approvals is not an approval.
+func nameOf(t reflect.Type) string {
+	if t == reflect.TypeFor[profiles.Approval]() {
+		return "ApprovalGrant"
+	}
+	return t.Name()
 }
 
 // mapped gives the types that write themselves as text.
@@ -214,10 +222,10 @@ func (m *maker) note(t reflect.Type) {
 	case reflect.Pointer, reflect.Slice, reflect.Map, reflect.Array:
 		m.note(t.Elem())
 	case reflect.Struct:
-		if m.types[t.Name()] == t {
+		if m.types[nameOf(t)] == t {
 			return
 		}
-		m.types[t.Name()] = t
+		m.types[nameOf(t)] = t
 		for i := range t.NumField() {
 			m.note(t.Field(i).Type)
 		}

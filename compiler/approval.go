@@ -1,0 +1,136 @@
+package compiler
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/ringd/ringd/compiler/condition"
+	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/schema"
+)
+
+// The reach of approvals and sessions.
+const (
+	maxApprovers       = 100
+	maxExpiresMillis   = 90 * day
+	minSessionAge      = 1000
+	maxSessionAge      = 90 * day
+	minSessionBytes    = 64 << 10
+	maxSessionBytes    = 1 << 30
+	maxApproverEntries = 1000
+)
+
+// approval compiles who is asked before a call of a bridge. Nil: nobody. A pause
+// of the agent lasts so long, and no question stands longer.
+func (d *document) approval(at string, a *schema.Approval, pause int64) *profiles.Approval {
+	if a == nil {
+		return nil
+	}
+	if !a.Required && a.When == "" {
+		if a.From != nil || a.Count != nil || a.ExpiresAfter != "" {
+			d.report(at+".required", CodeApproval, "write required: true", "says who approves, and that nobody is asked")
+		}
+		return nil
+	}
+	out := &profiles.Approval{From: slices.Clone(a.From), Count: 1, ExpiresMillis: min(DefaultExpiresMillis, pause), Rule: d.rule(at)}
+	d.approvers(at, a, out)
+	if a.ExpiresAfter != "" {
+		n, ok := d.duration(at+".expiresAfter", a.ExpiresAfter)
+		switch {
+		case !ok:
+		case n < 1000 || n > maxExpiresMillis:
+			d.report(at+".expiresAfter", CodeLimit, "", "must be from 1s to %s", showDuration(maxExpiresMillis))
+		case n > pause:
+			d.report(at+".expiresAfter", CodeLimitAbove, "raise spec.limits.pause", "is above the time that a run may be paused, %s", showDuration(pause))
+		default:
+			out.ExpiresMillis = n
+		}
+	}
+	if a.When != "" {
+		out.When = d.condition(at+".when", a.When)
+	}
+	return out
+}
+
+// approvers checks who may approve and how many of them have to.
+func (d *document) approvers(at string, a *schema.Approval, out *profiles.Approval) {
+	if a.From != nil && len(a.From) == 0 {
+		d.report(at+".from", CodeApproval, "leave the field out to ask whoever the host lets approve", "names nobody")
+	}
+	if len(a.From) > maxApproverEntries {
+		d.report(at+".from", CodeApproval, "name a group", "names more than %d", maxApproverEntries)
+	}
+	people := 0
+	for i, who := range a.From {
+		kind, name, _ := strings.Cut(who, ":")
+		if kind != "user" && kind != "group" && kind != "team" || name == "" || strings.ContainsFunc(who, unseen) || strings.ContainsAny(who, " ,") {
+			d.report(fmt.Sprintf("%s.from[%d]", at, i), CodeApproval, "write user:, group: or team: and a name", "%q names nobody", clip(who))
+		}
+		if kind == "user" && !slices.Contains(a.From[:i], who) {
+			people++
+		}
+	}
+	if a.Count == nil {
+		return
+	}
+	onlyPeople := !slices.ContainsFunc(a.From, func(who string) bool { return !strings.HasPrefix(who, "user:") })
+	switch {
+	case *a.Count < 1 || *a.Count > maxApprovers:
+		d.report(at+".count", CodeLimit, "", "must be from 1 to %d", maxApprovers)
+	case a.From == nil:
+		d.report(at+".count", CodeApproval, "name them in from", "asks %d people and does not say whom", *a.Count)
+	case len(a.From) > 0 && onlyPeople && *a.Count > int64(people):
+		d.report(at+".count", CodeApproval, "", "asks %d people, and from names %d", *a.Count, people)
+	default:
+		out.Count = *a.Count
+	}
+}
+
+// condition checks the condition of an approval. Its place is in the text of
+// the value, whose own place may be a line of YAML or CUE above it.
+func (d *document) condition(at, text string) string {
+	known, seen := d.conditions[text]
+	if !seen {
+		_, known = condition.Compile(text)
+		d.conditions[text] = known
+	}
+	var found condition.Findings
+	if !errors.As(known, &found) {
+		return text
+	}
+	for _, f := range found {
+		where := ""
+		if f.Line > 1 || strings.Contains(text, "\n") {
+			where = fmt.Sprintf("line %d, ", f.Line)
+		}
+		d.report(at, f.Code, f.Hint, "%scolumn %d: %s", where, f.Column, f.Msg)
+	}
+	return ""
+}
+
+// sessions compiles the state that runs may leave to later ones. Nil: none.
+func (d *document) sessions() *profiles.Sessions {
+	s := d.policy.Spec.Sessions
+	if s == nil {
+		return nil
+	}
+	const at = "spec.sessions"
+	out := &profiles.Sessions{AgeMillis: DefaultSessionAgeMillis, Bytes: DefaultSessionBytes, Rule: d.rule(at)}
+	if s.MaxAge != "" {
+		n, ok := d.duration(at+".maxAge", s.MaxAge)
+		if ok && (n < minSessionAge || n > maxSessionAge) {
+			d.report(at+".maxAge", CodeLimit, "", "must be from %s to %s", showDuration(minSessionAge), showDuration(maxSessionAge))
+		}
+		out.AgeMillis = n
+	}
+	if s.MaxSize != "" {
+		n, ok := d.size(at+".maxSize", s.MaxSize)
+		if ok && (n < minSessionBytes || n > maxSessionBytes) {
+			d.report(at+".maxSize", CodeLimit, "", "must be from %s to %s", showSize(minSessionBytes), showSize(maxSessionBytes))
+		}
+		out.Bytes = n
+	}
+	return out
+}
