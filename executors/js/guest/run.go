@@ -75,20 +75,25 @@ func (p *process) serveRun(ctx context.Context, options, source []byte, part fun
 	if report {
 		r.keep(ctx, &res)
 	}
-	r.leave(ctx, &res)
-	if r.sendErr != nil || !report {
-		return r.sendErr
+	r.leave(&res)
+	err = r.sendErr
+	if err == nil && report {
+		res.Denials = r.mods.denials // those that the program caught too
+		if res.State != executors.StatePaused {
+			res.Dropped = r.dropped
+		}
+		clip(res.Error)
+		err = p.s.Send(res)
 	}
-	res.Denials = r.mods.denials // those that the program caught too
-	if res.State != executors.StatePaused {
-		res.Dropped = r.dropped
+	// Nobody waits for this. A process that cannot do it ends, as its host will see.
+	if r.vm != nil {
+		err = errors.Join(err, r.vm.Close(ctx))
 	}
-	clip(res.Error)
-	return p.s.Send(res)
+	return err
 }
 
-// leave closes the VM and tells whether the process is sound for another run.
-func (r *run) leave(ctx context.Context, res *executors.Result) {
+// leave tells whether the process is sound for another run.
+func (r *run) leave(res *executors.Result) {
 	if r.vm == nil {
 		return
 	}
@@ -104,9 +109,6 @@ func (r *run) leave(ctx context.Context, res *executors.Result) {
 	case executors.StateLimit, executors.StateCancelled, executors.StateUnknown:
 	}
 	res.Again = res.Again && sound && u.PeakBytes <= againBytes
-	if err := r.vm.Close(ctx); err != nil {
-		res.Again = false
-	}
 }
 
 // Bounds of what a program can put into its error.
