@@ -119,7 +119,7 @@ func digestOf(metered []byte, prelude string, im *image) string {
 	h.Write(metered)
 	h.Write([]byte(prelude))
 	h.Write(im.memory)
-	fmt.Fprint(h, im.from, im.size, im.prelude, im.scratch, im.buffer, im.undefined)
+	fmt.Fprint(h, im.from, im.size, im.prelude, im.scratch, im.buffer, im.undefined, im.yes)
 	return "sha256:" + hex.EncodeToString(h.Sum(nil))
 }
 

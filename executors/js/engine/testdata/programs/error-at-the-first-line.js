@@ -1,0 +1,1 @@
+await gate(1).then((v) => { throw new SyntaxError('thrown ' + v); });

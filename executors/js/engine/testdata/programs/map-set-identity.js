@@ -1,0 +1,10 @@
+const k1 = {}, k2 = () => 1, k3 = Symbol('k');
+const m = new Map([[k1, 'object'], [k2, 'function'], [k3, 'symbol'], [NaN, 'nan'], [-0, 'zero']]);
+const s = new Set([k1, k2]);
+const it = m.entries();
+it.next();
+await gate(0);
+m.delete(k2);
+m.set('late', 1);
+await gate(0);
+[m.get(k1), m.get(k3), m.get(NaN), m.get(0), s.has(k1), s.has(k2), s.has({}), [...it].map((e) => e[1]), m.size];
