@@ -10,10 +10,14 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 
 	"github.com/ringd/ringd/executors/js/engine/names"
 	"github.com/ringd/ringd/executors/js/engine/snapshot"
 )
+
+// headroom is what a heap limit must leave beside what lives.
+const headroom = 64 << 10
 
 // Snapshot writes the VM down: as it waits for open calls, or after its program
 // has ended. The VM stays as it is and may go on. It returns ErrBusy while jobs
@@ -103,7 +107,7 @@ func (vm *VM) read(s snapshot.State) {
 // What o bounds or brings is in force from here on: limits, clocks, console,
 // modules, DenyGlobals and Seed, which must be new, so that no two restores see
 // the same random numbers. The limits count what was used before, which Usage
-// goes on from; HeapBytes below what lives makes the next allocation fail.
+// goes on from, and what lives.
 // Bridges and Inputs of o are not looked at while a program waits: it keeps the
 // functions it had and gets no new ones, and who takes its Calls decides what a
 // bridge that is granted no longer answers.
@@ -112,9 +116,11 @@ func (vm *VM) read(s snapshot.State) {
 // calls that were still open never settle, and the inputs are those of o. Its
 // bridges too are the ones it began with.
 //
-// Errors wrap ErrSnapshot; with it ErrEngine when another engine made the
-// snapshot, whose digest is named, ErrMemory when it needs more than
-// o.MemoryBytes. Nothing of a snapshot with an error runs.
+// What is wrong with the snapshot wraps ErrSnapshot; with it ErrEngine when
+// another engine made it, whose digest is named, ErrMemory when its memory is
+// larger than o.MemoryBytes. A limit that is reached before anything ran is the
+// error of that limit, ErrMemory too where more lives than o.HeapBytes allows.
+// Nothing of a snapshot with an error runs.
 func (e *Engine) Restore(ctx context.Context, b []byte, o Options) (*VM, error) {
 	o, err := o.withDefaults()
 	if err != nil {
@@ -206,6 +212,12 @@ func (vm *VM) resume(ctx context.Context, config string) error {
 	}
 	vm.free(ctx, r, text)
 	vm.call(ctx, fnMemoryLimit, uint64(vm.options.HeapBytes))
+	// Without room even the error that says so cannot be made.
+	room := vm.newString(ctx, strings.Repeat(" ", headroom))
+	if vm.call(ctx, fnIsException, room) != 0 {
+		vm.kill(ErrMemory)
+	}
+	vm.free(ctx, room)
 	return vm.dead
 }
 
