@@ -107,6 +107,11 @@ type Program struct {
 	// the default export. Otherwise Source is a script with top-level await and
 	// its value is that of the last expression.
 	Module bool
+	// Redeclare lets a script declare again what scripts before it in this VM
+	// declared with let, const or class, as read-eval-print loops do; var and
+	// function can always be declared again, as what they were. What is not
+	// declared again stays: a constant is still one.
+	Redeclare bool
 }
 
 // withDefaults checks o and returns it with every default filled in.

@@ -119,7 +119,9 @@ func digestOf(metered []byte, prelude string, im *image) string {
 	h.Write(metered)
 	h.Write([]byte(prelude))
 	h.Write(im.memory)
-	fmt.Fprint(h, im.from, im.size, im.prelude, im.scratch, im.buffer, im.undefined, im.yes)
+	for _, w := range im.words() {
+		fmt.Fprintln(h, *w)
+	}
 	return "sha256:" + hex.EncodeToString(h.Sum(nil))
 }
 

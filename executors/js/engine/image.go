@@ -37,6 +37,7 @@ type image struct {
 	prelude         [preCount]uint32 // functions of the prelude
 	scratch, buffer uint32
 	undefined, yes  uint32 // the values undefined and true
+	runtime         uint32 // of the engine
 }
 
 // close frees the backing.
@@ -104,6 +105,11 @@ func (vm *VM) bootGuest(ctx context.Context, prelude string) error {
 		return err
 	}
 	im.yes = uint32(yes)
+	runtime, err := vm.bootCall(ctx, "qjs_get_runtime_ptr")
+	if err != nil {
+		return err
+	}
+	im.runtime = uint32(runtime)
 	if vm.dead != nil {
 		return vm.dead
 	}
@@ -126,8 +132,9 @@ func (vm *VM) bootCall(ctx context.Context, export string, args ...uint64) (uint
 	return r[0], nil
 }
 
-// bootPrelude gives the prelude its one host function, evaluates it without
-// source or line numbers, and keeps what it returns.
+// bootPrelude gives the prelude its one host function and the top-level
+// declarations, evaluates it without source or line numbers, and keeps what it
+// returns.
 func (vm *VM) bootPrelude(ctx context.Context, prelude string) error {
 	hostName, rawName := vm.write(ctx, "ringd"), vm.write(ctx, "__raw")
 	host, err := vm.bootCall(ctx, "qjs_new_host_function", hostName, 5, 3)
@@ -139,6 +146,9 @@ func (vm *VM) bootPrelude(ctx context.Context, prelude string) error {
 		return err
 	}
 	if _, err := vm.bootCall(ctx, "qjs_set_prop_string", globals, rawName, host); err != nil {
+		return err
+	}
+	if err := vm.bootDeclared(ctx, globals); err != nil {
 		return err
 	}
 	source, file := vm.write(ctx, prelude), vm.write(ctx, "prelude")
@@ -166,6 +176,51 @@ func (vm *VM) bootPrelude(ctx context.Context, prelude string) error {
 		vm.call(ctx, fnFree, p)
 	}
 	vm.free(ctx, host, globals, result)
+	return vm.dead
+}
+
+// declaredProbe is a top-level declaration by which the prelude makes sure that
+// it holds the right object.
+const declaredProbe = "let __probe = 'declared'"
+
+// bootDeclared gives the prelude the object whose properties are the top-level
+// let, const and class declarations of scripts, as the global __declared. The
+// engine exports no way to it: it stands beside the global object in the context.
+func (vm *VM) bootDeclared(ctx context.Context, globals pointer) error {
+	source, file := vm.write(ctx, declaredProbe), vm.write(ctx, "probe")
+	vm.free(ctx, vm.call(ctx, fnEval, source, uint64(len(declaredProbe)), file, 0))
+	jsContext, err := vm.bootCall(ctx, "qjs_get_context_ptr")
+	if err != nil {
+		return err
+	}
+	global, _ := vm.memory.ReadUint64Le(uint32(globals))
+	const fields = 128 // of 8 bytes; the context is smaller
+	at := uint32(jsContext)
+	for end := at + 8*fields; ; at += 8 {
+		if v, ok := vm.memory.ReadUint64Le(at); !ok || at >= end {
+			return errors.New("the global object is not in the context")
+		} else if v == global {
+			break
+		}
+	}
+	beside, ok := vm.memory.ReadUint64Le(at + 8)
+	if !ok || beside>>32 != global>>32 { // not of the same type
+		return errors.New("no object stands beside the global object")
+	}
+	box := vm.call(ctx, fnMalloc, 8) // as the engine's own boxes
+	vm.memory.WriteUint64Le(uint32(box), beside)
+	declared, err := vm.bootCall(ctx, "qjs_dup_value", box)
+	if err != nil {
+		return err
+	}
+	name := vm.write(ctx, "__declared")
+	if _, err := vm.bootCall(ctx, "qjs_set_prop_string", globals, name, declared); err != nil {
+		return err
+	}
+	for _, p := range []uint64{source, file, name, box} {
+		vm.call(ctx, fnFree, p)
+	}
+	vm.free(ctx, declared)
 	return vm.dead
 }
 

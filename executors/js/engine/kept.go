@@ -37,7 +37,7 @@ func startName(prelude string) (string, error) {
 
 // words are the numbers of an image, in the order of the file.
 func (im *image) words() []*uint32 {
-	w := []*uint32{&im.from, &im.size, &im.scratch, &im.buffer, &im.undefined, &im.yes}
+	w := []*uint32{&im.from, &im.size, &im.scratch, &im.buffer, &im.undefined, &im.yes, &im.runtime}
 	for i := range im.prelude {
 		w = append(w, &im.prelude[i])
 	}

@@ -42,10 +42,11 @@ const (
 	preExported
 	preUnawaited
 	preResume
+	preRelease
 	preCount
 )
 
 // preludeFunctions are their names, in that order.
 func preludeFunctions() [preCount]string {
-	return [preCount]string{"install", "settle", "result", "describe", "makeError", "adopt", "exported", "unawaited", "resume"}
+	return [preCount]string{"install", "settle", "result", "describe", "makeError", "adopt", "exported", "unawaited", "resume", "release"}
 }

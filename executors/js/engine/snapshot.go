@@ -10,7 +10,6 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/ringd/ringd/executors/js/engine/names"
 	"github.com/ringd/ringd/executors/js/engine/snapshot"
@@ -213,11 +212,10 @@ func (vm *VM) resume(ctx context.Context, config string) error {
 	vm.free(ctx, r, text)
 	vm.call(ctx, fnMemoryLimit, uint64(vm.options.HeapBytes))
 	// Without room even the error that says so cannot be made.
-	room := vm.newString(ctx, strings.Repeat(" ", headroom))
-	if vm.call(ctx, fnIsException, room) != 0 {
-		vm.kill(ErrMemory)
+	room := vm.call(ctx, fnLimitedMalloc, uint64(vm.image.runtime), headroom)
+	if vm.checked(room) != 0 {
+		vm.call(ctx, fnLimitedFree, uint64(vm.image.runtime), room)
 	}
-	vm.free(ctx, room)
 	return vm.dead
 }
 

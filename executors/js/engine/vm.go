@@ -235,6 +235,11 @@ func (vm *VM) Eval(ctx context.Context, p Program) error {
 	defer done()
 	vm.free(ctx, vm.state.program)
 	vm.state.program, vm.state.module, vm.state.adopted, vm.ended = 0, p.Module, false, nil
+	if p.Redeclare {
+		if !vm.release(ctx) {
+			return vm.dead
+		}
+	}
 	flags := uint64(evalAsync)
 	if p.Module {
 		flags = evalModule
@@ -253,6 +258,17 @@ func (vm *VM) Eval(ctx context.Context, p Program) error {
 	}
 	vm.watch(ctx, r)
 	return vm.dead
+}
+
+// release frees the names that scripts before declared. When it cannot, the
+// program has failed.
+func (vm *VM) release(ctx context.Context) bool {
+	r := vm.invoke(ctx, preRelease)
+	if r == 0 && vm.dead == nil {
+		vm.fail(ctx, vm.exception(ctx))
+	}
+	vm.free(ctx, r)
+	return r != 0 && vm.dead == nil
 }
 
 // watch makes promise the program's: its rejection is the program's end, not an

@@ -177,13 +177,39 @@ const resume = (text) => {
   const ok = defineProperty(globalThis, 'inputs', bare({ value: freeze(inputs), writable: false, enumerable: true, configurable: true }));
   if (!ok) throw new NewError('the program before made inputs a property that cannot be replaced');
 };
+// Top-level declarations of the programs before, other than var and function,
+// become properties of the global object that can be declared again. Functions
+// that refer to them find them there, by name, as before. What was never
+// initialised goes.
+const release = () => {
+  const keys = ownKeys(declared);
+  for (let i = 0; i < keys.length; i++) {
+    const key = keys[i], kind = typeof declared[key];
+    if (includes(' undefined object boolean number bigint string symbol function ', ' ' + kind + ' ')) {
+      if (!defineProperty(globalThis, key, released(key, declared[key]))) continue;
+    } // else it has no value, and must not be touched further
+    deleteProperty(declared, key);
+  }
+};
+const released = (key, value) => descriptorOf(declared, key).writable
+  ? bare({ value, writable: true, enumerable: false, configurable: true })
+  : bare({
+    get: () => value, set: () => { throw new NewTypeError("'" + key + "' is read-only"); },
+    enumerable: false, configurable: true,
+  });
+const NewTypeError = TypeError;
+const declared = globalThis.__declared;
+delete globalThis.__declared;
+if (declared.__probe !== 'declared' || getPrototypeOf(declared) !== null) throw new NewError('not the declarations');
+delete declared.__probe;
+
 const forgetAll = (t) => {
   const keys = keysOf(t);
   for (let i = 0; i < keys.length; i++) delete t[keys[i]];
 };
 
 return {
-  install, resume, settle, result, describe, makeError,
+  install, resume, release, settle, result, describe, makeError,
   adopt: (p) => { p.constructor; },
   exported: (ns) => ns.default,
   unawaited: () => {
