@@ -34,13 +34,14 @@ var layers = map[string][]string{
 	"compiler/condition": {"profiles", "profiles/jsontext"},
 
 	"executors/executorstest":   {"executors", "profiles"},
-	"executors/js/engine":       {"executors/js/engine/meter", "executors/js/engine/value", "executors/js/engine/snapshot", "executors/js/engine/kept", "executors/js/engine/names"},
+	"executors/js/engine":       {"executors/js/engine/meter", "executors/js/engine/value", "executors/js/engine/snapshot", "executors/js/engine/kept", "executors/js/engine/names", "executors/js/engine/trace"},
 	"executors/js/engine/meter": {},
 	"executors/js/engine/value": {},
 
 	"executors/js/engine/snapshot": {},
 	"executors/js/engine/kept":     {},
 	"executors/js/engine/names":    {},
+	"executors/js/engine/trace":    {},
 	"executors/js/start":           {"profiles"},
 	"executors/js/guest":           {"executors", "executors/js/engine", "executors/js/start", "profiles"},
 
@@ -132,7 +133,7 @@ var owners = map[string][]string{
 }
 
 // pure lists packages that know no file, network, clock or chance.
-var pure = []string{"schema", "schema/shape", "schema/scalar", "schema/prose", "profiles", "profiles/jsontext", "profiles/hosts", "profiles/argschema", "compiler", "compiler/condition", "executors/js/engine/meter", "executors/js/engine/value", "executors/js/engine/snapshot"}
+var pure = []string{"schema", "schema/shape", "schema/scalar", "schema/prose", "profiles", "profiles/jsontext", "profiles/hosts", "profiles/argschema", "compiler", "compiler/condition", "executors/js/engine/meter", "executors/js/engine/value", "executors/js/engine/snapshot", "executors/js/engine/trace"}
 
 // impure is what a pure package may not import.
 var impure = []string{"os", "net", "net/http", "io/ioutil", "math/rand", "crypto/rand", "syscall", "os/exec", "log", "log/slog"}

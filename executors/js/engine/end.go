@@ -9,12 +9,12 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/ringd/ringd/executors/js/engine/trace"
 	"github.com/ringd/ringd/executors/js/engine/value"
 )
 
 const (
 	maxUnhandled = 16
-	maxFrames    = 32
 	// States of a promise.
 	promisePending, promiseFulfilled = 0, 1
 )
@@ -118,7 +118,7 @@ func (vm *VM) encoded(ctx context.Context, v pointer) State {
 		}
 		vm.finish(ctx, State{Status: StatusDone, Value: json.RawMessage(text)})
 	default:
-		vm.fail(ctx, parseException(strings.TrimPrefix(text, "e")))
+		vm.fail(ctx, trace.Parse(strings.TrimPrefix(text, "e")))
 	}
 	if vm.ended == nil {
 		return State{}
@@ -192,62 +192,5 @@ func (vm *VM) describe(ctx context.Context, e pointer) Exception {
 	if !ok {
 		return Exception{Name: "InternalError", Message: "out of memory"}
 	}
-	return parseException(text)
-}
-
-func parseException(text string) Exception {
-	var d struct{ Name, Message, Stack string }
-	if err := json.Unmarshal([]byte(text), &d); err != nil {
-		return Exception{Name: "Error", Message: "an error without a description"}
-	}
-	return Exception{Name: d.Name, Message: d.Message, Frames: frames(d.Stack)}
-}
-
-// frames reads lines such as "    at pick (plan.js:3:9)". Lines without a place
-// are the engine's own and are left out.
-func frames(stack string) []Frame {
-	var out []Frame
-	for line := range strings.Lines(stack) {
-		line, ok := strings.CutPrefix(strings.TrimSpace(line), "at ")
-		if !ok {
-			continue
-		}
-		place := line
-		var f Frame
-		if i := strings.LastIndex(line, " ("); i >= 0 && strings.HasSuffix(line, ")") {
-			f.Function, place = line[:i], line[i+2:len(line)-1]
-		}
-		if !f.place(place) {
-			continue
-		}
-		if f.Function == "<anonymous>" || f.Function == "<eval>" {
-			f.Function = ""
-		}
-		if out = append(out, f); len(out) == maxFrames {
-			break
-		}
-	}
-	return out
-}
-
-// place reads "file:line:column".
-func (f *Frame) place(s string) bool {
-	i := strings.LastIndexByte(s, ':')
-	if i < 0 {
-		return false
-	}
-	column, err := strconv.Atoi(s[i+1:])
-	if err != nil {
-		return false
-	}
-	j := strings.LastIndexByte(s[:i], ':')
-	if j < 0 {
-		return false
-	}
-	line, err := strconv.Atoi(s[j+1 : i])
-	if err != nil || line < 1 || column < 0 {
-		return false
-	}
-	f.File, f.Line, f.Column = s[:j], line, column
-	return true
+	return trace.Parse(text)
 }

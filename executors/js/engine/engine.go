@@ -8,11 +8,11 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
 
 	"github.com/tetratelabs/wazero"
 
+	"github.com/ringd/ringd/executors/js/engine/kept"
 	"github.com/ringd/ringd/executors/js/engine/meter"
 	"github.com/ringd/ringd/executors/js/engine/snapshot"
 )
@@ -64,7 +64,7 @@ func (e *Engine) build(ctx context.Context, c Config, wasm []byte, prelude strin
 	if c.CacheDir != "" {
 		name, err := startName(prelude)
 		if err == nil {
-			err = checkCacheDir(c.CacheDir)
+			err = kept.CheckFolder(c.CacheDir)
 		}
 		if err != nil {
 			return err
@@ -150,25 +150,6 @@ func (e *Engine) compile(ctx context.Context, dir string, wasm []byte) error {
 		return fmt.Errorf("compile the engine: %w", err)
 	}
 	return e.defineImports(ctx)
-}
-
-// checkCacheDir makes dir and refuses it when others may write there: what it
-// holds is loaded as native code.
-func checkCacheDir(dir string) error {
-	if err := os.MkdirAll(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) && !errors.Is(err, fs.ErrPermission) {
-		return fmt.Errorf("make the engine's cache: %w", err)
-	}
-	info, err := os.Stat(dir)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err != nil {
-		return fmt.Errorf("use the engine's cache: %w", err)
-	}
-	if !info.IsDir() || info.Mode().Perm()&0o022 != 0 {
-		return fmt.Errorf("use the engine's cache: %s is not a folder that only its owner can write", dir)
-	}
-	return nil
 }
 
 // Digest names the engine file, the meter and the prelude together. A snapshot

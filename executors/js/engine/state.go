@@ -2,8 +2,9 @@ package engine
 
 import (
 	"encoding/json"
-	"strings"
 	"time"
+
+	"github.com/ringd/ringd/executors/js/engine/trace"
 )
 
 // Status is where a program stands.
@@ -55,25 +56,10 @@ type Answer struct {
 
 // Exception is an error as the program threw it. All of it is the program's
 // text: bounded, and not to be trusted.
-type Exception struct {
-	Name    string
-	Message string
-	Frames  []Frame
-}
-
-// OutOfMemory reports whether this is what the engine throws when the heap is
-// full. A program can throw the same.
-func (e Exception) OutOfMemory() bool {
-	return e.Name == "InternalError" && strings.HasPrefix(e.Message, "out of memory")
-}
+type Exception = trace.Exception
 
 // Frame is a line of a stack trace.
-type Frame struct {
-	Function string
-	File     string
-	Line     int
-	Column   int
-}
+type Frame = trace.Frame
 
 // Usage is what a VM has used so far.
 type Usage struct {

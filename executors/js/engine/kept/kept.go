@@ -13,6 +13,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"path/filepath"
 )
@@ -107,6 +108,25 @@ func Keep(path string, encoded []byte) error {
 	}
 	if err != nil {
 		return errors.Join(fmt.Errorf("keep the engine's start: %w", err), os.Remove(f.Name()))
+	}
+	return nil
+}
+
+// CheckFolder makes dir and refuses it when others may write there: what it
+// holds is loaded as native code.
+func CheckFolder(dir string) error {
+	if err := os.MkdirAll(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) && !errors.Is(err, fs.ErrPermission) {
+		return fmt.Errorf("make the engine's cache: %w", err)
+	}
+	info, err := os.Stat(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("use the engine's cache: %w", err)
+	}
+	if !info.IsDir() || info.Mode().Perm()&0o022 != 0 {
+		return fmt.Errorf("use the engine's cache: %s is not a folder that only its owner can write", dir)
 	}
 	return nil
 }
