@@ -161,7 +161,7 @@ func (l *Link) Run(ctx context.Context, w Work, h Host) (out Outcome, again bool
 	r.base = l.s.BytesRead()
 	stopCtx := context.AfterFunc(ctx, func() { r.end(causeCtx, nil) })
 	wall := time.AfterFunc(w.Wall-r.used.Wall+slack, func() { r.end(causeWall, nil) })
-	r.setTimer(r.cpuLimit())
+	r.setTimer(r.cpuLimit() / 2)
 	r.watchPause(askCtx)
 
 	if err = r.begin(); err == nil {
@@ -254,7 +254,8 @@ func (r *linkRun) endLocked(c cause, err error) {
 	r.l.kill()
 }
 
-// setTimer looks at the processor time after d, and again until the run is over.
+// setTimer looks at the processor time after d, and again until the run is over:
+// each time halfway to the limit, since a guest may keep two processors busy.
 func (r *linkRun) setTimer(d time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -269,7 +270,7 @@ func (r *linkRun) setTimer(d time.Duration) {
 			r.end(causeCPU, nil)
 			return
 		}
-		r.setTimer(max(limit-used, slack/10))
+		r.setTimer(max((limit-used)/2, slack/10))
 	})
 }
 
