@@ -173,13 +173,15 @@ func (s *Store) Pause(ctx context.Context, run string) (Pause, []Call, error) {
 func (s *Store) pause(ctx context.Context, run string) (Pause, []Call, error) {
 	var p Pause
 	var x sealed
+	var taken int64
 	err := s.read(ctx, func(row scanner) error {
 		var body []byte
 		var err error
-		p, x, err = scanPause(row, &body)
+		p, x, err = scanPause(row, &body, &taken)
 		x.body = body
 		return err
-	}, `select `+pauseColumns+`, (select body from sealed where name = $2)`+pauseFrom+`where pause.run = $1`, run, sealedOf(run))
+	}, `select `+pauseColumns+`, (select body from sealed where name = $2), (select count(*) from revoked where run = $1)`+
+		pauseFrom+`where pause.run = $1`, run, sealedOf(run))
 	if err == nil && p.Run == "" {
 		err = ErrNotFound
 	}
@@ -190,8 +192,10 @@ func (s *Store) pause(ctx context.Context, run string) (Pause, []Call, error) {
 	if err != nil {
 		return Pause{}, nil, err
 	}
-	if p.Revoked, err = s.revoked(ctx, run); err != nil {
-		return Pause{}, nil, err
+	if taken > 0 {
+		if p.Revoked, err = s.revoked(ctx, run); err != nil {
+			return Pause{}, nil, err
+		}
 	}
 	p.Sealed, err = s.load(x)
 	return p, calls, err

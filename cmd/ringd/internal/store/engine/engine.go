@@ -43,6 +43,7 @@ type DB struct {
 	leading bool
 	closed  bool
 	err     error
+	asked   map[string]*sql.Stmt // queries of readers
 
 	// Used by whoever leads.
 	conn *sql.Conn
@@ -77,8 +78,10 @@ func (d *DB) Close() error {
 // shut closes what Open has opened so far.
 func (d *DB) shut() error {
 	var errs []error
-	for _, stmt := range d.prep {
-		errs = append(errs, stmt.Close())
+	for _, list := range []map[string]*sql.Stmt{d.prep, d.asked} {
+		for _, stmt := range list {
+			errs = append(errs, stmt.Close())
+		}
 	}
 	if d.conn != nil {
 		errs = append(errs, d.conn.Close())
@@ -315,9 +318,41 @@ func (d *DB) Read(ctx context.Context, scan func(Scanner) error, query string, a
 	if closed {
 		return ErrClosed
 	}
-	rows, err := d.reads.QueryContext(ctx, query, args...)
+	rows, err := d.query(ctx, query, args...)
 	if err != nil {
 		return explain(err)
 	}
 	return explain(each(rows, scan))
+}
+
+// maxPrepared bounds the queries of readers that stay prepared: some are built
+// from what a caller asks for.
+const maxPrepared = 128
+
+func (d *DB) query(ctx context.Context, query string, args ...any) (*sql.Rows, error) {
+	d.mu.Lock()
+	st, ok := d.asked[query]
+	room := len(d.asked) < maxPrepared
+	d.mu.Unlock()
+	if ok {
+		return st.QueryContext(ctx, args...)
+	}
+	if !room {
+		return d.reads.QueryContext(ctx, query, args...)
+	}
+	st, err := d.reads.PrepareContext(ctx, query)
+	if err != nil {
+		return nil, err
+	}
+	d.mu.Lock()
+	first, there := d.asked[query]
+	if !there {
+		d.asked[query] = st
+	}
+	d.mu.Unlock()
+	if there {
+		_ = st.Close() // somebody was faster
+		st = first
+	}
+	return st.QueryContext(ctx, args...)
 }

@@ -35,7 +35,7 @@ func Open(ctx context.Context, cfg Config) (*DB, error) {
 	if cfg.Dir == "" {
 		return nil, errors.New("open store: no folder given")
 	}
-	d := &DB{cfg: cfg, prep: map[string]*sql.Stmt{}}
+	d := &DB{cfg: cfg, prep: map[string]*sql.Stmt{}, asked: map[string]*sql.Stmt{}}
 	d.idle = sync.NewCond(&d.mu)
 	if err := d.open(ctx); err != nil {
 		return nil, errors.Join(fmt.Errorf("open store in %s: %w", cfg.Dir, explain(err)), d.shut())
