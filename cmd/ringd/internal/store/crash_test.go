@@ -16,7 +16,10 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
 )
 
-const childEnv = "RINGD_STORE_TEST_CHILD"
+const (
+	childEnv = "RINGD_STORE_TEST_CHILD"
+	lifeEnv  = "RINGD_STORE_TEST_LIFE" // which life the child leads
+)
 
 func crashConfig(dir string) store.Config { return store.Config{Dir: dir, Now: time.Now} }
 
@@ -32,11 +35,15 @@ func TestChild(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	lead := childLife
+	if os.Getenv(lifeEnv) == "paused" {
+		lead = pausedLife
+	}
 	var wg sync.WaitGroup
 	for w := range 4 {
 		wg.Go(func() {
 			for i := 0; ; i++ {
-				if err := childLife(t, s, fmt.Sprintf("%d-%d-%d", os.Getpid(), w, i)); err != nil {
+				if err := lead(t, s, fmt.Sprintf("%d-%d-%d", os.Getpid(), w, i)); err != nil {
 					t.Error(err)
 					return
 				}
@@ -96,7 +103,7 @@ func childLife(t *testing.T, s *store.Store, id string) error {
 // life is what the child said about one run.
 type life struct {
 	seen     map[string]int
-	answerer string
+	answerer string // or claimer
 }
 
 // TestKill9 kills a process with quarrelling writers again and again. Whatever
@@ -111,7 +118,7 @@ func TestKill9(t *testing.T) {
 	random := rand.New(rand.NewPCG(7, 8))
 	acks, unknown, failed := 0, 0, 0
 	for round := range rounds {
-		lives := runAndKill(t, dir, 1+random.IntN(300))
+		lives := runAndKill(t, dir, "", 1+random.IntN(300))
 		s, err := store.Open(t.Context(), crashConfig(dir))
 		if err != nil {
 			t.Fatalf("round %d: %v", round, err)
@@ -180,10 +187,10 @@ func checkLife(t *testing.T, s *store.Store, id string, l *life) {
 	}
 }
 
-func runAndKill(t *testing.T, dir string, n int) map[string]*life {
+func runAndKill(t *testing.T, dir, kind string, n int) map[string]*life {
 	t.Helper()
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestChild$", "-test.count=1")
-	cmd.Env = append(os.Environ(), childEnv+"="+dir)
+	cmd.Env = append(os.Environ(), childEnv+"="+dir, lifeEnv+"="+kind)
 	cmd.Stderr = os.Stderr
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -206,7 +213,7 @@ func runAndKill(t *testing.T, dir string, n int) map[string]*life {
 			lives[f[2]] = l
 		}
 		l.seen[f[1]]++
-		if f[1] == "answer" {
+		if f[1] == "answer" || f[1] == "claim" {
 			l.answerer = f[3]
 		}
 		if seen++; seen == n {
@@ -220,4 +227,167 @@ func runAndKill(t *testing.T, dir string, n int) map[string]*life {
 		t.Fatalf("the child ended by itself after %d acknowledgements", seen)
 	}
 	return lives
+}
+
+// pausedLife is a life with a pause that three claimers quarrel over; every
+// fifth record lies in a file.
+func pausedLife(t *testing.T, s *store.Store, id string) error {
+	ctx := t.Context()
+	if err := s.Start(ctx, newRun(id)); err != nil {
+		return err
+	}
+	say("start", id, "-")
+	if _, err := s.OpenCall(ctx, pending(id, "c1", store.ByApprover)); err != nil {
+		return err
+	}
+	if _, err := s.PutPause(ctx, lifePause(id), store.Change{Outcome: []byte("{}")}); err != nil {
+		return err
+	}
+	say("pause", id, "-")
+	var wg sync.WaitGroup
+	errs := make([]error, 3)
+	for i := range errs {
+		wg.Go(func() {
+			by := fmt.Sprintf("host:%d", i)
+			if a, err := s.Approve(ctx, id, "c1", approval(by, store.Allow)); err == nil && a.First {
+				say("approve", id, by)
+			} else if err != nil && !errors.Is(err, store.ErrState) { // it has gone on
+				errs[i] = err
+				return
+			}
+			p, _, err := s.Claim(ctx, id, 1, by)
+			var claimed *store.ClaimedError
+			if err == nil && string(p.Sealed) != string(lifePause(id).Sealed) {
+				err = errors.New("another record")
+			}
+			if err == nil {
+				say("claim", id, by)
+				err = goOn(t, s, id, by)
+			}
+			if !errors.As(err, &claimed) {
+				errs[i] = err
+			}
+		})
+	}
+	wg.Wait()
+	return errors.Join(errs...)
+}
+
+func lifePause(id string) store.Pause {
+	size := 2000
+	if strings.HasSuffix(id, "0") || strings.HasSuffix(id, "5") {
+		size = store.MaxInline + 1
+	}
+	return sized(id, 1, size)
+}
+
+func goOn(t *testing.T, s *store.Store, id, by string) error {
+	ctx := t.Context()
+	if _, err := s.Begin(ctx, id, 1, by, store.Change{}); err != nil {
+		return err
+	}
+	say("begin", id, by)
+	if _, err := s.Execute(ctx, id, "c1", store.Head{}); err != nil {
+		return err
+	}
+	say("act", id, by)
+	if err := s.CloseCall(ctx, id, "c1", store.CallClosed, []byte("ok"), store.Head{}); err != nil {
+		return err
+	}
+	say("result", id, by)
+	if _, err := s.Advance(ctx, id, store.Done, store.Change{Outcome: []byte("{}")}); err != nil {
+		return err
+	}
+	say("done", id, by)
+	return nil
+}
+
+// TestKill9Paused kills a process whose claimers quarrel over pauses. What was
+// acknowledged is there, one claimer has won, an act that was begun is begun
+// once or unknown, and what waits can be gone on with.
+func TestKill9Paused(t *testing.T) {
+	rounds := 20
+	if testing.Short() {
+		rounds = 4
+	}
+	dir := filepath.Join(t.TempDir(), "state")
+	random := rand.New(rand.NewPCG(9, 10))
+	after := map[store.State]int{}
+	for round := range rounds {
+		lives := runAndKill(t, dir, "paused", 1+random.IntN(250))
+		s, err := store.Open(t.Context(), crashConfig(dir))
+		if err != nil {
+			t.Fatalf("round %d: %v", round, err)
+		}
+		if ok, err := s.Ask(t.Context(), "pragma integrity_check"); err != nil || ok != "ok" {
+			t.Fatalf("round %d: integrity %q, %v", round, ok, err)
+		}
+		for id, l := range lives {
+			checkPaused(t, s, id, l)
+		}
+		named, err := s.Ask(t.Context(), "select count(distinct file) from pause where file <> ''")
+		if got := fmt.Sprint(len(files(t, crashConfig(dir)))); err != nil || got != named {
+			t.Errorf("%s files, rows name %s (%v)", got, named, err)
+		}
+		if _, err := s.Recover(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		for id, l := range lives {
+			after[checkRecovered(t, s, id, l)]++
+		}
+		mustClose(t, s)
+	}
+	t.Logf("%d rounds: %v", rounds, after)
+}
+
+func checkPaused(t *testing.T, s *store.Store, id string, l *life) {
+	t.Helper()
+	for what, n := range l.seen {
+		if n > 1 {
+			t.Errorf("run %s: %q was acknowledged %d times", id, what, n)
+		}
+	}
+	r := getRun(t, s, id)
+	if l.seen["pause"] == 0 {
+		return
+	}
+	if r.Seq != 1 {
+		t.Errorf("run %s has paused, is %s at %d", id, r.State, r.Seq)
+	}
+	if _, _, err := s.Claim(t.Context(), id, 1, "prober"); l.answerer != "" {
+		var claimed *store.ClaimedError
+		if !errors.As(err, &claimed) || claimed.By != l.answerer {
+			t.Errorf("run %s: claimed by %s, the store says %v", id, l.answerer, err)
+		}
+	}
+	for what, want := range map[string]string{"act": "executing closed", "result": "closed"} {
+		if st := getCalls(t, s, id)[0].State; l.seen[what] > 0 && !strings.Contains(want, string(st)) {
+			t.Errorf("run %s: %s was acknowledged, the call is %s", id, what, st)
+		}
+	}
+	if l.seen["done"] > 0 && r.State != store.Done {
+		t.Errorf("run %s was done, is %s", id, r.State)
+	}
+}
+
+// checkRecovered looks at a run after Recover and goes on with it when it can.
+func checkRecovered(t *testing.T, s *store.Store, id string, l *life) store.State {
+	t.Helper()
+	r, c := getRun(t, s, id), getCalls(t, s, id)
+	switch {
+	case r.State == store.Unknown && c[0].State == store.CallUnknown && l.seen["result"] == 0:
+	case r.State == store.Done && c[0].State == store.CallClosed:
+	case r.State == store.Failed && l.seen["pause"] == 0:
+	case r.State == store.Paused && l.seen["approve"] == 0, r.State == store.Answered:
+		p, _, err := s.Pause(t.Context(), id)
+		if err != nil || string(p.Sealed) != string(lifePause(id).Sealed) {
+			t.Errorf("run %s waits, its pause has %d bytes, %v", id, len(p.Sealed), err)
+		}
+		if l.seen["act"] > 0 && (c[0].State != store.CallClosed || string(c[0].Result) != "ok") {
+			t.Errorf("run %s would act again: %+v", id, c[0])
+		}
+	default:
+		t.Errorf("run %s is %s after recovery: %+v, %v", id, r.State, c, l.seen)
+	}
+	return r.State
 }

@@ -52,6 +52,8 @@ func assign(dst, v any) error {
 func FuzzRow(f *testing.F) {
 	f.Add(int64(1), "r1", "started", "host", []byte("{}"), int64(5), "closed")
 	f.Add(int64(2), "r1", "done", "approver", []byte(nil), int64(-1), "open")
+	f.Add(int64(1), "allow", "allow", "harness", []byte("x"), int64(7), "open")
+	f.Add(int64(1), `["a"]`, "paused", "approver", []byte("x"), int64(3), "executing")
 	f.Add(int64(1), "", "", "", []byte{0}, int64(1)<<62, "")
 	f.Fuzz(func(t *testing.T, v int64, text, state, who string, blob []byte, n int64, callState string) {
 		r, err := store.ScanRun(row{v, text, text, text, text, state, text, n, text, blob, n, text, n, n, n, text})
@@ -64,10 +66,32 @@ func FuzzRow(f *testing.F) {
 		c, err := store.ScanCall(row{v, text, text, n, text, who, callState, text, text, blob, blob, blob, text, n, n, text, n, n,
 			who, text, n, n, text, text, n, n, n})
 		switch {
-		case err == nil && (v != 1 || !c.State.Known() || !c.For.Known() || string(c.State) != callState):
+		case err == nil && (v != 1 || !c.State.Known() || !c.For.Known() || string(c.State) != callState || string(c.Verdict) != text ||
+			(c.For == store.ByApprover || text != "") && (!c.Acts.Known() || c.Acts == store.ByApprover || c.Needs < 1)):
 			t.Errorf("call %+v of version %d in state %q", c, v, callState)
 		case err != nil && !errors.Is(err, store.ErrFormat):
 			t.Errorf("call: error %v", err)
+		}
+		p, err := store.ScanPause(row{v, text, n, text, text, text, n, text, n, n, text, text, n, n, text, text, text, state})
+		switch {
+		case err == nil && (v != 1 || p.Seq != n || p.Seq < 1 || p.Size > store.MaxSealed || !p.State.Known() || p.Expires.IsZero() != (n == 0)):
+			t.Errorf("pause %+v of version %d", p, v)
+		case err != nil && !errors.Is(err, store.ErrFormat):
+			t.Errorf("pause: error %v", err)
+		}
+		x, err := store.ScanSession(row{v, text, text, text, text, n, text, text, text, n, text, n, n, n, text})
+		switch {
+		case err == nil && (v != 1 || x.Seq != n || x.Seq < 1 || x.Size > store.MaxSealed || x.Name != text):
+			t.Errorf("session %+v of version %d", x, v)
+		case err != nil && !errors.Is(err, store.ErrFormat):
+			t.Errorf("session: error %v", err)
+		}
+		a, err := store.ScanApproval(row{v, text, text, text, text, state, text, text, n})
+		switch {
+		case err == nil && (v != 1 || a.Verdict != store.Allow && a.Verdict != store.Deny || a.By != text):
+			t.Errorf("approval %+v of version %d", a, v)
+		case err != nil && !errors.Is(err, store.ErrFormat):
+			t.Errorf("approval: error %v", err)
 		}
 		if g, err := store.ScanGen(row{v, n, text, text, blob, n, n}); err == nil {
 			t.Errorf("generation %+v with the digest %q", g, text)

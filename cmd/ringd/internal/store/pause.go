@@ -204,9 +204,10 @@ func (s *Store) pause(ctx context.Context, run string) (Pause, []Call, error) {
 // Claim takes the pause with this sequence of an Answered run for by, who alone
 // goes on with it, and returns it with the calls of its wave, also those that
 // have been executed since: each carries its answer or its result. One caller
-// wins; all others get a *ClaimedError. ErrDamaged: by has it, and it cannot be
-// read; all but Sealed is returned, and Unclaim is next. ErrNotFound, ErrState
-// (not answered, or there is no such pause), ErrClosed.
+// wins; all others get a *ClaimedError. A pause that names its run is claimed also
+// when there is an error, which says why it cannot be read (ErrDamaged): Unclaim
+// is next. ErrNotFound, ErrState (not answered, or there is no such pause),
+// ErrClosed.
 func (s *Store) Claim(ctx context.Context, run string, seq int64, by string) (Pause, []Call, error) {
 	if err := errors.Join(checkID(by), checkID(run)); err != nil {
 		return Pause{}, nil, fmt.Errorf("claim run %s: %w", run, err)
@@ -238,7 +239,8 @@ func (s *Store) Claim(ctx context.Context, run string, seq int64, by string) (Pa
 	}
 	p, calls, err := s.pause(context.WithoutCancel(ctx), run)
 	if err != nil {
-		return p, calls, fmt.Errorf("claim pause %d of run %s: %w", seq, run, err)
+		p.Run, p.Seq = run, seq
+		return p, calls, fmt.Errorf("read claimed pause %d of run %s: %w", seq, run, err)
 	}
 	return p, calls, nil
 }

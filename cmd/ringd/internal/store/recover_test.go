@@ -135,6 +135,132 @@ func TestRecover(t *testing.T) {
 	}
 }
 
+// TestRecoverPauses: what waits is left alone, what was claimed is given back,
+// and what had gone on goes on again only when nothing of it can happen twice.
+func TestRecoverPauses(t *testing.T) {
+	cfg := config(t)
+	cfg.Idempotent = func(bridge string) bool { return bridge == "again" }
+	s := mustOpen(t, cfg)
+	// resumed is a run that went on from a pause with two approved calls.
+	resumed := func(id, first, second string) {
+		mustStart(t, s, newRun(id))
+		for call, bridge := range map[string]string{"c1": first, "c2": second} {
+			c := pending(id, call, store.ByApprover)
+			c.Bridge = bridge
+			mustOpenCall(t, s, c)
+		}
+		mustPause(t, s, newPause(id, 1))
+		for _, call := range []string{"c1", "c2"} {
+			if _, err := s.Approve(t.Context(), id, call, approval("uid:5", store.Allow)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		mustClaim(t, s, id, 1)
+		mustBegin(t, s, id, 1)
+	}
+	act := func(id, call string, done bool) {
+		if _, err := s.Execute(t.Context(), id, call, store.Head{}); err != nil {
+			t.Fatal(err)
+		}
+		if !done {
+			return
+		}
+		if err := s.CloseCall(t.Context(), id, call, store.CallClosed, []byte("result"), store.Head{}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	tests := []struct {
+		id   string
+		make func(id string)
+		want string // state, then c1, c2, … as state:result
+		told bool
+	}{
+		{"paused", func(id string) { reach(t, s, id, store.Paused) }, "paused open:", false},
+		{"answered", func(id string) { reach(t, s, id, store.Answered) }, "answered open:", false},
+		{"claimed", func(id string) { reach(t, s, id, store.Claimed) }, "answered open:", true},
+		{"begun", func(id string) { resumed(id, "once", "once") }, "answered open: open:", true},
+		{"one acted", func(id string) { resumed(id, "once", "once"); act(id, "c1", true) }, "answered closed:result open:", true},
+		{"both acted", func(id string) {
+			resumed(id, "once", "once")
+			act(id, "c1", true)
+			act(id, "c2", true)
+		}, "answered closed:result closed:result", true},
+		{"acting", func(id string) { resumed(id, "once", "once"); act(id, "c1", false) }, "unknown unknown: closed:", true},
+		{"acting, idempotent", func(id string) { resumed(id, "again", "once"); act(id, "c1", false) }, "answered open: open:", true},
+		{"both acting, one idempotent", func(id string) {
+			resumed(id, "again", "once")
+			act(id, "c1", false)
+			act(id, "c2", false)
+		}, "unknown unknown: unknown:", true},
+		{"a call since", func(id string) {
+			resumed(id, "once", "once")
+			act(id, "c1", true)
+			act(id, "c2", true)
+			mustOpenCall(t, s, pending(id, "c3", store.ByHarness))
+		}, "failed closed:result closed:result closed:", true},
+		{"acting in the first part, idempotent", func(id string) {
+			mustStart(t, s, newRun(id))
+			c := executing(id, "c1")
+			c.Bridge = "again"
+			mustOpenCall(t, s, c)
+		}, "unknown unknown:", true},
+	}
+	for _, tt := range tests {
+		tt.make(tt.id)
+	}
+	// What an earlier ringd called paused has nothing to go on from.
+	mustStart(t, s, newRun("no record"))
+	if err := s.Exec(t.Context(), "update run set state = 'paused' where id = 'no record'"); err != nil {
+		t.Fatal(err)
+	}
+	mustClose(t, s)
+	s = mustOpen(t, cfg)
+	list, err := s.Recover(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	told := map[string]store.Recovered{}
+	for _, r := range list {
+		told[r.Run.ID] = r
+	}
+	for _, tt := range tests {
+		t.Run(tt.id, func(t *testing.T) {
+			r := getRun(t, s, tt.id)
+			got := string(r.State)
+			for _, c := range getCalls(t, s, tt.id) {
+				got += fmt.Sprintf(" %s:%s", c.State, c.Result)
+			}
+			if got != tt.want {
+				t.Errorf("%q, want %q", got, tt.want)
+			}
+			rec, ok := told[tt.id]
+			if ok != tt.told || ok && !cmp.Equal(rec.Run, r) {
+				t.Errorf("told %t: %+v", ok, rec)
+			}
+			if _, _, err := s.Pause(t.Context(), tt.id); (err == nil) != !r.State.Final() {
+				t.Errorf("the run is %s, its pause %v", r.State, err)
+			}
+			if r.State != store.Answered {
+				return
+			}
+			// It can be claimed as if nobody had, with what has happened since.
+			_, calls := mustClaim(t, s, tt.id, 1)
+			mustBegin(t, s, tt.id, 1)
+			for _, c := range calls {
+				if _, err := s.Execute(t.Context(), tt.id, c.ID, store.Head{}); (err == nil) != (c.State == store.CallPending && c.For == store.ByApprover) {
+					t.Errorf("call %s is %s: execute: %v", c.ID, c.State, err)
+				}
+			}
+		})
+	}
+	if got := told["acting, idempotent"].Again; len(got) != 1 || got[0].ID != "c1" || got[0].Key != store.Key("acting, idempotent", "c1", "sha256:aa") {
+		t.Errorf("asked for again: %+v", got)
+	}
+	if r := getRun(t, s, "no record"); r.State != store.Failed {
+		t.Errorf("a pause without a record is %s", r.State)
+	}
+}
+
 // TestOneAnswerWins: of many answers at once one is first, all others are told
 // whose it was, and the call carries that one.
 func TestOneAnswerWins(t *testing.T) {

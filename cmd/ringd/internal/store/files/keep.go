@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 )
 
 // ErrDamaged: a snapshot is not there, or is not of the size it had.
@@ -127,7 +128,7 @@ func (k *Keep) Get(name string, size int64) ([]byte, error) {
 		return nil, err
 	}
 	f, err := os.OpenFile(filepath.Join(k.dir, name), os.O_RDONLY|NoFollow, 0)
-	if errors.Is(err, fs.ErrNotExist) {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ELOOP) {
 		return nil, fmt.Errorf("%w: file %s is not there", ErrDamaged, name)
 	}
 	if err != nil {
