@@ -26,7 +26,7 @@ func (d *Decider) indexBridges() {
 			Rule: known(&e.bridge.Rule), Revision: d.revision}
 		e.asks = e.allow
 		if p := b.Approval; p != nil {
-			e.asks = Decision{Verdict: Ask, Code: CodeApprovalRequired, Reason: "a call of " + name + " needs an approval" + p.whom(),
+			e.asks = Decision{Verdict: Ask, Code: CodeApprovalRequired, Reason: "a call of " + name + " needs " + p.words(),
 				Rule: known(&p.Rule), Revision: d.revision}
 		}
 		d.bridges[name] = e
@@ -92,16 +92,16 @@ func (d *Decider) bridgeAction(a *BridgeAction) Decision {
 	return e.allow
 }
 
-// whom words who has to approve, for a reason.
-func (p *Approval) whom() string {
-	switch {
-	case p.Count > 1:
-		return fmt.Sprintf(" of %d of %s", p.Count, strings.Join(p.From, ", "))
-	case len(p.From) > 0:
-		return " of " + strings.Join(p.From, " or ")
-	default:
-		return ""
+// words says what a call needs, for a reason.
+func (p *Approval) words() string {
+	need, or := "an approval", " or "
+	if p.Count > 1 {
+		need, or = fmt.Sprintf("%d approvals", p.Count), ", "
 	}
+	if len(p.From) == 0 {
+		return need
+	}
+	return need + " from " + strings.Join(p.From, or)
 }
 
 // reaches reports whether a bridge that names these executors (none: all that

@@ -28,7 +28,9 @@ be read.`,
 			if err != nil {
 				return err
 			}
-			d := set.Decider(defaultAgent(set, agent), profiles.Environment{Workspace: workspace, Home: p.Env.Home})
+			d := set.Decider(defaultAgent(set, agent), profiles.Environment{
+				Workspace: workspace, Home: p.Env.Home, Condition: (&conditions{}).decide(cmd.Context()),
+			})
 			denied, err := decide.Lines(cmd.Context(), d, set.Revision, p.In, p.Out)
 			if err != nil {
 				return cli.Failed(cli.Misused, err)

@@ -189,10 +189,11 @@ func (p *program) buildStack(ctx context.Context, c stackConfig, s *stack) (err 
 	}
 	recorder, journal := records.NewRecorder(log, c.metrics), records.NewJournal(st)
 	s.guests = &guests{js: s.js, group: s.group}
+	asked := &conditions{}
 	ring, err := interpreter.New(interpreter.Config{
 		Executors: map[string]executors.Executor{profiles.ExecutorJS: s.js},
 		Tiers:     map[string]profiles.Tier{profiles.ExecutorJS: s.kernel.Attestation(profiles.ExecutorJS).Tier},
-		Providers: c.providers, Audit: recorder, Journal: journal,
+		Providers: c.providers, Audit: recorder, Journal: journal, Conditions: asked,
 		Go: s.group.Go, Now: time.Now, Random: rand.Reader, Generation: recorder.Generation,
 		CheckValue: func(v json.RawMessage) error {
 			return value.Check(v, value.Limits{Bytes: int64(len(v)), Nodes: len(v)}) // the ring has bounded v
@@ -209,7 +210,7 @@ func (p *program) buildStack(ctx context.Context, c stackConfig, s *stack) (err 
 		Compiler:    c.compiler,
 		Runs:        st, Generations: st, Recorder: recorder, Journal: journal,
 		Group: s.group, Clock: systemClock{}, Random: rand.Reader, Logger: c.logger, Metrics: c.metrics,
-		Environment: profiles.Environment{Home: p.Env.Home},
+		Environment: profiles.Environment{Home: p.Env.Home, Condition: asked.decide(ctx)},
 		Staleness:   c.staleness, Retention: c.retention, Quota: c.quota,
 	})
 	if err != nil {

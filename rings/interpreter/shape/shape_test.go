@@ -94,6 +94,24 @@ func TestValidate(t *testing.T) {
 	}
 }
 
+// Schemas that are compiled together all have to fit, and do not see each other:
+// what one evaluates is not evaluated for the next.
+func TestSeveralSchemas(t *testing.T) {
+	s, err := shape.Compile([]byte(`{"properties":{"a":{"$ref":"#/$defs/n"}},"unevaluatedProperties":false,"$defs":{"n":{"type":"integer"}}}`),
+		[]byte(`{"properties":{"a":{"maximum":3},"b":true}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for in, fits := range map[string]bool{`{"a":3}`: true, `{"a":4}`: false, `{"a":"x"}`: false, `{"a":1,"b":1}`: false, `{}`: true} {
+		if _, err := shape.Validate([]byte(in), false, s, nil); (err == nil) != fits {
+			t.Errorf("%s: %v", in, err)
+		}
+	}
+	if _, err := shape.Compile([]byte(`true`), []byte(`{"type":"strnig"}`)); err == nil {
+		t.Error("a schema that is none was compiled with another")
+	}
+}
+
 func TestSchemasLoadNothing(t *testing.T) {
 	for _, text := range []string{`{"$ref":"http://127.0.0.1:9/x"}`, `{"$ref":"file:///etc/passwd"}`, `{"$ref":"other.json"}`,
 		`{"$schema":"https://example.com/meta"}`, `{"$dynamicRef":"https://example.com/x"}`, `{`, `7`, `{"type":"strnig"}`, `{"pattern":"(?=x)"}`} {
