@@ -40,6 +40,8 @@ const (
 	CodeApprovalDenied   Code = "approval_denied"   // somebody refused it
 	CodeApprovalExpired  Code = "approval_expired"  // nobody answered in time
 
+	CodeSessionNotGranted Code = "session.not_granted" // the policy grants no state between runs, or the host keeps none
+
 	CodeFileNotGranted Code = "file.not_granted"
 	CodeFileDenied     Code = "file.denied"
 	CodeFilePath       Code = "file.path" // not an absolute, clean path

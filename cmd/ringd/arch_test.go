@@ -45,7 +45,19 @@ var layers = map[string][]string{
 	"executors/js/start":           {"profiles"},
 	"executors/js/guest":           {"executors", "executors/js/engine", "executors/js/start", "profiles"},
 
-	"rings/interpreter":        {"executors", "profiles", "rings/interpreter/budget", "rings/interpreter/pause", "rings/interpreter/shape"},
+	"rings/interpreter": {
+		"executors", "profiles", "rings/interpreter/feed", "rings/interpreter/life", "rings/interpreter/pause",
+		"rings/interpreter/port", "rings/interpreter/rules", "rings/interpreter/shape",
+	},
+	"rings/interpreter/life": {
+		"executors", "profiles", "rings/interpreter/budget", "rings/interpreter/feed", "rings/interpreter/pause",
+		"rings/interpreter/port", "rings/interpreter/rules", "rings/interpreter/shape",
+	},
+	"rings/interpreter/port": {"executors", "profiles", "rings/interpreter/pause", "rings/interpreter/rules", "rings/interpreter/shape"},
+	"rings/interpreter/rules": {
+		"profiles", "rings/interpreter/budget", "rings/interpreter/pause", "rings/interpreter/shape",
+	},
+	"rings/interpreter/feed":   {"executors", "profiles"},
 	"rings/interpreter/budget": {"profiles", "rings/interpreter/shape"},
 	"rings/interpreter/pause":  {"executors", "profiles"},
 	"rings/interpreter/shape":  {},

@@ -427,15 +427,6 @@ func TestNoProvider(t *testing.T) {
 	}
 }
 
-func TestAskVerdictIsRefused(t *testing.T) {
-	// Nothing compiles to Ask yet; a verdict out of range must deny as well.
-	for _, v := range []profiles.Verdict{profiles.Deny, profiles.Ask, 9} {
-		if no := interpreter.RefusalOf(profiles.Decision{Verdict: v}); !no {
-			t.Errorf("verdict %d was let through", v)
-		}
-	}
-}
-
 // A panic of a provider ends its run, closed, and no other.
 func TestPanicEndsTheRun(t *testing.T) {
 	w := newWorld(t, func(c *interpreter.Config) {

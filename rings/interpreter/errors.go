@@ -1,36 +1,29 @@
 package interpreter
 
-import "errors"
+import (
+	"errors"
 
-// States that a caller must tell apart.
+	"github.com/ringd/ringd/rings/interpreter/port"
+)
+
+// States that a caller must tell apart. Those of package port are the same values.
 var (
 	// ErrClosed: the ring was closed.
 	ErrClosed = errors.New("interpreter ring is closed")
 	// ErrExists: a live run has this id.
 	ErrExists = errors.New("a live run has this id")
-	// ErrEnded: the run has ended; nothing of it can begin.
-	ErrEnded = errors.New("the run has ended")
-	// ErrNoCall: no call of this id waits for an answer.
-	ErrNoCall = errors.New("no such open call")
-	// ErrAnswered: the call has its answer; the first one counts.
-	ErrAnswered = errors.New("the call is already answered")
-	// ErrPaused: the run is paused and kept; what settles it goes to the store.
-	ErrPaused = errors.New("the run is paused")
-	// ErrExpired: the time in which the call could be approved is over.
-	ErrExpired = errors.New("the approval has expired")
-	// ErrUnsettled: a pause has an open call that nothing settles.
-	ErrUnsettled = errors.New("an open call is not settled")
-	// ErrSession: the state of a session is not one that this run may have.
-	ErrSession = errors.New("not a session of this run")
-	// ErrGrant: not a grant that can be taken from this run.
-	ErrGrant = errors.New("not a grant of this run")
-	// ErrDigest: the answer was given for other arguments.
-	ErrDigest = errors.New("the digest is not that of the call")
-	// ErrValue wraps what is wrong with the value of an answer. The call stays
-	// open.
-	ErrValue = errors.New("not a valid result of this bridge")
-	// ErrParent: the parent run or call is not live, or may have no more subagents.
-	ErrParent = errors.New("not an open call that may start a subagent")
+
+	ErrEnded     = port.ErrEnded
+	ErrNoCall    = port.ErrNoCall
+	ErrAnswered  = port.ErrAnswered
+	ErrPaused    = port.ErrPaused
+	ErrExpired   = port.ErrExpired
+	ErrUnsettled = port.ErrUnsettled
+	ErrSession   = port.ErrSession
+	ErrGrant     = port.ErrGrant
+	ErrDigest    = port.ErrDigest
+	ErrValue     = port.ErrValue
+	ErrParent    = port.ErrParent
 )
 
 // ExecutorError says that one executor rejects its profile of a set. The ring

@@ -179,6 +179,7 @@ type world struct {
 	echo  *counter
 	wg    sync.WaitGroup
 	runs  int
+	mu    sync.Mutex // of runs, for a stage
 }
 
 type zeros struct{}

@@ -9,16 +9,6 @@ import (
 	"github.com/ringd/ringd/rings/interpreter/shape"
 )
 
-// Harness is the provider of bridges that the harness performs: a call stays
-// open until Run.Answer, or until the bridge's timeout. The ring does not call
-// it.
-type Harness struct{}
-
-// Call fails: a harness cannot be called.
-func (Harness) Call(context.Context, Call) (json.RawMessage, error) {
-	return nil, errors.New("the harness answers through the API")
-}
-
 // Log is the provider of bridges that leave a line for the operator: the call's
 // arguments, cut to MaxLogText bytes, as one attribute of a line of Logger. A
 // policy that grants such a bridge grants just that. The result is undefined.

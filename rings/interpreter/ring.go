@@ -10,17 +10,25 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/rings/interpreter/life"
+	"github.com/ringd/ringd/rings/interpreter/rules"
 )
+
+// Preparer is an Executor that has to look at a set before it is in force, and
+// may reject it. Prepare must change nothing that a program could notice.
+type Preparer interface {
+	Prepare(ctx context.Context, set *profiles.Set) error
+}
 
 // Ring answers for executors. It is safe for concurrent use.
 type Ring struct {
-	cfg Config
-	gen atomic.Pointer[generation] // never nil; replaced with mu held
+	cfg  Config
+	host life.Host
+	gen  atomic.Pointer[rules.Generation] // never nil; replaced with mu held
 
 	mu     sync.Mutex
-	live   map[string]*Run
+	live   map[string]*life.Run
 	shut   bool
 	counts int64         // generations numbered so far, when Config gives no number
 	empty  chan struct{} // closed when the ring is shut and no run is left
@@ -38,8 +46,10 @@ func New(cfg Config) (*Ring, error) {
 	if cfg.CheckValue == nil {
 		cfg.CheckValue = refuseMarked
 	}
-	r := &Ring{cfg: cfg, live: map[string]*Run{}, empty: make(chan struct{})}
-	r.gen.Store(&generation{})
+	r := &Ring{cfg: cfg, live: map[string]*life.Run{}, empty: make(chan struct{})}
+	r.host = life.Host{Audit: cfg.Audit, Journal: cfg.Journal, Keeper: cfg.Keeper, Conditions: cfg.Conditions,
+		Provider: r.provider, InForce: r.gen.Load, Gone: r.forget, Rested: r.rest, Now: cfg.Now, CheckValue: cfg.CheckValue, Point: cfg.Point}
+	r.gen.Store(&rules.Generation{})
 	return r, nil
 }
 
@@ -62,7 +72,7 @@ func (r *Ring) Prepare(ctx context.Context, set *profiles.Set) (commit func(), e
 	if r.cfg.Generation != nil {
 		number = r.cfg.Generation()
 	}
-	next, err := newGeneration(ctx, set, number, r.gen.Load())
+	next, err := rules.New(ctx, set, number, r.gen.Load())
 	if err != nil {
 		return nil, err
 	}
@@ -85,18 +95,18 @@ func (r *Ring) Prepare(ctx context.Context, set *profiles.Set) (commit func(), e
 }
 
 // commit swaps the generation and cuts what it no longer grants.
-func (r *Ring) commit(next *generation) {
+func (r *Ring) commit(next *rules.Generation) {
 	r.mu.Lock()
 	if r.shut {
 		r.mu.Unlock()
 		return
 	}
-	r.counts = next.number
+	r.counts = next.Number
 	r.gen.Store(next)
 	runs := slices.Collect(maps.Values(r.live))
 	r.mu.Unlock()
 	for _, run := range runs {
-		run.cut(next)
+		run.Cut(next)
 	}
 }
 
@@ -108,12 +118,12 @@ func (r *Ring) CloseExecutor(name, reason string) {
 		r.mu.Unlock()
 		return
 	}
-	next := r.gen.Load().withClosed(name, reason)
+	next := r.gen.Load().WithClosed(name, reason)
 	r.gen.Store(next)
 	runs := slices.Collect(maps.Values(r.live))
 	r.mu.Unlock()
 	for _, run := range runs {
-		run.cut(next)
+		run.Cut(next)
 	}
 }
 
@@ -130,9 +140,9 @@ func (r *Ring) Status() []ExecutorStatus {
 	out := make([]ExecutorStatus, 0, len(r.cfg.Executors))
 	for name := range r.cfg.Executors {
 		st := ExecutorStatus{Name: name, State: "ready"}
-		if reason, closed := g.closed[name]; closed {
+		if reason, closed := g.Closed(name); closed {
 			st.State, st.Reason = "closed", reason
-		} else if !g.open {
+		} else if !g.Open {
 			st.State, st.Reason = "closed", "no valid policy is in force"
 		}
 		out = append(out, st)
@@ -146,7 +156,7 @@ func (r *Ring) Run(id string) (*Run, bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	run, ok := r.live[id]
-	return run, ok
+	return &Run{r, run}, ok
 }
 
 // Close refuses everything from now on, ends every run, waits for them and
@@ -155,14 +165,14 @@ func (r *Ring) Close() error {
 	r.mu.Lock()
 	first := !r.shut
 	r.shut = true
-	r.gen.Store(&generation{number: r.gen.Load().number})
+	r.gen.Store(&rules.Generation{Number: r.gen.Load().Number})
 	runs := slices.Collect(maps.Values(r.live))
 	if first && len(runs) == 0 {
 		close(r.empty)
 	}
 	r.mu.Unlock()
 	for _, run := range runs {
-		run.end(ending{state: executors.StateCancelled, name: "Cancelled", text: "ringd is closing"})
+		run.Close()
 	}
 	<-r.empty
 	if !first {
@@ -177,13 +187,23 @@ func (r *Ring) Close() error {
 	return errors.Join(errs...)
 }
 
-// forget drops a run that has ended.
-func (r *Ring) forget(id string) {
+// forget drops a run that is over, and a held run that it was the last live
+// subagent of.
+func (r *Ring) forget(run *life.Run) {
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	delete(r.live, id)
-	if r.shut && len(r.live) == 0 {
-		close(r.empty)
+	var parent *life.Run
+	if r.live[run.ID()] == run {
+		delete(r.live, run.ID())
+		if p := run.Parent(); p != nil {
+			parent = r.live[p.Run]
+		}
+		if r.shut && len(r.live) == 0 {
+			close(r.empty)
+		}
+	}
+	r.mu.Unlock()
+	if parent != nil {
+		r.release(parent)
 	}
 }
 

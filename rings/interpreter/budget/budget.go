@@ -15,7 +15,8 @@ import (
 )
 
 // Effective returns the Stricter of two profiles, field by field. A field that
-// neither sets is zero, which grants nothing: the result has no nil.
+// neither sets is zero, which grants nothing: the result has no nil but
+// PauseMillis.
 func Effective(a, b profiles.Limits) profiles.Limits {
 	least := func(x, y *int64) *int64 {
 		var v int64
@@ -40,7 +41,17 @@ func Effective(a, b profiles.Limits) profiles.Limits {
 		Processes:    least(a.Processes, b.Processes),
 		Files:        least(a.Files, b.Files),
 		RefusedCalls: least(a.RefusedCalls, b.RefusedCalls),
+		PauseMillis:  shortest(a.PauseMillis, b.PauseMillis),
 	}
+}
+
+// shortest is the shorter pause. Nil is the default of who keeps pauses, not
+// zero: policies compiled before there were pauses have none.
+func shortest(x, y *int64) *int64 {
+	if x == nil || (y != nil && *y < *x) {
+		return y
+	}
+	return x
 }
 
 // Stricter returns the Stricter of two bridge limits, field by field.

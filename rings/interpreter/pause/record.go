@@ -40,7 +40,8 @@ type Record struct {
 	Executor string
 	Program  executors.Program
 	Parent   *Parent // of a subagent
-	Depth    int64   // in the tree of subagents
+	Root     string  // the first run of the tree of subagents
+	Depth    int64   // in that tree
 	Session  string  // whose state the run keeps at its end; "": none
 
 	Seq     int64 // of the pauses of this run, from 1
@@ -106,6 +107,8 @@ type Call struct {
 	Approved bool   // it has that approval
 	By       string // who approved it last
 	Revoked  bool   // the policy in force at the pause no longer granted it
+	// Unasked are the conditions of approvals that do not hold for it.
+	Unasked []string
 }
 
 // Terms are what an approval takes.
@@ -138,7 +141,7 @@ func Number(id string) (int64, bool) {
 // Check says what of the record no run could have written.
 func (r *Record) Check() error {
 	switch {
-	case r.Run == "" || r.Actor == "" || r.Agent == "" || r.Executor == "":
+	case r.Run == "" || r.Root == "" || r.Actor == "" || r.Agent == "" || r.Executor == "":
 		return errors.New("it names no run, actor, agent or executor")
 	case r.Seq < 1 || r.Expires.IsZero() || r.Started.IsZero():
 		return errors.New("it has no number or no time")

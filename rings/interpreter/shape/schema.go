@@ -122,10 +122,10 @@ func isUndefined(v any) bool {
 // Validate checks a value against the schemas and returns the value that they
 // have seen, written anew: what a repeated key or a half of a surrogate pair
 // means to another reader must not differ from what was checked. Without a
-// schema it returns b. The error is for the program: it names a path and what
+// schema it returns b; none of them may be nil. The error is for the program: it names a path and what
 // the schema wants, and is bounded.
-func Validate(b []byte, marked bool, one, other *Schema) (json.RawMessage, error) {
-	if one == nil && other == nil {
+func Validate(b []byte, marked bool, schemas ...*Schema) (json.RawMessage, error) {
+	if len(schemas) == 0 {
 		return b, nil
 	}
 	v, err := jsonschema.UnmarshalJSON(bytes.NewReader(b))
@@ -138,13 +138,7 @@ func Validate(b []byte, marked bool, one, other *Schema) (json.RawMessage, error
 			return nil, err
 		}
 	}
-	if one == other {
-		other = nil
-	}
-	for _, s := range [2]*Schema{one, other} {
-		if s == nil {
-			continue
-		}
+	for _, s := range schemas {
 		for _, one := range s.all {
 			if err := one.Validate(v); err != nil {
 				return nil, errors.New(finding(err))

@@ -80,7 +80,7 @@ func TestValidate(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got, err := shape.Validate([]byte(test.in), test.marked, nil, s)
+			got, err := shape.Validate([]byte(test.in), test.marked, s)
 			if part, bad := strings.CutPrefix(test.want, "!"); bad {
 				if err == nil || !strings.Contains(err.Error(), part) || strings.Contains(err.Error(), "ringd:") {
 					t.Errorf("error %v, want %q", err, part)
@@ -127,7 +127,7 @@ func TestFindingsAreBounded(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = shape.Validate([]byte(`{"`+strings.Repeat("é", 5000)+`":1}`), false, s, nil)
+	_, err = shape.Validate([]byte(`{"`+strings.Repeat("é", 5000)+`":1}`), false, s)
 	if err == nil || len(err.Error()) > 500 {
 		t.Errorf("error of %d bytes", len(err.Error()))
 	}
@@ -161,7 +161,7 @@ func FuzzValidate(f *testing.F) {
 				t.Fatalf("first %q, want %q", sh.First, list[0])
 			}
 		}
-		out, err := shape.Validate(in, sh.Marked, s, nil)
+		out, err := shape.Validate(in, sh.Marked, s)
 		if err != nil {
 			return
 		}
@@ -169,7 +169,7 @@ func FuzzValidate(f *testing.F) {
 		if err != nil || again.Marked {
 			t.Fatalf("the plain form %q: %v, marked %v", out, err, again.Marked)
 		}
-		twice, err := shape.Validate(out, false, s, nil)
+		twice, err := shape.Validate(out, false, s)
 		if err != nil || string(twice) != string(out) {
 			t.Fatalf("not stable: %q then %q: %v", out, twice, err)
 		}

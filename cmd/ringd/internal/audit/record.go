@@ -37,7 +37,9 @@ const (
 	ImportDecided   Kind = "import_decided"
 	CallDecided     Kind = "call_decided"
 	CallOpened      Kind = "call_opened"
-	CallAnswered    Kind = "call_answered"
+	CallAnswered    Kind = "call_answered" // or approved, or denied
+	CallBegun       Kind = "call_begun"    // the act of an approved call, before it
+	GrantRevoked    Kind = "grant_revoked" // taken from one run
 	CallClosed      Kind = "call_closed"
 	HostError       Kind = "host_error" // what the guest only got an id for
 	LogCut          Kind = "log_cut"    // written by the log: a torn tail was cut
@@ -50,7 +52,7 @@ func (k Kind) Known() bool {
 	case DaemonStarted, DaemonStopped, StoreRecovered, PushApplied, PushRejected,
 		GenerationHeld, GenerationEnded, ExecutorClosed, RequestRefused, ActionDecided,
 		RunAsked, RunRefused, RunStarted, RunPaused, RunResumed, RunCancelled, RunEnded,
-		ImportDecided, CallDecided, CallOpened, CallAnswered, CallClosed, HostError,
+		ImportDecided, CallDecided, CallOpened, CallAnswered, CallBegun, CallClosed, GrantRevoked, HostError,
 		LogCut, LogClosed:
 		return true
 	default:

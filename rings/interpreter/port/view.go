@@ -1,4 +1,4 @@
-package interpreter
+package port
 
 import (
 	"encoding/json"
@@ -6,6 +6,7 @@ import (
 
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/rings/interpreter/pause"
 )
 
 // StateRunning is the state of a run that has not ended and is not paused.
@@ -37,7 +38,7 @@ type View struct {
 }
 
 // MaxDenials bounds View.Denials.
-const MaxDenials = 256
+const MaxDenials = pause.MaxDenials
 
 // Pending is an open call that waits for an answer.
 type Pending struct {
@@ -61,36 +62,4 @@ type Reply struct {
 	By     string // the actor
 	Value  json.RawMessage
 	Error  *string
-}
-
-// EventKind says what an Event is about.
-type EventKind string
-
-// The kinds of event.
-const (
-	EventState    EventKind = "state"
-	EventConsole  EventKind = "console"
-	EventCall     EventKind = "call"
-	EventDecision EventKind = "decision" // a refusal
-	EventDropped  EventKind = "dropped"  // the reader was too slow: Dropped events are gone
-)
-
-// Event is one thing that happened in a run. The field of its kind is set.
-type Event struct {
-	Seq      int64 // from 1, without gaps but for EventDropped, which has the Seq of the last one lost
-	Kind     EventKind
-	State    executors.State
-	Console  *executors.ConsoleEntry
-	Call     *CallEvent
-	Decision *profiles.Decision
-	Dropped  int64
-}
-
-// CallEvent is a change of one call.
-type CallEvent struct {
-	ID     string
-	Bridge string
-	State  string // opened, pending, closed
-	Error  string // the name of the error the program got, "" for a result
-	Digest string
 }

@@ -1,10 +1,12 @@
-package interpreter
+package port
 
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"time"
 
+	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/rings/interpreter/pause"
 )
 
@@ -12,9 +14,8 @@ import (
 // it. It is immutable.
 type Pause = pause.Record
 
-// DecodePause reads what Pause.Encode wrote; see pause.Decode. That the bytes are
-// authentic is the caller's affair.
-func DecodePause(b []byte) (Pause, error) { return pause.Decode(b) }
+// Parent names the open call that a run was started for.
+type Parent = pause.Parent
 
 // Keeper keeps what outlives a guest. An error from KeepPause ends the run.
 type Keeper interface {
@@ -69,22 +70,30 @@ type Recorded struct {
 	Text  string          `json:"text,omitempty"`
 }
 
+// Harness is the provider of bridges that the harness performs: a call stays
+// open until Run.Answer, or until the bridge's timeout. The ring does not call it.
+type Harness struct{}
+
+// Call fails: a harness cannot be called.
+func (Harness) Call(context.Context, Call) (json.RawMessage, error) {
+	return nil, errors.New("the harness answers through the API")
+}
+
 // Idempotent is a Provider whose calls may be repeated with the same key: the
 // second has no further effect and the same result.
 type Idempotent interface{ Idempotent() bool }
 
-// Idempotent reports whether a call of the bridge that may have been performed
-// is tried again.
-func (r *Ring) Idempotent(bridge string) bool {
-	p, ok := r.provider(bridge).(Idempotent)
-	return ok && p.Idempotent()
+// IsIdempotent reports whether a provider says so; nil does not.
+func IsIdempotent(p Provider) bool {
+	i, ok := p.(Idempotent)
+	return ok && i.Idempotent()
 }
 
 // Conditions evaluates the conditions of approvals.
 type Conditions interface {
 	// Asks reports whether a call needs the approval whose condition is when. An
 	// error is a yes. It returns soon after ctx ends.
-	Asks(ctx context.Context, when string, c Call) (bool, error)
+	Asks(ctx context.Context, when string, c profiles.Call) (bool, error)
 }
 
 // Spawned is what a run has used of its tree: what is committed with the pause

@@ -1,0 +1,87 @@
+package interpreter
+
+import (
+	"github.com/ringd/ringd/rings/interpreter/feed"
+	"github.com/ringd/ringd/rings/interpreter/pause"
+	"github.com/ringd/ringd/rings/interpreter/port"
+)
+
+// What a ring is made of, and what its runs take and give; see package port.
+type (
+	Approved     = port.Approved
+	Auditor      = port.Auditor
+	Call         = port.Call
+	CallEnd      = port.CallEnd
+	Conditions   = port.Conditions
+	Durability   = port.Durability
+	Entry        = port.Entry
+	Harness      = port.Harness
+	Idempotent   = port.Idempotent
+	Journal      = port.Journal
+	Keeper       = port.Keeper
+	Kind         = port.Kind
+	Parent       = pause.Parent
+	Pending      = port.Pending
+	Provider     = port.Provider
+	Record       = port.Record
+	Recorded     = port.Recorded
+	Reply        = port.Reply
+	SessionState = port.SessionState
+	Settlement   = port.Settlement
+	Spawned      = port.Spawned
+	View         = port.View
+)
+
+// Pause is a run that waits, whole: a daemon with the same engine goes on from
+// it. It is immutable. Terms are what an approval of one of its calls takes.
+type (
+	Pause = pause.Record
+	Terms = pause.Terms
+)
+
+// What a run tells while it goes on; see package feed.
+type (
+	Event     = feed.Event
+	EventKind = feed.Kind
+	CallEvent = feed.Call
+)
+
+// The kinds of event.
+const (
+	EventState    = feed.State
+	EventConsole  = feed.Console
+	EventCall     = feed.CallChange
+	EventDecision = feed.Decision
+	EventDropped  = feed.Dropped
+)
+
+// The constants of package port.
+const (
+	StateRunning = port.StateRunning
+	MaxDenials   = port.MaxDenials
+	MaxFull      = port.MaxFull
+
+	CallDone    = port.CallDone
+	CallFailed  = port.CallFailed
+	CallUnrun   = port.CallUnrun
+	CallUnknown = port.CallUnknown
+
+	Synced  = port.Synced
+	Written = port.Written
+
+	RunStarted   = port.RunStarted
+	RunPaused    = port.RunPaused
+	RunResumed   = port.RunResumed
+	RunCancelled = port.RunCancelled
+	RunEnded     = port.RunEnded
+	GrantRevoked = port.GrantRevoked
+	CallDecided  = port.CallDecided
+	CallOpened   = port.CallOpened
+	CallBegun    = port.CallBegun
+	CallAnswered = port.CallAnswered
+	CallClosed   = port.CallClosed
+)
+
+// DecodePause reads what Pause.Encode wrote; see pause.Decode. That the bytes are
+// authentic is the caller's affair.
+func DecodePause(b []byte) (Pause, error) { return pause.Decode(b) }

@@ -1,0 +1,177 @@
+package life
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/ringd/ringd/executors"
+	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/rings/interpreter/feed"
+	"github.com/ringd/ringd/rings/interpreter/port"
+	"github.com/ringd/ringd/rings/interpreter/rules"
+	"github.com/ringd/ringd/rings/interpreter/shape"
+)
+
+// approval finds out whether people have to approve the call, under all that it
+// was decided under, and on which terms.
+func (r *Run) approval(ctx context.Context, c *call) *rules.Refusal {
+	var asked []*profiles.Approval
+	for _, gr := range c.Grants() {
+		if gr.Approval != nil && r.asks(ctx, c, gr.Approval) {
+			asked = append(asked, gr.Approval)
+		}
+	}
+	terms, ok := rules.Terms(r.host.Now(), asked...)
+	if !ok {
+		text := "it needs an approval that nobody can give"
+		d := c.Deny(r.bound, profiles.CodeApprovalRequired, "the policies that bind the run name no common approver, or no time to approve")
+		return &rules.Refusal{Name: rules.NameDenied, Text: text, Decision: d}
+	}
+	c.Terms = terms
+	return nil
+}
+
+// asks reports whether an approval's condition holds for the call, which is not
+// shared yet or left to one caller: any doubt is a yes.
+func (r *Run) asks(ctx context.Context, c *call, a *profiles.Approval) bool {
+	if a.When == "" || r.host.Conditions == nil {
+		return true
+	}
+	r.mu.Lock()
+	known, args := c.Unasked[a.When], c.Args
+	r.mu.Unlock()
+	if known {
+		return false
+	}
+	ask, err := r.host.Conditions.Asks(ctx, a.When, profiles.Call{Agent: r.agentName, Bridge: c.Bridge, Args: args})
+	if err != nil || ask {
+		return true
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if c.Unasked == nil {
+		c.Unasked = map[string]bool{}
+	}
+	c.Unasked[a.When] = true
+	return false
+}
+
+// weigh asks the conditions of all policies that bind the call, before the lock
+// is held that decides.
+func (r *Run) weigh(ctx context.Context, c *call) {
+	gr, _ := r.host.InForce().Now(r.agentName, r.executor, c.Bridge, c.Size)
+	for _, gr := range append(c.Grants(), gr) {
+		if gr != nil && gr.Approval != nil {
+			_ = r.asks(ctx, c, gr.Approval) // what it learns stays with the call
+		}
+	}
+}
+
+// Approved tells a live run that a call has its approvals, or that it was
+// denied: what a store has committed. An approved call whose bridge the harness
+// performs waits for the harness from then on; any other is decided once more
+// and performed. While the run stops, Approved waits; once the pause is kept it
+// is ErrPaused. Errors: ErrEnded, ErrNoCall, ErrAnswered, ErrExpired,
+// ErrUnsettled (it says neither), *profiles.Denial when the call is no longer
+// granted (the program is told), ctx's, and faults, which end the run.
+func (r *Run) Approved(ctx context.Context, s Settlement) error {
+	if s.Approved == s.Denied {
+		return fmt.Errorf("approve call %s of run %s: %w", shape.Clip(s.Call, 40), r.id, port.ErrUnsettled)
+	}
+	c, err := r.waitsAt(ctx, s.Call, "", forApprover)
+	if err != nil {
+		return err
+	}
+	if s.Approved && !r.host.Now().Before(c.Terms.Expires) {
+		return fmt.Errorf("approve call %s of run %s: %w", c.id, r.id, port.ErrExpired)
+	}
+	if s.Denied {
+		if err := r.claim(ctx, c, forApprover, nil); err != nil {
+			return err
+		}
+		return r.answered(c, reply{denied: true, reason: s.Reason}, s.By, "denied")
+	}
+	if err := r.claim(ctx, c, forApprover, func() bool { return r.approveLocked(c, s.By) }); err != nil {
+		return err
+	}
+	if !c.harness {
+		return r.answered(c, reply{approved: true}, s.By, "approved")
+	}
+	rec := r.callRecord(port.CallAnswered, c)
+	rec.Actor, rec.State = s.By, "approved"
+	if err := r.Put(rec, port.Synced); err != nil {
+		r.end(closed("an approval could not be recorded", err))
+		return fmt.Errorf("record the approval of call %s of run %s: %w", c.id, r.id, err)
+	}
+	return nil
+}
+
+// approveLocked notes an approval. It reports whether the call goes on waiting:
+// for the harness.
+func (r *Run) approveLocked(c *call, by string) bool {
+	c.Approved, c.By = true, by
+	if c.harness {
+		r.emitLocked(event{Kind: feed.CallChange, Call: &callEvent{ID: c.id, Bridge: c.Bridge, State: "pending", Digest: c.digest}})
+	}
+	return c.harness
+}
+
+// maxReason bounds the reason of a denial.
+const maxReason = 1 << 10
+
+// denied is the result of a call that a person refused.
+func denied(reason string) result {
+	text := "the approval was denied"
+	if reason != "" {
+		text += ": " + shape.Clip(reason, maxReason)
+	}
+	return result{name: rules.NameUnapproved, text: text, code: profiles.CodeApprovalDenied, end: port.CallUnrun}
+}
+
+// perform performs a call of the host that was approved: once it is decided
+// again, and its beginning is committed, which uses the approval up.
+func (r *Run) perform(ctx context.Context, c *call) (executors.Answer, error) {
+	p := r.host.Provider(c.Bridge)
+	if p == nil {
+		return r.unrun(c, r.unprovided(c), nil)
+	}
+	if _, harness := p.(port.Harness); harness {
+		return executors.Answer{}, errors.New("a call of the harness cannot be performed")
+	}
+	r.weigh(ctx, c)
+	r.mu.Lock()
+	no := r.stillLocked(c)
+	again := c.settled != nil && c.settled.Again
+	r.mu.Unlock()
+	if no != nil {
+		return r.unrun(c, no, nil)
+	}
+	durable := port.Written
+	if c.External {
+		durable = port.Synced
+	}
+	rec := r.callRecord(port.CallBegun, c)
+	rec.Actor, rec.State = c.By, "executing"
+	if err := r.Put(rec, durable); err != nil {
+		return executors.Answer{}, fmt.Errorf("record the beginning of call %s of run %s: %w", c.id, r.id, err)
+	}
+	if !again {
+		if err := r.kept.execute(c.id); err != nil {
+			return executors.Answer{}, fmt.Errorf("commit the beginning of call %s of run %s: %w", c.id, r.id, err)
+		}
+	}
+	r.point("executing_kept")
+	call, cancel := context.WithCancelCause(ctx)
+	timer := time.AfterFunc(millis(c.Limits.TimeoutMillis), func() { cancel(errTimeout) })
+	defer func() {
+		timer.Stop()
+		cancel(nil)
+	}()
+	no, err := r.begin(c, false, cancel)
+	if err != nil || no != nil {
+		return r.unrun(c, no, err)
+	}
+	return r.act(call, c, p)
+}

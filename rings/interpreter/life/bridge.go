@@ -1,0 +1,249 @@
+package life
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/ringd/ringd/executors"
+	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/rings/interpreter/feed"
+	"github.com/ringd/ringd/rings/interpreter/pause"
+	"github.com/ringd/ringd/rings/interpreter/port"
+	"github.com/ringd/ringd/rings/interpreter/rules"
+	"github.com/ringd/ringd/rings/interpreter/shape"
+)
+
+// ask takes one question through every step. An error means that the run cannot
+// go on safely, or, when it is executors.ErrPaused, that the call stays open.
+func (r *Run) ask(ctx context.Context, q executors.Question) (executors.Answer, error) {
+	c := &call{id: q.Call, Case: rules.Case{Bridge: q.Bridge, Size: int64(len(q.Args))}}
+	no := r.decide(c)
+	if no == nil {
+		no = c.Check(q.Args, r.host.CheckValue)
+	}
+	p := r.host.Provider(q.Bridge)
+	if no == nil && p == nil {
+		no = r.unprovided(c)
+	}
+	if no == nil {
+		no = r.approval(ctx, c)
+	}
+	if no == nil {
+		no = r.admit(c)
+	}
+	if no != nil {
+		return r.refuse(c, no)
+	}
+	_, c.harness = p.(port.Harness)
+	waits := c.harness || c.Terms != nil
+	if err := r.open(c, waits); err != nil {
+		r.release(c)
+		return executors.Answer{}, err
+	}
+	call, cancel := context.WithCancelCause(ctx)
+	timer := r.arm(c, cancel)
+	defer func() {
+		timer.Stop()
+		cancel(nil)
+	}()
+	no, err := r.begin(c, waits, cancel)
+	if err != nil || no != nil {
+		return r.unrun(c, no, err)
+	}
+	if waits {
+		return r.await(ctx, call, c)
+	}
+	return r.act(call, c, p)
+}
+
+// act performs a call whose act may begin.
+func (r *Run) act(ctx context.Context, c *call, p Provider) (executors.Answer, error) {
+	out, err := p.Call(ctx, Call{Run: r.id, ID: c.id, Agent: r.agentName, Actor: r.actor,
+		Bridge: c.Bridge, Args: c.Args, Key: c.key})
+	r.point("acted")
+	return r.finish(c, r.judge(c, out, err, context.Cause(ctx)))
+}
+
+// arm makes a call end in time: an approval when it expires, which ends the run,
+// and anything else by the bridge's timeout. A run that stops has no timeouts:
+// the time it waits is bounded by the pause.
+func (r *Run) arm(c *call, cancel context.CancelCauseFunc) *time.Timer {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if c.Terms != nil && !c.Approved {
+		return time.AfterFunc(c.Terms.Expires.Sub(r.host.Now()), func() { r.expire(c) })
+	}
+	return time.AfterFunc(millis(c.Limits.TimeoutMillis), func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		if r.phase == running {
+			c.stop(cancel, errTimeout)
+		}
+	})
+}
+
+// expire ends a live run one of whose calls was not approved in time.
+func (r *Run) expire(c *call) {
+	r.mu.Lock()
+	waits := c.state == callPending && c.waitsFor() == forApprover && r.phase == running
+	r.mu.Unlock()
+	if waits {
+		e := (&Pause{Expires: c.Terms.Expires, Approval: true}).Expiry()
+		r.end(ending{state: executors.StateDenied, name: e.Name, text: e.Message})
+	}
+}
+
+// stop tells a call to stop. From then on no answer counts.
+func (c *call) stop(cancel context.CancelCauseFunc, why error) {
+	if c.state == callPending {
+		c.state = callCut
+	}
+	if cancel != nil {
+		cancel(why)
+	}
+}
+
+// decide decides a call under all that binds the run and under the generation
+// now in force. Nil: all allow, or ask for an approval.
+func (r *Run) decide(c *call) *rules.Refusal {
+	if no := c.Decide(r.bound, r.host.InForce()); no != nil {
+		return no
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.takenLocked(c)
+}
+
+// unprovided refuses a call that nothing here performs.
+func (r *Run) unprovided(c *call) *rules.Refusal {
+	return &rules.Refusal{Name: rules.NameBridge, Text: "this host does not provide it",
+		Decision: c.Deny(r.bound, profiles.CodeBridgeUnavailable, "this host has no provider for bridge "+c.Bridge)}
+}
+
+// admit takes the call out of the budgets, under the lock that ends the run.
+func (r *Run) admit(c *call) *rules.Refusal {
+	c.digest = pause.Digest(c.Args)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if over := r.spent.Admit(c.Bridge, c.Limits, c.Agents, r.depth, r.tree); over != nil {
+		return &rules.Refusal{Name: rules.NameBudget, Text: over.Text, Decision: c.Deny(r.bound, over.Code, over.Text)}
+	}
+	r.order++
+	c.n = r.order
+	r.calls[c.id] = c
+	return nil
+}
+
+// release ends a call; the budget of open calls has room again.
+func (r *Run) release(c *call) {
+	r.mu.Lock()
+	children := c.children
+	c.children = nil
+	if c.state != callClosed {
+		c.state, c.cancel, c.Args = callClosed, nil, nil
+		r.spent.Open[c.Bridge]--
+		r.waiting = nil // the guest goes on
+	}
+	r.mu.Unlock()
+	endAll(children)
+}
+
+// open records the intent, and commits it where it must survive: before the act,
+// and before anybody is asked.
+func (r *Run) open(c *call, waits bool) error {
+	durable := port.Written
+	if c.External {
+		durable = port.Synced
+	}
+	rec := r.callRecord(port.CallOpened, c)
+	allow := profiles.Decision{Verdict: profiles.Allow, Code: profiles.CodeAllowed, Revision: c.Gen.Revision, Rule: &c.Other.Rule}
+	if c.Terms != nil {
+		allow.Verdict, allow.Code, allow.Reason = profiles.Ask, profiles.CodeApprovalRequired, "an approval is needed"
+	}
+	rec.State, rec.Decision = "open", &allow
+	if c.Full {
+		rec.Full = c.Args
+	}
+	if err := r.Put(rec, durable); err != nil {
+		return fmt.Errorf("record call %s of run %s: %w", c.id, r.id, err)
+	}
+	r.point("call_recorded")
+	c.key = callKey(r.id, c)
+	if !c.External && !waits && !(r.parent != nil && c.Agents > 0) {
+		return nil
+	}
+	e := Entry{Run: r.id, Call: c.id, Bridge: c.Bridge, Executing: !waits, Args: c.Args, Digest: c.digest, Harness: c.harness}
+	if waits {
+		e.For = c.waitsFor()
+	}
+	if c.Terms != nil {
+		e.From, e.Count, e.Expires = c.Terms.From, c.Terms.Count, c.Terms.Expires
+	}
+	if c.Agents > 0 {
+		e.Tree, e.Spawned = r.root, r.tree.Total()
+	}
+	key, err := r.kept.open(e)
+	if err != nil {
+		return fmt.Errorf("commit call %s of run %s: %w", c.id, r.id, err)
+	}
+	r.point("call_open")
+	c.journaled = true
+	if key != "" {
+		c.key = key
+	}
+	return nil
+}
+
+// begin is the point after which the act may happen. It holds the lock that
+// ends the run, and looks at the generation once more: a push that was committed
+// while the intent was written counts, and so does a grant taken back.
+func (r *Run) begin(c *call, waits bool, cancel context.CancelCauseFunc) (*rules.Refusal, error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.ended {
+		return nil, port.ErrEnded
+	}
+	if no := r.stillLocked(c); no != nil {
+		return no, nil
+	}
+	c.cancel = cancel
+	c.state = callActing
+	state := "opened"
+	if waits {
+		c.state, c.reply, state = callPending, make(chan reply, 1), "pending"
+	}
+	r.emitLocked(event{Kind: feed.CallChange, Call: &callEvent{ID: c.id, Bridge: c.Bridge, State: state, Digest: c.digest}})
+	return nil, nil
+}
+
+// stillLocked decides an admitted call once more.
+func (r *Run) stillLocked(c *call) *rules.Refusal {
+	if no := r.takenLocked(c); no != nil {
+		return no
+	}
+	if g := r.host.InForce(); g != c.Gen {
+		return c.Again(r.bound, g, r.usedLocked(c))
+	}
+	return nil
+}
+
+// usedLocked is what a call is held against when it is decided again.
+func (r *Run) usedLocked(c *call) rules.Used {
+	return rules.Used{Calls: r.spent.Calls[c.Bridge], Open: r.spent.Open[c.Bridge], Depth: r.depth, Tree: r.tree}
+}
+
+// textDeadline is for who reads the outcome.
+const textDeadline = "the deadline of the run's grants has passed"
+
+// callRecord begins a record about a call.
+func (r *Run) callRecord(kind port.Kind, c *call) Record {
+	rec := r.Record(kind)
+	rec.Call, rec.Capability, rec.Digest = c.id, "bridge:"+shape.Clip(c.Bridge, 200), c.digest
+	return rec
+}
+
+// callKey is the idempotency key of a call that the journal does not know.
+func callKey(run string, c *call) string {
+	return pause.Digest([]byte(run + "\x00" + c.id + "\x00" + c.digest))
+}

@@ -1,0 +1,46 @@
+package life
+
+import (
+	"encoding/json"
+	"time"
+
+	"github.com/ringd/ringd/rings/interpreter/feed"
+	"github.com/ringd/ringd/rings/interpreter/pause"
+	"github.com/ringd/ringd/rings/interpreter/port"
+	"github.com/ringd/ringd/rings/interpreter/rules"
+)
+
+// Host is what a run needs from the ring that it lives in. Audit, Journal,
+// Provider, InForce, Gone, Rested, Now and CheckValue are required.
+type Host struct {
+	Audit      port.Auditor
+	Journal    port.Journal
+	Keeper     port.Keeper     // nil: a run that waits keeps its guest
+	Conditions port.Conditions // nil: every condition asks
+	Provider   func(bridge string) Provider
+	InForce    func() *rules.Generation
+	// Gone is told that a life of a run is over, before its Done is closed. Rested
+	// is told before that that it is paused, with subagents that may live.
+	Gone       func(*Run)
+	Rested     func(*Run, *Pause)
+	Now        func() time.Time
+	CheckValue func(json.RawMessage) error
+	Point      func(label string) // of crashes; nil: nobody is told
+}
+
+// The words of package port that this package uses throughout.
+type (
+	Call         = port.Call
+	Entry        = port.Entry
+	Parent       = pause.Parent
+	Pause        = pause.Record
+	Provider     = port.Provider
+	Record       = port.Record
+	Recorded     = port.Recorded
+	SessionState = port.SessionState
+	Settlement   = port.Settlement
+	View         = port.View
+
+	event     = feed.Event
+	callEvent = feed.Call
+)

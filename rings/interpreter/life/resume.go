@@ -1,0 +1,209 @@
+package life
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+
+	"github.com/ringd/ringd/executors"
+	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/rings/interpreter/budget"
+	"github.com/ringd/ringd/rings/interpreter/feed"
+	"github.com/ringd/ringd/rings/interpreter/port"
+	"github.com/ringd/ringd/rings/interpreter/rules"
+	"github.com/ringd/ringd/rings/interpreter/shape"
+)
+
+// Restore makes a run of a pause that is not live yet.
+func Restore(h *Host, p *Pause) (*Run, error) {
+	bound, err := rules.Rebind(p.Profiles, p.Agent, p.Executor, h.InForce())
+	if err != nil {
+		return nil, err
+	}
+	run := New(h, p.Run, p.Actor, p.Agent, p.Executor)
+	run.Bind(bound)
+	run.program, run.parent, run.session, run.started = p.Program, p.Parent, p.Session, p.Started
+	run.root, run.depth, run.floor, run.order = p.Root, p.Depth, p.LastCall, p.Order
+	run.tree = budget.NewTree(p.Spawned)
+	run.feed = feed.Feed{Console: p.Console[:len(p.Console):len(p.Console)], Printed: p.Printed, Dropped: p.Dropped, Last: p.LastEvent}
+	run.denials = p.Denials[:len(p.Denials):len(p.Denials)]
+	run.spent.Refused = p.Refused
+	maps.Copy(run.spent.Calls, p.Spent)
+	for _, g := range p.Revoked {
+		run.revoked[g] = true
+	}
+	for i := range p.Calls {
+		k := &p.Calls[i]
+		c := &call{id: k.ID, n: k.N, digest: k.Digest, harness: k.Harness, journaled: true, key: k.Key, begun: k.Children, state: callLeft,
+			Case: rules.Case{Bridge: k.Bridge, Args: k.Args, Size: k.Size, Marked: k.Marked, Agents: k.Agents, External: k.External,
+				Full: k.Full, Revoked: k.Revoked, Limits: k.Limits, Terms: k.Terms, Approved: k.Approved, By: k.By, Unasked: map[string]bool{}}}
+		for _, when := range k.Unasked {
+			c.Unasked[when] = true
+		}
+		c.Own, _, _ = bound.Own(c.Bridge, c.Size) // nil: refused when it is decided again
+		run.calls[c.id] = c
+		run.spent.Open[c.Bridge]++
+	}
+	return run, nil
+}
+
+// GoOn makes the run one that goes on from p. It gives each open call its
+// settlement: exactly one, or the error is ErrUnsettled.
+func (r *Run) GoOn(p *Pause, settled []Settlement) error {
+	r.from = p
+	for i := range settled {
+		s := &settled[i]
+		c := r.calls[s.Call]
+		if c == nil || c.settled != nil {
+			return fmt.Errorf("call %s is not open, or settled twice: %w", shape.Clip(s.Call, 40), port.ErrUnsettled)
+		}
+		c.settled = s
+	}
+	for _, c := range r.calls {
+		s := c.settled
+		if s == nil || s.Value == nil && s.Error == nil && !s.Approved && !s.Denied && s.Result == nil {
+			return fmt.Errorf("call %s: %w", c.id, port.ErrUnsettled)
+		}
+		if c.harness && s.Value == nil && s.Error == nil && !s.Denied && s.Result == nil {
+			return fmt.Errorf("call %s is approved and has no answer: %w", c.id, port.ErrUnsettled)
+		}
+	}
+	return nil
+}
+
+// MayGoOn decides whether the run may go on under g. An error says that it may
+// not now, a decision that it may never.
+func (r *Run) MayGoOn(g *rules.Generation, h rules.Host) (*profiles.Decision, error) {
+	d := g.Start(r.agentName, h)
+	if d == nil {
+		d = r.bound.Tier(h)
+	}
+	switch {
+	case d == nil:
+		r.limits = r.bound.Limits(g)
+		return nil, nil
+	case d.Code == profiles.CodeUnknownAgent || d.Code == profiles.CodeExecutorNotGranted:
+		return d, nil
+	default:
+		return nil, &profiles.Denial{Capability: "executor:" + r.executor, Decision: *d}
+	}
+}
+
+// Refuse ends a run that may never go on.
+func (r *Run) Refuse(d profiles.Decision) {
+	r.mu.Lock()
+	r.denyLocked(d)
+	r.mu.Unlock()
+	r.end(ending{state: executors.StateDenied, name: rules.NameRevoked, text: d.Reason})
+	r.conclude(executors.Outcome{}, nil)
+}
+
+// First is what the executor begins with: the program, in the state of a session
+// when there is one.
+func (r *Run) First(g *rules.Generation, inputs map[string]json.RawMessage, s *SessionState) executors.Run {
+	profile := r.bound.Agent(nil)
+	run := executors.Run{Agent: &profile, Modules: g.Modules, Program: r.program, Inputs: inputs}
+	if s != nil {
+		run.Resume = &executors.Resume{Engine: s.Engine, Snapshot: s.Snapshot, Session: true}
+	}
+	return run
+}
+
+// Resumed is what the executor goes on with under g, the generation in force.
+func (r *Run) Resumed(g *rules.Generation) executors.Run {
+	profile := r.bound.Agent(g)
+	resume := &executors.Resume{Engine: r.from.Engine, Snapshot: r.from.Snapshot, Used: r.from.Usage}
+	for i := range r.from.Calls {
+		c := &r.from.Calls[i]
+		resume.Open = append(resume.Open, executors.Question{Call: c.ID, Bridge: c.Bridge, Args: c.Args})
+	}
+	taken := func(grant string) bool {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		return r.revoked[grant]
+	}
+	return executors.Run{Agent: &profile, Modules: r.bound.Modules(g, taken),
+		Program: r.program, Resume: resume}
+}
+
+// askAgain settles a call that was open at the pause.
+func (r *Run) askAgain(ctx context.Context, c *call) (executors.Answer, error) {
+	s := c.settled
+	switch {
+	case s.Result != nil:
+		return r.replay(c, *s.Result)
+	case s.Again && !port.IsIdempotent(r.host.Provider(c.Bridge)):
+		return r.giveUp(c)
+	case s.Denied:
+		return r.finish(c, denied(s.Reason))
+	}
+	if s.Approved {
+		r.mu.Lock()
+		c.Approved, c.By = true, s.By
+		r.mu.Unlock()
+	}
+	r.weigh(ctx, c)
+	r.mu.Lock()
+	no := r.takenLocked(c)
+	if no == nil {
+		no = c.Settle(r.bound, r.host.InForce(), r.usedLocked(c))
+	}
+	r.mu.Unlock()
+	switch {
+	case no != nil:
+		return r.unrun(c, no, nil)
+	case !c.harness:
+		return r.perform(ctx, c)
+	case s.Error != nil:
+		return r.finish(c, failedBy(*s.Error))
+	}
+	value, res := r.judgeValue(c, s.Value)
+	if res.name == "" {
+		res = result{value: value, end: port.CallDone}
+	}
+	return r.finish(c, res)
+}
+
+// replay tells the program of an end that was recorded before a crash.
+func (r *Run) replay(c *call, end Recorded) (executors.Answer, error) {
+	if end.End == port.CallUnknown || end.End == "" {
+		return r.giveUp(c)
+	}
+	rec := r.callRecord(port.CallClosed, c)
+	rec.State, rec.Detail = string(end.End), map[string]string{"told": "again"}
+	if end.Name != "" {
+		rec.Detail["error"] = shape.Clip(end.Name, 80)
+	}
+	if err := r.Put(rec, port.Written); err != nil {
+		return executors.Answer{}, fmt.Errorf("record the end of call %s of run %s: %w", c.id, r.id, err)
+	}
+	if end.End != port.CallDone && end.Name == "" {
+		end.Name, end.Text = rules.NameBridge, "was interrupted"
+	}
+	r.release(c)
+	r.mu.Lock()
+	if rules.IsRefusal(end.Name) {
+		r.denyLocked(c.Deny(r.bound, profiles.CodeBridgeRevoked, "it was refused before the host was restarted"))
+	}
+	r.emitLocked(event{Kind: feed.CallChange, Call: &callEvent{ID: c.id, Bridge: c.Bridge, State: "closed", Error: end.Name, Digest: c.digest}})
+	r.mu.Unlock()
+	if end.Name != "" {
+		return c.error(end.Name, end.Text), nil
+	}
+	return executors.Answer{Value: end.Value}, nil
+}
+
+// giveUp ends a run one of whose calls may have been performed, and whose result
+// is lost: nobody repeats it.
+func (r *Run) giveUp(c *call) (executors.Answer, error) {
+	r.mu.Lock()
+	r.lost = true
+	r.mu.Unlock()
+	r.end(ending{state: executors.StateUnknown, name: "Unknown",
+		text: "a call may have been performed, and its result is lost (call " + c.id + ")"})
+	if _, err := r.finish(c, result{name: rules.NameBridge, text: "may have been performed; its result is lost", cut: true, end: port.CallUnknown}); err != nil {
+		return executors.Answer{}, err
+	}
+	return executors.Answer{}, port.ErrEnded
+}

@@ -1,0 +1,463 @@
+package life
+
+import (
+	"cmp"
+	"context"
+	"io"
+	"maps"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/ringd/ringd/executors"
+	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/rings/interpreter/budget"
+	"github.com/ringd/ringd/rings/interpreter/feed"
+	"github.com/ringd/ringd/rings/interpreter/port"
+	"github.com/ringd/ringd/rings/interpreter/rules"
+	"github.com/ringd/ringd/rings/interpreter/shape"
+)
+
+// Run is one life of a run: from its start, or from a pause, to its end or to the
+// next pause. It is safe for concurrent use, also after the end.
+type Run struct {
+	host      *Host
+	id        string
+	actor     string
+	agentName string
+	executor  string
+	program   executors.Program
+	parent    *Parent
+	session   string
+	root      string // the first run of the tree
+	seed      [32]byte
+	started   time.Time
+
+	// Set before the run is live.
+	bound  *rules.Binding
+	limits profiles.Limits
+	tree   *budget.Tree
+	depth  int64
+	from   *Pause        // that the run goes on from; nil: it was started
+	floor  int64         // calls up to this number were made before
+	asking chan struct{} // one value asks the executor to stop the program
+	stop   context.CancelCauseFunc
+	kept   kept
+	done   chan struct{}
+
+	mu      sync.Mutex // never held while something is written or performed
+	phase   phase
+	changed chan struct{} // closed at the next change of phase; nil: nobody waits
+	ended   bool          // no effect of the run may begin
+	why     *ending       // why the ring ended it; nil: the program ended
+	lost    bool          // an act with external power has no known result
+	busy    int           // questions being answered
+	idle    chan struct{} // closed once the run is over and nothing is busy
+	quiet   bool          // idle is closed
+	calls   map[string]*call
+	order   int
+	spent   budget.Spend
+	waiting []string // the calls the guest waits on and can do nothing before
+	paused  bool     // of a ring without a keeper
+	revoked map[string]bool
+	denials []profiles.Decision
+	feed    feed.Feed
+	final   *View
+	err     error
+}
+
+// phase is what happens to the guest of a run.
+type phase uint8
+
+const (
+	running phase = iota // it runs, or waits
+	pausing              // it was asked to stop; nothing is settled
+	keeping              // it has stopped; the pause is being committed
+	held                 // there is none: only subagents live
+	over                 // there is none, and the run is paused
+)
+
+// ending is why the ring ends a run.
+type ending struct {
+	state executors.State
+	name  string // of the error
+	text  string // for whoever reads the outcome; no text of the host
+	fault string // for the record
+}
+
+// Error is the text of the cause.
+func (e *ending) Error() string { return e.name + ": " + e.text }
+
+// closed is the ending of a run that cannot go on safely.
+func closed(text string, err error) ending {
+	e := ending{state: executors.StateFailed, name: nameClosed, text: "the run was closed: " + text}
+	if err != nil {
+		e.fault = err.Error()
+	}
+	return e
+}
+
+// New makes a run that is not live yet: it has to be bound, and either lives or
+// is abandoned.
+func New(h *Host, id, actor, agent, executor string) *Run {
+	return &Run{
+		host: h, id: id, root: id, stop: func(error) {}, actor: actor, agentName: agent, executor: executor,
+		started: h.Now(), tree: budget.NewTree(0), done: make(chan struct{}), idle: make(chan struct{}),
+		asking: make(chan struct{}, 1), calls: map[string]*call{}, revoked: map[string]bool{},
+		spent: budget.Spend{Calls: map[string]int64{}, Open: map[string]int64{}},
+	}
+}
+
+// Bind ties the run to what binds it.
+func (r *Run) Bind(b *rules.Binding) { r.bound, r.limits = b, b.Limits(nil) }
+
+// Executor names what the run runs on.
+func (r *Run) Executor() string { return r.executor }
+
+// Parent is that of a subagent, or nil.
+func (r *Run) Parent() *Parent { return r.parent }
+
+// Begin tells that the run runs, once its record is written.
+func (r *Run) Begin() { r.emitState(port.StateRunning) }
+
+// Started says what a new run is made of.
+func (r *Run) Started(p executors.Program, parent *Parent, session string) {
+	r.program, r.parent, r.session = p, parent, session
+}
+
+// Draw takes the seed of the guest's random numbers.
+func (r *Run) Draw(random io.Reader) error {
+	_, err := io.ReadFull(random, r.seed[:])
+	return err
+}
+
+// point tells who tests crashes where the run is.
+func (r *Run) point(label string) {
+	if r.host.Point != nil {
+		r.host.Point(label)
+	}
+}
+
+// ID is the id of the request.
+func (r *Run) ID() string { return r.id }
+
+// Done is closed once this life of the run is over: its outcome is final and its
+// record is written, or it is paused and kept; no provider works for it any more.
+// View tells which.
+func (r *Run) Done() <-chan struct{} { return r.done }
+
+// Err is, once Done is closed, why a resumed run did not begin: it wraps
+// executors.ErrEngine or executors.ErrSnapshot. Nothing was settled, and the
+// pause stands. Else it is nil.
+func (r *Run) Err() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.err
+}
+
+// Cancel ends the run: from its return on no effect of the run begins. It does
+// not wait for the end; see Done. By is the actor. A run that has ended stays as
+// it is, and so does one whose pause is being committed or is kept: View tells,
+// once Done is closed. The record is written even when ctx has ended.
+func (r *Run) Cancel(ctx context.Context, by, reason string) {
+	if !r.end(ending{state: executors.StateCancelled, name: "Cancelled", text: shape.Clip(reason, 200)}) {
+		return
+	}
+	rec := r.Record(port.RunCancelled)
+	rec.Actor, rec.Detail = by, map[string]string{"reason": shape.Clip(reason, 200)}
+	// The run has ended whether or not this is written; run_ended follows.
+	_ = r.host.Audit.Record(context.WithoutCancel(ctx), rec, port.Written)
+}
+
+// end stops the run; the first reason counts. It reports whether this was it.
+func (r *Run) end(why ending) bool {
+	r.mu.Lock()
+	if r.ended || r.phase == keeping || r.phase == over {
+		r.mu.Unlock()
+		return false
+	}
+	r.endLocked(&why)
+	children, wasHeld := r.childrenLocked(), r.phase == held
+	r.mu.Unlock()
+	r.stop(&why)
+	endAll(children)
+	if wasHeld {
+		r.depart(executors.StateCancelled)
+	}
+	return true
+}
+
+// childrenLocked takes the subagents of all calls.
+func (r *Run) childrenLocked() []*Run {
+	var out []*Run
+	for _, c := range r.calls {
+		if c != nil {
+			out = append(out, c.children...)
+			c.begun += int64(len(c.children))
+			c.children = nil
+		}
+	}
+	return out
+}
+
+// endAll ends subagents whose call or parent has ended. No lock is held.
+func endAll(children []*Run) {
+	for _, child := range children {
+		child.end(ending{state: executors.StateCancelled, name: "Cancelled", text: "the call that started it has ended"})
+	}
+}
+
+// endLocked closes the door: what has not begun cannot begin, and what works is
+// told to stop.
+func (r *Run) endLocked(why *ending) {
+	r.ended, r.why, r.paused, r.waiting = true, why, false, nil
+	for _, c := range r.calls {
+		if c != nil && c.cancel != nil {
+			c.cancel(errRunEnded)
+		}
+	}
+	r.shiftLocked(r.phase)
+	r.quietLocked()
+}
+
+// shiftLocked moves to a phase and tells who waits for that.
+func (r *Run) shiftLocked(to phase) {
+	r.phase = to
+	if r.changed != nil {
+		close(r.changed)
+		r.changed = nil
+	}
+}
+
+// quietLocked closes idle when nothing works for the run and nothing will.
+func (r *Run) quietLocked() {
+	if r.busy == 0 && !r.quiet && (r.ended || r.phase == keeping) {
+		r.quiet = true
+		close(r.idle)
+	}
+}
+
+// Live runs the program and concludes the run. A panic on the way ends the run,
+// closed, and goes on to whoever started the goroutine.
+func (r *Run) Live(ctx context.Context, e executors.Executor, run executors.Run) {
+	var out executors.Outcome
+	err := errPanicked
+	defer func() { r.conclude(out, err) }()
+	wall := time.AfterFunc(r.wall(), func() {
+		r.end(ending{state: executors.StateLimit, name: "Timeout", text: "the wall clock limit is reached"})
+	})
+	defer wall.Stop()
+	if at := r.bound.Deadline(); at != nil {
+		deadline := time.AfterFunc(at.Sub(r.host.Now()), func() {
+			r.end(ending{state: executors.StateDenied, name: rules.NameRevoked, text: textDeadline})
+		})
+		defer deadline.Stop()
+	}
+	run.ID, run.Actor, run.Limits, run.Seed = r.id, r.actor, r.limits, r.seed
+	run.Revision, run.Session, run.Pause = r.bound.First().Revision, r.session != "", r.asking
+	out, err = e.Run(ctx, run, &host{run: r})
+	if r.unbegun(err) {
+		return
+	}
+	if err == nil && out.State == executors.StatePaused {
+		paused := out
+		out, err = executors.Outcome{}, errPanicked
+		out, err = r.keepPause(paused)
+	}
+}
+
+// wall is how long this life of the run may take.
+func (r *Run) wall() time.Duration {
+	left := millis(*r.limits.WallMillis)
+	if r.from != nil {
+		left = max(left-r.from.Usage.Wall, 0)
+	}
+	return left + wallGrace
+}
+
+// conclude waits for what still works for the run and makes its outcome final.
+func (r *Run) conclude(out executors.Outcome, err error) {
+	r.mu.Lock()
+	if r.phase == over {
+		r.mu.Unlock()
+		r.depart(executors.StatePaused)
+		return
+	}
+	r.shiftLocked(running)
+	if !r.ended {
+		r.endLocked(nil)
+	}
+	children := r.childrenLocked()
+	r.mu.Unlock()
+	endAll(children)
+	<-r.idle
+	r.stop(errRunEnded)
+	left := r.closeLeft()
+	v, fault := r.outcome(out, err)
+	if left != nil && v.State != executors.StateUnknown {
+		v.State, v.Value, fault = executors.StateFailed, nil, left.Error()
+		v.Error = &executors.ProgramError{Name: nameClosed, Message: "the end of a call could not be recorded"}
+	}
+	r.keepSession(out, &v)
+	rec := r.Record(port.RunEnded)
+	rec.State, rec.Fault = string(v.State), fault
+	if v.Error != nil {
+		rec.Detail = map[string]string{"error": shape.Clip(v.Error.Name, 80)}
+	}
+	if len(out.Denials) > 0 {
+		rec.Decision = &out.Denials[0] // the import that was refused
+	}
+	if werr := r.Put(rec, port.Written); werr != nil && v.State != executors.StateUnknown {
+		v.State, v.Value = executors.StateFailed, nil
+		v.Error = &executors.ProgramError{Name: nameClosed, Message: "the end of the run could not be recorded"}
+	}
+	r.point("end_recorded")
+	r.mu.Lock()
+	r.final = &v
+	r.mu.Unlock()
+	r.depart(v.State)
+}
+
+// depart tells how this life of the run is over and takes it off the live ones.
+func (r *Run) depart(s executors.State) {
+	r.mu.Lock()
+	if r.final == nil {
+		v := r.viewLocked()
+		v.State = s
+		r.final = &v
+	}
+	r.emitLocked(event{Kind: feed.State, State: s})
+	r.final.LastEvent = r.feed.Last
+	r.mu.Unlock()
+	r.stop(errRunEnded)
+	r.host.Gone(r)
+	close(r.done)
+}
+
+// Abandon undoes a run that never began: its subagents end.
+func (r *Run) Abandon(why error) {
+	r.mu.Lock()
+	if !r.ended {
+		r.endLocked(nil)
+	}
+	children := r.childrenLocked()
+	r.mu.Unlock()
+	endAll(children)
+	r.stop(why)
+	r.host.Gone(r)
+}
+
+// Close ends a run because the host ends.
+func (r *Run) Close() {
+	r.end(ending{state: executors.StateCancelled, name: "Cancelled", text: "ringd is closing"})
+}
+
+// View returns how the run stands.
+func (r *Run) View() View {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.final != nil {
+		v := *r.final
+		v.Console, v.Denials, v.Pending = slices.Clone(v.Console), slices.Clone(v.Denials), slices.Clone(v.Pending)
+		v.Usage.Calls = maps.Clone(v.Usage.Calls)
+		return v
+	}
+	return r.viewLocked()
+}
+
+func (r *Run) viewLocked() View {
+	v := View{
+		ID: r.id, Actor: r.actor, Agent: r.agentName, Executor: r.executor, Started: r.started, Session: r.session,
+		Generation: r.bound.Generation(), Revision: r.bound.First().Revision, State: port.StateRunning,
+		Console: slices.Clone(r.feed.Console), Dropped: r.feed.Dropped, Denials: slices.Clone(r.denials),
+		Usage: executors.Usage{Calls: maps.Clone(r.spent.Calls)}, LastEvent: r.feed.Last,
+	}
+	if r.paused || r.phase == held {
+		v.State = executors.StatePaused
+	}
+	for _, c := range r.calls {
+		if c != nil && c.open() && !r.ended {
+			v.Pending = append(v.Pending, c.pending())
+		}
+	}
+	slices.SortFunc(v.Pending, func(a, b port.Pending) int { return cmp.Compare(r.calls[a.ID].n, r.calls[b.ID].n) })
+	return v
+}
+
+// Settled waits until the run has ended or is paused, and returns the view. An
+// error is ctx's.
+func (r *Run) Settled(ctx context.Context) (View, error) {
+	for {
+		r.mu.Lock()
+		settled, turned := r.final != nil || r.paused || r.phase == held, r.feed.Turned()
+		r.mu.Unlock()
+		if settled {
+			return r.View(), nil
+		}
+		select {
+		case <-turned:
+		case <-ctx.Done():
+			return View{}, context.Cause(ctx)
+		}
+	}
+}
+
+// Record begins a record with what is known of the run.
+func (r *Run) Record(kind port.Kind) Record {
+	g := r.host.InForce()
+	return Record{Kind: kind, Generation: g.Number, Revision: g.Revision, Actor: r.actor, Agent: r.agentName, Run: r.id}
+}
+
+// Put writes a record, with the durability that a policy asks for at least: one
+// that binds the run or the one now in force.
+func (r *Run) Put(rec Record, d port.Durability) error {
+	if r.bound.Strict(r.host.InForce()) {
+		d = port.Synced
+	}
+	return r.kept.write(rec, d)
+}
+
+// wallGrace is how much longer than its wall limit an executor may take to end a
+// run by itself.
+const wallGrace = 2 * time.Second
+
+// kept writes for a run under a context that outlives the run's.
+type kept struct {
+	write   func(Record, port.Durability) error
+	open    func(Entry) (string, error)
+	execute func(call string) error
+	close   func(call string, end Recorded) error
+	pause   func(Pause, View) error
+	session func(SessionState) error
+}
+
+// Under gives the run the context that it ends with, and writes under one that
+// outlives it.
+func (r *Run) Under(ctx context.Context) context.Context {
+	live, stop := context.WithCancelCause(ctx)
+	r.stop, r.kept = stop, keptFor(context.WithoutCancel(ctx), r.host, r.id)
+	return live
+}
+
+func keptFor(ctx context.Context, h *Host, id string) kept {
+	return kept{
+		write:   func(rec Record, d port.Durability) error { return h.Audit.Record(ctx, rec, d) },
+		open:    func(e Entry) (string, error) { return h.Journal.OpenCall(ctx, e) },
+		execute: func(call string) error { return h.Journal.ExecuteCall(ctx, id, call) },
+		close:   func(call string, end Recorded) error { return h.Journal.CloseCall(ctx, id, call, end) },
+		pause:   func(p Pause, v View) error { return h.Keeper.KeepPause(ctx, p, v) },
+		session: func(s SessionState) error { return h.Keeper.KeepSession(ctx, s) },
+	}
+}
+
+// Who settles an open call.
+const (
+	forHarness  = "harness"
+	forApprover = "approver"
+)
+
+// millis turns a limit into a duration, at most a year.
+func millis(ms int64) time.Duration {
+	const year = 365 * 24 * time.Hour
+	return time.Duration(min(max(ms, 0), int64(year/time.Millisecond))) * time.Millisecond
+}

@@ -1,0 +1,174 @@
+package life
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/ringd/ringd/executors"
+	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/rings/interpreter/budget"
+	"github.com/ringd/ringd/rings/interpreter/port"
+	"github.com/ringd/ringd/rings/interpreter/rules"
+	"github.com/ringd/ringd/rings/interpreter/shape"
+)
+
+// Still waits while the run stops: afterwards it runs, is over or has ended. An
+// error is ctx's.
+func (r *Run) Still(ctx context.Context) error {
+	if err := r.lockStill(ctx); err != nil {
+		return err
+	}
+	r.mu.Unlock()
+	return nil
+}
+
+// Adopt makes child a subagent of the run, started for one of its open calls,
+// which must pass under g, the generation in force, too. Errors: ErrParent,
+// *profiles.Denial.
+func (r *Run) Adopt(g *rules.Generation, child *Run) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	c := r.calls[child.parent.Call]
+	unfit := fmt.Errorf("start run %s: call %s of run %s: %w", child.id, shape.Clip(child.parent.Call, 40), r.id, port.ErrParent)
+	if !r.adoptsLocked(c) || !budget.Spawns(c.Limits) || c.waitsFor() == forApprover {
+		return unfit
+	}
+	no := r.takenLocked(c)
+	var other *rules.Grant
+	if no == nil {
+		other, no = c.Still(r.bound, g)
+	}
+	if no != nil {
+		return &profiles.Denial{Capability: grantBridge + c.Bridge, Decision: no.Decision}
+	}
+	l := budget.Stricter(c.Limits, other.Limits)
+	switch {
+	case c.started() >= min(c.Agents, l.SpawnPerCall), !r.tree.Within(l.TotalSpawn):
+		return unfit
+	case r.depth+1 > l.Depth:
+		return &profiles.Denial{Capability: grantBridge + c.Bridge, Decision: profiles.Decision{
+			Code: profiles.CodeBridgeDepth, Rule: &other.Rule, Revision: g.Revision,
+			Reason: fmt.Sprintf("%s may start subagents %d levels deep", c.Bridge, l.Depth)}}
+	}
+	c.children = append(c.children, child)
+	child.depth, child.tree, child.root = r.depth+1, r.tree, r.root
+	return nil
+}
+
+// adoptsLocked reports whether subagents may be started for the call.
+func (r *Run) adoptsLocked(c *call) bool {
+	return !r.ended && r.phase != keeping && r.phase != over && c != nil && c.working()
+}
+
+// started is how many subagents were started for the call.
+func (c *call) started() int64 { return c.begun + int64(len(c.children)) }
+
+// Readopt makes a resumed run a subagent of the run again.
+func (r *Run) Readopt(child *Run) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	c := r.calls[child.parent.Call]
+	if !r.adoptsLocked(c) {
+		return fmt.Errorf("resume run %s: call %s of run %s: %w", child.id, shape.Clip(child.parent.Call, 40), r.id, port.ErrParent)
+	}
+	r.tree.Raise(child.tree.Total())
+	child.tree = r.tree
+	for i, old := range c.children {
+		if old.id == child.id { // its last life; the next one counts once
+			c.children[i] = child
+			return nil
+		}
+	}
+	c.begun = max(c.begun-1, 0) // it was counted when it was started
+	c.children = append(c.children, child)
+	return nil
+}
+
+// Hold makes a restored run live without a guest.
+func (r *Run) Hold() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.shiftLocked(held)
+}
+
+// IsHeld reports whether the run is live without a guest.
+func (r *Run) IsHeld() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.phase == held && !r.ended
+}
+
+// Letting ends a hold unless a subagent of it lives, and reports whether it did:
+// Leave follows. The ring's lock is held.
+func (r *Run) Letting(lives func(*Run) bool) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.phase != held || r.ended || r.anyLocked(lives) {
+		return false
+	}
+	r.overLocked()
+	return true
+}
+
+// Any reports whether one of the run's subagents lives.
+func (r *Run) Any(lives func(*Run) bool) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.anyLocked(lives)
+}
+
+func (r *Run) anyLocked(lives func(*Run) bool) bool {
+	for _, c := range r.calls {
+		if c == nil {
+			continue
+		}
+		for _, child := range c.children {
+			if lives(child) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// overLocked makes a held run one that is paused and not live.
+func (r *Run) overLocked() {
+	r.shiftLocked(over)
+	v := r.viewLocked()
+	v.State = executors.StatePaused
+	r.final = &v
+}
+
+// Leave tells who waits that this life of a paused run is over.
+func (r *Run) Leave() { r.depart(executors.StatePaused) }
+
+// HandOver gives the subagents and the tree to the next life of the run, which is
+// not shared yet. A held run is over then: Leave follows.
+func (r *Run) HandOver(next *Run) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.tree.Raise(next.tree.Total())
+	next.tree = r.tree
+	for id, c := range next.calls {
+		if mine := r.calls[id]; mine != nil {
+			c.begun = max(c.begun-int64(len(mine.children)), mine.begun)
+			c.children, mine.children = mine.children, nil
+		}
+	}
+	if r.phase == held {
+		r.overLocked()
+	}
+}
+
+// Spawned is what the run's calls have started, and what the tree has.
+func (r *Run) Spawned() port.Spawned {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	s := port.Spawned{Total: r.tree.Total(), Calls: map[string]int64{}}
+	for id, c := range r.calls {
+		if c != nil && c.started() > 0 {
+			s.Calls[id] = c.started()
+		}
+	}
+	return s
+}

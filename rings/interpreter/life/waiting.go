@@ -1,0 +1,284 @@
+package life
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/ringd/ringd/executors"
+	"github.com/ringd/ringd/rings/interpreter/feed"
+	"github.com/ringd/ringd/rings/interpreter/pause"
+	"github.com/ringd/ringd/rings/interpreter/port"
+	"github.com/ringd/ringd/rings/interpreter/rules"
+	"github.com/ringd/ringd/rings/interpreter/shape"
+)
+
+// wait notes that the guest can do nothing before one of the open calls.
+func (r *Run) wait(open []string) {
+	r.mu.Lock()
+	r.waiting = slices.Clone(open)
+	r.mu.Unlock()
+	r.pause()
+}
+
+// pause asks the executor to stop the program once the guest waits and nothing
+// but an approver or the harness can move it.
+func (r *Run) pause() {
+	r.mu.Lock()
+	stops := r.phase == running && r.waitsLocked()
+	kept := r.host.Keeper != nil
+	if stops && kept {
+		r.shiftLocked(pausing)
+		r.asking <- struct{}{} // has room: one phase, one value
+	}
+	stops = stops && !kept && !r.paused
+	r.mu.Unlock()
+	if stops {
+		r.pauseLive()
+	}
+}
+
+// pauseLive makes a run paused whose guest stays: nobody keeps pauses. That is on
+// disk before anybody sees it.
+func (r *Run) pauseLive() {
+	rec := r.Record(port.RunPaused)
+	rec.State = string(executors.StatePaused)
+	err := r.Put(rec, port.Synced)
+	if err != nil {
+		r.end(closed("a pause could not be recorded", err))
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if err == nil && !r.paused && r.waitsLocked() {
+		r.paused = true
+		r.emitLocked(event{Kind: feed.State, State: executors.StatePaused})
+	}
+}
+
+// waitsLocked reports whether every call that the guest waits on, and every
+// other open one, waits for somebody outside.
+func (r *Run) waitsLocked() bool {
+	if r.ended || len(r.waiting) == 0 {
+		return false
+	}
+	for _, id := range r.waiting {
+		if c := r.calls[id]; c == nil || c.state != callPending {
+			return false
+		}
+	}
+	for _, c := range r.calls {
+		if c != nil && c.state != callPending && c.state != callClosed {
+			return false
+		}
+	}
+	return true
+}
+
+// keepPause keeps a run whose program has stopped: the record of the pause is
+// built, recorded and committed, in this order. A run that was ended meanwhile, or
+// that cannot be kept, ends.
+func (r *Run) keepPause(out executors.Outcome) (executors.Outcome, error) {
+	r.point("snapshot_taken")
+	r.mu.Lock()
+	if r.ended || r.phase != pausing {
+		r.mu.Unlock()
+		return out, nil
+	}
+	r.shiftLocked(keeping)
+	r.quietLocked()
+	r.mu.Unlock()
+	<-r.idle
+	why := r.commitPause(out)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if why == nil {
+		r.shiftLocked(over)
+		return out, nil
+	}
+	r.phase = running // conclude tells who waits
+	r.endLocked(why)
+	return out, nil
+}
+
+// commitPause keeps the pause, or says why the run ends instead.
+func (r *Run) commitPause(out executors.Outcome) *ending {
+	r.printAll(out.Console)
+	p, why := r.pauseOf(out)
+	if why != nil {
+		return why
+	}
+	if err := p.Check(); err != nil {
+		e := closed("it cannot be kept", err)
+		return &e
+	}
+	ids := make([]string, len(p.Calls))
+	for i := range p.Calls {
+		ids[i] = p.Calls[i].ID
+	}
+	rec := r.Record(port.RunPaused)
+	rec.State = string(executors.StatePaused)
+	rec.Detail = map[string]string{"seq": strconv.FormatInt(p.Seq, 10), "calls": shape.Clip(fmt.Sprint(ids), 1<<10)}
+	if err := r.Put(rec, port.Synced); err != nil {
+		e := closed("a pause could not be recorded", err)
+		return &e
+	}
+	r.point("pause_recorded")
+	v := r.viewOf(&p)
+	if err := r.kept.pause(p, v); err != nil {
+		return &ending{state: executors.StateFailed, name: "PauseUnavailable",
+			text: "the run was closed: its pause could not be kept", fault: err.Error()}
+	}
+	r.point("pause_kept")
+	r.mu.Lock()
+	r.final = &v
+	r.mu.Unlock()
+	r.host.Rested(r, &p)
+	return nil
+}
+
+// viewOf is a run as its pause leaves it.
+func (r *Run) viewOf(p *Pause) View {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	v := r.viewLocked()
+	v.State, v.LastEvent, v.Attestation = executors.StatePaused, p.LastEvent, p.Attestation
+	calls := v.Usage.Calls
+	v.Usage = p.Usage
+	v.Usage.Calls = calls
+	return v
+}
+
+// defaultPause is how long a run may wait whose policies do not say.
+const defaultPause = 7 * 24 * time.Hour
+
+// pauseOf builds the record of a pause. Policies that were in force while the run
+// waited bind it from then on.
+func (r *Run) pauseOf(out executors.Outcome) (Pause, *ending) {
+	g := r.host.InForce()
+	recorded, err := r.bound.Record(g)
+	if err != nil {
+		return Pause{}, &ending{state: executors.StateDenied, name: rules.NameRevoked, text: err.Error()}
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for _, d := range out.Denials {
+		r.denyLocked(d)
+	}
+	now := r.host.Now()
+	p := Pause{
+		Run: r.id, Actor: r.actor, Agent: r.agentName, Executor: r.executor, Program: r.program, Parent: r.parent,
+		Depth: r.depth, Session: r.session, Seq: 1, Started: r.started, Paused: now,
+		Engine: out.Engine, Snapshot: out.Snapshot, Profiles: recorded, Revoked: r.revokedLocked(),
+		LastCall: r.floor, Order: r.order, Usage: r.used(out.Usage),
+		Spent: maps.Clone(r.spent.Calls), Refused: r.spent.Refused, Spawned: r.tree.Total(), Root: r.root,
+		Console: slices.Clone(r.feed.Console), Printed: r.feed.Printed, Dropped: r.feed.Dropped + out.Dropped,
+		Denials: slices.Clone(r.denials), LastEvent: r.feed.Last + 1, Attestation: out.Attestation,
+	}
+	p.Usage.Calls = nil
+	r.feed.Dropped = p.Dropped
+	if r.from != nil {
+		p.Seq = r.from.Seq + 1
+	}
+	for id, c := range r.calls {
+		if n, ok := pause.Number(id); ok {
+			p.LastCall = max(p.LastCall, n)
+		}
+		if c != nil && c.state == callLeft {
+			p.Calls = append(p.Calls, r.callOf(g, c))
+		}
+	}
+	slices.SortFunc(p.Calls, func(a, b pause.Call) int { return a.N - b.N })
+	p.Expires, p.Approval = r.expiry(&p, now, g)
+	return p, nil
+}
+
+// expiry is when a pause ends: by the shortest approval it waits for, the limit
+// on pauses, or the deadline of the run's grants.
+func (r *Run) expiry(p *Pause, now time.Time, g *rules.Generation) (at time.Time, approval bool) {
+	longest := defaultPause
+	if l := r.bound.Limits(g).PauseMillis; l != nil {
+		longest = millis(*l)
+	}
+	at = now.Add(longest)
+	if d := r.bound.Deadline(); d != nil && d.Before(at) {
+		at = *d
+	}
+	for _, c := range p.Calls {
+		if c.For == forApprover && c.Terms.Expires.Before(at) {
+			at, approval = c.Terms.Expires, true
+		}
+	}
+	return at, approval
+}
+
+// callOf is an open call in a pause.
+func (r *Run) callOf(g *rules.Generation, c *call) pause.Call {
+	_, no := c.Still(r.bound, g)
+	return pause.Call{ID: c.id, Bridge: c.Bridge, N: c.n, Args: c.Args, Size: c.Size, Marked: c.Marked, Digest: c.digest,
+		Key: c.key, External: c.External, Full: c.Full, Limits: c.Limits, Agents: c.Agents,
+		Children: c.begun + int64(len(c.children)), For: c.waitsFor(), Harness: c.harness, Terms: c.Terms,
+		Approved: c.Approved, By: c.By, Revoked: no != nil || r.takenLocked(c) != nil, Unasked: slices.Sorted(maps.Keys(c.Unasked))}
+}
+
+// closeLeft closes the calls whose questions went with a guest that was stopped,
+// of a run that ended all the same.
+func (r *Run) closeLeft() error {
+	r.mu.Lock()
+	var left []*call
+	for _, c := range r.calls {
+		if c != nil && c.state == callLeft {
+			left = append(left, c)
+		}
+	}
+	r.mu.Unlock()
+	slices.SortFunc(left, func(a, b *call) int { return a.n - b.n })
+	var errs []error
+	for _, c := range left {
+		if c.settled != nil && c.settled.Result != nil {
+			continue // its end was kept before
+		}
+		res := result{name: rules.NameBridge, text: "was interrupted", cut: true, end: port.CallUnrun}
+		if c.settled != nil && c.settled.Again {
+			res.end = port.CallUnknown
+		}
+		if _, err := r.finish(c, res); err != nil {
+			errs = append(errs, err)
+		}
+	}
+	return errors.Join(errs...)
+}
+
+// unbegun reports whether a resumed run did not begin, because its snapshot could
+// not be restored: then nothing was settled, and the pause stands.
+func (r *Run) unbegun(err error) bool {
+	if r.from == nil || !errors.Is(err, executors.ErrEngine) && !errors.Is(err, executors.ErrSnapshot) {
+		return false
+	}
+	r.mu.Lock()
+	untouched := !r.ended && r.phase == running
+	for _, c := range r.calls {
+		untouched = untouched && c != nil && c.state == callLeft
+	}
+	if !untouched {
+		r.mu.Unlock()
+		return false
+	}
+	r.shiftLocked(keeping)
+	r.quietLocked()
+	r.mu.Unlock()
+	rec := r.Record(port.RunPaused)
+	rec.State, rec.Fault = string(executors.StatePaused), shape.Clip(err.Error(), maxFault)
+	rec.Detail = map[string]string{"seq": strconv.FormatInt(r.from.Seq, 10), "resumed": "no"}
+	_ = r.Put(rec, port.Synced) // nothing has happened: the pause stands, recorded or not
+	v := r.viewOf(r.from)
+	r.host.Rested(r, r.from)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.final = &v
+	r.err = fmt.Errorf("resume run %s: %w", r.id, err)
+	r.shiftLocked(over)
+	return true
+}

@@ -1,0 +1,189 @@
+package interpreter
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"strconv"
+
+	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/rings/interpreter/life"
+	"github.com/ringd/ringd/rings/interpreter/port"
+	"github.com/ringd/ringd/rings/interpreter/rules"
+	"github.com/ringd/ringd/rings/interpreter/shape"
+)
+
+// Resume goes on with a paused run under its id, and ends it when ctx ends. The
+// caller has made sure that nobody else does. Each open call is decided again,
+// under all that binds the run and the generation in force, and then settled, once
+// the program asks for it. A policy that no longer grants the agent or the
+// executor ends the run. The record run_resumed is on disk before the executor
+// begins. Errors, after which nothing ran and the pause stands: ErrUnsettled,
+// ErrClosed, ErrExists, ErrParent (a subagent whose parent is neither live nor
+// held), *profiles.Denial (no policy, executor closed or unavailable, tier
+// unavailable), and faults. A snapshot that cannot be restored shows in Run.Err.
+func (r *Ring) Resume(ctx context.Context, p Pause, settled []Settlement) (*Run, error) {
+	if err := p.Check(); err != nil {
+		return nil, fmt.Errorf("resume run %s: %w", shape.Clip(p.Run, 40), err)
+	}
+	run, err := life.Restore(&r.host, &p)
+	if err == nil {
+		err = run.GoOn(&p, settled)
+	}
+	if err == nil {
+		err = run.Draw(r.cfg.Random)
+	}
+	if err == nil {
+		err = r.parentStill(ctx, p.Parent)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("resume run %s: %w", p.Run, err)
+	}
+	ctx = run.Under(ctx)
+	g, never, err := r.rejoin(run)
+	if err != nil {
+		run.Abandon(err)
+		return nil, err
+	}
+	rec := run.Record(RunResumed)
+	rec.State, rec.Detail = string(StateRunning), map[string]string{"seq": strconv.FormatInt(p.Seq, 10)}
+	if err := run.Put(rec, Synced); err != nil {
+		run.Abandon(err)
+		return nil, fmt.Errorf("resume run %s: record: %w", p.Run, err)
+	}
+	if r.cfg.Point != nil {
+		r.cfg.Point("resume_recorded")
+	}
+	run.Begin()
+	if never != nil {
+		r.cfg.Go(func() { run.Refuse(*never) })
+		return &Run{r, run}, nil
+	}
+	er := run.Resumed(g)
+	executor := r.cfg.Executors[p.Executor]
+	r.cfg.Go(func() { run.Live(ctx, executor, er) })
+	return &Run{r, run}, nil
+}
+
+// rejoin makes a resumed run live under the generation in force, in the place of
+// a held one. never is why the run has to end.
+func (r *Ring) rejoin(run *life.Run) (g *rules.Generation, never *profiles.Decision, err error) {
+	r.mu.Lock()
+	g = r.gen.Load()
+	before := r.live[run.ID()]
+	never, err = run.MayGoOn(g, r.has(run.Executor()))
+	if err == nil {
+		err = r.placeLocked(run, before)
+	}
+	if err != nil {
+		r.mu.Unlock()
+		return nil, nil, err
+	}
+	if before != nil {
+		before.HandOver(run)
+	}
+	r.live[run.ID()] = run
+	r.mu.Unlock()
+	if before != nil {
+		before.Leave()
+	}
+	return g, never, nil
+}
+
+// placeLocked finds the place of a run that was not live.
+func (r *Ring) placeLocked(run, before *life.Run) error {
+	if r.shut {
+		return ErrClosed
+	}
+	if before != nil && !before.IsHeld() {
+		return fmt.Errorf("resume run %s: %w", run.ID(), ErrExists)
+	}
+	parent := run.Parent()
+	if parent == nil {
+		return nil
+	}
+	p := r.live[parent.Run]
+	if p == nil {
+		return fmt.Errorf("resume run %s: %w", run.ID(), ErrParent)
+	}
+	return p.Readopt(run)
+}
+
+// Hold makes a paused run live without a guest, so that subagents can be started
+// for its open calls and count in its tree. A run that is held already is
+// returned. It stays until its last subagent is over, or Release, Cancel or
+// Resume. Who starts a subagent of a held run commits Spawned with the pause.
+// Errors: ErrClosed, ErrExists (it is live), ErrParent (its own parent is neither
+// live nor held), and faults.
+func (r *Ring) Hold(ctx context.Context, p Pause) (*Run, error) {
+	if err := p.Check(); err != nil {
+		return nil, fmt.Errorf("hold run %s: %w", shape.Clip(p.Run, 40), err)
+	}
+	run, err := life.Restore(&r.host, &p)
+	if err == nil {
+		err = r.parentStill(ctx, p.Parent)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("hold run %s: %w", p.Run, err)
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	before := r.live[p.Run]
+	if before != nil && before.IsHeld() {
+		return &Run{r, before}, nil
+	}
+	if err := r.placeLocked(run, before); err != nil {
+		return nil, err
+	}
+	run.Hold()
+	r.live[p.Run] = run
+	return &Run{r, run}, nil
+}
+
+// rest holds a run that is paused while subagents of its open calls live.
+func (r *Ring) rest(run *life.Run, p *Pause) {
+	if !run.Any(func(*life.Run) bool { return true }) { // it adopts none any more
+		return
+	}
+	next, err := life.Restore(&r.host, p)
+	if err != nil {
+		return // its policies were read when it was started
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	run.HandOver(next)
+	if next.Any(r.livesLocked) {
+		next.Hold()
+		r.live[p.Run] = next
+	}
+}
+
+// release ends a hold of which no subagent lives.
+func (r *Ring) release(run *life.Run) {
+	r.mu.Lock()
+	free := r.live[run.ID()] == run && run.Letting(r.livesLocked)
+	r.mu.Unlock()
+	if free {
+		run.Leave()
+	}
+}
+
+func (r *Ring) livesLocked(run *life.Run) bool { return r.live[run.ID()] == run }
+
+// Idempotent reports whether a call of the bridge that may have been performed
+// is tried again.
+func (r *Ring) Idempotent(bridge string) bool { return port.IsIdempotent(r.provider(bridge)) }
+
+// CheckReply checks an answer to a call of a paused run, as Run.Answer would: its
+// size, its form and the schema of the result in the policy now in force. Errors:
+// *profiles.Denial when that does not grant the bridge, ErrValue.
+func (r *Ring) CheckReply(agent, executor, bridge string, value json.RawMessage) error {
+	gr, d := r.gen.Load().Now(agent, executor, bridge, 0)
+	if gr == nil {
+		return &profiles.Denial{Capability: "bridge:" + shape.Clip(bridge, 80), Decision: d}
+	}
+	if _, flaw := gr.Takes().Judge(value, r.cfg.CheckValue); flaw != nil {
+		return fmt.Errorf("answer bridge %s: %s: %w", shape.Clip(bridge, 80), shape.Clip(flaw.Text+": "+flaw.Fault, 400), ErrValue)
+	}
+	return nil
+}

@@ -1,0 +1,162 @@
+// Package rules answers what binds a call of a run: the grants of the policies
+// that the run is bound by and of the one in force, their schemas and limits, and
+// whether people have to approve it. It counts nothing, keeps nothing and performs
+// nothing; the interpreter ring does.
+package rules
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"maps"
+
+	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/rings/interpreter/shape"
+)
+
+// Generation is one compiled set with all that deciding needs. It is immutable;
+// the nil Generation denies.
+type Generation struct {
+	Number   int64
+	Revision string
+	Open     bool // false: the closed generation, which denies everything
+	Modules  map[string]profiles.Module
+
+	agents  map[string]*Agent
+	closed  map[string]string // executors that refuse everything -> why
+	schemas map[string]*shape.Schema
+}
+
+// Agent is one agent of a generation, or of a pause.
+type Agent struct {
+	Profile  profiles.Agent
+	Revision string
+
+	decider *profiles.Decider
+	grants  map[string]*Grant
+}
+
+// Grant is a bridge with its validators.
+type Grant struct {
+	profiles.Bridge
+	Revision  string
+	arguments *shape.Schema // nil accepts everything, here and below
+	result    *shape.Schema
+}
+
+// Agent returns the agent, or nil when the generation knows none.
+func (g *Generation) Agent(name string) *Agent {
+	if g == nil || !g.Open {
+		return nil
+	}
+	return g.agents[name]
+}
+
+// Closed says why an executor refuses everything, if it does.
+func (g *Generation) Closed(executor string) (reason string, closed bool) {
+	reason, closed = g.closed[executor]
+	return reason, closed
+}
+
+// Refusal is the decision for everything that an agent unknown to g asks.
+func (g *Generation) Refusal() profiles.Decision {
+	if g == nil || !g.Open {
+		return profiles.Decision{Code: profiles.CodeNoPolicy, Reason: "no valid policy is in force"}
+	}
+	return profiles.Decision{Code: profiles.CodeUnknownAgent, Reason: "the policy has no such agent", Revision: g.Revision}
+}
+
+// New indexes set; nil is the closed generation. Validators are taken from before
+// where the text is the same, so that one pointer means one schema across
+// generations.
+func New(ctx context.Context, set *profiles.Set, number int64, before *Generation) (*Generation, error) {
+	g := &Generation{Number: number, closed: map[string]string{}, schemas: map[string]*shape.Schema{}}
+	if set == nil {
+		return g, nil
+	}
+	if set.Format != profiles.Format {
+		return nil, fmt.Errorf("prepare set: format %q is not %s", set.Format, profiles.Format)
+	}
+	g.Open, g.Revision, g.Modules = true, set.Revision, maps.Clone(set.Modules)
+	g.agents = make(map[string]*Agent, len(set.Agents))
+	for name, profile := range set.Agents {
+		if err := ctx.Err(); err != nil {
+			return nil, fmt.Errorf("prepare set: %w", context.Cause(ctx))
+		}
+		a, err := newAgent(profile, set.Revision, schemas{g.schemas, before})
+		if err != nil {
+			return nil, fmt.Errorf("prepare agent %s: %w", name, err)
+		}
+		g.agents[name] = a
+	}
+	return g, nil
+}
+
+// newAgent indexes one profile.
+func newAgent(profile profiles.Agent, revision string, known schemas) (*Agent, error) {
+	a := &Agent{Profile: profile, Revision: revision, grants: make(map[string]*Grant, len(profile.Bridges)),
+		decider: profiles.NewDecider(profile, revision, profiles.Environment{})}
+	for bridge := range profile.Bridges {
+		b, ok := a.decider.BridgeGrant(bridge)
+		if !ok {
+			continue
+		}
+		gr := &Grant{Bridge: b, Revision: revision}
+		var err error
+		if gr.arguments, err = known.compile(append([]json.RawMessage{b.Arguments}, b.Also...)...); err != nil {
+			return nil, fmt.Errorf("arguments of bridge %s: %w", bridge, err)
+		}
+		if gr.result, err = known.compile(b.Result); err != nil {
+			return nil, fmt.Errorf("result of bridge %s: %w", bridge, err)
+		}
+		a.grants[bridge] = gr
+	}
+	return a, nil
+}
+
+// schemas are the validators made so far, and those of a generation before.
+type schemas struct {
+	made   map[string]*shape.Schema
+	before *Generation
+}
+
+// compile compiles the texts that are there, or returns the validator that it
+// has for them. Nil: there is none.
+func (k schemas) compile(texts ...json.RawMessage) (*shape.Schema, error) {
+	all := make([][]byte, 0, len(texts))
+	for _, text := range texts {
+		if len(text) > 0 {
+			all = append(all, text)
+		}
+	}
+	if len(all) == 0 {
+		return nil, nil
+	}
+	key := string(bytes.Join(all, []byte{'\n'})) // canonical JSON has no line ends
+	if s := k.made[key]; s != nil {
+		return s, nil
+	}
+	if k.before != nil && k.before.schemas[key] != nil {
+		k.made[key] = k.before.schemas[key]
+		return k.made[key], nil
+	}
+	s, err := shape.Compile(all...)
+	if err != nil {
+		return nil, err
+	}
+	k.made[key] = s
+	return s, nil
+}
+
+// WithClosed returns a copy of g in which the executor is closed.
+func (g *Generation) WithClosed(executor, reason string) *Generation {
+	c := *g
+	c.closed = map[string]string{executor: reason} // the generation before the first commit has none
+	for name, why := range g.closed {
+		if name != executor {
+			c.closed[name] = why
+		}
+	}
+	return &c
+}

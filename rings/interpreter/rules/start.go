@@ -1,0 +1,83 @@
+package rules
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/rings/interpreter/shape"
+)
+
+// Host is what a host has for an executor.
+type Host struct {
+	Name     string        // of the executor
+	Executor bool          // it is there
+	Tier     profiles.Tier // that runs on it get
+}
+
+// Start says why a run of the agent may not start on the executor, or go on
+// there, or nil.
+func (g *Generation) Start(name string, h Host) *profiles.Decision {
+	a, executor := g.Agent(name), h.Name
+	if a == nil {
+		d := g.Refusal()
+		return &d
+	}
+	deny := func(code profiles.Code, format string, args ...any) *profiles.Decision {
+		rule := a.Profile.Rule
+		return &profiles.Decision{Code: code, Reason: fmt.Sprintf(format, args...), Rule: &rule, Revision: g.Revision}
+	}
+	if !granted(&a.Profile, executor) {
+		return deny(profiles.CodeExecutorNotGranted, "the policy does not grant the executor %s to agent %s", shape.Clip(executor, 40), name)
+	}
+	if !h.Executor {
+		d := deny(profiles.CodeExecutorUnavailable, "this host has no executor %s", executor)
+		d.Rule, d.Instead = &a.Profile.ExecutorsRule, []string{seeDoctor}
+		return d
+	}
+	if reason, closed := g.closed[executor]; closed {
+		return deny(profiles.CodeClosed, "the executor %s is closed: %s", executor, reason)
+	}
+	return a.tier(h)
+}
+
+// tier is the decision that a host has not the isolation that a asks for.
+func (a *Agent) tier(h Host) *profiles.Decision {
+	least := a.Profile.MinTier
+	if least == "" || tierRank(h.Tier).satisfies(tierRank(least)) {
+		return nil
+	}
+	return &profiles.Decision{Code: profiles.CodeTierUnavailable, Rule: &a.Profile.MinTierRule, Revision: a.Revision,
+		Reason:  fmt.Sprintf("the policy asks for tier %s, the executor %s has %q here", least, h.Name, h.Tier),
+		Instead: []string{seeDoctor}}
+}
+
+// seeDoctor is the remedy for what a host lacks.
+const seeDoctor = "run it on a host that has it; `ringd doctor` lists what this one enforces"
+
+// granted reports whether the profile has the executor.
+func granted(a *profiles.Agent, executor string) bool {
+	switch executor {
+	case profiles.ExecutorJS:
+		return a.JS != nil
+	case profiles.ExecutorPython:
+		return a.Python != nil
+	case profiles.ExecutorShell:
+		return a.Shell != nil
+	default:
+		return false
+	}
+}
+
+// rank is a tier's place from weak to strong; 0 is unknown.
+type rank int
+
+// satisfies reports whether r is at least as strong as least. An unknown tier
+// satisfies nothing, and nothing satisfies an unknown tier.
+func (r rank) satisfies(least rank) bool { return least > 0 && r >= least }
+
+func tierRank(t profiles.Tier) rank {
+	order := [...]profiles.Tier{profiles.TierProcess, profiles.TierWasm, profiles.TierOS,
+		profiles.TierContainer, profiles.TierMicroVM, profiles.TierRemote}
+	return rank(slices.Index(order[:], t) + 1)
+}
