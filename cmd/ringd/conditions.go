@@ -5,15 +5,14 @@ import (
 
 	"github.com/ringd/ringd/compiler/condition"
 	"github.com/ringd/ringd/profiles"
-	"github.com/ringd/ringd/rings/interpreter"
 )
 
 // conditions tells whether calls need their approvals. The zero value is ready.
 type conditions struct{ cache condition.Cache }
 
 // Asks is what the interpreter ring asks before a call.
-func (c *conditions) Asks(ctx context.Context, when string, call interpreter.Call) (bool, error) {
-	return c.cache.Ask(ctx, when, profiles.Call{Agent: call.Agent, Bridge: call.Bridge, Args: call.Args})
+func (c *conditions) Asks(ctx context.Context, when string, call profiles.Call) (bool, error) {
+	return c.cache.Ask(ctx, when, call)
 }
 
 // decide is what a decision without a run asks. Once ctx has ended, every call
