@@ -161,7 +161,7 @@ func (r *run) first(ctx context.Context) executors.Result {
 		}
 		r.vm = vm
 	}
-	p := engine.Program{File: text.file, Source: text.source}
+	p := engine.Program{File: text.file, Source: text.source, Redeclare: r.o.Keep || r.o.Ended}
 	if err := r.vm.Eval(ctx, p); err != nil {
 		return r.final(err)
 	}

@@ -73,6 +73,8 @@ func translate(o start.Options, m *modules, source string) (*text, *executors.En
 		return nil, failed("SyntaxError", fmt.Sprintf("the program nests deeper than %d", maxNesting))
 	}
 	switch {
+	case o.Keep && (static || o.Language == start.TypeScript):
+		return further(o, m, source)
 	case static:
 		return join(o, m, source)
 	case o.Language == start.TypeScript:
