@@ -43,9 +43,9 @@ type Run struct {
 	Seed     [32]byte                   // of the guest's random numbers
 
 	// Pause is given one value to ask that the program stop where it waits; nil
-	// is never. It is no promise: a program that does not wait goes on, and the
-	// executor asks it again when it next does. While it waits for an answer, the
-	// host gives none.
+	// is never. A program that does not wait goes on, and stops when it next does
+	// or comes to its end. A host that wishes for a pause answers no call any more:
+	// an answer that comes once the guest was told ends the run, closed.
 	Pause <-chan struct{}
 	// Resume goes on from a snapshot; nil starts Program. Program is the same
 	// text again, so that errors name its lines, unless Resume.Session is set.

@@ -266,11 +266,15 @@ func (r *run) keep(ctx context.Context, res *executors.Result) {
 	if !r.o.Keep {
 		return
 	}
+	if r.text == nil && r.digest == "" {
+		res.Unkept = "the program did not begin"
+		return
+	}
 	if res.State != executors.StateDone && res.State != executors.StateFailed || !res.Again {
 		res.Unkept = "the program did not end cleanly"
 		return
 	}
-	if len(r.open) > 0 || r.vm == nil || r.vm.OpenCalls() > 0 {
+	if len(r.open) > 0 || r.vm.OpenCalls() > 0 {
 		res.Unkept = "calls of the program were left open"
 		return
 	}
