@@ -458,6 +458,12 @@ func TestSession(t *testing.T) {
 		t.Error(d)
 	}
 
+	// Names may be declared again, by either language, and are there for the next.
+	value("1", run("a.js", "const again = 1; let { x } = { x: 2 }; class C { one() { return 1 } }; again"))
+	value("4", run("a.js", "const again = await echo(3); again + new C().one()"))
+	value("9", run("b.ts", "import { seven } from 'policy:typed'\nconst again: number = seven(x)\nexport default again"))
+	value("11", run("a.js", "let x = again + 2; x"))
+
 	// A program that did not begin or did not end keeps nothing; what was kept stands.
 	for source, state := range map[string]executors.State{
 		"import x from 'policy:base'; let = = 1": executors.StateFailed,
@@ -487,6 +493,27 @@ func TestSession(t *testing.T) {
 	value("5", out)
 	in = &executors.Resume{Engine: out.Engine, Snapshot: out.Snapshot, Session: true}
 	value("10", run("a.js", "late + count.next()"))
+
+	// A module is one for the session, and keeps its insides to itself.
+	value("5", run("a.js", "let base = 5; base"))
+	value("[42,6]", run("b.ts", "import { answer } from 'policy:math'\nimport * as counter from 'policy:counter'\nexport default [answer(), counter.next()]"))
+	value("[5,7]", run("a.js", "import { next } from 'policy:counter'\n;[base, next()]"))
+	want = []executors.Frame{{File: "b.ts", Line: 3, Column: 1}}
+	if d := cmp.Diff(want, frames(run("b.ts", "import { answer } from 'policy:math'\ntype T = number\nnull.x, answer()"))); d != "" {
+		t.Error(d)
+	}
+
+	// The last program of a session is one of it, and keeps its lines over a pause.
+	last := program("import { next } from 'policy:counter'\nlet late: any = next()\nawait echo(late)\nlate.p.q", "echo")
+	last.Program.Name = "b.ts"
+	addModules(&last)
+	last.Resume = in
+	last = firstPart(t, e, last)
+	out, err = e.Run(t.Context(), last, plain)
+	want = []executors.Frame{{File: "b.ts", Line: 4, Column: 1}}
+	if err != nil || out.State != executors.StateFailed || out.Snapshot != nil || cmp.Diff(want, out.Error.Frames) != "" {
+		t.Errorf("%s %+v %v", out.State, out.Error, err)
+	}
 }
 
 // firstPart runs r to its pause and returns the run that goes on.

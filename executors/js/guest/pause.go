@@ -36,6 +36,7 @@ type record struct {
 	File     string            `json:"file,omitempty"`    // of the program, in the engine
 	Text     string            `json:"text,omitempty"`    // digest of what the engine got
 	Modules  map[string]served `json:"modules,omitempty"`
+	Session  bool              `json:"session,omitempty"`  // the program was one of a session
 	Programs []earlier         `json:"programs,omitempty"` // of a session, oldest first
 	Count    int               `json:"count,omitempty"`    // of all its programs
 }
@@ -178,7 +179,7 @@ func (r *run) restore(ctx context.Context, rec record, snapshot []byte, asked ui
 	r.mods.before = rec.Modules
 	if !r.o.Ended {
 		r.asked, r.console, r.dropped, r.mods.reported = asked, rec.Console, rec.Dropped, rec.Denials
-		r.file, r.digest = rec.File, rec.Text
+		r.file, r.digest, r.session = rec.File, rec.Text, rec.Session
 		for _, c := range rec.Open {
 			r.open[c.Call] = opened{id: c.ID, bytes: c.Bytes}
 			r.openBytes += c.Bytes
@@ -218,7 +219,7 @@ func (r *run) pack(ctx context.Context, ended bool) ([]byte, error) {
 	} else {
 		rec.Console, rec.Dropped, rec.Denials = r.console, r.dropped, r.mods.reported+len(r.mods.denials)
 		rec.CPU = r.vm.Usage().CPU
-		rec.File, rec.Text = r.file, r.digest
+		rec.File, rec.Text, rec.Session = r.file, r.digest, r.session
 		if rec.Text == "" {
 			rec.Text = r.text.digest()
 		}

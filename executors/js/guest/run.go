@@ -34,6 +34,7 @@ type run struct {
 	// Of a program that goes on: its name in the engine and the digest of its text.
 	file, digest string
 	// Of a session.
+	session  bool
 	programs []earlier
 	count    int
 
@@ -69,7 +70,7 @@ func (p *process) serveRun(ctx context.Context, options, source []byte, part fun
 		return err
 	}
 	r := &run{p: p, o: o, open: map[uint64]opened{}, base: p.s.BytesPut(), source: string(source),
-		began: p.now(), usedBy: processTime(), file: o.File}
+		began: p.now(), usedBy: processTime(), file: o.File, session: o.Keep || o.Ended}
 	r.mods = newModules(o)
 	res, report := part(ctx, r)
 	if report {
@@ -141,7 +142,7 @@ func short(s string, n int) string {
 // first translates and starts the program, in a fresh VM or in that of a session,
 // and drives it.
 func (r *run) first(ctx context.Context) executors.Result {
-	text, fail := translate(r.o, r.mods, r.source)
+	text, fail := r.translate(r.mods)
 	if fail != nil {
 		fail.Again = true
 		return executors.Result{End: *fail}
@@ -161,11 +162,17 @@ func (r *run) first(ctx context.Context) executors.Result {
 		}
 		r.vm = vm
 	}
-	p := engine.Program{File: text.file, Source: text.source, Redeclare: r.o.Keep || r.o.Ended}
+	p := engine.Program{File: text.file, Source: text.source, Redeclare: r.session}
 	if err := r.vm.Eval(ctx, p); err != nil {
 		return r.final(err)
 	}
 	return r.drive(ctx)
+}
+
+func (r *run) translate(m *modules) (*text, *executors.End) {
+	o := r.o
+	o.Keep = r.session // the last of a session is one of it, and keeps nothing
+	return translate(o, m, r.source)
 }
 
 // left is the processor time that the run may still use.
@@ -187,7 +194,7 @@ func (r *run) options(cpu time.Duration) engine.Options {
 // line of it is known.
 func (r *run) program() *text {
 	if r.text == nil {
-		t, fail := translate(r.o, newModules(r.o), r.source)
+		t, fail := r.translate(newModules(r.o))
 		if fail != nil || t.digest() != r.digest {
 			t = &text{author: r.o.File, translated: true}
 		}
