@@ -4,11 +4,13 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/child"
 	"github.com/ringd/ringd/cmd/ringd/internal/config"
+	"github.com/ringd/ringd/compiler/condition"
 	"github.com/ringd/ringd/schema"
 )
 
@@ -34,6 +36,24 @@ func TestPoliciesOfDocuments(t *testing.T) {
 	}
 	if n < 4 {
 		t.Errorf("only %d policies found in the documents", n)
+	}
+}
+
+// The document of the policy language lists what a condition may call, and
+// nothing more.
+func TestFunctionsOfConditions(t *testing.T) {
+	text, err := os.ReadFile("../../docs/POLICY.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, after, _ := strings.Cut(string(text), "These functions are there:\n\n")
+	list, _, _ := strings.Cut(after, "\n\n")
+	var got []string
+	for _, m := range regexp.MustCompile("`([a-z_.]+)`").FindAllStringSubmatch(list, -1) {
+		got = append(got, m[1])
+	}
+	if want := condition.Functions(); !slices.Equal(got, want) {
+		t.Errorf("the document lists %q, and a condition may call %q", got, want)
 	}
 }
 

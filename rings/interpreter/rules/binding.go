@@ -34,6 +34,10 @@ func Bind(g *Generation, agent, executor string, grants *profiles.Grants) (*Bind
 		return nil, errors.New("the policy has no such agent")
 	}
 	if grants != nil {
+		// What the agent does not have would only be missed when the program asks.
+		if err := a.Profile.CheckGrants(*grants); err != nil {
+			return nil, err
+		}
 		narrow, err := a.Profile.Narrow(*grants)
 		if err != nil {
 			return nil, err
