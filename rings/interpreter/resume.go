@@ -71,9 +71,11 @@ func (r *Ring) rejoin(run *life.Run) (g *rules.Generation, never *profiles.Decis
 	r.mu.Lock()
 	g = r.gen.Load()
 	before := r.live[run.ID()]
-	never, err = run.MayGoOn(g, r.has(run.Executor()))
+	if err = r.freeLocked(run, before); err == nil {
+		never, err = run.MayGoOn(g, r.has(run.Executor()))
+	}
 	if err == nil {
-		err = r.placeLocked(run, before)
+		err = r.placeLocked(run)
 	}
 	if err != nil {
 		r.mu.Unlock()
@@ -90,14 +92,19 @@ func (r *Ring) rejoin(run *life.Run) (g *rules.Generation, never *profiles.Decis
 	return g, never, nil
 }
 
-// placeLocked finds the place of a run that was not live.
-func (r *Ring) placeLocked(run, before *life.Run) error {
+// freeLocked reports whether a run that was not live may be.
+func (r *Ring) freeLocked(run, before *life.Run) error {
 	if r.shut {
 		return ErrClosed
 	}
 	if before != nil && !before.IsHeld() {
 		return fmt.Errorf("resume run %s: %w", run.ID(), ErrExists)
 	}
+	return nil
+}
+
+// placeLocked finds the place of a run in the tree of its parent.
+func (r *Ring) placeLocked(run *life.Run) error {
 	parent := run.Parent()
 	if parent == nil {
 		return nil
@@ -132,7 +139,11 @@ func (r *Ring) Hold(ctx context.Context, p Pause) (*Run, error) {
 	if before != nil && before.IsHeld() {
 		return &Run{r, before}, nil
 	}
-	if err := r.placeLocked(run, before); err != nil {
+	err = r.freeLocked(run, before)
+	if err == nil {
+		err = r.placeLocked(run)
+	}
+	if err != nil {
 		return nil, err
 	}
 	run.Hold()

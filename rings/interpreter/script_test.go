@@ -233,6 +233,8 @@ type stage struct {
 	pauser *pauser
 	keeper *keeper
 	points sync.Map
+	redo   interpreter.Provider // of the bridge "redo"; nil: the echo
+	slow   func(context.Context)
 }
 
 func newStage(t *testing.T, change ...func(*interpreter.Config)) *stage {
@@ -242,10 +244,23 @@ func newStage(t *testing.T, change ...func(*interpreter.Config)) *stage {
 	s.world = newWorld(t, append([]func(*interpreter.Config){func(c *interpreter.Config) {
 		c.Executors = map[string]executors.Executor{"js": s.pauser}
 		c.Keeper = s.keeper
+		c.Providers["redo"] = redone{s}
+		c.Providers["slow"] = provide(func(ctx context.Context, _ interpreter.Call) (json.RawMessage, error) {
+			s.slow(ctx)
+			return nil, nil
+		})
 		c.Point = func(label string) { s.points.Store(label, true) }
 	}}, change...)...)
 	return s
 }
+
+// redone is idempotent when the stage says so.
+type redone struct{ s *stage }
+
+func (r redone) Call(ctx context.Context, c interpreter.Call) (json.RawMessage, error) {
+	return r.s.echo.Call(ctx, c)
+}
+func (r redone) Idempotent() bool { return r.s.redo != nil }
 
 // run starts a script.
 func (s *stage) run(req interpreter.StartRequest, sc script) (*interpreter.Run, error) {

@@ -275,8 +275,34 @@ func (r *Run) wall() time.Duration {
 	return left + wallGrace
 }
 
-// conclude waits for what still works for the run and makes its outcome final.
+// conclude waits for what still works for the run and makes its outcome final. A
+// panic on the way fails the run, and goes on.
 func (r *Run) conclude(out executors.Outcome, err error) {
+	told := false
+	defer func() {
+		if !told {
+			r.fail()
+		}
+	}()
+	r.concludeWhole(out, err)
+	told = true
+}
+
+// fail makes a run over whose end could not be made.
+func (r *Run) fail() {
+	r.mu.Lock()
+	v := r.viewLocked()
+	v.State, v.Error = executors.StateFailed, &executors.ProgramError{Name: nameClosed, Message: "the run was closed: a fault of the host"}
+	if r.lost {
+		v.State = executors.StateUnknown
+	}
+	r.ended, r.final = true, &v
+	r.shiftLocked(running)
+	r.mu.Unlock()
+	r.depart(v.State)
+}
+
+func (r *Run) concludeWhole(out executors.Outcome, err error) {
 	r.mu.Lock()
 	if r.phase == over {
 		r.mu.Unlock()
