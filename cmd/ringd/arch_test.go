@@ -90,9 +90,26 @@ var layers = map[string][]string{
 	},
 	"cmd/ringd/internal/daemon": {
 		"schema", "schema/wire", "profiles", "executors", "rings/interpreter",
-		"cmd/ringd/internal/audit", "cmd/ringd/internal/store", "cmd/ringd/internal/child",
+		"cmd/ringd/internal/audit", "cmd/ringd/internal/store", "cmd/ringd/internal/daemon/policy",
 		"cmd/ringd/internal/syncer", "cmd/ringd/internal/daemon/metrics", "cmd/ringd/internal/daemon/records",
+		"cmd/ringd/internal/daemon/show", "cmd/ringd/internal/daemon/approvals", "cmd/ringd/internal/daemon/outbox",
+		"cmd/ringd/internal/daemon/pauses", "cmd/ringd/internal/seal",
+	},
+	"cmd/ringd/internal/daemon/approvals": {
+		"schema/wire", "cmd/ringd/internal/audit", "cmd/ringd/internal/store", "cmd/ringd/internal/daemon/metrics",
 		"cmd/ringd/internal/daemon/show",
+	},
+	"cmd/ringd/internal/daemon/policy": {
+		"schema", "schema/wire", "profiles", "rings/interpreter", "cmd/ringd/internal/audit", "cmd/ringd/internal/child",
+		"cmd/ringd/internal/store", "cmd/ringd/internal/syncer", "cmd/ringd/internal/daemon/metrics",
+		"cmd/ringd/internal/daemon/records",
+	},
+	"cmd/ringd/internal/daemon/outbox": {
+		"cmd/ringd/internal/notify", "cmd/ringd/internal/store", "cmd/ringd/internal/daemon/metrics",
+	},
+	"cmd/ringd/internal/daemon/pauses": {
+		"schema/wire", "rings/interpreter", "cmd/ringd/internal/seal", "cmd/ringd/internal/store",
+		"cmd/ringd/internal/daemon/metrics", "cmd/ringd/internal/daemon/show",
 	},
 	"cmd/ringd/internal/daemon/records": {
 		"executors", "rings/interpreter", "cmd/ringd/internal/audit", "cmd/ringd/internal/store", "cmd/ringd/internal/daemon/metrics",
@@ -102,9 +119,10 @@ var layers = map[string][]string{
 	"cmd/ringd/internal/daemon/daemontest": {
 		"schema", "profiles", "executors", "rings/interpreter", "cmd/ringd/internal/audit", "cmd/ringd/internal/store",
 		"cmd/ringd/internal/daemon", "cmd/ringd/internal/daemon/metrics", "cmd/ringd/internal/daemon/records",
+		"cmd/ringd/internal/daemon/approvals", "cmd/ringd/internal/daemon/pauses", "cmd/ringd/internal/seal",
 	},
 	"cmd/ringd/internal/api": {
-		"schema/wire", "profiles", "cmd/ringd/internal/daemon", "cmd/ringd/internal/store", "cmd/ringd/internal/api/dts",
+		"schema/wire", "profiles", "cmd/ringd/internal/daemon", "cmd/ringd/internal/daemon/approvals", "cmd/ringd/internal/store", "cmd/ringd/internal/api/dts",
 	},
 	"cmd/ringd/internal/api/dts":     {"profiles"},
 	"cmd/ringd/internal/api/openapi": {"schema/wire", "profiles", "cmd/ringd/internal/api"},

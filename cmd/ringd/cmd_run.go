@@ -15,6 +15,7 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/cli"
 	"github.com/ringd/ringd/cmd/ringd/internal/config"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/pauses"
 	"github.com/ringd/ringd/cmd/ringd/internal/request"
 	"github.com/ringd/ringd/cmd/ringd/internal/sources"
 	"github.com/ringd/ringd/profiles"
@@ -151,6 +152,7 @@ func (p *program) runHere(ctx context.Context, o runOptions, req wire.RunRequest
 	s, err := p.newStack(ctx, stackConfig{
 		group: group, state: state, compiler: early, providers: providers,
 		quota:  daemon.Quota{PerActor: 1, Total: 1},
+		paused: pauses.Quota{PerActor: defaultPausedPerActor, Total: defaultPaused},
 		logger: slog.New(slog.DiscardHandler),
 		pool:   poolConfig{blank: 1, once: true},
 		warm:   req.Executor == profiles.ExecutorJS,

@@ -24,11 +24,13 @@ import (
 
 // What the config file does not say.
 const (
-	defaultRuns         = 64
-	defaultRunsPerActor = 16
-	defaultDrain        = 30 * time.Second
-	defaultRetention    = 24 * time.Hour
-	lastAnswers         = 5 * time.Second // for requests under way, once drained
+	defaultRuns           = 64
+	defaultRunsPerActor   = 16
+	defaultPaused         = 100_000 // runs that wait in the store
+	defaultPausedPerActor = 10_000
+	defaultDrain          = 30 * time.Second
+	defaultRetention      = 24 * time.Hour
+	lastAnswers           = 5 * time.Second // for requests under way, once drained
 )
 
 func newServe(p *program) *cobra.Command {

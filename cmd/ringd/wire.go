@@ -20,9 +20,12 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/cli"
 	"github.com/ringd/ringd/cmd/ringd/internal/config"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/approvals"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/metrics"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/pauses"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/records"
 	"github.com/ringd/ringd/cmd/ringd/internal/provider"
+	"github.com/ringd/ringd/cmd/ringd/internal/seal"
 	"github.com/ringd/ringd/cmd/ringd/internal/sources"
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
 	"github.com/ringd/ringd/executors"
@@ -108,6 +111,8 @@ type stackConfig struct {
 	staleness time.Duration
 	retention time.Duration
 	quota     daemon.Quota
+	paused    pauses.Quota
+	keys      []seal.Key // of pauses; none: one in the state folder
 	pool      poolConfig
 	warm      bool // start a first guest at once
 	metrics   *metrics.Metrics
@@ -190,11 +195,16 @@ func (p *program) buildStack(ctx context.Context, c stackConfig, s *stack) (err 
 	recorder, journal := records.NewRecorder(log, c.metrics), records.NewJournal(st)
 	s.guests = &guests{js: s.js, group: s.group}
 	asked := &conditions{}
+	keeper, desk, err := newDesk(c, st, recorder, journal)
+	if err != nil {
+		return err
+	}
 	ring, err := interpreter.New(interpreter.Config{
 		Executors: map[string]executors.Executor{profiles.ExecutorJS: s.js},
 		Tiers:     map[string]profiles.Tier{profiles.ExecutorJS: s.kernel.Attestation(profiles.ExecutorJS).Tier},
 		Providers: c.providers, Audit: recorder, Journal: journal, Conditions: asked,
 		Go: s.group.Go, Now: time.Now, Random: rand.Reader, Generation: recorder.Generation,
+		Keeper: keeper,
 		CheckValue: func(v json.RawMessage) error {
 			return value.Check(v, value.Limits{Bytes: int64(len(v)), Nodes: len(v)}) // the ring has bounded v
 		},
@@ -208,7 +218,8 @@ func (p *program) buildStack(ctx context.Context, c stackConfig, s *stack) (err 
 		Interpreter: daemon.FromRing(ring),
 		Rings:       []daemon.Ring{s.kernel, ring, s.guests},
 		Compiler:    c.compiler,
-		Runs:        st, Generations: st, Recorder: recorder, Journal: journal,
+		Runs:        st, Generations: st, Pauses: st, Calls: st, Sessions: st,
+		Keeper: keeper, Desk: desk, Recorder: recorder, Journal: journal,
 		Group: s.group, Clock: systemClock{}, Random: rand.Reader, Logger: c.logger, Metrics: c.metrics,
 		Environment: profiles.Environment{Home: p.Env.Home, Condition: asked.decide(ctx)},
 		Staleness:   c.staleness, Retention: c.retention, Quota: c.quota,
@@ -221,6 +232,28 @@ func (p *program) buildStack(ctx context.Context, c stackConfig, s *stack) (err 
 	return nil
 }
 
+// newDesk joins what keeps runs that wait and what takes approvals.
+func newDesk(c stackConfig, st *store.Store, recorder *records.Recorder, journal *records.Journal) (*pauses.Keeper, *approvals.Desk, error) {
+	keys := c.keys
+	if len(keys) == 0 {
+		key, err := seal.FileOrNew(cli.Layout(c.state).Seal, rand.Reader)
+		if err != nil {
+			return nil, nil, unavailable("load the key of pauses", err)
+		}
+		keys = []seal.Key{key}
+	}
+	ring, err := seal.New(seal.Config{Keys: keys, Random: rand.Reader})
+	if err != nil {
+		return nil, nil, unavailable("load the keys of pauses", err)
+	}
+	keeper, err := pauses.New(pauses.Config{Store: st, Sealer: ring, Gate: journal, Now: time.Now, Quota: c.paused, Metrics: c.metrics})
+	if err != nil {
+		return nil, nil, err
+	}
+	desk, err := approvals.New(approvals.Config{Store: st, Recorder: recorder, Now: time.Now, Metrics: c.metrics})
+	return keeper, desk, err
+}
+
 // openRecords opens what must outlive the process: the store, then the log,
 // which is held against the newest record the store knows of.
 func openRecords(ctx context.Context, c stackConfig, s *stack) (*audit.Log, *store.Store, error) {
@@ -229,7 +262,7 @@ func openRecords(ctx context.Context, c stackConfig, s *stack) (*audit.Log, *sto
 	}
 	at := cli.Layout(c.state)
 	var open atomic.Pointer[audit.Log]
-	st, err := store.Open(ctx, store.Config{Dir: at.Store, Now: time.Now, Head: func() store.Head {
+	st, err := store.Open(ctx, store.Config{Dir: at.Store, Now: time.Now, Idempotent: idempotent(c.providers), Head: func() store.Head {
 		log := open.Load()
 		if log == nil {
 			return store.Head{}
@@ -329,6 +362,15 @@ type systemClock struct{}
 func (systemClock) Now() time.Time                         { return time.Now() }
 func (systemClock) After(d time.Duration) <-chan time.Time { return time.After(d) }
 
+// idempotent says which bridges act once however often they are asked with one
+// key.
+func idempotent(providers map[string]interpreter.Provider) func(bridge string) bool {
+	return func(bridge string) bool {
+		p, ok := providers[bridge].(interpreter.Idempotent)
+		return ok && p.Idempotent()
+	}
+}
+
 // newServer joins a stack and the API, behind a door that is still shut.
 func (p *program) newServer(ctx context.Context, f config.File, logger *slog.Logger) (*stack, *door, error) {
 	providers, err := p.providers(f.Bridges, logger)
@@ -340,8 +382,9 @@ func (p *program) newServer(ctx context.Context, f config.File, logger *slog.Log
 		group: &daemon.Group{Logger: logger}, state: f.State, strict: f.Audit == "strict",
 		compiler: p.compiler(), providers: providers, metrics: m, logger: logger, warm: true,
 		staleness: orElse(f.Staleness, daemon.DefaultStaleness), retention: orElse(f.Limits.Retention, defaultRetention),
-		quota: daemon.Quota{PerActor: cmp.Or(f.Limits.RunsPerActor, defaultRunsPerActor), Total: cmp.Or(f.Limits.Runs, defaultRuns)},
-		pool:  poolConfig{blank: 2, idle: 8, perKey: 2, reuse: 64},
+		quota:  daemon.Quota{PerActor: cmp.Or(f.Limits.RunsPerActor, defaultRunsPerActor), Total: cmp.Or(f.Limits.Runs, defaultRuns)},
+		paused: pauses.Quota{PerActor: cmp.Or(f.Limits.PausedPerActor, defaultPausedPerActor), Total: cmp.Or(f.Limits.Paused, defaultPaused)},
+		pool:   poolConfig{blank: 2, idle: 8, perKey: 2, reuse: 64},
 	})
 	if err != nil {
 		return nil, nil, err
@@ -381,7 +424,7 @@ func (d *door) Close(ctx context.Context) error {
 
 func (p *program) listen(f config.File, d *daemon.Daemon, m *metrics.Metrics, logger *slog.Logger) (*door, error) {
 	server, err := api.New(api.Config{
-		Runs: d, Views: d, Meter: m, Now: time.Now, Logger: logger, UID: uint32(os.Getuid()),
+		Runs: d, Views: d, Waiting: d, Sessions: d, Approvers: f.Approvers, Meter: m, Now: time.Now, Logger: logger, UID: uint32(os.Getuid()),
 		Roles: api.Roles{Harness: f.Roles.Harness, Approver: f.Roles.Approver, Operator: f.Roles.Operator, Viewer: f.Roles.Viewer},
 	})
 	if err != nil {

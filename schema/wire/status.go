@@ -174,11 +174,11 @@ type Profile struct {
 
 // Approvals is the answer of GET /v1/approvals.
 type Approvals struct {
-	Approvals []Approval `json:"approvals"`
+	Approvals []WaitingCall `json:"approvals"`
 }
 
-// Approval is a call that waits for a person.
-type Approval struct {
+// WaitingCall is a call that waits for a person.
+type WaitingCall struct {
 	Run     string    `json:"run"`
 	Agent   string    `json:"agent"`
 	Actor   string    `json:"actor"`

@@ -23,6 +23,9 @@ type RunRequest struct {
 	// agent and actor under the same name left, if it ended well. "": nothing is
 	// kept.
 	Session string `json:"session,omitempty"`
+	// Grants narrow what the policy grants the agent, for this run; they never
+	// widen it. Absent: nothing is narrowed.
+	Grants *profiles.Grants `json:"grants,omitempty"`
 	// WaitMillis makes the request return the outcome when the run ends or pauses
 	// within this many milliseconds, instead of at once. 0: at once; at most
 	// MaxWaitMillis.

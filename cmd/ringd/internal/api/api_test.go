@@ -173,6 +173,8 @@ func TestRolesOfRoutes(t *testing.T) {
 		"POST /v1/runs": "harness", "GET /v1/runs": "harness approver operator viewer", "GET /v1/runs/{id}": "harness approver operator viewer",
 		"GET /v1/runs/{id}/events": "harness approver operator viewer", "POST /v1/runs/{id}/answers": "harness",
 		"POST /v1/runs/{id}/cancel": "harness operator", "GET /v1/approvals": "approver operator viewer",
+		"POST /v1/runs/{id}/resume": "harness operator approver", "POST /v1/runs/{id}/revoke": "harness operator approver",
+		"GET /v1/sessions": "harness approver operator viewer", "DELETE /v1/sessions/{name}": "harness operator",
 		"POST /v1/approvals/{run}/{call}": "approver", "GET /v1/agents/{agent}/profiles/{executor}": "harness approver operator viewer",
 		"GET /v1/agents/{agent}/types.d.ts": "harness approver operator viewer", "POST /v1/decide": "harness approver operator viewer",
 		"GET /v1/status": "harness approver operator viewer", "GET /healthz": "", "GET /readyz": "", "GET /metrics": "operator viewer", "GET /openapi.json": "",
@@ -252,8 +254,8 @@ func TestApprover(t *testing.T) {
 		path, body, code string
 	}{
 		{"/v1/approvals/" + r.ID + "/c1", `{"verdict":"allow","digest":"x"}`, wire.CodeNotWaiting},
-		{"/v1/approvals/" + r.ID + "/c2", `{"verdict":"deny","digest":"x"}`, wire.CodeNotFound},
-		{"/v1/approvals/r1/c1", `{"verdict":"deny","digest":"x"}`, wire.CodeNotFound},
+		{"/v1/approvals/" + r.ID + "/c2", `{"verdict":"deny","digest":"x","reason":"no"}`, wire.CodeNotFound},
+		{"/v1/approvals/r1/c1", `{"verdict":"deny","digest":"x","reason":"no"}`, wire.CodeNotFound},
 		{"/v1/approvals/" + r.ID + "/c1", `{"verdict":"perhaps","digest":"x"}`, wire.CodeRequestInvalid},
 	} {
 		if got := f.ask("POST", tc.path, tc.body); got.code() != tc.code {
@@ -265,7 +267,7 @@ func TestApprover(t *testing.T) {
 func config(t *testing.T, change func(*api.Config)) api.Config {
 	t.Helper()
 	s := daemontest.New(t, daemontest.Config{})
-	cfg := api.Config{Runs: s.Daemon, Views: s.Daemon, Now: time.Now, Logger: discard()}
+	cfg := api.Config{Runs: s.Daemon, Views: s.Daemon, Waiting: s.Daemon, Sessions: s.Daemon, Now: time.Now, Logger: discard()}
 	change(&cfg)
 	return cfg
 }

@@ -32,6 +32,20 @@ type Views interface {
 	Turned(ctx context.Context, from string, wait time.Duration) (string, error)
 }
 
+// Waiting is what moves runs that wait for somebody. The daemon implements it.
+type Waiting interface {
+	ListApprovals(ctx context.Context, a daemon.Actor) (wire.Approvals, error)
+	Approve(ctx context.Context, a daemon.Approver, run, call string, answer wire.ApprovalAnswer) (wire.Run, error)
+	ResumeRun(ctx context.Context, a daemon.Actor, id string) (wire.Run, error)
+	RevokeGrants(ctx context.Context, a daemon.Actor, id string, grants []string) (wire.Run, error)
+}
+
+// Sessions is what shows and forgets kept sessions. The daemon implements it.
+type Sessions interface {
+	ListSessions(ctx context.Context, a daemon.Actor) (wire.SessionList, error)
+	DropSession(ctx context.Context, a daemon.Actor, owner, name string) error
+}
+
 // Meter counts requests; *metrics.Metrics does.
 type Meter interface {
 	Requested(route string, status int, took time.Duration, waits bool)
@@ -54,17 +68,23 @@ type TCP struct {
 	Address string
 }
 
-// Config is what a server needs. New refuses one that lacks Runs, Views, Now or
-// Logger.
+// Config is what a server needs. New refuses one that lacks Runs, Views,
+// Waiting, Sessions, Now or Logger.
 type Config struct {
-	Runs   Runs
-	Views  Views
-	Roles  Roles
-	UID    uint32 // the daemon's own
-	TCP    TCP
-	Meter  Meter // nil: GET /metrics is not found
-	Now    func() time.Time
-	Logger *slog.Logger
+	Runs     Runs
+	Views    Views
+	Waiting  Waiting
+	Sessions Sessions
+	Roles    Roles
+	// Approvers says who stands for an owner that a policy names:
+	// "group:leads@acme.example": ["uid:1001", "gid:500"]. An owner that is not
+	// here has nobody.
+	Approvers map[string][]string
+	UID       uint32 // the daemon's own
+	TCP       TCP
+	Meter     Meter // nil: GET /metrics is not found
+	Now       func() time.Time
+	Logger    *slog.Logger
 
 	BodyBytes   int64         // of a request; 0: 8 MiB
 	ReadTimeout time.Duration // of a body, and of writing one answer; 0: 30 s
@@ -78,6 +98,10 @@ func (c *Config) check() error {
 		return errors.New("api.Config.Runs is missing")
 	case c.Views == nil:
 		return errors.New("api.Config.Views is missing")
+	case c.Waiting == nil:
+		return errors.New("api.Config.Waiting is missing")
+	case c.Sessions == nil:
+		return errors.New("api.Config.Sessions is missing")
 	case c.Now == nil:
 		return errors.New("api.Config.Now is missing")
 	case c.Logger == nil:

@@ -6,6 +6,8 @@ import (
 	"net/http"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/approvals"
+	"github.com/ringd/ringd/cmd/ringd/internal/store"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/schema/wire"
 )
@@ -43,6 +45,16 @@ func sentinels() []struct {
 		{daemon.ErrParent, http.StatusConflict, wire.CodeParentUnfit},
 		{daemon.ErrDigest, http.StatusConflict, wire.CodeDigestMismatch},
 		{daemon.ErrRole, http.StatusForbidden, wire.CodeWrongRole},
+		{daemon.ErrNotAnswered, http.StatusConflict, wire.CodeNotWaiting},
+		{daemon.ErrSessionBusy, http.StatusConflict, wire.CodeSessionBusy},
+		{approvals.ErrNotFound, http.StatusNotFound, wire.CodeNotFound},
+		{approvals.ErrEnded, http.StatusConflict, wire.CodeRunEnded},
+		{approvals.ErrNotWaiting, http.StatusConflict, wire.CodeNotWaiting},
+		{approvals.ErrDecided, http.StatusConflict, wire.CodeAlreadyAnswered},
+		{approvals.ErrDigest, http.StatusConflict, wire.CodeDigestMismatch},
+		{approvals.ErrExpired, http.StatusConflict, wire.CodeApprovalExpired},
+		{approvals.ErrSelf, http.StatusForbidden, wire.CodeSelfApproval},
+		{approvals.ErrNotApprover, http.StatusForbidden, wire.CodeNotAnApprover},
 	}
 }
 
@@ -65,8 +77,22 @@ func errorFor(err error) (status int, e wire.Error) {
 		return http.StatusForbidden, wire.Error{Code: string(denial.Decision.Code), Message: denial.Error()}
 	}
 	var invalid *daemon.InvalidError
-	if errors.As(err, &invalid) {
+	var word *approvals.InvalidError
+	switch {
+	case errors.As(err, &invalid):
 		return http.StatusBadRequest, wire.Error{Code: wire.CodeRequestInvalid, Message: invalid.Error()}
+	case errors.As(err, &word):
+		return http.StatusBadRequest, wire.Error{Code: wire.CodeRequestInvalid, Message: word.Error()}
+	}
+	// Who won, and why a run is stuck, is told: neither text holds anything of the
+	// run.
+	var claimed *store.ClaimedError
+	var stuck *daemon.StuckError
+	switch {
+	case errors.As(err, &claimed):
+		return http.StatusConflict, wire.Error{Code: wire.CodeAlreadyResumed, Message: claimed.Error()}
+	case errors.As(err, &stuck):
+		return http.StatusConflict, wire.Error{Code: stuck.Code, Message: stuck.Text}
 	}
 	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return statusCancelled, wire.Error{Code: wire.CodeCancelled, Message: "the request was cancelled"}

@@ -64,7 +64,7 @@ func serve(t *testing.T, o options) *fixture {
 	f := &fixture{Stack: daemontest.New(t, o.stack), t: t, doc: readDocument(t)}
 	dir := t.TempDir()
 	f.socket = filepath.Join(dir, "s", "ringd.sock")
-	cfg := api.Config{Runs: f.Daemon, Views: f.Daemon, Roles: o.roles, UID: uint32(os.Getuid()), Meter: f.Metrics,
+	cfg := api.Config{Runs: f.Daemon, Views: f.Daemon, Waiting: f.Daemon, Sessions: f.Daemon, Roles: o.roles, UID: uint32(os.Getuid()), Meter: f.Metrics,
 		Now: time.Now, Logger: slog.New(slog.NewTextHandler(f.Logged, nil))}
 	if o.runs != nil {
 		cfg.Runs = o.runs

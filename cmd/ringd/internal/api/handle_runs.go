@@ -100,38 +100,6 @@ func (s *Server) cancelRun(c *call) error {
 	return s.reply(c, http.StatusOK, run)
 }
 
-// listApprovals lists the open calls that wait for an approver. Policies that
-// ask for approval do not compile yet, so there is none.
-func (s *Server) listApprovals(c *call) error {
-	return s.reply(c, http.StatusOK, wire.Approvals{Approvals: []wire.Approval{}})
-}
-
-// approve refuses: no call waits for an approver. It tells a run or call that is
-// not there from one that waits for someone else.
-func (s *Server) approve(c *call) error {
-	raw, err := s.body(c)
-	if err != nil {
-		return err
-	}
-	var answer wire.ApprovalAnswer
-	if err := decode(raw, &answer); err != nil {
-		return err
-	}
-	if answer.Verdict != "allow" && answer.Verdict != "deny" {
-		return invalid("verdict: want allow or deny")
-	}
-	run, err := s.cfg.Runs.GetRun(c.r.Context(), c.actor, c.r.PathValue("run"), 0)
-	if err != nil {
-		return err
-	}
-	for _, p := range run.Pending {
-		if p.ID == c.r.PathValue("call") {
-			return &coded{http.StatusConflict, wire.CodeNotWaiting, "the call waits for the " + p.For + ", not for an approver"}
-		}
-	}
-	return &coded{http.StatusNotFound, wire.CodeNotFound, "no such open call"}
-}
-
 // maxEvent is the largest id that an event can have: JSON readers keep it.
 const maxEvent = 1<<53 - 2
 

@@ -2,6 +2,7 @@ package api
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"strings"
@@ -35,10 +36,26 @@ type table struct {
 	uids map[uint32][]Role
 	gids map[uint32][]Role
 	self uint32
+	// Owners that somebody stands for, sorted.
+	uidOwners, gidOwners map[uint32][]string
 }
 
-func newTable(r Roles, self uint32) (*table, error) {
-	t := &table{uids: map[uint32][]Role{}, gids: map[uint32][]Role{}, self: self}
+func newTable(r Roles, approvers map[string][]string, self uint32) (*table, error) {
+	t := &table{uids: map[uint32][]Role{}, gids: map[uint32][]Role{}, self: self,
+		uidOwners: map[uint32][]string{}, gidOwners: map[uint32][]string{}}
+	for _, owner := range slices.Sorted(maps.Keys(approvers)) {
+		for _, who := range approvers[owner] {
+			group, id, err := principal(who)
+			if err != nil {
+				return nil, fmt.Errorf("approvers: %s: %w", owner, err)
+			}
+			into := t.uidOwners
+			if group {
+				into = t.gidOwners
+			}
+			into[id] = append(into[id], owner)
+		}
+	}
 	for _, line := range []struct {
 		role Role
 		who  []string
@@ -52,17 +69,25 @@ func newTable(r Roles, self uint32) (*table, error) {
 	return t, nil
 }
 
-func (t *table) add(role Role, who string) error {
+// principal reads "uid:NUMBER" or "gid:NUMBER".
+func principal(who string) (group bool, id uint32, err error) {
 	kind, digits, _ := strings.Cut(who, ":")
 	n, err := strconv.ParseUint(digits, 10, 32)
+	if err != nil || (kind != "uid" && kind != "gid") {
+		return false, 0, fmt.Errorf("%q: want uid:NUMBER or gid:NUMBER", who)
+	}
+	return kind == "gid", uint32(n), nil
+}
+
+func (t *table) add(role Role, who string) error {
+	group, id, err := principal(who)
+	if err != nil {
+		return fmt.Errorf("roles: %s: %w", role, err)
+	}
 	into := t.uids
-	switch {
-	case err != nil, kind != "uid" && kind != "gid":
-		return fmt.Errorf("roles: %s: %q: want uid:NUMBER or gid:NUMBER", role, who)
-	case kind == "gid":
+	if group {
 		into = t.gids
 	}
-	id := uint32(n)
 	if !slices.Contains(into[id], role) {
 		into[id] = append(into[id], role)
 	}
@@ -70,6 +95,16 @@ func (t *table) add(role Role, who string) error {
 		return fmt.Errorf("roles: %s is harness and approver: a harness can never approve", who)
 	}
 	return nil
+}
+
+// stands returns the owners that p stands for, sorted.
+func (t *table) stands(p peer) []string {
+	if !p.known {
+		return nil
+	}
+	out := append(slices.Clone(t.uidOwners[p.uid]), t.gidOwners[p.gid]...)
+	slices.Sort(out)
+	return slices.Compact(out)
 }
 
 // roles returns what p may be. A harness is never an approver, also when one

@@ -39,7 +39,7 @@ func New(cfg Config) (*Server, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
 	}
-	t, err := newTable(cfg.Roles, cfg.UID)
+	t, err := newTable(cfg.Roles, cfg.Approvers, cfg.UID)
 	if err != nil {
 		return nil, err
 	}
@@ -103,6 +103,7 @@ type call struct {
 	w     http.ResponseWriter
 	r     *http.Request
 	id    string
+	peer  peer
 	roles []Role
 	actor daemon.Actor
 	read  bool // the body was read to its end
@@ -227,7 +228,7 @@ var errPanic = errors.New("a handler panicked")
 // authorise finds the caller's roles and refuses a route for other ones.
 func (s *Server) authorise(c *call, route Route) error {
 	p, _ := c.r.Context().Value(peerKey{}).(peer)
-	c.roles = s.table.roles(p)
+	c.peer, c.roles = p, s.table.roles(p)
 	if named := c.r.Header.Values(roleHeader); len(named) > 0 {
 		if len(named) > 1 || !slices.Contains(c.roles, Role(named[0])) {
 			return &coded{http.StatusForbidden, wire.CodeForbidden, "the caller does not hold the role that the request names"}

@@ -41,6 +41,13 @@ const (
 	CallBegun       Kind = "call_begun"    // the act of an approved call, before it
 	GrantRevoked    Kind = "grant_revoked" // taken from one run
 	CallClosed      Kind = "call_closed"
+	CallApproved    Kind = "call_approved"    // a person allowed it; it takes effect when all approvals are there
+	CallDenied      Kind = "call_denied"      // a person denied it
+	ApprovalRefused Kind = "approval_refused" // a person's word that does not count
+	ResumeRefused   Kind = "resume_refused"   // a paused run could not go on; it stays where it is
+	RunExpired      Kind = "run_expired"      // it waited too long; run_ended follows
+	SessionKept     Kind = "session_kept"
+	SessionDropped  Kind = "session_dropped"
 	HostError       Kind = "host_error" // what the guest only got an id for
 	LogCut          Kind = "log_cut"    // written by the log: a torn tail was cut
 	LogClosed       Kind = "log_closed" // written by the log: the last record before it went closed
@@ -52,7 +59,8 @@ func (k Kind) Known() bool {
 	case DaemonStarted, DaemonStopped, StoreRecovered, PushApplied, PushRejected,
 		GenerationHeld, GenerationEnded, ExecutorClosed, RequestRefused, ActionDecided,
 		RunAsked, RunRefused, RunStarted, RunPaused, RunResumed, RunCancelled, RunEnded,
-		ImportDecided, CallDecided, CallOpened, CallAnswered, CallBegun, CallClosed, GrantRevoked, HostError,
+		ImportDecided, CallDecided, CallOpened, CallAnswered, CallBegun, CallClosed, GrantRevoked, CallApproved, CallDenied,
+		ApprovalRefused, ResumeRefused, RunExpired, SessionKept, SessionDropped, HostError,
 		LogCut, LogClosed:
 		return true
 	default:

@@ -2,43 +2,41 @@ package daemon
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"io"
 	"log/slog"
 	"time"
 
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/approvals"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/metrics"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/outbox"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/pauses"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/policy"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/records"
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/rings/interpreter"
-	"github.com/ringd/ringd/schema"
 )
 
-// Ring is a position where policy is enforced. The daemon calls Prepare for one
-// set at a time, and each commit at most once.
-type Ring interface {
-	Name() string
-	// Prepare builds what set needs, and nothing visible changes. commit makes it
-	// visible, cannot fail and does not wait. An error that has a method
-	// Executor() string names the one executor that rejects its profile.
-	Prepare(ctx context.Context, set *profiles.Set) (commit func(), err error)
-	// Close refuses everything from then on and waits for what the ring started.
-	Close() error
-}
+// Ring is a position where policy is enforced; see policy.Ring.
+type Ring = policy.Ring
 
-// Compiler turns a verified push into a set. It ends when ctx does. The findings
-// are complete whether or not they refuse; err is for a compiler that could not
-// be run at all.
-type Compiler interface {
-	Compile(ctx context.Context, p Push) (*profiles.Set, schema.Diagnostics, error)
-}
+// Compiler turns a verified push into a set; see policy.Compiler.
+type Compiler = policy.Compiler
+
+// Push is what was synced: every file of the policy's folder, read whole.
+type Push = policy.Push
 
 // Starter starts runs; see FromRing.
 type Starter interface {
 	// Start binds a run to the generation in force and starts it. The run ends
 	// when ctx does.
 	Start(ctx context.Context, r interpreter.StartRequest) (Live, error)
+	// Resume goes on with a run that waited, under its id.
+	Resume(ctx context.Context, p interpreter.Pause, s []interpreter.Settlement) (Live, error)
+	// CheckReply checks a harness's answer to a call of a run that waits.
+	CheckReply(agent, executor, bridge string, value json.RawMessage) error
 }
 
 // Live is a run that has started. Its methods are those of interpreter.Run.
@@ -46,6 +44,15 @@ type Live interface {
 	View() interpreter.View
 	Done() <-chan struct{}
 	Talker
+	Handle
+}
+
+// Handle is the part of Live that approvers and whoever holds the run reach.
+type Handle interface {
+	Approved(ctx context.Context, s interpreter.Settlement) error
+	Revoke(ctx context.Context, by string, grants []string) error
+	// Err says, once Done is closed, why a resume did not begin.
+	Err() error
 }
 
 // Talker is the part of Live that callers of the API reach.
@@ -69,9 +76,16 @@ func (s ringStarter) Start(ctx context.Context, r interpreter.StartRequest) (Liv
 	return run, nil
 }
 
-// Reporter is a ring that tells how its executors are.
-type Reporter interface {
-	Status() []interpreter.ExecutorStatus
+func (s ringStarter) Resume(ctx context.Context, p interpreter.Pause, set []interpreter.Settlement) (Live, error) {
+	run, err := s.ring.Resume(ctx, p, set)
+	if err != nil {
+		return nil, err
+	}
+	return run, nil
+}
+
+func (s ringStarter) CheckReply(agent, executor, bridge string, value json.RawMessage) error {
+	return s.ring.CheckReply(agent, executor, bridge, value)
 }
 
 // RunStore keeps runs.
@@ -83,11 +97,34 @@ type RunStore interface {
 	Prune(ctx context.Context, before time.Time, limit int) (int, error)
 }
 
+// PauseStore keeps runs that wait.
+type PauseStore interface {
+	Answered(ctx context.Context, faulty bool, n int) ([]store.Pause, error)
+	Claim(ctx context.Context, run string, seq int64, by string) (store.Pause, []store.Call, error)
+	Begin(ctx context.Context, run string, seq int64, by string, c store.Change) (store.Run, error)
+	Unclaim(ctx context.Context, run string, seq int64, by string, f store.Fault) error
+	Expired(ctx context.Context, now time.Time, n int) ([]store.Pause, error)
+}
+
+// WaitingStore keeps the calls of runs that wait.
+type WaitingStore interface {
+	Calls(ctx context.Context, run string) ([]store.Call, error)
+	Approvals(ctx context.Context, run string) ([]store.Approval, error)
+	AnswerAll(ctx context.Context, run string, replies []store.Reply) ([]store.Settled, error)
+	Revoke(ctx context.Context, run, by string, capabilities []string) error
+	Pause(ctx context.Context, run string) (store.Pause, []store.Call, error)
+}
+
+// SessionStore keeps the states of sessions.
+type SessionStore interface {
+	Sessions(ctx context.Context, actor string, n int) ([]store.Session, error)
+	DropSession(ctx context.Context, actor, name string) error
+	ExpireSessions(ctx context.Context, n int) ([]store.Session, error)
+}
+
 // GenerationStore keeps generations, and ends the runs a crash left behind.
 type GenerationStore interface {
-	PutGeneration(ctx context.Context, g store.Generation) error
-	Freshen(ctx context.Context, number int64, at time.Time) error
-	LastGeneration(ctx context.Context) (store.Generation, error)
+	policy.Store
 	Recover(ctx context.Context) ([]store.Recovered, error)
 	Err() error
 }
@@ -98,28 +135,40 @@ type Clock interface {
 	After(d time.Duration) <-chan time.Time
 }
 
-// Quota bounds live runs, paused ones included. Zero allows none.
+// Quota bounds live runs; pauses.Quota those that wait. Zero allows none.
 type Quota struct {
 	PerActor int
 	Total    int
 }
 
 // Config is what a daemon needs. New refuses one that lacks anything but
-// Metrics; durations and counts that are zero are the strictest.
+// Metrics, Outbox, HasEngine and Point; durations and counts that are zero are the strictest.
 type Config struct {
 	Version     string
 	Interpreter Starter
 	Rings       []Ring // every ring, the interpreter's too, in the order of commits
 	Compiler    Compiler
 	Runs        RunStore
+	Pauses      PauseStore
+	Calls       WaitingStore
+	Sessions    SessionStore
 	Generations GenerationStore
-	Recorder    *records.Recorder // the same one that the interpreter ring writes to
-	Journal     *records.Journal  // the same one that the interpreter ring commits to
-	Group       *Group            // the same one that rings and executors start goroutines with
-	Clock       Clock
-	Random      io.Reader // for the ids of runs
-	Logger      *slog.Logger
-	Metrics     *metrics.Metrics // nil: none
+	Keeper      *pauses.Keeper // the same one that the interpreter ring keeps pauses with
+	Desk        *approvals.Desk
+	Outbox      *outbox.Outbox // nil: nobody is told of calls that wait
+	// HasEngine says whether an executor can go on from snapshots of an engine;
+	// nil: the executor says so itself when it tries.
+	HasEngine func(executor, digest string) bool
+	// Point is told where a run stands on disk, for tests that end the process
+	// there. Nil: nobody.
+	Point    func(label string)
+	Recorder *records.Recorder // the same one that the interpreter ring writes to
+	Journal  *records.Journal  // the same one that the interpreter ring commits to
+	Group    *Group            // the same one that rings and executors start goroutines with
+	Clock    Clock
+	Random   io.Reader // for the ids of runs
+	Logger   *slog.Logger
+	Metrics  *metrics.Metrics // nil: none
 
 	// Environment is what the decisions of Decide know of the host.
 	Environment profiles.Environment
@@ -146,6 +195,11 @@ func (c *Config) check() error {
 	need(len(c.Rings) > 0, "Rings")
 	need(c.Compiler != nil, "Compiler")
 	need(c.Runs != nil, "Runs")
+	need(c.Pauses != nil, "Pauses")
+	need(c.Calls != nil, "Calls")
+	need(c.Sessions != nil, "Sessions")
+	need(c.Keeper != nil, "Keeper")
+	need(c.Desk != nil, "Desk")
 	need(c.Generations != nil, "Generations")
 	need(c.Recorder != nil, "Recorder")
 	need(c.Journal != nil, "Journal")

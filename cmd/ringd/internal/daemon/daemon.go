@@ -6,58 +6,33 @@ import (
 	"fmt"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/audit"
-	"github.com/ringd/ringd/cmd/ringd/internal/store"
-	"github.com/ringd/ringd/profiles"
-	"github.com/ringd/ringd/schema/wire"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/policy"
 )
-
-// generation is one activation. It is immutable.
-type generation struct {
-	number    int64
-	revision  string
-	digest    string // of the push it came from; "" after a restart
-	set       *profiles.Set
-	activated time.Time
-	deciders  map[string]*profiles.Decider // by agent
-}
 
 // Daemon is the running daemon. It is safe for concurrent use. Whoever calls
 // New calls Close.
 type Daemon struct {
-	cfg     Config
-	started time.Time
+	cfg    Config
+	policy *policy.Holder
 
-	// binding is held for reading while a run is bound to a generation and for
-	// writing while commits swap pointers, so that no run sees a mixture.
-	binding sync.RWMutex
-	inForce atomic.Pointer[generation] // nil: everything is denied
+	mu        sync.Mutex
+	live      map[string]*liveRun
+	perActor  map[string]int
+	draining  bool
+	drainedAt time.Time
+	settled   chan struct{} // closed and replaced when a live run ends
+	line      []waiting     // answered runs that are to go on, in order
+	resuming  int           // of them, being claimed and opened
 
-	applying chan struct{} // holds one token: one push, or one closing, at a time
-	newest   atomic.Int64  // the ticket of the last push that came
-
-	mu         sync.Mutex
-	live       map[string]*liveRun
-	perActor   map[string]int
-	draining   bool
-	drainedAt  time.Time
-	closedBy   map[string]wire.Condition // executor -> why it is closed; "" is all of them
-	trouble    map[string]wire.Condition // push_rejected, sync_lost, held
-	troubledAt time.Time                 // since when the source has not been good
-	stale      *wire.Condition           // the generation was closed
-	lastPush   *wire.Push
-	lastNumber int64         // of the newest generation ever
-	turned     chan struct{} // closed and replaced when the generation changes
-	settled    chan struct{} // closed and replaced when a live run ends
-
-	wake chan struct{} // the watch loop looks again
-	quit context.CancelFunc
-	over chan struct{} // the watch loop has ended
-	once sync.Once
-	err  error // of Close
+	changes   changes
+	resumable chan struct{} // the loop of resumes looks again
+	quit      context.CancelFunc
+	over      chan struct{} // the daemon's own loops have ended
+	once      sync.Once
+	err       error // of Close
 }
 
 // New checks cfg, ends what a crash left behind, takes the last generation up
@@ -71,13 +46,18 @@ func New(ctx context.Context, cfg Config) (*Daemon, error) {
 	if cfg.Retention == 0 {
 		cfg.Retention = time.Hour
 	}
-	d := &Daemon{
-		cfg: cfg, started: cfg.Clock.Now(), applying: make(chan struct{}, 1),
-		live: map[string]*liveRun{}, perActor: map[string]int{},
-		closedBy: map[string]wire.Condition{}, trouble: map[string]wire.Condition{},
-		turned: make(chan struct{}), settled: make(chan struct{}),
-		wake: make(chan struct{}, 1), over: make(chan struct{}),
+	if cfg.Point == nil {
+		cfg.Point = func(string) {}
 	}
+	d := &Daemon{
+		cfg: cfg, live: map[string]*liveRun{}, perActor: map[string]int{}, settled: make(chan struct{}),
+		resumable: make(chan struct{}, 1), over: make(chan struct{}),
+	}
+	d.policy = policy.New(policy.Config{
+		Rings: cfg.Rings, Compiler: cfg.Compiler, Generations: cfg.Generations, Recorder: cfg.Recorder, Clock: cfg.Clock,
+		Logger: cfg.Logger, Metrics: cfg.Metrics, Environment: cfg.Environment, Staleness: cfg.Staleness,
+		Stop: d.stopAll, Turn: d.look,
+	})
 	start := audit.Record{Kind: audit.DaemonStarted, Actor: self, Detail: map[string]string{"version": cfg.Version}}
 	if _, err := cfg.Recorder.Append(ctx, start, audit.Synced); err != nil {
 		return nil, err
@@ -85,12 +65,23 @@ func New(ctx context.Context, cfg Config) (*Daemon, error) {
 	if err := d.recover(ctx); err != nil {
 		return nil, err
 	}
-	if err := d.hold(ctx); err != nil {
+	if err := d.policy.Hold(ctx); err != nil {
 		return nil, err
 	}
+	cfg.Keeper.Grants(d.SessionLimits)
 	watching, quit := context.WithCancel(context.WithoutCancel(ctx))
 	d.quit = quit
-	go d.watch(watching)
+	go func() {
+		defer close(d.over)
+		var loops sync.WaitGroup
+		for _, loop := range []func(context.Context){d.policy.Watch, d.watch, d.resumes} {
+			loops.Go(func() { loop(watching) })
+		}
+		loops.Wait()
+	}()
+	if cfg.Outbox != nil {
+		cfg.Group.Go(func() { cfg.Outbox.Run(watching) })
+	}
 	return d, nil
 }
 
@@ -115,59 +106,6 @@ func (d *Daemon) recover(ctx context.Context) error {
 		d.cfg.Logger.Warn("run was interrupted", "run", r.Run.ID, "from", r.From, "state", r.Run.State)
 	}
 	return nil
-}
-
-// hold takes up the last generation when its push was last seen to be good
-// within the staleness limit. Its set is verified by its revision, not compiled
-// again: the store is the daemon's own folder, and the push may be gone. The
-// limit goes on running from when the push was last good, so that restarts do
-// not prolong it.
-func (d *Daemon) hold(ctx context.Context) error {
-	g, err := d.cfg.Generations.LastGeneration(ctx)
-	switch {
-	case errors.Is(err, store.ErrNotFound):
-		return nil
-	case errors.Is(err, store.ErrCorrupt):
-		d.cfg.Logger.Warn("last generation is damaged: nothing is in force", "error", err)
-		return nil
-	case err != nil:
-		return fmt.Errorf("%w: read last generation: %w", ErrUnavailable, err)
-	}
-	d.lastNumber = g.Number
-	d.cfg.Recorder.Prepare(g.Number)
-	now := d.cfg.Clock.Now()
-	if !now.Before(g.Fresh.Add(d.cfg.Staleness)) {
-		d.stale = &wire.Condition{Code: wire.ConditionStale, Since: now,
-			Message: "the last generation is older than the staleness limit; a good push brings a new one"}
-		return nil
-	}
-	set, err := profiles.DecodeSet(g.Set)
-	if err != nil || set.Revision != g.Revision {
-		d.cfg.Logger.Warn("last generation does not verify: nothing is in force", "generation", g.Number, "error", err)
-		return nil
-	}
-	commits, err := d.prepare(ctx, set)
-	if err != nil {
-		d.cfg.Logger.Warn("last generation cannot be prepared: nothing is in force", "generation", g.Number, "error", err)
-		return nil
-	}
-	rec := audit.Record{Kind: audit.GenerationHeld, Actor: self, Generation: g.Number, Revision: g.Revision}
-	if _, err := d.cfg.Recorder.Append(ctx, rec, audit.Synced); err != nil {
-		return err
-	}
-	d.troubled(wire.Condition{Code: wire.ConditionHeld, Since: g.Fresh,
-		Message: "taken up again after a restart; the push has not been seen since"}, g.Fresh)
-	d.commit(d.generation(g.Number, g.Activated, "", set), commits)
-	return nil
-}
-
-func (d *Daemon) generation(number int64, at time.Time, digest string, set *profiles.Set) *generation {
-	g := &generation{number: number, revision: set.Revision, digest: digest, set: set, activated: at,
-		deciders: make(map[string]*profiles.Decider, len(set.Agents))}
-	for name := range set.Agents {
-		g.deciders[name] = set.Decider(name, d.cfg.Environment)
-	}
-	return g
 }
 
 // Drain refuses new runs and waits for the live ones. When ctx ends before they
@@ -199,6 +137,18 @@ func (d *Daemon) refuse() {
 		d.draining, d.drainedAt = true, d.cfg.Clock.Now()
 	}
 }
+
+// stopAll ends the live runs of an executor; "" is all of them.
+func (d *Daemon) stopAll(executor string) {
+	for _, r := range d.liveRuns() {
+		if executor == "" || r.executor == executor {
+			r.stop()
+		}
+	}
+}
+
+// record starts a record of what the daemon does under the generation in force.
+func (d *Daemon) record(k audit.Kind) audit.Record { return d.policy.Record(k) }
 
 // cancelAll ends every live run and waits until their ends are recorded.
 func (d *Daemon) cancelAll() {
@@ -241,6 +191,6 @@ func (d *Daemon) close() error {
 		}
 	}
 	d.cfg.Group.Wait()
-	d.inForce.Store(nil)
+	d.policy.Shut()
 	return errors.Join(errs...)
 }

@@ -3,6 +3,7 @@ package daemon
 import (
 	"errors"
 
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/policy"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/records"
 )
 
@@ -11,7 +12,7 @@ import (
 var (
 	// ErrNotFound: no such run, call, agent or executor, or it belongs to
 	// another actor.
-	ErrNotFound = errors.New("not found")
+	ErrNotFound = policy.ErrNotFound
 	// ErrDraining: the daemon ends; it takes no new runs.
 	ErrDraining = errors.New("the daemon is draining: no new runs are taken")
 	// ErrQuota: too many live runs, of this actor or in all.
@@ -30,27 +31,18 @@ var (
 	ErrParent = errors.New("the parent is not an open call that may start a subagent")
 	// ErrRole: the call waits for someone else: an approver, not the harness.
 	ErrRole = errors.New("the call does not wait for this role")
+	// ErrNotAnswered: the run waits for answers, or for nothing; it cannot be
+	// resumed.
+	ErrNotAnswered = errors.New("the run is not one whose calls are answered")
+	// ErrSessionBusy: another run has the session.
+	ErrSessionBusy = errors.New("another run has the session")
 	// ErrSuperseded: a newer push came before this one was compiled.
-	ErrSuperseded = errors.New("a newer push came")
-	// errCompiler: the compiler could not be run; the same push may succeed later.
-	errCompiler = errors.New("the compiler could not be run")
-	// errPrepare: a ring could not prepare the set; it may be able to later.
-	errPrepare = errors.New("the set could not be prepared")
+	ErrSuperseded = policy.ErrSuperseded
 	// ErrRejected: the push was refused; Status has the findings.
-	ErrRejected = errors.New("the push was refused")
+	ErrRejected = policy.ErrRejected
 )
 
-// InvalidError is a request that cannot be understood. Field names the member,
-// "" the whole.
-type InvalidError struct {
-	Field string
-	Text  string
-}
+// InvalidError is a request that cannot be understood.
+type InvalidError = policy.InvalidError
 
-// Error names the field and what is wrong with it.
-func (e *InvalidError) Error() string {
-	if e.Field == "" {
-		return e.Text
-	}
-	return e.Field + ": " + e.Text
-}
+func invalid(field, text string) error { return &InvalidError{Field: field, Text: text} }

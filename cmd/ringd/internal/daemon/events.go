@@ -9,20 +9,54 @@ import (
 )
 
 // Events returns the events of a run after a sequence number; it waits until
-// there is one. The last event of a run is a state that does not change any
-// more; after it Events returns none. Of a run whose end was recorded before the
-// call only what the outcome holds is left: console, denials and the state for a
-// reader that begins, a gap and the state for one that goes on. Errors:
-// ErrNotFound, ErrUnavailable, that of ctx, faults.
+// there is one, also while the run waits in the store, and the numbers go on when
+// it goes on. The last event of a run is a state that does not change any more.
+// Of a run that is not live only what the outcome holds is left: console, denials
+// and the state for a reader that begins, a gap and the state for one that goes
+// on. Errors: ErrNotFound, ErrUnavailable, that of ctx, faults.
 func (d *Daemon) Events(ctx context.Context, actor Actor, id string, after int64) ([]wire.Event, error) {
-	r := d.liveRun(actor, id)
-	if r == nil {
-		run, err := d.GetRun(ctx, actor, id, 0)
-		if err != nil {
-			return nil, err
+	for {
+		turned, release := d.changes.await(id)
+		out, err := d.eventsNow(ctx, actor, id, after)
+		if err == nil && len(out) == 0 {
+			select {
+			case <-turned:
+				release()
+				continue
+			case <-ctx.Done():
+				err = ctx.Err()
+			}
 		}
-		return show.Replay(run, after), nil
+		release()
+		return out, err
 	}
+}
+
+// eventsNow is Events for a run that is live or has ended; of one that waits it
+// returns none when there are none.
+func (d *Daemon) eventsNow(ctx context.Context, actor Actor, id string, after int64) ([]wire.Event, error) {
+	r, handle := d.liveRun(actor, id)
+	if handle != nil {
+		out, err := d.eventsLive(ctx, r, after)
+		if err != nil || len(out) > 0 {
+			return out, err
+		}
+	}
+	run, err := d.GetRun(ctx, actor, id, 0)
+	switch {
+	case err != nil:
+		return nil, err
+	case show.Ended(run.State):
+		return show.Replay(run, after), nil
+	case run.LastEvent == 0:
+		return nil, nil // it goes on in this moment
+	default:
+		return show.Waiting(run, after), nil
+	}
+}
+
+// eventsLive waits for events of a live run; none come after its pause.
+func (d *Daemon) eventsLive(ctx context.Context, r *liveRun, after int64) ([]wire.Event, error) {
 	got, err := r.handle.Events(ctx, after)
 	if err != nil {
 		return nil, err
@@ -32,9 +66,9 @@ func (d *Daemon) Events(ctx context.Context, actor Actor, id string, after int64
 		if e.Kind == interpreter.EventDropped {
 			d.cfg.Metrics.EventsDropped(e.Dropped)
 		}
-		out = append(out, show.Event(id, e))
+		out = append(out, show.Event(r.id, e))
 	}
-	if len(out) == 0 || !out[len(out)-1].Final() {
+	if len(out) > 0 && !out[len(out)-1].Final() {
 		return out, nil
 	}
 	select {

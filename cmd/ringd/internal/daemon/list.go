@@ -31,7 +31,7 @@ func (f Filter) stored() (store.Filter, error) {
 			out.States = append(out.States, store.Asked, store.Started, store.CallOpen, store.Paused,
 				store.Answered, store.Claimed, store.Executing)
 		default:
-			return out, &InvalidError{"state", fmt.Sprintf("%.80q is no state of a run", state)}
+			return out, invalid("state", fmt.Sprintf("%.80q is no state of a run", state))
 		}
 	}
 	return out, nil
@@ -46,14 +46,14 @@ func (d *Daemon) ListRuns(ctx context.Context, actor Actor, f Filter) (wire.RunL
 	}
 	if !actor.All {
 		if actor.Name == "" {
-			return wire.RunList{}, &InvalidError{"", "the request has no actor"}
+			return wire.RunList{}, invalid("", "the request has no actor")
 		}
 		kept.Actor = actor.Name
 	}
 	return list(ctx, d.cfg.Runs, kept, f.States, func(row store.Run) string {
 		state := show.State(row.State)
-		if r := d.liveRun(actor, row.ID); r != nil && state == wire.StateRunning {
-			if now := string(r.handle.View().State); !show.Ended(now) {
+		if _, handle := d.liveRun(actor, row.ID); handle != nil && state == wire.StateRunning {
+			if now := string(handle.View().State); !show.Ended(now) {
 				return now
 			}
 		}

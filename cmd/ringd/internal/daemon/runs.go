@@ -41,8 +41,11 @@ type liveRun struct {
 	executor string
 	created  time.Time
 	stop     context.CancelFunc // ends the run; safe at any time
-	gate     *records.Gate              // opens when the start is on disk
+	gate     *records.Gate      // opens when the start is on disk
 	handle   Live               // nil until started; guarded by Daemon.mu
+	kept     bool               // its start is on disk before it begins
+	resumed  bool               // the store knew it before; guarded by Daemon.mu
+	ready    chan struct{}      // closed when handle is set, or never will be
 
 	done  chan struct{} // closed when the end is on disk, or could not be kept
 	final wire.Run      // set before done is closed
@@ -67,7 +70,7 @@ func (d *Daemon) StartRun(ctx context.Context, actor Actor, req wire.RunRequest)
 	}
 	running, stop := context.WithCancel(context.WithoutCancel(ctx))
 	r := &liveRun{id: id, actor: actor.Name, executor: req.Executor, created: d.cfg.Clock.Now(),
-		stop: stop, done: make(chan struct{})}
+		stop: stop, done: make(chan struct{}), ready: make(chan struct{})}
 	if err := d.admit(r); err != nil {
 		stop()
 		return wire.Run{}, d.refused(ctx, audit.RequestRefused, r, req.Agent, err)
@@ -77,9 +80,14 @@ func (d *Daemon) StartRun(ctx context.Context, actor Actor, req wire.RunRequest)
 		return wire.Run{}, d.refused(ctx, audit.RunRefused, r, req.Agent, err)
 	}
 	// Nobody is told of the run before its start is on disk, or its end.
-	run, err := d.view(ctx, r, time.Duration(req.WaitMillis)*time.Millisecond)
-	if err != nil || show.Ended(run.State) {
+	waiting, cancel := context.WithTimeout(ctx, time.Duration(req.WaitMillis)*time.Millisecond)
+	defer cancel()
+	run, over, err := d.view(ctx, waiting, r)
+	if err != nil || over && show.Ended(run.State) {
 		return run, err
+	}
+	if over { // it waits, and may have gone on
+		return d.GetRun(ctx, actor, id, 0)
 	}
 	if err := r.gate.Pass(ctx); err != nil {
 		return wire.Run{}, err
@@ -94,27 +102,29 @@ func checkRequest(actor Actor, req *wire.RunRequest) error {
 	size := 0
 	for name, v := range req.Inputs {
 		if len(name) > MaxNames {
-			return &InvalidError{"inputs", fmt.Sprintf("a name is longer than %d bytes", MaxNames)}
+			return invalid("inputs", fmt.Sprintf("a name is longer than %d bytes", MaxNames))
 		}
 		size += len(name) + len(v)
 	}
 	switch {
 	case actor.Name == "":
-		return &InvalidError{"", "the request has no actor"}
+		return invalid("", "the request has no actor")
 	case req.Executor == "":
-		return &InvalidError{"executor", "is missing: js, python or shell"}
+		return invalid("executor", "is missing: js, python or shell")
 	case len(req.Executor) > MaxNames || len(req.Agent) > MaxNames || len(req.Program.Name) > MaxNames:
-		return &InvalidError{"", fmt.Sprintf("a name is longer than %d bytes", MaxNames)}
+		return invalid("", fmt.Sprintf("a name is longer than %d bytes", MaxNames))
 	case req.Parent != nil && (req.Parent.Run == "" || req.Parent.Call == ""):
-		return &InvalidError{"parent", "needs run and call"}
+		return invalid("parent", "needs run and call")
 	case req.Parent != nil && (len(req.Parent.Run) > MaxNames || len(req.Parent.Call) > MaxNames):
-		return &InvalidError{"parent", fmt.Sprintf("a name is longer than %d bytes", MaxNames)}
+		return invalid("parent", fmt.Sprintf("a name is longer than %d bytes", MaxNames))
 	case len(req.Program.Source) > MaxSource:
-		return &InvalidError{"program.source", fmt.Sprintf("is larger than %d bytes", MaxSource)}
+		return invalid("program.source", fmt.Sprintf("is larger than %d bytes", MaxSource))
 	case size > MaxInputs:
-		return &InvalidError{"inputs", fmt.Sprintf("are larger than %d bytes", MaxInputs)}
+		return invalid("inputs", fmt.Sprintf("are larger than %d bytes", MaxInputs))
+	case checkSession(req.Session) != nil:
+		return checkSession(req.Session)
 	case req.WaitMillis < 0 || req.WaitMillis > wire.MaxWaitMillis:
-		return &InvalidError{"wait_ms", fmt.Sprintf("is not between 0 and %d", wire.MaxWaitMillis)}
+		return invalid("wait_ms", fmt.Sprintf("is not between 0 and %d", wire.MaxWaitMillis))
 	}
 	return nil
 }
@@ -144,18 +154,65 @@ func (d *Daemon) newID() (string, error) {
 func (d *Daemon) admit(r *liveRun) error {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	switch {
-	case d.draining:
+	if d.draining {
 		return ErrDraining
+	}
+	if err := d.roomLocked(r.actor); err != nil {
+		return err
+	}
+	d.liveLocked(r)
+	return nil
+}
+
+// roomLocked says why there is no place for one more live run of actor.
+func (d *Daemon) roomLocked(actor string) error {
+	switch {
 	case len(d.live) >= d.cfg.Quota.Total:
 		return fmt.Errorf("%w: %d in all", ErrQuota, d.cfg.Quota.Total)
-	case d.perActor[r.actor] >= d.cfg.Quota.PerActor:
+	case d.perActor[actor] >= d.cfg.Quota.PerActor:
 		return fmt.Errorf("%w: %d of one actor", ErrQuota, d.cfg.Quota.PerActor)
 	}
+	return nil
+}
+
+func (d *Daemon) liveLocked(r *liveRun) {
 	d.live[r.id] = r
 	d.perActor[r.actor]++
 	d.cfg.Metrics.RunStarted()
-	return nil
+}
+
+// placeLocked takes a place for a run that is to be resumed.
+func (d *Daemon) placeLocked(id, actor string) *liveRun {
+	r := &liveRun{id: id, actor: actor, resumed: true, created: d.cfg.Clock.Now(), stop: func() {},
+		done: make(chan struct{}), ready: make(chan struct{})}
+	d.liveLocked(r)
+	return r
+}
+
+// occupy keeps a run that waits from being resumed until vacate; nil when it is
+// live.
+func (d *Daemon) occupy(id, actor string) *liveRun {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.live[id] != nil {
+		return nil
+	}
+	r := &liveRun{id: id, actor: actor, resumed: true, stop: func() {}, done: make(chan struct{}), ready: make(chan struct{})}
+	d.live[id] = r
+	return r
+}
+
+// vacate ends occupy.
+func (d *Daemon) vacate(r *liveRun) {
+	d.mu.Lock()
+	delete(d.live, r.id)
+	settled := d.settled
+	d.settled = make(chan struct{})
+	d.mu.Unlock()
+	close(r.ready)
+	close(r.done)
+	close(settled)
+	d.look()
 }
 
 // drop gives the place of r back and ends what waits for it.
@@ -165,10 +222,14 @@ func (d *Daemon) drop(r *liveRun, err error) {
 	state := r.final.State
 	if state == "" {
 		state = string(executors.StateDenied)
+		if r.resumed {
+			state = string(executors.StatePaused)
+		}
 	}
 	r.err = err
 	d.mu.Lock()
 	delete(d.live, r.id)
+	begun := r.handle != nil
 	if d.perActor[r.actor]--; d.perActor[r.actor] <= 0 {
 		delete(d.perActor, r.actor)
 	}
@@ -176,8 +237,13 @@ func (d *Daemon) drop(r *liveRun, err error) {
 	d.settled = make(chan struct{})
 	d.mu.Unlock()
 	d.cfg.Metrics.RunEnded(state, d.cfg.Clock.Now().Sub(r.created))
+	if !begun {
+		close(r.ready)
+	}
 	close(r.done)
 	close(settled)
+	d.changes.turn(r.id)
+	d.look()
 }
 
 // refused records why a run did not start and returns cause.
@@ -190,7 +256,7 @@ func (d *Daemon) refused(ctx context.Context, k audit.Kind, r *liveRun, agent st
 		rec.Decision = audit.Decided(denial.Decision)
 	case errors.Is(cause, ErrUnavailable):
 		return cause
-	case errors.Is(cause, ErrDraining), errors.Is(cause, ErrQuota), errors.Is(cause, ErrParent),
+	case errors.Is(cause, ErrDraining), errors.Is(cause, ErrQuota), errors.Is(cause, ErrParent), errors.Is(cause, ErrSessionBusy),
 		errors.Is(cause, ErrNotFound), errors.Is(cause, ErrEnded):
 		rec.Detail = map[string]string{"reason": cause.Error()}
 	default:
@@ -218,7 +284,8 @@ func (d *Daemon) start(ctx, running context.Context, actor Actor, r *liveRun, re
 	if _, err := d.cfg.Recorder.Append(ctx, rec, audit.Written); err != nil {
 		return err
 	}
-	row := store.Run{ID: r.id, Agent: req.Agent, Actor: r.actor, Executor: req.Executor, State: store.Started, Program: program}
+	row := store.Run{ID: r.id, Agent: req.Agent, Actor: r.actor, Executor: req.Executor, State: store.Started,
+		Program: program, Session: req.Session}
 	if err := d.bind(running, r, req, &row); err != nil {
 		return err
 	}
@@ -228,14 +295,19 @@ func (d *Daemon) start(ctx, running context.Context, actor Actor, r *liveRun, re
 }
 
 // bind starts r under the generation in force, with no commit in between.
-func (d *Daemon) bind(running context.Context, r *liveRun, req wire.RunRequest, row *store.Run) error {
-	d.binding.RLock()
-	defer d.binding.RUnlock()
-	g := d.inForce.Load()
-	if err := d.open(g, req.Executor); err != nil {
+func (d *Daemon) bind(running context.Context, r *liveRun, req wire.RunRequest, row *store.Run) (err error) {
+	g, release := d.policy.Bind()
+	defer release()
+	if err := d.policy.Open(g, req.Executor); err != nil {
 		return err
 	}
-	row.Generation, row.Revision = g.number, g.revision
+	row.Generation, row.Revision = g.Number, g.Revision
+	var session *interpreter.SessionState
+	if req.Session != "" {
+		if session, err = d.enterSession(running, r, *row); err != nil {
+			return err
+		}
+	}
 	r.gate = d.cfg.Journal.Expect(r.id)
 	var parent *interpreter.Parent
 	if req.Parent != nil {
@@ -244,7 +316,11 @@ func (d *Daemon) bind(running context.Context, r *liveRun, req wire.RunRequest, 
 	handle, err := d.cfg.Interpreter.Start(running, interpreter.StartRequest{
 		ID: r.id, Actor: r.actor, Agent: req.Agent, Executor: req.Executor, Inputs: req.Inputs, Parent: parent,
 		Program: executors.Program{Name: req.Program.Name, Language: req.Program.Language, Source: req.Program.Source},
+		Session: req.Session, SessionState: session,
 	})
+	if err != nil && r.kept {
+		d.leaveSession(running, r, err)
+	}
 	if errors.Is(err, interpreter.ErrParent) {
 		return fmt.Errorf("%w: %w", ErrParent, err)
 	}
@@ -254,6 +330,7 @@ func (d *Daemon) bind(running context.Context, r *liveRun, req wire.RunRequest, 
 	d.mu.Lock()
 	r.handle = handle
 	d.mu.Unlock()
+	close(r.ready)
 	return nil
 }
 
@@ -263,40 +340,24 @@ func (d *Daemon) checkParent(ctx context.Context, actor Actor, p *wire.Parent) e
 	if p == nil {
 		return nil
 	}
-	if _, err := d.acting(ctx, actor, p.Run); err != nil {
+	r, row, err := d.reach(ctx, actor, p.Run)
+	if err == nil && r == nil && row.State.Final() {
+		err = fmt.Errorf("run %s: %w", p.Run, ErrEnded)
+	}
+	if err != nil {
 		return fmt.Errorf("parent: %w", err)
-	}
-	return nil
-}
-
-// open refuses what is closed: everything without a generation, and executors
-// that rejected their profile.
-func (d *Daemon) open(g *generation, executor string) error {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	deny := func(code profiles.Code, reason string) error {
-		dec := profiles.Decision{Code: code, Reason: reason}
-		if g != nil {
-			dec.Revision = g.revision
-		}
-		return &profiles.Denial{Capability: "executor:" + executor, Decision: dec}
-	}
-	switch {
-	case g == nil && d.stale != nil:
-		return deny(profiles.CodeClosed, d.stale.Message)
-	case g == nil:
-		return deny(profiles.CodeNoPolicy, "no valid policy is in force")
-	}
-	for _, name := range []string{executor, ""} {
-		if c, ok := d.closedBy[name]; ok {
-			return deny(profiles.CodeClosed, "the executor is closed: it rejected the last push: "+c.Message)
-		}
 	}
 	return nil
 }
 
 // follow keeps the start of r and its end. What waiters see is on disk before.
 func (d *Daemon) follow(ctx context.Context, r *liveRun, row store.Run) {
+	if r.kept {
+		r.gate.Open(nil)
+		<-r.handle.Done()
+		d.finish(ctx, r, nil)
+		return
+	}
 	select {
 	case <-r.handle.Done():
 		d.keepWhole(ctx, r, row)
@@ -311,16 +372,35 @@ func (d *Daemon) follow(ctx context.Context, r *liveRun, row store.Run) {
 	}
 	r.gate.Open(err)
 	<-r.handle.Done()
+	d.finish(ctx, r, err)
+}
+
+// finish keeps how a life of r ended, unless its beginning could not be. A pause
+// is kept by then; answers that came first make it go on.
+func (d *Daemon) finish(ctx context.Context, r *liveRun, unkept error) {
 	r.final = show.Run(r.handle.View(), r.created)
-	if err != nil {
-		d.drop(r, err)
-		return
-	}
-	err = d.keep(ctx, &r.final)
-	if err != nil {
-		err = d.unkept("end", r.id, err)
+	paused := r.final.State == string(executors.StatePaused)
+	err := unkept
+	if err == nil && !paused {
+		d.cfg.Point("end_recorded")
+		if err = d.keep(ctx, &r.final); err != nil {
+			err = d.unkept("end", r.id, err)
+		} else {
+			d.cfg.Point("end_kept")
+		}
 	}
 	d.drop(r, err)
+	if err != nil || !paused {
+		return
+	}
+	row, err := d.cfg.Runs.Run(ctx, r.id)
+	if err != nil {
+		d.cfg.Logger.Error("read a paused run", "run", r.id, "error", err)
+		return
+	}
+	if row.State == store.Answered {
+		d.goOn(r.id, r.actor, self)
+	}
 }
 
 // keepWhole keeps a run that ended before anybody asked for it, in one commit.

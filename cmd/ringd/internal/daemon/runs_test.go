@@ -17,6 +17,7 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/audit"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/daemontest"
+	inforce "github.com/ringd/ringd/cmd/ringd/internal/daemon/policy"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/schema/wire"
 )
@@ -368,10 +369,13 @@ func TestTighteningPushRefusesTheNextAnswer(t *testing.T) {
 	r := start(t, s, "wave ask")
 	waitPaused(t, s, r.ID)
 	s.Apply(t, "two log")
-	got, err := s.Daemon.GetRun(t.Context(), daemontest.Me(), r.ID, time.Minute)
-	for err == nil && got.State == "running" || got.State == "paused" {
-		got, err = s.Daemon.GetRun(t.Context(), daemontest.Me(), r.ID, time.Minute)
+	_, err := s.Daemon.AnswerRun(t.Context(), daemontest.Me(), r.ID,
+		wire.Answers{Answers: []wire.Answer{{Call: "c1", Value: json.RawMessage("1")}}})
+	var denial *profiles.Denial
+	if !errors.As(err, &denial) {
+		t.Errorf("the answer gives %v, want a denial", err)
 	}
+	got, err := s.Daemon.GetRun(t.Context(), daemontest.Me(), r.ID, time.Minute)
 	if err != nil || got.State == "done" || got.Error == nil || got.Error.Name != "CapabilityRevoked" {
 		t.Errorf("the run is %q, %+v, %v", got.State, got.Error, err)
 	}
@@ -684,7 +688,7 @@ func TestDecide(t *testing.T) {
 	if d, err := s.Daemon.Decide(t.Context(), daemontest.Me(), "nobody", raw(`{"bridge":{"name":"log"}}`)); err != nil || d[0].Code != profiles.CodeUnknownAgent {
 		t.Errorf("an unknown agent: %+v, %v", d, err)
 	}
-	for name, list := range map[string][]json.RawMessage{"none": nil, "too many": make([]json.RawMessage, daemon.MaxActions+1)} {
+	for name, list := range map[string][]json.RawMessage{"none": nil, "too many": make([]json.RawMessage, inforce.MaxActions+1)} {
 		var invalid *daemon.InvalidError
 		if _, err := s.Daemon.Decide(t.Context(), daemontest.Me(), "", list); !errors.As(err, &invalid) {
 			t.Errorf("%s gives %v", name, err)

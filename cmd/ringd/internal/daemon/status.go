@@ -5,121 +5,31 @@ import (
 	"context"
 	"slices"
 
-	"github.com/ringd/ringd/executors"
-	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/schema/wire"
 )
 
 // Status tells what is in force, and what is not as it should be. It does not
 // wait for a push under way.
-func (d *Daemon) Status(context.Context) wire.Status {
+func (d *Daemon) Status(ctx context.Context) wire.Status {
 	out := wire.Status{Version: d.cfg.Version, Conditions: []wire.Condition{}, AuditSeq: d.cfg.Recorder.Seq()}
-	g := d.inForce.Load()
-	if g != nil {
-		at := g.activated
-		out.Generation, out.Revision, out.Activated = g.number, g.revision, &at
-	}
-	if at, ok := d.deadline(); ok {
-		out.Closes = &at
-	}
-	live := d.liveRuns()
-	out.Runs.Live = len(live)
-	for _, r := range live {
-		if h := d.handleOf(r); h != nil && h.View().State == executors.StatePaused {
-			out.Runs.Paused++
-		}
+	d.mu.Lock()
+	out.Runs.Live = len(d.live)
+	draining, since := d.draining, d.drainedAt
+	d.mu.Unlock()
+	if _, all, err := d.cfg.Keeper.Count(ctx, ""); err == nil {
+		out.Runs.Paused = int(all)
 	}
 	unwritable := d.Writable()
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	switch {
-	case g == nil && d.stale != nil:
-		out.Conditions = append(out.Conditions, *d.stale)
-	case g == nil:
-		out.Conditions = append(out.Conditions, wire.Condition{Code: wire.ConditionNoPolicy,
-			Message: "no valid policy is in force: everything is denied", Since: d.started})
-	}
-	for _, c := range d.trouble {
-		out.Conditions = append(out.Conditions, c)
-	}
-	for name, c := range d.closedBy {
-		if name != "" {
-			c.Message = name + ": " + c.Message
-		}
-		out.Conditions = append(out.Conditions, c)
-	}
+	d.policy.Status(&out, unwritable, draining)
 	if unwritable != nil {
 		out.Conditions = append(out.Conditions, wire.Condition{Code: wire.ConditionAuditUnavailable,
 			Message: unwritable.Error()})
 	}
-	if d.draining {
-		out.Conditions = append(out.Conditions, wire.Condition{Code: wire.ConditionDraining, Message: ErrDraining.Error(),
-			Since: d.drainedAt})
+	if draining {
+		out.Conditions = append(out.Conditions, wire.Condition{Code: wire.ConditionDraining, Message: ErrDraining.Error(), Since: since})
 	}
 	slices.SortFunc(out.Conditions, func(a, b wire.Condition) int {
 		return cmp.Or(cmp.Compare(a.Code, b.Code), cmp.Compare(a.Message, b.Message))
 	})
-	if d.lastPush != nil {
-		push := *d.lastPush
-		out.LastPush = &push
-	}
-	_, all := d.closedBy[""]
-	out.Ready = g != nil && unwritable == nil && !d.draining && !all
-	d.partsLocked(&out, g != nil && unwritable == nil)
 	return out
-}
-
-func (d *Daemon) handleOf(r *liveRun) Live {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return r.handle
-}
-
-// partsLocked fills in rings and executors. What is open says whether anything
-// may run at all.
-func (d *Daemon) partsLocked(out *wire.Status, open bool) {
-	have := map[string]wire.Part{}
-	for _, r := range d.cfg.Rings {
-		part := wire.Part{Name: r.Name(), State: wire.PartReady}
-		if !open {
-			part.State, part.Reason = wire.PartClosed, "nothing is in force"
-		}
-		out.Rings = append(out.Rings, part)
-		reporter, ok := r.(Reporter)
-		if !ok {
-			continue
-		}
-		for _, e := range reporter.Status() {
-			state := wire.PartClosed
-			switch e.State {
-			case wire.PartReady, wire.PartRestartNeeded:
-				state = e.State
-			}
-			have[e.Name] = wire.Part{Name: e.Name, State: state, Reason: e.Reason}
-		}
-	}
-	for _, name := range []string{profiles.ExecutorJS, profiles.ExecutorPython, profiles.ExecutorShell} {
-		part, ok := have[name]
-		switch why, closed := d.closedFor(name); {
-		case !ok:
-			part = wire.Part{Name: name, State: wire.PartUnavailable, Reason: "this build has no such executor"}
-		case closed:
-			part.State, part.Reason = wire.PartClosed, why.Message
-		case !open:
-			part.State, part.Reason = wire.PartClosed, "nothing is in force"
-		}
-		if part.State == wire.PartRestartNeeded {
-			out.Conditions = append(out.Conditions, wire.Condition{Code: wire.ConditionRestartNeeded,
-				Message: name + ": " + part.Reason})
-		}
-		out.Executors = append(out.Executors, part)
-	}
-}
-
-func (d *Daemon) closedFor(executor string) (wire.Condition, bool) {
-	if c, ok := d.closedBy[executor]; ok {
-		return c, true
-	}
-	c, ok := d.closedBy[""]
-	return c, ok
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/show"
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
+	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/rings/interpreter"
 	"github.com/ringd/ringd/schema/wire"
 )
@@ -16,39 +17,137 @@ import (
 // or end. Errors: ErrNotFound, ErrUnavailable (the end could not be kept), that
 // of ctx, faults.
 func (d *Daemon) GetRun(ctx context.Context, actor Actor, id string, wait time.Duration) (wire.Run, error) {
-	if r := d.liveRun(actor, id); r != nil {
-		return d.view(ctx, r, wait)
+	waiting, cancel := context.WithTimeout(ctx, wait)
+	defer cancel()
+	for {
+		turned, release := d.changes.await(id)
+		run, err := d.stands(ctx, waiting, actor, id)
+		if err != nil || run.State != wire.StateRunning || waiting.Err() != nil {
+			release()
+			return run, err
+		}
+		select {
+		case <-turned:
+		case <-waiting.Done():
+		}
+		release()
+		if ctx.Err() != nil {
+			return wire.Run{}, ctx.Err()
+		}
 	}
-	row, err := d.row(ctx, actor, id)
+}
+
+// stands returns a run; of one that is live it waits for the end, or its pause,
+// as long as waiting lasts.
+func (d *Daemon) stands(ctx, waiting context.Context, actor Actor, id string) (wire.Run, error) {
+	for {
+		r, handle := d.liveRun(actor, id)
+		if handle != nil {
+			run, kept, err := d.view(ctx, waiting, r)
+			if err != nil || !kept || run.State != string(executors.StatePaused) {
+				return run, err
+			}
+		}
+		row, err := d.row(ctx, actor, id)
+		if err != nil {
+			return wire.Run{}, err
+		}
+		switch row.State {
+		case store.Paused, store.Answered:
+			return d.kept(ctx, row)
+		case store.Asked, store.Started, store.CallOpen, store.Claimed, store.Executing:
+			if r == nil || handle != nil {
+				r, handle = d.liveRun(actor, id)
+			}
+			switch {
+			case handle != nil:
+				continue // it became live meanwhile
+			case r != nil:
+				return show.Row(row) // it is about to
+			}
+			if again, err := d.row(ctx, actor, id); err != nil || again.State == row.State && again.Seq == row.Seq {
+				return wire.Run{}, errors.Join(err, fmt.Errorf("%w: the end of run %s could not be kept", ErrUnavailable, id))
+			}
+		default:
+			return show.Row(row)
+		}
+	}
+}
+
+// kept shows a run that waits in the store: its calls as they stand, and why it
+// could not go on.
+func (d *Daemon) kept(ctx context.Context, row store.Run) (wire.Run, error) {
+	out, err := show.Row(row)
 	if err != nil {
 		return wire.Run{}, err
 	}
-	if !row.State.Final() {
-		return wire.Run{}, fmt.Errorf("%w: the end of run %s could not be kept", ErrUnavailable, id)
+	calls, err := d.cfg.Calls.Calls(ctx, row.ID)
+	if err != nil {
+		return wire.Run{}, err
 	}
-	return show.Row(row)
+	given, err := d.cfg.Calls.Approvals(ctx, row.ID)
+	if err != nil {
+		return wire.Run{}, err
+	}
+	out.Pending = nil
+	for _, c := range calls {
+		if c.State == store.CallPending && c.Reply == nil {
+			out.Pending = append(out.Pending, show.Pending(c, given))
+		}
+	}
+	if row.State != store.Answered {
+		return out, nil
+	}
+	p, _, err := d.cfg.Calls.Pause(ctx, row.ID)
+	if err != nil && !errors.Is(err, store.ErrNotFound) && !errors.Is(err, store.ErrDamaged) {
+		return wire.Run{}, err
+	}
+	if p.Fault.Code != "" {
+		out.State = string(executors.StatePaused)
+		out.Error = &wire.RunError{Name: p.Fault.Code, Message: p.Fault.Text}
+	}
+	return out, nil
 }
 
-// liveRun returns a run that has started and not ended, if actor may see it.
-func (d *Daemon) liveRun(actor Actor, id string) *liveRun {
+// liveRun returns a run that is live, if actor may see it, and its handle, which
+// is nil as long as it has not begun. One that nobody was told of yet is nil.
+func (d *Daemon) liveRun(actor Actor, id string) (*liveRun, Live) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	r := d.live[id]
-	if r == nil || r.handle == nil || !actor.sees(r.actor) {
-		return nil
+	if r == nil || !actor.sees(r.actor) || r.handle == nil && !r.resumed {
+		return nil, nil
 	}
-	return r
+	return r, r.handle
 }
 
-// acting returns a live run that actor may act on. Errors: ErrNotFound, ErrEnded.
-func (d *Daemon) acting(ctx context.Context, actor Actor, id string) (*liveRun, error) {
-	if r := d.liveRun(actor, id); r != nil {
-		return r, nil
+// reach returns a run that actor may act on while it is live, having waited for
+// one that is about to be; nil when it is not live. It is one of those that the
+// store knows, or ErrNotFound. Other errors: that of ctx, faults.
+func (d *Daemon) reach(ctx context.Context, actor Actor, id string) (*liveRun, store.Run, error) {
+	for {
+		r, handle := d.liveRun(actor, id)
+		if handle != nil {
+			return r, store.Run{}, nil
+		}
+		if r == nil {
+			row, err := d.row(ctx, actor, id)
+			if err != nil || row.State.Final() || row.State == store.Paused || row.State == store.Answered {
+				return nil, row, err
+			}
+			if r, _ = d.liveRun(actor, id); r == nil {
+				if again, err := d.row(ctx, actor, id); err != nil || again.State == row.State && again.Seq == row.Seq {
+					return nil, row, errors.Join(err, fmt.Errorf("%w: the end of run %s could not be kept", ErrUnavailable, id))
+				}
+				continue
+			}
+		}
+		select {
+		case <-r.ready:
+		case <-ctx.Done():
+			return nil, store.Run{}, ctx.Err()
+		}
 	}
-	if _, err := d.row(ctx, actor, id); err != nil {
-		return nil, err
-	}
-	return nil, fmt.Errorf("run %s: %w", id, ErrEnded)
 }
 
 func (a Actor) sees(owner string) bool { return a.All || (a.Name != "" && a.Name == owner) }
@@ -69,123 +168,59 @@ func (d *Daemon) row(ctx context.Context, actor Actor, id string) (store.Run, er
 	return row, nil
 }
 
-// view waits for r to pause or end, at most so long, and returns it. An end is
-// shown only once it is on disk.
-func (d *Daemon) view(ctx context.Context, r *liveRun, wait time.Duration) (wire.Run, error) {
+// view waits for r to pause or end, as long as waiting lasts, and returns it. An
+// end is shown only once it is on disk, as a pause is; kept says that it is.
+func (d *Daemon) view(ctx, waiting context.Context, r *liveRun) (run wire.Run, kept bool, err error) {
 	v := r.handle.View()
-	if wait > 0 && v.State == interpreter.StateRunning {
-		bounded, cancel := context.WithTimeout(ctx, wait)
-		settled, err := r.handle.Settled(bounded)
-		cancel()
+	if v.State == interpreter.StateRunning && waiting.Err() == nil {
+		settled, err := r.handle.Settled(waiting)
 		switch {
 		case err == nil:
 			v = settled
 		case ctx.Err() != nil:
-			return wire.Run{}, ctx.Err()
+			return wire.Run{}, false, ctx.Err()
 		default:
 			v = r.handle.View()
 		}
 	}
-	if !show.Ended(string(v.State)) {
-		return show.Run(v, r.created), nil
+	if !show.Ended(string(v.State)) && !over(r.handle) {
+		return show.Run(v, r.created), false, nil
 	}
 	select {
 	case <-r.done:
-		return r.final, r.err
+		return r.final, true, r.err
 	case <-ctx.Done():
-		return wire.Run{}, ctx.Err()
+		return wire.Run{}, false, ctx.Err()
 	}
 }
 
-// AnswerRun settles calls that wait for the harness; the first answer to a call
-// counts. All are checked before one takes effect. It returns the run as it
-// stands after them, having waited as GetRun does. Errors: ErrNotFound (run or
-// call), ErrEnded, ErrAnswered, ErrDigest, ErrRole, *InvalidError,
-// *profiles.Denial (no longer granted), ErrUnavailable.
-func (d *Daemon) AnswerRun(ctx context.Context, actor Actor, id string, answers wire.Answers) (wire.Run, error) {
-	r, err := d.acting(ctx, actor, id)
-	if err != nil {
-		return wire.Run{}, err
-	}
-	if err := d.Writable(); err != nil {
-		return wire.Run{}, err
-	}
-	if err := checkAnswers(r.handle.View(), answers); err != nil {
-		return wire.Run{}, err
-	}
-	for _, a := range answers.Answers {
-		reply := interpreter.Reply{Call: a.Call, Digest: a.Digest, By: actor.Name, Value: a.Value}
-		if a.Error != nil {
-			reply.Error = &a.Error.Message
-		}
-		if err := answerError(a.Call, r.handle.Answer(ctx, reply)); err != nil {
-			return wire.Run{}, err
-		}
-	}
-	return d.view(ctx, r, time.Duration(answers.WaitMillis)*time.Millisecond)
-}
-
-func checkAnswers(v interpreter.View, answers wire.Answers) error {
-	if len(answers.Answers) == 0 {
-		return &InvalidError{"answers", "are missing"}
-	}
-	if answers.WaitMillis < 0 || answers.WaitMillis > wire.MaxWaitMillis {
-		return &InvalidError{"wait_ms", fmt.Sprintf("is not between 0 and %d", wire.MaxWaitMillis)}
-	}
-	pending := make(map[string]interpreter.Pending, len(v.Pending))
-	for _, p := range v.Pending {
-		pending[p.ID] = p
-	}
-	seen := map[string]bool{}
-	for i, a := range answers.Answers {
-		field := fmt.Sprintf("answers[%d]", i)
-		switch {
-		case (a.Error == nil) == (a.Value == nil):
-			return &InvalidError{field, "needs exactly one of value and error"}
-		case seen[a.Call]:
-			return &InvalidError{field, "answers a call twice"}
-		}
-		seen[a.Call] = true
-		p, ok := pending[a.Call]
-		switch {
-		case !ok:
-			continue // Answer tells an answered call from one that never was
-		case p.For != string(store.ByHarness):
-			return fmt.Errorf("call %s: %w", a.Call, ErrRole)
-		case a.Digest != "" && a.Digest != p.Digest:
-			return fmt.Errorf("call %s: %w", a.Call, ErrDigest)
-		}
-	}
-	return nil
-}
-
-func answerError(call string, err error) error {
-	for from, to := range map[error]error{
-		interpreter.ErrEnded: ErrEnded, interpreter.ErrClosed: ErrEnded, interpreter.ErrNoCall: ErrNotFound,
-		interpreter.ErrAnswered: ErrAnswered, interpreter.ErrDigest: ErrDigest,
-	} {
-		if errors.Is(err, from) {
-			return fmt.Errorf("call %s: %w", call, to)
-		}
-	}
-	if errors.Is(err, interpreter.ErrValue) {
-		return &InvalidError{"answers", err.Error()}
-	}
-	return err
-}
-
-// CancelRun ends a run and returns how it ended. No effect of it begins after
-// CancelRun was called. Errors: ErrNotFound, ErrEnded, that of ctx, faults.
+// CancelRun ends a run, live or waiting, and returns how it ended. No effect of
+// it begins after CancelRun was called. Errors: ErrNotFound, ErrEnded, that of
+// ctx, faults.
 func (d *Daemon) CancelRun(ctx context.Context, actor Actor, id string) (wire.Run, error) {
-	r, err := d.acting(ctx, actor, id)
-	if err != nil {
-		return wire.Run{}, err
-	}
-	r.handle.Cancel(ctx, actor.Name, "cancelled through the API")
-	select {
-	case <-r.done:
-		return r.final, r.err
-	case <-ctx.Done():
-		return wire.Run{}, ctx.Err()
+	for {
+		r, row, err := d.reach(ctx, actor, id)
+		switch {
+		case err != nil:
+			return wire.Run{}, err
+		case r == nil && row.State.Final():
+			return wire.Run{}, fmt.Errorf("run %s: %w", id, ErrEnded)
+		case r == nil:
+			run, err := d.endKept(ctx, row, actor.Name, executors.StateCancelled,
+				wire.RunError{Name: "Cancelled", Message: "cancelled through the API"})
+			if errors.Is(err, store.ErrState) {
+				continue // it was claimed, or it ended, meanwhile
+			}
+			return run, err
+		}
+		r.handle.Cancel(ctx, actor.Name, "cancelled through the API")
+		select {
+		case <-r.done:
+		case <-ctx.Done():
+			return wire.Run{}, ctx.Err()
+		}
+		if r.err != nil || r.final.State != string(executors.StatePaused) {
+			return r.final, r.err
+		}
 	}
 }

@@ -2,18 +2,16 @@ package daemon
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"time"
-
-	"github.com/ringd/ringd/cmd/ringd/internal/audit"
-	"github.com/ringd/ringd/profiles"
-	"github.com/ringd/ringd/schema/wire"
 )
 
-// freshenEvery is how often the store learns that the source is still good, so
-// that a restart knows how old the generation is.
-const freshenEvery = time.Minute
+// expireEvery is how often runs are looked for that have waited too long. Nothing
+// is approved after its time in between: that is checked when it is asked.
+const expireEvery = 10 * time.Second
+
+// pruneEvery is how often runs and sessions are looked for that are to be
+// forgotten.
+const pruneEvery = time.Minute
 
 // What one look removes from the store: so many runs in one commit, and so many
 // commits at most.
@@ -22,52 +20,26 @@ const (
 	pruneRounds = 100
 )
 
-// watch closes a generation whose source was not good for too long, keeps the
-// store's idea of its age fresh, and forgets old runs. It ends with ctx.
+// watch ends runs that waited too long and forgets old ones. It ends with ctx.
 func (d *Daemon) watch(ctx context.Context) {
-	defer close(d.over)
-	tick := d.cfg.Clock.After(freshenEvery)
+	tick, expiry := d.cfg.Clock.After(pruneEvery), d.cfg.Clock.After(expireEvery)
 	for {
-		var deadline <-chan time.Time
-		if at, ok := d.deadline(); ok {
-			deadline = d.cfg.Clock.After(at.Sub(d.cfg.Clock.Now()))
-		}
 		select {
 		case <-ctx.Done():
 			return
-		case <-d.wake:
-		case <-deadline:
-			d.lookAtStale(ctx)
+		case <-expiry:
+			d.expire(ctx)
+			expiry = d.cfg.Clock.After(expireEvery)
 		case <-tick:
 			d.housekeep(ctx)
-			tick = d.cfg.Clock.After(freshenEvery)
+			tick = d.cfg.Clock.After(pruneEvery)
 		}
-	}
-}
-
-func (d *Daemon) lookAtStale(ctx context.Context) {
-	if d.acquire(ctx) != nil {
-		return
-	}
-	defer d.release()
-	if err := d.closeIfStale(ctx); err != nil {
-		d.cfg.Logger.Error("generation closed, but not recorded", "error", err)
 	}
 }
 
 func (d *Daemon) housekeep(ctx context.Context) {
-	now := d.cfg.Clock.Now()
-	g := d.inForce.Load()
-	d.mu.Lock()
-	good := len(d.trouble) == 0
-	d.mu.Unlock()
-	if g != nil && good {
-		if err := d.cfg.Generations.Freshen(ctx, g.number, now); err != nil {
-			d.cfg.Metrics.Fault("store")
-			d.cfg.Logger.Error("freshen generation", "error", err)
-		}
-	}
-	d.prune(ctx, now.Add(-d.cfg.Retention))
+	d.prune(ctx, d.cfg.Clock.Now().Add(-d.cfg.Retention))
+	d.expireSessions(ctx)
 }
 
 // prune forgets runs that ended before a time. One commit does not keep up with
@@ -84,64 +56,4 @@ func (d *Daemon) prune(ctx context.Context, before time.Time) {
 			return
 		}
 	}
-}
-
-// deadline is when the generation in force is to be closed; false while its
-// source is good, or there is none.
-func (d *Daemon) deadline() (time.Time, bool) {
-	if d.inForce.Load() == nil {
-		return time.Time{}, false
-	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if len(d.trouble) == 0 {
-		return time.Time{}, false
-	}
-	return d.troubledAt.Add(d.cfg.Staleness), true
-}
-
-// closeIfStale closes the generation when its limit has passed. applying is
-// held. Closing is the safe direction: it happens even when it cannot be
-// recorded; the error then says so.
-func (d *Daemon) closeIfStale(ctx context.Context) error {
-	at, ok := d.deadline()
-	now := d.cfg.Clock.Now()
-	if !ok || now.Before(at) {
-		return nil
-	}
-	ctx = context.WithoutCancel(ctx) // half a closing would be worse than a late one
-	rec := d.record(audit.GenerationEnded)
-	_, err := d.cfg.Recorder.Append(ctx, rec, audit.Synced)
-	commits, failed := d.prepareNothing(ctx)
-	d.mu.Lock() // before the generation goes, so that nobody sees it gone without a reason
-	d.stale = &wire.Condition{Code: wire.ConditionStale, Since: now,
-		Message: "the source of the policy has not been good for longer than the staleness limit"}
-	d.mu.Unlock()
-	d.commit(nil, commits)
-	if failed != nil {
-		// The rings still hold the old set, so nothing may go on asking them.
-		for _, r := range d.liveRuns() {
-			r.stop()
-		}
-	}
-	d.cfg.Logger.Warn("generation closed", "generation", rec.Generation, "revision", rec.Revision)
-	return errors.Join(err, failed)
-}
-
-// prepareNothing asks every ring for a state that denies everything: a nil set,
-// or one without agents for a ring that takes only sets. Rings that can do
-// neither are in the error.
-func (d *Daemon) prepareNothing(ctx context.Context) (commits []func(), failed error) {
-	for _, r := range d.cfg.Rings {
-		commit, err := r.Prepare(ctx, nil)
-		if err != nil {
-			commit, err = r.Prepare(ctx, &profiles.Set{Format: profiles.Format})
-		}
-		if err != nil {
-			failed = errors.Join(failed, fmt.Errorf("close ring %s: %w", r.Name(), err))
-			continue
-		}
-		commits = append(commits, commit)
-	}
-	return commits, failed
 }

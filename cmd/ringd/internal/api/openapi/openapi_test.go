@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/api"
@@ -60,7 +61,7 @@ func TestEveryRouteIsDescribed(t *testing.T) {
 		n += len(item)
 	}
 	for _, r := range api.Routes() {
-		op := doc.Paths[r.Path][map[string]string{"GET": "get", "POST": "post"}[r.Method]]
+		op := doc.Paths[r.Path][strings.ToLower(r.Method)]
 		if op.Summary == "" || op.Responses["default"] == nil || len(op.Responses) < 2 {
 			t.Errorf("%s %s is not described: %+v", r.Method, r.Path, op)
 		}

@@ -23,7 +23,9 @@ import (
 
 	"github.com/ringd/ringd/cmd/ringd/internal/audit"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/approvals"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/metrics"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/pauses"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/records"
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
 	"github.com/ringd/ringd/executors"
@@ -41,6 +43,11 @@ type Config struct {
 	Clock     *Clock                 // nil: one that stands at a fixed time
 	Acted     func(interpreter.Call) // called for every act, before it returns
 	Compiler  daemon.Compiler        // nil: Stack.Compiler
+	Paused    pauses.Quota           // zero: 10000 of an actor, 20000 in all
+	Key       string                 // of pauses; "": one that is always the same
+	Point     func(label string)     // see daemon.Config.Point
+	// HasEngine: see daemon.Config; nil: Stack.Executor.HasEngine.
+	HasEngine func(executor, digest string) bool
 }
 
 // Never is the Staleness that closes at once.
@@ -58,6 +65,7 @@ type Stack struct {
 	Ring     *interpreter.Ring
 	Logged   *Buffer
 	Acts     *Acts
+	Keeper   *pauses.Keeper
 
 	log   *audit.Log
 	store *store.Store
@@ -92,6 +100,9 @@ func Open(t testing.TB, cfg Config) (*Stack, error) {
 	if cfg.Quota == (daemon.Quota{}) {
 		cfg.Quota = daemon.Quota{PerActor: 100, Total: 200}
 	}
+	if cfg.Paused == (pauses.Quota{}) {
+		cfg.Paused = pauses.Quota{PerActor: 10_000, Total: 20_000}
+	}
 	if cfg.Clock == nil {
 		cfg.Clock = NewClock()
 	}
@@ -104,7 +115,8 @@ func Open(t testing.TB, cfg Config) (*Stack, error) {
 	if s.log, err = openLog(t.Context(), s); err != nil {
 		return nil, err
 	}
-	s.store, err = store.Open(t.Context(), store.Config{Dir: filepath.Join(cfg.Dir, "store"), Now: s.Clock.Now})
+	s.store, err = store.Open(t.Context(), store.Config{Dir: filepath.Join(cfg.Dir, "store"), Now: s.Clock.Now,
+		Idempotent: func(bridge string) bool { return bridge == "again" }})
 	if err != nil {
 		return nil, err
 	}
@@ -112,19 +124,38 @@ func Open(t testing.TB, cfg Config) (*Stack, error) {
 	group := &daemon.Group{Logger: logger}
 	recorder := records.NewRecorder(&faultyLog{s.log, s.Faults}, s.Metrics)
 	journal := records.NewJournal(s.store)
+	faulty := &faultyStore{s.store, s.Faults}
+	keyring, err := keyring(cfg.Key)
+	if err != nil {
+		return nil, err
+	}
+	s.Keeper, err = pauses.New(pauses.Config{Store: faulty, Sealer: keyring, Gate: journal, Now: s.Clock.Now,
+		Quota: cfg.Paused, Metrics: s.Metrics, Point: cfg.Point})
+	if err != nil {
+		return nil, err
+	}
+	desk, err := approvals.New(approvals.Config{Store: faulty, Recorder: recorder, Now: s.Clock.Now, Metrics: s.Metrics, Point: cfg.Point})
+	if err != nil {
+		return nil, err
+	}
 	s.Ring, err = interpreter.New(interpreter.Config{
 		Executors: map[string]executors.Executor{"js": s.Executor},
 		Tiers:     map[string]profiles.Tier{"js": profiles.TierWasm},
-		Providers: map[string]interpreter.Provider{"ask": interpreter.Harness{}, "act": s.Acts, "log": s.Acts},
-		Audit:     recorder, Journal: journal, Go: group.Go, Now: s.Clock.Now, Random: rand.Reader,
-		Generation: recorder.Generation,
+		Providers: map[string]interpreter.Provider{"ask": interpreter.Harness{}, "sign": interpreter.Harness{},
+			"act": s.Acts, "log": s.Acts, "pay": s.Acts, "again": idempotent{s.Acts}},
+		Audit: recorder, Journal: journal, Go: group.Go, Now: s.Clock.Now, Random: rand.Reader,
+		Generation: recorder.Generation, Keeper: s.Keeper, Point: cfg.Point,
 	})
 	if err != nil {
 		return nil, err
 	}
+	if cfg.HasEngine == nil {
+		cfg.HasEngine = func(_, digest string) bool { return s.Executor.HasEngine(digest) }
+	}
 	s.Daemon, err = daemon.New(t.Context(), daemon.Config{
 		Version: "test", Interpreter: daemon.FromRing(s.Ring), Rings: append(cfg.Rings, daemon.Ring(s.Ring)),
-		Compiler: cfg.Compiler, Runs: &faultyStore{s.store, s.Faults}, Generations: &faultyStore{s.store, s.Faults},
+		Compiler: cfg.Compiler, Runs: faulty, Generations: faulty, Pauses: faulty, Calls: faulty, Sessions: faulty,
+		Keeper: s.Keeper, Desk: desk, HasEngine: cfg.HasEngine, Point: cfg.Point,
 		Recorder: recorder, Journal: journal, Group: group, Clock: s.Clock, Random: rand.Reader, Logger: logger,
 		Metrics: s.Metrics, Staleness: cfg.Staleness, Quota: cfg.Quota,
 	})

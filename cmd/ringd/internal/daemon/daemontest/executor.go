@@ -13,6 +13,9 @@ import (
 	"github.com/ringd/ringd/profiles"
 )
 
+// Engine is the digest of the engine of Executor.
+const Engine = "sha256:e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5"
+
 // Executor runs programs of one line in the place of JavaScript:
 //
 //	1+1             done, 2
@@ -23,10 +26,15 @@ import (
 //	call BRIDGE     calls a bridge once: done with its result, or failed
 //	each BRIDGE     calls it until it is refused: done with the number of calls
 //	wave A B …      calls all at once, idle until they are answered
+//	steps A,B C …   a wave for each word, one after the other: done with all results
+//	session         done with the number of runs that this session has had
 //	mixture         done with the policy's name if all it was given is of one policy
+//
+// Waves and steps pause.
 type Executor struct {
 	mu     sync.Mutex
 	reject error
+	engine string
 }
 
 // Reject makes the executor refuse the sets that are prepared from now on.
@@ -34,6 +42,20 @@ func (e *Executor) Reject(err error) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.reject = err
+}
+
+// SetEngine makes the executor one with another engine.
+func (e *Executor) SetEngine(digest string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.engine = digest
+}
+
+// HasEngine says whether snapshots of an engine can be gone on from.
+func (e *Executor) HasEngine(digest string) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return digest == e.engine || e.engine == "" && digest == Engine
 }
 
 // Prepare refuses if Reject said so.
@@ -51,9 +73,18 @@ func (e *Executor) Close() error { return nil }
 
 // Run runs one program.
 func (e *Executor) Run(ctx context.Context, r executors.Run, h executors.Host) (executors.Outcome, error) {
+	e.mu.Lock()
+	engine := e.engine
+	e.mu.Unlock()
+	if engine == "" {
+		engine = Engine
+	}
 	verb, rest, _ := strings.Cut(r.Program.Source, " ")
-	out := executors.Outcome{State: executors.StateDone, Value: json.RawMessage("2"),
+	out := executors.Outcome{State: executors.StateDone, Value: json.RawMessage("2"), Engine: engine,
 		Attestation: executors.Attestation{Tier: profiles.TierWasm, Layers: map[string]string{"rlimits": "enforced"}}}
+	if r.Resume != nil && r.Resume.Engine != engine {
+		return out, fmt.Errorf("%w: %s", executors.ErrEngine, r.Resume.Engine)
+	}
 	switch verb {
 	case "1+1":
 	case "throw":
@@ -69,16 +100,19 @@ func (e *Executor) Run(ctx context.Context, r executors.Run, h executors.Host) (
 		for i, word := range strings.Fields(rest) {
 			h.Console(executors.ConsoleEntry{Seq: int64(i + 1), Level: "log", Text: word})
 		}
-	case "call":
-		a, err := h.Ask(ctx, question(rest, 1))
-		if err != nil {
-			return out, err
+	case "call", "each", "wave", "steps":
+		return runMachine(ctx, r, h, out, verb, strings.Fields(rest))
+	case "session":
+		n := 0
+		if r.Resume != nil {
+			if err := json.Unmarshal(r.Resume.Snapshot, &n); err != nil {
+				return out, fmt.Errorf("%w: %w", executors.ErrSnapshot, err)
+			}
 		}
-		settle(&out, a)
-	case "each":
-		return e.each(ctx, rest, h, out)
-	case "wave":
-		return wave(ctx, strings.Fields(rest), h, out)
+		out.Value = json.RawMessage(fmt.Sprint(n + 1))
+		if r.Session {
+			out.Snapshot = []byte(out.Value)
+		}
 	case "mixture":
 		text, err := hex.DecodeString(strings.TrimPrefix(r.Modules["m"].Source, "export default "))
 		if err != nil || string(text) != r.Agent.Policy {
@@ -88,58 +122,5 @@ func (e *Executor) Run(ctx context.Context, r executors.Run, h executors.Host) (
 	default:
 		return out, errors.New("no such program: " + verb)
 	}
-	return out, nil
-}
-
-func question(bridge string, n int) executors.Question {
-	return executors.Question{Call: fmt.Sprintf("c%d", n), Bridge: bridge, Args: json.RawMessage(`[{}]`)}
-}
-
-func settle(out *executors.Outcome, a executors.Answer) {
-	if a.Error != nil {
-		out.State, out.Value = executors.StateFailed, nil
-		out.Error = &executors.ProgramError{Name: a.Error.Name, Message: a.Error.Message}
-		return
-	}
-	out.Value = a.Value
-}
-
-func (e *Executor) each(ctx context.Context, bridge string, h executors.Host, out executors.Outcome) (executors.Outcome, error) {
-	for n := 1; ; n++ {
-		a, err := h.Ask(ctx, question(bridge, n))
-		if err != nil {
-			return out, err
-		}
-		if a.Error != nil {
-			out.Value = json.RawMessage(fmt.Sprintf(`{"calls":%d,"error":%q}`, n-1, a.Error.Name))
-			return out, nil
-		}
-	}
-}
-
-func wave(ctx context.Context, bridges []string, h executors.Host, out executors.Outcome) (executors.Outcome, error) {
-	answers := make([]executors.Answer, len(bridges))
-	errs := make([]error, len(bridges))
-	var wg sync.WaitGroup
-	var ids []string
-	for i, b := range bridges {
-		q := question(b, i+1)
-		ids = append(ids, q.Call)
-		wg.Go(func() { answers[i], errs[i] = h.Ask(ctx, q) })
-	}
-	h.Idle(ids)
-	wg.Wait()
-	if err := errors.Join(errs...); err != nil {
-		return out, err
-	}
-	values := make([]string, len(answers))
-	for i, a := range answers {
-		if a.Error != nil {
-			settle(&out, a)
-			return out, nil
-		}
-		values[i] = string(a.Value)
-	}
-	out.Value = json.RawMessage("[" + strings.Join(values, ",") + "]")
 	return out, nil
 }

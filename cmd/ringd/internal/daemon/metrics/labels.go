@@ -15,6 +15,12 @@ func results() []string { return []string{"applied", "unchanged", "rejected"} }
 
 func callStates() []string { return []string{"done", "failed", "unrun", "unknown"} }
 
+func pauseSteps() []string { return []string{"paused", "resumed", "expired", "cancelled", "refused"} }
+
+func approvals() []string { return []string{"allow", "deny", "refused"} }
+
+func tellings() []string { return []string{"heard", "failed"} }
+
 func places() []string { return []string{"audit", "store"} }
 
 func executors() []string { return []string{"js", "python", "shell"} }

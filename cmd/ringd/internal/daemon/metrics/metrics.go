@@ -34,6 +34,13 @@ type Metrics struct {
 	request    prometheus.Histogram
 	dropped    prometheus.Counter
 	guests     *prometheus.CounterVec
+	pauses     *prometheus.CounterVec
+	paused     prometheus.Gauge
+	approvals  *prometheus.CounterVec
+	notified   *prometheus.CounterVec
+	sealTime   prometheus.Histogram
+	sealBytes  prometheus.Histogram
+	resumeTime prometheus.Histogram
 
 	mu   sync.Mutex
 	open map[string]*prometheus.Timer // by run/call
@@ -72,6 +79,13 @@ func New() *Metrics {
 	m.request = histogram("request_seconds", "Time of API requests that do not wait.", 0.0001)
 	m.dropped = m.counterOf("events_dropped_total", "Events that slow readers did not get.")
 	m.guests = counter("guest_starts_total", "Guests started, by executor.", "executor")
+	m.pauses = counter("pauses_total", "Paused runs, by what became of them.", "step")
+	m.paused = gauge("runs_paused", "Runs that wait in the store.")
+	m.approvals = counter("approvals_total", "Words of approvers, by verdict; refused: it did not count.", "verdict")
+	m.notified = counter("notifications_total", "Attempts to tell people of a waiting call, by result.", "result")
+	m.sealTime = histogram("pause_seal_seconds", "From a record to its sealed bytes on disk.", 0.0001)
+	m.sealBytes = histogram("pause_sealed_bytes", "Size of sealed records.", 1024)
+	m.resumeTime = histogram("pause_resume_seconds", "From the claim of a pause to the run being live.", 0.0001)
 	m.registry.MustRegister(collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m
@@ -195,6 +209,50 @@ func (m *Metrics) Requested(route string, status int, took time.Duration, waits 
 func (m *Metrics) EventsDropped(n int64) {
 	if m != nil {
 		m.dropped.Add(float64(n))
+	}
+}
+
+// Paused counts one step of a pause: "paused", "resumed", "expired",
+// "cancelled" or "refused".
+func (m *Metrics) Paused(step string) {
+	if m != nil {
+		m.pauses.WithLabelValues(known(step, pauseSteps)).Inc()
+	}
+}
+
+// PausedNow sets how many runs wait in the store.
+func (m *Metrics) PausedNow(n int64) {
+	if m != nil {
+		m.paused.Set(float64(n))
+	}
+}
+
+// Sealed takes the time and the size of one sealed record.
+func (m *Metrics) Sealed(took time.Duration, size int) {
+	if m != nil {
+		m.sealTime.Observe(took.Seconds())
+		m.sealBytes.Observe(float64(size))
+	}
+}
+
+// Resumed takes the time from the claim of a pause to the run being live.
+func (m *Metrics) Resumed(took time.Duration) {
+	if m != nil {
+		m.resumeTime.Observe(took.Seconds())
+	}
+}
+
+// Approved counts an approver's word: "allow", "deny" or "refused".
+func (m *Metrics) Approved(verdict string) {
+	if m != nil {
+		m.approvals.WithLabelValues(known(verdict, approvals)).Inc()
+	}
+}
+
+// Notified counts an attempt to tell people: "heard" or "failed".
+func (m *Metrics) Notified(result string) {
+	if m != nil {
+		m.notified.WithLabelValues(known(result, tellings)).Inc()
 	}
 }
 

@@ -72,8 +72,14 @@ func (j *Journal) OpenCall(ctx context.Context, e interpreter.Entry) (string, er
 	}
 	c := store.Call{Run: e.Run, ID: e.Call, Bridge: e.Bridge, For: store.ByHost,
 		State: store.CallPending, Args: e.Args, ArgsDigest: e.Digest}
-	if e.For == string(store.ByHarness) {
+	switch e.For {
+	case string(store.ByHarness):
 		c.For = store.ByHarness
+	case string(store.ByApprover):
+		c.For, c.From, c.Needs, c.Expires, c.Acts = store.ByApprover, e.From, e.Count, e.Expires, store.ByHost
+		if e.Harness {
+			c.Acts = store.ByHarness
+		}
 	}
 	if e.Executing {
 		c.State = store.CallExecuting
@@ -87,6 +93,9 @@ func (j *Journal) OpenCall(ctx context.Context, e interpreter.Entry) (string, er
 
 // ExecuteCall commits that an approved call begins.
 func (j *Journal) ExecuteCall(ctx context.Context, run, call string) error {
+	if err := j.begun(ctx, run); err != nil {
+		return err
+	}
 	if _, err := j.calls.Execute(ctx, run, call, store.Head{}); err != nil {
 		return fmt.Errorf("keep the beginning of call %s of run %s: %w", call, run, err)
 	}
@@ -96,6 +105,9 @@ func (j *Journal) ExecuteCall(ctx context.Context, run, call string) error {
 // CloseCall commits the end of a call. The result is end as JSON, so that it can
 // be told once more.
 func (j *Journal) CloseCall(ctx context.Context, run, call string, end interpreter.Recorded) error {
+	if err := j.begun(ctx, run); err != nil {
+		return err
+	}
 	to := store.CallUnknown
 	var result []byte
 	switch end.End {
@@ -112,6 +124,16 @@ func (j *Journal) CloseCall(ctx context.Context, run, call string, end interpret
 		return fmt.Errorf("keep the end of call %s of run %s: %w", call, run, err)
 	}
 	return nil
+}
+
+// begun waits for the beginning of a run's life to be on disk, if that is still to
+// come.
+func (j *Journal) begun(ctx context.Context, run string) error {
+	err := j.Wait(ctx, run)
+	if errors.Is(err, ErrNotExpected) {
+		return nil
+	}
+	return err
 }
 
 // Expect makes calls of run wait until its gate is opened; Forget ends it.

@@ -38,12 +38,21 @@ func Replay(run wire.Run, after int64) []wire.Event {
 	if !Ended(run.State) {
 		return nil
 	}
+	if after > 0 && after == run.LastEvent-1 {
+		return []wire.Event{{Seq: run.LastEvent, Type: wire.EventState, Run: run.ID, State: run.State}}
+	}
 	if after > 0 {
 		return []wire.Event{
 			{Seq: after, Type: wire.EventGap, Run: run.ID},
 			{Seq: after + 1, Type: wire.EventState, Run: run.ID, State: run.State},
 		}
 	}
+	out := begun(run)
+	return append(out, wire.Event{Seq: int64(len(out) + 1), Type: wire.EventState, Run: run.ID, State: run.State})
+}
+
+// begun makes events of what the outcome holds, for a reader that begins.
+func begun(run wire.Run) []wire.Event {
 	var out []wire.Event
 	add := func(e wire.Event) {
 		e.Seq, e.Run = int64(len(out)+1), run.ID
@@ -55,6 +64,25 @@ func Replay(run wire.Run, after int64) []wire.Event {
 	for i := range run.Denials {
 		add(wire.Event{Type: wire.EventDecision, Decision: &run.Denials[i]})
 	}
-	add(wire.Event{Type: wire.EventState, State: run.State})
 	return out
+}
+
+// Waiting makes events of a run that waits in the store: none for a reader that
+// has its last one. The last has the number that the next life goes on from.
+func Waiting(run wire.Run, after int64) []wire.Event {
+	last := run.LastEvent
+	state := wire.Event{Seq: last, Type: wire.EventState, Run: run.ID, State: run.State}
+	switch {
+	case after == last:
+		return nil
+	case after == last-1:
+		return []wire.Event{state}
+	case after == 0:
+		out := begun(run)
+		return append(out[:min(int64(len(out)), last-1)], state)
+	case after < last:
+		return []wire.Event{{Seq: last - 1, Type: wire.EventGap, Run: run.ID, Missed: last - 1 - after}, state}
+	default: // the reader saw more of a life that a crash undid
+		return []wire.Event{{Seq: last - 1, Type: wire.EventGap, Run: run.ID}, state}
+	}
 }

@@ -18,7 +18,8 @@ import (
 // Run is the wire form of a run as the ring sees it.
 func Run(v interpreter.View, created time.Time) wire.Run {
 	out := wire.Run{ID: v.ID, State: string(v.State), Agent: v.Agent, Executor: v.Executor, Created: &created,
-		Value: v.Value, Dropped: v.Dropped, Denials: v.Denials, Console: make([]wire.ConsoleEntry, 0, len(v.Console)),
+		Value: v.Value, Dropped: v.Dropped,
+		Session: v.Session, SessionError: v.SessionError, Denials: v.Denials, Console: make([]wire.ConsoleEntry, 0, len(v.Console)),
 		Attestation: wire.Attestation{Generation: v.Generation, Revision: v.Revision,
 			Tier: string(v.Attestation.Tier), Layers: v.Attestation.Layers},
 		Usage: wire.Usage{CPUMillis: millis(v.Usage.CPU), WallMillis: millis(v.Usage.Wall),
@@ -27,7 +28,12 @@ func Run(v interpreter.View, created time.Time) wire.Run {
 		out.Console = append(out.Console, wire.ConsoleEntry(e))
 	}
 	for _, p := range v.Pending {
-		out.Pending = append(out.Pending, wire.Pending{ID: p.ID, Bridge: p.Bridge, Args: p.Args, For: p.For, Digest: p.Digest})
+		w := wire.Pending{ID: p.ID, Bridge: p.Bridge, Args: p.Args, For: p.For, Digest: p.Digest, From: p.From, Count: p.Count}
+		if !p.Expires.IsZero() {
+			at := p.Expires
+			w.Expires = &at
+		}
+		out.Pending = append(out.Pending, w)
 	}
 	if v.Error != nil {
 		out.Error = &wire.RunError{Name: v.Error.Name, Message: v.Error.Message}
@@ -91,4 +97,24 @@ func Ended(state string) bool {
 	default:
 		return false
 	}
+}
+
+// Pending is the wire form of an open call that the store knows, with the words
+// that approvers gave on any call of its run.
+func Pending(c store.Call, given []store.Approval) wire.Pending {
+	out := wire.Pending{ID: c.ID, Bridge: c.Bridge, Args: c.Args, For: string(c.For), Digest: c.ArgsDigest}
+	if c.For != store.ByApprover {
+		return out
+	}
+	out.From, out.Count = c.From, max(c.Needs, 1)
+	if !c.Expires.IsZero() {
+		at := c.Expires
+		out.Expires = &at
+	}
+	for _, a := range given {
+		if a.Call == c.ID && a.Verdict == store.Allow {
+			out.Approvals = append(out.Approvals, wire.Approved{By: a.By, As: a.As, At: a.At})
+		}
+	}
+	return out
 }

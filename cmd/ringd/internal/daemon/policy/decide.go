@@ -1,4 +1,4 @@
-package daemon
+package policy
 
 import (
 	"context"
@@ -17,10 +17,10 @@ const MaxActions = 1000
 // Decide answers actions for one agent under the generation in force, in order.
 // Nothing runs, opens or resolves. A text that is no valid action is denied as
 // action.malformed. Every decision is recorded before it is told. Errors:
-// *InvalidError, ErrUnavailable.
-func (d *Daemon) Decide(ctx context.Context, actor Actor, agent string, actions []json.RawMessage) ([]profiles.Decision, error) {
+// *InvalidError, records.ErrUnavailable.
+func (d *Holder) Decide(ctx context.Context, actor, agent string, actions []json.RawMessage) ([]profiles.Decision, error) {
 	switch {
-	case actor.Name == "":
+	case actor == "":
 		return nil, &InvalidError{"", "the request has no actor"}
 	case len(actions) == 0:
 		return nil, &InvalidError{"", "no action to decide"}
@@ -41,11 +41,11 @@ func (d *Daemon) Decide(ctx context.Context, actor Actor, agent string, actions 
 		} else {
 			out[i], kind = decider.Decide(action), kindOf(action)
 		}
-		rec := audit.Record{Kind: audit.ActionDecided, Actor: actor.Name, Agent: agent, Capability: kind,
+		rec := audit.Record{Kind: audit.ActionDecided, Actor: actor, Agent: agent, Capability: kind,
 			Digest: audit.Digest(raw), Decision: audit.Decided(out[i])}
 		if g != nil {
-			rec.Generation, rec.Revision = g.number, g.revision
-			out[i].Revision = g.revision
+			rec.Generation, rec.Revision = g.Number, g.Revision
+			out[i].Revision = g.Revision
 		}
 		if _, err := d.cfg.Recorder.Append(ctx, rec, audit.Written); err != nil {
 			return nil, err
@@ -56,7 +56,7 @@ func (d *Daemon) Decide(ctx context.Context, actor Actor, agent string, actions 
 
 // decider returns the decider of an agent; for no generation and an unknown
 // agent one that denies and says why.
-func (d *Daemon) decider(g *generation, agent string) *profiles.Decider {
+func (d *Holder) decider(g *Generation, agent string) *profiles.Decider {
 	if g == nil {
 		var none *profiles.Set
 		return none.Decider(agent, d.cfg.Environment)
@@ -64,7 +64,7 @@ func (d *Daemon) decider(g *generation, agent string) *profiles.Decider {
 	if known, ok := g.deciders[agent]; ok {
 		return known
 	}
-	return g.set.Decider(agent, d.cfg.Environment)
+	return g.Set.Decider(agent, d.cfg.Environment)
 }
 
 func kindOf(a profiles.Action) string {
@@ -88,16 +88,16 @@ func kindOf(a profiles.Action) string {
 
 // Profile returns what an agent may do in an executor under the generation in
 // force. ErrNotFound: no generation, agent or grant of that executor.
-func (d *Daemon) Profile(agent, executor string) (wire.Profile, error) {
+func (d *Holder) Profile(agent, executor string) (wire.Profile, error) {
 	g := d.inForce.Load()
 	if g == nil {
 		return wire.Profile{}, fmt.Errorf("agent %s: no policy is in force: %w", agent, ErrNotFound)
 	}
-	a, ok := g.set.Agent(agent)
+	a, ok := g.Set.Agent(agent)
 	if !ok {
 		return wire.Profile{}, fmt.Errorf("agent %s: %w", agent, ErrNotFound)
 	}
-	out := wire.Profile{Revision: g.revision, Agent: agent, Executor: executor, Policy: a.Policy, MinTier: a.MinTier,
+	out := wire.Profile{Revision: g.Revision, Agent: agent, Executor: executor, Policy: a.Policy, MinTier: a.MinTier,
 		Bridges: map[string]profiles.Bridge{}, Files: a.Files, Egress: a.Egress, Limits: a.Limits}
 	granted := false
 	switch executor {
@@ -130,7 +130,7 @@ func reaches(b profiles.Bridge, executor string) bool {
 
 // Turned waits until the revision in force is not the given one, at most so
 // long, and returns it; "" is none. An error is ctx's.
-func (d *Daemon) Turned(ctx context.Context, from string, wait time.Duration) (string, error) {
+func (d *Holder) Turned(ctx context.Context, from string, wait time.Duration) (string, error) {
 	limit := d.cfg.Clock.After(wait)
 	for {
 		d.mu.Lock()
@@ -138,7 +138,7 @@ func (d *Daemon) Turned(ctx context.Context, from string, wait time.Duration) (s
 		d.mu.Unlock()
 		now := ""
 		if g := d.inForce.Load(); g != nil {
-			now = g.revision
+			now = g.Revision
 		}
 		if now != from || wait <= 0 {
 			return now, nil

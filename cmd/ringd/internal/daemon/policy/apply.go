@@ -1,4 +1,4 @@
-package daemon
+package policy
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 
 	"github.com/ringd/ringd/cmd/ringd/internal/audit"
 	"github.com/ringd/ringd/cmd/ringd/internal/child"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/records"
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
 	"github.com/ringd/ringd/cmd/ringd/internal/syncer"
 	"github.com/ringd/ringd/profiles"
@@ -27,8 +28,8 @@ type Push = syncer.Push
 //
 // nil: the push is in force, or was. ErrRejected, wrapped with the reason: it
 // was refused and Status has the findings; the generation before it stays until
-// the staleness limit. ErrUnavailable: nothing was written, so nothing changed.
-func (d *Daemon) ApplyPush(ctx context.Context, p Push) error {
+// the staleness limit. records.ErrUnavailable: nothing was written, so nothing changed.
+func (d *Holder) ApplyPush(ctx context.Context, p Push) error {
 	ticket := d.newest.Add(1)
 	if err := d.acquire(ctx); err != nil {
 		return err
@@ -53,7 +54,7 @@ func (d *Daemon) ApplyPush(ctx context.Context, p Push) error {
 	case findings.Refused() || set == nil:
 		return d.reject(ctx, p.Digest, "the policy does not compile", findings)
 	}
-	if g := d.inForce.Load(); g != nil && g.revision == set.Revision && !closed {
+	if g := d.inForce.Load(); g != nil && g.Revision == set.Revision && !closed {
 		return d.confirm(ctx, g, p.Digest, findings)
 	}
 	return d.activate(ctx, p, set, findings)
@@ -68,7 +69,7 @@ func busy(findings schema.Diagnostics) bool {
 // RejectPush takes note of a push that could not be verified: torn, unreadable,
 // with links out of its folder. digest may be "". The generation in force stays
 // until the staleness limit. The error is of the kind that ApplyPush returns.
-func (d *Daemon) RejectPush(ctx context.Context, digest string, findings schema.Diagnostics, why string) error {
+func (d *Holder) RejectPush(ctx context.Context, digest string, findings schema.Diagnostics, why string) error {
 	d.newest.Add(1)
 	if err := d.acquire(ctx); err != nil {
 		return err
@@ -79,7 +80,7 @@ func (d *Daemon) RejectPush(ctx context.Context, digest string, findings schema.
 
 // SyncLost takes note that the place pushes come from is gone. The generation
 // in force stays until the staleness limit; the next good push ends the state.
-func (d *Daemon) SyncLost(ctx context.Context, why string) error {
+func (d *Holder) SyncLost(ctx context.Context, why string) error {
 	if err := d.acquire(ctx); err != nil {
 		return err
 	}
@@ -93,13 +94,13 @@ func (d *Daemon) SyncLost(ctx context.Context, why string) error {
 		return nil
 	}
 	d.cfg.Logger.Warn("sync directory is lost", "reason", why)
-	rec := d.record(audit.PushRejected)
+	rec := d.Record(audit.PushRejected)
 	rec.Detail = map[string]string{"reason": "sync_lost: " + why}
 	_, err := d.cfg.Recorder.Append(ctx, rec, audit.Written)
 	return errors.Join(err, d.closeIfStale(ctx))
 }
 
-func (d *Daemon) acquire(ctx context.Context) error {
+func (d *Holder) acquire(ctx context.Context) error {
 	select {
 	case d.applying <- struct{}{}:
 		return nil
@@ -108,10 +109,10 @@ func (d *Daemon) acquire(ctx context.Context) error {
 	}
 }
 
-func (d *Daemon) release() { <-d.applying }
+func (d *Holder) release() { <-d.applying }
 
 // activate prepares set on every ring and commits it. applying is held.
-func (d *Daemon) activate(ctx context.Context, p Push, set *profiles.Set, findings schema.Diagnostics) error {
+func (d *Holder) activate(ctx context.Context, p Push, set *profiles.Set, findings schema.Diagnostics) error {
 	d.mu.Lock()
 	number := d.lastNumber + 1
 	d.mu.Unlock()
@@ -136,7 +137,7 @@ func (d *Daemon) activate(ctx context.Context, p Push, set *profiles.Set, findin
 		Number: number, Revision: set.Revision, Set: raw, Activated: now, Fresh: now})
 	if err != nil {
 		d.cfg.Metrics.Fault("store")
-		return d.notKept(ctx, p, fmt.Errorf("%w: keep generation %d: %w", ErrUnavailable, number, err))
+		return d.notKept(ctx, p, fmt.Errorf("%w: keep generation %d: %w", records.ErrUnavailable, number, err))
 	}
 	d.well()
 	d.commit(d.generation(number, now, p.Digest, set), commits)
@@ -147,7 +148,7 @@ func (d *Daemon) activate(ctx context.Context, p Push, set *profiles.Set, findin
 }
 
 // prepare asks every ring, and returns the commits only when all are ready.
-func (d *Daemon) prepare(ctx context.Context, set *profiles.Set) ([]func(), error) {
+func (d *Holder) prepare(ctx context.Context, set *profiles.Set) ([]func(), error) {
 	commits := make([]func(), 0, len(d.cfg.Rings))
 	for _, r := range d.cfg.Rings {
 		commit, err := r.Prepare(ctx, set)
@@ -161,7 +162,7 @@ func (d *Daemon) prepare(ctx context.Context, set *profiles.Set) ([]func(), erro
 
 // commit makes g the generation in force on all rings at once; nil closes. It
 // cannot fail. No run is bound while it swaps.
-func (d *Daemon) commit(g *generation, commits []func()) {
+func (d *Holder) commit(g *Generation, commits []func()) {
 	d.binding.Lock()
 	for _, c := range commits {
 		c()
@@ -169,7 +170,7 @@ func (d *Daemon) commit(g *generation, commits []func()) {
 	d.inForce.Store(g)
 	d.mu.Lock()
 	if g != nil {
-		d.lastNumber = g.number
+		d.lastNumber = g.Number
 		d.stale = nil
 	}
 	clear(d.closedBy)
@@ -178,16 +179,17 @@ func (d *Daemon) commit(g *generation, commits []func()) {
 	d.mu.Unlock()
 	d.binding.Unlock()
 	close(turned)
+	d.cfg.Turn()
 	if g == nil {
 		d.cfg.Metrics.InForce(0)
 		return
 	}
-	d.cfg.Metrics.InForce(g.number)
+	d.cfg.Metrics.InForce(g.Number)
 }
 
 // prepareFailed closes the executor that rejected its profile, or all of them
 // when the ring names none, and refuses the push.
-func (d *Daemon) prepareFailed(ctx context.Context, p Push, cause error, findings schema.Diagnostics) error {
+func (d *Holder) prepareFailed(ctx context.Context, p Push, cause error, findings schema.Diagnostics) error {
 	name := ""
 	var named interface{ Executor() string }
 	if errors.As(cause, &named) {
@@ -207,12 +209,8 @@ func (d *Daemon) prepareFailed(ctx context.Context, p Push, cause error, finding
 	if known { // the same push, asked for again
 		return refused
 	}
-	for _, r := range d.liveRuns() {
-		if name == "" || r.executor == name {
-			r.stop()
-		}
-	}
-	rec := d.record(audit.ExecutorClosed)
+	d.cfg.Stop(name)
+	rec := d.Record(audit.ExecutorClosed)
 	rec.Digest, rec.Capability = p.Digest, "executor:"+name
 	rec.Detail = map[string]string{"reason": cause.Error()}
 	_, err := d.cfg.Recorder.Append(ctx, rec, audit.Synced)
@@ -220,7 +218,7 @@ func (d *Daemon) prepareFailed(ctx context.Context, p Push, cause error, finding
 }
 
 // notKept refuses a push that could not be written down. Nothing was committed.
-func (d *Daemon) notKept(ctx context.Context, p Push, cause error) error {
+func (d *Holder) notKept(ctx context.Context, p Push, cause error) error {
 	now := d.cfg.Clock.Now()
 	d.pushed(wire.Push{Digest: p.Digest, Result: wire.PushRejected, At: now,
 		Message: "audit or store cannot be written", Findings: []wire.Diagnostic{}})
@@ -232,7 +230,7 @@ func (d *Daemon) notKept(ctx context.Context, p Push, cause error) error {
 
 // reject refuses a push. applying is held. The same push refused again for the
 // same reason is not recorded again: the source is read every few seconds.
-func (d *Daemon) reject(ctx context.Context, digest, why string, findings schema.Diagnostics) error {
+func (d *Holder) reject(ctx context.Context, digest, why string, findings schema.Diagnostics) error {
 	now := d.cfg.Clock.Now()
 	d.mu.Lock()
 	last := d.lastPush
@@ -244,7 +242,7 @@ func (d *Daemon) reject(ctx context.Context, digest, why string, findings schema
 	var err error
 	if !again {
 		d.cfg.Logger.Warn("push refused", "digest", digest, "reason", why, "findings", len(findings))
-		rec := d.record(audit.PushRejected)
+		rec := d.Record(audit.PushRejected)
 		rec.Digest = digest
 		rec.Detail = map[string]string{"reason": why, "findings": fmt.Sprint(len(findings))}
 		if len(findings) > 0 {
@@ -256,17 +254,17 @@ func (d *Daemon) reject(ctx context.Context, digest, why string, findings schema
 }
 
 // confirm notes that the source is well and brings what is in force.
-func (d *Daemon) confirm(ctx context.Context, g *generation, digest string, findings schema.Diagnostics) error {
+func (d *Holder) confirm(ctx context.Context, g *Generation, digest string, findings schema.Diagnostics) error {
 	now := d.cfg.Clock.Now()
-	if err := d.cfg.Generations.Freshen(ctx, g.number, now); err != nil {
+	if err := d.cfg.Generations.Freshen(ctx, g.Number, now); err != nil {
 		d.cfg.Metrics.Fault("store")
-		return fmt.Errorf("%w: freshen generation %d: %w", ErrUnavailable, g.number, err)
+		return fmt.Errorf("%w: freshen generation %d: %w", records.ErrUnavailable, g.Number, err)
 	}
 	d.well()
 	d.mu.Lock()
 	last := d.lastPush
 	d.mu.Unlock()
-	push := wire.Push{Digest: digest, Revision: g.revision, Result: wire.PushUnchanged, At: now, Findings: findingsOf(findings)}
+	push := wire.Push{Digest: digest, Revision: g.Revision, Result: wire.PushUnchanged, At: now, Findings: findingsOf(findings)}
 	if findings == nil && last != nil && last.Digest == digest {
 		push.Findings = last.Findings
 	}
@@ -281,7 +279,7 @@ func (d *Daemon) confirm(ctx context.Context, g *generation, digest string, find
 }
 
 // pushed makes p the last push of the status.
-func (d *Daemon) pushed(p wire.Push) {
+func (d *Holder) pushed(p wire.Push) {
 	d.cfg.Metrics.Pushed(p.Result)
 	d.mu.Lock()
 	d.lastPush = &p
@@ -290,7 +288,7 @@ func (d *Daemon) pushed(p wire.Push) {
 
 // troubled notes that the source is not good, since the given time if it was
 // good before, and makes the watch loop look.
-func (d *Daemon) troubled(c wire.Condition, since time.Time) {
+func (d *Holder) troubled(c wire.Condition, since time.Time) {
 	d.mu.Lock()
 	if len(d.trouble) == 0 {
 		d.troubledAt = since
@@ -307,24 +305,24 @@ func (d *Daemon) troubled(c wire.Condition, since time.Time) {
 }
 
 // well notes that the source is good.
-func (d *Daemon) well() {
+func (d *Holder) well() {
 	d.mu.Lock()
 	clear(d.trouble)
 	clear(d.closedBy)
 	d.mu.Unlock()
 }
 
-// record starts a record of what the daemon does under the generation in force.
-func (d *Daemon) record(k audit.Kind) audit.Record {
+// Record starts a record of what the daemon does under the generation in force.
+func (d *Holder) Record(k audit.Kind) audit.Record {
 	rec := audit.Record{Kind: k, Actor: self}
 	if g := d.inForce.Load(); g != nil {
-		rec.Generation, rec.Revision = g.number, g.revision
+		rec.Generation, rec.Revision = g.Number, g.Revision
 	}
 	return rec
 }
 
 // closedExecutors returns why executors are closed, by name; "" is all.
-func (d *Daemon) closedExecutors() map[string]wire.Condition {
+func (d *Holder) closedExecutors() map[string]wire.Condition {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return maps.Clone(d.closedBy)

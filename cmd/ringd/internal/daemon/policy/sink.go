@@ -1,20 +1,21 @@
-package daemon
+package policy
 
 import (
 	"context"
 	"errors"
 	"sync"
 
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/records"
 	"github.com/ringd/ringd/cmd/ringd/internal/syncer"
 	"github.com/ringd/ringd/schema/wire"
 )
 
 // Sink returns what the syncer hands its findings to. One sink serves one
 // syncer.
-func (d *Daemon) Sink() syncer.Sink { return &sink{daemon: d} }
+func (d *Holder) Sink() syncer.Sink { return &sink{holder: d} }
 
 type sink struct {
-	daemon *Daemon
+	holder *Holder
 
 	mu   sync.Mutex
 	last Push
@@ -27,8 +28,8 @@ func (s *sink) Apply(ctx context.Context, p Push) error {
 	s.mu.Lock()
 	s.last = p
 	s.mu.Unlock()
-	err := s.daemon.ApplyPush(ctx, p)
-	for _, again := range []error{ErrUnavailable, errCompiler, errPrepare} {
+	err := s.holder.ApplyPush(ctx, p)
+	for _, again := range []error{records.ErrUnavailable, errCompiler, errPrepare} {
 		if errors.Is(err, again) {
 			return err
 		}
@@ -42,7 +43,7 @@ func (s *sink) Apply(ctx context.Context, p Push) error {
 // Current ends what only the folder's absence or a torn reading caused, and
 // applies the push again when its generation was closed meanwhile.
 func (s *sink) Current(ctx context.Context, digest string) {
-	d := s.daemon
+	d := s.holder
 	s.mu.Lock()
 	p := s.last
 	s.mu.Unlock()
@@ -62,14 +63,14 @@ func (s *sink) Current(ctx context.Context, digest string) {
 
 // Reject refuses a content that is no push.
 func (s *sink) Reject(ctx context.Context, err error) {
-	if err := s.daemon.RejectPush(ctx, "", nil, err.Error()); err != nil && !errors.Is(err, ErrRejected) {
-		s.daemon.cfg.Logger.Error("refuse a push", "error", err)
+	if err := s.holder.RejectPush(ctx, "", nil, err.Error()); err != nil && !errors.Is(err, ErrRejected) {
+		s.holder.cfg.Logger.Error("refuse a push", "error", err)
 	}
 }
 
 // Lost takes note that the folder is gone.
 func (s *sink) Lost(ctx context.Context, err error) {
-	if err := s.daemon.SyncLost(ctx, err.Error()); err != nil {
-		s.daemon.cfg.Logger.Error("note the loss of the sync directory", "error", err)
+	if err := s.holder.SyncLost(ctx, err.Error()); err != nil {
+		s.holder.cfg.Logger.Error("note the loss of the sync directory", "error", err)
 	}
 }

@@ -1,0 +1,81 @@
+package api
+
+import (
+	"net/http"
+
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon"
+	"github.com/ringd/ringd/schema/wire"
+)
+
+func (s *Server) listApprovals(c *call) error {
+	list, err := s.cfg.Waiting.ListApprovals(c.r.Context(), c.actor)
+	if err != nil {
+		return err
+	}
+	return s.reply(c, http.StatusOK, list)
+}
+
+// approve answers a call in the name of the caller and of an owner that the
+// configuration says it stands for.
+func (s *Server) approve(c *call) error {
+	raw, err := s.body(c)
+	if err != nil {
+		return err
+	}
+	var answer wire.ApprovalAnswer
+	if err := decode(raw, &answer); err != nil {
+		return err
+	}
+	if err := s.patient(c); err != nil {
+		return err
+	}
+	who := daemon.Approver{Name: c.actor.Name, Stands: s.table.stands(c.peer)}
+	run, err := s.cfg.Waiting.Approve(c.r.Context(), who, c.r.PathValue("run"), c.r.PathValue("call"), answer)
+	if err != nil {
+		return err
+	}
+	return s.reply(c, http.StatusOK, run)
+}
+
+func (s *Server) resumeRun(c *call) error {
+	run, err := s.cfg.Waiting.ResumeRun(c.r.Context(), c.actor, c.r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	return s.reply(c, http.StatusOK, run)
+}
+
+func (s *Server) revoke(c *call) error {
+	raw, err := s.body(c)
+	if err != nil {
+		return err
+	}
+	var req wire.Revocation
+	if err := decode(raw, &req); err != nil {
+		return err
+	}
+	if err := s.patient(c); err != nil {
+		return err
+	}
+	run, err := s.cfg.Waiting.RevokeGrants(c.r.Context(), c.actor, c.r.PathValue("id"), req.Grants)
+	if err != nil {
+		return err
+	}
+	return s.reply(c, http.StatusOK, run)
+}
+
+func (s *Server) listSessions(c *call) error {
+	list, err := s.cfg.Sessions.ListSessions(c.r.Context(), c.actor)
+	if err != nil {
+		return err
+	}
+	return s.reply(c, http.StatusOK, list)
+}
+
+func (s *Server) dropSession(c *call) error {
+	owner := c.r.URL.Query().Get("actor")
+	if err := s.cfg.Sessions.DropSession(c.r.Context(), c.actor, owner, c.r.PathValue("name")); err != nil {
+		return err
+	}
+	return s.reply(c, http.StatusOK, wire.SessionList{Sessions: []wire.Session{}})
+}

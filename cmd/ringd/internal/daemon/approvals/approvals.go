@@ -1,0 +1,287 @@
+// Package approvals owns who may let a waiting call happen: it shows the calls
+// that wait for a person, and takes a person's word on one of them.
+//
+// A word counts for one call with the arguments that were shown, once, before it
+// expires, from somebody who stands for an owner that the policy names, and never
+// from the actor whose program asks. Every word is on disk in the audit log
+// before it is in the store, and every refused one is recorded too. The daemon
+// calls it, and goes on with what it made possible.
+package approvals
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ringd/ringd/cmd/ringd/internal/audit"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/metrics"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/show"
+	"github.com/ringd/ringd/cmd/ringd/internal/store"
+	"github.com/ringd/ringd/schema/wire"
+)
+
+// Store keeps calls and what was said about them.
+type Store interface {
+	Run(ctx context.Context, id string) (store.Run, error)
+	Calls(ctx context.Context, run string) ([]store.Call, error)
+	Waiting(ctx context.Context, who store.Answerer, n int) ([]store.Call, error)
+	Approve(ctx context.Context, run, call string, a store.Approval) (store.Approved, error)
+	Approvals(ctx context.Context, run string) ([]store.Approval, error)
+}
+
+// Recorder writes to the audit log.
+type Recorder interface {
+	Append(ctx context.Context, r audit.Record, d audit.Durability) (audit.Head, error)
+}
+
+// Config is what a desk needs; all but Metrics and Point is required.
+type Config struct {
+	Store    Store
+	Recorder Recorder
+	Now      func() time.Time
+	Metrics  *metrics.Metrics
+	// Point is told where an approval stands, for tests that end the process
+	// there. Nil: nobody.
+	Point func(label string)
+}
+
+// Approver is a person, by the actor's name, and the owners that it stands for.
+type Approver struct {
+	Name   string
+	Stands []string
+}
+
+// States that a caller must tell apart.
+var (
+	// ErrNotFound: no such run or call.
+	ErrNotFound = errors.New("no such open call")
+	// ErrEnded: the run has ended.
+	ErrEnded = errors.New("the run has ended")
+	// ErrNotWaiting: the call waits for somebody else.
+	ErrNotWaiting = errors.New("the call does not wait for an approver")
+	// ErrDecided: the call was allowed or denied, or the approver has spoken.
+	ErrDecided = errors.New("the call is decided, or this approver has already spoken")
+	// ErrDigest: the word is for other arguments.
+	ErrDigest = errors.New("the digest is not that of the pending call")
+	// ErrExpired: too late.
+	ErrExpired = errors.New("the time to approve the call is over")
+	// ErrSelf: the run's own actor wants to approve.
+	ErrSelf = errors.New("nobody approves a call that a program makes in their own name")
+	// ErrNotApprover: the approver does not stand for whom the call waits for.
+	ErrNotApprover = errors.New("the call waits for an approver of another owner")
+)
+
+// InvalidError is a word that cannot be understood.
+type InvalidError struct{ Field, Text string }
+
+// Error names the field and what is wrong with it.
+func (e *InvalidError) Error() string { return e.Field + ": " + e.Text }
+
+// Desk takes approvals. It is safe for concurrent use.
+type Desk struct{ cfg Config }
+
+// New checks cfg.
+func New(cfg Config) (*Desk, error) {
+	if cfg.Store == nil || cfg.Recorder == nil || cfg.Now == nil {
+		return nil, errors.New("approvals.Config: Store, Recorder and Now are required")
+	}
+	if cfg.Point == nil {
+		cfg.Point = func(string) {}
+	}
+	return &Desk{cfg}, nil
+}
+
+// listed is how many waiting calls a list shows: the oldest ones.
+const listed = 1000
+
+// List shows the calls that wait for a person, oldest first.
+func (d *Desk) List(ctx context.Context) (wire.Approvals, error) {
+	calls, err := d.cfg.Store.Waiting(ctx, store.ByApprover, listed)
+	if err != nil {
+		return wire.Approvals{}, fmt.Errorf("list approvals: %w", err)
+	}
+	out := wire.Approvals{Approvals: make([]wire.WaitingCall, 0, len(calls))}
+	runs := map[string]store.Run{}
+	given := map[string][]store.Approval{}
+	for _, c := range calls {
+		if _, ok := runs[c.Run]; !ok {
+			row, err := d.cfg.Store.Run(ctx, c.Run)
+			if errors.Is(err, store.ErrNotFound) {
+				continue // it was pruned meanwhile
+			}
+			if err == nil {
+				given[c.Run], err = d.cfg.Store.Approvals(ctx, c.Run)
+			}
+			if err != nil {
+				return wire.Approvals{}, fmt.Errorf("list approvals: %w", err)
+			}
+			runs[c.Run] = row
+		}
+		row := runs[c.Run]
+		if row.State.Final() {
+			continue
+		}
+		out.Approvals = append(out.Approvals, wire.WaitingCall{Run: c.Run, Agent: row.Agent, Actor: row.Actor,
+			Created: c.Created, Pending: show.Pending(c, given[c.Run])})
+	}
+	return out, nil
+}
+
+// Decide takes who's word on a call. When it returns nil the word is on disk and
+// counts. Errors are the sentinels here, *InvalidError and faults; after any of
+// them nothing changed.
+func (d *Desk) Decide(ctx context.Context, who Approver, run, call string, a wire.ApprovalAnswer) (store.Approved, error) {
+	if err := check(who, a); err != nil {
+		return store.Approved{}, err
+	}
+	row, c, err := d.find(ctx, run, call)
+	if err != nil {
+		return store.Approved{}, err
+	}
+	as, err := d.judge(row, c, who, a)
+	if err != nil {
+		return store.Approved{}, d.refused(ctx, row, c, who, a, err)
+	}
+	kind, verdict := audit.CallApproved, store.Allow
+	if a.Verdict == "deny" {
+		kind, verdict = audit.CallDenied, store.Deny
+	}
+	if _, err := d.cfg.Recorder.Append(ctx, record(kind, row, c, who, as), audit.Synced); err != nil {
+		return store.Approved{}, fmt.Errorf("record the approval of call %s of run %s: %w", call, run, err)
+	}
+	d.cfg.Point("answer_recorded")
+	out, err := d.cfg.Store.Approve(ctx, run, call, store.Approval{Run: run, Call: call, By: who.Name, As: as,
+		Verdict: verdict, Reason: a.Reason, Digest: a.Digest, At: d.cfg.Now()})
+	if err == nil && !out.First {
+		err = ErrDecided
+	}
+	if err != nil {
+		return store.Approved{}, d.refused(ctx, row, c, who, a, translate(err))
+	}
+	d.cfg.Point("answer_kept")
+	d.cfg.Metrics.Approved(a.Verdict)
+	return out, nil
+}
+
+func check(who Approver, a wire.ApprovalAnswer) error {
+	switch {
+	case who.Name == "":
+		return &InvalidError{"approver", "is missing"}
+	case a.Verdict != "allow" && a.Verdict != "deny":
+		return &InvalidError{"verdict", "want allow or deny"}
+	case a.Digest == "":
+		return &InvalidError{"digest", "is missing: an approval is for the arguments that were shown"}
+	case a.Verdict == "deny" && strings.TrimSpace(a.Reason) == "":
+		return &InvalidError{"reason", "is missing: the program is told why it was denied"}
+	case len(a.Reason) > store.MaxReason:
+		return &InvalidError{"reason", fmt.Sprintf("is longer than %d bytes", store.MaxReason)}
+	}
+	return nil
+}
+
+func (d *Desk) find(ctx context.Context, run, call string) (store.Run, store.Call, error) {
+	if len(run) > store.MaxID || len(call) > store.MaxID {
+		return store.Run{}, store.Call{}, ErrNotFound
+	}
+	row, err := d.cfg.Store.Run(ctx, run)
+	if err != nil {
+		return store.Run{}, store.Call{}, translate(err)
+	}
+	calls, err := d.cfg.Store.Calls(ctx, run)
+	if err != nil {
+		return store.Run{}, store.Call{}, err
+	}
+	i := slices.IndexFunc(calls, func(c store.Call) bool { return c.ID == call })
+	if i < 0 {
+		return store.Run{}, store.Call{}, ErrNotFound
+	}
+	return row, calls[i], nil
+}
+
+// judge says in which capacity who may speak, or why not.
+func (d *Desk) judge(row store.Run, c store.Call, who Approver, a wire.ApprovalAnswer) (as string, err error) {
+	switch {
+	case row.State.Final():
+		return "", ErrEnded
+	case row.Actor == who.Name:
+		return "", ErrSelf
+	case c.Verdict != "":
+		return "", ErrDecided
+	case c.For != store.ByApprover || c.State != store.CallPending:
+		return "", ErrNotWaiting
+	case a.Digest != c.ArgsDigest:
+		return "", ErrDigest
+	case !c.Expires.IsZero() && !d.cfg.Now().Before(c.Expires):
+		return "", ErrExpired
+	}
+	return capacity(c.From, who.Stands, a.As)
+}
+
+// capacity is the owner that an approver speaks for: the one it names, or the
+// first that the call takes. A call that names no owner takes any approver, who
+// may still name one that it stands for.
+func capacity(from, stands []string, as string) (string, error) {
+	if as != "" {
+		if !slices.Contains(stands, as) || (len(from) > 0 && !slices.Contains(from, as)) {
+			return "", ErrNotApprover
+		}
+		return as, nil
+	}
+	if len(from) == 0 {
+		return "", nil
+	}
+	for _, owner := range from {
+		if slices.Contains(stands, owner) {
+			return owner, nil
+		}
+	}
+	return "", ErrNotApprover
+}
+
+func record(kind audit.Kind, row store.Run, c store.Call, who Approver, as string) audit.Record {
+	rec := audit.Record{Kind: kind, Generation: row.Generation, Revision: row.Revision, Actor: who.Name, Agent: row.Agent,
+		Run: row.ID, Call: c.ID, Capability: "bridge:" + clip(c.Bridge), Digest: c.ArgsDigest, Detail: map[string]string{}}
+	if as != "" {
+		rec.Detail["as"] = as
+	}
+	return rec
+}
+
+// refused records a word that does not count and returns cause.
+func (d *Desk) refused(ctx context.Context, row store.Run, c store.Call, who Approver, a wire.ApprovalAnswer, cause error) error {
+	rec := record(audit.ApprovalRefused, row, c, who, clip(a.As))
+	rec.Detail["verdict"] = a.Verdict
+	known := false
+	for _, s := range []error{ErrEnded, ErrSelf, ErrDecided, ErrNotWaiting, ErrDigest, ErrExpired, ErrNotApprover, ErrNotFound} {
+		known = known || errors.Is(cause, s)
+	}
+	if known {
+		rec.Detail["reason"] = cause.Error()
+	} else {
+		rec.Fault = &audit.Fault{ID: row.ID + "/" + c.ID, Text: cause.Error()}
+	}
+	d.cfg.Metrics.Approved("refused")
+	if _, err := d.cfg.Recorder.Append(context.WithoutCancel(ctx), rec, audit.Written); err != nil {
+		return errors.Join(cause, err)
+	}
+	return cause
+}
+
+// translate turns an error of the store into one of this package.
+func translate(err error) error {
+	for from, to := range map[error]error{
+		store.ErrNotFound: ErrNotFound, store.ErrDigest: ErrDigest, store.ErrExpired: ErrExpired,
+		store.ErrApprover: ErrNotApprover, store.ErrState: ErrNotWaiting,
+	} {
+		if errors.Is(err, from) {
+			return to
+		}
+	}
+	return err
+}
+
+// clip bounds what a record repeats of a request.
+func clip(s string) string { return strings.ToValidUTF8(s[:min(len(s), 200)], "") }

@@ -1,0 +1,182 @@
+// Package pauses keeps what outlives a guest: the sealed records of runs that
+// wait, and of sessions between two runs.
+//
+// A record is sealed with everything that it belongs to: run, number, agent,
+// actor, revision and engine. What does not open under exactly these is refused
+// before a byte of it is decoded, and what is decoded must name the same again.
+// The interpreter ring calls it to keep, and the daemon to open.
+package pauses
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/metrics"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/show"
+	"github.com/ringd/ringd/cmd/ringd/internal/seal"
+	"github.com/ringd/ringd/cmd/ringd/internal/store"
+	"github.com/ringd/ringd/rings/interpreter"
+)
+
+// Store keeps pauses and sessions.
+type Store interface {
+	PutPause(ctx context.Context, p store.Pause, c store.Change) (store.Run, error)
+	CountPaused(ctx context.Context, actor string) (ofActor, total int64, err error)
+	PutSession(ctx context.Context, s store.Session) error
+	Session(ctx context.Context, actor, name string) (store.Session, error)
+	Run(ctx context.Context, id string) (store.Run, error)
+}
+
+// Sealer seals and opens; *seal.Keyring does.
+type Sealer interface {
+	Seal(b seal.Binding, plain []byte) ([]byte, error)
+	Open(b seal.Binding, sealed []byte) ([]byte, error)
+	KeyID() string
+}
+
+// Gate waits until the start of a run is on disk.
+type Gate interface {
+	Wait(ctx context.Context, run string) error
+}
+
+// Quota bounds runs that wait. Zero allows none.
+type Quota struct {
+	PerActor int
+	Total    int
+}
+
+// Config is what a keeper needs; all but Metrics, Age and Point is required.
+type Config struct {
+	Store   Store
+	Sealer  Sealer
+	Gate    Gate
+	Now     func() time.Time
+	Quota   Quota
+	Metrics *metrics.Metrics
+	// Point is told where a pause stands, for tests that end the process there.
+	// Nil: nobody.
+	Point func(label string)
+}
+
+// SessionLimits bounds a session. Zero refuses it.
+type SessionLimits struct {
+	Age   time.Duration
+	Bytes int64 // of the state
+}
+
+// ErrQuota: too many runs wait, of this actor or in all.
+var ErrQuota = errors.New("too many paused runs")
+
+// Keeper keeps pauses and sessions. It is safe for concurrent use.
+type Keeper struct {
+	cfg    Config
+	grants atomic.Pointer[func(agent string) (SessionLimits, string)]
+}
+
+// Grants tells the keeper what the policy in force grants an agent, and its
+// revision. Before it is called there are no sessions.
+func (k *Keeper) Grants(limits func(agent string) (SessionLimits, string)) { k.grants.Store(&limits) }
+
+func (k *Keeper) sessions(agent string) (SessionLimits, string) {
+	limits := k.grants.Load()
+	if limits == nil {
+		return SessionLimits{}, ""
+	}
+	return (*limits)(agent)
+}
+
+// New checks cfg.
+func New(cfg Config) (*Keeper, error) {
+	if cfg.Store == nil || cfg.Sealer == nil || cfg.Gate == nil || cfg.Now == nil {
+		return nil, errors.New("pauses.Config: Store, Sealer, Gate and Now are required")
+	}
+	if cfg.Point == nil {
+		cfg.Point = func(string) {}
+	}
+	return &Keeper{cfg: cfg}, nil
+}
+
+// Count counts the runs that wait: those of actor, and all.
+func (k *Keeper) Count(ctx context.Context, actor string) (mine, all int64, err error) {
+	return k.cfg.Store.CountPaused(ctx, actor)
+}
+
+// KeepPause seals p and commits it with the outcome so far. It is durable when it
+// returns nil; ErrQuota, faults.
+func (k *Keeper) KeepPause(ctx context.Context, p interpreter.Pause, v interpreter.View) error {
+	began := k.cfg.Now()
+	if err := k.cfg.Gate.Wait(ctx, p.Run); err != nil {
+		return err
+	}
+	mine, all, err := k.cfg.Store.CountPaused(ctx, p.Actor)
+	switch {
+	case err != nil:
+		return fmt.Errorf("count paused runs: %w", err)
+	case all >= int64(k.cfg.Quota.Total):
+		return fmt.Errorf("%w: %d in all", ErrQuota, k.cfg.Quota.Total)
+	case mine >= int64(k.cfg.Quota.PerActor):
+		return fmt.Errorf("%w: %d of one actor", ErrQuota, k.cfg.Quota.PerActor)
+	}
+	plain, err := p.Encode()
+	if err != nil {
+		return err
+	}
+	revision := p.Profiles[len(p.Profiles)-1].Revision
+	sealed, err := k.cfg.Sealer.Seal(binding(p.Run, p.Seq, p.Agent, p.Actor, revision, p.Engine), plain)
+	if err != nil {
+		return fmt.Errorf("seal pause %d of run %s: %w", p.Seq, p.Run, err)
+	}
+	k.cfg.Point("pause_sealed")
+	out := show.Run(v, p.Started)
+	out.State, out.LastEvent = string(store.Paused), p.LastEvent
+	out.Pending = nil // the store has them, as they stand
+	outcome, err := json.Marshal(out)
+	if err != nil {
+		return fmt.Errorf("encode the outcome of run %s: %w", p.Run, err)
+	}
+	_, err = k.cfg.Store.PutPause(ctx, store.Pause{Run: p.Run, Seq: p.Seq, Sealed: sealed, Revision: revision,
+		KeyID: k.cfg.Sealer.KeyID(), Engine: p.Engine, Expires: p.Expires, Spawned: p.Spawned},
+		store.Change{Outcome: outcome})
+	if err != nil {
+		return fmt.Errorf("keep pause %d of run %s: %w", p.Seq, p.Run, err)
+	}
+	k.cfg.Point("pause_kept")
+	k.cfg.Metrics.Paused("paused")
+	k.cfg.Metrics.Sealed(k.cfg.Now().Sub(began), len(sealed))
+	return nil
+}
+
+func binding(run string, seq int64, agent, actor, revision, engine string) seal.Binding {
+	return seal.Binding{Kind: seal.Pause, Run: run, Seq: seq, Agent: agent, Actor: actor, Revision: revision, Engine: engine}
+}
+
+// Open opens the record of a pause that belongs to row. What the record says
+// inside must be what the store says beside it. Errors are those of seal, of
+// decoding, and *seal.IntegrityError for a record that names another run.
+func (k *Keeper) Open(p store.Pause, row store.Run) (interpreter.Pause, error) {
+	plain, err := k.cfg.Sealer.Open(binding(row.ID, row.Seq, row.Agent, row.Actor, p.Revision, p.Engine), p.Sealed)
+	if err != nil {
+		return interpreter.Pause{}, fmt.Errorf("open pause %d of run %s: %w", row.Seq, row.ID, err)
+	}
+	out, err := interpreter.DecodePause(plain)
+	if err != nil {
+		return interpreter.Pause{}, fmt.Errorf("open pause %d of run %s: %w", row.Seq, row.ID, err)
+	}
+	for _, f := range []struct {
+		name string
+		same bool
+	}{
+		{"run", out.Run == row.ID}, {"sequence", out.Seq == row.Seq}, {"agent", out.Agent == row.Agent},
+		{"actor", out.Actor == row.Actor}, {"executor", out.Executor == row.Executor}, {"engine", out.Engine == p.Engine},
+	} {
+		if !f.same {
+			return interpreter.Pause{}, fmt.Errorf("open pause %d of run %s: %w", row.Seq, row.ID, &seal.IntegrityError{Field: f.name})
+		}
+	}
+	k.cfg.Point("unsealed")
+	return out, nil
+}

@@ -1,0 +1,46 @@
+package daemon
+
+import (
+	"context"
+	"encoding/json"
+	"time"
+
+	"github.com/ringd/ringd/cmd/ringd/internal/syncer"
+	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/schema"
+	"github.com/ringd/ringd/schema/wire"
+)
+
+// ApplyPush brings a verified push in force, or refuses it whole; see
+// policy.Holder.ApplyPush.
+func (d *Daemon) ApplyPush(ctx context.Context, p Push) error { return d.policy.ApplyPush(ctx, p) }
+
+// RejectPush takes note of a push that could not be verified.
+func (d *Daemon) RejectPush(ctx context.Context, digest string, findings schema.Diagnostics, why string) error {
+	return d.policy.RejectPush(ctx, digest, findings, why)
+}
+
+// SyncLost takes note that the place pushes come from is gone.
+func (d *Daemon) SyncLost(ctx context.Context, why string) error { return d.policy.SyncLost(ctx, why) }
+
+// Sink returns what the syncer hands its findings to. One sink serves one
+// syncer.
+func (d *Daemon) Sink() syncer.Sink { return d.policy.Sink() }
+
+// Decide answers actions for one agent under the generation in force, in order;
+// see policy.Holder.Decide.
+func (d *Daemon) Decide(ctx context.Context, actor Actor, agent string, actions []json.RawMessage) ([]profiles.Decision, error) {
+	return d.policy.Decide(ctx, actor.Name, agent, actions)
+}
+
+// Profile returns what an agent may do in an executor under the generation in
+// force. ErrNotFound: no generation, agent or grant of that executor.
+func (d *Daemon) Profile(agent, executor string) (wire.Profile, error) {
+	return d.policy.Profile(agent, executor)
+}
+
+// Turned waits until the revision in force is not the given one, at most so
+// long, and returns it; "" is none. An error is ctx's.
+func (d *Daemon) Turned(ctx context.Context, from string, wait time.Duration) (string, error) {
+	return d.policy.Turned(ctx, from, wait)
+}

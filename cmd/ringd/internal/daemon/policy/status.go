@@ -1,0 +1,99 @@
+package policy
+
+import (
+	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/rings/interpreter"
+	"github.com/ringd/ringd/schema/wire"
+)
+
+// Reporter is a ring that tells how its executors are.
+type Reporter interface {
+	Status() []interpreter.ExecutorStatus
+}
+
+// Status fills in what is in force, and what is not as it should be. It does not
+// wait for a push under way. unwritable is why records cannot be written.
+func (d *Holder) Status(out *wire.Status, unwritable error, draining bool) {
+	g := d.inForce.Load()
+	if g != nil {
+		at := g.Activated
+		out.Generation, out.Revision, out.Activated = g.Number, g.Revision, &at
+	}
+	if at, ok := d.Deadline(); ok {
+		out.Closes = &at
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	switch {
+	case g == nil && d.stale != nil:
+		out.Conditions = append(out.Conditions, *d.stale)
+	case g == nil:
+		out.Conditions = append(out.Conditions, wire.Condition{Code: wire.ConditionNoPolicy,
+			Message: "no valid policy is in force: everything is denied", Since: d.started})
+	}
+	for _, c := range d.trouble {
+		out.Conditions = append(out.Conditions, c)
+	}
+	for name, c := range d.closedBy {
+		if name != "" {
+			c.Message = name + ": " + c.Message
+		}
+		out.Conditions = append(out.Conditions, c)
+	}
+	if d.lastPush != nil {
+		push := *d.lastPush
+		out.LastPush = &push
+	}
+	_, all := d.closedBy[""]
+	out.Ready = g != nil && unwritable == nil && !draining && !all
+	d.partsLocked(out, g != nil && unwritable == nil)
+}
+
+// partsLocked fills in rings and executors. What is open says whether anything
+// may run at all.
+func (d *Holder) partsLocked(out *wire.Status, open bool) {
+	have := map[string]wire.Part{}
+	for _, r := range d.cfg.Rings {
+		part := wire.Part{Name: r.Name(), State: wire.PartReady}
+		if !open {
+			part.State, part.Reason = wire.PartClosed, "nothing is in force"
+		}
+		out.Rings = append(out.Rings, part)
+		reporter, ok := r.(Reporter)
+		if !ok {
+			continue
+		}
+		for _, e := range reporter.Status() {
+			state := wire.PartClosed
+			switch e.State {
+			case wire.PartReady, wire.PartRestartNeeded:
+				state = e.State
+			}
+			have[e.Name] = wire.Part{Name: e.Name, State: state, Reason: e.Reason}
+		}
+	}
+	for _, name := range []string{profiles.ExecutorJS, profiles.ExecutorPython, profiles.ExecutorShell} {
+		part, ok := have[name]
+		switch why, closed := d.closedFor(name); {
+		case !ok:
+			part = wire.Part{Name: name, State: wire.PartUnavailable, Reason: "this build has no such executor"}
+		case closed:
+			part.State, part.Reason = wire.PartClosed, why.Message
+		case !open:
+			part.State, part.Reason = wire.PartClosed, "nothing is in force"
+		}
+		if part.State == wire.PartRestartNeeded {
+			out.Conditions = append(out.Conditions, wire.Condition{Code: wire.ConditionRestartNeeded,
+				Message: name + ": " + part.Reason})
+		}
+		out.Executors = append(out.Executors, part)
+	}
+}
+
+func (d *Holder) closedFor(executor string) (wire.Condition, bool) {
+	if c, ok := d.closedBy[executor]; ok {
+		return c, true
+	}
+	c, ok := d.closedBy[""]
+	return c, ok
+}

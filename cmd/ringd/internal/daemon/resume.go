@@ -1,0 +1,366 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/ringd/ringd/cmd/ringd/internal/audit"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/pauses"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/policy"
+	"github.com/ringd/ringd/cmd/ringd/internal/seal"
+	"github.com/ringd/ringd/cmd/ringd/internal/store"
+	"github.com/ringd/ringd/executors"
+	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/rings/interpreter"
+	"github.com/ringd/ringd/schema/wire"
+)
+
+// maxResumes is how many runs are being claimed and opened at a time. Afterwards
+// they count as live.
+const maxResumes = 8
+
+// waiting is an answered run that is to go on.
+type waiting struct {
+	id, actor string
+	by        string             // who made it possible
+	not       *policy.Generation // the generation that does not let it; nil: none has refused
+}
+
+// goOn has an answered run resumed as soon as there is a place for it.
+func (d *Daemon) goOn(id, actor, by string) {
+	d.mu.Lock()
+	if !slices.ContainsFunc(d.line, func(w waiting) bool { return w.id == id }) {
+		d.line = append(d.line, waiting{id: id, actor: actor, by: by})
+	}
+	d.mu.Unlock()
+	d.look()
+}
+
+// look makes the loop of resumes look at the line.
+func (d *Daemon) look() {
+	select {
+	case d.resumable <- struct{}{}:
+	default:
+	}
+}
+
+// resumes resumes runs until ctx ends. The first are those that were answered
+// when the process before this one ended.
+func (d *Daemon) resumes(ctx context.Context) {
+	left, err := d.cfg.Pauses.Answered(ctx, true, maxAnswered)
+	if err != nil {
+		d.cfg.Logger.Error("list answered runs", "error", err)
+	}
+	for _, p := range left {
+		d.goOn(p.Run, p.Actor, self)
+	}
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-d.resumable:
+		}
+		for w, r := d.take(); r != nil; w, r = d.take() {
+			d.cfg.Group.Go(func() {
+				defer d.rest()
+				d.resumeNext(ctx, w, r)
+			})
+		}
+	}
+}
+
+// maxAnswered is how many answered runs one look takes from the store.
+const maxAnswered = 1000
+
+// take gives the first run in line that may go on a place among the live runs.
+func (d *Daemon) take() (waiting, *liveRun) {
+	g := d.policy.InForce()
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if g == nil || d.draining || d.resuming >= maxResumes || d.cfg.Recorder.Err() != nil {
+		return waiting{}, nil
+	}
+	for i, w := range d.line {
+		if w.not == g || d.live[w.id] != nil || d.roomLocked(w.actor) != nil {
+			continue
+		}
+		d.line = slices.Delete(d.line, i, i+1)
+		d.resuming++
+		return w, d.placeLocked(w.id, w.actor)
+	}
+	return waiting{}, nil
+}
+
+// rest gives the place of one resume back.
+func (d *Daemon) rest() {
+	d.mu.Lock()
+	d.resuming--
+	d.mu.Unlock()
+	d.look()
+}
+
+// resumeNext resumes a run in line. One that the generation in force does not let
+// go on waits for the next.
+func (d *Daemon) resumeNext(ctx context.Context, w waiting, r *liveRun) {
+	g := d.policy.InForce()
+	err := d.resume(ctx, r, w.by)
+	var denial *profiles.Denial
+	if errors.As(err, &denial) && !errors.Is(err, ErrEnded) {
+		w.not = g
+		d.mu.Lock()
+		d.line = append(d.line, w)
+		d.mu.Unlock()
+	}
+	if err != nil && ctx.Err() == nil {
+		d.cfg.Logger.Warn("run not resumed", "run", r.id, "error", err)
+	}
+}
+
+// ResumeRun tries again to resume an answered run that an error stopped. Errors:
+// ErrNotFound, ErrEnded, ErrNotAnswered, *store.ClaimedError, *StuckError,
+// ErrQuota, ErrDraining, ErrUnavailable, *profiles.Denial, faults.
+func (d *Daemon) ResumeRun(ctx context.Context, actor Actor, id string) (wire.Run, error) {
+	if err := d.Writable(); err != nil {
+		return wire.Run{}, err
+	}
+	row, err := d.row(ctx, actor, id)
+	switch {
+	case err != nil:
+		return wire.Run{}, err
+	case row.State.Final():
+		return wire.Run{}, fmt.Errorf("run %s: %w", id, ErrEnded)
+	case row.State == store.Paused:
+		return wire.Run{}, fmt.Errorf("run %s: %w", id, ErrNotAnswered)
+	case row.State != store.Answered:
+		return wire.Run{}, d.lost(ctx, row)
+	}
+	d.mu.Lock()
+	err = d.roomLocked(row.Actor)
+	switch {
+	case d.draining:
+		err = ErrDraining
+	case d.live[id] != nil:
+		err = &store.ClaimedError{Run: id, Seq: row.Seq, By: self, At: d.live[id].created}
+	}
+	if err != nil {
+		d.mu.Unlock()
+		return wire.Run{}, err
+	}
+	d.line = slices.DeleteFunc(d.line, func(w waiting) bool { return w.id == id })
+	r := d.placeLocked(id, row.Actor)
+	d.mu.Unlock()
+	if err := d.resume(ctx, r, actor.Name); err != nil {
+		return wire.Run{}, err
+	}
+	return d.GetRun(ctx, actor, id, 0)
+}
+
+// lost says who claimed a run that somebody else goes on with.
+func (d *Daemon) lost(ctx context.Context, row store.Run) error {
+	_, _, err := d.cfg.Pauses.Claim(ctx, row.ID, row.Seq, self)
+	if err == nil { // it was given back in this moment
+		err = d.cfg.Pauses.Unclaim(ctx, row.ID, row.Seq, self, store.Fault{})
+	}
+	var claimed *store.ClaimedError
+	if errors.As(err, &claimed) {
+		return claimed
+	}
+	return fmt.Errorf("run %s: %w", row.ID, ErrNotAnswered)
+}
+
+// StuckError is a paused run that could not be resumed: nothing of it was loaded,
+// and it stays where it is.
+type StuckError struct {
+	Run  string
+	Code string // of wire
+	Text string
+}
+
+// Error is the text, which holds nothing of the run.
+func (e *StuckError) Error() string { return e.Text }
+
+// fault is what the store keeps of why a run is stuck.
+func (e *StuckError) fault() store.Fault { return store.Fault{Code: e.Code, Text: e.Text} }
+
+// stuck names what is wrong with a pause. Faults of the host have no detail.
+func stuck(run string, err error) *StuckError {
+	e := &StuckError{Run: run, Code: wire.CodeResumeFailed, Text: "the run could not be resumed: see the daemon's log"}
+	var integrity *seal.IntegrityError
+	var key *seal.KeyError
+	var engine *EngineError
+	switch {
+	case errors.As(err, &integrity):
+		e.Code, e.Text = wire.CodeIntegrity, integrity.Error()
+	case errors.As(err, &key):
+		e.Code, e.Text = wire.CodeKeyUnknown, key.Error()
+	case errors.As(err, &engine):
+		e.Code, e.Text = wire.CodeEngineUnknown, engine.Error()
+	case errors.Is(err, executors.ErrEngine):
+		e.Code, e.Text = wire.CodeEngineUnknown, err.Error()
+	case errors.Is(err, store.ErrDamaged), errors.Is(err, executors.ErrSnapshot):
+		e.Code, e.Text = wire.CodeIntegrity, "the record of the pause is damaged"
+	}
+	e.Text = clip(e.Text)
+	return e
+}
+
+// clip bounds a text that is kept.
+func clip(s string) string { return strings.ToValidUTF8(s[:min(len(s), 1000)], "") }
+
+// EngineError is a snapshot of an engine that this daemon does not have.
+type EngineError struct{ Digest string }
+
+// Error names the digest.
+func (e *EngineError) Error() string {
+	return "no engine " + e.Digest + " is configured: the run waits until it is"
+}
+
+// resume claims an answered run and goes on with it. r has its place; whatever
+// happens it is given back. After an error nothing of the run was loaded or has
+// begun, unless the error is ErrEnded.
+func (d *Daemon) resume(ctx context.Context, r *liveRun, by string) error {
+	began := d.cfg.Clock.Now()
+	row, err := d.cfg.Runs.Run(ctx, r.id)
+	if err == nil && row.State != store.Answered {
+		err = d.lost(ctx, row)
+	}
+	if err != nil {
+		d.drop(r, err)
+		return err
+	}
+	r.executor, r.created = row.Executor, row.Created
+	if err := d.policy.Open(d.policy.InForce(), row.Executor); err != nil {
+		d.drop(r, err)
+		return err
+	}
+	p, calls, err := d.cfg.Pauses.Claim(ctx, row.ID, row.Seq, by)
+	if err != nil && !errors.Is(err, store.ErrDamaged) {
+		d.drop(r, err)
+		return err
+	}
+	d.cfg.Point("claimed")
+	ctx = context.WithoutCancel(ctx) // what is claimed is begun or given back
+	var record interpreter.Pause
+	var settled []interpreter.Settlement
+	if err == nil {
+		record, err = d.unseal(p, row)
+	}
+	if err == nil {
+		settled, err = pauses.Settlements(record, calls)
+	}
+	if err == nil {
+		record.Revoked = union(record.Revoked, p.Revoked)
+		record.Spawned = max(record.Spawned, p.Spawned)
+		err = d.bindAgain(ctx, r, record, settled)
+	}
+	if err != nil {
+		return d.giveBack(ctx, r, row, by, err)
+	}
+	d.cfg.Metrics.Paused("resumed")
+	d.cfg.Metrics.Resumed(d.cfg.Clock.Now().Sub(began))
+	d.changes.turn(r.id)
+	d.cfg.Group.Go(func() { d.followResumed(ctx, r, row, by) })
+	return nil
+}
+
+// unseal opens the record of a pause, if there is an engine for it.
+func (d *Daemon) unseal(p store.Pause, row store.Run) (interpreter.Pause, error) {
+	if d.cfg.HasEngine != nil && !d.cfg.HasEngine(row.Executor, p.Engine) {
+		return interpreter.Pause{}, &EngineError{p.Engine}
+	}
+	return d.cfg.Keeper.Open(p, row)
+}
+
+// bindAgain makes a run of the record live under the generation in force.
+func (d *Daemon) bindAgain(ctx context.Context, r *liveRun, p interpreter.Pause, s []interpreter.Settlement) error {
+	g, release := d.policy.Bind()
+	defer release()
+	if err := d.policy.Open(g, r.executor); err != nil {
+		return err
+	}
+	running, stop := context.WithCancel(ctx)
+	gate := d.cfg.Journal.Expect(r.id)
+	d.mu.Lock()
+	r.stop, r.gate = stop, gate
+	d.mu.Unlock()
+	handle, err := d.cfg.Interpreter.Resume(running, p, s)
+	if err != nil {
+		return err
+	}
+	d.mu.Lock()
+	r.handle = handle
+	d.mu.Unlock()
+	close(r.ready)
+	return nil
+}
+
+// followResumed keeps how the life of a resumed run ends. Its beginning is kept
+// before the first act of it, and not earlier: until then a crash costs nothing.
+func (d *Daemon) followResumed(ctx context.Context, r *liveRun, row store.Run, by string) {
+	select {
+	case <-r.handle.Done():
+	case <-r.gate.Asked():
+	}
+	if err := r.handle.Err(); over(r.handle) && err != nil {
+		_ = d.giveBack(ctx, r, row, by, err)
+		return
+	}
+	_, err := d.cfg.Pauses.Begin(ctx, r.id, row.Seq, by, store.Change{})
+	if err != nil {
+		err = d.unkept("resume", r.id, err)
+		r.stop()
+	} else {
+		d.cfg.Point("executing_kept")
+	}
+	r.gate.Open(err)
+	<-r.handle.Done()
+	d.finish(ctx, r, err)
+}
+
+func over(l Live) bool {
+	select {
+	case <-l.Done():
+		return true
+	default:
+		return false
+	}
+}
+
+// giveBack releases the claim of a run that could not go on and says why.
+func (d *Daemon) giveBack(ctx context.Context, r *liveRun, row store.Run, by string, cause error) error {
+	var denial *profiles.Denial
+	why := stuck(r.id, cause)
+	rec := d.record(audit.ResumeRefused)
+	rec.Actor, rec.Agent, rec.Run, rec.State = by, row.Agent, row.ID, string(store.Answered)
+	rec.Detail = map[string]string{"sequence": fmt.Sprint(row.Seq)}
+	out, fault := error(why), why.fault()
+	if errors.As(cause, &denial) {
+		rec.Decision, out = audit.Decided(denial.Decision), cause
+		fault = store.Fault{Code: string(denial.Decision.Code), Text: clip(denial.Decision.Reason)}
+	} else {
+		rec.Detail["code"] = why.Code
+		rec.Fault = &audit.Fault{ID: r.id, Text: cause.Error()}
+	}
+	_, err := d.cfg.Recorder.Append(ctx, rec, audit.Written)
+	if kept := d.cfg.Pauses.Unclaim(ctx, row.ID, row.Seq, by, fault); kept != nil {
+		err = errors.Join(err, d.unkept("claim", r.id, kept))
+	}
+	d.cfg.Metrics.Paused("refused")
+	d.drop(r, out)
+	d.changes.turn(r.id)
+	return errors.Join(out, err)
+}
+
+// union is a with what only b has.
+func union(a, b []string) []string {
+	out := slices.Clone(a)
+	for _, s := range b {
+		if !slices.Contains(out, s) {
+			out = append(out, s)
+		}
+	}
+	return out
+}

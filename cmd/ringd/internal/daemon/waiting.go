@@ -1,0 +1,231 @@
+package daemon
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/ringd/ringd/cmd/ringd/internal/audit"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/approvals"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/show"
+	"github.com/ringd/ringd/cmd/ringd/internal/store"
+	"github.com/ringd/ringd/executors"
+	"github.com/ringd/ringd/rings/interpreter"
+	"github.com/ringd/ringd/schema/wire"
+)
+
+// Approver is a person that answers a call, and the owners it stands for.
+type Approver = approvals.Approver
+
+// ListApprovals shows the calls that wait for a person, oldest first: those of
+// every run for an actor that sees all, else those of its own.
+func (d *Daemon) ListApprovals(ctx context.Context, actor Actor) (wire.Approvals, error) {
+	list, err := d.cfg.Desk.List(ctx)
+	if err != nil {
+		return wire.Approvals{}, err
+	}
+	list.Approvals = slices.DeleteFunc(list.Approvals, func(a wire.WaitingCall) bool { return !actor.sees(a.Actor) })
+	return list, nil
+}
+
+// Approve takes an approver's word on a call of a run, live or waiting, and
+// returns the run as it stands after it. Errors: those of approvals.Desk.Decide,
+// ErrUnavailable.
+func (d *Daemon) Approve(ctx context.Context, who Approver, run, call string, a wire.ApprovalAnswer) (wire.Run, error) {
+	if err := d.Writable(); err != nil {
+		return wire.Run{}, err
+	}
+	out, err := d.cfg.Desk.Decide(ctx, who, run, call, a)
+	if err != nil {
+		return wire.Run{}, err
+	}
+	// What was said is on disk: whatever happens to the request, it takes effect.
+	ctx = context.WithoutCancel(ctx)
+	everyone := Actor{Name: who.Name, All: true}
+	if out.Run == store.Answered {
+		row, err := d.row(ctx, everyone, run)
+		if err != nil {
+			return wire.Run{}, err
+		}
+		d.goOn(run, row.Actor, who.Name)
+	}
+	if _, handle := d.liveRun(everyone, run); handle != nil && out.Verdict != "" {
+		err := handle.Approved(ctx, interpreter.Settlement{Call: call, Approved: out.Verdict == store.Allow,
+			Denied: out.Verdict == store.Deny, Reason: a.Reason, By: who.Name})
+		// A run that has paused meanwhile finds it in the store; one that has ended
+		// needs it no more.
+		if err != nil && !errors.Is(err, interpreter.ErrPaused) && !errors.Is(err, interpreter.ErrEnded) {
+			d.cfg.Logger.Warn("live run not told of an approval", "run", run, "call", call, "error", err)
+		}
+	}
+	return d.GetRun(ctx, everyone, run, 0)
+}
+
+// maxGrants bounds what one request takes back.
+const maxGrants = 256
+
+// RevokeGrants takes grants from a run for good, live or waiting: what it asks
+// for under them afterwards is refused. Errors: ErrNotFound, ErrEnded,
+// *InvalidError, ErrUnavailable, faults.
+func (d *Daemon) RevokeGrants(ctx context.Context, actor Actor, id string, grants []string) (wire.Run, error) {
+	if err := checkGrants(grants); err != nil {
+		return wire.Run{}, err
+	}
+	if err := d.Writable(); err != nil {
+		return wire.Run{}, err
+	}
+	r, row, err := d.reach(ctx, actor, id)
+	switch {
+	case err != nil:
+		return wire.Run{}, err
+	case r == nil && row.State.Final():
+		return wire.Run{}, fmt.Errorf("run %s: %w", id, ErrEnded)
+	case r != nil:
+		if err := r.gate.Pass(ctx); err != nil { // the store must know the run
+			return wire.Run{}, err
+		}
+		row.Agent = r.handle.View().Agent
+	}
+	rec := d.record(audit.GrantRevoked)
+	rec.Actor, rec.Agent, rec.Run = actor.Name, row.Agent, id
+	rec.Detail = map[string]string{"grants": clip(strings.Join(grants, " "))}
+	if _, err := d.cfg.Recorder.Append(ctx, rec, audit.Synced); err != nil {
+		return wire.Run{}, err
+	}
+	// The store first: it comes with every pause that is opened from now on.
+	err = d.cfg.Calls.Revoke(ctx, id, actor.Name, grants)
+	switch {
+	case errors.Is(err, store.ErrState):
+		return wire.Run{}, fmt.Errorf("run %s: %w", id, ErrEnded)
+	case err != nil:
+		return wire.Run{}, err
+	}
+	ctx = context.WithoutCancel(ctx)
+	for { // one that goes on in this moment opened its pause before
+		r, _, err := d.reach(ctx, actor, id)
+		if err != nil || r == nil {
+			break
+		}
+		err = r.handle.Revoke(ctx, actor.Name, grants)
+		switch {
+		case errors.Is(err, interpreter.ErrPaused):
+			<-r.done
+			continue
+		case errors.Is(err, interpreter.ErrGrant):
+			return wire.Run{}, invalid("grants", err.Error())
+		case err != nil && !errors.Is(err, interpreter.ErrEnded):
+			return wire.Run{}, err
+		}
+		break
+	}
+	return d.GetRun(ctx, actor, id, 0)
+}
+
+func checkGrants(grants []string) error {
+	if len(grants) == 0 || len(grants) > maxGrants {
+		return invalid("grants", fmt.Sprintf("want 1 to %d of them", maxGrants))
+	}
+	for i, g := range grants {
+		kind, name, ok := strings.Cut(g, ":")
+		known := kind == "bridge" || kind == "host" || kind == "import"
+		if !ok || !known || name == "" || len(g) > store.MaxID {
+			return invalid(fmt.Sprintf("grants[%d]", i), "want bridge:NAME, host:NAME or import:NAME")
+		}
+	}
+	return nil
+}
+
+// endKept ends a run that waits, with its record. The error wraps store.ErrState
+// when it did not wait any more: then nothing happened.
+func (d *Daemon) endKept(ctx context.Context, row store.Run, by string, state executors.State, why wire.RunError) (wire.Run, error) {
+	r := d.occupy(row.ID, row.Actor) // it cannot be resumed meanwhile
+	if r == nil {
+		return wire.Run{}, store.ErrState
+	}
+	defer d.vacate(r)
+	row, err := d.cfg.Runs.Run(ctx, row.ID)
+	if err != nil {
+		return wire.Run{}, err
+	}
+	if row.State != store.Answered && row.State != store.Paused {
+		return wire.Run{}, store.ErrState
+	}
+	out, err := show.Row(row)
+	if err != nil {
+		return wire.Run{}, err
+	}
+	out.State, out.Error, out.Pending = string(state), &why, nil
+	out.LastEvent++ // that it ended
+	raw, err := json.Marshal(out)
+	if err != nil {
+		return wire.Run{}, fmt.Errorf("encode the outcome of run %s: %w", row.ID, err)
+	}
+	kind, step := audit.RunCancelled, "cancelled"
+	if state != executors.StateCancelled {
+		kind, step = audit.RunExpired, "expired"
+	}
+	rec := d.record(kind)
+	rec.Actor, rec.Agent, rec.Run, rec.State = by, row.Agent, row.ID, string(state)
+	rec.Detail = map[string]string{"error": why.Name, "sequence": fmt.Sprint(row.Seq)}
+	if _, err := d.cfg.Recorder.Append(ctx, rec, audit.Synced); err != nil {
+		return wire.Run{}, err
+	}
+	d.cfg.Point("end_recorded")
+	if _, err := d.cfg.Runs.Advance(ctx, row.ID, store.State(state), store.Change{Outcome: raw}); err != nil {
+		return wire.Run{}, err
+	}
+	d.cfg.Point("end_kept")
+	rec = d.record(audit.RunEnded)
+	rec.Actor, rec.Agent, rec.Run, rec.State = row.Actor, row.Agent, row.ID, string(state)
+	rec.Detail = map[string]string{"error": why.Name}
+	_, err = d.cfg.Recorder.Append(ctx, rec, audit.Written)
+	d.cfg.Metrics.Paused(step)
+	d.changes.turn(row.ID)
+	return out, err
+}
+
+// expire ends the runs whose pause, or an approval of which, is over.
+func (d *Daemon) expire(ctx context.Context) {
+	now := d.cfg.Clock.Now()
+	for range pruneRounds {
+		over, err := d.cfg.Pauses.Expired(ctx, now, pruneAtOnce)
+		if err != nil {
+			d.cfg.Metrics.Fault("store")
+			d.cfg.Logger.Error("list expired pauses", "error", err)
+			return
+		}
+		for _, p := range over {
+			if err := d.expireOne(ctx, p.Run); err != nil && !errors.Is(err, store.ErrState) {
+				d.cfg.Logger.Error("end an expired pause", "run", p.Run, "error", err)
+				return
+			}
+		}
+		if len(over) < pruneAtOnce {
+			return
+		}
+	}
+}
+
+func (d *Daemon) expireOne(ctx context.Context, run string) error {
+	row, err := d.cfg.Runs.Run(ctx, run)
+	if err != nil {
+		return err
+	}
+	why := wire.RunError{Name: "PauseExpired", Message: "the run waited longer than it may"}
+	calls, err := d.cfg.Calls.Calls(ctx, run)
+	if err != nil {
+		return err
+	}
+	now := d.cfg.Clock.Now()
+	for _, c := range calls {
+		if c.State == store.CallPending && c.For == store.ByApprover && c.Reply == nil && !c.Expires.IsZero() && !now.Before(c.Expires) {
+			why = wire.RunError{Name: "ApprovalExpired", Message: "call " + c.ID + " was not approved in time"}
+			break
+		}
+	}
+	_, err = d.endKept(ctx, row, self, executors.StateDenied, why)
+	return err
+}
