@@ -316,8 +316,13 @@ func (d *Daemon) bind(running context.Context, r *liveRun, req wire.RunRequest, 
 	handle, err := d.cfg.Interpreter.Start(running, interpreter.StartRequest{
 		ID: r.id, Actor: r.actor, Agent: req.Agent, Executor: req.Executor, Inputs: req.Inputs, Parent: parent,
 		Program: executors.Program{Name: req.Program.Name, Language: req.Program.Language, Source: req.Program.Source},
-		Session: req.Session, SessionState: session,
+		Session: req.Session, SessionState: session, Grants: req.Grants,
 	})
+	if errors.Is(err, profiles.ErrGrants) {
+		err = invalid("grants", err.Error())
+	} else if errors.Is(err, interpreter.ErrSession) {
+		err = invalid("session", err.Error())
+	}
 	if err != nil && r.kept {
 		d.leaveSession(running, r, err)
 	}
