@@ -35,6 +35,13 @@
 // # Quiescence
 //
 // Between two calls no guest frame is on any stack. All that a program is then
-// stands in the linear memory, the fuel counter and the few fields of VM.state,
-// so that a VM can be written down and continued elsewhere.
+// stands in the linear memory and the few fields of VM.state, so that a VM can be
+// written down and continued elsewhere: Snapshot and Restore, in the form of
+// subpackage snapshot. No frame of the program runs for it, so no catch or finally
+// can see it: an await took long. Random numbers are new after each restore, the
+// clock is that of the restore, and the engine has no other chance or time: its
+// hash tables are not seeded.
+//
+// A snapshot is taken of a program that waits, to go on with it, or of one that
+// has ended, to start the next one on what it left (Program.Redeclare).
 package engine
