@@ -144,8 +144,8 @@ func TestRecoverPauses(t *testing.T) {
 	// resumed is a run that went on from a pause with two approved calls.
 	resumed := func(id, first, second string) {
 		mustStart(t, s, newRun(id))
-		for call, bridge := range map[string]string{"c1": first, "c2": second} {
-			c := pending(id, call, store.ByApprover)
+		for i, bridge := range []string{first, second} {
+			c := pending(id, fmt.Sprintf("c%d", i+1), store.ByApprover)
 			c.Bridge = bridge
 			mustOpenCall(t, s, c)
 		}
@@ -187,6 +187,7 @@ func TestRecoverPauses(t *testing.T) {
 		}, "answered closed:result closed:result", true},
 		{"acting", func(id string) { resumed(id, "once", "once"); act(id, "c1", false) }, "unknown unknown: closed:", true},
 		{"acting, idempotent", func(id string) { resumed(id, "again", "once"); act(id, "c1", false) }, "answered open: open:", true},
+		{"the last acting, idempotent", func(id string) { resumed(id, "once", "again"); act(id, "c2", false) }, "answered open: open:", true},
 		{"both acting, one idempotent", func(id string) {
 			resumed(id, "again", "once")
 			act(id, "c1", false)
@@ -198,6 +199,13 @@ func TestRecoverPauses(t *testing.T) {
 			act(id, "c2", true)
 			mustOpenCall(t, s, pending(id, "c3", store.ByHarness))
 		}, "failed closed:result closed:result closed:", true},
+		{"a call since, and a state that does not say so", func(id string) {
+			resumed(id, "once", "once")
+			mustOpenCall(t, s, pending(id, "c3", store.ByHarness))
+			if err := s.Exec(t.Context(), "update run set state = 'executing' where id = '"+id+"'"); err != nil {
+				t.Fatal(err)
+			}
+		}, "failed closed: closed: closed:", true},
 		{"acting in the first part, idempotent", func(id string) {
 			mustStart(t, s, newRun(id))
 			c := executing(id, "c1")
