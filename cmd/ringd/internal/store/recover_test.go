@@ -344,8 +344,24 @@ func TestPrune(t *testing.T) {
 		mustStart(t, s, newRun(id))
 		mustOpenCall(t, s, pending(id, "c1", store.ByHost))
 	}
-	mustAdvance(t, s, "old0", store.Done)
+	// What names old0 goes with it.
+	mustOpenCall(t, s, pending("old0", "c2", store.ByApprover))
+	mustPause(t, s, newPause("old0", 1))
+	if err := s.Revoke(t.Context(), "old0", "uid:5", []string{"bridge:a"}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Approve(t.Context(), "old0", "c2", approval("uid:5", store.Allow)); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Exec(t.Context(), "update run set state = 'answered' where id = 'old0'"); err != nil {
+		t.Fatal(err)
+	}
+	mustClaim(t, s, "old0", 1)
+	mustAdvance(t, s, "old0", store.Failed)
 	mustAdvance(t, s, "old1", store.Failed)
+	if err := s.Revoke(t.Context(), "old2", "uid:5", []string{"bridge:a"}); err != nil {
+		t.Fatal(err)
+	}
 	// old2 stays live; old3 has ended, but an act of it is under way.
 	if _, err := s.Execute(t.Context(), "old3", "c1", store.Head{}); err != nil {
 		t.Fatal(err)
@@ -371,8 +387,14 @@ func TestPrune(t *testing.T) {
 	if diff := cmp.Diff([]string{"new", "old3", "old2"}, left); diff != "" {
 		t.Error(diff)
 	}
-	if calls := getCalls(t, s, "old0"); len(calls) != 0 {
-		t.Errorf("a pruned run left %d calls", len(calls))
+	for table, want := range map[string]string{"call": "0", "approval": "0", "claim": "0", "revoked": "0", "pause": "0", "sealed": "0"} {
+		n, err := s.Ask(t.Context(), "select count(*) from "+table+" where "+map[bool]string{true: "name", false: "run"}[table == "sealed"]+" like '%old0'")
+		if err != nil || n != want {
+			t.Errorf("a pruned run left %s rows of %s, %v", n, table, err)
+		}
+	}
+	if n := rows(t, s, "revoked"); n != "1" {
+		t.Errorf("%s revoked rows, the live run has one", n)
 	}
 }
 
