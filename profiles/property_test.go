@@ -80,6 +80,12 @@ func narrowings(a profiles.Agent, r *rand.Rand) map[string]profiles.Agent {
 		g.Limits.ArgumentBytes--
 		c.Bridges[name] = g
 		out["argument bytes"] = c
+		e := a
+		e.Bridges = maps.Clone(a.Bridges)
+		g = e.Bridges[name]
+		g.Approval = &profiles.Approval{Count: 1, When: pick(r, "", "when")}
+		e.Bridges[name] = g
+		out["approval"] = e
 		break
 	}
 	b := a
@@ -211,7 +217,7 @@ func TestNarrowingNeverWidens(t *testing.T) {
 		}
 	}
 	for _, kind := range []string{"js deny", "js allow", "no js", "python deny", "python default", "python allow", "pattern", "binary", "bridge",
-		"argument bytes", "file deny", "file read"} {
+		"argument bytes", "approval", "file deny", "file read"} {
 		if seen[kind] == 0 {
 			t.Errorf("%s never changed a verdict: the test proves nothing about it", kind)
 		}

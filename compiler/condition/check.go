@@ -311,7 +311,7 @@ func (c *checker) ref(t *ast.Term, r ast.Ref) *ast.Term {
 		c.add(t.Location, CodeSyntax, "give it a name first", "%s is looked into without a name", clip(r[0].String()))
 		return t
 	}
-	from, steps := ast.NewTerm(r[:1]).SetLocation(t.Location), r[1:]
+	from, steps := r[0], r[1:]
 	switch {
 	case head == "input":
 		if !c.inputName(t, r) {
@@ -319,7 +319,6 @@ func (c *checker) ref(t *ast.Term, r ast.Ref) *ast.Term {
 		}
 		from, steps = ast.NewTerm(r[:2]).SetLocation(t.Location), r[2:]
 	case c.declared[head]:
-		from = r[0]
 	default:
 		c.known(head, r[0].Location)
 		return t

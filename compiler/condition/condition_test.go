@@ -353,3 +353,10 @@ func BenchmarkAsk(b *testing.B) {
 		}
 	}
 }
+
+func BenchmarkCompile(b *testing.B) {
+	b.ReportAllocs()
+	for b.Loop() {
+		compile(b, "some to in input.args.to\nnot endswith(lower(to), \"@acme.example\")")
+	}
+}
