@@ -41,6 +41,8 @@ func TestProgramsOneAfterAnother(t *testing.T) {
 		want     []string
 	}{
 		{"const", []string{`const x = 1; x`, `const x = 2; x`, `x`, `x = 3`}, []string{`1`, `2`, `2`, `TypeError: 'x' is read-only @1:1`}},
+		{"the error of a constant", []string{`const x = 1`, `let e; try { x = 2 } catch (caught) { e = caught } [e instanceof TypeError, e.stack]`},
+			[]string{`{"$ringd":"undefined"}`, `[true,"    at <eval> (p.js:1:14)\n"]`}},
 		{"let", []string{`let x = 1; globalThis.up = () => ++x; x`, `up(); x`, `let x; x`, `let x = 5; up()`},
 			[]string{`1`, `2`, `{"$ringd":"undefined"}`, `6`}},
 		{"class", []string{`class A { static n = 1; #p = 7; p() { return this.#p } } globalThis.old = new A(); A.n`, `class A { static n = 2 } [A.n, old.p(), old instanceof A]`},

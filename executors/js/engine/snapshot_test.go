@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/ringd/ringd/executors/js/engine"
@@ -151,4 +152,52 @@ func TestDamagedSnapshot(t *testing.T) {
 	if s := answer(t, restored(t, e, b, gated()), 1, `7`); string(s.Value) != "7" {
 		t.Errorf("the sound one: %+v", s)
 	}
+}
+
+// TestSnapshotsAtOnce: VMs of one engine are written down and restored at the same
+// time.
+func TestSnapshotsAtOnce(t *testing.T) {
+	e := newEngine(t)
+	var all sync.WaitGroup
+	for i := range 4 {
+		all.Go(func() {
+			for hop := range 10 {
+				if err := hopOnce(t, e, 1000*i+hop); err != nil {
+					t.Error(err)
+					return
+				}
+			}
+		})
+	}
+	all.Wait()
+}
+
+// hopOnce pauses a program that holds n, restores it and lets it end.
+func hopOnce(t *testing.T, e *engine.Engine, n int) error {
+	vm, err := e.Start(t.Context(), gated())
+	if err != nil {
+		return err
+	}
+	defer func() { _ = vm.Close(t.Context()) }()
+	if err := vm.Eval(t.Context(), engine.Program{Source: fmt.Sprintf("const n = new Array(2000).fill(%d); await gate(1); n[1999]", n)}); err != nil {
+		return err
+	}
+	if _, err := vm.Run(t.Context()); err != nil {
+		return err
+	}
+	vm.TakeCalls()
+	b, err := vm.Snapshot(t.Context())
+	if err != nil {
+		return err
+	}
+	again, err := e.Restore(t.Context(), b, gated())
+	if err != nil {
+		return err
+	}
+	defer func() { _ = again.Close(t.Context()) }()
+	s, err := again.Turn(t.Context(), 1, engine.Answer{})
+	if err == nil && string(s.Value) != fmt.Sprint(n) {
+		err = fmt.Errorf("%s is not %d", s.Value, n)
+	}
+	return err
 }

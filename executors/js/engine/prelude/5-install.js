@@ -194,10 +194,9 @@ const release = () => {
 const released = (key, value) => descriptorOf(declared, key).writable
   ? bare({ value, writable: true, enumerable: false, configurable: true })
   : bare({
-    get: () => value, set: () => { throw new NewTypeError("'" + key + "' is read-only"); },
+    get: () => value, set: () => { throw makeError('TypeError', "'" + key + "' is read-only"); },
     enumerable: false, configurable: true,
   });
-const NewTypeError = TypeError;
 const declared = globalThis.__declared;
 delete globalThis.__declared;
 if (declared.__probe !== 'declared' || getPrototypeOf(declared) !== null) throw new NewError('not the declarations');
