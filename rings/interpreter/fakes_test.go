@@ -105,6 +105,14 @@ type fakeJournal struct {
 	mu   sync.Mutex
 	log  []string
 	fail string // the method that fails
+	open map[string]interpreter.Entry
+}
+
+// last is the entry of a call.
+func (j *fakeJournal) last(run, call string) interpreter.Entry {
+	j.mu.Lock()
+	defer j.mu.Unlock()
+	return j.open[run+"/"+call]
 }
 
 func (j *fakeJournal) OpenCall(_ context.Context, e interpreter.Entry) (string, error) {
@@ -113,6 +121,10 @@ func (j *fakeJournal) OpenCall(_ context.Context, e interpreter.Entry) (string, 
 	if j.fail == "open" {
 		return "", errors.New("disk gone: /var/lib/secret")
 	}
+	if j.open == nil {
+		j.open = map[string]interpreter.Entry{}
+	}
+	j.open[e.Run+"/"+e.Call] = e
 	j.log = append(j.log, fmt.Sprintf("open %s for=%q executing=%v", e.Call, e.For, e.Executing))
 	return "key-" + e.Run + "-" + e.Call, nil
 }
