@@ -22,7 +22,6 @@ type ledger struct {
 	approved map[string]bool
 	acts     map[string]int
 	wrong    []string
-	granted  func(bridge string) bool
 }
 
 func (l *ledger) Call(_ context.Context, c interpreter.Call) (json.RawMessage, error) {
