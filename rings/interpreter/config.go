@@ -27,8 +27,8 @@ type Config struct {
 	// Audit and Journal are required.
 	Audit   Auditor
 	Journal Journal
-	// Keeper keeps pauses and sessions. Nil: a run that waits keeps its guest, and
-	// no session can be had.
+	// Keeper keeps pauses and sessions. Nil: a run that would pause ends, and no
+	// session can be had.
 	Keeper Keeper
 	// Conditions evaluates the conditions of approvals; nil: every one asks.
 	Conditions Conditions

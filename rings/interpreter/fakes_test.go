@@ -295,19 +295,6 @@ func (w *world) end(r *interpreter.Run) interpreter.View {
 	}
 }
 
-// paused waits until the run is paused.
-func (w *world) paused(r *interpreter.Run) interpreter.View {
-	w.t.Helper()
-	v, err := r.Settled(w.t.Context())
-	if err != nil {
-		w.t.Fatal(err)
-	}
-	if v.State != executors.StatePaused {
-		w.t.Fatalf("state %s, error %+v; want paused", v.State, v.Error)
-	}
-	return v
-}
-
 // calls is a program that makes the questions one after the other and gives the
 // answers to see.
 func calls(qs ...executors.Question) (program, *[]executors.Answer) {

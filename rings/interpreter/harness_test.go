@@ -17,17 +17,15 @@ import (
 	"github.com/ringd/ringd/rings/interpreter"
 )
 
-// wave asks all questions at once, says that it is idle, and returns the answers.
+// wave asks all questions at once and returns the answers. It does not say that it
+// is idle, so that the run is not stopped.
 func wave(ctx context.Context, t *testing.T, h executors.Host, qs ...executors.Question) []executors.Answer {
 	t.Helper()
 	out := make([]executors.Answer, len(qs))
 	var wg sync.WaitGroup
-	var open []string
 	for i, q := range qs {
-		open = append(open, q.Call)
 		wg.Go(func() { out[i], _ = h.Ask(ctx, q) })
 	}
-	h.Idle(open)
 	wg.Wait()
 	return out
 }
@@ -44,7 +42,9 @@ func TestHarnessAnswers(t *testing.T) {
 		got = wave(ctx, t, h, question("c1", "ask", `[{"q":1}]`), question("c2", "ask", `[{"q":2}]`))
 		return executors.Outcome{State: executors.StateDone}, nil
 	})
-	v := w.paused(run)
+	waitsFor(t, run, "c1", "harness")
+	waitsFor(t, run, "c2", "harness")
+	v := run.View()
 	if len(v.Pending) != 2 || v.Pending[0].For != "harness" || v.Pending[0].Bridge != "ask" {
 		t.Fatalf("pending %+v", v.Pending)
 	}
@@ -87,7 +87,7 @@ func TestHarnessAnswers(t *testing.T) {
 	for _, k := range w.audit.kinds("r1") {
 		counts[k]++
 	}
-	want := map[string]int{"run_started:running": 1, "call_opened:open": 2, "run_paused:paused+synced": 1,
+	want := map[string]int{"run_started:running": 1, "call_opened:open": 2,
 		"call_answered:answered+synced": 2, "call_closed:done": 1, "call_closed:failed": 1, "run_ended:done": 1}
 	if diff := cmp.Diff(want, counts); diff != "" {
 		t.Error(diff)
@@ -140,33 +140,40 @@ func TestNotPausedWhileTheHostWorks(t *testing.T) {
 	}
 }
 
-func TestPauseThatCannotBeRecorded(t *testing.T) {
-	for _, kind := range []interpreter.Kind{interpreter.RunPaused, interpreter.CallAnswered} {
-		t.Run(string(kind), func(t *testing.T) {
-			w := newWorld(t)
-			w.apply(set("a", bridge("ask")))
-			w.audit.onRecord(func(r interpreter.Record) error {
-				if r.Kind == kind {
-					return errors.New("disk full")
-				}
-				return nil
-			})
-			var got []executors.Answer
-			run := w.start(func(ctx context.Context, _ executors.Run, h executors.Host) (executors.Outcome, error) {
-				got = wave(ctx, t, h, question("c1", "ask", `[]`))
-				return executors.Outcome{State: executors.StateDone}, nil
-			})
-			if kind == interpreter.CallAnswered {
-				w.paused(run)
-				if err := run.Answer(t.Context(), interpreter.Reply{Call: "c1", Value: json.RawMessage(`"effect"`)}); err == nil {
-					t.Error("an answer without a record took effect")
-				}
-			}
-			v := w.end(run)
-			if v.State != executors.StateFailed || v.Error.Name != "Closed" || string(got[0].Value) == `"effect"` {
-				t.Errorf("outcome %s %+v, answer %+v", v.State, v.Error, got)
-			}
-		})
+func TestAnswerThatCannotBeRecorded(t *testing.T) {
+	w := newWorld(t)
+	w.apply(set("a", bridge("ask")))
+	w.audit.onRecord(func(r interpreter.Record) error {
+		if r.Kind == interpreter.CallAnswered {
+			return errors.New("disk full")
+		}
+		return nil
+	})
+	var got []executors.Answer
+	run := w.start(func(ctx context.Context, _ executors.Run, h executors.Host) (executors.Outcome, error) {
+		got = wave(ctx, t, h, question("c1", "ask", `[]`))
+		return executors.Outcome{State: executors.StateDone}, nil
+	})
+	waitsFor(t, run, "c1", "harness")
+	if err := run.Answer(t.Context(), interpreter.Reply{Call: "c1", Value: json.RawMessage(`"effect"`)}); err == nil {
+		t.Error("an answer without a record took effect")
+	}
+	v := w.end(run)
+	if v.State != executors.StateFailed || v.Error.Name != "Closed" || string(got[0].Value) == `"effect"` {
+		t.Errorf("outcome %s %+v, answer %+v", v.State, v.Error, got)
+	}
+}
+
+// A ring that keeps no pauses ends a run that has to wait.
+func TestNobodyKeepsPauses(t *testing.T) {
+	for _, name := range []string{"ask", "act"} {
+		s := newStage(t, func(c *interpreter.Config) { c.Keeper = nil })
+		s.apply(set("a", bridge("ask"), bridge("act", approval())))
+		run, err := s.run(interpreter.StartRequest{}, waves([]executors.Question{question("c1", name, `[]`)}))
+		must(t, err)
+		if v := s.end(run); v.State != executors.StateFailed || v.Error.Name != "PauseUnavailable" || s.echo.count() != 0 {
+			t.Errorf("%s %+v, %d acts", v.State, v.Error, s.echo.count())
+		}
 	}
 }
 
@@ -180,7 +187,7 @@ func TestRevokedWhileWaiting(t *testing.T) {
 		got = wave(ctx, t, h, question("c1", "ask", `[]`))
 		return executors.Outcome{State: executors.StateDone}, nil
 	})
-	w.paused(run)
+	waitsFor(t, run, "c1", "harness")
 	w.apply(set("b", bridge("askOut")))
 	err := run.Answer(t.Context(), interpreter.Reply{Call: "c1", Value: json.RawMessage(`1`)})
 	var d *profiles.Denial
@@ -207,7 +214,7 @@ func TestOneAnswerWins(t *testing.T) {
 	})
 	var won [waves]string
 	for i := range waves {
-		w.paused(run)
+		waitsFor(t, run, fmt.Sprintf("c%d", i), "harness")
 		var wg sync.WaitGroup
 		var winners atomic.Int32
 		for p := range people {
@@ -250,7 +257,8 @@ func TestAnswerWhileAnotherIsChecked(t *testing.T) {
 		got = wave(ctx, t, h, question("c1", "ask", `[]`), question("c2", "askOut", `[]`))
 		return executors.Outcome{State: executors.StateDone}, nil
 	})
-	w.paused(run)
+	waitsFor(t, run, "c1", "harness")
+	waitsFor(t, run, "c2", "harness")
 	err := run.Answer(t.Context(), interpreter.Reply{Call: "c1", Value: json.RawMessage(`{"$ringd":"undefined"}`)})
 	if !errors.Is(err, interpreter.ErrAnswered) {
 		t.Errorf("the slower answer: %v", err)
@@ -280,7 +288,7 @@ func TestEventsTellALife(t *testing.T) {
 		wave(ctx, t, h, question("c3", "ask", `[]`))
 		return executors.Outcome{State: executors.StateDone}, nil
 	})
-	w.paused(run)
+	waitsFor(t, run, "c3", "harness")
 	if err := run.Answer(t.Context(), interpreter.Reply{Call: "c3"}); err != nil {
 		t.Fatal(err)
 	}
@@ -308,7 +316,7 @@ func TestEventsTellALife(t *testing.T) {
 		}
 	}
 	want := []string{"running", "warn 1 one", "log 2 two\uFFFD", "c1 opened", "c1 closed", "bridge.not_granted",
-		"c3 pending", "paused", "running", "c3 closed", "done"}
+		"c3 pending", "c3 closed", "done"}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}

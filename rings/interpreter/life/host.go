@@ -15,7 +15,7 @@ import (
 type Host struct {
 	Audit      port.Auditor
 	Journal    port.Journal
-	Keeper     port.Keeper     // nil: a run that waits keeps its guest
+	Keeper     port.Keeper     // nil: a run that would pause ends
 	Conditions port.Conditions // nil: every condition asks
 	Provider   func(bridge string) Provider
 	InForce    func() *rules.Generation

@@ -58,7 +58,6 @@ type Run struct {
 	order   int
 	spent   budget.Spend
 	waiting []string // the calls the guest waits on and can do nothing before
-	paused  bool     // of a ring without a keeper
 	revoked map[string]bool
 	denials []profiles.Decision
 	feed    feed.Feed
@@ -210,7 +209,7 @@ func endAll(children []*Run) {
 // endLocked closes the door: what has not begun cannot begin, and what works is
 // told to stop.
 func (r *Run) endLocked(why *ending) {
-	r.ended, r.why, r.paused, r.waiting = true, why, false, nil
+	r.ended, r.why, r.waiting = true, why, nil
 	for _, c := range r.calls {
 		if c != nil && c.cancel != nil {
 			c.cancel(errRunEnded)
@@ -398,7 +397,7 @@ func (r *Run) viewLocked() View {
 		Console: slices.Clone(r.feed.Console), Dropped: r.feed.Dropped, Denials: slices.Clone(r.denials),
 		Usage: executors.Usage{Calls: maps.Clone(r.spent.Calls)}, LastEvent: r.feed.Last,
 	}
-	if r.paused || r.phase == held {
+	if r.phase == held {
 		v.State = executors.StatePaused
 	}
 	for _, c := range r.calls {
@@ -415,7 +414,7 @@ func (r *Run) viewLocked() View {
 func (r *Run) Settled(ctx context.Context) (View, error) {
 	for {
 		r.mu.Lock()
-		settled, turned := r.final != nil || r.paused || r.phase == held, r.feed.Turned()
+		settled, turned := r.final != nil || r.phase == held, r.feed.Turned()
 		r.mu.Unlock()
 		if settled {
 			return r.View(), nil

@@ -276,11 +276,7 @@ func (r *Run) answered(c *call, rep reply, by, state string) error {
 	if err == nil && r.ended {
 		err = port.ErrEnded
 	}
-	resumed := r.paused
-	r.paused, r.waiting = false, nil
-	if resumed && !r.ended {
-		r.emitLocked(event{Kind: feed.State, State: port.StateRunning})
-	}
+	r.waiting = nil
 	r.mu.Unlock()
 	c.reply <- rep // has room: one claim, one reply
 	return err

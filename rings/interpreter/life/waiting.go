@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/ringd/ringd/executors"
-	"github.com/ringd/ringd/rings/interpreter/feed"
 	"github.com/ringd/ringd/rings/interpreter/pause"
 	"github.com/ringd/ringd/rings/interpreter/port"
 	"github.com/ringd/ringd/rings/interpreter/rules"
@@ -25,7 +24,7 @@ func (r *Run) wait(open []string) {
 }
 
 // pause asks the executor to stop the program once the guest waits and nothing
-// but an approver or the harness can move it.
+// but an approver or the harness can move it. A run that nobody would keep ends.
 func (r *Run) pause() {
 	r.mu.Lock()
 	stops := r.phase == running && r.waitsLocked()
@@ -34,27 +33,9 @@ func (r *Run) pause() {
 		r.shiftLocked(pausing)
 		r.asking <- struct{}{} // has room: one phase, one value
 	}
-	stops = stops && !kept && !r.paused
 	r.mu.Unlock()
-	if stops {
-		r.pauseLive()
-	}
-}
-
-// pauseLive makes a run paused whose guest stays: nobody keeps pauses. That is on
-// disk before anybody sees it.
-func (r *Run) pauseLive() {
-	rec := r.Record(port.RunPaused)
-	rec.State = string(executors.StatePaused)
-	err := r.Put(rec, port.Synced)
-	if err != nil {
-		r.end(closed("a pause could not be recorded", err))
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if err == nil && !r.paused && r.waitsLocked() {
-		r.paused = true
-		r.emitLocked(event{Kind: feed.State, State: executors.StatePaused})
+	if stops && !kept {
+		r.end(ending{state: executors.StateFailed, name: "PauseUnavailable", text: "the run has to wait, and this host keeps no pauses"})
 	}
 }
 
