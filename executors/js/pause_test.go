@@ -127,6 +127,36 @@ func TestHops(t *testing.T) {
 	}
 }
 
+// A program that pauses again and again does not grow.
+func TestHopsKeepTheirSize(t *testing.T) {
+	e := executor(t, nil)
+	r := program("let sum = 0; for (let i = 0; i < 300; i++) sum += await echo(i); sum", "echo")
+	r.Limits.CPUMillis, r.Limits.WallMillis = ptr(60000), ptr(300000)
+	var sizes []int
+	for {
+		g := &executorstest.Gate{}
+		if r.Resume != nil {
+			old := r.Resume.Open[0].Call
+			g.Answer = func(q executors.Question) (executors.Answer, bool) { return ask(q), q.Call == old }
+		}
+		out, from, err := executorstest.Stopped(t.Context(), e, r, g)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if from == nil {
+			if out.State != executors.StateDone || string(out.Value) != "44850" {
+				t.Errorf("%s %s %+v", out.State, out.Value, out.Error)
+			}
+			break
+		}
+		sizes = append(sizes, len(from.Snapshot))
+		r.Resume = from
+	}
+	if first, last := sizes[10], sizes[len(sizes)-1]; len(sizes) != 300 || last > first+1024 {
+		t.Errorf("%d pauses, from %d to %d bytes", len(sizes), first, last)
+	}
+}
+
 // An error after a restore is at the author's line, whatever was translated.
 func TestFramesAfterAPause(t *testing.T) {
 	e := cold(t)
