@@ -184,10 +184,11 @@ func (e *Executor) Run(ctx context.Context, r executors.Run, h executors.Host) (
 
 // spent is the outcome of a run that has nothing left of a limit to go on with.
 func spent(r executors.Run, o start.Options) (executors.Outcome, bool) {
-	out := executors.Outcome{State: executors.StateLimit, Usage: executors.Usage{Calls: map[string]int64{}}}
-	switch {
-	case r.Resume == nil:
+	if r.Resume == nil {
 		return executors.Outcome{}, false
+	}
+	out := executors.Outcome{State: executors.StateLimit, Engine: r.Resume.Engine, Usage: executors.Usage{Calls: map[string]int64{}}}
+	switch {
 	case o.UsedCPU >= o.CPU:
 		out.Error = &executors.ProgramError{Name: "Timeout", Message: fmt.Sprintf("processor time limit of %v reached", o.CPU)}
 	case o.UsedWall >= o.Wall:

@@ -300,6 +300,22 @@ func TestCountsOverAPause(t *testing.T) {
 	}
 }
 
+// A program that holds more than a snapshot may ends, typed; the bound is of what
+// is left when it was packed.
+func TestSnapshotTooLarge(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it packs 70 MiB")
+	}
+	const fill = "const a = new Uint8Array(2 << 20); let x = 1; for (let i = 0; i < a.length; i++) { x = (x * 48271) % 2147483647; a[i] = x >> 8 }\n" +
+		"const b = new Uint8Array(70 << 20); for (let i = 0; i < 35; i++) b.set(a, i << 21)\nawait echo(1)"
+	r := program(fill, "echo")
+	r.Limits.MemoryBytes, r.Limits.CPUMillis, r.Limits.WallMillis = ptr(96<<20), ptr(120000), ptr(300000)
+	out, from, err := executorstest.Stopped(t.Context(), executor(t, nil), r, &executorstest.Gate{})
+	if err != nil || from != nil || out.State != executors.StateLimit || out.Error.Name != "SnapshotTooLarge" || out.Snapshot != nil {
+		t.Errorf("%s %+v %d %v", out.State, out.Error, len(out.Snapshot), err)
+	}
+}
+
 // A process that paused one run may serve the same agent, actor and revision.
 func TestReuseAfterAPause(t *testing.T) {
 	e, c := counted(t, nil)

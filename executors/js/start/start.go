@@ -1,6 +1,9 @@
 // Package start owns what the host half of the JavaScript executor tells the
 // guest half: the settings of a process and the options of a run, as JSON. Both
 // halves import it; it imports neither.
+//
+// A guest may be of an older build, for the snapshots of its engine, and refuses
+// a field that it does not know: a new field is a new executors.ProtocolVersion.
 package start
 
 import (
