@@ -184,7 +184,7 @@ func TestManyPrograms(t *testing.T) {
 	if now := vm.Usage().PeakBytes; now != memory {
 		t.Errorf("%d bytes of memory, %d at first", now, memory)
 	}
-	if most > 150<<10 || before > 0 && most > before+before/10 {
+	if most > 16<<10 || before > 0 && most > before+before/10 {
 		t.Errorf("a snapshot of %d bytes, at most %d after %d programs", most, before, settled)
 	}
 }

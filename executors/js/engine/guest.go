@@ -39,6 +39,7 @@ const (
 	fnStackSize
 	fnLimitedMalloc
 	fnLimitedFree
+	fnCollect
 	fnCount
 )
 
@@ -50,7 +51,7 @@ func functionNames() [fnCount]string {
 		"qjs_is_promise", "qjs_is_string", "qjs_get_exception", "qjs_throw", "qjs_get_undefined",
 		"qjs_get_prop_string", "qjs_promise_state", "qjs_promise_result", "qjs_promise_mark_as_handled",
 		"qjs_get_value_ptr", "qjs_set_memory_limit", "qjs_set_max_stack_size",
-		"js_malloc_rt", "js_free_rt",
+		"js_malloc_rt", "js_free_rt", "qjs_run_gc",
 	}
 }
 

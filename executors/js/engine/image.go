@@ -113,7 +113,13 @@ func (vm *VM) bootGuest(ctx context.Context, prelude string) error {
 	if vm.dead != nil {
 		return vm.dead
 	}
-	return vm.bootPrelude(ctx, prelude)
+	if err := vm.bootPrelude(ctx, prelude); err != nil {
+		return err
+	}
+	// The collector links what it has seen anew: done here, it is no difference to
+	// the image later.
+	vm.call(ctx, fnCollect)
+	return vm.dead
 }
 
 // bootCall calls an export that is needed only here.

@@ -3,9 +3,6 @@ package engine
 import (
 	"cmp"
 	"context"
-	"crypto/sha256"
-	"encoding/binary"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -19,7 +16,7 @@ import (
 const headroom = 64 << 10
 
 // Snapshot writes the VM down: as it waits for open calls, or after its program
-// has ended. The VM stays as it is and may go on. It returns ErrBusy while jobs
+// has ended. The VM stays as it is and may go on, but for garbage. It returns ErrBusy while jobs
 // are left to run or calls were not yet taken, and for a VM that has no program
 // or whose program can never end.
 //
@@ -46,6 +43,11 @@ func (vm *VM) Snapshot(ctx context.Context) ([]byte, error) {
 	if at := vm.stackPointer.Get(); at != uint64(vm.image.from) {
 		return nil, fmt.Errorf("%w: the stack pointer is at %#x", ErrCorrupt, at)
 	}
+	if vm.ended != nil && vm.memory.Size() <= collected {
+		if err := vm.collect(ctx); err != nil {
+			return nil, err
+		}
+	}
 	memory, ok := vm.memory.Read(0, vm.memory.Size())
 	if !ok {
 		return nil, fmt.Errorf("%w: no memory", ErrCorrupt)
@@ -55,6 +57,18 @@ func (vm *VM) Snapshot(ctx context.Context) ([]byte, error) {
 		return nil, fmt.Errorf("%w: %w", ErrSnapshot, err)
 	}
 	return b, nil
+}
+
+// collected is the memory up to which what an ended program left is collected
+// before it is written down. While a program waits that is not done: it could see
+// it, by what is weakly held.
+const collected = 8 << 20
+
+func (vm *VM) collect(ctx context.Context) error {
+	ctx, done := vm.enter(ctx)
+	defer done()
+	vm.call(ctx, fnCollect)
+	return vm.dead
 }
 
 func (im *image) difference() snapshot.Image { return snapshot.Image{From: im.from, Memory: im.memory} }
@@ -135,7 +149,7 @@ func (e *Engine) Restore(ctx context.Context, b []byte, o Options) (*VM, error) 
 		return nil, fmt.Errorf("%w: %w", ErrSnapshot, err)
 	}
 	vm.read(r.State)
-	config, err := vm.resumption(r.State.Ended)
+	config, err := vm.settings(map[string]any{"ended": r.State.Ended}, r.State.Ended)
 	if err != nil {
 		return nil, err
 	}
@@ -175,25 +189,6 @@ func (vm *VM) load(r *snapshot.Reader) error {
 	return nil
 }
 
-// resumption is what the prelude installs in a VM that goes on.
-func (vm *VM) resumption(ended bool) (string, error) {
-	inputs, err := vm.inputs()
-	if err != nil {
-		return "", err
-	}
-	if !ended {
-		inputs = nil
-	}
-	config, err := json.Marshal(map[string]any{
-		"ended": ended, "inputs": append([][2]string{}, inputs...), "deny": append([]string{}, vm.options.DenyGlobals...),
-		"seed": vm.seed(), "valueBytes": vm.options.ValueBytes,
-	})
-	if err != nil {
-		return "", fmt.Errorf("engine options: %w", err)
-	}
-	return string(config), nil
-}
-
 // resume runs the prelude's part of a restore and applies the limits. That of
 // the heap is last, since it may be below what lives.
 func (vm *VM) resume(ctx context.Context, config string) error {
@@ -226,14 +221,4 @@ func (vm *VM) abandon(ctx context.Context) {
 	}
 	vm.free(ctx, vm.state.program)
 	vm.state.program, vm.ended = 0, nil
-}
-
-// seed is Options.Seed as the prelude takes it.
-func (vm *VM) seed() [4]uint32 {
-	sum := sha256.Sum256(vm.options.Seed[:])
-	var seed [4]uint32
-	for i := range seed {
-		seed[i] = binary.LittleEndian.Uint32(sum[4*i:])
-	}
-	return seed
 }

@@ -3,6 +3,8 @@ package engine
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -90,7 +92,11 @@ func (e *Engine) Start(ctx context.Context, o Options) (*VM, error) {
 	}
 	vm := &VM{engine: e, image: e.image, options: o, state: newState(), memoryBytes: o.MemoryBytes &^ (pageSize - 1)}
 	vm.state.bridges = slices.Clone(o.Bridges)
-	config, err := vm.configuration()
+	paths, err := names.Paths(o.Bridges)
+	if err != nil {
+		return nil, err
+	}
+	config, err := vm.settings(map[string]any{"bridges": paths}, true)
 	if err != nil {
 		return nil, err
 	}
@@ -103,37 +109,30 @@ func (e *Engine) Start(ctx context.Context, o Options) (*VM, error) {
 	return vm, nil
 }
 
-// configuration is what the prelude installs, checked.
-func (vm *VM) configuration() (string, error) {
+// settings is what the prelude installs, checked: own and what every VM has.
+func (vm *VM) settings(own map[string]any, withInputs bool) (string, error) {
 	o := vm.options
-	paths, err := names.Paths(o.Bridges)
-	if err != nil {
-		return "", err
+	inputs := [][2]string{}
+	for name, text := range o.Inputs {
+		if err := value.Check(text, vm.valueLimits()); err != nil {
+			return "", fmt.Errorf("input %q: %w: %w", name, ErrValue, err)
+		}
+		if withInputs {
+			inputs = append(inputs, [2]string{name, string(text)})
+		}
 	}
-	inputs, err := vm.inputs()
-	if err != nil {
-		return "", err
+	slices.SortFunc(inputs, func(a, b [2]string) int { return cmp.Compare(a[0], b[0]) })
+	sum := sha256.Sum256(o.Seed[:])
+	var seed [4]uint32
+	for i := range seed {
+		seed[i] = binary.LittleEndian.Uint32(sum[4*i:])
 	}
-	config, err := json.Marshal(map[string]any{
-		"bridges": paths, "inputs": inputs, "deny": append([]string{}, o.DenyGlobals...), "seed": vm.seed(), "valueBytes": o.ValueBytes,
-	})
+	own["inputs"], own["deny"], own["seed"], own["valueBytes"] = inputs, append([]string{}, o.DenyGlobals...), seed, o.ValueBytes
+	config, err := json.Marshal(own)
 	if err != nil {
 		return "", fmt.Errorf("engine options: %w", err)
 	}
 	return string(config), nil
-}
-
-// inputs is Options.Inputs as the prelude takes them, checked.
-func (vm *VM) inputs() ([][2]string, error) {
-	inputs := make([][2]string, 0, len(vm.options.Inputs))
-	for name, text := range vm.options.Inputs {
-		if err := value.Check(text, vm.valueLimits()); err != nil {
-			return nil, fmt.Errorf("input %q: %w: %w", name, ErrValue, err)
-		}
-		inputs = append(inputs, [2]string{name, string(text)})
-	}
-	slices.SortFunc(inputs, func(a, b [2]string) int { return cmp.Compare(a[0], b[0]) })
-	return inputs, nil
 }
 
 // install applies the limits and runs the prelude's part for this VM. It counts
