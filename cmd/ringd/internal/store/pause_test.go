@@ -255,6 +255,30 @@ func TestPauseRefused(t *testing.T) {
 	mustPause(t, s, newPause("open", 1))
 }
 
+// TestRecordNotWritten: a pause whose record cannot be put on disk is none, and
+// the store goes on.
+func TestRecordNotWritten(t *testing.T) {
+	cfg := config(t)
+	s := mustOpen(t, cfg)
+	mustStart(t, s, newRun("r1"))
+	mustOpenCall(t, s, pending("r1", "c1", store.ByHarness))
+	folder := filepath.Join(cfg.Dir, store.FilesName)
+	if err := os.Rename(folder, folder+".away"); err != nil {
+		t.Fatal(err)
+	}
+	before := getRun(t, s, "r1")
+	if _, err := s.PutPause(t.Context(), sized("r1", 1, store.MaxInline+1), store.Change{}); err == nil {
+		t.Error("kept without its record")
+	}
+	if diff := cmp.Diff(before, getRun(t, s, "r1")); diff != "" || s.Err() != nil || rows(t, s, "pause") != "0" {
+		t.Error(diff, s.Err())
+	}
+	if err := os.Rename(folder+".away", folder); err != nil {
+		t.Fatal(err)
+	}
+	mustPause(t, s, sized("r1", 1, store.MaxInline+1))
+}
+
 // TestAnsweredWhilePausing: answers that come before the pause is kept make it
 // Answered in the same commit.
 func TestAnsweredWhilePausing(t *testing.T) {
