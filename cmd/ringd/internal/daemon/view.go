@@ -1,9 +1,11 @@
 package daemon
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/show"
@@ -95,6 +97,9 @@ func (d *Daemon) kept(ctx context.Context, row store.Run) (wire.Run, error) {
 			out.Pending = append(out.Pending, show.Pending(c, given))
 		}
 	}
+	slices.SortFunc(out.Pending, func(a, b wire.Pending) int { // c2 before c10
+		return cmp.Or(cmp.Compare(len(a.ID), len(b.ID)), cmp.Compare(a.ID, b.ID))
+	})
 	if row.State != store.Answered {
 		return out, nil
 	}
@@ -183,7 +188,7 @@ func (d *Daemon) view(ctx, waiting context.Context, r *liveRun) (run wire.Run, k
 			v = r.handle.View()
 		}
 	}
-	if !show.Ended(string(v.State)) && !over(r.handle) {
+	if v.State == interpreter.StateRunning {
 		return show.Run(v, r.created), false, nil
 	}
 	select {

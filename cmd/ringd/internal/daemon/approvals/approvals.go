@@ -141,7 +141,15 @@ func (d *Desk) Decide(ctx context.Context, who Approver, run, call string, a wir
 	if err != nil {
 		return store.Approved{}, err
 	}
+	given, err := d.cfg.Store.Approvals(ctx, run)
+	if err != nil {
+		return store.Approved{}, err
+	}
 	as, err := d.judge(row, c, who, a)
+	// One who has allowed may still deny, as long as nothing is decided.
+	if err == nil && a.Verdict == "allow" && slices.ContainsFunc(given, func(g store.Approval) bool { return g.Call == call && g.By == who.Name }) {
+		err = ErrDecided
+	}
 	if err != nil {
 		return store.Approved{}, d.refused(ctx, row, c, who, a, err)
 	}

@@ -269,14 +269,16 @@ func (c *Compiler) Compile(ctx context.Context, p daemon.Push) (*profiles.Set, s
 }
 
 // Set is what Compiler makes of a text: the policy's name and its bridges, each
-// NAME or NAME/AGENTS-OF-A-CALL/DEPTH/AGENTS-IN-ALL.
+// NAME or NAME/AGENTS-OF-A-CALL/DEPTH/AGENTS-IN-ALL. NAME! needs an approval that
+// expires after a day, NAME!COUNT@OWNER@OWNER as many from these owners. A pause
+// lasts two days, a session one hour and 64 bytes.
 func Set(text string) (*profiles.Set, error) {
 	name, bridges, _ := strings.Cut(text, " ")
 	ms := func(n int64) *int64 { return &n }
 	limits := profiles.Limits{CPUMillis: ms(5000), MemoryBytes: ms(64 << 20), WallMillis: ms(600_000), OutputBytes: ms(1 << 18),
-		ResultBytes: ms(1 << 20), StackBytes: ms(1 << 18), Processes: ms(1), Files: ms(1), RefusedCalls: ms(8)}
+		ResultBytes: ms(1 << 20), StackBytes: ms(1 << 18), PauseMillis: ms(48 * 3_600_000), Processes: ms(1), Files: ms(1), RefusedCalls: ms(8)}
 	a := profiles.Agent{Name: "default", Policy: name, Limits: limits, JS: &profiles.JS{Limits: limits},
-		Bridges: map[string]profiles.Bridge{}}
+		Bridges: map[string]profiles.Bridge{}, Sessions: &profiles.Sessions{AgeMillis: 3_600_000, Bytes: 64}}
 	for _, b := range strings.Fields(bridges) {
 		spawn := [3]int64{1, 1, 1 << 40} // agents of a call, depth, agents in all
 		b, numbers, _ := strings.Cut(b, "/")
@@ -285,7 +287,8 @@ func Set(text string) (*profiles.Set, error) {
 				return nil, fmt.Errorf("limits of bridge %s: %w", b, err)
 			}
 		}
-		a.Bridges[b] = profiles.Bridge{Name: b, Powers: profiles.Powers{External: b == "act"}, Audit: "metadata",
+		b, terms, asks := strings.Cut(b, "!")
+		a.Bridges[b] = profiles.Bridge{Approval: approval(asks, terms), Name: b, Powers: profiles.Powers{External: b == "act"}, Audit: "metadata",
 			Arguments: json.RawMessage(`{"type":"object"}`),
 			Limits: profiles.BridgeLimits{Concurrent: 16, CallsPerRun: 1 << 40, SpawnPerCall: spawn[0], Depth: spawn[1], TotalSpawn: spawn[2],
 				ArgumentBytes: 1 << 20, ResultBytes: 1 << 20, TimeoutMillis: 600_000},
@@ -295,6 +298,21 @@ func Set(text string) (*profiles.Set, error) {
 	set, _, err := profiles.Set{Agents: map[string]profiles.Agent{"default": a},
 		Modules: map[string]profiles.Module{"m": {Source: source, Digest: profiles.Digest([]byte(source))}}}.Seal()
 	return &set, err
+}
+
+func approval(asks bool, terms string) *profiles.Approval {
+	if !asks {
+		return nil
+	}
+	out := &profiles.Approval{Count: 1, ExpiresMillis: 24 * 3_600_000, Rule: profiles.Rule{File: "policy.yaml", Line: 1, Column: 1, Path: "approval"}}
+	count, owners, _ := strings.Cut(terms, "@")
+	if count != "" {
+		_, _ = fmt.Sscanf(count, "%d", &out.Count)
+	}
+	if owners != "" {
+		out.From = strings.Split(owners, "@")
+	}
+	return out
 }
 
 // Buffer is a log in memory.
@@ -359,3 +377,6 @@ func (a *Acts) Call(ctx context.Context, c interpreter.Call) (json.RawMessage, e
 	}
 	return json.RawMessage(fmt.Sprint(n)), nil
 }
+
+// Store is the stack's own store, for tests that look beneath the daemon.
+func (s *Stack) Store() *store.Store { return s.store }

@@ -24,7 +24,7 @@ type machine struct {
 // runMachine runs a program, or goes on with it.
 func runMachine(ctx context.Context, r executors.Run, h executors.Host, out executors.Outcome, verb string, words []string) (executors.Outcome, error) {
 	m := &machine{Verb: verb, Answers: map[string]executors.Answer{}}
-	if r.Resume != nil {
+	if r.Resume != nil && !r.Resume.Session {
 		if err := json.Unmarshal(r.Resume.Snapshot, m); err != nil {
 			return out, fmt.Errorf("%w: %w", executors.ErrSnapshot, err)
 		}

@@ -1,0 +1,541 @@
+package daemon_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"runtime"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/ringd/ringd/cmd/ringd/internal/audit"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/approvals"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/daemontest"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/pauses"
+	"github.com/ringd/ringd/cmd/ringd/internal/store"
+	"github.com/ringd/ringd/schema/wire"
+)
+
+func person(name string, stands ...string) daemon.Approver {
+	return daemon.Approver{Name: name, Stands: stands}
+}
+
+// everyone sees the runs of all.
+func everyone() daemon.Actor { return daemon.Actor{Name: "uid:0", All: true} }
+
+func allow(t *testing.T, s *daemontest.Stack, who daemon.Approver, run string, p wire.Pending) (wire.Run, error) {
+	t.Helper()
+	return s.Daemon.Approve(t.Context(), who, run, p.ID, wire.ApprovalAnswer{Verdict: "allow", Digest: p.Digest})
+}
+
+func settle(t *testing.T, s *daemontest.Stack, run string, calls ...string) wire.Run {
+	t.Helper()
+	var list []wire.Answer
+	for _, c := range calls {
+		list = append(list, wire.Answer{Call: c, Value: json.RawMessage(`"` + c + `"`)})
+	}
+	r, err := s.Daemon.AnswerRun(t.Context(), daemontest.Me(), run, wire.Answers{Answers: list, WaitMillis: wire.MaxWaitMillis})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// again opens a new daemon on the folder of s, which it closes.
+func again(t *testing.T, s *daemontest.Stack, cfg daemontest.Config) *daemontest.Stack {
+	t.Helper()
+	s.Close(t)
+	cfg.Dir, cfg.Clock = s.Dir, s.Clock
+	return daemontest.New(t, cfg)
+}
+
+func TestPauseSurvivesTheProcess(t *testing.T) {
+	s := daemontest.New(t, daemontest.Config{})
+	s.Apply(t, "one ask sign")
+	r := start(t, s, "steps ask,sign ask")
+	waiting := waitPaused(t, s, r.ID)
+	if len(waiting.Pending) != 2 || waiting.LastEvent == 0 {
+		t.Fatalf("%+v", waiting)
+	}
+	if st := s.Daemon.Status(t.Context()); st.Runs.Live != 0 || st.Runs.Paused != 1 {
+		t.Errorf("status counts %+v", st.Runs)
+	}
+	s = again(t, s, daemontest.Config{})
+	if diff := cmp.Diff(waiting, waitPaused(t, s, r.ID)); diff != "" {
+		t.Errorf("after the restart: %s", diff)
+	}
+	if got := settle(t, s, r.ID, "c2"); got.State != "paused" || len(got.Pending) != 1 {
+		t.Fatalf("half answered: %+v", got)
+	}
+	s = again(t, s, daemontest.Config{})
+	if got := settle(t, s, r.ID, "c1"); got.State != "paused" || got.Pending[0].ID != "c3" {
+		t.Fatalf("the next wave: %+v", got)
+	}
+	got := settle(t, s, r.ID, "c3")
+	if got.State != "done" || string(got.Value) != `["c1","c2","c3"]` {
+		t.Errorf("the end: %+v", got)
+	}
+	if _, _, err := s.Store().Pause(t.Context(), r.ID); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("the record of an ended run: %v", err)
+	}
+	var kinds []string
+	for _, rec := range s.Records(t, audit.RunStarted, audit.RunPaused, audit.RunResumed, audit.RunEnded) {
+		kinds = append(kinds, string(rec.Kind))
+	}
+	want := []string{"run_started", "run_paused", "run_resumed", "run_paused", "run_resumed", "run_ended"}
+	if diff := cmp.Diff(want, kinds); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestApprovals(t *testing.T) {
+	s := daemontest.New(t, daemontest.Config{})
+	s.Apply(t, "one pay!2@group:leads@user:ann ask")
+	r := start(t, s, "steps pay,ask")
+	waiting := waitPaused(t, s, r.ID)
+	list, err := s.Daemon.ListApprovals(t.Context(), everyone())
+	if err != nil || len(list.Approvals) != 1 {
+		t.Fatalf("%+v, %v", list, err)
+	}
+	p := list.Approvals[0].Pending
+	if p.Bridge != "pay" || string(p.Args) != `{"n":1}` || p.Count != 2 || p.Digest == "" || p.Expires == nil ||
+		!cmp.Equal(p.From, []string{"group:leads", "user:ann"}) {
+		t.Errorf("shown: %+v", p)
+	}
+	if others, err := s.Daemon.ListApprovals(t.Context(), daemon.Actor{Name: "uid:7"}); err != nil || len(others.Approvals) != 0 {
+		t.Errorf("another actor sees %+v, %v", others, err)
+	}
+	lead, ann := person("uid:1", "group:leads"), person("uid:2", "user:ann", "group:other")
+	answer := func(verdict, reason, digest, as string) wire.ApprovalAnswer {
+		return wire.ApprovalAnswer{Verdict: verdict, Reason: reason, Digest: digest, As: as}
+	}
+	var invalid *approvals.InvalidError
+	for _, tc := range []struct {
+		name string
+		who  daemon.Approver
+		call string
+		a    wire.ApprovalAnswer
+		want error // nil: invalid
+	}{
+		{"no digest", lead, p.ID, answer("allow", "", "", ""), nil},
+		{"no reason", lead, p.ID, answer("deny", " ", p.Digest, ""), nil},
+		{"no verdict", lead, p.ID, answer("", "", p.Digest, ""), nil},
+		{"other arguments", lead, p.ID, answer("allow", "", "sha256:0", ""), approvals.ErrDigest},
+		{"the run's own actor", person("uid:1000", "group:leads"), p.ID, answer("allow", "", p.Digest, ""), approvals.ErrSelf},
+		{"stands for nobody", person("uid:3"), p.ID, answer("allow", "", p.Digest, ""), approvals.ErrNotApprover},
+		{"stands for another", person("uid:3", "group:other"), p.ID, answer("allow", "", p.Digest, ""), approvals.ErrNotApprover},
+		{"in a capacity it does not have", lead, p.ID, answer("allow", "", p.Digest, "user:ann"), approvals.ErrNotApprover},
+		{"in a capacity that does not count", ann, p.ID, answer("allow", "", p.Digest, "group:other"), approvals.ErrNotApprover},
+		{"unknown call", lead, "c9", answer("allow", "", p.Digest, ""), approvals.ErrNotFound},
+		{"a harness's call", lead, "c2", answer("allow", "", waiting.Pending[1].Digest, ""), approvals.ErrNotWaiting},
+	} {
+		_, err := s.Daemon.Approve(t.Context(), tc.who, r.ID, tc.call, tc.a)
+		if (tc.want != nil && !errors.Is(err, tc.want)) || (tc.want == nil && !errors.As(err, &invalid)) {
+			t.Errorf("%s gives %v, want %v", tc.name, err, tc.want)
+		}
+	}
+	if _, err := s.Daemon.AnswerRun(t.Context(), daemontest.Me(), r.ID, wire.Answers{Answers: []wire.Answer{{Call: "c1", Value: json.RawMessage("1")}}}); !errors.Is(err, daemon.ErrRole) {
+		t.Errorf("a harness answers for an approver: %v", err)
+	}
+	got, err := allow(t, s, lead, r.ID, p)
+	if err != nil || got.State != "paused" || len(got.Pending[0].Approvals) != 1 || got.Pending[0].Approvals[0].As != "group:leads" {
+		t.Fatalf("one of two: %+v, %v", got, err)
+	}
+	if _, err := allow(t, s, lead, r.ID, p); !errors.Is(err, approvals.ErrDecided) {
+		t.Errorf("the same approver again: %v", err)
+	}
+	if len(s.Acts.Calls()) != 0 {
+		t.Fatal("it was performed with one approval of two")
+	}
+	settle(t, s, r.ID, "c2")
+	if _, err = allow(t, s, ann, r.ID, p); err != nil {
+		t.Fatal(err)
+	}
+	got, err = s.Daemon.GetRun(t.Context(), daemontest.Me(), r.ID, time.Minute)
+	if err != nil || got.State != "done" || len(s.Acts.Calls()) != 1 {
+		t.Errorf("%+v, %v after %d acts", got, err, len(s.Acts.Calls()))
+	}
+	if _, err := allow(t, s, ann, r.ID, p); !errors.Is(err, approvals.ErrEnded) {
+		t.Errorf("after the end: %v", err)
+	}
+	given, refused := s.Records(t, audit.CallApproved), s.Records(t, audit.ApprovalRefused)
+	if len(given) != 2 || given[1].Actor != "uid:2" || given[1].Detail["as"] != "user:ann" || given[1].Digest != p.Digest {
+		t.Errorf("recorded: %+v", given)
+	}
+	if len(refused) != 9 {
+		t.Errorf("%d refusals are recorded", len(refused))
+	}
+}
+
+func TestDenial(t *testing.T) {
+	s := daemontest.New(t, daemontest.Config{})
+	s.Apply(t, "one pay!")
+	r := start(t, s, "steps pay")
+	p := waitPaused(t, s, r.ID).Pending[0]
+	_, err := s.Daemon.Approve(t.Context(), person("uid:1"), r.ID, p.ID, wire.ApprovalAnswer{Verdict: "deny", Reason: "too dear", Digest: p.Digest})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := s.Daemon.GetRun(t.Context(), daemontest.Me(), r.ID, time.Minute)
+	if err != nil || string(got.Value) != `["ApprovalDenied"]` || len(s.Acts.Calls()) != 0 {
+		t.Errorf("%+v, %v after %d acts", got, err, len(s.Acts.Calls()))
+	}
+}
+
+func TestExpiry(t *testing.T) {
+	for _, tc := range []struct {
+		name, policy, program, want string
+		after                       time.Duration
+	}{
+		{"approval", "one pay!", "steps pay", "ApprovalExpired", 24 * time.Hour},
+		{"pause", "one ask", "steps ask", "PauseExpired", 48 * time.Hour},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := daemontest.New(t, daemontest.Config{Staleness: 1000 * time.Hour})
+			s.Apply(t, tc.policy)
+			r := start(t, s, tc.program)
+			p := waitPaused(t, s, r.ID).Pending[0]
+			s.Clock.WaitsFor(10 * time.Second)
+			s.Clock.Advance(tc.after - time.Second)
+			s.Clock.WaitsFor(10 * time.Second) // it has looked
+			waitPaused(t, s, r.ID)
+			s.Clock.Advance(time.Second)
+			if tc.name == "approval" {
+				if _, err := allow(t, s, person("uid:1"), r.ID, p); !errors.Is(err, approvals.ErrExpired) {
+					t.Errorf("too late: %v", err)
+				}
+			}
+			s.Clock.Advance(10 * time.Second)
+			s.Clock.WaitsFor(10 * time.Second)
+			got, err := s.Daemon.GetRun(t.Context(), daemontest.Me(), r.ID, 0)
+			if err != nil || got.State != "denied" || got.Error == nil || got.Error.Name != tc.want || len(got.Pending) != 0 {
+				t.Errorf("%+v %+v, %v", got, got.Error, err)
+			}
+			if _, _, err := s.Store().Pause(t.Context(), r.ID); !errors.Is(err, store.ErrNotFound) {
+				t.Errorf("its record: %v", err)
+			}
+		})
+	}
+}
+
+func TestCancelWhilePaused(t *testing.T) {
+	s := daemontest.New(t, daemontest.Config{})
+	s.Apply(t, "one ask")
+	r := start(t, s, "steps ask")
+	waitPaused(t, s, r.ID)
+	if _, err := s.Daemon.CancelRun(t.Context(), daemon.Actor{Name: "uid:7"}, r.ID); !errors.Is(err, daemon.ErrNotFound) {
+		t.Errorf("another actor cancels: %v", err)
+	}
+	got, err := s.Daemon.CancelRun(t.Context(), daemontest.Me(), r.ID)
+	if err != nil || got.State != "cancelled" {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	if _, err := s.Daemon.AnswerRun(t.Context(), daemontest.Me(), r.ID, wire.Answers{Answers: []wire.Answer{{Call: "c1", Value: json.RawMessage("1")}}}); !errors.Is(err, daemon.ErrEnded) {
+		t.Errorf("an answer after the end: %v", err)
+	}
+	if _, err := s.Daemon.ResumeRun(t.Context(), everyone(), r.ID); !errors.Is(err, daemon.ErrEnded) {
+		t.Errorf("a resume after the end: %v", err)
+	}
+	if _, _, err := s.Store().Pause(t.Context(), r.ID); !errors.Is(err, store.ErrNotFound) {
+		t.Errorf("its record: %v", err)
+	}
+}
+
+// TestStuck answers a run whose record cannot be opened: it stays, says why, and
+// goes on once it can.
+func TestStuck(t *testing.T) {
+	other := "sha256:0101010101010101010101010101010101010101010101010101010101010101"
+	for _, tc := range []struct {
+		name, code string
+		wrong      daemontest.Config
+		engine     string
+	}{
+		{"another key", wire.CodeKeyUnknown, daemontest.Config{Key: "other"}, ""},
+		{"another engine", wire.CodeEngineUnknown, daemontest.Config{}, other},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := daemontest.New(t, daemontest.Config{})
+			s.Apply(t, "one ask")
+			r := start(t, s, "steps ask")
+			waitPaused(t, s, r.ID)
+			s = again(t, s, tc.wrong)
+			s.Executor.SetEngine(tc.engine)
+			got := settle(t, s, r.ID, "c1")
+			if got.State != "paused" || got.Error == nil || got.Error.Name != tc.code {
+				t.Fatalf("%+v %+v", got, got.Error)
+			}
+			if tc.engine != "" && !strings.Contains(got.Error.Message, daemontest.Engine) {
+				t.Errorf("the digest is not named: %s", got.Error.Message)
+			}
+			var stuck *daemon.StuckError
+			if _, err := s.Daemon.ResumeRun(t.Context(), everyone(), r.ID); !errors.As(err, &stuck) || stuck.Code != tc.code {
+				t.Errorf("asked to try again: %v", err)
+			}
+			if n := len(s.Records(t, audit.ResumeRefused)); n != 2 {
+				t.Errorf("%d refusals are recorded", n)
+			}
+			s = again(t, s, daemontest.Config{}) // it tries by itself
+			got, err := s.Daemon.GetRun(t.Context(), daemontest.Me(), r.ID, time.Minute)
+			for err == nil && got.State == "paused" {
+				got, err = s.Daemon.GetRun(t.Context(), daemontest.Me(), r.ID, time.Minute)
+			}
+			if err != nil || got.State != "done" || got.Error != nil {
+				t.Errorf("%+v %+v, %v", got, got.Error, err)
+			}
+		})
+	}
+}
+
+// TestSwappedRecords gives a run the record of another one: a byte of neither is
+// loaded.
+func TestSwappedRecords(t *testing.T) {
+	s := daemontest.New(t, daemontest.Config{})
+	s.Apply(t, "one ask")
+	one, two := start(t, s, "steps ask"), start(t, s, "steps ask ask")
+	waitPaused(t, s, one.ID)
+	waitPaused(t, s, two.ID)
+	rows := map[string]store.Run{}
+	pause := map[string]store.Pause{}
+	for _, id := range []string{one.ID, two.ID} {
+		row, err := s.Store().Run(t.Context(), id)
+		p, _, err2 := s.Store().Pause(t.Context(), id)
+		if err := errors.Join(err, err2); err != nil {
+			t.Fatal(err)
+		}
+		rows[id], pause[id] = row, p
+	}
+	if _, err := s.Keeper.Open(pause[one.ID], rows[one.ID]); err != nil {
+		t.Fatalf("its own record: %v", err)
+	}
+	for name, change := range map[string]func(p *store.Pause, r *store.Run){
+		"another run":      func(_ *store.Pause, r *store.Run) { *r = rows[two.ID] },
+		"another's record": func(p *store.Pause, _ *store.Run) { p.Sealed = pause[two.ID].Sealed },
+		"an older one":     func(_ *store.Pause, r *store.Run) { r.Seq++ },
+		"another actor":    func(_ *store.Pause, r *store.Run) { r.Actor = "uid:7" },
+		"another agent":    func(_ *store.Pause, r *store.Run) { r.Agent = "other" },
+		"another executor": func(_ *store.Pause, r *store.Run) { r.Executor = "python" },
+		"another revision": func(p *store.Pause, _ *store.Run) { p.Revision = "sha256:1" },
+		"another engine":   func(p *store.Pause, _ *store.Run) { p.Engine = "sha256:1" },
+		"a flipped bit":    func(p *store.Pause, _ *store.Run) { p.Sealed[len(p.Sealed)-20] ^= 1 },
+		"cut":              func(p *store.Pause, _ *store.Run) { p.Sealed = p.Sealed[:len(p.Sealed)-1] },
+		"nothing":          func(p *store.Pause, _ *store.Run) { p.Sealed = nil },
+	} {
+		p, r := pause[one.ID], rows[one.ID]
+		p.Sealed = append([]byte(nil), p.Sealed...)
+		change(&p, &r)
+		_, err := s.Keeper.Open(p, r)
+		if daemon.StuckCode(err) != wire.CodeIntegrity {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func TestRevoke(t *testing.T) {
+	s := daemontest.New(t, daemontest.Config{})
+	s.Apply(t, "one ask act")
+	r := start(t, s, "steps ask act")
+	waitPaused(t, s, r.ID)
+	var invalid *daemon.InvalidError
+	for _, bad := range [][]string{nil, {"act"}, {"bridge:"}, {"all:act"}} {
+		if _, err := s.Daemon.RevokeGrants(t.Context(), daemontest.Me(), r.ID, bad); !errors.As(err, &invalid) {
+			t.Errorf("%q gives %v", bad, err)
+		}
+	}
+	if _, err := s.Daemon.RevokeGrants(t.Context(), daemon.Actor{Name: "uid:7"}, r.ID, []string{"bridge:act"}); !errors.Is(err, daemon.ErrNotFound) {
+		t.Errorf("another actor revokes: %v", err)
+	}
+	if _, err := s.Daemon.RevokeGrants(t.Context(), daemontest.Me(), r.ID, []string{"bridge:act"}); err != nil {
+		t.Fatal(err)
+	}
+	s = again(t, s, daemontest.Config{})
+	got := settle(t, s, r.ID, "c1")
+	if got.State != "done" || string(got.Value) != `["c1","CapabilityRevoked"]` || len(s.Acts.Calls()) != 0 {
+		t.Errorf("%+v after %d acts", got, len(s.Acts.Calls()))
+	}
+}
+
+func TestGrantsNarrow(t *testing.T) {
+	s := daemontest.New(t, daemontest.Config{})
+	s.Apply(t, "one ask act")
+	var req wire.RunRequest
+	if err := json.Unmarshal([]byte(`{"executor":"js","program":{"source":"steps ask act"},"grants":{"bridges":{"ask":{}}}}`), &req); err != nil {
+		t.Fatal(err)
+	}
+	r, err := s.Daemon.StartRun(t.Context(), daemontest.Me(), req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	waitPaused(t, s, r.ID)
+	if got := settle(t, s, r.ID, "c1"); string(got.Value) != `["c1","CapabilityDenied"]` || len(s.Acts.Calls()) != 0 {
+		t.Errorf("%+v after %d acts", got, len(s.Acts.Calls()))
+	}
+}
+
+func TestSessions(t *testing.T) {
+	s := daemontest.New(t, daemontest.Config{Staleness: 1000 * time.Hour})
+	s.Apply(t, "one ask")
+	enter := func(actor daemon.Actor, program string) (wire.Run, error) {
+		return s.Daemon.StartRun(t.Context(), actor, wire.RunRequest{Executor: "js", Program: wire.Program{Source: program},
+			Session: "notes", WaitMillis: wire.MaxWaitMillis})
+	}
+	count := func(actor daemon.Actor, want string) {
+		t.Helper()
+		if r, err := enter(actor, "session"); err != nil || string(r.Value) != want || r.SessionError != "" {
+			t.Errorf("%+v, %v, want %s", r, err, want)
+		}
+	}
+	me, you := daemontest.Me(), daemon.Actor{Name: "uid:7"}
+	count(me, "1")
+	count(me, "2")
+	count(you, "1") // another actor's is another session
+	s = again(t, s, daemontest.Config{Staleness: 1000 * time.Hour})
+	count(me, "3")
+	r, err := enter(me, "steps ask")
+	if err != nil || r.State != "paused" {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	if _, err := enter(me, "session"); !errors.Is(err, daemon.ErrSessionBusy) {
+		t.Errorf("a second run in it: %v", err)
+	}
+	if err := s.Daemon.DropSession(t.Context(), me, "", "notes"); !errors.Is(err, daemon.ErrSessionBusy) {
+		t.Errorf("forgotten while it is used: %v", err)
+	}
+	if _, err := s.Daemon.CancelRun(t.Context(), me, r.ID); err != nil {
+		t.Fatal(err)
+	}
+	list, err := s.Daemon.ListSessions(t.Context(), me)
+	if err != nil || len(list.Sessions) != 1 || list.Sessions[0].Name != "notes" || list.Sessions[0].Bytes == 0 {
+		t.Errorf("%+v, %v", list, err)
+	}
+	if err := s.Daemon.DropSession(t.Context(), you, "uid:1000", "notes"); !errors.Is(err, daemon.ErrNotFound) {
+		t.Errorf("another actor forgets it: %v", err)
+	}
+	if err := s.Daemon.DropSession(t.Context(), me, "", "notes"); err != nil {
+		t.Fatal(err)
+	}
+	count(me, "1")
+	s.Clock.Advance(time.Hour)
+	count(me, "1") // too old
+}
+
+func TestPausedQuota(t *testing.T) {
+	s := daemontest.New(t, daemontest.Config{Paused: pauses.Quota{PerActor: 1, Total: 5}})
+	s.Apply(t, "one ask")
+	waitPaused(t, s, start(t, s, "steps ask").ID)
+	second := start(t, s, "steps ask")
+	got, err := s.Daemon.GetRun(t.Context(), daemontest.Me(), second.ID, time.Minute)
+	if err != nil || got.State != "failed" || got.Error == nil {
+		t.Errorf("%+v %+v, %v", got, got.Error, err)
+	}
+}
+
+// TestEventsAcrossAPause reads a run's events with one reader through two lives:
+// the numbers go on without a gap.
+func TestEventsAcrossAPause(t *testing.T) {
+	s := daemontest.New(t, daemontest.Config{})
+	s.Apply(t, "one ask")
+	r := start(t, s, "steps ask ask")
+	var states []string
+	after, paused := int64(0), 0
+	for {
+		list, err := s.Daemon.Events(t.Context(), daemontest.Me(), r.ID, after)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range list {
+			if e.Seq != after+1 || e.Type == wire.EventGap {
+				t.Fatalf("after %d comes %+v", after, e)
+			}
+			after = e.Seq
+			if e.Type == wire.EventState {
+				states = append(states, e.State)
+			}
+			if e.State == "paused" {
+				paused++
+				call := []string{"", "c1", "c2"}[paused]
+				if _, err := s.Daemon.AnswerRun(t.Context(), daemontest.Me(), r.ID,
+					wire.Answers{Answers: []wire.Answer{{Call: call, Value: json.RawMessage("1")}}}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if e.Final() {
+				want := []string{"running", "paused", "running", "paused", "running", "done"}
+				if diff := cmp.Diff(want, states); diff != "" {
+					t.Error(diff)
+				}
+				return
+			}
+		}
+	}
+}
+
+func TestEventsOfAPausedRunAfterARestart(t *testing.T) {
+	s := daemontest.New(t, daemontest.Config{})
+	s.Apply(t, "one ask")
+	r := start(t, s, "steps ask")
+	last := waitPaused(t, s, r.ID).LastEvent
+	s = again(t, s, daemontest.Config{})
+	list, err := s.Daemon.Events(t.Context(), daemontest.Me(), r.ID, 0)
+	if err != nil || len(list) == 0 || list[len(list)-1].State != "paused" || list[len(list)-1].Seq != last {
+		t.Fatalf("%+v, %v", list, err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	came := make(chan error, 1)
+	go func() {
+		_, err := s.Daemon.Events(ctx, daemontest.Me(), r.ID, last)
+		came <- err
+	}()
+	cancel()
+	if err := <-came; !errors.Is(err, context.Canceled) {
+		t.Errorf("a reader that has all waits: %v", err)
+	}
+	settle(t, s, r.ID, "c1")
+	list, err = s.Daemon.Events(t.Context(), daemontest.Me(), r.ID, last)
+	if err != nil || len(list) == 0 || list[len(list)-1].Seq <= last {
+		t.Errorf("%+v, %v", list, err)
+	}
+}
+
+// TestManyPausedRuns holds what a thousand waiting runs cost in the process.
+func TestManyPausedRuns(t *testing.T) {
+	n := 1000
+	if testing.Short() {
+		n = 100
+	}
+	s := daemontest.New(t, daemontest.Config{})
+	s.Apply(t, "one ask pay!")
+	wait := func() {
+		r, err := s.Daemon.StartRun(t.Context(), daemontest.Me(), request("steps ask,pay", wire.MaxWaitMillis))
+		if err != nil || r.State != "paused" {
+			t.Fatalf("%+v, %v", r, err)
+		}
+	}
+	measure := func() (goroutines int, heap uint64) {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return runtime.NumGoroutine(), m.HeapAlloc
+	}
+	for range 20 {
+		wait()
+	}
+	goroutines, heap := measure()
+	for range n {
+		wait()
+	}
+	after, now := measure()
+	if st := s.Daemon.Status(t.Context()); st.Runs.Paused != n+20 || st.Runs.Live != 0 {
+		t.Errorf("status counts %+v", st.Runs)
+	}
+	if after > goroutines+5 {
+		t.Errorf("%d goroutines, %d before", after, goroutines)
+	}
+	if grown := int64(now) - int64(heap); grown > 4<<20 {
+		t.Errorf("the heap grew by %d bytes over %d paused runs", grown, n)
+	}
+	t.Logf("%d paused runs: goroutines %d -> %d, heap %d -> %d", n, goroutines, after, heap, now)
+}
