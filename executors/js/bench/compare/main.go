@@ -1,7 +1,8 @@
 // Command compare sets ringd beside the engines that a harness could use
 // instead, in one run: every engine in turn, round after round, so that a
-// drifting machine drifts for all of them. It prints one Markdown table of
-// medians in milliseconds with the ratio to ringd.
+// drifting machine drifts for all of them. It prints Markdown tables of medians
+// in milliseconds with the ratio to ringd: what running costs, and what stopping
+// at a call and going on costs.
 //
 //	compare -ringd bin/ringd -peers DIR -qjs BINARY
 //
@@ -32,14 +33,26 @@ type engine struct {
 	name  string
 	first []string                                    // a process that ends after its first result
 	warm  func(context.Context, int) (figures, error) // one round in one process
+	pause func(context.Context, int) (figures, error) // the same, of pauses
 }
 
-var columns = []struct{ key, title string }{
+type column struct{ key, title string }
+
+var columns = []column{
 	{"cold", "process to first result"},
 	{"start", "fresh start + `1+1`"},
 	{"call", "awaited host call"},
 	{"fib", "fib(22)"},
 	{"loop", "loop of 1e6"},
+}
+
+var pauseColumns = []column{
+	{"pause", "start to durable pause"},
+	{"resume", "answer to value"},
+	{"bytes", "kept"},
+	{"pauseRows", "pause, 5,000 rows"},
+	{"resumeRows", "resume, 5,000 rows"},
+	{"bytesRows", "kept, 5,000 rows"},
 }
 
 func main() {
@@ -70,7 +83,7 @@ func run(args []string, out io.Writer) error {
 	}
 	defer own.stop()
 
-	engines := []engine{{"ringd (daemon)", own.first, own.warm}}
+	engines := []engine{{name: "ringd (daemon)", first: own.first, warm: own.warm}}
 	for _, name := range []string{"quickjs-wasi", "quickjs-emscripten", "langchain-quickjs", "vercel-run"} {
 		argv := []string{"node", *peers + "/peer.mjs", name}
 		engines = append(engines, process(name, argv))
@@ -85,32 +98,53 @@ func run(args []string, out io.Writer) error {
 			}
 		}
 	}
-	return table(out, engines, samples)
+	if err := table(out, engines, samples, columns); err != nil {
+		return err
+	}
+
+	stopping := []engine{{name: "ringd (daemon)", pause: own.pauses}}
+	for _, name := range []string{"quickjs-wasi", "vercel-run", "monty"} {
+		stopping = append(stopping, engine{name: name, pause: peer([]string{"node", *peers + "/peer.mjs", name}, "pause")})
+	}
+	for range *rounds {
+		for _, e := range stopping {
+			f, err := e.pause(ctx, *runs)
+			if err != nil {
+				return fmt.Errorf("%s: %w", e.name, err)
+			}
+			add(samples, e.name, f)
+		}
+	}
+	if _, err := fmt.Fprintln(out); err != nil {
+		return err
+	}
+	return table(out, stopping, samples, pauseColumns)
 }
 
 // process is an engine that runs `argv first` and `argv warm RUNS`.
 func process(name string, argv []string) engine {
-	return engine{
-		name:  name,
-		first: append(slices.Clone(argv), "first"),
-		warm: func(ctx context.Context, runs int) (figures, error) {
-			args := append(slices.Clone(argv[1:]), "warm", fmt.Sprint(runs))
-			out, err := exec.CommandContext(ctx, argv[0], args...).Output()
-			if err != nil {
-				return nil, fmt.Errorf("warm: %w", explain(err))
+	return engine{name: name, first: append(slices.Clone(argv), "first"), warm: peer(argv, "warm")}
+}
+
+// peer runs `argv mode RUNS` and reads the figures that it prints.
+func peer(argv []string, mode string) func(context.Context, int) (figures, error) {
+	return func(ctx context.Context, runs int) (figures, error) {
+		args := append(slices.Clone(argv[1:]), mode, fmt.Sprint(runs))
+		out, err := exec.CommandContext(ctx, argv[0], args...).Output()
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", mode, explain(err))
+		}
+		var all map[string]any
+		if err := json.Unmarshal(out, &all); err != nil {
+			return nil, fmt.Errorf("read its figures: %w", err)
+		}
+		f := figures{}
+		for k, v := range all {
+			if n, ok := v.(float64); ok {
+				f[k] = n
 			}
-			var all map[string]any
-			if err := json.Unmarshal(out, &all); err != nil {
-				return nil, fmt.Errorf("read its figures: %w", err)
-			}
-			f := figures{}
-			for k, v := range all {
-				if n, ok := v.(float64); ok {
-					f[k] = n
-				}
-			}
-			return f, nil
-		},
+		}
+		return f, nil
 	}
 }
 
@@ -125,16 +159,20 @@ func (e engine) round(ctx context.Context, runs int, samples map[string]map[stri
 		return fmt.Errorf("first: %w", explain(err))
 	}
 	f["cold"] = millis(time.Since(begin))
-	if samples[e.name] == nil {
-		samples[e.name] = map[string][]float64{}
-	}
-	for k, v := range f {
-		samples[e.name][k] = append(samples[e.name][k], v)
-	}
+	add(samples, e.name, f)
 	return nil
 }
 
-func table(out io.Writer, engines []engine, samples map[string]map[string][]float64) error {
+func add(samples map[string]map[string][]float64, name string, f figures) {
+	if samples[name] == nil {
+		samples[name] = map[string][]float64{}
+	}
+	for k, v := range f {
+		samples[name][k] = append(samples[name][k], v)
+	}
+}
+
+func table(out io.Writer, engines []engine, samples map[string]map[string][]float64, columns []column) error {
 	var b strings.Builder
 	b.WriteString("| engine |")
 	rule := "|---|"
@@ -147,11 +185,14 @@ func table(out io.Writer, engines []engine, samples map[string]map[string][]floa
 		b.WriteString("| " + e.name + " |")
 		for _, c := range columns {
 			own, got := median(samples[engines[0].name][c.key]), median(samples[e.name][c.key])
-			if i == 0 {
-				fmt.Fprintf(&b, " %.3g ms |", got)
-			} else {
-				fmt.Fprintf(&b, " %.3g ms (%.2gx) |", got, got/own)
+			text := fmt.Sprintf("%.3g ms", got)
+			if strings.HasPrefix(c.key, "bytes") {
+				text = fmt.Sprintf("%.1f KB", got/1000)
 			}
+			if i > 0 {
+				text += fmt.Sprintf(" (%.2gx)", got/own)
+			}
+			b.WriteString(" " + text + " |")
 		}
 		b.WriteString("\n")
 	}

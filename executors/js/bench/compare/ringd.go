@@ -6,9 +6,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net"
+	"net/http"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
+	"strings"
 	"syscall"
 	"time"
 
@@ -30,8 +34,10 @@ spec:
     - name: ping
       powers: {sensitive: false, untrusted: false, external: false}
       limits: {callsPerRun: 100000}
+    - name: ask
+      powers: {sensitive: false, untrusted: false, external: false}
 `
-	config = "bridges:\n  ping: {provider: log}\n"
+	config = "bridges:\n  ping: {provider: log}\n  ask: {provider: harness}\n"
 )
 
 // ringd is a daemon with a policy in force, in a folder of its own.
@@ -40,6 +46,9 @@ type ringd struct {
 	daemon *exec.Cmd
 	client *client.Client
 	first  []string
+
+	metrics   *http.Client
+	sealedSum int64
 }
 
 func startRingd(ctx context.Context, bin string) (_ *ringd, err error) {
@@ -92,6 +101,9 @@ func startRingd(ctx context.Context, bin string) (_ *ringd, err error) {
 	if r.client, err = client.New(client.Config{Socket: socket}); err != nil {
 		return nil, err
 	}
+	r.metrics = &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return new(net.Dialer).DialContext(ctx, "unix", socket)
+	}}}
 	return r, r.loaded(ctx)
 }
 
@@ -160,4 +172,78 @@ func (r *ringd) warm(ctx context.Context, runs int) (figures, error) {
 	}
 	f["call"] = (f["many"] - f["one"]) / (calls - 1)
 	return f, nil
+}
+
+// pauses measures a program that stops at a call its harness answers: from the
+// request to the pause on disk, and from the answer to the program's value.
+func (r *ringd) pauses(ctx context.Context, runs int) (figures, error) {
+	f := figures{}
+	for _, m := range []struct {
+		suffix string
+		rows   int
+	}{{"", 5}, {"Rows", 5000}} {
+		var pause, resume []float64
+		var kept int64
+		for range runs {
+			p, q, n, err := r.stopAndGo(ctx, m.rows)
+			if err != nil {
+				return nil, fmt.Errorf("pause with %d rows: %w", m.rows, err)
+			}
+			pause, resume, kept = append(pause, millis(p)), append(resume, millis(q)), n
+		}
+		f["pause"+m.suffix], f["resume"+m.suffix], f["bytes"+m.suffix] = median(pause), median(resume), float64(kept)
+	}
+	return f, nil
+}
+
+func (r *ringd) stopAndGo(ctx context.Context, rows int) (pause, resume time.Duration, kept int64, err error) {
+	source := fmt.Sprintf("const rows=Array.from({length:%d},(_,i)=>({id:i,name:'row '+i})); const v=await ask('go on'); rows.length+v", rows)
+	begin := time.Now()
+	run, err := r.client.Run(ctx, wire.RunRequest{Agent: "bench", Executor: "js", Program: wire.Program{Name: "bench.js", Source: source}})
+	if err != nil {
+		return 0, 0, 0, err
+	}
+	pause = time.Since(begin)
+	if run.State != "paused" || len(run.Pending) != 1 {
+		return 0, 0, 0, fmt.Errorf("state %s with %d open calls; error %v", run.State, len(run.Pending), run.Error)
+	}
+	kept, err = r.sealed(ctx)
+	if err != nil {
+		return 0, 0, 0, err
+	}
+	begin = time.Now()
+	run, err = r.client.Answer(ctx, run.ID, wire.Answer{Call: run.Pending[0].ID, Value: json.RawMessage("7")})
+	if err != nil {
+		return 0, 0, 0, err
+	}
+	resume = time.Since(begin)
+	if string(run.Value) != fmt.Sprint(rows+7) {
+		return 0, 0, 0, fmt.Errorf("state %s, value %s; error %v", run.State, run.Value, run.Error)
+	}
+	return pause, resume, kept, nil
+}
+
+// sealed is the size of the newest sealed record, by what the daemon has counted
+// since the one before.
+func (r *ringd) sealed(ctx context.Context) (int64, error) {
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://ringd/metrics", nil)
+	if err != nil {
+		return 0, err
+	}
+	resp, err := r.metrics.Do(req)
+	if err != nil {
+		return 0, err
+	}
+	defer resp.Body.Close()
+	const name = "ringd_pause_sealed_bytes_sum "
+	lines := bufio.NewScanner(resp.Body)
+	for lines.Scan() {
+		if text, ok := strings.CutPrefix(lines.Text(), name); ok {
+			sum, err := strconv.ParseFloat(text, 64)
+			size := int64(sum) - r.sealedSum
+			r.sealedSum = int64(sum)
+			return size, err
+		}
+	}
+	return 0, errors.Join(lines.Err(), fmt.Errorf("the daemon has no metric %s", name))
 }
