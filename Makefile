@@ -34,7 +34,7 @@ export CGO_ENABLED ?= 0
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: build ## three reviewers under one policy, an attack, a push that tightens it
+demo: build ## three reviewers under one policy, an attack, a push, an approval across a kill
 	go build -o $(REVIEWER) ./testdata/demo/reviewer
 	@bash testdata/demo/run.sh $(CURDIR)/$(BIN) $(CURDIR)/$(REVIEWER)
 
@@ -87,8 +87,8 @@ bench: build ## benchmarks, and the peers side by side
 	go test -run '^$$' -bench . -benchmem ./...
 	executors/js/bench/run
 
-long: $(ENGINE) ## the tests too long for every run: 10,000 pushes, 100 kills
-	RINGD_LONG=1 go test -count=1 -timeout 60m ./cmd/ringd/internal/...
+long: $(ENGINE) ## the tests too long for every run: 10,000 pushes, 400 kills, 1,000 paused runs
+	RINGD_LONG=1 go test -count=1 -timeout 60m ./cmd/ringd/...
 
 release: $(ENGINE) ## reproducible binaries and their checksums in dist/
 	@rm -rf dist && mkdir -p dist

@@ -79,13 +79,17 @@ var layers = map[string][]string{
 	"cmd/ringd/internal/sources":      {"schema", "cmd/ringd/internal/syncer"},
 	"cmd/ringd/internal/render":       {"schema", "schema/wire", "profiles", "executors", "cmd/ringd/internal/audit"},
 	"cmd/ringd/internal/ask":          {"cmd/ringd/internal/render"},
-	"cmd/ringd/internal/request":      {"executors/js/engine/value", "schema/wire", "cmd/ringd/internal/sources"},
+	"cmd/ringd/internal/request":      {"executors/js/engine/value", "profiles", "schema/wire", "cmd/ringd/internal/sources"},
 	"cmd/ringd/internal/cli": {
 		"profiles", "schema/wire", "schema/client",
 		"cmd/ringd/internal/config", "cmd/ringd/internal/render", "cmd/ringd/internal/sources",
 	},
+	"cmd/ringd/internal/attend": {
+		"executors", "profiles", "schema/wire", "cmd/ringd/internal/ask", "cmd/ringd/internal/cli",
+		"cmd/ringd/internal/daemon", "cmd/ringd/internal/render",
+	},
 	"cmd/ringd/internal/clients": {
-		"executors/js/engine/value", "schema/wire", "schema/client", "cmd/ringd/internal/cli",
+		"executors", "executors/js/engine/value", "schema/wire", "schema/client", "cmd/ringd/internal/cli",
 		"cmd/ringd/internal/daemon", "cmd/ringd/internal/daemon/show", "cmd/ringd/internal/render", "cmd/ringd/internal/store",
 	},
 	"cmd/ringd/internal/daemon": {

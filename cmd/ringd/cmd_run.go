@@ -9,13 +9,17 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
+	"github.com/ringd/ringd/cmd/ringd/internal/ask"
+	"github.com/ringd/ringd/cmd/ringd/internal/attend"
 	"github.com/ringd/ringd/cmd/ringd/internal/cli"
 	"github.com/ringd/ringd/cmd/ringd/internal/config"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/pauses"
+	"github.com/ringd/ringd/cmd/ringd/internal/provider"
 	"github.com/ringd/ringd/cmd/ringd/internal/request"
 	"github.com/ringd/ringd/cmd/ringd/internal/sources"
 	"github.com/ringd/ringd/profiles"
@@ -29,7 +33,8 @@ type runOptions struct {
 	policy, agent, executor, language string
 	inputs, bridges, bridgeEnv        []string
 	state, socket                     string
-	asJSON, report, detach            bool
+	session, grants, as               string
+	asJSON, report, detach, ask       bool
 	program                           string
 }
 
@@ -47,6 +52,11 @@ runs in this folder with PATH, HOME and what --bridge-env names.
 Audit log and store are kept in --state DIR; without it they live in a temporary
 folder, in memory or below TMPDIR, that is removed at the end. With --socket the
 program runs in the daemon, under its policy and its bridges.
+
+A program that waits for an approver stops, and its memory is sealed. At a
+terminal ringd shows the call and asks. With --state the run is kept instead,
+unless --ask is given: ringd approve, and then ringd resume, go on with it on any
+day. With neither it is ended.
 
 Exit codes: 0 done and nothing refused, 1 something was refused (even where the
 program went on without it) or the program failed, 2 usage or unreadable input,
@@ -75,8 +85,17 @@ ran.`,
 	f.StringVar(&o.state, "state", "", "folder that keeps audit log and store")
 	f.StringVar(&o.socket, "socket", "", "run in the daemon at this socket")
 	f.BoolVar(&o.detach, "detach", false, "with --socket: print the run's id, do not wait")
+	f.StringVar(&o.session, "session", "", "go on in the state that the last run under this name left")
+	f.StringVar(&o.grants, "grants", "", "FILE, JSON that narrows what the policy grants to this run")
+	o.bindAsking(cmd)
 	required(cmd, "executor")
 	return cmd
+}
+
+// bindAsking binds what run and resume say about approvals.
+func (o *runOptions) bindAsking(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&o.as, "as", "", "the owner of `approval.from` that answers at the terminal")
+	cmd.Flags().BoolVar(&o.ask, "ask", false, "ask at the terminal even with --state")
 }
 
 func (p *program) run(ctx context.Context, o runOptions) error {
@@ -86,12 +105,16 @@ func (p *program) run(ctx context.Context, o runOptions) error {
 	switch {
 	case o.socket != "" && (o.policy != "" || o.state != "" || len(o.bridges)+len(o.bridgeEnv) > 0):
 		return cli.Usage("--socket: policy, state and bridges are the daemon's")
+	case o.socket != "" && (o.as != "" || o.ask):
+		return cli.Usage("--socket: who starts a run there cannot approve it; see ringd approve")
+	case o.session != "" && o.state == "" && o.socket == "":
+		return cli.Usage("--session needs --state DIR, where it is kept")
 	case o.socket == "" && o.policy == "":
 		return cli.Usage("run needs a policy: -p PATH (or --socket PATH, for the daemon's)")
 	case o.socket == "" && o.detach:
 		return cli.Usage("--detach needs --socket")
 	}
-	req, err := request.Read(request.Given{Agent: o.agent, Executor: o.executor, Language: o.language, Program: o.program, Inputs: o.inputs}, p.In)
+	req, err := request.Read(request.Given{Agent: o.agent, Executor: o.executor, Language: o.language, Program: o.program, Inputs: o.inputs, Session: o.session, Grants: o.grants}, p.In)
 	if err != nil {
 		return cli.Failed(cli.Misused, err)
 	}
@@ -123,7 +146,7 @@ func (p *program) commands(o runOptions) (map[string]interpreter.Provider, error
 		if _, twice := out[name]; twice {
 			return nil, cli.Usage("--bridge %s is given twice", name)
 		}
-		if out[name], err = p.commandProvider([]string{"/bin/sh", "-c", command}, dir, env); err != nil {
+		if out[name], err = p.commandProvider(provider.Config{Argv: []string{"/bin/sh", "-c", command}, Dir: dir, Env: env}); err != nil {
 			return nil, cli.Usage("--bridge %s: %w", name, err)
 		}
 	}
@@ -131,7 +154,38 @@ func (p *program) commands(o runOptions) (map[string]interpreter.Provider, error
 }
 
 // runHere runs the program in a stack of its own.
-func (p *program) runHere(ctx context.Context, o runOptions, req wire.RunRequest) (err error) {
+func (p *program) runHere(ctx context.Context, o runOptions, req wire.RunRequest) error {
+	return p.local(ctx, o, func(ctx context.Context, l *local) (string, error) {
+		req.Agent = defaultAgent(l.set, req.Agent)
+		run, err := l.stack.daemon.StartRun(context.WithoutCancel(ctx), l.actor, req) // soon done; an interrupt cancels later
+		return run.ID, err
+	})
+}
+
+// local is a stack for one run, with a policy in force.
+type local struct {
+	stack *stack
+	set   *profiles.Set
+	actor daemon.Actor
+}
+
+// runner is the actor of the runs that a user starts in a stack of their own.
+func runner() daemon.Actor { return daemon.Actor{Name: fmt.Sprintf("uid:%d", os.Getuid()), All: true} }
+
+// owner is who works on a state folder, or sits at the terminal of a run: its
+// files are the guard. It is not the actor that the same user is as a harness,
+// and in which capacity it speaks is the user's word.
+func owner(as string) daemon.Approver {
+	who := daemon.Approver{Name: fmt.Sprintf("owner:uid:%d", os.Getuid())}
+	if as != "" {
+		who.Stands = []string{as}
+	}
+	return who
+}
+
+// local builds a stack with a policy, has begin start or resume a run in it, and
+// stays with that run.
+func (p *program) local(ctx context.Context, o runOptions, begin func(context.Context, *local) (string, error)) (err error) {
 	files, err := readPolicy(o.policy)
 	if err != nil {
 		return err
@@ -155,7 +209,8 @@ func (p *program) runHere(ctx context.Context, o runOptions, req wire.RunRequest
 		paused: pauses.Quota{PerActor: defaultPausedPerActor, Total: defaultPaused},
 		logger: slog.New(slog.DiscardHandler),
 		pool:   poolConfig{blank: 1, once: true},
-		warm:   req.Executor == profiles.ExecutorJS,
+		warm:   o.executor == profiles.ExecutorJS,
+		still:  true, ownKey: true,
 	})
 	if err != nil {
 		return err
@@ -167,13 +222,48 @@ func (p *program) runHere(ctx context.Context, o runOptions, req wire.RunRequest
 	if err := p.refuseFindings(files.Place(early.found)); err != nil {
 		return err
 	}
-	req.Agent = defaultAgent(early.set, req.Agent)
 	<-s.warmed
-	final, err := p.follow(ctx, s.daemon, req)
+	l := &local{s, early.set, runner()}
+	id, err := begin(ctx, l)
 	if err != nil {
 		return p.notStarted(o, err)
 	}
-	return p.finish(o, final, early.set)
+	final, err := p.attend(ctx, o, l, id)
+	if err != nil && final.ID == "" {
+		return p.notStarted(o, err)
+	}
+	end := p.finish(o, final, early.set)
+	if err != nil {
+		end = cli.Failed(cli.Refused, err)
+	}
+	return end
+}
+
+// attend stays with a run, at the terminal where there is one to ask at.
+func (p *program) attend(ctx context.Context, o runOptions, l *local, id string) (wire.Run, error) {
+	c := attend.Config{
+		Program: p.Program, Daemon: l.stack.daemon, Actor: l.actor, Approver: owner(o.as), Keep: o.state != "", Now: time.Now,
+		Rule: func(agent, bridge string) *profiles.Rule {
+			if a, ok := l.set.Agent(agent); ok && a.Bridges[bridge].Approval != nil {
+				return &a.Bridges[bridge].Approval.Rule
+			}
+			return nil
+		},
+	}
+	if (o.state == "" || o.ask) && cli.Terminal(p.In) && cli.Terminal(p.Err) {
+		tty, err := ask.Open()
+		if err != nil {
+			return wire.Run{}, errors.Join(err, endRun(ctx, l, id))
+		}
+		defer func() { _ = tty.Close() }() // the terminal stays the user's
+		c.Terminal = tty
+	}
+	return attend.New(c).Attend(ctx, id)
+}
+
+func endRun(ctx context.Context, l *local, id string) error {
+	_, err := l.stack.daemon.CancelRun(context.WithoutCancel(ctx), l.actor, id)
+	return err
 }
 
 // privateState is the folder of --state, or a temporary one and its removal.
@@ -245,51 +335,4 @@ func (p *program) notApplied(files sources.Policy, c *earlyCompiler, err error) 
 	default:
 		return cli.Failed(cli.Refused, err)
 	}
-}
-
-// follow starts the run, prints its console as it comes, and returns its end.
-// When ctx ends first the run is cancelled.
-func (p *program) follow(ctx context.Context, d *daemon.Daemon, req wire.RunRequest) (wire.Run, error) {
-	actor := daemon.Actor{Name: fmt.Sprintf("uid:%d", os.Getuid()), All: true}
-	run, err := d.StartRun(context.WithoutCancel(ctx), actor, req) // soon done; an interrupt cancels below
-	if err != nil {
-		return wire.Run{}, err
-	}
-	var after, printed int64
-	show := func(lines []wire.ConsoleEntry) {
-		for _, c := range lines {
-			if c.Seq > printed {
-				printed = c.Seq
-				p.Page(p.Err).Console(c)
-			}
-		}
-	}
-	for last := false; !last; {
-		events, err := d.Events(ctx, actor, run.ID, after)
-		if ctx.Err() != nil {
-			return p.cancel(context.WithoutCancel(ctx), d, actor, run.ID)
-		}
-		if err != nil {
-			return wire.Run{}, fmt.Errorf("follow run %s: %w", run.ID, err)
-		}
-		last = len(events) == 0
-		for _, e := range events {
-			after, last = e.Seq, last || e.Final()
-			if e.Console != nil {
-				show([]wire.ConsoleEntry{*e.Console})
-			}
-		}
-	}
-	final, err := d.GetRun(context.WithoutCancel(ctx), actor, run.ID, 0)
-	show(final.Console)
-	return final, err
-}
-
-// cancel ends a run and returns how it ended.
-func (p *program) cancel(ctx context.Context, d *daemon.Daemon, actor daemon.Actor, id string) (wire.Run, error) {
-	final, err := d.CancelRun(ctx, actor, id)
-	if errors.Is(err, daemon.ErrEnded) {
-		return d.GetRun(ctx, actor, id, 0)
-	}
-	return final, err
 }

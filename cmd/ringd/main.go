@@ -25,9 +25,17 @@ func main() {
 }
 
 // program is what the commands that construct things share.
-type program struct{ *cli.Program }
+type program struct {
+	*cli.Program
+	point func(label string) // tests end the process at a point; nil: never
+}
 
 func run(ctx context.Context, argv []string, in io.Reader, out, stderr io.Writer) int {
+	return runAt(ctx, argv, in, out, stderr, nil)
+}
+
+// runAt is run, with a point that is told where a run stands on disk.
+func runAt(ctx context.Context, argv []string, in io.Reader, out, stderr io.Writer, point func(label string)) int {
 	if len(argv) > 1 {
 		if verb, ok := hiddenVerb(argv[1]); ok {
 			return verb(ctx, in, out, stderr)
@@ -38,7 +46,7 @@ func run(ctx context.Context, argv []string, in io.Reader, out, stderr io.Writer
 		fmt.Fprintf(stderr, "ringd: find this program: %v\n", err)
 		return cli.Misused
 	}
-	p := &program{&cli.Program{In: in, Out: out, Err: stderr, Env: config.FromSystem(), Self: self}}
+	p := &program{&cli.Program{In: in, Out: out, Err: stderr, Env: config.FromSystem(), Self: self}, point}
 	root := newRoot(p)
 	if len(argv) > 1 {
 		root.SetArgs(argv[1:])
@@ -84,8 +92,8 @@ decides, records and answers.`,
 		}
 	}
 	add("policy", newVet(p), newCompile(p), newDecide(p), newSchema(p))
-	add("run", newRun(p))
-	add("daemon", append([]*cobra.Command{newServe(p)}, clients.New(clients.Config{Program: p.Program, Now: time.Now})...)...)
+	add("run", newRun(p), newResume(p))
+	add("daemon", append([]*cobra.Command{newServe(p)}, clients.New(clients.Config{Program: p.Program, Now: time.Now, Kept: p.openKept})...)...)
 	add("host", newDoctor(p), newAudit(p), newVersion(p))
 	root.SetCompletionCommandGroupID("host")
 	root.SetHelpCommandGroupID("host")
@@ -97,7 +105,7 @@ decides, records and answers.`,
 // in the help, and refuse by name.
 func later() []*cobra.Command {
 	var out []*cobra.Command
-	for _, verb := range []string{"approve", "deny", "test", "diff", "explain"} {
+	for _, verb := range []string{"test", "diff", "explain"} {
 		out = append(out, &cobra.Command{
 			Use: verb, Hidden: true, DisableFlagParsing: true,
 			RunE: func(*cobra.Command, []string) error {

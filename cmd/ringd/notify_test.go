@@ -23,7 +23,7 @@ func TestReadyTellsSystemd(t *testing.T) {
 	}
 	defer c.Close()
 	var out bytes.Buffer
-	p := &program{&cli.Program{Out: &out, Env: config.Environment{Notify: path}}}
+	p := &program{Program: &cli.Program{Out: &out, Env: config.Environment{Notify: path}}}
 	p.ready(wire.Status{Generation: 4, Revision: "sha256:0123456789abcdef"}, "/run/r.sock")
 	p.ready(wire.Status{}, "/run/r.sock")
 	buf := make([]byte, 512)

@@ -58,7 +58,12 @@ func (p *program) finish(o runOptions, run wire.Run, set *profiles.Set) error {
 		return cli.Failed(cli.Unavailable, nil) // the guest could not be had: nothing ran
 	}
 	switch executors.State(run.State) {
-	case executors.StatePaused, wire.StateRunning:
+	case executors.StatePaused:
+		if o.state == "" {
+			return nil // the daemon keeps it
+		}
+		p.goOn(o, run)
+	case wire.StateRunning:
 		return nil
 	case executors.StateDone:
 		if len(run.Denials) == 0 { // else the program went on without what was refused
@@ -66,4 +71,14 @@ func (p *program) finish(o runOptions, run wire.Run, set *profiles.Set) error {
 		}
 	}
 	return cli.Failed(cli.Refused, nil)
+}
+
+// goOn says how to go on with a run that is kept.
+func (p *program) goOn(o runOptions, run wire.Run) {
+	for _, c := range run.Pending {
+		if c.For == "approver" {
+			fmt.Fprintf(p.Err, "    allow it: ringd approve %s %s --state %s\n", run.ID, c.ID, o.state)
+		}
+	}
+	fmt.Fprintf(p.Err, "    go on:    ringd resume %s --state %s -p POLICY\n", run.ID, o.state)
 }

@@ -13,10 +13,6 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-func TestMain(m *testing.M) {
-	testscript.Main(m, map[string]func(){"ringd": main})
-}
-
 // TestScript runs every file of testdata/script: one behaviour each, with exit
 // code, stdout and stderr.
 func TestScript(t *testing.T) {

@@ -20,10 +20,10 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/cli"
 	"github.com/ringd/ringd/cmd/ringd/internal/config"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon"
-	"github.com/ringd/ringd/cmd/ringd/internal/daemon/approvals"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/metrics"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/pauses"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/records"
+	"github.com/ringd/ringd/cmd/ringd/internal/notify"
 	"github.com/ringd/ringd/cmd/ringd/internal/provider"
 	"github.com/ringd/ringd/cmd/ringd/internal/seal"
 	"github.com/ringd/ringd/cmd/ringd/internal/sources"
@@ -112,7 +112,11 @@ type stackConfig struct {
 	retention time.Duration
 	quota     daemon.Quota
 	paused    pauses.Quota
-	keys      []seal.Key // of pauses; none: one in the state folder
+	keys      []seal.Key          // of pauses: the first one seals
+	ownKey    bool                // before them, one in the state folder, which is made when it is not there
+	engines   map[string][]string // guests of other engines, by digest
+	teller    notify.Teller       // of calls that wait; nil: nobody is told
+	still     bool                // nothing is resumed but on request
 	pool      poolConfig
 	warm      bool // start a first guest at once
 	metrics   *metrics.Metrics
@@ -175,7 +179,7 @@ func (p *program) buildStack(ctx context.Context, c stackConfig, s *stack) (err 
 	})
 	s.js, err = js.New(js.Config{
 		Launcher: records.CountGuests(s.kernel, c.metrics), Argv: []string{p.Self, verbGuest}, CacheDir: p.Env.Cache,
-		Go: s.group.Go, Now: time.Now,
+		Go: s.group.Go, Now: time.Now, Engines: c.engines,
 		Blank: c.pool.blank, Idle: c.pool.idle, PerKey: c.pool.perKey, Reuse: c.pool.reuse, Once: c.pool.once,
 	})
 	if err != nil {
@@ -195,7 +199,7 @@ func (p *program) buildStack(ctx context.Context, c stackConfig, s *stack) (err 
 	recorder, journal := records.NewRecorder(log, c.metrics), records.NewJournal(st)
 	s.guests = &guests{js: s.js, group: s.group}
 	asked := &conditions{}
-	keeper, desk, err := newDesk(c, st, recorder, journal)
+	keeper, desk, err := p.newDesk(c, st, recorder, journal)
 	if err != nil {
 		return err
 	}
@@ -204,7 +208,7 @@ func (p *program) buildStack(ctx context.Context, c stackConfig, s *stack) (err 
 		Tiers:     map[string]profiles.Tier{profiles.ExecutorJS: s.kernel.Attestation(profiles.ExecutorJS).Tier},
 		Providers: c.providers, Audit: recorder, Journal: journal, Conditions: asked,
 		Go: s.group.Go, Now: time.Now, Random: rand.Reader, Generation: recorder.Generation,
-		Keeper: keeper,
+		Keeper: keeper, Point: p.point,
 		CheckValue: func(v json.RawMessage) error {
 			return value.Check(v, value.Limits{Bytes: int64(len(v)), Nodes: len(v)}) // the ring has bounded v
 		},
@@ -213,13 +217,18 @@ func (p *program) buildStack(ctx context.Context, c stackConfig, s *stack) (err 
 		return err
 	}
 	s.guests.ring = ring
+	outbox, err := newOutbox(c, st, s.group)
+	if err != nil {
+		return errors.Join(err, ring.Close())
+	}
 	s.daemon, err = daemon.New(ctx, daemon.Config{
 		Version:     buildVersion().Version,
 		Interpreter: daemon.FromRing(ring),
 		Rings:       []daemon.Ring{s.kernel, ring, s.guests},
 		Compiler:    c.compiler,
 		Runs:        st, Generations: st, Pauses: st, Calls: st, Sessions: st,
-		Keeper: keeper, Desk: desk, Recorder: recorder, Journal: journal,
+		Keeper: keeper, Desk: desk, Outbox: outbox, Recorder: recorder, Journal: journal,
+		Still: c.still, Point: p.point, HasEngine: s.hasEngine(c.engines),
 		Group: s.group, Clock: systemClock{}, Random: rand.Reader, Logger: c.logger, Metrics: c.metrics,
 		Environment: profiles.Environment{Home: p.Env.Home, Condition: asked.decide(ctx)},
 		Staleness:   c.staleness, Retention: c.retention, Quota: c.quota,
@@ -230,28 +239,6 @@ func (p *program) buildStack(ctx context.Context, c stackConfig, s *stack) (err 
 	owned = true
 	s.onClose(s.daemon.Close)
 	return nil
-}
-
-// newDesk joins what keeps runs that wait and what takes approvals.
-func newDesk(c stackConfig, st *store.Store, recorder *records.Recorder, journal *records.Journal) (*pauses.Keeper, *approvals.Desk, error) {
-	keys := c.keys
-	if len(keys) == 0 {
-		key, err := seal.FileOrNew(cli.Layout(c.state).Seal, rand.Reader)
-		if err != nil {
-			return nil, nil, unavailable("load the key of pauses", err)
-		}
-		keys = []seal.Key{key}
-	}
-	ring, err := seal.New(seal.Config{Keys: keys, Random: rand.Reader})
-	if err != nil {
-		return nil, nil, unavailable("load the keys of pauses", err)
-	}
-	keeper, err := pauses.New(pauses.Config{Store: st, Sealer: ring, Gate: journal, Now: time.Now, Quota: c.paused, Metrics: c.metrics})
-	if err != nil {
-		return nil, nil, err
-	}
-	desk, err := approvals.New(approvals.Config{Store: st, Recorder: recorder, Now: time.Now, Metrics: c.metrics})
-	return keeper, desk, err
 }
 
 // openRecords opens what must outlive the process: the store, then the log,
@@ -377,10 +364,19 @@ func (p *program) newServer(ctx context.Context, f config.File, logger *slog.Log
 	if err != nil {
 		return nil, nil, cli.Failed(cli.Misused, err)
 	}
+	keys, err := p.keys(f.Snapshots)
+	if err != nil {
+		return nil, nil, cli.Failed(cli.Misused, err)
+	}
+	teller, err := p.teller(f.Notify)
+	if err != nil {
+		return nil, nil, cli.Failed(cli.Misused, err)
+	}
 	m := metrics.New()
 	s, err := p.newStack(ctx, stackConfig{
 		group: &daemon.Group{Logger: logger}, state: f.State, strict: f.Audit == "strict",
 		compiler: p.compiler(), providers: providers, metrics: m, logger: logger, warm: true,
+		keys: keys, ownKey: f.Snapshots.Key == nil, engines: f.Snapshots.Engines, teller: teller,
 		staleness: orElse(f.Staleness, daemon.DefaultStaleness), retention: orElse(f.Limits.Retention, defaultRetention),
 		quota:  daemon.Quota{PerActor: cmp.Or(f.Limits.RunsPerActor, defaultRunsPerActor), Total: cmp.Or(f.Limits.Runs, defaultRuns)},
 		paused: pauses.Quota{PerActor: cmp.Or(f.Limits.PausedPerActor, defaultPausedPerActor), Total: cmp.Or(f.Limits.Paused, defaultPaused)},
@@ -447,7 +443,7 @@ func (p *program) providers(bridges map[string]config.Bridge, logger *slog.Logge
 			for _, k := range sortedKeys(b.Env) {
 				env = append(env, k+"="+b.Env[k])
 			}
-			c, err := p.commandProvider(b.Command, b.Dir, env)
+			c, err := p.commandProvider(provider.Config{Argv: b.Command, Dir: b.Dir, Env: env, Idempotent: b.Idempotent})
 			if err != nil {
 				return nil, fmt.Errorf("bridges.%s: %w", name, err)
 			}
@@ -490,6 +486,7 @@ func (p *program) probeGuest(ctx context.Context) (around map[string]string, tie
 }
 
 // commandProvider is a bridge performed by a command of the host.
-func (p *program) commandProvider(argv []string, dir string, env []string) (interpreter.Provider, error) {
-	return provider.NewCommand(provider.Config{Argv: argv, Dir: dir, Path: p.Env.Path, Env: env})
+func (p *program) commandProvider(cfg provider.Config) (interpreter.Provider, error) {
+	cfg.Path = p.Env.Path
+	return provider.NewCommand(cfg)
 }

@@ -118,5 +118,44 @@ grep -q 'CapabilityRevoked' "$tmp/second.json" || fail "the second reviewer was 
 kill "$daemon"; wait "$daemon" || fail "the daemon did not drain"; daemon=''
 "$ringd" audit verify --state "$tmp/state2" | tail -n 1
 
+title "7. A comment waits for a person, and the daemon is killed meanwhile"
+mkdir "$tmp/sync3"
+cp "$here/comment/code-review.yaml" "$tmp/sync3/"
+daemon_on() { # STATE: a daemon with this state folder, and its reviewers and comments on a trail
+  cat >"$tmp/ringd3.yaml" <<YAML
+sync: $tmp/sync3
+state: $1
+socket: $tmp/ringd.sock
+bridges:
+  spawnSubagent: {provider: command, command: [/bin/sh, -c, 'echo "lookup  a reviewer was asked" >>$tmp/trail; exec "$reviewer"']}
+  postComment: {provider: command, command: [/bin/sh, -c, 'cat >/dev/null; echo "effect  the comment was posted" >>$tmp/trail; echo "{\"url\": \"https://git.acme.example/pull/17#1\"}"']}
+YAML
+  "$ringd" serve --config "$tmp/ringd3.yaml" >"$tmp/ready" 2>>"$tmp/daemon.log" &
+  daemon=$!
+  firstline "$tmp/ready" >/dev/null
+}
+daemon_on "$tmp/state3"
+"$ringd" run --socket "$RINGD_SOCKET" --agent code-review --executor js --json \
+  --input "diff=$tmp/diff.json" "$here/comment.ts" 2>&1 >"$tmp/third.json" | sed 's/^/  program: /'
+run=$(sed -n 's/^  "id": "\([^"]*\)".*/\1/p' "$tmp/third.json")
+grep -q '"state": "paused"' "$tmp/third.json" || { cat "$tmp/third.json" >&2; fail "the third run did not pause"; }
+kill -9 "$daemon"; wait "$daemon" 2>/dev/null || true; daemon=''
+cp -Rp "$tmp/state3" "$tmp/state4"; rm -rf "$tmp/state3"
+say "The daemon is killed with -9. Its state folder is copied, and the first one removed. No process is left; the program is a sealed record. A maintainer reads and allows:"
+"$ringd" approve "$run" --state "$tmp/state4" --as group:maintainers@acme.example | sed -e "s|$tmp/||" -e '/^go on with/d' | hang 11
+say "A new daemon starts on the copy, and the program goes on after the line it stopped at:"
+daemon_on "$tmp/state4"
+"$ringd" runs "$run" --wait 20s 2>&1 | sed -n 's/^  /  program: /p' | hang 11
+"$ringd" runs "$run" --json >"$tmp/third.json"
+grep -q '"state": "done"' "$tmp/third.json" || { cat "$tmp/third.json" >&2; fail "the third run did not finish"; }
+kill "$daemon"; wait "$daemon" || fail "the daemon did not drain"; daemon=''
+say "What happened outside, and what is on record:"
+sort "$tmp/trail" | uniq -c | sed 's/^ */  /;s/ / x /3'
+"$ringd" audit query --state "$tmp/state4" --run "$run" --kind call_opened,run_paused,call_approved,run_resumed,call_closed,run_ended \
+  | sed -e 's/  [0-9-]*T\([0-9:.]*\)Z/ \1/' -e 's/  r[a-z2-7]*//' -e 's/  (.*//' -e 's/bridge:\([a-zA-Z]*\)/\1/' -e 's/  allow  allowed$/  allow/' | cut -c1-79
+[ "$(grep -c lookup "$tmp/trail")" = 3 ] || fail "a reviewer was asked twice"
+[ "$(grep -c effect "$tmp/trail")" = 1 ] || fail "the comment was not posted once"
+"$ringd" audit verify --state "$tmp/state4" | tail -n 1
+
 title "That is ringd: a program can do nothing but ask."
 say "Policy: testdata/demo/policy. Program: testdata/demo/review.ts. More: README.md."

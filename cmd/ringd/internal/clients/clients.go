@@ -1,5 +1,6 @@
 // Package clients holds the verbs that ask a daemon over its socket, or work on
-// the state folder that one has left: status, runs, answer, cancel.
+// the state folder that one has left: status, runs, answer, cancel, approvals,
+// approve, deny, revoke, sessions.
 //
 // They decide nothing: what a caller may do is the daemon's to say, and in a
 // folder without a daemon the file system's.
@@ -19,6 +20,7 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/show"
 	"github.com/ringd/ringd/cmd/ringd/internal/render"
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
+	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/executors/js/engine/value"
 	"github.com/ringd/ringd/schema/client"
 	"github.com/ringd/ringd/schema/wire"
@@ -35,6 +37,9 @@ const (
 type Config struct {
 	*cli.Program
 	Now func() time.Time
+	// Kept opens a state folder that no daemon uses; as is the owner that its user
+	// speaks for. Its errors are exits.
+	Kept func(ctx context.Context, dir, as string) (Desk, error)
 }
 
 type verbs struct{ Config }
@@ -42,7 +47,10 @@ type verbs struct{ Config }
 // New returns the verbs that ask a daemon, or read the folder that one kept.
 func New(cfg Config) []*cobra.Command {
 	p := &verbs{cfg}
-	return []*cobra.Command{newStatus(p), newRuns(p), newAnswer(p), newCancel(p)}
+	return []*cobra.Command{
+		newStatus(p), newRuns(p), newAnswer(p), newCancel(p),
+		newApprovals(p), newApprove(p), newDeny(p), newRevoke(p), newSessions(p),
+	}
 }
 
 func newStatus(p *verbs) *cobra.Command {
@@ -118,6 +126,7 @@ func newRuns(p *verbs) *cobra.Command {
 	var socket, state string
 	var f client.Filter
 	var asJSON bool
+	var wait time.Duration
 	cmd := &cobra.Command{
 		Use:   "runs [RUN]",
 		Short: "List the daemon's runs, or show one",
@@ -139,7 +148,7 @@ has left.`,
 			}
 			defer c.Close()
 			if len(args) == 1 {
-				run, err := c.GetRun(cmd.Context(), args[0], 0)
+				run, err := c.GetRun(cmd.Context(), args[0], wait)
 				if err != nil {
 					return cli.RefusedBy(err)
 				}
@@ -149,7 +158,7 @@ has left.`,
 			if err != nil {
 				return cli.RefusedBy(err)
 			}
-			return p.listRuns(list, asJSON)
+			return p.listRuns(list, asJSON, func(id string) (wire.Run, error) { return c.GetRun(cmd.Context(), id, 0) })
 		},
 	}
 	cli.SocketFlag(cmd, &socket)
@@ -157,17 +166,36 @@ has left.`,
 	cmd.Flags().StringVar(&f.Agent, "agent", "", "runs of this agent")
 	cmd.Flags().StringSliceVar(&f.States, "only", nil, "runs in these states, such as paused")
 	cmd.Flags().IntVar(&f.Limit, "limit", 0, "how many")
+	cmd.Flags().DurationVar(&wait, "wait", 0, "with RUN: wait this long for it to pause or end (at most 1m)")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }
 
-func (p *verbs) listRuns(list wire.RunList, asJSON bool) error {
+// maxShown is of how many waiting runs a list says what they wait for.
+const maxShown = 100
+
+func (p *verbs) listRuns(list wire.RunList, asJSON bool, get func(id string) (wire.Run, error)) error {
 	if asJSON {
 		return render.JSON(p.Out, list)
 	}
+	shown := 0
 	for _, r := range list.Runs {
 		fmt.Fprintf(p.Out, "%s  %-9s  %s  %s  %s  %s\n", r.ID, r.State, r.Created.UTC().Format(time.RFC3339),
 			render.Clean(r.Agent), r.Executor, r.Actor)
+		if r.State != string(executors.StatePaused) || shown == maxShown {
+			continue
+		}
+		shown++
+		run, err := get(r.ID)
+		if err != nil {
+			continue // it went on, or is gone, since it was listed
+		}
+		for _, c := range run.Pending {
+			fmt.Fprintf(p.Out, "  call %s of %s waits for %s\n", c.ID, render.Visible(c.Bridge), waitsFor(c))
+		}
+		if run.Error != nil {
+			fmt.Fprintf(p.Out, "  cannot go on: %s: %s\n", render.Visible(run.Error.Name), render.Visible(run.Error.Message))
+		}
 	}
 	return nil
 }
@@ -187,13 +215,9 @@ func (p *verbs) keptRuns(ctx context.Context, state string, args []string, f cli
 	}
 	defer func() { err = errors.Join(err, st.Close()) }()
 	if len(args) == 1 {
-		row, err := st.Run(ctx, args[0])
+		run, err := keptRun(ctx, st, args[0])
 		if err != nil {
 			return cli.Failed(cli.Refused, fmt.Errorf("run %s: %w", args[0], err))
-		}
-		run, err := show.Row(row)
-		if err != nil {
-			return err
 		}
 		return p.showRun(run, asJSON)
 	}
@@ -201,7 +225,31 @@ func (p *verbs) keptRuns(ctx context.Context, state string, args []string, f cli
 	if err != nil {
 		return cli.Usage("read state folder: %w", err)
 	}
-	return p.listRuns(list, asJSON)
+	return p.listRuns(list, asJSON, func(id string) (wire.Run, error) { return keptRun(ctx, st, id) })
+}
+
+// keptRun is a run of a store, with the calls that it still waits on.
+func keptRun(ctx context.Context, st *store.Store, id string) (wire.Run, error) {
+	row, err := st.Run(ctx, id)
+	if err != nil {
+		return wire.Run{}, err
+	}
+	run, err := show.Row(row)
+	if err != nil || row.State != store.Paused {
+		return run, err
+	}
+	calls, err := st.Calls(ctx, id)
+	if err != nil {
+		return wire.Run{}, err
+	}
+	given, err := st.Approvals(ctx, id)
+	run.Pending = nil
+	for _, c := range calls {
+		if c.State == store.CallPending && c.Reply == nil && (c.For != store.ByApprover || c.Verdict == "") {
+			run.Pending = append(run.Pending, show.Pending(c, given))
+		}
+	}
+	return run, err
 }
 
 func (p *verbs) showRun(run wire.Run, asJSON bool) error {
@@ -267,26 +315,24 @@ Exit codes: 0 taken, 1 refused, 2 usage or no daemon.`,
 }
 
 func newCancel(p *verbs) *cobra.Command {
-	var socket string
+	var w place
+	var asJSON bool
 	cmd := &cobra.Command{
 		Use:     "cancel RUN",
-		Short:   "End a run of the daemon",
+		Short:   "End a run, live or waiting",
 		Example: "  ringd cancel RUN",
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			c, err := p.Connect(socket)
-			if err != nil {
-				return err
-			}
-			defer c.Close()
-			run, err := c.Cancel(cmd.Context(), args[0])
-			if err != nil {
-				return cli.RefusedBy(err)
-			}
-			_, err = fmt.Fprintf(p.Out, "run %s: %s\n", run.ID, run.State)
-			return err
+			return p.with(cmd.Context(), w, func(d Desk) error {
+				run, err := d.Cancel(cmd.Context(), args[0])
+				if err != nil {
+					return d.Refused(err)
+				}
+				return p.stateOf(run, asJSON)
+			})
 		},
 	}
-	cli.SocketFlag(cmd, &socket)
+	w.bind(cmd)
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the run as JSON")
 	return cmd
 }

@@ -159,6 +159,8 @@ type Config struct {
 	// HasEngine says whether an executor can go on from snapshots of an engine;
 	// nil: the executor says so itself when it tries.
 	HasEngine func(executor, digest string) bool
+	// Still resumes nothing but by ResumeRun: a daemon for one run, or for none.
+	Still bool
 	// Point is told where a run stands on disk, for tests that end the process
 	// there. Nil: nobody.
 	Point    func(label string)

@@ -80,7 +80,7 @@ func (d *Daemon) take() (waiting, *liveRun) {
 	g := d.policy.InForce()
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if g == nil || d.draining || d.resuming >= maxResumes || d.cfg.Recorder.Err() != nil {
+	if g == nil || d.cfg.Still || d.draining || d.resuming >= maxResumes || d.cfg.Recorder.Err() != nil {
 		return waiting{}, nil
 	}
 	for i, w := range d.line {

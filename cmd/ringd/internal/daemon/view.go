@@ -93,7 +93,7 @@ func (d *Daemon) kept(ctx context.Context, row store.Run) (wire.Run, error) {
 	}
 	out.Pending = nil
 	for _, c := range calls {
-		if c.State == store.CallPending && c.Reply == nil {
+		if c.State == store.CallPending && c.Reply == nil && (c.For != store.ByApprover || c.Verdict == "") {
 			out.Pending = append(out.Pending, show.Pending(c, given))
 		}
 	}

@@ -221,7 +221,7 @@ func (d *Daemon) expireOne(ctx context.Context, run string) error {
 	}
 	now := d.cfg.Clock.Now()
 	for _, c := range calls {
-		if c.State == store.CallPending && c.For == store.ByApprover && c.Reply == nil && !c.Expires.IsZero() && !now.Before(c.Expires) {
+		if c.State == store.CallPending && c.For == store.ByApprover && c.Verdict == "" && !c.Expires.IsZero() && !now.Before(c.Expires) {
 			why = wire.RunError{Name: "ApprovalExpired", Message: "call " + c.ID + " was not approved in time"}
 			break
 		}

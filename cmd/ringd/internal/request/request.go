@@ -12,6 +12,7 @@ import (
 
 	"github.com/ringd/ringd/cmd/ringd/internal/sources"
 	"github.com/ringd/ringd/executors/js/engine/value"
+	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/schema/wire"
 )
 
@@ -26,6 +27,8 @@ type Given struct {
 	Agent, Executor, Language string
 	Program                   string   // a file, or "-" for stdin
 	Inputs                    []string // NAME=FILE.json
+	Session                   string
+	Grants                    string // a file; "": none
 }
 
 // Read reads the program and its inputs.
@@ -36,6 +39,18 @@ func Read(g Given, stdin io.Reader) (wire.RunRequest, error) {
 		return req, err
 	}
 	req.Program = wire.Program{Name: name, Language: g.Language, Source: string(source)}
+	req.Session = g.Session
+	if g.Grants != "" {
+		text, err := contents(g.Grants, profiles.MaxGrantsBytes)
+		if err != nil {
+			return req, fmt.Errorf("read grants: %w", err)
+		}
+		grants, err := profiles.DecodeGrants(text)
+		if err != nil {
+			return req, fmt.Errorf("read grants: %s: %w", g.Grants, err)
+		}
+		req.Grants = &grants
+	}
 	for _, arg := range g.Inputs {
 		key, file, ok := strings.Cut(arg, "=")
 		if !ok || key == "" || file == "" {

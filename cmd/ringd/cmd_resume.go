@@ -1,0 +1,88 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ringd/ringd/cmd/ringd/internal/cli"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon"
+	"github.com/ringd/ringd/cmd/ringd/internal/render"
+	"github.com/ringd/ringd/profiles"
+)
+
+func newResume(p *program) *cobra.Command {
+	o := runOptions{executor: profiles.ExecutorJS}
+	cmd := &cobra.Command{
+		Use:   "resume RUN",
+		Short: "Go on with a run that waits",
+		Long: `Resume goes on with a run whose calls are all answered. A daemon does that by
+itself: there, resume tries again what an error stopped, such as a key or an
+engine that was missing.
+
+With --state it goes on here, under the policy PATH and the bridges given: every
+call is decided again, and only what the run's own policy and PATH both grant is
+granted. At a terminal it asks about calls that wait for an approver.
+
+Exit codes: those of ringd run.`,
+		Example: `  ringd resume RUN
+  ringd resume RUN --state ./state -p policy.yaml --bridge sendEmail=./send`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			switch {
+			case o.state == "" && (o.policy != "" || len(o.bridges)+len(o.bridgeEnv) > 0 || o.ask || o.as != "" || o.report):
+				return cli.Usage("resume without --state is the daemon's: policy and bridges are its own")
+			case o.state != "" && (o.socket != "" || o.policy == ""):
+				return cli.Usage("resume --state DIR needs a policy: -p PATH")
+			case o.state == "":
+				return p.resumeThere(cmd.Context(), o, args[0])
+			}
+			if _, err := p.State(o.state); err != nil {
+				return err
+			}
+			return p.resumeHere(cmd.Context(), o, args[0])
+		},
+	}
+	f := cmd.Flags()
+	cli.SocketFlag(cmd, &o.socket)
+	f.StringVar(&o.state, "state", "", "the state folder that keeps the run, which no daemon uses")
+	f.StringVarP(&o.policy, "policy", "p", "", "with --state: policy file or folder")
+	f.StringArrayVar(&o.bridges, "bridge", nil, "with --state: NAME=COMMAND, performs a bridge with sh -c")
+	f.StringArrayVar(&o.bridgeEnv, "bridge-env", nil, "NAME, a variable that bridge commands get")
+	f.BoolVar(&o.asJSON, "json", false, "print the whole outcome as JSON")
+	f.BoolVar(&o.report, "report", false, "say on stderr what ran and what limits held")
+	o.bindAsking(cmd)
+	return cmd
+}
+
+// resumeHere goes on with a kept run in a stack of its own. One that still waits
+// for an approver is asked about.
+func (p *program) resumeHere(ctx context.Context, o runOptions, id string) error {
+	return p.local(ctx, o, func(ctx context.Context, l *local) (string, error) {
+		_, err := l.stack.daemon.ResumeRun(context.WithoutCancel(ctx), l.actor, id)
+		if errors.Is(err, daemon.ErrNotAnswered) {
+			err = nil
+		}
+		return id, err
+	})
+}
+
+// resumeThere has the daemon try again.
+func (p *program) resumeThere(ctx context.Context, o runOptions, id string) error {
+	c, err := p.Connect(o.socket)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	run, err := c.Resume(ctx, id)
+	if err != nil {
+		return cli.RefusedBy(err)
+	}
+	if o.asJSON {
+		return render.JSON(p.Out, run)
+	}
+	_, err = fmt.Fprintf(p.Out, "run %s: %s\n", run.ID, run.State)
+	return err
+}

@@ -1,0 +1,229 @@
+// Package attend stays with one run of a daemon in this process: it prints its
+// console as it comes, asks the person at the terminal when it waits for an
+// approver, and returns how it ended or that it waits.
+//
+// It approves nothing by itself: a yes was typed, for the arguments that were
+// shown. A run that nobody here can let go on is kept where there is a state
+// folder, and ended where there is none.
+package attend
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/ringd/ringd/cmd/ringd/internal/ask"
+	"github.com/ringd/ringd/cmd/ringd/internal/cli"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon"
+	"github.com/ringd/ringd/cmd/ringd/internal/render"
+	"github.com/ringd/ringd/executors"
+	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/schema/wire"
+)
+
+// Daemon is what runs the program. daemon.Daemon implements it.
+type Daemon interface {
+	Events(ctx context.Context, a daemon.Actor, id string, after int64) ([]wire.Event, error)
+	GetRun(ctx context.Context, a daemon.Actor, id string, wait time.Duration) (wire.Run, error)
+	Approve(ctx context.Context, who daemon.Approver, run, call string, a wire.ApprovalAnswer) (wire.Run, error)
+	ResumeRun(ctx context.Context, a daemon.Actor, id string) (wire.Run, error)
+	CancelRun(ctx context.Context, a daemon.Actor, id string) (wire.Run, error)
+}
+
+// Terminal asks a person. ask.Terminal implements it.
+type Terminal interface {
+	Ask(ctx context.Context, page render.Page, q render.Question) (ask.Answer, error)
+}
+
+// Config is what an Attendant is made of. All but Terminal and Rule is required.
+type Config struct {
+	*cli.Program
+	Daemon   Daemon
+	Actor    daemon.Actor    // that the run belongs to
+	Approver daemon.Approver // who sits at Terminal
+	Terminal Terminal        // nil: nobody is asked
+	Keep     bool            // a run that waits stays in its state folder
+	// Rule is the rule by which a bridge of an agent waits; nil: not known.
+	Rule func(agent, bridge string) *profiles.Rule
+	Now  func() time.Time
+}
+
+// Attendant stays with one run. It is used by one goroutine.
+type Attendant struct {
+	Config
+	after, printed int64
+	asked          map[string]bool // calls that the person here has spoken on
+}
+
+// New returns an attendant for a run.
+func New(cfg Config) *Attendant {
+	return &Attendant{Config: cfg, asked: map[string]bool{}}
+}
+
+// Attend follows the run until it ends, or waits for somebody who is not here.
+// When ctx ends first the run is cancelled, but for one that waits and is kept.
+func (a *Attendant) Attend(ctx context.Context, id string) (wire.Run, error) {
+	for {
+		run, err := a.follow(ctx, id)
+		if err != nil || run.State != string(executors.StatePaused) {
+			return run, err
+		}
+		on, err := a.settle(ctx, run)
+		if err != nil && !a.Keep {
+			return wire.Run{}, errors.Join(err, a.end(ctx, id))
+		}
+		switch {
+		case err != nil:
+			return run, err
+		case !on && a.Keep:
+			return a.Daemon.GetRun(context.WithoutCancel(ctx), a.Actor, id, 0)
+		case !on:
+			a.say(ctx, run)
+			return a.cancel(ctx, id)
+		}
+	}
+}
+
+// follow prints what comes and returns the run when it has ended or waits.
+func (a *Attendant) follow(ctx context.Context, id string) (wire.Run, error) {
+	for {
+		events, err := a.Daemon.Events(ctx, a.Actor, id, a.after)
+		if ctx.Err() != nil {
+			return a.interrupted(ctx, id)
+		}
+		if err != nil {
+			return wire.Run{}, fmt.Errorf("follow run %s: %w", id, err)
+		}
+		stopped := len(events) == 0
+		for _, e := range events {
+			a.after = max(a.after, e.Seq)
+			stopped = stopped || e.Final() || e.Type == wire.EventState && e.State == string(executors.StatePaused)
+			if e.Console != nil {
+				a.show(*e.Console)
+			}
+		}
+		if !stopped {
+			continue
+		}
+		run, err := a.Daemon.GetRun(context.WithoutCancel(ctx), a.Actor, id, 0)
+		if err != nil || run.State != wire.StateRunning {
+			for _, c := range run.Console {
+				a.show(c)
+			}
+			return run, err
+		}
+	}
+}
+
+func (a *Attendant) show(c wire.ConsoleEntry) {
+	if c.Seq > a.printed {
+		a.printed = c.Seq
+		a.Page(a.Err).Console(c)
+	}
+}
+
+// interrupted ends a run that the user does not wait for any more. One that
+// waits already is left alone where it is kept.
+func (a *Attendant) interrupted(ctx context.Context, id string) (wire.Run, error) {
+	if a.Keep {
+		run, err := a.Daemon.GetRun(context.WithoutCancel(ctx), a.Actor, id, 0)
+		if err != nil || run.State == string(executors.StatePaused) {
+			return run, err
+		}
+	}
+	return a.cancel(ctx, id)
+}
+
+// cancel ends a run and returns how it ended.
+func (a *Attendant) cancel(ctx context.Context, id string) (wire.Run, error) {
+	ctx = context.WithoutCancel(ctx)
+	final, err := a.Daemon.CancelRun(ctx, a.Actor, id)
+	if errors.Is(err, daemon.ErrEnded) {
+		return a.Daemon.GetRun(ctx, a.Actor, id, 0)
+	}
+	return final, err
+}
+
+// say tells why a run that waits is ended.
+func (a *Attendant) say(ctx context.Context, run wire.Run) {
+	if ctx.Err() != nil || len(run.Pending) == 0 {
+		return
+	}
+	c := run.Pending[0]
+	why := "and nobody answers"
+	switch {
+	case c.For != "approver":
+		why = "which a daemon gives it: see `ringd serve`"
+	case a.Terminal == nil:
+		why = "and there is no terminal to ask at"
+	case a.asked[c.ID]:
+		why = "and it takes more than one"
+	}
+	fmt.Fprintf(a.Err, "ringd: call %s of %s waits for %s, %s\n"+
+		"    hint: --state DIR keeps the run; then `ringd approve` and `ringd resume`\n",
+		c.ID, render.Visible(c.Bridge), article(c.For), why)
+}
+
+func article(who string) string {
+	if who == "approver" {
+		return "an approver"
+	}
+	return "its harness"
+}
+
+func (a *Attendant) end(ctx context.Context, id string) error {
+	_, err := a.cancel(ctx, id)
+	return err
+}
+
+// settle asks about the calls of a run that waits, and has it go on when all are
+// answered. It reports whether it goes on.
+func (a *Attendant) settle(ctx context.Context, run wire.Run) (on bool, err error) {
+	for _, c := range run.Pending {
+		if c.For != "approver" || a.Terminal == nil || a.asked[c.ID] {
+			return false, nil
+		}
+		answer, err := a.Terminal.Ask(ctx, a.Page(a.Err), render.Question{
+			Run: run.ID, Agent: run.Agent, Pending: c, Rule: a.rule(run.Agent, c.Bridge), Now: a.Now(),
+		})
+		if err != nil {
+			return false, a.unanswered(ctx, err)
+		}
+		word := wire.ApprovalAnswer{Verdict: "allow", Digest: c.Digest, Reason: answer.Reason}
+		if len(a.Approver.Stands) > 0 {
+			word.As = a.Approver.Stands[0]
+		}
+		if !answer.Allow {
+			word.Verdict = "deny"
+			if word.Reason == "" {
+				word.Reason = "denied at the terminal"
+			}
+		}
+		a.asked[c.ID] = true
+		if _, err := a.Daemon.Approve(context.WithoutCancel(ctx), a.Approver, run.ID, c.ID, word); err != nil {
+			return false, fmt.Errorf("call %s: %w", c.ID, err)
+		}
+	}
+	now, err := a.Daemon.GetRun(context.WithoutCancel(ctx), a.Actor, run.ID, 0)
+	if err != nil || len(now.Pending) > 0 {
+		return false, err
+	}
+	_, err = a.Daemon.ResumeRun(context.WithoutCancel(ctx), a.Actor, run.ID)
+	return err == nil, err
+}
+
+// unanswered makes a question that nobody answered no error: the run waits on.
+func (a *Attendant) unanswered(ctx context.Context, err error) error {
+	if ctx.Err() != nil || errors.Is(err, ask.ErrNone) {
+		return nil
+	}
+	return err
+}
+
+func (a *Attendant) rule(agent, bridge string) *profiles.Rule {
+	if a.Rule == nil {
+		return nil
+	}
+	return a.Rule(agent, bridge)
+}

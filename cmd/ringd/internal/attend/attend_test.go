@@ -1,0 +1,226 @@
+package attend_test
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/ringd/ringd/cmd/ringd/internal/ask"
+	"github.com/ringd/ringd/cmd/ringd/internal/attend"
+	"github.com/ringd/ringd/cmd/ringd/internal/cli"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon"
+	"github.com/ringd/ringd/cmd/ringd/internal/render"
+	"github.com/ringd/ringd/schema/wire"
+)
+
+// fake is a daemon with one run, which waits in waves and then is done.
+type fake struct {
+	waves    [][]wire.Pending // those that are left
+	answered map[string]bool
+	state    string
+	seq      int64
+	did      []string
+	refuse   error // of Approve
+	stuck    error // of ResumeRun
+	open     bool  // the run never stops
+}
+
+func pending(id, who string) wire.Pending {
+	return wire.Pending{ID: id, Bridge: "pay", Args: json.RawMessage(`{}`), For: who, Digest: "sha256:" + id, Count: 1}
+}
+
+func newFake(waves ...[]wire.Pending) *fake {
+	f := &fake{waves: waves, answered: map[string]bool{}, state: "paused", seq: 1}
+	if len(waves) == 0 {
+		f.state = "done"
+	}
+	return f
+}
+
+func (f *fake) Events(ctx context.Context, _ daemon.Actor, _ string, after int64) ([]wire.Event, error) {
+	if f.open {
+		<-ctx.Done()
+		return nil, ctx.Err()
+	}
+	if after >= f.seq {
+		return nil, fmt.Errorf("nothing comes after %d", after)
+	}
+	return []wire.Event{
+		{Seq: f.seq, Type: wire.EventConsole, Console: &wire.ConsoleEntry{Seq: f.seq, Text: fmt.Sprint("line ", f.seq)}},
+		{Seq: f.seq, Type: wire.EventState, State: f.state},
+	}, nil
+}
+
+func (f *fake) GetRun(context.Context, daemon.Actor, string, time.Duration) (wire.Run, error) {
+	run := wire.Run{ID: "r1", Agent: "a", State: f.state}
+	if f.state == "paused" {
+		for _, c := range f.waves[0] {
+			if !f.answered[c.ID] {
+				run.Pending = append(run.Pending, c)
+			}
+		}
+	}
+	return run, nil
+}
+
+func (f *fake) Approve(ctx context.Context, who daemon.Approver, run, call string, a wire.ApprovalAnswer) (wire.Run, error) {
+	f.did = append(f.did, strings.TrimSpace(fmt.Sprintf("%s %s %s %s as %q by %s", a.Verdict, call, a.Digest, a.Reason, a.As, who.Name)))
+	if f.refuse != nil {
+		return wire.Run{}, f.refuse
+	}
+	i := slices.IndexFunc(f.waves[0], func(c wire.Pending) bool { return c.ID == call })
+	if f.waves[0][i].Count--; f.waves[0][i].Count <= 0 {
+		f.answered[call] = true
+	}
+	return f.GetRun(ctx, daemon.Actor{}, run, 0)
+}
+
+func (f *fake) ResumeRun(ctx context.Context, a daemon.Actor, id string) (wire.Run, error) {
+	f.did = append(f.did, "resume")
+	if f.stuck != nil {
+		return wire.Run{}, f.stuck
+	}
+	f.waves = f.waves[1:]
+	f.seq++
+	if len(f.waves) == 0 {
+		f.state = "done"
+	}
+	return f.GetRun(ctx, a, id, 0)
+}
+
+func (f *fake) CancelRun(ctx context.Context, a daemon.Actor, id string) (wire.Run, error) {
+	f.did = append(f.did, "cancel")
+	f.state = "cancelled"
+	return f.GetRun(ctx, a, id, 0)
+}
+
+// person answers what it is asked, in order.
+type person struct {
+	says  []ask.Answer
+	err   error // when nothing is left
+	stop  func()
+	asked []string
+}
+
+func (p *person) Ask(_ context.Context, _ render.Page, q render.Question) (ask.Answer, error) {
+	p.asked = append(p.asked, q.Pending.ID)
+	if len(p.says) == 0 {
+		if p.stop != nil {
+			p.stop()
+		}
+		return ask.Answer{}, p.err
+	}
+	a := p.says[0]
+	p.says = p.says[1:]
+	return a, nil
+}
+
+var (
+	yes = ask.Answer{Allow: true}
+	no  = ask.Answer{}
+)
+
+func TestAttend(t *testing.T) {
+	two := func() wire.Pending { c := pending("c1", "approver"); c.Count = 2; return c }
+	one := []wire.Pending{pending("c1", "approver")}
+	for _, tt := range []struct {
+		name  string
+		fake  *fake
+		says  *person // nil: no terminal
+		keep  bool
+		stand []string
+		want  []string
+		state string
+		fails string
+	}{
+		{"nothing to ask", newFake(), nil, false, nil, nil, "done", ""},
+		{"yes", newFake(one), &person{says: []ask.Answer{yes}}, false, nil,
+			[]string{`allow c1 sha256:c1  as "" by uid:1`, "resume"}, "done", ""},
+		{"yes, for an owner", newFake(one), &person{says: []ask.Answer{yes}}, false, []string{"group:a@b.example"},
+			[]string{`allow c1 sha256:c1  as "group:a@b.example" by uid:1`, "resume"}, "done", ""},
+		{"no", newFake(one), &person{says: []ask.Answer{no}}, false, nil,
+			[]string{`deny c1 sha256:c1 denied at the terminal as "" by uid:1`, "resume"}, "done", ""},
+		{"no, with a reason", newFake(one), &person{says: []ask.Answer{{Reason: "too much"}}}, false, nil,
+			[]string{`deny c1 sha256:c1 too much as "" by uid:1`, "resume"}, "done", ""},
+		{"a wave and another", newFake([]wire.Pending{pending("c1", "approver"), pending("c2", "approver")}, []wire.Pending{pending("c3", "approver")}),
+			&person{says: []ask.Answer{yes, no, yes}}, false, nil,
+			[]string{`allow c1 sha256:c1  as "" by uid:1`, `deny c2 sha256:c2 denied at the terminal as "" by uid:1`, "resume", `allow c3 sha256:c3  as "" by uid:1`, "resume"}, "done", ""},
+		{"no terminal", newFake(one), nil, false, nil, []string{"cancel"}, "cancelled", ""},
+		{"no terminal, kept", newFake(one), nil, true, nil, nil, "paused", ""},
+		{"nobody answers", newFake(one), &person{err: ask.ErrNone}, false, nil, []string{"cancel"}, "cancelled", ""},
+		{"nobody answers, kept", newFake(one), &person{err: ask.ErrNone}, true, nil, nil, "paused", ""},
+		{"the harness is asked", newFake([]wire.Pending{pending("c1", "harness")}), &person{says: []ask.Answer{yes}}, true, nil, nil, "paused", ""},
+		{"it takes two people", newFake([]wire.Pending{two()}), &person{says: []ask.Answer{yes, yes}}, true, nil,
+			[]string{`allow c1 sha256:c1  as "" by uid:1`}, "paused", ""},
+		{"the yes is refused", &fake{waves: [][]wire.Pending{one}, state: "paused", seq: 1, refuse: errors.New("not an approver")},
+			&person{says: []ask.Answer{yes}}, false, nil, []string{`allow c1 sha256:c1  as "" by uid:1`, "cancel"}, "", "call c1: not an approver"},
+		{"the yes is refused, kept", &fake{waves: [][]wire.Pending{one}, state: "paused", seq: 1, refuse: errors.New("not an approver")},
+			&person{says: []ask.Answer{yes}}, true, nil, []string{`allow c1 sha256:c1  as "" by uid:1`}, "paused", "not an approver"},
+		{"it cannot go on", &fake{waves: [][]wire.Pending{one}, answered: map[string]bool{}, state: "paused", seq: 1, stuck: errors.New("integrity")},
+			&person{says: []ask.Answer{yes}}, true, nil, []string{`allow c1 sha256:c1  as "" by uid:1`, "resume"}, "paused", "integrity"},
+		{"the terminal fails", newFake(one), &person{err: errors.New("broken terminal")}, true, nil, nil, "paused", "broken terminal"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			run, err := attendant(tt.fake, tt.says, tt.keep, tt.stand).Attend(t.Context(), "r1")
+			if (err != nil) != (tt.fails != "") || (err != nil && !strings.Contains(err.Error(), tt.fails)) {
+				t.Fatalf("got %v, want %q", err, tt.fails)
+			}
+			if diff := cmp.Diff(tt.want, tt.fake.did); diff != "" || run.State != tt.state {
+				t.Errorf("state %s, want %s: %s", run.State, tt.state, diff)
+			}
+		})
+	}
+}
+
+func attendant(f *fake, says *person, keep bool, stands []string) *attend.Attendant {
+	var console bytes.Buffer
+	c := attend.Config{
+		Program: &cli.Program{Err: &console}, Daemon: f, Actor: daemon.Actor{Name: "run:uid:1"},
+		Approver: daemon.Approver{Name: "uid:1", Stands: stands}, Keep: keep, Now: time.Now,
+	}
+	if says != nil {
+		c.Terminal = says
+	}
+	return attend.New(c)
+}
+
+// Ctrl-C ends a run, but not one that waits where it is kept.
+func TestAttendInterrupted(t *testing.T) {
+	one := []wire.Pending{pending("c1", "approver")}
+	for _, tt := range []struct {
+		name  string
+		fake  *fake
+		keep  bool
+		want  []string
+		state string
+	}{
+		{"live", &fake{open: true, state: "running"}, false, []string{"cancel"}, "cancelled"},
+		{"live, kept", &fake{open: true, state: "running"}, true, []string{"cancel"}, "cancelled"},
+		{"at the question", newFake(one), false, []string{"cancel"}, "cancelled"},
+		{"at the question, kept", newFake(one), true, nil, "paused"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			ctx, stop := context.WithCancel(t.Context())
+			defer stop()
+			says := &person{err: context.Canceled, stop: stop}
+			if tt.fake.open {
+				stop()
+			}
+			run, err := attendant(tt.fake, says, tt.keep, nil).Attend(ctx, "r1")
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(tt.want, tt.fake.did); diff != "" || run.State != tt.state {
+				t.Errorf("state %s, want %s: %s", run.State, tt.state, diff)
+			}
+		})
+	}
+}

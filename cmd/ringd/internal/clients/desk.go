@@ -1,0 +1,51 @@
+package clients
+
+import (
+	"context"
+
+	"github.com/ringd/ringd/cmd/ringd/internal/cli"
+	"github.com/ringd/ringd/schema/client"
+	"github.com/ringd/ringd/schema/wire"
+)
+
+// Desk is where waiting runs are moved: a daemon, or the folder that one left.
+type Desk interface {
+	Waits
+	Keeps
+	// Refused turns an error of the others into an exit.
+	Refused(err error) error
+	Close() error
+}
+
+// Waits moves runs that wait.
+type Waits interface {
+	GetRun(ctx context.Context, id string) (wire.Run, error)
+	Approvals(ctx context.Context) (wire.Approvals, error)
+	Approve(ctx context.Context, run, call string, a wire.ApprovalAnswer) (wire.Run, error)
+	Revoke(ctx context.Context, run string, grants []string) (wire.Run, error)
+	Cancel(ctx context.Context, run string) (wire.Run, error)
+}
+
+// Keeps shows and forgets kept sessions.
+type Keeps interface {
+	Sessions(ctx context.Context) (wire.SessionList, error)
+	DropSession(ctx context.Context, name string) error
+}
+
+// remote is a daemon.
+type remote struct{ *client.Client }
+
+func (r remote) GetRun(ctx context.Context, id string) (wire.Run, error) {
+	return r.Client.GetRun(ctx, id, 0)
+}
+
+func (r remote) Revoke(ctx context.Context, run string, grants []string) (wire.Run, error) {
+	return r.Client.Revoke(ctx, run, grants...)
+}
+
+func (r remote) Refused(err error) error { return cli.RefusedBy(err) }
+
+func (r remote) Close() error {
+	r.Client.Close()
+	return nil
+}

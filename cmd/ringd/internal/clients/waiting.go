@@ -1,0 +1,372 @@
+package clients
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ringd/ringd/cmd/ringd/internal/cli"
+	"github.com/ringd/ringd/cmd/ringd/internal/render"
+	"github.com/ringd/ringd/schema/wire"
+)
+
+// forApprover is Pending.For of a call that waits for a person.
+const forApprover = "approver"
+
+// place is where a verb finds its runs: a daemon, or the folder that one left.
+type place struct {
+	socket, state string
+	as            string
+}
+
+func (w *place) bind(cmd *cobra.Command) {
+	cli.SocketFlag(cmd, &w.socket)
+	cmd.Flags().StringVar(&w.state, "state", "", "work on this state folder, which no daemon uses")
+}
+
+func (w *place) bindAs(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&w.as, "as", "", "the owner of `approval.from` to speak for, such as group:leads@acme.example")
+}
+
+// open returns the desk of w.
+func (p *verbs) open(ctx context.Context, w place) (Desk, error) {
+	if w.state == "" {
+		c, err := p.Connect(w.socket)
+		if err != nil {
+			return nil, err
+		}
+		return remote{c}, nil
+	}
+	if w.socket != "" {
+		return nil, cli.Usage("--socket and --state: name one of them")
+	}
+	dir, err := p.Program.State(w.state)
+	if err != nil {
+		return nil, err
+	}
+	return p.Kept(ctx, dir, w.as)
+}
+
+// with opens the desk of w, and closes it after do.
+func (p *verbs) with(ctx context.Context, w place, do func(Desk) error) (err error) {
+	d, err := p.open(ctx, w)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, d.Close()) }()
+	return do(d)
+}
+
+func newApprovals(p *verbs) *cobra.Command {
+	var w place
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "approvals",
+		Short: "Show the calls that wait for a person",
+		Long: `Approvals shows every call that waits for an approver: what it would do with
+which arguments, who may decide, and until when.
+
+Exit codes: 0 shown, 2 no daemon.`,
+		Example: "  ringd approvals\n  ringd approvals --state ./state --json",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return p.with(cmd.Context(), w, func(d Desk) error {
+				list, err := d.Approvals(cmd.Context())
+				if err != nil {
+					return d.Refused(err)
+				}
+				if asJSON {
+					return render.JSON(p.Out, list)
+				}
+				for _, a := range list.Approvals {
+					p.Page(p.Out).Question(render.Question{Run: a.Run, Agent: a.Agent, Pending: a.Pending, Now: p.Now()})
+					fmt.Fprintf(p.Out, "  %-8s ringd approve %s %s\n\n", "allow", a.Run, a.Pending.ID)
+				}
+				return nil
+			})
+		},
+	}
+	w.bind(cmd)
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+// verdict is what approve and deny share.
+type verdict struct {
+	place
+	verb, digest, reason string
+	asJSON               bool
+}
+
+func newApprove(p *verbs) *cobra.Command {
+	v := verdict{verb: "allow"}
+	cmd := &cobra.Command{
+		Use:   "approve RUN [CALL]",
+		Short: "Let a waiting call happen, once",
+		Long: `Approve allows a call that waits for an approver. It shows the call, and counts
+for these arguments only: with --digest it is refused when they are others than
+you have seen. CALL may be left out where only one call waits.
+
+The run goes on when every call of it is answered; with --state, at
+` + "`ringd resume RUN --state DIR -p POLICY`" + `. In a state folder without a daemon
+you are who you say you are: its files are the guard.
+
+Exit codes: 0 it counts, 1 refused, 2 usage or no daemon.`,
+		Example: `  ringd approve RUN
+  ringd approve RUN c2 --as group:leads@acme.example --digest sha256:…
+  ringd approve RUN --state ./state`,
+		Args: cobra.RangeArgs(1, 2),
+		RunE: func(cmd *cobra.Command, args []string) error { return p.decide(cmd.Context(), v, args) },
+	}
+	v.bind(cmd)
+	v.bindAs(cmd)
+	cmd.Flags().StringVar(&v.digest, "digest", "", "of the arguments that you have seen")
+	cmd.Flags().StringVar(&v.reason, "reason", "", "for the record")
+	cmd.Flags().BoolVar(&v.asJSON, "json", false, "print the run as JSON")
+	p.complete(cmd, &v.place)
+	return cmd
+}
+
+func newDeny(p *verbs) *cobra.Command {
+	v := verdict{verb: "deny"}
+	cmd := &cobra.Command{
+		Use:   "deny RUN [CALL] --reason TEXT",
+		Short: "Refuse a waiting call, for good",
+		Long: `Deny refuses a call that waits for an approver. The program gets an
+ApprovalDenied with the reason and may go on without the call.
+
+Exit codes: 0 it counts, 1 refused, 2 usage or no daemon.`,
+		Example: `  ringd deny RUN --reason "not to this address"`,
+		Args:    cobra.RangeArgs(1, 2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if strings.TrimSpace(v.reason) == "" {
+				return cli.Usage("deny needs --reason TEXT: the program is told why")
+			}
+			return p.decide(cmd.Context(), v, args)
+		},
+	}
+	v.bind(cmd)
+	v.bindAs(cmd)
+	cmd.Flags().StringVar(&v.digest, "digest", "", "of the arguments that you have seen")
+	cmd.Flags().StringVar(&v.reason, "reason", "", "why not; the program reads it (required)")
+	cmd.Flags().BoolVar(&v.asJSON, "json", false, "print the run as JSON")
+	p.complete(cmd, &v.place)
+	return cmd
+}
+
+// decide shows the call and says allow or deny to it.
+func (p *verbs) decide(ctx context.Context, v verdict, args []string) error {
+	return p.with(ctx, v.place, func(d Desk) error {
+		run, err := d.GetRun(ctx, args[0])
+		if err != nil {
+			return d.Refused(err)
+		}
+		call, err := choose(run, args[1:])
+		if err != nil {
+			return err
+		}
+		if !v.asJSON {
+			p.Page(p.Out).Question(render.Question{Run: run.ID, Agent: run.Agent, Pending: call, Now: p.Now()})
+		}
+		digest := call.Digest
+		if v.digest != "" {
+			digest = v.digest
+		}
+		run, err = d.Approve(ctx, run.ID, call.ID, wire.ApprovalAnswer{Verdict: v.verb, Reason: v.reason, Digest: digest, As: v.as})
+		if err != nil {
+			return d.Refused(err)
+		}
+		if v.asJSON {
+			return render.JSON(p.Out, run)
+		}
+		said := "allowed"
+		if v.verb == "deny" {
+			said = "denied"
+		}
+		state := run.State
+		if v.state != "" && len(run.Pending) == 0 && state == wire.StateRunning {
+			state = "answered" // nothing runs in a folder
+		}
+		fmt.Fprintf(p.Out, "%s; run %s: %s\n", said, run.ID, state)
+		p.next(run, v.state, state)
+		return nil
+	})
+}
+
+// next says what a run still waits for, and how to go on.
+func (p *verbs) next(run wire.Run, folder, state string) {
+	for _, c := range run.Pending {
+		fmt.Fprintf(p.Out, "call %s of %s waits for %s\n", c.ID, render.Visible(c.Bridge), waitsFor(c))
+	}
+	if state == "answered" {
+		fmt.Fprintf(p.Out, "go on with: ringd resume %s --state %s -p POLICY\n", run.ID, folder)
+	}
+}
+
+func waitsFor(c wire.Pending) string {
+	if c.For == forApprover && c.Count > 1 {
+		return fmt.Sprintf("an approver (%d of %d)", len(c.Approvals), c.Count)
+	}
+	if c.For == forApprover {
+		return "an approver"
+	}
+	return "its harness"
+}
+
+// choose is the call that is meant: the one that is named, or the only one that
+// waits for an approver.
+func choose(run wire.Run, named []string) (wire.Pending, error) {
+	var waiting []string
+	var only wire.Pending
+	for _, c := range run.Pending {
+		if len(named) > 0 && c.ID == named[0] {
+			return c, nil
+		}
+		if c.For == forApprover {
+			waiting, only = append(waiting, c.ID), c
+		}
+	}
+	switch {
+	case len(named) > 0:
+		return only, cli.Failed(cli.Refused, fmt.Errorf("run %s: no open call %s (state %s)", run.ID, render.Visible(named[0]), run.State))
+	case len(waiting) == 0:
+		return only, cli.Failed(cli.Refused, fmt.Errorf("run %s: no call waits for an approver (state %s)", run.ID, run.State))
+	case len(waiting) > 1:
+		return only, cli.Usage("run %s: calls %s wait for an approver: name one of them", run.ID, strings.Join(waiting, ", "))
+	default:
+		return only, nil
+	}
+}
+
+func newRevoke(p *verbs) *cobra.Command {
+	var w place
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "revoke RUN GRANT…",
+		Short: "Take grants from one run, while it runs or waits",
+		Long: `Revoke takes grants back from a single run, for good: bridge:NAME, host:NAME,
+import:NAME. Open calls of a bridge end, later ones get CapabilityRevoked. Other
+runs keep what they have.
+
+Exit codes: 0 taken, 1 refused, 2 usage or no daemon.`,
+		Example: "  ringd revoke RUN bridge:sendEmail host:api.example.com",
+		Args:    cobra.MinimumNArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			for _, g := range args[1:] {
+				kind, name, ok := strings.Cut(g, ":")
+				if !ok || name == "" || (kind != "bridge" && kind != "host" && kind != "import") {
+					return cli.Usage("%q is no grant: want bridge:NAME, host:NAME or import:NAME", g)
+				}
+			}
+			return p.with(cmd.Context(), w, func(d Desk) error {
+				run, err := d.Revoke(cmd.Context(), args[0], args[1:])
+				if err != nil {
+					return d.Refused(err)
+				}
+				return p.stateOf(run, asJSON)
+			})
+		},
+	}
+	w.bind(cmd)
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the run as JSON")
+	p.complete(cmd, &w)
+	return cmd
+}
+
+func (p *verbs) stateOf(run wire.Run, asJSON bool) error {
+	if asJSON {
+		return render.JSON(p.Out, run)
+	}
+	fmt.Fprintf(p.Out, "run %s: %s\n", run.ID, run.State)
+	return nil
+}
+
+func newSessions(p *verbs) *cobra.Command {
+	var w place
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "sessions",
+		Short: "List or forget the kept states of interpreters",
+		Long: `Sessions lists what runs with --session left for the next run of the same agent
+and actor. Drop forgets one.`,
+		Example: "  ringd sessions\n  ringd sessions drop notebook",
+		Args:    cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			return p.with(cmd.Context(), w, func(d Desk) error {
+				list, err := d.Sessions(cmd.Context())
+				if err != nil {
+					return d.Refused(err)
+				}
+				if asJSON {
+					return render.JSON(p.Out, list)
+				}
+				for _, s := range list.Sessions {
+					fmt.Fprintf(p.Out, "%-20s  %s  %s  %7d bytes  %s\n", render.Visible(s.Name),
+						s.Updated.UTC().Format(time.RFC3339), render.Visible(s.Agent), s.Bytes, render.Visible(s.Actor))
+				}
+				return nil
+			})
+		},
+	}
+	w.bind(cmd)
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	cmd.AddCommand(newDrop(p))
+	return cmd
+}
+
+func newDrop(p *verbs) *cobra.Command {
+	var w place
+	cmd := &cobra.Command{
+		Use:     "drop NAME",
+		Short:   "Forget a session",
+		Example: "  ringd sessions drop notebook",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return p.with(cmd.Context(), w, func(d Desk) error {
+				if err := d.DropSession(cmd.Context(), args[0]); err != nil {
+					return d.Refused(err)
+				}
+				return nil
+			})
+		},
+	}
+	w.bind(cmd)
+	return cmd
+}
+
+// maxCompleted bounds what completion offers.
+const maxCompleted = 50
+
+// complete offers the runs that wait, and then their calls.
+func (p *verbs) complete(cmd *cobra.Command, w *place) {
+	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		const none = cobra.ShellCompDirectiveNoFileComp
+		d, err := p.open(cmd.Context(), *w)
+		if err != nil {
+			return nil, none
+		}
+		defer func() { _ = d.Close() }() // what was read stays true
+		list, err := d.Approvals(cmd.Context())
+		if err != nil || len(args) > 1 {
+			return nil, none
+		}
+		var out []string
+		for _, a := range list.Approvals {
+			word := a.Run
+			if len(args) == 1 {
+				if a.Run != args[0] {
+					continue
+				}
+				word = a.Pending.ID
+			}
+			if word += "\t" + render.Visible(a.Pending.Bridge); len(out) < maxCompleted {
+				out = append(out, word)
+			}
+		}
+		return out, none
+	}
+}

@@ -1,0 +1,78 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+
+	"github.com/ringd/ringd/cmd/ringd/internal/cli"
+	"github.com/ringd/ringd/cmd/ringd/internal/clients"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon"
+	"github.com/ringd/ringd/cmd/ringd/internal/store"
+	"github.com/ringd/ringd/schema/wire"
+)
+
+// kept works on a state folder that no daemon uses. It stands for the user who
+// owns the folder, and sees everything in it.
+type kept struct {
+	*stack
+	actor daemon.Actor
+	who   daemon.Approver
+}
+
+// openKept builds a daemon over the folder that takes no policy and resumes
+// nothing.
+func (p *program) openKept(ctx context.Context, dir, as string) (clients.Desk, error) {
+	s, err := p.newStack(ctx, stackConfig{
+		group: &daemon.Group{}, state: dir, compiler: p.compiler(), still: true, ownKey: true,
+		quota:  daemon.Quota{PerActor: 1, Total: 1},
+		logger: slog.New(slog.DiscardHandler),
+		pool:   poolConfig{once: true},
+	})
+	switch {
+	case errors.Is(err, store.ErrInUse):
+		return nil, cli.Usage("read state folder: %w: ask its daemon with --socket", store.ErrInUse)
+	case err != nil:
+		return nil, err
+	}
+	who := owner(as)
+	return &kept{s, daemon.Actor{Name: who.Name, All: true}, who}, nil
+}
+
+func (k *kept) GetRun(ctx context.Context, id string) (wire.Run, error) {
+	return k.daemon.GetRun(ctx, k.actor, id, 0)
+}
+
+func (k *kept) Approvals(ctx context.Context) (wire.Approvals, error) {
+	return k.daemon.ListApprovals(ctx, k.actor)
+}
+
+func (k *kept) Approve(ctx context.Context, run, call string, a wire.ApprovalAnswer) (wire.Run, error) {
+	return k.daemon.Approve(ctx, k.who, run, call, a)
+}
+
+func (k *kept) Revoke(ctx context.Context, run string, grants []string) (wire.Run, error) {
+	return k.daemon.RevokeGrants(ctx, k.actor, run, grants)
+}
+
+func (k *kept) Cancel(ctx context.Context, run string) (wire.Run, error) {
+	return k.daemon.CancelRun(ctx, k.actor, run)
+}
+
+func (k *kept) Sessions(ctx context.Context) (wire.SessionList, error) {
+	return k.daemon.ListSessions(ctx, k.actor)
+}
+
+// DropSession forgets a session of the runs that this user started here.
+func (k *kept) DropSession(ctx context.Context, name string) error {
+	return k.daemon.DropSession(ctx, k.actor, runner().Name, name)
+}
+
+// Refused is exit 1, and 2 for what cannot be understood.
+func (k *kept) Refused(err error) error {
+	var invalid *daemon.InvalidError
+	if errors.As(err, &invalid) {
+		return cli.Failed(cli.Misused, err)
+	}
+	return cli.Failed(cli.Refused, err)
+}

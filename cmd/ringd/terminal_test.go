@@ -1,0 +1,161 @@
+package main
+
+// In the package for TestMain, which makes this binary ringd.
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+
+	"github.com/creack/pty"
+)
+
+const askPolicy = `apiVersion: ringd/v1
+kind: AgentPolicy
+metadata: {name: a, revision: 1, owner: "user:a@acme.example"}
+spec:
+  agents: [{match: a}]
+  executors: {allowed: [js], minTier: process}
+  bridges:
+    - name: pay
+      powers: {sensitive: false, untrusted: false, external: true}
+      approval: {required: true, from: ["group:leads@acme.example"], expiresAfter: 1h}
+`
+
+const askProgram = `let end; try { end = (await pay({euro: 5, to: "\u001b[2Jada"})).euro } catch (e) { end = e.name + ": " + e.message } end`
+
+// person sits at a terminal: it waits for text and types.
+type person struct {
+	t      *testing.T
+	tty    *os.File
+	seen   bytes.Buffer
+	stdout bytes.Buffer
+	cmd    *exec.Cmd
+}
+
+func (p *person) until(text string) {
+	p.t.Helper()
+	buf := make([]byte, 1024)
+	for !strings.Contains(p.seen.String(), text) {
+		n, err := p.tty.Read(buf)
+		p.seen.Write(buf[:n])
+		if err != nil {
+			p.t.Fatalf("waiting for %q: %v in\n%s", text, err, p.seen.String())
+		}
+	}
+}
+
+func (p *person) types(text string) {
+	p.t.Helper()
+	if _, err := io.WriteString(p.tty, text); err != nil {
+		p.t.Fatal(err)
+	}
+}
+
+// end waits for the end of ringd and returns its exit code.
+func (p *person) end() int {
+	p.t.Helper()
+	_, _ = io.Copy(&p.seen, p.tty) // ends with the last process that has the terminal
+	var failed *exec.ExitError
+	if err := p.cmd.Wait(); errors.As(err, &failed) {
+		return failed.ExitCode()
+	} else if err != nil {
+		p.t.Fatal(err)
+	}
+	return 0
+}
+
+func sit(t *testing.T, dir string, args ...string) *person {
+	t.Helper()
+	for name, text := range map[string]string{"p.yaml": askPolicy, "p.js": askProgram, "pay": "#!/bin/sh\necho pay >>effects\ncat\n"} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	master, tty, err := pty.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tty.Close()
+	p := &person{t: t, tty: master}
+	p.cmd = exec.CommandContext(context.WithoutCancel(t.Context()), "ringd", append([]string{"run", "-p", "p.yaml", "--executor", "js", "--bridge", "pay=./pay"}, args...)...)
+	p.cmd.Dir, p.cmd.Env = dir, append(os.Environ(), "XDG_CACHE_HOME="+sharedCache, "TERM=xterm", "NO_COLOR=1")
+	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = tty, &p.stdout, tty
+	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	if err := p.cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		_ = p.cmd.Process.Kill() // it has ended, but in a test that failed
+		_ = master.Close()
+	})
+	return p
+}
+
+// At a terminal `ringd run` asks itself, and shows what would happen.
+func TestRunAsks(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts ringd")
+	}
+	const leads = "group:leads@acme.example"
+	for _, tt := range []struct {
+		name    string
+		args    []string
+		act     func(p *person)
+		code    int
+		stdout  string
+		seen    string
+		effects string
+		paused  bool // a run is left in state
+	}{
+		{"yes", []string{"--as", leads, "p.js"}, func(p *person) { p.types("y\n") }, 0, "5\n", "", "pay\n", false},
+		{"no", []string{"--as", leads, "p.js"}, func(p *person) { p.types("n\n"); p.until("Why not?"); p.types("too much\n") },
+			1, "", "", "", false},
+		{"somebody else", []string{"p.js"}, func(p *person) { p.types("y\n") }, 1, "", "another owner", "", false},
+		{"Ctrl-C", []string{"--as", leads, "p.js"}, func(p *person) { p.types("\x03") }, 1, "", "", "", false},
+		{"Ctrl-C, kept", []string{"--as", leads, "--state", "st", "--ask", "p.js"}, func(p *person) { p.types("\x03") }, 1, "", "ringd resume r", "", true},
+		{"yes, kept", []string{"--as", leads, "--state", "st", "--ask", "p.js"}, func(p *person) { p.types("y\n") }, 0, "5\n", ": done", "pay\n", false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := t.TempDir()
+			p := sit(t, dir, tt.args...)
+			p.until("Allow it? [y/N] ")
+			shown := p.seen.String()
+			for _, want := range []string{"pay waits for an approval", `"euro": 5`, `\u001b[2Jada`, "digest   sha256:", "rule     p.yaml:", "from     " + leads, "minutes left"} {
+				if !strings.Contains(shown, want) {
+					t.Errorf("want %q in\n%s", want, shown)
+				}
+			}
+			if strings.Contains(shown, "\x1b[2J") {
+				t.Error("the program's escape reached the terminal")
+			}
+			tt.act(p)
+			if code := p.end(); code != tt.code {
+				t.Errorf("exit code %d, want %d\n%s", code, tt.code, p.seen.String())
+			}
+			if tt.name == "no" && !strings.Contains(p.stdout.String(), "ApprovalDenied") || tt.stdout != "" && p.stdout.String() != tt.stdout {
+				t.Errorf("stdout %q, want %q", p.stdout.String(), tt.stdout)
+			}
+			if !strings.Contains(p.seen.String(), tt.seen) {
+				t.Errorf("want %q in\n%s", tt.seen, p.seen.String())
+			}
+			did, err := os.ReadFile(filepath.Join(dir, "effects"))
+			if err != nil && !errors.Is(err, os.ErrNotExist) || string(did) != tt.effects {
+				t.Errorf("effects %q, %v, want %q", did, err, tt.effects)
+			}
+			list := exec.CommandContext(t.Context(), "ringd", "runs", "--state", "st", "--only", "paused")
+			list.Dir = dir
+			out, _ := list.Output() // without the folder there is nothing to list
+			if (len(out) > 0) != tt.paused {
+				t.Errorf("left: %s", out)
+			}
+		})
+	}
+}

@@ -1,0 +1,128 @@
+package main
+
+import (
+	"crypto/rand"
+	"fmt"
+	"time"
+
+	"github.com/ringd/ringd/cmd/ringd/internal/cli"
+	"github.com/ringd/ringd/cmd/ringd/internal/config"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/approvals"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/outbox"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/pauses"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/records"
+	"github.com/ringd/ringd/cmd/ringd/internal/notify"
+	"github.com/ringd/ringd/cmd/ringd/internal/seal"
+	"github.com/ringd/ringd/cmd/ringd/internal/store"
+	"github.com/ringd/ringd/profiles"
+)
+
+// newDesk joins what keeps runs that wait and what takes approvals.
+func (p *program) newDesk(c stackConfig, st *store.Store, recorder *records.Recorder, journal *records.Journal) (*pauses.Keeper, *approvals.Desk, error) {
+	keys := c.keys
+	if c.ownKey {
+		key, err := seal.FileOrNew(cli.Layout(c.state).Seal, rand.Reader)
+		if err != nil {
+			return nil, nil, unavailable("load the key of pauses", err)
+		}
+		keys = append([]seal.Key{key}, keys...)
+	}
+	ring, err := seal.New(seal.Config{Keys: keys, Random: rand.Reader})
+	if err != nil {
+		return nil, nil, unavailable("load the keys of pauses", err)
+	}
+	keeper, err := pauses.New(pauses.Config{
+		Store: st, Sealer: ring, Gate: journal, Now: time.Now, Quota: c.paused, Metrics: c.metrics, Point: p.point,
+	})
+	if err != nil {
+		return nil, nil, err
+	}
+	desk, err := approvals.New(approvals.Config{Store: st, Recorder: recorder, Now: time.Now, Metrics: c.metrics, Point: p.point})
+	return keeper, desk, err
+}
+
+// newOutbox tells people of calls that wait; nil when nobody is to be told.
+func newOutbox(c stackConfig, st *store.Store, group *daemon.Group) (*outbox.Outbox, error) {
+	if c.teller == nil {
+		return nil, nil
+	}
+	return outbox.New(outbox.Config{
+		Store: st, Teller: c.teller, Clock: systemClock{}, Go: group.Go, Logger: c.logger, Metrics: c.metrics,
+	})
+}
+
+// hasEngine tells of which engines there are guests. Before the first guest has
+// said which is its own, the executor has to try.
+func (s *stack) hasEngine(others map[string][]string) func(executor, digest string) bool {
+	return func(executor, digest string) bool {
+		own := s.js.Digest()
+		_, other := others[digest]
+		return executor != profiles.ExecutorJS || own == "" || own == digest || other
+	}
+}
+
+// keys are those that the file names: the one that seals, when it names that,
+// and those that only open.
+func (p *program) keys(s config.Snapshots) ([]seal.Key, error) {
+	var out []seal.Key
+	if s.Key != nil {
+		k, err := p.key(*s.Key)
+		if err != nil {
+			return nil, fmt.Errorf("snapshots.key: %w", err)
+		}
+		out = append(out, k)
+	}
+	for i, previous := range s.Previous {
+		k, err := p.key(previous)
+		if err != nil {
+			return nil, fmt.Errorf("snapshots.previous[%d]: %w", i, err)
+		}
+		out = append(out, k)
+	}
+	return out, nil
+}
+
+func (p *program) key(s config.Secret) (seal.Key, error) {
+	switch {
+	case s.File != "":
+		return seal.File(s.File)
+	case s.Credential != "":
+		return seal.Credential(p.Env.Credentials, s.Credential)
+	default:
+		text, err := s.Value(p.Env)
+		if err != nil {
+			return seal.Key{}, err
+		}
+		return seal.Value(text)
+	}
+}
+
+// teller is every place that the file names; nil for none.
+func (p *program) teller(list []config.Notification) (notify.Teller, error) {
+	var out []notify.Teller
+	for i, n := range list {
+		t, err := p.tellerOf(n)
+		if err != nil {
+			return nil, fmt.Errorf("notify[%d]: %w", i, err)
+		}
+		out = append(out, t)
+	}
+	if len(out) == 0 {
+		return nil, nil
+	}
+	return notify.NewAll(out...), nil
+}
+
+func (p *program) tellerOf(n config.Notification) (notify.Teller, error) {
+	if n.Webhook == nil {
+		return notify.NewCommand(notify.CommandConfig{Argv: n.Command, Path: p.Env.Path, Now: time.Now})
+	}
+	secret, err := n.Webhook.Secret.Value(p.Env)
+	if err != nil {
+		return nil, err
+	}
+	return notify.NewWebhook(notify.WebhookConfig{
+		URL: n.Webhook.URL, Secret: secret, Args: n.Webhook.Args, Within: orElse(n.Webhook.Within, notify.DefaultWithin), Now: time.Now,
+	})
+}
