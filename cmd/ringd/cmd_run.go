@@ -94,7 +94,7 @@ ran.`,
 
 // bindAsking binds what run and resume say about approvals.
 func (o *runOptions) bindAsking(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&o.as, "as", "", "the owner of `approval.from` that answers at the terminal")
+	cmd.Flags().StringVar(&o.as, "as", "", "which owner of approval.from you answer for")
 	cmd.Flags().BoolVar(&o.ask, "ask", false, "ask at the terminal even with --state")
 }
 

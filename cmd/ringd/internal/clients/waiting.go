@@ -29,7 +29,7 @@ func (w *place) bind(cmd *cobra.Command) {
 }
 
 func (w *place) bindAs(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&w.as, "as", "", "the owner of `approval.from` to speak for, such as group:leads@acme.example")
+	cmd.Flags().StringVar(&w.as, "as", "", "which owner of approval.from you speak for")
 }
 
 // open returns the desk of w.
