@@ -47,9 +47,9 @@ Exit codes: those of ringd run.`,
 	}
 	f := cmd.Flags()
 	cli.SocketFlag(cmd, &o.socket)
-	f.StringVar(&o.state, "state", "", "the state folder that keeps the run, which no daemon uses")
+	f.StringVar(&o.state, "state", "", "go on here with a run of this state folder")
 	f.StringVarP(&o.policy, "policy", "p", "", "with --state: policy file or folder")
-	f.StringArrayVar(&o.bridges, "bridge", nil, "with --state: NAME=COMMAND, performs a bridge with sh -c")
+	f.StringArrayVar(&o.bridges, "bridge", nil, "NAME=COMMAND, performs a bridge with sh -c")
 	f.StringArrayVar(&o.bridgeEnv, "bridge-env", nil, "NAME, a variable that bridge commands get")
 	f.BoolVar(&o.asJSON, "json", false, "print the whole outcome as JSON")
 	f.BoolVar(&o.report, "report", false, "say on stderr what ran and what limits held")

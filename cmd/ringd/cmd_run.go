@@ -55,8 +55,8 @@ program runs in the daemon, under its policy and its bridges.
 
 A program that waits for an approver stops, and its memory is sealed. At a
 terminal ringd shows the call and asks. With --state the run is kept instead,
-unless --ask is given: ringd approve, and then ringd resume, go on with it on any
-day. With neither it is ended.
+unless --ask is given: ringd approve, and then ringd resume, go on with it on
+any day. With neither it is ended.
 
 Exit codes: 0 done and nothing refused, 1 something was refused (even where the
 program went on without it) or the program failed, 2 usage or unreadable input,
@@ -85,8 +85,8 @@ ran.`,
 	f.StringVar(&o.state, "state", "", "folder that keeps audit log and store")
 	f.StringVar(&o.socket, "socket", "", "run in the daemon at this socket")
 	f.BoolVar(&o.detach, "detach", false, "with --socket: print the run's id, do not wait")
-	f.StringVar(&o.session, "session", "", "go on in the state that the last run under this name left")
-	f.StringVar(&o.grants, "grants", "", "FILE, JSON that narrows what the policy grants to this run")
+	f.StringVar(&o.session, "session", "", "go on from what the last run under NAME left")
+	f.StringVar(&o.grants, "grants", "", "FILE.json that narrows what the run is granted")
 	o.bindAsking(cmd)
 	required(cmd, "executor")
 	return cmd

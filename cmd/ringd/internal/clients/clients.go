@@ -166,7 +166,7 @@ has left.`,
 	cmd.Flags().StringVar(&f.Agent, "agent", "", "runs of this agent")
 	cmd.Flags().StringSliceVar(&f.States, "only", nil, "runs in these states, such as paused")
 	cmd.Flags().IntVar(&f.Limit, "limit", 0, "how many")
-	cmd.Flags().DurationVar(&wait, "wait", 0, "with RUN: wait this long for it to pause or end (at most 1m)")
+	cmd.Flags().DurationVar(&wait, "wait", 0, "with RUN: until it pauses or ends (at most 1m)")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }
