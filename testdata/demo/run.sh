@@ -145,14 +145,14 @@ say "The daemon is killed with -9. Its state folder is copied, and the first one
 "$ringd" approve "$run" --state "$tmp/state4" --as group:maintainers@acme.example | sed -e "s|$tmp/||" -e '/^go on with/d' | hang 11
 say "A new daemon starts on the copy, and the program goes on after the line it stopped at:"
 daemon_on "$tmp/state4"
-"$ringd" runs "$run" --wait 20s 2>&1 | sed -n 's/^  /  program: /p' | hang 11
+"$ringd" runs "$run" --wait 20s 2>&1 | sed -n 's/^  posted/  program: posted/p' | hang 11
 "$ringd" runs "$run" --json >"$tmp/third.json"
 grep -q '"state": "done"' "$tmp/third.json" || { cat "$tmp/third.json" >&2; fail "the third run did not finish"; }
 kill "$daemon"; wait "$daemon" || fail "the daemon did not drain"; daemon=''
 say "What happened outside, and what is on record:"
 sort "$tmp/trail" | uniq -c | sed 's/^ */  /;s/ / x /3'
-"$ringd" audit query --state "$tmp/state4" --run "$run" --kind call_opened,run_paused,call_approved,run_resumed,call_closed,run_ended \
-  | sed -e 's/  [0-9-]*T\([0-9:.]*\)Z/ \1/' -e 's/  r[a-z2-7]*//' -e 's/  (.*//' -e 's/bridge:\([a-zA-Z]*\)/\1/' -e 's/  allow  allowed$/  allow/' | cut -c1-79
+"$ringd" audit query --state "$tmp/state4" --run "$run" --kind call_opened,run_paused,call_approved,run_resumed,call_begun,call_closed,run_ended \
+  | sed -e 's/  [0-9-]*T\([0-9:.]*\)Z/ \1/' -e 's/  r[a-z2-7]\{20,\}//' -e 's/  (.*//' -e 's/bridge:\([a-zA-Z]*\)/\1/' -e 's/  allow  allowed$/  allow/' | cut -c1-79
 [ "$(grep -c lookup "$tmp/trail")" = 3 ] || fail "a reviewer was asked twice"
 [ "$(grep -c effect "$tmp/trail")" = 1 ] || fail "the comment was not posted once"
 "$ringd" audit verify --state "$tmp/state4" | tail -n 1
