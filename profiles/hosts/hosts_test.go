@@ -1,0 +1,81 @@
+package hosts_test
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/ringd/ringd/profiles/hosts"
+)
+
+func read(t *testing.T, texts ...string) []hosts.Pattern {
+	t.Helper()
+	out := make([]hosts.Pattern, len(texts))
+	for i, text := range texts {
+		var err error
+		if out[i], err = hosts.Read(text); err != nil {
+			t.Fatalf("%q: %v", text, err)
+		}
+	}
+	return out
+}
+
+func TestRead(t *testing.T) {
+	read(t, "a.test", "*.a.test", "localhost", "_dmarc.a.test", "xn--bcher-kva.example", "10.1.2.3", "10.0.0.0/8", "::1", "2001:db8::/32")
+	for _, text := range []string{"", "*", "*.", "*.test", "**.a.test", "a.*.test", "A.test", "a..test", ".a.test", "a.test.", "a.test:443", "[::1]",
+		"10.1.0.0/8", "::ffff:10.1.2.3", "::ffff:10.0.0.0/104", "fe80::1%eth0", "a b.test", "a/b", "ü.test", "a\x00.test"} {
+		if p, err := hosts.Read(text); err == nil {
+			t.Errorf("%q was read: %+v", text, p)
+		}
+	}
+}
+
+// TestCovers holds the order of patterns: of any two, one covers the other or
+// they have no host in common, whichever is asked first.
+func TestCovers(t *testing.T) {
+	all := read(t, "a.test", "b.a.test", "*.a.test", "*.b.a.test", "xa.test", "*.xa.test", "10.0.0.0/8", "10.1.0.0/16", "10.1.2.3", "10.1.2.3/32",
+		"11.0.0.0/8", "::/1", "2001:db8::/32", "2001:db8::1")
+	want := map[string]bool{
+		"*.a.test > b.a.test": true, "*.a.test > *.b.a.test": true, "10.0.0.0/8 > 10.1.0.0/16": true, "10.0.0.0/8 > 10.1.2.3": true,
+		"10.0.0.0/8 > 10.1.2.3/32": true, "10.1.0.0/16 > 10.1.2.3": true, "10.1.0.0/16 > 10.1.2.3/32": true, "10.1.2.3 > 10.1.2.3/32": true,
+		"10.1.2.3/32 > 10.1.2.3": true, "::/1 > 2001:db8::/32": true, "::/1 > 2001:db8::1": true, "2001:db8::/32 > 2001:db8::1": true,
+	}
+	got := map[string]bool{}
+	for i, p := range all {
+		for j, q := range all {
+			if i != j && p.Covers(q) {
+				got[p.String()+" > "+q.String()] = true
+			}
+		}
+		if !p.Covers(p) {
+			t.Errorf("%s does not cover itself", p)
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+func TestWithin(t *testing.T) {
+	for _, tt := range []struct {
+		entry string
+		only  []string
+		want  []string
+	}{
+		{"*.a.test", []string{"c.a.test", "b.a.test", "a.test", "x.test"}, []string{"b.a.test", "c.a.test"}},
+		{"*.a.test", []string{"b.a.test", "*.a.test"}, []string{"*.a.test"}},
+		{"b.a.test", []string{"*.a.test", "b.a.test"}, []string{"b.a.test"}},
+		{"10.0.0.0/8", []string{"10.1.2.3", "10.1.2.3/32", "10.1.0.0/16", "10.2.0.1"}, []string{"10.1.0.0/16", "10.2.0.1"}},
+		{"10.0.0.0/8", []string{"10.1.2.3", "10.1.2.3/32"}, []string{"10.1.2.3"}},
+		{"127.0.0.0/8", []string{"127.0.0.1"}, nil},
+		{"127.0.0.1", []string{"127.0.0.0/8"}, []string{"127.0.0.1"}},
+		{"127.0.0.0/8", []string{"127.0.0.0/8", "127.0.0.1"}, []string{"127.0.0.0/8"}},
+		{"::/1", []string{"::1"}, nil},
+		{"a.test", nil, nil},
+	} {
+		got := read(t, tt.entry)[0].Within(read(t, tt.only...))
+		if diff := cmp.Diff(tt.want, got); diff != "" {
+			t.Errorf("%s within %q: (-want +got)\n%s", tt.entry, tt.only, diff)
+		}
+	}
+}
