@@ -5,7 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -469,4 +472,83 @@ func TestLinkLimitsGoOn(t *testing.T) {
 			}
 		})
 	}
+}
+
+// frames is what a guest says, as bytes.
+func frames(t testing.TB, list ...executors.Message) []byte {
+	t.Helper()
+	var out bytes.Buffer
+	s := executors.NewStream(struct {
+		io.Reader
+		io.Writer
+	}{nil, &out}, executors.GuestSide)
+	for _, m := range list {
+		if err := s.Send(m); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return out.Bytes()
+}
+
+// Whatever a guest says, and whenever: the run ends, no call is under way then,
+// and nothing but a pause that was asked for, or a session's clean end, leaves a
+// snapshot.
+func FuzzLinkGuest(f *testing.F) {
+	part := executors.Part{Bytes: []byte("state")}
+	fail := executors.Result{End: executors.End{State: executors.StateFailed, Error: &executors.ProgramError{Name: "E"}}}
+	for _, list := range [][]executors.Message{
+		{ask(1), executors.Idle{}, part, paused()},
+		{executors.Restored{}, executors.Idle{}, part, paused()},
+		{ask(1), ask(2), executors.Idle{}, part, ask(3), paused()},
+		{executors.Line{Level: "log", Text: "x"}, part, done("1")},
+		{part, fail}, {paused()}, {executors.Restored{Failure: "no"}},
+	} {
+		for how := range byte(8) {
+			f.Add(frames(f, list...), how)
+		}
+	}
+	// A snapshot with the call c1 open, whatever a guest made of it.
+	l := []byte{1, 1, 0, 0, 1, 1, 'x'}
+	f.Fuzz(func(t *testing.T, in []byte, how byte) {
+		if len(in) > 64<<10 {
+			return
+		}
+		g := newFakeGuest()
+		var under atomic.Int64
+		h := &fakeHost{ask: func(ctx context.Context, _ executors.Question) (executors.Answer, error) {
+			under.Add(1)
+			defer under.Add(-1)
+			<-ctx.Done()
+			return executors.Answer{}, context.Cause(ctx)
+		}}
+		link := play(t, g, func(s *executors.Stream) {
+			if _, err := s.Read(); err != nil {
+				return
+			}
+			var reading sync.WaitGroup
+			reading.Go(func() { drain(s) })
+			_, _ = g.peer.Write(in)
+			_ = g.peer.Close()
+			reading.Wait()
+		})
+		w := executors.Work{Budget: budget, Session: how&2 != 0}
+		w.Wall = time.Millisecond // a reader that asks itself does not see its guest die
+		if how&1 != 0 {
+			w.Pause = now()
+		}
+		if how&4 != 0 {
+			w.Resume = &executors.Resume{Snapshot: l, Open: []executors.Question{{Call: "c1", Bridge: "b", Args: []byte("[1]")}}}
+		}
+		out, _, err := link.Run(t.Context(), w, h)
+		if n := under.Load(); n != 0 {
+			t.Fatalf("%d calls under way", n)
+		}
+		kept := out.State == executors.StatePaused && w.Pause != nil || w.Session && (out.State == executors.StateDone || out.State == executors.StateFailed)
+		if out.Snapshot != nil && (!kept || err != nil) {
+			t.Fatalf("%s with a snapshot, %v", out.State, err)
+		}
+		if out.State == executors.StatePaused && out.Snapshot == nil {
+			t.Fatal("paused without a snapshot")
+		}
+	})
 }
