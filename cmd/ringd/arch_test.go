@@ -97,8 +97,9 @@ var layers = map[string][]string{
 		"cmd/ringd/internal/audit", "cmd/ringd/internal/store", "cmd/ringd/internal/daemon/policy",
 		"cmd/ringd/internal/syncer", "cmd/ringd/internal/daemon/metrics", "cmd/ringd/internal/daemon/records",
 		"cmd/ringd/internal/daemon/show", "cmd/ringd/internal/daemon/approvals", "cmd/ringd/internal/daemon/outbox",
-		"cmd/ringd/internal/daemon/pauses", "cmd/ringd/internal/seal",
+		"cmd/ringd/internal/daemon/pauses", "cmd/ringd/internal/daemon/turns",
 	},
+	"cmd/ringd/internal/daemon/turns": {},
 	"cmd/ringd/internal/daemon/approvals": {
 		"schema/wire", "cmd/ringd/internal/audit", "cmd/ringd/internal/store", "cmd/ringd/internal/daemon/metrics",
 		"cmd/ringd/internal/daemon/show",
@@ -112,7 +113,7 @@ var layers = map[string][]string{
 		"cmd/ringd/internal/notify", "cmd/ringd/internal/store", "cmd/ringd/internal/daemon/metrics",
 	},
 	"cmd/ringd/internal/daemon/pauses": {
-		"schema/wire", "rings/interpreter", "cmd/ringd/internal/seal", "cmd/ringd/internal/store",
+		"schema/wire", "executors", "rings/interpreter", "cmd/ringd/internal/seal", "cmd/ringd/internal/store",
 		"cmd/ringd/internal/daemon/metrics", "cmd/ringd/internal/daemon/show",
 	},
 	"cmd/ringd/internal/daemon/records": {

@@ -226,7 +226,7 @@ func (p *program) buildStack(ctx context.Context, c stackConfig, s *stack) (err 
 		Interpreter: daemon.FromRing(ring),
 		Rings:       []daemon.Ring{s.kernel, ring, s.guests},
 		Compiler:    c.compiler,
-		Runs:        st, Generations: st, Pauses: st, Calls: st, Sessions: st,
+		Runs:        st, Generations: st, Pauses: st, Calls: st, Records: st, Sessions: st,
 		Keeper: keeper, Desk: desk, Outbox: outbox, Recorder: recorder, Journal: journal,
 		Still: c.still, Point: p.point, HasEngine: s.hasEngine(c.engines),
 		Group: s.group, Clock: systemClock{}, Random: rand.Reader, Logger: c.logger, Metrics: c.metrics,

@@ -35,8 +35,17 @@ type Starter interface {
 	Start(ctx context.Context, r interpreter.StartRequest) (Live, error)
 	// Resume goes on with a run that waited, under its id.
 	Resume(ctx context.Context, p interpreter.Pause, s []interpreter.Settlement) (Live, error)
+	// Hold makes a run that waits a parent of subagents, without a guest.
+	Hold(ctx context.Context, p interpreter.Pause) (Held, error)
 	// CheckReply checks a harness's answer to a call of a run that waits.
 	CheckReply(agent, executor, bridge string, value json.RawMessage) error
+}
+
+// Held is a run that waits and whose calls have subagents.
+type Held interface {
+	Spawned() interpreter.Spawned
+	// Release ends the hold once no subagent lives.
+	Release()
 }
 
 // Live is a run that has started. Its methods are those of interpreter.Run.
@@ -84,6 +93,14 @@ func (s ringStarter) Resume(ctx context.Context, p interpreter.Pause, set []inte
 	return run, nil
 }
 
+func (s ringStarter) Hold(ctx context.Context, p interpreter.Pause) (Held, error) {
+	run, err := s.ring.Hold(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	return run, nil
+}
+
 func (s ringStarter) CheckReply(agent, executor, bridge string, value json.RawMessage) error {
 	return s.ring.CheckReply(agent, executor, bridge, value)
 }
@@ -112,7 +129,12 @@ type WaitingStore interface {
 	Approvals(ctx context.Context, run string) ([]store.Approval, error)
 	AnswerAll(ctx context.Context, run string, replies []store.Reply) ([]store.Settled, error)
 	Revoke(ctx context.Context, run, by string, capabilities []string) error
+}
+
+// RecordStore keeps the records of runs that wait.
+type RecordStore interface {
 	Pause(ctx context.Context, run string) (store.Pause, []store.Call, error)
+	Spend(ctx context.Context, run string, seq, spawned int64) error
 }
 
 // SessionStore keeps the states of sessions.
@@ -151,6 +173,7 @@ type Config struct {
 	Runs        RunStore
 	Pauses      PauseStore
 	Calls       WaitingStore
+	Records     RecordStore
 	Sessions    SessionStore
 	Generations GenerationStore
 	Keeper      *pauses.Keeper // the same one that the interpreter ring keeps pauses with
@@ -199,6 +222,7 @@ func (c *Config) check() error {
 	need(c.Runs != nil, "Runs")
 	need(c.Pauses != nil, "Pauses")
 	need(c.Calls != nil, "Calls")
+	need(c.Records != nil, "Records")
 	need(c.Sessions != nil, "Sessions")
 	need(c.Keeper != nil, "Keeper")
 	need(c.Desk != nil, "Desk")

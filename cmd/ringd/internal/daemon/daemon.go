@@ -10,6 +10,7 @@ import (
 
 	"github.com/ringd/ringd/cmd/ringd/internal/audit"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/policy"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/turns"
 )
 
 // Daemon is the running daemon. It is safe for concurrent use. Whoever calls
@@ -27,7 +28,7 @@ type Daemon struct {
 	line      []waiting     // answered runs that are to go on, in order
 	resuming  int           // of them, being claimed and opened
 
-	changes   changes
+	turns     turns.Turns
 	resumable chan struct{} // the loop of resumes looks again
 	quit      context.CancelFunc
 	over      chan struct{} // the daemon's own loops have ended
@@ -99,9 +100,13 @@ func (d *Daemon) recover(ctx context.Context) error {
 		rec := audit.Record{Kind: audit.StoreRecovered, Actor: self, Agent: r.Run.Agent, Run: r.Run.ID,
 			Generation: r.Run.Generation, Revision: r.Run.Revision, State: string(r.Run.State),
 			Detail: map[string]string{"from": string(r.From), "lost_calls": fmt.Sprint(len(r.Lost)),
-				"unrun_calls": fmt.Sprint(len(r.Unrun))}}
+				"unrun_calls": fmt.Sprint(len(r.Unrun)), "again_calls": fmt.Sprint(len(r.Again))}}
 		if _, err := d.cfg.Recorder.Append(ctx, rec, audit.Written); err != nil {
 			return err
+		}
+		if !r.Run.State.Final() {
+			d.cfg.Logger.Info("run goes on from its last pause", "run", r.Run.ID, "from", r.From)
+			continue
 		}
 		d.cfg.Logger.Warn("run was interrupted", "run", r.Run.ID, "from", r.From, "state", r.Run.State)
 	}

@@ -3,6 +3,7 @@ package daemon
 import (
 	"errors"
 
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/pauses"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/policy"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/records"
 )
@@ -44,5 +45,8 @@ var (
 
 // InvalidError is a request that cannot be understood.
 type InvalidError = policy.InvalidError
+
+// StuckError is a paused run that could not be resumed.
+type StuckError = pauses.StuckError
 
 func invalid(field, text string) error { return &InvalidError{Field: field, Text: text} }

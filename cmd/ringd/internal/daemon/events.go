@@ -16,7 +16,7 @@ import (
 // on. Errors: ErrNotFound, ErrUnavailable, that of ctx, faults.
 func (d *Daemon) Events(ctx context.Context, actor Actor, id string, after int64) ([]wire.Event, error) {
 	for {
-		turned, release := d.changes.await(id)
+		turned, release := d.turns.Await(id)
 		out, err := d.eventsNow(ctx, actor, id, after)
 		if err == nil && len(out) == 0 {
 			select {

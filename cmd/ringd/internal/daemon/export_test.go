@@ -3,11 +3,12 @@ package daemon
 import (
 	"errors"
 
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/pauses"
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
 )
 
 // StuckCode is the code that a pause gets which cannot be opened for err.
-func StuckCode(err error) string { return stuck("", err).Code }
+func StuckCode(err error) string { return pauses.Stuck("", err).Code }
 
 // Late reports whether err says that somebody else goes on with the run.
 func Late(err error) bool {

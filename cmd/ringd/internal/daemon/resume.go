@@ -5,12 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/audit"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/pauses"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/policy"
-	"github.com/ringd/ringd/cmd/ringd/internal/seal"
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
@@ -171,53 +169,6 @@ func (d *Daemon) lost(ctx context.Context, row store.Run) error {
 	return fmt.Errorf("run %s: %w", row.ID, ErrNotAnswered)
 }
 
-// StuckError is a paused run that could not be resumed: nothing of it was loaded,
-// and it stays where it is.
-type StuckError struct {
-	Run  string
-	Code string // of wire
-	Text string
-}
-
-// Error is the text, which holds nothing of the run.
-func (e *StuckError) Error() string { return e.Text }
-
-// fault is what the store keeps of why a run is stuck.
-func (e *StuckError) fault() store.Fault { return store.Fault{Code: e.Code, Text: e.Text} }
-
-// stuck names what is wrong with a pause. Faults of the host have no detail.
-func stuck(run string, err error) *StuckError {
-	e := &StuckError{Run: run, Code: wire.CodeResumeFailed, Text: "the run could not be resumed: see the daemon's log"}
-	var integrity *seal.IntegrityError
-	var key *seal.KeyError
-	var engine *EngineError
-	switch {
-	case errors.As(err, &integrity):
-		e.Code, e.Text = wire.CodeIntegrity, integrity.Error()
-	case errors.As(err, &key):
-		e.Code, e.Text = wire.CodeKeyUnknown, key.Error()
-	case errors.As(err, &engine):
-		e.Code, e.Text = wire.CodeEngineUnknown, engine.Error()
-	case errors.Is(err, executors.ErrEngine):
-		e.Code, e.Text = wire.CodeEngineUnknown, err.Error()
-	case errors.Is(err, store.ErrDamaged), errors.Is(err, executors.ErrSnapshot):
-		e.Code, e.Text = wire.CodeIntegrity, "the record of the pause is damaged"
-	}
-	e.Text = clip(e.Text)
-	return e
-}
-
-// clip bounds a text that is kept.
-func clip(s string) string { return strings.ToValidUTF8(s[:min(len(s), 1000)], "") }
-
-// EngineError is a snapshot of an engine that this daemon does not have.
-type EngineError struct{ Digest string }
-
-// Error names the digest.
-func (e *EngineError) Error() string {
-	return "no engine " + e.Digest + " is configured: the run waits until it is"
-}
-
 // resume claims an answered run and goes on with it. r has its place; whatever
 // happens it is given back. After an error nothing of the run was loaded or has
 // begun, unless the error is ErrEnded.
@@ -252,16 +203,19 @@ func (d *Daemon) resume(ctx context.Context, r *liveRun, by string) error {
 		settled, err = pauses.Settlements(record, calls)
 	}
 	if err == nil {
-		record.Revoked = union(record.Revoked, p.Revoked)
-		record.Spawned = max(record.Spawned, p.Spawned)
 		err = d.bindAgain(ctx, r, record, settled)
 	}
 	if err != nil {
-		return d.giveBack(ctx, r, row, by, err)
+		err = d.giveBack(ctx, r, row, by, err)
+		if errors.Is(err, errOrphan) {
+			_, err = d.endKept(ctx, row, self, executors.StateCancelled,
+				wire.RunError{Name: "Cancelled", Message: "the run that started it has ended"})
+		}
+		return err
 	}
 	d.cfg.Metrics.Paused("resumed")
 	d.cfg.Metrics.Resumed(d.cfg.Clock.Now().Sub(began))
-	d.changes.turn(r.id)
+	d.turns.Turn(r.id)
 	d.cfg.Group.Go(func() { d.followResumed(ctx, r, row, by) })
 	return nil
 }
@@ -269,13 +223,23 @@ func (d *Daemon) resume(ctx context.Context, r *liveRun, by string) error {
 // unseal opens the record of a pause, if there is an engine for it.
 func (d *Daemon) unseal(p store.Pause, row store.Run) (interpreter.Pause, error) {
 	if d.cfg.HasEngine != nil && !d.cfg.HasEngine(row.Executor, p.Engine) {
-		return interpreter.Pause{}, &EngineError{p.Engine}
+		return interpreter.Pause{}, &pauses.EngineError{Digest: p.Engine}
 	}
 	return d.cfg.Keeper.Open(p, row)
 }
 
 // bindAgain makes a run of the record live under the generation in force.
 func (d *Daemon) bindAgain(ctx context.Context, r *liveRun, p interpreter.Pause, s []interpreter.Settlement) error {
+	if p.Parent != nil {
+		let, err := d.holdParent(ctx, Actor{All: true}, p.Parent.Run, 0)
+		if errors.Is(err, ErrEnded) || errors.Is(err, ErrNotFound) {
+			return errOrphan
+		}
+		if err != nil {
+			return err
+		}
+		defer let()
+	}
 	g, release := d.policy.Bind()
 	defer release()
 	if err := d.policy.Open(g, r.executor); err != nil {
@@ -332,15 +296,18 @@ func over(l Live) bool {
 // giveBack releases the claim of a run that could not go on and says why.
 func (d *Daemon) giveBack(ctx context.Context, r *liveRun, row store.Run, by string, cause error) error {
 	var denial *profiles.Denial
-	why := stuck(r.id, cause)
+	why := pauses.Stuck(r.id, cause)
 	rec := d.record(audit.ResumeRefused)
 	rec.Actor, rec.Agent, rec.Run, rec.State = by, row.Agent, row.ID, string(store.Answered)
 	rec.Detail = map[string]string{"sequence": fmt.Sprint(row.Seq)}
-	out, fault := error(why), why.fault()
-	if errors.As(cause, &denial) {
+	out, fault := error(why), why.Fault()
+	switch {
+	case errors.Is(cause, errOrphan): // it ends next
+		fault, rec.Detail["reason"] = store.Fault{}, cause.Error()
+	case errors.As(cause, &denial):
 		rec.Decision, out = audit.Decided(denial.Decision), cause
-		fault = store.Fault{Code: string(denial.Decision.Code), Text: clip(denial.Decision.Reason)}
-	} else {
+		fault = store.Fault{Code: string(denial.Decision.Code), Text: pauses.Clip(denial.Decision.Reason)}
+	default:
 		rec.Detail["code"] = why.Code
 		rec.Fault = &audit.Fault{ID: r.id, Text: cause.Error()}
 	}
@@ -349,18 +316,13 @@ func (d *Daemon) giveBack(ctx context.Context, r *liveRun, row store.Run, by str
 		err = errors.Join(err, d.unkept("claim", r.id, kept))
 	}
 	d.cfg.Metrics.Paused("refused")
-	d.drop(r, out)
-	d.changes.turn(r.id)
+	r.final.State = string(executors.StatePaused) // as the store has it
+	d.drop(r, nil)
+	if errors.Is(cause, errOrphan) {
+		return errors.Join(cause, err)
+	}
 	return errors.Join(out, err)
 }
 
-// union is a with what only b has.
-func union(a, b []string) []string {
-	out := slices.Clone(a)
-	for _, s := range b {
-		if !slices.Contains(out, s) {
-			out = append(out, s)
-		}
-	}
-	return out
-}
+// errOrphan: the run is a subagent of one that has ended.
+var errOrphan = errors.New("the run that started it has ended")

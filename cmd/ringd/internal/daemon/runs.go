@@ -3,7 +3,6 @@ package daemon
 import (
 	"context"
 	"encoding/base32"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -242,7 +241,7 @@ func (d *Daemon) drop(r *liveRun, err error) {
 	}
 	close(r.done)
 	close(settled)
-	d.changes.turn(r.id)
+	d.turns.Turn(r.id)
 	d.look()
 }
 
@@ -274,8 +273,12 @@ const soon = 2 * time.Millisecond
 // It is kept while the guest works: no answer is given, and no call of the run
 // leaves the host, before that commit.
 func (d *Daemon) start(ctx, running context.Context, actor Actor, r *liveRun, req wire.RunRequest) error {
-	if err := d.checkParent(ctx, actor, req.Parent); err != nil {
-		return err
+	if req.Parent != nil {
+		let, err := d.holdParent(ctx, actor, req.Parent.Run, 1)
+		if err != nil {
+			return fmt.Errorf("parent: %w", err)
+		}
+		defer let()
 	}
 	program := audit.Digest([]byte(req.Program.Source))
 	rec := d.record(audit.RunAsked)
@@ -339,22 +342,6 @@ func (d *Daemon) bind(running context.Context, r *liveRun, req wire.RunRequest, 
 	return nil
 }
 
-// checkParent checks that actor may act on the parent run, as for an answer to
-// it. The ring judges the call.
-func (d *Daemon) checkParent(ctx context.Context, actor Actor, p *wire.Parent) error {
-	if p == nil {
-		return nil
-	}
-	r, row, err := d.reach(ctx, actor, p.Run)
-	if err == nil && r == nil && row.State.Final() {
-		err = fmt.Errorf("run %s: %w", p.Run, ErrEnded)
-	}
-	if err != nil {
-		return fmt.Errorf("parent: %w", err)
-	}
-	return nil
-}
-
 // follow keeps the start of r and its end. What waiters see is on disk before.
 func (d *Daemon) follow(ctx context.Context, r *liveRun, row store.Run) {
 	if r.kept {
@@ -411,7 +398,7 @@ func (d *Daemon) finish(ctx context.Context, r *liveRun, unkept error) {
 // keepWhole keeps a run that ended before anybody asked for it, in one commit.
 func (d *Daemon) keepWhole(ctx context.Context, r *liveRun, row store.Run) {
 	r.final = show.Run(r.handle.View(), r.created)
-	raw, err := outcome(&r.final)
+	raw, err := show.Outcome(&r.final)
 	if err == nil {
 		row.State, row.Outcome = store.State(r.final.State), raw
 		err = d.cfg.Runs.Start(ctx, row)
@@ -432,24 +419,10 @@ func (d *Daemon) unkept(what, run string, err error) error {
 
 // keep commits the outcome of a run whose start is on disk.
 func (d *Daemon) keep(ctx context.Context, out *wire.Run) error {
-	raw, err := outcome(out)
+	raw, err := show.Outcome(out)
 	if err != nil {
 		return err
 	}
 	_, err = d.cfg.Runs.Advance(ctx, out.ID, store.State(out.State), store.Change{Outcome: raw})
 	return err
-}
-
-// outcome is what the store keeps of a run. One that is too large is replaced
-// by a failure that says so.
-func outcome(out *wire.Run) ([]byte, error) {
-	raw, err := json.Marshal(out)
-	if err == nil && len(raw) <= store.MaxOutcome {
-		return raw, nil
-	}
-	*out = wire.Run{ID: out.ID, State: string(executors.StateFailed), Agent: out.Agent, Executor: out.Executor,
-		Created: out.Created, Console: []wire.ConsoleEntry{}, Denials: []profiles.Decision{}, Usage: out.Usage,
-		Attestation: out.Attestation,
-		Error:       &wire.RunError{Name: "ResultTooLarge", Message: "the outcome is too large to keep"}}
-	return json.Marshal(out)
 }

@@ -55,7 +55,7 @@ func (d *Daemon) enterSession(ctx context.Context, r *liveRun, row store.Run) (*
 		err = invalid("session", err.Error())
 	case err != nil:
 		d.cfg.Logger.Error("open a session", "run", row.ID, "session", row.Session, "error", err)
-		err = stuck(row.ID, err)
+		err = pauses.Stuck(row.ID, err)
 	}
 	if err != nil {
 		d.leaveSession(ctx, r, err)

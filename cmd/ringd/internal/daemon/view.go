@@ -22,7 +22,7 @@ func (d *Daemon) GetRun(ctx context.Context, actor Actor, id string, wait time.D
 	waiting, cancel := context.WithTimeout(ctx, wait)
 	defer cancel()
 	for {
-		turned, release := d.changes.await(id)
+		turned, release := d.turns.Await(id)
 		run, err := d.stands(ctx, waiting, actor, id)
 		if err != nil || run.State != wire.StateRunning || waiting.Err() != nil {
 			release()
@@ -103,7 +103,7 @@ func (d *Daemon) kept(ctx context.Context, row store.Run) (wire.Run, error) {
 	if row.State != store.Answered {
 		return out, nil
 	}
-	p, _, err := d.cfg.Calls.Pause(ctx, row.ID)
+	p, _, err := d.cfg.Records.Pause(ctx, row.ID)
 	if err != nil && !errors.Is(err, store.ErrNotFound) && !errors.Is(err, store.ErrDamaged) {
 		return wire.Run{}, err
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ringd/ringd/cmd/ringd/internal/audit"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/approvals"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/pauses"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/show"
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
 	"github.com/ringd/ringd/executors"
@@ -64,15 +65,12 @@ func (d *Daemon) Approve(ctx context.Context, who Approver, run, call string, a 
 	return d.GetRun(ctx, everyone, run, 0)
 }
 
-// maxGrants bounds what one request takes back.
-const maxGrants = 256
-
 // RevokeGrants takes grants from a run for good, live or waiting: what it asks
 // for under them afterwards is refused. Errors: ErrNotFound, ErrEnded,
 // *InvalidError, ErrUnavailable, faults.
 func (d *Daemon) RevokeGrants(ctx context.Context, actor Actor, id string, grants []string) (wire.Run, error) {
-	if err := checkGrants(grants); err != nil {
-		return wire.Run{}, err
+	if err := pauses.CheckGrants(grants); err != nil {
+		return wire.Run{}, invalid("grants", err.Error())
 	}
 	if err := d.Writable(); err != nil {
 		return wire.Run{}, err
@@ -91,7 +89,7 @@ func (d *Daemon) RevokeGrants(ctx context.Context, actor Actor, id string, grant
 	}
 	rec := d.record(audit.GrantRevoked)
 	rec.Actor, rec.Agent, rec.Run = actor.Name, row.Agent, id
-	rec.Detail = map[string]string{"grants": clip(strings.Join(grants, " "))}
+	rec.Detail = map[string]string{"grants": pauses.Clip(strings.Join(grants, " "))}
 	if _, err := d.cfg.Recorder.Append(ctx, rec, audit.Synced); err != nil {
 		return wire.Run{}, err
 	}
@@ -122,20 +120,6 @@ func (d *Daemon) RevokeGrants(ctx context.Context, actor Actor, id string, grant
 		break
 	}
 	return d.GetRun(ctx, actor, id, 0)
-}
-
-func checkGrants(grants []string) error {
-	if len(grants) == 0 || len(grants) > maxGrants {
-		return invalid("grants", fmt.Sprintf("want 1 to %d of them", maxGrants))
-	}
-	for i, g := range grants {
-		kind, name, ok := strings.Cut(g, ":")
-		known := kind == "bridge" || kind == "host" || kind == "import"
-		if !ok || !known || name == "" || len(g) > store.MaxID {
-			return invalid(fmt.Sprintf("grants[%d]", i), "want bridge:NAME, host:NAME or import:NAME")
-		}
-	}
-	return nil
 }
 
 // endKept ends a run that waits, with its record. The error wraps store.ErrState
@@ -183,13 +167,16 @@ func (d *Daemon) endKept(ctx context.Context, row store.Run, by string, state ex
 	rec.Detail = map[string]string{"error": why.Name}
 	_, err = d.cfg.Recorder.Append(ctx, rec, audit.Written)
 	d.cfg.Metrics.Paused(step)
-	d.changes.turn(row.ID)
+	d.turns.Turn(row.ID)
 	return out, err
 }
 
 // expire ends the runs whose pause, or an approval of which, is over.
 func (d *Daemon) expire(ctx context.Context) {
 	now := d.cfg.Clock.Now()
+	if _, all, err := d.cfg.Keeper.Count(ctx, ""); err == nil {
+		d.cfg.Metrics.PausedNow(all)
+	}
 	for range pruneRounds {
 		over, err := d.cfg.Pauses.Expired(ctx, now, pruneAtOnce)
 		if err != nil {

@@ -255,6 +255,8 @@ func TestStuck(t *testing.T) {
 	}{
 		{"another key", wire.CodeKeyUnknown, daemontest.Config{Key: "other"}, ""},
 		{"another engine", wire.CodeEngineUnknown, daemontest.Config{}, other},
+		{"another engine, told by the executor", wire.CodeEngineUnknown, daemontest.Config{
+			HasEngine: func(string, string) bool { return true }}, other},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			s := daemontest.New(t, daemontest.Config{})
@@ -269,6 +271,9 @@ func TestStuck(t *testing.T) {
 			}
 			if tc.engine != "" && !strings.Contains(got.Error.Message, daemontest.Engine) {
 				t.Errorf("the digest is not named: %s", got.Error.Message)
+			}
+			if tc.wrong.HasEngine != nil {
+				return // it learns of it later than it can tell a caller
 			}
 			var stuck *daemon.StuckError
 			if _, err := s.Daemon.ResumeRun(t.Context(), everyone(), r.ID); !errors.As(err, &stuck) || stuck.Code != tc.code {
@@ -354,6 +359,46 @@ func TestRevoke(t *testing.T) {
 	got := settle(t, s, r.ID, "c1")
 	if got.State != "done" || string(got.Value) != `["c1","CapabilityRevoked"]` || len(s.Acts.Calls()) != 0 {
 		t.Errorf("%+v after %d acts", got, len(s.Acts.Calls()))
+	}
+}
+
+// TestSubagentsOfAPausedRun starts runs for an open call of a run that waits: they
+// count in its tree, also after a restart, and end with the call.
+func TestSubagentsOfAPausedRun(t *testing.T) {
+	s := daemontest.New(t, daemontest.Config{})
+	s.Apply(t, "one ask/2/1/3 sign/1/2/100")
+	r := start(t, s, "steps ask")
+	waitPaused(t, s, r.ID)
+	child := func(s *daemontest.Stack, program string) (wire.Run, error) {
+		return s.Daemon.StartRun(t.Context(), daemontest.Me(), wire.RunRequest{Executor: "js", Program: wire.Program{Source: program},
+			Parent: &wire.Parent{Run: r.ID, Call: "c1"}, WaitMillis: wire.MaxWaitMillis})
+	}
+	if got, err := child(s, "1+1"); err != nil || got.State != "done" {
+		t.Fatalf("%+v, %v", got, err)
+	}
+	if got := waitPaused(t, s, r.ID); len(got.Pending) != 1 {
+		t.Fatalf("the parent: %+v", got)
+	}
+	if p, _, err := s.Store().Pause(t.Context(), r.ID); err != nil || p.Spawned < 1 {
+		t.Errorf("kept with the pause: %d, %v", p.Spawned, err)
+	}
+	s = again(t, s, daemontest.Config{})
+	ended, err := child(s, "steps sign")
+	if err != nil || ended.State != "paused" {
+		t.Fatalf("%+v, %v", ended, err)
+	}
+	settle(t, s, r.ID, "c1")
+	got, err := s.Daemon.GetRun(t.Context(), daemontest.Me(), r.ID, time.Minute)
+	if err != nil || got.State != "done" {
+		t.Errorf("the parent: %+v, %v", got, err)
+	}
+	if _, err := child(s, "1+1"); !errors.Is(err, daemon.ErrEnded) {
+		t.Errorf("a subagent of a run that has ended: %v", err)
+	}
+	// The subagent waits for an answer that nobody needs: it ends when it is to go on.
+	left := settle(t, s, ended.ID, "c1")
+	if left.State != "cancelled" {
+		t.Errorf("the subagent: %+v %+v", left, left.Error)
 	}
 }
 

@@ -12,6 +12,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -155,7 +156,8 @@ func binding(run string, seq int64, agent, actor, revision, engine string) seal.
 }
 
 // Open opens the record of a pause that belongs to row. What the record says
-// inside must be what the store says beside it. Errors are those of seal, of
+// inside must be what the store says beside it; what was taken from the run since is
+// added. Errors are those of seal, of
 // decoding, and *seal.IntegrityError for a record that names another run.
 func (k *Keeper) Open(p store.Pause, row store.Run) (interpreter.Pause, error) {
 	plain, err := k.cfg.Sealer.Open(binding(row.ID, row.Seq, row.Agent, row.Actor, p.Revision, p.Engine), p.Sealed)
@@ -178,5 +180,11 @@ func (k *Keeper) Open(p store.Pause, row store.Run) (interpreter.Pause, error) {
 		}
 	}
 	k.cfg.Point("unsealed")
+	for _, grant := range p.Revoked { // since it was sealed
+		if !slices.Contains(out.Revoked, grant) {
+			out.Revoked = append(slices.Clip(out.Revoked), grant)
+		}
+	}
+	out.Spawned = max(out.Spawned, p.Spawned)
 	return out, nil
 }

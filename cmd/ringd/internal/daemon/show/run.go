@@ -118,3 +118,17 @@ func Pending(c store.Call, given []store.Approval) wire.Pending {
 	}
 	return out
 }
+
+// Outcome is what the store keeps of a run. One that is too large is replaced
+// by a failure that says so.
+func Outcome(out *wire.Run) ([]byte, error) {
+	raw, err := json.Marshal(out)
+	if err == nil && len(raw) <= store.MaxOutcome {
+		return raw, nil
+	}
+	*out = wire.Run{ID: out.ID, State: string(executors.StateFailed), Agent: out.Agent, Executor: out.Executor,
+		Created: out.Created, Console: []wire.ConsoleEntry{}, Denials: []profiles.Decision{}, Usage: out.Usage,
+		Attestation: out.Attestation,
+		Error:       &wire.RunError{Name: "ResultTooLarge", Message: "the outcome is too large to keep"}}
+	return json.Marshal(out)
+}

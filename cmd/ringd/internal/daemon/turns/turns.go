@@ -1,10 +1,12 @@
-package daemon
+// Package turns wakes requests that wait for a run which is not live. It holds
+// only runs that somebody waits for, so a run that waits for days costs nothing.
+package turns
 
 import "sync"
 
-// changes wakes requests that wait for a run which is not live. It holds only
-// runs that somebody waits for.
-type changes struct {
+// Turns wakes who waits for a run. The zero Turns is ready. It is safe for
+// concurrent use.
+type Turns struct {
 	mu      sync.Mutex
 	waiting map[string]*change
 }
@@ -14,9 +16,9 @@ type change struct {
 	n      int // who wait
 }
 
-// await returns a channel that is closed at the next turn of run. The caller
+// Await returns a channel that is closed at the next turn of run. The caller
 // calls release once.
-func (c *changes) await(run string) (turned <-chan struct{}, release func()) {
+func (c *Turns) Await(run string) (turned <-chan struct{}, release func()) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.waiting == nil {
@@ -37,8 +39,8 @@ func (c *changes) await(run string) (turned <-chan struct{}, release func()) {
 	}
 }
 
-// turn wakes who waits for run.
-func (c *changes) turn(run string) {
+// Turn wakes who waits for run.
+func (c *Turns) Turn(run string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if w := c.waiting[run]; w != nil {

@@ -1,0 +1,88 @@
+package daemon
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/pauses"
+	"github.com/ringd/ringd/cmd/ringd/internal/store"
+	"github.com/ringd/ringd/rings/interpreter"
+)
+
+// holdParent makes sure that a run which actor may act on can have subagents: it
+// is live, or is held without a guest. more subagents are counted on disk before
+// they begin, so that a crash gives none back. let ends the hold unless one lives.
+// Errors: ErrNotFound, ErrEnded, ErrParent, *StuckError, faults.
+func (d *Daemon) holdParent(ctx context.Context, actor Actor, id string, more int64) (let func(), err error) {
+	for {
+		r, row, err := d.reach(ctx, actor, id)
+		switch {
+		case err != nil:
+			return nil, err
+		case r != nil && !over(r.handle):
+			return func() {}, nil
+		case r != nil: // it pauses or ends in this moment
+			select {
+			case <-r.done:
+				continue
+			case <-ctx.Done():
+				return nil, ctx.Err()
+			}
+		case row.State.Final():
+			return nil, fmt.Errorf("run %s: %w", id, ErrEnded)
+		}
+		place := d.occupy(id, row.Actor) // it cannot be resumed meanwhile
+		if place == nil {
+			continue
+		}
+		let, err := d.hold(ctx, id, more)
+		if err != nil {
+			d.vacate(place)
+			return nil, err
+		}
+		if let == nil {
+			d.vacate(place)
+			continue
+		}
+		return func() { let(); d.vacate(place) }, nil
+	}
+}
+
+// hold holds a run that waits; nil: it does not any more.
+func (d *Daemon) hold(ctx context.Context, id string, more int64) (let func(), err error) {
+	row, err := d.cfg.Runs.Run(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	if row.State != store.Paused && row.State != store.Answered {
+		return nil, nil
+	}
+	p, _, err := d.cfg.Records.Pause(ctx, id)
+	var record interpreter.Pause
+	if err == nil {
+		record, err = d.cfg.Keeper.Open(p, row)
+	}
+	if err != nil {
+		d.cfg.Logger.Error("open the pause of a parent", "run", id, "error", err)
+		return nil, pauses.Stuck(id, err)
+	}
+	above := func() {}
+	if record.Parent != nil {
+		if above, err = d.holdParent(ctx, Actor{All: true}, record.Parent.Run, 0); err != nil {
+			return nil, err
+		}
+	}
+	held, err := d.cfg.Interpreter.Hold(ctx, record)
+	if err != nil {
+		above()
+		return nil, err
+	}
+	let = func() { held.Release(); above() }
+	if more > 0 {
+		if err := d.cfg.Records.Spend(ctx, id, row.Seq, held.Spawned().Total+more); err != nil {
+			let()
+			return nil, d.unkept("subagents", id, err)
+		}
+	}
+	return let, nil
+}

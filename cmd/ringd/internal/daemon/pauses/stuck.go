@@ -1,0 +1,58 @@
+package pauses
+
+import (
+	"errors"
+	"strings"
+
+	"github.com/ringd/ringd/cmd/ringd/internal/seal"
+	"github.com/ringd/ringd/cmd/ringd/internal/store"
+	"github.com/ringd/ringd/executors"
+	"github.com/ringd/ringd/schema/wire"
+)
+
+// StuckError is a paused run that could not be resumed: nothing of it was loaded,
+// and it stays where it is.
+type StuckError struct {
+	Run  string
+	Code string // of wire
+	Text string
+}
+
+// Error is the text, which holds nothing of the run.
+func (e *StuckError) Error() string { return e.Text }
+
+// Fault is what the store keeps of why a run is stuck.
+func (e *StuckError) Fault() store.Fault { return store.Fault{Code: e.Code, Text: e.Text} }
+
+// Stuck names what is wrong with a pause. Faults of the host have no detail.
+func Stuck(run string, err error) *StuckError {
+	e := &StuckError{Run: run, Code: wire.CodeResumeFailed, Text: "the run could not be resumed: see the daemon's log"}
+	var integrity *seal.IntegrityError
+	var key *seal.KeyError
+	var engine *EngineError
+	switch {
+	case errors.As(err, &integrity):
+		e.Code, e.Text = wire.CodeIntegrity, integrity.Error()
+	case errors.As(err, &key):
+		e.Code, e.Text = wire.CodeKeyUnknown, key.Error()
+	case errors.As(err, &engine):
+		e.Code, e.Text = wire.CodeEngineUnknown, engine.Error()
+	case errors.Is(err, executors.ErrEngine):
+		e.Code, e.Text = wire.CodeEngineUnknown, err.Error()
+	case errors.Is(err, store.ErrDamaged), errors.Is(err, executors.ErrSnapshot):
+		e.Code, e.Text = wire.CodeIntegrity, "the record of the pause is damaged"
+	}
+	e.Text = Clip(e.Text)
+	return e
+}
+
+// Clip bounds a text that is kept.
+func Clip(s string) string { return strings.ToValidUTF8(s[:min(len(s), 1000)], "") }
+
+// EngineError is a snapshot of an engine that this daemon does not have.
+type EngineError struct{ Digest string }
+
+// Error names the digest.
+func (e *EngineError) Error() string {
+	return "no engine " + e.Digest + " is configured: the run waits until it is"
+}
