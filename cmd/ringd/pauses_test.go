@@ -230,16 +230,22 @@ func (h *host) await(id, value string) wire.Run {
 // ended waits for the end of a run that the daemon goes on with by itself.
 func (h *host) ended(id string) wire.Run {
 	h.t.Helper()
-	deadline := time.Now().Add(30 * time.Second)
+	return h.when(id, func(run wire.Run) bool { return run.State != "running" && run.State != "paused" })
+}
+
+// when waits until a run is as it should be.
+func (h *host) when(id string, is func(wire.Run) bool) wire.Run {
+	h.t.Helper()
+	ctx, stop := context.WithTimeout(h.t.Context(), 30*time.Second)
+	defer stop()
 	for {
-		run, err := h.client.GetRun(h.t.Context(), id, 5*time.Second)
-		h.must(err)
-		if run.State != "running" && run.State != "paused" || time.Now().After(deadline) {
-			return run
+		run, err := h.client.GetRun(ctx, id, time.Second)
+		if ctx.Err() != nil {
+			h.t.Fatalf("run %s does not become what it should\n%s", id, h.tail())
 		}
-		if run.State == "paused" {
-			run, err = h.client.Resume(h.t.Context(), id)
-			h.must(err)
+		h.must(err)
+		if is(run) {
+			return run
 		}
 	}
 }
@@ -309,4 +315,40 @@ func olderRingd(t *testing.T) string {
 		t.Fatalf("%v\n%s", err, out)
 	}
 	return bin
+}
+
+// A key is changed while runs wait: the old one opens what it sealed, the new one
+// seals, and without the old one nothing of it is loaded.
+func TestKeyIsChanged(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts daemons")
+	}
+	h := waitHost(t, "")
+	keys := map[string]string{"old": strings.Repeat("0f1e2d3c", 8), "new": strings.Repeat("4b5a6978", 8)}
+	for name, text := range keys {
+		h.write(name, text+"\n")
+	}
+	use := func(rest string) {
+		h.kill()
+		h.write("ringd.yaml", h.waitConfig(h.dir, "snapshots: {"+rest+"}\n"))
+		h.must(h.start("", 0))
+	}
+	old, now := fmt.Sprintf("{file: %s/old}", h.dir), fmt.Sprintf("{file: %s/new}", h.dir)
+	const program = `const n = 41; const v = await ask("go"); const w = await ask("on"); n + v + w`
+	use("key: " + old)
+	if _, err := os.Stat(filepath.Join(h.dir, "state", "snapshot.key")); err == nil {
+		t.Error("a key was made where one is named")
+	}
+	run := h.paused(program)
+
+	use("key: " + now)
+	if stuck := h.await(run.ID, "1"); stuck.Error == nil || stuck.Error.Name != wire.CodeKeyUnknown {
+		t.Fatalf("without the old key: %s, %+v", stuck.State, stuck.Error)
+	}
+	use("key: " + now + ", previous: [" + old + "]")
+	h.when(run.ID, func(r wire.Run) bool { return r.State == "paused" && r.Error == nil && len(r.Pending) == 1 })
+	use("key: " + now) // its second pause is sealed by the new one
+	if got := h.await(run.ID, "0"); string(got.Value) != "42" {
+		t.Errorf("with the new key: %s, value %s, %+v", got.State, got.Value, got.Error)
+	}
 }
