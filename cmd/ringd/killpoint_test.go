@@ -181,8 +181,31 @@ func (h *host) kill() {
 func (h *host) revive() {
 	h.t.Helper()
 	h.kill()
-	if err := h.start("", 0); err != nil {
-		h.t.Fatalf("the daemon does not start again: %v\n%s", err, h.tail())
+	h.unlocked(func() error {
+		err := h.start("", 0)
+		if err != nil && strings.Contains(h.tail(), "another ringd uses this state folder") {
+			return fmt.Errorf("%w: %w", store.ErrInUse, err)
+		}
+		return err
+	})
+}
+
+// unlocked tries again while the folder is in use: a process that the dead
+// daemon was about to start has its files until it is another program.
+func (h *host) unlocked(try func() error) {
+	h.t.Helper()
+	over := time.After(10 * time.Second)
+	for {
+		err := try()
+		if !errors.Is(err, store.ErrInUse) {
+			h.must(err)
+			return
+		}
+		select {
+		case <-over:
+			h.must(err)
+		case <-time.After(10 * time.Millisecond):
+		}
 	}
 }
 
@@ -381,10 +404,11 @@ func (h *host) check(run wire.Run, idempotent bool) {
 		h.t.Errorf("run is %s: %+v", run.State, run.Error)
 	}
 	h.kill()
-	st, err := store.Open(h.t.Context(), store.Config{Dir: filepath.Join(h.dir, "state", "store"), Now: time.Now})
-	if err != nil {
-		h.t.Fatal(err)
-	}
+	var st *store.Store
+	h.unlocked(func() (err error) {
+		st, err = store.Open(h.t.Context(), store.Config{Dir: filepath.Join(h.dir, "state", "store"), Now: time.Now})
+		return err
+	})
 	defer st.Close()
 	calls, err := st.Calls(h.t.Context(), run.ID)
 	if err != nil {
