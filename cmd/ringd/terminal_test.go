@@ -85,7 +85,7 @@ func sit(t *testing.T, dir string, args ...string) *person {
 	}
 	defer tty.Close()
 	p := &person{t: t, tty: master}
-	p.cmd = exec.CommandContext(context.WithoutCancel(t.Context()), "ringd", append([]string{"run", "-p", "p.yaml", "--executor", "js", "--bridge", "pay=./pay"}, args...)...)
+	p.cmd = exec.CommandContext(context.WithoutCancel(t.Context()), "ringd", append(args, "-p", "p.yaml", "--bridge", "pay=./pay")...)
 	p.cmd.Dir, p.cmd.Env = dir, append(os.Environ(), "XDG_CACHE_HOME="+sharedCache, "TERM=xterm", "NO_COLOR=1")
 	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = tty, &p.stdout, tty
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
@@ -125,7 +125,7 @@ func TestRunAsks(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := t.TempDir()
-			p := sit(t, dir, tt.args...)
+			p := sit(t, dir, append([]string{"run", "--executor", "js"}, tt.args...)...)
 			p.until("Allow it? [y/N] ")
 			shown := p.seen.String()
 			for _, want := range []string{"pay waits for an approval", `"euro": 5`, `\u001b[2Jada`, "digest   sha256:", "rule     p.yaml:", "from     " + leads, "minutes left"} {
@@ -157,5 +157,32 @@ func TestRunAsks(t *testing.T) {
 				t.Errorf("left: %s", out)
 			}
 		})
+	}
+}
+
+// A run that was left at the question is asked about again, in another process.
+func TestResumeAsks(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts ringd")
+	}
+	dir := t.TempDir()
+	p := sit(t, dir, "run", "--executor", "js", "--state", "st", "p.js")
+	if code := p.end(); code != 1 || strings.Contains(p.seen.String(), "Allow it?") {
+		t.Fatalf("exit code %d\n%s", code, p.seen.String())
+	}
+	_, rest, ok := strings.Cut(p.seen.String(), "ringd resume ")
+	id, _, _ := strings.Cut(rest, " ")
+	if !ok || id == "" {
+		t.Fatalf("no word on how to go on\n%s", p.seen.String())
+	}
+	p = sit(t, dir, "resume", id, "--state", "st", "--ask", "--as", "group:leads@acme.example")
+	p.until("Allow it? [y/N] ")
+	p.types("yes\n")
+	if code := p.end(); code != 0 || p.stdout.String() != "5\n" {
+		t.Errorf("exit code %d, stdout %q\n%s", code, p.stdout.String(), p.seen.String())
+	}
+	did, err := os.ReadFile(filepath.Join(dir, "effects"))
+	if err != nil || string(did) != "pay\n" {
+		t.Errorf("effects %q, %v", did, err)
 	}
 }
