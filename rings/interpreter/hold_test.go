@@ -332,3 +332,50 @@ func TestSessions(t *testing.T) {
 		t.Errorf("a session that is not granted: %v", err)
 	}
 }
+
+// What a subagent spawns while its parent is paused counts for the parent when it
+// goes on.
+func TestTreeGrowsWhileTheParentIsPaused(t *testing.T) {
+	s := family(t, 3, 2, 4)
+	s.apply(set("a", bridge("slow"), bridge("team", spawner(3, 2, 4)), bridge("spawn", spawner(3, 2, 4))))
+	busy := make(chan struct{})
+	s.slow = func(ctx context.Context) {
+		select {
+		case <-busy:
+		case <-ctx.Done():
+		}
+	}
+	p := s.pausedRun(waves([]executors.Question{question("c1", "team", `[1]`)}, []executors.Question{question("c2", "team", `[1]`)}))
+	held, err := s.ring.Hold(t.Context(), p)
+	must(t, err)
+	c, err := s.child("r1", "c1", waves([]executors.Question{question("c1", "spawn", `[[1,2,3]]`)}, []executors.Question{question("c2", "slow", `[]`)}))
+	must(t, err)
+	for seen := int64(0); s.log.last("r2", "c1").Spawned != 4; { // a host's call of a subagent is committed, for its count
+		list, err := c.Events(t.Context(), seen)
+		if err != nil || len(list) == 0 {
+			t.Fatalf("entry %+v %v", s.log.last("r2", "c1"), err)
+		}
+		seen = list[len(list)-1].Seq
+	}
+	v := s.resume(p, value("c1", `1`))
+	close(busy)
+	s.end(c)
+	s.end(held)
+	if got := s.got("r1", "c2"); v.State != executors.StateDone || got.Error == nil || got.Error.Name != "BudgetExceeded" {
+		t.Errorf("a tree of five: %s %+v", v.State, got)
+	}
+}
+
+// No subagent is started for a call that is not approved.
+func TestNoSubagentsBeforeTheApproval(t *testing.T) {
+	s := newStage(t, func(c *interpreter.Config) { c.Providers["team"] = interpreter.Harness{} })
+	s.apply(set("a", bridge("team", spawner(3, 2, 4), approval())))
+	p := s.pausedRun(waves([]executors.Question{question("c1", "team", `[1]`)}))
+	held, err := s.ring.Hold(t.Context(), p)
+	must(t, err)
+	if _, err := s.child("r1", "c1", script{}); !errors.Is(err, interpreter.ErrParent) {
+		t.Error(err)
+	}
+	held.Release()
+	s.end(held)
+}

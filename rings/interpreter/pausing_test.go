@@ -4,7 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"runtime"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/ringd/ringd/executors"
@@ -53,15 +56,37 @@ func (s *stopping) free() {
 	s.keeper.mu.Unlock()
 }
 
+// watched tells when somebody begins to wait for its end.
+type watched struct {
+	context.Context
+	once  sync.Once
+	asked chan struct{}
+}
+
+func (w *watched) Done() <-chan struct{} {
+	w.once.Do(func() { close(w.asked) })
+	return w.Context.Done()
+}
+
 func TestWhileARunStops(t *testing.T) {
 	t.Run("answers and approvals wait, and go the store's way", func(t *testing.T) {
 		s := newStopping(t)
 		errs := make(chan error, 3)
-		go func() {
-			errs <- s.run.Answer(t.Context(), interpreter.Reply{Call: "c1", Value: json.RawMessage(`1`)})
-		}()
-		go func() { errs <- s.run.Approved(t.Context(), approve("c2")) }()
-		go func() { errs <- s.run.Revoke(t.Context(), "uid:1", []string{"bridge:act"}) }()
+		for _, ask := range []func(context.Context) error{
+			func(ctx context.Context) error {
+				return s.run.Answer(ctx, interpreter.Reply{Call: "c1", Value: json.RawMessage(`1`)})
+			},
+			func(ctx context.Context) error { return s.run.Approved(ctx, approve("c2")) },
+			func(ctx context.Context) error { return s.run.Revoke(ctx, "uid:1", []string{"bridge:act"}) },
+		} {
+			waits := &watched{Context: t.Context(), asked: make(chan struct{})}
+			go func() { errs <- ask(waits) }()
+			select {
+			case <-waits.asked:
+			case err := <-errs:
+				t.Fatalf("it did not wait: %v", err)
+			}
+		}
 		gone, cancel := context.WithCancel(t.Context())
 		cancel()
 		if err := s.run.Answer(gone, interpreter.Reply{Call: "c1", Value: json.RawMessage(`1`)}); !errors.Is(err, context.Canceled) {
@@ -404,5 +429,79 @@ func TestRevoke(t *testing.T) {
 	}
 	if err := run.Revoke(t.Context(), "uid:1", []string{"bridge:ask"}); !errors.Is(err, interpreter.ErrPaused) {
 		t.Error(err)
+	}
+}
+
+// A push that revokes a call while the program is about to stop does not reach
+// the program before it goes on.
+func TestRevokedOnTheWayToAPause(t *testing.T) {
+	s := newStage(t)
+	s.apply(set("a", bridge("ask"), bridge("act", external, approval())))
+	s.pauser.asked = func() { s.apply(set("b")) }
+	p := s.pausedRun(waves([]executors.Question{question("c1", "ask", `[]`), question("c2", "act", `[]`)}))
+	s.pauser.asked = nil
+	s.resume(p, value("c1", `1`), approve("c2"))
+	for _, id := range []string{"c1", "c2"} {
+		if got := s.got("r1", id); got.Error == nil || got.Error.Name != "CapabilityRevoked" || s.echo.count() != 0 {
+			t.Errorf("%s: %+v", id, got)
+		}
+	}
+}
+
+// A policy that was in force at a pause binds its calls though it is gone: here
+// it asked for an approval.
+func TestPolicyOfThePauseBindsItsCalls(t *testing.T) {
+	s := newStage(t)
+	s.apply(set("a", bridge("ask")))
+	s.pauser.asked = func() { s.apply(set("b", bridge("ask", approval()))) }
+	p := s.pausedRun(waves([]executors.Question{question("c1", "ask", `[]`)}))
+	s.pauser.asked = nil
+	s.apply(set("c", bridge("ask")))
+	s.resume(p, value("c1", `1`))
+	if got := s.got("r1", "c1"); got.Error == nil || got.Error.Name != "CapabilityRevoked" {
+		t.Errorf("%+v", got)
+	}
+}
+
+// The calls that are open count as open after a resume.
+func TestOpenCallsCount(t *testing.T) {
+	s := newStage(t)
+	s.apply(set("a", bridge("ask")))
+	p := s.pausedRun(waves([]executors.Question{question("c1", "ask", `[]`), question("c2", "ask", `[]`)}))
+	s.apply(set("b", bridge("ask", limits(func(l *profiles.BridgeLimits) { l.Concurrent = 1 }))))
+	s.resume(p, value("c1", `1`), value("c2", `1`))
+	one, two := s.got("r1", "c1"), s.got("r1", "c2")
+	if (one.Error == nil) == (two.Error == nil) {
+		t.Errorf("%+v %+v", one, two)
+	}
+}
+
+// An executor that returns before its questions have ended loses none of them.
+func TestHastyExecutor(t *testing.T) {
+	s := newStage(t)
+	s.apply(set("a", bridge("ask"), bridge("act", external, approval())))
+	s.pauser.hasty = true
+	for range 200 {
+		p := s.pausedRun(waves([]executors.Question{question("c1", "ask", `[]`), question("c2", "act", `[]`), question("c3", "ask", `[]`)}))
+		if len(p.Calls) != 3 {
+			t.Fatalf("%d calls", len(p.Calls))
+		}
+	}
+}
+
+// A thousand paused runs leave nothing alive.
+func TestPausedRunsCostNothing(t *testing.T) {
+	s := newStage(t)
+	s.apply(set("a", bridge("ask")))
+	before := runtime.NumGoroutine()
+	for i := range 1000 {
+		s.pausedRun(waves([]executors.Question{question("c1", "ask", `[]`)}))
+		if _, live := s.ring.Run(fmt.Sprintf("r%d", i+1)); live {
+			t.Fatal("a paused run is live")
+		}
+	}
+	s.wg.Wait()
+	if after := runtime.NumGoroutine(); after > before+5 {
+		t.Errorf("%d goroutines, %d before", after, before)
 	}
 }

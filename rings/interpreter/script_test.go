@@ -31,6 +31,8 @@ type pauser struct {
 	scripts map[string]script // by source
 	runs    int               // lives of programs
 	hook    func(executors.Run) error
+	asked   func()                                 // once it is asked to stop, before it does
+	hasty   bool                                   // it does not wait for its questions when it stops
 	stopped func(executors.Run) *executors.Outcome // instead of the snapshot
 	ended   map[string]script                      // by run
 	started []executors.Run
@@ -41,7 +43,7 @@ func (e *pauser) Close() error { return nil }
 
 func (e *pauser) Run(ctx context.Context, r executors.Run, h executors.Host) (executors.Outcome, error) {
 	e.mu.Lock()
-	s, hook, stopped := e.scripts[r.Program.Source], e.hook, e.stopped
+	s, hook, stopped, asked, hasty := e.scripts[r.Program.Source], e.hook, e.stopped, e.asked, e.hasty
 	e.runs++
 	e.started = append(e.started, r)
 	e.mu.Unlock()
@@ -78,7 +80,7 @@ func (e *pauser) Run(ctx context.Context, r executors.Run, h executors.Host) (ex
 				open = append(open, q)
 			}
 		}
-		paused, err := s.wave(ctx, h, r.Pause, open)
+		paused, err := s.wave(ctx, h, r.Pause, open, asked, hasty)
 		switch {
 		case err != nil:
 			return executors.Outcome{State: executors.StateCancelled, Usage: used}, nil
@@ -124,7 +126,7 @@ func (s *script) answer(id string, a executors.Answer) {
 
 // wave asks all questions at once. It is paused when it was asked to stop before
 // one of them was answered.
-func (s *script) wave(ctx context.Context, h executors.Host, pause <-chan struct{}, open []executors.Question) (paused bool, err error) {
+func (s *script) wave(ctx context.Context, h executors.Host, pause <-chan struct{}, open []executors.Question, asked func(), hasty bool) (paused bool, err error) {
 	asks, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	type answered struct {
@@ -142,7 +144,11 @@ func (s *script) wave(ctx context.Context, h executors.Host, pause <-chan struct
 			back <- answered{q.Call, a, err}
 		})
 	}
-	defer wg.Wait()
+	defer func() {
+		if !hasty {
+			wg.Wait()
+		}
+	}()
 	for len(left) > 0 {
 		var ids []string
 		for id := range left {
@@ -158,7 +164,13 @@ func (s *script) wave(ctx context.Context, h executors.Host, pause <-chan struct
 			delete(left, a.id)
 			s.answer(a.id, a.ans)
 		case <-pause:
+			if asked != nil {
+				asked()
+			}
 			cancel(executors.ErrPaused)
+			if hasty {
+				return true, nil
+			}
 			wg.Wait()
 			for range left {
 				if a := <-back; !errors.Is(a.err, executors.ErrPaused) {

@@ -198,7 +198,7 @@ func (r *Run) await(ctx, call context.Context, c *call) (executors.Answer, error
 	case rep = <-c.reply:
 	case <-call.Done():
 		r.mu.Lock()
-		if c.state == callPending && r.phase == pausing && errors.Is(context.Cause(call), executors.ErrPaused) {
+		if c.state == callPending && (r.phase == pausing || r.phase == keeping) && errors.Is(context.Cause(call), executors.ErrPaused) {
 			c.state, c.cancel = callLeft, nil
 			r.mu.Unlock()
 			return executors.Answer{}, executors.ErrPaused
