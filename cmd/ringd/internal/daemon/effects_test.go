@@ -56,8 +56,8 @@ func nudge(t *testing.T, s *daemontest.Stack, rng *rand.Rand, id string) (ended 
 		return true
 	}
 	for _, p := range got.Pending {
-		switch {
-		case p.For == "harness":
+		switch p.For {
+		case "harness":
 			_, err = s.Daemon.AnswerRun(t.Context(), daemontest.Me(), id, wire.Answers{Answers: []wire.Answer{
 				{Call: p.ID, Digest: p.Digest, Value: json.RawMessage(`"` + p.ID + `"`)}}})
 		default:

@@ -70,7 +70,14 @@ func (w *writer) bridge(name string, b profiles.Bridge) error {
 		}
 	}
 	signature := fmt.Sprintf("(%s): Promise<%s>", params, result)
-	w.function(parts, signature, limits(b.Limits))
+	note := limits(b.Limits)
+	if b.Approval != nil {
+		note = "Asks for an approval: the program waits for it, or gets ApprovalDenied. " + note
+		if b.Approval.When != "" {
+			note = "May ask for an approval, as its arguments are: the program waits for it, or gets ApprovalDenied. " + limits(b.Limits)
+		}
+	}
+	w.function(parts, signature, note)
 	return nil
 }
 
