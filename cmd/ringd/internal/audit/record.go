@@ -46,7 +46,6 @@ const (
 	ApprovalRefused Kind = "approval_refused" // a person's word that does not count
 	ResumeRefused   Kind = "resume_refused"   // a paused run could not go on; it stays where it is
 	RunExpired      Kind = "run_expired"      // it waited too long; run_ended follows
-	SessionKept     Kind = "session_kept"
 	SessionDropped  Kind = "session_dropped"
 	HostError       Kind = "host_error" // what the guest only got an id for
 	LogCut          Kind = "log_cut"    // written by the log: a torn tail was cut
@@ -60,7 +59,7 @@ func (k Kind) Known() bool {
 		GenerationHeld, GenerationEnded, ExecutorClosed, RequestRefused, ActionDecided,
 		RunAsked, RunRefused, RunStarted, RunPaused, RunResumed, RunCancelled, RunEnded,
 		ImportDecided, CallDecided, CallOpened, CallAnswered, CallBegun, CallClosed, GrantRevoked, CallApproved, CallDenied,
-		ApprovalRefused, ResumeRefused, RunExpired, SessionKept, SessionDropped, HostError,
+		ApprovalRefused, ResumeRefused, RunExpired, SessionDropped, HostError,
 		LogCut, LogClosed:
 		return true
 	default:

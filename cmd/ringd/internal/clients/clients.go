@@ -221,7 +221,7 @@ func (p *verbs) keptRuns(ctx context.Context, state string, args []string, f cli
 		}
 		return p.showRun(run, asJSON)
 	}
-	list, err := daemon.ListKept(ctx, st, daemon.Filter{Agent: f.Agent, States: f.States, Limit: f.Limit})
+	list, err := show.ListKept(ctx, st, daemon.Filter{Agent: f.Agent, States: f.States, Limit: f.Limit})
 	if err != nil {
 		return cli.Usage("read state folder: %w", err)
 	}

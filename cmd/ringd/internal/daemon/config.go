@@ -37,6 +37,8 @@ type Starter interface {
 	Resume(ctx context.Context, p interpreter.Pause, s []interpreter.Settlement) (Live, error)
 	// Hold makes a run that waits a parent of subagents, without a guest.
 	Hold(ctx context.Context, p interpreter.Pause) (Held, error)
+	// Held returns a run that is live or held, or nil.
+	Held(id string) Held
 	// CheckReply checks a harness's answer to a call of a run that waits.
 	CheckReply(agent, executor, bridge string, value json.RawMessage) error
 }
@@ -44,6 +46,7 @@ type Starter interface {
 // Held is a run that waits and whose calls have subagents.
 type Held interface {
 	Spawned() interpreter.Spawned
+	Cancel(ctx context.Context, by, reason string)
 	// Release ends the hold once no subagent lives.
 	Release()
 }
@@ -99,6 +102,13 @@ func (s ringStarter) Hold(ctx context.Context, p interpreter.Pause) (Held, error
 		return nil, err
 	}
 	return run, nil
+}
+
+func (s ringStarter) Held(id string) Held {
+	if run, ok := s.ring.Run(id); ok {
+		return run
+	}
+	return nil
 }
 
 func (s ringStarter) CheckReply(agent, executor, bridge string, value json.RawMessage) error {

@@ -3,17 +3,21 @@ package daemon
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/pauses"
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
+	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/rings/interpreter"
 )
 
 // holdParent makes sure that a run which actor may act on can have subagents: it
 // is live, or is held without a guest. more subagents are counted on disk before
 // they begin, so that a crash gives none back. let ends the hold unless one lives.
-// Errors: ErrNotFound, ErrEnded, ErrParent, *StuckError, faults.
-func (d *Daemon) holdParent(ctx context.Context, actor Actor, id string, more int64) (let func(), err error) {
+// Errors: ErrNotFound, ErrEnded, *StuckError,
+// *profiles.Denial (the grant of the call was taken from the run), faults.
+func (d *Daemon) holdParent(ctx context.Context, actor Actor, parent interpreter.Parent, more int64) (let func(), err error) {
+	id := parent.Run
 	for {
 		r, row, err := d.reach(ctx, actor, id)
 		switch {
@@ -35,7 +39,7 @@ func (d *Daemon) holdParent(ctx context.Context, actor Actor, id string, more in
 		if place == nil {
 			continue
 		}
-		let, err := d.hold(ctx, id, more)
+		let, err := d.hold(ctx, parent, more)
 		if err != nil {
 			d.vacate(place)
 			return nil, err
@@ -49,7 +53,8 @@ func (d *Daemon) holdParent(ctx context.Context, actor Actor, id string, more in
 }
 
 // hold holds a run that waits; nil: it does not any more.
-func (d *Daemon) hold(ctx context.Context, id string, more int64) (let func(), err error) {
+func (d *Daemon) hold(ctx context.Context, parent interpreter.Parent, more int64) (let func(), err error) {
+	id := parent.Run
 	row, err := d.cfg.Runs.Run(ctx, id)
 	if err != nil {
 		return nil, err
@@ -66,9 +71,14 @@ func (d *Daemon) hold(ctx context.Context, id string, more int64) (let func(), e
 		d.cfg.Logger.Error("open the pause of a parent", "run", id, "error", err)
 		return nil, pauses.Stuck(id, err)
 	}
+	if more > 0 {
+		if err := revokedCall(record, parent.Call); err != nil {
+			return nil, err
+		}
+	}
 	above := func() {}
 	if record.Parent != nil {
-		if above, err = d.holdParent(ctx, Actor{All: true}, record.Parent.Run, 0); err != nil {
+		if above, err = d.holdParent(ctx, Actor{All: true}, *record.Parent, 0); err != nil {
 			return nil, err
 		}
 	}
@@ -85,4 +95,16 @@ func (d *Daemon) hold(ctx context.Context, id string, more int64) (let func(), e
 		}
 	}
 	return let, nil
+}
+
+// revokedCall refuses a subagent for a call whose grant was taken from the run:
+// one that is held does not hear of it.
+func revokedCall(p interpreter.Pause, call string) error {
+	for _, c := range p.Calls {
+		if c.ID == call && slices.Contains(p.Revoked, "bridge:"+c.Bridge) {
+			return &profiles.Denial{Capability: "bridge:" + c.Bridge, Decision: profiles.Decision{
+				Code: profiles.CodeBridgeRevoked, Reason: "the grant was taken from the run"}}
+		}
+	}
+	return nil
 }

@@ -48,13 +48,7 @@ func (d *Daemon) look() {
 // resumes resumes runs until ctx ends. The first are those that were answered
 // when the process before this one ended.
 func (d *Daemon) resumes(ctx context.Context) {
-	left, err := d.cfg.Pauses.Answered(ctx, true, maxAnswered)
-	if err != nil {
-		d.cfg.Logger.Error("list answered runs", "error", err)
-	}
-	for _, p := range left {
-		d.goOn(p.Run, p.Actor, self)
-	}
+	more := d.refill(ctx, true)
 	for {
 		select {
 		case <-ctx.Done():
@@ -67,7 +61,27 @@ func (d *Daemon) resumes(ctx context.Context) {
 				d.resumeNext(ctx, w, r)
 			})
 		}
+		d.mu.Lock()
+		idle := len(d.line) == 0
+		d.mu.Unlock()
+		if idle && more {
+			more = d.refill(ctx, false)
+		}
 	}
+}
+
+// refill puts answered runs of the store in line, of those that an error stopped
+// only when asked to, and reports whether there may be more.
+func (d *Daemon) refill(ctx context.Context, stopped bool) (more bool) {
+	left, err := d.cfg.Pauses.Answered(ctx, stopped, maxAnswered)
+	if err != nil && ctx.Err() == nil {
+		d.cfg.Metrics.Fault("store")
+		d.cfg.Logger.Error("list answered runs", "error", err)
+	}
+	for _, p := range left {
+		d.goOn(p.Run, p.Actor, self)
+	}
+	return len(left) == maxAnswered
 }
 
 // maxAnswered is how many answered runs one look takes from the store.
@@ -231,7 +245,7 @@ func (d *Daemon) unseal(p store.Pause, row store.Run) (interpreter.Pause, error)
 // bindAgain makes a run of the record live under the generation in force.
 func (d *Daemon) bindAgain(ctx context.Context, r *liveRun, p interpreter.Pause, s []interpreter.Settlement) error {
 	if p.Parent != nil {
-		let, err := d.holdParent(ctx, Actor{All: true}, p.Parent.Run, 0)
+		let, err := d.holdParent(ctx, Actor{All: true}, *p.Parent, 0)
 		if errors.Is(err, ErrEnded) || errors.Is(err, ErrNotFound) {
 			return errOrphan
 		}

@@ -274,7 +274,7 @@ const soon = 2 * time.Millisecond
 // leaves the host, before that commit.
 func (d *Daemon) start(ctx, running context.Context, actor Actor, r *liveRun, req wire.RunRequest) error {
 	if req.Parent != nil {
-		let, err := d.holdParent(ctx, actor, req.Parent.Run, 1)
+		let, err := d.holdParent(ctx, actor, interpreter.Parent(*req.Parent), 1)
 		if err != nil {
 			return fmt.Errorf("parent: %w", err)
 		}

@@ -104,6 +104,9 @@ func (d *Daemon) RevokeGrants(ctx context.Context, actor Actor, id string, grant
 	ctx = context.WithoutCancel(ctx)
 	for { // one that goes on in this moment opened its pause before
 		r, _, err := d.reach(ctx, actor, id)
+		if err != nil {
+			d.cfg.Logger.Warn("live run not told of what was taken from it", "run", id, "error", err)
+		}
 		if err != nil || r == nil {
 			break
 		}
@@ -162,6 +165,9 @@ func (d *Daemon) endKept(ctx context.Context, row store.Run, by string, state ex
 		return wire.Run{}, err
 	}
 	d.cfg.Point("end_kept")
+	if held := d.cfg.Interpreter.Held(row.ID); held != nil { // its subagents end with it
+		held.Cancel(ctx, by, why.Message)
+	}
 	rec = d.record(audit.RunEnded)
 	rec.Actor, rec.Agent, rec.Run, rec.State = row.Actor, row.Agent, row.ID, string(state)
 	rec.Detail = map[string]string{"error": why.Name}

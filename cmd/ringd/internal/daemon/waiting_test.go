@@ -16,6 +16,7 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/daemontest"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/pauses"
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
+	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/schema/wire"
 )
 
@@ -399,6 +400,50 @@ func TestSubagentsOfAPausedRun(t *testing.T) {
 	left := settle(t, s, ended.ID, "c1")
 	if left.State != "cancelled" {
 		t.Errorf("the subagent: %+v %+v", left, left.Error)
+	}
+}
+
+// TestCancelEndsSubagentsOfAPausedRun cancels a run that waits while a subagent of
+// it is live.
+func TestCancelEndsSubagentsOfAPausedRun(t *testing.T) {
+	s := daemontest.New(t, daemontest.Config{})
+	s.Apply(t, "one ask/2/1/3")
+	r := start(t, s, "steps ask")
+	waitPaused(t, s, r.ID)
+	child, err := s.Daemon.StartRun(t.Context(), daemontest.Me(), wire.RunRequest{Executor: "js", Program: wire.Program{Source: "spin"},
+		Parent: &wire.Parent{Run: r.ID, Call: "c1"}})
+	if err != nil || child.State != "running" {
+		t.Fatalf("%+v, %v", child, err)
+	}
+	if _, err := s.Daemon.CancelRun(t.Context(), daemontest.Me(), r.ID); err != nil {
+		t.Fatal(err)
+	}
+	got, err := s.Daemon.GetRun(t.Context(), daemontest.Me(), child.ID, time.Minute)
+	if err != nil || got.State != "cancelled" {
+		t.Errorf("the subagent: %+v, %v", got, err)
+	}
+}
+
+// TestRevokeReachesAHeldRun takes the grant that a subagent would be started under.
+func TestRevokeReachesAHeldRun(t *testing.T) {
+	s := daemontest.New(t, daemontest.Config{})
+	s.Apply(t, "one ask/2/1/3")
+	r := start(t, s, "steps ask")
+	waitPaused(t, s, r.ID)
+	child := func(program string) error {
+		_, err := s.Daemon.StartRun(t.Context(), daemontest.Me(), wire.RunRequest{Executor: "js", Program: wire.Program{Source: program},
+			Parent: &wire.Parent{Run: r.ID, Call: "c1"}})
+		return err
+	}
+	if err := child("spin"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := s.Daemon.RevokeGrants(t.Context(), daemontest.Me(), r.ID, []string{"bridge:ask"}); err != nil {
+		t.Fatal(err)
+	}
+	var denial *profiles.Denial
+	if err := child("1+1"); !errors.As(err, &denial) || denial.Decision.Code != profiles.CodeBridgeRevoked {
+		t.Errorf("a subagent under a grant that was taken: %v", err)
 	}
 }
 

@@ -40,6 +40,7 @@ func (d *Daemon) watch(ctx context.Context) {
 func (d *Daemon) housekeep(ctx context.Context) {
 	d.prune(ctx, d.cfg.Clock.Now().Add(-d.cfg.Retention))
 	d.expireSessions(ctx)
+	d.refill(ctx, false) // none is forgotten for a read that failed
 }
 
 // prune forgets runs that ended before a time. One commit does not keep up with

@@ -1,0 +1,73 @@
+package show
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/ringd/ringd/cmd/ringd/internal/store"
+	"github.com/ringd/ringd/schema/wire"
+)
+
+// Filter chooses runs of a list. Zero fields choose all.
+type Filter struct {
+	Agent  string
+	States []string // those of wire.Run
+	Before time.Time
+	Limit  int
+}
+
+// Stored is f in the words of the store, which calls every run that has not
+// ended by the step it is at.
+func (f Filter) Stored() (store.Filter, error) {
+	out := store.Filter{Agent: f.Agent, Before: f.Before, Limit: f.Limit}
+	for _, state := range f.States {
+		switch {
+		case Ended(state):
+			out.States = append(out.States, store.State(state))
+		case state == wire.StateRunning, state == string(store.Paused):
+			out.States = append(out.States, store.Asked, store.Started, store.CallOpen, store.Paused,
+				store.Answered, store.Claimed, store.Executing)
+		default:
+			return out, fmt.Errorf("%.80q is no state of a run", state)
+		}
+	}
+	return out, nil
+}
+
+// Lister lists runs of a store.
+type Lister interface {
+	Runs(ctx context.Context, f store.Filter) ([]store.Run, error)
+}
+
+// ListKept lists the runs of a store that no daemon uses.
+func ListKept(ctx context.Context, runs Lister, f Filter) (wire.RunList, error) {
+	kept, err := f.Stored()
+	if err != nil {
+		return wire.RunList{}, err
+	}
+	return List(ctx, runs, kept, f.States, func(row store.Run) string { return State(row.State) })
+}
+
+// List shows rows whose state, as stateOf tells it, is one of states; none are
+// all.
+func List(ctx context.Context, runs Lister, f store.Filter, states []string, stateOf func(store.Run) string) (wire.RunList, error) {
+	rows, err := runs.Runs(ctx, f)
+	if err != nil {
+		return wire.RunList{}, fmt.Errorf("list runs: %w", err)
+	}
+	out := wire.RunList{Runs: make([]wire.RunSummary, 0, len(rows))}
+	for _, row := range rows {
+		state := stateOf(row)
+		if len(states) > 0 && !slices.Contains(states, state) {
+			continue
+		}
+		out.Runs = append(out.Runs, wire.RunSummary{ID: row.ID, State: state, Agent: row.Agent, Actor: row.Actor,
+			Executor: row.Executor, Created: row.Created, Updated: row.Updated})
+	}
+	if f.Limit > 0 && len(rows) == f.Limit {
+		out.Next = rows[len(rows)-1].Created.UTC().Format(time.RFC3339Nano)
+	}
+	return out, nil
+}
