@@ -16,7 +16,7 @@ type Filter = show.Filter
 func (d *Daemon) ListRuns(ctx context.Context, actor Actor, f Filter) (wire.RunList, error) {
 	kept, err := f.Stored()
 	if err != nil {
-		return wire.RunList{}, invalid("state", err.Error())
+		return wire.RunList{}, invalid("", err.Error())
 	}
 	if !actor.All {
 		if actor.Name == "" {
