@@ -88,3 +88,31 @@ func (s *faultyStore) Freshen(ctx context.Context, n int64, at time.Time) error 
 	}
 	return s.Store.Freshen(ctx, n, at)
 }
+
+func (s *faultyStore) PutPause(ctx context.Context, p store.Pause, c store.Change) (store.Run, error) {
+	if err := s.faults.at("store PutPause"); err != nil {
+		return store.Run{}, err
+	}
+	return s.Store.PutPause(ctx, p, c)
+}
+
+func (s *faultyStore) Begin(ctx context.Context, run string, seq int64, by string, c store.Change) (store.Run, error) {
+	if err := s.faults.at("store Begin"); err != nil {
+		return store.Run{}, err
+	}
+	return s.Store.Begin(ctx, run, seq, by, c)
+}
+
+func (s *faultyStore) Approve(ctx context.Context, run, call string, a store.Approval) (store.Approved, error) {
+	if err := s.faults.at("store Approve"); err != nil {
+		return store.Approved{}, err
+	}
+	return s.Store.Approve(ctx, run, call, a)
+}
+
+func (s *faultyStore) AnswerAll(ctx context.Context, run string, replies []store.Reply) ([]store.Settled, error) {
+	if err := s.faults.at("store AnswerAll"); err != nil {
+		return nil, err
+	}
+	return s.Store.AnswerAll(ctx, run, replies)
+}
