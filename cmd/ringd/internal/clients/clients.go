@@ -162,6 +162,7 @@ has left.`,
 		},
 	}
 	cli.SocketFlag(cmd, &socket)
+	p.completeRuns(cmd, &socket)
 	cmd.Flags().StringVar(&state, "state", "", "read this state folder, which no daemon uses")
 	cmd.Flags().StringVar(&f.Agent, "agent", "", "runs of this agent")
 	cmd.Flags().StringSliceVar(&f.States, "only", nil, "runs in these states, such as paused")
@@ -308,6 +309,7 @@ Exit codes: 0 taken, 1 refused, 2 usage or no daemon.`,
 		},
 	}
 	cli.SocketFlag(cmd, &socket)
+	p.completeRuns(cmd, &socket, string(executors.StatePaused), wire.StateRunning)
 	cmd.Flags().StringVar(&text, "value", "", "the result, as JSON")
 	cmd.Flags().StringVar(&failure, "error", "", "the error's message")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the outcome so far as JSON")
@@ -333,6 +335,7 @@ func newCancel(p *verbs) *cobra.Command {
 		},
 	}
 	w.bind(cmd)
+	p.completeRuns(cmd, &w.socket, string(executors.StatePaused), wire.StateRunning)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the run as JSON")
 	return cmd
 }

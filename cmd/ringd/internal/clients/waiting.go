@@ -11,6 +11,7 @@ import (
 
 	"github.com/ringd/ringd/cmd/ringd/internal/cli"
 	"github.com/ringd/ringd/cmd/ringd/internal/render"
+	"github.com/ringd/ringd/schema/client"
 	"github.com/ringd/ringd/schema/wire"
 )
 
@@ -366,6 +367,27 @@ func (p *verbs) complete(cmd *cobra.Command, w *place) {
 			if word += "\t" + render.Visible(a.Pending.Bridge); len(out) < maxCompleted {
 				out = append(out, word)
 			}
+		}
+		return out, none
+	}
+}
+
+// completeRuns offers the newest runs of the daemon in some states; none is all.
+func (p *verbs) completeRuns(cmd *cobra.Command, socket *string, states ...string) {
+	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+		const none = cobra.ShellCompDirectiveNoFileComp
+		c, err := p.Connect(*socket)
+		if err != nil || len(args) > 0 {
+			return nil, none
+		}
+		defer c.Close()
+		list, err := c.Runs(cmd.Context(), client.Filter{States: states, Limit: maxCompleted})
+		if err != nil {
+			return nil, none
+		}
+		var out []string
+		for _, r := range list.Runs {
+			out = append(out, r.ID+"\t"+r.State+" "+render.Visible(r.Agent))
 		}
 		return out, none
 	}
