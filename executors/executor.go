@@ -176,8 +176,9 @@ type Frame struct {
 	Column   int    `json:"column"`
 }
 
-// Usage is what a run used. CPU, host wait and wall are separate figures. That of
-// an Outcome is of its part of the run alone: the caller adds Resume.Used.
+// Usage is what a run used. CPU, host wait and wall are separate figures; writing a
+// program down and restoring it is wall time alone. That of an Outcome is of its
+// part of the run: the caller adds Resume.Used.
 type Usage struct {
 	CPU       time.Duration
 	Wall      time.Duration

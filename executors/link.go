@@ -161,10 +161,10 @@ func (l *Link) Run(ctx context.Context, w Work, h Host) (out Outcome, again bool
 	r.base = l.s.BytesRead()
 	stopCtx := context.AfterFunc(ctx, func() { r.end(causeCtx, nil) })
 	wall := time.AfterFunc(w.Wall-r.used.Wall+slack, func() { r.end(causeWall, nil) })
-	r.setTimer(r.cpuLimit() / 2)
 	r.watchPause(askCtx)
 
 	if err = r.begin(); err == nil {
+		r.setTimer(r.cpuLimit() / 2)
 		r.askAgain(askCtx)
 		err = r.serve(askCtx)
 	}
@@ -197,7 +197,7 @@ type linkRun struct {
 	used   Usage                   // of the parts of the run before this one
 	cancel context.CancelCauseFunc // of the questions of this run
 	began  time.Time
-	cpu0   time.Duration
+	cpu0   time.Duration // of the guest, when the program began or went on
 	base   int64
 	asks   sync.WaitGroup
 	watch  sync.WaitGroup
@@ -226,9 +226,10 @@ type linkRun struct {
 	waiting   bool
 	waitFrom  time.Time
 	hostWait  time.Duration
-	idleAsked uint64 // asked, when the guest began to wait
-	wanted    bool   // a pause was asked for
-	pausing   bool   // and the guest was told
+	idleAsked uint64        // asked, when the guest began to wait
+	wanted    bool          // a pause was asked for
+	pausing   bool          // and the guest was told
+	stopped   time.Duration // processor time of the guest when it was told
 	slow      *time.Timer
 }
 
@@ -259,10 +260,13 @@ func (r *linkRun) endLocked(c cause, err error) {
 func (r *linkRun) setTimer(d time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.over {
+	if r.over || r.pausing {
 		return
 	}
 	r.timer = time.AfterFunc(d, func() {
+		if r.isPausing() {
+			return // its time bounds that
+		}
 		used, err := r.l.guest.CPU()
 		used -= r.cpu0
 		limit := r.cpuLimit()

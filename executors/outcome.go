@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"time"
 
 	"github.com/ringd/ringd/profiles"
 )
@@ -72,9 +73,7 @@ func (r *linkRun) outcome(c cause) Outcome {
 	out := Outcome{Console: r.console, Engine: r.l.ready.Digest, Usage: Usage{
 		Wall: r.l.cfg.Now().Sub(r.began), HostWait: r.hostWait, Calls: r.calls, PeakBytes: r.said.PeakBytes,
 	}}
-	if cpu, err := r.l.guest.CPU(); err == nil {
-		out.Usage.CPU = cpu - r.cpu0
-	}
+	out.Usage.CPU = r.cpu()
 	switch c {
 	case causeNone:
 		out.State, out.Error, out.Value = r.said.State, r.said.Error, r.said.Value
@@ -99,6 +98,20 @@ func (r *linkRun) outcome(c cause) Outcome {
 		out.State = StateUnknown
 	}
 	return out
+}
+
+// cpu is the processor time that the program used in this part of the run: what
+// it takes to restore it and to write it down is not its own, and is bounded by
+// Budget.Move.
+func (r *linkRun) cpu() time.Duration {
+	now := r.stopped
+	if !r.isPausing() {
+		var err error
+		if now, err = r.l.guest.CPU(); err != nil || r.restoring {
+			return 0
+		}
+	}
+	return max(now-r.cpu0, 0)
 }
 
 // fault is the error of a run whose end no limit explains.

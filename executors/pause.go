@@ -62,6 +62,9 @@ func (r *linkRun) begin() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.stopSlowLocked()
+	if r.cpu0, err = r.l.guest.CPU(); err != nil {
+		return fmt.Errorf("%w: read processor time: %w", ErrGuest, err)
+	}
 	return nil
 }
 
@@ -125,6 +128,12 @@ func (r *linkRun) watchPause(ctx context.Context) {
 func (r *linkRun) tryPause() {
 	r.mu.Lock()
 	if !r.wanted || r.pausing || !r.waiting || r.over || r.cause != causeNone {
+		r.mu.Unlock()
+		return
+	}
+	var err error
+	if r.stopped, err = r.l.guest.CPU(); err != nil {
+		r.endLocked(causeCPU, nil)
 		r.mu.Unlock()
 		return
 	}

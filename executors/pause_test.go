@@ -474,6 +474,44 @@ func TestLinkLimitsGoOn(t *testing.T) {
 	}
 }
 
+// What it takes to restore a program and to write it down is not the program's
+// processor time: a limit that is used up by it ends nothing.
+func TestLinkMovesAreFree(t *testing.T) {
+	var used atomic.Int64
+	for _, tt := range []struct {
+		name   string
+		script func(*executors.Stream)
+		state  executors.State
+	}{
+		{"pause", func(s *executors.Stream) {
+			_, _ = until[executors.Load](s)
+			used.Add(int64(time.Hour))
+			_ = s.Put(executors.Restored{})
+			_ = s.Send(executors.Idle{})
+			_, _ = until[executors.Pause](s)
+			used.Add(int64(time.Hour))
+			_ = s.Put(executors.Part{Bytes: []byte("x")})
+			_ = s.Send(paused())
+		}, executors.StatePaused},
+		{"end", func(s *executors.Stream) {
+			_, _ = until[executors.Load](s)
+			used.Add(int64(time.Hour))
+			_ = s.Put(executors.Restored{})
+			_ = s.Send(executors.Result{End: executors.End{State: executors.StateFailed, Error: &executors.ProgramError{Name: "Error"}}})
+		}, executors.StateFailed},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			g := newFakeGuest()
+			g.cpu = func() time.Duration { return time.Duration(used.Load()) }
+			l := play(t, g, tt.script)
+			out, _, err := l.Run(t.Context(), executors.Work{Budget: budget, Resume: snapshot(t), Pause: now()}, blocked())
+			if err != nil || out.State != tt.state || out.Usage.CPU != 0 {
+				t.Errorf("%s %+v after %v: %v", out.State, out.Error, out.Usage.CPU, err)
+			}
+		})
+	}
+}
+
 // frames is what a guest says, as bytes.
 func frames(t testing.TB, list ...executors.Message) []byte {
 	t.Helper()

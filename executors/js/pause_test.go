@@ -316,6 +316,21 @@ func TestSnapshotTooLarge(t *testing.T) {
 	}
 }
 
+// A program that holds much and pauses often is not ended for the time that takes.
+func TestPausesCostAProgramNothing(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it packs 16 MiB twelve times")
+	}
+	const fill = "const a = new Uint8Array(1 << 20); let x = 1; for (let i = 0; i < a.length; i++) { x = (x * 48271) % 2147483647; a[i] = x >> 8 }\n" +
+		"const b = []; for (let i = 0; i < 16; i++) b.push(a.slice())\nfor (let i = 0; i < 12; i++) await echo(i)\nb.length"
+	r := program(fill, "echo")
+	r.Limits.CPUMillis, r.Limits.WallMillis = ptr(1000), ptr(300000)
+	out, hops, err := executorstest.Hop(t.Context(), executor(t, nil), r, ask)
+	if err != nil || hops != 12 || out.State != executors.StateDone {
+		t.Errorf("%s %+v after %d pauses: %v", out.State, out.Error, hops, err)
+	}
+}
+
 // A process that paused one run may serve the same agent, actor and revision.
 func TestReuseAfterAPause(t *testing.T) {
 	e, c := counted(t, nil)

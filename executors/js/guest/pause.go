@@ -198,6 +198,7 @@ func (r *run) restore(ctx context.Context, rec record, snapshot []byte, asked ui
 		return err
 	}
 	r.vm = vm
+	r.usedBy = processTime() // what it took is not the program's
 	if vm.OpenCalls() != len(r.open) {
 		return fmt.Errorf("%w: its open calls are not the program's", errRecord)
 	}
