@@ -144,7 +144,7 @@ type WaitingStore interface {
 // RecordStore keeps the records of runs that wait.
 type RecordStore interface {
 	Pause(ctx context.Context, run string) (store.Pause, []store.Call, error)
-	Spend(ctx context.Context, run string, seq, spawned int64) error
+	Spend(ctx context.Context, run string, seq int64, call string, started, spawned int64) error
 }
 
 // SessionStore keeps the states of sessions.

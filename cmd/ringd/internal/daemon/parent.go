@@ -62,7 +62,7 @@ func (d *Daemon) hold(ctx context.Context, parent interpreter.Parent, more int64
 	if row.State != store.Paused && row.State != store.Answered {
 		return nil, nil
 	}
-	p, _, err := d.cfg.Records.Pause(ctx, id)
+	p, calls, err := d.cfg.Records.Pause(ctx, id)
 	var record interpreter.Pause
 	if err == nil {
 		record, err = d.cfg.Keeper.Open(p, row)
@@ -70,6 +70,13 @@ func (d *Daemon) hold(ctx context.Context, parent interpreter.Parent, more int64
 	if err != nil {
 		d.cfg.Logger.Error("open the pause of a parent", "run", id, "error", err)
 		return nil, pauses.Stuck(id, err)
+	}
+	for i := range record.Calls {
+		for _, c := range calls {
+			if c.ID == record.Calls[i].ID {
+				record.Calls[i].Children = max(record.Calls[i].Children, c.Started)
+			}
+		}
 	}
 	if more > 0 {
 		if err := revokedCall(record, parent.Call); err != nil {
@@ -89,7 +96,8 @@ func (d *Daemon) hold(ctx context.Context, parent interpreter.Parent, more int64
 	}
 	let = func() { held.Release(); above() }
 	if more > 0 {
-		if err := d.cfg.Records.Spend(ctx, id, row.Seq, held.Spawned().Total+more); err != nil {
+		now := held.Spawned() // its total has the subagents since their call was made
+		if err := d.cfg.Records.Spend(ctx, id, row.Seq, parent.Call, now.Calls[parent.Call]+more, now.Total); err != nil {
 			let()
 			return nil, d.unkept("subagents", id, err)
 		}

@@ -368,7 +368,7 @@ func TestRevoke(t *testing.T) {
 func TestSubagentsOfAPausedRun(t *testing.T) {
 	s := daemontest.New(t, daemontest.Config{})
 	s.Apply(t, "one ask/2/1/3 sign/1/2/100")
-	r := start(t, s, "steps ask")
+	r := start(t, s, "steps ask*oo")
 	waitPaused(t, s, r.ID)
 	child := func(s *daemontest.Stack, program string) (wire.Run, error) {
 		return s.Daemon.StartRun(t.Context(), daemontest.Me(), wire.RunRequest{Executor: "js", Program: wire.Program{Source: program},
@@ -387,6 +387,9 @@ func TestSubagentsOfAPausedRun(t *testing.T) {
 	ended, err := child(s, "steps sign")
 	if err != nil || ended.State != "paused" {
 		t.Fatalf("%+v, %v", ended, err)
+	}
+	if _, err := child(s, "1+1"); !errors.Is(err, daemon.ErrParent) {
+		t.Errorf("a third subagent of a call for two, after a restart: %v", err)
 	}
 	settle(t, s, r.ID, "c1")
 	got, err := s.Daemon.GetRun(t.Context(), daemontest.Me(), r.ID, time.Minute)

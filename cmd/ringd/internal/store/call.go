@@ -12,7 +12,7 @@ import (
 
 const callColumns = `v, run, id, n, bridge, waits_for, state, idem, args_digest, args, result,
 	reply, replied_by, replied_at, audit_seq, audit_hash, created, updated,
-	acts, owners, needs, expires, verdict, decided_by, decided_at, wave, notified`
+	acts, owners, needs, expires, verdict, decided_by, decided_at, wave, notified, started`
 
 // scanCall reads the callColumns of a row.
 func scanCall(row scanner) (Call, error) {
@@ -23,7 +23,7 @@ func scanCall(row scanner) (Call, error) {
 	var at sql.NullInt64
 	err := row.Scan(&v, &c.Run, &c.ID, &c.N, &c.Bridge, &c.For, &c.State, &c.Key, &c.ArgsDigest, &c.Args, &c.Result,
 		&c.Reply, &by, &at, &c.Audit.Seq, &c.Audit.Hash, &created, &updated,
-		&c.Acts, &owners, &c.Needs, &expires, &c.Verdict, &c.DecidedBy, &decided, &c.Wave, &notified)
+		&c.Acts, &owners, &c.Needs, &expires, &c.Verdict, &c.DecidedBy, &decided, &c.Wave, &notified, &c.Started)
 	if err != nil {
 		return Call{}, fmt.Errorf("read call: %w", err)
 	}
@@ -55,7 +55,7 @@ func (c *Call) checkRow() error {
 		return fmt.Errorf("%w: verdict %q", ErrFormat, c.Verdict)
 	case approval && c.Acts != ByHost && c.Acts != ByHarness, c.Acts != "" && !c.Acts.Known():
 		return fmt.Errorf("%w: approved for the %q", ErrFormat, c.Acts)
-	case approval && c.Needs < 1, c.Wave < 0:
+	case approval && c.Needs < 1, c.Wave < 0, c.Started < 0:
 		return fmt.Errorf("%w: %d approvals, wave %d", ErrFormat, c.Needs, c.Wave)
 	default:
 		return nil
@@ -104,6 +104,11 @@ func (s *Store) OpenCall(ctx context.Context, c Call) (Call, error) {
 		if err := t.insertCall(ctx, &c, now); err != nil {
 			return err
 		}
+		if c.Spawned > 0 && c.Tree != c.Run {
+			if err := t.spend(ctx, c.Tree, c.Spawned); err != nil {
+				return err
+			}
+		}
 		if r.State == CallOpen {
 			return nil
 		}
@@ -150,7 +155,7 @@ func (t *tx) insertCall(ctx context.Context, c *Call, now int64) error {
 	}
 	made, err := t.Changed(ctx, `insert into call (`+callColumns+`)
 		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, null, null, null, null, $11, $12, $13, $14,
-		$15, $16, $17, $18, '', '', 0, 0, 0) on conflict do nothing`,
+		$15, $16, $17, $18, '', '', 0, 0, 0, 0) on conflict do nothing`,
 		recordVersion, c.Run, c.ID, n, c.Bridge, c.For, c.State, c.Key, c.ArgsDigest, c.Args,
 		c.Audit.Seq, c.Audit.Hash, now, now, c.Acts, from, c.Needs, micros(c.Expires))
 	if err == nil && made == 0 {

@@ -338,10 +338,10 @@ func (t *tx) unclaim(ctx context.Context, r Run, now int64) (Run, error) {
 	return t.moveRun(ctx, r, Answered, Change{}, now)
 }
 
-// Spend notes how many runs the tree of a paused run has started; fewer than
-// noted changes nothing. ErrNotFound: the run has no pause. ErrState: its pause
-// is another. ErrClosed.
-func (s *Store) Spend(ctx context.Context, run string, seq, spawned int64) error {
+// Spend notes how many subagents were started for a call of a paused run, and how
+// many runs its tree has; fewer than noted changes nothing. ErrNotFound: the run
+// has no pause. ErrState: its pause is another. ErrClosed.
+func (s *Store) Spend(ctx context.Context, run string, seq int64, call string, started, spawned int64) error {
 	err := s.write(ctx, func(ctx context.Context, t *tx) error {
 		have, err := one[int64](ctx, t, `select seq from pause where run = $1`, run)
 		switch {
@@ -352,12 +352,20 @@ func (s *Store) Spend(ctx context.Context, run string, seq, spawned int64) error
 		case have != seq:
 			return fmt.Errorf("pause %d, not %d: %w", have, seq, ErrState)
 		}
-		return t.Exec(ctx, `update pause set spawned = $2 where run = $1 and spawned < $2`, run, spawned)
+		if err := t.Exec(ctx, `update call set started = $3 where run = $1 and id = $2 and started < $3`, run, call, started); err != nil {
+			return err
+		}
+		return t.spend(ctx, run, spawned)
 	})
 	if err != nil {
 		return fmt.Errorf("note what run %s has started: %w", run, err)
 	}
 	return nil
+}
+
+// spend notes how many runs the tree has whose first run is paused.
+func (t *tx) spend(ctx context.Context, run string, spawned int64) error {
+	return t.Exec(ctx, `update pause set spawned = $2 where run = $1 and spawned < $2`, run, spawned)
 }
 
 // Expired returns pauses, without Sealed, that ended at or before now, longest

@@ -582,17 +582,28 @@ func TestSpend(t *testing.T) {
 	reach(t, s, "r1", store.Paused)
 	reach(t, s, "live", store.Started)
 	for _, n := range []int64{4, 2} { // fewer gives nothing back
-		if err := s.Spend(t.Context(), "r1", 1, n); err != nil {
+		if err := s.Spend(t.Context(), "r1", 1, "c1", n-1, n); err != nil {
 			t.Fatal(err)
 		}
-		if p, _, err := s.Pause(t.Context(), "r1"); err != nil || p.Spawned != 4 {
+		p, calls, err := s.Pause(t.Context(), "r1")
+		if err != nil || p.Spawned != 4 {
 			t.Errorf("spawned %d, %v", p.Spawned, err)
 		}
+		for _, c := range calls {
+			if want := map[bool]int64{true: 3}[c.ID == "c1"]; c.Started != want {
+				t.Errorf("%d were started for %s, want %d", c.Started, c.ID, want)
+			}
+		}
 	}
-	if err := s.Spend(t.Context(), "r1", 2, 5); !errors.Is(err, store.ErrState) {
+	// A call of a subagent counts for the first run of its tree.
+	c, err := s.OpenCall(t.Context(), store.Call{Run: "live", ID: "c77", Bridge: "b", State: store.CallExecuting, Tree: "r1", Spawned: 9})
+	if p, _, perr := s.Pause(t.Context(), "r1"); err != nil || perr != nil || p.Spawned != 9 {
+		t.Errorf("%+v: spawned %d, %v %v", c, p.Spawned, err, perr)
+	}
+	if err := s.Spend(t.Context(), "r1", 2, "c1", 5, 5); !errors.Is(err, store.ErrState) {
 		t.Errorf("of another pause: %v", err)
 	}
-	if err := s.Spend(t.Context(), "live", 1, 5); !errors.Is(err, store.ErrNotFound) {
+	if err := s.Spend(t.Context(), "live", 1, "c1", 5, 5); !errors.Is(err, store.ErrNotFound) {
 		t.Errorf("of a run that has not paused: %v", err)
 	}
 }

@@ -104,6 +104,11 @@ type Call struct {
 	Notified  time.Time
 
 	Wave    int64 // Seq of the last pause it was open at; 0: none
+	Started int64 // subagents that were started for it since that pause; see Spend
+	// Tree and Spawned are for OpenCall and are not kept with the call: how many
+	// runs the tree has whose first run is Tree, for the pause of that one.
+	Tree    string
+	Spawned int64
 	Created time.Time
 	Updated time.Time
 }

@@ -26,7 +26,8 @@ const Engine = "sha256:e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e
 //	call BRIDGE     calls a bridge once: done with its result, or failed
 //	each BRIDGE     calls it until it is refused: done with the number of calls
 //	wave A B …      calls all at once, idle until they are answered
-//	steps A,B C …   a wave for each word, one after the other: done with all results
+//	steps A,B C …   a wave for each word, one after the other: done with all results;
+//	                A*oo asks for two subagents, one for each letter
 //	session         done with the number of runs that this session has had
 //	mixture         done with the policy's name if all it was given is of one policy
 //

@@ -68,6 +68,10 @@ func (m *machine) begin() {
 		if m.Verb == "steps" {
 			args = json.RawMessage(fmt.Sprintf(`[{"n":%d}]`, m.Calls))
 		}
+		bridge, many, several := strings.Cut(bridge, "*")
+		if several {
+			args = json.RawMessage(fmt.Sprintf(`[{"n":%d,"tasks":[%s]}]`, m.Calls, strings.TrimSuffix(strings.Repeat("0,", len(many)), ",")))
+		}
 		m.Open = append(m.Open, executors.Question{Call: fmt.Sprintf("c%d", m.Calls), Bridge: bridge, Args: args})
 	}
 }

@@ -71,7 +71,7 @@ func (j *Journal) OpenCall(ctx context.Context, e interpreter.Entry) (string, er
 		return "", err
 	}
 	c := store.Call{Run: e.Run, ID: e.Call, Bridge: e.Bridge, For: store.ByHost,
-		State: store.CallPending, Args: e.Args, ArgsDigest: e.Digest}
+		State: store.CallPending, Args: e.Args, ArgsDigest: e.Digest, Tree: e.Tree, Spawned: e.Spawned}
 	switch e.For {
 	case string(store.ByHarness):
 		c.For = store.ByHarness

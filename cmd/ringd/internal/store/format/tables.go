@@ -52,6 +52,7 @@ create table call (
 	acts text not null default '', owners text not null default '', needs bigint not null default 0,
 	expires bigint not null default 0, verdict text not null default '',
 	decided_by text not null default '', decided_at bigint not null default 0, wave bigint not null default 0, notified bigint not null default 0,
+	started bigint not null default 0,
 	primary key (run, n), unique (run, id)
 );
 create index call_live on call (state, waits_for, created) where state in ('open', 'executing');
