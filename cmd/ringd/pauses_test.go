@@ -120,7 +120,7 @@ func TestPausedRunsCostNothing(t *testing.T) {
 		n = 1000
 	}
 	h := waitHost(t, "")
-	h.must(h.start("", 0))
+	h.start("", 0)
 	const program = `const keep = Array.from({length: 2000}, (_, i) => "row " + i); const v = await ask("go"); keep.length + v`
 	for range before { // what the daemon needs to do this at all
 		h.paused(program)
@@ -162,7 +162,7 @@ func TestHopsKeepTheirSize(t *testing.T) {
 		hops = 300
 	}
 	h := waitHost(t, "")
-	h.must(h.start("", 0))
+	h.start("", 0)
 	run := h.paused(fmt.Sprintf(`const seen = new Map(); let sum = 0; for (let i = 0; i < %d; i++) { const v = await ask(i); seen.set("last", v); sum += v } [sum, seen.size]`, hops))
 	size := func(sum float64) float64 { return h.metric("ringd_pause_sealed_bytes_sum") - sum }
 	first := size(0)
@@ -190,7 +190,7 @@ func TestResumeOnACopy(t *testing.T) {
 		t.Skip("starts daemons")
 	}
 	h := waitHost(t, "")
-	h.must(h.start("", 0))
+	h.start("", 0)
 	run := h.paused(`const secret = {n: 41}; const v = await ask("go"); secret.n + v`)
 	h.kill()
 	other := t.TempDir()
@@ -205,14 +205,14 @@ func TestResumeOnACopy(t *testing.T) {
 	h.must(err)
 	h.must(os.Remove(key))
 	h.write("ringd.yaml", h.waitConfig(other, ""))
-	h.must(h.start("", 0)) // with a key of its own
+	h.start("", 0) // with a key of its own
 	stuck := h.await(run.ID, "1")
 	if stuck.State != "paused" || stuck.Error == nil || stuck.Error.Name != wire.CodeKeyUnknown {
 		t.Fatalf("without its key: %s, %+v", stuck.State, stuck.Error)
 	}
 	h.kill()
 	h.must(os.WriteFile(key, good, 0o600))
-	h.must(h.start("", 0))
+	h.start("", 0)
 	if got := h.ended(run.ID); string(got.Value) != "42" {
 		t.Errorf("on the copy: %s, value %s, %+v", got.State, got.Value, got.Error)
 	}
@@ -259,12 +259,12 @@ func TestOlderEngine(t *testing.T) {
 	old := olderRingd(t)
 	h := waitHost(t, "")
 	h.binary = old
-	h.must(h.start("", 0))
+	h.start("", 0)
 	run := h.paused(`const keep = new Map([["n", 41]]); const v = await ask("go"); keep.get("n") + v`)
 	h.kill()
 
 	h.binary = ""
-	h.must(h.start("", 0))
+	h.start("", 0)
 	stuck := h.await(run.ID, "1")
 	if stuck.State != "paused" || stuck.Error == nil || stuck.Error.Name != wire.CodeEngineUnknown {
 		t.Fatalf("without its engine: %s, %+v", stuck.State, stuck.Error)
@@ -276,7 +276,7 @@ func TestOlderEngine(t *testing.T) {
 	h.kill()
 
 	h.write("ringd.yaml", h.waitConfig(h.dir, fmt.Sprintf("snapshots: {engines: {'sha256:%s': [%s, js-guest]}}\n", digest[:64], old)))
-	h.must(h.start("", 0))
+	h.start("", 0)
 	if got := h.ended(run.ID); string(got.Value) != "42" {
 		t.Errorf("with its engine: %s, value %s, %+v", got.State, got.Value, got.Error)
 	}
@@ -331,7 +331,7 @@ func TestKeyIsChanged(t *testing.T) {
 	use := func(rest string) {
 		h.kill()
 		h.write("ringd.yaml", h.waitConfig(h.dir, "snapshots: {"+rest+"}\n"))
-		h.must(h.start("", 0))
+		h.start("", 0)
 	}
 	old, now := fmt.Sprintf("{file: %s/old}", h.dir), fmt.Sprintf("{file: %s/new}", h.dir)
 	const program = `const n = 41; const v = await ask("go"); const w = await ask("on"); n + v + w`
