@@ -166,6 +166,23 @@ func (a Agent) Narrow(g Grants) (Agent, error) {
 	return a, nil
 }
 
+// Handed are the grants that narrow the subagents of a run which these narrow. A
+// number of calls is for that run alone: two runs that each count to it would
+// have it twice, so its subagents have no call of that bridge. The result shares
+// what stays the same.
+func (g Grants) Handed() Grants {
+	kept := make(map[string]GrantOfBridge, len(g.Bridges))
+	for name, b := range g.Bridges {
+		if b.Calls == nil {
+			kept[name] = b
+		}
+	}
+	if g.Bridges != nil {
+		g.Bridges = kept
+	}
+	return g
+}
+
 // narrow takes calls and arguments away.
 func (b *Bridge) narrow(by GrantOfBridge) error {
 	if by.Calls != nil {

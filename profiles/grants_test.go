@@ -443,3 +443,25 @@ func TestNarrowNeverWidens(t *testing.T) {
 		}
 	}
 }
+
+// Handed down, a bridge with a number of calls is none, and all else stays.
+func TestHanded(t *testing.T) {
+	for in, want := range map[string]string{
+		`{}`:                            `{}`,
+		`{"bridges":{}}`:                `{"bridges":{}}`,
+		`{"bridges":{"a":{"calls":1}}}`: `{"bridges":{}}`,
+		`{"bridges":{"a":{"calls":0},"b":{},"c":{"arguments":{"type":"object"}}},"hosts":[],"imports":["m"],"deadline":"2026-11-22T12:00:00Z"}`: `{"bridges":{"b":{},"c":{"arguments":{"type":"object"}}},"hosts":[],"imports":["m"],"deadline":"2026-11-22T12:00:00Z"}`,
+	} {
+		g, err := profiles.DecodeGrants([]byte(in))
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, err := json.Marshal(g.Handed())
+		if err != nil || string(got) != want {
+			t.Errorf("%s: %s %v", in, got, err)
+		}
+		if _, again := json.Marshal(g); again != nil || len(g.Bridges) > 0 && len(g.Handed().Handed().Bridges) != len(g.Handed().Bridges) {
+			t.Errorf("%s: handed twice it differs", in)
+		}
+	}
+}

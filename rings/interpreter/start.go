@@ -27,7 +27,8 @@ type StartRequest struct {
 	// not kept. SessionState is what the last run left; nil: the session is new.
 	Session      string
 	SessionState *SessionState
-	// Grants narrow what the policy grants the agent, for this run; nil: not.
+	// Grants narrow what the policy grants the agent, for this run; nil: not. Those
+	// of a parent narrow it as well.
 	Grants *profiles.Grants
 }
 
@@ -96,7 +97,15 @@ func (r *Ring) register(ctx context.Context, run *life.Run, req StartRequest) (*
 	if d := g.Start(req.Agent, r.has(req.Executor)); d != nil {
 		return nil, &profiles.Denial{Capability: "executor:" + req.Executor, Decision: *d}
 	}
-	bound, err := rules.Bind(g, req.Agent, req.Executor, req.Grants)
+	var parent *life.Run
+	var above *rules.Binding
+	if req.Parent != nil {
+		if parent = r.live[req.Parent.Run]; parent == nil {
+			return nil, fmt.Errorf("start run %s: %w", req.ID, ErrParent)
+		}
+		above = parent.Bound()
+	}
+	bound, err := rules.Bind(g, req.Agent, req.Executor, req.Grants, above)
 	if err != nil {
 		return nil, fmt.Errorf("start run %s: %w", req.ID, err)
 	}
@@ -104,12 +113,8 @@ func (r *Ring) register(ctx context.Context, run *life.Run, req StartRequest) (*
 	if err := r.checkSession(g, bound, req); err != nil {
 		return nil, err
 	}
-	if req.Parent != nil {
-		p := r.live[req.Parent.Run]
-		if p == nil {
-			return nil, fmt.Errorf("start run %s: %w", req.ID, ErrParent)
-		}
-		if err := p.Adopt(g, run); err != nil {
+	if parent != nil {
+		if err := parent.Adopt(g, run); err != nil {
 			return nil, err
 		}
 	}

@@ -169,7 +169,7 @@ func (r *Run) open(c *call, waits bool) error {
 		return fmt.Errorf("record call %s of run %s: %w", c.id, r.id, err)
 	}
 	r.point("call_recorded")
-	c.key = callKey(r.id, c)
+	c.key = pause.Key(r.id, c.id, c.digest)
 	if !c.External && !waits && !(r.parent != nil && c.Agents > 0) {
 		return nil
 	}
@@ -241,9 +241,4 @@ func (r *Run) callRecord(kind port.Kind, c *call) Record {
 	rec := r.Record(kind)
 	rec.Call, rec.Capability, rec.Digest = c.id, "bridge:"+shape.Clip(c.Bridge, 200), c.digest
 	return rec
-}
-
-// callKey is the idempotency key of a call that the journal does not know.
-func callKey(run string, c *call) string {
-	return pause.Digest([]byte(run + "\x00" + c.id + "\x00" + c.digest))
 }

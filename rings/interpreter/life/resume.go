@@ -17,7 +17,7 @@ import (
 
 // Restore makes a run of a pause that is not live yet.
 func Restore(h *Host, p *Pause) (*Run, error) {
-	bound, err := rules.Rebind(p.Profiles, p.Agent, p.Executor, h.InForce())
+	bound, err := rules.Rebind(p, h.InForce())
 	if err != nil {
 		return nil, err
 	}

@@ -12,26 +12,17 @@ import (
 	"github.com/ringd/ringd/rings/interpreter/shape"
 )
 
-// Kinds of grants that can be taken from a run.
-const (
-	grantBridge = "bridge:"
-	grantHost   = "host:"
-	grantImport = "import:"
-)
-
 // maxRevoked bounds the grants taken from one run.
 const maxRevoked = 1000
 
-// Revoke takes grants from the run for good: "bridge:NAME", "host:NAME",
-// "import:NAME". Open calls of a bridge are cut, and no other begins. A module
-// that a live guest may load cannot be taken back; of a paused run it can, in the
-// record. While the run stops, Revoke waits; once the pause is kept, and for a
-// held run, it is ErrPaused. Errors: ErrEnded, ErrGrant, ctx's, and faults, which
-// end the run: what was taken stays taken.
+// Revoke takes grants from the run and its subagents for good: "bridge:NAME",
+// "host:NAME", "import:NAME". Open calls of a bridge are cut, and no other begins.
+// A module that a live guest may load cannot be taken back; of a paused run it
+// can, in the record. While the run stops, Revoke waits; once the pause is kept it
+// is ErrPaused, and so for a held run, whose subagents lose the grants all the
+// same. Errors: ErrEnded, ErrGrant, ctx's, and faults, which end the run: what
+// could be taken stays taken.
 func (r *Run) Revoke(ctx context.Context, by string, grants []string) error {
-	if err := r.revocable(grants); err != nil {
-		return err
-	}
 	if err := r.lockStill(ctx); err != nil {
 		return err
 	}
@@ -39,52 +30,63 @@ func (r *Run) Revoke(ctx context.Context, by string, grants []string) error {
 	case r.ended:
 		r.mu.Unlock()
 		return port.ErrEnded
-	case r.phase != running:
+	case r.phase == over:
 		r.mu.Unlock()
 		return port.ErrPaused
 	case len(r.revoked)+len(grants) > maxRevoked:
 		r.mu.Unlock()
 		return fmt.Errorf("revoke: more than %d: %w", maxRevoked, port.ErrGrant)
 	}
-	for _, g := range grants {
-		r.revoked[g] = true
+	taken, flaw := r.bound.Revocable(grants)
+	isHeld := r.phase == held
+	if isHeld { // there is no guest that could not lose them
+		taken = grants
 	}
-	for _, c := range r.calls {
-		if c != nil && c.working() && c.state != callLeft && r.revoked[grantBridge+c.Bridge] {
-			c.stop(c.cancel, errRevoked)
-		}
-	}
+	children := r.takeLocked(taken)
 	r.mu.Unlock()
+	takeAll(children, taken)
+	switch {
+	case isHeld:
+		return port.ErrPaused
+	case len(taken) == 0:
+		return flaw
+	}
 	rec := r.Record(port.GrantRevoked)
-	rec.Actor, rec.Detail = by, map[string]string{"grants": shape.Clip(strings.Join(grants, " "), 1<<10)}
+	rec.Actor, rec.Detail = by, map[string]string{"grants": shape.Clip(strings.Join(taken, " "), 1<<10)}
 	if err := r.Put(rec, port.Synced); err != nil {
 		r.end(closed("the revocation of a grant could not be recorded", err))
 		return fmt.Errorf("record the revocation of grants of run %s: %w", r.id, err)
 	}
-	return nil
+	return flaw
 }
 
-// revocable checks grants that are to be taken from a live run.
-func (r *Run) revocable(grants []string) error {
-	if len(grants) == 0 {
-		return fmt.Errorf("revoke: none is named: %w", port.ErrGrant)
-	}
+// takeLocked takes grants from the run, and gives its subagents.
+func (r *Run) takeLocked(grants []string) (children []*Run) {
 	for _, g := range grants {
-		name, bridge := strings.CutPrefix(g, grantBridge)
-		_, has := r.bound.First().Profile.Bridges[name]
-		host, isHost := strings.CutPrefix(g, grantHost)
-		switch {
-		case len(g) > 256:
-			return fmt.Errorf("revoke %s: too long: %w", shape.Clip(g, 40), port.ErrGrant)
-		case bridge && !has:
-			return fmt.Errorf("revoke %s: the run has no such bridge: %w", g, port.ErrGrant)
-		case isHost && host == "", !bridge && !isHost && !strings.HasPrefix(g, grantImport):
-			return fmt.Errorf("revoke %s: want bridge:NAME, host:NAME or import:NAME: %w", g, port.ErrGrant)
-		case strings.HasPrefix(g, grantImport):
-			return fmt.Errorf("revoke %s: a module cannot be taken from a live guest; cancel the run: %w", g, port.ErrGrant)
+		r.revoked[g] = true
+	}
+	for _, c := range r.calls {
+		if c == nil {
+			continue
+		}
+		children = append(children, c.children...)
+		// The calls of a run that stops are decided again when it goes on.
+		if r.phase == running && c.working() && c.state != callLeft && r.revoked[rules.GrantBridge+c.Bridge] {
+			c.stop(c.cancel, errRevoked)
 		}
 	}
-	return nil
+	return children
+}
+
+// takeAll takes grants from subagents and theirs. No lock is held. One that waits
+// gets them with its next life.
+func takeAll(children []*Run, grants []string) {
+	for _, child := range children {
+		child.mu.Lock()
+		more := child.takeLocked(grants)
+		child.mu.Unlock()
+		takeAll(more, grants)
+	}
 }
 
 // takenLocked refuses a call of a bridge that was taken from the run, or after
@@ -92,7 +94,7 @@ func (r *Run) revocable(grants []string) error {
 func (r *Run) takenLocked(c *call) *rules.Refusal {
 	reason := ""
 	switch at := r.bound.Deadline(); {
-	case r.revoked[grantBridge+c.Bridge]:
+	case r.revoked[rules.GrantBridge+c.Bridge]:
 		reason = "the grant was taken from the run"
 	case at != nil && !r.host.Now().Before(*at):
 		reason = textDeadline

@@ -110,6 +110,9 @@ func New(h *Host, id, actor, agent, executor string) *Run {
 // Bind ties the run to what binds it.
 func (r *Run) Bind(b *rules.Binding) { r.bound, r.limits = b, b.Limits(nil) }
 
+// Bound is what binds the run.
+func (r *Run) Bound() *rules.Binding { return r.bound }
+
 // Executor names what the run runs on.
 func (r *Run) Executor() string { return r.executor }
 

@@ -3,6 +3,7 @@ package life
 import (
 	"context"
 	"fmt"
+	"maps"
 
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
@@ -39,19 +40,20 @@ func (r *Run) Adopt(g *rules.Generation, child *Run) error {
 		other, no = c.Still(r.bound, g)
 	}
 	if no != nil {
-		return &profiles.Denial{Capability: grantBridge + c.Bridge, Decision: no.Decision}
+		return &profiles.Denial{Capability: rules.GrantBridge + c.Bridge, Decision: no.Decision}
 	}
 	l := budget.Stricter(c.Limits, other.Limits)
 	switch {
 	case c.started() >= min(c.Agents, l.SpawnPerCall), !r.tree.Within(l.TotalSpawn):
 		return unfit
 	case r.depth+1 > l.Depth:
-		return &profiles.Denial{Capability: grantBridge + c.Bridge, Decision: profiles.Decision{
+		return &profiles.Denial{Capability: rules.GrantBridge + c.Bridge, Decision: profiles.Decision{
 			Code: profiles.CodeBridgeDepth, Rule: &other.Rule, Revision: g.Revision,
 			Reason: fmt.Sprintf("%s may start subagents %d levels deep", c.Bridge, l.Depth)}}
 	}
 	c.children = append(c.children, child)
 	child.depth, child.tree, child.root = r.depth+1, r.tree, r.root
+	maps.Copy(child.revoked, r.revoked)
 	return nil
 }
 
@@ -73,6 +75,7 @@ func (r *Run) Readopt(child *Run) error {
 	}
 	r.tree.Raise(child.tree.Total())
 	child.tree = r.tree
+	maps.Copy(child.revoked, r.revoked) // with what was taken while it waited
 	for i, old := range c.children {
 		if old.id == child.id { // its last life; the next one counts once
 			c.children[i] = child
@@ -149,6 +152,7 @@ func (r *Run) HandOver(next *Run) {
 	defer r.mu.Unlock()
 	r.tree.Raise(next.tree.Total())
 	next.tree = r.tree
+	maps.Copy(next.revoked, r.revoked)
 	for id, c := range next.calls {
 		if mine := r.calls[id]; mine != nil {
 			c.begun = max(c.begun-int64(len(mine.children)), mine.begun)

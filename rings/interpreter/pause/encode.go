@@ -24,6 +24,11 @@ func Digest(b []byte) string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
+// Key is the idempotency key of a call that no journal knows.
+func Key(run, call, digest string) string {
+	return Digest([]byte(run + "\x00" + call + "\x00" + digest))
+}
+
 // Encode writes r: the format's name, the length of the head and of its
 // compressed form as uvarints, the head as compressed JSON, and the snapshot as
 // it is. It refuses what Decode would.

@@ -21,6 +21,7 @@ import (
 // Bounds of a record.
 const (
 	MaxProfiles = 8         // policies that one run may be bound by
+	MaxHanded   = 64        // grants that narrow its subagents
 	MaxCalls    = 4096      // open calls
 	MaxDenials  = 256       // refusals that are kept
 	maxHead     = 128 << 20 // bytes of all but the snapshot
@@ -54,9 +55,9 @@ type Record struct {
 	Engine   string // digest of the engine that made Snapshot
 	Snapshot []byte `json:"-"`
 
-	Profiles []Profile  // that bind the run, the one of its start first
-	Deadline *time.Time // no call begins after; nil: none
-	Revoked  []string   // grants taken from this run: "bridge:NAME", "host:NAME", "import:NAME"
+	Profiles []Profile         // that bind the run, the one of its start first
+	Handed   []profiles.Grants // that narrow its subagents as well
+	Revoked  []string          // grants taken from this run: "bridge:NAME", "host:NAME", "import:NAME"
 
 	Calls    []Call // open, in the order they were made
 	LastCall int64  // the highest N of the ids "cN" so far
@@ -149,6 +150,8 @@ func (r *Record) Check() error {
 		return errors.New("it has no engine or no snapshot")
 	case len(r.Profiles) == 0 || len(r.Profiles) > MaxProfiles:
 		return fmt.Errorf("it is bound by %d policies", len(r.Profiles))
+	case len(r.Handed) > MaxHanded:
+		return fmt.Errorf("its subagents are narrowed by %d grants", len(r.Handed))
 	case len(r.Calls) == 0 || len(r.Calls) > MaxCalls:
 		return fmt.Errorf("it waits on %d calls", len(r.Calls))
 	case r.Depth < 0 || r.LastCall < 0 || r.Order < len(r.Calls) || r.LastEvent < 1 || len(r.Denials) > MaxDenials:

@@ -1,6 +1,10 @@
 package port
 
-import "errors"
+import (
+	"errors"
+
+	"github.com/ringd/ringd/rings/interpreter/rules"
+)
 
 // States that a caller must tell apart.
 var (
@@ -19,7 +23,7 @@ var (
 	// ErrSession: the state of a session is not one that this run may have.
 	ErrSession = errors.New("not a session of this run")
 	// ErrGrant: not a grant that can be taken from this run.
-	ErrGrant = errors.New("not a grant of this run")
+	ErrGrant = rules.ErrGrant
 	// ErrDigest: the answer was given for other arguments.
 	ErrDigest = errors.New("the digest is not that of the call")
 	// ErrValue wraps what is wrong with the value of an answer. The call stays

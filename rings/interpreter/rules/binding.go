@@ -20,42 +20,64 @@ type Binding struct {
 	executor string
 	agents   []*Agent // at least one
 	recorded []pause.Profile
+	handed   []profiles.Grants // that narrow its subagents
 	limits   profiles.Limits
 }
 
 // ErrPolicies: the policy changed too often while the run waited.
 var ErrPolicies = fmt.Errorf("more than %d policies were in force while the run waited", pause.MaxProfiles)
 
-// Bind binds a run to g, in which its agent is granted, narrowed by grants when
-// they are not nil. The error wraps profiles.ErrGrants.
-func Bind(g *Generation, agent, executor string, grants *profiles.Grants) (*Binding, error) {
+// Bind binds a run to g, in which its agent is granted, narrowed by what the run
+// that it is a subagent of hands to it, and by grants when they are not nil. The
+// error wraps profiles.ErrGrants.
+func Bind(g *Generation, agent, executor string, grants *profiles.Grants, above *Binding) (*Binding, error) {
 	a := g.Agent(agent)
 	if a == nil {
 		return nil, errors.New("the policy has no such agent")
 	}
+	narrow, handed, err := a.Profile, above.Handed(), error(nil)
+	for _, one := range handed {
+		if narrow, err = narrow.Narrow(one); err != nil {
+			return nil, err
+		}
+	}
 	if grants != nil {
 		// What the agent does not have would only be missed when the program asks.
-		if err := a.Profile.CheckGrants(*grants); err != nil {
+		if err := narrow.CheckGrants(*grants); err != nil {
 			return nil, err
 		}
-		narrow, err := a.Profile.Narrow(*grants)
-		if err != nil {
+		if narrow, err = narrow.Narrow(*grants); err != nil {
 			return nil, err
 		}
+		if handed = append(handed, grants.Handed()); len(handed) > pause.MaxHanded {
+			return nil, fmt.Errorf("%w: more than %d runs above one another were given some", profiles.ErrGrants, pause.MaxHanded)
+		}
+	}
+	if len(handed) > 0 {
 		if a, err = newAgent(narrow, g.Revision, schemas{map[string]*shape.Schema{}, g}); err != nil {
 			return nil, err
 		}
 	}
-	b := &Binding{agent: agent, executor: executor, agents: []*Agent{a}}
+	b := &Binding{agent: agent, executor: executor, agents: []*Agent{a}, handed: handed}
 	b.recorded = []pause.Profile{{Generation: g.Number, Revision: g.Revision, Agent: a.Profile, Modules: digests(g.Modules)}}
 	b.limits = executorLimits(&a.Profile, executor)
 	return b, nil
 }
 
+// Handed are the grants that narrow the subagents of the run: its own and those
+// that were handed to it. The nil Binding hands none.
+func (b *Binding) Handed() []profiles.Grants {
+	if b == nil {
+		return nil
+	}
+	return slices.Clone(b.handed)
+}
+
 // Rebind binds a run again as a pause recorded it. g, the generation in force,
 // lends its validators and nothing else.
-func Rebind(recorded []pause.Profile, agent, executor string, g *Generation) (*Binding, error) {
-	b := &Binding{agent: agent, executor: executor, recorded: slices.Clone(recorded)}
+func Rebind(p *pause.Record, g *Generation) (*Binding, error) {
+	recorded, executor := p.Profiles, p.Executor
+	b := &Binding{agent: p.Agent, executor: executor, recorded: slices.Clone(recorded), handed: slices.Clone(p.Handed)}
 	known := schemas{map[string]*shape.Schema{}, g}
 	for _, p := range recorded {
 		a, err := newAgent(p.Agent, p.Revision, known)

@@ -87,10 +87,10 @@ func TestZeroDenies(t *testing.T) {
 	if d := closed.Start("x", rules.Host{Name: "js", Executor: true, Tier: profiles.TierRemote}); d == nil {
 		t.Error("the closed generation starts runs")
 	}
-	if _, err := rules.Rebind(nil, "x", "js", closed); err == nil {
+	if _, err := rules.Rebind(&pause.Record{Agent: "x", Executor: "js"}, closed); err == nil {
 		t.Error("a run bound by nothing")
 	}
-	if _, err := rules.Bind(closed, "x", "js", nil); err == nil {
+	if _, err := rules.Bind(closed, "x", "js", nil, nil); err == nil {
 		t.Error("a run bound by a closed generation")
 	}
 }

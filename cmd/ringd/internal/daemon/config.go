@@ -47,6 +47,8 @@ type Starter interface {
 type Held interface {
 	Spawned() interpreter.Spawned
 	Cancel(ctx context.Context, by, reason string)
+	// Revoke takes grants from its subagents.
+	Revoke(ctx context.Context, by string, grants []string) error
 	// Release ends the hold once no subagent lives.
 	Release()
 }
@@ -78,10 +80,10 @@ type Talker interface {
 // FromRing makes the interpreter ring a Starter.
 func FromRing(r *interpreter.Ring) Starter { return ringStarter{r} }
 
-type ringStarter struct{ ring *interpreter.Ring }
+type ringStarter struct{ *interpreter.Ring }
 
 func (s ringStarter) Start(ctx context.Context, r interpreter.StartRequest) (Live, error) {
-	run, err := s.ring.Start(ctx, r)
+	run, err := s.Ring.Start(ctx, r)
 	if err != nil {
 		return nil, err
 	}
@@ -89,7 +91,7 @@ func (s ringStarter) Start(ctx context.Context, r interpreter.StartRequest) (Liv
 }
 
 func (s ringStarter) Resume(ctx context.Context, p interpreter.Pause, set []interpreter.Settlement) (Live, error) {
-	run, err := s.ring.Resume(ctx, p, set)
+	run, err := s.Ring.Resume(ctx, p, set)
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +99,7 @@ func (s ringStarter) Resume(ctx context.Context, p interpreter.Pause, set []inte
 }
 
 func (s ringStarter) Hold(ctx context.Context, p interpreter.Pause) (Held, error) {
-	run, err := s.ring.Hold(ctx, p)
+	run, err := s.Ring.Hold(ctx, p)
 	if err != nil {
 		return nil, err
 	}
@@ -105,14 +107,10 @@ func (s ringStarter) Hold(ctx context.Context, p interpreter.Pause) (Held, error
 }
 
 func (s ringStarter) Held(id string) Held {
-	if run, ok := s.ring.Run(id); ok {
+	if run, ok := s.Ring.Run(id); ok {
 		return run
 	}
 	return nil
-}
-
-func (s ringStarter) CheckReply(agent, executor, bridge string, value json.RawMessage) error {
-	return s.ring.CheckReply(agent, executor, bridge, value)
 }
 
 // RunStore keeps runs.

@@ -105,8 +105,8 @@ func (d *Daemon) hold(ctx context.Context, parent interpreter.Parent, more int64
 	return let, nil
 }
 
-// revokedCall refuses a subagent for a call whose grant was taken from the run:
-// one that is held does not hear of it.
+// revokedCall refuses a subagent for a call whose grant was taken from the run,
+// before it is counted.
 func revokedCall(p interpreter.Pause, call string) error {
 	for _, c := range p.Calls {
 		if c.ID == call && slices.Contains(p.Revoked, "bridge:"+c.Bridge) {

@@ -106,8 +106,12 @@ func (d *Daemon) RevokeGrants(ctx context.Context, actor Actor, id string, grant
 		r, _, err := d.reach(ctx, actor, id)
 		if err != nil {
 			d.cfg.Logger.Warn("live run not told of what was taken from it", "run", id, "error", err)
+			break
 		}
-		if err != nil || r == nil {
+		if r == nil {
+			if held := d.cfg.Interpreter.Held(id); held != nil { // its subagents live
+				_ = held.Revoke(ctx, actor.Name, grants) // it waits: ErrPaused, and the store has it
+			}
 			break
 		}
 		err = r.handle.Revoke(ctx, actor.Name, grants)

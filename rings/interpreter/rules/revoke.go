@@ -1,0 +1,54 @@
+package rules
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/ringd/ringd/rings/interpreter/shape"
+)
+
+// Kinds of grants that can be taken from a run.
+const (
+	GrantBridge = "bridge:"
+	grantHost   = "host:"
+	grantImport = "import:"
+)
+
+// ErrGrant: what is to be taken from a run is no grant, or none that it can lose.
+var ErrGrant = errors.New("not a grant of this run")
+
+// Revocable gives the grants that a live run can lose, and what is wrong with the
+// first of the others, which wraps ErrGrant; nil: there is no other.
+func (b *Binding) Revocable(grants []string) (can []string, flaw error) {
+	if len(grants) == 0 {
+		return nil, fmt.Errorf("revoke: none is named: %w", ErrGrant)
+	}
+	for _, g := range grants {
+		text := b.irrevocable(g)
+		if text == "" {
+			can = append(can, g)
+		} else if flaw == nil {
+			flaw = fmt.Errorf("revoke %s: %s: %w", shape.Clip(g, 40), text, ErrGrant)
+		}
+	}
+	return can, flaw
+}
+
+// irrevocable says why a live run cannot lose a grant; "": it can.
+func (b *Binding) irrevocable(grant string) string {
+	name, bridge := strings.CutPrefix(grant, GrantBridge)
+	_, has := b.First().Profile.Bridges[name]
+	host, isHost := strings.CutPrefix(grant, grantHost)
+	switch {
+	case len(grant) > 256:
+		return "too long"
+	case bridge && !has:
+		return "the run has no such bridge"
+	case strings.HasPrefix(grant, grantImport):
+		return "a module cannot be taken from a live guest; cancel the run"
+	case isHost && host == "", !bridge && !isHost:
+		return "want bridge:NAME, host:NAME or import:NAME"
+	}
+	return ""
+}
