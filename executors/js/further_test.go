@@ -82,3 +82,63 @@ func TestSessionDeclaresAgain(t *testing.T) {
 		t.Errorf("a program that was refused has run: %s %+v", out.Value, out.Error)
 	}
 }
+
+// A session does not hand out a module that the policy has changed or taken away
+// since, nor one that imports it. What did not change stays one.
+func TestSessionGetsTheModulesOfThePolicy(t *testing.T) {
+	e := cold(t)
+	const read = "import { v } from 'policy:v'\nimport { w } from 'policy:outer'\nimport { next } from 'policy:counter'\n;[v(), w(), next()]"
+	var in *executors.Resume
+	run := func(source string, change func(*executors.Run)) executors.Outcome {
+		t.Helper()
+		r := program(source, "echo")
+		addModules(&r)
+		addModule(&r, "policy:v", "export const v = () => 1")
+		addModule(&r, "policy:outer", "import { v } from 'policy:v'\nexport const w = () => 10 * v()\nexport const boom = (o) => o.p.q")
+		if change != nil {
+			change(&r)
+		}
+		r.Session, r.Resume = true, in
+		out, err := e.Run(t.Context(), r, plain)
+		if err != nil || out.Snapshot == nil && out.State != executors.StateDenied {
+			t.Fatalf("%s %+v %s %v", out.State, out.Error, out.Unkept, err)
+		}
+		if out.Snapshot != nil {
+			in = &executors.Resume{Engine: out.Engine, Snapshot: out.Snapshot, Session: true}
+		}
+		return out
+	}
+	value := func(want string, out executors.Outcome) {
+		t.Helper()
+		if string(out.Value) != want {
+			t.Errorf("%s %s %+v, want %s", out.State, out.Value, out.Error, want)
+		}
+	}
+	newer := func(r *executors.Run) { addModule(r, "policy:v", "export const v = () => 2") }
+	typed := func(r *executors.Run) {
+		addModule(r, "policy:v", "type N = number\nexport const v = (o: any): N =>\n  o.p.q")
+	}
+	value("[1,10,1]", run(read, nil))
+	value("[1,10,2]", run(read, nil))
+	value("[2,20,1]", run(read, newer))
+	value("[1,10,3]", run(read, nil))
+	gone := func(r *executors.Run) { delete(r.Modules, "policy:v") }
+	for _, source := range []string{read, "const n = 'policy:v'; await import(n)", "const n = 'policy:outer'; await import(n)"} {
+		if out := run(source, gone); out.State != executors.StateDenied || out.Error.Name != "ImportDenied" {
+			t.Errorf("%s: %s %s %+v", source, out.State, out.Value, out.Error)
+		}
+	}
+	want := []executors.Frame{{Function: "v", File: "policy:v", Line: 3, Column: 3}, {File: "plan.js", Line: 3, Column: 2}}
+	out := run("import { v } from 'policy:v'\nglobalThis.later = v\n;v({})", typed)
+	if diff := cmp.Diff(want, out.Error.Frames); diff != "" {
+		t.Errorf("%+v\n%s", out.Error, diff)
+	}
+	out = run("later({})", typed)
+	if diff := cmp.Diff(want[:1], out.Error.Frames[:1]); diff != "" {
+		t.Errorf("%+v\n%s", out.Error, diff)
+	}
+	out = run("\nlater({})", newer) // its lines are not known any more
+	if diff := cmp.Diff([]executors.Frame{{File: "plan.js", Line: 2, Column: 1}}, out.Error.Frames); diff != "" {
+		t.Errorf("%+v\n%s", out.Error, diff)
+	}
+}

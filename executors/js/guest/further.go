@@ -230,14 +230,7 @@ func (f *furtherText) module(quoted string, attributes bool) (string, error) {
 	} else if !strings.Contains(s, `\'`) {
 		_ = json.Unmarshal([]byte(`"`+s+`"`), &specifier)
 	}
-	name, err := f.m.Resolve("", specifier)
-	if err == nil {
-		_, err = f.m.load(name)
-	}
-	if err == nil && attributes {
-		err = f.m.refuse(f.m.o.Modules[name], fmt.Sprintf("import of %q with attributes: modules are JavaScript and take none", name))
-	}
-	return quoted, err
+	return quoted, f.m.static(specifier, attributes)
 }
 
 // exports changes the export that begins in line i: nobody imports a program.

@@ -19,14 +19,20 @@ import (
 
 // modules serves the imports of one program from the policy's module map. The
 // import profile decides; the host gave only sources that it allows.
+//
+// The engine keeps what it has loaded, and a session lives longer than a policy:
+// there the engine's name of a module ends with set, which names all that the agent
+// may import now. When any of that changes, every module is loaded anew, also one
+// that imports what has changed.
 type modules struct {
+	set     string
 	o       start.Options
 	decider *profiles.Decider
 	loaded  map[string]loaded // checked
 	denials []profiles.Decision
 
 	// Of the parts of the run before this one.
-	before   map[string]served // what the engine has
+	before   map[string]served // what the engine has, by its names
 	reported int               // denials
 }
 
@@ -46,12 +52,37 @@ func newModules(o start.Options) *modules {
 	return &modules{o: o, decider: profiles.NewDecider(agent, o.Revision, profiles.Environment{}), loaded: map[string]loaded{}}
 }
 
+// ofSession makes m serve a program of a session.
+func (m *modules) ofSession() {
+	h := sha256.New()
+	for _, name := range slices.Sorted(maps.Keys(m.o.Modules)) {
+		fmt.Fprintf(h, "%d:%s%s\n", len(name), name, m.o.Modules[name].Digest)
+	}
+	m.set = "@" + hex.EncodeToString(h.Sum(nil)[:setBytes])
+}
+
+// setBytes is how much of its digest names a set of modules.
+const setBytes = 8
+
+// named is the name of a module that the engine calls file.
+func (m *modules) named(file string) string {
+	if at := len(file) - len(m.set); m.set != "" && at > 0 && file[at] == '@' {
+		return file[:at]
+	}
+	return file
+}
+
 // Resolve decides an import. Specifiers are bare names, so base does not matter.
 func (m *modules) Resolve(_, specifier string) (string, error) {
+	return specifier + m.set, m.decide(specifier)
+}
+
+// decide is nil when the module may be imported.
+func (m *modules) decide(specifier string) error {
 	dec := m.decider.Import(profiles.ExecutorJS, specifier)
 	if dec.Verdict == profiles.Allow {
 		if _, ok := m.o.Modules[specifier]; ok {
-			return specifier, nil
+			return nil
 		}
 		dec = profiles.Decision{Code: profiles.CodeImportNotAllowed, Rule: dec.Rule, Revision: dec.Revision,
 			Reason: fmt.Sprintf("import of %q is allowed, and the policy ships no such module", specifier)}
@@ -60,13 +91,25 @@ func (m *modules) Resolve(_, specifier string) (string, error) {
 	if m.reported+len(m.denials) < maxDenials {
 		m.denials = append(m.denials, dec)
 	}
-	return "", &engine.GuestError{Name: engine.NameImportDenied, Message: denied(specifier, dec)}
+	return &engine.GuestError{Name: engine.NameImportDenied, Message: denied(specifier, dec)}
 }
 
 // Load gives the source of a module that Resolve let through.
-func (m *modules) Load(name string) (string, error) {
-	l, err := m.load(name)
+func (m *modules) Load(file string) (string, error) {
+	l, err := m.load(strings.TrimSuffix(file, m.set))
 	return l.javaScript, err
+}
+
+// static decides an import that stands in the text, and reads the module.
+func (m *modules) static(specifier string, attributes bool) error {
+	err := m.decide(specifier)
+	if err == nil {
+		_, err = m.load(specifier)
+	}
+	if err == nil && attributes {
+		err = m.refuse(m.o.Modules[specifier], fmt.Sprintf("import of %q with attributes: modules are JavaScript and take none", specifier))
+	}
+	return err
 }
 
 // load checks a module against its digest and translates it, once.
@@ -92,24 +135,21 @@ func (m *modules) load(name string) (loaded, error) {
 // mapsOf leads back to the source of a module: nil when it is what the engine
 // has. It is not known of a module that was loaded before a pause and that the
 // policy has changed since.
-func (m *modules) mapsOf(name string) (maps *sourcemap.Consumer, known bool) {
-	if l, ok := m.loaded[name]; ok {
-		return l.maps, true
+func (m *modules) mapsOf(file string) (maps *sourcemap.Consumer, known bool) {
+	name := m.named(file)
+	b, ok := m.before[file]
+	if !ok {
+		return m.loaded[name].maps, true
 	}
-	b, ok := m.before[name]
-	if !ok || !b.Typed {
+	if !b.Typed {
 		return nil, true
 	}
 	mod, ok := m.o.Modules[name]
 	if !ok || mod.Digest != b.Digest || mod.Digest != pinned(mod.Source) {
 		return nil, false
 	}
-	l, err := javaScript(name, mod.Source)
-	if err != nil {
-		return nil, false
-	}
-	m.loaded[name] = l
-	return l.maps, true
+	l, err := m.load(name)
+	return l.maps, err == nil
 }
 
 // served is what the engine may have of modules by now.
@@ -119,8 +159,8 @@ func (m *modules) served() map[string]served {
 		out = map[string]served{}
 	}
 	for name, l := range m.loaded {
-		if _, ok := out[name]; !ok {
-			out[name] = served{Digest: pinned(l.source), Typed: l.typed}
+		if file := name + m.set; out[file].Digest == "" {
+			out[file] = served{Digest: pinned(l.source), Typed: l.typed}
 		}
 	}
 	return out

@@ -180,6 +180,9 @@ func (r *run) restore(ctx context.Context, rec record, snapshot []byte, asked ui
 	if !r.o.Ended {
 		r.asked, r.console, r.dropped, r.mods.reported = asked, rec.Console, rec.Dropped, rec.Denials
 		r.file, r.digest, r.session = rec.File, rec.Text, rec.Session
+		if r.session {
+			r.mods.ofSession()
+		}
 		for _, c := range rec.Open {
 			r.open[c.Call] = opened{id: c.ID, bytes: c.Bytes}
 			r.openBytes += c.Bytes

@@ -71,7 +71,9 @@ func (p *process) serveRun(ctx context.Context, options, source []byte, part fun
 	}
 	r := &run{p: p, o: o, open: map[uint64]opened{}, base: p.s.BytesPut(), source: string(source),
 		began: p.now(), usedBy: processTime(), file: o.File, session: o.Keep || o.Ended}
-	r.mods = newModules(o)
+	if r.mods = newModules(o); r.session {
+		r.mods.ofSession()
+	}
 	res, report := part(ctx, r)
 	if report {
 		r.keep(ctx, &res)

@@ -204,15 +204,9 @@ func (j *joiner) resolve(a api.OnResolveArgs) (api.OnResolveResult, error) {
 	} else if j.m.decider.Import(profiles.ExecutorJS, a.Path).Verdict != profiles.Allow {
 		return api.OnResolveResult{Path: a.Path, External: true}, nil
 	}
-	name, err := j.m.Resolve("", a.Path)
+	err := j.m.static(a.Path, len(a.With) > 0)
 	if err == nil {
-		_, err = j.m.load(name)
-	}
-	if err == nil && len(a.With) > 0 {
-		err = j.m.refuse(j.m.o.Modules[name], fmt.Sprintf("import of %q with attributes: modules are JavaScript and take none", name))
-	}
-	if err == nil {
-		return api.OnResolveResult{Path: name, Namespace: namespace}, nil
+		return api.OnResolveResult{Path: a.Path, Namespace: namespace}, nil
 	}
 	if !static {
 		return api.OnResolveResult{Path: a.Path, External: true}, nil
@@ -306,6 +300,7 @@ func (t *text) frame(f engine.Frame, m *modules) (executors.Frame, bool) {
 	switch {
 	case f.File != t.file:
 		known := false
+		out.File = m.named(f.File)
 		if maps, known = m.mapsOf(f.File); maps == nil {
 			return out, known
 		}
