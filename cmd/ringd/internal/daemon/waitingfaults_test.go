@@ -9,6 +9,7 @@ import (
 
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/daemontest"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/pauses"
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
 	"github.com/ringd/ringd/schema/wire"
 )
@@ -120,5 +121,28 @@ func TestLoserLearnsWho(t *testing.T) {
 	var claimed *store.ClaimedError
 	if !errors.As(err, &claimed) || claimed.By != "uid:9" || claimed.At.IsZero() {
 		t.Errorf("%v", err)
+	}
+}
+
+// TestForgottenRunIsFound answers a run behind the daemon's back: it is resumed
+// at the next look.
+func TestForgottenRunIsFound(t *testing.T) {
+	s := daemontest.New(t, daemontest.Config{})
+	s.Apply(t, "one ask")
+	r := start(t, s, "steps ask")
+	p := waitPaused(t, s, r.ID).Pending[0]
+	body, err := pauses.Reply(wire.Answer{Value: json.RawMessage(`"late"`)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := s.Store().AnswerAll(t.Context(), r.ID, []store.Reply{{Call: p.ID, By: "uid:1000", Digest: p.Digest, Body: body}})
+	if err != nil || out[0].Run != store.Answered {
+		t.Fatalf("%+v, %v", out, err)
+	}
+	s.Clock.WaitsFor(time.Minute)
+	s.Clock.Advance(time.Minute)
+	got, err := s.Daemon.GetRun(t.Context(), daemontest.Me(), r.ID, time.Minute)
+	if err != nil || got.State != "done" || string(got.Value) != `["late"]` {
+		t.Errorf("%+v, %v", got, err)
 	}
 }
