@@ -109,6 +109,26 @@ func TestApprovedWhileLive(t *testing.T) {
 	}
 }
 
+// An approved call of the harness has the bridge's timeout from then on.
+func TestApprovedAndNotAnswered(t *testing.T) {
+	s := newStage(t)
+	s.apply(set("a", bridge("ask", approval(), limits(func(l *profiles.BridgeLimits) { l.TimeoutMillis = 1 })), bridge("slow")))
+	busy := make(chan struct{})
+	run := busyRun(t, s, busy, question("c1", "ask", `[]`))
+	waitsFor(t, run, "c1", "approver")
+	must(t, run.Approved(t.Context(), approve("c1")))
+	for seen := int64(0); len(run.View().Pending) > 0; {
+		list, err := run.Events(t.Context(), seen)
+		must(t, err)
+		seen = list[len(list)-1].Seq
+	}
+	close(busy)
+	s.end(run)
+	if got := s.got("r1", "c1"); got.Error == nil || got.Error.Name != "BridgeError" || !strings.Contains(got.Error.Message, "in time") {
+		t.Errorf("%+v", got)
+	}
+}
+
 // A call that waits for an approver is asked for again under the policy in force:
 // what that refuses or asks more for does not happen.
 func TestApprovalUnderANewPolicy(t *testing.T) {

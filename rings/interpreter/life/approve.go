@@ -113,6 +113,7 @@ func (r *Run) Approved(ctx context.Context, s Settlement) error {
 func (r *Run) approveLocked(c *call, by string) bool {
 	c.Approved, c.By = true, by
 	if c.harness {
+		r.timeoutLocked(c, c.cancel) // nothing is left to stop once it is answered
 		r.emitLocked(event{Kind: feed.CallChange, Call: &callEvent{ID: c.id, Bridge: c.Bridge, State: "pending", Digest: c.digest}})
 	}
 	return c.harness

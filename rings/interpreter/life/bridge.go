@@ -74,6 +74,10 @@ func (r *Run) arm(c *call, cancel context.CancelCauseFunc) *time.Timer {
 	if c.Terms != nil && !c.Approved {
 		return time.AfterFunc(c.Terms.Expires.Sub(r.host.Now()), func() { r.expire(c) })
 	}
+	return r.timeoutLocked(c, cancel)
+}
+
+func (r *Run) timeoutLocked(c *call, cancel context.CancelCauseFunc) *time.Timer {
 	return time.AfterFunc(millis(c.Limits.TimeoutMillis), func() {
 		r.mu.Lock()
 		defer r.mu.Unlock()
