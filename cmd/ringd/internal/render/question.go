@@ -122,13 +122,27 @@ func Arguments(args json.RawMessage) (lines []string, whole bool) {
 	return lines, whole
 }
 
+// maxMarks is how many marks one letter carries; more would paint over others.
+const maxMarks = 3
+
 // Visible escapes every rune that does not show: controls, marks that turn text
-// around, spaces without width.
+// around, spaces without width, letters that are blank, and marks that stand on
+// no letter.
 func Visible(s string) string {
 	var b strings.Builder
+	marks := maxMarks // on what stands before; a full one takes no more
 	for _, r := range s {
+		mark := unicode.Is(unicode.M, r)
 		switch {
-		case unicode.IsPrint(r):
+		case mark:
+			marks++
+		case unicode.IsLetter(r):
+			marks = 0
+		default:
+			marks = maxMarks
+		}
+		switch {
+		case unicode.IsPrint(r) && !blank(r) && !(mark && marks > maxMarks):
 			b.WriteRune(r)
 		case r > 0xffff:
 			hi, lo := utf16.EncodeRune(r)
@@ -140,20 +154,44 @@ func Visible(s string) string {
 	return b.String()
 }
 
-// wrap folds a line to a width in runes, at spaces where there are some.
+// blank reports whether a rune that counts as printed shows nothing.
+func blank(r rune) bool {
+	const emptyBraille = 0x2800
+	return r == emptyBraille || unicode.In(r, unicode.Other_Default_Ignorable_Code_Point, unicode.Variation_Selector)
+}
+
+// wrap folds a line to a width in columns, at spaces where there are some.
 func wrap(s string, width int) []string {
 	var out []string
 	r := []rune(s)
-	for len(r) > width {
-		n := width
-		for n > width/2 && r[n-1] != ' ' {
-			n--
+	for {
+		n := fits(r, width)
+		if n == len(r) {
+			return append(out, string(r))
 		}
-		if r[n-1] != ' ' {
-			n = width
+		for whole := n; r[n-1] != ' '; n-- {
+			if n <= whole/2 {
+				n = whole
+				break
+			}
 		}
 		out = append(out, string(r[:n]))
 		r = r[n:]
 	}
-	return append(out, string(r))
+}
+
+// fits is how many of the runes have room in a width of columns. A letter of the
+// scripts that some terminals show twice as wide counts twice: what a terminal
+// folds by itself begins where the names of the lines stand.
+func fits(r []rune, width int) int {
+	const firstWide = 0x1100
+	for n, c := range r {
+		if width--; c >= firstWide {
+			width--
+		}
+		if width < 0 {
+			return n
+		}
+	}
+	return len(r)
 }

@@ -61,6 +61,14 @@ func TestQuestionIsNotForged(t *testing.T) {
 		{"no width", "\"pay\u200bpal\"", `pay\u200bpal`},
 		{"tag characters", "\"a\U000e0041\"", `a\udb40\udc41`},
 		{"carriage return", "\"a\rb\"", `a\u000db`},
+		{"letters that are blank", "\"a\u3164\u115f\uffa0b\"", `a\u3164\u115f\uffa0b`},
+		{"braille that is blank", "\"a\u2800b\"", `a\u2800b`},
+		{"variation selectors", "\"a\ufe0f\U000e0100\u180bb\"", `a\ufe0f\udb40\udd00\u180bb`},
+		{"a joiner that is a mark", "\"a\u034fb\"", `a\u034fb`},
+		{"a stroke through a digit", "\"1\u0338000\"", `"1\u0338000"`},
+		{"a circle around a quote", "\"a\"\u20dd", `"\u20dd`},
+		{"many marks", "\"e" + strings.Repeat("\u0301", 5) + "\"", "e\u0301\u0301\u0301" + `\u0301\u0301"`},
+		{"words of other scripts", "\"é e\u0301 नमस्ते 你好 שלום\"", "é e\u0301 नमस्ते 你好 שלום"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var b bytes.Buffer
@@ -69,7 +77,7 @@ func TestQuestionIsNotForged(t *testing.T) {
 			if !strings.Contains(got, tt.want) {
 				t.Errorf("want %q in %q", tt.want, got)
 			}
-			if strings.ContainsAny(got, "\x1b\r\u202e\u200b\U000e0041") {
+			if strings.ContainsAny(got, "\x1b\r\u202e\u200b\U000e0041\u3164\u115f\uffa0\u2800\ufe0f\U000e0100\u180b\u034f\u0338\u20dd") {
 				t.Errorf("sent raw: %q", got)
 			}
 			n := 0
@@ -87,10 +95,22 @@ func TestQuestionIsNotForged(t *testing.T) {
 
 func TestQuestionIsNarrow(t *testing.T) {
 	var b bytes.Buffer
-	render.Page{W: &b}.Question(question(`{"text":"` + strings.Repeat("wide ", 400) + strings.Repeat("x", 300) + `"}`))
+	text := strings.Repeat("wide ", 400) + strings.Repeat("x", 300)
+	render.Page{W: &b}.Question(question(`{"text":"` + text + `"}`))
+	if strings.Count(b.String(), "wide ") != 400 {
+		t.Error("folding lost words")
+	}
+	// What the terminal folds by itself begins where the names of the lines stand.
+	render.Page{W: &b}.Question(question(`{"text":"` + strings.Repeat("你", 200) + " digest " + strings.Repeat("好😀", 90) + `"}`))
 	for line := range strings.Lines(b.String()) {
-		if len([]rune(strings.TrimRight(line, "\n"))) > 80 {
-			t.Errorf("wider than 80 columns: %q", line)
+		columns := 0
+		for _, r := range strings.TrimRight(line, "\n") {
+			if columns++; r > 0x2e80 { // shown twice as wide
+				columns++
+			}
+		}
+		if columns > 80 {
+			t.Errorf("%d columns: %q", columns, line)
 		}
 	}
 }
