@@ -249,14 +249,16 @@ func openRecords(ctx context.Context, c stackConfig, s *stack) (*audit.Log, *sto
 	}
 	at := cli.Layout(c.state)
 	var open atomic.Pointer[audit.Log]
-	st, err := store.Open(ctx, store.Config{Dir: at.Store, Now: time.Now, Idempotent: idempotent(c.providers), Head: func() store.Head {
-		log := open.Load()
-		if log == nil {
-			return store.Head{}
+	head := func() (known store.Head) {
+		if log := open.Load(); log != nil {
+			h := log.SyncedHead()
+			known = store.Head{Seq: h.Seq, Hash: h.Hash.String()}
 		}
-		h := log.SyncedHead()
-		return store.Head{Seq: h.Seq, Hash: h.Hash.String()}
-	}})
+		return known
+	}
+	st, err := cli.AfterTheDead(ctx, store.ErrInUse, func() (*store.Store, error) {
+		return store.Open(ctx, store.Config{Dir: at.Store, Now: time.Now, Idempotent: idempotent(c.providers), Head: head})
+	})
 	if err != nil {
 		return nil, nil, unavailable("open store", err)
 	}
@@ -276,8 +278,8 @@ func openRecords(ctx context.Context, c stackConfig, s *stack) (*audit.Log, *sto
 		return nil, nil, unavailable("load host key", err)
 	}
 	ticker := time.NewTicker(syncEvery)
-	log, err := audit.Open(ctx, audit.Config{
-		Dir: at.Audit, Key: key, Now: time.Now, Ticks: ticker.C, Strict: c.strict, Least: least,
+	log, err := cli.AfterTheDead(ctx, audit.ErrInUse, func() (*audit.Log, error) {
+		return audit.Open(ctx, audit.Config{Dir: at.Audit, Key: key, Now: time.Now, Ticks: ticker.C, Strict: c.strict, Least: least})
 	})
 	if err != nil {
 		ticker.Stop()
