@@ -137,7 +137,7 @@ func (r *Run) enter(q executors.Question) (*call, error) {
 	n, numbered := pause.Number(q.Call)
 	if again {
 		c.state = callAdmitted
-	} else if known || !validID(q.Call) || r.floor > 0 && (!numbered || n <= r.floor) || r.phase != running {
+	} else if known || !port.ValidCallID(q.Call) || r.floor > 0 && (!numbered || n <= r.floor) || r.phase != running {
 		r.mu.Unlock()
 		r.end(closed("the guest broke its protocol", errors.New("a call is repeated, malformed or made while the program is stopped")))
 		return nil, port.ErrEnded
@@ -155,17 +155,4 @@ func (r *Run) leave() {
 	defer r.mu.Unlock()
 	r.busy--
 	r.quietLocked()
-}
-
-// validID reports whether a guest's call id is fit for records and messages.
-func validID(id string) bool {
-	if id == "" || len(id) > 32 {
-		return false
-	}
-	for _, c := range []byte(id) {
-		if (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '-' && c != '_' {
-			return false
-		}
-	}
-	return true
 }

@@ -63,3 +63,16 @@ type Reply struct {
 	Value  json.RawMessage
 	Error  *string
 }
+
+// ValidCallID reports whether a guest's call id is fit for records and messages.
+func ValidCallID(id string) bool {
+	if id == "" || len(id) > 32 {
+		return false
+	}
+	for _, c := range []byte(id) {
+		if (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '-' && c != '_' {
+			return false
+		}
+	}
+	return true
+}
