@@ -316,6 +316,15 @@ func TestSnapshotTooLarge(t *testing.T) {
 	}
 }
 
+// The same for more unhandled rejections than anybody reads.
+func TestTooManyRejections(t *testing.T) {
+	r := program("for (let i = 0; i < 70000; i++) Promise.reject(i)\nawait echo(1)", "echo")
+	out, from, err := executorstest.Stopped(t.Context(), executor(t, nil), r, &executorstest.Gate{})
+	if err != nil || from != nil || out.State != executors.StateLimit || out.Error.Name != "SnapshotTooLarge" {
+		t.Errorf("%s %+v %v", out.State, out.Error, err)
+	}
+}
+
 // A program that holds much and pauses often is not ended for the time that takes.
 func TestPausesCostAProgramNothing(t *testing.T) {
 	if testing.Short() {

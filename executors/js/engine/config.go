@@ -77,6 +77,8 @@ type Options struct {
 	// ValueBytes bounds every encoded value, in either direction. 0 is
 	// DefaultValueBytes.
 	ValueBytes int64
+	// SnapshotBytes bounds what Snapshot returns. 0 is no bound.
+	SnapshotBytes int64
 	// Modules serves imports; nil refuses every one.
 	Modules Modules
 	// Console takes each line as it is written, from within guest execution; it
@@ -121,7 +123,7 @@ func (o Options) withDefaults() (Options, error) {
 		return o, fmt.Errorf("engine options: CPU must be positive")
 	case o.CPUClock == nil, o.Clock == nil, o.Now == nil:
 		return o, fmt.Errorf("engine options: CPUClock, Clock and Now must be set")
-	case o.HeapBytes < 0, o.MemoryBytes < 0, o.StackBytes < 0, o.Fuel < 0, o.ValueBytes < 0, o.ConsoleBytes < 0:
+	case o.HeapBytes < 0, o.MemoryBytes < 0, o.StackBytes < 0, o.Fuel < 0, o.ValueBytes < 0, o.ConsoleBytes < 0, o.SnapshotBytes < 0:
 		return o, fmt.Errorf("engine options: a limit is negative")
 	}
 	if o.HeapBytes == 0 {

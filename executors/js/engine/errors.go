@@ -29,6 +29,8 @@ var (
 var (
 	// ErrSnapshot: it is damaged, or says what no sound VM could.
 	ErrSnapshot = errors.New("the snapshot cannot be used")
+	// ErrTooLarge: there is more to write down than Options.SnapshotBytes.
+	ErrTooLarge = errors.New("the state of the program is too large to be kept")
 	// ErrEngine: another engine made it. It is wrapped together with ErrSnapshot.
 	ErrEngine = errors.New("another engine is needed")
 )

@@ -143,7 +143,7 @@ func FuzzForgedMemory(f *testing.F) {
 		for i := range 64 { // at one place, or at several
 			copy(room[(uint64(at)+uint64(i)*uint64(every))%uint64(len(room)):], b)
 		}
-		forged, err := e.codec.Write(e.digest, e.image.difference(), state, memory)
+		forged, err := e.codec.Write(e.digest, e.image.difference(), state, memory, 0)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -18,7 +18,8 @@ const headroom = 64 << 10
 // Snapshot writes the VM down: as it waits for open calls, or after its program
 // has ended. The VM stays as it is and may go on, but for garbage. It returns ErrBusy while jobs
 // are left to run or calls were not yet taken, and for a VM that has no program
-// or whose program can never end.
+// or whose program can never end; ErrTooLarge over Options.SnapshotBytes, and for
+// more unhandled rejections than anybody reads.
 //
 // The snapshot belongs to this Engine's Digest. It holds all that the program
 // knows, in the clear, and nothing in it says who made it: the caller seals it.
@@ -52,7 +53,10 @@ func (vm *VM) Snapshot(ctx context.Context) ([]byte, error) {
 	if !ok {
 		return nil, fmt.Errorf("%w: no memory", ErrCorrupt)
 	}
-	b, err := vm.engine.codec.Write(vm.engine.digest, vm.image.difference(), vm.written(), memory)
+	b, err := vm.engine.codec.Write(vm.engine.digest, vm.image.difference(), vm.written(), memory, vm.options.SnapshotBytes)
+	if errors.Is(err, snapshot.ErrSize) {
+		return nil, fmt.Errorf("%w: %w", ErrTooLarge, err)
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrSnapshot, err)
 	}

@@ -62,16 +62,19 @@ type earlier struct {
 	Translated bool   `json:"translated,omitempty"`
 }
 
-// encode returns the bytes in front of the engine's snapshot. Modules are for
-// frames alone and give way when there are too many.
+// encode returns the bytes in front of the engine's snapshot. Modules and
+// earlier programs are for frames alone and give way when there is too much of them.
 func (rec record) encode() ([]byte, error) {
 	body, err := json.Marshal(rec)
 	if err == nil && len(body) > maxRecordBytes {
-		rec.Modules = nil
+		rec.Modules, rec.Programs = nil, nil
 		body, err = json.Marshal(rec)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("encode the record of a pause: %w", err)
+	}
+	if len(body) > maxRecordBytes {
+		return nil, fmt.Errorf("%w: a record of %d bytes", engine.ErrTooLarge, len(body))
 	}
 	return append(binary.BigEndian.AppendUint32(nil, uint32(len(body))), body...), nil
 }
@@ -208,11 +211,11 @@ func (r *run) restore(ctx context.Context, rec record, snapshot []byte, asked ui
 	return nil
 }
 
-// pack is the run as it stands.
-func (r *run) pack(ctx context.Context, ended bool) ([]byte, error) {
+// pack is the run as it stands: its record and what the engine wrote.
+func (r *run) pack(ctx context.Context, ended bool) ([2][]byte, error) {
 	snapshot, err := r.vm.Snapshot(ctx)
 	if err != nil {
-		return nil, err
+		return [2][]byte{}, err
 	}
 	rec := record{Format: recordFormat, Modules: r.mods.served(), Programs: r.programs, Count: r.count}
 	if ended {
@@ -233,22 +236,19 @@ func (r *run) pack(ctx context.Context, ended bool) ([]byte, error) {
 		slices.SortFunc(rec.Open, func(a, b openRecord) int { return int(a.Call) - int(b.Call) })
 	}
 	head, err := rec.encode()
-	if err != nil {
-		return nil, err
-	}
-	if n := len(head) + len(snapshot); n > executors.MaxSnapshotBytes {
-		return nil, fmt.Errorf("%w: %d bytes, at most %d", errTooLarge, n, executors.MaxSnapshotBytes)
-	}
-	return append(head, snapshot...), nil
+	return [2][]byte{head, snapshot}, err
 }
 
-var errTooLarge = errors.New("the state of the program is too large")
+// engineBytes bounds what the engine writes: a record goes beside it.
+const engineBytes = executors.MaxSnapshotBytes - maxRecordBytes - 4
 
 // send puts a snapshot on the connection.
-func (r *run) send(b []byte) {
-	for piece := range slices.Chunk(b, executors.PartBytes) {
-		r.put(executors.Part{Bytes: piece})
-		r.flush()
+func (r *run) send(parts [2][]byte) {
+	for _, b := range parts {
+		for piece := range slices.Chunk(b, executors.PartBytes) {
+			r.put(executors.Part{Bytes: piece})
+			r.flush()
+		}
 	}
 }
 
@@ -256,7 +256,7 @@ func (r *run) send(b []byte) {
 func (r *run) pause(ctx context.Context) executors.Result {
 	b, err := r.pack(ctx, false)
 	switch {
-	case errors.Is(err, errTooLarge):
+	case errors.Is(err, engine.ErrTooLarge):
 		return limitResult("SnapshotTooLarge", err.Error())
 	case err != nil:
 		return r.final(err)

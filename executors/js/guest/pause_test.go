@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/ringd/ringd/executors"
+	"github.com/ringd/ringd/executors/js/engine"
 )
 
 func sampleRecord() record {
@@ -54,6 +55,10 @@ func TestRecordGivesWay(t *testing.T) {
 	got, _, err := decodeRecord(append(head, 'x'), 9)
 	if err != nil || got.Modules != nil || len(got.Open) != 2 {
 		t.Errorf("%+v %v", got, err)
+	}
+	rec.File = strings.Repeat("f", maxRecordBytes)
+	if head, err = rec.encode(); !errors.Is(err, engine.ErrTooLarge) || head != nil {
+		t.Errorf("%d bytes, %v", len(head), err)
 	}
 }
 

@@ -187,7 +187,7 @@ func (r *run) options(cpu time.Duration) engine.Options {
 		CPU:        cpu, CPUClock: r.cpuClock,
 		Deadline: r.began.Add(r.o.Wall - r.o.UsedWall), Now: r.p.now, Clock: r.p.nanos, Seed: r.o.Seed,
 		Bridges: r.o.Bridges, DenyGlobals: r.o.DenyGlobals, Inputs: r.o.Inputs,
-		ValueBytes: valueBytes, Modules: r.mods, Console: r.line, ConsoleBytes: r.o.OutputBytes,
+		ValueBytes: valueBytes, SnapshotBytes: engineBytes, Modules: r.mods, Console: r.line, ConsoleBytes: r.o.OutputBytes,
 	}
 }
 

@@ -18,9 +18,9 @@ type Limits struct {
 	MemoryBytes int64 // of linear memory
 }
 
-// ErrSize: the memory of a snapshot is larger than the limits allow. It is
-// wrapped together with ErrFormat.
-var ErrSize = errors.New("too much memory")
+// ErrSize: the memory of a snapshot is larger than the limits allow, then it is
+// wrapped together with ErrFormat; or there is too much to be written.
+var ErrSize = errors.New("too much")
 
 // Reader is an opened snapshot: State is known and checked, the memory is yet to
 // be read. The caller calls Load once, or Close.

@@ -64,8 +64,9 @@ type Codec struct {
 
 // Write makes the snapshot of a VM: its state and its whole linear memory, of
 // which what lies below the image is left out. Digest names the engine, as
-// Digest of package engine does.
-func (c *Codec) Write(digest string, im Image, s State, memory []byte) ([]byte, error) {
+// Digest of package engine does. What has more than most bytes, where that is not
+// 0, is ErrSize; no more than that is held.
+func (c *Codec) Write(digest string, im Image, s State, memory []byte, most int64) ([]byte, error) {
 	raw, err := digestBytes(digest)
 	if err != nil {
 		return nil, err
@@ -74,13 +75,12 @@ func (c *Codec) Write(digest string, im Image, s State, memory []byte) ([]byte, 
 	if err != nil {
 		return nil, err
 	}
-	var out bytes.Buffer
+	out := bounded{most: most}
 	out.Grow(16 << 10)
-	out.WriteString(magic)
-	out.Write(raw)
-	out.Write(binary.LittleEndian.AppendUint64(nil, uint64(len(memory))))
-	out.Write(binary.LittleEndian.AppendUint64(nil, uint64(len(state))))
-	out.Write(make([]byte, sumSize)) // known at the end
+	head := append([]byte(magic), raw...)
+	head = binary.LittleEndian.AppendUint64(head, uint64(len(memory)))
+	head = binary.LittleEndian.AppendUint64(head, uint64(len(state)))
+	out.Buffer.Write(append(head, make([]byte, sumSize)...)) // the sum is known at the end
 	w, err := c.writer(&out)
 	if err != nil {
 		return nil, err
@@ -98,6 +98,19 @@ func (c *Codec) Write(digest string, im Image, s State, memory []byte) ([]byte, 
 	b := out.Bytes()
 	copy(b[headerSize-sumSize:], sum(b))
 	return b, nil
+}
+
+// bounded takes no more than most bytes, where that is not 0.
+type bounded struct {
+	bytes.Buffer
+	most int64
+}
+
+func (w *bounded) Write(b []byte) (int, error) {
+	if w.most > 0 && int64(w.Len()+len(b)) > w.most {
+		return 0, fmt.Errorf("%w: more than %d bytes when packed", ErrSize, w.most)
+	}
+	return w.Buffer.Write(b)
 }
 
 // writer gives an encoder that writes to out.

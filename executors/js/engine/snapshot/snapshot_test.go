@@ -49,7 +49,7 @@ func TestRoundTrip(t *testing.T) {
 			}
 			var c Codec
 			for range 2 { // with a used encoder and decoder too
-				b, err := c.Write(digest("ab"), im, s, memory)
+				b, err := c.Write(digest("ab"), im, s, memory, 0)
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -80,14 +80,14 @@ func TestStackIsLeftOut(t *testing.T) {
 	im := image()
 	memory := fresh(im, 2)
 	var c Codec
-	want, err := c.Write(digest("ab"), im, full(), memory)
+	want, err := c.Write(digest("ab"), im, full(), memory, 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i := range from {
 		memory[i] = 0xff
 	}
-	got, err := c.Write(digest("ab"), im, full(), memory)
+	got, err := c.Write(digest("ab"), im, full(), memory, 0)
 	if err != nil || !bytes.Equal(got, want) {
 		t.Errorf("%v, and what was on the stack shows: %v", err, !bytes.Equal(got, want))
 	}
@@ -221,14 +221,25 @@ func TestTooManyToWrite(t *testing.T) {
 		{Program: from, Rejected: make([]Rejected, maxRejected+1)},
 		{Program: from, Bridges: make([]string, maxBridges+1)},
 	} {
-		if _, err := c.Write(digest("ab"), im, s, fresh(im, 2)); !errors.Is(err, ErrFormat) {
+		if _, err := c.Write(digest("ab"), im, s, fresh(im, 2), 0); !errors.Is(err, ErrSize) {
 			t.Errorf("got %v", err)
 		}
 	}
-	if _, err := c.Write("sha256:ab", im, full(), fresh(im, 2)); err == nil {
+	long := fresh(im, 2)
+	for i, x := int(from), uint32(1); i < len(long); i++ {
+		x = x*1664525 + 1013904223
+		long[i] = byte(x >> 24)
+	}
+	if b, err := c.Write(digest("ab"), im, full(), long, int64(len(long))/2); !errors.Is(err, ErrSize) || b != nil {
+		t.Errorf("%d bytes, %v", len(b), err)
+	}
+	if _, err := c.Write(digest("ab"), im, full(), long, 2*int64(len(long))); err != nil {
+		t.Errorf("after one that was too long: %v", err)
+	}
+	if _, err := c.Write("sha256:ab", im, full(), fresh(im, 2), 0); err == nil {
 		t.Error("a short digest was taken")
 	}
-	if _, err := c.Write(digest("ab"), im, full(), fresh(im, 2)[:pageSize]); err == nil {
+	if _, err := c.Write(digest("ab"), im, full(), fresh(im, 2)[:pageSize], 0); err == nil {
 		t.Error("a memory below the image was taken")
 	}
 }
@@ -265,7 +276,7 @@ func FuzzSnapshot(f *testing.F) {
 		if err := r.Load(m); err != nil {
 			return
 		}
-		again, err := c.Write(digest("ab"), im, s, m)
+		again, err := c.Write(digest("ab"), im, s, m, 0)
 		if err != nil {
 			t.Fatal(err)
 		}

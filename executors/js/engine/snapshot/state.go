@@ -60,7 +60,7 @@ const (
 func (s State) encode() ([]byte, error) {
 	if len(s.Bridges) > maxBridges || len(s.Open) > maxOpen || len(s.Rejected) > maxRejected {
 		return nil, fmt.Errorf("%w: %d bridges, %d open calls and %d unhandled rejections are too many",
-			ErrFormat, len(s.Bridges), len(s.Open), len(s.Rejected))
+			ErrSize, len(s.Bridges), len(s.Open), len(s.Rejected))
 	}
 	var flags uint64
 	for bit, on := range map[uint64]bool{flagModule: s.Module, flagAdopted: s.Adopted, flagEnded: s.Ended} {
