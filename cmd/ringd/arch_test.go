@@ -75,7 +75,7 @@ var layers = map[string][]string{
 	"cmd/ringd/internal/provider":     {"executors/js/engine/value", "rings/interpreter"},
 	"cmd/ringd/internal/notify":       {"cmd/ringd/internal/provider"},
 	"cmd/ringd/internal/syncer":       {"schema"},
-	"cmd/ringd/internal/decide":       {"profiles"},
+	"cmd/ringd/internal/decide":       {"compiler/condition", "profiles"},
 	"cmd/ringd/internal/sources":      {"schema", "cmd/ringd/internal/syncer"},
 	"cmd/ringd/internal/render":       {"schema", "schema/wire", "profiles", "executors", "cmd/ringd/internal/audit"},
 	"cmd/ringd/internal/ask":          {"cmd/ringd/internal/render"},

@@ -29,7 +29,7 @@ be read.`,
 				return err
 			}
 			d := set.Decider(defaultAgent(set, agent), profiles.Environment{
-				Workspace: workspace, Home: p.Env.Home, Condition: (&conditions{}).decide(cmd.Context()),
+				Workspace: workspace, Home: p.Env.Home, Condition: (&decide.Conditions{}).Decide(cmd.Context()),
 			})
 			denied, err := decide.Lines(cmd.Context(), d, set.Revision, p.In, p.Out)
 			if err != nil {

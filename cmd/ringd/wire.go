@@ -23,6 +23,7 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/metrics"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/pauses"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/records"
+	"github.com/ringd/ringd/cmd/ringd/internal/decide"
 	"github.com/ringd/ringd/cmd/ringd/internal/notify"
 	"github.com/ringd/ringd/cmd/ringd/internal/provider"
 	"github.com/ringd/ringd/cmd/ringd/internal/seal"
@@ -198,7 +199,7 @@ func (p *program) buildStack(ctx context.Context, c stackConfig, s *stack) (err 
 	}
 	recorder, journal := records.NewRecorder(log, c.metrics), records.NewJournal(st)
 	s.guests = &guests{js: s.js, group: s.group}
-	asked := &conditions{}
+	asked := &decide.Conditions{}
 	keeper, desk, err := p.newDesk(c, st, recorder, journal)
 	if err != nil {
 		return err
@@ -230,7 +231,7 @@ func (p *program) buildStack(ctx context.Context, c stackConfig, s *stack) (err 
 		Keeper: keeper, Desk: desk, Outbox: outbox, Recorder: recorder, Journal: journal,
 		Still: c.still, Point: p.point, HasEngine: s.hasEngine(c.engines),
 		Group: s.group, Clock: systemClock{}, Random: rand.Reader, Logger: c.logger, Metrics: c.metrics,
-		Environment: profiles.Environment{Home: p.Env.Home, Condition: asked.decide(ctx)},
+		Environment: profiles.Environment{Home: p.Env.Home, Condition: asked.Decide(ctx)},
 		Staleness:   c.staleness, Retention: c.retention, Quota: c.quota,
 	})
 	if err != nil {
