@@ -6,7 +6,6 @@ import (
 	"maps"
 	"slices"
 	"strconv"
-	"time"
 
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/rings/interpreter/pause"
@@ -132,9 +131,6 @@ func (r *Run) viewOf(p *Pause) View {
 	return v
 }
 
-// defaultPause is how long a run may wait whose policies do not say.
-const defaultPause = 7 * 24 * time.Hour
-
 // pauseOf builds the record of a pause. Policies that were in force while the run
 // waited bind it from then on.
 func (r *Run) pauseOf(out executors.Outcome) (Pause, *ending) {
@@ -172,27 +168,8 @@ func (r *Run) pauseOf(out executors.Outcome) (Pause, *ending) {
 		}
 	}
 	slices.SortFunc(p.Calls, func(a, b pause.Call) int { return a.N - b.N })
-	p.Expires, p.Approval = r.expiry(&p, now, g)
+	p.Expires, p.Approval = r.bound.Expiry(&p, now, g)
 	return p, nil
-}
-
-// expiry is when a pause ends: by the shortest approval it waits for, the limit
-// on pauses, or the deadline of the run's grants.
-func (r *Run) expiry(p *Pause, now time.Time, g *rules.Generation) (at time.Time, approval bool) {
-	longest := defaultPause
-	if l := r.bound.Limits(g).PauseMillis; l != nil {
-		longest = millis(*l)
-	}
-	at = now.Add(longest)
-	if d := r.bound.Deadline(); d != nil && d.Before(at) {
-		at = *d
-	}
-	for _, c := range p.Calls {
-		if c.For == forApprover && c.Terms.Expires.Before(at) {
-			at, approval = c.Terms.Expires, true
-		}
-	}
-	return at, approval
 }
 
 // callOf is an open call in a pause.
