@@ -250,13 +250,14 @@ func (d *Daemon) refused(ctx context.Context, k audit.Kind, r *liveRun, agent st
 	rec := d.record(k)
 	rec.Actor, rec.Agent, rec.Run, rec.Capability = r.actor, agent, r.id, "executor:"+r.executor
 	var denial *profiles.Denial
+	var invalid *InvalidError
 	switch {
 	case errors.As(cause, &denial):
 		rec.Decision = audit.Decided(denial.Decision)
 	case errors.Is(cause, ErrUnavailable):
 		return cause
 	case errors.Is(cause, ErrDraining), errors.Is(cause, ErrQuota), errors.Is(cause, ErrParent), errors.Is(cause, ErrSessionBusy),
-		errors.Is(cause, ErrNotFound), errors.Is(cause, ErrEnded):
+		errors.Is(cause, ErrNotFound), errors.Is(cause, ErrEnded), errors.As(cause, &invalid):
 		rec.Detail = map[string]string{"reason": cause.Error()}
 	default:
 		rec.Fault = &audit.Fault{ID: r.id, Text: cause.Error()}
@@ -322,9 +323,9 @@ func (d *Daemon) bind(running context.Context, r *liveRun, req wire.RunRequest, 
 		Session: req.Session, SessionState: session, Grants: req.Grants,
 	})
 	if errors.Is(err, profiles.ErrGrants) {
-		err = invalid("grants", err.Error())
+		err = invalid("grants", strings.TrimPrefix(strings.TrimPrefix(err.Error(), "start run "+r.id+": "), "grants: "))
 	} else if errors.Is(err, interpreter.ErrSession) {
-		err = invalid("session", err.Error())
+		err = invalid("session", strings.TrimPrefix(err.Error(), "start run "+r.id+": "))
 	}
 	if err != nil && r.kept {
 		d.leaveSession(running, r, err)

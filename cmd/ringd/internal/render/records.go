@@ -3,6 +3,7 @@ package render
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -23,7 +24,11 @@ func (p Page) Record(e audit.Entry, asJSON bool) error {
 	}
 	r := e.Record
 	words := []string{fmt.Sprintf("%6d  %s  %-15s", e.Seq, r.Time.UTC().Format("2006-01-02T15:04:05.000Z"), r.Kind)}
-	for _, w := range []string{r.Run, r.Call, r.Capability, r.State} {
+	by := ""
+	if slices.Contains(personal(), r.Kind) && r.Actor != "" {
+		by = "by " + r.Actor
+	}
+	for _, w := range []string{r.Run, r.Call, r.Capability, r.State, by} {
 		if w != "" {
 			words = append(words, w)
 		}
@@ -42,6 +47,13 @@ func (p Page) Record(e audit.Entry, asJSON bool) error {
 	}
 	_, err := fmt.Fprintln(p.W, Clean(strings.Join(words, "  ")))
 	return err
+}
+
+// personal are the kinds of records that say who did something, which need not be
+// the actor of the run.
+func personal() []audit.Kind {
+	return []audit.Kind{audit.RunAsked, audit.RunRefused, audit.RunCancelled, audit.CallAnswered, audit.CallApproved, audit.CallDenied,
+		audit.CallBegun, audit.ApprovalRefused, audit.GrantRevoked, audit.ResumeRefused, audit.SessionDropped}
 }
 
 func (p Page) verdict(v profiles.Verdict) string {
