@@ -148,9 +148,9 @@ func (r *Run) ID() string { return r.id }
 // View tells which.
 func (r *Run) Done() <-chan struct{} { return r.done }
 
-// Err is, once Done is closed, why a resumed run did not begin: it wraps
-// executors.ErrEngine or executors.ErrSnapshot. Nothing was settled, and the
-// pause stands. Else it is nil.
+// Err is, once Done is closed, why a resumed run did not begin: it is the
+// executor's, as executors.ErrEngine, executors.ErrSnapshot, or that no guest
+// could be started. Nothing was settled, and the pause stands. Else it is nil.
 func (r *Run) Err() error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

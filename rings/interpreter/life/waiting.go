@@ -210,9 +210,10 @@ func (r *Run) closeLeft() error {
 }
 
 // unbegun reports whether a resumed run did not begin, because its snapshot could
-// not be restored: then nothing was settled, and the pause stands.
+// not be restored or no guest could be had for it: then nothing was settled, and
+// the pause stands.
 func (r *Run) unbegun(err error) bool {
-	if r.from == nil || !errors.Is(err, executors.ErrEngine) && !errors.Is(err, executors.ErrSnapshot) {
+	if r.from == nil || err == nil || errors.Is(err, errPanicked) {
 		return false
 	}
 	r.mu.Lock()

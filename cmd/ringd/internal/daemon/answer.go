@@ -123,7 +123,9 @@ func answerError(call string, err error) error {
 	return err
 }
 
-// answerKept answers calls of a run that waits in the store, all or none.
+// answerKept answers calls of a run that waits in the store: all of them are
+// checked before one takes effect. One that somebody else answers in the same
+// moment is ErrAnswered, and the others count.
 func (d *Daemon) answerKept(ctx context.Context, actor Actor, row store.Run, answers []wire.Answer) error {
 	calls, err := d.cfg.Calls.Calls(ctx, row.ID)
 	if err != nil {
@@ -182,12 +184,14 @@ func (d *Daemon) answerKept(ctx context.Context, actor Actor, row store.Run, ans
 		return answerError(answers[0].Call, err)
 	}
 	d.cfg.Point("answer_kept")
+	// All of them are kept that were first: the run goes on, whoever else answered
+	// the others meanwhile.
+	if settled[0].Run == store.Answered {
+		d.goOn(row.ID, row.Actor, actor.Name)
+	}
 	for i, s := range settled {
 		if !s.First {
 			return fmt.Errorf("call %s: %w", replies[i].Call, ErrAnswered)
-		}
-		if s.Run == store.Answered {
-			d.goOn(row.ID, row.Actor, actor.Name)
 		}
 	}
 	return refused

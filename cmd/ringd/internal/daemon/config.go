@@ -124,7 +124,7 @@ type RunStore interface {
 
 // PauseStore keeps runs that wait.
 type PauseStore interface {
-	Answered(ctx context.Context, faulty bool, n int) ([]store.Pause, error)
+	Answered(ctx context.Context, skip, n int) ([]store.Pause, error)
 	Claim(ctx context.Context, run string, seq int64, by string) (store.Pause, []store.Call, error)
 	Begin(ctx context.Context, run string, seq int64, by string, c store.Change) (store.Run, error)
 	Unclaim(ctx context.Context, run string, seq int64, by string, f store.Fault) error

@@ -146,8 +146,11 @@ func (d *Daemon) refuse() {
 // stopAll ends the live runs of an executor; "" is all of them.
 func (d *Daemon) stopAll(executor string) {
 	for _, r := range d.liveRuns() {
-		if executor == "" || r.executor == executor {
-			r.stop()
+		d.mu.Lock()
+		of := r.executor
+		d.mu.Unlock()
+		if executor == "" || of == executor {
+			d.halt(r)
 		}
 	}
 }
@@ -159,7 +162,7 @@ func (d *Daemon) record(k audit.Kind) audit.Record { return d.policy.Record(k) }
 func (d *Daemon) cancelAll() {
 	runs := d.liveRuns()
 	for _, r := range runs {
-		r.stop()
+		d.halt(r)
 	}
 	for _, r := range runs {
 		<-r.done

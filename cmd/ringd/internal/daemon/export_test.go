@@ -10,6 +10,13 @@ import (
 // StuckCode is the code that a pause gets which cannot be opened for err.
 func StuckCode(err error) string { return pauses.Stuck("", err).Code }
 
+// Halted reports whether a run was told to end.
+func (d *Daemon) Halted(id string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.live[id] != nil && d.live[id].stopped
+}
+
 // Late reports whether err says that somebody else goes on with the run.
 func Late(err error) bool {
 	var claimed *store.ClaimedError

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/audit"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/pauses"
@@ -48,7 +49,7 @@ func (d *Daemon) look() {
 // resumes resumes runs until ctx ends. The first are those that were answered
 // when the process before this one ended.
 func (d *Daemon) resumes(ctx context.Context) {
-	more := d.refill(ctx, true)
+	d.lookUp(ctx, func(store.Fault) bool { return true })
 	for {
 		select {
 		case <-ctx.Done():
@@ -61,31 +62,57 @@ func (d *Daemon) resumes(ctx context.Context) {
 				d.resumeNext(ctx, w, r)
 			})
 		}
-		d.mu.Lock()
-		idle := len(d.line) == 0
-		d.mu.Unlock()
-		if idle && more {
-			more = d.refill(ctx, false)
+	}
+}
+
+// maxAnswered is how many answered runs one read takes from the store.
+const maxAnswered = 1000
+
+// tryAgain is how long a run that a fault of the host kept from going on waits
+// for the next attempt.
+const tryAgain = time.Minute
+
+// lookUp puts the answered runs of the store in line whose fault, if any, lets
+// them. The line is only a hint: whatever became of it, the store knows best.
+func (d *Daemon) lookUp(ctx context.Context, may func(store.Fault) bool) {
+	for skip := 0; ; skip += maxAnswered {
+		left, err := d.cfg.Pauses.Answered(ctx, skip, maxAnswered)
+		if err != nil {
+			if ctx.Err() == nil {
+				d.cfg.Metrics.Fault("store")
+				d.cfg.Logger.Error("list answered runs", "error", err)
+			}
+			return
+		}
+		for _, p := range left {
+			if may(p.Fault) && !d.isLive(p.Run) {
+				d.goOn(p.Run, p.Actor, self)
+			}
+		}
+		if len(left) < maxAnswered {
+			return
 		}
 	}
 }
 
-// refill puts answered runs of the store in line, of those that an error stopped
-// only when asked to, and reports whether there may be more.
-func (d *Daemon) refill(ctx context.Context, stopped bool) (more bool) {
-	left, err := d.cfg.Pauses.Answered(ctx, stopped, maxAnswered)
-	if err != nil && ctx.Err() == nil {
-		d.cfg.Metrics.Fault("store")
-		d.cfg.Logger.Error("list answered runs", "error", err)
+// again says whether a run that could not go on is tried again by itself: not one
+// whose record, key or engine is wrong, which nothing but a person mends.
+func (d *Daemon) again(f store.Fault) bool {
+	switch f.Code {
+	case "":
+		return true
+	case wire.CodeIntegrity, wire.CodeKeyUnknown, wire.CodeEngineUnknown:
+		return false
+	default:
+		return !d.cfg.Clock.Now().Before(f.At.Add(tryAgain))
 	}
-	for _, p := range left {
-		d.goOn(p.Run, p.Actor, self)
-	}
-	return len(left) == maxAnswered
 }
 
-// maxAnswered is how many answered runs one look takes from the store.
-const maxAnswered = 1000
+func (d *Daemon) isLive(id string) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.live[id] != nil
+}
 
 // take gives the first run in line that may go on a place among the live runs.
 func (d *Daemon) take() (waiting, *liveRun) {
@@ -196,7 +223,9 @@ func (d *Daemon) resume(ctx context.Context, r *liveRun, by string) error {
 		d.drop(r, err)
 		return err
 	}
+	d.mu.Lock()
 	r.executor, r.created = row.Executor, row.Created
+	d.mu.Unlock()
 	if err := d.policy.Open(d.policy.InForce(), row.Executor); err != nil {
 		d.drop(r, err)
 		return err
@@ -263,7 +292,15 @@ func (d *Daemon) bindAgain(ctx context.Context, r *liveRun, p interpreter.Pause,
 	gate := d.cfg.Journal.Expect(r.id)
 	d.mu.Lock()
 	r.stop, r.gate = stop, gate
+	stopped := r.stopped
 	d.mu.Unlock()
+	if stopped {
+		stop()
+		if err := d.policy.Open(g, r.executor); err != nil {
+			return err
+		}
+		return errStopped
+	}
 	handle, err := d.cfg.Interpreter.Resume(running, p, s)
 	if err != nil {
 		return err
@@ -316,6 +353,8 @@ func (d *Daemon) giveBack(ctx context.Context, r *liveRun, row store.Run, by str
 	rec.Detail = map[string]string{"sequence": fmt.Sprint(row.Seq)}
 	out, fault := error(why), why.Fault()
 	switch {
+	case errors.Is(cause, errStopped): // it goes on with the next daemon or generation
+		fault, rec.Detail["reason"], out = store.Fault{}, cause.Error(), ErrDraining
 	case errors.Is(cause, errOrphan): // it ends next
 		fault, rec.Detail["reason"] = store.Fault{}, cause.Error()
 	case errors.As(cause, &denial):
@@ -337,6 +376,9 @@ func (d *Daemon) giveBack(ctx context.Context, r *liveRun, row store.Run, by str
 	}
 	return errors.Join(out, err)
 }
+
+// errStopped: all runs, or those of its executor, were told to end.
+var errStopped = errors.New("the daemon stops its runs")
 
 // errOrphan: the run is a subagent of one that has ended.
 var errOrphan = errors.New("the run that started it has ended")

@@ -39,7 +39,8 @@ type liveRun struct {
 	actor    string
 	executor string
 	created  time.Time
-	stop     context.CancelFunc // ends the run; safe at any time
+	stop     context.CancelFunc // ends the run; of a resumed one guarded by Daemon.mu, see halt
+	stopped  bool               // it was told to end; guarded by Daemon.mu
 	gate     *records.Gate      // opens when the start is on disk
 	handle   Live               // nil until started; guarded by Daemon.mu
 	kept     bool               // its start is on disk before it begins
@@ -212,6 +213,16 @@ func (d *Daemon) vacate(r *liveRun) {
 	close(r.done)
 	close(settled)
 	d.look()
+}
+
+// halt ends a run, also one that is only about to go on: its place is taken, and
+// what ends it is not there yet.
+func (d *Daemon) halt(r *liveRun) {
+	d.mu.Lock()
+	r.stopped = true
+	stop := r.stop
+	d.mu.Unlock()
+	stop()
 }
 
 // drop gives the place of r back and ends what waits for it.

@@ -194,13 +194,16 @@ func (d *Daemon) expire(ctx context.Context) {
 			d.cfg.Logger.Error("list expired pauses", "error", err)
 			return
 		}
-		for _, p := range over {
-			if err := d.expireOne(ctx, p.Run); err != nil && !errors.Is(err, store.ErrState) {
-				d.cfg.Logger.Error("end an expired pause", "run", p.Run, "error", err)
-				return
+		left := 0
+		for _, p := range over { // one that cannot end does not keep the others
+			if err := d.expireOne(ctx, p.Run); err != nil {
+				left++
+				if !errors.Is(err, store.ErrState) {
+					d.cfg.Logger.Error("end an expired pause", "run", p.Run, "error", err)
+				}
 			}
 		}
-		if len(over) < pruneAtOnce {
+		if len(over) < pruneAtOnce || left > 0 {
 			return
 		}
 	}

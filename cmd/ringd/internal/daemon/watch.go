@@ -5,8 +5,9 @@ import (
 	"time"
 )
 
-// expireEvery is how often runs are looked for that have waited too long. Nothing
-// is approved after its time in between: that is checked when it is asked.
+// expireEvery is how often runs are looked for that have waited too long, and
+// answered ones that nobody goes on with. Nothing is approved after its time in
+// between: that is checked when it is asked.
 const expireEvery = 10 * time.Second
 
 // pruneEvery is how often runs and sessions are looked for that are to be
@@ -20,7 +21,8 @@ const (
 	pruneRounds = 100
 )
 
-// watch ends runs that waited too long and forgets old ones. It ends with ctx.
+// watch ends runs that waited too long, finds those that are to go on and forgets
+// old ones. It ends with ctx.
 func (d *Daemon) watch(ctx context.Context) {
 	tick, expiry := d.cfg.Clock.After(pruneEvery), d.cfg.Clock.After(expireEvery)
 	for {
@@ -29,6 +31,7 @@ func (d *Daemon) watch(ctx context.Context) {
 			return
 		case <-expiry:
 			d.expire(ctx)
+			d.lookUp(ctx, d.again)
 			expiry = d.cfg.Clock.After(expireEvery)
 		case <-tick:
 			d.housekeep(ctx)
@@ -40,7 +43,6 @@ func (d *Daemon) watch(ctx context.Context) {
 func (d *Daemon) housekeep(ctx context.Context) {
 	d.prune(ctx, d.cfg.Clock.Now().Add(-d.cfg.Retention))
 	d.expireSessions(ctx)
-	d.refill(ctx, false) // none is forgotten for a read that failed
 }
 
 // prune forgets runs that ended before a time. One commit does not keep up with

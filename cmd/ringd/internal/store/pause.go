@@ -378,11 +378,11 @@ func (s *Store) Expired(ctx context.Context, now time.Time, n int) ([]Pause, err
 }
 
 // Answered returns the pauses, without Sealed, of runs that wait for somebody to
-// claim them, oldest first, at most n (0: 100, at most 1000). Those with a Fault
-// could not be resumed before; faulty false leaves them out.
-func (s *Store) Answered(ctx context.Context, faulty bool, n int) ([]Pause, error) {
-	return s.pauses(ctx, `where run.state = 'answered' and run.state in `+liveStates+` and (pause.fault_at = 0 or $1)
-		order by run.updated, run.id limit $2`, faulty, limit(n))
+// claim them, oldest first: after the first skip ones at most n (0: 100, at most
+// 1000). Those with a Fault could not be resumed before.
+func (s *Store) Answered(ctx context.Context, skip, n int) ([]Pause, error) {
+	return s.pauses(ctx, `where run.state = 'answered' and run.state in `+liveStates+`
+		order by run.updated, run.id limit $2 offset $1`, max(skip, 0), limit(n))
 }
 
 // liveStates is the condition of the index run_live, word for word.

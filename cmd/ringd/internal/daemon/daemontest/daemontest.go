@@ -66,6 +66,7 @@ type Stack struct {
 	Logged   *Buffer
 	Acts     *Acts
 	Keeper   *pauses.Keeper
+	Desk     *approvals.Desk
 
 	log   *audit.Log
 	store *store.Store
@@ -138,6 +139,7 @@ func Open(t testing.TB, cfg Config) (*Stack, error) {
 	if err != nil {
 		return nil, err
 	}
+	s.Desk = desk
 	s.Ring, err = interpreter.New(interpreter.Config{
 		Executors: map[string]executors.Executor{"js": s.Executor},
 		Tiers:     map[string]profiles.Tier{"js": profiles.TierWasm},

@@ -36,6 +36,14 @@ type Executor struct {
 	mu     sync.Mutex
 	reject error
 	engine string
+	broken error
+}
+
+// Break makes runs that go on fail before a guest has them; nil ends that.
+func (e *Executor) Break(err error) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.broken = err
 }
 
 // Reject makes the executor refuse the sets that are prepared from now on.
@@ -75,8 +83,11 @@ func (e *Executor) Close() error { return nil }
 // Run runs one program.
 func (e *Executor) Run(ctx context.Context, r executors.Run, h executors.Host) (executors.Outcome, error) {
 	e.mu.Lock()
-	engine := e.engine
+	engine, broken := e.engine, e.broken
 	e.mu.Unlock()
+	if broken != nil && r.Resume != nil {
+		return executors.Outcome{}, broken
+	}
 	if engine == "" {
 		engine = Engine
 	}
