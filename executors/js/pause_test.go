@@ -1,6 +1,7 @@
 package js_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -231,6 +232,10 @@ func TestEndsAfterAPause(t *testing.T) {
 			func(r *executors.Run) { r.Agent.JS.Imports.Allow = nil }, executors.StateDenied, "ImportDenied"},
 		{"a bridge that was granted since", "await echo(1); typeof later",
 			func(r *executors.Run) { r.Agent.Bridges["later"] = profiles.Bridge{Name: "later"} }, executors.StateDone, `"undefined"`},
+		{"a global that is denied since and was made permanent", "Object.defineProperty(globalThis, 'eval', { configurable: false }); await echo(1)",
+			func(r *executors.Run) { r.Agent.JS.DenyGlobals = []profiles.ImportRule{{Name: "eval"}} }, executors.StateDenied, "CapabilityRevoked"},
+		{"a trap in a global that is denied since", "globalThis.eval = new Proxy(function () {}, { getOwnPropertyDescriptor() { console.log('ran'); echo(2) } }); await echo(1); 4",
+			func(r *executors.Run) { r.Agent.JS.DenyGlobals = []profiles.ImportRule{{Name: "eval"}} }, executors.StateDone, "4"},
 		{"a result that is too large", "await echo(1); 'x'.repeat(2 << 20)", nil, executors.StateLimit, "ResultTooLarge"},
 		{"a pause cannot be caught", "const log = []; try { await echo(1) } catch { log.push('caught') } finally { log.push('finally') } log.join()", nil, executors.StateDone, `"finally"`},
 		{"the clock goes on", "const a = Date.now(); await echo(1); Date.now() > a", nil, executors.StateDone, "true"},
@@ -259,6 +264,39 @@ func TestEndsAfterAPause(t *testing.T) {
 				t.Errorf("%s %s %+v, want %s %s", out.State, got, out.Error, tt.state, tt.want)
 			}
 		})
+	}
+}
+
+// A guest that was taken over forges what the next one reads: that gives it no
+// processor time. And a host whose clock is behind does not turn back a program's.
+func TestForgedRecord(t *testing.T) {
+	e := cold(t)
+	r := program("const a = Date.now(); await echo(1); [Date.now() >= a, Date.now()]", "echo")
+	out, from, err := executorstest.Stopped(t.Context(), e, r, &executorstest.Gate{})
+	if err != nil || from == nil {
+		t.Fatalf("%s %+v %v", out.State, out.Error, err)
+	}
+	forged := func(field string, digit byte) executors.Run {
+		t.Helper()
+		b := bytes.Clone(from.Snapshot)
+		at := bytes.Index(b, []byte(`"`+field+`":`)) + len(field) + 3
+		if at < len(field)+3 {
+			t.Fatalf("no %s in the record", field)
+		}
+		for ; b[at] >= '0' && b[at] <= '9'; at++ {
+			b[at] = digit
+		}
+		again, in := r, *from
+		in.Snapshot = b
+		again.Resume = &in
+		return again
+	}
+	if _, err = e.Run(t.Context(), forged("cpu", '9'), plain); !errors.Is(err, executors.ErrSnapshot) || !strings.Contains(err.Error(), "processor time") {
+		t.Errorf("processor time: %v", err)
+	}
+	out, err = e.Run(t.Context(), forged("clock", '8'), plain) // as of a host that is centuries ahead
+	if err != nil || string(out.Value) != "[true,8888888888888]" {
+		t.Errorf("clock: %s %+v %v", out.Value, out.Error, err)
 	}
 }
 

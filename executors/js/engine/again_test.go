@@ -151,8 +151,17 @@ func TestRestoreOfAnEndedProgram(t *testing.T) {
 	}
 
 	vm = start(t, e, gated())
+	again(t, vm, `0`)
+	o.DenyGlobals = []string{"inputs"}
+	vm = restored(t, e, takeSnapshot(t, vm), o)
+	if s := again(t, vm, `typeof inputs`); string(s.Value) != `"undefined"` {
+		t.Errorf("inputs that are denied: %s %+v", s.Value, s.Exception)
+	}
+	o.DenyGlobals = nil
+
+	vm = start(t, e, gated())
 	again(t, vm, `Object.defineProperty(globalThis, 'inputs', { value: 1, configurable: false }); 0`)
-	if _, err := e.Restore(t.Context(), takeSnapshot(t, vm), o); !errors.Is(err, engine.ErrSnapshot) || !strings.Contains(err.Error(), "inputs") {
+	if _, err := e.Restore(t.Context(), takeSnapshot(t, vm), o); !errors.Is(err, engine.ErrPermanent) || !strings.Contains(err.Error(), "inputs") {
 		t.Errorf("inputs that cannot be replaced: %v", err)
 	}
 }

@@ -29,6 +29,9 @@ var (
 var (
 	// ErrSnapshot: it is damaged, or says what no sound VM could.
 	ErrSnapshot = errors.New("the snapshot cannot be used")
+	// ErrPermanent: the program made a global permanent that DenyGlobals or Inputs
+	// of the restore would have to replace; the error names it.
+	ErrPermanent = errors.New("the program has made a global permanent that has to be removed or replaced")
 	// ErrTooLarge: there is more to write down than Options.SnapshotBytes.
 	ErrTooLarge = errors.New("the state of the program is too large to be kept")
 	// ErrEngine: another engine made it. It is wrapped together with ErrSnapshot.

@@ -123,8 +123,26 @@ func TestDenyGlobalsAfterARestore(t *testing.T) {
 		t.Errorf("not denied: %s %+v", s.Value, s.Exception)
 	}
 	_, stuck := paused(t, e, gated(), `Object.defineProperty(globalThis, 'WeakRef', { value: WeakRef, configurable: false }); await gate(1)`)
-	if _, err := e.Restore(t.Context(), stuck, o); !errors.Is(err, engine.ErrSnapshot) || !strings.Contains(err.Error(), "WeakRef") {
+	if _, err := e.Restore(t.Context(), stuck, o); !errors.Is(err, engine.ErrPermanent) || errors.Is(err, engine.ErrSnapshot) || !strings.Contains(err.Error(), "WeakRef") {
 		t.Errorf("a name that cannot be denied: %v", err)
+	}
+}
+
+// TestRestoreRunsNothing: what stands in a global that is denied may be the
+// program's own. That is not run, and stays; the built-in one loses its constructor.
+func TestRestoreRunsNothing(t *testing.T) {
+	e := newEngine(t)
+	const trap = `{ get(t, k) { seen('get ' + String(k)); return Reflect.get(t, k) }, deleteProperty(t, k) { seen('delete ' + String(k)); return true },
+		getOwnPropertyDescriptor(t, k) { seen('descriptor ' + String(k)); return Reflect.getOwnPropertyDescriptor(t, k) } }`
+	_, b := paused(t, e, gated(), `const log = [], seen = (s) => { log.push(s); console.log(s); gate(2) }, ref = new WeakRef({})
+		globalThis.WeakRef = new Proxy(function () { }, `+trap+`); function Map() { }; Map.prototype = new Proxy({}, `+trap+`)
+		var Date = 'mine'; globalThis.escape = 'mine'; const before = ref.constructor === WeakRef
+		await gate(1); const n = log.length; [n, typeof WeakRef, typeof Map, ref.constructor === Object, Date, escape, typeof Set]`)
+	o := gated()
+	o.DenyGlobals = []string{"WeakRef", "Map", "Date", "escape", "Set"}
+	vm := restored(t, e, b, o)
+	if s := answer(t, vm, 1, `0`); string(s.Value) != `[0,"function","function",true,"mine","mine","undefined"]` || vm.Usage().Calls != 1 {
+		t.Errorf("%s %+v, %+v", s.Value, s.Exception, vm.Usage())
 	}
 }
 

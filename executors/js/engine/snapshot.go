@@ -135,7 +135,7 @@ func (vm *VM) read(s snapshot.State) {
 //
 // What is wrong with the snapshot wraps ErrSnapshot; with it ErrEngine when
 // another engine made it, whose digest is named, ErrMemory when its memory is
-// larger than o.MemoryBytes. A limit that is reached before anything ran is the
+// larger than o.MemoryBytes. ErrPermanent is the program's doing. A limit that is reached before anything ran is the
 // error of that limit, ErrMemory too where more lives than o.HeapBytes allows.
 // Nothing of a snapshot with an error runs.
 func (e *Engine) Restore(ctx context.Context, b []byte, o Options) (*VM, error) {
@@ -207,6 +207,11 @@ func (vm *VM) resume(ctx context.Context, config string) error {
 	r := vm.invoke(ctx, preResume, text)
 	if r == 0 && vm.dead == nil {
 		return fmt.Errorf("%w: %s", ErrSnapshot, vm.exception(ctx).Message)
+	}
+	if vm.dead == nil {
+		if name, ok := vm.text(ctx, r, vm.memoryBytes); !ok || name != "" {
+			return fmt.Errorf("%w: %.100s", ErrPermanent, name)
+		}
 	}
 	vm.free(ctx, r, text)
 	vm.call(ctx, fnMemoryLimit, uint64(vm.options.HeapBytes))

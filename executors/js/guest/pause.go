@@ -33,6 +33,7 @@ type record struct {
 	Dropped  int64             `json:"dropped,omitempty"`
 	Denials  int               `json:"denials,omitempty"` // reported
 	CPU      time.Duration     `json:"cpu,omitempty"`     // as the engine counted it
+	Clock    int64             `json:"clock,omitempty"`   // what Date could have seen last
 	File     string            `json:"file,omitempty"`    // of the program, in the engine
 	Text     string            `json:"text,omitempty"`    // digest of what the engine got
 	Modules  map[string]served `json:"modules,omitempty"`
@@ -120,7 +121,7 @@ func (rec record) sound(asked uint64) bool {
 			return false
 		}
 	}
-	return len(rec.Open) <= executors.MaxOpenAsks && bytes <= executors.MaxOpenBytes &&
+	return rec.Clock >= 0 && len(rec.Open) <= executors.MaxOpenAsks && bytes <= executors.MaxOpenBytes &&
 		len(rec.Programs) <= maxPrograms && rec.Count >= len(rec.Programs)
 }
 
@@ -157,6 +158,11 @@ func (p *process) resume(ctx context.Context, m executors.Restore) error {
 			// It is sound, and a limit that was set since does not let it go on.
 			r.put(executors.Restored{})
 			return r.final(err), true
+		case errors.Is(err, engine.ErrPermanent): // as sound, and the program's own doing
+			r.put(executors.Restored{})
+			res := failResult(engine.NameCapabilityRevoked, err.Error())
+			res.State = executors.StateDenied
+			return res, true
 		case err != nil:
 			r.put(executors.Restored{Failure: short(err.Error(), maxFailure)})
 			r.flush()
@@ -179,7 +185,7 @@ func (r *run) restore(ctx context.Context, rec record, snapshot []byte, asked ui
 		return errRecord
 	}
 	r.programs, r.count = rec.Programs, rec.Count
-	r.mods.before = rec.Modules
+	r.mods.before, r.clock = rec.Modules, rec.Clock
 	if !r.o.Ended {
 		r.asked, r.console, r.dropped, r.mods.reported = asked, rec.Console, rec.Dropped, rec.Denials
 		r.file, r.digest, r.session = rec.File, rec.Text, rec.Session
@@ -205,8 +211,11 @@ func (r *run) restore(ctx context.Context, rec record, snapshot []byte, asked ui
 	}
 	r.vm = vm
 	r.usedBy = processTime() // what it took is not the program's
-	if vm.OpenCalls() != len(r.open) {
+	switch {
+	case vm.OpenCalls() != len(r.open):
 		return fmt.Errorf("%w: its open calls are not the program's", errRecord)
+	case !r.o.Ended && vm.Usage().CPU < rec.CPU: // its limit would be higher by the difference
+		return fmt.Errorf("%w: its processor time is not the program's", errRecord)
 	}
 	return nil
 }
@@ -217,7 +226,7 @@ func (r *run) pack(ctx context.Context, ended bool) ([2][]byte, error) {
 	if err != nil {
 		return [2][]byte{}, err
 	}
-	rec := record{Format: recordFormat, Modules: r.mods.served(), Programs: r.programs, Count: r.count}
+	rec := record{Format: recordFormat, Modules: r.mods.served(), Programs: r.programs, Count: r.count, Clock: r.nanos()}
 	if ended {
 		t := r.program()
 		rec.Programs = append(slices.Clone(rec.Programs), earlier{File: t.file, Author: short(r.o.File, maxNameBytes), Translated: t.translated})

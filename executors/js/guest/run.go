@@ -29,7 +29,8 @@ type run struct {
 
 	source string
 	began  time.Time
-	usedBy time.Duration // processor time when the run began
+	usedBy time.Duration // processor time when the program began or went on
+	clock  int64         // Date is never before that
 
 	// Of a program that goes on: its name in the engine and the digest of its text.
 	file, digest string
@@ -185,11 +186,15 @@ func (r *run) options(cpu time.Duration) engine.Options {
 		HeapBytes:  max(r.o.MemoryBytes, engine.MinHeapBytes),
 		StackBytes: min(r.o.StackBytes, engine.MaxStackBytes),
 		CPU:        cpu, CPUClock: r.cpuClock,
-		Deadline: r.began.Add(r.o.Wall - r.o.UsedWall), Now: r.p.now, Clock: r.p.nanos, Seed: r.o.Seed,
+		Deadline: r.began.Add(r.o.Wall - r.o.UsedWall), Now: r.p.now, Clock: r.nanos, Seed: r.o.Seed,
 		Bridges: r.o.Bridges, DenyGlobals: r.o.DenyGlobals, Inputs: r.o.Inputs,
 		ValueBytes: valueBytes, SnapshotBytes: engineBytes, Modules: r.mods, Console: r.line, ConsoleBytes: r.o.OutputBytes,
 	}
 }
+
+// nanos is what Date sees: a host on which a program goes on may be behind the one
+// where it was stopped, and no program should see its time run back.
+func (r *run) nanos() int64 { return max(r.p.nanos(), r.clock) }
 
 // program is the text that the engine has. After a restore it is translated
 // again when an error first asks for it, and where that gives another text, no

@@ -138,16 +138,16 @@ const installBridge = (path, index) => {
 const spaces = table();
 
 const functionKinds = [function () { }, function* () { }, async function () { }, async function* () { }];
-const denyGlobal = (key) => {
+// denyGlobal removes a built-in global, or whatever has the name, and returns false
+// when it is permanent.
+const denyGlobal = (key, whatever) => {
   if (key === 'Function') {
     for (let i = 0; i < functionKinds.length; i++) deleteProperty(getPrototypeOf(functionKinds[i]), 'constructor');
-  } else {
-    try { // after a restore it may be the program's own
-      const v = descriptorOf(globalThis, key).value;
-      if (typeof v === 'function') deleteProperty(descriptorOf(v, 'prototype').value, 'constructor');
-    } catch { }
+  } else if (prototypes[key] !== undefined) {
+    deleteProperty(prototypes[key], 'constructor');
   }
-  if (hasOwn(globalThis, key) && !deleteProperty(globalThis, key)) throw new NewError('cannot be denied: ' + key);
+  const d = descriptorOf(globalThis, key);
+  return d === undefined || !whatever && !same(d.value, builtins[key]) || deleteProperty(globalThis, key);
 };
 
 // install runs before any program, so it may use what it likes.
@@ -160,22 +160,27 @@ const install = (text) => {
   const inputs = {};
   for (const [key, value] of c.inputs) fixed(inputs, key, deepFreeze(decode(value)));
   defineProperty(globalThis, 'inputs', { value: freeze(inputs), writable: false, enumerable: true, configurable: true });
-  c.deny.forEach(denyGlobal);
+  c.deny.forEach((key) => { if (!denyGlobal(key, true)) throw new NewError('cannot be denied: ' + key); });
 };
 
-// resume runs in a VM that had a program, so it uses only what was captured.
+// resume runs in a VM that had a program, so it uses only what was captured, and
+// nothing in it may run a function of the program. It returns the name of a global
+// that the program has made permanent and that has to go.
 const resume = (text) => {
   const c = parse(text);
   maxText = c.valueBytes;
   for (let i = 0; i < 4; i++) state[i] = c.seed[i];
-  for (let i = 0; i < c.deny.length; i++) denyGlobal(c.deny[i]);
-  if (!c.ended) return;
-  forgetAll(pending);
-  forgetAll(unawaited);
-  const inputs = {};
-  for (let i = 0; i < c.inputs.length; i++) fixed(inputs, c.inputs[i][0], deepFreeze(decode(c.inputs[i][1])));
-  const ok = defineProperty(globalThis, 'inputs', bare({ value: freeze(inputs), writable: false, enumerable: true, configurable: true }));
-  if (!ok) throw new NewError('the program before made inputs a property that cannot be replaced');
+  if (c.ended) {
+    forgetAll(pending);
+    forgetAll(unawaited);
+    const inputs = {};
+    for (let i = 0; i < c.inputs.length; i++) fixed(inputs, c.inputs[i][0], deepFreeze(decode(c.inputs[i][1])));
+    if (!defineProperty(globalThis, 'inputs', bare({ value: freeze(inputs), writable: false, enumerable: true, configurable: true }))) return 'inputs';
+  }
+  for (let i = 0; i < c.deny.length; i++) {
+    if (!denyGlobal(c.deny[i], c.ended && c.deny[i] === 'inputs')) return c.deny[i];
+  }
+  return '';
 };
 // Top-level declarations of the programs before, other than var and function,
 // become properties of the global object that can be declared again. Functions
@@ -201,6 +206,14 @@ const declared = globalThis.__declared;
 delete globalThis.__declared;
 if (declared.__probe !== 'declared' || getPrototypeOf(declared) !== null) throw new NewError('not the declarations');
 delete declared.__probe;
+
+// What the globals are. After a restore one may be the program's own: that stays,
+// and is not looked at, which could run the program.
+const builtins = table(), prototypes = table();
+for (const key of ownKeys(globalThis)) {
+  const v = builtins[key] = descriptorOf(globalThis, key).value;
+  if (typeof v === 'function' && hasOwn(v, 'prototype')) prototypes[key] = v.prototype;
+}
 
 const forgetAll = (t) => {
   const keys = keysOf(t);
