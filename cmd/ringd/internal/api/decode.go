@@ -2,6 +2,7 @@ package api
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -140,13 +141,18 @@ func step(open []*level, tok json.Token) ([]*level, error) {
 	}
 }
 
-// exactNames refuses names that encoding/json matched in another case.
+// exactNames refuses names that encoding/json matched in another case, and null
+// where a value of the caller's cannot stand: it would count as a field that is
+// left out, such as grants that narrow nothing.
 func exactNames(raw []byte, t reflect.Type, path string) error {
 	for t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}
-	if t == reflect.TypeFor[json.RawMessage]() || bytes.Equal(raw, []byte("null")) {
+	if t == reflect.TypeFor[json.RawMessage]() {
 		return nil
+	}
+	if bytes.Equal(bytes.TrimSpace(raw), []byte("null")) {
+		return invalid("%s is null; leave out what is not meant", clip(cmp.Or(strings.TrimSuffix(path, "."), "the body")))
 	}
 	switch t.Kind() {
 	case reflect.Struct:

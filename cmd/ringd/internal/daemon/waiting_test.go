@@ -148,6 +148,9 @@ func TestApprovals(t *testing.T) {
 	if _, err := allow(t, s, lead, r.ID, p); !errors.Is(err, approvals.ErrDecided) {
 		t.Errorf("the same approver again: %v", err)
 	}
+	if _, err := allow(t, s, person("owner:uid:1", "user:ann"), r.ID, p); !errors.Is(err, approvals.ErrDecided) {
+		t.Errorf("the same approver as the owner of the state folder: %v", err)
+	}
 	if len(s.Acts.Calls()) != 0 {
 		t.Fatal("it was performed with one approval of two")
 	}
@@ -166,7 +169,7 @@ func TestApprovals(t *testing.T) {
 	if len(given) != 2 || given[1].Actor != "uid:2" || given[1].Detail["as"] != "user:ann" || given[1].Digest != p.Digest {
 		t.Errorf("recorded: %+v", given)
 	}
-	if len(refused) != 9 {
+	if len(refused) != 10 {
 		t.Errorf("%d refusals are recorded", len(refused))
 	}
 }

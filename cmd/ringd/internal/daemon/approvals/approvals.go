@@ -147,7 +147,7 @@ func (d *Desk) Decide(ctx context.Context, who Approver, run, call string, a wir
 	}
 	as, err := d.judge(row, c, who, a)
 	// One who has allowed may still deny, as long as nothing is decided.
-	if err == nil && a.Verdict == "allow" && slices.ContainsFunc(given, func(g store.Approval) bool { return g.Call == call && g.By == who.Name }) {
+	if err == nil && a.Verdict == "allow" && slices.ContainsFunc(given, func(g store.Approval) bool { return g.Call == call && person(g.By) == person(who.Name) }) {
 		err = ErrDecided
 	}
 	if err != nil {
@@ -173,6 +173,10 @@ func (d *Desk) Decide(ctx context.Context, who Approver, run, call string, a wir
 	d.cfg.Metrics.Approved(a.Verdict)
 	return out, nil
 }
+
+// person is whoever has the name: the owner of a state folder is the user that it
+// is at the daemon's socket, and counts once.
+func person(name string) string { return strings.TrimPrefix(name, "owner:") }
 
 func check(who Approver, a wire.ApprovalAnswer) error {
 	switch {
