@@ -97,9 +97,10 @@ var layers = map[string][]string{
 		"cmd/ringd/internal/audit", "cmd/ringd/internal/store", "cmd/ringd/internal/daemon/policy",
 		"cmd/ringd/internal/syncer", "cmd/ringd/internal/daemon/metrics", "cmd/ringd/internal/daemon/records",
 		"cmd/ringd/internal/daemon/show", "cmd/ringd/internal/daemon/approvals", "cmd/ringd/internal/daemon/outbox",
-		"cmd/ringd/internal/daemon/pauses", "cmd/ringd/internal/daemon/turns",
+		"cmd/ringd/internal/daemon/pauses", "cmd/ringd/internal/daemon/turns", "cmd/ringd/internal/daemon/live",
 	},
 	"cmd/ringd/internal/daemon/turns": {},
+	"cmd/ringd/internal/daemon/live":  {"rings/interpreter"},
 	"cmd/ringd/internal/daemon/approvals": {
 		"schema/wire", "cmd/ringd/internal/audit", "cmd/ringd/internal/store", "cmd/ringd/internal/daemon/metrics",
 		"cmd/ringd/internal/daemon/show",

@@ -2,13 +2,13 @@ package daemon
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"io"
 	"log/slog"
 	"time"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/approvals"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/live"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/metrics"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/outbox"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/pauses"
@@ -28,90 +28,14 @@ type Compiler = policy.Compiler
 // Push is what was synced: every file of the policy's folder, read whole.
 type Push = policy.Push
 
-// Starter starts runs; see FromRing.
-type Starter interface {
-	// Start binds a run to the generation in force and starts it. The run ends
-	// when ctx does.
-	Start(ctx context.Context, r interpreter.StartRequest) (Live, error)
-	// Resume goes on with a run that waited, under its id.
-	Resume(ctx context.Context, p interpreter.Pause, s []interpreter.Settlement) (Live, error)
-	// Hold makes a run that waits a parent of subagents, without a guest.
-	Hold(ctx context.Context, p interpreter.Pause) (Held, error)
-	// Held returns a run that is live or held, or nil.
-	Held(id string) Held
-	// CheckReply checks a harness's answer to a call of a run that waits.
-	CheckReply(agent, executor, bridge string, value json.RawMessage) error
-}
+// Starter starts runs; see live.Starter.
+type Starter = live.Starter
 
-// Held is a run that waits and whose calls have subagents.
-type Held interface {
-	Spawned() interpreter.Spawned
-	Cancel(ctx context.Context, by, reason string)
-	// Revoke takes grants from its subagents.
-	Revoke(ctx context.Context, by string, grants []string) error
-	// Release ends the hold once no subagent lives.
-	Release()
-}
-
-// Live is a run that has started. Its methods are those of interpreter.Run.
-type Live interface {
-	View() interpreter.View
-	Done() <-chan struct{}
-	Talker
-	Handle
-}
-
-// Handle is the part of Live that approvers and whoever holds the run reach.
-type Handle interface {
-	Approved(ctx context.Context, s interpreter.Settlement) error
-	Revoke(ctx context.Context, by string, grants []string) error
-	// Err says, once Done is closed, why a resume did not begin.
-	Err() error
-}
-
-// Talker is the part of Live that callers of the API reach.
-type Talker interface {
-	Settled(ctx context.Context) (interpreter.View, error)
-	Events(ctx context.Context, after int64) ([]interpreter.Event, error)
-	Answer(ctx context.Context, a interpreter.Reply) error
-	Cancel(ctx context.Context, by, reason string)
-}
+// Live is a run that has started; see live.Run.
+type Live = live.Run
 
 // FromRing makes the interpreter ring a Starter.
-func FromRing(r *interpreter.Ring) Starter { return ringStarter{r} }
-
-type ringStarter struct{ *interpreter.Ring }
-
-func (s ringStarter) Start(ctx context.Context, r interpreter.StartRequest) (Live, error) {
-	run, err := s.Ring.Start(ctx, r)
-	if err != nil {
-		return nil, err
-	}
-	return run, nil
-}
-
-func (s ringStarter) Resume(ctx context.Context, p interpreter.Pause, set []interpreter.Settlement) (Live, error) {
-	run, err := s.Ring.Resume(ctx, p, set)
-	if err != nil {
-		return nil, err
-	}
-	return run, nil
-}
-
-func (s ringStarter) Hold(ctx context.Context, p interpreter.Pause) (Held, error) {
-	run, err := s.Ring.Hold(ctx, p)
-	if err != nil {
-		return nil, err
-	}
-	return run, nil
-}
-
-func (s ringStarter) Held(id string) Held {
-	if run, ok := s.Ring.Run(id); ok {
-		return run
-	}
-	return nil
-}
+func FromRing(r *interpreter.Ring) Starter { return live.FromRing(r) }
 
 // RunStore keeps runs.
 type RunStore interface {

@@ -1,0 +1,95 @@
+// Package live is what the daemon asks of the interpreter ring: to start, resume
+// and hold runs, and to reach those that are live. It decides nothing.
+package live
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/ringd/ringd/rings/interpreter"
+)
+
+// Starter starts runs; see FromRing.
+type Starter interface {
+	// Start binds a run to the generation in force and starts it. The run ends
+	// when ctx does.
+	Start(ctx context.Context, r interpreter.StartRequest) (Run, error)
+	// Resume goes on with a run that waited, under its id.
+	Resume(ctx context.Context, p interpreter.Pause, s []interpreter.Settlement) (Run, error)
+	// Hold makes a run that waits a parent of subagents, without a guest.
+	Hold(ctx context.Context, p interpreter.Pause) (Held, error)
+	// Held returns a run that is live or held, or nil.
+	Held(id string) Held
+	// CheckReply checks a harness's answer to a call of a run that waits.
+	CheckReply(agent, executor, bridge string, value json.RawMessage) error
+}
+
+// Held is a run that waits and whose calls have subagents.
+type Held interface {
+	Spawned() interpreter.Spawned
+	Cancel(ctx context.Context, by, reason string)
+	// Revoke takes grants from its subagents.
+	Revoke(ctx context.Context, by string, grants []string) error
+	// Release ends the hold once no subagent lives.
+	Release()
+}
+
+// Run is a run that has started. Its methods are those of interpreter.Run.
+type Run interface {
+	View() interpreter.View
+	Done() <-chan struct{}
+	Talker
+	Handle
+}
+
+// Handle is the part of Run that approvers and whoever holds the run reach.
+type Handle interface {
+	Approved(ctx context.Context, s interpreter.Settlement) error
+	Revoke(ctx context.Context, by string, grants []string) error
+	// Err says, once Done is closed, why a resume did not begin.
+	Err() error
+}
+
+// Talker is the part of Run that callers of the API reach.
+type Talker interface {
+	Settled(ctx context.Context) (interpreter.View, error)
+	Events(ctx context.Context, after int64) ([]interpreter.Event, error)
+	Answer(ctx context.Context, a interpreter.Reply) error
+	Cancel(ctx context.Context, by, reason string)
+}
+
+// FromRing makes the interpreter ring a Starter.
+func FromRing(r *interpreter.Ring) Starter { return ringStarter{r} }
+
+type ringStarter struct{ *interpreter.Ring }
+
+func (s ringStarter) Start(ctx context.Context, r interpreter.StartRequest) (Run, error) {
+	run, err := s.Ring.Start(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	return run, nil
+}
+
+func (s ringStarter) Resume(ctx context.Context, p interpreter.Pause, set []interpreter.Settlement) (Run, error) {
+	run, err := s.Ring.Resume(ctx, p, set)
+	if err != nil {
+		return nil, err
+	}
+	return run, nil
+}
+
+func (s ringStarter) Hold(ctx context.Context, p interpreter.Pause) (Held, error) {
+	run, err := s.Ring.Hold(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	return run, nil
+}
+
+func (s ringStarter) Held(id string) Held {
+	if run, ok := s.Ring.Run(id); ok {
+		return run
+	}
+	return nil
+}
