@@ -46,7 +46,7 @@ var layers = map[string][]string{
 	"executors/js/guest":           {"executors", "executors/js/engine", "executors/js/start", "profiles"},
 
 	"rings/interpreter": {
-		"executors", "profiles", "rings/interpreter/feed", "rings/interpreter/life", "rings/interpreter/pause",
+		"executors", "profiles", "rings/interpreter/budget", "rings/interpreter/feed", "rings/interpreter/life", "rings/interpreter/pause",
 		"rings/interpreter/port", "rings/interpreter/rules", "rings/interpreter/shape",
 	},
 	"rings/interpreter/life": {

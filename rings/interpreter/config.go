@@ -30,6 +30,10 @@ type Config struct {
 	// Keeper keeps pauses and sessions. Nil: a run that would pause ends, and no
 	// session can be had.
 	Keeper Keeper
+	// Pausing is how many runs are written down and kept at once, which bounds the
+	// memory that takes; the others go on waiting, in order, and their wall time
+	// goes on too. 0 is 4.
+	Pausing int
 	// Conditions evaluates the conditions of approvals; nil: every one asks.
 	Conditions Conditions
 	// Point is told of every step after which a crash may leave something half
@@ -61,6 +65,8 @@ func (c *Config) check() error {
 		return errors.New("interpreter config: Now is missing")
 	case c.Random == nil:
 		return errors.New("interpreter config: Random is missing")
+	case c.Pausing < 0:
+		return errors.New("interpreter config: Pausing is negative")
 	}
 	for name, e := range c.Executors {
 		if e == nil || e.Name() != name {

@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/ringd/ringd/executors"
@@ -66,6 +67,51 @@ type watched struct {
 func (w *watched) Done() <-chan struct{} {
 	w.once.Do(func() { close(w.asked) })
 	return w.Context.Done()
+}
+
+// No more runs are written down and kept at once than there is room for; one that
+// is cancelled makes room too.
+func TestRunsStopInTurn(t *testing.T) {
+	const room = 2
+	s := newStage(t, func(c *interpreter.Config) { c.Pausing = room })
+	s.apply(set("a", bridge("ask")))
+	var in atomic.Int64
+	began, goOn := make(chan string, 16), make(chan struct{})
+	s.pauser.stopped = func(r executors.Run) *executors.Outcome {
+		if n := in.Add(1); n > room {
+			t.Errorf("%d at once", n)
+		}
+		began <- r.ID
+		<-goOn
+		return nil
+	}
+	s.keeper.hook = func(interpreter.Pause) error {
+		in.Add(-1)
+		return nil
+	}
+	runs := map[string]*interpreter.Run{}
+	for range cap(began) {
+		run, err := s.run(interpreter.StartRequest{}, waves([]executors.Question{question("c1", "ask", `[]`)}))
+		must(t, err)
+		runs[run.View().ID] = run
+	}
+	for _, run := range runs {
+		for len(run.View().Pending) == 0 {
+			runtime.Gosched()
+		}
+	}
+	first := <-began
+	runs[first].Cancel(t.Context(), "uid:1", "enough")
+	in.Add(-1)
+	close(goOn)
+	for id, run := range runs {
+		if v := s.end(run); v.State != executors.StatePaused && id != first || id == first && v.State != executors.StateCancelled {
+			t.Errorf("run %s: %s %+v", id, v.State, v.Error)
+		}
+	}
+	if s.keeper.kept != len(runs)-1 || in.Load() != 0 {
+		t.Errorf("%d kept, %d under way", s.keeper.kept, in.Load())
+	}
 }
 
 func TestWhileARunStops(t *testing.T) {

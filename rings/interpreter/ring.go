@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 
 	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/rings/interpreter/budget"
 	"github.com/ringd/ringd/rings/interpreter/life"
 	"github.com/ringd/ringd/rings/interpreter/rules"
 )
@@ -48,7 +49,7 @@ func New(cfg Config) (*Ring, error) {
 	}
 	r := &Ring{cfg: cfg, live: map[string]*life.Run{}, empty: make(chan struct{})}
 	r.host = life.Host{Audit: cfg.Audit, Journal: cfg.Journal, Keeper: cfg.Keeper, Conditions: cfg.Conditions,
-		Provider: r.provider, InForce: r.gen.Load, Gone: r.forget, Rested: r.rest, Now: cfg.Now, CheckValue: cfg.CheckValue, Point: cfg.Point}
+		Turns: budget.NewTurns(cmp.Or(cfg.Pausing, 4)), Provider: r.provider, InForce: r.gen.Load, Gone: r.forget, Rested: r.rest, Now: cfg.Now, CheckValue: cfg.CheckValue, Point: cfg.Point}
 	r.gen.Store(&rules.Generation{})
 	return r, nil
 }

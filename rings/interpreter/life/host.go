@@ -4,19 +4,21 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/ringd/ringd/rings/interpreter/budget"
 	"github.com/ringd/ringd/rings/interpreter/feed"
 	"github.com/ringd/ringd/rings/interpreter/pause"
 	"github.com/ringd/ringd/rings/interpreter/port"
 	"github.com/ringd/ringd/rings/interpreter/rules"
 )
 
-// Host is what a run needs from the ring that it lives in. Audit, Journal,
+// Host is what a run needs from the ring that it lives in. Audit, Journal, Turns,
 // Provider, InForce, Gone, Rested, Now and CheckValue are required.
 type Host struct {
 	Audit      port.Auditor
 	Journal    port.Journal
 	Keeper     port.Keeper     // nil: a run that would pause ends
 	Conditions port.Conditions // nil: every condition asks
+	Turns      *budget.Turns   // of runs that stop
 	Provider   func(bridge string) Provider
 	InForce    func() *rules.Generation
 	// Gone is told that a life of a run is over, before its Done is closed. Rested

@@ -244,6 +244,7 @@ func (r *Run) quietLocked() {
 func (r *Run) Live(ctx context.Context, e executors.Executor, run executors.Run) {
 	var out executors.Outcome
 	err := errPanicked
+	defer r.host.Turns.End(r) // once it is over, and takes none any more
 	defer func() { r.conclude(out, err) }()
 	wall := time.AfterFunc(r.wall(), func() {
 		r.end(ending{state: executors.StateLimit, name: "Timeout", text: "the wall clock limit is reached"})

@@ -30,7 +30,7 @@ func (r *Run) pause() {
 	kept := r.host.Keeper != nil
 	if stops && kept {
 		r.shiftLocked(pausing)
-		r.asking <- struct{}{} // has room: one phase, one value
+		r.host.Turns.Take(r, func() { r.asking <- struct{}{} }) // has room: one phase, one value
 	}
 	r.mu.Unlock()
 	if stops && !kept {
