@@ -90,7 +90,7 @@ var layers = map[string][]string{
 	},
 	"cmd/ringd/internal/clients": {
 		"executors", "executors/js/engine/value", "schema/wire", "schema/client", "cmd/ringd/internal/cli",
-		"cmd/ringd/internal/daemon", "cmd/ringd/internal/daemon/show", "cmd/ringd/internal/render", "cmd/ringd/internal/store",
+		"cmd/ringd/internal/daemon", "cmd/ringd/internal/daemon/approvals", "cmd/ringd/internal/daemon/show", "cmd/ringd/internal/render", "cmd/ringd/internal/store",
 	},
 	"cmd/ringd/internal/daemon": {
 		"schema", "schema/wire", "profiles", "executors", "rings/interpreter",

@@ -61,7 +61,14 @@ Exit codes: those of ringd run.`,
 // for an approver is asked about.
 func (p *program) resumeHere(ctx context.Context, o runOptions, id string) error {
 	return p.local(ctx, o, func(ctx context.Context, l *local) (string, error) {
-		_, err := l.stack.daemon.ResumeRun(context.WithoutCancel(ctx), l.actor, id)
+		was, err := l.stack.daemon.GetRun(ctx, l.actor, id, 0)
+		if err != nil {
+			return id, err
+		}
+		for _, e := range was.Console {
+			l.shown = max(l.shown, e.Seq)
+		}
+		_, err = l.stack.daemon.ResumeRun(context.WithoutCancel(ctx), l.actor, id)
 		if errors.Is(err, daemon.ErrNotAnswered) {
 			err = nil
 		}

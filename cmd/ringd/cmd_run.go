@@ -167,6 +167,7 @@ type local struct {
 	stack *stack
 	set   *profiles.Set
 	actor daemon.Actor
+	shown int64 // the last line of the console that an earlier part has shown
 }
 
 // runner is the actor of the runs that a user starts in a stack of their own.
@@ -223,7 +224,7 @@ func (p *program) local(ctx context.Context, o runOptions, begin func(context.Co
 		return err
 	}
 	<-s.warmed
-	l := &local{s, early.set, runner()}
+	l := &local{stack: s, set: early.set, actor: runner()}
 	id, err := begin(ctx, l)
 	if err != nil {
 		return p.notStarted(o, err)
@@ -242,7 +243,7 @@ func (p *program) local(ctx context.Context, o runOptions, begin func(context.Co
 // attend stays with a run, at the terminal where there is one to ask at.
 func (p *program) attend(ctx context.Context, o runOptions, l *local, id string) (wire.Run, error) {
 	c := attend.Config{
-		Program: p.Program, Daemon: l.stack.daemon, Actor: l.actor, Approver: owner(o.as), Keep: o.state != "", Now: time.Now,
+		Program: p.Program, Daemon: l.stack.daemon, Actor: l.actor, Approver: owner(o.as), Keep: o.state != "", Shown: l.shown, Now: time.Now,
 		Rule: func(agent, bridge string) *profiles.Rule {
 			if a, ok := l.set.Agent(agent); ok && a.Bridges[bridge].Approval != nil {
 				return &a.Bridges[bridge].Approval.Rule

@@ -115,6 +115,8 @@ type Pending struct {
 	From      []string   `json:"from,omitempty"`
 	Count     int64      `json:"count,omitempty"`     // how many different approvers it takes
 	Approvals []Approved `json:"approvals,omitempty"` // those that approved so far
+	// Rule is the line of the policy that asks for the approval, once it is known.
+	Rule *profiles.Rule `json:"rule,omitempty"`
 }
 
 // Approved is one approval that a call has.

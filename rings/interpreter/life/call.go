@@ -77,6 +77,7 @@ func (c *call) pending() port.Pending {
 	p := port.Pending{ID: c.id, Bridge: c.Bridge, Args: c.Args, For: c.waitsFor(), Digest: c.digest}
 	if p.For == forApprover {
 		p.Expires, p.From, p.Count = c.Terms.Expires, c.Terms.From, c.Terms.Count
+		p.Rule = c.Terms.Rule
 	}
 	return p
 }

@@ -118,6 +118,8 @@ type Terms struct {
 	Count   int64     `json:"count"`          // different approvers
 	Expires time.Time `json:"expires"`        // no approval counts from then on
 	Millis  int64     `json:"millis"`         // what Expires was made of
+	// Rule is the one that asks for it, of the newest policy that does.
+	Rule *profiles.Rule `json:"rule,omitempty"`
 }
 
 // Expiry is the error of a run whose pause has expired.

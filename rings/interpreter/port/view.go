@@ -51,7 +51,8 @@ type Pending struct {
 	Expires   time.Time
 	From      []string // owners, of which one must approve; empty: any approver
 	Count     int64
-	Approvals []Approved // none from the ring; a store knows them
+	Rule      *profiles.Rule // that asks for the approval; nil: not known
+	Approvals []Approved     // none from the ring; a store knows them
 }
 
 // Reply settles a pending call: with a tagged value, or with an error, whose

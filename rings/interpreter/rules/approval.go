@@ -25,6 +25,9 @@ func Terms(now time.Time, approvals ...*profiles.Approval) (t *pause.Terms, ok b
 		if t == nil {
 			t = &pause.Terms{Count: 1, Millis: millis}
 		}
+		if rule := a.Rule; rule.File != "" {
+			t.Rule = &rule
+		}
 		t.Count, t.Millis = max(t.Count, a.Count), min(t.Millis, millis)
 		switch {
 		case len(a.From) == 0:

@@ -18,6 +18,10 @@ func TestTerms(t *testing.T) {
 	a := func(count, millis int64, from ...string) *profiles.Approval {
 		return &profiles.Approval{Count: count, ExpiresMillis: millis, From: from}
 	}
+	at := func(file string, a *profiles.Approval) *profiles.Approval {
+		a.Rule.File = file
+		return a
+	}
 	tests := []struct {
 		name string
 		in   []*profiles.Approval
@@ -27,6 +31,8 @@ func TestTerms(t *testing.T) {
 		{"none", nil, nil, true},
 		{"nil", []*profiles.Approval{nil}, nil, true},
 		{"one", []*profiles.Approval{a(0, 5)}, &pause.Terms{Count: 1, Millis: 5}, true},
+		{"the newest policy's rule", []*profiles.Approval{at("old", a(1, 5)), at("new", a(1, 5)), a(1, 5)},
+			&pause.Terms{Count: 1, Millis: 5, Rule: &profiles.Rule{File: "new"}}, true},
 		{"both", []*profiles.Approval{a(1, 9, "a", "b"), nil, a(2, 5, "b", "c")}, &pause.Terms{Count: 2, Millis: 5, From: []string{"b"}}, true},
 		{"anyone and one", []*profiles.Approval{a(1, 5), a(1, 5, "a")}, &pause.Terms{Count: 1, Millis: 5, From: []string{"a"}}, true},
 		{"nobody in common", []*profiles.Approval{a(1, 5, "a"), a(1, 5, "b")}, &pause.Terms{Count: 1, Millis: 5, From: []string{}}, false},

@@ -44,6 +44,7 @@ type Config struct {
 	Approver daemon.Approver // who sits at Terminal
 	Terminal Terminal        // nil: nobody is asked
 	Keep     bool            // a run that waits stays in its state folder
+	Shown    int64           // the last line of the console that an earlier part of the run has shown
 	// Rule is the rule by which a bridge of an agent waits; nil: not known.
 	Rule func(agent, bridge string) *profiles.Rule
 	Now  func() time.Time
@@ -58,7 +59,7 @@ type Attendant struct {
 
 // New returns an attendant for a run.
 func New(cfg Config) *Attendant {
-	return &Attendant{Config: cfg, asked: map[string]bool{}}
+	return &Attendant{Config: cfg, printed: cfg.Shown, asked: map[string]bool{}}
 }
 
 // Attend follows the run until it ends, or waits for somebody who is not here.
@@ -79,8 +80,7 @@ func (a *Attendant) Attend(ctx context.Context, id string) (wire.Run, error) {
 		case !on && a.Keep:
 			return a.Daemon.GetRun(context.WithoutCancel(ctx), a.Actor, id, 0)
 		case !on:
-			a.say(ctx, run)
-			return a.cancel(ctx, id)
+			return a.give(ctx, run)
 		}
 	}
 }
@@ -145,10 +145,12 @@ func (a *Attendant) cancel(ctx context.Context, id string) (wire.Run, error) {
 	return final, err
 }
 
-// say tells why a run that waits is ended.
-func (a *Attendant) say(ctx context.Context, run wire.Run) {
-	if ctx.Err() != nil || len(run.Pending) == 0 {
-		return
+// give ends a run that waits for somebody who is not here, and tells why: it is
+// kept nowhere.
+func (a *Attendant) give(ctx context.Context, run wire.Run) (wire.Run, error) {
+	final, err := a.cancel(ctx, run.ID)
+	if err != nil || ctx.Err() != nil || len(run.Pending) == 0 || final.State != string(executors.StateCancelled) {
+		return final, err
 	}
 	c := run.Pending[0]
 	why := "and nobody answers"
@@ -160,9 +162,11 @@ func (a *Attendant) say(ctx context.Context, run wire.Run) {
 	case a.asked[c.ID]:
 		why = "and it takes more than one"
 	}
-	fmt.Fprintf(a.Err, "ringd: call %s of %s waits for %s, %s\n"+
-		"    hint: --state DIR keeps the run; then `ringd approve` and `ringd resume`\n",
-		c.ID, render.Visible(c.Bridge), article(c.For), why)
+	final.Error = &wire.RunError{Name: "Unanswered",
+		Message: fmt.Sprintf("call %s of %s waits for %s, %s", c.ID, render.Visible(c.Bridge), article(c.For), why)}
+	fmt.Fprint(a.Err, "ringd: the run is ended: it cannot go on here\n"+
+		"    hint: --state DIR keeps the run; then `ringd approve` and `ringd resume`\n")
+	return final, nil
 }
 
 func article(who string) string {

@@ -180,6 +180,44 @@ func TestAttend(t *testing.T) {
 	}
 }
 
+// What an earlier part of the run has printed is not printed again, and a run
+// that is ended for want of somebody says so.
+func TestAttendSays(t *testing.T) {
+	one := func() []wire.Pending { return []wire.Pending{pending("c1", "approver")} }
+	for _, tt := range []struct {
+		name  string
+		shown int64
+		keep  bool
+		want  string
+		fails string
+	}{
+		{"from the start", 0, true, "line 1\n", ""},
+		{"what was shown", 1, true, "", ""},
+		{"more than was shown", 7, true, "", ""},
+		{"nobody, and no folder", 1, false, "ringd: the run is ended: it cannot go on here\n" +
+			"    hint: --state DIR keeps the run; then `ringd approve` and `ringd resume`\n",
+			"Unanswered: call c1 of pay waits for an approver, and there is no terminal to ask at"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var out bytes.Buffer
+			run, err := attend.New(attend.Config{
+				Program: &cli.Program{Err: &out}, Daemon: newFake(one()), Actor: daemon.Actor{Name: "run:uid:1"},
+				Keep: tt.keep, Shown: tt.shown, Now: time.Now,
+			}).Attend(t.Context(), "r1")
+			if err != nil || out.String() != tt.want {
+				t.Errorf("%v, printed %q, want %q", err, out.String(), tt.want)
+			}
+			fails := ""
+			if run.Error != nil {
+				fails = run.Error.Name + ": " + run.Error.Message
+			}
+			if fails != tt.fails {
+				t.Errorf("got %q, want %q", fails, tt.fails)
+			}
+		})
+	}
+}
+
 func attendant(f *fake, says *person, keep bool, stands []string) *attend.Attendant {
 	var console bytes.Buffer
 	c := attend.Config{

@@ -236,7 +236,9 @@ func keptRun(ctx context.Context, st *store.Store, id string) (wire.Run, error) 
 		return wire.Run{}, err
 	}
 	run, err := show.Row(row)
+	run.State = show.Kept(row.State)
 	if err != nil || row.State != store.Paused {
+		run.Pending = nil
 		return run, err
 	}
 	calls, err := st.Calls(ctx, id)
@@ -244,12 +246,7 @@ func keptRun(ctx context.Context, st *store.Store, id string) (wire.Run, error) 
 		return wire.Run{}, err
 	}
 	given, err := st.Approvals(ctx, id)
-	run.Pending = nil
-	for _, c := range calls {
-		if c.State == store.CallPending && c.Reply == nil && (c.For != store.ByApprover || c.Verdict == "") {
-			run.Pending = append(run.Pending, show.Pending(c, given))
-		}
-	}
+	run.Pending = show.Waits(calls, given, run.Pending)
 	return run, err
 }
 

@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/cli"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/approvals"
 	"github.com/ringd/ringd/cmd/ringd/internal/render"
 	"github.com/ringd/ringd/schema/client"
 	"github.com/ringd/ringd/schema/wire"
@@ -84,7 +85,7 @@ Exit codes: 0 shown, 2 no daemon.`,
 					return render.JSON(p.Out, list)
 				}
 				for _, a := range list.Approvals {
-					p.Page(p.Out).Question(render.Question{Run: a.Run, Agent: a.Agent, Pending: a.Pending, Now: p.Now()})
+					p.Page(p.Out).Question(render.Question{Run: a.Run, Agent: a.Agent, Pending: a.Pending, Rule: a.Pending.Rule, Now: p.Now()})
 					fmt.Fprintf(p.Out, "  %-8s ringd approve %s %s\n\n", "allow", a.Run, a.Pending.ID)
 				}
 				return nil
@@ -171,7 +172,7 @@ func (p *verbs) decide(ctx context.Context, v verdict, args []string) error {
 			return err
 		}
 		if !v.asJSON {
-			p.Page(p.Out).Question(render.Question{Run: run.ID, Agent: run.Agent, Pending: call, Now: p.Now()})
+			p.Page(p.Out).Question(render.Question{Run: run.ID, Agent: run.Agent, Pending: call, Rule: call.Rule, Now: p.Now()})
 		}
 		digest := call.Digest
 		if v.digest != "" {
@@ -179,7 +180,7 @@ func (p *verbs) decide(ctx context.Context, v verdict, args []string) error {
 		}
 		run, err = d.Approve(ctx, run.ID, call.ID, wire.ApprovalAnswer{Verdict: v.verb, Reason: v.reason, Digest: digest, As: v.as})
 		if err != nil {
-			return d.Refused(err)
+			return remedy(d.Refused(err), err, call, v.as)
 		}
 		if v.asJSON {
 			return render.JSON(p.Out, run)
@@ -196,6 +197,26 @@ func (p *verbs) decide(ctx context.Context, v verdict, args []string) error {
 		p.next(run, v.state, state)
 		return nil
 	})
+}
+
+// remedy adds whom a call waits for to the exit of a word that came from another
+// owner.
+func remedy(exit, err error, c wire.Pending, as string) error {
+	var e *cli.Exit
+	other := errors.Is(err, approvals.ErrNotApprover) || errors.Is(err, &client.Error{Code: wire.CodeNotAnApprover})
+	if !other || len(c.From) == 0 || !errors.As(exit, &e) {
+		return exit
+	}
+	did := "no --as was given"
+	if as != "" {
+		did = "not for " + render.Visible(as)
+	}
+	owners := make([]string, len(c.From))
+	for i, owner := range c.From {
+		owners[i] = render.Visible(owner)
+	}
+	return cli.Failed(e.Code, fmt.Errorf("%w\n    hint: it waits for %s, %s: say for whom you speak, --as %s",
+		e.Err, strings.Join(owners, " or "), did, owners[0]))
 }
 
 // next says what a run still waits for, and how to go on.

@@ -1,11 +1,9 @@
 package daemon
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/show"
@@ -91,15 +89,7 @@ func (d *Daemon) kept(ctx context.Context, row store.Run) (wire.Run, error) {
 	if err != nil {
 		return wire.Run{}, err
 	}
-	out.Pending = nil
-	for _, c := range calls {
-		if c.State == store.CallPending && c.Reply == nil && (c.For != store.ByApprover || c.Verdict == "") {
-			out.Pending = append(out.Pending, show.Pending(c, given))
-		}
-	}
-	slices.SortFunc(out.Pending, func(a, b wire.Pending) int { // c2 before c10
-		return cmp.Or(cmp.Compare(len(a.ID), len(b.ID)), cmp.Compare(a.ID, b.ID))
-	})
+	out.Pending = show.Waits(calls, given, out.Pending)
 	if row.State != store.Answered {
 		return out, nil
 	}

@@ -53,7 +53,7 @@ func (p Page) Value(run wire.Run) error {
 // Run writes how a run ended: what it waits for, errors, refusals.
 func (p Page) Run(run wire.Run) {
 	for _, c := range run.Pending {
-		fmt.Fprintf(p.W, "run %s waits for %s: call %s of %s\n", run.ID, c.For, c.ID, c.Bridge)
+		fmt.Fprintf(p.W, "run %s waits for %s: call %s of %s%s\n", run.ID, c.For, c.ID, Visible(c.Bridge), by(c.Rule))
 	}
 	if run.Dropped > 0 {
 		fmt.Fprintf(p.W, "console: %d bytes over the limit were dropped\n", run.Dropped)
@@ -67,6 +67,14 @@ func (p Page) Run(run wire.Run) {
 	for _, d := range run.Denials {
 		fmt.Fprintf(p.W, "refused: %s\n", decision(d))
 	}
+}
+
+// by names the line of a rule.
+func by(r *profiles.Rule) string {
+	if r == nil || r.File == "" {
+		return ""
+	}
+	return Clean(fmt.Sprintf(" (%s:%d:%d)", r.File, r.Line, r.Column))
 }
 
 func frame(f wire.Frame) string {

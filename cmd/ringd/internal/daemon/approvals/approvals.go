@@ -105,6 +105,7 @@ func (d *Desk) List(ctx context.Context) (wire.Approvals, error) {
 	}
 	out := wire.Approvals{Approvals: make([]wire.WaitingCall, 0, len(calls))}
 	runs := map[string]store.Run{}
+	known := map[string][]wire.Pending{}
 	given := map[string][]store.Approval{}
 	for _, c := range calls {
 		if _, ok := runs[c.Run]; !ok {
@@ -118,14 +119,18 @@ func (d *Desk) List(ctx context.Context) (wire.Approvals, error) {
 			if err != nil {
 				return wire.Approvals{}, fmt.Errorf("list approvals: %w", err)
 			}
-			runs[c.Run] = row
+			shown, err := show.Row(row)
+			if err != nil {
+				return wire.Approvals{}, fmt.Errorf("list approvals: %w", err)
+			}
+			runs[c.Run], known[c.Run] = row, shown.Pending
 		}
 		row := runs[c.Run]
 		if row.State.Final() {
 			continue
 		}
 		out.Approvals = append(out.Approvals, wire.WaitingCall{Run: c.Run, Agent: row.Agent, Actor: row.Actor,
-			Created: c.Created, Pending: show.Pending(c, given[c.Run])})
+			Created: c.Created, Pending: show.Pending(c, given[c.Run], known[c.Run])})
 	}
 	return out, nil
 }

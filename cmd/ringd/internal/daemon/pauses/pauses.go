@@ -134,7 +134,7 @@ func (k *Keeper) KeepPause(ctx context.Context, p interpreter.Pause, v interpret
 	k.cfg.Point("pause_sealed")
 	out := show.Run(v, p.Started)
 	out.State, out.LastEvent = string(store.Paused), p.LastEvent
-	out.Pending = nil // the store has them, as they stand
+	out.Pending = show.Known(out.Pending) // the store has the rest, as it stands
 	outcome, err := json.Marshal(out)
 	if err != nil {
 		return fmt.Errorf("encode the outcome of run %s: %w", p.Run, err)

@@ -41,13 +41,28 @@ type Lister interface {
 	Runs(ctx context.Context, f store.Filter) ([]store.Run, error)
 }
 
-// ListKept lists the runs of a store that no daemon uses.
+// ListKept lists the runs of a store that no daemon uses, in the states of
+// Kept.
 func ListKept(ctx context.Context, runs Lister, f Filter) (wire.RunList, error) {
+	asked := f.States
+	f.States = slices.DeleteFunc(slices.Clone(asked), func(s string) bool { return s == string(store.Answered) })
 	kept, err := f.Stored()
 	if err != nil {
 		return wire.RunList{}, err
 	}
-	return List(ctx, runs, kept, f.States, func(row store.Run) string { return State(row.State) })
+	if len(f.States) < len(asked) {
+		kept.States = append(kept.States, store.Answered)
+	}
+	return List(ctx, runs, kept, asked, func(row store.Run) string { return Kept(row.State) })
+}
+
+// Kept is State for a store that no daemon uses, where an answered run goes on
+// when somebody resumes it.
+func Kept(s store.State) string {
+	if s == store.Answered {
+		return string(store.Answered)
+	}
+	return State(s)
 }
 
 // List shows rows whose state, as stateOf tells it, is one of states; none are

@@ -4,8 +4,10 @@
 package show
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
@@ -28,7 +30,7 @@ func Run(v interpreter.View, created time.Time) wire.Run {
 		out.Console = append(out.Console, wire.ConsoleEntry(e))
 	}
 	for _, p := range v.Pending {
-		w := wire.Pending{ID: p.ID, Bridge: p.Bridge, Args: p.Args, For: p.For, Digest: p.Digest, From: p.From, Count: p.Count}
+		w := wire.Pending{ID: p.ID, Bridge: p.Bridge, Args: p.Args, For: p.For, Digest: p.Digest, From: p.From, Count: p.Count, Rule: p.Rule}
 		if !p.Expires.IsZero() {
 			at := p.Expires
 			w.Expires = &at
@@ -63,6 +65,9 @@ func Row(row store.Run) (wire.Run, error) {
 		if err := json.Unmarshal(row.Outcome, &out); err != nil {
 			return wire.Run{}, fmt.Errorf("read the outcome of run %s: %w", row.ID, err)
 		}
+	}
+	if row.State != store.Paused && row.State != store.Answered {
+		out.Pending = nil // what Known left there
 	}
 	out.ID, out.State, out.Agent, out.Executor = row.ID, State(row.State), row.Agent, row.Executor
 	if out.Created == nil {
@@ -99,14 +104,46 @@ func Ended(state string) bool {
 	}
 }
 
+// Waits are the open calls of a run that waits in the store, as they stand.
+// known are those of its outcome, for what the store does not keep with a call.
+func Waits(calls []store.Call, given []store.Approval, known []wire.Pending) []wire.Pending {
+	var out []wire.Pending
+	for _, c := range calls {
+		if c.State == store.CallPending && c.Reply == nil && (c.For != store.ByApprover || c.Verdict == "") {
+			out = append(out, Pending(c, given, known))
+		}
+	}
+	slices.SortFunc(out, func(a, b wire.Pending) int { // c2 before c10
+		return cmp.Or(cmp.Compare(len(a.ID), len(b.ID)), cmp.Compare(a.ID, b.ID))
+	})
+	return out
+}
+
+// Known is what the outcome of a run that waits keeps of its calls: what the
+// store does not have.
+func Known(pending []wire.Pending) []wire.Pending {
+	var out []wire.Pending
+	for _, p := range pending {
+		if p.Rule != nil {
+			out = append(out, wire.Pending{ID: p.ID, Rule: p.Rule})
+		}
+	}
+	return out
+}
+
 // Pending is the wire form of an open call that the store knows, with the words
-// that approvers gave on any call of its run.
-func Pending(c store.Call, given []store.Approval) wire.Pending {
+// that approvers gave on any call of its run, and what Known kept.
+func Pending(c store.Call, given []store.Approval, known []wire.Pending) wire.Pending {
 	out := wire.Pending{ID: c.ID, Bridge: c.Bridge, Args: c.Args, For: string(c.For), Digest: c.ArgsDigest}
 	if c.For != store.ByApprover {
 		return out
 	}
 	out.From, out.Count = c.From, max(c.Needs, 1)
+	for _, k := range known {
+		if k.ID == c.ID {
+			out.Rule = k.Rule
+		}
+	}
 	if !c.Expires.IsZero() {
 		at := c.Expires
 		out.Expires = &at
