@@ -59,7 +59,7 @@ var layers = map[string][]string{
 	},
 	"rings/interpreter/feed":   {"executors", "profiles"},
 	"rings/interpreter/budget": {"profiles", "rings/interpreter/shape"},
-	"rings/interpreter/pause":  {"executors", "profiles"},
+	"rings/interpreter/pause":  {"executors", "profiles", "rings/interpreter/budget"},
 	"rings/interpreter/shape":  {},
 
 	"cmd/ringd/internal/audit": {"profiles"},

@@ -16,6 +16,7 @@ import (
 
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/rings/interpreter/budget"
 )
 
 // Bounds of a record.
@@ -85,6 +86,16 @@ type Profile struct {
 	Revision   string
 	Agent      profiles.Agent
 	Modules    map[string]string // digest of each module of the set, by specifier
+}
+
+// Has reports whether a run under the policy has the bridge, or may start
+// subagents, which may have it.
+func (p *Profile) Has(bridge string) bool {
+	_, has := p.Agent.Bridges[bridge]
+	for _, b := range p.Agent.Bridges {
+		has = has || budget.Spawns(b.Limits)
+	}
+	return has
 }
 
 // Call is an open call. Args are as they were when the program made it.

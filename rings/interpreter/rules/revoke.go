@@ -38,7 +38,7 @@ func (b *Binding) Revocable(grants []string) (can []string, flaw error) {
 // irrevocable says why a live run cannot lose a grant; "": it can.
 func (b *Binding) irrevocable(grant string) string {
 	name, bridge := strings.CutPrefix(grant, GrantBridge)
-	_, has := b.First().Profile.Bridges[name]
+	has := b.recorded[0].Has(name)
 	host, isHost := strings.CutPrefix(grant, grantHost)
 	switch {
 	case len(grant) > 256:

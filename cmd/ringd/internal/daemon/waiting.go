@@ -86,6 +86,14 @@ func (d *Daemon) RevokeGrants(ctx context.Context, actor Actor, id string, grant
 			return wire.Run{}, err
 		}
 		row.Agent = r.handle.View().Agent
+	default: // one whose record cannot be opened loses what is asked
+		if p, _, err := d.cfg.Records.Pause(ctx, id); err == nil {
+			if record, err := d.cfg.Keeper.Open(p, row); err == nil {
+				if err := pauses.Revocable(record, grants); err != nil {
+					return wire.Run{}, invalid("grants", err.Error())
+				}
+			}
+		}
 	}
 	rec := d.record(audit.GrantRevoked)
 	rec.Actor, rec.Agent, rec.Run = actor.Name, row.Agent, id

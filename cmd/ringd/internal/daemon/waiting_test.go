@@ -344,11 +344,11 @@ func TestSwappedRecords(t *testing.T) {
 
 func TestRevoke(t *testing.T) {
 	s := daemontest.New(t, daemontest.Config{})
-	s.Apply(t, "one ask act")
+	s.Apply(t, "one ask/0/0/0 act/0/0/0")
 	r := start(t, s, "steps ask act")
 	waitPaused(t, s, r.ID)
 	var invalid *daemon.InvalidError
-	for _, bad := range [][]string{nil, {"act"}, {"bridge:"}, {"all:act"}} {
+	for _, bad := range [][]string{nil, {"act"}, {"bridge:"}, {"all:act"}, {"bridge:act", "bridge:atc"}} {
 		if _, err := s.Daemon.RevokeGrants(t.Context(), daemontest.Me(), r.ID, bad); !errors.As(err, &invalid) {
 			t.Errorf("%q gives %v", bad, err)
 		}

@@ -5,10 +5,23 @@ import (
 	"strings"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
+	"github.com/ringd/ringd/rings/interpreter"
 )
 
 // maxGrants bounds what one request takes back.
 const maxGrants = 256
+
+// Revocable refuses to take from a run that waits a bridge that neither it nor a
+// subagent of it can have: a name that is not meant would leave it the other.
+func Revocable(p interpreter.Pause, grants []string) error {
+	for _, g := range grants {
+		name, bridge := strings.CutPrefix(g, "bridge:")
+		if bridge && len(p.Profiles) > 0 && !p.Profiles[0].Has(name) {
+			return fmt.Errorf("revoke %s: the run has no such bridge", Clip(g))
+		}
+	}
+	return nil
+}
 
 // CheckGrants checks the names of grants that are to be taken from a run.
 func CheckGrants(grants []string) error {
