@@ -6,6 +6,7 @@ import (
 	"encoding/hex"
 	"fmt"
 	"io/fs"
+	"path/filepath"
 
 	"github.com/ringd/ringd/executors/js/engine/kept"
 )
@@ -13,8 +14,15 @@ import (
 // sources are what the metered code and the image depend on beside the engine
 // file and the prelude: a build of other sources loads no file of this one's.
 //
-//go:embed *.go meter/*.go kept/*.go names/*.go
+//go:embed config.go doc.go end.go engine.go errors.go guest.go image.go imports.go kept.go memory.go memory_linux.go memory_other.go
+//go:embed prelude.go snapshot.go state.go vm.go kept/kept.go meter/code.go meter/meter.go meter/module.go meter/reader.go names/names.go
 var sources embed.FS
+
+// Files of other builds, of which some may still be in use, go after that many.
+const (
+	startPrefix = "ringd-js-start-"
+	startFiles  = 4
+)
 
 // startName names the file in which this build keeps them.
 func startName(prelude string) (string, error) {
@@ -32,7 +40,7 @@ func startName(prelude string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("name the engine's start: %w", err)
 	}
-	return "ringd-js-start-" + hex.EncodeToString(h.Sum(nil)), nil
+	return startPrefix + hex.EncodeToString(h.Sum(nil)), nil
 }
 
 // words are the numbers of an image, in the order of the file.
@@ -81,5 +89,6 @@ func keepStart(path string, wasm []byte, im *image) {
 	b := start(wasm, im).Encode()
 	if len(b) <= kept.MaxBytes && mayHold(uint32(len(b))) {
 		_ = kept.Keep(path, b)
+		kept.Prune(filepath.Dir(path), startPrefix, startFiles)
 	}
 }

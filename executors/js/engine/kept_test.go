@@ -2,6 +2,7 @@ package engine // the image is not exported
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"path/filepath"
 	"slices"
@@ -128,6 +129,27 @@ func flip(b []byte, at int) []byte {
 	return b
 }
 
+// What other builds have left is removed, but for some.
+func TestStartsOfOtherBuilds(t *testing.T) {
+	dir := t.TempDir()
+	old := time.Unix(1_700_000_000, 0)
+	for _, n := range []string{"1", "2", "3", "4", "5", "6-123"} {
+		path := filepath.Join(dir, startPrefix+n)
+		if err := errors.Join(os.WriteFile(path, nil, 0o600), os.Chtimes(path, old, old)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	name, err := preludeSource()
+	if err == nil {
+		name, err = startName(name)
+	}
+	twoPlusTwo(t, Config{CacheDir: dir})
+	_, own := os.Stat(filepath.Join(dir, name))
+	if found, _ := filepath.Glob(filepath.Join(dir, startPrefix+"*")); err != nil || own != nil || len(found) != startFiles {
+		t.Errorf("%v %v %v", found, err, own)
+	}
+}
+
 func TestKeptStartInALaxFolder(t *testing.T) {
 	dir := t.TempDir()
 	twoPlusTwo(t, Config{CacheDir: dir})
@@ -150,9 +172,17 @@ func TestStartNameFollowsThePrelude(t *testing.T) {
 	if err != nil || one == other {
 		t.Errorf("%s %v", other, err)
 	}
-	for _, path := range []string{"image.go", "guest.go", "meter/code.go", "kept/kept.go"} {
-		if _, err := sources.ReadFile(path); err != nil {
-			t.Errorf("the name does not depend on it: %v", err)
+	var all []string
+	for _, pattern := range []string{"*.go", "meter/*.go", "kept/*.go", "names/*.go"} {
+		found, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		all = append(all, found...)
+	}
+	for _, path := range all {
+		if _, err := sources.ReadFile(path); (err == nil) == strings.HasSuffix(path, "_test.go") {
+			t.Errorf("%s: the name depends on it: %v", path, err == nil)
 		}
 	}
 }

@@ -16,6 +16,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 )
 
 // Start is what is kept.
@@ -110,6 +112,25 @@ func Keep(path string, encoded []byte) error {
 		return errors.Join(fmt.Errorf("keep the engine's start: %w", err), os.Remove(f.Name()))
 	}
 	return nil
+}
+
+// Prune removes files of dir whose name begins with prefix, and leaves the newest
+// ones, at most most. What cannot be removed stays until the next time.
+func Prune(dir, prefix string, most int) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return
+	}
+	var files []fs.FileInfo
+	for _, e := range entries {
+		if info, err := e.Info(); err == nil && info.Mode().IsRegular() && strings.HasPrefix(e.Name(), prefix) {
+			files = append(files, info)
+		}
+	}
+	slices.SortFunc(files, func(a, b fs.FileInfo) int { return b.ModTime().Compare(a.ModTime()) })
+	for _, f := range files[min(most, len(files)):] {
+		_ = os.Remove(filepath.Join(dir, f.Name()))
+	}
 }
 
 // CheckFolder makes dir and refuses it when others may write there: what it

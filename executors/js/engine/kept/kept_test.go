@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -87,4 +88,32 @@ func FuzzStart(f *testing.F) {
 			t.Errorf("no round trip: %+v", s)
 		}
 	})
+}
+
+// The newest files stay, and what has another name.
+func TestPrune(t *testing.T) {
+	dir := t.TempDir()
+	for i, name := range []string{"start-a", "start-b", "other", "start-c", "start-d-123"} {
+		path := filepath.Join(dir, name)
+		if err := os.WriteFile(path, nil, 0o600); err != nil {
+			t.Fatal(err)
+		}
+		at := time.Unix(1_700_000_000+int64(i), 0)
+		if err := os.Chtimes(path, at, at); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Mkdir(filepath.Join(dir, "start-folder"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	kept.Prune(dir, "start-", 2)
+	kept.Prune(filepath.Join(dir, "none"), "start-", 2)
+	var got []string
+	entries, err := os.ReadDir(dir)
+	for _, e := range entries {
+		got = append(got, e.Name())
+	}
+	if want := []string{"other", "start-c", "start-d-123", "start-folder"}; err != nil || !slices.Equal(want, got) {
+		t.Errorf("%v %v", got, err)
+	}
 }
