@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/ringd/ringd/executors"
@@ -288,6 +289,22 @@ func TestSessions(t *testing.T) {
 	} {
 		if _, err := s.run(session(&state, change), script{}); !errors.Is(err, interpreter.ErrSession) {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+	// A state that cannot be gone on from is named, and stands.
+	for _, change := range []func(*interpreter.SessionState){
+		func(s *interpreter.SessionState) { s.Engine = "sha256:older" },
+		func(s *interpreter.SessionState) { s.Snapshot = []byte("{") },
+	} {
+		bad := state
+		change(&bad)
+		before := fmt.Sprint(s.keeper.sessions["repl"])
+		run, err = s.run(session(&bad, nil), script{})
+		must(t, err)
+		v := s.end(run)
+		if v.State != executors.StateFailed || v.Error.Name != "SessionUnusable" || bad.Engine != engine && !strings.Contains(v.Error.Message, bad.Engine) ||
+			before != fmt.Sprint(s.keeper.sessions["repl"]) {
+			t.Errorf("%s %+v", v.State, v.Error)
 		}
 	}
 	// A run that pauses keeps its session for its end.

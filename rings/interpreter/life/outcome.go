@@ -91,6 +91,12 @@ func failure(err error, v *View) (executors.State, *executors.ProgramError) {
 		return executors.StateDenied, &executors.ProgramError{Name: rules.NameDenied, Message: denial.Decision.Reason}
 	case errors.Is(err, errPanicked):
 		return executors.StateFailed, &executors.ProgramError{Name: nameClosed, Message: "the run was closed: a fault of the host"}
+	case errors.Is(err, executors.ErrEngine): // of a session: a pause stands
+		return executors.StateFailed, &executors.ProgramError{Name: "SessionUnusable",
+			Message: shape.Clip("the state of the session needs an engine that is not configured, or has to be forgotten: "+err.Error(), 400)}
+	case errors.Is(err, executors.ErrSnapshot):
+		return executors.StateFailed, &executors.ProgramError{Name: "SessionUnusable",
+			Message: "the state of the session cannot be restored: it has to be forgotten"}
 	default:
 		return executors.StateFailed, &executors.ProgramError{Name: "GuestLost", Message: "the guest ended without an outcome"}
 	}
