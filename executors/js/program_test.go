@@ -258,3 +258,50 @@ func TestCaughtImport(t *testing.T) {
 		t.Errorf("denials %+v, want one", out.Denials)
 	}
 }
+
+// TestOneInstanceOfAModule: a module is evaluated once, however the program and
+// other modules come to it.
+func TestOneInstanceOfAModule(t *testing.T) {
+	e := cold(t)
+	for _, tt := range []struct{ name, source, want string }{
+		{"computed", "import { next } from 'policy:counter'\nconst n = 'policy:' + 'counter'\nconst m = await import(n)\n;[next(), m.next(), next()]", "[1,2,3]"},
+		{"computed and constant", "import { self } from 'policy:counter'\nconst n = 'policy:' + 'counter'\n;[(await import(n)).self === self, (await import('policy:counter')).self === self]", "[true,true]"},
+		{"within another module", "import { next } from 'policy:counter'\nimport { at } from 'policy:around'\nconst n = 'policy:' + 'around'\n;[next(), at(), (await import(n)).at(), next()]", "[1,2,3,4]"},
+		{"a module that computes", "import { self } from 'policy:counter'\nimport { by } from 'policy:by'\n(await by('counter')).self === self", "true"},
+		{"a variable that changes", "import d, { n, add } from 'policy:live'\nimport * as all from 'policy:live'\nconst before = n\nadd()\nconst m = await import('policy:' + 'live')\nadd()\n;[d, before, n, all.n, m.n, Object.keys(all).sort().join()]", `["d",0,2,2,2,"add,default,n"]`},
+		{"in order", "import 'policy:second'\nimport 'policy:first'\nawait import('policy:' + 'first')\nglobalThis.order.join()", `"second,first"`},
+	} {
+		for _, file := range []string{"p.js", "p.ts"} {
+			t.Run(tt.name+" "+file, func(t *testing.T) {
+				r := program(tt.source)
+				r.Program.Name = file
+				addModules(&r)
+				addModule(&r, "policy:around", "import { next } from 'policy:counter'\nexport const at = () => next()\n")
+				addModule(&r, "policy:by", "export const by = (n) => import('policy:' + n)\n")
+				addModule(&r, "policy:live", "export let n = 0\nexport const add = () => { n++ }\nexport default 'd'\n")
+				addModule(&r, "policy:first", "(globalThis.order ??= []).push('first')\n")
+				addModule(&r, "policy:second", "(globalThis.order ??= []).push('second')\n")
+				out, err := e.Run(t.Context(), r, plain)
+				if err != nil || out.State != executors.StateDone || string(out.Value) != tt.want {
+					t.Errorf("%v %s %s %+v, want %s", err, out.State, out.Value, out.Error, tt.want)
+				}
+			})
+		}
+	}
+	// What a linked program does wrong is found before it begins, at its place.
+	for _, source := range []string{"import { nothing } from 'policy:counter'\nawait import('policy:' + 'math')", "import x from 'requests'\nawait import('policy:' + 'math')"} {
+		r := program(source)
+		addModules(&r)
+		out, err := e.Run(t.Context(), r, plain)
+		if err != nil || out.State == executors.StateDone || len(out.Error.Frames) != 1 || out.Error.Frames[0].Line != 1 {
+			t.Errorf("%q: %v %s %+v", source, err, out.State, out.Error)
+		}
+	}
+	// And what goes wrong later has the author's place.
+	r := program("import { next } from 'policy:counter'\nawait import('policy:' + 'math')\n  next().x.y")
+	addModules(&r)
+	out, err := e.Run(t.Context(), r, plain)
+	if err != nil || out.State != executors.StateFailed || len(out.Error.Frames) != 1 || out.Error.Frames[0].Line != 3 {
+		t.Errorf("%v %s %+v", err, out.State, out.Error)
+	}
+}

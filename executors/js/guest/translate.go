@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 	"sync"
 
@@ -27,10 +28,10 @@ import (
 //   - With them, esbuild joins the program and the modules it imports into one
 //     script. Modules come from the policy's map alone; no file is looked at.
 //
-// What is different in a joined program: a module that the program imports by
-// name, statically or dynamically, exists once; importing it again through a
-// name that is only known at run time makes the engine load it a second time.
-// Exports of the program are dropped, except that a default export is its result.
+// A module exists once. Where something imports by a name that is only known at
+// run time, the engine has to have the modules, and the program is linked to
+// them instead of joined: see link. Exports of the program are dropped, except
+// that a default export is its result.
 const (
 	target   = api.ES2022
 	tsconfig = `{"compilerOptions":{"target":"ES2022","useDefineForClassFields":true}}`
@@ -133,13 +134,7 @@ func join(o start.Options, m *modules, source string) (*text, *executors.End) {
 		loader = api.LoaderTS
 	}
 	j := &joiner{m: m, typed: o.Language == start.TypeScript}
-	res := api.Build(api.BuildOptions{
-		Stdin:  &api.StdinOptions{Contents: source, Sourcefile: o.File, Loader: loader},
-		Bundle: true, Write: false, Outfile: "/program.js", AbsWorkingDir: "/", Metafile: true,
-		Format: api.FormatESModule, Platform: api.PlatformNeutral, Target: target, TreeShaking: api.TreeShakingFalse,
-		Sourcemap: api.SourceMapExternal, SourcesContent: api.SourcesContentExclude, TsconfigRaw: tsconfig,
-		LogLevel: api.LogLevelSilent, Plugins: []api.Plugin{{Name: namespace, Setup: j.setup}},
-	})
+	res := j.build(o, loader, source)
 	plain := o.Language == start.JavaScript && j.static == 0
 	if j.refusal != "" {
 		return nil, m.endDenied(j.refusal, place(o, res.Errors))
@@ -158,7 +153,70 @@ func join(o start.Options, m *modules, source string) (*text, *executors.End) {
 	if plain && len(exports) == 0 {
 		return &text{file: o.File, author: o.File, source: source}, nil
 	}
-	var code, maps []byte
+	code, maps := outputs(res)
+	if dynamicWord.Match(code) && j.static > 0 {
+		return link(o, m, loader, source)
+	}
+	return mapped(o, dropExports(string(code), exports), maps)
+}
+
+// dynamicWord finds what might be an import by a name that the translation does
+// not know. One in a text costs a second translation, nothing else.
+var dynamicWord = regexp.MustCompile(`\bimport\s*\(`)
+
+// link makes a script of a program that join found in order, whose modules the
+// engine loads: the script begins with them, in the order of the imports, and the
+// names that it imports follow the variables of the modules.
+func link(o start.Options, m *modules, loader api.Loader, source string) (*text, *executors.End) {
+	j := &joiner{m: m, typed: o.Language == start.TypeScript, link: true}
+	res := j.build(o, loader, source)
+	if len(res.Errors) > 0 {
+		return nil, syntaxError(o, res.Errors)
+	}
+	exports, err := exported(res.Metafile)
+	if err != nil {
+		return nil, failed("TranslateError", err.Error())
+	}
+	code, maps := outputs(res)
+	t, end := mapped(o, dropExports(string(code), exports), maps)
+	if end != nil {
+		return nil, end
+	}
+	var first strings.Builder
+	for i, name := range j.linked {
+		quoted, err := json.Marshal(name) // no line break is left in it
+		if err != nil {
+			return nil, failed("TranslateError", err.Error())
+		}
+		fmt.Fprintf(&first, "const %s = await import(%s);", linkedName(i), quoted)
+	}
+	t.source = strings.TrimSuffix(strict, "\n") + first.String() + "\n" + strings.TrimPrefix(t.source, strict)
+	return t, nil
+}
+
+// linkedName is what a script calls the module of a number. A program that uses
+// the name itself gets it renamed: to the translation it is one of the host's.
+func linkedName(i int) string { return fmt.Sprintf("ringdModule%d", i) }
+
+// stub is what the translation takes a linked module for: an object with what
+// the module exports, as it is at each use.
+func stub(i int) string {
+	return fmt.Sprintf(`Object.defineProperty(exports, "__esModule", { value: true });
+for (const k of Object.keys(%[1]s)) Object.defineProperty(exports, k, { enumerable: true, get: () => %[1]s[k] });
+`, linkedName(i))
+}
+
+func (j *joiner) build(o start.Options, loader api.Loader, source string) api.BuildResult {
+	return api.Build(api.BuildOptions{
+		Stdin:  &api.StdinOptions{Contents: source, Sourcefile: o.File, Loader: loader},
+		Bundle: true, Write: false, Outfile: "/program.js", AbsWorkingDir: "/", Metafile: true,
+		Format: api.FormatESModule, Platform: api.PlatformNeutral, Target: target, TreeShaking: api.TreeShakingFalse,
+		Sourcemap: api.SourceMapExternal, SourcesContent: api.SourcesContentExclude, TsconfigRaw: tsconfig,
+		LogLevel: api.LogLevelSilent, Plugins: []api.Plugin{{Name: namespace, Setup: j.setup}},
+	})
+}
+
+func outputs(res api.BuildResult) (code, maps []byte) {
 	for _, f := range res.OutputFiles {
 		if strings.HasSuffix(f.Path, ".map") {
 			maps = f.Contents
@@ -166,7 +224,7 @@ func join(o start.Options, m *modules, source string) (*text, *executors.End) {
 			code = f.Contents
 		}
 	}
-	return mapped(o, dropExports(string(code), exports), maps)
+	return code, maps
 }
 
 // staticLine finds what most likely is a static import or export, for a text that
@@ -180,6 +238,8 @@ type joiner struct {
 	typed   bool   // the program is TypeScript
 	static  int    // static imports seen
 	refusal string // text of the first that was refused
+	link    bool   // modules stay the engine's
+	linked  []string
 }
 
 func (j *joiner) setup(b api.PluginBuild) {
@@ -199,6 +259,9 @@ func (j *joiner) resolve(a api.OnResolveArgs) (api.OnResolveResult, error) {
 	defer j.mu.Unlock()
 	// What TypeScript requires by "import x = require()" is as static.
 	static := a.Kind == api.ResolveJSImportStatement || j.typed && a.Kind == api.ResolveJSRequireCall
+	if j.link && !static {
+		return api.OnResolveResult{Path: a.Path, External: true}, nil
+	}
 	if static {
 		j.static++
 	} else if j.m.decider.Import(profiles.ExecutorJS, a.Path).Verdict != profiles.Allow {
@@ -206,6 +269,9 @@ func (j *joiner) resolve(a api.OnResolveArgs) (api.OnResolveResult, error) {
 	}
 	err := j.m.static(a.Path, len(a.With) > 0)
 	if err == nil {
+		if j.link && !slices.Contains(j.linked, a.Path) {
+			j.linked = append(j.linked, a.Path)
+		}
 		return api.OnResolveResult{Path: a.Path, Namespace: namespace}, nil
 	}
 	if !static {
@@ -222,6 +288,10 @@ func (j *joiner) resolve(a api.OnResolveArgs) (api.OnResolveResult, error) {
 func (j *joiner) load(a api.OnLoadArgs) (api.OnLoadResult, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
+	if i := slices.Index(j.linked, a.Path); i >= 0 {
+		text := stub(i)
+		return api.OnLoadResult{Contents: &text, Loader: api.LoaderJS}, nil
+	}
 	l, err := j.m.load(a.Path)
 	out := api.OnLoadResult{Contents: &l.source, Loader: api.LoaderJS}
 	if l.typed {

@@ -15,7 +15,7 @@ import (
 
 func withModules(language string) start.Options {
 	o := start.Options{File: "plan." + language, Language: language, Modules: map[string]profiles.Module{}}
-	for name, src := range map[string]string{"m": "import d from 'd'; export let a = 1; export default d", "d": "export default 7"} {
+	for name, src := range map[string]string{"m": "import d from 'd'; export let a = 1; export default d", "d": "export default 7", "e": "export const e = (n) => import(n)"} {
 		sum := sha256.Sum256([]byte(src))
 		o.Modules[name] = profiles.Module{Source: src, Digest: "sha256:" + hex.EncodeToString(sum[:])}
 		o.Imports.Allow = append(o.Imports.Allow, profiles.ImportRule{Name: name})
@@ -40,7 +40,10 @@ func TestJoin(t *testing.T) {
 	for _, tt := range []struct{ name, source, has, hasNot string }{
 		{"modules come first", "import d, { a } from 'm'\nd + a", "d_default", "import "},
 		{"a constant dynamic import is the same module", "import { a } from 'm'\nawait import('m')", "m_exports", "import("},
-		{"a refused dynamic import stays", "import { a } from 'm'\nawait import('x')", `import("x")`, "export"},
+		{"a refused dynamic import stays", "import { a } from 'm'\nawait import('x')", `import("x")`, "import {"},
+		{"an unknown name makes the engine load", "import d, { a } from 'm'\nawait import(d + a)", `const ringdModule0 = await import("m");` + "\n", "import {"},
+		{"so does one in a module", "import { e } from 'e'\ne", `const ringdModule0 = await import("e");`, "import {"},
+		{"a name of the link is free", "import { a } from 'm'\nconst ringdModule0 = a\nawait import(String(ringdModule0))", "ringdModule02 = import_m.a", "import {"},
 		{"exports are dropped", "export const v = 1\nv", "var v = 1;", "export"},
 		{"a default export is the result", "export const v = 1\nexport default v + 1", "plan_default;\n", "export {"},
 		{"an export clause in a text stays", "export const v = 1\n`\nexport {\n x\n};\n`", "export {\n x", "export {\n  v"},
@@ -53,7 +56,7 @@ func TestJoin(t *testing.T) {
 				if end != nil {
 					t.Fatalf("%+v", end.Error)
 				}
-				if !strings.HasPrefix(got.source, strict) || !strings.Contains(got.source, tt.has) || strings.Contains(got.source, tt.hasNot) {
+				if !strings.HasPrefix(got.source, strings.TrimSpace(strict)) || !strings.Contains(got.source, tt.has) || strings.Contains(got.source, tt.hasNot) {
 					t.Errorf("%s: want %q and no %q in\n%s", language, tt.has, tt.hasNot, got.source)
 				}
 			}
