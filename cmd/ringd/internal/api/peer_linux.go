@@ -3,6 +3,9 @@ package api
 import (
 	"net"
 	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
 )
 
 // peerOf asks the kernel who connected. The credentials are those at the time of
@@ -18,11 +21,33 @@ func peerOf(c net.Conn) peer {
 	}
 	var cred *syscall.Ucred
 	var failed error
+	var groups []uint32
 	err = raw.Control(func(fd uintptr) {
 		cred, failed = syscall.GetsockoptUcred(int(fd), syscall.SOL_SOCKET, syscall.SO_PEERCRED)
+		if failed == nil {
+			groups, failed = groupsOf(fd)
+		}
 	})
 	if err != nil || failed != nil || cred == nil {
 		return peer{}
 	}
-	return peer{uid: cred.Uid, gid: cred.Gid, pid: cred.Pid, known: true}
+	return peer{uid: cred.Uid, gid: cred.Gid, groups: groups, pid: cred.Pid, known: true}
+}
+
+// groupsOf asks for all groups that the peer was in when it connected.
+func groupsOf(fd uintptr) ([]uint32, error) {
+	groups := make([]uint32, 64)
+	for {
+		size := uint32(len(groups)) * 4
+		_, _, e := unix.Syscall6(unix.SYS_GETSOCKOPT, fd, unix.SOL_SOCKET, unix.SO_PEERGROUPS,
+			uintptr(unsafe.Pointer(&groups[0])), uintptr(unsafe.Pointer(&size)), 0)
+		switch {
+		case e == 0:
+			return groups[:size/4], nil
+		case e == unix.ERANGE && int(size/4) > len(groups): // what they take; they are those of the connect
+			groups = make([]uint32, size/4)
+		default:
+			return nil, e
+		}
+	}
 }

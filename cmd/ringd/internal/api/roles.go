@@ -27,6 +27,7 @@ const roleHeader = "Ringd-Role"
 // peer is who sent a request.
 type peer struct {
 	uid, gid uint32
+	groups   []uint32 // others that it is in: it can make each of them its gid
 	pid      int32
 	known    bool // false: no credentials, so no roles
 }
@@ -107,8 +108,9 @@ func (t *table) stands(p peer) []string {
 	return slices.Compact(out)
 }
 
-// roles returns what p may be. A harness is never an approver, also when one
-// comes from its uid and the other from its gid.
+// roles returns what p may be, by its uid and its gid. A harness is never an
+// approver, also when one comes from its uid and the other from its gid, or from
+// a group that it could have connected in.
 func (t *table) roles(p peer) []Role {
 	if !p.known {
 		return nil
@@ -122,7 +124,7 @@ func (t *table) roles(p peer) []Role {
 			out = append(out, r)
 		}
 	}
-	if slices.Contains(out, Harness) {
+	if slices.Contains(out, Harness) || slices.ContainsFunc(p.groups, func(g uint32) bool { return slices.Contains(t.gids[g], Harness) }) {
 		out = slices.DeleteFunc(out, func(r Role) bool { return r == Approver })
 	}
 	return out
