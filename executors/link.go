@@ -160,7 +160,11 @@ func (l *Link) Run(ctx context.Context, w Work, h Host) (out Outcome, again bool
 	}
 	r.base = l.s.BytesRead()
 	stopCtx := context.AfterFunc(ctx, func() { r.end(causeCtx, nil) })
-	wall := time.AfterFunc(w.Wall-r.used.Wall+slack, func() { r.end(causeWall, nil) })
+	wall := time.AfterFunc(w.Wall-r.used.Wall+slack, func() {
+		if !r.isKeeping() {
+			r.end(causeWall, nil)
+		}
+	})
 	r.watchPause(askCtx)
 
 	if err = r.begin(); err == nil {
@@ -229,7 +233,8 @@ type linkRun struct {
 	idleAsked uint64        // asked, when the guest began to wait
 	wanted    bool          // a pause was asked for
 	pausing   bool          // and the guest was told
-	stopped   time.Duration // processor time of the guest when it was told
+	keeping   bool          // the program of a session has ended, and its state comes
+	stopped   time.Duration // processor time of the guest at either
 	slow      *time.Timer
 }
 
@@ -260,12 +265,12 @@ func (r *linkRun) endLocked(c cause, err error) {
 func (r *linkRun) setTimer(d time.Duration) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.over || r.pausing {
+	if r.over || r.pausing || r.keeping {
 		return
 	}
 	r.timer = time.AfterFunc(d, func() {
-		if r.isPausing() {
-			return // its time bounds that
+		if r.isPausing() || r.isKeeping() {
+			return // their time bounds that
 		}
 		used, err := r.l.guest.CPU()
 		used -= r.cpu0

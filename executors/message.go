@@ -27,7 +27,8 @@ import (
 // Pause comes at most once, to a guest whose Idle was not overtaken, so the
 // guest is reading and the next thing it says is the first Part, or a Result
 // that is not paused. A guest sends Parts in no other case but before the
-// Result of a run that keeps its state.
+// Result of a run that keeps its state, once the program has ended; when it then
+// cannot keep it after all, Unkept says why, and the Parts mean nothing.
 type Message interface {
 	kind() kind
 	append([]byte) []byte
@@ -142,7 +143,7 @@ type End struct {
 	Dropped   int64               `json:"dropped,omitempty"` // bytes of console output
 	PeakBytes int64               `json:"peakBytes"`
 	Again     bool                `json:"again,omitempty"`  // sound for another program of the same agent
-	Unkept    string              `json:"unkept,omitempty"` // why a run that keeps its state sent no Parts
+	Unkept    string              `json:"unkept,omitempty"` // why a run that keeps its state does not
 }
 
 func (Hello) kind() kind    { return kindHello }

@@ -105,7 +105,7 @@ func (r *linkRun) outcome(c cause) Outcome {
 // Budget.Move.
 func (r *linkRun) cpu() time.Duration {
 	now := r.stopped
-	if !r.isPausing() {
+	if !r.isPausing() && !r.isKeeping() {
 		var err error
 		if now, err = r.l.guest.CPU(); err != nil || r.restoring {
 			return 0

@@ -127,7 +127,7 @@ func (r *linkRun) watchPause(ctx context.Context) {
 // from here on no answer is sent.
 func (r *linkRun) tryPause() {
 	r.mu.Lock()
-	if !r.wanted || r.pausing || !r.waiting || r.over || r.cause != causeNone {
+	if !r.wanted || r.pausing || r.keeping || !r.waiting || r.over || r.cause != causeNone {
 		r.mu.Unlock()
 		return
 	}
@@ -151,6 +151,29 @@ func (r *linkRun) isPausing() bool {
 	return r.pausing
 }
 
+func (r *linkRun) isKeeping() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.keeping
+}
+
+// keep notes that the program of a session has ended: what comes now is its state,
+// and neither its processor time nor its wall time.
+func (r *linkRun) keep() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.keeping || r.pausing {
+		return nil
+	}
+	var err error
+	if r.stopped, err = r.l.guest.CPU(); err != nil {
+		return fmt.Errorf("%w: read processor time: %w", ErrGuest, err)
+	}
+	r.keeping = true
+	r.startSlowLocked()
+	return nil
+}
+
 // stopping tells whether the guest may say nothing but the rest of its snapshot.
 func (r *linkRun) stopping() bool { return r.packed > 0 || r.isPausing() }
 
@@ -167,7 +190,7 @@ func (r *linkRun) part(m Message) error {
 	}
 	r.parts = append(r.parts, p.Bytes)
 	r.packed += int64(len(p.Bytes))
-	return nil
+	return r.keep()
 }
 
 // keeps tells whether a program that ended so may leave its state behind: a
@@ -178,7 +201,7 @@ func (r *linkRun) keeps(s State) bool {
 
 // snapshot is what the outcome carries; nil when nothing was kept.
 func (r *linkRun) snapshot() []byte {
-	if r.packed == 0 {
+	if r.packed == 0 || r.said.State != StatePaused && r.said.Unkept != "" {
 		return nil
 	}
 	k := kept{}
@@ -221,6 +244,8 @@ func (r *linkRun) brokenError(c cause) *ProgramError {
 	switch {
 	case c == causeSlow && r.isPausing():
 		return &ProgramError{Name: "PauseFailed", Message: fmt.Sprintf("the program could not be stopped within %v", r.move())}
+	case c == causeSlow && r.isKeeping():
+		return &ProgramError{Name: "PauseFailed", Message: fmt.Sprintf("the state of the session could not be written down within %v", r.move())}
 	case c == causeBroken && r.isPausing():
 		return &ProgramError{Name: "PauseFailed", Message: "the guest process ended while the program was being stopped"}
 	default:

@@ -512,6 +512,29 @@ func TestLinkMovesAreFree(t *testing.T) {
 	}
 }
 
+// The same for the state of a session, which follows the end of the program. One
+// that cannot be written down after all is none, and the outcome stands.
+func TestLinkSessionsAreFree(t *testing.T) {
+	for _, unkept := range []string{"", "too large"} {
+		var used atomic.Int64
+		g := newFakeGuest()
+		g.cpu = func() time.Duration { return time.Duration(used.Load()) }
+		l := play(t, g, func(s *executors.Stream) {
+			_, _ = s.Read()
+			_ = s.Send(executors.Part{Bytes: []byte("the ")})
+			_ = s.Send(executors.Part{Bytes: []byte("state")}) // so the host has seen the first
+			used.Store(int64(time.Hour))
+			end := done("1")
+			end.Unkept = unkept
+			_ = s.Send(end)
+		})
+		out, again, err := l.Run(t.Context(), executors.Work{Budget: budget, Session: true}, blocked())
+		if err != nil || out.State != executors.StateDone || out.Usage.CPU != 0 || (out.Snapshot == nil) != (unkept != "") || out.Unkept != unkept || !again {
+			t.Errorf("%s %+v %v, %d bytes, %q: %v", out.State, out.Error, out.Usage.CPU, len(out.Snapshot), out.Unkept, err)
+		}
+	}
+}
+
 // frames is what a guest says, as bytes.
 func frames(t testing.TB, list ...executors.Message) []byte {
 	t.Helper()

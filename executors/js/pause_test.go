@@ -271,7 +271,7 @@ func TestEndsAfterAPause(t *testing.T) {
 // processor time. And a host whose clock is behind does not turn back a program's.
 func TestForgedRecord(t *testing.T) {
 	e := cold(t)
-	r := program("const a = Date.now(); await echo(1); [Date.now() >= a, Date.now()]", "echo")
+	r := program("for (let i = 0; i < 1e6; i++); const a = Date.now(); await echo(1); [Date.now() >= a, Date.now()]", "echo")
 	out, from, err := executorstest.Stopped(t.Context(), e, r, &executorstest.Gate{})
 	if err != nil || from == nil {
 		t.Fatalf("%s %+v %v", out.State, out.Error, err)

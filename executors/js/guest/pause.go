@@ -220,56 +220,53 @@ func (r *run) restore(ctx context.Context, rec record, snapshot []byte, asked ui
 	return nil
 }
 
-// pack is the run as it stands: its record and what the engine wrote.
-func (r *run) pack(ctx context.Context, ended bool) ([2][]byte, error) {
-	snapshot, err := r.vm.Snapshot(ctx)
-	if err != nil {
-		return [2][]byte{}, err
+// waits is the record of a program that waits, once the engine has written it.
+func (r *run) waits() record {
+	rec := record{Format: recordFormat, Modules: r.mods.served(), Programs: r.programs, Count: r.count, Clock: r.nanos(),
+		Console: r.console, Dropped: r.dropped, Denials: r.mods.reported + len(r.mods.denials),
+		CPU: r.vm.Usage().CPU, File: r.file, Text: r.digest, Session: r.session}
+	if rec.Text == "" {
+		rec.Text = r.text.digest()
 	}
-	rec := record{Format: recordFormat, Modules: r.mods.served(), Programs: r.programs, Count: r.count, Clock: r.nanos()}
-	if ended {
-		t := r.program()
-		rec.Programs = append(slices.Clone(rec.Programs), earlier{File: t.file, Author: short(r.o.File, maxNameBytes), Translated: t.translated})
-		rec.Programs = rec.Programs[max(len(rec.Programs)-maxPrograms, 0):]
-		rec.Count++
-	} else {
-		rec.Console, rec.Dropped, rec.Denials = r.console, r.dropped, r.mods.reported+len(r.mods.denials)
-		rec.CPU = r.vm.Usage().CPU
-		rec.File, rec.Text, rec.Session = r.file, r.digest, r.session
-		if rec.Text == "" {
-			rec.Text = r.text.digest()
-		}
-		for call, o := range r.open {
-			rec.Open = append(rec.Open, openRecord{Call: call, ID: o.id, Bytes: o.bytes})
-		}
-		slices.SortFunc(rec.Open, func(a, b openRecord) int { return int(a.Call) - int(b.Call) })
+	for call, o := range r.open {
+		rec.Open = append(rec.Open, openRecord{Call: call, ID: o.id, Bytes: o.bytes})
 	}
-	head, err := rec.encode()
-	return [2][]byte{head, snapshot}, err
+	slices.SortFunc(rec.Open, func(a, b openRecord) int { return int(a.Call) - int(b.Call) })
+	return rec
+}
+
+// rests is the record of a session whose program has ended.
+func (r *run) rests() record {
+	t := r.program()
+	list := append(slices.Clone(r.programs), earlier{File: t.file, Author: short(r.o.File, maxNameBytes), Translated: t.translated})
+	return record{Format: recordFormat, Modules: r.mods.served(), Programs: list[max(len(list)-maxPrograms, 0):], Count: r.count + 1, Clock: r.nanos()}
 }
 
 // engineBytes bounds what the engine writes: a record goes beside it.
 const engineBytes = executors.MaxSnapshotBytes - maxRecordBytes - 4
 
-// send puts a snapshot on the connection.
-func (r *run) send(parts [2][]byte) {
-	for _, b := range parts {
-		for piece := range slices.Chunk(b, executors.PartBytes) {
-			r.put(executors.Part{Bytes: piece})
-			r.flush()
-		}
+// send puts a part of a snapshot on the connection.
+func (r *run) send(b []byte) {
+	for piece := range slices.Chunk(b, executors.PartBytes) {
+		r.put(executors.Part{Bytes: piece})
+		r.flush()
 	}
 }
 
 // pause stops the program where it waits.
 func (r *run) pause(ctx context.Context) executors.Result {
-	b, err := r.pack(ctx, false)
+	var head []byte
+	b, err := r.vm.Snapshot(ctx)
+	if err == nil {
+		head, err = r.waits().encode()
+	}
 	switch {
 	case errors.Is(err, engine.ErrTooLarge):
 		return limitResult("SnapshotTooLarge", err.Error())
 	case err != nil:
 		return r.final(err)
 	}
+	r.send(head)
 	r.send(b)
 	return executors.Result{End: executors.End{State: executors.StatePaused, Again: true}}
 }
@@ -277,7 +274,7 @@ func (r *run) pause(ctx context.Context) executors.Result {
 // keep sends the state of a program of a session that ended cleanly, or notes
 // why it does not: what was kept before it then stands.
 func (r *run) keep(ctx context.Context, res *executors.Result) {
-	if !r.o.Keep {
+	if !r.o.Keep || res.State == executors.StatePaused {
 		return
 	}
 	if r.text == nil && r.digest == "" {
@@ -292,7 +289,11 @@ func (r *run) keep(ctx context.Context, res *executors.Result) {
 		res.Unkept = "calls of the program were left open"
 		return
 	}
-	b, err := r.pack(ctx, true)
+	b, err := r.rests().encode()
+	if err == nil {
+		r.send(b) // the host knows by it that the program has ended, before the long part
+		b, err = r.vm.Snapshot(ctx)
+	}
 	if err != nil {
 		res.Unkept = short(err.Error(), maxFailure)
 		return
