@@ -97,14 +97,16 @@ var layers = map[string][]string{
 		"cmd/ringd/internal/audit", "cmd/ringd/internal/store", "cmd/ringd/internal/daemon/policy",
 		"cmd/ringd/internal/syncer", "cmd/ringd/internal/daemon/metrics", "cmd/ringd/internal/daemon/records",
 		"cmd/ringd/internal/daemon/show", "cmd/ringd/internal/daemon/approvals", "cmd/ringd/internal/daemon/outbox",
-		"cmd/ringd/internal/daemon/pauses", "cmd/ringd/internal/daemon/turns", "cmd/ringd/internal/daemon/live",
+		"cmd/ringd/internal/daemon/pauses", "cmd/ringd/internal/daemon/turns", "cmd/ringd/internal/daemon/live", "cmd/ringd/internal/daemon/requests",
 	},
 	"cmd/ringd/internal/daemon/turns": {},
 	"cmd/ringd/internal/daemon/live":  {"rings/interpreter"},
 	"cmd/ringd/internal/daemon/approvals": {
 		"schema/wire", "cmd/ringd/internal/audit", "cmd/ringd/internal/store", "cmd/ringd/internal/daemon/metrics",
-		"cmd/ringd/internal/daemon/show",
+		"cmd/ringd/internal/daemon/show", "cmd/ringd/internal/daemon/vouch",
 	},
+	"cmd/ringd/internal/daemon/requests": {"schema/wire", "cmd/ringd/internal/daemon/policy"},
+	"cmd/ringd/internal/daemon/vouch":    {"profiles", "cmd/ringd/internal/seal", "cmd/ringd/internal/store"},
 	"cmd/ringd/internal/daemon/policy": {
 		"schema", "schema/wire", "profiles", "rings/interpreter", "cmd/ringd/internal/audit", "cmd/ringd/internal/child",
 		"cmd/ringd/internal/store", "cmd/ringd/internal/syncer", "cmd/ringd/internal/daemon/metrics",
@@ -115,10 +117,10 @@ var layers = map[string][]string{
 	},
 	"cmd/ringd/internal/daemon/pauses": {
 		"schema/wire", "executors", "rings/interpreter", "cmd/ringd/internal/seal", "cmd/ringd/internal/store",
-		"cmd/ringd/internal/daemon/metrics", "cmd/ringd/internal/daemon/show",
+		"cmd/ringd/internal/daemon/metrics", "cmd/ringd/internal/daemon/show", "cmd/ringd/internal/daemon/vouch",
 	},
 	"cmd/ringd/internal/daemon/records": {
-		"executors", "rings/interpreter", "cmd/ringd/internal/audit", "cmd/ringd/internal/store", "cmd/ringd/internal/daemon/metrics",
+		"executors", "cmd/ringd/internal/daemon/vouch", "rings/interpreter", "cmd/ringd/internal/audit", "cmd/ringd/internal/store", "cmd/ringd/internal/daemon/metrics",
 	},
 	"cmd/ringd/internal/daemon/show":    {"schema/wire", "profiles", "executors", "rings/interpreter", "cmd/ringd/internal/store"},
 	"cmd/ringd/internal/daemon/metrics": {"profiles"},

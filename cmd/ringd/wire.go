@@ -197,10 +197,14 @@ func (p *program) buildStack(ctx context.Context, c stackConfig, s *stack) (err 
 	if err != nil {
 		return err
 	}
-	recorder, journal := records.NewRecorder(log, c.metrics), records.NewJournal(st)
+	keys, err := keyring(c)
+	if err != nil {
+		return err
+	}
+	recorder, journal := records.NewRecorder(log, c.metrics), records.NewJournal(st, keys)
 	s.guests = &guests{js: s.js, group: s.group}
 	asked := &decide.Conditions{}
-	keeper, desk, err := p.newDesk(c, st, recorder, journal)
+	keeper, desk, err := p.newDesk(c, st, keys, recorder, journal)
 	if err != nil {
 		return err
 	}

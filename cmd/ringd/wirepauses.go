@@ -18,27 +18,33 @@ import (
 	"github.com/ringd/ringd/profiles"
 )
 
-// newDesk joins what keeps runs that wait and what takes approvals.
-func (p *program) newDesk(c stackConfig, st *store.Store, recorder *records.Recorder, journal *records.Journal) (*pauses.Keeper, *approvals.Desk, error) {
+// keyring is what seals and marks: the state folder's own key, if it uses that,
+// and those that are configured.
+func keyring(c stackConfig) (*seal.Keyring, error) {
 	keys := c.keys
 	if c.ownKey {
 		key, err := seal.FileOrNew(cli.Layout(c.state).Seal, rand.Reader)
 		if err != nil {
-			return nil, nil, unavailable("load the key of pauses", err)
+			return nil, unavailable("load the key of pauses", err)
 		}
 		keys = append([]seal.Key{key}, keys...)
 	}
 	ring, err := seal.New(seal.Config{Keys: keys, Random: rand.Reader})
 	if err != nil {
-		return nil, nil, unavailable("load the keys of pauses", err)
+		return nil, unavailable("load the keys of pauses", err)
 	}
+	return ring, nil
+}
+
+// newDesk joins what keeps runs that wait and what takes approvals.
+func (p *program) newDesk(c stackConfig, st *store.Store, ring *seal.Keyring, recorder *records.Recorder, journal *records.Journal) (*pauses.Keeper, *approvals.Desk, error) {
 	keeper, err := pauses.New(pauses.Config{
 		Store: st, Sealer: ring, Gate: journal, Now: time.Now, Quota: c.paused, Metrics: c.metrics, Point: p.point,
 	})
 	if err != nil {
 		return nil, nil, err
 	}
-	desk, err := approvals.New(approvals.Config{Store: st, Recorder: recorder, Now: time.Now, Metrics: c.metrics, Point: p.point})
+	desk, err := approvals.New(approvals.Config{Store: st, Recorder: recorder, Marks: ring, Now: time.Now, Metrics: c.metrics, Point: p.point})
 	return keeper, desk, err
 }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/ringd/ringd/cmd/ringd/internal/audit"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/pauses"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/requests"
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/rings/interpreter"
@@ -21,7 +22,7 @@ import (
 // ErrEnded, ErrAnswered, ErrDigest, ErrRole, *InvalidError, *profiles.Denial (no
 // longer granted), ErrUnavailable.
 func (d *Daemon) AnswerRun(ctx context.Context, actor Actor, id string, answers wire.Answers) (wire.Run, error) {
-	if err := wellFormed(answers); err != nil {
+	if err := requests.Answers(answers); err != nil {
 		return wire.Run{}, err
 	}
 	if err := d.Writable(); err != nil {
@@ -53,28 +54,6 @@ func (d *Daemon) AnswerRun(ctx context.Context, actor Actor, id string, answers 
 		}
 	}
 	return d.GetRun(ctx, actor, id, time.Duration(answers.WaitMillis)*time.Millisecond)
-}
-
-// wellFormed checks what can be told of answers without the run.
-func wellFormed(answers wire.Answers) error {
-	if len(answers.Answers) == 0 {
-		return invalid("answers", "are missing")
-	}
-	if answers.WaitMillis < 0 || answers.WaitMillis > wire.MaxWaitMillis {
-		return invalid("wait_ms", fmt.Sprintf("is not between 0 and %d", wire.MaxWaitMillis))
-	}
-	seen := map[string]bool{}
-	for i, a := range answers.Answers {
-		field := fmt.Sprintf("answers[%d]", i)
-		switch {
-		case (a.Error == nil) == (a.Value == nil):
-			return invalid(field, "needs exactly one of value and error")
-		case seen[a.Call]:
-			return invalid(field, "answers a call twice")
-		}
-		seen[a.Call] = true
-	}
-	return nil
 }
 
 // answerLive answers calls of a run in a guest, and returns those that are left
@@ -131,6 +110,10 @@ func (d *Daemon) answerKept(ctx context.Context, actor Actor, row store.Run, ans
 	if err != nil {
 		return err
 	}
+	words, err := d.cfg.Calls.Approvals(ctx, row.ID)
+	if err != nil {
+		return err
+	}
 	known := map[string]store.Call{}
 	for _, c := range calls {
 		known[c.ID] = c
@@ -149,6 +132,9 @@ func (d *Daemon) answerKept(ctx context.Context, actor Actor, row store.Run, ans
 		case a.Digest != "" && a.Digest != c.ArgsDigest:
 			return fmt.Errorf("call %s: %w", a.Call, ErrDigest)
 		}
+		if err := d.cfg.Keeper.CheckCall(row, c, words); err != nil {
+			return pauses.Stuck(row.ID, err)
+		}
 		if a.Error == nil {
 			err := d.cfg.Interpreter.CheckReply(row.Agent, row.Executor, c.Bridge, a.Value)
 			var denial *profiles.Denial
@@ -160,7 +146,7 @@ func (d *Daemon) answerKept(ctx context.Context, actor Actor, row store.Run, ans
 				return answerError(a.Call, err)
 			}
 		}
-		body, err := pauses.Reply(a)
+		body, err := d.cfg.Keeper.Reply(row.ID, c.ArgsDigest, actor.Name, a)
 		if err != nil {
 			return fmt.Errorf("encode the answer to call %s: %w", a.Call, err)
 		}

@@ -30,6 +30,21 @@ func ended(t *testing.T, s *daemontest.Stack, id string) wire.Run {
 	}
 }
 
+// waitStuck waits until a run that waits says this of why it does not go on.
+func waitStuck(t *testing.T, s *daemontest.Stack, id, code string) wire.Run {
+	t.Helper()
+	for {
+		got, err := s.Daemon.GetRun(t.Context(), daemontest.Me(), id, time.Minute)
+		if err != nil || got.State != "paused" && got.State != "running" {
+			t.Fatalf("%+v, %v", got, err)
+		}
+		if got.Error != nil && got.Error.Name == code {
+			return got
+		}
+		runtime.Gosched()
+	}
+}
+
 // TestAnswersThatOverlap answers two calls while somebody else answers one of
 // them: what is left completes the wave, and the run goes on.
 func TestAnswersThatOverlap(t *testing.T) {
@@ -67,18 +82,8 @@ func TestGuestThatDoesNotStart(t *testing.T) {
 	if _, err := allow(t, s, person("uid:1"), r.ID, p); err != nil {
 		t.Fatal(err)
 	}
-	for {
-		got, err := s.Daemon.GetRun(t.Context(), daemontest.Me(), r.ID, time.Minute)
-		if err != nil || got.State != "paused" && got.State != "running" {
-			t.Fatalf("%+v, %v", got, err)
-		}
-		if got.Error != nil {
-			if got.Error.Name != wire.CodeResumeFailed || strings.Contains(got.Error.Message, "fork") {
-				t.Errorf("%+v", got.Error)
-			}
-			break
-		}
-		runtime.Gosched()
+	if got := waitStuck(t, s, r.ID, wire.CodeResumeFailed); strings.Contains(got.Error.Message, "fork") {
+		t.Errorf("%+v", got.Error)
 	}
 	s.Executor.Break(nil)
 	for range 7 {

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"time"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/audit"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/pauses"
@@ -68,10 +67,6 @@ func (d *Daemon) resumes(ctx context.Context) {
 // maxAnswered is how many answered runs one read takes from the store.
 const maxAnswered = 1000
 
-// tryAgain is how long a run that a fault of the host kept from going on waits
-// for the next attempt.
-const tryAgain = time.Minute
-
 // lookUp puts the answered runs of the store in line whose fault, if any, lets
 // them. The line is only a hint: whatever became of it, the store knows best.
 func (d *Daemon) lookUp(ctx context.Context, may func(store.Fault) bool) {
@@ -85,7 +80,7 @@ func (d *Daemon) lookUp(ctx context.Context, may func(store.Fault) bool) {
 			return
 		}
 		for _, p := range left {
-			if may(p.Fault) && !d.isLive(p.Run) {
+			if live, _ := d.liveRun(Actor{All: true}, p.Run); live == nil && may(p.Fault) {
 				d.goOn(p.Run, p.Actor, self)
 			}
 		}
@@ -93,25 +88,6 @@ func (d *Daemon) lookUp(ctx context.Context, may func(store.Fault) bool) {
 			return
 		}
 	}
-}
-
-// again says whether a run that could not go on is tried again by itself: not one
-// whose record, key or engine is wrong, which nothing but a person mends.
-func (d *Daemon) again(f store.Fault) bool {
-	switch f.Code {
-	case "":
-		return true
-	case wire.CodeIntegrity, wire.CodeKeyUnknown, wire.CodeEngineUnknown:
-		return false
-	default:
-		return !d.cfg.Clock.Now().Before(f.At.Add(tryAgain))
-	}
-}
-
-func (d *Daemon) isLive(id string) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.live[id] != nil
 }
 
 // take gives the first run in line that may go on a place among the live runs.
@@ -200,8 +176,11 @@ func (d *Daemon) ResumeRun(ctx context.Context, actor Actor, id string) (wire.Ru
 // lost says who claimed a run that somebody else goes on with.
 func (d *Daemon) lost(ctx context.Context, row store.Run) error {
 	_, _, err := d.cfg.Pauses.Claim(ctx, row.ID, row.Seq, self)
-	if err == nil { // it was given back in this moment
+	if err == nil { // it was given back in this moment, and its claim told nobody who had it
 		err = d.cfg.Pauses.Unclaim(ctx, row.ID, row.Seq, self, store.Fault{})
+		if err == nil {
+			err = &store.ClaimedError{Run: row.ID, Seq: row.Seq, By: self, At: row.Updated}
+		}
 	}
 	var claimed *store.ClaimedError
 	if errors.As(err, &claimed) {
@@ -242,8 +221,12 @@ func (d *Daemon) resume(ctx context.Context, r *liveRun, by string) error {
 	if err == nil {
 		record, err = d.unseal(p, row)
 	}
+	var words []store.Approval
 	if err == nil {
-		settled, err = pauses.Settlements(record, calls)
+		words, err = d.cfg.Calls.Approvals(ctx, row.ID)
+	}
+	if err == nil {
+		settled, err = d.cfg.Keeper.Settlements(record, calls, words)
 	}
 	if err == nil {
 		err = d.bindAgain(ctx, r, record, settled)

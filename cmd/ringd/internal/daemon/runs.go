@@ -11,6 +11,7 @@ import (
 
 	"github.com/ringd/ringd/cmd/ringd/internal/audit"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/records"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/requests"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/show"
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
 	"github.com/ringd/ringd/executors"
@@ -25,13 +26,6 @@ type Actor struct {
 	Name string // uid:1000, token:ci
 	All  bool
 }
-
-// Sizes of a request.
-const (
-	MaxSource = 1 << 20 // bytes of a program
-	MaxInputs = 4 << 20 // bytes of all inputs
-	MaxNames  = 256     // bytes of the name of an agent, a program or an input
-)
 
 // liveRun is a run that has not ended, or whose end is not on disk yet.
 type liveRun struct {
@@ -58,7 +52,7 @@ type liveRun struct {
 // Other errors are *InvalidError, ErrNotFound and ErrEnded (the parent run), ErrParent, ErrDraining, ErrQuota, ErrUnavailable,
 // *profiles.Denial and faults; after any of them nothing runs.
 func (d *Daemon) StartRun(ctx context.Context, actor Actor, req wire.RunRequest) (wire.Run, error) {
-	if err := checkRequest(actor, &req); err != nil {
+	if err := requests.Run(actor.Name, &req); err != nil {
 		return wire.Run{}, err
 	}
 	if err := d.Writable(); err != nil {
@@ -93,40 +87,6 @@ func (d *Daemon) StartRun(ctx context.Context, actor Actor, req wire.RunRequest)
 		return wire.Run{}, err
 	}
 	return run, nil
-}
-
-func checkRequest(actor Actor, req *wire.RunRequest) error {
-	if req.Agent == "" {
-		req.Agent = "default"
-	}
-	size := 0
-	for name, v := range req.Inputs {
-		if len(name) > MaxNames {
-			return invalid("inputs", fmt.Sprintf("a name is longer than %d bytes", MaxNames))
-		}
-		size += len(name) + len(v)
-	}
-	switch {
-	case actor.Name == "":
-		return invalid("", "the request has no actor")
-	case req.Executor == "":
-		return invalid("executor", "is missing: js, python or shell")
-	case len(req.Executor) > MaxNames || len(req.Agent) > MaxNames || len(req.Program.Name) > MaxNames:
-		return invalid("", fmt.Sprintf("a name is longer than %d bytes", MaxNames))
-	case req.Parent != nil && (req.Parent.Run == "" || req.Parent.Call == ""):
-		return invalid("parent", "needs run and call")
-	case req.Parent != nil && (len(req.Parent.Run) > MaxNames || len(req.Parent.Call) > MaxNames):
-		return invalid("parent", fmt.Sprintf("a name is longer than %d bytes", MaxNames))
-	case len(req.Program.Source) > MaxSource:
-		return invalid("program.source", fmt.Sprintf("is larger than %d bytes", MaxSource))
-	case size > MaxInputs:
-		return invalid("inputs", fmt.Sprintf("are larger than %d bytes", MaxInputs))
-	case checkSession(req.Session) != nil:
-		return checkSession(req.Session)
-	case req.WaitMillis < 0 || req.WaitMillis > wire.MaxWaitMillis:
-		return invalid("wait_ms", fmt.Sprintf("is not between 0 and %d", wire.MaxWaitMillis))
-	}
-	return nil
 }
 
 // Writable is nil while audit log and store take writes; else it wraps

@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/audit"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/pauses"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/requests"
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
@@ -28,14 +28,6 @@ func (d *Daemon) SessionLimits(agent string) (pauses.SessionLimits, string) {
 		return pauses.SessionLimits{}, g.Revision
 	}
 	return pauses.SessionLimits{Age: time.Duration(s.AgeMillis) * time.Millisecond, Bytes: s.Bytes}, g.Revision
-}
-
-// checkSession checks the name of a session.
-func checkSession(name string) error {
-	if len(name) > MaxNames || strings.ContainsFunc(name, func(c rune) bool { return c < ' ' || c == 0x7f || c == '/' }) {
-		return invalid("session", fmt.Sprintf("want at most %d bytes without control characters and slashes", MaxNames))
-	}
-	return nil
 }
 
 // enterSession commits that a run has the session, and returns what it goes on
@@ -106,7 +98,7 @@ func (d *Daemon) DropSession(ctx context.Context, actor Actor, owner, name strin
 	if owner == "" {
 		owner = actor.Name
 	}
-	if !actor.sees(owner) || len(name) > MaxNames {
+	if !actor.sees(owner) || len(name) > requests.MaxNames {
 		return fmt.Errorf("session: %w", ErrNotFound)
 	}
 	if err := d.Writable(); err != nil {

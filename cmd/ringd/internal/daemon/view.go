@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/pauses"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/show"
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
 	"github.com/ringd/ringd/executors"
@@ -89,6 +91,17 @@ func (d *Daemon) kept(ctx context.Context, row store.Run) (wire.Run, error) {
 	if err != nil {
 		return wire.Run{}, err
 	}
+	calls = slices.DeleteFunc(calls, func(c store.Call) bool {
+		if c.State != store.CallPending || c.Reply != nil {
+			return true
+		}
+		err := d.cfg.Keeper.CheckCall(row, c, given)
+		if err != nil { // nobody is asked about it
+			why := pauses.Stuck(row.ID, err)
+			out.Error = &wire.RunError{Name: why.Code, Message: why.Text}
+		}
+		return err != nil
+	})
 	out.Pending = show.Waits(calls, given, out.Pending)
 	if row.State != store.Answered {
 		return out, nil

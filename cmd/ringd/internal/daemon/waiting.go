@@ -41,7 +41,7 @@ func (d *Daemon) Approve(ctx context.Context, who Approver, run, call string, a 
 	}
 	out, err := d.cfg.Desk.Decide(ctx, who, run, call, a)
 	if err != nil {
-		return wire.Run{}, err
+		return wire.Run{}, pauses.Damaged(run, err)
 	}
 	// What was said is on disk: whatever happens to the request, it takes effect.
 	ctx = context.WithoutCancel(ctx)

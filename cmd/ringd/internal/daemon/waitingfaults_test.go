@@ -9,7 +9,6 @@ import (
 
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/daemontest"
-	"github.com/ringd/ringd/cmd/ringd/internal/daemon/pauses"
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
 	"github.com/ringd/ringd/schema/wire"
 )
@@ -131,7 +130,7 @@ func TestForgottenRunIsFound(t *testing.T) {
 	s.Apply(t, "one ask")
 	r := start(t, s, "steps ask")
 	p := waitPaused(t, s, r.ID).Pending[0]
-	body, err := pauses.Reply(wire.Answer{Value: json.RawMessage(`"late"`)})
+	body, err := s.Keeper.Reply(r.ID, p.Digest, "uid:1000", wire.Answer{Call: p.ID, Value: json.RawMessage(`"late"`)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -3,6 +3,9 @@ package daemon
 import (
 	"context"
 	"time"
+
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/pauses"
+	"github.com/ringd/ringd/cmd/ringd/internal/store"
 )
 
 // expireEvery is how often runs are looked for that have waited too long, and
@@ -31,7 +34,7 @@ func (d *Daemon) watch(ctx context.Context) {
 			return
 		case <-expiry:
 			d.expire(ctx)
-			d.lookUp(ctx, d.again)
+			d.lookUp(ctx, func(f store.Fault) bool { return pauses.Again(f, d.cfg.Clock.Now()) })
 			expiry = d.cfg.Clock.After(expireEvery)
 		case <-tick:
 			d.housekeep(ctx)

@@ -2,10 +2,12 @@ package seal
 
 import (
 	"crypto/cipher"
+	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"hash"
 	"io"
 
 	"golang.org/x/crypto/chacha20poly1305"
@@ -17,6 +19,7 @@ type Key struct {
 	id string
 	// A function, so that no way of printing what holds a key follows it.
 	aead func() cipher.AEAD
+	mac  func() hash.Hash
 }
 
 // ID is the same for the same key on every host, and tells nothing of it.
@@ -41,10 +44,15 @@ func newKey(secret []byte) (Key, error) {
 	if err != nil {
 		return Key{}, err
 	}
+	marks, err := markKey(secret)
+	if err != nil {
+		return Key{}, err
+	}
 	h := sha256.New()
 	h.Write([]byte("ringd seal key id v1\x00"))
 	h.Write(secret)
-	return Key{id: hex.EncodeToString(h.Sum(nil)[:8]), aead: func() cipher.AEAD { return aead }}, nil
+	return Key{id: hex.EncodeToString(h.Sum(nil)[:8]), aead: func() cipher.AEAD { return aead },
+		mac: func() hash.Hash { return hmac.New(sha256.New, marks) }}, nil
 }
 
 // Config is what a ring is made of.

@@ -1,19 +1,21 @@
 package store
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 )
 
-const approvalColumns = `v, run, call, approver, capacity, verdict, reason, digest, at`
+const approvalColumns = `v, run, call, approver, capacity, verdict, reason, digest, at, mark`
 
 // scanApproval reads the approvalColumns of a row.
 func scanApproval(row scanner) (Approval, error) {
 	var a Approval
 	var v, at int64
-	if err := row.Scan(&v, &a.Run, &a.Call, &a.By, &a.As, &a.Verdict, &a.Reason, &a.Digest, &at); err != nil {
+	if err := row.Scan(&v, &a.Run, &a.Call, &a.By, &a.As, &a.Verdict, &a.Reason, &a.Digest, &at, &a.Mark); err != nil {
 		return Approval{}, fmt.Errorf("read approval: %w", err)
 	}
 	if v != recordVersion || a.Verdict != Allow && a.Verdict != Deny {
@@ -58,7 +60,7 @@ func checkApproval(a Approval) error {
 	if err := checkSize("capacity", len(a.As), MaxID); err != nil {
 		return err
 	}
-	return checkSize("reason", len(a.Reason), MaxReason)
+	return errors.Join(checkSize("reason", len(a.Reason), MaxReason), checkSize("mark", len(a.Mark), MaxMark))
 }
 
 func (t *tx) approve(ctx context.Context, a Approval, now int64) (Approved, error) {
@@ -84,10 +86,10 @@ func (t *tx) approve(ctx context.Context, a Approval, now int64) (Approved, erro
 	if had != "" && a.Verdict == Allow {
 		return t.approved(ctx, r, c, false)
 	}
-	err = t.Exec(ctx, `insert into approval (`+approvalColumns+`) values ($1, $2, $3, $4, $5, $6, $7, $8, $9)
+	err = t.Exec(ctx, `insert into approval (`+approvalColumns+`) values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10)
 		on conflict (run, call, approver) do update set capacity = excluded.capacity, verdict = excluded.verdict,
-		reason = excluded.reason, at = excluded.at`,
-		recordVersion, a.Run, a.Call, a.By, a.As, a.Verdict, a.Reason, a.Digest, now)
+		reason = excluded.reason, at = excluded.at, mark = excluded.mark`,
+		recordVersion, a.Run, a.Call, a.By, a.As, a.Verdict, a.Reason, a.Digest, cmp.Or(micros(a.At), now), a.Mark)
 	if err != nil {
 		return Approved{}, err
 	}

@@ -7,12 +7,13 @@ import (
 	"database/sql"
 	"encoding/binary"
 	"encoding/hex"
+	"errors"
 	"fmt"
 )
 
 const callColumns = `v, run, id, n, bridge, waits_for, state, idem, args_digest, args, result,
 	reply, replied_by, replied_at, audit_seq, audit_hash, created, updated,
-	acts, owners, needs, expires, verdict, decided_by, decided_at, wave, notified, started`
+	acts, owners, needs, expires, verdict, decided_by, decided_at, wave, notified, started, mark`
 
 // scanCall reads the callColumns of a row.
 func scanCall(row scanner) (Call, error) {
@@ -23,7 +24,7 @@ func scanCall(row scanner) (Call, error) {
 	var at sql.NullInt64
 	err := row.Scan(&v, &c.Run, &c.ID, &c.N, &c.Bridge, &c.For, &c.State, &c.Key, &c.ArgsDigest, &c.Args, &c.Result,
 		&c.Reply, &by, &at, &c.Audit.Seq, &c.Audit.Hash, &created, &updated,
-		&c.Acts, &owners, &c.Needs, &expires, &c.Verdict, &c.DecidedBy, &decided, &c.Wave, &notified, &c.Started)
+		&c.Acts, &owners, &c.Needs, &expires, &c.Verdict, &c.DecidedBy, &decided, &c.Wave, &notified, &c.Started, &c.Mark)
 	if err != nil {
 		return Call{}, fmt.Errorf("read call: %w", err)
 	}
@@ -139,7 +140,7 @@ func checkCall(c Call) error {
 	if err := checkID(c.ID); err != nil {
 		return err
 	}
-	return checkSize("arguments", len(c.Args), MaxArgs)
+	return errors.Join(checkSize("arguments", len(c.Args), MaxArgs), checkSize("mark", len(c.Mark), MaxMark))
 }
 
 func (t *tx) insertCall(ctx context.Context, c *Call, now int64) error {
@@ -155,9 +156,9 @@ func (t *tx) insertCall(ctx context.Context, c *Call, now int64) error {
 	}
 	made, err := t.Changed(ctx, `insert into call (`+callColumns+`)
 		values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, null, null, null, null, $11, $12, $13, $14,
-		$15, $16, $17, $18, '', '', 0, 0, 0, 0) on conflict do nothing`,
+		$15, $16, $17, $18, '', '', 0, 0, 0, 0, $19) on conflict do nothing`,
 		recordVersion, c.Run, c.ID, n, c.Bridge, c.For, c.State, c.Key, c.ArgsDigest, c.Args,
-		c.Audit.Seq, c.Audit.Hash, now, now, c.Acts, from, c.Needs, micros(c.Expires))
+		c.Audit.Seq, c.Audit.Hash, now, now, c.Acts, from, c.Needs, micros(c.Expires), c.Mark)
 	if err == nil && made == 0 {
 		err = ErrExists
 	}

@@ -64,7 +64,7 @@ func FuzzRow(f *testing.F) {
 			t.Errorf("run: error %v", err)
 		}
 		c, err := store.ScanCall(row{v, text, text, n, text, who, callState, text, text, blob, blob, blob, text, n, n, text, n, n,
-			who, text, n, n, text, text, n, n, n, n})
+			who, text, n, n, text, text, n, n, n, n, blob})
 		switch {
 		case err == nil && (v != 1 || !c.State.Known() || !c.For.Known() || string(c.State) != callState || string(c.Verdict) != text ||
 			(c.For == store.ByApprover || text != "") && (!c.Acts.Known() || c.Acts == store.ByApprover || c.Needs < 1)):
@@ -86,7 +86,7 @@ func FuzzRow(f *testing.F) {
 		case err != nil && !errors.Is(err, store.ErrFormat):
 			t.Errorf("session: error %v", err)
 		}
-		a, err := store.ScanApproval(row{v, text, text, text, text, state, text, text, n})
+		a, err := store.ScanApproval(row{v, text, text, text, text, state, text, text, n, blob})
 		switch {
 		case err == nil && (v != 1 || a.Verdict != store.Allow && a.Verdict != store.Deny || a.By != text):
 			t.Errorf("approval %+v of version %d", a, v)

@@ -103,6 +103,8 @@ type Call struct {
 	DecidedAt time.Time
 	Notified  time.Time
 
+	Mark []byte // who opened the call vouches with it; at most MaxMark
+
 	Wave    int64 // Seq of the last pause it was open at; 0: none
 	Started int64 // subagents that were started for it since that pause; see Spend
 	// Tree and Spawned are for OpenCall and are not kept with the call: how many
@@ -153,9 +155,10 @@ type Approval struct {
 	By      string // the actor; one word a call
 	As      string // the capacity; one of the call's From, when that names any
 	Verdict Verdict
-	Reason  string // at most MaxReason
-	Digest  string // of the arguments the approver has seen: those of the call, or ErrDigest
-	At      time.Time
+	Reason  string    // at most MaxReason
+	Digest  string    // of the arguments the approver has seen: those of the call, or ErrDigest
+	At      time.Time // zero: now
+	Mark    []byte    // who takes the word vouches with it; at most MaxMark
 }
 
 // Approved is what an approval came to.
@@ -256,6 +259,7 @@ const (
 	MaxSet     = 64 << 20
 	MaxSealed  = 96 << 20
 	MaxReason  = 4 << 10
+	MaxMark    = 256
 )
 
 var (

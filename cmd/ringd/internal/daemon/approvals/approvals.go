@@ -19,6 +19,7 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/audit"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/metrics"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/show"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/vouch"
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
 	"github.com/ringd/ringd/schema/wire"
 )
@@ -41,6 +42,7 @@ type Recorder interface {
 type Config struct {
 	Store    Store
 	Recorder Recorder
+	Marks    vouch.Marker
 	Now      func() time.Time
 	Metrics  *metrics.Metrics
 	// Point is told where an approval stands, for tests that end the process
@@ -85,8 +87,8 @@ type Desk struct{ cfg Config }
 
 // New checks cfg.
 func New(cfg Config) (*Desk, error) {
-	if cfg.Store == nil || cfg.Recorder == nil || cfg.Now == nil {
-		return nil, errors.New("approvals.Config: Store, Recorder and Now are required")
+	if cfg.Store == nil || cfg.Recorder == nil || cfg.Marks == nil || cfg.Now == nil {
+		return nil, errors.New("approvals.Config: Store, Recorder, Marks and Now are required")
 	}
 	if cfg.Point == nil {
 		cfg.Point = func(string) {}
@@ -126,8 +128,8 @@ func (d *Desk) List(ctx context.Context) (wire.Approvals, error) {
 			runs[c.Run], known[c.Run] = row, shown.Pending
 		}
 		row := runs[c.Run]
-		if row.State.Final() {
-			continue
+		if row.State.Final() || vouch.CheckCall(d.cfg.Marks, c) != nil {
+			continue // what nobody may decide; the run says why
 		}
 		out.Approvals = append(out.Approvals, wire.WaitingCall{Run: c.Run, Agent: row.Agent, Actor: row.Actor,
 			Created: c.Created, Pending: show.Pending(c, given[c.Run], known[c.Run])})
@@ -137,7 +139,8 @@ func (d *Desk) List(ctx context.Context) (wire.Approvals, error) {
 
 // Decide takes who's word on a call. When it returns nil the word is on disk and
 // counts. Errors are the sentinels here, *InvalidError and faults; after any of
-// them nothing changed.
+// them nothing changed. *seal.IntegrityError and *seal.KeyError: the rows of the
+// call were not written by this daemon, and nothing comes of the word.
 func (d *Desk) Decide(ctx context.Context, who Approver, run, call string, a wire.ApprovalAnswer) (store.Approved, error) {
 	if err := check(who, a); err != nil {
 		return store.Approved{}, err
@@ -166,8 +169,9 @@ func (d *Desk) Decide(ctx context.Context, who Approver, run, call string, a wir
 		return store.Approved{}, fmt.Errorf("record the approval of call %s of run %s: %w", call, run, err)
 	}
 	d.cfg.Point("answer_recorded")
-	out, err := d.cfg.Store.Approve(ctx, run, call, store.Approval{Run: run, Call: call, By: who.Name, As: as,
-		Verdict: verdict, Reason: a.Reason, Digest: a.Digest, At: d.cfg.Now()})
+	word := store.Approval{Run: run, Call: call, By: who.Name, As: as, Verdict: verdict, Reason: a.Reason, Digest: a.Digest, At: d.cfg.Now()}
+	word.Mark = vouch.Approval(d.cfg.Marks, word)
+	out, err := d.cfg.Store.Approve(ctx, run, call, word)
 	if err == nil && !out.First {
 		err = ErrDecided
 	}
@@ -176,7 +180,21 @@ func (d *Desk) Decide(ctx context.Context, who Approver, run, call string, a wir
 	}
 	d.cfg.Point("answer_kept")
 	d.cfg.Metrics.Approved(a.Verdict)
-	return out, nil
+	return out, d.stands(context.WithoutCancel(ctx), row, c, out)
+}
+
+// stands refuses a verdict that the words on a call do not come to: some of them
+// are not of this desk.
+func (d *Desk) stands(ctx context.Context, row store.Run, c store.Call, out store.Approved) error {
+	if out.Verdict == "" {
+		return nil
+	}
+	words, err := d.cfg.Store.Approvals(ctx, row.ID)
+	if err != nil {
+		return err
+	}
+	c.Verdict, c.For = out.Verdict, out.For
+	return vouch.CheckVerdict(d.cfg.Marks, row, c, words)
 }
 
 // person is whoever has the name: the owner of a state folder is the user that it
@@ -215,7 +233,10 @@ func (d *Desk) find(ctx context.Context, run, call string) (store.Run, store.Cal
 	if i < 0 {
 		return store.Run{}, store.Call{}, ErrNotFound
 	}
-	return row, calls[i], nil
+	if !row.State.Final() && calls[i].State == store.CallPending {
+		err = vouch.CheckCall(d.cfg.Marks, calls[i])
+	}
+	return row, calls[i], err
 }
 
 // judge says in which capacity who may speak, or why not.

@@ -124,18 +124,18 @@ func Open(t testing.TB, cfg Config) (*Stack, error) {
 	logger := slog.New(slog.NewTextHandler(s.Logged, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	group := &daemon.Group{Logger: logger}
 	recorder := records.NewRecorder(&faultyLog{s.log, s.Faults}, s.Metrics)
-	journal := records.NewJournal(s.store)
-	faulty := &faultyStore{s.store, s.Faults}
 	keyring, err := keyring(cfg.Key)
 	if err != nil {
 		return nil, err
 	}
+	journal := records.NewJournal(s.store, keyring)
+	faulty := &faultyStore{s.store, s.Faults}
 	s.Keeper, err = pauses.New(pauses.Config{Store: faulty, Sealer: keyring, Gate: journal, Now: s.Clock.Now,
 		Quota: cfg.Paused, Metrics: s.Metrics, Point: cfg.Point})
 	if err != nil {
 		return nil, err
 	}
-	desk, err := approvals.New(approvals.Config{Store: faulty, Recorder: recorder, Now: s.Clock.Now, Metrics: s.Metrics, Point: cfg.Point})
+	desk, err := approvals.New(approvals.Config{Store: faulty, Recorder: recorder, Marks: keyring, Now: s.Clock.Now, Metrics: s.Metrics, Point: cfg.Point})
 	if err != nil {
 		return nil, err
 	}

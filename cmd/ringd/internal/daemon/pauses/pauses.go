@@ -18,6 +18,7 @@ import (
 
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/metrics"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/show"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/vouch"
 	"github.com/ringd/ringd/cmd/ringd/internal/seal"
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
 	"github.com/ringd/ringd/rings/interpreter"
@@ -37,6 +38,7 @@ type Sealer interface {
 	Seal(b seal.Binding, plain []byte) ([]byte, error)
 	Open(b seal.Binding, sealed []byte) ([]byte, error)
 	KeyID() string
+	vouch.Marker
 }
 
 // Gate waits until the start of a run is on disk.

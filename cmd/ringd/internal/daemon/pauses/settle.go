@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/vouch"
+	"github.com/ringd/ringd/cmd/ringd/internal/seal"
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
 	"github.com/ringd/ringd/rings/interpreter"
 	"github.com/ringd/ringd/schema/wire"
@@ -17,29 +19,55 @@ type reply struct {
 	Error *string         `json:"error,omitempty"`
 }
 
-// Reply is the form in which the store keeps a harness's answer.
-func Reply(a wire.Answer) ([]byte, error) {
+// Reply is the form in which the store keeps by's answer to a call with arguments
+// of this digest.
+func (k *Keeper) Reply(run, digest, by string, a wire.Answer) ([]byte, error) {
 	out := reply{Value: a.Value}
 	if a.Error != nil {
 		out = reply{Error: &a.Error.Message}
 	}
-	return json.Marshal(out)
+	body, err := json.Marshal(out)
+	if err != nil {
+		return nil, err
+	}
+	return vouch.Answer(k.cfg.Sealer, run, a.Call, digest, by, body)
 }
 
-// Settlements says how the open calls of a pause were answered. A call that the
-// store does not know as answered has no settlement, and cannot be resumed.
-func Settlements(p interpreter.Pause, calls []store.Call) ([]interpreter.Settlement, error) {
+// CheckCall refuses a row that a person or the harness must not be asked about:
+// the call, its arguments or its verdict were not written by this daemon. Errors
+// are those of seal.
+func (k *Keeper) CheckCall(row store.Run, c store.Call, words []store.Approval) error {
+	if err := vouch.CheckCall(k.cfg.Sealer, c); err != nil {
+		return err
+	}
+	return vouch.CheckVerdict(k.cfg.Sealer, row, c, words)
+}
+
+// Settlements says how the open calls of a pause were answered, by the rows that
+// this daemon wrote and under the terms in the record. A call that the store does
+// not know as answered has no settlement, and cannot be resumed. Errors are those
+// of seal, and faults.
+func (k *Keeper) Settlements(p interpreter.Pause, calls []store.Call, words []store.Approval) ([]interpreter.Settlement, error) {
 	known := make(map[string]store.Call, len(calls))
 	for _, c := range calls {
 		known[c.ID] = c
 	}
 	out := make([]interpreter.Settlement, 0, len(p.Calls))
-	for _, open := range p.Calls {
+	for i := range p.Calls {
+		open := &p.Calls[i]
 		c, ok := known[open.ID]
 		if !ok || c.ArgsDigest != open.Digest || c.Bridge != open.Bridge {
-			return nil, fmt.Errorf("call %s of run %s: the store has another one under this name", open.ID, p.Run)
+			return nil, fmt.Errorf("call %s of run %s: the store has another one under this name: %w", open.ID, p.Run, &seal.IntegrityError{Field: "call"})
 		}
-		s, err := settlement(c)
+		s := interpreter.Settlement{Call: c.ID, By: c.RepliedBy}
+		var err error
+		if open.Terms != nil && !open.Approved { // else nobody had to be asked, or the record has that it was approved
+			err = k.decided(&s, vouch.Terms{Run: p.Run, Call: open.ID, Actor: p.Actor, Digest: open.Digest,
+				From: open.Terms.From, Count: open.Terms.Count, Expires: open.Terms.Expires}, words)
+		}
+		if err == nil {
+			err = k.settle(&s, c)
+		}
 		if err != nil {
 			return nil, fmt.Errorf("call %s of run %s: %w", c.ID, p.Run, err)
 		}
@@ -48,32 +76,52 @@ func Settlements(p interpreter.Pause, calls []store.Call) ([]interpreter.Settlem
 	return out, nil
 }
 
-func settlement(c store.Call) (interpreter.Settlement, error) {
-	s := interpreter.Settlement{Call: c.ID, By: cmp.Or(c.RepliedBy, c.DecidedBy)}
-	switch c.Verdict {
-	case store.Deny:
-		s.Denied, s.Reason = true, string(c.Reply)
-	case store.Allow:
-		s.Approved = true
+// decided says what approvers have said of a call that takes an approval.
+func (k *Keeper) decided(s *interpreter.Settlement, t vouch.Terms, words []store.Approval) error {
+	word, err := vouch.Verdict(k.cfg.Sealer, t, words)
+	if err != nil {
+		return err
 	}
+	switch word.Verdict {
+	case store.Deny:
+		s.Denied, s.Reason, s.By = true, word.Reason, word.By
+	case store.Allow:
+		s.Approved, s.By = true, cmp.Or(s.By, word.By)
+	default: // nobody has: the row does not make it so
+		return &seal.IntegrityError{Field: "approval"}
+	}
+	return nil
+}
+
+// settle says what the row has of a call: its end, that it was being performed, or
+// the harness's answer.
+func (k *Keeper) settle(s *interpreter.Settlement, c store.Call) error {
 	switch {
 	case c.Result != nil && c.State == store.CallClosed:
+		body, err := vouch.OpenResult(k.cfg.Sealer, c.Run, c.ID, c.Result)
+		if err != nil {
+			return err
+		}
 		var done interpreter.Recorded
-		d := json.NewDecoder(bytes.NewReader(c.Result))
+		d := json.NewDecoder(bytes.NewReader(body))
 		d.DisallowUnknownFields()
 		if err := d.Decode(&done); err != nil {
-			return s, fmt.Errorf("read its result: %w", err)
+			return fmt.Errorf("read its result: %w", err)
 		}
 		s.Result = &done
 	case c.State == store.CallExecuting:
 		s.Again = true
 	case s.Denied:
 	case c.For == store.ByHarness && c.Reply != nil:
+		body, err := vouch.OpenAnswer(k.cfg.Sealer, c.Run, c.ID, c.ArgsDigest, c.RepliedBy, c.Reply)
+		if err != nil {
+			return err
+		}
 		var r reply
-		if err := json.Unmarshal(c.Reply, &r); err != nil {
-			return s, fmt.Errorf("read its answer: %w", err)
+		if err := json.Unmarshal(body, &r); err != nil {
+			return fmt.Errorf("read its answer: %w", err)
 		}
 		s.Value, s.Error = r.Value, r.Error
 	}
-	return s, nil
+	return nil
 }

@@ -3,6 +3,7 @@ package pauses
 import (
 	"errors"
 	"strings"
+	"time"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/seal"
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
@@ -44,6 +45,33 @@ func Stuck(run string, err error) *StuckError {
 	}
 	e.Text = Clip(e.Text)
 	return e
+}
+
+// tryAgain is how long a run that a fault of the host kept from going on waits
+// for the next attempt.
+const tryAgain = time.Minute
+
+// Again says whether a run that could not go on is tried again by itself: not one
+// whose record, key or engine is wrong, which nothing but a person mends.
+func Again(f store.Fault, now time.Time) bool {
+	switch f.Code {
+	case "":
+		return true
+	case wire.CodeIntegrity, wire.CodeKeyUnknown, wire.CodeEngineUnknown:
+		return false
+	default:
+		return !now.Before(f.At.Add(tryAgain))
+	}
+}
+
+// Damaged is Stuck of an error of seal; any other error stays as it is.
+func Damaged(run string, err error) error {
+	var integrity *seal.IntegrityError
+	var key *seal.KeyError
+	if errors.As(err, &integrity) || errors.As(err, &key) {
+		return Stuck(run, err)
+	}
+	return err
 }
 
 // Clip bounds a text that is kept.

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/audit"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/vouch"
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
 	"github.com/ringd/ringd/rings/interpreter"
 )
@@ -27,6 +28,7 @@ var ErrNotExpected = errors.New("no live run has this id")
 // use.
 type Journal struct {
 	calls CallStore
+	marks vouch.Marker
 
 	mu    sync.Mutex
 	gates map[string]*Gate // by run
@@ -60,9 +62,9 @@ func (g *Gate) Open(err error) {
 	close(g.open)
 }
 
-// NewJournal returns a journal over a store.
-func NewJournal(calls CallStore) *Journal {
-	return &Journal{calls: calls, gates: map[string]*Gate{}}
+// NewJournal returns a journal over a store, whose rows it marks.
+func NewJournal(calls CallStore, marks vouch.Marker) *Journal {
+	return &Journal{calls: calls, marks: marks, gates: map[string]*Gate{}}
 }
 
 // OpenCall commits e once its run is on disk.
@@ -84,6 +86,7 @@ func (j *Journal) OpenCall(ctx context.Context, e interpreter.Entry) (string, er
 	if e.Executing {
 		c.State = store.CallExecuting
 	}
+	c.Mark = vouch.Call(j.marks, c)
 	c, err := j.calls.OpenCall(ctx, c)
 	if err != nil {
 		return "", fmt.Errorf("keep call %s of run %s: %w", e.Call, e.Run, err)
@@ -114,7 +117,10 @@ func (j *Journal) CloseCall(ctx context.Context, run, call string, end interpret
 	case interpreter.CallDone, interpreter.CallFailed, interpreter.CallUnrun:
 		to = store.CallClosed
 		var err error
-		if result, err = json.Marshal(end); err != nil {
+		if result, err = json.Marshal(end); err == nil {
+			result, err = vouch.Result(j.marks, run, call, result)
+		}
+		if err != nil {
 			return fmt.Errorf("keep the end of call %s of run %s: %w", call, run, err)
 		}
 	case interpreter.CallUnknown:

@@ -113,6 +113,7 @@ alter table call add column decided_at bigint not null default 0;
 alter table call add column wave bigint not null default 0;
 alter table call add column notified bigint not null default 0;
 alter table call add column started bigint not null default 0;
+alter table call add column mark blob;
 update call set acts = 'host', needs = 1 where waits_for = 'approver';`
 
 // first is the tables of format 1.

@@ -53,7 +53,7 @@ create table call (
 	expires bigint not null default 0, verdict text not null default '',
 	decided_by text not null default '', decided_at bigint not null default 0, wave bigint not null default 0, notified bigint not null default 0,
 	started bigint not null default 0,
-	primary key (run, n), unique (run, id)
+	mark blob, primary key (run, n), unique (run, id)
 );
 create index call_live on call (state, waits_for, created) where state in ('open', 'executing');
 create table generation (
@@ -92,7 +92,7 @@ create table sealed (name text primary key, body blob not null);
 create table approval (
 	run text not null, call text not null, approver text not null, v integer not null,
 	capacity text not null, verdict text not null, reason text not null, digest text not null, at bigint not null,
-	primary key (run, call, approver)
+	mark blob, primary key (run, call, approver)
 );
 create table revoked (
 	run text not null, capability text not null, v integer not null, revoker text not null, at bigint not null,

@@ -1,0 +1,83 @@
+// Package requests checks what can be told of a request by itself: without a run,
+// a policy or the store. The daemon calls it first.
+package requests
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/policy"
+	"github.com/ringd/ringd/schema/wire"
+)
+
+// Sizes of a request.
+const (
+	MaxSource = 1 << 20 // bytes of a program
+	MaxInputs = 4 << 20 // bytes of all inputs
+	MaxNames  = 256     // bytes of the name of an agent, a program or an input
+)
+
+// Run checks a request for a run of actor, and names the agent it leaves out.
+func Run(actor string, req *wire.RunRequest) error {
+	if req.Agent == "" {
+		req.Agent = "default"
+	}
+	size := 0
+	for name, v := range req.Inputs {
+		if len(name) > MaxNames {
+			return invalid("inputs", fmt.Sprintf("a name is longer than %d bytes", MaxNames))
+		}
+		size += len(name) + len(v)
+	}
+	switch {
+	case actor == "":
+		return invalid("", "the request has no actor")
+	case req.Executor == "":
+		return invalid("executor", "is missing: js, python or shell")
+	case len(req.Executor) > MaxNames || len(req.Agent) > MaxNames || len(req.Program.Name) > MaxNames:
+		return invalid("", fmt.Sprintf("a name is longer than %d bytes", MaxNames))
+	case req.Parent != nil && (req.Parent.Run == "" || req.Parent.Call == ""):
+		return invalid("parent", "needs run and call")
+	case req.Parent != nil && (len(req.Parent.Run) > MaxNames || len(req.Parent.Call) > MaxNames):
+		return invalid("parent", fmt.Sprintf("a name is longer than %d bytes", MaxNames))
+	case len(req.Program.Source) > MaxSource:
+		return invalid("program.source", fmt.Sprintf("is larger than %d bytes", MaxSource))
+	case size > MaxInputs:
+		return invalid("inputs", fmt.Sprintf("are larger than %d bytes", MaxInputs))
+	case req.WaitMillis < 0 || req.WaitMillis > wire.MaxWaitMillis:
+		return invalid("wait_ms", fmt.Sprintf("is not between 0 and %d", wire.MaxWaitMillis))
+	}
+	return session(req.Session)
+}
+
+// session checks the name of a session.
+func session(name string) error {
+	if len(name) > MaxNames || strings.ContainsFunc(name, func(c rune) bool { return c < ' ' || c == 0x7f || c == '/' }) {
+		return invalid("session", fmt.Sprintf("want at most %d bytes without control characters and slashes", MaxNames))
+	}
+	return nil
+}
+
+// Answers checks answers.
+func Answers(answers wire.Answers) error {
+	if len(answers.Answers) == 0 {
+		return invalid("answers", "are missing")
+	}
+	if answers.WaitMillis < 0 || answers.WaitMillis > wire.MaxWaitMillis {
+		return invalid("wait_ms", fmt.Sprintf("is not between 0 and %d", wire.MaxWaitMillis))
+	}
+	seen := map[string]bool{}
+	for i, a := range answers.Answers {
+		field := fmt.Sprintf("answers[%d]", i)
+		switch {
+		case (a.Error == nil) == (a.Value == nil):
+			return invalid(field, "needs exactly one of value and error")
+		case seen[a.Call]:
+			return invalid(field, "answers a call twice")
+		}
+		seen[a.Call] = true
+	}
+	return nil
+}
+
+func invalid(field, text string) error { return &policy.InvalidError{Field: field, Text: text} }
