@@ -206,14 +206,15 @@ func TestResumeOnACopy(t *testing.T) {
 	h.must(os.Remove(key))
 	h.write("ringd.yaml", h.waitConfig(other, ""))
 	h.start("", 0) // with a key of its own
-	stuck := h.await(run.ID, "1")
-	if stuck.State != "paused" || stuck.Error == nil || stuck.Error.Name != wire.CodeKeyUnknown {
+	stuck, err := h.client.GetRun(t.Context(), run.ID, 0)
+	h.must(err)
+	if stuck.State != "paused" || len(stuck.Pending) != 0 || stuck.Error == nil || stuck.Error.Name != wire.CodeKeyUnknown {
 		t.Fatalf("without its key: %s, %+v", stuck.State, stuck.Error)
 	}
 	h.kill()
 	h.must(os.WriteFile(key, good, 0o600))
 	h.start("", 0)
-	if got := h.ended(run.ID); string(got.Value) != "42" {
+	if got := h.await(run.ID, "1"); string(got.Value) != "42" {
 		t.Errorf("on the copy: %s, value %s, %+v", got.State, got.Value, got.Error)
 	}
 }
@@ -342,10 +343,13 @@ func TestKeyIsChanged(t *testing.T) {
 	run := h.paused(program)
 
 	use("key: " + now)
-	if stuck := h.await(run.ID, "1"); stuck.Error == nil || stuck.Error.Name != wire.CodeKeyUnknown {
+	stuck, err := h.client.GetRun(t.Context(), run.ID, 0)
+	h.must(err)
+	if len(stuck.Pending) != 0 || stuck.Error == nil || stuck.Error.Name != wire.CodeKeyUnknown {
 		t.Fatalf("without the old key: %s, %+v", stuck.State, stuck.Error)
 	}
 	use("key: " + now + ", previous: [" + old + "]")
+	h.await(run.ID, "1")
 	h.when(run.ID, func(r wire.Run) bool { return r.State == "paused" && r.Error == nil && len(r.Pending) == 1 })
 	use("key: " + now) // its second pause is sealed by the new one
 	if got := h.await(run.ID, "0"); string(got.Value) != "42" {
