@@ -3,9 +3,10 @@ package profiles
 import (
 	"fmt"
 	"maps"
-	"math/bits"
 	"path"
 	"slices"
+
+	"github.com/ringd/ringd/profiles/near"
 )
 
 // Names of the executors in policies and actions.
@@ -200,16 +201,11 @@ func (d *Decider) executor(name string) bool {
 	}
 }
 
-// maxInstead bounds Decision.Instead. maxCompared bounds the names that one
-// refusal looks at, maxEdits the letters in which a close name differs, and
-// maxCells the comparisons of letters: a guest can ask for any name, as often as
-// its budget of refused calls allows.
-const (
-	maxInstead  = 8
-	maxCompared = 32
-	maxEdits    = 4
-	maxCells    = 400
-)
+// maxInstead bounds Decision.Instead. closeBy bounds what one refusal compares: a
+// guest can ask for any name, as often as its budget of refused calls allows.
+const maxInstead = 8
+
+func closeBy() near.Effort { return near.Effort{Names: 32, Letters: 400} }
 
 // nearest returns up to maxInstead of the sorted names, the one closest to
 // name first when one is close.
@@ -217,20 +213,7 @@ func nearest(name string, names []string) []string {
 	if len(names) == 0 {
 		return nil
 	}
-	best, at := min(maxEdits, 2+len(name)/3), -1
-	letters, cells := lettersOf(name), maxCells
-	for i, n := range names[:min(len(names), maxCompared)] {
-		if cells <= 0 {
-			break
-		}
-		// A letter that only one of them has costs an edit; one edit settles two.
-		if bits.OnesCount64(letters^lettersOf(n)) >= 2*best {
-			continue
-		}
-		if d := distance(name, n, best, &cells); d < best {
-			best, at = d, i
-		}
-	}
+	at := near.Of(name, names, closeBy())
 	some := names[:min(len(names), maxInstead)]
 	if at < 0 {
 		return slices.Clone(some)
@@ -242,49 +225,4 @@ func nearest(name string, names []string) []string {
 		}
 	}
 	return out
-}
-
-// maxSpelled bounds the names that are compared letter by letter.
-const maxSpelled = 64
-
-// lettersOf is the set of letters of a name, case aside; several may share a
-// bit.
-func lettersOf(name string) (set uint64) {
-	for i := range min(len(name), maxSpelled) {
-		set |= 1 << (name[i] & 31)
-	}
-	return set
-}
-
-// distance is the Levenshtein distance of a and b, letter case aside, or most
-// when it is most or above. It takes what it compares out of cells, and looks
-// only where fewer than most insertions can lead.
-func distance(a, b string, most int, cells *int) int {
-	if len(a) > maxSpelled || len(b) > maxSpelled || len(a)-len(b) >= most || len(b)-len(a) >= most {
-		return most
-	}
-	var row [maxSpelled + 1]int
-	for j := range len(b) + 1 {
-		row[j] = j
-	}
-	for i := range len(a) {
-		from, to := max(0, i+1-most), min(len(b), i+most)
-		diagonal, least := row[from], most
-		if row[from] = most; from == 0 {
-			row[0], least = i+1, i+1
-		}
-		for j := from; j < to; j++ {
-			cost := diagonal
-			if a[i]|0x20 != b[j]|0x20 {
-				cost++
-			}
-			diagonal = row[j+1]
-			row[j+1] = min(cost, row[j]+1, row[j+1]+1)
-			least = min(least, row[j+1])
-		}
-		if *cells -= to - from; least >= most {
-			return most
-		}
-	}
-	return min(row[len(b)], most)
 }

@@ -17,19 +17,20 @@ const module = "github.com/ringd/ringd"
 // that is not listed fails the test: a new one is a decision.
 var layers = map[string][]string{
 	"schema":        {"schema/shape", "schema/scalar", "schema/prose"},
-	"schema/shape":  {},
+	"schema/shape":  {"profiles/near"},
 	"schema/scalar": {"schema/shape"},
 	"schema/prose":  {},
 	"schema/wire":   {"profiles"},
 	"schema/client": {"schema/wire", "profiles"},
-	"profiles":      {"profiles/jsontext", "profiles/hosts", "profiles/argschema"},
-	"compiler":      {"schema", "profiles", "compiler/condition"},
+	"profiles":      {"profiles/jsontext", "profiles/hosts", "profiles/argschema", "profiles/near"},
+	"compiler":      {"schema", "profiles", "profiles/near", "compiler/condition"},
 	"executors":     {"profiles"},
 	"rings/kernel":  {"executors", "profiles"},
 	"executors/js":  {"executors", "executors/js/start", "profiles"},
 
 	"profiles/jsontext":  {},
 	"profiles/hosts":     {},
+	"profiles/near":      {},
 	"profiles/argschema": {"profiles/jsontext"},
 	"compiler/condition": {"profiles", "profiles/jsontext"},
 
