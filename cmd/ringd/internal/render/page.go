@@ -6,11 +6,14 @@
 package render
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf16"
 
 	"github.com/ringd/ringd/schema"
 )
@@ -46,15 +49,49 @@ func (p Page) Bad(text string) string { return p.style(red, text) }
 // Middling marks a state that is neither.
 func (p Page) Middling(text string) string { return p.style(yellow, text) }
 
-// JSON writes v, indented, with a newline.
+// JSON writes v, indented, with a newline, and sends a terminal nothing that does
+// not show.
 func JSON(w io.Writer, v any) error {
-	enc := json.NewEncoder(w)
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
 	enc.SetIndent("", "  ")
 	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
+	err := enc.Encode(v)
+	if err == nil {
+		_, err = io.WriteString(w, escaped(b.String()))
+	}
+	if err != nil {
 		return fmt.Errorf("write result: %w", err)
 	}
 	return nil
+}
+
+// escaped is JSON of the same value in which everything that does not show is an
+// escape: people read it at terminals, too. Beyond ASCII there are strings only.
+func escaped(text string) string {
+	hidden := func(r rune) bool { return r >= 0x7f && (!unicode.IsPrint(r) || blank(r)) }
+	if !strings.ContainsFunc(text, hidden) {
+		return text
+	}
+	var b strings.Builder
+	for _, r := range text {
+		if hidden(r) {
+			writeEscape(&b, r)
+		} else {
+			b.WriteRune(r)
+		}
+	}
+	return b.String()
+}
+
+// writeEscape writes a rune as JSON escapes it.
+func writeEscape(b *strings.Builder, r rune) {
+	if r > 0xffff {
+		hi, lo := utf16.EncodeRune(r)
+		fmt.Fprintf(b, `\u%04x\u%04x`, hi, lo)
+		return
+	}
+	fmt.Fprintf(b, `\u%04x`, r)
 }
 
 // Clean makes text of a program fit for a terminal: control characters but
@@ -82,7 +119,7 @@ func hostile(r rune) bool {
 	case r < 0x20, r >= 0x7f && r < 0xa0:
 		return true
 	default:
-		return r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069
+		return unicode.Is(unicode.Bidi_Control, r)
 	}
 }
 

@@ -19,6 +19,7 @@ func TestClean(t *testing.T) {
 		{"return hides the line before", "ok\rdenied", `ok\u000ddenied`},
 		{"C1", "\u009b31m", `\u009b31m`},
 		{"text turned around", "\u202eback", `\u202eback`},
+		{"marks of direction", "a\u200e\u200f\u061cb", `a\u200e\u200f\u061cb`},
 		{"isolate", "\u2066x\u2069", `\u2066x\u2069`},
 		{"delete", "\x7f", `\u007f`},
 	} {

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"time"
 	"unicode"
-	"unicode/utf16"
 
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/schema/wire"
@@ -144,11 +143,8 @@ func Visible(s string) string {
 		switch {
 		case unicode.IsPrint(r) && !blank(r) && !(mark && marks > maxMarks):
 			b.WriteRune(r)
-		case r > 0xffff:
-			hi, lo := utf16.EncodeRune(r)
-			fmt.Fprintf(&b, `\u%04x\u%04x`, hi, lo)
 		default:
-			fmt.Fprintf(&b, `\u%04x`, r)
+			writeEscape(&b, r)
 		}
 	}
 	return b.String()

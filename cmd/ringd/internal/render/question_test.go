@@ -93,6 +93,23 @@ func TestQuestionIsNotForged(t *testing.T) {
 	}
 }
 
+// A question sends people to the JSON for long arguments: it is the same value,
+// and no text in it is hidden or turned around.
+func TestJSONHidesNothing(t *testing.T) {
+	want := map[string]any{"a\u202eb": "\u009b31m \u200b\u3164\U000e0041 \u007f é 你好 😀 <&> \\u202e \" \n \u2028", "n": 1.5}
+	var b bytes.Buffer
+	if err := render.JSON(&b, want); err != nil {
+		t.Fatal(err)
+	}
+	if strings.ContainsAny(b.String(), "\u202e\u009b\u200b\u3164\U000e0041\u007f\u2028") || !strings.Contains(b.String(), "é 你好 😀 <&>") {
+		t.Errorf("%q", b.String())
+	}
+	var got map[string]any
+	if err := json.Unmarshal(b.Bytes(), &got); err != nil || !cmp.Equal(want, got) {
+		t.Errorf("%v %s", err, cmp.Diff(want, got))
+	}
+}
+
 func TestQuestionIsNarrow(t *testing.T) {
 	var b bytes.Buffer
 	text := strings.Repeat("wide ", 400) + strings.Repeat("x", 300)

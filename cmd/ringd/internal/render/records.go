@@ -19,7 +19,7 @@ func (p Page) Record(e audit.Entry, asJSON bool) error {
 		if err != nil {
 			return fmt.Errorf("write record: %w", err)
 		}
-		_, err = fmt.Fprintf(p.W, "%s\n", b)
+		_, err = fmt.Fprintf(p.W, "%s\n", escaped(string(b)))
 		return err
 	}
 	r := e.Record
