@@ -87,7 +87,7 @@ func loadStart(path string) (wasm []byte, im *image, ok bool) {
 // that process its time and nothing else.
 func keepStart(path string, wasm []byte, im *image) {
 	b := start(wasm, im).Encode()
-	if len(b) <= kept.MaxBytes && mayHold(uint32(len(b))) {
+	if len(b) <= kept.MaxBytes {
 		_ = kept.Keep(path, b)
 		kept.Prune(filepath.Dir(path), startPrefix, startFiles)
 	}

@@ -2,16 +2,18 @@ package engine // the file-size limit of a process has no other door
 
 import (
 	"errors"
+	"io/fs"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"syscall"
 	"testing"
 	"time"
 )
 
-// TestStartsWithoutFiles: where no file may be written, VMs copy the image; the
-// process must not end with SIGXFSZ. It runs in a child, whose limit cannot be
-// raised again.
+// TestStartsWithoutFiles: where no file may be written, VMs copy the image, and
+// nothing half-written stays where starts are kept; the process does not end with
+// SIGXFSZ. It runs in a child, whose limit cannot be raised again.
 func TestStartsWithoutFiles(t *testing.T) {
 	if os.Getenv("RINGD_TEST_NO_FILES") == "" {
 		c := exec.Command(os.Args[0], "-test.run=^TestStartsWithoutFiles$", "-test.v")
@@ -24,7 +26,8 @@ func TestStartsWithoutFiles(t *testing.T) {
 	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{}); err != nil {
 		t.Fatal(err)
 	}
-	e, err := New(t.Context(), Config{})
+	dir := t.TempDir()
+	e, err := New(t.Context(), Config{CacheDir: dir})
 	if errors.Is(err, ErrUnavailable) {
 		t.Skip(err)
 	}
@@ -33,6 +36,9 @@ func TestStartsWithoutFiles(t *testing.T) {
 	}
 	if e.image.backing != nil {
 		t.Error("a file was made all the same")
+	}
+	for _, at := range filesBelow(t, dir) {
+		t.Errorf("%s was left", at)
 	}
 	vm, err := e.Start(t.Context(), Options{CPU: time.Hour, CPUClock: func() time.Duration { return 0 },
 		Now: func() time.Time { return time.Time{} }, Clock: func() int64 { return 0 }})
@@ -45,4 +51,17 @@ func TestStartsWithoutFiles(t *testing.T) {
 	if s, err := vm.State(t.Context()); err != nil || s.Status != StatusDone && s.Status != StatusRunning {
 		t.Errorf("%v %v", s, err)
 	}
+}
+
+func filesBelow(t *testing.T, dir string) (out []string) {
+	t.Helper()
+	if err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() {
+			out = append(out, path)
+		}
+		return err
+	}); err != nil {
+		t.Fatal(err)
+	}
+	return out
 }

@@ -11,8 +11,6 @@ func (*backing) close() error { return nil }
 
 func (*backing) overlay([]byte) error { return nil }
 
-func mayHold(uint32) bool { return true }
-
 // reserve returns n zero bytes of the Go heap.
 func reserve(n int) ([]byte, error) { return make([]byte, n), nil }
 
