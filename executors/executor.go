@@ -75,6 +75,9 @@ var (
 	ErrEngine = errors.New("no guest has the engine of the snapshot")
 	// ErrSnapshot is wrapped when the snapshot cannot be restored.
 	ErrSnapshot = errors.New("the snapshot cannot be restored")
+	// ErrSlow is wrapped when that took too long, as on a host that is busy: nothing
+	// is known of the snapshot, and it may be tried again.
+	ErrSlow = errors.New("the snapshot was not restored in time")
 )
 
 // Program is source text. Name is what frames show.

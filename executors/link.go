@@ -134,7 +134,8 @@ const slack = 100 * time.Millisecond
 // alone. again is true when the guest may take another program of the same
 // agent, actor and revision; otherwise it is gone when Run returns. An error
 // says that the end is not known (wrapping ErrGuest), that the host failed (the
-// error of Ask), or that the snapshot cannot be restored (wrapping ErrSnapshot);
+// error of Ask), or that the snapshot was not restored (wrapping ErrSnapshot or
+// ErrSlow);
 // the outcome then still holds usage and console.
 //
 // No call of h is under way when Run returns, so Ask has to return soon after

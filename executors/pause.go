@@ -75,7 +75,7 @@ func (r *linkRun) unrestored(c cause, err error) error {
 	case errors.Is(err, ErrSnapshot):
 		return err
 	case c == causeSlow:
-		return fmt.Errorf("%w: it took longer than %v", ErrSnapshot, r.move())
+		return fmt.Errorf("%w: it took longer than %v", ErrSlow, r.move())
 	case r.l.s.BytesRead() == r.base:
 		return fmt.Errorf("%w: %w", ErrSnapshot, ErrGone)
 	default:

@@ -438,7 +438,7 @@ func TestLinkSlow(t *testing.T) {
 		g = newFakeGuest()
 		l = play(t, g, script)
 		_, _, err = l.Run(t.Context(), executors.Work{Budget: b, Resume: from}, &fakeHost{})
-		if !errors.Is(err, executors.ErrSnapshot) || !strings.Contains(err.Error(), "longer than") || !g.isKilled() {
+		if !errors.Is(err, executors.ErrSlow) || errors.Is(err, executors.ErrSnapshot) || !strings.Contains(err.Error(), "longer than") || !g.isKilled() {
 			t.Errorf("restore, %s: %v", name, err)
 		}
 	}

@@ -130,7 +130,7 @@ func (e *Executor) Warm(ctx context.Context) error {
 
 // Run runs one program. See executors.Executor. A guest that dies or breaks the
 // protocol makes a failed outcome; errors are refusals (*profiles.Denial), the
-// host's own (Host.Ask), executors.ErrEngine and ErrSnapshot, and faults before
+// host's own (Host.Ask), executors.ErrEngine, ErrSnapshot and ErrSlow, and faults before
 // the program began or went on.
 func (e *Executor) Run(ctx context.Context, r executors.Run, h executors.Host) (executors.Outcome, error) {
 	if err := e.enter(); err != nil {
