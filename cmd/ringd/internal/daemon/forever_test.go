@@ -6,6 +6,7 @@ import (
 	"errors"
 	"runtime"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -168,5 +169,44 @@ func TestStopWhileARunIsClaimed(t *testing.T) {
 	s = again(t, s, daemontest.Config{})
 	if got := ended(t, s, id); got.State != "done" || len(s.Acts.Calls()) != 2 {
 		t.Errorf("%+v, %d acts", got, len(s.Acts.Calls()))
+	}
+}
+
+// TestPanicWhileARunIsOpened gives the claim back: the run goes on later.
+func TestPanicWhileARunIsOpened(t *testing.T) {
+	var once sync.Once
+	s := daemontest.New(t, daemontest.Config{HasEngine: func(string, string) bool {
+		once.Do(func() { panic("a fault of the host") })
+		return true
+	}})
+	s.Apply(t, "one pay!")
+	r := start(t, s, "steps pay")
+	p := waitPaused(t, s, r.ID).Pending[0]
+	if _, err := allow(t, s, person("uid:1"), r.ID, p); err != nil {
+		t.Fatal(err)
+	}
+	waitStuck(t, s, r.ID, wire.CodeResumeFailed)
+	if got, err := s.Daemon.ResumeRun(t.Context(), everyone(), r.ID); err != nil || got.State == "paused" {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if got := ended(t, s, r.ID); got.State != "done" || len(s.Acts.Calls()) != 1 {
+		t.Errorf("%+v, %d acts", got, len(s.Acts.Calls()))
+	}
+}
+
+// TestEndWithoutItsOutcome ends a run that waits and whose outcome cannot be read.
+func TestEndWithoutItsOutcome(t *testing.T) {
+	s := daemontest.New(t, daemontest.Config{})
+	s.Apply(t, "one ask")
+	r := start(t, s, "steps ask")
+	waitPaused(t, s, r.ID)
+	s.Close(t)
+	edit(t, s, `update run set outcome = '{'`)
+	s = again(t, s, daemontest.Config{})
+	if got, err := s.Daemon.CancelRun(t.Context(), daemontest.Me(), r.ID); err != nil || got.State != "cancelled" {
+		t.Errorf("%+v, %v", got, err)
+	}
+	if got, err := s.Daemon.GetRun(t.Context(), daemontest.Me(), r.ID, 0); err != nil || got.State != "cancelled" {
+		t.Errorf("%+v, %v", got, err)
 	}
 }

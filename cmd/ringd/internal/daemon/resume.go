@@ -216,6 +216,12 @@ func (d *Daemon) resume(ctx context.Context, r *liveRun, by string) error {
 	}
 	d.cfg.Point("claimed")
 	ctx = context.WithoutCancel(ctx) // what is claimed is begun or given back
+	told := false
+	defer func() {
+		if !told { // a panic, which goes on
+			_ = d.giveBack(ctx, r, row, by, errPanicked)
+		}
+	}()
 	var record interpreter.Pause
 	var settled []interpreter.Settlement
 	if err == nil {
@@ -231,6 +237,7 @@ func (d *Daemon) resume(ctx context.Context, r *liveRun, by string) error {
 	if err == nil {
 		err = d.bindAgain(ctx, r, record, settled)
 	}
+	told = true
 	if err != nil {
 		err = d.giveBack(ctx, r, row, by, err)
 		if errors.Is(err, errOrphan) {
@@ -359,6 +366,9 @@ func (d *Daemon) giveBack(ctx context.Context, r *liveRun, row store.Run, by str
 	}
 	return errors.Join(out, err)
 }
+
+// errPanicked: a fault of the host, while a run was being opened.
+var errPanicked = errors.New("a panic while it was opened")
 
 // errStopped: all runs, or those of its executor, were told to end.
 var errStopped = errors.New("the daemon stops its runs")

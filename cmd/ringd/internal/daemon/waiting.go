@@ -153,8 +153,12 @@ func (d *Daemon) endKept(ctx context.Context, row store.Run, by string, state ex
 		return wire.Run{}, store.ErrState
 	}
 	out, err := show.Row(row)
-	if err != nil {
-		return wire.Run{}, err
+	if err != nil { // what cannot be read any more can still be ended
+		d.cfg.Logger.Error("a run ends without what it has shown", "run", row.ID, "error", err)
+		row.Outcome = nil
+		if out, err = show.Row(row); err != nil {
+			return wire.Run{}, err
+		}
 	}
 	out.State, out.Error, out.Pending = string(state), &why, nil
 	out.LastEvent++ // that it ended

@@ -9,7 +9,6 @@ package pauses
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -137,7 +136,7 @@ func (k *Keeper) KeepPause(ctx context.Context, p interpreter.Pause, v interpret
 	out := show.Run(v, p.Started)
 	out.State, out.LastEvent = string(store.Paused), p.LastEvent
 	out.Pending = show.Known(out.Pending) // the store has the rest, as it stands
-	outcome, err := json.Marshal(out)
+	outcome, err := show.Interim(out)
 	if err != nil {
 		return fmt.Errorf("encode the outcome of run %s: %w", p.Run, err)
 	}

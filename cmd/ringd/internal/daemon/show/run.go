@@ -156,6 +156,18 @@ func Pending(c store.Call, given []store.Approval, known []wire.Pending) wire.Pe
 	return out
 }
 
+// Interim is what the store keeps of a run that waits. A console that is too large
+// for it counts as dropped until the run goes on: its record has all of it.
+func Interim(out wire.Run) ([]byte, error) {
+	raw, err := json.Marshal(out)
+	if err == nil && len(raw) > store.MaxOutcome {
+		out.Dropped += int64(len(out.Console))
+		out.Console = []wire.ConsoleEntry{}
+		raw, err = json.Marshal(out)
+	}
+	return raw, err
+}
+
 // Outcome is what the store keeps of a run. One that is too large is replaced
 // by a failure that says so.
 func Outcome(out *wire.Run) ([]byte, error) {

@@ -127,7 +127,7 @@ func (k *Keep) Get(name string, size int64) ([]byte, error) {
 	if err := proper(name); err != nil {
 		return nil, err
 	}
-	f, err := os.OpenFile(filepath.Join(k.dir, name), os.O_RDONLY|NoFollow, 0)
+	f, err := os.OpenFile(filepath.Join(k.dir, name), os.O_RDONLY|NoFollow|syscall.O_NONBLOCK, 0) // a pipe does not hold us
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ELOOP) {
 		return nil, fmt.Errorf("%w: file %s is not there", ErrDamaged, name)
 	}

@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/store/files"
@@ -98,6 +99,24 @@ func TestGetRefuses(t *testing.T) {
 	}
 	if got, err := k.Get(link, 6); !errors.Is(err, files.ErrDamaged) {
 		t.Errorf("a link was followed to %q, %v", got, err)
+	}
+}
+
+// TestGetOfAPipe: a pipe in the place of a snapshot holds nobody up.
+func TestGetOfAPipe(t *testing.T) {
+	dir := filepath.Join(t.TempDir(), "k")
+	k := mustOpen(t, dir, none)
+	name, done, err := k.Put([]byte("body"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	done()
+	path := filepath.Join(dir, name)
+	if err := errors.Join(os.Remove(path), syscall.Mkfifo(path, 0o600)); err != nil {
+		t.Skip(err)
+	}
+	if _, err := k.Get(name, 4); !errors.Is(err, files.ErrDamaged) {
+		t.Errorf("%v", err)
 	}
 }
 
