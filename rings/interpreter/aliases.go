@@ -74,7 +74,6 @@ const (
 	RunResumed   = port.RunResumed
 	RunCancelled = port.RunCancelled
 	RunEnded     = port.RunEnded
-	GrantRevoked = port.GrantRevoked
 	CallDecided  = port.CallDecided
 	CallOpened   = port.CallOpened
 	CallBegun    = port.CallBegun

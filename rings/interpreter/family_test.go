@@ -154,7 +154,7 @@ func TestRevokeReachesSubagents(t *testing.T) {
 			must(t, err)
 			act := []executors.Question{question("c2", "act", `[]`)}
 			revoke := func() {
-				if err := held.Revoke(t.Context(), "uid:1", take); !errors.Is(err, interpreter.ErrPaused) {
+				if err := held.Revoke(t.Context(), take); !errors.Is(err, interpreter.ErrPaused) {
 					t.Errorf("a held run: %v", err)
 				}
 			}
@@ -203,7 +203,7 @@ func TestRevokeTakesWhatItCan(t *testing.T) {
 	run, err := s.run(interpreter.StartRequest{}, waves([]executors.Question{question("c1", "slow", `[]`)}, []executors.Question{question("c2", "act", `[]`)}))
 	must(t, err)
 	<-begun
-	if err := run.Revoke(t.Context(), "uid:1", []string{"import:x", "bridge:act"}); !errors.Is(err, interpreter.ErrGrant) {
+	if err := run.Revoke(t.Context(), []string{"import:x", "bridge:act"}); !errors.Is(err, interpreter.ErrGrant) {
 		t.Errorf("a module taken from a live guest: %v", err)
 	}
 	close(busy)

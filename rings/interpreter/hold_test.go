@@ -64,7 +64,7 @@ func TestHold(t *testing.T) {
 		t.Errorf("spawned %+v", sp)
 	}
 	for _, err := range []error{held.Answer(t.Context(), interpreter.Reply{Call: "c2"}), held.Approved(t.Context(), approve("c2")),
-		held.Revoke(t.Context(), "uid:1", []string{"bridge:ask"})} {
+		held.Revoke(t.Context(), []string{"bridge:ask"})} {
 		if !errors.Is(err, interpreter.ErrPaused) {
 			t.Errorf("a held run was settled: %v", err)
 		}

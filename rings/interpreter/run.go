@@ -46,8 +46,8 @@ func (r *Run) Answer(ctx context.Context, a Reply) error { return r.life.Answer(
 func (r *Run) Approved(ctx context.Context, s Settlement) error { return r.life.Approved(ctx, s) }
 
 // Revoke takes grants from the run for good; see life.Run.Revoke.
-func (r *Run) Revoke(ctx context.Context, by string, grants []string) error {
-	return r.life.Revoke(ctx, by, grants)
+func (r *Run) Revoke(ctx context.Context, grants []string) error {
+	return r.life.Revoke(ctx, grants)
 }
 
 // Cancel ends the run: from its return on no effect of the run begins; see

@@ -4,12 +4,10 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/rings/interpreter/port"
 	"github.com/ringd/ringd/rings/interpreter/rules"
-	"github.com/ringd/ringd/rings/interpreter/shape"
 )
 
 // maxRevoked bounds the grants taken from one run.
@@ -20,9 +18,9 @@ const maxRevoked = 1000
 // A module that a live guest may load cannot be taken back; of a paused run it
 // can, in the record. While the run stops, Revoke waits; once the pause is kept it
 // is ErrPaused, and so for a held run, whose subagents lose the grants all the
-// same. Errors: ErrEnded, ErrGrant, ctx's, and faults, which end the run: what
-// could be taken stays taken.
-func (r *Run) Revoke(ctx context.Context, by string, grants []string) error {
+// same. It records nothing: who asks for it has. Errors: ErrEnded, ErrGrant, after
+// which what could be taken stays taken, and ctx's.
+func (r *Run) Revoke(ctx context.Context, grants []string) error {
 	if err := r.lockStill(ctx); err != nil {
 		return err
 	}
@@ -45,17 +43,8 @@ func (r *Run) Revoke(ctx context.Context, by string, grants []string) error {
 	children := r.takeLocked(taken)
 	r.mu.Unlock()
 	takeAll(children, taken)
-	switch {
-	case isHeld:
+	if isHeld {
 		return port.ErrPaused
-	case len(taken) == 0:
-		return flaw
-	}
-	rec := r.Record(port.GrantRevoked)
-	rec.Actor, rec.Detail = by, map[string]string{"grants": shape.Clip(strings.Join(taken, " "), 1<<10)}
-	if err := r.Put(rec, port.Synced); err != nil {
-		r.end(closed("the revocation of a grant could not be recorded", err))
-		return fmt.Errorf("record the revocation of grants of run %s: %w", r.id, err)
 	}
 	return flaw
 }

@@ -108,10 +108,9 @@ const (
 	RunResumed   Kind = "run_resumed"
 	RunCancelled Kind = "run_cancelled"
 	RunEnded     Kind = "run_ended"
-	GrantRevoked Kind = "grant_revoked" // taken from one run
-	CallDecided  Kind = "call_decided"  // refused: nothing happens
-	CallOpened   Kind = "call_opened"   // the intent, before the act
-	CallBegun    Kind = "call_begun"    // the act of an approved call, before it
+	CallDecided  Kind = "call_decided" // refused: nothing happens
+	CallOpened   Kind = "call_opened"  // the intent, before the act
+	CallBegun    Kind = "call_begun"   // the act of an approved call, before it
 	CallAnswered Kind = "call_answered"
 	CallClosed   Kind = "call_closed"
 )

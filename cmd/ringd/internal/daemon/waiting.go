@@ -118,11 +118,11 @@ func (d *Daemon) RevokeGrants(ctx context.Context, actor Actor, id string, grant
 		}
 		if r == nil {
 			if held := d.cfg.Interpreter.Held(id); held != nil { // its subagents live
-				_ = held.Revoke(ctx, actor.Name, grants) // it waits: ErrPaused, and the store has it
+				_ = held.Revoke(ctx, grants) // it waits: ErrPaused, and the store has it
 			}
 			break
 		}
-		err = r.handle.Revoke(ctx, actor.Name, grants)
+		err = r.handle.Revoke(ctx, grants)
 		switch {
 		case errors.Is(err, interpreter.ErrPaused):
 			<-r.done

@@ -464,6 +464,30 @@ func TestRevokeReachesAHeldRun(t *testing.T) {
 	}
 }
 
+// TestRevokeIsRecordedOnce, before it is done: also of a run that lives, and of one
+// that waits with subagents.
+func TestRevokeIsRecordedOnce(t *testing.T) {
+	for _, program := range []string{"spin", "steps ask"} {
+		s := daemontest.New(t, daemontest.Config{})
+		s.Apply(t, "one ask/2/1/3")
+		r := start(t, s, program)
+		if program != "spin" {
+			waitPaused(t, s, r.ID)
+			if _, err := s.Daemon.StartRun(t.Context(), daemontest.Me(), wire.RunRequest{Executor: "js",
+				Program: wire.Program{Source: "spin"}, Parent: &wire.Parent{Run: r.ID, Call: "c1"}}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if _, err := s.Daemon.RevokeGrants(t.Context(), daemontest.Me(), r.ID, []string{"bridge:ask"}); err != nil {
+			t.Fatal(err)
+		}
+		recs := s.Records(t, audit.GrantRevoked)
+		if len(recs) != 1 || recs[0].Run != r.ID || recs[0].Actor != daemontest.Me().Name || recs[0].Detail["grants"] != "bridge:ask" {
+			t.Errorf("%s: %+v", program, recs)
+		}
+	}
+}
+
 func TestGrantsNarrow(t *testing.T) {
 	s := daemontest.New(t, daemontest.Config{})
 	s.Apply(t, "one ask act")

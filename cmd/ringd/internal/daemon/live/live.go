@@ -29,7 +29,7 @@ type Held interface {
 	Spawned() interpreter.Spawned
 	Cancel(ctx context.Context, by, reason string)
 	// Revoke takes grants from its subagents.
-	Revoke(ctx context.Context, by string, grants []string) error
+	Revoke(ctx context.Context, grants []string) error
 	// Release ends the hold once no subagent lives.
 	Release()
 }
@@ -45,7 +45,7 @@ type Run interface {
 // Handle is the part of Run that approvers and whoever holds the run reach.
 type Handle interface {
 	Approved(ctx context.Context, s interpreter.Settlement) error
-	Revoke(ctx context.Context, by string, grants []string) error
+	Revoke(ctx context.Context, grants []string) error
 	// Err says, once Done is closed, why a resume did not begin.
 	Err() error
 }

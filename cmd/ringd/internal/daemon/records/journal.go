@@ -200,7 +200,7 @@ func (r *Recorder) Record(ctx context.Context, rec interpreter.Record, d interpr
 	case interpreter.CallClosed:
 		r.metrics.CallClosed(rec.Run, rec.Call, rec.State)
 	case interpreter.RunStarted, interpreter.RunPaused, interpreter.RunResumed, interpreter.RunCancelled,
-		interpreter.RunEnded, interpreter.GrantRevoked, interpreter.CallDecided, interpreter.CallBegun, interpreter.CallAnswered:
+		interpreter.RunEnded, interpreter.CallDecided, interpreter.CallBegun, interpreter.CallAnswered:
 	}
 	return nil
 }
