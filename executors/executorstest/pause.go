@@ -166,9 +166,6 @@ func Hop(ctx context.Context, e executors.Executor, r executors.Run, answer func
 	}
 }
 
-// Echo answers with the arguments.
-func Echo(q executors.Question) executors.Answer { return executors.Answer{Value: q.Args} }
-
 // first answers with the first argument.
 func first(q executors.Question) executors.Answer {
 	var args []json.RawMessage

@@ -55,7 +55,7 @@ type Options struct {
 	// ErrFuel. 0 is no limit beside CPU.
 	Fuel int64
 	// Deadline is the wall-clock limit, looked at while guest code runs; over
-	// it: ErrWall. Zero is none. See VM.SetDeadline.
+	// it: ErrWall. Zero is none.
 	Deadline time.Time
 	// Now reads the wall clock for Deadline.
 	Now func() time.Time

@@ -384,10 +384,6 @@ func (vm *VM) run(ctx context.Context) (State, error) {
 	return vm.State(ctx)
 }
 
-// SetDeadline moves Options.Deadline; the zero time removes it. A caller that
-// does not count the wait for an answer as wall time moves it by that wait.
-func (vm *VM) SetDeadline(t time.Time) { vm.options.Deadline = t }
-
 // Usage is what was used so far. It works on a dead VM.
 func (vm *VM) Usage() Usage {
 	u := vm.state.usage
