@@ -19,6 +19,7 @@ const (
 	ConditionStale            = "stale"             // the staleness limit passed: everything is denied
 	ConditionHeld             = "held"              // in force since before a restart, not yet seen again
 	ConditionDraining         = "draining"          // new runs are refused
+	ConditionRunsStuck        = "runs_stuck"        // runs whose calls are answered cannot go on
 )
 
 // The states of a ring or an executor.

@@ -66,6 +66,8 @@ type WaitingStore interface {
 // RecordStore keeps the records of runs that wait.
 type RecordStore interface {
 	Pause(ctx context.Context, run string) (store.Pause, []store.Call, error)
+	Fault(ctx context.Context, run string) (store.Fault, error)
+	Faults(ctx context.Context) (map[string]int64, error)
 	Spend(ctx context.Context, run string, seq int64, call string, started, spawned int64) error
 }
 

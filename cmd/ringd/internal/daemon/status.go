@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/pauses"
 	"github.com/ringd/ringd/schema/wire"
 )
 
@@ -18,6 +19,11 @@ func (d *Daemon) Status(ctx context.Context) wire.Status {
 	d.mu.Unlock()
 	if _, all, err := d.cfg.Keeper.Count(ctx, ""); err == nil {
 		out.Runs.Paused = int(all)
+	}
+	if faults, err := d.cfg.Records.Faults(ctx); err == nil {
+		for code, n := range faults {
+			out.Conditions = append(out.Conditions, pauses.Condition(code, n))
+		}
 	}
 	unwritable := d.Writable()
 	d.policy.Status(&out, unwritable, draining)

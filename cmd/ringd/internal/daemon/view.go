@@ -106,13 +106,13 @@ func (d *Daemon) kept(ctx context.Context, row store.Run) (wire.Run, error) {
 	if row.State != store.Answered {
 		return out, nil
 	}
-	p, _, err := d.cfg.Records.Pause(ctx, row.ID)
-	if err != nil && !errors.Is(err, store.ErrNotFound) && !errors.Is(err, store.ErrDamaged) {
+	f, err := d.cfg.Records.Fault(ctx, row.ID)
+	if err != nil {
 		return wire.Run{}, err
 	}
-	if p.Fault.Code != "" {
+	if f.Code != "" {
 		out.State = string(executors.StatePaused)
-		out.Error = &wire.RunError{Name: p.Fault.Code, Message: p.Fault.Text}
+		out.Error = &wire.RunError{Name: f.Code, Message: f.Text}
 	}
 	return out, nil
 }

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"runtime"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -283,6 +284,11 @@ func TestStuck(t *testing.T) {
 			}
 			if got.State != "paused" || got.Error == nil || got.Error.Name != tc.code {
 				t.Fatalf("%+v %+v", got, got.Error)
+			}
+			st := s.Daemon.Status(t.Context())
+			if i := slices.IndexFunc(st.Conditions, func(c wire.Condition) bool { return c.Code == wire.ConditionRunsStuck }); i < 0 ||
+				!strings.Contains(st.Conditions[i].Message, "1 answered, "+tc.code) {
+				t.Errorf("status says %+v", st.Conditions)
 			}
 			if tc.engine != "" && !strings.Contains(got.Error.Message, daemontest.Engine) {
 				t.Errorf("the digest is not named: %s", got.Error.Message)

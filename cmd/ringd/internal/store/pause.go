@@ -401,6 +401,40 @@ func (s *Store) pauses(ctx context.Context, rest string, args ...any) ([]Pause, 
 	return out, nil
 }
 
+// Fault is why the last pause of a run could not be resumed; zero when it could,
+// or was not tried, or there is none.
+func (s *Store) Fault(ctx context.Context, run string) (Fault, error) {
+	var f Fault
+	err := s.read(ctx, func(row scanner) error {
+		var at int64
+		err := row.Scan(&f.Code, &f.Text, &at)
+		f.At = when(at)
+		return err
+	}, `select fault_code, fault, fault_at from pause where run = $1`, run)
+	if err != nil {
+		return Fault{}, fmt.Errorf("fault of run %s: %w", run, err)
+	}
+	return f, nil
+}
+
+// Faults counts the answered runs that could not be resumed, by the code of the
+// fault.
+func (s *Store) Faults(ctx context.Context) (map[string]int64, error) {
+	out := map[string]int64{}
+	err := s.read(ctx, func(row scanner) error {
+		var code string
+		var n int64
+		err := row.Scan(&code, &n)
+		out[code] = n
+		return err
+	}, `select pause.fault_code, count(*)`+pauseFrom+`where run.state = 'answered' and run.state in `+liveStates+`
+		and pause.fault_at > 0 group by pause.fault_code`)
+	if err != nil {
+		return nil, fmt.Errorf("count runs that cannot go on: %w", err)
+	}
+	return out, nil
+}
+
 // CountPaused counts the runs that wait and are in no guest: those of actor, and
 // all.
 func (s *Store) CountPaused(ctx context.Context, actor string) (own, all int64, err error) {

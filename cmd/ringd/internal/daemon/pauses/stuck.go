@@ -2,6 +2,7 @@ package pauses
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 
@@ -62,6 +63,22 @@ func Again(f store.Fault, now time.Time) bool {
 	default:
 		return !now.Before(f.At.Add(tryAgain))
 	}
+}
+
+// Condition tells of n runs that are answered and could not go on, and what helps.
+func Condition(code string, n int64) wire.Condition {
+	remedy := "the policy in force does not let them go on: push one that does, or cancel them"
+	switch code {
+	case wire.CodeIntegrity:
+		remedy = "what the store has of them is not what was sealed: put the state folder back as it was and resume them, or cancel them"
+	case wire.CodeKeyUnknown:
+		remedy = "name the key that sealed them under snapshots.previous, and start the daemon again"
+	case wire.CodeEngineUnknown:
+		remedy = "name a guest with their engine under snapshots.engines, and start the daemon again"
+	case wire.CodeResumeFailed:
+		remedy = "a fault of the host, which its log has; they are tried again every minute"
+	}
+	return wire.Condition{Code: wire.ConditionRunsStuck, Message: fmt.Sprintf("%d answered, %s: %s", n, Clip(code), remedy)}
 }
 
 // Damaged is Stuck of an error of seal; any other error stays as it is.
