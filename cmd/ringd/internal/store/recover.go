@@ -95,7 +95,11 @@ func (t *tx) recoverRun(ctx context.Context, id string, now int64) (Recovered, e
 	if len(out.Lost) > 0 {
 		to, message = Unknown, "the host process ended while a call was executing: it may have happened; nothing was repeated"
 	}
-	outcome, err := interruptedOutcome(id, to, message)
+	session, err := t.sessionLeft(ctx, r)
+	if err != nil {
+		return Recovered{}, err
+	}
+	outcome, err := interruptedOutcome(id, to, message+session)
 	if err != nil {
 		return Recovered{}, err
 	}
@@ -160,6 +164,24 @@ func (t *tx) again(ctx context.Context, out *Recovered, last, now int64) (done b
 	out.Again = acting
 	out.Run, err = t.unclaim(ctx, out.Run, now)
 	return true, err
+}
+
+// sessionLeft says what a run that was interrupted did to its session: the state is
+// committed before the end of the run is. The run had the session to itself since it
+// was created.
+func (t *tx) sessionLeft(ctx context.Context, r Run) (string, error) {
+	if r.Session == "" {
+		return "", nil
+	}
+	kept, err := one[int64](ctx, t, `select count(*) from session where actor = $1 and name = $2 and updated > $3`,
+		r.Actor, r.Session, r.Created.UnixMicro())
+	if err != nil {
+		return "", err
+	}
+	if kept > 0 {
+		return "; the program had come to its end, and the next run of the session goes on from what it left", nil
+	}
+	return "; its session is what it was before the run", nil
 }
 
 func interruptedOutcome(id string, state State, message string) ([]byte, error) {

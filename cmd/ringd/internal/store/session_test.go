@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -197,5 +198,55 @@ func TestExpireSessions(t *testing.T) {
 	mustAdvance(t, s, "r1", store.Done)
 	if list, err := s.ExpireSessions(t.Context(), 0); err != nil || len(list) != 1 || list[0].Name != "busy" {
 		t.Errorf("after the run: %+v, %v", list, err)
+	}
+}
+
+// TestRecoverTellsOfSessions: the state of a session is committed before the end of
+// its run, and a crash between the two is told.
+func TestRecoverTellsOfSessions(t *testing.T) {
+	const kept, before = "goes on from what it left", "is what it was before the run"
+	for _, tt := range []struct {
+		name string
+		old  bool // the session was there
+		keep bool // the run came to its end
+		want string
+	}{
+		{"the first, kept", false, true, kept},
+		{"a further, kept", true, true, kept},
+		{"the first, not kept", false, false, before},
+		{"a further, not kept", true, false, before},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := mustOpen(t, config(t))
+			seq := int64(0)
+			if tt.old {
+				seq = 1
+				mustPutSession(t, s, newSession(0, seq))
+			}
+			r := newRun("r1")
+			r.Session = "repl"
+			mustStart(t, s, r)
+			other := newSession(0, 1)
+			other.Name = "another"
+			mustPutSession(t, s, other)
+			if tt.keep {
+				mustPutSession(t, s, newSession(seq, seq+1))
+			}
+			if _, err := s.Recover(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			got := getRun(t, s, "r1")
+			if got.State != store.Failed || !strings.Contains(string(got.Outcome), tt.want) {
+				t.Errorf("%s: %s, want %q", got.State, got.Outcome, tt.want)
+			}
+		})
+	}
+	s := mustOpen(t, config(t))
+	mustStart(t, s, newRun("r1"))
+	if _, err := s.Recover(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if got := getRun(t, s, "r1"); strings.Contains(string(got.Outcome), "session") {
+		t.Errorf("a run without one: %s", got.Outcome)
 	}
 }
