@@ -185,15 +185,7 @@ func (t *tx) sessionLeft(ctx context.Context, r Run) (string, error) {
 }
 
 func interruptedOutcome(id string, state State, message string) ([]byte, error) {
-	type fault struct {
-		Name    string `json:"name"`
-		Message string `json:"message"`
-	}
-	return json.Marshal(struct {
-		ID    string `json:"id"`
-		State State  `json:"state"`
-		Error fault  `json:"error"`
-	}{id, state, fault{"Interrupted", message}})
+	return json.Marshal(map[string]any{"id": id, "state": state, "error": map[string]string{"name": "Interrupted", "message": message}})
 }
 
 // Prune forgets at most n final runs (0: 100, at most 1000), with their calls,
