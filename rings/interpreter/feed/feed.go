@@ -92,14 +92,20 @@ func (f *Feed) Turned() <-chan struct{} {
 	return f.turn
 }
 
-// After returns the events after seq, the first of them a note of what is lost.
+// After returns the events after seq, the first of them a note of what is lost. A
+// seq above the last one is of a life that a crash undid: its reader gets the note
+// and all of this one.
 func (f *Feed) After(seq int64) []Event {
-	if seq >= f.Last {
+	if seq == f.Last {
 		return nil
 	}
 	first := f.Last - int64(len(f.list)) + 1
 	seq = max(seq, 0)
 	var out []Event
+	if seq > f.Last {
+		out = append(out, Event{Seq: first - 1, Kind: Dropped})
+		seq = first - 1
+	}
 	if seq+1 < first {
 		out = append(out, Event{Seq: first - 1, Kind: Dropped, Dropped: first - 1 - seq})
 		seq = first - 1
