@@ -125,7 +125,7 @@ func (p *program) serve(ctx context.Context, f config.File) (err error) {
 	}
 	defer func() {
 		if cause := errors.Join(s.daemon.Writable(), s.Close()); cause != nil {
-			err = errors.Join(err, unavailable("serve", cause))
+			err = errors.Join(err, unavailable(f.State, "serve", cause))
 		}
 	}()
 	sink := &firstLook{Sink: s.daemon.Sink(), looked: make(chan struct{})}

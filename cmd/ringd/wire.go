@@ -26,6 +26,7 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/decide"
 	"github.com/ringd/ringd/cmd/ringd/internal/notify"
 	"github.com/ringd/ringd/cmd/ringd/internal/provider"
+	"github.com/ringd/ringd/cmd/ringd/internal/render"
 	"github.com/ringd/ringd/cmd/ringd/internal/seal"
 	"github.com/ringd/ringd/cmd/ringd/internal/sources"
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
@@ -239,7 +240,7 @@ func (p *program) buildStack(ctx context.Context, c stackConfig, s *stack) (err 
 		Staleness:   c.staleness, Retention: c.retention, Quota: c.quota,
 	})
 	if err != nil {
-		return errors.Join(unavailable("start", err), ring.Close())
+		return errors.Join(unavailable(c.state, "start", err), ring.Close())
 	}
 	owned = true
 	s.onClose(s.daemon.Close)
@@ -265,22 +266,22 @@ func openRecords(ctx context.Context, c stackConfig, s *stack) (*audit.Log, *sto
 		return store.Open(ctx, store.Config{Dir: at.Store, Now: time.Now, Idempotent: idempotent(c.providers), Head: head})
 	})
 	if err != nil {
-		return nil, nil, unavailable("open store", err)
+		return nil, nil, unavailable(c.state, "open store", err)
 	}
 	s.onClose(st.Close)
 	known, err := st.AuditHead(ctx)
 	if err != nil {
-		return nil, nil, unavailable("open store", err)
+		return nil, nil, unavailable(c.state, "open store", err)
 	}
 	least := audit.Head{Seq: known.Seq}
 	if known.Seq > 0 {
 		if err := least.Hash.UnmarshalText([]byte(known.Hash)); err != nil {
-			return nil, nil, unavailable("open store", err)
+			return nil, nil, unavailable(c.state, "open store", err)
 		}
 	}
 	key, err := audit.LoadKey(at.Key, rand.Reader)
 	if err != nil {
-		return nil, nil, unavailable("load host key", err)
+		return nil, nil, unavailable(c.state, "load host key", err)
 	}
 	ticker := time.NewTicker(syncEvery)
 	log, err := cli.AfterTheDead(ctx, audit.ErrInUse, func() (*audit.Log, error) {
@@ -288,7 +289,7 @@ func openRecords(ctx context.Context, c stackConfig, s *stack) (*audit.Log, *sto
 	})
 	if err != nil {
 		ticker.Stop()
-		return nil, nil, unavailable("open audit log", err)
+		return nil, nil, unavailable(c.state, "open audit log", err)
 	}
 	open.Store(log)
 	s.onClose(func() error {
@@ -300,11 +301,13 @@ func openRecords(ctx context.Context, c stackConfig, s *stack) (*audit.Log, *sto
 
 // unavailable says that audit or store, without which nothing runs, are not to
 // be had, and what to do about it.
-func unavailable(what string, err error) error {
+func unavailable(state, what string, err error) error {
 	remedy := ""
 	switch {
 	case errors.Is(err, audit.ErrInUse), errors.Is(err, store.ErrInUse):
 		remedy = "; another ringd uses this state folder: stop it, or name another with --state"
+	case cli.Full(state, err):
+		remedy = "; " + cli.FullRemedy(state)
 	case errors.Is(err, audit.ErrTampered):
 		remedy = "; see `ringd audit verify`; keep the folder as evidence and start with another"
 	case errors.Is(err, store.ErrCorrupt):
@@ -467,8 +470,8 @@ func (p *program) providers(bridges map[string]config.Bridge, logger *slog.Logge
 }
 
 // probeGuest starts a guest and says what stands around it.
-func (p *program) probeGuest(ctx context.Context) (around map[string]string, tier string, engine layer) {
-	engine = layer{Name: "engine", Required: true, State: layerUnavailable}
+func (p *program) probeGuest(ctx context.Context) (around map[string]string, tier string, engine render.Layer) {
+	engine = render.Layer{Name: "engine", Required: true, State: render.LayerUnavailable}
 	group := &daemon.Group{}
 	defer group.Wait()
 	k, err := kernel.New(kernel.Config{Go: group.Go})
@@ -488,7 +491,7 @@ func (p *program) probeGuest(ctx context.Context) (around map[string]string, tie
 		engine.Reason, engine.Fix = err.Error(), "make engine, and build again"
 		return at.Layers, string(at.Tier), engine
 	}
-	engine.State, engine.Reason = layerEnforced, "JavaScript runs in WebAssembly, metered; "+e.Digest()
+	engine.State, engine.Reason = render.LayerEnforced, "JavaScript runs in WebAssembly, metered; "+e.Digest()
 	return at.Layers, string(at.Tier), engine
 }
 

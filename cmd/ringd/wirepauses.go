@@ -25,13 +25,13 @@ func keyring(c stackConfig) (*seal.Keyring, error) {
 	if c.ownKey {
 		key, err := seal.FileOrNew(cli.Layout(c.state).Seal, rand.Reader)
 		if err != nil {
-			return nil, unavailable("load the key of pauses", err)
+			return nil, unavailable(c.state, "load the key of pauses", err)
 		}
 		keys = append([]seal.Key{key}, keys...)
 	}
 	ring, err := seal.New(seal.Config{Keys: keys, Random: rand.Reader})
 	if err != nil {
-		return nil, unavailable("load the keys of pauses", err)
+		return nil, unavailable(c.state, "load the keys of pauses", err)
 	}
 	return ring, nil
 }

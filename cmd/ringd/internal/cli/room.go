@@ -1,0 +1,48 @@
+package cli
+
+import (
+	"fmt"
+
+	"github.com/ringd/ringd/cmd/ringd/internal/render"
+)
+
+// Below leastRoom a daemon does not start or soon closes; below enoughRoom the
+// audit log, which reserves a segment at a time, is short of it.
+const (
+	leastRoom  = 4 << 20
+	enoughRoom = 128 << 20
+)
+
+// Full reports whether err, which kept the state folder dir from being used, comes
+// from a full disk: the error says so, or the disk does. A database that finds no
+// room for its files tells other things.
+func Full(dir string, err error) bool {
+	free, known := Room(dir)
+	return outOfRoom(err) || known && free < leastRoom
+}
+
+// FullRemedy is what helps a state folder on a full disk.
+func FullRemedy(dir string) string {
+	return fmt.Sprintf("make room on the disk of %s (or raise the quota), then start ringd again: what was recorded is still there; "+
+		"remove nothing in the folder by hand; a smaller limits.retention and `ringd sessions drop` take less from then on", dir)
+}
+
+// StateLayer says whether the disk has room for a state folder. required is
+// whether a daemon needs it there.
+func StateLayer(dir string, required bool) render.Layer {
+	l := render.Layer{Name: "state", Required: required, State: render.LayerEnforced}
+	free, known := Room(dir)
+	if !known {
+		l.State, l.Reason = render.LayerBestEffort, "how much room there is for "+dir+" is not known"
+		return l
+	}
+	l.Reason = fmt.Sprintf("%d MiB of room for %s", free>>20, dir)
+	switch {
+	case free < leastRoom:
+		l.State, l.Fix = render.LayerUnavailable, FullRemedy(dir)
+		l.Reason += ": nothing runs without a record"
+	case free < enoughRoom:
+		l.State, l.Fix = render.LayerBestEffort, FullRemedy(dir)
+	}
+	return l
+}

@@ -1,0 +1,8 @@
+//go:build !linux
+
+package cli
+
+// Room is not known here.
+func Room(string) (bytes uint64, ok bool) { return 0, false }
+
+func outOfRoom(error) bool { return false }
