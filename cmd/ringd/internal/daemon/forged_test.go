@@ -54,8 +54,8 @@ func TestForgedRows(t *testing.T) {
 		{"an approval by the state alone", "one pay!", "steps pay", []string{decided, answered}},
 		{"an approval with a word", "one pay!", "steps pay", []string{decided, answered, word}},
 		{"one of two approvals", "one pay!2", "steps pay", []string{decided, answered, `update call set needs = 1`}},
-		{"an answer", "one ask", "steps ask", []string{answered, `update call set reply = '{"value":1}', replied_by = 'uid:1000', replied_at = 1`}},
-		{"a result", "one pay!", "steps pay", []string{answered, `update call set state = 'closed', result = '{"End":"done","Value":1}'`}},
+		{"an answer", "one ask", "steps ask", []string{answered, `update call set reply = '{"body":{"value":1},"mark":"AAAA"}', replied_by = 'uid:1000', replied_at = 1`}},
+		{"a result", "one pay!", "steps pay", []string{answered, `update call set state = 'closed', result = '{"body":{"End":"done","Value":1},"mark":"AAAA"}'`}},
 		{"the act is under way", "one again!", "steps again", []string{answered, `update call set state = 'executing'`}},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
