@@ -33,7 +33,7 @@ func StateLayer(dir string, required bool) render.Layer {
 	l := render.Layer{Name: "state", Required: required, State: render.LayerEnforced}
 	free, known := Room(dir)
 	if !known {
-		l.State, l.Reason = render.LayerBestEffort, "how much room there is for "+dir+" is not known"
+		l.State, l.Reason = render.LayerPartly, "how much room there is for "+dir+" is not known"
 		return l
 	}
 	l.Reason = fmt.Sprintf("%d MiB of room for %s", free>>20, dir)
@@ -42,7 +42,7 @@ func StateLayer(dir string, required bool) render.Layer {
 		l.State, l.Fix = render.LayerUnavailable, FullRemedy(dir)
 		l.Reason += ": nothing runs without a record"
 	case free < enoughRoom:
-		l.State, l.Fix = render.LayerBestEffort, FullRemedy(dir)
+		l.State, l.Fix = render.LayerPartly, FullRemedy(dir)
 	}
 	return l
 }

@@ -20,7 +20,7 @@ func TestRoom(t *testing.T) {
 		full                 bool
 	}{
 		{"enough", "size=256m", render.LayerEnforced, false},
-		{"little", "size=64m", render.LayerBestEffort, false},
+		{"little", "size=64m", render.LayerPartly, false},
 		{"none", "size=1m", render.LayerUnavailable, true},
 		{"no file can be made", "size=256m,nr_inodes=2", render.LayerUnavailable, true},
 	} {

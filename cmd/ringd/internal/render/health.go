@@ -9,7 +9,7 @@ import (
 // The states of a layer.
 const (
 	LayerEnforced    = "enforced"
-	LayerBestEffort  = "best-effort"
+	LayerPartly      = "best-effort"
 	LayerUnavailable = "unavailable"
 )
 
