@@ -132,6 +132,13 @@ var layers = map[string][]string{
 	},
 	"cmd/ringd/internal/api": {
 		"schema/wire", "profiles", "cmd/ringd/internal/daemon", "cmd/ringd/internal/daemon/approvals", "cmd/ringd/internal/store", "cmd/ringd/internal/api/dts",
+		"cmd/ringd/internal/api/port", "cmd/ringd/internal/api/tokens",
+	},
+	"cmd/ringd/internal/api/port":   {},
+	"cmd/ringd/internal/api/tokens": {},
+	"cmd/ringd/internal/door": {
+		"cmd/ringd/internal/api", "cmd/ringd/internal/api/port", "cmd/ringd/internal/api/tokens", "cmd/ringd/internal/audit",
+		"cmd/ringd/internal/config", "cmd/ringd/internal/daemon", "cmd/ringd/internal/daemon/metrics",
 	},
 	"cmd/ringd/internal/api/dts":     {"profiles"},
 	"cmd/ringd/internal/api/openapi": {"schema/wire", "profiles", "cmd/ringd/internal/api"},
@@ -159,6 +166,7 @@ var owners = map[string][]string{
 	"github.com/standard-webhooks":          {"cmd/ringd/internal/notify"},
 	"go.yaml.in/yaml/v3":                    {"schema"},
 	"golang.org/x/crypto":                   {"cmd/ringd/internal/seal"},
+	"golang.org/x/time":                     {"cmd/ringd/internal/api/tokens"},
 	"golang.org/x/sys":                      {"rings/kernel", "executors/js/engine", "executors/js/guest", "cmd"},
 	"github.com/landlock-lsm/go-landlock":   {"rings/kernel"},
 	"mvdan.cc/sh":                           {"executors/shell"},

@@ -34,7 +34,7 @@ Exit codes: those of ringd run.`,
 			switch {
 			case o.state == "" && (o.policy != "" || len(o.bridges)+len(o.bridgeEnv) > 0 || o.ask || o.as != "" || o.report):
 				return cli.Usage("resume without --state is the daemon's: policy and bridges are its own")
-			case o.state != "" && (o.socket != "" || o.policy == ""):
+			case o.state != "" && (o.daemon.Named() || o.policy == ""):
 				return cli.Usage("resume --state DIR needs a policy: -p PATH")
 			case o.state == "":
 				return p.resumeThere(cmd.Context(), o, args[0])
@@ -46,7 +46,7 @@ Exit codes: those of ringd run.`,
 		},
 	}
 	f := cmd.Flags()
-	cli.SocketFlag(cmd, &o.socket)
+	o.daemon.Bind(cmd)
 	f.StringVar(&o.state, "state", "", "go on here with a run of this state folder")
 	f.StringVarP(&o.policy, "policy", "p", "", "with --state: policy file or folder")
 	f.StringArrayVar(&o.bridges, "bridge", nil, "NAME=COMMAND, performs a bridge with sh -c")
@@ -78,7 +78,7 @@ func (p *program) resumeHere(ctx context.Context, o runOptions, id string) error
 
 // resumeThere has the daemon try again.
 func (p *program) resumeThere(ctx context.Context, o runOptions, id string) error {
-	c, err := p.Connect(o.socket)
+	c, err := p.Connect(o.daemon)
 	if err != nil {
 		return err
 	}

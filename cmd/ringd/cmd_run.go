@@ -32,7 +32,8 @@ import (
 type runOptions struct {
 	policy, agent, executor, language string
 	inputs, bridges, bridgeEnv        []string
-	state, socket                     string
+	state                             string
+	daemon                            cli.Daemon // run there
 	session, grants, as               string
 	asJSON, report, detach, ask       bool
 	program                           string
@@ -50,8 +51,8 @@ grants: it gets the arguments as JSON on stdin and prints the result as JSON; it
 runs in this folder with PATH, HOME and what --bridge-env names.
 
 Audit log and store are kept in --state DIR; without it they live in a temporary
-folder, in memory or below TMPDIR, that is removed at the end. With --socket the
-program runs in the daemon, under its policy and its bridges.
+folder, in memory or below TMPDIR, that is removed at the end. With --socket
+or --url the program runs in the daemon, under its policy and its bridges.
 
 A program that waits for an approver stops, and its memory is sealed. At a
 terminal ringd shows the call and asks. With --state the run is kept instead,
@@ -83,8 +84,9 @@ ran.`,
 	f.BoolVar(&o.asJSON, "json", false, "print the whole outcome as JSON")
 	f.BoolVar(&o.report, "report", false, "say on stderr what ran and what limits held")
 	f.StringVar(&o.state, "state", "", "folder that keeps audit log and store")
-	f.StringVar(&o.socket, "socket", "", "run in the daemon at this socket")
-	f.BoolVar(&o.detach, "detach", false, "with --socket: print the run's id, do not wait")
+	f.StringVar(&o.daemon.Socket, "socket", "", "run in the daemon at this socket")
+	o.daemon.BindRemote(cmd)
+	f.BoolVar(&o.detach, "detach", false, "in a daemon: print the run's id, do not wait")
 	f.StringVar(&o.session, "session", "", "go on from what the last run under NAME left")
 	f.StringVar(&o.grants, "grants", "", "FILE.json that narrows what the run is granted")
 	o.bindAsking(cmd)
@@ -102,23 +104,26 @@ func (p *program) run(ctx context.Context, o runOptions) error {
 	if !slices.Contains([]string{profiles.ExecutorJS, profiles.ExecutorPython, profiles.ExecutorShell}, o.executor) {
 		return cli.Usage("--executor %q: want js, python or shell", o.executor)
 	}
+	if err := o.daemon.Check(); err != nil {
+		return err
+	}
 	switch {
-	case o.socket != "" && (o.policy != "" || o.state != "" || len(o.bridges)+len(o.bridgeEnv) > 0):
-		return cli.Usage("--socket: policy, state and bridges are the daemon's")
-	case o.socket != "" && (o.as != "" || o.ask):
-		return cli.Usage("--socket: who starts a run there cannot approve it; see ringd approve")
-	case o.session != "" && o.state == "" && o.socket == "":
+	case o.daemon.Named() && (o.policy != "" || o.state != "" || len(o.bridges)+len(o.bridgeEnv) > 0):
+		return cli.Usage("%s: policy, state and bridges are the daemon's", o.daemon.Flag())
+	case o.daemon.Named() && (o.as != "" || o.ask):
+		return cli.Usage("%s: who starts a run there cannot approve it; see ringd approve", o.daemon.Flag())
+	case o.session != "" && o.state == "" && !o.daemon.Named():
 		return cli.Usage("--session needs --state DIR, where it is kept")
-	case o.socket == "" && o.policy == "":
-		return cli.Usage("run needs a policy: -p PATH (or --socket PATH, for the daemon's)")
-	case o.socket == "" && o.detach:
-		return cli.Usage("--detach needs --socket")
+	case !o.daemon.Named() && o.policy == "":
+		return cli.Usage("run needs a policy: -p PATH (or --socket PATH or --url, for the daemon's)")
+	case !o.daemon.Named() && o.detach:
+		return cli.Usage("--detach needs --socket or --url")
 	}
 	req, err := request.Read(request.Given{Agent: o.agent, Executor: o.executor, Language: o.language, Program: o.program, Inputs: o.inputs, Session: o.session, Grants: o.grants}, p.In)
 	if err != nil {
 		return cli.Failed(cli.Misused, err)
 	}
-	if o.socket != "" {
+	if o.daemon.Named() {
 		return p.runThere(ctx, o, req)
 	}
 	return p.runHere(ctx, o, req)

@@ -138,7 +138,7 @@ func (p *program) serve(ctx context.Context, f config.File) (err error) {
 	case <-ctx.Done():
 	}
 	if ctx.Err() == nil {
-		server.open(ctx)
+		server.Open(ctx)
 		p.ready(s.daemon.Status(ctx), f.Socket)
 	}
 	<-ctx.Done()

@@ -11,7 +11,7 @@ import (
 
 // runThere runs the program in the daemon.
 func (p *program) runThere(ctx context.Context, o runOptions, req wire.RunRequest) error {
-	c, err := p.Connect(o.socket)
+	c, err := p.Connect(o.daemon)
 	if err != nil {
 		return err
 	}

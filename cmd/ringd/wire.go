@@ -9,12 +9,10 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
-	"net"
 	"os"
 	"sync/atomic"
 	"time"
 
-	"github.com/ringd/ringd/cmd/ringd/internal/api"
 	"github.com/ringd/ringd/cmd/ringd/internal/audit"
 	"github.com/ringd/ringd/cmd/ringd/internal/child"
 	"github.com/ringd/ringd/cmd/ringd/internal/cli"
@@ -24,6 +22,7 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/pauses"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/records"
 	"github.com/ringd/ringd/cmd/ringd/internal/decide"
+	"github.com/ringd/ringd/cmd/ringd/internal/door"
 	"github.com/ringd/ringd/cmd/ringd/internal/notify"
 	"github.com/ringd/ringd/cmd/ringd/internal/provider"
 	"github.com/ringd/ringd/cmd/ringd/internal/render"
@@ -141,6 +140,8 @@ type stack struct {
 	cold   error         // why it cannot be; read once warmed is closed
 	guests *guests
 	closes []func() error
+
+	recorder *records.Recorder
 }
 
 func (s *stack) onClose(f func() error) { s.closes = append(s.closes, f) }
@@ -203,6 +204,7 @@ func (p *program) buildStack(ctx context.Context, c stackConfig, s *stack) (err 
 		return err
 	}
 	recorder, journal := records.NewRecorder(log, c.metrics), records.NewJournal(st, keys)
+	s.recorder = recorder
 	s.guests = &guests{js: s.js, group: s.group}
 	asked := &decide.Conditions{}
 	keeper, desk, err := p.newDesk(c, st, keys, recorder, journal)
@@ -369,7 +371,7 @@ func idempotent(providers map[string]interpreter.Provider) func(bridge string) b
 }
 
 // newServer joins a stack and the API, behind a door that is still shut.
-func (p *program) newServer(ctx context.Context, f config.File, logger *slog.Logger) (*stack, *door, error) {
+func (p *program) newServer(ctx context.Context, f config.File, logger *slog.Logger) (*stack, *door.Door, error) {
 	providers, err := p.providers(f.Bridges, logger)
 	if err != nil {
 		return nil, nil, cli.Failed(cli.Misused, err)
@@ -400,47 +402,13 @@ func (p *program) newServer(ctx context.Context, f config.File, logger *slog.Log
 		logger.Error("no guest can be started: the JavaScript executor is closed", "error", s.cold)
 		s.guests.shut(s.cold.Error())
 	}
-	server, err := p.listen(f, s.daemon, m, logger)
-	if err != nil {
-		return nil, nil, errors.Join(err, s.Close())
-	}
-	return s, server, nil
-}
-
-// door is the API with its socket: callers can connect, and are answered once it
-// is open.
-type door struct {
-	*api.Server
-	waiting net.Listener // nil once open
-}
-
-// open answers callers. Requests outlive ctx: draining lets them finish.
-func (d *door) open(ctx context.Context) {
-	d.Start(context.WithoutCancel(ctx), d.waiting)
-	d.waiting = nil
-}
-
-// Close ends the API, open or not.
-func (d *door) Close(ctx context.Context) error {
-	if d.waiting != nil {
-		return d.waiting.Close()
-	}
-	return d.Server.Close(ctx)
-}
-
-func (p *program) listen(f config.File, d *daemon.Daemon, m *metrics.Metrics, logger *slog.Logger) (*door, error) {
-	server, err := api.New(api.Config{
-		Runs: d, Views: d, Waiting: d, Sessions: d, Approvers: f.Approvers, Meter: m, Now: time.Now, Logger: logger, UID: uint32(os.Getuid()),
-		Roles: api.Roles{Harness: f.Roles.Harness, Approver: f.Roles.Approver, Operator: f.Roles.Operator, Viewer: f.Roles.Viewer},
+	server, err := door.New(door.Config{
+		File: f, Env: p.Env, UID: uint32(os.Getuid()), Daemon: s.daemon, Recorder: s.recorder, Metrics: m, Now: time.Now, Logger: logger,
 	})
 	if err != nil {
-		return nil, cli.Failed(cli.Misused, err)
+		return nil, nil, errors.Join(cli.Failed(cli.Misused, err), s.Close())
 	}
-	l, err := api.Listen(f.Socket)
-	if err != nil {
-		return nil, cli.Failed(cli.Misused, err)
-	}
-	return &door{server, l}, nil
+	return s, server, nil
 }
 
 // providers performs the bridges of a config file.

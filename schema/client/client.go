@@ -1,5 +1,6 @@
 // Package client is the Go SDK of the harness API: it starts runs, answers
-// their calls and follows their events, over the daemon's Unix socket.
+// their calls and follows their events, over the daemon's Unix socket, or over TLS
+// 1.3 with a token.
 //
 // It refuses answers that are larger than its limit or not what the API
 // promises. Errors of the daemon are *Error with a code of schema/wire; errors
@@ -9,6 +10,7 @@ package client
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -17,6 +19,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/ringd/ringd/profiles"
@@ -26,10 +29,15 @@ import (
 // maxAnswer bounds what one answer may bring.
 const maxAnswer = 64 << 20
 
-// Config says where the daemon is. Socket is required.
+// Config says where the daemon is: Socket, or URL with Token.
 type Config struct {
 	Socket string // path of the Unix socket
-	Role   string // acts in this one role only; "" acts in all that the caller has
+	URL    string // https://HOST[:PORT]
+	Token  string // of the caller; it goes to URL and nowhere else
+	// TLS has the authorities that are trusted, and the client's certificate; nil:
+	// the host's authorities, and none. Versions before 1.3 are refused in any case.
+	TLS  *tls.Config
+	Role string // acts in this one role only; "" acts in all that the caller has
 }
 
 // Client speaks with one daemon. It is safe for concurrent use. Close lets its
@@ -37,6 +45,8 @@ type Config struct {
 type Client struct {
 	http *http.Client
 	role string
+	base string // of every request's URL
+	auth string // header Authorization, or ""
 }
 
 // Error is an error that the daemon gave. Compare Code with the codes of
@@ -70,18 +80,40 @@ func Code(err error) string {
 
 // New returns a client. It does not connect yet.
 func New(cfg Config) (*Client, error) {
-	if cfg.Socket == "" {
-		return nil, errors.New("client.Config.Socket is missing")
-	}
-	var d net.Dialer
-	return &Client{role: cfg.Role, http: &http.Client{Transport: &http.Transport{
-		DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+	t := &http.Transport{DisableCompression: true, MaxIdleConnsPerHost: 16, IdleConnTimeout: 90 * time.Second}
+	c := &Client{role: cfg.Role, base: "http://ringd", http: &http.Client{
+		Transport: t,
+		// The daemon sends nobody elsewhere, and a token must not go there.
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}
+	switch {
+	case cfg.Socket == "" && cfg.URL == "":
+		return nil, errors.New("client.Config.Socket is missing, and URL")
+	case cfg.Socket != "" && (cfg.URL != "" || cfg.Token != "" || cfg.TLS != nil):
+		return nil, errors.New("client.Config: a socket takes no URL, token or TLS")
+	case cfg.Socket != "":
+		var d net.Dialer
+		t.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) {
 			return d.DialContext(ctx, "unix", cfg.Socket)
-		},
-		DisableCompression:  true,
-		MaxIdleConnsPerHost: 16,
-		IdleConnTimeout:     90 * time.Second,
-	}}}, nil
+		}
+		return c, nil
+	}
+	u, err := url.Parse(cfg.URL)
+	switch {
+	case err != nil || u.Scheme != "https" || u.Hostname() == "":
+		return nil, errors.New("client.Config.URL: want https://HOST:PORT")
+	case u.User != nil || strings.Trim(u.Path, "/") != "" || u.RawQuery != "" || u.Fragment != "":
+		return nil, errors.New("client.Config.URL: want https://HOST:PORT and nothing more; the token goes into Token")
+	case cfg.Token == "":
+		return nil, errors.New("client.Config.Token is missing: over TCP the daemon knows nobody without one")
+	}
+	c.base, c.auth = "https://"+u.Host, "Bearer "+cfg.Token
+	t.TLSClientConfig = &tls.Config{MinVersion: tls.VersionTLS13}
+	if cfg.TLS != nil {
+		t.TLSClientConfig = cfg.TLS.Clone()
+		t.TLSClientConfig.MinVersion = tls.VersionTLS13
+	}
+	return c, nil
 }
 
 // Close closes idle connections; calls under way go on.
@@ -225,7 +257,7 @@ func (c *Client) send(ctx context.Context, method, path string, in any, header h
 		}
 		body = bytes.NewReader(b)
 	}
-	req, err := http.NewRequestWithContext(ctx, method, "http://ringd"+path, body)
+	req, err := http.NewRequestWithContext(ctx, method, c.base+path, body)
 	if err != nil {
 		return nil, fmt.Errorf("make the request: %w", err)
 	}
@@ -237,6 +269,9 @@ func (c *Client) send(ctx context.Context, method, path string, in any, header h
 	}
 	if c.role != "" {
 		req.Header.Set("Ringd-Role", c.role)
+	}
+	if c.auth != "" {
+		req.Header.Set("Authorization", c.auth)
 	}
 	resp, err := c.http.Do(req)
 	if err != nil {

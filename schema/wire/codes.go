@@ -4,6 +4,7 @@ package wire
 // decision (profiles.Code). Codes are API: one is added, never renamed.
 const (
 	CodeRequestInvalid   = "request_invalid"    // 400: cannot be understood
+	CodeUnauthorized     = "unauthorized"       // 401: over TCP, no token that counts
 	CodeForbidden        = "forbidden"          // 403: not with the caller's roles
 	CodeWrongRole        = "wrong_role"         // 403: the call waits for someone else
 	CodeNotFound         = "not_found"          // 404: no such run, call, agent or executor
@@ -26,6 +27,7 @@ const (
 	CodeTooLarge         = "too_large"          // 413
 	CodeMediaType        = "media_type"         // 415: not application/json
 	CodeQuota            = "quota"              // 429: too many live runs
+	CodeTooManyAttempts  = "too_many_attempts"  // 429: wrong tokens from this address; wait
 	CodeCancelled        = "cancelled"          // 499: the caller went away
 	CodeInternal         = "internal"           // 500: see the daemon's log, by request id
 	CodeDraining         = "draining"           // 503: no new runs

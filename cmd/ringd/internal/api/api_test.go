@@ -285,7 +285,6 @@ func TestNewRefuses(t *testing.T) {
 		"no views":  {func(c *api.Config) { c.Views = nil }, "Views is missing"},
 		"no clock":  {func(c *api.Config) { c.Now = nil }, "Now is missing"},
 		"no logger": {func(c *api.Config) { c.Logger = nil }, "Logger is missing"},
-		"TCP":       {func(c *api.Config) { c.TCP.Address = ":8443" }, "TCP with TLS and tokens is not built yet"},
 		"role":      {func(c *api.Config) { c.Roles.Viewer = []string{"root"} }, "want uid:NUMBER"},
 		"role kind": {func(c *api.Config) { c.Roles.Viewer = []string{"pid:1"} }, "want uid:NUMBER"},
 	} {

@@ -4,11 +4,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"time"
 
+	"github.com/ringd/ringd/cmd/ringd/internal/api/tokens"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/schema/wire"
@@ -62,10 +62,17 @@ type Roles struct {
 	Viewer   []string // sees every run
 }
 
-// TCP is the place of the TCP listener. It is not built yet: a Config that
-// names an address is refused, so that nobody believes it listens.
-type TCP struct {
-	Address string
+// Token is a caller over TCP.
+type Token struct {
+	tokens.Token
+	Roles  []Role   // at least one; a harness is no approver
+	Owners []string // that its holder stands for, beside what Config.Approvers says; for approvers
+}
+
+// Refusal is a request over TCP that had no token that counts.
+type Refusal struct {
+	From string // address
+	Why  error  // tokens.ErrMissing, ErrUnknown, ErrExpired, ErrTooMany
 }
 
 // Config is what a server needs. New refuses one that lacks Runs, Views,
@@ -77,14 +84,19 @@ type Config struct {
 	Sessions Sessions
 	Roles    Roles
 	// Approvers says who stands for an owner that a policy names:
-	// "group:leads@acme.example": ["uid:1001", "gid:500"]. An owner that is not
-	// here has nobody.
+	// "group:leads@acme.example": ["uid:1001", "gid:500", "token:ann"]. An owner
+	// that neither is here nor stands with a token has nobody.
 	Approvers map[string][]string
 	UID       uint32 // the daemon's own
-	TCP       TCP
-	Meter     Meter // nil: GET /metrics is not found
-	Now       func() time.Time
-	Logger    *slog.Logger
+	// Tokens are the callers over TCP, where a uid counts for nothing. Refused is
+	// told of those without one, and required with Tokens; it says itself when it
+	// cannot write.
+	Tokens  []Token
+	Refused func(ctx context.Context, r Refusal)
+	Wrong   tokens.Config // how many wrong tokens one address may present; its Tokens are ignored
+	Meter   Meter         // nil: GET /metrics is not found
+	Now     func() time.Time
+	Logger  *slog.Logger
 
 	BodyBytes   int64         // of a request; 0: 8 MiB
 	ReadTimeout time.Duration // of a body, and of writing one answer; 0: 30 s
@@ -106,8 +118,8 @@ func (c *Config) check() error {
 		return errors.New("api.Config.Now is missing")
 	case c.Logger == nil:
 		return errors.New("api.Config.Logger is missing")
-	case c.TCP.Address != "":
-		return fmt.Errorf("listen on %s: TCP with TLS and tokens is not built yet; use the Unix socket", c.TCP.Address)
+	case len(c.Tokens) > 0 && c.Refused == nil:
+		return errors.New("api.Config.Refused is missing: wrong tokens are recorded")
 	}
 	if c.BodyBytes == 0 {
 		c.BodyBytes = 8 << 20

@@ -6,6 +6,6 @@
 // harness that wants to approve, whatever else it is. It holds no state of runs
 // or policy: the daemon has that behind Runs and Views.
 //
-// Who calls is known from the peer's uid and gid on the Unix socket. TCP with
-// TLS and tokens has its place in Config and is refused by name.
+// Who calls is known from the peer's uid and gid on the Unix socket, and from a
+// token over TCP, where TLS 1.3 comes first and no uid counts. The two never mix.
 package api

@@ -30,6 +30,9 @@ type peer struct {
 	groups   []uint32 // others that it is in: it can make each of them its gid
 	pid      int32
 	known    bool // false: no credentials, so no roles
+
+	tcp   bool   // came over TCP: the ids mean nothing
+	token string // its name, when tcp
 }
 
 // table is Roles, ready to be asked.
@@ -39,13 +42,29 @@ type table struct {
 	self uint32
 	// Owners that somebody stands for, sorted.
 	uidOwners, gidOwners map[uint32][]string
+
+	tokens      map[string][]Role // by name
+	tokenOwners map[string][]string
 }
 
-func newTable(r Roles, approvers map[string][]string, self uint32) (*table, error) {
+func newTable(r Roles, approvers map[string][]string, callers []Token, self uint32) (*table, error) {
 	t := &table{uids: map[uint32][]Role{}, gids: map[uint32][]Role{}, self: self,
-		uidOwners: map[uint32][]string{}, gidOwners: map[uint32][]string{}}
+		uidOwners: map[uint32][]string{}, gidOwners: map[uint32][]string{},
+		tokens: map[string][]Role{}, tokenOwners: map[string][]string{}}
+	for _, c := range callers {
+		if err := t.addToken(c); err != nil {
+			return nil, err
+		}
+	}
 	for _, owner := range slices.Sorted(maps.Keys(approvers)) {
 		for _, who := range approvers[owner] {
+			if token, ok := strings.CutPrefix(who, "token:"); ok {
+				if !slices.Contains(t.tokens[token], Approver) {
+					return nil, fmt.Errorf("approvers: %s: %s is no token of an approver", owner, who)
+				}
+				t.tokenOwners[token] = append(t.tokenOwners[token], owner)
+				continue
+			}
 			group, id, err := principal(who)
 			if err != nil {
 				return nil, fmt.Errorf("approvers: %s: %w", owner, err)
@@ -68,6 +87,30 @@ func newTable(r Roles, approvers map[string][]string, self uint32) (*table, erro
 		}
 	}
 	return t, nil
+}
+
+// addToken takes a caller over TCP.
+func (t *table) addToken(c Token) error {
+	if len(c.Roles) == 0 {
+		return fmt.Errorf("tokens: %s has no role", c.Name)
+	}
+	for _, r := range c.Roles {
+		switch r {
+		case Harness, Approver, Operator, Viewer:
+		default:
+			return fmt.Errorf("tokens: %s: %q is no role", c.Name, r)
+		}
+	}
+	approves := slices.Contains(c.Roles, Approver)
+	switch {
+	case approves && slices.Contains(c.Roles, Harness):
+		return fmt.Errorf("tokens: %s is harness and approver: a harness can never approve", c.Name)
+	case len(c.Owners) > 0 && !approves:
+		return fmt.Errorf("tokens: %s has owners and is no approver", c.Name)
+	}
+	t.tokens[c.Name] = slices.Clone(c.Roles)
+	t.tokenOwners[c.Name] = slices.Clone(c.Owners)
+	return nil
 }
 
 // principal reads "uid:NUMBER" or "gid:NUMBER".
@@ -103,6 +146,9 @@ func (t *table) stands(p peer) []string {
 	if !p.known {
 		return nil
 	}
+	if p.tcp {
+		return slices.Compact(slices.Sorted(slices.Values(t.tokenOwners[p.token])))
+	}
 	out := append(slices.Clone(t.uidOwners[p.uid]), t.gidOwners[p.gid]...)
 	slices.Sort(out)
 	return slices.Compact(out)
@@ -114,6 +160,9 @@ func (t *table) stands(p peer) []string {
 func (t *table) roles(p peer) []Role {
 	if !p.known {
 		return nil
+	}
+	if p.tcp {
+		return slices.Clone(t.tokens[p.token])
 	}
 	out := slices.Clone(t.uids[p.uid])
 	if len(out) == 0 && (p.uid == 0 || p.uid == t.self) {
@@ -134,6 +183,9 @@ func (t *table) roles(p peer) []Role {
 // runs.
 func actor(p peer, roles []Role) daemon.Actor {
 	a := daemon.Actor{Name: "uid:" + strconv.FormatUint(uint64(p.uid), 10)}
+	if p.tcp {
+		a.Name = "token:" + p.token
+	}
 	for _, r := range roles {
 		switch r {
 		case Operator, Viewer, Approver:

@@ -16,6 +16,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/ringd/ringd/cmd/ringd/internal/api/port"
+	"github.com/ringd/ringd/cmd/ringd/internal/api/tokens"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon"
 	"github.com/ringd/ringd/schema/wire"
 )
@@ -25,6 +27,7 @@ import (
 type Server struct {
 	cfg      Config
 	table    *table
+	gate     *tokens.Gate
 	mux      *http.ServeMux
 	http     *http.Server
 	requests atomic.Uint64
@@ -39,22 +42,38 @@ func New(cfg Config) (*Server, error) {
 	if err := cfg.check(); err != nil {
 		return nil, err
 	}
-	t, err := newTable(cfg.Roles, cfg.Approvers, cfg.UID)
+	t, err := newTable(cfg.Roles, cfg.Approvers, cfg.Tokens, cfg.UID)
 	if err != nil {
 		return nil, err
 	}
-	s := &Server{cfg: cfg, table: t, mux: http.NewServeMux()}
+	for _, c := range cfg.Tokens {
+		cfg.Wrong.Tokens = append(slices.Clip(cfg.Wrong.Tokens), c.Token)
+	}
+	gate, err := tokens.New(cfg.Wrong)
+	if err != nil {
+		return nil, err
+	}
+	s := &Server{cfg: cfg, table: t, gate: gate, mux: http.NewServeMux()}
+	s.cfg.Tokens, s.cfg.Wrong = nil, tokens.Config{} // the secrets are not kept
+	var one http.Protocols
+	one.SetHTTP1(true)
 	s.http = &http.Server{
 		Handler:           s,
-		ReadHeaderTimeout: 10 * time.Second,
+		ReadHeaderTimeout: min(10*time.Second, cfg.ReadTimeout), // and of a TLS handshake
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    16 << 10,
-		ErrorLog:          slog.NewLogLogger(cfg.Logger.Handler(), slog.LevelDebug),
+		Protocols:         &one,
+		// OPTIONS * would be answered to anybody.
+		DisableGeneralOptionsHandler: true,
+		ErrorLog:                     slog.NewLogLogger(cfg.Logger.Handler(), slog.LevelDebug),
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
 			if known, ok := c.(*counted); ok {
 				return context.WithValue(ctx, peerKey{}, known.peer)
 			}
-			return ctx
+			if from, ok := port.Source(c); ok {
+				return context.WithValue(ctx, lineKey{}, &line{from: from})
+			}
+			return ctx // nobody: no route is for it
 		},
 	}
 	for _, route := range Routes() {
@@ -66,19 +85,28 @@ func New(cfg Config) (*Server, error) {
 
 type peerKey struct{}
 
-// Start serves l until Close, on a goroutine of its own, and closes l then.
-// Requests end with ctx at the latest.
-func (s *Server) Start(ctx context.Context, l net.Listener) {
+// Start serves the socket l and the ports until Close, each on a goroutine of its
+// own, and closes them then. Requests end with ctx at the latest.
+func (s *Server) Start(ctx context.Context, l net.Listener, ports ...*port.Port) {
 	ctx, s.stop = context.WithCancel(ctx)
 	s.ending = ctx.Done()
 	s.http.BaseContext = func(net.Listener) context.Context { return ctx }
 	s.served = make(chan struct{})
+	listeners := []net.Listener{&fair{Listener: l, most: s.cfg.PerPeer, open: map[uint32]int{}}}
+	for _, p := range ports {
+		listeners = append(listeners, p)
+	}
+	ended := make(chan error, len(listeners))
+	for _, l := range listeners {
+		go func() { ended <- s.http.Serve(l) }()
+	}
 	go func() {
 		defer close(s.served)
-		err := s.http.Serve(&fair{Listener: l, most: s.cfg.PerPeer, open: map[uint32]int{}})
-		if !errors.Is(err, http.ErrServerClosed) {
-			s.err = fmt.Errorf("serve the API: %w", err)
-			s.cfg.Logger.Error("API ended", "error", err)
+		for range listeners {
+			if err := <-ended; !errors.Is(err, http.ErrServerClosed) {
+				s.err = errors.Join(s.err, fmt.Errorf("serve the API: %w", err))
+				s.cfg.Logger.Error("API ended", "error", err)
+			}
 		}
 	}()
 }
@@ -147,6 +175,15 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			s.fail(&call{w: &answer{ResponseWriter: w}, r: r, id: id}, "unknown", err)
 			return
 		}
+	}
+	if over, ok := r.Context().Value(lineKey{}).(*line); ok {
+		known, done, err := s.admit(w, r, over)
+		defer done()
+		if err != nil {
+			s.turnAway(&call{w: &answer{ResponseWriter: w}, r: r, id: id}, err)
+			return
+		}
+		r = known
 	}
 	if r.URL.Path != path.Clean("/"+r.URL.Path) { // the mux would redirect
 		s.fail(&call{w: &answer{ResponseWriter: w}, r: r, id: id}, "unknown", noPath(r))

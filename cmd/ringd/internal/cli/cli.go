@@ -6,7 +6,6 @@
 package cli
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -16,7 +15,6 @@ import (
 	"syscall"
 
 	"github.com/mattn/go-isatty"
-	"github.com/spf13/cobra"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/config"
 	"github.com/ringd/ringd/cmd/ringd/internal/render"
@@ -100,25 +98,6 @@ func Interruptible(ctx context.Context) (_ context.Context, stop func()) {
 	ctx, stop = signal.NotifyContext(ctx, os.Interrupt, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)
 	return ctx, stop
-}
-
-// Connect returns a client of the daemon at socket, or where the environment
-// says.
-func (p *Program) Connect(socket string) (*client.Client, error) {
-	socket = cmp.Or(socket, p.Env.DefaultSocket())
-	if socket == "" {
-		return nil, Usage("no socket: name the daemon's with --socket")
-	}
-	c, err := client.New(client.Config{Socket: socket})
-	if err != nil {
-		return nil, Usage("%w", err)
-	}
-	return c, nil
-}
-
-// SocketFlag binds --socket.
-func SocketFlag(cmd *cobra.Command, socket *string) {
-	cmd.Flags().StringVar(socket, "socket", "", "the daemon's socket (default: $RINGD_SOCKET)")
 }
 
 // RefusedBy turns an error of the daemon into an exit: a refusal is 1, what the

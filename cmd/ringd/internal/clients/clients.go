@@ -1,4 +1,4 @@
-// Package clients holds the verbs that ask a daemon over its socket, or work on
+// Package clients holds the verbs that ask a daemon over its socket or TCP, or work on
 // the state folder that one has left: status, runs, answer, cancel, approvals,
 // approve, deny, revoke, sessions.
 //
@@ -54,7 +54,7 @@ func New(cfg Config) []*cobra.Command {
 }
 
 func newStatus(p *verbs) *cobra.Command {
-	var socket string
+	var at cli.Daemon
 	var asJSON bool
 	var generation int64
 	var wait time.Duration
@@ -70,7 +70,7 @@ Exit codes: 0 new runs are taken, 1 they are not, or --wait passed, 2 no daemon.
   ringd status --generation 4 --wait 5s`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			c, err := p.Connect(socket)
+			c, err := p.Connect(at)
 			if err != nil {
 				return err
 			}
@@ -93,10 +93,10 @@ Exit codes: 0 new runs are taken, 1 they are not, or --wait passed, 2 no daemon.
 			return err
 		},
 	}
-	cli.SocketFlag(cmd, &socket)
+	at.Bind(cmd)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.Flags().Int64Var(&generation, "generation", 0, "wait for this generation")
-	cmd.Flags().DurationVar(&wait, "wait", 0, "how long to wait for the daemon and --generation (10s)")
+	cmd.Flags().DurationVar(&wait, "wait", 0, "for the daemon and --generation (10s)")
 	return cmd
 }
 
@@ -123,7 +123,8 @@ func awaitGeneration(ctx context.Context, c *client.Client, generation int64, wa
 }
 
 func newRuns(p *verbs) *cobra.Command {
-	var socket, state string
+	var at cli.Daemon
+	var state string
 	var f client.Filter
 	var asJSON bool
 	var wait time.Duration
@@ -140,9 +141,12 @@ has left.`,
 				return cli.Usage("--limit %d: a number of runs", f.Limit)
 			}
 			if state != "" {
+				if err := (place{daemon: at, state: state}).check(); err != nil {
+					return err
+				}
 				return p.keptRuns(cmd.Context(), state, args, f, asJSON)
 			}
-			c, err := p.Connect(socket)
+			c, err := p.Connect(at)
 			if err != nil {
 				return err
 			}
@@ -161,8 +165,8 @@ has left.`,
 			return p.listRuns(list, asJSON, func(id string) (wire.Run, error) { return c.GetRun(cmd.Context(), id, 0) })
 		},
 	}
-	cli.SocketFlag(cmd, &socket)
-	p.completeRuns(cmd, &socket)
+	at.Bind(cmd)
+	p.completeRuns(cmd, &at)
 	cmd.Flags().StringVar(&state, "state", "", "read this state folder, which no daemon uses")
 	cmd.Flags().StringVar(&f.Agent, "agent", "", "runs of this agent")
 	cmd.Flags().StringSliceVar(&f.States, "only", nil, "runs in these states, such as paused")
@@ -263,7 +267,8 @@ func (p *verbs) showRun(run wire.Run, asJSON bool) error {
 }
 
 func newAnswer(p *verbs) *cobra.Command {
-	var socket, text, failure string
+	var at cli.Daemon
+	var text, failure string
 	var asJSON bool
 	cmd := &cobra.Command{
 		Use:   "answer RUN CALL",
@@ -289,7 +294,7 @@ Exit codes: 0 taken, 1 refused, 2 usage or no daemon.`,
 				}
 				a.Value = json.RawMessage(tagged)
 			}
-			c, err := p.Connect(socket)
+			c, err := p.Connect(at)
 			if err != nil {
 				return err
 			}
@@ -305,8 +310,8 @@ Exit codes: 0 taken, 1 refused, 2 usage or no daemon.`,
 			return err
 		},
 	}
-	cli.SocketFlag(cmd, &socket)
-	p.completeRuns(cmd, &socket, string(executors.StatePaused), wire.StateRunning)
+	at.Bind(cmd)
+	p.completeRuns(cmd, &at, string(executors.StatePaused), wire.StateRunning)
 	cmd.Flags().StringVar(&text, "value", "", "the result, as JSON")
 	cmd.Flags().StringVar(&failure, "error", "", "the error's message")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the outcome so far as JSON")
@@ -332,7 +337,7 @@ func newCancel(p *verbs) *cobra.Command {
 		},
 	}
 	w.bind(cmd)
-	p.completeRuns(cmd, &w.socket, string(executors.StatePaused), wire.StateRunning)
+	p.completeRuns(cmd, &w.daemon, string(executors.StatePaused), wire.StateRunning)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print the run as JSON")
 	return cmd
 }

@@ -21,12 +21,13 @@ const forApprover = "approver"
 
 // place is where a verb finds its runs: a daemon, or the folder that one left.
 type place struct {
-	socket, state string
-	as            string
+	daemon cli.Daemon
+	state  string
+	as     string
 }
 
 func (w *place) bind(cmd *cobra.Command) {
-	cli.SocketFlag(cmd, &w.socket)
+	w.daemon.Bind(cmd)
 	cmd.Flags().StringVar(&w.state, "state", "", "work on this state folder, which no daemon uses")
 }
 
@@ -34,17 +35,25 @@ func (w *place) bindAs(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&w.as, "as", "", "which owner of approval.from you speak for")
 }
 
+// check refuses a daemon and a folder at once.
+func (w place) check() error {
+	if w.state != "" && w.daemon.Named() {
+		return cli.Usage("%s and --state: name one of them", w.daemon.Flag())
+	}
+	return w.daemon.Check()
+}
+
 // open returns the desk of w.
 func (p *verbs) open(ctx context.Context, w place) (Desk, error) {
+	if err := w.check(); err != nil {
+		return nil, err
+	}
 	if w.state == "" {
-		c, err := p.Connect(w.socket)
+		c, err := p.Connect(w.daemon)
 		if err != nil {
 			return nil, err
 		}
 		return remote{c}, nil
-	}
-	if w.socket != "" {
-		return nil, cli.Usage("--socket and --state: name one of them")
 	}
 	dir, err := p.Program.State(w.state)
 	if err != nil {
@@ -395,10 +404,10 @@ func (p *verbs) complete(cmd *cobra.Command, w *place) {
 }
 
 // completeRuns offers the newest runs of the daemon in some states; none is all.
-func (p *verbs) completeRuns(cmd *cobra.Command, socket *string, states ...string) {
+func (p *verbs) completeRuns(cmd *cobra.Command, at *cli.Daemon, states ...string) {
 	cmd.ValidArgsFunction = func(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 		const none = cobra.ShellCompDirectiveNoFileComp
-		c, err := p.Connect(*socket)
+		c, err := p.Connect(*at)
 		if err != nil || len(args) > 0 {
 			return nil, none
 		}

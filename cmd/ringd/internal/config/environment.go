@@ -13,6 +13,7 @@ type Environment struct {
 	NoColor bool   // NO_COLOR is set and not empty
 	Dumb    bool   // TERM is dumb or unset
 	Socket  string // RINGD_SOCKET: where clients find the daemon
+	Token   string // RINGD_TOKEN_FILE: the file with a client's token, over TCP
 	Notify  string // NOTIFY_SOCKET: where systemd waits for READY=1
 	Home    string
 	State   string // folder for state: XDG_STATE_HOME/ringd, else ~/.local/state/ringd
@@ -73,6 +74,7 @@ func ReadEnvironment(lookup func(string) (string, bool)) Environment {
 		NoColor: get("NO_COLOR") != "",
 		Dumb:    get("TERM") == "" || get("TERM") == "dumb",
 		Socket:  get("RINGD_SOCKET"),
+		Token:   get("RINGD_TOKEN_FILE"),
 		Notify:  get("NOTIFY_SOCKET"),
 		Home:    dir("HOME"),
 		Path:    get("PATH"),

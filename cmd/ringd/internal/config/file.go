@@ -30,9 +30,12 @@ type File struct {
 	Limits    Limits            `yaml:"limits"`
 	Snapshots Snapshots         `yaml:"snapshots"`
 	// Approvers says who stands for the owners that policies name in
-	// `approval.from`: "group:leads@acme.example": ["uid:1001", "gid:500"].
+	// `approval.from`: "group:leads@acme.example": ["uid:1001", "gid:500", "token:ann"].
 	Approvers map[string][]string `yaml:"approvers"`
 	Notify    []Notification      `yaml:"notify"` // told when a call waits for an approver
+	// Listen are the TCP addresses beside the socket, and Tokens the callers there.
+	Listen []Listener `yaml:"listen"`
+	Tokens []Token    `yaml:"tokens"`
 }
 
 // Roles says who may do what, each entry a uid or a gid: "uid:1000",
@@ -135,7 +138,8 @@ func (f File) check() error {
 		bad("limits.retention: 0 keeps nothing that a caller could read; leave it out for the default")
 	}
 	errs = append(errs, f.Roles.check(), checkBridges(f.Bridges), f.Snapshots.check(),
-		checkApprovers(f.Approvers, f.Roles.Harness), checkNotify(f.Notify))
+		checkApprovers(f.Approvers, f.Roles.Harness, f.Tokens), checkNotify(f.Notify),
+		checkListeners(f.Listen, f.Tokens), checkTokens(f.Tokens))
 	return errors.Join(errs...)
 }
 

@@ -157,7 +157,7 @@ func (s Snapshots) check() error {
 
 // checkApprovers holds the map of owners to ids. An id that is a harness may
 // not stand in it.
-func checkApprovers(approvers map[string][]string, harness []string) error {
+func checkApprovers(approvers map[string][]string, harness []string, tokens []Token) error {
 	var errs []error
 	for _, name := range sortedKeys(approvers) {
 		if !owner.MatchString(name) {
@@ -167,7 +167,11 @@ func checkApprovers(approvers map[string][]string, harness []string) error {
 			errs = append(errs, fmt.Errorf("approvers.%s: nobody stands for it", name))
 		}
 		for _, id := range approvers[name] {
-			if _, _, err := ParseID(id); err != nil {
+			if token, ok := strings.CutPrefix(id, "token:"); ok {
+				if !approves(tokens, token) {
+					errs = append(errs, fmt.Errorf("approvers.%s: %s is no token of an approver", name, id))
+				}
+			} else if _, _, err := ParseID(id); err != nil {
 				errs = append(errs, fmt.Errorf("approvers.%s: %w", name, err))
 			} else if slices.Contains(harness, id) {
 				errs = append(errs, fmt.Errorf("approvers.%s: %s is a harness; a harness can never approve", name, id))
