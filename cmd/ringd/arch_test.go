@@ -134,8 +134,9 @@ var layers = map[string][]string{
 		"schema/wire", "profiles", "cmd/ringd/internal/daemon", "cmd/ringd/internal/daemon/approvals", "cmd/ringd/internal/store", "cmd/ringd/internal/api/dts",
 		"cmd/ringd/internal/api/port", "cmd/ringd/internal/api/tokens",
 	},
-	"cmd/ringd/internal/api/port":   {},
-	"cmd/ringd/internal/api/tokens": {},
+	"cmd/ringd/internal/api/porttest": {},
+	"cmd/ringd/internal/api/port":     {},
+	"cmd/ringd/internal/api/tokens":   {},
 	"cmd/ringd/internal/door": {
 		"cmd/ringd/internal/api", "cmd/ringd/internal/api/port", "cmd/ringd/internal/api/tokens", "cmd/ringd/internal/audit",
 		"cmd/ringd/internal/config", "cmd/ringd/internal/daemon", "cmd/ringd/internal/daemon/metrics",

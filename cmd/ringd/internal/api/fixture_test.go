@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/api"
+	"github.com/ringd/ringd/cmd/ringd/internal/api/port"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/daemontest"
 	"github.com/ringd/ringd/schema/wire"
 	"github.com/santhosh-tekuri/jsonschema/v6"
@@ -38,6 +39,7 @@ type options struct {
 	runs   api.Runs // nil: the daemon
 	config func(*api.Config)
 	stack  daemontest.Config
+	ports  []*port.Port
 }
 
 // everyRole lets this process do all but approve.
@@ -80,7 +82,7 @@ func serve(t *testing.T, o options) *fixture {
 	if err != nil {
 		t.Fatal(err)
 	}
-	f.server.Start(context.WithoutCancel(t.Context()), l)
+	f.server.Start(context.WithoutCancel(t.Context()), l, o.ports...)
 	f.http = &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		var d net.Dialer
 		return d.DialContext(ctx, "unix", f.socket)

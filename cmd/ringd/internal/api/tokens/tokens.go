@@ -64,6 +64,9 @@ func CheckSecret(secret string) error {
 	if len(secret) > mostText {
 		return fmt.Errorf("is longer than %d characters", mostText)
 	}
+	if strings.ContainsAny(secret, "\r\n") { // the decoder skips them, a header cannot hold them
+		return errors.New("holds a line end")
+	}
 	raw, err := hex.DecodeString(secret)
 	if err != nil {
 		text := strings.NewReplacer("-", "+", "_", "/").Replace(strings.TrimRight(secret, "="))
