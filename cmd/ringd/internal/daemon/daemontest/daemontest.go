@@ -67,6 +67,7 @@ type Stack struct {
 	Acts     *Acts
 	Keeper   *pauses.Keeper
 	Desk     *approvals.Desk
+	Recorder *records.Recorder
 
 	log   *audit.Log
 	store *store.Store
@@ -124,6 +125,7 @@ func Open(t testing.TB, cfg Config) (*Stack, error) {
 	logger := slog.New(slog.NewTextHandler(s.Logged, &slog.HandlerOptions{Level: slog.LevelDebug}))
 	group := &daemon.Group{Logger: logger}
 	recorder := records.NewRecorder(&faultyLog{s.log, s.Faults}, s.Metrics)
+	s.Recorder = recorder
 	keyring, err := keyring(cfg.Key)
 	if err != nil {
 		return nil, err
