@@ -11,6 +11,8 @@ import (
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
+
+	"github.com/ringd/ringd/cmd/ringd/internal/api/porttest"
 )
 
 // TestScript runs every file of testdata/script: one behaviour each, with exit
@@ -36,7 +38,7 @@ func TestScript(t *testing.T) {
 			e.Setenv("XDG_STATE_HOME", filepath.Join(e.WorkDir, ".state"))
 			return nil
 		},
-		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){"code": code, "flip": flip},
+		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){"code": code, "flip": flip, "certs": certs},
 	})
 }
 
@@ -70,6 +72,26 @@ func flip(ts *testscript.TestScript, neg bool, args []string) {
 	b[len(b)/2] ^= 1
 	ts.Check(os.WriteFile(name, b, 0o600))
 }
+
+// certs DIR NAME… writes a certificate for 127.0.0.1 with its authority, and a
+// token for each name.
+func certs(ts *testscript.TestScript, neg bool, args []string) {
+	if neg || len(args) < 1 {
+		ts.Fatalf("usage: certs dir [token]")
+	}
+	dir := ts.MkAbs(args[0])
+	ts.Check(os.MkdirAll(dir, 0o700))
+	porttest.New(fatal{ts}).Write(fatal{ts}, dir, "server")
+	for _, name := range args[1:] {
+		ts.Check(os.WriteFile(filepath.Join(dir, name+".token"), []byte(porttest.Secret()), 0o600))
+	}
+}
+
+// fatal is a script where a test is asked for.
+type fatal struct{ *testscript.TestScript }
+
+func (fatal) Helper()          {}
+func (f fatal) Fatal(v ...any) { f.Fatalf("%s", fmt.Sprint(v...)) }
 
 // TestDemo runs `make demo`, which checks itself. The second case grants the
 // injected instruction something to call, and the demo must notice.

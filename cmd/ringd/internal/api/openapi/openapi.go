@@ -64,7 +64,8 @@ func Document(cfg Config) ([]byte, error) {
 	return json.MarshalIndent(object{
 		"openapi": "3.1.0",
 		"info": object{"title": "ringd harness API", "version": "1", "license": object{"name": "Apache-2.0", "identifier": "Apache-2.0"},
-			"description": "HTTP/JSON on a Unix socket. Who calls is known from the peer's uid and gid; its roles decide what it may do. " +
+			"description": "HTTP/JSON on a Unix socket, and over TCP with TLS 1.3. Who calls is known from the peer's uid and gid, over TCP from " +
+				"the header Authorization: Bearer TOKEN (else unauthorized, on every path); its roles decide what it may do. " +
 				"The header Ringd-Role makes a request act in one of them. Every error has a code."},
 		"servers":    []any{object{"url": "http://ringd", "description": "the Unix socket; the host name is not looked at"}},
 		"paths":      paths,

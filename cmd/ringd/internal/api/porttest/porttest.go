@@ -15,9 +15,14 @@ import (
 	"net"
 	"os"
 	"path/filepath"
-	"testing"
 	"time"
 )
+
+// T is what is needed of a test.
+type T interface {
+	Helper()
+	Fatal(args ...any)
+}
 
 // Authority signs certificates.
 type Authority struct {
@@ -27,7 +32,7 @@ type Authority struct {
 }
 
 // New returns an authority of its own.
-func New(t testing.TB) *Authority {
+func New(t T) *Authority {
 	t.Helper()
 	a := &Authority{key: key(t)}
 	form := template(t, "authority")
@@ -55,7 +60,7 @@ type Files struct{ Cert, Key, CA string }
 
 // Write signs a certificate for 127.0.0.1 under a name, and writes it, its key and
 // the authority into dir. Files that are there are replaced at once.
-func (a *Authority) Write(t testing.TB, dir, name string) Files {
+func (a *Authority) Write(t T, dir, name string) Files {
 	t.Helper()
 	k, form := key(t), template(t, name)
 	form.IPAddresses = []net.IP{net.IPv4(127, 0, 0, 1)}
@@ -76,7 +81,7 @@ func (a *Authority) Write(t testing.TB, dir, name string) Files {
 }
 
 // Pair reads the files of a client.
-func (f Files) Pair(t testing.TB) tls.Certificate {
+func (f Files) Pair(t T) tls.Certificate {
 	t.Helper()
 	pair, err := tls.LoadX509KeyPair(f.Cert, f.Key)
 	if err != nil {
@@ -92,7 +97,7 @@ func Secret() string {
 	return hex.EncodeToString(b)
 }
 
-func key(t testing.TB) *ecdsa.PrivateKey {
+func key(t T) *ecdsa.PrivateKey {
 	t.Helper()
 	k, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -101,7 +106,7 @@ func key(t testing.TB) *ecdsa.PrivateKey {
 	return k
 }
 
-func template(t testing.TB, name string) *x509.Certificate {
+func template(t T, name string) *x509.Certificate {
 	t.Helper()
 	serial, err := rand.Int(rand.Reader, big.NewInt(1<<62))
 	if err != nil {
@@ -113,7 +118,7 @@ func template(t testing.TB, name string) *x509.Certificate {
 	}
 }
 
-func replace(t testing.TB, name string, b []byte, mode os.FileMode) {
+func replace(t T, name string, b []byte, mode os.FileMode) {
 	t.Helper()
 	if err := os.WriteFile(name+".new", b, mode); err != nil {
 		t.Fatal(err)
