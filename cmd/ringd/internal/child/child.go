@@ -225,8 +225,14 @@ func (p postmortem) finding(cfg Config, sources []schema.Source) schema.Diagnost
 	return d
 }
 
-// ranOut reports whether the Go runtime says that it got no memory.
+// ranOut reports whether the Go runtime says that it got no memory. Its collector
+// (Go 1.26) does not look whether it got any for its queue of spans: it meets
+// address 0 there.
 func ranOut(words string) bool {
+	if _, trace, ok := strings.Cut(words, "addr=0x0\n"); ok && strings.HasPrefix(words, "SIGSEGV") {
+		_, frames, _ := strings.Cut(trace, "]:\n")
+		return strings.HasPrefix(frames, "runtime.(*spanQueue)")
+	}
 	for _, sign := range []string{"out of memory", "cannot allocate memory", "cannot map pages", "failed to create new OS thread", "pthread_create failed"} {
 		if strings.Contains(words, sign) {
 			return true

@@ -53,6 +53,14 @@ func misbehave(how string, args []string) int {
 	case "threads": // as a runtime with cgo ends when a stack does not fit
 		fmt.Fprint(os.Stderr, "runtime/cgo: pthread_create failed: Resource temporarily unavailable")
 		return 2
+	case "collector": // as the collector of Go 1.26 ends when its queue of spans does not fit
+		fmt.Fprint(os.Stderr, "SIGSEGV: segmentation violation\nPC=0x43939d m=3 sigcode=1 addr=0x0\n\n"+
+			"goroutine 0 gp=0x2566da70d0e0 m=3 mp=0x2566da75b008 [idle]:\nruntime.(*spanQueue).tryDrain(0x7f9600004000?, 0x439ed1?, 0xda8aa000?)\n")
+		return 2
+	case "elsewhere": // the same signal in anything else is a crash
+		fmt.Fprint(os.Stderr, "SIGSEGV: segmentation violation\nPC=0x43939d m=3 sigcode=1 addr=0x0\n\n"+
+			"goroutine 1 gp=0x2566da70d0e0 m=3 mp=0x2566da75b008 [running]:\nmain.main()\nruntime.(*spanQueue).tryDrain(0x7f9600004000?)\n")
+		return 2
 	case "environment":
 		fmt.Fprintf(os.Stderr, "environment: %q", os.Environ())
 		return 6
@@ -128,7 +136,8 @@ func TestRunCompiles(t *testing.T) {
 func TestDiedChildren(t *testing.T) {
 	for how, code := range map[string]string{
 		"silence": child.CodeCrashed, "garbage": child.CodeCrashed, "flood": child.CodeMemory,
-		"words": child.CodeCrashed, "crash": child.CodeCrashed, "threads": child.CodeMemory, "hang": child.CodeBusy, "spin": child.CodeTimeout,
+		"words": child.CodeCrashed, "crash": child.CodeCrashed, "threads": child.CodeMemory,
+		"collector": child.CodeMemory, "elsewhere": child.CodeCrashed, "hang": child.CodeBusy, "spin": child.CodeTimeout,
 	} {
 		t.Run(how, func(t *testing.T) {
 			cfg := patient(t)
