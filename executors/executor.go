@@ -194,6 +194,10 @@ type Usage struct {
 type Attestation struct {
 	Tier   profiles.Tier     `json:"tier"`
 	Layers map[string]string `json:"layers"` // layer -> enforced | best-effort | unavailable
+	// LandlockABI is the version of Landlock that holds; 0: it does not.
+	LandlockABI int `json:"landlock_abi,omitempty"`
+	// Profile is the digest of the kernel profile that holds; "": none does.
+	Profile string `json:"profile,omitempty"`
 }
 
 // Launcher starts guest processes. The kernel ring implements it.
@@ -211,6 +215,21 @@ type Spec struct {
 	CPU         time.Duration // backstop of the kernel; the guest's own limit is tighter
 	MemoryBytes int64         // backstop over the guest's address space in use
 	FileBytes   int64         // descriptors' largest file; 0: none can be written
+
+	// Agent is whose guest it is; "" is nobody's yet.
+	Agent string
+	// Kernel is what the guest may do to its host beside running its program. It
+	// holds where the host gives the layers; elsewhere a guest gets the limits above
+	// and nothing of the host is granted to it.
+	Kernel profiles.Kernel
+	Env    []string // of the guest, KEY=value; nil: empty
+	Dir    string   // its working directory, of the granted ones; "" is /
+	// Seals says that the guest gives up the rest itself once it is ready: see
+	// Sealer.
+	Seals bool
+	// Streams gives the guest standard streams: see Streamer. Without it all three
+	// are the null device.
+	Streams bool
 }
 
 // Satisfies tells whether isolation of tier have is at least want. An unknown
@@ -249,4 +268,31 @@ type Guest interface {
 	Kill() error
 	// CPU is the processor time the guest has used so far.
 	CPU() (time.Duration, error)
+}
+
+// Sealer is a Guest that was launched with Spec.Seals.
+type Sealer interface {
+	// Sealed waits until the guest has sealed itself, and adds that to the
+	// attestation. Nothing untrusted is sent to the guest before.
+	Sealed(ctx context.Context) error
+}
+
+// Streamer is a Guest that was launched with Spec.Streams.
+type Streamer interface {
+	// Stdin is closed by the caller. Stdout and Stderr end with the guest, or where
+	// together they have given Kernel.OutputBytes: then the guest is ended.
+	Stdin() io.WriteCloser
+	Stdout() io.Reader
+	Stderr() io.Reader
+	// Wait returns the end of the program, after which no descendant lives.
+	Wait(ctx context.Context) (Exit, error)
+}
+
+// Exit is the end of a guest's program.
+type Exit struct {
+	Code   int
+	Signal int           // not 0: it was ended by this signal
+	Limit  string        // "cpu", "wall", "output": the limit that ended it; "": none
+	CPU    time.Duration // of all its processes
+	Peak   int64         // bytes, of its largest process
 }

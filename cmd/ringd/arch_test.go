@@ -25,8 +25,13 @@ var layers = map[string][]string{
 	"profiles":      {"profiles/jsontext", "profiles/hosts", "profiles/argschema", "profiles/near"},
 	"compiler":      {"schema", "profiles", "profiles/near", "compiler/condition"},
 	"executors":     {"profiles"},
-	"rings/kernel":  {"executors", "profiles"},
-	"executors/js":  {"executors", "executors/js/start", "profiles"},
+	"rings/kernel": {
+		"executors", "profiles", "rings/kernel/cgroup", "rings/kernel/filter", "rings/kernel/host", "rings/kernel/order",
+		"rings/kernel/view", "rings/kernel/watch",
+	},
+	"executors/js": {"executors", "executors/js/start", "profiles"},
+
+	"rings/kernel/order": {"profiles"},
 
 	"profiles/jsontext":  {},
 	"profiles/hosts":     {},

@@ -1,0 +1,161 @@
+// Package order is what the kernel ring and the init of a guest say to each
+// other, as JSON, one message a packet of the control socket. The ring sends an
+// Order; init builds what it asks for, proves it, and answers with a Report. The
+// ring then sends a Go with the descriptors of the program, and init becomes or
+// starts that program. Init is trusted code of the same build; a message that
+// either side does not understand ends the guest.
+package order
+
+import "github.com/ringd/ringd/profiles"
+
+// Version is that of the messages; init refuses another.
+const Version = 1
+
+// The descriptors of init. A guest that is to seal itself keeps Control.
+const (
+	Connection = 3 // of the guest to its executor; the program inherits it
+	Control    = 4 // a SOCK_SEQPACKET socket to the ring
+)
+
+// Order is what init is to build around the program.
+type Order struct {
+	Version int
+	Token   string // hex, random; in the guest's host name "guest-<Token>"
+	Mounts  []Mount
+	Temp    int64 // bytes of /tmp; 0: there is none
+	Limits  []Limit
+	UID     int // of the program, inside and outside
+	GID     int
+	Network string // profiles.NetworkOff or NetworkOwn
+	ABI     int    // of Landlock, the least that will do
+	Filter  []Instruction
+	Notify  bool // the filter asks a listener: send its descriptor with the Report
+	WX      bool // memory never becomes executable
+	Reap    bool // init stays, starts the program as its child and reports its end
+	Seal    bool // the program keeps Control, to seal itself
+
+	CPU  int64 // milliseconds of all processes together; 0: the rlimit alone. Reap only
+	Wall int64 // milliseconds from Go on; 0: none. Reap only
+}
+
+// Mount is one file or folder of the guest's tree. Path is where it stands, in
+// the host and in the guest; Device and Inode are what it was when the profile
+// was compiled, and init refuses anything else.
+type Mount struct {
+	Path   string
+	Device uint64
+	Inode  uint64
+	Dir    bool
+	Read   bool   // content may be read, a folder listed
+	Write  bool   // may be changed
+	Exec   bool   // may be started
+	Map    bool   // may be mapped executable: a library, a program, its interpreter
+	Hide   bool   // what stands there is covered: nothing is granted
+	Link   string // not "": a symbolic link of this text, and nothing is mounted
+}
+
+// Limit is one resource limit, soft and hard.
+type Limit struct {
+	Name     string // as of getrlimit(2), without RLIMIT_
+	Resource int
+	Value    uint64
+}
+
+// Instruction is one of a classic BPF program, struct sock_filter.
+type Instruction struct {
+	Code   uint16
+	Jt, Jf uint8
+	K      uint32
+}
+
+// Report is what init has built, or why it has not. Failed "" means everything
+// stands and was proved.
+type Report struct {
+	Version int
+	Layers  map[string]string // layer -> enforced | best-effort | unavailable
+	ABI     int               // of Landlock, as enforced
+	Proved  []string          // the canaries that were tried
+	Failed  string            // the layer
+	Kind    string            // KindMissing or KindLies; "" when nothing failed
+	Step    string            // what was being done: "mount_setattr /usr/bin/git"
+	Errno   int               // 0 when it was no system call
+	Reason  string            // one sentence
+	Remedy  string
+}
+
+// The kinds of a failure.
+const (
+	KindMissing = "missing" // the host does not give the layer, and says so
+	KindLies    = "lies"    // the host says that it gave it, and a canary shows that it did not
+	KindFault   = "fault"   // neither: a path that changed, no memory
+)
+
+// Go starts the program. Its descriptors come with it, Files in number: standard
+// input, output and error, then the connection when there is one.
+type Go struct {
+	Argv  []string
+	Env   []string
+	Dir   string
+	Files int
+}
+
+// Ask is what the ring may ask of an init that reaps.
+type Ask struct {
+	What string // AskUsage
+}
+
+// AskUsage asks for a Told with the processor time so far.
+const AskUsage = "usage"
+
+// Told is what an init that reaps says after Go.
+type Told struct {
+	Started bool
+	Failed  string // the program could not be started
+	Ended   bool
+	Code    int // exit code, when Ended and Signal is 0
+	Signal  int
+	Limit   string // "cpu", "wall": the limit that ended it
+	CPU     int64  // milliseconds, of all processes
+	Peak    int64  // bytes, the largest of one process
+}
+
+// Sealed is what a guest that seals itself says on Control, with its listener.
+// The ring sends Seal before.
+type Sealed struct {
+	Version int
+	Failed  string
+}
+
+// Seal is the filter that the guest puts on all its threads, for good.
+type Seal struct {
+	Version int
+	Filter  []Instruction
+}
+
+// The layers of a Report and of an attestation.
+const (
+	LayerProcess      = "process"
+	LayerEnvironment  = "environment"
+	LayerDescriptors  = "descriptors"
+	LayerParentDeath  = "parent_death"
+	LayerNamespaces   = "namespaces"
+	LayerMounts       = "mounts"
+	LayerExec         = "exec" // only granted programs start: noexec, closure, Landlock
+	LayerNetwork      = "network"
+	LayerLimits       = "rlimits"
+	LayerPrivileges   = "no_new_privs"
+	LayerLandlock     = "landlock"
+	LayerCapabilities = "capabilities"
+	LayerMemory       = "memory_wx" // memory never becomes executable; unavailable with jit
+	LayerSeccomp      = "seccomp"
+	LayerSelfTest     = "self_test"
+	LayerCgroups      = "cgroups"
+	LayerSeal         = "seal"       // a guest that gave up the rest itself
+	LayerViolations   = "violations" // refused calls reach the audit log
+)
+
+// Modes of the network.
+const (
+	NetworkOff = profiles.NetworkOff
+	NetworkOwn = profiles.NetworkOwn
+)
