@@ -222,6 +222,10 @@ type Spec struct {
 	// holds where the host gives the layers; elsewhere a guest gets the limits above
 	// and nothing of the host is granted to it.
 	Kernel profiles.Kernel
+	// Own is what the executor itself lets its guest read: a compile cache. It is
+	// not the policy's to grant or to revoke, so it stands beside Kernel, which is
+	// compared with the set in force when that changes.
+	Own []profiles.PathRule
 	Env    []string // of the guest, KEY=value; nil: empty
 	Dir    string   // its working directory, of the granted ones; "" is /
 	// Seals says that the guest gives up the rest itself once it is ready: see
