@@ -32,6 +32,7 @@ var layers = map[string][]string{
 	"executors/js": {"executors", "executors/js/start", "profiles"},
 
 	"rings/kernel/order": {"profiles"},
+	"rings/kernel/watch": {"rings/kernel/order"},
 
 	"profiles/jsontext":  {},
 	"profiles/hosts":     {},
@@ -179,7 +180,7 @@ var owners = map[string][]string{
 	"github.com/open-policy-agent/opa":      {"compiler"},
 	"os/exec":                               {"rings/kernel", "cmd"},
 	"net":                                   {"rings/kernel", "cmd", "schema/client"},
-	"unsafe":                                {"executors/js/engine/memory_linux.go", "cmd/ringd/internal/api/peer_linux.go"},
+	"unsafe":                                {"executors/js/engine/memory_linux.go", "cmd/ringd/internal/api/peer_linux.go", "rings/kernel/watch/notif_linux.go"},
 	"plugin":                                {},
 	"net/netip":                             {"profiles", "compiler", "schema", "rings/kernel", "cmd"},
 	"net/url":                               {"profiles", "compiler", "schema", "rings/kernel", "cmd"},
