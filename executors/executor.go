@@ -226,8 +226,8 @@ type Spec struct {
 	// not the policy's to grant or to revoke, so it stands beside Kernel, which is
 	// compared with the set in force when that changes.
 	Own []profiles.PathRule
-	Env    []string // of the guest, KEY=value; nil: empty
-	Dir    string   // its working directory, of the granted ones; "" is /
+	Env []string // of the guest, KEY=value; nil: empty
+	Dir string   // its working directory, of the granted ones; "" is /
 	// Seals says that the guest gives up the rest itself once it is ready: see
 	// Sealer.
 	Seals bool

@@ -6,7 +6,13 @@
 // either side does not understand ends the guest.
 package order
 
-import "github.com/ringd/ringd/profiles"
+import (
+	"encoding/base64"
+	"encoding/binary"
+	"fmt"
+
+	"github.com/ringd/ringd/profiles"
+)
 
 // Version is that of the messages; init refuses another.
 const Version = 1
@@ -28,7 +34,7 @@ type Order struct {
 	GID     int
 	Network string // profiles.NetworkOff or NetworkOwn
 	ABI     int    // of Landlock, the least that will do
-	Filter  []Instruction
+	Filter  Program
 	Notify  bool // the filter asks a listener: send its descriptor with the Report
 	WX      bool // memory never becomes executable
 	Reap    bool // init stays, starts the program as its child and reports its end
@@ -67,6 +73,45 @@ type Instruction struct {
 	Jt, Jf uint8
 	K      uint32
 }
+
+// Program is a filter. As JSON it is one string, since reading a thousand objects
+// would be most of what init does.
+type Program []Instruction
+
+// MarshalText returns the instructions as base64, eight bytes each.
+func (p Program) MarshalText() ([]byte, error) {
+	b := make([]byte, 0, instructionBytes*len(p))
+	for _, i := range p {
+		b = binary.BigEndian.AppendUint16(b, i.Code)
+		b = append(b, i.Jt, i.Jf)
+		b = binary.BigEndian.AppendUint32(b, i.K)
+	}
+	return base64.StdEncoding.AppendEncode(nil, b), nil
+}
+
+// UnmarshalText refuses what MarshalText would not write, and more instructions
+// than the kernel takes.
+func (p *Program) UnmarshalText(text []byte) error {
+	b, err := base64.StdEncoding.Strict().AppendDecode(nil, text)
+	if err != nil {
+		return fmt.Errorf("filter: %w", err)
+	}
+	if len(b)%instructionBytes != 0 || len(b)/instructionBytes > MaxInstructions {
+		return fmt.Errorf("filter: %d bytes are no program", len(b))
+	}
+	*p = make(Program, 0, len(b)/instructionBytes)
+	for ; len(b) > 0; b = b[instructionBytes:] {
+		*p = append(*p, Instruction{
+			Code: binary.BigEndian.Uint16(b), Jt: b[2], Jf: b[3], K: binary.BigEndian.Uint32(b[4:]),
+		})
+	}
+	return nil
+}
+
+// MaxInstructions of a program, as the kernel has it.
+const MaxInstructions = 4096
+
+const instructionBytes = 8
 
 // Report is what init has built, or why it has not. Failed "" means everything
 // stands and was proved.
@@ -129,7 +174,7 @@ type Sealed struct {
 // Seal is the filter that the guest puts on all its threads, for good.
 type Seal struct {
 	Version int
-	Filter  []Instruction
+	Filter  Program
 }
 
 // The layers of a Report and of an attestation.
