@@ -164,17 +164,24 @@ type Told struct {
 	Peak    int64  // bytes, the largest of one process
 }
 
-// Sealed is what a guest that seals itself says on Control, with its listener.
-// The ring sends Seal before.
-type Sealed struct {
-	Version int
-	Failed  string
-}
-
-// Seal is the filter that the guest puts on all its threads, for good.
+// Seal is the filter that a guest which seals itself (Order.Seal) puts on all its
+// threads, for good. The ring sends it on Control right behind Go. Since a process
+// can have one listener, the Order of such a guest has Notify false, and its
+// filter must let seccomp(2) and the limits of the process be set.
 type Seal struct {
 	Version int
 	Filter  Program
+}
+
+// Sealed is the guest's answer on Control, with the listener of the filter when
+// Failed is "". After it the guest tries what the filter refuses, from more than
+// one thread: until the guest closes Control, what the listener reports are these
+// canaries, and each is answered EPERM and no more (watch.Config.Canary). From
+// then on every call that is reported is a violation and ends the guest. Only
+// then does the ring call the guest sealed.
+type Sealed struct {
+	Version int
+	Failed  string
 }
 
 // The layers of a Report and of an attestation.

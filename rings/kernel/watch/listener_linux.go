@@ -26,9 +26,10 @@ type Listener struct {
 	err  error // of closing; under once
 
 	// Of the goroutine alone.
-	refused int
-	tally   tally
-	ending  bool
+	refused  int
+	canaries int
+	tally    tally
+	ending   bool
 }
 
 // Listen serves the listener fd of a guest's filter, which is its own from then
@@ -147,6 +148,10 @@ func (l *Listener) one(fd uintptr) (more bool) {
 	n, ok, err := receive(fd)
 	if err != nil || !ok {
 		return err == nil
+	}
+	if l.cfg.Canary != nil && l.canaries < maxCanaries && l.cfg.Canary() {
+		l.canaries++
+		return send(fd, answer{ID: n.ID, Error: -int32(unix.EPERM)}) == nil
 	}
 	v, refused := l.judge(fd, n)
 	if refused {

@@ -56,6 +56,10 @@ type Config struct {
 	// Sealed says that the guest gave up everything it asks for: the first
 	// violation ends it.
 	Sealed bool
+	// Canary, when set, tells whether a sealed guest is still proving its seal:
+	// what it is refused then is answered EPERM, and is no violation, for the first
+	// maxCanaries calls.
+	Canary func() bool
 	// Granted tells whether the policy lets a program be started, by device and
 	// inode. When set, exec calls are let go on to the layers that decide, and are
 	// reported when the program is not granted. When nil they are refused as any
@@ -84,6 +88,8 @@ const (
 	// maxRefusedExec is the same for a guest whose exec calls pass here, and fail
 	// when the listener is closed.
 	maxRefusedExec = 4096
+	// maxCanaries is how many calls a guest may try to prove its seal.
+	maxCanaries = 64
 	// maxDetail bounds what a guest can put on record.
 	maxDetail = 160
 )
