@@ -52,7 +52,7 @@ test: $(ENGINE) ## every test, with the race detector
 	CGO_ENABLED=1 go test -race -timeout 20m $(TESTFLAGS) $$(go list ./... | grep -v '/internal/child$$')
 	go test -timeout 10m $(TESTFLAGS) $(PLAIN)
 
-check: fmt vet lint test golden-clean ## what CI runs: format, vet, lint, tests, golden files
+check: fmt vet lint arch golden-clean ## what CI runs beside `make test`: format, vet, lint, architecture, golden files
 
 fmt: ## refuse unformatted files
 	@out=$$(gofmt -l $$(git ls-files '*.go' 2>/dev/null || find . -name '*.go' -not -path './.cache/*')); \
