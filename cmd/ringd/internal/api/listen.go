@@ -10,6 +10,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/ringd/ringd/cmd/ringd/internal/api/port"
 )
 
 // ErrInUse: another process listens on the socket.
@@ -124,10 +126,7 @@ func (s *socket) Close() error {
 // fair refuses the connections of a peer that has too many.
 type fair struct {
 	net.Listener
-	most int
-
-	mu   sync.Mutex
-	open map[uint32]int
+	room *port.Room[uint32]
 }
 
 func (f *fair) Accept() (net.Conn, error) {
@@ -137,42 +136,14 @@ func (f *fair) Accept() (net.Conn, error) {
 			return nil, err
 		}
 		p := peerOf(c)
-		if f.take(p.uid) {
-			return &counted{Conn: c, peer: p, give: func() { f.give(p.uid) }}, nil
-		}
-		if err := c.Close(); err != nil {
-			return nil, err
+		if held, ok := f.room.Admit(c, p.uid); ok {
+			return &peerConn{Conn: held, peer: p}, nil
 		}
 	}
 }
 
-func (f *fair) take(uid uint32) bool {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.open[uid] >= f.most {
-		return false
-	}
-	f.open[uid]++
-	return true
-}
-
-func (f *fair) give(uid uint32) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.open[uid]--; f.open[uid] <= 0 {
-		delete(f.open, uid)
-	}
-}
-
-// counted is a connection that is counted until it is closed.
-type counted struct {
+// peerConn is a connection whose peer the kernel has named.
+type peerConn struct {
 	net.Conn
 	peer peer
-	once sync.Once
-	give func()
-}
-
-func (c *counted) Close() error {
-	c.once.Do(c.give)
-	return c.Conn.Close()
 }

@@ -67,7 +67,7 @@ func New(cfg Config) (*Server, error) {
 		DisableGeneralOptionsHandler: true,
 		ErrorLog:                     slog.NewLogLogger(cfg.Logger.Handler(), slog.LevelDebug),
 		ConnContext: func(ctx context.Context, c net.Conn) context.Context {
-			if known, ok := c.(*counted); ok {
+			if known, ok := c.(*peerConn); ok {
 				return context.WithValue(ctx, peerKey{}, known.peer)
 			}
 			if from, ok := port.Source(c); ok {
@@ -92,7 +92,7 @@ func (s *Server) Start(ctx context.Context, l net.Listener, ports ...*port.Port)
 	s.ending = ctx.Done()
 	s.http.BaseContext = func(net.Listener) context.Context { return ctx }
 	s.served = make(chan struct{})
-	listeners := []net.Listener{&fair{Listener: l, most: s.cfg.PerPeer, open: map[uint32]int{}}}
+	listeners := []net.Listener{&fair{Listener: l, room: port.NewRoom[uint32](s.cfg.PerPeer, 0)}}
 	for _, p := range ports {
 		listeners = append(listeners, p)
 	}

@@ -13,7 +13,6 @@ import (
 	"log/slog"
 	"net"
 	"net/netip"
-	"sync"
 )
 
 const (
@@ -38,11 +37,7 @@ type Config struct {
 type Port struct {
 	tcp   net.Listener
 	files *files
-	cfg   Config
-
-	mu    sync.Mutex
-	open  map[string]int
-	total int
+	room  *Room[string]
 }
 
 // Open reads the files and listens.
@@ -67,7 +62,7 @@ func Open(cfg Config) (*Port, error) {
 	if err != nil {
 		return nil, fmt.Errorf("listen on %s: %w", cfg.Address, err)
 	}
-	return &Port{tcp: l, files: f, cfg: cfg, open: map[string]int{}}, nil
+	return &Port{tcp: l, files: f, room: NewRoom[string](cfg.PerAddress, cfg.Total)}, nil
 }
 
 // Accept returns a connection whose handshake is still to come: it fails for
@@ -79,11 +74,9 @@ func (p *Port) Accept() (net.Conn, error) {
 			return nil, err
 		}
 		from := source(c.RemoteAddr())
-		if !p.take(from) {
-			_ = c.Close() // one that was cut already must not end the listener
-			continue
+		if held, ok := p.room.Admit(c, from); ok {
+			return tls.Server(&placed{Conn: held, from: from}, p.files.server()), nil
 		}
-		return tls.Server(&counted{Conn: c, from: from, give: func() { p.give(from) }}, p.files.server()), nil
 	}
 }
 
@@ -93,26 +86,6 @@ func (p *Port) Addr() net.Addr { return p.tcp.Addr() }
 // Close stops listening. Connections go on.
 func (p *Port) Close() error { return p.tcp.Close() }
 
-func (p *Port) take(from string) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.total >= p.cfg.Total || p.open[from] >= p.cfg.PerAddress {
-		return false
-	}
-	p.total++
-	p.open[from]++
-	return true
-}
-
-func (p *Port) give(from string) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.total--
-	if p.open[from]--; p.open[from] <= 0 {
-		delete(p.open, from)
-	}
-}
-
 // Source says which address a connection of a Port came from; ok is false for any
 // other connection.
 func Source(c net.Conn) (from string, ok bool) {
@@ -120,7 +93,7 @@ func Source(c net.Conn) (from string, ok bool) {
 	if !ok {
 		return "", false
 	}
-	known, ok := over.NetConn().(*counted)
+	known, ok := over.NetConn().(*placed)
 	if !ok {
 		return "", false
 	}
@@ -143,15 +116,8 @@ func source(a net.Addr) string {
 	return ip.String()
 }
 
-// counted is a connection that is counted until it is closed.
-type counted struct {
+// placed is a connection that knows where it came from.
+type placed struct {
 	net.Conn
 	from string
-	once sync.Once
-	give func()
-}
-
-func (c *counted) Close() error {
-	c.once.Do(c.give)
-	return c.Conn.Close()
 }

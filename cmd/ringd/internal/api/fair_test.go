@@ -1,0 +1,46 @@
+package api // fair has no exported name
+
+import (
+	"errors"
+	"net"
+	"testing"
+
+	"github.com/ringd/ringd/cmd/ringd/internal/api/port"
+)
+
+// queue is a listener of connections that are there already.
+type queue struct {
+	net.Listener
+	conns []net.Conn
+}
+
+func (q *queue) Accept() (net.Conn, error) {
+	if len(q.conns) == 0 {
+		return nil, net.ErrClosed
+	}
+	c := q.conns[0]
+	q.conns = q.conns[1:]
+	return c, nil
+}
+
+// cut is a connection that the other side has cut: closing it fails.
+type cut struct{ net.Conn }
+
+func (cut) Close() error { return errors.New("cut") }
+
+// A connection too many whose closing fails does not end the listener.
+func TestFairOutlivesRefused(t *testing.T) {
+	q := &queue{conns: []net.Conn{cut{}, cut{}, cut{}, cut{}}}
+	f := &fair{Listener: q, room: port.NewRoom[uint32](1, 0)}
+	first, err := f.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = first.Close() // its place is free, whatever Close says
+	if _, err := f.Accept(); err != nil {
+		t.Errorf("after a close that failed: %v", err)
+	}
+	if c, err := f.Accept(); !errors.Is(err, net.ErrClosed) || c != nil || len(q.conns) != 0 {
+		t.Errorf("%d connections left, %v: the refused ended it", len(q.conns), err)
+	}
+}
