@@ -303,11 +303,7 @@ Exit codes: 0 taken, 1 refused, 2 usage or no daemon.`,
 			if err != nil {
 				return cli.RefusedBy(err)
 			}
-			if asJSON {
-				return render.JSON(p.Out, run)
-			}
-			_, err = fmt.Fprintf(p.Out, "run %s: %s\n", run.ID, run.State)
-			return err
+			return p.stateOf(run, asJSON)
 		},
 	}
 	at.Bind(cmd)
