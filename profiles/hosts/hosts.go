@@ -48,9 +48,6 @@ func Read(text string) (Pattern, error) {
 	return Pattern{name: name, wild: wild, text: text}, nil
 }
 
-// String is the entry as it was written.
-func (p Pattern) String() string { return p.text }
-
 // Covers reports whether every host of q is one of p.
 func (p Pattern) Covers(q Pattern) bool {
 	switch {

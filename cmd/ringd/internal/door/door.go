@@ -126,15 +126,6 @@ func (d *Door) Close(ctx context.Context) error {
 	return d.server.Close(ctx)
 }
 
-// Ports are the TCP addresses that are listened on.
-func (d *Door) Ports() []net.Addr {
-	var out []net.Addr
-	for _, p := range d.ports {
-		out = append(out, p.Addr())
-	}
-	return out
-}
-
 // shut stops listening, while the API is not open.
 func (d *Door) shut() error {
 	var errs []error

@@ -132,13 +132,6 @@ func (r *Keyring) Open(want Binding, record []byte) ([]byte, error) {
 	return plain, nil
 }
 
-// KeyOf is the id of the key a record names, for messages. Nothing of it is
-// authenticated.
-func KeyOf(record []byte) (string, error) {
-	rec, err := parse(record)
-	return rec.key, err
-}
-
 // compare names the first field that is another in want.
 func (b Binding) compare(want Binding) error {
 	for _, f := range []struct{ name, have, want string }{

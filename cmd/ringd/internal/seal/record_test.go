@@ -290,9 +290,9 @@ func TestRotation(t *testing.T) {
 				return
 			}
 			var key *KeyError
-			id, idErr := KeyOf(tt.record)
-			if !errors.As(err, &key) || idErr != nil || key.ID != id || !strings.Contains(err.Error(), id) || tt.ring.Has(id) {
-				t.Errorf("%v, want a KeyError that names %s (%v)", err, id, idErr)
+			rec, parsed := parse(tt.record)
+			if id := rec.key; !errors.As(err, &key) || parsed != nil || key.ID != id || !strings.Contains(err.Error(), id) || tt.ring.Has(id) {
+				t.Errorf("%v, want a KeyError that names %s (%v)", err, id, parsed)
 			}
 		})
 	}

@@ -28,10 +28,8 @@ func Known(app, version int64) error {
 	}
 }
 
-// Tables is the SQL that makes the tables of a new database. It is also valid
+// tables is the SQL that makes the tables of a new database. It is also valid
 // for PostgreSQL, but for blob, which is bytea there.
-func Tables() string { return tables }
-
 const tables = `
 create table run (
 	id text primary key, v integer not null, state text not null,

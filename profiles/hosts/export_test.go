@@ -1,0 +1,4 @@
+package hosts
+
+// String is the entry as it was written.
+func (p Pattern) String() string { return p.text }
