@@ -86,6 +86,7 @@ var layers = map[string][]string{
 	"cmd/ringd/internal/sources":      {"schema", "cmd/ringd/internal/syncer"},
 	"cmd/ringd/internal/render":       {"schema", "schema/wire", "profiles", "executors", "cmd/ringd/internal/audit"},
 	"cmd/ringd/internal/ask":          {"cmd/ringd/internal/render"},
+	"cmd/ringd/internal/ask/asktest":  {},
 	"cmd/ringd/internal/request":      {"executors/js/engine/value", "profiles", "schema/wire", "cmd/ringd/internal/sources"},
 	"cmd/ringd/internal/cli": {
 		"profiles", "schema/wire", "schema/client",

@@ -15,6 +15,8 @@ import (
 	"testing"
 
 	"github.com/creack/pty"
+
+	"github.com/ringd/ringd/cmd/ringd/internal/ask/asktest"
 )
 
 const askPolicy = `apiVersion: ringd/v1
@@ -31,43 +33,22 @@ spec:
 
 const askProgram = `let end; try { end = (await pay({euro: 5, to: "\u001b[2Jada"})).euro } catch (e) { end = e.name + ": " + e.message } end`
 
-// person sits at a terminal: it waits for text and types.
+// person sits at the terminal of a ringd.
 type person struct {
-	t      *testing.T
-	tty    *os.File
-	seen   bytes.Buffer
+	asktest.Person
 	stdout bytes.Buffer
 	cmd    *exec.Cmd
 }
 
-func (p *person) until(text string) {
-	p.t.Helper()
-	buf := make([]byte, 1024)
-	for !strings.Contains(p.seen.String(), text) {
-		n, err := p.tty.Read(buf)
-		p.seen.Write(buf[:n])
-		if err != nil {
-			p.t.Fatalf("waiting for %q: %v in\n%s", text, err, p.seen.String())
-		}
-	}
-}
-
-func (p *person) types(text string) {
-	p.t.Helper()
-	if _, err := io.WriteString(p.tty, text); err != nil {
-		p.t.Fatal(err)
-	}
-}
-
 // end waits for the end of ringd and returns its exit code.
 func (p *person) end() int {
-	p.t.Helper()
-	_, _ = io.Copy(&p.seen, p.tty) // ends with the last process that has the terminal
+	p.T.Helper()
+	_, _ = io.Copy(&p.Seen, p.TTY) // ends with the last process that has the terminal
 	var failed *exec.ExitError
 	if err := p.cmd.Wait(); errors.As(err, &failed) {
 		return failed.ExitCode()
 	} else if err != nil {
-		p.t.Fatal(err)
+		p.T.Fatal(err)
 	}
 	return 0
 }
@@ -84,7 +65,7 @@ func sit(t *testing.T, dir string, args ...string) *person {
 		t.Fatal(err)
 	}
 	defer tty.Close()
-	p := &person{t: t, tty: master}
+	p := &person{Person: asktest.Person{T: t, TTY: master}}
 	p.cmd = exec.CommandContext(context.WithoutCancel(t.Context()), "ringd", append(args, "-p", "p.yaml", "--bridge", "pay=./pay")...)
 	p.cmd.Dir, p.cmd.Env = dir, append(os.Environ(), "XDG_CACHE_HOME="+sharedCache, "TERM=xterm", "NO_COLOR=1")
 	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = tty, &p.stdout, tty
@@ -115,19 +96,19 @@ func TestRunAsks(t *testing.T) {
 		effects string
 		paused  bool // a run is left in state
 	}{
-		{"yes", []string{"--as", leads, "p.js"}, func(p *person) { p.types("y\n") }, 0, "5\n", "", "pay\n", false},
-		{"no", []string{"--as", leads, "p.js"}, func(p *person) { p.types("n\n"); p.until("Why not?"); p.types("too much\n") },
+		{"yes", []string{"--as", leads, "p.js"}, func(p *person) { p.Types("y\n") }, 0, "5\n", "", "pay\n", false},
+		{"no", []string{"--as", leads, "p.js"}, func(p *person) { p.Types("n\n"); p.Until("Why not?"); p.Types("too much\n") },
 			1, "", "", "", false},
-		{"somebody else", []string{"p.js"}, func(p *person) { p.types("y\n") }, 1, "", "another owner", "", false},
-		{"Ctrl-C", []string{"--as", leads, "p.js"}, func(p *person) { p.types("\x03") }, 1, "", "", "", false},
-		{"Ctrl-C, kept", []string{"--as", leads, "--state", "st", "--ask", "p.js"}, func(p *person) { p.types("\x03") }, 1, "", "ringd resume r", "", true},
-		{"yes, kept", []string{"--as", leads, "--state", "st", "--ask", "p.js"}, func(p *person) { p.types("y\n") }, 0, "5\n", ": done", "pay\n", false},
+		{"somebody else", []string{"p.js"}, func(p *person) { p.Types("y\n") }, 1, "", "another owner", "", false},
+		{"Ctrl-C", []string{"--as", leads, "p.js"}, func(p *person) { p.Types("\x03") }, 1, "", "", "", false},
+		{"Ctrl-C, kept", []string{"--as", leads, "--state", "st", "--ask", "p.js"}, func(p *person) { p.Types("\x03") }, 1, "", "ringd resume r", "", true},
+		{"yes, kept", []string{"--as", leads, "--state", "st", "--ask", "p.js"}, func(p *person) { p.Types("y\n") }, 0, "5\n", ": done", "pay\n", false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := t.TempDir()
 			p := sit(t, dir, append([]string{"run", "--executor", "js"}, tt.args...)...)
-			p.until("Allow it? [y/N] ")
-			shown := p.seen.String()
+			p.Until("Allow it? [y/N] ")
+			shown := p.Seen.String()
 			for _, want := range []string{"pay waits for an approval", `"euro": 5`, `\u001b[2Jada`, "digest   sha256:", "rule     p.yaml:", "from     " + leads, "minutes left"} {
 				if !strings.Contains(shown, want) {
 					t.Errorf("want %q in\n%s", want, shown)
@@ -138,13 +119,13 @@ func TestRunAsks(t *testing.T) {
 			}
 			tt.act(p)
 			if code := p.end(); code != tt.code {
-				t.Errorf("exit code %d, want %d\n%s", code, tt.code, p.seen.String())
+				t.Errorf("exit code %d, want %d\n%s", code, tt.code, p.Seen.String())
 			}
 			if tt.name == "no" && !strings.Contains(p.stdout.String(), "ApprovalDenied") || tt.stdout != "" && p.stdout.String() != tt.stdout {
 				t.Errorf("stdout %q, want %q", p.stdout.String(), tt.stdout)
 			}
-			if !strings.Contains(p.seen.String(), tt.seen) {
-				t.Errorf("want %q in\n%s", tt.seen, p.seen.String())
+			if !strings.Contains(p.Seen.String(), tt.seen) {
+				t.Errorf("want %q in\n%s", tt.seen, p.Seen.String())
 			}
 			did, err := os.ReadFile(filepath.Join(dir, "effects"))
 			if err != nil && !errors.Is(err, os.ErrNotExist) || string(did) != tt.effects {
@@ -167,19 +148,19 @@ func TestResumeAsks(t *testing.T) {
 	}
 	dir := t.TempDir()
 	p := sit(t, dir, "run", "--executor", "js", "--state", "st", "p.js")
-	if code := p.end(); code != 1 || strings.Contains(p.seen.String(), "Allow it?") {
-		t.Fatalf("exit code %d\n%s", code, p.seen.String())
+	if code := p.end(); code != 1 || strings.Contains(p.Seen.String(), "Allow it?") {
+		t.Fatalf("exit code %d\n%s", code, p.Seen.String())
 	}
-	_, rest, ok := strings.Cut(p.seen.String(), "ringd resume ")
+	_, rest, ok := strings.Cut(p.Seen.String(), "ringd resume ")
 	id, _, _ := strings.Cut(rest, " ")
 	if !ok || id == "" {
-		t.Fatalf("no word on how to go on\n%s", p.seen.String())
+		t.Fatalf("no word on how to go on\n%s", p.Seen.String())
 	}
 	p = sit(t, dir, "resume", id, "--state", "st", "--ask", "--as", "group:leads@acme.example")
-	p.until("Allow it? [y/N] ")
-	p.types("yes\n")
+	p.Until("Allow it? [y/N] ")
+	p.Types("yes\n")
 	if code := p.end(); code != 0 || p.stdout.String() != "5\n" {
-		t.Errorf("exit code %d, stdout %q\n%s", code, p.stdout.String(), p.seen.String())
+		t.Errorf("exit code %d, stdout %q\n%s", code, p.stdout.String(), p.Seen.String())
 	}
 	did, err := os.ReadFile(filepath.Join(dir, "effects"))
 	if err != nil || string(did) != "pay\n" {

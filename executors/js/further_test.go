@@ -12,23 +12,7 @@ import (
 // before declared, in JavaScript and TypeScript, import again, and have the lines
 // of their author.
 func TestSessionDeclaresAgain(t *testing.T) {
-	e := cold(t)
-	var in *executors.Resume
-	run := func(file, source string) executors.Outcome {
-		t.Helper()
-		r := program(source, "echo")
-		r.Program.Name = file
-		addModules(&r)
-		r.Session, r.Resume = true, in
-		out, err := e.Run(t.Context(), r, plain)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if out.Snapshot != nil {
-			in = &executors.Resume{Engine: out.Engine, Snapshot: out.Snapshot, Session: true}
-		}
-		return out
-	}
+	n := &notebook{t: t, e: cold(t)}
 	for i, tt := range []struct{ file, source, want string }{
 		{"a.js", "const x = 1, { y, z: [w] } = { y: 2, z: [3] }; class A { n() { return x } } new A().n() + y + w", "6"},
 		{"a.js", "const x = 10, { y, z: [w] } = { y: 20, z: [30] }; class A { n() { return x } } new A().n() + y + w", "60"},
@@ -42,7 +26,7 @@ func TestSessionDeclaresAgain(t *testing.T) {
 		{"a.js", "import * as math from 'policy:math'\nconst base = 1, answer = math.answer(); answer", "42"},
 		{"a.js", "let next = await echo(4); next", "4"},
 	} {
-		out := run(tt.file, tt.source)
+		out := n.run(tt.file, tt.source, nil)
 		if out.State != executors.StateDone || string(out.Value) != tt.want || out.Snapshot == nil {
 			t.Errorf("program %d: %s %s %+v %s, want %s", i, out.State, out.Value, out.Error, out.Unkept, tt.want)
 		}
@@ -58,7 +42,7 @@ func TestSessionDeclaresAgain(t *testing.T) {
 		{"a.js", "function fn() {}\n", "", nil},
 		{"a.js", "const fn = 1", "SyntaxError", []executors.Frame{{File: "a.js", Line: 1, Column: 1}}},
 	} {
-		out := run(tt.file, tt.source)
+		out := n.run(tt.file, tt.source, nil)
 		if tt.name == "" {
 			continue
 		}
@@ -75,10 +59,10 @@ func TestSessionDeclaresAgain(t *testing.T) {
 			}
 		}
 	}
-	if out := run("a.js", "const before = 1\nimport x from 'requests'"); out.State != executors.StateDenied || len(out.Denials) != 1 || out.Snapshot != nil {
+	if out := n.run("a.js", "const before = 1\nimport x from 'requests'", nil); out.State != executors.StateDenied || len(out.Denials) != 1 || out.Snapshot != nil {
 		t.Errorf("%s %+v", out.State, out.Error)
 	}
-	if out := run("a.js", "typeof before"); string(out.Value) != `"undefined"` {
+	if out := n.run("a.js", "typeof before", nil); string(out.Value) != `"undefined"` {
 		t.Errorf("a program that was refused has run: %s %+v", out.Value, out.Error)
 	}
 }
@@ -86,25 +70,19 @@ func TestSessionDeclaresAgain(t *testing.T) {
 // A session does not hand out a module that the policy has changed or taken away
 // since, nor one that imports it. What did not change stays one.
 func TestSessionGetsTheModulesOfThePolicy(t *testing.T) {
-	e := cold(t)
 	const read = "import { v } from 'policy:v'\nimport { w } from 'policy:outer'\nimport { next } from 'policy:counter'\n;[v(), w(), next()]"
-	var in *executors.Resume
+	n := &notebook{t: t, e: cold(t)}
 	run := func(source string, change func(*executors.Run)) executors.Outcome {
 		t.Helper()
-		r := program(source, "echo")
-		addModules(&r)
-		addModule(&r, "policy:v", "export const v = () => 1")
-		addModule(&r, "policy:outer", "import { v } from 'policy:v'\nexport const w = () => 10 * v()\nexport const boom = (o) => o.p.q")
-		if change != nil {
-			change(&r)
-		}
-		r.Session, r.Resume = true, in
-		out, err := e.Run(t.Context(), r, plain)
-		if err != nil || out.Snapshot == nil && out.State != executors.StateDenied {
-			t.Fatalf("%s %+v %s %v", out.State, out.Error, out.Unkept, err)
-		}
-		if out.Snapshot != nil {
-			in = &executors.Resume{Engine: out.Engine, Snapshot: out.Snapshot, Session: true}
+		out := n.run("plan.js", source, func(r *executors.Run) {
+			addModule(r, "policy:v", "export const v = () => 1")
+			addModule(r, "policy:outer", "import { v } from 'policy:v'\nexport const w = () => 10 * v()\nexport const boom = (o) => o.p.q")
+			if change != nil {
+				change(r)
+			}
+		})
+		if out.Snapshot == nil && out.State != executors.StateDenied {
+			t.Fatalf("%s %+v %s", out.State, out.Error, out.Unkept)
 		}
 		return out
 	}

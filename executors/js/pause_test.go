@@ -522,22 +522,8 @@ func TestHostileSnapshots(t *testing.T) {
 // the lines of each.
 func TestSession(t *testing.T) {
 	e := cold(t)
-	var in *executors.Resume
-	run := func(file, source string) executors.Outcome {
-		t.Helper()
-		r := program(source, "echo")
-		r.Program.Name = file
-		addModules(&r)
-		r.Session, r.Resume = true, in
-		out, err := e.Run(t.Context(), r, plain)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if out.Snapshot != nil {
-			in = &executors.Resume{Engine: out.Engine, Snapshot: out.Snapshot, Session: true}
-		}
-		return out
-	}
+	n := &notebook{t: t, e: e}
+	run := func(file, source string) executors.Outcome { t.Helper(); return n.run(file, source, nil) }
 	value := func(want string, out executors.Outcome) {
 		t.Helper()
 		if out.State != executors.StateDone || string(out.Value) != want || out.Snapshot == nil {
@@ -581,7 +567,7 @@ func TestSession(t *testing.T) {
 	} {
 		r := program(source, "echo")
 		addModules(&r)
-		r.Session, r.Resume = true, in
+		r.Session, r.Resume = true, n.in
 		r.Limits.CPUMillis = ptr(200)
 		out, err := e.Run(t.Context(), r, plain)
 		if err != nil || out.State != state || out.Snapshot != nil || out.Unkept == "" {
@@ -593,13 +579,13 @@ func TestSession(t *testing.T) {
 	// A run of a session pauses as any other.
 	r := program("globalThis.late = await echo(5); await echo(6); late", "echo")
 	addModules(&r)
-	r.Session, r.Resume = true, in
+	r.Session, r.Resume = true, n.in
 	out, hops, err := executorstest.Hop(t.Context(), e, firstPart(t, e, r), ask)
 	if err != nil || hops != 1 {
 		t.Fatalf("%d pauses, %v", hops, err)
 	}
 	value("5", out)
-	in = &executors.Resume{Engine: out.Engine, Snapshot: out.Snapshot, Session: true}
+	n.in = &executors.Resume{Engine: out.Engine, Snapshot: out.Snapshot, Session: true}
 	value("10", run("a.js", "late + count.next()"))
 
 	// A module is one for the session, and keeps its insides to itself.
@@ -615,7 +601,7 @@ func TestSession(t *testing.T) {
 	last := program("import { next } from 'policy:counter'\nlet late: any = next()\nawait echo(late)\nlate.p.q", "echo")
 	last.Program.Name = "b.ts"
 	addModules(&last)
-	last.Resume = in
+	last.Resume = n.in
 	last = firstPart(t, e, last)
 	out, err = e.Run(t.Context(), last, plain)
 	want = []executors.Frame{{File: "b.ts", Line: 4, Column: 1}}

@@ -1,7 +1,6 @@
 package ask_test
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -17,6 +16,7 @@ import (
 	"github.com/creack/pty"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/ask"
+	"github.com/ringd/ringd/cmd/ringd/internal/ask/asktest"
 	"github.com/ringd/ringd/cmd/ringd/internal/render"
 	"github.com/ringd/ringd/schema/wire"
 )
@@ -43,60 +43,34 @@ func here(ctx context.Context) (ask.Answer, error) {
 	return tty.Ask(ctx, render.Page{}, render.Question{Run: "r1", Pending: wire.Pending{ID: "c1", Bridge: "pay", Args: json.RawMessage(`{"euro":5}`)}})
 }
 
-// person is one end of a terminal: it waits for text and types.
-type person struct {
-	t    *testing.T
-	tty  *os.File
-	seen bytes.Buffer
-}
-
-func (p *person) until(text string) {
-	p.t.Helper()
-	buf := make([]byte, 1024)
-	for !strings.Contains(p.seen.String(), text) {
-		n, err := p.tty.Read(buf)
-		p.seen.Write(buf[:n])
-		if err != nil {
-			p.t.Fatalf("waiting for %q: %v in %q", text, err, p.seen.String())
-		}
-	}
-}
-
-func (p *person) types(text string) {
-	p.t.Helper()
-	if _, err := io.WriteString(p.tty, text); err != nil {
-		p.t.Fatal(err)
-	}
-}
-
 func TestAsk(t *testing.T) {
 	for _, tt := range []struct {
 		name string
-		act  func(p *person)
+		act  func(p *asktest.Person)
 		want string
 	}{
-		{"yes", func(p *person) { p.types("y\n") }, `RESULT true "" <nil>`},
-		{"yes in full", func(p *person) { p.types(" YES \n") }, `RESULT true "" <nil>`},
-		{"no, with a reason", func(p *person) { p.types("n\n"); p.until("Why not?"); p.types("too much\n") }, `RESULT false "too much" <nil>`},
-		{"Enter is no", func(p *person) { p.types("\n"); p.until("Why not?"); p.types("\n") }, `RESULT false "" <nil>`},
-		{"anything else is no", func(p *person) { p.types("yy\n"); p.until("Why not?"); p.types("\n") }, `RESULT false "" <nil>`},
-		{"end of input is none", func(p *person) { p.types("\x04") }, `RESULT false "" nobody answered`},
-		{"Ctrl-C is none", func(p *person) { p.types("\x03") }, `RESULT false ""`},
+		{"yes", func(p *asktest.Person) { p.Types("y\n") }, `RESULT true "" <nil>`},
+		{"yes in full", func(p *asktest.Person) { p.Types(" YES \n") }, `RESULT true "" <nil>`},
+		{"no, with a reason", func(p *asktest.Person) { p.Types("n\n"); p.Until("Why not?"); p.Types("too much\n") }, `RESULT false "too much" <nil>`},
+		{"Enter is no", func(p *asktest.Person) { p.Types("\n"); p.Until("Why not?"); p.Types("\n") }, `RESULT false "" <nil>`},
+		{"anything else is no", func(p *asktest.Person) { p.Types("yy\n"); p.Until("Why not?"); p.Types("\n") }, `RESULT false "" <nil>`},
+		{"end of input is none", func(p *asktest.Person) { p.Types("\x04") }, `RESULT false "" nobody answered`},
+		{"Ctrl-C is none", func(p *asktest.Person) { p.Types("\x03") }, `RESULT false ""`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			p := start(t, nil, "")
-			p.until("Allow it? [y/N] ")
+			p.Until("Allow it? [y/N] ")
 			tt.act(p)
-			p.until("RESULT")
-			p.until("\n")
-			if got := p.seen.String(); !strings.Contains(got, tt.want) || !strings.Contains(got, `"euro": 5`) {
+			p.Until("RESULT")
+			p.Until("\n")
+			if got := p.Seen.String(); !strings.Contains(got, tt.want) || !strings.Contains(got, `"euro": 5`) {
 				t.Errorf("want %q in %q", tt.want, got)
 			}
 		})
 	}
 }
 
-func start(t *testing.T, stdin io.Reader, ahead string) *person {
+func start(t *testing.T, stdin io.Reader, ahead string) *asktest.Person {
 	t.Helper()
 	cmd := exec.CommandContext(context.WithoutCancel(t.Context()), os.Args[0], "ask-here") // the clean-up ends it
 	master, tty, err := pty.Open()
@@ -115,20 +89,20 @@ func start(t *testing.T, stdin io.Reader, ahead string) *person {
 		_, _ = tty.Close(), master.Close()
 		_ = cmd.Wait() // it ended, or the hang-up ends it
 	})
-	return &person{t: t, tty: master}
+	return &asktest.Person{T: t, TTY: master}
 }
 
 // What stands on stdin, or was typed ahead, is no answer.
 func TestAskTakesNoAnswerFromElsewhere(t *testing.T) {
 	p := start(t, strings.NewReader("y\ny\n"), "y\n")
-	p.until("Allow it? [y/N] ")
-	p.types("n\n")
-	p.until("Why not?")
-	p.types("mine\n")
-	p.until("RESULT")
-	p.until(`"mine"`)
-	if !strings.Contains(p.seen.String(), `RESULT false "mine"`) {
-		t.Errorf("%q", p.seen.String())
+	p.Until("Allow it? [y/N] ")
+	p.Types("n\n")
+	p.Until("Why not?")
+	p.Types("mine\n")
+	p.Until("RESULT")
+	p.Until(`"mine"`)
+	if !strings.Contains(p.Seen.String(), `RESULT false "mine"`) {
+		t.Errorf("%q", p.Seen.String())
 	}
 }
 

@@ -110,22 +110,8 @@ type life struct {
 // it acknowledged must be there, nothing may have been won twice, and a restart
 // ends every live run without a hand.
 func TestKill9(t *testing.T) {
-	rounds := 25
-	if testing.Short() {
-		rounds = 4
-	}
-	dir := filepath.Join(t.TempDir(), "state")
-	random := rand.New(rand.NewPCG(7, 8))
 	acks, unknown, failed := 0, 0, 0
-	for round := range rounds {
-		lives := runAndKill(t, dir, "", 1+random.IntN(300))
-		s, err := store.Open(t.Context(), crashConfig(dir))
-		if err != nil {
-			t.Fatalf("round %d: %v", round, err)
-		}
-		if ok, err := s.Ask(t.Context(), "pragma integrity_check"); err != nil || ok != "ok" {
-			t.Fatalf("round %d: integrity %q, %v", round, ok, err)
-		}
+	rounds := killed(t, filepath.Join(t.TempDir(), "state"), "", 25, 300, rand.NewPCG(7, 8), func(s *store.Store, lives map[string]*life) {
 		for id, l := range lives {
 			checkLife(t, s, id, l)
 			for _, n := range l.seen {
@@ -148,12 +134,35 @@ func TestKill9(t *testing.T) {
 				t.Errorf("run %s is %s after recovery", id, st)
 			}
 		}
-		mustClose(t, s)
-	}
+	})
 	if acks < rounds {
 		t.Errorf("only %d acknowledgements in %d rounds", acks, rounds)
 	}
 	t.Logf("%d rounds, %d acknowledged, %d runs unknown, %d failed", rounds, acks, unknown, failed)
+}
+
+// killed starts a child with lives of kind on the folder dir again and again, kills it
+// after up to most acknowledgements, and checks the store it left. It returns how
+// often.
+func killed(t *testing.T, dir, kind string, rounds, most int, seed rand.Source, check func(*store.Store, map[string]*life)) int {
+	t.Helper()
+	if testing.Short() {
+		rounds = 4
+	}
+	random := rand.New(seed)
+	for round := range rounds {
+		lives := runAndKill(t, dir, kind, 1+random.IntN(most))
+		s, err := store.Open(t.Context(), crashConfig(dir))
+		if err != nil {
+			t.Fatalf("round %d: %v", round, err)
+		}
+		if ok, err := s.Ask(t.Context(), "pragma integrity_check"); err != nil || ok != "ok" {
+			t.Fatalf("round %d: integrity %q, %v", round, ok, err)
+		}
+		check(s, lives)
+		mustClose(t, s)
+	}
+	return rounds
 }
 
 func checkLife(t *testing.T, s *store.Store, id string, l *life) {
@@ -306,22 +315,8 @@ func goOn(t *testing.T, s *store.Store, id, by string) error {
 // acknowledged is there, one claimer has won, an act that was begun is begun
 // once or unknown, and what waits can be gone on with.
 func TestKill9Paused(t *testing.T) {
-	rounds := 20
-	if testing.Short() {
-		rounds = 4
-	}
-	dir := filepath.Join(t.TempDir(), "state")
-	random := rand.New(rand.NewPCG(9, 10))
-	after := map[store.State]int{}
-	for round := range rounds {
-		lives := runAndKill(t, dir, "paused", 1+random.IntN(250))
-		s, err := store.Open(t.Context(), crashConfig(dir))
-		if err != nil {
-			t.Fatalf("round %d: %v", round, err)
-		}
-		if ok, err := s.Ask(t.Context(), "pragma integrity_check"); err != nil || ok != "ok" {
-			t.Fatalf("round %d: integrity %q, %v", round, ok, err)
-		}
+	dir, after := filepath.Join(t.TempDir(), "state"), map[store.State]int{}
+	rounds := killed(t, dir, "paused", 20, 250, rand.NewPCG(9, 10), func(s *store.Store, lives map[string]*life) {
 		for id, l := range lives {
 			checkPaused(t, s, id, l)
 		}
@@ -335,8 +330,7 @@ func TestKill9Paused(t *testing.T) {
 		for id, l := range lives {
 			after[checkRecovered(t, s, id, l)]++
 		}
-		mustClose(t, s)
-	}
+	})
 	t.Logf("%d rounds: %v", rounds, after)
 }
 
