@@ -34,8 +34,6 @@ func (d *Daemon) AnswerRun(ctx context.Context, actor Actor, id string, answers 
 		switch {
 		case err != nil:
 			return wire.Run{}, err
-		case r == nil && row.State.Final():
-			return wire.Run{}, fmt.Errorf("run %s: %w", id, ErrEnded)
 		case r == nil:
 			left, err = nil, d.answerKept(ctx, actor, row, left)
 		default:

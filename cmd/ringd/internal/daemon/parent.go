@@ -2,7 +2,6 @@ package daemon
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/pauses"
@@ -32,8 +31,6 @@ func (d *Daemon) holdParent(ctx context.Context, actor Actor, parent interpreter
 			case <-ctx.Done():
 				return nil, ctx.Err()
 			}
-		case row.State.Final():
-			return nil, fmt.Errorf("run %s: %w", id, ErrEnded)
 		}
 		place := d.occupy(id, row.Actor) // it cannot be resumed meanwhile
 		if place == nil {

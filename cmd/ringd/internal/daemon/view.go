@@ -130,8 +130,8 @@ func (d *Daemon) liveRun(actor Actor, id string) (*liveRun, Live) {
 }
 
 // reach returns a run that actor may act on while it is live, having waited for
-// one that is about to be; nil when it is not live. It is one of those that the
-// store knows, or ErrNotFound. Other errors: that of ctx, faults.
+// one that is about to be; nil when it waits in the store, and then its row.
+// Errors: ErrNotFound, ErrEnded, that of ctx, faults.
 func (d *Daemon) reach(ctx context.Context, actor Actor, id string) (*liveRun, store.Run, error) {
 	for {
 		r, handle := d.liveRun(actor, id)
@@ -140,7 +140,10 @@ func (d *Daemon) reach(ctx context.Context, actor Actor, id string) (*liveRun, s
 		}
 		if r == nil {
 			row, err := d.row(ctx, actor, id)
-			if err != nil || row.State.Final() || row.State == store.Paused || row.State == store.Answered {
+			if err == nil && row.State.Final() {
+				err = fmt.Errorf("run %s: %w", id, ErrEnded)
+			}
+			if err != nil || row.State == store.Paused || row.State == store.Answered {
 				return nil, row, err
 			}
 			if r, _ = d.liveRun(actor, id); r == nil {
@@ -211,8 +214,6 @@ func (d *Daemon) CancelRun(ctx context.Context, actor Actor, id string) (wire.Ru
 		switch {
 		case err != nil:
 			return wire.Run{}, err
-		case r == nil && row.State.Final():
-			return wire.Run{}, fmt.Errorf("run %s: %w", id, ErrEnded)
 		case r == nil:
 			run, err := d.endKept(ctx, row, actor.Name, executors.StateCancelled,
 				wire.RunError{Name: "Cancelled", Message: "cancelled through the API"})

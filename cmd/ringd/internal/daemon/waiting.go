@@ -79,8 +79,6 @@ func (d *Daemon) RevokeGrants(ctx context.Context, actor Actor, id string, grant
 	switch {
 	case err != nil:
 		return wire.Run{}, err
-	case r == nil && row.State.Final():
-		return wire.Run{}, fmt.Errorf("run %s: %w", id, ErrEnded)
 	case r != nil:
 		if err := r.gate.Pass(ctx); err != nil { // the store must know the run
 			return wire.Run{}, err
@@ -112,7 +110,7 @@ func (d *Daemon) RevokeGrants(ctx context.Context, actor Actor, id string, grant
 	ctx = context.WithoutCancel(ctx)
 	for { // one that goes on in this moment opened its pause before
 		r, _, err := d.reach(ctx, actor, id)
-		if err != nil {
+		if err != nil && !errors.Is(err, ErrEnded) {
 			d.cfg.Logger.Warn("live run not told of what was taken from it", "run", id, "error", err)
 			break
 		}
