@@ -1,5 +1,10 @@
 package profiles
 
+import (
+	"encoding/json"
+	"fmt"
+)
+
 // Kernel is what one guest process may do to its host: the profile of the kernel
 // ring. The zero Kernel grants nothing but the program itself.
 type Kernel struct {
@@ -27,3 +32,102 @@ const (
 	NetworkOff = "off" // no socket but those it was given
 	NetworkOwn = "own" // a network of its own, with loopback alone
 )
+
+// What a guest process gets beside the limits of its profile: the runtime of
+// its executor needs that much before a program has begun.
+const (
+	jsCPUMillis   = 10 * 60 * 1000 // over the life of a guest, which may serve many runs
+	jsMemoryBytes = 640 << 20      // a run of the default limits fits
+	jsProcess     = 384 << 20      // of that: runtime, compiled code, translation
+	jsEngine      = 8 << 20        // beside the program's memory, which exists twice while it grows
+	jsFileBytes   = 64 << 20       // compiled code; given up before a program
+	jsThreads     = 512            // of the runtime; a sealed guest starts no process
+	jsFiles       = 64
+
+	nativeMemory    = 64 << 20 // interpreter and libraries of each process
+	nativeProcesses = 16       // threads of the executor's own process
+	nativeFiles     = 32
+	nativeTemp      = 64 << 20
+	nativeFile      = 1 << 30 // largest file, where a grant lets one be written
+)
+
+// Kernel is the profile of one executor's guests; false when the agent does not
+// have the executor. A JavaScript guest gets nothing of the host: it compiles its
+// engine, hence JIT, and then seals itself. Python's own programs and libraries
+// are no grants of a policy: the executor adds them.
+func (a Agent) Kernel(executor string) (Kernel, bool) {
+	switch {
+	case executor == ExecutorJS && a.JS != nil:
+		l := leastOf(a.Limits, a.JS.Limits)
+		return Kernel{
+			Executor: executor, Network: NetworkOff, JIT: true,
+			CPUMillis:   max(jsCPUMillis, 2*l.cpu),
+			MemoryBytes: max(jsMemoryBytes, 2*l.memory+jsEngine+jsProcess),
+			Processes:   jsThreads, Files: jsFiles, FileBytes: jsFileBytes,
+		}, true
+	case executor == ExecutorPython && a.Python != nil:
+		return a.native(executor, leastOf(a.Limits, a.Python.Limits)), true
+	case executor == ExecutorShell && a.Shell != nil:
+		k := a.native(executor, leastOf(a.Limits, a.Shell.Limits))
+		for _, b := range a.Shell.Binaries {
+			k.Exec = append(k.Exec, PathRule(b))
+		}
+		return k, true
+	default:
+		return Kernel{}, false
+	}
+}
+
+// native is the profile of an executor whose programs use the host directly.
+func (a Agent) native(executor string, l least) Kernel {
+	k := Kernel{
+		Executor: executor, Read: a.Files.Read, Write: a.Files.Write, Deny: a.Files.Deny, Network: NetworkOff,
+		CPUMillis: l.cpu, WallMillis: max(l.wall, 1), MemoryBytes: l.memory + nativeMemory,
+		Processes: l.processes + nativeProcesses, Files: l.files + nativeFiles,
+		FileBytes: nativeTemp, TempBytes: nativeTemp, OutputBytes: l.output,
+	}
+	if len(k.Write) > 0 {
+		k.FileBytes = nativeFile
+	}
+	if a.Egress.Mode == EgressGatewayOnly || a.Egress.Mode == EgressAllowlist {
+		k.Network = NetworkOwn
+	}
+	return k
+}
+
+// least is the stricter of two limits, field by field; what neither has is 0.
+type least struct{ cpu, wall, memory, output, processes, files int64 }
+
+func leastOf(a, b Limits) least {
+	of := func(x, y *int64) int64 {
+		switch {
+		case x != nil && y != nil:
+			return max(min(*x, *y), 0)
+		case x != nil:
+			return max(*x, 0)
+		case y != nil:
+			return max(*y, 0)
+		default:
+			return 0
+		}
+	}
+	return least{
+		cpu: of(a.CPUMillis, b.CPUMillis), wall: of(a.WallMillis, b.WallMillis), memory: of(a.MemoryBytes, b.MemoryBytes),
+		output: of(a.OutputBytes, b.OutputBytes), processes: of(a.Processes, b.Processes), files: of(a.Files, b.Files),
+	}
+}
+
+// Digest is "sha256:" and the digest of the canonical JSON of what the profile
+// grants. Where its rules stand does not count, nor their order, nor a rule that
+// another one covers: profiles with the same digest are Within each other.
+func (k Kernel) Digest() (string, error) {
+	raw, err := json.Marshal(k.normal())
+	if err != nil {
+		return "", fmt.Errorf("digest kernel profile: %w", err)
+	}
+	b, err := Canonical(raw)
+	if err != nil {
+		return "", fmt.Errorf("digest kernel profile: %w", err)
+	}
+	return Digest(b), nil
+}

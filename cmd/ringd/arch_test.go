@@ -22,7 +22,7 @@ var layers = map[string][]string{
 	"schema/prose":  {},
 	"schema/wire":   {"profiles"},
 	"schema/client": {"schema/wire", "profiles"},
-	"profiles":      {"profiles/jsontext", "profiles/hosts", "profiles/argschema", "profiles/near"},
+	"profiles":      {"profiles/jsontext", "profiles/hosts", "profiles/argschema", "profiles/near", "profiles/paths"},
 	"compiler":      {"schema", "profiles", "profiles/near", "compiler/condition"},
 	"executors":     {"profiles"},
 	"rings/kernel": {
@@ -32,11 +32,13 @@ var layers = map[string][]string{
 	"executors/js": {"executors", "executors/js/start", "profiles"},
 
 	"rings/kernel/order": {"profiles"},
+	"rings/kernel/view":  {"profiles", "profiles/paths", "rings/kernel/order"},
 	"rings/kernel/watch": {"rings/kernel/order"},
 
 	"profiles/jsontext":  {},
 	"profiles/hosts":     {},
 	"profiles/near":      {},
+	"profiles/paths":     {},
 	"profiles/argschema": {"profiles/jsontext"},
 	"compiler/condition": {"profiles", "profiles/jsontext"},
 
@@ -188,7 +190,7 @@ var owners = map[string][]string{
 }
 
 // pure lists packages that know no file, network, clock or chance.
-var pure = []string{"schema", "schema/shape", "schema/scalar", "schema/prose", "profiles", "profiles/jsontext", "profiles/hosts", "profiles/argschema", "compiler", "compiler/condition", "executors/js/engine/meter", "executors/js/engine/value", "executors/js/engine/snapshot", "executors/js/engine/trace"}
+var pure = []string{"schema", "schema/shape", "schema/scalar", "schema/prose", "profiles", "profiles/jsontext", "profiles/hosts", "profiles/argschema", "profiles/paths", "compiler", "compiler/condition", "executors/js/engine/meter", "executors/js/engine/value", "executors/js/engine/snapshot", "executors/js/engine/trace"}
 
 // impure is what a pure package may not import.
 var impure = []string{"os", "net", "net/http", "io/ioutil", "math/rand", "crypto/rand", "syscall", "os/exec", "log", "log/slog"}

@@ -1,0 +1,69 @@
+// Package paths compares paths as text: /a/b covers /a/b/c and not /a/bc. Paths
+// are clean, and absolute or below a place such as $WORKSPACE, which nothing but
+// itself and / covers. It is pure, and follows no link. Profiles and the view of
+// the kernel ring use it.
+package paths
+
+import (
+	"slices"
+	"strings"
+)
+
+// Set holds paths; each covers itself and what lies below it. The nil Set is
+// empty. It is not changed after it was made.
+type Set map[string]struct{}
+
+// Of makes a set.
+func Of(paths ...string) Set {
+	s := make(Set, len(paths))
+	for _, p := range paths {
+		s[p] = struct{}{}
+	}
+	return s
+}
+
+// Has reports whether p itself is in the set.
+func (s Set) Has(p string) bool {
+	_, ok := s[p]
+	return ok
+}
+
+// Cover reports whether p or a folder above it is in the set.
+func (s Set) Cover(p string) bool { return s.Has(p) || s.Above(p) }
+
+// Above reports whether a folder above p is in the set. / is above every place.
+func (s Set) Above(p string) bool {
+	if len(s) == 0 || p == "/" {
+		return false
+	}
+	for i := strings.LastIndexByte(p, '/'); i > 0; i = strings.LastIndexByte(p[:i], '/') {
+		if s.Has(p[:i]) {
+			return true
+		}
+	}
+	return s.Has("/")
+}
+
+// CoverAll reports whether the set covers every one of the paths.
+func (s Set) CoverAll(paths []string) bool {
+	return !slices.ContainsFunc(paths, func(p string) bool { return !s.Cover(p) })
+}
+
+// HasAll reports whether every one of the paths is in the set.
+func (s Set) HasAll(paths []string) bool {
+	return !slices.ContainsFunc(paths, func(p string) bool { return !s.Has(p) })
+}
+
+// Topmost gives the paths that neither the set nor another of them covers: each
+// once, sorted, never nil.
+func (s Set) Topmost(paths []string) []string {
+	all := Of(paths...)
+	out := make([]string, 0, len(paths))
+	for p := range all {
+		if !s.Cover(p) && !all.Above(p) {
+			out = append(out, p)
+		}
+	}
+	slices.Sort(out)
+	return out
+}

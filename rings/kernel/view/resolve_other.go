@@ -1,0 +1,14 @@
+//go:build !linux
+
+package view
+
+import (
+	"errors"
+
+	"github.com/ringd/ringd/profiles"
+)
+
+// Resolve refuses: only Linux has the kernel ring.
+func Resolve(profiles.Kernel, string, Places) (Plan, error) {
+	return Plan{}, errors.New("resolve kernel profile: this system has no kernel ring: only Linux does")
+}
