@@ -22,3 +22,15 @@ func Listen(_ Config, fd *os.File) (*Listener, error) {
 
 // Close does nothing.
 func (*Listener) Close() error { return nil }
+
+// Follower is nothing on this system.
+type Follower struct{}
+
+// Follow refuses: guests need Linux.
+func Follow(func(func())) (*Follower, error) { return nil, errors.Join(ErrUnseen, errLinux) }
+
+// Guest does nothing.
+func (*Follower) Guest(int, Told) (stop func()) { return func() {} }
+
+// Close does nothing.
+func (*Follower) Close() error { return nil }
