@@ -6,6 +6,9 @@ GOLANGCI    := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.12.0
 BIN         := bin/ringd
 REVIEWER    := bin/demo-reviewer
 ENGINE      := executors/js/engine/wasm/quickjs.wasm
+# The init of a guest, embedded by package image: a small static program for each architecture.
+INIT        := rings/kernel/image/init_linux_amd64 rings/kernel/image/init_linux_arm64
+MADE        := $(ENGINE) $(INIT)
 FUZZTIME    ?= 60s
 TESTFLAGS   ?=
 # Tests of processes under memory limits, which the race detector's own memory would break.
@@ -29,7 +32,7 @@ export GOFLAGS ?= -buildvcs=false
 # Static binaries: a guest starts faster without the dynamic linker. Only the race detector needs C.
 export CGO_ENABLED ?= 0
 
-.PHONY: help demo build engine test check fmt vet lint arch golden golden-clean fuzz bench long release clean
+.PHONY: help demo build engine init test check fmt vet lint arch golden golden-clean fuzz bench long release clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -38,17 +41,23 @@ demo: build ## three reviewers under one policy, an attack, a push, an approval 
 	go build -o $(REVIEWER) ./testdata/demo/reviewer
 	@bash testdata/demo/run.sh $(CURDIR)/$(BIN) $(CURDIR)/$(REVIEWER)
 
-build: $(ENGINE) ## bin/ringd
+build: $(MADE) ## bin/ringd
 	@mkdir -p bin
 	$(BUILD) -o $(BIN) ./cmd/ringd
 
-engine: $(ENGINE) ## fetch the JavaScript engine and check its digest
+engine: $(MADE) ## what is embedded: the JavaScript engine, fetched and checked, and the init of a guest
+
+init: $(INIT) ## the init of a guest alone
 
 $(ENGINE): executors/js/engine/package-lock.json
 	sh executors/js/engine/fetch.sh
 	@touch $@
 
-test: $(ENGINE) ## every test, with the race detector
+rings/kernel/image/init_linux_%: go.mod go.sum $(filter-out %_test.go,$(wildcard rings/kernel/init/*.go rings/kernel/enclose/*.go rings/kernel/order/*.go))
+	CGO_ENABLED=0 GOOS=linux GOARCH=$* GOFLAGS= GOEXPERIMENT= GOAMD64=v1 GOARM64=v8.0 \
+	  go build -trimpath -buildvcs=false -ldflags '-s -w -buildid=' -o $@ ./rings/kernel/init
+
+test: $(MADE) ## every test, with the race detector
 	CGO_ENABLED=1 go test -race -timeout 20m $(TESTFLAGS) $$(go list ./... | grep -v '/internal/child$$')
 	go test -timeout 10m $(TESTFLAGS) $(PLAIN)
 
@@ -58,24 +67,24 @@ fmt: ## refuse unformatted files
 	@out=$$(gofmt -l $$(git ls-files '*.go' 2>/dev/null || find . -name '*.go' -not -path './.cache/*')); \
 	if [ -n "$$out" ]; then echo "not formatted, run gofmt -w:"; echo "$$out"; exit 1; fi
 
-vet: $(ENGINE)
+vet: $(MADE)
 	go vet ./...
 
-lint: $(ENGINE) ## golangci-lint, pinned
+lint: $(MADE) ## golangci-lint, pinned
 	go run $(GOLANGCI) run ./...
 
 arch: ## the import graph, owners, calls and sizes
 	go test -count=1 -run "TestLayers|TestOwners|TestCalls|TestSizes|TestRows|TestTables" ./cmd/ringd
 
-golden: $(ENGINE) ## rewrite the golden files
+golden: $(MADE) ## rewrite the golden files
 	RINGD_UPDATE=1 go test -count=1 $(GOLDEN)
 
-golden-clean: $(ENGINE) ## golden files are what the code makes
+golden-clean: $(MADE) ## golden files are what the code makes
 	@before=$$(git diff | sha256sum); \
 	RINGD_UPDATE=1 go test -count=1 $(GOLDEN) || exit 1; \
 	if [ "$$before" != "$$(git diff | sha256sum)" ]; then echo "golden files changed:"; git diff --stat; exit 1; fi
 
-fuzz: $(ENGINE) ## every fuzz target for FUZZTIME (60s) each
+fuzz: $(MADE) ## every fuzz target for FUZZTIME (60s) each
 	@set -e; for pkg in $$(go list ./...); do \
 	  for target in $$(go test -list '^Fuzz' $$pkg | grep '^Fuzz' || true); do \
 	    echo "== $$pkg $$target"; \
@@ -87,10 +96,10 @@ bench: build ## benchmarks, and the peers side by side
 	go test -run '^$$' -bench . -benchmem ./...
 	executors/js/bench/run
 
-long: $(ENGINE) ## the tests too long for every run: 10,000 pushes, 400 kills, 1,000 paused runs
+long: $(MADE) ## the tests too long for every run: 10,000 pushes, 400 kills, 1,000 paused runs
 	RINGD_LONG=1 go test -count=1 -timeout 60m ./cmd/ringd/...
 
-release: $(ENGINE) ## reproducible binaries and their checksums in dist/
+release: $(MADE) ## reproducible binaries and their checksums in dist/
 	@rm -rf dist && mkdir -p dist
 	@set -e; for arch in amd64 arm64; do \
 	  echo "dist/ringd-linux-$$arch"; \
@@ -99,4 +108,4 @@ release: $(ENGINE) ## reproducible binaries and their checksums in dist/
 	@cd dist && sha256sum ringd-linux-* > SHA256SUMS && cat SHA256SUMS
 
 clean: ## what make made, but not the fetched engine
-	rm -rf bin dist
+	rm -rf bin dist $(INIT)

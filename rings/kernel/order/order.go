@@ -10,8 +10,6 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"fmt"
-
-	"github.com/ringd/ringd/profiles"
 )
 
 // Version is that of the messages; init refuses another.
@@ -208,6 +206,6 @@ const (
 
 // Modes of the network.
 const (
-	NetworkOff = profiles.NetworkOff
-	NetworkOwn = profiles.NetworkOwn
+	NetworkOff = "off"
+	NetworkOwn = "own"
 )

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/rings/kernel/order"
 )
 
@@ -55,4 +56,12 @@ func FuzzProgram(f *testing.F) {
 			t.Errorf("%q reads back as %q: %v", text, again, err)
 		}
 	})
+}
+
+// The words of a profile and of an order are the same, though init does not
+// carry the profiles.
+func TestNetworks(t *testing.T) {
+	if order.NetworkOff != profiles.NetworkOff || order.NetworkOwn != profiles.NetworkOwn {
+		t.Errorf("networks %q, %q, want %q, %q", order.NetworkOff, order.NetworkOwn, profiles.NetworkOff, profiles.NetworkOwn)
+	}
 }

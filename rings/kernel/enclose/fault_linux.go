@@ -1,0 +1,50 @@
+package enclose
+
+import (
+	"errors"
+	"fmt"
+	"syscall"
+
+	"github.com/ringd/ringd/rings/kernel/order"
+)
+
+// fault is why a guest cannot be: the layer, what was being done, and what the
+// kernel said.
+type fault struct {
+	layer  string
+	kind   string
+	step   string
+	errno  syscall.Errno
+	reason string
+}
+
+func (f *fault) Error() string {
+	if f.errno != 0 {
+		return fmt.Sprintf("%s: %s: %v", f.layer, f.step, f.errno)
+	}
+	return fmt.Sprintf("%s: %s: %s", f.layer, f.step, f.reason)
+}
+
+// missing is a step that the host refuses.
+func missing(layer, step string, err error) error {
+	return because(order.KindMissing, layer, step, err)
+}
+
+// broken is a step that fails for a reason of this one guest.
+func broken(layer, step string, err error) error { return because(order.KindFault, layer, step, err) }
+
+// lies is a layer that the host gave and that does not hold.
+func lies(layer, step, reason string) error {
+	return &fault{layer: layer, kind: order.KindLies, step: step, reason: reason}
+}
+
+func because(kind, layer, step string, err error) error {
+	f := &fault{layer: layer, kind: kind, step: step, reason: err.Error()}
+	errors.As(err, &f.errno)
+	return f
+}
+
+// report fills in what failed.
+func (f *fault) report(r *order.Report) {
+	r.Failed, r.Kind, r.Step, r.Errno, r.Reason = f.layer, f.kind, f.step, int(f.errno), f.reason
+}
