@@ -29,7 +29,7 @@ var layers = map[string][]string{
 		"executors", "profiles", "rings/kernel/cgroup", "rings/kernel/filter", "rings/kernel/host", "rings/kernel/image", "rings/kernel/order",
 		"rings/kernel/view", "rings/kernel/watch",
 	},
-	"executors/js": {"executors", "executors/js/start", "profiles"},
+	"executors/js": {"executors", "executors/js/engine/kept", "executors/js/start", "profiles"},
 
 	"rings/kernel/order":   {},
 	"rings/kernel/enclose": {"rings/kernel/order"},
@@ -186,7 +186,7 @@ var owners = map[string][]string{
 	"github.com/open-policy-agent/opa":      {"compiler"},
 	"os/exec":                               {"rings/kernel", "cmd"},
 	"net":                                   {"rings/kernel", "cmd", "schema/client"},
-	"unsafe":                                {"executors/js/engine/memory_linux.go", "cmd/ringd/internal/api/peer_linux.go", "rings/kernel/watch/notif_linux.go"},
+	"unsafe":                                {"executors/js/engine/memory_linux.go", "executors/js/guest/filter_linux.go", "cmd/ringd/internal/api/peer_linux.go", "rings/kernel/watch/notif_linux.go"},
 	"plugin":                                {},
 	"net/netip":                             {"profiles", "compiler", "schema", "rings/kernel", "cmd"},
 	"net/url":                               {"profiles", "compiler", "schema", "rings/kernel", "cmd"},

@@ -17,6 +17,7 @@ import (
 	"path"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/ringd/ringd/executors"
@@ -29,7 +30,7 @@ import (
 type Config struct {
 	Launcher executors.Launcher
 	Argv     []string         // starts a guest: the binary's path and its hidden verb
-	CacheDir string           // compiled code, private to this user; "" compiles in every guest
+	CacheDir string           // compiled code, that only this user can write; "" compiles in every guest
 	Go       func(func())     // goroutines that Close waits for
 	Now      func() time.Time // wall clock
 
@@ -61,6 +62,8 @@ type Executor struct {
 	cfg     Config
 	work    sync.WaitGroup // refills and runs
 	waiting chan struct{}  // bounds starts under way
+	filling chan struct{}  // held while the cache is filled
+	fills   atomic.Int64   // how often it was
 
 	mu     sync.Mutex
 	closed bool
@@ -76,9 +79,10 @@ type key struct{ agent, actor, revision string }
 
 // guest is a process with its link.
 type guest struct {
-	link *executors.Link
-	key  key // zero while blank
-	runs int
+	link   *executors.Link
+	kernel profiles.Kernel // its profile
+	key    key             // zero while blank
+	runs   int
 }
 
 // New checks cfg. It starts nothing; Warm does.
@@ -100,7 +104,7 @@ func New(cfg Config) (*Executor, error) {
 		cfg.Waiting = 2
 	}
 	cfg.Engines = maps.Clone(cfg.Engines)
-	return &Executor{cfg: cfg, waiting: make(chan struct{}, cfg.Waiting), coming: map[int]context.CancelFunc{}}, nil
+	return &Executor{cfg: cfg, waiting: make(chan struct{}, cfg.Waiting), filling: make(chan struct{}, 1), coming: map[int]context.CancelFunc{}}, nil
 }
 
 // Name is "js".
@@ -117,7 +121,7 @@ func (e *Executor) Digest() string {
 // this host cannot run JavaScript: a *profiles.Denial with
 // CodeExecutorUnavailable when the engine is missing.
 func (e *Executor) Warm(ctx context.Context) error {
-	g, err := e.launch(ctx, spec{tier: profiles.TierWasm})
+	g, err := e.launch(ctx, blankSpec())
 	if err != nil {
 		return err
 	}
@@ -149,7 +153,8 @@ func (e *Executor) Run(ctx context.Context, r executors.Run, h executors.Host) (
 		return executors.Outcome{}, fmt.Errorf("start run %s: %w", r.ID, err)
 	}
 	k := key{agent: r.Agent.Name, actor: r.Actor, revision: r.Revision}
-	want := spec{tier: r.Agent.MinTier, cpu: o.CPU, memory: 2*o.MemoryBytes + 8<<20}
+	kernel, _ := r.Agent.Kernel(profiles.ExecutorJS) // options has refused an agent without it
+	want := spec{agent: r.Agent.Name, kernel: kernel, tier: r.Agent.MinTier, cpu: o.CPU, memory: 2*o.MemoryBytes + 8<<20}.narrow()
 	if r.Resume != nil {
 		if want.engine = r.Resume.Engine; want.engine == "" {
 			return executors.Outcome{}, fmt.Errorf("resume run %s: %w: \"\"", r.ID, executors.ErrEngine)

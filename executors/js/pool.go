@@ -15,10 +15,27 @@ import (
 
 // spec is what a run asks of its process.
 type spec struct {
+	agent  string
+	kernel profiles.Kernel
 	tier   profiles.Tier
 	cpu    time.Duration
 	memory int64
 	engine string // digest; "" is that of Config.Argv
+}
+
+// blankSpec is a guest for nobody yet: what any agent's guest gets at the least.
+func blankSpec() spec {
+	k, _ := profiles.Agent{JS: &profiles.JS{}}.Kernel(profiles.ExecutorJS)
+	return spec{tier: profiles.TierWasm, kernel: k}
+}
+
+// narrow takes the profile of a blank guest where that is enough for the run and
+// grants nothing that its own would not.
+func (s spec) narrow() spec {
+	if k := blankSpec().kernel; s.ordinary() && k.Within(s.kernel) {
+		s.kernel = k
+	}
+	return s
 }
 
 // ordinary tells whether a guest that was started for nobody will do.
@@ -44,7 +61,8 @@ func (e *Executor) pick(k key, s spec) *guest {
 		s.engine = e.digest
 	}
 	fits := func(g *guest) bool {
-		return g.link.Ready().Digest == s.engine && executors.Satisfies(g.link.Guest().Attestation().Tier, s.tier)
+		return g.link.Ready().Digest == s.engine && g.kernel.Within(s.kernel) &&
+			executors.Satisfies(g.link.Guest().Attestation().Tier, s.tier)
 	}
 	if i := slices.IndexFunc(e.idle, func(g *guest) bool { return g.key == k && fits(g) }); i >= 0 {
 		g := e.idle[i]
@@ -98,26 +116,68 @@ func (e *Executor) startGuest(ctx context.Context, s spec, argv []string) (*gues
 	case <-ctx.Done():
 		return nil, fmt.Errorf("start js guest: %w", context.Cause(ctx))
 	}
-	settings, err := json.Marshal(start.Settings{CacheDir: e.cfg.CacheDir})
-	if err != nil {
-		return nil, fmt.Errorf("start js guest: %w", err)
-	}
-	g, err := e.cfg.Launcher.Launch(ctx, executors.Spec{
-		Executor: profiles.ExecutorJS, Argv: argv, MinTier: s.tier,
-		CPU: max(guestCPU, 2*s.cpu), MemoryBytes: max(guestData, s.memory+processData), FileBytes: guestFiles,
-	})
-	if err != nil {
-		return nil, err
-	}
-	link, err := executors.Dial(ctx, executors.LinkConfig{Go: e.cfg.Go, Now: e.cfg.Now}, g,
-		executors.Hello{Version: executors.ProtocolVersion, Settings: settings})
+	link, err := e.warmed(ctx, s, argv)
 	if err != nil {
 		return nil, unavailable(err)
 	}
 	if err := e.known(link.Ready(), slices.Equal(argv, e.cfg.Argv)); err != nil {
 		return nil, errors.Join(err, link.Close())
 	}
-	return &guest{link: link}, nil
+	return &guest{link: link, kernel: s.kernel}, nil
+}
+
+// begin starts one guest, which loads compiled code from cache, and waits until
+// it is ready and, in a kernel ring, sealed.
+func (e *Executor) begin(ctx context.Context, s spec, argv []string, cache string) (*executors.Link, error) {
+	spec := executors.Spec{
+		Executor: profiles.ExecutorJS, Argv: argv, MinTier: s.tier, Agent: s.agent, Kernel: s.kernel, Seals: true,
+		CPU: max(guestCPU, 2*s.cpu), MemoryBytes: max(guestData, s.memory+processData), FileBytes: guestFiles,
+	}
+	if cache != "" {
+		spec.Own = []profiles.PathRule{{Path: cache}}
+	}
+	g, err := e.cfg.Launcher.Launch(ctx, spec)
+	if err != nil {
+		return nil, err
+	}
+	if !inRing(g) {
+		return e.greet(ctx, g, start.Settings{CacheDir: cache})
+	}
+	sealer, ok := g.(executors.Sealer)
+	if !ok {
+		return nil, errors.Join(errors.New("a guest of the kernel ring that is not to be sealed"), g.Kill(), g.Conn().Close())
+	}
+	// Beside the greeting: the guest is sealed before it says that it is ready.
+	within, cancel := context.WithCancel(ctx)
+	defer cancel()
+	sealed := make(chan error, 1)
+	e.cfg.Go(func() { sealed <- sealer.Sealed(within) })
+	link, err := e.greet(ctx, g, start.Settings{CacheDir: cache, Ring: true})
+	if err != nil {
+		cancel()
+		<-sealed // says no more than err
+		return nil, err
+	}
+	if err := <-sealed; err != nil {
+		return nil, errors.Join(fmt.Errorf("seal: %w", err), link.Close())
+	}
+	return link, nil
+}
+
+// greet says what the guest is to be. On error the guest is gone.
+func (e *Executor) greet(ctx context.Context, g executors.Guest, settings start.Settings) (*executors.Link, error) {
+	b, err := json.Marshal(settings)
+	if err != nil {
+		return nil, errors.Join(err, g.Kill(), g.Conn().Close())
+	}
+	return executors.Dial(ctx, executors.LinkConfig{Go: e.cfg.Go, Now: e.cfg.Now}, g,
+		executors.Hello{Version: executors.ProtocolVersion, Settings: b})
+}
+
+// inRing tells whether the kernel ring stands around a guest, or the plain
+// launcher of a host that has not the layers.
+func inRing(g executors.Guest) bool {
+	return g.Attestation().Layers["mounts"] == "enforced"
 }
 
 // known refuses a guest of another kind, and an own guest of another engine than
@@ -139,8 +199,12 @@ func (e *Executor) known(r executors.Ready, own bool) error {
 
 // unavailable makes the denial of a guest that says it cannot run programs.
 func unavailable(err error) error {
+	var denial *profiles.Denial
 	var u *executors.Unavailable
-	if !errors.As(err, &u) {
+	switch {
+	case errors.As(err, &denial):
+		return err // the launcher's
+	case !errors.As(err, &u):
 		return fmt.Errorf("start js guest: %w", err)
 	}
 	return &profiles.Denial{Capability: "executor js", Decision: profiles.Decision{
@@ -226,7 +290,7 @@ func (e *Executor) refill(ctx context.Context) {
 // add starts one blank guest. A failure shows on the run that needs one: it
 // starts its own and gets the error.
 func (e *Executor) add(ctx context.Context, n int) {
-	g, err := e.launch(ctx, spec{tier: profiles.TierWasm})
+	g, err := e.launch(ctx, blankSpec())
 	e.mu.Lock()
 	delete(e.coming, n)
 	e.mu.Unlock()

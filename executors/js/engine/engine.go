@@ -72,14 +72,17 @@ func (e *Engine) build(ctx context.Context, c Config, wasm []byte, prelude strin
 		path = filepath.Join(c.CacheDir, name)
 		if metered, im, ok := loadStart(path); ok {
 			e.image, e.digest = im, digestOf(metered, prelude, im)
-			return e.compile(ctx, c.CacheDir, metered)
+			return e.compile(ctx, c, metered)
+		}
+		if c.ReadOnly {
+			return ErrCold
 		}
 	}
 	metered, err := meter.Rewrite(wasm, "env", "host_interrupt")
 	if err != nil {
 		return fmt.Errorf("meter the engine: %w", err)
 	}
-	if err := e.compile(ctx, c.CacheDir, metered.Wasm); err != nil {
+	if err := e.compile(ctx, c, metered.Wasm); err != nil {
 		return err
 	}
 	if e.image, err = e.boot(ctx, metered.Data, prelude); err != nil {
@@ -125,12 +128,12 @@ func digestOf(metered []byte, prelude string, im *image) string {
 	return "sha256:" + hex.EncodeToString(h.Sum(nil))
 }
 
-// compile compiles wasm with the cache in dir, and without one when the folder
-// can neither be used nor written.
-func (e *Engine) compile(ctx context.Context, dir string, wasm []byte) error {
+// compile compiles wasm with the cache, and without one when the folder can
+// neither be used nor written; then one that is only to be read was cold.
+func (e *Engine) compile(ctx context.Context, c Config, wasm []byte) error {
 	config := wazero.NewRuntimeConfigCompiler().WithMemoryLimitPages(MaxMemoryBytes / pageSize).WithDebugInfoEnabled(false)
-	if dir != "" {
-		cache, err := wazero.NewCompilationCacheWithDir(dir)
+	if c.CacheDir != "" {
+		cache, err := wazero.NewCompilationCacheWithDir(c.CacheDir)
 		if err == nil {
 			e.cache = cache
 			e.runtime = wazero.NewRuntimeWithConfig(ctx, config.WithCompilationCache(cache))
@@ -138,6 +141,9 @@ func (e *Engine) compile(ctx context.Context, dir string, wasm []byte) error {
 		}
 		if err == nil {
 			return e.defineImports(ctx)
+		}
+		if c.ReadOnly {
+			return ErrCold
 		}
 		if err := e.Close(ctx); err != nil {
 			return err

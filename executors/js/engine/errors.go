@@ -6,6 +6,9 @@ import "errors"
 // Run `make engine` and build again.
 var ErrUnavailable = errors.New("the JavaScript engine is not in this build: run `make engine` and build again")
 
+// ErrCold is returned by New when Config.CacheDir is read-only and lacks something.
+var ErrCold = errors.New("the compile cache does not hold the engine")
+
 // The ends that a program cannot catch. After one the VM is dead.
 var (
 	// ErrCPU: the processor time of Options.CPU is used up.

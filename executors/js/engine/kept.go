@@ -15,14 +15,8 @@ import (
 // file and the prelude: a build of other sources loads no file of this one's.
 //
 //go:embed config.go doc.go end.go engine.go errors.go guest.go image.go imports.go kept.go memory.go memory_linux.go memory_other.go
-//go:embed prelude.go snapshot.go state.go vm.go kept/kept.go meter/code.go meter/meter.go meter/module.go meter/reader.go names/names.go
+//go:embed prelude.go snapshot.go state.go vm.go kept/install.go kept/kept.go meter/code.go meter/meter.go meter/module.go meter/reader.go names/names.go
 var sources embed.FS
-
-// Files of other builds, of which some may still be in use, go after that many.
-const (
-	startPrefix = "ringd-js-start-"
-	startFiles  = 4
-)
 
 // startName names the file in which this build keeps them.
 func startName(prelude string) (string, error) {
@@ -40,7 +34,7 @@ func startName(prelude string) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("name the engine's start: %w", err)
 	}
-	return startPrefix + hex.EncodeToString(h.Sum(nil)), nil
+	return kept.StartPrefix + hex.EncodeToString(h.Sum(nil)), nil
 }
 
 // words are the numbers of an image, in the order of the file.
@@ -89,6 +83,6 @@ func keepStart(path string, wasm []byte, im *image) {
 	b := start(wasm, im).Encode()
 	if len(b) <= kept.MaxBytes {
 		_ = kept.Keep(path, b)
-		kept.Prune(filepath.Dir(path), startPrefix, startFiles)
+		kept.Prune(filepath.Dir(path), kept.StartPrefix, kept.StartFiles)
 	}
 }

@@ -134,7 +134,7 @@ func TestStartsOfOtherBuilds(t *testing.T) {
 	dir := t.TempDir()
 	old := time.Unix(1_700_000_000, 0)
 	for _, n := range []string{"1", "2", "3", "4", "5", "6-123"} {
-		path := filepath.Join(dir, startPrefix+n)
+		path := filepath.Join(dir, kept.StartPrefix+n)
 		if err := errors.Join(os.WriteFile(path, nil, 0o600), os.Chtimes(path, old, old)); err != nil {
 			t.Fatal(err)
 		}
@@ -145,7 +145,7 @@ func TestStartsOfOtherBuilds(t *testing.T) {
 	}
 	twoPlusTwo(t, Config{CacheDir: dir})
 	_, own := os.Stat(filepath.Join(dir, name))
-	if found, _ := filepath.Glob(filepath.Join(dir, startPrefix+"*")); err != nil || own != nil || len(found) != startFiles {
+	if found, _ := filepath.Glob(filepath.Join(dir, kept.StartPrefix+"*")); err != nil || own != nil || len(found) != kept.StartFiles {
 		t.Errorf("%v %v %v", found, err, own)
 	}
 }

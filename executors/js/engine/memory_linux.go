@@ -21,9 +21,12 @@ func newBacking(im *image) *backing {
 	if number == 0 {
 		return nil
 	}
-	const closeOnExec = 1
+	const closeOnExec, neverExec = 1, 8
 	name := []byte("ringd-js-image\x00")
-	fd, _, errno := syscall.Syscall(number, uintptr(unsafe.Pointer(&name[0])), closeOnExec, 0)
+	fd, _, errno := syscall.Syscall(number, uintptr(unsafe.Pointer(&name[0])), closeOnExec|neverExec, 0)
+	if errno == syscall.EINVAL { // before Linux 6.3
+		fd, _, errno = syscall.Syscall(number, uintptr(unsafe.Pointer(&name[0])), closeOnExec, 0)
+	}
 	if errno != 0 {
 		return nil
 	}

@@ -79,10 +79,13 @@ func (p *process) serve(ctx context.Context) error {
 	ready := executors.Ready{Version: executors.ProtocolVersion, Executor: profiles.ExecutorJS}
 	if err := p.prepare(ctx, settings); err != nil {
 		ready.Unavailable = err.Error()
+		if errors.Is(err, engine.ErrCold) {
+			ready.Unavailable = start.Cold
+		}
 		return errors.Join(err, p.s.Send(ready))
 	}
 	ready.Digest = p.engine.Digest()
-	if err := p.s.Send(ready); err != nil {
+	if err := p.s.Send(ready); err != nil || settings.Fill {
 		return err
 	}
 	for {
@@ -108,13 +111,16 @@ func (p *process) serve(ctx context.Context) error {
 }
 
 // prepare builds the engine, meets its first program so that the next one is
-// warm, and seals the process.
+// warm, and seals the process. One that only fills the cache needs none of that.
 func (p *process) prepare(ctx context.Context, s start.Settings) error {
-	e, err := engine.New(ctx, engine.Config{CacheDir: s.CacheDir})
+	e, err := engine.New(ctx, engine.Config{CacheDir: s.CacheDir, ReadOnly: s.Ring && !s.Fill})
 	if err != nil {
 		return err
 	}
 	p.engine = e
+	if s.Fill {
+		return nil
+	}
 	if err := p.rehearse(ctx); err != nil {
 		return fmt.Errorf("the JavaScript engine does not run: %w", err)
 	}
@@ -124,6 +130,9 @@ func (p *process) prepare(ctx context.Context, s start.Settings) error {
 	// Loading the engine leaves tens of MiB of garbage; a guest may wait for long,
 	// and there are several.
 	debug.FreeOSMemory()
+	if s.Ring {
+		return sealInRing(start.Control)
+	}
 	return seal()
 }
 

@@ -14,18 +14,29 @@ import (
 // executable. The launcher set the other limits before this process was told
 // anything.
 func seal() error {
-	zero := unix.Rlimit{}
-	for _, r := range []int{unix.RLIMIT_NOFILE, unix.RLIMIT_FSIZE, unix.RLIMIT_CORE} {
-		if err := unix.Setrlimit(r, &zero); err != nil {
-			return fmt.Errorf("seal: limit %d: %w", r, err)
-		}
+	if err := limitFiles(); err != nil {
+		return err
 	}
+	return sealMemory()
+}
+
+func sealMemory() error {
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
 		return fmt.Errorf("seal: dumpable: %w", err)
 	}
 	err := unix.Prctl(unix.PR_SET_MDWE, unix.PR_MDWE_REFUSE_EXEC_GAIN, 0, 0, 0)
 	if err != nil && !errors.Is(err, unix.EINVAL) { // before Linux 6.3
 		return fmt.Errorf("seal: executable memory: %w", err)
+	}
+	return nil
+}
+
+func limitFiles() error {
+	zero := unix.Rlimit{}
+	for _, r := range []int{unix.RLIMIT_NOFILE, unix.RLIMIT_FSIZE, unix.RLIMIT_CORE} {
+		if err := unix.Setrlimit(r, &zero); err != nil {
+			return fmt.Errorf("seal: limit %d: %w", r, err)
+		}
 	}
 	return nil
 }

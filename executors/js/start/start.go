@@ -4,6 +4,8 @@
 //
 // A guest may be of an older build, for the snapshots of its engine, and refuses
 // a field that it does not know: a new field is a new executors.ProtocolVersion.
+// Ring and Fill are not there when they are false: outside of a kernel ring a
+// build before them goes on, and inside one it cannot seal itself and is refused.
 package start
 
 import (
@@ -20,6 +22,37 @@ import (
 // Settings is what a guest process is told first.
 type Settings struct {
 	CacheDir string `json:"cacheDir"` // compiled code; "" compiles in the process
+	// Ring says that the kernel ring stands around the process. It seals itself with
+	// the filter that comes on Control, and CacheDir is read-only: when that lacks
+	// something, the process is Unavailable with the text Cold.
+	Ring bool `json:"ring,omitempty"`
+	// Fill says that the process fills CacheDir and ends. No program comes.
+	Fill bool `json:"fill,omitempty"`
+}
+
+// Cold is why a guest is unavailable that would first have to compile the engine.
+const Cold = "the compile cache does not hold the engine"
+
+// Control is the descriptor on which a guest of the kernel ring seals itself: one
+// Seal in, one Sealed out with the listener of the filter, then the canaries, then
+// it is closed. The messages are those of rings/kernel/order, which the guest half
+// may not import.
+const Control = 4
+
+// ControlVersion is that of Seal and Sealed.
+const ControlVersion = 1
+
+// Seal is the filter for all threads of the process, a classic BPF program: eight
+// bytes an instruction, big endian, code, jt, jf and k.
+type Seal struct {
+	Version int
+	Filter  []byte
+}
+
+// Sealed is the answer. Failed "" means that the filter holds.
+type Sealed struct {
+	Version int
+	Failed  string
 }
 
 // Options is one run without its source text.

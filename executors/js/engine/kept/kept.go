@@ -99,13 +99,15 @@ func Load(path string) (Start, error) {
 }
 
 // Keep makes encoded what Load returns for path, at once or not at all.
-func Keep(path string, encoded []byte) error {
+func Keep(path string, encoded []byte) error { return keep(path, encoded, 0o600) }
+
+func keep(path string, b []byte, mode fs.FileMode) error {
 	f, err := os.CreateTemp(filepath.Dir(path), filepath.Base(path)+"-")
 	if err != nil {
 		return fmt.Errorf("keep the engine's start: %w", err)
 	}
-	_, err = f.Write(encoded)
-	if err = errors.Join(err, f.Close()); err == nil {
+	_, err = f.Write(b)
+	if err = errors.Join(err, f.Chmod(mode), f.Close()); err == nil {
 		err = os.Rename(f.Name(), path)
 	}
 	if err != nil {
