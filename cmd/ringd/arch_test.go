@@ -37,6 +37,7 @@ var layers = map[string][]string{
 	"rings/kernel/init":    {"rings/kernel/enclose"},
 	"rings/kernel/view":    {"profiles", "profiles/paths", "rings/kernel/order"},
 	"rings/kernel/watch":   {"rings/kernel/order"},
+	"rings/kernel/host":    {"rings/kernel/order"},
 
 	"profiles/jsontext":  {},
 	"profiles/hosts":     {},
