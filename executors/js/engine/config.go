@@ -14,7 +14,7 @@ type Config struct {
 	// must not be writable by anyone the process does not trust, since native
 	// code is loaded from it.
 	CacheDir string
-	// ReadOnly never writes to CacheDir: New returns ErrCold when it lacks something.
+	// ReadOnly: CacheDir cannot be written. New returns ErrCold when it lacks something.
 	ReadOnly bool
 	// Wasm is the engine file; nil takes the embedded one. Bytes with another
 	// digest than the pinned one are refused.

@@ -186,3 +186,67 @@ func TestStartNameFollowsThePrelude(t *testing.T) {
 		}
 	}
 }
+
+// Of a folder that cannot be written an engine takes all or nothing: it does not
+// compile for itself.
+func TestReadOnlyCache(t *testing.T) {
+	full := t.TempDir()
+	first := twoPlusTwo(t, Config{CacheDir: full})
+	for _, tt := range []struct {
+		name string
+		lack func(dir string) error
+		want error
+	}{
+		{"whole", func(string) error { return nil }, nil},
+		{"empty", func(dir string) error { return errors.Join(os.RemoveAll(dir), os.Mkdir(dir, 0o700)) }, ErrCold},
+		{"a start that is damaged", func(dir string) error { return os.Truncate(keptFile(t, dir), 100) }, ErrCold},
+		{"compiled code that is damaged", func(dir string) error {
+			found, err := filepath.Glob(filepath.Join(dir, "wazero-*", "*"))
+			if err != nil || len(found) == 0 {
+				return errors.New("no compiled code")
+			}
+			for _, f := range found {
+				b, err := os.ReadFile(f)
+				if err = errors.Join(err, os.WriteFile(f, flip(b, len(b)/2), 0o600)); err != nil {
+					return err
+				}
+			}
+			return nil
+		}, ErrCold},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := filepath.Join(t.TempDir(), "cache")
+			if err := errors.Join(os.CopyFS(dir, os.DirFS(full)), os.Chmod(dir, 0o700), tt.lack(dir)); err != nil {
+				t.Fatal(err)
+			}
+			before := listing(t, dir)
+			e, err := New(t.Context(), Config{CacheDir: dir, ReadOnly: true})
+			if !errors.Is(err, tt.want) {
+				t.Errorf("%v, want %v", err, tt.want)
+			}
+			if err == nil {
+				if e.digest != first.digest {
+					t.Errorf("digest %s, want %s", e.digest, first.digest)
+				}
+				if err := e.Close(t.Context()); err != nil {
+					t.Error(err)
+				}
+			}
+			if after := listing(t, dir); !slices.Equal(before, after) {
+				t.Errorf("before %v, after %v", before, after)
+			}
+		})
+	}
+}
+
+func listing(t *testing.T, dir string) (out []string) {
+	t.Helper()
+	for _, pattern := range []string{"*", "*/*"} {
+		found, err := filepath.Glob(filepath.Join(dir, pattern))
+		if err != nil {
+			t.Fatal(err)
+		}
+		out = append(out, found...)
+	}
+	return out
+}
