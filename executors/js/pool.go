@@ -133,6 +133,9 @@ func (e *Executor) begin(ctx context.Context, s spec, argv []string, cache strin
 		Executor: profiles.ExecutorJS, Argv: argv, MinTier: s.tier, Agent: s.agent, Kernel: s.kernel, Seals: true,
 		CPU: max(guestCPU, 2*s.cpu), MemoryBytes: max(guestData, s.memory+processData), FileBytes: guestFiles,
 	}
+	// Where this program is built with C, as the race detector needs it, that
+	// library would look for the number of processors when a thread needs memory.
+	spec.Env = []string{"MALLOC_ARENA_MAX=1"}
 	if cache != "" {
 		spec.Own = []profiles.PathRule{{Path: cache}}
 	}

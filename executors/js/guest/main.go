@@ -130,11 +130,17 @@ func (p *process) prepare(ctx context.Context, s start.Settings) error {
 	// Loading the engine leaves tens of MiB of garbage; a guest may wait for long,
 	// and there are several.
 	debug.FreeOSMemory()
+	startPoller()
 	if s.Ring {
 		return sealInRing(start.Control)
 	}
 	return seal()
 }
+
+// startPoller has the runtime make its poller, which it does with the first timer
+// and which takes descriptors: after the seal there are none, and it would end
+// the process.
+func startPoller() { time.AfterFunc(time.Hour, func() {}).Stop() }
 
 // rehearse runs a program of our own, before anyone else's.
 func (p *process) rehearse(ctx context.Context) error {

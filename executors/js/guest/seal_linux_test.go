@@ -20,6 +20,9 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == roleSealed {
 		os.Exit(sealed(os.Args[2] == "sealed"))
 	}
+	if len(os.Args) > 1 && os.Args[1] == roleRing {
+		os.Exit(ringGuest(os.Args[2], os.Args[3]))
+	}
 	os.Exit(m.Run())
 }
 
