@@ -24,7 +24,15 @@ func sealInRing(control int) error {
 	if err != nil {
 		return tell(control, fmt.Errorf("seal: %w", err))
 	}
-	if err := sealMemory(); err != nil {
+	// One more descriptor, for the listener, and none after it.
+	next, err := unix.Dup(control)
+	if err == nil {
+		err = unix.Close(next)
+	}
+	if err != nil {
+		return tell(control, fmt.Errorf("seal: count descriptors: %w", err))
+	}
+	if err := errors.Join(limitFiles(uint64(next)+1), sealMemory()); err != nil {
 		return tell(control, err)
 	}
 	page, err := unix.Mmap(-1, 0, unix.Getpagesize(), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
@@ -47,10 +55,6 @@ func sealInRing(control int) error {
 	}
 	if err := errors.Join(other.try(), canaries(page)); err != nil {
 		return fmt.Errorf("seal: %w", err)
-	}
-	// No new descriptor could be made for the listener with this done before.
-	if err := limitFiles(); err != nil {
-		return err
 	}
 	if err := unix.Close(control); err != nil {
 		return fmt.Errorf("seal: close control: %w", err)

@@ -14,7 +14,7 @@ import (
 // executable. The launcher set the other limits before this process was told
 // anything.
 func seal() error {
-	if err := limitFiles(); err != nil {
+	if err := limitFiles(0); err != nil {
 		return err
 	}
 	return sealMemory()
@@ -31,10 +31,10 @@ func sealMemory() error {
 	return nil
 }
 
-func limitFiles() error {
-	zero := unix.Rlimit{}
-	for _, r := range []int{unix.RLIMIT_NOFILE, unix.RLIMIT_FSIZE, unix.RLIMIT_CORE} {
-		if err := unix.Setrlimit(r, &zero); err != nil {
+// limitFiles leaves room for descriptors, those that are open counted.
+func limitFiles(descriptors uint64) error {
+	for r, most := range map[int]uint64{unix.RLIMIT_NOFILE: descriptors, unix.RLIMIT_FSIZE: 0, unix.RLIMIT_CORE: 0} {
+		if err := unix.Setrlimit(r, &unix.Rlimit{Cur: most, Max: most}); err != nil {
 			return fmt.Errorf("seal: limit %d: %w", r, err)
 		}
 	}
