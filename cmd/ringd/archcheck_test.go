@@ -31,7 +31,7 @@ func parseTree(t *testing.T, files map[string]string) tree {
 	t.Helper()
 	tr := tree{fset: token.NewFileSet(), pkgs: map[string][]source{}}
 	for _, name := range slices.Sorted(maps.Keys(files)) {
-		f, err := parser.ParseFile(tr.fset, name, files[name], parser.SkipObjectResolution)
+		f, err := parser.ParseFile(tr.fset, name, files[name], parser.SkipObjectResolution|parser.ParseComments)
 		if err != nil {
 			t.Fatal(err)
 		}
