@@ -207,6 +207,10 @@ type Launcher interface {
 	Launch(ctx context.Context, s Spec) (Guest, error)
 }
 
+// ErrRevoked is wrapped by the end of a guest that had what the policy no longer
+// grants: by Launch, by reads of its connection and by Streamer.Wait.
+var ErrRevoked = errors.New("the policy in force no longer grants what its process was started with")
+
 // Spec is what a guest is started with. The zero value starts nothing.
 type Spec struct {
 	Executor    string

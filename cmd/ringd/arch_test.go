@@ -27,11 +27,13 @@ var layers = map[string][]string{
 	"executors":     {"profiles"},
 	"rings/kernel": {
 		"executors", "profiles", "rings/kernel/cgroup", "rings/kernel/filter", "rings/kernel/host", "rings/kernel/image", "rings/kernel/order",
-		"rings/kernel/view", "rings/kernel/watch",
+		"rings/kernel/spawn", "rings/kernel/view", "rings/kernel/watch",
 	},
 	"executors/js": {"executors", "executors/js/engine/kept", "executors/js/start", "profiles"},
 
 	"rings/kernel/order":   {},
+	"rings/kernel/spawn":   {"rings/kernel/order"},
+	"rings/kernel/cgroup":  {},
 	"rings/kernel/enclose": {"rings/kernel/order"},
 	"rings/kernel/image":   {},
 	"rings/kernel/init":    {"rings/kernel/enclose"},

@@ -167,7 +167,7 @@ func (p *program) newStack(ctx context.Context, c stackConfig) (*stack, error) {
 }
 
 func (p *program) buildStack(ctx context.Context, c stackConfig, s *stack) (err error) {
-	if s.kernel, err = kernel.New(kernel.Config{Go: s.group.Go}); err != nil {
+	if s.kernel, err = kernel.New(kernel.Config{Go: s.group.Go, Token: rand.Reader}); err != nil {
 		return cli.Failed(cli.Unavailable, err)
 	}
 	// Until the daemon owns the rings, an error on the way closes them here.
@@ -213,7 +213,9 @@ func (p *program) buildStack(ctx context.Context, c stackConfig, s *stack) (err 
 	}
 	ring, err := interpreter.New(interpreter.Config{
 		Executors: map[string]executors.Executor{profiles.ExecutorJS: s.js},
-		Tiers:     map[string]profiles.Tier{profiles.ExecutorJS: s.kernel.Attestation(profiles.ExecutorJS).Tier},
+		Tier: func(ctx context.Context, executor string) profiles.Tier {
+			return s.kernel.Attestation(ctx, executor).Tier
+		},
 		Providers: c.providers, Audit: recorder, Journal: journal, Conditions: asked,
 		Go: s.group.Go, Now: time.Now, Random: rand.Reader, Generation: recorder.Generation,
 		Keeper: keeper, Point: p.point,
@@ -442,13 +444,13 @@ func (p *program) probeGuest(ctx context.Context) (around map[string]string, tie
 	engine = render.Layer{Name: "engine", Required: true, State: render.LayerUnavailable}
 	group := &daemon.Group{}
 	defer group.Wait()
-	k, err := kernel.New(kernel.Config{Go: group.Go})
+	k, err := kernel.New(kernel.Config{Go: group.Go, Token: rand.Reader})
 	if err != nil {
 		engine.Reason, engine.Fix = err.Error(), "guests run on Linux only"
 		return nil, "", engine
 	}
 	defer func() { _ = k.Close() }() // the process ends next
-	at := k.Attestation(profiles.ExecutorJS)
+	at := k.Attestation(ctx, profiles.ExecutorJS)
 	e, err := js.New(js.Config{
 		Launcher: k, Argv: []string{p.Self, verbGuest}, CacheDir: p.Env.Cache, Go: group.Go, Now: time.Now,
 	})

@@ -2,6 +2,7 @@ package js_test
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"os"
 	"strings"
@@ -47,7 +48,7 @@ func inCache(m *testing.M) int {
 func launcher(t testing.TB) *kernel.Ring {
 	t.Helper()
 	var wg sync.WaitGroup
-	r, err := kernel.New(kernel.Config{Go: func(f func()) { wg.Go(f) }})
+	r, err := kernel.New(kernel.Config{Go: func(f func()) { wg.Go(f) }, Token: rand.Reader})
 	if err != nil {
 		t.Fatal(err)
 	}

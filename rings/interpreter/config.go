@@ -1,6 +1,7 @@
 package interpreter
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"io"
@@ -16,9 +17,9 @@ type Config struct {
 	// Executors by name. A run on any other is refused as unavailable. The ring
 	// closes them in Close.
 	Executors map[string]executors.Executor
-	// Tiers says which isolation an executor gives on this host. One that is
-	// missing satisfies no policy that asks for a tier.
-	Tiers map[string]profiles.Tier
+	// Tier says which isolation an executor gives on this host; it may wait for the
+	// first guest. "" satisfies no policy that asks for a tier; nil is always "".
+	Tier func(ctx context.Context, executor string) profiles.Tier
 	// Providers perform bridges, by the bridge's name.
 	Providers map[string]Provider
 	// Default performs the bridges that Providers does not name; nil refuses

@@ -198,12 +198,17 @@ type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) { clear(p); return len(p), nil }
 
+// tier is that of every executor.
+func tier(t profiles.Tier) func(context.Context, string) profiles.Tier {
+	return func(context.Context, string) profiles.Tier { return t }
+}
+
 func newWorld(t *testing.T, change ...func(*interpreter.Config)) *world {
 	t.Helper()
 	w := &world{t: t, js: &fakeExecutor{name: "js", list: map[string]program{}}, audit: &fakeAudit{}, log: &fakeJournal{}, echo: &counter{}}
 	cfg := interpreter.Config{
 		Executors: map[string]executors.Executor{"js": w.js},
-		Tiers:     map[string]profiles.Tier{"js": profiles.TierWasm},
+		Tier:      tier(profiles.TierWasm),
 		Providers: map[string]interpreter.Provider{"ask": interpreter.Harness{}, "askOut": interpreter.Harness{}},
 		Default:   w.echo,
 		Audit:     w.audit,

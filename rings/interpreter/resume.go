@@ -40,7 +40,7 @@ func (r *Ring) Resume(ctx context.Context, p Pause, settled []Settlement) (*Run,
 		return nil, fmt.Errorf("resume run %s: %w", p.Run, err)
 	}
 	ctx = run.Under(ctx)
-	g, never, err := r.rejoin(run)
+	g, never, err := r.rejoin(run, r.has(ctx, p.Executor))
 	if err != nil {
 		run.Abandon(err)
 		return nil, err
@@ -67,12 +67,12 @@ func (r *Ring) Resume(ctx context.Context, p Pause, settled []Settlement) (*Run,
 
 // rejoin makes a resumed run live under the generation in force, in the place of
 // a held one. never is why the run has to end.
-func (r *Ring) rejoin(run *life.Run) (g *rules.Generation, never *profiles.Decision, err error) {
+func (r *Ring) rejoin(run *life.Run, host rules.Host) (g *rules.Generation, never *profiles.Decision, err error) {
 	r.mu.Lock()
 	g = r.gen.Load()
 	before := r.live[run.ID()]
 	if err = r.freeLocked(run, before); err == nil {
-		never, err = run.MayGoOn(g, r.has(run.Executor()))
+		never, err = run.MayGoOn(g, host)
 	}
 	if err == nil {
 		err = r.placeLocked(run)

@@ -239,7 +239,7 @@ func TestResumeOnAWeakerHost(t *testing.T) {
 	s := newStage(t)
 	s.apply(strong)
 	p := s.pausedRun(waves([]executors.Question{question("c1", "ask", `[]`)}))
-	weak := newStage(t, func(c *interpreter.Config) { c.Tiers["js"] = profiles.TierProcess })
+	weak := newStage(t, func(c *interpreter.Config) { c.Tier = tier(profiles.TierProcess) })
 	weak.apply(set("b", bridge("ask")))
 	var d *profiles.Denial
 	if _, err := weak.ring.Resume(t.Context(), p, []interpreter.Settlement{value("c1", `1`)}); !errors.As(err, &d) || d.Decision.Code != profiles.CodeTierUnavailable {

@@ -42,7 +42,6 @@ func New(cfg Config) (*Ring, error) {
 		return nil, err
 	}
 	cfg.Executors = maps.Clone(cfg.Executors)
-	cfg.Tiers = maps.Clone(cfg.Tiers)
 	cfg.Providers = maps.Clone(cfg.Providers)
 	if cfg.CheckValue == nil {
 		cfg.CheckValue = refuseMarked

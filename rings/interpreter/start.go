@@ -85,6 +85,7 @@ func (r *Ring) register(ctx context.Context, run *life.Run, req StartRequest) (*
 	if err := r.parentStill(ctx, req.Parent); err != nil {
 		return nil, fmt.Errorf("start run %s: %w", req.ID, err)
 	}
+	host := r.has(ctx, req.Executor) // it may wait
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.shut {
@@ -94,7 +95,7 @@ func (r *Ring) register(ctx context.Context, run *life.Run, req StartRequest) (*
 		return nil, fmt.Errorf("start run %s: %w", req.ID, ErrExists)
 	}
 	g := r.gen.Load()
-	if d := g.Start(req.Agent, r.has(req.Executor)); d != nil {
+	if d := g.Start(req.Agent, host); d != nil {
 		return nil, &profiles.Denial{Capability: "executor:" + req.Executor, Decision: *d}
 	}
 	var parent *life.Run
@@ -123,8 +124,12 @@ func (r *Ring) register(ctx context.Context, run *life.Run, req StartRequest) (*
 }
 
 // has is what this host has for an executor.
-func (r *Ring) has(executor string) rules.Host {
-	return rules.Host{Name: executor, Executor: r.cfg.Executors[executor] != nil, Tier: r.cfg.Tiers[executor]}
+func (r *Ring) has(ctx context.Context, executor string) rules.Host {
+	h := rules.Host{Name: executor, Executor: r.cfg.Executors[executor] != nil}
+	if h.Executor && r.cfg.Tier != nil {
+		h.Tier = r.cfg.Tier(ctx, executor)
+	}
+	return h
 }
 
 // parentStill waits while the parent of a run stops.

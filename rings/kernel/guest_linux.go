@@ -1,114 +1,156 @@
 package kernel
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"sync"
-	"sync/atomic"
 	"syscall"
 	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/ringd/ringd/executors"
+	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/rings/kernel/order"
+	"github.com/ringd/ringd/rings/kernel/spawn"
 )
 
 // guest is one process with its descendants. It stays a zombie, so that its
-// number means nothing else, until Kill has waited for it.
+// number means nothing else, until it was waited for.
 type guest struct {
-	ring        *Ring
-	process     *os.Process
-	conn        connection
-	attestation executors.Attestation
+	ring     *Ring
+	agent    string
+	executor string
+	kernel   profiles.Kernel // of the policy, what it was started with
+	base     profiles.Kernel // of the policy, when it was started; before it is live
+	process  *os.Process
+	conn     connection
+	control  *spawn.Control // nil: there is no init
+	around   *around        // nil: there is no init
+	reaps    bool           // its init stays and tells of the program's end
+	streams  *streams       // nil: it has none
+	done     chan struct{}  // closed when it was waited for
+	usage    chan time.Duration
 
-	mu   sync.Mutex
-	dead bool          // under mu
-	cpu  time.Duration // under mu; the last figure, once dead
-}
-
-// connection may be closed more than once: by who uses it and by the Ring.
-type connection struct {
-	*os.File
-	watching *atomic.Bool // one connection of the Ring is watched at a time
-}
-
-// looks is how often Watch looks before it gives up: some 100 microseconds, in
-// which a guest takes an answer and asks its next question.
-const looks = 300
-
-// Watch implements executors.Watcher. It keeps one thread of the daemon busy at
-// most, however many guests there are. What fails otherwise than the connection
-// itself is left to Read.
-func (c connection) Watch(p []byte) (n int, ok bool, err error) {
-	if !c.watching.CompareAndSwap(false, true) {
-		return 0, false, nil
-	}
-	defer c.watching.Store(false)
-	look := func(fd uintptr) bool {
-		for range looks {
-			n, err = unix.Read(int(fd), p)
-			if !errors.Is(err, unix.EAGAIN) && !errors.Is(err, unix.EINTR) {
-				ok = true
-				break
-			}
-		}
-		return true
-	}
-	raw, failed := c.SyscallConn()
-	if failed == nil {
-		failed = raw.Read(look)
-	}
-	switch {
-	case failed != nil || !ok:
-		return 0, false, nil
-	case err != nil:
-		return 0, true, err
-	case n == 0:
-		return 0, true, io.EOF
-	}
-	return n, true, nil
-}
-
-// Close closes the connection.
-func (c connection) Close() error {
-	if err := c.File.Close(); err != nil && !errors.Is(err, os.ErrClosed) {
-		return err
-	}
-	return nil
+	mu          sync.Mutex
+	dead        bool                  // under mu
+	cpu         time.Duration         // under mu; the last figure, once dead
+	peak        int64                 // under mu
+	told        *order.Told           // under mu; the program's end, as init saw it
+	limit       string                // under mu; the limit that the ring itself held
+	state       *os.ProcessState      // under mu; once dead
+	failed      error                 // under mu; why its end is not known
+	attestation executors.Attestation // under mu
+	wider       bool                  // under the ring's mu: the set in force grants more than it has
 }
 
 // Conn is the host's end; the caller closes it.
 func (g *guest) Conn() io.ReadWriteCloser { return g.conn }
 
 // Attestation says what stands around the guest.
-func (g *guest) Attestation() executors.Attestation { return g.attestation }
+func (g *guest) Attestation() executors.Attestation {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	a := g.attestation
+	a.Layers = maps.Clone(a.Layers)
+	return a
+}
 
-// Kill ends the whole process group and waits for the guest.
+// attest changes one layer.
+func (g *guest) attest(layer, state string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.attestation.Layers[layer] = state
+}
+
+// Kill ends the guest with all its descendants and waits for it.
 func (g *guest) Kill() error {
+	return errors.Join(g.signal(), g.reap())
+}
+
+// signal kills all of the guest and does not wait.
+func (g *guest) signal() error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.dead {
 		return nil
 	}
-	// The group before the wait: while the guest is not waited for, no other
-	// group can have its number.
+	// While the guest is not waited for, no other group can have its number. Of one
+	// in a namespace of processes it is the first, and all others end with it.
 	if err := unix.Kill(-g.process.Pid, unix.SIGKILL); err != nil && !errors.Is(err, unix.ESRCH) {
 		return fmt.Errorf("kill guest %d: %w", g.process.Pid, err)
 	}
-	state, err := g.process.Wait()
-	if err != nil {
-		return fmt.Errorf("wait for guest %d: %w", g.process.Pid, err)
+	if g.control == nil {
+		return nil
 	}
-	g.dead = true
-	g.cpu = state.UserTime() + state.SystemTime()
-	g.ring.forget(g)
-	return nil
+	if err := g.process.Kill(); err != nil && !errors.Is(err, os.ErrProcessDone) {
+		return fmt.Errorf("kill guest %d: %w", g.process.Pid, err)
+	}
+	return g.around.kill()
 }
 
-// CPU is the processor time of all threads of the guest, also after its end.
+// reap waits for a guest that ends, and gives up what the ring holds of it.
+func (g *guest) reap() error {
+	g.mu.Lock()
+	if g.dead {
+		defer g.mu.Unlock()
+		return g.failed
+	}
+	state, err := g.process.Wait()
+	if err != nil {
+		err = fmt.Errorf("wait for guest %d: %w", g.process.Pid, err)
+	} else {
+		g.state, g.cpu = state, max(g.cpu, state.UserTime()+state.SystemTime())
+		if u, ok := state.SysUsage().(*syscall.Rusage); ok {
+			g.peak = max(g.peak, u.Maxrss<<10)
+		}
+	}
+	g.dead, g.failed = true, err
+	g.mu.Unlock()
+	if g.control != nil {
+		err = errors.Join(err, g.control.Close(), g.around.close())
+	}
+	g.ring.forget(g)
+	close(g.done)
+	return err
+}
+
+// endFor ends the guest over a limit that the ring holds itself. Its end shows on
+// its streams.
+func (g *guest) endFor(limit string) {
+	g.mu.Lock()
+	if g.limit == "" && !g.dead {
+		g.limit = limit
+	}
+	g.mu.Unlock()
+	_ = g.signal() // Close of the ring, or a Kill, meets the error again
+}
+
+// revoke ends the guest for a reason that its connection tells.
+func (g *guest) revoke(why error) error {
+	g.conn.cause.CompareAndSwap(nil, &why)
+	return g.signal()
+}
+
+// abandon closes what a guest that did not start, or is dead, has of the ring.
+func (g *guest) abandon() error {
+	err := g.conn.Close()
+	if g.streams != nil {
+		err = errors.Join(err, g.streams.close())
+	}
+	return err
+}
+
+// CPU is the processor time of the guest, also after its end. Of one whose init
+// stays it is that of all its processes.
 func (g *guest) CPU() (time.Duration, error) {
+	if g.reaps {
+		return g.askUsage()
+	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.dead {
@@ -127,4 +169,90 @@ func (g *guest) CPU() (time.Duration, error) {
 	}
 	g.cpu = time.Duration(t.Nano())
 	return g.cpu, nil
+}
+
+// answerTime is how long an init may take to say how much was used.
+const answerTime = time.Second
+
+// askUsage asks init. One that does not answer is an error, upon which the
+// executor ends the guest.
+func (g *guest) askUsage() (time.Duration, error) {
+	last := func() (time.Duration, error) {
+		g.mu.Lock()
+		defer g.mu.Unlock()
+		return g.cpu, nil
+	}
+	if err := g.control.Send(order.Ask{What: order.AskUsage}); err != nil {
+		<-g.done // it is ending: follow waits for it
+		return last()
+	}
+	late := time.NewTimer(answerTime)
+	defer late.Stop()
+	select {
+	case cpu := <-g.usage:
+		return cpu, nil
+	case <-g.done:
+		return last()
+	case <-late.C:
+		return 0, fmt.Errorf("read processor time of guest %d: its init does not answer", g.process.Pid)
+	}
+}
+
+// Stdin is closed by the caller.
+func (g *guest) Stdin() io.WriteCloser { return g.streams.stdin }
+
+// Stdout ends with the guest or its limit.
+func (g *guest) Stdout() io.Reader { return g.streams.stdout }
+
+// Stderr ends with the guest or its limit.
+func (g *guest) Stderr() io.Reader { return g.streams.stderr }
+
+// Wait returns the end of the program, after which no descendant lives. Only a
+// guest with streams ends by itself.
+func (g *guest) Wait(ctx context.Context) (executors.Exit, error) {
+	select {
+	case <-g.done:
+	case <-ctx.Done():
+		return executors.Exit{}, fmt.Errorf("wait for %s guest: %w", g.executor, context.Cause(ctx))
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.failed != nil {
+		return executors.Exit{}, g.failed
+	}
+	if why := g.conn.cause.Load(); why != nil {
+		return executors.Exit{}, *why
+	}
+	e := executors.Exit{Limit: g.limit, CPU: g.cpu, Peak: g.peak}
+	switch status, ok := g.state.Sys().(syscall.WaitStatus); {
+	case g.told != nil:
+		e.Code, e.Signal, e.Limit = g.told.Code, g.told.Signal, orElse(e.Limit, g.told.Limit)
+	case !ok:
+		return executors.Exit{}, fmt.Errorf("wait for %s guest: its end is not known", g.executor)
+	case status.Signaled():
+		e.Signal = int(status.Signal())
+	case g.reaps: // init itself exited and did not say why
+		return executors.Exit{}, fmt.Errorf("wait for %s guest: its init ended with code %d", g.executor, status.ExitStatus())
+	default:
+		e.Code = status.ExitStatus()
+	}
+	if e.Limit == "" && e.Signal == int(unix.SIGXCPU) {
+		e.Limit = "cpu"
+	}
+	return e, nil
+}
+
+func orElse(a, b string) string {
+	if a == "" {
+		return b
+	}
+	return a
+}
+
+// Sealed waits until the guest has given up the rest itself.
+func (g *guest) Sealed(ctx context.Context) error {
+	if g.around == nil || g.around.seal == nil {
+		return nil // without the layers it seals itself as it can, and attests nothing
+	}
+	return g.around.seal.wait(ctx, g)
 }

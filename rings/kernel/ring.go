@@ -2,34 +2,67 @@
 // one connection, bounds them, ends them and says truthfully what stood around
 // them. Nothing else in the project starts a guest.
 //
-// As far as this version goes it gives tier wasm to the JavaScript guest and
-// tier process to any other: an empty environment, no descriptor but the
-// connection, resource limits, no new privileges, a death that follows the
-// daemon's. Namespaces, mounts, Landlock, seccomp and cgroups are reported as
-// unavailable, and a run that asks for a tier above is refused
-// (profiles.CodeTierUnavailable), never run with less. On other systems than
-// Linux New refuses.
+// On a Linux that gives them, a guest stands in namespaces of its own, sees only
+// the files that its profile grants, and is held by Landlock, seccomp and limits;
+// its init proves each of these before the program begins: tier os-sandbox. A
+// host that does not give a layer, and says so when the first guest is started,
+// gets the plain launcher: an empty environment, no descriptor but the
+// connection, resource limits, no new privileges; tier wasm for the JavaScript
+// guest, process for any other. A run that asks for more is refused
+// (profiles.CodeTierUnavailable), never run with less, and a policy's grants mean
+// nothing there. A host that says it gave a layer and did not runs nothing. On
+// other systems than Linux New refuses.
 //
 // cmd/ringd constructs the Ring; executors use it as their Launcher, the daemon
 // as one of its rings.
 package kernel
 
 import (
-	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
-	"sync/atomic"
 
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/rings/kernel/order"
+	"github.com/ringd/ringd/rings/kernel/watch"
 )
 
 // Config is what a Ring needs.
 type Config struct {
-	// Go starts the one goroutine of a Ring; Close waits for it. It owns a thread,
-	// so it must not be one of a bounded pool.
+	// Go starts the goroutines of a Ring; Close waits for them. One owns a thread,
+	// so they must not be of a bounded pool.
 	Go func(func())
+	// Token gives random bytes.
+	Token io.Reader
+	// GuestID is the user and group of guests when this process is root; 0 is
+	// DefaultGuestID. Nothing else on the host should have it.
+	GuestID int
+	// Executors are those of this host: a set is refused when a profile of theirs
+	// cannot be built.
+	Executors []string
+	// Home is what ~ stands for in a policy, Workspace what $WORKSPACE does; "" is
+	// neither.
+	Home, Workspace string
+	// Private lists the daemon's own folders and sockets, which no grant reaches.
+	Private []string
+	// Prepared says how many guests wait for a program, by executor, of each kind
+	// that was asked for; none when it is not named.
+	Prepared map[string]int
+	// Report records what a guest tried and was refused. What it cannot record ends
+	// the guest. nil: refused calls are not seen.
+	Report func(Violation) error
+}
+
+// DefaultGuestID is a number that no distribution gives to anybody.
+const DefaultGuestID = 1879048192
+
+// Violation is something that a guest tried and was refused.
+type Violation struct {
+	Agent    string // "": nobody's yet
+	Executor string
+	watch.Violation
 }
 
 // ErrClosed is returned by Launch after Close.
@@ -41,84 +74,140 @@ const (
 	unavailable = "unavailable"
 )
 
-// layers is what this version puts around every guest.
-func layers() map[string]string {
+// own are the layers that the ring builds itself, around every guest.
+func own() map[string]string {
 	return map[string]string{
-		"process": enforced, "environment": enforced, "descriptors": enforced, "rlimits": enforced,
-		"no_new_privs": enforced, "parent_death": enforced,
-		"namespaces": unavailable, "mounts": unavailable, "landlock": unavailable,
-		"seccomp": unavailable, "cgroups": unavailable,
+		order.LayerProcess: enforced, order.LayerEnvironment: enforced, order.LayerDescriptors: enforced,
+		order.LayerParentDeath: enforced,
 	}
 }
 
-// tierOf is the isolation that a guest of this executor runs in.
-func tierOf(executor string) profiles.Tier {
-	if executor == "js" {
+// built are the layers that init has to report as enforced; without one of them
+// nothing runs.
+func built() []string {
+	return []string{
+		order.LayerNamespaces, order.LayerMounts, order.LayerExec, order.LayerNetwork, order.LayerLimits,
+		order.LayerPrivileges, order.LayerLandlock, order.LayerCapabilities, order.LayerSeccomp, order.LayerSelfTest,
+	}
+}
+
+// plainTier is the isolation of a guest without the layers.
+func plainTier(executor string) profiles.Tier {
+	if executor == profiles.ExecutorJS {
 		return profiles.TierWasm
 	}
 	return profiles.TierProcess
 }
 
-// attest says what stands around a guest of this executor.
-func attest(executor string) executors.Attestation {
-	l := layers()
+// plainAttestation says what stands around a guest without the layers.
+func plainAttestation(executor string) executors.Attestation {
+	l := own()
+	for _, name := range built() {
+		l[name] = unavailable
+	}
+	l[order.LayerPrivileges], l[order.LayerLimits] = enforced, enforced
 	if raceDetector {
-		l["rlimits"] = unavailable
+		l[order.LayerLimits] = unavailable
 	}
-	if executor == "js" {
-		l["wasm"] = enforced
+	for _, name := range []string{order.LayerMemory, order.LayerCgroups, order.LayerViolations} {
+		l[name] = unavailable
 	}
-	return executors.Attestation{Tier: tierOf(executor), Layers: l}
+	delete(l, order.LayerSelfTest)
+	return executors.Attestation{Tier: plainTier(executor), Layers: withLanguage(l, executor)}
 }
 
-// Attestation is what a guest of this executor would be given on this host.
-func (r *Ring) Attestation(executor string) executors.Attestation { return attest(executor) }
+// withLanguage adds what an executor itself stands around its programs.
+func withLanguage(l map[string]string, executor string) map[string]string {
+	if executor == profiles.ExecutorJS {
+		l["wasm"] = enforced
+	}
+	return l
+}
+
+// enclosedAttestation says what stands around a guest whose init made this
+// report.
+func enclosedAttestation(executor, digest string, r order.Report) executors.Attestation {
+	l := maps.Clone(r.Layers)
+	maps.Copy(l, own())
+	if raceDetector {
+		l[order.LayerLimits] = unavailable
+	}
+	for _, name := range []string{order.LayerMemory, order.LayerCgroups, order.LayerViolations} {
+		if l[name] == "" {
+			l[name] = unavailable
+		}
+	}
+	return executors.Attestation{
+		Tier: profiles.TierOS, Layers: withLanguage(l, executor), LandlockABI: r.ABI, Profile: digest,
+	}
+}
 
 // Name is "kernel".
 func (r *Ring) Name() string { return "kernel" }
 
-// Prepare checks that s is a set. What a set asks for and this host cannot give
-// is refused for each run by Launch, so that one agent's tier does not close the
-// others. The commit cannot fail.
-func (r *Ring) Prepare(ctx context.Context, s *profiles.Set) (commit func(), err error) {
-	if s == nil {
-		return nil, errors.New("prepare kernel ring: no set")
-	}
-	if err := ctx.Err(); err != nil {
-		return nil, fmt.Errorf("prepare kernel ring: %w", err)
-	}
-	refused := map[string]profiles.Tier{}
-	for name, a := range s.Agents {
-		if !executors.Satisfies(profiles.TierWasm, a.MinTier) {
-			refused[name] = a.MinTier
-		}
-	}
-	return func() { r.refused.Store(&refused) }, nil
-}
-
 // Refused names the agents of the set in force whose tier this host cannot give.
 func (r *Ring) Refused() map[string]profiles.Tier {
-	if m := r.refused.Load(); m != nil {
-		return maps.Clone(*m)
+	if g := r.inForce.Load(); g != nil {
+		return maps.Clone(g.refused)
 	}
 	return nil
 }
 
-// inForce is what Prepare's commit swaps.
-type inForce = atomic.Pointer[map[string]profiles.Tier]
+// generation is what Prepare's commit swaps. It is immutable.
+type generation struct {
+	refused map[string]profiles.Tier
+	kernels map[holder]profiles.Kernel // of each agent that has the executor, with real paths
+	grants  map[string][]order.Mount   // by digest of a profile: what its paths were
+}
 
-// refuseTier is the denial of a tier that this host cannot give.
-func refuseTier(s executors.Spec) *profiles.Denial {
-	want := string(s.MinTier)
-	if want == "" {
-		want = "(none named)"
+// holder is who has a profile.
+type holder struct{ agent, executor string }
+
+// Live is a guest that runs.
+type Live struct {
+	Agent    string // "": nobody's yet
+	Executor string
+	Profile  string // digest; "": it has no layers
+	// Restart says that the policy in force grants more than the guest was started
+	// with: it goes on with less until it is started again.
+	Restart bool
+}
+
+// executorError rejects a set over the profile of one executor.
+type executorError struct {
+	executor string
+	err      error
+}
+
+// Error says whose profile it is and what is wrong with it.
+func (e *executorError) Error() string {
+	return "kernel profile of " + e.executor + ": " + e.err.Error()
+}
+
+// Unwrap returns what is wrong.
+func (e *executorError) Unwrap() error { return e.err }
+
+// Executor names the executor.
+func (e *executorError) Executor() string { return e.executor }
+
+// tierDenial is the denial of a tier that this host cannot give. why is what is
+// missing.
+func tierDenial(executor string, want, have profiles.Tier, why, remedy string) *profiles.Denial {
+	asked := string(want)
+	if asked == "" {
+		asked = "(none named)"
 	}
-	have := tierOf(s.Executor)
-	return &profiles.Denial{Capability: "executor " + s.Executor, Decision: profiles.Decision{
+	instead := []string{"set minTier: " + string(have)}
+	if remedy != "" {
+		instead = []string{remedy, instead[0]}
+	}
+	if !executors.Satisfies(have, profiles.TierProcess) {
+		instead = instead[:max(len(instead)-1, 0)]
+	}
+	return &profiles.Denial{Capability: "executor " + executor, Decision: profiles.Decision{
 		Verdict: profiles.Deny,
 		Code:    profiles.CodeTierUnavailable,
-		Reason: fmt.Sprintf("isolation tier %s is asked for, and the strongest this version gives the %s executor is %s: "+
-			"namespaces, Landlock and seccomp are not there yet", want, s.Executor, have),
-		Instead: []string{"set minTier: " + string(have)},
+		Reason:  fmt.Sprintf("isolation tier %s is asked for, and this host gives the %s executor %s: %s", asked, executor, have, why),
+		Instead: instead,
 	}}
 }

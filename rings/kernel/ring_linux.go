@@ -4,9 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"runtime"
-	"strconv"
 	"sync"
 	"sync/atomic"
 	"syscall"
@@ -14,140 +12,111 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/ringd/ringd/executors"
+	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/rings/kernel/filter"
+	"github.com/ringd/ringd/rings/kernel/image"
+	"github.com/ringd/ringd/rings/kernel/spawn"
 )
 
 // Ring starts guests. It is safe for concurrent use.
-//
-// All guests are forked from one thread that lives as long as the Ring: the
-// kernel sends the parent-death signal when the forking thread ends, not the
-// process, and the thread has given up new privileges, so that a guest never
-// had a moment with them.
 type Ring struct {
-	refused  inForce
-	requests chan request
-	done     chan struct{} // closed when the thread has ended
-	null     *os.File
+	cfg      Config
+	arch     string
+	uid, gid int  // of guests
+	denyWX   bool // the kernel can refuse memory that becomes executable
+	spawn    *spawn.Spawner
+	inForce  atomic.Pointer[generation]
 	watching atomic.Bool // see connection.Watch
+	work     sync.WaitGroup
 
-	mu     sync.Mutex
-	closed bool
-	live   map[*guest]struct{}
-}
-
-type request struct {
-	attr  *os.ProcAttr
-	argv  []string
-	reply chan<- reply
-}
-
-type reply struct {
-	process *os.Process
-	err     error
+	mu      sync.Mutex
+	closed  bool
+	live    map[*guest]struct{}
+	recipes map[kind]*recipe // of the set in force
+	age     int              // of recipes
+	pool    pool
+	found   *finding      // nil: nobody has looked
+	looking chan struct{} // not nil: somebody looks; closed when that is over
 }
 
 // New starts the launching thread. The caller closes the Ring.
 func New(c Config) (*Ring, error) {
-	if c.Go == nil {
-		return nil, errors.New("kernel ring: Config.Go is not set")
+	if c.Go == nil || c.Token == nil {
+		return nil, errors.New("kernel ring: Config.Go or Config.Token is not set")
 	}
-	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if c.GuestID < 0 {
+		return nil, fmt.Errorf("kernel ring: guests cannot be user %d", c.GuestID)
+	}
+	s, err := spawn.New(spawn.Config{Go: c.Go, Image: image.Init()})
 	if err != nil {
 		return nil, fmt.Errorf("kernel ring: %w", err)
 	}
-	r := &Ring{requests: make(chan request), done: make(chan struct{}), null: null, live: map[*guest]struct{}{}}
-	ready := make(chan error, 1)
-	c.Go(func() { r.thread(ready) })
-	if err := <-ready; err != nil {
-		return nil, errors.Join(fmt.Errorf("kernel ring: %w", err), null.Close())
-	}
+	r := &Ring{cfg: c, arch: runtime.GOARCH, spawn: s, live: map[*guest]struct{}{}, recipes: map[kind]*recipe{}, pool: newPool()}
+	r.uid, r.gid = c.identity()
+	_, err = unix.PrctlRetInt(unix.PR_GET_MDWE, 0, 0, 0, 0)
+	r.denyWX = err == nil
 	return r, nil
 }
 
-// thread forks guests until requests is closed. It never unlocks its thread,
-// which therefore ends with it, and with the thread every guest still alive.
-func (r *Ring) thread(ready chan<- error) {
-	defer close(r.done)
-	runtime.LockOSThread()
-	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
-		ready <- fmt.Errorf("give up new privileges: %w", err)
-		return
-	}
-	ready <- nil
-	for q := range r.requests {
-		// Descriptors that this process was itself started with are not marked,
-		// and a guest must not have them.
-		err := unix.CloseRange(3, ^uint(0)>>1, unix.CLOSE_RANGE_CLOEXEC)
-		if err != nil {
-			q.reply <- reply{err: fmt.Errorf("mark descriptors: %w", err)}
-			continue
-		}
-		p, err := os.StartProcess(q.argv[0], q.argv, q.attr)
-		q.reply <- reply{process: p, err: err}
-	}
+// begin starts work that Close waits for.
+func (r *Ring) begin(f func()) {
+	r.work.Add(1)
+	r.cfg.Go(func() {
+		defer r.work.Done()
+		f()
+	})
 }
 
-// Launch starts a guest: its own process group away from any terminal, an
-// empty environment, the null device as standard streams, the connection as
-// descriptor 3. The limits hold before anything is sent to it. The caller ends
-// it with Kill; Close of the Ring ends what is left. ctx is looked at before the
-// start only. Errors: *profiles.Denial, ErrClosed, faults.
+func (r *Ring) callName(nr int) string { return filter.Name(r.arch, nr) }
+
+// Launch starts a guest and returns when its program runs: with the layers, or
+// without them on a host that does not give them, when s asks for no more. The
+// caller ends it with Kill; Close of the Ring ends what is left. ctx bounds the
+// start. Errors: *profiles.Denial, ErrClosed, faults.
 func (r *Ring) Launch(ctx context.Context, s executors.Spec) (executors.Guest, error) {
-	if !executors.Satisfies(tierOf(s.Executor), s.MinTier) {
-		return nil, refuseTier(s)
+	if s.Executor == "" || !executors.Satisfies(profiles.TierOS, s.MinTier) {
+		return nil, tierDenial(s.Executor, s.MinTier, profiles.TierOS, "no version of this program gives more", "")
 	}
-	if len(s.Argv) == 0 || s.Executor == "" || s.CPU <= 0 || s.MemoryBytes <= 0 || s.FileBytes < 0 {
+	if len(s.Argv) == 0 || tighter(s.CPU.Milliseconds(), s.Kernel.CPUMillis) <= 0 ||
+		tighter(s.MemoryBytes, s.Kernel.MemoryBytes) <= 0 || s.FileBytes < 0 {
 		return nil, fmt.Errorf("launch %s guest: the spec is incomplete", s.Executor)
 	}
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("launch %s guest: %w", s.Executor, err)
 	}
-	ours, theirs, err := pair()
-	if err != nil {
-		return nil, fmt.Errorf("launch %s guest: %w", s.Executor, err)
-	}
-	process, err := r.start(s.Argv, theirs)
-	err = errors.Join(err, theirs.Close())
-	if process == nil {
-		return nil, errors.Join(fmt.Errorf("launch %s guest: %w", s.Executor, err), ours.Close())
-	}
-	g := &guest{ring: r, process: process, conn: connection{ours, &r.watching}, attestation: attest(s.Executor)}
-	if err == nil {
-		err = limit(process.Pid, s)
-	}
+	g, err := r.launch(ctx, s)
 	if err == nil {
 		err = r.keep(g)
+		if err != nil {
+			err = errors.Join(err, g.Kill(), g.abandon())
+		}
 	}
-	if err != nil {
-		return nil, errors.Join(fmt.Errorf("launch %s guest: %w", s.Executor, err), g.Kill(), ours.Close())
+	if errors.Is(err, spawn.ErrClosed) {
+		err = ErrClosed
+	}
+	var denial *profiles.Denial
+	switch {
+	case errors.As(err, &denial):
+		return nil, err
+	case err != nil:
+		return nil, fmt.Errorf("launch %s guest: %w", s.Executor, err)
 	}
 	return g, nil
 }
 
-// start asks the thread for a process with conn as descriptor 3.
-func (r *Ring) start(argv []string, conn *os.File) (*os.Process, error) {
-	attr := &os.ProcAttr{
-		Dir:   "/",
-		Env:   []string{},
-		Files: []*os.File{r.null, r.null, r.null, conn},
-		Sys:   &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL},
-	}
-	answer := make(chan reply, 1)
-	r.mu.Lock()
-	if r.closed {
-		r.mu.Unlock()
-		return nil, ErrClosed
-	}
-	r.requests <- request{attr: attr, argv: argv, reply: answer}
-	r.mu.Unlock()
-	a := <-answer
-	return a.process, a.err
-}
-
+// keep makes g live, so that every later commit reaches it, unless the set in
+// force has by now less than it was started with.
 func (r *Ring) keep(g *guest) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.closed {
 		return ErrClosed
+	}
+	if now := r.inForce.Load(); now != nil && g.agent != "" {
+		g.base = now.kernels[holder{g.agent, g.executor}]
+		if now.judge(g) == profiles.ChangeNarrower {
+			return fmt.Errorf("agent %s: %w", g.agent, executors.ErrRevoked)
+		}
 	}
 	r.live[g] = struct{}{}
 	return nil
@@ -163,75 +132,25 @@ func (r *Ring) forget(g *guest) {
 // It may be called more than once.
 func (r *Ring) Close() error {
 	r.mu.Lock()
-	first := !r.closed
 	r.closed = true
+	r.emptyLocked(func(kind) bool { return true })
 	left := make([]*guest, 0, len(r.live))
 	for g := range r.live {
 		left = append(left, g)
 	}
-	if first {
-		close(r.requests)
-	}
 	r.mu.Unlock()
 	var err error
 	for _, g := range left {
-		err = errors.Join(err, g.Kill(), g.conn.Close())
+		err = errors.Join(err, g.Kill(), g.abandon())
 	}
-	<-r.done
-	if first {
-		err = errors.Join(err, r.null.Close())
-	}
-	return err
+	r.work.Wait()
+	return errors.Join(err, r.spawn.Close())
 }
 
-// pair returns the two ends of a connection. Ours waits through the poller;
-// theirs blocks, since the guest has nothing else to do.
-func pair() (ours, theirs *os.File, err error) {
-	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return nil, nil, fmt.Errorf("make a connection: %w", err)
+func errnoOf(err error) int {
+	var e syscall.Errno
+	if errors.As(err, &e) {
+		return int(e)
 	}
-	if err := unix.SetNonblock(fds[0], true); err != nil {
-		return nil, nil, errors.Join(fmt.Errorf("make a connection: %w", err), unix.Close(fds[0]), unix.Close(fds[1]))
-	}
-	return os.NewFile(uintptr(fds[0]), "guest"), os.NewFile(uintptr(fds[1]), "host"), nil
-}
-
-// Address space beside the memory in use: the Go runtime and wazero reserve far
-// more than they touch, so the tight limit is that of data.
-const reservedBytes = 16 << 30
-
-// limit sets the resource limits of a guest that waits for its first message.
-// There is no limit of processes: the kernel counts them for the whole user, and
-// with the threads of every other process of the user among them.
-func limit(pid int, s executors.Spec) error {
-	seconds := uint64(s.CPU.Seconds()) + 1
-	for _, l := range []struct {
-		name     string
-		resource int
-		value    uint64
-	}{
-		{"CPU", unix.RLIMIT_CPU, seconds},
-		{"DATA", unix.RLIMIT_DATA, uint64(s.MemoryBytes)},
-		{"AS", unix.RLIMIT_AS, uint64(s.MemoryBytes) + reservedBytes},
-		{"FSIZE", unix.RLIMIT_FSIZE, uint64(s.FileBytes)},
-		{"CORE", unix.RLIMIT_CORE, 0},
-		{"NOFILE", unix.RLIMIT_NOFILE, 64},
-		{"MEMLOCK", unix.RLIMIT_MEMLOCK, 0},
-		{"MSGQUEUE", unix.RLIMIT_MSGQUEUE, 0},
-		{"RTPRIO", unix.RLIMIT_RTPRIO, 0},
-	} {
-		if raceDetector && (l.resource == unix.RLIMIT_DATA || l.resource == unix.RLIMIT_AS) {
-			continue // it maps terabytes before main
-		}
-		var old unix.Rlimit
-		if err := unix.Prlimit(pid, l.resource, nil, &old); err != nil {
-			return fmt.Errorf("read limit %s: %w", l.name, err)
-		}
-		v := min(l.value, old.Max)
-		if err := unix.Prlimit(pid, l.resource, &unix.Rlimit{Cur: v, Max: v}, nil); err != nil {
-			return fmt.Errorf("set limit %s of process %s: %w", l.name, strconv.Itoa(pid), err)
-		}
-	}
-	return nil
+	return 0
 }

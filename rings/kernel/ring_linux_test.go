@@ -3,6 +3,7 @@ package kernel_test
 import (
 	"bufio"
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"io"
@@ -107,7 +108,7 @@ func guest() int {
 }
 
 func parent() int {
-	r, err := kernel.New(kernel.Config{Go: func(f func()) { go f() }})
+	r, err := kernel.New(kernel.Config{Go: func(f func()) { go f() }, Token: rand.Reader})
 	if err != nil {
 		fmt.Println(err)
 		return 1
@@ -132,7 +133,7 @@ func spec() executors.Spec {
 func ring(t *testing.T) *kernel.Ring {
 	t.Helper()
 	var wg sync.WaitGroup
-	r, err := kernel.New(kernel.Config{Go: func(f func()) { wg.Go(f) }})
+	r, err := kernel.New(kernel.Config{Go: func(f func()) { wg.Go(f) }, Token: rand.Reader})
 	if err != nil {
 		t.Fatal(err)
 	}

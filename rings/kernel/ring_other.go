@@ -5,25 +5,38 @@ package kernel
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/rings/kernel/order"
 )
 
 // Ring refuses on this system: guests need Linux.
-type Ring struct{ refused inForce }
+type Ring struct{ inForce atomic.Pointer[generation] }
+
+var errLinux = errors.New("kernel ring: guests need Linux")
 
 // New refuses: guests need Linux.
-func New(Config) (*Ring, error) {
-	return nil, errors.New("kernel ring: guests need Linux")
-}
+func New(Config) (*Ring, error) { return nil, errLinux }
 
 // Launch refuses.
-func (r *Ring) Launch(context.Context, executors.Spec) (executors.Guest, error) {
-	return nil, &profiles.Denial{Capability: "executor", Decision: profiles.Decision{
+func (r *Ring) Launch(_ context.Context, s executors.Spec) (executors.Guest, error) {
+	return nil, &profiles.Denial{Capability: "executor " + s.Executor, Decision: profiles.Decision{
 		Verdict: profiles.Deny, Code: profiles.CodeTierUnavailable, Reason: "guests need Linux",
 	}}
 }
+
+// Attestation says that nothing stands.
+func (r *Ring) Attestation(context.Context, string) executors.Attestation {
+	return executors.Attestation{Layers: map[string]string{}}
+}
+
+// Examine refuses.
+func (r *Ring) Examine(context.Context) (order.Report, error) { return order.Report{}, errLinux }
+
+// Prepare refuses.
+func (r *Ring) Prepare(context.Context, *profiles.Set) (func(), error) { return nil, errLinux }
 
 // Close does nothing.
 func (r *Ring) Close() error { return nil }

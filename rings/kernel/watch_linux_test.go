@@ -4,7 +4,6 @@ import (
 	"errors"
 	"io"
 	"os"
-	"sync/atomic"
 	"testing"
 )
 
@@ -34,17 +33,17 @@ func TestWatch(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			var watching atomic.Bool
-			watching.Store(tt.busy)
-			c := connection{ours, &watching}
+			var r Ring
+			r.watching.Store(tt.busy)
+			c := r.connection(ours)
 			defer func() { _, _ = c.Close(), far.Close() }()
 			if err := tt.begin(c, far); err != nil {
 				t.Fatal(err)
 			}
 			p := make([]byte, 16)
 			n, ok, err := c.Watch(p)
-			if ok != tt.ok || string(p[:n]) != tt.text || !errors.Is(err, tt.err) || watching.Load() != tt.busy {
-				t.Errorf("%q %v %v, watching %v", p[:n], ok, err, watching.Load())
+			if ok != tt.ok || string(p[:n]) != tt.text || !errors.Is(err, tt.err) || r.watching.Load() != tt.busy {
+				t.Errorf("%q %v %v, watching %v", p[:n], ok, err, r.watching.Load())
 			}
 			if tt.onward != nil {
 				if _, err := c.Read(p); !errors.Is(err, tt.onward) {

@@ -144,7 +144,7 @@ func Open(t testing.TB, cfg Config) (*Stack, error) {
 	s.Desk = desk
 	s.Ring, err = interpreter.New(interpreter.Config{
 		Executors: map[string]executors.Executor{"js": s.Executor},
-		Tiers:     map[string]profiles.Tier{"js": profiles.TierWasm},
+		Tier:      func(context.Context, string) profiles.Tier { return profiles.TierWasm },
 		Providers: map[string]interpreter.Provider{"ask": interpreter.Harness{}, "sign": interpreter.Harness{},
 			"act": s.Acts, "log": s.Acts, "pay": s.Acts, "again": idempotent{s.Acts}},
 		Audit: recorder, Journal: journal, Go: group.Go, Now: s.Clock.Now, Random: rand.Reader,

@@ -1,0 +1,144 @@
+package kernel
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+
+	"github.com/ringd/ringd/rings/kernel/filter"
+	"github.com/ringd/ringd/rings/kernel/order"
+	"github.com/ringd/ringd/rings/kernel/spawn"
+	"github.com/ringd/ringd/rings/kernel/watch"
+)
+
+// around is what the ring holds of an enclosed guest beside its process.
+type around struct {
+	listener *watch.Listener // nil: refused calls are not seen
+	seal     *seal           // nil: the guest seals nothing
+}
+
+func (a *around) kill() error { return nil }
+
+// close gives up what the ring holds of a guest that is dead.
+func (a *around) close() error {
+	var err error
+	if a.listener != nil {
+		err = a.listener.Close()
+	}
+	if a.seal != nil {
+		err = errors.Join(err, a.seal.close())
+	}
+	return err
+}
+
+// listen serves the listener of a guest's filter.
+func (r *Ring) listen(g *guest, fd *os.File, c watch.Config) (*watch.Listener, error) {
+	c.Go, c.Name = r.begin, r.callName
+	c.Report = func(v watch.Violation) error {
+		if r.cfg.Report == nil {
+			return nil
+		}
+		return r.cfg.Report(Violation{Agent: g.agent, Executor: g.executor, Violation: v})
+	}
+	c.End = func(v watch.Violation, err error) {
+		why := fmt.Errorf("the guest was ended: it tried what it had given up: %s", v)
+		if err != nil {
+			why = fmt.Errorf("the guest was ended: what it tried cannot be recorded: %w", err)
+		}
+		_ = g.revoke(why) // Kill, or Close of the ring, meets the error again
+	}
+	return watch.Listen(c, fd)
+}
+
+// seal is the second filter, which a guest puts upon itself.
+type seal struct {
+	mu       sync.Mutex
+	settled  bool
+	err      error
+	listener *watch.Listener
+	closed   chan struct{} // by the guest: its canaries are over
+}
+
+// offer sends the filter, behind Go.
+func (r *Ring) offer(c *spawn.Control) error {
+	program, err := filter.Seal(r.arch, true)
+	if err != nil {
+		return err
+	}
+	return c.Send(order.Seal{Version: order.Version, Filter: program})
+}
+
+// wait takes the guest's answer and its canaries, and arms the listener. Only the
+// first call does; the others return what it found.
+func (s *seal) wait(ctx context.Context, g *guest) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.settled {
+		return s.err
+	}
+	stop := context.AfterFunc(ctx, func() { _ = g.control.Interrupt() })
+	err := s.take(g)
+	if !stop() && err != nil {
+		err = context.Cause(ctx)
+	}
+	if err != nil {
+		err = fmt.Errorf("seal %s guest: %w", g.executor, err)
+		_ = g.revoke(err) // the executor kills it too
+	} else {
+		g.attest(order.LayerSeal, enforced)
+		g.attest(order.LayerMemory, enforced)
+		g.attest(order.LayerViolations, enforced)
+	}
+	s.settled, s.err = true, err
+	return err
+}
+
+func (s *seal) take(g *guest) error {
+	var said order.Sealed
+	files, err := g.control.Receive(&said)
+	switch {
+	case err != nil:
+	case said.Version != order.Version:
+		err = fmt.Errorf("version %d, want %d", said.Version, order.Version)
+	case said.Failed != "":
+		err = errors.New(said.Failed)
+	case len(files) != 1:
+		err = fmt.Errorf("%d descriptors came with it, want its listener", len(files))
+	}
+	if err != nil {
+		return errors.Join(err, spawn.CloseFiles(files))
+	}
+	s.closed = make(chan struct{})
+	s.listener, err = g.ring.listen(g, files[0], watch.Config{Sealed: true, Canary: s.trying})
+	if err != nil {
+		return err
+	}
+	// The guest holds the other end until it has tried what it may not do.
+	more, err := g.control.Receive(&said)
+	if !errors.Is(err, io.EOF) {
+		return errors.Join(errors.New("it says more than that it is sealed"), err, spawn.CloseFiles(more))
+	}
+	close(s.closed)
+	return nil
+}
+
+func (s *seal) trying() bool {
+	select {
+	case <-s.closed:
+		return false
+	default:
+		return true
+	}
+}
+
+func (s *seal) close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.listener == nil {
+		return nil
+	}
+	return s.listener.Close()
+}

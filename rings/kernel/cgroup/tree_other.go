@@ -1,0 +1,37 @@
+//go:build !linux
+
+package cgroup
+
+import "os"
+
+// Tree is nothing on this system.
+type Tree struct{}
+
+// Group is nothing on this system.
+type Group struct{}
+
+// Find says that only Linux has control groups.
+func Find(Config) (*Tree, error) { return nil, &Unavailable{Reason: "only Linux has them"} }
+
+// Missing says that no controller holds.
+func (*Tree) Missing(string) string { return "only Linux has control groups" }
+
+// Make refuses.
+func (*Tree) Make(string, Limits) (*Group, error) {
+	return nil, &Unavailable{Reason: "only Linux has them"}
+}
+
+// Close does nothing.
+func (*Tree) Close() error { return nil }
+
+// Dir is nil.
+func (*Group) Dir() *os.File { return nil }
+
+// Kill does nothing.
+func (*Group) Kill() error { return nil }
+
+// Freeze refuses.
+func (*Group) Freeze(bool) error { return &Unavailable{Reason: "only Linux has them"} }
+
+// Close does nothing.
+func (*Group) Close() error { return nil }

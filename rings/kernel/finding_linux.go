@@ -1,0 +1,207 @@
+package kernel
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/ringd/ringd/executors"
+	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/rings/kernel/order"
+)
+
+// finding is what the first guest has shown of this host.
+type finding struct {
+	report order.Report // of it
+	kind   string       // of its failure; "": the host gives every layer
+	why    *layerError  // nil: nothing failed
+}
+
+// look returns what is known of the host. mine is true for the one caller that is
+// to find out, and then to call tell; the others wait for it.
+func (r *Ring) look(ctx context.Context) (f *finding, mine bool, err error) {
+	for {
+		r.mu.Lock()
+		f, wait := r.found, r.looking
+		if f == nil && wait == nil {
+			r.looking = make(chan struct{})
+			r.mu.Unlock()
+			return nil, true, nil
+		}
+		r.mu.Unlock()
+		if f != nil {
+			return f, false, nil
+		}
+		select {
+		case <-wait:
+		case <-ctx.Done():
+			return nil, false, context.Cause(ctx)
+		}
+	}
+}
+
+// tell ends a look. An error that says nothing of the host leaves it to the next
+// one.
+func (r *Ring) tell(p *prepared, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	close(r.looking)
+	r.looking = nil
+	var layer *layerError
+	switch {
+	case err == nil:
+		r.found = &finding{report: p.report}
+	case errors.As(err, &layer) && layer.report.Kind != order.KindFault:
+		r.found = &finding{report: layer.report, kind: layer.report.Kind, why: layer}
+	}
+}
+
+// lied remembers that a host which had shown every layer does not give one.
+func (r *Ring) lied(err error) {
+	var layer *layerError
+	if !errors.As(err, &layer) || layer.report.Kind != order.KindLies {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.found = &finding{report: layer.report, kind: order.KindLies, why: layer}
+}
+
+// enclosing is false as long as there are executors that name no kernel profile:
+// their guests then get no layers.
+// TODO(issue 4): true, and gone, when the JavaScript executor names one.
+const enclosing = false
+
+// launch starts the guest of s in the way that this host allows.
+func (r *Ring) launch(ctx context.Context, s executors.Spec) (*guest, error) {
+	if s.Kernel.Executor == "" && !enclosing {
+		return r.plainIfEnough(s, &finding{kind: order.KindMissing, why: &layerError{order.Report{Kind: order.KindMissing, Reason: "no kernel profile was asked for"}}})
+	}
+	c, err := r.recipe(s)
+	if err != nil {
+		return nil, err
+	}
+	f, mine, err := r.look(ctx)
+	if err != nil {
+		return nil, err
+	}
+	if !mine && f.kind != "" {
+		return r.plainIfEnough(s, f)
+	}
+	if p := r.take(c.kind); p != nil {
+		r.refill(ctx, c)
+		return r.become(ctx, p, s)
+	}
+	p, err := r.prepare(ctx, c)
+	if mine {
+		r.tell(p, err)
+	} else {
+		r.lied(err)
+	}
+	if err == nil {
+		r.refill(ctx, c)
+		return r.become(ctx, p, s)
+	}
+	var layer *layerError
+	if !errors.As(err, &layer) {
+		return nil, err
+	}
+	if mine && layer.report.Kind == order.KindMissing {
+		return r.plainIfEnough(s, &finding{kind: layer.report.Kind, why: layer})
+	}
+	if layer.report.Kind == order.KindFault {
+		r.unlearn(c) // a file of it may have been replaced: the next one looks again
+		return nil, err
+	}
+	return nil, layerDenial(s, layer)
+}
+
+// plainIfEnough starts a guest without the layers on a host that lacks one, when
+// s asks for no more. On one that lies nothing is started.
+func (r *Ring) plainIfEnough(s executors.Spec, f *finding) (*guest, error) {
+	if f.kind != order.KindMissing || !executors.Satisfies(plainTier(s.Executor), s.MinTier) {
+		return nil, layerDenial(s, f.why)
+	}
+	return r.plain(s)
+}
+
+// layerDenial refuses a guest for want of a layer.
+func layerDenial(s executors.Spec, e *layerError) *profiles.Denial {
+	r := e.report
+	if r.Kind == order.KindMissing {
+		why := fmt.Sprintf("layer %s is missing: %s", r.Failed, r.Reason)
+		if r.Failed == "" {
+			why = r.Reason
+		}
+		return tierDenial(s.Executor, s.MinTier, plainTier(s.Executor), why, r.Remedy)
+	}
+	d := &profiles.Denial{Capability: "executor " + s.Executor, Decision: profiles.Decision{
+		Verdict: profiles.Deny, Code: profiles.CodeTierUnavailable, Reason: e.Error(),
+	}}
+	if r.Remedy != "" {
+		d.Decision.Instead = []string{r.Remedy}
+	}
+	return d
+}
+
+// examineTime bounds a look at the host that nobody's context bounds.
+const examineTime = 10 * time.Second
+
+// Attestation is what a guest of this executor would be given on this host. The
+// first call waits for the first guest, or starts one that runs nothing. When
+// even that fails, what is attested satisfies nothing.
+func (r *Ring) Attestation(ctx context.Context, executor string) executors.Attestation {
+	if !enclosing {
+		return plainAttestation(executor)
+	}
+	f, mine, err := r.look(ctx)
+	if mine {
+		ctx, cancel := context.WithTimeout(ctx, examineTime)
+		defer cancel()
+		f, err = r.examine(ctx)
+	}
+	switch {
+	case err != nil || f == nil || f.kind == order.KindLies:
+		return executors.Attestation{Layers: map[string]string{}}
+	case f.kind == order.KindMissing:
+		return plainAttestation(executor)
+	default:
+		return enclosedAttestation(executor, "", f.report)
+	}
+}
+
+// examine starts a guest that runs nothing, as the one who looks.
+func (r *Ring) examine(ctx context.Context) (*finding, error) {
+	p, err := r.tryOne(ctx)
+	r.tell(p, err)
+	if err == nil {
+		err = p.drop()
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.found, err
+}
+
+// Examine starts a guest that runs nothing, and returns what its init reports:
+// also when a layer is not there. An error says nothing of the host.
+func (r *Ring) Examine(ctx context.Context) (order.Report, error) {
+	p, err := r.tryOne(ctx)
+	var layer *layerError
+	if errors.As(err, &layer) {
+		return layer.report, nil
+	}
+	if err != nil {
+		return order.Report{}, err
+	}
+	return p.report, p.drop()
+}
+
+// tryOne prepares a guest of the narrowest profile there is.
+func (r *Ring) tryOne(ctx context.Context) (*prepared, error) {
+	c, err := r.newRecipe(kind{}, executors.Spec{Argv: []string{""}, CPU: examineTime, MemoryBytes: 1 << 30})
+	if err != nil {
+		return nil, err
+	}
+	return r.prepare(ctx, c)
+}

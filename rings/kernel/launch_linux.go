@@ -1,0 +1,286 @@
+package kernel
+
+import (
+	"context"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"github.com/ringd/ringd/executors"
+	"github.com/ringd/ringd/rings/kernel/host"
+	"github.com/ringd/ringd/rings/kernel/order"
+	"github.com/ringd/ringd/rings/kernel/spawn"
+	"github.com/ringd/ringd/rings/kernel/watch"
+)
+
+// prepared is an init that has built and proved everything and waits for its
+// program.
+type prepared struct {
+	recipe   *recipe
+	process  *os.Process
+	control  *spawn.Control
+	report   order.Report
+	listener *os.File // of its filter; nil: it has none
+}
+
+// layerError is the error of a guest around which a layer is not there.
+type layerError struct{ report order.Report }
+
+// Error names the layer, what was being done, and what to do.
+func (e *layerError) Error() string {
+	r := e.report
+	text := fmt.Sprintf("layer %s: %s", r.Failed, r.Reason)
+	if r.Step != "" {
+		text = fmt.Sprintf("layer %s: %s: %s", r.Failed, r.Step, r.Reason)
+	}
+	if r.Remedy != "" {
+		text += "; " + r.Remedy
+	}
+	return text
+}
+
+// prepare starts an init, has it build a guest, and waits for its proof. On an
+// error nothing is left of it. What the host does not give is a *layerError.
+func (r *Ring) prepare(ctx context.Context, c *recipe) (*prepared, error) {
+	var token [16]byte
+	if _, err := io.ReadFull(r.cfg.Token, token[:]); err != nil {
+		return nil, fmt.Errorf("make a token: %w", err)
+	}
+	process, control, err := r.spawn.Init(spawn.Place{UID: r.uid, GID: r.gid})
+	if err != nil {
+		return nil, spawnError(err)
+	}
+	p := &prepared{recipe: c, process: process, control: control}
+	stop := context.AfterFunc(ctx, func() {
+		_ = control.Interrupt()
+		_ = process.Kill() // drop waits, and meets its error
+	})
+	err = p.build(hex.EncodeToString(token[:]))
+	if !stop() {
+		err = errors.Join(context.Cause(ctx), err)
+	}
+	if err != nil {
+		return nil, errors.Join(err, p.drop())
+	}
+	return p, nil
+}
+
+// spawnError says which layer a fork lacks.
+func spawnError(err error) error {
+	var refused *spawn.Refused
+	if !errors.As(err, &refused) {
+		return err
+	}
+	r := order.Report{
+		Version: order.Version, Failed: order.LayerNamespaces, Kind: order.KindMissing,
+		Step: "clone", Errno: errnoOf(err), Reason: err.Error(),
+	}
+	return explained(r)
+}
+
+// explained is the error of a report that says what failed.
+func explained(r order.Report) *layerError {
+	if reason, remedy := host.Explain(r); reason != "" {
+		r.Reason, r.Remedy = reason, remedy
+	}
+	return &layerError{report: r}
+}
+
+func (p *prepared) build(token string) error {
+	if err := p.control.SendBytes(p.recipe.withToken(token)); err != nil {
+		return fmt.Errorf("order a guest: %w", err)
+	}
+	files, err := p.control.Receive(&p.report)
+	if errors.Is(err, io.EOF) {
+		return errors.Join(errors.New("the init of the guest ended before it had reported"), spawn.CloseFiles(files))
+	}
+	if err == nil {
+		err = p.check()
+	}
+	want := 0
+	if p.recipe.order.Notify && err == nil {
+		want = 1
+	}
+	if err == nil && len(files) != want {
+		err = fmt.Errorf("%d descriptors came with the report of a guest, want %d", len(files), want)
+	}
+	if err != nil {
+		return errors.Join(err, spawn.CloseFiles(files))
+	}
+	if want == 1 {
+		p.listener = files[0]
+	}
+	return nil
+}
+
+// check holds a report against what has to stand: what it does not name is not
+// there.
+func (p *prepared) check() error {
+	r := p.report
+	if r.Version != order.Version {
+		return fmt.Errorf("the init of the guest has version %d, want %d", r.Version, order.Version)
+	}
+	if r.Failed != "" {
+		return explained(r)
+	}
+	need := built()
+	if p.recipe.order.WX {
+		need = append(need, order.LayerMemory)
+	}
+	for _, layer := range need {
+		if r.Layers[layer] != enforced {
+			return &layerError{report: order.Report{
+				Failed: layer, Kind: order.KindLies,
+				Reason: fmt.Sprintf("the init of the guest reports it as %q and no failure", r.Layers[layer]),
+			}}
+		}
+	}
+	if r.ABI < p.recipe.order.ABI {
+		return &layerError{report: order.Report{
+			Failed: order.LayerLandlock, Kind: order.KindLies,
+			Reason: fmt.Sprintf("its version is %d, and %d was ordered", r.ABI, p.recipe.order.ABI),
+		}}
+	}
+	return nil
+}
+
+// drop ends an init and waits for it.
+func (p *prepared) drop() error {
+	err := p.process.Kill()
+	if errors.Is(err, os.ErrProcessDone) {
+		err = nil
+	}
+	if _, failed := p.process.Wait(); failed != nil {
+		err = errors.Join(err, failed)
+	}
+	err = errors.Join(err, p.control.Close())
+	if p.listener != nil {
+		err = errors.Join(err, p.listener.Close())
+	}
+	return err
+}
+
+// become starts the program of s in a prepared guest, which belongs to the guest
+// returned from then on. On an error nothing is left of it.
+func (r *Ring) become(ctx context.Context, p *prepared, s executors.Spec) (*guest, error) {
+	g := &guest{
+		ring: r, agent: s.Agent, executor: s.Executor, kernel: p.recipe.plan.Kernel,
+		process: p.process, control: p.control, around: &around{}, reaps: p.recipe.order.Reap,
+		attestation: enclosedAttestation(s.Executor, p.recipe.kind.profile, p.report),
+		done:        make(chan struct{}), usage: make(chan time.Duration, 1),
+	}
+	stop := context.AfterFunc(ctx, func() {
+		_ = p.control.Interrupt()
+		_ = g.process.Kill() // Kill below, and meets its error
+	})
+	err := r.goOn(g, p, s)
+	if !stop() {
+		err = errors.Join(context.Cause(ctx), err)
+	}
+	if err != nil {
+		err = errors.Join(err, g.Kill())
+		if g.conn.File != nil {
+			err = errors.Join(err, g.abandon())
+		}
+		return nil, err
+	}
+	if g.reaps {
+		r.begin(g.follow)
+	}
+	return g, nil
+}
+
+// goOn sends what the program needs, and waits until it has started where init
+// stays to say so.
+func (r *Ring) goOn(g *guest, p *prepared, s executors.Spec) (err error) {
+	if p.listener != nil {
+		g.around.listener, err = r.listen(g, p.listener, watch.Config{Granted: p.recipe.mayStart})
+		if err != nil {
+			return err
+		}
+		g.attest(order.LayerViolations, enforced)
+	}
+	ours, theirs, err := pair()
+	if err != nil {
+		return err
+	}
+	g.conn = r.connection(ours)
+	files := []*os.File{r.spawn.Null(), r.spawn.Null(), r.spawn.Null(), theirs}
+	var far []*os.File
+	if s.Streams {
+		if g.streams, far, err = newStreams(g, s.Kernel.OutputBytes); err == nil {
+			copy(files, far)
+		}
+	}
+	if err == nil {
+		argv := append([]string{p.recipe.plan.Program}, s.Argv[1:]...)
+		err = p.control.Send(order.Go{Argv: argv, Env: s.Env, Dir: orRoot(s.Dir), Files: len(files)}, files...)
+	}
+	err = errors.Join(err, theirs.Close(), closeAll(far))
+	if err != nil {
+		return fmt.Errorf("start its program: %w", err)
+	}
+	if s.Seals {
+		g.around.seal = &seal{}
+		return r.offer(p.control)
+	}
+	return g.started()
+}
+
+func (c *recipe) mayStart(device, inode uint64) bool { return c.granted[[2]uint64{device, inode}] }
+
+// started waits until init says that the program runs.
+func (g *guest) started() error {
+	var t order.Told
+	files, err := g.control.Receive(&t)
+	err = errors.Join(err, spawn.CloseFiles(files))
+	switch {
+	case errors.Is(err, io.EOF):
+		return errors.New("start its program: the init of the guest is gone")
+	case err != nil:
+		return err
+	case t.Failed != "":
+		return fmt.Errorf("start its program: %s", t.Failed)
+	case !t.Started:
+		return errors.New("start its program: the init of the guest says something else")
+	}
+	return nil
+}
+
+// follow reads what init says until it is gone, and waits for the guest.
+func (g *guest) follow() {
+	for {
+		var t order.Told
+		files, err := g.control.Receive(&t)
+		err = errors.Join(err, spawn.CloseFiles(files))
+		if err != nil {
+			break
+		}
+		g.hear(t)
+	}
+	// Whatever it was that ended the talk, nothing of the guest goes on unwatched.
+	// Kill, or Close of the ring, meets an error again.
+	_ = g.Kill()
+}
+
+// hear takes one message of a running init.
+func (g *guest) hear(t order.Told) {
+	g.mu.Lock()
+	cpu := time.Duration(t.CPU) * time.Millisecond
+	g.cpu, g.peak = max(g.cpu, cpu), max(g.peak, t.Peak)
+	if t.Ended && g.told == nil {
+		g.told = &t
+	}
+	g.mu.Unlock()
+	if t.Ended {
+		return
+	}
+	select {
+	case <-g.usage: // nobody came for the one before
+	default:
+	}
+	g.usage <- cpu
+}

@@ -1,0 +1,159 @@
+package kernel
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+
+	"github.com/ringd/ringd/executors"
+	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/rings/kernel/order"
+	"github.com/ringd/ringd/rings/kernel/view"
+)
+
+// Prepare looks at every path that s grants to an executor of this host. One that
+// cannot be held rejects the set, with an error whose method Executor names the
+// executor. A tier that this host cannot give is refused for each run by Launch,
+// so that one agent's does not close the others. The commit cannot fail: it ends
+// the guests that have what s does not grant, and gives up what was prepared for
+// profiles that are not in s. A host that lacked a layer is looked at again.
+func (r *Ring) Prepare(ctx context.Context, s *profiles.Set) (commit func(), err error) {
+	if s == nil {
+		return nil, errors.New("prepare kernel ring: no set")
+	}
+	next := &generation{
+		refused: map[string]profiles.Tier{}, kernels: map[holder]profiles.Kernel{}, grants: map[string][]order.Mount{},
+	}
+	for _, name := range slices.Sorted(maps.Keys(s.Agents)) {
+		if err := ctx.Err(); err != nil {
+			return nil, fmt.Errorf("prepare kernel ring: %w", err)
+		}
+		agent := s.Agents[name]
+		if !executors.Satisfies(profiles.TierOS, agent.MinTier) {
+			next.refused[name] = agent.MinTier
+		}
+		for _, executor := range r.cfg.Executors {
+			k, ok := agent.Kernel(executor)
+			if !ok {
+				continue
+			}
+			if err := next.add(holder{name, executor}, k, r.places()); err != nil {
+				return nil, &executorError{executor, fmt.Errorf("agent %s: %w", name, err)}
+			}
+		}
+	}
+	return func() { r.commit(next) }, nil
+}
+
+// add resolves the profile of one executor of one agent.
+func (g *generation) add(h holder, k profiles.Kernel, at view.Places) error {
+	digest, err := k.Digest()
+	if err != nil {
+		return err
+	}
+	plan, err := view.Resolve(k, "", at)
+	if err != nil {
+		return err
+	}
+	g.kernels[h], g.grants[digest] = plan.Kernel, plan.Mounts
+	return nil
+}
+
+// commit puts a set in force.
+func (r *Ring) commit(next *generation) {
+	r.mu.Lock()
+	before := r.inForce.Swap(next)
+	stale := func(k kind) bool { return !next.keeps(before, k.profile) }
+	maps.DeleteFunc(r.recipes, func(k kind, _ *recipe) bool { return stale(k) })
+	r.age++
+	if r.found != nil && r.found.kind != "" {
+		r.found = nil
+	}
+	r.emptyLocked(stale)
+	var over []*guest
+	for g := range r.live {
+		switch next.judge(g) {
+		case profiles.ChangeSame:
+			g.wider = false
+		case profiles.ChangeWider:
+			g.wider = true
+		case profiles.ChangeNarrower:
+			over = append(over, g)
+		default:
+			over = append(over, g)
+		}
+	}
+	r.mu.Unlock()
+	for _, g := range over {
+		_ = g.revoke(executors.ErrRevoked) // the executor's Kill, or Close, meets the error again
+	}
+}
+
+// keeps tells whether guests prepared under the generation before, for the
+// profile of this digest, are as they would be now.
+func (g *generation) keeps(before *generation, digest string) bool {
+	now, ok := g.grants[digest]
+	if !ok || before == nil {
+		return false
+	}
+	then, ok := before.grants[digest]
+	return ok && reflect.DeepEqual(now, then)
+}
+
+// judge says what the set means to a guest.
+func (g *generation) judge(x *guest) profiles.Change {
+	if x.agent == "" {
+		if grants(x.kernel) {
+			return profiles.ChangeNarrower // nobody's, so nobody's policy grants it that
+		}
+		return profiles.ChangeSame
+	}
+	now, ok := g.kernels[holder{x.agent, x.executor}]
+	switch {
+	case !ok || !x.kernel.Within(now):
+		return profiles.ChangeNarrower
+	case now.Within(x.base): // a run that was narrowed lacks nothing for that
+		return profiles.ChangeSame
+	default:
+		return profiles.ChangeWider
+	}
+}
+
+// grants tells whether a profile gives anything of the host.
+func grants(k profiles.Kernel) bool {
+	return len(k.Read)+len(k.Write)+len(k.Exec)+len(k.Libraries) > 0 || k.Network == profiles.NetworkOwn
+}
+
+// changed tells whether something that s grants is not what it was when the set in
+// force was prepared.
+func (r *Ring) changed(digest string, now []order.Mount) error {
+	g := r.inForce.Load()
+	if g == nil {
+		return nil
+	}
+	for _, then := range g.grants[digest] {
+		i := slices.IndexFunc(now, func(m order.Mount) bool { return m.Path == then.Path })
+		if i < 0 || now[i].Device != then.Device || now[i].Inode != then.Inode || now[i].Link != then.Link {
+			return fmt.Errorf("%s is not what it was when the policy was prepared; push the policy again", then.Path)
+		}
+	}
+	return nil
+}
+
+// Status lists the guests that run.
+func (r *Ring) Status() []Live {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	list := make([]Live, 0, len(r.live))
+	for g := range r.live {
+		list = append(list, Live{Agent: g.agent, Executor: g.executor, Profile: g.Attestation().Profile, Restart: g.wider})
+	}
+	slices.SortFunc(list, func(a, b Live) int {
+		return cmp.Or(cmp.Compare(a.Agent, b.Agent), cmp.Compare(a.Executor, b.Executor), cmp.Compare(a.Profile, b.Profile))
+	})
+	return list
+}

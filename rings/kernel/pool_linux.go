@@ -1,0 +1,160 @@
+package kernel
+
+import (
+	"context"
+	"maps"
+	"slices"
+	"time"
+)
+
+// pool keeps guests that wait for a program. It is under the mu of its ring.
+type pool struct {
+	waiting map[kind][]*prepared
+	used    []kind // of waiting, the one asked for last at the end
+	coming  map[kind]int
+	cancels map[int]context.CancelFunc // of those that come
+	starts  int
+}
+
+func newPool() pool {
+	return pool{waiting: map[kind][]*prepared{}, coming: map[kind]int{}, cancels: map[int]context.CancelFunc{}}
+}
+
+const (
+	// maxPrepared bounds the guests that wait or come, of all kinds.
+	maxPrepared = 16
+	// prepareTime bounds a start that nobody waits for.
+	prepareTime = 30 * time.Second
+)
+
+// total is how many guests wait or come.
+func (p *pool) total() int {
+	n := 0
+	for k := range p.waiting {
+		n += len(p.waiting[k])
+	}
+	for _, c := range p.coming {
+		n += c
+	}
+	return n
+}
+
+// take returns a guest of this kind that is alive; nil: there is none.
+func (r *Ring) take(k kind) *prepared {
+	for {
+		r.mu.Lock()
+		list := r.pool.waiting[k]
+		if len(list) == 0 {
+			r.mu.Unlock()
+			return nil
+		}
+		p := list[0]
+		r.pool.waiting[k] = list[1:]
+		if len(list) == 1 {
+			delete(r.pool.waiting, k)
+		}
+		r.pool.used = append(slices.DeleteFunc(r.pool.used, func(u kind) bool { return u == k }), k)
+		r.mu.Unlock()
+		if p.alive() {
+			return p
+		}
+		_ = p.drop() // it is dead; what could fail is the wait for it
+	}
+}
+
+// alive tells whether an init still waits: it has said all it has to say, so
+// anything on its control socket is its end.
+func (p *prepared) alive() bool { return !p.control.Ready() }
+
+// refill prepares guests of the kind that was just asked for, in the background,
+// until as many wait as are wanted. Their start outlives ctx but not Close.
+func (r *Ring) refill(ctx context.Context, c *recipe) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	want := min(r.cfg.Prepared[c.kind.executor], maxPrepared)
+	if r.closed || r.recipes[c.kind] != c {
+		return // of a set that is not in force
+	}
+	for range want - len(r.pool.waiting[c.kind]) - r.pool.coming[c.kind] {
+		if r.pool.total() >= maxPrepared && !r.evictLocked(c.kind) {
+			return
+		}
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), prepareTime)
+		r.pool.starts++
+		n := r.pool.starts
+		r.pool.cancels[n] = cancel
+		r.pool.coming[c.kind]++
+		r.begin(func() {
+			defer cancel()
+			r.add(ctx, c, n)
+		})
+	}
+}
+
+// evictLocked drops the guest of another kind that nobody asked for the longest.
+func (r *Ring) evictLocked(but kind) bool {
+	known := append(slices.DeleteFunc(slices.Collect(maps.Keys(r.pool.waiting)), func(k kind) bool {
+		return slices.Contains(r.pool.used, k)
+	}), r.pool.used...)
+	for _, k := range known {
+		list := r.pool.waiting[k]
+		if k == but || len(list) == 0 {
+			continue
+		}
+		r.dropLater(list[:1])
+		if r.pool.waiting[k] = list[1:]; len(list) == 1 {
+			delete(r.pool.waiting, k)
+		}
+		return true
+	}
+	return false
+}
+
+// add prepares one guest. A failure shows on the launch that needs one: it starts
+// its own and gets the error.
+func (r *Ring) add(ctx context.Context, c *recipe, n int) {
+	p, err := r.prepare(ctx, c)
+	r.lied(err)
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.pool.cancels, n)
+	if r.pool.coming[c.kind]--; r.pool.coming[c.kind] == 0 {
+		delete(r.pool.coming, c.kind)
+	}
+	if err != nil {
+		return
+	}
+	if r.closed || r.recipes[c.kind] != c {
+		r.dropLater([]*prepared{p})
+		return
+	}
+	r.pool.waiting[c.kind] = append(r.pool.waiting[c.kind], p)
+}
+
+// emptyLocked gives up the guests of some kinds, those that come included.
+func (r *Ring) emptyLocked(gone func(kind) bool) {
+	for k, list := range r.pool.waiting {
+		if gone(k) {
+			r.dropLater(list)
+			delete(r.pool.waiting, k)
+		}
+	}
+	r.pool.used = slices.DeleteFunc(r.pool.used, gone)
+	if r.closed {
+		for _, cancel := range r.pool.cancels {
+			cancel()
+		}
+	}
+}
+
+// dropLater ends guests that nobody has, in the background.
+func (r *Ring) dropLater(list []*prepared) {
+	if len(list) == 0 {
+		return
+	}
+	r.begin(func() {
+		for _, p := range list {
+			_ = p.drop() // nothing of it is left but, at worst, its number
+		}
+	})
+}

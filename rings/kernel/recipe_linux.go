@@ -1,0 +1,188 @@
+package kernel
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/ringd/ringd/executors"
+	"github.com/ringd/ringd/rings/kernel/filter"
+	"github.com/ringd/ringd/rings/kernel/order"
+	"github.com/ringd/ringd/rings/kernel/view"
+)
+
+// kind is what guests have in common that one init can be built for before their
+// program is known: all but the arguments, the environment and the folder.
+type kind struct {
+	profile  string // digest
+	own      string
+	program  string
+	executor string
+	cpu      int64
+	memory   int64
+	file     int64
+	seals    bool
+}
+
+// recipe is how guests of one kind are built. It is immutable.
+type recipe struct {
+	kind    kind
+	order   order.Order // without a token
+	head    []byte      // of its JSON, up to the token
+	tail    []byte      // behind the token
+	plan    view.Plan
+	granted map[[2]uint64]bool // what may be started
+}
+
+func kindOf(s executors.Spec) (kind, error) {
+	digest, err := s.Kernel.Digest()
+	if err != nil {
+		return kind{}, err
+	}
+	own := ""
+	for _, r := range s.Own {
+		own += r.Path + "\x00"
+	}
+	return kind{
+		profile: digest, own: own, program: s.Argv[0], executor: s.Executor,
+		cpu: s.CPU.Milliseconds(), memory: s.MemoryBytes, file: s.FileBytes, seals: s.Seals,
+	}, nil
+}
+
+// recipe returns how to build the guest of s. Paths are looked at once for a set;
+// init refuses what has changed since.
+func (r *Ring) recipe(s executors.Spec) (*recipe, error) {
+	k, err := kindOf(s)
+	if err != nil {
+		return nil, err
+	}
+	r.mu.Lock()
+	known, age := r.recipes[k], r.age
+	r.mu.Unlock()
+	if known != nil {
+		return known, nil
+	}
+	made, err := r.newRecipe(k, s)
+	if err != nil {
+		return nil, err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if age == r.age && len(r.recipes) < maxRecipes {
+		r.recipes[k] = made
+	}
+	return made, nil
+}
+
+// unlearn has the next guest of this kind look at its paths again.
+func (r *Ring) unlearn(c *recipe) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.recipes[c.kind] == c {
+		delete(r.recipes, c.kind)
+		r.emptyLocked(func(k kind) bool { return k == c.kind })
+	}
+}
+
+// maxRecipes bounds what is kept of a set; what is over is made for each guest.
+const maxRecipes = 256
+
+func (r *Ring) newRecipe(k kind, s executors.Spec) (*recipe, error) {
+	at := r.places()
+	at.Own = s.Own
+	plan, err := view.Resolve(s.Kernel, s.Argv[0], at)
+	if err != nil {
+		return nil, err
+	}
+	if err := r.changed(k.profile, plan.Mounts); err != nil {
+		return nil, err
+	}
+	jit := s.Kernel.JIT || s.Seals
+	notify := r.cfg.Report != nil && !s.Seals
+	program, err := filter.Build(filter.Spec{
+		Arch: r.arch, Network: s.Kernel.Network, Processes: !s.Seals, JIT: jit, WX: !jit && !r.denyWX,
+		Notify: notify, Exec: notify, Seals: s.Seals,
+	})
+	if err != nil {
+		return nil, err
+	}
+	list, err := within(limits(s))
+	if err != nil {
+		return nil, err
+	}
+	o := order.Order{
+		Version: order.Version, Mounts: plan.Mounts, Temp: s.Kernel.TempBytes, Limits: list,
+		UID: r.uid, GID: r.gid, Network: network(s.Kernel.Network), ABI: leastABI,
+		Filter: program, Notify: notify, WX: !jit && r.denyWX, Reap: !s.Seals, Seal: s.Seals,
+		Wall: s.Kernel.WallMillis,
+	}
+	if o.Reap {
+		o.CPU = tighter(s.CPU.Milliseconds(), s.Kernel.CPUMillis)
+	}
+	made := &recipe{kind: k, order: o, plan: plan, granted: map[[2]uint64]bool{}}
+	for _, m := range plan.Mounts {
+		if m.Exec {
+			made.granted[[2]uint64{m.Device, m.Inode}] = true
+		}
+	}
+	text, err := json.Marshal(o)
+	if err != nil {
+		return nil, err
+	}
+	head, tail, ok := bytes.Cut(text, []byte(tokenField+`"`)) // of the first fields, before any text of a policy
+	if !ok {
+		return nil, errors.New("an order has no token")
+	}
+	made.head, made.tail = append(head, tokenField...), append([]byte(`"`), tail...)
+	return made, nil
+}
+
+const tokenField = `"Token":"`
+
+// leastABI of Landlock: the first that holds files open for truncation.
+const leastABI = 3
+
+func network(n string) string {
+	if n == order.NetworkOwn {
+		return n
+	}
+	return order.NetworkOff
+}
+
+// withToken is the JSON of the order of one guest. The token is hex.
+func (r *recipe) withToken(token string) []byte {
+	return slices.Concat(r.head, []byte(token), r.tail)
+}
+
+// within cuts limits to those that this process has itself: nobody but root may
+// set a higher one.
+func within(list []order.Limit) ([]order.Limit, error) {
+	for i, l := range list {
+		var have unix.Rlimit
+		if err := unix.Getrlimit(l.Resource, &have); err != nil {
+			return nil, fmt.Errorf("read limit %s: %w", l.Name, err)
+		}
+		list[i].Value = min(l.Value, have.Max)
+	}
+	return list, nil
+}
+
+// identity is the user and group of guests.
+func (c Config) identity() (uid, gid int) {
+	if uid := os.Getuid(); uid != 0 {
+		return uid, os.Getgid()
+	}
+	if c.GuestID != 0 {
+		return c.GuestID, c.GuestID
+	}
+	return DefaultGuestID, DefaultGuestID
+}
+
+func (r *Ring) places() view.Places {
+	return view.Places{Home: r.cfg.Home, Workspace: r.cfg.Workspace, Private: r.cfg.Private}
+}

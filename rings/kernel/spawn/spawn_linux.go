@@ -1,0 +1,269 @@
+package spawn
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"runtime"
+	"strconv"
+	"sync"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/ringd/ringd/rings/kernel/order"
+)
+
+// Spawner starts processes. It is safe for concurrent use.
+type Spawner struct {
+	requests chan request
+	done     chan struct{} // closed when the thread has ended
+	null     *os.File
+	image    *os.File // sealed, in memory; nil: there is none
+
+	mu     sync.Mutex
+	closed bool
+}
+
+type request struct {
+	argv  []string // argv[0] is replaced when image is set
+	image bool
+	attr  *os.ProcAttr
+	reply chan<- reply
+}
+
+type reply struct {
+	process *os.Process
+	err     error
+}
+
+// New starts the thread. The caller closes the Spawner.
+func New(c Config) (*Spawner, error) {
+	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
+	if err != nil {
+		return nil, err
+	}
+	s := &Spawner{requests: make(chan request), done: make(chan struct{}), null: null}
+	if c.Image != nil {
+		if s.image, err = sealed(c.Image); err != nil {
+			return nil, errors.Join(err, null.Close())
+		}
+	}
+	ready := make(chan error, 1)
+	c.Go(func() { s.thread(ready) })
+	if err := <-ready; err != nil {
+		return nil, errors.Join(err, s.closeFiles())
+	}
+	return s, nil
+}
+
+// sealed puts a program into memory that nobody can change any more.
+func sealed(image []byte) (*os.File, error) {
+	const flags = unix.MFD_CLOEXEC | unix.MFD_ALLOW_SEALING
+	fd, err := unix.MemfdCreate("ringd-init", flags|unix.MFD_EXEC)
+	if errors.Is(err, unix.EINVAL) { // a kernel before 6.3, where each is executable
+		fd, err = unix.MemfdCreate("ringd-init", flags)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("keep the init of guests in memory: %w", err)
+	}
+	f := os.NewFile(uintptr(fd), "ringd-init")
+	_, err = f.Write(image)
+	if err == nil {
+		_, err = unix.FcntlInt(f.Fd(), unix.F_ADD_SEALS, unix.F_SEAL_WRITE|unix.F_SEAL_SHRINK|unix.F_SEAL_GROW|unix.F_SEAL_SEAL)
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("keep the init of guests in memory: %w", err), f.Close())
+	}
+	return f, nil
+}
+
+// thread forks until requests is closed. It never unlocks its thread, which
+// therefore ends with it, and with the thread every process still alive.
+func (s *Spawner) thread(ready chan<- error) {
+	defer close(s.done)
+	runtime.LockOSThread()
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		ready <- fmt.Errorf("give up new privileges: %w", err)
+		return
+	}
+	ready <- nil
+	for q := range s.requests {
+		p, err := s.fork(q)
+		q.reply <- reply{process: p, err: err}
+	}
+}
+
+func (s *Spawner) fork(q request) (*os.Process, error) {
+	// Descriptors that this process was itself started with are not marked, and a
+	// guest must not have them.
+	if err := unix.CloseRange(3, ^uint(0)>>1, unix.CLOSE_RANGE_CLOEXEC); err != nil {
+		return nil, fmt.Errorf("mark descriptors: %w", err)
+	}
+	if !q.image {
+		return os.StartProcess(q.argv[0], q.argv, q.attr)
+	}
+	if s.image == nil {
+		return nil, errors.New("there is no init of guests in this build")
+	}
+	// Between fork and exec the child moves its descriptors to just above the
+	// highest of them: the program's own must be higher still.
+	least := 0
+	for _, f := range q.attr.Files {
+		if f != nil {
+			least = max(least, int(f.Fd()))
+		}
+	}
+	fd, err := unix.FcntlInt(s.image.Fd(), unix.F_DUPFD_CLOEXEC, least+2*len(q.attr.Files)+4)
+	if err != nil {
+		return nil, fmt.Errorf("find a descriptor: %w", err)
+	}
+	p, err := os.StartProcess("/proc/self/fd/"+strconv.Itoa(fd), q.argv, q.attr)
+	if err != nil && missing(err) {
+		err = &Refused{err}
+	}
+	return p, errors.Join(err, unix.Close(fd))
+}
+
+// missing tells whether an error of a fork says that the host does not give
+// namespaces, or not to this user, and not that it was short of something.
+func missing(err error) bool {
+	for _, e := range []syscall.Errno{unix.EPERM, unix.EACCES, unix.EINVAL, unix.ENOSYS, unix.ENOSPC, unix.EUSERS} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
+}
+
+func (s *Spawner) start(q request) (*os.Process, error) {
+	answer := make(chan reply, 1)
+	q.reply = answer
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return nil, ErrClosed
+	}
+	s.requests <- q
+	s.mu.Unlock()
+	a := <-answer
+	return a.process, a.err
+}
+
+// Plain starts a program with files as its descriptors, where nil is the null
+// device for the first three and nothing for another: a session of its own, the
+// environment and folder given, no new privileges, a death that follows this
+// process's.
+func (s *Spawner) Plain(argv, env []string, dir string, files []*os.File) (*os.Process, error) {
+	if env == nil {
+		env = []string{} // nil would be this process's own
+	}
+	return s.start(request{argv: argv, attr: &os.ProcAttr{
+		Dir: dir, Env: env, Files: s.standard(files),
+		Sys: &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL},
+	}})
+}
+
+func (s *Spawner) standard(files []*os.File) []*os.File {
+	out := make([]*os.File, max(3, len(files)))
+	copy(out, files)
+	for i := range 3 {
+		if out[i] == nil {
+			out[i] = s.null
+		}
+	}
+	return out
+}
+
+// Place is where the init of a guest is put.
+type Place struct {
+	// UID and GID are the guest's, and the same in the host. When this process is
+	// root, init begins as root of its namespace and becomes them.
+	UID, GID int
+	// Group is the folder of a control group, open; nil: none.
+	Group *os.File
+}
+
+// namespaces of a guest.
+const namespaces = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | unix.CLONE_NEWNET |
+	unix.CLONE_NEWIPC | unix.CLONE_NEWUTS | unix.CLONE_NEWCGROUP
+
+// setup is what init needs to build a guest as an ordinary user, whose namespace
+// gives it no capability of its own. It gives all of them up.
+var setup = [...]uintptr{
+	unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_NET_BIND_SERVICE, unix.CAP_SETPCAP,
+	unix.CAP_SYS_CHROOT, unix.CAP_DAC_OVERRIDE, unix.CAP_SYS_RESOURCE,
+}
+
+// Init starts the image in namespaces of its own, with nothing but the null
+// device and its control socket. The caller closes the Control and waits for the
+// process. A *Refused error says that the host does not give that.
+func (s *Spawner) Init(p Place) (*os.Process, *Control, error) {
+	ours, theirs, err := packets()
+	if err != nil {
+		return nil, nil, err
+	}
+	files := make([]*os.File, order.Control+1)
+	copy(files, []*os.File{s.null, s.null, s.null})
+	files[order.Control] = theirs
+	sys := &syscall.SysProcAttr{
+		Cloneflags: namespaces, Setsid: true, Pdeathsig: syscall.SIGKILL,
+		UidMappings: []syscall.SysProcIDMap{{ContainerID: p.UID, HostID: p.UID, Size: 1}},
+		GidMappings: []syscall.SysProcIDMap{{ContainerID: p.GID, HostID: p.GID, Size: 1}},
+	}
+	if os.Getuid() == 0 {
+		root := syscall.SysProcIDMap{Size: 1}
+		sys.UidMappings = append(sys.UidMappings, root)
+		sys.GidMappings = append(sys.GidMappings, root)
+		sys.GidMappingsEnableSetgroups = true // to clear them
+	} else {
+		sys.AmbientCaps = setup[:]
+	}
+	if p.Group != nil {
+		sys.UseCgroupFD, sys.CgroupFD = true, int(p.Group.Fd())
+	}
+	process, err := s.start(request{image: true, argv: []string{"ringd-init"}, attr: &os.ProcAttr{
+		Dir: "/", Env: []string{}, Files: files, Sys: sys,
+	}})
+	runtime.KeepAlive(p.Group)
+	if err = errors.Join(err, theirs.Close()); err != nil {
+		if process != nil {
+			err = errors.Join(err, process.Kill(), wait(process))
+		}
+		return nil, nil, errors.Join(err, ours.Close())
+	}
+	return process, ours, nil
+}
+
+func wait(p *os.Process) error {
+	_, err := p.Wait()
+	return err
+}
+
+// Null is the null device; Close of the Spawner closes it.
+func (s *Spawner) Null() *os.File { return s.null }
+
+// Close ends the thread, and with it what it has started. It may be called more
+// than once.
+func (s *Spawner) Close() error {
+	s.mu.Lock()
+	first := !s.closed
+	s.closed = true
+	if first {
+		close(s.requests)
+	}
+	s.mu.Unlock()
+	<-s.done
+	if !first {
+		return nil
+	}
+	return s.closeFiles()
+}
+
+func (s *Spawner) closeFiles() error {
+	err := s.null.Close()
+	if s.image != nil {
+		err = errors.Join(err, s.image.Close())
+	}
+	return err
+}

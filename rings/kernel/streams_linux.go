@@ -1,0 +1,107 @@
+package kernel
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+
+	"golang.org/x/sys/unix"
+)
+
+// streams are the standard streams of a guest, as the executor holds them.
+type streams struct {
+	stdin          input
+	stdout, stderr *output
+}
+
+// newStreams makes the three pipes of g; far are the guest's ends, which the
+// caller closes. most bounds standard output and error together.
+func newStreams(g *guest, most int64) (s *streams, far []*os.File, err error) {
+	var near []*os.File
+	for i := range 3 {
+		n, f, err := pipe(i > 0)
+		if err != nil {
+			return nil, nil, errors.Join(err, closeAll(near), closeAll(far))
+		}
+		near, far = append(near, n), append(far, f)
+	}
+	count := &count{most: most, over: func() { g.endFor("output") }}
+	return &streams{stdin: input{near[0]}, stdout: &output{near[1], count}, stderr: &output{near[2], count}}, far, nil
+}
+
+// pipe returns our end, which waits through the poller, and the guest's, which
+// blocks. reads says that ours is the one to read.
+func pipe(reads bool) (near, far *os.File, err error) {
+	var fds [2]int
+	if err := unix.Pipe2(fds[:], unix.O_CLOEXEC); err != nil {
+		return nil, nil, fmt.Errorf("make a pipe: %w", err)
+	}
+	n, f := fds[1], fds[0]
+	if reads {
+		n, f = f, n
+	}
+	if err := unix.SetNonblock(n, true); err != nil {
+		return nil, nil, errors.Join(fmt.Errorf("make a pipe: %w", err), unix.Close(n), unix.Close(f))
+	}
+	return os.NewFile(uintptr(n), "stream"), os.NewFile(uintptr(f), "stream"), nil
+}
+
+// input may be closed more than once: by who writes and by the ring.
+type input struct{ *os.File }
+
+// Close closes the pipe.
+func (i input) Close() error {
+	if err := i.File.Close(); err != nil && !errors.Is(err, os.ErrClosed) {
+		return err
+	}
+	return nil
+}
+
+// count is what a guest may write.
+type count struct {
+	over func()
+
+	mu   sync.Mutex
+	most int64 // left
+	done bool
+}
+
+// take returns how many of n bytes may be handed on, and ends the guest over the
+// rest.
+func (c *count) take(n int) int {
+	c.mu.Lock()
+	given := int(min(int64(n), c.most))
+	c.most -= int64(given)
+	over := given < n && !c.done
+	c.done = c.done || over
+	c.mu.Unlock()
+	if over {
+		c.over()
+	}
+	return given
+}
+
+// output is one of the two streams that a guest writes.
+type output struct {
+	f *os.File
+	*count
+}
+
+// Read implements io.Reader. Behind the limit it is at its end.
+func (o *output) Read(p []byte) (int, error) {
+	n, err := o.f.Read(p)
+	given := o.take(n)
+	switch {
+	case given < n:
+		return given, io.EOF
+	case errors.Is(err, os.ErrClosed):
+		return given, io.EOF
+	}
+	return given, err
+}
+
+func (s *streams) close() error {
+	return errors.Join(s.stdin.Close(), input{s.stdout.f}.Close(), input{s.stderr.f}.Close())
+}
