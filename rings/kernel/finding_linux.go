@@ -68,15 +68,15 @@ func (r *Ring) lied(err error) {
 	r.found = &finding{report: layer.report, kind: order.KindLies, why: layer}
 }
 
-// enclosing is false as long as there are executors that name no kernel profile:
-// their guests then get no layers.
-// TODO(issue 4): true, and gone, when the JavaScript executor names one.
+// enclosing is false as long as the init of guests does not build every layer:
+// the guests of executors then get none.
+// TODO(issue 4): true, and gone.
 const enclosing = false
 
 // launch starts the guest of s in the way that this host allows.
 func (r *Ring) launch(ctx context.Context, s executors.Spec) (*guest, error) {
-	if s.Kernel.Executor == "" && !enclosing {
-		return r.plainIfEnough(s, &finding{kind: order.KindMissing, why: &layerError{order.Report{Kind: order.KindMissing, Reason: "no kernel profile was asked for"}}})
+	if !enclosing && (s.Kernel.Executor == "" || s.Executor == profiles.ExecutorJS) {
+		return r.plainIfEnough(s, &finding{kind: order.KindMissing, why: &layerError{order.Report{Kind: order.KindMissing, Reason: "this build gives it none of the layers"}}})
 	}
 	c, err := r.recipe(s)
 	if err != nil {
