@@ -135,12 +135,17 @@ type Usage struct {
 	Calls          map[string]int64 `json:"calls"`
 }
 
-// Attestation is what the run was bound to and what stood around it.
+// Attestation is what the run was bound to and what stood around it. Of a run
+// that no guest was started for, Tier is "" and there are no layers.
 type Attestation struct {
 	Generation int64             `json:"generation"`
 	Revision   string            `json:"revision"`
 	Tier       string            `json:"tier"`
-	Layers     map[string]string `json:"layers"`
+	Layers     map[string]string `json:"layers"` // layer: enforced | best-effort | unavailable
+	// LandlockABI is the version of Landlock that was enforced; 0: none was.
+	LandlockABI int `json:"landlock_abi"`
+	// Profile is the digest of the kernel profile that was enforced; "": none was.
+	Profile string `json:"profile"`
 }
 
 // Answers is the body of POST /v1/runs/{id}/answers.

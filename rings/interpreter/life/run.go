@@ -330,8 +330,9 @@ func (r *Run) concludeWhole(out executors.Outcome, err error) {
 	r.keepSession(out, &v)
 	rec := r.Record(port.RunEnded)
 	rec.State, rec.Fault = string(v.State), fault
+	rec.Detail = attested(v.Attestation)
 	if v.Error != nil {
-		rec.Detail = map[string]string{"error": shape.Clip(v.Error.Name, 80)}
+		rec.Detail["error"] = shape.Clip(v.Error.Name, 80)
 	}
 	if len(out.Denials) > 0 {
 		rec.Decision = &out.Denials[0] // the import that was refused

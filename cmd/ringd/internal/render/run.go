@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
@@ -105,10 +106,9 @@ func (p Page) Report(run wire.Run, set *profiles.Set) {
 	}
 	line("run", "%s: %s", run.ID, run.State)
 	line("policy", "%s, generation %d", Short(run.Attestation.Revision), run.Attestation.Generation)
-	on, off := layersOf(run.Attestation.Layers)
-	line("guest", "tier %s: %s", run.Attestation.Tier, on)
-	if off != "" {
-		line("", "not there: %s", off)
+	line("guest", "%s", tierOf(run.Attestation))
+	for _, s := range attestedLines(run.Attestation) {
+		line("", "%s", s)
 	}
 	u := run.Usage
 	cpu, memory, wall := "", "", ""
@@ -130,16 +130,57 @@ func (p Page) Report(run wire.Run, set *profiles.Set) {
 	}
 }
 
-func layersOf(layers map[string]string) (on, off string) {
-	var there, missing []string
-	for _, name := range keys(layers) {
-		if layers[name] == "enforced" {
-			there = append(there, name)
-		} else {
-			missing = append(missing, name)
+func tierOf(a wire.Attestation) string {
+	switch {
+	case a.Tier == "":
+		return "none was started"
+	case a.Profile == "":
+		return "tier " + a.Tier
+	default:
+		return "tier " + a.Tier + ", profile " + Short(a.Profile)
+	}
+}
+
+// attestedLines are the layers by state, in lines that fit a narrow terminal.
+func attestedLines(a wire.Attestation) []string {
+	by := map[string][]string{}
+	for _, name := range keys(a.Layers) {
+		state, shown := a.Layers[name], name
+		if name == "landlock" && a.LandlockABI > 0 {
+			shown = fmt.Sprintf("landlock(%d)", a.LandlockABI)
+		}
+		by[state] = append(by[state], shown)
+	}
+	var out []string
+	for _, state := range keys(by) {
+		out = append(out, fold(state+": "+strings.Join(by[state], " "), reportWidth)...)
+	}
+	return out
+}
+
+// reportWidth is what is left of 80 columns beside the names of a report.
+const reportWidth = 70
+
+// fold breaks text between words, so that no line is wider than columns unless a
+// word is.
+func fold(text string, columns int) []string {
+	var out []string
+	now := ""
+	for _, word := range strings.Fields(text) {
+		switch {
+		case now == "":
+			now = word
+		case utf8.RuneCountInString(now)+1+utf8.RuneCountInString(word) > columns:
+			out = append(out, now)
+			now = word
+		default:
+			now += " " + word
 		}
 	}
-	return strings.Join(there, " "), strings.Join(missing, " ")
+	if now != "" {
+		out = append(out, now)
+	}
+	return out
 }
 
 func ofMillis(v *int64) string {

@@ -23,7 +23,8 @@ func Run(v interpreter.View, created time.Time) wire.Run {
 		Value: v.Value, Dropped: v.Dropped,
 		Session: v.Session, SessionError: v.SessionError, Denials: v.Denials, Console: make([]wire.ConsoleEntry, 0, len(v.Console)),
 		Attestation: wire.Attestation{Generation: v.Generation, Revision: v.Revision,
-			Tier: string(v.Attestation.Tier), Layers: v.Attestation.Layers},
+			Tier: string(v.Attestation.Tier), Layers: v.Attestation.Layers,
+			LandlockABI: v.Attestation.LandlockABI, Profile: v.Attestation.Profile},
 		Usage: wire.Usage{CPUMillis: millis(v.Usage.CPU), WallMillis: millis(v.Usage.Wall),
 			HostWaitMillis: millis(v.Usage.HostWait), PeakBytes: v.Usage.PeakBytes, Calls: v.Usage.Calls}}
 	for _, e := range v.Console {
