@@ -50,6 +50,8 @@ const (
 	CodeExecDenied     Code = "exec.denied_pattern"
 	CodeShellDenied    Code = "shell.denied_pattern"
 
+	CodeGuestRefused Code = "guest.refused" // the kernel refused a guest what its profile does not grant
+
 	CodeEgressOff        Code = "egress.off"
 	CodeEgressNotGranted Code = "egress.not_granted"
 	CodeEgressDenied     Code = "egress.denied"

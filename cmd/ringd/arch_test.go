@@ -137,7 +137,7 @@ var layers = map[string][]string{
 		"cmd/ringd/internal/daemon/metrics", "cmd/ringd/internal/daemon/show", "cmd/ringd/internal/daemon/vouch",
 	},
 	"cmd/ringd/internal/daemon/records": {
-		"executors", "cmd/ringd/internal/daemon/vouch", "rings/interpreter", "cmd/ringd/internal/audit", "cmd/ringd/internal/store", "cmd/ringd/internal/daemon/metrics",
+		"executors", "profiles", "cmd/ringd/internal/daemon/vouch", "rings/interpreter", "cmd/ringd/internal/audit", "cmd/ringd/internal/store", "cmd/ringd/internal/daemon/metrics",
 	},
 	"cmd/ringd/internal/daemon/show":    {"schema/wire", "profiles", "executors", "rings/interpreter", "cmd/ringd/internal/store"},
 	"cmd/ringd/internal/daemon/metrics": {"profiles"},

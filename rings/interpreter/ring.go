@@ -159,6 +159,18 @@ func (r *Ring) Run(id string) (*Run, bool) {
 	return &Run{r, run}, ok
 }
 
+// Refused puts what a guest tried and was refused among the denials of the run
+// that it served, and tells the readers of its events. The caller has recorded it.
+// It does nothing for a run that is not live.
+func (r *Ring) Refused(run string, d profiles.Decision) {
+	r.mu.Lock()
+	live := r.live[run]
+	r.mu.Unlock()
+	if live != nil {
+		live.Refused(d)
+	}
+}
+
 // Close refuses everything from now on, ends every run, waits for them and
 // closes the executors. Twice is no error.
 func (r *Ring) Close() error {

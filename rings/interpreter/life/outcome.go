@@ -2,9 +2,6 @@ package life
 
 import (
 	"errors"
-	"slices"
-	"strconv"
-	"strings"
 
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
@@ -133,29 +130,4 @@ func (r *Run) keepSession(out executors.Outcome, v *View) {
 			v.SessionError = "the state could not be kept"
 		}
 	}
-}
-
-// attested is what a record says of what stood around a guest: layers by their
-// state, and nothing of a guest that never was.
-func attested(a executors.Attestation) map[string]string {
-	out := map[string]string{}
-	if a.Tier == "" {
-		return out
-	}
-	out["tier"] = string(a.Tier)
-	if a.LandlockABI > 0 {
-		out["landlock_abi"] = strconv.Itoa(a.LandlockABI)
-	}
-	if a.Profile != "" {
-		out["profile"] = a.Profile
-	}
-	by := map[string][]string{}
-	for layer, state := range a.Layers {
-		by[state] = append(by[state], layer)
-	}
-	for state, layers := range by {
-		slices.Sort(layers)
-		out[shape.Clip(state, 40)] = strings.Join(layers, " ")
-	}
-	return out
 }

@@ -330,7 +330,7 @@ func (r *Run) concludeWhole(out executors.Outcome, err error) {
 	r.keepSession(out, &v)
 	rec := r.Record(port.RunEnded)
 	rec.State, rec.Fault = string(v.State), fault
-	rec.Detail = attested(v.Attestation)
+	rec.Detail = port.Attested(v.Attestation)
 	if v.Error != nil {
 		rec.Detail["error"] = shape.Clip(v.Error.Name, 80)
 	}

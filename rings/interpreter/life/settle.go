@@ -47,6 +47,15 @@ func (r *Run) denyLocked(d profiles.Decision) {
 	r.emitLocked(event{Kind: feed.Decision, Decision: &d})
 }
 
+// Refused tells of something that the guest of the run tried and was refused.
+func (r *Run) Refused(d profiles.Decision) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.final == nil {
+		r.denyLocked(d)
+	}
+}
+
 // error is the answer that a program sees of a failed call.
 func (c *call) error(name, text string) executors.Answer {
 	return executors.Answer{Error: &executors.GuestError{Name: name,

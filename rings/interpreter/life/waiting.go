@@ -101,7 +101,7 @@ func (r *Run) commitPause(out executors.Outcome) *ending {
 	rec := r.Record(port.RunPaused)
 	rec.State = string(executors.StatePaused)
 	rec.Detail = map[string]string{"seq": strconv.FormatInt(p.Seq, 10), "calls": shape.Clip(fmt.Sprint(ids), 1<<10)}
-	maps.Copy(rec.Detail, attested(p.Attestation))
+	maps.Copy(rec.Detail, port.Attested(p.Attestation))
 	if err := r.Put(rec, port.Synced); err != nil {
 		e := closed("a pause could not be recorded", err)
 		return &e

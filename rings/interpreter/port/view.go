@@ -2,6 +2,9 @@ package port
 
 import (
 	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/ringd/ringd/executors"
@@ -76,4 +79,29 @@ func ValidCallID(id string) bool {
 		}
 	}
 	return true
+}
+
+// Attested is what a record says of what stood around a guest: layers by their
+// state, and nothing of a guest that never was.
+func Attested(a executors.Attestation) map[string]string {
+	out := map[string]string{}
+	if a.Tier == "" {
+		return out
+	}
+	out["tier"] = string(a.Tier)
+	if a.LandlockABI > 0 {
+		out["landlock_abi"] = strconv.Itoa(a.LandlockABI)
+	}
+	if a.Profile != "" {
+		out["profile"] = a.Profile
+	}
+	by := map[string][]string{}
+	for layer, state := range a.Layers {
+		by[state] = append(by[state], layer)
+	}
+	for state, layers := range by {
+		slices.Sort(layers)
+		out[state] = strings.Join(layers, " ")
+	}
+	return out
 }

@@ -25,6 +25,9 @@ func places() []string { return []string{"audit", "store"} }
 
 func executors() []string { return []string{"js", "python", "shell"} }
 
+// layers are those that report what they refuse.
+func layers() []string { return []string{"exec", "landlock", "seal", "seccomp"} }
+
 func codes() []string {
 	all := []profiles.Code{
 		profiles.CodeAllowed, profiles.CodeActionMalformed, profiles.CodeNoPolicy, profiles.CodeUnknownAgent,
@@ -36,7 +39,7 @@ func codes() []string {
 		profiles.CodeBridgeTimeout, profiles.CodeBridgeRefused, profiles.CodeBridgeRevoked,
 		profiles.CodeFileNotGranted, profiles.CodeFileDenied, profiles.CodeFilePath, profiles.CodeExecNotGranted,
 		profiles.CodeExecDenied, profiles.CodeShellDenied, profiles.CodeEgressOff, profiles.CodeEgressNotGranted,
-		profiles.CodeEgressDenied,
+		profiles.CodeEgressDenied, profiles.CodeGuestRefused,
 	}
 	out := make([]string, len(all))
 	for i, c := range all {

@@ -34,6 +34,7 @@ type Metrics struct {
 	request    prometheus.Histogram
 	dropped    prometheus.Counter
 	guests     *prometheus.CounterVec
+	refusals   *prometheus.CounterVec
 	pauses     *prometheus.CounterVec
 	paused     prometheus.Gauge
 	approvals  *prometheus.CounterVec
@@ -79,6 +80,7 @@ func New() *Metrics {
 	m.request = histogram("request_seconds", "Time of API requests that do not wait.", 0.0001)
 	m.dropped = m.counterOf("events_dropped_total", "Events that slow readers did not get.")
 	m.guests = counter("guest_starts_total", "Guests started, by executor.", "executor")
+	m.refusals = counter("guest_refusals_total", "Things that guests tried and the kernel refused, as recorded.", "executor", "layer")
 	m.pauses = counter("pauses_total", "Paused runs, by what became of them.", "step")
 	m.paused = gauge("runs_paused", "Runs that wait in the store.")
 	m.approvals = counter("approvals_total", "Words of approvers, by verdict; refused: it did not count.", "verdict")
@@ -190,6 +192,13 @@ func (m *Metrics) Fault(place string) {
 func (m *Metrics) Guest(executor string) {
 	if m != nil {
 		m.guests.WithLabelValues(known(executor, executors)).Inc()
+	}
+}
+
+// Refused counts something that a guest of an executor tried and a layer refused.
+func (m *Metrics) Refused(executor, layer string) {
+	if m != nil {
+		m.refusals.WithLabelValues(known(executor, executors), known(layer, layers)).Inc()
 	}
 }
 

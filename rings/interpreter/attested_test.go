@@ -1,0 +1,82 @@
+package interpreter_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/ringd/ringd/executors"
+	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/rings/interpreter"
+)
+
+// What stood around a guest is in the outcome and in the record of the end; what
+// is promised is in that of the start.
+func TestAttestationIsOnRecord(t *testing.T) {
+	around := executors.Attestation{Tier: profiles.TierOS, LandlockABI: 7, Profile: "sha256:abc", Layers: map[string]string{
+		"seccomp": "enforced", "mounts": "enforced", "violations": "best-effort", "cgroups": "unavailable"}}
+	for _, tt := range []struct {
+		name   string
+		around executors.Attestation
+		want   map[string]string
+	}{
+		{"all of it", around, map[string]string{"tier": "os-sandbox", "landlock_abi": "7", "profile": "sha256:abc",
+			"enforced": "mounts seccomp", "best-effort": "violations", "unavailable": "cgroups"}},
+		{"a plain guest", executors.Attestation{Tier: profiles.TierWasm, Layers: map[string]string{"rlimits": "enforced"}},
+			map[string]string{"tier": "wasm", "enforced": "rlimits"}},
+		{"no guest", executors.Attestation{}, map[string]string{}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWorld(t)
+			w.apply(set("rev1"))
+			v := w.end(w.start(func(context.Context, executors.Run, executors.Host) (executors.Outcome, error) {
+				return executors.Outcome{State: executors.StateDone, Attestation: tt.around}, nil
+			}))
+			if d := cmp.Diff(tt.around, v.Attestation); d != "" {
+				t.Error(d)
+			}
+			rec, _ := w.audit.find(interpreter.RunEnded)
+			if d := cmp.Diff(tt.want, rec.Detail); d != "" {
+				t.Error(d)
+			}
+			if rec, _ := w.audit.find(interpreter.RunStarted); rec.Detail["tier"] != "wasm" {
+				t.Errorf("start %v", rec.Detail)
+			}
+		})
+	}
+}
+
+// What a guest was refused is among the denials of its run and in its events, and
+// of no other.
+func TestGuestRefused(t *testing.T) {
+	w := newWorld(t)
+	w.apply(set("rev1"))
+	d := profiles.Decision{Verdict: profiles.Deny, Code: profiles.CodeGuestRefused, Reason: "seccomp refused socket AF_NETLINK"}
+	run := w.start(func(context.Context, executors.Run, executors.Host) (executors.Outcome, error) {
+		w.ring.Refused("another", d)
+		w.ring.Refused("r1", d)
+		return executors.Outcome{State: executors.StateDone}, nil
+	})
+	v := w.end(run)
+	if diff := cmp.Diff([]profiles.Decision{d}, v.Denials); diff != "" || v.State != executors.StateDone {
+		t.Errorf("%s %s", v.State, diff)
+	}
+	events, err := run.Events(t.Context(), 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	seen := 0
+	for _, e := range events {
+		if e.Kind == interpreter.EventDecision && e.Decision.Code == d.Code {
+			seen++
+		}
+	}
+	if seen != 1 {
+		t.Errorf("%d events of it", seen)
+	}
+	w.ring.Refused("r1", d) // the run is over: nothing changes
+	if v := w.end(run); len(v.Denials) != 1 {
+		t.Errorf("denials after the end: %v", v.Denials)
+	}
+}
