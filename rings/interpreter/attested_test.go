@@ -29,7 +29,11 @@ func TestAttestationIsOnRecord(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w := newWorld(t)
-			w.apply(set("rev1"))
+			s := set("rev1")
+			a := s.Agents["default"]
+			a.MinTier = profiles.TierWasm
+			s.Agents["default"] = a
+			w.apply(s)
 			v := w.end(w.start(func(context.Context, executors.Run, executors.Host) (executors.Outcome, error) {
 				return executors.Outcome{State: executors.StateDone, Attestation: tt.around}, nil
 			}))
@@ -40,7 +44,7 @@ func TestAttestationIsOnRecord(t *testing.T) {
 			if d := cmp.Diff(tt.want, rec.Detail); d != "" {
 				t.Error(d)
 			}
-			if rec, _ := w.audit.find(interpreter.RunStarted); rec.Detail["tier"] != "wasm" {
+			if rec, _ := w.audit.find(interpreter.RunStarted); rec.Detail["min_tier"] != "wasm" {
 				t.Errorf("start %v", rec.Detail)
 			}
 		})

@@ -62,9 +62,8 @@ func (r *Ring) Start(ctx context.Context, req StartRequest) (*Run, error) {
 	rec := run.Record(RunStarted)
 	rec.State, rec.Digest = string(StateRunning), pause.Digest([]byte(req.Program.Source))
 	rec.Detail = map[string]string{"executor": req.Executor, "program": shape.Clip(req.Program.Name, 200)}
-	if at, ok := r.cfg.Tiers[req.Executor]; ok {
-		rec.Detail["tier"] = string(at) // run_ended says what it was
-	}
+	// What is asked for; run_ended says what there was.
+	rec.Detail["min_tier"] = string(run.Bound().Agent(nil).MinTier)
 	if req.Parent != nil {
 		rec.Detail["parent"] = req.Parent.Run + "/" + req.Parent.Call
 	}
