@@ -88,6 +88,7 @@ var layers = map[string][]string{
 	"cmd/ringd/internal/store/format": {},
 	"cmd/ringd/internal/child":        {"schema", "compiler", "profiles"},
 	"cmd/ringd/internal/config":       {"schema"},
+	"cmd/ringd/internal/pipetest":     {},
 	"cmd/ringd/internal/provider":     {"executors/js/engine/value", "rings/interpreter"},
 	"cmd/ringd/internal/notify":       {"cmd/ringd/internal/provider"},
 	"cmd/ringd/internal/syncer":       {"schema"},
@@ -211,7 +212,7 @@ var guestHalf = []string{"executors/js/guest", "executors/js/engine"}
 var calls = map[string][]string{
 	"panic":              {},
 	"init":               {},
-	"go":                 {"cmd/ringd/internal/daemon", "cmd/ringd/internal/syncer", "cmd/ringd/internal/api", "cmd/ringd/internal/audit", "cmd/ringd/internal/store", "rings/kernel/egress"},
+	"go":                 {"cmd/ringd/internal/child/watch.go", "cmd/ringd/internal/daemon", "cmd/ringd/internal/syncer", "cmd/ringd/internal/api", "cmd/ringd/internal/audit", "cmd/ringd/internal/store", "rings/kernel/egress"},
 	"context.Background": {"cmd/ringd"},
 	"context.TODO":       {},
 	"time.Now":           {"cmd/ringd"},

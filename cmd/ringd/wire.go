@@ -87,9 +87,6 @@ func (c childCompiler) Compile(ctx context.Context, p daemon.Push) (*profiles.Se
 func (c childCompiler) run(ctx context.Context, all []schema.Source) (*profiles.Set, schema.Diagnostics, error) {
 	policies, modules := sources.Split(all)
 	r, err := child.Run(ctx, c.cfg, child.Request{Sources: policies, Files: modules})
-	if errors.Is(err, child.ErrUnavailable) {
-		return nil, nil, cli.Failed(cli.Unavailable, err)
-	}
 	return r.Set, r.Diagnostics, err
 }
 

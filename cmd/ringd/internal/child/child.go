@@ -50,9 +50,6 @@ const maxStderr = 16 << 10
 // waitDelay bounds the wait for the pipes of a child that was killed.
 const waitDelay = 500 * time.Millisecond
 
-// ErrUnavailable means that this system cannot limit a child; nothing ran.
-var ErrUnavailable = errors.New("compile child: limits are not available on this system")
-
 // Config says how to start the child. Path and Args have no default.
 type Config struct {
 	Path        string        // the binary, absolute
@@ -89,8 +86,7 @@ type Usage struct {
 // is in Result.Diagnostics, killed children included. A child that a busy host
 // starved is started again, once, with more wall time; if that is not enough
 // either, the finding is CodeBusy, and the same request may succeed later. The
-// error is for the rest: a cancelled context, a binary that cannot be started,
-// ErrUnavailable. Run keeps nothing and may be called concurrently.
+// error is for the rest: a cancelled context, a binary that cannot be started. Run keeps nothing and may be called concurrently.
 func Run(ctx context.Context, cfg Config, req Request) (Result, error) {
 	if cfg.Path == "" || len(cfg.Args) == 0 {
 		return Result{}, errors.New("start compile child: no binary or no subcommand is configured")
@@ -127,9 +123,7 @@ func try(ctx context.Context, cfg Config, req Request, needs time.Duration) (res
 	cmd.Env, cmd.Dir = []string{}, "/"
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(input), stdout, stderr
 	cmd.WaitDelay = waitDelay
-	if err := confine(cmd); err != nil {
-		return Result{}, false, err
-	}
+	confine(cmd)
 	// The kernel kills the child when the thread that started it ends.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -209,7 +203,7 @@ func (p postmortem) finding(cfg Config, sources []schema.Source) schema.Diagnost
 	case p.timedOut && p.usage.CPU < p.needs:
 		d.Code, d.Msg = CodeBusy, fmt.Sprintf("the host is busy: within %s the compiler got %s of processor time", cfg.Wall, p.usage.CPU.Round(time.Millisecond))
 		d.Hint = "try again when the host has less to do"
-	case p.timedOut || p.usage.CPU >= cpuLimit(cfg.Wall):
+	case p.timedOut || p.usage.CPU >= cpuLimit(cfg.Wall) || strings.HasPrefix(p.words, errTime.Error()):
 		d.Code, d.Msg = CodeTimeout, fmt.Sprintf("%s does not compile within %s", which, cfg.Wall)
 		d.Hint = "look for comprehensions over comprehensions and long chains of alternatives; a policy of 10,000 rules fits"
 	default:

@@ -9,11 +9,11 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 	"time"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/child"
+	"github.com/ringd/ringd/cmd/ringd/internal/pipetest"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/schema"
 )
@@ -210,9 +210,7 @@ func TestRunErrors(t *testing.T) {
 // TestFamilyDies: what a child starts ends with it.
 func TestFamilyDies(t *testing.T) {
 	fifo := filepath.Join(t.TempDir(), "held")
-	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	pipetest.Make(t, fifo)
 	closed := make(chan error, 1)
 	go func() { // the read ends when nobody holds the other end any more
 		b, err := os.ReadFile(fifo)

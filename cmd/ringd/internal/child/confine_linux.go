@@ -13,13 +13,9 @@ import (
 // waits with.
 const maxOpen = 16
 
-// runtimeBytes is what the Go runtime and the program's own data need beside
-// the memory that a policy may take.
-const runtimeBytes = 64 << 20
-
 // confine makes the child the leader of a group that dies as a whole, and with
 // its parent.
-func confine(cmd *exec.Cmd) error {
+func confine(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	cmd.Cancel = func() error {
 		err := syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
@@ -28,7 +24,14 @@ func confine(cmd *exec.Cmd) error {
 		}
 		return err
 	}
-	return nil
+}
+
+// limited does work under limits of the kernel.
+func limited(h header, work func() error) error {
+	if err := limitSelf(h); err != nil {
+		return fmt.Errorf("take limits: %w", err)
+	}
+	return work()
 }
 
 // limitSelf puts this process under its limits, for good. Data is what counts
@@ -40,7 +43,7 @@ func limitSelf(h header) error {
 		most     uint64
 	}{
 		{"processor time", syscall.RLIMIT_CPU, h.two},
-		{"memory", syscall.RLIMIT_DATA, dataLimit(h.one)},
+		{"memory", syscall.RLIMIT_DATA, dataLimit(h)},
 		{"files", syscall.RLIMIT_NOFILE, maxOpen},
 		{"file size", syscall.RLIMIT_FSIZE, 0},
 		{"core", syscall.RLIMIT_CORE, 0},
@@ -52,8 +55,8 @@ func limitSelf(h header) error {
 	return nil
 }
 
-func dataLimit(memory uint64) uint64 {
-	limit := (memory + runtimeBytes) * shadow
+func dataLimit(h header) uint64 {
+	limit := memoryLimit(h)
 	if mapped {
 		limit += status("VmData:")
 	}

@@ -39,9 +39,11 @@ func serve(stdin io.Reader, stdout io.Writer) error {
 	debug.SetMaxStack(maxStack)
 	debug.SetTraceback("single")
 	debug.SetMemoryLimit(int64(h.one / 4 * 3))
-	if err := limitSelf(h); err != nil {
-		return fmt.Errorf("take limits: %w", err)
-	}
+	return limited(h, func() error { return answer(h, stdin, stdout) })
+}
+
+// answer reads the request that h announces and writes the reply.
+func answer(h header, stdin io.Reader, stdout io.Writer) error {
 	text := make([]byte, h.body)
 	if _, err := io.ReadFull(stdin, text); err != nil {
 		return fmt.Errorf("read request: %w", err)
@@ -50,11 +52,11 @@ func serve(stdin io.Reader, stdout io.Writer) error {
 	if err := json.Unmarshal(text, &req); err != nil {
 		return fmt.Errorf("read request: %w", err)
 	}
-	answer, set, err := compile(Request(req))
+	found, set, err := compile(Request(req))
 	if err != nil {
 		return err
 	}
-	out, err := frame(peakBytes(), uint64(len(set)), answer)
+	out, err := frame(peakBytes(), uint64(len(set)), found)
 	if err != nil {
 		return fmt.Errorf("write reply: %w", err)
 	}

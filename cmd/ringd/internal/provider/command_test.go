@@ -1,3 +1,5 @@
+//go:build linux
+
 package provider_test
 
 import (
@@ -15,6 +17,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/ringd/ringd/cmd/ringd/internal/pipetest"
 	"github.com/ringd/ringd/cmd/ringd/internal/provider"
 	"github.com/ringd/ringd/rings/interpreter"
 )
@@ -100,9 +103,7 @@ func TestCommandEnvironment(t *testing.T) {
 func TestCancelKillsTheGroup(t *testing.T) {
 	dir := t.TempDir()
 	pids := filepath.Join(dir, "pids")
-	if err := syscall.Mkfifo(pids, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	pipetest.Make(t, pids)
 	c := shell(t, `trap '' TERM; sh -c 'trap "" TERM; echo $$ >`+pids+`; exec sleep 1000' & wait; sleep 1000`)
 	ctx, cancel := context.WithCancelCause(t.Context())
 	done := make(chan error, 1)
@@ -158,9 +159,7 @@ func gone(t *testing.T, pid int) {
 // A process that left the group and holds the pipes cannot hold the call.
 func TestEscapedProcessHoldsNothing(t *testing.T) {
 	fifo := filepath.Join(t.TempDir(), "fifo")
-	if err := syscall.Mkfifo(fifo, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	pipetest.Make(t, fifo)
 	c := shell(t, `setsid sh -c 'echo $$ >`+fifo+`; exec sleep 1000' & read pid <`+fifo+`; echo $pid >&2; echo 1`,
 		func(c *provider.Config) { c.Grace = time.Millisecond })
 	_, err := c.Call(t.Context(), call(`[]`))

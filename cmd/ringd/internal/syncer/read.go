@@ -132,7 +132,7 @@ func (p *pass) folder(dir string, depth int) error {
 
 // names lists a folder, sorted, within the limit of entries.
 func (p *pass) names(dir string) ([]string, error) {
-	f, err := p.root.OpenFile(dir, os.O_RDONLY|syscall.O_DIRECTORY|syscall.O_NONBLOCK, 0)
+	f, err := p.root.OpenFile(dir, os.O_RDONLY|onlyFolders|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, fault(dir, err)
 	}

@@ -10,6 +10,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
+// onlyFolders makes opening anything else fail.
+const onlyFolders = syscall.O_DIRECTORY
+
 // stampOf is what changes when a file does: its inode, kind, size and times.
 func stampOf(st fs.FileInfo) string {
 	s, ok := st.Sys().(*syscall.Stat_t)

@@ -8,6 +8,9 @@ import (
 	"os"
 )
 
+// onlyFolders is nothing here: listing anything else fails.
+const onlyFolders = 0
+
 func stampOf(st fs.FileInfo) string {
 	return fmt.Sprint(st.Mode(), st.Size(), st.ModTime().UnixNano())
 }

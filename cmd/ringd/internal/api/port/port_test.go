@@ -12,11 +12,11 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/api/port"
 	"github.com/ringd/ringd/cmd/ringd/internal/api/porttest"
+	"github.com/ringd/ringd/cmd/ringd/internal/pipetest"
 )
 
 // log is what a port has logged.
@@ -178,9 +178,7 @@ func TestFilesAreRefused(t *testing.T) {
 		{"folder", "is not a file", func(t *testing.T, f *porttest.Files) { f.Cert = filepath.Dir(f.Cert) }},
 		{"pipe", "is not a file", func(t *testing.T, f *porttest.Files) {
 			f.Key += ".pipe"
-			if err := syscall.Mkfifo(f.Key, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			pipetest.Make(t, f.Key)
 		}},
 		{"nothing", "", func(*testing.T, *porttest.Files) {}},
 	} {

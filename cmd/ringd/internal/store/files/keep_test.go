@@ -8,9 +8,9 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 
+	"github.com/ringd/ringd/cmd/ringd/internal/pipetest"
 	"github.com/ringd/ringd/cmd/ringd/internal/store/files"
 )
 
@@ -112,9 +112,10 @@ func TestGetOfAPipe(t *testing.T) {
 	}
 	done()
 	path := filepath.Join(dir, name)
-	if err := errors.Join(os.Remove(path), syscall.Mkfifo(path, 0o600)); err != nil {
+	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
+	pipetest.Make(t, path)
 	if _, err := k.Get(name, 4); !errors.Is(err, files.ErrDamaged) {
 		t.Errorf("%v", err)
 	}
