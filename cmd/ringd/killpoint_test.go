@@ -1,3 +1,5 @@
+//go:build linux
+
 package main
 
 // In the package: the binary that these tests kill is main with a point set.
@@ -17,7 +19,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -26,30 +27,6 @@ import (
 	"github.com/ringd/ringd/schema/client"
 	"github.com/ringd/ringd/schema/wire"
 )
-
-// The variables that tell ringd-killed where to die. Only tests read them.
-const (
-	killAt  = "RINGD_TEST_KILL_AT"
-	killNth = "RINGD_TEST_KILL_NTH"
-)
-
-// killedMain is main that kills itself the Nth time it comes to a labelled point.
-func killedMain() {
-	label := os.Getenv(killAt)
-	nth, err := strconv.ParseInt(os.Getenv(killNth), 10, 64)
-	if err != nil {
-		main() // a guest of the daemon: its environment is empty
-		return
-	}
-	var seen atomic.Int64
-	point := func(at string) {
-		if at == label && seen.Add(1) == nth {
-			_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
-			select {} // dead
-		}
-	}
-	os.Exit(runAt(context.Background(), os.Args, os.Stdin, os.Stdout, os.Stderr, point))
-}
 
 // points are the labels of every effect in a run's life, in the order of a life.
 var points = []string{

@@ -1,3 +1,5 @@
+//go:build unix
+
 package main
 
 // In the package for TestMain, which makes this binary ringd.

@@ -294,3 +294,19 @@ func TestSmallSnapshots(t *testing.T) {
 		}
 	}
 }
+
+// heaps are programs that wait, by what they hold.
+func heaps() []struct{ name, source string } {
+	return []struct{ name, source string }{
+		{"small", `const user = { name: "a", tags: ["x", "y"] }; const seen = new Map(); class A { #n = 1; get() { return this.#n } } const a = new A();
+			const found = await gate({ q: "what" }); seen.set(a, found); [user.name, a.get(), seen.size]`},
+		{"2MB", `const o = []; for (let i = 0; i < 10000; i++) o.push({ id: i, name: "n" + i, tags: ["a", "b"] }); await gate(1); o.length`},
+		{"23MB", `const o = []; for (let i = 0; i < 100000; i++) o.push({ id: i, name: "n" + i, tags: ["a", "b"] }); await gate(1); o.length`},
+	}
+}
+
+func large() engine.Options {
+	o := gated()
+	o.HeapBytes = 128 << 20
+	return o
+}
