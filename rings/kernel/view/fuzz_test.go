@@ -1,0 +1,101 @@
+package view // the readers of outside bytes are not exported
+
+import (
+	"bytes"
+	"debug/elf"
+	"io"
+	"os"
+	"path"
+	"strings"
+	"testing"
+)
+
+// counting tells how much of a file was asked for.
+type counting struct {
+	r     io.ReaderAt
+	bytes int
+}
+
+func (c *counting) ReadAt(b []byte, off int64) (int, error) {
+	c.bytes += len(b)
+	return c.r.ReadAt(b, off)
+}
+
+// maxRead is what one object may make its reader ask for: headers, the dynamic
+// section, and a string for each name.
+const maxRead = maxSegments*56 + maxDynamic + (maxNeeded+4)*maxString + 4096
+
+func FuzzObject(f *testing.F) {
+	for _, name := range []string{"/proc/self/exe", "/bin/true", "/lib64/ld-linux-x86-64.so.2", "/lib/x86_64-linux-gnu/libm.so.6"} {
+		if b, err := os.ReadFile(name); err == nil {
+			f.Add(b[:min(len(b), 8<<10)])
+		}
+	}
+	f.Add([]byte(elf.ELFMAG))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		c := &counting{r: bytes.NewReader(b)}
+		o, err := readObject(c, elf.EM_X86_64)
+		if c.bytes > maxRead {
+			t.Errorf("asked for %d bytes", c.bytes)
+		}
+		if err != nil {
+			return
+		}
+		if len(o.needed) > maxNeeded {
+			t.Errorf("needs %d", len(o.needed))
+		}
+		for _, s := range append([]string{o.interp, o.soname}, o.needed...) {
+			if len(s) > maxString || strings.IndexByte(s, 0) >= 0 {
+				t.Errorf("a name of %d bytes", len(s))
+			}
+		}
+	})
+}
+
+func FuzzLoaderDirs(f *testing.F) {
+	f.Add("include ld.so.conf.d/*.conf\n/usr/local/lib # here\n", "/opt/lib\nhwcap 0 x\n/old=libc6\n")
+	f.Add("include /etc/ld.so.conf\ninclude /etc/ld.so.conf.d/[\ninclude *", "include ../ld.so.conf")
+	f.Fuzz(func(t *testing.T, main, other string) {
+		reads := 0
+		dirs := loaderDirs(func(name string) ([]byte, bool) {
+			if reads++; name == "/etc/ld.so.conf" {
+				return []byte(main), true
+			}
+			return []byte(other), true
+		}, func(string) []string { return []string{"a.conf", "b.conf", "ld.so.conf"} })
+		if reads > maxConfFiles || len(dirs) > maxConfDirs {
+			t.Errorf("%d files read, %d folders", reads, len(dirs))
+		}
+		seen := map[string]bool{}
+		for _, d := range dirs {
+			if !path.IsAbs(d) || path.Clean(d) != d || strings.IndexByte(d, 0) >= 0 || seen[d] {
+				t.Errorf("folder %q", d)
+			}
+			seen[d] = true
+		}
+	})
+}
+
+func FuzzMounts(f *testing.F) {
+	f.Add("36 35 98:0 /mnt1 /mnt\\040two rw,noatime master:1 - ext3 /dev/root rw\n")
+	f.Add(`1 2 3 4 \777\0 - x`)
+	f.Fuzz(func(t *testing.T, text string) {
+		for _, m := range readMounts([]byte(text)) {
+			if m.kind == "" || m.at == "" {
+				t.Errorf("%+v", m)
+			}
+		}
+	})
+}
+
+func TestLoaderDirs(t *testing.T) {
+	files := map[string]string{
+		"/etc/ld.so.conf": "include ld.so.conf.d/*.conf\n\t/usr/lib/last  \n", "/etc/ld.so.conf.d/b.conf": "/b\n/a\n", "/etc/ld.so.conf.d/a.conf": "# x\n/a # y\nrelative\n/c=libc6\n",
+		"/etc/ld.so.conf.d/a.off": "/off",
+	}
+	got := loaderDirs(func(name string) ([]byte, bool) { s, ok := files[name]; return []byte(s), ok },
+		func(dir string) []string { return []string{"a.conf", "a.off", "b.conf"} })
+	if s := strings.Join(got, " "); s != "/a /c /b /usr/lib/last" {
+		t.Errorf("folders %q", s)
+	}
+}
