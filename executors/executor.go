@@ -211,6 +211,10 @@ type Launcher interface {
 // grants: by Launch, by reads of its connection and by Streamer.Wait.
 var ErrRevoked = errors.New("the policy in force no longer grants what its process was started with")
 
+// ErrViolation is wrapped by reads of the connection of a guest that the launcher
+// has ended: it tried what it had given up, or what it tried cannot be recorded.
+var ErrViolation = errors.New("the guest was ended")
+
 // Spec is what a guest is started with. The zero value starts nothing.
 type Spec struct {
 	Executor    string

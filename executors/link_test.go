@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"strings"
@@ -285,6 +286,22 @@ func TestLinkGoneBeforeTheProgram(t *testing.T) {
 	_, _, err := l.Run(t.Context(), executors.Work{Budget: budget}, &fakeHost{})
 	if !errors.Is(err, executors.ErrGone) || !errors.Is(err, executors.ErrGuest) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// A guest that the launcher ended is not one that nobody knows anything of: its
+// program is not given to another.
+func TestLinkEndedByTheLauncher(t *testing.T) {
+	for _, why := range []error{executors.ErrViolation, executors.ErrRevoked} {
+		g := newFakeGuest()
+		l := play(t, g, func(s *executors.Stream) {
+			_, _ = s.Read()
+			_ = g.peer.PipeWriter.CloseWithError(fmt.Errorf("%w: it tried socket", why))
+		})
+		_, again, err := l.Run(t.Context(), executors.Work{Budget: budget}, &fakeHost{})
+		if again || !errors.Is(err, why) || !errors.Is(err, executors.ErrGuest) || errors.Is(err, executors.ErrGone) {
+			t.Errorf("%v: %v", why, err)
+		}
 	}
 }
 

@@ -114,6 +114,17 @@ func (r *linkRun) cpu() time.Duration {
 	return max(now-r.cpu0, 0)
 }
 
+// gone tells whether the guest ended before it said anything, and nobody knows
+// why.
+func (r *linkRun) gone(err error) bool {
+	for _, why := range []error{ErrProtocol, ErrRevoked, ErrViolation} {
+		if errors.Is(err, why) {
+			return false
+		}
+	}
+	return r.l.s.BytesRead() == r.base
+}
+
 // fault is the error of a run whose end no limit explains.
 func (r *linkRun) fault(c cause, hostErr, err error) error {
 	switch c {
@@ -126,7 +137,7 @@ func (r *linkRun) fault(c cause, hostErr, err error) error {
 		if c == causeSlow {
 			return nil
 		}
-		if !errors.Is(err, ErrProtocol) && r.l.s.BytesRead() == r.base {
+		if r.gone(err) {
 			return ErrGone
 		}
 		if errors.Is(err, io.EOF) {

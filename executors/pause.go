@@ -76,7 +76,7 @@ func (r *linkRun) unrestored(c cause, err error) error {
 		return err
 	case c == causeSlow:
 		return fmt.Errorf("%w: it took longer than %v", ErrSlow, r.move())
-	case r.l.s.BytesRead() == r.base:
+	case r.gone(err):
 		return fmt.Errorf("%w: %w", ErrSnapshot, ErrGone)
 	default:
 		return fmt.Errorf("%w: %w: %w", ErrSnapshot, ErrGuest, err)

@@ -8,6 +8,7 @@ import (
 	"os"
 	"sync"
 
+	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/rings/kernel/filter"
 	"github.com/ringd/ringd/rings/kernel/order"
 	"github.com/ringd/ringd/rings/kernel/spawn"
@@ -44,9 +45,9 @@ func (r *Ring) listen(g *guest, fd *os.File, c watch.Config) (*watch.Listener, e
 		return r.cfg.Report(Violation{Agent: g.agent, Executor: g.executor, Violation: v})
 	}
 	c.End = func(v watch.Violation, err error) {
-		why := fmt.Errorf("the guest was ended: it tried what it had given up: %s", v)
+		why := fmt.Errorf("%w: it tried what it had given up: %s", executors.ErrViolation, v)
 		if err != nil {
-			why = fmt.Errorf("the guest was ended: what it tried cannot be recorded: %w", err)
+			why = fmt.Errorf("%w: what it tried cannot be recorded: %w", executors.ErrViolation, err)
 		}
 		_ = g.revoke(why) // Kill, or Close of the ring, meets the error again
 	}
