@@ -48,3 +48,11 @@ func because(kind, layer, step string, err error) error {
 func (f *fault) report(r *order.Report) {
 	r.Failed, r.Kind, r.Step, r.Errno, r.Reason = f.layer, f.kind, f.step, int(f.errno), f.reason
 }
+
+// asError is the error of a raw call, nil for 0.
+func asError(e syscall.Errno) error {
+	if e == 0 {
+		return nil
+	}
+	return e
+}

@@ -2,10 +2,9 @@ package enclose
 
 import (
 	"errors"
-	"fmt"
+	"io"
+	"os"
 	"runtime"
-
-	"golang.org/x/sys/unix"
 
 	"github.com/ringd/ringd/rings/kernel/order"
 )
@@ -18,52 +17,85 @@ const failed = 125
 func Main() int {
 	// What follows is state of one thread that must reach the program.
 	runtime.LockOSThread()
+	if len(os.Args) > 0 && os.Args[0] == starterName {
+		return starter()
+	}
+	return first()
+}
+
+// first is the first process of a guest.
+func first() int {
+	if err := hold(); err != nil {
+		return failed
+	}
 	var o order.Order
 	if _, err := receive(order.Control, &o); err != nil {
 		return failed
 	}
-	r := order.Report{Version: order.Version, Layers: map[string]string{order.LayerProcess: "enforced"}}
-	if err := check(o); err != nil {
-		var f *fault
-		if !errors.As(err, &f) {
-			f = &fault{layer: order.LayerProcess, kind: order.KindFault, step: "set up", reason: err.Error()}
-		}
-		f.report(&r)
-		return told(send(order.Control, r))
+	g, err := newGuest(o)
+	if err != nil {
+		return refuse(o, err)
 	}
-	if err := send(order.Control, r); err != nil {
+	if o.Reap {
+		return g.reap()
+	}
+	if err := g.run(building()); err != nil {
+		return refuse(o, err)
+	}
+	return g.finish()
+}
+
+// finish restricts this thread, proves it, says so and becomes the program.
+func (g *guest) finish() int {
+	if err := g.run(restricting()); err != nil {
+		return refuse(g.Order, err)
+	}
+	if err := g.prove(); err != nil {
+		return refuse(g.Order, err)
+	}
+	if err := g.say(); err != nil {
 		return failed
 	}
-	return told(execute())
+	if err := g.become(); !errors.Is(err, io.EOF) && !errors.Is(err, errTold) {
+		_ = send(g.told, order.Told{Failed: err.Error()}) // nobody else can be told
+	}
+	return failed
 }
 
-func told(error) int { return failed }
-
-// check refuses an order that this init does not understand.
-func check(o order.Order) error {
-	if o.Version != order.Version {
-		return broken(order.LayerProcess, "read the order", fmt.Errorf("version %d of the messages, and this init knows %d", o.Version, order.Version))
+// refuse reports why there is no guest.
+func refuse(o order.Order, err error) int {
+	r := order.Report{Version: order.Version}
+	var f *fault
+	if !errors.As(err, &f) {
+		f = &fault{layer: order.LayerProcess, kind: order.KindFault, step: "set up", reason: err.Error()}
 	}
-	return nil
+	f.report(&r)
+	_ = send(order.Control, r) // a ring that is gone needs no report
+	return failed
 }
 
-// execute waits for Go and becomes the program.
-func execute() error {
-	var g order.Go
-	fds, err := receive(order.Control, &g)
-	if err != nil {
-		return err
+// say reports that everything stands.
+func (g *guest) say() error {
+	r := order.Report{Version: order.Version, ABI: g.abi, Proved: g.proved, Layers: map[string]string{}}
+	for _, l := range []string{
+		order.LayerProcess, order.LayerEnvironment, order.LayerDescriptors, order.LayerParentDeath, order.LayerNamespaces,
+		order.LayerMounts, order.LayerExec, order.LayerNetwork, order.LayerLimits, order.LayerPrivileges,
+		order.LayerLandlock, order.LayerCapabilities, order.LayerSeccomp, order.LayerSelfTest,
+	} {
+		r.Layers[l] = enforced
 	}
-	if len(fds) != g.Files || len(g.Argv) == 0 {
-		return errors.New("descriptors missing")
+	r.Layers[order.LayerMemory] = unavailable
+	if g.WX {
+		r.Layers[order.LayerMemory] = enforced
 	}
-	for i, fd := range fds {
-		if err := unix.Dup3(fd, i, 0); err != nil {
-			return err
-		}
+	if g.listener < 0 {
+		return send(order.Control, r)
 	}
-	if err := unix.Chdir(g.Dir); err != nil {
-		return err
-	}
-	return unix.Exec(g.Argv[0], g.Argv, g.Env)
+	return send(order.Control, r, g.listener)
 }
+
+// The states of a layer in a report.
+const (
+	enforced    = "enforced"
+	unavailable = "unavailable"
+)

@@ -30,13 +30,16 @@ type Order struct {
 	Limits  []Limit
 	UID     int // of the program, inside and outside
 	GID     int
-	Network string // profiles.NetworkOff or NetworkOwn
-	ABI     int    // of Landlock, the least that will do
-	Filter  Program
-	Notify  bool // the filter asks a listener: send its descriptor with the Report
-	WX      bool // memory never becomes executable
-	Reap    bool // init stays, starts the program as its child and reports its end
-	Seal    bool // the program keeps Control, to seal itself
+	// Namespaces are those of the ring, kind as in /proc/self/ns -> inode: init
+	// refuses to be in one of them.
+	Namespaces map[string]uint64
+	Network    string // profiles.NetworkOff or NetworkOwn
+	ABI        int    // of Landlock, the least that will do
+	Filter     Program
+	Notify     bool // the filter asks a listener: send its descriptor with the Report
+	WX         bool // memory never becomes executable
+	Reap       bool // init stays, starts the program as its child and reports its end
+	Seal       bool // the program keeps Control, to seal itself
 
 	CPU  int64 // milliseconds of all processes together; 0: the rlimit alone. Reap only
 	Wall int64 // milliseconds from Go on; 0: none. Reap only

@@ -1,0 +1,222 @@
+package enclose
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/ringd/ringd/rings/kernel/order"
+)
+
+// hasMounts: the table of mounts has what init mounted, once each, and what was
+// mounted below a granted folder, with the attributes of that.
+func (g *guest) hasMounts() error {
+	text, err := read("/proc/thread-self/mountinfo")
+	if err != nil {
+		return err
+	}
+	seen := map[string]bool{}
+	for line := range strings.Lines(text) {
+		f := strings.Fields(line)
+		if len(f) < 6 {
+			return fmt.Errorf("the line %q", line)
+		}
+		p := unescape(f[4])
+		in, below := g.above(p)
+		want, ours := g.points[p]
+		switch {
+		case !ours && !below:
+			return fmt.Errorf("there is a mount at %s", p)
+		case ours && seen[p] && !below:
+			return fmt.Errorf("there are two mounts at %s", p)
+		case !ours:
+			want = g.points[in]
+		}
+		seen[p] = true
+		if have := options(f[5]); !(ours && below) && have&want.flags != want.flags {
+			return fmt.Errorf("the mount at %s is %s", p, f[5])
+		}
+	}
+	for p := range g.points {
+		if !seen[p] {
+			return fmt.Errorf("there is no mount at %s", p)
+		}
+	}
+	return nil
+}
+
+// above is the nearest folder of the host that a path lies in.
+func (g *guest) above(p string) (string, bool) {
+	for p != "/" {
+		p = path.Dir(p)
+		if g.folders[p] {
+			return p, true
+		}
+	}
+	return "", false
+}
+
+// options are the attributes of a mount as the table has them.
+func options(text string) (flags uint64) {
+	for o := range strings.SplitSeq(text, ",") {
+		switch o {
+		case "ro":
+			flags |= readOnly
+		case "nosuid":
+			flags |= noSetID
+		case "nodev":
+			flags |= noDevice
+		case "noexec":
+			flags |= noExec
+		}
+	}
+	return flags
+}
+
+// unescape reads a path of the table, in which spaces and the like are octal.
+func unescape(p string) string {
+	var b strings.Builder
+	for i := 0; i < len(p); i++ {
+		if p[i] == '\\' && i+3 < len(p) {
+			var c byte
+			if _, err := fmt.Sscanf(p[i+1:i+4], "%o", &c); err == nil {
+				b.WriteByte(c)
+				i += 3
+				continue
+			}
+		}
+		b.WriteByte(p[i])
+	}
+	return b.String()
+}
+
+// hasPoints looks at each place by its name: what is there is what was granted,
+// and the file system answers with the attributes.
+func (g *guest) hasPoints() error {
+	for p, want := range g.points {
+		var st unix.Stat_t
+		if err := unix.Lstat(p, &st); err != nil {
+			return fmt.Errorf("look at %s: %w", p, err)
+		}
+		var fs unix.Statfs_t
+		if err := unix.Statfs(p, &fs); err != nil {
+			return fmt.Errorf("look at the file system of %s: %w", p, err)
+		}
+		if want.inode != 0 && (st.Dev != want.device || st.Ino != want.inode) {
+			return fmt.Errorf("at %s stands something else", p)
+		}
+		if want.inode == 0 && st.Dev == g.old {
+			return fmt.Errorf("at %s stands something of the host's root", p)
+		}
+		if want.hidden && st.Mode&0o7777 != 0 {
+			return fmt.Errorf("%s is not covered", p)
+		}
+		// The attributes of a mount and of statfs have the same bits.
+		if have := uint64(fs.Flags); have&want.flags != want.flags {
+			return fmt.Errorf("the file system of %s has attributes %#x, and %#x are needed", p, have, want.flags)
+		}
+	}
+	return nil
+}
+
+// hasLeft: there is no way up from the root, and nothing of the process stands
+// elsewhere.
+func (g *guest) hasLeft() error {
+	var root, up unix.Stat_t
+	if err := errors.Join(unix.Stat("/", &root), unix.Stat("/..", &up)); err != nil {
+		return fmt.Errorf("look at the root: %w", err)
+	}
+	if root.Dev != up.Dev || root.Ino != up.Ino || root.Dev == g.old {
+		return errors.New("the root is not the guest's own")
+	}
+	b := make([]byte, 256)
+	for _, name := range []string{"root", "cwd"} {
+		n, err := unix.Readlink("/proc/thread-self/"+name, b)
+		if err != nil {
+			return fmt.Errorf("read the link %s: %w", name, err)
+		}
+		if string(b[:n]) != "/" {
+			return fmt.Errorf("the %s of this thread is %s", name, b[:n])
+		}
+	}
+	return nil
+}
+
+// isReadOnly: nothing can be made in the root, not by init's user either.
+func (g *guest) isReadOnly() error {
+	return expect("making a folder in the root", unix.Mkdir("/.made", 0o700), unix.EROFS)
+}
+
+// isNoExec: what lies in a file of the guest cannot be mapped as code.
+func (g *guest) isNoExec() error {
+	b, err := unix.Mmap(g.canary, 0, 4096, unix.PROT_READ|unix.PROT_EXEC, unix.MAP_PRIVATE)
+	if err == nil {
+		err = unix.Munmap(b)
+	}
+	return expect("mapping a file as code", err, unix.EPERM)
+}
+
+// isWX: memory that was written cannot be made code.
+func (g *guest) isWX() error {
+	if !g.WX {
+		return errNotAsked
+	}
+	if n, err := unix.PrctlRetInt(unix.PR_GET_MDWE, 0, 0, 0, 0); g.wx && (err != nil || n&unix.PR_MDWE_REFUSE_EXEC_GAIN == 0) {
+		return fmt.Errorf("PR_GET_MDWE is %d, %w", n, err)
+	}
+	err := g.makeCode()
+	if err == nil {
+		return nil
+	}
+	if !g.wx {
+		return missing(order.LayerMemory, "PR_SET_MDWE", err)
+	}
+	return err
+}
+
+// makeCode tries it on a page that was written.
+func (g *guest) makeCode() error {
+	err := expect("making a written page code", unix.Mprotect(g.page, unix.PROT_READ|unix.PROT_EXEC), unix.EACCES, unix.EPERM)
+	if err != nil {
+		return err
+	}
+	err = unix.Mprotect(g.page, unix.PROT_READ|unix.PROT_WRITE|unix.PROT_EXEC)
+	return expect("making a page code that can be written", err, unix.EACCES, unix.EPERM)
+}
+
+// diesToo: the kernel ends the guest when the ring ends.
+func (g *guest) diesToo() error {
+	signal, err := parentDeath()
+	if err != nil {
+		return fmt.Errorf("PR_GET_PDEATHSIG: %w", err)
+	}
+	if signal != int32(unix.SIGKILL) {
+		return fmt.Errorf("the signal at the ring's death is %d", signal)
+	}
+	return nil
+}
+
+// noSuchType is a type of socket that no kernel has.
+const noSuchType = 15
+
+// isFiltered makes two calls that do nothing where there is no filter, and that
+// the filter answers itself, whoever listens; the second once more with bits that
+// the kernel does not look at.
+func (g *guest) isFiltered() error {
+	if err := expect("unshare of nothing", unix.Unshare(0), unix.EPERM); err != nil {
+		return err
+	}
+	for _, family := range []uintptr{unix.AF_NETLINK, unix.AF_NETLINK | 1<<32} {
+		fd, _, e := unix.RawSyscall(unix.SYS_SOCKET, family, noSuchType, 0)
+		if e == 0 {
+			unix.Close(int(fd))
+		}
+		if err := expect("a netlink socket", asError(e), unix.EAFNOSUPPORT); err != nil {
+			return err
+		}
+	}
+	return nil
+}

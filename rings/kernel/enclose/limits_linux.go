@@ -1,0 +1,70 @@
+package enclose
+
+import (
+	"fmt"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/ringd/ringd/rings/kernel/order"
+)
+
+// late says that a limit would keep init itself from going on: a Go program has
+// more addresses and threads than many a program may have. It is set with the
+// last calls before the exec, see (*program).execute.
+func late(resource int) bool {
+	return resource == unix.RLIMIT_AS || resource == unix.RLIMIT_DATA || resource == unix.RLIMIT_NPROC
+}
+
+// setLimits sets the other limits, soft and hard.
+func (g *guest) setLimits() error {
+	for _, l := range g.Limits {
+		if late(l.Resource) {
+			continue
+		}
+		// By syscall, which otherwise sets the count of files again at the exec.
+		if err := syscall.Setrlimit(l.Resource, &syscall.Rlimit{Cur: l.Value, Max: l.Value}); err != nil {
+			return broken(order.LayerLimits, fmt.Sprintf("setrlimit %s to %d", l.Name, l.Value), err)
+		}
+	}
+	return nil
+}
+
+// setPage maps a page and writes to it, to try later whether it can be made code.
+func (g *guest) setPage() error {
+	page, err := unix.Mmap(-1, 0, 4096, unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)
+	if err != nil {
+		return broken(order.LayerMemory, "map a page", err)
+	}
+	page[0] = 0xc3
+	g.page = page
+	return nil
+}
+
+// hasLimits: each limit that is set is what was ordered, and that of descriptors
+// is run into.
+func (g *guest) hasLimits() error {
+	for _, l := range g.Limits {
+		if late(l.Resource) {
+			continue
+		}
+		var have syscall.Rlimit
+		if err := syscall.Getrlimit(l.Resource, &have); err != nil {
+			return fmt.Errorf("read the limit %s: %w", l.Name, err)
+		}
+		if have.Cur != l.Value || have.Max != l.Value {
+			return fmt.Errorf("the limit %s is %d, %d", l.Name, have.Cur, have.Max)
+		}
+		if l.Resource != unix.RLIMIT_NOFILE || l.Value > 1<<30 {
+			continue
+		}
+		fd, err := unix.FcntlInt(order.Control, unix.F_DUPFD_CLOEXEC, int(l.Value))
+		if err == nil {
+			unix.Close(fd)
+		}
+		if err := expect("a descriptor beyond the limit", err, unix.EINVAL); err != nil {
+			return err
+		}
+	}
+	return nil
+}

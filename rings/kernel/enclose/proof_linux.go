@@ -1,0 +1,242 @@
+package enclose
+
+import (
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/ringd/ringd/rings/kernel/order"
+)
+
+// canary is something that must not work, or must be so, when a layer stands. It
+// is tried after everything was set up, on the thread that will execute the
+// program, and trusts no answer of the calls that set it up.
+type canary struct {
+	name  string
+	layer string
+	try   func(*guest) error
+}
+
+func canaries() []canary {
+	return []canary{
+		{"first process", order.LayerNamespaces, (*guest).isFirst},
+		{"host name", order.LayerNamespaces, (*guest).isNamed},
+		{"user", order.LayerNamespaces, (*guest).isUser},
+		{"status", order.LayerCapabilities, (*guest).hasStatus},
+		{"namespaces are the guest's own", order.LayerNamespaces, (*guest).isApart},
+		{"mount table", order.LayerMounts, (*guest).hasMounts},
+		{"what stands at each mount", order.LayerMounts, (*guest).hasPoints},
+		{"the host's root is gone", order.LayerMounts, (*guest).hasLeft},
+		{"the root cannot be changed", order.LayerMounts, (*guest).isReadOnly},
+		{"nothing starts from a folder", order.LayerExec, (*guest).isNoExec},
+		{"network", order.LayerNetwork, (*guest).hasNetwork},
+		{"landlock", order.LayerLandlock, (*guest).isLandlocked},
+		{"a file closed to all", order.LayerCapabilities, (*guest).isPowerless},
+		{"memory", order.LayerMemory, (*guest).isWX},
+		{"limits", order.LayerLimits, (*guest).hasLimits},
+		{"descriptors", order.LayerDescriptors, (*guest).hasDescriptors},
+		{"death with the ring", order.LayerParentDeath, (*guest).diesToo},
+		{"filter", order.LayerSeccomp, (*guest).isFiltered},
+	}
+}
+
+// prove tries every canary. The first that shows a layer not to hold ends the
+// guest.
+func (g *guest) prove() error {
+	for _, c := range canaries() {
+		err := c.try(g)
+		if errors.Is(err, errNotAsked) {
+			continue
+		}
+		var f *fault
+		if err != nil && !errors.As(err, &f) {
+			err = lies(c.layer, c.name, err.Error())
+		}
+		if err != nil {
+			return err
+		}
+		g.proved = append(g.proved, c.name)
+	}
+	return nil
+}
+
+// errNotAsked is a canary of a layer that the order leaves out.
+var errNotAsked = errors.New("not asked for")
+
+// expect is the errno that shows that a layer stands.
+func expect(what string, got error, want ...unix.Errno) error {
+	for _, w := range want {
+		if errors.Is(got, w) {
+			return nil
+		}
+	}
+	if got == nil {
+		return fmt.Errorf("%s works", what)
+	}
+	return fmt.Errorf("%s is refused with %q, and not with %q", what, got.Error(), want[0].Error())
+}
+
+// isFirst: the process numbers of the guest begin with init.
+func (g *guest) isFirst() error {
+	pid, ppid := unix.Getpid(), unix.Getppid()
+	if g.Reap && (pid == 1 || ppid != 1) || !g.Reap && (pid != 1 || ppid != 0) {
+		return fmt.Errorf("this is process %d, child of %d", pid, ppid)
+	}
+	return nil
+}
+
+func (g *guest) isNamed() error {
+	var u unix.Utsname
+	if err := unix.Uname(&u); err != nil {
+		return fmt.Errorf("uname: %w", err)
+	}
+	if name := unix.ByteSliceToString(u.Nodename[:]); name != g.name() {
+		return fmt.Errorf("the host name is %q", name)
+	}
+	return nil
+}
+
+// isUser: the user is the one ordered, and the only one that its namespace has
+// beside init's.
+func (g *guest) isUser() error {
+	r, e, s := unix.Getresuid()
+	rg, eg, sg := unix.Getresgid()
+	if r != g.UID || e != g.UID || s != g.UID || rg != g.GID || eg != g.GID || sg != g.GID {
+		return fmt.Errorf("user %d, %d, %d of group %d, %d, %d", r, e, s, rg, eg, sg)
+	}
+	for name, id := range map[string]int{"uid_map": g.UID, "gid_map": g.GID} {
+		text, err := read("/proc/thread-self/" + name)
+		if err != nil {
+			return err
+		}
+		for line := range strings.Lines(text) {
+			f := strings.Fields(line)
+			if len(f) != 3 || f[2] != "1" || f[0] != strconv.Itoa(id) && f[0] != "0" {
+				return fmt.Errorf("%s has the line %q", name, strings.TrimSpace(line))
+			}
+		}
+	}
+	return nil
+}
+
+// hasStatus reads what the kernel holds of this thread.
+func (g *guest) hasStatus() error {
+	text, err := read("/proc/thread-self/status")
+	if err != nil {
+		return err
+	}
+	fields := map[string]string{}
+	for line := range strings.Lines(text) {
+		if k, v, ok := strings.Cut(line, ":"); ok {
+			fields[k] = strings.TrimSpace(v)
+		}
+	}
+	for _, k := range []string{"CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"} {
+		if v, ok := fields[k]; !ok || strings.Trim(v, "0") != "" {
+			return fmt.Errorf("%s is %q", k, v)
+		}
+	}
+	if v := fields["NoNewPrivs"]; v != "1" {
+		return lies(order.LayerPrivileges, "status", fmt.Sprintf("NoNewPrivs is %q", v))
+	}
+	if v := fields["Seccomp"]; v != "2" {
+		return lies(order.LayerSeccomp, "status", fmt.Sprintf("Seccomp is %q", v))
+	}
+	if v := fields["Groups"]; g.root && v != "" {
+		return lies(order.LayerNamespaces, "status", fmt.Sprintf("Groups is %q", v))
+	}
+	return nil
+}
+
+// isApart: no namespace is one of the ring's, where the order names those.
+func (g *guest) isApart() error {
+	for kind, inode := range g.Namespaces {
+		var st unix.Stat_t
+		if err := unix.Stat("/proc/thread-self/ns/"+kind, &st); err != nil {
+			return fmt.Errorf("look at the %s namespace: %w", kind, err)
+		}
+		if st.Ino == inode {
+			return fmt.Errorf("the %s namespace is the host's", kind)
+		}
+	}
+	return nil
+}
+
+// hasNetwork: there is nothing but loopback.
+func (g *guest) hasNetwork() error {
+	text, err := read("/proc/thread-self/net/dev")
+	if err != nil {
+		return err
+	}
+	n := 0
+	for line := range strings.Lines(text) {
+		name, _, ok := strings.Cut(line, ":")
+		if !ok {
+			continue // a heading
+		}
+		if strings.TrimSpace(name) != "lo" {
+			return fmt.Errorf("there is a network device %q", strings.TrimSpace(name))
+		}
+		n++
+	}
+	if n != 1 {
+		return fmt.Errorf("there are %d network devices", n)
+	}
+	return nil
+}
+
+// isLandlocked: a file that everybody may read by its mode and by its mount, and
+// that no rule names.
+func (g *guest) isLandlocked() error {
+	fd, err := unix.Open(canaryPath, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err == nil {
+		unix.Close(fd)
+	}
+	return expect("opening a file that is not granted", err, unix.EACCES)
+}
+
+// isPowerless: what its mode closes to everybody is closed to the program too.
+// The question goes past Landlock.
+func (g *guest) isPowerless() error {
+	err := unix.Faccessat(unix.AT_FDCWD, closedPath, unix.R_OK, unix.AT_EACCESS)
+	return expect("reading a file that is closed to all", err, unix.EACCES)
+}
+
+// hasDescriptors: what is open beyond the streams closes when the program starts.
+func (g *guest) hasDescriptors() error {
+	dir, err := unix.Open("/proc/thread-self/fd", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return fmt.Errorf("open /proc/thread-self/fd: %w", err)
+	}
+	defer unix.Close(dir)
+	b := make([]byte, 4096)
+	for {
+		n, err := unix.Getdents(dir, b)
+		if err != nil {
+			return fmt.Errorf("list descriptors: %w", err)
+		}
+		if n == 0 {
+			return nil
+		}
+		_, _, names := unix.ParseDirent(b[:n], -1, nil)
+		for _, name := range names {
+			fd, err := strconv.Atoi(name)
+			if err != nil {
+				return fmt.Errorf("a descriptor named %q", name)
+			}
+			if fd < order.Connection {
+				continue
+			}
+			flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0)
+			if err != nil {
+				return fmt.Errorf("look at descriptor %d: %w", fd, err)
+			}
+			if flags&unix.FD_CLOEXEC == 0 {
+				return fmt.Errorf("descriptor %d would reach the program", fd)
+			}
+		}
+	}
+}

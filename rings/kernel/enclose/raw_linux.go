@@ -1,0 +1,137 @@
+package enclose
+
+import (
+	"encoding/json"
+	"fmt"
+	"runtime"
+	"syscall"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/ringd/ringd/rings/kernel/order"
+)
+
+// setFilter puts the filter on this thread, with a listener when there is to be
+// one.
+func (g *guest) setFilter() error {
+	var flags uintptr
+	if g.Notify {
+		flags = unix.SECCOMP_FILTER_FLAG_NEW_LISTENER
+	}
+	fd, err := seccomp(g.Filter, flags)
+	if err != nil {
+		return missing(order.LayerSeccomp, "seccomp", err)
+	}
+	if g.Notify {
+		g.listener = fd
+	}
+	return nil
+}
+
+// seccomp returns a descriptor of the listener when the flags ask for one.
+func seccomp(p order.Program, flags uintptr) (fd int, err error) {
+	code := make([]unix.SockFilter, len(p))
+	for i, in := range p {
+		code[i] = unix.SockFilter{Code: in.Code, Jt: in.Jt, Jf: in.Jf, K: in.K}
+	}
+	prog := unix.SockFprog{Len: uint16(len(code)), Filter: &code[0]}
+	n, _, e := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, flags, uintptr(unsafe.Pointer(&prog)))
+	runtime.KeepAlive(code)
+	if e != 0 {
+		return -1, e
+	}
+	return int(n), nil
+}
+
+// parentDeath is the signal that comes when the parent dies; 0: none.
+func parentDeath() (signal int32, err error) {
+	_, _, e := unix.Syscall(unix.SYS_PRCTL, unix.PR_GET_PDEATHSIG, uintptr(unsafe.Pointer(&signal)), 0)
+	if e != 0 {
+		return 0, e
+	}
+	return signal, nil
+}
+
+// program is what is executed, made ready with all that can be said about it: once
+// the late limits are set, init may not be able to allocate anything.
+type program struct {
+	path      *byte
+	argv, env []*byte
+	limits    []lateLimit
+	refusals  [largestErrno][]byte // of the exec, messages by errno
+	refusal   []byte               // of any other
+}
+
+const largestErrno = 134
+
+type lateLimit struct {
+	resource     int
+	want, have   syscall.Rlimit
+	failed, lies []byte // messages
+}
+
+// newProgram makes everything ready.
+func newProgram(start order.Go, limits []order.Limit) (*program, error) {
+	p := &program{}
+	var err error
+	if p.path, err = syscall.BytePtrFromString(start.Argv[0]); err != nil {
+		return nil, err
+	}
+	if p.argv, err = syscall.SlicePtrFromStrings(start.Argv); err != nil {
+		return nil, err
+	}
+	if p.env, err = syscall.SlicePtrFromStrings(start.Env); err != nil {
+		return nil, err
+	}
+	message := func(format string, a ...any) (text []byte) {
+		if err == nil {
+			text, err = json.Marshal(order.Told{Failed: fmt.Sprintf(format, a...)})
+		}
+		return text
+	}
+	for _, l := range limits {
+		if !late(l.Resource) {
+			continue
+		}
+		p.limits = append(p.limits, lateLimit{
+			resource: l.Resource, want: syscall.Rlimit{Cur: l.Value, Max: l.Value},
+			failed: message("the limit %s cannot be set to %d", l.Name, l.Value),
+			lies:   message("the limit %s was set to %d and is not that", l.Name, l.Value),
+		})
+	}
+	p.refusal = message("execute %s: refused", start.Argv[0])
+	for _, e := range []syscall.Errno{
+		unix.EPERM, unix.ENOENT, unix.E2BIG, unix.ENOEXEC, unix.EAGAIN, unix.ENOMEM, unix.EACCES, unix.ENOTDIR,
+		unix.EINVAL, unix.ETXTBSY, unix.ENOSYS, unix.ELOOP, unix.ELIBBAD,
+	} {
+		p.refusals[e] = message("execute %s: %v", start.Argv[0], e)
+	}
+	return p, err
+}
+
+// execute sets the late limits, looks whether they are set, and executes the
+// program. It returns what the ring is to be told.
+func (p *program) execute() (message []byte) {
+	for i := range p.limits {
+		l := &p.limits[i]
+		if syscall.Setrlimit(l.resource, &l.want) != nil {
+			return l.failed
+		}
+		if syscall.Getrlimit(l.resource, &l.have) != nil || l.have != l.want {
+			return l.lies
+		}
+	}
+	_, _, e := unix.RawSyscall(unix.SYS_EXECVE, uintptr(unsafe.Pointer(p.path)),
+		uintptr(unsafe.Pointer(&p.argv[0])), uintptr(unsafe.Pointer(&p.env[0])))
+	runtime.KeepAlive(p)
+	if e < largestErrno && p.refusals[e] != nil {
+		return p.refusals[e]
+	}
+	return p.refusal
+}
+
+// tell writes a message without allocating.
+func tell(fd int, message []byte) {
+	_, _, _ = unix.RawSyscall(unix.SYS_WRITE, uintptr(fd), uintptr(unsafe.Pointer(unsafe.SliceData(message))), uintptr(len(message)))
+}

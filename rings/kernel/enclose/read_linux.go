@@ -1,0 +1,30 @@
+package enclose
+
+import (
+	"fmt"
+
+	"golang.org/x/sys/unix"
+)
+
+// read returns a small file of the kernel's.
+func read(name string) (string, error) {
+	fd, err := unix.Open(name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return "", fmt.Errorf("open %s: %w", name, err)
+	}
+	defer unix.Close(fd)
+	b := make([]byte, 0, 16<<10)
+	for {
+		if len(b) == cap(b) {
+			b = append(b, 0)[:len(b)]
+		}
+		n, err := again(func() (int, error) { return unix.Read(fd, b[len(b):cap(b)]) })
+		if err != nil {
+			return "", fmt.Errorf("read %s: %w", name, err)
+		}
+		if n == 0 {
+			return string(b), nil
+		}
+		b = b[:len(b)+n]
+	}
+}

@@ -1,0 +1,65 @@
+package enclose
+
+import (
+	"errors"
+	"fmt"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/ringd/ringd/rings/kernel/order"
+)
+
+// become waits for Go and executes the program. It returns only an error: of a
+// ring that went away, or of a program that cannot be started.
+func (g *guest) become() error {
+	var start order.Go
+	fds, err := receive(order.Control, &start)
+	if err != nil {
+		return err
+	}
+	if len(start.Argv) == 0 || len(fds) != start.Files || start.Files > order.Connection+1 {
+		return fmt.Errorf("start: %d arguments and %d descriptors of %d", len(start.Argv), len(fds), start.Files)
+	}
+	for i, fd := range fds {
+		// None of them is below its place: those descriptors are taken.
+		if err := unix.Dup3(fd, i, 0); err != nil {
+			return fmt.Errorf("place descriptor %d: %w", i, err)
+		}
+	}
+	if g.Seal {
+		if _, err := unix.FcntlInt(order.Control, unix.F_SETFD, 0); err != nil {
+			return fmt.Errorf("keep the control socket: %w", err)
+		}
+	}
+	dir := start.Dir
+	if dir == "" {
+		dir = "/"
+	}
+	if err := unix.Chdir(dir); err != nil {
+		return fmt.Errorf("enter %s: %w", dir, err)
+	}
+	p, err := newProgram(start, g.Limits)
+	if err != nil {
+		return fmt.Errorf("execute %s: %w", start.Argv[0], err)
+	}
+	tell(g.told, p.execute())
+	return errTold
+}
+
+// errTold is a program that was not executed, of which the ring knows.
+var errTold = errors.New("told")
+
+// hold fills the places of the program's descriptors, so that none that comes
+// with Go has one of their numbers.
+func hold() error {
+	for {
+		fd, err := unix.FcntlInt(order.Control, unix.F_DUPFD_CLOEXEC, 0)
+		if err != nil {
+			return broken(order.LayerDescriptors, "hold descriptors", err)
+		}
+		if fd > order.Control {
+			unix.Close(fd)
+			return nil
+		}
+	}
+}
