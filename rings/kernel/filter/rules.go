@@ -104,13 +104,14 @@ const (
 )
 
 // mapping is mmap. With WX, executable memory comes from files alone, whose mounts
-// decide, and is not writable.
+// decide, and is not writable. A refusal is no report, since the kernel's own rule
+// makes none: matchers of patterns try it, and go on without.
 func mapping(b *builder) *node {
 	if !b.spec.WX {
 		return b.allow
 	}
-	exec := hasBits(3, mapAnonymous, b.deny(eacces), b.allow)
-	return arg(2, anyBit(protExec, anyBit(protWrite, b.deny(eacces), exec), b.allow))
+	exec := hasBits(3, mapAnonymous, b.lack(eacces), b.allow)
+	return arg(2, anyBit(protExec, anyBit(protWrite, b.lack(eacces), exec), b.allow))
 }
 
 // protecting is mprotect, as the kernel's own rule has it: memory does not become
@@ -119,7 +120,7 @@ func protecting(b *builder) *node {
 	if !b.spec.WX {
 		return b.allow
 	}
-	return hasBits(2, protExec, b.deny(eacces), b.allow)
+	return hasBits(2, protExec, b.lack(eacces), b.allow)
 }
 
 // guarding is pkey_mprotect.

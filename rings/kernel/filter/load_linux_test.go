@@ -1,0 +1,215 @@
+package filter_test
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"unsafe"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/ringd/ringd/rings/kernel/filter"
+	"github.com/ringd/ringd/rings/kernel/order"
+)
+
+// A test of the kernel's own reading of a filter runs in a child: this binary
+// again, which loads the filter on its one locked thread and then is or tries what
+// its arguments say.
+const (
+	roleVar = "RINGD_FILTER_ROLE"
+	specVar = "RINGD_FILTER_SPEC"
+	roleRun = "run" // becomes the program of its arguments
+	roleTry = "try" // makes calls and prints what came of them
+	roleUse = "use" // measures calls
+)
+
+func TestMain(m *testing.M) {
+	role := os.Getenv(roleVar)
+	if role == "" {
+		os.Exit(m.Run())
+	}
+	runtime.LockOSThread()
+	if err := act(role, os.Args[1:]); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(120)
+	}
+	os.Exit(0)
+}
+
+func act(role string, args []string) error {
+	var s *filter.Spec
+	if err := json.Unmarshal([]byte(os.Getenv(specVar)), &s); err != nil {
+		return err
+	}
+	if s != nil {
+		p, err := filter.Build(*s)
+		if err != nil {
+			return err
+		}
+		if err := install(p); err != nil {
+			return fmt.Errorf("load: %w", err)
+		}
+	}
+	switch role {
+	case roleRun:
+		return syscall.Exec(args[0], args, cleanEnv())
+	case roleTry:
+		return try(args)
+	case roleUse:
+		return use()
+	}
+	return fmt.Errorf("no role %q", role)
+}
+
+func cleanEnv() (out []string) {
+	for _, e := range os.Environ() {
+		if !strings.HasPrefix(e, "RINGD_FILTER_") {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// install loads a filter on this thread, for good.
+func install(p []order.Instruction) error {
+	ins := make([]unix.SockFilter, 0, len(p))
+	for _, i := range p {
+		ins = append(ins, unix.SockFilter{Code: i.Code, Jt: i.Jt, Jf: i.Jf, K: i.K})
+	}
+	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
+		return err
+	}
+	prog := unix.SockFprog{Len: uint16(len(ins)), Filter: &ins[0]}
+	_, _, errno := unix.RawSyscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, uintptr(unsafe.Pointer(&prog)))
+	runtime.KeepAlive(ins)
+	if errno != 0 {
+		return errno
+	}
+	return nil
+}
+
+// inside returns the command of this binary in a role, under the filter of a spec;
+// nil is none.
+func inside(t testing.TB, role string, s *filter.Spec, args ...string) *exec.Cmd {
+	t.Helper()
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	b, err := json.Marshal(s)
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd := exec.CommandContext(t.Context(), self, args...)
+	cmd.Env = append(os.Environ(), roleVar+"="+role, specVar+"="+string(b))
+	return cmd
+}
+
+// attempt is a call that is made in a child, with harmless arguments: where it is
+// not refused it does nothing, or fails in another way.
+type attempt struct {
+	name string
+	args []uintptr
+	bare string // the outcome without a filter
+	want string // with the filter of one process without a network
+}
+
+// attempts are tried by the kernel. Every outcome differs from the bare one.
+func attempts() []attempt {
+	const bad = ^uintptr(0) // no descriptor, no process
+	return []attempt{
+		{"getppid", nil, "ok", "ok"},
+		{"read", []uintptr{bad, 0, 0}, "EBADF", "EBADF"},
+		{"unshare", []uintptr{0}, "ok", "EPERM"},
+		{"socket", []uintptr{unix.AF_NETLINK, 15, 0}, "EINVAL", "EAFNOSUPPORT"},
+		{"socket", []uintptr{unix.AF_INET, 14, 0}, "EINVAL", "EAFNOSUPPORT"},
+		{"socket", []uintptr{unix.AF_INET | 1<<32, 14, 0}, "EINVAL", "EAFNOSUPPORT"},
+		{"socketpair", []uintptr{unix.AF_UNIX, unix.SOCK_DGRAM, 0, 0}, "EFAULT", "EAFNOSUPPORT"},
+		{"socketpair", []uintptr{unix.AF_UNIX, unix.SOCK_STREAM, 0, 0}, "EFAULT", "EFAULT"},
+		{"clone3", []uintptr{0, 0}, "EINVAL", "ENOSYS"},
+		{"openat2", []uintptr{bad, 0, 0, 0}, "EINVAL", "ENOSYS"},
+		{"ptrace", []uintptr{unix.PTRACE_DETACH, bad, 0, 0}, "ESRCH", "EPERM"},
+		{"process_vm_readv", []uintptr{0, 0, 0, 0, 0, 1}, "EINVAL", "EPERM"},
+		{"bpf", []uintptr{bad, 0, 0}, "EINVAL|EPERM", "EPERM"},
+		{"io_uring_setup", []uintptr{0, 0}, "EFAULT|EINVAL|EPERM", "EPERM"},
+		{"ioctl", []uintptr{bad, unix.TIOCSTI, 0}, "EBADF", "EPERM"},
+		{"ioctl", []uintptr{bad, unix.TIOCSTI | 1<<32, 0}, "EBADF", "EPERM"},
+		{"ioctl", []uintptr{bad, unix.TCGETS, 0}, "EBADF", "EBADF"},
+		{"fchmod", []uintptr{bad, 0o4755}, "EBADF", "EPERM"},
+		{"fchmod", []uintptr{bad, 0o755}, "EBADF", "EBADF"},
+		{"memfd_create", []uintptr{0, 0}, "EFAULT", "EPERM"},
+		{"memfd_create", []uintptr{0, 9}, "EFAULT", "EFAULT"},
+		{"execveat", []uintptr{bad, 0, 0, 0, unix.AT_EMPTY_PATH}, "EFAULT", "EPERM"},
+		{"personality", []uintptr{0x0400000 | 1<<32}, "ok", "EPERM"},
+		{"prlimit64", []uintptr{1, 1 << 20, 0, 0}, "EINVAL", "EPERM"},
+		{"fcntl", []uintptr{bad, 8, 0}, "EBADF", "EPERM"},
+		{"shmget", []uintptr{0, 0, 0}, "EINVAL", "ENOSYS"},
+		{"keyctl", []uintptr{bad, 0, 0, 0, 0}, "ENOTSUP", "EPERM"},
+		{"setsid", nil, "EPERM|ok", "EPERM"},
+	}
+}
+
+func try(indexes []string) error {
+	all := attempts()
+	for _, i := range indexes {
+		var n int
+		if _, err := fmt.Sscan(i, &n); err != nil {
+			return err
+		}
+		a := all[n]
+		nr, ok := filter.Number(runtime.GOARCH, a.name)
+		if !ok {
+			return fmt.Errorf("no call %s", a.name)
+		}
+		var args [6]uintptr
+		copy(args[:], a.args)
+		_, _, errno := unix.RawSyscall6(uintptr(nr), args[0], args[1], args[2], args[3], args[4], args[5])
+		out := "ok"
+		if errno != 0 {
+			out = unix.ErrnoName(errno)
+		}
+		fmt.Println(n, out)
+	}
+	return nil
+}
+
+// TestKernel loads the filter and lets the kernel decide; and makes the same calls
+// without one, so that each refusal is shown to be the filter's.
+func TestKernel(t *testing.T) {
+	var indexes []string
+	for i := range attempts() {
+		indexes = append(indexes, fmt.Sprint(i))
+	}
+	for _, with := range []bool{false, true} {
+		name := map[bool]string{false: "bare", true: "filtered"}[with]
+		t.Run(name, func(t *testing.T) {
+			var s *filter.Spec
+			if with {
+				s = &filter.Spec{Arch: runtime.GOARCH}
+			}
+			out, err := inside(t, roleTry, s, indexes...).CombinedOutput()
+			if err != nil {
+				t.Fatalf("%v: %s", err, out)
+			}
+			lines := strings.Split(strings.TrimSpace(string(out)), "\n")
+			if len(lines) != len(attempts()) {
+				t.Fatalf("%d outcomes: %s", len(lines), out)
+			}
+			for i, a := range attempts() {
+				_, got, _ := strings.Cut(lines[i], " ")
+				want := a.bare
+				if with {
+					want = a.want
+				}
+				if !strings.Contains("|"+want+"|", "|"+got+"|") {
+					t.Errorf("%s %#x: %s, want %s", a.name, a.args, got, want)
+				}
+			}
+		})
+	}
+}
