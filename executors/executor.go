@@ -289,6 +289,13 @@ type Sealer interface {
 	Sealed(ctx context.Context) error
 }
 
+// Serving is a Guest that is told which run it serves, so that what it is refused
+// is on record as that run's.
+type Serving interface {
+	// Serve names the run, before anything of it is sent to the guest.
+	Serve(run string)
+}
+
 // Streamer is a Guest that was launched with Spec.Streams.
 type Streamer interface {
 	// Stdin is closed by the caller. Stdout and Stderr end with the guest, or where

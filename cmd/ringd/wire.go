@@ -116,6 +116,7 @@ type stackConfig struct {
 	teller    notify.Teller       // of calls that wait; nil: nobody is told
 	still     bool                // nothing is resumed but on request
 	pool      poolConfig
+	guest     int  // user of guests when ringd is root; 0: the default
 	warm      bool // start a first guest at once
 	metrics   *metrics.Metrics
 	logger    *slog.Logger
@@ -164,7 +165,13 @@ func (p *program) newStack(ctx context.Context, c stackConfig) (*stack, error) {
 }
 
 func (p *program) buildStack(ctx context.Context, c stackConfig, s *stack) (err error) {
-	if s.kernel, err = kernel.New(kernel.Config{Go: s.group.Go, Token: rand.Reader}); err != nil {
+	var refusals records.Refusals
+	lasting := context.WithoutCancel(ctx) // what a guest tries while the daemon ends is on record as well
+	s.kernel, err = kernel.New(kernel.Config{
+		Go: s.group.Go, Token: rand.Reader, GuestID: c.guest,
+		Report: func(v kernel.Violation) error { return refusals.Record(lasting, refusal(v)) },
+	})
+	if err != nil {
 		return cli.Failed(cli.Unavailable, err)
 	}
 	// Until the daemon owns the rings, an error on the way closes them here.
@@ -224,6 +231,7 @@ func (p *program) buildStack(ctx context.Context, c stackConfig, s *stack) (err 
 		return err
 	}
 	s.guests.ring = ring
+	refusals.Attach(recorder, ring.Refused)
 	outbox, err := newOutbox(c, st, s.group)
 	if err != nil {
 		return errors.Join(err, ring.Close())
@@ -246,6 +254,11 @@ func (p *program) buildStack(ctx context.Context, c stackConfig, s *stack) (err 
 	owned = true
 	s.onClose(s.daemon.Close)
 	return nil
+}
+
+func refusal(v kernel.Violation) records.Refusal {
+	return records.Refusal{Run: v.Run, Agent: v.Agent, Executor: v.Executor,
+		Layer: v.Layer, Call: v.Call, Detail: v.Detail, PID: v.PID, Count: v.Count, Ends: v.End}
 }
 
 // openRecords opens what must outlive the process: the store, then the log,
@@ -387,7 +400,8 @@ func (p *program) newServer(ctx context.Context, f config.File, logger *slog.Log
 	s, err := p.newStack(ctx, stackConfig{
 		group: &daemon.Group{Logger: logger}, state: f.State, strict: f.Audit == "strict",
 		compiler: p.compiler(), providers: providers, metrics: m, logger: logger, warm: true,
-		keys: keys, ownKey: f.Snapshots.Key == nil, engines: f.Snapshots.Engines, teller: teller,
+		guest: f.Guests.UID,
+		keys:  keys, ownKey: f.Snapshots.Key == nil, engines: f.Snapshots.Engines, teller: teller,
 		staleness: orElse(f.Staleness, daemon.DefaultStaleness), retention: orElse(f.Limits.Retention, defaultRetention),
 		quota:  daemon.Quota{PerActor: cmp.Or(f.Limits.RunsPerActor, defaultRunsPerActor), Total: cmp.Or(f.Limits.Runs, defaultRuns)},
 		paused: pauses.Quota{PerActor: cmp.Or(f.Limits.PausedPerActor, defaultPausedPerActor), Total: cmp.Or(f.Limits.Paused, defaultPaused)},

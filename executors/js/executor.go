@@ -169,11 +169,13 @@ func (e *Executor) Run(ctx context.Context, r executors.Run, h executors.Host) (
 		return executors.Outcome{}, err
 	}
 	e.refill(ctx) // now: a run may wait for hours, and the next one should be warm
+	serve(g, r.ID)
 	out, err := e.runIn(ctx, g, k, work, h)
 	if kept && errors.Is(err, executors.ErrGone) { // it died while it waited
 		if g, err = e.launch(ctx, want); err != nil {
 			return executors.Outcome{}, err
 		}
+		serve(g, r.ID)
 		out, err = e.runIn(ctx, g, k, work, h)
 	}
 	if errors.Is(err, executors.ErrGuest) && !errors.Is(err, executors.ErrSnapshot) {
@@ -202,6 +204,13 @@ func spent(r executors.Run, o start.Options) (executors.Outcome, bool) {
 		return executors.Outcome{}, false
 	}
 	return out, true
+}
+
+// serve tells the guest's process whose run comes next.
+func serve(g *guest, run string) {
+	if s, ok := g.link.Guest().(executors.Serving); ok {
+		s.Serve(run)
+	}
 }
 
 // runIn runs a program in g, which is kept or gone afterwards.

@@ -19,6 +19,7 @@ import (
 type around struct {
 	listener *watch.Listener // nil: refused calls are not seen
 	seal     *seal           // nil: the guest seals nothing
+	unfollow func()          // nil: what Landlock refuses is not seen
 }
 
 func (a *around) kill() error { return nil }
@@ -26,6 +27,9 @@ func (a *around) kill() error { return nil }
 // close gives up what the ring holds of a guest that is dead.
 func (a *around) close() error {
 	var err error
+	if a.unfollow != nil {
+		a.unfollow()
+	}
 	if a.listener != nil {
 		err = a.listener.Close()
 	}
@@ -37,22 +41,53 @@ func (a *around) close() error {
 
 // listen serves the listener of a guest's filter.
 func (r *Ring) listen(g *guest, fd *os.File, c watch.Config) (*watch.Listener, error) {
-	c.Go, c.Name = r.begin, r.callName
-	c.Report = func(v watch.Violation) error {
-		if r.cfg.Report == nil {
-			return nil
-		}
-		return r.cfg.Report(Violation{Agent: g.agent, Executor: g.executor, Violation: v})
-	}
-	c.End = func(v watch.Violation, err error) {
-		why := fmt.Errorf("%w: it tried what it had given up: %s", executors.ErrViolation, v)
-		if err != nil {
-			why = fmt.Errorf("%w: what it tried cannot be recorded: %w", executors.ErrViolation, err)
-		}
-		_ = g.revoke(why) // Kill, or Close of the ring, meets the error again
-	}
+	c.Go, c.Name, c.Report, c.End = r.begin, r.callName, g.refused, g.endOver
 	return watch.Listen(c, fd)
 }
+
+// refused puts on record what the guest tried.
+func (g *guest) refused(v watch.Violation) error {
+	if g.ring.cfg.Report == nil {
+		return nil
+	}
+	return g.ring.cfg.Report(Violation{Run: g.run(), Agent: g.agent, Executor: g.executor, Violation: v})
+}
+
+// endOver ends the guest over what it tried, or over what cannot be recorded.
+func (g *guest) endOver(v watch.Violation, err error) {
+	why := fmt.Errorf("%w: it tried what it had given up: %s", executors.ErrViolation, v)
+	if err != nil {
+		why = fmt.Errorf("%w: what it tried cannot be recorded: %w", executors.ErrViolation, err)
+	}
+	_ = g.revoke(why) // Kill, or Close of the ring, meets the error again
+}
+
+// followLandlock begins to read what Landlock refuses, where the kernel lets us.
+func (r *Ring) followLandlock() {
+	if r.cfg.Report == nil {
+		return
+	}
+	f, err := watch.Follow(r.begin)
+	if err != nil {
+		r.unseen = err
+		return
+	}
+	r.follower = f
+}
+
+// followed tells of what Landlock refuses to g. It may be called once the init of
+// g has proved its layers and before its program begins; what init was refused is
+// not in the log.
+func (r *Ring) followed(g *guest) (stop func()) {
+	if r.follower == nil {
+		return nil
+	}
+	return r.follower.Guest(g.process.Pid, watch.Told{Report: g.refused, End: g.endOver})
+}
+
+// Unseen says why refusals of Landlock are not seen, and what would help; nil
+// when they are, or when nothing is recorded.
+func (r *Ring) Unseen() error { return r.unseen }
 
 // seal is the second filter, which a guest puts upon itself.
 type seal struct {

@@ -8,6 +8,7 @@ import (
 	"maps"
 	"os"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -36,6 +37,8 @@ type guest struct {
 	done     chan struct{}  // closed when it was waited for
 	usage    chan time.Duration
 
+	serves atomic.Pointer[string] // the run that it serves; nil: none yet
+
 	mu          sync.Mutex
 	dead        bool                  // under mu
 	cpu         time.Duration         // under mu; the last figure, once dead
@@ -58,6 +61,16 @@ func (g *guest) Attestation() executors.Attestation {
 	a := g.attestation
 	a.Layers = maps.Clone(a.Layers)
 	return a
+}
+
+// Serve implements executors.Serving.
+func (g *guest) Serve(run string) { g.serves.Store(&run) }
+
+func (g *guest) run() string {
+	if s := g.serves.Load(); s != nil {
+		return *s
+	}
+	return ""
 }
 
 // attest changes one layer.

@@ -201,7 +201,9 @@ func (r *Ring) goOn(g *guest, p *prepared, s executors.Spec) (err error) {
 		if err != nil {
 			return err
 		}
-		g.attest(order.LayerViolations, enforced)
+		// Of files only what Landlock refuses, where that can be seen.
+		g.attest(order.LayerViolations, partly)
+		g.around.unfollow = r.followed(g)
 	}
 	ours, theirs, err := pair()
 	if err != nil {

@@ -60,6 +60,7 @@ const DefaultGuestID = 1879048192
 
 // Violation is something that a guest tried and was refused.
 type Violation struct {
+	Run      string // that it served last; "": none yet
 	Agent    string // "": nobody's yet
 	Executor string
 	watch.Violation
@@ -71,6 +72,7 @@ var ErrClosed = errors.New("kernel ring closed")
 // The states of a layer in an attestation.
 const (
 	enforced    = "enforced"
+	partly      = "best-effort"
 	unavailable = "unavailable"
 )
 
@@ -167,6 +169,7 @@ type holder struct{ agent, executor string }
 type Live struct {
 	Agent    string // "": nobody's yet
 	Executor string
+	Run      string // that it served last; "": none yet
 	Profile  string // digest; "": it has no layers
 	// Restart says that the policy in force grants more than the guest was started
 	// with: it goes on with less until it is started again.

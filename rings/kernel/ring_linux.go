@@ -16,6 +16,7 @@ import (
 	"github.com/ringd/ringd/rings/kernel/filter"
 	"github.com/ringd/ringd/rings/kernel/image"
 	"github.com/ringd/ringd/rings/kernel/spawn"
+	"github.com/ringd/ringd/rings/kernel/watch"
 )
 
 // Ring starts guests. It is safe for concurrent use.
@@ -26,7 +27,9 @@ type Ring struct {
 	denyWX   bool // the kernel can refuse memory that becomes executable
 	spawn    *spawn.Spawner
 	inForce  atomic.Pointer[generation]
-	watching atomic.Bool // see connection.Watch
+	watching atomic.Bool     // see connection.Watch
+	follower *watch.Follower // nil: what Landlock refuses is not seen
+	unseen   error           // why it is not
 	work     sync.WaitGroup
 
 	mu      sync.Mutex
@@ -55,6 +58,7 @@ func New(c Config) (*Ring, error) {
 	r.uid, r.gid = c.identity()
 	_, err = unix.PrctlRetInt(unix.PR_GET_MDWE, 0, 0, 0, 0)
 	r.denyWX = err == nil
+	r.followLandlock()
 	return r, nil
 }
 
@@ -142,6 +146,9 @@ func (r *Ring) Close() error {
 	var err error
 	for _, g := range left {
 		err = errors.Join(err, g.Kill(), g.abandon())
+	}
+	if r.follower != nil {
+		err = errors.Join(err, r.follower.Close())
 	}
 	r.work.Wait()
 	return errors.Join(err, r.spawn.Close())

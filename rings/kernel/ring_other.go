@@ -38,5 +38,11 @@ func (r *Ring) Examine(context.Context) (order.Report, error) { return order.Rep
 // Prepare refuses.
 func (r *Ring) Prepare(context.Context, *profiles.Set) (func(), error) { return nil, errLinux }
 
+// State says that nothing is started.
+func (r *Ring) State() (state, reason string) { return "closed", errLinux.Error() }
+
+// Unseen says that nothing is seen.
+func (r *Ring) Unseen() error { return errLinux }
+
 // Close does nothing.
 func (r *Ring) Close() error { return nil }

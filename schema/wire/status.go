@@ -25,6 +25,7 @@ const (
 // The states of a ring or an executor.
 const (
 	PartReady         = "ready"
+	PartPlain         = "plain" // of the kernel ring: guests have no layers of it
 	PartClosed        = "closed"
 	PartRestartNeeded = "restart_needed"
 	PartUnavailable   = "unavailable"
@@ -57,7 +58,7 @@ type Condition struct {
 // Part is a ring or an executor.
 type Part struct {
 	Name   string `json:"name"`
-	State  string `json:"state"` // ready | closed | restart_needed | unavailable
+	State  string `json:"state"` // ready | plain | closed | restart_needed | unavailable
 	Reason string `json:"reason,omitempty"`
 }
 

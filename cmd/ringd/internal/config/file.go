@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -29,6 +30,7 @@ type File struct {
 	Bridges   map[string]Bridge `yaml:"bridges"` // by name, as the policy grants it
 	Limits    Limits            `yaml:"limits"`
 	Snapshots Snapshots         `yaml:"snapshots"`
+	Guests    Guests            `yaml:"guests"`
 	// Approvers says who stands for the owners that policies name in
 	// `approval.from`: "group:leads@acme.example": ["uid:1001", "gid:500", "token:ann"].
 	Approvers map[string][]string `yaml:"approvers"`
@@ -69,6 +71,26 @@ type Limits struct {
 	Paused         int       `yaml:"paused"`
 	PausedPerActor int       `yaml:"pausedPerActor"`
 	Retention      *Duration `yaml:"retention"` // how long finished runs are kept
+}
+
+// Guests says how guest processes are started.
+type Guests struct {
+	// UID is the user and the group of guests when ringd is root: a number that
+	// nothing else on the host has. 0 takes the default.
+	UID int `yaml:"uid"`
+}
+
+// check refuses a user who is somebody.
+func (g Guests) check(r Roles) error {
+	if g.UID < 0 || g.UID > math.MaxInt32 {
+		return fmt.Errorf("guests.uid: %d is not a user", g.UID)
+	}
+	for _, id := range slices.Concat(r.Harness, r.Approver, r.Operator, r.Viewer) {
+		if _, n, err := ParseID(id); err == nil && g.UID != 0 && n == uint32(g.UID) {
+			return fmt.Errorf("guests.uid: %d has a role as %s; take a number that nobody has", g.UID, id)
+		}
+	}
+	return nil
 }
 
 // Duration is a span such as 500ms, 30s, 5m or 2h.
@@ -137,7 +159,7 @@ func (f File) check() error {
 	if r := f.Limits.Retention; r != nil && *r == 0 {
 		bad("limits.retention: 0 keeps nothing that a caller could read; leave it out for the default")
 	}
-	errs = append(errs, f.Roles.check(), checkBridges(f.Bridges), f.Snapshots.check(),
+	errs = append(errs, f.Roles.check(), f.Guests.check(f.Roles), checkBridges(f.Bridges), f.Snapshots.check(),
 		checkApprovers(f.Approvers, f.Roles.Harness, f.Tokens), checkNotify(f.Notify),
 		checkListeners(f.Listen, f.Tokens), checkTokens(f.Tokens))
 	return errors.Join(errs...)

@@ -278,6 +278,48 @@ func TestRestartNeededIsShown(t *testing.T) {
 	wantConditions(t, s, true, wire.ConditionRestartNeeded)
 }
 
+// statedRing is a ring that tells how it is itself.
+type statedRing struct {
+	spyRing
+	state, reason string
+}
+
+func (r *statedRing) State() (state, reason string) { return r.state, r.reason }
+
+func TestStateOfARing(t *testing.T) {
+	for _, tt := range []struct {
+		state, want string
+		conditions  []string
+	}{
+		{wire.PartReady, wire.PartReady, nil},
+		{wire.PartPlain, wire.PartPlain, nil},
+		{wire.PartRestartNeeded, wire.PartRestartNeeded, []string{wire.ConditionRestartNeeded}},
+		{wire.PartClosed, wire.PartClosed, nil},
+		{"splendid", wire.PartClosed, nil},
+		{"", wire.PartClosed, nil},
+	} {
+		t.Run(tt.state, func(t *testing.T) {
+			s := daemontest.New(t, daemontest.Config{Rings: []daemon.Ring{&statedRing{state: tt.state, reason: "run r1"}}})
+			part := func() wire.Part {
+				for _, p := range s.Daemon.Status(t.Context()).Rings {
+					if p.Name == "spy" {
+						return p
+					}
+				}
+				return wire.Part{}
+			}
+			if p := part(); p.State != wire.PartClosed || p.Reason != "nothing is in force" {
+				t.Errorf("before a policy: %+v", p)
+			}
+			s.Apply(t, "one log")
+			if p := part(); p.State != tt.want || p.Reason != "run r1" {
+				t.Errorf("got %+v, want %s", p, tt.want)
+			}
+			wantConditions(t, s, true, tt.conditions...)
+		})
+	}
+}
+
 func TestNothingCommitsWithoutItsRecord(t *testing.T) {
 	for _, what := range []string{"audit push_applied synced", "store PutGeneration"} {
 		t.Run(what, func(t *testing.T) {

@@ -11,6 +11,28 @@ type Reporter interface {
 	Status() []interpreter.ExecutorStatus
 }
 
+// Stated is a ring that tells how it is itself: a state of wire.Part, and why.
+type Stated interface {
+	State() (state, reason string)
+}
+
+// stateOf is how a ring is while something is in force. A state that is not known
+// is closed.
+func stateOf(r Ring) wire.Part {
+	part := wire.Part{Name: r.Name(), State: wire.PartReady}
+	s, ok := r.(Stated)
+	if !ok {
+		return part
+	}
+	part.State, part.Reason = s.State()
+	switch part.State {
+	case wire.PartReady, wire.PartPlain, wire.PartRestartNeeded, wire.PartUnavailable:
+	default:
+		part.State = wire.PartClosed
+	}
+	return part
+}
+
 // Status fills in what is in force, and what is not as it should be. It does not
 // wait for a push under way. unwritable is why records cannot be written.
 func (d *Holder) Status(out *wire.Status, unwritable error, draining bool) {
@@ -54,9 +76,12 @@ func (d *Holder) Status(out *wire.Status, unwritable error, draining bool) {
 func (d *Holder) partsLocked(out *wire.Status, open bool) {
 	have := map[string]wire.Part{}
 	for _, r := range d.cfg.Rings {
-		part := wire.Part{Name: r.Name(), State: wire.PartReady}
-		if !open {
-			part.State, part.Reason = wire.PartClosed, "nothing is in force"
+		part := wire.Part{Name: r.Name(), State: wire.PartClosed, Reason: "nothing is in force"}
+		if open {
+			part = stateOf(r)
+		}
+		if part.State == wire.PartRestartNeeded {
+			out.Conditions = append(out.Conditions, wire.Condition{Code: wire.ConditionRestartNeeded, Message: part.Name + ": " + part.Reason})
 		}
 		out.Rings = append(out.Rings, part)
 		reporter, ok := r.(Reporter)

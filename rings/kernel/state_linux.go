@@ -1,0 +1,72 @@
+package kernel
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/ringd/ringd/rings/kernel/order"
+)
+
+// The states of a ring that State returns, in the words of the API.
+const (
+	stateReady   = "ready"
+	statePlain   = "plain" // guests have no layers
+	stateClosed  = "closed"
+	stateRestart = "restart_needed"
+)
+
+// State says how the ring is: "ready"; "plain", where the host does not give the
+// layers, with the reason and the remedy; "closed", where it lies of them;
+// "restart_needed", with the guests that go on with less than the policy in force
+// grants. It does not wait, and starts nothing: before the first guest the ring is
+// ready.
+func (r *Ring) State() (state, reason string) {
+	r.mu.Lock()
+	found, closed := r.found, r.closed
+	r.mu.Unlock()
+	switch {
+	case closed:
+		return stateClosed, ErrClosed.Error()
+	case found != nil && found.kind == order.KindLies:
+		return stateClosed, "nothing is started: " + withRemedy(found.report)
+	case found != nil && found.kind != "":
+		return statePlain, "guests have no layers: " + withRemedy(found.report)
+	}
+	if over := behind(r.Status()); len(over) > 0 {
+		return stateRestart, "with less than the policy in force grants goes on " + strings.Join(over, ", ")
+	}
+	return stateReady, ""
+}
+
+func withRemedy(r order.Report) string {
+	s := fmt.Sprintf("layer %s: %s", r.Failed, r.Reason)
+	if r.Remedy != "" {
+		s += "; " + r.Remedy
+	}
+	return s
+}
+
+// mostNamed bounds what a state names.
+const mostNamed = 8
+
+// behind names the guests that have less than the policy in force grants.
+func behind(all []Live) []string {
+	var out []string
+	for _, l := range all {
+		if !l.Restart {
+			continue
+		}
+		name := l.Executor + " of " + l.Agent
+		if l.Run != "" {
+			name += " (run " + l.Run + ")"
+		}
+		out = append(out, name)
+	}
+	slices.Sort(out)
+	out = slices.Compact(out)
+	if len(out) > mostNamed {
+		out = append(out[:mostNamed], fmt.Sprintf("%d more", len(out)-mostNamed))
+	}
+	return out
+}
