@@ -75,7 +75,7 @@ func (r *resolver) files(read, write []profiles.PathRule) (readable, writable []
 			if !ok {
 				continue
 			}
-			if r.denied.Cover(p.real) && (!own || !r.private.Cover(p.real)) {
+			if r.denied.Cover(p.real) && !own {
 				if r.private.Cover(p.real) {
 					r.refuse(rule, "take the line out of the policy", "is the daemon's own: no guest may have it")
 				}
@@ -99,18 +99,40 @@ func (r *resolver) files(read, write []profiles.PathRule) (readable, writable []
 	for p := range own {
 		r.reads[p] = struct{}{}
 	}
+	r.written = r.others()
 	r.grants = paths.Set{}
 	for _, g := range all {
 		if !r.steady(g.rule, g.place) {
 			continue
 		}
-		r.grants[g.real] = struct{}{}
+		if g.info.dir() {
+			r.grants[g.real] = struct{}{}
+		}
 		r.follow(g.place)
 		if r.nodes[g.real] == nil {
 			r.nodes[g.real] = &node{info: g.info, read: r.reads.Cover(g.real), write: r.writes.Cover(g.real), rule: g.rule}
 		}
 	}
 	return readable, writable
+}
+
+// others gives the folders that some guest writes into. A rule of another agent
+// that cannot be held is refused where that agent's profile is resolved.
+func (r *resolver) others() paths.Set {
+	all := make(paths.Set, len(r.writes)+len(r.at.Written))
+	for p := range r.writes {
+		if !r.denied.Cover(p) {
+			all[p] = struct{}{}
+		}
+	}
+	kept := r.refused
+	for _, rule := range r.at.Written {
+		if p, ok := r.find(rule); ok {
+			all[p.real] = struct{}{}
+		}
+	}
+	r.refused = kept
+	return all
 }
 
 // grantable refuses what no guest is given, whoever writes it.

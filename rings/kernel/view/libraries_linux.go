@@ -17,9 +17,9 @@ func (r *resolver) libraries(rules []profiles.PathRule) []profiles.PathRule {
 		if !ok || !r.grantable(rule, p) || !r.steady(rule, p) || r.denied.Cover(p.real) {
 			continue
 		}
-		if r.writes.Cover(p.real) {
-			r.refuse(rule, "keep libraries in a folder that the policy does not let the guest write into",
-				"is granted for its libraries and the guest may change it")
+		if r.written.Cover(p.real) {
+			r.refuse(rule, "keep libraries in a folder that the policy lets no guest write into",
+				"is granted for its libraries and a guest may change it")
 			continue
 		}
 		out = append(out, profiles.PathRule{Path: p.real, Rule: rule.Rule})
@@ -56,7 +56,7 @@ func (s *search) folder(dir string, depth int) {
 		}
 		p, err := s.walk(path.Join(dir, name))
 		switch {
-		case err != nil, s.denied.Cover(p.real), s.writes.Cover(p.real):
+		case err != nil, s.denied.Cover(p.real), s.written.Cover(p.real):
 		case p.info.dir() && len(p.links) == 0:
 			s.folder(p.real, depth-1)
 		case p.info.regular() && (len(p.links) == 0 || path.Dir(p.real) == dir):
@@ -89,7 +89,7 @@ func (s *search) take(p place) bool {
 		return false
 	}
 	for _, l := range need {
-		if s.denied.Cover(l.real) || s.writes.Cover(l.real) {
+		if s.denied.Cover(l.real) || s.written.Cover(l.real) {
 			return false
 		}
 	}

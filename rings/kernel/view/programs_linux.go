@@ -36,9 +36,9 @@ func (r *resolver) programs(rules []profiles.PathRule) []profiles.PathRule {
 		case r.denied.Cover(p.real):
 			r.refuse(rule, "take one of the two lines out of the policy", "is granted as a program and lies in a denied folder")
 			continue
-		case r.writes.Cover(p.real):
-			r.refuse(rule, "keep it in a folder that the policy does not let the guest write into",
-				"is granted as a program and the guest may change it")
+		case r.written.Cover(p.real):
+			r.refuse(rule, "keep it in a folder that the policy lets no guest write into",
+				"is granted as a program and a guest may change it")
 			continue
 		}
 		all = append(all, program{p, rule})
@@ -161,8 +161,8 @@ func (r *resolver) part(rule profiles.PathRule, p place) bool {
 	case r.denied.Cover(p.real) && rule.Rule != (profiles.Rule{}):
 		r.refuse(rule, "grant another program, or deny less", "needs %s, which is denied", p.real)
 		return false
-	case r.writes.Cover(p.real):
-		r.refuse(rule, "keep it in a folder that the policy does not let the guest write into", "needs %s, which the guest may change", p.real)
+	case r.written.Cover(p.real):
+		r.refuse(rule, "keep it in a folder that the policy lets no guest write into", "needs %s, which a guest may change", p.real)
 		return false
 	}
 	return r.trusted(rule, p, "needs "+p.real+", which ") && r.steady(rule, p)

@@ -18,10 +18,10 @@ import (
 
 // maxMounts bounds a plan: each mount is work at every start of a guest, and
 // all of them are one message.
-const maxMounts = 1024
+const maxMounts = 768
 
 // maxText is the most that the paths of a plan may have together.
-const maxText = 96 << 10
+const maxText = 64 << 10
 
 // node is one mount to be.
 type node struct {
@@ -40,9 +40,10 @@ type resolver struct {
 	deny    map[string]denial // by real path, the daemon's own among them
 	denied  paths.Set
 	private paths.Set
-	grants  paths.Set // real, without what is denied
+	grants  paths.Set // folders, real, without what is denied
 	reads   paths.Set
 	writes  paths.Set
+	written paths.Set // by any guest
 
 	nodes   map[string]*node
 	links   map[string]string
@@ -162,11 +163,14 @@ func (r *resolver) find(rule profiles.PathRule) (place, bool) {
 	}
 	at, err := r.walk(p)
 	if err != nil {
-		to := ""
-		if at.real != "" && at.real != p {
-			to = ": " + at.real
+		switch {
+		case !errors.Is(err, errAbsent):
+			r.refuse(rule, "let this user look at it, or take the line out of the policy", "%s", err)
+		case at.real == p:
+			r.refuse(rule, "make it, or take the line out of the policy", "%s", err)
+		default:
+			r.refuse(rule, "make it, or take the line out of the policy", "%s: %s", err, at.real)
 		}
-		r.refuse(rule, "make it, or take the line out of the policy", "%s%s", err, to)
 		return place{}, false
 	}
 	return at, true
@@ -175,8 +179,8 @@ func (r *resolver) find(rule profiles.PathRule) (place, bool) {
 // steady refuses a way that leads through a link which the guest may change.
 func (r *resolver) steady(rule profiles.PathRule, p place) bool {
 	for _, l := range p.links {
-		if r.writes.Above(l.at) && !r.denied.Cover(l.at) {
-			r.refuse(rule, "name what the link leads to: "+p.real, "leads through the link %s, which the guest may change", l.at)
+		if r.written.Above(l.at) {
+			r.refuse(rule, "name what the link leads to: "+p.real, "leads through the link %s, which a guest may change", l.at)
 			return false
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"unicode/utf8"
 )
 
 // Bounds of a walk.
@@ -112,6 +113,8 @@ func (h *host) walk(p string) (place, error) {
 			return out, errAbsent
 		case err != nil:
 			return out, fmt.Errorf("cannot be looked at: %s: %w", next, err)
+		case !utf8.ValidString(next):
+			return out, errors.New("leads to a name that is no text")
 		case len(next) >= maxPath:
 			return out, errors.New("is longer than a system takes")
 		}
