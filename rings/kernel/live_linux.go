@@ -28,6 +28,15 @@ func (r *Ring) Prepare(ctx context.Context, s *profiles.Set) (commit func(), err
 	next := &generation{
 		refused: map[string]profiles.Tier{}, kernels: map[holder]profiles.Kernel{}, grants: map[string][]order.Mount{},
 	}
+	var written []profiles.PathRule
+	for _, agent := range s.Agents {
+		for _, executor := range r.cfg.Executors {
+			if k, ok := agent.Kernel(executor); ok {
+				written = append(written, k.Write...)
+			}
+		}
+	}
+	next.written = view.Real(written, r.places(nil))
 	for _, name := range slices.Sorted(maps.Keys(s.Agents)) {
 		if err := ctx.Err(); err != nil {
 			return nil, fmt.Errorf("prepare kernel ring: %w", err)
@@ -41,7 +50,7 @@ func (r *Ring) Prepare(ctx context.Context, s *profiles.Set) (commit func(), err
 			if !ok {
 				continue
 			}
-			if err := next.add(holder{name, executor}, k, r.places()); err != nil {
+			if err := next.add(holder{name, executor}, k, r.places(next)); err != nil {
 				return nil, &executorError{executor, fmt.Errorf("agent %s: %w", name, err)}
 			}
 		}

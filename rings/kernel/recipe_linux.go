@@ -93,7 +93,7 @@ func (r *Ring) unlearn(c *recipe) {
 const maxRecipes = 256
 
 func (r *Ring) newRecipe(k kind, s executors.Spec) (*recipe, error) {
-	at := r.places()
+	at := r.places(r.inForce.Load())
 	at.Own = s.Own
 	plan, err := view.Resolve(s.Kernel, s.Argv[0], at)
 	if err != nil {
@@ -183,6 +183,11 @@ func (c Config) identity() (uid, gid int) {
 	return DefaultGuestID, DefaultGuestID
 }
 
-func (r *Ring) places() view.Places {
-	return view.Places{Home: r.cfg.Home, Workspace: r.cfg.Workspace, Private: r.cfg.Private}
+// places is what profiles of a set are resolved against; g may be nil.
+func (r *Ring) places(g *generation) view.Places {
+	at := view.Places{Home: r.cfg.Home, Workspace: r.cfg.Workspace, Private: r.cfg.Private}
+	if g != nil {
+		at.Written = g.written
+	}
+	return at
 }

@@ -160,6 +160,7 @@ type generation struct {
 	refused map[string]profiles.Tier
 	kernels map[holder]profiles.Kernel // of each agent that has the executor, with real paths
 	grants  map[string][]order.Mount   // by digest of a profile: what its paths were
+	written []string                   // real: what guests of any agent may write into
 }
 
 // holder is who has a profile.

@@ -116,23 +116,31 @@ func (r *resolver) files(read, write []profiles.PathRule) (readable, writable []
 	return readable, writable
 }
 
-// others gives the folders that some guest writes into. A rule of another agent
-// that cannot be held is refused where that agent's profile is resolved.
+// others gives the folders that some guest writes into.
 func (r *resolver) others() paths.Set {
-	all := make(paths.Set, len(r.writes)+len(r.at.Written))
+	all := paths.Of(r.at.Written...)
 	for p := range r.writes {
 		if !r.denied.Cover(p) {
 			all[p] = struct{}{}
 		}
 	}
-	kept := r.refused
-	for _, rule := range r.at.Written {
+	return all
+}
+
+// Real gives the real paths of what the rules name, sorted and each once. A rule
+// that names nothing is left out: whoever resolves its profile is told.
+func Real(rules []profiles.PathRule, at Places) []string {
+	r := resolver{host: host{root: strings.TrimSuffix(at.Root, "/")}, at: at}
+	all := paths.Set{}
+	for _, rule := range rules {
+		if all.Has(rule.Path) {
+			continue
+		}
 		if p, ok := r.find(rule); ok {
 			all[p.real] = struct{}{}
 		}
 	}
-	r.refused = kept
-	return all
+	return slices.Sorted(maps.Keys(all))
 }
 
 // grantable refuses what no guest is given, whoever writes it.

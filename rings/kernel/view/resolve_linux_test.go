@@ -166,11 +166,11 @@ func TestRefusals(t *testing.T) {
 			kernel: profiles.Kernel{Write: rules("/w"), Read: rules("/w/data/shadow")}, line: 10, want: []string{"which a guest may change"}},
 		{name: "a program through a link of the guest", tree: tree{"/w/tool": "-> /opt/tool", "/opt/tool": static},
 			kernel: profiles.Kernel{Write: rules("/w"), Exec: rules("/w/tool")}, line: 10, want: []string{"which a guest may change"}},
-		{name: "a grant through a link of another agent's guest", tree: tree{"/w/data": "-> /etc", "/etc/shadow": ""}, at: view.Places{Written: rules("/w", "/gone")},
+		{name: "a grant through a link of another agent's guest", tree: tree{"/w/data": "-> /etc", "/etc/shadow": ""}, at: view.Places{Written: []string{"/w"}},
 			kernel: profiles.Kernel{Read: rules("/w/data/shadow")}, line: 10, want: []string{"leads through the link /w/data, which a guest may change"}},
-		{name: "a program that another agent's guest may change", tree: tree{"/w/t": static}, at: view.Places{Written: rules("/w")},
+		{name: "a program that another agent's guest may change", tree: tree{"/w/t": static}, at: view.Places{Written: []string{"/w"}},
 			kernel: profiles.Kernel{Exec: rules("/w/t")}, line: 10, want: []string{"a guest may change it"}},
-		{name: "libraries that another agent's guest may change", tree: tree{"/w/lib/": ""}, at: view.Places{Written: rules("/w")},
+		{name: "libraries that another agent's guest may change", tree: tree{"/w/lib/": ""}, at: view.Places{Written: []string{"/w"}},
 			kernel: profiles.Kernel{Libraries: rules("/w/lib")}, line: 10, want: []string{"a guest may change it"}},
 		{name: "a name that is no text", tree: tree{"/a": "-> b\xff", "/b\xff": ""}, kernel: profiles.Kernel{Read: rules("/a")}, line: 10, want: []string{"no text", "let this user"}},
 		{name: "a denied file with another name", tree: tree{"/d/a/key": "x", "/d/b/copy": "= /d/a/key"},
@@ -267,5 +267,13 @@ func TestPlanKernel(t *testing.T) {
 	}
 	if narrow := (profiles.Kernel{Executor: "shell", Read: plan.Kernel.Read}); narrow.Within(folder.Kernel) {
 		t.Error("what a link in a folder leads to is within the folder")
+	}
+}
+
+func TestReal(t *testing.T) {
+	root := tree{"/a/x": "", "/b": "-> a", "/ws/y": ""}.build(t)
+	got := view.Real(rules("/b/x", "/a/x", "$WORKSPACE", "/gone", "~", "$WORKSPACE"), view.Places{Root: root, Workspace: "/ws"})
+	if diff := cmp.Diff([]string{"/a/x", "/ws"}, got); diff != "" {
+		t.Error(diff)
 	}
 }

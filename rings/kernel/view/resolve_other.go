@@ -12,3 +12,6 @@ import (
 func Resolve(profiles.Kernel, string, Places) (Plan, error) {
 	return Plan{}, errors.New("resolve kernel profile: this system has no kernel ring: only Linux does")
 }
+
+// Real gives nothing, since nothing is resolved here.
+func Real([]profiles.PathRule, Places) []string { return nil }

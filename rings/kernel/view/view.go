@@ -24,9 +24,10 @@ type Places struct {
 
 	// Own is what the executor lets its guest read, see executors.Spec.
 	Own []profiles.PathRule
-	// Written lists what guests may write into, those of other agents as well: a
-	// link there is no way to anything, and a program there is nobody's.
-	Written []profiles.PathRule
+	// Written lists what guests may write into, those of other agents as well, by
+	// its real paths (see Real): a link there is no way to anything, and a program
+	// there is nobody's.
+	Written []string
 	// Private lists the daemon's own folders and sockets: no grant reaches them. A
 	// granted folder above one has it hidden.
 	Private []string
