@@ -212,7 +212,7 @@ var guestHalf = []string{"executors/js/guest", "executors/js/engine"}
 var calls = map[string][]string{
 	"panic":              {},
 	"init":               {},
-	"go":                 {"cmd/ringd/internal/child/watch.go", "cmd/ringd/internal/daemon", "cmd/ringd/internal/syncer", "cmd/ringd/internal/api", "cmd/ringd/internal/audit", "cmd/ringd/internal/store", "rings/kernel/egress"},
+	"go":                 {"cmd/ringd/internal/child/watch.go", "cmd/ringd/internal/daemon", "cmd/ringd/internal/syncer", "cmd/ringd/internal/api", "cmd/ringd/internal/audit", "cmd/ringd/internal/store", "rings/kernel/egress", "rings/kernel/enclose/reaper_linux.go"},
 	"context.Background": {"cmd/ringd"},
 	"context.TODO":       {},
 	"time.Now":           {"cmd/ringd"},

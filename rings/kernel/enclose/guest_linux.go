@@ -32,10 +32,10 @@ type guest struct {
 
 // point is a place where something is mounted, and what must be true of it.
 type point struct {
-	flags  uint64 // MOUNT_ATTR_RDONLY, NOSUID, NODEV, NOEXEC
-	device uint64
-	inode  uint64 // 0: a file system of the guest's own
-	hidden bool   // an empty cover
+	Flags  uint64 // MOUNT_ATTR_RDONLY, NOSUID, NODEV, NOEXEC
+	Device uint64
+	Inode  uint64 // 0: a file system of the guest's own
+	Hidden bool   // an empty cover
 }
 
 // newGuest refuses an order that this init does not understand, or that would

@@ -36,7 +36,7 @@ func (g *guest) hasMounts() error {
 			want = g.points[in]
 		}
 		seen[p] = true
-		if have := options(f[5]); !(ours && below) && have&want.flags != want.flags {
+		if have := options(f[5]); !(ours && below) && have&want.Flags != want.Flags {
 			return fmt.Errorf("the mount at %s is %s", p, f[5])
 		}
 	}
@@ -105,18 +105,18 @@ func (g *guest) hasPoints() error {
 		if err := unix.Statfs(p, &fs); err != nil {
 			return fmt.Errorf("look at the file system of %s: %w", p, err)
 		}
-		if want.inode != 0 && (st.Dev != want.device || st.Ino != want.inode) {
+		if want.Inode != 0 && (st.Dev != want.Device || st.Ino != want.Inode) {
 			return fmt.Errorf("at %s stands something else", p)
 		}
-		if want.inode == 0 && st.Dev == g.old {
+		if want.Inode == 0 && st.Dev == g.old {
 			return fmt.Errorf("at %s stands something of the host's root", p)
 		}
-		if want.hidden && st.Mode&0o7777 != 0 {
+		if want.Hidden && st.Mode&0o7777 != 0 {
 			return fmt.Errorf("%s is not covered", p)
 		}
 		// The attributes of a mount and of statfs have the same bits.
-		if have := uint64(fs.Flags); have&want.flags != want.flags {
-			return fmt.Errorf("the file system of %s has attributes %#x, and %#x are needed", p, have, want.flags)
+		if have := uint64(fs.Flags); have&want.Flags != want.Flags {
+			return fmt.Errorf("the file system of %s has attributes %#x, and %#x are needed", p, have, want.Flags)
 		}
 	}
 	return nil

@@ -211,7 +211,7 @@ func (g *guest) newRoot() (fd int, err error) {
 	if err := unix.MoveMount(fd, "", unix.AT_FDCWD, "/", unix.MOVE_MOUNT_F_EMPTY_PATH); err != nil {
 		return -1, perhaps(order.LayerMounts, "move_mount /", err)
 	}
-	g.points["/"] = point{flags: tight | readOnly}
+	g.points["/"] = point{Flags: tight | readOnly}
 	return fd, nil
 }
 
@@ -237,7 +237,7 @@ func (g *guest) place(root int, s source) error {
 			return perhaps(order.LayerMounts, step, err)
 		}
 	}
-	g.points[s.Path] = point{flags: s.flags, device: s.Device, inode: s.Inode}
+	g.points[s.Path] = point{Flags: s.flags, Device: s.Device, Inode: s.Inode}
 	if s.Dir {
 		g.folders[s.Path] = true
 	}
@@ -365,7 +365,7 @@ func (g *guest) mountOwn(root, fd int, p string, flags uint64) error {
 	if err := unix.MoveMount(fd, "", root, p[1:], unix.MOVE_MOUNT_F_EMPTY_PATH); err != nil {
 		return perhaps(order.LayerMounts, "move_mount "+p, err)
 	}
-	g.points[p] = point{flags: flags}
+	g.points[p] = point{Flags: flags}
 	return g.grant(fd, order.Mount{Path: p, Dir: true, Read: true, Write: flags&readOnly == 0})
 }
 
@@ -420,7 +420,7 @@ func (g *guest) hide(root int, m order.Mount) error {
 	if err := unix.MoveMount(fd, "", target, "", unix.MOVE_MOUNT_F_EMPTY_PATH|unix.MOVE_MOUNT_T_EMPTY_PATH); err != nil {
 		return perhaps(order.LayerMounts, "cover "+m.Path, err)
 	}
-	g.points[m.Path] = point{flags: tight | readOnly, hidden: true}
+	g.points[m.Path] = point{Flags: tight | readOnly, Hidden: true}
 	return nil
 }
 
@@ -447,7 +447,7 @@ func (g *guest) cover(root int) error {
 	if err := unix.MountSetattr(fd, "", unix.AT_EMPTY_PATH, &unix.MountAttr{Attr_set: readOnly}); err != nil {
 		return perhaps(order.LayerMounts, "mount_setattr "+coverPath, err)
 	}
-	g.points[coverPath] = point{flags: tight | readOnly, hidden: true}
+	g.points[coverPath] = point{Flags: tight | readOnly, Hidden: true}
 	return nil
 }
 

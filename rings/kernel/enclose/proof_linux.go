@@ -128,27 +128,41 @@ func (g *guest) hasStatus() error {
 	if err != nil {
 		return err
 	}
-	fields := map[string]string{}
-	for line := range strings.Lines(text) {
-		if k, v, ok := strings.Cut(line, ":"); ok {
-			fields[k] = strings.TrimSpace(v)
-		}
-	}
-	for _, k := range []string{"CapInh", "CapPrm", "CapEff", "CapBnd", "CapAmb"} {
-		if v, ok := fields[k]; !ok || strings.Trim(v, "0") != "" {
+	for _, k := range []string{"CapInh", "CapBnd", "CapAmb"} {
+		if v := field(text, k); v == "" || strings.Trim(v, "0") != "" {
 			return fmt.Errorf("%s is %q", k, v)
 		}
 	}
-	if v := fields["NoNewPrivs"]; v != "1" {
+	return g.nothing(text)
+}
+
+// nothing reads the status of a thread that has no power left.
+func (g *guest) nothing(status string) error {
+	for _, k := range []string{"CapPrm", "CapEff"} {
+		if v := field(status, k); v == "" || strings.Trim(v, "0") != "" {
+			return fmt.Errorf("%s is %q", k, v)
+		}
+	}
+	if v := field(status, "NoNewPrivs"); v != "1" {
 		return lies(order.LayerPrivileges, "status", fmt.Sprintf("NoNewPrivs is %q", v))
 	}
-	if v := fields["Seccomp"]; v != "2" {
+	if v := field(status, "Seccomp"); v != "2" {
 		return lies(order.LayerSeccomp, "status", fmt.Sprintf("Seccomp is %q", v))
 	}
-	if v := fields["Groups"]; g.root && v != "" {
+	if v := field(status, "Groups"); g.root && v != "" {
 		return lies(order.LayerNamespaces, "status", fmt.Sprintf("Groups is %q", v))
 	}
 	return nil
+}
+
+// field is a line of a status file, without its name; "" when there is none.
+func field(status, name string) string {
+	for line := range strings.Lines(status) {
+		if k, v, ok := strings.Cut(line, ":"); ok && k == name {
+			return strings.TrimSpace(v)
+		}
+	}
+	return ""
 }
 
 // isApart: no namespace is one of the ring's, where the order names those.
@@ -207,36 +221,28 @@ func (g *guest) isPowerless() error {
 
 // hasDescriptors: what is open beyond the streams closes when the program starts.
 func (g *guest) hasDescriptors() error {
-	dir, err := unix.Open("/proc/thread-self/fd", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	names, err := list("/proc/thread-self/fd")
 	if err != nil {
-		return fmt.Errorf("open /proc/thread-self/fd: %w", err)
+		return err
 	}
-	defer unix.Close(dir)
-	b := make([]byte, 4096)
-	for {
-		n, err := unix.Getdents(dir, b)
+	for _, name := range names {
+		fd, err := strconv.Atoi(name)
 		if err != nil {
-			return fmt.Errorf("list descriptors: %w", err)
+			return fmt.Errorf("a descriptor named %q", name)
 		}
-		if n == 0 {
-			return nil
+		if fd < order.Connection {
+			continue
 		}
-		_, _, names := unix.ParseDirent(b[:n], -1, nil)
-		for _, name := range names {
-			fd, err := strconv.Atoi(name)
-			if err != nil {
-				return fmt.Errorf("a descriptor named %q", name)
-			}
-			if fd < order.Connection {
-				continue
-			}
-			flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0)
-			if err != nil {
-				return fmt.Errorf("look at descriptor %d: %w", fd, err)
-			}
-			if flags&unix.FD_CLOEXEC == 0 {
-				return fmt.Errorf("descriptor %d would reach the program", fd)
-			}
+		flags, err := unix.FcntlInt(uintptr(fd), unix.F_GETFD, 0)
+		if errors.Is(err, unix.EBADF) {
+			continue // that of the listing
+		}
+		if err != nil {
+			return fmt.Errorf("look at descriptor %d: %w", fd, err)
+		}
+		if flags&unix.FD_CLOEXEC == 0 {
+			return fmt.Errorf("descriptor %d would reach the program", fd)
 		}
 	}
+	return nil
 }

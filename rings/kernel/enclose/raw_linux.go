@@ -44,6 +44,14 @@ func seccomp(p order.Program, flags uintptr) (fd int, err error) {
 	return int(n), nil
 }
 
+// dropEverywhere gives up the capabilities of all threads.
+func dropEverywhere() error {
+	h := unix.CapUserHeader{Version: unix.LINUX_CAPABILITY_VERSION_3}
+	var none [2]unix.CapUserData
+	_, _, e := syscall.AllThreadsSyscall(unix.SYS_CAPSET, uintptr(unsafe.Pointer(&h)), uintptr(unsafe.Pointer(&none[0])), 0)
+	return asError(e)
+}
+
 // parentDeath is the signal that comes when the parent dies; 0: none.
 func parentDeath() (signal int32, err error) {
 	_, _, e := unix.Syscall(unix.SYS_PRCTL, unix.PR_GET_PDEATHSIG, uintptr(unsafe.Pointer(&signal)), 0)

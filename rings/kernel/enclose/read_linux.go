@@ -28,3 +28,28 @@ func read(name string) (string, error) {
 		b = b[:len(b)+n]
 	}
 }
+
+// list returns the names in a small folder of the kernel's.
+func list(name string) (names []string, err error) {
+	fd, err := unix.Open(name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, fmt.Errorf("open %s: %w", name, err)
+	}
+	defer unix.Close(fd)
+	return entries(fd)
+}
+
+// entries lists an open folder from where it stands.
+func entries(fd int) (names []string, err error) {
+	b := make([]byte, 4096)
+	for {
+		n, err := unix.Getdents(fd, b)
+		if err != nil {
+			return nil, fmt.Errorf("list a folder: %w", err)
+		}
+		if n == 0 {
+			return names, nil
+		}
+		_, _, names = unix.ParseDirent(b[:n], -1, names)
+	}
+}

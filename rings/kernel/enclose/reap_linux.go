@@ -1,6 +1,155 @@
 package enclose
 
-const starterName = "guest-starter"
+import (
+	"errors"
+	"fmt"
+	"syscall"
 
-func (g *guest) reap() int { return failed }
-func starter() int         { return failed }
+	ll "github.com/landlock-lsm/go-landlock/landlock/syscall"
+	"golang.org/x/sys/unix"
+
+	"github.com/ringd/ringd/rings/kernel/order"
+)
+
+// A guest whose init stays has two processes of it: the first builds the guest and
+// reaps, the starter restricts itself, proves it and becomes the program. So the
+// program's limits are not those of the first, and each is as simple as the one of
+// a guest without.
+const (
+	starterName = "guest-starter"
+	inner       = 5 // of the starter: a socket to the first process
+)
+
+// handed is what the starter needs to know of what the first has built. The
+// ruleset and the canary come with it.
+type handed struct {
+	Order   order.Order
+	ABI     int
+	Root    bool
+	Old     uint64
+	Points  map[string]point
+	Folders map[string]bool
+	Proved  []string
+}
+
+// reap builds the guest, hands it to a starter, and stays.
+func (g *guest) reap() int {
+	child, socket, err := startStarter()
+	if err != nil {
+		return refuse(g.Order, err)
+	}
+	if err := g.run(building()); err != nil {
+		return refuse(g.Order, err)
+	}
+	if err := g.withdraw(); err != nil {
+		return refuse(g.Order, err)
+	}
+	h := handed{g.Order, g.abi, g.root, g.old, g.points, g.folders, g.proved}
+	if err := send(socket, h, g.rules, g.canary); err != nil {
+		return refuse(g.Order, broken(order.LayerProcess, "hand over", err))
+	}
+	for _, fd := range []int{g.rules, g.canary} {
+		unix.Close(fd)
+	}
+	return newReaper(g.Order, child, socket).run()
+}
+
+// startStarter starts this program once more, early, so that it is up when it is
+// needed. Its root and its folder follow when the first leaves the host's.
+func startStarter() (pid, socket int, err error) {
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return 0, -1, broken(order.LayerProcess, "make a socket", err)
+	}
+	pid, err = syscall.ForkExec("/proc/self/exe", []string{starterName}, &syscall.ProcAttr{
+		Env:   []string{},
+		Files: []uintptr{0, 1, 2, ^uintptr(0), order.Control, uintptr(fds[1])},
+		Sys:   &syscall.SysProcAttr{Setpgid: true},
+	})
+	if err != nil {
+		return 0, -1, broken(order.LayerProcess, "start the starter", err)
+	}
+	unix.Close(fds[1])
+	return pid, fds[0], nil
+}
+
+// starter waits for what the first process has built, and finishes.
+func starter() int {
+	if err := hold(); err != nil {
+		return failed
+	}
+	unix.CloseOnExec(inner)
+	var h handed
+	fds, err := receive(inner, &h)
+	if err != nil || len(fds) != 2 {
+		return failed // the first process says why
+	}
+	g := &guest{
+		Order: h.Order, abi: h.ABI, root: h.Root, old: h.Old, points: h.Points, folders: h.Folders, proved: h.Proved,
+		rules: fds[0], canary: fds[1], top: -1, listener: -1, told: inner,
+	}
+	return g.finish()
+}
+
+// withdraw takes from the first process, on all its threads, what it needs no
+// more: it has the program's user, its rules and its filter, and nobody may look
+// into it.
+func (g *guest) withdraw() error {
+	if _, _, e := syscall.AllThreadsSyscall(unix.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 1, 0); e != 0 {
+		return missing(order.LayerPrivileges, "PR_SET_NO_NEW_PRIVS", e)
+	}
+	if err := ll.AllThreadsLandlockRestrictSelf(g.rules, landlockFlags(g.abi)); err != nil {
+		return missing(order.LayerLandlock, "landlock_restrict_self", err)
+	}
+	if g.root {
+		err := errors.Join(syscall.Setgroups(nil), syscall.Setresgid(g.GID, g.GID, g.GID), syscall.Setresuid(g.UID, g.UID, g.UID))
+		if err != nil {
+			return missing(order.LayerNamespaces, "setresuid", err)
+		}
+	}
+	if err := dropEverywhere(); err != nil {
+		return missing(order.LayerCapabilities, "capset", err)
+	}
+	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
+		return missing(order.LayerProcess, "PR_SET_DUMPABLE", err)
+	}
+	if err := g.setParentDeath(); err != nil {
+		return err
+	}
+	if _, err := seccomp(g.Filter, unix.SECCOMP_FILTER_FLAG_TSYNC); err != nil {
+		return missing(order.LayerSeccomp, "seccomp", err)
+	}
+	for _, c := range []canary{
+		{"user", order.LayerNamespaces, (*guest).isUser},
+		{"landlock", order.LayerLandlock, (*guest).isLandlocked},
+		{"filter", order.LayerSeccomp, (*guest).isFiltered},
+		{"threads", order.LayerCapabilities, (*guest).allHaveNothing},
+	} {
+		if err := c.try(g); err != nil {
+			var f *fault
+			if errors.As(err, &f) {
+				return f
+			}
+			return lies(c.layer, "first process: "+c.name, err.Error())
+		}
+	}
+	return nil
+}
+
+// allHaveNothing reads what the kernel holds of each thread.
+func (g *guest) allHaveNothing() error {
+	names, err := list("/proc/self/task")
+	if err != nil {
+		return err
+	}
+	for _, name := range names {
+		text, err := read("/proc/self/task/" + name + "/status")
+		if err != nil {
+			return err
+		}
+		if err := g.nothing(text); err != nil {
+			return fmt.Errorf("thread %s: %w", name, err)
+		}
+	}
+	return nil
+}

@@ -3,6 +3,7 @@ package enclose
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"golang.org/x/sys/unix"
 
@@ -38,9 +39,15 @@ func (g *guest) become() error {
 	if err := unix.Chdir(dir); err != nil {
 		return fmt.Errorf("enter %s: %w", dir, err)
 	}
-	p, err := newProgram(start, g.Limits)
+	p, err := newProgram(start, g.ownLimits())
 	if err != nil {
 		return fmt.Errorf("execute %s: %w", start.Argv[0], err)
+	}
+	if g.Reap {
+		// What comes after is a failure, or nothing: then it is executed.
+		if err := send(g.told, order.Told{Started: true}); err != nil {
+			return err
+		}
 	}
 	tell(g.told, p.execute())
 	return errTold
@@ -48,6 +55,21 @@ func (g *guest) become() error {
 
 // errTold is a program that was not executed, of which the ring knows.
 var errTold = errors.New("told")
+
+// tasksOfInit is more than what the first process has of threads. As the same
+// user's they count as the program's.
+const tasksOfInit = 16
+
+// ownLimits are the limits of the program.
+func (g *guest) ownLimits() []order.Limit {
+	limits := slices.Clone(g.Limits)
+	for i, l := range limits {
+		if l.Resource == unix.RLIMIT_NPROC && g.Reap && !g.root {
+			limits[i].Value = l.Value + tasksOfInit
+		}
+	}
+	return limits
+}
 
 // hold fills the places of the program's descriptors, so that none that comes
 // with Go has one of their numbers.

@@ -1,0 +1,188 @@
+package enclose
+
+import (
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/ringd/ringd/rings/kernel/order"
+)
+
+// reaper is the first process of a guest whose program runs: it collects what
+// ends, counts processor time, and ends with the ring or at a limit, and with it
+// the whole guest.
+type reaper struct {
+	order.Order
+	child   int
+	socket  int
+	started bool
+	usage   usage
+	ends    chan end
+	news    chan news
+	asks    chan ask
+}
+
+// end is a process that was waited for.
+type end struct {
+	pid    int
+	status unix.WaitStatus
+	used   unix.Rusage
+	err    error
+}
+
+// news is what the starter says; err is io.EOF when it has become the program or
+// is gone.
+type news struct {
+	order.Told
+	err error
+}
+
+type ask struct {
+	order.Ask
+	err error
+}
+
+func newReaper(o order.Order, child, socket int) *reaper {
+	return &reaper{
+		Order: o, child: child, socket: socket, usage: newUsage(),
+		ends: make(chan end), news: make(chan news), asks: make(chan ask),
+	}
+}
+
+// run returns the exit code of init: that of the program, when that has ended.
+func (r *reaper) run() int {
+	go r.wait()
+	go r.listen()
+	scan, wall := time.NewTimer(time.Hour), time.NewTimer(time.Hour)
+	scan.Stop()
+	wall.Stop()
+	for {
+		select {
+		case n := <-r.news:
+			switch {
+			case n.err != nil && r.started:
+				go r.hear()
+				scan.Reset(r.usage.next(r.CPU))
+				if r.Wall > 0 {
+					wall.Reset(time.Duration(r.Wall) * time.Millisecond)
+				}
+				if send(order.Control, order.Told{Started: true}) != nil {
+					return failed
+				}
+			case n.err != nil:
+				return failed // the starter has said why
+			case n.Failed != "":
+				_ = send(order.Control, n.Told) // a ring that is gone needs not know
+				return failed
+			default:
+				r.started = n.Started
+				go r.listen()
+			}
+		case e := <-r.ends:
+			if e.err != nil {
+				return failed
+			}
+			r.usage.reaped(e.pid, e.used)
+			if e.pid == r.child {
+				return r.over(e.status)
+			}
+		case a := <-r.asks:
+			if a.err != nil || a.What != order.AskUsage {
+				return failed
+			}
+			if send(order.Control, r.told()) != nil {
+				return failed
+			}
+		case <-scan.C:
+			if r.usage.scan() != nil {
+				return failed
+			}
+			if r.CPU > 0 && r.usage.total().Milliseconds() >= r.CPU {
+				return r.limit("cpu")
+			}
+			scan.Reset(r.usage.next(r.CPU))
+		case <-wall.C:
+			return r.limit("wall")
+		}
+	}
+}
+
+// wait collects every process that ends, also those whose parents have ended.
+func (r *reaper) wait() {
+	for {
+		var e end
+		e.pid, e.err = again(func() (int, error) { return unix.Wait4(-1, &e.status, 0, &e.used) })
+		r.ends <- e
+		if e.err != nil {
+			return
+		}
+	}
+}
+
+// listen takes one message of the starter.
+func (r *reaper) listen() {
+	var n news
+	_, n.err = receive(r.socket, &n.Told)
+	r.news <- n
+}
+
+// hear takes what the ring asks.
+func (r *reaper) hear() {
+	for {
+		var a ask
+		fds, err := receive(order.Control, &a.Ask)
+		for _, fd := range fds {
+			unix.Close(fd)
+		}
+		a.err = err
+		r.asks <- a
+		if err != nil {
+			return
+		}
+	}
+}
+
+// told is what the guest has used so far, as well as that can be read.
+func (r *reaper) told() order.Told {
+	_ = r.usage.scan() // the figures before it stand
+	return order.Told{CPU: r.usage.total().Milliseconds(), Peak: r.usage.peak}
+}
+
+// over tells how the program has ended.
+func (r *reaper) over(s unix.WaitStatus) int {
+	if !r.started {
+		return failed // it was the starter, which has said why
+	}
+	t := r.told()
+	t.Ended = true
+	code := s.ExitStatus()
+	if s.Signaled() {
+		t.Signal = int(s.Signal())
+		code = 128 + t.Signal
+		if s.Signal() == unix.SIGXCPU || s.Signal() == unix.SIGKILL && r.spent() {
+			t.Limit = "cpu"
+		}
+	} else {
+		t.Code = code
+	}
+	_ = send(order.Control, t) // a ring that is gone needs not know
+	return code
+}
+
+// spent says that the kernel's own limit of processor time is reached.
+func (r *reaper) spent() bool {
+	for _, l := range r.Limits {
+		if l.Resource == unix.RLIMIT_CPU && r.usage.total() >= time.Duration(l.Value)*time.Second {
+			return true
+		}
+	}
+	return false
+}
+
+// limit ends the guest: with the first process go all.
+func (r *reaper) limit(name string) int {
+	t := r.told()
+	t.Ended, t.Limit, t.Signal = true, name, int(unix.SIGKILL)
+	_ = send(order.Control, t) // a ring that is gone needs not know
+	return 128 + t.Signal
+}
