@@ -2,7 +2,6 @@ package filter_test
 
 import (
 	"bufio"
-	"errors"
 	"fmt"
 	"maps"
 	"os"
@@ -11,7 +10,6 @@ import (
 	"regexp"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"testing"
 
@@ -183,20 +181,6 @@ func outcome(t *testing.T, s filter.Spec, name string, args [6]uint64) (string, 
 	default:
 		return "lacking", true
 	}
-}
-
-func arguments(t *testing.T, words []string) (out [6]uint64) {
-	t.Helper()
-	for _, w := range words {
-		at, value, _ := strings.Cut(w, "=")
-		n, err := strconv.Atoi(at)
-		v, err2 := strconv.ParseUint(value, 0, 64)
-		if err := errors.Join(err, err2); err != nil || n > 5 {
-			t.Fatalf("%s: %v", w, err)
-		}
-		out[n] = v
-	}
-	return out
 }
 
 // ruled are the arguments that rules look at.

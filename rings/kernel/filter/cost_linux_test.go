@@ -30,7 +30,7 @@ func (b *bench) loop() {
 	if b.spec != nil {
 		p, err := filter.Build(*b.spec)
 		if err == nil {
-			err = install(p)
+			err = install(p, 0)
 		}
 		if err != nil {
 			b.fail <- err

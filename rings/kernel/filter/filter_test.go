@@ -1,6 +1,9 @@
 package filter_test
 
 import (
+	"errors"
+	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/ringd/ringd/rings/kernel/filter"
@@ -90,4 +93,18 @@ func TestForeignCodeIsKilled(t *testing.T) {
 			}
 		}
 	}
+}
+
+func arguments(t *testing.T, words []string) (out [6]uint64) {
+	t.Helper()
+	for _, w := range words {
+		at, value, _ := strings.Cut(w, "=")
+		n, err := strconv.Atoi(at)
+		v, err2 := strconv.ParseUint(value, 0, 64)
+		if err := errors.Join(err, err2); err != nil || n > 5 {
+			t.Fatalf("%s: %v", w, err)
+		}
+		out[n] = v
+	}
+	return out
 }

@@ -2,13 +2,16 @@ package filter_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
 	"runtime"
+	"runtime/debug"
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -21,11 +24,12 @@ import (
 // again, which loads the filter on its one locked thread and then is or tries what
 // its arguments say.
 const (
-	roleVar = "RINGD_FILTER_ROLE"
-	specVar = "RINGD_FILTER_SPEC"
-	roleRun = "run" // becomes the program of its arguments
-	roleTry = "try" // makes calls and prints what came of them
-	roleUse = "use" // measures calls
+	roleVar  = "RINGD_FILTER_ROLE"
+	specVar  = "RINGD_FILTER_SPEC"
+	roleRun  = "run"  // becomes the program of its arguments
+	roleTry  = "try"  // makes calls and prints what came of them
+	roleUse  = "use"  // measures calls
+	roleSeal = "seal" // seals itself, lives on and makes one call
 )
 
 func TestMain(m *testing.M) {
@@ -51,7 +55,7 @@ func act(role string, args []string) error {
 		if err != nil {
 			return err
 		}
-		if err := install(p); err != nil {
+		if err := install(p, 0); err != nil {
 			return fmt.Errorf("load: %w", err)
 		}
 	}
@@ -62,21 +66,23 @@ func act(role string, args []string) error {
 		return try(args)
 	case roleUse:
 		return use()
+	case roleSeal:
+		return live(args)
 	}
 	return fmt.Errorf("no role %q", role)
 }
 
 func cleanEnv() (out []string) {
 	for _, e := range os.Environ() {
-		if !strings.HasPrefix(e, "RINGD_FILTER_") {
+		if !strings.HasPrefix(e, "RINGD_FILTER_") && !strings.HasPrefix(e, "GLIBC_TUNABLES=") {
 			out = append(out, e)
 		}
 	}
 	return out
 }
 
-// install loads a filter on this thread, for good.
-func install(p []order.Instruction) error {
+// install loads a filter on this thread, or by its flags on all, for good.
+func install(p []order.Instruction, flags uintptr) error {
 	ins := make([]unix.SockFilter, 0, len(p))
 	for _, i := range p {
 		ins = append(ins, unix.SockFilter{Code: i.Code, Jt: i.Jt, Jf: i.Jf, K: i.K})
@@ -85,7 +91,7 @@ func install(p []order.Instruction) error {
 		return err
 	}
 	prog := unix.SockFprog{Len: uint16(len(ins)), Filter: &ins[0]}
-	_, _, errno := unix.RawSyscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, 0, uintptr(unsafe.Pointer(&prog)))
+	_, _, errno := unix.RawSyscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, flags, uintptr(unsafe.Pointer(&prog)))
 	runtime.KeepAlive(ins)
 	if errno != 0 {
 		return errno
@@ -107,6 +113,9 @@ func inside(t testing.TB, role string, s *filter.Spec, args ...string) *exec.Cmd
 	}
 	cmd := exec.CommandContext(t.Context(), self, args...)
 	cmd.Env = append(os.Environ(), roleVar+"="+role, specVar+"="+string(b))
+	// Under the race detector there is a C library, which else asks how many
+	// processors there are, in a folder of the kernel, when a thread is started.
+	cmd.Env = append(cmd.Env, "GLIBC_TUNABLES=glibc.malloc.arena_max=1")
 	return cmd
 }
 
@@ -211,5 +220,68 @@ func TestKernel(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// live seals this process on all its threads and does what the Go runtime does for
+// a long-lived program. Then it makes the calls of its arguments.
+func live(indexes []string) error {
+	p, err := filter.Seal(runtime.GOARCH, false)
+	if err != nil {
+		return err
+	}
+	if r, w, err := os.Pipe(); err != nil || r.Close() != nil || w.Close() != nil { // opens the poller of Go
+		return errors.Join(err, errors.New("no poller"))
+	}
+	if err := install(p, unix.SECCOMP_FILTER_FLAG_TSYNC); err != nil {
+		return fmt.Errorf("seal: %w", err)
+	}
+	work()
+	runtime.GC()
+	debug.FreeOSMemory()
+	for begin := time.Now(); time.Since(begin) < 30*time.Millisecond; { // long enough to be interrupted
+	}
+	fmt.Println("alive")
+	return try(indexes)
+}
+
+// work makes threads and garbage.
+func work() {
+	var held [][]byte
+	ready, done := make(chan struct{}), make(chan struct{})
+	for range 30 {
+		go func() {
+			runtime.LockOSThread() // a new thread for each
+			ready <- struct{}{}
+			<-done
+		}()
+		<-ready
+		held = append(held, make([]byte, 4<<20))
+		<-time.After(time.Microsecond)
+	}
+	close(done)
+	for i := range held {
+		held[i][1<<20] = 1
+	}
+}
+
+// TestSealedRuntime: the Go runtime lives under the seal, and a call that is not on
+// its list is the end.
+func TestSealedRuntime(t *testing.T) {
+	out, err := inside(t, roleSeal, nil).CombinedOutput()
+	if err != nil || strings.TrimSpace(string(out)) != "alive" {
+		t.Fatalf("%v: %s", err, out)
+	}
+	for i, a := range attempts() {
+		if a.name == "read" || a.name == "clone3" {
+			continue
+		}
+		cmd := inside(t, roleSeal, nil, fmt.Sprint(i))
+		out, err := cmd.CombinedOutput()
+		status, isStatus := cmd.ProcessState.Sys().(syscall.WaitStatus)
+		refused := isStatus && status.Signaled() && status.Signal() == unix.SIGSYS
+		if quiet := a.name == "ioctl" && a.args[1] == unix.TCGETS; err == nil != quiet || refused == quiet || !strings.HasPrefix(string(out), "alive") {
+			t.Errorf("%s %#x: %v: %s", a.name, a.args, err, out)
+		}
 	}
 }

@@ -5,7 +5,8 @@ import "github.com/ringd/ringd/rings/kernel/order"
 // Seal returns the filter that a guest of the JavaScript executor puts on all its
 // threads once its code is compiled and loaded: what the Go runtime and a running
 // program need, with the descriptors that are open. It opens nothing, starts
-// nothing, maps no code and asks nothing about the host. A refused call is the
+// nothing, maps no code and asks nothing about the host. The poller of the Go
+// runtime, which opens with the first timer or socket, must be open before. A refused call is the
 // listener's with notify and ends the process without: after the seal there is no
 // honest reason for one.
 //
