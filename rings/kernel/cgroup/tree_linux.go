@@ -19,6 +19,8 @@ import (
 type Tree struct {
 	dir  string
 	have map[string]string // controller -> why it is not there, "" when it is
+	// mkdir makes a group; the kernel puts files into it.
+	mkdir func(path string) error
 
 	mu   sync.Mutex
 	left []string // groups that could not be removed yet
@@ -35,7 +37,7 @@ func Find(c Config) (*Tree, error) {
 	if err := delegated(dir, c.UID); err != nil {
 		return nil, err
 	}
-	t := &Tree{dir: dir, have: map[string]string{}}
+	t := &Tree{dir: dir, have: map[string]string{}, mkdir: func(path string) error { return os.Mkdir(path, 0o755) }}
 	if err := t.enter(); err != nil {
 		return nil, &Unavailable{Reason: err.Error(), Remedy: remedy}
 	}
@@ -186,7 +188,7 @@ func (t *Tree) Make(name string, l Limits) (*Group, error) {
 		return nil, fmt.Errorf("make control group %q: no name for one", name)
 	}
 	path := filepath.Join(t.dir, name)
-	if err := os.Mkdir(path, 0o755); err != nil {
+	if err := t.mkdir(path); err != nil {
 		return nil, fmt.Errorf("make control group: %w", err)
 	}
 	g := &Group{tree: t, path: path}
