@@ -81,7 +81,7 @@ func (r *Ring) Launch(ctx context.Context, s executors.Spec) (executors.Guest, e
 	if s.Executor == "" || !executors.Satisfies(profiles.TierOS, s.MinTier) {
 		return nil, tierDenial(s.Executor, s.MinTier, profiles.TierOS, "no version of this program gives more", "")
 	}
-	if len(s.Argv) == 0 || tighter(s.CPU.Milliseconds(), s.Kernel.CPUMillis) <= 0 ||
+	if len(s.Argv) == 0 || s.Kernel.Executor != s.Executor || tighter(s.CPU.Milliseconds(), s.Kernel.CPUMillis) <= 0 ||
 		tighter(s.MemoryBytes, s.Kernel.MemoryBytes) <= 0 || s.FileBytes < 0 {
 		return nil, fmt.Errorf("launch %s guest: the spec is incomplete", s.Executor)
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/rings/kernel"
+	"github.com/ringd/ringd/rings/kernel/order"
 )
 
 // Roles of this test binary when it is started again.
@@ -127,10 +128,18 @@ func parent() int {
 
 func spec() executors.Spec {
 	return executors.Spec{Executor: "js", Argv: []string{"/proc/self/exe", roleGuest}, MinTier: profiles.TierWasm,
-		CPU: 20 * time.Second, MemoryBytes: 256 << 20}
+		CPU: 20 * time.Second, MemoryBytes: 256 << 20, Kernel: profiles.Kernel{Executor: "js"}}
 }
 
-func ring(t *testing.T) *kernel.Ring {
+// bare is a ring of a host without namespaces.
+func bare(t *testing.T) *kernel.Ring {
+	t.Helper()
+	r := ring(t)
+	kernel.SetFinding(r, order.Report{Failed: order.LayerNamespaces, Kind: order.KindMissing, Reason: "not here", Remedy: "another host"})
+	return r
+}
+
+func ring(t testing.TB) *kernel.Ring {
 	t.Helper()
 	var wg sync.WaitGroup
 	r, err := kernel.New(kernel.Config{Go: func(f func()) { wg.Go(f) }, Token: rand.Reader})
@@ -151,7 +160,7 @@ type talk struct {
 	in *bufio.Reader
 }
 
-func launch(t *testing.T, r *kernel.Ring, s executors.Spec) talk {
+func launch(t testing.TB, r *kernel.Ring, s executors.Spec) talk {
 	t.Helper()
 	g, err := r.Launch(t.Context(), s)
 	if err != nil {
@@ -165,7 +174,7 @@ func launch(t *testing.T, r *kernel.Ring, s executors.Spec) talk {
 	return talk{g, bufio.NewReader(g.Conn())}
 }
 
-func (g talk) say(t *testing.T, line string) string {
+func (g talk) say(t testing.TB, line string) string {
 	t.Helper()
 	if _, err := fmt.Fprintln(g.Conn(), line); err != nil {
 		t.Fatal(err)
@@ -211,7 +220,7 @@ func TestGuestHasNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer unix.Close(leak)
-	g := launch(t, ring(t), spec())
+	g := launch(t, bare(t), spec())
 	pid := g.say(t, "pid")
 
 	for _, tt := range []struct{ say, want string }{
@@ -250,7 +259,7 @@ func TestGuestHasNothing(t *testing.T) {
 }
 
 func TestAttestationSaysWhatIsMissing(t *testing.T) {
-	g := launch(t, ring(t), spec())
+	g := launch(t, bare(t), spec())
 	a := g.Attestation()
 	if a.Tier != profiles.TierWasm {
 		t.Errorf("tier %s", a.Tier)
@@ -261,13 +270,13 @@ func TestAttestationSaysWhatIsMissing(t *testing.T) {
 		}
 	}
 	a.Layers["seccomp"] = "enforced" // a caller's map is its own
-	if g2 := launch(t, ring(t), spec()); g2.Attestation().Layers["seccomp"] != "unavailable" {
+	if g2 := launch(t, bare(t), spec()); g2.Attestation().Layers["seccomp"] != "unavailable" {
 		t.Error("attestations share a map")
 	}
 }
 
 func TestLaunchRefuses(t *testing.T) {
-	r := ring(t)
+	r := bare(t)
 	change := func(f func(*executors.Spec)) executors.Spec {
 		s := spec()
 		f(&s)
@@ -284,7 +293,7 @@ func TestLaunchRefuses(t *testing.T) {
 		{"microvm", change(func(s *executors.Spec) { s.MinTier = profiles.TierMicroVM }), true, "microvm"},
 		{"no tier", change(func(s *executors.Spec) { s.MinTier = "" }), true, "none named"},
 		{"an unknown tier", change(func(s *executors.Spec) { s.MinTier = "moon" }), true, "moon"},
-		{"wasm for an executor without it", change(func(s *executors.Spec) { s.Executor = "python" }), true, "python"},
+		{"wasm for an executor without it", change(func(s *executors.Spec) { s.Executor, s.Kernel.Executor = "python", "python" }), true, "python"},
 		{"no processor limit", change(func(s *executors.Spec) { s.CPU = 0 }), false, "incomplete"},
 		{"no memory limit", change(func(s *executors.Spec) { s.MemoryBytes = 0 }), false, "incomplete"},
 		{"no program", change(func(s *executors.Spec) { s.Argv = nil }), false, "incomplete"},
@@ -313,7 +322,7 @@ func TestLaunchRefuses(t *testing.T) {
 }
 
 func TestKillEndsTheGroup(t *testing.T) {
-	g := launch(t, ring(t), spec())
+	g := launch(t, bare(t), spec())
 	child, err := strconv.Atoi(g.say(t, "child"))
 	if err != nil {
 		t.Fatal(err)
@@ -331,7 +340,7 @@ func TestKillEndsTheGroup(t *testing.T) {
 }
 
 func TestCloseEndsGuests(t *testing.T) {
-	r := ring(t)
+	r := bare(t)
 	g := launch(t, r, spec())
 	pid, err := strconv.Atoi(g.say(t, "pid"))
 	if err != nil {
@@ -380,7 +389,7 @@ func TestGuestDiesWithItsParent(t *testing.T) {
 func raceBuild(a executors.Attestation) bool { return a.Layers["rlimits"] == "unavailable" }
 
 func TestMemoryBackstop(t *testing.T) {
-	g := launch(t, ring(t), spec())
+	g := launch(t, bare(t), spec())
 	if raceBuild(g.Attestation()) {
 		t.Skip("the race detector's memory cannot be limited")
 	}
@@ -413,7 +422,7 @@ func TestPrepare(t *testing.T) {
 
 // No launch leaves a descriptor behind in this process.
 func TestNoDescriptorLeaks(t *testing.T) {
-	r := ring(t)
+	r := bare(t)
 	count := func() int {
 		l, err := os.ReadDir("/proc/self/fd")
 		if err != nil {
@@ -433,7 +442,7 @@ func TestNoDescriptorLeaks(t *testing.T) {
 		if err := errors.Join(g.Kill(), g.Conn().Close()); err != nil {
 			t.Fatal(err)
 		}
-		_, _ = r.Launch(t.Context(), executors.Spec{Executor: "js", Argv: []string{"/nonexistent"}, MinTier: profiles.TierWasm, CPU: 1, MemoryBytes: 1})
+		_, _ = r.Launch(t.Context(), executors.Spec{Executor: "js", Argv: []string{"/nonexistent"}, MinTier: profiles.TierWasm, CPU: 1, MemoryBytes: 1, Kernel: profiles.Kernel{Executor: "js"}})
 	}
 	if after := count(); after > before {
 		t.Errorf("%d descriptors, %d before", after, before)
