@@ -56,7 +56,7 @@ $(ENGINE): executors/js/engine/package-lock.json
 	sh executors/js/engine/fetch.sh
 	@touch $@
 
-rings/kernel/image/init_linux_%: go.mod go.sum $(filter-out %_test.go,$(wildcard rings/kernel/init/*.go rings/kernel/enclose/*.go rings/kernel/order/*.go))
+rings/kernel/image/init_linux_%: go.mod go.sum $(filter-out %_test.go,$(wildcard rings/kernel/init/*.go rings/kernel/enclose/*.go rings/kernel/enclose/*/*.go rings/kernel/order/*.go))
 	CGO_ENABLED=0 GOOS=linux GOARCH=$* GOFLAGS= GOEXPERIMENT= GOAMD64=v1 GOARM64=v8.0 \
 	  go build -trimpath -buildvcs=false -ldflags '-s -w -buildid=' -o $@ ./rings/kernel/init
 

@@ -5,6 +5,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/ringd/ringd/rings/kernel/enclose/talk"
 	"github.com/ringd/ringd/rings/kernel/order"
 )
 
@@ -87,7 +88,7 @@ func (g *guest) setParentDeath() error {
 		return missing(order.LayerParentDeath, "PR_SET_PDEATHSIG", err)
 	}
 	fds := []unix.PollFd{{Fd: order.Control}}
-	if _, err := again(func() (int, error) { return unix.Poll(fds, 0) }); err != nil {
+	if _, err := talk.Again(func() (int, error) { return unix.Poll(fds, 0) }); err != nil {
 		return broken(order.LayerParentDeath, "poll", err)
 	}
 	if fds[0].Revents != 0 {

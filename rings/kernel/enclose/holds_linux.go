@@ -8,13 +8,14 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/ringd/ringd/rings/kernel/enclose/proc"
 	"github.com/ringd/ringd/rings/kernel/order"
 )
 
 // hasMounts: the table of mounts has what init mounted, once each, and what was
 // mounted below a granted folder, with the attributes of that.
 func (g *guest) hasMounts() error {
-	text, err := read("/proc/thread-self/mountinfo")
+	text, err := proc.Read("/proc/thread-self/mountinfo")
 	if err != nil {
 		return err
 	}

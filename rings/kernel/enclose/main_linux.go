@@ -6,6 +6,7 @@ import (
 	"os"
 	"runtime"
 
+	"github.com/ringd/ringd/rings/kernel/enclose/talk"
 	"github.com/ringd/ringd/rings/kernel/order"
 )
 
@@ -29,7 +30,7 @@ func first() int {
 		return failed
 	}
 	var o order.Order
-	if _, err := receive(order.Control, &o); err != nil {
+	if _, err := talk.Receive(order.Control, &o); err != nil {
 		return failed
 	}
 	g, err := newGuest(o)
@@ -57,7 +58,7 @@ func (g *guest) finish() int {
 		return failed
 	}
 	if err := g.become(); !errors.Is(err, io.EOF) && !errors.Is(err, errTold) {
-		_ = send(g.told, order.Told{Failed: err.Error()}) // nobody else can be told
+		_ = talk.Send(g.told, order.Told{Failed: err.Error()}) // nobody else can be told
 	}
 	return failed
 }
@@ -70,7 +71,7 @@ func refuse(o order.Order, err error) int {
 		f = &fault{layer: order.LayerProcess, kind: order.KindFault, step: "set up", reason: err.Error()}
 	}
 	f.report(&r)
-	_ = send(order.Control, r) // a ring that is gone needs no report
+	_ = talk.Send(order.Control, r) // a ring that is gone needs no report
 	return failed
 }
 
@@ -89,9 +90,9 @@ func (g *guest) say() error {
 		r.Layers[order.LayerMemory] = enforced
 	}
 	if g.listener < 0 {
-		return send(order.Control, r)
+		return talk.Send(order.Control, r)
 	}
-	return send(order.Control, r, g.listener)
+	return talk.Send(order.Control, r, g.listener)
 }
 
 // The states of a layer in a report.

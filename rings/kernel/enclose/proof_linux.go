@@ -8,6 +8,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/ringd/ringd/rings/kernel/enclose/proc"
 	"github.com/ringd/ringd/rings/kernel/order"
 )
 
@@ -108,7 +109,7 @@ func (g *guest) isUser() error {
 		return fmt.Errorf("user %d, %d, %d of group %d, %d, %d", r, e, s, rg, eg, sg)
 	}
 	for name, id := range map[string]int{"uid_map": g.UID, "gid_map": g.GID} {
-		text, err := read("/proc/thread-self/" + name)
+		text, err := proc.Read("/proc/thread-self/" + name)
 		if err != nil {
 			return err
 		}
@@ -124,7 +125,7 @@ func (g *guest) isUser() error {
 
 // hasStatus reads what the kernel holds of this thread.
 func (g *guest) hasStatus() error {
-	text, err := read("/proc/thread-self/status")
+	text, err := proc.Read("/proc/thread-self/status")
 	if err != nil {
 		return err
 	}
@@ -181,7 +182,7 @@ func (g *guest) isApart() error {
 
 // hasNetwork: there is nothing but loopback.
 func (g *guest) hasNetwork() error {
-	text, err := read("/proc/thread-self/net/dev")
+	text, err := proc.Read("/proc/thread-self/net/dev")
 	if err != nil {
 		return err
 	}
@@ -221,7 +222,7 @@ func (g *guest) isPowerless() error {
 
 // hasDescriptors: what is open beyond the streams closes when the program starts.
 func (g *guest) hasDescriptors() error {
-	names, err := list("/proc/thread-self/fd")
+	names, err := proc.List("/proc/thread-self/fd")
 	if err != nil {
 		return err
 	}

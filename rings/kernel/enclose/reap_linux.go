@@ -8,6 +8,9 @@ import (
 	ll "github.com/landlock-lsm/go-landlock/landlock/syscall"
 	"golang.org/x/sys/unix"
 
+	"github.com/ringd/ringd/rings/kernel/enclose/proc"
+	"github.com/ringd/ringd/rings/kernel/enclose/reap"
+	"github.com/ringd/ringd/rings/kernel/enclose/talk"
 	"github.com/ringd/ringd/rings/kernel/order"
 )
 
@@ -45,13 +48,13 @@ func (g *guest) reap() int {
 		return refuse(g.Order, err)
 	}
 	h := handed{g.Order, g.abi, g.root, g.old, g.points, g.folders, g.proved}
-	if err := send(socket, h, g.rules, g.canary); err != nil {
+	if err := talk.Send(socket, h, g.rules, g.canary); err != nil {
 		return refuse(g.Order, broken(order.LayerProcess, "hand over", err))
 	}
 	for _, fd := range []int{g.rules, g.canary} {
 		unix.Close(fd)
 	}
-	return newReaper(g.Order, child, socket).run()
+	return reap.Run(g.Order, child, socket)
 }
 
 // startStarter starts this program once more, early, so that it is up when it is
@@ -80,7 +83,7 @@ func starter() int {
 	}
 	unix.CloseOnExec(inner)
 	var h handed
-	fds, err := receive(inner, &h)
+	fds, err := talk.Receive(inner, &h)
 	if err != nil || len(fds) != 2 {
 		return failed // the first process says why
 	}
@@ -138,12 +141,12 @@ func (g *guest) withdraw() error {
 
 // allHaveNothing reads what the kernel holds of each thread.
 func (g *guest) allHaveNothing() error {
-	names, err := list("/proc/self/task")
+	names, err := proc.List("/proc/self/task")
 	if err != nil {
 		return err
 	}
 	for _, name := range names {
-		text, err := read("/proc/self/task/" + name + "/status")
+		text, err := proc.Read("/proc/self/task/" + name + "/status")
 		if err != nil {
 			return err
 		}

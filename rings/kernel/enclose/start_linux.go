@@ -7,6 +7,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/ringd/ringd/rings/kernel/enclose/talk"
 	"github.com/ringd/ringd/rings/kernel/order"
 )
 
@@ -14,7 +15,7 @@ import (
 // ring that went away, or of a program that cannot be started.
 func (g *guest) become() error {
 	var start order.Go
-	fds, err := receive(order.Control, &start)
+	fds, err := talk.Receive(order.Control, &start)
 	if err != nil {
 		return err
 	}
@@ -45,7 +46,7 @@ func (g *guest) become() error {
 	}
 	if g.Reap {
 		// What comes after is a failure, or nothing: then it is executed.
-		if err := send(g.told, order.Told{Started: true}); err != nil {
+		if err := talk.Send(g.told, order.Told{Started: true}); err != nil {
 			return err
 		}
 	}

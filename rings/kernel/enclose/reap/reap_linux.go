@@ -1,10 +1,11 @@
-package enclose
+package reap
 
 import (
 	"time"
 
 	"golang.org/x/sys/unix"
 
+	"github.com/ringd/ringd/rings/kernel/enclose/talk"
 	"github.com/ringd/ringd/rings/kernel/order"
 )
 
@@ -15,7 +16,8 @@ type reaper struct {
 	order.Order
 	child   int
 	socket  int
-	started bool
+	ready   bool // the starter is about to become the program
+	running bool // it is
 	usage   usage
 	ends    chan end
 	news    chan news
@@ -42,14 +44,19 @@ type ask struct {
 	err error
 }
 
-func newReaper(o order.Order, child, socket int) *reaper {
-	return &reaper{
+// failed is the exit code of an init whose program did not run.
+const failed = 125
+
+// Run stays with a guest whose starter is the process child, at the other end of
+// socket. It returns the exit code of init, that of the program when it has ended.
+func Run(o order.Order, child, socket int) int {
+	r := &reaper{
 		Order: o, child: child, socket: socket, usage: newUsage(),
 		ends: make(chan end), news: make(chan news), asks: make(chan ask),
 	}
+	return r.run()
 }
 
-// run returns the exit code of init: that of the program, when that has ended.
 func (r *reaper) run() int {
 	go r.wait()
 	go r.listen()
@@ -59,24 +66,15 @@ func (r *reaper) run() int {
 	for {
 		select {
 		case n := <-r.news:
-			switch {
-			case n.err != nil && r.started:
+			if code, over := r.learn(n); over {
+				return code
+			}
+			if r.running {
 				go r.hear()
 				scan.Reset(r.usage.next(r.CPU))
 				if r.Wall > 0 {
 					wall.Reset(time.Duration(r.Wall) * time.Millisecond)
 				}
-				if send(order.Control, order.Told{Started: true}) != nil {
-					return failed
-				}
-			case n.err != nil:
-				return failed // the starter has said why
-			case n.Failed != "":
-				_ = send(order.Control, n.Told) // a ring that is gone needs not know
-				return failed
-			default:
-				r.started = n.Started
-				go r.listen()
 			}
 		case e := <-r.ends:
 			if e.err != nil {
@@ -90,7 +88,7 @@ func (r *reaper) run() int {
 			if a.err != nil || a.What != order.AskUsage {
 				return failed
 			}
-			if send(order.Control, r.told()) != nil {
+			if talk.Send(order.Control, r.told()) != nil {
 				return failed
 			}
 		case <-scan.C:
@@ -107,11 +105,28 @@ func (r *reaper) run() int {
 	}
 }
 
+// learn takes what the starter says, until it is the program or has failed.
+func (r *reaper) learn(n news) (code int, over bool) {
+	switch {
+	case n.err != nil && r.ready:
+		r.running = true
+		return failed, talk.Send(order.Control, order.Told{Started: true}) != nil
+	case n.err != nil:
+		return failed, true // the starter has said why
+	case n.Failed != "":
+		_ = talk.Send(order.Control, n.Told) // a ring that is gone needs not know
+		return failed, true
+	}
+	r.ready = n.Started
+	go r.listen()
+	return 0, false
+}
+
 // wait collects every process that ends, also those whose parents have ended.
 func (r *reaper) wait() {
 	for {
 		var e end
-		e.pid, e.err = again(func() (int, error) { return unix.Wait4(-1, &e.status, 0, &e.used) })
+		e.pid, e.err = talk.Again(func() (int, error) { return unix.Wait4(-1, &e.status, 0, &e.used) })
 		r.ends <- e
 		if e.err != nil {
 			return
@@ -122,7 +137,7 @@ func (r *reaper) wait() {
 // listen takes one message of the starter.
 func (r *reaper) listen() {
 	var n news
-	_, n.err = receive(r.socket, &n.Told)
+	_, n.err = talk.Receive(r.socket, &n.Told)
 	r.news <- n
 }
 
@@ -130,7 +145,7 @@ func (r *reaper) listen() {
 func (r *reaper) hear() {
 	for {
 		var a ask
-		fds, err := receive(order.Control, &a.Ask)
+		fds, err := talk.Receive(order.Control, &a.Ask)
 		for _, fd := range fds {
 			unix.Close(fd)
 		}
@@ -150,8 +165,10 @@ func (r *reaper) told() order.Told {
 
 // over tells how the program has ended.
 func (r *reaper) over(s unix.WaitStatus) int {
-	if !r.started {
-		return failed // it was the starter, which has said why
+	for !r.running {
+		if code, over := r.learn(<-r.news); over {
+			return code
+		}
 	}
 	t := r.told()
 	t.Ended = true
@@ -165,7 +182,7 @@ func (r *reaper) over(s unix.WaitStatus) int {
 	} else {
 		t.Code = code
 	}
-	_ = send(order.Control, t) // a ring that is gone needs not know
+	_ = talk.Send(order.Control, t) // a ring that is gone needs not know
 	return code
 }
 
@@ -183,6 +200,6 @@ func (r *reaper) spent() bool {
 func (r *reaper) limit(name string) int {
 	t := r.told()
 	t.Ended, t.Limit, t.Signal = true, name, int(unix.SIGKILL)
-	_ = send(order.Control, t) // a ring that is gone needs not know
+	_ = talk.Send(order.Control, t) // a ring that is gone needs not know
 	return 128 + t.Signal
 }

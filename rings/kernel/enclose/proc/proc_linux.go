@@ -1,13 +1,15 @@
-package enclose
+package proc
 
 import (
 	"fmt"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/ringd/ringd/rings/kernel/enclose/talk"
 )
 
-// read returns a small file of the kernel's.
-func read(name string) (string, error) {
+// Read returns a small file of the kernel's.
+func Read(name string) (string, error) {
 	fd, err := unix.Open(name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return "", fmt.Errorf("open %s: %w", name, err)
@@ -18,7 +20,7 @@ func read(name string) (string, error) {
 		if len(b) == cap(b) {
 			b = append(b, 0)[:len(b)]
 		}
-		n, err := again(func() (int, error) { return unix.Read(fd, b[len(b):cap(b)]) })
+		n, err := talk.Again(func() (int, error) { return unix.Read(fd, b[len(b):cap(b)]) })
 		if err != nil {
 			return "", fmt.Errorf("read %s: %w", name, err)
 		}
@@ -29,8 +31,8 @@ func read(name string) (string, error) {
 	}
 }
 
-// list returns the names in a small folder of the kernel's.
-func list(name string) (names []string, err error) {
+// List returns the names in a small folder of the kernel's.
+func List(name string) (names []string, err error) {
 	fd, err := unix.Open(name, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, fmt.Errorf("open %s: %w", name, err)

@@ -1,4 +1,4 @@
-package enclose
+package reap
 
 import (
 	"math"
@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/ringd/ringd/rings/kernel/enclose/proc"
 )
 
 // usage adds up the processor time of a guest: of what was waited for by init, and
@@ -55,7 +57,7 @@ func (u *usage) next(limit int64) time.Duration {
 // scan reads every process of the guest, and lets them weigh about as much as one
 // when several are busy.
 func (u *usage) scan() error {
-	names, err := list("/proc")
+	names, err := proc.List("/proc")
 	if err != nil {
 		return err
 	}
@@ -67,7 +69,7 @@ func (u *usage) scan() error {
 		if err != nil || pid == 1 {
 			continue
 		}
-		text, err := read("/proc/" + name + "/stat")
+		text, err := proc.Read("/proc/" + name + "/stat")
 		if err != nil {
 			continue // it has ended
 		}

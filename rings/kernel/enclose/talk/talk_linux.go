@@ -1,4 +1,4 @@
-package enclose
+package talk
 
 import (
 	"encoding/json"
@@ -15,11 +15,11 @@ const (
 	maxDescriptors = 8
 )
 
-// receive waits for one message on fd and decodes it into m, with the
+// Receive waits for one message on fd and decodes it into m, with the
 // descriptors that came along, all close-on-exec. io.EOF says that the other
 // side is gone.
-func receive(fd int, m any) (fds []int, err error) {
-	n, err := again(func() (int, error) {
+func Receive(fd int, m any) (fds []int, err error) {
+	n, err := Again(func() (int, error) {
 		n, _, _, _, err := unix.Recvmsg(fd, nil, nil, unix.MSG_PEEK|unix.MSG_TRUNC)
 		return n, err
 	})
@@ -34,7 +34,7 @@ func receive(fd int, m any) (fds []int, err error) {
 	}
 	p, oob := make([]byte, n), make([]byte, unix.CmsgSpace(4*maxDescriptors))
 	var got, flags int
-	n, err = again(func() (int, error) {
+	n, err = Again(func() (int, error) {
 		n, g, f, _, err := unix.Recvmsg(fd, p, oob, unix.MSG_CMSG_CLOEXEC)
 		got, flags = g, f
 		return n, err
@@ -71,8 +71,8 @@ func descriptors(oob []byte) (fds []int, err error) {
 	return fds, nil
 }
 
-// send writes m as one message, with descriptors when there are any.
-func send(fd int, m any, fds ...int) error {
+// Send writes m as one message, with descriptors when there are any.
+func Send(fd int, m any, fds ...int) error {
 	p, err := json.Marshal(m)
 	if err != nil {
 		return fmt.Errorf("write a message: %w", err)
@@ -81,15 +81,15 @@ func send(fd int, m any, fds ...int) error {
 	if len(fds) > 0 {
 		oob = unix.UnixRights(fds...)
 	}
-	_, err = again(func() (int, error) { return unix.SendmsgN(fd, p, oob, nil, unix.MSG_NOSIGNAL) })
+	_, err = Again(func() (int, error) { return unix.SendmsgN(fd, p, oob, nil, unix.MSG_NOSIGNAL) })
 	if err != nil {
 		return fmt.Errorf("write a message: %w", err)
 	}
 	return nil
 }
 
-// again repeats a call that a signal interrupted.
-func again(call func() (int, error)) (n int, err error) {
+// Again repeats a call that a signal interrupted.
+func Again(call func() (int, error)) (n int, err error) {
 	for {
 		if n, err = call(); !errors.Is(err, unix.EINTR) {
 			return n, err
