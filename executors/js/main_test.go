@@ -27,6 +27,9 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && strings.HasPrefix(os.Args[1], wrong) {
 		os.Exit(playWrong(strings.TrimPrefix(os.Args[1], wrong)))
 	}
+	if len(os.Args) > 1 && strings.HasPrefix(os.Args[1], broken) {
+		os.Exit(playBroken(strings.TrimPrefix(os.Args[1], broken)))
+	}
 	os.Exit(inCache(m))
 }
 
@@ -47,8 +50,17 @@ func inCache(m *testing.M) int {
 // launcher is the real one, closed with the test.
 func launcher(t testing.TB) *kernel.Ring {
 	t.Helper()
+	return launcherOf(t, nil)
+}
+
+func launcherOf(t testing.TB, change func(*kernel.Config)) *kernel.Ring {
+	t.Helper()
 	var wg sync.WaitGroup
-	r, err := kernel.New(kernel.Config{Go: func(f func()) { wg.Go(f) }, Token: rand.Reader})
+	c := kernel.Config{Go: func(f func()) { wg.Go(f) }, Token: rand.Reader, Executors: []string{"js"}}
+	if change != nil {
+		change(&c)
+	}
+	r, err := kernel.New(c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,6 +71,19 @@ func launcher(t testing.TB) *kernel.Ring {
 		wg.Wait()
 	})
 	return r
+}
+
+// enclosed skips a test where the host does not give the layers.
+func enclosed(t *testing.T, r *kernel.Ring) {
+	t.Helper()
+	a := r.Attestation(t.Context(), "js")
+	if a.Layers["mounts"] == "enforced" {
+		return
+	}
+	if os.Getenv("RINGD_REQUIRE_KERNEL") == "1" {
+		t.Fatalf("this host gives no kernel ring: %v", a.Layers)
+	}
+	t.Skipf("this host gives no kernel ring: %v", a.Layers)
 }
 
 // executor is a js executor over real guests, closed with the test.

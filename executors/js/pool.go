@@ -161,11 +161,17 @@ func (e *Executor) begin(ctx context.Context, s spec, argv []string, cache strin
 		<-sealed // says no more than err
 		return nil, err
 	}
+	// One that is ready has closed what it seals itself by.
+	late := time.AfterFunc(sealTime, cancel)
+	defer late.Stop()
 	if err := <-sealed; err != nil {
-		return nil, errors.Join(fmt.Errorf("seal: %w", err), link.Close())
+		return nil, errors.Join(fmt.Errorf("it says that it is ready and is not sealed: %w", err), link.Close())
 	}
 	return link, nil
 }
+
+// sealTime is how long the launcher may take to see that a ready guest is sealed.
+const sealTime = 5 * time.Second
 
 // greet says what the guest is to be. On error the guest is gone.
 func (e *Executor) greet(ctx context.Context, g executors.Guest, settings start.Settings) (*executors.Link, error) {

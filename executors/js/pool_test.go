@@ -13,6 +13,7 @@ import (
 
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/executors/js"
+	"github.com/ringd/ringd/executors/js/start"
 	"github.com/ringd/ringd/profiles"
 )
 
@@ -226,7 +227,12 @@ const wrong = "js-wrong-"
 func playWrong(how string) int {
 	conn := os.NewFile(3, "host")
 	s := executors.NewStream(conn, executors.GuestSide)
-	if _, err := s.Read(); err != nil {
+	m, err := s.Read()
+	if err != nil {
+		return 1
+	}
+	hello, _ := m.(executors.Hello)
+	if settings, err := start.DecodeSettings(hello.Settings); err != nil || settings.Ring && how != "unsealed" && sealAsOne() != nil {
 		return 1
 	}
 	ready := executors.Ready{Version: executors.ProtocolVersion, Executor: "js", Digest: "sha256:wrong"}
@@ -284,6 +290,7 @@ func TestWrongGuests(t *testing.T) {
 		{"other", "python", "", ""},
 		{"dies", "wait for ready", "", ""},
 		{"garbage", "guest protocol", "", ""},
+		{"unsealed", "not sealed", "", ""},
 		{"crash", "", executors.StateFailed, "it exited"},
 		{"noise", "", executors.StateFailed, "guest protocol"},
 		{"flood", "", executors.StateFailed, "console output over"},
@@ -291,7 +298,11 @@ func TestWrongGuests(t *testing.T) {
 		{"busy", "", executors.StateLimit, "processor time"},
 	} {
 		t.Run(tt.how, func(t *testing.T) {
-			e := executor(t, func(c *js.Config) { c.Argv = []string{"/proc/self/exe", wrong + tt.how} })
+			ring := launcher(t)
+			if tt.how == "unsealed" {
+				enclosed(t, ring)
+			}
+			e := executor(t, func(c *js.Config) { c.Launcher, c.Argv = ring, []string{"/proc/self/exe", wrong + tt.how} })
 			r := program("1", "echo")
 			r.Limits.WallMillis = ptr(30000)
 			r.Limits.CPUMillis = ptr(100)

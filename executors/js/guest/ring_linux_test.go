@@ -21,6 +21,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/ringd/ringd/executors/js/start"
+	"github.com/ringd/ringd/rings/kernel/filter"
 	"github.com/ringd/ringd/rings/kernel/order"
 	"github.com/ringd/ringd/rings/kernel/watch"
 )
@@ -280,9 +281,13 @@ func sealWith(p order.Program) order.Seal { return order.Seal{Version: order.Ver
 
 // A sealed guest runs on; over the first thing that it gave up it ends.
 func TestSealInRing(t *testing.T) {
+	real, err := filter.Seal(runtime.GOARCH, true)
+	if err != nil {
+		t.Fatal(err)
+	}
 	for attack := range attacks() {
 		t.Run(attack, func(t *testing.T) {
-			e := inTestRing(t, "", attack, sealWith(canaryFilter("")))
+			e := inTestRing(t, "", attack, sealWith(real))
 			if e.sealed.Failed != "" || !e.canaries || e.output != "sealed" {
 				t.Fatalf("%+v", e)
 			}
