@@ -1,6 +1,9 @@
 package kernel
 
-import "github.com/ringd/ringd/rings/kernel/order"
+import (
+	"github.com/ringd/ringd/executors"
+	"github.com/ringd/ringd/rings/kernel/order"
+)
 
 // SetFinding has a ring believe that its first guest has reported this.
 func SetFinding(r *Ring, report order.Report) {
@@ -10,4 +13,30 @@ func SetFinding(r *Ring, report order.Report) {
 	if report.Kind != "" {
 		r.found.why = &layerError{report}
 	}
+}
+
+// NewWith is New with another init.
+func NewWith(c Config, init []byte) (*Ring, error) { return newRing(c, init) }
+
+// PID is the number of a guest's first process, as this host has it.
+func PID(g executors.Guest) int { return g.(*guest).process.Pid }
+
+// Waiting lists the first processes of the guests that wait for a program.
+func Waiting(r *Ring) []int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var list []int
+	for _, waiting := range r.pool.waiting {
+		for _, p := range waiting {
+			list = append(list, p.process.Pid)
+		}
+	}
+	return list
+}
+
+// Coming is how many are being prepared.
+func Coming(r *Ring) int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.pool.cancels)
 }

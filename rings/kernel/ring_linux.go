@@ -43,14 +43,16 @@ type Ring struct {
 }
 
 // New starts the launching thread. The caller closes the Ring.
-func New(c Config) (*Ring, error) {
+func New(c Config) (*Ring, error) { return newRing(c, image.Init()) }
+
+func newRing(c Config, init []byte) (*Ring, error) {
 	if c.Go == nil || c.Token == nil {
 		return nil, errors.New("kernel ring: Config.Go or Config.Token is not set")
 	}
 	if c.GuestID < 0 {
 		return nil, fmt.Errorf("kernel ring: guests cannot be user %d", c.GuestID)
 	}
-	s, err := spawn.New(spawn.Config{Go: c.Go, Image: image.Init()})
+	s, err := spawn.New(spawn.Config{Go: c.Go, Image: init})
 	if err != nil {
 		return nil, fmt.Errorf("kernel ring: %w", err)
 	}

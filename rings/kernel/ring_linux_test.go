@@ -32,6 +32,9 @@ const (
 )
 
 func TestMain(m *testing.M) {
+	if os.Args[0] == "ringd-init" {
+		os.Exit(falseInit())
+	}
 	if len(os.Args) > 1 {
 		switch os.Args[1] {
 		case roleGuest:

@@ -3,6 +3,7 @@ package view // the readers of outside bytes are not exported
 import (
 	"bytes"
 	"debug/elf"
+	"encoding/binary"
 	"io"
 	"os"
 	"path"
@@ -50,6 +51,60 @@ func FuzzObject(f *testing.F) {
 			}
 		}
 	})
+}
+
+// TestObjectIsBounded gives the reader files that claim more than it takes.
+func TestObjectIsBounded(t *testing.T) {
+	const base, room = 0x1000, 1 << 20
+	file := func(phnum int, dynamic []elf.Dyn64, text byte) []byte {
+		h := elf.Header64{Type: uint16(elf.ET_DYN), Machine: uint16(elf.EM_X86_64), Phoff: 64, Phentsize: 56, Phnum: uint16(phnum)}
+		copy(h.Ident[:], elf.ELFMAG+"\x02\x01\x01")
+		progs := make([]elf.Prog64, phnum)
+		progs[0] = elf.Prog64{Type: uint32(elf.PT_LOAD), Off: base, Vaddr: base, Filesz: 4 * room, Memsz: 4 * room}
+		progs[1] = elf.Prog64{Type: uint32(elf.PT_DYNAMIC), Off: base, Vaddr: base, Filesz: 2 * room, Memsz: 2 * room}
+		var b bytes.Buffer
+		for _, part := range []any{h, progs} {
+			if err := binary.Write(&b, binary.LittleEndian, part); err != nil {
+				t.Fatal(err)
+			}
+		}
+		out := append(b.Bytes(), make([]byte, 5*room)...)
+		b.Reset()
+		if err := binary.Write(&b, binary.LittleEndian, dynamic); err != nil {
+			t.Fatal(err)
+		}
+		copy(out[base:], b.Bytes())
+		for i := range room {
+			out[base+2*room+i] = text
+		}
+		return out
+	}
+	name := func(tag elf.DynTag, n int) (out []elf.Dyn64) {
+		for range n {
+			out = append(out, elf.Dyn64{Tag: int64(tag), Val: 0})
+		}
+		return append(out, elf.Dyn64{Tag: int64(elf.DT_STRTAB), Val: base + 2*room}, elf.Dyn64{Tag: int64(elf.DT_STRSZ), Val: room}, elf.Dyn64{})
+	}
+	for _, tt := range []struct {
+		what string
+		file []byte
+		want string // in the error; "": none
+	}{
+		{"what is usual", file(2, name(elf.DT_SONAME, 1), 0), ""},
+		{"many segments", file(maxSegments+1, name(elf.DT_SONAME, 1), 0), "program headers"},
+		{"a name without an end", file(2, name(elf.DT_SONAME, 1), 'x'), "dynamic section"},
+		{"many libraries", file(2, name(elf.DT_NEEDED, maxNeeded+1), 'x'), "needs 257 libraries"},
+		{"a dynamic section without an end", file(2, name(elf.DT_DEBUG, 2*room/16-3), 'x'), ""},
+	} {
+		c := &counting{r: bytes.NewReader(tt.file)}
+		_, err := readObject(c, elf.EM_X86_64)
+		if (err == nil) != (tt.want == "") || err != nil && !strings.Contains(err.Error(), tt.want) {
+			t.Errorf("%s: %v", tt.what, err)
+		}
+		if c.bytes > maxDynamic+2*maxString+1024 {
+			t.Errorf("%s: asked for %d bytes", tt.what, c.bytes)
+		}
+	}
 }
 
 func FuzzLoaderDirs(f *testing.F) {

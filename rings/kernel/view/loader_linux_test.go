@@ -38,6 +38,8 @@ func TestLoaderFinds(t *testing.T) {
 		{"RUNPATH is for its own object alone", tree{"/opt/libx.so": lib("libx.so", "liby.so"), "/opt/liby.so": x, multi + "liby.so": x},
 			made{needed: []string{"libx.so"}, runpath: "/opt"}, []string{"r--m /opt/libx.so", "r--m " + multi + "liby.so"}},
 		{"RUNPATH takes RPATH away", tree{"/opt/libx.so": x, multi + "libx.so": x}, made{needed: []string{"libx.so"}, rpath: "/opt", runpath: "/none"}, []string{"r--m " + multi + "libx.so"}},
+		{"RUNPATH of a library takes the program's RPATH away", tree{"/opt/libx.so": made{soname: "libx.so", needed: []string{"liby.so"}, runpath: "/none"}.text(), "/opt/liby.so": x, multi + "liby.so": x},
+			made{needed: []string{"libx.so"}, rpath: "/opt"}, []string{"r--m /opt/libx.so", "r--m " + multi + "liby.so"}},
 		{"$ORIGIN", tree{"/app/lib/libx.so": x}, made{needed: []string{"libx.so"}, runpath: "$ORIGIN/../lib"}, []string{"r--m /app/lib/libx.so"}},
 		{"${ORIGIN} of a library", tree{"/app/lib/libx.so": made{soname: "libx.so", needed: []string{"liby.so"}, runpath: "${ORIGIN}/more"}.text(), "/app/lib/more/liby.so": x},
 			made{needed: []string{"libx.so"}, runpath: "/app/lib"}, []string{"r--m /app/lib/libx.so", "r--m /app/lib/more/liby.so"}},
@@ -49,7 +51,7 @@ func TestLoaderFinds(t *testing.T) {
 		{"a folder of ld.so.conf, and the cache with it", tree{"/usr/local/lib/libx.so": x, multi + "libx.so": x}, made{needed: []string{"libx.so"}},
 			[]string{"r--- /etc/ld.so.cache", "r--m /usr/local/lib/libx.so"}},
 		{"a whole path", tree{"/opt/libx.so": x}, made{needed: []string{"/opt/libx.so"}}, []string{"r--m /opt/libx.so"}},
-		{"a relative RUNPATH counts for nothing", tree{multi + "libx.so": x}, made{needed: []string{"libx.so"}, runpath: ":lib:."}, []string{"r--m " + multi + "libx.so"}},
+		{"a relative RUNPATH counts for nothing", tree{multi + "libx.so": x, "/opt/libx.so": x}, made{needed: []string{"libx.so"}, runpath: ":opt:."}, []string{"r--m " + multi + "libx.so"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			tt.prog.interp = loaderPath

@@ -214,7 +214,7 @@ func (r *resolver) assemble() ([]order.Mount, error) {
 			return nil, &Refusal{Path: name, Rule: above.rule.Rule, Remedy: "keep it elsewhere, or deny less than " + above.rule.Path,
 				Reason: "is needed by every guest and lies in the folder " + above.rule.Path + ", which is hidden from it"}
 		}
-		if above != nil && above.read == n.read && above.write == n.write && !n.exec && !n.load && !n.hide {
+		if above != nil && above.read == n.read && above.write == n.write && !n.exec && !n.load {
 			delete(r.nodes, name) // the mount above gives the same
 		} else if n.info.dir() {
 			folders[name] = n
