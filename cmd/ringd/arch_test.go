@@ -196,7 +196,7 @@ var owners = map[string][]string{
 	"github.com/open-policy-agent/opa":      {"compiler"},
 	"os/exec":                               {"rings/kernel", "cmd"},
 	"net":                                   {"rings/kernel", "cmd", "schema/client"},
-	"unsafe":                                {"executors/js/engine/memory_linux.go", "rings/kernel/enclose/raw_linux.go", "executors/js/guest/filter_linux.go", "cmd/ringd/internal/api/peer_linux.go", "rings/kernel/watch/notif_linux.go"},
+	"unsafe":                                {"executors/js/engine/memory_linux.go", "rings/kernel/enclose/raw_linux.go", "executors/js/guest/filter_linux.go", "cmd/ringd/internal/api/peer_linux.go", "cmd/ringd/internal/config/secret_windows.go", "rings/kernel/watch/notif_linux.go"},
 	"plugin":                                {},
 	"net/netip":                             {"profiles", "compiler", "schema", "rings/kernel", "cmd"},
 	"net/url":                               {"profiles", "compiler", "schema", "rings/kernel", "cmd"},

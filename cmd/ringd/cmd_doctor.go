@@ -72,7 +72,7 @@ func (p *program) examine(ctx context.Context, state string) render.Health {
 
 // examineCompiler compiles a small policy in the child.
 func (p *program) examineCompiler(ctx context.Context) render.Layer {
-	l := render.Layer{Name: "compiler", Required: true, State: render.LayerUnavailable, Fix: "ringd compiles policies on Linux only"}
+	l := render.Layer{Name: "compiler", Required: true, State: render.LayerUnavailable, Fix: "ringd starts itself as a child: its file must be there and allowed to run"}
 	text := []byte("interpreter_ring:\n  allowed_imports: []\n")
 	_, found, err := p.compiler().run(ctx, []schema.Source{{Name: "policy.yaml", Data: text}})
 	switch {

@@ -117,8 +117,11 @@ func (s Secret) Value(e Environment) (string, error) {
 		return "", fmt.Errorf("read secret: %s is not a file", path)
 	case st.Size() > MaxSecret:
 		return "", fmt.Errorf("read secret: %s is larger than %d bytes", path, MaxSecret)
-	case s.File != "" && st.Mode().Perm()&0o077 != 0:
-		return "", fmt.Errorf("read secret: %s can be read by others (mode %04o): chmod 600 it", path, st.Mode().Perm())
+	}
+	if s.File != "" {
+		if err := closed(f); err != nil {
+			return "", fmt.Errorf("read secret: %w", err)
+		}
 	}
 	b, err := io.ReadAll(io.LimitReader(f, MaxSecret+1))
 	if err != nil {
