@@ -83,6 +83,10 @@ func (d *DB) open(ctx context.Context) error {
 
 // dsn names the database with what every connection needs.
 func dsn(path, more string) string {
+	path = filepath.ToSlash(path)
+	if filepath.VolumeName(path) != "" && !strings.HasPrefix(path, "/") {
+		path = "/" + path // file:///C:/… on Windows
+	}
 	u := url.URL{Scheme: "file", Path: path}
 	return u.String() + "?_pragma=busy_timeout(10000)&_pragma=trusted_schema(0)&_pragma=cell_size_check(1)&" + more
 }

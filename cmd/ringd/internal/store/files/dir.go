@@ -11,6 +11,9 @@ var ErrInUse = errors.New("store is in use by another process")
 
 // OwnDir makes dir when it is not there and refuses one that others can enter.
 func OwnDir(dir string) error {
+	if err := writable(); err != nil {
+		return err
+	}
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return err
 	}

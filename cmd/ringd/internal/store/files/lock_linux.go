@@ -10,6 +10,9 @@ import (
 // NoFollow makes opening a link fail.
 const NoFollow = syscall.O_NOFOLLOW
 
+// writable says that folders can be kept here.
+func writable() error { return nil }
+
 // LockDir holds the folder that path lies in for this process, until the file is
 // closed. ErrInUse.
 func LockDir(path string) (*os.File, error) {
