@@ -26,6 +26,12 @@ func newStreams(g *guest, most int64) (s *streams, far []*os.File, err error) {
 			return nil, nil, errors.Join(err, closeAll(near), closeAll(far))
 		}
 		near, far = append(near, n), append(far, f)
+		if os.Getuid() == 0 {
+			// A program opens its streams by name as well, /dev/stdin, and is not root.
+			if err := f.Chown(g.ring.uid, g.ring.gid); err != nil {
+				return nil, nil, errors.Join(fmt.Errorf("give a guest its streams: %w", err), closeAll(near), closeAll(far))
+			}
+		}
 	}
 	count := &count{most: most, over: func() { g.endFor("output") }}
 	return &streams{stdin: input{near[0]}, stdout: &output{near[1], count}, stderr: &output{near[2], count}}, far, nil

@@ -87,6 +87,7 @@ func Resolve(k profiles.Kernel, program string, at Places) (Plan, error) {
 	plan.Program = r.program(program)
 	plan.Kernel.Libraries = r.libraries(k.Libraries)
 	r.loaderFiles()
+	r.customary()
 	if err := errors.Join(r.refused...); err != nil {
 		return Plan{}, err
 	}
@@ -201,6 +202,23 @@ func (r *resolver) follow(p place) {
 			}
 		}
 		r.links[l.at] = text
+	}
+}
+
+// customary lets a guest find what it has by the short names of folders that are
+// links on this host: shells and scripts name /bin/sh, whatever the policy says.
+func (r *resolver) customary() {
+	for _, name := range []string{"/bin", "/sbin", "/lib", "/lib64"} {
+		p, err := r.walk(name)
+		if err != nil || len(p.links) == 0 {
+			continue
+		}
+		for n := range r.nodes {
+			if strings.HasPrefix(n, p.real+"/") {
+				r.follow(p)
+				break
+			}
+		}
 	}
 }
 

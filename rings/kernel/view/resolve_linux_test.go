@@ -76,7 +76,7 @@ func TestPlan(t *testing.T) {
 			kernel: profiles.Kernel{Read: rules("/data", "/data/now/x")}, want: []string{"r--- /data/"}},
 		{name: "a program inside of a readable folder", tree: usual(tree{"/usr/bin/jq": bin("libc.so.6")}),
 			kernel: profiles.Kernel{Read: rules("/usr", "/lib"), Exec: rules("/usr/bin/jq")},
-			want: []string{"link /lib -> usr/lib", "link /lib64 -> usr/lib64", "r--- /usr/", "r-xm /usr/bin/jq",
+			want: []string{"link /bin -> usr/bin", "link /lib -> usr/lib", "link /lib64 -> usr/lib64", "r--- /usr/", "r-xm /usr/bin/jq",
 				"r-xm /usr/lib/x86_64-linux-gnu/ld-linux-x86-64.so.2", "r--m /usr/lib/x86_64-linux-gnu/libc.so.6"}},
 		{name: "what the executor adds is read", tree: tree{"/cache/x": "", "/home/u/.ringd/a": ""},
 			at: view.Places{Own: rules("/cache"), Private: []string{"/cache", "/home/u/.ringd", "/run/absent"}}, want: []string{"r--- /cache/"}},
