@@ -9,11 +9,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
-	"strconv"
-	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
@@ -35,8 +32,20 @@ type launched struct {
 	ended   bool
 }
 
-// launch starts init in fresh namespaces; argv[0] "" is the embedded init.
+// namespaces of a guest.
+const namespaces = syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS | syscall.CLONE_NEWPID | syscall.CLONE_NEWNET |
+	syscall.CLONE_NEWIPC | syscall.CLONE_NEWUTS | syscall.CLONE_NEWCGROUP
+
+// launch starts init in fresh namespaces: the embedded one, or the program argv[0]
+// with the arguments that follow.
 func launch(t testing.TB, argv ...string) *launched {
+	t.Helper()
+	return launchIn(t, namespaces, nil, argv...)
+}
+
+// launchIn is launch in some of the namespaces, with one more descriptor when
+// there is one.
+func launchIn(t testing.TB, flags uintptr, more *os.File, argv ...string) *launched {
 	t.Helper()
 	if image.Init() == nil {
 		t.Skip("there is no init for " + runtime.GOARCH)
@@ -47,10 +56,11 @@ func launch(t testing.TB, argv ...string) *launched {
 	}
 	ours, theirs := os.NewFile(uintptr(fds[0]), "ring"), os.NewFile(uintptr(fds[1]), "init")
 	defer theirs.Close()
-	l := &launched{t: t, control: ours, cmd: &exec.Cmd{Path: initFile(t), Args: []string{"init"}, Env: []string{}, Dir: "/"}}
-	if len(argv) > 0 {
-		l.cmd.Path, l.cmd.Args = argv[0], argv
+	l := &launched{t: t, control: ours, cmd: &exec.Cmd{Env: []string{}, Dir: "/"}}
+	if len(argv) == 0 {
+		argv = []string{initFile(t), "init"}
 	}
+	l.cmd.Path, l.cmd.Args = argv[0], argv[1:]
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
 	if err != nil {
 		t.Fatal(err)
@@ -58,10 +68,12 @@ func launch(t testing.TB, argv ...string) *launched {
 	defer null.Close()
 	l.cmd.Stderr = os.Stderr
 	l.cmd.ExtraFiles = []*os.File{null, theirs}
+	if more != nil {
+		l.cmd.ExtraFiles = append(l.cmd.ExtraFiles, more)
+	}
 	uid, gid := os.Getuid(), os.Getgid()
 	a := &syscall.SysProcAttr{
-		Cloneflags: syscall.CLONE_NEWUSER | syscall.CLONE_NEWNS | syscall.CLONE_NEWPID | syscall.CLONE_NEWNET |
-			syscall.CLONE_NEWIPC | syscall.CLONE_NEWUTS | syscall.CLONE_NEWCGROUP,
+		Cloneflags:  flags,
 		UidMappings: []syscall.SysProcIDMap{{ContainerID: uid, HostID: uid, Size: 1}},
 		GidMappings: []syscall.SysProcIDMap{{ContainerID: gid, HostID: gid, Size: 1}},
 		Pdeathsig:   syscall.SIGKILL, Setsid: true,
@@ -284,22 +296,11 @@ func rules(paths ...string) (rs []profiles.PathRule) {
 // eventually waits for a condition of the kernel's making.
 func eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()
-	for range 500 {
+	for range 1000 {
 		if ok() {
 			return
 		}
-		unix.Poll(nil, 10)
+		_, _ = unix.Poll(nil, 10)
 	}
-	t.Errorf("%s: not within %v", what, 5*time.Second)
-}
-
-func lines(s string) []string { return strings.Split(strings.TrimSpace(s), "\n") }
-
-func number(t testing.TB, s string) int {
-	t.Helper()
-	n, err := strconv.Atoi(strings.TrimSpace(s))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return n
+	t.Errorf("%s: not within ten seconds", what)
 }

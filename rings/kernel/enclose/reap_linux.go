@@ -65,7 +65,7 @@ func startStarter() (pid, socket int, err error) {
 		return 0, -1, broken(order.LayerProcess, "make a socket", err)
 	}
 	pid, err = syscall.ForkExec("/proc/self/exe", []string{starterName}, &syscall.ProcAttr{
-		Env:   []string{},
+		Env:   []string{"GOMAXPROCS=1", "GOGC=off"}, // of the starter alone
 		Files: []uintptr{0, 1, 2, ^uintptr(0), order.Control, uintptr(fds[1])},
 		Sys:   &syscall.SysProcAttr{Setpgid: true},
 	})

@@ -15,7 +15,7 @@ func Read(name string) (string, error) {
 		return "", fmt.Errorf("open %s: %w", name, err)
 	}
 	defer unix.Close(fd)
-	b := make([]byte, 0, 16<<10)
+	b := make([]byte, 0, 4<<10)
 	for {
 		if len(b) == cap(b) {
 			b = append(b, 0)[:len(b)]

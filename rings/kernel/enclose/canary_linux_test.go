@@ -1,0 +1,200 @@
+package enclose
+
+// In the package: a canary is shown to fail by leaving out a step of init, which
+// nobody outside can.
+
+import (
+	"os"
+	"runtime"
+	"slices"
+	"strings"
+	"testing"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/ringd/ringd/rings/kernel/enclose/talk"
+	"github.com/ringd/ringd/rings/kernel/order"
+)
+
+// SpoiledName starts the test binary as an init that leaves out a step, or undoes
+// one.
+const SpoiledName = "spoiled-init"
+
+func TestMain(m *testing.M) {
+	if os.Args[0] == SpoiledName {
+		os.Exit(spoiled(os.Args[1]))
+	}
+	os.Exit(m.Run())
+}
+
+// spoiled builds a guest without a step, tries every canary, and reports those
+// that fail as proved.
+func spoiled(what string) int {
+	runtime.LockOSThread()
+	var o order.Order
+	if err := hold(); err != nil {
+		return failed
+	}
+	if _, err := talk.Receive(order.Control, &o); err != nil {
+		return failed
+	}
+	g, err := newGuest(o)
+	if err != nil {
+		return refuse(o, err)
+	}
+	left := func(s step) bool { return s.name == what }
+	early := ""
+	for _, s := range slices.DeleteFunc(building(), left) {
+		if err := s.do(g); err != nil {
+			if s.name != "no more namespaces" {
+				return refuse(o, err)
+			}
+			early = s.name
+		}
+	}
+	if undo := undoing()[what]; undo != nil {
+		if err := undo(g); err != nil {
+			return refuse(o, err)
+		}
+	}
+	if err := g.run(slices.DeleteFunc(restricting(), left)); err != nil {
+		return refuse(o, err)
+	}
+	var r order.Report
+	if early != "" {
+		r.Proved = append(r.Proved, early)
+	}
+	for _, c := range canaries() {
+		if c.try(g) != nil {
+			r.Proved = append(r.Proved, c.name)
+		}
+	}
+	if talk.Send(order.Control, r) != nil {
+		return failed
+	}
+	return 0
+}
+
+// undoing is what a host that lies might have left undone, where that is no step
+// of its own.
+func undoing() map[string]func(*guest) error {
+	clear := func(flags uint64) func(*guest) error {
+		return func(*guest) error {
+			return unix.MountSetattr(unix.AT_FDCWD, "/", 0, &unix.MountAttr{Attr_clr: flags})
+		}
+	}
+	return map[string]func(*guest) error{
+		"a root that can be changed":  clear(readOnly),
+		"a root that programs run in": clear(noExec),
+		"another mount": func(*guest) error {
+			return unix.Mount("x", tempPath, "tmpfs", 0, "")
+		},
+		"another file": func(g *guest) error {
+			i := slices.IndexFunc(g.Mounts, func(m order.Mount) bool { return m.Exec })
+			return unix.Mount("/dev/null", g.Mounts[i].Path, "", unix.MS_BIND, "")
+		},
+		"a root of the host's": func(g *guest) error {
+			var st unix.Stat_t
+			err := unix.Stat("/", &st)
+			g.old = st.Dev
+			return err
+		},
+	}
+}
+
+func TestNothing(t *testing.T) {
+	const good = "Name:\tx\nGroups:\t \nCapInh:\t0000000000000000\nCapPrm:\t0000000000000000\nCapEff:\t0000000000000000\n" +
+		"CapBnd:\t0000000000000000\nNoNewPrivs:\t1\nSeccomp:\t2\nSeccomp_filters:\t1\n"
+	g := &guest{root: true}
+	if err := g.nothing(good); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct{ name, old, new string }{
+		{"a capability", "CapEff:\t0000000000000000", "CapEff:\t0000000000200000"},
+		{"one that could be used", "CapPrm:\t0000000000000000", "CapPrm:\t0000000000000001"},
+		{"a line is missing", "CapPrm:\t0000000000000000\n", ""},
+		{"new privileges", "NoNewPrivs:\t1", "NoNewPrivs:\t0"},
+		{"no filter", "Seccomp:\t2", "Seccomp:\t0"},
+		{"a group", "Groups:\t ", "Groups:\t4 27 "},
+		{"nothing at all", good, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if err := g.nothing(strings.Replace(good, tt.old, tt.new, 1)); err == nil {
+				t.Error("taken for no power")
+			}
+		})
+	}
+}
+
+// This process is not the first of its namespace, nor is it named.
+func TestFirst(t *testing.T) {
+	g := &guest{Order: order.Order{Token: "00"}}
+	if g.isFirst() == nil || g.isNamed() == nil {
+		t.Error("a test is taken for the first process of a guest")
+	}
+	g.Reap = true
+	if g.isFirst() == nil {
+		t.Error("a test is taken for the starter of a guest")
+	}
+}
+
+func TestUnescape(t *testing.T) {
+	for in, want := range map[string]string{`/a\040b`: "/a b", `/a\134`: `/a\`, `/a\04`: `/a\04`, `/plain`: "/plain", `/\011\012`: "/\t\n"} {
+		if got := unescape(in); got != want {
+			t.Errorf("unescape(%q) = %q, want %q", in, got, want)
+		}
+	}
+}
+
+// Landlock rights are those that a version has: one more is EINVAL, and one less
+// is a right that nothing takes away.
+func TestHandled(t *testing.T) {
+	for abi, want := range map[int]uint64{1: 13, 2: 14, 3: 15, 4: 15, 5: 16, 8: 16, 9: 17, 10: 17} {
+		if got := handled(abi, order.NetworkOff).HandledAccessFS; got != 1<<want-1 {
+			t.Errorf("version %d: %#x, want %d rights", abi, got, want)
+		}
+	}
+	if a := handled(10, order.NetworkOwn); a.HandledAccessNet != 0 {
+		t.Errorf("a network of one's own has rights %#x taken away", a.HandledAccessNet)
+	}
+}
+
+func TestOrderRefused(t *testing.T) {
+	good := func() order.Order {
+		return order.Order{
+			Version: order.Version, Token: "0123456789abcdef", Network: order.NetworkOff, UID: 1, GID: 1,
+			Filter: order.Program{{Code: 6}}, Mounts: []order.Mount{{Path: "/usr/bin/true", Exec: true, Map: true}},
+		}
+	}
+	if _, err := newGuest(good()); err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		name  string
+		spoil func(*order.Order)
+	}{
+		{"version", func(o *order.Order) { o.Version++ }},
+		{"no network", func(o *order.Order) { o.Network = "" }},
+		{"no filter", func(o *order.Order) { o.Filter = nil }},
+		{"no token", func(o *order.Order) { o.Token = "" }},
+		{"token that is no hex", func(o *order.Order) { o.Token = "guest/../../../.." }},
+		{"no user", func(o *order.Order) { o.UID = -1 }},
+		{"seal with a reaper", func(o *order.Order) { o.Seal, o.Reap = true, true }},
+		{"root", func(o *order.Order) { o.Mounts[0].Path = "/" }},
+		{"relative", func(o *order.Order) { o.Mounts[0].Path = "usr" }},
+		{"not clean", func(o *order.Order) { o.Mounts[0].Path = "/usr/../etc" }},
+		{"proc", func(o *order.Order) { o.Mounts[0].Path = "/proc/sys" }},
+		{"dev", func(o *order.Order) { o.Mounts[0].Path = "/dev" }},
+		{"canary", func(o *order.Order) { o.Mounts[0].Path = canaryPath }},
+		{"folder that starts", func(o *order.Order) { o.Mounts[0].Dir = true }},
+		{"program that can be written", func(o *order.Order) { o.Mounts[0].Write = true }},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			o := good()
+			tt.spoil(&o)
+			if _, err := newGuest(o); err == nil {
+				t.Error("taken")
+			}
+		})
+	}
+}

@@ -1,0 +1,83 @@
+package enclose_test
+
+import (
+	"net"
+	"os"
+	"slices"
+	"syscall"
+	"testing"
+
+	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/rings/kernel/enclose"
+)
+
+// Each canary can fail: where its layer does not stand, it says so.
+func TestCanariesFail(t *testing.T) {
+	leak, err := os.Open(os.DevNull)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer leak.Close()
+	for _, tt := range []struct {
+		spoil string
+		flags uintptr // namespaces that are missing
+		want  string
+
+		asRoot, devices bool
+	}{
+		{spoil: "hostname", want: "host name"},
+		{spoil: "user", want: "user", asRoot: true},
+		{spoil: "capabilities", want: "status"},
+		{spoil: "bounding set", want: "status"},
+		{spoil: "an IPC namespace", flags: syscall.CLONE_NEWIPC, want: "namespaces are the guest's own"},
+		{spoil: "a network namespace", flags: syscall.CLONE_NEWNET, want: "network", devices: true},
+		{spoil: "another mount", want: "mount table"},
+		{spoil: "another file", want: "what stands at each mount"},
+		{spoil: "a root of the host's", want: "the host's root is gone"},
+		{spoil: "a root that can be changed", want: "the root cannot be changed"},
+		{spoil: "a root that programs run in", want: "nothing starts from a folder"},
+		{spoil: "counts of namespaces", want: "no more namespaces"},
+		{spoil: "landlock", want: "landlock"},
+		{spoil: "capabilities", want: "a file closed to all"},
+		{spoil: "memory", want: "memory"},
+		{spoil: "limits", want: "limits"},
+		{spoil: "descriptors", want: "descriptors"},
+		{spoil: "parent death", want: "death with the ring", asRoot: true},
+		{spoil: "filter", want: "filter"},
+	} {
+		t.Run(tt.spoil+": "+tt.want, func(t *testing.T) {
+			if tt.asRoot && os.Getuid() != 0 {
+				t.Skip("an ordinary user's init has no other user to become")
+			}
+			if all, err := net.Interfaces(); tt.devices && (err != nil || len(all) < 2) {
+				t.Skip("this host has no device but loopback")
+			}
+			self, err := os.Executable()
+			if err != nil {
+				t.Fatal(err)
+			}
+			l := launchIn(t, namespaces&^tt.flags, leak, self, enclose.SpoiledName, tt.spoil)
+			l.send(orderOf(t, profiles.Kernel{TempBytes: 1 << 20}, "/usr/bin/true"))
+			r := l.stands()
+			if !slices.Contains(r.Proved, tt.want) {
+				t.Errorf("without %s the canaries %q fail, and not %q", tt.spoil, r.Proved, tt.want)
+			}
+			if len(r.Proved) > 4 {
+				t.Errorf("without %s all of %q fail: they tell nothing apart", tt.spoil, r.Proved)
+			}
+		})
+	}
+}
+
+// Where everything stands, no canary fails.
+func TestCanariesHold(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := launch(t, self, enclose.SpoiledName, "nothing")
+	l.send(orderOf(t, profiles.Kernel{TempBytes: 1 << 20}, "/usr/bin/true"))
+	if r := l.stands(); len(r.Proved) != 0 {
+		t.Errorf("the canaries %q fail", r.Proved)
+	}
+}
