@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/ringd/ringd/executors"
+	"github.com/ringd/ringd/rings/kernel/cgroup"
 	"github.com/ringd/ringd/rings/kernel/filter"
 	"github.com/ringd/ringd/rings/kernel/order"
 	"github.com/ringd/ringd/rings/kernel/spawn"
@@ -17,12 +18,19 @@ import (
 
 // around is what the ring holds of an enclosed guest beside its process.
 type around struct {
+	group    *cgroup.Group   // nil: it has none
 	listener *watch.Listener // nil: refused calls are not seen
 	seal     *seal           // nil: the guest seals nothing
 	unfollow func()          // nil: what Landlock refuses is not seen
 }
 
-func (a *around) kill() error { return nil }
+// kill ends what is in the guest's group, in whatever namespace it is.
+func (a *around) kill() error {
+	if a.group == nil {
+		return nil
+	}
+	return a.group.Kill()
+}
 
 // close gives up what the ring holds of a guest that is dead.
 func (a *around) close() error {
@@ -36,6 +44,7 @@ func (a *around) close() error {
 	if a.seal != nil {
 		err = errors.Join(err, a.seal.close())
 	}
+	err = errors.Join(err, closeGroup(a.group))
 	return err
 }
 

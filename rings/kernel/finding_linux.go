@@ -171,7 +171,7 @@ func (r *Ring) Attestation(ctx context.Context, executor string) executors.Attes
 	case f.kind == order.KindMissing:
 		return plainAttestation(executor)
 	default:
-		return enclosedAttestation(executor, "", f.report)
+		return enclosedAttestation(executor, "", f.report, r.grouped)
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/ringd/ringd/executors"
+	"github.com/ringd/ringd/rings/kernel/cgroup"
 	"github.com/ringd/ringd/rings/kernel/host"
 	"github.com/ringd/ringd/rings/kernel/order"
 	"github.com/ringd/ringd/rings/kernel/spawn"
@@ -23,7 +24,8 @@ type prepared struct {
 	process  *os.Process
 	control  *spawn.Control
 	report   order.Report
-	listener *os.File // of its filter; nil: it has none
+	listener *os.File      // of its filter; nil: it has none
+	group    *cgroup.Group // nil: it has none
 }
 
 // layerError is the error of a guest around which a layer is not there.
@@ -49,11 +51,19 @@ func (r *Ring) prepare(ctx context.Context, c *recipe) (*prepared, error) {
 	if _, err := io.ReadFull(r.cfg.Token, token[:]); err != nil {
 		return nil, fmt.Errorf("make a token: %w", err)
 	}
-	process, control, err := r.spawn.Init(spawn.Place{UID: r.uid, GID: r.gid})
+	place := spawn.Place{UID: r.uid, GID: r.gid}
+	group, err := r.group(hex.EncodeToString(token[:]), c)
 	if err != nil {
-		return nil, spawnError(err)
+		return nil, err
 	}
-	p := &prepared{recipe: c, process: process, control: control}
+	if group != nil {
+		place.Group = group.Dir()
+	}
+	process, control, err := r.spawn.Init(place)
+	if err != nil {
+		return nil, errors.Join(spawnError(err), closeGroup(group))
+	}
+	p := &prepared{recipe: c, process: process, control: control, group: group}
 	stop := context.AfterFunc(ctx, func() {
 		_ = control.Interrupt()
 		_ = process.Kill() // drop waits, and meets its error
@@ -156,7 +166,7 @@ func (p *prepared) drop() error {
 	if _, failed := p.process.Wait(); failed != nil {
 		err = errors.Join(err, failed)
 	}
-	err = errors.Join(err, p.control.Close())
+	err = errors.Join(err, p.control.Close(), closeGroup(p.group))
 	if p.listener != nil {
 		err = errors.Join(err, p.listener.Close())
 	}
@@ -168,8 +178,8 @@ func (p *prepared) drop() error {
 func (r *Ring) become(ctx context.Context, p *prepared, s executors.Spec) (*guest, error) {
 	g := &guest{
 		ring: r, agent: s.Agent, executor: s.Executor, kernel: p.recipe.plan.Kernel,
-		process: p.process, control: p.control, around: &around{}, reaps: p.recipe.order.Reap,
-		attestation: enclosedAttestation(s.Executor, p.recipe.kind.profile, p.report),
+		process: p.process, control: p.control, around: &around{group: p.group}, reaps: p.recipe.order.Reap,
+		attestation: enclosedAttestation(s.Executor, p.recipe.kind.profile, p.report, r.grouped),
 		done:        make(chan struct{}), usage: make(chan time.Duration, 1),
 	}
 	stop := context.AfterFunc(ctx, func() {

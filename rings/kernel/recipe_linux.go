@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/ringd/ringd/executors"
+	"github.com/ringd/ringd/rings/kernel/cgroup"
 	"github.com/ringd/ringd/rings/kernel/filter"
 	"github.com/ringd/ringd/rings/kernel/order"
 	"github.com/ringd/ringd/rings/kernel/view"
@@ -37,6 +38,7 @@ type recipe struct {
 	tail    []byte      // behind the token
 	plan    view.Plan
 	granted map[[2]uint64]bool // what may be started
+	group   cgroup.Limits      // of all its processes
 }
 
 func kindOf(s executors.Spec) (kind, error) {
@@ -125,6 +127,10 @@ func (r *Ring) newRecipe(k kind, s executors.Spec) (*recipe, error) {
 		o.CPU = tighter(s.CPU.Milliseconds(), s.Kernel.CPUMillis)
 	}
 	made := &recipe{kind: k, order: o, plan: plan, granted: map[[2]uint64]bool{}}
+	made.group = cgroup.Limits{
+		MemoryBytes: tighter(s.MemoryBytes, s.Kernel.MemoryBytes) + initMemory,
+		Processes:   max(s.Kernel.Processes, 1) + initThreads,
+	}
 	for _, m := range plan.Mounts {
 		if m.Exec {
 			made.granted[[2]uint64{m.Device, m.Inode}] = true

@@ -50,6 +50,9 @@ type Config struct {
 	// Prepared says how many guests wait for a program, by executor, of each kind
 	// that was asked for; none when it is not named.
 	Prepared map[string]int
+	// Groups gives each guest a control group of its own, where this process sits in
+	// a subtree that is delegated to it: it then moves to a group of its own in it.
+	Groups bool
 	// Report records what a guest tried and was refused. What it cannot record ends
 	// the guest. nil: refused calls are not seen.
 	Report func(Violation) error
@@ -128,7 +131,7 @@ func withLanguage(l map[string]string, executor string) map[string]string {
 
 // enclosedAttestation says what stands around a guest whose init made this
 // report.
-func enclosedAttestation(executor, digest string, r order.Report) executors.Attestation {
+func enclosedAttestation(executor, digest string, r order.Report, groups map[string]string) executors.Attestation {
 	l := maps.Clone(r.Layers)
 	maps.Copy(l, own())
 	if raceDetector {
@@ -139,6 +142,7 @@ func enclosedAttestation(executor, digest string, r order.Report) executors.Atte
 			l[name] = unavailable
 		}
 	}
+	maps.Copy(l, groups)
 	return executors.Attestation{
 		Tier: profiles.TierOS, Layers: withLanguage(l, executor), LandlockABI: r.ABI, Profile: digest,
 	}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/rings/kernel/cgroup"
 	"github.com/ringd/ringd/rings/kernel/filter"
 	"github.com/ringd/ringd/rings/kernel/image"
 	"github.com/ringd/ringd/rings/kernel/spawn"
@@ -21,16 +22,19 @@ import (
 
 // Ring starts guests. It is safe for concurrent use.
 type Ring struct {
-	cfg      Config
-	arch     string
-	uid, gid int  // of guests
-	denyWX   bool // the kernel can refuse memory that becomes executable
-	spawn    *spawn.Spawner
-	inForce  atomic.Pointer[generation]
-	watching atomic.Bool     // see connection.Watch
-	follower *watch.Follower // nil: what Landlock refuses is not seen
-	unseen   error           // why it is not
-	work     sync.WaitGroup
+	cfg       Config
+	arch      string
+	uid, gid  int  // of guests
+	denyWX    bool // the kernel can refuse memory that becomes executable
+	spawn     *spawn.Spawner
+	groups    *cgroup.Tree        // nil: guests have none
+	grouped   map[string]string   // what holds by them
+	ungrouped *cgroup.Unavailable // why there are none; nil: they were not asked for
+	inForce   atomic.Pointer[generation]
+	watching  atomic.Bool     // see connection.Watch
+	follower  *watch.Follower // nil: what Landlock refuses is not seen
+	unseen    error           // why it is not
+	work      sync.WaitGroup
 
 	mu      sync.Mutex
 	closed  bool
@@ -60,6 +64,9 @@ func newRing(c Config, init []byte) (*Ring, error) {
 	r.uid, r.gid = c.identity()
 	_, err = unix.PrctlRetInt(unix.PR_GET_MDWE, 0, 0, 0, 0)
 	r.denyWX = err == nil
+	if err := r.findGroups(); err != nil {
+		return nil, errors.Join(fmt.Errorf("kernel ring: %w", err), s.Close())
+	}
 	r.followLandlock()
 	return r, nil
 }
@@ -153,6 +160,9 @@ func (r *Ring) Close() error {
 		err = errors.Join(err, r.follower.Close())
 	}
 	r.work.Wait()
+	if r.groups != nil {
+		err = errors.Join(err, r.groups.Close())
+	}
 	return errors.Join(err, r.spawn.Close())
 }
 

@@ -27,8 +27,10 @@ import (
 
 // Roles of this test binary when it is started again.
 const (
-	roleGuest  = "kernel-test-guest"  // does what the connection says, a line a command
-	roleParent = "kernel-test-parent" // starts a guest, prints its pid, waits to be killed
+	roleGuest   = "kernel-test-guest"   // does what the connection says, a line a command
+	roleGrouped = "kernel-test-grouped" // starts a guest in a control group of its own
+	roleFamily  = "kernel-test-family"  // starts a guest with descendants, waits to be killed
+	roleParent  = "kernel-test-parent"  // starts a guest, prints its pid, waits to be killed
 )
 
 func TestMain(m *testing.M) {
@@ -41,6 +43,10 @@ func TestMain(m *testing.M) {
 			os.Exit(guest())
 		case roleParent:
 			os.Exit(parent())
+		case roleGrouped:
+			os.Exit(grouped())
+		case roleFamily:
+			os.Exit(family())
 		}
 	}
 	os.Exit(m.Run())

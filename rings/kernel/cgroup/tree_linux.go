@@ -37,6 +37,9 @@ func Find(c Config) (*Tree, error) {
 	if err := delegated(dir, c.UID); err != nil {
 		return nil, err
 	}
+	if err := alone(dir); err != nil {
+		return nil, &Unavailable{Reason: err.Error(), Remedy: remedy}
+	}
 	t := &Tree{dir: dir, have: map[string]string{}, mkdir: func(path string) error { return os.Mkdir(path, 0o755) }}
 	if err := t.enter(); err != nil {
 		return nil, &Unavailable{Reason: err.Error(), Remedy: remedy}
@@ -111,6 +114,21 @@ func delegated(dir string, uid int) error {
 		return nil
 	}
 	return &Unavailable{Reason: dir + " is not delegated", Remedy: remedy}
+}
+
+// alone refuses a group with other members: it could not be divided, and is not
+// meant to be.
+func alone(dir string) error {
+	text, err := os.ReadFile(filepath.Join(dir, "cgroup.procs"))
+	if err != nil {
+		return err
+	}
+	for _, pid := range strings.Fields(string(text)) {
+		if pid != strconv.Itoa(os.Getpid()) {
+			return fmt.Errorf("other processes are in the group of the daemon: %s", pid)
+		}
+	}
+	return nil
 }
 
 func marked(dir, name string) bool {

@@ -28,7 +28,7 @@ func fake(t *testing.T, controllers string) (cgroup.Config, string) {
 		}
 	}
 	for name, text := range map[string]string{
-		"cgroup.events": "populated 1\n", "cgroup.controllers": controllers + "\n", "cgroup.subtree_control": "",
+		"cgroup.procs": strconv.Itoa(os.Getpid()) + "\n", "cgroup.events": "populated 1\n", "cgroup.controllers": controllers + "\n", "cgroup.subtree_control": "",
 		"ringd-daemon/cgroup.procs": "",
 	} {
 		write(t, filepath.Join(dir, name), text)
@@ -167,6 +167,9 @@ func TestFindTakesNothingElse(t *testing.T) {
 			}
 		}, "root group"},
 		{"somebody else's", func(t *testing.T, c *cgroup.Config, _ string) { c.UID = os.Getuid() + 1 }, "somebody else"},
+		{"not alone in it", func(t *testing.T, _ *cgroup.Config, dir string) {
+			write(t, filepath.Join(dir, "cgroup.procs"), "1\n"+strconv.Itoa(os.Getpid())+"\n")
+		}, "other processes"},
 		{"no leaf to go to", func(t *testing.T, _ *cgroup.Config, dir string) {
 			if err := os.Remove(filepath.Join(dir, "ringd-daemon", "cgroup.procs")); err != nil {
 				t.Fatal(err)

@@ -1,0 +1,66 @@
+package kernel
+
+import (
+	"errors"
+	"os"
+
+	"github.com/ringd/ringd/rings/kernel/cgroup"
+	"github.com/ringd/ringd/rings/kernel/order"
+)
+
+// findGroups looks for a subtree of control groups, and notes what holds by it.
+func (r *Ring) findGroups() error {
+	if !r.cfg.Groups {
+		return nil
+	}
+	tree, err := cgroup.Find(cgroup.Config{UID: os.Getuid()})
+	var none *cgroup.Unavailable
+	switch {
+	case errors.As(err, &none):
+		r.ungrouped = none
+		return nil
+	case err != nil:
+		return err
+	}
+	r.groups = tree
+	r.grouped = map[string]string{order.LayerCgroups: enforced}
+	for _, c := range []string{cgroup.Memory, cgroup.PIDs, cgroup.CPU} {
+		state := enforced
+		if tree.Missing(c) != "" {
+			state = unavailable
+			r.grouped[order.LayerCgroups] = partly // they still end and freeze a guest
+		}
+		r.grouped[order.LayerCgroups+"_"+c] = state
+	}
+	return nil
+}
+
+// Groups returns why guests have no control groups of their own; nil when they
+// have, or were not to.
+func (r *Ring) Groups() error {
+	if r.ungrouped == nil {
+		return nil
+	}
+	return r.ungrouped
+}
+
+// What init itself takes of a group, beside its program.
+const (
+	initMemory  = 32 << 20
+	initThreads = 32
+)
+
+// group makes the control group of one guest; nil where there are none.
+func (r *Ring) group(name string, c *recipe) (*cgroup.Group, error) {
+	if r.groups == nil {
+		return nil, nil
+	}
+	return r.groups.Make("guest-"+name, c.group)
+}
+
+func closeGroup(g *cgroup.Group) error {
+	if g == nil {
+		return nil
+	}
+	return g.Close()
+}
