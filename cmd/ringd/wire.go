@@ -117,6 +117,7 @@ type stackConfig struct {
 	still     bool                // nothing is resumed but on request
 	pool      poolConfig
 	guest     int  // user of guests when ringd is root; 0: the default
+	groups    bool // each guest gets a control group where they are delegated
 	warm      bool // start a first guest at once
 	metrics   *metrics.Metrics
 	logger    *slog.Logger
@@ -168,7 +169,8 @@ func (p *program) buildStack(ctx context.Context, c stackConfig, s *stack) (err 
 	var refusals records.Refusals
 	lasting := context.WithoutCancel(ctx) // what a guest tries while the daemon ends is on record as well
 	s.kernel, err = kernel.New(kernel.Config{
-		Go: s.group.Go, Token: rand.Reader, GuestID: c.guest,
+		Go: s.group.Go, Token: rand.Reader, GuestID: c.guest, Groups: c.groups,
+		Executors: []string{profiles.ExecutorJS}, Home: p.Env.Home, Private: []string{c.state},
 		Report: func(v kernel.Violation) error { return refusals.Record(lasting, refusal(v)) },
 	})
 	if err != nil {
@@ -399,7 +401,7 @@ func (p *program) newServer(ctx context.Context, f config.File, logger *slog.Log
 	m := metrics.New()
 	s, err := p.newStack(ctx, stackConfig{
 		group: &daemon.Group{Logger: logger}, state: f.State, strict: f.Audit == "strict",
-		compiler: p.compiler(), providers: providers, metrics: m, logger: logger, warm: true,
+		compiler: p.compiler(), providers: providers, metrics: m, logger: logger, warm: true, groups: true,
 		guest: f.Guests.UID,
 		keys:  keys, ownKey: f.Snapshots.Key == nil, engines: f.Snapshots.Engines, teller: teller,
 		staleness: orElse(f.Staleness, daemon.DefaultStaleness), retention: orElse(f.Limits.Retention, defaultRetention),

@@ -25,9 +25,9 @@ import (
 	"github.com/ringd/ringd/rings/kernel/order"
 )
 
-// shell is a spec of /bin/sh with some programs.
-func shell(script string, programs ...string) executors.Spec {
-	s := program("/bin/sh", "-c", script)
+// script is a spec of /bin/sh with some programs.
+func script(text string, programs ...string) executors.Spec {
+	s := program("/bin/sh", "-c", text)
 	for _, p := range programs {
 		s.Kernel.Exec = append(s.Kernel.Exec, profiles.PathRule{Path: p})
 	}
@@ -38,7 +38,7 @@ func TestStreamsAndExit(t *testing.T) {
 	for _, r := range []*kernel.Ring{bare(t), pooled(t, 0), pooled(t, 1)} {
 		state, _ := r.State()
 		for range 2 {
-			s := shell(`read line; echo "got $line $A"; echo oops >&2; pwd; exit 7`)
+			s := script(`read line; echo "got $line $A"; echo oops >&2; pwd; exit 7`)
 			s.Env, s.Dir = []string{"A=b"}, "/"
 			s.MinTier = profiles.TierProcess
 			g := launch(t, r, s)
@@ -68,7 +68,7 @@ func TestStreamsAndExit(t *testing.T) {
 
 func TestStreamsAreBounded(t *testing.T) {
 	for _, r := range []*kernel.Ring{bare(t), pooled(t, 0)} {
-		s := shell(`while :; do echo aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa; echo b >&2; done`)
+		s := script(`while :; do echo aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa; echo b >&2; done`)
 		s.MinTier = profiles.TierProcess
 		s.Kernel.OutputBytes = 10_000
 		g := launch(t, r, s)
@@ -98,17 +98,17 @@ func TestLimitsOfAProgram(t *testing.T) {
 		code  int
 	}{
 		{"cpu", func() executors.Spec {
-			s := shell(`while :; do :; done`)
+			s := script(`while :; do :; done`)
 			s.Kernel.CPUMillis = 300
 			return s
 		}, "cpu", 0},
 		{"wall", func() executors.Spec {
-			s := shell(`read x`)
+			s := script(`read x`)
 			s.Kernel.WallMillis = 200
 			return s
 		}, "wall", 0},
 		{"cpu of two", func() executors.Spec {
-			s := shell(`(while :; do :; done) & while :; do :; done`)
+			s := script(`(while :; do :; done) & while :; do :; done`)
 			s.Kernel.CPUMillis = 300
 			return s
 		}, "cpu", 0},
@@ -139,7 +139,7 @@ const spread = `(setsid sleep 600 & ) ; (sh -c 'sleep 600 & sleep 600' & ) ; sle
 
 func TestKillEndsAllDescendants(t *testing.T) {
 	r := pooled(t, 0)
-	g := launch(t, r, shell(strings.Replace(spread, "setsid ", "", 1), "/bin/sh", "/usr/bin/sleep"))
+	g := launch(t, r, script(strings.Replace(spread, "setsid ", "", 1), "/bin/sh", "/usr/bin/sleep"))
 	line, err := bufio.NewReader(g.Guest.(executors.Streamer).Stdout()).ReadString('\n')
 	if err != nil || line != "started\n" {
 		t.Fatalf("%q %v", line, err)
@@ -165,7 +165,7 @@ func family() int {
 		fmt.Println(err)
 		return 1
 	}
-	g, err := r.Launch(context.Background(), shell(strings.Replace(spread, "setsid ", "", 1), "/bin/sh", "/usr/bin/sleep"))
+	g, err := r.Launch(context.Background(), script(strings.Replace(spread, "setsid ", "", 1), "/bin/sh", "/usr/bin/sleep"))
 	if err != nil {
 		fmt.Println(err)
 		return 1
