@@ -185,7 +185,9 @@ func TestWithinMeansNoMore(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	allows := func(list, deny []profiles.PathRule, p string) bool {
 		has := func(rules []profiles.PathRule) bool {
-			return slices.ContainsFunc(rules, func(r profiles.PathRule) bool { return r.Path == "/" || p == r.Path || strings.HasPrefix(p, r.Path+"/") })
+			return slices.ContainsFunc(rules, func(r profiles.PathRule) bool {
+				return r.Path == "/" || p == r.Path || strings.HasPrefix(p, r.Path+"/")
+			})
 		}
 		return has(list) && !has(deny)
 	}

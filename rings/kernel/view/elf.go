@@ -77,12 +77,12 @@ func readObject(r io.ReaderAt, machine elf.Machine) (*object, error) {
 	s := segments{r: r}
 	var dynamic *elf.Prog64
 	for i, p := range progs {
-		switch elf.ProgType(p.Type) {
-		case elf.PT_LOAD:
+		switch p.Type {
+		case uint32(elf.PT_LOAD):
 			s.load = append(s.load, p)
-		case elf.PT_DYNAMIC:
+		case uint32(elf.PT_DYNAMIC):
 			dynamic = &progs[i]
-		case elf.PT_INTERP:
+		case uint32(elf.PT_INTERP):
 			if o.interp != "" {
 				continue // the kernel takes the first
 			}
@@ -91,7 +91,6 @@ func readObject(r io.ReaderAt, machine elf.Machine) (*object, error) {
 				return nil, errors.New("names no interpreter that can be read")
 			}
 			o.interp = text
-		default:
 		}
 	}
 	if dynamic == nil {
@@ -111,24 +110,22 @@ func (s *segments) dynamic(o *object, p *elf.Prog64) error {
 	}
 	var strtab, strsz, flags uint64
 	var needed []uint64
-	named := map[elf.DynTag]uint64{}
+	named := map[int64]uint64{}
 	for _, d := range entries {
-		tag := elf.DynTag(d.Tag)
-		if tag == elf.DT_NULL {
+		if d.Tag == int64(elf.DT_NULL) {
 			break
 		}
-		switch tag {
-		case elf.DT_STRTAB:
+		switch d.Tag {
+		case int64(elf.DT_STRTAB):
 			strtab = d.Val
-		case elf.DT_STRSZ:
+		case int64(elf.DT_STRSZ):
 			strsz = d.Val
-		case elf.DT_FLAGS_1:
+		case int64(elf.DT_FLAGS_1):
 			flags = d.Val
-		case elf.DT_NEEDED:
+		case int64(elf.DT_NEEDED):
 			needed = append(needed, d.Val)
-		case elf.DT_SONAME, elf.DT_RPATH, elf.DT_RUNPATH:
-			named[tag] = d.Val
-		default:
+		case int64(elf.DT_SONAME), int64(elf.DT_RPATH), int64(elf.DT_RUNPATH):
+			named[d.Tag] = d.Val
 		}
 	}
 	o.program = elf.DynFlag1(flags)&elf.DF_1_PIE != 0
@@ -155,9 +152,9 @@ func (s *segments) dynamic(o *object, p *elf.Prog64) error {
 			return unreadable
 		}
 		switch tag {
-		case elf.DT_RPATH:
+		case int64(elf.DT_RPATH):
 			o.rpath = strings.Split(name, ":")
-		case elf.DT_RUNPATH:
+		case int64(elf.DT_RUNPATH):
 			o.runpath = strings.Split(name, ":")
 		default:
 			o.soname = name

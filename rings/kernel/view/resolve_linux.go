@@ -71,6 +71,11 @@ type denial struct {
 // then. Names of one file in other folders (hard links) are not looked for: a
 // denied file that has some is refused, a folder that holds some is not seen.
 //
+// A denial hides what stands at its path. Where somebody outside replaces a denied
+// file by another (an editor that renames a new one over it), the kernel takes the
+// cover away with the old one, and a guest that lives sees the new: a denied folder
+// has no such gap.
+//
 // Sockets in a granted folder are seen and cannot be connected to; a guest has no
 // sockets of the kind. To write into a folder that holds a pipe or a socket of the
 // host is to write to it, or to replace it.
