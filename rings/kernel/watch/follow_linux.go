@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"strconv"
+	"strings"
 	"sync"
 
 	"golang.org/x/sys/unix"
@@ -60,9 +62,44 @@ func Follow(goes func(func())) (*Follower, error) {
 	return f, nil
 }
 
-// Guest tells of the guest whose Landlock domain the process pid made, as the
-// host sees it, until stop is called. A report that is under way goes on then.
-func (f *Follower) Guest(pid int, t Told) (stop func()) { return f.guests.add(pid, t) }
+// Guest tells of the guest whose first process is pid, as the host sees it. It is
+// called when the guest has put itself under Landlock, and before its program
+// begins: the log names the thread that did it. stop says that the guest has ended;
+// what it was refused before may still be told, since the log is behind.
+func (f *Follower) Guest(pid int, t Told) (stop func()) {
+	return f.guests.add(pid, threadsOf(pid), t)
+}
+
+// maxThreads is more than a guest has before its program begins.
+const maxThreads = 256
+
+// threadsOf are the threads of a process and of its descendants, as far as the
+// kernel tells; at least the process itself.
+func threadsOf(pid int) []int {
+	all := []int{pid}
+	for next := []int{pid}; len(next) > 0 && len(all) < maxThreads; next = next[1:] {
+		proc := "/proc/" + strconv.Itoa(next[0]) + "/task"
+		list, err := os.ReadDir(proc)
+		if err != nil {
+			continue // it has ended
+		}
+		for _, e := range list {
+			if id, err := strconv.Atoi(e.Name()); err == nil && id != next[0] {
+				all = append(all, id)
+			}
+			children, err := os.ReadFile(proc + "/" + e.Name() + "/children")
+			if err != nil {
+				continue
+			}
+			for _, word := range strings.Fields(string(children)) {
+				if id, err := strconv.Atoi(word); err == nil {
+					all, next = append(all, id), append(next, id)
+				}
+			}
+		}
+	}
+	return all
+}
 
 // Close ends the Follower and waits for it. It may be called more than once.
 func (f *Follower) Close() error {
@@ -92,9 +129,12 @@ func (f *Follower) follow() {
 			continue
 		}
 		pid, refused := known.take(r)
+		if r.ended {
+			f.guests.gone(pid)
+		}
 		for _, r := range refused {
 			if g := f.guests.of(pid); g != nil {
-				g.tell(Violation{Layer: order.LayerLandlock, Call: clip(r.blockers), Detail: clip(r.path), PID: pid}, f.goes)
+				g.tell(Violation{Layer: order.LayerLandlock, Call: clip(r.blockers), Detail: clip(r.path)}, f.goes)
 			}
 		}
 	}

@@ -17,7 +17,7 @@ type record struct {
 	domain   string
 	blockers string // access: "fs.execute,fs.read_file"
 	path     string // access to a file: as the guest sees it
-	pid      int    // domain: of the process that made it, as the host sees it
+	pid      int    // domain: of the thread that made it, as the host sees it
 	ended    bool   // domain: it is gone
 }
 
@@ -91,7 +91,7 @@ func unhex(s string) string {
 // book knows which guest a domain is of. What a domain was refused comes before
 // the record that says who made it.
 type book struct {
-	domains map[string]int      // domain -> the process that made it
+	domains map[string]int      // domain -> the thread that made it
 	waiting map[string][]record // by domain, of which nothing is known yet
 	order   []string            // of waiting, oldest first
 }
@@ -99,18 +99,25 @@ type book struct {
 const (
 	maxWaiting = 64 // domains of which nothing is known: of programs that are no guests of ours
 	maxEarly   = 8  // refusals of one such
+	maxDomains = 1 << 14
 )
 
-// take returns the refusals that r makes known, with the process of each.
+// take returns the refusals that r makes known, with the thread that made the
+// domain, 0 when it is not known.
 func (b *book) take(r record) (pid int, refused []record) {
 	if b.domains == nil {
 		b.domains, b.waiting = map[string]int{}, map[string][]record{}
 	}
 	switch {
 	case r.ended:
+		pid := b.domains[r.domain]
 		delete(b.domains, r.domain)
 		b.drop(r.domain)
+		return pid, nil
 	case r.pid > 0:
+		if len(b.domains) >= maxDomains {
+			clear(b.domains) // their ends were lost
+		}
 		b.domains[r.domain] = r.pid
 		refused = b.waiting[r.domain]
 		b.drop(r.domain)

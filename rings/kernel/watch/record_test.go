@@ -95,7 +95,7 @@ func TestBook(t *testing.T) {
 		{typeAccess, lineFile, 0, nil},
 		{typeDomain, lineMaker, 13327, []string{"/etc/hostname"}},
 		{typeAccess, lineExec, 13327, []string{"/usr/bin/true"}},
-		{typeDomain, lineEnd, 0, nil},
+		{typeDomain, lineEnd, 13327, nil},
 		{typeAccess, lineFile, 0, nil}, // the number may come again, for another
 	} {
 		pid, paths := feed(step.kind, step.line)
@@ -155,5 +155,41 @@ func TestClip(t *testing.T) {
 		if got := clip(tt.in); got != tt.want || len(got) > maxDetail {
 			t.Errorf("clip(%q) = %q", tt.in, got)
 		}
+	}
+}
+
+// The log is behind: what it has of a guest that ended is still that guest's, until
+// its domain or its place is gone.
+func TestGuestsThatEnded(t *testing.T) {
+	var g guests
+	stop := g.add(7, []int{7, 8}, Told{})
+	stop()
+	stop()
+	if g.of(7) == nil || g.of(8) == nil || len(g.over) != 1 {
+		t.Error("a guest that ended is forgotten at once")
+	}
+	g.gone(6)
+	g.gone(8)
+	if g.of(7) != nil || g.of(8) != nil || len(g.over) != 0 {
+		t.Error("a guest whose domain is gone is remembered")
+	}
+	g.add(9, []int{9}, Told{})
+	g.gone(9)
+	if g.of(9) == nil {
+		t.Error("a guest that lives is forgotten")
+	}
+	for pid := range 3 * maxOver {
+		g.add(100+pid, []int{100 + pid}, Told{})()
+	}
+	if len(g.over) != maxOver || len(g.told) != maxOver+1 {
+		t.Errorf("%d and %d guests are remembered", len(g.over), len(g.told))
+	}
+	// A process that got the number of a guest that ended is another guest.
+	g.add(100+3*maxOver-1, []int{100 + 3*maxOver - 1}, Told{})
+	for range maxOver {
+		g.add(1, []int{1}, Told{})()
+	}
+	if g.of(100+3*maxOver-1) == nil {
+		t.Error("a guest that lives went with another that had its number")
 	}
 }
