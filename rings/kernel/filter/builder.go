@@ -24,8 +24,8 @@ const (
 	eafnosupport    errno = 97
 )
 
-// row is a line of the table: some calls, what is asked of them, and why. A later
-// row of a call takes the place of an earlier one.
+// row is a line of the table: some calls, what is asked of them, and why. No
+// call stands in two rows of a table.
 type row struct {
 	calls string // names, separated by spaces
 	rule  rule

@@ -1,6 +1,7 @@
 package filter_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -111,7 +112,9 @@ func inside(t testing.TB, role string, s *filter.Spec, args ...string) *exec.Cmd
 	if err != nil {
 		t.Fatal(err)
 	}
-	cmd := exec.CommandContext(t.Context(), self, args...)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute) // a wrong filter can leave it waiting for ever
+	t.Cleanup(cancel)
+	cmd := exec.CommandContext(ctx, self, args...)
 	cmd.Env = append(os.Environ(), roleVar+"="+role, specVar+"="+string(b))
 	// Under the race detector there is a C library, which else asks how many
 	// processors there are, in a folder of the kernel, when a thread is started.

@@ -131,13 +131,25 @@ func TestRefusalsDiffer(t *testing.T) {
 			if z == filter.RetNotify {
 				notified++
 			}
-			if x != y && y != filter.RetNotify || x != filter.RetAllow && z != filter.RetNotify && z != x {
+			if x != y && y != filter.RetNotify || x != filter.RetAllow && z != filter.RetNotify && !canary(arch, d) {
 				t.Fatalf("%s%#x: %#x, %#x, %#x", filter.Name(arch, int(d.Call)), d.Args, x, y, z)
 			}
 		}
 		if notified < 1000 {
 			t.Errorf("%d refusals", notified)
 		}
+	}
+}
+
+// canary tells whether a call is one that is always answered with an errno.
+func canary(arch string, d filter.Data) bool {
+	switch filter.Name(arch, int(d.Call)) {
+	case "unshare":
+		return uint32(d.Args[0]) == 0
+	case "socket":
+		return uint32(d.Args[0]) == 16 && d.Args[1]&15 == 15
+	default:
+		return false
 	}
 }
 
