@@ -66,6 +66,7 @@ func (r *Ring) lied(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.found = &finding{report: layer.report, kind: order.KindLies, why: layer}
+	r.emptyLocked(func(kind) bool { return true })
 }
 
 // javaScript says that JavaScript guests get the layers.
@@ -86,39 +87,46 @@ func (r *Ring) launch(ctx context.Context, s executors.Spec) (*guest, error) {
 	if !mine && f.kind != "" {
 		return r.plainIfEnough(s, f)
 	}
-	c, err := r.recipe(s)
-	if err != nil {
-		if mine {
-			r.tell(nil, err)
-		}
-		return nil, err
-	}
-	if p := r.take(c.kind); p != nil {
-		r.refill(ctx, c)
-		return r.become(ctx, p, s)
-	}
-	p, err := r.prepare(ctx, c)
+	p, err := r.obtain(ctx, s, mine)
 	if mine {
 		r.tell(p, err)
 	} else {
 		r.lied(err)
 	}
-	if err == nil {
-		r.refill(ctx, c)
-		return r.become(ctx, p, s)
-	}
 	var layer *layerError
-	if !errors.As(err, &layer) {
+	switch {
+	case err == nil:
+		r.refill(ctx, p.recipe)
+		return r.become(ctx, p, s)
+	case !errors.As(err, &layer), layer.report.Kind == order.KindFault:
 		return nil, err
-	}
-	if mine && layer.report.Kind == order.KindMissing {
+	case mine && layer.report.Kind == order.KindMissing:
 		return r.plainIfEnough(s, &finding{kind: layer.report.Kind, why: layer})
+	default:
+		return nil, layerDenial(s, layer)
 	}
-	if layer.report.Kind == order.KindFault {
-		r.unlearn(c) // a file of it may have been replaced: the next one looks again
-		return nil, err
+}
+
+// obtain returns a guest that waits for the program of s: one that did already,
+// or a new one. fresh asks for a new one.
+func (r *Ring) obtain(ctx context.Context, s executors.Spec, fresh bool) (*prepared, error) {
+	for again := false; ; again = true {
+		c, err := r.recipe(s)
+		if err != nil {
+			return nil, err
+		}
+		if !fresh {
+			if p := r.take(c.kind); p != nil {
+				return p, nil
+			}
+		}
+		p, err := r.prepare(ctx, c)
+		var layer *layerError
+		if again || !errors.As(err, &layer) || layer.report.Kind != order.KindFault {
+			return p, err
+		}
+		r.unlearn(c) // a file of it may have been replaced since it was looked at
 	}
-	return nil, layerDenial(s, layer)
 }
 
 // plainIfEnough starts a guest without the layers on a host that lacks one, when

@@ -167,6 +167,24 @@ func TestReplacedFolderIsRefused(t *testing.T) {
 	launch(t, r, waits(t, a))
 }
 
+// A program that was replaced, as an upgrade does, is looked at again.
+func TestReplacedProgramRuns(t *testing.T) {
+	r := pooled(t, 0)
+	s := named(t, "tool")
+	runs(t, r, s)
+	b, err := os.ReadFile(s.Argv[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(s.Argv[0]+".new", b, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Rename(s.Argv[0]+".new", s.Argv[0]); err != nil {
+		t.Fatal(err)
+	}
+	runs(t, r, s)
+}
+
 // Whatever the order of pushes and starts, no guest that lives has a right that
 // the set in force lacks.
 func TestNoLiveGuestHasMoreThanTheSet(t *testing.T) {

@@ -9,6 +9,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/ringd/ringd/executors"
+	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/rings/kernel/order"
 )
 
@@ -22,7 +23,7 @@ func (r *Ring) plain(s executors.Spec) (*guest, error) {
 		return nil, err
 	}
 	g := &guest{
-		ring: r, agent: s.Agent, executor: s.Executor, kernel: s.Kernel,
+		ring: r, agent: s.Agent, executor: s.Executor, kernel: ungranted(s.Kernel),
 		conn: r.connection(ours), attestation: plainAttestation(s.Executor), done: make(chan struct{}),
 	}
 	files := []*os.File{nil, nil, nil, theirs}
@@ -49,6 +50,12 @@ func (r *Ring) plain(s executors.Spec) (*guest, error) {
 		return nil, errors.Join(err, g.Kill(), g.abandon())
 	}
 	return g, nil
+}
+
+// ungranted is what a guest without the layers has of a profile: its limits.
+func ungranted(k profiles.Kernel) profiles.Kernel {
+	k.Read, k.Write, k.Deny, k.Exec, k.Libraries, k.Network = nil, nil, nil, nil, nil, profiles.NetworkOff
+	return k
 }
 
 // awaitEnd waits for the end of a guest with streams, in the background and
