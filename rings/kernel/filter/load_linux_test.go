@@ -31,6 +31,7 @@ const (
 	roleTry  = "try"  // makes calls and prints what came of them
 	roleUse  = "use"  // measures calls
 	roleSeal = "seal" // seals itself, lives on and makes one call
+	roleBoth = "both" // makes calls, seals itself and makes them again
 )
 
 func TestMain(m *testing.M) {
@@ -69,6 +70,8 @@ func act(role string, args []string) error {
 		return use()
 	case roleSeal:
 		return live(args)
+	case roleBoth:
+		return both(args)
 	}
 	return fmt.Errorf("no role %q", role)
 }
@@ -84,20 +87,26 @@ func cleanEnv() (out []string) {
 
 // install loads a filter on this thread, or by its flags on all, for good.
 func install(p []order.Instruction, flags uintptr) error {
+	_, err := load(p, flags)
+	return err
+}
+
+// load returns a descriptor of the listener when the flags ask for one.
+func load(p []order.Instruction, flags uintptr) (fd int, err error) {
 	ins := make([]unix.SockFilter, 0, len(p))
 	for _, i := range p {
 		ins = append(ins, unix.SockFilter{Code: i.Code, Jt: i.Jt, Jf: i.Jf, K: i.K})
 	}
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
-		return err
+		return -1, err
 	}
 	prog := unix.SockFprog{Len: uint16(len(ins)), Filter: &ins[0]}
-	_, _, errno := unix.RawSyscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, flags, uintptr(unsafe.Pointer(&prog)))
+	n, _, errno := unix.RawSyscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, flags, uintptr(unsafe.Pointer(&prog)))
 	runtime.KeepAlive(ins)
 	if errno != 0 {
-		return errno
+		return -1, errno
 	}
-	return nil
+	return int(n), nil
 }
 
 // inside returns the command of this binary in a role, under the filter of a spec;
