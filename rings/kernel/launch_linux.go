@@ -85,8 +85,8 @@ func spawnError(err error) error {
 		return err
 	}
 	r := order.Report{
-		Version: order.Version, Failed: order.LayerNamespaces, Kind: order.KindMissing,
-		Step: "clone", Errno: errnoOf(err), Reason: err.Error(),
+		Version: order.Version, Failed: refused.Layer, Kind: order.KindMissing,
+		Step: refused.Step, Errno: errnoOf(err), Reason: refused.Err.Error(),
 	}
 	return explained(r)
 }

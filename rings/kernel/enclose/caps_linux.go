@@ -2,6 +2,7 @@ package enclose
 
 import (
 	"errors"
+	"fmt"
 
 	"golang.org/x/sys/unix"
 
@@ -20,6 +21,16 @@ const lastCapability = 63
 func (g *guest) setPrivileges() error {
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		return missing(order.LayerPrivileges, "PR_SET_NO_NEW_PRIVS", err)
+	}
+	return noNewPrivileges()
+}
+
+// noNewPrivileges asks before the filter is put on, which a kernel refuses without
+// them: a lie about them would pass for a host without filters.
+func noNewPrivileges() error {
+	on, err := unix.PrctlRetInt(unix.PR_GET_NO_NEW_PRIVS, 0, 0, 0, 0)
+	if err != nil || on != 1 {
+		return lies(order.LayerPrivileges, "PR_GET_NO_NEW_PRIVS", fmt.Sprintf("new privileges can be had: %d, %v", on, err))
 	}
 	return nil
 }

@@ -134,12 +134,15 @@ func (g *guest) run(steps []step) error {
 	return nil
 }
 
+// noDomain is what a host says that has no domain.
+const noDomain = "(none)"
+
 // setName gives the guest's host name.
 func (g *guest) setName() error {
 	if err := unix.Sethostname([]byte(g.name())); err != nil {
 		return missing(order.LayerNamespaces, "sethostname", err)
 	}
-	if err := unix.Setdomainname([]byte("(none)")); err != nil {
+	if err := unix.Setdomainname([]byte(noDomain)); err != nil {
 		return missing(order.LayerNamespaces, "setdomainname", err)
 	}
 	return nil

@@ -166,7 +166,7 @@ func (g *guest) isWX() error {
 		return errNotAsked
 	}
 	if n, err := unix.PrctlRetInt(unix.PR_GET_MDWE, 0, 0, 0, 0); g.wx && (err != nil || n&unix.PR_MDWE_REFUSE_EXEC_GAIN == 0) {
-		return fmt.Errorf("PR_GET_MDWE is %d, %w", n, err)
+		return fmt.Errorf("PR_GET_MDWE is %d: %v", n, err)
 	}
 	err := g.makeCode()
 	if err == nil {

@@ -97,6 +97,9 @@ func (g *guest) isNamed() error {
 	if name := unix.ByteSliceToString(u.Nodename[:]); name != g.name() {
 		return fmt.Errorf("the host name is %q", name)
 	}
+	if domain := unix.ByteSliceToString(u.Domainname[:]); domain != noDomain {
+		return fmt.Errorf("the domain is %q", domain)
+	}
 	return nil
 }
 
@@ -133,6 +136,9 @@ func (g *guest) hasStatus() error {
 		if v := field(text, k); v == "" || strings.Trim(v, "0") != "" {
 			return fmt.Errorf("%s is %q", k, v)
 		}
+	}
+	if bits, err := unix.PrctlRetInt(unix.PR_GET_SECUREBITS, 0, 0, 0, 0); err != nil || bits != secureBits {
+		return fmt.Errorf("the secure bits are %#x: %v", bits, err)
 	}
 	return g.nothing(text)
 }
@@ -199,6 +205,29 @@ func (g *guest) hasNetwork() error {
 	}
 	if n != 1 {
 		return fmt.Errorf("there are %d network devices", n)
+	}
+	return g.hasLoopback()
+}
+
+// hasLoopback: a network of its own has loopback, and it is up.
+func (g *guest) hasLoopback() error {
+	if g.Network != order.NetworkOwn {
+		return nil
+	}
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return fmt.Errorf("open a socket: %w", err)
+	}
+	defer unix.Close(fd)
+	r, err := unix.NewIfreq("lo")
+	if err == nil {
+		err = unix.IoctlIfreq(fd, unix.SIOCGIFFLAGS, r)
+	}
+	if err != nil {
+		return fmt.Errorf("ask for lo: %w", err)
+	}
+	if r.Uint16()&unix.IFF_UP == 0 {
+		return errors.New("loopback is down")
 	}
 	return nil
 }

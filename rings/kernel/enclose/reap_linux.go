@@ -101,6 +101,9 @@ func (g *guest) withdraw() error {
 	if _, _, e := syscall.AllThreadsSyscall(unix.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 1, 0); e != 0 {
 		return missing(order.LayerPrivileges, "PR_SET_NO_NEW_PRIVS", e)
 	}
+	if err := noNewPrivileges(); err != nil {
+		return err
+	}
 	if err := ll.AllThreadsLandlockRestrictSelf(g.rules, landlockFlags(g.abi)); err != nil {
 		return missing(order.LayerLandlock, "landlock_restrict_self", err)
 	}
@@ -115,6 +118,9 @@ func (g *guest) withdraw() error {
 	}
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
 		return missing(order.LayerProcess, "PR_SET_DUMPABLE", err)
+	}
+	if on, err := unix.PrctlRetInt(unix.PR_GET_DUMPABLE, 0, 0, 0, 0); err != nil || on != 0 {
+		return lies(order.LayerProcess, "PR_GET_DUMPABLE", fmt.Sprintf("the program may look into its init: %d, %v", on, err))
 	}
 	if err := g.setParentDeath(); err != nil {
 		return err

@@ -15,12 +15,16 @@ import (
 // ErrClosed is returned after Close.
 var ErrClosed = errors.New("spawner closed")
 
-// Refused is the error of a host that does not give namespaces: the kernel's
-// answer to the fork, or to what is written before the process may begin.
-type Refused struct{ Err error }
+// Refused is the error of a host that does not give what comes before init: the
+// kernel's answer to the fork, or to what is written before the process may begin,
+// and the layer that is missing so.
+type Refused struct {
+	Layer, Step string
+	Err         error
+}
 
 // Error says what was refused.
-func (r *Refused) Error() string { return fmt.Sprintf("make namespaces: %v", r.Err) }
+func (r *Refused) Error() string { return fmt.Sprintf("layer %s: %s: %v", r.Layer, r.Step, r.Err) }
 
 // Unwrap returns the kernel's answer.
 func (r *Refused) Unwrap() error { return r.Err }

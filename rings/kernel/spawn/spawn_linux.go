@@ -84,7 +84,7 @@ func (s *Spawner) thread(ready chan<- error) {
 	defer close(s.done)
 	runtime.LockOSThread()
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
-		ready <- fmt.Errorf("give up new privileges: %w", err)
+		ready <- &Refused{order.LayerPrivileges, "give up new privileges", err}
 		return
 	}
 	ready <- nil
@@ -98,7 +98,7 @@ func (s *Spawner) fork(q request) (*os.Process, error) {
 	// Descriptors that this process was itself started with are not marked, and a
 	// guest must not have them.
 	if err := unix.CloseRange(3, ^uint(0)>>1, unix.CLOSE_RANGE_CLOEXEC); err != nil {
-		return nil, fmt.Errorf("mark descriptors: %w", err)
+		return nil, &Refused{order.LayerDescriptors, "mark descriptors", err}
 	}
 	if !q.image {
 		return os.StartProcess(q.argv[0], q.argv, q.attr)
@@ -120,7 +120,7 @@ func (s *Spawner) fork(q request) (*os.Process, error) {
 	}
 	p, err := os.StartProcess("/proc/self/fd/"+strconv.Itoa(fd), q.argv, q.attr)
 	if err != nil && missing(err) {
-		err = &Refused{err}
+		err = &Refused{order.LayerNamespaces, "make namespaces", err}
 	}
 	return p, errors.Join(err, unix.Close(fd))
 }
