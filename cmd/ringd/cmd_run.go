@@ -210,7 +210,7 @@ func (p *program) local(ctx context.Context, o runOptions, begin func(context.Co
 	group := &daemon.Group{}
 	early := p.compileEarly(ctx, group, files)
 	s, err := p.newStack(ctx, stackConfig{
-		group: group, state: state, compiler: early, providers: providers,
+		group: group, state: state, private: []string{state}, compiler: early, providers: providers,
 		quota:  daemon.Quota{PerActor: 1, Total: 1},
 		paused: pauses.Quota{PerActor: defaultPausedPerActor, Total: defaultPaused},
 		logger: slog.New(slog.DiscardHandler),

@@ -103,6 +103,7 @@ func canonical(v any) ([]byte, error) {
 type stackConfig struct {
 	group     *daemon.Group // owns every goroutine; Close of the stack waits for it
 	state     string        // folder of audit log, store and key
+	private   []string      // what no guest may have, the state folder among it
 	strict    bool          // sync every record
 	compiler  daemon.Compiler
 	providers map[string]interpreter.Provider
@@ -170,7 +171,7 @@ func (p *program) buildStack(ctx context.Context, c stackConfig, s *stack) (err 
 	lasting := context.WithoutCancel(ctx) // what a guest tries while the daemon ends is on record as well
 	s.kernel, err = kernel.New(kernel.Config{
 		Go: s.group.Go, Token: rand.Reader, GuestID: c.guest, Groups: c.groups,
-		Executors: []string{profiles.ExecutorJS}, Home: p.Env.Home, Private: []string{c.state},
+		Executors: []string{profiles.ExecutorJS}, Home: p.Env.Home, Private: c.private,
 		Report: func(v kernel.Violation) error { return refusals.Record(lasting, refusal(v)) },
 	})
 	if err != nil {
@@ -401,6 +402,7 @@ func (p *program) newServer(ctx context.Context, f config.File, logger *slog.Log
 	m := metrics.New()
 	s, err := p.newStack(ctx, stackConfig{
 		group: &daemon.Group{Logger: logger}, state: f.State, strict: f.Audit == "strict",
+		private:  f.Private(),
 		compiler: p.compiler(), providers: providers, metrics: m, logger: logger, warm: true, groups: true,
 		guest: f.Guests.UID,
 		keys:  keys, ownKey: f.Snapshots.Key == nil, engines: f.Snapshots.Engines, teller: teller,

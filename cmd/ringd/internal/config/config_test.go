@@ -144,3 +144,26 @@ func FuzzRead(f *testing.F) {
 		}
 	})
 }
+
+// TestPrivate holds that every path of the file that leads to a secret, or to
+// what the daemon goes by, is kept from guests.
+func TestPrivate(t *testing.T) {
+	f, err := config.Read("ringd.yaml", strings.NewReader(`
+sync: /srv/policy
+state: /var/lib//ringd/
+snapshots: {key: {file: /etc/ringd/key}, previous: [{file: /etc/ringd/old}, {env: OLD}]}
+notify: [{webhook: {url: "https://a.example", secret: {file: /etc/ringd/hook}}}, {command: [/bin/true]}]
+listen: [{tcp: "127.0.0.1:1", tls: {cert: /etc/ringd/cert, key: /etc/ringd/tls}}]
+tokens: [{name: ann, file: /etc/ringd/ann, roles: [viewer]}, {name: bob, env: BOB, roles: [viewer]}]
+`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	want := []string{"/srv/policy", "/var/lib/ringd", "/etc/ringd/key", "/etc/ringd/old", "/etc/ringd/hook", "/etc/ringd/tls", "/etc/ringd/ann"}
+	if diff := cmp.Diff(want, f.Private()); diff != "" {
+		t.Error(diff)
+	}
+	if got := (config.File{}).Private(); len(got) != 0 {
+		t.Errorf("the zero File: %q", got)
+	}
+}

@@ -165,6 +165,36 @@ func (f File) check() error {
 	return errors.Join(errs...)
 }
 
+// Private lists what is the daemon's alone and no guest's: its folders, and the
+// files of its secrets. The paths are absolute and clean.
+func (f File) Private() []string {
+	all := []string{f.Sync, f.State}
+	if f.Snapshots.Key != nil {
+		all = append(all, f.Snapshots.Key.File)
+	}
+	for _, s := range f.Snapshots.Previous {
+		all = append(all, s.File)
+	}
+	for _, n := range f.Notify {
+		if n.Webhook != nil && n.Webhook.Secret != nil {
+			all = append(all, n.Webhook.Secret.File)
+		}
+	}
+	for _, l := range f.Listen {
+		all = append(all, l.TLS.Key)
+	}
+	for _, t := range f.Tokens {
+		all = append(all, t.File)
+	}
+	out := make([]string, 0, len(all))
+	for _, p := range all {
+		if filepath.IsAbs(p) {
+			out = append(out, filepath.Clean(p))
+		}
+	}
+	return out
+}
+
 // Apart refuses a state folder that is the sync folder or lies below it, by name
 // or through links: whoever may push a policy could write the records.
 func (f File) Apart() error {
