@@ -117,8 +117,12 @@ func (r *Ring) newRecipe(k kind, s executors.Spec) (*recipe, error) {
 	if err != nil {
 		return nil, err
 	}
+	apart, err := ownNamespaces()
+	if err != nil {
+		return nil, err
+	}
 	o := order.Order{
-		Version: order.Version, Mounts: plan.Mounts, Temp: s.Kernel.TempBytes, Limits: list,
+		Version: order.Version, Namespaces: apart, Mounts: plan.Mounts, Temp: s.Kernel.TempBytes, Limits: list,
 		UID: r.uid, GID: r.gid, Network: network(s.Kernel.Network), ABI: leastABI,
 		Filter: program, Notify: notify, WX: !jit && r.denyWX, Reap: !s.Seals, Seal: s.Seals,
 		Wall: s.Kernel.WallMillis,
@@ -146,6 +150,19 @@ func (r *Ring) newRecipe(k kind, s executors.Spec) (*recipe, error) {
 	}
 	made.head, made.tail = append(head, tokenField...), append([]byte(`"`), tail...)
 	return made, nil
+}
+
+// ownNamespaces are those that no guest may be in.
+func ownNamespaces() (map[string]uint64, error) {
+	own := map[string]uint64{}
+	for _, kind := range order.Kinds() {
+		var st unix.Stat_t
+		if err := unix.Stat("/proc/self/ns/"+kind, &st); err != nil {
+			return nil, fmt.Errorf("look at the %s namespace: %w", kind, err)
+		}
+		own[kind] = st.Ino
+	}
+	return own, nil
 }
 
 const tokenField = `"Token":"`

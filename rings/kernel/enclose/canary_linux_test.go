@@ -161,8 +161,13 @@ func TestHandled(t *testing.T) {
 
 func TestOrderRefused(t *testing.T) {
 	good := func() order.Order {
+		apart := map[string]uint64{}
+		for _, kind := range order.Kinds() {
+			apart[kind] = 1
+		}
 		return order.Order{
-			Version: order.Version, Token: "0123456789abcdef", Network: order.NetworkOff, UID: 1, GID: 1,
+			Namespaces: apart,
+			Version:    order.Version, Token: "0123456789abcdef", Network: order.NetworkOff, UID: 1, GID: 1,
 			Filter: order.Program{{Code: 6}}, Mounts: []order.Mount{{Path: "/usr/bin/true", Exec: true, Map: true}},
 		}
 	}
@@ -175,6 +180,10 @@ func TestOrderRefused(t *testing.T) {
 	}{
 		{"version", func(o *order.Order) { o.Version++ }},
 		{"no network", func(o *order.Order) { o.Network = "" }},
+		{"no namespaces", func(o *order.Order) { o.Namespaces = nil }},
+		{"a namespace that is not named", func(o *order.Order) { delete(o.Namespaces, "ipc") }},
+		{"no namespaces", func(o *order.Order) { o.Namespaces = nil }},
+		{"a namespace that is not named", func(o *order.Order) { delete(o.Namespaces, "ipc") }},
 		{"no filter", func(o *order.Order) { o.Filter = nil }},
 		{"no token", func(o *order.Order) { o.Token = "" }},
 		{"token that is no hex", func(o *order.Order) { o.Token = "guest/../../../.." }},

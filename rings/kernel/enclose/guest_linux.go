@@ -60,6 +60,11 @@ func newGuest(o order.Order) (*guest, error) {
 	if b, err := hex.DecodeString(o.Token); err != nil || len(b) < 8 || len(o.Token) > 48 {
 		return wrong("no token")
 	}
+	for _, kind := range order.Kinds() {
+		if o.Namespaces[kind] == 0 {
+			return wrong("the %s namespace of the ring is not named", kind)
+		}
+	}
 	for _, m := range o.Mounts {
 		if !path.IsAbs(m.Path) || path.Clean(m.Path) != m.Path || m.Path == "/" || reserved(m.Path) {
 			return wrong("a mount at %q", m.Path)

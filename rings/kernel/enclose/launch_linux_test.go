@@ -276,7 +276,7 @@ func orderOf(t testing.TB, k profiles.Kernel, program string) order.Order {
 	if o.UID == 0 {
 		o.UID, o.GID = guestID, guestID
 	}
-	for _, kind := range []string{"user", "mnt", "pid", "net", "ipc", "uts", "cgroup"} {
+	for _, kind := range order.Kinds() {
 		var st unix.Stat_t
 		if err := unix.Stat("/proc/self/ns/"+kind, &st); err != nil {
 			t.Fatal(err)

@@ -172,7 +172,7 @@ func field(status, name string) string {
 	return ""
 }
 
-// isApart: no namespace is one of the ring's, where the order names those.
+// isApart: no namespace is one of the ring's.
 func (g *guest) isApart() error {
 	for kind, inode := range g.Namespaces {
 		var st unix.Stat_t

@@ -30,8 +30,8 @@ type Order struct {
 	Limits  []Limit
 	UID     int // of the program, inside and outside
 	GID     int
-	// Namespaces are those of the ring, kind as in /proc/self/ns -> inode: init
-	// refuses to be in one of them.
+	// Namespaces are those of the ring, of all Kinds, by the inode in
+	// /proc/self/ns: init refuses to be in one of them.
 	Namespaces map[string]uint64
 	Network    string // profiles.NetworkOff or NetworkOwn
 	ABI        int    // of Landlock, the least that will do
@@ -44,6 +44,9 @@ type Order struct {
 	CPU  int64 // milliseconds of all processes together; 0: the rlimit alone. Reap only
 	Wall int64 // milliseconds from Go on; 0: none. Reap only
 }
+
+// Kinds are the kinds of namespaces of which a guest has its own.
+func Kinds() []string { return []string{"user", "mnt", "pid", "net", "ipc", "uts", "cgroup"} }
 
 // Mount is one file or folder of the guest's tree. Path is where it stands, in
 // the host and in the guest; Device and Inode are what it was when the profile

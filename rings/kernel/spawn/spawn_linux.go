@@ -195,6 +195,10 @@ var setup = [...]uintptr{
 	unix.CAP_SYS_CHROOT, unix.CAP_DAC_OVERRIDE, unix.CAP_SYS_RESOURCE,
 }
 
+// oneThread keeps the threads of init from looking for work that is not there. Of
+// what init is given nothing reaches the program.
+const oneThread = "GOMAXPROCS=1"
+
 // Init starts the image in namespaces of its own, with nothing but the null
 // device and its control socket. The caller closes the Control and waits for the
 // process. A *Refused error says that the host does not give that.
@@ -223,7 +227,7 @@ func (s *Spawner) Init(p Place) (*os.Process, *Control, error) {
 		sys.UseCgroupFD, sys.CgroupFD = true, int(p.Group.Fd())
 	}
 	process, err := s.start(request{image: true, argv: []string{"ringd-init"}, attr: &os.ProcAttr{
-		Dir: "/", Env: []string{}, Files: files, Sys: sys,
+		Dir: "/", Env: []string{oneThread}, Files: files, Sys: sys,
 	}})
 	runtime.KeepAlive(p.Group)
 	if err = errors.Join(err, theirs.Close()); err != nil {
