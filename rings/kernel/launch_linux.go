@@ -166,11 +166,7 @@ func (p *prepared) drop() error {
 	if _, failed := p.process.Wait(); failed != nil {
 		err = errors.Join(err, failed)
 	}
-	err = errors.Join(err, p.control.Close(), closeGroup(p.group))
-	if p.listener != nil {
-		err = errors.Join(err, p.listener.Close())
-	}
-	return err
+	return errors.Join(err, p.control.Close(), closeGroup(p.group), p.closeListener())
 }
 
 // become starts the program of s in a prepared guest, which belongs to the guest
@@ -206,20 +202,14 @@ func (r *Ring) become(ctx context.Context, p *prepared, s executors.Spec) (*gues
 // goOn sends what the program needs, and waits until it has started where init
 // stays to say so.
 func (r *Ring) goOn(g *guest, p *prepared, s executors.Spec) (err error) {
-	if p.listener != nil {
-		g.around.listener, err = r.listen(g, p.listener, watch.Config{Granted: p.recipe.mayStart})
-		if err != nil {
-			return err
-		}
-		// Of files only what Landlock refuses, where that can be seen.
-		g.attest(order.LayerViolations, partly)
-		g.around.unfollow = r.followed(g)
-	}
 	ours, theirs, err := pair()
 	if err != nil {
-		return err
+		return errors.Join(err, p.closeListener())
 	}
 	g.conn = r.connection(ours)
+	if err := r.watch(g, p); err != nil { // from here on the guest may be ended
+		return errors.Join(err, theirs.Close())
+	}
 	files := []*os.File{r.spawn.Null(), r.spawn.Null(), r.spawn.Null(), theirs}
 	var far []*os.File
 	if s.Streams {
@@ -240,6 +230,28 @@ func (r *Ring) goOn(g *guest, p *prepared, s executors.Spec) (err error) {
 		return r.offer(p.control)
 	}
 	return g.started()
+}
+
+// watch serves the listener of a guest's filter.
+func (r *Ring) watch(g *guest, p *prepared) (err error) {
+	if p.listener == nil {
+		return nil
+	}
+	g.around.listener, err = r.listen(g, p.listener, watch.Config{Granted: p.recipe.mayStart})
+	if err != nil {
+		return err
+	}
+	// Of files only what Landlock refuses, where that can be seen.
+	g.attest(order.LayerViolations, partly)
+	g.around.unfollow = r.followed(g)
+	return nil
+}
+
+func (p *prepared) closeListener() error {
+	if p.listener == nil {
+		return nil
+	}
+	return p.listener.Close()
 }
 
 func (c *recipe) mayStart(device, inode uint64) bool { return c.granted[[2]uint64{device, inode}] }
