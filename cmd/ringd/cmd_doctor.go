@@ -4,11 +4,14 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"io"
 	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/cli"
+	"github.com/ringd/ringd/cmd/ringd/internal/doctor"
 	"github.com/ringd/ringd/cmd/ringd/internal/render"
 	"github.com/ringd/ringd/schema"
 )
@@ -17,20 +20,28 @@ import (
 const probeFor = 30 * time.Second
 
 func newDoctor(p *program) *cobra.Command {
-	var asJSON bool
+	var asJSON, asProfile bool
 	var state string
 	cmd := &cobra.Command{
 		Use:   "doctor",
 		Short: "Say what this host can enforce, layer by layer",
-		Long: `Doctor tries every layer out and says whether this host enforces it, why not,
-and what would help. A layer marked * is needed by the default profile
+		Long: `Doctor starts a guest, and says which layers stood around it, why others did
+not, and what would help. A layer marked * is needed by the default profile
 (JavaScript, minTier wasm). The layer state is the room on the disk of the state
 folder: without records nothing runs. With --state DIR it is needed.
 
+With --apparmor it prints the AppArmor profile that this ringd needs on Ubuntu
+23.10 and later, for its own path, and tries nothing. See docs/HOSTS.md.
+
 Exit codes: 0 the default profile can be enforced, 125 it cannot.`,
-		Example: "  ringd doctor --json",
-		Args:    cobra.NoArgs,
+		Example: `  ringd doctor --json
+  ringd doctor --apparmor | sudo tee /etc/apparmor.d/ringd &&
+    sudo apparmor_parser -r /etc/apparmor.d/ringd`,
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			if asProfile {
+				return p.appArmor()
+			}
 			ctx, cancel := context.WithTimeout(cmd.Context(), probeFor)
 			defer cancel()
 			h := p.examine(ctx, state)
@@ -48,22 +59,25 @@ Exit codes: 0 the default profile can be enforced, 125 it cannot.`,
 		},
 	}
 	cmd.Flags().StringVar(&state, "state", "", "the daemon's state folder (default: ~/.local/state/ringd)")
+	cmd.Flags().BoolVar(&asProfile, "apparmor", false, "print the AppArmor profile for this program")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
+}
+
+// appArmor prints the profile for this program.
+func (p *program) appArmor() error {
+	profile, ok := doctor.AppArmorProfile(p.Self)
+	if !ok {
+		return cli.Failed(cli.Refused, fmt.Errorf("the path %q cannot stand in a profile: install ringd as /usr/local/bin/ringd", p.Self))
+	}
+	_, err := io.WriteString(p.Out, profile)
+	return err
 }
 
 func (p *program) examine(ctx context.Context, state string) render.Health {
 	h := render.Health{Enforceable: true}
 	h.Add(p.examineCompiler(ctx))
-	around, tier, engine := p.probeGuest(ctx)
-	h.Tier = tier
-	h.Add(engine)
-	for _, name := range sortedKeys(around) {
-		if name == "wasm" {
-			continue // the engine's own line
-		}
-		h.Add(render.LayerOf(name, around[name]))
-	}
+	p.probe(ctx, &h)
 	if dir := cmp.Or(state, p.Env.State); dir != "" {
 		h.Add(cli.StateLayer(dir, state != ""))
 	}

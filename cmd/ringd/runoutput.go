@@ -3,6 +3,7 @@ package main
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/cli"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon"
@@ -27,6 +28,9 @@ func (p *program) notStarted(o runOptions, err error) error {
 			if err := render.JSON(p.Out, render.RefusedRun(o.agent, o.executor, denial)); err != nil {
 				return err
 			}
+		}
+		if code == cli.Unavailable {
+			return cli.Failed(code, errors.New(render.Unavailable(denial)))
 		}
 		return cli.Failed(code, errors.New(render.Denial(denial)))
 	case errors.As(err, &invalid):
@@ -66,7 +70,9 @@ func (p *program) finish(o runOptions, run wire.Run, set *profiles.Set) error {
 	case wire.StateRunning:
 		return nil
 	case executors.StateDone:
-		if len(run.Denials) == 0 { // else the program went on without what was refused
+		// Else the program went on without what was refused. What the kernel refused
+		// its guest is on record, and may be a library's guess at what there is.
+		if !slices.ContainsFunc(run.Denials, func(d profiles.Decision) bool { return d.Code != profiles.CodeGuestRefused }) {
 			return nil
 		}
 	}

@@ -22,6 +22,7 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/pauses"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/records"
 	"github.com/ringd/ringd/cmd/ringd/internal/decide"
+	"github.com/ringd/ringd/cmd/ringd/internal/doctor"
 	"github.com/ringd/ringd/cmd/ringd/internal/door"
 	"github.com/ringd/ringd/cmd/ringd/internal/notify"
 	"github.com/ringd/ringd/cmd/ringd/internal/provider"
@@ -223,6 +224,7 @@ func (p *program) buildStack(ctx context.Context, c stackConfig, s *stack) (err 
 		Tier: func(ctx context.Context, executor string) profiles.Tier {
 			return s.kernel.Attestation(ctx, executor).Tier
 		},
+		Lacks:     s.kernel.Lacks,
 		Providers: c.providers, Audit: recorder, Journal: journal, Conditions: asked,
 		Go: s.group.Go, Now: time.Now, Random: rand.Reader, Generation: recorder.Generation,
 		Keeper: keeper, Point: p.point,
@@ -454,30 +456,30 @@ func (p *program) providers(bridges map[string]config.Bridge, logger *slog.Logge
 	return out, nil
 }
 
-// probeGuest starts a guest and says what stands around it.
-func (p *program) probeGuest(ctx context.Context) (around map[string]string, tier string, engine render.Layer) {
-	engine = render.Layer{Name: "engine", Required: true, State: render.LayerUnavailable}
+// probe examines what the kernel ring and the executors give on this host.
+func (p *program) probe(ctx context.Context, h *render.Health) {
 	group := &daemon.Group{}
 	defer group.Wait()
-	k, err := kernel.New(kernel.Config{Go: group.Go, Token: rand.Reader})
+	k, err := kernel.New(kernel.Config{Go: group.Go, Token: rand.Reader, Report: func(kernel.Violation) error { return nil }})
 	if err != nil {
-		engine.Reason, engine.Fix = err.Error(), "guests run on Linux only"
-		return nil, "", engine
+		h.Add(render.Layer{Name: "engine", Required: true, State: render.LayerUnavailable, Reason: err.Error(), Fix: "guests run on Linux only"})
+		return
 	}
 	defer func() { _ = k.Close() }() // the process ends next
-	at := k.Attestation(ctx, profiles.ExecutorJS)
-	e, err := js.New(js.Config{
-		Launcher: k, Argv: []string{p.Self, verbGuest}, CacheDir: p.Env.Cache, Go: group.Go, Now: time.Now,
-	})
-	if err == nil {
-		err = errors.Join(e.Warm(ctx), e.Close())
-	}
-	if err != nil {
-		engine.Reason, engine.Fix = err.Error(), "make engine, and build again"
-		return at.Layers, string(at.Tier), engine
-	}
-	engine.State, engine.Reason = render.LayerEnforced, "JavaScript runs in WebAssembly, metered; "+e.Digest()
-	return at.Layers, string(at.Tier), engine
+	doctor.Examine(ctx, doctor.Config{Kernel: k, Engine: func(ctx context.Context) (around executors.Attestation, words string, err error) {
+		e, err := js.New(js.Config{
+			Launcher: k, Argv: []string{p.Self, verbGuest}, CacheDir: p.Env.Cache, Go: group.Go, Now: time.Now, Blank: 1,
+		})
+		if err != nil {
+			return around, "", err
+		}
+		if err = e.Warm(ctx); err == nil {
+			for _, g := range k.Status() {
+				around = g.Around
+			}
+		}
+		return around, "JavaScript runs in WebAssembly, metered; " + render.Short(e.Digest()), errors.Join(err, e.Close())
+	}}, h)
 }
 
 // commandProvider is a bridge performed by a command of the host.

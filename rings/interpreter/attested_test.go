@@ -2,6 +2,8 @@ package interpreter_test
 
 import (
 	"context"
+	"errors"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -82,5 +84,30 @@ func TestGuestRefused(t *testing.T) {
 	w.ring.Refused("r1", d) // the run is over: nothing changes
 	if v := w.end(run); len(v.Denials) != 1 {
 		t.Errorf("denials after the end: %v", v.Denials)
+	}
+}
+
+// A tier that this host does not give is refused with the layer and the remedy.
+func TestTierNamesWhatIsMissing(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		lacks func() (string, string)
+		why   string
+		first string
+	}{
+		{"known", func() (string, string) { return "layer landlock: no Landlock", "use Linux 6.12" }, `"wasm" here: layer landlock: no Landlock`, "use Linux 6.12"},
+		{"not known", func() (string, string) { return "", "" }, `has "wasm" here`, "run it on a host that has it"},
+		{"nobody knows", nil, `has "wasm" here`, "run it on a host that has it"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newWorld(t, func(c *interpreter.Config) { c.Lacks = tt.lacks })
+			w.apply(agentOf(set("rev1"), func(a *profiles.Agent) { a.MinTier = profiles.TierOS }))
+			_, err := w.ring.Start(t.Context(), interpreter.StartRequest{ID: "r1", Agent: "default", Executor: "js"})
+			var d *profiles.Denial
+			if !errors.As(err, &d) || d.Decision.Code != profiles.CodeTierUnavailable || !strings.HasSuffix(d.Decision.Reason, tt.why) ||
+				!strings.HasPrefix(d.Decision.Instead[0], tt.first) {
+				t.Errorf("%v: %+v", err, d)
+			}
+		})
 	}
 }

@@ -20,6 +20,9 @@ type Config struct {
 	// Tier says which isolation an executor gives on this host; it may wait for the
 	// first guest. "" satisfies no policy that asks for a tier; nil is always "".
 	Tier func(ctx context.Context, executor string) profiles.Tier
+	// Lacks says, after Tier, why this host gives no more and what would help; nil
+	// or "": it is not known.
+	Lacks func() (reason, remedy string)
 	// Providers perform bridges, by the bridge's name.
 	Providers map[string]Provider
 	// Default performs the bridges that Providers does not name; nil refuses

@@ -130,6 +130,9 @@ func (r *Ring) has(ctx context.Context, executor string) rules.Host {
 	h := rules.Host{Name: executor, Executor: r.cfg.Executors[executor] != nil}
 	if h.Executor && r.cfg.Tier != nil {
 		h.Tier = r.cfg.Tier(ctx, executor)
+		if r.cfg.Lacks != nil {
+			h.Lacks, h.Remedy = r.cfg.Lacks()
+		}
 	}
 	return h
 }

@@ -159,7 +159,8 @@ func (r *Ring) Status() []Live {
 	defer r.mu.Unlock()
 	list := make([]Live, 0, len(r.live))
 	for g := range r.live {
-		list = append(list, Live{Agent: g.agent, Executor: g.executor, Run: g.run(), Profile: g.Attestation().Profile, Restart: g.wider})
+		around := g.Attestation()
+		list = append(list, Live{Agent: g.agent, Executor: g.executor, Run: g.run(), Profile: around.Profile, Around: around, Restart: g.wider})
 	}
 	slices.SortFunc(list, func(a, b Live) int {
 		return cmp.Or(cmp.Compare(a.Agent, b.Agent), cmp.Compare(a.Executor, b.Executor), cmp.Compare(a.Profile, b.Profile), cmp.Compare(a.Run, b.Run))

@@ -176,6 +176,7 @@ type Live struct {
 	Executor string
 	Run      string // that it served last; "": none yet
 	Profile  string // digest; "": it has no layers
+	Around   executors.Attestation
 	// Restart says that the policy in force grants more than the guest was started
 	// with: it goes on with less until it is started again.
 	Restart bool

@@ -41,6 +41,9 @@ func (r *Ring) Prepare(context.Context, *profiles.Set) (func(), error) { return 
 // State says that nothing is started.
 func (r *Ring) State() (state, reason string) { return "closed", errLinux.Error() }
 
+// Lacks says that guests need Linux.
+func (r *Ring) Lacks() (reason, remedy string) { return "guests need Linux", "" }
+
 // Unseen says that nothing is seen.
 func (r *Ring) Unseen() error { return errLinux }
 

@@ -39,6 +39,18 @@ func (r *Ring) State() (state, reason string) {
 	return stateReady, ""
 }
 
+// Lacks says which layer this host does not give guests, why, and what would help;
+// "" when it gives them all or nobody has looked yet. It does not wait.
+func (r *Ring) Lacks() (reason, remedy string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.found == nil || r.found.kind == "" {
+		return "", ""
+	}
+	report := r.found.report
+	return fmt.Sprintf("layer %s: %s", report.Failed, report.Reason), report.Remedy
+}
+
 func withRemedy(r order.Report) string {
 	s := fmt.Sprintf("layer %s: %s", r.Failed, r.Reason)
 	if r.Remedy != "" {

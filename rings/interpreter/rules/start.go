@@ -13,6 +13,8 @@ type Host struct {
 	Name     string        // of the executor
 	Executor bool          // it is there
 	Tier     profiles.Tier // that runs on it get
+	// Lacks says why it is not more, and what would help; "" is not known.
+	Lacks, Remedy string
 }
 
 // Start says why a run of the agent may not start on the executor, or go on
@@ -47,9 +49,16 @@ func (a *Agent) tier(h Host) *profiles.Decision {
 	if least == "" || tierRank(h.Tier).satisfies(tierRank(least)) {
 		return nil
 	}
-	return &profiles.Decision{Code: profiles.CodeTierUnavailable, Rule: &a.Profile.MinTierRule, Revision: a.Revision,
+	d := &profiles.Decision{Code: profiles.CodeTierUnavailable, Rule: &a.Profile.MinTierRule, Revision: a.Revision,
 		Reason:  fmt.Sprintf("the policy asks for tier %s, the executor %s has %q here", least, h.Name, h.Tier),
 		Instead: []string{seeDoctor}}
+	if h.Lacks != "" {
+		d.Reason += ": " + h.Lacks
+	}
+	if h.Remedy != "" {
+		d.Instead = []string{h.Remedy, seeDoctor}
+	}
+	return d
 }
 
 // seeDoctor is the remedy for what a host lacks.

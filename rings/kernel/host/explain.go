@@ -161,7 +161,7 @@ func (f Facts) namespacesRefused(step string) said {
 	case f.AppArmorUserns && f.UID != 0:
 		return said{"AppArmor keeps user namespaces from programs that have no profile " +
 			"(kernel.apparmor_restrict_unprivileged_userns, Ubuntu 23.10 and later)", AppArmorRemedy}
-	case f.Container != "" || f.Filtered:
+	case f.Filtered: // what a container does to namespaces it does by a filter
 		return f.contained("namespaces")
 	case strings.Contains(step, "id_map") && f.UID == 0:
 		return said{"ringd is root without CAP_SETFCAP, CAP_SETUID or CAP_SETGID, which a map of users needs",

@@ -121,6 +121,16 @@ func Holds(layer string) string {
 	return ""
 }
 
+// HoldsPartly is what a layer does that is best effort; "" for one that never is.
+func HoldsPartly(layer string) string {
+	for _, l := range layers() {
+		if l.name == layer {
+			return l.partly
+		}
+	}
+	return ""
+}
+
 // Names are all layers, in the order in which they are made.
 func Names() []string {
 	var out []string

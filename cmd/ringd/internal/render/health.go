@@ -2,8 +2,7 @@ package render
 
 import (
 	"fmt"
-
-	"github.com/ringd/ringd/profiles"
+	"strings"
 )
 
 // The states of a layer.
@@ -22,11 +21,22 @@ type Layer struct {
 	Fix      string `json:"fix,omitempty"`
 }
 
+// Executor is what one executor can give on this host.
+type Executor struct {
+	Name     string   `json:"name"`
+	MinTiers []string `json:"min_tiers"` // those that a policy may ask for
+	Reason   string   `json:"reason,omitempty"`
+}
+
 // Health is what this host can enforce.
 type Health struct {
-	Enforceable bool    `json:"enforceable"` // the default profile
-	Tier        string  `json:"tier"`        // the strongest that a guest gets
-	Layers      []Layer `json:"layers"`
+	Enforceable bool       `json:"enforceable"` // the default profile
+	Tier        string     `json:"tier"`        // the strongest that a guest gets
+	Kernel      string     `json:"kernel"`      // its release
+	LandlockABI int        `json:"landlock_abi"`
+	Container   string     `json:"container,omitempty"` // that there are signs of around ringd
+	Executors   []Executor `json:"executors"`
+	Layers      []Layer    `json:"layers"`
 }
 
 // Add adds a layer.
@@ -37,52 +47,64 @@ func (h *Health) Add(l Layer) {
 	}
 }
 
-// LayerOf words a layer of the kernel ring.
-func LayerOf(name, state string) Layer {
-	known := map[string]struct{ holds, fix string }{
-		"process":      {"every guest is a process of its own", ""},
-		"environment":  {"the environment of a guest is empty", ""},
-		"descriptors":  {"a guest has one descriptor, its connection", ""},
-		"rlimits":      {"processor time, memory, files and descriptors of a guest are bounded by the kernel", ""},
-		"no_new_privs": {"a guest cannot gain privileges by exec", ""},
-		"parent_death": {"a guest dies with the daemon", ""},
-		"namespaces":   {"own user, mount, network and process namespaces", "not in this version"},
-		"mounts":       {"a file tree of its own", "not in this version"},
-		"landlock":     {"files by Landlock rules", "not in this version"},
-		"seccomp":      {"a list of system calls", "not in this version"},
-		"cgroups":      {"memory and processes by control group", "not in this version"},
-	}
-	k := known[name]
-	l := Layer{Name: name, State: state, Reason: k.holds, Required: k.fix == ""}
-	if state != LayerEnforced {
-		l.Reason = "not there: " + k.holds
-		l.Fix = k.fix
-		if !l.Required {
-			l.Fix += "; a policy that asks for minTier " + string(profiles.TierOS) + " or above is refused"
-		}
-	}
-	return l
-}
+// The columns of a line of Health: a mark, a name, a state, and what is left.
+const (
+	nameColumn  = 13
+	stateColumn = 11
+	wordsColumn = 2 + nameColumn + 1 + stateColumn + 2
+	fixColumn   = 7
+)
 
 // Health writes the layers and what would help.
 func (p Page) Health(h Health) {
-	fmt.Fprintf(p.W, "strongest tier: %s\n", h.Tier)
+	tier := h.Tier
+	if tier == "" {
+		tier = "none: nothing runs"
+	}
+	fmt.Fprintf(p.W, "strongest tier: %s\n", tier)
+	if h.Kernel != "" {
+		in := ""
+		if h.Container != "" {
+			in = ", signs of " + h.Container
+		}
+		fmt.Fprintf(p.W, "kernel: %s, Landlock version %d%s\n", Clean(h.Kernel), h.LandlockABI, Clean(in))
+	}
+	for _, e := range h.Executors {
+		can := "minTier " + strings.Join(e.MinTiers, ", ")
+		if len(e.MinTiers) == 0 {
+			can = "nothing runs: " + e.Reason
+		}
+		for i, l := range fold(Clean(can), width-2-nameColumn) {
+			fmt.Fprintf(p.W, "  %-*s%s\n", nameColumn, map[bool]string{true: e.Name}[i == 0], l)
+		}
+	}
 	for _, l := range h.Layers {
-		mark, state := " ", fmt.Sprintf("%-11s", l.State)
-		if l.Required {
-			mark = "*"
-		}
-		switch {
-		case l.State == LayerEnforced:
-			state = p.Good(state)
-		case l.Required:
-			state = p.Bad(state)
-		default:
-			state = p.Middling(state)
-		}
-		fmt.Fprintf(p.W, "%s %-13s %s  %s\n", mark, l.Name, state, l.Reason)
-		if l.Fix != "" {
-			fmt.Fprintf(p.W, "  %-13s fix: %s\n", "", l.Fix)
-		}
+		p.layer(l)
+	}
+}
+
+func (p Page) layer(l Layer) {
+	mark, state := " ", fmt.Sprintf("%-*s", stateColumn, l.State)
+	if l.Required {
+		mark = "*"
+	}
+	switch {
+	case l.State == LayerEnforced:
+		state = p.Good(state)
+	case l.Required:
+		state = p.Bad(state)
+	default:
+		state = p.Middling(state)
+	}
+	words := fold(Clean(l.Reason), width-wordsColumn)
+	if len(words) == 0 {
+		words = []string{""}
+	}
+	fmt.Fprintf(p.W, "%s %-*s %s  %s\n", mark, nameColumn, l.Name, state, words[0])
+	for _, s := range words[1:] {
+		fmt.Fprintf(p.W, "%*s%s\n", wordsColumn, "", s)
+	}
+	for i, s := range folded(Clean(l.Fix), width-fixColumn) {
+		fmt.Fprintf(p.W, "%*s%s\n", fixColumn, map[bool]string{true: "fix: "}[i == 0], s)
 	}
 }

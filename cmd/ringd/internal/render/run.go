@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
@@ -37,6 +36,18 @@ func Denial(d *profiles.Denial) string {
 	return s
 }
 
+// Unavailable words a refusal for want of something that this host does not give,
+// in lines of 80 columns behind the name of this program.
+func Unavailable(d *profiles.Denial) string {
+	first, hint, _ := strings.Cut(Denial(d), "\n    hint: ")
+	lines := fold(first, width-len("ringd: "))
+	lines = append(lines[:1:1], fold(strings.Join(lines[1:], " "), width-4)...)
+	if hint != "" {
+		lines = append(lines, folded("hint: "+hint, width-4)...)
+	}
+	return strings.Join(lines, "\n    ")
+}
+
 // undefined is the tagged value of a program without a last expression.
 const undefined = `{"$ringd":"undefined"}`
 
@@ -67,6 +78,9 @@ func (p Page) Run(run wire.Run) {
 	}
 	for _, d := range run.Denials {
 		fmt.Fprintf(p.W, "refused: %s\n", decision(d))
+		for i, l := range folded(Clean(strings.Join(d.Instead, "; ")), width-len("    hint: ")) {
+			fmt.Fprintf(p.W, "    %-6s%s\n", map[bool]string{true: "hint:"}[i == 0], l)
+		}
 	}
 }
 
@@ -160,28 +174,6 @@ func attestedLines(a wire.Attestation) []string {
 
 // reportWidth is what is left of 80 columns beside the names of a report.
 const reportWidth = 70
-
-// fold breaks text between words, so that no line is wider than columns unless a
-// word is.
-func fold(text string, columns int) []string {
-	var out []string
-	now := ""
-	for _, word := range strings.Fields(text) {
-		switch {
-		case now == "":
-			now = word
-		case utf8.RuneCountInString(now)+1+utf8.RuneCountInString(word) > columns:
-			out = append(out, now)
-			now = word
-		default:
-			now += " " + word
-		}
-	}
-	if now != "" {
-		out = append(out, now)
-	}
-	return out
-}
 
 func ofMillis(v *int64) string {
 	if v == nil {

@@ -1,0 +1,123 @@
+package doctor_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"strings"
+	"syscall"
+	"testing"
+	"testing/fstest"
+	"unicode/utf8"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/ringd/ringd/cmd/ringd/internal/doctor"
+	"github.com/ringd/ringd/cmd/ringd/internal/render"
+	"github.com/ringd/ringd/executors"
+	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/rings/kernel/host"
+	"github.com/ringd/ringd/rings/kernel/order"
+)
+
+// fakeKernel is a kernel ring on a host that is described.
+type fakeKernel struct {
+	report order.Report
+	err    error
+	around executors.Attestation
+	unseen error
+}
+
+func (k fakeKernel) Examine(context.Context) (order.Report, error) { return k.report, k.err }
+func (k fakeKernel) Unseen() error                                 { return k.unseen }
+func (k fakeKernel) Attestation(context.Context, string) executors.Attestation {
+	return k.around
+}
+
+func everything() map[string]string {
+	all := map[string]string{}
+	for _, n := range host.Names() {
+		all[n] = render.LayerEnforced
+	}
+	return all
+}
+
+func plain() executors.Attestation {
+	l := map[string]string{}
+	for _, n := range host.Names() {
+		l[n] = render.LayerUnavailable
+	}
+	for _, n := range []string{"process", "environment", "descriptors", "parent_death", "rlimits", "no_new_privs"} {
+		l[n] = render.LayerEnforced
+	}
+	return executors.Attestation{Tier: profiles.TierWasm, Layers: l}
+}
+
+func ubuntu() host.Sources {
+	return host.Sources{UID: 1000, Landlock: func() (int, syscall.Errno) { return 4, 0 }, Root: fstest.MapFS{
+		"proc/sys/kernel/osrelease":                             {Data: []byte("6.8.0-45-generic\n")},
+		"proc/sys/kernel/apparmor_restrict_unprivileged_userns": {Data: []byte("1\n")},
+	}}
+}
+
+func TestExamine(t *testing.T) {
+	all := executors.Attestation{Tier: profiles.TierOS, LandlockABI: 7, Layers: everything()}
+	mixed := executors.Attestation{Tier: profiles.TierOS, LandlockABI: 7, Layers: everything()}
+	mixed.Layers[order.LayerViolations], mixed.Layers[order.LayerCgroups] = render.LayerPartly, render.LayerUnavailable
+	refused := order.Report{Failed: order.LayerNamespaces, Kind: order.KindMissing, Step: "clone", Errno: int(syscall.EPERM)}
+	for _, tt := range []struct {
+		name        string
+		kernel      fakeKernel
+		engine      executors.Attestation
+		err         error
+		enforceable bool
+		tier        string
+		tiers       []string
+		want        []string // on the page
+	}{
+		{"every layer", fakeKernel{report: order.Report{Layers: everything(), ABI: 7}}, all, nil, true, "os-sandbox", []string{"process", "wasm", "os-sandbox"},
+			[]string{"strongest tier: os-sandbox\nkernel: 6.8.0-45-generic, Landlock version 7\n  js           minTier process, wasm, os-sandbox\n", "  seal          enforced     a JavaScript guest gave up"}},
+		{"some layers", fakeKernel{report: order.Report{Layers: everything(), ABI: 7}, unseen: errors.New("the log is off: turn it on")}, mixed, nil, true, "os-sandbox", []string{"process", "wasm", "os-sandbox"},
+			[]string{"violations    best-effort  refused system calls", "fix: the log is off: turn it on", "cgroups       unavailable  not around a JavaScript guest"}},
+		{"Ubuntu", fakeKernel{report: refused, around: plain()}, plain(), nil, true, "wasm", []string{"process", "wasm"},
+			[]string{"* rlimits       enforced", "  namespaces    unavailable  clone: operation not permitted: AppArmor keeps user\n", "minTier os-sandbox is refused\n",
+				"\n  fix: ringd doctor --apparmor | sudo tee /etc/apparmor.d/ringd &&\n       sudo apparmor_parser -r /etc/apparmor.d/ringd\n",
+				"  seccomp       unavailable  not tried, since the layer namespaces failed"}},
+		{"a lie", fakeKernel{report: order.Report{Failed: order.LayerLimits, Kind: order.KindLies, Layers: everything()}}, executors.Attestation{}, errors.New("refused"), false, "", nil,
+			[]string{"strongest tier: none: nothing runs", "  js           nothing runs: no guest can be started", "* rlimits       unavailable  the host says that it gave",
+				"run no untrusted code on this host", "* engine        unavailable  refused"}},
+		{"no engine", fakeKernel{report: order.Report{Layers: everything()}, around: all}, executors.Attestation{}, errors.New("no engine"), false, "os-sandbox", nil,
+			[]string{"* engine        unavailable  no engine\n  fix: make engine, and build again\n"}},
+		{"no guest at all", fakeKernel{err: errors.New("start init: no memory")}, executors.Attestation{}, errors.New("start init: no memory"), false, "", nil,
+			[]string{"* process       unavailable  start init: no memory"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			h := render.Health{Enforceable: true}
+			doctor.Examine(t.Context(), doctor.Config{Host: ubuntu(), Kernel: tt.kernel,
+				Engine: func(context.Context) (executors.Attestation, string, error) { return tt.engine, "runs", tt.err }}, &h)
+			if h.Enforceable != tt.enforceable || h.Tier != tt.tier {
+				t.Errorf("enforceable %v, tier %q", h.Enforceable, h.Tier)
+			}
+			if d := cmp.Diff(append([]string{}, tt.tiers...), h.Executors[0].MinTiers); d != "" {
+				t.Error(d)
+			}
+			var b bytes.Buffer
+			render.Page{W: &b}.Health(h)
+			for _, w := range tt.want {
+				if !strings.Contains(b.String(), w) {
+					t.Errorf("the page lacks %q", w)
+				}
+			}
+			for l := range strings.Lines(b.String()) {
+				if utf8.RuneCountInString(strings.TrimSuffix(l, "\n")) > 80 {
+					t.Errorf("too wide: %q", l)
+				}
+			}
+			for _, l := range h.Layers {
+				if l.State == "" || l.Reason == "" {
+					t.Errorf("says nothing: %+v", l)
+				}
+			}
+		})
+	}
+}

@@ -1,0 +1,50 @@
+package render
+
+import (
+	"strings"
+	"unicode/utf8"
+)
+
+// width is that of the narrowest terminal that text is made for.
+const width = 80
+
+// fold breaks text between words, so that no line is wider than columns unless a
+// word is.
+func fold(text string, columns int) []string {
+	var out []string
+	now := ""
+	for _, word := range strings.Fields(text) {
+		switch {
+		case now == "":
+			now = word
+		case utf8.RuneCountInString(now)+1+utf8.RuneCountInString(word) > columns:
+			out = append(out, now)
+			now = word
+		default:
+			now += " " + word
+		}
+	}
+	if now != "" {
+		out = append(out, now)
+	}
+	return out
+}
+
+// folded is fold for text with commands in it: it breaks a line behind "&&" and
+// "; " first, so that a command that fits stays whole, and can be pasted.
+func folded(text string, columns int) []string {
+	var out []string
+	for part := range strings.SplitSeq(breakable(text), "\n") {
+		lines := fold(part, columns)
+		if n := len(out); n > 0 && len(lines) > 0 && utf8.RuneCountInString(out[n-1]+" "+lines[0]) <= columns {
+			out[n-1] += " " + lines[0]
+			lines = lines[1:]
+		}
+		out = append(out, lines...)
+	}
+	return out
+}
+
+func breakable(text string) string {
+	return strings.NewReplacer(" && ", " &&\n", "; ", ";\n").Replace(text)
+}
