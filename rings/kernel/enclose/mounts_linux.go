@@ -152,7 +152,8 @@ func flagsOf(m order.Mount) uint64 {
 func take(m order.Mount, flags uint64) (source, error) {
 	s := source{Mount: m, flags: flags}
 	at, err := unix.Openat2(unix.AT_FDCWD, m.Path, &unix.OpenHow{
-		Flags: unix.O_PATH | unix.O_NOFOLLOW | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS,
+		// Not with O_NOFOLLOW, which would open a link itself.
+		Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS,
 	})
 	if err != nil {
 		return s, perhaps(order.LayerMounts, "openat2 "+m.Path, err)
@@ -248,7 +249,7 @@ func (g *guest) place(root int, s source) error {
 // others may work: the place must be what the order says.
 func find(root int, m order.Mount) (fd int, err error) {
 	fd, err = unix.Openat2(root, m.Path[1:], &unix.OpenHow{
-		Flags: unix.O_PATH | unix.O_NOFOLLOW | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_BENEATH,
+		Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS | unix.RESOLVE_BENEATH,
 	})
 	if err != nil {
 		return -1, broken(order.LayerMounts, "openat2 "+m.Path, err)
