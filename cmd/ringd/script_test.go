@@ -1,6 +1,7 @@
 package main
 
 import (
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"os"
@@ -8,11 +9,14 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/api/porttest"
+	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/rings/kernel"
 )
 
 // TestScript runs every file of testdata/script: one behaviour each, with exit
@@ -28,10 +32,14 @@ func TestScript(t *testing.T) {
 		RequireUniqueNames:  true,
 		UpdateScripts:       os.Getenv("RINGD_UPDATE") != "",
 		Condition: func(name string) (bool, error) {
-			if name != "race" {
+			switch name {
+			case "race":
+				return raceDetector, nil
+			case "kernel":
+				return kernelRing(t)
+			default:
 				return false, fmt.Errorf("unknown condition %q", name)
 			}
-			return raceDetector, nil
 		},
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("XDG_CACHE_HOME", cache)
@@ -40,6 +48,21 @@ func TestScript(t *testing.T) {
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){"code": code, "flip": flip, "certs": certs},
 	})
+}
+
+// kernelRing tells whether this host gives guests every layer.
+func kernelRing(t *testing.T) (bool, error) {
+	if os.Getenv("RINGD_REQUIRE_KERNEL") == "1" {
+		return true, nil
+	}
+	var wg sync.WaitGroup
+	defer wg.Wait()
+	r, err := kernel.New(kernel.Config{Go: func(f func()) { wg.Go(f) }, Token: rand.Reader})
+	if err != nil {
+		return false, err
+	}
+	at := r.Attestation(t.Context(), profiles.ExecutorJS)
+	return at.Tier == profiles.TierOS, r.Close()
 }
 
 // code N COMMAND… runs a command that must exit with N.
