@@ -69,7 +69,7 @@ func waiting() []row {
 func memory() []row {
 	return []row{
 		{"brk munmap mremap msync mincore", any, "memory of one's own"},
-		{"mmap", mapping, "memory and mapped files; see WX"},
+		{"mmap", mapping, "memory and mapped files, none of the host's huge pages; see WX"},
 		{"mprotect", protecting, "protection of memory; see WX"},
 		{"madvise", advising, "hints about memory; never sharing equal pages with others"},
 		{"mlock mlock2 munlock", any, "a few locked pages, under their limit"},
@@ -94,7 +94,8 @@ func processes() []row {
 		{"personality", plainPersonality, "asking, and the ordinary one"},
 		{"prlimit64", onlyOneself(0), "limits of oneself; the kernel lets none be raised"},
 		{"setrlimit getrlimit getrusage", any, "limits of oneself; the kernel lets none be raised"},
-		{"getpriority setpriority", any, "only down: the kernel lets nobody up"},
+		{"getpriority", any, "how one is scheduled"},
+		{"setpriority", others(1), "only down, and not init, which counts what a guest uses"},
 	}
 }
 
@@ -106,7 +107,7 @@ func threads() []row {
 		{"sched_yield sched_getaffinity sched_setaffinity getcpu", any, "which processors, of those there are"},
 		{"sched_getscheduler sched_getparam sched_getattr", any, "how one is scheduled"},
 		{"sched_get_priority_max sched_get_priority_min sched_rr_get_interval", any, "constants of the scheduler"},
-		{"sched_setscheduler", ordinary(1), "the ordinary policies only"},
+		{"sched_setscheduler", ordinary, "the ordinary policies only, and not for init"},
 		{"ioprio_get", any, "how one's input is scheduled"},
 	}
 }

@@ -14,6 +14,7 @@ type errno uint32
 
 const (
 	eperm           errno = 1
+	enomem          errno = 12
 	eacces          errno = 13
 	einval          errno = 22
 	enotty          errno = 25

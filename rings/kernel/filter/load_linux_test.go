@@ -167,7 +167,7 @@ func attempts() []attempt {
 		{"memfd_create", []uintptr{0, 9}, "EFAULT", "EFAULT"},
 		{"execveat", []uintptr{bad, 0, 0, 0, unix.AT_EMPTY_PATH}, "EFAULT", "EPERM"},
 		{"personality", []uintptr{0x0400000 | 1<<32}, "ok", "EPERM"},
-		{"prlimit64", []uintptr{1, 1 << 20, 0, 0}, "EINVAL", "EPERM"},
+		{"prlimit64", []uintptr{1<<31 - 1, unix.RLIMIT_NOFILE, 0, 0}, "ESRCH", "EPERM"},
 		{"fcntl", []uintptr{bad, 8, 0}, "EBADF", "EPERM"},
 		{"shmget", []uintptr{0, 0, 0}, "EINVAL", "ENOSYS"},
 		{"keyctl", []uintptr{bad, 0, 0, 0, 0}, "ENOTSUP", "EPERM"},

@@ -101,17 +101,20 @@ const (
 	protWrite    = 2
 	protExec     = 4
 	mapAnonymous = 0x20
+	mapHuge      = 0x40000
 )
 
-// mapping is mmap. With WX, executable memory comes from files alone, whose mounts
-// decide, and is not writable. A refusal is no report, since the kernel's own rule
-// makes none: matchers of patterns try it, and go on without.
+// mapping is mmap. Huge pages are of a pool that all users of the host share, and a
+// program goes on with others. With WX, executable memory comes from files alone,
+// whose mounts decide, and is not writable. A refusal of that is no report, since
+// the kernel's own rule makes none: matchers of patterns try it, and go on without.
 func mapping(b *builder) *node {
+	plain := hasBits(3, mapHuge, b.lack(enomem), b.allow)
 	if !b.spec.WX {
-		return b.allow
+		return plain
 	}
-	exec := hasBits(3, mapAnonymous, b.lack(eacces), b.allow)
-	return arg(2, anyBit(protExec, anyBit(protWrite, b.lack(eacces), exec), b.allow))
+	exec := hasBits(3, mapAnonymous|mapHuge, b.lack(eacces), b.allow)
+	return arg(2, anyBit(protExec, anyBit(protWrite, b.lack(eacces), exec), plain))
 }
 
 // protecting is mprotect, as the kernel's own rule has it: memory does not become
@@ -251,7 +254,13 @@ func registers(b *builder) *node {
 	return oneOf(0, ok, b.allow, b.lack(einval))
 }
 
-// ordinary allows SCHED_OTHER, BATCH and IDLE, which need no privilege.
-func ordinary(n int) rule {
-	return func(b *builder) *node { return oneOf(n, []uint32{0, 3, 5}, b.allow, b.deny(eperm)) }
+// others refuses a process that is named by its number, quietly. Init has the
+// guest's user, and would obey.
+func others(n int) rule {
+	return func(b *builder) *node { return arg(n, equal(0, b.allow, b.lack(eperm))) }
+}
+
+// ordinary is sched_setscheduler: SCHED_OTHER, BATCH and IDLE need no privilege.
+func ordinary(b *builder) *node {
+	return oneOf(1, []uint32{0, 3, 5}, others(0)(b), b.deny(eperm))
 }

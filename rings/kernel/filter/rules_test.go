@@ -12,6 +12,7 @@ import (
 const (
 	ok              = filter.RetAllow
 	eperm           = filter.RetErrno | 1
+	enomem          = filter.RetErrno | 12
 	eacces          = filter.RetErrno | 13
 	einval          = filter.RetErrno | 22
 	enotty          = filter.RetErrno | 25
@@ -181,6 +182,8 @@ func attacks() []attack {
 		{noCode, "mmap", []uint64{0, 4096, 7, 2, 3}, eacces},
 		{noCode, "mmap", []uint64{0, 4096, 5, 2, 3}, ok}, // a library
 		{noCode, "mmap", []uint64{0, 4096, 3, anon}, ok},
+		{noCode, "mmap", []uint64{0, 1 << 21, 3, anon | 0x40000}, enomem},
+		{wide, "mmap", []uint64{0, 1 << 21, 3, anon | 0x40000}, enomem},
 		{noCode, "mprotect", []uint64{4096, 4096, 5}, eacces},
 		{noCode, "mprotect", []uint64{4096, 4096, 3}, ok},
 		{noCode, "pkey_mprotect", []uint64{4096, 4096, 5, 0}, enosys},
@@ -238,6 +241,10 @@ func attacks() []attack {
 		{wide, "arch_prctl", []uint64{0x1002, 1}, ok},
 		{wide, "sched_setscheduler", []uint64{0, 1, 1}, eperm},
 		{wide, "sched_setscheduler", []uint64{0, 3, 1}, ok},
+		{wide, "sched_setscheduler", []uint64{1, 5, 1}, eperm}, // of init
+		{wide, "setpriority", []uint64{0, 1, 19}, eperm},
+		{wide, "setpriority", []uint64{0, 0, 19}, ok},
+		{wide, "setpriority", []uint64{2, 0, 19}, ok}, // init makes all of a guest nicer
 	}
 }
 

@@ -56,7 +56,9 @@ func onlyControl(b *builder) *node { return arg(0, equal(order.Control, b.allow,
 // terminal allows TCGETS.
 func terminal(b *builder) *node { return arg(1, equal(0x5401, b.allow, b.deny(eperm))) }
 
-func plainMapping(b *builder) *node { return hasBits(2, protExec, b.deny(eperm), b.allow) }
+func plainMapping(b *builder) *node {
+	return hasBits(2, protExec, b.deny(eperm), hasBits(3, mapHuge, b.deny(eperm), b.allow))
+}
 
 // plainProtection refuses code. Of no memory at all, it is a canary.
 func plainProtection(b *builder) *node {

@@ -20,7 +20,7 @@ const sealedAllows = `read:3 write:3 pread64:4 recvfrom:3,1,1,64 close:3 sendmsg
 const sealedRefuses = `open:1 openat:0xffffff9c,1 openat2:3 creat:1 execve:1 execveat:3 fork vfork clone:17 clone:0x4111
 	clone:0x10050f00 socket:2,1 socket:1,1 socketpair:1,1 connect:3,1 bind:3 listen:3 accept4:3 sendto:3,1,1,0,1,16 sendmsg:3,1
 	sendmmsg:3 recvmsg:3 recvmmsg:3 dup:3 dup2:3,9 dup3:3,9 pipe pipe2:1 fcntl:3,1030 memfd_create:1,9 eventfd2:0
-	epoll_create1:0 timerfd_create:0 signalfd4:3 pidfd_open:1 inotify_init1:0 mmap:0,4096,5,0x22 mmap:0,4096,7,0x22 mmap:0,4096,4,2,3
+	epoll_create1:0 timerfd_create:0 signalfd4:3 pidfd_open:1 inotify_init1:0 mmap:0,4096,5,0x22 mmap:0,4096,7,0x22 mmap:0,4096,4,2,3 mmap:0,4096,3,0x40022
 	mprotect:1,1,5 mprotect:1,1,4 pkey_mprotect:1,1,5 mremap:1 shmat:1 personality:0x400000 ptrace:16 process_vm_readv:1
 	process_vm_writev:1 kill:1,9 kill:0xffffffff,9 tkill:1,9 rt_sigqueueinfo:1 pidfd_send_signal:3 unshare:0x10000000 setns:3
 	mount:1 umount2:1 chroot:1 pivot_root:1 bpf:0 perf_event_open:1 userfaultfd:0 io_uring_setup:1 keyctl:0 add_key:1
