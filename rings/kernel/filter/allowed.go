@@ -26,7 +26,7 @@ func content() []row {
 		{"fadvise64 readahead", any, "hints about a file"},
 		{"fcntl", control, "flags, locks and seals of a descriptor; no signals to others, no leases"},
 		{"ioctl", request, "a few harmless questions to a descriptor"},
-		{"memfd_create", sealedMemory, "memory as a file, which can never be started"},
+		{"memfd_create", sealedMemory, "memory as a file, which can never be started, where code is made anyway"},
 	}
 }
 

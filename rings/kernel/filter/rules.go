@@ -88,10 +88,16 @@ func request(b *builder) *node {
 	return oneOf(1, ok, b.allow, arg(1, among([]uint32{0x5412, 0x541c}, b.deny(eperm), b.lack(enotty))))
 }
 
-// sealedMemory is memfd_create with MFD_NOEXEC_SEAL, which forbids to start it for
-// good. MFD_EXEC, huge pages and what is not known are refused.
+// sealedMemory is memfd_create. Written, and then mapped executable, it is code of
+// the program's own that no rule for memory sees: no memory of it became
+// executable, and no mount forbids it. So only what makes code anyway has it, and
+// that with MFD_NOEXEC_SEAL, which forbids to start it for good. MFD_EXEC, huge
+// pages and what is not known are refused.
 func sealedMemory(b *builder) *node {
 	const closeOnExec, allowSealing, noExecSeal = 1, 2, 8
+	if !b.spec.JIT {
+		return b.lack(enosys)
+	}
 	known := anyBit(^uint32(closeOnExec|allowSealing|noExecSeal), b.deny(eperm), b.allow)
 	return arg(1, anyBit(noExecSeal, known, b.deny(eperm)))
 }
