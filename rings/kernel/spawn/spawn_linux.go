@@ -190,9 +190,11 @@ const namespaces = unix.CLONE_NEWUSER | unix.CLONE_NEWNS | unix.CLONE_NEWPID | u
 
 // setup is what init needs to build a guest as an ordinary user, whose namespace
 // gives it no capability of its own. It gives all of them up.
-var setup = [...]uintptr{
-	unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_NET_BIND_SERVICE, unix.CAP_SETPCAP,
-	unix.CAP_SYS_CHROOT, unix.CAP_DAC_OVERRIDE, unix.CAP_SYS_RESOURCE,
+func setup() []uintptr {
+	return []uintptr{
+		unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_NET_BIND_SERVICE, unix.CAP_SETPCAP,
+		unix.CAP_SYS_CHROOT, unix.CAP_DAC_OVERRIDE, unix.CAP_SYS_RESOURCE,
+	}
 }
 
 // oneThread keeps the threads of init from looking for work that is not there. Of
@@ -221,7 +223,7 @@ func (s *Spawner) Init(p Place) (*os.Process, *Control, error) {
 		sys.GidMappings = append(sys.GidMappings, root)
 		sys.GidMappingsEnableSetgroups = true // to clear them
 	} else {
-		sys.AmbientCaps = setup[:]
+		sys.AmbientCaps = setup()
 	}
 	if p.Group != nil {
 		sys.UseCgroupFD, sys.CgroupFD = true, int(p.Group.Fd())
