@@ -26,7 +26,7 @@ var layers = map[string][]string{
 	"compiler":      {"schema", "profiles", "profiles/near", "compiler/condition"},
 	"executors":     {"profiles"},
 	"rings/kernel": {
-		"executors", "profiles", "rings/kernel/cgroup", "rings/kernel/filter", "rings/kernel/host", "rings/kernel/image", "rings/kernel/order",
+		"executors", "profiles", "rings/kernel/cgroup", "rings/kernel/conn", "rings/kernel/filter", "rings/kernel/host", "rings/kernel/image", "rings/kernel/order",
 		"rings/kernel/spawn", "rings/kernel/view", "rings/kernel/watch",
 	},
 	"executors/js": {"executors", "executors/js/engine/kept", "executors/js/start", "profiles"},
@@ -34,6 +34,7 @@ var layers = map[string][]string{
 	"rings/kernel/order":   {},
 	"rings/kernel/spawn":   {"rings/kernel/order"},
 	"rings/kernel/cgroup":  {},
+	"rings/kernel/conn":    {},
 	"rings/kernel/enclose": {"rings/kernel/enclose/proc", "rings/kernel/enclose/reap", "rings/kernel/enclose/talk", "rings/kernel/order"},
 
 	"rings/kernel/enclose/proc": {"rings/kernel/enclose/talk"},

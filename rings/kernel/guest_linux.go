@@ -16,6 +16,7 @@ import (
 
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/rings/kernel/conn"
 	"github.com/ringd/ringd/rings/kernel/order"
 	"github.com/ringd/ringd/rings/kernel/spawn"
 )
@@ -29,11 +30,11 @@ type guest struct {
 	kernel   profiles.Kernel // of the policy, what it was started with
 	base     profiles.Kernel // of the policy, when it was started; before it is live
 	process  *os.Process
-	conn     connection
+	conn     conn.Connection
 	control  *spawn.Control // nil: there is no init
 	around   *around        // nil: there is no init
 	reaps    bool           // its init stays and tells of the program's end
-	streams  *streams       // nil: it has none
+	streams  *conn.Streams  // nil: it has none
 	done     chan struct{}  // closed when it was waited for
 	usage    chan time.Duration
 
@@ -143,9 +144,16 @@ func (g *guest) endFor(limit string) {
 	_ = g.signal() // Close of the ring, or a Kill, meets the error again
 }
 
+// streamsOf is what the streams of s need.
+func (g *guest) streamsOf(s executors.Spec) conn.Config {
+	return conn.Config{
+		UID: g.ring.uid, GID: g.ring.gid, Most: s.Kernel.OutputBytes, Over: func() { g.endFor("output") },
+	}
+}
+
 // revoke ends the guest for a reason that its connection tells.
 func (g *guest) revoke(why error) error {
-	g.conn.cause.CompareAndSwap(nil, &why)
+	g.conn.EndFor(why)
 	return g.signal()
 }
 
@@ -153,7 +161,7 @@ func (g *guest) revoke(why error) error {
 func (g *guest) abandon() error {
 	err := g.conn.Close()
 	if g.streams != nil {
-		err = errors.Join(err, g.streams.close())
+		err = errors.Join(err, g.streams.Close())
 	}
 	return err
 }
@@ -212,13 +220,13 @@ func (g *guest) askUsage() (time.Duration, error) {
 }
 
 // Stdin is closed by the caller.
-func (g *guest) Stdin() io.WriteCloser { return g.streams.stdin }
+func (g *guest) Stdin() io.WriteCloser { return g.streams.Stdin() }
 
 // Stdout ends with the guest or its limit.
-func (g *guest) Stdout() io.Reader { return g.streams.stdout }
+func (g *guest) Stdout() io.Reader { return g.streams.Stdout() }
 
 // Stderr ends with the guest or its limit.
-func (g *guest) Stderr() io.Reader { return g.streams.stderr }
+func (g *guest) Stderr() io.Reader { return g.streams.Stderr() }
 
 // Wait returns the end of the program, after which no descendant lives. Only a
 // guest with streams ends by itself.
@@ -233,8 +241,8 @@ func (g *guest) Wait(ctx context.Context) (executors.Exit, error) {
 	if g.failed != nil {
 		return executors.Exit{}, g.failed
 	}
-	if why := g.conn.cause.Load(); why != nil {
-		return executors.Exit{}, *why
+	if why := g.conn.Cause(); why != nil {
+		return executors.Exit{}, why
 	}
 	e := executors.Exit{Limit: g.limit, CPU: g.cpu, Peak: g.peak}
 	switch status, ok := g.state.Sys().(syscall.WaitStatus); {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/rings/kernel/cgroup"
+	"github.com/ringd/ringd/rings/kernel/conn"
 	"github.com/ringd/ringd/rings/kernel/host"
 	"github.com/ringd/ringd/rings/kernel/order"
 	"github.com/ringd/ringd/rings/kernel/spawn"
@@ -202,18 +203,18 @@ func (r *Ring) become(ctx context.Context, p *prepared, s executors.Spec) (*gues
 // goOn sends what the program needs, and waits until it has started where init
 // stays to say so.
 func (r *Ring) goOn(g *guest, p *prepared, s executors.Spec) (err error) {
-	ours, theirs, err := pair()
+	ours, theirs, err := conn.Pair()
 	if err != nil {
 		return errors.Join(err, p.closeListener())
 	}
-	g.conn = r.connection(ours)
+	g.conn = conn.New(ours, &r.watching)
 	if err := r.watch(g, p); err != nil { // from here on the guest may be ended
 		return errors.Join(err, theirs.Close())
 	}
 	files := []*os.File{r.spawn.Null(), r.spawn.Null(), r.spawn.Null(), theirs}
 	var far []*os.File
 	if s.Streams {
-		if g.streams, far, err = newStreams(g, s.Kernel.OutputBytes); err == nil {
+		if g.streams, far, err = conn.NewStreams(g.streamsOf(s)); err == nil {
 			copy(files, far)
 		}
 	}

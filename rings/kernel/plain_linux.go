@@ -10,6 +10,7 @@ import (
 
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/rings/kernel/conn"
 	"github.com/ringd/ringd/rings/kernel/order"
 )
 
@@ -18,18 +19,18 @@ import (
 // limits hold before anything is sent to it. What the profile grants is granted
 // to nobody here.
 func (r *Ring) plain(s executors.Spec) (*guest, error) {
-	ours, theirs, err := pair()
+	ours, theirs, err := conn.Pair()
 	if err != nil {
 		return nil, err
 	}
 	g := &guest{
 		ring: r, agent: s.Agent, executor: s.Executor, kernel: ungranted(s.Kernel),
-		conn: r.connection(ours), attestation: plainAttestation(s.Executor), done: make(chan struct{}),
+		conn: conn.New(ours, &r.watching), attestation: plainAttestation(s.Executor), done: make(chan struct{}),
 	}
 	files := []*os.File{nil, nil, nil, theirs}
 	var far []*os.File
 	if s.Streams {
-		if g.streams, far, err = newStreams(g, s.Kernel.OutputBytes); err == nil {
+		if g.streams, far, err = conn.NewStreams(g.streamsOf(s)); err == nil {
 			copy(files, far)
 		}
 	}
@@ -94,19 +95,6 @@ func closeAll(files []*os.File) error {
 		err = errors.Join(err, f.Close())
 	}
 	return err
-}
-
-// pair returns the two ends of a connection. Ours waits through the poller;
-// theirs blocks, since the guest has nothing else to do.
-func pair() (ours, theirs *os.File, err error) {
-	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return nil, nil, fmt.Errorf("make a connection: %w", err)
-	}
-	if err := unix.SetNonblock(fds[0], true); err != nil {
-		return nil, nil, errors.Join(fmt.Errorf("make a connection: %w", err), unix.Close(fds[0]), unix.Close(fds[1]))
-	}
-	return os.NewFile(uintptr(fds[0]), "guest"), os.NewFile(uintptr(fds[1]), "host"), nil
 }
 
 // limitProcess sets the resource limits of a guest that waits for its first

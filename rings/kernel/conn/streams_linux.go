@@ -1,4 +1,4 @@
-package kernel
+package conn
 
 import (
 	"errors"
@@ -10,15 +10,22 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// streams are the standard streams of a guest, as the executor holds them.
-type streams struct {
+// Streams are the standard streams of a guest, as the executor holds them.
+type Streams struct {
 	stdin          input
 	stdout, stderr *output
 }
 
-// newStreams makes the three pipes of g; far are the guest's ends, which the
-// caller closes. most bounds standard output and error together.
-func newStreams(g *guest, most int64) (s *streams, far []*os.File, err error) {
+// Config is what streams need.
+type Config struct {
+	UID, GID int    // of the guest
+	Most     int64  // bytes of standard output and error together
+	Over     func() // is called once when there are more
+}
+
+// NewStreams makes the three pipes of a guest; far are the guest's ends, which the
+// caller closes.
+func NewStreams(c Config) (s *Streams, far []*os.File, err error) {
 	var near []*os.File
 	for i := range 3 {
 		n, f, err := pipe(i > 0)
@@ -28,13 +35,13 @@ func newStreams(g *guest, most int64) (s *streams, far []*os.File, err error) {
 		near, far = append(near, n), append(far, f)
 		if os.Getuid() == 0 {
 			// A program opens its streams by name as well, /dev/stdin, and is not root.
-			if err := f.Chown(g.ring.uid, g.ring.gid); err != nil {
+			if err := f.Chown(c.UID, c.GID); err != nil {
 				return nil, nil, errors.Join(fmt.Errorf("give a guest its streams: %w", err), closeAll(near), closeAll(far))
 			}
 		}
 	}
-	count := &count{most: most, over: func() { g.endFor("output") }}
-	return &streams{stdin: input{near[0]}, stdout: &output{near[1], count}, stderr: &output{near[2], count}}, far, nil
+	count := &count{most: c.Most, over: c.Over}
+	return &Streams{stdin: input{near[0]}, stdout: &output{near[1], count}, stderr: &output{near[2], count}}, far, nil
 }
 
 // pipe returns our end, which waits through the poller, and the guest's, which
@@ -108,6 +115,24 @@ func (o *output) Read(p []byte) (int, error) {
 	return given, err
 }
 
-func (s *streams) close() error {
+// Stdin is closed by the caller.
+func (s *Streams) Stdin() io.WriteCloser { return s.stdin }
+
+// Stdout ends with the guest or its limit.
+func (s *Streams) Stdout() io.Reader { return s.stdout }
+
+// Stderr ends with the guest or its limit.
+func (s *Streams) Stderr() io.Reader { return s.stderr }
+
+// Close closes our ends.
+func (s *Streams) Close() error {
 	return errors.Join(s.stdin.Close(), input{s.stdout.f}.Close(), input{s.stderr.f}.Close())
+}
+
+func closeAll(files []*os.File) error {
+	var err error
+	for _, f := range files {
+		err = errors.Join(err, f.Close())
+	}
+	return err
 }
