@@ -186,10 +186,11 @@ func (r *reaper) over(s unix.WaitStatus) int {
 	return code
 }
 
-// spent says that the kernel's own limit of processor time is reached.
+// spent says that the kernel's own limit of processor time is reached, or nearly:
+// the kernel counts by ticks when it looks at the limit, and exactly afterwards.
 func (r *reaper) spent() bool {
 	for _, l := range r.Limits {
-		if l.Resource == unix.RLIMIT_CPU && r.usage.total() >= time.Duration(l.Value)*time.Second {
+		if l.Resource == unix.RLIMIT_CPU && r.usage.total() >= time.Duration(l.Value)*time.Second*3/4 {
 			return true
 		}
 	}
