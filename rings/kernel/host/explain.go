@@ -196,7 +196,8 @@ func (f Facts) mounts(step string, e syscall.Errno) said {
 	refused := e == syscall.EPERM || e == syscall.EACCES
 	switch {
 	case refused && strings.Contains(step, "proc") && len(f.MaskedProc) > 0:
-		fix := "mount nothing below /proc where ringd runs"
+		fix := "mount nothing below /proc where ringd runs: take ProtectKernelTunables=, ProtectKernelLogs=, " +
+			"ProtectProc= and ProcSubset= out of its unit"
 		switch f.Container {
 		case "docker", "podman":
 			fix = f.Container + " run --security-opt systempaths=unconfined …"
