@@ -45,7 +45,7 @@ func (f Facts) Explain(r order.Report) (reason, remedy string) {
 	default:
 		s = f.missing(r, errno)
 	}
-	if s.why != "" {
+	if s.why != "" && !strings.Contains(reason, s.why) { // else it was explained before
 		reason = strings.TrimPrefix(reason+": "+s.why, ": ")
 	}
 	return cmp.Or(reason, "layer "+r.Failed+" failed"), cmp.Or(s.fix, r.Remedy, reportIt)

@@ -130,6 +130,11 @@ func TestExplain(t *testing.T) {
 			if !strings.Contains(fix, tt.fix) {
 				t.Errorf("remedy %q lacks %q", fix, tt.fix)
 			}
+			again := tt.report
+			again.Reason, again.Remedy = why, fix
+			if w, f := tt.on.Facts().Explain(again); w != why || f != fix {
+				t.Errorf("explained again: %q %q", w, f)
+			}
 			for _, s := range []string{why, fix} {
 				if s == "" || strings.HasSuffix(s, ".") || strings.HasPrefix(s, ":") || strings.Contains(s, "errno 0") {
 					t.Errorf("not fit to print: %q", s)
