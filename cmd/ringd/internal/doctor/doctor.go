@@ -93,7 +93,7 @@ func layer(l host.Layer, around executors.Attestation, found host.Health, unseen
 			out.Reason = "not around a JavaScript guest: " + host.Holds(l.Name)
 		}
 	}
-	if l.Name == order.LayerViolations && unseen != nil {
+	if l.Name == order.LayerViolations && unseen != nil && out.State != render.LayerEnforced {
 		out.Fix = unseen.Error()
 	}
 	if l.Name == found.Failed && !found.Lies {
