@@ -69,7 +69,7 @@ func waiting() []row {
 func memory() []row {
 	return []row{
 		{"brk munmap mremap msync mincore", any, "memory of one's own"},
-		{"mmap", mapping, "memory and mapped files, none of the host's huge pages; see WX"},
+		{"mmap", mapping, "memory and mapped files, none of the host's huge pages; code from files; see WX"},
 		{"mprotect", protecting, "protection of memory; see WX"},
 		{"madvise", advising, "hints about memory; never sharing equal pages with others"},
 		{"mlock mlock2 munlock", any, "a few locked pages, under their limit"},

@@ -169,6 +169,7 @@ func attempts() []attempt {
 		{"personality", []uintptr{0x0400000 | 1<<32}, "ok", "EPERM"},
 		{"prlimit64", []uintptr{1<<31 - 1, unix.RLIMIT_NOFILE, 0, 0}, "ESRCH", "EPERM"},
 		{"fcntl", []uintptr{bad, 8, 0}, "EBADF", "EPERM"},
+		{"mmap", []uintptr{0, 4096, unix.PROT_READ | unix.PROT_EXEC, unix.MAP_SHARED | unix.MAP_ANONYMOUS, bad, 0}, "ok", "EACCES"},
 		{"shmget", []uintptr{0, 0, 0}, "EINVAL", "ENOSYS"},
 		{"keyctl", []uintptr{bad, 0, 0, 0, 0}, "ENOTSUP", "EPERM"},
 		{"setsid", nil, "EPERM|ok", "EPERM"},

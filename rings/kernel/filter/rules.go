@@ -111,16 +111,22 @@ const (
 )
 
 // mapping is mmap. Huge pages are of a pool that all users of the host share, and a
-// program goes on with others. With WX, executable memory comes from files alone,
-// whose mounts decide, and is not writable. A refusal of that is no report, since
-// the kernel's own rule makes none: matchers of patterns try it, and go on without.
+// program goes on with others. Executable memory comes from files, whose mounts
+// decide, but where code is made anyway: memory of no file that is shared and
+// executable from the start can be seen at a second place, by mremap or a child,
+// and there be made writable. PR_SET_MDWE does not see that, since nothing became
+// executable. With WX what MDWE refuses is refused here. None of it is reported, as
+// the kernel's rule makes no report: matchers of patterns try it, and go on without.
 func mapping(b *builder) *node {
 	plain := hasBits(3, mapHuge, b.lack(enomem), b.allow)
-	if !b.spec.WX {
+	if b.spec.JIT {
 		return plain
 	}
 	exec := hasBits(3, mapAnonymous|mapHuge, b.lack(eacces), b.allow)
-	return arg(2, anyBit(protExec, anyBit(protWrite, b.lack(eacces), exec), plain))
+	if b.spec.WX {
+		return arg(2, anyBit(protExec, anyBit(protWrite, b.lack(eacces), exec), plain))
+	}
+	return arg(2, anyBit(protExec, exec, plain))
 }
 
 // protecting is mprotect, as the kernel's own rule has it: memory does not become

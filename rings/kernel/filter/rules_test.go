@@ -177,6 +177,11 @@ func attacks() []attack {
 		{wide, "mknodat", []uint64{o, 1, 0o644, 0}, ok},
 
 		// Memory.
+		{tight, "mmap", []uint64{0, 4096, 5, anon}, eacces},
+		{tight, "mmap", []uint64{0, 4096, 5, 0x21}, eacces}, // shared, so that it is written at a second place
+		{tight, "mmap", []uint64{0, 4096, 7, anon}, eacces},
+		{tight, "mmap", []uint64{0, 4096, 5, 2, 3}, ok},
+		{tight, "mprotect", []uint64{4096, 4096, 5}, ok}, // the kernel's to refuse
 		{noCode, "mmap", []uint64{0, 4096, 7, anon}, eacces},
 		{noCode, "mmap", []uint64{0, 4096, 5, anon}, eacces},
 		{noCode, "mmap", []uint64{0, 4096, 7, 2, 3}, eacces},
