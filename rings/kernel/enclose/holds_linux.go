@@ -165,11 +165,14 @@ func (g *guest) isWX() error {
 	if !g.WX {
 		return errNotAsked
 	}
-	if n, err := unix.PrctlRetInt(unix.PR_GET_MDWE, 0, 0, 0, 0); g.wx && (err != nil || n&unix.PR_MDWE_REFUSE_EXEC_GAIN == 0) {
-		return fmt.Errorf("PR_GET_MDWE is %d: %v", n, err)
+	n, err := unix.PrctlRetInt(unix.PR_GET_MDWE, 0, 0, 0, 0)
+	if g.wx && err != nil {
+		return fmt.Errorf("PR_GET_MDWE: %w", err)
 	}
-	err := g.makeCode()
-	if err == nil {
+	if g.wx && n&unix.PR_MDWE_REFUSE_EXEC_GAIN == 0 {
+		return fmt.Errorf("PR_GET_MDWE is %d", n)
+	}
+	if err = g.makeCode(); err == nil {
 		return nil
 	}
 	if !g.wx {

@@ -206,7 +206,6 @@ func (l *launched) stands() order.Report {
 
 // outcome runs a program to its end and returns what it wrote.
 type outcome struct {
-	code     int
 	out, err string
 }
 
@@ -291,16 +290,4 @@ func rules(paths ...string) (rs []profiles.PathRule) {
 		rs = append(rs, profiles.PathRule{Path: p})
 	}
 	return rs
-}
-
-// eventually waits for a condition of the kernel's making.
-func eventually(t testing.TB, what string, ok func() bool) {
-	t.Helper()
-	for range 1000 {
-		if ok() {
-			return
-		}
-		_, _ = unix.Poll(nil, 10)
-	}
-	t.Errorf("%s: not within ten seconds", what)
 }

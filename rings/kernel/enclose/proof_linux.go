@@ -137,8 +137,12 @@ func (g *guest) hasStatus() error {
 			return fmt.Errorf("%s is %q", k, v)
 		}
 	}
-	if bits, err := unix.PrctlRetInt(unix.PR_GET_SECUREBITS, 0, 0, 0, 0); err != nil || bits != secureBits {
-		return fmt.Errorf("the secure bits are %#x: %v", bits, err)
+	bits, err := unix.PrctlRetInt(unix.PR_GET_SECUREBITS, 0, 0, 0, 0)
+	if err != nil {
+		return fmt.Errorf("PR_GET_SECUREBITS: %w", err)
+	}
+	if bits != secureBits {
+		return fmt.Errorf("the secure bits are %#x", bits)
 	}
 	return g.nothing(text)
 }
