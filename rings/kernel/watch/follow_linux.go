@@ -188,7 +188,7 @@ func enabled() auditState {
 	if err != nil {
 		return auditUnknown
 	}
-	defer unix.Close(fd)
+	defer func() { _ = unix.Close(fd) }()
 	ask := make([]byte, headerBytes)
 	binary.NativeEndian.PutUint32(ask, headerBytes)
 	binary.NativeEndian.PutUint16(ask[4:], askStatus)

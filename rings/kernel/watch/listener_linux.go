@@ -230,13 +230,13 @@ func (l *Listener) granted(fd uintptr, n notif, at int32, file string) bool {
 	if err != nil {
 		return false
 	}
-	defer unix.Close(root)
+	defer func() { _ = unix.Close(root) }()
 	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS}
 	f, err := unix.Openat2(root, file, &how)
 	if err != nil {
 		return errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR)
 	}
-	defer unix.Close(f)
+	defer func() { _ = unix.Close(f) }()
 	var s unix.Stat_t
 	if err := unix.Fstat(f, &s); err != nil || !valid(fd, n.ID) {
 		return false
