@@ -101,7 +101,7 @@ fuzz: $(MADE) ## every fuzz target for FUZZTIME (60s) each
 	  done; \
 	done
 
-bench: build ## benchmarks, and the peers side by side
+bench: build ## benchmarks, and the peers side by side: engines and launchers
 	go test -run '^$$' -bench . -benchmem ./...
 	executors/js/bench/run
 	rings/kernel/bench/run
