@@ -41,6 +41,9 @@ func (r *Ring) Prepare(context.Context, *profiles.Set) (func(), error) { return 
 // State says that nothing is started.
 func (r *Ring) State() (state, reason string) { return "closed", errLinux.Error() }
 
+// Status lists no guest.
+func (r *Ring) Status() []Live { return nil }
+
 // Lacks says that guests need Linux.
 func (r *Ring) Lacks() (reason, remedy string) { return "guests need Linux", "" }
 
