@@ -243,7 +243,7 @@ func (f Facts) landlock(e syscall.Errno) said {
 	switch {
 	case f.LandlockABI > 0 && e != syscall.ENOSYS && e != syscall.EOPNOTSUPP:
 		return said{fmt.Sprintf("this kernel has version %d of Landlock, and the profile needs a later one", f.LandlockABI),
-			"use Linux 6.12 (version 6) or later"}
+			"use Linux 6.12 or later; the least is version 3, of Linux 6.2"}
 	case e == syscall.EOPNOTSUPP || f.LandlockErrno == syscall.EOPNOTSUPP:
 		list := "landlock,lockdown,yama,integrity,apparmor,bpf"
 		if len(f.LSM) > 0 {
