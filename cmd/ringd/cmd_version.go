@@ -7,6 +7,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/render"
+	"github.com/ringd/ringd/rings/kernel/image"
 )
 
 func newVersion(p *program) *cobra.Command {
@@ -33,11 +34,12 @@ type versionInfo struct {
 	Version  string `json:"version"`
 	Revision string `json:"revision,omitempty"` // of the source
 	Go       string `json:"go"`
+	Init     string `json:"init,omitempty"` // digest of the init of guests
 }
 
 // buildVersion is what the Go toolchain stamped into the binary.
 func buildVersion() versionInfo {
-	v := versionInfo{Version: "(devel)"}
+	v := versionInfo{Version: "(devel)", Init: image.Digest()}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return v

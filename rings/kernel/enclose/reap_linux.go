@@ -98,10 +98,9 @@ func starter() int {
 // more: it has the program's user, its rules and its filter, and nobody may look
 // into it.
 func (g *guest) withdraw() error {
-	if _, _, e := syscall.AllThreadsSyscall(unix.SYS_PRCTL, unix.PR_SET_NO_NEW_PRIVS, 1, 0); e != 0 {
-		return missing(order.LayerPrivileges, "PR_SET_NO_NEW_PRIVS", e)
-	}
-	if err := noNewPrivileges(); err != nil {
+	// Of this thread; the filter brings it to the others. Each call for all threads
+	// waits until every one of them has run, which takes long on a busy host.
+	if err := g.setPrivileges(); err != nil {
 		return err
 	}
 	if err := ll.AllThreadsLandlockRestrictSelf(g.rules, landlockFlags(g.abi)); err != nil {
