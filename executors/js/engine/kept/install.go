@@ -37,7 +37,7 @@ func Install(from, to string, public bool) error {
 	if err != nil {
 		return fmt.Errorf("install the engine's cache: %w", err)
 	}
-	defer root.Close() //nolint:errcheck // only read
+	defer root.Close()
 	left := maxInstalled
 	err = fs.WalkDir(root.FS(), ".", func(name string, d fs.DirEntry, err error) error {
 		left--
@@ -79,7 +79,7 @@ func one(root *os.Root, name, to string, mode fs.FileMode) error {
 	if err != nil {
 		return err
 	}
-	defer f.Close() //nolint:errcheck // only read
+	defer f.Close()
 	info, err := f.Stat()
 	if err != nil {
 		return err
