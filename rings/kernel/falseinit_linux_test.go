@@ -246,3 +246,25 @@ func TestCancelledLaunchLeavesNothing(t *testing.T) {
 		t.Errorf("%d descriptors, %d before", after, before)
 	}
 }
+
+func TestCloseEndsALaunch(t *testing.T) {
+	needNamespaces(t)
+	r := liar(t)
+	result := make(chan error, 1)
+	s := named(t, "hangs")
+	go func() {
+		_, err := r.Launch(t.Context(), s)
+		result <- err
+	}()
+	eventually(t, "an init", func() bool { return len(children(t)) > 0 })
+	if err := r.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := <-result; !errors.Is(err, kernel.ErrClosed) {
+		t.Errorf("%v", err)
+	}
+	noChildren(t)
+	if _, err := r.Examine(t.Context()); !errors.Is(err, kernel.ErrClosed) {
+		t.Errorf("a look after Close: %v", err)
+	}
+}

@@ -203,6 +203,11 @@ func (r *Ring) Examine(ctx context.Context) (order.Report, error) {
 
 // tryOne prepares a guest of the narrowest profile there is.
 func (r *Ring) tryOne(ctx context.Context) (*prepared, error) {
+	ctx, leave, err := r.enter(ctx)
+	if err != nil {
+		return nil, err
+	}
+	defer leave()
 	c, err := r.newRecipe(kind{}, executors.Spec{Argv: []string{""}, CPU: examineTime, MemoryBytes: 1 << 30, Seals: true})
 	if err != nil {
 		return nil, err

@@ -36,14 +36,16 @@ type Ring struct {
 	unseen    error           // why it is not
 	work      sync.WaitGroup
 
-	mu      sync.Mutex
-	closed  bool
-	live    map[*guest]struct{}
-	recipes map[kind]*recipe // of the set in force
-	age     int              // of recipes
-	pool    pool
-	found   *finding      // nil: nobody has looked
-	looking chan struct{} // not nil: somebody looks; closed when that is over
+	mu       sync.Mutex
+	closed   bool
+	live     map[*guest]struct{}
+	starting map[int]context.CancelCauseFunc // what begins and is not live yet
+	entered  int
+	recipes  map[kind]*recipe // of the set in force
+	age      int              // of recipes
+	pool     pool
+	found    *finding      // nil: nobody has looked
+	looking  chan struct{} // not nil: somebody looks; closed when that is over
 }
 
 // New starts the launching thread. The caller closes the Ring.
@@ -60,7 +62,7 @@ func newRing(c Config, init []byte) (*Ring, error) {
 	if err != nil {
 		return nil, fmt.Errorf("kernel ring: %w", err)
 	}
-	r := &Ring{cfg: c, arch: runtime.GOARCH, spawn: s, live: map[*guest]struct{}{}, recipes: map[kind]*recipe{}, pool: newPool()}
+	r := &Ring{cfg: c, arch: runtime.GOARCH, spawn: s, live: map[*guest]struct{}{}, starting: map[int]context.CancelCauseFunc{}, recipes: map[kind]*recipe{}, pool: newPool()}
 	r.uid, r.gid = c.identity()
 	_, err = unix.PrctlRetInt(unix.PR_GET_MDWE, 0, 0, 0, 0)
 	r.denyWX = err == nil
@@ -97,6 +99,11 @@ func (r *Ring) Launch(ctx context.Context, s executors.Spec) (executors.Guest, e
 	if err := ctx.Err(); err != nil {
 		return nil, fmt.Errorf("launch %s guest: %w", s.Executor, err)
 	}
+	ctx, leave, err := r.enter(ctx)
+	if err != nil {
+		return nil, fmt.Errorf("launch %s guest: %w", s.Executor, err)
+	}
+	defer leave()
 	g, err := r.launch(ctx, s)
 	if err == nil {
 		err = r.keep(g)
@@ -115,6 +122,27 @@ func (r *Ring) Launch(ctx context.Context, s executors.Spec) (executors.Guest, e
 		return nil, fmt.Errorf("launch %s guest: %w", s.Executor, err)
 	}
 	return g, nil
+}
+
+// enter begins a start that Close ends and waits for.
+func (r *Ring) enter(ctx context.Context) (_ context.Context, leave func(), err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.closed {
+		return nil, nil, ErrClosed
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	r.entered++
+	n := r.entered
+	r.starting[n] = cancel
+	r.work.Add(1)
+	return ctx, func() {
+		r.mu.Lock()
+		delete(r.starting, n)
+		r.mu.Unlock()
+		cancel(nil)
+		r.work.Done()
+	}, nil
 }
 
 // keep makes g live, so that every later commit reaches it, unless the set in
@@ -150,6 +178,9 @@ func (r *Ring) Close() error {
 	left := make([]*guest, 0, len(r.live))
 	for g := range r.live {
 		left = append(left, g)
+	}
+	for _, cancel := range r.starting {
+		cancel(ErrClosed)
 	}
 	r.mu.Unlock()
 	var err error
