@@ -123,6 +123,7 @@ func parent() int {
 		fmt.Println(err)
 		return 1
 	}
+	kernel.SetFinding(r, lacking()) // TestNothingOutlivesTheDaemon is of one that gives the layers
 	g, err := r.Launch(context.Background(), spec())
 	if err != nil {
 		fmt.Println(err)
@@ -144,8 +145,12 @@ func spec() executors.Spec {
 func bare(t *testing.T) *kernel.Ring {
 	t.Helper()
 	r := ring(t)
-	kernel.SetFinding(r, order.Report{Failed: order.LayerNamespaces, Kind: order.KindMissing, Reason: "not here", Remedy: "another host"})
+	kernel.SetFinding(r, lacking())
 	return r
+}
+
+func lacking() order.Report {
+	return order.Report{Failed: order.LayerNamespaces, Kind: order.KindMissing, Reason: "not here", Remedy: "another host"}
 }
 
 func ring(t testing.TB) *kernel.Ring {
