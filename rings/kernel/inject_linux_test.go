@@ -141,7 +141,7 @@ func TestVictim(t *testing.T) {
 	}
 	if os.Getuid() == 0 {
 		// What a guest must not have.
-		if err := errors.Join(unix.Setgroups([]int{4, 27}), unix.Setdomainname([]byte("host.example"))); err != nil {
+		if err := errors.Join(syscall.Setgroups([]int{4, 27}), unix.Setdomainname([]byte("host.example"))); err != nil {
 			t.Fatal(err)
 		}
 	}
