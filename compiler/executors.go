@@ -114,7 +114,7 @@ func (d *document) python(py *schema.Python, rule profiles.Rule) *profiles.Pytho
 		py = &schema.Python{}
 	}
 	const at = "spec.executors.python"
-	out := &profiles.Python{Limits: d.limits(profiles.ExecutorPython, at+".limits", py.Limits), Rule: rule,
+	out := &profiles.Python{Limits: d.limits(profiles.ExecutorPython, at+".limits", py.Limits), Rule: rule, JIT: grantedUnless(false, py.JIT),
 		Imports: profiles.Imports{Rule: d.ruleOr(at+".imports.allow", rule)}}
 	if im := py.Imports; im != nil {
 		for i, name := range im.Deny {
@@ -189,7 +189,11 @@ func (d *document) shell(sh *schema.Shell, rule profiles.Rule) *profiles.Shell {
 	out := &profiles.Shell{Limits: d.limits(profiles.ExecutorShell, at+".limits", sh.Limits), Rule: rule,
 		Pipes:        grantedUnless(d.policy.Compact, sh.AllowPipes),
 		Redirects:    grantedUnless(d.policy.Compact, sh.AllowRedirects),
-		Substitution: grantedUnless(d.policy.Compact, sh.AllowSubstitution)}
+		Substitution: grantedUnless(d.policy.Compact, sh.AllowSubstitution),
+		JIT:          grantedUnless(false, sh.JIT)}
+	if out.JIT && len(sh.Binaries) == 0 {
+		d.warn(at+".jit", CodeNeverMatches, "list the program that needs it in shell.binaries, or leave jit out", "no program is granted that could use it")
+	}
 	for i, b := range sh.Binaries {
 		here := fmt.Sprintf("%s.binaries[%d].path", at, i)
 		if !cleanAbsolute(b.Path) || b.Path == "/" {

@@ -85,6 +85,7 @@ func executorFields() []language {
 		{"JS.Limits", "limits", parts, ""},
 		{"Python.Imports", "imports", parts, ""},
 		{"Python.DenyBuiltins", "builtins.deny", compiled, "Python.DenyBuiltins"},
+		{"Python.JIT", "jit", compiled, "Python.JIT"},
 		{"Python.Limits", "limits", parts, ""},
 
 		{"Shell.Binaries", "binaries", parts, ""},
@@ -92,6 +93,7 @@ func executorFields() []language {
 		{"Shell.AllowPipes", "allowPipes", compiled, "Shell.Pipes"},
 		{"Shell.AllowRedirects", "allowRedirects", compiled, "Shell.Redirects"},
 		{"Shell.AllowSubstitution", "allowSubstitution", compiled, "Shell.Substitution"},
+		{"Shell.JIT", "jit", compiled, "Shell.JIT"},
 		{"Shell.Limits", "limits", parts, ""},
 		{"Binary.Path", "path", compiled, "Binary.Path"},
 		{"Binary.Args", "args", refused, "rules for the words of a program"},

@@ -66,9 +66,12 @@ func (a Agent) Kernel(executor string) (Kernel, bool) {
 			Processes:   jsThreads, Files: jsFiles, FileBytes: jsFileBytes,
 		}, true
 	case executor == ExecutorPython && a.Python != nil:
-		return a.native(executor, leastOf(a.Limits, a.Python.Limits)), true
+		k := a.native(executor, leastOf(a.Limits, a.Python.Limits))
+		k.JIT = a.Python.JIT
+		return k, true
 	case executor == ExecutorShell && a.Shell != nil:
 		k := a.native(executor, leastOf(a.Limits, a.Shell.Limits))
+		k.JIT = a.Shell.JIT
 		for _, b := range a.Shell.Binaries {
 			k.Exec = append(k.Exec, PathRule(b))
 		}

@@ -262,7 +262,7 @@ func TestAgentKernel(t *testing.T) {
 	files := profiles.Files{Read: paths(1, "/r"), Write: paths(2, "/w"), Deny: paths(3, "/r/x")}
 	agent := profiles.Agent{
 		JS: &profiles.JS{Limits: limits}, Python: &profiles.Python{Limits: limits},
-		Shell: &profiles.Shell{Limits: limits, Binaries: []profiles.Binary{{Path: "/usr/bin/git", Rule: profiles.Rule{Line: 7}}}},
+		Shell: &profiles.Shell{Limits: limits, JIT: true, Binaries: []profiles.Binary{{Path: "/usr/bin/git", Rule: profiles.Rule{Line: 7}}}},
 		Files: files, Egress: profiles.Egress{Mode: profiles.EgressAllowlist}, Limits: limits,
 	}
 	native := profiles.Kernel{
@@ -270,7 +270,7 @@ func TestAgentKernel(t *testing.T) {
 		CPUMillis: 1000, WallMillis: 2000, MemoryBytes: 128 << 20, Processes: 20, Files: 37, FileBytes: 1 << 30, TempBytes: 64 << 20, OutputBytes: 3000,
 	}
 	shell := native
-	shell.Executor, shell.Exec = "shell", []profiles.PathRule{{Path: "/usr/bin/git", Rule: profiles.Rule{Line: 7}}}
+	shell.Executor, shell.JIT, shell.Exec = "shell", true, []profiles.PathRule{{Path: "/usr/bin/git", Rule: profiles.Rule{Line: 7}}}
 	for name, want := range map[string]profiles.Kernel{
 		"js": {Executor: "js", Network: profiles.NetworkOff, JIT: true, CPUMillis: 600_000, MemoryBytes: 640 << 20,
 			Processes: 512, Files: 64, FileBytes: 64 << 20},

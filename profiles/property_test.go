@@ -42,6 +42,10 @@ func narrowings(a profiles.Agent, r *rand.Rand) map[string]profiles.Agent {
 		b := a
 		b.Python = &py
 		out["python deny"] = b
+		py3 := *a.Python
+		py3.JIT = false
+		b.Python = &py3
+		out["python jit"] = b
 		py2 := *a.Python
 		py2.Imports.Default = false
 		b.Python = &py2
@@ -60,6 +64,11 @@ func narrowings(a profiles.Agent, r *rand.Rand) map[string]profiles.Agent {
 		b := a
 		b.Shell = &sh
 		out["pattern"] = b
+		sh2 := *a.Shell
+		sh2.JIT = false
+		c := a
+		c.Shell = &sh2
+		out["shell jit"] = c
 		if n := len(a.Shell.Binaries); n > 0 {
 			sh := *a.Shell
 			i := drop(n)
@@ -148,10 +157,10 @@ func anyAgent(r *rand.Rand) profiles.Agent {
 	}
 	if r.IntN(8) > 0 {
 		a.Python = &profiles.Python{Imports: imports(list(anyModule), list(anyModule))}
-		a.Python.Imports.Default = r.IntN(2) > 0
+		a.Python.Imports.Default, a.Python.JIT = r.IntN(2) > 0, r.IntN(2) > 0
 	}
 	if r.IntN(8) > 0 {
-		a.Shell = &profiles.Shell{}
+		a.Shell = &profiles.Shell{JIT: r.IntN(2) > 0}
 		for _, p := range []string{"/usr/bin/git", "/usr/bin/rm", "/usr/bin/find", "/bin/ls", "/usr/bin/env"} {
 			if r.IntN(3) > 0 {
 				a.Shell.Binaries = append(a.Shell.Binaries, profiles.Binary{Path: p})

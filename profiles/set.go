@@ -125,6 +125,7 @@ type JS struct {
 type Python struct {
 	Imports      Imports      `json:"imports"`
 	DenyBuiltins []ImportRule `json:"denyBuiltins,omitempty"`
+	JIT          bool         `json:"jit,omitempty"` // memory may become executable
 	Limits       Limits       `json:"limits"`
 	Rule         Rule         `json:"rule"`
 }
@@ -151,6 +152,7 @@ type Shell struct {
 	Pipes          bool      `json:"pipes,omitempty"`
 	Redirects      bool      `json:"redirects,omitempty"`
 	Substitution   bool      `json:"substitution,omitempty"`
+	JIT            bool      `json:"jit,omitempty"` // memory may become executable
 	Limits         Limits    `json:"limits"`
 	Rule           Rule      `json:"rule"`
 }

@@ -113,6 +113,7 @@ type JS struct {
 type Python struct {
 	Imports      *Imports `cue:"imports"`
 	DenyBuiltins []string `cue:"builtins.deny"`
+	JIT          *bool    `cue:"jit"`
 	Limits       *Limits  `cue:"limits"`
 }
 
@@ -123,6 +124,7 @@ type Shell struct {
 	AllowPipes        *bool         `cue:"allowPipes"`
 	AllowRedirects    *bool         `cue:"allowRedirects"`
 	AllowSubstitution *bool         `cue:"allowSubstitution"`
+	JIT               *bool         `cue:"jit"`
 	Limits            *Limits       `cue:"limits"`
 }
 
