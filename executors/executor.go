@@ -234,7 +234,10 @@ type Spec struct {
 	// not the policy's to grant or to revoke, so it stands beside Kernel, which is
 	// compared with the set in force when that changes.
 	Own []profiles.PathRule
-	Env []string // of the guest, KEY=value; nil: empty
+	// Room is a folder of the executor's own that its guest may read and write; ""
+	// is none. It stands beside Kernel as Own does, and no policy can grant it.
+	Room string
+	Env  []string // of the guest, KEY=value; nil: empty
 	Dir string   // its working directory, of the granted ones; "" is /
 	// Seals says that the guest gives up the rest itself once it is ready: see
 	// Sealer.

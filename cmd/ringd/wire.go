@@ -10,6 +10,7 @@ import (
 	"io"
 	"log/slog"
 	"os"
+	"slices"
 	"sync/atomic"
 	"time"
 
@@ -169,10 +170,15 @@ func (p *program) newStack(ctx context.Context, c stackConfig) (*stack, error) {
 
 func (p *program) buildStack(ctx context.Context, c stackConfig, s *stack) (err error) {
 	var refusals records.Refusals
+	private := slices.Clip(c.private)
+	if p.Env.Cache != "" { // whoever writes it writes the code of every guest
+		_ = os.MkdirAll(p.Env.Cache, 0o700) // the start of a guest says why it cannot be made
+		private = append(private, p.Env.Cache)
+	}
 	lasting := context.WithoutCancel(ctx) // what a guest tries while the daemon ends is on record as well
 	s.kernel, err = kernel.New(kernel.Config{
 		Go: s.group.Go, Token: rand.Reader, GuestID: c.guest, Groups: c.groups,
-		Executors: []string{profiles.ExecutorJS}, Home: p.Env.Home, Private: c.private,
+		Executors: []string{profiles.ExecutorJS}, Home: p.Env.Home, Private: private,
 		Report: func(v kernel.Violation) error { return refusals.Record(lasting, refusal(v)) },
 	})
 	if err != nil {

@@ -88,9 +88,8 @@ func (e *Executor) fill(ctx context.Context, s spec, argv []string, cache string
 	if err := errors.Join(os.Mkdir(room, 0o700), os.Chmod(room, 0o777)); err != nil {
 		return fmt.Errorf("fill the engine's cache: %w", err)
 	}
-	s.kernel.Read, s.kernel.Write = []profiles.PathRule{{Path: room}}, []profiles.PathRule{{Path: room}}
 	g, err := e.cfg.Launcher.Launch(ctx, executors.Spec{
-		Executor: profiles.ExecutorJS, Argv: argv, MinTier: s.tier, Kernel: s.kernel,
+		Executor: profiles.ExecutorJS, Argv: argv, MinTier: s.tier, Kernel: s.kernel, Room: room,
 		CPU: guestCPU, MemoryBytes: guestData, FileBytes: guestFiles,
 	})
 	if err != nil {

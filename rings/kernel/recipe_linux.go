@@ -50,6 +50,7 @@ func kindOf(s executors.Spec) (kind, error) {
 	for _, r := range s.Own {
 		own += r.Path + "\x00"
 	}
+	own += "\x00" + s.Room
 	return kind{
 		profile: digest, own: own, program: s.Argv[0], executor: s.Executor,
 		cpu: s.CPU.Milliseconds(), memory: s.MemoryBytes, file: s.FileBytes, seals: s.Seals,
@@ -96,7 +97,7 @@ const maxRecipes = 256
 
 func (r *Ring) newRecipe(k kind, s executors.Spec) (*recipe, error) {
 	at := r.places(r.inForce.Load())
-	at.Own = s.Own
+	at.Own, at.Room = s.Own, s.Room
 	plan, err := view.Resolve(s.Kernel, s.Argv[0], at)
 	if err != nil {
 		return nil, err

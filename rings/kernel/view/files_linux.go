@@ -92,12 +92,14 @@ func (r *resolver) files(read, write []profiles.PathRule) (readable, writable []
 		}
 		return out, set
 	}
-	var own paths.Set
 	readable, r.reads = take(read, false)
 	writable, r.writes = take(write, false)
-	_, own = take(r.at.Own, true)
-	for p := range own {
-		r.reads[p] = struct{}{}
+	_, own := take(r.at.Own, true)
+	maps.Copy(r.reads, own)
+	if r.at.Room != "" {
+		_, room := take([]profiles.PathRule{{Path: r.at.Room}}, true)
+		maps.Copy(r.reads, room)
+		maps.Copy(r.writes, room)
 	}
 	r.written = r.others()
 	r.grants = paths.Set{}

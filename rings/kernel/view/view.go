@@ -24,6 +24,8 @@ type Places struct {
 
 	// Own is what the executor lets its guest read, see executors.Spec.
 	Own []profiles.PathRule
+	// Room is what it lets its guest read and write; "" is nothing.
+	Room string
 	// Written lists what guests may write into, those of other agents as well, by
 	// its real paths (see Real): a link there is no way to anything, and a program
 	// there is nobody's.
