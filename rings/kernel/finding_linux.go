@@ -101,8 +101,16 @@ func (r *Ring) launch(ctx context.Context, s executors.Spec) (*guest, error) {
 // obtain returns a guest that waits for the program of s: one that did already,
 // or a new one. fresh asks for a new one.
 func (r *Ring) obtain(ctx context.Context, s executors.Spec, fresh bool) (*prepared, error) {
+	healed := false
 	for again := false; ; again = true {
 		c, err := r.recipe(s)
+		var moved *movedError
+		if errors.As(err, &moved) && !healed {
+			healed = true
+			if c, err = nil, r.heal(ctx, moved.seen); err == nil {
+				c, err = r.recipe(s)
+			}
+		}
 		if err != nil {
 			return nil, err
 		}

@@ -25,8 +25,19 @@ func (r *Ring) Prepare(ctx context.Context, s *profiles.Set) (commit func(), err
 	if s == nil {
 		return nil, errors.New("prepare kernel ring: no set")
 	}
+	next, err := r.resolve(ctx, s, nil)
+	if err != nil {
+		return nil, err
+	}
+	return func() { r.commit(next, nil) }, nil
+}
+
+// resolve looks at every path of a set. before is nil, or the generation of the
+// same set that is to be healed: what of it cannot be taken anew stays as it is.
+func (r *Ring) resolve(ctx context.Context, s *profiles.Set, before *generation) (*generation, error) {
 	next := &generation{
-		refused: map[string]profiles.Tier{}, kernels: map[holder]profiles.Kernel{}, grants: map[string][]order.Mount{},
+		set: s, refused: map[string]profiles.Tier{}, kernels: map[holder]profiles.Kernel{},
+		grants: map[string][]order.Mount{}, known: map[string]order.Mount{},
 	}
 	var written []profiles.PathRule
 	for _, agent := range s.Agents {
@@ -37,6 +48,9 @@ func (r *Ring) Prepare(ctx context.Context, s *profiles.Set) (commit func(), err
 		}
 	}
 	next.written = view.Real(written, r.places(nil))
+	if before != nil { // what lives may write where it could before
+		next.written = slices.Compact(slices.Sorted(slices.Values(slices.Concat(next.written, before.written))))
+	}
 	for _, name := range slices.Sorted(maps.Keys(s.Agents)) {
 		if err := ctx.Err(); err != nil {
 			return nil, fmt.Errorf("prepare kernel ring: %w", err)
@@ -50,31 +64,41 @@ func (r *Ring) Prepare(ctx context.Context, s *profiles.Set) (commit func(), err
 			if !ok {
 				continue
 			}
-			if err := next.add(holder{name, executor}, k, r.places(next)); err != nil {
+			if err := next.add(holder{name, executor}, k, r.places(next), before); err != nil {
 				return nil, &executorError{executor, fmt.Errorf("agent %s: %w", name, err)}
 			}
 		}
 	}
-	return func() { r.commit(next) }, nil
+	return next, nil
 }
 
 // add resolves the profile of one executor of one agent.
-func (g *generation) add(h holder, k profiles.Kernel, at view.Places) error {
+func (g *generation) add(h holder, k profiles.Kernel, at view.Places, before *generation) error {
 	digest, err := k.Digest()
 	if err != nil {
 		return err
 	}
 	plan, err := view.Resolve(k, "", at)
-	if err != nil {
+	switch {
+	case before != nil && (err != nil || swapped(before.moved(digest, plan.Mounts), g.written)):
+		plan = view.Plan{Kernel: before.kernels[h], Mounts: before.grants[digest]}
+	case err != nil:
 		return err
 	}
 	g.kernels[h], g.grants[digest] = plan.Kernel, plan.Mounts
+	for _, m := range plan.Mounts {
+		g.known[m.Path] = m
+	}
 	return nil
 }
 
-// commit puts a set in force.
-func (r *Ring) commit(next *generation) {
+// commit puts a set in force; with over set only in place of that one.
+func (r *Ring) commit(next, over *generation) {
 	r.mu.Lock()
+	if over != nil && r.inForce.Load() != over {
+		r.mu.Unlock()
+		return // a push came before
+	}
 	before := r.inForce.Swap(next)
 	stale := func(k kind) bool { return !next.keeps(before, k.profile) }
 	maps.DeleteFunc(r.recipes, func(k kind, _ *recipe) bool { return stale(k) })
@@ -83,7 +107,7 @@ func (r *Ring) commit(next *generation) {
 		r.found = nil
 	}
 	r.emptyLocked(stale)
-	var over []*guest
+	var ended []*guest
 	for g := range r.live {
 		switch next.judge(g) {
 		case profiles.ChangeSame:
@@ -91,13 +115,13 @@ func (r *Ring) commit(next *generation) {
 		case profiles.ChangeWider:
 			g.wider = true
 		case profiles.ChangeNarrower:
-			over = append(over, g)
+			ended = append(ended, g)
 		default:
-			over = append(over, g)
+			ended = append(ended, g)
 		}
 	}
 	r.mu.Unlock()
-	for _, g := range over {
+	for _, g := range ended {
 		_ = g.revoke(executors.ErrRevoked) // the executor's Kill, or Close, meets the error again
 	}
 }
@@ -135,22 +159,6 @@ func (g *generation) judge(x *guest) profiles.Change {
 // grants tells whether a profile gives anything of the host.
 func grants(k profiles.Kernel) bool {
 	return len(k.Read)+len(k.Write)+len(k.Exec)+len(k.Libraries) > 0 || k.Network == profiles.NetworkOwn
-}
-
-// changed tells whether something that s grants is not what it was when the set in
-// force was prepared.
-func (r *Ring) changed(digest string, now []order.Mount) error {
-	g := r.inForce.Load()
-	if g == nil {
-		return nil
-	}
-	for _, then := range g.grants[digest] {
-		i := slices.IndexFunc(now, func(m order.Mount) bool { return m.Path == then.Path })
-		if i < 0 || now[i].Device != then.Device || now[i].Inode != then.Inode || now[i].Link != then.Link {
-			return fmt.Errorf("%s is not what it was when the policy was prepared; push the policy again", then.Path)
-		}
-	}
-	return nil
 }
 
 // Status lists the guests that run.

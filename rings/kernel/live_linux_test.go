@@ -7,6 +7,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -145,26 +146,96 @@ func TestPrepareNamesTheLine(t *testing.T) {
 	}
 }
 
-// What a grant was when the policy was prepared is what a guest gets, or nothing.
-func TestReplacedFolderIsRefused(t *testing.T) {
-	r := pooled(t, 0)
-	dir := filepath.Join(t.TempDir(), "work")
-	if err := os.Mkdir(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	a := shellAgent(64<<20, dir)
-	apply(t, r, setOf(a))
+// replace puts another folder in place of dir.
+func replace(t *testing.T, dir string) {
+	t.Helper()
 	if err := os.Rename(dir, dir+"-old"); err != nil {
 		t.Fatal(err)
 	}
 	if err := os.Mkdir(dir, 0o755); err != nil {
 		t.Fatal(err)
 	}
-	if g, err := r.Launch(t.Context(), waits(t, a)); g != nil || err == nil || !strings.Contains(err.Error(), "is not what it was") {
+}
+
+// What a guest may have put in place of a grant is not granted.
+func TestSwappedGrantIsRefused(t *testing.T) {
+	r := pooled(t, 1)
+	written := t.TempDir()
+	dir := filepath.Join(written, "work")
+	if err := os.Mkdir(dir, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	a, writer := shellAgent(64<<20, dir), shellAgent(64<<20)
+	writer.Files.Write = []profiles.PathRule{{Path: written}}
+	set := &profiles.Set{Agents: map[string]profiles.Agent{"a": a, "writer": writer}}
+	apply(t, r, set)
+	launch(t, r, waits(t, a))
+	settled(t, r)
+	replace(t, dir)
+	for range 2 {
+		if g, err := r.Launch(t.Context(), waits(t, a)); g != nil || err == nil || !strings.Contains(err.Error(), "replaced where guests may write") {
+			t.Errorf("%v, %v", g, err)
+		}
+	}
+	narrowed := waits(t, a) // of a run that has less than its agent
+	narrowed.Kernel.MemoryBytes /= 2
+	if g, err := r.Launch(t.Context(), narrowed); g != nil || err == nil || !strings.Contains(err.Error(), "replaced where guests may write") {
 		t.Errorf("%v, %v", g, err)
 	}
-	apply(t, r, setOf(a))
+	apply(t, r, set)
 	launch(t, r, waits(t, a))
+}
+
+// What an upgrade has put in place of a grant is granted, after every check, and
+// prepared guests that have the old are not given.
+func TestUpgradedGrantHeals(t *testing.T) {
+	r := pooled(t, 1)
+	top := t.TempDir()
+	tool := func(version string) string { return filepath.Join(top, "tool-"+version) }
+	for _, version := range []string{"1", "2"} {
+		if err := os.MkdirAll(tool(version), 0o755); err != nil {
+			t.Fatal(err)
+		}
+	}
+	current, other := filepath.Join(top, "tool"), t.TempDir()
+	if err := os.Symlink("tool-1", current); err != nil {
+		t.Fatal(err)
+	}
+	wide := shellAgent(64<<20, current, other)
+	set := &profiles.Set{Agents: map[string]profiles.Agent{"a": shellAgent(64<<20, current), "b": wide, "gone": shellAgent(64<<20, tool("1"))}}
+	apply(t, r, set)
+	b := waits(t, wide)
+	b.Agent = "b"
+	old := launch(t, r, b)
+	lives := launch(t, r, waits(t, shellAgent(64<<20)))
+	settled(t, r)
+	waited := kernel.Waiting(r)
+
+	if err := errors.Join(os.Remove(current), os.Symlink("tool-2", current), os.RemoveAll(tool("1"))); err != nil {
+		t.Fatal(err)
+	}
+	launch(t, r, waits(t, shellAgent(64<<20, current)))
+	if now := launch(t, r, b); slices.Contains(waited, kernel.PID(now.Guest)) {
+		t.Error("a guest that was prepared before the upgrade was given")
+	}
+	if _, err := io.ReadAll(old.Conn()); !errors.Is(err, executors.ErrRevoked) {
+		t.Errorf("a guest keeps what the set no longer names: %v", err)
+	}
+	if !alive(kernel.PID(lives.Guest)) {
+		t.Error("a guest that has nothing of it was ended")
+	}
+	gone := waits(t, shellAgent(64<<20, tool("1")))
+	gone.Agent = "gone"
+	if g, err := r.Launch(t.Context(), gone); g != nil || err == nil || !strings.Contains(err.Error(), "policy.yaml:7") {
+		t.Errorf("%v, %v", g, err)
+	}
+	// A link to what nobody may have is refused as a push would refuse it.
+	if err := errors.Join(os.Remove(current), os.Symlink("/proc", current)); err != nil {
+		t.Fatal(err)
+	}
+	if g, err := r.Launch(t.Context(), waits(t, shellAgent(64<<20, current))); g != nil || err == nil || !strings.Contains(err.Error(), "policy.yaml:7") {
+		t.Errorf("%v, %v", g, err)
+	}
 }
 
 // A program that was replaced, as an upgrade does, is looked at again.

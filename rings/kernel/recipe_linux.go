@@ -39,6 +39,7 @@ type recipe struct {
 	plan    view.Plan
 	granted map[[2]uint64]bool // what may be started
 	group   cgroup.Limits      // of all its processes
+	links   map[string]unix.Stat_t
 }
 
 func kindOf(s executors.Spec) (kind, error) {
@@ -57,8 +58,8 @@ func kindOf(s executors.Spec) (kind, error) {
 	}, nil
 }
 
-// recipe returns how to build the guest of s. Paths are looked at once for a set;
-// init refuses what has changed since.
+// recipe returns how to build the guest of s. Paths are resolved once for a set,
+// and again when something is not what it was.
 func (r *Ring) recipe(s executors.Spec) (*recipe, error) {
 	k, err := kindOf(s)
 	if err != nil {
@@ -67,8 +68,11 @@ func (r *Ring) recipe(s executors.Spec) (*recipe, error) {
 	r.mu.Lock()
 	known, age := r.recipes[k], r.age
 	r.mu.Unlock()
-	if known != nil {
+	if known != nil && known.fresh() {
 		return known, nil
+	}
+	if known != nil {
+		r.unlearn(known)
 	}
 	made, err := r.newRecipe(k, s)
 	if err != nil {
@@ -96,14 +100,15 @@ func (r *Ring) unlearn(c *recipe) {
 const maxRecipes = 256
 
 func (r *Ring) newRecipe(k kind, s executors.Spec) (*recipe, error) {
-	at := r.places(r.inForce.Load())
+	now := r.inForce.Load()
+	at := r.places(now)
 	at.Own, at.Room = s.Own, s.Room
 	plan, err := view.Resolve(s.Kernel, s.Argv[0], at)
 	if err != nil {
 		return nil, err
 	}
-	if err := r.changed(k.profile, plan.Mounts); err != nil {
-		return nil, err
+	if moved := now.moved(k.profile, plan.Mounts); len(moved) > 0 {
+		return nil, &movedError{moved[0], now}
 	}
 	jit := s.Kernel.JIT || s.Seals
 	notify := r.cfg.Report != nil && !s.Seals
@@ -131,12 +136,15 @@ func (r *Ring) newRecipe(k kind, s executors.Spec) (*recipe, error) {
 	if o.Reap {
 		o.CPU = tighter(s.CPU.Milliseconds(), s.Kernel.CPUMillis)
 	}
-	made := &recipe{kind: k, order: o, plan: plan, granted: map[[2]uint64]bool{}}
+	made := &recipe{kind: k, order: o, plan: plan, granted: map[[2]uint64]bool{}, links: map[string]unix.Stat_t{}}
 	made.group = cgroup.Limits{
 		MemoryBytes: tighter(s.MemoryBytes, s.Kernel.MemoryBytes) + initMemory,
 		Processes:   max(s.Kernel.Processes, 1) + initThreads,
 	}
 	for _, m := range plan.Mounts {
+		if m.Link != "" {
+			made.links[m.Path] = standing(m.Path)
+		}
 		if m.Exec {
 			made.granted[[2]uint64{m.Device, m.Inode}] = true
 		}

@@ -161,9 +161,11 @@ func (r *Ring) Refused() map[string]profiles.Tier {
 
 // generation is what Prepare's commit swaps. It is immutable.
 type generation struct {
+	set     *profiles.Set
 	refused map[string]profiles.Tier
 	kernels map[holder]profiles.Kernel // of each agent that has the executor, with real paths
 	grants  map[string][]order.Mount   // by digest of a profile: what its paths were
+	known   map[string]order.Mount     // by path: the same, of all profiles
 	written []string                   // real: what guests of any agent may write into
 }
 

@@ -35,6 +35,7 @@ type Ring struct {
 	follower  *watch.Follower // nil: what Landlock refuses is not seen
 	unseen    error           // why it is not
 	work      sync.WaitGroup
+	healing   sync.Mutex // held before mu
 
 	mu       sync.Mutex
 	closed   bool

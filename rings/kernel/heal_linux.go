@@ -1,0 +1,96 @@
+package kernel
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/ringd/ringd/rings/kernel/order"
+)
+
+// An upgrade replaces files that a policy grants, and links on the way to them.
+// The set in force is then resolved again, as a push of it would be: with every
+// check, for all profiles, ending what has more than it grants now. What was
+// replaced where guests may write is not taken: the next guest would be granted
+// what one before it has put there.
+
+// movedError says that something granted is not what it was when the set in force
+// was resolved.
+type movedError struct {
+	path string
+	seen *generation
+}
+
+// Error names it, and what helps when heal did not.
+func (e *movedError) Error() string {
+	return fmt.Sprintf("%s was replaced where guests may write; put it back, or push a changed policy", e.path)
+}
+
+// moved lists what of a profile is not what it was when g was resolved. g may be
+// nil.
+func (g *generation) moved(digest string, now []order.Mount) (list []string) {
+	if g == nil {
+		return nil
+	}
+	there := make(map[string]bool, len(now))
+	for _, m := range now {
+		there[m.Path] = true
+		if then, ok := g.known[m.Path]; ok && (m.Device != then.Device || m.Inode != then.Inode || m.Link != then.Link) {
+			list = append(list, m.Path)
+		}
+	}
+	for _, then := range g.grants[digest] {
+		if !there[then.Path] {
+			list = append(list, then.Path)
+		}
+	}
+	return list
+}
+
+// swapped tells whether any of these lies in a folder that guests write into.
+func swapped(moved, written []string) bool {
+	return slices.ContainsFunc(moved, func(path string) bool {
+		return slices.ContainsFunc(written, func(dir string) bool { return strings.HasPrefix(path, dir+"/") })
+	})
+}
+
+// heal resolves the set of the generation seen again, unless another came since.
+func (r *Ring) heal(ctx context.Context, seen *generation) error {
+	r.healing.Lock()
+	defer r.healing.Unlock()
+	if r.inForce.Load() != seen {
+		return nil
+	}
+	next, err := r.resolve(ctx, seen.set, seen)
+	if err != nil {
+		return err
+	}
+	r.commit(next, seen)
+	return nil
+}
+
+// fresh tells whether everything of a recipe is what it was, for guests that wait
+// too. Init looks at all but the links itself.
+func (c *recipe) fresh() bool {
+	for _, m := range c.order.Mounts {
+		now := standing(m.Path)
+		if m.Link == "" && (now.Dev != m.Device || now.Ino != m.Inode) {
+			return false
+		}
+		if then := c.links[m.Path]; m.Link != "" && (now.Ino != then.Ino || now.Ctim != then.Ctim) {
+			return false
+		}
+	}
+	return true
+}
+
+// standing is what stands at a path, itself; zero: nothing that can be looked at.
+func standing(path string) (st unix.Stat_t) {
+	if err := unix.Lstat(path, &st); err != nil {
+		return unix.Stat_t{}
+	}
+	return st
+}
