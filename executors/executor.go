@@ -238,7 +238,7 @@ type Spec struct {
 	// is none. It stands beside Kernel as Own does, and no policy can grant it.
 	Room string
 	Env  []string // of the guest, KEY=value; nil: empty
-	Dir string   // its working directory, of the granted ones; "" is /
+	Dir  string   // its working directory, of the granted ones; "" is /
 	// Seals says that the guest gives up the rest itself once it is ready: see
 	// Sealer.
 	Seals bool
