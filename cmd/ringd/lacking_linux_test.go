@@ -8,8 +8,9 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// lackingMain is ringd on a host that refuses user namespaces: a filter around it
-// does what a container's profile does.
+// lackingMain is ringd on a host that refuses user namespaces, or with
+// LACKING=memfd_create programs in memory: a filter around it does what a
+// container's profile does.
 func lackingMain() {
 	if err := withoutNamespaces(); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -35,6 +36,14 @@ func withoutNamespaces() error {
 		{Code: ret, K: unix.SECCOMP_RET_ALLOW},
 		{Code: ret, K: unix.SECCOMP_RET_ERRNO | uint32(unix.ENOSYS)},
 		{Code: ret, K: unix.SECCOMP_RET_ERRNO | uint32(unix.EPERM)},
+	}
+	if os.Getenv("LACKING") == "memfd_create" {
+		program = []unix.SockFilter{
+			{Code: load, K: number},
+			{Code: equal, Jf: 1, K: unix.SYS_MEMFD_CREATE},
+			{Code: ret, K: unix.SECCOMP_RET_ERRNO | uint32(unix.EACCES)},
+			{Code: ret, K: unix.SECCOMP_RET_ALLOW},
+		}
 	}
 	f := unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]}
 	_, _, e := unix.Syscall(unix.SYS_SECCOMP, unix.SECCOMP_SET_MODE_FILTER, unix.SECCOMP_FILTER_FLAG_TSYNC, uintptr(unsafe.Pointer(&f)))

@@ -44,7 +44,7 @@ func runAt(ctx context.Context, argv []string, in io.Reader, out, stderr io.Writ
 	self, err := os.Executable()
 	if err != nil {
 		fmt.Fprintf(stderr, "ringd: find this program: %v\n", err)
-		return cli.Misused
+		return cli.Unavailable
 	}
 	p := &program{&cli.Program{In: in, Out: out, Err: stderr, Env: config.FromSystem(), Self: self}, point}
 	root := newRoot(p)

@@ -468,7 +468,7 @@ func (p *program) probe(ctx context.Context, h *render.Health) {
 	defer group.Wait()
 	k, err := kernel.New(kernel.Config{Go: group.Go, Token: rand.Reader, Report: func(kernel.Violation) error { return nil }})
 	if err != nil {
-		h.Add(render.Layer{Name: "engine", Required: true, State: render.LayerUnavailable, Reason: err.Error(), Fix: "guests run on Linux only"})
+		h.Add(render.Layer{Name: "engine", Required: true, State: render.LayerUnavailable, Reason: err.Error()})
 		return
 	}
 	defer func() { _ = k.Close() }() // the process ends next

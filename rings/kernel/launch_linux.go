@@ -87,7 +87,10 @@ func spawnError(err error) error {
 	}
 	r := order.Report{
 		Version: order.Version, Failed: refused.Layer, Kind: order.KindMissing,
-		Step: refused.Step, Errno: errnoOf(err), Reason: refused.Err.Error(),
+		Step: refused.Step, Errno: errnoOf(err),
+	}
+	if r.Errno == 0 {
+		r.Reason = refused.Err.Error()
 	}
 	return explained(r)
 }

@@ -1,6 +1,7 @@
 package rules
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -50,7 +51,7 @@ func (a *Agent) tier(h Host) *profiles.Decision {
 		return nil
 	}
 	d := &profiles.Decision{Code: profiles.CodeTierUnavailable, Rule: &a.Profile.MinTierRule, Revision: a.Revision,
-		Reason:  fmt.Sprintf("the policy asks for tier %s, the executor %s has %q here", least, h.Name, h.Tier),
+		Reason:  fmt.Sprintf("the policy asks for tier %s, the executor %s has %s here", least, h.Name, cmp.Or(string(h.Tier), "none")),
 		Instead: []string{seeDoctor}}
 	if h.Lacks != "" {
 		d.Reason += ": " + h.Lacks

@@ -94,8 +94,6 @@ func (f Facts) missing(r order.Report, e syscall.Errno) said {
 		return f.seccomp(e)
 	case order.LayerMemory:
 		return f.memory()
-	case order.LayerProcess:
-		return f.process(r.Step, e)
 	case order.LayerCgroups:
 		return f.cgroups()
 	case order.LayerNetwork:
@@ -126,6 +124,9 @@ func (f Facts) everywhere(e syscall.Errno) said {
 }
 
 func (f Facts) namespaces(step string, e syscall.Errno) said {
+	if step == "memfd_create" { // of the program that stands in them first
+		return f.memfd(e)
+	}
 	switch e {
 	case syscall.EPERM, syscall.EACCES:
 		return f.namespacesRefused(step)
@@ -280,12 +281,12 @@ func (f Facts) memory() said {
 	return s
 }
 
-func (f Facts) process(step string, e syscall.Errno) said {
+func (f Facts) memfd(e syscall.Errno) said {
 	switch {
 	case f.MemfdNoExec >= 2:
 		return said{"vm.memfd_noexec is 2: no program starts from memory, and a guest's first one does",
 			"sudo sysctl -w vm.memfd_noexec=1; to keep it, write the same to /etc/sysctl.d/60-ringd.conf"}
-	case strings.Contains(step, "memfd") && e == syscall.ENOSYS:
+	case e == syscall.ENOSYS:
 		return f.old("memfd_create", 3, 17)
 	default:
 		return f.refusedHere(e)

@@ -74,7 +74,7 @@ func (h Health) layer(l describedLayer, r order.Report) Layer {
 	case out.State == Partly:
 		out.Reason = l.partly
 	case r.Failed != "":
-		out.State, out.Reason = Unavailable, "not tried, since the layer "+r.Failed+" failed"
+		out.State, out.Reason = Unavailable, "not in use, since the layer "+r.Failed+" failed"
 	default:
 		out.State, out.Reason = Unavailable, "not there: "+l.holds
 	}

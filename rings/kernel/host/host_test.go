@@ -102,7 +102,7 @@ func TestExplain(t *testing.T) {
 		{"no seccomp", sources("6.18.44", 7, 0), missing(order.LayerSeccomp, "seccomp", syscall.EINVAL), "without seccomp", "CONFIG_SECCOMP_FILTER"},
 		{"a listener around ringd", sources("6.18.44", 7, 0), missing(order.LayerSeccomp, "seccomp", syscall.EBUSY), "listener", "outside the tool"},
 		{"no MDWE", sources("6.1.0-25-amd64", 2, 0), missing(order.LayerMemory, "PR_SET_MDWE", syscall.EINVAL), "Linux 6.1.0-25-amd64", "6.3 or later; a policy that allows the executor jit"},
-		{"no programs from memory", sources("6.18.44", 7, 0, "proc/sys/vm/memfd_noexec", "2\n"), missing(order.LayerProcess, "memfd_create", syscall.EACCES), "vm.memfd_noexec is 2", "sudo sysctl -w vm.memfd_noexec=1"},
+		{"no programs from memory", sources("6.18.44", 7, 0, "proc/sys/vm/memfd_noexec", "2\n"), missing(order.LayerNamespaces, "memfd_create", syscall.EACCES), "vm.memfd_noexec is 2", "sudo sysctl -w vm.memfd_noexec=1"},
 		{"no more processes", sources("6.18.44", 7, 0), missing(order.LayerNamespaces, "clone", syscall.EAGAIN), "no more processes", "TasksMax="},
 		{"gVisor", sources("4.4.0", 0, syscall.ENOSYS, "proc/version", "Linux version 4.4.0 #1 SMP Sun Jan 10 15:06:54 PST 2016"),
 			missing(order.LayerLandlock, "landlock_create_ruleset", syscall.ENOSYS), "gVisor", "minTier: wasm"},
@@ -197,7 +197,7 @@ func TestExamine(t *testing.T) {
 			order.LayerViolations: "best-effort of files, what Landlock refuses", order.LayerCgroups: "unavailable limits hold for each process",
 			order.LayerNamespaces: "enforced own users", order.LayerMounts: "unavailable not there"}},
 		{name: "none", report: missing(order.LayerNamespaces, "clone", syscall.EPERM), want: map[string]string{
-			order.LayerNamespaces: "unavailable operation not permitted", order.LayerSeccomp: "unavailable not tried", order.LayerCgroups: "unavailable cgroup v2"}},
+			order.LayerNamespaces: "unavailable operation not permitted", order.LayerSeccomp: "unavailable not in use", order.LayerCgroups: "unavailable cgroup v2"}},
 		{name: "a lie", report: order.Report{Failed: order.LayerSeccomp, Kind: order.KindLies, Layers: partly}, lies: true,
 			want: map[string]string{order.LayerSeccomp: "unavailable shows that it did not", order.LayerNamespaces: "enforced own"}},
 		{name: "no word of the guest", err: errors.New("start init: no such file"), want: map[string]string{order.LayerProcess: "unavailable start init: no such file"}},

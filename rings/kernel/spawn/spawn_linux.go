@@ -19,7 +19,8 @@ type Spawner struct {
 	requests chan request
 	done     chan struct{} // closed when the thread has ended
 	null     *os.File
-	image    *os.File // sealed, in memory; nil: there is none
+	program  []byte   // that Init starts; nil: there is none
+	image    *os.File // of it, sealed, in memory; the thread's own
 
 	mu     sync.Mutex
 	closed bool
@@ -43,12 +44,7 @@ func New(c Config) (*Spawner, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Spawner{requests: make(chan request), done: make(chan struct{}), null: null}
-	if c.Image != nil {
-		if s.image, err = sealed(c.Image); err != nil {
-			return nil, errors.Join(err, null.Close())
-		}
-	}
+	s := &Spawner{requests: make(chan request), done: make(chan struct{}), null: null, program: c.Image}
 	ready := make(chan error, 1)
 	c.Go(func() { s.thread(ready) })
 	if err := <-ready; err != nil {
@@ -63,6 +59,9 @@ func sealed(image []byte) (*os.File, error) {
 	fd, err := unix.MemfdCreate("ringd-init", flags|unix.MFD_EXEC)
 	if errors.Is(err, unix.EINVAL) { // a kernel before 6.3, where each is executable
 		fd, err = unix.MemfdCreate("ringd-init", flags)
+	}
+	if err != nil && missing(err) {
+		return nil, &Refused{order.LayerNamespaces, "memfd_create", err}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("keep the init of guests in memory: %w", err)
@@ -103,8 +102,14 @@ func (s *Spawner) fork(q request) (*os.Process, error) {
 	if !q.image {
 		return os.StartProcess(q.argv[0], q.argv, q.attr)
 	}
-	if s.image == nil {
+	if s.program == nil {
 		return nil, errors.New("there is no init of guests in this build")
+	}
+	if s.image == nil { // also after a refusal: the host may have been mended
+		var err error
+		if s.image, err = sealed(s.program); err != nil {
+			return nil, err
+		}
 	}
 	// Between fork and exec the child moves its descriptors to just above the
 	// highest of them: the program's own must be higher still.

@@ -82,7 +82,7 @@ func TestExamine(t *testing.T) {
 		{"Ubuntu", fakeKernel{report: refused, around: plain()}, plain(), nil, true, "wasm", []string{"process", "wasm"},
 			[]string{"* rlimits       enforced", "  namespaces    unavailable  clone: operation not permitted: AppArmor keeps user\n", "minTier os-sandbox is refused\n",
 				"\n  fix: ringd doctor --apparmor | sudo tee /etc/apparmor.d/ringd &&\n       sudo apparmor_parser -r /etc/apparmor.d/ringd\n",
-				"  seccomp       unavailable  not tried, since the layer namespaces failed"}},
+				"  seccomp       unavailable  not in use, since the layer namespaces failed"}},
 		{"a lie", fakeKernel{report: order.Report{Failed: order.LayerLimits, Kind: order.KindLies, Layers: everything()}}, executors.Attestation{}, errors.New("refused"), false, "", nil,
 			[]string{"strongest tier: none: nothing runs", "  js           nothing runs: no guest can be started", "* rlimits       unavailable  the host says that it gave",
 				"run no untrusted code on this host", "* engine        unavailable  refused"}},
