@@ -49,9 +49,11 @@ func Dial(ctx context.Context, cfg LinkConfig, g Guest, hello Hello) (*Link, err
 	return l, nil
 }
 
-// Unavailable is the error of a guest that cannot run programs; Text says why
-// and what to do.
-type Unavailable struct{ Text string }
+// Unavailable is the error of a guest that cannot run programs.
+type Unavailable struct {
+	Text string // why
+	Fix  string // what to do; "" where Text says it
+}
 
 // Error returns the text.
 func (u *Unavailable) Error() string { return u.Text }

@@ -26,7 +26,8 @@ func (e *Executor) cache() (string, error) {
 		return "", nil
 	}
 	if err := kept.CheckFolder(e.cfg.CacheDir); err != nil {
-		return "", &executors.Unavailable{Text: err.Error()}
+		return "", &executors.Unavailable{Text: err.Error(),
+			Fix: "give ringd a folder for caches that only its user can write: XDG_CACHE_HOME, or CacheDirectory= of its unit"}
 	}
 	dir, err := filepath.EvalSymlinks(e.cfg.CacheDir)
 	if errors.Is(err, os.ErrNotExist) {

@@ -1,6 +1,7 @@
 package js
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -218,7 +219,7 @@ func unavailable(err error) error {
 	}
 	return &profiles.Denial{Capability: "executor js", Decision: profiles.Decision{
 		Verdict: profiles.Deny, Code: profiles.CodeExecutorUnavailable, Reason: u.Text,
-		Instead: []string{"make engine"},
+		Instead: []string{cmp.Or(u.Fix, "make engine")},
 	}}
 }
 

@@ -5,7 +5,9 @@ package doctor
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/render"
 	"github.com/ringd/ringd/executors"
@@ -43,9 +45,10 @@ func Examine(ctx context.Context, c Config, h *render.Health) {
 	engine := render.Layer{Name: "engine", Required: true, State: render.LayerUnavailable}
 	seen, words, err := c.Engine(ctx)
 	if err != nil {
-		engine.Reason, engine.Fix = err.Error(), "make engine, and build again"
-		if found.Failed != "" {
-			engine.Fix = found.Remedy
+		engine.Reason, engine.Fix = err.Error(), found.Remedy
+		var denial *profiles.Denial
+		if errors.As(err, &denial) && found.Failed == "" {
+			engine.Reason, engine.Fix = denial.Decision.Reason, strings.Join(denial.Decision.Instead, "; ")
 		}
 	} else {
 		around, engine.State, engine.Reason = seen, render.LayerEnforced, words

@@ -86,8 +86,8 @@ func TestExamine(t *testing.T) {
 		{"a lie", fakeKernel{report: order.Report{Failed: order.LayerLimits, Kind: order.KindLies, Layers: everything()}}, executors.Attestation{}, errors.New("refused"), false, "", nil,
 			[]string{"strongest tier: none: nothing runs", "  js           nothing runs: no guest can be started", "* rlimits       unavailable  the host says that it gave",
 				"run no untrusted code on this host", "* engine        unavailable  refused"}},
-		{"no engine", fakeKernel{report: order.Report{Layers: everything()}, around: all}, executors.Attestation{}, errors.New("no engine"), false, "os-sandbox", nil,
-			[]string{"* engine        unavailable  no engine\n  fix: make engine, and build again\n"}},
+		{"no engine", fakeKernel{report: order.Report{Layers: everything()}, around: all}, executors.Attestation{}, &profiles.Denial{Decision: profiles.Decision{Reason: "no engine", Instead: []string{"make engine"}}}, false, "os-sandbox", nil,
+			[]string{"* engine        unavailable  no engine\n  fix: make engine\n"}},
 		{"no guest at all", fakeKernel{err: errors.New("start init: no memory")}, executors.Attestation{}, errors.New("start init: no memory"), false, "", nil,
 			[]string{"* process       unavailable  start init: no memory"}},
 	} {

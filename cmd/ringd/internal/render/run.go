@@ -77,7 +77,7 @@ func (p Page) Run(run wire.Run) {
 		}
 	}
 	for _, d := range run.Denials {
-		fmt.Fprintf(p.W, "refused: %s\n", decision(d))
+		fmt.Fprintln(p.W, strings.Join(folded("refused: "+decision(d), width-4), "\n    "))
 		for i, l := range folded(Clean(strings.Join(d.Instead, "; ")), width-len("    hint: ")) {
 			fmt.Fprintf(p.W, "    %-6s%s\n", map[bool]string{true: "hint:"}[i == 0], l)
 		}

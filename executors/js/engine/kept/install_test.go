@@ -147,3 +147,20 @@ func TestInstallPrunes(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// What lies in the folder is loaded as native code: whoever owns it decides what.
+func TestFolderOfAnotherUserIsRefused(t *testing.T) {
+	if os.Geteuid() != 0 {
+		t.Skip("only root gives a folder to another user")
+	}
+	dir := t.TempDir()
+	if err := kept.CheckFolder(dir); err != nil {
+		t.Error(err)
+	}
+	if err := os.Chown(dir, 65534, 65534); err != nil {
+		t.Fatal(err)
+	}
+	if err := kept.CheckFolder(dir); err == nil || !strings.Contains(err.Error(), "user 65534") {
+		t.Errorf("a folder of user 65534: %v", err)
+	}
+}

@@ -135,8 +135,8 @@ func Prune(dir, prefix string, most int) {
 	}
 }
 
-// CheckFolder makes dir and refuses it when others may write there: what it
-// holds is loaded as native code.
+// CheckFolder makes dir and refuses it when others may write there, or own it:
+// what it holds is loaded as native code. Root is no other.
 func CheckFolder(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil && !errors.Is(err, fs.ErrExist) && !errors.Is(err, fs.ErrPermission) {
 		return fmt.Errorf("make the engine's cache: %w", err)
@@ -150,6 +150,9 @@ func CheckFolder(dir string) error {
 	}
 	if !info.IsDir() || info.Mode().Perm()&0o022 != 0 {
 		return fmt.Errorf("use the engine's cache: %s is not a folder that only its owner can write", dir)
+	}
+	if owner, ok := ownerOf(info); ok && owner != 0 && owner != os.Geteuid() {
+		return fmt.Errorf("use the engine's cache: %s belongs to user %d, who could change the code in it", dir, owner)
 	}
 	return nil
 }
