@@ -60,6 +60,9 @@ func spoiled(what string) int {
 	if err := g.run(slices.DeleteFunc(restricting(), left)); err != nil {
 		return refuse(o, err)
 	}
+	if what == MovedByOthers {
+		return refuse(o, g.prove())
+	}
 	var r order.Report
 	if early != "" {
 		r.Proved = append(r.Proved, early)
@@ -86,6 +89,13 @@ func undoing() map[string]func(*guest) error {
 	return map[string]func(*guest) error{
 		"a root that can be changed":  clear(readOnly),
 		"a root that programs run in": clear(noExec),
+		MovedByOthers: func(*guest) error {
+			err := talk.Send(order.Control, order.Told{Started: true})
+			if err == nil {
+				_, err = talk.Receive(order.Control, &order.Ask{})
+			}
+			return err
+		},
 		"another mount": func(*guest) error {
 			return unix.Mount("x", tempPath, "tmpfs", 0, "")
 		},
@@ -101,6 +111,10 @@ func undoing() map[string]func(*guest) error {
 		},
 	}
 }
+
+// MovedByOthers lets the test work on the host between the building and the proof,
+// and reports what the proof says as init does.
+const MovedByOthers = "moved by others"
 
 func TestNothing(t *testing.T) {
 	const good = "Name:\tx\nGroups:\t \nCapInh:\t0000000000000000\nCapPrm:\t0000000000000000\nCapEff:\t0000000000000000\n" +
@@ -135,6 +149,35 @@ func TestFirst(t *testing.T) {
 	g.Reap = true
 	if g.isFirst() == nil {
 		t.Error("a test is taken for the starter of a guest")
+	}
+}
+
+// White space that the kernel does not write as octal is of a path, and a line
+// that is none is told: a loop over it would not end.
+func TestTable(t *testing.T) {
+	const name = "/a\u00a0b\v\rc\u2028d"
+	g := &guest{points: map[string]point{name: {Flags: readOnly}}, folders: map[string]bool{}}
+	good := "31 30 0:27 " + name + " " + name + " ro,relatime - ext4 /dev/x rw\n"
+	if err := g.hasTable(good); err != nil {
+		t.Error(err)
+	}
+	for _, bad := range []string{"", "\n", good + good, strings.Replace(good, "ro,", "rw,", 1), "31 30 0:27 / relative ro\n" + good} {
+		if g.hasTable(bad) == nil {
+			t.Errorf("taken: %q", bad)
+		}
+	}
+}
+
+// Tunnels without an end are no network; anything else is.
+func TestOnlyLoopback(t *testing.T) {
+	const heading, lo = "Inter-| x\n face |y\n", "    lo:       0       0\n"
+	for table, want := range map[string]bool{
+		heading + lo: true, heading + " sit0:  0 0\n" + lo + "tunl0: 0 0\n": true,
+		heading: false, heading + lo + "  eth0: 1 1\n": false, heading + lo + " sit1: 0 0\n": false, heading + "sit0: 0\n": false,
+	} {
+		if err := onlyLoopback(table); (err == nil) != want {
+			t.Errorf("%q: %v", table, err)
+		}
 	}
 }
 

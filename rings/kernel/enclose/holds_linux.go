@@ -19,10 +19,14 @@ func (g *guest) hasMounts() error {
 	if err != nil {
 		return err
 	}
+	return g.hasTable(text)
+}
+
+func (g *guest) hasTable(text string) error {
 	seen := map[string]bool{}
 	for line := range strings.Lines(text) {
-		f := strings.Fields(line)
-		if len(f) < 6 {
+		f := strings.Split(line, " ") // other white space may be of a path
+		if len(f) < 6 || !path.IsAbs(f[4]) {
 			return fmt.Errorf("the line %q", line)
 		}
 		p := unescape(f[4])
@@ -43,10 +47,20 @@ func (g *guest) hasMounts() error {
 	}
 	for p := range g.points {
 		if !seen[p] {
-			return fmt.Errorf("there is no mount at %s", p)
+			return g.amiss(p, "there is no mount")
 		}
 	}
 	return nil
+}
+
+// amiss is a place at which something else stands than init has put there. Below
+// a folder of the host that says nothing of the host: whoever works in there, a
+// guest perhaps, has renamed what is on the way to it.
+func (g *guest) amiss(p, what string) error {
+	if g.below(p) {
+		return broken(order.LayerMounts, "look at "+p, errors.New(what+"; somebody moves files there"))
+	}
+	return fmt.Errorf("at %s: %s", p, what)
 }
 
 // above is the nearest folder of the host that a path lies in.
@@ -100,25 +114,28 @@ func (g *guest) hasPoints() error {
 	for p, want := range g.points {
 		var st unix.Stat_t
 		if err := unix.Lstat(p, &st); err != nil {
-			return fmt.Errorf("look at %s: %w", p, err)
+			return perhaps(order.LayerMounts, "look at "+p, err)
 		}
 		var fs unix.Statfs_t
 		if err := unix.Statfs(p, &fs); err != nil {
-			return fmt.Errorf("look at the file system of %s: %w", p, err)
-		}
-		if want.Inode != 0 && (st.Dev != want.Device || st.Ino != want.Inode) {
-			return fmt.Errorf("at %s stands something else", p)
-		}
-		if want.Inode == 0 && st.Dev == g.old {
-			return fmt.Errorf("at %s stands something of the host's root", p)
-		}
-		if want.Hidden && st.Mode&0o7777 != 0 {
-			return fmt.Errorf("%s is not covered", p)
+			return perhaps(order.LayerMounts, "look at the file system of "+p, err)
 		}
 		// The attributes of a mount and of statfs have the same bits.
-		if have := uint64(fs.Flags); have&want.Flags != want.Flags {
-			return fmt.Errorf("the file system of %s has attributes %#x, and %#x are needed", p, have, want.Flags)
+		have := uint64(fs.Flags)
+		what := ""
+		switch {
+		case want.Inode != 0 && (st.Dev != want.Device || st.Ino != want.Inode):
+			what = "stands something else"
+		case want.Inode == 0 && st.Dev == g.old:
+			what = "stands something of the host's root"
+		case want.Hidden && st.Mode&0o7777 != 0:
+			what = "is no cover"
+		case have&want.Flags != want.Flags:
+			what = fmt.Sprintf("the file system has attributes %#x, and %#x are needed", have, want.Flags)
+		default:
+			continue
 		}
+		return g.amiss(p, what)
 	}
 	return nil
 }
@@ -181,14 +198,23 @@ func (g *guest) isWX() error {
 	return err
 }
 
-// makeCode tries it on a page that was written.
+// makeCode tries it on a page that was written, and then without making anything
+// executable: memory of no file that is so from the start, and is shared, could be
+// written at a second place.
 func (g *guest) makeCode() error {
 	err := expect("making a written page code", unix.Mprotect(g.page, unix.PROT_READ|unix.PROT_EXEC), unix.EACCES, unix.EPERM)
 	if err != nil {
 		return err
 	}
 	err = unix.Mprotect(g.page, unix.PROT_READ|unix.PROT_WRITE|unix.PROT_EXEC)
-	return expect("making a page code that can be written", err, unix.EACCES, unix.EPERM)
+	if err := expect("making a page code that can be written", err, unix.EACCES, unix.EPERM); err != nil {
+		return err
+	}
+	b, err := unix.Mmap(-1, 0, 4096, unix.PROT_READ|unix.PROT_EXEC, unix.MAP_SHARED|unix.MAP_ANON)
+	if err == nil {
+		err = unix.Munmap(b)
+	}
+	return expect("mapping shared memory as code", err, unix.EACCES)
 }
 
 // diesToo: the kernel ends the guest when the ring ends.

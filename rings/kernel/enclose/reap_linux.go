@@ -132,6 +132,7 @@ func (g *guest) withdraw() error {
 		{"landlock", order.LayerLandlock, (*guest).isLandlocked},
 		{"filter", order.LayerSeccomp, (*guest).isFiltered},
 		{"threads", order.LayerCapabilities, (*guest).allHaveNothing},
+		{"death with the ring", order.LayerParentDeath, (*guest).diesToo},
 	} {
 		if err := c.try(g); err != nil {
 			var f *fault

@@ -143,6 +143,14 @@ func FuzzMounts(f *testing.F) {
 	})
 }
 
+// White space that the kernel does not write as octal is of the path.
+func TestMountsOfOddNames(t *testing.T) {
+	got := readMounts([]byte("36 35 0:5 / /a\u00a0b\v\u2028c\\040d ro - proc proc rw\n"))
+	if len(got) != 1 || got[0] != (mountPoint{at: "/a\u00a0b\v\u2028c d", kind: "proc"}) {
+		t.Errorf("%+q", got)
+	}
+}
+
 func TestLoaderDirs(t *testing.T) {
 	files := map[string]string{
 		"/etc/ld.so.conf": "include ld.so.conf.d/*.conf\n\t/usr/lib/last  \n", "/etc/ld.so.conf.d/b.conf": "/b\n/a\n", "/etc/ld.so.conf.d/a.conf": "# x\n/a # y\nrelative\n/c=libc6\n",

@@ -12,8 +12,8 @@ type mountPoint struct{ at, kind string }
 func readMounts(text []byte) (out []mountPoint) {
 	for line := range strings.Lines(string(text)) {
 		head, tail, ok := strings.Cut(line, " - ")
-		fields, kind := strings.Fields(head), strings.Fields(tail)
-		if ok && len(fields) >= 5 && len(kind) >= 1 {
+		fields, kind := strings.Split(head, " "), strings.Fields(tail) // other white space may be of a path
+		if ok && len(fields) >= 5 && len(kind) >= 1 && strings.HasPrefix(fields[4], "/") {
 			out = append(out, mountPoint{at: unescape(fields[4]), kind: kind[0]})
 		}
 	}
