@@ -124,6 +124,11 @@ const reservedBytes = 16 << 30
 // spare is how many threads of a reaping init are counted as the guest's.
 const spare = 8
 
+// noCore is the limit of core dumps, in bytes: less than any dump has, so that no
+// file is made, and the one value for which the kernel starts no program of the
+// host's either. At 0 it does start that, as root, and hands it the guest's memory.
+const noCore = 1
+
 // limits are the resource limits of a guest. Where both the executor and the
 // profile name one the tighter holds.
 func limits(s executors.Spec) []order.Limit {
@@ -141,7 +146,7 @@ func limits(s executors.Spec) []order.Limit {
 	list := []order.Limit{
 		{Name: "CPU", Resource: unix.RLIMIT_CPU, Value: uint64(cpu)/1000 + 1},
 		{Name: "FSIZE", Resource: unix.RLIMIT_FSIZE, Value: uint64(tighter(s.FileBytes, k.FileBytes))},
-		{Name: "CORE", Resource: unix.RLIMIT_CORE},
+		{Name: "CORE", Resource: unix.RLIMIT_CORE, Value: noCore},
 		{Name: "NOFILE", Resource: unix.RLIMIT_NOFILE, Value: uint64(files)},
 		{Name: "MEMLOCK", Resource: unix.RLIMIT_MEMLOCK},
 		{Name: "MSGQUEUE", Resource: unix.RLIMIT_MSGQUEUE},

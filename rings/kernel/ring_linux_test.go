@@ -265,7 +265,7 @@ func TestGuestHasNothing(t *testing.T) {
 		data = "Max data size unlimited"
 	}
 	for _, want := range []string{"Max cpu time 21 21 seconds", "Max file size 0 0 bytes", data,
-		"Max core file size 0 0 bytes", "Max open files 64 64 files"} {
+		"Max core file size 1 1 bytes", "Max open files 64 64 files"} {
 		if !strings.Contains(strings.Join(strings.Fields(string(limits)), " "), want) {
 			t.Errorf("limits: no %q in\n%s", want, limits)
 		}

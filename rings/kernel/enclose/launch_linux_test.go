@@ -263,7 +263,7 @@ func orderOf(t testing.TB, k profiles.Kernel, program string) order.Order {
 		UID: os.Getuid(), GID: os.Getgid(), Network: order.NetworkOff, ABI: 1, Filter: code, WX: !k.JIT,
 		Namespaces: map[string]uint64{},
 		Limits: []order.Limit{
-			{Name: "CORE", Resource: unix.RLIMIT_CORE}, {Name: "NOFILE", Resource: unix.RLIMIT_NOFILE, Value: 64},
+			{Name: "CORE", Resource: unix.RLIMIT_CORE, Value: 1}, {Name: "NOFILE", Resource: unix.RLIMIT_NOFILE, Value: 64},
 			{Name: "FSIZE", Resource: unix.RLIMIT_FSIZE, Value: 1 << 20}, {Name: "CPU", Resource: unix.RLIMIT_CPU, Value: 10},
 			{Name: "AS", Resource: unix.RLIMIT_AS, Value: 512 << 20}, {Name: "DATA", Resource: unix.RLIMIT_DATA, Value: 128 << 20},
 			{Name: "NPROC", Resource: unix.RLIMIT_NPROC, Value: 32},

@@ -92,8 +92,9 @@ func processes() []row {
 		{"seccomp", whenSeals, "a guest that seals itself adds a filter; others have no use for it"},
 		{"prctl", option, "names of threads and a few settings of a process"},
 		{"personality", plainPersonality, "asking, and the ordinary one"},
-		{"prlimit64", onlyOneself(0), "limits of oneself; the kernel lets none be raised"},
-		{"setrlimit getrlimit getrusage", any, "limits of oneself; the kernel lets none be raised"},
+		{"prlimit64", limiting, "limits of oneself; the kernel lets none be raised"},
+		{"setrlimit", limitingOld, "limits of oneself; the kernel lets none be raised"},
+		{"getrlimit getrusage", any, "limits of oneself, and what it has used"},
 		{"getpriority", any, "how one is scheduled"},
 		{"setpriority", others(1), "only down, and not init, which counts what a guest uses"},
 	}

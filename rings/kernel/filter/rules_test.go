@@ -11,6 +11,7 @@ import (
 // Outcomes of a call; an errno is by its number.
 const (
 	ok              = filter.RetAllow
+	done            = filter.RetErrno // success, and nothing done
 	eperm           = filter.RetErrno | 1
 	enomem          = filter.RetErrno | 12
 	eacces          = filter.RetErrno | 13
@@ -217,17 +218,22 @@ func attacks() []attack {
 		{wide, "ioctl", []uint64{0, 0x40049409}, enotty}, // FICLONE
 		{wide, "ioctl", []uint64{0, 0x8913}, ok},
 		{tight, "ioctl", []uint64{0, 0x8913}, enotty},
-		{wide, "fcntl", []uint64{3, 8, 1}, eperm},        // SETOWN
-		{wide, "fcntl", []uint64{3, 15, 1}, eperm},       // SETOWN_EX
-		{wide, "fcntl", []uint64{3, 10, 9}, eperm},       // SETSIG
-		{wide, "fcntl", []uint64{3, 1024, 1}, eperm},     // SETLEASE
-		{wide, "fcntl", []uint64{3, 1026, 1}, eperm},     // NOTIFY
-		{wide, "fcntl", []uint64{3, 1031, o}, eperm},     // SETPIPE_SZ
-		{wide, "fcntl", []uint64{3, 1036, 1}, eperm},     // SET_RW_HINT
-		{wide, "fcntl", []uint64{3, 1030, 0}, ok},        // DUPFD_CLOEXEC
-		{wide, "fcntl", []uint64{3, 37, 1}, ok},          // OFD_SETLK
-		{wide, "prlimit64", []uint64{1, 7, 1}, eperm},    // of pid 1
-		{wide, "prlimit64", []uint64{0, 7, 1, 1}, ok},    //
+		{wide, "fcntl", []uint64{3, 8, 1}, eperm},     // SETOWN
+		{wide, "fcntl", []uint64{3, 15, 1}, eperm},    // SETOWN_EX
+		{wide, "fcntl", []uint64{3, 10, 9}, eperm},    // SETSIG
+		{wide, "fcntl", []uint64{3, 1024, 1}, eperm},  // SETLEASE
+		{wide, "fcntl", []uint64{3, 1026, 1}, eperm},  // NOTIFY
+		{wide, "fcntl", []uint64{3, 1031, o}, eperm},  // SETPIPE_SZ
+		{wide, "fcntl", []uint64{3, 1036, 1}, eperm},  // SET_RW_HINT
+		{wide, "fcntl", []uint64{3, 1030, 0}, ok},     // DUPFD_CLOEXEC
+		{wide, "fcntl", []uint64{3, 37, 1}, ok},       // OFD_SETLK
+		{wide, "prlimit64", []uint64{1, 7, 1}, eperm}, // of pid 1
+		{wide, "prlimit64", []uint64{0, 7, 1, 1}, ok}, //
+		{wide, "prlimit64", []uint64{0, 4, 1}, done},  // sets it
+		{wide, "prlimit64", []uint64{0, 4 | 1<<32, 1 << 32}, done},
+		{wide, "prlimit64", []uint64{1, 4, 0}, eperm},
+		{wide, "setrlimit", []uint64{4, 1}, done},
+		{wide, "setrlimit", []uint64{7, 1}, ok},
 		{wide, "prctl", []uint64{22, 2, 1}, eperm},       // SET_SECCOMP
 		{wide, "prctl", []uint64{4, 1}, einval},          // SET_DUMPABLE
 		{wide, "prctl", []uint64{4, 0}, ok},              //
@@ -285,6 +291,21 @@ func TestAttacks(t *testing.T) {
 				if got, _ := ask(t, p, arch, a.call, high...); got != a.want {
 					t.Errorf("%s %s%#x: %#x, want %#x", arch, a.call, high, got, a.want)
 				}
+			}
+		}
+	}
+}
+
+// To ask for the limit of core dumps is no setting of it; what is behind a pointer
+// is asked for by all 64 bits.
+func TestCoreLimitIsAskedFor(t *testing.T) {
+	for _, arch := range architectures() {
+		s := wide()
+		s.Arch = arch
+		p := build(t, s)
+		for v, want := range map[uint64]uint32{0: ok, 1: done, 1 << 32: done} {
+			if got, _ := ask(t, p, arch, "prlimit64", 0, 4, v, 1); got != want {
+				t.Errorf("%s: new limits at %#x: %#x, want %#x", arch, v, got, want)
 			}
 		}
 	}

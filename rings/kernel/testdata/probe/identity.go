@@ -70,7 +70,7 @@ func dumpable(args) string {
 	if err := unix.Getrlimit(unix.RLIMIT_CORE, &l); err != nil {
 		return is(err)
 	}
-	if l.Cur != 0 || l.Max != 0 {
+	if l.Cur != 1 || l.Max != 1 {
 		return fmt.Sprintf("dumps core (%d)", n)
 	}
 	return "no core"

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"syscall"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -78,7 +79,7 @@ func kernel() map[string]probe {
 		"k_seccomp_strict":   func(args) string { return sys(unix.SYS_SECCOMP, 0, 7, 0) },
 		"k_prctl_seccomp":    func(args) string { return sys(unix.SYS_PRCTL, unix.PR_SET_SECCOMP, 9, 0, 0, 0) },
 		"k_rlimit_raise":     func(args) string { return raise(unix.RLIMIT_NOFILE) },
-		"k_rlimit_core":      func(args) string { return raise(unix.RLIMIT_CORE) },
+		"k_rlimit_core":      coreLimit,
 		"k_rlimit_nproc":     func(args) string { return raise(unix.RLIMIT_NPROC) },
 		"k_rlimit_as":        func(args) string { return raise(unix.RLIMIT_AS) },
 		"k_rlimit_child": func(args) string {
@@ -277,6 +278,20 @@ func raise(what int) string {
 	}
 	l.Max++
 	return is(unix.Setrlimit(what, &l))
+}
+
+// coreLimit tries to raise the limit of core dumps, and to lower it to none, with
+// which the host's program for dumps would be started. What it is then is the word.
+func coreLimit(args) string {
+	for _, v := range []uint64{1 << 20, 0} {
+		_ = syscall.Setrlimit(unix.RLIMIT_CORE, &syscall.Rlimit{Cur: v, Max: v})
+		_ = unix.Prlimit(0, unix.RLIMIT_CORE, &unix.Rlimit{Cur: v, Max: v}, nil)
+	}
+	var l unix.Rlimit
+	if err := unix.Getrlimit(unix.RLIMIT_CORE, &l); err != nil {
+		return is(err)
+	}
+	return fmt.Sprint(l.Cur)
 }
 
 func schedAttr(args) string {

@@ -16,10 +16,12 @@ func memory() map[string]probe {
 	const rw, rwx, rx = unix.PROT_READ | unix.PROT_WRITE, unix.PROT_READ | unix.PROT_WRITE | unix.PROT_EXEC, unix.PROT_READ | unix.PROT_EXEC
 	const anon = unix.MAP_PRIVATE | unix.MAP_ANONYMOUS
 	return map[string]probe{
-		"ex_mmap_rwx":    func(args) string { return mapped(rwx, anon, -1) },
-		"ex_mmap_rwx_hi": func(args) string { return mapped(rwx|1<<40, anon, -1) },
-		"ex_mmap_anon_x": func(args) string { return mapped(rx, anon, -1) },
-		"ex_mmap_shared": func(args) string { return mapped(rwx, unix.MAP_SHARED|unix.MAP_ANONYMOUS, -1) },
+		"ex_mmap_rwx":         func(args) string { return mapped(rwx, anon, -1) },
+		"ex_mmap_rwx_hi":      func(args) string { return mapped(rwx|1<<40, anon, -1) },
+		"ex_mmap_anon_x":      func(args) string { return mapped(rx, anon, -1) },
+		"ex_mmap_shared":      func(args) string { return mapped(rwx, unix.MAP_SHARED|unix.MAP_ANONYMOUS, -1) },
+		"ex_mmap_shared_x":    sharedCode,
+		"ex_mmap_shared_fork": childsCode,
 		"ex_mprotect_x": func(args) string {
 			return protect(rw, anon, func(p uintptr) string { return sys(unix.SYS_MPROTECT, p, page, rx) })
 		},
@@ -60,6 +62,69 @@ func memory() map[string]probe {
 			return protect(rw, anon, func(p uintptr) string { return sys(unix.SYS_MADVISE, p, page, unix.MADV_HWPOISON) })
 		},
 	}
+}
+
+// sharedCode maps memory that is executable and shared, sees it at a second place,
+// makes it writable there, and calls what it wrote: nothing became executable.
+func sharedCode(args) string {
+	at, err := mmap(unix.PROT_READ|unix.PROT_EXEC, unix.MAP_SHARED|unix.MAP_ANONYMOUS, -1)
+	if err != nil {
+		return is(err)
+	}
+	second, _, e := unix.RawSyscall6(unix.SYS_MREMAP, at, 0, page, unix.MREMAP_MAYMOVE, 0, 0)
+	if e != 0 {
+		return "remap " + is(e)
+	}
+	if got := sys(unix.SYS_MPROTECT, second, page, unix.PROT_READ|unix.PROT_WRITE); got != "ok" {
+		return "protect " + got
+	}
+	copy(unsafe.Slice((*byte)(unsafe.Add(unsafe.Pointer(nil), second)), page), answer())
+	return called(at)
+}
+
+// called runs the code at an address.
+func called(at uintptr) string {
+	code := &at
+	if call := *(*func() int)(unsafe.Pointer(&code)); call() == 42 {
+		return "ran"
+	}
+	return "ok"
+}
+
+// childsCode has a child of fork write what this process executes.
+func childsCode(args) string {
+	at, err := mmap(unix.PROT_READ|unix.PROT_EXEC, unix.MAP_SHARED|unix.MAP_ANONYMOUS, -1)
+	if err != nil {
+		return is(err)
+	}
+	code := answer()
+	pid, e := forkWriter(at, &code[0], uintptr(len(code)))
+	if e != 0 {
+		return "start " + is(e)
+	}
+	var st unix.WaitStatus
+	if _, err := unix.Wait4(int(pid), &st, 0, nil); err != nil || st != 0 {
+		return fmt.Sprintf("child %d %v", st, err)
+	}
+	return called(at)
+}
+
+// forkWriter forks. The child makes the page at an address writable, copies code
+// to it and ends.
+//
+//go:norace
+//go:nosplit
+func forkWriter(at uintptr, code *byte, n uintptr) (uintptr, unix.Errno) {
+	pid, _, e := unix.RawSyscall6(unix.SYS_CLONE, uintptr(unix.SIGCHLD), 0, 0, 0, 0, 0)
+	if e != 0 || pid != 0 {
+		return pid, e
+	}
+	_, _, e = unix.RawSyscall(unix.SYS_MPROTECT, at, page, unix.PROT_READ|unix.PROT_WRITE)
+	for i := uintptr(0); e == 0 && i < n; i++ {
+		*(*byte)(unsafe.Add(unsafe.Pointer(nil), at+i)) = *(*byte)(unsafe.Add(unsafe.Pointer(code), i))
+	}
+	unix.RawSyscall(unix.SYS_EXIT_GROUP, uintptr(e), 0, 0)
+	return 0, e
 }
 
 func slice(v []uintptr) uintptr {
@@ -148,11 +213,7 @@ func mapSealed(args) string {
 	if err != nil {
 		return is(err)
 	}
-	code := &at
-	if call := *(*func() int)(unsafe.Pointer(&code)); call() == 42 {
-		return "ran"
-	}
-	return "ok"
+	return called(at)
 }
 
 func shmExec(args) string {
