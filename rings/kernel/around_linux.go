@@ -54,18 +54,25 @@ func (r *Ring) listen(g *guest, fd *os.File, c watch.Config) (*watch.Listener, e
 	return watch.Listen(c, fd)
 }
 
-// refused puts on record what the guest tried.
+// refused puts on record what the guest tried. One that is ended for it does
+// nothing more while that is written.
 func (g *guest) refused(v watch.Violation) error {
+	if v.End && g.around.group != nil {
+		_ = g.around.group.Freeze() // it is ended all the same
+	}
 	if g.ring.cfg.Report == nil {
 		return nil
 	}
 	return g.ring.cfg.Report(Violation{Run: g.run(), Agent: g.agent, Executor: g.executor, Violation: v})
 }
 
-// endOver ends the guest over what it tried, or over what cannot be recorded.
+// endOver ends the guest over what it tried, how often, or what cannot be recorded.
 func (g *guest) endOver(v watch.Violation, err error) {
 	why := fmt.Errorf("%w: it tried what it had given up: %s", executors.ErrViolation, v)
-	if err != nil {
+	switch {
+	case errors.Is(err, watch.ErrTooMany):
+		why = fmt.Errorf("%w: %w", executors.ErrViolation, err)
+	case err != nil:
 		why = fmt.Errorf("%w: what it tried cannot be recorded: %w", executors.ErrViolation, err)
 	}
 	_ = g.revoke(why) // Kill, or Close of the ring, meets the error again

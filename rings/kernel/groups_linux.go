@@ -28,7 +28,7 @@ func (r *Ring) findGroups() error {
 		state := enforced
 		if tree.Missing(c) != "" {
 			state = unavailable
-			r.grouped[order.LayerCgroups] = partly // they still end and freeze a guest
+			r.grouped[order.LayerCgroups] = partly // they still freeze and end a guest
 		}
 		r.grouped[order.LayerCgroups+"_"+c] = state
 	}

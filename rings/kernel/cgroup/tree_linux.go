@@ -259,13 +259,9 @@ func (g *Group) Kill() error {
 	return nil // before Linux 5.14 there is no such file; the namespace ends with its first process
 }
 
-// Freeze stops or continues all processes of the group.
-func (g *Group) Freeze(stop bool) error {
-	value := "0"
-	if stop {
-		value = "1"
-	}
-	if err := set(g.path, "cgroup.freeze", value); err != nil {
+// Freeze stops all processes of the group where they are. Kill still ends them.
+func (g *Group) Freeze() error {
+	if err := set(g.path, "cgroup.freeze", "1"); err != nil {
 		return fmt.Errorf("freeze control group: %w", err)
 	}
 	return nil

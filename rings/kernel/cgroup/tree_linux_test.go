@@ -229,7 +229,7 @@ func inTree() error {
 	if err != nil || !strings.Contains(string(at), "/guest-x") {
 		return fmt.Errorf("the process is in %q: %w", at, err)
 	}
-	if err := errors.Join(g.Freeze(true), g.Freeze(false), g.Kill()); err != nil {
+	if err := errors.Join(g.Freeze(), g.Kill()); err != nil {
 		return err
 	}
 	state, err := c.Process.Wait()

@@ -31,7 +31,7 @@ func (*Group) Dir() *os.File { return nil }
 func (*Group) Kill() error { return nil }
 
 // Freeze refuses.
-func (*Group) Freeze(bool) error { return &Unavailable{Reason: "only Linux has them"} }
+func (*Group) Freeze() error { return &Unavailable{Reason: "only Linux has them"} }
 
 // Close does nothing.
 func (*Group) Close() error { return nil }

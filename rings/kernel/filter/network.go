@@ -12,6 +12,8 @@ const (
 	kindRaw       = 3
 	kindPackets   = 5
 	kindNone      = 15 // no kernel has it
+	notBlocking   = 0o4000
+	closeOnExec   = 0o2000000
 	fastOpen      = 0x20000000
 )
 
@@ -26,6 +28,12 @@ func opening(b *builder) *node {
 		internet := arg(1, and(kindMask, among([]uint32{kindStream, kindDatagram}, protocols, b.deny(eprotonosupport))))
 		routes := arg(2, equal(0, arg(1, and(kindMask, among([]uint32{kindDatagram, kindRaw}, b.allow, refused))), refused))
 		families = oneOf(0, []uint32{familyIPv4, familyIPv6}, internet, arg(0, equal(familyNetlink, routes, refused)))
+	}
+	if b.spec.Notify {
+		// Every program of the GNU C library that asks for a user asks nscd first, by
+		// a socket of exactly this type; so does much else, which is not seen then.
+		unseen := arg(1, equal(kindStream|closeOnExec|notBlocking, b.prove(eafnosupport), families))
+		families = arg(0, equal(familyUnix, unseen, families))
 	}
 	// The kernel knows no such type, and says EINVAL: init proves by it that this
 	// filter stands, and nothing is opened where it does not.

@@ -147,9 +147,36 @@ func canary(arch string, d filter.Data) bool {
 	case "unshare":
 		return uint32(d.Args[0]) == 0
 	case "socket":
-		return uint32(d.Args[0]) == 16 && d.Args[1]&15 == 15
+		return uint32(d.Args[0]) == 16 && d.Args[1]&15 == 15 || uint32(d.Args[0]) == 1 && uint32(d.Args[1]) == 0x80801
 	default:
 		return false
+	}
+}
+
+// TestNameServiceIsUnseen: what programs of the GNU C library ask at every start is
+// refused without a report, and no other socket is.
+func TestNameServiceIsUnseen(t *testing.T) {
+	for arch, socket := range map[string]int32{filter.AMD64: 41, filter.ARM64: 198} {
+		loud, sealing := build(t, filter.Spec{Arch: arch, Notify: true}), build(t, filter.Spec{Arch: arch, Seals: true})
+		for _, c := range []struct {
+			args [6]uint64
+			want uint32
+		}{
+			{[6]uint64{1, 0x80801}, eafnosupport},
+			{[6]uint64{1 | 1<<40, 0x80801 | 1<<33}, eafnosupport},
+			{[6]uint64{1, 1}, filter.RetNotify},
+			{[6]uint64{1, 0x80001}, filter.RetNotify},
+			{[6]uint64{1, 0x80802}, filter.RetNotify},
+			{[6]uint64{2, 0x80801}, filter.RetNotify},
+		} {
+			d := filter.Data{Call: socket, Arch: filter.AuditArch(arch), Args: c.args}
+			if got, err := filter.Run(loud, d); got != c.want || err != nil {
+				t.Errorf("%s %#x: %#x, want %#x, %v", arch, c.args, got, c.want, err)
+			}
+			if got, err := filter.Run(sealing, d); got != filter.RetNotify || err != nil {
+				t.Errorf("%s %#x before a seal: %#x, %v", arch, c.args, got, err)
+			}
+		}
 	}
 }
 

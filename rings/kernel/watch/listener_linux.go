@@ -113,14 +113,7 @@ func (l *Listener) next() (more bool) {
 	if err != nil {
 		return false // closed
 	}
-	return more && l.refused < l.most()
-}
-
-func (l *Listener) most() int {
-	if l.cfg.Granted != nil {
-		return maxRefusedExec
-	}
-	return maxRefused
+	return more && (l.cfg.Granted != nil || l.refused < maxRefused)
 }
 
 // look tells whether a call waits, so that receive does not, and whether no
@@ -156,12 +149,18 @@ func (l *Listener) one(fd uintptr) (more bool) {
 	v, refused := l.judge(fd, n)
 	if refused {
 		l.refused++
-		if v, tell := l.tally.add(v); tell || v.End {
-			if err := l.cfg.Report(v); err != nil || v.End {
-				l.ending = true
-				l.cfg.Go(func() { l.cfg.End(v, err) })
-				return false
-			}
+		v, tell := l.tally.add(v)
+		var err error
+		if tell || v.End {
+			err = l.cfg.Report(v)
+		}
+		if err == nil && l.cfg.Granted != nil && l.refused >= maxRefusedExec {
+			err = ErrTooMany // closed, the listener would fail its exec calls
+		}
+		if err != nil || v.End {
+			l.ending = true
+			l.cfg.Go(func() { l.cfg.End(v, err) })
+			return false
 		}
 	}
 	a := answer{ID: n.ID, Error: -int32(l.errno(v.Call))}
@@ -208,7 +207,9 @@ func (l *Listener) judge(fd uintptr, n notif) (v Violation, refused bool) {
 	if name == "execveat" {
 		at = int32(n.Data.Args[0])
 	}
-	return v, !read || !l.granted(fd, n, at, file)
+	// A caller that was interrupted starts nothing, and asks again: the Go runtime of
+	// init interrupts a thread that runs long.
+	return v, (!read || !l.granted(fd, n, at, file)) && valid(fd, n.ID)
 }
 
 // granted tells whether the program at path, as the guest sees it, may be

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"runtime"
 	"strconv"
 	"strings"
@@ -390,6 +391,69 @@ func TestExecIsSeen(t *testing.T) {
 		watch.Violation{Layer: "exec", Call: "execve", Detail: "usr/bin/../bin/false", Count: 1},
 		watch.Violation{Layer: "seccomp", Call: "socket", Detail: "AF_NETLINK", Count: 1},
 	)
+}
+
+// A caller that is gone, or was interrupted, before the answer started nothing.
+func TestExecThatWasNoneIsNotReported(t *testing.T) {
+	h := start(t, 1)
+	c := h.config()
+	c.Granted = func(uint64, uint64) bool {
+		list, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/children", h.cmd.Process.Pid))
+		if err != nil {
+			t.Error(err)
+		}
+		for _, f := range list {
+			text, _ := os.ReadFile(f)
+			for pid := range strings.FieldsSeq(string(text)) {
+				n, _ := strconv.Atoi(pid)
+				fd, err := unix.PidfdOpen(n, 0)
+				if err != nil {
+					t.Error(err)
+					continue
+				}
+				if err := unix.Kill(n, unix.SIGKILL); err != nil {
+					t.Error(err)
+				}
+				_, _ = unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 5000)
+				unix.Close(fd)
+			}
+		}
+		return false
+	}
+	h.listen(c)
+	h.say("exec /usr/bin/true")
+	if v := h.violations(); len(v) > 0 {
+		t.Errorf("%v", v)
+	}
+}
+
+// One that is refused more than anybody looks at is ended: its exec calls would fail.
+func TestTooManyRefusalsEndTheGuest(t *testing.T) {
+	h := start(t, 1)
+	c := h.config()
+	c.Granted = func(uint64, uint64) bool { return true }
+	ended := make(chan error, 1)
+	c.End = func(_ watch.Violation, err error) {
+		_ = h.cmd.Process.Kill()
+		ended <- err
+	}
+	h.listen(c)
+	for range 4096 {
+		if _, err := fmt.Fprintln(h.in, "socket"); err != nil {
+			break // it has ended: a call that was interrupted counts again
+		}
+		if s, err := h.out.ReadString('\n'); err != nil {
+			break
+		} else if s != "EAFNOSUPPORT\n" {
+			t.Fatal(s)
+		}
+	}
+	if err := <-ended; !errors.Is(err, watch.ErrTooMany) {
+		t.Error(err)
+	}
+	if n := len(h.violations()); n != 4 {
+		t.Errorf("%d records, want those of 1, 10, 100 and 1000", n)
+	}
 }
 
 // A sealed guest starts nothing, whatever is granted.

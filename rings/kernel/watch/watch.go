@@ -51,7 +51,8 @@ type Config struct {
 	// meanwhile. What cannot be reported ends the guest.
 	Report func(Violation) error
 	// End is called once, in a goroutine of its own, when a violation ends the
-	// guest or could not be reported. No call is answered after that.
+	// guest, could not be reported, or was one too many (ErrTooMany). No call is
+	// answered after that.
 	End func(Violation, error)
 	// Sealed says that the guest gave up everything it asks for: the first
 	// violation ends it.
@@ -70,6 +71,9 @@ type Config struct {
 	Errno func(call string) syscall.Errno
 }
 
+// ErrTooMany ends a guest that was refused more calls than anybody looks at.
+var ErrTooMany = fmt.Errorf("%d of its system calls were refused", maxRefusedExec)
+
 func (c Config) check() error {
 	switch {
 	case c.Go == nil, c.Name == nil, c.Report == nil, c.End == nil:
@@ -85,8 +89,8 @@ const (
 	// maxRefused is how many calls are refused before the listener is closed, after
 	// which the kernel refuses them itself, with ENOSYS and unseen.
 	maxRefused = 64
-	// maxRefusedExec is the same for a guest whose exec calls pass here, and fail
-	// when the listener is closed.
+	// maxRefusedExec is how many of a guest whose exec calls pass here, and would
+	// fail when the listener is closed: such a guest is ended.
 	maxRefusedExec = 4096
 	// maxCanaries is how many calls a guest may try to prove its seal.
 	maxCanaries = 64
