@@ -4,6 +4,8 @@ package enclose
 // nobody outside can.
 
 import (
+	"errors"
+	"fmt"
 	"os"
 	"runtime"
 	"slices"
@@ -178,6 +180,31 @@ func TestOnlyLoopback(t *testing.T) {
 		if err := onlyLoopback(table); (err == nil) != want {
 			t.Errorf("%q: %v", table, err)
 		}
+	}
+}
+
+// A host that is short of something neither lacks a layer nor lies about it:
+// whoever uses up what there is would have it held for one that does.
+func TestShort(t *testing.T) {
+	c := canary{name: "x", layer: order.LayerLandlock}
+	for e, want := range map[unix.Errno][2]string{
+		unix.ENOMEM: {order.KindFault, order.KindFault}, unix.ENFILE: {order.KindFault, order.KindFault},
+		unix.EPERM: {order.KindMissing, order.KindLies}, unix.ENOSPC: {order.KindMissing, order.KindLies}, unix.ENOENT: {order.KindMissing, order.KindLies},
+	} {
+		var missed, shown, looked *fault
+		if !errors.As(missing(order.LayerSeccomp, "seccomp", e), &missed) || missed.kind != want[0] {
+			t.Errorf("a step with %v: %+v, want %s", e, missed, want[0])
+		}
+		if !errors.As(c.shows(expect("opening", e, unix.EACCES)), &shown) || shown.kind != want[1] || shown.layer != c.layer {
+			t.Errorf("a canary that is refused with %v: %+v, want %s", e, shown, want[1])
+		}
+		if !errors.As(c.shows(fmt.Errorf("open /proc: %w", e)), &looked) || looked.kind != want[1] {
+			t.Errorf("a canary that cannot look, with %v: %+v, want %s", e, looked, want[1])
+		}
+	}
+	var works *fault
+	if !errors.As(c.shows(expect("opening", nil, unix.EACCES)), &works) || works.kind != order.KindLies {
+		t.Errorf("what works: %+v, want a lie", works)
 	}
 }
 

@@ -25,7 +25,8 @@ func (f *fault) Error() string {
 	return fmt.Sprintf("%s: %s: %s", f.layer, f.step, f.reason)
 }
 
-// missing is a step that the host refuses.
+// missing is a step that the host refuses. Where it is short of something, it is a
+// fault of this one guest: see short.
 func missing(layer, step string, err error) error {
 	return because(order.KindMissing, layer, step, err)
 }
@@ -41,7 +42,22 @@ func lies(layer, step, reason string) error {
 func because(kind, layer, step string, err error) error {
 	f := &fault{layer: layer, kind: kind, step: step, reason: err.Error()}
 	errors.As(err, &f.errno)
+	if short(f.errno) {
+		f.kind = order.KindFault
+	}
 	return f
+}
+
+// short is an errno of a host that has no more of something for now. It does not
+// tell whether a layer can be had, nor whether one stands; and who uses up what is
+// there, a guest for one, must not decide what is held of the host from then on.
+func short(e syscall.Errno) bool {
+	switch e {
+	case syscall.ENOMEM, syscall.ENFILE, syscall.EMFILE, syscall.ENOBUFS, syscall.EAGAIN, syscall.EINTR:
+		return true
+	default:
+		return false
+	}
 }
 
 // report fills in what failed.

@@ -209,7 +209,7 @@ func (g *guest) isLast() error {
 		{"uts", unix.CLONE_NEWUTS}, {"cgroup", unix.CLONE_NEWCGROUP},
 	} {
 		if err := expect("unshare of "+kind.name, unix.Unshare(kind.flag), unix.ENOSPC); err != nil {
-			return lies(order.LayerNamespaces, "counts of namespaces", err.Error())
+			return canary{name: "counts of namespaces", layer: order.LayerNamespaces}.shows(err)
 		}
 	}
 	g.proved = append(g.proved, "counts of namespaces")

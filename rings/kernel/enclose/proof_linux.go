@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 
 	"golang.org/x/sys/unix"
 
@@ -53,16 +54,26 @@ func (g *guest) prove() error {
 		if errors.Is(err, errNotAsked) {
 			continue
 		}
-		var f *fault
-		if err != nil && !errors.As(err, &f) {
-			err = lies(c.layer, c.name, err.Error())
-		}
 		if err != nil {
-			return err
+			return c.shows(err)
 		}
 		g.proved = append(g.proved, c.name)
 	}
 	return nil
+}
+
+// shows is what the error of a canary says of its layer.
+func (c canary) shows(err error) error {
+	var f *fault
+	var e syscall.Errno
+	switch {
+	case errors.As(err, &f):
+		return f
+	case errors.As(err, &e) && short(e):
+		return broken(c.layer, c.name, err)
+	default:
+		return lies(c.layer, c.name, err.Error())
+	}
 }
 
 // errNotAsked is a canary of a layer that the order leaves out.
@@ -77,6 +88,10 @@ func expect(what string, got error, want ...unix.Errno) error {
 	}
 	if got == nil {
 		return fmt.Errorf("%s works", what)
+	}
+	var e syscall.Errno
+	if errors.As(got, &e) && short(e) {
+		return fmt.Errorf("%s: %w", what, got) // not tried
 	}
 	return fmt.Errorf("%s is refused with %q, and not with %q", what, got.Error(), want[0].Error())
 }

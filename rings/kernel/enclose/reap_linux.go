@@ -135,11 +135,8 @@ func (g *guest) withdraw() error {
 		{"death with the ring", order.LayerParentDeath, (*guest).diesToo},
 	} {
 		if err := c.try(g); err != nil {
-			var f *fault
-			if errors.As(err, &f) {
-				return f
-			}
-			return lies(c.layer, "first process: "+c.name, err.Error())
+			c.name = "first process: " + c.name
+			return c.shows(err)
 		}
 	}
 	return nil
