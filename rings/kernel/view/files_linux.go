@@ -206,10 +206,38 @@ func (r *resolver) hide() {
 		case d.info.regular() && d.info.names > 1:
 			r.refuse(d.rule, "deny the folder it is in, or remove its other names",
 				"%s and has %d names (hard links): the others would show it", what, d.info.names)
+		case r.otherCase(real):
+			r.refuse(d.rule, "grant less than "+r.over(real)+", or keep it on another file system",
+				"%s on a file system that takes upper and lower case for one: by the other a guest would find it", what)
 		default:
 			r.nodes[real] = &node{info: d.info, hide: true, rule: d.rule}
 		}
 	}
+}
+
+// otherCase tells whether something below the granted folder, on the way to a real
+// path, is found by its name in the other case too. The kernel may keep what it
+// found as another file then, which a cover does not hide (9p, CIFS, FUSE).
+func (r *resolver) otherCase(real string) bool {
+	top := r.over(real)
+	for p := real; p != top && p != "/"; p = path.Dir(p) {
+		name := path.Base(p)
+		other := strings.ToUpper(name)
+		if other == name {
+			other = strings.ToLower(name)
+		}
+		if other == name {
+			continue // a name without letters
+		}
+		i, err := r.stat(p)
+		if err != nil {
+			continue // it is looked for again, and then refused
+		}
+		if o, err := r.stat(path.Join(path.Dir(p), other)); err == nil && o.same(i) {
+			return true
+		}
+	}
+	return false
 }
 
 // over names the closest granted folder above p.
