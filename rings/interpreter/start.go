@@ -112,7 +112,7 @@ func (r *Ring) register(ctx context.Context, run *life.Run, req StartRequest) (*
 	if err != nil {
 		return nil, fmt.Errorf("start run %s: %w", req.ID, err)
 	}
-	run.Bind(bound)
+	run.Bind(bound.On(host))
 	if err := r.checkSession(g, bound, req); err != nil {
 		return nil, err
 	}

@@ -81,7 +81,7 @@ func (r *Run) MayGoOn(g *rules.Generation, h rules.Host) (*profiles.Decision, er
 	}
 	switch {
 	case d == nil:
-		r.limits = r.bound.Limits(g)
+		r.bound, r.limits = r.bound.On(h), r.bound.Limits(g)
 		return nil, nil
 	case d.Code == profiles.CodeUnknownAgent || d.Code == profiles.CodeExecutorNotGranted:
 		return d, nil

@@ -18,6 +18,7 @@ import (
 type Binding struct {
 	agent    string
 	executor string
+	host     Host     // of its guest
 	agents   []*Agent // at least one
 	recorded []pause.Profile
 	handed   []profiles.Grants // that narrow its subagents
@@ -62,6 +63,13 @@ func Bind(g *Generation, agent, executor string, grants *profiles.Grants, above 
 	b.recorded = []pause.Profile{{Generation: g.Number, Revision: g.Revision, Agent: a.Profile, Modules: digests(g.Modules)}}
 	b.limits = executorLimits(&a.Profile, executor)
 	return b, nil
+}
+
+// On is the binding of a run whose guest is on this host.
+func (b *Binding) On(h Host) *Binding {
+	on := *b
+	on.host = h
+	return &on
 }
 
 // Handed are the grants that narrow the subagents of the run: its own and those

@@ -101,6 +101,9 @@ func (k *Case) under(b *Binding, g *Generation) (*Grant, *Refusal) {
 	if len(k.Own) > 0 && g.Agent(b.agent) == b.First() {
 		return k.Own[0], nil
 	}
+	if d := g.Agent(b.agent).tier(b.host); d != nil { // raised since the run began
+		return nil, refusalOf(*d, NameRevoked)
+	}
 	return gr, nil
 }
 
@@ -124,7 +127,7 @@ func refusalOf(d profiles.Decision, name string) *Refusal {
 // revokedCode keeps the codes that say more than "revoked".
 func revokedCode(c profiles.Code) profiles.Code {
 	switch c {
-	case profiles.CodeBridgeNotGranted, profiles.CodeUnknownAgent, profiles.CodeExecutorNotGranted:
+	case profiles.CodeBridgeNotGranted, profiles.CodeUnknownAgent, profiles.CodeExecutorNotGranted, profiles.CodeTierUnavailable:
 		return profiles.CodeBridgeRevoked
 	default:
 		return c
