@@ -141,7 +141,7 @@ var layers = map[string][]string{
 		"cmd/ringd/internal/notify", "cmd/ringd/internal/store", "cmd/ringd/internal/daemon/metrics",
 	},
 	"cmd/ringd/internal/daemon/pauses": {
-		"schema/wire", "executors", "rings/interpreter", "cmd/ringd/internal/seal", "cmd/ringd/internal/store",
+		"profiles", "schema/wire", "executors", "rings/interpreter", "cmd/ringd/internal/seal", "cmd/ringd/internal/store",
 		"cmd/ringd/internal/daemon/metrics", "cmd/ringd/internal/daemon/show", "cmd/ringd/internal/daemon/vouch",
 	},
 	"cmd/ringd/internal/daemon/records": {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"strings"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/approvals"
@@ -74,7 +75,9 @@ func errorFor(err error) (status int, e wire.Error) {
 	}
 	var denial *profiles.Denial
 	if errors.As(err, &denial) {
-		return http.StatusForbidden, wire.Error{Code: string(denial.Decision.Code), Message: denial.Error()}
+		d := denial.Decision
+		text := strings.Join(append([]string{denial.Capability + ": " + d.Reason}, d.Instead...), "; ")
+		return http.StatusForbidden, wire.Error{Code: string(d.Code), Message: text}
 	}
 	var invalid *daemon.InvalidError
 	var word *approvals.InvalidError

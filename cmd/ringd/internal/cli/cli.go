@@ -107,9 +107,9 @@ func RefusedBy(err error) error {
 	if !errors.As(err, &e) {
 		return Usage("%w", err)
 	}
-	text := errors.New(render.Clean(e.Error()))
+	text := errors.New(render.Refused(e.Error()))
 	switch {
-	case Unenforceable(profiles.Code(e.Code)), e.Code == wire.CodeAuditUnavailable:
+	case Unenforceable(profiles.Code(e.Code)), e.Code == string(profiles.CodeClosed), e.Code == wire.CodeAuditUnavailable:
 		return Failed(Unavailable, text)
 	case e.Code == wire.CodeRequestInvalid:
 		return Failed(Misused, text)

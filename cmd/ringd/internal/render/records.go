@@ -98,14 +98,16 @@ func (p Page) Status(st wire.Status) {
 		fmt.Fprintf(p.W, "generation %d, %s\n", st.Generation, st.Revision)
 	}
 	for _, c := range st.Conditions {
-		fmt.Fprintf(p.W, "%s: %s\n", p.style(yellow, c.Code), Clean(c.Message))
+		p.hanging(c.Code+": ", p.style(yellow, c.Code)+": ", Clean(c.Message), "    ")
 	}
 	for _, part := range append(st.Rings, st.Executors...) {
-		reason := ""
-		if part.Reason != "" {
-			reason = "  " + Clean(part.Reason)
+		name := fmt.Sprintf("  %-12s %s", part.Name, part.State)
+		if part.Reason == "" {
+			fmt.Fprintln(p.W, name)
+			continue
 		}
-		fmt.Fprintf(p.W, "  %-12s %s%s\n", part.Name, part.State, reason)
+		name += "  "
+		p.hanging(name, name, Clean(part.Reason), strings.Repeat(" ", len(name)))
 	}
 	fmt.Fprintf(p.W, "runs: %d live, %d of them paused; audit record %d\n", st.Runs.Live, st.Runs.Paused, st.AuditSeq)
 	if push := st.LastPush; push != nil {
@@ -113,5 +115,15 @@ func (p Page) Status(st wire.Status) {
 		for _, d := range push.Findings {
 			fmt.Fprintf(p.W, "  %s:%d:%d: %s: %s\n", Clean(d.File), d.Line, d.Column, d.Code, Clean(d.Message))
 		}
+	}
+}
+
+// hanging writes text behind a heading that is as wide as plain, and its further
+// lines behind indent.
+func (p Page) hanging(plain, heading, text, indent string) {
+	first, rest, _ := strings.Cut(strings.Join(folded(text, width-max(len(plain), len(indent))), "\n"), "\n")
+	fmt.Fprintln(p.W, heading+first)
+	if rest != "" {
+		fmt.Fprintln(p.W, indent+strings.ReplaceAll(rest, "\n", "\n"+indent))
 	}
 }

@@ -48,6 +48,15 @@ func Unavailable(d *profiles.Denial) string {
 	return strings.Join(lines, "\n    ")
 }
 
+// Refused words the refusal of a daemon likewise.
+func Refused(text string) string {
+	lines := fold(Clean(text), width-len("ringd: "))
+	if len(lines) < 2 {
+		return strings.Join(lines, "")
+	}
+	return strings.Join(append(lines[:1:1], folded(strings.Join(lines[1:], " "), width-4)...), "\n    ")
+}
+
 // undefined is the tagged value of a program without a last expression.
 const undefined = `{"$ringd":"undefined"}`
 

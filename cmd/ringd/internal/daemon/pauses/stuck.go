@@ -9,6 +9,7 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/seal"
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
 	"github.com/ringd/ringd/executors"
+	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/schema/wire"
 )
 
@@ -69,6 +70,8 @@ func Again(f store.Fault, now time.Time) bool {
 func Condition(code string, n int64) wire.Condition {
 	remedy := "the policy in force does not let them go on: push one that does, or cancel them"
 	switch code {
+	case string(profiles.CodeTierUnavailable):
+		remedy = "a policy that binds them asks for more isolation than this host has: give it that (ringd doctor), resume them on another, or cancel them"
 	case wire.CodeIntegrity:
 		remedy = "what the store has of them is not what was sealed: put the state folder back as it was and resume them, or cancel them"
 	case wire.CodeKeyUnknown:
