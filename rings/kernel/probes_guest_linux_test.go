@@ -238,7 +238,7 @@ func TestProbeTable(t *testing.T) {
 	var left []string
 	for id := range strings.FieldsSeq(inLab(t, p, s, "", "list")["list"]) {
 		switch id {
-		case "wait", "ex_ran", "i_sleep", "i_sees", "i_pids", "l_doublefork": // parts of other tests
+		case "wait", "ex_ran", "i_sleep", "i_sees", "i_pids", "i_inflight", "i_sends", "l_doublefork": // parts of other tests
 			continue
 		}
 		if !seen[id] {

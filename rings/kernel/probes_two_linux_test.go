@@ -69,6 +69,46 @@ func TestTwoGuests(t *testing.T) {
 	}
 }
 
+// TestInFlight: descriptors that a guest has sent and nobody has received are
+// counted for its user, which others may have too. Guests are started beside it:
+// what their init sends to the ring, and what one that seals itself does, passes.
+func TestInFlight(t *testing.T) {
+	p := built(t, "probe")
+	r, token := probeRing(t)
+	base := t.TempDir()
+	openUp(t, base)
+	s := onStage(t, filepath.Join(base, "stage"), host{args: map[string]string{}})
+	hog, err := r.Launch(t.Context(), own(s, s.argv(p["probe"], token, "i_inflight", "")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() {
+		if err := hog.Kill(); err != nil {
+			t.Error(err)
+		}
+		hog.Conn().Close()
+	}()
+	said, err := bufio.NewReader(hog.(executors.Streamer).Stdout()).ReadString('\n')
+	if err != nil || !strings.Contains(said, "ETOOMANYREFS") {
+		t.Fatalf("the guest says %q, %v", said, err)
+	}
+	watched, _ := reporting(t, nil)
+	spec := program("/usr/bin/true")
+	spec.Kernel.Files = 16 // fewer than are in flight
+	g, err := watched.Launch(t.Context(), spec)
+	if err != nil {
+		t.Fatalf("beside it no guest starts whose init sends a listener: %v", err)
+	}
+	defer g.Conn().Close()
+	if _, e := end(t, g); e.Code != 0 {
+		t.Errorf("%+v", e)
+	}
+	got := inGuest(t, r, off(s.argv(p["probe"], token, "i_sends", "")), "i_sends")["i_sends"]
+	if got != "ok" {
+		t.Errorf("a guest that seals itself sends a descriptor: %s", got)
+	}
+}
+
 // TestDaemonDeath: when the process that holds a ring is killed, nothing of a
 // guest is left, not what forked twice into a session of its own.
 func TestDaemonDeath(t *testing.T) {

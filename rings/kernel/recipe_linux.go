@@ -119,6 +119,9 @@ func (r *Ring) newRecipe(k kind, s executors.Spec) (*recipe, error) {
 	if err != nil {
 		return nil, err
 	}
+	if s.Seals {
+		s.Kernel.Files = sealedFiles
+	}
 	list, err := within(limits(s))
 	if err != nil {
 		return nil, err
@@ -173,6 +176,11 @@ func ownNamespaces() (map[string]uint64, error) {
 	}
 	return own, nil
 }
+
+// sealedFiles is far more than guests have of descriptors under way. One that seals
+// itself opens nothing from then on, and by its number of files the kernel decides
+// whether it may send that of its seal, when all guests of a user have so many.
+const sealedFiles = 1 << 12
 
 const tokenField = `"Token":"`
 

@@ -3,6 +3,7 @@ package enclose
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"runtime"
 	"syscall"
 	"unsafe"
@@ -128,6 +129,13 @@ func (p *program) execute() (message []byte) {
 		}
 		if syscall.Getrlimit(l.resource, &l.have) != nil || l.have != l.want {
 			return l.lies
+		}
+		// That of files is run into.
+		if l.resource == unix.RLIMIT_NOFILE && l.want.Cur <= math.MaxInt32 {
+			_, _, e := unix.RawSyscall(unix.SYS_FCNTL, order.Control, unix.F_DUPFD_CLOEXEC, uintptr(l.want.Cur))
+			if e != unix.EINVAL {
+				return l.lies
+			}
 		}
 	}
 	_, _, e := unix.RawSyscall(unix.SYS_EXECVE, uintptr(unsafe.Pointer(p.path)),

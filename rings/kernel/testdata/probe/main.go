@@ -68,7 +68,9 @@ func main() {
 }
 
 // stays tells whether a probe uses its standard input itself.
-func stays(id string) bool { return id == "wait" || id == "i_sleep" || id == "l_doublefork" }
+func stays(id string) bool {
+	return id == "wait" || id == "i_sleep" || id == "i_inflight" || id == "l_doublefork"
+}
 
 // elsewhere says why this is no guest; "" when it is. lab names what a guest of
 // the tests was left with on purpose: "caps".

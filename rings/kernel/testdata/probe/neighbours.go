@@ -58,6 +58,8 @@ func neighbours() map[string]probe {
 		"i_tmp_other":   func(a args) string { return open(a["tmp"], unix.O_RDONLY) },
 		"i_sleep":       func(a args) string { return sleep(a) },
 		"i_peer_pidfd":  peer,
+		"i_inflight":    inFlight,
+		"i_sends":       sends,
 		"i_pids":        pids,
 		"i_sees":        sees,
 		"i_shares":      shares,
@@ -125,6 +127,33 @@ func sleep(a args) string {
 	fmt.Println("READY " + strings.Join(made, " "))
 	_, _ = os.Stdin.Read(make([]byte, 1))
 	return "ok"
+}
+
+// inFlight sends descriptors that nobody receives, until the kernel takes no more:
+// it counts them for the user, in all guests together.
+func inFlight(args) string {
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM, 0)
+	if err != nil {
+		return is(err)
+	}
+	n, many := 0, make([]int, 60)
+	for err == nil && n < 10_000 {
+		if err = unix.Sendmsg(fds[0], []byte{1}, unix.UnixRights(many...), nil, unix.MSG_DONTWAIT); err == nil {
+			n += len(many)
+		}
+	}
+	fmt.Println("READY", n, is(err))
+	_, _ = os.Stdin.Read(make([]byte, 1))
+	return "ok"
+}
+
+// sends sends one descriptor, as a guest that seals itself does.
+func sends(args) string {
+	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET, 0)
+	if err != nil {
+		return is(err)
+	}
+	return is(unix.Sendmsg(fds[0], []byte{1}, unix.UnixRights(0), nil, unix.MSG_DONTWAIT))
 }
 
 func pids(args) string {
