@@ -215,6 +215,10 @@ var ErrRevoked = errors.New("the policy in force no longer grants what its proce
 // has ended: it tried what it had given up, or what it tried cannot be recorded.
 var ErrViolation = errors.New("the guest was ended")
 
+// ErrOwn is wrapped by Launch where this host cannot give a guest what Spec.Own or
+// Spec.Room names. The executor does without, or has it elsewhere.
+var ErrOwn = errors.New("the executor's own folder cannot be given to a guest")
+
 // Spec is what a guest is started with. The zero value starts nothing.
 type Spec struct {
 	Executor    string

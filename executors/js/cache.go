@@ -48,6 +48,9 @@ func (e *Executor) warmed(ctx context.Context, s spec, argv []string) (*executor
 	}
 	fills := e.fills.Load()
 	link, err := e.begin(ctx, s, argv, cache)
+	if errors.Is(err, executors.ErrOwn) { // a cache below /dev, say
+		return e.begin(ctx, s, argv, "")
+	}
 	if !isCold(err) {
 		return link, err
 	}

@@ -105,3 +105,22 @@ func TestCacheInRing(t *testing.T) {
 	check("damaged", cold, run(&specs{}))
 	check("mended", warm, run(&specs{}))
 }
+
+// A cache where a guest can be given nothing is as none.
+func TestCacheAmongDevices(t *testing.T) {
+	ring := launcher(t)
+	enclosed(t, ring)
+	dir, err := os.MkdirTemp("/dev/shm", "ringd-test-")
+	if err != nil {
+		t.Skip(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	l := &specs{Launcher: ring}
+	e := executor(t, func(c *js.Config) { c.Launcher, c.CacheDir = l, dir })
+	if out := mustRun(t, e, program("1 + 1")); string(out.Value) != "2" || out.Attestation.Tier != "os-sandbox" {
+		t.Fatalf("%+v", out)
+	}
+	if d := cmp.Diff([]string{"with the cache", "without"}, l.take(t, dir)); d != "" {
+		t.Error(d)
+	}
+}

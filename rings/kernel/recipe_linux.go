@@ -104,6 +104,9 @@ func (r *Ring) newRecipe(k kind, s executors.Spec) (*recipe, error) {
 	at := r.places(now)
 	at.Own, at.Room = s.Own, s.Room
 	plan, err := view.Resolve(s.Kernel, s.Argv[0], at)
+	if at.RefusesOwn(err) {
+		return nil, fmt.Errorf("%w: %w", executors.ErrOwn, err)
+	}
 	if err != nil {
 		return nil, err
 	}

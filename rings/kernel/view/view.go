@@ -11,6 +11,7 @@
 package view
 
 import (
+	"errors"
 	"fmt"
 
 	"github.com/ringd/ringd/profiles"
@@ -40,6 +41,21 @@ type Places struct {
 	Root   string
 	Mounts []byte
 	Arch   string
+}
+
+// RefusesOwn tells whether err refuses what the executor added, as opposed to what
+// a policy grants.
+func (p Places) RefusesOwn(err error) bool {
+	var no *Refusal
+	if !errors.As(err, &no) {
+		return false
+	}
+	for _, own := range p.Own {
+		if no.Path == own.Path && no.Rule == own.Rule {
+			return true
+		}
+	}
+	return p.Room != "" && no.Path == p.Room
 }
 
 // Plan is the tree of a guest. It is immutable.
