@@ -192,8 +192,12 @@ func (r *Ring) become(ctx context.Context, p *prepared, s executors.Spec) (*gues
 	}
 	if err != nil {
 		err = errors.Join(err, g.Kill())
-		if g.conn.File != nil {
-			err = errors.Join(err, g.abandon())
+		if g.conn.File == nil {
+			return nil, err
+		}
+		err = errors.Join(err, g.abandon())
+		if why := g.conn.Cause(); why != nil {
+			err = why // the rest follows from it
 		}
 		return nil, err
 	}
@@ -211,7 +215,7 @@ func (r *Ring) goOn(g *guest, p *prepared, s executors.Spec) (err error) {
 		return errors.Join(err, p.closeListener())
 	}
 	g.conn = conn.New(ours, &r.watching)
-	if err := r.watch(g, p); err != nil { // from here on the guest may be ended
+	if err := r.watch(g, p); err != nil {
 		return errors.Join(err, theirs.Close())
 	}
 	files := []*os.File{r.spawn.Null(), r.spawn.Null(), r.spawn.Null(), theirs}
@@ -220,6 +224,12 @@ func (r *Ring) goOn(g *guest, p *prepared, s executors.Spec) (err error) {
 		if g.streams, far, err = conn.NewStreams(g.streamsOf(s)); err == nil {
 			copy(files, far)
 		}
+	}
+	if s.Seals {
+		g.around.seal = &seal{}
+	}
+	if err == nil {
+		err = r.keep(g) // from here on others may end it
 	}
 	if err == nil {
 		argv := append([]string{p.recipe.plan.Program}, s.Argv[1:]...)
@@ -230,7 +240,6 @@ func (r *Ring) goOn(g *guest, p *prepared, s executors.Spec) (err error) {
 		return fmt.Errorf("start its program: %w", err)
 	}
 	if s.Seals {
-		g.around.seal = &seal{}
 		return r.offer(p.control)
 	}
 	return g.started()

@@ -182,3 +182,86 @@ func TestCloseDuringLaunches(t *testing.T) {
 	}
 	nothingLeft(t, before)
 }
+
+// A push that takes a right away ends a guest whose program is about to begin, and
+// does not wait until it has begun.
+func TestPushEndsWhatBegins(t *testing.T) {
+	needNamespaces(t)
+	r := liar(t)
+	a := shellAgent(64<<20, t.TempDir())
+	s := named(t, "stays")
+	s.Agent = "a"
+	s.Kernel = waits(t, a).Kernel
+	apply(t, r, setOf(a))
+	answer := make(chan error, 1)
+	go func() {
+		g, err := r.Launch(t.Context(), s)
+		if g != nil {
+			err = errors.Join(errors.New("it has started"), g.Kill(), abandoned(g))
+		}
+		answer <- err
+	}()
+	eventually(t, "a guest that begins", func() bool { return len(r.Status()) == 1 || len(answer) > 0 })
+	apply(t, r, &profiles.Set{})
+	if err := <-answer; !errors.Is(err, executors.ErrRevoked) {
+		t.Error(err)
+	}
+	if n := len(r.Status()); n != 0 {
+		t.Errorf("%d live", n)
+	}
+}
+
+// Guests that end at once are not live for ever, with the layers and without.
+func TestShortGuestsAreForgotten(t *testing.T) {
+	for _, r := range []*kernel.Ring{bare(t), pooled(t, 2)} {
+		s := program("/usr/bin/true")
+		s.MinTier = profiles.TierProcess
+		for range 50 {
+			g, err := r.Launch(t.Context(), s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if _, err := g.(executors.Streamer).Wait(t.Context()); err != nil {
+				t.Error(err)
+			}
+			if err := abandoned(g); err != nil {
+				t.Error(err)
+			}
+		}
+		if n := len(r.Status()); n != 0 {
+			t.Errorf("%d live", n)
+		}
+	}
+}
+
+// Pushes and starts race: what lives at the end has what the last push grants.
+func TestPushesRaceLaunches(t *testing.T) {
+	r := pooled(t, 2)
+	a := shellAgent(64<<20, t.TempDir())
+	s := waits(t, a)
+	rounds := 20
+	if testing.Short() {
+		rounds = 5
+	}
+	for range rounds {
+		apply(t, r, setOf(a))
+		var wg sync.WaitGroup
+		for range 4 {
+			wg.Go(func() {
+				g, err := r.Launch(t.Context(), s)
+				if err == nil {
+					_, err = g.(executors.Streamer).Wait(t.Context())
+					if failed := errors.Join(g.Kill(), abandoned(g)); failed != nil {
+						t.Error(failed)
+					}
+				}
+				if !errors.Is(err, executors.ErrRevoked) {
+					t.Errorf("it ended with %v", err)
+				}
+			})
+		}
+		runtime.Gosched()
+		apply(t, r, &profiles.Set{})
+		wg.Wait()
+	}
+}

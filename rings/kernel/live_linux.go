@@ -164,11 +164,15 @@ func grants(k profiles.Kernel) bool {
 // Status lists the guests that run.
 func (r *Ring) Status() []Live {
 	r.mu.Lock()
-	defer r.mu.Unlock()
-	list := make([]Live, 0, len(r.live))
+	wider := make(map[*guest]bool, len(r.live))
 	for g := range r.live {
-		around := g.Attestation()
-		list = append(list, Live{Agent: g.agent, Executor: g.executor, Run: g.run(), Profile: around.Profile, Around: around, Restart: g.wider})
+		wider[g] = g.wider
+	}
+	r.mu.Unlock()
+	list := make([]Live, 0, len(wider))
+	for g, restart := range wider {
+		around := g.Attestation() // waits for a guest that ends
+		list = append(list, Live{Agent: g.agent, Executor: g.executor, Run: g.run(), Profile: around.Profile, Around: around, Restart: restart})
 	}
 	slices.SortFunc(list, func(a, b Live) int {
 		return cmp.Or(cmp.Compare(a.Agent, b.Agent), cmp.Compare(a.Executor, b.Executor), cmp.Compare(a.Profile, b.Profile), cmp.Compare(a.Run, b.Run))

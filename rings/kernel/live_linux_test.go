@@ -111,9 +111,7 @@ func TestLaunchAsksForNoMoreThanIsInForce(t *testing.T) {
 	if g != nil || !errors.Is(err, executors.ErrRevoked) {
 		t.Errorf("%v, %v", g, err)
 	}
-	if s := r.Status(); len(s) != 0 {
-		t.Errorf("%+v", s)
-	}
+	eventually(t, "the end of the guest before", func() bool { return len(r.Status()) == 0 })
 	nobody := waits(t, wide)
 	nobody.Agent = ""
 	g, err = r.Launch(t.Context(), nobody)

@@ -44,6 +44,9 @@ func (r *Ring) plain(s executors.Spec) (*guest, error) {
 	if err == nil {
 		err = limitProcess(g.process.Pid, s)
 	}
+	if err == nil {
+		err = r.keep(g)
+	}
 	if err == nil && s.Streams {
 		err = g.awaitEnd()
 	}

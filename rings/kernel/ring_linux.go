@@ -106,12 +106,6 @@ func (r *Ring) Launch(ctx context.Context, s executors.Spec) (executors.Guest, e
 	}
 	defer leave()
 	g, err := r.launch(ctx, s)
-	if err == nil {
-		err = r.keep(g)
-		if err != nil {
-			err = errors.Join(err, g.Kill(), g.abandon())
-		}
-	}
 	if errors.Is(err, spawn.ErrClosed) {
 		err = ErrClosed
 	}
@@ -147,7 +141,8 @@ func (r *Ring) enter(ctx context.Context) (_ context.Context, leave func(), err 
 }
 
 // keep makes g live, so that every later commit reaches it, unless the set in
-// force has by now less than it was started with.
+// force has by now less than it was started with. It is called before the program
+// of g begins, and before anything waits for the end of g.
 func (r *Ring) keep(g *guest) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -109,8 +109,11 @@ func TestOrdinaryProgramsAreNoViolation(t *testing.T) {
 // A guest that tries without end is ended, and puts a few records on file.
 func TestFloodOfViolationsEndsTheGuest(t *testing.T) {
 	r, seen := reporting(t, nil)
-	g := launch(t, r, refusedScript(t, `exec 2>&-; while :; do exec 3<>/dev/tcp/127.0.0.1/1; done`))
+	g := launch(t, r, refusedScript(t, `read go; exec 2>&-; while :; do exec 3<>/dev/tcp/127.0.0.1/1; done`))
 	defer g.Guest.(executors.Streamer).Stdin().Close()
+	if _, err := g.Guest.(executors.Streamer).Stdin().Write([]byte("go\n")); err != nil {
+		t.Fatal(err)
+	}
 	e, err := g.Guest.(executors.Streamer).Wait(t.Context())
 	if !errors.Is(err, executors.ErrViolation) || !errors.Is(err, watch.ErrTooMany) {
 		t.Errorf("%+v, %v", e, err)
@@ -123,9 +126,12 @@ func TestFloodOfViolationsEndsTheGuest(t *testing.T) {
 // What cannot be recorded ends the guest.
 func TestViolationWithoutARecordEndsTheGuest(t *testing.T) {
 	r, seen := reporting(t, errors.New("the disk is full"))
-	g := launch(t, r, refusedScript(t, `exec 3<>/dev/tcp/127.0.0.1/1; echo lives on; read forever`))
+	g := launch(t, r, refusedScript(t, `read go; exec 3<>/dev/tcp/127.0.0.1/1; echo lives on; read forever`))
 	s := g.Guest.(executors.Streamer)
 	defer s.Stdin().Close()
+	if _, err := s.Stdin().Write([]byte("go\n")); err != nil {
+		t.Fatal(err)
+	}
 	e, err := s.Wait(t.Context())
 	if !errors.Is(err, executors.ErrViolation) || len(seen) == 0 {
 		t.Errorf("%+v, %v after %d", e, err, len(seen))
