@@ -230,6 +230,9 @@ func TestWhatTheFirstGuestShows(t *testing.T) {
 func TestCancelledLaunchLeavesNothing(t *testing.T) {
 	needNamespaces(t)
 	r := liar(t)
+	if _, err := r.Examine(t.Context()); err != nil { // as above
+		t.Fatal(err)
+	}
 	before := descriptors(t)
 	why := errors.New("enough")
 	ctx, cancel := context.WithCancelCause(t.Context())
