@@ -44,7 +44,7 @@ func (a *around) close() error {
 	if a.seal != nil {
 		err = errors.Join(err, a.seal.close())
 	}
-	err = errors.Join(err, closeGroup(a.group))
+	err = errors.Join(err, a.group.Close())
 	return err
 }
 

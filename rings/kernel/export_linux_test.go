@@ -34,9 +34,15 @@ func Waiting(r *Ring) []int {
 	return list
 }
 
-// Coming is how many are being prepared.
+// Coming is how many are being prepared, or will be when a guest ends.
 func Coming(r *Ring) int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	return len(r.pool.cancels)
+	n := len(r.pool.cancels)
+	for g := range r.live {
+		if g.after != nil {
+			n++
+		}
+	}
+	return n
 }

@@ -87,8 +87,7 @@ func (r *Ring) launch(ctx context.Context, s executors.Spec) (*guest, error) {
 	var layer *layerError
 	switch {
 	case err == nil:
-		r.refill(ctx, p.recipe)
-		return r.become(ctx, p, s)
+		return r.goes(ctx, p, s)
 	case !errors.As(err, &layer), layer.report.Kind == order.KindFault:
 		return nil, err
 	case mine && layer.report.Kind == order.KindMissing:
@@ -96,6 +95,19 @@ func (r *Ring) launch(ctx context.Context, s executors.Spec) (*guest, error) {
 	default:
 		return nil, layerDenial(s, layer)
 	}
+}
+
+// goes starts the program of s in p and sees to it that another waits. The start
+// of another takes time of whatever runs: of this start never, and of this guest
+// only where none is left.
+func (r *Ring) goes(ctx context.Context, p *prepared, s executors.Spec) (*guest, error) {
+	refill := func() { r.refill(ctx, p.recipe) }
+	if r.hasMore(p.recipe.kind) {
+		p.after = refill
+		return r.become(ctx, p, s)
+	}
+	defer refill()
+	return r.become(ctx, p, s)
 }
 
 // obtain returns a guest that waits for the program of s: one that did already,

@@ -57,10 +57,3 @@ func (r *Ring) group(name string, c *recipe) (*cgroup.Group, error) {
 	}
 	return r.groups.Make("guest-"+name, c.group)
 }
-
-func closeGroup(g *cgroup.Group) error {
-	if g == nil {
-		return nil
-	}
-	return g.Close()
-}

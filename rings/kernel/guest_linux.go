@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,7 +36,9 @@ type guest struct {
 	around   *around        // nil: there is no init
 	reaps    bool           // its init stays and tells of the program's end
 	streams  *conn.Streams  // nil: it has none
-	done     chan struct{}  // closed when it was waited for
+	done     chan struct{}  // closed when its program has ended and nothing else of it lives
+	after    func()         // when it was waited for; nil: nothing
+	end      sync.Once      // closes done
 	usage    chan time.Duration
 
 	serves atomic.Pointer[string] // the run that it serves; nil: none yet
@@ -46,7 +49,7 @@ type guest struct {
 	peak        int64                 // under mu
 	told        *order.Told           // under mu; the program's end, as init saw it
 	limit       string                // under mu; the limit that the ring itself held
-	state       *os.ProcessState      // under mu; once dead
+	status      syscall.WaitStatus    // under mu; once dead
 	failed      error                 // under mu; why its end is not known
 	attestation executors.Attestation // under mu
 	wider       bool                  // under the ring's mu: the set in force grants more than it has
@@ -109,6 +112,10 @@ func (g *guest) signal() error {
 
 // reap waits for a guest that ends, and gives up what the ring holds of it.
 func (g *guest) reap() error {
+	// The number stays taken, and others may use the guest meanwhile. What fails
+	// here, the wait proper meets.
+	for errors.Is(unix.Waitid(unix.P_PID, g.process.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil), unix.EINTR) {
+	}
 	g.mu.Lock()
 	if g.dead {
 		defer g.mu.Unlock()
@@ -118,7 +125,8 @@ func (g *guest) reap() error {
 	if err != nil {
 		err = fmt.Errorf("wait for guest %d: %w", g.process.Pid, err)
 	} else {
-		g.state, g.cpu = state, max(g.cpu, state.UserTime()+state.SystemTime())
+		g.cpu = max(g.cpu, state.UserTime()+state.SystemTime())
+		g.status, _ = state.Sys().(syscall.WaitStatus) // on Linux it is one
 		if u, ok := state.SysUsage().(*syscall.Rusage); ok {
 			g.peak = max(g.peak, u.Maxrss<<10)
 		}
@@ -128,8 +136,11 @@ func (g *guest) reap() error {
 	if g.control != nil {
 		err = errors.Join(err, g.control.Close(), g.around.close())
 	}
+	if g.after != nil {
+		g.after()
+	}
 	g.ring.forget(g)
-	close(g.done)
+	g.end.Do(func() { close(g.done) })
 	return err
 }
 
@@ -245,11 +256,9 @@ func (g *guest) Wait(ctx context.Context) (executors.Exit, error) {
 		return executors.Exit{}, why
 	}
 	e := executors.Exit{Limit: g.limit, CPU: g.cpu, Peak: g.peak}
-	switch status, ok := g.state.Sys().(syscall.WaitStatus); {
+	switch status := g.status; {
 	case g.told != nil:
-		e.Code, e.Signal, e.Limit = g.told.Code, g.told.Signal, orElse(e.Limit, g.told.Limit)
-	case !ok:
-		return executors.Exit{}, fmt.Errorf("wait for %s guest: its end is not known", g.executor)
+		e.Code, e.Signal, e.Limit = g.told.Code, g.told.Signal, cmp.Or(e.Limit, g.told.Limit)
 	case status.Signaled():
 		e.Signal = int(status.Signal())
 	case g.reaps: // init itself exited and did not say why
@@ -261,13 +270,6 @@ func (g *guest) Wait(ctx context.Context) (executors.Exit, error) {
 		e.Limit = "cpu"
 	}
 	return e, nil
-}
-
-func orElse(a, b string) string {
-	if a == "" {
-		return b
-	}
-	return a
 }
 
 // Sealed waits until the guest has given up the rest itself.

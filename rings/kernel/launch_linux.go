@@ -1,12 +1,14 @@
 package kernel
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
 	"os"
+	"syscall"
 	"time"
 
 	"github.com/ringd/ringd/executors"
@@ -27,6 +29,7 @@ type prepared struct {
 	report   order.Report
 	listener *os.File      // of its filter; nil: it has none
 	group    *cgroup.Group // nil: it has none
+	after    func()        // nil: nothing is to be done when the guest has ended
 }
 
 // layerError is the error of a guest around which a layer is not there.
@@ -62,7 +65,7 @@ func (r *Ring) prepare(ctx context.Context, c *recipe) (*prepared, error) {
 	}
 	process, control, err := r.spawn.Init(place)
 	if err != nil {
-		return nil, errors.Join(spawnError(err), closeGroup(group))
+		return nil, errors.Join(spawnError(err), group.Close())
 	}
 	p := &prepared{recipe: c, process: process, control: control, group: group}
 	stop := context.AfterFunc(ctx, func() {
@@ -85,9 +88,11 @@ func spawnError(err error) error {
 	if !errors.As(err, &refused) {
 		return err
 	}
+	var errno syscall.Errno // 0: it was no call
+	errors.As(err, &errno)
 	r := order.Report{
 		Version: order.Version, Failed: refused.Layer, Kind: order.KindMissing,
-		Step: refused.Step, Errno: errnoOf(err),
+		Step: refused.Step, Errno: int(errno),
 	}
 	if r.Errno == 0 {
 		r.Reason = refused.Err.Error()
@@ -170,7 +175,7 @@ func (p *prepared) drop() error {
 	if _, failed := p.process.Wait(); failed != nil {
 		err = errors.Join(err, failed)
 	}
-	return errors.Join(err, p.control.Close(), closeGroup(p.group), p.closeListener())
+	return errors.Join(err, p.control.Close(), p.group.Close(), p.closeListener())
 }
 
 // become starts the program of s in a prepared guest, which belongs to the guest
@@ -180,7 +185,7 @@ func (r *Ring) become(ctx context.Context, p *prepared, s executors.Spec) (*gues
 		ring: r, agent: s.Agent, executor: s.Executor, kernel: p.recipe.plan.Kernel,
 		process: p.process, control: p.control, around: &around{group: p.group}, reaps: p.recipe.order.Reap,
 		attestation: enclosedAttestation(s.Executor, p.recipe.kind.profile, p.report, r.grouped),
-		done:        make(chan struct{}), usage: make(chan time.Duration, 1),
+		done:        make(chan struct{}), usage: make(chan time.Duration, 1), after: p.after,
 	}
 	stop := context.AfterFunc(ctx, func() {
 		_ = p.control.Interrupt()
@@ -233,9 +238,9 @@ func (r *Ring) goOn(g *guest, p *prepared, s executors.Spec) (err error) {
 	}
 	if err == nil {
 		argv := append([]string{p.recipe.plan.Program}, s.Argv[1:]...)
-		err = p.control.Send(order.Go{Argv: argv, Env: s.Env, Dir: orRoot(s.Dir), Files: len(files)}, files...)
+		err = p.control.Send(order.Go{Argv: argv, Env: s.Env, Dir: cmp.Or(s.Dir, "/"), Files: len(files)}, files...)
 	}
-	err = errors.Join(err, theirs.Close(), closeAll(far))
+	err = errors.Join(err, theirs.Close(), spawn.CloseFiles(far))
 	if err != nil {
 		return fmt.Errorf("start its program: %w", err)
 	}
@@ -279,6 +284,8 @@ func (g *guest) started() error {
 		return errors.New("start its program: the init of the guest is gone")
 	case err != nil:
 		return err
+	case t.Failed != "" && t.Errno != 0:
+		return fmt.Errorf("start its program: %s: %w", t.Failed, syscall.Errno(t.Errno))
 	case t.Failed != "":
 		return fmt.Errorf("start its program: %s", t.Failed)
 	case !t.Started:
@@ -310,6 +317,9 @@ func (g *guest) hear(t order.Told) {
 	g.cpu, g.peak = max(g.cpu, cpu), max(g.peak, t.Peak)
 	if t.Ended && g.told == nil {
 		g.told = &t
+		if t.Alone { // its init still has mounts to take down, which nobody waits for
+			g.end.Do(func() { close(g.done) })
+		}
 	}
 	g.mu.Unlock()
 	if t.Ended {

@@ -1,6 +1,7 @@
 package kernel
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/rings/kernel/conn"
 	"github.com/ringd/ringd/rings/kernel/order"
+	"github.com/ringd/ringd/rings/kernel/spawn"
 )
 
 // plain starts a guest without the layers: its own process group away from any
@@ -35,9 +37,9 @@ func (r *Ring) plain(s executors.Spec) (*guest, error) {
 		}
 	}
 	if err == nil {
-		g.process, err = r.spawn.Plain(s.Argv, s.Env, orRoot(s.Dir), files)
+		g.process, err = r.spawn.Plain(s.Argv, s.Env, cmp.Or(s.Dir, "/"), files)
 	}
-	err = errors.Join(err, theirs.Close(), closeAll(far))
+	err = errors.Join(err, theirs.Close(), spawn.CloseFiles(far))
 	if g.process == nil {
 		return nil, errors.Join(err, g.abandon())
 	}
@@ -83,21 +85,6 @@ func (g *guest) awaitEnd() error {
 		_ = errors.Join(err, g.Kill(), handle.Close()) // Kill, or Close of the ring, meets an error again
 	})
 	return nil
-}
-
-func orRoot(dir string) string {
-	if dir == "" {
-		return "/"
-	}
-	return dir
-}
-
-func closeAll(files []*os.File) error {
-	var err error
-	for _, f := range files {
-		err = errors.Join(err, f.Close())
-	}
-	return err
 }
 
 // limitProcess sets the resource limits of a guest that waits for its first

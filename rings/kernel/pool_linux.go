@@ -66,6 +66,13 @@ func (r *Ring) take(k kind) *prepared {
 // anything on its control socket is its end.
 func (p *prepared) alive() bool { return !p.control.Ready() }
 
+// hasMore tells whether another guest of this kind waits.
+func (r *Ring) hasMore(k kind) bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.pool.waiting[k]) > 0
+}
+
 // refill prepares guests of the kind that was just asked for, in the background,
 // until as many wait as are wanted. Their start outlives ctx but not Close.
 func (r *Ring) refill(ctx context.Context, c *recipe) {

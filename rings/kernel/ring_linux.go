@@ -7,7 +7,6 @@ import (
 	"runtime"
 	"sync"
 	"sync/atomic"
-	"syscall"
 
 	"golang.org/x/sys/unix"
 
@@ -155,7 +154,11 @@ func (r *Ring) keep(g *guest) error {
 			return fmt.Errorf("agent %s: %w", g.agent, executors.ErrRevoked)
 		}
 	}
-	r.live[g] = struct{}{}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if !g.dead { // it would be forgotten before it is known
+		r.live[g] = struct{}{}
+	}
 	return nil
 }
 
@@ -191,12 +194,4 @@ func (r *Ring) Close() error {
 		err = errors.Join(err, r.groups.Close())
 	}
 	return errors.Join(err, r.spawn.Close())
-}
-
-func errnoOf(err error) int {
-	var e syscall.Errno
-	if errors.As(err, &e) {
-		return int(e)
-	}
-	return 0
 }

@@ -268,8 +268,11 @@ func (g *Group) Freeze() error {
 }
 
 // Close removes a group whose processes have ended. One that the kernel still
-// holds is removed later. It may be called more than once.
+// holds is removed later. It may be called more than once, and of a nil group.
 func (g *Group) Close() error {
+	if g == nil {
+		return nil
+	}
 	if err := g.dir.Close(); err != nil {
 		if errors.Is(err, os.ErrClosed) {
 			return nil

@@ -1,6 +1,7 @@
 package enclose
 
 import (
+	"encoding/json"
 	"errors"
 	"io"
 	"os"
@@ -29,8 +30,12 @@ func first() int {
 	if err := hold(); err != nil {
 		return failed
 	}
+	p, _, err := talk.Take(order.Control)
+	if err != nil {
+		return failed
+	}
 	var o order.Order
-	if _, err := talk.Receive(order.Control, &o); err != nil {
+	if err := json.Unmarshal(p, &o); err != nil {
 		return failed
 	}
 	g, err := newGuest(o)
@@ -38,7 +43,7 @@ func first() int {
 		return refuse(o, err)
 	}
 	if o.Reap {
-		return g.reap()
+		return g.reap(p)
 	}
 	if err := g.run(building()); err != nil {
 		return refuse(o, err)
@@ -53,6 +58,9 @@ func (g *guest) finish() int {
 	}
 	if err := g.prove(); err != nil {
 		return refuse(g.Order, err)
+	}
+	if g.Reap && g.awaitFirst() != nil {
+		return failed // the first process says why
 	}
 	if err := g.say(); err != nil {
 		return failed

@@ -38,11 +38,11 @@ func canaries() []canary {
 		{"network", order.LayerNetwork, (*guest).hasNetwork},
 		{"landlock", order.LayerLandlock, (*guest).isLandlocked},
 		{"a file closed to all", order.LayerCapabilities, (*guest).isPowerless},
+		{"filter", order.LayerSeccomp, (*guest).isFiltered}, // before what it does for others
 		{"memory", order.LayerMemory, (*guest).isWX},
 		{"limits", order.LayerLimits, (*guest).hasLimits},
 		{"descriptors", order.LayerDescriptors, (*guest).hasDescriptors},
 		{"death with the ring", order.LayerParentDeath, (*guest).diesToo},
-		{"filter", order.LayerSeccomp, (*guest).isFiltered},
 	}
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"runtime"
+	"strconv"
 	"syscall"
 	"unsafe"
 
@@ -68,16 +69,14 @@ type program struct {
 	path      *byte
 	argv, env []*byte
 	limits    []lateLimit
-	refusals  [largestErrno][]byte // of the exec, messages by errno
-	refusal   []byte               // of any other
+	refusal   []byte // what failed at the exec, as JSON
+	room      []byte // for a message
 }
-
-const largestErrno = 134
 
 type lateLimit struct {
 	resource     int
 	want, have   syscall.Rlimit
-	failed, lies []byte // messages
+	failed, lies []byte // what failed, as JSON
 }
 
 // newProgram makes everything ready.
@@ -93,10 +92,12 @@ func newProgram(start order.Go, limits []order.Limit) (*program, error) {
 	if p.env, err = syscall.SlicePtrFromStrings(start.Env); err != nil {
 		return nil, err
 	}
-	message := func(format string, a ...any) (text []byte) {
+	longest := 0
+	quote := func(format string, a ...any) (text []byte) {
 		if err == nil {
-			text, err = json.Marshal(order.Told{Failed: fmt.Sprintf(format, a...)})
+			text, err = json.Marshal(fmt.Sprintf(format, a...))
 		}
+		longest = max(longest, len(text))
 		return text
 	}
 	for _, l := range limits {
@@ -105,30 +106,26 @@ func newProgram(start order.Go, limits []order.Limit) (*program, error) {
 		}
 		p.limits = append(p.limits, lateLimit{
 			resource: l.Resource, want: syscall.Rlimit{Cur: l.Value, Max: l.Value},
-			failed: message("the limit %s cannot be set to %d", l.Name, l.Value),
-			lies:   message("the limit %s was set to %d and is not that", l.Name, l.Value),
+			failed: quote("set the limit %s to %d", l.Name, l.Value),
+			lies:   quote("the limit %s was set to %d and is not that", l.Name, l.Value),
 		})
 	}
-	p.refusal = message("execute %s: refused", start.Argv[0])
-	for _, e := range []syscall.Errno{
-		unix.EPERM, unix.ENOENT, unix.E2BIG, unix.ENOEXEC, unix.EAGAIN, unix.ENOMEM, unix.EACCES, unix.ENOTDIR,
-		unix.EINVAL, unix.ETXTBSY, unix.ENOSYS, unix.ELOOP, unix.ELIBBAD,
-	} {
-		p.refusals[e] = message("execute %s: %v", start.Argv[0], e)
-	}
+	p.refusal = quote("execute %s", start.Argv[0])
+	p.room = make([]byte, 0, longest+len(`{"Failed":,"Errno":12345}`))
 	return p, err
 }
 
 // execute sets the late limits, looks whether they are set, and executes the
-// program. It returns what the ring is to be told.
+// program. It returns what the ring is to be told, an order.Told.
 func (p *program) execute() (message []byte) {
 	for i := range p.limits {
 		l := &p.limits[i]
-		if syscall.Setrlimit(l.resource, &l.want) != nil {
-			return l.failed
+		if err := syscall.Setrlimit(l.resource, &l.want); err != nil {
+			e, _ := err.(syscall.Errno) //nolint:errorlint // errors.As allocates
+			return p.failure(l.failed, e)
 		}
 		if syscall.Getrlimit(l.resource, &l.have) != nil || l.have != l.want {
-			return l.lies
+			return p.failure(l.lies, 0)
 		}
 		// That of files is run into.
 		if l.resource == unix.RLIMIT_NOFILE && l.want.Cur <= math.MaxInt32 {
@@ -141,10 +138,16 @@ func (p *program) execute() (message []byte) {
 	_, _, e := unix.RawSyscall(unix.SYS_EXECVE, uintptr(unsafe.Pointer(p.path)),
 		uintptr(unsafe.Pointer(&p.argv[0])), uintptr(unsafe.Pointer(&p.env[0])))
 	runtime.KeepAlive(p)
-	if e < largestErrno && p.refusals[e] != nil {
-		return p.refusals[e]
-	}
-	return p.refusal
+	return p.failure(p.refusal, e)
+}
+
+// failure is the message that something failed. It allocates nothing.
+func (p *program) failure(what []byte, e syscall.Errno) []byte {
+	b := append(p.room[:0], `{"Failed":`...)
+	b = append(b, what...)
+	b = append(b, `,"Errno":`...)
+	b = strconv.AppendUint(b, uint64(e), 10)
+	return append(b, '}')
 }
 
 // tell writes a message without allocating.

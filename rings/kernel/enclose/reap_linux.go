@@ -21,12 +21,13 @@ import (
 const (
 	starterName = "guest-starter"
 	inner       = 5 // of the starter: a socket to the first process
+
+	largestOrder = 4 << 20
 )
 
-// handed is what the starter needs to know of what the first has built. The
-// ruleset and the canary come with it.
+// handed is what the starter needs to know of what the first has built, beside
+// the order. The ruleset and the canary come with it.
 type handed struct {
-	Order   order.Order
 	ABI     int
 	Root    bool
 	Old     uint64
@@ -35,26 +36,43 @@ type handed struct {
 	Proved  []string
 }
 
-// reap builds the guest, hands it to a starter, and stays.
-func (g *guest) reap() int {
+// withdrawn is what the first process says when it has no power left.
+type withdrawn struct{}
+
+// reap builds the guest as text orders, hands it to a starter, and stays. The
+// starter reads the order while this one builds, and restricts itself while this
+// one does; it reports when both are done.
+func (g *guest) reap(text []byte) int {
 	child, socket, err := startStarter()
+	if err == nil {
+		err = talk.Pass(socket, text)
+	}
 	if err != nil {
-		return refuse(g.Order, err)
+		return refuse(g.Order, broken(order.LayerProcess, "start the starter", err))
 	}
 	if err := g.run(building()); err != nil {
 		return refuse(g.Order, err)
 	}
-	if err := g.withdraw(); err != nil {
-		return refuse(g.Order, err)
-	}
-	h := handed{g.Order, g.abi, g.root, g.old, g.points, g.folders, g.proved}
+	h := handed{g.abi, g.root, g.old, g.points, g.folders, g.proved}
 	if err := talk.Send(socket, h, g.rules, g.canary); err != nil {
 		return refuse(g.Order, broken(order.LayerProcess, "hand over", err))
+	}
+	if err := g.withdraw(); err != nil {
+		return refuse(g.Order, err)
 	}
 	for _, fd := range []int{g.rules, g.canary} {
 		unix.Close(fd)
 	}
+	if err := talk.Send(socket, withdrawn{}); err != nil {
+		return failed // the starter has said why
+	}
 	return reap.Run(g.Order, child, socket)
+}
+
+// awaitFirst waits until the first process has no power left.
+func (g *guest) awaitFirst() error {
+	_, err := talk.Receive(inner, &withdrawn{})
+	return err
 }
 
 // startStarter starts this program once more, early, so that it is up when it is
@@ -62,15 +80,17 @@ func (g *guest) reap() int {
 func startStarter() (pid, socket int, err error) {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
-		return 0, -1, broken(order.LayerProcess, "make a socket", err)
+		return 0, -1, err
 	}
+	// As far as the host allows: what the ring could send goes on from here.
+	_ = unix.SetsockoptInt(fds[0], unix.SOL_SOCKET, unix.SO_SNDBUF, largestOrder)
 	pid, err = syscall.ForkExec("/proc/self/exe", []string{starterName}, &syscall.ProcAttr{
 		Env:   []string{"GOMAXPROCS=1", "GOGC=off"}, // of the starter alone
 		Files: []uintptr{0, 1, 2, ^uintptr(0), order.Control, uintptr(fds[1])},
 		Sys:   &syscall.SysProcAttr{Setpgid: true},
 	})
 	if err != nil {
-		return 0, -1, broken(order.LayerProcess, "start the starter", err)
+		return 0, -1, err
 	}
 	unix.Close(fds[1])
 	return pid, fds[0], nil
@@ -82,13 +102,19 @@ func starter() int {
 		return failed
 	}
 	unix.CloseOnExec(inner)
-	var h handed
-	fds, err := talk.Receive(inner, &h)
-	if err != nil || len(fds) != 2 {
+	var (
+		o order.Order
+		h handed
+	)
+	if _, err := talk.Receive(inner, &o); err != nil {
 		return failed // the first process says why
 	}
+	fds, err := talk.Receive(inner, &h)
+	if err != nil || len(fds) != 2 {
+		return failed
+	}
 	g := &guest{
-		Order: h.Order, abi: h.ABI, root: h.Root, old: h.Old, points: h.Points, folders: h.Folders, proved: h.Proved,
+		Order: o, abi: h.ABI, root: h.Root, old: h.Old, points: h.Points, folders: h.Folders, proved: h.Proved,
 		rules: fds[0], canary: fds[1], top: -1, listener: -1, told: inner,
 	}
 	return g.finish()

@@ -159,10 +159,12 @@ const AskUsage = "usage"
 // Told is what an init that reaps says after Go.
 type Told struct {
 	Started bool
-	Failed  string // the program could not be started
+	Failed  string // what could not be done to start the program
+	Errno   int    // of Failed; 0: it was no system call
 	Ended   bool
 	Code    int // exit code, when Ended and Signal is 0
 	Signal  int
+	Alone   bool   // when Ended: nothing else of the guest lives, nor can
 	Limit   string // "cpu", "wall": the limit that ended it
 	CPU     int64  // milliseconds, of all processes
 	Peak    int64  // bytes, the largest of one process

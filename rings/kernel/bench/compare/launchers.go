@@ -22,8 +22,9 @@ import (
 	"github.com/ringd/ringd/rings/kernel"
 )
 
-// refill is how long a pool is left alone between two launches.
-const refill = 40 * time.Millisecond
+// rest is how long everything is left alone before a launch: what the one before
+// leaves to do, a pool that refills above all, is not to be a part of the next.
+const rest = 40 * time.Millisecond
 
 // patience is how long one launch may take.
 const patience = 30 * time.Second
@@ -32,7 +33,6 @@ const patience = 30 * time.Second
 type launcher struct {
 	name, around string
 	every        int                                                              // it is launched in one round of so many; 0: in each
-	rest         time.Duration                                                    // before each launch
 	launch       func(ctx context.Context, program string) (time.Duration, error) // from start to end
 	output       func(ctx context.Context) ([]byte, error)                        // of the probe inside; nil: it is not measured there
 	failed       error                                                            // why it does not run here
@@ -64,8 +64,8 @@ func launchers(ctx context.Context, peers string) ([]*launcher, func() error, er
 	}
 	ends = append(ends, closePooled)
 	all = append(all,
-		ring("ringd", "all namespaces, tmpfs root with 2 programs and 3 files granted, Landlock, seccomp allow-list, limits, each proved", cold, self, 0),
-		ring("ringd, prepared guest", "the same", pooled, self, refill))
+		ring("ringd", "all namespaces, tmpfs root with 2 programs and 3 files granted, Landlock, seccomp allow-list, limits, each proved", cold, self),
+		ring("ringd, prepared guest", "the same", pooled, self))
 	if path, err := exec.LookPath("bwrap"); err == nil {
 		with := func(files []string) []string {
 			argv := append([]string{path}, strings.Fields("--unshare-all --die-with-parent --new-session --cap-drop ALL --clearenv --tmpfs /tmp --dev /dev --proc /proc")...)
@@ -155,7 +155,7 @@ func mounted(more ...string) []string {
 }
 
 // ring is a launcher that starts guests of r.
-func ring(name, around string, r *kernel.Ring, self string, rest time.Duration) *launcher {
+func ring(name, around string, r *kernel.Ring, self string) *launcher {
 	rules := func(paths []string) []profiles.PathRule {
 		var out []profiles.PathRule
 		for _, p := range paths {
@@ -198,7 +198,7 @@ func ring(name, around string, r *kernel.Ring, self string, rest time.Duration) 
 		return took, text, errors.Join(err, end.Stdin().Close())
 	}
 	return &launcher{
-		name: name, around: around, rest: rest,
+		name: name, around: around,
 		launch: func(ctx context.Context, program string) (time.Duration, error) {
 			took, _, err := start(ctx, spec(), program)
 			return took, err

@@ -63,8 +63,11 @@ func table(out io.Writer, all []*launcher, rounds int, launch func(*launcher) (t
 			if l.failed != nil || l.every > 0 && round%l.every != 0 {
 				continue
 			}
-			if l.rest > 0 {
-				<-time.After(l.rest) // what a pool refills meanwhile is not measured
+			<-time.After(rest)
+			// Nobody pays for a processor that has slept.
+			if _, err := launch(all[0]); err != nil {
+				all[0].failed = err
+				break
 			}
 			d, err := launch(l)
 			switch {

@@ -1,6 +1,7 @@
 package reap
 
 import (
+	"errors"
 	"time"
 
 	"golang.org/x/sys/unix"
@@ -171,7 +172,7 @@ func (r *reaper) over(s unix.WaitStatus) int {
 		}
 	}
 	t := r.told()
-	t.Ended = true
+	t.Ended, t.Alone = true, alone()
 	code := s.ExitStatus()
 	if s.Signaled() {
 		t.Signal = int(s.Signal())
@@ -184,6 +185,14 @@ func (r *reaper) over(s unix.WaitStatus) int {
 	}
 	_ = talk.Send(order.Control, t) // a ring that is gone needs not know
 	return code
+}
+
+// alone says that the first process has no child: since it is the parent of all
+// whose own has ended, nothing else of the guest lives.
+func alone() bool {
+	var status unix.WaitStatus // of one that ended meanwhile: then there was another
+	_, err := talk.Again(func() (int, error) { return unix.Wait4(-1, &status, unix.WNOHANG, nil) })
+	return errors.Is(err, unix.ECHILD)
 }
 
 // spent says that the kernel's own limit of processor time is reached, or nearly:

@@ -19,18 +19,30 @@ const (
 // descriptors that came along, all close-on-exec. io.EOF says that the other
 // side is gone.
 func Receive(fd int, m any) (fds []int, err error) {
+	p, fds, err := Take(fd)
+	if err != nil {
+		return nil, err
+	}
+	if err := json.Unmarshal(p, m); err != nil {
+		return nil, fmt.Errorf("read a message: %w", err)
+	}
+	return fds, nil
+}
+
+// Take is Receive without the decoding, for a message that is passed on.
+func Take(fd int) (p []byte, fds []int, err error) {
 	n, err := Again(func() (int, error) {
 		n, _, _, _, err := unix.Recvmsg(fd, nil, nil, unix.MSG_PEEK|unix.MSG_TRUNC)
 		return n, err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("wait for a message: %w", err)
+		return nil, nil, fmt.Errorf("wait for a message: %w", err)
 	}
 	if n == 0 {
-		return nil, io.EOF
+		return nil, nil, io.EOF
 	}
 	if n > maxMessage {
-		return nil, fmt.Errorf("a message of %d bytes", n)
+		return nil, nil, fmt.Errorf("a message of %d bytes", n)
 	}
 	p, oob := make([]byte, n), make([]byte, unix.CmsgSpace(4*maxDescriptors))
 	var got, flags int
@@ -40,20 +52,17 @@ func Receive(fd int, m any) (fds []int, err error) {
 		return n, err
 	})
 	if err != nil {
-		return nil, fmt.Errorf("read a message: %w", err)
+		return nil, nil, fmt.Errorf("read a message: %w", err)
 	}
 	if flags&(unix.MSG_TRUNC|unix.MSG_CTRUNC) != 0 || n != len(p) {
-		return nil, errors.New("a message was cut")
+		return nil, nil, errors.New("a message was cut")
 	}
 	if got > 0 {
 		if fds, err = descriptors(oob[:got]); err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 	}
-	if err := json.Unmarshal(p, m); err != nil {
-		return nil, fmt.Errorf("read a message: %w", err)
-	}
-	return fds, nil
+	return p, fds, nil
 }
 
 func descriptors(oob []byte) (fds []int, err error) {
@@ -77,11 +86,16 @@ func Send(fd int, m any, fds ...int) error {
 	if err != nil {
 		return fmt.Errorf("write a message: %w", err)
 	}
+	return Pass(fd, p, fds...)
+}
+
+// Pass writes a message that is JSON already.
+func Pass(fd int, p []byte, fds ...int) error {
 	var oob []byte
 	if len(fds) > 0 {
 		oob = unix.UnixRights(fds...)
 	}
-	_, err = Again(func() (int, error) { return unix.SendmsgN(fd, p, oob, nil, unix.MSG_NOSIGNAL) })
+	_, err := Again(func() (int, error) { return unix.SendmsgN(fd, p, oob, nil, unix.MSG_NOSIGNAL) })
 	if err != nil {
 		return fmt.Errorf("write a message: %w", err)
 	}
