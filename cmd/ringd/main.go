@@ -98,6 +98,7 @@ decides, records and answers.`,
 	root.SetCompletionCommandGroupID("host")
 	root.SetHelpCommandGroupID("host")
 	root.AddCommand(later()...)
+	cli.ShowUse(root)
 	return root
 }
 

@@ -15,6 +15,7 @@ import (
 	"syscall"
 
 	"github.com/mattn/go-isatty"
+	"github.com/spf13/cobra"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/config"
 	"github.com/ringd/ringd/cmd/ringd/internal/render"
@@ -62,6 +63,24 @@ func Failed(code int, err error) error { return &Exit{code, err} }
 // Usage is a mistake on the command line or input that cannot be read.
 func Usage(format string, args ...any) error {
 	return &Exit{Misused, fmt.Errorf(format, args...)}
+}
+
+// ShowUse has c, and the commands below it, say how they are used where they
+// refuse their arguments.
+func ShowUse(c *cobra.Command) {
+	for _, sub := range c.Commands() {
+		ShowUse(sub)
+	}
+	args := c.Args
+	if args == nil {
+		return
+	}
+	c.Args = func(c *cobra.Command, given []string) error {
+		if err := args(c, given); err != nil {
+			return Usage("%w\n    usage: %s", err, c.UseLine())
+		}
+		return nil
+	}
 }
 
 // Code prints err once and turns it into the exit code. What carries no code
