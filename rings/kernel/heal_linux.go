@@ -6,8 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/ringd/ringd/rings/kernel/order"
 )
 
@@ -70,27 +68,4 @@ func (r *Ring) heal(ctx context.Context, seen *generation) error {
 	}
 	r.commit(next, seen)
 	return nil
-}
-
-// fresh tells whether everything of a recipe is what it was, for guests that wait
-// too. Init looks at all but the links itself.
-func (c *recipe) fresh() bool {
-	for _, m := range c.order.Mounts {
-		now := standing(m.Path)
-		if m.Link == "" && (now.Dev != m.Device || now.Ino != m.Inode) {
-			return false
-		}
-		if then := c.links[m.Path]; m.Link != "" && (now.Ino != then.Ino || now.Ctim != then.Ctim) {
-			return false
-		}
-	}
-	return true
-}
-
-// standing is what stands at a path, itself; zero: nothing that can be looked at.
-func standing(path string) (st unix.Stat_t) {
-	if err := unix.Lstat(path, &st); err != nil {
-		return unix.Stat_t{}
-	}
-	return st
 }

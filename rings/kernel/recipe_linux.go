@@ -39,7 +39,7 @@ type recipe struct {
 	plan    view.Plan
 	granted map[[2]uint64]bool // what may be started
 	group   cgroup.Limits      // of all its processes
-	links   map[string]unix.Stat_t
+	seen    view.Seen
 }
 
 func kindOf(s executors.Spec) (kind, error) {
@@ -68,10 +68,11 @@ func (r *Ring) recipe(s executors.Spec) (*recipe, error) {
 	r.mu.Lock()
 	known, age := r.recipes[k], r.age
 	r.mu.Unlock()
-	if known != nil && known.fresh() {
+	switch {
+	case known == nil:
+	case known.seen.Still(): // guests that wait have what was there then
 		return known, nil
-	}
-	if known != nil {
+	default:
 		r.unlearn(known)
 	}
 	made, err := r.newRecipe(k, s)
@@ -142,15 +143,12 @@ func (r *Ring) newRecipe(k kind, s executors.Spec) (*recipe, error) {
 	if o.Reap {
 		o.CPU = tighter(s.CPU.Milliseconds(), s.Kernel.CPUMillis)
 	}
-	made := &recipe{kind: k, order: o, plan: plan, granted: map[[2]uint64]bool{}, links: map[string]unix.Stat_t{}}
+	made := &recipe{kind: k, order: o, plan: plan, granted: map[[2]uint64]bool{}, seen: view.Look(plan.Mounts)}
 	made.group = cgroup.Limits{
 		MemoryBytes: tighter(s.MemoryBytes, s.Kernel.MemoryBytes) + initMemory,
 		Processes:   max(s.Kernel.Processes, 1) + initThreads,
 	}
 	for _, m := range plan.Mounts {
-		if m.Link != "" {
-			made.links[m.Path] = standing(m.Path)
-		}
 		if m.Exec {
 			made.granted[[2]uint64{m.Device, m.Inode}] = true
 		}

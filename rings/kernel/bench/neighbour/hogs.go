@@ -33,7 +33,7 @@ func loops(in io.Reader, out io.Writer) {
 func hogs() []string { return []string{"fork bomb", "processors", "memory", "disk", "descriptors"} }
 
 // hog takes all it may have, until it is killed. It says when it begins.
-func hog(what string, out io.Writer) {
+func hog(what, folder string, out io.Writer) {
 	fmt.Fprintln(out, "begins")
 	switch what {
 	case "one":
@@ -57,7 +57,7 @@ func hog(what string, out io.Writer) {
 		}
 		touch()
 	case "disk":
-		fill([]string{os.TempDir(), os.Getenv("HOG_FOLDER")})
+		fill([]string{os.TempDir(), folder})
 	case "descriptors":
 		for range 1 << 10 {
 			if fork() == 0 {
@@ -78,7 +78,11 @@ func fork() int {
 	return int(pid)
 }
 
-func session() { unix.RawSyscall(unix.SYS_SETSID, 0, 0, 0) }
+// session tries for a share of the processor of its own.
+func session() { call(unix.SYS_SETSID, 0, 0, 0) }
+
+// call is one whose failure changes nothing: the hog goes on.
+func call(nr, a, b, c uintptr) { _, _, _ = unix.RawSyscall(nr, a, b, c) }
 
 func spin() {
 	for x := 1; x != 0; x += 2 {
@@ -99,8 +103,8 @@ func touch() {
 	}
 	for {
 		for i := range n {
-			unix.RawSyscall(unix.SYS_MADVISE, all[i], size, unix.MADV_DONTNEED)
-			unix.RawSyscall(unix.SYS_MADVISE, all[i], size, unix.MADV_POPULATE_WRITE)
+			call(unix.SYS_MADVISE, all[i], size, unix.MADV_DONTNEED)
+			call(unix.SYS_MADVISE, all[i], size, unix.MADV_POPULATE_WRITE)
 		}
 	}
 }
@@ -138,6 +142,6 @@ func open() {
 				break
 			}
 		}
-		unix.RawSyscall(unix.SYS_CLOSE_RANGE, 3, 1<<20, 0)
+		call(unix.SYS_CLOSE_RANGE, 3, 1<<20, 0)
 	}
 }

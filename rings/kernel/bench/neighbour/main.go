@@ -51,7 +51,7 @@ func main() {
 			loops(os.Stdin, os.Stdout)
 			return
 		case verbHog:
-			hog(os.Args[2], os.Stdout)
+			hog(os.Args[2], os.Args[3], os.Stdout)
 			return
 		}
 	}
@@ -177,7 +177,7 @@ func (b *bench) close() error {
 func (b *bench) spec(processes int64, args ...string) executors.Spec {
 	return executors.Spec{
 		Executor: profiles.ExecutorShell, MinTier: profiles.TierOS, Streams: true, Argv: append([]string{b.self}, args...),
-		Env: []string{"GOMAXPROCS=1", "HOG_FOLDER=" + filepath.Join(b.dir, "work")}, CPU: 20 * time.Minute, MemoryBytes: 256 << 20,
+		Env: []string{"GOMAXPROCS=1"}, CPU: 20 * time.Minute, MemoryBytes: 256 << 20,
 		Kernel: profiles.Kernel{
 			Executor: profiles.ExecutorShell, Network: profiles.NetworkOff, CPUMillis: 1_200_000, WallMillis: 1_200_000,
 			Write:       []profiles.PathRule{{Path: filepath.Join(b.dir, "work")}},
@@ -191,13 +191,13 @@ func (b *bench) beside(ctx context.Context, name string) (_ map[string]time.Dura
 	switch name {
 	case alone:
 	case "a plain process": // what one more busy program on the host does
-		c := exec.CommandContext(ctx, b.self, verbHog, "one")
+		c := exec.CommandContext(ctx, b.self, verbHog, "one", b.dir)
 		if err := c.Start(); err != nil {
 			return nil, err
 		}
 		defer func() { _, _ = c.Process.Kill(), c.Wait() }()
 	default:
-		g, err := b.ring.Launch(ctx, b.spec(b.processes, verbHog, name))
+		g, err := b.ring.Launch(ctx, b.spec(b.processes, verbHog, name, filepath.Join(b.dir, "work")))
 		if err != nil {
 			return nil, err
 		}
