@@ -225,7 +225,7 @@ func TestSealed(t *testing.T) {
 		if !inRing && !strings.Contains(words, "Max open files 0 0 files") {
 			t.Errorf("guest %s can make descriptors:\n%s", pid, limits)
 		}
-		for _, want := range []string{"Max file size 0 0 bytes", "Max core file size 0 0 bytes"} {
+		for _, want := range []string{"Max file size 0 0 bytes", "Max core file size 1 1 bytes"} {
 			if !strings.Contains(words, want) {
 				t.Errorf("guest %s: no %q in\n%s", pid, want, limits)
 			}

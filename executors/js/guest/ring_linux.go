@@ -14,7 +14,7 @@ import (
 	"github.com/ringd/ringd/executors/js/start"
 )
 
-// sealInRing is seal for a guest that the kernel ring stands around: the same,
+// sealInRing is seal for a guest that the kernel ring stands around: the rest of it,
 // and on all threads the filter that comes on control, whose listener goes back.
 // Then it tries what it gave up, from a thread that was there before and from its
 // own, and closes control: from then on the ring ends the process over the first
@@ -24,15 +24,9 @@ func sealInRing(control int) error {
 	if err != nil {
 		return tell(control, fmt.Errorf("seal: %w", err))
 	}
-	// One more descriptor, for the listener, and none after it.
-	next, err := unix.Dup(control)
-	if err == nil {
-		err = unix.Close(next)
-	}
-	if err != nil {
-		return tell(control, fmt.Errorf("seal: count descriptors: %w", err))
-	}
-	if err := errors.Join(limitFiles(uint64(next)+1), sealMemory()); err != nil {
+	// Descriptors are refused by the filter, and their limit stays: below what all
+	// guests of this user have sent to each other, the listener could not be.
+	if err := sealRest(); err != nil {
 		return tell(control, err)
 	}
 	page, err := unix.Mmap(-1, 0, unix.Getpagesize(), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_PRIVATE|unix.MAP_ANON)

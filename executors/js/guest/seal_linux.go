@@ -14,13 +14,17 @@ import (
 // executable. The launcher set the other limits before this process was told
 // anything.
 func seal() error {
-	if err := limitFiles(0); err != nil {
+	if err := limit(unix.RLIMIT_NOFILE); err != nil {
 		return err
 	}
-	return sealMemory()
+	return sealRest()
 }
 
-func sealMemory() error {
+// sealRest is seal without the descriptors.
+func sealRest() error {
+	if err := limit(unix.RLIMIT_FSIZE); err != nil {
+		return err
+	}
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
 		return fmt.Errorf("seal: dumpable: %w", err)
 	}
@@ -31,12 +35,10 @@ func sealMemory() error {
 	return nil
 }
 
-// limitFiles leaves room for descriptors, those that are open counted.
-func limitFiles(descriptors uint64) error {
-	for r, most := range map[int]uint64{unix.RLIMIT_NOFILE: descriptors, unix.RLIMIT_FSIZE: 0, unix.RLIMIT_CORE: 0} {
-		if err := unix.Setrlimit(r, &unix.Rlimit{Cur: most, Max: most}); err != nil {
-			return fmt.Errorf("seal: limit %d: %w", r, err)
-		}
+// limit sets a limit to nothing.
+func limit(resource int) error {
+	if err := unix.Setrlimit(resource, &unix.Rlimit{}); err != nil {
+		return fmt.Errorf("seal: limit %d: %w", resource, err)
 	}
 	return nil
 }
