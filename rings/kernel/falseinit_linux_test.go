@@ -265,7 +265,14 @@ func TestCloseEndsALaunch(t *testing.T) {
 		_, err := r.Launch(t.Context(), s)
 		result <- err
 	}()
-	eventually(t, "an init", func() bool { return len(children(t)) > 0 })
+	eventually(t, "an init", func() bool {
+		select {
+		case err := <-result:
+			t.Fatalf("the launch ended before its init was seen: %v", err)
+		default:
+		}
+		return len(children(t)) > 0
+	})
 	if err := r.Close(); err != nil {
 		t.Error(err)
 	}
