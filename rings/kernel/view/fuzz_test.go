@@ -7,11 +7,8 @@ import (
 	"io"
 	"os"
 	"path"
-	"path/filepath"
 	"strings"
 	"testing"
-
-	"github.com/ringd/ringd/profiles/paths"
 )
 
 // counting tells how much of a file was asked for.
@@ -151,30 +148,6 @@ func TestMountsOfOddNames(t *testing.T) {
 	got := readMounts([]byte("36 35 0:5 / /a\u00a0b\v\u2028c\\040d ro - proc proc rw\n"))
 	if len(got) != 1 || got[0] != (mountPoint{at: "/a\u00a0b\v\u2028c d", kind: "proc"}) {
 		t.Errorf("%+q", got)
-	}
-}
-
-// Two names of one file stand for a file system that takes both cases for one.
-func TestOtherCase(t *testing.T) {
-	root := t.TempDir()
-	for _, dir := range []string{"d/Deep/7", "d/deep/7", "d/other"} {
-		if err := os.MkdirAll(filepath.Join(root, dir), 0o755); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for _, name := range []string{"d/Deep/7/Key", "d/other/key", "d/other/KEY"} {
-		if err := os.WriteFile(filepath.Join(root, name), nil, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := os.Link(filepath.Join(root, "d/Deep/7/Key"), filepath.Join(root, "d/Deep/7/KEY")); err != nil {
-		t.Fatal(err)
-	}
-	r := resolver{host: host{root: root}, grants: paths.Of("/d")}
-	for p, want := range map[string]bool{"/d/Deep/7/Key": true, "/d/Deep/7/KEY": false, "/d/other/key": false, "/d/Deep": false, "/d/none": false} {
-		if got := r.otherCase(p); got != want {
-			t.Errorf("%s: %v", p, got)
-		}
 	}
 }
 
