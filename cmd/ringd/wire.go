@@ -177,7 +177,7 @@ func (p *program) buildStack(ctx context.Context, c stackConfig, s *stack) (err 
 	}
 	lasting := context.WithoutCancel(ctx) // what a guest tries while the daemon ends is on record as well
 	s.kernel, err = kernel.New(kernel.Config{
-		Go: s.group.Go, Token: rand.Reader, GuestID: c.guest, Groups: c.groups,
+		Go: s.group.Go, Token: rand.Reader, GuestID: c.guest, Groups: c.groups, Spare: c.pool.blank > 0,
 		Executors: []string{profiles.ExecutorJS}, Home: p.Env.Home, Private: private,
 		Report: func(v kernel.Violation) error { return refusals.Record(lasting, refusal(v)) },
 	})

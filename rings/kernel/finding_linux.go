@@ -101,8 +101,8 @@ func (r *Ring) launch(ctx context.Context, s executors.Spec) (*guest, error) {
 // of another takes time of whatever runs: of this start never, and of this guest
 // only where none is left.
 func (r *Ring) goes(ctx context.Context, p *prepared, s executors.Spec) (*guest, error) {
-	refill := func() { r.refill(ctx, p.recipe) }
-	if r.hasMore(p.recipe.kind) {
+	refill := func() { r.refill(ctx, p.recipe); r.spare(p.recipe) }
+	if r.cfg.Spare || r.hasMore(p.recipe.kind) {
 		p.after = refill
 		return r.become(ctx, p, s)
 	}

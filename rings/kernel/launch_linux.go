@@ -55,7 +55,7 @@ func (r *Ring) prepare(ctx context.Context, c *recipe) (*prepared, error) {
 	if _, err := io.ReadFull(r.cfg.Token, token[:]); err != nil {
 		return nil, fmt.Errorf("make a token: %w", err)
 	}
-	place := spawn.Place{UID: r.uid, GID: r.gid}
+	place := spawn.Place{UID: r.uid, GID: r.gid, Stays: c.order.Reap}
 	group, err := r.group(hex.EncodeToString(token[:]), c)
 	if err != nil {
 		return nil, err

@@ -36,7 +36,7 @@ func (r *Ring) Prepare(ctx context.Context, s *profiles.Set) (commit func(), err
 // same set that is to be healed: what of it cannot be taken anew stays as it is.
 func (r *Ring) resolve(ctx context.Context, s *profiles.Set, before *generation) (*generation, error) {
 	next := &generation{
-		set: s, refused: map[string]profiles.Tier{}, kernels: map[holder]profiles.Kernel{},
+		set: s, kernels: map[holder]profiles.Kernel{},
 		grants: map[string][]order.Mount{}, known: map[string]order.Mount{},
 	}
 	var written []profiles.PathRule
@@ -56,9 +56,6 @@ func (r *Ring) resolve(ctx context.Context, s *profiles.Set, before *generation)
 			return nil, fmt.Errorf("prepare kernel ring: %w", err)
 		}
 		agent := s.Agents[name]
-		if !executors.Satisfies(profiles.TierOS, agent.MinTier) {
-			next.refused[name] = agent.MinTier
-		}
 		for _, executor := range r.cfg.Executors {
 			k, ok := agent.Kernel(executor)
 			if !ok {

@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"time"
+
+	"github.com/ringd/ringd/rings/kernel/spawn"
 )
 
 // pool keeps guests that wait for a program. It is under the mu of its ring.
@@ -95,6 +97,15 @@ func (r *Ring) refill(ctx context.Context, c *recipe) {
 			defer cancel()
 			r.add(ctx, c, n)
 		})
+	}
+}
+
+// spare keeps an init started. A failure shows on the launch that needs one.
+func (r *Ring) spare(c *recipe) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if !r.closed && r.cfg.Spare && r.groups == nil && c.order.Reap {
+		r.begin(func() { _ = r.spawn.Spare(spawn.Place{UID: r.uid, GID: r.gid, Stays: true}) })
 	}
 }
 

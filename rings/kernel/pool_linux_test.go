@@ -16,11 +16,16 @@ import (
 // pooled is a ring that keeps guests of the shell prepared.
 func pooled(t testing.TB, n int) *kernel.Ring {
 	t.Helper()
+	return ringOf(t, func(c *kernel.Config) { c.Prepared = map[string]int{profiles.ExecutorShell: n} })
+}
+
+// ringOf is a ring for guests of the shell, which leaves no process.
+func ringOf(t testing.TB, change func(*kernel.Config)) *kernel.Ring {
+	t.Helper()
 	var wg sync.WaitGroup
-	r, err := kernel.New(kernel.Config{
-		Go: func(f func()) { wg.Go(f) }, Token: rand.Reader, Executors: []string{profiles.ExecutorShell},
-		Prepared: map[string]int{profiles.ExecutorShell: n},
-	})
+	c := kernel.Config{Go: func(f func()) { wg.Go(f) }, Token: rand.Reader, Executors: []string{profiles.ExecutorShell}}
+	change(&c)
+	r, err := kernel.New(c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -43,6 +48,26 @@ func runs(t testing.TB, r *kernel.Ring, s executors.Spec) int {
 		t.Fatalf("%+v", e)
 	}
 	return pid
+}
+
+// A spare init serves any kind of guest that stays. What waits is the one process
+// that is left when a guest has ended; while it still starts, the next guest has a
+// process of its own.
+func TestSpareServesTheNext(t *testing.T) {
+	r := ringOf(t, func(c *kernel.Config) { c.Spare = true })
+	for _, path := range []string{"/usr/bin/true", "/usr/bin/id", "/usr/bin/true"} {
+		eventually(t, path+" in a process that waited", func() bool {
+			left := children(t)
+			return slices.Contains(left, runs(t, r, program(path)))
+		})
+	}
+}
+
+// Without the switch none waits.
+func TestNoSpareUnasked(t *testing.T) {
+	r := ringOf(t, func(*kernel.Config) {})
+	runs(t, r, program("/usr/bin/true"))
+	eventually(t, "no process", func() bool { return len(children(t)) == 0 })
 }
 
 func TestPoolGivesAndRefills(t *testing.T) {

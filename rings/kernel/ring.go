@@ -50,6 +50,9 @@ type Config struct {
 	// Prepared says how many guests wait for a program, by executor, of each kind
 	// that was asked for; none when it is not named.
 	Prepared map[string]int
+	// Spare keeps one init started for a guest of any kind that does not seal itself.
+	// Where guests have control groups there is none.
+	Spare bool
 	// Groups gives each guest a control group of its own, where this process sits in
 	// a subtree that is delegated to it: it then moves to a group of its own in it.
 	Groups bool
@@ -151,18 +154,9 @@ func enclosedAttestation(executor, digest string, r order.Report, groups map[str
 // Name is "kernel".
 func (r *Ring) Name() string { return "kernel" }
 
-// Refused names the agents of the set in force whose tier this host cannot give.
-func (r *Ring) Refused() map[string]profiles.Tier {
-	if g := r.inForce.Load(); g != nil {
-		return maps.Clone(g.refused)
-	}
-	return nil
-}
-
 // generation is what Prepare's commit swaps. It is immutable.
 type generation struct {
 	set     *profiles.Set
-	refused map[string]profiles.Tier
 	kernels map[holder]profiles.Kernel // of each agent that has the executor, with real paths
 	grants  map[string][]order.Mount   // by digest of a profile: what its paths were
 	known   map[string]order.Mount     // by path: the same, of all profiles

@@ -415,22 +415,10 @@ func TestMemoryBackstop(t *testing.T) {
 	}
 }
 
-func TestPrepare(t *testing.T) {
+func TestPrepareRefusesNoSet(t *testing.T) {
 	r := ring(t)
 	if _, err := r.Prepare(t.Context(), nil); err == nil {
 		t.Error("a nil set was prepared")
-	}
-	commit, err := r.Prepare(t.Context(), &profiles.Set{Agents: map[string]profiles.Agent{
-		"a": {MinTier: profiles.TierWasm}, "b": {MinTier: profiles.TierContainer}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if len(r.Refused()) != 0 {
-		t.Error("Prepare changed what is in force")
-	}
-	commit()
-	if got := r.Refused(); len(got) != 1 || got["b"] != profiles.TierContainer {
-		t.Errorf("refused %v", got)
 	}
 }
 

@@ -21,9 +21,9 @@ func BenchmarkTrue(b *testing.B) {
 		b.Run(m.name, func(b *testing.B) {
 			o := orderOf(b, profiles.Kernel{TempBytes: 1 << 20}, "/usr/bin/true")
 			o.Reap = m.reap
-			path := initFile(b)
+			argv := initOf(b, m.reap)
 			for b.Loop() {
-				l := launch(b, path, "init")
+				l := launch(b, argv...)
 				l.send(o)
 				l.stands()
 				l.send(order.Go{Argv: []string{"/usr/bin/true"}})

@@ -40,7 +40,7 @@ func spoiled(what string) int {
 	if _, err := talk.Receive(order.Control, &o); err != nil {
 		return failed
 	}
-	g, err := newGuest(o)
+	g, err := newGuest(o, o.Reap)
 	if err != nil {
 		return refuse(o, err)
 	}
@@ -241,8 +241,11 @@ func TestOrderRefused(t *testing.T) {
 			Filter: order.Program{{Code: 6}}, Mounts: []order.Mount{{Path: "/usr/bin/true", Exec: true, Map: true}},
 		}
 	}
-	if _, err := newGuest(good()); err != nil {
+	if _, err := newGuest(good(), false); err != nil {
 		t.Fatal(err)
+	}
+	if _, err := newGuest(good(), true); err == nil {
+		t.Error("an init that stays took the order of one that becomes the program")
 	}
 	for _, tt := range []struct {
 		name  string
@@ -250,8 +253,6 @@ func TestOrderRefused(t *testing.T) {
 	}{
 		{"version", func(o *order.Order) { o.Version++ }},
 		{"no network", func(o *order.Order) { o.Network = "" }},
-		{"no namespaces", func(o *order.Order) { o.Namespaces = nil }},
-		{"a namespace that is not named", func(o *order.Order) { delete(o.Namespaces, "ipc") }},
 		{"no namespaces", func(o *order.Order) { o.Namespaces = nil }},
 		{"a namespace that is not named", func(o *order.Order) { delete(o.Namespaces, "ipc") }},
 		{"no filter", func(o *order.Order) { o.Filter = nil }},
@@ -271,7 +272,7 @@ func TestOrderRefused(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			o := good()
 			tt.spoil(&o)
-			if _, err := newGuest(o); err == nil {
+			if _, err := newGuest(o, o.Reap); err == nil {
 				t.Error("taken")
 			}
 		})

@@ -40,7 +40,7 @@ type point struct {
 
 // newGuest refuses an order that this init does not understand, or that would
 // leave out a layer.
-func newGuest(o order.Order) (*guest, error) {
+func newGuest(o order.Order, stays bool) (*guest, error) {
 	const step = "read the order"
 	wrong := func(format string, a ...any) (*guest, error) {
 		return nil, broken(order.LayerProcess, step, fmt.Errorf(format, a...))
@@ -54,6 +54,8 @@ func newGuest(o order.Order) (*guest, error) {
 		return wrong("there is no filter")
 	case o.UID < 0 || o.GID < 0:
 		return wrong("no user")
+	case o.Reap != stays:
+		return wrong("it is for an init of the other kind")
 	case o.Reap && o.Seal:
 		return wrong("a guest that seals itself has no other for its init")
 	}

@@ -23,7 +23,7 @@ var modes = []struct {
 func TestTrue(t *testing.T) {
 	for _, m := range modes {
 		t.Run(m.name, func(t *testing.T) {
-			l := launch(t)
+			l := launch(t, initOf(t, m.reap)...)
 			o := orderOf(t, profiles.Kernel{}, "/usr/bin/true")
 			o.Reap = m.reap
 			l.send(o)
@@ -147,7 +147,7 @@ func TestTree(t *testing.T) {
 		{"its environment", "env -u _ -u PWD -u SHLVL -u OLDPWD", "GIVEN=yes\n"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			l := launch(t)
+			l := launch(t, initOf(t, true)...)
 			o := orderOf(t, k, "/usr/bin/bash")
 			o.Reap = true
 			l.send(o)
@@ -302,7 +302,7 @@ func TestDescriptors(t *testing.T) {
 func TestNotStarted(t *testing.T) {
 	for _, m := range modes {
 		t.Run(m.name, func(t *testing.T) {
-			l := launch(t)
+			l := launch(t, initOf(t, m.reap)...)
 			o := orderOf(t, profiles.Kernel{}, "/usr/bin/true")
 			o.Reap = m.reap
 			l.send(o)
@@ -322,7 +322,7 @@ func TestNotStarted(t *testing.T) {
 func TestNoGo(t *testing.T) {
 	for _, m := range modes {
 		t.Run(m.name, func(t *testing.T) {
-			l := launch(t)
+			l := launch(t, initOf(t, m.reap)...)
 			o := orderOf(t, profiles.Kernel{}, "/usr/bin/true")
 			o.Reap = m.reap
 			l.send(o)
@@ -339,7 +339,7 @@ func TestNoGo(t *testing.T) {
 func TestLateLimits(t *testing.T) {
 	for _, m := range modes {
 		t.Run(m.name, func(t *testing.T) {
-			l := launch(t)
+			l := launch(t, initOf(t, m.reap)...)
 			o := orderOf(t, profiles.Kernel{Exec: rules("/usr/bin/cat")}, "/usr/bin/bash")
 			o.Reap = m.reap
 			l.send(o)

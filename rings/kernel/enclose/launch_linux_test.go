@@ -58,7 +58,7 @@ func launchIn(t testing.TB, flags uintptr, more *os.File, argv ...string) *launc
 	defer theirs.Close()
 	l := &launched{t: t, control: ours, cmd: &exec.Cmd{Env: []string{}, Dir: "/"}}
 	if len(argv) == 0 {
-		argv = []string{initFile(t), "init"}
+		argv = initOf(t, false)
 	}
 	l.cmd.Path, l.cmd.Args = argv[0], argv[1:]
 	null, err := os.OpenFile(os.DevNull, os.O_RDWR, 0)
@@ -128,6 +128,16 @@ func (l *launched) wait() int {
 		l.t.Fatal(err)
 	}
 	return l.cmd.ProcessState.ExitCode()
+}
+
+// initOf is how the embedded init is started: one that stays, or becomes the
+// program.
+func initOf(t testing.TB, stays bool) []string {
+	t.Helper()
+	if stays {
+		return []string{initFile(t), "init", order.Stays}
+	}
+	return []string{initFile(t), "init"}
 }
 
 // initFile is the embedded init as a file that can be started.

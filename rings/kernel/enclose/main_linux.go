@@ -30,6 +30,12 @@ func first() int {
 	if err := hold(); err != nil {
 		return failed
 	}
+	stays := len(os.Args) > 1 && os.Args[1] == order.Stays
+	var child, socket int
+	var failure error
+	if stays {
+		child, socket, failure = startStarter()
+	}
 	p, _, err := talk.Take(order.Control)
 	if err != nil {
 		return failed
@@ -38,12 +44,15 @@ func first() int {
 	if err := json.Unmarshal(p, &o); err != nil {
 		return failed
 	}
-	g, err := newGuest(o)
+	if failure != nil {
+		return refuse(o, broken(order.LayerProcess, "start the starter", failure))
+	}
+	g, err := newGuest(o, stays)
 	if err != nil {
 		return refuse(o, err)
 	}
-	if o.Reap {
-		return g.reap(p)
+	if stays {
+		return g.reap(p, child, socket)
 	}
 	if err := g.run(building()); err != nil {
 		return refuse(o, err)

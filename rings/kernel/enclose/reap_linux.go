@@ -42,13 +42,9 @@ type withdrawn struct{}
 // reap builds the guest as text orders, hands it to a starter, and stays. The
 // starter reads the order while this one builds, and restricts itself while this
 // one does; it reports when both are done.
-func (g *guest) reap(text []byte) int {
-	child, socket, err := startStarter()
-	if err == nil {
-		err = talk.Pass(socket, text)
-	}
-	if err != nil {
-		return refuse(g.Order, broken(order.LayerProcess, "start the starter", err))
+func (g *guest) reap(text []byte, child, socket int) int {
+	if err := talk.Pass(socket, text); err != nil {
+		return refuse(g.Order, broken(order.LayerProcess, "hand over the order", err))
 	}
 	if err := g.run(building()); err != nil {
 		return refuse(g.Order, err)
@@ -75,8 +71,9 @@ func (g *guest) awaitFirst() error {
 	return err
 }
 
-// startStarter starts this program once more, early, so that it is up when it is
-// needed. Its root and its folder follow when the first leaves the host's.
+// startStarter starts this program once more, before there is an order, so that it
+// is up when it is needed. Its root and its folder follow when the first leaves the
+// host's.
 func startStarter() (pid, socket int, err error) {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_SEQPACKET|unix.SOCK_CLOEXEC, 0)
 	if err != nil {

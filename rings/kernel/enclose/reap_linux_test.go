@@ -18,7 +18,7 @@ import (
 // script; its output is a pipe that ends when nothing holds it any more.
 func shell(t *testing.T, script string, change func(*order.Order)) (*launched, *os.File) {
 	t.Helper()
-	l := launch(t)
+	l := launch(t, initOf(t, true)...)
 	o := orderOf(t, profiles.Kernel{Exec: rules("/usr/bin/sleep", "/usr/bin/cat"), TempBytes: 1 << 20}, "/usr/bin/bash")
 	o.Reap = true
 	if change != nil {

@@ -21,6 +21,10 @@ const (
 	Control    = 4 // a SOCK_SEQPACKET socket to the ring
 )
 
+// Stays is the argument of an init that stays, and so needs a second process: it
+// is told before the order, so that it has started that one by then.
+const Stays = "stays"
+
 // Order is what init is to build around the program.
 type Order struct {
 	Version int

@@ -24,6 +24,14 @@ type Spawner struct {
 
 	mu     sync.Mutex
 	closed bool
+	spare  *started // nil: none waits
+}
+
+// started is an init that waits for its order.
+type started struct {
+	process *os.Process
+	control *Control
+	place   Place
 }
 
 type request struct {
@@ -187,6 +195,8 @@ type Place struct {
 	UID, GID int
 	// Group is the folder of a control group, open; nil: none.
 	Group *os.File
+	// Stays is an init for orders with Reap, and for no others.
+	Stays bool
 }
 
 // namespaces of a guest.
@@ -206,10 +216,69 @@ func setup() []uintptr {
 // what init is given nothing reaches the program.
 const oneThread = "GOMAXPROCS=1"
 
-// Init starts the image in namespaces of its own, with nothing but the null
-// device and its control socket. The caller closes the Control and waits for the
-// process. A *Refused error says that the host does not give that.
+// Init returns the image, started in namespaces of its own, with nothing but the
+// null device and its control socket: the spare one, or a new one. The caller
+// closes the Control and waits for the process. A *Refused error says that the
+// host does not give that.
 func (s *Spawner) Init(p Place) (*os.Process, *Control, error) {
+	if i := s.takeSpare(p); i != nil {
+		return i.process, i.control, nil
+	}
+	return s.init(p)
+}
+
+// Spare starts an init for a later Init of the same place, unless one waits. It
+// knows nothing of any guest yet, so it fits each that has no control group.
+func (s *Spawner) Spare(p Place) error {
+	s.mu.Lock()
+	waits := s.spare != nil || s.closed
+	s.mu.Unlock()
+	if waits || p.Group != nil {
+		return nil
+	}
+	process, control, err := s.init(p)
+	if err != nil {
+		return err
+	}
+	i := &started{process, control, p}
+	s.mu.Lock()
+	if s.spare == nil && !s.closed {
+		s.spare, i = i, nil
+	}
+	s.mu.Unlock()
+	return i.drop()
+}
+
+// takeSpare returns the spare init where it fits and lives.
+func (s *Spawner) takeSpare(p Place) *started {
+	s.mu.Lock()
+	i := s.spare
+	if i == nil || p != i.place {
+		s.mu.Unlock()
+		return nil
+	}
+	s.spare = nil
+	s.mu.Unlock()
+	if i.control.Ready() { // it has nothing to say yet, so this is its end
+		_ = i.drop() // nothing of it is left but, at worst, its number
+		return nil
+	}
+	return i
+}
+
+// drop ends an init that nobody has; nil is none.
+func (i *started) drop() error {
+	if i == nil {
+		return nil
+	}
+	err := i.process.Kill()
+	if errors.Is(err, os.ErrProcessDone) {
+		err = nil
+	}
+	return errors.Join(err, wait(i.process), i.control.Close())
+}
+
+func (s *Spawner) init(p Place) (*os.Process, *Control, error) {
 	ours, theirs, err := packets()
 	if err != nil {
 		return nil, nil, err
@@ -233,7 +302,11 @@ func (s *Spawner) Init(p Place) (*os.Process, *Control, error) {
 	if p.Group != nil {
 		sys.UseCgroupFD, sys.CgroupFD = true, int(p.Group.Fd())
 	}
-	process, err := s.start(request{image: true, argv: []string{"ringd-init"}, attr: &os.ProcAttr{
+	argv := []string{"ringd-init"}
+	if p.Stays {
+		argv = append(argv, order.Stays)
+	}
+	process, err := s.start(request{image: true, argv: argv, attr: &os.ProcAttr{
 		Dir: "/", Env: []string{oneThread}, Files: files, Sys: sys,
 	}})
 	runtime.KeepAlive(p.Group)
@@ -260,15 +333,18 @@ func (s *Spawner) Close() error {
 	s.mu.Lock()
 	first := !s.closed
 	s.closed = true
+	spare := s.spare
+	s.spare = nil
 	if first {
 		close(s.requests)
 	}
 	s.mu.Unlock()
+	err := spare.drop()
 	<-s.done
 	if !first {
-		return nil
+		return err
 	}
-	return s.closeFiles()
+	return errors.Join(err, s.closeFiles())
 }
 
 func (s *Spawner) closeFiles() error {

@@ -53,18 +53,24 @@ func launchers(ctx context.Context, peers string) ([]*launcher, func() error, er
 		return nil, end, err
 	}
 	all := []*launcher{command("fork and exec", "nothing", nil, self)}
-	cold, closeCold, err := newRing(0)
+	cold, closeCold, err := newRing(0, false)
 	if err != nil {
 		return nil, end, err
 	}
 	ends = append(ends, closeCold)
-	pooled, closePooled, err := newRing(8)
+	spare, closeSpare, err := newRing(0, true)
+	if err != nil {
+		return nil, end, err
+	}
+	ends = append(ends, closeSpare)
+	pooled, closePooled, err := newRing(8, false)
 	if err != nil {
 		return nil, end, err
 	}
 	ends = append(ends, closePooled)
 	all = append(all,
 		ring("ringd", "all namespaces, tmpfs root with 2 programs and 3 files granted, Landlock, seccomp allow-list, limits, each proved", cold, self),
+		ring("ringd, spare init", "the same; an init that knows no guest yet was started before", spare, self),
 		ring("ringd, prepared guest", "the same", pooled, self))
 	if path, err := exec.LookPath("bwrap"); err == nil {
 		with := func(files []string) []string {
@@ -119,10 +125,11 @@ func command(name, around string, argv []string, self string) *launcher {
 	return l
 }
 
-func newRing(prepared int) (*kernel.Ring, func() error, error) {
+func newRing(prepared int, spare bool) (*kernel.Ring, func() error, error) {
 	var all sync.WaitGroup
 	r, err := kernel.New(kernel.Config{
 		Go: func(f func()) { all.Go(f) }, Token: rand.Reader, Prepared: map[string]int{profiles.ExecutorShell: prepared},
+		Spare: spare,
 	})
 	if err != nil {
 		return nil, nil, err
