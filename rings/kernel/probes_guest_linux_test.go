@@ -133,6 +133,9 @@ func TestProbes(t *testing.T) {
 	var mu sync.Mutex
 	for where, got := range all {
 		want := func(w row) string {
+			if w.id == "k_groups" && hasGroups(t) {
+				return "[unmapped]"
+			}
 			if where == "off" {
 				return w.off
 			}
@@ -185,6 +188,17 @@ func openUp(t *testing.T, dir string) {
 			t.Fatal(err)
 		}
 	}
+}
+
+// hasGroups tells whether this is an ordinary user who has groups beside the own:
+// only root can give them up, and guests of others keep them, without a name.
+func hasGroups(t *testing.T) bool {
+	t.Helper()
+	all, err := os.Getgroups()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return os.Getuid() != 0 && slices.ContainsFunc(all, func(g int) bool { return g != os.Getgid() })
 }
 
 func guestID() int {

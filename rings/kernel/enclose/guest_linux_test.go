@@ -358,15 +358,15 @@ func TestLimitRefused(t *testing.T) {
 		t.Skip("root may set any limit")
 	}
 	var have syscall.Rlimit
-	if err := syscall.Getrlimit(unix.RLIMIT_NOFILE, &have); err != nil {
+	if err := syscall.Getrlimit(unix.RLIMIT_MSGQUEUE, &have); err != nil {
 		t.Fatal(err)
 	}
 	l := launch(t)
 	o := orderOf(t, profiles.Kernel{}, "/usr/bin/true")
-	o.Limits = []order.Limit{{Name: "NOFILE", Resource: unix.RLIMIT_NOFILE, Value: have.Max + 1}}
+	o.Limits = []order.Limit{{Name: "MSGQUEUE", Resource: unix.RLIMIT_MSGQUEUE, Value: have.Max + 1}}
 	l.send(o)
-	if r := l.report(); r.Failed != order.LayerLimits || !strings.Contains(r.Step, "NOFILE") {
-		t.Errorf("report %+v, want one of the limit NOFILE", r)
+	if r := l.report(); r.Failed != order.LayerLimits || !strings.Contains(r.Step, "MSGQUEUE") {
+		t.Errorf("report %+v, want one of the limit MSGQUEUE", r)
 	}
 }
 

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 	"unsafe"
@@ -110,7 +111,7 @@ func kernel() map[string]probe {
 		"k_capbnd":        func(args) string { return statusField("CapBnd") },
 		"k_capeff":        func(args) string { return statusField("CapEff") },
 		"k_seccomp_mode":  func(args) string { return statusField("Seccomp") },
-		"k_groups":        func(args) string { return "[" + statusField("Groups") + "]" },
+		"k_groups":        func(args) string { return "[" + otherGroups() + "]" },
 		"k_dumpable_set":  func(args) string { return sys(unix.SYS_PRCTL, unix.PR_SET_DUMPABLE, 2, 0, 0, 0) },
 		"k_set_ptracer":   func(args) string { return sys(unix.SYS_PRCTL, unix.PR_SET_PTRACER, ^uintptr(0), 0, 0, 0) },
 		"k_subreaper":     func(args) string { return sys(unix.SYS_PRCTL, unix.PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0) },
@@ -309,6 +310,18 @@ func perf() []uintptr {
 	a[0] = 1 | 128<<32 // software, size
 	a[5] = 1 | 1<<5 | 1<<6
 	return a
+}
+
+// otherGroups are the groups of this process beside its own: "unmapped" where its
+// namespace has no name for any of them, as for those that an ordinary user cannot
+// give up.
+func otherGroups() string {
+	own := fmt.Sprint(os.Getgid())
+	others := slices.DeleteFunc(strings.Fields(statusField("Groups")), func(g string) bool { return g == own })
+	if len(others) > 0 && !slices.ContainsFunc(others, func(g string) bool { return g != "65534" }) {
+		return "unmapped"
+	}
+	return strings.Join(others, " ")
 }
 
 func statusField(name string) string {
