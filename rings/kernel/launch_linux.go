@@ -168,14 +168,7 @@ func (p *prepared) check() error {
 
 // drop ends an init and waits for it.
 func (p *prepared) drop() error {
-	err := p.process.Kill()
-	if errors.Is(err, os.ErrProcessDone) {
-		err = nil
-	}
-	if _, failed := p.process.Wait(); failed != nil {
-		err = errors.Join(err, failed)
-	}
-	return errors.Join(err, p.control.Close(), p.group.Close(), p.closeListener())
+	return errors.Join(spawn.End(p.process), p.control.Close(), p.group.Close(), p.closeListener())
 }
 
 // become starts the program of s in a prepared guest, which belongs to the guest

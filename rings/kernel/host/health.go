@@ -111,25 +111,21 @@ func layers() []describedLayer {
 	}
 }
 
-// Holds is what a layer does; "" for one that is not known.
-func Holds(layer string) string {
+// described finds a layer; the zero one when it is not known.
+func described(layer string) describedLayer {
 	for _, l := range layers() {
 		if l.name == layer {
-			return l.holds
+			return l
 		}
 	}
-	return ""
+	return describedLayer{}
 }
 
+// Holds is what a layer does; "" for one that is not known.
+func Holds(layer string) string { return described(layer).holds }
+
 // HoldsPartly is what a layer does that is best effort; "" for one that never is.
-func HoldsPartly(layer string) string {
-	for _, l := range layers() {
-		if l.name == layer {
-			return l.partly
-		}
-	}
-	return ""
-}
+func HoldsPartly(layer string) string { return described(layer).partly }
 
 // Names are all layers, in the order in which they are made.
 func Names() []string {

@@ -271,11 +271,7 @@ func (i *started) drop() error {
 	if i == nil {
 		return nil
 	}
-	err := i.process.Kill()
-	if errors.Is(err, os.ErrProcessDone) {
-		err = nil
-	}
-	return errors.Join(err, wait(i.process), i.control.Close())
+	return errors.Join(End(i.process), i.control.Close())
 }
 
 func (s *Spawner) init(p Place) (*os.Process, *Control, error) {
@@ -312,16 +308,21 @@ func (s *Spawner) init(p Place) (*os.Process, *Control, error) {
 	runtime.KeepAlive(p.Group)
 	if err = errors.Join(err, theirs.Close()); err != nil {
 		if process != nil {
-			err = errors.Join(err, process.Kill(), wait(process))
+			err = errors.Join(err, End(process))
 		}
 		return nil, nil, errors.Join(err, ours.Close())
 	}
 	return process, ours, nil
 }
 
-func wait(p *os.Process) error {
-	_, err := p.Wait()
-	return err
+// End kills an init, which may be dead, and waits for it.
+func End(p *os.Process) error {
+	err := p.Kill()
+	if errors.Is(err, os.ErrProcessDone) {
+		err = nil
+	}
+	_, failed := p.Wait()
+	return errors.Join(err, failed)
 }
 
 // Null is the null device; Close of the Spawner closes it.
