@@ -23,11 +23,7 @@ var modes = []struct {
 func TestTrue(t *testing.T) {
 	for _, m := range modes {
 		t.Run(m.name, func(t *testing.T) {
-			l := launch(t, initOf(t, m.reap)...)
-			o := orderOf(t, profiles.Kernel{}, "/usr/bin/true")
-			o.Reap = m.reap
-			l.send(o)
-			r := l.stands()
+			l, r := standing(t, m.reap, orderOf(t, profiles.Kernel{}, "/usr/bin/true"))
 			if len(r.Proved) < 18 || r.ABI < 1 {
 				t.Errorf("proved %q with version %d of Landlock", r.Proved, r.ABI)
 			}
@@ -302,11 +298,7 @@ func TestDescriptors(t *testing.T) {
 func TestNotStarted(t *testing.T) {
 	for _, m := range modes {
 		t.Run(m.name, func(t *testing.T) {
-			l := launch(t, initOf(t, m.reap)...)
-			o := orderOf(t, profiles.Kernel{}, "/usr/bin/true")
-			o.Reap = m.reap
-			l.send(o)
-			l.stands()
+			l, _ := standing(t, m.reap, orderOf(t, profiles.Kernel{}, "/usr/bin/true"))
 			l.run("/usr/bin/false")
 			if got := l.told(); !strings.Contains(got.Failed, "/usr/bin/false") || got.Started {
 				t.Errorf("told %+v, want that /usr/bin/false is not there", got)
@@ -322,11 +314,7 @@ func TestNotStarted(t *testing.T) {
 func TestNoGo(t *testing.T) {
 	for _, m := range modes {
 		t.Run(m.name, func(t *testing.T) {
-			l := launch(t, initOf(t, m.reap)...)
-			o := orderOf(t, profiles.Kernel{}, "/usr/bin/true")
-			o.Reap = m.reap
-			l.send(o)
-			l.stands()
+			l, _ := standing(t, m.reap, orderOf(t, profiles.Kernel{}, "/usr/bin/true"))
 			l.control.Close()
 			if code := l.wait(); code != 125 {
 				t.Errorf("exit code %d, want 125", code)
@@ -339,11 +327,7 @@ func TestNoGo(t *testing.T) {
 func TestLateLimits(t *testing.T) {
 	for _, m := range modes {
 		t.Run(m.name, func(t *testing.T) {
-			l := launch(t, initOf(t, m.reap)...)
-			o := orderOf(t, profiles.Kernel{Exec: rules("/usr/bin/cat")}, "/usr/bin/bash")
-			o.Reap = m.reap
-			l.send(o)
-			l.stands()
+			l, _ := standing(t, m.reap, orderOf(t, profiles.Kernel{Exec: rules("/usr/bin/cat")}, "/usr/bin/bash"))
 			got := l.run("/usr/bin/bash", "-c", "ulimit -v; ulimit -Hd; ulimit -n; ulimit -c; ulimit -f")
 			if want := fmt.Sprintf("%d\n%d\n64\n0\n1024\n", 512<<10, 128<<10); got.out != want {
 				t.Errorf("limits %q, want %q: %s", got.out, want, got.err)

@@ -140,6 +140,15 @@ func initOf(t testing.TB, stays bool) []string {
 	return []string{initFile(t), "init"}
 }
 
+// standing is a guest built as o says, by an init that stays or not, with its report.
+func standing(t testing.TB, stays bool, o order.Order) (*launched, order.Report) {
+	t.Helper()
+	o.Reap = stays
+	l := launch(t, initOf(t, stays)...)
+	l.send(o)
+	return l, l.stands()
+}
+
 // initFile is the embedded init as a file that can be started.
 func initFile(t testing.TB) string {
 	t.Helper()
