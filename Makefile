@@ -79,8 +79,10 @@ cross: $(MADE) ## build and vet, with the tests, for the other systems
 	  case $$on in darwin/amd64|windows/arm64) ;; *) go vet ./... ;; esac; \
 	done
 
+# Its cache belongs to this checkout: one shared between checkouts repeats the
+# findings of a folder that is gone.
 lint: $(MADE) ## golangci-lint, pinned
-	go run $(GOLANGCI) run ./...
+	GOLANGCI_LINT_CACHE=$(CURDIR)/.cache/golangci-lint go run $(GOLANGCI) run ./...
 
 arch: ## the import graph, owners, calls and sizes
 	go test -count=1 -run "TestLayers|TestOwners|TestCalls|TestSizes|TestRows|TestTables" ./cmd/ringd
