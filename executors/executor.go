@@ -234,6 +234,9 @@ type Spec struct {
 	// holds where the host gives the layers; elsewhere a guest gets the limits above
 	// and nothing of the host is granted to it.
 	Kernel profiles.Kernel
+	// Grants narrow what the agent may reach over the network, in every generation;
+	// nil narrows nothing. Kernel is narrowed already.
+	Grants []profiles.Grants
 	// Own is what the executor itself lets its guest read: a compile cache. It is
 	// not the policy's to grant or to revoke, so it stands beside Kernel, which is
 	// compared with the set in force when that changes.

@@ -240,19 +240,50 @@ const (
 
 // Egress is the network profile. The zero Mode is treated as off.
 type Egress struct {
-	Mode  string       `json:"mode"`
-	Allow []EgressRule `json:"allow,omitempty"`
-	Deny  []EgressRule `json:"deny,omitempty"`
-	Rule  Rule         `json:"rule,omitzero"` // where the mode stands
+	Mode     string       `json:"mode"`
+	Allow    []EgressRule `json:"allow,omitempty"`
+	Deny     []EgressRule `json:"deny,omitempty"`
+	Gateways []Gateway    `json:"gateways,omitempty"`
+	Rule     Rule         `json:"rule,omitzero"` // where the mode stands
 }
 
-// EgressRule is one entry of an egress list.
+// EgressRule is one entry of an egress list. Methods and Paths stand only where
+// requests can be read: never on port 443, which carries TLS.
 type EgressRule struct {
-	Host    string   `json:"host"`              // name, *.name, address or CIDR
-	Ports   []int    `json:"ports,omitempty"`   // the compiler writes the default, 443, out
-	AnyPort bool     `json:"anyPort,omitempty"` // written as host:*; Ports is empty
-	Methods []string `json:"methods,omitempty"`
-	Paths   []string `json:"paths,omitempty"`
-	Reason  string   `json:"reason,omitempty"`
-	Rule    Rule     `json:"rule"`
+	Host    string       `json:"host"`              // name, *.name, address or CIDR
+	Ports   []int        `json:"ports,omitempty"`   // the compiler writes the default, 443, out
+	AnyPort bool         `json:"anyPort,omitempty"` // written as host:*; Ports is empty
+	Methods []string     `json:"methods,omitempty"`
+	Paths   []string     `json:"paths,omitempty"` // each covers itself and what is below it
+	ECH     bool         `json:"ech,omitempty"`   // an encrypted ClientHello passes
+	Limits  EgressLimits `json:"limits,omitzero"`
+	Expires *time.Time   `json:"expires,omitempty"` // from then on the rule grants nothing; nil: never
+	Reason  string       `json:"reason,omitempty"`
+	Rule    Rule         `json:"rule"`
+}
+
+// EgressLimits bound what one run does by one rule; 0 is no limit.
+type EgressLimits struct {
+	UpBytes     int64 `json:"upBytes,omitempty"`     // sent
+	DownBytes   int64 `json:"downBytes,omitempty"`   // received
+	Connections int64 `json:"connections,omitempty"` // open at once
+	PerMinute   int64 `json:"perMinute,omitempty"`   // connections, and requests where they are read
+}
+
+// Gateway is a virtual host inside of a guest, <Name>.ringd.internal on port 80,
+// which stands for one upstream. The host adds the credential; the guest never
+// has it.
+type Gateway struct {
+	Name     string `json:"name"`               // one label: gateway
+	Upstream string `json:"upstream,omitempty"` // https://host[:port][/prefix]; "": the host's configuration says it
+	// Addresses lists what of the upstream's answers may be dialed beside public
+	// addresses: addresses and ranges.
+	Addresses  []string     `json:"addresses,omitempty"`
+	Credential string       `json:"credential,omitempty"` // a name of the host's configuration; "": none is added
+	Methods    []string     `json:"methods,omitempty"`
+	Paths      []string     `json:"paths,omitempty"`
+	Limits     EgressLimits `json:"limits,omitzero"`
+	Expires    *time.Time   `json:"expires,omitempty"`
+	Reason     string       `json:"reason,omitempty"`
+	Rule       Rule         `json:"rule"`
 }

@@ -22,7 +22,7 @@ var layers = map[string][]string{
 	"schema/prose":  {},
 	"schema/wire":   {"profiles"},
 	"schema/client": {"schema/wire", "profiles"},
-	"profiles":      {"profiles/jsontext", "profiles/hosts", "profiles/argschema", "profiles/near", "profiles/paths"},
+	"profiles":      {"profiles/egress", "profiles/jsontext", "profiles/hosts", "profiles/argschema", "profiles/near", "profiles/paths"},
 	"compiler":      {"schema", "profiles", "profiles/near", "compiler/condition"},
 	"executors":     {"profiles"},
 	"rings/kernel": {
@@ -31,6 +31,7 @@ var layers = map[string][]string{
 	},
 	"executors/js": {"executors", "executors/js/engine/kept", "executors/js/start", "profiles"},
 
+	"rings/kernel/egress":  {"profiles", "profiles/egress"},
 	"rings/kernel/order":   {},
 	"rings/kernel/spawn":   {"rings/kernel/order"},
 	"rings/kernel/cgroup":  {},
@@ -48,6 +49,7 @@ var layers = map[string][]string{
 	"rings/kernel/host":   {"rings/kernel/order"},
 	"rings/kernel/filter": {"rings/kernel/order"},
 
+	"profiles/egress":    {},
 	"profiles/jsontext":  {},
 	"profiles/hosts":     {},
 	"profiles/near":      {},
@@ -205,7 +207,7 @@ var owners = map[string][]string{
 }
 
 // pure lists packages that know no file, network, clock or chance.
-var pure = []string{"schema", "schema/shape", "schema/scalar", "schema/prose", "profiles", "profiles/jsontext", "profiles/hosts", "profiles/argschema", "profiles/paths", "compiler", "compiler/condition", "executors/js/engine/meter", "executors/js/engine/value", "executors/js/engine/snapshot", "executors/js/engine/trace"}
+var pure = []string{"schema", "schema/shape", "schema/scalar", "schema/prose", "profiles", "profiles/egress", "profiles/jsontext", "profiles/hosts", "profiles/argschema", "profiles/paths", "compiler", "compiler/condition", "executors/js/engine/meter", "executors/js/engine/value", "executors/js/engine/snapshot", "executors/js/engine/trace"}
 
 // impure is what a pure package may not import.
 var impure = []string{"os", "net", "net/http", "io/ioutil", "math/rand", "crypto/rand", "syscall", "os/exec", "log", "log/slog"}

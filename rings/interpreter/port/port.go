@@ -32,6 +32,9 @@ type Call struct {
 	Args json.RawMessage
 	// Key is the same for the same call however often it is tried.
 	Key string
+	// Deciders give what the run may reach, in force at the moment they are asked
+	// for: each of them has to allow it. None, or nil: nothing.
+	Deciders func() []*profiles.Decider
 }
 
 // Journal commits what must survive the process: calls that wait for the

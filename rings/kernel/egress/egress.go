@@ -1,0 +1,113 @@
+// Package egress opens connections for guests, and nothing else does. A guest has
+// listeners in its own network namespace, or calls fetch; whatever comes in by
+// one of these doors is decided by the profile in force (package profiles/egress),
+// put on record, and only then dialed, at the address that was decided on. A
+// policy that changes cuts the connections that no longer pass, and no other.
+//
+// It refuses when in doubt: a holder without a profile reaches nothing, what
+// cannot be recorded is not dialed, and the socket that is about to connect is
+// held against the decision once more. The kernel ring hands over the listeners;
+// cmd/ringd constructs the one Egress of a daemon.
+package egress
+
+import (
+	"context"
+	"net/netip"
+	"time"
+
+	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/profiles/egress"
+)
+
+// Config is what an Egress needs.
+type Config struct {
+	// Go starts goroutines; Close waits for them.
+	Go  func(func())
+	Now func() time.Time
+	// Resolve asks for all addresses of an absolute name (lower case, with its last
+	// dot), once for a connection.
+	Resolve func(ctx context.Context, name string) ([]netip.Addr, error)
+	// Record puts an event on record. What it cannot record does not happen.
+	Record func(Event) error
+	// Observe counts; nil: nobody does.
+	Observe func(Figure)
+	// Secret gives the credential of a gateway by its name in the policy.
+	Secret func(ctx context.Context, name string) (Secret, error)
+	// Upstream is that of a gateway for which the policy names none, "" when the
+	// host's configuration has none either.
+	Upstream func(gateway string) (upstream string, addresses []string)
+	// Own lists addresses of the daemon itself, which nothing reaches.
+	Own []netip.AddrPort
+}
+
+// Holder is for whom a connection is: a guest, or a run that calls fetch.
+type Holder struct {
+	Agent    string
+	Executor string
+	Run      func() string // that it serves now; "": none yet
+	// Deciders are in force at this moment, and each has to allow; none, or nil:
+	// everything is refused.
+	Deciders func() []*profiles.Decider
+	// Generation in force, for the record.
+	Generation func() int64
+}
+
+// Doors of a guest.
+const (
+	DoorConnect     = "connect"
+	DoorHTTP        = "http"
+	DoorSOCKS       = "socks5"
+	DoorTransparent = "transparent"
+	DoorDNS         = "dns"
+	DoorFetch       = "fetch"
+)
+
+// Ends of a connection.
+const (
+	EndEOF     = "eof"
+	EndCut     = "cut"     // the profile in force no longer allows it
+	EndBudget  = "budget"  // a limit of its rule is used up
+	EndRefused = "refused" // by its first bytes
+	EndError   = "error"   // it could not be dialed, or broke
+	EndClosed  = "closed"  // its holder ended
+)
+
+// Event is what goes on record. Without an End it says what was decided, before
+// anything comes of it; with one, what became of it.
+type Event struct {
+	Agent, Executor, Run string
+	Generation           int64  // that decided; of a cut: that cut it
+	Before               int64  // of a cut: that had allowed it
+	Connection           string // the same in what was decided and what became of it
+	Door                 string
+	Dest                 egress.Dest
+	Method               string
+	Path                 string // without its query
+	SNI                  string
+	Decision             profiles.Decision
+	Answers              []netip.Addr
+	Dial                 netip.AddrPort // pinned
+	Credential           string         // its name
+	End                  string
+	Up, Down             int64 // bytes, from and to the guest
+	Took                 time.Duration
+	Count                int64 // refusals like this one that were not recorded on their own
+}
+
+// Figure is one thing to count.
+type Figure struct {
+	Door    string
+	Verdict profiles.Verdict
+	Code    profiles.Code
+	End     string        // "": a decision
+	Dialed  time.Duration // 0: nothing was dialed
+	Up      int64
+	Down    int64
+	Open    int // change of the number of open connections
+}
+
+// Secret is a credential as it goes into a request.
+type Secret struct {
+	Header string // Authorization
+	Value  string // "Bearer …"
+}
