@@ -82,7 +82,7 @@ var layers = map[string][]string{
 	},
 	"rings/interpreter/port": {"executors", "profiles", "rings/interpreter/pause", "rings/interpreter/rules", "rings/interpreter/shape"},
 	"rings/interpreter/rules": {
-		"profiles", "rings/interpreter/budget", "rings/interpreter/pause", "rings/interpreter/shape",
+		"profiles", "profiles/egress", "profiles/hosts", "rings/interpreter/budget", "rings/interpreter/pause", "rings/interpreter/shape",
 	},
 	"rings/interpreter/feed":   {"executors", "profiles"},
 	"rings/interpreter/budget": {"profiles", "rings/interpreter/shape"},
@@ -146,7 +146,7 @@ var layers = map[string][]string{
 		"cmd/ringd/internal/notify", "cmd/ringd/internal/store", "cmd/ringd/internal/daemon/metrics",
 	},
 	"cmd/ringd/internal/daemon/pauses": {
-		"profiles", "schema/wire", "executors", "rings/interpreter", "cmd/ringd/internal/seal", "cmd/ringd/internal/store",
+		"profiles", "profiles/hosts", "schema/wire", "executors", "rings/interpreter", "cmd/ringd/internal/seal", "cmd/ringd/internal/store",
 		"cmd/ringd/internal/daemon/metrics", "cmd/ringd/internal/daemon/show", "cmd/ringd/internal/daemon/vouch",
 	},
 	"cmd/ringd/internal/daemon/records": {

@@ -51,6 +51,10 @@ type Config struct {
 	// Generation gives the number of the generation that is being prepared; the
 	// ring calls it in Prepare. Nil counts from 1.
 	Generation func() int64
+	// Narrowed is told when live runs may reach less than before and no commit says
+	// so: hosts were taken from one, or an executor was closed. It must not call the
+	// ring's Close. Nil: nobody is told.
+	Narrowed func()
 	// CheckValue checks a value of a provider or an answer against the tagged
 	// encoding; its size, depth and JSON were checked before. Nil refuses every
 	// value that uses the encoding's marker.

@@ -48,7 +48,7 @@ func New(cfg Config) (*Ring, error) {
 	}
 	r := &Ring{cfg: cfg, live: map[string]*life.Run{}, empty: make(chan struct{})}
 	r.host = life.Host{Audit: cfg.Audit, Journal: cfg.Journal, Keeper: cfg.Keeper, Conditions: cfg.Conditions,
-		Turns: budget.NewTurns(cmp.Or(cfg.Pausing, 4)), Provider: r.provider, InForce: r.gen.Load, Gone: r.forget, Rested: r.rest, Now: cfg.Now, CheckValue: cfg.CheckValue, Point: cfg.Point}
+		Turns: budget.NewTurns(cmp.Or(cfg.Pausing, 4)), Provider: r.provider, InForce: r.gen.Load, Gone: r.forget, Rested: r.rest, Now: cfg.Now, CheckValue: cfg.CheckValue, Point: cfg.Point, Narrowed: cfg.Narrowed}
 	r.gen.Store(&rules.Generation{})
 	return r, nil
 }
@@ -125,6 +125,9 @@ func (r *Ring) CloseExecutor(name, reason string) {
 	for _, run := range runs {
 		run.Cut(next)
 	}
+	if r.cfg.Narrowed != nil {
+		r.cfg.Narrowed()
+	}
 }
 
 // ExecutorStatus is what Status tells of one executor.
@@ -157,6 +160,18 @@ func (r *Ring) Run(id string) (*Run, bool) {
 	defer r.mu.Unlock()
 	run, ok := r.live[id]
 	return &Run{r, run}, ok
+}
+
+// Deciders are those of what a live run may reach at this moment, each of which
+// has to allow it; none for a run that is not live.
+func (r *Ring) Deciders(run string) []*profiles.Decider {
+	r.mu.Lock()
+	live := r.live[run]
+	r.mu.Unlock()
+	if live == nil {
+		return nil
+	}
+	return live.Deciders()
 }
 
 // Refused puts what a guest tried and was refused among the denials of the run

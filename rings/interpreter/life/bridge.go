@@ -60,7 +60,7 @@ func (r *Run) ask(ctx context.Context, q executors.Question) (executors.Answer, 
 // act performs a call whose act may begin.
 func (r *Run) act(ctx context.Context, c *call, p Provider) (executors.Answer, error) {
 	out, err := p.Call(ctx, Call{Run: r.id, ID: c.id, Agent: r.agentName, Actor: r.actor,
-		Bridge: c.Bridge, Args: c.Args, Key: c.key})
+		Bridge: c.Bridge, Args: c.Args, Key: c.key, Deciders: r.Deciders})
 	r.point("acted")
 	return r.finish(c, r.judge(c, out, err, context.Cause(ctx)))
 }

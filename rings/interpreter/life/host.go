@@ -25,6 +25,7 @@ type Host struct {
 	// is told before that that it is paused, with subagents that may live.
 	Gone       func(*Run)
 	Rested     func(*Run, *Pause)
+	Narrowed   func() // runs may reach less than before; nil: nobody is told
 	Now        func() time.Time
 	CheckValue func(json.RawMessage) error
 	Point      func(label string) // of crashes; nil: nobody is told

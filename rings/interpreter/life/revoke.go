@@ -43,6 +43,9 @@ func (r *Run) Revoke(ctx context.Context, grants []string) error {
 	children := r.takeLocked(taken)
 	r.mu.Unlock()
 	takeAll(children, taken)
+	if r.host.Narrowed != nil {
+		r.host.Narrowed()
+	}
 	if isHeld {
 		return port.ErrPaused
 	}
@@ -92,6 +95,18 @@ func (r *Run) takenLocked(c *call) *rules.Refusal {
 	}
 	d := c.Deny(r.bound, profiles.CodeBridgeRevoked, reason)
 	return &rules.Refusal{Name: rules.NameRevoked, Text: reason, Decision: d}
+}
+
+// Deciders are those of what the run may reach at this moment; none once it has
+// ended or is paused.
+func (r *Run) Deciders() []*profiles.Decider {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	at := r.bound.Deadline()
+	if r.ended || r.phase == over || at != nil && !r.host.Now().Before(*at) {
+		return nil
+	}
+	return r.reach.Deciders(r.bound, r.host.InForce(), r.revoked)
 }
 
 // revokedLocked lists what was taken from the run, sorted.

@@ -59,6 +59,7 @@ type Run struct {
 	spent   budget.Spend
 	waiting []string // the calls the guest waits on and can do nothing before
 	revoked map[string]bool
+	reach   rules.Reach
 	denials []profiles.Decision
 	feed    feed.Feed
 	final   *View

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/ringd/ringd/profiles/hosts"
 	"github.com/ringd/ringd/rings/interpreter/shape"
 )
 
@@ -47,8 +48,12 @@ func (b *Binding) irrevocable(grant string) string {
 		return "the run has no such bridge"
 	case strings.HasPrefix(grant, grantImport):
 		return "a module cannot be taken from a live guest; cancel the run"
-	case isHost && host == "", !bridge && !isHost:
+	case !bridge && !isHost:
 		return "want bridge:NAME, host:NAME or import:NAME"
+	case isHost:
+		if _, err := hosts.Read(host); err != nil {
+			return err.Error()
+		}
 	}
 	return ""
 }

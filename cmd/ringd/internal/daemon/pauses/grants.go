@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
+	"github.com/ringd/ringd/profiles/hosts"
 	"github.com/ringd/ringd/rings/interpreter"
 )
 
@@ -33,6 +34,11 @@ func CheckGrants(grants []string) error {
 		known := kind == "bridge" || kind == "host" || kind == "import"
 		if !ok || !known || name == "" || len(g) > store.MaxID {
 			return fmt.Errorf("%q: want bridge:NAME, host:NAME or import:NAME", Clip(g))
+		}
+		if kind == "host" {
+			if _, err := hosts.Read(name); err != nil {
+				return fmt.Errorf("%q: %w", Clip(g), err)
+			}
 		}
 	}
 	return nil
