@@ -52,6 +52,8 @@ var layers = map[string][]string{
 	"rings/kernel/host":   {"rings/kernel/order"},
 	"rings/kernel/filter": {"rings/kernel/order"},
 
+	"rings/kernel/egress/forward": {"profiles", "profiles/egress", "profiles/egress/head"},
+
 	"profiles/egress":    {},
 	"profiles/jsontext":  {},
 	"profiles/hosts":     {},
