@@ -152,10 +152,11 @@ var layers = map[string][]string{
 		"cmd/ringd/internal/daemon/metrics", "cmd/ringd/internal/daemon/show", "cmd/ringd/internal/daemon/vouch",
 	},
 	"cmd/ringd/internal/daemon/records": {
-		"executors", "profiles", "cmd/ringd/internal/daemon/vouch", "rings/interpreter", "cmd/ringd/internal/audit", "cmd/ringd/internal/store", "cmd/ringd/internal/daemon/metrics",
+		"executors", "profiles", "cmd/ringd/internal/daemon/vouch", "rings/interpreter", "rings/kernel/egress", "cmd/ringd/internal/audit", "cmd/ringd/internal/store", "cmd/ringd/internal/daemon/metrics",
 	},
 	"cmd/ringd/internal/daemon/show":    {"schema/wire", "profiles", "executors", "rings/interpreter", "cmd/ringd/internal/store"},
-	"cmd/ringd/internal/daemon/metrics": {"profiles"},
+	"cmd/ringd/internal/daemon/metrics": {"profiles", "profiles/egress"},
+	"cmd/ringd/internal/daemon/network": {"profiles", "rings/kernel/egress", "schema/wire", "cmd/ringd/internal/daemon/metrics"},
 	"cmd/ringd/internal/daemon/daemontest": {
 		"schema", "profiles", "executors", "rings/interpreter", "cmd/ringd/internal/audit", "cmd/ringd/internal/store",
 		"cmd/ringd/internal/daemon", "cmd/ringd/internal/daemon/metrics", "cmd/ringd/internal/daemon/records",

@@ -10,16 +10,17 @@ import (
 // The conditions of Status. Each names a row of the fault table; none means
 // that the generation in force is the last one pushed and everything serves.
 const (
-	ConditionNoPolicy         = "no_policy"         // no valid generation: everything is denied
-	ConditionPushRejected     = "push_rejected"     // the last push was refused
-	ConditionExecutorClosed   = "executor_closed"   // an executor rejected its profile
-	ConditionRestartNeeded    = "restart_needed"    // something live could not take the new generation
-	ConditionAuditUnavailable = "audit_unavailable" // audit or store cannot be written: nothing runs
-	ConditionSyncLost         = "sync_lost"         // the sync directory is gone
-	ConditionStale            = "stale"             // the staleness limit passed: everything is denied
-	ConditionHeld             = "held"              // in force since before a restart, not yet seen again
-	ConditionDraining         = "draining"          // new runs are refused
-	ConditionRunsStuck        = "runs_stuck"        // runs whose calls are answered cannot go on
+	ConditionNoPolicy         = "no_policy"           // no valid generation: everything is denied
+	ConditionPushRejected     = "push_rejected"       // the last push was refused
+	ConditionExecutorClosed   = "executor_closed"     // an executor rejected its profile
+	ConditionRestartNeeded    = "restart_needed"      // something live could not take the new generation
+	ConditionAuditUnavailable = "audit_unavailable"   // audit or store cannot be written: nothing runs
+	ConditionSyncLost         = "sync_lost"           // the sync directory is gone
+	ConditionStale            = "stale"               // the staleness limit passed: everything is denied
+	ConditionHeld             = "held"                // in force since before a restart, not yet seen again
+	ConditionDraining         = "draining"            // new runs are refused
+	ConditionGateway          = "gateway_unavailable" // the gateway of a policy has no upstream or no credential here
+	ConditionRunsStuck        = "runs_stuck"          // runs whose calls are answered cannot go on
 )
 
 // The states of a ring or an executor.
@@ -43,6 +44,7 @@ type Status struct {
 	Conditions []Condition `json:"conditions"`
 	Rings      []Part      `json:"rings"`
 	Executors  []Part      `json:"executors"`
+	Egress     *Network    `json:"egress,omitempty"` // absent while nothing is in force
 	LastPush   *Push       `json:"last_push,omitempty"`
 	Runs       RunCounts   `json:"runs"`
 	AuditSeq   int64       `json:"audit_seq"`
@@ -60,6 +62,29 @@ type Part struct {
 	Name   string `json:"name"`
 	State  string `json:"state"` // ready | plain | closed | restart_needed | unavailable
 	Reason string `json:"reason,omitempty"`
+}
+
+// Network is what guests and runs have open, and what will change or cannot work.
+type Network struct {
+	Connections int64           `json:"connections"` // open now
+	Next        []EgressExpiry  `json:"next"`        // rules that expire, soonest first, some of them
+	Gateways    []EgressGateway `json:"gateways"`
+}
+
+// EgressExpiry is a rule or a gateway that grants nothing from At on.
+type EgressExpiry struct {
+	Agent string    `json:"agent"`
+	Host  string    `json:"host"` // as the policy has it, or the name of the gateway
+	At    time.Time `json:"at"`
+}
+
+// EgressGateway is a gateway of a policy on this host.
+type EgressGateway struct {
+	Agent      string `json:"agent"`
+	Name       string `json:"name"`
+	Credential string `json:"credential,omitempty"` // its name
+	State      string `json:"state"`                // ready | unavailable
+	Reason     string `json:"reason,omitempty"`
 }
 
 // The results of a push.

@@ -47,10 +47,13 @@ const (
 	ResumeRefused   Kind = "resume_refused"   // a paused run could not go on; it stays where it is
 	RunExpired      Kind = "run_expired"      // it waited too long; run_ended follows
 	SessionDropped  Kind = "session_dropped"
-	GuestRefused    Kind = "guest_refused" // what a guest tried and the kernel refused
-	HostError       Kind = "host_error"    // what the guest only got an id for
-	LogCut          Kind = "log_cut"       // written by the log: a torn tail was cut
-	LogClosed       Kind = "log_closed"    // written by the log: the last record before it went closed
+	GuestRefused    Kind = "guest_refused"  // what a guest tried and the kernel refused
+	EgressDecided   Kind = "egress_decided" // a target was refused, or allowed and not dialed yet
+	EgressClosed    Kind = "egress_closed"  // what became of a connection
+	EgressCounted   Kind = "egress_counted" // refusals that have no records of their own
+	HostError       Kind = "host_error"     // what the guest only got an id for
+	LogCut          Kind = "log_cut"        // written by the log: a torn tail was cut
+	LogClosed       Kind = "log_closed"     // written by the log: the last record before it went closed
 )
 
 // Known reports whether k is in the list.
@@ -60,7 +63,8 @@ func (k Kind) Known() bool {
 		GenerationHeld, GenerationEnded, ExecutorClosed, RequestRefused, ActionDecided,
 		RunAsked, RunRefused, RunStarted, RunPaused, RunResumed, RunCancelled, RunEnded,
 		ImportDecided, CallDecided, CallOpened, CallAnswered, CallBegun, CallClosed, GrantRevoked, CallApproved, CallDenied,
-		ApprovalRefused, ResumeRefused, RunExpired, SessionDropped, GuestRefused, HostError,
+		ApprovalRefused, ResumeRefused, RunExpired, SessionDropped, GuestRefused,
+		EgressDecided, EgressClosed, EgressCounted, HostError,
 		LogCut, LogClosed:
 		return true
 	default:

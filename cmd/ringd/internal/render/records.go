@@ -28,7 +28,11 @@ func (p Page) Record(e audit.Entry, asJSON bool) error {
 	if slices.Contains(personal(), r.Kind) && r.Actor != "" {
 		by = "by " + r.Actor
 	}
-	for _, w := range []string{r.Run, r.Call, r.Capability, r.State, by} {
+	capability, door := r.Capability, ""
+	if slices.Contains(outward(), r.Kind) {
+		capability, door = strings.TrimPrefix(capability, "egress:"), r.Detail["door"]
+	}
+	for _, w := range []string{r.Run, r.Call, door, capability, r.State, by} {
 		if w != "" {
 			words = append(words, w)
 		}
@@ -43,7 +47,9 @@ func (p Page) Record(e audit.Entry, asJSON bool) error {
 		words = append(words, "fault "+r.Fault.ID+": "+r.Fault.Text)
 	}
 	for _, k := range keys(r.Detail) {
-		words = append(words, k+"="+r.Detail[k])
+		if k != "door" || door == "" {
+			words = append(words, k+"="+r.Detail[k])
+		}
 	}
 	_, err := fmt.Fprintln(p.W, Clean(strings.Join(words, "  ")))
 	return err
@@ -54,6 +60,12 @@ func (p Page) Record(e audit.Entry, asJSON bool) error {
 func personal() []audit.Kind {
 	return []audit.Kind{audit.RunAsked, audit.RunRefused, audit.RunCancelled, audit.CallAnswered, audit.CallApproved, audit.CallDenied,
 		audit.CallBegun, audit.ApprovalRefused, audit.GrantRevoked, audit.ResumeRefused, audit.SessionDropped}
+}
+
+// outward are the kinds of records about connections: door and target come
+// first.
+func outward() []audit.Kind {
+	return []audit.Kind{audit.EgressDecided, audit.EgressClosed, audit.EgressCounted}
 }
 
 func (p Page) verdict(v profiles.Verdict) string {
@@ -109,12 +121,32 @@ func (p Page) Status(st wire.Status) {
 		name += "  "
 		p.hanging(name, name, Clean(part.Reason), strings.Repeat(" ", len(name)))
 	}
+	p.egress(st.Egress)
 	fmt.Fprintf(p.W, "runs: %d live, %d of them paused; audit record %d\n", st.Runs.Live, st.Runs.Paused, st.AuditSeq)
 	if push := st.LastPush; push != nil {
 		fmt.Fprintf(p.W, "last push: %s at %s %s\n", push.Result, push.At.UTC().Format(time.RFC3339), Clean(push.Message))
 		for _, d := range push.Findings {
 			fmt.Fprintf(p.W, "  %s:%d:%d: %s: %s\n", Clean(d.File), d.Line, d.Column, d.Code, Clean(d.Message))
 		}
+	}
+}
+
+// egress writes what is open, and what expires next.
+func (p Page) egress(e *wire.Network) {
+	if e == nil {
+		return
+	}
+	fmt.Fprintf(p.W, "egress: %s open\n", Count(int(e.Connections), "connection"))
+	for _, g := range e.Gateways {
+		name := fmt.Sprintf("  gateway %s of %s: %s", Clean(g.Name), Clean(g.Agent), g.State)
+		if g.Reason != "" {
+			p.hanging(name+"  ", name+"  ", Clean(g.Reason), "    ")
+			continue
+		}
+		fmt.Fprintln(p.W, name)
+	}
+	for _, x := range e.Next {
+		fmt.Fprintf(p.W, "  %s of %s expires at %s\n", Clean(x.Host), Clean(x.Agent), x.At.UTC().Format(time.RFC3339))
 	}
 }
 

@@ -38,12 +38,11 @@ func codes() []string {
 		profiles.CodeBridgeConcurrent, profiles.CodeBridgeSpawn, profiles.CodeBridgeDepth, profiles.CodeBridgeTotal,
 		profiles.CodeBridgeTimeout, profiles.CodeBridgeRefused, profiles.CodeBridgeRevoked,
 		profiles.CodeFileNotGranted, profiles.CodeFileDenied, profiles.CodeFilePath, profiles.CodeExecNotGranted,
-		profiles.CodeExecDenied, profiles.CodeShellDenied, profiles.CodeEgressOff, profiles.CodeEgressNotGranted,
-		profiles.CodeEgressDenied, profiles.CodeGuestRefused,
+		profiles.CodeExecDenied, profiles.CodeShellDenied, profiles.CodeGuestRefused,
 	}
-	out := make([]string, len(all))
-	for i, c := range all {
-		out[i] = string(c)
+	out := egressCodes()
+	for _, c := range all {
+		out = append(out, string(c))
 	}
 	return out
 }

@@ -42,6 +42,7 @@ type Metrics struct {
 	sealTime   prometheus.Histogram
 	sealBytes  prometheus.Histogram
 	resumeTime prometheus.Histogram
+	egress     egressFigures
 
 	mu   sync.Mutex
 	open map[string]*prometheus.Timer // by run/call
@@ -88,6 +89,7 @@ func New() *Metrics {
 	m.sealTime = histogram("pause_seal_seconds", "From a record to its sealed bytes on disk.", 0.0001)
 	m.sealBytes = histogram("pause_sealed_bytes", "Size of sealed records.", 1024)
 	m.resumeTime = histogram("pause_resume_seconds", "From the claim of a pause to the run being live.", 0.0001)
+	m.egress = newEgressFigures(m.registry)
 	m.registry.MustRegister(collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
 	return m

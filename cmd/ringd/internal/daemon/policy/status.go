@@ -16,6 +16,11 @@ type Stated interface {
 	State() (state, reason string)
 }
 
+// Reaching is the ring that holds connections, and tells of them.
+type Reaching interface {
+	Egress() (wire.Network, []wire.Condition)
+}
+
 // stateOf is how a ring is while something is in force. A state that is not known
 // is closed.
 func stateOf(r Ring) wire.Part {
@@ -84,6 +89,10 @@ func (d *Holder) partsLocked(out *wire.Status, open bool) {
 			out.Conditions = append(out.Conditions, wire.Condition{Code: wire.ConditionRestartNeeded, Message: part.Name + ": " + part.Reason})
 		}
 		out.Rings = append(out.Rings, part)
+		if n, ok := r.(Reaching); ok && open {
+			e, trouble := n.Egress()
+			out.Egress, out.Conditions = &e, append(out.Conditions, trouble...)
+		}
 		reporter, ok := r.(Reporter)
 		if !ok {
 			continue

@@ -1,0 +1,90 @@
+package metrics
+
+import (
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/ringd/ringd/profiles/egress"
+)
+
+// egressFigures are those of connections. No label names a host, an agent or a
+// rule: a policy could make those up.
+type egressFigures struct {
+	decisions *prometheus.CounterVec
+	ends      *prometheus.CounterVec
+	open      prometheus.Gauge
+	dial      prometheus.Histogram
+	bytes     *prometheus.CounterVec
+}
+
+func newEgressFigures(registry *prometheus.Registry) egressFigures {
+	counter := func(name, text string, labels ...string) *prometheus.CounterVec {
+		return prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: "ringd", Subsystem: "egress", Name: name, Help: text}, labels)
+	}
+	f := egressFigures{
+		decisions: counter("decisions_total", "Decisions about targets, by door, verdict and code.", "door", "verdict", "code"),
+		ends:      counter("ends_total", "Connections that ended, by door and how; cut: the policy no longer allows them.", "door", "end"),
+		open:      prometheus.NewGauge(prometheus.GaugeOpts{Namespace: "ringd", Subsystem: "egress", Name: "connections", Help: "Connections that are open."}),
+		dial: prometheus.NewHistogram(prometheus.HistogramOpts{Namespace: "ringd", Subsystem: "egress", Name: "dial_seconds",
+			Help: "From the decision to a connection.", Buckets: prometheus.ExponentialBuckets(0.00005, 4, 10)}),
+		bytes: counter("bytes_total", "Bytes of connections that ended, by direction: up is from guests.", "direction"),
+	}
+	registry.MustRegister(f.decisions, f.ends, f.open, f.dial, f.bytes)
+	return f
+}
+
+// Egress is one thing to count about connections: a decision when End is empty,
+// else an end. Zero fields count nothing.
+type Egress struct {
+	Door, Verdict, Code, End string
+	Dialed                   time.Duration
+	Up, Down                 int64
+	Open                     int // change of the number of open connections
+}
+
+// Egress counts e.
+func (m *Metrics) Egress(e Egress) {
+	if m == nil {
+		return
+	}
+	f, door := m.egress, known(e.Door, doors)
+	switch {
+	case e.End != "":
+		f.ends.WithLabelValues(door, known(e.End, ends)).Inc()
+	case e.Code != "" || e.Verdict != "":
+		f.decisions.WithLabelValues(door, known(e.Verdict, verdicts), known(e.Code, codes)).Inc()
+	}
+	if e.Dialed > 0 {
+		f.dial.Observe(e.Dialed.Seconds())
+	}
+	if e.Up > 0 {
+		f.bytes.WithLabelValues("up").Add(float64(e.Up))
+	}
+	if e.Down > 0 {
+		f.bytes.WithLabelValues("down").Add(float64(e.Down))
+	}
+	if e.Open != 0 {
+		f.open.Add(float64(e.Open))
+	}
+}
+
+func doors() []string {
+	return []string{"connect", "http", "socks5", "transparent", "dns", "fetch"}
+}
+
+func ends() []string {
+	return []string{"eof", "cut", "budget", "refused", "error", "closed"}
+}
+
+// egressCodes are the codes of decisions about targets.
+func egressCodes() (out []string) {
+	for _, c := range []egress.Code{
+		egress.Off, egress.NotGranted, egress.Port, egress.Denied, egress.Expired, egress.Target, egress.Address, egress.NoAddress,
+		egress.NotTLS, egress.SNI, egress.ECH, egress.Request, egress.Method, egress.Path, egress.Redirect, egress.Opaque,
+		egress.Budget, egress.Gateways,
+	} {
+		out = append(out, string(c))
+	}
+	return out
+}

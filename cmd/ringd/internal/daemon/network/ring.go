@@ -1,0 +1,185 @@
+// Package network keeps the egress of the kernel ring in step with the
+// generations and tells how it is: what is open, what expires next, which
+// gateways cannot work on this host. It also looks names up for it. It decides
+// nothing and dials nothing; cmd/ringd joins it with the one Egress of a daemon.
+package network
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"maps"
+	"slices"
+	"sync/atomic"
+	"time"
+
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/metrics"
+	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/rings/kernel/egress"
+	"github.com/ringd/ringd/schema/wire"
+)
+
+// Doors hold the connections.
+type Doors interface {
+	// Recheck cuts the connections that the policies in force no longer allow.
+	Recheck()
+	// Close cuts all connections and waits for them.
+	Close() error
+}
+
+// Config is what a Ring needs.
+type Config struct {
+	Now func() time.Time
+	// Credential says why a credential is not to be had on this host; nil: it is.
+	Credential func(name string) error
+	// Upstream is that of a gateway for which the policy names none; "": there is
+	// none either.
+	Upstream func(gateway string) string
+	Metrics  *metrics.Metrics // nil: nobody counts
+}
+
+// Ring is the egress among the rings of a daemon. It has nothing to prepare: what
+// decides is made by the rings before it, whose commits come first, and its own
+// commit holds the live connections against that. It is safe for concurrent use.
+type Ring struct {
+	cfg   Config
+	doors atomic.Pointer[Doors]
+	open  atomic.Int64
+	force atomic.Pointer[inForce]
+}
+
+// inForce is what of a set is told in status.
+type inForce struct {
+	expires  []wire.EgressExpiry // soonest first
+	gateways []gateway
+	strict   map[string]bool // agents each of whose records is synced
+}
+
+type gateway struct{ agent, name, upstream, credential string }
+
+// maxNext bounds what status tells of rules that expire.
+const maxNext = 8
+
+// New returns a ring without doors: nothing is open, and a commit cuts nothing.
+// Config is complete.
+func New(cfg Config) (*Ring, error) {
+	if cfg.Now == nil || cfg.Credential == nil || cfg.Upstream == nil {
+		return nil, errors.New("network.Config: Now, Credential or Upstream is missing")
+	}
+	r := &Ring{cfg: cfg}
+	r.force.Store(&inForce{})
+	return r, nil
+}
+
+// Attach gives the ring its doors, which it closes from then on.
+func (r *Ring) Attach(d Doors) { r.doors.Store(&d) }
+
+// Name is "egress".
+func (*Ring) Name() string { return "egress" }
+
+// Prepare notes what status tells of a set. commit rechecks the live connections.
+func (r *Ring) Prepare(_ context.Context, set *profiles.Set) (commit func(), err error) {
+	next := noted(set)
+	return func() {
+		r.force.Store(next)
+		r.Recheck()
+	}, nil
+}
+
+// Recheck cuts the connections that the policies in force no longer allow.
+func (r *Ring) Recheck() {
+	if d := r.doors.Load(); d != nil {
+		(*d).Recheck()
+	}
+}
+
+// Close ends all connections.
+func (r *Ring) Close() error {
+	if d := r.doors.Load(); d != nil {
+		return (*d).Close()
+	}
+	return nil
+}
+
+// Strict reports whether each record of an agent is synced under the set in
+// force.
+func (r *Ring) Strict(agent string) bool { return r.force.Load().strict[agent] }
+
+// Observe counts what an Egress tells.
+func (r *Ring) Observe(f egress.Figure) {
+	r.open.Add(int64(f.Open))
+	e := metrics.Egress{Door: f.Door, Code: string(f.Code), End: f.End, Dialed: f.Dialed, Up: f.Up, Down: f.Down, Open: f.Open}
+	if f.Code != "" {
+		e.Verdict = f.Verdict.String()
+	}
+	r.cfg.Metrics.Egress(e)
+}
+
+// Egress is what status tells, and the conditions of what cannot work.
+func (r *Ring) Egress() (wire.Network, []wire.Condition) {
+	now, force := r.cfg.Now(), r.force.Load()
+	out := wire.Network{Connections: r.open.Load(), Next: []wire.EgressExpiry{}, Gateways: []wire.EgressGateway{}}
+	from, _ := slices.BinarySearchFunc(force.expires, now, func(e wire.EgressExpiry, t time.Time) int { return e.At.Compare(t) })
+	left := force.expires[from:]
+	out.Next = append(out.Next, left[:min(len(left), maxNext)]...)
+	var conditions []wire.Condition
+	for _, g := range force.gateways {
+		part := wire.EgressGateway{Agent: g.agent, Name: g.name, Credential: g.credential, State: wire.PartReady}
+		if why := r.lacks(g); why != "" {
+			part.State, part.Reason = wire.PartUnavailable, why
+			conditions = append(conditions, wire.Condition{Code: wire.ConditionGateway,
+				Message: "agent " + g.agent + ": gateway " + g.name + ": " + why})
+		}
+		out.Gateways = append(out.Gateways, part)
+	}
+	return out, conditions
+}
+
+// lacks says why a gateway cannot work on this host, and what would help; "": it
+// can.
+func (r *Ring) lacks(g gateway) string {
+	if g.upstream == "" && r.cfg.Upstream(g.name) == "" {
+		return "neither the policy nor the configuration names its upstream; add gateways." + g.name + ".upstream to the configuration"
+	}
+	if g.credential == "" {
+		return ""
+	}
+	if err := r.cfg.Credential(g.credential); err != nil {
+		return err.Error()
+	}
+	return ""
+}
+
+// noted takes what status tells from a set; nil is the closed generation.
+func noted(set *profiles.Set) *inForce {
+	out := &inForce{strict: map[string]bool{}}
+	if set == nil {
+		return out
+	}
+	for _, name := range slices.Sorted(maps.Keys(set.Agents)) {
+		a := set.Agents[name]
+		if a.Audit == "strict" {
+			out.strict[name] = true
+		}
+		if a.Egress.Mode != profiles.EgressAllowlist && a.Egress.Mode != profiles.EgressGatewayOnly {
+			continue
+		}
+		if a.Egress.Mode == profiles.EgressAllowlist {
+			for _, rule := range a.Egress.Allow {
+				if rule.Expires != nil {
+					out.expires = append(out.expires, wire.EgressExpiry{Agent: name, Host: rule.Host, At: rule.Expires.UTC()})
+				}
+			}
+		}
+		for _, g := range a.Egress.Gateways {
+			out.gateways = append(out.gateways, gateway{name, g.Name, g.Upstream, g.Credential})
+			if g.Expires != nil {
+				out.expires = append(out.expires, wire.EgressExpiry{Agent: name, Host: g.Name, At: g.Expires.UTC()})
+			}
+		}
+	}
+	slices.SortStableFunc(out.expires, func(a, b wire.EgressExpiry) int {
+		return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Agent, b.Agent), cmp.Compare(a.Host, b.Host))
+	})
+	return out
+}

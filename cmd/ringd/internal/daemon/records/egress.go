@@ -1,0 +1,120 @@
+package records
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/netip"
+	"strconv"
+	"strings"
+	"sync/atomic"
+
+	"github.com/ringd/ringd/cmd/ringd/internal/audit"
+	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/rings/kernel/egress"
+)
+
+// GrantHost is before host:port in the capability of a record of egress.
+const GrantHost = "egress:"
+
+// Egress puts on record what guests and runs reach, or are refused. The zero
+// value refuses, and so nothing is dialed, until records are attached; it is safe
+// for concurrent use.
+type Egress struct{ to atomic.Pointer[egressTo] }
+
+type egressTo struct {
+	recorder *Recorder
+	strict   func(agent, run string) bool
+	tell     func(run string, d profiles.Decision)
+}
+
+// Attach says where events are recorded, for whom each record is synced, and who
+// is told of a refusal of a run once it is on record. strict and tell may be nil:
+// nothing is, nobody is.
+func (e *Egress) Attach(recorder *Recorder, strict func(agent, run string) bool, tell func(run string, d profiles.Decision)) {
+	e.to.Store(&egressTo{recorder, strict, tell})
+}
+
+// Record returns nil once v is on record. An error means that what it is about
+// must not happen.
+func (e *Egress) Record(ctx context.Context, v egress.Event) error {
+	to := e.to.Load()
+	if to == nil {
+		return errors.New("record egress: no records yet")
+	}
+	durability := audit.Written
+	if to.strict != nil && to.strict(v.Agent, v.Run) {
+		durability = audit.Synced
+	}
+	if _, err := to.recorder.Append(ctx, egressRecord(v), durability); err != nil {
+		return fmt.Errorf("record egress: %w", err)
+	}
+	if refused := v.Decision.Verdict != profiles.Allow && v.End != egress.EndCut; refused && v.Run != "" && v.Count == 0 && to.tell != nil && telling(v) {
+		d := v.Decision
+		d.Dial = ""
+		to.tell(v.Run, d)
+	}
+	return nil
+}
+
+// telling reports whether an event is a refusal that the run has to know of: the
+// end of a connection tells one only when its first bytes were refused, or a
+// budget ended it.
+func telling(v egress.Event) bool {
+	return v.End == "" || v.End == egress.EndRefused || v.End == egress.EndBudget
+}
+
+func egressRecord(v egress.Event) audit.Record {
+	rec := audit.Record{
+		Kind: audit.EgressDecided, Generation: v.Generation, Revision: v.Decision.Revision,
+		Agent: v.Agent, Run: v.Run, Capability: GrantHost + v.Dest.String(), State: v.End, Detail: map[string]string{},
+	}
+	switch {
+	case v.Count > 0:
+		rec.Kind = audit.EgressCounted
+	case v.End != "":
+		rec.Kind = audit.EgressClosed
+	}
+	// Who was refused is told once, and so is who was allowed: when it was decided.
+	if v.End == "" || v.Decision.Verdict != profiles.Allow && v.Decision.Code != "" {
+		rec.Decision = audit.Decided(v.Decision)
+	}
+	set := func(key, value string) {
+		if value != "" {
+			rec.Detail[key] = value
+		}
+	}
+	set("executor", v.Executor)
+	set("door", v.Door)
+	set("connection", v.Connection)
+	set("method", v.Method)
+	set("path", v.Path)
+	set("sni", v.SNI)
+	set("answers", joined(v.Answers))
+	if v.Dial.IsValid() {
+		set("dial", v.Dial.String())
+	}
+	set("credential", v.Credential)
+	set("before", number(v.Before))
+	set("count", number(v.Count))
+	if v.End != "" {
+		rec.Detail["up"], rec.Detail["down"] = strconv.FormatInt(v.Up, 10), strconv.FormatInt(v.Down, 10)
+		rec.Detail["took_ms"] = strconv.FormatInt(v.Took.Milliseconds(), 10)
+	}
+	return rec
+}
+
+func number(n int64) string {
+	if n == 0 {
+		return ""
+	}
+	return strconv.FormatInt(n, 10)
+}
+
+func joined(all []netip.Addr) string {
+	text := make([]string, len(all))
+	for i, a := range all {
+		text[i] = a.String()
+	}
+	return strings.Join(text, " ")
+}

@@ -1,0 +1,145 @@
+package records_test
+
+import (
+	"errors"
+	"net/http/httptest"
+	"net/netip"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/ringd/ringd/cmd/ringd/internal/audit"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/metrics"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/records"
+	"github.com/ringd/ringd/profiles"
+	target "github.com/ringd/ringd/profiles/egress"
+	"github.com/ringd/ringd/rings/kernel/egress"
+)
+
+func TestEgress(t *testing.T) {
+	log := &memory{}
+	recorder := records.NewRecorder(log, metrics.New())
+	type told struct {
+		Run  string
+		Code profiles.Code
+	}
+	var tells []told
+	var e records.Egress
+	dest := target.Dest{Name: "api.example.com", Port: 443}
+	if err := e.Record(t.Context(), egress.Event{Run: "r1", Dest: dest}); err == nil {
+		t.Error("a connection went nowhere on record, and is dialed")
+	}
+	e.Attach(recorder, func(agent, run string) bool { return agent == "strict" || run == "r7" },
+		func(run string, d profiles.Decision) { tells = append(tells, told{run, d.Code}) })
+	allowed := profiles.Decision{Verdict: profiles.Allow, Code: profiles.CodeAllowed, Revision: "sha256:1"}
+	refused := profiles.Decision{Code: profiles.Code(target.NotGranted), Reason: "no entry covers it", Revision: "sha256:1"}
+	dial := netip.MustParseAddrPort("203.0.113.9:443")
+	events := []egress.Event{
+		{Agent: "a", Executor: "js", Run: "r1", Generation: 3, Connection: "x1", Door: egress.DoorFetch, Dest: dest, Method: "GET", Path: "/v1",
+			Decision: allowed, Answers: []netip.Addr{dial.Addr(), netip.MustParseAddr("2001:db8::9")}, Dial: dial, Credential: "KEY"},
+		{Agent: "a", Executor: "js", Run: "r1", Generation: 4, Before: 3, Connection: "x1", Door: egress.DoorFetch, Dest: dest, SNI: "api.example.com",
+			Decision: refused, End: egress.EndCut, Up: 5, Down: 0, Took: 1500 * time.Millisecond},
+		{Agent: "strict", Executor: "shell", Run: "r2", Door: egress.DoorDNS, Dest: dest, Decision: refused},
+		{Agent: "a", Executor: "shell", Run: "r7", Door: egress.DoorSOCKS, Dest: dest, Decision: refused, Count: 40},
+		{Agent: "a", Run: "r2", Door: egress.DoorConnect, Dest: dest, Decision: allowed, End: egress.EndEOF, Up: 1, Down: 2},
+		{Agent: "a", Run: "r3", Door: egress.DoorConnect, Dest: dest, Decision: refused, End: egress.EndRefused},
+		{Agent: "a", Door: egress.DoorConnect, Dest: dest, Decision: refused},
+	}
+	for _, v := range events {
+		if err := e.Record(t.Context(), v); err != nil {
+			t.Fatal(err)
+		}
+	}
+	const on = "egress:api.example.com:443"
+	ended := func(more map[string]string, up, down, took string) map[string]string {
+		more["up"], more["down"], more["took_ms"] = up, down, took
+		return more
+	}
+	no := audit.Decided(refused)
+	want := []audit.Record{
+		{Kind: audit.EgressDecided, Agent: "a", Run: "r1", Generation: 3, Revision: "sha256:1", Capability: on, Decision: audit.Decided(allowed),
+			Detail: map[string]string{"executor": "js", "door": "fetch", "connection": "x1", "method": "GET", "path": "/v1",
+				"answers": "203.0.113.9 2001:db8::9", "dial": "203.0.113.9:443", "credential": "KEY"}},
+		{Kind: audit.EgressClosed, Agent: "a", Run: "r1", Generation: 4, Revision: "sha256:1", Capability: on, State: "cut", Decision: no,
+			Detail: ended(map[string]string{"executor": "js", "door": "fetch", "connection": "x1", "sni": "api.example.com", "before": "3"}, "5", "0", "1500")},
+		{Kind: audit.EgressDecided, Agent: "strict", Run: "r2", Revision: "sha256:1", Capability: on, Decision: no,
+			Detail: map[string]string{"executor": "shell", "door": "dns"}},
+		{Kind: audit.EgressCounted, Agent: "a", Run: "r7", Revision: "sha256:1", Capability: on, Decision: no,
+			Detail: map[string]string{"executor": "shell", "door": "socks5", "count": "40"}},
+		{Kind: audit.EgressClosed, Agent: "a", Run: "r2", Revision: "sha256:1", Capability: on, State: "eof",
+			Detail: ended(map[string]string{"door": "connect"}, "1", "2", "0")},
+		{Kind: audit.EgressClosed, Agent: "a", Run: "r3", Revision: "sha256:1", Capability: on, State: "refused", Decision: no,
+			Detail: ended(map[string]string{"door": "connect"}, "0", "0", "0")},
+		{Kind: audit.EgressDecided, Agent: "a", Revision: "sha256:1", Capability: on, Decision: no, Detail: map[string]string{"door": "connect"}},
+	}
+	if d := cmp.Diff(want, log.records); d != "" {
+		t.Error(d)
+	}
+	w, s := audit.Written, audit.Synced
+	if d := cmp.Diff([]audit.Durability{w, w, s, s, w, w, w}, log.durability); d != "" {
+		t.Error(d)
+	}
+	if d := cmp.Diff([]told{{"r2", refused.Code}, {"r3", refused.Code}}, tells); d != "" {
+		t.Error(d)
+	}
+	for _, k := range log.records {
+		if !k.Kind.Known() {
+			t.Errorf("the log would refuse %s", k.Kind)
+		}
+	}
+	// What cannot be recorded must not happen, and nobody is told of it.
+	log.fail = errors.New("no space")
+	if err := e.Record(t.Context(), events[2]); !errors.Is(err, records.ErrUnavailable) {
+		t.Errorf("got %v", err)
+	}
+	if len(tells) != 2 {
+		t.Errorf("told %v", tells)
+	}
+}
+
+// What an Egress tells has a label of its own: nothing is counted as "other".
+func TestEgressFigures(t *testing.T) {
+	m := metrics.New()
+	codes := []target.Code{target.Off, target.NotGranted, target.Port, target.Denied, target.Expired, target.Target, target.Address,
+		target.NoAddress, target.NotTLS, target.SNI, target.ECH, target.Request, target.Method, target.Path, target.Redirect, target.Opaque,
+		target.Budget, target.Gateways, target.Code(profiles.CodeAllowed)}
+	for _, door := range []string{egress.DoorConnect, egress.DoorHTTP, egress.DoorSOCKS, egress.DoorTransparent, egress.DoorDNS, egress.DoorFetch} {
+		for _, c := range codes {
+			m.Egress(metrics.Egress{Door: door, Verdict: "deny", Code: string(c), Open: 1})
+		}
+		for _, end := range []string{egress.EndEOF, egress.EndCut, egress.EndBudget, egress.EndRefused, egress.EndError, egress.EndClosed} {
+			m.Egress(metrics.Egress{Door: door, End: end, Up: 10, Down: 20, Dialed: time.Millisecond})
+		}
+	}
+	page := func() string {
+		w := httptest.NewRecorder()
+		m.Handler().ServeHTTP(w, httptest.NewRequestWithContext(t.Context(), "GET", "/metrics", nil))
+		return w.Body.String()
+	}
+	got := page()
+	if strings.Contains(got, `"other"`) {
+		t.Error("a figure is counted as other")
+	}
+	for _, line := range []string{
+		`ringd_egress_decisions_total{code="egress.sni",door="socks5",verdict="deny"} 1`,
+		`ringd_egress_ends_total{door="dns",end="cut"} 1`,
+		`ringd_egress_connections 114`,
+		`ringd_egress_bytes_total{direction="up"} 360`,
+		`ringd_egress_bytes_total{direction="down"} 720`,
+		`ringd_egress_dial_seconds_count 36`,
+	} {
+		if !strings.Contains(got, line+"\n") {
+			t.Errorf("no %s", line)
+		}
+	}
+	// A label that a host could make up is no label.
+	m.Egress(metrics.Egress{Door: "evil.example", Verdict: "evil.example", Code: "evil.example"})
+	m.Egress(metrics.Egress{Door: "evil.example", End: "evil.example"})
+	if got := page(); strings.Contains(got, "evil") || !strings.Contains(got, `ringd_egress_ends_total{door="other",end="other"} 1`) {
+		t.Error("a label of any text")
+	}
+	var nobody *metrics.Metrics
+	nobody.Egress(metrics.Egress{Open: 1})
+}
