@@ -193,7 +193,7 @@ func TestResolver(t *testing.T) {
 		want []string
 	}{
 		{"one.example.", []string{"203.0.113.9"}},
-		{"both.example.", []string{"203.0.113.9", "2001:db8::9"}},
+		{"both.example.", []string{"2001:db8::9", "203.0.113.9"}},
 		{"none.example.", nil},
 		{"empty.example.", nil},
 	} {
