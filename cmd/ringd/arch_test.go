@@ -31,7 +31,7 @@ var layers = map[string][]string{
 	},
 	"executors/js": {"executors", "executors/js/engine/kept", "executors/js/start", "profiles"},
 
-	"rings/kernel/egress":  {"profiles", "profiles/egress"},
+	"rings/kernel/egress":  {"profiles", "profiles/egress", "profiles/egress/head", "profiles/egress/hello"},
 	"rings/kernel/order":   {},
 	"rings/kernel/spawn":   {"rings/kernel/order"},
 	"rings/kernel/cgroup":  {},
@@ -54,13 +54,15 @@ var layers = map[string][]string{
 
 	"rings/kernel/egress/forward": {"profiles", "profiles/egress", "profiles/egress/head"},
 
-	"profiles/egress":    {},
-	"profiles/jsontext":  {},
-	"profiles/hosts":     {},
-	"profiles/near":      {},
-	"profiles/paths":     {},
-	"profiles/argschema": {"profiles/jsontext"},
-	"compiler/condition": {"profiles", "profiles/jsontext"},
+	"profiles/egress":       {"profiles/egress/head", "profiles/egress/hello"},
+	"profiles/egress/head":  {},
+	"profiles/egress/hello": {},
+	"profiles/jsontext":     {},
+	"profiles/hosts":        {},
+	"profiles/near":         {},
+	"profiles/paths":        {},
+	"profiles/argschema":    {"profiles/jsontext"},
+	"compiler/condition":    {"profiles", "profiles/jsontext"},
 
 	"executors/executorstest":   {"executors", "profiles"},
 	"executors/js/engine":       {"executors/js/engine/meter", "executors/js/engine/value", "executors/js/engine/snapshot", "executors/js/engine/kept", "executors/js/engine/names", "executors/js/engine/trace"},
@@ -213,7 +215,7 @@ var owners = map[string][]string{
 }
 
 // pure lists packages that know no file, network, clock or chance.
-var pure = []string{"schema", "schema/shape", "schema/scalar", "schema/prose", "profiles", "profiles/egress", "profiles/jsontext", "profiles/hosts", "profiles/argschema", "profiles/paths", "compiler", "compiler/condition", "executors/js/engine/meter", "executors/js/engine/value", "executors/js/engine/snapshot", "executors/js/engine/trace"}
+var pure = []string{"schema", "schema/shape", "schema/scalar", "schema/prose", "profiles", "profiles/egress", "profiles/egress/head", "profiles/egress/hello", "profiles/jsontext", "profiles/hosts", "profiles/argschema", "profiles/paths", "compiler", "compiler/condition", "executors/js/engine/meter", "executors/js/engine/value", "executors/js/engine/snapshot", "executors/js/engine/trace"}
 
 // impure is what a pure package may not import.
 var impure = []string{"os", "net", "net/http", "io/ioutil", "math/rand", "crypto/rand", "syscall", "os/exec", "log", "log/slog"}
