@@ -42,7 +42,7 @@ var layers = map[string][]string{
 
 	"rings/kernel/enclose/anyip": {},
 	"rings/kernel/enclose/proc":  {"rings/kernel/enclose/talk"},
-	"rings/kernel/enclose/reap":  {"rings/kernel/enclose/proc", "rings/kernel/enclose/talk", "rings/kernel/order"},
+	"rings/kernel/enclose/reap":  {"rings/kernel/enclose/anyip", "rings/kernel/enclose/proc", "rings/kernel/enclose/talk", "rings/kernel/order"},
 	"rings/kernel/enclose/talk":  {},
 
 	"rings/kernel/image":  {},

@@ -26,6 +26,7 @@ type guest struct {
 	told     int             // where to say that the program cannot be started
 	listener int             // of the filter; -1: none
 	page     []byte          // written once, to be made code
+	ipv6     bool            // every address of IPv6 is local too
 	wx       bool            // the kernel itself refuses memory that becomes executable
 	proved   []string
 }
@@ -61,6 +62,9 @@ func newGuest(o order.Order, stays bool) (*guest, error) {
 	}
 	if b, err := hex.DecodeString(o.Token); err != nil || len(b) < 8 || len(o.Token) > 48 {
 		return wrong("no token")
+	}
+	if why := wrongListen(o); why != "" {
+		return wrong("%s", why)
 	}
 	for _, kind := range order.Kinds() {
 		if o.Namespaces[kind] == 0 {
@@ -106,6 +110,7 @@ func building() []step {
 	return []step{
 		{"hostname", (*guest).setName},
 		{"network", (*guest).setNetwork},
+		{"listeners", (*guest).setListeners},
 		{"landlock rules", (*guest).newRules},
 		{"mounts", (*guest).setMounts},
 		{"counts of namespaces", (*guest).setNamespaces},
@@ -151,27 +156,6 @@ func (g *guest) setName() error {
 	}
 	if err := unix.Setdomainname([]byte(noDomain)); err != nil {
 		return missing(order.LayerNamespaces, "setdomainname", err)
-	}
-	return nil
-}
-
-// setNetwork brings loopback up where the guest has a network of its own.
-func (g *guest) setNetwork() error {
-	if g.Network != order.NetworkOwn {
-		return nil
-	}
-	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return missing(order.LayerNetwork, "socket", err)
-	}
-	defer unix.Close(fd)
-	r, err := unix.NewIfreq("lo")
-	if err != nil {
-		return broken(order.LayerNetwork, "name lo", err)
-	}
-	r.SetUint16(unix.IFF_UP | unix.IFF_RUNNING)
-	if err := unix.IoctlIfreq(fd, unix.SIOCSIFFLAGS, r); err != nil {
-		return missing(order.LayerNetwork, "SIOCSIFFLAGS lo", err)
 	}
 	return nil
 }

@@ -84,7 +84,7 @@ func launchIn(t testing.TB, flags uintptr, more *os.File, argv ...string) *launc
 		a.GidMappingsEnableSetgroups = true
 	} else {
 		a.AmbientCaps = []uintptr{
-			unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_SETPCAP, unix.CAP_SYS_CHROOT, unix.CAP_DAC_OVERRIDE, unix.CAP_SYS_RESOURCE,
+			unix.CAP_SYS_ADMIN, unix.CAP_NET_ADMIN, unix.CAP_NET_BIND_SERVICE, unix.CAP_SETPCAP, unix.CAP_SYS_CHROOT, unix.CAP_DAC_OVERRIDE, unix.CAP_SYS_RESOURCE,
 		}
 	}
 	l.cmd.SysProcAttr = a
@@ -177,7 +177,7 @@ func (l *launched) send(m any, fds ...int) {
 // receive decodes the next message; io.EOF when there is none.
 func (l *launched) receive(m any) (fds []int, err error) {
 	l.t.Helper()
-	b, oob := make([]byte, 1<<16), make([]byte, 128)
+	b, oob := make([]byte, 1<<16), make([]byte, 2048)
 	n, got, _, _, err := unix.Recvmsg(int(l.control.Fd()), b, oob, unix.MSG_CMSG_CLOEXEC)
 	if err != nil {
 		l.t.Fatal(err)

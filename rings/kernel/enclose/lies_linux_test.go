@@ -25,7 +25,7 @@ func TestCanariesFail(t *testing.T) {
 		flags uintptr // namespaces that are missing
 		want  string
 
-		asRoot, devices bool
+		asRoot, devices, own bool
 	}{
 		{spoil: "hostname", want: "host name"},
 		{spoil: "user", want: "user", asRoot: true},
@@ -46,6 +46,11 @@ func TestCanariesFail(t *testing.T) {
 		{spoil: "descriptors", want: "descriptors"},
 		{spoil: "parent death", want: "death with the ring", asRoot: true},
 		{spoil: "filter", want: "filter"},
+		{spoil: "network", want: "network", own: true},
+		{spoil: "capabilities", want: "routes and devices", own: true},
+		{spoil: "listeners", want: "listeners", own: true},
+		{spoil: "somebody else listens", want: "listeners", own: true},
+		{spoil: "somebody else takes packets", want: "listeners", own: true},
 		{spoil: "filter", want: "memory"}, // shared memory, of which the kernel's own rule knows nothing
 	} {
 		t.Run(tt.spoil+": "+tt.want, func(t *testing.T) {
@@ -60,7 +65,20 @@ func TestCanariesFail(t *testing.T) {
 				t.Fatal(err)
 			}
 			l := launchIn(t, namespaces&^tt.flags, leak, self, enclose.SpoiledName, tt.spoil)
-			l.send(orderOf(t, profiles.Kernel{TempBytes: 1 << 20}, "/usr/bin/true"))
+			k := profiles.Kernel{TempBytes: 1 << 20}
+			if tt.own {
+				k.Network = profiles.NetworkOwn
+			}
+			o := orderOf(t, k, "/usr/bin/true")
+			if tt.own && tt.spoil != "network" {
+				o.Listen = &order.Listen{Proxy: 3128, Ports: []uint16{80, 443}}
+			}
+			l.send(o)
+			if tt.own && tt.spoil != "network" && tt.spoil != "listeners" {
+				if l.stands().Listeners == nil {
+					t.Fatal("there are no listeners")
+				}
+			}
 			r := l.stands()
 			if !slices.Contains(r.Proved, tt.want) {
 				t.Errorf("without %s the canaries %q fail, and not %q", tt.spoil, r.Proved, tt.want)

@@ -106,6 +106,10 @@ func (g *guest) say() error {
 	if g.WX {
 		r.Layers[order.LayerMemory] = enforced
 	}
+	r.Layers[order.LayerEgress] = unavailable
+	if g.Listen != nil {
+		r.Layers[order.LayerEgress] = enforced
+	}
 	if g.listener < 0 {
 		return talk.Send(order.Control, r)
 	}

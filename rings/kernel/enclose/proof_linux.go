@@ -3,7 +3,6 @@ package enclose
 import (
 	"errors"
 	"fmt"
-	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -36,6 +35,8 @@ func canaries() []canary {
 		{"the root cannot be changed", order.LayerMounts, (*guest).isReadOnly},
 		{"nothing starts from a folder", order.LayerExec, (*guest).isNoExec},
 		{"network", order.LayerNetwork, (*guest).hasNetwork},
+		{"routes and devices", order.LayerNetwork, (*guest).keepsNetwork},
+		{"listeners", order.LayerEgress, (*guest).hasListeners},
 		{"landlock", order.LayerLandlock, (*guest).isLandlocked},
 		{"a file closed to all", order.LayerCapabilities, (*guest).isPowerless},
 		{"filter", order.LayerSeccomp, (*guest).isFiltered}, // before what it does for others
@@ -202,69 +203,6 @@ func (g *guest) isApart() error {
 		if st.Ino == inode {
 			return fmt.Errorf("the %s namespace is the host's", kind)
 		}
-	}
-	return nil
-}
-
-// hasNetwork: there is nothing but loopback.
-func (g *guest) hasNetwork() error {
-	text, err := proc.Read("/proc/thread-self/net/dev")
-	if err != nil {
-		return err
-	}
-	if err := onlyLoopback(text); err != nil {
-		return err
-	}
-	return g.hasLoopback()
-}
-
-// onlyLoopback reads the table of network devices.
-func onlyLoopback(table string) error {
-	lo := false
-	for line := range strings.Lines(table) {
-		name, _, ok := strings.Cut(line, ":")
-		if !ok {
-			continue // a heading
-		}
-		switch name = strings.TrimSpace(name); {
-		case name == "lo":
-			lo = true
-		case !slices.Contains(fallbacks(), name):
-			return fmt.Errorf("there is a network device %q", name)
-		}
-	}
-	if !lo {
-		return errors.New("there is no loopback")
-	}
-	return nil
-}
-
-// fallbacks are what a kernel with drivers of tunnels puts into every new network
-// (net.core.fb_tunnels_only_for_init_net): nothing leads out by them, and they stay
-// down.
-func fallbacks() []string {
-	return []string{"tunl0", "gre0", "gretap0", "erspan0", "ip_vti0", "sit0", "ip6tnl0", "ip6_vti0", "ip6gre0"}
-}
-
-// hasLoopback: a network of its own has loopback, and it is up.
-func (g *guest) hasLoopback() error {
-	if g.Network != order.NetworkOwn {
-		return nil
-	}
-	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return fmt.Errorf("open a socket: %w", err)
-	}
-	defer unix.Close(fd)
-	r, err := unix.NewIfreq("lo")
-	if err == nil {
-		err = unix.IoctlIfreq(fd, unix.SIOCGIFFLAGS, r)
-	}
-	if err != nil {
-		return fmt.Errorf("ask for lo: %w", err)
-	}
-	if r.Uint16()&unix.IFF_UP == 0 {
-		return errors.New("loopback is down")
 	}
 	return nil
 }

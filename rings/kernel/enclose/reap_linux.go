@@ -62,7 +62,7 @@ func (g *guest) reap(text []byte, child, socket int) int {
 	if err := talk.Send(socket, withdrawn{}); err != nil {
 		return failed // the starter has said why
 	}
-	return reap.Run(g.Order, child, socket)
+	return reap.Run(g.Order, g.ipv6, child, socket)
 }
 
 // awaitFirst waits until the first process has no power left.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
 	"github.com/ringd/ringd/profiles"
@@ -70,8 +71,8 @@ func TestEnds(t *testing.T) {
 			if tt.name == "orphans" {
 				got.Alone = false // one of them may still be about to end
 			}
-			if got != tt.want {
-				t.Errorf("told %+v, want %+v", got, tt.want)
+			if diff := cmp.Diff(tt.want, got); diff != "" {
+				t.Errorf("told otherwise: %s", diff)
 			}
 			if code := l.wait(); code != tt.code {
 				t.Errorf("exit code %d, want %d", code, tt.code)

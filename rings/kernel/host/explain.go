@@ -96,7 +96,7 @@ func (f Facts) missing(r order.Report, e syscall.Errno) said {
 		return f.memory()
 	case order.LayerCgroups:
 		return f.cgroups()
-	case order.LayerNetwork:
+	case order.LayerNetwork, order.LayerEgress:
 		return f.network(e)
 	case order.LayerLimits:
 		return said{"a limit that the guest needs is above what ringd itself may have",

@@ -96,6 +96,7 @@ func layers() []describedLayer {
 		{order.LayerExec, "only granted programs start, with the libraries that they need",
 			"a granted interpreter or loader may start others"},
 		{order.LayerNetwork, "no network but what was given", ""},
+		{order.LayerEgress, "what is sent to any address arrives at ringd, which decides", ""},
 		{order.LayerLimits, "processor time, memory, files, descriptors, processes are bounded",
 			"some of the limits hold"},
 		{order.LayerPrivileges, "no program gives a guest privileges", ""},

@@ -13,7 +13,7 @@ import (
 )
 
 // Version is that of the messages; init refuses another.
-const Version = 1
+const Version = 2
 
 // The descriptors of init. A guest that is to seal itself keeps Control.
 const (
@@ -37,8 +37,9 @@ type Order struct {
 	// Namespaces are those of the ring, of all Kinds, by the inode in
 	// /proc/self/ns: init refuses to be in one of them.
 	Namespaces map[string]uint64
-	Network    string // profiles.NetworkOff or NetworkOwn
-	ABI        int    // of Landlock, the least that will do
+	Network    string  // profiles.NetworkOff or NetworkOwn
+	Listen     *Listen `json:",omitempty"` // nil: nobody listens in the guest's network; NetworkOwn only
+	ABI        int     // of Landlock, the least that will do
 	Filter     Program
 	Notify     bool // the filter asks a listener: send its descriptor with the Report
 	WX         bool // memory never becomes executable
@@ -48,6 +49,36 @@ type Order struct {
 	CPU  int64 // milliseconds of all processes together; 0: the rlimit alone. Reap only
 	Wall int64 // milliseconds from Go on; 0: none. Reap only
 }
+
+// Listen is what init listens on in the network of the guest, in which every
+// address is local then, and hands to the ring. The TCP port Proxy is that of
+// 127.0.0.1 alone, each of Ports that of every address; port 53 of every address,
+// of TCP and UDP, is always among them.
+type Listen struct {
+	Proxy uint16
+	Ports []uint16
+}
+
+// MaxPorts bounds those of a Listen. All descriptors go with one message, of which
+// the kernel takes 253.
+const MaxPorts = 128
+
+// DNS is the port of the answers to names.
+const DNS = 53
+
+// Listener says what one descriptor is: a listening TCP socket, or a UDP socket.
+type Listener struct {
+	Kind string
+	Port uint16
+}
+
+// The kinds of a Listener.
+const (
+	ListenProxy = "proxy"
+	ListenPort  = "port"    // of every address
+	ListenDNS   = "dns"     // packets
+	ListenDNS2  = "dns-tcp" // streams
+)
 
 // Kinds are the kinds of namespaces of which a guest has its own.
 func Kinds() []string { return []string{"user", "mnt", "pid", "net", "ipc", "uts", "cgroup"} }
@@ -134,6 +165,12 @@ type Report struct {
 	Errno   int               // 0 when it was no system call
 	Reason  string            // one sentence
 	Remedy  string
+
+	// Listeners are what the descriptors of this report are; IPv6 says that they
+	// have those addresses too. Where Order.Listen is set they come in a report of
+	// their own, with nothing else in it, before that of the layers.
+	Listeners []Listener `json:",omitempty"`
+	IPv6      bool       `json:",omitempty"`
 }
 
 // The kinds of a failure.
@@ -154,11 +191,15 @@ type Go struct {
 
 // Ask is what the ring may ask of an init that reaps.
 type Ask struct {
-	What string // AskUsage
+	What  string
+	Ports []uint16 `json:",omitempty"` // of AskListen
 }
 
-// AskUsage asks for a Told with the processor time so far.
-const AskUsage = "usage"
+// What may be asked.
+const (
+	AskUsage  = "usage"  // a Told with the processor time so far
+	AskListen = "listen" // a Told with Listeners, for those of Ports that are free
+)
 
 // Told is what an init that reaps says after Go.
 type Told struct {
@@ -172,6 +213,8 @@ type Told struct {
 	Limit   string // "cpu", "wall": the limit that ended it
 	CPU     int64  // milliseconds, of all processes
 	Peak    int64  // bytes, the largest of one process
+
+	Listeners []Listener `json:",omitempty"` // what the descriptors are that came along
 }
 
 // Seal is the filter that a guest which seals itself (Order.Seal) puts on all its
@@ -204,6 +247,7 @@ const (
 	LayerMounts       = "mounts"
 	LayerExec         = "exec" // only granted programs start: noexec, closure, Landlock
 	LayerNetwork      = "network"
+	LayerEgress       = "egress" // what is sent anywhere arrives at the ring; unavailable where nobody listens
 	LayerLimits       = "rlimits"
 	LayerPrivileges   = "no_new_privs"
 	LayerLandlock     = "landlock"

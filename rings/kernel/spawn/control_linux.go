@@ -18,7 +18,7 @@ type Control struct{ f *os.File }
 
 const (
 	maxMessage = 64 << 10 // that the other side may send
-	maxFiles   = 8        // with one message
+	maxFiles   = 253      // with one message, as the kernel has it
 	sendBuffer = 4 << 20  // the kernel gives as much of it as this host allows
 )
 

@@ -2,7 +2,6 @@ package anyip
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 
 	"golang.org/x/sys/unix"
@@ -29,57 +28,67 @@ func Up() error {
 	return nil
 }
 
-// Lengths of what a request consists of: struct nlmsghdr, rtmsg, and an attribute
-// that holds four bytes.
-const (
-	headerBytes = 16
-	routeBytes  = 12
-	linkBytes   = 8
-)
-
 // Route makes every address of a family (unix.AF_INET or AF_INET6) local:
 // "ip route add local default dev lo table local".
 func Route(family int) error {
+	body := make([]byte, routeBytes+linkBytes) // struct rtmsg, and the device
+	body[0] = byte(family)
+	body[4], body[5] = unix.RT_TABLE_LOCAL, unix.RTPROT_BOOT
+	body[6], body[7] = unix.RT_SCOPE_HOST, unix.RTN_LOCAL
+	link := body[routeBytes:]
+	order := binary.NativeEndian
+	order.PutUint16(link, linkBytes)
+	order.PutUint16(link[2:], unix.RTA_OIF)
+	order.PutUint32(link[4:], loopback)
+	return change("RTM_NEWROUTE", unix.RTM_NEWROUTE, unix.NLM_F_CREATE|unix.NLM_F_EXCL, body)
+}
+
+// Down takes loopback down by the way that devices are made and removed. The init
+// of a guest shows by it that its program could not.
+func Down() error {
+	body := make([]byte, deviceBytes) // struct ifinfomsg
+	order := binary.NativeEndian
+	order.PutUint32(body[4:], loopback)
+	order.PutUint32(body[12:], unix.IFF_UP) // of the flags to change, to 0
+	return change("RTM_NEWLINK", unix.RTM_NEWLINK, 0, body)
+}
+
+// change sends one request about routes or devices, and waits for the answer.
+func change(name string, kind, flags uint16, body []byte) error {
 	fd, err := unix.Socket(unix.AF_NETLINK, unix.SOCK_RAW|unix.SOCK_CLOEXEC, unix.NETLINK_ROUTE)
 	if err != nil {
 		return fmt.Errorf("socket of routes: %w", err)
 	}
 	defer unix.Close(fd)
-	if err := unix.Sendto(fd, request(family), 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
-		return fmt.Errorf("RTM_NEWROUTE: %w", err)
+	b := make([]byte, headerBytes, headerBytes+len(body)) // struct nlmsghdr
+	order := binary.NativeEndian
+	order.PutUint32(b, uint32(headerBytes+len(body)))
+	order.PutUint16(b[4:], kind)
+	order.PutUint16(b[6:], unix.NLM_F_REQUEST|unix.NLM_F_ACK|flags)
+	order.PutUint32(b[8:], sequence)
+	if err := unix.Sendto(fd, append(b, body...), 0, &unix.SockaddrNetlink{Family: unix.AF_NETLINK}); err != nil {
+		return fmt.Errorf("%s: %w", name, err)
 	}
 	answer := make([]byte, 4<<10)
-	n, _, err := unix.Recvfrom(fd, answer, 0)
+	// The kernel answers before Sendto returns: where nothing is there it took nothing.
+	n, _, err := unix.Recvfrom(fd, answer, unix.MSG_DONTWAIT)
 	if err != nil {
-		return fmt.Errorf("RTM_NEWROUTE: %w", err)
+		return fmt.Errorf("%s: no answer: %w", name, err)
 	}
-	// struct nlmsghdr, then that of an error, which is 0 for success.
-	order := binary.NativeEndian
+	// struct nlmsghdr again, then the error, which is 0 for success.
 	if n < headerBytes+4 || order.Uint16(answer[4:]) != unix.NLMSG_ERROR || order.Uint32(answer[8:]) != sequence {
-		return errors.New("RTM_NEWROUTE: the kernel says something else")
+		return fmt.Errorf("%s: the kernel says something else", name)
 	}
 	if e := int32(order.Uint32(answer[headerBytes:])); e != 0 {
-		return fmt.Errorf("RTM_NEWROUTE: %w", unix.Errno(-e))
+		return fmt.Errorf("%s: %w", name, unix.Errno(-e))
 	}
 	return nil
 }
 
-const sequence = 1
-
-func request(family int) []byte {
-	b := make([]byte, headerBytes+routeBytes+linkBytes)
-	order := binary.NativeEndian
-	order.PutUint32(b, uint32(len(b)))
-	order.PutUint16(b[4:], unix.RTM_NEWROUTE)
-	order.PutUint16(b[6:], unix.NLM_F_REQUEST|unix.NLM_F_ACK|unix.NLM_F_CREATE|unix.NLM_F_EXCL)
-	order.PutUint32(b[8:], sequence)
-	route := b[headerBytes:]
-	route[0] = byte(family)
-	route[4], route[5] = unix.RT_TABLE_LOCAL, unix.RTPROT_BOOT
-	route[6], route[7] = unix.RT_SCOPE_HOST, unix.RTN_LOCAL
-	link := route[routeBytes:]
-	order.PutUint16(link, linkBytes)
-	order.PutUint16(link[2:], unix.RTA_OIF)
-	order.PutUint32(link[4:], loopback)
-	return b
-}
+const (
+	headerBytes = 16
+	routeBytes  = 12
+	linkBytes   = 8 // of an attribute with four bytes
+	deviceBytes = 16
+	sequence    = 1
+)

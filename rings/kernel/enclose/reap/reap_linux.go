@@ -15,6 +15,7 @@ import (
 // the whole guest.
 type reaper struct {
 	order.Order
+	ipv6    bool // listeners have those addresses too
 	child   int
 	socket  int
 	ready   bool // the starter is about to become the program
@@ -49,10 +50,10 @@ type ask struct {
 const failed = 125
 
 // Run stays with a guest whose starter is the process child, at the other end of
-// socket. It returns the exit code of init, that of the program when it has ended.
-func Run(o order.Order, child, socket int) int {
+// socket. What it listens on later has the addresses of IPv6 too where ipv6 is set. It returns the exit code of init, that of the program when it has ended.
+func Run(o order.Order, ipv6 bool, child, socket int) int {
 	r := &reaper{
-		Order: o, child: child, socket: socket, usage: newUsage(),
+		Order: o, ipv6: ipv6, child: child, socket: socket, usage: newUsage(),
 		ends: make(chan end), news: make(chan news), asks: make(chan ask),
 	}
 	return r.run()
@@ -86,10 +87,7 @@ func (r *reaper) run() int {
 				return r.over(e.status)
 			}
 		case a := <-r.asks:
-			if a.err != nil || a.What != order.AskUsage {
-				return failed
-			}
-			if talk.Send(order.Control, r.told()) != nil {
+			if a.err != nil || r.answer(a.Ask) != nil {
 				return failed
 			}
 		case <-scan.C:

@@ -1,0 +1,344 @@
+package enclose
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"strconv"
+	"strings"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/ringd/ringd/rings/kernel/enclose/anyip"
+	"github.com/ringd/ringd/rings/kernel/enclose/proc"
+	"github.com/ringd/ringd/rings/kernel/enclose/talk"
+	"github.com/ringd/ringd/rings/kernel/order"
+)
+
+// wrongListen says what init does not listen on; "" when there is nothing.
+func wrongListen(o order.Order) string {
+	l := o.Listen
+	if l == nil {
+		return ""
+	}
+	taken := []uint16{0, order.DNS, l.Proxy}
+	switch {
+	case o.Network != order.NetworkOwn:
+		return "listeners in no network of the guest's own"
+	case l.Proxy == 0 || l.Proxy == order.DNS:
+		return fmt.Sprintf("a proxy on port %d", l.Proxy)
+	case len(l.Ports) > order.MaxPorts:
+		return fmt.Sprintf("%d ports, and at most %d can be", len(l.Ports), order.MaxPorts)
+	}
+	for _, p := range l.Ports {
+		if slices.Contains(taken, p) {
+			return fmt.Sprintf("port %d is there twice, or is no port", p)
+		}
+		taken = append(taken, p)
+	}
+	return ""
+}
+
+// setNetwork brings loopback up where the guest has a network of its own.
+func (g *guest) setNetwork() error {
+	if g.Network != order.NetworkOwn {
+		return nil
+	}
+	if err := anyip.Up(); err != nil {
+		return missing(order.LayerNetwork, "bring loopback up", err)
+	}
+	return nil
+}
+
+// setListeners makes every address local and listens, for the ring, which gets
+// the sockets at once: init keeps none.
+func (g *guest) setListeners() error {
+	if g.Listen == nil {
+		return nil
+	}
+	if err := anyip.Route(unix.AF_INET); err != nil {
+		return missing(order.LayerEgress, "make every address local", err)
+	}
+	switch err := anyip.Route(unix.AF_INET6); {
+	case err == nil:
+		g.ipv6 = true
+	case !noIPv6(err):
+		return missing(order.LayerEgress, "make every address of IPv6 local", err)
+	}
+	if g.Reap { // which listens on more ports later, without power
+		if err := write("/proc/sys/net/ipv4/ip_unprivileged_port_start", "0"); err != nil {
+			return missing(order.LayerEgress, "open low ports", err)
+		}
+	}
+	list, fds, err := g.listenAll()
+	defer closeAll(fds)
+	if err != nil {
+		return missing(order.LayerEgress, "listen", err)
+	}
+	for _, to := range g.elsewhere() {
+		if err := reaches(fds[len(fds)-1], to); err != nil {
+			return canary{name: "every address is local", layer: order.LayerEgress}.shows(err)
+		}
+	}
+	g.proved = append(g.proved, "every address is local")
+	r := order.Report{Version: order.Version, Listeners: list, IPv6: g.ipv6}
+	if err := talk.Send(order.Control, r, fds...); err != nil {
+		return broken(order.LayerEgress, "hand over listeners", err)
+	}
+	return nil
+}
+
+// noIPv6 is what a host says that does not have IPv6, or has switched it off.
+func noIPv6(err error) bool {
+	for _, e := range []unix.Errno{unix.EAFNOSUPPORT, unix.EOPNOTSUPP, unix.ENOENT, unix.ENODEV, unix.EACCES, unix.EINVAL} {
+		if errors.Is(err, e) {
+			return true
+		}
+	}
+	return false
+}
+
+// write writes a setting of the kernel's.
+func write(name, text string) error {
+	fd, err := unix.Open(name, unix.O_WRONLY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return fmt.Errorf("open %s: %w", name, err)
+	}
+	defer unix.Close(fd)
+	if _, err := unix.Write(fd, []byte(text)); err != nil {
+		return fmt.Errorf("write %s: %w", name, err)
+	}
+	return nil
+}
+
+// listenAll makes all listeners; the streams of names are the last. What it
+// returns beside an error is to be closed too.
+func (g *guest) listenAll() (list []order.Listener, fds []int, err error) {
+	add := func(kind string, port uint16, fd int, failed error) {
+		if failed == nil {
+			list, fds = append(list, order.Listener{Kind: kind, Port: port}), append(fds, fd)
+		}
+		err = cmp.Or(err, failed)
+	}
+	fd, failed := anyip.Proxy(g.Listen.Proxy)
+	add(order.ListenProxy, g.Listen.Proxy, fd, failed)
+	for _, port := range g.Listen.Ports {
+		fd, failed = anyip.Listen(g.ipv6, port)
+		add(order.ListenPort, port, fd, failed)
+	}
+	fd, failed = anyip.Packets(g.ipv6, order.DNS)
+	add(order.ListenDNS, order.DNS, fd, failed)
+	fd, failed = anyip.Listen(g.ipv6, order.DNS)
+	add(order.ListenDNS2, order.DNS, fd, failed)
+	return list, fds, err
+}
+
+func closeAll(fds []int) {
+	for _, fd := range fds {
+		unix.Close(fd)
+	}
+}
+
+// elsewhere are addresses of documentation, which no host has. One of IPv4 is
+// written as the kernel maps it into IPv6.
+func (g *guest) elsewhere() [][16]byte {
+	list := [][16]byte{{10: 0xff, 0xff, 203, 0, 113, 7}}
+	if g.ipv6 {
+		list = append(list, [16]byte{0x20, 0x01, 0x0d, 0xb8, 15: 7})
+	}
+	return list
+}
+
+// arriveMillis is how long a connection may take that the kernel makes at once.
+const arriveMillis = 2000
+
+// reaches shows that what is sent to an address comes to this listener, which
+// then knows that address.
+func reaches(listener int, to [16]byte) error {
+	family, sa := unix.AF_INET6, unix.Sockaddr(&unix.SockaddrInet6{Port: order.DNS, Addr: to})
+	if to[0] == 0 {
+		family, sa = unix.AF_INET, &unix.SockaddrInet4{Port: order.DNS, Addr: [4]byte(to[12:])}
+	}
+	fd, err := unix.Socket(family, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return fmt.Errorf("open a socket: %w", err)
+	}
+	defer unix.Close(fd)
+	if err := unix.Connect(fd, sa); err != nil {
+		return fmt.Errorf("a connection to %x: %w", to, err)
+	}
+	n, err := talk.Again(func() (int, error) {
+		return unix.Poll([]unix.PollFd{{Fd: int32(listener), Events: unix.POLLIN}}, arriveMillis)
+	})
+	if err != nil {
+		return fmt.Errorf("wait for a connection to %x: %w", to, err)
+	}
+	if n == 0 {
+		return fmt.Errorf("a connection to %x does not arrive", to)
+	}
+	got, _, err := unix.Accept4(listener, unix.SOCK_CLOEXEC)
+	if err != nil {
+		return fmt.Errorf("take a connection to %x: %w", to, err)
+	}
+	defer unix.Close(got)
+	local, err := unix.Getsockname(got)
+	if err != nil {
+		return fmt.Errorf("ask where a connection went: %w", err)
+	}
+	if have := address(local); have != to {
+		return fmt.Errorf("a connection to %x arrives as one to %x", to, have)
+	}
+	return nil
+}
+
+func address(sa unix.Sockaddr) (a [16]byte) {
+	switch sa := sa.(type) {
+	case *unix.SockaddrInet4:
+		a[10], a[11] = 0xff, 0xff
+		copy(a[12:], sa.Addr[:])
+	case *unix.SockaddrInet6:
+		a = sa.Addr
+	}
+	return a
+}
+
+// hasNetwork: there is nothing but loopback.
+func (g *guest) hasNetwork() error {
+	text, err := proc.Read("/proc/thread-self/net/dev")
+	if err != nil {
+		return err
+	}
+	if err := onlyLoopback(text); err != nil {
+		return err
+	}
+	return g.hasLoopback()
+}
+
+// onlyLoopback reads the table of network devices.
+func onlyLoopback(table string) error {
+	lo := false
+	for line := range strings.Lines(table) {
+		name, _, ok := strings.Cut(line, ":")
+		if !ok {
+			continue // a heading
+		}
+		switch name = strings.TrimSpace(name); {
+		case name == "lo":
+			lo = true
+		case !slices.Contains(fallbacks(), name):
+			return fmt.Errorf("there is a network device %q", name)
+		}
+	}
+	if !lo {
+		return errors.New("there is no loopback")
+	}
+	return nil
+}
+
+// fallbacks are what a kernel with drivers of tunnels puts into every new network
+// (net.core.fb_tunnels_only_for_init_net): nothing leads out by them, and they stay
+// down.
+func fallbacks() []string {
+	return []string{"tunl0", "gre0", "gretap0", "erspan0", "ip_vti0", "sit0", "ip6tnl0", "ip6_vti0", "ip6gre0"}
+}
+
+// hasLoopback: a network of its own has loopback, and it is up.
+func (g *guest) hasLoopback() error {
+	if g.Network != order.NetworkOwn {
+		return nil
+	}
+	fd, err := unix.Socket(unix.AF_INET, unix.SOCK_DGRAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return fmt.Errorf("open a socket: %w", err)
+	}
+	defer unix.Close(fd)
+	r, err := unix.NewIfreq("lo")
+	if err == nil {
+		err = unix.IoctlIfreq(fd, unix.SIOCGIFFLAGS, r)
+	}
+	if err != nil {
+		return fmt.Errorf("ask for lo: %w", err)
+	}
+	if r.Uint16()&unix.IFF_UP == 0 {
+		return errors.New("loopback is down")
+	}
+	return nil
+}
+
+// keepsNetwork: the program cannot add a way out, nor take the one away that
+// leads to the ring.
+func (g *guest) keepsNetwork() error {
+	if g.Network != order.NetworkOwn {
+		return errNotAsked
+	}
+	if err := expect("adding a route", anyip.Route(unix.AF_INET), unix.EPERM); err != nil {
+		return err
+	}
+	return expect("changing a device", anyip.Down(), unix.EPERM)
+}
+
+// hasListeners: what was ordered listens, and nothing else does.
+func (g *guest) hasListeners() error {
+	if g.Listen == nil {
+		return errNotAsked
+	}
+	streams := slices.Sorted(slices.Values(append([]uint16{order.DNS, g.Listen.Proxy}, g.Listen.Ports...)))
+	for _, t := range []struct {
+		name string
+		want []uint16
+	}{{"tcp", streams}, {"udp", []uint16{order.DNS}}} {
+		have, err := listening(t.name)
+		if err != nil {
+			return err
+		}
+		if !slices.Equal(have, t.want) {
+			return fmt.Errorf("%s listens on %v, and not on %v", t.name, have, t.want)
+		}
+	}
+	return nil
+}
+
+// listening reads on which ports of a protocol somebody listens.
+func listening(protocol string) (ports []uint16, err error) {
+	for _, table := range []string{protocol, protocol + "6"} {
+		text, err := proc.Read("/proc/thread-self/net/" + table)
+		if errors.Is(err, fs.ErrNotExist) && table != protocol {
+			continue // a host without IPv6
+		}
+		if err != nil {
+			return nil, err
+		}
+		got, err := listeners(text, protocol == "tcp")
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", table, err)
+		}
+		ports = append(ports, got...)
+	}
+	slices.Sort(ports)
+	return ports, nil
+}
+
+// states of a socket in the tables.
+const listens = "0A"
+
+// listeners are the local ports of a table, of streams those that listen.
+func listeners(table string, streams bool) (ports []uint16, err error) {
+	for line := range strings.Lines(table) {
+		f := strings.Fields(line)
+		if len(f) < 4 {
+			return nil, fmt.Errorf("the line %q", line)
+		}
+		if f[0] == "sl" || streams && f[3] != listens {
+			continue
+		}
+		_, text, ok := strings.Cut(f[1], ":")
+		port, err := strconv.ParseUint(text, 16, 16)
+		if !ok || err != nil {
+			return nil, fmt.Errorf("the line %q", line)
+		}
+		ports = append(ports, uint16(port))
+	}
+	return ports, nil
+}
