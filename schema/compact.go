@@ -2,9 +2,7 @@ package schema
 
 import (
 	"fmt"
-	"strings"
 
-	"github.com/ringd/ringd/schema/scalar"
 	"github.com/ringd/ringd/schema/shape"
 )
 
@@ -88,16 +86,11 @@ func (l lowering) imports(interpreter *node) *node {
 	return out
 }
 
-// egress splits the port off an entry; the entry keeps its text as the host.
+// egress is an entry of the list; its port stays with its host.
 func (l lowering) egress(n *node) *node {
 	out := l.object()
 	out.at, out.path = n.at, n.path
-	out.set("host", n)
-	if i := strings.LastIndexByte(n.text, ':'); i >= 0 && scalar.Decimal(n.text[i+1:]) && (strings.Count(n.text, ":") == 1 || strings.Contains(n.text, "]:")) {
-		port := &node{kind: shape.Int, text: n.text[i+1:], at: n.at, path: n.path}
-		out.set("ports", &node{kind: shape.List, at: n.at, path: n.path, items: []*node{port}})
-	}
-	return out
+	return out.set("host", n)
 }
 
 // list lowers the list ring.from to the list out.to, item by item.

@@ -133,7 +133,7 @@ func TestCompactIsLowered(t *testing.T) {
 			Filesystem: &schema.Filesystem{Read: []string{"/workspace"}, Write: []string{"/workspace/out"}},
 			Network: &schema.Network{Mode: "gateway-only", Egress: []schema.Egress{
 				{Host: "api.example.com"},
-				{Host: "*.cdn.example.com:443", Ports: []int{443}},
+				{Host: "*.cdn.example.com:443"},
 			}},
 		},
 	}
@@ -203,6 +203,10 @@ func TestNetworkModesAreNormalised(t *testing.T) {
 		p := one(t, "p.yaml", header+"  network: {mode: \""+mode+"\"}\n")
 		if got := p.Spec.Network.Mode; got != want {
 			t.Errorf("%s is %s, want %s", mode, got, want)
+		}
+		p = one(t, "p.yaml", "interpreter_ring: {executor_network: \""+mode+"\"}\n")
+		if got := p.Spec.Network.Mode; got != want {
+			t.Errorf("compact %s is %s, want %s", mode, got, want)
 		}
 	}
 }

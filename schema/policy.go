@@ -207,21 +207,45 @@ type Filesystem struct {
 
 // Network grants hosts.
 type Network struct {
-	Mode   string   `cue:"mode"`
-	Egress []Egress `cue:"egress"`
-	Deny   []string `cue:"deny"`
+	Mode     string    `cue:"mode"`
+	Egress   []Egress  `cue:"egress"`
+	Gateways []Gateway `cue:"gateways"`
+	Deny     []string  `cue:"deny"`
 }
 
-// Egress is one granted host. Compact entries keep their text in Host and
-// their port in Ports.
+// Egress is one granted host. Host may hold a port or :*; then Ports is empty.
 type Egress struct {
-	Host     string   `cue:"host"`
-	Ports    []int    `cue:"ports"`
-	Methods  []string `cue:"methods"`
-	Paths    []string `cue:"paths"`
-	TLS      string   `cue:"tls"`
-	Binaries []string `cue:"binaries"`
-	Reason   string   `cue:"reason"`
+	Host     string        `cue:"host"`
+	Ports    []int         `cue:"ports"`
+	Methods  []string      `cue:"methods"`
+	Paths    []string      `cue:"paths"`
+	TLS      string        `cue:"tls"`
+	ECH      *bool         `cue:"ech"`
+	Limits   *EgressLimits `cue:"limits"`
+	Expires  string        `cue:"expires"`
+	Binaries []string      `cue:"binaries"`
+	Reason   string        `cue:"reason"`
+}
+
+// EgressLimits as written: sizes "64MiB", a rate "60/m"; "" and nil are absent.
+type EgressLimits struct {
+	Up          string `cue:"up"`
+	Down        string `cue:"down"`
+	Connections *int64 `cue:"connections"`
+	Rate        string `cue:"rate"`
+}
+
+// Gateway is a virtual host for one upstream.
+type Gateway struct {
+	Name       string        `cue:"name"`
+	Upstream   string        `cue:"upstream"`
+	Addresses  []string      `cue:"addresses"`
+	Credential string        `cue:"credential"`
+	Methods    []string      `cue:"methods"`
+	Paths      []string      `cue:"paths"`
+	Limits     *EgressLimits `cue:"limits"`
+	Expires    string        `cue:"expires"`
+	Reason     string        `cue:"reason"`
 }
 
 // Limits as written: sizes "64MiB", durations "30s"; "" and nil are absent.
