@@ -19,9 +19,7 @@ func lowerCompact(doc *node) *node {
 			language.set("imports", imports)
 		}
 	}
-	l.list(shell, "binaries", interpreter, "allowed_binaries", func(n *node) *node {
-		return l.object().set("path", n)
-	})
+	l.list(shell, "binaries", interpreter, "allowed_binaries", func(n *node) *node { return l.object().set("path", n) })
 	l.list(shell, "denyPatterns", interpreter, "denied_patterns", func(n *node) *node {
 		return l.object().set("pattern", n).set("kind", l.text("argv", n))
 	})
@@ -29,7 +27,7 @@ func lowerCompact(doc *node) *node {
 	if mode := interpreter.get("executor_network"); mode != nil {
 		network.set("mode", mode.named("interpreter_ring.executor_network"))
 	}
-	l.list(network, "egress", kernel, "network_egress_allowlist", func(n *node) *node { return l.egress(n) })
+	l.list(network, "egress", kernel, "network_egress_allowlist", func(n *node) *node { return l.object().set("host", n) })
 	l.list(files, "read", kernel, "fs_read_allowlist", keep)
 	l.list(files, "write", kernel, "fs_write_allowlist", keep)
 
@@ -84,13 +82,6 @@ func (l lowering) imports(interpreter *node) *node {
 	l.list(out, "allow", interpreter, "allowed_imports", keep)
 	l.list(out, "deny", interpreter, "denied_imports", keep)
 	return out
-}
-
-// egress is an entry of the list; its port stays with its host.
-func (l lowering) egress(n *node) *node {
-	out := l.object()
-	out.at, out.path = n.at, n.path
-	return out.set("host", n)
 }
 
 // list lowers the list ring.from to the list out.to, item by item.

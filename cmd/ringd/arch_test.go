@@ -102,7 +102,7 @@ var layers = map[string][]string{
 	"cmd/ringd/internal/store/files":  {},
 	"cmd/ringd/internal/store/format": {},
 	"cmd/ringd/internal/child":        {"schema", "compiler", "profiles"},
-	"cmd/ringd/internal/config":       {"schema"},
+	"cmd/ringd/internal/config":       {"schema", "profiles/egress"},
 	"cmd/ringd/internal/pipetest":     {},
 	"cmd/ringd/internal/provider":     {"executors/js/engine/value", "rings/interpreter"},
 	"cmd/ringd/internal/notify":       {"cmd/ringd/internal/provider"},

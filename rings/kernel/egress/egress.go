@@ -31,11 +31,12 @@ type Config struct {
 	Record func(Event) error
 	// Observe counts; nil: nobody does.
 	Observe func(Figure)
-	// Secret gives the credential of a gateway by its name in the policy.
-	Secret func(ctx context.Context, name string) (Secret, error)
-	// Upstream is that of a gateway for which the policy names none, "" when the
-	// host's configuration has none either.
-	Upstream func(gateway string) (upstream string, addresses []string)
+	// Secret gives the credential of a gateway by its name in the policy, for
+	// requests to an upstream. It is an error when the credential is for others.
+	Secret func(ctx context.Context, name string, upstream egress.Dest) (Secret, error)
+	// Upstream is that of a gateway for which the policy names none; the zero
+	// Upstream when the host's configuration has none either.
+	Upstream func(gateway string) Upstream
 	// Own lists addresses of the daemon itself, which nothing reaches.
 	Own []netip.AddrPort
 }
@@ -104,6 +105,14 @@ type Figure struct {
 	Up      int64
 	Down    int64
 	Open    int // change of the number of open connections
+}
+
+// Upstream is what a gateway stands for on this host, all of it: nothing of it
+// is mixed with what a policy says.
+type Upstream struct {
+	URL        string   // as egress.ReadUpstream takes it
+	Addresses  []string // as profiles.Gateway has them
+	Credential string   // its name; "": the one of the policy
 }
 
 // Secret is a credential as it goes into a request.

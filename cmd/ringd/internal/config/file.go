@@ -38,6 +38,11 @@ type File struct {
 	// Listen are the TCP addresses beside the socket, and Tokens the callers there.
 	Listen []Listener `yaml:"listen"`
 	Tokens []Token    `yaml:"tokens"`
+	// Credentials are what gateways add, Gateways what they stand for, each by the
+	// name that policies use.
+	Credentials map[string]Credential `yaml:"credentials"`
+	Gateways    map[string]Gateway    `yaml:"gateways"`
+	Egress      Egress                `yaml:"egress"`
 }
 
 // Roles says who may do what, each entry a uid or a gid: "uid:1000",
@@ -161,7 +166,8 @@ func (f File) check() error {
 	}
 	errs = append(errs, f.Roles.check(), f.Guests.check(f.Roles), checkBridges(f.Bridges), f.Snapshots.check(),
 		checkApprovers(f.Approvers, f.Roles.Harness, f.Tokens), checkNotify(f.Notify),
-		checkListeners(f.Listen, f.Tokens), checkTokens(f.Tokens))
+		checkListeners(f.Listen, f.Tokens), checkTokens(f.Tokens),
+		checkCredentials(f.Credentials), checkGateways(f.Gateways, f.Credentials), f.Egress.check())
 	return errors.Join(errs...)
 }
 
@@ -185,6 +191,9 @@ func (f File) Private() []string {
 	}
 	for _, t := range f.Tokens {
 		all = append(all, t.File)
+	}
+	for _, name := range sortedKeys(f.Credentials) {
+		all = append(all, f.Credentials[name].Secret.File)
 	}
 	out := make([]string, 0, len(all))
 	for _, p := range all {

@@ -1,0 +1,124 @@
+package egress
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"path"
+	"strconv"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Upstream is what a gateway stands for. The zero Upstream is nowhere.
+type Upstream struct {
+	TLS    bool
+	Dest   Dest
+	Prefix string // of every path: "" or a clean path without a / at its end
+}
+
+// String is the upstream as ReadUpstream takes it.
+func (u Upstream) String() string {
+	scheme, standard := "http", uint16(80)
+	if u.TLS {
+		scheme, standard = "https", 443
+	}
+	host := u.Dest.String()
+	if u.Dest.Port == standard {
+		host = strings.TrimSuffix(host, ":"+strconv.Itoa(int(standard)))
+	}
+	return scheme + "://" + host + u.Prefix
+}
+
+// ReadUpstream reads https://host[:port][/prefix]. http:// is for an address
+// that is of this host or private alone, since a credential would cross any other
+// network in the open. Errors do not repeat the text: it may hold a secret.
+func ReadUpstream(text string) (Upstream, error) {
+	var u Upstream
+	rest, plain := strings.CutPrefix(text, "http://")
+	if !plain {
+		if rest, u.TLS = strings.CutPrefix(text, "https://"); !u.TLS {
+			return Upstream{}, errors.New("want https://host, with :port or /path where they are needed")
+		}
+	}
+	host, prefix, _ := strings.Cut(rest, "/")
+	switch {
+	case strings.ContainsRune(host, '@'):
+		return Upstream{}, errors.New("a name or password does not belong in it; the credential is added by the host")
+	case strings.ContainsAny(rest, "?#"):
+		return Upstream{}, errors.New("it has neither a query nor a fragment")
+	}
+	port := uint16(80)
+	if u.TLS {
+		port = 443
+	}
+	var err error
+	if u.Dest, err = readHostPort(host, port); err != nil {
+		return Upstream{}, err
+	}
+	if u.Dest.Name == Domain || strings.HasSuffix(u.Dest.Name, "."+Domain) {
+		return Upstream{}, fmt.Errorf("names below %s are virtual hosts, and none of them is an upstream", Domain)
+	}
+	if a := u.Dest.Addr; plain && !a.IsLoopback() && !a.IsPrivate() {
+		return Upstream{}, errors.New("http:// is for a loopback or private address alone: want https://")
+	}
+	u.Prefix = strings.TrimSuffix("/"+prefix, "/")
+	if !CleanPath("/" + prefix) {
+		return Upstream{}, errors.New("its path has no escapes, no empty parts, no . and no ..")
+	}
+	return u, nil
+}
+
+// readHostPort reads host, host:port or [IPv6]:port.
+func readHostPort(text string, port uint16) (Dest, error) {
+	host, number, ported := text, "", false
+	if i := strings.LastIndexByte(text, ':'); i > strings.LastIndexByte(text, ']') {
+		host, number, ported = text[:i], text[i+1:], true
+	}
+	if ported {
+		n, err := strconv.ParseUint(number, 10, 16)
+		if err != nil || n == 0 || number[0] < '1' || number[0] > '9' {
+			return Dest{}, errors.New("want a port from 1 to 65535 after the colon")
+		}
+		port = uint16(n)
+	}
+	if inner, ok := strings.CutPrefix(host, "["); ok {
+		inner, closed := strings.CutSuffix(inner, "]")
+		a, err := netip.ParseAddr(inner)
+		if !closed || err != nil || !a.Is6() || a.Zone() != "" {
+			return Dest{}, errors.New("want an IPv6 address in the brackets")
+		}
+		return Dest{Addr: a.Unmap(), Port: port}, nil
+	}
+	if a, err := netip.ParseAddr(host); err == nil && a.Is4() {
+		return Dest{Addr: a, Port: port}, nil
+	}
+	if !plainName(host) {
+		return Dest{}, errors.New("want a name in lower case, an IPv4 address, or an IPv6 address in brackets")
+	}
+	return Dest{Name: host, Port: port}, nil
+}
+
+// plainName reports whether text is a name in canonical form. What ends like a
+// number is none: some readers take it for an address.
+func plainName(text string) bool {
+	last := ""
+	for label := range strings.SplitSeq(text, ".") {
+		if label == "" || len(label) > 63 || strings.Trim(label, "abcdefghijklmnopqrstuvwxyz0123456789-_") != "" {
+			return false
+		}
+		last = label
+	}
+	return len(text) <= 253 && strings.Trim(last, "0123456789") != "" && !strings.HasPrefix(last, "0x")
+}
+
+// CleanPath reports whether text is a path of a request as policies write it:
+// absolute, decoded, without a query, escapes, empty parts, . or .., and of
+// characters that show. It may end in a /.
+func CleanPath(text string) bool {
+	if strings.ContainsAny(text, "?#\\%*") || strings.ContainsFunc(text, func(r rune) bool { return r == utf8.RuneError || !unicode.IsPrint(r) }) {
+		return false
+	}
+	return path.IsAbs(text) && (text == "/" || path.Clean(text) == strings.TrimSuffix(text, "/")) && !strings.Contains(text, "//")
+}
