@@ -11,15 +11,15 @@ import (
 	"unicode/utf8"
 )
 
-// Upstream is what a gateway stands for. The zero Upstream is nowhere.
-type Upstream struct {
+// UpstreamURL is what a gateway stands for. The zero UpstreamURL is nowhere.
+type UpstreamURL struct {
 	TLS    bool
 	Dest   Dest
 	Prefix string // of every path: "" or a clean path without a / at its end
 }
 
 // String is the upstream as ReadUpstream takes it.
-func (u Upstream) String() string {
+func (u UpstreamURL) String() string {
 	scheme, standard := "http", uint16(80)
 	if u.TLS {
 		scheme, standard = "https", 443
@@ -34,20 +34,20 @@ func (u Upstream) String() string {
 // ReadUpstream reads https://host[:port][/prefix]. http:// is for an address
 // that is of this host or private alone, since a credential would cross any other
 // network in the open. Errors do not repeat the text: it may hold a secret.
-func ReadUpstream(text string) (Upstream, error) {
-	var u Upstream
+func ReadUpstream(text string) (UpstreamURL, error) {
+	var u UpstreamURL
 	rest, plain := strings.CutPrefix(text, "http://")
 	if !plain {
 		if rest, u.TLS = strings.CutPrefix(text, "https://"); !u.TLS {
-			return Upstream{}, errors.New("want https://host, with :port or /path where they are needed")
+			return UpstreamURL{}, errors.New("want https://host, with :port or /path where they are needed")
 		}
 	}
 	host, prefix, _ := strings.Cut(rest, "/")
 	switch {
 	case strings.ContainsRune(host, '@'):
-		return Upstream{}, errors.New("a name or password does not belong in it; the credential is added by the host")
+		return UpstreamURL{}, errors.New("a name or password does not belong in it; the credential is added by the host")
 	case strings.ContainsAny(rest, "?#"):
-		return Upstream{}, errors.New("it has neither a query nor a fragment")
+		return UpstreamURL{}, errors.New("it has neither a query nor a fragment")
 	}
 	port := uint16(80)
 	if u.TLS {
@@ -55,17 +55,17 @@ func ReadUpstream(text string) (Upstream, error) {
 	}
 	var err error
 	if u.Dest, err = readHostPort(host, port); err != nil {
-		return Upstream{}, err
+		return UpstreamURL{}, err
 	}
 	if u.Dest.Name == Domain || strings.HasSuffix(u.Dest.Name, "."+Domain) {
-		return Upstream{}, fmt.Errorf("names below %s are virtual hosts, and none of them is an upstream", Domain)
+		return UpstreamURL{}, fmt.Errorf("names below %s are virtual hosts, and none of them is an upstream", Domain)
 	}
 	if a := u.Dest.Addr; plain && !a.IsLoopback() && !a.IsPrivate() {
-		return Upstream{}, errors.New("http:// is for a loopback or private address alone: want https://")
+		return UpstreamURL{}, errors.New("http:// is for a loopback or private address alone: want https://")
 	}
 	u.Prefix = strings.TrimSuffix("/"+prefix, "/")
 	if !CleanPath("/" + prefix) {
-		return Upstream{}, errors.New("its path has no escapes, no empty parts, no . and no ..")
+		return UpstreamURL{}, errors.New("its path has no escapes, no empty parts, no . and no ..")
 	}
 	return u, nil
 }

@@ -66,7 +66,7 @@ func TestReadUpstreamRefuses(t *testing.T) {
 			t.Errorf("%q was read as %+v", text, got)
 			continue
 		}
-		if got != (egress.Upstream{}) || strings.Contains(err.Error(), secret) {
+		if got != (egress.UpstreamURL{}) || strings.Contains(err.Error(), secret) {
 			t.Errorf("%q: %+v, %v", text, got, err)
 		}
 	}
