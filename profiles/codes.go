@@ -1,5 +1,7 @@
 package profiles
 
+import "github.com/ringd/ringd/profiles/egress"
+
 // Code names the reason of a decision. Codes are API: a code is added, never
 // renamed.
 type Code string
@@ -52,7 +54,23 @@ const (
 
 	CodeGuestRefused Code = "guest.refused" // the kernel refused a guest what its profile does not grant
 
-	CodeEgressOff        Code = "egress.off"
-	CodeEgressNotGranted Code = "egress.not_granted"
-	CodeEgressDenied     Code = "egress.denied"
+	// Those of package egress; what each means stands there.
+	CodeEgressOff        = Code(egress.Off)
+	CodeEgressNotGranted = Code(egress.NotGranted)
+	CodeEgressPort       = Code(egress.Port)
+	CodeEgressDenied     = Code(egress.Denied)
+	CodeEgressExpired    = Code(egress.Expired)
+	CodeEgressTarget     = Code(egress.Target)
+	CodeEgressAddress    = Code(egress.Address)
+	CodeEgressNoAddress  = Code(egress.NoAddress)
+	CodeEgressNotTLS     = Code(egress.NotTLS)
+	CodeEgressSNI        = Code(egress.SNI)
+	CodeEgressECH        = Code(egress.ECH)
+	CodeEgressRequest    = Code(egress.Request)
+	CodeEgressMethod     = Code(egress.Method)
+	CodeEgressPath       = Code(egress.Path)
+	CodeEgressRedirect   = Code(egress.Redirect)
+	CodeEgressOpaque     = Code(egress.Opaque)
+	CodeEgressBudget     = Code(egress.Budget)
+	CodeEgressGateway    = Code(egress.Gateways)
 )

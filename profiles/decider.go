@@ -5,6 +5,7 @@ import (
 	"maps"
 	"path"
 	"slices"
+	"time"
 
 	"github.com/ringd/ringd/profiles/near"
 )
@@ -27,6 +28,9 @@ type Environment struct {
 	// called by Decide only, may be called concurrently, and must end by itself.
 	// Nil, an error or true: the call needs its approval.
 	Condition func(when string, c Call) (bool, error)
+	// Now is the time at which Egress decides. Zero: what has an expiry grants
+	// nothing.
+	Now time.Time
 }
 
 // Decider answers actions for one agent. It is made once for a revision, is
@@ -35,6 +39,7 @@ type Decider struct {
 	agent     Agent
 	revision  string
 	condition func(when string, c Call) (bool, error)
+	now       time.Time
 	closed    *Decision // set: every action gets it
 
 	js, python *importIndex
@@ -44,6 +49,7 @@ type Decider struct {
 	binaries   map[string]*Binary
 	programs   []string              // listed, sorted
 	patterns   map[string][]*Pattern // by the command's basename
+	reach      reach
 }
 
 // Agent returns the agent's profile. A nil set and an unknown name give false.
@@ -72,7 +78,7 @@ func (s *Set) Decider(name string, env Environment) *Decider {
 
 // NewDecider indexes one agent's profile. Decisions carry the revision.
 func NewDecider(a Agent, revision string, env Environment) *Decider {
-	d := &Decider{agent: a, revision: revision, condition: env.Condition}
+	d := &Decider{agent: a, revision: revision, condition: env.Condition, now: env.Now}
 	if a.JS != nil {
 		d.js = newImportIndex(&a.JS.Imports, ExecutorJS, revision)
 	}
@@ -81,6 +87,7 @@ func NewDecider(a Agent, revision string, env Environment) *Decider {
 	}
 	d.indexBridges()
 	d.files = newFileIndex(&a.Files, env)
+	d.reach = newReach(&a.Egress)
 	if a.Shell != nil {
 		d.binaries = make(map[string]*Binary, len(a.Shell.Binaries))
 		for i := range a.Shell.Binaries {

@@ -1,0 +1,189 @@
+package egress
+
+import (
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+)
+
+// Addresses gives the answers that may be dialed for d, in their order. Of an
+// address that is a target itself the answers do not count. No answer at all is
+// NoAddress, none that may be dialed is Address; neither says which there were.
+func (l *List) Addresses(d Dest, m Match, answers []netip.Addr, now time.Time) ([]netip.Addr, *Refusal) {
+	entry := -1
+	if len(m.Entries) > 0 {
+		entry = m.Entries[0]
+	}
+	if l == nil || m.Virtual != 0 || entry < 0 {
+		return nil, refusal(Address, "nothing covers the target")
+	}
+	if d.Addr.IsValid() {
+		if r := l.Dialable(netip.AddrPortFrom(d.Addr, d.Port), now); r != nil {
+			if !r.Deny {
+				r.Entry = entry
+			}
+			return nil, r
+		}
+		return []netip.Addr{d.Addr}, nil
+	}
+	if len(answers) == 0 {
+		return nil, &Refusal{Code: NoAddress, Why: "the name has no address", Entry: entry}
+	}
+	kept := make([]netip.Addr, 0, len(answers))
+	for _, a := range answers {
+		if l.Dialable(netip.AddrPortFrom(a, d.Port), now) == nil {
+			kept = append(kept, a.Unmap())
+		}
+	}
+	if len(kept) == 0 {
+		return nil, &Refusal{Code: Address, Entry: entry,
+			Why: "no address of the name may be dialed: it is not a public one, and no entry lists it with this port"}
+	}
+	return kept, nil
+}
+
+// Request decides one request that can be read, on a connection that m covers.
+// The path may have its query, which does not count. Where paths are listed, the
+// path is decoded once, and one that could be read in two ways is refused.
+func (l *List) Request(d Dest, m Match, method, path string, now time.Time) *Refusal {
+	if l == nil || m.Virtual == 0 && len(m.Entries) == 0 {
+		return refusal(NotGranted, "nothing covers the target")
+	}
+	switch {
+	case !token(method):
+		return refusal(Request, "the method is not valid")
+	case method == "TRACE" || method == "TRACK" || method == "CONNECT":
+		return refusal(Method, "%s is no request that is sent on", method)
+	case m.Virtual != 0:
+		if m.Virtual > len(l.virtual) {
+			return refusal(NotGranted, "nothing covers the target")
+		}
+		v := &l.virtual[m.Virtual-1]
+		return v.request(method, path, now)
+	case !m.Reads:
+		return nil
+	}
+	var first *Refusal
+	for _, i := range m.Entries {
+		if i < 0 || i >= len(l.allow) {
+			continue
+		}
+		e := &l.allow[i]
+		r := granted(e.Methods, e.Paths, e.Expires, method, path, now)
+		if r == nil {
+			return nil
+		}
+		r.Entry = i
+		if first == nil || first.Code == Method && r.Code == Path {
+			first = r
+		}
+	}
+	if first == nil {
+		return refusal(NotGranted, "nothing covers the target")
+	}
+	return first
+}
+
+func (v *Virtual) request(method, path string, now time.Time) *Refusal {
+	return granted(v.Methods, v.Paths, v.Expires, method, path, now)
+}
+
+func granted(methods, paths []string, expires time.Time, method, path string, now time.Time) *Refusal {
+	if !live(expires, now) {
+		return refusal(Expired, "the entry has expired")
+	}
+	if len(methods) > 0 && !slices.Contains(methods, method) {
+		r := refusal(Method, "the policy does not grant the method %s here", quoted(method))
+		r.Instead = methods[:min(len(methods), 8)]
+		return r
+	}
+	if len(paths) == 0 {
+		return nil
+	}
+	clean, why := readPath(path)
+	if why != "" {
+		return refusal(Path, "the path %s", why)
+	}
+	for _, p := range paths {
+		if p = strings.TrimSuffix(p, "/"); clean == p || strings.HasPrefix(clean, p) && clean[len(p)] == '/' {
+			return nil
+		}
+	}
+	r := refusal(Path, "the policy does not grant the path here")
+	r.Instead = paths[:min(len(paths), 8)]
+	return r
+}
+
+// token reports whether a method has the letters of one.
+func token(method string) bool {
+	for i := range len(method) {
+		c := method[i]
+		if (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && strings.IndexByte("!#$%&'*+-.^_`|~", c) < 0 {
+			return false
+		}
+	}
+	return method != ""
+}
+
+// readPath decodes a path once, without its query, and refuses what two readers
+// could take for two paths.
+func readPath(path string) (clean, why string) {
+	path, _, _ = strings.Cut(path, "?")
+	if !strings.HasPrefix(path, "/") {
+		return "", "does not begin with a slash"
+	}
+	var b []byte
+	for i := 0; i < len(path); i++ {
+		c := path[i]
+		if c != '%' {
+			if c == '\\' || c == '#' {
+				return "", "has a character that stands in no path"
+			}
+			b = append(b, c)
+			continue
+		}
+		if i+2 >= len(path) {
+			return "", "has an escape that is cut off"
+		}
+		hi, lo := unhex(path[i+1]), unhex(path[i+2])
+		if hi > 15 || lo > 15 {
+			return "", "has an escape that is none"
+		}
+		switch c = hi<<4 | lo; c {
+		case '/', '\\':
+			return "", "has an encoded slash"
+		case '%':
+			return "", "has an encoded percent sign"
+		}
+		b = append(b, c)
+		i += 2
+	}
+	if !utf8.Valid(b) {
+		return "", "is not UTF-8"
+	}
+	clean = string(b)
+	for segment := range strings.SplitSeq(clean, "/") {
+		if name, _, _ := strings.Cut(segment, ";"); name == "." || name == ".." {
+			return "", "has a . or .. in it"
+		}
+	}
+	if strings.ContainsFunc(clean, func(c rune) bool { return c < ' ' || c == 0x7f }) {
+		return "", "has a control character"
+	}
+	return clean, ""
+}
+
+func unhex(c byte) byte {
+	switch {
+	case '0' <= c && c <= '9':
+		return c - '0'
+	case 'a' <= c && c <= 'f':
+		return c - 'a' + 10
+	case 'A' <= c && c <= 'F':
+		return c - 'A' + 10
+	default:
+		return 255
+	}
+}

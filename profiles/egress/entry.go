@@ -1,0 +1,144 @@
+package egress
+
+import (
+	"errors"
+	"fmt"
+	"net/netip"
+	"strings"
+)
+
+// ReadEntry reads one entry of a list: host, *.host, address, [address] or
+// range, with an optional :port or :*. *.host is every name below host at any
+// depth, and not host itself; **.host is the same. A name is mapped to its
+// A-labels. An entry without a port has no Ports: for a list of what is allowed
+// that is 443, for one of what is denied every port.
+func ReadEntry(text string) (Entry, error) {
+	var e Entry
+	host, err := e.cutPort(text)
+	if err != nil {
+		return Entry{}, err
+	}
+	if host == "" {
+		return Entry{}, errors.New("the host is empty")
+	}
+	bare, bracketed := strings.CutPrefix(host, "[")
+	if bracketed {
+		inner, after, closed := strings.Cut(bare, "]")
+		if !closed || after != "" && !strings.HasPrefix(after, "/") {
+			return Entry{}, errors.New("the bracket is not closed")
+		}
+		bare = inner + after
+	}
+	if bracketed || strings.ContainsAny(bare, ":/") || numeric(strings.TrimSuffix(bare, ".")) {
+		e.Host, err = readRange(bare, bracketed)
+	} else {
+		e.Host, err = readPattern(bare)
+	}
+	if err != nil {
+		return Entry{}, err
+	}
+	return e, nil
+}
+
+// cutPort takes the port off. A text with several colons and no bracket is a
+// bare IPv6 address.
+func (e *Entry) cutPort(text string) (string, error) {
+	i := strings.LastIndexByte(text, ':')
+	if i < 0 || strings.HasPrefix(text, "[") && i < strings.IndexByte(text, ']') ||
+		!strings.HasPrefix(text, "[") && strings.Count(text, ":") > 1 {
+		return text, nil
+	}
+	host, port := text[:i], text[i+1:]
+	if port == "*" {
+		e.AnyPort = true
+		return host, nil
+	}
+	n, err := readPort(port)
+	if err != nil {
+		return "", fmt.Errorf("%s is not a port", quoted(port))
+	}
+	e.Ports = []int{int(n)}
+	return host, nil
+}
+
+// readRange reads an address or a range of them.
+func readRange(text string, bracketed bool) (string, error) {
+	if !strings.Contains(text, "/") {
+		a, err := netip.ParseAddr(text)
+		switch {
+		case err != nil:
+			return "", errors.New("not an address in its usual form")
+		case a.Zone() != "":
+			return "", errors.New("an address has no zone here")
+		case bracketed && a.Is4():
+			return "", errors.New("brackets are for IPv6")
+		}
+		return a.Unmap().String(), nil
+	}
+	p, err := netip.ParsePrefix(text)
+	switch {
+	case err != nil:
+		return "", errors.New("not a range such as 10.0.0.0/8")
+	case p != p.Masked():
+		return "", fmt.Errorf("the range has bits outside its mask; write %s", p.Masked())
+	case p.Addr().Is4In6():
+		return "", errors.New("write the IPv4 range itself")
+	case bracketed && p.Addr().Is4():
+		return "", errors.New("brackets are for IPv6")
+	case p.Bits() == 0:
+		return "", errors.New("the range is the whole internet")
+	}
+	return p.String(), nil
+}
+
+// readPattern reads a name, or a wildcard over one that is no top-level domain.
+func readPattern(text string) (string, error) {
+	name, wild := strings.CutPrefix(text, "**.")
+	if !wild {
+		name, wild = strings.CutPrefix(text, "*.")
+	}
+	if strings.Contains(name, "*") {
+		return "", errors.New("a * stands only at the front, before a dot")
+	}
+	name, err := mapName(name)
+	if err != nil {
+		return "", err
+	}
+	if !wild {
+		return name, nil
+	}
+	if !strings.Contains(name, ".") {
+		return "", errors.New("a wildcard needs a domain below a top-level one")
+	}
+	return "*." + name, nil
+}
+
+// pattern is the Host of an Entry, read: addresses, or a name and what is below
+// it.
+type pattern struct {
+	block netip.Prefix
+	name  string
+	wild  bool
+}
+
+// readHost reads the Host of an Entry, which is in canonical form: no other text
+// of the same hosts is taken.
+func readHost(host string) (pattern, error) {
+	if p, err := netip.ParsePrefix(host); err == nil {
+		if p != p.Masked() || p.Addr().Is4In6() || p.Bits() == 0 {
+			return pattern{}, errors.New("not a range in its canonical form")
+		}
+		return pattern{block: p}, nil
+	}
+	if a, err := netip.ParseAddr(host); err == nil {
+		if a.Zone() != "" || a.Is4In6() {
+			return pattern{}, errors.New("not an address in its canonical form")
+		}
+		return pattern{block: netip.PrefixFrom(a, a.BitLen())}, nil
+	}
+	name, wild := strings.CutPrefix(host, "*.")
+	if back, err := readName(name); err != nil || back != name || wild && !strings.Contains(name, ".") {
+		return pattern{}, errors.New("not a name in its canonical form")
+	}
+	return pattern{name: name, wild: wild}, nil
+}

@@ -1,0 +1,253 @@
+package egress
+
+import (
+	"encoding/binary"
+	"errors"
+	"net/netip"
+	"time"
+
+	"code.dny.dev/ssrf"
+)
+
+// class is what kind of place an address is. The zero class is never dialed.
+type class uint8
+
+const (
+	never    class = iota // whatever a list says
+	loopback              // listed alone, with its port
+	special               // listed, alone or in a range of that kind, with its port
+	public
+)
+
+// metadata lists where hosts of clouds answer for themselves, beside link-local
+// addresses; what is reached there are credentials.
+func metadata(a netip.Addr) bool {
+	if a.Is4() {
+		switch a.As4() {
+		case [4]byte{168, 63, 129, 16}, // Azure: WireServer
+			[4]byte{192, 0, 0, 192},     // Oracle
+			[4]byte{100, 100, 100, 200}: // Alibaba
+			return true
+		}
+		return false
+	}
+	b := a.As16()
+	switch {
+	case b[0] == 0xfd && b[1] == 0 && b[2] == 0x0e && b[3] == 0xc2: // AWS: fd00:ec2::/32
+		return true
+	case a == netip.AddrFrom16([16]byte{0xfd, 0x20, 0, 0xce, 14: 0x02, 15: 0x54}), // Google: fd20:ce::254
+		a == netip.AddrFrom16([16]byte{0xfd, 0, 0, 0x42, 15: 0x42}),                               // Scaleway: fd00:42::42
+		a == netip.AddrFrom16([16]byte{0xfd, 0, 0, 0xc1, 12: 0xa9, 13: 0xfe, 14: 0xa9, 15: 0xfe}): // Oracle: fd00:c1::a9fe:a9fe
+		return true
+	}
+	return false
+}
+
+// classify says what kind of place an address is, and for a special one the
+// range that makes it so. Which ranges are special is IANA's word, by way of
+// package ssrf.
+func classify(a netip.Addr) (class, netip.Prefix) {
+	a = a.Unmap()
+	switch {
+	case !a.IsValid(), a.Zone() != "", a.IsUnspecified(), a.IsLinkLocalUnicast(), a.IsMulticast(), metadata(a):
+		return never, netip.Prefix{}
+	case a.IsLoopback():
+		return loopback, netip.Prefix{}
+	case a.Is4():
+		return classify4(a)
+	default:
+		return classify6(a)
+	}
+}
+
+func classify4(a netip.Addr) (class, netip.Prefix) {
+	if b := a.As4(); b[0] == 0 || b[0] >= 240 {
+		return never, netip.Prefix{}
+	}
+	for _, p := range ssrf.IPv4DeniedPrefixes {
+		if p.Contains(a) {
+			return special, p
+		}
+	}
+	return public, netip.Prefix{}
+}
+
+func classify6(a netip.Addr) (class, netip.Prefix) {
+	b := a.As16()
+	if inner, ok := translated(a); ok {
+		c := public
+		for i, v4 := range inner {
+			k, _ := classify(v4)
+			if k != public && (i == 0 || v4.As4()[0] != 0) { // beside the first, 0.0.0.0/8 is no address
+				c = min(c, k)
+			}
+		}
+		if c == loopback { // of the translator, not of this host
+			c = never
+		}
+		return c, netip.PrefixFrom(a, a.BitLen())
+	}
+	zero := func(from, to int) bool {
+		for _, x := range b[from:to] {
+			if x != 0 {
+				return false
+			}
+		}
+		return true
+	}
+	switch {
+	case zero(0, 12), // IPv4-compatible
+		zero(0, 8) && b[8] == 0xff && b[9] == 0xff && zero(10, 12),     // translated: ::ffff:0:a.b.c.d
+		b[0] == 0x20 && b[1] == 0x02,                                   // 6to4
+		b[0] == 0x20 && b[1] == 0x01 && zero(2, 4),                     // Teredo
+		b[8]&^0x02 == 0 && b[9] == 0 && b[10] == 0x5e && b[11] == 0xfe: // ISATAP
+		return never, netip.Prefix{}
+	}
+	if !ssrf.IPv6GlobalUnicast.Contains(a) {
+		for _, p := range []netip.Prefix{
+			netip.PrefixFrom(netip.AddrFrom16([16]byte{0xfc}), 7),        // unique local
+			netip.PrefixFrom(netip.AddrFrom16([16]byte{0xfe, 0xc0}), 10), // site-local
+		} {
+			if p.Contains(a) {
+				return special, p
+			}
+		}
+		p, _ := a.Prefix(16)
+		return special, p
+	}
+	for _, p := range ssrf.IPv6DeniedPrefixes {
+		if p.Contains(a) {
+			return special, p
+		}
+	}
+	return public, netip.Prefix{}
+}
+
+// translated gives the IPv4 addresses that a translator may send a packet for a
+// to (NAT64, RFC 6052 and 8215). The well-known prefix has one place for it. The
+// local one leaves the operator the choice of several, and all of them count: the
+// first is that of a prefix of 96 bits.
+func translated(a netip.Addr) ([]netip.Addr, bool) {
+	b := a.As16()
+	if binary.BigEndian.Uint32(b[:]) != 0x0064ff9b {
+		return nil, false
+	}
+	v4 := func(i, j, k, l int) netip.Addr { return netip.AddrFrom4([4]byte{b[i], b[j], b[k], b[l]}) }
+	last := v4(12, 13, 14, 15)
+	switch rest := binary.BigEndian.Uint64(b[4:]); {
+	case rest == 0:
+		return []netip.Addr{last}, true
+	case rest>>48 == 1:
+		return []netip.Addr{last, v4(6, 7, 9, 10), v4(7, 9, 10, 11), v4(9, 10, 11, 12)}, true
+	default:
+		return nil, false
+	}
+}
+
+// Opens reports whether part, listed by itself, lets addresses be dialed that it
+// does not open as a part of whole: those on loopback are to be listed alone,
+// other special ones alone or in a range of their kind.
+func Opens(part, whole netip.Prefix) bool {
+	if part == whole || !part.IsValid() || !whole.IsValid() {
+		return false
+	}
+	switch c, kind := classify(part.Addr()); c {
+	case loopback:
+		return part.IsSingleIP()
+	case special:
+		return part.Bits() >= kind.Bits() && whole.Bits() < kind.Bits()
+	case never, public:
+		// A range that begins with what is never dialed may hold special ones: it opens
+		// them as the same range does in whole, unless that range is too wide.
+		return c == never && whole.Bits() < part.Bits()
+	default:
+		return true
+	}
+}
+
+// ReadRanges reads addresses and ranges in their canonical form, as the
+// upstream of a gateway has them.
+func ReadRanges(texts []string) ([]netip.Prefix, error) {
+	var out []netip.Prefix
+	for _, text := range texts {
+		p, err := readHost(text)
+		if err == nil && !p.block.IsValid() {
+			err = errors.New("a name where an address is wanted")
+		}
+		if err != nil {
+			return nil, errors.New(quoted(text) + ": " + err.Error())
+		}
+		out = append(out, p.block)
+	}
+	return out, nil
+}
+
+// Upstream refuses an address that the upstream of a gateway may not be dialed
+// at: any but a public one and what is listed for it.
+func Upstream(a netip.Addr, listed []netip.Prefix) *Refusal {
+	return guard(a, func(a netip.Addr, fits func(netip.Prefix, bool) bool) bool {
+		for _, p := range listed {
+			if p.Contains(a) && fits(p, true) {
+				return true
+			}
+		}
+		return false
+	})
+}
+
+// guard refuses an address by its kind. opened reports whether a list opens an
+// address; fits says of a listed range whether it can.
+func guard(a netip.Addr, opened func(a netip.Addr, fits func(p netip.Prefix, port bool) bool) bool) *Refusal {
+	a = a.Unmap()
+	c, kind := classify(a)
+	var fits func(p netip.Prefix, port bool) bool
+	switch c {
+	case public:
+		return nil
+	case loopback:
+		fits = func(p netip.Prefix, port bool) bool { return p.IsSingleIP() && port }
+	case special:
+		fits = func(p netip.Prefix, _ bool) bool { return p.Bits() >= kind.Bits() }
+	case never:
+		return refusal(Address, "what it stands for is never reached, listed or not")
+	default:
+		return refusal(Address, "what it stands for is never reached, listed or not")
+	}
+	if opened(a, fits) {
+		return nil
+	}
+	if inner, ok := translated(a); ok && c == special {
+		// The IPv4 address decides, and so does its listing.
+		if _, kind = classify(inner[0]); opened(inner[0], fits) {
+			return nil
+		}
+	}
+	return refusal(Address, "it is no public address, and no entry lists the address itself with this port")
+}
+
+// Dialable refuses an address that nothing may dial, whatever name led to it, at
+// the time now. It is what Addresses asks of every answer.
+func (l *List) Dialable(a netip.AddrPort, now time.Time) *Refusal {
+	if l == nil || l.mode == Closed || a.Port() == 0 {
+		return refusal(Off, "there is no network")
+	}
+	addr := a.Addr().Unmap()
+	if i := l.denied.covers(addr, a.Port(), l.deny); i >= 0 {
+		return &Refusal{Code: Denied, Why: "the policy denies the address", Entry: i, Deny: true}
+	}
+	if inner, ok := translated(addr); ok {
+		for _, v4 := range inner {
+			if i := l.denied.covers(v4, a.Port(), l.deny); i >= 0 {
+				return &Refusal{Code: Denied, Why: "the policy denies the address", Entry: i, Deny: true}
+			}
+		}
+	}
+	return guard(addr, func(a2 netip.Addr, fits func(netip.Prefix, bool) bool) bool {
+		found := false
+		l.allowed.addresses(a2, func(i int, p netip.Prefix) {
+			e := &l.allow[i]
+			found = found || e.on(a.Port()) && e.live(now) && fits(p, !e.AnyPort)
+		})
+		return found
+	})
+}

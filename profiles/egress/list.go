@@ -1,0 +1,352 @@
+package egress
+
+import (
+	"fmt"
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+)
+
+// List is what one profile lets reach. The nil List reaches nothing.
+type List struct {
+	mode    Mode
+	allow   []Entry
+	deny    []Entry
+	virtual []Virtual
+	allowed index
+	denied  index
+	bad     string // why it reaches nothing
+}
+
+// NewList indexes a list. An allowed entry without a port is for 443, a denied
+// one for every port. One that cannot be read closes the whole list. It keeps
+// the slices: they are not changed any more.
+func NewList(mode Mode, allow, deny []Entry, virtual []Virtual) *List {
+	l := &List{mode: mode, virtual: virtual}
+	if mode != Gateway && mode != Allowlist {
+		l.mode = Closed
+		return l
+	}
+	if mode == Allowlist {
+		l.allow = withPorts(allow, func(e *Entry) { e.Ports = []int{443} })
+	}
+	l.deny = withPorts(deny, func(e *Entry) { e.AnyPort = true })
+	for i := range virtual {
+		if name := virtual[i].Name; !isName(name) || strings.Contains(name, ".") {
+			return closed(fmt.Sprintf("the virtual host %s is no single label", quoted(name)))
+		}
+	}
+	var err error
+	if l.allowed, err = newIndex(l.allow); err != nil {
+		return closed(err.Error())
+	}
+	if l.denied, err = newIndex(l.deny); err != nil {
+		return closed(err.Error())
+	}
+	return l
+}
+
+func closed(why string) *List { return &List{mode: Closed, bad: why} }
+
+func withPorts(entries []Entry, fill func(*Entry)) []Entry {
+	out := slices.Clone(entries)
+	for i := range out {
+		if e := &out[i]; len(e.Ports) == 0 && !e.AnyPort {
+			fill(e)
+		}
+	}
+	return out
+}
+
+func (e *Entry) on(port uint16) bool {
+	if e.AnyPort {
+		return true
+	}
+	for _, p := range e.Ports {
+		if p == int(port) {
+			return true
+		}
+	}
+	return false
+}
+
+func (e *Entry) live(now time.Time) bool { return live(e.Expires, now) }
+func (e *Entry) reads() bool             { return len(e.Methods) > 0 || len(e.Paths) > 0 }
+
+// live reports whether an expiry is still to come. Without a time there is none.
+func live(expires, now time.Time) bool {
+	return expires.IsZero() || !now.IsZero() && now.Before(expires)
+}
+
+// index finds the entries that cover a host.
+type index struct {
+	names  map[string]node
+	blocks map[netip.Prefix][]int32
+	bits4  []int // lengths of the ranges that there are, the longest first
+	bits6  []int
+}
+
+type node struct{ exact, wild []int32 }
+
+func newIndex(entries []Entry) (index, error) {
+	x := index{names: make(map[string]node, len(entries)), blocks: map[netip.Prefix][]int32{}}
+	for i := range entries {
+		e := &entries[i]
+		p, err := readHost(e.Host)
+		if err != nil {
+			return index{}, fmt.Errorf("%s: %w", quoted(e.Host), err)
+		}
+		if slices.ContainsFunc(e.Ports, func(p int) bool { return p < 1 || p > 65535 }) {
+			return index{}, fmt.Errorf("%s: %w", quoted(e.Host), errPort)
+		}
+		switch {
+		case p.block.IsValid() && p.block.Addr().Is4():
+			x.bits4 = append(x.bits4, p.block.Bits())
+		case p.block.IsValid():
+			x.bits6 = append(x.bits6, p.block.Bits())
+		}
+		if p.block.IsValid() {
+			x.blocks[p.block] = append(x.blocks[p.block], int32(i))
+			continue
+		}
+		n := x.names[p.name]
+		if p.wild {
+			n.wild = append(n.wild, int32(i))
+		} else {
+			n.exact = append(n.exact, int32(i))
+		}
+		x.names[p.name] = n
+	}
+	for _, bits := range []*[]int{&x.bits4, &x.bits6} {
+		slices.SortFunc(*bits, func(a, b int) int { return b - a })
+		*bits = slices.Compact(*bits)
+	}
+	return x, nil
+}
+
+// hosts calls found for every entry whose host covers that of d, the most
+// specific first.
+func (x *index) hosts(d Dest, found func(i int)) {
+	if d.Addr.IsValid() {
+		x.addresses(d.Addr, func(i int, _ netip.Prefix) { found(i) })
+		return
+	}
+	if len(x.names) == 0 {
+		return
+	}
+	for _, i := range x.names[d.Name].exact {
+		found(int(i))
+	}
+	for rest := d.Name; ; {
+		dot := strings.IndexByte(rest, '.')
+		if dot < 0 {
+			return
+		}
+		rest = rest[dot+1:]
+		for _, i := range x.names[rest].wild {
+			found(int(i))
+		}
+	}
+}
+
+func (x *index) addresses(a netip.Addr, found func(i int, p netip.Prefix)) {
+	bits := x.bits6
+	if a.Is4() {
+		bits = x.bits4
+	}
+	for _, n := range bits {
+		p, err := a.Prefix(n)
+		if err != nil {
+			return
+		}
+		for _, i := range x.blocks[p] {
+			found(int(i), p)
+		}
+	}
+}
+
+// covers gives an entry for an address and port; -1: none does.
+func (x *index) covers(a netip.Addr, port uint16, entries []Entry) int {
+	at := -1
+	x.addresses(a, func(i int, _ netip.Prefix) {
+		if at < 0 && entries[i].on(port) {
+			at = i
+		}
+	})
+	return at
+}
+
+// Match says what of the list covers d at the time now; nothing is looked up for
+// it. Where an entry has an expiry and now is zero, it grants nothing. Denied
+// entries win.
+func (l *List) Match(d Dest, now time.Time) (Match, *Refusal) {
+	switch {
+	case l == nil:
+		return Match{}, refusal(Off, "there is no network")
+	case l.bad != "":
+		return Match{}, refusal(Off, "the list cannot be read, so nothing of it counts: %s", l.bad)
+	case l.mode == Closed:
+		return Match{}, refusal(Off, "there is no network")
+	case d.Port == 0 || d.Addr.IsValid() == (d.Name != ""), d.Addr.Is4In6() || d.Addr.Zone() != "", !d.Addr.IsValid() && !isName(d.Name):
+		return Match{}, refusal(Target, "not a target in its usual form")
+	}
+	denied := -1
+	l.denied.hosts(d, func(i int) {
+		if denied < 0 && l.deny[i].on(d.Port) {
+			denied = i
+		}
+	})
+	if denied >= 0 {
+		return Match{}, &Refusal{Code: Denied, Why: "the policy denies " + l.deny[denied].Host, Entry: denied, Deny: true}
+	}
+	if label, ok := Label(d.Name); ok {
+		return l.matchVirtual(label, d, now)
+	}
+	if l.mode != Allowlist {
+		return Match{}, refusal(NotGranted, "only the gateway can be reached")
+	}
+	return l.matchEntries(d, now)
+}
+
+// Label gives the label of a virtual host; false for a name outside of Domain,
+// and "" for one in it that no virtual host can have.
+func Label(name string) (string, bool) {
+	if name == Domain {
+		return "", true
+	}
+	label, ok := strings.CutSuffix(name, "."+Domain)
+	if ok && strings.Contains(label, ".") {
+		return "", true
+	}
+	return label, ok
+}
+
+func (l *List) matchVirtual(label string, d Dest, now time.Time) (Match, *Refusal) {
+	for i := range l.virtual {
+		v := &l.virtual[i]
+		switch {
+		case v.Name != label:
+		case d.Port != 80:
+			r := refusal(Port, "the gateway is on port 80")
+			r.Instead = []string{"http://" + d.Name}
+			return Match{}, r
+		case !live(v.Expires, now):
+			return Match{}, refusal(Expired, "the gateway %s has expired", v.Name)
+		default:
+			return Match{Virtual: i + 1, Reads: true}, nil
+		}
+	}
+	return Match{}, refusal(NotGranted, "the policy has no gateway of this name")
+}
+
+// matchEntries collects the entries for d: those that pass the connection as it
+// is before those that need its requests read, each kind with the most specific
+// first.
+func (l *List) matchEntries(d Dest, now time.Time) (Match, *Refusal) {
+	var few [16]int
+	opaque, read := few[:0:8], few[8:8]
+	expired, other := -1, -1
+	l.allowed.hosts(d, func(i int) {
+		switch e := &l.allow[i]; {
+		case !e.on(d.Port):
+			other = i
+		case !e.live(now):
+			expired = i
+		case e.reads():
+			read = append(read, i)
+		default:
+			opaque = append(opaque, i)
+		}
+	})
+	switch {
+	case len(opaque)+len(read) > 0:
+		m := Match{Entries: make([]int, 0, len(opaque)+len(read)), Reads: len(opaque) == 0}
+		m.Entries = append(append(m.Entries, opaque...), read...)
+		if m.Reads && d.Port == 443 {
+			return Match{}, &Refusal{Code: Opaque, Why: "the entry names methods or paths, and port 443 carries TLS, in which no request can be read", Entry: m.Entries[0]}
+		}
+		return m, nil
+	case expired >= 0:
+		return Match{}, &Refusal{Code: Expired, Why: "the entry has expired", Entry: expired}
+	case other >= 0:
+		return Match{}, &Refusal{Code: Port, Why: fmt.Sprintf("the policy lists the host, and not on port %d", d.Port), Entry: other, Instead: l.portsOf(d, now)}
+	case d.Addr.IsValid():
+		return Match{}, refusal(NotGranted, "no entry lists the address; an address needs an entry of its own")
+	default:
+		return Match{}, refusal(NotGranted, "no entry covers the host")
+	}
+}
+
+// portsOf lists d on the ports on which it is reached.
+func (l *List) portsOf(d Dest, now time.Time) (out []string) {
+	l.allowed.hosts(d, func(i int) {
+		for _, p := range l.allow[i].Ports {
+			if len(out) < 8 && l.allow[i].live(now) {
+				out = append(out, Dest{Name: d.Name, Addr: d.Addr, Port: uint16(p)}.String())
+			}
+		}
+	})
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// Ports lists the ports on which something may be reached, sorted, whatever has
+// expired; any says that there is an entry for every port.
+func (l *List) Ports() (ports []uint16, any bool) {
+	if l == nil || l.mode == Closed {
+		return nil, false
+	}
+	if len(l.virtual) > 0 {
+		ports = append(ports, 80)
+	}
+	for i := range l.allow {
+		any = any || l.allow[i].AnyPort
+		for _, p := range l.allow[i].Ports {
+			ports = append(ports, uint16(p))
+		}
+	}
+	slices.Sort(ports)
+	return slices.Compact(ports), any
+}
+
+// Listed reports whether a name is reached on some port at the time now, which
+// is when a guest may be told an address for it.
+func (l *List) Listed(name string, now time.Time) bool {
+	if l == nil || l.mode == Closed || !isName(name) {
+		return false
+	}
+	d := Dest{Name: name}
+	hidden := false
+	l.denied.hosts(d, func(i int) { hidden = hidden || l.deny[i].AnyPort })
+	if hidden {
+		return false
+	}
+	if label, ok := Label(name); ok {
+		d.Port = 80
+		_, r := l.matchVirtual(label, d, now)
+		return r == nil
+	}
+	found := false
+	l.allowed.hosts(d, func(i int) { found = found || l.allow[i].live(now) })
+	return found
+}
+
+// NextExpiry is when the next entry expires after now; false when none does.
+func (l *List) NextExpiry(now time.Time) (at time.Time, ok bool) {
+	if l == nil {
+		return at, false
+	}
+	sooner := func(t time.Time) {
+		if t.After(now) && (!ok || t.Before(at)) {
+			at, ok = t, true
+		}
+	}
+	for i := range l.allow {
+		sooner(l.allow[i].Expires)
+	}
+	for i := range l.virtual {
+		sooner(l.virtual[i].Expires)
+	}
+	return at, ok
+}

@@ -1,0 +1,194 @@
+package profiles
+
+import (
+	"net/netip"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ringd/ringd/profiles/egress"
+)
+
+// reach is the network of one agent, indexed.
+type reach struct {
+	list    *egress.List
+	hosts   []string // that are listed, sorted
+	allowed []string // for each entry, and then for each gateway: the reason of what it allows
+}
+
+func newReach(e *Egress) reach {
+	mode := egress.Closed
+	switch e.Mode {
+	case EgressGatewayOnly:
+		mode = egress.Gateway
+	case EgressAllowlist:
+		mode = egress.Allowlist
+	}
+	virtual := make([]egress.Virtual, len(e.Gateways))
+	for i, g := range e.Gateways {
+		virtual[i] = egress.Virtual{Name: g.Name, Methods: g.Methods, Paths: g.Paths, Expires: expiry(g.Expires)}
+	}
+	r := reach{list: egress.NewList(mode, entries(e.Allow), entries(e.Deny), virtual)}
+	for i := range e.Allow {
+		r.hosts = append(r.hosts, e.Allow[i].Host)
+		r.allowed = append(r.allowed, "the policy lists "+e.Allow[i].Host)
+	}
+	for i := range e.Gateways {
+		r.allowed = append(r.allowed, "the policy has the gateway "+e.Gateways[i].Name)
+	}
+	slices.Sort(r.hosts)
+	r.hosts = slices.Compact(r.hosts)
+	return r
+}
+
+func entries(rules []EgressRule) []egress.Entry {
+	out := make([]egress.Entry, len(rules))
+	for i, r := range rules {
+		out[i] = egress.Entry{Host: r.Host, Ports: r.Ports, AnyPort: r.AnyPort, Methods: r.Methods, Paths: r.Paths, ECH: r.ECH, Expires: expiry(r.Expires)}
+	}
+	return out
+}
+
+// expiry keeps the difference between no expiry and one at the zero time, which
+// is over.
+func expiry(at *time.Time) time.Time {
+	switch {
+	case at == nil:
+		return time.Time{}
+	case at.IsZero():
+		return at.Add(1)
+	default:
+		return *at
+	}
+}
+
+// EgressList is what the agent may reach, for those who need more of it than one
+// decision: what to listen on, which names to answer, when something expires. It
+// is never nil, and reaches nothing from a nil or closed Decider.
+func (d *Decider) EgressList() *egress.List {
+	if _, closed := d.refuse(); closed || d.reach.list == nil {
+		return egress.NewList(egress.Closed, nil, nil, nil)
+	}
+	return d.reach.list
+}
+
+// EgressMatch decides on a target alone, before its name is looked up. The Match
+// is what the later stages are asked with; they are to be asked of this Decider.
+func (d *Decider) EgressMatch(to egress.Dest, now time.Time) (egress.Match, Decision) {
+	if dec, closed := d.refuse(); closed {
+		return egress.Match{}, dec
+	}
+	m, r := d.reach.list.Match(to, now)
+	if r != nil {
+		return egress.Match{}, d.egressRefused(r, to.Host())
+	}
+	return m, d.egressAllowed(m)
+}
+
+// EgressAddresses decides which answers for a name may be dialed, and keeps
+// their order. It is asked once for a connection.
+func (d *Decider) EgressAddresses(to egress.Dest, m egress.Match, answers []netip.Addr, now time.Time) ([]netip.Addr, Decision) {
+	if dec, closed := d.refuse(); closed {
+		return nil, dec
+	}
+	kept, r := d.reach.list.Addresses(to, m, answers, now)
+	if r != nil {
+		return nil, d.egressRefused(r, "")
+	}
+	return kept, d.egressAllowed(m)
+}
+
+// EgressDialable decides on an address that is about to be dialed, whatever led
+// to it. It does not replace EgressMatch.
+func (d *Decider) EgressDialable(to netip.AddrPort, now time.Time) Decision {
+	if dec, closed := d.refuse(); closed {
+		return dec
+	}
+	if r := d.reach.list.Dialable(to, now); r != nil {
+		return d.egressRefused(r, "")
+	}
+	return Decision{Verdict: Allow, Code: CodeAllowed, Reason: "the address may be dialed", Revision: d.revision}
+}
+
+// EgressRequest decides one request that was read on a connection of m. What is
+// below a method and a path is not known to it.
+func (d *Decider) EgressRequest(to egress.Dest, m egress.Match, method, path string, now time.Time) Decision {
+	if dec, closed := d.refuse(); closed {
+		return dec
+	}
+	if r := d.reach.list.Request(to, m, method, path, now); r != nil {
+		return d.egressRefused(r, "")
+	}
+	return d.egressAllowed(m)
+}
+
+// EgressRule is the rule that a decision on m names, and whose limits count; nil
+// for a gateway and for a Match that covers nothing.
+func (d *Decider) EgressRule(m egress.Match) *EgressRule {
+	if _, closed := d.refuse(); closed || m.Virtual != 0 || len(m.Entries) == 0 {
+		return nil
+	}
+	if i := m.Entries[0]; i >= 0 && i < len(d.agent.Egress.Allow) {
+		return &d.agent.Egress.Allow[i]
+	}
+	return nil
+}
+
+// Gateway is the gateway of m.
+func (d *Decider) Gateway(m egress.Match) (*Gateway, bool) {
+	if _, closed := d.refuse(); closed || m.Virtual < 1 || m.Virtual > len(d.agent.Egress.Gateways) {
+		return nil, false
+	}
+	return &d.agent.Egress.Gateways[m.Virtual-1], true
+}
+
+func (d *Decider) egressAllowed(m egress.Match) Decision {
+	e, at := &d.agent.Egress, -1
+	var rule *Rule
+	switch {
+	case m.Virtual > 0 && m.Virtual <= len(e.Gateways):
+		at, rule = len(e.Allow)+m.Virtual-1, &e.Gateways[m.Virtual-1].Rule
+	case m.Virtual == 0 && len(m.Entries) > 0 && m.Entries[0] >= 0 && m.Entries[0] < len(e.Allow):
+		at, rule = m.Entries[0], &e.Allow[m.Entries[0]].Rule
+	default:
+		return d.deny(CodeEgressNotGranted, &e.Rule, "nothing covers the target")
+	}
+	return Decision{Verdict: Allow, Code: CodeAllowed, Reason: d.reach.allowed[at], Rule: known(rule), Revision: d.revision}
+}
+
+// egressRefused names the rule of a refusal, and for a host that is not listed
+// what is.
+func (d *Decider) egressRefused(r *egress.Refusal, host string) Decision {
+	e := &d.agent.Egress
+	rule, from := &e.Rule, e.Allow
+	if r.Deny {
+		from = e.Deny
+	}
+	if r.Entry >= 0 && r.Entry < len(from) {
+		rule = &from[r.Entry].Rule
+	}
+	dec := d.deny(Code(r.Code), rule, "%s", r.Why)
+	dec.Instead = r.Instead
+	if r.Code == egress.NotGranted && host != "" && len(dec.Instead) == 0 {
+		dec.Instead = d.reachable(host)
+	}
+	return dec
+}
+
+// reachable lists what there is, the nearest to host first: the gateways alone
+// where nothing else is reached.
+func (d *Decider) reachable(host string) []string {
+	e := &d.agent.Egress
+	if e.Mode == EgressAllowlist && len(e.Gateways) == 0 {
+		return nearest(host, d.reach.hosts)
+	}
+	names := make([]string, 0, len(e.Gateways)+len(d.reach.hosts))
+	for _, g := range e.Gateways {
+		names = append(names, g.Name+"."+egress.Domain)
+	}
+	if e.Mode == EgressAllowlist {
+		names = append(names, d.reach.hosts...)
+	}
+	slices.SortFunc(names, strings.Compare)
+	return nearest(host, names)
+}
