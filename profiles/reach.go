@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ringd/ringd/profiles/egress"
+	"github.com/ringd/ringd/profiles/egress/hello"
 )
 
 // reach is the network of one agent, indexed.
@@ -110,8 +111,20 @@ func (d *Decider) EgressDialable(to netip.AddrPort, now time.Time) Decision {
 	return Decision{Verdict: Allow, Code: CodeAllowed, Reason: "the address may be dialed", Revision: d.revision}
 }
 
-// EgressRequest decides one request that was read on a connection of m. What is
-// below a method and a path is not known to it.
+// EgressHello decides on the first bytes of a connection of m; err is that of the
+// package hello. Where egress.Inspected says no, they are not looked at.
+func (d *Decider) EgressHello(to egress.Dest, m egress.Match, h hello.Hello, err error, now time.Time) Decision {
+	if dec, closed := d.refuse(); closed {
+		return dec
+	}
+	if r := d.reach.list.Hello(to, m, h, err, now); r != nil {
+		return d.egressRefused(r, "")
+	}
+	return d.egressAllowed(m)
+}
+
+// EgressRequest decides one request that was read on a connection of m. Nothing of
+// the request but its method and path counts.
 func (d *Decider) EgressRequest(to egress.Dest, m egress.Match, method, path string, now time.Time) Decision {
 	if dec, closed := d.refuse(); closed {
 		return dec

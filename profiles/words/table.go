@@ -1,4 +1,4 @@
-package profiles
+package words
 
 import (
 	"slices"
@@ -123,9 +123,9 @@ func leadingOperands(base string, args []string) ([]string, bool) {
 	return out, sure
 }
 
-// startsOther reports whether the program starts others by its arguments, or
+// Starts reports whether the program starts others by its arguments, or
 // reads a program from them.
-func startsOther(w *words) (string, bool) {
+func (w *Words) Starts() (string, bool) {
 	switch w.base {
 	case "sh", "bash", "dash", "zsh", "ksh", "ash", "fish", "csh", "tcsh", "rbash", "busybox", "toybox",
 		"env", "xargs", "timeout", "nice", "nohup", "setsid", "stdbuf", "sudo", "doas", "su", "runuser", "time", "watch",
