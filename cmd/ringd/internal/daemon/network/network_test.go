@@ -2,9 +2,10 @@ package network_test
 
 import (
 	"context"
-	"errors"
 	"net"
 	"net/netip"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -14,8 +15,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/ringd/ringd/cmd/ringd/internal/config"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/network"
 	"github.com/ringd/ringd/profiles"
+	target "github.com/ringd/ringd/profiles/egress"
 	"github.com/ringd/ringd/rings/kernel/egress"
 	"github.com/ringd/ringd/schema/wire"
 )
@@ -25,28 +28,24 @@ type doors struct {
 	closed    atomic.Int32
 }
 
-func (d *doors) Recheck()     { d.rechecked.Add(1) }
-func (d *doors) Close() error { d.closed.Add(1); return nil }
+func (d *doors) Recheck() { d.rechecked.Add(1) }
+func (d *doors) Close()   { d.closed.Add(1) }
 
 func now() time.Time { return time.Unix(1e9, 0) }
 
 func newRing(t *testing.T) *network.Ring {
 	t.Helper()
-	r, err := network.New(network.Config{
-		Now: now,
-		Credential: func(name string) error {
-			if name != "KEY" {
-				return errors.New("no credential " + name + " on this host")
-			}
-			return nil
-		},
-		Upstream: func(gateway string) string {
-			if gateway == "configured" {
-				return "https://api.example.com"
-			}
-			return ""
-		},
-	})
+	file := filepath.Join(t.TempDir(), "key")
+	if err := os.WriteFile(file, []byte("sk-secret\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	host := network.Host{
+		Credentials: map[string]config.Credential{
+			"key": {Secret: config.Secret{File: file}}, "gone": {Secret: config.Secret{File: file + "2"}},
+			"bound": {Secret: config.Secret{File: file}, Hosts: []string{"other.example.com"}}},
+		Gateways: map[string]config.Gateway{"configured": {Upstream: "https://api.example.com", Credential: "gone"}},
+	}
+	r, err := network.New(network.Config{Now: now, Host: host})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -86,8 +85,9 @@ func TestStatus(t *testing.T) {
 	open := profiles.Agent{Egress: profiles.Egress{Mode: profiles.EgressAllowlist,
 		Allow: []profiles.EgressRule{{Host: "gone.example", Expires: at(-1)}, {Host: "late.example", Expires: at(3)}, {Host: "soon.example", Expires: at(1)}, {Host: "ever.example"}},
 		Gateways: []profiles.Gateway{
-			{Name: "whole", Upstream: "https://api.example.com", Credential: "KEY"},
-			{Name: "configured", Credential: "OTHER"}, {Name: "bare"}, {Name: "plain", Upstream: "https://api.example.com", Expires: at(2)}}}}
+			{Name: "whole", Upstream: "https://api.example.com", Credential: "key"}, {Name: "configured", Credential: "key"},
+			{Name: "bare"}, {Name: "other", Upstream: "https://api.example.com", Credential: "other"},
+			{Name: "bound", Upstream: "https://api.example.com", Credential: "bound"}, {Name: "plain", Upstream: "https://api.example.com", Expires: at(2)}}}}
 	off := open
 	off.Egress.Mode = profiles.EgressOff
 	apply(t, r, &profiles.Set{Agents: map[string]profiles.Agent{"a": open, "off": off}})
@@ -98,15 +98,21 @@ func TestStatus(t *testing.T) {
 	want := wire.Network{Connections: 1,
 		Next: []wire.EgressExpiry{{Agent: "a", Host: "soon.example", At: at(1).UTC()}, {Agent: "a", Host: "plain", At: at(2).UTC()}, {Agent: "a", Host: "late.example", At: at(3).UTC()}},
 		Gateways: []wire.EgressGateway{
-			{Agent: "a", Name: "whole", Credential: "KEY", State: "ready"},
-			{Agent: "a", Name: "configured", Credential: "OTHER", State: "unavailable", Reason: "no credential OTHER on this host"},
+			{Agent: "a", Name: "whole", Credential: "key", State: "ready"},
+			{Agent: "a", Name: "configured", Credential: "gone", State: "unavailable"},
 			{Agent: "a", Name: "bare", State: "unavailable", Reason: "neither the policy nor the configuration names its upstream; add gateways.bare.upstream to the configuration"},
+			{Agent: "a", Name: "other", Credential: "other", State: "unavailable", Reason: "no credential other on this host; add credentials.other to the configuration"},
+			{Agent: "a", Name: "bound", Credential: "bound", State: "unavailable", Reason: "credential bound: it is not for api.example.com:443"},
 			{Agent: "a", Name: "plain", State: "ready"},
 		}}
+	if why := got.Gateways[1].Reason; !strings.HasPrefix(why, "credential gone: ") {
+		t.Errorf("a file that is not there: %q", why)
+	}
+	got.Gateways[1].Reason = ""
 	if d := cmp.Diff(want, got); d != "" {
 		t.Error(d)
 	}
-	if len(conditions) != 2 || conditions[0].Code != wire.ConditionGateway || conditions[0].Message != "agent a: gateway configured: no credential OTHER on this host" {
+	if len(conditions) != 4 || conditions[2].Code != wire.ConditionGateway || conditions[2].Message != "agent a: gateway other: no credential other on this host; add credentials.other to the configuration" {
 		t.Errorf("%+v", conditions)
 	}
 	apply(t, r, nil)
@@ -225,5 +231,54 @@ func TestResolver(t *testing.T) {
 	cancel()
 	if _, err := network.Resolver([]netip.AddrPort{silent.address})(ctx, "one.example."); err == nil {
 		t.Error("a lookup went on after its connection was given up")
+	}
+}
+
+func TestHost(t *testing.T) {
+	file := filepath.Join(t.TempDir(), "key")
+	write := func(text string) {
+		t.Helper()
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("sk-one\n")
+	h := network.HostOf(config.File{
+		Credentials: map[string]config.Credential{"key": {Secret: config.Secret{File: file}}},
+		Gateways:    map[string]config.Gateway{"gateway": {Upstream: "https://10.0.0.9/v1", Addresses: []string{"10.0.1.0/24"}, Credential: "key"}},
+		Egress:      config.Egress{Resolver: []string{"10.0.0.2:53"}},
+		Listen:      []config.Listener{{TCP: "0.0.0.0:7443"}, {TCP: "[::]:7444"}, {TCP: "10.0.0.5:7445"}},
+	}, config.Environment{})
+	to := target.Dest{Name: "api.example.com", Port: 443}
+	got, err := h.Secret(t.Context(), "key", to)
+	if d := cmp.Diff(egress.Secret{Header: "Authorization", Value: "Bearer sk-one"}, got); d != "" || err != nil {
+		t.Error(d, err)
+	}
+	write("sk-two") // replaced: it counts from the next request
+	if got, err := h.Secret(t.Context(), "key", to); got.Value != "Bearer sk-two" || err != nil {
+		t.Error(got.Value, err)
+	}
+	if got, err := h.Secret(t.Context(), "none", to); err == nil || got != (egress.Secret{}) {
+		t.Error("a credential that is not there")
+	}
+	want := egress.Upstream{URL: "https://10.0.0.9/v1", Addresses: []string{"10.0.1.0/24", "10.0.0.9"}, Credential: "key"}
+	if d := cmp.Diff(want, h.Upstream("gateway")); d != "" {
+		t.Error(d)
+	}
+	if got := h.Upstream("none"); got.URL != "" {
+		t.Error(got)
+	}
+	own, err := h.Own()
+	if len(own) != 3 || own[0] != netip.AddrPortFrom(netip.Addr{}, 7443) || own[1] != netip.AddrPortFrom(netip.Addr{}, 7444) || own[2] != netip.MustParseAddrPort("10.0.0.5:7445") || err != nil {
+		t.Error(own, err)
+	}
+	if s, err := h.Servers(); len(s) != 1 || s[0] != netip.MustParseAddrPort("10.0.0.2:53") || err != nil {
+		t.Error(s, err)
+	}
+	for _, bad := range []network.Host{{Resolver: []string{"localhost"}}, {Listen: []string{"nowhere:1"}}} {
+		r := newRing(t)
+		if _, err := bad.Egress(t.Context(), r, nil, func(f func()) { f() }); err == nil {
+			t.Errorf("%+v was taken", bad)
+		}
 	}
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/metrics"
 	"github.com/ringd/ringd/profiles"
+	target "github.com/ringd/ringd/profiles/egress"
 	"github.com/ringd/ringd/rings/kernel/egress"
 	"github.com/ringd/ringd/schema/wire"
 )
@@ -24,18 +25,14 @@ type Doors interface {
 	// Recheck cuts the connections that the policies in force no longer allow.
 	Recheck()
 	// Close cuts all connections and waits for them.
-	Close() error
+	Close()
 }
 
 // Config is what a Ring needs.
 type Config struct {
-	Now func() time.Time
-	// Credential says why a credential is not to be had on this host; nil: it is.
-	Credential func(name string) error
-	// Upstream is that of a gateway for which the policy names none; "": there is
-	// none either.
-	Upstream func(gateway string) string
-	Metrics  *metrics.Metrics // nil: nobody counts
+	Now     func() time.Time
+	Host    Host
+	Metrics *metrics.Metrics // nil: nobody counts
 }
 
 // Ring is the egress among the rings of a daemon. It has nothing to prepare: what
@@ -63,8 +60,8 @@ const maxNext = 8
 // New returns a ring without doors: nothing is open, and a commit cuts nothing.
 // Config is complete.
 func New(cfg Config) (*Ring, error) {
-	if cfg.Now == nil || cfg.Credential == nil || cfg.Upstream == nil {
-		return nil, errors.New("network.Config: Now, Credential or Upstream is missing")
+	if cfg.Now == nil {
+		return nil, errors.New("network.Config: Now is missing")
 	}
 	r := &Ring{cfg: cfg}
 	r.force.Store(&inForce{})
@@ -96,7 +93,7 @@ func (r *Ring) Recheck() {
 // Close ends all connections.
 func (r *Ring) Close() error {
 	if d := r.doors.Load(); d != nil {
-		return (*d).Close()
+		(*d).Close()
 	}
 	return nil
 }
@@ -124,6 +121,7 @@ func (r *Ring) Egress() (wire.Network, []wire.Condition) {
 	out.Next = append(out.Next, left[:min(len(left), maxNext)]...)
 	var conditions []wire.Condition
 	for _, g := range force.gateways {
+		g = r.here(g)
 		part := wire.EgressGateway{Agent: g.agent, Name: g.name, Credential: g.credential, State: wire.PartReady}
 		if why := r.lacks(g); why != "" {
 			part.State, part.Reason = wire.PartUnavailable, why
@@ -135,16 +133,30 @@ func (r *Ring) Egress() (wire.Network, []wire.Condition) {
 	return out, conditions
 }
 
+// here is the gateway with what the host says of it, where the policy names no
+// upstream.
+func (r *Ring) here(g gateway) gateway {
+	if g.upstream == "" {
+		u := r.cfg.Host.Upstream(g.name)
+		g.upstream, g.credential = u.URL, cmp.Or(u.Credential, g.credential)
+	}
+	return g
+}
+
 // lacks says why a gateway cannot work on this host, and what would help; "": it
 // can.
 func (r *Ring) lacks(g gateway) string {
-	if g.upstream == "" && r.cfg.Upstream(g.name) == "" {
+	if g.upstream == "" {
 		return "neither the policy nor the configuration names its upstream; add gateways." + g.name + ".upstream to the configuration"
+	}
+	to, err := target.ReadUpstream(g.upstream)
+	if err != nil {
+		return "its upstream: " + err.Error()
 	}
 	if g.credential == "" {
 		return ""
 	}
-	if err := r.cfg.Credential(g.credential); err != nil {
+	if _, err := r.cfg.Host.secret(g.credential, to.Dest); err != nil {
 		return err.Error()
 	}
 	return ""

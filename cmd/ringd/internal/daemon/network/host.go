@@ -1,0 +1,104 @@
+package network
+
+import (
+	"context"
+	"fmt"
+	"net/netip"
+	"slices"
+
+	"github.com/ringd/ringd/cmd/ringd/internal/config"
+	target "github.com/ringd/ringd/profiles/egress"
+	"github.com/ringd/ringd/rings/kernel/egress"
+)
+
+// Host is what the configuration of a host says of egress. The zero Host has no
+// credential and no gateway. It is immutable.
+type Host struct {
+	Credentials map[string]config.Credential
+	Gateways    map[string]config.Gateway
+	Env         config.Environment
+	Resolver    []string // name servers, address:port; empty: those of the host
+	Listen      []string // IP:PORT of the API, which nothing reaches
+}
+
+// HostOf takes from a config file what it says of egress.
+func HostOf(f config.File, env config.Environment) Host {
+	h := Host{Credentials: f.Credentials, Gateways: f.Gateways, Env: env, Resolver: f.Egress.Resolver}
+	for _, l := range f.Listen {
+		h.Listen = append(h.Listen, l.TCP)
+	}
+	return h
+}
+
+// Secret reads a credential, each time anew, so that a file that was replaced
+// counts from the next request. An error names the credential and never holds it.
+func (h Host) Secret(_ context.Context, name string, upstream target.Dest) (egress.Secret, error) {
+	return h.secret(name, upstream)
+}
+
+func (h Host) secret(name string, upstream target.Dest) (egress.Secret, error) {
+	c, ok := h.Credentials[name]
+	if !ok {
+		return egress.Secret{}, fmt.Errorf("no credential %s on this host; add credentials.%s to the configuration", name, name)
+	}
+	header, value, err := c.Field(h.Env, upstream)
+	if err != nil {
+		return egress.Secret{}, fmt.Errorf("credential %s: %w", name, err)
+	}
+	return egress.Secret{Header: header, Value: value}, nil
+}
+
+// Upstream is that of a gateway for which a policy names none; the zero Upstream
+// when the configuration has none either.
+func (h Host) Upstream(gateway string) egress.Upstream {
+	g, ok := h.Gateways[gateway]
+	if !ok {
+		return egress.Upstream{}
+	}
+	return egress.Upstream{URL: g.Upstream, Addresses: g.Reach(), Credential: g.Credential}
+}
+
+// Servers are the name servers.
+func (h Host) Servers() ([]netip.AddrPort, error) { return addresses("egress.resolver", h.Resolver) }
+
+// Own are the addresses of the daemon itself. One that stands for all of the host
+// has no address, but its port.
+func (h Host) Own() ([]netip.AddrPort, error) {
+	out, err := addresses("listen", h.Listen)
+	for i, a := range out {
+		if a.Addr().IsUnspecified() {
+			out[i] = netip.AddrPortFrom(netip.Addr{}, a.Port())
+		}
+	}
+	return slices.Clip(out), err
+}
+
+func addresses(what string, all []string) (out []netip.AddrPort, err error) {
+	for _, text := range all {
+		a, err := netip.ParseAddrPort(text)
+		if err != nil {
+			return nil, fmt.Errorf("%s: %w", what, err)
+		}
+		out = append(out, netip.AddrPortFrom(a.Addr().Unmap().WithZone(""), a.Port()))
+	}
+	return out, nil
+}
+
+// Records takes events.
+type Records interface {
+	Record(ctx context.Context, v egress.Event) error
+}
+
+// Egress is the config of the Egress of a host, which counts at r and records
+// under ctx.
+func (h Host) Egress(ctx context.Context, r *Ring, to Records, run func(func())) (egress.Config, error) {
+	servers, err := h.Servers()
+	if err != nil {
+		return egress.Config{}, err
+	}
+	own, err := h.Own()
+	return egress.Config{
+		Go: run, Now: r.cfg.Now, Resolve: Resolver(servers), Observe: r.Observe, Secret: h.Secret, Upstream: h.Upstream, Own: own,
+		Record: func(v egress.Event) error { return to.Record(ctx, v) },
+	}, err
+}
