@@ -331,11 +331,11 @@ func TestSealInRingRefuses(t *testing.T) {
 		seal any
 		want string
 	}{
-		"another version": {order.Seal{Version: order.Version + 1, Filter: canaryFilter("")}, "version 2"},
+		"another version": {order.Seal{Version: order.Version + 1, Filter: canaryFilter("")}, "version 3"},
 		"no filter":       {order.Seal{Version: order.Version}, "0 bytes are no filter"},
-		"half a filter":   {map[string]any{"Version": 1, "Filter": []byte("1234")}, "4 bytes are no filter"},
-		"a field more":    {map[string]any{"Version": 1, "Filter": []byte("12345678"), "More": 1}, "unknown field"},
-		"no program":      {map[string]any{"Version": 1, "Filter": []byte("12345678")}, "put the filter on all threads"},
+		"half a filter":   {map[string]any{"Version": order.Version, "Filter": []byte("1234")}, "4 bytes are no filter"},
+		"a field more":    {map[string]any{"Version": order.Version, "Filter": []byte("12345678"), "More": 1}, "unknown field"},
+		"no program":      {map[string]any{"Version": order.Version, "Filter": []byte("12345678")}, "put the filter on all threads"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := inTestRing(t, "", "none", tt.seal)

@@ -40,7 +40,7 @@ const Cold = "the compile cache does not hold the engine"
 const Control = 4
 
 // ControlVersion is that of Seal and Sealed.
-const ControlVersion = 1
+const ControlVersion = 2
 
 // Seal is the filter for all threads of the process, a classic BPF program: eight
 // bytes an instruction, big endian, code, jt, jf and k.
