@@ -31,7 +31,7 @@ var layers = map[string][]string{
 	},
 	"executors/js": {"executors", "executors/js/engine/kept", "executors/js/start", "profiles"},
 
-	"rings/kernel/egress":  {"profiles", "profiles/egress", "profiles/egress/head", "profiles/egress/hello"},
+	"rings/kernel/egress":  {"profiles", "profiles/egress", "profiles/egress/head", "profiles/egress/hello", "profiles/egress/socks", "profiles/egress/names"},
 	"rings/kernel/order":   {},
 	"rings/kernel/spawn":   {"rings/kernel/order"},
 	"rings/kernel/cgroup":  {},
@@ -57,6 +57,8 @@ var layers = map[string][]string{
 	"profiles/egress":       {"profiles/egress/head", "profiles/egress/hello"},
 	"profiles/egress/head":  {},
 	"profiles/egress/hello": {},
+	"profiles/egress/socks": {},
+	"profiles/egress/names": {},
 	"profiles/jsontext":     {},
 	"profiles/hosts":        {},
 	"profiles/near":         {},
@@ -201,6 +203,7 @@ var owners = map[string][]string{
 	"github.com/google/go-cmp":              {"executors/executorstest"},
 	"github.com/standard-webhooks":          {"cmd/ringd/internal/notify"},
 	"go.yaml.in/yaml/v3":                    {"schema"},
+	"golang.org/x/net/dns/dnsmessage":       {"profiles/egress/names"},
 	"golang.org/x/crypto":                   {"cmd/ringd/internal/seal"},
 	"golang.org/x/net/idna":                 {"profiles/egress"},
 	"code.dny.dev/ssrf":                     {"profiles/egress"},
@@ -219,7 +222,7 @@ var owners = map[string][]string{
 }
 
 // pure lists packages that know no file, network, clock or chance.
-var pure = []string{"schema", "schema/shape", "schema/scalar", "schema/prose", "profiles", "profiles/egress", "profiles/egress/head", "profiles/egress/hello", "profiles/jsontext", "profiles/hosts", "profiles/argschema", "profiles/paths", "profiles/words", "compiler", "compiler/condition", "executors/js/engine/meter", "executors/js/engine/value", "executors/js/engine/snapshot", "executors/js/engine/trace"}
+var pure = []string{"schema", "schema/shape", "schema/scalar", "schema/prose", "profiles", "profiles/egress", "profiles/egress/head", "profiles/egress/hello", "profiles/egress/socks", "profiles/egress/names", "profiles/jsontext", "profiles/hosts", "profiles/argschema", "profiles/paths", "profiles/words", "compiler", "compiler/condition", "executors/js/engine/meter", "executors/js/engine/value", "executors/js/engine/snapshot", "executors/js/engine/trace"}
 
 // impure is what a pure package may not import.
 var impure = []string{"os", "net", "net/http", "io/ioutil", "math/rand", "crypto/rand", "syscall", "os/exec", "log", "log/slog"}
