@@ -31,13 +31,17 @@ var layers = map[string][]string{
 	},
 	"executors/js": {"executors", "executors/js/engine/kept", "executors/js/start", "profiles"},
 
-	"rings/kernel/egress":  {"profiles", "profiles/egress", "profiles/egress/head", "profiles/egress/hello", "profiles/egress/socks", "profiles/egress/names"},
+	"rings/kernel/egress": {
+		"profiles", "profiles/egress", "profiles/egress/head", "profiles/egress/hello", "profiles/egress/names", "profiles/egress/socks",
+		"rings/kernel/egress/forward", "rings/kernel/egress/relay",
+	},
 	"rings/kernel/order":   {},
 	"rings/kernel/spawn":   {"rings/kernel/order"},
 	"rings/kernel/cgroup":  {},
 	"rings/kernel/conn":    {},
 	"rings/kernel/enclose": {"rings/kernel/enclose/anyip", "rings/kernel/enclose/proc", "rings/kernel/enclose/reap", "rings/kernel/enclose/talk", "rings/kernel/order"},
 
+	"rings/kernel/egress/relay":      {},
 	"rings/kernel/egress/egresstest": {"rings/kernel/enclose/anyip"},
 
 	"rings/kernel/enclose/anyip": {},

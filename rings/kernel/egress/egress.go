@@ -22,7 +22,8 @@ import (
 // Config is what an Egress needs.
 type Config struct {
 	// Go starts goroutines; Close waits for them.
-	Go  func(func())
+	Go func(func())
+	// Now is the clock that rules expire by, and that events are taken the time of.
 	Now func() time.Time
 	// Resolve asks for all addresses of an absolute name (lower case, with its last
 	// dot), once for a connection.
@@ -37,9 +38,26 @@ type Config struct {
 	// Upstream is that of a gateway for which the policy names none; the zero
 	// Upstream when the host's configuration has none either.
 	Upstream func(gateway string) Upstream
-	// Own lists addresses of the daemon itself, which nothing reaches.
+	// Own lists addresses of the daemon itself, which nothing reaches. One without
+	// an address stands for all addresses of this host.
 	Own []netip.AddrPort
+
+	// Connections is how many a holder may have open at once, Undecided how many of
+	// what it has opened may wait for their first bytes and a decision.
+	Connections int // 0: 1,024
+	Undecided   int // 0: 256
+	// FirstBytes is how long a client may take to say what it wants.
+	FirstBytes time.Duration // 0: 10 s
+	// DialWithin is how long a lookup and then a dial may take each.
+	DialWithin time.Duration // 0: 15 s
 }
+
+const (
+	defaultConnections = 1024
+	defaultUndecided   = 256
+	defaultFirstBytes  = 10 * time.Second
+	defaultDialWithin  = 15 * time.Second
+)
 
 // Holder is for whom a connection is: a guest, or a run that calls fetch.
 type Holder struct {

@@ -1,0 +1,301 @@
+package egress
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/netip"
+	"syscall"
+	"time"
+
+	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/profiles/egress"
+)
+
+const (
+	// maxCandidates bounds how many addresses of one name are tried, and stagger is
+	// how long one is waited for before the next is tried beside it.
+	maxCandidates = 6
+	stagger       = 250 * time.Millisecond
+)
+
+// ever is a context that never ends.
+type ever struct{}
+
+func (ever) Deadline() (time.Time, bool) { return time.Time{}, false }
+func (ever) Done() <-chan struct{}       { return nil }
+func (ever) Err() error                  { return nil }
+func (ever) Value(any) any               { return nil }
+
+var errReads = errors.New("the requests to this host are to be read")
+
+// wanted is what a door asks for.
+type wanted struct {
+	door   string
+	dest   egress.Dest
+	client net.Conn // cut with the connection; nil: there is none
+	reads  bool     // requests are read
+	// mayRead says that errReads is an answer: the requests to the target are to be
+	// read, of which nothing is on record yet.
+	mayRead bool
+	method  string    // of the first request
+	path    string    // of the first request
+	via     *upstream // of a virtual host
+	spent   bool      // its rule was charged for it already
+	secret  string    // name of the credential that goes with it
+}
+
+// dial decides, looks the name up once, guards the answers, puts the decision on
+// record and opens the connection, in this order. The error is a *profiles.Denial
+// that is on record already, or a fault.
+func (g *Guest) dial(ctx context.Context, w wanted) (*link, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	l, err := g.admit(w, cancel)
+	if err != nil {
+		return nil, err
+	}
+	s, now := g.standing(), g.egress.cfg.Now()
+	l.generation = s.generation
+	matches, dec := s.allows(l.claim, g.egress.own, now)
+	if w.mayRead && dec.Verdict != profiles.Allow && dec.Code == profiles.Code(egress.Opaque) {
+		l.drop()
+		return nil, errReads
+	}
+	if dec.Verdict != profiles.Allow {
+		return nil, l.refused(dec)
+	}
+	l.decision = dec
+	tallies, used := g.spend(s, matches, true, !w.spent)
+	if used != nil {
+		return nil, l.refused(*used)
+	}
+	l.hold(tallies)
+	answers, err := g.lookUp(ctx, l.claim.target())
+	if err != nil {
+		return nil, l.broken(err)
+	}
+	candidates, dec := g.egress.first(s, l.claim, matches, answers, now)
+	if dec.Verdict != profiles.Allow {
+		return nil, l.refused(dec)
+	}
+	ev := l.eventLocked() // nobody else writes what it reads before the dial
+	ev.Answers, ev.Dial, ev.Credential = answers, candidates[0], w.secret
+	if err := g.egress.cfg.Record(ev); err != nil {
+		l.drop()
+		return nil, fmt.Errorf("record the connection to %s: %w", w.dest, err)
+	}
+	g.egress.observe(Figure{Door: w.door, Verdict: dec.Verdict, Code: l.decision.Code})
+	conn, at, err := g.egress.connect(ctx, candidates, func(a netip.AddrPort) error { return g.egress.second(s, l.claim, a) })
+	if err != nil {
+		return nil, l.broken(err)
+	}
+	return l.opened(conn, at, s)
+}
+
+// opened settles a link that was dialed: a policy that changed while it was has
+// its say.
+func (l *link) opened(conn *net.TCPConn, at netip.AddrPort, s standing) (*link, error) {
+	g := l.guest
+	e := g.egress
+	l.mu.Lock()
+	l.upstream, l.claim.pinned, l.cancel, l.served = conn, at.Addr(), nil, false
+	over := l.over
+	l.mu.Unlock()
+	now := e.cfg.Now()
+	e.observe(Figure{Door: l.door, Verdict: profiles.Allow, Code: l.decision.Code, Dialed: max(now.Sub(l.began), 1), Open: 1})
+	if over {
+		conn.Close()
+		return nil, l.lost()
+	}
+	if again := g.standing(); !s.same(again) {
+		c, _ := l.current()
+		if _, dec := again.allows(c, e.own, now); dec.Verdict != profiles.Allow {
+			l.cut(ending{how: EndCut, decision: &dec, after: again.generation})
+			return nil, l.lost()
+		}
+	}
+	e.expires(s, []*link{l}, now)
+	return l, nil
+}
+
+// refused ends a link that was not dialed, and puts the refusal on record.
+func (l *link) refused(d profiles.Decision) error {
+	l.mu.Lock()
+	l.decision = d
+	ev := l.eventLocked()
+	l.mu.Unlock()
+	ev.Connection = ""
+	l.drop()
+	return l.guest.refuse(ev)
+}
+
+// broken ends a link that could not be dialed.
+func (l *link) broken(err error) error {
+	l.mu.Lock()
+	over := l.over
+	l.mu.Unlock()
+	if over {
+		return l.lost()
+	}
+	var d *profiles.Denial
+	if errors.As(err, &d) {
+		l.mu.Lock()
+		l.over, l.end = true, ending{how: EndRefused, decision: &d.Decision}
+		l.mu.Unlock()
+		l.finish()
+		return d
+	}
+	l.close(EndError)
+	return err
+}
+
+// lost finishes a link that was cut while it was dialed, and says why.
+func (l *link) lost() error {
+	l.finish()
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.end.decision != nil {
+		return denial(*l.end.decision)
+	}
+	return ErrClosed
+}
+
+// lookUp asks for the addresses of a target, once. A name without any has none;
+// it is the guard that refuses it.
+func (g *Guest) lookUp(ctx context.Context, d egress.Dest) ([]netip.Addr, error) {
+	if d.Addr.IsValid() {
+		return []netip.Addr{d.Addr}, nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, g.egress.cfg.DialWithin)
+	defer cancel()
+	answers, err := g.egress.cfg.Resolve(ctx, d.Name+".")
+	var not *net.DNSError
+	if errors.As(err, &not) && not.IsNotFound {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("look up %s: %w", d.Name, err)
+	}
+	return answers, nil
+}
+
+// first is the guard over the answers.
+func (e *Egress) first(s standing, c claim, matches []egress.Match, answers []netip.Addr, now time.Time) ([]netip.AddrPort, profiles.Decision) {
+	kept, dec := answers, profiles.Decision{Verdict: profiles.Allow}
+	if !e.without.first {
+		kept, dec = s.guard(c, matches, answers, now)
+	}
+	if dec.Verdict != profiles.Allow {
+		return nil, dec
+	}
+	out := make([]netip.AddrPort, 0, min(len(kept), maxCandidates))
+	for _, a := range kept {
+		if at := netip.AddrPortFrom(a.Unmap(), c.target().Port); len(out) < maxCandidates && (e.without.first || !e.own(at)) {
+			out = append(out, at)
+		}
+	}
+	if len(out) == 0 {
+		return nil, refusal(egress.Address, "no address of the host may be dialed")
+	}
+	return out, dec
+}
+
+// second is the guard over the address that a socket is about to connect to. It
+// asks what the first did not: about the address and the port alone.
+func (e *Egress) second(s standing, c claim, at netip.AddrPort) error {
+	if e.without.second {
+		return nil
+	}
+	if e.own(at) {
+		return denial(refusal(egress.Address, "no address of the host may be dialed"))
+	}
+	if c.via != nil {
+		if r := c.via.list.Dialable(at, e.cfg.Now()); r != nil {
+			return denial(refusal(r.Code, r.Why, r.Instead...))
+		}
+		return nil
+	}
+	dec := s.each(func(_ int, decider *profiles.Decider) profiles.Decision {
+		return decider.EgressDialable(at, e.cfg.Now())
+	})
+	if dec.Verdict != profiles.Allow {
+		return denial(dec)
+	}
+	return nil
+}
+
+type dialed struct {
+	conn *net.TCPConn
+	at   netip.AddrPort
+	err  error
+}
+
+// connect dials the candidates in order, each beside the ones before it after a
+// while, and keeps the first that answers. It returns when none of its dials
+// runs any more.
+func (e *Egress) connect(ctx context.Context, candidates []netip.AddrPort, guard func(netip.AddrPort) error) (*net.TCPConn, netip.AddrPort, error) {
+	ctx, cancel := context.WithTimeout(ctx, e.cfg.DialWithin)
+	defer cancel()
+	if len(candidates) == 1 {
+		conn, err := pinned(ctx, candidates[0], guard)
+		return conn, candidates[0], err
+	}
+	results := make(chan dialed, len(candidates))
+	next, running := 0, 0
+	start := func() {
+		at := candidates[next]
+		next++
+		running++
+		e.cfg.Go(func() {
+			conn, err := pinned(ctx, at, guard)
+			results <- dialed{conn, at, err}
+		})
+	}
+	start()
+	wait := time.NewTimer(stagger)
+	defer wait.Stop()
+	var won dialed
+	for running > 0 {
+		select {
+		case r := <-results:
+			running--
+			switch {
+			case r.err == nil && won.conn == nil:
+				won = r
+				cancel()
+			case r.err == nil:
+				r.conn.Close()
+			case won.err == nil:
+				won.err = r.err
+			}
+		case <-wait.C:
+		}
+		if won.conn == nil && next < len(candidates) && ctx.Err() == nil {
+			start()
+			wait.Reset(stagger)
+		}
+	}
+	if won.conn != nil {
+		won.err = nil
+	}
+	return won.conn, won.at, won.err
+}
+
+// pinned dials one address. The socket that is about to connect is held against
+// it, and against the guard.
+func pinned(ctx context.Context, at netip.AddrPort, guard func(netip.AddrPort) error) (*net.TCPConn, error) {
+	d := net.Dialer{ControlContext: func(_ context.Context, _, address string, _ syscall.RawConn) error {
+		a, err := netip.ParseAddrPort(address)
+		if err != nil || netip.AddrPortFrom(a.Addr().Unmap(), a.Port()) != at {
+			return denial(refusal(egress.Address, "the socket connects to another address than the one that was decided on"))
+		}
+		return guard(at)
+	}}
+	conn, err := d.DialTCP(ctx, "tcp", netip.AddrPort{}, at)
+	if err != nil {
+		return nil, fmt.Errorf("dial: %w", err)
+	}
+	return conn, nil
+}

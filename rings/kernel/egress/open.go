@@ -1,0 +1,172 @@
+package egress
+
+import (
+	"errors"
+	"io"
+	"net"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/rings/kernel/egress/relay"
+)
+
+// ErrClosed says that the Egress, or the Guest, was closed.
+var ErrClosed = errors.New("egress is closed")
+
+// Egress opens connections. Make one with New; it is safe for concurrent use.
+type Egress struct {
+	cfg    Config
+	pump   *relay.Pump
+	prefix string // of the names of connections
+	count  atomic.Uint64
+
+	// walk is held by a Recheck: what it says of connections is said in order.
+	walk   sync.Mutex
+	expiry expiry
+
+	// without takes a guard away, which a test does to see the other one refuse.
+	without struct{ first, second bool }
+
+	mu     sync.Mutex
+	guests map[*Guest]struct{}
+	closed bool
+}
+
+// New returns an Egress with nothing open. It refuses a Config that lacks what
+// decides, dials or records.
+func New(cfg Config) (*Egress, error) {
+	if cfg.Go == nil || cfg.Now == nil || cfg.Resolve == nil || cfg.Record == nil {
+		return nil, errors.New("egress: Go, Now, Resolve and Record are needed")
+	}
+	if slices.ContainsFunc([]int{cfg.Connections, cfg.Undecided}, func(n int) bool { return n < 0 }) ||
+		slices.ContainsFunc([]time.Duration{cfg.FirstBytes, cfg.DialWithin}, func(d time.Duration) bool { return d < 0 }) {
+		return nil, errors.New("egress: a limit is negative")
+	}
+	cfg.Connections = or(cfg.Connections, defaultConnections)
+	cfg.Undecided = or(cfg.Undecided, defaultUndecided)
+	cfg.FirstBytes = or(cfg.FirstBytes, defaultFirstBytes)
+	cfg.DialWithin = or(cfg.DialWithin, defaultDialWithin)
+	e := &Egress{cfg: cfg, pump: relay.New(), guests: map[*Guest]struct{}{}}
+	e.prefix = strconv.FormatInt(cfg.Now().UnixMilli(), 36) + "-"
+	e.expiry.fire = e.Recheck
+	return e, nil
+}
+
+func or[T comparable](v, def T) T {
+	var zero T
+	if v == zero {
+		return def
+	}
+	return v
+}
+
+// Close cuts everything, and returns when nothing of it runs any more. What is
+// opened or dialed afterwards is refused with ErrClosed.
+func (e *Egress) Close() {
+	e.mu.Lock()
+	e.closed = true
+	open := make([]*Guest, 0, len(e.guests))
+	for g := range e.guests {
+		open = append(open, g)
+	}
+	e.mu.Unlock()
+	e.expiry.stop()
+	for _, g := range open {
+		g.Close()
+	}
+	e.pump.Close()
+}
+
+// Open gives a holder its use of egress, until it is closed. After Close of the
+// Egress the Guest refuses everything.
+func (e *Egress) Open(h Holder) *Guest {
+	g := &Guest{
+		egress: e, holder: h, links: map[*link]struct{}{}, clients: map[net.Conn]struct{}{},
+		doors: map[io.Closer]struct{}{}, tallies: map[string]*tally{},
+	}
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		g.closed = true
+		return g
+	}
+	e.guests[g] = struct{}{}
+	return g
+}
+
+// Guest is what one holder has open. It is safe for concurrent use.
+type Guest struct {
+	egress *Egress
+	holder Holder
+	work   sync.WaitGroup // goroutines, and links
+
+	mu        sync.Mutex
+	closed    bool
+	links     map[*link]struct{}
+	clients   map[net.Conn]struct{} // of its doors, until a tunnel takes them over
+	doors     map[io.Closer]struct{}
+	undecided int // clients of which nothing is decided
+	reading   int // clients whose requests are read
+	tallies   map[string]*tally
+	refusals  refusals
+}
+
+// Close closes the doors of the guest, cuts its connections, and returns when all
+// of them have ended and are on record. It may be called twice.
+func (g *Guest) Close() {
+	g.mu.Lock()
+	g.closed = true
+	cut := make([]*link, 0, len(g.links))
+	for l := range g.links {
+		cut = append(cut, l)
+	}
+	for d := range g.doors {
+		d.Close()
+	}
+	for c := range g.clients {
+		relay.Reset(c)
+	}
+	g.mu.Unlock()
+	for _, l := range cut {
+		l.cut(ending{how: EndClosed})
+	}
+	g.work.Wait()
+	g.flush()
+	g.egress.mu.Lock()
+	delete(g.egress.guests, g)
+	g.egress.mu.Unlock()
+}
+
+// begin counts one more piece of work, unless the guest is closed.
+func (g *Guest) begin() bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed {
+		return false
+	}
+	g.work.Add(1)
+	return true
+}
+
+// standing is what decides for a holder at one moment.
+type standing struct {
+	deciders   []*profiles.Decider
+	generation int64
+}
+
+func (g *Guest) standing() standing {
+	var s standing
+	if g.holder.Generation != nil {
+		s.generation = g.holder.Generation()
+	}
+	if g.holder.Deciders != nil {
+		s.deciders = g.holder.Deciders()
+	}
+	return s
+}
+
+func (s standing) same(o standing) bool { return slices.Equal(s.deciders, o.deciders) }

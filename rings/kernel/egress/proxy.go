@@ -1,0 +1,428 @@
+package egress
+
+import (
+	"bytes"
+	"errors"
+	"io"
+	"net"
+	"strings"
+	"time"
+
+	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/profiles/egress"
+	"github.com/ringd/ringd/profiles/egress/head"
+	"github.com/ringd/ringd/profiles/egress/hello"
+	"github.com/ringd/ringd/profiles/egress/socks"
+	"github.com/ringd/ringd/rings/kernel/egress/relay"
+)
+
+const (
+	firstBytes = 4 << 10  // of a client, before it is known to need more
+	mostBytes  = 80 << 10 // above every limit of what is parsed
+	// farewell is how long a client that was refused is listened to, so that it reads
+	// the answer before its connection goes.
+	farewell     = time.Second
+	farewellMost = 64 << 10
+	// acceptAgain is how long a door waits that cannot accept, for want of
+	// descriptors.
+	acceptAgain = 50 * time.Millisecond
+)
+
+// ServeProxy serves a proxy for the guest on a listener, which is the guest's from
+// now on: CONNECT and plain HTTP, and SOCKS5, told apart by their first byte. It
+// returns at once; Close of the guest ends it.
+func (g *Guest) ServeProxy(l net.Listener) error { return g.serve(l, g.proxy) }
+
+// serve accepts connections and gives each to handle, which closes it or has a
+// link do so.
+func (g *Guest) serve(l net.Listener, handle func(*client)) error {
+	g.mu.Lock()
+	if g.closed {
+		g.mu.Unlock()
+		l.Close()
+		return ErrClosed
+	}
+	g.doors[l] = struct{}{}
+	g.work.Add(1)
+	g.mu.Unlock()
+	g.egress.cfg.Go(func() {
+		defer g.work.Done()
+		for {
+			conn, err := l.Accept()
+			switch {
+			case err == nil:
+				g.accepted(conn, handle)
+			case errors.Is(err, net.ErrClosed) || !g.patient():
+				l.Close()
+				return
+			}
+		}
+	})
+	return nil
+}
+
+// patient waits a little after an error of accept; false: the guest is closed.
+func (g *Guest) patient() bool {
+	wait := time.NewTimer(acceptAgain)
+	defer wait.Stop()
+	<-wait.C
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return !g.closed
+}
+
+// client is a connection that a guest has opened to one of its doors.
+type client struct {
+	guest   *Guest
+	conn    relay.Stream
+	buf     []byte // what was read of it so far
+	waiting bool   // nothing is decided of it yet
+	taken   bool   // a link, or who reads requests, closes it
+}
+
+// accepted gives a connection to handle, unless too many wait for a decision.
+func (g *Guest) accepted(conn net.Conn, handle func(*client)) {
+	stream, ok := conn.(relay.Stream)
+	g.mu.Lock()
+	if !ok || g.closed || g.undecided >= g.egress.cfg.Undecided {
+		closed := g.closed
+		g.mu.Unlock()
+		relay.Reset(conn)
+		if ok && !closed {
+			g.refuse(Event{Decision: refusal(egress.Budget, "more connections wait for a decision than one holder may have")})
+		}
+		return
+	}
+	g.undecided++
+	g.clients[conn] = struct{}{}
+	g.work.Add(1)
+	g.mu.Unlock()
+	c := &client{guest: g, conn: stream, waiting: true}
+	g.egress.cfg.Go(func() {
+		defer g.work.Done()
+		defer c.leave()
+		handle(c)
+	})
+}
+
+// decided makes room for another client that waits.
+func (c *client) decided() {
+	if c.waiting {
+		c.waiting = false
+		c.guest.mu.Lock()
+		c.guest.undecided--
+		c.guest.mu.Unlock()
+	}
+}
+
+func (c *client) leave() {
+	c.decided()
+	c.guest.mu.Lock()
+	delete(c.guest.clients, c.conn)
+	c.guest.mu.Unlock()
+	if !c.taken {
+		c.conn.Close()
+	}
+}
+
+// errLate says that a client took too long, errLong that it said too much.
+var (
+	errLate = errors.New("the client took too long to say what it wants")
+	errLong = errors.New("the client said more than is read")
+)
+
+// within lets f read from the client for so long altogether.
+func (c *client) within(d time.Duration, f func() error) error {
+	late := time.AfterFunc(d, func() { _ = c.conn.SetReadDeadline(time.Unix(1, 0)) })
+	err := f()
+	if !late.Stop() {
+		return errLate
+	}
+	return err
+}
+
+// more reads what comes next, behind what was read already.
+func (c *client) more() error {
+	if len(c.buf) >= mostBytes {
+		return errLong
+	}
+	if cap(c.buf)-len(c.buf) < firstBytes/8 {
+		next := make([]byte, len(c.buf), max(firstBytes, 2*cap(c.buf)))
+		copy(next, c.buf)
+		c.buf = next
+	}
+	n, err := c.conn.Read(c.buf[len(c.buf):cap(c.buf)])
+	c.buf = c.buf[:len(c.buf)+n]
+	if n > 0 {
+		return nil
+	}
+	return err
+}
+
+// proxy serves one client of a proxy.
+func (g *Guest) proxy(c *client) {
+	connect := false
+	err := c.within(g.egress.cfg.FirstBytes, func() (err error) {
+		const word = "CONNECT "
+		for len(c.buf) == 0 || strings.HasPrefix(word, string(c.buf[:min(len(c.buf), len(word))])) && len(c.buf) < len(word) {
+			if err = c.more(); err != nil {
+				return err
+			}
+		}
+		connect = bytes.HasPrefix(c.buf, []byte(word))
+		return nil
+	})
+	switch {
+	case err != nil:
+		return
+	case c.buf[0] == 5:
+		g.socks(c)
+	case connect:
+		g.connect(c)
+	case g.read(c, DoorHTTP, egress.Dest{}):
+		g.connect(c)
+	}
+}
+
+// connect serves a client whose next request is CONNECT.
+func (g *Guest) connect(c *client) {
+	var r head.Request
+	size := 0
+	err := c.within(g.egress.cfg.FirstBytes, func() (err error) {
+		for {
+			if size, err = r.Read(c.buf); !errors.Is(err, head.ErrMore) {
+				return err
+			}
+			if err = c.more(); err != nil {
+				return err
+			}
+		}
+	})
+	var malformed head.Error
+	switch {
+	case errors.As(err, &malformed), errors.Is(err, errLong):
+		c.refuse(g.refuse(Event{Door: DoorConnect, Decision: refusal(egress.Request, err.Error())}))
+		return
+	case err != nil:
+		return
+	}
+	d, why := egress.ParseAuthority(string(r.Authority))
+	if why == nil && len(r.Host) > 0 {
+		// Some clients leave the port out there, whichever it is.
+		why = egress.SameHost(d, string(r.Host), d.Port)
+	}
+	if why != nil {
+		c.refuse(g.refuse(Event{Door: DoorConnect, Dest: d, Decision: refusal(why.Code, why.Why, why.Instead...)}))
+		return
+	}
+	c.buf = c.buf[size:]
+	g.tunnel(c, DoorConnect, d, func(err error) []byte {
+		if err == nil {
+			return []byte("HTTP/1.1 200 Connection established\r\n\r\n")
+		}
+		return answerFor(err)
+	})
+}
+
+// refuse answers a client of HTTP and lets it go.
+func (c *client) refuse(err error) { c.farewell(answerFor(err)) }
+
+// farewell sends a last answer. What the client still sends is read for a while:
+// a connection that is closed with something unread loses the answer.
+func (c *client) farewell(answer []byte) {
+	if len(answer) == 0 {
+		return
+	}
+	_ = c.within(farewell, func() error {
+		if _, err := c.conn.Write(answer); err != nil {
+			return err
+		}
+		if err := c.conn.CloseWrite(); err != nil {
+			return err
+		}
+		_, err := io.CopyN(io.Discard, c.conn, farewellMost)
+		return err
+	})
+}
+
+// socks serves a client of SOCKS5.
+func (g *Guest) socks(c *client) {
+	var asked socks.Request
+	err := c.within(g.egress.cfg.FirstBytes, func() error {
+		n, err := c.parse(socks.ReadGreeting)
+		if n > 0 {
+			if _, err := c.conn.Write(socks.AppendMethod(nil, err == nil)); err != nil {
+				return err
+			}
+		}
+		if err != nil {
+			return err
+		}
+		c.buf = c.buf[n:]
+		n, err = c.parse(func(b []byte) (n int, err error) {
+			asked, n, err = socks.ReadRequest(b)
+			return n, err
+		})
+		c.buf = c.buf[n:]
+		return err
+	})
+	reply := func(err error) []byte { return socks.AppendReply(nil, replyFor(err)) }
+	var malformed socks.Error
+	switch {
+	case errors.As(err, &malformed):
+		g.refuse(Event{Door: DoorSOCKS, Decision: refusal(egress.Request, err.Error())})
+		c.farewell(socks.AppendReply(nil, malformed.Reply()))
+		return
+	case err != nil:
+		return
+	}
+	d, why := egress.ParseSOCKS(asked.Domain, asked.Addr, asked.Port)
+	if why != nil {
+		c.farewell(reply(g.refuse(Event{Door: DoorSOCKS, Decision: refusal(why.Code, why.Why, why.Instead...)})))
+		return
+	}
+	g.tunnel(c, DoorSOCKS, d, reply)
+}
+
+// parse reads until f has an answer.
+func (c *client) parse(f func([]byte) (int, error)) (int, error) {
+	for {
+		n, err := f(c.buf)
+		if !errors.Is(err, socks.ErrMore) {
+			return n, err
+		}
+		if err := c.more(); err != nil {
+			return 0, err
+		}
+	}
+}
+
+// tunnel connects a client with a target that it named, and answers it by reply,
+// of which nothing is sent to ErrClosed.
+func (g *Guest) tunnel(c *client, door string, d egress.Dest, reply func(error) []byte) {
+	l, err := g.dial(ever{}, wanted{door: door, dest: d, client: c.conn, mayRead: true})
+	c.decided()
+	switch {
+	case errors.Is(err, errReads):
+		if _, err := c.conn.Write(reply(nil)); err == nil {
+			g.read(c, door, d)
+		}
+		return
+	case errors.Is(err, ErrClosed):
+		return
+	case err != nil:
+		c.farewell(reply(err))
+		return
+	}
+	if answer := reply(nil); len(answer) > 0 {
+		if _, err := c.conn.Write(answer); err != nil {
+			l.close(EndError)
+			return
+		}
+	}
+	if egress.Inspected(d) && !g.inspect(c, l) {
+		return
+	}
+	c.taken = true
+	l.relay(c.conn, c.buf)
+}
+
+// inspect holds back what a client sends until it is known to be a ClientHello
+// that is allowed. Nothing of the target has reached the client before.
+func (g *Guest) inspect(c *client, l *link) bool {
+	var h hello.Hello
+	err := c.within(g.egress.cfg.FirstBytes, func() (err error) {
+		for {
+			if h, err = hello.Parse(c.buf); !errors.Is(err, hello.ErrMore) {
+				return err
+			}
+			if err = c.more(); err != nil {
+				return err
+			}
+		}
+	})
+	var malformed hello.Error
+	switch {
+	case errors.As(err, &malformed), errors.Is(err, errLong):
+		return l.greeted(h, err)
+	case err != nil:
+		l.cut(ending{how: EndError})
+		return false
+	default:
+		return l.greeted(h, nil)
+	}
+}
+
+// greeted decides on the first bytes of a link. What they were is held against
+// every policy from then on.
+func (l *link) greeted(h hello.Hello, malformed error) bool {
+	l.mu.Lock()
+	if malformed == nil {
+		l.claim.hello, l.claim.sni, l.claim.named, l.claim.ech = true, h.Name, h.HasName, h.ECH
+	}
+	c := l.claim
+	l.mu.Unlock()
+	g := l.guest
+	s, now := g.standing(), g.egress.cfg.Now()
+	matches, dec := s.allows(c, g.egress.own, now)
+	if dec.Verdict == profiles.Allow && malformed != nil {
+		dec = s.each(func(i int, d *profiles.Decider) profiles.Decision {
+			return d.EgressHello(c.dest, matches[i], hello.Hello{}, malformed, now)
+		})
+	}
+	if dec.Verdict != profiles.Allow || malformed != nil {
+		l.cut(ending{how: EndRefused, decision: &dec})
+		return false
+	}
+	return true
+}
+
+// relay copies both ways from now on, early bytes first. It closes the client.
+func (l *link) relay(client relay.Stream, early []byte) {
+	l.mu.Lock()
+	if l.over {
+		l.mu.Unlock()
+		relay.Reset(client)
+		return
+	}
+	l.served = true
+	l.mu.Unlock()
+	done := func(err error) {
+		l.mu.Lock()
+		if !l.over {
+			l.over = true
+			switch {
+			case err == nil:
+				l.end.how = EndEOF
+			case errors.Is(err, relay.ErrUsedUp):
+				l.end = ending{how: EndBudget}
+			default:
+				l.end.how = EndError
+			}
+		}
+		l.mu.Unlock()
+		l.finish()
+	}
+	if err := l.send(early); err != nil {
+		relay.Reset(client)
+		relay.Reset(l.upstream)
+		done(err)
+		return
+	}
+	l.guest.egress.pump.Tunnel(l.guest.egress.cfg.Go, client, l.upstream, (*upMeter)(l), (*downMeter)(l), done)
+}
+
+// send sends what a client said before there was anybody to send it to.
+func (l *link) send(early []byte) error {
+	if len(early) == 0 {
+		return nil
+	}
+	m := (*upMeter)(l)
+	may := m.Take(len(early))
+	n, err := l.upstream.Write(early[:may])
+	m.Back(may - n)
+	if err == nil && may < len(early) {
+		return relay.ErrUsedUp
+	}
+	return err
+}

@@ -1,0 +1,201 @@
+package egress
+
+import (
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/ringd/ringd/profiles"
+)
+
+// Recheck decides every connection again, by what is in force now, and cuts those
+// that no longer pass and no other. Call it after what Holder.Deciders gives has
+// changed. When it returns, nothing passes any more that it cut.
+func (e *Egress) Recheck() {
+	e.walk.Lock()
+	defer e.walk.Unlock()
+	e.mu.Lock()
+	guests := make([]*Guest, 0, len(e.guests))
+	for g := range e.guests {
+		guests = append(guests, g)
+	}
+	e.mu.Unlock()
+	now := e.cfg.Now()
+	for _, g := range guests {
+		g.recheck(now)
+	}
+}
+
+// outcome is what is in force for one claim.
+type outcome struct {
+	limits   []limited
+	decision *profiles.Decision // that refuses; nil: none does
+}
+
+func (g *Guest) recheck(now time.Time) {
+	g.mu.Lock()
+	links := make([]*link, 0, len(g.links))
+	for l := range g.links {
+		links = append(links, l)
+	}
+	g.mu.Unlock()
+	if len(links) == 0 {
+		return
+	}
+	s := g.standing()
+	known := map[claim]outcome{}
+	var lost []*link
+	for _, l := range links {
+		c, live := l.current()
+		if !live {
+			continue
+		}
+		o, ok := known[c]
+		if !ok {
+			o = g.outcome(s, c, now)
+			known[c] = o
+		}
+		if o.decision != nil {
+			lost = append(lost, l)
+			continue
+		}
+		l.rehold(o.limits)
+	}
+	for _, l := range lost {
+		c, _ := l.current()
+		o, ok := known[c]
+		if !ok {
+			o = g.outcome(s, c, now) // it went on to something else meanwhile
+		}
+		if o.decision != nil {
+			l.cut(ending{how: EndCut, decision: o.decision, after: s.generation})
+		}
+	}
+	g.egress.expires(s, links, now)
+}
+
+func (g *Guest) outcome(s standing, c claim, now time.Time) outcome {
+	matches, dec := s.allows(c, g.egress.own, now)
+	if dec.Verdict != profiles.Allow {
+		return outcome{decision: &dec}
+	}
+	return outcome{limits: s.limits(matches)}
+}
+
+// rehold counts an open link against the limits that hold now.
+func (l *link) rehold(list []limited) {
+	was := l.tallies.Load()
+	if was == nil && len(list) == 0 {
+		return
+	}
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.finished {
+		return
+	}
+	next := l.guest.tally(list)
+	if was != nil && slices.Equal(*was, next) {
+		return
+	}
+	for _, t := range next {
+		t.moved(1)
+	}
+	l.hold(next)
+}
+
+// expiry calls Recheck when the next rule expires that a connection stands on.
+type expiry struct {
+	fire func()
+
+	mu      sync.Mutex
+	timer   *time.Timer
+	at      time.Time
+	stopped bool
+}
+
+// A clock that was set does not make an expiry later than this.
+const longestWait = time.Minute
+
+// arm sets the next expiry, unless an earlier one is set.
+func (x *expiry) arm(at, now time.Time) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.stopped || x.timer != nil && !x.at.After(at) {
+		return
+	}
+	if x.timer != nil {
+		x.timer.Stop()
+	}
+	x.at = at
+	x.timer = time.AfterFunc(min(max(at.Sub(now), time.Millisecond), longestWait), func() {
+		x.mu.Lock()
+		x.timer = nil
+		x.mu.Unlock()
+		x.fire()
+	})
+}
+
+func (x *expiry) stop() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	x.stopped = true
+	if x.timer != nil {
+		x.timer.Stop()
+	}
+}
+
+// expires arms the expiry for connections that were decided by s.
+func (e *Egress) expires(s standing, links []*link, now time.Time) {
+	if len(links) == 0 {
+		return
+	}
+	for _, d := range s.deciders {
+		if at, ok := d.EgressList().NextExpiry(now); ok {
+			e.expiry.arm(at, now)
+		}
+	}
+}
+
+// Ports lists what the holder may reach by a transparent door: each port of its
+// rules, and whether some rule has them all.
+func (g *Guest) Ports() (ports []uint16, every bool) {
+	s := g.standing()
+	for i, d := range s.deciders {
+		p, all := d.EgressList().Ports()
+		if i == 0 {
+			ports, every = p, all
+			continue
+		}
+		ports, every = meet(ports, every, p, all), every && all
+	}
+	return ports, every
+}
+
+// meet gives the ports of both lists, each of which may stand beside all ports.
+func meet(a []uint16, allA bool, b []uint16, allB bool) []uint16 {
+	var out []uint16
+	for _, p := range a {
+		if allB || slices.Contains(b, p) {
+			out = append(out, p)
+		}
+	}
+	for _, p := range b {
+		if allA && !slices.Contains(out, p) {
+			out = append(out, p)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// Listed says whether some rule covers a name, on whichever port. Nothing is
+// looked up.
+func (g *Guest) Listed(name string) bool {
+	s, now := g.standing(), g.egress.cfg.Now()
+	for _, d := range s.deciders {
+		if !d.EgressList().Listed(name, now) {
+			return false
+		}
+	}
+	return len(s.deciders) > 0
+}
