@@ -57,7 +57,7 @@ func (c *Conn) Use(method, path string) bool {
 func (c *Conn) Read(b []byte) (int, error) {
 	n, err := c.l.upstream.Read(b)
 	if got := (*downMeter)(c.l).Take(n); got < n {
-		c.l.cut(ending{how: EndBudget})
+		c.l.cut(usedUp())
 		return got, c.explain(relay.ErrUsedUp)
 	}
 	return n, c.explain(err)
@@ -69,7 +69,7 @@ func (c *Conn) Write(b []byte) (int, error) {
 	n, err := c.l.upstream.Write(b[:may])
 	(*upMeter)(c.l).Back(may - n)
 	if err == nil && may < len(b) {
-		c.l.cut(ending{how: EndBudget})
+		c.l.cut(usedUp())
 		err = relay.ErrUsedUp
 	}
 	return n, c.explain(err)
@@ -85,8 +85,6 @@ func (c *Conn) explain(err error) error {
 	switch {
 	case c.l.end.decision != nil:
 		return fmt.Errorf("%w: %w", ErrCut, denial(*c.l.end.decision))
-	case c.l.end.how == EndBudget, c.l.end.how == EndCut:
-		return fmt.Errorf("%w: %w", ErrCut, err)
 	default:
 		return err
 	}

@@ -194,6 +194,23 @@ func (g *Guest) event() Event {
 	return ev
 }
 
+// record puts an event of the guest on record that nothing has been dialed for.
+func (g *Guest) record(ev Event) error {
+	holder := g.event()
+	ev.Agent, ev.Executor, ev.Run = holder.Agent, holder.Executor, holder.Run
+	if err := g.egress.cfg.Record(ev); err != nil {
+		return err
+	}
+	g.egress.observe(Figure{Door: ev.Door, Verdict: ev.Decision.Verdict, Code: ev.Decision.Code})
+	return nil
+}
+
+// usedUp is the end of a connection whose rule lets no more bytes pass.
+func usedUp() ending {
+	d := refusal(egress.Budget, "the bytes that the rule allows are used up")
+	return ending{how: EndBudget, decision: &d}
+}
+
 func (e *Egress) observe(f Figure) {
 	if e.cfg.Observe != nil {
 		e.cfg.Observe(f)

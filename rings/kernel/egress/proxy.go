@@ -395,7 +395,7 @@ func (l *link) relay(client relay.Stream, early []byte) {
 			case err == nil:
 				l.end.how = EndEOF
 			case errors.Is(err, relay.ErrUsedUp):
-				l.end = ending{how: EndBudget}
+				l.end = usedUp()
 			default:
 				l.end.how = EndError
 			}

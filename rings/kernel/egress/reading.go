@@ -1,7 +1,13 @@
 package egress
 
 import (
+	"context"
+	"fmt"
+	"net"
+
+	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/profiles/egress"
+	"github.com/ringd/ringd/rings/kernel/egress/forward"
 )
 
 // read serves a client whose requests are read: of a proxy, or of a tunnel to a
@@ -10,4 +16,87 @@ import (
 func (g *Guest) read(c *client, door string, d egress.Dest) (connect bool) {
 	c.refuse(g.refuse(Event{Door: door, Dest: d, Decision: refusal(egress.Opaque, "requests cannot be read by this door")}))
 	return false
+}
+
+// reader is what a forwarder asks of a guest.
+type reader struct{ guest *Guest }
+
+// Ask decides one request by itself, takes it from the limits of its rule and puts
+// it on record.
+func (r reader) Ask(q forward.Request) (forward.Grant, error) {
+	g := r.guest
+	s, now := g.standing(), g.egress.cfg.Now()
+	ev := Event{Generation: s.generation, Door: q.Door, Dest: q.Dest, Method: q.Method, Path: q.Path}
+	matches, dec := s.match(q.Dest, now)
+	if dec.Verdict == profiles.Allow {
+		dec = s.request(q.Dest, matches, q.Method, q.Path, now)
+	}
+	if dec.Verdict == profiles.Allow {
+		if _, used := g.spend(s, matches, false, true); used != nil {
+			dec = *used
+		}
+	}
+	ev.Decision = dec
+	if dec.Verdict != profiles.Allow {
+		return forward.Grant{}, g.refuse(ev)
+	}
+	if err := g.record(ev); err != nil {
+		return forward.Grant{}, fmt.Errorf("record the request to %s: %w", q.Dest, err)
+	}
+	return forward.Grant{Granted: true, Virtual: virtual(matches)}, nil
+}
+
+// Refuse puts on record that a request was not in strict form.
+func (r reader) Refuse(q forward.Request, why *egress.Refusal) profiles.Decision {
+	return r.guest.refuse(Event{Door: q.Door, Dest: q.Dest, Method: q.Method, Path: q.Path, Decision: refusal(why.Code, why.Why, why.Instead...)}).Decision
+}
+
+// Dial opens a connection for a request that Ask has granted.
+func (r reader) Dial(ctx context.Context, q forward.Request, client net.Conn) (forward.Conn, error) {
+	l, err := r.guest.dial(ctx, wanted{door: q.Door, dest: q.Dest, client: client, reads: true, method: q.Method, path: q.Path, spent: true})
+	if err != nil {
+		return nil, err
+	}
+	return &readConn{TCPConn: l.upstream, l: l}, nil
+}
+
+// readConn is a connection for requests, one after the other. Its reads and writes
+// count for nothing: who forwards counts them.
+type readConn struct {
+	*net.TCPConn
+	l *link
+}
+
+// Begin says which request is in flight, before it is decided: a policy that
+// changes from now on is held against it.
+func (c *readConn) Begin(q forward.Request, client net.Conn) bool {
+	c.l.mu.Lock()
+	defer c.l.mu.Unlock()
+	if c.l.over || c.l.claim.dest != q.Dest {
+		return false
+	}
+	c.l.client, c.l.claim.method, c.l.claim.path = client, q.Method, q.Path
+	return true
+}
+
+// End says that no request is in flight.
+func (c *readConn) End() {
+	c.l.mu.Lock()
+	defer c.l.mu.Unlock()
+	c.l.client, c.l.claim.method, c.l.claim.path = nil, "", ""
+}
+
+// Count counts bytes; false: a limit is used up.
+func (c *readConn) Count(up, down int64) bool {
+	if int64((*upMeter)(c.l).Take(int(up))) < up || int64((*downMeter)(c.l).Take(int(down))) < down {
+		c.l.cut(usedUp())
+		return false
+	}
+	return true
+}
+
+// Close ends the connection.
+func (c *readConn) Close() error {
+	c.l.close(EndEOF)
+	return nil
 }
