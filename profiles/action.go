@@ -8,6 +8,7 @@ import (
 	"reflect"
 	"strings"
 
+	"github.com/ringd/ringd/profiles/egress/request"
 	"github.com/ringd/ringd/profiles/jsontext"
 )
 
@@ -59,28 +60,8 @@ type ExecAction struct {
 	Cwd  string   `json:"cwd,omitempty"`
 }
 
-// EgressAction reaches a host. Which fields matter depends on Kind.
-type EgressAction struct {
-	Kind        string      `json:"kind"` // connect, http, socks5, fetch, dns
-	Target      string      `json:"target"`
-	Method      string      `json:"method,omitempty"`
-	Path        string      `json:"path,omitempty"`
-	HostHeader  *string     `json:"host_header,omitempty"`
-	Headers     [][2]string `json:"headers,omitempty"`
-	Raw         string      `json:"raw,omitempty"`
-	RawHex      string      `json:"raw_hex,omitempty"`
-	ResolvesTo  []string    `json:"resolves_to,omitempty"`
-	ResolveMode string      `json:"resolve_mode,omitempty"`
-	Cname       []string    `json:"cname,omitempty"`
-	NoDNS       bool        `json:"no_dns,omitempty"`
-	Redirects   []string    `json:"redirects,omitempty"`
-	Atyp        string      `json:"atyp,omitempty"`
-	Cmd         string      `json:"cmd,omitempty"`
-	SNI         *string     `json:"sni,omitempty"` // nil: not under test; "": a hello without a name
-	ECH         bool        `json:"ech,omitempty"`
-	TLS         string      `json:"tls,omitempty"`
-	Payload     string      `json:"payload,omitempty"`
-}
+// EgressAction reaches a host.
+type EgressAction = request.Request
 
 // DecodeAction reads one action. It refuses unknown and repeated fields at any
 // depth, names that differ in case, null outside of arguments, more or fewer
@@ -123,7 +104,7 @@ func (a *Action) decode(kind string, raw json.RawMessage) error {
 		if err := strict(kind, raw, a.Egress, "kind", "target"); err != nil {
 			return err
 		}
-		return a.Egress.check(raw)
+		return checkEgress(a.Egress.Kind, raw)
 	case "bridge":
 		a.Bridge = &BridgeAction{}
 		return strict(kind, raw, a.Bridge, "name")
@@ -150,11 +131,11 @@ func (a *Action) decode(kind string, raw json.RawMessage) error {
 	}
 }
 
-// check refuses what encoding/json lets pass: an unknown kind, and a header
+// checkEgress refuses what encoding/json lets pass: an unknown kind, and a header
 // with more or fewer than a name and a value.
-func (e *EgressAction) check(raw json.RawMessage) error {
-	switch e.Kind {
-	case "connect", "http", "socks5", "fetch", "dns":
+func checkEgress(kind string, raw json.RawMessage) error {
+	switch kind {
+	case request.Connect, request.HTTP, request.SOCKS5, request.Fetch, request.DNS:
 	default:
 		return errors.New("egress.kind is connect, http, socks5, fetch or dns")
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/ringd/ringd/profiles/egress"
 	"github.com/ringd/ringd/profiles/egress/hello"
+	"github.com/ringd/ringd/profiles/egress/request"
 )
 
 // reach is the network of one agent, indexed.
@@ -61,6 +62,35 @@ func expiry(at *time.Time) time.Time {
 	default:
 		return *at
 	}
+}
+
+// Egress decides a request that is only described, the way every door decides
+// one, at the time of the decider's Environment. Of a request with several hops
+// the decision names the last, or the one that is refused.
+func (d *Decider) Egress(a EgressAction) Decision {
+	if dec, closed := d.refuse(); closed {
+		return dec
+	}
+	out, r := request.Decide(d.reach.list, a, d.now)
+	if r != nil {
+		return d.egressRefused(r, hostOf(a.Target))
+	}
+	dec := d.egressAllowed(out.Match)
+	if out.Dial.IsValid() {
+		dec.Dial = out.Dial.String()
+	}
+	return dec
+}
+
+// hostOf gives what looks like the host in a target, to find what is near it.
+func hostOf(target string) string {
+	if _, rest, ok := strings.Cut(target, "://"); ok {
+		target = rest
+	}
+	if i := strings.IndexAny(target, ":/?#\\"); i >= 0 {
+		target = target[:i]
+	}
+	return target
 }
 
 // EgressList is what the agent may reach, for those who need more of it than one

@@ -22,7 +22,7 @@ var layers = map[string][]string{
 	"schema/prose":  {},
 	"schema/wire":   {"profiles"},
 	"schema/client": {"schema/wire", "profiles"},
-	"profiles":      {"profiles/egress", "profiles/egress/hello", "profiles/jsontext", "profiles/hosts", "profiles/argschema", "profiles/near", "profiles/paths", "profiles/words"},
+	"profiles":      {"profiles/egress", "profiles/egress/hello", "profiles/egress/request", "profiles/jsontext", "profiles/hosts", "profiles/argschema", "profiles/near", "profiles/paths", "profiles/words"},
 	"compiler":      {"schema", "profiles", "profiles/near", "compiler/condition"},
 	"executors":     {"profiles"},
 	"rings/kernel": {
@@ -58,18 +58,19 @@ var layers = map[string][]string{
 
 	"rings/kernel/egress/forward": {"profiles", "profiles/egress", "profiles/egress/head"},
 
-	"profiles/egress":       {"profiles/egress/head", "profiles/egress/hello"},
-	"profiles/egress/head":  {},
-	"profiles/egress/hello": {},
-	"profiles/egress/socks": {},
-	"profiles/egress/names": {},
-	"profiles/jsontext":     {},
-	"profiles/hosts":        {},
-	"profiles/near":         {},
-	"profiles/paths":        {},
-	"profiles/words":        {},
-	"profiles/argschema":    {"profiles/jsontext"},
-	"compiler/condition":    {"profiles", "profiles/jsontext"},
+	"profiles/egress":         {"profiles/egress/head", "profiles/egress/hello"},
+	"profiles/egress/head":    {},
+	"profiles/egress/hello":   {},
+	"profiles/egress/request": {"profiles/egress", "profiles/egress/head", "profiles/egress/hello", "profiles/egress/socks"},
+	"profiles/egress/socks":   {},
+	"profiles/egress/names":   {},
+	"profiles/jsontext":       {},
+	"profiles/hosts":          {},
+	"profiles/near":           {},
+	"profiles/paths":          {},
+	"profiles/words":          {},
+	"profiles/argschema":      {"profiles/jsontext"},
+	"compiler/condition":      {"profiles", "profiles/jsontext"},
 
 	"executors/executorstest":   {"executors", "profiles"},
 	"executors/js/engine":       {"executors/js/engine/meter", "executors/js/engine/value", "executors/js/engine/snapshot", "executors/js/engine/kept", "executors/js/engine/names", "executors/js/engine/trace"},
@@ -226,7 +227,7 @@ var owners = map[string][]string{
 }
 
 // pure lists packages that know no file, network, clock or chance.
-var pure = []string{"schema", "schema/shape", "schema/scalar", "schema/prose", "profiles", "profiles/egress", "profiles/egress/head", "profiles/egress/hello", "profiles/egress/socks", "profiles/egress/names", "profiles/jsontext", "profiles/hosts", "profiles/argschema", "profiles/paths", "profiles/words", "compiler", "compiler/condition", "executors/js/engine/meter", "executors/js/engine/value", "executors/js/engine/snapshot", "executors/js/engine/trace"}
+var pure = []string{"schema", "schema/shape", "schema/scalar", "schema/prose", "profiles", "profiles/egress", "profiles/egress/head", "profiles/egress/hello", "profiles/egress/request", "profiles/egress/socks", "profiles/egress/names", "profiles/jsontext", "profiles/hosts", "profiles/argschema", "profiles/paths", "profiles/words", "compiler", "compiler/condition", "executors/js/engine/meter", "executors/js/engine/value", "executors/js/engine/snapshot", "executors/js/engine/trace"}
 
 // impure is what a pure package may not import.
 var impure = []string{"os", "net", "net/http", "io/ioutil", "math/rand", "crypto/rand", "syscall", "os/exec", "log", "log/slog"}

@@ -181,15 +181,8 @@ func (x *index) covers(a netip.Addr, port uint16, entries []Entry) int {
 // it. Where an entry has an expiry and now is zero, it grants nothing. Denied
 // entries win.
 func (l *List) Match(d Dest, now time.Time) (Match, *Refusal) {
-	switch {
-	case l == nil:
-		return Match{}, refusal(Off, "there is no network")
-	case l.bad != "":
-		return Match{}, refusal(Off, "the list cannot be read, so nothing of it counts: %s", l.bad)
-	case l.mode == Closed:
-		return Match{}, refusal(Off, "there is no network")
-	case d.Port == 0 || d.Addr.IsValid() == (d.Name != ""), d.Addr.Is4In6() || d.Addr.Zone() != "", !d.Addr.IsValid() && !isName(d.Name):
-		return Match{}, refusal(Target, "not a target in its usual form")
+	if r := l.usable(d); r != nil {
+		return Match{}, r
 	}
 	denied := -1
 	l.denied.hosts(d, func(i int) {
@@ -207,6 +200,22 @@ func (l *List) Match(d Dest, now time.Time) (Match, *Refusal) {
 		return Match{}, refusal(NotGranted, "only the gateway can be reached")
 	}
 	return l.matchEntries(d, now)
+}
+
+// usable refuses for all targets, or one that is none.
+func (l *List) usable(d Dest) *Refusal {
+	switch {
+	case l == nil:
+		return refusal(Off, "there is no network")
+	case l.bad != "":
+		return refusal(Off, "the list cannot be read, so nothing of it counts: %s", l.bad)
+	case l.mode != Gateway && l.mode != Allowlist:
+		return refusal(Off, "there is no network")
+	case d.Port == 0 || d.Addr.IsValid() == (d.Name != ""), d.Addr.Is4In6() || d.Addr.Zone() != "", !d.Addr.IsValid() && !isName(d.Name):
+		return refusal(Target, "not a target in its usual form")
+	default:
+		return nil
+	}
 }
 
 // Label gives the label of a virtual host; false for a name outside of Domain,
@@ -313,23 +322,51 @@ func (l *List) Ports() (ports []uint16, any bool) {
 // Listed reports whether a name is reached on some port at the time now, which
 // is when a guest may be told an address for it.
 func (l *List) Listed(name string, now time.Time) bool {
-	if l == nil || l.mode == Closed || !isName(name) {
-		return false
+	_, r := l.Name(name, now)
+	return r == nil
+}
+
+// Name says what of the list covers a name on any port.
+func (l *List) Name(name string, now time.Time) (Match, *Refusal) {
+	if r := l.usable(Dest{Name: name, Port: 80}); r != nil { // any port will do
+		return Match{}, r
 	}
 	d := Dest{Name: name}
-	hidden := false
-	l.denied.hosts(d, func(i int) { hidden = hidden || l.deny[i].AnyPort })
-	if hidden {
-		return false
+	if i := l.hides(d); i >= 0 {
+		return Match{}, &Refusal{Code: Denied, Why: "the policy denies " + l.deny[i].Host, Entry: i, Deny: true}
 	}
 	if label, ok := Label(name); ok {
 		d.Port = 80
-		_, r := l.matchVirtual(label, d, now)
-		return r == nil
+		return l.matchVirtual(label, d, now)
 	}
-	found := false
-	l.allowed.hosts(d, func(i int) { found = found || l.allow[i].live(now) })
-	return found
+	var m Match
+	expired := -1
+	l.allowed.hosts(d, func(i int) {
+		if l.allow[i].live(now) {
+			m.Entries = append(m.Entries, i)
+		} else {
+			expired = i
+		}
+	})
+	switch {
+	case len(m.Entries) > 0:
+		return m, nil
+	case expired >= 0:
+		return Match{}, &Refusal{Code: Expired, Why: "the entry has expired", Entry: expired}
+	default:
+		return Match{}, refusal(NotGranted, "no entry covers the host")
+	}
+}
+
+// hides gives an entry that denies a host on every port; -1: none does.
+func (l *List) hides(d Dest) int {
+	at := -1
+	l.denied.hosts(d, func(i int) {
+		if at < 0 && l.deny[i].AnyPort {
+			at = i
+		}
+	})
+	return at
 }
 
 // NextExpiry is when the next entry expires after now; false when none does.

@@ -42,35 +42,59 @@ func readName(text string) (string, error) {
 	return name, nil
 }
 
+// Letters of names, one for each byte: l lower, d of a number, p - or _, u upper,
+// a dot, h not ASCII, and a space for what stands in no name.
+const letters = "                                " +
+	"             p. dddddddddd       " +
+	"uuuuuuuuuuuuuuuuuuuuuuuuuu    p " +
+	"llllllllllllllllllllllllll     " +
+	"hhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhh" +
+	"hhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhhh"
+
 // scanName checks the labels of a name without a trailing dot. It reports whether
 // all of it is lower case, and whether a label begins with xn--.
 func scanName(name string) (lower, puny bool, err error) {
 	lower = true
 	start := 0
-	for i := 0; i <= len(name); i++ {
-		if i == len(name) || name[i] == '.' {
-			switch n := i - start; {
-			case n == 0:
-				return false, false, errors.New("a part of the name is empty")
-			case n > maxLabel:
-				return false, false, errors.New("a part of the name has more than 63 characters")
-			case n >= 4 && strings.EqualFold(name[start:start+4], "xn--"):
-				puny = true
-			}
-			start = i + 1
-			continue
-		}
-		switch c := name[i]; {
-		case 'a' <= c && c <= 'z', '0' <= c && c <= '9', c == '-', c == '_':
-		case 'A' <= c && c <= 'Z':
+	for i := range len(name) {
+		switch letters[name[i]] {
+		case 'l', 'd', 'p':
+		case 'u':
 			lower = false
-		case c >= utf8.RuneSelf:
+		case '.':
+			if err := checkLabel(i - start); err != nil {
+				return false, false, err
+			}
+			puny = puny || isPuny(name[start:i])
+			start = i + 1
+		case 'h':
 			return false, false, errors.New("the name is not in its ASCII form, xn--…")
 		default:
-			return false, false, fmt.Errorf("%s cannot stand in a name", strconv.QuoteRuneToASCII(rune(c)))
+			return false, false, fmt.Errorf("%s cannot stand in a name", strconv.QuoteRuneToASCII(rune(name[i])))
 		}
 	}
-	return lower, puny, nil
+	return lower, puny || isPuny(name[start:]), checkLabel(len(name) - start)
+}
+
+func checkLabel(n int) error {
+	switch {
+	case n == 0:
+		return errEmptyLabel
+	case n > maxLabel:
+		return errLongLabel
+	default:
+		return nil
+	}
+}
+
+var (
+	errEmptyLabel = errors.New("a part of the name is empty")
+	errLongLabel  = errors.New("a part of the name has more than 63 characters")
+)
+
+// isPuny reports whether a label says that it stands for another.
+func isPuny(label string) bool {
+	return len(label) >= 4 && label[3] == '-' && label[2] == '-' && label[0]|0x20 == 'x' && label[1]|0x20 == 'n'
 }
 
 // isName reports whether a name is in canonical form. Labels that begin with

@@ -1,0 +1,331 @@
+package request
+
+import (
+	"net/netip"
+	"strings"
+
+	"github.com/ringd/ringd/profiles/egress"
+	"github.com/ringd/ringd/profiles/egress/head"
+	"github.com/ringd/ringd/profiles/egress/hello"
+	"github.com/ringd/ringd/profiles/egress/socks"
+)
+
+// maxPipelined bounds the requests in one description.
+const maxPipelined = 64
+
+// connect decides a CONNECT, as the proxy reads it.
+func (t *trial) connect() (Outcome, *egress.Refusal) {
+	if t.Method != "" && t.Method != "CONNECT" && t.Path == "" {
+		return Outcome{}, refuse(egress.Request, "a tunnel is asked for with CONNECT")
+	}
+	wire := t.wire
+	if wire == nil {
+		var r *egress.Refusal
+		if wire, r = t.write("CONNECT", t.Target, t.Target); r != nil {
+			return Outcome{}, r
+		}
+	}
+	var req head.Request
+	n, err := req.Read(wire)
+	if err != nil {
+		return Outcome{}, Unread(err)
+	}
+	if req.Form != head.Authority {
+		return Outcome{}, refuse(egress.Request, "a tunnel is asked for with CONNECT")
+	}
+	d, r := Tunnel(&req)
+	if r != nil {
+		return Outcome{}, r
+	}
+	return t.tunnel(d, wire[n:])
+}
+
+// Tunnel reads the target of a CONNECT. Its Host, where there is one, names the
+// same; a port that it leaves out is that of the target.
+func Tunnel(req *head.Request) (egress.Dest, *egress.Refusal) {
+	d, r := egress.ParseAuthority(string(req.Authority))
+	if r != nil {
+		return egress.Dest{}, r
+	}
+	if req.Host != nil {
+		if r := egress.SameHost(d, string(req.Host), d.Port); r != nil {
+			return egress.Dest{}, r
+		}
+	}
+	return d, nil
+}
+
+// Unread is the refusal of a head that package head does not read.
+func Unread(err error) *egress.Refusal {
+	code := egress.Request
+	switch err {
+	case head.ErrTarget, head.ErrUser, head.ErrScheme:
+		code = egress.Target
+	case head.ErrMethod:
+		code = egress.Method
+	}
+	return refuse(code, err.Error())
+}
+
+// write makes the head of a request. What would break out of its line is
+// refused here: on the wire it would be another line.
+func (t *trial) write(method, target, host string) ([]byte, *egress.Refusal) {
+	if strings.ContainsFunc(method+target, func(c rune) bool { return c <= ' ' || c == 0x7f }) {
+		return nil, refuse(egress.Target, "the first line has a space or a control character in it")
+	}
+	headers := t.Headers
+	if t.HostHeader != nil {
+		host = *t.HostHeader
+	}
+	given := false
+	for _, h := range headers {
+		given = given || strings.EqualFold(h[0], "Host")
+	}
+	if !given || t.HostHeader != nil {
+		headers = append([][2]string{{"Host", host}}, headers...)
+	}
+	wire := []byte(method + " " + target + " HTTP/1.1\r\n")
+	for _, h := range headers {
+		if strings.ContainsAny(h[0]+h[1], "\r\n\x00") {
+			return nil, refuse(egress.Request, "a header has a line break or a NUL in it")
+		}
+		wire = append(wire, h[0]+": "+h[1]+"\r\n"...)
+	}
+	return append(wire, "\r\n"...), nil
+}
+
+// tunnel decides what goes through a tunnel to d; early is what came with its
+// request.
+func (t *trial) tunnel(d egress.Dest, early []byte) (Outcome, *egress.Refusal) {
+	out, r := t.open(d)
+	if r != nil {
+		return Outcome{}, r
+	}
+	first := append(early, t.Payload...)
+	switch {
+	case egress.Inspected(d):
+		r = t.hello(out, first)
+	case out.Match.Reads:
+		r = t.inside(out, first)
+	}
+	if r != nil {
+		return Outcome{}, r
+	}
+	return out, nil
+}
+
+// hello decides on the first bytes, where the description has any.
+func (t *trial) hello(out Outcome, first []byte) *egress.Refusal {
+	var h hello.Hello
+	var err error
+	switch {
+	case len(first) > 0 || t.TLS == "none":
+		h, err = hello.Parse(first)
+	case t.SNI != nil:
+		h = hello.Hello{Name: *t.SNI, HasName: *t.SNI != "", ECH: t.ECH}
+	case t.ECH:
+		h = hello.Hello{Name: out.Dest.Name, HasName: out.Dest.Name != "", ECH: true}
+	default:
+		return nil
+	}
+	return t.list.Hello(out.Dest, out.Match, h, err, t.now)
+}
+
+// inside decides the requests in a tunnel that is read.
+func (t *trial) inside(out Outcome, first []byte) *egress.Refusal {
+	switch {
+	case t.SNI != nil || t.ECH:
+		return refuse(egress.Request, "requests are read here, and no request can be read in TLS")
+	case len(first) == 0 && (t.Method != "" && t.Method != "CONNECT" || t.Path != ""):
+		method, path := t.Method, t.Path
+		if method == "" || method == "CONNECT" {
+			method = "GET"
+		}
+		if path == "" {
+			path = "/"
+		}
+		return t.list.Request(out.Dest, out.Match, method, path, t.now)
+	case len(first) == 0 && t.TLS == "":
+		return nil
+	}
+	return requests(first, func(req *head.Request) *egress.Refusal {
+		if req.Form != head.Origin {
+			return refuse(egress.Request, "the target of a request in a tunnel begins with a slash")
+		}
+		if r := egress.SameHost(out.Dest, string(req.Host), 80); r != nil {
+			return r
+		}
+		return t.list.Request(out.Dest, out.Match, string(req.Method), string(req.Path), t.now)
+	})
+}
+
+// requests calls each for every request in some bytes, until one is refused. Of a
+// body no more is there than there is; what is there has its form.
+func requests(wire []byte, each func(*head.Request) *egress.Refusal) *egress.Refusal {
+	for range maxPipelined {
+		var req head.Request
+		n, err := req.Read(wire)
+		if err != nil {
+			return Unread(err)
+		}
+		if r := each(&req); r != nil {
+			return r
+		}
+		rest, r := skip(&req, wire[n:])
+		if r != nil || len(rest) == 0 {
+			return r
+		}
+		wire = rest
+	}
+	return refuse(egress.Request, "more requests than are looked at")
+}
+
+// skip takes the body of a request away.
+func skip(req *head.Request, wire []byte) ([]byte, *egress.Refusal) {
+	switch req.Body {
+	case head.Sized:
+		return wire[min(int64(len(wire)), req.Length):], nil
+	case head.Chunked:
+		var c head.Chunks
+		for len(wire) > 0 && !c.Done() {
+			_, n, err := c.Next(wire)
+			if err != nil {
+				return nil, Unread(err)
+			}
+			wire = wire[n:]
+		}
+		return wire, nil
+	case head.None, head.UntilClose:
+		return wire, nil
+	default:
+		return nil, refuse(egress.Request, "no body is of this kind")
+	}
+}
+
+// http decides a request to a plain proxy.
+func (t *trial) http() (out Outcome, refusal *egress.Refusal) {
+	wire := t.wire
+	if wire == nil {
+		var r *egress.Refusal
+		if wire, r = t.absolute(); r != nil {
+			return Outcome{}, r
+		}
+	}
+	refusal = requests(wire, func(req *head.Request) *egress.Refusal {
+		if req.Form != head.Absolute {
+			return refuse(egress.Request, "the target of a request to a proxy begins with http://")
+		}
+		d, path, r := egress.ParseAbsolute(string(req.Target))
+		if r != nil {
+			return r
+		}
+		if req.Host != nil {
+			if r := egress.SameHost(d, string(req.Host), 80); r != nil {
+				return r
+			}
+		}
+		m, r := t.list.Match(d, t.now)
+		if r != nil {
+			return r
+		}
+		if egress.Inspected(d) {
+			return t.list.Hello(d, m, hello.Hello{}, hello.ErrNotTLS, t.now)
+		}
+		if r := t.list.Request(d, m, string(req.Method), path, t.now); r != nil {
+			return r
+		}
+		out, r = t.address(d, m)
+		return r
+	})
+	if refusal != nil {
+		return Outcome{}, refusal
+	}
+	return out, nil
+}
+
+// absolute makes the request for a plain proxy.
+func (t *trial) absolute() ([]byte, *egress.Refusal) {
+	method, target := t.Method, t.Target
+	if method == "" {
+		method = "GET"
+	}
+	_, rest, _ := strings.Cut(target, "://")
+	authority, _, found := strings.Cut(rest, "/")
+	if i := strings.IndexAny(authority, "?#"); i >= 0 {
+		authority, found = authority[:i], true
+	}
+	if !found {
+		target += t.Path
+	}
+	return t.write(method, target, authority)
+}
+
+// socks decides a SOCKS5 request.
+func (t *trial) socks() (Outcome, *egress.Refusal) {
+	if t.wire != nil {
+		return t.socksWire()
+	}
+	if t.Cmd != "" && t.Cmd != "connect" {
+		return Outcome{}, refuse(egress.Request, "SOCKS opens connections and does nothing else")
+	}
+	i := strings.LastIndexByte(t.Target, ':')
+	if i < 0 {
+		return Outcome{}, refuse(egress.Target, "the target is not host:port")
+	}
+	// The port goes over the wire as a number: any host does for reading it.
+	port, r := egress.ParseAuthority("x" + t.Target[i:])
+	if r != nil {
+		return Outcome{}, r
+	}
+	host := t.Target[:i]
+	addr, atyp := literal(host)
+	if t.Atyp != "" && t.Atyp != atyp {
+		atyp = t.Atyp
+		if atyp != "domain" {
+			return Outcome{}, refuse(egress.Target, "the target is no address of the type that is given")
+		}
+	}
+	var d egress.Dest
+	if atyp == "domain" {
+		d, r = egress.ParseSOCKS(host, netip.Addr{}, port.Port)
+	} else {
+		d, r = egress.ParseSOCKS("", addr, port.Port)
+	}
+	if r != nil {
+		return Outcome{}, r
+	}
+	return t.tunnel(d, nil)
+}
+
+// literal reads an address as a client would before it sends it, and says of
+// which type it is.
+func literal(host string) (netip.Addr, string) {
+	inner, open := strings.CutPrefix(host, "[")
+	inner, closed := strings.CutSuffix(inner, "]")
+	a, err := netip.ParseAddr(inner)
+	switch {
+	case err != nil || a.Zone() != "" || open != closed || open && a.Is4():
+		return netip.Addr{}, "domain"
+	case a.Is4():
+		return a, "ipv4"
+	default:
+		return a, "ipv6"
+	}
+}
+
+// socksWire decides what a client sends: greeting, request, and what follows.
+func (t *trial) socksWire() (Outcome, *egress.Refusal) {
+	n, err := socks.ReadGreeting(t.wire)
+	if err != nil {
+		return Outcome{}, refuse(egress.Request, err.Error())
+	}
+	req, m, err := socks.ReadRequest(t.wire[n:])
+	if err != nil {
+		return Outcome{}, refuse(egress.Request, err.Error())
+	}
+	d, r := egress.ParseSOCKS(req.Domain, req.Addr, req.Port)
+	if r != nil {
+		return Outcome{}, r
+	}
+	return t.tunnel(d, t.wire[n+m:])
+}

@@ -1,0 +1,95 @@
+package request
+
+import (
+	"strings"
+
+	"github.com/ringd/ringd/profiles/egress"
+)
+
+// MaxRedirects is how many a fetch follows.
+const MaxRedirects = 20
+
+// fetch decides a fetch and each of its redirects.
+func (t *trial) fetch() (Outcome, *egress.Refusal) {
+	if t.wire != nil {
+		return Outcome{}, refuse(egress.Request, "a fetch has no bytes of its own on the wire")
+	}
+	if r := t.fields(); r != nil {
+		return Outcome{}, r
+	}
+	u, r := egress.ParseURL(t.Target)
+	if r != nil {
+		return Outcome{}, r
+	}
+	out, r := t.hop(u)
+	if r != nil {
+		return Outcome{}, r
+	}
+	for i, location := range t.Redirects {
+		if i == MaxRedirects {
+			return Outcome{}, refuse(egress.Redirect, "the fetch is redirected more than 20 times")
+		}
+		if u, r = u.Parse(location); r == nil {
+			out, r = t.hop(u)
+		}
+		if r != nil {
+			r.Code, r.Why = egress.Redirect, "a redirect is refused: "+r.Why
+			return Outcome{}, r
+		}
+	}
+	return out, nil
+}
+
+// hop decides one request of a fetch.
+func (t *trial) hop(u egress.URL) (Outcome, *egress.Refusal) {
+	m, r := t.list.Match(u.Dest, t.now)
+	if r != nil {
+		return Outcome{}, r
+	}
+	method, path := t.Method, u.Path
+	if method == "" {
+		method = "GET"
+	}
+	if r := t.list.Request(u.Dest, m, method, path, t.now); r != nil {
+		return Outcome{}, r
+	}
+	if u.Scheme == "http" && egress.Inspected(u.Dest) {
+		return Outcome{}, refuse(egress.NotTLS, "on port 443 there is TLS, and http: has none")
+	}
+	return t.address(u.Dest, m)
+}
+
+// fields refuses the headers that a program does not set, since they say where
+// a request goes and where it ends.
+func (t *trial) fields() *egress.Refusal {
+	if t.HostHeader != nil {
+		return refuse(egress.Request, "a fetch does not set the header Host")
+	}
+	for _, h := range t.Headers {
+		if !fieldName(h[0]) || strings.ContainsAny(h[1], "\r\n\x00") {
+			return refuse(egress.Request, "a header is not valid")
+		}
+		if Forbidden(h[0]) {
+			return refuse(egress.Request, "a fetch does not set the header "+h[0])
+		}
+	}
+	return nil
+}
+
+func fieldName(name string) bool {
+	for i := range len(name) {
+		if c := name[i]; c <= ' ' || c >= 0x7f || strings.IndexByte(`"(),/:;<=>?@[\]{}`, c) >= 0 {
+			return false
+		}
+	}
+	return name != ""
+}
+
+// Forbidden reports whether a header is not a program's to set in a fetch.
+func Forbidden(name string) bool {
+	switch strings.ToLower(name) {
+	case "host", "connection", "content-length", "transfer-encoding", "te", "trailer", "upgrade", "expect", "keep-alive", "via", "http2-settings":
+		return true
+	}
+	return len(name) >= 6 && strings.EqualFold(name[:6], "proxy-")
+}

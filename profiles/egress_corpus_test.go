@@ -1,0 +1,98 @@
+package profiles_test
+
+import (
+	"bufio"
+	"encoding/json"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/profiles/egress"
+)
+
+// corpusCase is one line of a corpus of egress.
+type corpusCase struct {
+	ID       string
+	Category string
+	Allow    []string
+	Deny     []string
+	Request  profiles.EgressAction
+	Expect   string
+	Why      string
+	Arguable string
+	MustDial string `json:"must_dial"`
+}
+
+func corpus(t *testing.T, path string) (out []corpusCase) {
+	t.Helper()
+	f, err := os.Open(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	lines := bufio.NewScanner(f)
+	lines.Buffer(nil, 1<<20)
+	for lines.Scan() {
+		var c corpusCase
+		if err := json.Unmarshal(lines.Bytes(), &c); err != nil {
+			t.Fatalf("%s: %v", path, err)
+		}
+		out = append(out, c)
+	}
+	if err := lines.Err(); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// listing compiles the entries of a case as the compiler does; false when one of
+// them cannot be read, which closes the list.
+func listing(allow, deny []string) (profiles.Agent, bool) {
+	e := profiles.Egress{Mode: profiles.EgressAllowlist}
+	ok := true
+	for i, list := range [][]string{allow, deny} {
+		for _, text := range list {
+			entry, err := egress.ReadEntry(text)
+			if err != nil {
+				ok = false
+				entry.Host = text
+			}
+			r := profiles.EgressRule{Host: entry.Host, Ports: entry.Ports, AnyPort: entry.AnyPort}
+			if i == 0 {
+				e.Allow = append(e.Allow, r)
+			} else {
+				e.Deny = append(e.Deny, r)
+			}
+		}
+	}
+	return profiles.Agent{Name: "a", Egress: e}, ok
+}
+
+func decider(a profiles.Agent) *profiles.Decider {
+	return profiles.NewDecider(a, "r", profiles.Environment{Now: time.Unix(1e9, 0)})
+}
+
+// The corpus says what is allowed and what is denied; of an arguable line the
+// expectation is our choice as well.
+func TestEgressCorpus(t *testing.T) {
+	cases := corpus(t, "../testdata/egress.jsonl")
+	if len(cases) < 89 {
+		t.Fatalf("the corpus has %d lines", len(cases))
+	}
+	for _, c := range cases {
+		t.Run(c.ID, func(t *testing.T) {
+			a, _ := listing(c.Allow, c.Deny)
+			got := decider(a).Egress(c.Request)
+			if got.Verdict.String() != c.Expect {
+				t.Errorf("%s: got %s, %s (%s); want %s", c.Why, got.Verdict, got.Code, got.Reason, c.Expect)
+			}
+			if c.MustDial != "" && got.Dial != c.MustDial {
+				t.Errorf("dials %q, want %s", got.Dial, c.MustDial)
+			}
+			if got.Verdict == profiles.Deny && got.Code == "" {
+				t.Error("a denial without a code")
+			}
+		})
+	}
+}
