@@ -153,7 +153,7 @@ func TestDecide(t *testing.T) {
 		{`{"file":{"op":"read","path":"` + strings.Repeat("/workspace", 410) + `"}}`, profiles.Deny, profiles.CodeFilePath, ""},
 
 		{`{"shell":{"script":"git fetch"}}`, profiles.Deny, profiles.CodeExecutorUnavailable, "shell"},
-		{`{"egress":{"kind":"connect","target":"api.example.com:443"}}`, profiles.Deny, profiles.CodeRingUnavailable, ""},
+		{`{"egress":{"kind":"connect","target":"api.example.com:443"}}`, profiles.Allow, profiles.CodeAllowed, ""},
 	} {
 		t.Run(tt.action[:min(len(tt.action), 90)], func(t *testing.T) {
 			action, err := profiles.DecodeAction([]byte(tt.action))
@@ -310,7 +310,7 @@ func TestNotGrantedExecutors(t *testing.T) {
 	if got := d.Bridge("", "spawnSubagent", 1); got.Verdict != profiles.Deny {
 		t.Errorf("a bridge that no executor reaches: %+v", got)
 	}
-	if got := d.Egress(profiles.EgressAction{}); got.Code != profiles.CodeEgressNotGranted {
+	if got := d.Egress(profiles.EgressAction{Kind: "connect", Target: "api.example.com:443"}); got.Code != profiles.CodeEgressNotGranted {
 		t.Errorf("empty list: %+v", got)
 	}
 	for _, mode := range []string{"", "off", "open", "OFF"} {

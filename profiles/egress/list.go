@@ -202,8 +202,8 @@ func (l *List) Match(d Dest, now time.Time) (Match, *Refusal) {
 	return l.matchEntries(d, now)
 }
 
-// usable refuses for all targets, or one that is none.
-func (l *List) usable(d Dest) *Refusal {
+// Closed says why nothing at all is reached; nil: something may be.
+func (l *List) Closed() *Refusal {
 	switch {
 	case l == nil:
 		return refusal(Off, "there is no network")
@@ -211,11 +211,20 @@ func (l *List) usable(d Dest) *Refusal {
 		return refusal(Off, "the list cannot be read, so nothing of it counts: %s", l.bad)
 	case l.mode != Gateway && l.mode != Allowlist:
 		return refusal(Off, "there is no network")
-	case d.Port == 0 || d.Addr.IsValid() == (d.Name != ""), d.Addr.Is4In6() || d.Addr.Zone() != "", !d.Addr.IsValid() && !isName(d.Name):
-		return refusal(Target, "not a target in its usual form")
 	default:
 		return nil
 	}
+}
+
+// usable refuses a target that is none, and every one of a list that is closed.
+func (l *List) usable(d Dest) *Refusal {
+	if r := l.Closed(); r != nil {
+		return r
+	}
+	if d.Port == 0 || d.Addr.IsValid() == (d.Name != "") || d.Addr.Is4In6() || d.Addr.Zone() != "" || !d.Addr.IsValid() && !isName(d.Name) {
+		return refusal(Target, "not a target in its usual form")
+	}
+	return nil
 }
 
 // Label gives the label of a virtual host; false for a name outside of Domain,

@@ -58,6 +58,9 @@ type Outcome struct {
 // Decide answers a request by a list at the time now. Of one with several hops
 // the outcome is that of the last.
 func Decide(l *egress.List, r Request, now time.Time) (Outcome, *egress.Refusal) {
+	if closed := l.Closed(); closed != nil {
+		return Outcome{}, closed
+	}
 	t := trial{Request: r, list: l, now: now}
 	if why := t.check(); why != "" {
 		return Outcome{}, refuse(egress.Target, why)
