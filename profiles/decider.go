@@ -154,6 +154,17 @@ func Malformed(err error) Decision {
 	return Decision{Code: CodeActionMalformed, Reason: "not a valid action: " + err.Error()}
 }
 
+// At is the decider at a time: Egress decides as of then. The receiver, which may
+// be nil, stays as it is.
+func (d *Decider) At(now time.Time) *Decider {
+	if d == nil {
+		return nil
+	}
+	at := *d
+	at.now = now
+	return &at
+}
+
 // Profile returns the agent's profile; the zero Agent from a nil or closed
 // Decider.
 func (d *Decider) Profile() Agent {

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"time"
+
 	"github.com/spf13/cobra"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/cli"
@@ -29,7 +31,7 @@ be read.`,
 				return err
 			}
 			d := set.Decider(defaultAgent(set, agent), profiles.Environment{
-				Workspace: workspace, Home: p.Env.Home, Condition: (&decide.Conditions{}).Decide(cmd.Context()),
+				Workspace: workspace, Home: p.Env.Home, Now: time.Now(), Condition: (&decide.Conditions{}).Decide(cmd.Context()),
 			})
 			denied, err := decide.Lines(cmd.Context(), d, set.Revision, p.In, p.Out)
 			if err != nil {

@@ -32,8 +32,8 @@ Exit codes: those of ringd run.`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
-			case o.state == "" && (o.policy != "" || len(o.bridges)+len(o.bridgeEnv) > 0 || o.ask || o.as != "" || o.report):
-				return cli.Usage("resume without --state is the daemon's: policy and bridges are its own")
+			case o.state == "" && (o.policy != "" || o.own() || o.ask || o.as != "" || o.report):
+				return cli.Usage("resume without --state is the daemon's: policy, bridges, gateways and credentials are its own")
 			case o.state != "" && (o.daemon.Named() || o.policy == ""):
 				return cli.Usage("resume --state DIR needs a policy: -p PATH")
 			case o.state == "":
@@ -53,7 +53,7 @@ Exit codes: those of ringd run.`,
 	f.StringArrayVar(&o.bridgeEnv, "bridge-env", nil, "NAME, a variable that bridge commands get")
 	f.BoolVar(&o.asJSON, "json", false, "print the whole outcome as JSON")
 	f.BoolVar(&o.report, "report", false, "say on stderr what ran and what limits held")
-	o.bindAsking(cmd)
+	o.bindHere(cmd)
 	return cmd
 }
 

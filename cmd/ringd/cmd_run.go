@@ -18,6 +18,7 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/cli"
 	"github.com/ringd/ringd/cmd/ringd/internal/config"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/network"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/pauses"
 	"github.com/ringd/ringd/cmd/ringd/internal/provider"
 	"github.com/ringd/ringd/cmd/ringd/internal/request"
@@ -32,6 +33,7 @@ import (
 type runOptions struct {
 	policy, agent, executor, language string
 	inputs, bridges, bridgeEnv        []string
+	credentials, gateways             []string
 	state                             string
 	daemon                            cli.Daemon // run there
 	session, grants, as               string
@@ -89,13 +91,15 @@ ran.`,
 	f.BoolVar(&o.detach, "detach", false, "in a daemon: print the run's id, do not wait")
 	f.StringVar(&o.session, "session", "", "go on from what the last run under NAME left")
 	f.StringVar(&o.grants, "grants", "", "FILE.json that narrows what the run is granted")
-	o.bindAsking(cmd)
+	o.bindHere(cmd)
 	required(cmd, "executor")
 	return cmd
 }
 
-// bindAsking binds what run and resume say about approvals.
-func (o *runOptions) bindAsking(cmd *cobra.Command) {
+// bindHere binds what run and resume say about approvals and gateways.
+func (o *runOptions) bindHere(cmd *cobra.Command) {
+	cmd.Flags().StringArrayVar(&o.credentials, "credential", nil, "NAME=file:PATH or NAME=env:VARIABLE, for gateways")
+	cmd.Flags().StringArrayVar(&o.gateways, "gateway", nil, "NAME=URL[,credential=NAME], what a gateway stands for")
 	cmd.Flags().StringVar(&o.as, "as", "", "which owner of approval.from you answer for")
 	cmd.Flags().BoolVar(&o.ask, "ask", false, "ask at the terminal even with --state")
 }
@@ -108,8 +112,8 @@ func (p *program) run(ctx context.Context, o runOptions) error {
 		return err
 	}
 	switch {
-	case o.daemon.Named() && (o.policy != "" || o.state != "" || len(o.bridges)+len(o.bridgeEnv) > 0):
-		return cli.Usage("%s: policy, state and bridges are the daemon's", o.daemon.Flag())
+	case o.daemon.Named() && (o.policy != "" || o.state != "" || o.own()):
+		return cli.Usage("%s: policy, state, bridges, gateways and credentials are the daemon's", o.daemon.Flag())
 	case o.daemon.Named() && (o.as != "" || o.ask):
 		return cli.Usage("%s: who starts a run there cannot approve it; see ringd approve", o.daemon.Flag())
 	case o.session != "" && o.state == "" && !o.daemon.Named():
@@ -127,6 +131,11 @@ func (p *program) run(ctx context.Context, o runOptions) error {
 		return p.runThere(ctx, o, req)
 	}
 	return p.runHere(ctx, o, req)
+}
+
+// own reports whether the caller says how this host performs things.
+func (o *runOptions) own() bool {
+	return len(o.bridges)+len(o.bridgeEnv)+len(o.credentials)+len(o.gateways) > 0
 }
 
 // commands are the providers of --bridge.
@@ -200,6 +209,10 @@ func (p *program) local(ctx context.Context, o runOptions, begin func(context.Co
 	if err != nil {
 		return err
 	}
+	host, err := network.HostOfFlags(o.credentials, o.gateways, p.Env)
+	if err != nil {
+		return cli.Usage("%w", err)
+	}
 	state, remove, err := p.privateState(o.state)
 	if err != nil {
 		return err
@@ -210,7 +223,7 @@ func (p *program) local(ctx context.Context, o runOptions, begin func(context.Co
 	group := &daemon.Group{}
 	early := p.compileEarly(ctx, group, files)
 	s, err := p.newStack(ctx, stackConfig{
-		group: group, state: state, private: []string{state}, compiler: early, providers: providers,
+		group: group, state: state, private: append(host.Files(), state), host: host, compiler: early, providers: providers,
 		quota:  daemon.Quota{PerActor: 1, Total: 1},
 		paused: pauses.Quota{PerActor: defaultPausedPerActor, Total: defaultPaused},
 		logger: slog.New(slog.DiscardHandler),

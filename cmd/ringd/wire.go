@@ -20,6 +20,7 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/config"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/metrics"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/network"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/pauses"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/records"
 	"github.com/ringd/ringd/cmd/ringd/internal/decide"
@@ -119,9 +120,10 @@ type stackConfig struct {
 	teller    notify.Teller       // of calls that wait; nil: nobody is told
 	still     bool                // nothing is resumed but on request
 	pool      poolConfig
-	guest     int  // user of guests when ringd is root; 0: the default
-	groups    bool // each guest gets a control group where they are delegated
-	warm      bool // start a first guest at once
+	host      network.Host // what its configuration says of egress
+	guest     int          // user of guests when ringd is root; 0: the default
+	groups    bool         // each guest gets a control group where they are delegated
+	warm      bool         // start a first guest at once
 	metrics   *metrics.Metrics
 	logger    *slog.Logger
 }
@@ -176,6 +178,10 @@ func (p *program) buildStack(ctx context.Context, c stackConfig, s *stack) (err 
 		private = append(private, p.Env.Cache)
 	}
 	lasting := context.WithoutCancel(ctx) // what a guest tries while the daemon ends is on record as well
+	out, err := network.Join(lasting, network.JoinConfig{Host: c.host, Go: s.group.Go, Now: time.Now, Metrics: c.metrics})
+	if err != nil {
+		return cli.Failed(cli.Misused, err)
+	}
 	s.kernel, err = kernel.New(kernel.Config{
 		Go: s.group.Go, Token: rand.Reader, GuestID: c.guest, Groups: c.groups, Spare: c.pool.blank > 0,
 		Executors: []string{profiles.ExecutorJS}, Home: p.Env.Home, Private: private,
@@ -190,25 +196,13 @@ func (p *program) buildStack(ctx context.Context, c stackConfig, s *stack) (err 
 		if owned {
 			return nil
 		}
-		err := s.kernel.Close()
+		err := errors.Join(s.kernel.Close(), out.Ring.Close())
 		s.group.Wait()
 		return err
 	})
-	s.js, err = js.New(js.Config{
-		Launcher: records.CountGuests(s.kernel, c.metrics), Argv: []string{p.Self, verbGuest}, CacheDir: p.Env.Cache,
-		Go: s.group.Go, Now: time.Now, Engines: c.engines,
-		Blank: c.pool.blank, Idle: c.pool.idle, PerKey: c.pool.perKey, Reuse: c.pool.reuse, Once: c.pool.once,
-	})
-	if err != nil {
+	if err := p.newJS(ctx, c, s); err != nil {
 		return err
 	}
-	s.warmed = make(chan struct{})
-	s.group.Go(func() {
-		defer close(s.warmed)
-		if c.warm {
-			s.cold = s.js.Warm(ctx)
-		}
-	})
 	log, st, err := openRecords(ctx, c, s)
 	if err != nil {
 		return err
@@ -233,7 +227,7 @@ func (p *program) buildStack(ctx context.Context, c stackConfig, s *stack) (err 
 		Lacks:     s.kernel.Lacks,
 		Providers: c.providers, Audit: recorder, Journal: journal, Conditions: asked,
 		Go: s.group.Go, Now: time.Now, Random: rand.Reader, Generation: recorder.Generation,
-		Keeper: keeper, Point: p.point,
+		Keeper: keeper, Point: p.point, Narrowed: out.Ring.Recheck,
 		CheckValue: func(v json.RawMessage) error {
 			return value.Check(v, value.Limits{Bytes: int64(len(v)), Nodes: len(v)}) // the ring has bounded v
 		},
@@ -243,6 +237,7 @@ func (p *program) buildStack(ctx context.Context, c stackConfig, s *stack) (err 
 	}
 	s.guests.ring = ring
 	refusals.Attach(recorder, ring.Refused)
+	out.Attach(recorder, ring)
 	outbox, err := newOutbox(c, st, s.group)
 	if err != nil {
 		return errors.Join(err, ring.Close())
@@ -250,7 +245,7 @@ func (p *program) buildStack(ctx context.Context, c stackConfig, s *stack) (err 
 	s.daemon, err = daemon.New(ctx, daemon.Config{
 		Version:     buildVersion().Version,
 		Interpreter: daemon.FromRing(ring),
-		Rings:       []daemon.Ring{s.kernel, ring, s.guests},
+		Rings:       []daemon.Ring{s.kernel, ring, s.guests, out.Ring},
 		Compiler:    c.compiler,
 		Runs:        st, Generations: st, Pauses: st, Calls: st, Records: st, Sessions: st,
 		Keeper: keeper, Desk: desk, Outbox: outbox, Recorder: recorder, Journal: journal,
@@ -264,6 +259,26 @@ func (p *program) buildStack(ctx context.Context, c stackConfig, s *stack) (err 
 	}
 	owned = true
 	s.onClose(s.daemon.Close)
+	return nil
+}
+
+// newJS makes the JavaScript executor, and warms it aside.
+func (p *program) newJS(ctx context.Context, c stackConfig, s *stack) (err error) {
+	s.js, err = js.New(js.Config{
+		Launcher: records.CountGuests(s.kernel, c.metrics), Argv: []string{p.Self, verbGuest}, CacheDir: p.Env.Cache,
+		Go: s.group.Go, Now: time.Now, Engines: c.engines,
+		Blank: c.pool.blank, Idle: c.pool.idle, PerKey: c.pool.perKey, Reuse: c.pool.reuse, Once: c.pool.once,
+	})
+	if err != nil {
+		return err
+	}
+	s.warmed = make(chan struct{})
+	s.group.Go(func() {
+		defer close(s.warmed)
+		if c.warm {
+			s.cold = s.js.Warm(ctx)
+		}
+	})
 	return nil
 }
 
@@ -410,7 +425,7 @@ func (p *program) newServer(ctx context.Context, f config.File, logger *slog.Log
 	m := metrics.New()
 	s, err := p.newStack(ctx, stackConfig{
 		group: &daemon.Group{Logger: logger}, state: f.State, strict: f.Audit == "strict",
-		private:  f.Private(),
+		private: f.Private(), host: network.HostOf(f, p.Env),
 		compiler: p.compiler(), providers: providers, metrics: m, logger: logger, warm: true, groups: true,
 		guest: f.Guests.UID,
 		keys:  keys, ownKey: f.Snapshots.Key == nil, engines: f.Snapshots.Engines, teller: teller,

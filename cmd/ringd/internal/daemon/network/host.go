@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/netip"
+	"os"
 	"slices"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/config"
@@ -28,6 +29,51 @@ func HostOf(f config.File, env config.Environment) Host {
 		h.Listen = append(h.Listen, l.TCP)
 	}
 	return h
+}
+
+// HostOfFlags reads what flags say of egress, as config.ParseCredential and
+// config.ParseGateway take it.
+func HostOfFlags(credentials, gateways []string, env config.Environment) (Host, error) {
+	h := Host{Env: env, Credentials: map[string]config.Credential{}, Gateways: map[string]config.Gateway{}}
+	dir, err := os.Getwd()
+	if err != nil {
+		return Host{}, fmt.Errorf("find this folder: %w", err)
+	}
+	for _, text := range credentials {
+		name, c, err := config.ParseCredential(text, dir)
+		if err != nil {
+			return Host{}, fmt.Errorf("--credential: %w", err)
+		}
+		if _, twice := h.Credentials[name]; twice {
+			return Host{}, fmt.Errorf("--credential %s is given twice", name)
+		}
+		h.Credentials[name] = c
+	}
+	for _, text := range gateways {
+		name, g, err := config.ParseGateway(text)
+		if err != nil {
+			return Host{}, fmt.Errorf("--gateway: %w", err)
+		}
+		if _, twice := h.Gateways[name]; twice {
+			return Host{}, fmt.Errorf("--gateway %s is given twice", name)
+		}
+		if _, ok := h.Credentials[g.Credential]; g.Credential != "" && !ok {
+			return Host{}, fmt.Errorf("--gateway %s: no --credential has the name it uses", name)
+		}
+		h.Gateways[name] = g
+	}
+	return h, nil
+}
+
+// Files are those that hold credentials.
+func (h Host) Files() (out []string) {
+	for _, c := range h.Credentials {
+		if c.Secret.File != "" {
+			out = append(out, c.Secret.File)
+		}
+	}
+	slices.Sort(out)
+	return out
 }
 
 // Secret reads a credential, each time anew, so that a file that was replaced

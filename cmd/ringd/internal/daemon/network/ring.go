@@ -43,10 +43,12 @@ type Ring struct {
 	doors atomic.Pointer[Doors]
 	open  atomic.Int64
 	force atomic.Pointer[inForce]
+	next  atomic.Pointer[func() int64] // the number of the generation that is being prepared
 }
 
 // inForce is what of a set is told in status.
 type inForce struct {
+	number   int64
 	expires  []wire.EgressExpiry // soonest first
 	gateways []gateway
 	strict   map[string]bool // agents each of whose records is synced
@@ -77,11 +79,17 @@ func (*Ring) Name() string { return "egress" }
 // Prepare notes what status tells of a set. commit rechecks the live connections.
 func (r *Ring) Prepare(_ context.Context, set *profiles.Set) (commit func(), err error) {
 	next := noted(set)
+	if number := r.next.Load(); number != nil {
+		next.number = (*number)()
+	}
 	return func() {
 		r.force.Store(next)
 		r.Recheck()
 	}, nil
 }
+
+// Generation is the number of the one in force; 0: none yet.
+func (r *Ring) Generation() int64 { return r.force.Load().number }
 
 // Recheck cuts the connections that the policies in force no longer allow.
 func (r *Ring) Recheck() {
@@ -106,8 +114,10 @@ func (r *Ring) Strict(agent string) bool { return r.force.Load().strict[agent] }
 func (r *Ring) Observe(f egress.Figure) {
 	r.open.Add(int64(f.Open))
 	e := metrics.Egress{Door: f.Door, Code: string(f.Code), End: f.End, Dialed: f.Dialed, Up: f.Up, Down: f.Down, Open: f.Open}
-	if f.Code != "" {
+	if f.End == "" && f.Dialed == 0 && f.Open == 0 {
 		e.Verdict = f.Verdict.String()
+	} else { // what was decided was told on its own
+		e.Code = ""
 	}
 	r.cfg.Metrics.Egress(e)
 }
@@ -170,7 +180,7 @@ func noted(set *profiles.Set) *inForce {
 	}
 	for _, name := range slices.Sorted(maps.Keys(set.Agents)) {
 		a := set.Agents[name]
-		if a.Audit == "strict" {
+		if a.Audit == strict {
 			out.strict[name] = true
 		}
 		if a.Egress.Mode != profiles.EgressAllowlist && a.Egress.Mode != profiles.EgressGatewayOnly {

@@ -31,7 +31,7 @@ func (d *Holder) Decide(ctx context.Context, actor, agent string, actions []json
 		agent = "default"
 	}
 	g := d.inForce.Load()
-	decider := d.decider(g, agent)
+	decider := d.decider(g, agent).At(d.cfg.Clock.Now())
 	out := make([]profiles.Decision, len(actions))
 	for i, raw := range actions {
 		kind := "malformed"

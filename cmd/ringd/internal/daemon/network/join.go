@@ -1,0 +1,74 @@
+package network
+
+import (
+	"context"
+	"time"
+
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/metrics"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/records"
+	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/rings/kernel/egress"
+)
+
+// JoinConfig is what Join needs.
+type JoinConfig struct {
+	Host    Host
+	Go      func(func())
+	Now     func() time.Time
+	Metrics *metrics.Metrics // nil: nobody counts
+}
+
+// Joined is the egress of a daemon, with its ring and its records. Until Attach
+// nothing can be recorded, and so nothing is dialed.
+type Joined struct {
+	Ring    *Ring // which closes Egress
+	Egress  *egress.Egress
+	records records.Egress
+}
+
+// Join makes the egress of a daemon. It records under ctx, which should not end
+// before the daemon does.
+func Join(ctx context.Context, c JoinConfig) (*Joined, error) {
+	ring, err := New(Config{Now: c.Now, Host: c.Host, Metrics: c.Metrics})
+	if err != nil {
+		return nil, err
+	}
+	j := &Joined{Ring: ring}
+	cfg, err := c.Host.Egress(ctx, ring, &j.records, c.Go)
+	if err != nil {
+		return nil, err
+	}
+	if j.Egress, err = egress.New(cfg); err != nil {
+		return nil, err
+	}
+	ring.Attach(j.Egress)
+	return j, nil
+}
+
+// Runs are the live runs.
+type Runs interface {
+	Deciders(run string) []*profiles.Decider
+	Refused(run string, d profiles.Decision)
+}
+
+// Attach gives the egress its log, and the runs, which learn what they were
+// refused. A record is synced where a policy that binds its run, or its agent's
+// policy in force, asks for that.
+func (j *Joined) Attach(recorder *records.Recorder, runs Runs) {
+	number := recorder.Generation
+	j.Ring.next.Store(&number)
+	j.records.Attach(recorder, func(agent, run string) bool {
+		if j.Ring.Strict(agent) {
+			return true
+		}
+		for _, d := range runs.Deciders(run) {
+			if d.Profile().Audit == strict {
+				return true
+			}
+		}
+		return false
+	}, runs.Refused)
+}
+
+// strict is the audit of an agent each of whose records is synced.
+const strict = "strict"
