@@ -106,7 +106,7 @@ func TestRequests(t *testing.T) {
 
 // slowly reads a head that comes in pieces, each time at another place.
 func slowly(r *head.Request, raw []byte) (int, error) {
-	step := 1 + len(raw)/1000
+	step := 1 + len(raw)/200
 	for n := 0; ; n = min(n+step, len(raw)) {
 		m, err := r.Read(bytes.Clone(raw[:n]))
 		if !errors.Is(err, head.ErrMore) || n == len(raw) {
