@@ -65,7 +65,7 @@ var layers = map[string][]string{
 	"profiles/egress/socks":   {},
 	"profiles/egress/names":   {},
 	"profiles/jsontext":       {},
-	"profiles/hosts":          {},
+	"profiles/hosts":          {"profiles/egress"},
 	"profiles/near":           {},
 	"profiles/paths":          {},
 	"profiles/words":          {},

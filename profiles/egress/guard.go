@@ -196,33 +196,51 @@ func Upstream(a netip.Addr, listed []netip.Prefix) *Refusal {
 }
 
 // guard refuses an address by its kind. opened reports whether a list opens an
-// address; fits says of a listed range whether it can.
+// address; fits says of a listed range whether it can, and whether with the port
+// named.
 func guard(a netip.Addr, opened func(a netip.Addr, fits func(p netip.Prefix, port bool) bool) bool) *Refusal {
 	a = a.Unmap()
-	c, kind := classify(a)
-	var fits func(p netip.Prefix, port bool) bool
-	switch c {
+	switch c, _ := classify(a); c {
 	case public:
 		return nil
-	case loopback:
-		fits = func(p netip.Prefix, port bool) bool { return p.IsSingleIP() && port }
-	case special:
-		fits = func(p netip.Prefix, _ bool) bool { return p.Bits() >= kind.Bits() }
+	case loopback, special:
+		if opens(a, opened) {
+			return nil
+		}
+		if inner, ok := translated(a); ok && opensAll(inner, opened) {
+			return nil
+		}
+		return refusal(Address, "it is no public address, and no entry lists the address itself with this port")
 	case never:
 		return refusal(Address, "what it stands for is never reached, listed or not")
 	default:
 		return refusal(Address, "what it stands for is never reached, listed or not")
 	}
-	if opened(a, fits) {
-		return nil
+}
+
+// opens reports whether a list opens one address that is not public.
+func opens(a netip.Addr, opened func(netip.Addr, func(netip.Prefix, bool) bool) bool) bool {
+	c, kind := classify(a)
+	switch c {
+	case loopback:
+		return opened(a, func(p netip.Prefix, port bool) bool { return p.IsSingleIP() && port })
+	case special:
+		return opened(a, func(p netip.Prefix, _ bool) bool { return p.Bits() >= kind.Bits() })
+	case never, public:
+		return c == public
+	default:
+		return false
 	}
-	if inner, ok := translated(a); ok && c == special {
-		// The IPv4 address decides, and so does its listing.
-		if _, kind = classify(inner[0]); opened(inner[0], fits) {
-			return nil
+}
+
+// opensAll asks for all that a translated address may stand for.
+func opensAll(inner []netip.Addr, opened func(netip.Addr, func(netip.Prefix, bool) bool) bool) bool {
+	for i, v4 := range inner {
+		if (i == 0 || v4.As4()[0] != 0) && !opens(v4, opened) {
+			return false
 		}
 	}
-	return refusal(Address, "it is no public address, and no entry lists the address itself with this port")
+	return true
 }
 
 // Dialable refuses an address that nothing may dial, whatever name led to it, at

@@ -77,11 +77,10 @@ func readHostPort(text string, port uint16) (Dest, error) {
 		host, number, ported = text[:i], text[i+1:], true
 	}
 	if ported {
-		n, err := strconv.ParseUint(number, 10, 16)
-		if err != nil || n == 0 || number[0] < '1' || number[0] > '9' {
+		var err error
+		if port, err = readPort(number); err != nil {
 			return Dest{}, errors.New("want a port from 1 to 65535 after the colon")
 		}
-		port = uint16(n)
 	}
 	if inner, ok := strings.CutPrefix(host, "["); ok {
 		inner, closed := strings.CutSuffix(inner, "]")
@@ -94,23 +93,10 @@ func readHostPort(text string, port uint16) (Dest, error) {
 	if a, err := netip.ParseAddr(host); err == nil && a.Is4() {
 		return Dest{Addr: a, Port: port}, nil
 	}
-	if !plainName(host) {
+	if name, err := readName(host); err != nil || name != host {
 		return Dest{}, errors.New("want a name in lower case, an IPv4 address, or an IPv6 address in brackets")
 	}
 	return Dest{Name: host, Port: port}, nil
-}
-
-// plainName reports whether text is a name in canonical form. What ends like a
-// number is none: some readers take it for an address.
-func plainName(text string) bool {
-	last := ""
-	for label := range strings.SplitSeq(text, ".") {
-		if label == "" || len(label) > 63 || strings.Trim(label, "abcdefghijklmnopqrstuvwxyz0123456789-_") != "" {
-			return false
-		}
-		last = label
-	}
-	return len(text) <= 253 && strings.Trim(last, "0123456789") != "" && !strings.HasPrefix(last, "0x")
 }
 
 // CleanPath reports whether text is a path of a request as policies write it:

@@ -62,7 +62,11 @@ func parseURL(base, text string) (URL, *Refusal) {
 	if r != nil {
 		return URL{}, r
 	}
-	if why := badTarget(out.Path + "?" + out.Query); why != "" {
+	why := badTarget(out.Path + "?" + out.Query)
+	if why == "" && !escaped(out.Path) {
+		why = "has an escape that is none"
+	}
+	if why != "" {
 		return URL{}, refusal(Target, "the path of %s %s", quoted(text), why)
 	}
 	out.Dest, out.Text = d, out.Scheme+"://"+d.authority(port == 443 && out.Scheme == "https" || port == 80 && out.Scheme == "http")+out.Path
@@ -70,6 +74,16 @@ func parseURL(base, text string) (URL, *Refusal) {
 		out.Text += "?" + out.Query
 	}
 	return out, nil
+}
+
+// escaped reports whether every percent sign begins an escape.
+func escaped(path string) bool {
+	for i := range len(path) {
+		if path[i] == '%' && (i+2 >= len(path) || unhex(path[i+1]) > 15 || unhex(path[i+2]) > 15) {
+			return false
+		}
+	}
+	return true
 }
 
 // credentials finds an empty userinfo, which leaves nothing in what was parsed.

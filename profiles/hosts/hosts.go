@@ -8,6 +8,8 @@ import (
 	"net/netip"
 	"slices"
 	"strings"
+
+	"github.com/ringd/ringd/profiles/egress"
 )
 
 // Pattern is an entry of a list of hosts. Two of them are the same, apart, or
@@ -86,8 +88,8 @@ func (p Pattern) Within(only []Pattern) []string {
 	return out
 }
 
-// opens reports whether p by itself opens what it does not as a part of whole: a
-// loopback address is reached only when it is listed alone.
+// opens reports whether p by itself opens what it does not as a part of whole:
+// addresses that are not public are reached only as they are listed.
 func (p Pattern) opens(whole Pattern) bool {
-	return p.block.IsValid() && p.block.Addr().IsLoopback() && p.block != whole.block
+	return p.block.IsValid() && egress.Opens(p.block, whole.block)
 }
