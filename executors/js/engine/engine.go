@@ -59,10 +59,10 @@ func New(ctx context.Context, c Config) (*Engine, error) {
 }
 
 // build makes the module and the image, from what c.CacheDir keeps or anew.
-func (e *Engine) build(ctx context.Context, c Config, wasm []byte, prelude string) error {
+func (e *Engine) build(ctx context.Context, c Config, wasm []byte, prelude preludeText) error {
 	path := "" // nothing is kept
 	if c.CacheDir != "" {
-		name, err := startName(prelude)
+		name, err := startName(prelude.String())
 		if err == nil {
 			err = kept.CheckFolder(c.CacheDir)
 		}
@@ -71,7 +71,7 @@ func (e *Engine) build(ctx context.Context, c Config, wasm []byte, prelude strin
 		}
 		path = filepath.Join(c.CacheDir, name)
 		if metered, im, ok := loadStart(path); ok {
-			e.image, e.digest = im, digestOf(metered, prelude, im)
+			e.image, e.digest = im, digestOf(metered, prelude.String(), im)
 			return e.compile(ctx, c, metered)
 		}
 		if c.ReadOnly {
@@ -88,7 +88,7 @@ func (e *Engine) build(ctx context.Context, c Config, wasm []byte, prelude strin
 	if e.image, err = e.boot(ctx, metered.Data, prelude); err != nil {
 		return fmt.Errorf("build the engine's image: %w", err)
 	}
-	e.digest = digestOf(metered.Wasm, prelude, e.image)
+	e.digest = digestOf(metered.Wasm, prelude.String(), e.image)
 	if path != "" {
 		keepStart(path, metered.Wasm, e.image)
 	}

@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -23,6 +24,8 @@ const (
 	intrinsics = 1<<10 - 1
 	// Flags of qjs_compile: leave out source and line numbers.
 	stripSource, stripDebug = 1 << 4, 1 << 5
+	// room is what a program finds of empty memory before its VM has to grow.
+	room = 128 << 10
 	// bootFuel bounds the building of the image.
 	bootFuel = 1 << 30
 )
@@ -48,24 +51,33 @@ func (im *image) close() error {
 	return im.backing.close()
 }
 
-// boot builds the image.
-func (e *Engine) boot(ctx context.Context, data []meter.Segment, prelude string) (*image, error) {
-	never := func() time.Duration { return 0 }
-	vm := &VM{engine: e, image: &image{}, memoryBytes: MaxMemoryBytes, state: newState(), options: Options{
-		Fuel: bootFuel, CPU: math.MaxInt64, CPUClock: never, Clock: func() int64 { return 0 }, Now: func() time.Time { return time.Time{} },
-	}}
-	if err := vm.instantiate(ctx, &heapAllocator{}); err != nil {
+// boot builds the image. What compiling the prelude leaves behind in memory is
+// left behind in another VM.
+func (e *Engine) boot(ctx context.Context, data []meter.Segment, p preludeText) (*image, error) {
+	compiler, err := e.bootVM(ctx, data)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { _ = compiler.module.Close(ctx) }()
+	code, err := compiler.compile(compiler.with(ctx), p)
+	if err != nil {
+		return nil, err
+	}
+	vm, err := e.bootVM(ctx, data)
+	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = vm.module.Close(ctx) }() // the image has been copied out
-	for _, s := range data {
-		if !vm.memory.Write(s.Offset, s.Bytes) {
-			return nil, errors.New("a data segment is outside of memory")
-		}
-	}
 	ctx = vm.with(ctx)
-	if err := vm.bootGuest(ctx, prelude); err != nil {
+	if err := vm.bootPrelude(ctx, code); err != nil {
 		return nil, err
+	}
+	vm.call(ctx, fnFree, vm.call(ctx, fnMalloc, room))
+	// The collector links what it has seen anew: done here, it is no difference to
+	// the image later.
+	vm.call(ctx, fnCollect)
+	if vm.dead != nil {
+		return nil, vm.dead
 	}
 	im := vm.image
 	im.from, im.size = uint32(vm.stackPointer.Get()), vm.memory.Size()
@@ -77,8 +89,28 @@ func (e *Engine) boot(ctx context.Context, data []meter.Segment, prelude string)
 	return im, nil
 }
 
-// bootGuest starts the engine in a VM and evaluates the prelude.
-func (vm *VM) bootGuest(ctx context.Context, prelude string) error {
+// bootVM is a VM in which the engine has started. The caller closes its module.
+func (e *Engine) bootVM(ctx context.Context, data []meter.Segment) (*VM, error) {
+	never := func() time.Duration { return 0 }
+	vm := &VM{engine: e, image: &image{}, memoryBytes: MaxMemoryBytes, state: newState(), options: Options{
+		Fuel: bootFuel, CPU: math.MaxInt64, CPUClock: never, Clock: func() int64 { return 0 }, Now: func() time.Time { return time.Time{} },
+	}}
+	if err := vm.instantiate(ctx, &heapAllocator{}); err != nil {
+		return nil, err
+	}
+	for _, s := range data {
+		if !vm.memory.Write(s.Offset, s.Bytes) {
+			return nil, errors.Join(errors.New("a data segment is outside of memory"), vm.module.Close(ctx))
+		}
+	}
+	if err := vm.bootGuest(vm.with(ctx)); err != nil {
+		return nil, errors.Join(err, vm.module.Close(ctx))
+	}
+	return vm, nil
+}
+
+// bootGuest starts the engine in a VM.
+func (vm *VM) bootGuest(ctx context.Context) error {
 	for _, step := range []struct {
 		export string
 		args   []uint64
@@ -110,15 +142,6 @@ func (vm *VM) bootGuest(ctx context.Context, prelude string) error {
 		return err
 	}
 	im.runtime = uint32(runtime)
-	if vm.dead != nil {
-		return vm.dead
-	}
-	if err := vm.bootPrelude(ctx, prelude); err != nil {
-		return err
-	}
-	// The collector links what it has seen anew: done here, it is no difference to
-	// the image later.
-	vm.call(ctx, fnCollect)
 	return vm.dead
 }
 
@@ -139,9 +162,8 @@ func (vm *VM) bootCall(ctx context.Context, export string, args ...uint64) (uint
 }
 
 // bootPrelude gives the prelude its one host function and the top-level
-// declarations, evaluates it without source or line numbers, and keeps what it
-// returns.
-func (vm *VM) bootPrelude(ctx context.Context, prelude string) error {
+// declarations, evaluates it, and keeps what it returns.
+func (vm *VM) bootPrelude(ctx context.Context, code [][]byte) error {
 	hostName, rawName := vm.write(ctx, "ringd"), vm.write(ctx, "__raw")
 	host, err := vm.bootCall(ctx, "qjs_new_host_function", hostName, 5, 3)
 	if err != nil {
@@ -157,32 +179,67 @@ func (vm *VM) bootPrelude(ctx context.Context, prelude string) error {
 	if err := vm.bootDeclared(ctx, globals); err != nil {
 		return err
 	}
-	source, file := vm.write(ctx, prelude), vm.write(ctx, "prelude")
-	code, err := vm.bootCall(ctx, "qjs_compile", source, uint64(len(prelude)), file, 0, stripSource|stripDebug, uint64(vm.image.scratch))
-	if err != nil {
-		return err
-	}
-	if code == 0 {
-		return fmt.Errorf("prelude: %s", vm.bootException(ctx))
-	}
-	n, _ := vm.memory.ReadUint32Le(vm.image.scratch)
-	result, err := vm.bootCall(ctx, "qjs_eval_bytecode", code, uint64(n))
-	if err != nil {
-		return err
-	}
-	if vm.call(ctx, fnIsException, result) != 0 {
-		return fmt.Errorf("prelude: %s", vm.bootException(ctx))
+	var result pointer
+	for i, part := range code {
+		value, err := vm.bootEval(ctx, part)
+		if err != nil {
+			return err
+		}
+		if i == preludeMain {
+			result = value
+		} else {
+			vm.free(ctx, value)
+		}
 	}
 	for i, name := range preludeFunctions() {
 		key := vm.write(ctx, name)
 		vm.image.prelude[i] = uint32(vm.call(ctx, fnGetProp, result, key))
 		vm.call(ctx, fnFree, key)
 	}
-	for _, p := range []uint64{hostName, rawName, source, file, code} {
+	for _, p := range []uint64{hostName, rawName} {
 		vm.call(ctx, fnFree, p)
 	}
 	vm.free(ctx, host, globals, result)
 	return vm.dead
+}
+
+// compile gives the parts of the prelude as the engine keeps code, without source
+// or line numbers.
+func (vm *VM) compile(ctx context.Context, p preludeText) (out [][]byte, err error) {
+	for _, text := range p {
+		source, file := vm.write(ctx, text), vm.write(ctx, "prelude")
+		code, err := vm.bootCall(ctx, "qjs_compile", source, uint64(len(text)), file, 0, stripSource|stripDebug, uint64(vm.image.scratch))
+		if err != nil {
+			return nil, err
+		}
+		if code == 0 {
+			return nil, fmt.Errorf("prelude: %s", vm.bootException(ctx))
+		}
+		n, _ := vm.memory.ReadUint32Le(vm.image.scratch)
+		b, ok := vm.memory.Read(uint32(code), n)
+		if !ok {
+			return nil, fmt.Errorf("prelude: code at %#x", code)
+		}
+		out = append(out, bytes.Clone(b))
+	}
+	return out, vm.dead
+}
+
+// bootEval evaluates a part of the prelude.
+func (vm *VM) bootEval(ctx context.Context, code []byte) (pointer, error) {
+	at := vm.call(ctx, fnMalloc, uint64(len(code)))
+	if !vm.memory.Write(uint32(at), code) {
+		return 0, fmt.Errorf("prelude: code at %#x", at)
+	}
+	result, err := vm.bootCall(ctx, "qjs_eval_bytecode", at, uint64(len(code)))
+	if err != nil {
+		return 0, err
+	}
+	if vm.call(ctx, fnIsException, result) != 0 {
+		return 0, fmt.Errorf("prelude: %s", vm.bootException(ctx))
+	}
+	vm.call(ctx, fnFree, at)
+	return result, nil
 }
 
 // declaredProbe is a top-level declaration by which the prelude makes sure that

@@ -139,10 +139,11 @@ func TestStartsOfOtherBuilds(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	name, err := preludeSource()
-	if err == nil {
-		name, err = startName(name)
+	text, err := preludeSource()
+	if err != nil {
+		t.Fatal(err)
 	}
+	name, err := startName(text.String())
 	twoPlusTwo(t, Config{CacheDir: dir})
 	_, own := os.Stat(filepath.Join(dir, name))
 	if found, _ := filepath.Glob(filepath.Join(dir, kept.StartPrefix+"*")); err != nil || own != nil || len(found) != kept.StartFiles {

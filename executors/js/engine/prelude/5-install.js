@@ -29,35 +29,36 @@ const pending = table(), unawaited = table();
 const awaiting = bare({ get: undefined, set: undefined, enumerable: false, configurable: true });
 // A call is an array of where it was made, its promise's functions, its bridge,
 // and whether it was awaited: all own items, so no prototype is looked at.
-const AT = 0, RESOLVE = 1, REJECT = 2, INDEX = 3, AWAITED = 4;
+// What settles it in another way than with what the host answers is its last item.
+const AT = 0, RESOLVE = 1, REJECT = 2, INDEX = 3, AWAITED = 4, SETTLED = 5;
+// openCall makes a call of the bridge with that number. Where it was made is said
+// without the lines of self and above it.
+const openCall = (self, index, args, settled) => {
+  const at = { __proto__: null };
+  captureStack(at, self); // cheaper than an error, and without the lines of this file
+  let resolve, reject;
+  const promise = new NewPromise((a, b) => { resolve = a; reject = b; });
+  try {
+    const text = encode(args, true); // may make calls of its own, from within a getter
+    raw((last + 1) + ' ' + index + ' ' + text);
+  } catch (e) {
+    if (e === ownError && e !== null) setStack(e, at.stack);
+    reject(e);
+    return promise;
+  }
+  const id = ++last;
+  const c = pending[id] = [at.stack, resolve, reject, index, false, settled];
+  awaiting.get = () => {
+    c[AWAITED] = true;
+    delete unawaited[id];
+    deleteProperty(promise, 'constructor');
+    return NewPromise;
+  };
+  defineProperty(promise, 'constructor', awaiting);
+  return promise;
+};
 const bridge = (key, index) => {
-  const head = ' ' + index + ' ';
-  const self = {
-    [key](...args) {
-      const at = { __proto__: null };
-      captureStack(at, self); // cheaper than an error, and without the lines of this file
-      let resolve, reject;
-      const promise = new NewPromise((a, b) => { resolve = a; reject = b; });
-      try {
-        const text = encode(args, true); // may make calls of its own, from within a getter
-        raw((last + 1) + head + text);
-      } catch (e) {
-        if (e === ownError && e !== null) setStack(e, at.stack);
-        reject(e);
-        return promise;
-      }
-      const id = ++last;
-      const c = pending[id] = [at.stack, resolve, reject, index, false];
-      awaiting.get = () => {
-        c[AWAITED] = true;
-        delete unawaited[id];
-        deleteProperty(promise, 'constructor');
-        return NewPromise;
-      };
-      defineProperty(promise, 'constructor', awaiting);
-      return promise;
-    },
-  }[key];
+  const self = { [key](...args) { return openCall(self, index, args, null); } }[key];
   return self;
 };
 
@@ -67,6 +68,7 @@ const settle = (id, text, kind) => {
   const c = pending[id];
   delete pending[id];
   if (!c[AWAITED]) unawaited[id] = c[INDEX];
+  if (c[SETTLED] !== null) return c[SETTLED](c, text, kind);
   if (text === undefined) return c[RESOLVE]();
   if (kind === undefined || kind === true) {
     let v;
@@ -121,6 +123,22 @@ hidden(globalThis, 'console', console);
 for (const key of ['queueMicrotask', 'SharedArrayBuffer', 'performance', 'navigator']) delete globalThis[key];
 for (const key of ['captureStackTrace', 'prepareStackTrace', 'stackTraceLimit']) delete Error[key];
 
+// The functions of the folder fetch, and what of this one they are given.
+const fetchParts = globalThis.__fetch;
+const hands = (index) => bare({
+  apply, setPrototypeOf, keysOf, defineProperty, hasOwn, isArray, freeze, quote, parse, slice, indexOf, includes, matches,
+  NewMap, NewPromise, NewError, NewBytes, toNumber, mapGet, mapSet, mapEach,
+  Typed, typedName, typedBuffer, typedOffset, typedBytes, typedLength, viewBuffer, viewOffset, viewBytes, bufferBytes,
+  method, bare, list, table, arrayProto, makeError, setStack, callerStack, hidden, builtins, prototypes, revive,
+  openCall, lastCall: () => last, callOf: (id) => pending[id], AT, RESOLVE, REJECT, index,
+});
+const installFetch = (index) => {
+  const given = hands(index), kit = table();
+  let made;
+  for (const part of fetchParts) made = part(given, kit);
+  return made;
+};
+
 const installBridge = (path, index) => {
   let at = globalThis;
   for (let i = 0; i < path.length - 1; i++) {
@@ -133,7 +151,7 @@ const installBridge = (path, index) => {
   }
   const key = path[path.length - 1];
   if (at === globalThis ? key in at : hasOwn(at, key)) throw new NewError('taken: ' + key);
-  fixed(at, key, freeze(bridge(key, index)));
+  fixed(at, key, at === globalThis && key === 'fetch' ? installFetch(index) : freeze(bridge(key, index)));
 };
 const spaces = table();
 
@@ -211,6 +229,7 @@ delete declared.__probe;
 // and is not looked at, which could run the program.
 const builtins = table(), prototypes = table();
 for (const key of ownKeys(globalThis)) {
+  if (key === '__fetch') continue; // gone before any program
   const v = builtins[key] = descriptorOf(globalThis, key).value;
   if (typeof v === 'function' && hasOwn(v, 'prototype')) prototypes[key] = v.prototype;
 }
