@@ -1,9 +1,11 @@
 package compiler
 
 import (
+	"encoding/json"
 	"fmt"
 	"strings"
 
+	"github.com/ringd/ringd/compiler/bridgeschema"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/schema"
 )
@@ -188,4 +190,28 @@ func (d *document) bridgeLimits(at string, l *schema.BridgeLimits) profiles.Brid
 		out.TimeoutMillis = n
 	}
 	return out
+}
+
+// jsonSchema checks a JSON Schema and returns its canonical form. Bridges often
+// share one.
+func (d *document) jsonSchema(at string, text []byte) json.RawMessage {
+	if text == nil {
+		return nil
+	}
+	known, seen := d.schemas[string(text)]
+	if !seen {
+		known.canonical, known.err = bridgeschema.Check(text)
+		d.schemas[string(text)] = known
+	}
+	if known.err != nil {
+		d.report(at, CodeJSONSchema, "", "%s", known.err)
+		return nil
+	}
+	return known.canonical
+}
+
+// checkedSchema is what became of a JSON Schema's text.
+type checkedSchema struct {
+	canonical json.RawMessage
+	err       error
 }

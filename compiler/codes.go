@@ -24,7 +24,13 @@ const (
 	CodePattern        = "pattern"              // not a list of words
 	CodePath           = "path"                 // not an absolute, clean path
 	CodeEgressEntry    = "egress-entry"         // not a host, address or range
-	CodeEgressUnused   = "egress-unused"        // hosts are listed and the network is off
+	CodeEgressUnused   = "egress-unused"        // hosts or gateways that the mode of the network leaves out
+	CodeEgressOpaque   = "egress-opaque"        // methods or paths where no request can be read
+	CodeEgressBroad    = "egress-broad"         // an entry that covers what nobody has looked at
+	CodeGateway        = "gateway"              // a gateway that cannot be one
+	CodeSecret         = "secret"               // what looks like a secret
+	CodeRate           = "rate"                 // not a rate
+	CodeDate           = "date"                 // not a date
 	CodeApproval       = "approval"             // an approval that nobody could give, or that nobody is asked for
 	CodeSetTooLarge    = "set-too-large"        // the compiled set is above its limit
 )

@@ -86,6 +86,7 @@ type document struct {
 
 func (d *document) compile() {
 	d.unsupported()
+	d.secrets()
 	if d.policy.Kind != "AgentPolicy" && !d.policy.Compact {
 		return // unsupported says so
 	}

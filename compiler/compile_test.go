@@ -165,7 +165,8 @@ func TestEgressEntries(t *testing.T) {
 	}
 	for _, text := range []string{"*.example.com", "*.example.com.", "**.example.com", "*.example.com:8443", "10.1.2.3:443", "169.254.169.254:80", "93.184.215.14",
 		"[2606:4700::6810:84e5]:443", "2606:4700::6810:84e5", "[::1]:80", "_dmarc.example.com", "API.example.com", "example.com:*", "localhost:80",
-		"xn--bcher-kva.example", "10.0.0.0/8", "10.0.0.0/8:22", "[fd00::]/8", "[fd00::]/8:443", "::ffff:10.1.2.3", "a-b.example.com"} {
+		"xn--bcher-kva.example", "10.0.0.0/8", "10.0.0.0/8:22", "[fd00::]/8", "[fd00::]/8:443", "::ffff:10.1.2.3", "a-b.example.com",
+		"bücher.example", "example。com", "*.BÜCHER.example:8443"} {
 		if found := entry(text); found.Refused() {
 			t.Errorf("%q: %v", text, found)
 		}
@@ -174,8 +175,8 @@ func TestEgressEntries(t *testing.T) {
 		"example.com:", "example.com:0", "example.com:0443", "example.com:+443", "example.com:65536", "example.com:443:443", "example.com/path",
 		"https://example.com", "user@example.com", "exa mple.com", "example..com", ".example.com", "127.1", "0177.0.0.1", "0x7f000001", "2130706433",
 		"1.2.3.4.5", "1.2.3", "10.0.0.1/8", "10.0.0.0/33", "0.0.0.0/0", "[::]/0", "::/0", "[::1", "::1]", "[example.com]", "[10.0.0.1]", "[fe80::1%25eth0]",
-		"fe80::1%eth0", "[::ffff:10.0.0.0]/104", strings.Repeat("a", 64) + ".com", strings.Repeat("a.", 127) + "com", "exam\x00ple.com", "bücher.example",
-		"example。com", "example.com\n"} {
+		"fe80::1%eth0", "[::ffff:10.0.0.0]/104", strings.Repeat("a", 64) + ".com", strings.Repeat("a.", 127) + "com", "exam\x00ple.com", "example.com\n",
+		"xn--.example", "xn--a.example", "exa\u00admple.com:0", "gateway.ringd.internal", "gateway.ringd.internal:80", "*.ringd.internal", "ringd.internal"} {
 		if found := entry(text); !found.Refused() {
 			t.Errorf("%q is taken", text)
 		}

@@ -1,17 +1,23 @@
 package compiler
 
 import (
-	"errors"
 	"fmt"
 	"net/netip"
-	"path"
 	"slices"
-	"strconv"
 	"strings"
+	"time"
+
+	"golang.org/x/net/publicsuffix"
 
 	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/profiles/egress"
+	"github.com/ringd/ringd/profiles/hosts"
 	"github.com/ringd/ringd/schema"
 )
+
+// DefaultGateway is the gateway of an agent that reaches gateways alone and
+// whose policy names none.
+const DefaultGateway = "gateway"
 
 // egress compiles the network part.
 func (d *document) egress() profiles.Egress {
@@ -20,7 +26,7 @@ func (d *document) egress() profiles.Egress {
 	if n == nil {
 		return out
 	}
-	out.Rule = d.rule("spec.network")
+	out.Rule = d.ruleOr("spec.network.mode", d.rule("spec.network"))
 	switch n.Mode {
 	case "":
 		if d.policy.Compact && len(n.Egress) > 0 {
@@ -32,208 +38,318 @@ func (d *document) egress() profiles.Egress {
 	default:
 		d.report("spec.network.mode", CodeUnsupported, "", "no network mode is called %q", clip(n.Mode))
 	}
-	if n.Mode != "" {
-		out.Rule = d.rule("spec.network.mode")
-	}
 	for i, e := range n.Egress {
 		if rule, ok := d.egressRule(fmt.Sprintf("spec.network.egress[%d]", i), e); ok {
 			out.Allow = append(out.Allow, rule)
 		}
 	}
 	for i, host := range n.Deny {
-		at := fmt.Sprintf("spec.network.deny[%d]", i)
-		entry, err := readHost(host)
-		if err != nil {
-			d.report(at, CodeEgressEntry, "", "%q: %s", clip(host), err)
-			continue
+		if rule, ok := d.deniedHost(fmt.Sprintf("spec.network.deny[%d]", i), host); ok {
+			out.Deny = append(out.Deny, rule)
 		}
-		if len(entry.Ports) == 0 {
-			entry.AnyPort = true
-		}
-		entry.Rule = d.rule(at)
-		out.Deny = append(out.Deny, entry)
 	}
-	if len(out.Allow) > 0 && out.Mode == profiles.EgressOff {
-		d.warn("spec.network.egress", CodeEgressUnused, "network mode allowlist opens what is listed", "hosts are listed, and the network is off: none of them can be reached")
+	out.Gateways = d.gateways(n.Gateways)
+	if out.Mode == profiles.EgressGatewayOnly && n.Gateways == nil {
+		out.Gateways = []profiles.Gateway{{Name: DefaultGateway, Rule: out.Rule}}
+	}
+	d.unusedEgress(n, out.Mode)
+	if len(out.Allow) == len(n.Egress) && len(out.Deny) == len(n.Deny) { // else the places do not agree
+		d.overlaps(n, &out)
 	}
 	return out
 }
 
+// unusedEgress warns of what the mode of the network leaves out. In the compact
+// form the list belongs to another ring than the mode, and may stand beside a
+// gateway for the day it is wanted.
+func (d *document) unusedEgress(n *schema.Network, mode string) {
+	const allowlist = "network mode allowlist opens what is listed"
+	switch {
+	case len(n.Egress) > 0 && mode == profiles.EgressOff:
+		d.warn("spec.network.egress", CodeEgressUnused, allowlist, "hosts are listed, and the network is off: none of them can be reached")
+	case len(n.Egress) > 0 && mode == profiles.EgressGatewayOnly && !d.policy.Compact:
+		d.warn("spec.network.egress", CodeEgressUnused, allowlist, "hosts are listed, and the network reaches gateways alone: none of them can be reached")
+	}
+	switch {
+	case len(n.Gateways) > 0 && mode == profiles.EgressOff:
+		d.warn("spec.network.gateways", CodeEgressUnused, "network mode gateway-only opens them", "gateways are set up, and the network is off: none of them can be reached")
+	case n.Gateways != nil && len(n.Gateways) == 0 && mode == profiles.EgressGatewayOnly:
+		d.warn("spec.network.gateways", CodeEgressUnused, "leave the field out for the gateway of the host's configuration", "names no gateway, and the network reaches gateways alone")
+	}
+}
+
 // egressRule compiles one granted host; false when it is none.
 func (d *document) egressRule(at string, e schema.Egress) (profiles.EgressRule, bool) {
-	entry, err := readHost(e.Host)
-	if err != nil {
-		d.report(at+".host", CodeEgressEntry, "an entry is a host, *.host, an address or a range, with :port where it is not 443", "%q: %s", clip(e.Host), err)
-		return entry, false
+	rule, ok := d.entry(at+".host", e.Host)
+	if !ok {
+		return rule, false
 	}
-	entry.Methods, entry.Paths, entry.Reason, entry.Rule = e.Methods, e.Paths, e.Reason, d.rule(at)
-	entry.Ports = append(entry.Ports, e.Ports...)
+	rule.Methods, rule.Paths, rule.Reason, rule.Rule = e.Methods, e.Paths, e.Reason, d.rule(at)
+	if len(e.Ports) > 0 && (rule.AnyPort || len(rule.Ports) > 0) {
+		d.report(at+".ports", CodeEgressEntry, "write it once", "%q names its port already", clip(e.Host))
+	}
+	rule.Ports = append(rule.Ports, e.Ports...)
 	for j, p := range e.Ports {
 		if p < 1 || p > 65535 {
 			d.report(fmt.Sprintf("%s.ports[%d]", at, j), CodeEgressEntry, "", "%d is not a port", p)
 		}
 	}
-	slices.Sort(entry.Ports)
-	if entry.Ports = slices.Compact(entry.Ports); len(entry.Ports) == 0 && !entry.AnyPort {
-		entry.Ports = []int{443}
+	slices.Sort(rule.Ports)
+	if rule.Ports = slices.Compact(rule.Ports); len(rule.Ports) == 0 && !rule.AnyPort {
+		rule.Ports = []int{443}
 	}
-	if why := neverReached(entry.Host); why != "" {
-		d.warn(at+".host", CodeNeverMatches, "", "%s is never reached: it is %s", entry.Host, why)
+	tls := rule.AnyPort || slices.Contains(rule.Ports, 443)
+	if e.TLS != "" && e.TLS != "passthrough" {
+		d.report(at+".tls", CodeUnsupported, "a gateway to the host reads its requests, and no certificate is forged for it", "nothing opens TLS to read it")
 	}
-	if e.Methods != nil && len(e.Methods) == 0 {
+	d.requests(at, e.Methods, e.Paths)
+	d.opaque(at, rule, tls)
+	if rule.ECH = e.ECH != nil && *e.ECH; rule.ECH && !tls {
+		d.warn(at+".ech", CodeNeverMatches, "", "the first bytes of a connection are looked at on port 443 alone, and the entry is not for it")
+	}
+	rule.Limits, rule.Expires = d.egressLimits(at+".limits", e.Limits), d.expiry(at+".expires", e.Expires)
+	d.broad(at+".host", rule.Host)
+	d.shut(at+".host", rule.Host)
+	return rule, true
+}
+
+// deniedHost compiles one denied host, on every port unless it names one.
+func (d *document) deniedHost(at, host string) (profiles.EgressRule, bool) {
+	rule, ok := d.entry(at, host)
+	if len(rule.Ports) == 0 {
+		rule.AnyPort = true
+	}
+	rule.Rule = d.rule(at)
+	return rule, ok
+}
+
+// entry reads a host of a list with its port.
+func (d *document) entry(at, text string) (profiles.EgressRule, bool) {
+	e, err := egress.ReadEntry(text)
+	if err != nil {
+		d.report(at, CodeEgressEntry, "an entry is a host, *.host, an address or a range, with :port where it is not 443", "%q: %s", clip(text), err)
+		return profiles.EgressRule{}, false
+	}
+	if _, virtual := egress.Label(strings.TrimPrefix(e.Host, "*.")); virtual && !strings.HasPrefix(at, "spec.network.deny") {
+		d.report(at, CodeEgressEntry, "name it in network.gateways", "%q: names below %s are gateways", clip(text), egress.Domain)
+		return profiles.EgressRule{}, false
+	}
+	return profiles.EgressRule{Host: e.Host, Ports: e.Ports, AnyPort: e.AnyPort}, true
+}
+
+// requests checks the methods and paths of a rule.
+func (d *document) requests(at string, methods, paths []string) {
+	if methods != nil && len(methods) == 0 {
 		d.report(at+".methods", CodeNeverMatches, "leave the field out to grant every method", "names no method")
 	}
-	if e.Paths != nil && len(e.Paths) == 0 {
+	if paths != nil && len(paths) == 0 {
 		d.report(at+".paths", CodeNeverMatches, "leave the field out to grant every path", "names no path")
 	}
-	for j, p := range e.Paths {
-		if strings.ContainsAny(p, "?#\\%*") || strings.ContainsFunc(p, unseen) || path.Clean(p) != strings.TrimSuffix(p, "/") && p != "/" {
+	for j, p := range paths {
+		if !egress.CleanPath(p) {
 			d.report(fmt.Sprintf("%s.paths[%d]", at, j), CodePath, "write the path alone: no query, no escapes, no . or ..", "%q is not a clean path of a request", clip(p))
 		}
 	}
-	return entry, true
 }
 
-// readHost reads one entry: host, *.host, address, [address] or range, with an
-// optional :port or :*. *.host is every name below host, not host itself.
-func readHost(text string) (profiles.EgressRule, error) {
-	var r profiles.EgressRule
-	host, err := cutPort(text, &r)
+// opaque refuses methods and paths where nothing can read requests.
+func (d *document) opaque(at string, rule profiles.EgressRule, tls bool) {
+	if !tls {
+		return
+	}
+	why := "port 443 carries TLS, in which nobody can tell one request from another"
+	if rule.AnyPort {
+		why = "on every port nobody can tell one request from another"
+	}
+	const hint = "grant a gateway for the host (network.gateways): its requests are read; or leave them out to grant the whole host"
+	if len(rule.Methods) > 0 {
+		d.report(at+".methods", CodeEgressOpaque, hint, "methods count for nothing here: %s", why)
+	}
+	if len(rule.Paths) > 0 {
+		d.report(at+".paths", CodeEgressOpaque, hint, "paths count for nothing here: %s", why)
+	}
+}
+
+// egressLimits compiles the limits of a rule.
+func (d *document) egressLimits(at string, l *schema.EgressLimits) (out profiles.EgressLimits) {
+	if l == nil {
+		return out
+	}
+	const none = "leave it out for no limit"
+	for _, f := range []struct {
+		name, text string
+		read       func(path, text string) (int64, bool)
+		to         *int64
+	}{
+		{"up", l.Up, d.size, &out.UpBytes},
+		{"down", l.Down, d.size, &out.DownBytes},
+		{"rate", l.Rate, d.rate, &out.PerMinute},
+	} {
+		if f.text == "" {
+			continue
+		}
+		n, ok := f.read(at+"."+f.name, f.text)
+		if *f.to = n; ok && n < 1 {
+			d.report(at+"."+f.name, CodeLimit, none, "must be above 0")
+		}
+	}
+	if c := l.Connections; c != nil {
+		if out.Connections = *c; *c < 1 {
+			d.report(at+".connections", CodeLimit, none, "must be above 0")
+		}
+	}
+	return out
+}
+
+// rate reads a rate such as 60/m, by the minute.
+func (d *document) rate(path, text string) (int64, bool) {
+	n, ok := readUnit(text, []unit{{"/m", 1}, {"/s", 60}})
+	if !ok {
+		d.report(path, CodeRate, "", "%q is not a rate such as 60/m or 10/s", clip(text))
+	}
+	return n, ok
+}
+
+// expiry reads the time from which on a rule grants nothing. A date is its first
+// moment. Whether it is over is not asked here: there is no clock.
+func (d *document) expiry(path, text string) *time.Time {
+	if text == "" {
+		return nil
+	}
+	for _, form := range []string{time.DateOnly, "2006-01-02T15:04:05Z"} {
+		if at, err := time.Parse(form, text); err == nil && !at.IsZero() {
+			return &at
+		}
+	}
+	d.report(path, CodeDate, "", "%q is no day of the calendar, or no time of a day", clip(text))
+	return nil
+}
+
+// broad warns of an entry that covers what nobody has looked at.
+func (d *document) broad(at, host string) {
+	const hint = "name what is needed"
+	if domain, wild := strings.CutPrefix(host, "*."); wild {
+		if suffix, _ := publicsuffix.PublicSuffix(domain); suffix == domain {
+			d.warn(at, CodeEgressBroad, hint, "anybody can have a name below %s", domain)
+		}
+		return
+	}
+	if p, err := netip.ParsePrefix(host); err == nil && (p.Addr().Is4() && p.Bits() < 8 || p.Addr().Is6() && p.Bits() < 16) {
+		d.warn(at, CodeEgressBroad, hint, "the range holds a large part of the internet")
+	}
+}
+
+// kinds lists ranges of addresses that are reached by entries for them alone, or
+// never, by what they are.
+func kinds() []struct{ what, text string } {
+	return []struct{ what, text string }{
+		{"no address of a host", "0.0.0.0/8"}, {"loopback", "127.0.0.0/8"}, {"loopback", "::1/128"},
+		{"link-local, where metadata services are", "169.254.0.0/16"}, {"link-local", "fe80::/10"},
+		{"a metadata service", "100.100.100.200/32"}, {"a metadata service", "168.63.129.16/32"}, {"a metadata service", "192.0.0.192/32"},
+		{"a metadata service", "fd00:ec2::254/128"}, {"a metadata service", "fd20:ce::254/128"},
+		{"multicast", "224.0.0.0/4"}, {"multicast", "ff00::/8"}, {"reserved", "240.0.0.0/4"},
+		{"private", "10.0.0.0/8"}, {"private", "172.16.0.0/12"}, {"private", "192.168.0.0/16"}, {"private", "fc00::/7"},
+		{"shared by carriers", "100.64.0.0/10"}, {"6to4", "2002::/16"}, {"Teredo", "2001::/32"},
+	}
+}
+
+// shut warns of addresses that a listed one, or a range, does not let be reached.
+func (d *document) shut(at, host string) {
+	listed, err := netip.ParsePrefix(host)
+	if a, ok := netip.ParseAddr(host); ok == nil {
+		listed, err = netip.PrefixFrom(a, a.BitLen()), nil
+	}
 	if err != nil {
-		return r, err
+		return
 	}
-	if host == "" {
-		return r, errors.New("the host is empty")
-	}
-	bare, bracketed := strings.CutPrefix(host, "[")
-	if bracketed {
-		inner, after, closed := strings.Cut(bare, "]")
-		if !closed || after != "" && !strings.HasPrefix(after, "/") {
-			return r, errors.New("the bracket is not closed")
+	var apart []string
+	hint := ""
+	for _, k := range kinds() {
+		inner := netip.MustParsePrefix(k.text)
+		if !inner.Overlaps(listed) {
+			continue
 		}
-		bare = inner + after
+		if listed.Bits() > inner.Bits() {
+			inner = listed
+		}
+		sample := inner.Addr()
+		if !inner.IsSingleIP() {
+			sample = sample.Next() // the first may be of another kind
+		}
+		alone := egress.Upstream(sample, []netip.Prefix{netip.PrefixFrom(sample, sample.BitLen())}) == nil
+		switch {
+		case egress.Upstream(sample, []netip.Prefix{listed}) == nil:
+			continue
+		case inner == listed && !alone:
+			d.warn(at, CodeNeverMatches, "", "%s is never reached: it is %s", host, k.what)
+			return
+		case alone:
+			hint = "list what is needed of them in entries of their own"
+		}
+		apart = append(apart, fmt.Sprintf("%s (%s)", inner, k.what))
 	}
-	if bracketed || strings.Contains(bare, ":") || strings.Contains(bare, "/") || numericHost(bare) {
-		r.Host, err = readAddress(bare, bracketed)
-		return r, err
+	if len(apart) > 0 {
+		d.warn(at, CodeNeverMatches, hint, "%s does not reach what it holds of %s", host, strings.Join(apart, ", "))
 	}
-	r.Host, err = readName(bare)
-	return r, err
 }
 
-// cutPort takes the port off. A text with several colons and no bracket is a
-// bare IPv6 address.
-func cutPort(text string, r *profiles.EgressRule) (string, error) {
-	i := strings.LastIndexByte(text, ':')
-	if i < 0 || strings.HasSuffix(text, "]") || strings.HasPrefix(text, "[") && i < strings.IndexByte(text, ']') ||
-		!strings.HasPrefix(text, "[") && strings.Count(text, ":") > 1 {
-		return text, nil
+// overlaps warns of rules that another one takes the effect of.
+func (d *document) overlaps(n *schema.Network, out *profiles.Egress) {
+	denied, opaque := indexRules(out.Deny, nil), indexRules(out.Allow, func(r *profiles.EgressRule) bool { return len(r.Methods) == 0 && len(r.Paths) == 0 })
+	for i := range out.Allow {
+		r := &out.Allow[i]
+		at := fmt.Sprintf("spec.network.egress[%d]", i)
+		if j := denied.covering(r); j >= 0 && n.Deny[j] != n.Egress[i].Host { // word for word is schema's finding
+			other := d.origin(fmt.Sprintf("spec.network.deny[%d]", j))
+			d.add(d.origin(at+".host"), schema.Diagnostic{Code: CodeDenyWins, Severity: schema.Warning, Related: []schema.Pos{other.Pos},
+				Msg: fmt.Sprintf("%s is denied at %s, and a denial wins", clip(n.Egress[i].Host), other.Pos)})
+		}
+		if len(r.Methods) == 0 && len(r.Paths) == 0 {
+			continue
+		}
+		if j := opaque.covering(r); j >= 0 {
+			other := d.origin(fmt.Sprintf("spec.network.egress[%d]", j))
+			d.add(d.origin(at), schema.Diagnostic{Code: CodeNeverMatches, Severity: schema.Warning, Related: []schema.Pos{other.Pos},
+				Msg:  fmt.Sprintf("its methods and paths count for nothing: the entry at %s grants every request", other.Pos),
+				Hint: "give that entry methods and paths as well, or other ports"})
+		}
 	}
-	host, port := text[:i], text[i+1:]
-	if port == "*" {
-		r.AnyPort = true
-		return host, nil
-	}
-	n, err := strconv.ParseUint(port, 10, 16)
-	if err != nil || n == 0 || port[0] == '0' {
-		return "", fmt.Errorf("%q is not a port", clip(port))
-	}
-	r.Ports = []int{int(n)}
-	return host, nil
 }
 
-// numericHost reports whether resolvers may read the name as an address.
-func numericHost(host string) bool {
-	host = strings.TrimSuffix(host, ".")
-	last := strings.ToLower(host[strings.LastIndexByte(host, '.')+1:])
-	if strings.HasPrefix(last, "0x") {
-		return true
-	}
-	return last != "" && strings.Trim(last, "0123456789") == ""
+// ruleIndex finds rules that cover all of another one.
+type ruleIndex struct {
+	rules []*profiles.EgressRule
+	at    []int
+	hosts hosts.Index
 }
 
-func readAddress(text string, bracketed bool) (string, error) {
-	if strings.Contains(text, "/") {
-		p, err := netip.ParsePrefix(text)
-		if err != nil {
-			return "", errors.New("not a range such as 10.0.0.0/8")
+// indexRules indexes the rules that are wanted; nil wants all.
+func indexRules(rules []profiles.EgressRule, wanted func(*profiles.EgressRule) bool) ruleIndex {
+	var x ruleIndex
+	var patterns []hosts.Pattern
+	for i := range rules {
+		p, err := hosts.Read(rules[i].Host)
+		if err != nil || wanted != nil && !wanted(&rules[i]) {
+			continue
 		}
-		if p != p.Masked() {
-			return "", fmt.Errorf("the range has bits outside its mask; write %s", p.Masked())
-		}
-		if p.Addr().Is4In6() {
-			return "", errors.New("write the IPv4 range itself")
-		}
-		if bracketed && p.Addr().Is4() {
-			return "", errors.New("brackets are for IPv6")
-		}
-		if p.Bits() == 0 {
-			return "", errors.New("the range is the whole internet")
-		}
-		return p.String(), nil
+		patterns, x.rules, x.at = append(patterns, p), append(x.rules, &rules[i]), append(x.at, i)
 	}
-	a, err := netip.ParseAddr(text)
+	x.hosts = hosts.NewIndex(patterns)
+	return x
+}
+
+// covering gives the place of a rule for every host and port of r, -1 when there
+// is none.
+func (x ruleIndex) covering(r *profiles.EgressRule) int {
+	p, err := hosts.Read(r.Host)
 	if err != nil {
-		return "", errors.New("not an address in its usual form")
+		return -1
 	}
-	if a.Zone() != "" {
-		return "", errors.New("an address has no zone here")
-	}
-	if bracketed && a.Is4() {
-		return "", errors.New("brackets are for IPv6")
-	}
-	return a.Unmap().String(), nil
-}
-
-// neverReached says why no connection is made to a listed address, "" where
-// one may be.
-func neverReached(host string) string {
-	a, err := netip.ParseAddr(host)
-	switch {
-	case err != nil:
-		return ""
-	case a.IsUnspecified():
-		return "no address of a host"
-	case a.IsMulticast(), a.Is4() && a.As4()[0] >= 240:
-		return "no address of one host"
-	case a.IsLinkLocalUnicast():
-		return "link-local, where metadata services are"
-	default:
-		return ""
-	}
-}
-
-// readName reads a DNS name, or a wildcard over one that is no top-level
-// domain. Every *.d is of any depth, so **.d is the same.
-func readName(host string) (string, error) {
-	name, wild := strings.CutPrefix(host, "**.")
-	if !wild {
-		name, wild = strings.CutPrefix(host, "*.")
-	}
-	name = strings.ToLower(strings.TrimSuffix(name, "."))
-	switch {
-	case strings.Contains(name, "*"):
-		return "", errors.New("a * stands only at the front, before a dot")
-	case name == "" || len(name) > 253:
-		return "", errors.New("a name has 1 to 253 characters")
-	case wild && !strings.Contains(name, "."):
-		return "", errors.New("a wildcard needs a domain below a top-level one")
-	}
-	for label := range strings.SplitSeq(name, ".") {
-		if label == "" || len(label) > 63 {
-			return "", errors.New("a part of the name has 1 to 63 characters")
-		}
-		for _, c := range label {
-			if c >= 0x80 {
-				return "", errors.New("write the name in its ASCII form, xn--…")
-			}
-			if c != '-' && c != '_' && (c < '0' || c > '9') && (c < 'a' || c > 'z') {
-				return "", fmt.Errorf("%q cannot stand in a name", c)
-			}
+	for _, i := range x.hosts.Covering(p) {
+		ports := x.rules[i]
+		if ports.AnyPort || !r.AnyPort && !slices.ContainsFunc(r.Ports, func(p int) bool { return !slices.Contains(ports.Ports, p) }) {
+			return x.at[i]
 		}
 	}
-	if wild {
-		return "*." + name, nil
-	}
-	return name, nil
+	return -1
 }

@@ -18,7 +18,7 @@ func rules(n int) []schema.Source {
 		for i := range count {
 			fmt.Fprintf(&imports, "          - package%d.module\n", done+i)
 			fmt.Fprintf(&bridges, "    - name: tools.bridge%d\n      powers: {sensitive: false, untrusted: true, external: false}\n      limits: {callsPerRun: %d, timeout: 30s}\n", done+i, i)
-			fmt.Fprintf(&hosts, "      - {host: host%d.example.com, ports: [443], methods: [GET, POST], paths: [\"/v1/\"]}\n", done+i)
+			fmt.Fprintf(&hosts, "      - {host: host%d.example.com, ports: [80], methods: [GET, POST], paths: [\"/v1/\"]}\n", done+i)
 		}
 		text := fmt.Sprintf("apiVersion: ringd/v1\nkind: AgentPolicy\nmetadata: {name: agent%d, revision: 1, owner: \"team:x@acme.example\"}\nspec:\n  executors:\n    python:\n      imports:\n        allow:\n%s  bridges:\n%s  network:\n    mode: allowlist\n    egress:\n%s",
 			done, &imports, &bridges, &hosts)

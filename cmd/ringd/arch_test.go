@@ -23,7 +23,7 @@ var layers = map[string][]string{
 	"schema/wire":   {"profiles"},
 	"schema/client": {"schema/wire", "profiles"},
 	"profiles":      {"profiles/egress", "profiles/egress/hello", "profiles/egress/request", "profiles/jsontext", "profiles/hosts", "profiles/argschema", "profiles/near", "profiles/paths", "profiles/words"},
-	"compiler":      {"schema", "profiles", "profiles/near", "compiler/condition"},
+	"compiler":      {"schema", "profiles", "profiles/near", "compiler/condition", "profiles/egress", "profiles/hosts", "compiler/bridgeschema", "compiler/secrets"},
 	"executors":     {"profiles"},
 	"rings/kernel": {
 		"executors", "profiles", "rings/kernel/cgroup", "rings/kernel/conn", "rings/kernel/filter", "rings/kernel/host", "rings/kernel/image", "rings/kernel/order",
@@ -70,6 +70,8 @@ var layers = map[string][]string{
 	"profiles/paths":          {},
 	"profiles/words":          {},
 	"profiles/argschema":      {"profiles/jsontext"},
+	"compiler/bridgeschema":   {"profiles", "profiles/near"},
+	"compiler/secrets":        {},
 	"compiler/condition":      {"profiles", "profiles/jsontext"},
 
 	"executors/executorstest":   {"executors", "profiles"},
@@ -210,6 +212,7 @@ var owners = map[string][]string{
 	"go.yaml.in/yaml/v3":                    {"schema"},
 	"golang.org/x/net/dns/dnsmessage":       {"profiles/egress/names"},
 	"golang.org/x/crypto":                   {"cmd/ringd/internal/seal"},
+	"golang.org/x/net/publicsuffix":         {"compiler"},
 	"golang.org/x/net/idna":                 {"profiles/egress"},
 	"code.dny.dev/ssrf":                     {"profiles/egress"},
 	"github.com/nlnwa/whatwg-url":           {"profiles/egress"},
@@ -227,7 +230,7 @@ var owners = map[string][]string{
 }
 
 // pure lists packages that know no file, network, clock or chance.
-var pure = []string{"schema", "schema/shape", "schema/scalar", "schema/prose", "profiles", "profiles/egress", "profiles/egress/head", "profiles/egress/hello", "profiles/egress/request", "profiles/egress/socks", "profiles/egress/names", "profiles/jsontext", "profiles/hosts", "profiles/argschema", "profiles/paths", "profiles/words", "compiler", "compiler/condition", "executors/js/engine/meter", "executors/js/engine/value", "executors/js/engine/snapshot", "executors/js/engine/trace"}
+var pure = []string{"schema", "schema/shape", "schema/scalar", "schema/prose", "profiles", "profiles/egress", "profiles/egress/head", "profiles/egress/hello", "profiles/egress/request", "profiles/egress/socks", "profiles/egress/names", "profiles/jsontext", "profiles/hosts", "profiles/argschema", "profiles/paths", "profiles/words", "compiler", "compiler/condition", "compiler/secrets", "compiler/bridgeschema", "executors/js/engine/meter", "executors/js/engine/value", "executors/js/engine/snapshot", "executors/js/engine/trace"}
 
 // impure is what a pure package may not import.
 var impure = []string{"os", "net", "net/http", "io/ioutil", "math/rand", "crypto/rand", "syscall", "os/exec", "log", "log/slog"}

@@ -57,7 +57,7 @@ func ReadUpstream(text string) (UpstreamURL, error) {
 	if u.Dest, err = readHostPort(host, port); err != nil {
 		return UpstreamURL{}, err
 	}
-	if u.Dest.Name == Domain || strings.HasSuffix(u.Dest.Name, "."+Domain) {
+	if _, virtual := Label(u.Dest.Name); virtual {
 		return UpstreamURL{}, fmt.Errorf("names below %s are virtual hosts, and none of them is an upstream", Domain)
 	}
 	if a := u.Dest.Addr; plain && !a.IsLoopback() && !a.IsPrivate() {

@@ -64,6 +64,60 @@ func (p Pattern) Covers(q Pattern) bool {
 	}
 }
 
+// Index finds the patterns that cover another one. The zero Index has none.
+type Index struct {
+	exact, below map[string][]int
+	blocks       []block
+}
+
+type block struct {
+	prefix netip.Prefix
+	at     int
+}
+
+// NewIndex indexes patterns by their place in the list.
+func NewIndex(patterns []Pattern) Index {
+	x := Index{exact: map[string][]int{}, below: map[string][]int{}}
+	for i, p := range patterns {
+		switch {
+		case p.block.IsValid():
+			x.blocks = append(x.blocks, block{p.block, i})
+		case p.wild:
+			x.below[p.name] = append(x.below[p.name], i)
+		default:
+			x.exact[p.name] = append(x.exact[p.name], i)
+		}
+	}
+	return x
+}
+
+// Covering gives the places of the patterns that cover p, as Covers does, sorted.
+func (x Index) Covering(p Pattern) []int {
+	var out []int
+	if p.block.IsValid() {
+		for _, b := range x.blocks {
+			if b.prefix.Bits() <= p.block.Bits() && b.prefix.Contains(p.block.Addr()) {
+				out = append(out, b.at)
+			}
+		}
+		return out
+	}
+	if p.wild {
+		out = append(out, x.below[p.name]...)
+	} else {
+		out = append(out, x.exact[p.name]...)
+	}
+	for rest := p.name; ; {
+		_, after, ok := strings.Cut(rest, ".")
+		if !ok {
+			slices.Sort(out)
+			return out
+		}
+		rest = after
+		out = append(out, x.below[rest]...)
+	}
+}
+
 // Within gives the entries for the hosts that are both in p and in one of only,
 // none of which covers another, sorted by their text.
 func (p Pattern) Within(only []Pattern) []string {

@@ -54,6 +54,21 @@ func TestCovers(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
 	}
+	x := hosts.NewIndex(all)
+	for _, q := range all {
+		var covering []int
+		for i, p := range all {
+			if p.Covers(q) {
+				covering = append(covering, i)
+			}
+		}
+		if diff := cmp.Diff(covering, x.Covering(q)); diff != "" {
+			t.Errorf("%s: the index (-want +got)\n%s", q, diff)
+		}
+	}
+	if got := (hosts.Index{}).Covering(all[0]); got != nil {
+		t.Errorf("the zero index covers: %v", got)
+	}
 }
 
 func TestWithin(t *testing.T) {

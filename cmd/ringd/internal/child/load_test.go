@@ -21,7 +21,7 @@ func rules(n int) string {
 		fmt.Fprintf(&imports, "          - package%d.module%d\n", i%97, i)
 		fmt.Fprintf(&bridges, "    - name: tools.call%d\n      powers: {sensitive: false, untrusted: true, external: false}\n      limits: {callsPerRun: %d, timeout: 10s}\n", i, i+1)
 		fmt.Fprintf(&paths, "      - /data/project%d/input%d\n", i%53, i)
-		fmt.Fprintf(&hosts, "      - {host: h%d.example.com, ports: [443], methods: [GET]}\n", i)
+		fmt.Fprintf(&hosts, "      - {host: h%d.example.com, ports: [80], methods: [GET]}\n", i)
 	}
 	return `apiVersion: ringd/v1
 kind: AgentPolicy

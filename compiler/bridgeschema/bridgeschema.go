@@ -1,4 +1,8 @@
-package compiler
+// Package bridgeschema owns what a JSON Schema of a bridge may be: one that a
+// validator here looks at in every part, that refers to nothing but itself, and
+// whose check ends soon. It is pure, and refuses keywords and formats that nothing
+// would check. Package compiler calls it.
+package bridgeschema
 
 import (
 	"bytes"
@@ -21,32 +25,11 @@ const (
 	maxSchemaParts = 2_000
 )
 
-// jsonSchema checks a JSON Schema and returns its canonical form.
-func (d *document) jsonSchema(at string, text []byte) json.RawMessage {
-	if text == nil {
-		return nil
-	}
-	known, seen := d.schemas[string(text)]
-	if !seen {
-		known.canonical, known.err = checkSchema(text)
-		d.schemas[string(text)] = known
-	}
-	if known.err != nil {
-		d.report(at, CodeJSONSchema, "", "%s", known.err)
-		return nil
-	}
-	return known.canonical
-}
-
-// checkedSchema is what became of a JSON Schema's text; bridges often share one.
-type checkedSchema struct {
-	canonical json.RawMessage
-	err       error
-}
-
-func checkSchema(text []byte) (json.RawMessage, error) {
+// Check refuses a JSON Schema that would not hold what it says, or cost more
+// than a call may, and returns its canonical form.
+func Check(text []byte) (json.RawMessage, error) {
 	if len(text) > MaxSchemaBytes {
-		return nil, fmt.Errorf("the schema is above %s", showSize(MaxSchemaBytes))
+		return nil, fmt.Errorf("the schema is above %dKiB", MaxSchemaBytes>>10)
 	}
 	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
 	if err != nil {
@@ -220,6 +203,13 @@ func schemaError(err error) error {
 		return fmt.Errorf("not a JSON Schema: %w", load.Err)
 	}
 	return fmt.Errorf("not a JSON Schema: %s", clipLine(strings.ReplaceAll(err.Error(), "ringd:schema", "")))
+}
+
+func clip(s string) string {
+	if r := []rune(s); len(r) > 60 {
+		return string(r[:60]) + "…"
+	}
+	return s
 }
 
 func clipLine(s string) string {

@@ -1,10 +1,12 @@
-package compiler
+package bridgeschema
 
 import (
 	"fmt"
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/ringd/ringd/profiles/near"
 )
 
 // holds says what stands under a keyword of JSON Schema.
@@ -82,8 +84,9 @@ func exactKeyword(name string, v any, at string, old bool) error {
 	what, known := keyword(name, old)
 	switch {
 	case !known:
-		if meant := nearest(name, keywordNames()); meant != "" {
-			return fmt.Errorf("at %s: no such keyword, did you mean %q?", clip(at), meant)
+		names := keywordNames()
+		if meant := near.Of(name, names, near.Effort{Names: 1000, Letters: 100_000}); meant >= 0 {
+			return fmt.Errorf("at %s: no such keyword, did you mean %q?", clip(at), names[meant])
 		}
 		return fmt.Errorf("at %s: no such keyword, so nothing would check it", clip(at))
 	case what == noEffect:

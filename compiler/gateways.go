@@ -1,0 +1,151 @@
+package compiler
+
+import (
+	"fmt"
+	"reflect"
+	"regexp"
+	"slices"
+
+	"github.com/ringd/ringd/compiler/secrets"
+	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/profiles/egress"
+	"github.com/ringd/ringd/schema"
+)
+
+var (
+	oneLabel       = regexp.MustCompile(`^[a-z]([a-z0-9-]{0,61}[a-z0-9])?$`)
+	credentialName = regexp.MustCompile(`^[a-z][a-z0-9-]{0,62}$`)
+)
+
+// gateways compiles the virtual hosts.
+func (d *document) gateways(list []schema.Gateway) []profiles.Gateway {
+	var out []profiles.Gateway
+	first := map[string]int{}
+	for i, g := range list {
+		at := fmt.Sprintf("spec.network.gateways[%d]", i)
+		if !oneLabel.MatchString(g.Name) {
+			d.report(at+".name", CodeGateway, "", "%q is not one label of a name", clip(g.Name))
+		}
+		if j, twice := first[g.Name]; twice {
+			d.report(at+".name", CodeGateway, "", "%q is the gateway at %s already", clip(g.Name), d.origin(fmt.Sprintf("spec.network.gateways[%d]", j)).Pos)
+			continue
+		}
+		first[g.Name] = i
+		out = append(out, d.gateway(at, g))
+	}
+	return out
+}
+
+func (d *document) gateway(at string, g schema.Gateway) profiles.Gateway {
+	out := profiles.Gateway{Name: g.Name, Upstream: g.Upstream, Methods: g.Methods, Paths: g.Paths, Reason: g.Reason, Rule: d.rule(at),
+		Limits: d.egressLimits(at+".limits", g.Limits), Expires: d.expiry(at+".expires", g.Expires)}
+	d.requests(at, g.Methods, g.Paths)
+	out.Addresses = d.addresses(at+".addresses", g.Addresses)
+	out.Credential = d.credential(at+".credential", g.Credential)
+	if g.Upstream == "" {
+		if len(g.Addresses) > 0 {
+			d.report(at+".addresses", CodeGateway, "name the upstream, or leave them to the configuration of the host as well", "addresses go with an upstream, and there is none")
+		}
+		return out
+	}
+	if what := secrets.Find(g.Upstream); what != "" {
+		d.report(at+".upstream", CodeSecret, hintSecret, "holds what looks like %s", what)
+		return out
+	}
+	u, err := egress.ReadUpstream(g.Upstream)
+	if err != nil {
+		d.report(at+".upstream", CodeGateway, "https://host[:port][/prefix]; http:// for 127.0.0.1, [::1] and private addresses", "%s", err)
+		return out
+	}
+	out.Upstream = u.String()
+	a := u.Dest.Addr
+	if a.IsValid() {
+		d.shut(at+".upstream", a.String())
+		if !slices.Contains(out.Addresses, a.String()) {
+			out.Addresses = append(out.Addresses, a.String())
+		}
+	}
+	if !u.TLS && out.Credential != "" && !a.IsLoopback() {
+		d.warn(at+".upstream", CodeGateway, "https:// is for other hosts", "the credential crosses the network in the open")
+	}
+	return out
+}
+
+const hintSecret = "a secret stands in the configuration of the host (credentials), and here its name; take back what was written into a file"
+
+// credential checks the name of a credential. A finding does not repeat it: it
+// may be the secret.
+func (d *document) credential(at, name string) string {
+	if name == "" {
+		return ""
+	}
+	if what := secrets.FindInName(name); what != "" {
+		d.report(at, CodeSecret, hintSecret, "looks like %s, where the name of a credential is wanted", what)
+		return ""
+	}
+	if !credentialName.MatchString(name) {
+		d.report(at, CodeGateway, "", "is not the name of a credential, in lower-case letters, digits and dashes")
+		return ""
+	}
+	return name
+}
+
+// addresses compiles what may be dialed for an upstream beside public addresses.
+func (d *document) addresses(at string, list []string) (out []string) {
+	for i, text := range list {
+		at := fmt.Sprintf("%s[%d]", at, i)
+		e, err := egress.ReadEntry(text)
+		if err == nil {
+			_, err = egress.ReadRanges([]string{e.Host})
+		}
+		if err != nil || e.AnyPort || len(e.Ports) > 0 {
+			d.report(at, CodeEgressEntry, "an address such as 10.1.2.3, or a range such as 10.1.0.0/16", "%q is not an address or a range without a port", clip(text))
+			continue
+		}
+		d.broad(at, e.Host)
+		d.shut(at, e.Host)
+		out = append(out, e.Host)
+	}
+	return out
+}
+
+// secrets warns of texts of the policy that look like secrets: whoever reads the
+// policy, a finding or a record sees them.
+func (d *document) secrets() {
+	var visit func(v reflect.Value, path string)
+	visit = func(v reflect.Value, path string) {
+		switch v.Kind() {
+		case reflect.String:
+			if what := secrets.Find(v.String()); what != "" {
+				d.warn(path, CodeSecret, hintSecret, "holds what looks like %s", what)
+			}
+		case reflect.Pointer:
+			if !v.IsNil() {
+				visit(v.Elem(), path)
+			}
+		case reflect.Slice:
+			if v.Type().Elem().Kind() == reflect.Uint8 {
+				if what := secrets.Find(string(v.Bytes())); what != "" {
+					d.warn(path, CodeSecret, hintSecret, "holds what looks like %s", what)
+				}
+				return
+			}
+			for i := range v.Len() {
+				visit(v.Index(i), fmt.Sprintf("%s[%d]", path, i))
+			}
+		case reflect.Map:
+			for _, key := range v.MapKeys() {
+				visit(v.MapIndex(key), path+"."+key.String())
+			}
+		case reflect.Struct:
+			for i := range v.NumField() {
+				name := v.Type().Field(i).Tag.Get("cue")
+				if at := path + "." + name; name != "upstream" && name != "credential" { // refused where they are compiled
+					visit(v.Field(i), at)
+				}
+			}
+		}
+	}
+	visit(reflect.ValueOf(d.policy.Metadata), "metadata")
+	visit(reflect.ValueOf(d.policy.Spec), "spec")
+}
