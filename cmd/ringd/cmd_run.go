@@ -98,8 +98,8 @@ ran.`,
 
 // bindHere binds what run and resume say about approvals and gateways.
 func (o *runOptions) bindHere(cmd *cobra.Command) {
-	cmd.Flags().StringArrayVar(&o.credentials, "credential", nil, "NAME=file:PATH or NAME=env:VARIABLE, for gateways")
-	cmd.Flags().StringArrayVar(&o.gateways, "gateway", nil, "NAME=URL[,credential=NAME], what a gateway stands for")
+	cmd.Flags().StringArrayVar(&o.credentials, "credential", nil, "NAME=file:PATH or NAME=env:VAR, for gateways")
+	cmd.Flags().StringArrayVar(&o.gateways, "gateway", nil, "NAME=URL[,credential=NAME], its upstream")
 	cmd.Flags().StringVar(&o.as, "as", "", "which owner of approval.from you answer for")
 	cmd.Flags().BoolVar(&o.ask, "ask", false, "ask at the terminal even with --state")
 }
