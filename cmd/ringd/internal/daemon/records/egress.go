@@ -49,7 +49,7 @@ func (e *Egress) Record(ctx context.Context, v egress.Event) error {
 	if _, err := to.recorder.Append(ctx, egressRecord(v), durability); err != nil {
 		return fmt.Errorf("record egress: %w", err)
 	}
-	if refused := v.Decision.Verdict != profiles.Allow && v.End != egress.EndCut; refused && v.Run != "" && v.Count == 0 && to.tell != nil && telling(v) {
+	if v.Run != "" && to.tell != nil && telling(v) {
 		d := v.Decision
 		d.Dial = ""
 		to.tell(v.Run, d)
@@ -57,11 +57,12 @@ func (e *Egress) Record(ctx context.Context, v egress.Event) error {
 	return nil
 }
 
-// telling reports whether an event is a refusal that the run has to know of: the
-// end of a connection tells one only when its first bytes were refused, or a
-// budget ended it.
+// telling reports whether an event is a refusal that its run has to learn of here:
+// that of a fetch ends the call, and the run knows. The end of a connection tells
+// one only when its first bytes were refused, or a budget ended it.
 func telling(v egress.Event) bool {
-	return v.End == "" || v.End == egress.EndRefused || v.End == egress.EndBudget
+	refused := v.Decision.Verdict != profiles.Allow && v.Count == 0 && v.Door != egress.DoorFetch
+	return refused && (v.End == "" || v.End == egress.EndRefused || v.End == egress.EndBudget)
 }
 
 func egressRecord(v egress.Event) audit.Record {

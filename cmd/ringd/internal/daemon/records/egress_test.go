@@ -46,6 +46,7 @@ func TestEgress(t *testing.T) {
 		{Agent: "a", Run: "r2", Door: egress.DoorConnect, Dest: dest, Decision: allowed, End: egress.EndEOF, Up: 1, Down: 2},
 		{Agent: "a", Run: "r3", Door: egress.DoorConnect, Dest: dest, Decision: refused, End: egress.EndRefused},
 		{Agent: "a", Door: egress.DoorConnect, Dest: dest, Decision: refused},
+		{Agent: "a", Run: "r4", Door: egress.DoorFetch, Dest: dest, Decision: refused},
 	}
 	for _, v := range events {
 		if err := e.Record(t.Context(), v); err != nil {
@@ -73,12 +74,13 @@ func TestEgress(t *testing.T) {
 		{Kind: audit.EgressClosed, Agent: "a", Run: "r3", Revision: "sha256:1", Capability: on, State: "refused", Decision: no,
 			Detail: ended(map[string]string{"door": "connect"}, "0", "0", "0")},
 		{Kind: audit.EgressDecided, Agent: "a", Revision: "sha256:1", Capability: on, Decision: no, Detail: map[string]string{"door": "connect"}},
+		{Kind: audit.EgressDecided, Agent: "a", Run: "r4", Revision: "sha256:1", Capability: on, Decision: no, Detail: map[string]string{"door": "fetch"}},
 	}
 	if d := cmp.Diff(want, log.records); d != "" {
 		t.Error(d)
 	}
 	w, s := audit.Written, audit.Synced
-	if d := cmp.Diff([]audit.Durability{w, w, s, s, w, w, w}, log.durability); d != "" {
+	if d := cmp.Diff([]audit.Durability{w, w, s, s, w, w, w, w}, log.durability); d != "" {
 		t.Error(d)
 	}
 	if d := cmp.Diff([]told{{"r2", refused.Code}, {"r3", refused.Code}}, tells); d != "" {
