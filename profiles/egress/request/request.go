@@ -35,7 +35,7 @@ type Request struct {
 	Headers     [][2]string `json:"headers,omitempty"` // in order
 	Raw         string      `json:"raw,omitempty"`     // the bytes on the wire, in place of all these
 	RawHex      string      `json:"raw_hex,omitempty"`
-	ResolvesTo  []string    `json:"resolves_to,omitempty"`  // one for each lookup, the last again and again; nil: one public address
+	ResolvesTo  []string    `json:"resolves_to,omitzero"`   // one for each lookup, the last again and again; nil: one public address
 	ResolveMode string      `json:"resolve_mode,omitempty"` // rrset: all of them for every lookup
 	Cname       []string    `json:"cname,omitempty"`        // names on the way to the addresses: they do not count
 	NoDNS       bool        `json:"no_dns,omitempty"`       // nothing may be looked up
