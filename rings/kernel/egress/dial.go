@@ -283,19 +283,24 @@ func (e *Egress) connect(ctx context.Context, candidates []netip.AddrPort, guard
 	return won.conn, won.at, won.err
 }
 
-// pinned dials one address. The socket that is about to connect is held against
-// it, and against the guard.
+// pinned dials one address.
 func pinned(ctx context.Context, at netip.AddrPort, guard func(netip.AddrPort) error) (*net.TCPConn, error) {
-	d := net.Dialer{ControlContext: func(_ context.Context, _, address string, _ syscall.RawConn) error {
-		a, err := netip.ParseAddrPort(address)
-		if err != nil || netip.AddrPortFrom(a.Addr().Unmap(), a.Port()) != at {
-			return denial(refusal(egress.Address, "the socket connects to another address than the one that was decided on"))
-		}
-		return guard(at)
-	}}
+	d := net.Dialer{ControlContext: control(at, guard)}
 	conn, err := d.DialTCP(ctx, "tcp", netip.AddrPort{}, at)
 	if err != nil {
 		return nil, fmt.Errorf("dial: %w", err)
 	}
 	return conn, nil
+}
+
+// control holds a socket that is about to connect against the address that was
+// decided on, and against the guard.
+func control(at netip.AddrPort, guard func(netip.AddrPort) error) func(context.Context, string, string, syscall.RawConn) error {
+	return func(_ context.Context, _, address string, _ syscall.RawConn) error {
+		a, err := netip.ParseAddrPort(address)
+		if err != nil || netip.AddrPortFrom(a.Addr().Unmap(), a.Port()) != at {
+			return denial(refusal(egress.Address, "the socket connects to another address than the one that was decided on"))
+		}
+		return guard(at)
+	}
 }

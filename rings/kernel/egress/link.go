@@ -87,14 +87,15 @@ func (l *link) drop() {
 	l.over, l.finished = true, true
 	l.mu.Unlock()
 	l.leave()
+	l.guest.work.Done()
 }
 
+// leave makes room for another link.
 func (l *link) leave() {
 	l.hold(nil)
 	l.guest.mu.Lock()
 	delete(l.guest.links, l)
 	l.guest.mu.Unlock()
-	l.guest.work.Done()
 }
 
 // cut ends a link at once, on both sides; nothing passes on it when cut returns.
@@ -155,6 +156,7 @@ func (l *link) finish() {
 		ev.Before, ev.Generation = ev.Generation, l.end.after
 	}
 	l.mu.Unlock()
+	l.leave()
 	e := l.guest.egress
 	ev.Up, ev.Down, ev.Took = l.up.Load(), l.down.Load(), e.cfg.Now().Sub(l.began)
 	// An end has happened, whether it can be recorded or not: the log itself refuses
@@ -165,7 +167,7 @@ func (l *link) finish() {
 		f.Open = -1
 	}
 	e.observe(f)
-	l.leave()
+	l.guest.work.Done()
 }
 
 // eventLocked is what is known of the link.

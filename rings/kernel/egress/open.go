@@ -127,13 +127,15 @@ func (g *Guest) Close() {
 	for d := range g.doors {
 		d.Close()
 	}
-	for c := range g.clients {
-		relay.Reset(c)
-	}
 	g.mu.Unlock()
 	for _, l := range cut {
 		l.cut(ending{how: EndClosed})
 	}
+	g.mu.Lock()
+	for c := range g.clients {
+		relay.Reset(c)
+	}
+	g.mu.Unlock()
 	g.work.Wait()
 	g.flush()
 	g.egress.mu.Lock()

@@ -13,9 +13,9 @@ import (
 	"net/netip"
 	"os"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
+	"syscall"
 	"testing"
 	"time"
 
@@ -68,6 +68,9 @@ func newRig(t testing.TB, rules []profiles.EgressRule, settings ...setting) *rig
 	t.Cleanup(func() {
 		r.egress.Close()
 		work.Wait()
+		if n := len(r.log()); n > 0 && r.guest.Open() != 0 {
+			t.Errorf("%d connections outlive the egress", r.guest.Open())
+		}
 	})
 	r.guest = r.open()
 	l := r.Listen("127.0.0.1:0")
@@ -181,7 +184,7 @@ func (r *rig) connect(target string, early ...byte) (*http.Response, *tunnel) {
 	return res, &tunnel{Conn: c, in: in}
 }
 
-// open2 is connect for a target that is allowed.
+// tunnel is connect for a target that is allowed.
 func (r *rig) tunnel(target string, early ...byte) *tunnel {
 	r.t.Helper()
 	res, c := r.connect(target, early...)
@@ -206,6 +209,23 @@ func (c *tunnel) CloseWrite() error {
 		return errors.New("no half of it closes")
 	}
 	return h.CloseWrite()
+}
+
+// full listens on address with the shortest queue there is, and accepts nothing.
+func (r *rig) full(address string) {
+	r.t.Helper()
+	at := netip.MustParseAddrPort(address)
+	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
+	if err != nil {
+		r.t.Fatal(err)
+	}
+	r.t.Cleanup(func() { _ = syscall.Close(fd) })
+	if err := syscall.Bind(fd, &syscall.SockaddrInet4{Port: int(at.Port()), Addr: at.Addr().As4()}); err != nil {
+		r.t.Fatal(err)
+	}
+	if err := syscall.Listen(fd, 0); err != nil {
+		r.t.Fatal(err)
+	}
 }
 
 // echo makes address answer with what it is sent.
@@ -302,5 +322,3 @@ func code(err error) profiles.Code {
 	}
 	return profiles.Code(fmt.Sprint("no denial: ", err))
 }
-
-func repeat(s string, n int) string { return strings.Repeat(s, n) }
