@@ -1,0 +1,236 @@
+package egress_test
+
+import (
+	"errors"
+	"io"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/ringd/ringd/profiles"
+	dest "github.com/ringd/ringd/profiles/egress"
+	"github.com/ringd/ringd/rings/kernel/egress"
+)
+
+func limited(limits profiles.EgressLimits) profiles.EgressRule {
+	h := host("a.example", 5432)
+	h.Limits = limits
+	return h
+}
+
+func budgetRig(t *testing.T, limits profiles.EgressLimits, settings ...setting) *rig {
+	r := newRig(t, []profiles.EgressRule{limited(limits), host("b.example", 5432)}, settings...)
+	r.Name("a.example", "93.184.216.34")
+	r.Name("b.example", "93.184.216.35")
+	r.echo("93.184.216.34:5432")
+	r.echo("93.184.216.35:5432")
+	return r
+}
+
+// What a rule allows to be sent is sent, and not a byte more, over all connections
+// of its holder together. Other rules and holders know nothing of it.
+func TestBytes(t *testing.T) {
+	for name, limits := range map[string]profiles.EgressLimits{"up": {UpBytes: 10}, "down": {DownBytes: 10}} {
+		t.Run(name, func(t *testing.T) {
+			r := budgetRig(t, limits)
+			a, b := r.tunnel("a.example:5432"), r.tunnel("b.example:5432")
+			says(t, a, "123456")
+			a.Close()
+			r.ends(1)
+			a = r.tunnel("a.example:5432")
+			says(t, a, "7890")
+			says(t, b, "much more than the ten bytes of the other rule")
+			if _, err := io.WriteString(a, "x"); err != nil {
+				t.Fatal(err)
+			}
+			reset(t, a)
+			ev := r.ends(2)[1]
+			if ev.End != egress.EndBudget || ev.Decision.Code != profiles.Code(dest.Budget) || ev.Down != 4 || ev.Up > 5 {
+				t.Errorf("%+v", ev)
+			}
+			if res, _ := r.connect("a.example:5432"); res.Header.Get("X-Ringd-Deny") != string(dest.Budget) {
+				t.Errorf("connected again: %s", res.Status)
+			}
+			other := r.open()
+			defer other.Close()
+			c, err := other.Dial(t.Context(), egress.DoorFetch, target(t, "a.example:5432"))
+			if err != nil {
+				t.Fatalf("another holder: %v", err)
+			}
+			says(t, c, "1234567890")
+			c.Close()
+		})
+	}
+}
+
+// A connection of fetch is bounded as a tunnel is, and early bytes count.
+func TestBytesOfConn(t *testing.T) {
+	dial := func(t *testing.T, limits profiles.EgressLimits) (*rig, *egress.Conn) {
+		r := budgetRig(t, limits)
+		c, err := r.guest.Dial(t.Context(), egress.DoorFetch, target(t, "a.example:5432"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { c.Close() })
+		return r, c
+	}
+	t.Run("up", func(t *testing.T) {
+		r, c := dial(t, profiles.EgressLimits{UpBytes: 10})
+		says(t, c, "12345")
+		if n, err := io.WriteString(c, "6789012"); n != 5 || !errors.Is(err, egress.ErrCut) || code(err) != profiles.Code(dest.Budget) {
+			t.Errorf("wrote %d, %v", n, err)
+		}
+		if ev := r.ends(1)[0]; ev.End != egress.EndBudget || ev.Up != 10 {
+			t.Errorf("%+v", ev)
+		}
+	})
+	t.Run("down", func(t *testing.T) {
+		_, c := dial(t, profiles.EgressLimits{DownBytes: 3})
+		if _, err := io.WriteString(c, "12345"); err != nil {
+			t.Fatal(err)
+		}
+		if b, err := io.ReadAll(c); string(b) != "123" || !errors.Is(err, egress.ErrCut) {
+			t.Errorf("read %q, %v", b, err)
+		}
+	})
+	t.Run("early", func(t *testing.T) {
+		r := budgetRig(t, profiles.EgressLimits{UpBytes: 4})
+		if err := gone(t, r.tunnel("a.example:5432", []byte("12345")...)); !errors.Is(err, syscall.ECONNRESET) {
+			t.Error(err)
+		}
+		if ev := r.ends(1)[0]; ev.End != egress.EndBudget || ev.Up != 4 {
+			t.Errorf("%+v", ev)
+		}
+	})
+}
+
+// So many connections at once, and one that ends makes room.
+func TestConnectionsOfRule(t *testing.T) {
+	r := budgetRig(t, profiles.EgressLimits{Connections: 2})
+	a, b := r.tunnel("a.example:5432"), r.tunnel("a.example:5432")
+	if res, _ := r.connect("a.example:5432"); res.Header.Get("X-Ringd-Deny") != string(dest.Budget) {
+		t.Errorf("a third: %s", res.Status)
+	}
+	says(t, r.tunnel("b.example:5432"), "another rule")
+	a.Close()
+	r.ends(1)
+	says(t, r.tunnel("a.example:5432"), "room")
+	says(t, b, "still here")
+	// A rule that has to do with a policy that changes keeps its count.
+	r.allow(host("b.example", 5432), limited(profiles.EgressLimits{Connections: 2}))
+	r.egress.Recheck()
+	if res, _ := r.connect("a.example:5432"); res.Header.Get("X-Ringd-Deny") != string(dest.Budget) {
+		t.Errorf("a third after a reload: %s", res.Status)
+	}
+	r.allow(limited(profiles.EgressLimits{Connections: 3}))
+	r.egress.Recheck()
+	says(t, r.tunnel("a.example:5432"), "more room")
+	if res, _ := r.connect("a.example:5432"); res.Header.Get("X-Ringd-Deny") != string(dest.Budget) {
+		t.Errorf("a fourth: %s", res.Status)
+	}
+	// What was opened before there was a limit counts too.
+	r.allow(host("a.example", 5432))
+	r.egress.Recheck()
+	says(t, r.tunnel("a.example:5432"), "no limit")
+	r.allow(limited(profiles.EgressLimits{Connections: 4}))
+	r.egress.Recheck()
+	if res, _ := r.connect("a.example:5432"); res.Header.Get("X-Ringd-Deny") != string(dest.Budget) {
+		t.Errorf("a fifth: %s", res.Status)
+	}
+}
+
+// A limit that a reload lowers holds for what is open.
+func TestLoweredLimit(t *testing.T) {
+	r := budgetRig(t, profiles.EgressLimits{UpBytes: 1000})
+	a := r.tunnel("a.example:5432")
+	says(t, a, "12345678")
+	r.allow(limited(profiles.EgressLimits{UpBytes: 10}))
+	r.egress.Recheck()
+	says(t, a, "90")
+	if _, err := io.WriteString(a, "x"); err != nil {
+		t.Fatal(err)
+	}
+	reset(t, a)
+}
+
+// So many in a minute, whichever minute it is.
+func TestPerMinute(t *testing.T) {
+	var clock atomic.Int64
+	clock.Store(time.Now().UnixNano())
+	r := budgetRig(t, profiles.EgressLimits{PerMinute: 4}, func(c *egress.Config) { c.Now = func() time.Time { return time.Unix(0, clock.Load()) } })
+	dial := func() profiles.Code {
+		c, err := r.guest.Dial(t.Context(), egress.DoorFetch, target(t, "a.example:5432"))
+		if err != nil {
+			return code(err)
+		}
+		c.Close()
+		return ""
+	}
+	for range 4 {
+		if got := dial(); got != "" {
+			t.Fatal(got)
+		}
+	}
+	for range 3 {
+		if got := dial(); got != profiles.Code(dest.Budget) {
+			t.Fatalf("a fifth: %q", got)
+		}
+	}
+	clock.Add(int64(59 * time.Second))
+	if got := dial(); got != profiles.Code(dest.Budget) {
+		t.Errorf("within the minute: %q", got)
+	}
+	clock.Add(int64(16 * time.Second)) // a quarter into the next
+	if got := dial(); got != "" {
+		t.Errorf("in the next minute: %q", got)
+	}
+	if got := dial(); got != profiles.Code(dest.Budget) {
+		t.Errorf("most of the last minute counts still: %q", got)
+	}
+	clock.Add(int64(3 * time.Minute))
+	for range 4 {
+		if got := dial(); got != "" {
+			t.Errorf("long after: %q", got)
+		}
+	}
+	if got := dial(); got != profiles.Code(dest.Budget) {
+		t.Errorf("a fifth again: %q", got)
+	}
+}
+
+// Where two deciders know the same rule the stricter limit holds; where the rules
+// differ both do.
+func TestLimitsOfTwo(t *testing.T) {
+	r := budgetRig(t, profiles.EgressLimits{})
+	wide := host("*.sub.example", 5432)
+	wide.Limits.UpBytes = 3
+	narrow := host("x.sub.example", 5432)
+	narrow.Limits.UpBytes = 5
+	r.Name("x.sub.example", "93.184.216.34")
+	for _, tt := range []struct {
+		a, b profiles.EgressRule
+		most int64
+	}{
+		{limited(profiles.EgressLimits{UpBytes: 8}), limited(profiles.EgressLimits{UpBytes: 6}), 6},
+		{limited(profiles.EgressLimits{UpBytes: 6}), limited(profiles.EgressLimits{}), 6},
+		{limited(profiles.EgressLimits{}), limited(profiles.EgressLimits{UpBytes: 4}), 4},
+		{wide, narrow, 3},
+		{narrow, wide, 3},
+	} {
+		r.deciders.Store(&[]*profiles.Decider{policy("a", tt.a), policy("b", tt.b)})
+		g := r.open()
+		name := "a.example:5432"
+		if tt.a.Host != "a.example" {
+			name = "x.sub.example:5432"
+		}
+		c, err := g.Dial(t.Context(), egress.DoorFetch, target(t, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n, err := io.WriteString(c, "123456789"); int64(n) != tt.most || code(err) != profiles.Code(dest.Budget) {
+			t.Errorf("%s: wrote %d, %v, want %d", name, n, err, tt.most)
+		}
+		g.Close()
+	}
+}
