@@ -2,6 +2,7 @@ package profiles
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/ringd/ringd/profiles/argschema"
+	"github.com/ringd/ringd/profiles/egress"
 	"github.com/ringd/ringd/profiles/hosts"
 	"github.com/ringd/ringd/profiles/jsontext"
 )
@@ -31,7 +33,7 @@ var ErrGrants = errors.New("grants")
 // that part as the agent has it, an empty one takes all of it away.
 type Grants struct {
 	Bridges  map[string]GrantOfBridge `json:"bridges,omitzero"`  // the only bridges, by name
-	Hosts    []string                 `json:"hosts,omitzero"`    // the only hosts: name, *.name, address or range
+	Hosts    []string                 `json:"hosts,omitzero"`    // the only hosts: name, *.name, address, range, or gateway.ringd.internal
 	Imports  []string                 `json:"imports,omitzero"`  // the only modules, of every executor
 	Deadline *time.Time               `json:"deadline,omitzero"` // the run ends then, paused or not
 }
@@ -245,8 +247,9 @@ func coveredBy(name string, names []string) bool {
 	})
 }
 
-// narrow keeps of the allowed hosts those that are listed. The virtual gateway
-// is no host that a list can name, so a list takes it away.
+// narrow keeps of the allowed hosts, and of the gateways by the name that guests
+// know them by, those that are listed. Parts of one entry share its limits, and
+// of two entries for a host the one that was the more specific still counts.
 func (e *Egress) narrow(listed []string) error {
 	only := make([]hosts.Pattern, len(listed))
 	for i, text := range listed {
@@ -255,21 +258,52 @@ func (e *Egress) narrow(listed []string) error {
 			return err
 		}
 	}
-	if e.Mode == EgressGatewayOnly {
+	var gateways []Gateway
+	for _, g := range e.Gateways {
+		name, err := hosts.Read(g.Name + "." + egress.Domain)
+		if err == nil && slices.ContainsFunc(only, func(o hosts.Pattern) bool { return o.Covers(name) }) {
+			gateways = append(gateways, g)
+		}
+	}
+	e.Gateways = gateways
+	if e.Mode == EgressGatewayOnly && len(gateways) == 0 {
 		e.Mode = EgressOff
 	}
-	var kept []EgressRule
+	type part struct {
+		EgressRule
+		whole hosts.Pattern
+	}
+	var parts []part
 	for _, r := range e.Allow {
 		whole, err := hosts.Read(r.Host)
 		if err != nil {
 			continue // the compiler writes no such rule
 		}
 		for _, host := range whole.Within(only) {
-			r.Host = host
-			kept = append(kept, r)
+			p := part{r, whole}
+			if p.Host = host; host != r.Host && r.Of == "" && r.Limits != (EgressLimits{}) {
+				p.Of = r.Host
+			}
+			parts = append(parts, p)
 		}
 	}
-	e.Allow = kept
+	slices.SortStableFunc(parts, func(x, y part) int {
+		if c := cmp.Compare(x.Host, y.Host); c != 0 {
+			return c
+		}
+		switch above, below := y.whole.Covers(x.whole), x.whole.Covers(y.whole); { // both cover Host, so one holds
+		case above && !below:
+			return -1
+		case below && !above:
+			return 1
+		default:
+			return 0
+		}
+	})
+	e.Allow = nil
+	for _, p := range parts {
+		e.Allow = append(e.Allow, p.EgressRule)
+	}
 	return nil
 }
 
@@ -294,7 +328,7 @@ func (a Agent) CheckGrants(g Grants) error {
 	}
 	for _, host := range g.Hosts {
 		e := a.Egress
-		if err := e.narrow([]string{host}); err != nil || len(e.Allow) == 0 {
+		if err := e.narrow([]string{host}); err != nil || !e.reaches() {
 			missing = append(missing, "host "+clip(host))
 		}
 	}
@@ -302,6 +336,18 @@ func (a Agent) CheckGrants(g Grants) error {
 		return fmt.Errorf("%w: the agent does not have %s", ErrGrants, strings.Join(missing[:min(len(missing), maxInstead)], ", "))
 	}
 	return nil
+}
+
+// reaches reports whether anything is granted.
+func (e *Egress) reaches() bool {
+	switch e.Mode {
+	case EgressGatewayOnly:
+		return len(e.Gateways) > 0
+	case EgressAllowlist:
+		return len(e.Gateways) > 0 || len(e.Allow) > 0
+	default:
+		return false
+	}
 }
 
 // below reports whether an allowed Python module stands below name.

@@ -77,7 +77,7 @@ func sealed(t testing.TB, agents ...profiles.Agent) (profiles.Set, []byte) {
 	return out, b
 }
 
-var home = profiles.Environment{Workspace: "/workspace", Home: "/home/agent"}
+var home = profiles.Environment{Workspace: "/workspace", Home: "/home/agent", Now: egressNow()}
 
 func TestDecide(t *testing.T) {
 	set, _ := sealed(t, agent())

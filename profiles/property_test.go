@@ -97,6 +97,11 @@ func narrowings(a profiles.Agent, r *rand.Rand) map[string]profiles.Agent {
 		out["approval"] = e
 		break
 	}
+	for name, e := range egressNarrowings(a.Egress, r) {
+		b := a
+		b.Egress = e
+		out[name] = b
+	}
 	b := a
 	b.Files.Deny = append(slices.Clip(a.Files.Deny), profiles.PathRule{Path: anyPath(r)})
 	out["file deny"] = b
@@ -179,11 +184,15 @@ func anyAgent(r *rand.Rand) profiles.Agent {
 	if r.IntN(2) > 0 {
 		a.Files.Deny = paths(1, list(anyPath)...)
 	}
+	a.Egress = anyEgress(r)
 	return a
 }
 
 func anyAction(r *rand.Rand) profiles.Action {
-	switch r.IntN(4) {
+	switch r.IntN(5) {
+	case 4:
+		e := anyEgressAction(r)
+		return profiles.Action{Egress: &e}
 	case 0:
 		return profiles.Action{Import: &profiles.ImportAction{Executor: pick(r, "js", "python"), Module: anyModule(r)}}
 	case 1:
@@ -226,7 +235,8 @@ func TestNarrowingNeverWidens(t *testing.T) {
 		}
 	}
 	for _, kind := range []string{"js deny", "js allow", "no js", "python deny", "python default", "python allow", "pattern", "binary", "bridge",
-		"argument bytes", "approval", "file deny", "file read"} {
+		"argument bytes", "approval", "file deny", "file read", "egress off", "egress deny", "egress gateways alone", "egress allow", "egress any port", "egress port",
+		"egress expires", "egress ech", "egress methods", "egress paths", "egress gateway", "egress gateway expires", "egress gateway methods"} {
 		if seen[kind] == 0 {
 			t.Errorf("%s never changed a verdict: the test proves nothing about it", kind)
 		}

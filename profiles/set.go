@@ -260,6 +260,9 @@ type EgressRule struct {
 	Expires *time.Time   `json:"expires,omitempty"` // from then on the rule grants nothing; nil: never
 	Reason  string       `json:"reason,omitempty"`
 	Rule    Rule         `json:"rule"`
+	// Of is the Host of the entry that this one is a part of, with which it shares
+	// its limits; "": none. Only Narrow sets it.
+	Of string `json:"of,omitempty"`
 }
 
 // EgressLimits bound what one run does by one rule; 0 is no limit.

@@ -38,15 +38,10 @@ func Read(text string) (Pattern, error) {
 		}
 		return Pattern{block: netip.PrefixFrom(a, a.BitLen()), text: text}, nil
 	}
-	name, wild := strings.CutPrefix(text, "*.")
-	if len(name) > 253 || wild && !strings.Contains(name, ".") {
+	if e, err := egress.ReadEntry(text); err != nil || e.Host != text {
 		return Pattern{}, errForm
 	}
-	for label := range strings.SplitSeq(name, ".") {
-		if label == "" || len(label) > 63 || strings.Trim(label, "abcdefghijklmnopqrstuvwxyz0123456789-_") != "" {
-			return Pattern{}, errForm
-		}
-	}
+	name, wild := strings.CutPrefix(text, "*.")
 	return Pattern{name: name, wild: wild, text: text}, nil
 }
 

@@ -1,6 +1,7 @@
 package egress
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -146,7 +147,8 @@ func strictest(a, b int64) int64 {
 }
 
 // limitsOf names a rule by what it grants, and not by where it stands: a policy
-// that changes elsewhere does not give a budget anew.
+// that changes elsewhere does not give a budget anew, nor do grants that narrow an
+// entry to several of its parts.
 func limitsOf(d *profiles.Decider, m egress.Match) (limited, bool) {
 	if g, ok := d.Gateway(m); ok {
 		return limited{"gateway " + g.Name, g.Limits}, g.Limits != profiles.EgressLimits{}
@@ -155,7 +157,7 @@ func limitsOf(d *profiles.Decider, m egress.Match) (limited, bool) {
 	if r == nil || r.Limits == (profiles.EgressLimits{}) {
 		return limited{}, false
 	}
-	return limited{fmt.Sprint("rule ", r.Host, r.Ports, r.AnyPort, strings.Join(r.Methods, ","), " ", strings.Join(r.Paths, ",")), r.Limits}, true
+	return limited{fmt.Sprint("rule ", cmp.Or(r.Of, r.Host), r.Ports, r.AnyPort, strings.Join(r.Methods, ","), " ", strings.Join(r.Paths, ",")), r.Limits}, true
 }
 
 // tally finds those of a connection, with the limits that hold now.
