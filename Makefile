@@ -103,10 +103,11 @@ fuzz: $(MADE) ## every fuzz target for FUZZTIME (60s) each
 	  done; \
 	done
 
-bench: build ## benchmarks, and the peers side by side: engines and launchers
+bench: build ## benchmarks, and the peers side by side: engines, launchers and proxies
 	go test -run '^$$' -bench . -benchmem ./...
 	executors/js/bench/run
 	rings/kernel/bench/run
+	rings/kernel/egress/bench/run
 
 long: $(MADE) ## the tests too long for every run: 10,000 pushes, 400 kills, 1,000 paused runs
 	RINGD_LONG=1 go test -count=1 -timeout 60m ./cmd/ringd/...
