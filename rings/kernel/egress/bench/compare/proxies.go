@@ -132,7 +132,7 @@ func startPeer(program string, configure func(dir, listen string) (file string, 
 		if err == nil {
 			return p, c.Close()
 		}
-		time.Sleep(25 * time.Millisecond)
+		<-time.After(25 * time.Millisecond)
 	}
 	p.stop()
 	return nil, errors.New("it does not listen")

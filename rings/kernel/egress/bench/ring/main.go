@@ -82,6 +82,5 @@ func run() error {
 		return err
 	}
 	fmt.Println(l.Addr())
-	guest.ServeProxy(l)
-	select {}
+	return guest.ServeProxy(l)
 }
