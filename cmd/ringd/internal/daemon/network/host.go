@@ -2,6 +2,7 @@ package network
 
 import (
 	"context"
+	"crypto/x509"
 	"fmt"
 	"net/netip"
 	"os"
@@ -20,11 +21,12 @@ type Host struct {
 	Env         config.Environment
 	Resolver    []string // name servers, address:port; empty: those of the host
 	Listen      []string // IP:PORT of the API, which nothing reaches
+	Roots       string   // file of certificates to trust beside those of the host; "": none
 }
 
 // HostOf takes from a config file what it says of egress.
 func HostOf(f config.File, env config.Environment) Host {
-	h := Host{Credentials: f.Credentials, Gateways: f.Gateways, Env: env, Resolver: f.Egress.Resolver}
+	h := Host{Credentials: f.Credentials, Gateways: f.Gateways, Env: env, Resolver: f.Egress.Resolver, Roots: f.Egress.Roots}
 	for _, l := range f.Listen {
 		h.Listen = append(h.Listen, l.TCP)
 	}
@@ -117,6 +119,25 @@ func (h Host) Own() ([]netip.AddrPort, error) {
 		}
 	}
 	return slices.Clip(out), err
+}
+
+// Trusted are the certificates that servers may chain to; nil: those of the host.
+func (h Host) Trusted() (*x509.CertPool, error) {
+	if h.Roots == "" {
+		return nil, nil
+	}
+	text, err := os.ReadFile(h.Roots)
+	if err != nil {
+		return nil, fmt.Errorf("egress.roots: %w", err)
+	}
+	pool, err := x509.SystemCertPool()
+	if err != nil { // a host without any
+		pool = x509.NewCertPool()
+	}
+	if !pool.AppendCertsFromPEM(text) {
+		return nil, fmt.Errorf("egress.roots: no certificate in %s", h.Roots)
+	}
+	return pool, nil
 }
 
 func addresses(what string, all []string) (out []netip.AddrPort, err error) {

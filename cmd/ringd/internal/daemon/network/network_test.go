@@ -2,7 +2,9 @@ package network_test
 
 import (
 	"context"
+	"encoding/pem"
 	"net"
+	"net/http/httptest"
 	"net/netip"
 	"os"
 	"path/filepath"
@@ -275,10 +277,30 @@ func TestHost(t *testing.T) {
 	if s, err := h.Servers(); len(s) != 1 || s[0] != netip.MustParseAddrPort("10.0.0.2:53") || err != nil {
 		t.Error(s, err)
 	}
+	for roots, want := range map[string]bool{file: false, file + "2": false, rootsOf(t): true} {
+		if pool, err := (network.Host{Roots: roots}).Trusted(); (pool != nil) != want || (err == nil) != want {
+			t.Errorf("%s: %v", roots, err)
+		}
+	}
+	if pool, err := h.Trusted(); pool != nil || err != nil {
+		t.Error("those of the host are asked for by none", err)
+	}
 	for _, bad := range []network.Host{{Resolver: []string{"localhost"}}, {Listen: []string{"nowhere:1"}}} {
 		r := newRing(t)
 		if _, err := bad.Egress(t.Context(), r, nil, func(f func()) { f() }); err == nil {
 			t.Errorf("%+v was taken", bad)
 		}
 	}
+}
+
+// rootsOf is a file with a certificate.
+func rootsOf(t *testing.T) string {
+	t.Helper()
+	s := httptest.NewTLSServer(nil)
+	defer s.Close()
+	file := filepath.Join(t.TempDir(), "roots.pem")
+	if err := os.WriteFile(file, pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.Certificate().Raw}), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	return file
 }
