@@ -33,7 +33,7 @@ var layers = map[string][]string{
 
 	"rings/kernel/egress": {
 		"profiles", "profiles/egress", "profiles/egress/head", "profiles/egress/hello", "profiles/egress/names", "profiles/egress/socks",
-		"rings/kernel/egress/forward", "rings/kernel/egress/relay",
+		"rings/kernel/egress/budget", "rings/kernel/egress/forward", "rings/kernel/egress/reach", "rings/kernel/egress/relay",
 	},
 	"rings/kernel/order":   {},
 	"rings/kernel/spawn":   {"rings/kernel/order"},
@@ -42,6 +42,8 @@ var layers = map[string][]string{
 	"rings/kernel/enclose": {"rings/kernel/enclose/anyip", "rings/kernel/enclose/proc", "rings/kernel/enclose/reap", "rings/kernel/enclose/talk", "rings/kernel/order"},
 
 	"rings/kernel/egress/relay":      {},
+	"rings/kernel/egress/reach":      {},
+	"rings/kernel/egress/budget":     {"profiles"},
 	"rings/kernel/egress/egresstest": {"rings/kernel/enclose/anyip"},
 
 	"rings/kernel/enclose/anyip": {},

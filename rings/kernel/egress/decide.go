@@ -1,7 +1,6 @@
 package egress
 
 import (
-	"net"
 	"net/netip"
 	"slices"
 	"time"
@@ -9,6 +8,7 @@ import (
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/profiles/egress"
 	"github.com/ringd/ringd/profiles/egress/hello"
+	"github.com/ringd/ringd/rings/kernel/egress/reach"
 )
 
 // capability is what a denial names.
@@ -175,38 +175,5 @@ func opaque() profiles.Decision {
 	return refusal(egress.Opaque, "the requests to this host are to be read, and this connection hides them")
 }
 
-// own reports whether an address is one of the daemon's. When it cannot be told,
-// it is.
-func (e *Egress) own(a netip.AddrPort) bool {
-	for _, o := range e.cfg.Own {
-		if o.Port() != a.Port() {
-			continue
-		}
-		if o.Addr().Unmap() == a.Addr() {
-			return true
-		}
-		if o.Addr().IsUnspecified() && local(a.Addr()) {
-			return true
-		}
-	}
-	return false
-}
-
-// local reports whether an address belongs to this host.
-func local(a netip.Addr) bool {
-	if a.IsLoopback() || a.IsUnspecified() {
-		return true
-	}
-	list, err := net.InterfaceAddrs()
-	if err != nil {
-		return true
-	}
-	return slices.ContainsFunc(list, func(n net.Addr) bool {
-		at, ok := n.(*net.IPNet)
-		if !ok {
-			return true
-		}
-		b, ok := netip.AddrFromSlice(at.IP)
-		return !ok || b.Unmap() == a
-	})
-}
+// own reports whether an address is one of the daemon's.
+func (e *Egress) own(a netip.AddrPort) bool { return reach.Own(e.cfg.Own).Has(a) }

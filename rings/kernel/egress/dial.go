@@ -6,19 +6,15 @@ import (
 	"fmt"
 	"net"
 	"net/netip"
-	"syscall"
 	"time"
 
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/profiles/egress"
+	"github.com/ringd/ringd/rings/kernel/egress/reach"
 )
 
-const (
-	// maxCandidates bounds how many addresses of one name are tried, and stagger is
-	// how long one is waited for before the next is tried beside it.
-	maxCandidates = 6
-	stagger       = 250 * time.Millisecond
-)
+// maxCandidates bounds how many addresses of one name are tried.
+const maxCandidates = 6
 
 // ever is a context that never ends.
 type ever struct{}
@@ -87,7 +83,12 @@ func (g *Guest) dial(ctx context.Context, w wanted) (*link, error) {
 		return nil, fmt.Errorf("record the connection to %s: %w", w.dest, err)
 	}
 	g.egress.observe(Figure{Door: w.door, Verdict: dec.Verdict, Code: l.decision.Code})
-	conn, at, err := g.egress.connect(ctx, candidates, func(a netip.AddrPort) error { return g.egress.second(s, l.claim, a) })
+	inTime, stop := context.WithTimeout(ctx, g.egress.cfg.DialWithin)
+	defer stop()
+	conn, at, err := reach.Dial(inTime, g.egress.cfg.Go, candidates, func(a netip.AddrPort) error { return g.egress.second(s, l.claim, a) })
+	if errors.Is(err, reach.ErrPinned) {
+		err = denial(refusal(egress.Address, reach.ErrPinned.Error()))
+	}
 	if err != nil {
 		return nil, l.broken(err)
 	}
@@ -224,83 +225,4 @@ func (e *Egress) second(s standing, c claim, at netip.AddrPort) error {
 		return denial(dec)
 	}
 	return nil
-}
-
-type dialed struct {
-	conn *net.TCPConn
-	at   netip.AddrPort
-	err  error
-}
-
-// connect dials the candidates in order, each beside the ones before it after a
-// while, and keeps the first that answers. It returns when none of its dials
-// runs any more.
-func (e *Egress) connect(ctx context.Context, candidates []netip.AddrPort, guard func(netip.AddrPort) error) (*net.TCPConn, netip.AddrPort, error) {
-	ctx, cancel := context.WithTimeout(ctx, e.cfg.DialWithin)
-	defer cancel()
-	if len(candidates) == 1 {
-		conn, err := pinned(ctx, candidates[0], guard)
-		return conn, candidates[0], err
-	}
-	results := make(chan dialed, len(candidates))
-	next, running := 0, 0
-	start := func() {
-		at := candidates[next]
-		next++
-		running++
-		e.cfg.Go(func() {
-			conn, err := pinned(ctx, at, guard)
-			results <- dialed{conn, at, err}
-		})
-	}
-	start()
-	wait := time.NewTimer(stagger)
-	defer wait.Stop()
-	var won dialed
-	for running > 0 {
-		select {
-		case r := <-results:
-			running--
-			switch {
-			case r.err == nil && won.conn == nil:
-				won = r
-				cancel()
-			case r.err == nil:
-				r.conn.Close()
-			case won.err == nil:
-				won.err = r.err
-			}
-		case <-wait.C:
-		}
-		if won.conn == nil && next < len(candidates) && ctx.Err() == nil {
-			start()
-			wait.Reset(stagger)
-		}
-	}
-	if won.conn != nil {
-		won.err = nil
-	}
-	return won.conn, won.at, won.err
-}
-
-// pinned dials one address.
-func pinned(ctx context.Context, at netip.AddrPort, guard func(netip.AddrPort) error) (*net.TCPConn, error) {
-	d := net.Dialer{ControlContext: control(at, guard)}
-	conn, err := d.DialTCP(ctx, "tcp", netip.AddrPort{}, at)
-	if err != nil {
-		return nil, fmt.Errorf("dial: %w", err)
-	}
-	return conn, nil
-}
-
-// control holds a socket that is about to connect against the address that was
-// decided on, and against the guard.
-func control(at netip.AddrPort, guard func(netip.AddrPort) error) func(context.Context, string, string, syscall.RawConn) error {
-	return func(_ context.Context, _, address string, _ syscall.RawConn) error {
-		a, err := netip.ParseAddrPort(address)
-		if err != nil || netip.AddrPortFrom(a.Addr().Unmap(), a.Port()) != at {
-			return denial(refusal(egress.Address, "the socket connects to another address than the one that was decided on"))
-		}
-		return guard(at)
-	}
 }

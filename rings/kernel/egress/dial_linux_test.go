@@ -129,27 +129,6 @@ func TestTwoGuards(t *testing.T) {
 	}
 }
 
-// The socket connects to the address that was decided on and no other.
-func TestPinned(t *testing.T) {
-	guarded := func(netip.AddrPort) error { return nil }
-	err := egress.Control(netip.MustParseAddrPort("93.184.216.34:443"), guarded)(t.Context(), "tcp4", "93.184.216.35:443", nil)
-	if code(err) != profiles.Code(dest.Address) {
-		t.Errorf("another address: %v", err)
-	}
-	err = egress.Control(netip.MustParseAddrPort("93.184.216.34:443"), guarded)(t.Context(), "tcp4", "93.184.216.34:80", nil)
-	if code(err) != profiles.Code(dest.Address) {
-		t.Errorf("another port: %v", err)
-	}
-	if err := egress.Control(netip.MustParseAddrPort("93.184.216.34:443"), guarded)(t.Context(), "tcp4", "93.184.216.34:443", nil); err != nil {
-		t.Errorf("the address: %v", err)
-	}
-	no := errors.New("no")
-	err = egress.Control(netip.MustParseAddrPort("93.184.216.34:443"), func(netip.AddrPort) error { return no })(t.Context(), "tcp4", "93.184.216.34:443", nil)
-	if !errors.Is(err, no) {
-		t.Errorf("a guard that refuses: %v", err)
-	}
-}
-
 // What the daemon itself listens on is not reached, though it is listed.
 func TestOwn(t *testing.T) {
 	own := func(list ...string) setting {

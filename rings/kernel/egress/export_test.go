@@ -1,16 +1,5 @@
 package egress
 
-import (
-	"context"
-	"net/netip"
-	"syscall"
-)
-
-// Control is what a dialer asks about the socket that is about to connect.
-func Control(at netip.AddrPort, guard func(netip.AddrPort) error) func(context.Context, string, string, syscall.RawConn) error {
-	return control(at, guard)
-}
-
 // WithoutFirst takes away the guard over what was looked up, WithoutSecond the one
 // over what a socket is about to connect to, to see that the other refuses.
 func (e *Egress) WithoutFirst()  { e.without.first = true }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/profiles/egress"
+	"github.com/ringd/ringd/rings/kernel/egress/budget"
 	"github.com/ringd/ringd/rings/kernel/egress/relay"
 )
 
@@ -22,7 +23,7 @@ type link struct {
 	door       string
 	began      time.Time
 	up, down   atomic.Int64
-	tallies    atomic.Pointer[[]*tally]
+	tallies    atomic.Pointer[budget.List]
 	generation int64 // that decided
 
 	mu       sync.Mutex
@@ -232,31 +233,25 @@ type (
 	downMeter link
 )
 
-func (m *upMeter) Bounded() bool   { return m.tallies.Load() != nil }
-func (m *upMeter) Take(n int) int  { return take(&m.up, m.tallies.Load(), upward, n) }
-func (m *upMeter) Back(n int)      { back(&m.up, m.tallies.Load(), upward, n) }
-func (m *downMeter) Bounded() bool { return m.tallies.Load() != nil }
-func (m *downMeter) Take(n int) int {
-	return take(&m.down, m.tallies.Load(), downward, n)
-}
-func (m *downMeter) Back(n int) { back(&m.down, m.tallies.Load(), downward, n) }
+func (m *upMeter) Bounded() bool  { return m.tallies.Load() != nil }
+func (m *upMeter) Take(n int) int { return take(&m.up, m.tallies.Load(), budget.Up, n) }
+func (m *upMeter) Back(n int)     { back(&m.up, m.tallies.Load(), budget.Up, n) }
 
-func take(sum *atomic.Int64, list *[]*tally, d direction, n int) int {
+func (m *downMeter) Bounded() bool  { return m.tallies.Load() != nil }
+func (m *downMeter) Take(n int) int { return take(&m.down, m.tallies.Load(), budget.Down, n) }
+func (m *downMeter) Back(n int)     { back(&m.down, m.tallies.Load(), budget.Down, n) }
+
+func take(sum *atomic.Int64, list *budget.List, d budget.Direction, n int) int {
 	if list != nil {
-		n = takeAll(*list, d, n)
+		n = list.Take(d, n)
 	}
 	sum.Add(int64(n))
 	return n
 }
 
-func back(sum *atomic.Int64, list *[]*tally, d direction, n int) {
-	if n == 0 {
-		return
-	}
+func back(sum *atomic.Int64, list *budget.List, d budget.Direction, n int) {
 	sum.Add(int64(-n))
 	if list != nil {
-		for _, t := range *list {
-			t.back(d, n)
-		}
+		list.Back(d, n)
 	}
 }

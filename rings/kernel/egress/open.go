@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/rings/kernel/egress/budget"
 	"github.com/ringd/ringd/rings/kernel/egress/relay"
 )
 
@@ -86,7 +87,7 @@ func (e *Egress) Close() {
 func (e *Egress) Open(h Holder) *Guest {
 	g := &Guest{
 		egress: e, holder: h, links: map[*link]struct{}{}, clients: map[net.Conn]struct{}{},
-		doors: map[io.Closer]struct{}{}, tallies: map[string]*tally{},
+		doors: map[io.Closer]struct{}{}, tallies: map[string]*budget.Tally{},
 	}
 	e.mu.Lock()
 	defer e.mu.Unlock()
@@ -111,7 +112,7 @@ type Guest struct {
 	doors     map[io.Closer]struct{}
 	undecided int // clients of which nothing is decided
 	reading   int // clients whose requests are read
-	tallies   map[string]*tally
+	tallies   map[string]*budget.Tally
 	refusals  refusals
 }
 

@@ -97,9 +97,7 @@ func (l *link) rehold(list []limited) {
 	if was != nil && slices.Equal(*was, next) {
 		return
 	}
-	for _, t := range next {
-		t.moved(1)
-	}
+	next.Moved(1)
 	l.hold(next)
 }
 
