@@ -305,7 +305,6 @@ func headAttacks() (out []attack) {
 		"lower case http/1.1": "GET http://" + api + "/ http/1.1\r\nHost: " + api + "\r\n\r\n", "bare line feeds": "GET http://" + api + "/ HTTP/1.1\nHost: " + api + "\n\n", "a folded line": "GET http://" + api + "/ HTTP/1.1\r\nHost: " + api + "\r\n evil\r\n\r\n",
 		"no Host": "GET http://" + api + "/ HTTP/1.1\r\n\r\n", "a line without a colon": "GET http://" + api + "/ HTTP/1.1\r\nHost: " + api + "\r\nx\r\n\r\n", "half a head": "GET http://" + api + "/ HTTP/1.1\r\nHost: " + api + "\r\n",
 		"a head above 64 KiB": "GET http://" + api + "/ HTTP/1.1\r\nHost: " + api + "\r\nX: " + strings.Repeat("a", 66000) + "\r\n\r\n", "origin-form": "GET / HTTP/1.1\r\nHost: " + api + "\r\n\r\n",
-		"a second request for another host": "GET http://" + api + "/ HTTP/1.1\r\nHost: " + api + "\r\n\r\nGET http://" + api + "/ HTTP/1.1\r\nHost: evil.net\r\n\r\n", "a broken chunk": "POST http://" + api + "/ HTTP/1.1\r\nHost: " + api + "\r\nTransfer-Encoding: chunked\r\n\r\n0x1\r\na\r\n0\r\n\r\n",
 		"two spaces": "GET  http://" + api + "/ HTTP/1.1\r\nHost: " + api + "\r\n\r\n", "a tab": "GET\thttp://" + api + "/ HTTP/1.1\r\nHost: " + api + "\r\n\r\n", "asterisk-form": "OPTIONS * HTTP/1.1\r\nHost: " + api + "\r\n\r\n",
 	} {
 		out = append(out, attack{"head", why, "", []string{api + ":80"}, raw("http", text), good, nil, ""})

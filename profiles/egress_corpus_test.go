@@ -3,7 +3,9 @@ package profiles_test
 import (
 	"bufio"
 	"encoding/json"
+	"fmt"
 	"os"
+	"strings"
 	"testing"
 	"time"
 
@@ -94,5 +96,36 @@ func TestEgressCorpus(t *testing.T) {
 				t.Error("a denial without a code")
 			}
 		})
+	}
+}
+
+// The requests of testdata/attacks/http, in bytes as they come over the wire, are
+// decided as they are expected.
+func TestEgressWireTable(t *testing.T) {
+	text, err := os.ReadFile("../testdata/attacks/http/requests.jsonl")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for line := range strings.Lines(string(text)) {
+		var c struct {
+			corpusCase
+			Request struct {
+				profiles.EgressAction
+				Fill, Fields, Each int
+			}
+		}
+		if err := json.Unmarshal([]byte(line), &c); err != nil {
+			t.Fatal(err)
+		}
+		raw := strings.ReplaceAll(c.Request.Raw, "%FILL%", strings.Repeat("a", c.Request.Fill))
+		var fields strings.Builder
+		for i := range c.Request.Fields {
+			fmt.Fprintf(&fields, "X-%d: %s\r\n", i, strings.Repeat("a", c.Request.Each))
+		}
+		c.Request.Raw = strings.ReplaceAll(raw, "%FIELDS%", fields.String())
+		a, _ := listing(c.Allow, nil)
+		if got := decider(a).Egress(c.Request.EgressAction); got.Verdict.String() != c.Expect {
+			t.Errorf("%s, %s: got %s, %s (%s)", c.ID, c.Why, got.Verdict, got.Code, got.Reason)
+		}
 	}
 }

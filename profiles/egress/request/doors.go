@@ -10,9 +10,6 @@ import (
 	"github.com/ringd/ringd/profiles/egress/socks"
 )
 
-// maxPipelined bounds the requests in one description.
-const maxPipelined = 64
-
 // connect decides a CONNECT, as the proxy reads it.
 func (t *trial) connect() (Outcome, *egress.Refusal) {
 	if t.Method != "" && t.Method != "CONNECT" && t.Path == "" {
@@ -131,7 +128,8 @@ func (t *trial) hello(out Outcome, first []byte) *egress.Refusal {
 	return t.list.Hello(out.Dest, out.Match, h, err, t.now)
 }
 
-// inside decides the requests in a tunnel that is read.
+// inside decides the first request in a tunnel that is read. What comes behind it
+// is decided when it comes.
 func (t *trial) inside(out Outcome, first []byte) *egress.Refusal {
 	switch {
 	case t.SNI != nil || t.ECH:
@@ -148,62 +146,22 @@ func (t *trial) inside(out Outcome, first []byte) *egress.Refusal {
 	case len(first) == 0 && t.TLS == "":
 		return nil
 	}
-	return requests(first, func(req *head.Request) *egress.Refusal {
-		if req.Form != head.Origin {
-			return refuse(egress.Request, "the target of a request in a tunnel begins with a slash")
-		}
-		if r := egress.SameHost(out.Dest, string(req.Host), 80); r != nil {
-			return r
-		}
-		return t.list.Request(out.Dest, out.Match, string(req.Method), string(req.Path), t.now)
-	})
-}
-
-// requests calls each for every request in some bytes, until one is refused. Of a
-// body no more is there than there is; what is there has its form.
-func requests(wire []byte, each func(*head.Request) *egress.Refusal) *egress.Refusal {
-	for range maxPipelined {
-		var req head.Request
-		n, err := req.Read(wire)
-		if err != nil {
-			return Unread(err)
-		}
-		if r := each(&req); r != nil {
-			return r
-		}
-		rest, r := skip(&req, wire[n:])
-		if r != nil || len(rest) == 0 {
-			return r
-		}
-		wire = rest
+	var req head.Request
+	if _, err := req.Read(first); err != nil {
+		return Unread(err)
 	}
-	return refuse(egress.Request, "more requests than are looked at")
-}
-
-// skip takes the body of a request away.
-func skip(req *head.Request, wire []byte) ([]byte, *egress.Refusal) {
-	switch req.Body {
-	case head.Sized:
-		return wire[min(int64(len(wire)), req.Length):], nil
-	case head.Chunked:
-		var c head.Chunks
-		for len(wire) > 0 && !c.Done() {
-			_, n, err := c.Next(wire)
-			if err != nil {
-				return nil, Unread(err)
-			}
-			wire = wire[n:]
-		}
-		return wire, nil
-	case head.None, head.UntilClose:
-		return wire, nil
-	default:
-		return nil, refuse(egress.Request, "no body is of this kind")
+	if req.Form != head.Origin {
+		return refuse(egress.Request, "the target of a request in a tunnel begins with a slash")
 	}
+	if r := egress.SameHost(out.Dest, string(req.Host), 80); r != nil {
+		return r
+	}
+	return t.list.Request(out.Dest, out.Match, string(req.Method), string(req.Path), t.now)
 }
 
-// http decides a request to a plain proxy.
-func (t *trial) http() (out Outcome, refusal *egress.Refusal) {
+// http decides the first request to a plain proxy. What comes behind it is
+// decided when it comes.
+func (t *trial) http() (Outcome, *egress.Refusal) {
 	wire := t.wire
 	if wire == nil {
 		var r *egress.Refusal
@@ -211,36 +169,33 @@ func (t *trial) http() (out Outcome, refusal *egress.Refusal) {
 			return Outcome{}, r
 		}
 	}
-	refusal = requests(wire, func(req *head.Request) *egress.Refusal {
-		if req.Form != head.Absolute {
-			return refuse(egress.Request, "the target of a request to a proxy begins with http://")
-		}
-		d, path, r := egress.ParseAbsolute(string(req.Target))
-		if r != nil {
-			return r
-		}
-		if req.Host != nil {
-			if r := egress.SameHost(d, string(req.Host), 80); r != nil {
-				return r
-			}
-		}
-		m, r := t.list.Match(d, t.now)
-		if r != nil {
-			return r
-		}
-		if egress.Inspected(d) {
-			return t.list.Hello(d, m, hello.Hello{}, hello.ErrNotTLS, t.now)
-		}
-		if r := t.list.Request(d, m, string(req.Method), path, t.now); r != nil {
-			return r
-		}
-		out, r = t.address(d, m)
-		return r
-	})
-	if refusal != nil {
-		return Outcome{}, refusal
+	var req head.Request
+	if _, err := req.Read(wire); err != nil {
+		return Outcome{}, Unread(err)
 	}
-	return out, nil
+	if req.Form != head.Absolute {
+		return Outcome{}, refuse(egress.Request, "the target of a request to a proxy begins with http://")
+	}
+	d, path, r := egress.ParseAbsolute(string(req.Target))
+	if r != nil {
+		return Outcome{}, r
+	}
+	if req.Host != nil {
+		if r := egress.SameHost(d, string(req.Host), 80); r != nil {
+			return Outcome{}, r
+		}
+	}
+	m, r := t.list.Match(d, t.now)
+	switch {
+	case r != nil:
+		return Outcome{}, r
+	case egress.Inspected(d):
+		return Outcome{}, t.list.Hello(d, m, hello.Hello{}, hello.ErrNotTLS, t.now)
+	}
+	if r := t.list.Request(d, m, string(req.Method), path, t.now); r != nil {
+		return Outcome{}, r
+	}
+	return t.address(d, m)
 }
 
 // absolute makes the request for a plain proxy.
