@@ -12,6 +12,7 @@ import (
 
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/rings/kernel/egress/budget"
+	"github.com/ringd/ringd/rings/kernel/egress/fake"
 	"github.com/ringd/ringd/rings/kernel/egress/relay"
 )
 
@@ -114,6 +115,7 @@ type Guest struct {
 	reading   int // clients whose requests are read
 	tallies   map[string]*budget.Tally
 	refusals  refusals
+	names     fake.Table
 }
 
 // Close closes the doors of the guest, cuts its connections, and returns when all
