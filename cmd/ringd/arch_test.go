@@ -26,25 +26,20 @@ var layers = map[string][]string{
 	"compiler":      {"schema", "profiles", "profiles/near", "compiler/condition", "profiles/egress", "profiles/hosts", "compiler/bridgeschema", "compiler/secrets"},
 	"executors":     {"profiles"},
 	"rings/kernel": {
-		"executors", "profiles", "rings/kernel/attest", "rings/kernel/cgroup", "rings/kernel/conn", "rings/kernel/doors", "rings/kernel/egress", "rings/kernel/filter", "rings/kernel/host", "rings/kernel/image", "rings/kernel/limit", "rings/kernel/order",
+		"executors", "profiles", "rings/kernel/cgroup", "rings/kernel/conn", "rings/kernel/filter", "rings/kernel/host", "rings/kernel/image", "rings/kernel/order",
 		"rings/kernel/spawn", "rings/kernel/view", "rings/kernel/watch",
 	},
 	"executors/js": {"executors", "executors/js/engine/kept", "executors/js/start", "profiles"},
 
 	"rings/kernel/egress": {
 		"profiles", "profiles/egress", "profiles/egress/head", "profiles/egress/hello", "profiles/egress/names", "profiles/egress/socks",
-		"rings/kernel/egress/budget", "rings/kernel/egress/fake", "rings/kernel/egress/forward", "rings/kernel/egress/queries", "rings/kernel/egress/reach", "rings/kernel/egress/relay",
+		"rings/kernel/egress/budget", "rings/kernel/egress/forward", "rings/kernel/egress/gateway", "rings/kernel/egress/reach", "rings/kernel/egress/relay",
 	},
-	"rings/kernel/order":          {},
-	"rings/kernel/spawn":          {"rings/kernel/order"},
-	"rings/kernel/cgroup":         {},
-	"rings/kernel/conn":           {},
-	"rings/kernel/enclose":        {"rings/kernel/enclose/anyip", "rings/kernel/enclose/proc", "rings/kernel/enclose/reap", "rings/kernel/enclose/talk", "rings/kernel/order"},
-	"rings/kernel/egress/fake":    {},
-	"rings/kernel/egress/queries": {"profiles/egress/names"},
-	"rings/kernel/doors":          {"profiles", "rings/kernel/egress", "rings/kernel/order"},
-	"rings/kernel/attest":         {"executors", "profiles", "rings/kernel/host", "rings/kernel/limit", "rings/kernel/order"},
-	"rings/kernel/limit":          {"executors", "rings/kernel/order"},
+	"rings/kernel/order":   {},
+	"rings/kernel/spawn":   {"rings/kernel/order"},
+	"rings/kernel/cgroup":  {},
+	"rings/kernel/conn":    {},
+	"rings/kernel/enclose": {"rings/kernel/enclose/anyip", "rings/kernel/enclose/proc", "rings/kernel/enclose/reap", "rings/kernel/enclose/talk", "rings/kernel/order"},
 
 	"rings/kernel/egress/relay":      {},
 	"rings/kernel/egress/reach":      {},
@@ -64,6 +59,7 @@ var layers = map[string][]string{
 	"rings/kernel/filter": {"rings/kernel/order"},
 
 	"rings/kernel/egress/forward": {"profiles", "profiles/egress", "profiles/egress/head"},
+	"rings/kernel/egress/gateway": {"profiles", "profiles/egress"},
 
 	"profiles/egress":         {"profiles/egress/head", "profiles/egress/hello"},
 	"profiles/egress/head":    {},

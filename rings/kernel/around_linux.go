@@ -9,7 +9,6 @@ import (
 	"sync"
 
 	"github.com/ringd/ringd/executors"
-	"github.com/ringd/ringd/rings/kernel/attest"
 	"github.com/ringd/ringd/rings/kernel/cgroup"
 	"github.com/ringd/ringd/rings/kernel/filter"
 	"github.com/ringd/ringd/rings/kernel/order"
@@ -141,9 +140,9 @@ func (s *seal) wait(ctx context.Context, g *guest) error {
 		err = fmt.Errorf("seal %s guest: %w", g.executor, err)
 		_ = g.revoke(err) // the executor kills it too
 	} else {
-		g.attest(order.LayerSeal, attest.Enforced)
-		g.attest(order.LayerMemory, attest.Enforced)
-		g.attest(order.LayerViolations, attest.Enforced)
+		g.attest(order.LayerSeal, enforced)
+		g.attest(order.LayerMemory, enforced)
+		g.attest(order.LayerViolations, enforced)
 	}
 	s.settled, s.err = true, err
 	return err

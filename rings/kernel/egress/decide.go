@@ -86,16 +86,6 @@ func (s standing) each(ask func(int, *profiles.Decider) profiles.Decision) profi
 	return first
 }
 
-// upstream is what a virtual host stands for. Its addresses are guarded by a list
-// of its own.
-type upstream struct {
-	dest      egress.Dest
-	text      string
-	addresses []string
-	list      *egress.List
-	match     egress.Match
-}
-
 // guard keeps those of the answers that may be dialed for a claim.
 func (s standing) guard(c claim, matches []egress.Match, answers []netip.Addr, now time.Time) ([]netip.Addr, profiles.Decision) {
 	if c.via != nil {

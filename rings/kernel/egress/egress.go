@@ -12,6 +12,7 @@ package egress
 
 import (
 	"context"
+	"crypto/x509"
 	"net/netip"
 	"time"
 
@@ -38,6 +39,8 @@ type Config struct {
 	// Upstream is that of a gateway for which the policy names none; the zero
 	// Upstream when the host's configuration has none either.
 	Upstream func(gateway string) Upstream
+	// Roots is what the upstreams of gateways chain to; nil: the roots of the system.
+	Roots *x509.CertPool
 	// Own lists addresses of the daemon itself, which nothing reaches. One without
 	// an address stands for all addresses of this host.
 	Own []netip.AddrPort

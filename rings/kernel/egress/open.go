@@ -12,7 +12,7 @@ import (
 
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/rings/kernel/egress/budget"
-	"github.com/ringd/ringd/rings/kernel/egress/fake"
+	"github.com/ringd/ringd/rings/kernel/egress/forward"
 	"github.com/ringd/ringd/rings/kernel/egress/relay"
 )
 
@@ -23,6 +23,7 @@ var ErrClosed = errors.New("egress is closed")
 type Egress struct {
 	cfg    Config
 	pump   *relay.Pump
+	reads  *forward.Forwarder
 	prefix string // of the names of connections
 	count  atomic.Uint64
 
@@ -53,6 +54,10 @@ func New(cfg Config) (*Egress, error) {
 	cfg.FirstBytes = or(cfg.FirstBytes, defaultFirstBytes)
 	cfg.DialWithin = or(cfg.DialWithin, defaultDialWithin)
 	e := &Egress{cfg: cfg, pump: relay.New(), guests: map[*Guest]struct{}{}}
+	var err error
+	if e.reads, err = forward.New(forward.Config{Go: cfg.Go, Now: cfg.Now, Denied: appendDenied}); err != nil {
+		return nil, err
+	}
 	e.prefix = strconv.FormatInt(cfg.Now().UnixMilli(), 36) + "-"
 	e.expiry.fire = e.Recheck
 	return e, nil
@@ -114,8 +119,8 @@ type Guest struct {
 	undecided int // clients of which nothing is decided
 	reading   int // clients whose requests are read
 	tallies   map[string]*budget.Tally
+	upstreams map[string]*upstream
 	refusals  refusals
-	names     fake.Table
 }
 
 // Close closes the doors of the guest, cuts its connections, and returns when all
@@ -140,6 +145,9 @@ func (g *Guest) Close() {
 	}
 	g.mu.Unlock()
 	g.work.Wait()
+	for _, u := range g.upstreams {
+		u.transport.CloseIdleConnections()
+	}
 	g.flush()
 	g.egress.mu.Lock()
 	delete(g.egress.guests, g)

@@ -14,8 +14,17 @@ import (
 // target. It is true when the client's next request, which is in its buffer, asks
 // for a tunnel.
 func (g *Guest) read(c *client, door string, d egress.Dest) (connect bool) {
-	c.refuse(g.refuse(Event{Door: door, Dest: d, Decision: refusal(egress.Opaque, "requests cannot be read by this door")}))
-	return false
+	g.mu.Lock()
+	g.reading++
+	g.mu.Unlock()
+	c.decided()
+	defer func() {
+		g.mu.Lock()
+		g.reading--
+		g.mu.Unlock()
+	}()
+	c.buf, connect = g.egress.reads.Serve(ever{}, reader{guest: g}, forward.Client{Conn: c.conn, Early: c.buf, Door: door, Dest: d})
+	return connect
 }
 
 // reader is what a forwarder asks of a guest.
@@ -30,6 +39,13 @@ func (r reader) Ask(q forward.Request) (forward.Grant, error) {
 	matches, dec := s.match(q.Dest, now)
 	if dec.Verdict == profiles.Allow {
 		dec = s.request(q.Dest, matches, q.Method, q.Path, now)
+	}
+	if dec.Verdict == profiles.Allow && virtual(matches) {
+		credential, ready := g.ready(ever{}, s, q, matches)
+		if ev.Credential = credential; ready.Verdict != profiles.Allow {
+			ready.Rule, ready.Revision = dec.Rule, dec.Revision
+			dec = ready
+		}
 	}
 	if dec.Verdict == profiles.Allow {
 		if _, used := g.spend(s, matches, false, true); used != nil {

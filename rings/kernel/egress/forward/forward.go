@@ -10,9 +10,12 @@
 package forward
 
 import (
+	"bytes"
 	"context"
+	"errors"
 	"net"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/ringd/ringd/profiles"
@@ -22,7 +25,7 @@ import (
 // Config is what a Forwarder needs. Times that are zero take their defaults.
 type Config struct {
 	// Go starts a goroutine that is waited for: one for each request whose body
-	// did not come with its head.
+	// did not come with its head, and one for each WebSocket.
 	Go  func(func())
 	Now func() time.Time
 	// Denied appends a whole answer that refuses: the body is there, and the
@@ -30,7 +33,9 @@ type Config struct {
 	Denied func(dst []byte, d profiles.Decision, keep bool) []byte
 	// Idle is how long a client may take between two requests, Head for one head
 	// from its first byte on, Stall how long a body or an answer may stand still.
-	Idle, Head, Stall time.Duration
+	Idle  time.Duration // 0: 2 minutes
+	Head  time.Duration // 0: 15 seconds
+	Stall time.Duration // 0: 15 minutes
 }
 
 // Request is one request as it is decided and recorded.
@@ -78,4 +83,71 @@ type Conn interface {
 	// Count adds bytes of bodies and heads, from and to the guest; false: a limit
 	// of the rule is used up, and the connection was cut.
 	Count(up, down int64) bool
+}
+
+// Client is a connection that requests come by.
+type Client struct {
+	Conn  net.Conn
+	Early []byte // what was read of it already
+	Door  string
+	// Dest is what a tunnel leads to, where its requests are read. Zero: of a proxy,
+	// whose clients name the target in each request.
+	Dest egress.Dest
+}
+
+// Forwarder serves clients. Make one with New; it is safe for concurrent use, and
+// owns nothing that has to be closed.
+type Forwarder struct {
+	cfg     Config
+	buffers pool
+	outs    sync.Pool
+}
+
+// New returns a Forwarder. It refuses a Config without Go, Now or Denied.
+func New(cfg Config) (*Forwarder, error) {
+	if cfg.Go == nil || cfg.Now == nil || cfg.Denied == nil {
+		return nil, errors.New("forward: Go, Now and Denied are needed")
+	}
+	cfg.Idle, cfg.Head, cfg.Stall = or(cfg.Idle, 2*time.Minute), or(cfg.Head, 15*time.Second), or(cfg.Stall, 15*time.Minute)
+	return &Forwarder{cfg: cfg}, nil
+}
+
+func or(v, def time.Duration) time.Duration {
+	if v > 0 {
+		return v
+	}
+	return def
+}
+
+func (f *Forwarder) out() *[]byte {
+	if b, ok := f.outs.Get().(*[]byte); ok {
+		return b
+	}
+	b := make([]byte, 0, outBytes)
+	return &b
+}
+
+// Serve carries the requests of a client, one after the other and answered in
+// their order, until there are no more, and closes its connection. When a client
+// of a proxy asks for a tunnel (CONNECT), Serve returns true and what it has read
+// of that request and behind it, and the connection is open.
+func (f *Forwarder) Serve(ctx context.Context, g Guest, c Client) (rest []byte, connect bool) {
+	s := &serving{f: f, guest: g, client: c, in: newSide(c.Conn, &f.buffers, f.cfg.Now, c.Early)}
+	end := s.run(ctx)
+	s.leave()
+	if end == endConnect {
+		rest = bytes.Clone(s.in.unread())
+		s.in.drop()
+		s.in.patience(0)
+		return rest, true
+	}
+	switch end {
+	case endBroken:
+		s.in.reset()
+	case endAnswered:
+		s.linger()
+	default:
+		s.in.close()
+	}
+	return nil, false
 }

@@ -1,0 +1,287 @@
+// Package gateway turns a request for a virtual host into one for the upstream it
+// stands for, and the answer back. It takes away every credential that a client
+// sent, adds that of the host, and takes it out of what comes back. Package egress
+// decides, records and dials; what is here neither does.
+//
+// The secret is in the request to the upstream and nowhere else: not in an error,
+// and not in a header of the answer, even when the upstream says it back. Bodies
+// are not searched.
+package gateway
+
+import (
+	"context"
+	"encoding/base64"
+	"errors"
+	"fmt"
+	"net/http"
+	"net/url"
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/ringd/ringd/profiles/egress"
+)
+
+// Secret is a credential as it goes into a request. The zero Secret adds none.
+type Secret struct {
+	Header string
+	Value  string
+}
+
+// Target is what a virtual host stands for. The zero Target is nothing, and is
+// never sent to.
+type Target struct {
+	Virtual  string // gateway.ringd.internal
+	Upstream egress.UpstreamURL
+}
+
+// scheme is that of the upstream, and the port that it leaves out.
+func (t Target) scheme() (name string, port uint16) {
+	if t.Upstream.TLS {
+		return "https", 443
+	}
+	return "http", 80
+}
+
+// host is the authority of the upstream as a Host field has it.
+func (t Target) host() string {
+	d := t.Upstream.Dest
+	if _, port := t.scheme(); d.Port == port {
+		return strings.TrimSuffix(d.String(), ":"+strconv.Itoa(int(port)))
+	}
+	return d.String()
+}
+
+// Guard lists what of the upstream's addresses may be dialed: public ones, and
+// those that addresses has, which are addresses and ranges.
+func Guard(d egress.Dest, addresses []string) (*egress.List, error) {
+	entries := make([]egress.Entry, 0, 1+len(addresses))
+	entries = append(entries, egress.Entry{Host: d.Host(), Ports: []int{int(d.Port)}})
+	for _, text := range addresses {
+		e, err := egress.ReadEntry(text)
+		if err != nil {
+			return nil, fmt.Errorf("read the address %q of a gateway: %w", text, err)
+		}
+		e.Ports, e.AnyPort = []int{int(d.Port)}, false
+		entries = append(entries, e)
+	}
+	return egress.NewList(egress.Allowlist, entries, nil, nil), nil
+}
+
+// Clean says that a path, as sent, names the same thing for every reader: it
+// begins with one slash, and has no empty or dot segment, no encoded slash and no
+// backslash, and no escaped percent sign or control character. What is joined to a prefix has to be clean, so as to stay below it.
+func Clean(path string) bool {
+	if !strings.HasPrefix(path, "/") || strings.ContainsAny(path, "\\?#") || strings.ContainsFunc(path, outside) {
+		return false
+	}
+	decoded, err := url.PathUnescape(path)
+	if err != nil || strings.Count(decoded, "/") != strings.Count(path, "/") || strings.ContainsAny(decoded, "\\%") || strings.ContainsFunc(decoded, unicode.IsControl) {
+		return false
+	}
+	segments := strings.Split(decoded[1:], "/")
+	for i, s := range segments {
+		// Parameters are cut off by some readers: /..;a/ is /../ to them.
+		s, _, _ = strings.Cut(s, ";")
+		if s == "." || s == ".." || s == "" && i < len(segments)-1 {
+			return false
+		}
+	}
+	return true
+}
+
+// outside says that a character stands in no path as it is sent.
+func outside(r rune) bool { return r <= ' ' || r >= 0x7f }
+
+// hop lists headers that mean one connection only.
+var hop = [...]string{"Connection", "Proxy-Connection", "Keep-Alive", "Te", "Trailer", "Transfer-Encoding", "Upgrade"}
+
+// credentials lists headers by which clients say who they are. None of a client's
+// passes: a key of its own would let it speak to the upstream as somebody else.
+var credentials = [...]string{
+	"Authorization", "Cookie", "Cookie2", "Api-Key", "Apikey", "X-Api-Key", "X-Api-Token", "X-Auth-Key", "X-Auth-Token", "X-Access-Token",
+	"X-Goog-Api-Key", "X-Amz-Security-Token", "X-Csrf-Token", "Private-Token", "Job-Token", "X-Vault-Token", "X-Functions-Key", "Ocp-Apim-Subscription-Key",
+}
+
+// Request makes what goes to the upstream out of q, whose path is clean (see
+// Clean). The body is that of q. Upgrade of q to a websocket is kept.
+func (t Target) Request(ctx context.Context, q *http.Request, s Secret) (*http.Request, error) {
+	path := q.URL.EscapedPath()
+	if q.URL.Opaque != "" {
+		path = q.URL.Opaque
+	}
+	if t.Upstream.Dest == (egress.Dest{}) || !Clean(path) {
+		return nil, errors.New("join the path to the upstream: it is not clean")
+	}
+	scheme, _ := t.scheme()
+	out := (&http.Request{
+		Method: q.Method,
+		// Opaque goes out as it is written, so that what was decided on is what is sent.
+		URL:    &url.URL{Scheme: scheme, Host: t.Upstream.Dest.String(), Opaque: t.Upstream.Prefix + path, RawQuery: q.URL.RawQuery, ForceQuery: q.URL.ForceQuery},
+		Host:   t.host(),
+		Header: q.Header.Clone(),
+		Body:   q.Body, ContentLength: q.ContentLength,
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+	}).WithContext(ctx)
+	if out.Header == nil {
+		out.Header = http.Header{}
+	}
+	upgrade := strings.EqualFold(q.Header.Get("Upgrade"), "websocket")
+	hopByHop(out.Header)
+	for _, name := range credentials {
+		out.Header.Del(name)
+	}
+	for name := range out.Header {
+		if strings.HasPrefix(name, "Proxy-") {
+			delete(out.Header, name)
+		}
+	}
+	for _, name := range []string{"Expect", "Host", "Content-Length"} { // the transport writes its own
+		out.Header.Del(name)
+	}
+	if upgrade {
+		out.Header.Set("Connection", "Upgrade")
+		out.Header.Set("Upgrade", "websocket")
+	}
+	if _, ok := out.Header["User-Agent"]; !ok {
+		out.Header.Set("User-Agent", "") // none, rather than that of the transport
+	}
+	if s.Header != "" {
+		out.Header.Del(s.Header)
+		if s.Value != "" {
+			out.Header.Set(s.Header, s.Value)
+		}
+	}
+	return out, nil
+}
+
+func hopByHop(h http.Header) {
+	for _, list := range h["Connection"] {
+		for name := range strings.SplitSeq(list, ",") {
+			h.Del(strings.TrimSpace(name))
+		}
+	}
+	for _, name := range hop {
+		h.Del(name)
+	}
+}
+
+// Response makes of the upstream's answer what the client of the virtual host
+// gets. Cookies of the upstream are for the host's credential, which the client
+// does not have: they are taken away. A header that says the secret is as well.
+func (t Target) Response(r *http.Response, s Secret) {
+	upgraded := r.StatusCode == http.StatusSwitchingProtocols
+	accept := r.Header.Get("Upgrade")
+	hopByHop(r.Header)
+	if upgraded {
+		r.Header.Set("Connection", "Upgrade")
+		r.Header.Set("Upgrade", accept)
+	}
+	for _, name := range []string{"Set-Cookie", "Set-Cookie2", "Proxy-Authenticate", "Proxy-Authentication-Info", "Alt-Svc"} {
+		r.Header.Del(name)
+	}
+	for _, name := range []string{"Location", "Content-Location"} {
+		if v := r.Header.Get(name); v != "" {
+			r.Header.Set(name, t.location(v))
+		}
+	}
+	for name, values := range r.Header {
+		if s.in(name) {
+			delete(r.Header, name)
+			continue
+		}
+		for _, v := range values {
+			if s.in(v) {
+				delete(r.Header, name)
+				break
+			}
+		}
+	}
+	// What the upstream calls its status is its own text, as is a trailer.
+	r.Status = strconv.Itoa(r.StatusCode) + " " + http.StatusText(r.StatusCode)
+	r.Trailer = nil
+}
+
+// location says of a place at the upstream where it is for the client.
+func (t Target) location(text string) string {
+	l, err := url.Parse(text)
+	if err != nil {
+		return text
+	}
+	path := l.EscapedPath()
+	scheme, port := t.scheme()
+	switch {
+	case l.Host == "" && l.Scheme == "" && strings.HasPrefix(text, "/"):
+	case l.Host != "" && (l.Scheme == scheme || l.Scheme == "") && t.names(l, uint64(port)):
+		if path == "" {
+			path = "/"
+		}
+	default:
+		return text
+	}
+	rest, below := strings.CutPrefix(path, t.Upstream.Prefix)
+	if !below || rest != "" && rest[0] != '/' {
+		return text // above the prefix: the client cannot get there
+	}
+	out := url.URL{Scheme: "http", Host: t.Virtual, Path: "/", RawQuery: l.RawQuery, ForceQuery: l.ForceQuery, Fragment: l.Fragment, RawFragment: l.RawFragment}
+	if rest != "" {
+		if out.Path, err = url.PathUnescape(rest); err != nil {
+			return text
+		}
+		out.RawPath = rest
+	}
+	if l.Host == "" {
+		out.Scheme, out.Host = "", ""
+	}
+	return out.String()
+}
+
+// names says that a place is at the upstream.
+func (t Target) names(l *url.URL, port uint64) bool {
+	if p := l.Port(); p != "" {
+		var err error
+		if port, err = strconv.ParseUint(p, 10, 16); err != nil {
+			return false
+		}
+	}
+	if port == 0 {
+		return false
+	}
+	host := l.Hostname()
+	if strings.Contains(host, ":") {
+		host = "[" + host + "]"
+	}
+	d, refusal := egress.ParseHost(host, uint16(port))
+	return refusal == nil && d == t.Upstream.Dest
+}
+
+// in says that text holds the secret, or the part of it behind its scheme; also as
+// a part of a URL, in base64, and where it is base64 itself, what it stands for.
+func (s Secret) in(text string) bool {
+	if s.Value == "" || text == "" {
+		return false
+	}
+	token := s.Value
+	if _, after, ok := strings.Cut(token, " "); ok && after != "" {
+		token = after
+	}
+	forms := [...]string{token, base64.RawStdEncoding.EncodeToString([]byte(token)), ""}
+	if plain, err := base64.StdEncoding.DecodeString(token); err == nil && len(plain) > 0 {
+		forms[2] = string(plain)
+	}
+	texts := [...]string{text, "", ""}
+	if plain, err := url.QueryUnescape(text); err == nil {
+		texts[1] = plain
+	}
+	if plain, err := url.PathUnescape(text); err == nil {
+		texts[2] = plain
+	}
+	for _, form := range forms {
+		for _, text := range texts {
+			if form != "" && strings.Contains(text, form) {
+				return true
+			}
+		}
+	}
+	return false
+}

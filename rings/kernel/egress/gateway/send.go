@@ -1,0 +1,70 @@
+package gateway
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"net"
+	"net/http"
+	"time"
+
+	"github.com/ringd/ringd/profiles"
+)
+
+// Bounds of a connection to an upstream.
+const (
+	handshake = 15 * time.Second
+	answer    = 15 * time.Minute // models think
+	idle      = 30 * time.Second
+	kept      = 4
+	headBytes = 64 << 10
+)
+
+// NewTransport returns a transport whose connections are opened by dial, and which
+// keeps a few that are idle. Upstreams have to chain to roots; nil: those of the
+// system. It follows no redirect, speaks HTTP/1.1 and knows no other proxy.
+func NewTransport(dial func(context.Context) (net.Conn, error), roots *x509.CertPool) *http.Transport {
+	return &http.Transport{
+		DialContext:            func(ctx context.Context, _, _ string) (net.Conn, error) { return dial(ctx) },
+		TLSClientConfig:        &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12, NextProtos: []string{"http/1.1"}},
+		TLSNextProto:           map[string]func(string, *tls.Conn) http.RoundTripper{},
+		TLSHandshakeTimeout:    handshake,
+		ResponseHeaderTimeout:  answer,
+		IdleConnTimeout:        idle,
+		MaxIdleConnsPerHost:    kept,
+		MaxResponseHeaderBytes: headBytes,
+		DisableCompression:     true,
+	}
+}
+
+// ErrTimeout says that an upstream took too long, ErrUpstream that it could not be
+// reached or gave no valid answer.
+var (
+	ErrTimeout  = context.DeadlineExceeded
+	ErrUpstream = errors.New("the upstream of the gateway could not be reached, or gave no valid answer")
+)
+
+// Send sends q to the upstream with the secret and gives the answer as the client
+// gets it. The error is a *profiles.Denial that a dial gave, ErrTimeout or
+// ErrUpstream: whatever else went wrong may be in the upstream's own words, and
+// they are not repeated.
+func (t Target) Send(ctx context.Context, by http.RoundTripper, q *http.Request, s Secret) (*http.Response, error) {
+	out, err := t.Request(ctx, q, s)
+	if err != nil {
+		return nil, err
+	}
+	r, err := by.RoundTrip(out)
+	var denial *profiles.Denial
+	var late net.Error
+	switch {
+	case errors.As(err, &denial):
+		return nil, denial
+	case errors.As(err, &late) && late.Timeout():
+		return nil, ErrTimeout
+	case err != nil:
+		return nil, ErrUpstream
+	}
+	t.Response(r, s)
+	return r, nil
+}

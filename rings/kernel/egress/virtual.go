@@ -1,0 +1,281 @@
+package egress
+
+import (
+	"context"
+	"crypto/tls"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/http/httptrace"
+	"slices"
+	"sync"
+
+	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/profiles/egress"
+	"github.com/ringd/ringd/rings/kernel/egress/forward"
+	"github.com/ringd/ringd/rings/kernel/egress/gateway"
+)
+
+// upstream is what a virtual host stands for. Its addresses are guarded by a list
+// of its own.
+type upstream struct {
+	dest      egress.Dest
+	text      string   // as the policy has it; "": the host says
+	addresses []string // the same
+	list      *egress.List
+	match     egress.Match
+
+	credential string // its name; "": none is added
+	target     gateway.Target
+	transport  *http.Transport
+}
+
+func missing(format string, args ...any) profiles.Decision {
+	return refusal(egress.Gateways, fmt.Sprintf(format, args...))
+}
+
+// gate finds what a virtual host stands for. Deciders that differ in it refuse.
+func (g *Guest) gate(s standing, d egress.Dest, matches []egress.Match) (*upstream, profiles.Decision) {
+	var is *profiles.Gateway
+	for i, decider := range s.deciders {
+		next, ok := decider.Gateway(matches[i])
+		switch {
+		case !ok:
+			return nil, missing("the gateway is not granted")
+		case is != nil && (next.Upstream != is.Upstream || next.Credential != is.Credential || !slices.Equal(next.Addresses, is.Addresses)):
+			return nil, missing("the gateway %s stands for something else in the policy in force than in that of the run", is.Name)
+		}
+		is = next
+	}
+	if is == nil {
+		return nil, missing("the gateway is not granted")
+	}
+	up := Upstream{URL: is.Upstream, Addresses: is.Addresses, Credential: is.Credential}
+	if up.URL == "" && g.egress.cfg.Upstream != nil {
+		if up = g.egress.cfg.Upstream(is.Name); up.Credential == "" {
+			up.Credential = is.Credential
+		}
+	}
+	if up.URL == "" {
+		return nil, missing("neither the policy nor this host names an upstream for the gateway %s", is.Name)
+	}
+	key := fmt.Sprintf("%q %q %q %q", d.Name, is.Upstream, is.Addresses, up)
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if u := g.upstreams[key]; u != nil {
+		return u, profiles.Decision{Verdict: profiles.Allow}
+	}
+	u, err := g.stand(d, is, up)
+	if err != nil {
+		return nil, missing("the upstream of the gateway %s cannot be used: %s", is.Name, err)
+	}
+	if g.upstreams == nil {
+		g.upstreams = map[string]*upstream{}
+	}
+	g.upstreams[key] = u
+	return u, profiles.Decision{Verdict: profiles.Allow}
+}
+
+// stand makes an upstream.
+func (g *Guest) stand(d egress.Dest, is *profiles.Gateway, up Upstream) (*upstream, error) {
+	url, err := egress.ReadUpstream(up.URL)
+	if err != nil {
+		return nil, err
+	}
+	u := &upstream{dest: url.Dest, text: is.Upstream, addresses: is.Addresses, credential: up.Credential, target: gateway.Target{Virtual: d.Name, Upstream: url}}
+	if u.list, err = gateway.Guard(url.Dest, up.Addresses); err != nil {
+		return nil, err
+	}
+	var why *egress.Refusal
+	if u.match, why = u.list.Match(url.Dest, g.egress.cfg.Now()); why != nil {
+		return nil, why
+	}
+	u.transport = gateway.NewTransport(func(ctx context.Context) (net.Conn, error) {
+		door, _ := ctx.Value(byDoor{}).(string)
+		l, err := g.dial(ctx, wanted{door: door, dest: d, reads: true, via: u, spent: true, secret: u.credential})
+		if err != nil {
+			return nil, err
+		}
+		return &kept{Conn: &Conn{l: l}}, nil
+	}, g.egress.cfg.Roots)
+	return u, nil
+}
+
+// byDoor is the key of a context that says by which door a request came.
+type byDoor struct{}
+
+// secret gives the credential of an upstream. Why there is none is not repeated:
+// it may say where secrets are.
+func (g *Guest) secret(ctx context.Context, u *upstream) (gateway.Secret, profiles.Decision) {
+	if u.credential == "" {
+		return gateway.Secret{}, profiles.Decision{Verdict: profiles.Allow}
+	}
+	none := missing("this host has no credential %s for the gateway", u.credential)
+	if g.egress.cfg.Secret == nil {
+		return gateway.Secret{}, none
+	}
+	s, err := g.egress.cfg.Secret(ctx, u.credential, u.dest)
+	if err != nil || s.Header == "" || s.Value == "" {
+		return gateway.Secret{}, none
+	}
+	return gateway.Secret{Header: s.Header, Value: s.Value}, profiles.Decision{Verdict: profiles.Allow}
+}
+
+// ready says whether a request to a virtual host could be sent, before anything
+// is: the name of the credential that would go with it.
+func (g *Guest) ready(ctx context.Context, s standing, q forward.Request, matches []egress.Match) (credential string, dec profiles.Decision) {
+	u, dec := g.gate(s, q.Dest, matches)
+	if dec.Verdict != profiles.Allow {
+		return "", dec
+	}
+	if !gateway.Clean(q.Path) {
+		return "", refusal(egress.Path, "the path could be read in two ways: it has an empty or dot segment, or an escape that a gateway does not pass on")
+	}
+	if _, dec := g.secret(ctx, u); dec.Verdict != profiles.Allow {
+		return "", dec
+	}
+	return u.credential, dec
+}
+
+// RoundTrip sends a request that Ask has granted to what its virtual host stands
+// for.
+func (r reader) RoundTrip(ctx context.Context, q forward.Request, client net.Conn, m *http.Request) (*http.Response, error) {
+	g := r.guest
+	s := g.standing()
+	matches, dec := s.match(q.Dest, g.egress.cfg.Now())
+	var u *upstream
+	var secret gateway.Secret
+	if dec.Verdict == profiles.Allow {
+		u, dec = g.gate(s, q.Dest, matches)
+	}
+	if dec.Verdict == profiles.Allow {
+		secret, dec = g.secret(ctx, u)
+	}
+	if dec.Verdict != profiles.Allow {
+		return nil, g.refuse(Event{Generation: s.generation, Door: q.Door, Dest: q.Dest, Method: q.Method, Path: q.Path, Decision: dec})
+	}
+	f := &flight{q: q, client: client}
+	ctx = httptrace.WithClientTrace(context.WithValue(ctx, byDoor{}, q.Door), &httptrace.ClientTrace{GotConn: f.got})
+	answer, err := u.target.Send(ctx, u.transport, m, secret)
+	if err != nil {
+		f.end()
+		return nil, err
+	}
+	body := flown{answer.Body, f}
+	answer.Body = body
+	if w, ok := body.ReadCloser.(io.Writer); ok && answer.StatusCode == http.StatusSwitchingProtocols {
+		answer.Body = both{body, w}
+	}
+	return answer, nil
+}
+
+// RoundTrip decides a request for a virtual host, by the door fetch, and sends it
+// to what the host stands for; the answer streams. No redirect is followed. The
+// error is a *profiles.Denial, or a fault that says nothing of the upstream.
+func (e *Egress) RoundTrip(ctx context.Context, g *Guest, q *http.Request) (*http.Response, error) {
+	d, why := egress.ParseHost(q.URL.Hostname(), 80)
+	if why == nil && (q.URL.Scheme != "http" || q.URL.Port() != "" && q.URL.Port() != "80") {
+		why = &egress.Refusal{Code: egress.Port, Why: "a gateway is reached by http:// on port 80", Entry: -1}
+	}
+	asked := forward.Request{Door: DoorFetch, Dest: d, Method: q.Method, Path: q.URL.EscapedPath()}
+	if asked.Path == "" {
+		asked.Path = "/"
+	}
+	r := reader{guest: g}
+	if why != nil {
+		return nil, denial(r.Refuse(asked, why))
+	}
+	if !g.begin() {
+		return nil, ErrClosed
+	}
+	defer g.work.Done()
+	grant, err := r.Ask(asked)
+	switch {
+	case err != nil:
+		return nil, err
+	case !grant.Virtual:
+		return nil, r.guest.refuse(Event{Door: DoorFetch, Dest: d, Decision: missing("the target is not a gateway")})
+	}
+	sent := q.Clone(ctx)
+	sent.URL.Opaque = asked.Path
+	return r.RoundTrip(ctx, asked, nil, sent)
+}
+
+// kept is a connection to an upstream, which requests use one after the other.
+type kept struct {
+	*Conn
+	mu     sync.Mutex
+	flight *flight
+}
+
+// flight is one request under way to an upstream.
+type flight struct {
+	q      forward.Request
+	client net.Conn // nil: there is none
+
+	mu sync.Mutex
+	on *kept
+}
+
+// got takes the connection that the request goes over, before it does. The policy
+// in force is held against the request from then on, and once more now.
+func (f *flight) got(info httptrace.GotConnInfo) {
+	conn := info.Conn
+	if secured, ok := conn.(*tls.Conn); ok {
+		conn = secured.NetConn()
+	}
+	k, ok := conn.(*kept)
+	if !ok {
+		_ = conn.Close() // of no connection that was dialed here: nothing is sent over it
+		return
+	}
+	f.mu.Lock()
+	f.on = k
+	f.mu.Unlock()
+	k.mu.Lock()
+	k.flight = f
+	k.mu.Unlock()
+	(&readConn{l: k.l}).Begin(f.q, f.client)
+	g := k.l.guest
+	c, _ := k.l.current()
+	s := g.standing()
+	if _, dec := s.allows(c, g.egress.own, g.egress.cfg.Now()); dec.Verdict != profiles.Allow {
+		k.l.cut(ending{how: EndCut, decision: &dec, after: s.generation})
+	}
+}
+
+// end says that the request is over. Its connection may carry another one by now.
+func (f *flight) end() {
+	f.mu.Lock()
+	k := f.on
+	f.mu.Unlock()
+	if k == nil {
+		return
+	}
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	if k.flight == f {
+		k.flight = nil
+		(&readConn{l: k.l}).End()
+	}
+}
+
+// flown is the body of an answer.
+type flown struct {
+	io.ReadCloser
+	flight *flight
+}
+
+// Close ends the request.
+func (b flown) Close() error {
+	err := b.ReadCloser.Close()
+	b.flight.end()
+	return err
+}
+
+// both is the body of an answer that switched to a WebSocket.
+type both struct {
+	flown
+	io.Writer
+}
