@@ -165,7 +165,7 @@ func TestEgressEntries(t *testing.T) {
 	}
 	for _, text := range []string{"*.example.com", "*.example.com.", "**.example.com", "*.example.com:8443", "10.1.2.3:443", "169.254.169.254:80", "93.184.215.14",
 		"[2606:4700::6810:84e5]:443", "2606:4700::6810:84e5", "[::1]:80", "_dmarc.example.com", "API.example.com", "example.com:*", "localhost:80",
-		"xn--bcher-kva.example", "10.0.0.0/8", "10.0.0.0/8:22", "[fd00::]/8", "[fd00::]/8:443", "::ffff:10.1.2.3", "a-b.example.com",
+		"xn--bcher-kva.example", "10.0.0.0/8", "10.0.0.0/8:22", "[fd00::]/8", "[fd00::]/8:443", "[fd00::/8]:443", "fd00::/8", "::ffff:10.1.2.3", "a-b.example.com",
 		"bücher.example", "example。com", "*.BÜCHER.example:8443"} {
 		if found := entry(text); found.Refused() {
 			t.Errorf("%q: %v", text, found)

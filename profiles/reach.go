@@ -210,6 +210,9 @@ func (d *Decider) egressRefused(r *egress.Refusal, host string) Decision {
 	if r.Entry >= 0 && r.Entry < len(from) {
 		rule = &from[r.Entry].Rule
 	}
+	if r.Virtual > 0 && r.Virtual <= len(e.Gateways) {
+		rule = &e.Gateways[r.Virtual-1].Rule
+	}
 	dec := d.deny(Code(r.Code), rule, "%s", r.Why)
 	dec.Instead = r.Instead
 	if r.Code == egress.NotGranted && host != "" && len(dec.Instead) == 0 {

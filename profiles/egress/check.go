@@ -60,8 +60,11 @@ func (l *List) Request(d Dest, m Match, method, path string, now time.Time) *Ref
 		if m.Virtual > len(l.virtual) {
 			return refusal(NotGranted, "nothing covers the target")
 		}
-		v := &l.virtual[m.Virtual-1]
-		return v.request(method, path, now)
+		r := l.virtual[m.Virtual-1].request(method, path, now)
+		if r != nil {
+			r.Virtual = m.Virtual
+		}
+		return r
 	case !m.Reads:
 		return nil
 	}

@@ -73,6 +73,7 @@ type Refusal struct {
 	Why     string // a sentence without a capital or a stop; never an address that was looked up
 	Entry   int
 	Deny    bool     // Entry counts among the denied ones
+	Virtual int      // 1 + index of the virtual host that says so; 0: none does
 	Instead []string // what to ask for
 }
 

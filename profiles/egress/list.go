@@ -247,10 +247,13 @@ func (l *List) matchVirtual(label string, d Dest, now time.Time) (Match, *Refusa
 		case v.Name != label:
 		case d.Port != 80:
 			r := refusal(Port, "the gateway is on port 80")
+			r.Virtual = i + 1
 			r.Instead = []string{"http://" + d.Name}
 			return Match{}, r
 		case !live(v.Expires, now):
-			return Match{}, refusal(Expired, "the gateway %s has expired", v.Name)
+			r := refusal(Expired, "the gateway %s has expired", v.Name)
+			r.Virtual = i + 1
+			return Match{}, r
 		default:
 			return Match{Virtual: i + 1, Reads: true}, nil
 		}
