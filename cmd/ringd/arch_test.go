@@ -32,7 +32,7 @@ var layers = map[string][]string{
 	"executors/js": {"executors", "executors/js/engine/kept", "executors/js/start", "profiles"},
 
 	"rings/kernel/egress": {
-		"profiles", "profiles/egress", "profiles/egress/head", "profiles/egress/hello", "profiles/egress/names", "profiles/egress/socks",
+		"profiles", "profiles/egress", "profiles/egress/head", "profiles/egress/hello", "profiles/egress/names", "profiles/egress/request", "profiles/egress/socks",
 		"rings/kernel/egress/budget", "rings/kernel/egress/forward", "rings/kernel/egress/gateway", "rings/kernel/egress/reach", "rings/kernel/egress/relay",
 	},
 	"rings/kernel/order":   {},
@@ -58,7 +58,7 @@ var layers = map[string][]string{
 	"rings/kernel/host":   {"rings/kernel/order"},
 	"rings/kernel/filter": {"rings/kernel/order"},
 
-	"rings/kernel/egress/forward": {"profiles", "profiles/egress", "profiles/egress/head"},
+	"rings/kernel/egress/forward": {"profiles", "profiles/egress", "profiles/egress/head", "profiles/egress/request"},
 	"rings/kernel/egress/gateway": {"profiles", "profiles/egress"},
 
 	"profiles/egress":         {"profiles/egress/head", "profiles/egress/hello"},

@@ -64,6 +64,17 @@ func Unread(err error) *egress.Refusal {
 	return refuse(code, err.Error())
 }
 
+// UnreadSOCKS is the refusal of a greeting or a request that package socks does
+// not read.
+func UnreadSOCKS(err error) *egress.Refusal {
+	code := egress.Request
+	switch err {
+	case socks.ErrDomain, socks.ErrType:
+		code = egress.Target
+	}
+	return refuse(code, err.Error())
+}
+
 // write makes the head of a request. What would break out of its line is
 // refused here: on the wire it would be another line.
 func (t *trial) write(method, target, host string) ([]byte, *egress.Refusal) {
@@ -272,11 +283,11 @@ func literal(host string) (netip.Addr, string) {
 func (t *trial) socksWire() (Outcome, *egress.Refusal) {
 	n, err := socks.ReadGreeting(t.wire)
 	if err != nil {
-		return Outcome{}, refuse(egress.Request, err.Error())
+		return Outcome{}, UnreadSOCKS(err)
 	}
 	req, m, err := socks.ReadRequest(t.wire[n:])
 	if err != nil {
-		return Outcome{}, refuse(egress.Request, err.Error())
+		return Outcome{}, UnreadSOCKS(err)
 	}
 	d, r := egress.ParseSOCKS(req.Domain, req.Addr, req.Port)
 	if r != nil {

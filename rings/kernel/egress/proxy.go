@@ -12,6 +12,7 @@ import (
 	"github.com/ringd/ringd/profiles/egress"
 	"github.com/ringd/ringd/profiles/egress/head"
 	"github.com/ringd/ringd/profiles/egress/hello"
+	"github.com/ringd/ringd/profiles/egress/request"
 	"github.com/ringd/ringd/profiles/egress/socks"
 	"github.com/ringd/ringd/rings/kernel/egress/relay"
 )
@@ -201,16 +202,13 @@ func (g *Guest) connect(c *client) {
 	var malformed head.Error
 	switch {
 	case errors.As(err, &malformed), errors.Is(err, errLong):
-		c.refuse(g.refuse(Event{Door: DoorConnect, Decision: refusal(egress.Request, err.Error())}))
+		why := request.Unread(err)
+		c.refuse(g.refuse(Event{Door: DoorConnect, Decision: refusal(why.Code, why.Why)}))
 		return
 	case err != nil:
 		return
 	}
-	d, why := egress.ParseAuthority(string(r.Authority))
-	if why == nil && len(r.Host) > 0 {
-		// Some clients leave the port out there, whichever it is.
-		why = egress.SameHost(d, string(r.Host), d.Port)
-	}
+	d, why := request.Tunnel(&r)
 	if why != nil {
 		c.refuse(g.refuse(Event{Door: DoorConnect, Dest: d, Decision: refusal(why.Code, why.Why, why.Instead...)}))
 		return
@@ -270,7 +268,8 @@ func (g *Guest) socks(c *client) {
 	var malformed socks.Error
 	switch {
 	case errors.As(err, &malformed):
-		g.refuse(Event{Door: DoorSOCKS, Decision: refusal(egress.Request, err.Error())})
+		why := request.UnreadSOCKS(err)
+		g.refuse(Event{Door: DoorSOCKS, Decision: refusal(why.Code, why.Why)})
 		c.farewell(socks.AppendReply(nil, malformed.Reply()))
 		return
 	case err != nil:
