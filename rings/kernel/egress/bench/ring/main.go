@@ -82,5 +82,8 @@ func run() error {
 		return err
 	}
 	fmt.Println(l.Addr())
-	return guest.ServeProxy(l)
+	if err := guest.ServeProxy(l); err != nil {
+		return err
+	}
+	select {} // until it is killed
 }
