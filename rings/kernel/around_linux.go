@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/ringd/ringd/executors"
+	"github.com/ringd/ringd/rings/kernel/attest"
 	"github.com/ringd/ringd/rings/kernel/cgroup"
 	"github.com/ringd/ringd/rings/kernel/filter"
 	"github.com/ringd/ringd/rings/kernel/order"
@@ -140,9 +141,9 @@ func (s *seal) wait(ctx context.Context, g *guest) error {
 		err = fmt.Errorf("seal %s guest: %w", g.executor, err)
 		_ = g.revoke(err) // the executor kills it too
 	} else {
-		g.attest(order.LayerSeal, enforced)
-		g.attest(order.LayerMemory, enforced)
-		g.attest(order.LayerViolations, enforced)
+		g.attest(order.LayerSeal, attest.Enforced)
+		g.attest(order.LayerMemory, attest.Enforced)
+		g.attest(order.LayerViolations, attest.Enforced)
 	}
 	s.settled, s.err = true, err
 	return err

@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"github.com/ringd/ringd/executors"
+	"github.com/ringd/ringd/rings/kernel/attest"
 	"github.com/ringd/ringd/rings/kernel/order"
 )
 
@@ -11,7 +12,7 @@ func SetFinding(r *Ring, report order.Report) {
 	defer r.mu.Unlock()
 	r.found = &finding{report: report, kind: report.Kind}
 	if report.Kind != "" {
-		r.found.why = &layerError{report}
+		r.found.why = &attest.Lack{Report: report}
 	}
 }
 

@@ -3,11 +3,10 @@ package kernel
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/ringd/ringd/executors"
-	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/rings/kernel/attest"
 	"github.com/ringd/ringd/rings/kernel/order"
 )
 
@@ -15,7 +14,7 @@ import (
 type finding struct {
 	report order.Report // of it
 	kind   string       // of its failure; "": the host gives every layer
-	why    *layerError  // nil: nothing failed
+	why    *attest.Lack // nil: nothing failed
 }
 
 // look returns what is known of the host. mine is true for the one caller that is
@@ -48,24 +47,24 @@ func (r *Ring) tell(p *prepared, err error) {
 	defer r.mu.Unlock()
 	close(r.looking)
 	r.looking = nil
-	var layer *layerError
+	var layer *attest.Lack
 	switch {
 	case err == nil:
 		r.found = &finding{report: p.report}
-	case errors.As(err, &layer) && layer.report.Kind != order.KindFault:
-		r.found = &finding{report: layer.report, kind: layer.report.Kind, why: layer}
+	case errors.As(err, &layer) && layer.Report.Kind != order.KindFault:
+		r.found = &finding{report: layer.Report, kind: layer.Report.Kind, why: layer}
 	}
 }
 
 // lied remembers that a host which had shown every layer does not give one.
 func (r *Ring) lied(err error) {
-	var layer *layerError
-	if !errors.As(err, &layer) || layer.report.Kind != order.KindLies {
+	var layer *attest.Lack
+	if !errors.As(err, &layer) || layer.Report.Kind != order.KindLies {
 		return
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.found = &finding{report: layer.report, kind: order.KindLies, why: layer}
+	r.found = &finding{report: layer.Report, kind: order.KindLies, why: layer}
 	r.emptyLocked(func(kind) bool { return true })
 }
 
@@ -84,16 +83,16 @@ func (r *Ring) launch(ctx context.Context, s executors.Spec) (*guest, error) {
 	} else {
 		r.lied(err)
 	}
-	var layer *layerError
+	var layer *attest.Lack
 	switch {
 	case err == nil:
 		return r.goes(ctx, p, s)
-	case !errors.As(err, &layer), layer.report.Kind == order.KindFault:
+	case !errors.As(err, &layer), layer.Report.Kind == order.KindFault:
 		return nil, err
-	case mine && layer.report.Kind == order.KindMissing:
-		return r.plainIfEnough(s, &finding{kind: layer.report.Kind, why: layer})
+	case mine && layer.Report.Kind == order.KindMissing:
+		return r.plainIfEnough(s, &finding{kind: layer.Report.Kind, why: layer})
 	default:
-		return nil, layerDenial(s, layer)
+		return nil, attest.Denied(s, layer)
 	}
 }
 
@@ -132,8 +131,8 @@ func (r *Ring) obtain(ctx context.Context, s executors.Spec, fresh bool) (*prepa
 			}
 		}
 		p, err := r.prepare(ctx, c)
-		var layer *layerError
-		if again || !errors.As(err, &layer) || layer.report.Kind != order.KindFault {
+		var layer *attest.Lack
+		if again || !errors.As(err, &layer) || layer.Report.Kind != order.KindFault {
 			return p, err
 		}
 		r.unlearn(c) // a file of it may have been replaced since it was looked at
@@ -143,29 +142,10 @@ func (r *Ring) obtain(ctx context.Context, s executors.Spec, fresh bool) (*prepa
 // plainIfEnough starts a guest without the layers on a host that lacks one, when
 // s asks for no more. On one that lies nothing is started.
 func (r *Ring) plainIfEnough(s executors.Spec, f *finding) (*guest, error) {
-	if f.kind != order.KindMissing || !executors.Satisfies(plainTier(s.Executor), s.MinTier) {
-		return nil, layerDenial(s, f.why)
+	if f.kind != order.KindMissing || !executors.Satisfies(attest.PlainTier(s.Executor), s.MinTier) {
+		return nil, attest.Denied(s, f.why)
 	}
 	return r.plain(s)
-}
-
-// layerDenial refuses a guest for want of a layer.
-func layerDenial(s executors.Spec, e *layerError) *profiles.Denial {
-	r := e.report
-	if r.Kind == order.KindMissing {
-		why := fmt.Sprintf("layer %s is missing: %s", r.Failed, r.Reason)
-		if r.Failed == "" {
-			why = r.Reason
-		}
-		return tierDenial(s.Executor, s.MinTier, plainTier(s.Executor), why, r.Remedy)
-	}
-	d := &profiles.Denial{Capability: "executor " + s.Executor, Decision: profiles.Decision{
-		Verdict: profiles.Deny, Code: profiles.CodeTierUnavailable, Reason: e.Error(),
-	}}
-	if r.Remedy != "" {
-		d.Decision.Instead = []string{r.Remedy}
-	}
-	return d
 }
 
 // examineTime bounds a look at the host that nobody's context bounds.
@@ -185,9 +165,9 @@ func (r *Ring) Attestation(ctx context.Context, executor string) executors.Attes
 	case err != nil || f == nil || f.kind == order.KindLies:
 		return executors.Attestation{Layers: map[string]string{}}
 	case f.kind == order.KindMissing:
-		return plainAttestation(executor)
+		return attest.Plain(executor)
 	default:
-		return enclosedAttestation(executor, "", f.report, r.grouped)
+		return attest.Enclosed(executor, "", f.report, r.grouped)
 	}
 }
 
@@ -195,7 +175,7 @@ func (r *Ring) Attestation(ctx context.Context, executor string) executors.Attes
 func (r *Ring) examine(ctx context.Context) (*finding, error) {
 	p, err := r.tryOne(ctx)
 	r.tell(p, err)
-	var layer *layerError
+	var layer *attest.Lack
 	switch {
 	case err == nil:
 		err = p.drop()
@@ -211,9 +191,9 @@ func (r *Ring) examine(ctx context.Context) (*finding, error) {
 // also when a layer is not there. An error says nothing of the host.
 func (r *Ring) Examine(ctx context.Context) (order.Report, error) {
 	p, err := r.tryOne(ctx)
-	var layer *layerError
+	var layer *attest.Lack
 	if errors.As(err, &layer) {
-		return layer.report, nil
+		return layer.Report, nil
 	}
 	if err != nil {
 		return order.Report{}, err

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 
+	"github.com/ringd/ringd/rings/kernel/attest"
 	"github.com/ringd/ringd/rings/kernel/cgroup"
 	"github.com/ringd/ringd/rings/kernel/order"
 )
@@ -23,12 +24,12 @@ func (r *Ring) findGroups() error {
 		return err
 	}
 	r.groups = tree
-	r.grouped = map[string]string{order.LayerCgroups: enforced}
+	r.grouped = map[string]string{order.LayerCgroups: attest.Enforced}
 	for _, c := range []string{cgroup.Memory, cgroup.PIDs, cgroup.CPU} {
-		state := enforced
+		state := attest.Enforced
 		if tree.Missing(c) != "" {
-			state = unavailable
-			r.grouped[order.LayerCgroups] = partly // they still freeze and end a guest
+			state = attest.Unavailable
+			r.grouped[order.LayerCgroups] = attest.Partly // they still freeze and end a guest
 		}
 		r.grouped[order.LayerCgroups+"_"+c] = state
 	}

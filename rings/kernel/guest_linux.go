@@ -18,6 +18,7 @@ import (
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/rings/kernel/conn"
+	"github.com/ringd/ringd/rings/kernel/doors"
 	"github.com/ringd/ringd/rings/kernel/order"
 	"github.com/ringd/ringd/rings/kernel/spawn"
 )
@@ -36,6 +37,7 @@ type guest struct {
 	around   *around        // nil: there is no init
 	reaps    bool           // its init stays and tells of the program's end
 	streams  *conn.Streams  // nil: it has none
+	doors    *doors.Doors   // nil: its network leads nowhere
 	done     chan struct{}  // closed when its program has ended and nothing else of it lives
 	after    func()         // when it was waited for; nil: nothing
 	end      sync.Once      // closes done
@@ -136,6 +138,7 @@ func (g *guest) reap() error {
 	if g.control != nil {
 		err = errors.Join(err, g.control.Close(), g.around.close())
 	}
+	g.doors.Close()
 	if g.after != nil {
 		g.after()
 	}

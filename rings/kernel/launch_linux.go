@@ -12,9 +12,10 @@ import (
 	"time"
 
 	"github.com/ringd/ringd/executors"
+	"github.com/ringd/ringd/rings/kernel/attest"
 	"github.com/ringd/ringd/rings/kernel/cgroup"
 	"github.com/ringd/ringd/rings/kernel/conn"
-	"github.com/ringd/ringd/rings/kernel/host"
+	"github.com/ringd/ringd/rings/kernel/doors"
 	"github.com/ringd/ringd/rings/kernel/order"
 	"github.com/ringd/ringd/rings/kernel/spawn"
 	"github.com/ringd/ringd/rings/kernel/watch"
@@ -28,24 +29,9 @@ type prepared struct {
 	control  *spawn.Control
 	report   order.Report
 	listener *os.File      // of its filter; nil: it has none
+	sockets  doors.Sockets // of its network
 	group    *cgroup.Group // nil: it has none
 	after    func()        // nil: nothing is to be done when the guest has ended
-}
-
-// layerError is the error of a guest around which a layer is not there.
-type layerError struct{ report order.Report }
-
-// Error names the layer, what was being done, and what to do.
-func (e *layerError) Error() string {
-	r := e.report
-	text := fmt.Sprintf("layer %s: %s", r.Failed, r.Reason)
-	if r.Step != "" {
-		text = fmt.Sprintf("layer %s: %s: %s", r.Failed, r.Step, r.Reason)
-	}
-	if r.Remedy != "" {
-		text += "; " + r.Remedy
-	}
-	return text
 }
 
 // prepare starts an init, has it build a guest, and waits for its proof. On an
@@ -97,25 +83,17 @@ func spawnError(err error) error {
 	if r.Errno == 0 {
 		r.Reason = refused.Err.Error()
 	}
-	return explained(r)
-}
-
-// explained is the error of a report that says what failed.
-func explained(r order.Report) *layerError {
-	if reason, remedy := host.Explain(r); reason != "" {
-		r.Reason, r.Remedy = reason, remedy
-	}
-	return &layerError{report: r}
+	return attest.Explained(r)
 }
 
 func (p *prepared) build(token string) error {
 	if err := p.control.SendBytes(p.recipe.withToken(token)); err != nil {
 		return fmt.Errorf("order a guest: %w", err)
 	}
-	files, err := p.control.Receive(&p.report)
-	if errors.Is(err, io.EOF) {
-		return errors.Join(errors.New("the init of the guest ended before it had reported"), spawn.CloseFiles(files))
+	if err := p.takeSockets(); err != nil {
+		return err
 	}
+	files, err := p.take()
 	if err == nil {
 		err = p.check()
 	}
@@ -135,6 +113,35 @@ func (p *prepared) build(token string) error {
 	return nil
 }
 
+// take receives one report.
+func (p *prepared) take() ([]*os.File, error) {
+	p.report = order.Report{}
+	files, err := p.control.Receive(&p.report)
+	if errors.Is(err, io.EOF) {
+		err = errors.New("the init of the guest ended before it had reported")
+	}
+	return files, err
+}
+
+// takeSockets receives what init listens on, or why it does not.
+func (p *prepared) takeSockets() error {
+	if p.recipe.order.Listen == nil {
+		return nil
+	}
+	files, err := p.take()
+	r := p.report
+	p.sockets = doors.Sockets{Listeners: r.Listeners, Files: files, IPv6: r.IPv6} // drop closes them
+	switch {
+	case err != nil:
+		return err
+	case r.Version != order.Version || r.Failed != "":
+		return p.check()
+	case len(files) != len(p.recipe.order.Listen.Ports)+3:
+		return fmt.Errorf("%d listeners came from the init of a guest", len(files))
+	}
+	return nil
+}
+
 // check holds a report against what has to stand: what it does not name is not
 // there.
 func (p *prepared) check() error {
@@ -143,22 +150,25 @@ func (p *prepared) check() error {
 		return fmt.Errorf("the init of the guest has version %d, want %d", r.Version, order.Version)
 	}
 	if r.Failed != "" {
-		return explained(r)
+		return attest.Explained(r)
 	}
-	need := built()
+	need := attest.Built()
+	if p.recipe.order.Listen != nil {
+		need = append(need, order.LayerEgress)
+	}
 	if p.recipe.order.WX {
 		need = append(need, order.LayerMemory)
 	}
 	for _, layer := range need {
-		if r.Layers[layer] != enforced {
-			return &layerError{report: order.Report{
+		if r.Layers[layer] != attest.Enforced {
+			return &attest.Lack{Report: order.Report{
 				Failed: layer, Kind: order.KindLies,
 				Reason: fmt.Sprintf("the init of the guest reports it as %q and no failure", r.Layers[layer]),
 			}}
 		}
 	}
 	if r.ABI < p.recipe.order.ABI {
-		return &layerError{report: order.Report{
+		return &attest.Lack{Report: order.Report{
 			Failed: order.LayerLandlock, Kind: order.KindLies,
 			Reason: fmt.Sprintf("its version is %d, and %d was ordered", r.ABI, p.recipe.order.ABI),
 		}}
@@ -168,7 +178,7 @@ func (p *prepared) check() error {
 
 // drop ends an init and waits for it.
 func (p *prepared) drop() error {
-	return errors.Join(spawn.End(p.process), p.control.Close(), p.group.Close(), p.closeListener())
+	return errors.Join(spawn.End(p.process), p.control.Close(), p.group.Close(), p.closeListener(), p.sockets.Close())
 }
 
 // become starts the program of s in a prepared guest, which belongs to the guest
@@ -177,7 +187,7 @@ func (r *Ring) become(ctx context.Context, p *prepared, s executors.Spec) (*gues
 	g := &guest{
 		ring: r, agent: s.Agent, executor: s.Executor, kernel: p.recipe.plan.Kernel,
 		process: p.process, control: p.control, around: &around{group: p.group}, reaps: p.recipe.order.Reap,
-		attestation: enclosedAttestation(s.Executor, p.recipe.kind.profile, p.report, r.grouped),
+		attestation: attest.Enclosed(s.Executor, p.recipe.kind.profile, p.report, r.grouped),
 		done:        make(chan struct{}), usage: make(chan time.Duration, 1), after: p.after,
 	}
 	stop := context.AfterFunc(ctx, func() {
@@ -210,10 +220,10 @@ func (r *Ring) become(ctx context.Context, p *prepared, s executors.Spec) (*gues
 func (r *Ring) goOn(g *guest, p *prepared, s executors.Spec) (err error) {
 	ours, theirs, err := conn.Pair()
 	if err != nil {
-		return errors.Join(err, p.closeListener())
+		return errors.Join(err, p.closeListener(), p.sockets.Close())
 	}
 	g.conn = conn.New(ours, &r.watching)
-	if err := r.watch(g, p); err != nil {
+	if err := errors.Join(r.watch(g, p), r.openDoors(g, p, s)); err != nil {
 		return errors.Join(err, theirs.Close())
 	}
 	files := []*os.File{r.spawn.Null(), r.spawn.Null(), r.spawn.Null(), theirs}
@@ -231,7 +241,7 @@ func (r *Ring) goOn(g *guest, p *prepared, s executors.Spec) (err error) {
 	}
 	if err == nil {
 		argv := append([]string{p.recipe.plan.Program}, s.Argv[1:]...)
-		err = p.control.Send(order.Go{Argv: argv, Env: s.Env, Dir: cmp.Or(s.Dir, "/"), Files: len(files)}, files...)
+		err = p.control.Send(order.Go{Argv: argv, Env: g.environment(s.Env), Dir: cmp.Or(s.Dir, "/"), Files: len(files)}, files...)
 	}
 	err = errors.Join(err, theirs.Close(), spawn.CloseFiles(far))
 	if err != nil {
@@ -240,7 +250,36 @@ func (r *Ring) goOn(g *guest, p *prepared, s executors.Spec) (err error) {
 	if s.Seals {
 		return r.offer(p.control)
 	}
-	return g.started()
+	if err := g.started(); err != nil {
+		return err
+	}
+	g.doors.Begin()
+	return nil
+}
+
+// openDoors serves what the guest's network leads to. Until keep gives it a
+// profile everything is refused.
+func (r *Ring) openDoors(g *guest, p *prepared, s executors.Spec) (err error) {
+	if p.recipe.order.Listen == nil {
+		return nil
+	}
+	c := doors.Config{
+		Egress: r.cfg.Egress, Agent: s.Agent, Executor: s.Executor, Grants: s.Grants,
+		Run: g.run, Generation: r.cfg.Generation,
+	}
+	if g.reaps {
+		c.Ask = func(ports []uint16) error { return g.control.Send(order.Ask{What: order.AskListen, Ports: ports}) }
+	}
+	g.doors, err = doors.Open(c, &p.sockets)
+	return err
+}
+
+// environment is that of the program: what it needs to find its doors, and env.
+func (g *guest) environment(env []string) []string {
+	if g.doors == nil {
+		return env
+	}
+	return doors.Environment(env, g.doors.Proxy())
 }
 
 // watch serves the listener of a guest's filter.
@@ -253,7 +292,7 @@ func (r *Ring) watch(g *guest, p *prepared) (err error) {
 		return err
 	}
 	// Of files only what Landlock refuses, where that can be seen.
-	g.attest(order.LayerViolations, partly)
+	g.attest(order.LayerViolations, attest.Partly)
 	g.around.unfollow = r.followed(g)
 	return nil
 }
@@ -292,6 +331,10 @@ func (g *guest) follow() {
 	for {
 		var t order.Told
 		files, err := g.control.Receive(&t)
+		if err == nil && len(t.Listeners) > 0 {
+			err = g.doors.Add(&doors.Sockets{Listeners: t.Listeners, Files: files})
+			files = nil
+		}
 		err = errors.Join(err, spawn.CloseFiles(files))
 		if err != nil {
 			break

@@ -11,6 +11,7 @@ import (
 
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/rings/kernel/doors"
 	"github.com/ringd/ringd/rings/kernel/order"
 	"github.com/ringd/ringd/rings/kernel/view"
 )
@@ -37,7 +38,7 @@ func (r *Ring) Prepare(ctx context.Context, s *profiles.Set) (commit func(), err
 func (r *Ring) resolve(ctx context.Context, s *profiles.Set, before *generation) (*generation, error) {
 	next := &generation{
 		set: s, kernels: map[holder]profiles.Kernel{},
-		grants: map[string][]order.Mount{}, known: map[string]order.Mount{},
+		grants: map[string][]order.Mount{}, known: map[string]order.Mount{}, ports: map[string][]uint16{},
 	}
 	var written []profiles.PathRule
 	for _, agent := range s.Agents {
@@ -60,6 +61,9 @@ func (r *Ring) resolve(ctx context.Context, s *profiles.Set, before *generation)
 			k, ok := agent.Kernel(executor)
 			if !ok {
 				continue
+			}
+			if k.Network == profiles.NetworkOwn && next.ports[name] == nil {
+				next.ports[name] = doors.Ports(s.Decider(name, profiles.Environment{}))
 			}
 			if err := next.add(holder{name, executor}, k, r.places(next), before); err != nil {
 				return nil, &executorError{executor, fmt.Errorf("agent %s: %w", name, err)}
@@ -97,7 +101,7 @@ func (r *Ring) commit(next, over *generation) {
 		return // a push came before
 	}
 	before := r.inForce.Swap(next)
-	stale := func(k kind) bool { return !next.keeps(before, k.profile) }
+	stale := func(k kind) bool { return !next.keeps(before, k.profile) || !next.listens(k.ports) }
 	maps.DeleteFunc(r.recipes, func(k kind, _ *recipe) bool { return stale(k) })
 	r.age++
 	if r.found != nil && r.found.kind != "" {
@@ -106,6 +110,7 @@ func (r *Ring) commit(next, over *generation) {
 	r.emptyLocked(stale)
 	var ended []*guest
 	for g := range r.live {
+		g.doors.Follow(next.set)
 		switch next.judge(g) {
 		case profiles.ChangeSame:
 			g.wider = false
@@ -132,6 +137,19 @@ func (g *generation) keeps(before *generation, digest string) bool {
 	}
 	then, ok := before.grants[digest]
 	return ok && reflect.DeepEqual(now, then)
+}
+
+// listens tells whether a guest of any agent listens on these ports.
+func (g *generation) listens(ports string) bool {
+	if ports == "" {
+		return true
+	}
+	for _, list := range g.ports {
+		if portsText(list) == ports {
+			return true
+		}
+	}
+	return false
 }
 
 // judge says what the set means to a guest.

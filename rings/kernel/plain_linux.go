@@ -5,14 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"strconv"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/rings/kernel/attest"
 	"github.com/ringd/ringd/rings/kernel/conn"
-	"github.com/ringd/ringd/rings/kernel/order"
+	"github.com/ringd/ringd/rings/kernel/limit"
 	"github.com/ringd/ringd/rings/kernel/spawn"
 )
 
@@ -27,7 +27,7 @@ func (r *Ring) plain(s executors.Spec) (*guest, error) {
 	}
 	g := &guest{
 		ring: r, agent: s.Agent, executor: s.Executor, kernel: ungranted(s.Kernel),
-		conn: conn.New(ours, &r.watching), attestation: plainAttestation(s.Executor), done: make(chan struct{}),
+		conn: conn.New(ours, &r.watching), attestation: attest.Plain(s.Executor), done: make(chan struct{}),
 	}
 	files := []*os.File{nil, nil, nil, theirs}
 	var far []*os.File
@@ -44,7 +44,7 @@ func (r *Ring) plain(s executors.Spec) (*guest, error) {
 		return nil, errors.Join(err, g.abandon())
 	}
 	if err == nil {
-		err = limitProcess(g.process.Pid, s)
+		err = limit.Set(g.process.Pid, s)
 	}
 	if err == nil {
 		err = r.keep(g)
@@ -85,76 +85,4 @@ func (g *guest) awaitEnd() error {
 		_ = errors.Join(err, g.Kill(), handle.Close()) // Kill, or Close of the ring, meets an error again
 	})
 	return nil
-}
-
-// limitProcess sets the resource limits of a guest that waits for its first
-// message. There is no limit of processes: the kernel counts them for the whole
-// user, and with the threads of every other process of the user among them.
-func limitProcess(pid int, s executors.Spec) error {
-	for _, l := range limits(s) {
-		if l.Resource == unix.RLIMIT_NPROC {
-			continue
-		}
-		var old unix.Rlimit
-		if err := unix.Prlimit(pid, l.Resource, nil, &old); err != nil {
-			return fmt.Errorf("read limit %s: %w", l.Name, err)
-		}
-		v := min(l.Value, old.Max)
-		if err := unix.Prlimit(pid, l.Resource, &unix.Rlimit{Cur: v, Max: v}, nil); err != nil {
-			return fmt.Errorf("set limit %s of process %s: %w", l.Name, strconv.Itoa(pid), err)
-		}
-	}
-	return nil
-}
-
-// Address space beside the memory in use: the Go runtime and wazero reserve far
-// more than they touch, so the tight limit is that of data.
-const reservedBytes = 16 << 30
-
-// spare is how many threads of a reaping init are counted as the guest's.
-const spare = 8
-
-// noCore is the limit of core dumps, in bytes: less than any dump has, so that no
-// file is made, and the one value for which the kernel starts no program of the
-// host's either. At 0 it does start that, as root, and hands it the guest's memory.
-const noCore = 1
-
-// limits are the resource limits of a guest. Where both the executor and the
-// profile name one the tighter holds.
-func limits(s executors.Spec) []order.Limit {
-	k := s.Kernel
-	cpu := tighter(s.CPU.Milliseconds(), k.CPUMillis)
-	memory := tighter(s.MemoryBytes, k.MemoryBytes)
-	files := k.Files
-	if files <= 0 {
-		files = 64
-	}
-	processes := max(k.Processes, 1)
-	if !s.Seals {
-		processes += spare
-	}
-	list := []order.Limit{
-		{Name: "CPU", Resource: unix.RLIMIT_CPU, Value: uint64(cpu)/1000 + 1},
-		{Name: "FSIZE", Resource: unix.RLIMIT_FSIZE, Value: uint64(tighter(s.FileBytes, k.FileBytes))},
-		{Name: "CORE", Resource: unix.RLIMIT_CORE, Value: noCore},
-		{Name: "NOFILE", Resource: unix.RLIMIT_NOFILE, Value: uint64(files)},
-		{Name: "MEMLOCK", Resource: unix.RLIMIT_MEMLOCK},
-		{Name: "MSGQUEUE", Resource: unix.RLIMIT_MSGQUEUE},
-		{Name: "RTPRIO", Resource: unix.RLIMIT_RTPRIO},
-		{Name: "NPROC", Resource: unix.RLIMIT_NPROC, Value: uint64(processes)},
-	}
-	if !raceDetector { // it maps terabytes before main
-		list = append(list,
-			order.Limit{Name: "DATA", Resource: unix.RLIMIT_DATA, Value: uint64(memory)},
-			order.Limit{Name: "AS", Resource: unix.RLIMIT_AS, Value: uint64(memory) + reservedBytes})
-	}
-	return list
-}
-
-// tighter is the smaller of two limits, of which 0 is none; 0 when both are.
-func tighter(a, b int64) int64 {
-	if a <= 0 || b > 0 && b < a {
-		a = b
-	}
-	return max(a, 0)
 }

@@ -12,7 +12,9 @@ import (
 
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/rings/kernel/cgroup"
+	"github.com/ringd/ringd/rings/kernel/doors"
 	"github.com/ringd/ringd/rings/kernel/filter"
+	"github.com/ringd/ringd/rings/kernel/limit"
 	"github.com/ringd/ringd/rings/kernel/order"
 	"github.com/ringd/ringd/rings/kernel/view"
 )
@@ -28,6 +30,7 @@ type kind struct {
 	memory   int64
 	file     int64
 	seals    bool
+	ports    string // that its init listens on; "": none
 }
 
 // recipe is how guests of one kind are built. It is immutable.
@@ -58,6 +61,25 @@ func kindOf(s executors.Spec) (kind, error) {
 	}, nil
 }
 
+// portsOf lists what the init of a guest listens on beside its proxy; nil: it
+// listens on nothing.
+func (r *Ring) portsOf(s executors.Spec) []uint16 {
+	if r.cfg.Egress == nil || network(s.Kernel.Network) != order.NetworkOwn {
+		return nil
+	}
+	if g := r.inForce.Load(); g != nil && g.ports[s.Agent] != nil {
+		return g.ports[s.Agent]
+	}
+	return doors.Ports(nil)
+}
+
+func portsText(ports []uint16) string {
+	if ports == nil {
+		return ""
+	}
+	return fmt.Sprint(ports)
+}
+
 // recipe returns how to build the guest of s. Paths are resolved once for a set,
 // and again when something is not what it was.
 func (r *Ring) recipe(s executors.Spec) (*recipe, error) {
@@ -65,6 +87,7 @@ func (r *Ring) recipe(s executors.Spec) (*recipe, error) {
 	if err != nil {
 		return nil, err
 	}
+	k.ports = portsText(r.portsOf(s))
 	r.mu.Lock()
 	known, age := r.recipes[k], r.age
 	r.mu.Unlock()
@@ -126,7 +149,7 @@ func (r *Ring) newRecipe(k kind, s executors.Spec) (*recipe, error) {
 	if s.Seals {
 		s.Kernel.Files = sealedFiles
 	}
-	list, err := within(limits(s))
+	list, err := limit.Within(limit.Of(s))
 	if err != nil {
 		return nil, err
 	}
@@ -140,12 +163,16 @@ func (r *Ring) newRecipe(k kind, s executors.Spec) (*recipe, error) {
 		Filter: program, Notify: notify, WX: !jit && r.denyWX, Reap: !s.Seals, Seal: s.Seals,
 		Wall: s.Kernel.WallMillis,
 	}
+	if ports := r.portsOf(s); ports != nil {
+		o.Listen = doors.Wanted(ports)
+		k.ports = portsText(ports) // of one set, whatever came into force since
+	}
 	if o.Reap {
-		o.CPU = tighter(s.CPU.Milliseconds(), s.Kernel.CPUMillis)
+		o.CPU = limit.Tighter(s.CPU.Milliseconds(), s.Kernel.CPUMillis)
 	}
 	made := &recipe{kind: k, order: o, plan: plan, granted: map[[2]uint64]bool{}, seen: view.Look(plan.Mounts)}
 	made.group = cgroup.Limits{
-		MemoryBytes: tighter(s.MemoryBytes, s.Kernel.MemoryBytes) + initMemory,
+		MemoryBytes: limit.Tighter(s.MemoryBytes, s.Kernel.MemoryBytes) + initMemory,
 		Processes:   max(s.Kernel.Processes, 1) + initThreads,
 	}
 	for _, m := range plan.Mounts {
@@ -198,19 +225,6 @@ func network(n string) string {
 // withToken is the JSON of the order of one guest. The token is hex.
 func (r *recipe) withToken(token string) []byte {
 	return slices.Concat(r.head, []byte(token), r.tail)
-}
-
-// within cuts limits to those that this process has itself: nobody but root may
-// set a higher one.
-func within(list []order.Limit) ([]order.Limit, error) {
-	for i, l := range list {
-		var have unix.Rlimit
-		if err := unix.Getrlimit(l.Resource, &have); err != nil {
-			return nil, fmt.Errorf("read limit %s: %w", l.Name, err)
-		}
-		list[i].Value = min(l.Value, have.Max)
-	}
-	return list, nil
 }
 
 // identity is the user and group of guests.

@@ -19,12 +19,11 @@ package kernel
 
 import (
 	"errors"
-	"fmt"
 	"io"
-	"maps"
 
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/rings/kernel/egress"
 	"github.com/ringd/ringd/rings/kernel/order"
 	"github.com/ringd/ringd/rings/kernel/watch"
 )
@@ -59,6 +58,11 @@ type Config struct {
 	// Report records what a guest tried and was refused. What it cannot record ends
 	// the guest. nil: refused calls are not seen.
 	Report func(Violation) error
+	// Egress is where the networks of guests lead to; nil: nowhere. Its Recheck is
+	// due behind each commit.
+	Egress *egress.Egress
+	// Generation is the number of the generation in force, for the record; nil: 0.
+	Generation func() int64
 }
 
 // DefaultGuestID is a number that no distribution gives to anybody.
@@ -75,82 +79,6 @@ type Violation struct {
 // ErrClosed is returned by Launch after Close.
 var ErrClosed = errors.New("kernel ring closed")
 
-// The states of a layer in an attestation.
-const (
-	enforced    = "enforced"
-	partly      = "best-effort"
-	unavailable = "unavailable"
-)
-
-// own are the layers that the ring builds itself, around every guest.
-func own() map[string]string {
-	return map[string]string{
-		order.LayerProcess: enforced, order.LayerEnvironment: enforced, order.LayerDescriptors: enforced,
-		order.LayerParentDeath: enforced,
-	}
-}
-
-// built are the layers that init has to report as enforced; without one of them
-// nothing runs.
-func built() []string {
-	return []string{
-		order.LayerNamespaces, order.LayerMounts, order.LayerExec, order.LayerNetwork, order.LayerLimits,
-		order.LayerPrivileges, order.LayerLandlock, order.LayerCapabilities, order.LayerSeccomp, order.LayerSelfTest,
-	}
-}
-
-// plainTier is the isolation of a guest without the layers.
-func plainTier(executor string) profiles.Tier {
-	if executor == profiles.ExecutorJS {
-		return profiles.TierWasm
-	}
-	return profiles.TierProcess
-}
-
-// plainAttestation says what stands around a guest without the layers.
-func plainAttestation(executor string) executors.Attestation {
-	l := own()
-	for _, name := range built() {
-		l[name] = unavailable
-	}
-	l[order.LayerPrivileges], l[order.LayerLimits] = enforced, enforced
-	if raceDetector {
-		l[order.LayerLimits] = unavailable
-	}
-	for _, name := range []string{order.LayerMemory, order.LayerCgroups, order.LayerViolations} {
-		l[name] = unavailable
-	}
-	delete(l, order.LayerSelfTest)
-	return executors.Attestation{Tier: plainTier(executor), Layers: withLanguage(l, executor)}
-}
-
-// withLanguage adds what an executor itself stands around its programs.
-func withLanguage(l map[string]string, executor string) map[string]string {
-	if executor == profiles.ExecutorJS {
-		l["wasm"] = enforced
-	}
-	return l
-}
-
-// enclosedAttestation says what stands around a guest whose init made this
-// report.
-func enclosedAttestation(executor, digest string, r order.Report, groups map[string]string) executors.Attestation {
-	l := maps.Clone(r.Layers)
-	maps.Copy(l, own())
-	if raceDetector {
-		l[order.LayerLimits] = unavailable
-	}
-	for _, name := range []string{order.LayerMemory, order.LayerCgroups, order.LayerViolations} {
-		if l[name] == "" {
-			l[name] = unavailable
-		}
-	}
-	maps.Copy(l, groups)
-	return executors.Attestation{
-		Tier: profiles.TierOS, Layers: withLanguage(l, executor), LandlockABI: r.ABI, Profile: digest,
-	}
-}
-
 // Name is "kernel".
 func (r *Ring) Name() string { return "kernel" }
 
@@ -161,6 +89,7 @@ type generation struct {
 	grants  map[string][]order.Mount   // by digest of a profile: what its paths were
 	known   map[string]order.Mount     // by path: the same, of all profiles
 	written []string                   // real: what guests of any agent may write into
+	ports   map[string][]uint16        // of each agent whose guests have a network: what they listen on
 }
 
 // holder is who has a profile.
@@ -194,25 +123,3 @@ func (e *executorError) Unwrap() error { return e.err }
 
 // Executor names the executor.
 func (e *executorError) Executor() string { return e.executor }
-
-// tierDenial is the denial of a tier that this host cannot give. why is what is
-// missing.
-func tierDenial(executor string, want, have profiles.Tier, why, remedy string) *profiles.Denial {
-	asked := string(want)
-	if asked == "" {
-		asked = "(none named)"
-	}
-	instead := []string{"set minTier: " + string(have)}
-	if remedy != "" {
-		instead = []string{remedy, instead[0]}
-	}
-	if !executors.Satisfies(have, profiles.TierProcess) {
-		instead = instead[:max(len(instead)-1, 0)]
-	}
-	return &profiles.Denial{Capability: "executor " + executor, Decision: profiles.Decision{
-		Verdict: profiles.Deny,
-		Code:    profiles.CodeTierUnavailable,
-		Reason:  fmt.Sprintf("isolation tier %s is asked for, and this host gives the %s executor %s: %s", asked, executor, have, why),
-		Instead: instead,
-	}}
-}

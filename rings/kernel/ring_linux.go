@@ -12,9 +12,11 @@ import (
 
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/rings/kernel/attest"
 	"github.com/ringd/ringd/rings/kernel/cgroup"
 	"github.com/ringd/ringd/rings/kernel/filter"
 	"github.com/ringd/ringd/rings/kernel/image"
+	"github.com/ringd/ringd/rings/kernel/limit"
 	"github.com/ringd/ringd/rings/kernel/spawn"
 	"github.com/ringd/ringd/rings/kernel/watch"
 )
@@ -90,10 +92,10 @@ func (r *Ring) callName(nr int) string { return filter.Name(r.arch, nr) }
 // start. Errors: *profiles.Denial, ErrClosed, faults.
 func (r *Ring) Launch(ctx context.Context, s executors.Spec) (executors.Guest, error) {
 	if s.Executor == "" || !executors.Satisfies(profiles.TierOS, s.MinTier) {
-		return nil, tierDenial(s.Executor, s.MinTier, profiles.TierOS, "no version of this program gives more", "")
+		return nil, attest.TierDenial(s.Executor, s.MinTier, profiles.TierOS, "no version of this program gives more", "")
 	}
-	if len(s.Argv) == 0 || s.Kernel.Executor != s.Executor || tighter(s.CPU.Milliseconds(), s.Kernel.CPUMillis) <= 0 ||
-		tighter(s.MemoryBytes, s.Kernel.MemoryBytes) <= 0 || s.FileBytes < 0 {
+	if len(s.Argv) == 0 || s.Kernel.Executor != s.Executor || limit.Tighter(s.CPU.Milliseconds(), s.Kernel.CPUMillis) <= 0 ||
+		limit.Tighter(s.MemoryBytes, s.Kernel.MemoryBytes) <= 0 || s.FileBytes < 0 {
 		return nil, fmt.Errorf("launch %s guest: the spec is incomplete", s.Executor)
 	}
 	if err := ctx.Err(); err != nil {
@@ -153,6 +155,9 @@ func (r *Ring) keep(g *guest) error {
 		if now.judge(g) == profiles.ChangeNarrower {
 			return fmt.Errorf("agent %s: %w", g.agent, executors.ErrRevoked)
 		}
+	}
+	if now := r.inForce.Load(); now != nil {
+		g.doors.Follow(now.set)
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()

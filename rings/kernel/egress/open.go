@@ -12,6 +12,7 @@ import (
 
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/rings/kernel/egress/budget"
+	"github.com/ringd/ringd/rings/kernel/egress/fake"
 	"github.com/ringd/ringd/rings/kernel/egress/forward"
 	"github.com/ringd/ringd/rings/kernel/egress/relay"
 )
@@ -121,6 +122,7 @@ type Guest struct {
 	tallies   map[string]*budget.Tally
 	upstreams map[string]*upstream
 	refusals  refusals
+	names     fake.Table
 }
 
 // Close closes the doors of the guest, cuts its connections, and returns when all

@@ -154,38 +154,6 @@ func (e *Egress) expires(s standing, links []*link, now time.Time) {
 	}
 }
 
-// Ports lists what the holder may reach by a transparent door: each port of its
-// rules, and whether some rule has them all.
-func (g *Guest) Ports() (ports []uint16, every bool) {
-	s := g.standing()
-	for i, d := range s.deciders {
-		p, all := d.EgressList().Ports()
-		if i == 0 {
-			ports, every = p, all
-			continue
-		}
-		ports, every = meet(ports, every, p, all), every && all
-	}
-	return ports, every
-}
-
-// meet gives the ports of both lists, each of which may stand beside all ports.
-func meet(a []uint16, allA bool, b []uint16, allB bool) []uint16 {
-	var out []uint16
-	for _, p := range a {
-		if allB || slices.Contains(b, p) {
-			out = append(out, p)
-		}
-	}
-	for _, p := range b {
-		if allA && !slices.Contains(out, p) {
-			out = append(out, p)
-		}
-	}
-	slices.Sort(out)
-	return out
-}
-
 // Listed says whether some rule covers a name, on whichever port. Nothing is
 // looked up.
 func (g *Guest) Listed(name string) bool {

@@ -1,0 +1,77 @@
+// Package doors joins the network of one guest with egress: what its init is to
+// listen on, which sockets came of that, and whose profile decides over what
+// arrives there. The kernel ring opens them before the program of a guest begins,
+// tells them of every set that comes into force, and closes them with the guest.
+package doors
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/rings/kernel/order"
+)
+
+// firstProxy is the port of the proxy, or the next one that no rule names.
+const firstProxy = 3128
+
+// Ports are the TCP ports on which what the decider's profile lists can be
+// reached without a proxy: 80, 443 and those that it names, the lowest, as many as
+// a guest may have. What is listed on any port, or on one of the others, is
+// reached by the proxy.
+func Ports(d *profiles.Decider) []uint16 {
+	listed, _ := d.EgressList().Ports()
+	slices.Sort(listed)
+	ports := []uint16{80, 443}
+	for _, p := range listed {
+		if len(ports) < order.MaxPorts && p != 0 && p != order.DNS && !slices.Contains(ports, p) {
+			ports = append(ports, p)
+		}
+	}
+	slices.Sort(ports)
+	return ports
+}
+
+// Wanted is what the init of a guest with these ports listens on.
+func Wanted(ports []uint16) *order.Listen {
+	l := &order.Listen{Proxy: firstProxy, Ports: ports}
+	for slices.Contains(ports, l.Proxy) {
+		l.Proxy++
+	}
+	return l
+}
+
+// Decider is that of an agent in a set, narrowed; nil when there is none: it
+// refuses everything.
+func Decider(set *profiles.Set, agent string, grants []profiles.Grants) *profiles.Decider {
+	a, ok := set.Agent(agent)
+	if !ok {
+		return nil
+	}
+	for _, g := range grants {
+		var err error
+		if a, err = a.Narrow(g); err != nil {
+			return nil
+		}
+	}
+	return profiles.NewDecider(a, set.Revision, profiles.Environment{})
+}
+
+// Environment is env, with the variables in front by which programs find the
+// proxy on this port; those that env sets itself are left to it.
+func Environment(env []string, proxy uint16) []string {
+	at := "127.0.0.1:" + decimal(proxy)
+	var out []string
+	for _, v := range []struct{ name, value string }{
+		{"HTTP_PROXY", "http://" + at}, {"HTTPS_PROXY", "http://" + at}, {"ALL_PROXY", "socks5h://" + at},
+		{"NO_PROXY", "localhost,127.0.0.1,::1"},
+	} {
+		out = append(out, v.name+"="+v.value, strings.ToLower(v.name)+"="+v.value)
+	}
+	out = append(out, "NODE_USE_ENV_PROXY=1")
+	out = slices.DeleteFunc(out, func(own string) bool {
+		name, _, _ := strings.Cut(own, "=")
+		return slices.ContainsFunc(env, func(e string) bool { return strings.HasPrefix(e, name+"=") })
+	})
+	return append(out, env...)
+}

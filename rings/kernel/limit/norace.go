@@ -1,0 +1,6 @@
+//go:build !race
+
+package limit
+
+// RaceDetector is false.
+const RaceDetector = false
