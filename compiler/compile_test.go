@@ -149,6 +149,9 @@ func TestPolicyFolder(t *testing.T) {
 		if unsupported == 0 {
 			compiled++
 		}
+		if len(found) > unsupported {
+			t.Errorf("%s: %v", name, found)
+		}
 		t.Logf("%s: %d unsupported", filepath.Base(name), unsupported)
 	}
 	if len(names) < 5 || compiled == 0 {

@@ -39,6 +39,24 @@ func TestPoliciesOfDocuments(t *testing.T) {
 	}
 }
 
+// What a document shows of the daemon's configuration is one.
+func TestConfigsOfDocuments(t *testing.T) {
+	block := regexp.MustCompile("(?s)```yml\n(.*?)```")
+	text, err := os.ReadFile("../../docs/POLICY.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := block.FindAllStringSubmatch(string(text), -1)
+	for _, m := range all {
+		if _, err := config.Read("ringd.yaml", strings.NewReader(m[1])); err != nil {
+			t.Errorf("%v\n%s", err, m[1])
+		}
+	}
+	if len(all) == 0 {
+		t.Error("no configuration found")
+	}
+}
+
 // The document of the policy language lists what a condition may call, and
 // nothing more.
 func TestFunctionsOfConditions(t *testing.T) {
