@@ -83,13 +83,14 @@ var layers = map[string][]string{
 	"compiler/condition":      {"profiles", "profiles/jsontext"},
 
 	"executors/executorstest":   {"executors", "profiles"},
-	"executors/js/engine":       {"executors/js/engine/meter", "executors/js/engine/value", "executors/js/engine/snapshot", "executors/js/engine/kept", "executors/js/engine/names", "executors/js/engine/trace"},
+	"executors/js/engine":       {"executors/js/engine/meter", "executors/js/engine/value", "executors/js/engine/snapshot", "executors/js/engine/kept", "executors/js/engine/names", "executors/js/engine/prelude", "executors/js/engine/trace"},
 	"executors/js/engine/meter": {},
 	"executors/js/engine/value": {},
 
 	"executors/js/engine/snapshot": {},
 	"executors/js/engine/kept":     {},
 	"executors/js/engine/names":    {},
+	"executors/js/engine/prelude":  {},
 	"executors/js/engine/trace":    {},
 	"executors/js/start":           {"profiles"},
 	"executors/js/guest":           {"executors", "executors/js/engine", "executors/js/start", "profiles"},
@@ -123,6 +124,7 @@ var layers = map[string][]string{
 	"cmd/ringd/internal/config":       {"schema", "profiles/egress"},
 	"cmd/ringd/internal/pipetest":     {},
 	"cmd/ringd/internal/provider":     {"executors/js/engine/value", "rings/interpreter"},
+	"cmd/ringd/internal/fetch":        {"executors/js/engine/value", "profiles", "profiles/egress", "profiles/egress/request", "rings/interpreter", "rings/kernel/egress"},
 	"cmd/ringd/internal/notify":       {"cmd/ringd/internal/provider"},
 	"cmd/ringd/internal/syncer":       {"schema"},
 	"cmd/ringd/internal/decide":       {"compiler/condition", "profiles"},

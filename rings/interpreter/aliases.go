@@ -15,6 +15,7 @@ type (
 	Conditions   = port.Conditions
 	Durability   = port.Durability
 	Entry        = port.Entry
+	Failure      = port.Failure
 	Harness      = port.Harness
 	Idempotent   = port.Idempotent
 	Journal      = port.Journal

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -225,6 +226,39 @@ func TestHostTextStaysWithTheHost(t *testing.T) {
 	rec, _ := w.audit.find(interpreter.CallClosed)
 	if rec.Fault != secret || rec.Call != "c1" || rec.Run != "r1" {
 		t.Errorf("record %+v", rec)
+	}
+}
+
+// What a provider says for the program reaches it; a refusal is in the outcome and
+// on record with the rule that made it.
+func TestWhatAProviderTells(t *testing.T) {
+	rule := profiles.Rule{File: "p.cue", Line: 9, Path: "network.egress"}
+	for _, tt := range []struct {
+		err           error
+		name, message string
+		code          profiles.Code
+		fault         string
+	}{
+		{fmt.Errorf("call: %w", &interpreter.Failure{Name: "TypeError", Text: "connection refused", Err: errors.New("dial 10.0.0.1")}), "TypeError", "get: connection refused (call c1)", "", "call: TypeError: connection refused: dial 10.0.0.1"},
+		{&profiles.Denial{Capability: "egress", Decision: profiles.Decision{Verdict: profiles.Allow, Code: "egress.not_granted", Reason: "evil.example is not listed", Instead: []string{"evil.example:443"}, Rule: &rule}},
+			"CapabilityDenied", "get: egress.not_granted: evil.example is not listed; ask for evil.example:443 (call c1)", "egress.not_granted", "egress denied: egress.not_granted: evil.example is not listed"},
+	} {
+		w := newWorld(t, func(c *interpreter.Config) {
+			c.Default = provide(func(context.Context, interpreter.Call) (json.RawMessage, error) { return nil, tt.err })
+		})
+		w.apply(set("rev1", bridge("get")))
+		p, got := calls(ask("get", `[]`))
+		v := w.end(w.start(p))
+		if e := (*got)[0].Error; e == nil || e.Name != tt.name || e.Message != tt.message {
+			t.Errorf("error %+v", e)
+		}
+		rec, _ := w.audit.find(interpreter.CallClosed)
+		if rec.Fault != tt.fault || rec.State != "failed" || (rec.Decision == nil) != (tt.code == "") || len(v.Denials) != len(tt.code)/max(len(tt.code), 1) {
+			t.Errorf("record %+v, denials %+v", rec, v.Denials)
+		}
+		if d := rec.Decision; d != nil && (d.Verdict != profiles.Deny || d.Code != tt.code || d.Rule == nil || d.Rule.Line != 9 || v.Denials[0].Code != tt.code) {
+			t.Errorf("decision %+v", d)
+		}
 	}
 }
 

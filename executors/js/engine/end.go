@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/ringd/ringd/executors/js/engine/prelude"
 	"github.com/ringd/ringd/executors/js/engine/trace"
 	"github.com/ringd/ringd/executors/js/engine/value"
 )
@@ -70,7 +71,7 @@ func (vm *VM) fulfilled(ctx context.Context) State {
 	settled := vm.call(ctx, fnPromiseResult, vm.state.program)
 	var v pointer
 	if vm.state.module && !vm.state.adopted {
-		v = vm.invoke(ctx, preExported, settled)
+		v = vm.invoke(ctx, prelude.Exported, settled)
 		if v == 0 {
 			vm.fail(ctx, vm.exception(ctx))
 			return *vm.ended
@@ -86,7 +87,7 @@ func (vm *VM) fulfilled(ctx context.Context) State {
 	}
 	vm.free(ctx, settled)
 	if vm.call(ctx, fnIsPromise, v) != 0 {
-		vm.free(ctx, vm.invoke(ctx, preAdopt, v))
+		vm.free(ctx, vm.invoke(ctx, prelude.Adopt, v))
 		old := vm.state.program
 		vm.watch(ctx, v)
 		vm.free(ctx, old)
@@ -103,7 +104,7 @@ func (vm *VM) fulfilled(ctx context.Context) State {
 
 // encoded ends the program with value v.
 func (vm *VM) encoded(ctx context.Context, v pointer) State {
-	text, ok := vm.invokeText(ctx, preResult, v)
+	text, ok := vm.invokeText(ctx, prelude.Result, v)
 	if vm.dead != nil {
 		return State{}
 	}
@@ -147,7 +148,7 @@ func (vm *VM) unawaited(ctx context.Context) []Call {
 	for id, index := range vm.state.open {
 		left[id] = index
 	}
-	text, _ := vm.invokeText(ctx, preUnawaited)
+	text, _ := vm.invokeText(ctx, prelude.Unawaited)
 	for _, pair := range strings.Split(text, ",") {
 		a, b, _ := strings.Cut(pair, " ")
 		id, err := strconv.ParseInt(a, 10, 64)
@@ -188,7 +189,7 @@ func (vm *VM) exception(ctx context.Context) Exception {
 
 // describe asks the prelude what an error says.
 func (vm *VM) describe(ctx context.Context, e pointer) Exception {
-	text, ok := vm.invokeText(ctx, preDescribe, e)
+	text, ok := vm.invokeText(ctx, prelude.Describe, e)
 	if !ok {
 		return Exception{Name: "InternalError", Message: "out of memory"}
 	}

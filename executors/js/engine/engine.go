@@ -14,6 +14,7 @@ import (
 
 	"github.com/ringd/ringd/executors/js/engine/kept"
 	"github.com/ringd/ringd/executors/js/engine/meter"
+	"github.com/ringd/ringd/executors/js/engine/prelude"
 	"github.com/ringd/ringd/executors/js/engine/snapshot"
 )
 
@@ -44,12 +45,12 @@ func New(ctx context.Context, c Config) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	prelude, err := preludeSource()
+	text, err := prelude.Source()
 	if err != nil {
 		return nil, err
 	}
 	e := &Engine{}
-	if err := e.build(ctx, c, wasm, prelude); err != nil {
+	if err := e.build(ctx, c, wasm, text); err != nil {
 		return nil, errors.Join(err, e.Close(ctx))
 	}
 	if !c.CopyRestore {
@@ -59,10 +60,10 @@ func New(ctx context.Context, c Config) (*Engine, error) {
 }
 
 // build makes the module and the image, from what c.CacheDir keeps or anew.
-func (e *Engine) build(ctx context.Context, c Config, wasm []byte, prelude preludeText) error {
+func (e *Engine) build(ctx context.Context, c Config, wasm []byte, text prelude.Text) error {
 	path := "" // nothing is kept
 	if c.CacheDir != "" {
-		name, err := startName(prelude.String())
+		name, err := startName(text.String())
 		if err == nil {
 			err = kept.CheckFolder(c.CacheDir)
 		}
@@ -71,7 +72,7 @@ func (e *Engine) build(ctx context.Context, c Config, wasm []byte, prelude prelu
 		}
 		path = filepath.Join(c.CacheDir, name)
 		if metered, im, ok := loadStart(path); ok {
-			e.image, e.digest = im, digestOf(metered, prelude.String(), im)
+			e.image, e.digest = im, digestOf(metered, text.String(), im)
 			return e.compile(ctx, c, metered)
 		}
 		if c.ReadOnly {
@@ -85,10 +86,10 @@ func (e *Engine) build(ctx context.Context, c Config, wasm []byte, prelude prelu
 	if err := e.compile(ctx, c, metered.Wasm); err != nil {
 		return err
 	}
-	if e.image, err = e.boot(ctx, metered.Data, prelude); err != nil {
+	if e.image, err = e.boot(ctx, metered.Data, text); err != nil {
 		return fmt.Errorf("build the engine's image: %w", err)
 	}
-	e.digest = digestOf(metered.Wasm, prelude.String(), e.image)
+	e.digest = digestOf(metered.Wasm, text.String(), e.image)
 	if path != "" {
 		keepStart(path, metered.Wasm, e.image)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/tetratelabs/wazero/experimental"
 
 	"github.com/ringd/ringd/executors/js/engine/meter"
+	"github.com/ringd/ringd/executors/js/engine/prelude"
 )
 
 const (
@@ -35,9 +36,9 @@ const (
 type image struct {
 	from            uint32 // where memory starts; below is stack, which is all zero
 	memory          []byte
-	size            uint32           // of the whole linear memory
-	backing         *backing         // for copy-on-write; nil copies
-	prelude         [preCount]uint32 // functions of the prelude
+	size            uint32                // of the whole linear memory
+	backing         *backing              // for copy-on-write; nil copies
+	prelude         [prelude.Count]uint32 // functions of the prelude
 	scratch, buffer uint32
 	undefined, yes  uint32 // the values undefined and true
 	runtime         uint32 // of the engine
@@ -53,18 +54,15 @@ func (im *image) close() error {
 
 // boot builds the image. What compiling the prelude leaves behind in memory is
 // left behind in another VM.
-func (e *Engine) boot(ctx context.Context, data []meter.Segment, p preludeText) (*image, error) {
+func (e *Engine) boot(ctx context.Context, data []meter.Segment, p prelude.Text) (*image, error) {
 	compiler, err := e.bootVM(ctx, data)
 	if err != nil {
 		return nil, err
 	}
 	defer func() { _ = compiler.module.Close(ctx) }()
-	code, err := compiler.compile(compiler.with(ctx), p)
-	if err != nil {
-		return nil, err
-	}
+	code, failed := compiler.compile(compiler.with(ctx), p)
 	vm, err := e.bootVM(ctx, data)
-	if err != nil {
+	if err = errors.Join(failed, err); err != nil {
 		return nil, err
 	}
 	defer func() { _ = vm.module.Close(ctx) }() // the image has been copied out
@@ -72,20 +70,13 @@ func (e *Engine) boot(ctx context.Context, data []meter.Segment, p preludeText) 
 	if err := vm.bootPrelude(ctx, code); err != nil {
 		return nil, err
 	}
-	vm.call(ctx, fnFree, vm.call(ctx, fnMalloc, room))
-	// The collector links what it has seen anew: done here, it is no difference to
-	// the image later.
-	vm.call(ctx, fnCollect)
-	if vm.dead != nil {
-		return nil, vm.dead
-	}
 	im := vm.image
 	im.from, im.size = uint32(vm.stackPointer.Get()), vm.memory.Size()
 	if im.from >= im.size {
 		return nil, fmt.Errorf("stack pointer at %#x", im.from)
 	}
 	live, _ := vm.memory.Read(im.from, im.size-im.from)
-	im.memory = append([]byte(nil), live...)
+	im.memory = bytes.Clone(live)
 	return im, nil
 }
 
@@ -164,8 +155,8 @@ func (vm *VM) bootCall(ctx context.Context, export string, args ...uint64) (uint
 // bootPrelude gives the prelude its one host function and the top-level
 // declarations, evaluates it, and keeps what it returns.
 func (vm *VM) bootPrelude(ctx context.Context, code [][]byte) error {
-	hostName, rawName := vm.write(ctx, "ringd"), vm.write(ctx, "__raw")
-	host, err := vm.bootCall(ctx, "qjs_new_host_function", hostName, 5, 3)
+	name := vm.write(ctx, "ringd")
+	host, err := vm.bootCall(ctx, "qjs_new_host_function", name, 5, 3)
 	if err != nil {
 		return err
 	}
@@ -173,10 +164,7 @@ func (vm *VM) bootPrelude(ctx context.Context, code [][]byte) error {
 	if err != nil {
 		return err
 	}
-	if _, err := vm.bootCall(ctx, "qjs_set_prop_string", globals, rawName, host); err != nil {
-		return err
-	}
-	if err := vm.bootDeclared(ctx, globals); err != nil {
+	if err := errors.Join(vm.bootGlobal(ctx, globals, "__raw", host), vm.bootDeclared(ctx, globals)); err != nil {
 		return err
 	}
 	var result pointer
@@ -185,27 +173,28 @@ func (vm *VM) bootPrelude(ctx context.Context, code [][]byte) error {
 		if err != nil {
 			return err
 		}
-		if i == preludeMain {
-			result = value
-		} else {
-			vm.free(ctx, value)
+		if i == prelude.Main {
+			result, value = value, 0
 		}
+		vm.free(ctx, value)
 	}
-	for i, name := range preludeFunctions() {
+	for i, name := range prelude.Functions() {
 		key := vm.write(ctx, name)
 		vm.image.prelude[i] = uint32(vm.call(ctx, fnGetProp, result, key))
 		vm.call(ctx, fnFree, key)
 	}
-	for _, p := range []uint64{hostName, rawName} {
-		vm.call(ctx, fnFree, p)
-	}
+	vm.call(ctx, fnFree, name)
 	vm.free(ctx, host, globals, result)
+	vm.call(ctx, fnFree, vm.call(ctx, fnMalloc, room))
+	// The collector links what it has seen anew: done here, it is no difference to
+	// the image later.
+	vm.call(ctx, fnCollect)
 	return vm.dead
 }
 
 // compile gives the parts of the prelude as the engine keeps code, without source
 // or line numbers.
-func (vm *VM) compile(ctx context.Context, p preludeText) (out [][]byte, err error) {
+func (vm *VM) compile(ctx context.Context, p prelude.Text) (out [][]byte, err error) {
 	for _, text := range p {
 		source, file := vm.write(ctx, text), vm.write(ctx, "prelude")
 		code, err := vm.bootCall(ctx, "qjs_compile", source, uint64(len(text)), file, 0, stripSource|stripDebug, uint64(vm.image.scratch))
@@ -216,10 +205,7 @@ func (vm *VM) compile(ctx context.Context, p preludeText) (out [][]byte, err err
 			return nil, fmt.Errorf("prelude: %s", vm.bootException(ctx))
 		}
 		n, _ := vm.memory.ReadUint32Le(vm.image.scratch)
-		b, ok := vm.memory.Read(uint32(code), n)
-		if !ok {
-			return nil, fmt.Errorf("prelude: code at %#x", code)
-		}
+		b, _ := vm.memory.Read(uint32(code), n)
 		out = append(out, bytes.Clone(b))
 	}
 	return out, vm.dead
@@ -228,9 +214,7 @@ func (vm *VM) compile(ctx context.Context, p preludeText) (out [][]byte, err err
 // bootEval evaluates a part of the prelude.
 func (vm *VM) bootEval(ctx context.Context, code []byte) (pointer, error) {
 	at := vm.call(ctx, fnMalloc, uint64(len(code)))
-	if !vm.memory.Write(uint32(at), code) {
-		return 0, fmt.Errorf("prelude: code at %#x", at)
-	}
+	vm.memory.Write(uint32(at), code)
 	result, err := vm.bootCall(ctx, "qjs_eval_bytecode", at, uint64(len(code)))
 	if err != nil {
 		return 0, err
@@ -276,15 +260,19 @@ func (vm *VM) bootDeclared(ctx context.Context, globals pointer) error {
 	if err != nil {
 		return err
 	}
-	name := vm.write(ctx, "__declared")
-	if _, err := vm.bootCall(ctx, "qjs_set_prop_string", globals, name, declared); err != nil {
-		return err
-	}
-	for _, p := range []uint64{source, file, name, box} {
+	for _, p := range []uint64{source, file, box} {
 		vm.call(ctx, fnFree, p)
 	}
-	vm.free(ctx, declared)
-	return vm.dead
+	defer vm.free(ctx, declared)
+	return vm.bootGlobal(ctx, globals, "__declared", declared)
+}
+
+// bootGlobal sets a global that the prelude takes away again.
+func (vm *VM) bootGlobal(ctx context.Context, globals pointer, name string, v pointer) error {
+	key := vm.write(ctx, name)
+	_, err := vm.bootCall(ctx, "qjs_set_prop_string", globals, key, v)
+	vm.call(ctx, fnFree, key)
+	return err
 }
 
 // bootException reads the pending exception's message.

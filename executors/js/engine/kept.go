@@ -15,7 +15,7 @@ import (
 // file and the prelude: a build of other sources loads no file of this one's.
 //
 //go:embed config.go doc.go end.go engine.go errors.go guest.go image.go imports.go kept.go memory.go memory_linux.go memory_other.go
-//go:embed prelude.go snapshot.go state.go vm.go kept/install.go kept/kept.go kept/owner_other.go kept/owner_unix.go meter/code.go meter/meter.go meter/module.go meter/reader.go names/names.go
+//go:embed prelude/prelude.go snapshot.go state.go vm.go kept/install.go kept/kept.go kept/owner_other.go kept/owner_unix.go meter/code.go meter/meter.go meter/module.go meter/reader.go names/names.go
 var sources embed.FS
 
 // startName names the file in which this build keeps them.

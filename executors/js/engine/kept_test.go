@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/ringd/ringd/executors/js/engine/kept"
+	"github.com/ringd/ringd/executors/js/engine/prelude"
 )
 
 // twoPlusTwo proves that an engine made from what is kept runs programs.
@@ -139,7 +140,7 @@ func TestStartsOfOtherBuilds(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	text, err := preludeSource()
+	text, err := prelude.Source()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/ringd/ringd/executors/js/engine/names"
+	"github.com/ringd/ringd/executors/js/engine/prelude"
 	"github.com/ringd/ringd/executors/js/engine/snapshot"
 )
 
@@ -204,7 +205,7 @@ func (vm *VM) resume(ctx context.Context, config string) error {
 		vm.abandon(ctx)
 	}
 	text := vm.newString(ctx, config)
-	r := vm.invoke(ctx, preResume, text)
+	r := vm.invoke(ctx, prelude.Resume, text)
 	if r == 0 && vm.dead == nil {
 		return fmt.Errorf("%w: %s", ErrSnapshot, vm.exception(ctx).Message)
 	}

@@ -15,6 +15,7 @@ import (
 	"github.com/tetratelabs/wazero/api"
 
 	"github.com/ringd/ringd/executors/js/engine/names"
+	"github.com/ringd/ringd/executors/js/engine/prelude"
 	"github.com/ringd/ringd/executors/js/engine/value"
 )
 
@@ -143,7 +144,7 @@ func (vm *VM) install(ctx context.Context, config string) error {
 	vm.call(ctx, fnMemoryLimit, uint64(vm.options.HeapBytes))
 	vm.call(ctx, fnStackSize, uint64(vm.options.StackBytes))
 	text := vm.newString(ctx, config)
-	r := vm.invoke(ctx, preInstall, text)
+	r := vm.invoke(ctx, prelude.Install, text)
 	if r == 0 && vm.dead == nil {
 		e := vm.exception(ctx)
 		return fmt.Errorf("engine options: %s", e.Message)
@@ -262,7 +263,7 @@ func (vm *VM) Eval(ctx context.Context, p Program) error {
 // release frees the names that scripts before declared. When it cannot, the
 // program has failed.
 func (vm *VM) release(ctx context.Context) bool {
-	r := vm.invoke(ctx, preRelease)
+	r := vm.invoke(ctx, prelude.Release)
 	if r == 0 && vm.dead == nil {
 		vm.fail(ctx, vm.exception(ctx))
 	}
@@ -347,7 +348,7 @@ func (vm *VM) Settle(ctx context.Context, id int64, a Answer) error {
 	case tagged:
 		k = uint64(vm.image.yes)
 	}
-	r := vm.invoke(ctx, preSettle, i, vm.orUndefined(t), vm.orUndefined(k))
+	r := vm.invoke(ctx, prelude.Settle, i, vm.orUndefined(t), vm.orUndefined(k))
 	if tagged {
 		k = 0 // the image's
 	}

@@ -68,7 +68,8 @@ type result struct {
 	name  string // of the error; "" for a value
 	text  string
 	code  profiles.Code
-	fault string // host text
+	by    *profiles.Decision // that refused, when it was not made of code and text
+	fault string             // host text
 	end   port.CallEnd
 	cut   bool // the program is over and will not learn of it
 }
@@ -119,7 +120,7 @@ func (r *Run) finish(c *call, res result) (executors.Answer, error) {
 	if res.name != "" {
 		rec.Detail = map[string]string{"error": res.name}
 	}
-	if res.code != "" {
+	if rec.Decision = res.by; rec.Decision == nil && res.code != "" {
 		d := c.Deny(r.bound, res.code, res.text)
 		rec.Decision = &d
 	}
@@ -128,7 +129,7 @@ func (r *Run) finish(c *call, res result) (executors.Answer, error) {
 	}
 	r.release(c)
 	r.mu.Lock()
-	if res.code != "" {
+	if rec.Decision != nil {
 		r.denyLocked(*rec.Decision)
 	}
 	r.emitLocked(event{Kind: feed.CallChange, Call: &callEvent{ID: c.id, Bridge: c.Bridge, State: "closed", Error: res.name, Digest: c.digest}})
@@ -154,6 +155,7 @@ func (r *Run) judge(c *call, out json.RawMessage, err error, cause error) result
 	}
 	res := result{name: rules.NameBridge, text: "failed", fault: err.Error(), end: port.CallFailed}
 	if cause == nil {
+		res.name, res.text, res.by = rules.Told(err)
 		return res
 	}
 	if c.External {

@@ -229,7 +229,7 @@ const methodOf = (v) => {
   if (includes(' CONNECT TRACE TRACK ', ' ' + up + ' ')) throw typeError('the method ' + up + ' cannot be fetched');
   return includes(' DELETE GET HEAD OPTIONS PATCH POST PUT ', ' ' + up + ' ') ? up : name;
 };
-const refused = ' host connection content-length transfer-encoding te trailer keep-alive upgrade expect http2-settings ';
+const refused = ' host connection content-length transfer-encoding te trailer keep-alive upgrade expect via http2-settings ';
 const checkHeaders = (h) => headers.each(h, (_, name) => {
   if (includes(refused, ' ' + name + ' ') || indexOf(name, 'proxy-') === 0) throw typeError("the header '" + name + "' is the host's to set");
 });
