@@ -25,6 +25,7 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/fetch"
 	"github.com/ringd/ringd/executors/js/engine/value"
 	"github.com/ringd/ringd/profiles"
+	dest "github.com/ringd/ringd/profiles/egress"
 	"github.com/ringd/ringd/rings/interpreter"
 	"github.com/ringd/ringd/rings/kernel/egress"
 )
@@ -42,6 +43,9 @@ type rig struct {
 	asked  []string // of the resolver
 }
 
+// key is the credential of the gateway of a rig.
+const key = "Bearer do-not-tell"
+
 func newRig(t testing.TB, change func(*fetch.Config), rules ...profiles.EgressRule) *rig {
 	t.Helper()
 	r := &rig{t: t, most: 1 << 20}
@@ -50,6 +54,9 @@ func newRig(t testing.TB, change func(*fetch.Config), rules ...profiles.EgressRu
 	var err error
 	r.egress, err = egress.New(egress.Config{
 		Go: work.Go, Now: time.Now,
+		Secret: func(context.Context, string, dest.Dest) (egress.Secret, error) {
+			return egress.Secret{Header: "Authorization", Value: key}, nil
+		},
 		Resolve: func(_ context.Context, name string) ([]netip.Addr, error) {
 			r.mu.Lock()
 			defer r.mu.Unlock()
@@ -88,8 +95,12 @@ func newRig(t testing.TB, change func(*fetch.Config), rules ...profiles.EgressRu
 
 // allow puts a policy in force.
 func (r *rig) allow(rules ...profiles.EgressRule) {
+	r.enforce(profiles.Egress{Mode: profiles.EgressAllowlist, Allow: rules})
+}
+
+func (r *rig) enforce(e profiles.Egress) {
 	a := profiles.Agent{
-		Egress:  profiles.Egress{Mode: profiles.EgressAllowlist, Allow: rules},
+		Egress:  e,
 		Bridges: map[string]profiles.Bridge{"fetch": {Name: "fetch", Limits: profiles.BridgeLimits{ResultBytes: r.most}}},
 	}
 	r.deciders.Store(&[]*profiles.Decider{profiles.NewDecider(a, "r", profiles.Environment{})})
@@ -488,6 +499,41 @@ func TestFailures(t *testing.T) {
 	_, err := r.Call(ctx, interpreter.Call{Run: "run", Bridge: "fetch", Args: json.RawMessage(`{"url":"` + secured.URL + `/"}`), Deciders: func() []*profiles.Decider { return *r.deciders.Load() }})
 	if err == nil || errors.As(err, new(*interpreter.Failure)) {
 		t.Errorf("cancelled: %v", err)
+	}
+}
+
+// TestGateway: a virtual host is reached with the host's credential, which the
+// program neither has nor gets.
+func TestGateway(t *testing.T) {
+	var s *httptest.Server
+	s = server(t, func(w http.ResponseWriter, q *http.Request) {
+		w.Header().Set("X-Echo", q.Header.Get("Authorization"))
+		if q.URL.Path == "/up/moved" {
+			http.Redirect(w, q, "https://evil.example/", http.StatusFound)
+			return
+		}
+		fmt.Fprint(w, q.Method, q.RequestURI, q.Header.Get("Authorization") == key, q.Header.Get("Cookie"))
+	})
+	r := newRig(t, nil)
+	at := netip.MustParseAddrPort(s.Listener.Addr().String())
+	r.enforce(profiles.Egress{Mode: profiles.EgressGatewayOnly, Gateways: []profiles.Gateway{{
+		Name: "gateway", Upstream: s.URL + "/up", Addresses: []string{at.Addr().String()}, Credential: "k", Methods: []string{"GET"},
+	}}})
+	out, err := r.call("run", `{"url":"http://gateway.ringd.internal/v1/x?q=1","headers":{"authorization":"mine","cookie":"c=1"}}`)
+	if err != nil || !strings.Contains(string(out), `"body":"GET/up/v1/x?q=1true"`) || strings.Contains(string(out), key) {
+		t.Errorf("%s %v", out, err)
+	}
+	for _, tt := range []struct{ args, want string }{
+		{`{"url":"http://gateway.ringd.internal/v1","method":"POST","body":"x"}`, "egress.method"},
+		{`{"url":"http://other.ringd.internal/v1"}`, "egress."},
+		{`{"url":"http://ringd.internal/v1"}`, "egress."},
+		{`{"url":"https://gateway.ringd.internal/v1"}`, "egress.port"},
+		{`{"url":"http://gateway.ringd.internal/moved"}`, "egress.redirect: redirect 1"},
+		{`{"url":"` + s.URL + `/up"}`, "egress.not_granted"},
+	} {
+		if out, err := r.call("run", tt.args); err == nil || !strings.HasPrefix(told(err), tt.want) || strings.Contains(fmt.Sprint(err), key) {
+			t.Errorf("%s: %s %v", tt.args, out, told(err))
+		}
 	}
 }
 

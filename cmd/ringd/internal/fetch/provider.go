@@ -7,7 +7,6 @@ import (
 	"crypto/x509"
 	"encoding/json"
 	"errors"
-	"net/http"
 	"sync"
 	"time"
 
@@ -18,11 +17,8 @@ import (
 
 // Config is what a Provider needs.
 type Config struct {
-	// Egress opens the connections.
+	// Egress opens the connections, and stands behind the virtual hosts.
 	Egress *egress.Egress
-	// Gateway sends a request to a virtual host, decided by the door fetch; nil:
-	// there are none. It is Egress.RoundTrip.
-	Gateway func(ctx context.Context, g *egress.Guest, q *http.Request) (*http.Response, error)
 	// Roots verify servers; nil: those of the system.
 	Roots *x509.CertPool
 	// Generation in force, for the record.

@@ -83,7 +83,7 @@ func (r *run) message(ctx context.Context, u dest.URL, q *asking) (*http.Request
 		Method: q.method, Host: host, Header: q.header.Clone(), Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
 		URL: &url.URL{Scheme: u.Scheme, Host: host, Opaque: u.Path, RawQuery: u.Query},
 	}).WithContext(ctx)
-	if strings.HasPrefix(u.Path, "//") { // which would be read as a host
+	if virtual(u.Dest) || strings.HasPrefix(u.Path, "//") { // the latter would be read as a host
 		path, err := url.PathUnescape(u.Path)
 		if err != nil {
 			return nil, wrong("the path has a percent sign that is no escape")
@@ -154,10 +154,7 @@ func virtual(d dest.Dest) bool {
 }
 
 func (r *run) gateway(ctx context.Context, u dest.URL, q *asking, m *http.Request, most int64) (*response, error) {
-	if r.provider.cfg.Gateway == nil {
-		return nil, r.refuse(u, q, dest.Gateways, "this host has no gateways")
-	}
-	answer, err := r.provider.cfg.Gateway(ctx, r.guest, m)
+	answer, err := r.provider.cfg.Egress.RoundTrip(ctx, r.guest, m)
 	if err != nil {
 		return nil, err
 	}
