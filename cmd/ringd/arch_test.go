@@ -124,7 +124,7 @@ var layers = map[string][]string{
 	"cmd/ringd/internal/config":       {"schema", "profiles/egress"},
 	"cmd/ringd/internal/pipetest":     {},
 	"cmd/ringd/internal/provider":     {"executors/js/engine/value", "rings/interpreter"},
-	"cmd/ringd/internal/fetch":        {"executors/js/engine/value", "profiles", "profiles/egress", "profiles/egress/request", "rings/interpreter", "rings/kernel/egress"},
+	"cmd/ringd/internal/fetch":        {"executors/js/engine/value", "profiles", "profiles/egress", "profiles/egress/request", "rings/interpreter", "rings/kernel/egress", "rings/kernel/egress/forward"},
 	"cmd/ringd/internal/notify":       {"cmd/ringd/internal/provider"},
 	"cmd/ringd/internal/syncer":       {"schema"},
 	"cmd/ringd/internal/decide":       {"compiler/condition", "profiles"},

@@ -116,3 +116,15 @@ func (c *readConn) Close() error {
 	c.l.close(EndEOF)
 	return nil
 }
+
+// Ask decides one more request on a connection of DialRequest: it is taken from the
+// limits, and recorded. The error is a *profiles.Denial or a fault.
+func (g *Guest) Ask(q forward.Request) error {
+	_, err := reader{guest: g}.Ask(q)
+	return err
+}
+
+// Refuse puts on record that q is refused for what it is.
+func (g *Guest) Refuse(q forward.Request, why *egress.Refusal) error {
+	return denial(reader{guest: g}.Refuse(q, why))
+}

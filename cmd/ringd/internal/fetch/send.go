@@ -16,6 +16,7 @@ import (
 	dest "github.com/ringd/ringd/profiles/egress"
 	"github.com/ringd/ringd/profiles/egress/request"
 	"github.com/ringd/ringd/rings/kernel/egress"
+	"github.com/ringd/ringd/rings/kernel/egress/forward"
 )
 
 // What redirect may be.
@@ -29,7 +30,7 @@ const (
 func (r *run) follow(ctx context.Context, q *asking, most int64) (*response, error) {
 	u, no := dest.ParseURL(q.url)
 	if no != nil {
-		return nil, r.guest.Refuse(egress.DoorFetch, dest.Dest{}, q.method, "", no)
+		return nil, r.guest.Refuse(forward.Request{Door: egress.DoorFetch, Method: q.method}, no)
 	}
 	for hops := 0; ; hops++ {
 		a, err := r.exchange(ctx, u, q, most)
@@ -52,7 +53,7 @@ func (r *run) follow(ctx context.Context, q *asking, most int64) (*response, err
 		}
 		next, no := u.Parse(location)
 		if no != nil {
-			return nil, hop(hops+1, r.guest.Refuse(egress.DoorFetch, dest.Dest{}, q.method, "", no))
+			return nil, hop(hops+1, r.guest.Refuse(forward.Request{Door: egress.DoorFetch, Method: q.method}, no))
 		}
 		q.redirected(a.status, u, next)
 		u = next
@@ -61,7 +62,12 @@ func (r *run) follow(ctx context.Context, q *asking, most int64) (*response, err
 
 // refuse puts on record what no list refuses.
 func (r *run) refuse(u dest.URL, q *asking, code dest.Code, why string) error {
-	return r.guest.Refuse(egress.DoorFetch, u.Dest, q.method, u.Path, &dest.Refusal{Code: code, Why: why, Entry: -1})
+	return r.guest.Refuse(of(u, q), &dest.Refusal{Code: code, Why: why, Entry: -1})
+}
+
+// of is a request as it is decided.
+func of(u dest.URL, q *asking) forward.Request {
+	return forward.Request{Door: egress.DoorFetch, Dest: u.Dest, Method: q.method, Path: u.Path}
 }
 
 func redirects(status int) bool {
@@ -186,7 +192,7 @@ func (r *run) line(ctx context.Context, u dest.URL, q *asking) (l *line, used bo
 			l.close()
 			continue
 		}
-		if err := r.guest.Ask(egress.DoorFetch, u.Dest, q.method, u.Path); err != nil {
+		if err := r.guest.Ask(of(u, q)); err != nil {
 			l.conn.Use("", "")
 			r.keep(l)
 			return nil, false, err
