@@ -164,8 +164,12 @@ func (h Host) Egress(ctx context.Context, r *Ring, to Records, run func(func()))
 		return egress.Config{}, err
 	}
 	own, err := h.Own()
+	if err != nil {
+		return egress.Config{}, err
+	}
+	roots, err := h.Trusted()
 	return egress.Config{
-		Go: run, Now: r.cfg.Now, Resolve: Resolver(servers), Observe: r.Observe, Secret: h.Secret, Upstream: h.Upstream, Own: own,
+		Go: run, Now: r.cfg.Now, Resolve: Resolver(servers), Observe: r.Observe, Secret: h.Secret, Upstream: h.Upstream, Own: own, Roots: roots,
 		Record: func(v egress.Event) error { return to.Record(ctx, v) },
 	}, err
 }

@@ -285,7 +285,7 @@ func TestHost(t *testing.T) {
 	if pool, err := h.Trusted(); pool != nil || err != nil {
 		t.Error("those of the host are asked for by none", err)
 	}
-	for _, bad := range []network.Host{{Resolver: []string{"localhost"}}, {Listen: []string{"nowhere:1"}}} {
+	for _, bad := range []network.Host{{Resolver: []string{"localhost"}}, {Listen: []string{"nowhere:1"}}, {Roots: file}} {
 		r := newRing(t)
 		if _, err := bad.Egress(t.Context(), r, nil, func(f func()) { f() }); err == nil {
 			t.Errorf("%+v was taken", bad)
