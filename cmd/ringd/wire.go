@@ -186,6 +186,7 @@ func (p *program) buildStack(ctx context.Context, c stackConfig, s *stack) (err 
 		Go: s.group.Go, Token: rand.Reader, GuestID: c.guest, Groups: c.groups, Spare: c.pool.blank > 0,
 		Executors: []string{profiles.ExecutorJS}, Home: p.Env.Home, Private: private,
 		Report: func(v kernel.Violation) error { return refusals.Record(lasting, refusal(v)) },
+		Egress: out.Egress, Generation: out.Ring.Generation, Runs: out.Deciders,
 	})
 	if err != nil {
 		return cli.Failed(cli.Unavailable, err)
@@ -481,7 +482,12 @@ func (p *program) providers(bridges map[string]config.Bridge, logger *slog.Logge
 func (p *program) probe(ctx context.Context, h *render.Health) {
 	group := &daemon.Group{}
 	defer group.Wait()
-	k, err := kernel.New(kernel.Config{Go: group.Go, Token: rand.Reader, Report: func(kernel.Violation) error { return nil }})
+	out, err := network.Join(ctx, network.JoinConfig{Go: group.Go, Now: time.Now}) // which records nothing, and so reaches nothing
+	var k *kernel.Ring
+	if err == nil {
+		defer func() { _ = out.Ring.Close() }()
+		k, err = kernel.New(kernel.Config{Go: group.Go, Token: rand.Reader, Report: func(kernel.Violation) error { return nil }, Egress: out.Egress})
+	}
 	if err != nil {
 		h.Add(render.Layer{Name: "engine", Required: true, State: render.LayerUnavailable, Reason: err.Error()})
 		return

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/ringd/ringd/executors"
+	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/rings/kernel/attest"
 	"github.com/ringd/ringd/rings/kernel/order"
 )
@@ -173,7 +174,7 @@ func (r *Ring) Attestation(ctx context.Context, executor string) executors.Attes
 
 // examine starts a guest that runs nothing, as the one who looks.
 func (r *Ring) examine(ctx context.Context) (*finding, error) {
-	p, err := r.tryOne(ctx)
+	p, err := r.tryOne(ctx, "")
 	r.tell(p, err)
 	var layer *attest.Lack
 	switch {
@@ -190,7 +191,17 @@ func (r *Ring) examine(ctx context.Context) (*finding, error) {
 // Examine starts a guest that runs nothing, and returns what its init reports:
 // also when a layer is not there. An error says nothing of the host.
 func (r *Ring) Examine(ctx context.Context) (order.Report, error) {
-	p, err := r.tryOne(ctx)
+	return r.reported(ctx, "")
+}
+
+// ExamineEgress is Examine with a guest whose network leads to egress. Without
+// Config.Egress there is none, and the report has no such layer.
+func (r *Ring) ExamineEgress(ctx context.Context) (order.Report, error) {
+	return r.reported(ctx, profiles.NetworkOwn)
+}
+
+func (r *Ring) reported(ctx context.Context, network string) (order.Report, error) {
+	p, err := r.tryOne(ctx, network)
 	var layer *attest.Lack
 	if errors.As(err, &layer) {
 		return layer.Report, nil
@@ -198,17 +209,20 @@ func (r *Ring) Examine(ctx context.Context) (order.Report, error) {
 	if err != nil {
 		return order.Report{}, err
 	}
-	return p.report, p.drop()
+	report := p.report
+	report.IPv6 = p.sockets.IPv6
+	return report, p.drop()
 }
 
-// tryOne prepares a guest of the narrowest profile there is.
-func (r *Ring) tryOne(ctx context.Context) (*prepared, error) {
+// tryOne prepares a guest of the narrowest profile there is, but for its network.
+func (r *Ring) tryOne(ctx context.Context, network string) (*prepared, error) {
 	ctx, leave, err := r.enter(ctx)
 	if err != nil {
 		return nil, err
 	}
 	defer leave()
-	c, err := r.newRecipe(kind{}, executors.Spec{Argv: []string{""}, CPU: examineTime, MemoryBytes: 1 << 30, Seals: true})
+	c, err := r.newRecipe(kind{}, executors.Spec{Argv: []string{""}, CPU: examineTime, MemoryBytes: 1 << 30, Seals: true,
+		Kernel: profiles.Kernel{Network: network}})
 	if err != nil {
 		return nil, err
 	}

@@ -265,7 +265,7 @@ func (r *Ring) openDoors(g *guest, p *prepared, s executors.Spec) (err error) {
 	}
 	c := doors.Config{
 		Egress: r.cfg.Egress, Agent: s.Agent, Executor: s.Executor, Grants: s.Grants,
-		Run: g.run, Generation: r.cfg.Generation,
+		Run: g.run, Runs: r.cfg.Runs, Generation: r.cfg.Generation,
 	}
 	if g.reaps {
 		c.Ask = func(ports []uint16) error { return g.control.Send(order.Ask{What: order.AskListen, Ports: ports}) }

@@ -61,6 +61,10 @@ type Config struct {
 	// Egress is where the networks of guests lead to; nil: nowhere. Its Recheck is
 	// due behind each commit.
 	Egress *egress.Egress
+	// Runs gives what a live run may reach: a guest that serves one reaches no more
+	// than that, and nothing once the run is over. nil: the agent's profile alone
+	// decides.
+	Runs func(run string) []*profiles.Decider
 	// Generation is the number of the generation in force, for the record; nil: 0.
 	Generation func() int64
 }

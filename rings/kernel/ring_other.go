@@ -35,6 +35,11 @@ func (r *Ring) Attestation(context.Context, string) executors.Attestation {
 // Examine refuses.
 func (r *Ring) Examine(context.Context) (order.Report, error) { return order.Report{}, errLinux }
 
+// ExamineEgress refuses.
+func (r *Ring) ExamineEgress(context.Context) (order.Report, error) {
+	return order.Report{}, errLinux
+}
+
 // Prepare refuses.
 func (r *Ring) Prepare(context.Context, *profiles.Set) (func(), error) { return nil, errLinux }
 

@@ -40,6 +40,10 @@ type Config struct {
 	Executor string
 	Grants   []profiles.Grants // narrow the agent's profile
 	Run      func() string     // that the guest serves now; "": none yet
+	// Runs gives what a live run may reach, each of which has to allow it beside the
+	// agent's profile; none: the run is over, and nothing is reached. nil: the
+	// profile alone decides.
+	Runs func(run string) []*profiles.Decider
 	// Generation in force, for the record; nil: 0.
 	Generation func() int64
 	// Ask asks the guest's init to listen on more ports: what it makes comes to Add,
@@ -67,13 +71,28 @@ func Open(c Config, s *Sockets) (*Doors, error) {
 	d := &Doors{cfg: c, ipv6: s.IPv6}
 	d.guest = c.Egress.Open(egress.Holder{
 		Agent: c.Agent, Executor: c.Executor, Run: c.Run, Generation: c.Generation,
-		Deciders: func() []*profiles.Decider { return []*profiles.Decider{d.decider.Load()} },
+		Deciders: d.deciders,
 	})
 	if err := d.serve(s); err != nil {
 		d.Close()
 		return nil, err
 	}
 	return d, nil
+}
+
+// deciders are those in force: the agent's profile, and those of the run that the
+// guest serves.
+func (d *Doors) deciders() []*profiles.Decider {
+	out := []*profiles.Decider{d.decider.Load()}
+	run := d.cfg.Run()
+	if d.cfg.Runs == nil || run == "" {
+		return out
+	}
+	more := d.cfg.Runs(run)
+	if len(more) == 0 {
+		return nil
+	}
+	return append(out, more...)
 }
 
 // Proxy is the port of the proxy.

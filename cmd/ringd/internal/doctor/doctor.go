@@ -20,6 +20,8 @@ import (
 type Kernel interface {
 	// Examine starts a guest of nothing and returns what its init reports.
 	Examine(ctx context.Context) (order.Report, error)
+	// ExamineEgress is Examine with a guest whose network leads to egress.
+	ExamineEgress(ctx context.Context) (order.Report, error)
 	// Attestation is what a guest of the executor gets.
 	Attestation(ctx context.Context, executor string) executors.Attestation
 	// Unseen says why Landlock's refusals are not seen; nil: they are.
@@ -58,8 +60,37 @@ func Examine(ctx context.Context, c Config, h *render.Health) {
 	h.Executors = executorsOf(around.Tier, err)
 	h.Add(engine)
 	for _, l := range found.Layers {
+		if l.Name == order.LayerEgress && found.Stands {
+			h.Add(c.egress(ctx))
+			continue
+		}
 		h.Add(layer(l, around, found, c.Kernel.Unseen()))
 	}
+}
+
+// egress is the layer that no JavaScript guest has, tried with a guest that has it:
+// every address is local to it, and it listens on low ports.
+func (c Config) egress(ctx context.Context) render.Layer {
+	ipv6 := false
+	found := c.Host.Examine(ctx, func(ctx context.Context) (order.Report, error) {
+		r, err := c.Kernel.ExamineEgress(ctx)
+		ipv6 = r.IPv6
+		return r, err
+	})
+	out := render.Layer{Name: order.LayerEgress, State: render.LayerUnavailable, Reason: found.Reason, Fix: found.Remedy}
+	for _, l := range found.Layers {
+		if l.Name == order.LayerEgress && found.Stands {
+			out.State, out.Reason, out.Fix = l.State, l.Reason, l.Fix
+		}
+	}
+	switch {
+	case out.State != render.LayerEnforced:
+	case ipv6:
+		out.Reason += "; IPv4 and IPv6"
+	default:
+		out.Reason += "; IPv4 alone, this kernel has no IPv6"
+	}
+	return out
 }
 
 // executorsOf says which tiers a policy may ask for.

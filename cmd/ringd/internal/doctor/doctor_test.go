@@ -26,10 +26,17 @@ type fakeKernel struct {
 	err    error
 	around executors.Attestation
 	unseen error
+	reach  *order.Report // of the guest with a network; nil: as the other one
 }
 
 func (k fakeKernel) Examine(context.Context) (order.Report, error) { return k.report, k.err }
-func (k fakeKernel) Unseen() error                                 { return k.unseen }
+func (k fakeKernel) ExamineEgress(context.Context) (order.Report, error) {
+	if k.reach != nil {
+		return *k.reach, nil
+	}
+	return k.report, k.err
+}
+func (k fakeKernel) Unseen() error { return k.unseen }
 func (k fakeKernel) Attestation(context.Context, string) executors.Attestation {
 	return k.around
 }
@@ -86,6 +93,11 @@ func TestExamine(t *testing.T) {
 		{"a lie", fakeKernel{report: order.Report{Failed: order.LayerLimits, Kind: order.KindLies, Layers: everything()}}, executors.Attestation{}, errors.New("refused"), false, "", nil,
 			[]string{"strongest tier: none: nothing runs", "  js           nothing runs: no guest can be started", "* rlimits       unavailable  the host says that it gave",
 				"run no untrusted code on this host", "* engine        unavailable  refused"}},
+		{"no network for guests", fakeKernel{report: order.Report{Layers: everything(), ABI: 7},
+			reach: &order.Report{Failed: order.LayerEgress, Kind: order.KindMissing, Step: "RTM_NEWROUTE", Errno: int(syscall.EPERM)}}, all, nil, true, "os-sandbox", []string{"process", "wasm", "os-sandbox"},
+			[]string{"  egress        unavailable  RTM_NEWROUTE: operation not permitted"}},
+		{"IPv6", fakeKernel{report: order.Report{Layers: everything(), ABI: 7}, reach: &order.Report{Layers: everything(), IPv6: true}}, all, nil, true, "os-sandbox", []string{"process", "wasm", "os-sandbox"},
+			[]string{"  egress        enforced     what is sent to any address arrives at ringd, which\n", "decides; IPv4 and IPv6\n"}},
 		{"no engine", fakeKernel{report: order.Report{Layers: everything()}, around: all}, executors.Attestation{}, &profiles.Denial{Decision: profiles.Decision{Reason: "no engine", Instead: []string{"make engine"}}}, false, "os-sandbox", nil,
 			[]string{"* engine        unavailable  no engine\n  fix: make engine\n"}},
 		{"no guest at all", fakeKernel{err: errors.New("start init: no memory")}, executors.Attestation{}, errors.New("start init: no memory"), false, "", nil,

@@ -2,6 +2,7 @@ package network
 
 import (
 	"context"
+	"sync/atomic"
 	"time"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/metrics"
@@ -24,6 +25,7 @@ type Joined struct {
 	Ring    *Ring // which closes Egress
 	Egress  *egress.Egress
 	records records.Egress
+	runs    atomic.Pointer[Runs]
 }
 
 // Join makes the egress of a daemon. It records under ctx, which should not end
@@ -57,6 +59,7 @@ type Runs interface {
 func (j *Joined) Attach(recorder *records.Recorder, runs Runs) {
 	number := recorder.Generation
 	j.Ring.next.Store(&number)
+	j.runs.Store(&runs)
 	j.records.Attach(recorder, func(agent, run string) bool {
 		if j.Ring.Strict(agent) {
 			return true
@@ -68,6 +71,15 @@ func (j *Joined) Attach(recorder *records.Recorder, runs Runs) {
 		}
 		return false
 	}, runs.Refused)
+}
+
+// Deciders are those of a live run; none, so that it reaches nothing, before
+// Attach.
+func (j *Joined) Deciders(run string) []*profiles.Decider {
+	if runs := j.runs.Load(); runs != nil {
+		return (*runs).Deciders(run)
+	}
+	return nil
 }
 
 // strict is the audit of an agent each of whose records is synced.

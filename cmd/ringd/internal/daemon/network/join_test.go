@@ -133,11 +133,17 @@ func TestJoined(t *testing.T) {
 		live.mu.Unlock()
 		commit()
 	}
+	if j.Deciders("r1") != nil {
+		t.Error("a run before there are any")
+	}
 	apply(0, set("sha256:1", "", one, two))
 	if _, err := dial(one); err == nil {
 		t.Error("dialed, and nobody could put it on record")
 	}
 	j.Attach(recorder, live)
+	if len(j.Deciders("r1")) != 1 || j.Deciders("r2") != nil {
+		t.Error("the deciders are not those of the runs")
+	}
 	apply(1, set("sha256:1", "", one, two))
 	gone, err := dial(one)
 	if err != nil {
