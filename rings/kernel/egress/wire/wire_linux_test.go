@@ -1,0 +1,446 @@
+// Package wire_test plays the corpora over the wire: each row is sent to the doors
+// of a guest as a client would send it, on an internet of the test's own. Allowed
+// is what reaches its target there, at the address it has to; of what is denied no
+// byte arrives anywhere, and of most not even a lookup is made. It is the same
+// that Decider.Egress says of the row.
+package wire_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"net/http"
+	"net/netip"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/rings/kernel/egress"
+	"github.com/ringd/ringd/rings/kernel/egress/egresstest"
+)
+
+func TestMain(m *testing.M) {
+	if code, over := egresstest.Enter(); over {
+		os.Exit(code)
+	}
+	os.Exit(m.Run())
+}
+
+// reached is what every server of this internet answers.
+const reached = "HTTP/1.1 200 OK\r\nX-Reached: 1\r\nContent-Length: 0\r\n\r\n"
+
+// stage is a guest with the policy of one row.
+type stage struct {
+	*row
+	t        *testing.T
+	internet *egresstest.Internet
+	guest    *egress.Guest
+	end      func()
+	from     int // arrivals before
+
+	mu      sync.Mutex
+	lookups []string
+	events  []egress.Event
+}
+
+func newStage(t *testing.T, internet *egresstest.Internet, r *row) (*stage, *profiles.Decider) {
+	t.Helper()
+	s := &stage{row: r, t: t, internet: internet, from: len(internet.Arrivals())}
+	d := profiles.NewDecider(r.agent(), "r", profiles.Environment{Now: time.Now()})
+	var work sync.WaitGroup
+	e, err := egress.New(egress.Config{Go: work.Go, Now: time.Now, Resolve: s.resolve, Record: s.record})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.guest = e.Open(egress.Holder{
+		Agent: "a", Executor: "python", Run: func() string { return "" },
+		Deciders: func() []*profiles.Decider { return []*profiles.Decider{d} }, Generation: func() int64 { return 1 },
+	})
+	s.end = sync.OnceFunc(func() { e.Close(); work.Wait() })
+	t.Cleanup(s.end)
+	return s, d
+}
+
+func (s *stage) record(ev egress.Event) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.events = append(s.events, ev)
+	return nil
+}
+
+// resolve answers as the row says.
+func (s *stage) resolve(_ context.Context, name string) ([]netip.Addr, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	n := len(s.lookups)
+	s.lookups = append(s.lookups, name)
+	texts := s.Request.ResolvesTo
+	switch {
+	case texts == nil:
+		texts = []string{public}
+	case s.Request.ResolveMode == "" && len(texts) > 0:
+		texts = texts[min(n, len(texts)-1):][:1]
+	}
+	var out []netip.Addr
+	for _, text := range texts {
+		if a, err := netip.ParseAddr(text); err == nil {
+			out = append(out, a)
+		}
+	}
+	if len(out) == 0 {
+		return nil, &net.DNSError{Err: "no such host", Name: name, IsNotFound: true}
+	}
+	return out, nil
+}
+
+// proxy opens a connection to the proxy of the guest.
+func (s *stage) proxy() net.Conn {
+	s.t.Helper()
+	l := s.internet.Listen("127.0.0.1:0")
+	if err := s.guest.ServeProxy(l); err != nil {
+		s.t.Fatal(err)
+	}
+	return s.dial(l.Addr().String())
+}
+
+func (s *stage) dial(address string) net.Conn {
+	s.t.Helper()
+	c, err := (&net.Dialer{}).DialContext(s.t.Context(), "tcp", address)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	s.t.Cleanup(func() { c.Close() })
+	if err := c.SetDeadline(time.Now().Add(30 * time.Second)); err != nil {
+		s.t.Fatal(err)
+	}
+	return c
+}
+
+// answered reports whether c has the answer of a server. A connection that stays
+// without one is a fault: whoever is refused is told, or reset.
+func (s *stage) answered(c net.Conn, in *bufio.Reader) bool {
+	s.t.Helper()
+	b := make([]byte, len(reached))
+	_, err := io.ReadFull(in, b)
+	var late net.Error
+	if errors.As(err, &late) && late.Timeout() {
+		s.t.Error("neither reached nor refused")
+	}
+	c.Close()
+	return err == nil && string(b) == reached
+}
+
+// play sends the row through the proxy; played is false of what no client can send.
+func (s *stage) play() (allowed, played bool) {
+	s.t.Helper()
+	switch s.Request.Kind {
+	case "connect":
+		return s.connect(), true
+	case "http":
+		return s.http(), true
+	case "socks5":
+		return s.socks()
+	}
+	return false, false
+}
+
+// head writes the head of a request out of the parts of a row.
+func (s *stage) head(method, target, host string) string {
+	q := s.Request
+	if q.HostHeader != nil {
+		host = *q.HostHeader
+	}
+	named := slices.ContainsFunc(q.Headers, func(h [2]string) bool { return strings.EqualFold(h[0], "Host") })
+	out := method + " " + target + " HTTP/1.1\r\n"
+	if !named || q.HostHeader != nil {
+		out += "Host: " + host + "\r\n"
+	}
+	for _, h := range q.Headers {
+		out += h[0] + ": " + h[1] + "\r\n"
+	}
+	return out + "\r\n"
+}
+
+func (s *stage) connect() bool {
+	c := s.proxy()
+	wire := s.raw(s.t)
+	if wire == "" {
+		wire = s.head(or(s.Request.Method, "CONNECT"), s.Request.Target, s.Request.Target)
+	}
+	if _, err := io.WriteString(c, wire); err != nil {
+		return false
+	}
+	in := bufio.NewReader(c)
+	res, err := http.ReadResponse(in, &http.Request{Method: http.MethodConnect})
+	if err != nil || res.StatusCode != http.StatusOK {
+		s.explained(res)
+		return false
+	}
+	host, port, _ := split(s.Request.Target)
+	return s.speak(c, in, host, port)
+}
+
+// speak sends what comes first in a tunnel.
+func (s *stage) speak(c net.Conn, in *bufio.Reader, host string, port uint16) bool {
+	if _, err := io.WriteString(c, s.first(host, port)); err != nil {
+		return false
+	}
+	return s.answered(c, in)
+}
+
+// explained holds that an answer of a proxy says why.
+func (s *stage) explained(res *http.Response) {
+	s.t.Helper()
+	if res == nil {
+		return
+	}
+	defer res.Body.Close()
+	body, err := io.ReadAll(res.Body)
+	code := res.Header.Get("X-Ringd-Deny")
+	if err != nil || res.StatusCode != http.StatusForbidden || code == "" || !strings.Contains(string(body), code) {
+		s.t.Errorf("refused with %s, %q, %v", res.Status, body, err)
+	}
+	for _, secret := range s.Request.ResolvesTo {
+		if strings.Contains(string(body), secret) && !strings.Contains(s.Request.Target, secret) && !slices.ContainsFunc(s.Allow, func(e string) bool { return strings.Contains(e, secret) }) {
+			s.t.Errorf("the answer tells an address: %s", body)
+		}
+	}
+}
+
+func or(s, otherwise string) string {
+	if s == "" {
+		return otherwise
+	}
+	return s
+}
+
+func (s *stage) http() bool {
+	c := s.proxy()
+	wire := s.raw(s.t)
+	if wire == "" {
+		_, rest, _ := strings.Cut(s.Request.Target, "://")
+		host := rest
+		if i := strings.IndexAny(rest, "/?#"); i >= 0 {
+			host = rest[:i]
+		}
+		wire = s.head(or(s.Request.Method, "GET"), s.Request.Target, host) + s.body()
+	}
+	if _, err := io.WriteString(c, wire); err != nil {
+		return false
+	}
+	res, err := http.ReadResponse(bufio.NewReader(c), nil)
+	switch {
+	case err == nil && res.Header.Get("X-Reached") != "":
+		res.Body.Close()
+		return true
+	case err == nil:
+		s.explained(res)
+	default:
+		var late net.Error
+		if errors.As(err, &late) && late.Timeout() {
+			s.t.Error("neither reached nor refused")
+		}
+	}
+	return false
+}
+
+// body is one for the framing that a row gives.
+func (s *stage) body() string {
+	for _, h := range s.Request.Headers {
+		var n int
+		switch {
+		case strings.EqualFold(h[0], "Transfer-Encoding"):
+			return "0\r\n\r\n"
+		case strings.EqualFold(h[0], "Content-Length"):
+			if _, err := fmt.Sscan(h[1], &n); err == nil && n > 0 && n < 1<<16 {
+				return strings.Repeat("b", n)
+			}
+		}
+	}
+	return ""
+}
+
+func (s *stage) socks() (allowed, played bool) {
+	wire := s.raw(s.t)
+	host, port, ok := split(s.Request.Target)
+	if wire == "" {
+		if wire = socksRequest(s.Request.Cmd, s.Request.Atyp, host, port); !ok || wire == "" {
+			return false, false
+		}
+		wire = "\x05\x01\x00" + wire
+	}
+	c := s.proxy()
+	if _, err := io.WriteString(c, wire); err != nil {
+		return false, true
+	}
+	in := bufio.NewReader(c)
+	b := make([]byte, 12)
+	if _, err := io.ReadFull(in, b); err != nil || b[1] != 0 || b[3] != 0 {
+		return false, true
+	}
+	return s.speak(c, in, host, port), true
+}
+
+// socksRequest is empty where a client cannot send it.
+func socksRequest(cmd, atyp, host string, port uint16) string {
+	a, is := literal(host)
+	out := "\x05" + string(rune(map[string]int{"": 1, "connect": 1, "bind": 2, "udp": 3}[cmd])) + "\x00"
+	switch {
+	case atyp == "domain" || atyp == "" && !is:
+		if len(host) > 255 {
+			return ""
+		}
+		out += "\x03" + vector(1, host)
+	case !is || atyp == "ipv4" && !a.Is4() || atyp == "ipv6" && !a.Is6():
+		return ""
+	case a.Is4():
+		out += "\x01" + string(a.AsSlice())
+	default:
+		out += "\x04" + string(a.AsSlice())
+	}
+	return out + string(binary.BigEndian.AppendUint16(nil, port))
+}
+
+// arrived lists what reached a server because of this row: those that were dialed,
+// and those that got a byte.
+func (s *stage) arrived() (dialed, told []egresstest.Arrival) {
+	s.t.Helper()
+	s.end()
+	// A listener accepts in order: what came before the mark is listed once it is.
+	for _, port := range s.ports() {
+		mark := fmt.Sprintf("mark %s %d %d", s.t.Name(), port, s.from)
+		c := s.dial(netip.AddrPortFrom(netip.MustParseAddr("203.0.113.99"), port).String())
+		if _, err := io.WriteString(c, mark); err != nil {
+			s.t.Fatal(err)
+		}
+		s.internet.Await("the mark", func(a egresstest.Arrival) bool { return a.Data == mark })
+		c.Close()
+	}
+	for _, a := range s.internet.Arrivals()[s.from:] {
+		if strings.HasPrefix(a.Data, "mark ") {
+			continue
+		}
+		if dialed = append(dialed, a); a.Data != "" {
+			told = append(told, a)
+		}
+	}
+	return dialed, told
+}
+
+// late says of codes that they come after a connection was made, or a name was
+// looked up.
+func late(code profiles.Code) (dialed, lookedUp bool) {
+	switch code {
+	case profiles.CodeEgressSNI, profiles.CodeEgressECH, profiles.CodeEgressNotTLS:
+		return true, true
+	case profiles.CodeEgressAddress, profiles.CodeEgressNoAddress:
+		return false, true
+	}
+	return false, false
+}
+
+// judge holds what happened against the row and what is decided of it.
+func (s *stage) judge(allowed bool, decided profiles.Decision) {
+	s.t.Helper()
+	dialed, told := s.arrived()
+	verdict := profiles.Deny
+	if allowed && len(told) > 0 {
+		verdict = profiles.Allow
+	}
+	if verdict.String() != s.Expect || decided.Verdict != verdict {
+		s.t.Errorf("%s: %s over the wire, %s (%s: %s) when asked, want %s; arrived %v", s.Why, verdict, decided.Verdict, decided.Code, decided.Reason, s.Expect, told)
+	}
+	if verdict == profiles.Allow {
+		s.pinned(dialed, decided)
+		return
+	}
+	mayDial, mayLook := late(decided.Code)
+	if len(told) > 0 || len(dialed) > 0 && !mayDial {
+		s.t.Errorf("denied, and this arrived: %v", dialed)
+	}
+	if len(s.lookups) > 0 && (s.Request.NoDNS || !mayLook) || len(s.lookups) > 1 {
+		s.t.Errorf("denied, and looked up %q", s.lookups)
+	}
+	if code := s.code(); code != decided.Code {
+		s.t.Errorf("on record is %q, decided is %q", code, decided.Code)
+	}
+}
+
+// pinned holds that nothing but the address that was decided on was dialed.
+func (s *stage) pinned(dialed []egresstest.Arrival, decided profiles.Decision) {
+	s.t.Helper()
+	want := or(s.MustDial, or(decided.Dial, public))
+	host, _, _ := split(s.Request.Target)
+	if a, ok := literal(host); ok && s.MustDial == "" && decided.Dial == "" {
+		want = a.Unmap().String()
+	}
+	for _, a := range dialed {
+		if a.To.Addr().String() != want {
+			s.t.Errorf("dialed %s, want %s", a.To, want)
+		}
+	}
+	if len(dialed) != 1 || len(s.lookups) > 1 {
+		s.t.Errorf("dialed %v after %q", dialed, s.lookups)
+	}
+}
+
+// code is that of the last refusal on record.
+func (s *stage) code() profiles.Code {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, ev := range slices.Backward(s.events) {
+		if ev.Decision.Verdict != profiles.Allow {
+			return ev.Decision.Code
+		}
+	}
+	return ""
+}
+
+// newInternet has a server on every port that a row could lead to.
+func newInternet(t *testing.T, all []row) *egresstest.Internet {
+	t.Helper()
+	internet := egresstest.New(t)
+	var ports []uint16
+	for i := range all {
+		ports = append(ports, all[i].ports()...)
+	}
+	slices.Sort(ports)
+	internet.Sink(reached, slices.Compact(ports)...)
+	return internet
+}
+
+// TestProxy plays every row that a client of a proxy can send.
+func TestProxy(t *testing.T) {
+	all := rows(t)
+	internet := newInternet(t, all)
+	played := 0
+	for i := range all {
+		r := &all[i]
+		if r.Request.Kind == "fetch" || r.Request.Kind == "dns" {
+			continue
+		}
+		t.Run(r.ID+" "+r.Category, func(t *testing.T) {
+			s, d := newStage(t, internet, r)
+			allowed, ok := s.play()
+			if !ok {
+				if r.Expect != "deny" || d.Egress(r.Request.Request).Verdict != profiles.Deny {
+					t.Error("no client can send what is allowed")
+				}
+				return
+			}
+			played++
+			s.judge(allowed, d.Egress(r.Request.Request))
+		})
+	}
+	if played < 400 {
+		t.Errorf("%d rows were played", played)
+	}
+}
