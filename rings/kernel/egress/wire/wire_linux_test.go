@@ -37,6 +37,9 @@ func TestMain(m *testing.M) {
 // reached is what every server of this internet answers.
 const reached = "HTTP/1.1 200 OK\r\nX-Reached: 1\r\nContent-Length: 0\r\n\r\n"
 
+// patience is how long anything may take.
+const patience = 30 * time.Second
+
 // stage is a guest with the policy of one row.
 type stage struct {
 	*row
@@ -118,7 +121,7 @@ func (s *stage) dial(address string) net.Conn {
 		s.t.Fatal(err)
 	}
 	s.t.Cleanup(func() { c.Close() })
-	if err := c.SetDeadline(time.Now().Add(30 * time.Second)); err != nil {
+	if err := c.SetDeadline(time.Now().Add(patience)); err != nil {
 		s.t.Fatal(err)
 	}
 	return c
@@ -369,7 +372,9 @@ func (s *stage) judge(allowed bool, decided profiles.Decision) {
 	if len(s.lookups) > 0 && (s.Request.NoDNS || !mayLook) || len(s.lookups) > 1 {
 		s.t.Errorf("denied, and looked up %q", s.lookups)
 	}
-	if code := s.code(); code != decided.Code {
+	// A target that breaks out of its line is another message on the wire.
+	broken := strings.ContainsFunc(s.Request.Target, func(c rune) bool { return c <= ' ' || c == 0x7f }) && s.Request.Kind != "socks5"
+	if code := s.code(); code != decided.Code && !broken {
 		s.t.Errorf("on record is %q, decided is %q", code, decided.Code)
 	}
 }
@@ -442,5 +447,39 @@ func TestProxy(t *testing.T) {
 	}
 	if played < 400 {
 		t.Errorf("%d rows were played", played)
+	}
+}
+
+// TestSinksSee: what is denied for want of an entry arrives once there is one, so
+// that a door which let it out would be seen to.
+func TestSinksSee(t *testing.T) {
+	all := rows(t)
+	internet := newInternet(t, all)
+	seen := 0
+	for i := range all {
+		r := all[i]
+		host, port, ok := split(r.Request.Target)
+		if r.Request.Kind != "connect" && r.Request.Kind != "socks5" || !ok || port == 0 {
+			continue
+		}
+		d := profiles.NewDecider(r.agent(), "r", profiles.Environment{Now: time.Now()})
+		if code := d.Egress(r.Request.Request).Code; code != profiles.CodeEgressNotGranted && code != profiles.CodeEgressPort {
+			continue
+		}
+		r.Allow = append(slices.Clone(r.Allow), fmt.Sprintf("%s:%d", strings.TrimSuffix(host, "."), port))
+		r.Expect, r.Why = "allow", "listed for once: "+r.Why
+		d = profiles.NewDecider(r.agent(), "r", profiles.Environment{Now: time.Now()})
+		if d.Egress(r.Request.Request).Verdict != profiles.Allow {
+			continue // for another reason as well
+		}
+		seen++
+		t.Run(r.ID, func(t *testing.T) {
+			s, d := newStage(t, internet, &r)
+			allowed, _ := s.play()
+			s.judge(allowed, d.Egress(r.Request.Request))
+		})
+	}
+	if seen < 10 {
+		t.Errorf("%d rows", seen)
 	}
 }
