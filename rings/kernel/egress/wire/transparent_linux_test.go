@@ -105,7 +105,11 @@ func (s *stage) transparently() (allowed, played bool) {
 	host, port, ok := split(s.Request.Target)
 	to, isAddr := literal(host)
 	switch {
-	case !ok || port == 0 || isAddr && to.Is6() && host[0] != '[':
+	case !ok || port == 0 || isAddr && to.Is6() && host[0] != '[', s.Request.Atyp != "" && s.Request.Atyp != kindOf(to, isAddr):
+		return false, false
+	case isAddr && standIns.Contains(to):
+		// The policy lists an address of the range that stands for names in a guest: it
+		// is reached through the proxy alone.
 		return false, false
 	case !isAddr:
 		q := query(host, dnsmessage.TypeA)
@@ -134,6 +138,21 @@ func (s *stage) transparently() (allowed, played bool) {
 	return s.speak(c, bufio.NewReader(c), host, port), true
 }
 
+// kindOf is the type of a target, as SOCKS has them.
+func kindOf(a netip.Addr, isAddr bool) string {
+	switch {
+	case !isAddr:
+		return "domain"
+	case a.Is4():
+		return "ipv4"
+	default:
+		return "ipv6"
+	}
+}
+
+// standIns are the addresses that stand for names.
+var standIns = netip.MustParsePrefix("198.18.0.0/15")
+
 // TestTransparent plays the rows of tunnels once more, by programs that know no
 // proxy.
 func TestTransparent(t *testing.T) {
@@ -154,7 +173,8 @@ func TestTransparent(t *testing.T) {
 			}
 			played++
 			decided := d.Egress(r.Request.Request)
-			if decided.Verdict == profiles.Deny {
+			s.end()
+			if decided.Verdict == profiles.Deny && !s.unfinished {
 				decided.Code = s.code() // that of the resolver, where it says no first
 			}
 			s.judge(allowed, decided)
