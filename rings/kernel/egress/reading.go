@@ -7,6 +7,7 @@ import (
 
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/profiles/egress"
+	"github.com/ringd/ringd/profiles/egress/hello"
 	"github.com/ringd/ringd/rings/kernel/egress/forward"
 )
 
@@ -39,6 +40,11 @@ func (r reader) Ask(q forward.Request) (forward.Grant, error) {
 	matches, dec := s.match(q.Dest, now)
 	if dec.Verdict == profiles.Allow {
 		dec = s.request(q.Dest, matches, q.Method, q.Path, now)
+	}
+	if dec.Verdict == profiles.Allow && egress.Inspected(q.Dest) {
+		dec = s.each(func(i int, d *profiles.Decider) profiles.Decision {
+			return d.EgressHello(q.Dest, matches[i], hello.Hello{}, hello.ErrNotTLS, now)
+		})
 	}
 	if dec.Verdict == profiles.Allow && virtual(matches) {
 		credential, ready := g.ready(ever{}, s, q, matches)

@@ -391,7 +391,7 @@ func TestMalformed(t *testing.T) {
 		"other host":      "GET http://a.test/ HTTP/1.1\r\nHost: b.test\r\n\r\n",
 		"other port":      "GET http://a.test/ HTTP/1.1\r\nHost: a.test:81\r\n\r\n",
 		"no host":         "GET http://a.test/ HTTP/1.1\r\n\r\n",
-		"no host, 1.0":    "GET http://a.test/ HTTP/1.0\r\n\r\n",
+		"other host, 1.0": "GET http://a.test/ HTTP/1.0\r\nHost: b.test\r\n\r\n",
 		"two hosts":       "GET http://a.test/ HTTP/1.1\r\nHost: a.test\r\nHost: a.test\r\n\r\n",
 		"https":           "GET https://a.test/ HTTP/1.1\r\nHost: a.test\r\n\r\n",
 		"ftp":             "GET ftp://a.test/ HTTP/1.1\r\nHost: a.test\r\n\r\n",

@@ -10,6 +10,7 @@ import (
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/profiles/egress"
 	"github.com/ringd/ringd/profiles/egress/head"
+	"github.com/ringd/ringd/profiles/egress/request"
 )
 
 // Bounds of what is passed over rather than sent on, and how long it may take.
@@ -116,7 +117,7 @@ func (s *serving) head() end {
 // malformed refuses what is no request. Where the next one would begin is not
 // known, so there is none.
 func (s *serving) malformed(err error) end {
-	d := s.guest.Refuse(Request{Door: s.client.Door, Dest: s.client.Dest}, &egress.Refusal{Code: egress.Request, Why: err.Error(), Entry: -1})
+	d := s.guest.Refuse(Request{Door: s.client.Door, Dest: s.client.Dest}, request.Unread(err))
 	_ = s.in.write(s.f.cfg.Denied(nil, d, false), s.f.cfg.Head) // a client that is gone needs no answer
 	return endAnswered
 }
@@ -178,8 +179,11 @@ func (s *serving) aim() *egress.Refusal {
 			return why
 		}
 	}
-	if why := egress.SameHost(s.target, string(s.req.Host), httpPort); why != nil {
-		return why
+	// HTTP/1.0 may leave the Host out, where the target names the server.
+	if s.req.Host != nil || s.req.Form != head.Absolute {
+		if why := egress.SameHost(s.target, string(s.req.Host), httpPort); why != nil {
+			return why
+		}
 	}
 	s.authority, s.host = append(s.authority[:0], s.req.Authority...), append(s.host[:0], s.req.Host...)
 	s.canonical = authority(s.target)
