@@ -99,11 +99,18 @@ func (r *race) ended(d dialed) bool {
 // pinned dials one address.
 func pinned(ctx context.Context, at netip.AddrPort, guard func(netip.AddrPort) error) (*net.TCPConn, error) {
 	d := net.Dialer{ControlContext: control(at, guard)}
-	conn, err := d.DialTCP(ctx, "tcp", netip.AddrPort{}, at)
+	// Not DialTCP: it binds the socket before it connects, for which a port has to be
+	// free towards everybody.
+	conn, err := d.DialContext(ctx, "tcp", at.String())
 	if err != nil {
 		return nil, fmt.Errorf("dial: %w", err)
 	}
-	return conn, nil
+	c, ok := conn.(*net.TCPConn)
+	if !ok {
+		conn.Close()
+		return nil, errors.New("dial: not a connection of TCP")
+	}
+	return c, nil
 }
 
 // control holds a socket that is about to connect against the address that was

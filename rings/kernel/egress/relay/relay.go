@@ -84,10 +84,6 @@ type tunnel struct {
 
 func (t *tunnel) run(dst, src Stream, m Meter) {
 	err := t.pump.Copy(dst, src, m)
-	if err == nil {
-		// A target that is gone already says so when it is next read from.
-		_ = dst.CloseWrite()
-	}
 	t.mu.Lock()
 	t.left--
 	last := t.left == 0
@@ -103,6 +99,9 @@ func (t *tunnel) run(dst, src Stream, m Meter) {
 	case last:
 		t.a.Close()
 		t.b.Close()
+	default:
+		// A target that is gone already says so when it is next read from.
+		_ = dst.CloseWrite()
 	}
 	if last {
 		t.done(err)
