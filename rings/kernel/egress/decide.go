@@ -65,9 +65,9 @@ func (s standing) request(d egress.Dest, matches []egress.Match, method, path st
 }
 
 // hello asks each decider for first bytes that are a ClientHello.
-func (s standing) hello(d egress.Dest, matches []egress.Match, h hello.Hello, now time.Time) profiles.Decision {
+func (s standing) hello(d egress.Dest, matches []egress.Match, h hello.Hello, err error, now time.Time) profiles.Decision {
 	return s.each(func(i int, decider *profiles.Decider) profiles.Decision {
-		return decider.EgressHello(d, matches[i], h, nil, now)
+		return decider.EgressHello(d, matches[i], h, err, now)
 	})
 }
 
@@ -135,7 +135,7 @@ func (s standing) allows(c claim, own func(netip.AddrPort) bool, now time.Time) 
 		}
 	}
 	if c.hello {
-		if dec := s.hello(c.dest, matches, hello.Hello{Name: c.sni, HasName: c.named, ECH: c.ech}, now); dec.Verdict != profiles.Allow {
+		if dec := s.hello(c.dest, matches, hello.Hello{Name: c.sni, HasName: c.named, ECH: c.ech}, nil, now); dec.Verdict != profiles.Allow {
 			return nil, dec
 		}
 	}

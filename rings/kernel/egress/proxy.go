@@ -365,9 +365,7 @@ func (l *link) greeted(h hello.Hello, malformed error) bool {
 	s, now := g.standing(), g.egress.cfg.Now()
 	matches, dec := s.allows(c, g.egress.own, now)
 	if dec.Verdict == profiles.Allow && malformed != nil {
-		dec = s.each(func(i int, d *profiles.Decider) profiles.Decision {
-			return d.EgressHello(c.dest, matches[i], hello.Hello{}, malformed, now)
-		})
+		dec = s.hello(c.dest, matches, hello.Hello{}, malformed, now)
 	}
 	if dec.Verdict != profiles.Allow || malformed != nil {
 		l.cut(ending{how: EndRefused, decision: &dec})

@@ -42,9 +42,7 @@ func (r reader) Ask(q forward.Request) (forward.Grant, error) {
 		dec = s.request(q.Dest, matches, q.Method, q.Path, now)
 	}
 	if dec.Verdict == profiles.Allow && egress.Inspected(q.Dest) {
-		dec = s.each(func(i int, d *profiles.Decider) profiles.Decision {
-			return d.EgressHello(q.Dest, matches[i], hello.Hello{}, hello.ErrNotTLS, now)
-		})
+		dec = s.hello(q.Dest, matches, hello.Hello{}, hello.ErrNotTLS, now)
 	}
 	if dec.Verdict == profiles.Allow && virtual(matches) {
 		credential, ready := g.ready(ever{}, s, q, matches)
