@@ -25,7 +25,14 @@ func Declare(agent, revision string, bridges map[string]profiles.Bridge) (string
 	w.line(0, "")
 	w.line(0, "/** The inputs of the run, frozen. */")
 	w.line(0, "declare const inputs: Readonly<Record<string, unknown>>;")
+	if b, ok := bridges[fetchName]; ok { // first: its types keep their names
+		w.line(0, "")
+		w.fetch(note(b))
+	}
 	for _, name := range slices.Sorted(maps.Keys(bridges)) {
+		if name == fetchName {
+			continue
+		}
 		if err := w.bridge(name, bridges[name]); err != nil {
 			return "", fmt.Errorf("bridge %s: %w", name, err)
 		}
@@ -70,15 +77,20 @@ func (w *writer) bridge(name string, b profiles.Bridge) error {
 		}
 	}
 	signature := fmt.Sprintf("(%s): Promise<%s>", params, result)
-	note := limits(b.Limits)
-	if b.Approval != nil {
-		note = "Asks for an approval: the program waits for it, or gets ApprovalDenied. " + note
-		if b.Approval.When != "" {
-			note = "May ask for an approval, as its arguments are: the program waits for it, or gets ApprovalDenied. " + limits(b.Limits)
-		}
-	}
-	w.function(parts, signature, note)
+	w.function(parts, signature, note(b))
 	return nil
+}
+
+// note says what a call takes.
+func note(b profiles.Bridge) string {
+	switch text := limits(b.Limits); {
+	case b.Approval == nil:
+		return text
+	case b.Approval.When != "":
+		return "May ask for an approval, as its arguments are: the program waits for it, or gets ApprovalDenied. " + text
+	default:
+		return "Asks for an approval: the program waits for it, or gets ApprovalDenied. " + text
+	}
 }
 
 // named writes schema as a type of that name, and what it refers to.

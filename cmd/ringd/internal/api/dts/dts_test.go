@@ -176,3 +176,26 @@ func TestApprovalIsTold(t *testing.T) {
 		parses(t, got)
 	}
 }
+
+// fetch is the platform's, and no other bridge is.
+func TestFetch(t *testing.T) {
+	got, err := dts.Declare("a", "sha256:1", map[string]profiles.Bridge{
+		"fetch":       {Limits: profiles.BridgeLimits{CallsPerRun: 5, Concurrent: 2}, Approval: &profiles.Approval{}},
+		"tools.fetch": {}, "request": {Arguments: json.RawMessage(`{"type":"string"}`)}, "response": {Result: json.RawMessage(`{"type":"string"}`)},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	parses(t, got)
+	for _, want := range []string{
+		"ApprovalDenied. At most 5 calls in a run, 2 at once. */\ndeclare function fetch(input: string | URL | Request, init?: RequestInit): Promise<Response>;\n",
+		"declare class Headers ", "function fetch(...args: unknown[]): Promise<unknown>;", "readonly body: null;",
+	} {
+		if !strings.Contains(got, want) {
+			t.Errorf("%q is not in\n%s", want, got)
+		}
+	}
+	if without, err := dts.Declare("a", "sha256:1", map[string]profiles.Bridge{"tools.fetch": {}}); err != nil || strings.Contains(without, "Response") {
+		t.Errorf("without the grant: %s %v", without, err)
+	}
+}
