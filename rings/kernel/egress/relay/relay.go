@@ -96,7 +96,7 @@ func (t *tunnel) run(dst, src Stream, m Meter) {
 	case err != nil:
 		Reset(t.a)
 		Reset(t.b)
-	case last:
+	case last: // which tells dst of the end as well
 		t.a.Close()
 		t.b.Close()
 	default:
