@@ -33,7 +33,7 @@ var layers = map[string][]string{
 
 	"rings/kernel/egress": {
 		"profiles", "profiles/egress", "profiles/egress/head", "profiles/egress/hello", "profiles/egress/names", "profiles/egress/request", "profiles/egress/socks",
-		"rings/kernel/egress/budget", "rings/kernel/egress/fake", "rings/kernel/egress/forward", "rings/kernel/egress/gateway", "rings/kernel/egress/queries", "rings/kernel/egress/reach", "rings/kernel/egress/relay",
+		"rings/kernel/egress/answer", "rings/kernel/egress/budget", "rings/kernel/egress/fake", "rings/kernel/egress/forward", "rings/kernel/egress/gateway", "rings/kernel/egress/queries", "rings/kernel/egress/reach", "rings/kernel/egress/relay",
 	},
 	"rings/kernel/order":          {},
 	"rings/kernel/spawn":          {"rings/kernel/order"},
@@ -49,6 +49,7 @@ var layers = map[string][]string{
 	"rings/kernel/egress/relay":      {},
 	"rings/kernel/egress/reach":      {},
 	"rings/kernel/egress/budget":     {"profiles"},
+	"rings/kernel/egress/answer":     {"profiles", "profiles/egress", "profiles/egress/socks"},
 	"rings/kernel/egress/egresstest": {"rings/kernel/enclose/anyip"},
 
 	"rings/kernel/enclose/anyip": {},

@@ -13,8 +13,10 @@ import (
 	"github.com/ringd/ringd/rings/kernel/egress/reach"
 )
 
-// maxCandidates bounds how many addresses of one name are tried.
-const maxCandidates = 6
+const (
+	maxCandidates = 6  // addresses of one name that are tried
+	maxAnswers    = 64 // of them that are put on record
+)
 
 // ever is a context that never ends.
 type ever struct{}
@@ -77,7 +79,7 @@ func (g *Guest) dial(ctx context.Context, w wanted) (*link, error) {
 		return nil, l.refused(dec)
 	}
 	ev := l.eventLocked() // nobody else writes what it reads before the dial
-	ev.Answers, ev.Dial, ev.Credential = answers, candidates[0], w.secret
+	ev.Answers, ev.Dial, ev.Credential = answers[:min(len(answers), maxAnswers)], candidates[0], w.secret
 	if err := g.egress.cfg.Record(ev); err != nil {
 		l.drop()
 		return nil, fmt.Errorf("record the connection to %s: %w", w.dest, err)

@@ -318,6 +318,53 @@ func TestConnections(t *testing.T) {
 	says(t, b, "still here")
 }
 
+// Clients whose requests are read count as connections, with what they lead to.
+func TestReading(t *testing.T) {
+	r := newRig(t, []profiles.EgressRule{host("a.example", 80, 5432)}, func(c *egress.Config) { c.Connections = 3 })
+	r.Name("a.example", "93.184.216.34")
+	r.echo("93.184.216.34:5432")
+	r.Sink("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", 80)
+	get := func() (*http.Response, net.Conn) {
+		c := r.dial()
+		if _, err := io.WriteString(c, "GET http://a.example/ HTTP/1.1\r\nHost: a.example\r\n\r\n"); err != nil {
+			t.Fatal(err)
+		}
+		res, err := http.ReadResponse(bufio.NewReader(c), nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return res, c
+	}
+	res, first := get()
+	if res.StatusCode != http.StatusOK {
+		t.Fatal(res.Status)
+	}
+	says(t, r.tunnel("a.example:5432"), "the third") // with the client and its connection
+	if res, _ := get(); res.Header.Get("X-Ringd-Deny") != string(dest.Budget) {
+		t.Errorf("a fourth: %s %v", res.Status, res.Header)
+	}
+	first.Close()
+	r.ends(1)
+	// The client may go on to a tunnel.
+	second := r.dial()
+	if _, err := io.WriteString(second, "GET http://b.example/ HTTP/1.1\r\nHost: b.example\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	in := bufio.NewReader(second)
+	if res, err := http.ReadResponse(in, nil); err != nil || res.StatusCode != http.StatusForbidden {
+		t.Fatalf("%v, %v", res, err)
+	} else if _, err := io.Copy(io.Discard, res.Body); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := io.WriteString(second, "CONNECT a.example:5432 HTTP/1.1\r\nHost: a.example:5432\r\n\r\nearly"); err != nil {
+		t.Fatal(err)
+	}
+	if res, err := http.ReadResponse(in, &http.Request{Method: http.MethodConnect}); err != nil || res.StatusCode != http.StatusOK {
+		t.Fatalf("%v, %v", res, err)
+	}
+	hears(t, in, "early")
+}
+
 // A holder has as many undecided connections as it may have: more are reset, and
 // those that wait do not keep others out for longer than they may wait.
 func TestUndecided(t *testing.T) {

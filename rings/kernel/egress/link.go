@@ -72,13 +72,17 @@ func (g *Guest) admit(w wanted, cancel context.CancelFunc) (*link, error) {
 	}
 	if len(g.links)+g.reading >= e.cfg.Connections {
 		g.mu.Unlock()
-		return nil, g.refuse(Event{Door: w.door, Dest: w.dest, Method: w.method, Path: w.path, Decision: refusal(egress.Budget,
-			"as many connections are open as one holder may have: "+strconv.Itoa(e.cfg.Connections))})
+		return nil, g.refuse(Event{Door: w.door, Dest: w.dest, Method: w.method, Path: w.path, Decision: e.full()})
 	}
 	g.work.Add(1)
 	g.links[l] = struct{}{}
 	g.mu.Unlock()
 	return l, nil
+}
+
+// full is the decision for one connection too many.
+func (e *Egress) full() profiles.Decision {
+	return refusal(egress.Budget, "as many connections are open as one holder may have: "+strconv.Itoa(e.cfg.Connections))
 }
 
 // drop takes away a link that was not dialed, and of which nothing more is to be

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/rings/kernel/egress/answer"
 	"github.com/ringd/ringd/rings/kernel/egress/budget"
 	"github.com/ringd/ringd/rings/kernel/egress/fake"
 	"github.com/ringd/ringd/rings/kernel/egress/forward"
@@ -56,7 +57,7 @@ func New(cfg Config) (*Egress, error) {
 	cfg.DialWithin = or(cfg.DialWithin, defaultDialWithin)
 	e := &Egress{cfg: cfg, pump: relay.New(), guests: map[*Guest]struct{}{}}
 	var err error
-	if e.reads, err = forward.New(forward.Config{Go: cfg.Go, Now: cfg.Now, Denied: appendDenied}); err != nil {
+	if e.reads, err = forward.New(forward.Config{Go: cfg.Go, Now: cfg.Now, Denied: answer.Denied}); err != nil {
 		return nil, err
 	}
 	e.prefix = strconv.FormatInt(cfg.Now().UnixMilli(), 36) + "-"

@@ -14,6 +14,7 @@ import (
 	"github.com/ringd/ringd/profiles/egress/hello"
 	"github.com/ringd/ringd/profiles/egress/request"
 	"github.com/ringd/ringd/profiles/egress/socks"
+	"github.com/ringd/ringd/rings/kernel/egress/answer"
 	"github.com/ringd/ringd/rings/kernel/egress/relay"
 )
 
@@ -180,8 +181,8 @@ func (g *Guest) proxy(c *client) {
 		g.socks(c)
 	case connect:
 		g.connect(c)
-	case g.read(c, DoorHTTP, egress.Dest{}):
-		g.connect(c)
+	default:
+		g.read(c, DoorHTTP, egress.Dest{})
 	}
 }
 
@@ -218,12 +219,12 @@ func (g *Guest) connect(c *client) {
 		if err == nil {
 			return []byte("HTTP/1.1 200 Connection established\r\n\r\n")
 		}
-		return answerFor(err)
+		return answer.For(err)
 	})
 }
 
 // refuse answers a client of HTTP and lets it go.
-func (c *client) refuse(err error) { c.farewell(answerFor(err)) }
+func (c *client) refuse(err error) { c.farewell(answer.For(err)) }
 
 // farewell sends a last answer. What the client still sends is read for a while:
 // a connection that is closed with something unread loses the answer.
@@ -264,7 +265,7 @@ func (g *Guest) socks(c *client) {
 		c.buf = c.buf[n:]
 		return err
 	})
-	reply := func(err error) []byte { return socks.AppendReply(nil, replyFor(err)) }
+	reply := func(err error) []byte { return socks.AppendReply(nil, answer.Reply(err)) }
 	var malformed socks.Error
 	switch {
 	case errors.As(err, &malformed):
@@ -300,7 +301,6 @@ func (c *client) parse(f func([]byte) (int, error)) (int, error) {
 // of which nothing is sent to ErrClosed.
 func (g *Guest) tunnel(c *client, door string, d egress.Dest, reply func(error) []byte) {
 	l, err := g.dial(ever{}, wanted{door: door, dest: d, client: c.conn, mayRead: true})
-	c.decided()
 	switch {
 	case errors.Is(err, errReads):
 		if _, err := c.conn.Write(reply(nil)); err == nil {
@@ -313,6 +313,7 @@ func (g *Guest) tunnel(c *client, door string, d egress.Dest, reply func(error) 
 		c.farewell(reply(err))
 		return
 	}
+	c.decided()
 	if answer := reply(nil); len(answer) > 0 {
 		if _, err := c.conn.Write(answer); err != nil {
 			l.close(EndError)

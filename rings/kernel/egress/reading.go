@@ -12,20 +12,30 @@ import (
 )
 
 // read serves a client whose requests are read: of a proxy, or of a tunnel to a
-// target. It is true when the client's next request, which is in its buffer, asks
-// for a tunnel.
-func (g *Guest) read(c *client, door string, d egress.Dest) (connect bool) {
+// target. While it does, the client counts as a connection of its holder. A client
+// of a proxy may go on to ask for a tunnel.
+func (g *Guest) read(c *client, door string, d egress.Dest) {
 	g.mu.Lock()
-	g.reading++
+	full := len(g.links)+g.reading >= g.egress.cfg.Connections
+	if !full {
+		g.reading++
+	}
 	g.mu.Unlock()
-	c.decided()
+	if full {
+		c.refuse(g.refuse(Event{Door: door, Dest: d, Decision: g.egress.full()}))
+		return
+	}
 	defer func() {
 		g.mu.Lock()
 		g.reading--
 		g.mu.Unlock()
 	}()
+	c.decided()
+	connect := false
 	c.buf, connect = g.egress.reads.Serve(ever{}, reader{guest: g}, forward.Client{Conn: c.conn, Early: c.buf, Door: door, Dest: d})
-	return connect
+	if connect {
+		g.connect(c)
+	}
 }
 
 // reader is what a forwarder asks of a guest.

@@ -1,4 +1,7 @@
-package egress
+// Package answer says to a client of a door why it was not connected: with a code,
+// a reason, and what to ask for instead, and never with an address that was looked
+// up. Package egress alone calls it.
+package answer
 
 import (
 	"encoding/json"
@@ -14,9 +17,9 @@ import (
 // another tells a program that looks for a way around a policy to stop.
 const another = "This is the policy that is in force; another way will be refused as well."
 
-// refusedBody is what a program reads of a refusal. It never has an address that
+// refused is what a program reads of a refusal. It never has an address that
 // was looked up.
-type refusedBody struct {
+type refused struct {
 	Code    string   `json:"code"`
 	Reason  string   `json:"reason"`
 	Rule    string   `json:"rule,omitempty"`
@@ -24,9 +27,10 @@ type refusedBody struct {
 	Note    string   `json:"note,omitempty"`
 }
 
-// appendDenied appends a whole answer of HTTP that refuses.
-func appendDenied(dst []byte, d profiles.Decision, keep bool) []byte {
-	body := refusedBody{Code: string(d.Code), Reason: d.Reason, Instead: d.Instead, Note: another}
+// Denied appends a whole answer of HTTP that refuses; the connection is kept after
+// it if keep says so.
+func Denied(dst []byte, d profiles.Decision, keep bool) []byte {
+	body := refused{Code: string(d.Code), Reason: d.Reason, Instead: d.Instead, Note: another}
 	if d.Rule != nil {
 		body.Rule = d.Rule.Path
 	}
@@ -34,15 +38,10 @@ func appendDenied(dst []byte, d profiles.Decision, keep bool) []byte {
 	if d.Code == profiles.Code(egress.NoAddress) {
 		status, body.Note = "502 Bad Gateway", ""
 	}
-	return appendAnswer(dst, status, "X-Ringd-Deny: "+string(d.Code), body, keep)
+	return whole(dst, status, "X-Ringd-Deny: "+string(d.Code), body, keep)
 }
 
-// appendUnreachable appends the answer for what is allowed and was not reached.
-func appendUnreachable(dst []byte, keep bool) []byte {
-	return appendAnswer(dst, "502 Bad Gateway", "X-Ringd-Error: unreachable", refusedBody{Code: "unreachable", Reason: "the host could not be reached"}, keep)
-}
-
-func appendAnswer(dst []byte, status, header string, body refusedBody, keep bool) []byte {
+func whole(dst []byte, status, header string, body refused, keep bool) []byte {
 	text, err := json.Marshal(body)
 	if err != nil { // of strings alone: it has no error
 		text = []byte("{}")
@@ -61,21 +60,18 @@ func appendAnswer(dst []byte, status, header string, body refusedBody, keep bool
 	return append(dst, '\n')
 }
 
-// answerFor is the answer of HTTP to an error of dial; nil to ErrClosed.
-func answerFor(err error) []byte {
+// For is the last answer of HTTP to what was not opened: a *profiles.Denial, or a
+// fault, of which nothing is said.
+func For(err error) []byte {
 	var d *profiles.Denial
-	switch {
-	case errors.As(err, &d):
-		return appendDenied(nil, d.Decision, false)
-	case errors.Is(err, ErrClosed):
-		return nil
-	default:
-		return appendUnreachable(nil, false)
+	if errors.As(err, &d) {
+		return Denied(nil, d.Decision, false)
 	}
+	return whole(nil, "502 Bad Gateway", "X-Ringd-Error: unreachable", refused{Code: "unreachable", Reason: "the host could not be reached"}, false)
 }
 
-// replyFor is the reply of SOCKS5 to an error of dial.
-func replyFor(err error) socks.Reply {
+// Reply is that of SOCKS5 to what was opened (nil) or was not.
+func Reply(err error) socks.Reply {
 	var d *profiles.Denial
 	var not net.Error
 	switch {
