@@ -113,7 +113,9 @@ func (c *readConn) Begin(q forward.Request, client net.Conn) bool {
 func (c *readConn) End() {
 	c.l.mu.Lock()
 	defer c.l.mu.Unlock()
-	c.l.client, c.l.claim.method, c.l.claim.path = nil, "", ""
+	if !c.l.over { // what was in flight when it was cut is on record with the cut
+		c.l.client, c.l.claim.method, c.l.claim.path = nil, "", ""
+	}
 }
 
 // Count counts bytes; false: a limit is used up.

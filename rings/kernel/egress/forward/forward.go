@@ -138,7 +138,7 @@ func (f *Forwarder) Serve(ctx context.Context, g Guest, c Client) (rest []byte, 
 	if end == endConnect {
 		rest = bytes.Clone(s.in.unread())
 		s.in.drop()
-		s.in.patience(0)
+		_ = c.Conn.SetDeadline(time.Time{}) // of a closed connection the next read says so
 		return rest, true
 	}
 	switch end {

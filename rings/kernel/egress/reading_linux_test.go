@@ -1,0 +1,604 @@
+package egress_test
+
+import (
+	"bufio"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"log"
+	"net"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/ringd/ringd/profiles"
+	dest "github.com/ringd/ringd/profiles/egress"
+	"github.com/ringd/ringd/rings/kernel/egress"
+)
+
+// web is a server that remembers what it was asked.
+type web struct {
+	mu    sync.Mutex
+	asked []string
+}
+
+func (w *web) log() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return append([]string(nil), w.asked...)
+}
+
+func (w *web) remember(q *http.Request) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.asked = append(w.asked, q.Method+" "+q.Host+" "+q.RequestURI)
+}
+
+// serve answers at address with handle; nil: "ok".
+func (r *rig) serve(address string, handle http.HandlerFunc) *web {
+	w := &web{}
+	s := httptest.NewUnstartedServer(http.HandlerFunc(func(out http.ResponseWriter, q *http.Request) {
+		w.remember(q)
+		if handle != nil {
+			handle(out, q)
+			return
+		}
+		_, _ = io.WriteString(out, "ok")
+	}))
+	_ = s.Listener.Close()
+	s.Listener = r.Listen(address)
+	s.Start()
+	r.t.Cleanup(s.CloseClientConnections)
+	return w
+}
+
+// ask writes a request and reads the answer.
+func (c *tunnel) ask(t testing.TB, text string) (*http.Response, string) {
+	t.Helper()
+	if _, err := io.WriteString(c, text); err != nil {
+		t.Fatal(err)
+	}
+	method, _, _ := strings.Cut(text, " ")
+	res, err := http.ReadResponse(c.in, &http.Request{Method: method})
+	if err != nil {
+		t.Fatalf("ask %q: %v", text, err)
+	}
+	b, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatalf("read the answer to %q: %v", text, err)
+	}
+	return res, string(b)
+}
+
+func (r *rig) plain() *tunnel {
+	c := r.dial()
+	return &tunnel{Conn: c, in: bufio.NewReader(c)}
+}
+
+func (r *rig) bySOCKS(name string, port uint16) *tunnel {
+	r.t.Helper()
+	c := r.plain()
+	if _, err := c.Write(append(append([]byte{5, 1, 0, 5, 1, 0, 3, byte(len(name))}, name...), byte(port>>8), byte(port))); err != nil {
+		r.t.Fatal(err)
+	}
+	hears(r.t, c, "\x05\x00\x05\x00\x00\x01\x00\x00\x00\x00\x00\x00")
+	return c
+}
+
+func reads(ports ...int) profiles.EgressRule {
+	h := host("api.example", ports...)
+	h.Methods, h.Paths = []string{"GET", "POST"}, []string{"/v1"}
+	return h
+}
+
+// A rule on requests holds by every door, for the same requests.
+func TestRequestsByEachDoor(t *testing.T) {
+	r := newRig(t, []profiles.EgressRule{reads(80, 8080)})
+	r.Name("api.example", "93.184.216.34")
+	w := r.serve("93.184.216.34:8080", nil)
+	doors := map[string]func(string) string{
+		egress.DoorHTTP:    func(path string) string { return "http://api.example:8080" + path },
+		egress.DoorConnect: func(path string) string { return path },
+		egress.DoorSOCKS:   func(path string) string { return path },
+	}
+	for door, form := range doors {
+		open := func() *tunnel {
+			switch door {
+			case egress.DoorConnect:
+				return r.tunnel("api.example:8080")
+			case egress.DoorSOCKS:
+				return r.bySOCKS("api.example", 8080)
+			default:
+				return r.plain()
+			}
+		}
+		for _, tt := range []struct {
+			method, path string
+			want         profiles.Code
+		}{
+			{"GET", "/v1", ""},
+			{"GET", "/v1/", ""},
+			{"GET", "/v1/a%20b;c=d?e=/../f", ""},
+			{"POST", "/v1/x", ""},
+			{"GET", "/v1?x=/../y", ""},
+			{"HEAD", "/v1", "egress.method"},
+			{"get", "/v1", "egress.method"},
+			{"DELETE", "/v1", "egress.method"},
+			{"GET", "/", "egress.path"},
+			{"GET", "/v10", "egress.path"},
+			{"GET", "/V1", "egress.path"},
+			{"GET", "//v1", "egress.path"},
+			{"GET", "/v1/..", "egress.path"},
+			{"GET", "/v1/../v2", "egress.path"},
+			{"GET", "/v1/./x", "egress.path"},
+			{"GET", "/v1/%2e%2e/v2", "egress.path"},
+			{"GET", "/v1/.%2E/v2", "egress.path"},
+			{"GET", "/v1/..%2fv2", "egress.path"},
+			{"GET", "/v1/a%2Fb", "egress.path"},
+			{"GET", "/v1/a%5cb", "egress.path"},
+			{"GET", "/v1/%252e%252e/v2", "egress.path"},
+			{"GET", "/v1/..;x=y/v2", "egress.path"},
+			{"GET", "/v1%00", "egress.path"},
+			{"GET", "/v%31/x", ""}, // decoded once it is /v1/x
+		} {
+			before := len(w.log())
+			c := open()
+			res, body := c.ask(t, tt.method+" "+form(tt.path)+" HTTP/1.1\r\nHost: api.example:8080\r\nContent-Length: 0\r\n\r\n")
+			got := profiles.Code(res.Header.Get("X-Ringd-Deny"))
+			if got != tt.want || (tt.want == "") != (res.StatusCode == 200) || (tt.want == "") != (len(w.log()) == before+1) {
+				t.Errorf("%s: %s %s: %d %s, %q; asked %d times", door, tt.method, tt.path, res.StatusCode, got, body, len(w.log())-before)
+			}
+			// The refusal kept the connection.
+			if res, _ := c.ask(t, "GET "+form("/v1")+" HTTP/1.1\r\nHost: api.example:8080\r\n\r\n"); res.StatusCode != 200 {
+				t.Errorf("%s: after %s %s: %d", door, tt.method, tt.path, res.StatusCode)
+			}
+			_ = c.Close()
+		}
+	}
+	for _, ev := range r.log() {
+		if ev.Door != egress.DoorHTTP && ev.Door != egress.DoorConnect && ev.Door != egress.DoorSOCKS || strings.Contains(ev.Path, "?") {
+			t.Errorf("on record: %+v", ev)
+		}
+	}
+}
+
+// TLS to a host whose requests are read is refused: nobody could read them.
+func TestReadTunnelIsNotOpaque(t *testing.T) {
+	r := newRig(t, []profiles.EgressRule{reads(8080)})
+	r.Name("api.example", "93.184.216.34")
+	r.Sink("", 8080)
+	c := r.tunnel("api.example:8080", clientHello(t, "api.example")...)
+	res, err := http.ReadResponse(c.in, nil)
+	if err != nil || res.Header.Get("X-Ringd-Deny") != "egress.request" || len(r.Arrivals()) > 0 {
+		t.Errorf("%v, %v, arrived: %v", res, err, r.Arrivals())
+	}
+	if _, err := r.guest.Dial(t.Context(), egress.DoorFetch, target(t, "api.example:8080")); code(err) != "egress.opaque" {
+		t.Errorf("dialed without being read: %v", err)
+	}
+}
+
+// A policy that changes between two requests of a connection holds for the second.
+func TestSwapBetweenRequests(t *testing.T) {
+	r := newRig(t, []profiles.EgressRule{host("a.example", 80), host("b.example", 80)})
+	r.Name("a.example", "93.184.216.34")
+	r.Name("b.example", "93.184.216.35")
+	a, b := r.serve("93.184.216.34:80", nil), r.serve("93.184.216.35:80", nil)
+	c, other := r.plain(), r.plain()
+	const toA, toB = "GET http://a.example/ HTTP/1.1\r\nHost: a.example\r\n\r\n", "GET http://b.example/ HTTP/1.1\r\nHost: b.example\r\n\r\n"
+	if res, _ := c.ask(t, toA); res.StatusCode != 200 {
+		t.Fatal(res.Status)
+	}
+	if res, _ := other.ask(t, toB); res.StatusCode != 200 {
+		t.Fatal(res.Status)
+	}
+	r.allow(host("b.example", 80))
+	r.egress.Recheck()
+	cut := r.ends(1)[0]
+	if cut.End != egress.EndCut || cut.Before != 1 || cut.Generation != 2 || cut.Dest.Name != "a.example" {
+		t.Errorf("cut: %+v", cut)
+	}
+	if res, body := c.ask(t, toA); res.StatusCode != 403 || res.Header.Get("X-Ringd-Deny") != "egress.not_granted" || !strings.Contains(body, "another way will be refused") {
+		t.Errorf("after the swap: %d %q", res.StatusCode, body)
+	}
+	for range 2 { // the client is none the worse for it
+		if res, _ := c.ask(t, toB); res.StatusCode != 200 {
+			t.Error(res.Status)
+		}
+	}
+	if res, _ := other.ask(t, toB); res.StatusCode != 200 {
+		t.Error(res.Status)
+	}
+	if len(a.log()) != 1 || len(b.log()) != 4 {
+		t.Errorf("asked: %q and %q", a.log(), b.log())
+	}
+	if n := len(r.ends(1)); n != 1 {
+		t.Errorf("%d connections ended, want the cut one alone", n)
+	}
+}
+
+// A request that is under way ends when its path is no longer granted, and another
+// beside it goes on.
+func TestSwapDuringRequest(t *testing.T) {
+	rule := host("a.example", 80)
+	rule.Paths = []string{"/x", "/y"}
+	r := newRig(t, []profiles.EgressRule{rule})
+	r.Name("a.example", "93.184.216.34")
+	next := map[string]chan struct{}{"/x": make(chan struct{}), "/y": make(chan struct{})}
+	r.serve("93.184.216.34:80", func(out http.ResponseWriter, q *http.Request) {
+		for {
+			_, _ = io.WriteString(out, "event\n")
+			_ = http.NewResponseController(out).Flush()
+			select {
+			case <-next[q.URL.Path]:
+			case <-q.Context().Done():
+				return
+			}
+		}
+	})
+	stream := func(path string) (*tunnel, *http.Response) {
+		c := r.plain()
+		_, _ = io.WriteString(c, "GET http://a.example"+path+" HTTP/1.1\r\nHost: a.example\r\n\r\n")
+		res, err := http.ReadResponse(c.in, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		hears(t, res.Body, "event\n")
+		return c, res
+	}
+	x, _ := stream("/x")
+	_, y := stream("/y")
+	rule.Paths = []string{"/y"}
+	r.allow(rule)
+	r.egress.Recheck()
+	reset(t, x)
+	next["/y"] <- struct{}{}
+	hears(t, y.Body, "event\n")
+	if ends := r.ends(1); len(ends) != 1 || ends[0].End != egress.EndCut || ends[0].Path != "/x" || ends[0].Decision.Code != profiles.Code(dest.Path) {
+		t.Errorf("ends: %+v", ends)
+	}
+}
+
+// What cannot be recorded does not happen.
+func TestRequestNotRecorded(t *testing.T) {
+	r := newRig(t, []profiles.EgressRule{host("a.example", 80)})
+	r.Name("a.example", "93.184.216.34")
+	w := r.serve("93.184.216.34:80", nil)
+	r.mu.Lock()
+	r.refuse = errors.New("the disk is full")
+	r.mu.Unlock()
+	res, body := r.plain().ask(t, "GET http://a.example/ HTTP/1.1\r\nHost: a.example\r\n\r\n")
+	if res.StatusCode != 502 || strings.Contains(body, "disk") || len(w.log()) > 0 || len(r.Lookups()) > 0 {
+		t.Errorf("%d %q; asked %q, looked up %q", res.StatusCode, body, w.log(), r.Lookups())
+	}
+}
+
+// Of a client that asked for a page first, a tunnel is opened all the same.
+func TestConnectAfterRequest(t *testing.T) {
+	r := newRig(t, []profiles.EgressRule{host("a.example", 80, 5432)})
+	r.Name("a.example", "93.184.216.34")
+	r.serve("93.184.216.34:80", nil)
+	r.echo("93.184.216.34:5432")
+	c := r.plain()
+	c.ask(t, "GET http://a.example/ HTTP/1.1\r\nHost: a.example\r\n\r\n")
+	_, _ = io.WriteString(c, "CONNECT a.example:5432 HTTP/1.1\r\nHost: a.example:5432\r\n\r\nearly")
+	res, err := http.ReadResponse(c.in, &http.Request{Method: "CONNECT"})
+	if err != nil || res.StatusCode != 200 {
+		t.Fatal(res, err)
+	}
+	hears(t, c, "early")
+	says(t, c, "late")
+}
+
+// gateways is a policy with a gateway, for a rig.
+func (r *rig) gateways(list ...profiles.Gateway) {
+	a := profiles.Agent{Egress: profiles.Egress{Mode: profiles.EgressGatewayOnly, Gateways: list}}
+	n := r.number.Add(1)
+	r.deciders.Store(&[]*profiles.Decider{profiles.NewDecider(a, fmt.Sprint("r", n), profiles.Environment{})})
+}
+
+const secret = "s3cr3t-t0k3n"
+
+// gatewayRig has an upstream at example.com, of TLS, that says back what it was
+// asked with.
+func gatewayRig(t *testing.T, handle http.HandlerFunc, settings ...setting) (*rig, *web) {
+	t.Helper()
+	s := httptest.NewUnstartedServer(nil)
+	w := &web{}
+	s.Config.Handler = http.HandlerFunc(func(out http.ResponseWriter, q *http.Request) {
+		w.remember(q)
+		handle(out, q)
+	})
+	_ = s.Listener.Close()
+	s.Config.ErrorLog = log.New(io.Discard, "", 0) // of handshakes that are to fail
+	r := newRig(t, nil, append([]setting{func(c *egress.Config) {
+		l, err := net.Listen("tcp", "93.184.216.34:443")
+		if err != nil {
+			t.Fatal(err)
+		}
+		s.Listener = l
+		s.StartTLS()
+		c.Roots = s.Client().Transport.(*http.Transport).TLSClientConfig.RootCAs
+		c.Secret = func(_ context.Context, name string, up dest.Dest) (egress.Secret, error) {
+			if name != "KEY" || up.Name != "example.com" {
+				return egress.Secret{}, errors.New("no such file: /etc/ringd/" + name)
+			}
+			return egress.Secret{Header: "Authorization", Value: "Bearer " + secret}, nil
+		}
+	}}, settings...)...)
+	t.Cleanup(func() { s.CloseClientConnections(); s.Close() })
+	r.Name("example.com", "93.184.216.34")
+	return r, w
+}
+
+func TestGateway(t *testing.T) {
+	r, w := gatewayRig(t, func(out http.ResponseWriter, q *http.Request) {
+		b, _ := io.ReadAll(q.Body)
+		out.Header().Set("X-Got", q.Header.Get("Authorization"))
+		out.Header().Set("Location", "https://example.com/base/next")
+		out.Header().Set("Set-Cookie", "session=1")
+		out.Header().Set("X-Cookie", q.Header.Get("Cookie")+q.Header.Get("X-Api-Key"))
+		out.WriteHeader(201)
+		_, _ = fmt.Fprintf(out, "authorized=%v body=%s", q.Header.Get("Authorization") == "Bearer "+secret, b)
+	})
+	r.gateways(profiles.Gateway{Name: "gateway", Upstream: "https://example.com/base", Credential: "KEY", Methods: []string{"POST"}, Paths: []string{"/v1"}})
+	const request = "POST %s/v1/x?q=1 HTTP/1.1\r\nHost: gateway.ringd.internal\r\nAuthorization: Bearer mine\r\nCookie: c\r\nX-Api-Key: k\r\nContent-Length: 5\r\n\r\nhello"
+	c := r.plain()
+	for name, open := range map[string]func() (*tunnel, string){
+		"proxy":   func() (*tunnel, string) { return c, "http://gateway.ringd.internal" },
+		"again":   func() (*tunnel, string) { return c, "http://gateway.ringd.internal" },
+		"connect": func() (*tunnel, string) { return r.tunnel("gateway.ringd.internal:80"), "" },
+		"socks":   func() (*tunnel, string) { return r.bySOCKS("gateway.ringd.internal", 80), "" },
+	} {
+		c, prefix := open()
+		res, body := c.ask(t, fmt.Sprintf(request, prefix))
+		if res.StatusCode != 201 || body != "authorized=true body=hello" {
+			t.Fatalf("%s: %d %q", name, res.StatusCode, body)
+		}
+		got := map[string]string{}
+		for _, h := range []string{"X-Got", "Location", "Set-Cookie", "X-Cookie"} {
+			got[h] = res.Header.Get(h)
+		}
+		want := map[string]string{"X-Got": "", "Location": "http://gateway.ringd.internal/next", "Set-Cookie": "", "X-Cookie": ""}
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("%s: header (-want +got):\n%s", name, diff)
+		}
+	}
+	for _, asked := range w.log() {
+		if asked != "POST example.com /base/v1/x?q=1" {
+			t.Errorf("the upstream was asked %q", asked)
+		}
+	}
+	for request, want := range map[string]string{
+		"GET http://gateway.ringd.internal/v1 HTTP/1.1\r\nHost: gateway.ringd.internal\r\n\r\n":        "egress.method",
+		"POST http://gateway.ringd.internal/v2 HTTP/1.1\r\nHost: gateway.ringd.internal\r\n\r\n":       "egress.path",
+		"POST http://gateway.ringd.internal/v1/../v2 HTTP/1.1\r\nHost: gateway.ringd.internal\r\n\r\n": "egress.path",
+		"POST http://gateway.ringd.internal/v1//x HTTP/1.1\r\nHost: gateway.ringd.internal\r\n\r\n":    "egress.path",
+		"POST http://other.ringd.internal/v1 HTTP/1.1\r\nHost: other.ringd.internal\r\n\r\n":           "egress.not_granted",
+		"POST http://gateway.ringd.internal:81/v1 HTTP/1.1\r\nHost: gateway.ringd.internal:81\r\n\r\n": "egress.port",
+		"POST http://example.com/base/v1 HTTP/1.1\r\nHost: example.com\r\n\r\n":                        "egress.not_granted",
+		"POST http://gateway.ringd.internal/v1 HTTP/1.1\r\nHost: example.com\r\n\r\n":                  "egress.request",
+		"POST http://x.gateway.ringd.internal/v1 HTTP/1.1\r\nHost: x.gateway.ringd.internal\r\n\r\n":   "egress.not_granted",
+	} {
+		if res, _ := r.plain().ask(t, request); res.Header.Get("X-Ringd-Deny") != want {
+			t.Errorf("%q: %d %s, want %s", request, res.StatusCode, res.Header.Get("X-Ringd-Deny"), want)
+		}
+	}
+	if n := len(w.log()); n != 4 {
+		t.Errorf("the upstream was asked %d times", n)
+	}
+	named, dials := 0, 0
+	for _, ev := range r.log() {
+		if ev.Credential == "KEY" {
+			named++
+		}
+		if ev.Dial.IsValid() && ev.End == "" {
+			dials++
+		}
+	}
+	if named < 4 || dials != 1 {
+		t.Errorf("on record: the credential %d times, %d dials, want one that is used again", named, dials)
+	}
+	r.guest.Close()
+	if b, err := json.Marshal(r.log()); err != nil || strings.Contains(string(b), secret) {
+		t.Error("the secret is on record")
+	}
+}
+
+// A gateway that lacks something on this host says so, before anything is looked up.
+func TestGatewayMissing(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		gateway profiles.Gateway
+		set     setting
+		want    profiles.Code
+	}{
+		{"no upstream", profiles.Gateway{Name: "gateway"}, nil, "egress.gateway"},
+		{"none of the host", profiles.Gateway{Name: "gateway"}, func(c *egress.Config) { c.Upstream = func(string) egress.Upstream { return egress.Upstream{} } }, "egress.gateway"},
+		{"unreadable", profiles.Gateway{Name: "gateway", Upstream: "ftp://example.com"}, nil, "egress.gateway"},
+		{"virtual", profiles.Gateway{Name: "gateway", Upstream: "https://gateway.ringd.internal"}, nil, "egress.gateway"},
+		{"no credential", profiles.Gateway{Name: "gateway", Upstream: "https://example.com", Credential: "OTHER"}, nil, "egress.gateway"},
+		{"nobody gives one", profiles.Gateway{Name: "gateway", Upstream: "https://example.com", Credential: "KEY"}, func(c *egress.Config) { c.Secret = nil }, "egress.gateway"},
+		{"an empty one", profiles.Gateway{Name: "gateway", Upstream: "https://example.com", Credential: "KEY"},
+			func(c *egress.Config) {
+				c.Secret = func(context.Context, string, dest.Dest) (egress.Secret, error) { return egress.Secret{}, nil }
+			}, "egress.gateway"},
+		{"one for another host", profiles.Gateway{Name: "gateway", Upstream: "https://evil.example", Credential: "KEY"}, nil, "egress.gateway"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			set := []setting{}
+			if tt.set != nil {
+				set = append(set, tt.set)
+			}
+			r, w := gatewayRig(t, func(http.ResponseWriter, *http.Request) {}, set...)
+			r.gateways(tt.gateway)
+			res, body := r.plain().ask(t, "GET http://gateway.ringd.internal/ HTTP/1.1\r\nHost: gateway.ringd.internal\r\n\r\n")
+			if got := profiles.Code(res.Header.Get("X-Ringd-Deny")); got != tt.want || strings.Contains(body, "/etc") {
+				t.Errorf("%d %s %q", res.StatusCode, got, body)
+			}
+			if len(w.log()) > 0 || len(r.Lookups()) > 0 {
+				t.Errorf("asked %q, looked up %q", w.log(), r.Lookups())
+			}
+		})
+	}
+}
+
+// The addresses of an upstream are guarded like any other.
+func TestGatewayGuard(t *testing.T) {
+	for _, tt := range []struct {
+		name      string
+		addresses []string
+		at        string
+		want      int
+	}{
+		{"private", nil, "10.0.0.9", 403},
+		{"private, listed", []string{"10.0.0.0/24"}, "10.0.0.9", 502}, // nothing listens there
+		{"metadata, listed", []string{"169.254.169.254"}, "169.254.169.254", 403},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			r, w := gatewayRig(t, func(http.ResponseWriter, *http.Request) {})
+			r.gateways(profiles.Gateway{Name: "gateway", Upstream: "https://example.com", Addresses: tt.addresses})
+			r.Name("example.com", tt.at)
+			res, body := r.plain().ask(t, "GET http://gateway.ringd.internal/ HTTP/1.1\r\nHost: gateway.ringd.internal\r\n\r\n")
+			if res.StatusCode != tt.want || strings.Contains(body, tt.at) || len(w.log()) > 0 {
+				t.Errorf("%d %q, asked %q", res.StatusCode, body, w.log())
+			}
+		})
+	}
+}
+
+// An upstream that is somebody else gets no secret.
+func TestGatewayOfAnother(t *testing.T) {
+	r, w := gatewayRig(t, func(http.ResponseWriter, *http.Request) {}, func(c *egress.Config) { c.Roots = nil })
+	r.gateways(profiles.Gateway{Name: "gateway", Upstream: "https://example.com", Credential: "KEY"})
+	res, body := r.plain().ask(t, "GET http://gateway.ringd.internal/ HTTP/1.1\r\nHost: gateway.ringd.internal\r\n\r\n")
+	if res.StatusCode != 502 || strings.Contains(body, "x509") || len(w.log()) > 0 {
+		t.Errorf("%d %q, asked %q", res.StatusCode, body, w.log())
+	}
+}
+
+// A stream of a gateway is passed at once, and cut when the gateway is taken away
+// or comes to stand for something else.
+func TestGatewaySwap(t *testing.T) {
+	for name, then := range map[string][]profiles.Gateway{
+		"gone":             nil,
+		"another upstream": {{Name: "gateway", Upstream: "https://other.example", Credential: "KEY"}},
+		"another path":     {{Name: "gateway", Upstream: "https://example.com", Credential: "KEY", Paths: []string{"/other"}}},
+		"kept":             {{Name: "gateway", Upstream: "https://example.com", Credential: "KEY", Paths: []string{"/events"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			next := make(chan struct{})
+			r, _ := gatewayRig(t, func(out http.ResponseWriter, q *http.Request) {
+				for {
+					_, _ = io.WriteString(out, "event\n")
+					_ = http.NewResponseController(out).Flush()
+					select {
+					case <-next:
+					case <-q.Context().Done():
+						return
+					}
+				}
+			})
+			r.gateways(profiles.Gateway{Name: "gateway", Upstream: "https://example.com", Credential: "KEY"})
+			c := r.plain()
+			_, _ = io.WriteString(c, "GET http://gateway.ringd.internal/events HTTP/1.1\r\nHost: gateway.ringd.internal\r\n\r\n")
+			res, err := http.ReadResponse(c.in, nil)
+			if err != nil {
+				t.Fatal(err)
+			}
+			hears(t, res.Body, "event\n")
+			r.gateways(then...)
+			r.egress.Recheck()
+			if name == "kept" {
+				next <- struct{}{}
+				hears(t, res.Body, "event\n")
+				return
+			}
+			reset(t, c)
+			if ends := r.ends(1); ends[0].End != egress.EndCut || ends[0].Path != "/events" {
+				t.Errorf("ends: %+v", ends)
+			}
+		})
+	}
+}
+
+// What fetch sends to a gateway is decided and sent in the same way.
+func TestGatewayByFetch(t *testing.T) {
+	r, w := gatewayRig(t, func(out http.ResponseWriter, q *http.Request) {
+		b, _ := io.ReadAll(q.Body)
+		_, _ = fmt.Fprintf(out, "%v %s", q.Header.Get("Authorization") == "Bearer "+secret, b)
+	})
+	r.gateways(profiles.Gateway{Name: "gateway", Upstream: "https://example.com/base", Credential: "KEY", Paths: []string{"/v1"}})
+	for _, tt := range []struct {
+		url  string
+		want profiles.Code
+	}{
+		{"http://gateway.ringd.internal/v1/a?b", ""},
+		{"http://gateway.ringd.internal", "egress.path"},
+		{"http://gateway.ringd.internal/v2", "egress.path"},
+		{"http://gateway.ringd.internal:81/v1", "egress.port"},
+		{"https://gateway.ringd.internal/v1", "egress.port"},
+		{"http://other.ringd.internal/v1", "egress.not_granted"},
+	} {
+		q, err := http.NewRequestWithContext(t.Context(), "POST", tt.url, strings.NewReader("hello"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		res, err := r.egress.RoundTrip(t.Context(), r.guest, q)
+		if tt.want != "" || err != nil {
+			if err == nil || code(err) != tt.want {
+				t.Errorf("%s: %v", tt.url, err)
+			}
+			continue
+		}
+		if b, err := io.ReadAll(res.Body); err != nil || string(b) != "true hello" {
+			t.Errorf("%s: %q, %v", tt.url, b, err)
+		}
+		_ = res.Body.Close()
+	}
+	if diff := cmp.Diff([]string{"POST example.com /base/v1/a?b"}, w.log()); diff != "" {
+		t.Errorf("asked (-want +got):\n%s", diff)
+	}
+	r.guest.Close()
+	q, _ := http.NewRequestWithContext(t.Context(), "GET", "http://gateway.ringd.internal/v1", nil)
+	if _, err := r.egress.RoundTrip(t.Context(), r.guest, q); !errors.Is(err, egress.ErrClosed) {
+		t.Errorf("a closed guest: %v", err)
+	}
+	for _, ev := range r.log() {
+		if ev.End == "" && ev.Door != egress.DoorFetch {
+			t.Errorf("by the door %q: %+v", ev.Door, ev)
+		}
+	}
+}
+
+// Requests count, and bytes of what they carry.
+func TestLimitsOfRequests(t *testing.T) {
+	rule := host("a.example", 80)
+	rule.Limits = profiles.EgressLimits{PerMinute: 2}
+	r := newRig(t, []profiles.EgressRule{rule})
+	r.Name("a.example", "93.184.216.34")
+	w := r.serve("93.184.216.34:80", nil)
+	c := r.plain()
+	for i, want := range []int{200, 200, 403} {
+		if res, _ := c.ask(t, "GET http://a.example/ HTTP/1.1\r\nHost: a.example\r\n\r\n"); res.StatusCode != want {
+			t.Errorf("%d: %d, want %d", i, res.StatusCode, want)
+		}
+	}
+	if len(w.log()) != 2 {
+		t.Errorf("asked %q", w.log())
+	}
+	rule.Limits = profiles.EgressLimits{UpBytes: 1000}
+	r.allow(rule)
+	r.egress.Recheck()
+	c = r.plain()
+	_, _ = io.WriteString(c, "POST http://a.example/ HTTP/1.1\r\nHost: a.example\r\nContent-Length: 100000\r\n\r\n"+strings.Repeat("x", 100000))
+	_ = gone(t, c)
+	if ends := r.wait("ends by a limit", 1, func(ev egress.Event) bool { return ev.End == egress.EndBudget }); ends[0].Up > 1000 {
+		t.Errorf("sent %d bytes", ends[0].Up)
+	}
+}
