@@ -2,12 +2,9 @@ package egress
 
 import (
 	"context"
-	"crypto/tls"
 	"fmt"
-	"io"
 	"net"
 	"net/http"
-	"net/http/httptrace"
 	"slices"
 	"sync"
 
@@ -155,19 +152,8 @@ func (r reader) RoundTrip(ctx context.Context, q forward.Request, client net.Con
 	if dec.Verdict != profiles.Allow {
 		return nil, g.refuse(Event{Generation: s.generation, Door: q.Door, Dest: q.Dest, Method: q.Method, Path: q.Path, Decision: dec})
 	}
-	f := &flight{q: q, client: client}
-	ctx = httptrace.WithClientTrace(context.WithValue(ctx, byDoor{}, q.Door), &httptrace.ClientTrace{GotConn: f.got})
-	answer, err := u.target.Send(ctx, u.transport, m, secret)
-	if err != nil {
-		f.end()
-		return nil, err
-	}
-	body := flown{answer.Body, f}
-	answer.Body = body
-	if w, ok := body.ReadCloser.(io.Writer); ok && answer.StatusCode == http.StatusSwitchingProtocols {
-		answer.Body = both{body, w}
-	}
-	return answer, nil
+	ctx = context.WithValue(ctx, byDoor{}, q.Door)
+	return u.target.Send(ctx, u.transport, m, secret, &flight{q: q, client: client})
 }
 
 // RoundTrip decides a request for a virtual host, by the door fetch, and sends it
@@ -218,16 +204,12 @@ type flight struct {
 	on *kept
 }
 
-// got takes the connection that the request goes over, before it does. The policy
-// in force is held against the request from then on, and once more now.
-func (f *flight) got(info httptrace.GotConnInfo) {
-	conn := info.Conn
-	if secured, ok := conn.(*tls.Conn); ok {
-		conn = secured.NetConn()
-	}
+// Took holds the policy in force against the request from now on, and once more
+// now.
+func (f *flight) Took(conn net.Conn) {
 	k, ok := conn.(*kept)
 	if !ok {
-		_ = conn.Close() // of no connection that was dialed here: nothing is sent over it
+		_ = conn.Close() // it was not dialed here: nothing is sent over it
 		return
 	}
 	f.mu.Lock()
@@ -245,8 +227,8 @@ func (f *flight) got(info httptrace.GotConnInfo) {
 	}
 }
 
-// end says that the request is over. Its connection may carry another one by now.
-func (f *flight) end() {
+// Over says that the request is; its connection may carry another one by now.
+func (f *flight) Over() {
 	f.mu.Lock()
 	k := f.on
 	f.mu.Unlock()
@@ -259,23 +241,4 @@ func (f *flight) end() {
 		k.flight = nil
 		(&readConn{l: k.l}).End()
 	}
-}
-
-// flown is the body of an answer.
-type flown struct {
-	io.ReadCloser
-	flight *flight
-}
-
-// Close ends the request.
-func (b flown) Close() error {
-	err := b.ReadCloser.Close()
-	b.flight.end()
-	return err
-}
-
-// both is the body of an answer that switched to a WebSocket.
-type both struct {
-	flown
-	io.Writer
 }

@@ -5,8 +5,10 @@ import (
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
+	"io"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"time"
 
 	"github.com/ringd/ringd/profiles"
@@ -45,26 +47,69 @@ var (
 	ErrUpstream = errors.New("the upstream of the gateway could not be reached, or gave no valid answer")
 )
 
+// Flight is one request under way.
+type Flight interface {
+	// Took is called with the connection that the request goes over, as it was
+	// dialed, before it does; of a request that is sent again, once more.
+	Took(net.Conn)
+	// Over is called when the body of the answer is closed, or there is none. The
+	// connection may carry another request by then.
+	Over()
+}
+
 // Send sends q to the upstream with the secret and gives the answer as the client
 // gets it. The error is a *profiles.Denial that a dial gave, ErrTimeout or
 // ErrUpstream: whatever else went wrong may be in the upstream's own words, and
 // they are not repeated.
-func (t Target) Send(ctx context.Context, by http.RoundTripper, q *http.Request, s Secret) (*http.Response, error) {
-	out, err := t.Request(ctx, q, s)
+func (t Target) Send(ctx context.Context, by http.RoundTripper, q *http.Request, s Secret, f Flight) (*http.Response, error) {
+	out, err := t.Request(httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(i httptrace.GotConnInfo) {
+		conn := i.Conn
+		if secured, ok := conn.(*tls.Conn); ok {
+			conn = secured.NetConn()
+		}
+		f.Took(conn)
+	}}), q, s)
 	if err != nil {
 		return nil, err
 	}
 	r, err := by.RoundTrip(out)
-	var denial *profiles.Denial
-	var late net.Error
-	switch {
-	case errors.As(err, &denial):
-		return nil, denial
-	case errors.As(err, &late) && late.Timeout():
-		return nil, ErrTimeout
-	case err != nil:
-		return nil, ErrUpstream
+	if err != nil {
+		f.Over()
+		var denial *profiles.Denial
+		var late net.Error
+		switch {
+		case errors.As(err, &denial):
+			return nil, denial
+		case errors.As(err, &late) && late.Timeout():
+			return nil, ErrTimeout
+		default:
+			return nil, ErrUpstream
+		}
 	}
 	t.Response(r, s)
+	if w, ok := r.Body.(io.Writer); ok && r.StatusCode == http.StatusSwitchingProtocols {
+		r.Body = duplex{body{r.Body, f}, w}
+	} else {
+		r.Body = body{r.Body, f}
+	}
 	return r, nil
+}
+
+// body is that of an answer.
+type body struct {
+	io.ReadCloser
+	flight Flight
+}
+
+// Close ends the request.
+func (b body) Close() error {
+	err := b.ReadCloser.Close()
+	b.flight.Over()
+	return err
+}
+
+// duplex is the body of an answer that switched to a WebSocket.
+type duplex struct {
+	body
+	io.Writer
 }
