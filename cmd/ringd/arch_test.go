@@ -179,7 +179,7 @@ var layers = map[string][]string{
 	},
 	"cmd/ringd/internal/daemon/show":    {"schema/wire", "profiles", "executors", "rings/interpreter", "cmd/ringd/internal/store"},
 	"cmd/ringd/internal/daemon/metrics": {"profiles", "profiles/egress"},
-	"cmd/ringd/internal/daemon/network": {"profiles", "profiles/egress", "cmd/ringd/internal/config", "rings/kernel/egress", "schema/wire", "cmd/ringd/internal/daemon/metrics", "cmd/ringd/internal/daemon/records"},
+	"cmd/ringd/internal/daemon/network": {"profiles", "profiles/egress", "cmd/ringd/internal/config", "rings/interpreter", "rings/kernel/egress", "schema/wire", "cmd/ringd/internal/daemon/metrics", "cmd/ringd/internal/daemon/records", "cmd/ringd/internal/fetch"},
 	"cmd/ringd/internal/daemon/daemontest": {
 		"schema", "profiles", "executors", "rings/interpreter", "cmd/ringd/internal/audit", "cmd/ringd/internal/store",
 		"cmd/ringd/internal/daemon", "cmd/ringd/internal/daemon/metrics", "cmd/ringd/internal/daemon/records",

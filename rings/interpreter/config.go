@@ -55,6 +55,9 @@ type Config struct {
 	// so: hosts were taken from one, or an executor was closed. It must not call the
 	// ring's Close. Nil: nobody is told.
 	Narrowed func()
+	// Over is told that a life of a run is over, paused or ended, before its Done is
+	// closed. Nil: nobody is told.
+	Over func(run string)
 	// CheckValue checks a value of a provider or an answer against the tagged
 	// encoding; its size, depth and JSON were checked before. Nil refuses every
 	// value that uses the encoding's marker.

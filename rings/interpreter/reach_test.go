@@ -59,7 +59,13 @@ func told(all []*profiles.Decider) []string {
 func TestReach(t *testing.T) {
 	asked, goOn := make(chan func() []*profiles.Decider, 1), make(chan struct{})
 	var narrowed atomic.Int32
+	var over atomic.Pointer[string]
 	w := newWorld(t, func(c *interpreter.Config) {
+		c.Over = func(run string) {
+			if old := over.Swap(&run); old != nil {
+				t.Errorf("%s is over, and so is %s", *old, run)
+			}
+		}
 		c.Narrowed = func() { narrowed.Add(1) }
 		c.Providers["fetch"] = provide(func(_ context.Context, call interpreter.Call) (json.RawMessage, error) {
 			asked <- call.Deciders
@@ -106,8 +112,14 @@ func TestReach(t *testing.T) {
 	if all := live(); len(all) != 2 || all[1].Egress(profiles.EgressAction{}).Code != profiles.CodeNoPolicy {
 		t.Errorf("nothing is in force: %v", told(all))
 	}
+	if over.Load() != nil {
+		t.Error("over before its end")
+	}
 	close(goOn)
 	w.end(run)
+	if id := over.Load(); id == nil || *id != "r1" {
+		t.Errorf("at the end %v is over", id)
+	}
 	is("at the end")
 	if got := w.ring.Deciders("none"); got != nil {
 		t.Errorf("a run that is not: %v", told(got))

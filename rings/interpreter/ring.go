@@ -219,7 +219,8 @@ func (r *Ring) Close() error {
 func (r *Ring) forget(run *life.Run) {
 	r.mu.Lock()
 	var parent *life.Run
-	if r.live[run.ID()] == run {
+	was := r.live[run.ID()] == run // and not a later life of it
+	if was {
 		delete(r.live, run.ID())
 		if p := run.Parent(); p != nil {
 			parent = r.live[p.Run]
@@ -229,6 +230,9 @@ func (r *Ring) forget(run *life.Run) {
 		}
 	}
 	r.mu.Unlock()
+	if was && r.cfg.Over != nil {
+		r.cfg.Over(run.ID())
+	}
 	if parent != nil {
 		r.release(parent)
 	}

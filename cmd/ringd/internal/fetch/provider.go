@@ -157,6 +157,17 @@ func (p *Provider) open(c interpreter.Call) (*run, error) {
 	return r, nil
 }
 
+// Over ends what a run has open, which is over itself.
+func (p *Provider) Over(id string) {
+	p.mu.Lock()
+	r := p.runs[id]
+	delete(p.runs, id)
+	p.mu.Unlock()
+	if r != nil {
+		r.close()
+	}
+}
+
 // Close closes what every run has open. Calls fail from then on.
 func (p *Provider) Close() error {
 	p.mu.Lock()

@@ -2,12 +2,15 @@ package network
 
 import (
 	"context"
+	"maps"
 	"sync/atomic"
 	"time"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/metrics"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/records"
+	"github.com/ringd/ringd/cmd/ringd/internal/fetch"
 	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/rings/interpreter"
 	"github.com/ringd/ringd/rings/kernel/egress"
 )
 
@@ -24,6 +27,7 @@ type JoinConfig struct {
 type Joined struct {
 	Ring    *Ring // which closes Egress
 	Egress  *egress.Egress
+	fetch   *fetch.Provider
 	records records.Egress
 	runs    atomic.Pointer[Runs]
 }
@@ -43,8 +47,35 @@ func Join(ctx context.Context, c JoinConfig) (*Joined, error) {
 	if j.Egress, err = egress.New(cfg); err != nil {
 		return nil, err
 	}
-	ring.Attach(j.Egress)
+	if j.fetch, err = fetch.New(fetch.Config{Egress: j.Egress, Roots: cfg.Roots, Generation: ring.Generation}); err != nil {
+		return nil, err
+	}
+	ring.Attach(doors{j})
 	return j, nil
+}
+
+// Providers are those that the host names, and the daemon's own of fetch when it
+// names no other.
+func (j *Joined) Providers(named map[string]interpreter.Provider) map[string]interpreter.Provider {
+	out := map[string]interpreter.Provider{bridgeFetch: j.fetch}
+	maps.Copy(out, named)
+	return out
+}
+
+// Over ends what a run has open, which is over itself.
+func (j *Joined) Over(run string) { j.fetch.Over(run) }
+
+// bridgeFetch is the name of the bridge that the daemon performs by itself.
+const bridgeFetch = "fetch"
+
+// doors are those of a Joined.
+type doors struct{ *Joined }
+
+func (d doors) Recheck() { d.Egress.Recheck() }
+
+func (d doors) Close() {
+	_ = d.fetch.Close() // it has what egress has, and is told before
+	d.Egress.Close()
 }
 
 // Runs are the live runs.

@@ -25,13 +25,13 @@ import (
 	"github.com/ringd/ringd/schema/wire"
 )
 
-type doors struct {
+type fakeDoors struct {
 	rechecked atomic.Int32
 	closed    atomic.Int32
 }
 
-func (d *doors) Recheck() { d.rechecked.Add(1) }
-func (d *doors) Close()   { d.closed.Add(1) }
+func (d *fakeDoors) Recheck() { d.rechecked.Add(1) }
+func (d *fakeDoors) Close()   { d.closed.Add(1) }
 
 func now() time.Time { return time.Unix(1e9, 0) }
 
@@ -66,7 +66,7 @@ func apply(t *testing.T, r *network.Ring, set *profiles.Set) {
 func TestCommitRechecks(t *testing.T) {
 	r := newRing(t)
 	apply(t, r, nil) // before there are doors
-	d := &doors{}
+	d := &fakeDoors{}
 	r.Attach(d)
 	commit, err := r.Prepare(t.Context(), &profiles.Set{Agents: map[string]profiles.Agent{"a": {Audit: "strict"}, "b": {}}})
 	if err != nil || d.rechecked.Load() != 0 || r.Strict("a") {
