@@ -75,7 +75,7 @@ func TestReach(t *testing.T) {
 	})
 	w.apply(reaching("one", "a.example", "b.example"))
 	p, _ := calls(ask("fetch", `[]`))
-	grants := profiles.Grants{Bridges: map[string]profiles.GrantOfBridge{"fetch": {}}, Hosts: []string{"a.example"}}
+	grants := profiles.Grants{Bridges: map[string]profiles.GrantOfBridge{"fetch": {}}, Hosts: []string{"a.example", "gateway.ringd.internal"}}
 	run, err := w.tryStart(interpreter.StartRequest{Grants: &grants}, p)
 	must(t, err)
 	live := <-asked
