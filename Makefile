@@ -35,7 +35,7 @@ export GOFLAGS ?= -buildvcs=false
 # Static binaries: a guest starts faster without the dynamic linker. Only the race detector needs C.
 export CGO_ENABLED ?= 0
 
-.PHONY: help demo build engine init test check fmt vet cross lint arch golden golden-clean fuzz bench long release clean
+.PHONY: help demo build engine init test check fmt vet cross lint arch golden golden-clean fuzz mutants bench long release clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -102,6 +102,9 @@ fuzz: $(MADE) ## every fuzz target for FUZZTIME (60s) each
 	    go test -run '^$$' -fuzz "^$$target\$$" -fuzztime $(FUZZTIME) $$pkg; \
 	  done; \
 	done
+
+mutants: $(MADE) ## each check of the egress decision taken out in turn: a test has to fail
+	RINGD_MUTANTS=1 go test -timeout 60m -run '^TestMutants$$' ./profiles/egress
 
 bench: build ## benchmarks, and the peers side by side: engines, launchers and proxies
 	go test -run '^$$' -bench . -benchmem ./...

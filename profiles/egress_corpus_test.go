@@ -129,3 +129,18 @@ func TestEgressWireTable(t *testing.T) {
 		}
 	}
 }
+
+// Each case that others answer differently stands in the document with our
+// answer.
+func TestEgressArguable(t *testing.T) {
+	doc, err := os.ReadFile("../docs/EGRESS.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, c := range corpus(t, "../testdata/egress.jsonl") {
+		row := "| " + c.ID + " | " + c.Expect + ": "
+		if listed := strings.Contains(string(doc), row); listed != (c.Arguable != "") {
+			t.Errorf("%s is arguable: %q; docs/EGRESS.md has %q: %v", c.ID, c.Arguable, row, listed)
+		}
+	}
+}
