@@ -48,7 +48,7 @@ type wanted struct {
 // record and opens the connection, in this order. The error is a *profiles.Denial
 // that is on record already, or a fault.
 func (g *Guest) dial(ctx context.Context, w wanted) (*link, error) {
-	ctx, cancel := context.WithCancel(ctx)
+	ctx, cancel := context.WithTimeout(ctx, g.egress.cfg.DialWithin)
 	defer cancel()
 	l, err := g.admit(w, cancel)
 	if err != nil {
@@ -85,9 +85,7 @@ func (g *Guest) dial(ctx context.Context, w wanted) (*link, error) {
 		return nil, fmt.Errorf("record the connection to %s: %w", w.dest, err)
 	}
 	g.egress.observe(Figure{Door: w.door, Verdict: dec.Verdict, Code: l.decision.Code})
-	inTime, stop := context.WithTimeout(ctx, g.egress.cfg.DialWithin)
-	defer stop()
-	conn, at, err := reach.Dial(inTime, g.egress.cfg.Go, candidates, func(a netip.AddrPort) error { return g.egress.second(s, l.claim, a) })
+	conn, at, err := reach.Dial(ctx, g.egress.cfg.Go, candidates, func(a netip.AddrPort) error { return g.egress.second(s, l.claim, a) })
 	if errors.Is(err, reach.ErrPinned) {
 		err = denial(refusal(egress.Address, reach.ErrPinned.Error()))
 	}
@@ -119,7 +117,7 @@ func (l *link) opened(conn *net.TCPConn, at netip.AddrPort, s standing) (*link, 
 			return nil, l.lost()
 		}
 	}
-	e.expires(s, []*link{l}, now)
+	g.expires(s, now)
 	return l, nil
 }
 
@@ -171,8 +169,6 @@ func (g *Guest) lookUp(ctx context.Context, d egress.Dest) ([]netip.Addr, error)
 	if d.Addr.IsValid() {
 		return []netip.Addr{d.Addr}, nil
 	}
-	ctx, cancel := context.WithTimeout(ctx, g.egress.cfg.DialWithin)
-	defer cancel()
 	answers, err := g.egress.cfg.Resolve(ctx, d.Name+".")
 	var not *net.DNSError
 	if errors.As(err, &not) && not.IsNotFound {

@@ -51,7 +51,7 @@ type Config struct {
 	Undecided   int // 0: 256
 	// FirstBytes is how long a client may take to say what it wants.
 	FirstBytes time.Duration // 0: 10 s
-	// DialWithin is how long a lookup and then a dial may take each.
+	// DialWithin is how long a lookup and the dial after it may take.
 	DialWithin time.Duration // 0: 15 s
 }
 

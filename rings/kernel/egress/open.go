@@ -26,7 +26,8 @@ type Egress struct {
 	cfg    Config
 	pump   *relay.Pump
 	reads  *forward.Forwarder
-	prefix string // of the names of connections
+	heads  sync.Pool // *[firstBytes]byte
+	prefix string    // of the names of connections
 	count  atomic.Uint64
 
 	// walk is held by a Recheck: what it says of connections is said in order.
@@ -124,6 +125,7 @@ type Guest struct {
 	upstreams map[string]*upstream
 	refusals  refusals
 	names     fake.Table
+	timed     standing // whose next expiry is waited for
 }
 
 // Close closes the doors of the guest, cuts its connections, and returns when all

@@ -77,9 +77,10 @@ func (g *Guest) patient() bool {
 type client struct {
 	guest   *Guest
 	conn    relay.Stream
-	buf     []byte // what was read of it so far
-	waiting bool   // nothing is decided of it yet
-	taken   bool   // a link, or who reads requests, closes it
+	buf     []byte            // what was read of it so far
+	first   *[firstBytes]byte // where it is, until it needs more; given back in the end
+	waiting bool              // nothing is decided of it yet
+	taken   bool              // a link, or who reads requests, closes it
 }
 
 // accepted gives a connection to handle, unless too many wait for a decision.
@@ -122,6 +123,10 @@ func (c *client) leave() {
 	c.guest.mu.Lock()
 	delete(c.guest.clients, c.conn)
 	c.guest.mu.Unlock()
+	if c.first != nil {
+		c.buf = nil
+		c.guest.egress.heads.Put(c.first)
+	}
 	if !c.taken {
 		c.conn.Close()
 	}
@@ -148,7 +153,13 @@ func (c *client) more() error {
 	if len(c.buf) >= mostBytes {
 		return errLong
 	}
-	if cap(c.buf)-len(c.buf) < firstBytes/8 {
+	switch room := cap(c.buf) - len(c.buf); {
+	case c.first == nil:
+		if c.first, _ = c.guest.egress.heads.Get().(*[firstBytes]byte); c.first == nil {
+			c.first = new([firstBytes]byte)
+		}
+		c.buf = c.first[:0]
+	case room < firstBytes/8:
 		next := make([]byte, len(c.buf), max(firstBytes, 2*cap(c.buf)))
 		copy(next, c.buf)
 		c.buf = next

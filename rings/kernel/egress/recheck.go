@@ -38,6 +38,7 @@ func (g *Guest) recheck(now time.Time) {
 	for l := range g.links {
 		links = append(links, l)
 	}
+	g.timed = standing{} // a timer that has fired waits for nothing
 	g.mu.Unlock()
 	if len(links) == 0 {
 		return
@@ -71,7 +72,7 @@ func (g *Guest) recheck(now time.Time) {
 			l.cut(ending{how: EndCut, decision: o.decision, after: s.generation})
 		}
 	}
-	g.egress.expires(s, links, now)
+	g.expires(s, now)
 }
 
 func (g *Guest) outcome(s standing, c claim, now time.Time) outcome {
@@ -142,14 +143,18 @@ func (x *expiry) stop() {
 	}
 }
 
-// expires arms the expiry for connections that were decided by s.
-func (e *Egress) expires(s standing, links []*link, now time.Time) {
-	if len(links) == 0 {
+// expires arms the expiry for a connection that was decided by s.
+func (g *Guest) expires(s standing, now time.Time) {
+	g.mu.Lock()
+	known := len(g.timed.deciders) > 0 && g.timed.same(s)
+	g.timed = s
+	g.mu.Unlock()
+	if known {
 		return
 	}
 	for _, d := range s.deciders {
 		if at, ok := d.EgressList().NextExpiry(now); ok {
-			e.expiry.arm(at, now)
+			g.egress.expiry.arm(at, now)
 		}
 	}
 }
