@@ -157,5 +157,17 @@ sort "$tmp/trail" | uniq -c | sed 's/^ */  /;s/ / x /3'
 [ "$(grep -c effect "$tmp/trail")" = 1 ] || fail "the comment was not posted once"
 "$ringd" audit verify --state "$tmp/state4" | tail -n 1
 
+title "8. An agent that may reach the network"
+port=8000
+mkdir "$tmp/policy8"
+sed "s/@PORT@/$port/" "$here/egress/research.yaml" >"$tmp/policy8/research.yaml"
+sed -n '/^  network:/,$p' "$here/egress/research.yaml"
+"$ringd" vet "$tmp/policy8" && say "ringd vet: no findings"
+say "What it decides, asked without running anything (target, then the answer):"
+"$ringd" decide -p "$tmp/policy8" <"$here/egress/asks.jsonl" >"$tmp/decisions" && fail "nothing was denied"
+paste "$here/egress/asks.jsonl" "$tmp/decisions" | sed -e 's/.*"target": "\([^"]*\)".*"verdict":"\([a-z]*\)","code":"\([a-z._]*\)","reason":"\(.*\)","rule".*/  \2  \1: \4/' \
+  -e 's/^  deny/  deny /' -e 's/\\"/"/g' | hang 9
+[ "$(grep -c '"verdict":"allow"' "$tmp/decisions")" = 2 ] || fail "not the two that are allowed"
+
 title "That is ringd: a program can do nothing but ask."
 say "Policy: testdata/demo/policy. Program: testdata/demo/review.ts. More: README.md."
