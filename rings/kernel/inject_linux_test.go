@@ -150,7 +150,7 @@ func TestVictim(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	r := ring(t)
+	r, _ := probeRingOf(t, true)
 	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Second)
 	defer cancel()
 	s := workspace(v.Work, v.Marker, v.File)

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/netip"
 	"os"
 	"path/filepath"
 	"slices"
@@ -19,6 +20,7 @@ import (
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/rings/kernel"
+	"github.com/ringd/ringd/rings/kernel/egress"
 )
 
 // same gives the same bytes for ever, so that a test knows the token of a guest.
@@ -31,12 +33,48 @@ func (s same) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// probeRing is a ring whose guests all have one token.
+// refusing is egress that nobody's profile lets anything out of.
+func refusing(t *testing.T, work func(func())) *egress.Egress {
+	t.Helper()
+	e, err := egress.New(egress.Config{
+		Go: work, Now: time.Now,
+		Record: func(ev egress.Event) error {
+			if ev.Decision.Verdict == profiles.Allow || ev.Dial.IsValid() {
+				t.Errorf("on record: %+v", ev)
+			}
+			return nil
+		},
+		Resolve: func(_ context.Context, name string) ([]netip.Addr, error) {
+			t.Errorf("%s is looked up", name)
+			return nil, errors.New("no")
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(e.Close)
+	return e
+}
+
+// probeRing is a ring whose guests all have one token. The network of guests leads
+// nowhere.
 func probeRing(t *testing.T) (r *kernel.Ring, token string) {
+	t.Helper()
+	r, token = probeRingOf(t, false)
+	needKernel(t, r)
+	return r, token
+}
+
+// probeRingOf is probeRing; with leads, networks lead to egress that refuses all.
+func probeRingOf(t *testing.T, leads bool) (r *kernel.Ring, token string) {
 	t.Helper()
 	b := []byte("probes of a ring")
 	var wg sync.WaitGroup
-	r, err := kernel.New(kernel.Config{Go: func(f func()) { wg.Go(f) }, Token: same(b)})
+	c := kernel.Config{Go: wg.Go, Token: same(b)}
+	if leads {
+		c.Egress = refusing(t, wg.Go)
+	}
+	r, err := kernel.New(c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -46,7 +84,6 @@ func probeRing(t *testing.T) (r *kernel.Ring, token string) {
 		}
 		wg.Wait()
 	})
-	needKernel(t, r)
 	return r, hex.EncodeToString(b)
 }
 
@@ -124,6 +161,7 @@ func inGuest(t *testing.T, r *kernel.Ring, s executors.Spec, ids ...string) map[
 func TestProbes(t *testing.T) {
 	p, h := built(t, "probe"), atHost(t)
 	r, token := probeRing(t)
+	leads, _ := probeRingOf(t, true)
 	base := t.TempDir()
 	openUp(t, base)
 	// The race detector's own memory is over every limit.
@@ -161,7 +199,11 @@ func TestProbes(t *testing.T) {
 			if ws[0].id == "l_cpu" {
 				spec.CPU, spec.Kernel.CPUMillis = time.Second, 1000
 			}
-			results := inGuest(t, r, spec, names(ws)...)
+			in := r
+			if where == "own" && strings.HasPrefix(ws[0].id, "e_") {
+				in = leads
+			}
+			results := inGuest(t, in, spec, names(ws)...)
 			mu.Lock()
 			defer mu.Unlock()
 			for _, w := range ws {

@@ -49,6 +49,13 @@ func (g *guest) setNetwork() error {
 	if err := anyip.Up(); err != nil {
 		return missing(order.LayerNetwork, "bring loopback up", err)
 	}
+	if g.Listen == nil {
+		return nil
+	}
+	// Routes by it come next, and would be blamed.
+	if err := g.hasLoopback(); err != nil {
+		return canary{name: "loopback", layer: order.LayerNetwork}.shows(err)
+	}
 	return nil
 }
 
@@ -61,7 +68,7 @@ func (g *guest) setListeners() error {
 	if err := anyip.Route(unix.AF_INET); err != nil {
 		return missing(order.LayerEgress, "make every address local", err)
 	}
-	switch err := anyip.Route(unix.AF_INET6); {
+	switch err := g.routeIPv6(); {
 	case err == nil:
 		g.ipv6 = true
 	case !noIPv6(err):
@@ -88,6 +95,16 @@ func (g *guest) setListeners() error {
 		return broken(order.LayerEgress, "hand over listeners", err)
 	}
 	return nil
+}
+
+// routeIPv6 makes every address of IPv6 local, where sockets have them.
+func (g *guest) routeIPv6() error {
+	fd, err := unix.Socket(unix.AF_INET6, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		return fmt.Errorf("socket: %w", err)
+	}
+	unix.Close(fd)
+	return anyip.Route(unix.AF_INET6)
 }
 
 // noIPv6 is what a host says that does not have IPv6, or has switched it off.
