@@ -111,6 +111,7 @@ func (vm *VM) bootGuest(ctx context.Context) error {
 		{"qjs_set_interrupt_handler", []uint64{0}}, // the meter is the only interrupt
 		{"qjs_set_module_loader", []uint64{1}},
 		{"qjs_set_promise_rejection_handler", []uint64{1}},
+		{"qjs_set_gc_threshold", []uint64{512 << 10}}, // above what fetch takes
 	} {
 		r, err := vm.bootCall(ctx, step.export, step.args...)
 		if err != nil {
