@@ -88,7 +88,9 @@ func BenchmarkCall(b *testing.B) {
 	b.Run("fetch", func(b *testing.B) {
 		benchmarkCall(b, "fetch", fmt.Sprintf(`[{"url":"%s/","method":"GET","headers":{}}]`, s.URL), netip.MustParseAddrPort(s.Listener.Addr().String()))
 	})
-	b.Run("log", func(b *testing.B) { benchmarkCall(b, "log", `[{"text":"three findings in handler.go"}]`, netip.AddrPort{}) })
+	b.Run("log", func(b *testing.B) {
+		benchmarkCall(b, "log", `[{"text":"three findings in handler.go"}]`, netip.AddrPort{})
+	})
 	b.Run("direct", func(b *testing.B) {
 		for b.Loop() {
 			r, err := s.Client().Get(s.URL)

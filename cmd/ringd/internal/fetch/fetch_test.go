@@ -302,8 +302,7 @@ func TestRefused(t *testing.T) {
 
 func TestRedirects(t *testing.T) {
 	other := echo(t)
-	var s *httptest.Server
-	s = server(t, func(w http.ResponseWriter, q *http.Request) {
+	s := server(t, func(w http.ResponseWriter, q *http.Request) {
 		status := http.StatusFound
 		to := q.URL.Query().Get("to")
 		_, _ = fmt.Sscan(q.URL.Path[1:], &status)
@@ -505,8 +504,7 @@ func TestFailures(t *testing.T) {
 // TestGateway: a virtual host is reached with the host's credential, which the
 // program neither has nor gets.
 func TestGateway(t *testing.T) {
-	var s *httptest.Server
-	s = server(t, func(w http.ResponseWriter, q *http.Request) {
+	s := server(t, func(w http.ResponseWriter, q *http.Request) {
 		w.Header().Set("X-Echo", q.Header.Get("Authorization"))
 		if q.URL.Path == "/up/moved" {
 			http.Redirect(w, q, "https://evil.example/", http.StatusFound)
