@@ -7,12 +7,14 @@ ringd=${1:?usage: run.sh RINGD REVIEWER}
 reviewer=${2:?usage: run.sh RINGD REVIEWER}
 here=$(cd "$(dirname "$0")" && pwd)
 tmp=$(mktemp -d "${TMPDIR:-/tmp}/ringd-demo.XXXXXX")
-daemon='' collector=''
+daemon='' collector='' server=''
 cleanup() {
   [ -z "$daemon" ] || kill "$daemon" 2>/dev/null || true
   [ -z "$daemon" ] || wait "$daemon" 2>/dev/null || true
   exec 9>&- || true
   [ -z "$collector" ] || wait "$collector" 2>/dev/null || true
+  exec 8>&- || true
+  [ -z "$server" ] || wait "$server" 2>/dev/null || true
   rm -rf "$tmp"
 }
 trap cleanup EXIT
@@ -158,7 +160,12 @@ sort "$tmp/trail" | uniq -c | sed 's/^ */  /;s/ / x /3'
 "$ringd" audit verify --state "$tmp/state4" | tail -n 1
 
 title "8. An agent that may reach the network"
-port=8000
+mkfifo "$tmp/hold8"
+"$reviewer" serve "$tmp/port" <"$tmp/hold8" &
+server=$!
+exec 8>"$tmp/hold8"
+until [ -s "$tmp/port" ]; do kill -0 "$server" || fail "the server ended"; done
+port=$(cat "$tmp/port")
 mkdir "$tmp/policy8"
 sed "s/@PORT@/$port/" "$here/egress/research.yaml" >"$tmp/policy8/research.yaml"
 sed -n '/^  network:/,$p' "$here/egress/research.yaml"
@@ -168,6 +175,24 @@ say "What it decides, asked without running anything (target, then the answer):"
 paste "$here/egress/asks.jsonl" "$tmp/decisions" | sed -e 's/.*"target": "\([^"]*\)".*"verdict":"\([a-z]*\)","code":"\([a-z._]*\)","reason":"\(.*\)","rule".*/  \2  \1: \4/' \
   -e 's/^  deny/  deny /' -e 's/\\"/"/g' | hang 9
 [ "$(grep -c '"verdict":"allow"' "$tmp/decisions")" = 2 ] || fail "not the two that are allowed"
+
+say "A program with these grants. The credential of the gateway is in a file of the host, and nowhere else:"
+key="KEY-$(od -An -N12 -tx1 /dev/urandom | tr -d ' \n')"
+(umask 077; printf '%s\n' "$key" >"$tmp/models.key")
+printf '"http://127.0.0.1:%s"' "$port" >"$tmp/base.json"
+"$ringd" run -p "$tmp/policy8" --executor js --state "$tmp/state8" --json --credential "models-key=file:$tmp/models.key" \
+  --input "base=$tmp/base.json" "$here/egress/fetch.ts" >"$tmp/fetch.json" 2>"$tmp/fetch.out" && fail "nothing was refused"
+grep -q '"state": "done"' "$tmp/fetch.json" || { cat "$tmp/fetch.out" >&2; fail "the program did not finish"; }
+cat "$tmp/fetch.out"
+grep -q "200 GET /manual/1, with no credential" "$tmp/fetch.out" || fail "the manual was not read"
+grep -q "200 POST /v1/messages, with a credential of $((7 + ${#key})) letters" "$tmp/fetch.out" || fail "the gateway did not add its credential"
+[ "$(grep -c ' 200 ' "$tmp/fetch.out")" = 2 ] || fail "an attempt worked"
+if grep -rq "$key" "$tmp/state8" "$tmp/fetch.json" "$tmp/fetch.out"; then fail "the credential is in an output or a record"; fi
+say "On record, the credential by its name alone:"
+"$ringd" audit query --state "$tmp/state8" --kind egress_decided \
+  | awk -v port=":$port" '{ line = sprintf("  %-5s %s %s", $7, $6, $8); sub(port, ":PORT", line); for (i = 9; i <= NF; i++) if ($i ~ /^(credential|method|path)=/) line = line " " $i; print line }' | hang 8
+exec 8>&-
+wait "$server"; server=''
 
 title "That is ringd: a program can do nothing but ask."
 say "Policy: testdata/demo/policy. Program: testdata/demo/review.ts. More: README.md."

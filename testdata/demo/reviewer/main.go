@@ -5,18 +5,25 @@
 // `reviewer collect FILE` is the attacker's end of the demo: it listens on a
 // loopback port, writes the address to FILE, and prints how many connections
 // came when its stdin is closed.
+//
+// `reviewer serve FILE` is a server that the agent may reach: it listens on a
+// loopback port, writes the port to FILE, and answers with whose credential came
+// until its stdin is closed.
 package main
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net"
+	"net/http"
 	"os"
 	"regexp"
 	"strconv"
 	"strings"
 	"sync/atomic"
+	"time"
 )
 
 func main() {
@@ -26,8 +33,10 @@ func main() {
 		err = review(os.Stdin, os.Stdout)
 	case len(os.Args) == 3 && os.Args[1] == "collect":
 		err = collect(os.Args[2])
+	case len(os.Args) == 3 && os.Args[1] == "serve":
+		err = serve(os.Args[2])
 	default:
-		err = fmt.Errorf("usage: reviewer | reviewer collect FILE")
+		err = fmt.Errorf("usage: reviewer | reviewer collect FILE | reviewer serve FILE")
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "reviewer:", err)
@@ -224,4 +233,38 @@ func collect(file string) error {
 	}
 	fmt.Println(n.Load())
 	return l.Close()
+}
+
+// serve answers requests. It names a credential by its length, never by itself.
+func serve(file string) error {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return err
+	}
+	_, port, err := net.SplitHostPort(l.Addr().String())
+	if err != nil {
+		return err
+	}
+	server := &http.Server{ReadHeaderTimeout: 10 * time.Second, Handler: http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		io.Copy(io.Discard, r.Body)
+		came := "no credential"
+		if key := r.Header.Get("Authorization"); key != "" {
+			came = fmt.Sprintf("a credential of %d letters", len(key))
+		}
+		fmt.Fprintf(w, "%s %s, with %s", r.Method, r.URL.Path, came)
+	})}
+	go func() {
+		io.Copy(io.Discard, os.Stdin)
+		server.Close()
+	}()
+	if err := os.WriteFile(file+".new", []byte(port+"\n"), 0o600); err != nil {
+		return err
+	}
+	if err := os.Rename(file+".new", file); err != nil {
+		return err
+	}
+	if err := server.Serve(l); !errors.Is(err, http.ErrServerClosed) {
+		return err
+	}
+	return nil
 }
