@@ -94,13 +94,17 @@ func Clean(path string) bool {
 func outside(r rune) bool { return r <= ' ' || r >= 0x7f }
 
 // hop lists headers that mean one connection only.
-var hop = [...]string{"Connection", "Proxy-Connection", "Keep-Alive", "Te", "Trailer", "Transfer-Encoding", "Upgrade"}
+func hop() [7]string {
+	return [...]string{"Connection", "Proxy-Connection", "Keep-Alive", "Te", "Trailer", "Transfer-Encoding", "Upgrade"}
+}
 
 // credentials lists headers by which clients say who they are. None of a client's
 // passes: a key of its own would let it speak to the upstream as somebody else.
-var credentials = [...]string{
-	"Authorization", "Cookie", "Cookie2", "Api-Key", "Apikey", "X-Api-Key", "X-Api-Token", "X-Auth-Key", "X-Auth-Token", "X-Access-Token",
-	"X-Goog-Api-Key", "X-Amz-Security-Token", "X-Csrf-Token", "Private-Token", "Job-Token", "X-Vault-Token", "X-Functions-Key", "Ocp-Apim-Subscription-Key",
+func credentials() []string {
+	return []string{
+		"Authorization", "Cookie", "Cookie2", "Api-Key", "Apikey", "X-Api-Key", "X-Api-Token", "X-Auth-Key", "X-Auth-Token", "X-Access-Token",
+		"X-Goog-Api-Key", "X-Amz-Security-Token", "X-Csrf-Token", "Private-Token", "Job-Token", "X-Vault-Token", "X-Functions-Key", "Ocp-Apim-Subscription-Key",
+	}
 }
 
 // Request makes what goes to the upstream out of q, whose path is clean (see
@@ -128,7 +132,7 @@ func (t Target) Request(ctx context.Context, q *http.Request, s Secret) (*http.R
 	}
 	upgrade := strings.EqualFold(q.Header.Get("Upgrade"), "websocket")
 	hopByHop(out.Header)
-	for _, name := range credentials {
+	for _, name := range credentials() {
 		out.Header.Del(name)
 	}
 	for name := range out.Header {
@@ -161,7 +165,7 @@ func hopByHop(h http.Header) {
 			h.Del(strings.TrimSpace(name))
 		}
 	}
-	for _, name := range hop {
+	for _, name := range hop() {
 		h.Del(name)
 	}
 }
