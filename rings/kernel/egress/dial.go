@@ -107,7 +107,7 @@ func (l *link) opened(conn *net.TCPConn, at netip.AddrPort, s standing) (*link, 
 	now := e.cfg.Now()
 	e.observe(Figure{Door: l.door, Verdict: profiles.Allow, Code: l.decision.Code, Dialed: max(now.Sub(l.began), 1), Open: 1})
 	if over {
-		conn.Close()
+		_ = conn.Close()
 		return nil, l.lost()
 	}
 	if again := g.standing(); !s.same(again) {

@@ -42,7 +42,7 @@ func (g *Guest) ServeDNSPackets(conn net.PacketConn, ipv6 bool) error {
 	g.work.Add(1)
 	g.egress.cfg.Go(func() {
 		defer g.work.Done()
-		defer p.Close()
+		defer func() { _ = p.Close() }()
 		p.Serve(func(query []byte) []byte { return g.answer(query, ipv6) }, g.patient)
 	})
 	return nil
@@ -52,7 +52,7 @@ func (g *Guest) answer(query []byte, ipv6 bool) []byte {
 	return names.Answer(query, func(name string) (v4, v6 netip.Addr, ok bool) {
 		d, why := egress.ParseHost(name, portOfNames)
 		if why != nil || d.Name == "" || !g.Listed(d.Name) {
-			g.refuse(Event{Door: DoorDNS, Dest: egress.Dest{Name: name, Port: portOfNames}, Decision: g.unlisted(d, why)})
+			_ = g.refuse(Event{Door: DoorDNS, Dest: egress.Dest{Name: name, Port: portOfNames}, Decision: g.unlisted(d, why)})
 			return v4, v6, false
 		}
 		v4, v6 = g.names.Address(d.Name)

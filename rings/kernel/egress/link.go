@@ -138,7 +138,7 @@ func (l *link) close(how string) {
 	up := l.upstream
 	l.mu.Unlock()
 	if up != nil {
-		up.Close()
+		_ = up.Close()
 	}
 	l.finish()
 }

@@ -92,7 +92,7 @@ func (g *Guest) accepted(conn net.Conn, handle func(*client)) {
 		g.mu.Unlock()
 		relay.Reset(conn)
 		if ok && !closed {
-			g.refuse(Event{Decision: refusal(egress.Budget, "more connections wait for a decision than one holder may have")})
+			_ = g.refuse(Event{Decision: refusal(egress.Budget, "more connections wait for a decision than one holder may have")})
 		}
 		return
 	}
@@ -281,7 +281,7 @@ func (g *Guest) socks(c *client) {
 	switch {
 	case errors.As(err, &malformed):
 		why := request.UnreadSOCKS(err)
-		g.refuse(Event{Door: DoorSOCKS, Decision: refusal(why.Code, why.Why)})
+		_ = g.refuse(Event{Door: DoorSOCKS, Decision: refusal(why.Code, why.Why)})
 		c.farewell(socks.AppendReply(nil, malformed.Reply()))
 		return
 	case err != nil:

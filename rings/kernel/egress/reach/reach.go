@@ -88,7 +88,7 @@ func (r *race) ended(d dialed) bool {
 		}
 		return false
 	case r.won.conn != nil:
-		d.conn.Close()
+		_ = d.conn.Close()
 		return false
 	default:
 		r.won = d

@@ -127,7 +127,7 @@ func (d *direction) take(fd uintptr, n int) (may int, wait bool) {
 // nothing is what a read says that gave no bytes: false to wait, true for an end
 // or an error.
 func (d *direction) nothing(n int, err error) bool {
-	if err == unix.EAGAIN {
+	if errors.Is(err, unix.EAGAIN) {
 		return false
 	}
 	if n != 0 {
@@ -193,7 +193,7 @@ func (d *direction) spliceOut(fd uintptr) bool {
 	case n > 0:
 		d.n -= n
 		return true
-	case err == unix.EAGAIN:
+	case errors.Is(err, unix.EAGAIN):
 		return false
 	case err == nil:
 		err = fmt.Errorf("relay: %d bytes stay in a pipe", d.n)
@@ -206,7 +206,7 @@ func (d *direction) spliceOut(fd uintptr) bool {
 func ignoring(f func() (int, error)) (int, error) {
 	for {
 		n, err := f()
-		if err != unix.EINTR {
+		if !errors.Is(err, unix.EINTR) {
 			return n, err
 		}
 	}
