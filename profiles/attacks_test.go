@@ -124,6 +124,9 @@ func numberAttacks() (out []attack) {
 		out = append(out, attack{"ipv6", "not IPv6 in its usual form: " + form, egress.Target, []string{"[2606:4700::1]", "*.example.com"},
 			connect(form + ":443"), connect("[2606:4700:0::1]:443"), nil, "2606:4700::1"})
 	}
+	for _, target := range []string{"[2606:4700::1]x443", "[2606:4700::1]443", "[2606:4700::1]::443", "[2606:4700::1].:443"} {
+		out = append(out, attack{"ipv6", "no colon right behind the bracket: " + target, egress.Target, []string{"[2606:4700::1]"}, connect(target), connect("[2606:4700::1]:443"), nil, ""})
+	}
 	return out
 }
 

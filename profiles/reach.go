@@ -186,7 +186,8 @@ func (d *Decider) Gateway(m egress.Match) (*Gateway, bool) {
 }
 
 func (d *Decider) egressAllowed(m egress.Match) Decision {
-	e, at := &d.agent.Egress, -1
+	e := &d.agent.Egress
+	var at int
 	var rule *Rule
 	switch {
 	case m.Virtual > 0 && m.Virtual <= len(e.Gateways):

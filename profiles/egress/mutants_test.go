@@ -24,9 +24,8 @@ func mutants() []mutant {
 		return "", errors`, `if false {
 		return "", errors`},
 		{"name.go", `last[1]|0x20 == 'x'`, `false`},
-		{"name.go", `if puny {`, `if false {`},
-		{"name.go", `err != nil || isASCII(u)`, `err != nil`},
-		{"name.go", `err != nil || back != label`, `false`},
+		{"name.go", `if puny {`, `if puny && false {`},
+		{"name.go", `err != nil || back != label`, `err != nil && back != label`},
 		{"name.go", `case 'h':
 			return false, false, errors.New("the name is not in its ASCII form, xn--…")`, `case 'h':`},
 		{"name.go", `default:
@@ -60,7 +59,6 @@ func mutants() []mutant {
 		name, err := readName(domain)
 		if err != nil {`},
 		// entries
-		{"entry.go", `if strings.Contains(name, "*") {`, `if false {`},
 		{"entry.go", `if !strings.Contains(name, ".") {
 		return "", errors`, `if false {
 		return "", errors`},
@@ -77,9 +75,6 @@ func mutants() []mutant {
 		{"list.go", `case !e.on(d.Port):`, `case false:`},
 		{"list.go", `case !e.live(now):`, `case false:`},
 		{"list.go", `!now.IsZero() && now.Before(expires)`, `now.Before(expires)`},
-		{"list.go", `if l.mode != Allowlist {
-		return Match{}`, `if false {
-		return Match{}`},
 		{"list.go", `for rest := d.Name; ; {`, `for rest := "x." + d.Name; ; {`},
 		{"list.go", `!d.Addr.IsValid() && !isName(d.Name)`, `false`},
 		{"list.go", `Reads: len(opaque) == 0}`, `}`},

@@ -131,10 +131,10 @@ func checkALabels(name string) error {
 			continue
 		}
 		u, err := p.ToUnicode(label)
-		if err != nil || isASCII(u) {
+		if err != nil {
 			return errors.New("a part of the name begins with xn-- and is not valid")
 		}
-		if back, err := p.ToASCII(u); err != nil || back != label {
+		if back, err := p.ToASCII(u); err != nil || back != label { // also of one that stands for ASCII
 			return errors.New("a part of the name begins with xn-- and is not in its usual form")
 		}
 	}

@@ -1,6 +1,7 @@
 package request
 
 import (
+	"errors"
 	"net/netip"
 	"strings"
 
@@ -55,10 +56,10 @@ func Tunnel(req *head.Request) (egress.Dest, *egress.Refusal) {
 // Unread is the refusal of a head that package head does not read.
 func Unread(err error) *egress.Refusal {
 	code := egress.Request
-	switch err {
-	case head.ErrTarget, head.ErrUser, head.ErrScheme:
+	switch {
+	case errors.Is(err, head.ErrTarget), errors.Is(err, head.ErrUser), errors.Is(err, head.ErrScheme):
 		code = egress.Target
-	case head.ErrMethod:
+	case errors.Is(err, head.ErrMethod):
 		code = egress.Method
 	}
 	return refuse(code, err.Error())
@@ -68,8 +69,7 @@ func Unread(err error) *egress.Refusal {
 // not read.
 func UnreadSOCKS(err error) *egress.Refusal {
 	code := egress.Request
-	switch err {
-	case socks.ErrDomain, socks.ErrType:
+	if errors.Is(err, socks.ErrDomain) || errors.Is(err, socks.ErrType) {
 		code = egress.Target
 	}
 	return refuse(code, err.Error())
