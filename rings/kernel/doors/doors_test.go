@@ -1,124 +1,114 @@
 package doors_test
 
 import (
-	"bufio"
-	"context"
-	"errors"
-	"fmt"
-	"net"
-	"net/http"
-	"net/netip"
-	"os"
-	"sync"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/rings/kernel/doors"
-	"github.com/ringd/ringd/rings/kernel/egress"
 	"github.com/ringd/ringd/rings/kernel/order"
 )
 
-// listen is a socket on loopback, as an init hands it over.
-func listen(t *testing.T) (netip.AddrPort, *os.File) {
-	t.Helper()
-	l, err := net.ListenTCP("tcp", net.TCPAddrFromAddrPort(netip.MustParseAddrPort("127.0.0.1:0")))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer l.Close()
-	f, err := l.File()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return l.Addr().(*net.TCPAddr).AddrPort(), f
+func agent(rules ...profiles.EgressRule) profiles.Agent {
+	return profiles.Agent{Name: "a", Egress: profiles.Egress{Mode: profiles.EgressAllowlist, Allow: rules}}
 }
 
-// connect asks a proxy for a target and gives the status of its answer.
-func connect(t *testing.T, proxy netip.AddrPort, to string) int {
-	t.Helper()
-	c, err := new(net.Dialer).DialContext(t.Context(), "tcp", proxy.String())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer c.Close()
-	if _, err := fmt.Fprintf(c, "CONNECT %s HTTP/1.1\r\nHost: %[1]s\r\n\r\n", to); err != nil {
-		t.Fatal(err)
-	}
-	r, err := http.ReadResponse(bufio.NewReader(c), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return r.StatusCode
+func decider(rules ...profiles.EgressRule) *profiles.Decider {
+	return profiles.NewDecider(agent(rules...), "r", profiles.Environment{})
 }
 
-// A guest that serves a run reaches what its agent's profile and all that binds
-// the run allow, and nothing once the run is over.
-func TestRunsBindTheirGuest(t *testing.T) {
-	var wg sync.WaitGroup
-	defer wg.Wait()
-	target, err := net.ListenTCP("tcp", net.TCPAddrFromAddrPort(netip.MustParseAddrPort("127.0.0.1:0")))
-	if err != nil {
-		t.Fatal(err)
+func TestPorts(t *testing.T) {
+	many := profiles.EgressRule{Host: "many.example"}
+	for p := range 300 {
+		many.Ports = append(many.Ports, 5000+p)
 	}
-	defer target.Close()
-	e, err := egress.New(egress.Config{Go: func(f func()) { wg.Go(f) }, Now: time.Now,
-		Resolve: func(context.Context, string) ([]netip.Addr, error) { return nil, errors.New("no names here") },
-		Record:  func(egress.Event) error { return nil },
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer e.Close()
-	at := target.Addr().(*net.TCPAddr)
-	listed := profiles.Agent{Name: "a", Egress: profiles.Egress{Mode: profiles.EgressAllowlist,
-		Allow: []profiles.EgressRule{{Host: "127.0.0.1", Ports: []int{at.Port}}}}}
-	allows := profiles.NewDecider(listed, "sha256:1", profiles.Environment{})
-	denied := listed
-	denied.Egress.Deny = []profiles.EgressRule{{Host: "127.0.0.1", AnyPort: true}}
-	denies := profiles.NewDecider(denied, "sha256:1", profiles.Environment{})
-
-	var mu sync.Mutex
-	serves, bound := "", []*profiles.Decider(nil)
-	proxy, f := listen(t)
-	d, err := doors.Open(doors.Config{
-		Egress: e, Agent: "a", Executor: "shell",
-		Run: func() string { mu.Lock(); defer mu.Unlock(); return serves },
-		Runs: func(run string) []*profiles.Decider {
-			mu.Lock()
-			defer mu.Unlock()
-			if run != "r1" {
-				return nil
-			}
-			return bound
-		},
-	}, &doors.Sockets{Listeners: []order.Listener{{Kind: order.ListenProxy, Port: proxy.Port()}}, Files: []*os.File{f}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer d.Close()
-	if got := connect(t, proxy, at.String()); got != http.StatusForbidden {
-		t.Errorf("before any set: %d", got)
-	}
-	d.Follow(&profiles.Set{Format: profiles.Format, Revision: "sha256:1", Agents: map[string]profiles.Agent{"a": listed}})
 	for _, tt := range []struct {
-		what   string
-		serves string
-		bound  []*profiles.Decider
-		want   int
+		name  string
+		rules []profiles.EgressRule
+		want  []uint16
 	}{
-		{"no run yet", "", nil, http.StatusOK},
-		{"a run that may", "r1", []*profiles.Decider{allows}, http.StatusOK},
-		{"a run that lost the host", "r1", []*profiles.Decider{denies, allows}, http.StatusForbidden},
-		{"a run that is closed", "r1", []*profiles.Decider{allows, nil}, http.StatusForbidden},
-		{"a run that is over", "r1", nil, http.StatusForbidden},
-		{"another run", "r2", []*profiles.Decider{allows}, http.StatusForbidden},
+		{"none", nil, []uint16{80, 443}},
+		{"those that rules name, once", []profiles.EgressRule{{Host: "a.example", Ports: []int{8443, 22}}, {Host: "b.example", Ports: []int{22, 443}}}, []uint16{22, 80, 443, 8443}},
+		{"any port", []profiles.EgressRule{{Host: "a.example", AnyPort: true}}, []uint16{80, 443}},
+		{"that of names", []profiles.EgressRule{{Host: "a.example", Ports: []int{53, 54}}}, []uint16{54, 80, 443}},
 	} {
-		mu.Lock()
-		serves, bound = tt.serves, tt.bound
-		mu.Unlock()
-		if got := connect(t, proxy, at.String()); got != tt.want {
-			t.Errorf("%s: %d, want %d", tt.what, got, tt.want)
+		t.Run(tt.name, func(t *testing.T) {
+			if diff := cmp.Diff(tt.want, doors.Ports(decider(tt.rules...))); diff != "" {
+				t.Error(diff)
+			}
+		})
+	}
+	if diff := cmp.Diff([]uint16{80, 443}, doors.Ports(nil)); diff != "" {
+		t.Errorf("nobody's: %s", diff)
+	}
+	got := doors.Ports(decider(many))
+	if len(got) != order.MaxPorts || !slices.Contains(got, 80) || !slices.Contains(got, 443) || !slices.IsSorted(got) {
+		t.Errorf("of very many ports %d stay: %v", len(got), got)
+	}
+}
+
+func TestWanted(t *testing.T) {
+	for _, tt := range []struct {
+		ports []uint16
+		proxy uint16
+	}{{[]uint16{80, 443}, 3128}, {[]uint16{3128, 3129, 3131}, 3130}} {
+		if got := doors.Wanted(tt.ports); got.Proxy != tt.proxy || !slices.Equal(got.Ports, tt.ports) {
+			t.Errorf("of %v the proxy is on %d, want %d", tt.ports, got.Proxy, tt.proxy)
 		}
+	}
+}
+
+// A program's own variables stand, and no name is there twice: some programs take
+// the first, others the last.
+func TestEnvironment(t *testing.T) {
+	got := doors.Environment([]string{"PATH=/bin", "https_proxy=http://mine", "NO_PROXY="}, 3130)
+	want := []string{
+		"HTTP_PROXY=http://127.0.0.1:3130", "http_proxy=http://127.0.0.1:3130", "HTTPS_PROXY=http://127.0.0.1:3130",
+		"ALL_PROXY=socks5h://127.0.0.1:3130", "all_proxy=socks5h://127.0.0.1:3130", "no_proxy=localhost,127.0.0.1,::1",
+		"NODE_USE_ENV_PROXY=1", "PATH=/bin", "https_proxy=http://mine", "NO_PROXY=",
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	seen := map[string]bool{}
+	for _, v := range got {
+		name, _, _ := strings.Cut(v, "=")
+		if seen[name] {
+			t.Errorf("%s is there twice", name)
+		}
+		seen[name] = true
+	}
+}
+
+// TestDecider: what narrows an agent narrows it in each set; what cannot be read,
+// or belongs to nobody, reaches nothing.
+func TestDecider(t *testing.T) {
+	set := &profiles.Set{Revision: "r", Agents: map[string]profiles.Agent{"a": agent(
+		profiles.EgressRule{Host: "a.example", Ports: []int{443}}, profiles.EgressRule{Host: "b.example", Ports: []int{443}})}}
+	listed := func(d *profiles.Decider, name string) bool { return d.EgressList().Listed(name, time.Unix(1, 0)) }
+	for _, tt := range []struct {
+		name   string
+		set    *profiles.Set
+		agent  string
+		grants []profiles.Grants
+		a, b   bool
+	}{
+		{"whole", set, "a", nil, true, true},
+		{"narrowed", set, "a", []profiles.Grants{{Hosts: []string{"b.example"}}}, false, true},
+		{"narrowed twice", set, "a", []profiles.Grants{{Hosts: []string{"b.example"}}, {Hosts: []string{"a.example"}}}, false, false},
+		{"grants that cannot be read", set, "a", []profiles.Grants{{Hosts: []string{"*"}}}, false, false},
+		{"another agent", set, "b", nil, false, false},
+		{"no set", nil, "a", nil, false, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			d := doors.Decider(tt.set, tt.agent, tt.grants)
+			if a, b := listed(d, "a.example"), listed(d, "b.example"); a != tt.a || b != tt.b {
+				t.Errorf("listed %v, %v, want %v, %v", a, b, tt.a, tt.b)
+			}
+		})
 	}
 }

@@ -85,7 +85,7 @@ func (g *guest) setListeners() error {
 		return missing(order.LayerEgress, "listen", err)
 	}
 	for _, to := range g.elsewhere() {
-		if err := reaches(fds[len(fds)-1], to); err != nil {
+		if err := anyip.Arrives(fds[len(fds)-1], to, order.DNS); err != nil {
 			return canary{name: "every address is local", layer: order.LayerEgress}.shows(err)
 		}
 	}
@@ -166,59 +166,6 @@ func (g *guest) elsewhere() [][16]byte {
 		list = append(list, [16]byte{0x20, 0x01, 0x0d, 0xb8, 15: 7})
 	}
 	return list
-}
-
-// arriveMillis is how long a connection may take that the kernel makes at once.
-const arriveMillis = 2000
-
-// reaches shows that what is sent to an address comes to this listener, which
-// then knows that address.
-func reaches(listener int, to [16]byte) error {
-	family, sa := unix.AF_INET6, unix.Sockaddr(&unix.SockaddrInet6{Port: order.DNS, Addr: to})
-	if to[0] == 0 {
-		family, sa = unix.AF_INET, &unix.SockaddrInet4{Port: order.DNS, Addr: [4]byte(to[12:])}
-	}
-	fd, err := unix.Socket(family, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
-	if err != nil {
-		return fmt.Errorf("open a socket: %w", err)
-	}
-	defer unix.Close(fd)
-	if err := unix.Connect(fd, sa); err != nil {
-		return fmt.Errorf("a connection to %x: %w", to, err)
-	}
-	n, err := talk.Again(func() (int, error) {
-		return unix.Poll([]unix.PollFd{{Fd: int32(listener), Events: unix.POLLIN}}, arriveMillis)
-	})
-	if err != nil {
-		return fmt.Errorf("wait for a connection to %x: %w", to, err)
-	}
-	if n == 0 {
-		return fmt.Errorf("a connection to %x does not arrive", to)
-	}
-	got, _, err := unix.Accept4(listener, unix.SOCK_CLOEXEC)
-	if err != nil {
-		return fmt.Errorf("take a connection to %x: %w", to, err)
-	}
-	defer unix.Close(got)
-	local, err := unix.Getsockname(got)
-	if err != nil {
-		return fmt.Errorf("ask where a connection went: %w", err)
-	}
-	if have := address(local); have != to {
-		return fmt.Errorf("a connection to %x arrives as one to %x", to, have)
-	}
-	return nil
-}
-
-func address(sa unix.Sockaddr) (a [16]byte) {
-	switch sa := sa.(type) {
-	case *unix.SockaddrInet4:
-		a[10], a[11] = 0xff, 0xff
-		copy(a[12:], sa.Addr[:])
-	case *unix.SockaddrInet6:
-		a = sa.Addr
-	}
-	return a
 }
 
 // hasNetwork: there is nothing but loopback.
