@@ -602,3 +602,28 @@ func TestLimitsOfRequests(t *testing.T) {
 		t.Errorf("sent %d bytes", ends[0].Up)
 	}
 }
+
+// Clients whose requests are read count among the connections of a holder, also
+// while they ask for nothing.
+func TestManyReadClients(t *testing.T) {
+	r := newRig(t, []profiles.EgressRule{host("a.example", 80)}, func(c *egress.Config) { c.Connections = 3 })
+	r.Name("a.example", "93.184.216.34")
+	w := r.serve("93.184.216.34:80", nil)
+	const request = "GET http://a.example/ HTTP/1.1\r\nHost: a.example\r\n\r\n"
+	first := r.plain()
+	if res, _ := first.ask(t, request); res.StatusCode != 200 {
+		t.Fatal(res.Status)
+	}
+	idle := r.plain()
+	if res, _ := idle.ask(t, "GET http://no.example/ HTTP/1.1\r\nHost: no.example\r\n\r\n"); res.StatusCode != 403 {
+		t.Fatal(res.Status)
+	}
+	if res, _ := r.plain().ask(t, request); res.Header.Get("X-Ringd-Deny") != "egress.budget" {
+		t.Errorf("one more than there may be: %s", res.Status)
+	}
+	_ = first.Close()
+	r.ends(1)
+	if n := len(w.log()); n != 1 {
+		t.Errorf("asked %d times", n)
+	}
+}
