@@ -19,7 +19,7 @@ func (g *Guest) ServeTransparent(l net.Listener) error { return g.serve(l, g.tra
 func (g *Guest) transparent(c *client) {
 	d, why := g.meant(c.conn.LocalAddr())
 	if why != nil {
-		g.refuse(Event{Door: DoorTransparent, Dest: d, Decision: refusal(why.Code, why.Why, why.Instead...)})
+		_ = g.refuse(Event{Door: DoorTransparent, Dest: d, Decision: refusal(why.Code, why.Why, why.Instead...)})
 		relay.Reset(c.conn)
 		return
 	}

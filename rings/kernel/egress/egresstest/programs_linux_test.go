@@ -2,7 +2,7 @@ package egresstest_test
 
 import (
 	"bufio"
-	"crypto/sha1" //nolint:gosec // as RFC 6455 has it
+	"crypto/sha1"
 	"encoding/base64"
 	"fmt"
 	"io"
@@ -141,7 +141,7 @@ const http = require('http');
 
 // echoes is a server of WebSocket that sends back the first frame.
 func echoes(rw http.ResponseWriter, r *http.Request) {
-	sum := sha1.Sum([]byte(r.Header.Get("Sec-WebSocket-Key") + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11")) //nolint:gosec // as RFC 6455 has it
+	sum := sha1.Sum([]byte(r.Header.Get("Sec-WebSocket-Key") + "258EAFA5-E914-47DA-95CA-C5AB0DC85B11")) // as RFC 6455 has it
 	conn, buf, err := rw.(http.Hijacker).Hijack()
 	if err != nil {
 		return
