@@ -532,3 +532,44 @@ func TestSinksSee(t *testing.T) {
 		t.Errorf("%d rows", seen)
 	}
 }
+
+// TestSecond plays what is refused of plain HTTP behind a request that is not, on
+// one connection: what was decided of the first one is of no use to it.
+func TestSecond(t *testing.T) {
+	const ordinary = "GET http://api.example.com/ HTTP/1.1\r\nHost: api.example.com\r\n\r\n"
+	all := rows(t)
+	internet := newInternet(t, all)
+	played := 0
+	for i := range all {
+		r := &all[i]
+		if raw := r.raw(t); r.Request.Kind != "http" || r.Expect != "deny" || r.Request.ResolvesTo != nil || !slices.Contains(r.Allow, "api.example.com:80") ||
+			raw == "" || strings.HasPrefix(raw, "CONNECT ") || strings.HasPrefix(raw, ordinary) {
+			continue
+		}
+		played++
+		t.Run(r.ID+" "+r.Category, func(t *testing.T) {
+			s, _ := newStage(t, internet, r)
+			c := s.proxy()
+			s.sendHead(c, ordinary)
+			in := bufio.NewReader(c)
+			res, err := http.ReadResponse(in, nil)
+			if err != nil || res.Header.Get("X-Reached") == "" {
+				t.Fatalf("the first request: %v, %v", res, err)
+			}
+			s.sendHead(c, r.raw(t))
+			if res, err = http.ReadResponse(in, nil); err == nil {
+				s.explained(res)
+			}
+			_, told := s.arrived()
+			if len(told) != 1 {
+				t.Fatalf("%s: arrived %v", r.Why, told)
+			}
+			if _, n, err := head.ParseRequest([]byte(told[0].Data)); err != nil || n != len(told[0].Data) {
+				t.Errorf("%s: arrived %q, %v", r.Why, told[0].Data, err)
+			}
+		})
+	}
+	if played < 250 {
+		t.Errorf("%d rows were played", played)
+	}
+}
