@@ -126,14 +126,13 @@ func (b *block) field(buf []byte, start, end int, request bool) error {
 }
 
 func refusal(kind Kind) Error {
-	switch kind {
-	case ContentLength:
+	if kind == ContentLength {
 		return ErrLength
-	case TransferEncoding:
-		return ErrCoding
-	default:
-		return ErrHost
 	}
+	if kind == TransferEncoding {
+		return ErrCoding
+	}
+	return ErrHost
 }
 
 // known takes in a field that says something about the message itself.
@@ -165,6 +164,7 @@ func (b *block) known(kind Kind, value []byte) error {
 			return ErrExpect
 		}
 		b.expect = true
+	case Other, ProxyAuthorization, hop:
 	}
 	return nil
 }

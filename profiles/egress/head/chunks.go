@@ -50,14 +50,14 @@ func (c *Chunks) Done() bool { return c.state == done }
 // and stays.
 func (c *Chunks) Next(buf []byte) (body []byte, n int, err error) {
 	for n < len(buf) {
-		switch c.state {
-		case data:
+		if c.state == data {
 			m := int(min(c.left, int64(len(buf)-n)))
 			if c.left -= int64(m); c.left == 0 {
 				c.state = dataCR
 			}
 			return buf[n : n+m : n+m], n + m, nil
-		case done:
+		}
+		if c.state == done {
 			return nil, n, nil
 		}
 		if c.state = c.step(buf[n]); c.state == broken {
@@ -90,6 +90,7 @@ func (c *Chunks) step(b byte) state {
 		return want(b, '\n', line)
 	case lastLF:
 		return want(b, '\n', done)
+	case data, done, broken:
 	}
 	return broken
 }

@@ -2,6 +2,7 @@ package head
 
 import (
 	"bytes"
+	"errors"
 	"strconv"
 )
 
@@ -54,7 +55,7 @@ func (r *Request) Read(buf []byte) (int, error) {
 		r.Reset()
 	}
 	n, err := r.read(buf)
-	if err != nil && err != ErrMore {
+	if err != nil && !errors.Is(err, ErrMore) {
 		r.Reset()
 	}
 	return n, err

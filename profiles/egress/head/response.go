@@ -1,6 +1,9 @@
 package head
 
-import "strconv"
+import (
+	"errors"
+	"strconv"
+)
 
 // Asked is what a response depends on of its request.
 type Asked struct {
@@ -28,7 +31,7 @@ func (r *Response) Read(buf []byte, asked Asked) (int, error) {
 		r.Reset()
 	}
 	n, err := r.read(buf, asked)
-	if err != nil && err != ErrMore {
+	if err != nil && !errors.Is(err, ErrMore) {
 		r.Reset()
 	}
 	return n, err

@@ -57,9 +57,9 @@ func (e Error) Reply() Reply {
 		return NotAddress
 	case ErrDomain:
 		return NotAllowed
-	default:
-		return Failed
+	case ErrMore, ErrVersion, ErrMethod, ErrForm:
 	}
+	return Failed
 }
 
 // ReadGreeting reads the greeting that buf starts with and gives its length. The
