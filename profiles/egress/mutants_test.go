@@ -81,7 +81,6 @@ func mutants() []mutant {
 		{"list.go", `if m.Reads && d.Port == 443 {`, `if false {`},
 		{"list.go", `case d.Port != 80:`, `case false:`},
 		{"list.go", `case !live(v.Expires, now):`, `case false:`},
-		{"list.go", `if ok && strings.Contains(label, ".") {`, `if false {`},
 		{"list.go", `if i := l.hides(d); i >= 0 {`, `if i := l.hides(d); i > len(l.deny) {`},
 		{"list.go", `		if l.allow[i].live(now) {
 			m.Entries`, `		if true {
@@ -106,7 +105,7 @@ func mutants() []mutant {
 		{"guard.go", `b[8]&^0x02 == 0 && b[9] == 0 && b[10] == 0x5e && b[11] == 0xfe`, `b[8] == 0 && b[9] == 0 && b[10] == 0x5e && b[11] == 0xfe`},
 		{"guard.go", `p.IsSingleIP() && port })`, `port })`},
 		{"guard.go", `p.IsSingleIP() && port })`, `p.IsSingleIP() })`},
-		{"guard.go", `return p.Bits() >= kind.Bits() })`, `return true })`},
+		{"guard.go", `return p.Bits() >= kind.Bits() })`, `return p.Bits() >= kind.Bits() || true })`},
 		{"guard.go", `e.on(a.Port()) && e.live(now) && fits`, `e.live(now) && fits`},
 		{"guard.go", `e.on(a.Port()) && e.live(now) && fits`, `e.on(a.Port()) && fits`},
 		{"guard.go", `if i := l.denied.covers(addr, a.Port(), l.deny); i >= 0 {`, `if i := -1; i >= 0 {`},
