@@ -110,7 +110,7 @@ func mutants() []mutant {
 		{"guard.go", `e.on(a.Port()) && e.live(now) && fits`, `e.on(a.Port()) && fits`},
 		{"guard.go", `if i := l.denied.covers(addr, a.Port(), l.deny); i >= 0 {`, `if i := -1; i >= 0 {`},
 		{"guard.go", `if i := l.denied.covers(v4, a.Port(), l.deny); i >= 0 {`, `if i := -1; i >= 0 {`},
-		{"guard.go", `part.Bits() >= kind.Bits() && whole.Bits() < kind.Bits()`, `false`},
+		{"guard.go", `part.Bits() >= kind.Bits() && whole.Bits() < kind.Bits()`, `part.Bits() > kind.Bits()+1000`},
 		{"guard.go", `case loopback:
 		return part.IsSingleIP()`, `case loopback:
 		return false`},
@@ -118,7 +118,7 @@ func mutants() []mutant {
 		{"check.go", `if r := l.Dialable(netip.AddrPortFrom(d.Addr, d.Port), now); r != nil {`, `if r := l.Dialable(netip.AddrPortFrom(d.Addr, d.Port), now); r != nil && r.Entry > 1e6 {`},
 		// requests
 		{"check.go", `method == "TRACE" || method == "TRACK" || `, ``},
-		{"check.go", `!slices.Contains(methods, method)`, `false`},
+		{"check.go", `!slices.Contains(methods, method)`, `!slices.Contains(methods, method) && false`},
 		{"check.go", `if len(paths) == 0 {
 		return nil`, `if true {
 		return nil`},
@@ -126,9 +126,9 @@ func mutants() []mutant {
 		{"check.go", `case '%':
 			return`, `case 0:
 			return`},
-		{"check.go", `if !utf8.Valid(b) {`, `if false {`},
+		{"check.go", `if !utf8.Valid(b) {`, `if !utf8.Valid(b) && false {`},
 		{"check.go", `if name, _, _ := strings.Cut(segment, ";"); name == "." || name == ".." {`, `if segment == "." || segment == ".." {`},
-		{"check.go", `if name, _, _ := strings.Cut(segment, ";"); name == "." || name == ".." {`, `if false {`},
+		{"check.go", `if name, _, _ := strings.Cut(segment, ";"); name == "." || name == ".." {`, `if strings.Contains(segment, "\x00") {`},
 		{"check.go", `if c == '\\' || c == '#' {`, `if false {`},
 		{"check.go", `clean[len(p)] == '/'`, `true`},
 		{"check.go", `if !live(expires, now) {`, `if false {`},
