@@ -377,11 +377,14 @@ func fetchAttacks() (out []attack) {
 	for _, name := range []string{"Host", "Connection", "content-length", "Transfer-Encoding", "Proxy-Authorization", "Upgrade", "Expect", "TE", "Trailer", "Keep-Alive", "X Y", "X\r\nY", ""} {
 		out = append(out, attack{"fetch", fmt.Sprintf("the header %q", name), egress.Request, []string{api}, header(name), header("Accept"), nil, ""})
 	}
+	hosted := fetch("https://" + api + "/")
+	hosted.HostHeader = ptr("evil.net")
 	trace := fetch("https://" + api + "/")
 	trace.Method = "TRACE"
 	return append(out,
 		attack{"redirect", "more than 20 times", egress.Redirect, []string{api}, fetch("https://"+api+"/", many...), fetch("https://"+api+"/", many[:20]...), nil, ""},
 		attack{"redirect", "the next lookup is on loopback", egress.Redirect, []string{api}, rebound, resolved(fetch("https://"+api+"/", "/again"), "93.184.215.14"), nil, "93.184.215.14"},
+		attack{"fetch", "another Host", egress.Request, []string{api}, hosted, fetch("https://" + api + "/"), nil, ""},
 		attack{"fetch", "TRACE", egress.Method, []string{api}, trace, fetch("https://" + api + "/"), nil, ""})
 }
 
