@@ -175,9 +175,6 @@ func mutants() []mutant {
 		{"request/request.go", `if t.ResolveMode == "" && len(texts) > 0 {`, `if false {`},
 		{"request/request.go", `	t.lookups++
 `, ``},
-		{"request/request.go", `if d.Addr.IsValid() {
-		return Outcome{}, refuse`, `if false {
-		return Outcome{}, refuse`},
 	}
 }
 
