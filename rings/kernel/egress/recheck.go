@@ -32,6 +32,10 @@ type outcome struct {
 	decision *profiles.Decision // that refuses; nil: none does
 }
 
+// cutTogether is how many connections are cut one after the other; a cut waits for
+// who uses the connection.
+const cutTogether = 32
+
 func (g *Guest) recheck(now time.Time) {
 	g.mu.Lock()
 	links := make([]*link, 0, len(g.links))
@@ -62,16 +66,24 @@ func (g *Guest) recheck(now time.Time) {
 		}
 		l.rehold(o.limits)
 	}
-	for _, l := range lost {
-		c, _ := l.current()
-		o, ok := known[c]
-		if !ok {
-			o = g.outcome(s, c, now) // it went on to something else meanwhile
-		}
-		if o.decision != nil {
-			l.cut(ending{how: EndCut, decision: o.decision, after: s.generation})
-		}
+	var work sync.WaitGroup
+	for some := range slices.Chunk(lost, max(cutTogether, (len(lost)+3)/4)) {
+		work.Add(1)
+		g.egress.cfg.Go(func() {
+			defer work.Done()
+			for _, l := range some {
+				c, _ := l.current()
+				o, ok := known[c]
+				if !ok {
+					o = g.outcome(s, c, now) // it went on to something else meanwhile
+				}
+				if o.decision != nil {
+					l.cut(ending{how: EndCut, decision: o.decision, after: s.generation})
+				}
+			}
+		})
 	}
+	work.Wait()
 	g.expires(s, now)
 }
 

@@ -408,8 +408,11 @@ func BenchmarkCut(b *testing.B) {
 	r := newRig(b, nil, func(c *egress.Config) { c.Connections = n })
 	r.Name("a.example", "93.184.216.34")
 	r.echo("93.184.216.34:5432")
-	for round := 1; b.Loop(); round++ {
+	for b.Loop() {
 		b.StopTimer()
+		r.mu.Lock()
+		r.events = nil
+		r.mu.Unlock()
 		r.allow(host("a.example", 5432))
 		for range n {
 			r.tunnel("a.example:5432")
@@ -418,7 +421,7 @@ func BenchmarkCut(b *testing.B) {
 		b.StartTimer()
 		r.egress.Recheck()
 		b.StopTimer()
-		r.ends(n * round)
+		r.wait("ends", n, func(ev egress.Event) bool { return ev.End == egress.EndCut })
 		b.StartTimer()
 	}
 }
