@@ -14,6 +14,7 @@ type (
 	CallEnd      = port.CallEnd
 	Conditions   = port.Conditions
 	Durability   = port.Durability
+	Ender        = port.Ender
 	Entry        = port.Entry
 	Failure      = port.Failure
 	Harness      = port.Harness

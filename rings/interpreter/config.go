@@ -23,7 +23,8 @@ type Config struct {
 	// Lacks says, after Tier, why this host gives no more and what would help; nil
 	// or "": it is not known.
 	Lacks func() (reason, remedy string)
-	// Providers perform bridges, by the bridge's name.
+	// Providers perform bridges, by the bridge's name. Those that are an Ender are
+	// told of the ends of runs.
 	Providers map[string]Provider
 	// Default performs the bridges that Providers does not name; nil refuses
 	// their calls.
@@ -55,9 +56,6 @@ type Config struct {
 	// so: hosts were taken from one, or an executor was closed. It must not call the
 	// ring's Close. Nil: nobody is told.
 	Narrowed func()
-	// Over is told that a life of a run is over, paused or ended, before its Done is
-	// closed. Nil: nobody is told.
-	Over func(run string)
 	// CheckValue checks a value of a provider or an answer against the tagged
 	// encoding; its size, depth and JSON were checked before. Nil refuses every
 	// value that uses the encoding's marker.

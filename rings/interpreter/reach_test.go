@@ -5,7 +5,9 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -59,19 +61,14 @@ func told(all []*profiles.Decider) []string {
 func TestReach(t *testing.T) {
 	asked, goOn := make(chan func() []*profiles.Decider, 1), make(chan struct{})
 	var narrowed atomic.Int32
-	var over atomic.Pointer[string]
+	over := &ends{Provider: provide(func(_ context.Context, call interpreter.Call) (json.RawMessage, error) {
+		asked <- call.Deciders
+		<-goOn
+		return nil, nil
+	})}
 	w := newWorld(t, func(c *interpreter.Config) {
-		c.Over = func(run string) {
-			if old := over.Swap(&run); old != nil {
-				t.Errorf("%s is over, and so is %s", *old, run)
-			}
-		}
 		c.Narrowed = func() { narrowed.Add(1) }
-		c.Providers["fetch"] = provide(func(_ context.Context, call interpreter.Call) (json.RawMessage, error) {
-			asked <- call.Deciders
-			<-goOn
-			return nil, nil
-		})
+		c.Providers["fetch"] = over
 	})
 	w.apply(reaching("one", "a.example", "b.example"))
 	p, _ := calls(ask("fetch", `[]`))
@@ -112,18 +109,61 @@ func TestReach(t *testing.T) {
 	if all := live(); len(all) != 2 || all[1].Egress(profiles.EgressAction{}).Code != profiles.CodeNoPolicy {
 		t.Errorf("nothing is in force: %v", told(all))
 	}
-	if over.Load() != nil {
-		t.Error("over before its end")
+	if got := over.told(); got != nil {
+		t.Errorf("over before its end: %v", got)
 	}
 	close(goOn)
 	w.end(run)
-	if id := over.Load(); id == nil || *id != "r1" {
-		t.Errorf("at the end %v is over", id)
+	if got := over.told(); !slices.Equal(got, []string{"r1"}) {
+		t.Errorf("at the end %v is over", got)
 	}
 	is("at the end")
 	if got := w.ring.Deciders("none"); got != nil {
 		t.Errorf("a run that is not: %v", told(got))
 	}
+}
+
+// ends is a provider that is told of the ends of runs.
+type ends struct {
+	interpreter.Provider
+	mu   sync.Mutex
+	runs []string
+}
+
+func (e *ends) RunEnded(run string) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.runs = append(e.runs, run)
+}
+
+func (e *ends) told() []string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.runs
+}
+
+// Providers are told once of a life that paused or ended; of one that never began,
+// because its id is taken, they are not.
+func TestEnder(t *testing.T) {
+	over, other := &ends{Provider: interpreter.Log{}}, &ends{Provider: interpreter.Log{}}
+	s := newStage(t, func(c *interpreter.Config) { c.Providers["told"], c.Default = over, other })
+	s.apply(set("a", bridge("ask")))
+	at := func(what string, want ...string) {
+		t.Helper()
+		if a, b := over.told(), other.told(); !slices.Equal(a, want) || !slices.Equal(b, want) {
+			t.Errorf("%s: %v and %v, want %v", what, a, b, want)
+		}
+	}
+	p := s.pausedRun(waves([]executors.Question{question("c1", "ask", `[]`)}))
+	at("paused", "r1")
+	_, err := s.ring.Hold(t.Context(), p)
+	must(t, err)
+	if _, err := s.run(interpreter.StartRequest{ID: "r1"}, script{}); !errors.Is(err, interpreter.ErrExists) {
+		t.Fatal(err)
+	}
+	at("its id is taken", "r1")
+	s.resume(p, value("c1", `1`))
+	at("resumed, and ended", "r1", "r1")
 }
 
 // The same deciders come back while nothing changes: a walk over live connections

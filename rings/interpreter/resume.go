@@ -160,6 +160,7 @@ func (r *Ring) rest(run *life.Run, p *Pause) {
 	if err != nil {
 		return // its policies were read when it was started
 	}
+	r.tell(p.Run) // what follows it may be resumed at once
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	run.HandOver(next)

@@ -24,9 +24,10 @@ type Preparer interface {
 
 // Ring answers for executors. It is safe for concurrent use.
 type Ring struct {
-	cfg  Config
-	host life.Host
-	gen  atomic.Pointer[rules.Generation] // never nil; replaced with mu held
+	cfg    Config
+	enders []Ender
+	host   life.Host
+	gen    atomic.Pointer[rules.Generation] // never nil; replaced with mu held
 
 	mu     sync.Mutex
 	live   map[string]*life.Run
@@ -46,11 +47,25 @@ func New(cfg Config) (*Ring, error) {
 	if cfg.CheckValue == nil {
 		cfg.CheckValue = refuseMarked
 	}
-	r := &Ring{cfg: cfg, live: map[string]*life.Run{}, empty: make(chan struct{})}
+	r := &Ring{cfg: cfg, enders: enders(cfg), live: map[string]*life.Run{}, empty: make(chan struct{})}
 	r.host = life.Host{Audit: cfg.Audit, Journal: cfg.Journal, Keeper: cfg.Keeper, Conditions: cfg.Conditions,
 		Turns: budget.NewTurns(cmp.Or(cfg.Pausing, 4)), Provider: r.provider, InForce: r.gen.Load, Gone: r.forget, Rested: r.rest, Now: cfg.Now, CheckValue: cfg.CheckValue, Point: cfg.Point, Narrowed: cfg.Narrowed}
 	r.gen.Store(&rules.Generation{})
 	return r, nil
+}
+
+// enders are the providers that are told of the ends of runs. One of several
+// bridges is there several times.
+func enders(cfg Config) (out []Ender) {
+	for _, p := range cfg.Providers {
+		if e, ok := p.(Ender); ok {
+			out = append(out, e)
+		}
+	}
+	if e, ok := cfg.Default.(Ender); ok {
+		out = append(out, e)
+	}
+	return out
 }
 
 // Name is "interpreter".
@@ -215,12 +230,18 @@ func (r *Ring) Close() error {
 }
 
 // forget drops a run that is over, and a held run that it was the last live
-// subagent of.
+// subagent of. Its providers are told before: while it is live, and no longer
+// held, no other life of it begins.
 func (r *Ring) forget(run *life.Run) {
 	r.mu.Lock()
+	is := r.live[run.ID()] == run // and not a later life of it
+	r.mu.Unlock()
+	if is {
+		r.tell(run.ID())
+	}
 	var parent *life.Run
-	was := r.live[run.ID()] == run // and not a later life of it
-	if was {
+	r.mu.Lock()
+	if r.live[run.ID()] == run {
 		delete(r.live, run.ID())
 		if p := run.Parent(); p != nil {
 			parent = r.live[p.Run]
@@ -230,11 +251,15 @@ func (r *Ring) forget(run *life.Run) {
 		}
 	}
 	r.mu.Unlock()
-	if was && r.cfg.Over != nil {
-		r.cfg.Over(run.ID())
-	}
 	if parent != nil {
 		r.release(parent)
+	}
+}
+
+// tell tells providers that a life of a run is over.
+func (r *Ring) tell(run string) {
+	for _, p := range r.enders {
+		p.RunEnded(run)
 	}
 }
 

@@ -83,6 +83,12 @@ func (Harness) Call(context.Context, Call) (json.RawMessage, error) {
 // second has no further effect and the same result.
 type Idempotent interface{ Idempotent() bool }
 
+// Ender is a Provider that keeps something open for a run between its calls. It is
+// told when a life of a run is over, paused or ended, before its Done is closed and
+// before another life of it may begin. It may be told more than once, and of runs
+// that it has never heard of.
+type Ender interface{ RunEnded(run string) }
+
 // IsIdempotent reports whether a provider says so; nil does not.
 func IsIdempotent(p Provider) bool {
 	i, ok := p.(Idempotent)

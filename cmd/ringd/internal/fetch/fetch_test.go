@@ -589,36 +589,33 @@ func TestConnectionsAreUsedAgain(t *testing.T) {
 func TestRunsThatEnd(t *testing.T) {
 	s := echo(t)
 	r := newRig(t, nil, rule(s))
-	var over atomic.Bool
-	deciders := func() []*profiles.Decider {
-		if over.Load() {
-			return nil
-		}
-		return *r.deciders.Load()
-	}
-	arg := json.RawMessage(`{"url":"` + s.URL + `/"}`)
-	for i := range 20 {
-		if _, err := r.Call(t.Context(), interpreter.Call{Run: fmt.Sprint(i), Agent: "a", Bridge: "fetch", Args: arg, Deciders: deciders}); err != nil {
+	arg := `{"url":"` + s.URL + `/"}`
+	for _, id := range []string{"one", "other", "one"} {
+		if _, err := r.call(id, arg); err != nil {
 			t.Fatal(err)
 		}
 	}
-	over.Store(true)
-	for i := range 40 {
-		if _, err := r.call(fmt.Sprint("later", i), string(arg)); err != nil {
-			t.Fatal(err)
-		}
+	r.RunEnded("one")
+	r.RunEnded("one")
+	r.RunEnded("never begun")
+	if got, want := r.ended(), []string{"one"}; !slices.Equal(got, want) {
+		t.Errorf("the connections of %q are closed, want those of %q", got, want)
 	}
+	if _, err := r.call("one", arg); err != nil {
+		t.Errorf("another life of it: %v", err)
+	}
+}
+
+// ended lists the runs of connections that have ended.
+func (r *rig) ended() (runs []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	ended := 0
 	for _, ev := range r.events {
-		if ev.End != "" && !strings.HasPrefix(ev.Run, "later") {
-			ended++
+		if ev.End != "" {
+			runs = append(runs, ev.Run)
 		}
 	}
-	if ended != 20 {
-		t.Errorf("%d of 20 connections of ended runs are closed", ended)
-	}
+	return runs
 }
 
 func TestManyAtOnce(t *testing.T) {

@@ -32,8 +32,6 @@ const (
 	// long one stays open.
 	maxIdle = 6
 	idleFor = 15 * time.Second
-	// sweepAt is with how many runs the ended ones are first looked for.
-	sweepAt = 16
 )
 
 // Provider is the provider of the bridge fetch. It is safe for concurrent use. A
@@ -43,7 +41,6 @@ type Provider struct {
 
 	mu     sync.Mutex
 	runs   map[string]*run
-	sweep  int
 	closed bool
 }
 
@@ -53,7 +50,7 @@ func New(cfg Config) (*Provider, error) {
 		return nil, errors.New("fetch: Egress is needed")
 	}
 	cfg.UserAgent = cmp.Or(cfg.UserAgent, "ringd")
-	return &Provider{cfg: cfg, runs: map[string]*run{}, sweep: sweepAt}, nil
+	return &Provider{cfg: cfg, runs: map[string]*run{}}, nil
 }
 
 // Call performs one request, and the redirects that it is answered with. An error
@@ -113,35 +110,15 @@ type run struct {
 	closed bool
 }
 
-// open finds or makes what the call's run has. What a run had before a pause was
-// closed with it.
+// open finds or makes what the call's run has, which is there until RunEnded.
 func (p *Provider) open(c interpreter.Call) (*run, error) {
-	var over []*run
-	defer func() {
-		for _, r := range over {
-			r.close()
-		}
-	}()
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
 		return nil, egress.ErrClosed
 	}
 	if r := p.runs[c.Run]; r != nil {
-		if len(r.deciders()) > 0 {
-			return r, nil
-		}
-		over = append(over, r)
-		delete(p.runs, c.Run)
-	}
-	if len(p.runs) >= p.sweep {
-		for id, r := range p.runs {
-			if len(r.deciders()) == 0 {
-				over = append(over, r)
-				delete(p.runs, id)
-			}
-		}
-		p.sweep = max(sweepAt, 2*len(p.runs))
+		return r, nil
 	}
 	id := c.Run
 	r := &run{provider: p, deciders: c.Deciders, idle: map[lane][]*line{}}
@@ -157,8 +134,8 @@ func (p *Provider) open(c interpreter.Call) (*run, error) {
 	return r, nil
 }
 
-// Over ends what a run has open, which is over itself.
-func (p *Provider) Over(id string) {
+// RunEnded closes what a run has open, whose life is over.
+func (p *Provider) RunEnded(id string) {
 	p.mu.Lock()
 	r := p.runs[id]
 	delete(p.runs, id)

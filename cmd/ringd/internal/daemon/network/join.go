@@ -62,9 +62,6 @@ func (j *Joined) Providers(named map[string]interpreter.Provider) map[string]int
 	return out
 }
 
-// Over ends what a run has open, which is over itself.
-func (j *Joined) Over(run string) { j.fetch.Over(run) }
-
 // bridgeFetch is the name of the bridge that the daemon performs by itself.
 const bridgeFetch = "fetch"
 
