@@ -265,7 +265,9 @@ func TestHello(t *testing.T) {
 	}{
 		{"a.example.com:443", names("a.example.com"), nil, ""}, {"a.example.com:443", names("A.Example.Com"), nil, ""}, {"a.example.com:443", names("x.b.example.com"), nil, ""},
 		{"a.example.com:443", names("evil.net"), nil, egress.SNI}, {"a.example.com:443", names("c.example.com"), nil, egress.SNI}, {"a.example.com:443", names("denied.b.example.com"), nil, egress.SNI},
-		{"a.example.com:443", names("r.example.com"), nil, egress.SNI}, {"a.example.com:443", names("93.184.215.14"), nil, egress.SNI}, {"a.example.com:443", names("a.example.com."), nil, egress.SNI},
+		{"a.example.com:443", names("r.example.com"), nil, egress.SNI}, {"a.example.com:443", names("93.184.215.14"), nil, egress.SNI}, {"a.example.com:443", names("a.example.com."), nil, ""},
+		{"a.example.com:443", names("x.b.example.com."), nil, ""}, {"93.184.215.14:443", names("a.example.com."), nil, ""}, {"a.example.com:443", names("a.example.com.."), nil, egress.SNI}, {"a.example.com:443", names("evil.net."), nil, egress.SNI},
+		{"a.example.com:443", names("denied.b.example.com."), nil, egress.SNI}, {"a.example.com:443", names("."), nil, egress.SNI}, {"a.example.com:443", names("93.184.215.14."), nil, egress.SNI},
 		{"a.example.com:443", hello.Hello{}, nil, egress.SNI}, {"93.184.215.14:443", hello.Hello{}, nil, ""}, {"93.184.215.14:443", names("a.example.com"), nil, ""}, {"93.184.215.14:443", names("evil.net"), nil, egress.SNI},
 		{"a.example.com:443", hello.Hello{Name: "a.example.com", HasName: true, ECH: true}, nil, egress.ECH}, {"ech.example.com:443", hello.Hello{Name: "ech.example.com", HasName: true, ECH: true}, nil, ""},
 		{"ech.example.com:443", hello.Hello{Name: "evil.net", HasName: true, ECH: true}, nil, egress.SNI}, {"a.example.com:443", hello.Hello{Name: "ech.example.com", HasName: true, ECH: true}, nil, egress.ECH},

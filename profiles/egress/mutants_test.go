@@ -140,7 +140,9 @@ func mutants() []mutant {
 		return l.server(d, h.Name, entry, now)`, `case h.HasName:
 		return nil`},
 		{"sni.go", `case !d.Addr.IsValid():`, `case false:`},
-		{"sni.go", `err != nil || strings.HasSuffix(text, ".")`, `err != nil`},
+		{"sni.go", `name, err := readName(text)
+	if err != nil {`, `name, err := readName(text)
+	if false {`},
 		{"sni.go", `m, r := l.Match(Dest{Name: name, Port: d.Port}, now)`, `m, r := l.Name(name, now)`},
 		{"sni.go", `case m.Reads:`, `case false:`},
 		// fetch

@@ -2,7 +2,6 @@ package egress
 
 import (
 	"errors"
-	"strings"
 	"time"
 
 	"github.com/ringd/ringd/profiles/egress/hello"
@@ -50,7 +49,7 @@ func (l *List) Hello(d Dest, m Match, h hello.Hello, err error, now time.Time) *
 // server decides on the name of a server in a ClientHello for d.
 func (l *List) server(d Dest, text string, entry int, now time.Time) *Refusal {
 	name, err := readName(text)
-	if err != nil || strings.HasSuffix(text, ".") {
+	if err != nil {
 		return &Refusal{Code: SNI, Why: "the server name in the ClientHello is not a host name", Entry: entry}
 	}
 	if name == d.Name {

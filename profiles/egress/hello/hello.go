@@ -39,7 +39,7 @@ const (
 
 // Hello is what a ClientHello says in clear.
 type Hello struct {
-	Name    string // of the server, as it stands there: letters, digits, - _ and dots
+	Name    string // of the server, as it stands there: letters, digits, - _ and dots, also at its end
 	HasName bool
 	// ECH says that there is an encrypted ClientHello, of any draft. Whether another
 	// name is in it, or only noise, cannot be told.
@@ -241,10 +241,16 @@ func serverName(t text) (string, error) {
 	if !ok1 || !ok2 {
 		return "", ErrForm
 	}
-	if kind != 0 || len(list) != 0 || len(name) == 0 || len(name) > 253 || name[len(name)-1] == '.' {
+	// RFC 6066 leaves the dot at the end out. Some clients write it, and it is the
+	// same name: there is one, of its own, and then 253 bytes.
+	bare := name
+	if n := len(name); n > 0 && name[n-1] == '.' {
+		bare = name[:n-1]
+	}
+	if kind != 0 || len(list) != 0 || len(bare) == 0 || len(bare) > 253 || bare[len(bare)-1] == '.' {
 		return "", ErrName
 	}
-	for _, c := range name {
+	for _, c := range bare {
 		switch {
 		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '-', c == '_', c == '.':
 		default:
