@@ -200,8 +200,15 @@ func looser(r *rand.Rand, wide, thin *profiles.Decider) (what string, narrower b
 		}
 	}
 	method, path := pick(r, "GET", "POST", "PUT"), pick(r, "/v1", "/v1/x", "/v2/a/b", "/")
-	if x, y := wide.EgressRequest(d, m, method, path, now), thin.EgressRequest(d, n, method, path, now); y.Verdict > x.Verdict {
+	asked, x := wide.EgressRequest(d, m, method, path, now)
+	stays, y := thin.EgressRequest(d, n, method, path, now)
+	if y.Verdict > x.Verdict {
 		return "sends " + method + " " + path + " to " + d.String(), false
+	}
+	if y.Verdict == profiles.Allow {
+		if why := looserLimits(wide, thin, asked, stays); why != "" {
+			return why + " for " + method + " " + path + " to " + d.String(), false
+		}
 	}
 	if why := looserLimits(wide, thin, m, n); why != "" {
 		return why + " for " + d.String(), false

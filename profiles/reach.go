@@ -154,19 +154,22 @@ func (d *Decider) EgressHello(to egress.Dest, m egress.Match, h hello.Hello, err
 }
 
 // EgressRequest decides one request that was read on a connection of m. Nothing of
-// the request but its method and path counts.
-func (d *Decider) EgressRequest(to egress.Dest, m egress.Match, method, path string, now time.Time) Decision {
+// the request but its method and path counts. The Match is m, and of its rules the
+// one that grants the request is the one that counts.
+func (d *Decider) EgressRequest(to egress.Dest, m egress.Match, method, path string, now time.Time) (egress.Match, Decision) {
 	if dec, closed := d.refuse(); closed {
-		return dec
+		return egress.Match{}, dec
 	}
-	if r := d.reach.list.Request(to, m, method, path, now); r != nil {
-		return d.egressRefused(r, "")
+	m, r := d.reach.list.Request(to, m, method, path, now)
+	if r != nil {
+		return egress.Match{}, d.egressRefused(r, "")
 	}
-	return d.egressAllowed(m)
+	return m, d.egressAllowed(m)
 }
 
 // EgressRule is the rule that a decision on m names, and whose limits count; nil
-// for a gateway and for a Match that covers nothing.
+// for a gateway and for a Match that covers nothing. For a request that was read,
+// ask with the Match of EgressRequest.
 func (d *Decider) EgressRule(m egress.Match) *EgressRule {
 	if _, closed := d.refuse(); closed || m.Virtual != 0 || len(m.Entries) == 0 {
 		return nil

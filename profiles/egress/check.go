@@ -44,39 +44,40 @@ func (l *List) Addresses(d Dest, m Match, answers []netip.Addr, now time.Time) (
 	return kept, nil
 }
 
-// Request decides one request that can be read, on a connection that m covers.
+// Request decides one request that can be read, on a connection that m covers. It
+// gives m with the entry first that grants it.
 // The path may have its query, which does not count. Where paths are listed, the
 // path is decoded once, and one that could be read in two ways is refused.
-func (l *List) Request(d Dest, m Match, method, path string, now time.Time) *Refusal {
+func (l *List) Request(d Dest, m Match, method, path string, now time.Time) (Match, *Refusal) {
 	if l == nil || m.Virtual == 0 && len(m.Entries) == 0 {
-		return refusal(NotGranted, "nothing covers the target")
+		return Match{}, refusal(NotGranted, "nothing covers the target")
 	}
 	switch {
 	case !token(method):
-		return refusal(Request, "the method is not valid")
+		return Match{}, refusal(Request, "the method is not valid")
 	case method == "TRACE" || method == "TRACK" || method == "CONNECT":
-		return refusal(Method, "%s is no request that is sent on", method)
+		return Match{}, refusal(Method, "%s is no request that is sent on", method)
 	case m.Virtual != 0:
 		if m.Virtual > len(l.virtual) {
-			return refusal(NotGranted, "nothing covers the target")
+			return Match{}, refusal(NotGranted, "nothing covers the target")
 		}
-		r := l.virtual[m.Virtual-1].request(method, path, now)
-		if r != nil {
+		if r := l.virtual[m.Virtual-1].request(method, path, now); r != nil {
 			r.Virtual = m.Virtual
+			return Match{}, r
 		}
-		return r
+		return m, nil
 	case !m.Reads:
-		return nil
+		return m, nil
 	}
 	var first *Refusal
-	for _, i := range m.Entries {
+	for at, i := range m.Entries {
 		if i < 0 || i >= len(l.allow) {
 			continue
 		}
 		e := &l.allow[i]
 		r := granted(e.Methods, e.Paths, e.Expires, method, path, now)
 		if r == nil {
-			return nil
+			return m.led(at), nil
 		}
 		r.Entry = i
 		if first == nil || first.Code == Method && r.Code == Path {
@@ -84,9 +85,18 @@ func (l *List) Request(d Dest, m Match, method, path string, now time.Time) *Ref
 		}
 	}
 	if first == nil {
-		return refusal(NotGranted, "nothing covers the target")
+		return Match{}, refusal(NotGranted, "nothing covers the target")
 	}
-	return first
+	return Match{}, first
+}
+
+// led is m with one of its entries first.
+func (m Match) led(at int) Match {
+	if at > 0 {
+		i := m.Entries[at]
+		m.Entries = slices.Insert(slices.Delete(slices.Clone(m.Entries), at, at+1), 0, i)
+	}
+	return m
 }
 
 func (v *Virtual) request(method, path string, now time.Time) *Refusal {

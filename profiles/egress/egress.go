@@ -115,7 +115,7 @@ const Domain = "ringd.internal"
 // Match is what of a list covers a Dest: the entries, or one virtual host. The
 // zero Match covers nothing.
 type Match struct {
-	Entries []int // indices, the most specific first; what is first is what a decision names
+	Entries []int // indices, the most specific first; what is first is what a decision names, and its limits count
 	Virtual int   // 1 + index; 0: none
 	// Reads says that each of them needs requests to be read.
 	Reads bool

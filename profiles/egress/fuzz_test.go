@@ -335,7 +335,7 @@ func FuzzRequestPath(f *testing.F) {
 		f.Fatal(r)
 	}
 	f.Fuzz(func(t *testing.T, path string) {
-		if l.Request(d, m, "GET", path, now()) != nil {
+		if _, r := l.Request(d, m, "GET", path, now()); r != nil {
 			return
 		}
 		bare, _, _ := strings.Cut(path, "?")

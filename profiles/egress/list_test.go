@@ -204,7 +204,7 @@ func TestRequest(t *testing.T) {
 		if r != nil {
 			t.Fatal(r)
 		}
-		if r = l.Request(d, m, method, path, at); r != nil {
+		if _, r = l.Request(d, m, method, path, at); r != nil {
 			return r.Code
 		}
 		return ""
@@ -235,7 +235,7 @@ func TestRequest(t *testing.T) {
 		t.Errorf("a gateway that expired since: %q", got)
 	}
 	for _, m := range []egress.Match{{}, {Entries: []int{99}, Reads: true}, {Virtual: 7}} {
-		if l.Request(dest(t, "a.example.com:80"), m, "GET", "/v1", now()) == nil {
+		if _, r := l.Request(dest(t, "a.example.com:80"), m, "GET", "/v1", now()); r == nil {
 			t.Errorf("%+v grants a request", m)
 		}
 	}

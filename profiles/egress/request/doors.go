@@ -114,7 +114,7 @@ func (t *trial) tunnel(d egress.Dest, early []byte) (Outcome, *egress.Refusal) {
 	case egress.Inspected(d):
 		r = t.hello(out, first)
 	case out.Match.Reads:
-		r = t.inside(out, first)
+		out.Match, r = t.inside(out, first)
 	}
 	if r != nil {
 		return Outcome{}, r
@@ -141,10 +141,10 @@ func (t *trial) hello(out Outcome, first []byte) *egress.Refusal {
 
 // inside decides the first request in a tunnel that is read. What comes behind it
 // is decided when it comes.
-func (t *trial) inside(out Outcome, first []byte) *egress.Refusal {
+func (t *trial) inside(out Outcome, first []byte) (egress.Match, *egress.Refusal) {
 	switch {
 	case t.SNI != nil || t.ECH:
-		return refuse(egress.Request, "requests are read here, and no request can be read in TLS")
+		return egress.Match{}, refuse(egress.Request, "requests are read here, and no request can be read in TLS")
 	case len(first) == 0 && (t.Method != "" && t.Method != "CONNECT" || t.Path != ""):
 		method, path := t.Method, t.Path
 		if method == "" || method == "CONNECT" {
@@ -155,17 +155,17 @@ func (t *trial) inside(out Outcome, first []byte) *egress.Refusal {
 		}
 		return t.list.Request(out.Dest, out.Match, method, path, t.now)
 	case len(first) == 0 && t.TLS == "":
-		return nil
+		return out.Match, nil
 	}
 	var req head.Request
 	if _, err := req.Read(first); err != nil {
-		return Unread(err)
+		return egress.Match{}, Unread(err)
 	}
 	if req.Form != head.Origin {
-		return refuse(egress.Request, "the target of a request in a tunnel begins with a slash")
+		return egress.Match{}, refuse(egress.Request, "the target of a request in a tunnel begins with a slash")
 	}
 	if r := egress.SameHost(out.Dest, string(req.Host), 80); r != nil {
-		return r
+		return egress.Match{}, r
 	}
 	return t.list.Request(out.Dest, out.Match, string(req.Method), string(req.Path), t.now)
 }
@@ -203,7 +203,7 @@ func (t *trial) http() (Outcome, *egress.Refusal) {
 	case egress.Inspected(d):
 		return Outcome{}, t.list.Hello(d, m, hello.Hello{}, hello.ErrNotTLS, t.now)
 	}
-	if r := t.list.Request(d, m, string(req.Method), path, t.now); r != nil {
+	if m, r = t.list.Request(d, m, string(req.Method), path, t.now); r != nil {
 		return Outcome{}, r
 	}
 	return t.address(d, m)

@@ -50,7 +50,7 @@ func (t *trial) hop(u egress.URL) (Outcome, *egress.Refusal) {
 	if method == "" {
 		method = "GET"
 	}
-	if r := t.list.Request(u.Dest, m, method, path, t.now); r != nil {
+	if m, r = t.list.Request(u.Dest, m, method, path, t.now); r != nil {
 		return Outcome{}, r
 	}
 	if u.Scheme == "http" && egress.Inspected(u.Dest) {

@@ -80,6 +80,26 @@ func (g *Guest) spend(s standing, matches []egress.Match, connection, counted bo
 	return list, nil
 }
 
+// counted reports whether the request in flight counts against the limits that the
+// link is open on. One that is refused is for who asks to refuse.
+func (l *link) counted() bool {
+	if !l.several.Load() {
+		return true
+	}
+	g := l.guest
+	c, _ := l.current()
+	s := g.standing()
+	matches, dec := s.allows(c, g.egress.own, g.egress.cfg.Now())
+	if dec.Verdict != profiles.Allow {
+		return true
+	}
+	var on budget.List
+	if held := l.tallies.Load(); held != nil {
+		on = *held
+	}
+	return slices.Equal(on, g.tally(s.limits(matches)))
+}
+
 // hold replaces the tallies that a link is open on.
 func (l *link) hold(list budget.List) {
 	var next *budget.List

@@ -45,12 +45,13 @@ func (g *Guest) conn(ctx context.Context, w wanted) (*Conn, error) {
 
 // Use says which request is in flight, as it was decided; a policy that changes
 // is held against it. Without a method none is. It is false once the connection
-// was cut.
+// was cut, and for a request that counts against other limits than the connection.
 func (c *Conn) Use(method, path string) bool {
 	c.l.mu.Lock()
-	defer c.l.mu.Unlock()
 	c.l.claim.method, c.l.claim.path = method, path
-	return !c.l.over
+	good := !c.l.over
+	c.l.mu.Unlock()
+	return good && (method == "" || c.l.counted())
 }
 
 // Read reads what the target sends.

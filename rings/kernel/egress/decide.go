@@ -57,11 +57,19 @@ func virtual(matches []egress.Match) bool {
 	return slices.ContainsFunc(matches, func(m egress.Match) bool { return m.Virtual != 0 })
 }
 
-// request asks each decider for one request.
+// request asks each decider for one request. Each of the matches becomes one of
+// which the rule counts that grants it.
 func (s standing) request(d egress.Dest, matches []egress.Match, method, path string, now time.Time) profiles.Decision {
-	return s.each(func(i int, decider *profiles.Decider) profiles.Decision {
-		return decider.EgressRequest(d, matches[i], method, path, now)
+	return s.each(func(i int, decider *profiles.Decider) (dec profiles.Decision) {
+		matches[i], dec = decider.EgressRequest(d, matches[i], method, path, now)
+		return dec
 	})
+}
+
+// several reports whether more than one rule grants requests, each on its own: the
+// next request may count against other limits than the last.
+func several(matches []egress.Match) bool {
+	return slices.ContainsFunc(matches, func(m egress.Match) bool { return m.Reads && len(m.Entries) > 1 })
 }
 
 // hello asks each decider for first bytes that are a ClientHello.
@@ -121,7 +129,7 @@ func (s standing) allows(c claim, own func(netip.AddrPort) bool, now time.Time) 
 		}
 	}
 	if c.method != "" {
-		if dec := s.request(c.dest, matches, c.method, c.path, now); dec.Verdict != profiles.Allow {
+		if dec = s.request(c.dest, matches, c.method, c.path, now); dec.Verdict != profiles.Allow {
 			return nil, dec
 		}
 	}

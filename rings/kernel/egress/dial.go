@@ -65,6 +65,7 @@ func (g *Guest) dial(ctx context.Context, w wanted) (*link, error) {
 		return nil, l.refused(dec)
 	}
 	l.decision = dec
+	l.several.Store(several(matches))
 	tallies, used := g.spend(s, matches, true, !w.spent)
 	if used != nil {
 		return nil, l.refused(*used)

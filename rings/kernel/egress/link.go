@@ -24,7 +24,8 @@ type link struct {
 	began      time.Time
 	up, down   atomic.Int64
 	tallies    atomic.Pointer[budget.List]
-	generation int64 // that decided
+	several    atomic.Bool // rules grant requests on it: each request is held against tallies
+	generation int64       // that decided
 
 	mu       sync.Mutex
 	claim    claim

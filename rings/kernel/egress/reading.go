@@ -98,15 +98,16 @@ type readConn struct {
 }
 
 // Begin says which request is in flight, before it is decided: a policy that
-// changes from now on is held against it.
+// changes from now on is held against it. One that counts against other limits
+// than the connection does goes over another one.
 func (c *readConn) Begin(q forward.Request, client net.Conn) bool {
 	c.l.mu.Lock()
-	defer c.l.mu.Unlock()
-	if c.l.over || c.l.claim.dest != q.Dest {
-		return false
+	good := !c.l.over && c.l.claim.dest == q.Dest
+	if good {
+		c.l.client, c.l.claim.method, c.l.claim.path = client, q.Method, q.Path
 	}
-	c.l.client, c.l.claim.method, c.l.claim.path = client, q.Method, q.Path
-	return true
+	c.l.mu.Unlock()
+	return good && c.l.counted()
 }
 
 // End says that no request is in flight.

@@ -627,3 +627,76 @@ func TestManyReadClients(t *testing.T) {
 		t.Errorf("asked %d times", n)
 	}
 }
+
+// Of several rules for a host the one counts that grants the request: its name is
+// on record, and its limits hold, on a connection that is used again as well.
+func TestLimitsOfTheRuleThatGrants(t *testing.T) {
+	get, post := host("a.example", 80), host("a.example", 80)
+	get.Methods, post.Methods = []string{"GET"}, []string{"POST"}
+	get.Rule.Line, post.Rule.Line = 1, 2
+	const (
+		asks  = "GET http://a.example/ HTTP/1.1\r\nHost: a.example\r\n\r\n"
+		posts = "POST http://a.example/ HTTP/1.1\r\nHost: a.example\r\nContent-Length: 0\r\n\r\n"
+	)
+	start := func(t *testing.T) (*rig, *web, *tunnel) {
+		r := newRig(t, []profiles.EgressRule{get, post})
+		r.Name("a.example", "93.184.216.34")
+		return r, r.serve("93.184.216.34:80", nil), r.plain()
+	}
+	statuses := func(t *testing.T, c *tunnel, requests ...string) (got []int) {
+		for _, q := range requests {
+			res, _ := c.ask(t, q)
+			got = append(got, res.StatusCode)
+		}
+		return got
+	}
+	t.Run("rate", func(t *testing.T) {
+		post.Limits = profiles.EgressLimits{PerMinute: 1}
+		r, _, c := start(t)
+		if diff := cmp.Diff([]int{200, 200, 200, 403, 200}, statuses(t, c, asks, posts, asks, posts, asks)); diff != "" {
+			t.Errorf("(-want +got):\n%s", diff)
+		}
+		for _, ev := range r.log() {
+			if want := map[string]int{"GET": 1, "POST": 2}[ev.Method]; ev.End == "" && ev.Decision.Verdict == profiles.Allow && ev.Decision.Rule.Line != want {
+				t.Errorf("%s is granted by line %d", ev.Method, ev.Decision.Rule.Line)
+			}
+		}
+	})
+	t.Run("bytes of a kept connection", func(t *testing.T) {
+		get.Limits, post.Limits = profiles.EgressLimits{}, profiles.EgressLimits{UpBytes: 1000}
+		r, _, c := start(t)
+		if got := statuses(t, c, asks); got[0] != 200 {
+			t.Fatal(got)
+		}
+		_, _ = io.WriteString(c, "POST http://a.example/ HTTP/1.1\r\nHost: a.example\r\nContent-Length: 100000\r\n\r\n"+strings.Repeat("x", 100000))
+		_ = gone(t, c)
+		if ends := r.wait("ends by a limit", 1, func(ev egress.Event) bool { return ev.End == egress.EndBudget }); ends[0].Up > 1000 {
+			t.Errorf("sent %d bytes", ends[0].Up)
+		}
+	})
+	t.Run("connections", func(t *testing.T) {
+		get.Limits, post.Limits = profiles.EgressLimits{}, profiles.EgressLimits{Connections: 1}
+		r, _, c := start(t)
+		if diff := cmp.Diff([]int{200, 200}, statuses(t, c, asks, posts)); diff != "" {
+			t.Fatalf("(-want +got):\n%s", diff)
+		}
+		if diff := cmp.Diff([]int{200, 403}, statuses(t, r.plain(), asks, posts)); diff != "" {
+			t.Errorf("beside it (-want +got):\n%s", diff)
+		}
+	})
+	t.Run("fetch", func(t *testing.T) {
+		get.Limits, post.Limits = profiles.EgressLimits{}, profiles.EgressLimits{UpBytes: 1000}
+		r, _, _ := start(t)
+		c, err := r.guest.DialRequest(t.Context(), egress.DoorFetch, target(t, "a.example:80"), "GET", "/")
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = c.Close() }()
+		if !c.Use("GET", "/x") {
+			t.Error("another GET does not go over the connection")
+		}
+		if c.Use("POST", "/") {
+			t.Error("a POST goes over a connection that counts nothing")
+		}
+	})
+}

@@ -29,6 +29,7 @@ func (e *Egress) Recheck() {
 // outcome is what is in force for one claim.
 type outcome struct {
 	limits   []limited
+	several  bool
 	decision *profiles.Decision // that refuses; nil: none does
 }
 
@@ -64,6 +65,7 @@ func (g *Guest) recheck(now time.Time) {
 			lost = append(lost, l)
 			continue
 		}
+		l.several.Store(o.several)
 		l.rehold(o.limits)
 	}
 	var work sync.WaitGroup
@@ -92,7 +94,7 @@ func (g *Guest) outcome(s standing, c claim, now time.Time) outcome {
 	if dec.Verdict != profiles.Allow {
 		return outcome{decision: &dec}
 	}
-	return outcome{limits: s.limits(matches)}
+	return outcome{limits: s.limits(matches), several: several(matches)}
 }
 
 // rehold counts an open link against the limits that hold now.
