@@ -166,6 +166,32 @@ func TestEnder(t *testing.T) {
 	at("resumed, and ended", "r1", "r1")
 }
 
+// A paused run that is held has no guest any more, which is told before it can be
+// resumed.
+func TestEnderOfHeld(t *testing.T) {
+	over := &ends{Provider: interpreter.Log{}}
+	s := newStage(t, func(c *interpreter.Config) { c.Providers["team"], c.Default = interpreter.Harness{}, over })
+	hang := s.hang(t)
+	p := s.pausedRun(waves([]executors.Question{question("c1", "team", `[[1]]`)}))
+	_, err := s.ring.Hold(t.Context(), p)
+	must(t, err)
+	child, err := s.child("r1", "c1", hang)
+	must(t, err)
+	torn := p
+	torn.Snapshot = []byte("{")
+	run, err := s.ring.Resume(t.Context(), torn, []interpreter.Settlement{value("c1", `1`)})
+	must(t, err)
+	s.end(run)
+	if held, ok := s.ring.Run("r1"); !ok || held.View().State != executors.StatePaused {
+		t.Fatal("a run that cannot go on is not held for its subagent")
+	}
+	if got := over.told(); !slices.Equal(got, []string{"r1", "r1"}) {
+		t.Errorf("told of %v", got)
+	}
+	child.Cancel(t.Context(), "uid:1", "enough")
+	s.end(child)
+}
+
 // The same deciders come back while nothing changes: a walk over live connections
 // decides each destination once.
 func TestReachIsKept(t *testing.T) {
