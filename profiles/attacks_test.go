@@ -252,8 +252,8 @@ func rebindAttacks() (out []attack) {
 }
 
 func helloAttacks() (out []attack) {
-	for _, sni := range []string{"evil.net", api + ".evil.net", "www." + api, "", "93.184.215.14", "127.0.0.1", api + ".", "*.example.com", "xn--a." + api, "a_b.evil.net", " " + api, "gateway.ringd.internal", "%61pi.example.com", api + "\x00"} {
-		out = append(out, attack{"sni", fmt.Sprintf("the ClientHello names %q", sni), egress.SNI, []string{api, "93.184.215.14:443"}, named(connect(api+":443"), sni), named(connect(api+":443"), "API.example.com"), nil, ""})
+	for _, sni := range []string{"evil.net", api + ".evil.net", "www." + api, "", "93.184.215.14", "127.0.0.1", api + "..", "*.example.com", "xn--a." + api, "a_b.evil.net", " " + api, "gateway.ringd.internal", "%61pi.example.com", api + "\x00"} {
+		out = append(out, attack{"sni", fmt.Sprintf("the ClientHello names %q", sni), egress.SNI, []string{api, "93.184.215.14:443"}, named(connect(api+":443"), sni), named(connect(api+":443"), "API.example.com."), nil, ""})
 	}
 	for _, door := range []profiles.EgressAction{connect(api + ":443"), socks(api+":443", "domain")} {
 		hidden := named(door, api)
@@ -379,13 +379,15 @@ func fetchAttacks() (out []attack) {
 	}
 	hosted := fetch("https://" + api + "/")
 	hosted.HostHeader = ptr("evil.net")
-	trace := fetch("https://" + api + "/")
-	trace.Method = "TRACE"
+	for _, method := range []string{"TRACE", "trace", "tRaCk", "connect"} {
+		sent := fetch("https://" + api + "/")
+		sent.Method = method
+		out = append(out, attack{"fetch", method, egress.Method, []string{api}, sent, fetch("https://" + api + "/"), nil, ""})
+	}
 	return append(out,
 		attack{"redirect", "more than 20 times", egress.Redirect, []string{api}, fetch("https://"+api+"/", many...), fetch("https://"+api+"/", many[:20]...), nil, ""},
 		attack{"redirect", "the next lookup is on loopback", egress.Redirect, []string{api}, rebound, resolved(fetch("https://"+api+"/", "/again"), "93.184.215.14"), nil, "93.184.215.14"},
-		attack{"fetch", "another Host", egress.Request, []string{api}, hosted, fetch("https://" + api + "/"), nil, ""},
-		attack{"fetch", "TRACE", egress.Method, []string{api}, trace, fetch("https://" + api + "/"), nil, ""})
+		attack{"fetch", "another Host", egress.Request, []string{api}, hosted, fetch("https://" + api + "/"), nil, ""})
 }
 
 func dnsAttacks() (out []attack) {

@@ -55,8 +55,8 @@ func (l *List) Request(d Dest, m Match, method, path string, now time.Time) (Mat
 	switch {
 	case !token(method):
 		return Match{}, refusal(Request, "the method is not valid")
-	case method == "TRACE" || method == "TRACK" || method == "CONNECT":
-		return Match{}, refusal(Method, "%s is no request that is sent on", method)
+	case Unsent(method):
+		return Match{}, refusal(Method, "%s is no request that is sent on", quoted(method))
 	case m.Virtual != 0:
 		if m.Virtual > len(l.virtual) {
 			return Match{}, refusal(NotGranted, "nothing covers the target")
@@ -97,6 +97,12 @@ func (m Match) led(at int) Match {
 		m.Entries = slices.Insert(slices.Delete(slices.Clone(m.Entries), at, at+1), 0, i)
 	}
 	return m
+}
+
+// Unsent reports whether a method is one that is never sent on, whatever is listed,
+// in any case: there are servers to which that is the same.
+func Unsent(method string) bool {
+	return strings.EqualFold(method, "TRACE") || strings.EqualFold(method, "TRACK") || strings.EqualFold(method, "CONNECT")
 }
 
 func (v *Virtual) request(method, path string, now time.Time) *Refusal {

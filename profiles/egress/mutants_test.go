@@ -117,7 +117,8 @@ func mutants() []mutant {
 		{"check.go", `if l.Dialable(netip.AddrPortFrom(a, d.Port), now) == nil {`, `if true {`},
 		{"check.go", `if r := l.Dialable(netip.AddrPortFrom(d.Addr, d.Port), now); r != nil {`, `if r := l.Dialable(netip.AddrPortFrom(d.Addr, d.Port), now); r != nil && r.Entry > 1e6 {`},
 		// requests
-		{"check.go", `method == "TRACE" || method == "TRACK" || `, ``},
+		{"check.go", `strings.EqualFold(method, "TRACE") || strings.EqualFold(method, "TRACK") || `, ``},
+		{"check.go", `strings.EqualFold(method, "TRACE") || `, `method == "TRACE" || `},
 		{"check.go", `!slices.Contains(methods, method)`, `!slices.Contains(methods, method) && false`},
 		{"check.go", `if len(paths) == 0 {
 		return nil`, `if true {

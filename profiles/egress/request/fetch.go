@@ -46,17 +46,26 @@ func (t *trial) hop(u egress.URL) (Outcome, *egress.Refusal) {
 	if r != nil {
 		return Outcome{}, r
 	}
-	method, path := t.Method, u.Path
-	if method == "" {
-		method = "GET"
-	}
-	if m, r = t.list.Request(u.Dest, m, method, path, t.now); r != nil {
+	if m, r = t.list.Request(u.Dest, m, Method(t.Method), u.Path, t.now); r != nil {
 		return Outcome{}, r
 	}
 	if u.Scheme == "http" && egress.Inspected(u.Dest) {
 		return Outcome{}, refuse(egress.NotTLS, "on port 443 there is TLS, and http: has none")
 	}
 	return t.address(u.Dest, m)
+}
+
+// Method is the one that a fetch sends for what a program says: GET for nothing,
+// and the usual ones in upper case.
+func Method(text string) string {
+	switch up := strings.ToUpper(text); up {
+	case "":
+		return "GET"
+	case "DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT":
+		return up
+	default:
+		return text
+	}
 }
 
 // fields refuses the headers that a program does not set, since they say where

@@ -45,10 +45,7 @@ func readRequest(args json.RawMessage) (*asking, error) {
 	if err := d.Decode(&a); err != nil {
 		return nil, &interpreter.Failure{Name: nameType, Text: "the request is not one that can be read", Err: err}
 	}
-	q := &asking{url: a.URL, method: a.Method, header: http.Header{}, redirect: a.Redirect}
-	if q.method == "" {
-		q.method = http.MethodGet
-	}
+	q := &asking{url: a.URL, method: request.Method(a.Method), header: http.Header{}, redirect: a.Redirect}
 	if q.redirect == "" {
 		q.redirect = follow
 	}
@@ -57,7 +54,7 @@ func readRequest(args json.RawMessage) (*asking, error) {
 		return nil, wrong("redirect is 'follow', 'error' or 'manual'")
 	case !token(q.method):
 		return nil, wrong("that is not a method")
-	case strings.EqualFold(q.method, http.MethodConnect) || strings.EqualFold(q.method, http.MethodTrace) || strings.EqualFold(q.method, "TRACK"):
+	case egress.Unsent(q.method):
 		return nil, wrong("the method " + strings.ToUpper(q.method) + " cannot be fetched")
 	}
 	if a.Timeout > 0 { // one that is too long for a Duration is none
