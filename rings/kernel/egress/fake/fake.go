@@ -11,9 +11,9 @@ import (
 	"sync"
 )
 
-// Most is how many names a Table knows; beyond it the one that was used the
-// longest ago goes.
-const Most = 1 << 16
+// mostNames is how many names a Table knows; beyond it the one that was used the
+// longest ago goes. A name that a program asked for takes less than 1 KiB.
+const mostNames = 1 << 13
 
 // The addresses: 198.18.0.0/15, which is for measurements between networks, and a
 // range of one's own. The number of a name is the same in both.
@@ -32,7 +32,7 @@ type Table struct {
 	number map[uint32]*list.Element
 	order  *list.List // of *entry, the one used last in front
 	last   uint32
-	most   int // 0: Most
+	most   int // 0: mostNames
 }
 
 type entry struct {
@@ -62,7 +62,7 @@ func (t *Table) Address(name string) (v4, v6 netip.Addr) {
 func (t *Table) addLocked(name string) *list.Element {
 	most := t.most
 	if most == 0 {
-		most = Most
+		most = mostNames
 	}
 	if t.order.Len() >= most {
 		gone := t.order.Remove(t.order.Back()).(*entry)
