@@ -136,8 +136,8 @@ func (p *prepared) takeSockets() error {
 		return err
 	case r.Version != order.Version || r.Failed != "":
 		return p.check()
-	case len(files) != len(p.recipe.order.Listen.Ports)+3:
-		return fmt.Errorf("%d listeners came from the init of a guest", len(files))
+	case !p.sockets.Are(*p.recipe.order.Listen):
+		return fmt.Errorf("the init of the guest listens on %v, and %+v was ordered", r.Listeners, *p.recipe.order.Listen)
 	}
 	return nil
 }
@@ -358,7 +358,7 @@ func (g *guest) hear(t order.Told) {
 		}
 	}
 	g.mu.Unlock()
-	if t.Ended {
+	if t.What != order.AskUsage {
 		return
 	}
 	select {

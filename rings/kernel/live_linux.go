@@ -37,7 +37,7 @@ func (r *Ring) Prepare(ctx context.Context, s *profiles.Set) (commit func(), err
 // same set that is to be healed: what of it cannot be taken anew stays as it is.
 func (r *Ring) resolve(ctx context.Context, s *profiles.Set, before *generation) (*generation, error) {
 	next := &generation{
-		set: s, kernels: map[holder]profiles.Kernel{},
+		set: s, deciders: doors.NewDeciders(s), kernels: map[holder]profiles.Kernel{},
 		grants: map[string][]order.Mount{}, known: map[string]order.Mount{}, ports: map[string][]uint16{},
 	}
 	var written []profiles.PathRule
@@ -63,7 +63,7 @@ func (r *Ring) resolve(ctx context.Context, s *profiles.Set, before *generation)
 				continue
 			}
 			if k.Network == profiles.NetworkOwn && next.ports[name] == nil {
-				next.ports[name] = doors.Ports(s.Decider(name, profiles.Environment{}))
+				next.ports[name] = doors.Ports(next.deciders.Of(name, nil))
 			}
 			if err := next.add(holder{name, executor}, k, r.places(next), before); err != nil {
 				return nil, &executorError{executor, fmt.Errorf("agent %s: %w", name, err)}
@@ -110,7 +110,7 @@ func (r *Ring) commit(next, over *generation) {
 	r.emptyLocked(stale)
 	var ended []*guest
 	for g := range r.live {
-		g.doors.Follow(next.set)
+		g.doors.Follow(next.deciders)
 		switch next.judge(g) {
 		case profiles.ChangeSame:
 			g.wider = false

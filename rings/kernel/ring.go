@@ -23,6 +23,7 @@ import (
 
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/rings/kernel/doors"
 	"github.com/ringd/ringd/rings/kernel/egress"
 	"github.com/ringd/ringd/rings/kernel/order"
 	"github.com/ringd/ringd/rings/kernel/watch"
@@ -88,12 +89,13 @@ func (r *Ring) Name() string { return "kernel" }
 
 // generation is what Prepare's commit swaps. It is immutable.
 type generation struct {
-	set     *profiles.Set
-	kernels map[holder]profiles.Kernel // of each agent that has the executor, with real paths
-	grants  map[string][]order.Mount   // by digest of a profile: what its paths were
-	known   map[string]order.Mount     // by path: the same, of all profiles
-	written []string                   // real: what guests of any agent may write into
-	ports   map[string][]uint16        // of each agent whose guests have a network: what they listen on
+	set      *profiles.Set
+	deciders *doors.Deciders
+	kernels  map[holder]profiles.Kernel // of each agent that has the executor, with real paths
+	grants   map[string][]order.Mount   // by digest of a profile: what its paths were
+	known    map[string]order.Mount     // by path: the same, of all profiles
+	written  []string                   // real: what guests of any agent may write into
+	ports    map[string][]uint16        // of each agent whose guests have a network: what they listen on
 }
 
 // holder is who has a profile.

@@ -157,7 +157,7 @@ func (r *Ring) keep(g *guest) error {
 		}
 	}
 	if now := r.inForce.Load(); now != nil {
-		g.doors.Follow(now.set)
+		g.doors.Follow(now.deciders)
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()

@@ -7,6 +7,7 @@ package doors
 import (
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/rings/kernel/order"
@@ -41,12 +42,28 @@ func Wanted(ports []uint16) *order.Listen {
 	return l
 }
 
-// Decider is that of an agent in a set, narrowed; nil when there is none: it
-// refuses everything.
-func Decider(set *profiles.Set, agent string, grants []profiles.Grants) *profiles.Decider {
-	a, ok := set.Agent(agent)
+// Deciders are those of a set. All guests of an agent that nothing narrows share
+// one, since each holds an index of every rule. They are safe for concurrent use.
+type Deciders struct {
+	set *profiles.Set
+
+	mu    sync.Mutex
+	whole map[string]*profiles.Decider
+}
+
+// NewDeciders returns those of a set. Those of nil refuse everything.
+func NewDeciders(set *profiles.Set) *Deciders {
+	return &Deciders{set: set, whole: map[string]*profiles.Decider{}}
+}
+
+// Of is that of an agent, narrowed; nil when there is none: it refuses everything.
+func (d *Deciders) Of(agent string, grants []profiles.Grants) *profiles.Decider {
+	a, ok := d.set.Agent(agent)
 	if !ok {
 		return nil
+	}
+	if len(grants) == 0 {
+		return d.wholeOf(agent, a)
 	}
 	for _, g := range grants {
 		var err error
@@ -54,7 +71,16 @@ func Decider(set *profiles.Set, agent string, grants []profiles.Grants) *profile
 			return nil
 		}
 	}
-	return profiles.NewDecider(a, set.Revision, profiles.Environment{})
+	return profiles.NewDecider(a, d.set.Revision, profiles.Environment{})
+}
+
+func (d *Deciders) wholeOf(agent string, a profiles.Agent) *profiles.Decider {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.whole[agent] == nil {
+		d.whole[agent] = profiles.NewDecider(a, d.set.Revision, profiles.Environment{})
+	}
+	return d.whole[agent]
 }
 
 // Environment is env, with the variables in front by which programs find the

@@ -1,6 +1,7 @@
 package doors_test
 
 import (
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -105,9 +106,58 @@ func TestDecider(t *testing.T) {
 		{"no set", nil, "a", nil, false, false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			d := doors.Decider(tt.set, tt.agent, tt.grants)
+			d := doors.NewDeciders(tt.set).Of(tt.agent, tt.grants)
 			if a, b := listed(d, "a.example"), listed(d, "b.example"); a != tt.a || b != tt.b {
 				t.Errorf("listed %v, %v, want %v, %v", a, b, tt.a, tt.b)
+			}
+		})
+	}
+}
+
+// TestDecidersShared: guests that nothing narrows have one index of the rules
+// between them, which a policy of a thousand rules and many guests needs.
+func TestDecidersShared(t *testing.T) {
+	rule := profiles.EgressRule{Host: "a.example", Ports: []int{443}}
+	set := &profiles.Set{Revision: "r", Agents: map[string]profiles.Agent{"a": agent(rule), "b": agent()}} // of one name
+	all := doors.NewDeciders(set)
+	if all.Of("a", nil) != all.Of("a", nil) {
+		t.Error("two guests of an agent have two")
+	}
+	if all.Of("a", nil) == all.Of("b", nil) || all.Of("a", nil) == all.Of("a", []profiles.Grants{{}}) {
+		t.Error("what may reach different hosts has the same")
+	}
+	if all.Of("a", nil) == doors.NewDeciders(set).Of("a", nil) {
+		t.Error("two sets have the same: a policy that comes would not be seen as one")
+	}
+}
+
+// TestSocketsAre: what was not ordered, is missing, or comes twice is not served.
+func TestSocketsAre(t *testing.T) {
+	o := order.Listen{Proxy: 3128, Ports: []uint16{80, 443}}
+	whole := func() []order.Listener {
+		return []order.Listener{{Kind: order.ListenProxy, Port: 3128}, {Kind: order.ListenPort, Port: 80}, {Kind: order.ListenPort, Port: 443},
+			{Kind: order.ListenDNS, Port: 53}, {Kind: order.ListenDNS2, Port: 53}}
+	}
+	for _, tt := range []struct {
+		name  string
+		files int
+		of    func(l []order.Listener) []order.Listener
+		want  bool
+	}{
+		{"all", 5, slices.Clip[[]order.Listener], true},
+		{"nothing", 0, func([]order.Listener) []order.Listener { return nil }, false},
+		{"a descriptor too few", 4, slices.Clip[[]order.Listener], false},
+		{"one missing", 4, func(l []order.Listener) []order.Listener { return l[:4] }, false},
+		{"one too many", 6, func(l []order.Listener) []order.Listener {
+			return append(l, order.Listener{Kind: order.ListenPort, Port: 22})
+		}, false},
+		{"another port", 5, func(l []order.Listener) []order.Listener { l[2].Port = 22; return l }, false},
+		{"one twice in the place of another", 5, func(l []order.Listener) []order.Listener { l[3] = l[0]; return l }, false},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := doors.Sockets{Listeners: tt.of(whole()), Files: make([]*os.File, tt.files)}
+			if got := s.Are(o); got != tt.want {
+				t.Errorf("%v", got)
 			}
 		})
 	}

@@ -23,6 +23,16 @@ type Sockets struct {
 	IPv6      bool
 }
 
+// Are tells whether they are all that was ordered, and nothing else.
+func (s *Sockets) Are(l order.Listen) bool {
+	want := []order.Listener{{Kind: order.ListenProxy, Port: l.Proxy}}
+	for _, p := range l.Ports {
+		want = append(want, order.Listener{Kind: order.ListenPort, Port: p})
+	}
+	want = append(want, order.Listener{Kind: order.ListenDNS, Port: order.DNS}, order.Listener{Kind: order.ListenDNS2, Port: order.DNS})
+	return slices.Equal(s.Listeners, want) && len(s.Files) == len(want)
+}
+
 // Close closes those that nobody has taken.
 func (s *Sockets) Close() error {
 	var err error
@@ -61,7 +71,7 @@ type Doors struct {
 
 	mu     sync.Mutex
 	proxy  uint16
-	ports  []uint16 // that are listened on, or were asked for
+	ports  []uint16 // that are listened on
 	asking bool     // the init hears what is asked
 }
 
@@ -154,11 +164,11 @@ func (d *Doors) stream(l order.Listener, f *os.File) error {
 
 // Follow puts a set in force for the guest. Connections that no longer pass go on
 // until egress looks at them again.
-func (d *Doors) Follow(set *profiles.Set) {
+func (d *Doors) Follow(set *Deciders) {
 	if d == nil {
 		return
 	}
-	d.decider.Store(Decider(set, d.cfg.Agent, d.cfg.Grants))
+	d.decider.Store(set.Of(d.cfg.Agent, d.cfg.Grants))
 	d.ask()
 }
 
@@ -180,8 +190,8 @@ func (d *Doors) ask() {
 	}
 }
 
-// missing are the ports that are to be asked for, each once: one that the init
-// cannot have, since the program has it, is left to that.
+// missing are the ports that are to be asked for. One that the init cannot have,
+// since the program has it, is left to that until the next set.
 func (d *Doors) missing() (more []uint16) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -189,8 +199,8 @@ func (d *Doors) missing() (more []uint16) {
 		return nil
 	}
 	for _, p := range Ports(d.decider.Load()) {
-		if p != d.proxy && !slices.Contains(d.ports, p) && len(d.ports) < order.MaxPorts {
-			d.ports, more = append(d.ports, p), append(more, p)
+		if p != d.proxy && !slices.Contains(d.ports, p) && len(d.ports)+len(more) < order.MaxPorts {
+			more = append(more, p)
 		}
 	}
 	return more

@@ -214,6 +214,7 @@ type Told struct {
 	CPU     int64  // milliseconds, of all processes
 	Peak    int64  // bytes, the largest of one process
 
+	What      string     `json:",omitempty"` // of the Ask that this answers
 	Listeners []Listener `json:",omitempty"` // what the descriptors are that came along
 }
 

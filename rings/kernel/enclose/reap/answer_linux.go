@@ -14,28 +14,34 @@ import (
 func (r *reaper) answer(a order.Ask) error {
 	switch a.What {
 	case order.AskUsage:
-		return talk.Send(order.Control, r.told())
+		return talk.Send(order.Control, r.answerTo(a))
 	case order.AskListen:
-		return r.listenOn(a.Ports)
+		return r.listenOn(a)
 	default:
 		return fmt.Errorf("asked for %q", a.What)
 	}
 }
 
+func (r *reaper) answerTo(a order.Ask) order.Told {
+	t := r.told()
+	t.What = a.What
+	return t
+}
+
 // listenOn hands over listeners on more ports. One that the program uses itself
 // is left to it: what it sends there goes no further than the guest.
-func (r *reaper) listenOn(ports []uint16) error {
-	if r.Listen == nil || len(ports) > order.MaxPorts {
-		return fmt.Errorf("asked for %d ports", len(ports))
+func (r *reaper) listenOn(a order.Ask) error {
+	if r.Listen == nil || len(a.Ports) > order.MaxPorts {
+		return fmt.Errorf("asked for %d ports", len(a.Ports))
 	}
-	t := r.told()
+	t := r.answerTo(a)
 	var fds []int
 	defer func() {
 		for _, fd := range fds {
 			unix.Close(fd)
 		}
 	}()
-	for _, port := range ports {
+	for _, port := range a.Ports {
 		fd, err := anyip.Listen(r.ipv6, port)
 		if err != nil {
 			continue
