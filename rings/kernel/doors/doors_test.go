@@ -120,7 +120,7 @@ func TestDecidersShared(t *testing.T) {
 	rule := profiles.EgressRule{Host: "a.example", Ports: []int{443}}
 	set := &profiles.Set{Revision: "r", Agents: map[string]profiles.Agent{"a": agent(rule), "b": agent()}} // of one name
 	all := doors.NewDeciders(set)
-	if all.Of("a", nil) != all.Of("a", nil) {
+	if one, two := all.Of("a", nil), all.Of("a", nil); one != two {
 		t.Error("two guests of an agent have two")
 	}
 	if all.Of("a", nil) == all.Of("b", nil) || all.Of("a", nil) == all.Of("a", []profiles.Grants{{}}) {

@@ -71,3 +71,19 @@ func TestBound(t *testing.T) {
 		t.Errorf("%d, %d, %d names are known", n, len(table.names), len(table.number))
 	}
 }
+
+// TestMany: a program that asks for ever more names has so many, and the address of
+// one that went stands for no other before very many came.
+func TestMany(t *testing.T) {
+	var table Table
+	first, _ := table.Address("first.example")
+	for i := range 100_000 {
+		table.Address(fmt.Sprintf("%d.more.example", i))
+	}
+	if n := table.order.Len(); n != 8192 || len(table.names) != n || len(table.number) != n {
+		t.Errorf("%d, %d, %d names are known", n, len(table.names), len(table.number))
+	}
+	if name, fake := table.Name(first); name != "" || !fake {
+		t.Errorf("%s stands for %q, %v", first, name, fake)
+	}
+}
