@@ -110,6 +110,9 @@ func (d *document) egressRule(at string, e schema.Egress) (profiles.EgressRule, 
 	rule.Limits, rule.Expires = d.egressLimits(at+".limits", e.Limits), d.expiry(at+".expires", e.Expires)
 	d.broad(at+".host", rule.Host)
 	d.shut(at+".host", rule.Host)
+	if a, err := netip.ParseAddr(rule.Host); err == nil && a.IsLoopback() && rule.AnyPort {
+		d.warn(at+".host", CodeNeverMatches, "name the ports", "%s is reached on ports that an entry names, and this one names none", rule.Host)
+	}
 	return rule, true
 }
 

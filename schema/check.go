@@ -87,7 +87,9 @@ func (c *checker) mismatch(n *node, s *shape.Shape, p *place) {
 			hint = `did you mean "off"?`
 		}
 	case s.Kind == shape.String && (n.kind == shape.Int || n.kind == shape.Float || n.kind == shape.Bool):
-		hint = fmt.Sprintf("put it in quotes: %q", n.text)
+		if hint = s.Says; len(s.Enum) == 0 && s.Matches(n.text) {
+			hint = fmt.Sprintf("put it in quotes: %q", n.text)
+		}
 	case s.Kind == shape.List && n.plain && strings.HasPrefix(n.text, "-") && n.kind == shape.String:
 		hint = "put a space after the -"
 	case s.Kind == shape.List && s.Item.Kind == n.kind && n.kind == shape.String:
@@ -312,9 +314,7 @@ func (c *checker) text(n *node, s *shape.Shape, p *place) {
 		c.report(n.at, CodeSchema, "", p, "must not hold a NUL character")
 	case len(s.Enum) > 0:
 		c.choice(n, s, p)
-	case s.Filled && n.text == "":
-		c.report(n.at, CodeSchema, "", p, "%s", s.Says)
-	case !s.Matches(n.text):
+	case s.Filled && n.text == "", !s.Matches(n.text):
 		c.report(n.at, CodeSchema, "", p, "%s", s.Says)
 	default:
 		c.trapped(n, p)

@@ -75,15 +75,18 @@ func TestFunctionsOfConditions(t *testing.T) {
 	}
 }
 
-// The example of the daemon's config file is one.
+// The example of the daemon's config file is one, also with everything that it
+// only hints at.
 func TestExampleConfig(t *testing.T) {
-	f, err := os.Open("../../docs/systemd/ringd.yaml")
+	text, err := os.ReadFile("../../docs/systemd/ringd.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer f.Close()
-	if _, err := config.Read("ringd.yaml", f); err != nil {
-		t.Error(err)
+	_, body, _ := strings.Cut(string(text), "\n") // its first line is about itself
+	for _, example := range []string{body, regexp.MustCompile(`(?m)^# `).ReplaceAllString(body, "")} {
+		if _, err := config.Read("ringd.yaml", strings.NewReader(example)); err != nil {
+			t.Error(err)
+		}
 	}
 }
 

@@ -104,6 +104,9 @@ func (c Credential) check() error {
 	if c.Scheme != nil && *c.Scheme != "" && !schemeName.MatchString(*c.Scheme) {
 		return errors.New(`scheme: want a word such as Bearer, Basic or "" for none`)
 	}
+	if c.Hosts != nil && len(c.Hosts) == 0 {
+		return errors.New("hosts: names none; leave it out to let policies say where it is sent")
+	}
 	for _, h := range c.Hosts {
 		if u, err := egress.ReadUpstream("https://" + h); err != nil || u.Prefix != "" || h != u.Dest.Host() && h != u.Dest.String() {
 			return fmt.Errorf("hosts: %q is not a host, or host:port, as an upstream has it", h)

@@ -69,6 +69,7 @@ func TestReadRefusesEgress(t *testing.T) {
 		{"scheme with a line break", credential(`env: A, scheme: "B\r\nX: y"`), "scheme: want a word"},
 		{"hosts with a scheme", credential("env: A, hosts: ['https://a.example']"), "credentials.a: hosts"},
 		{"hosts with a wildcard", credential("env: A, hosts: ['*.a.example']"), "credentials.a: hosts"},
+		{"hosts that are none", credential("env: A, hosts: []"), "credentials.a: hosts"},
 		{"hosts with a path", credential("env: A, hosts: [a.example/v1]"), "credentials.a: hosts"},
 		{"gateway of two labels", "gateways: {a.b: {upstream: 'https://a.example'}}\n", "is not one label"},
 		{"gateway without an upstream", gateway("credential: a"), "gateways.a: upstream"},

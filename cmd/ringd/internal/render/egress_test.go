@@ -50,12 +50,15 @@ func TestStatusOfEgress(t *testing.T) {
 		Connections: 3,
 		Next:        []wire.EgressExpiry{{Agent: "a", Host: "api.example.com", At: time.Date(2027, 1, 2, 3, 4, 5, 0, time.UTC)}},
 		Gateways: []wire.EgressGateway{{Agent: "a", Name: "gateway", State: "ready"},
-			{Agent: "b", Name: "gateway", State: "unavailable", Reason: "no credential key on this host; add credentials.key to the configuration"}},
+			{Agent: "b", Name: "gateway", State: "unavailable", Reason: "no credential key on this host; add credentials.key to the configuration"},
+			{Agent: "research", Name: "models", State: "unavailable", Reason: "credential models: read secret: /etc/ringd/models.key can be read by others (mode 0644): chmod 600 it"}},
 	}})
 	want := `egress: 3 connections open
   gateway gateway of a: ready
   gateway gateway of b: unavailable  no credential key on this host;
     add credentials.key to the configuration
+  gateway models of research: unavailable  credential models: read secret:
+    /etc/ringd/models.key can be read by others (mode 0644): chmod 600 it
   api.example.com of a expires at 2027-01-02T03:04:05Z
 `
 	if !strings.Contains(b.String(), want) {

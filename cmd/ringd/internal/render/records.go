@@ -153,9 +153,12 @@ func (p Page) egress(e *wire.Network) {
 // hanging writes text behind a heading that is as wide as plain, and its further
 // lines behind indent.
 func (p Page) hanging(plain, heading, text, indent string) {
-	first, rest, _ := strings.Cut(strings.Join(folded(text, width-max(len(plain), len(indent))), "\n"), "\n")
+	text, first := strings.Join(strings.Fields(text), " "), ""
+	if lines := folded(text, width-len(plain)); len(lines) > 0 {
+		first = lines[0]
+	}
 	fmt.Fprintln(p.W, heading+first)
-	if rest != "" {
-		fmt.Fprintln(p.W, indent+strings.ReplaceAll(rest, "\n", "\n"+indent))
+	for _, line := range folded(strings.TrimSpace(strings.TrimPrefix(text, first)), width-len(indent)) {
+		fmt.Fprintln(p.W, indent+line)
 	}
 }

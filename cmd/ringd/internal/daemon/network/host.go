@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/x509"
 	"fmt"
+	"maps"
 	"net/netip"
 	"os"
 	"slices"
@@ -34,7 +35,7 @@ func HostOf(f config.File, env config.Environment) Host {
 }
 
 // HostOfFlags reads what flags say of egress, as config.ParseCredential and
-// config.ParseGateway take it.
+// config.ParseGateway take it. A credential that cannot be had is an error.
 func HostOfFlags(credentials, gateways []string, env config.Environment) (Host, error) {
 	h := Host{Env: env, Credentials: map[string]config.Credential{}, Gateways: map[string]config.Gateway{}}
 	dir, err := os.Getwd()
@@ -63,6 +64,11 @@ func HostOfFlags(credentials, gateways []string, env config.Environment) (Host, 
 			return Host{}, fmt.Errorf("--gateway %s: no --credential has the name it uses", name)
 		}
 		h.Gateways[name] = g
+	}
+	for _, name := range slices.Sorted(maps.Keys(h.Credentials)) {
+		if _, _, err := h.Credentials[name].Field(env, target.Dest{}); err != nil {
+			return Host{}, fmt.Errorf("--credential %s: %w", name, err)
+		}
 	}
 	return h, nil
 }
