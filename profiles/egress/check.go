@@ -2,9 +2,11 @@ package egress
 
 import (
 	"net/netip"
+	"net/url"
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 	"unicode/utf8"
 )
 
@@ -105,8 +107,39 @@ func Unsent(method string) bool {
 	return strings.EqualFold(method, "TRACE") || strings.EqualFold(method, "TRACK") || strings.EqualFold(method, "CONNECT")
 }
 
+// request decides one that goes below the path of an upstream.
 func (v *Virtual) request(method, path string, now time.Time) *Refusal {
-	return granted(v.Methods, v.Paths, v.Expires, method, path, now)
+	if r := granted(v.Methods, v.Paths, v.Expires, method, path, now); r != nil {
+		return r
+	}
+	if path, _, _ = strings.Cut(path, "?"); !Joins(path) {
+		return refusal(Path, "the path could be read in two ways: it has an empty or dot segment, or an escape that a gateway does not pass on")
+	}
+	return nil
+}
+
+// Joins reports whether a path, as sent and without its query, stays below any
+// other that it is put behind, to every reader: it begins with one slash, and has
+// no empty or dot segment, no encoded slash, no backslash, and no escaped percent
+// sign or control character.
+func Joins(path string) bool {
+	outside := func(r rune) bool { return r <= ' ' || r >= 0x7f }
+	if !strings.HasPrefix(path, "/") || strings.ContainsAny(path, "\\?#") || strings.ContainsFunc(path, outside) {
+		return false
+	}
+	decoded, err := url.PathUnescape(path)
+	if err != nil || strings.Count(decoded, "/") != strings.Count(path, "/") || strings.ContainsAny(decoded, "\\%") || strings.ContainsFunc(decoded, unicode.IsControl) {
+		return false
+	}
+	segments := strings.Split(decoded[1:], "/")
+	for i, s := range segments {
+		// Parameters are cut off by some readers: /..;a/ is /../ to them.
+		s, _, _ = strings.Cut(s, ";")
+		if s == "." || s == ".." || s == "" && i < len(segments)-1 {
+			return false
+		}
+	}
+	return true
 }
 
 func granted(methods, paths []string, expires time.Time, method, path string, now time.Time) *Refusal {

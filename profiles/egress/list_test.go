@@ -197,7 +197,7 @@ func TestRequest(t *testing.T) {
 		{Host: "a.example.com", Ports: []int{80}, Methods: []string{"POST"}, Expires: time.Unix(1e9+10, 0)},
 		{Host: "b.example.com", Ports: []int{80}}, {Host: "c.example.com", Ports: []int{80}, Paths: []string{"/"}},
 	}
-	l := egress.NewList(egress.Allowlist, list, nil, []egress.Virtual{{Name: "g", Methods: []string{"POST"}, Paths: []string{"/v1/messages"}, Expires: time.Unix(1e9+10, 0)}})
+	l := egress.NewList(egress.Allowlist, list, nil, []egress.Virtual{{Name: "g", Methods: []string{"POST"}, Paths: []string{"/v1/messages"}, Expires: time.Unix(1e9+10, 0)}, {Name: "o"}})
 	ask := func(host, method, path string, at time.Time) egress.Code {
 		d := dest(t, host+":80")
 		m, r := l.Match(d, now())
@@ -222,6 +222,9 @@ func TestRequest(t *testing.T) {
 		{"a.example.com", "DELETE", "/v1", egress.Method}, {"a.example.com", "get", "/v1", egress.Method}, {"a.example.com", "TRACE", "/v1", egress.Method}, {"b.example.com", "TRACE", "/", egress.Method}, {"b.example.com", "TRACK", "/", egress.Method}, {"b.example.com", "CONNECT", "/", egress.Method}, {"b.example.com", "trace", "/", egress.Method}, {"b.example.com", "TrAcK", "/", egress.Method}, {"b.example.com", "connect", "/", egress.Method}, {"b.example.com", "TRACES", "/", ""},
 		{"b.example.com", "DELETE", "/any/../thing", ""}, {"b.example.com", "", "/", egress.Request}, {"b.example.com", "GET /", "/", egress.Request}, {"c.example.com", "PUT", "/x", ""}, {"c.example.com", "PUT", "/../x", egress.Path},
 		{"g.ringd.internal", "POST", "/v1/messages", ""}, {"g.ringd.internal", "GET", "/v1/messages", egress.Method}, {"g.ringd.internal", "POST", "/v1", egress.Path}, {"g.ringd.internal", "TRACE", "/v1/messages", egress.Method},
+		{"g.ringd.internal", "POST", "/v1/messages//x", egress.Path}, {"o.ringd.internal", "PUT", "/x/?a=//..", ""}, {"o.ringd.internal", "PUT", "/", ""}, {"o.ringd.internal", "PUT", "/a%20b;c", ""}, {"o.ringd.internal", "PUT", "//", egress.Path}, {"o.ringd.internal", "PUT", "/x/../y", egress.Path},
+		{"o.ringd.internal", "PUT", "/x//y", egress.Path}, {"o.ringd.internal", "PUT", "/x/..;/y", egress.Path}, {"o.ringd.internal", "PUT", "/%2e%2e", egress.Path}, {"o.ringd.internal", "PUT", "/x%2fy", egress.Path}, {"o.ringd.internal", "PUT", "/x%5cy", egress.Path},
+		{"o.ringd.internal", "PUT", "/%25", egress.Path}, {"o.ringd.internal", "PUT", "/%00", egress.Path}, {"o.ringd.internal", "PUT", "/%c2%85", egress.Path}, {"o.ringd.internal", "PUT", "/%", egress.Path}, {"o.ringd.internal", "PUT", "", egress.Path},
 	} {
 		if got := ask(tt.host, tt.method, tt.path, now()); got != tt.want {
 			t.Errorf("%s %s %q: %q, want %q", tt.host, tt.method, tt.path, got, tt.want)

@@ -118,6 +118,11 @@ func mutants() []mutant {
 		{"check.go", `if r := l.Dialable(netip.AddrPortFrom(d.Addr, d.Port), now); r != nil {`, `if r := l.Dialable(netip.AddrPortFrom(d.Addr, d.Port), now); r != nil && r.Entry > 1e6 {`},
 		// requests
 		{"check.go", `strings.EqualFold(method, "TRACE") || strings.EqualFold(method, "TRACK") || `, ``},
+		{"check.go", `!Joins(path)`, `false`},
+		{"check.go", `s == "." || s == ".." || s == "" && i < len(segments)-1`, `s == "." || s == ".."`},
+		{"check.go", `s == "." || s == ".." || s == ""`, `s == ""`},
+		{"check.go", `strings.ContainsAny(decoded, "\\%") || `, ``},
+		{"check.go", `strings.ContainsFunc(decoded, unicode.IsControl)`, `false`},
 		{"check.go", `strings.EqualFold(method, "TRACE") || `, `method == "TRACE" || `},
 		{"check.go", `!slices.Contains(methods, method)`, `!slices.Contains(methods, method) && false`},
 		{"check.go", `if len(paths) == 0 {

@@ -126,9 +126,6 @@ func (g *Guest) ready(ctx context.Context, s standing, q forward.Request, matche
 	if dec.Verdict != profiles.Allow {
 		return "", dec
 	}
-	if !gateway.Clean(q.Path) {
-		return "", refusal(egress.Path, "the path could be read in two ways: it has an empty or dot segment, or an escape that a gateway does not pass on")
-	}
 	if _, dec := g.secret(ctx, u); dec.Verdict != profiles.Allow {
 		return "", dec
 	}

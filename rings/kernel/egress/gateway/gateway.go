@@ -17,7 +17,6 @@ import (
 	"net/url"
 	"strconv"
 	"strings"
-	"unicode"
 
 	"github.com/ringd/ringd/profiles/egress"
 )
@@ -68,31 +67,6 @@ func Guard(d egress.Dest, addresses []string) (*egress.List, error) {
 	return egress.NewList(egress.Allowlist, entries, nil, nil), nil
 }
 
-// Clean says that a path, as sent, names the same thing for every reader: it
-// begins with one slash, and has no empty or dot segment, no encoded slash and no
-// backslash, and no escaped percent sign or control character. What is joined to a prefix has to be clean, so as to stay below it.
-func Clean(path string) bool {
-	if !strings.HasPrefix(path, "/") || strings.ContainsAny(path, "\\?#") || strings.ContainsFunc(path, outside) {
-		return false
-	}
-	decoded, err := url.PathUnescape(path)
-	if err != nil || strings.Count(decoded, "/") != strings.Count(path, "/") || strings.ContainsAny(decoded, "\\%") || strings.ContainsFunc(decoded, unicode.IsControl) {
-		return false
-	}
-	segments := strings.Split(decoded[1:], "/")
-	for i, s := range segments {
-		// Parameters are cut off by some readers: /..;a/ is /../ to them.
-		s, _, _ = strings.Cut(s, ";")
-		if s == "." || s == ".." || s == "" && i < len(segments)-1 {
-			return false
-		}
-	}
-	return true
-}
-
-// outside says that a character stands in no path as it is sent.
-func outside(r rune) bool { return r <= ' ' || r >= 0x7f }
-
 // hop lists headers that mean one connection only.
 func hop() [7]string {
 	return [...]string{"Connection", "Proxy-Connection", "Keep-Alive", "Te", "Trailer", "Transfer-Encoding", "Upgrade"}
@@ -114,7 +88,7 @@ func (t Target) Request(ctx context.Context, q *http.Request, s Secret) (*http.R
 	if q.URL.Opaque != "" {
 		path = q.URL.Opaque
 	}
-	if t.Upstream.Dest == (egress.Dest{}) || !Clean(path) {
+	if t.Upstream.Dest == (egress.Dest{}) || !egress.Joins(path) {
 		return nil, errors.New("join the path to the upstream: it is not clean")
 	}
 	scheme, _ := t.scheme()

@@ -93,7 +93,7 @@ func TestRequestStaysBelowItsPrefix(t *testing.T) {
 		}
 	}
 	for _, path := range []string{"/", "/v1/", "/a.b/..c/c..", "/a%20b", "/a;b=c/d", "/%C3%A9", "/~a/-_"} {
-		if !gateway.Clean(path) {
+		if !egress.Joins(path) {
 			t.Errorf("%q is refused", path)
 		}
 	}
