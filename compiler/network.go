@@ -24,6 +24,7 @@ func (d *document) egress() profiles.Egress {
 	n := d.policy.Spec.Network
 	out := profiles.Egress{Mode: profiles.EgressOff}
 	if n == nil {
+		d.idleFetch()
 		return out
 	}
 	out.Rule = d.ruleOr("spec.network.mode", d.rule("spec.network"))
@@ -53,6 +54,9 @@ func (d *document) egress() profiles.Egress {
 		out.Gateways = []profiles.Gateway{{Name: DefaultGateway, Rule: out.Rule}}
 	}
 	d.unusedEgress(n, out.Mode)
+	if out.Mode == profiles.EgressOff {
+		d.idleFetch()
+	}
 	if len(out.Allow) == len(n.Egress) && len(out.Deny) == len(n.Deny) { // else the places do not agree
 		d.overlaps(n, &out)
 	}
@@ -75,6 +79,16 @@ func (d *document) unusedEgress(n *schema.Network, mode string) {
 		d.warn("spec.network.gateways", CodeEgressUnused, "network mode gateway-only opens them", "gateways are set up, and the network is off: none of them can be reached")
 	case n.Gateways != nil && len(n.Gateways) == 0 && mode == profiles.EgressGatewayOnly:
 		d.warn("spec.network.gateways", CodeEgressUnused, "leave the field out for the gateway of the host's configuration", "names no gateway, and the network reaches gateways alone")
+	}
+}
+
+// idleFetch warns of fetch where the network is off.
+func (d *document) idleFetch() {
+	for i, b := range d.policy.Spec.Bridges {
+		if b.Name == "fetch" {
+			d.warn(fmt.Sprintf("spec.bridges[%d].name", i), CodeEgressUnused, "network mode allowlist opens what is listed, gateway-only the gateways",
+				"the network is off: fetch reaches nothing, unless a host performs it in another way")
+		}
 	}
 }
 

@@ -124,7 +124,7 @@ func (p Page) Status(st wire.Status) {
 	p.egress(st.Egress)
 	fmt.Fprintf(p.W, "runs: %d live, %d of them paused; audit record %d\n", st.Runs.Live, st.Runs.Paused, st.AuditSeq)
 	if push := st.LastPush; push != nil {
-		fmt.Fprintf(p.W, "last push: %s at %s %s\n", push.Result, push.At.UTC().Format(time.RFC3339), Clean(push.Message))
+		fmt.Fprintf(p.W, "last push: %s at %s%s\n", push.Result, push.At.UTC().Format(time.RFC3339), strings.TrimRight(" "+Clean(push.Message), " "))
 		for _, d := range push.Findings {
 			fmt.Fprintf(p.W, "  %s:%d:%d: %s: %s\n", Clean(d.File), d.Line, d.Column, d.Code, Clean(d.Message))
 		}
