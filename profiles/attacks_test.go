@@ -374,7 +374,7 @@ func fetchAttacks() (out []attack) {
 		a.Headers = [][2]string{{name, "evil.net"}}
 		return a
 	}
-	for _, name := range []string{"Host", "Connection", "content-length", "Transfer-Encoding", "Proxy-Authorization", "Upgrade", "Expect", "TE", "Trailer", "Keep-Alive", "X Y", "X\r\nY", ""} {
+	for _, name := range []string{"Host", "Connection", "content-length", "Transfer-Encoding", "Transfer_Encoding", "content_Length", "Proxy_Connection", "Keep-ALIVE", "Proxy-Authorization", "Upgrade", "Expect", "TE", "Trailer", "Keep-Alive", "X Y", "X\r\nY", ""} {
 		out = append(out, attack{"fetch", fmt.Sprintf("the header %q", name), egress.Request, []string{api}, header(name), header("Accept"), nil, ""})
 	}
 	hosted := fetch("https://" + api + "/")

@@ -94,11 +94,13 @@ func fieldName(name string) bool {
 	return name != ""
 }
 
-// Forbidden reports whether a header is not a program's to set in a fetch.
+// Forbidden reports whether a header is not a program's to set in a fetch, also
+// with _ for -, which is the same to many servers.
 func Forbidden(name string) bool {
-	switch strings.ToLower(name) {
+	name = strings.ReplaceAll(strings.ToLower(name), "_", "-")
+	switch name {
 	case "host", "connection", "content-length", "transfer-encoding", "te", "trailer", "upgrade", "expect", "keep-alive", "via", "http2-settings":
 		return true
 	}
-	return len(name) >= 6 && strings.EqualFold(name[:6], "proxy-")
+	return strings.HasPrefix(name, "proxy-")
 }

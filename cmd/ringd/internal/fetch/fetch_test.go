@@ -263,6 +263,7 @@ func TestRefused(t *testing.T) {
 		{"a method that is none", `{"url":"` + s.URL + `/api","method":"GET /api HTTP/1.1\r\nA: b"}`, "TypeError: that is not a method"},
 		{"host", `{"url":"` + s.URL + `/api","headers":{"host":"evil"}}`, "TypeError: the header 'host' is the host's to set"},
 		{"upper case", `{"url":"` + s.URL + `/api","headers":{"Transfer-Encoding":"chunked"}}`, "TypeError: the header 'transfer-encoding' is the host's to set"},
+		{"as some servers read it", `{"url":"` + s.URL + `/api","headers":{"Transfer_Encoding":"chunked"}}`, "TypeError: the header 'transfer_encoding' is the host's to set"},
 		{"of proxies", `{"url":"` + s.URL + `/api","headers":{"proxy-connection":"x"}}`, "TypeError: the header 'proxy-connection' is the host's to set"},
 		{"a name of two lines", `{"url":"` + s.URL + `/api","headers":{"a\r\nb":"x"}}`, "TypeError: a header has no name"},
 		{"a value of two lines", `{"url":"` + s.URL + `/api","headers":{"a":"x\r\nb: c"}}`, "TypeError: the header 'a' has no value"},
@@ -464,6 +465,8 @@ func TestFailures(t *testing.T) {
 		if err == nil {
 			_, _ = io.WriteString(c, map[string]string{
 				"/odd": "HELLO\r\n\r\n", "/heads": "HTTP/1.1 200 OK\r\nA: " + strings.Repeat("a", 1<<20) + "\r\n\r\n", "/end": "",
+				"/version": "HTTP/2.0 200 OK\r\nContent-Length: 0\r\n\r\n", "/switch": "HTTP/1.1 101 Go\r\nConnection: upgrade\r\nUpgrade: x\r\n\r\n", "/zero": "HTTP/1.1 000 No\r\nContent-Length: 0\r\n\r\n",
+				"/name": "HTTP/1.1 200 OK\r\nX-A : a\r\nContent-Length: 0\r\n\r\n", "/places": "HTTP/1.1 302 Go\r\nLocation: /a\r\nLocation: /b\r\nContent-Length: 0\r\n\r\n",
 			}[q.URL.Path])
 			_ = c.Close()
 		}
@@ -479,6 +482,9 @@ func TestFailures(t *testing.T) {
 		{`{"url":"` + s.URL + `/odd"}`, "TypeError: the exchange with it failed"},
 		{`{"url":"` + s.URL + `/heads"}`, "TypeError: the exchange with it failed"},
 		{`{"url":"` + s.URL + `/end"}`, "TypeError: the connection was lost"},
+		{`{"url":"` + s.URL + `/version"}`, "TypeError: its answer is not one of HTTP/1"}, {`{"url":"` + s.URL + `/switch"}`, "TypeError: its answer is not one of HTTP/1"},
+		{`{"url":"` + s.URL + `/zero"}`, "TypeError: its answer is not one of HTTP/1"}, {`{"url":"` + s.URL + `/name"}`, "TypeError: its answer is not one of HTTP/1"},
+		{`{"url":"` + s.URL + `/places"}`, "TypeError: its answer is not one of HTTP/1"},
 		{`{"url":"https://` + s.Listener.Addr().String() + `/end"}`, "TypeError: it does not speak TLS"},
 		{`{"url":"` + secured.URL + `/"}`, "TypeError: its certificate is signed by an unknown authority"},
 		{`{"url":"` + s.URL + `/hold","timeout":1}`, "TimeoutError: the operation timed out"},

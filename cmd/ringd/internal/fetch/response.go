@@ -43,6 +43,9 @@ type answered struct {
 // read reads the answer to a request, the body up to most bytes. It is false when
 // the connection cannot be used again.
 func read(u egress.URL, method string, r *http.Response, most int64) (*response, bool, error) {
+	if !sound(r) {
+		return nil, false, wrong("its answer is not one of HTTP/1")
+	}
 	a := &response{status: r.StatusCode, url: u.Text, header: r.Header}
 	if _, phrase, ok := strings.Cut(r.Status, " "); ok {
 		a.text = phrase
@@ -67,6 +70,21 @@ func read(u egress.URL, method string, r *http.Response, most int64) (*response,
 		a.body = b
 	}
 	return a, !r.Close, nil
+}
+
+// sound refuses what package http lets pass in an answer: another version, a
+// switch to another protocol, a status that is none, names of fields that are none,
+// and two places to go on at.
+func sound(r *http.Response) bool {
+	if r.ProtoMajor != 1 || r.StatusCode < http.StatusOK {
+		return false
+	}
+	for name, values := range r.Header {
+		if !token(name) || name == "Location" && len(values) > 1 {
+			return false
+		}
+	}
+	return true
 }
 
 func tooLarge(most int64) error {

@@ -145,7 +145,7 @@ func (r *run) exchange(ctx context.Context, u dest.URL, q *asking, most int64) (
 		}
 		a, again, err := read(u, q.method, answer, most)
 		_ = answer.Body.Close()
-		if err != nil || !again || answer.StatusCode == http.StatusSwitchingProtocols {
+		if err != nil || !again {
 			l.close()
 		} else {
 			r.keep(l)
