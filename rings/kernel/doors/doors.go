@@ -84,12 +84,14 @@ func (d *Deciders) wholeOf(agent string, a profiles.Agent) *profiles.Decider {
 }
 
 // Environment is env, with the variables in front by which programs find the
-// proxy on this port; those that env sets itself are left to it.
+// proxy on this port; those that env sets itself, in capitals or not, are left to
+// it. None names SOCKS: Python's httpx, and what is built on it, does not start
+// with such a one unless it has a package more.
 func Environment(env []string, proxy uint16) []string {
 	at := "127.0.0.1:" + decimal(proxy)
 	var out []string
 	for _, v := range []struct{ name, value string }{
-		{"HTTP_PROXY", "http://" + at}, {"HTTPS_PROXY", "http://" + at}, {"ALL_PROXY", "socks5h://" + at},
+		{"HTTP_PROXY", "http://" + at}, {"HTTPS_PROXY", "http://" + at}, {"ALL_PROXY", "http://" + at},
 		{"NO_PROXY", "localhost,127.0.0.1,::1"},
 	} {
 		out = append(out, v.name+"="+v.value, strings.ToLower(v.name)+"="+v.value)
@@ -97,7 +99,10 @@ func Environment(env []string, proxy uint16) []string {
 	out = append(out, "NODE_USE_ENV_PROXY=1")
 	out = slices.DeleteFunc(out, func(own string) bool {
 		name, _, _ := strings.Cut(own, "=")
-		return slices.ContainsFunc(env, func(e string) bool { return strings.HasPrefix(e, name+"=") })
+		return slices.ContainsFunc(env, func(e string) bool {
+			has, _, _ := strings.Cut(e, "=")
+			return strings.EqualFold(has, name)
+		})
 	})
 	return append(out, env...)
 }
