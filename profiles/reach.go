@@ -207,17 +207,20 @@ func (d *Decider) egressAllowed(m egress.Match) Decision {
 // what is.
 func (d *Decider) egressRefused(r *egress.Refusal, host string) Decision {
 	e := &d.agent.Egress
-	rule, from := &e.Rule, e.Allow
+	rule, from, why := &e.Rule, e.Allow, r.Why
 	if r.Deny {
 		from = e.Deny
 	}
 	if r.Entry >= 0 && r.Entry < len(from) {
 		rule = &from[r.Entry].Rule
+		if said := from[r.Entry].Reason; r.Deny && said != "" {
+			why += ": " + said
+		}
 	}
 	if r.Virtual > 0 && r.Virtual <= len(e.Gateways) {
 		rule = &e.Gateways[r.Virtual-1].Rule
 	}
-	dec := d.deny(Code(r.Code), rule, "%s", r.Why)
+	dec := d.deny(Code(r.Code), rule, "%s", why)
 	dec.Instead = r.Instead
 	if r.Code == egress.NotGranted && host != "" && len(dec.Instead) == 0 {
 		dec.Instead = d.reachable(host)

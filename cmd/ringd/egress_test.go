@@ -232,7 +232,7 @@ func TestRevokeCuts(t *testing.T) {
 	_, err := h.client.Revoke(t.Context(), first.ID, "host:127.0.0.1")
 	h.must(err)
 	soon(t, "the end of the connection", s.lost)
-	if said := h.value(h.ended(first.ID)); !strings.Contains(said, "egress.denied") {
+	if said := h.value(h.ended(first.ID)); !strings.Contains(said, "egress.denied: 127.0.0.1 is denied: it was taken from the run") {
 		t.Errorf("the program was told %q", said)
 	}
 	close(s.answer)

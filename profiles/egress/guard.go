@@ -251,12 +251,12 @@ func (l *List) Dialable(a netip.AddrPort, now time.Time) *Refusal {
 	}
 	addr := a.Addr().Unmap()
 	if i := l.denied.covers(addr, a.Port(), l.deny); i >= 0 {
-		return &Refusal{Code: Denied, Why: "the policy denies the address", Entry: i, Deny: true}
+		return &Refusal{Code: Denied, Why: "the address is denied", Entry: i, Deny: true}
 	}
 	if inner, ok := translated(addr); ok {
 		for _, v4 := range inner {
 			if i := l.denied.covers(v4, a.Port(), l.deny); i >= 0 {
-				return &Refusal{Code: Denied, Why: "the policy denies the address", Entry: i, Deny: true}
+				return &Refusal{Code: Denied, Why: "the address is denied", Entry: i, Deny: true}
 			}
 		}
 	}

@@ -191,7 +191,7 @@ func (l *List) Match(d Dest, now time.Time) (Match, *Refusal) {
 		}
 	})
 	if denied >= 0 {
-		return Match{}, &Refusal{Code: Denied, Why: "the policy denies " + l.deny[denied].Host, Entry: denied, Deny: true}
+		return Match{}, &Refusal{Code: Denied, Why: l.deny[denied].Host + " is denied", Entry: denied, Deny: true}
 	}
 	if label, ok := Label(d.Name); ok {
 		return l.matchVirtual(label, d, now)
@@ -345,7 +345,7 @@ func (l *List) Name(name string, now time.Time) (Match, *Refusal) {
 	}
 	d := Dest{Name: name}
 	if i := l.hides(d); i >= 0 {
-		return Match{}, &Refusal{Code: Denied, Why: "the policy denies " + l.deny[i].Host, Entry: i, Deny: true}
+		return Match{}, &Refusal{Code: Denied, Why: l.deny[i].Host + " is denied", Entry: i, Deny: true}
 	}
 	if label, ok := Label(name); ok {
 		d.Port = 80

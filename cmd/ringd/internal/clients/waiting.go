@@ -280,9 +280,10 @@ func newRevoke(p *verbs) *cobra.Command {
 		Use:   "revoke RUN GRANT…",
 		Short: "Take grants from one run, while it runs or waits",
 		Long: `Revoke takes grants back from a single run, for good: bridge:NAME, host:NAME,
-import:NAME. Open calls of a bridge end, later ones get CapabilityRevoked. Its
-subagents lose them as well; other runs keep what they have. A module can be
-taken while the run waits only.
+import:NAME. Open calls of a bridge end, later ones get CapabilityRevoked.
+Connections to a host are cut, and it is denied from then on. Its subagents lose
+them as well; other runs keep what they have. A module can be taken while the
+run waits only.
 
 Exit codes: 0 taken, 1 refused, 2 usage or no daemon.`,
 		Example: "  ringd revoke RUN bridge:sendEmail host:api.example.com",
