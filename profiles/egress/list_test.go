@@ -230,6 +230,17 @@ func TestRequest(t *testing.T) {
 			t.Errorf("%s %s %q: %q, want %q", tt.host, tt.method, tt.path, got, tt.want)
 		}
 	}
+	d := dest(t, "a.example.com:80")
+	m, _ := l.Match(d, now())
+	for method, want := range map[string]egress.Match{"GET": {Entries: []int{0, 1}, Reads: true}, "POST": {Entries: []int{1, 0}, Reads: true}} {
+		got, _ := l.Request(d, m, method, "/v1", now())
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("the entry that grants %s does not come first:\n%s", method, diff)
+		}
+	}
+	if diff := cmp.Diff([]int{0, 1}, m.Entries); diff != "" {
+		t.Errorf("the match that was asked with has changed:\n%s", diff)
+	}
 	later := time.Unix(1e9+10, 0)
 	if got := ask("a.example.com", "POST", "/x", later); got == "" {
 		t.Error("an entry that expired since grants a request")

@@ -138,6 +138,7 @@ func mutants() []mutant {
 		{"check.go", `if c == '\\' || c == '#' {`, `if false {`},
 		{"check.go", `clean[len(p)] == '/'`, `true`},
 		{"check.go", `if !live(expires, now) {`, `if false {`},
+		{"check.go", `return m.led(at), nil`, `return m.led(0 * at), nil`},
 		// first bytes
 		{"sni.go", `case errors.Is(err, hello.ErrName):`, `case errors.Is(err, hello.ErrName) && false:`},
 		{"sni.go", `case err != nil:`, `case false:`},
