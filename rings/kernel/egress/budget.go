@@ -50,8 +50,8 @@ func limitsOf(d *profiles.Decider, m egress.Match) (limited, bool) {
 	return limited{fmt.Sprint("rule ", cmp.Or(r.Of, r.Host), r.Ports, r.AnyPort, strings.Join(r.Methods, ","), " ", strings.Join(r.Paths, ",")), r.Limits}, true
 }
 
-// tally finds those of a connection, with the limits that hold now.
-func (g *Guest) tally(list []limited) budget.List {
+// tally finds those of a connection, with the limits that hold by s.
+func (g *Guest) tally(s standing, list []limited) budget.List {
 	if len(list) == 0 {
 		return nil
 	}
@@ -64,7 +64,7 @@ func (g *Guest) tally(list []limited) budget.List {
 			t = &budget.Tally{}
 			g.tallies[l.key] = t
 		}
-		t.Limit(l.limits)
+		t.Limit(l.limits, s.generation)
 		out = append(out, t)
 	}
 	return out
@@ -72,7 +72,7 @@ func (g *Guest) tally(list []limited) budget.List {
 
 // spend counts a connection or a request against its rules; nil: it may go on.
 func (g *Guest) spend(s standing, matches []egress.Match, connection, counted bool) (budget.List, *profiles.Decision) {
-	list := g.tally(s.limits(matches))
+	list := g.tally(s, s.limits(matches))
 	if why := list.Admit(g.egress.cfg.Now(), connection, counted); why != "" {
 		d := refusal(egress.Budget, why)
 		return nil, &d
@@ -97,7 +97,7 @@ func (l *link) counted() bool {
 	if held := l.tallies.Load(); held != nil {
 		on = *held
 	}
-	return slices.Equal(on, g.tally(s.limits(matches)))
+	return slices.Equal(on, g.tally(s, s.limits(matches)))
 }
 
 // hold replaces the tallies that a link is open on.

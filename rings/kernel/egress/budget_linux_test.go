@@ -11,6 +11,7 @@ import (
 	"github.com/ringd/ringd/profiles"
 	dest "github.com/ringd/ringd/profiles/egress"
 	"github.com/ringd/ringd/rings/kernel/egress"
+	"github.com/ringd/ringd/rings/kernel/egress/forward"
 )
 
 func limited(limits profiles.EgressLimits) profiles.EgressRule {
@@ -232,5 +233,62 @@ func TestLimitsOfTwo(t *testing.T) {
 			t.Errorf("%s: wrote %d, %v, want %d", name, n, err, tt.most)
 		}
 		g.Close()
+	}
+}
+
+// A policy that sets a limit, and whose Recheck goes by after a connection was
+// decided on and before it has a tally, bounds it all the same; one that lowers a
+// limit is not undone by who decided before.
+func TestLimitSetWhileDialing(t *testing.T) {
+	for name, before := range map[string]profiles.EgressLimits{"a limit": {}, "a lower limit": {UpBytes: 1000}} {
+		t.Run(name, func(t *testing.T) {
+			var r *rig
+			var until atomic.Int64
+			r = budgetRig(t, before, func(c *egress.Config) {
+				c.Now = func() time.Time {
+					if until.Add(-1) == 0 {
+						r.allow(limited(profiles.EgressLimits{UpBytes: 4}))
+						r.egress.Recheck()
+					}
+					return time.Now()
+				}
+			})
+			until.Store(2) // when it is admitted, and behind what decides
+			c, err := r.guest.Dial(t.Context(), egress.DoorFetch, target(t, "a.example:5432"))
+			if err != nil || until.Load() > 0 {
+				t.Fatal(err, until.Load())
+			}
+			defer c.Close()
+			if n, err := io.WriteString(c, "123456789"); n != 4 || code(err) != profiles.Code(dest.Budget) {
+				t.Errorf("wrote %d, %v, want 4", n, err)
+			}
+		})
+	}
+}
+
+// The same of a request, which has its tally already.
+func TestLimitLoweredWhileAsking(t *testing.T) {
+	var r *rig
+	var armed atomic.Bool
+	r = budgetRig(t, profiles.EgressLimits{UpBytes: 1000}, func(c *egress.Config) {
+		c.Now = func() time.Time {
+			if armed.CompareAndSwap(true, false) {
+				r.allow(limited(profiles.EgressLimits{UpBytes: 4}))
+				r.egress.Recheck()
+			}
+			return time.Now()
+		}
+	})
+	c, err := r.guest.DialRequest(t.Context(), egress.DoorFetch, target(t, "a.example:5432"), "GET", "/")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	armed.Store(true)
+	if err := r.guest.Ask(forward.Request{Door: egress.DoorFetch, Dest: target(t, "a.example:5432"), Method: "GET", Path: "/"}); err != nil || armed.Load() {
+		t.Fatal(err, armed.Load())
+	}
+	if n, err := io.WriteString(c, "123456789"); n != 4 || code(err) != profiles.Code(dest.Budget) {
+		t.Errorf("wrote %d, %v, want 4", n, err)
 	}
 }

@@ -16,6 +16,9 @@ import (
 const (
 	maxCandidates = 6  // addresses of one name that are tried
 	maxAnswers    = 64 // of them that are put on record
+	// mostSettled is how often a policy may change while a connection settles; a
+	// Recheck finds it for any change after that.
+	mostSettled = 8
 )
 
 // ever is a context that never ends.
@@ -111,12 +114,21 @@ func (l *link) opened(conn *net.TCPConn, at netip.AddrPort, s standing) (*link, 
 		_ = conn.Close()
 		return nil, l.lost()
 	}
-	if again := g.standing(); !s.same(again) {
+	// Limits too: a Recheck that went by while there were none to replace has set none.
+	for range mostSettled {
+		again := g.standing()
+		if s.same(again) {
+			break
+		}
+		s = again
 		c, _ := l.current()
-		if _, dec := again.allows(c, e.own, now); dec.Verdict != profiles.Allow {
-			l.cut(ending{how: EndCut, decision: &dec, after: again.generation})
+		o := g.outcome(s, c, now)
+		if o.decision != nil {
+			l.cut(ending{how: EndCut, decision: o.decision, after: s.generation})
 			return nil, l.lost()
 		}
+		l.several.Store(o.several)
+		l.rehold(s, o.limits)
 	}
 	g.expires(s, now)
 	return l, nil

@@ -66,7 +66,7 @@ func (g *Guest) recheck(now time.Time) {
 			continue
 		}
 		l.several.Store(o.several)
-		l.rehold(o.limits)
+		l.rehold(s, o.limits)
 	}
 	var work sync.WaitGroup
 	for some := range slices.Chunk(lost, max(cutTogether, (len(lost)+3)/4)) {
@@ -98,7 +98,7 @@ func (g *Guest) outcome(s standing, c claim, now time.Time) outcome {
 }
 
 // rehold counts an open link against the limits that hold now.
-func (l *link) rehold(list []limited) {
+func (l *link) rehold(s standing, list []limited) {
 	was := l.tallies.Load()
 	if was == nil && len(list) == 0 {
 		return
@@ -108,7 +108,7 @@ func (l *link) rehold(list []limited) {
 	if l.finished {
 		return
 	}
-	next := l.guest.tally(list)
+	next := l.guest.tally(s, list)
 	if was != nil && slices.Equal(*was, next) {
 		return
 	}

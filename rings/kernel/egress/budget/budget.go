@@ -23,21 +23,26 @@ const (
 // rule goes on where it was. The zero Tally has no limits. It is safe for
 // concurrent use.
 type Tally struct {
-	mu       sync.Mutex
-	limits   profiles.EgressLimits
-	up, down int64
-	open     int64
+	mu         sync.Mutex
+	limits     profiles.EgressLimits
+	generation int64 // of the limits
+	up, down   int64
+	open       int64
 	// PerMinute is held against the last minute, of which the earlier part is taken
 	// to have been even: begun counts since minute, before in the minute before it.
 	minute        time.Time
 	begun, before int64
 }
 
-// Limit sets the limits that hold from now on.
-func (t *Tally) Limit(l profiles.EgressLimits) {
+// Limit sets the limits that hold from now on, as a generation of the policy has
+// them. Those of an earlier one than it knows, which somebody decided by while it
+// changed, it does not take.
+func (t *Tally) Limit(l profiles.EgressLimits, generation int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.limits = l
+	if generation >= t.generation {
+		t.limits, t.generation = l, generation
+	}
 }
 
 func (t *Tally) of(d Direction) (used *int64, most int64) {

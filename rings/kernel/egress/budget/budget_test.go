@@ -12,7 +12,7 @@ import (
 
 func tally(l profiles.EgressLimits) *budget.Tally {
 	t := &budget.Tally{}
-	t.Limit(l)
+	t.Limit(l, 1)
 	return t
 }
 
@@ -38,7 +38,7 @@ func TestTake(t *testing.T) {
 	if got := (budget.List)(nil).Take(budget.Up, 7); got != 7 {
 		t.Errorf("nothing gives %d of 7", got)
 	}
-	b.Limit(profiles.EgressLimits{UpBytes: 1})
+	b.Limit(profiles.EgressLimits{UpBytes: 1}, 2)
 	if got := both.Take(budget.Up, 1); got != 0 {
 		t.Errorf("below what was used already: %d", got)
 	}
