@@ -80,14 +80,13 @@ func (d *direction) receiveReady(fd uintptr) bool {
 		d.err = errors.New("relay: no buffer")
 		return true
 	}
-	may, wait := d.take(fd, len(*buf))
+	may, bounded, wait := d.take(fd, len(*buf))
 	if may == 0 {
 		d.pump.buffers.Put(buf)
 		return !wait
 	}
 	n, err := ignoring(func() (int, error) { return unix.Read(int(fd), (*buf)[:may]) })
-	d.m.Back(may - max(n, 0))
-	if n > 0 {
+	if d.read(may, n, bounded) {
 		d.buf, d.n = buf, n
 		return true
 	}
@@ -98,10 +97,33 @@ func (d *direction) receiveReady(fd uintptr) bool {
 // take says how many of at most n bytes may be read now; when none may, whether to
 // wait for some. Of what is bounded it takes only what is there to be read: what
 // one direction takes and gives back, another that shares the bound would miss.
-func (d *direction) take(fd uintptr, n int) (may int, wait bool) {
+func (d *direction) take(fd uintptr, n int) (may int, bounded, wait bool) {
 	if !d.m.Bounded() {
-		return d.m.Take(n), false
+		return n, false, false
 	}
+	may, wait = d.takeReady(fd, n)
+	return may, true, wait
+}
+
+// read counts n bytes of what might be read; false: nothing is to be passed on. A
+// bound that was set meanwhile holds for what came, and what was not taken by one
+// is not given back to another.
+func (d *direction) read(may, n int, bounded bool) bool {
+	switch {
+	case bounded:
+		d.m.Back(may - max(n, 0))
+		return n > 0
+	case n <= 0:
+		return false
+	}
+	if took := d.m.Take(n); took < n {
+		d.m.Back(took)
+		d.err = ErrUsedUp
+	}
+	return d.err == nil
+}
+
+func (d *direction) takeReady(fd uintptr, n int) (may int, wait bool) {
 	ready, err := unix.IoctlGetInt(int(fd), unix.TIOCINQ)
 	if err != nil {
 		d.err = fmt.Errorf("relay: how much can be read: %w", err)
@@ -130,7 +152,7 @@ func (d *direction) nothing(n int, err error) bool {
 	if errors.Is(err, unix.EAGAIN) {
 		return false
 	}
-	if n != 0 {
+	if n != 0 && d.err == nil {
 		d.err = err
 	}
 	return true
@@ -164,7 +186,7 @@ func (d *direction) spliceIn(fd uintptr) bool {
 			return true
 		}
 	}
-	may, wait := d.take(fd, d.pipe.size)
+	may, bounded, wait := d.take(fd, d.pipe.size)
 	if may == 0 {
 		d.pump.pipes.put(d.pipe, true)
 		d.pipe = nil
@@ -174,12 +196,11 @@ func (d *direction) spliceIn(fd uintptr) bool {
 		n, err := unix.Splice(int(fd), nil, d.pipe.w, nil, may, unix.SPLICE_F_MOVE|unix.SPLICE_F_NONBLOCK)
 		return int(n), err
 	})
-	d.m.Back(may - max(n, 0))
-	if n > 0 {
+	if d.read(may, n, bounded) {
 		d.n = n
 		return true
 	}
-	d.pump.pipes.put(d.pipe, true)
+	d.pump.pipes.put(d.pipe, n <= 0)
 	d.pipe = nil
 	return d.nothing(n, err)
 }

@@ -33,11 +33,11 @@ type Stream interface {
 	CloseWrite() error
 }
 
-// Meter bounds and counts one direction. It is asked before bytes are read, so
-// that nothing above a limit is. Its methods are called concurrently where a Meter
-// is shared.
+// Meter bounds and counts one direction. Where it is Bounded it is asked before
+// bytes are read, so that nothing above a limit is. Its methods are called
+// concurrently where a Meter is shared.
 type Meter interface {
-	// Bounded says whether Take may ever give less than it is asked for.
+	// Bounded says whether Take may give less than it is asked for, as it stands.
 	Bounded() bool
 	// Take says how many of n bytes may pass, and counts them; 0: none any more.
 	Take(n int) int

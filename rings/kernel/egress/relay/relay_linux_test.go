@@ -368,3 +368,35 @@ func cpu(b *testing.B) time.Duration {
 	}
 	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
 }
+
+// unaware is a meter that is bounded once something was read by it.
+type unaware struct{ meter }
+
+func (*unaware) Bounded() bool { return false }
+
+// A bound that is set between the question and the read lets nothing above it
+// pass, and is given back nothing that it was not asked for.
+func TestBoundedMeanwhile(t *testing.T) {
+	for _, most := range []int{5, relay.SpliceAfter + 5} {
+		up := &unaware{meter{most: most}}
+		client, a := pair(t)
+		b, server := pair(t)
+		_, _ = a.SetDeadline(time.Time{}), b.SetDeadline(time.Time{})
+		ended := make(chan error, 1)
+		var work sync.WaitGroup
+		relay.New().Tunnel(work.Go, a, b, up, &meter{}, func(err error) { ended <- err })
+		work.Go(func() { _, _ = client.Write(random(most + 1<<20)) })
+		n, err := io.Copy(io.Discard, server)
+		if n > int64(most) || !errors.Is(err, syscall.ECONNRESET) {
+			t.Errorf("most %d: %d came, %v", most, n, err)
+		}
+		if err := <-ended; !errors.Is(err, relay.ErrUsedUp) {
+			t.Errorf("most %d: ended with %v", most, err)
+		}
+		if used := up.count(); used < 0 || used > most {
+			t.Errorf("most %d: %d are used", most, used)
+		}
+		client.Close()
+		work.Wait()
+	}
+}
