@@ -7,7 +7,9 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"os"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -460,5 +462,86 @@ func TestNew(t *testing.T) {
 	}
 	if _, err := egress.New(whole()); err != nil {
 		t.Error(err)
+	}
+}
+
+// deaf is a listener of clients that read nothing, and whose buffers are full.
+type deaf struct{ net.Listener }
+
+func (l deaf) Accept() (net.Conn, error) {
+	c, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	tcp, ok := c.(*net.TCPConn)
+	if !ok {
+		return nil, errors.New("not TCP")
+	}
+	return &deafConn{TCPConn: tcp, late: make(chan struct{})}, nil
+}
+
+type deafConn struct {
+	*net.TCPConn
+	once sync.Once
+	late chan struct{}
+}
+
+func (c *deafConn) Write([]byte) (int, error) {
+	<-c.late
+	return 0, os.ErrDeadlineExceeded
+}
+
+func (c *deafConn) Close() error {
+	c.once.Do(func() { close(c.late) })
+	return c.TCPConn.Close()
+}
+
+func (c *deafConn) SetDeadline(at time.Time) error {
+	if err := c.SetWriteDeadline(at); err != nil {
+		return err
+	}
+	return c.SetReadDeadline(at)
+}
+
+func (c *deafConn) SetWriteDeadline(at time.Time) error {
+	if !at.IsZero() && time.Until(at) < 0 {
+		c.once.Do(func() { close(c.late) })
+	}
+	return nil
+}
+
+// A client that reads no answer holds nothing for long.
+func TestDeafClients(t *testing.T) {
+	r := newRig(t, []profiles.EgressRule{host("a.example", 5432), {Host: "read.example", Ports: []int{80}, Methods: []string{"GET"}}}, func(c *egress.Config) { c.FirstBytes = 50 * time.Millisecond })
+	r.Name("a.example", "93.184.216.34")
+	r.echo("93.184.216.34:5432")
+	l := r.Listen("127.0.0.1:0")
+	if err := r.guest.ServeProxy(deaf{l}); err != nil {
+		t.Fatal(err)
+	}
+	for name, says := range map[string]string{
+		"a tunnel":              "CONNECT a.example:5432 HTTP/1.1\r\nHost: a.example:5432\r\n\r\n",
+		"a tunnel that is read": "CONNECT read.example:80 HTTP/1.1\r\nHost: read.example:80\r\n\r\n",
+		"a refusal":             "CONNECT b.example:5432 HTTP/1.1\r\nHost: b.example:5432\r\n\r\n",
+		"what is no request":    "CONNECT a:b HTTP/1.1\r\n\r\n",
+		"SOCKS5":                "\x05\x01\x00",
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", l.Addr().String())
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer c.Close()
+			if err := c.SetDeadline(time.Now().Add(20 * time.Second)); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := io.WriteString(c, says); err != nil {
+				t.Fatal(err)
+			}
+			_ = gone(t, c)
+		})
+	}
+	if ev := r.ends(1)[0]; ev.End != egress.EndError {
+		t.Errorf("%+v", ev)
 	}
 }

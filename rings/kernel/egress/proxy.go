@@ -138,14 +138,42 @@ var (
 	errLong = errors.New("the client said more than is read")
 )
 
-// within lets f read from the client for so long altogether.
+// within lets f read from the client, and write to it, for so long altogether.
 func (c *client) within(d time.Duration, f func() error) error {
-	late := time.AfterFunc(d, func() { _ = c.conn.SetReadDeadline(time.Unix(1, 0)) })
+	late := time.AfterFunc(d, func() { _ = c.conn.SetDeadline(time.Unix(1, 0)) })
 	err := f()
 	if !late.Stop() {
 		return errLate
 	}
 	return err
+}
+
+// until reads until parse says something else than that it needs more.
+func (c *client) until(parse func() error, more error) error {
+	if err := parse(); !errors.Is(err, more) {
+		return err // nearly always: it came in one piece
+	}
+	return c.within(c.guest.egress.cfg.FirstBytes, func() error {
+		for {
+			if err := c.more(); err != nil {
+				return err
+			}
+			if err := parse(); !errors.Is(err, more) {
+				return err
+			}
+		}
+	})
+}
+
+// say sends an answer to a client that goes on. One that reads nothing is let go.
+func (c *client) say(answer []byte) error {
+	if len(answer) == 0 {
+		return nil
+	}
+	return c.within(c.guest.egress.cfg.FirstBytes, func() error {
+		_, err := c.conn.Write(answer)
+		return err
+	})
 }
 
 // more reads what comes next, behind what was read already.
@@ -201,16 +229,7 @@ func (g *Guest) proxy(c *client) {
 func (g *Guest) connect(c *client) {
 	var r head.Request
 	size := 0
-	err := c.within(g.egress.cfg.FirstBytes, func() (err error) {
-		for {
-			if size, err = r.Read(c.buf); !errors.Is(err, head.ErrMore) {
-				return err
-			}
-			if err = c.more(); err != nil {
-				return err
-			}
-		}
-	})
+	err := c.until(func() (err error) { size, err = r.Read(c.buf); return err }, head.ErrMore)
 	var malformed head.Error
 	switch {
 	case errors.As(err, &malformed), errors.Is(err, errLong):
@@ -314,7 +333,7 @@ func (g *Guest) tunnel(c *client, door string, d egress.Dest, reply func(error) 
 	l, err := g.dial(ever{}, wanted{door: door, dest: d, client: c.conn, mayRead: true})
 	switch {
 	case errors.Is(err, errReads):
-		if _, err := c.conn.Write(reply(nil)); err == nil {
+		if c.say(reply(nil)) == nil {
 			g.read(c, door, d)
 		}
 		return
@@ -325,11 +344,9 @@ func (g *Guest) tunnel(c *client, door string, d egress.Dest, reply func(error) 
 		return
 	}
 	c.decided()
-	if answer := reply(nil); len(answer) > 0 {
-		if _, err := c.conn.Write(answer); err != nil {
-			l.close(EndError)
-			return
-		}
+	if c.say(reply(nil)) != nil {
+		l.close(EndError)
+		return
 	}
 	if egress.Inspected(d) && !g.inspect(c, l) {
 		return
@@ -342,16 +359,7 @@ func (g *Guest) tunnel(c *client, door string, d egress.Dest, reply func(error) 
 // that is allowed. Nothing of the target has reached the client before.
 func (g *Guest) inspect(c *client, l *link) bool {
 	var h hello.Hello
-	err := c.within(g.egress.cfg.FirstBytes, func() (err error) {
-		for {
-			if h, err = hello.Parse(c.buf); !errors.Is(err, hello.ErrMore) {
-				return err
-			}
-			if err = c.more(); err != nil {
-				return err
-			}
-		}
-	})
+	err := c.until(func() (err error) { h, err = hello.Parse(c.buf); return err }, hello.ErrMore)
 	var malformed hello.Error
 	switch {
 	case errors.As(err, &malformed), errors.Is(err, errLong):
