@@ -105,7 +105,10 @@ func (i *Internet) Sink(answer string, ports ...uint16) {
 				if err != nil {
 					return
 				}
-				go i.swallow(c, answer)
+				to, _ := netip.ParseAddrPort(c.LocalAddr().String())
+				// Here, and not where it is read: in the order that they came.
+				n := i.arrive(Arrival{Network: "tcp", To: netip.AddrPortFrom(to.Addr().Unmap(), to.Port())})
+				go i.swallow(c, n, answer)
 			}
 		}()
 	}
@@ -136,9 +139,7 @@ func (i *Internet) Datagrams(ports ...uint16) {
 
 const mostKept = 1 << 20
 
-func (i *Internet) swallow(c net.Conn, answer string) {
-	to, _ := netip.ParseAddrPort(c.LocalAddr().String())
-	n := i.arrive(Arrival{Network: "tcp", To: netip.AddrPortFrom(to.Addr().Unmap(), to.Port())})
+func (i *Internet) swallow(c net.Conn, n int, answer string) {
 	b := make([]byte, 32<<10)
 	for first := true; ; first = false {
 		got, err := c.Read(b)
@@ -184,23 +185,43 @@ func (i *Internet) Arrivals() []Arrival {
 	return slices.Clone(i.arrivals)
 }
 
-// errLate ends an Await.
-var errLate = errors.New("it did not come")
+// Settle waits until everything that has arrived, but for the first from arrivals,
+// has ended: all that came with it is in Arrivals then.
+func (i *Internet) Settle(from int) {
+	i.t.Helper()
+	i.wait("the end of what has arrived", func() bool {
+		return !slices.ContainsFunc(i.arrivals[from:], func(a Arrival) bool { return !a.Over })
+	})
+}
 
 // Await waits until one of the arrivals is as wanted, and returns it.
-func (i *Internet) Await(what string, wanted func(Arrival) bool) Arrival {
+func (i *Internet) Await(what string, wanted func(Arrival) bool) (found Arrival) {
+	i.t.Helper()
+	i.wait(what, func() bool {
+		n := slices.IndexFunc(i.arrivals, wanted)
+		if n >= 0 {
+			found = i.arrivals[n]
+		}
+		return n >= 0
+	})
+	return found
+}
+
+// errLate ends a wait.
+var errLate = errors.New("it did not come")
+
+// wait waits until done, which is called with the lock held.
+func (i *Internet) wait(what string, done func() bool) {
 	i.t.Helper()
 	ctx, cancel := context.WithTimeoutCause(i.t.Context(), 20*time.Second, errLate)
 	defer cancel()
 	for {
 		i.mu.Lock()
-		n, changed := slices.IndexFunc(i.arrivals, wanted), i.changed
-		if n >= 0 {
-			a := i.arrivals[n]
-			i.mu.Unlock()
-			return a
-		}
+		over, changed := done(), i.changed
 		i.mu.Unlock()
+		if over {
+			return
+		}
 		select {
 		case <-changed:
 		case <-ctx.Done():

@@ -376,6 +376,7 @@ func (s *stage) arrived() (dialed, told []egresstest.Arrival) {
 		s.internet.Await("the mark", func(a egresstest.Arrival) bool { return a.Data == mark })
 		c.Close()
 	}
+	s.internet.Settle(s.from) // s.end has ended all that there was
 	for _, a := range s.internet.Arrivals()[s.from:] {
 		if strings.HasPrefix(a.Data, "mark ") {
 			continue
