@@ -11,10 +11,12 @@ package gateway
 import (
 	"context"
 	"encoding/base64"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -68,8 +70,8 @@ func Guard(d egress.Dest, addresses []string) (*egress.List, error) {
 }
 
 // hop lists headers that mean one connection only.
-func hop() [7]string {
-	return [...]string{"Connection", "Proxy-Connection", "Keep-Alive", "Te", "Trailer", "Transfer-Encoding", "Upgrade"}
+func hop() []string {
+	return []string{"Connection", "Proxy-Connection", "Keep-Alive", "Te", "Trailer", "Transfer-Encoding", "Upgrade"}
 }
 
 // credentials lists headers by which clients say who they are. None of a client's
@@ -82,7 +84,7 @@ func credentials() []string {
 }
 
 // Request makes what goes to the upstream out of q, whose path is clean (see
-// Clean). The body is that of q. Upgrade of q to a websocket is kept.
+// egress.Joins). The body is that of q. Upgrade of q to a websocket is kept.
 func (t Target) Request(ctx context.Context, q *http.Request, s Secret) (*http.Request, error) {
 	path := q.URL.EscapedPath()
 	if q.URL.Opaque != "" {
@@ -106,16 +108,12 @@ func (t Target) Request(ctx context.Context, q *http.Request, s Secret) (*http.R
 	}
 	upgrade := strings.EqualFold(q.Header.Get("Upgrade"), "websocket")
 	hopByHop(out.Header)
-	for _, name := range credentials() {
-		out.Header.Del(name)
-	}
 	for name := range out.Header {
-		if strings.HasPrefix(name, "Proxy-") {
+		switch same := plain(name); {
+		case strings.HasPrefix(same, "Proxy-"), slices.Contains(credentials(), same), s.Header != "" && same == plain(s.Header),
+			same == "Expect", same == "Host", same == "Content-Length": // the transport writes its own
 			delete(out.Header, name)
 		}
-	}
-	for _, name := range []string{"Expect", "Host", "Content-Length"} { // the transport writes its own
-		out.Header.Del(name)
 	}
 	if upgrade {
 		out.Header.Set("Connection", "Upgrade")
@@ -124,14 +122,14 @@ func (t Target) Request(ctx context.Context, q *http.Request, s Secret) (*http.R
 	if _, ok := out.Header["User-Agent"]; !ok {
 		out.Header.Set("User-Agent", "") // none, rather than that of the transport
 	}
-	if s.Header != "" {
-		out.Header.Del(s.Header)
-		if s.Value != "" {
-			out.Header.Set(s.Header, s.Value)
-		}
+	if s.Header != "" && s.Value != "" {
+		out.Header.Set(s.Header, s.Value)
 	}
 	return out, nil
 }
+
+// plain is a name as servers read it to whom _ is -.
+func plain(name string) string { return http.CanonicalHeaderKey(strings.ReplaceAll(name, "_", "-")) }
 
 func hopByHop(h http.Header) {
 	for _, list := range h["Connection"] {
@@ -139,8 +137,10 @@ func hopByHop(h http.Header) {
 			h.Del(strings.TrimSpace(name))
 		}
 	}
-	for _, name := range hop() {
-		h.Del(name)
+	for name := range h {
+		if slices.Contains(hop(), plain(name)) {
+			delete(h, name)
+		}
 	}
 }
 
@@ -234,7 +234,8 @@ func (t Target) names(l *url.URL, port uint64) bool {
 }
 
 // in says that text holds the secret, or the part of it behind its scheme; also as
-// a part of a URL, in base64, and where it is base64 itself, what it stands for.
+// a part of a URL, in hexadecimal or in base64, with what is around it, and where
+// it is base64 itself, what it stands for.
 func (s Secret) in(text string) bool {
 	if s.Value == "" || text == "" {
 		return false
@@ -243,22 +244,38 @@ func (s Secret) in(text string) bool {
 	if _, after, ok := strings.Cut(token, " "); ok && after != "" {
 		token = after
 	}
-	forms := [...]string{token, base64.RawStdEncoding.EncodeToString([]byte(token)), ""}
+	forms := []string{token}
 	if plain, err := base64.StdEncoding.DecodeString(token); err == nil && len(plain) > 0 {
-		forms[2] = string(plain)
+		forms = append(forms, string(plain))
 	}
-	texts := [...]string{text, "", ""}
+	texts := []string{text}
 	if plain, err := url.QueryUnescape(text); err == nil {
-		texts[1] = plain
+		texts = append(texts, plain)
 	}
 	if plain, err := url.PathUnescape(text); err == nil {
-		texts[2] = plain
+		texts = append(texts, plain)
 	}
-	for _, form := range forms {
-		for _, text := range texts {
-			if form != "" && strings.Contains(text, form) {
-				return true
-			}
+	digits := hex.EncodeToString([]byte(token))
+	for _, text := range texts {
+		if slices.ContainsFunc(forms, func(form string) bool { return strings.Contains(text, form) }) ||
+			strings.Contains(strings.ToLower(text), digits) || inBase64(text, token) {
+			return true
+		}
+	}
+	return false
+}
+
+// inBase64 says that text holds token in base64 of either alphabet, behind any
+// number of bytes, and before any.
+func inBase64(text, token string) bool {
+	text = strings.NewReplacer("-", "+", "_", "/").Replace(text)
+	for before := range 3 {
+		form := base64.RawStdEncoding.EncodeToString([]byte("\x00\x00"[:before] + token))
+		if (before+len(token))%3 != 0 {
+			form = form[:len(form)-1] // it has bits of what follows
+		}
+		if form = form[(before*8+5)/6:]; len(form) >= 4 && strings.Contains(text, form) {
+			return true
 		}
 	}
 	return false

@@ -2,6 +2,7 @@ package gateway_test
 
 import (
 	"encoding/base64"
+	"encoding/hex"
 	"io"
 	"net/http"
 	"net/netip"
@@ -46,6 +47,8 @@ func TestRequest(t *testing.T) {
 		{"no value takes away", "https://api.test", "/", "", http.Header{"X-Key": {"mine"}}, gateway.Secret{Header: "X-Key"}, "/", "api.test", http.Header{"User-Agent": {""}}},
 		{"credentials of a client", "https://api.test", "/", "", http.Header{"Cookie": {"a"}, "X-Api-Key": {"b"}, "Proxy-Authorization": {"c"}, "Proxy-Foo": {"d"}, "X-Goog-Api-Key": {"e"}, "Api-Key": {"f"}, "Accept": {"g"}},
 			gateway.Secret{}, "/", "api.test", http.Header{"Accept": {"g"}, "User-Agent": {""}}},
+		{"credentials of a client with _", "https://api.test", "/", "", http.Header{"X_api_key": {"b"}, "Proxy_foo": {"d"}, "X_key": {"mine"}, "Transfer_encoding": {"chunked"}, "Content_length": {"1"}, "Keep_alive": {"1"}, "X_fine": {"g"}},
+			gateway.Secret{Header: "X-Key", Value: "s3cret"}, "/", "api.test", http.Header{"X_fine": {"g"}, "X-Key": {"s3cret"}, "User-Agent": {""}}},
 		{"hop by hop", "https://api.test", "/", "", http.Header{"Connection": {"X-Mine, close"}, "X-Mine": {"1"}, "Te": {"trailers"}, "Keep-Alive": {"5"}, "Upgrade": {"h2c"}, "Trailer": {"X"}, "Expect": {"100-continue"}, "Transfer-Encoding": {"chunked"}},
 			gateway.Secret{}, "/", "api.test", http.Header{"User-Agent": {""}}},
 		{"the secret is not named away", "https://api.test", "/", "", http.Header{"Connection": {"Authorization"}}, gateway.Secret{Header: "Authorization", Value: "Bearer s3cret"},
@@ -107,6 +110,7 @@ func TestResponse(t *testing.T) {
 	in := http.Header{
 		"Content-Type": {"text/plain"}, "X-Rate": {"5"},
 		"Authorization": {"Bearer s3cr+t/9"}, "X-Echo": {"you said s3cr+t/9!"}, "X-Two": {"fine", "s3cr+t/9"}, "X-Url": {"/?k=s3cr%2Bt%2F9"}, "X-Path": {"/s3cr+t%2F9"},
+		"X-Whole": {base64.StdEncoding.EncodeToString([]byte("Bearer s3cr+t/9"))}, "X-Other": {base64.URLEncoding.EncodeToString([]byte("{\"a\":\"s3cr+t/9\"}"))}, "X-Third": {base64.StdEncoding.EncodeToString([]byte("12345s3cr+t/9 and more"))}, "X-Hex": {hex.EncodeToString([]byte("Bearer s3cr+t/9"))},
 		"X-Base": {base64.StdEncoding.EncodeToString([]byte("s3cr+t/9"))}, "Location": {"https://api.test/base/x?k=s3cr%2bt%2f9"}, "Www-Authenticate": {"Bearer realm=x"},
 		"Set-Cookie": {"session=1"}, "Connection": {"X-Hop, close"}, "X-Hop": {"1"}, "Keep-Alive": {"1"}, "Transfer-Encoding": {"chunked"}, "Trailer": {"X"}, "Alt-Svc": {"h3"}, "Proxy-Authenticate": {"x"},
 	}
