@@ -161,9 +161,13 @@ func (w *world) again() {
 	w.put(w.profile(w.rules...))
 }
 
-func (w *world) put(a profiles.Agent) {
+// put puts the policy of these agents in force.
+func (w *world) put(agents ...profiles.Agent) {
 	w.t.Helper()
-	set := &profiles.Set{Revision: fmt.Sprint("r", w.number.Load()+1), Agents: map[string]profiles.Agent{agent: a}}
+	set := &profiles.Set{Revision: fmt.Sprint("r", w.number.Load()+1), Agents: map[string]profiles.Agent{}}
+	for _, a := range agents {
+		set.Agents[a.Name] = a
+	}
 	commit, err := w.ring.Prepare(w.t.Context(), set)
 	if err != nil {
 		w.t.Fatal(err)

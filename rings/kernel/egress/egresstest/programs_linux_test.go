@@ -51,7 +51,7 @@ func TestCurl(t *testing.T) {
 	}
 }
 
-// TestSOCKS: curl by the proxy of ALL_PROXY, which tells names apart.
+// TestSOCKS: curl by the proxy, told to speak SOCKS to it, which tells names apart.
 func TestSOCKS(t *testing.T) {
 	need(t, "/usr/bin/curl")
 	w := newWorld(t, host("api.example"))
@@ -59,10 +59,11 @@ func TestSOCKS(t *testing.T) {
 	w.Name("other.example", "93.184.216.34")
 	w.serve("93.184.216.34:443", says("secure"))
 	out := w.run(`
-		curl -sS --max-time 20 --proxy "$ALL_PROXY" https://api.example/; echo
-		curl -sS --max-time 20 --proxy "$ALL_PROXY" https://other.example/ && echo REACHED
-		curl -sS --max-time 20 --proxy "${ALL_PROXY/socks5h/socks5}" https://93.184.216.34/ && echo REACHED
-		curl -sS --max-time 20 --proxy "${ALL_PROXY/socks5h/socks4a}" https://api.example/ && echo REACHED; true`, true)
+		at=${ALL_PROXY#http:}
+		curl -sS --max-time 20 --proxy "socks5h:$at" https://api.example/; echo
+		curl -sS --max-time 20 --proxy "socks5h:$at" https://other.example/ && echo REACHED
+		curl -sS --max-time 20 --proxy "socks5:$at" https://93.184.216.34/ && echo REACHED
+		curl -sS --max-time 20 --proxy "socks4a:$at" https://api.example/ && echo REACHED; true`, true)
 	has(t, out, "secure GET api.example 0")
 	hasNot(t, out, "REACHED")
 }
