@@ -142,9 +142,27 @@ func place(name string, err error) error {
 	var at yaml.Error
 	if errors.As(err, &at) && at.GetToken() != nil && at.GetToken().Position != nil {
 		p := at.GetToken().Position
-		return fmt.Errorf("%s:%d:%d: %s", name, p.Line, p.Column, at.GetMessage())
+		return fmt.Errorf("%s:%d:%d: %s", name, p.Line, p.Column, plain(at.GetMessage()))
 	}
 	return fmt.Errorf("%s: %w", name, err)
+}
+
+// plain says what is wanted instead of a Go type, and leaves the value out.
+func plain(message string) string {
+	_, kind, found := strings.Cut(message, " of type ")
+	if !found || !strings.HasPrefix(message, "cannot unmarshal ") {
+		return message
+	}
+	switch kind, _, _ = strings.Cut(kind, " "); {
+	case kind == "string":
+		return "want a text"
+	case kind == "bool":
+		return "want true or false"
+	case strings.HasPrefix(kind, "int"), strings.HasPrefix(kind, "uint"):
+		return "want a whole number"
+	default:
+		return "want another kind of value"
+	}
 }
 
 func (f File) check() error {
