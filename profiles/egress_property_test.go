@@ -134,6 +134,9 @@ func egressNarrowings(e profiles.Egress, r *rand.Rand) map[string]profiles.Egres
 		if e.Gateways[i].Methods == nil {
 			with("gateway methods", func(c *profiles.Egress) { c.Gateways[i].Methods = []string{"GET"} })
 		}
+		if e.Gateways[i].Paths == nil {
+			with("gateway paths", func(c *profiles.Egress) { c.Gateways[i].Paths = []string{"/v2"} })
+		}
 	}
 	return out
 }

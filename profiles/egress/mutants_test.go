@@ -122,7 +122,7 @@ func mutants() []mutant {
 		{"check.go", `s == "." || s == ".." || s == "" && i < len(segments)-1`, `s == "." || s == ".."`},
 		{"check.go", `s == "." || s == ".." || s == ""`, `s == ""`},
 		{"check.go", `strings.ContainsAny(decoded, "\\%") || `, ``},
-		{"check.go", `strings.ContainsFunc(decoded, unicode.IsControl)`, `false`},
+		{"check.go", `strings.ContainsFunc(decoded, unicode.IsControl)`, `strings.ContainsFunc(decoded, unicode.IsControl) && false`},
 		{"check.go", `strings.EqualFold(method, "TRACE") || `, `method == "TRACE" || `},
 		{"check.go", `!slices.Contains(methods, method)`, `!slices.Contains(methods, method) && false`},
 		{"check.go", `if len(paths) == 0 {
@@ -149,7 +149,7 @@ func mutants() []mutant {
 		{"sni.go", `case !d.Addr.IsValid():`, `case false:`},
 		{"sni.go", `name, err := readName(text)
 	if err != nil {`, `name, err := readName(text)
-	if false {`},
+	if err != nil && false {`},
 		{"sni.go", `m, r := l.Match(Dest{Name: name, Port: d.Port}, now)`, `m, r := l.Name(name, now)`},
 		{"sni.go", `case m.Reads:`, `case false:`},
 		// fetch

@@ -9,3 +9,10 @@ const (
 	InHex       = inHex
 	Classes     = classes
 )
+
+// ParseRequest reads one head.
+func ParseRequest(buf []byte) (Request, int, error) {
+	var r Request
+	n, err := r.Read(buf)
+	return r, n, err
+}

@@ -39,13 +39,6 @@ type Request struct {
 	method, from, to int // of the first line: ends of the method and of the target, start of what is after the scheme
 }
 
-// ParseRequest reads one head: Read, for who does not read many.
-func ParseRequest(buf []byte) (Request, int, error) {
-	var r Request
-	n, err := r.Read(buf)
-	return r, n, err
-}
-
 // Read reads the head that buf starts with and gives its length. ErrMore: it is
 // not complete; read again with the same bytes and more behind them, at the same
 // or another place. Any other error is an Error that refuses the connection: what
