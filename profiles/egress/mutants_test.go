@@ -119,7 +119,7 @@ func mutants() []mutant {
 		// requests
 		{"check.go", `strings.EqualFold(method, "TRACE") || strings.EqualFold(method, "TRACK") || `, ``},
 		{"check.go", `!Joins(path)`, `false`},
-		{"check.go", `s == "." || s == ".." || s == "" && i < len(segments)-1`, `s == "." || s == ".."`},
+		{"check.go", `s == "" && i < len(segments)-1`, `s == "" && i < 0`},
 		{"check.go", `s == "." || s == ".." || s == ""`, `s == ""`},
 		{"check.go", `strings.ContainsAny(decoded, "\\%") || `, ``},
 		{"check.go", `strings.ContainsFunc(decoded, unicode.IsControl)`, `strings.ContainsFunc(decoded, unicode.IsControl) && false`},
