@@ -452,7 +452,7 @@ func TestRunWithAGateway(t *testing.T) {
 		want string
 	}{
 		{[]string{"--credential", "key=file:key,header=X-Key,scheme=Key", "p.js"}, `"200 /api/v1 true"`},
-		{[]string{"--credential", "key=file:none", "p.js"}, "egress.gateway"},
+		{[]string{"--credential", "key=file:none", "p.js"}, "--credential key: read secret: "},
 	} {
 		cmd := exec.CommandContext(t.Context(), "ringd", append(slices.Clone(args), tt.more...)...)
 		cmd.Dir, cmd.Env = dir, append(os.Environ(), "XDG_CACHE_HOME="+sharedCache)
