@@ -368,7 +368,7 @@ func TestPausesCostAProgramNothing(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it packs 16 MiB twelve times")
 	}
-	const fill = "const a = new Uint8Array(1 << 20); let x = 1; for (let i = 0; i < a.length; i++) { x = (x * 48271) % 2147483647; a[i] = x >> 8 }\n" +
+	const fill = "const a = new Uint32Array(1 << 18); let x = 1; for (let i = 0; i < a.length; i++) { x ^= x << 13; x ^= x >>> 17; x ^= x << 5; a[i] = x }\n" +
 		"const b = []; for (let i = 0; i < 16; i++) b.push(a.slice())\nfor (let i = 0; i < 12; i++) await echo(i)\nb.length"
 	r := program(fill, "echo")
 	r.Limits.CPUMillis, r.Limits.WallMillis = ptr(1000), ptr(300000)
