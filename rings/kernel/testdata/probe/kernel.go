@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -240,7 +241,16 @@ func vm(nr uintptr, pid int) string {
 	var b [8]byte
 	local := []uintptr{uintptr(unsafe.Pointer(&b)), 8}
 	remote := []uintptr{0x400000, 8}
-	return sys(nr, uintptr(pid), slice(local), 1, slice(remote), 1, 0)
+	got := ""
+	for range 200 {
+		got = sys(nr, uintptr(pid), slice(local), 1, slice(remote), 1, 0)
+		if got != "EFAULT" {
+			break
+		}
+		// A child that has just started has its descriptors before its memory.
+		time.Sleep(time.Millisecond)
+	}
+	return got
 }
 
 func getfd(pid int) string {
