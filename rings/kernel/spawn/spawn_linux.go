@@ -77,12 +77,25 @@ func sealed(image []byte) (*os.File, error) {
 	f := os.NewFile(uintptr(fd), "ringd-init")
 	_, err = f.Write(image)
 	if err == nil {
-		_, err = unix.FcntlInt(f.Fd(), unix.F_ADD_SEALS, unix.F_SEAL_WRITE|unix.F_SEAL_SHRINK|unix.F_SEAL_GROW|unix.F_SEAL_SEAL)
+		err = seal(f)
 	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("keep the init of guests in memory: %w", err), f.Close())
 	}
 	return f, nil
+}
+
+// seal takes the right to change a file from everybody. On a busy host the kernel
+// itself may still hold pages of what was just written, and says EBUSY after it has
+// waited for them.
+func seal(f *os.File) (err error) {
+	for range 5 {
+		_, err = unix.FcntlInt(f.Fd(), unix.F_ADD_SEALS, unix.F_SEAL_WRITE|unix.F_SEAL_SHRINK|unix.F_SEAL_GROW|unix.F_SEAL_SEAL)
+		if !errors.Is(err, unix.EBUSY) {
+			break
+		}
+	}
+	return err
 }
 
 // thread forks until requests is closed. It never unlocks its thread, which
