@@ -192,25 +192,33 @@ func TestEnderOfHeld(t *testing.T) {
 	s.end(child)
 }
 
-// The same deciders come back while nothing changes: a walk over live connections
-// decides each destination once.
-func TestReachIsKept(t *testing.T) {
+// startLive starts a run that is live when startLive returns, until end.
+func (w *world) startLive() (run *interpreter.Run, end func()) {
 	live, goOn := make(chan struct{}), make(chan struct{})
-	w := newWorld(t)
-	w.apply(reaching("one", "a.example"))
-	run := w.start(func(context.Context, executors.Run, executors.Host) (executors.Outcome, error) {
+	run = w.start(func(context.Context, executors.Run, executors.Host) (executors.Outcome, error) {
 		close(live)
 		<-goOn
 		return executors.Outcome{State: executors.StateDone}, nil
 	})
 	<-live
+	return run, func() {
+		close(goOn)
+		w.end(run)
+	}
+}
+
+// The same deciders come back while nothing changes: a walk over live connections
+// decides each destination once.
+func TestReachIsKept(t *testing.T) {
+	w := newWorld(t)
+	w.apply(reaching("one", "a.example"))
+	run, end := w.startLive()
 	must(t, run.Revoke(t.Context(), []string{"host:b.example"}))
 	first, again := w.ring.Deciders("r1"), w.ring.Deciders("r1")
 	if len(first) != 2 || &first[0] != &again[0] {
 		t.Errorf("made again: %v %v", told(first), told(again))
 	}
-	close(goOn)
-	w.end(run)
+	end()
 }
 
 // Past its deadline a run reaches nothing, though its timer is late.
@@ -249,15 +257,9 @@ func TestReachEndsAtTheDeadline(t *testing.T) {
 
 // A name of a host that means none is refused: the run would keep the other.
 func TestRevokeOfAHostThatIsNone(t *testing.T) {
-	live, goOn := make(chan struct{}), make(chan struct{})
 	w := newWorld(t)
 	w.apply(reaching("one", "a.example"))
-	run := w.start(func(context.Context, executors.Run, executors.Host) (executors.Outcome, error) {
-		close(live)
-		<-goOn
-		return executors.Outcome{State: executors.StateDone}, nil
-	})
-	<-live
+	run, end := w.startLive()
 	for _, bad := range []string{"host:A.example", "host:https://a.example", "host:a.example:443", "host:*", "host: a.example"} {
 		if err := run.Revoke(t.Context(), []string{bad}); !errors.Is(err, interpreter.ErrGrant) {
 			t.Errorf("%s: %v", bad, err)
@@ -266,6 +268,5 @@ func TestRevokeOfAHostThatIsNone(t *testing.T) {
 	if got := w.ring.Deciders("r1"); len(got) != 1 {
 		t.Errorf("%v", told(got))
 	}
-	close(goOn)
-	w.end(run)
+	end()
 }
