@@ -110,6 +110,16 @@ type Question struct {
 	Call   string // "c1", unique in the run
 	Bridge string
 	Args   json.RawMessage
+
+	// Action is set in place of Bridge and Args for what the program wants to do in
+	// its guest itself: start a program, open a file, set a variable. The Answer's
+	// Value is a profiles.Decision as JSON, allow or deny; a denial is no Error.
+	Action *profiles.Action
+	// Ahead says that the program has not begun: the action needs an approval, and
+	// whoever approves it approves every start with exactly its words in this run.
+	// Before the program began a guest can be written down, so such a run pauses.
+	// Later it is held.
+	Ahead bool
 }
 
 // Answer settles a question: a tagged value, or an error the program can catch.
@@ -125,10 +135,17 @@ type GuestError struct {
 	Message string `json:"message"`
 }
 
-// ConsoleEntry is one line a program wrote.
+// Levels of a ConsoleEntry that hold what a program wrote to its standard
+// streams: any number of lines, or a part of one, always whole characters.
+const (
+	LevelStdout = "stdout"
+	LevelStderr = "stderr"
+)
+
+// ConsoleEntry is one line a program wrote, or a piece of its standard streams.
 type ConsoleEntry struct {
 	Seq   int64  `json:"seq"`   // goes on after a pause
-	Level string `json:"level"` // log, info, warn, error, debug
+	Level string `json:"level"` // log, info, warn, error, debug, stdout, stderr
 	Text  string `json:"text"`
 }
 
@@ -150,6 +167,7 @@ const (
 type Outcome struct {
 	State       State
 	Value       json.RawMessage // tagged; nil unless done
+	ExitCode    int             // of a shell script (126: refused) or a Python program
 	Console     []ConsoleEntry
 	Dropped     int64 // bytes of console output over the limit
 	Error       *ProgramError

@@ -17,7 +17,7 @@ import (
 // text or byte field as its length and its bytes. The order of a run:
 //
 //	host   Hello                      Start                 Answer*   Pause?
-//	guest          Ready (or gone)           (Ask|Console|Idle)*            Part* Result
+//	guest          Ready (or gone)           (Ask|Act|Console|Idle)*        Part* Result
 //
 // and after a Result the next Start, or the end of the connection. There is no
 // message to cancel: the host kills the guest. In place of Start the host may
@@ -51,6 +51,7 @@ const (
 	kindResult   kind = 133
 	kindRestored kind = 134
 	kindPart     kind = 135
+	kindAct      kind = 136
 )
 
 // Hello is the host's first message.
@@ -108,7 +109,18 @@ type Ask struct {
 	Args   []byte // tagged JSON array
 }
 
-// Reply is the host's answer to an Ask: a tagged value, or an error when Name
+// Act is one question of the guest itself: may the program start this, open this,
+// set this. Calls of Ask and Act count together. The Reply's Value is the decision
+// as JSON, of verdict allow or deny: the guest does what was allowed and nothing
+// else. Ahead says that the program has not begun, and asks for an approval that
+// it will need.
+type Act struct {
+	Call   uint64
+	Ahead  bool
+	Action []byte // JSON of profiles.Action
+}
+
+// Reply is the host's answer to an Ask or an Act: a tagged value, or an error when Name
 // is not empty.
 type Reply struct {
 	Call    uint64
@@ -142,14 +154,16 @@ type End struct {
 	Denials   []profiles.Decision `json:"denials,omitempty"` // imports the policy refused
 	Dropped   int64               `json:"dropped,omitempty"` // bytes of console output
 	PeakBytes int64               `json:"peakBytes"`
-	Again     bool                `json:"again,omitempty"`  // sound for another program of the same agent
-	Unkept    string              `json:"unkept,omitempty"` // why a run that keeps its state does not
+	Again     bool                `json:"again,omitempty"`    // sound for another program of the same agent
+	Unkept    string              `json:"unkept,omitempty"`   // why a run that keeps its state does not
+	ExitCode  int                 `json:"exitCode,omitempty"` // of a shell script or a Python program
 }
 
 func (Hello) kind() kind    { return kindHello }
 func (Ready) kind() kind    { return kindReady }
 func (Start) kind() kind    { return kindStart }
 func (Ask) kind() kind      { return kindAsk }
+func (Act) kind() kind      { return kindAct }
 func (Reply) kind() kind    { return kindAnswer }
 func (Pause) kind() kind    { return kindPause }
 func (Restore) kind() kind  { return kindRestore }
@@ -192,6 +206,14 @@ func (m Part) append(b []byte) []byte { return appendField(b, m.Bytes) }
 
 func (m Ask) append(b []byte) []byte {
 	return appendField(appendField(binary.AppendUvarint(b, m.Call), m.Bridge), m.Args)
+}
+
+func (m Act) append(b []byte) []byte {
+	ahead := uint64(0)
+	if m.Ahead {
+		ahead = 1
+	}
+	return appendField(binary.AppendUvarint(binary.AppendUvarint(b, m.Call), ahead), m.Action)
 }
 
 func (m Reply) append(b []byte) []byte {
@@ -237,6 +259,8 @@ func decode(side Side, k kind, body []byte) (Message, error) {
 		m = Ready{Version: f.uvarint(), Executor: f.text(MaxNameBytes), Digest: f.text(MaxNameBytes), Unavailable: f.text(4096)}
 	case side == HostSide && k == kindAsk:
 		m = Ask{Call: f.uvarint(), Bridge: f.text(MaxNameBytes), Args: f.bytes()}
+	case side == HostSide && k == kindAct:
+		m = Act{Call: f.uvarint(), Ahead: f.most(1) == 1, Action: f.bytes()}
 	case side == HostSide && k == kindConsole:
 		m = Line{Level: f.text(16), Text: f.text(MaxFrameBytes)}
 	case side == HostSide && k == kindIdle:

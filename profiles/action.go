@@ -25,6 +25,8 @@ type Action struct {
 	Bridge *BridgeAction `json:"bridge,omitempty"`
 	File   *FileAction   `json:"file,omitempty"`
 	Exec   *ExecAction   `json:"exec,omitempty"`
+
+	Variable *VariableAction `json:"variable,omitempty"`
 }
 
 // ShellAction runs a script.
@@ -54,10 +56,18 @@ type FileAction struct {
 	Path string `json:"path"`
 }
 
-// ExecAction starts a program. Argv[0] is the absolute path of the program.
+// ExecAction starts a program. Argv[0] is the absolute path of the program, or
+// the name of a listed one.
 type ExecAction struct {
 	Argv []string `json:"argv"`
 	Cwd  string   `json:"cwd,omitempty"`
+	Env  []string `json:"env,omitempty"` // NAME=value, where they differ from those of the start
+}
+
+// VariableAction sets a variable of a script, which its programs may see.
+type VariableAction struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
 }
 
 // EgressAction reaches a host.
@@ -126,8 +136,11 @@ func (a *Action) decode(kind string, raw json.RawMessage) error {
 			return errors.New("exec.argv is empty")
 		}
 		return nil
+	case "variable":
+		a.Variable = &VariableAction{}
+		return strict(kind, raw, a.Variable, "name", "value")
 	default:
-		return fmt.Errorf("no action is called %q: want shell, import, egress, bridge, file or exec", clip(kind))
+		return fmt.Errorf("no action is called %q: want shell, import, egress, bridge, file, exec or variable", clip(kind))
 	}
 }
 

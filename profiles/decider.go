@@ -28,6 +28,10 @@ type Environment struct {
 	// called by Decide only, may be called concurrently, and must end by itself.
 	// Nil, an error or true: the call needs its approval.
 	Condition func(when string, c Call) (bool, error)
+	// Script reads and decides a script for Shell, asking d about each command. It
+	// may be called concurrently, and must end by itself. Nil: this program cannot
+	// read scripts, and each is refused.
+	Script func(d *Decider, a ShellAction) Decision
 	// Now is the time at which Egress decides. Zero: what has an expiry grants
 	// nothing.
 	Now time.Time
@@ -39,6 +43,7 @@ type Decider struct {
 	agent     Agent
 	revision  string
 	condition func(when string, c Call) (bool, error)
+	script    func(d *Decider, a ShellAction) Decision
 	now       time.Time
 	closed    *Decision // set: every action gets it
 
@@ -78,7 +83,7 @@ func (s *Set) Decider(name string, env Environment) *Decider {
 
 // NewDecider indexes one agent's profile. Decisions carry the revision.
 func NewDecider(a Agent, revision string, env Environment) *Decider {
-	d := &Decider{agent: a, revision: revision, condition: env.Condition, now: env.Now}
+	d := &Decider{agent: a, revision: revision, condition: env.Condition, script: env.Script, now: env.Now}
 	if a.JS != nil {
 		d.js = newImportIndex(&a.JS.Imports, ExecutorJS, revision)
 	}
@@ -119,7 +124,7 @@ func (a Agent) Decide(action Action) Decision {
 // is an action that is not exactly one action.
 func (d *Decider) Decide(a Action) Decision {
 	set := 0
-	for _, is := range []bool{a.Shell != nil, a.Import != nil, a.Egress != nil, a.Bridge != nil, a.File != nil, a.Exec != nil} {
+	for _, is := range []bool{a.Shell != nil, a.Import != nil, a.Egress != nil, a.Bridge != nil, a.File != nil, a.Exec != nil, a.Variable != nil} {
 		if is {
 			set++
 		}
@@ -144,6 +149,8 @@ func (d *Decider) Decide(a Action) Decision {
 		return d.File(a.File.Op, a.File.Path)
 	case a.Exec != nil:
 		return d.Exec(a.Exec.Argv)
+	case a.Variable != nil:
+		return d.Variable(*a.Variable)
 	default:
 		return Decision{Code: CodeActionMalformed, Reason: "no action"}
 	}

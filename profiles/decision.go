@@ -82,8 +82,17 @@ type Decision struct {
 	Rule     *Rule     `json:"rule,omitempty"`
 	Evidence *Evidence `json:"evidence,omitempty"`
 	Instead  []string  `json:"instead,omitempty"`
-	Dial     string    `json:"dial,omitempty"` // egress: the pinned address, when allowed
+	Dial     string    `json:"dial,omitempty"`  // egress: the pinned address, when allowed
+	Start    *Start    `json:"start,omitempty"` // exec: what is started, when allowed
 	Revision string    `json:"revision,omitempty"`
+}
+
+// Start is a program start as it was allowed: the program's real words and
+// environment, with what the policy forces put in.
+type Start struct {
+	Path string   `json:"path"`          // absolute, of the file that is started
+	Argv []string `json:"argv"`          // Argv[0] is the name it was called by
+	Env  []string `json:"env,omitempty"` // NAME=value, to be set over what the script has
 }
 
 // Denial is a decision that refused, as an error. It names capability and rule,

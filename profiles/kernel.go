@@ -73,7 +73,10 @@ func (a Agent) Kernel(executor string) (Kernel, bool) {
 		k := a.native(executor, leastOf(a.Limits, a.Shell.Limits))
 		k.JIT = a.Shell.JIT
 		for _, b := range a.Shell.Binaries {
-			k.Exec = append(k.Exec, PathRule(b))
+			if !b.Interpreted {
+				k.Exec = append(k.Exec, PathRule{Path: b.Path, Rule: b.Rule})
+			}
+			k.Exec = append(k.Exec, b.Helpers...)
 		}
 		return k, true
 	default:

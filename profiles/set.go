@@ -130,19 +130,52 @@ type Python struct {
 	Rule         Rule         `json:"rule"`
 }
 
-// Binary is a program the shell and exec decisions may start.
+// Binary is a program the shell and exec decisions may start. A zero field
+// restricts nothing more. The order of its rules: Deny, then Allow, then Ask.
 type Binary struct {
 	Path string `json:"path"` // absolute and clean
 	Rule Rule   `json:"rule"`
+
+	// Interpreted says that the program is a shell: ringd reads and interprets what
+	// is given to it, and the program itself is never started.
+	Interpreted bool `json:"interpreted,omitempty"`
+	// Allow lists the only sub-commands, each as the words behind the program's
+	// global options; nil allows all.
+	Allow []Pattern `json:"allow,omitempty"`
+	// Deny lists words behind the program's name that are refused: a sub-command
+	// with flags, or a flag alone, which is refused wherever it stands.
+	Deny []Pattern `json:"deny,omitempty"`
+	// Ask lists sub-commands that people have to approve.
+	Ask []AskRule `json:"ask,omitempty"`
+	// MaxArgs bounds the words behind the program's name; 0: only what a system takes.
+	MaxArgs int64 `json:"maxArgs,omitempty"`
+	// SafeConfig refuses every configuration key on the command line (git -c, git
+	// config, clone -c) that is not known to start nothing.
+	SafeConfig bool `json:"safeConfig,omitempty"`
+	// ForceArgs are put behind the program's name, ForceEnv (NAME=value) into its
+	// environment, whatever the script says.
+	ForceArgs []string `json:"forceArgs,omitempty"`
+	ForceEnv  []string `json:"forceEnv,omitempty"`
+	// Helpers are programs, or folders of them, that the program may start itself.
+	// A script cannot.
+	Helpers []PathRule `json:"helpers,omitempty"`
 }
 
-// Pattern is a denied command: words, the first one the command's basename.
+// AskRule is a sub-command with the approval it needs.
+type AskRule struct {
+	Pattern  Pattern  `json:"pattern"`
+	Approval Approval `json:"approval"`
+}
+
+// Pattern is a denied command: words, the first one the command's basename. In
+// the rules of a Binary the words are those behind the program's name.
 type Pattern struct {
 	Words []string `json:"words"`
 	Text  string   `json:"text"` // as written
-	// Reason is the author's, shown with the refusal.
-	Reason string `json:"reason,omitempty"`
-	Rule   Rule   `json:"rule"`
+	// Reason is the author's, shown with the refusal, and Instead what to do.
+	Reason  string   `json:"reason,omitempty"`
+	Instead []string `json:"instead,omitempty"`
+	Rule    Rule     `json:"rule"`
 }
 
 // Shell is the profile of the shell executor.
@@ -191,11 +224,18 @@ type Approval struct {
 	// Count is how many different people have to approve; below 1 counts as 1.
 	Count         int64 `json:"count"`
 	ExpiresMillis int64 `json:"expiresMillis"`
+	// HoldMillis bounds the wait of a program that cannot be written down while it
+	// waits, as a script half way cannot; 0: DefaultHoldMillis. It never outlasts
+	// ExpiresMillis.
+	HoldMillis int64 `json:"holdMillis,omitempty"`
 	// When is a condition over the call, see package compiler/condition; "" asks
 	// always.
 	When string `json:"when,omitempty"`
 	Rule Rule   `json:"rule"`
 }
+
+// DefaultHoldMillis is how long a program is held for an approval.
+const DefaultHoldMillis = 5 * 60 * 1000
 
 // Call is what a condition is asked about. Args is what the provider gets: the
 // argument, or the list of them when there is not exactly one.

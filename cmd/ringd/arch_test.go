@@ -22,7 +22,7 @@ var layers = map[string][]string{
 	"schema/prose":  {},
 	"schema/wire":   {"profiles"},
 	"schema/client": {"schema/wire", "profiles"},
-	"profiles":      {"profiles/egress", "profiles/egress/hello", "profiles/egress/request", "profiles/jsontext", "profiles/hosts", "profiles/argschema", "profiles/near", "profiles/paths", "profiles/words"},
+	"profiles":      {"profiles/command", "profiles/egress", "profiles/egress/hello", "profiles/egress/request", "profiles/jsontext", "profiles/hosts", "profiles/argschema", "profiles/near", "profiles/paths", "profiles/words"},
 	"compiler":      {"schema", "profiles", "profiles/near", "compiler/condition", "profiles/egress", "profiles/hosts", "compiler/bridgeschema", "compiler/secrets"},
 	"executors":     {"profiles"},
 	"rings/kernel": {
@@ -78,6 +78,7 @@ var layers = map[string][]string{
 	"profiles/near":           {},
 	"profiles/paths":          {},
 	"profiles/words":          {},
+	"profiles/command":        {"profiles/words", "profiles/launch", "profiles/variables"},
 	"profiles/argschema":      {"profiles/jsontext"},
 	"compiler/bridgeschema":   {"profiles", "profiles/near"},
 	"compiler/secrets":        {},
