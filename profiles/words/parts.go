@@ -1,0 +1,29 @@
+package words
+
+// Command is a simple command of a script, or one that another would start.
+type Command struct {
+	Words []Word
+	Set   []Assignment // in front of it, or what its environment has unlike that of the start
+	More  bool         // further unknown words may follow, as behind xargs
+	// Outside says that a program starts it, not the shell: its first word is no
+	// builtin and no function.
+	Outside bool
+}
+
+// Assignment sets a variable.
+type Assignment struct {
+	Name  string
+	Value Word
+}
+
+// Script is shell text that a command would run, by eval, trap, sh -c and their
+// like. The caller reads it and decides each of its commands.
+type Script struct {
+	Text   string
+	Known  bool     // false: nobody can read it before it runs
+	Params []Word   // $0 and on, where the command gives some
+	Chain  []string // what leads to it, as in Judgement
+	Shell  string   // "" where the shell itself runs it (eval, trap), else the shell's name
+	// Outside says that a program would start the shell: ringd cannot interpret it.
+	Outside bool
+}
