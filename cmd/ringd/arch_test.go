@@ -97,6 +97,9 @@ var layers = map[string][]string{
 	"executors/js/start":           {"profiles"},
 	"executors/js/guest":           {"executors", "executors/js/engine", "executors/js/start", "profiles"},
 
+	"executors/shell/script":    {"profiles"},
+	"executors/shell/preflight": {"executors/shell/script", "profiles", "profiles/command", "profiles/words"},
+
 	"rings/interpreter": {
 		"executors", "profiles", "rings/interpreter/budget", "rings/interpreter/feed", "rings/interpreter/life", "rings/interpreter/pause",
 		"rings/interpreter/port", "rings/interpreter/rules", "rings/interpreter/shape",
@@ -242,7 +245,7 @@ var owners = map[string][]string{
 }
 
 // pure lists packages that know no file, network, clock or chance.
-var pure = []string{"schema", "schema/shape", "schema/scalar", "schema/prose", "profiles", "profiles/egress", "profiles/egress/head", "profiles/egress/hello", "profiles/egress/request", "profiles/egress/socks", "profiles/egress/names", "profiles/jsontext", "profiles/hosts", "profiles/argschema", "profiles/paths", "profiles/words", "compiler", "compiler/condition", "compiler/secrets", "compiler/bridgeschema", "executors/js/engine/meter", "executors/js/engine/value", "executors/js/engine/snapshot", "executors/js/engine/trace"}
+var pure = []string{"schema", "schema/shape", "schema/scalar", "schema/prose", "profiles", "profiles/egress", "profiles/egress/head", "profiles/egress/hello", "profiles/egress/request", "profiles/egress/socks", "profiles/egress/names", "profiles/jsontext", "profiles/hosts", "profiles/argschema", "profiles/paths", "profiles/words", "compiler", "compiler/condition", "compiler/secrets", "compiler/bridgeschema", "executors/js/engine/meter", "executors/js/engine/value", "executors/js/engine/snapshot", "executors/js/engine/trace", "executors/shell/script", "executors/shell/preflight"}
 
 // impure is what a pure package may not import.
 var impure = []string{"os", "net", "net/http", "io/ioutil", "math/rand", "crypto/rand", "syscall", "os/exec", "log", "log/slog"}

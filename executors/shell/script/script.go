@@ -1,0 +1,80 @@
+// Package script owns the reading of shell text: bounds before the parser sees
+// it, the parse, and the refusal by name of each construct that would not run as
+// in bash. The guest and the one who explains a script call it; the daemon never
+// does.
+//
+// It runs nothing and opens nothing. What it returns is safe to walk: its depth
+// is bounded.
+package script
+
+import (
+	"errors"
+	"fmt"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/ringd/ringd/profiles"
+)
+
+// Bounds of a script.
+const (
+	MaxBytes = 64 << 10
+	MaxDepth = 200 // of what stands inside of what
+)
+
+// Script is a text that was read. It is not changed by anybody.
+type Script struct {
+	Text string
+	File *syntax.File
+}
+
+// Refusal says why a text is no script that runs. Line and Column are its place,
+// 0 where it has none.
+type Refusal struct {
+	Code         profiles.Code // shell.parse, shell.size or shell.unsupported
+	Key          string        // shell.unsupported: the row of Unsupported
+	Reason       string
+	Line, Column int
+	Instead      []string
+}
+
+// Error is the place and the reason.
+func (r *Refusal) Error() string {
+	if r.Line == 0 {
+		return r.Reason
+	}
+	return fmt.Sprintf("%d:%d: %s", r.Line, r.Column, r.Reason)
+}
+
+// Parse reads a text, and refuses it whole when any part of it cannot be read or
+// would not run as in bash. Exactly one result is nil. Text that a running script
+// makes (eval, sh -c, trap) is read by it too.
+func Parse(text string) (*Script, *Refusal) {
+	if r := bounds(text); r != nil {
+		return nil, r
+	}
+	f, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(text), "")
+	if err != nil {
+		return nil, parseRefusal(err)
+	}
+	if r := supported(f); r != nil {
+		return nil, r
+	}
+	return &Script{Text: text, File: f}, nil
+}
+
+func parseRefusal(err error) *Refusal {
+	r := &Refusal{Code: profiles.CodeShellParse, Reason: "the script cannot be read: " + err.Error()}
+	var pe syntax.ParseError
+	var le syntax.LangError
+	switch {
+	case errors.As(err, &pe):
+		r.Line, r.Column = int(pe.Pos.Line()), int(pe.Pos.Col())
+		r.Reason = "the script cannot be read: " + pe.Text
+	case errors.As(err, &le):
+		r.Line, r.Column = int(le.Pos.Line()), int(le.Pos.Col())
+		r.Reason = "the script cannot be read: " + strings.TrimPrefix(le.Error(), le.Filename+":"+le.Pos.String()+": ")
+	}
+	return r
+}
