@@ -117,6 +117,7 @@ type Work struct {
 	Pause   <-chan struct{}
 	Resume  *Resume
 	Session bool
+	Acts    bool // the guest itself may ask for actions; else one that does is ended
 }
 
 // Budget is what the host itself holds a run to.
@@ -330,7 +331,10 @@ func (r *linkRun) serve(ctx context.Context) error {
 			err = r.part(m)
 		case Ask:
 			r.askNext(ctx)
-			err = r.take(m)
+			err = r.take(r.ask(m))
+		case Act:
+			r.askNext(ctx)
+			err = r.take(r.act(m))
 		case Line:
 			err = r.line(m)
 		case Idle:
@@ -353,6 +357,7 @@ func (r *linkRun) serve(ctx context.Context) error {
 // question is a call on its way to the host.
 type question struct {
 	call uint64
+	size int64 // of what the guest sent
 	Question
 }
 
@@ -368,19 +373,19 @@ func (r *linkRun) askNext(ctx context.Context) {
 	}
 }
 
-// take checks a question and keeps it to be asked.
-func (r *linkRun) take(m Ask) error {
+// take numbers a question and keeps it to be asked.
+func (r *linkRun) take(q *question, err error) error {
+	if err != nil {
+		return err
+	}
 	r.asked++
-	if m.Call != r.asked {
-		return fmt.Errorf("%w: call %d, want %d", ErrProtocol, m.Call, r.asked)
+	if q.call != r.asked {
+		return fmt.Errorf("%w: call %d, want %d", ErrProtocol, q.call, r.asked)
 	}
-	if !json.Valid(m.Args) {
-		return fmt.Errorf("%w: arguments of call %d are not JSON", ErrProtocol, m.Call)
-	}
-	id := callID(m.Call)
+	q.Call = callID(q.call)
 	r.mu.Lock()
-	r.open[id] = openAsk{call: m.Call, bytes: int64(len(m.Args))}
-	r.openBytes += int64(len(m.Args))
+	r.open[q.Call] = openAsk{call: q.call, bytes: q.size}
+	r.openBytes += q.size
 	tooMany := len(r.open) > MaxOpenAsks || r.openBytes > MaxOpenBytes
 	over := r.cause != causeNone
 	r.mu.Unlock()
@@ -390,10 +395,11 @@ func (r *linkRun) take(m Ask) error {
 	if over {
 		return fmt.Errorf("%w: killed", ErrGuest)
 	}
-	if _, known := r.calls[m.Bridge]; known || len(r.calls) < MaxOpenAsks {
-		r.calls[m.Bridge]++
+	name := q.counted()
+	if _, known := r.calls[name]; known || len(r.calls) < MaxOpenAsks {
+		r.calls[name]++
 	}
-	r.next = &question{call: m.Call, Question: Question{Call: id, Bridge: m.Bridge, Args: m.Args}}
+	r.next = q
 	return nil
 }
 
@@ -414,6 +420,7 @@ func (r *linkRun) answer(ctx context.Context, q *question) {
 		r.end(causeHost, err)
 		return
 	}
+	a = q.decided(a)
 	reply := Reply{Call: q.call, Value: a.Value}
 	switch {
 	case a.Error != nil:
@@ -422,13 +429,13 @@ func (r *linkRun) answer(ctx context.Context, q *question) {
 			reply.Name = "BridgeError"
 		}
 	case len(a.Value) > 0 && !json.Valid(a.Value):
-		reply = Reply{Call: q.call, Name: "BridgeError", Message: "the result of " + q.Bridge + " is not a value"}
+		reply = Reply{Call: q.call, Name: "BridgeError", Message: "the result of " + q.name() + " is not a value"}
 	}
 	if !r.settle(q.Call) {
 		return
 	}
 	if err := r.l.s.Put(reply); err != nil {
-		reply = Reply{Call: q.call, Name: "ResultTooLarge", Message: "the result of " + q.Bridge + " is too large"}
+		reply = Reply{Call: q.call, Name: "ResultTooLarge", Message: "the result of " + q.name() + " is too large"}
 		if err := r.l.s.Put(reply); err != nil {
 			r.end(causeHost, err)
 			return

@@ -54,6 +54,9 @@ func (r *linkRun) result(m Result) error {
 	if r.packed > 0 && m.State != StatePaused && !r.keeps(m.State) {
 		return fmt.Errorf("%w: result: a snapshot with state %s", ErrProtocol, m.State)
 	}
+	if m.ExitCode < 0 || m.ExitCode > maxExit {
+		return fmt.Errorf("%w: result: exit code %d", ErrProtocol, m.ExitCode)
+	}
 	if m.PeakBytes < 0 || m.Dropped < 0 {
 		return fmt.Errorf("%w: result: a negative figure", ErrProtocol)
 	}
@@ -77,7 +80,7 @@ func (r *linkRun) outcome(c cause) Outcome {
 	switch c {
 	case causeNone:
 		out.State, out.Error, out.Value = r.said.State, r.said.Error, r.said.Value
-		out.Dropped, out.Denials = r.said.Dropped, r.said.Denials
+		out.Dropped, out.Denials, out.ExitCode = r.said.Dropped, r.said.Denials, r.said.ExitCode
 		if out.State != StateDone {
 			out.Value = nil
 		}

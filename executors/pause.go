@@ -23,7 +23,7 @@ func (r *linkRun) adopt(from *Resume) error {
 		r.open[callID(n)] = openAsk{call: n}
 	}
 	for _, q := range from.Open {
-		bytes := int64(len(q.Args))
+		bytes := sizeOf(q)
 		r.open[q.Call] = openAsk{call: r.open[q.Call].call, bytes: bytes}
 		r.openBytes += bytes
 	}

@@ -117,7 +117,7 @@ func (f *Feed) After(seq int64) []Event {
 // count is not trusted. Sequence numbers are the feed's.
 func (f *Feed) Print(e executors.ConsoleEntry, limit int64) {
 	switch e.Level {
-	case "log", "info", "warn", "error", "debug":
+	case "log", "info", "warn", "error", "debug", executors.LevelStdout, executors.LevelStderr:
 	default:
 		e.Level = "log"
 	}

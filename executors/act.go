@@ -1,0 +1,89 @@
+package executors
+
+import (
+	"encoding/json"
+	"fmt"
+
+	"github.com/ringd/ringd/profiles"
+)
+
+// MaxActBytes bounds the action of one Act: the words of a program start, or the
+// value of a variable. A guest refuses what is longer itself.
+const MaxActBytes = 1 << 20
+
+// maxExit is the largest exit code of a program.
+const maxExit = 255
+
+// ask reads an Ask as a question.
+func (r *linkRun) ask(m Ask) (*question, error) {
+	if !json.Valid(m.Args) {
+		return nil, fmt.Errorf("%w: arguments of call %d are not JSON", ErrProtocol, m.Call)
+	}
+	return &question{call: m.Call, size: int64(len(m.Args)), Question: Question{Bridge: m.Bridge, Args: m.Args}}, nil
+}
+
+// act reads an Act as a question. What is no action ends the guest: it made the
+// action from words of its own, and no program can make it malformed.
+func (r *linkRun) act(m Act) (*question, error) {
+	if !r.work.Acts {
+		return nil, fmt.Errorf("%w: an act of an executor that has none", ErrProtocol)
+	}
+	if len(m.Action) > MaxActBytes {
+		return nil, fmt.Errorf("%w: action of call %d has %d bytes", ErrProtocol, m.Call, len(m.Action))
+	}
+	a, err := profiles.DecodeAction(m.Action)
+	if err != nil {
+		return nil, fmt.Errorf("%w: action of call %d: %w", ErrProtocol, m.Call, err)
+	}
+	if a.Exec == nil && a.File == nil && a.Variable == nil {
+		return nil, fmt.Errorf("%w: call %d is not an action of a guest", ErrProtocol, m.Call)
+	}
+	return &question{call: m.Call, size: int64(len(m.Action)), Question: Question{Action: &a, Ahead: m.Ahead}}, nil
+}
+
+// counted is the name under which a question is counted: Usage.Calls holds bridges.
+func (q *question) counted() string {
+	switch {
+	case q.Action == nil:
+		return q.Bridge
+	case q.Action.Exec != nil:
+		return "exec"
+	case q.Action.File != nil:
+		return "file"
+	default:
+		return "variable"
+	}
+}
+
+// name is what an error of the host calls the question.
+func (q *question) name() string {
+	if q.Action == nil {
+		return q.Bridge
+	}
+	return "the action"
+}
+
+// sizeOf is what an open question takes of the room for all of them.
+func sizeOf(q Question) int64 {
+	if q.Action == nil {
+		return int64(len(q.Args))
+	}
+	text, err := json.Marshal(q.Action)
+	if err != nil {
+		return MaxActBytes
+	}
+	return int64(len(text))
+}
+
+// decided checks the answer to an act: the guest gets a decision that is final, or
+// an error.
+func (q *question) decided(a Answer) Answer {
+	if q.Action == nil || a.Error != nil {
+		return a
+	}
+	var d profiles.Decision
+	if err := json.Unmarshal(a.Value, &d); err != nil || d.Verdict == profiles.Ask || d.Code == "" {
+		return Answer{Error: &GuestError{Name: "BridgeError", Message: "the action was not decided"}}
+	}
+	return a
+}
