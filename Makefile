@@ -12,7 +12,7 @@ MADE        := $(ENGINE) $(INIT)
 FUZZTIME    ?= 60s
 TESTFLAGS   ?=
 # Tests of processes under memory limits, which the race detector's own memory would break.
-PLAIN       := ./cmd/ringd/internal/child
+PLAIN       := ./cmd/ringd/internal/child ./cmd/ringd/internal/confine ./cmd/ringd/internal/script
 # Packages that keep golden files; `make golden` rewrites them.
 GOLDEN      := ./schema/... ./compiler/... ./cmd/ringd/internal/api/...
 
@@ -61,7 +61,7 @@ rings/kernel/image/init_linux_%: go.mod go.sum $(filter-out %_test.go,$(wildcard
 	  go build -trimpath -buildvcs=false -ldflags '-s -w -buildid=' -o $@ ./rings/kernel/init
 
 test: $(MADE) ## every test, with the race detector
-	CGO_ENABLED=1 go test -race -timeout 20m $(TESTFLAGS) $$(go list ./... | grep -v '/internal/child$$')
+	CGO_ENABLED=1 go test -race -timeout 20m $(TESTFLAGS) $$(go list ./... | grep -vE '/internal/(child|confine|script)$$')
 	go test -timeout 10m $(TESTFLAGS) $(PLAIN)
 
 check: fmt vet lint arch cross golden-clean ## what CI runs beside `make test`: format, vet, lint, architecture, other systems, golden files

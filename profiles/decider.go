@@ -181,6 +181,14 @@ func (d *Decider) Profile() Agent {
 	return d.agent
 }
 
+// Revision is that of the policy that decides; "" from a nil Decider.
+func (d *Decider) Revision() string {
+	if d == nil {
+		return ""
+	}
+	return d.revision
+}
+
 // refuse gives the decision of a decider that denies everything.
 func (d *Decider) refuse() (Decision, bool) {
 	if d == nil {

@@ -20,6 +20,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/ringd/ringd/cmd/ringd/internal/confine"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/schema"
 )
@@ -92,7 +93,7 @@ func Run(ctx context.Context, cfg Config, req Request) (Result, error) {
 		return Result{}, errors.New("start compile child: no binary or no subcommand is configured")
 	}
 	if cfg.Wall <= 0 {
-		cfg.Wall = slowdown * DefaultWall
+		cfg.Wall = confine.Slowdown * DefaultWall
 	}
 	if cfg.MemoryBytes <= 0 {
 		cfg.MemoryBytes = DefaultMemoryBytes
@@ -123,7 +124,7 @@ func try(ctx context.Context, cfg Config, req Request, needs time.Duration) (res
 	cmd.Env, cmd.Dir = []string{}, "/"
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(input), stdout, stderr
 	cmd.WaitDelay = waitDelay
-	confine(cmd)
+	confine.Group(cmd)
 	// The kernel kills the child when the thread that started it ends.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
@@ -194,7 +195,7 @@ func (p postmortem) finding(cfg Config, sources []schema.Source) schema.Diagnost
 	case p.flooded:
 		d.Code, d.Msg = CodeMemory, which+" compiles to more than a set may hold"
 		d.Hint = "split the policy"
-	case ranOut(p.words):
+	case confine.RanOut(p.words):
 		d.Code, d.Msg = CodeMemory, fmt.Sprintf("%s needs more than %d MiB to compile", which, cfg.MemoryBytes>>20)
 		d.Hint = "look for text or lists that double; a policy of 10,000 rules fits many times"
 	case strings.Contains(p.words, "stack overflow") || strings.Contains(p.words, "stack exceeds"):
@@ -203,7 +204,7 @@ func (p postmortem) finding(cfg Config, sources []schema.Source) schema.Diagnost
 	case p.timedOut && p.usage.CPU < p.needs:
 		d.Code, d.Msg = CodeBusy, fmt.Sprintf("the host is busy: within %s the compiler got %s of processor time", cfg.Wall, p.usage.CPU.Round(time.Millisecond))
 		d.Hint = "try again when the host has less to do"
-	case p.timedOut || p.usage.CPU >= cpuLimit(cfg.Wall) || strings.HasPrefix(p.words, errTime.Error()):
+	case p.timedOut || p.usage.CPU >= cpuLimit(cfg.Wall) || strings.HasPrefix(p.words, confine.ErrTime.Error()):
 		d.Code, d.Msg = CodeTimeout, fmt.Sprintf("%s does not compile within %s", which, cfg.Wall)
 		d.Hint = "look for comprehensions over comprehensions and long chains of alternatives; a policy of 10,000 rules fits"
 	default:
@@ -217,22 +218,6 @@ func (p postmortem) finding(cfg Config, sources []schema.Source) schema.Diagnost
 		d.Hint = "take the last change back; report the file that does this"
 	}
 	return d
-}
-
-// ranOut reports whether the Go runtime says that it got no memory. Its collector
-// (Go 1.26) does not look whether it got any for its queue of spans: it meets
-// address 0 there.
-func ranOut(words string) bool {
-	if _, trace, ok := strings.Cut(words, "addr=0x0\n"); ok && strings.HasPrefix(words, "SIGSEGV") {
-		_, frames, _ := strings.Cut(trace, "]:\n")
-		return strings.HasPrefix(frames, "runtime.(*spanQueue)")
-	}
-	for _, sign := range []string{"out of memory", "cannot allocate memory", "cannot map pages", "failed to create new OS thread", "pthread_create failed"} {
-		if strings.Contains(words, sign) {
-			return true
-		}
-	}
-	return false
 }
 
 // firstLine gives what a dying child said first, short and printable.

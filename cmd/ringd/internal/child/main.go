@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"runtime/debug"
 
+	"github.com/ringd/ringd/cmd/ringd/internal/confine"
 	"github.com/ringd/ringd/compiler"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/schema"
@@ -39,7 +40,7 @@ func serve(stdin io.Reader, stdout io.Writer) error {
 	debug.SetMaxStack(maxStack)
 	debug.SetTraceback("single")
 	debug.SetMemoryLimit(int64(h.one / 4 * 3))
-	return limited(h, func() error { return answer(h, stdin, stdout) })
+	return confine.Under(confine.Limits{MemoryBytes: h.one, Seconds: h.two}, func() error { return answer(h, stdin, stdout) })
 }
 
 // answer reads the request that h announces and writes the reply.
@@ -56,7 +57,7 @@ func answer(h header, stdin io.Reader, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	out, err := frame(peakBytes(), uint64(len(set)), found)
+	out, err := frame(confine.PeakBytes(), uint64(len(set)), found)
 	if err != nil {
 		return fmt.Errorf("write reply: %w", err)
 	}

@@ -1,4 +1,7 @@
-package child
+// Package confine puts a process that reads what strangers wrote under limits of
+// memory and processor time. A parent starts such a child with Group; the child,
+// before it reads a byte of theirs, does its work Under its limits.
+package confine
 
 import (
 	"errors"
@@ -7,20 +10,26 @@ import (
 )
 
 // runtimeBytes is what the Go runtime and the program's own data need beside
-// the memory that a policy may take.
+// the memory that the work may take.
 const runtimeBytes = 64 << 20
 
 // lookEvery is how often a child that the kernel does not limit looks at itself.
 const lookEvery = 2 * time.Millisecond
 
+// Limits are what the work of a child may take.
+type Limits struct {
+	MemoryBytes uint64 // beside what Go and the program need
+	Seconds     uint64 // of processor time, over the whole life of the process
+}
+
 // What a child says that has reached a limit of its own; the parent knows the words.
 var (
-	errMemory = errors.New("out of memory: the child has what it may take")
-	errTime   = errors.New("out of processor time: the child has used what it may take")
+	ErrMemory = errors.New("out of memory: the child has what it may take")
+	ErrTime   = errors.New("out of processor time: the child has used what it may take")
 )
 
 // memoryLimit is what a child may map.
-func memoryLimit(h header) uint64 { return (h.one + runtimeBytes) * shadow }
+func memoryLimit(l Limits) uint64 { return (l.MemoryBytes + runtimeBytes) * shadow }
 
 // look is what a process has taken until now.
 type look struct {
@@ -31,7 +40,7 @@ type look struct {
 // watch does work under the limits of h where the kernel has none for it: it looks
 // at this process all the while, and returns when work is done or a limit is
 // reached. The caller then ends the process, since work cannot be stopped.
-func watch(h header, work func() error, taken func() look) error {
+func watch(l Limits, work func() error, taken func() look) error {
 	done := make(chan error, 1)
 	go func() { done <- work() }()
 	again := time.NewTicker(lookEvery)
@@ -43,10 +52,10 @@ func watch(h header, work func() error, taken func() look) error {
 		case <-again.C:
 		}
 		switch now := taken(); {
-		case now.memory > memoryLimit(h):
-			return errMemory
-		case now.time > time.Duration(h.two)*time.Second:
-			return errTime
+		case now.memory > memoryLimit(l):
+			return ErrMemory
+		case now.time > time.Duration(l.Seconds)*time.Second:
+			return ErrTime
 		}
 	}
 }

@@ -1,4 +1,4 @@
-package child // watch has no exported name
+package confine // watch has no exported name
 
 import (
 	"errors"
@@ -9,20 +9,20 @@ import (
 // A child that the kernel does not limit ends itself at each of its limits, and
 // at none when it keeps them.
 func TestWatch(t *testing.T) {
-	h, stuck := header{one: 1 << 20, two: 1}, errors.New("done")
+	l, stuck := Limits{MemoryBytes: 1 << 20, Seconds: 1}, errors.New("done")
 	for _, tt := range []struct {
 		name string
 		most look
 		want error
 	}{
-		{"within", look{memory: memoryLimit(h), time: time.Second}, stuck},
-		{"memory", look{memory: memoryLimit(h) + 1}, errMemory},
-		{"processor time", look{time: time.Second + 1}, errTime},
+		{"within", look{memory: memoryLimit(l), time: time.Second}, stuck},
+		{"memory", look{memory: memoryLimit(l) + 1}, ErrMemory},
+		{"processor time", look{time: time.Second + 1}, ErrTime},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			over, looks := make(chan struct{}), 0
 			work := func() error { <-over; return stuck }
-			err := watch(h, work, func() look {
+			err := watch(l, work, func() look {
 				if looks++; looks < 3 {
 					return look{}
 				}
@@ -39,7 +39,7 @@ func TestWatch(t *testing.T) {
 			}
 		})
 	}
-	if !ranOut(errMemory.Error()) {
+	if !RanOut(ErrMemory.Error()) {
 		t.Error("the parent does not know the words")
 	}
 }

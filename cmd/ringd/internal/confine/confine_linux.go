@@ -1,4 +1,4 @@
-package child
+package confine
 
 import (
 	"fmt"
@@ -13,9 +13,9 @@ import (
 // waits with.
 const maxOpen = 16
 
-// confine makes the child the leader of a group that dies as a whole, and with
+// Group makes the child the leader of a group that dies as a whole, and with
 // its parent.
-func confine(cmd *exec.Cmd) {
+func Group(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true, Pdeathsig: syscall.SIGKILL}
 	cmd.Cancel = func() error {
 		err := syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
@@ -26,9 +26,14 @@ func confine(cmd *exec.Cmd) {
 	}
 }
 
-// limited does work under limits of the kernel.
-func limited(h header, work func() error) error {
-	if err := limitSelf(h); err != nil {
+// Alone makes a child that outlives the thread that starts it the leader of a
+// group, so that an interrupt at the terminal does not reach it. It must end with
+// its pipes.
+func Alone(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
+
+// Under does work under limits of the kernel.
+func Under(l Limits, work func() error) error {
+	if err := limitSelf(l); err != nil {
 		return fmt.Errorf("take limits: %w", err)
 	}
 	return work()
@@ -36,36 +41,36 @@ func limited(h header, work func() error) error {
 
 // limitSelf puts this process under its limits, for good. Data is what counts
 // as memory here: Go reserves address space that it never touches.
-func limitSelf(h header) error {
-	for _, l := range []struct {
+func limitSelf(l Limits) error {
+	for _, one := range []struct {
 		name     string
 		resource int
 		most     uint64
 	}{
-		{"processor time", syscall.RLIMIT_CPU, h.two},
-		{"memory", syscall.RLIMIT_DATA, dataLimit(h)},
+		{"processor time", syscall.RLIMIT_CPU, l.Seconds},
+		{"memory", syscall.RLIMIT_DATA, dataLimit(l)},
 		{"files", syscall.RLIMIT_NOFILE, maxOpen},
 		{"file size", syscall.RLIMIT_FSIZE, 0},
 		{"core", syscall.RLIMIT_CORE, 0},
 	} {
-		if err := syscall.Setrlimit(l.resource, &syscall.Rlimit{Cur: l.most, Max: l.most}); err != nil {
-			return fmt.Errorf("%s: %w", l.name, err)
+		if err := syscall.Setrlimit(one.resource, &syscall.Rlimit{Cur: one.most, Max: one.most}); err != nil {
+			return fmt.Errorf("%s: %w", one.name, err)
 		}
 	}
 	return nil
 }
 
-func dataLimit(h header) uint64 {
-	limit := memoryLimit(h)
+func dataLimit(l Limits) uint64 {
+	limit := memoryLimit(l)
 	if mapped {
 		limit += status("VmData:")
 	}
 	return limit
 }
 
-// peakBytes is the peak of this process alone. What the parent learns from the
+// PeakBytes is the peak of this process alone. What the parent learns from the
 // kernel also counts the parent, whose memory a child has until it is started.
-func peakBytes() uint64 { return status("VmHWM:") }
+func PeakBytes() uint64 { return status("VmHWM:") }
 
 // status reads one figure about this process, in bytes; 0 when it is not there.
 func status(name string) uint64 {
@@ -80,15 +85,4 @@ func status(name string) uint64 {
 		return 0
 	}
 	return kib * 1024
-}
-
-func usageOf(state *os.ProcessState) Usage {
-	if state == nil {
-		return Usage{}
-	}
-	u := Usage{CPU: state.UserTime() + state.SystemTime()}
-	if r, ok := state.SysUsage().(*syscall.Rusage); ok {
-		u.PeakBytes = r.Maxrss * 1024
-	}
-	return u
 }

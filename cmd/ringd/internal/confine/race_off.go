@@ -1,10 +1,10 @@
 //go:build !race
 
-package child
+package confine
 
 // What the race detector would cost; see race_on.go.
 const (
 	shadow   = 1
 	mapped   = false
-	slowdown = 1
+	Slowdown = 1
 )
