@@ -1,12 +1,9 @@
 package profiles
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"reflect"
-	"strings"
 
 	"github.com/ringd/ringd/profiles/egress/request"
 	"github.com/ringd/ringd/profiles/jsontext"
@@ -105,22 +102,22 @@ func (a *Action) decode(kind string, raw json.RawMessage) error {
 	switch kind {
 	case "shell":
 		a.Shell = &ShellAction{}
-		return strict(kind, raw, a.Shell, "script")
+		return jsontext.Strict(kind, raw, a.Shell, "script")
 	case "import":
 		a.Import = &ImportAction{}
-		return strict(kind, raw, a.Import, "executor", "module")
+		return jsontext.Strict(kind, raw, a.Import, "executor", "module")
 	case "egress":
 		a.Egress = &EgressAction{}
-		if err := strict(kind, raw, a.Egress, "kind", "target"); err != nil {
+		if err := jsontext.Strict(kind, raw, a.Egress, "kind", "target"); err != nil {
 			return err
 		}
 		return checkEgress(a.Egress.Kind, raw)
 	case "bridge":
 		a.Bridge = &BridgeAction{}
-		return strict(kind, raw, a.Bridge, "name")
+		return jsontext.Strict(kind, raw, a.Bridge, "name")
 	case "file":
 		a.File = &FileAction{}
-		if err := strict(kind, raw, a.File, "op", "path"); err != nil {
+		if err := jsontext.Strict(kind, raw, a.File, "op", "path"); err != nil {
 			return err
 		}
 		if a.File.Op != "read" && a.File.Op != "write" {
@@ -129,7 +126,7 @@ func (a *Action) decode(kind string, raw json.RawMessage) error {
 		return nil
 	case "exec":
 		a.Exec = &ExecAction{}
-		if err := strict(kind, raw, a.Exec, "argv"); err != nil {
+		if err := jsontext.Strict(kind, raw, a.Exec, "argv"); err != nil {
 			return err
 		}
 		if len(a.Exec.Argv) == 0 {
@@ -138,7 +135,7 @@ func (a *Action) decode(kind string, raw json.RawMessage) error {
 		return nil
 	case "variable":
 		a.Variable = &VariableAction{}
-		return strict(kind, raw, a.Variable, "name", "value")
+		return jsontext.Strict(kind, raw, a.Variable, "name", "value")
 	default:
 		return fmt.Errorf("no action is called %q: want shell, import, egress, bridge, file, exec or variable", clip(kind))
 	}
@@ -164,58 +161,6 @@ func checkEgress(kind string, raw json.RawMessage) error {
 		}
 	}
 	return nil
-}
-
-// strict decodes the flat object raw into the struct that v points to. Names
-// are compared exactly: encoding/json alone would take "Argv" for "argv".
-func strict(kind string, raw json.RawMessage, v any, required ...string) error {
-	var fields map[string]json.RawMessage
-	if err := json.Unmarshal(raw, &fields); err != nil || fields == nil {
-		return fmt.Errorf("%s is a JSON object", kind)
-	}
-	known := map[string]bool{}
-	for f := range reflect.TypeOf(v).Elem().Fields() {
-		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		known[name] = true
-	}
-	for name, value := range fields {
-		if !known[name] {
-			return fmt.Errorf("%s has no field %q", kind, clip(name))
-		}
-		if string(value) == "null" && name != "args" || !mayHoldNull(name) && holdsNull(value) {
-			return fmt.Errorf("%s.%s is or holds null", kind, name)
-		}
-	}
-	for _, name := range required {
-		if _, ok := fields[name]; !ok {
-			return fmt.Errorf("%s.%s is missing", kind, name)
-		}
-	}
-	if err := json.Unmarshal(raw, v); err != nil {
-		var bad *json.UnmarshalTypeError
-		if errors.As(err, &bad) {
-			return fmt.Errorf("%s.%s cannot be a %s", kind, bad.Field, bad.Value)
-		}
-		return fmt.Errorf("%s is not valid", kind)
-	}
-	return nil
-}
-
-// mayHoldNull reports whether a field holds somebody else's JSON.
-func mayHoldNull(name string) bool { return name == "args" || name == "arguments" || name == "bridges" }
-
-// holdsNull reports whether null stands in a JSON value, which encoding/json
-// would read as an empty one.
-func holdsNull(value json.RawMessage) bool {
-	for dec := json.NewDecoder(bytes.NewReader(value)); ; {
-		tok, err := dec.Token()
-		if err != nil {
-			return false
-		}
-		if tok == nil {
-			return true
-		}
-	}
 }
 
 // clip shortens text that comes from the guest for use in a message, and takes

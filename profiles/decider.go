@@ -148,7 +148,7 @@ func (d *Decider) Decide(a Action) Decision {
 	case a.File != nil:
 		return d.File(a.File.Op, a.File.Path)
 	case a.Exec != nil:
-		return d.Exec(a.Exec.Argv)
+		return d.Exec(*a.Exec)
 	case a.Variable != nil:
 		return d.Variable(*a.Variable)
 	default:

@@ -17,7 +17,8 @@ const maxArgs = 4096
 //
 // Matching is conservative: where the options of a program are not known, a
 // pattern matches rather than not.
-func (d *Decider) Exec(argv []string) Decision {
+func (d *Decider) Exec(a ExecAction) Decision {
+	argv := a.Argv
 	if dec, closed := d.refuse(); closed {
 		return dec
 	}

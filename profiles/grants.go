@@ -15,6 +15,7 @@ import (
 	"github.com/ringd/ringd/profiles/egress"
 	"github.com/ringd/ringd/profiles/hosts"
 	"github.com/ringd/ringd/profiles/jsontext"
+	"github.com/ringd/ringd/profiles/modules"
 )
 
 // Bounds of grants.
@@ -69,7 +70,7 @@ func DecodeGrants(b []byte) (Grants, error) {
 		Imports  []string                   `json:"imports"`
 		Deadline *time.Time                 `json:"deadline"`
 	}
-	if err := strict("grants", b, &text); err != nil {
+	if err := jsontext.Strict("grants", b, &text); err != nil {
 		return Grants{}, fmt.Errorf("%w: %w", ErrGrants, err)
 	}
 	g := Grants{Hosts: text.Hosts, Imports: text.Imports, Deadline: text.Deadline}
@@ -78,7 +79,7 @@ func DecodeGrants(b []byte) (Grants, error) {
 	}
 	for name, raw := range text.Bridges {
 		var one GrantOfBridge
-		if err := strict("bridges."+clip(name), raw, &one); err != nil {
+		if err := jsontext.Strict("bridges."+clip(name), raw, &one); err != nil {
 			return Grants{}, fmt.Errorf("%w: %w", ErrGrants, err)
 		}
 		g.Bridges[name] = one
@@ -96,7 +97,7 @@ func (g *Grants) check() error {
 	}
 	for _, name := range slices.Sorted(maps.Keys(g.Bridges)) {
 		b := g.Bridges[name]
-		if !dotted(name) || len(name) > 255 {
+		if !modules.Dotted(name) || len(name) > 255 {
 			return wrong("bridges: %q is not a name of a bridge", clip(name))
 		}
 		if b.Calls != nil && *b.Calls < 0 {
@@ -152,7 +153,7 @@ func (a Agent) Narrow(g Grants) (Agent, error) {
 		}
 		if a.Python != nil {
 			py := *a.Python
-			py.Imports.Only = within(py.Imports.Only, g.Imports)
+			py.Imports.Only = modules.Within(py.Imports.Only, g.Imports)
 			a.Python = &py
 		}
 	}
@@ -211,40 +212,6 @@ func exactly(rules []ImportRule, names []string) (kept []ImportRule) {
 		}
 	}
 	return kept
-}
-
-// within gives the module names that both lists cover, a name covering its
-// submodules: a set without a name that another covers, sorted. A nil list
-// covers everything; the result is never nil.
-func within(only, names []string) []string {
-	more := make([]string, 0, len(names))
-	for _, n := range names {
-		if n = strings.TrimSuffix(n, ".*"); only == nil || coveredBy(n, only) {
-			more = append(more, n)
-		}
-	}
-	for _, o := range only {
-		if coveredBy(o, names) {
-			more = append(more, o)
-		}
-	}
-	slices.Sort(more)
-	more = slices.Compact(more)
-	least := make([]string, 0, len(more))
-	for i, n := range more {
-		if !coveredBy(n, more[:i]) { // what covers n is shorter, and sorts before it
-			least = append(least, n)
-		}
-	}
-	return least
-}
-
-// coveredBy reports whether name is one of the names or a submodule of one.
-func coveredBy(name string, names []string) bool {
-	return slices.ContainsFunc(names, func(n string) bool {
-		n = strings.TrimSuffix(n, ".*")
-		return name == n || strings.HasPrefix(name, n) && name[len(n)] == '.'
-	})
 }
 
 // narrow keeps of the allowed hosts, and of the gateways by the name that guests

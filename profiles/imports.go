@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"github.com/ringd/ringd/profiles/modules"
 )
 
 // importIndex answers imports of one executor. Decisions for listed names are
@@ -79,7 +81,7 @@ func (d *Decider) Import(executor, module string) Decision {
 }
 
 func (d *Decider) decideImport(x *importIndex, module string) Decision {
-	if x.only != nil && !coveredBy(module, x.only) {
+	if x.only != nil && !modules.Covered(module, x.only) {
 		return d.deny(CodeImportNotAllowed, x.rule, "import of %q is not among the grants of the run", clip(module))
 	}
 	if dec := covering(x.deny, module, x.covers); dec != nil {
@@ -96,7 +98,7 @@ func (d *Decider) decideImport(x *importIndex, module string) Decision {
 	} else if dec := covering(x.allow, module, x.covers); dec != nil {
 		return *dec
 	}
-	if x.executor == ExecutorPython && x.defaults && pythonDefault(module) {
+	if x.executor == ExecutorPython && x.defaults && modules.PythonDefault(module) {
 		return Decision{Verdict: Allow, Code: CodeAllowed, Rule: x.rule, Revision: d.revision,
 			Reason: module + " is in the default set of python"}
 	}
@@ -125,43 +127,10 @@ func covering(m map[string]*Decision, name string, sep byte) *Decision {
 	return nil
 }
 
-// validModule keeps names apart that a runtime might read as another one:
-// Python folds Unicode identifiers together, and a JavaScript loader may clean
-// a path.
+// validModule reports whether a name is one that an executor imports.
 func validModule(executor, name string) bool {
-	if name == "" || len(name) > 255 {
-		return false
-	}
 	if executor == ExecutorPython {
-		return dotted(name)
+		return len(name) <= 255 && modules.Dotted(name)
 	}
-	for i := range len(name) {
-		if c := name[i]; c <= ' ' || c >= 0x7f || c == '\\' || c == '%' || c == '?' || c == '#' {
-			return false
-		}
-	}
-	for part := range strings.SplitSeq(name, "/") {
-		if part == "" || part == "." || part == ".." {
-			return false
-		}
-	}
-	return true
-}
-
-// dotted reports whether name is ASCII identifiers joined by dots.
-func dotted(name string) bool {
-	start := true
-	for i := range len(name) {
-		c := name[i]
-		switch {
-		case c == '_' || 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z':
-			start = false
-		case '0' <= c && c <= '9' && !start:
-		case c == '.' && !start:
-			start = true
-		default:
-			return false
-		}
-	}
-	return !start
+	return modules.Specifier(name)
 }

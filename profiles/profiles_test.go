@@ -248,14 +248,14 @@ func TestExec(t *testing.T) {
 		"/usr/bin/curl x":                            profiles.CodeExecNotGranted,
 		"relative/x":                                 profiles.CodeExecNotGranted,
 	} {
-		if got := d.Exec(strings.Fields(argv)); got.Code != want || (got.Verdict == profiles.Allow) != (want == profiles.CodeAllowed) {
+		if got := d.Exec(profiles.ExecAction{Argv: strings.Fields(argv)}); got.Code != want || (got.Verdict == profiles.Allow) != (want == profiles.CodeAllowed) {
 			t.Errorf("%s: got %+v, want %s", argv, got, want)
 		}
 	}
-	if got := d.Exec([]string{"/usr/bin/git", "a\x00b"}); got.Code != profiles.CodeActionMalformed {
+	if got := d.Exec(profiles.ExecAction{Argv: []string{"/usr/bin/git", "a\x00b"}}); got.Code != profiles.CodeActionMalformed {
 		t.Errorf("NUL: %+v", got)
 	}
-	if got := d.Exec(nil); got.Verdict != profiles.Deny {
+	if got := d.Exec(profiles.ExecAction{}); got.Verdict != profiles.Deny {
 		t.Errorf("nothing: %+v", got)
 	}
 }
@@ -302,7 +302,7 @@ func TestNotGrantedExecutors(t *testing.T) {
 	a.JS, a.Python, a.Shell, a.Egress = nil, nil, nil, profiles.Egress{Mode: profiles.EgressAllowlist}
 	d := profiles.NewDecider(a, "", home)
 	for _, got := range []profiles.Decision{d.Import("js", "lodash-lite"), d.Import("python", "pandas"), d.Shell(profiles.ShellAction{}),
-		d.Exec([]string{"/usr/bin/git"}), d.Bridge("js", "spawnSubagent", 1)} {
+		d.Exec(profiles.ExecAction{Argv: []string{"/usr/bin/git"}}), d.Bridge("js", "spawnSubagent", 1)} {
 		if got.Verdict != profiles.Deny || got.Code != profiles.CodeExecutorNotGranted {
 			t.Errorf("got %+v", got)
 		}
@@ -398,7 +398,7 @@ func TestMessages(t *testing.T) {
 	d := profiles.NewDecider(agent(), "", home)
 	evil := "x\x1b[2J\n\u202e" + strings.Repeat("y", 5000)
 	for _, got := range []profiles.Decision{d.Bridge("", evil, 0), d.Import("js", evil), d.Import(evil, "x"), d.File("read", "/"+evil),
-		d.File("read", "/workspace/"+evil), d.File(evil, "/x"), d.Exec([]string{"/usr/bin/" + evil}), d.Exec([]string{"/usr/bin/rm", "-rf", evil})} {
+		d.File("read", "/workspace/"+evil), d.File(evil, "/x"), d.Exec(profiles.ExecAction{Argv: []string{"/usr/bin/" + evil}}), d.Exec(profiles.ExecAction{Argv: []string{"/usr/bin/rm", "-rf", evil}})} {
 		if strings.ContainsAny(got.Reason, "\x1b\n\u202e") || len(got.Reason) > 1500 {
 			t.Errorf("reason %q", got.Reason)
 		}

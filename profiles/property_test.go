@@ -312,11 +312,11 @@ func FuzzExec(f *testing.F) {
 	f.Add("/usr/bin/git -C a push -f", "git push --force")
 	f.Fuzz(func(t *testing.T, argv, text string) {
 		a := profiles.Agent{Shell: &profiles.Shell{Binaries: []profiles.Binary{{Path: "/usr/bin/rm"}, {Path: "/usr/bin/git"}}}}
-		before := profiles.NewDecider(a, "", home).Exec(strings.Split(argv, " "))
+		before := profiles.NewDecider(a, "", home).Exec(profiles.ExecAction{Argv: strings.Split(argv, " ")})
 		if words := strings.Fields(text); len(words) > 0 {
 			a.Shell.DeniedPatterns = []profiles.Pattern{{Words: words, Text: text}}
 		}
-		if after := profiles.NewDecider(a, "", home).Exec(strings.Split(argv, " ")); after.Verdict > before.Verdict {
+		if after := profiles.NewDecider(a, "", home).Exec(profiles.ExecAction{Argv: strings.Split(argv, " ")}); after.Verdict > before.Verdict {
 			t.Fatalf("%q, pattern %q: %+v became %+v", argv, text, before, after)
 		}
 	})

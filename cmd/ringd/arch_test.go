@@ -22,7 +22,7 @@ var layers = map[string][]string{
 	"schema/prose":  {},
 	"schema/wire":   {"profiles"},
 	"schema/client": {"schema/wire", "profiles"},
-	"profiles":      {"profiles/command", "profiles/egress", "profiles/egress/hello", "profiles/egress/request", "profiles/jsontext", "profiles/hosts", "profiles/argschema", "profiles/near", "profiles/paths", "profiles/words"},
+	"profiles":      {"profiles/command", "profiles/egress", "profiles/egress/hello", "profiles/egress/request", "profiles/jsontext", "profiles/hosts", "profiles/argschema", "profiles/modules", "profiles/near", "profiles/paths", "profiles/words"},
 	"compiler":      {"schema", "profiles", "profiles/near", "compiler/condition", "profiles/egress", "profiles/hosts", "compiler/bridgeschema", "compiler/secrets"},
 	"executors":     {"profiles"},
 	"rings/kernel": {
@@ -75,9 +75,11 @@ var layers = map[string][]string{
 	"profiles/egress/names":   {},
 	"profiles/jsontext":       {},
 	"profiles/hosts":          {"profiles/egress"},
+	"profiles/modules":        {},
 	"profiles/near":           {},
 	"profiles/paths":          {},
 	"profiles/words":          {},
+	"profiles/variables":      {"profiles/words"},
 	"profiles/command":        {"profiles/words", "profiles/launch", "profiles/variables"},
 	"profiles/argschema":      {"profiles/jsontext"},
 	"compiler/bridgeschema":   {"profiles", "profiles/near"},
@@ -247,7 +249,7 @@ var owners = map[string][]string{
 }
 
 // pure lists packages that know no file, network, clock or chance.
-var pure = []string{"schema", "schema/shape", "schema/scalar", "schema/prose", "profiles", "profiles/egress", "profiles/egress/head", "profiles/egress/hello", "profiles/egress/request", "profiles/egress/socks", "profiles/egress/names", "profiles/jsontext", "profiles/hosts", "profiles/argschema", "profiles/paths", "profiles/words", "compiler", "compiler/condition", "compiler/secrets", "compiler/bridgeschema", "executors/js/engine/meter", "executors/js/engine/value", "executors/js/engine/snapshot", "executors/js/engine/trace", "executors/shell/script", "executors/shell/preflight"}
+var pure = []string{"schema", "schema/shape", "schema/scalar", "schema/prose", "profiles", "profiles/egress", "profiles/egress/head", "profiles/egress/hello", "profiles/egress/request", "profiles/egress/socks", "profiles/egress/names", "profiles/jsontext", "profiles/hosts", "profiles/argschema", "profiles/modules", "profiles/paths", "profiles/words", "profiles/command", "profiles/variables", "compiler", "compiler/condition", "compiler/secrets", "compiler/bridgeschema", "executors/js/engine/meter", "executors/js/engine/value", "executors/js/engine/snapshot", "executors/js/engine/trace", "executors/shell/script", "executors/shell/preflight"}
 
 // impure is what a pure package may not import.
 var impure = []string{"os", "net", "net/http", "io/ioutil", "math/rand", "crypto/rand", "syscall", "os/exec", "log", "log/slog"}

@@ -1,0 +1,62 @@
+package jsontext
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"strings"
+)
+
+// Strict decodes the flat object raw into the struct that v points to. Names
+// are compared exactly: encoding/json alone would take "Argv" for "argv".
+func Strict(kind string, raw json.RawMessage, v any, required ...string) error {
+	var fields map[string]json.RawMessage
+	if err := json.Unmarshal(raw, &fields); err != nil || fields == nil {
+		return fmt.Errorf("%s is a JSON object", kind)
+	}
+	known := map[string]bool{}
+	for f := range reflect.TypeOf(v).Elem().Fields() {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		known[name] = true
+	}
+	for name, value := range fields {
+		if !known[name] {
+			return fmt.Errorf("%s has no field %q", kind, Clip(name))
+		}
+		if string(value) == "null" && name != "args" || !mayHoldNull(name) && holdsNull(value) {
+			return fmt.Errorf("%s.%s is or holds null", kind, name)
+		}
+	}
+	for _, name := range required {
+		if _, ok := fields[name]; !ok {
+			return fmt.Errorf("%s.%s is missing", kind, name)
+		}
+	}
+	if err := json.Unmarshal(raw, v); err != nil {
+		var bad *json.UnmarshalTypeError
+		if errors.As(err, &bad) {
+			return fmt.Errorf("%s.%s cannot be a %s", kind, bad.Field, bad.Value)
+		}
+		return fmt.Errorf("%s is not valid", kind)
+	}
+	return nil
+}
+
+// mayHoldNull reports whether a field holds somebody else's JSON.
+func mayHoldNull(name string) bool { return name == "args" || name == "arguments" || name == "bridges" }
+
+// holdsNull reports whether null stands in a JSON value, which encoding/json
+// would read as an empty one.
+func holdsNull(value json.RawMessage) bool {
+	for dec := json.NewDecoder(bytes.NewReader(value)); ; {
+		tok, err := dec.Token()
+		if err != nil {
+			return false
+		}
+		if tok == nil {
+			return true
+		}
+	}
+}
