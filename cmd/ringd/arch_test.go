@@ -101,6 +101,9 @@ var layers = map[string][]string{
 
 	"executors/shell/script":    {"profiles"},
 	"executors/shell/preflight": {"executors/shell/script", "profiles", "profiles/command", "profiles/words"},
+	"executors/shell/runner":    {"executors/shell/builtin", "executors/shell/script", "executors/shell/steps", "profiles", "profiles/command", "profiles/words"},
+	"executors/shell/dry":       {"executors/shell/runner", "executors/shell/script", "profiles", "profiles/command", "profiles/words"},
+	"executors/shell/verdict":   {"executors/shell/dry", "executors/shell/preflight", "executors/shell/script", "profiles", "profiles/command"},
 
 	"rings/interpreter": {
 		"executors", "profiles", "rings/interpreter/budget", "rings/interpreter/feed", "rings/interpreter/life", "rings/interpreter/pause",
