@@ -85,6 +85,8 @@ type Decision struct {
 	Dial     string    `json:"dial,omitempty"`  // egress: the pinned address, when allowed
 	Start    *Start    `json:"start,omitempty"` // exec: what is started, when allowed
 	Revision string    `json:"revision,omitempty"`
+	// Text is the refusal of a script for whoever wrote it: see executors/shell/refusal.
+	Text string `json:"text,omitempty"`
 }
 
 // Start is a program start as it was allowed: the program's real words and

@@ -86,6 +86,7 @@ var layers = map[string][]string{
 	"compiler/secrets":        {},
 	"compiler/condition":      {"profiles", "profiles/jsontext"},
 
+	"executors/shell/refusal":   {"profiles"},
 	"executors/executorstest":   {"executors", "profiles"},
 	"executors/js/engine":       {"executors/js/engine/meter", "executors/js/engine/value", "executors/js/engine/snapshot", "executors/js/engine/kept", "executors/js/engine/names", "executors/js/engine/prelude", "executors/js/engine/trace"},
 	"executors/js/engine/meter": {},

@@ -1,0 +1,156 @@
+// Package refusal owns the words in which whoever wrote a script reads why it was
+// refused: what was refused and by which line of the policy, where it stands in
+// the script, how it is reached, what had run, and what to do instead. The same
+// text goes to every reader: decide, explain, run and the API.
+//
+// It is pure, says nothing that the decision does not hold, and fits a screen.
+package refusal
+
+import (
+	"fmt"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+
+	"github.com/ringd/ringd/profiles"
+)
+
+// Place is where a refusal happened.
+type Place struct {
+	Script string   // the outermost text
+	Begun  bool     // the script had begun
+	Ran    []string // what had run before, oldest first; the last of them when there were many
+	More   int      // how many ran before those
+}
+
+// Bounds of the text, in characters.
+const (
+	maxLine    = 100
+	maxInstead = 4
+	maxRan     = 5
+)
+
+// Text is the refusal, without a line end; "" for what is no refusal.
+func Text(d profiles.Decision, at Place) string {
+	if d.Verdict == profiles.Allow {
+		return ""
+	}
+	var b strings.Builder
+	head := "refused before start"
+	switch {
+	case d.Verdict == profiles.Ask:
+		head = "waits for an approval"
+	case at.Begun:
+		head = "refused while running"
+	}
+	fmt.Fprintf(&b, "%s: %s", head, Line(d.Reason, 3*maxLine))
+	if r := d.Rule; r != nil && r.File != "" {
+		fmt.Fprintf(&b, "  (%s:%d", Line(r.File, maxLine), r.Line)
+		if r.Path != "" {
+			fmt.Fprintf(&b, ", %s", Line(r.Path, maxLine))
+		}
+		b.WriteString(")")
+	}
+	where(&b, d, at)
+	if d.Verdict == profiles.Deny {
+		fmt.Fprintf(&b, "\n  %s", ran(at))
+		instead(&b, d)
+	}
+	return b.String()
+}
+
+// where shows the place in the script, and what leads to it.
+func where(b *strings.Builder, d profiles.Decision, at Place) {
+	e := d.Evidence
+	if e == nil {
+		return
+	}
+	if e.Line > 0 {
+		fmt.Fprintf(b, "\n  at %d:%d  %s", e.Line, e.Column, excerpt(at.Script, e.Line, e.Column))
+	}
+	if len(e.Chain) > 0 {
+		fmt.Fprintf(b, "\n  reached through: %s", Line(strings.Join(e.Chain, " → "), maxLine))
+	}
+}
+
+func ran(at Place) string {
+	if !at.Begun || len(at.Ran) == 0 && at.More == 0 {
+		return "nothing was run"
+	}
+	last := at.Ran
+	more := at.More
+	if cut := len(last) - maxRan; cut > 0 {
+		last, more = last[cut:], more+cut
+	}
+	out := "had run before: "
+	if more > 0 {
+		out += fmt.Sprintf("%d more, then ", more)
+	}
+	words := make([]string, len(last))
+	for i, one := range last {
+		words[i] = Line(one, 60)
+	}
+	return out + strings.Join(words, "; ") + "; the rest was stopped"
+}
+
+func instead(b *strings.Builder, d profiles.Decision) {
+	b.WriteString("\n  instead: ")
+	n := 0
+	for _, one := range d.Instead {
+		if n == maxInstead {
+			break
+		}
+		if n > 0 {
+			b.WriteString(", or ")
+		}
+		b.WriteString(Line(one, maxLine))
+		n++
+	}
+	if n > 0 {
+		b.WriteString("; or ")
+	}
+	b.WriteString("ask the operator to change the policy. Another spelling will be refused too.")
+}
+
+// excerpt is the line of a script around a column, which counts bytes from 1.
+func excerpt(script string, line, column int) string {
+	for ; line > 1; line-- {
+		_, rest, ok := strings.Cut(script, "\n")
+		if !ok {
+			return ""
+		}
+		script = rest
+	}
+	text, _, _ := strings.Cut(script, "\n")
+	start := 0
+	if column > maxLine/2 {
+		start = min(column-maxLine/3, len(text))
+		for start < len(text) && !utf8.RuneStart(text[start]) {
+			start++
+		}
+	}
+	if start > 0 {
+		return "…" + Line(text[start:], maxLine-1)
+	}
+	return Line(text, maxLine)
+}
+
+// Line makes one line of at most so many characters that a terminal can show.
+func Line(s string, most int) string {
+	var b strings.Builder
+	n := 0
+	for _, r := range s {
+		if n == most {
+			return b.String() + "…"
+		}
+		switch {
+		case r == '\n' || r == '\t':
+			r = ' '
+		case r == utf8.RuneError || !unicode.IsPrint(r):
+			r = '�'
+		}
+		b.WriteRune(r)
+		n++
+	}
+	return strings.TrimSpace(b.String())
+}
