@@ -29,7 +29,7 @@ Exit codes: 0 done, 1 findings, 2 the policy cannot be read.`,
   ringd compile -p policies/ -o out/`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			set, err := p.compiled(cmd.Context(), policy)
+			set, _, err := p.compiled(cmd.Context(), policy)
 			if err != nil {
 				return err
 			}
@@ -45,16 +45,16 @@ Exit codes: 0 done, 1 findings, 2 the policy cannot be read.`,
 
 // compiled is the set of the policy at path. Findings are printed; those that
 // refuse the policy are the error.
-func (p *program) compiled(ctx context.Context, path string) (*profiles.Set, error) {
+func (p *program) compiled(ctx context.Context, path string) (*profiles.Set, sources.Policy, error) {
 	files, err := readPolicy(path)
 	if err != nil {
-		return nil, err
+		return nil, files, err
 	}
 	set, found, err := p.compile(ctx, files)
 	if err != nil {
-		return nil, err
+		return nil, files, err
 	}
-	return set, p.refuseFindings(found)
+	return set, files, p.refuseFindings(found)
 }
 
 // required marks a flag; the name is a constant of this package, so the error

@@ -13,6 +13,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ringd/ringd/cmd/ringd/internal/answer"
 	"github.com/ringd/ringd/cmd/ringd/internal/ask"
 	"github.com/ringd/ringd/cmd/ringd/internal/attend"
 	"github.com/ringd/ringd/cmd/ringd/internal/cli"
@@ -77,7 +78,7 @@ ran.`,
 	}
 	f := cmd.Flags()
 	f.StringVarP(&o.policy, "policy", "p", "", "policy file or folder")
-	agentFlag(cmd, &o.agent)
+	f.StringVar(&o.agent, "agent", "", `agent (default: the only one, else "default")`)
 	f.StringVar(&o.executor, "executor", "", "js, python or shell (required)")
 	f.StringVar(&o.language, "language", "", "js or ts (default: by the program's name)")
 	f.StringArrayVar(&o.inputs, "input", nil, "NAME=FILE.json, the program's inputs.NAME")
@@ -170,7 +171,7 @@ func (p *program) commands(o runOptions) (map[string]interpreter.Provider, error
 // runHere runs the program in a stack of its own.
 func (p *program) runHere(ctx context.Context, o runOptions, req wire.RunRequest) error {
 	return p.local(ctx, o, func(ctx context.Context, l *local) (string, error) {
-		req.Agent = defaultAgent(l.set, req.Agent)
+		req.Agent = answer.Agent(l.set, req.Agent)
 		run, err := l.stack.daemon.StartRun(context.WithoutCancel(ctx), l.actor, req) // soon done; an interrupt cancels later
 		return run.ID, err
 	})

@@ -15,6 +15,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ringd/ringd/cmd/ringd/internal/answer"
 	"github.com/ringd/ringd/cmd/ringd/internal/cli"
 	"github.com/ringd/ringd/cmd/ringd/internal/clients"
 	"github.com/ringd/ringd/cmd/ringd/internal/config"
@@ -91,7 +92,8 @@ decides, records and answers.`,
 			root.AddCommand(c)
 		}
 	}
-	add("policy", newVet(p), newCompile(p), newDecide(p), newSchema(p))
+	add("policy", newVet(p), newCompile(p), newSchema(p))
+	add("policy", answer.New(p.answers())...)
 	add("run", newRun(p), newResume(p))
 	add("daemon", append([]*cobra.Command{newServe(p)}, clients.New(clients.Config{Program: p.Program, Now: time.Now, Kept: p.openKept})...)...)
 	add("host", newDoctor(p), newAudit(p), newVersion(p))
@@ -106,7 +108,7 @@ decides, records and answers.`,
 // in the help, and refuse by name.
 func later() []*cobra.Command {
 	var out []*cobra.Command
-	for _, verb := range []string{"test", "diff", "explain"} {
+	for _, verb := range []string{"test", "diff"} {
 		out = append(out, &cobra.Command{
 			Use: verb, Hidden: true, DisableFlagParsing: true,
 			RunE: func(*cobra.Command, []string) error {

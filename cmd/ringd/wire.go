@@ -29,6 +29,7 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/notify"
 	"github.com/ringd/ringd/cmd/ringd/internal/provider"
 	"github.com/ringd/ringd/cmd/ringd/internal/render"
+	"github.com/ringd/ringd/cmd/ringd/internal/script"
 	"github.com/ringd/ringd/cmd/ringd/internal/seal"
 	"github.com/ringd/ringd/cmd/ringd/internal/sources"
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
@@ -58,6 +59,10 @@ func hiddenVerb(name string) (func(ctx context.Context, in io.Reader, out, stder
 	case verbCompile:
 		return func(_ context.Context, in io.Reader, out, stderr io.Writer) int {
 			return child.Main(in, out, stderr)
+		}, true
+	case verbScripts:
+		return func(_ context.Context, in io.Reader, out, stderr io.Writer) int {
+			return script.Main(in, out, stderr, readScript)
 		}, true
 	case verbGuest:
 		return func(ctx context.Context, _ io.Reader, _, _ io.Writer) int {

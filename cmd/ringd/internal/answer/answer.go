@@ -1,0 +1,121 @@
+// Package answer holds the verbs that answer actions and run nothing: decide, for
+// machines, and explain, for people.
+package answer
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ringd/ringd/cmd/ringd/internal/cli"
+	"github.com/ringd/ringd/cmd/ringd/internal/decide"
+	"github.com/ringd/ringd/cmd/ringd/internal/script"
+	"github.com/ringd/ringd/cmd/ringd/internal/sources"
+	"github.com/ringd/ringd/profiles"
+)
+
+// Config is what the verbs are made of.
+type Config struct {
+	*cli.Program
+	Now func() time.Time
+	// Compile reads and compiles a policy. What it refuses it has told.
+	Compile func(ctx context.Context, path string) (*profiles.Set, sources.Policy, error)
+	// Scripts says how to start what reads scripts; Workspace and Home are set here.
+	Scripts script.Config
+}
+
+type verbs struct{ Config }
+
+// New returns the verbs.
+func New(cfg Config) []*cobra.Command {
+	v := &verbs{cfg}
+	return []*cobra.Command{newDecide(v), newExplain(v)}
+}
+
+// target is whose policy answers.
+type target struct{ policy, agent, workspace string }
+
+func (t *target) bind(cmd *cobra.Command) {
+	cmd.Flags().StringVarP(&t.policy, "policy", "p", "", "policy file or folder (required)")
+	cmd.Flags().StringVar(&t.agent, "agent", "", `agent (default: the only one, else "default")`)
+	cmd.Flags().StringVar(&t.workspace, "workspace", "/workspace", "what $WORKSPACE stands for")
+	_ = cmd.MarkFlagRequired("policy") // the flag is there
+}
+
+// decider is a policy that answers. The caller closes its reader.
+type decider struct {
+	*profiles.Decider
+	set    *profiles.Set
+	files  sources.Policy
+	reader *script.Reader
+}
+
+func (v *verbs) decider(ctx context.Context, t target) (*decider, error) {
+	set, files, err := v.Compile(ctx, t.policy)
+	if err != nil {
+		return nil, err
+	}
+	cfg := v.Scripts
+	cfg.Workspace, cfg.Home = t.workspace, v.Env.Home
+	reader, err := script.New(cfg)
+	if err != nil {
+		return nil, err
+	}
+	return &decider{set: set, files: files, reader: reader, Decider: set.Decider(Agent(set, t.agent), profiles.Environment{
+		Workspace: t.workspace, Home: v.Env.Home, Now: v.Now(), Condition: (&decide.Conditions{}).Decide(ctx), Script: reader.Decide(ctx),
+	})}, nil
+}
+
+func newDecide(v *verbs) *cobra.Command {
+	var t target
+	cmd := &cobra.Command{
+		Use:   "decide -p PATH",
+		Short: "Decide actions, one a line; runs nothing",
+		Long: `Decide reads one action a line from stdin, as JSON, and prints one decision a
+line, in the same order. It runs nothing, opens nothing and resolves nothing.
+A line that is not a valid action is denied as action.malformed; the rest goes
+on. The text of a script is read by a process of its own, which is ended when it
+takes too long.
+
+Exit codes: 0 nothing denied, 1 something denied, 2 the policy or stdin cannot
+be read.`,
+		Example: `  echo '{"import":{"executor":"python","module":"urllib3.util"}}' |
+    ringd decide -p policy.yaml
+  echo '{"shell":{"script":"git fetch && rm -fr build"}}' |
+    ringd decide -p policy.yaml`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+			d, err := v.decider(cmd.Context(), t)
+			if err != nil {
+				return err
+			}
+			defer func() { err = errors.Join(err, d.reader.Close()) }()
+			denied, err := decide.Lines(cmd.Context(), d.Decider, d.set.Revision, v.In, v.Out)
+			if err != nil {
+				return cli.Failed(cli.Misused, err)
+			}
+			if denied {
+				return cli.Failed(cli.Refused, nil)
+			}
+			return nil
+		},
+	}
+	t.bind(cmd)
+	return cmd
+}
+
+// Agent is the agent that is meant when none is named: the only one of the set,
+// else that of the compact form.
+func Agent(set *profiles.Set, agent string) string {
+	if agent == "" && len(set.Agents) == 1 {
+		for name := range set.Agents {
+			return name
+		}
+	}
+	if agent == "" {
+		return "default"
+	}
+	return agent
+}

@@ -1,0 +1,87 @@
+package answer
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/ringd/ringd/cmd/ringd/internal/render"
+	"github.com/ringd/ringd/cmd/ringd/internal/script"
+	"github.com/ringd/ringd/profiles"
+)
+
+// page is where an explanation goes.
+type page struct{ render.Page }
+
+// explained writes an explanation for people.
+func (p page) explained(e explained) error {
+	var b strings.Builder
+	dec := e.Decision
+	fmt.Fprintf(&b, "%s  %s\n", p.verdict(dec.Verdict.String()), dec.Code)
+	text := dec.Text
+	if text == "" {
+		text = dec.Reason
+	}
+	for line := range strings.SplitSeq(text, "\n") {
+		fmt.Fprintf(&b, "  %s\n", render.Clean(line))
+	}
+	if dec.Text == "" && len(dec.Instead) > 0 {
+		fmt.Fprintf(&b, "  instead: %s\n", render.Clean(strings.Join(dec.Instead, ", or ")))
+	}
+	if s := e.Source; s != nil {
+		fmt.Fprintf(&b, "\nrule    %s:%d: %s\n        %s\n", s.File, s.Line, dec.Rule.Path, render.Clean(strings.TrimSpace(s.Text)))
+	}
+	fmt.Fprintf(&b, "policy  %s, revision %s\n", render.Clean(e.Policy), render.Short(dec.Revision))
+	for _, c := range e.Change {
+		fmt.Fprintf(&b, "change  %s\n", render.Clean(c))
+	}
+	if len(e.Tree) > 0 {
+		b.WriteString("\n")
+		p.tree(&b, e.Tree, 0)
+	}
+	if _, err := fmt.Fprint(p.W, b.String()); err != nil {
+		return fmt.Errorf("write result: %w", err)
+	}
+	return nil
+}
+
+// tree writes commands with the verdict of each, deeper ones further in.
+func (p page) tree(b *strings.Builder, nodes []script.Node, depth int) {
+	for _, n := range nodes {
+		place := ""
+		if n.Line > 0 {
+			place = fmt.Sprintf("%d:%d", n.Line, n.Column)
+		}
+		text := strings.Repeat("  ", depth) + render.Clean(n.Text)
+		if n.Kind == "redirect" || n.Kind == "variable" {
+			text = strings.Repeat("  ", depth) + n.Kind + " " + render.Clean(n.Text)
+		}
+		fmt.Fprintf(b, "%-6s %s  %s\n", place, p.verdict(n.Verdict), clip(text, 60))
+		if d := n.Decision; d != nil && n.Verdict == profiles.Deny.String() && d.Reason != "" {
+			fmt.Fprintf(b, "%-6s %s  %s%s\n", "", strings.Repeat(" ", verdictWidth), strings.Repeat("  ", depth+1), render.Clean(d.Reason))
+		}
+		p.tree(b, n.Children, depth+1)
+	}
+}
+
+// verdictWidth is that of the longest verdict.
+const verdictWidth = len("at run time")
+
+func (p page) verdict(v string) string {
+	padded := fmt.Sprintf("%-*s", verdictWidth, v)
+	switch v {
+	case profiles.Allow.String():
+		return p.Good(padded)
+	case profiles.Deny.String():
+		return p.Bad(padded)
+	default:
+		return p.Middling(padded)
+	}
+}
+
+func clip(s string, most int) string {
+	r := []rune(s)
+	if len(r) <= most {
+		return s
+	}
+	return string(r[:most-1]) + "…"
+}
