@@ -152,7 +152,7 @@ var layers = map[string][]string{
 	"cmd/ringd/internal/ask/asktest": {},
 	"cmd/ringd/internal/request":     {"executors/js/engine/value", "profiles", "schema/wire", "cmd/ringd/internal/sources"},
 	"cmd/ringd/internal/cli": {
-		"profiles", "schema/wire", "schema/client",
+		"profiles", "executors", "schema/wire", "schema/client",
 		"cmd/ringd/internal/config", "cmd/ringd/internal/render", "cmd/ringd/internal/sources",
 	},
 	"cmd/ringd/internal/attend": {

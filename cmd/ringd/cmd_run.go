@@ -262,7 +262,7 @@ func (p *program) local(ctx context.Context, o runOptions, begin func(context.Co
 // attend stays with a run, at the terminal where there is one to ask at.
 func (p *program) attend(ctx context.Context, o runOptions, l *local, id string) (wire.Run, error) {
 	c := attend.Config{
-		Program: p.Program, Daemon: l.stack.daemon, Actor: l.actor, Approver: owner(o.as), Keep: o.state != "", Shown: l.shown, Now: time.Now,
+		Program: p.Program, Daemon: l.stack.daemon, Actor: l.actor, Approver: owner(o.as), Keep: o.state != "", JSON: o.asJSON, Shown: l.shown, Now: time.Now,
 		Rule: func(agent, bridge string) *profiles.Rule {
 			if a, ok := l.set.Agent(agent); ok && a.Bridges[bridge].Approval != nil {
 				return &a.Bridges[bridge].Approval.Rule

@@ -62,6 +62,10 @@ func (p *program) finish(o runOptions, run wire.Run, set *profiles.Set) error {
 		return cli.Failed(cli.Unavailable, nil) // the guest could not be had: nothing ran
 	}
 	switch executors.State(run.State) {
+	case executors.StateDenied:
+		if run.ExitCode == cli.RefusedText {
+			return cli.Failed(cli.RefusedText, nil)
+		}
 	case executors.StatePaused:
 		if o.state == "" {
 			return nil // the daemon keeps it

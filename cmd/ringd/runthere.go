@@ -33,7 +33,7 @@ func (p *program) runThere(ctx context.Context, o runOptions, req wire.RunReques
 		}
 		if e.Console != nil && e.Console.Seq > printed {
 			printed = e.Console.Seq
-			p.Page(p.Err).Console(*e.Console)
+			p.Console(*e.Console, o.asJSON)
 		}
 		if e.Type == wire.EventState && e.State != wire.StateRunning {
 			break
@@ -44,7 +44,7 @@ func (p *program) runThere(ctx context.Context, o runOptions, req wire.RunReques
 	}
 	for _, e := range run.Console {
 		if e.Seq > printed {
-			p.Page(p.Err).Console(e)
+			p.Console(e, o.asJSON)
 		}
 	}
 	return p.finish(o, run, nil)

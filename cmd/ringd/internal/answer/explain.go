@@ -18,9 +18,6 @@ import (
 	"github.com/ringd/ringd/profiles"
 )
 
-// exitRefusedScript is the exit code of a script that was refused.
-const exitRefusedScript = 126
-
 // asked is what explain is asked.
 type asked struct {
 	target
@@ -165,7 +162,7 @@ func (v *verbs) explain(ctx context.Context, d *decider, a profiles.Action, asJS
 	case out.Decision.Verdict != profiles.Deny:
 		return nil
 	case a.Shell != nil:
-		return cli.Failed(exitRefusedScript, nil)
+		return cli.Failed(cli.RefusedText, nil)
 	default:
 		return cli.Failed(cli.Refused, nil)
 	}

@@ -44,6 +44,7 @@ type Config struct {
 	Approver daemon.Approver // who sits at Terminal
 	Terminal Terminal        // nil: nobody is asked
 	Keep     bool            // a run that waits stays in its state folder
+	JSON     bool            // Out is for the outcome alone
 	Shown    int64           // the last line of the console that an earlier part of the run has shown
 	// Rule is the rule by which a bridge of an agent waits; nil: not known.
 	Rule func(agent, bridge string) *profiles.Rule
@@ -119,7 +120,7 @@ func (a *Attendant) follow(ctx context.Context, id string) (wire.Run, error) {
 func (a *Attendant) show(c wire.ConsoleEntry) {
 	if c.Seq > a.printed {
 		a.printed = c.Seq
-		a.Page(a.Err).Console(c)
+		a.Program.Console(c, a.JSON)
 	}
 }
 

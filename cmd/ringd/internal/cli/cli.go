@@ -19,6 +19,7 @@ import (
 
 	"github.com/ringd/ringd/cmd/ringd/internal/config"
 	"github.com/ringd/ringd/cmd/ringd/internal/render"
+	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/schema/client"
 	"github.com/ringd/ringd/schema/wire"
@@ -30,6 +31,7 @@ const (
 	Refused     = 1   // refused, findings, or the program failed
 	Misused     = 2   // usage, or input that cannot be read
 	Unavailable = 125 // a required layer is unavailable here; nothing ran
+	RefusedText = 126 // a shell script was refused before or while running
 )
 
 // Program is what a command may touch: its streams and its environment.
@@ -102,7 +104,22 @@ func (p *Program) Code(err error) int {
 
 // Page is where text goes: colour only on a terminal.
 func (p *Program) Page(w io.Writer) render.Page {
-	return render.Page{W: w, Colour: !p.Env.NoColor && !p.Env.Dumb && Terminal(w)}
+	is := Terminal(w)
+	return render.Page{W: w, Terminal: is, Colour: !p.Env.NoColor && !p.Env.Dumb && is}
+}
+
+// Console writes what a run wrote: its standard streams each to our own, unless
+// ours is taken by JSON, and its console to ours of errors.
+func (p *Program) Console(e wire.ConsoleEntry, asJSON bool) {
+	switch {
+	case e.Level == executors.LevelStdout && asJSON:
+	case e.Level == executors.LevelStdout:
+		p.Page(p.Out).Stream(e)
+	case e.Level == executors.LevelStderr:
+		p.Page(p.Err).Stream(e)
+	default:
+		p.Page(p.Err).Console(e)
+	}
 }
 
 // Terminal reports whether a stream is a terminal.

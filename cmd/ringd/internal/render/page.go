@@ -31,6 +31,8 @@ const (
 type Page struct {
 	W      io.Writer
 	Colour bool // W is a terminal that wants colour
+
+	Terminal bool // W is a terminal
 }
 
 func (p Page) style(s, text string) string {

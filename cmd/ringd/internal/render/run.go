@@ -2,6 +2,7 @@ package render
 
 import (
 	"fmt"
+	"io"
 	"strings"
 	"time"
 
@@ -9,6 +10,28 @@ import (
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/schema/wire"
 )
+
+// Stream writes what a program wrote to a standard stream, as it comes. A terminal
+// gets no more than text: what would move its cursor is shown instead.
+func (p Page) Stream(e wire.ConsoleEntry) {
+	text := e.Text
+	if p.Terminal {
+		var b strings.Builder
+		for i, line := range strings.Split(text, "\n") {
+			if i > 0 {
+				b.WriteByte('\n')
+			}
+			for j, part := range strings.Split(line, "\t") {
+				if j > 0 {
+					b.WriteByte('\t')
+				}
+				b.WriteString(Clean(part))
+			}
+		}
+		text = b.String()
+	}
+	_, _ = io.WriteString(p.W, text) // a reader that has gone away does not end the run
+}
 
 // Console writes one line of a program, as it comes.
 func (p Page) Console(e wire.ConsoleEntry) {
@@ -86,6 +109,12 @@ func (p Page) Run(run wire.Run) {
 		}
 	}
 	for _, d := range run.Denials {
+		if d.Text != "" { // whoever wrote the script reads it as it is
+			for line := range strings.SplitSeq(d.Text, "\n") {
+				fmt.Fprintln(p.W, Clean(line))
+			}
+			continue
+		}
 		fmt.Fprintln(p.W, strings.Join(folded("refused: "+decision(d), width-4), "\n    "))
 		for i, l := range folded(Clean(strings.Join(d.Instead, "; ")), width-len("    hint: ")) {
 			fmt.Fprintf(p.W, "    %-6s%s\n", map[bool]string{true: "hint:"}[i == 0], l)
