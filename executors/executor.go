@@ -53,6 +53,9 @@ type Run struct {
 	// Session keeps the state of a program that ended cleanly (done, or failed by
 	// itself) in Outcome.Snapshot. A state that cannot be kept leaves it nil.
 	Session bool
+
+	Stdin []byte // of a shell script; nil: it is at its end
+	Dir   string // where a shell script starts, absolute and clean; "": where its profile lets it
 }
 
 // Resume is where a program goes on. It is immutable.

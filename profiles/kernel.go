@@ -72,6 +72,7 @@ func (a Agent) Kernel(executor string) (Kernel, bool) {
 	case executor == ExecutorShell && a.Shell != nil:
 		k := a.native(executor, leastOf(a.Limits, a.Shell.Limits))
 		k.JIT = a.Shell.JIT
+		k.WallMillis = 0 // that of a run, not of a guest that waits for one
 		for _, b := range a.Shell.Binaries {
 			if !b.Interpreted {
 				k.Exec = append(k.Exec, PathRule{Path: b.Path, Rule: b.Rule})

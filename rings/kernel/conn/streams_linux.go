@@ -115,6 +115,9 @@ func (o *output) Read(p []byte) (int, error) {
 	return given, err
 }
 
+// Close gives up our end, for whoever reads no more; it may be called again.
+func (o *output) Close() error { return input{o.f}.Close() }
+
 // Stdin is closed by the caller.
 func (s *Streams) Stdin() io.WriteCloser { return s.stdin }
 
@@ -126,7 +129,7 @@ func (s *Streams) Stderr() io.Reader { return s.stderr }
 
 // Close closes our ends.
 func (s *Streams) Close() error {
-	return errors.Join(s.stdin.Close(), input{s.stdout.f}.Close(), input{s.stderr.f}.Close())
+	return errors.Join(s.stdin.Close(), s.stdout.Close(), s.stderr.Close())
 }
 
 func closeAll(files []*os.File) error {

@@ -1,0 +1,300 @@
+// Package shell is the host's half of the shell executor. It starts guest
+// processes of the kernel ring, hands each one script, reads what the script
+// prints, and holds every limit a second time. It reads no shell text and starts
+// no program; executors/shell/guest does, inside.
+//
+// A guest serves one script and is gone: its files, processes and variables are
+// dirty then. Guests that have not seen any are kept ready for profiles that were
+// asked for, so that a script begins at once.
+package shell
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/ringd/ringd/executors"
+	"github.com/ringd/ringd/executors/shell/start"
+	"github.com/ringd/ringd/profiles"
+)
+
+// Config is what an Executor needs. The zero sizes keep no guest ready.
+type Config struct {
+	Launcher executors.Launcher
+	Argv     []string         // starts a guest: the binary's path and its hidden verb
+	Go       func(func())     // goroutines that Close waits for
+	Now      func() time.Time // wall clock
+
+	Workspace, Home string   // what $WORKSPACE and ~ stand for in a policy; "" is nothing
+	Env             []string // NAME=value of every script, beside what each has
+
+	Blank   int // guests kept ready for each profile that was asked for
+	Most    int // guests kept ready in all; 0: four times Blank
+	Waiting int // guests starting at once; 0 is 2
+}
+
+// ErrClosed is returned by Run after Close.
+var ErrClosed = errors.New("the shell executor is closed")
+
+// Executor runs shell scripts. It is safe for concurrent use.
+type Executor struct {
+	cfg     Config
+	work    sync.WaitGroup // refills and runs
+	waiting chan struct{}  // bounds starts under way
+
+	mu     sync.Mutex
+	closed bool
+	blank  []*guest                   // the longest ready first
+	coming map[int]context.CancelFunc // starts of blank guests
+	of     map[int]key                // whose they are
+	starts int
+}
+
+// key is who a guest that has seen nothing may serve.
+type key struct{ agent, kernel string }
+
+// guest is a process with its link.
+type guest struct {
+	link     *executors.Link
+	key      key
+	revision string
+}
+
+// New checks cfg. It starts nothing.
+func New(cfg Config) (*Executor, error) {
+	switch {
+	case cfg.Launcher == nil, cfg.Go == nil, cfg.Now == nil:
+		return nil, errors.New("shell executor: Launcher, Go and Now must be set")
+	case len(cfg.Argv) == 0:
+		return nil, errors.New("shell executor: Argv must name the guest")
+	case cfg.Blank < 0, cfg.Most < 0, cfg.Waiting < 0:
+		return nil, errors.New("shell executor: a size is negative")
+	}
+	if cfg.Most == 0 {
+		cfg.Most = 4 * cfg.Blank
+	}
+	if cfg.Waiting == 0 {
+		cfg.Waiting = 2
+	}
+	return &Executor{
+		cfg: cfg, waiting: make(chan struct{}, cfg.Waiting), coming: map[int]context.CancelFunc{}, of: map[int]key{},
+	}, nil
+}
+
+// Name is "shell".
+func (e *Executor) Name() string { return profiles.ExecutorShell }
+
+// Digest names how scripts are read and run.
+func (e *Executor) Digest() string { return start.Engine }
+
+// Warm keeps guests ready for an agent and waits for the first. Its error tells
+// why this host cannot run scripts: a *profiles.Denial with CodeTierUnavailable
+// when it does not give the layers.
+func (e *Executor) Warm(ctx context.Context, a *profiles.Agent, revision string) error {
+	want, err := specOf(a, revision)
+	if err != nil {
+		return err
+	}
+	if err := e.enter(); err != nil {
+		return err
+	}
+	defer e.work.Done()
+	g, err := e.launch(ctx, want)
+	if err != nil {
+		return err
+	}
+	if !e.keep(g) {
+		err = g.link.Close()
+	}
+	e.refill(ctx, want)
+	return err
+}
+
+// Run runs one script. See executors.Executor. A script that was refused is an
+// outcome, with exit code 126; errors are refusals of the start (*profiles.Denial),
+// the host's own (Host.Ask), executors.ErrEngine, ErrSnapshot and ErrSlow, and
+// faults before the script began.
+func (e *Executor) Run(ctx context.Context, r executors.Run, h executors.Host) (executors.Outcome, error) {
+	if err := e.enter(); err != nil {
+		return executors.Outcome{}, err
+	}
+	defer e.work.Done()
+	want, err := specOf(r.Agent, r.Revision)
+	if err != nil {
+		return executors.Outcome{}, err
+	}
+	if r.Resume != nil && r.Resume.Engine != start.Engine {
+		return executors.Outcome{}, fmt.Errorf("resume run %s: %w: %q; this host has %s", r.ID, executors.ErrEngine, r.Resume.Engine, start.Engine)
+	}
+	o, err := e.options(r)
+	if err != nil {
+		return executors.Outcome{}, err
+	}
+	raw, err := json.Marshal(o)
+	if err != nil {
+		return executors.Outcome{}, fmt.Errorf("start run %s: %w", r.ID, err)
+	}
+	if out, spent := spent(r); spent {
+		return out, nil
+	}
+	work := executors.Work{
+		Options: raw, Source: []byte(r.Program.Source), Pause: r.Pause, Resume: r.Resume, Session: r.Session, Acts: true,
+		Budget: executors.Budget{CPU: o.CPU, Wall: o.Wall, ResultBytes: maxValue},
+	}
+	g, kept, err := e.take(ctx, want)
+	if err != nil {
+		return executors.Outcome{}, err
+	}
+	e.refill(ctx, want) // now: a script may run for long, and the next one should begin at once
+	out, err := e.runIn(ctx, g, r, work, h)
+	if kept && errors.Is(err, executors.ErrGone) { // it died while it waited
+		if g, err = e.launch(ctx, want); err != nil {
+			return executors.Outcome{}, err
+		}
+		out, err = e.runIn(ctx, g, r, work, h)
+	}
+	return out, err
+}
+
+// maxValue is that of a script's value, which is null.
+const maxValue = 4
+
+// spent is the outcome of a run that has nothing left of a limit to go on with.
+func spent(r executors.Run) (executors.Outcome, bool) {
+	if r.Resume == nil {
+		return executors.Outcome{}, false
+	}
+	out := executors.Outcome{State: executors.StateLimit, Engine: start.Engine, Usage: executors.Usage{Calls: map[string]int64{}}}
+	switch used := r.Resume.Used; {
+	case used.CPU >= millis(r.Limits.CPUMillis):
+		out.Error = &executors.ProgramError{Name: "Timeout", Message: fmt.Sprintf("processor time limit of %v reached", millis(r.Limits.CPUMillis))}
+	case used.Wall >= millis(r.Limits.WallMillis):
+		out.Error = &executors.ProgramError{Name: "Timeout", Message: fmt.Sprintf("wall time limit of %v reached", millis(r.Limits.WallMillis))}
+	default:
+		return executors.Outcome{}, false
+	}
+	return out, true
+}
+
+func millis(n *int64) time.Duration { return time.Duration(*n) * time.Millisecond }
+
+func (e *Executor) enter() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		return ErrClosed
+	}
+	e.work.Add(1)
+	return nil
+}
+
+// specOf is the process that an agent's scripts need, or the refusal of one that
+// does not have the executor.
+func specOf(a *profiles.Agent, revision string) (spec, error) {
+	if a != nil {
+		if k, ok := a.Kernel(profiles.ExecutorShell); ok {
+			digest, err := k.Digest()
+			if err != nil {
+				return spec{}, fmt.Errorf("start a shell guest: %w", err)
+			}
+			tier := profiles.TierOS
+			if executors.Satisfies(a.MinTier, tier) {
+				tier = a.MinTier
+			}
+			return spec{key: key{agent: a.Name, kernel: digest}, kernel: k, tier: tier, revision: revision}, nil
+		}
+	}
+	return spec{}, &profiles.Denial{Capability: "executor shell", Decision: profiles.Decision{
+		Verdict: profiles.Deny, Code: profiles.CodeExecutorNotGranted, Revision: revision,
+		Reason: "the policy does not grant the shell executor",
+	}}
+}
+
+// maxPrograms is how many programs one script starts.
+const maxPrograms = 10_000
+
+// options makes the guest's options.
+func (e *Executor) options(r executors.Run) (start.Options, error) {
+	l := r.Limits
+	if l.CPUMillis == nil || l.WallMillis == nil || l.MemoryBytes == nil || l.OutputBytes == nil {
+		return start.Options{}, fmt.Errorf("start run %s: a limit is missing", r.ID)
+	}
+	o := start.Options{
+		File: r.Program.Name, Agent: start.Profile(*r.Agent), Revision: r.Revision,
+		Workspace: e.cfg.Workspace, Home: e.cfg.Home, Dir: r.Dir, Env: slices.Clone(e.cfg.Env),
+		Stdin: len(r.Stdin) > 0, Seed: r.Seed, Keep: r.Session,
+		CPU: millis(l.CPUMillis), Wall: millis(l.WallMillis), Memory: *l.MemoryBytes, Programs: maxPrograms,
+	}
+	if r.Resume != nil {
+		o.Ended = r.Resume.Session
+	}
+	if o.File == "" {
+		o.File = "script.sh"
+	}
+	if o.Dir == "" {
+		o.Dir = e.dir(r.Agent.Files)
+	}
+	if err := o.Check(); err != nil {
+		return start.Options{}, fmt.Errorf("start run %s: %w", r.ID, err)
+	}
+	return o, nil
+}
+
+// dir is where a script starts: the first folder that it may write, else read,
+// else its private one.
+func (e *Executor) dir(f profiles.Files) string {
+	for _, rule := range slices.Concat(f.Write, f.Read) {
+		p := rule.Path
+		for _, place := range []struct{ name, at string }{{"$WORKSPACE", e.cfg.Workspace}, {"~", e.cfg.Home}} {
+			if p == place.name || strings.HasPrefix(p, place.name+"/") {
+				p = path.Join(place.at, strings.TrimPrefix(p, place.name))
+			}
+		}
+		if start.Clean(p) {
+			return p
+		}
+	}
+	return start.Workspace
+}
+
+// Drop ends the ready guests that were started for another revision than this.
+func (e *Executor) Drop(revision string) {
+	e.mu.Lock()
+	var old []*guest
+	e.blank = slices.DeleteFunc(e.blank, func(g *guest) bool {
+		if g.revision == revision {
+			return false
+		}
+		old = append(old, g)
+		return true
+	})
+	e.mu.Unlock()
+	for _, g := range old {
+		e.drop(g)
+	}
+}
+
+// Close refuses further runs, ends every ready guest and waits for the runs under
+// way, whose contexts the caller ends.
+func (e *Executor) Close() error {
+	e.mu.Lock()
+	e.closed = true
+	kept := e.blank
+	e.blank = nil
+	for _, cancel := range e.coming {
+		cancel()
+	}
+	e.mu.Unlock()
+	var err error
+	for _, g := range kept {
+		err = errors.Join(err, g.link.Close())
+	}
+	e.work.Wait()
+	return err
+}

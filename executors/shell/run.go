@@ -1,0 +1,120 @@
+package shell
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/ringd/ringd/executors"
+)
+
+// runIn runs a script in g, which is gone afterwards.
+func (e *Executor) runIn(ctx context.Context, g *guest, r executors.Run, w executors.Work, h executors.Host) (executors.Outcome, error) {
+	process := g.link.Guest()
+	streams, ok := process.(executors.Streamer)
+	if !ok { // launch has refused it
+		return executors.Outcome{}, errors.Join(errors.New("the shell guest has no streams"), g.link.Close())
+	}
+	if s, ok := process.(executors.Serving); ok {
+		s.Serve(r.ID)
+	}
+	within, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	out := &output{host: h, left: *r.Limits.OutputBytes, over: func() { cancel(errOutput) }}
+	var reading, feeding sync.WaitGroup
+	reading.Add(2)
+	for level, from := range map[string]io.Reader{executors.LevelStdout: streams.Stdout(), executors.LevelStderr: streams.Stderr()} {
+		e.cfg.Go(func() {
+			defer reading.Done()
+			out.read(level, from)
+		})
+	}
+	feeding.Add(1)
+	e.cfg.Go(func() {
+		defer feeding.Done()
+		// A script need not read it all, or may be gone: that is no failure.
+		_, _ = streams.Stdin().Write(r.Stdin)
+		_ = streams.Stdin().Close()
+	})
+	o, again, err := g.link.Run(within, w, h)
+	if again { // none serves another run
+		err = errors.Join(err, g.link.Close())
+	}
+	_ = streams.Stdin().Close()
+	feeding.Wait()
+	// All its processes are dead, so that the streams are at their end behind what
+	// was printed.
+	reading.Wait()
+	exit := ended(ctx, streams)
+	err = errors.Join(err, closeStreams(process))
+	o.Attestation = process.Attestation()
+	o.Console, o.Dropped = out.entries, out.dropped
+	o.Usage.CPU, o.Usage.PeakBytes = max(o.Usage.CPU, exit.CPU), max(o.Usage.PeakBytes, exit.Peak)
+	return judge(ctx, o, out.cut, exit, err)
+}
+
+// errOutput ends a run that prints too much.
+var errOutput = errors.New("the script has printed more than it may")
+
+// waitTime is how long the launcher may take to say how a dead guest ended.
+const waitTime = 5 * time.Second
+
+// ended is the end of a guest that is dead; what is not known of it is zero.
+func ended(ctx context.Context, s executors.Streamer) executors.Exit {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), waitTime)
+	defer cancel()
+	exit, err := s.Wait(ctx)
+	if err != nil {
+		return executors.Exit{}
+	}
+	return exit
+}
+
+// judge makes the outcome of what the guest said and of what ended it.
+func judge(ctx context.Context, o executors.Outcome, cut bool, exit executors.Exit, err error) (executors.Outcome, error) {
+	limit := func(name, text string) (executors.Outcome, error) {
+		o.State, o.Error = executors.StateLimit, &executors.ProgramError{Name: name, Message: text}
+		o.Value, o.Snapshot = nil, nil
+		return o, nil
+	}
+	told := err == nil && o.State != executors.StateCancelled
+	switch {
+	case ctx.Err() != nil: // whoever asked for its end asked first
+	case cut, !told && exit.Limit == "output":
+		return limit("OutputTooLarge", "the script has printed more than its limit of output")
+	case !told && exit.Limit == "cpu":
+		return limit("Timeout", "processor time limit reached")
+	case !told && exit.Limit == "wall":
+		return limit("Timeout", "wall time limit reached")
+	}
+	if errors.Is(err, executors.ErrGuest) && !errors.Is(err, executors.ErrSnapshot) && !errors.Is(err, executors.ErrGone) {
+		o.State = executors.StateFailed
+		if o.Error == nil {
+			o.Error = &executors.ProgramError{Name: "GuestError"}
+		}
+		o.Error.Message = err.Error()
+		if exit.Signal != 0 {
+			o.Error.Message = fmt.Sprintf("%s (signal %d)", o.Error.Message, exit.Signal)
+		}
+		err = nil
+	}
+	return o, err
+}
+
+// closeStreams gives up our ends of a dead guest's streams.
+func closeStreams(g executors.Guest) error {
+	s, ok := g.(executors.Streamer)
+	if !ok {
+		return nil
+	}
+	err := s.Stdin().Close()
+	for _, r := range []io.Reader{s.Stdout(), s.Stderr()} {
+		if c, ok := r.(io.Closer); ok {
+			err = errors.Join(err, c.Close())
+		}
+	}
+	return err
+}
