@@ -13,9 +13,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"path"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -159,6 +157,10 @@ func (e *Executor) Run(ctx context.Context, r executors.Run, h executors.Host) (
 		}
 		out, err = e.runIn(ctx, g, r, work, h)
 	}
+	if errors.Is(err, executors.ErrGone) && !errors.Is(err, executors.ErrSnapshot) {
+		out.State, err = executors.StateFailed, nil
+		out.Error = &executors.ProgramError{Name: "GuestError", Message: "the guest process ended before the script began"}
+	}
 	return out, err
 }
 
@@ -237,30 +239,10 @@ func (e *Executor) options(r executors.Run) (start.Options, error) {
 	if o.File == "" {
 		o.File = "script.sh"
 	}
-	if o.Dir == "" {
-		o.Dir = e.dir(r.Agent.Files)
-	}
 	if err := o.Check(); err != nil {
 		return start.Options{}, fmt.Errorf("start run %s: %w", r.ID, err)
 	}
 	return o, nil
-}
-
-// dir is where a script starts: the first folder that it may write, else read,
-// else its private one.
-func (e *Executor) dir(f profiles.Files) string {
-	for _, rule := range slices.Concat(f.Write, f.Read) {
-		p := rule.Path
-		for _, place := range []struct{ name, at string }{{"$WORKSPACE", e.cfg.Workspace}, {"~", e.cfg.Home}} {
-			if p == place.name || strings.HasPrefix(p, place.name+"/") {
-				p = path.Join(place.at, strings.TrimPrefix(p, place.name))
-			}
-		}
-		if start.Clean(p) {
-			return p
-		}
-	}
-	return start.Workspace
 }
 
 // Drop ends the ready guests that were started for another revision than this.

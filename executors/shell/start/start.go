@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"path"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -21,11 +22,12 @@ import (
 // not gone on with.
 const Engine = "shell/1"
 
-// Places of a guest that has them.
+// Places of a guest.
 const (
-	Home      = "/tmp/home"  // made by the guest, empty
-	Temp      = "/tmp/tmp"   // of the programs, made by the guest
-	Workspace = "/workspace" // private and empty where the policy grants no files
+	Programs  = "/run/ringd/bin" // a link for each listed program, by its name
+	Home      = "/tmp/home"      // made by the guest, empty
+	Temp      = "/tmp/tmp"       // of the programs, made by the guest
+	Workspace = "/workspace"     // private and empty where the policy grants no files
 )
 
 // Options is one run without its source text.
@@ -85,6 +87,23 @@ func (o Options) Check() error {
 		}
 	}
 	return nil
+}
+
+// Place is where a script starts that says nothing of it: the first folder that it
+// may write, else read, else its private one.
+func (o Options) Place() string {
+	for _, rule := range slices.Concat(o.Agent.Files.Write, o.Agent.Files.Read) {
+		p := rule.Path
+		for _, place := range []struct{ name, at string }{{"$WORKSPACE", o.Workspace}, {"~", o.Home}} {
+			if p == place.name || strings.HasPrefix(p, place.name+"/") {
+				p = path.Join(place.at, strings.TrimPrefix(p, place.name))
+			}
+		}
+		if Clean(p) {
+			return p
+		}
+	}
+	return Workspace
 }
 
 // maxPath is the longest path a system opens, its closing NUL counted.
