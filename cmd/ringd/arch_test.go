@@ -102,6 +102,9 @@ var layers = map[string][]string{
 
 	"executors/shell/script":    {"profiles"},
 	"executors/shell/preflight": {"executors/shell/script", "profiles", "profiles/command", "profiles/words"},
+	"executors/shell":           {"executors", "executors/shell/start", "profiles"},
+	"executors/shell/start":     {"profiles"},
+	"executors/shell/guest":     {"executors", "executors/shell/preflight", "executors/shell/runner", "executors/shell/script", "executors/shell/start", "profiles", "profiles/words"},
 	"executors/shell/runner":    {"executors/shell/builtin", "executors/shell/script", "executors/shell/steps", "profiles", "profiles/command", "profiles/words"},
 	"executors/shell/dry":       {"executors/shell/runner", "executors/shell/script", "profiles", "profiles/command", "profiles/words"},
 	"executors/shell/verdict":   {"executors/shell/dry", "executors/shell/preflight", "executors/shell/script", "profiles", "profiles/command"},
@@ -244,11 +247,11 @@ var owners = map[string][]string{
 	"code.dny.dev/ssrf":                     {"profiles/egress"},
 	"github.com/nlnwa/whatwg-url":           {"profiles/egress"},
 	"golang.org/x/time":                     {"cmd/ringd/internal/api/tokens"},
-	"golang.org/x/sys":                      {"rings/kernel", "executors/js/engine", "executors/js/guest", "cmd"},
+	"golang.org/x/sys":                      {"rings/kernel", "executors/js/engine", "executors/js/guest", "executors/shell/guest", "cmd"},
 	"github.com/landlock-lsm/go-landlock":   {"rings/kernel"},
 	"mvdan.cc/sh":                           {"executors/shell"},
 	"github.com/open-policy-agent/opa":      {"compiler"},
-	"os/exec":                               {"rings/kernel", "cmd"},
+	"os/exec":                               {"rings/kernel", "cmd", "executors/shell/guest"},
 	"net":                                   {"rings/kernel", "cmd", "schema/client"},
 	"unsafe":                                {"executors/js/engine/memory_linux.go", "rings/kernel/enclose/raw_linux.go", "executors/js/guest/filter_linux.go", "cmd/ringd/internal/api/peer_linux.go", "cmd/ringd/internal/config/secret_windows.go", "rings/kernel/watch/notif_linux.go"},
 	"plugin":                                {},
@@ -264,7 +267,7 @@ var impure = []string{"os", "net", "net/http", "io/ioutil", "math/rand", "crypto
 
 // guestHalf lists packages that run inside a guest. They may not reach rings
 // or cmd, not even through another package.
-var guestHalf = []string{"executors/js/guest", "executors/js/engine"}
+var guestHalf = []string{"executors/js/guest", "executors/js/engine", "executors/shell/guest"}
 
 // calls says where a call that hides a dependency is allowed: a package, a
 // file, or a path with /... for everything below it.

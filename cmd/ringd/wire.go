@@ -37,6 +37,8 @@ import (
 	"github.com/ringd/ringd/executors/js"
 	"github.com/ringd/ringd/executors/js/engine/value"
 	"github.com/ringd/ringd/executors/js/guest"
+	"github.com/ringd/ringd/executors/shell"
+	shellguest "github.com/ringd/ringd/executors/shell/guest"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/rings/interpreter"
 	"github.com/ringd/ringd/rings/kernel"
@@ -47,6 +49,7 @@ import (
 const (
 	verbCompile = "compile-child"
 	verbGuest   = "js-guest"
+	verbShell   = "shell-guest"
 )
 
 // syncEvery is how long a record that is only written waits for the disk.
@@ -67,6 +70,10 @@ func hiddenVerb(name string) (func(ctx context.Context, in io.Reader, out, stder
 	case verbGuest:
 		return func(ctx context.Context, _ io.Reader, _, _ io.Writer) int {
 			return guest.Main(ctx, guest.Config{Now: time.Now})
+		}, true
+	case verbShell:
+		return func(ctx context.Context, _ io.Reader, _, _ io.Writer) int {
+			return shellguest.Main(ctx, shellguest.Config{Now: time.Now, Go: (&daemon.Group{}).Go, Env: config.OfGuest()})
 		}, true
 	default:
 		return nil, false
@@ -133,9 +140,10 @@ type stackConfig struct {
 	logger    *slog.Logger
 }
 
-// poolConfig says how many guests are kept; see js.Config.
+// poolConfig says how many guests are kept; see js.Config, and shell.Config of scripts.
 type poolConfig struct {
 	blank, idle, perKey, reuse int
+	scripts                    int
 	once                       bool
 }
 
@@ -144,6 +152,7 @@ type stack struct {
 	daemon *daemon.Daemon
 	kernel *kernel.Ring
 	js     *js.Executor
+	shell  *shell.Executor
 	group  *daemon.Group
 	warmed chan struct{} // closed when the first guest is there, or cannot be
 	cold   error         // why it cannot be; read once warmed is closed
@@ -189,7 +198,7 @@ func (p *program) buildStack(ctx context.Context, c stackConfig, s *stack) (err 
 	}
 	s.kernel, err = kernel.New(kernel.Config{
 		Go: s.group.Go, Token: rand.Reader, GuestID: c.guest, Groups: c.groups, Spare: c.pool.blank > 0,
-		Executors: []string{profiles.ExecutorJS}, Home: p.Env.Home, Private: private,
+		Executors: []string{profiles.ExecutorJS, profiles.ExecutorShell}, Home: p.Env.Home, Private: private,
 		Report: func(v kernel.Violation) error { return refusals.Record(lasting, refusal(v)) },
 		Egress: out.Egress, Generation: out.Ring.Generation, Runs: out.Deciders,
 	})
@@ -206,7 +215,7 @@ func (p *program) buildStack(ctx context.Context, c stackConfig, s *stack) (err 
 		s.group.Wait()
 		return err
 	})
-	if err := p.newJS(ctx, c, s); err != nil {
+	if err := p.newExecutors(ctx, c, s); err != nil {
 		return err
 	}
 	log, st, err := openRecords(ctx, c, s)
@@ -219,14 +228,14 @@ func (p *program) buildStack(ctx context.Context, c stackConfig, s *stack) (err 
 	}
 	recorder, journal := records.NewRecorder(log, c.metrics), records.NewJournal(st, keys)
 	s.recorder = recorder
-	s.guests = &guests{js: s.js, group: s.group}
+	s.guests = &guests{js: s.js, shell: s.shell, group: s.group}
 	asked := &decide.Conditions{}
 	keeper, desk, err := p.newDesk(c, st, keys, recorder, journal)
 	if err != nil {
 		return err
 	}
 	ring, err := interpreter.New(interpreter.Config{
-		Executors: map[string]executors.Executor{profiles.ExecutorJS: s.js},
+		Executors: map[string]executors.Executor{profiles.ExecutorJS: s.js, profiles.ExecutorShell: s.shell},
 		Tier: func(ctx context.Context, executor string) profiles.Tier {
 			return s.kernel.Attestation(ctx, executor).Tier
 		},
@@ -268,12 +277,19 @@ func (p *program) buildStack(ctx context.Context, c stackConfig, s *stack) (err 
 	return nil
 }
 
-// newJS makes the JavaScript executor, and warms it aside.
-func (p *program) newJS(ctx context.Context, c stackConfig, s *stack) (err error) {
+// newExecutors makes the executors, and warms that of JavaScript aside.
+func (p *program) newExecutors(ctx context.Context, c stackConfig, s *stack) (err error) {
 	s.js, err = js.New(js.Config{
 		Launcher: records.CountGuests(s.kernel, c.metrics), Argv: []string{p.Self, verbGuest}, CacheDir: p.Env.Cache,
 		Go: s.group.Go, Now: time.Now, Engines: c.engines,
 		Blank: c.pool.blank, Idle: c.pool.idle, PerKey: c.pool.perKey, Reuse: c.pool.reuse, Once: c.pool.once,
+	})
+	if err != nil {
+		return err
+	}
+	s.shell, err = shell.New(shell.Config{
+		Launcher: records.CountGuests(s.kernel, c.metrics), Argv: []string{p.Self, verbShell},
+		Go: s.group.Go, Now: time.Now, Home: p.Env.Home, Blank: c.pool.scripts,
 	})
 	if err != nil {
 		return err
@@ -369,6 +385,7 @@ func unavailable(state, what string, err error) error {
 // keeps the executor closed with the reason in status.
 type guests struct {
 	js    *js.Executor
+	shell *shell.Executor
 	ring  *interpreter.Ring
 	group *daemon.Group
 	why   atomic.Pointer[string]
@@ -384,7 +401,7 @@ func (g *guests) Prepare(_ context.Context, set *profiles.Set) (func(), error) {
 		revision = set.Revision
 	}
 	return func() {
-		g.group.Go(func() { g.js.Drop(revision) })
+		g.group.Go(func() { g.js.Drop(revision); g.shell.Drop(revision) })
 		if why := g.why.Load(); why != nil {
 			g.ring.CloseExecutor(profiles.ExecutorJS, *why)
 		}
@@ -438,7 +455,7 @@ func (p *program) newServer(ctx context.Context, f config.File, logger *slog.Log
 		staleness: orElse(f.Staleness, daemon.DefaultStaleness), retention: orElse(f.Limits.Retention, defaultRetention),
 		quota:  daemon.Quota{PerActor: cmp.Or(f.Limits.RunsPerActor, defaultRunsPerActor), Total: cmp.Or(f.Limits.Runs, defaultRuns)},
 		paused: pauses.Quota{PerActor: cmp.Or(f.Limits.PausedPerActor, defaultPausedPerActor), Total: cmp.Or(f.Limits.Paused, defaultPaused)},
-		pool:   poolConfig{blank: 2, idle: 8, perKey: 2, reuse: 64},
+		pool:   poolConfig{blank: 2, idle: 8, perKey: 2, reuse: 64, scripts: 1},
 	})
 	if err != nil {
 		return nil, nil, err

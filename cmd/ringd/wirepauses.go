@@ -64,6 +64,9 @@ func (s *stack) hasEngine(others map[string][]string) func(executor, digest stri
 	return func(executor, digest string) bool {
 		own := s.js.Digest()
 		_, other := others[digest]
+		if executor == profiles.ExecutorShell {
+			return digest == s.shell.Digest()
+		}
 		return executor != profiles.ExecutorJS || own == "" || own == digest || other
 	}
 }

@@ -28,6 +28,10 @@ type Environment struct {
 // FromSystem reads the environment of this process.
 func FromSystem() Environment { return ReadEnvironment(os.LookupEnv) }
 
+// OfGuest returns the environment of a guest process, which the kernel ring has
+// made.
+func OfGuest() []string { return os.Environ() }
+
 // Variables returns NAME=value of the variables that the operator hands on to
 // the commands of bridges, by name. One that is not set is an error.
 func Variables(names []string) ([]string, error) {
