@@ -13,9 +13,14 @@ type Kernel struct {
 	Write     []PathRule `json:"write,omitempty"`     // does not imply Read
 	Deny      []PathRule `json:"deny,omitempty"`      // wins
 	Exec      []PathRule `json:"exec,omitempty"`      // programs that may be started
+	Helpers   []PathRule `json:"helpers,omitempty"`   // programs that those may start, or folders of them
 	Libraries []PathRule `json:"libraries,omitempty"` // shared objects, or folders of them, that programs load
 	Network   string     `json:"network"`             // NetworkOff or NetworkOwn; "" is off
 	JIT       bool       `json:"jit,omitempty"`       // memory may become executable
+	Scratch   bool       `json:"scratch,omitempty"`   // a folder of its own, of TempBytes, empty and thrown away, where the host's workspace is not granted
+	// Path gives the guest a folder that holds a link for each of Exec by its name,
+	// the first of a name; its own program is started once and by nobody in it.
+	Path bool `json:"path,omitempty"`
 
 	CPUMillis   int64 `json:"cpuMillis"`
 	WallMillis  int64 `json:"wallMillis"`  // 0: the executor holds it
@@ -77,8 +82,9 @@ func (a Agent) Kernel(executor string) (Kernel, bool) {
 			if !b.Interpreted {
 				k.Exec = append(k.Exec, PathRule{Path: b.Path, Rule: b.Rule})
 			}
-			k.Exec = append(k.Exec, b.Helpers...)
+			k.Helpers = append(k.Helpers, b.Helpers...)
 		}
+		k.Path, k.Scratch = true, true
 		return k, true
 	default:
 		return Kernel{}, false

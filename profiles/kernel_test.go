@@ -30,7 +30,7 @@ func anyKernel(r *rand.Rand) profiles.Kernel {
 	few := func() int64 { return int64(r.IntN(3)) }
 	return profiles.Kernel{
 		Executor: pick(r, "shell", "shell", "shell", "python"),
-		Read:     anyRules(r), Write: anyRules(r), Deny: anyRules(r)[:0], Exec: anyRules(r), Libraries: anyRules(r),
+		Read:     anyRules(r), Write: anyRules(r), Deny: anyRules(r)[:0], Exec: anyRules(r), Helpers: anyRules(r), Libraries: anyRules(r), Scratch: r.IntN(2) > 0,
 		Network: pick(r, "", profiles.NetworkOff, profiles.NetworkOwn), JIT: r.IntN(2) > 0,
 		CPUMillis: few(), WallMillis: few(), MemoryBytes: few(), Processes: few(), Files: few(), FileBytes: few(), TempBytes: few(), OutputBytes: few(),
 	}
@@ -45,7 +45,7 @@ func less(k profiles.Kernel, r *rand.Rand) map[string]profiles.Kernel {
 		out[name] = c
 	}
 	change("deny", func(c *profiles.Kernel) { c.Deny = append(slices.Clip(c.Deny), profiles.PathRule{Path: anyPath(r)}) })
-	for _, name := range []string{"Read", "Write", "Exec", "Libraries"} {
+	for _, name := range []string{"Read", "Write", "Exec", "Helpers", "Libraries"} {
 		list := reflect.ValueOf(&k).Elem().FieldByName(name).Interface().([]profiles.PathRule)
 		if len(list) > 0 {
 			i := r.IntN(len(list))
@@ -66,6 +66,7 @@ func less(k profiles.Kernel, r *rand.Rand) map[string]profiles.Kernel {
 	})
 	change("network", func(c *profiles.Kernel) { c.Network = profiles.NetworkOff })
 	change("jit", func(c *profiles.Kernel) { c.JIT = false })
+	change("scratch", func(c *profiles.Kernel) { c.Scratch = false })
 	change("everything", func(c *profiles.Kernel) { *c = profiles.Kernel{Executor: k.Executor, WallMillis: 1} })
 	return out
 }
@@ -93,8 +94,8 @@ func TestLimitsAllCompared(t *testing.T) {
 	if diff := cmp.Diff(limitNames, have); diff != "" {
 		t.Error(diff)
 	}
-	if n := typ.NumField() - len(have); n != 8 {
-		t.Errorf("Kernel has %d fields that are no limits; this test and Within know 8", n)
+	if n := typ.NumField() - len(have); n != 11 {
+		t.Errorf("Kernel has %d fields that are no limits; this test and Within know 11", n)
 	}
 }
 
@@ -180,7 +181,7 @@ func TestLessIsWithin(t *testing.T) {
 			}
 		}
 	}
-	for _, name := range append(slices.Clone(limitNames), "Read", "Write", "Exec", "Libraries", "network", "jit", "deny", "a wall", "everything") {
+	for _, name := range append(slices.Clone(limitNames), "Read", "Write", "Exec", "Helpers", "Libraries", "scratch", "network", "jit", "deny", "a wall", "everything") {
 		if strict[name] == 0 {
 			t.Errorf("taking away %s never made a difference", name)
 		}
@@ -271,7 +272,7 @@ func TestAgentKernel(t *testing.T) {
 	}
 	shell := native
 	shell.WallMillis = 0 // a guest waits for its script, which has a wall time of its own
-	shell.Executor, shell.JIT, shell.Exec = "shell", true, []profiles.PathRule{{Path: "/usr/bin/git", Rule: profiles.Rule{Line: 7}}}
+	shell.Executor, shell.JIT, shell.Path, shell.Scratch, shell.Exec = "shell", true, true, true, []profiles.PathRule{{Path: "/usr/bin/git", Rule: profiles.Rule{Line: 7}}}
 	for name, want := range map[string]profiles.Kernel{
 		"js": {Executor: "js", Network: profiles.NetworkOff, JIT: true, CPUMillis: 600_000, MemoryBytes: 640 << 20,
 			Processes: 512, Files: 64, FileBytes: 64 << 20},
@@ -348,5 +349,33 @@ func TestChangeNames(t *testing.T) {
 		if c.String() != want {
 			t.Errorf("Change(%d) = %q, want %q", c, c, want)
 		}
+	}
+}
+
+// TestNamesOfPrograms holds that what a name stands for in a guest is a part of
+// its profile.
+func TestNamesOfPrograms(t *testing.T) {
+	of := func(path bool, programs ...string) profiles.Kernel {
+		k := profiles.Kernel{Executor: "shell", Path: path}
+		for _, p := range programs {
+			k.Exec = append(k.Exec, profiles.PathRule{Path: p})
+		}
+		return k
+	}
+	one, other := of(true, "/a/git", "/b/git", "/a/tar"), of(true, "/b/git", "/a/tar", "/a/git")
+	if one.Within(other) || other.Within(one) || digest(t, one) == digest(t, other) {
+		t.Error("git is another program, and the profiles are the same")
+	}
+	if moved := of(true, "/a/tar", "/a/git", "/b/git"); !moved.Within(one) || digest(t, moved) != digest(t, one) {
+		t.Error("the order of other names makes a difference")
+	}
+	if less := of(true, "/a/git"); !less.Within(one) || !less.Within(other) || one.Within(less) {
+		t.Error("one program less is no less")
+	}
+	if plain := of(false, "/a/git"); !plain.Within(one) || of(true, "/a/git").Within(plain) {
+		t.Error("a guest with links is within one without")
+	}
+	if digest(t, of(false, "/a/git", "/b/git")) != digest(t, of(false, "/b/git", "/a/git")) {
+		t.Error("without links their order makes a difference")
 	}
 }

@@ -2,7 +2,6 @@ package profiles
 
 import (
 	"math"
-	"slices"
 
 	"github.com/ringd/ringd/profiles/paths"
 )
@@ -51,7 +50,7 @@ func RestartNeeded(live, now Kernel) Change {
 // matter wherever k has a path at all.
 func (k Kernel) Within(o Kernel) bool {
 	a, b := k.normal(), o.normal()
-	if a.Executor != b.Executor || a.JIT && !b.JIT || a.Network == NetworkOwn && b.Network != NetworkOwn {
+	if a.Executor != b.Executor || a.JIT && !b.JIT || a.Network == NetworkOwn && b.Network != NetworkOwn || a.Scratch && !b.Scratch || a.Path && !b.Path {
 		return false
 	}
 	for _, l := range [][2]int64{
@@ -66,7 +65,8 @@ func (k Kernel) Within(o Kernel) bool {
 		return true
 	}
 	return paths.Of(a.Deny...).CoverAll(b.Deny) && paths.Of(b.Read...).CoverAll(a.Read) && paths.Of(b.Write...).CoverAll(a.Write) &&
-		paths.Of(b.Libraries...).CoverAll(a.Libraries) && paths.Of(b.Exec...).HasAll(a.Exec)
+		paths.Of(b.Libraries...).CoverAll(a.Libraries) && paths.Of(b.Exec...).HasAll(a.Exec) &&
+		paths.Of(b.Helpers...).HasAll(a.Helpers) && paths.Of(b.Names...).HasAll(a.Names)
 }
 
 // normal is a profile without what makes no difference. Two profiles that are
@@ -77,10 +77,14 @@ type normal struct {
 	Write    []string `json:"write"`
 	Deny     []string `json:"deny"` // empty without a grant
 	Exec     []string `json:"exec"` // programs: a folder covers nothing here
+	Helpers  []string `json:"helpers,omitempty"`
+	Names    []string `json:"names,omitempty"` // which program a name is that several have, name=path
 
 	Libraries []string `json:"libraries"`
 	Network   string   `json:"network"`
 	JIT       bool     `json:"jit"`
+	Scratch   bool     `json:"scratch,omitempty"`
+	Path      bool     `json:"path,omitempty"`
 	// As strings: a number of JSON does not hold every int64.
 	CPU       int64 `json:"cpuMillis,string"`
 	Wall      int64 `json:"wallMillis,string"` // MaxInt64: none
@@ -96,9 +100,9 @@ func (k Kernel) normal() normal {
 	none := paths.Of()
 	denied := paths.Of(pathsOf(k.Deny)...)
 	n := normal{
-		Executor: k.Executor, Deny: none.Topmost(pathsOf(k.Deny)), Exec: []string{},
+		Executor: k.Executor, Deny: none.Topmost(pathsOf(k.Deny)),
 		Read: denied.Topmost(pathsOf(k.Read)), Write: denied.Topmost(pathsOf(k.Write)), Libraries: denied.Topmost(pathsOf(k.Libraries)),
-		Network: NetworkOff, JIT: k.JIT,
+		Network: NetworkOff, JIT: k.JIT, Scratch: k.Scratch, Path: k.Path,
 		CPU: max(k.CPUMillis, 0), Wall: max(k.WallMillis, 0), Memory: max(k.MemoryBytes, 0), Processes: max(k.Processes, 1),
 		Files: max(k.Files, 0), File: max(k.FileBytes, 0), Temp: max(k.TempBytes, 0), Output: max(k.OutputBytes, 0),
 	}
@@ -108,13 +112,10 @@ func (k Kernel) normal() normal {
 	if k.WallMillis == 0 {
 		n.Wall = math.MaxInt64
 	}
-	for _, p := range pathsOf(k.Exec) {
-		if !denied.Cover(p) {
-			n.Exec = append(n.Exec, p)
-		}
+	n.Exec, n.Helpers = denied.Outside(pathsOf(k.Exec)), denied.Outside(pathsOf(k.Helpers))
+	if k.Path {
+		n.Names = denied.Ambiguous(pathsOf(k.Exec))
 	}
-	slices.Sort(n.Exec)
-	n.Exec = slices.Compact(n.Exec)
 	if !n.grants() {
 		n.Deny = []string{}
 	}
@@ -131,5 +132,5 @@ func pathsOf(rules []PathRule) []string {
 
 // grants reports whether there is any path.
 func (n *normal) grants() bool {
-	return len(n.Read)+len(n.Write)+len(n.Exec)+len(n.Libraries) > 0
+	return len(n.Read)+len(n.Write)+len(n.Exec)+len(n.Helpers)+len(n.Libraries) > 0
 }

@@ -5,6 +5,8 @@
 package paths
 
 import (
+	"maps"
+	"path"
 	"slices"
 	"strings"
 )
@@ -65,5 +67,38 @@ func (s Set) Topmost(paths []string) []string {
 		}
 	}
 	slices.Sort(out)
+	return out
+}
+
+// Outside lists what the set does not cover, sorted and each once; never nil.
+func (s Set) Outside(paths []string) []string {
+	out := []string{}
+	for _, p := range paths {
+		if !s.Cover(p) {
+			out = append(out, p)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+// Ambiguous lists the last names that several of the paths have which the set does
+// not cover, sorted, each as name=path with the first of its paths.
+func (s Set) Ambiguous(paths []string) (out []string) {
+	first, several := map[string]string{}, map[string]bool{}
+	for _, p := range paths {
+		if s.Cover(p) {
+			continue
+		}
+		name := path.Base(p)
+		if first[name] == "" {
+			first[name] = p
+		} else if first[name] != p {
+			several[name] = true
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(several)) {
+		out = append(out, name+"="+first[name])
+	}
 	return out
 }

@@ -47,3 +47,17 @@ func TestTopmost(t *testing.T) {
 		t.Errorf("Topmost of nothing is %#v", got)
 	}
 }
+
+func TestOutsideAndAmbiguous(t *testing.T) {
+	denied := paths.Of("/x")
+	list := []string{"/b/git", "/x/tar", "/a/git", "/a/tar", "/b/git", "/c/ls"}
+	if got, want := denied.Outside(list), []string{"/a/git", "/a/tar", "/b/git", "/c/ls"}; !slices.Equal(got, want) {
+		t.Errorf("Outside = %q, want %q", got, want)
+	}
+	if got, want := denied.Ambiguous(list), []string{"git=/b/git"}; !slices.Equal(got, want) {
+		t.Errorf("Ambiguous = %q, want %q", got, want)
+	}
+	if got := paths.Of().Outside(nil); got == nil || len(got) > 0 {
+		t.Errorf("Outside of nothing = %#v", got)
+	}
+}

@@ -44,6 +44,7 @@ type guest struct {
 	usage    chan time.Duration
 
 	serves atomic.Pointer[string] // the run that it serves; nil: none yet
+	begun  atomic.Bool            // its program runs
 
 	mu          sync.Mutex
 	dead        bool                  // under mu

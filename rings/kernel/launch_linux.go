@@ -287,7 +287,7 @@ func (r *Ring) watch(g *guest, p *prepared) (err error) {
 	if p.listener == nil {
 		return nil
 	}
-	g.around.listener, err = r.listen(g, p.listener, watch.Config{Granted: p.recipe.mayStart})
+	g.around.listener, err = r.listen(g, p.listener, watch.Config{Granted: p.recipe.mayStart, Begun: g.begun.Load})
 	if err != nil {
 		return err
 	}
@@ -323,6 +323,7 @@ func (g *guest) started() error {
 	case !t.Started:
 		return errors.New("start its program: the init of the guest says something else")
 	}
+	g.begun.Store(true)
 	return nil
 }
 

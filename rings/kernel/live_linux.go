@@ -173,7 +173,7 @@ func (g *generation) judge(x *guest) profiles.Change {
 
 // grants tells whether a profile gives anything of the host.
 func grants(k profiles.Kernel) bool {
-	return len(k.Read)+len(k.Write)+len(k.Exec)+len(k.Libraries) > 0 || k.Network == profiles.NetworkOwn
+	return len(k.Read)+len(k.Write)+len(k.Exec)+len(k.Helpers)+len(k.Libraries) > 0 || k.Network == profiles.NetworkOwn
 }
 
 // Status lists the guests that run.

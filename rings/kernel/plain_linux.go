@@ -60,7 +60,8 @@ func (r *Ring) plain(s executors.Spec) (*guest, error) {
 
 // ungranted is what a guest without the layers has of a profile: its limits.
 func ungranted(k profiles.Kernel) profiles.Kernel {
-	k.Read, k.Write, k.Deny, k.Exec, k.Libraries, k.Network = nil, nil, nil, nil, nil, profiles.NetworkOff
+	k.Read, k.Write, k.Deny, k.Exec, k.Helpers, k.Libraries, k.Network = nil, nil, nil, nil, nil, nil, profiles.NetworkOff
+	k.Path, k.Scratch = false, false
 	return k
 }
 

@@ -163,6 +163,9 @@ func (r *Ring) newRecipe(k kind, s executors.Spec) (*recipe, error) {
 		Filter: program, Notify: notify, WX: !jit && r.denyWX, Reap: !s.Seals, Seal: s.Seals,
 		Wall: s.Kernel.WallMillis,
 	}
+	if s.Kernel.Scratch && o.Temp > 0 && !view.Stands(plan.Mounts, executors.Workspace) {
+		o.Scratch = executors.Workspace
+	}
 	if ports := r.portsOf(s); ports != nil {
 		o.Listen = doors.Wanted(ports)
 		k.ports = portsText(ports) // of one set, whatever came into force since
@@ -176,7 +179,7 @@ func (r *Ring) newRecipe(k kind, s executors.Spec) (*recipe, error) {
 		Processes:   max(s.Kernel.Processes, 1) + initThreads,
 	}
 	for _, m := range plan.Mounts {
-		if m.Exec {
+		if m.Exec && !m.Once {
 			made.granted[[2]uint64{m.Device, m.Inode}] = true
 		}
 	}
@@ -240,7 +243,7 @@ func (c Config) identity() (uid, gid int) {
 
 // places is what profiles of a set are resolved against; g may be nil.
 func (r *Ring) places(g *generation) view.Places {
-	at := view.Places{Home: r.cfg.Home, Workspace: r.cfg.Workspace, Private: r.cfg.Private}
+	at := view.Places{Home: r.cfg.Home, Workspace: r.cfg.Workspace, Private: r.cfg.Private, Links: executors.Programs}
 	if g != nil {
 		at.Written = g.written
 	}

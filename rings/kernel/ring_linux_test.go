@@ -30,6 +30,8 @@ const (
 	roleGuest   = "kernel-test-guest"   // does what the connection says, a line a command
 	roleGrouped = "kernel-test-grouped" // starts a guest in a control group of its own
 	roleFamily  = "kernel-test-family"  // starts a guest with descendants, waits to be killed
+	roleDriver  = "kernel-test-driver"  // starts the programs that the connection names
+	roleEnd     = "kernel-test-end"     // ends with 42
 	roleParent  = "kernel-test-parent"  // starts a guest, prints its pid, waits to be killed
 )
 
@@ -41,6 +43,10 @@ func TestMain(m *testing.M) {
 		switch os.Args[1] {
 		case roleGuest:
 			os.Exit(guest())
+		case roleDriver:
+			os.Exit(driver())
+		case roleEnd:
+			os.Exit(42)
 		case roleParent:
 			os.Exit(parent())
 		case roleGrouped:

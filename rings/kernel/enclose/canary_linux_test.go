@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/ringd/ringd/rings/kernel/enclose/anyip"
+	"github.com/ringd/ringd/rings/kernel/enclose/proc"
 	"github.com/ringd/ringd/rings/kernel/enclose/talk"
 	"github.com/ringd/ringd/rings/kernel/order"
 )
@@ -219,8 +220,8 @@ func TestShort(t *testing.T) {
 
 func TestUnescape(t *testing.T) {
 	for in, want := range map[string]string{`/a\040b`: "/a b", `/a\134`: `/a\`, `/a\04`: `/a\04`, `/plain`: "/plain", `/\011\012`: "/\t\n"} {
-		if got := unescape(in); got != want {
-			t.Errorf("unescape(%q) = %q, want %q", in, got, want)
+		if got := proc.Unescape(in); got != want {
+			t.Errorf("Unescape(%q) = %q, want %q", in, got, want)
 		}
 	}
 }

@@ -18,6 +18,7 @@ type guest struct {
 	rules    int // the Landlock ruleset
 	top      int // the guest's root, while it is built
 	canary   int // a file of the guest's root that no rule grants, open
+	program  int // that stands nowhere, open; -1: it has a path
 	points   map[string]point
 	folders  map[string]bool // that are mounted from the host
 	made     map[string]bool // folders of the guest's own root
@@ -59,6 +60,8 @@ func newGuest(o order.Order, stays bool) (*guest, error) {
 		return wrong("it is for an init of the other kind")
 	case o.Reap && o.Seal:
 		return wrong("a guest that seals itself has no other for its init")
+	case o.Scratch != "" && (!path.IsAbs(o.Scratch) || path.Clean(o.Scratch) != o.Scratch || o.Scratch == "/" || reserved(o.Scratch) || o.Temp <= 0):
+		return wrong("a workspace of %d bytes at %q", o.Temp, o.Scratch)
 	}
 	if b, err := hex.DecodeString(o.Token); err != nil || len(b) < 8 || len(o.Token) > 48 {
 		return wrong("no token")
@@ -71,7 +74,14 @@ func newGuest(o order.Order, stays bool) (*guest, error) {
 			return wrong("the %s namespace of the ring is not named", kind)
 		}
 	}
+	once := 0
 	for _, m := range o.Mounts {
+		if m.Once {
+			once++
+		}
+		if m.Once && (once > 1 || !o.Reap || !m.Exec) {
+			return wrong("%s would be started once, and cannot", m.Path)
+		}
 		if !path.IsAbs(m.Path) || path.Clean(m.Path) != m.Path || m.Path == "/" || reserved(m.Path) {
 			return wrong("a mount at %q", m.Path)
 		}
@@ -80,7 +90,7 @@ func newGuest(o order.Order, stays bool) (*guest, error) {
 		}
 	}
 	return &guest{
-		Order: o, root: unix.Getuid() != o.UID, rules: -1, top: -1, canary: -1, listener: -1, told: order.Control,
+		Order: o, root: unix.Getuid() != o.UID, rules: -1, top: -1, canary: -1, program: -1, listener: -1, told: order.Control,
 		points: map[string]point{}, folders: map[string]bool{}, made: map[string]bool{},
 	}, nil
 }

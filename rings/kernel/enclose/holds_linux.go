@@ -29,7 +29,7 @@ func (g *guest) hasTable(text string) error {
 		if len(f) < 6 || !path.IsAbs(f[4]) {
 			return fmt.Errorf("the line %q", line)
 		}
-		p := unescape(f[4])
+		p := proc.Unescape(f[4])
 		in, below := g.above(p)
 		want, ours := g.points[p]
 		switch {
@@ -41,7 +41,7 @@ func (g *guest) hasTable(text string) error {
 			want = g.points[in]
 		}
 		seen[p] = true
-		if have := options(f[5]); !(ours && below) && have&want.Flags != want.Flags {
+		if have := proc.Options(f[5]); !(ours && below) && have&want.Flags != want.Flags {
 			return fmt.Errorf("the mount at %s is %s", p, f[5])
 		}
 	}
@@ -72,40 +72,6 @@ func (g *guest) above(p string) (string, bool) {
 		}
 	}
 	return "", false
-}
-
-// options are the attributes of a mount as the table has them.
-func options(text string) (flags uint64) {
-	for o := range strings.SplitSeq(text, ",") {
-		switch o {
-		case "ro":
-			flags |= readOnly
-		case "nosuid":
-			flags |= noSetID
-		case "nodev":
-			flags |= noDevice
-		case "noexec":
-			flags |= noExec
-		}
-	}
-	return flags
-}
-
-// unescape reads a path of the table, in which spaces and the like are octal.
-func unescape(p string) string {
-	var b strings.Builder
-	for i := 0; i < len(p); i++ {
-		if p[i] == '\\' && i+3 < len(p) {
-			var c byte
-			if _, err := fmt.Sscanf(p[i+1:i+4], "%o", &c); err == nil {
-				b.WriteByte(c)
-				i += 3
-				continue
-			}
-		}
-		b.WriteByte(p[i])
-	}
-	return b.String()
 }
 
 // hasPoints looks at each place by its name: what is there is what was granted,
@@ -175,6 +141,24 @@ func (g *guest) isNoExec() error {
 		err = unix.Munmap(b)
 	}
 	return expect("mapping a file as code", err, unix.EPERM)
+}
+
+// startsOnce: by the path that it has on the host nobody starts the guest's own
+// program. It may be there, as a file among others.
+func (g *guest) startsOnce() error {
+	if g.program < 0 {
+		return errNotAsked
+	}
+	for _, m := range g.Mounts {
+		if !m.Once {
+			continue
+		}
+		err := unix.Faccessat(unix.AT_FDCWD, m.Path, unix.X_OK, unix.AT_EACCESS)
+		if err := expect("starting "+m.Path+" by its path", err, unix.ENOENT, unix.EACCES, unix.ENOTDIR); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // isWX: memory that was written cannot be made code.

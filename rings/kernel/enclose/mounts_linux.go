@@ -71,7 +71,14 @@ func (g *guest) setMounts() error {
 	if err := g.newTemp(root); err != nil {
 		return err
 	}
+	if err := g.newScratch(root); err != nil {
+		return err
+	}
 	for _, s := range sources {
+		if s.Once {
+			g.program = s.fd
+			continue
+		}
 		if err := g.place(root, s); err != nil {
 			return err
 		}
@@ -352,6 +359,20 @@ func (g *guest) newTemp(root int) error {
 		return err
 	}
 	return symlink(root, "/dev/shm", devPath+"/shm", tempPath)
+}
+
+// newScratch mounts the program's own workspace. Its owner is the program's user:
+// git takes the repository of another for a trap.
+func (g *guest) newScratch(root int) error {
+	if g.Scratch == "" {
+		return nil
+	}
+	fd, err := fileSystem("tmpfs", tight, "mode", "0700", "size", strconv.FormatInt(g.Temp, 10), "nr_inodes", strconv.FormatInt(inodes(g.Temp), 10),
+		"uid", strconv.Itoa(g.UID), "gid", strconv.Itoa(g.GID))
+	if err != nil {
+		return err
+	}
+	return g.mountOwn(root, fd, g.Scratch, tight)
 }
 
 // inodes of a temporary folder: as many as it could hold files of a block.

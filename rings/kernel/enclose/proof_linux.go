@@ -34,6 +34,7 @@ func canaries() []canary {
 		{"the host's root is gone", order.LayerMounts, (*guest).hasLeft},
 		{"the root cannot be changed", order.LayerMounts, (*guest).isReadOnly},
 		{"nothing starts from a folder", order.LayerExec, (*guest).isNoExec},
+		{"its own program", order.LayerExec, (*guest).startsOnce},
 		{"network", order.LayerNetwork, (*guest).hasNetwork},
 		{"routes and devices", order.LayerNetwork, (*guest).keepsNetwork},
 		{"listeners", order.LayerEgress, (*guest).hasListeners},

@@ -80,10 +80,10 @@ type lateLimit struct {
 }
 
 // newProgram makes everything ready.
-func newProgram(start order.Go, limits []order.Limit) (*program, error) {
+func newProgram(path string, start order.Go, limits []order.Limit) (*program, error) {
 	p := &program{}
 	var err error
-	if p.path, err = syscall.BytePtrFromString(start.Argv[0]); err != nil {
+	if p.path, err = syscall.BytePtrFromString(path); err != nil {
 		return nil, err
 	}
 	if p.argv, err = syscall.SlicePtrFromStrings(start.Argv); err != nil {

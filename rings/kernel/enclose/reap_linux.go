@@ -26,7 +26,7 @@ const (
 )
 
 // handed is what the starter needs to know of what the first has built, beside
-// the order. The ruleset and the canary come with it.
+// the order. The ruleset, the canary and a program that stands nowhere come with it.
 type handed struct {
 	ABI     int
 	Root    bool
@@ -50,13 +50,17 @@ func (g *guest) reap(text []byte, child, socket int) int {
 		return refuse(g.Order, err)
 	}
 	h := handed{g.abi, g.root, g.old, g.points, g.folders, g.proved}
-	if err := talk.Send(socket, h, g.rules, g.canary); err != nil {
+	files := []int{g.rules, g.canary}
+	if g.program >= 0 {
+		files = append(files, g.program)
+	}
+	if err := talk.Send(socket, h, files...); err != nil {
 		return refuse(g.Order, broken(order.LayerProcess, "hand over", err))
 	}
 	if err := g.withdraw(); err != nil {
 		return refuse(g.Order, err)
 	}
-	for _, fd := range []int{g.rules, g.canary} {
+	for _, fd := range files {
 		unix.Close(fd)
 	}
 	if err := talk.Send(socket, withdrawn{}); err != nil {
@@ -107,12 +111,13 @@ func starter() int {
 		return failed // the first process says why
 	}
 	fds, err := talk.Receive(inner, &h)
-	if err != nil || len(fds) != 2 {
+	if err != nil || len(fds) < 2 || len(fds) > 3 {
 		return failed
 	}
+	fds = append(fds, -1)
 	g := &guest{
 		Order: o, abi: h.ABI, root: h.Root, old: h.Old, points: h.Points, folders: h.Folders, proved: h.Proved,
-		rules: fds[0], canary: fds[1], top: -1, listener: -1, told: inner,
+		rules: fds[0], canary: fds[1], program: fds[2], top: -1, listener: -1, told: inner,
 	}
 	return g.finish()
 }

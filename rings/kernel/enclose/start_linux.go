@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 
 	"golang.org/x/sys/unix"
 
@@ -40,7 +41,11 @@ func (g *guest) become() error {
 	if err := unix.Chdir(dir); err != nil {
 		return fmt.Errorf("enter %s: %w", dir, err)
 	}
-	p, err := newProgram(start, g.ownLimits())
+	path := start.Argv[0]
+	if g.program >= 0 {
+		path = order.ProgramPath + strconv.Itoa(g.program)
+	}
+	p, err := newProgram(path, start, g.ownLimits())
 	if err != nil {
 		return fmt.Errorf("execute %s: %w", start.Argv[0], err)
 	}

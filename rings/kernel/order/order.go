@@ -21,6 +21,10 @@ const (
 	Control    = 4 // a SOCK_SEQPACKET socket to the ring
 )
 
+// ProgramPath is how init starts a program that stands nowhere (Mount.Once), with
+// the number of a descriptor behind it.
+const ProgramPath = "/proc/self/fd/"
+
 // Stays is the argument of an init that stays, and so needs a second process: it
 // is told before the order, so that it has started that one by then.
 const Stays = "stays"
@@ -30,7 +34,8 @@ type Order struct {
 	Version int
 	Token   string // hex, random; in the guest's host name "guest-<Token>"
 	Mounts  []Mount
-	Temp    int64 // bytes of /tmp; 0: there is none
+	Temp    int64  // bytes of /tmp; 0: there is none
+	Scratch string `json:",omitempty"` // a folder of as many bytes, the program's own; "": there is none
 	Limits  []Limit
 	UID     int // of the program, inside and outside
 	GID     int
@@ -96,6 +101,7 @@ type Mount struct {
 	Exec   bool   // may be started
 	Map    bool   // may be mapped executable: a library, a program, its interpreter
 	Hide   bool   // what stands there is covered: nothing is granted
+	Once   bool   `json:",omitempty"` // the program of the guest, which init starts: it stands nowhere
 	Link   string // not "": a symbolic link of this text, and nothing is mounted
 }
 

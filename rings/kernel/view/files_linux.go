@@ -159,6 +159,9 @@ func (r *resolver) grantable(rule profiles.PathRule, p place) bool {
 	case top == "dev":
 		r.refuse(rule, "take the line out of the policy", "holds devices; a guest has null, zero, full, random and urandom without being granted them")
 		return false
+	case r.at.Links != "" && paths.Of(r.at.Links).Cover(p.real), r.at.Links != "" && paths.Of(p.real).Cover(r.at.Links):
+		r.refuse(rule, narrower, "holds %s, where a guest has the links to its programs", r.at.Links)
+		return false
 	case p.real == "/tmp" && r.temp:
 		r.refuse(rule, "name a folder in it", "is shared by all of the host; a guest has a /tmp of its own")
 		return false

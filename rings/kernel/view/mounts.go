@@ -2,7 +2,19 @@ package view
 
 import (
 	"strings"
+
+	"github.com/ringd/ringd/rings/kernel/order"
 )
+
+// Stands tells whether something of the host stands at a folder, or in it.
+func Stands(mounts []order.Mount, folder string) bool {
+	for _, m := range mounts {
+		if !m.Once && (m.Path == folder || strings.HasPrefix(m.Path, folder+"/")) {
+			return true
+		}
+	}
+	return false
+}
 
 // mountPoint is one line of mountinfo.
 type mountPoint struct{ at, kind string }

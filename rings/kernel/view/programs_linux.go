@@ -17,16 +17,46 @@ const (
 	maxLibraries = 512 // found in all of them
 )
 
-// programs makes nodes of the granted programs and of all they need, and gives
-// the rules with real paths.
-func (r *resolver) programs(rules []profiles.PathRule) []profiles.PathRule {
-	type program struct {
-		place
-		rule profiles.PathRule
-	}
-	var all []program
-	out := make([]profiles.PathRule, 0, len(rules))
+// listed is a program, or a folder of them, with the rule that names it.
+type listed struct {
+	place
+	rule profiles.PathRule
+	name string // by which it is written
+}
+
+// programs makes nodes of the granted programs, of their helpers and of all they
+// need, and gives the rules with real paths.
+func (r *resolver) programs(k profiles.Kernel) (exec, helpers []profiles.PathRule) {
 	r.granted = paths.Set{}
+	all, exec := r.named(k.Exec)
+	more, helpers := r.named(k.Helpers)
+	var folders []listed
+	for _, p := range more {
+		if p.info.dir() {
+			folders = append(folders, p)
+			delete(r.granted, p.real)
+		} else {
+			all = append(all, p)
+		}
+	}
+	for _, p := range all {
+		r.executable(p.rule, p.place)
+	}
+	r.folders(folders)
+	if k.Path && r.at.Links != "" {
+		for _, p := range all[:len(exec)] {
+			if at := path.Join(r.at.Links, p.name); r.links[at] == "" {
+				r.links[at] = p.real
+			}
+		}
+	}
+	return exec, helpers
+}
+
+// named walks to what rules name, and gives them with real paths.
+func (r *resolver) named(rules []profiles.PathRule) ([]listed, []profiles.PathRule) {
+	var all []listed
+	var out []profiles.PathRule
 	for _, rule := range rules {
 		p, ok := r.find(rule)
 		if !ok || !r.grantable(rule, p) || !r.steady(rule, p) {
@@ -41,19 +71,17 @@ func (r *resolver) programs(rules []profiles.PathRule) []profiles.PathRule {
 				"is granted as a program and a guest may change it")
 			continue
 		}
-		all = append(all, program{p, rule})
+		all = append(all, listed{p, rule, path.Base(rule.Path)})
 		r.granted[p.real] = struct{}{}
 		out = append(out, profiles.PathRule{Path: p.real, Rule: rule.Rule})
 	}
-	for _, p := range all {
-		r.executable(p.rule, p.place)
-	}
-	return out
+	return all, out
 }
 
 // program makes a node of the guest's own program. It may lie in a folder that the
-// guest writes into, where it is pinned.
-func (r *resolver) program(name string) string {
+// guest writes into, where it is pinned. With once, and unless it is granted, it
+// is started by init and stands nowhere.
+func (r *resolver) program(name string, once bool) string {
 	if name == "" {
 		return ""
 	}
@@ -70,8 +98,12 @@ func (r *resolver) program(name string) string {
 	if !ok || !r.steady(rule, p) {
 		return ""
 	}
-	if r.granted[p.real] = struct{}{}; r.nodes[p.real] == nil || !r.nodes[p.real].exec {
+	r.granted[p.real] = struct{}{}
+	if n := r.nodes[p.real]; n == nil || !n.exec {
 		r.executable(rule, p)
+		if n := r.nodes[p.real]; n != nil && once {
+			n.once = true
+		}
 	}
 	return p.real
 }
@@ -168,10 +200,14 @@ func (r *resolver) part(rule profiles.PathRule, p place) bool {
 	return r.trusted(rule, p, "needs "+p.real+", which ") && r.steady(rule, p)
 }
 
-// trusted refuses code that anybody may change.
+// trusted refuses code that anybody, or a group of several, may change.
 func (r *resolver) trusted(rule profiles.PathRule, p place, what string) bool {
-	if p.info.mode&0o002 != 0 {
+	switch i := p.info; {
+	case i.mode&0o002 != 0:
 		r.refuse(rule, "chmod o-w "+p.real, "%severybody may change", what)
+		return false
+	case i.mode&0o020 != 0 && i.gid != 0 && i.gid != i.uid: // a group of one has its user's number
+		r.refuse(rule, "chmod g-w "+p.real, "%severybody of group %d may change", what, i.gid)
 		return false
 	}
 	return true

@@ -27,6 +27,7 @@ const maxText = 64 << 10
 type node struct {
 	info                          info
 	read, write, exec, load, hide bool
+	once                          bool              // init starts it, and it stands nowhere
 	rule                          profiles.PathRule // that it stands for
 }
 
@@ -48,7 +49,8 @@ type resolver struct {
 	nodes   map[string]*node
 	links   map[string]string
 	granted paths.Set // programs that the profile names
-	musl    bool      // a program has musl's loader, so its libraries have
+	skipped []Skipped
+	musl    bool // a program has musl's loader, so its libraries have
 	lib     loader
 	refused []error
 }
@@ -88,14 +90,15 @@ func Resolve(k profiles.Kernel, program string, at Places) (Plan, error) {
 	plan.Kernel.Deny = r.denials(k.Deny)
 	plan.Kernel.Read, plan.Kernel.Write = r.files(k.Read, k.Write)
 	r.hide()
-	plan.Kernel.Exec = r.programs(k.Exec)
-	plan.Program = r.program(program)
+	plan.Kernel.Exec, plan.Kernel.Helpers = r.programs(k)
+	plan.Program = r.program(program, k.Path)
 	plan.Kernel.Libraries = r.libraries(k.Libraries)
 	r.loaderFiles()
 	r.customary()
 	if err := errors.Join(r.refused...); err != nil {
 		return Plan{}, err
 	}
+	plan.Skipped = r.skipped
 	plan.Mounts, err = r.assemble()
 	return plan, err
 }
@@ -232,6 +235,9 @@ func (r *resolver) assemble() ([]order.Mount, error) {
 	folders := map[string]*node{}
 	for _, name := range slices.Sorted(maps.Keys(r.nodes)) {
 		n := r.nodes[name]
+		if n.once {
+			continue
+		}
 		above := nearest(folders, name)
 		if above != nil && above.hide {
 			return nil, &Refusal{Path: name, Rule: above.rule.Rule, Remedy: "keep it elsewhere, or deny less than " + above.rule.Path,
@@ -250,7 +256,7 @@ func (r *resolver) assemble() ([]order.Mount, error) {
 	for name, n := range r.nodes {
 		out = append(out, order.Mount{
 			Path: name, Device: n.info.device, Inode: n.info.inode, Dir: n.info.dir(),
-			Read: n.read, Write: n.write, Exec: n.exec, Map: n.load, Hide: n.hide,
+			Read: n.read, Write: n.write, Exec: n.exec, Map: n.load, Hide: n.hide, Once: n.once,
 		})
 	}
 	text := 0
@@ -288,7 +294,7 @@ func nearest(folders map[string]*node, name string) *node {
 func (r *resolver) pin(folders map[string]*node) error {
 	for _, name := range slices.Sorted(maps.Keys(r.nodes)) {
 		above := nearest(folders, name)
-		if above == nil || !above.write {
+		if above == nil || !above.write || r.nodes[name].once {
 			continue
 		}
 		for dir := path.Dir(name); r.nodes[dir] == nil; dir = path.Dir(dir) {

@@ -35,6 +35,10 @@ type Places struct {
 	// granted folder above one has it hidden.
 	Private []string
 
+	// Links is where a guest has a link to each of its programs, when its profile
+	// has Path; "" is nowhere. No grant reaches it.
+	Links string
+
 	// Root is the folder that stands for /; "" is / itself. Mounts is the text of
 	// mountinfo; nil reads that of this process. Arch is a GOARCH; "" is the host's.
 	// Tests set them.
@@ -67,7 +71,12 @@ type Plan struct {
 	// Kernel is the profile with real paths and nothing that stands for a place:
 	// what Kernel.Within compares for a guest that lives.
 	Kernel profiles.Kernel
+	// Skipped lists what of the folders of helpers does not start, sorted.
+	Skipped []Skipped
 }
+
+// Skipped is a file in a folder of helpers that guests cannot start.
+type Skipped struct{ Path, Reason string }
 
 // Refusal is a rule that this host cannot hold as it is meant.
 type Refusal struct {

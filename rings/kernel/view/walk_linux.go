@@ -34,7 +34,7 @@ type objectOr struct {
 // info is what a file was when it was looked at.
 type info struct {
 	device, inode, names uint64
-	mode                 uint32
+	mode, uid, gid       uint32
 }
 
 func (i info) dir() bool        { return i.mode&syscall.S_IFMT == syscall.S_IFDIR }
@@ -79,7 +79,7 @@ func (h *host) stat(real string) (info, error) {
 }
 
 func infoOf(st *syscall.Stat_t) info {
-	return info{device: uint64(st.Dev), inode: st.Ino, names: uint64(st.Nlink), mode: st.Mode}
+	return info{device: uint64(st.Dev), inode: st.Ino, names: uint64(st.Nlink), mode: st.Mode, uid: st.Uid, gid: st.Gid}
 }
 
 func ignoringEINTR(f func() error) error {

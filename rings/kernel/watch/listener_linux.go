@@ -6,6 +6,7 @@ import (
 	"os"
 	"path"
 	"strconv"
+	"strings"
 	"sync"
 	"syscall"
 
@@ -201,6 +202,9 @@ func (l *Listener) judge(fd uintptr, n notif) (v Violation, refused bool) {
 	}
 	if !l.goesOn(name) {
 		return v, true
+	}
+	if read && l.cfg.Begun != nil && !l.cfg.Begun() && strings.HasPrefix(file, order.ProgramPath) {
+		return v, false
 	}
 	v.Layer = order.LayerExec
 	at := int32(unix.AT_FDCWD)

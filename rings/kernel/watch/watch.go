@@ -66,6 +66,9 @@ type Config struct {
 	// reported when the program is not granted. When nil they are refused as any
 	// call.
 	Granted func(device, inode uint64) bool
+	// Begun tells whether the guest's program runs: before that init starts it by a
+	// descriptor, which is nobody's violation. nil: it runs.
+	Begun func() bool
 	// Errno is what a refused call returns; nil, or 0: EPERM, and EAFNOSUPPORT of
 	// socket, and ENOSYS of clone3.
 	Errno func(call string) syscall.Errno
