@@ -105,6 +105,8 @@ var layers = map[string][]string{
 	"executors/shell":           {"executors", "executors/shell/start", "profiles"},
 	"executors/shell/start":     {"profiles"},
 	"executors/shell/guest":     {"executors", "executors/shell/preflight", "executors/shell/runner", "executors/shell/script", "executors/shell/start", "profiles", "profiles/words"},
+	"executors/shell/builtin":   {},
+	"executors/shell/steps":     {},
 	"executors/shell/runner":    {"executors/shell/builtin", "executors/shell/script", "executors/shell/steps", "profiles", "profiles/command", "profiles/words"},
 	"executors/shell/dry":       {"executors/shell/runner", "executors/shell/script", "profiles", "profiles/command", "profiles/words"},
 	"executors/shell/verdict":   {"executors/shell/dry", "executors/shell/preflight", "executors/shell/script", "profiles", "profiles/command"},

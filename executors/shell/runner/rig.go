@@ -3,10 +3,272 @@ package runner
 import (
 	"context"
 	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+
+	"mvdan.cc/sh/v3/interp"
 
 	"github.com/ringd/ringd/executors/shell/script"
+	"github.com/ringd/ringd/profiles"
 )
 
-func run(context.Context, Config, *script.Script) (Result, error) {
-	return Result{Exit: ExitRefused}, errors.New("run script: not there yet")
+// rig is one run: what all of its shells share.
+type rig struct {
+	c    Config
+	stop context.CancelFunc
+	open sync.WaitGroup // calls of the host
+
+	mu      sync.Mutex
+	over    bool // no more calls of the host
+	ended   error
+	refused []Refusal
+	endless string
+	steps   int
+	seen    map[string]string // variables with values that are allowed
+	funcs   map[string]string // functions that were defined at some time, with their text
+	sources map[string]string // texts that source reads, by the path it is given
+	turns   map[int]*turning
+	starts  int // of programs
 }
+
+// errStop ends the interpreter; what ended the script stands in the rig.
+var errStop = errors.New("the script was stopped")
+
+func run(ctx context.Context, c Config, s *script.Script) (Result, error) {
+	ctx, stop := context.WithCancel(ctx)
+	defer stop()
+	g := &rig{c: withDefaults(c), stop: stop, seen: map[string]string{}, funcs: map[string]string{}, sources: map[string]string{}, turns: map[int]*turning{}}
+	root := &place{base: c.Stderr, home: &shell{}}
+	r, err := g.shell(c.Dir, startEnv(g.c), c.Params, c.Stdin, c.Stdout, root)
+	if err != nil {
+		return Result{Exit: ExitRefused}, err
+	}
+	if err := g.restore(ctx, r, c.State); err != nil {
+		return Result{Exit: ExitRefused}, err
+	}
+	tree, err := g.plant(s.Text, nil)
+	if err != nil {
+		return Result{Exit: ExitRefused}, err
+	}
+	exit, fault := g.end(ctx, r.Run(ctx, tree))
+	g.last(ctx, r)
+	stop()
+	g.close()
+	return g.result(r, exit, fault)
+}
+
+func withDefaults(c Config) Config {
+	c.Limits.Steps = or(c.Limits.Steps, DefaultSteps)
+	c.Limits.Depth = or(c.Limits.Depth, DefaultDepth)
+	c.Limits.Shell = or(c.Limits.Shell, DefaultShell)
+	if c.Limits.Bytes <= 0 {
+		c.Limits.Bytes = DefaultBytes
+	}
+	if c.Name == "" {
+		c.Name = "bash"
+	}
+	if c.Stdout == nil {
+		c.Stdout = io.Discard
+	}
+	if c.Stderr == nil {
+		c.Stderr = io.Discard
+	}
+	return c
+}
+
+func or(n, other int) int {
+	if n <= 0 {
+		return other
+	}
+	return n
+}
+
+// shell makes an interpreter: the only place where one is made. Every handler is
+// set, and none of those set calls one of the library's own.
+func (g *rig) shell(dir string, env *environ, params []string, stdin io.Reader, stdout io.Writer, errs *place) (*interp.Runner, error) {
+	r, err := interp.New(
+		func(r *interp.Runner) error { r.Dir, r.Params = dir, params; return nil }, // the options look at the host
+		interp.Env(env),
+		interp.StdIO(stdin, stdout, errs),
+		interp.CallHandler(g.call),
+		interp.ExecHandlers(func(interp.ExecHandlerFunc) interp.ExecHandlerFunc { return g.exec }),
+		interp.OpenHandler(g.openFile),
+		interp.ReadDirHandler2(g.readDir),
+		interp.StatHandler(g.stat),
+		interp.AccessHandler(g.access),
+	)
+	if err != nil {
+		return nil, fmt.Errorf("make interpreter: %w", err)
+	}
+	r.Reset()
+	env.ready = true
+	return r, nil
+}
+
+// end reads how the interpreter ended.
+func (g *rig) end(ctx context.Context, err error) (uint8, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.ended != nil {
+		return ExitRefused, g.fault()
+	}
+	if err := ctx.Err(); err != nil {
+		return ExitBound, err
+	}
+	var status interp.ExitStatus
+	switch {
+	case err == nil:
+		return 0, nil
+	case errors.As(err, &status):
+		return uint8(status), nil
+	default:
+		return ExitBound, fmt.Errorf("run script: %w", err)
+	}
+}
+
+// fault is what ended the script when it was no refusal and no bound.
+func (g *rig) fault() error {
+	if errors.Is(g.ended, errStop) {
+		return nil
+	}
+	return g.ended
+}
+
+func (g *rig) result(r *interp.Runner, exit uint8, fault error) (Result, error) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	res := Result{Exit: exit, Refused: g.refused, Endless: g.endless}
+	slices.SortStableFunc(res.Refused, func(a, b Refusal) int {
+		if a.Line != b.Line {
+			return a.Line - b.Line
+		}
+		return a.Column - b.Column
+	})
+	switch {
+	case len(g.refused) > 0:
+		res.Exit = ExitRefused
+		return res, nil
+	case g.endless != "":
+		res.Exit = ExitBound
+		return res, nil
+	case g.ended != nil:
+		fault = g.fault()
+	}
+	if fault != nil {
+		res.Exit = ExitBound
+		return res, fault
+	}
+	res.State = g.state(r)
+	return res, nil
+}
+
+// close waits for the open calls of the host, and lets no more begin.
+func (g *rig) close() {
+	g.mu.Lock()
+	g.over = true
+	g.mu.Unlock()
+	g.open.Wait()
+}
+
+// begin says whether a call of the host may begin; done has to follow.
+func (g *rig) begin() error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.over || g.ended != nil {
+		return errStop
+	}
+	g.open.Add(1)
+	return nil
+}
+
+// failed takes what a host answered. What comes back is for the interpreter: nil
+// when the script goes on.
+func (g *rig) failed(err error, at At) error {
+	var denial *profiles.Denial
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &denial):
+		return g.refuse(denial.Decision, at)
+	case errors.Is(err, errStop):
+		return errStop
+	default:
+		g.mu.Lock()
+		if g.ended == nil {
+			g.ended = err
+		}
+		g.mu.Unlock()
+		g.stop()
+		return errStop
+	}
+}
+
+// maxRefused bounds the refusals that a dry run keeps.
+const maxRefused = 64
+
+// refuse keeps a refusal. Outside of a dry run it stops the script: nil is never
+// returned then.
+func (g *rig) refuse(d profiles.Decision, at At) error {
+	d.Verdict = profiles.Deny
+	if d.Evidence == nil {
+		d.Evidence = &profiles.Evidence{}
+	} else {
+		e := *d.Evidence
+		d.Evidence = &e
+	}
+	if d.Evidence.Line == 0 {
+		d.Evidence.Line, d.Evidence.Column = at.Line, at.Column
+	}
+	if len(at.Chain) > 0 {
+		d.Evidence.Chain = slices.Concat(at.Chain, d.Evidence.Chain)
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if len(g.refused) < maxRefused && (g.c.Dry || g.ended == nil) {
+		g.refused = append(g.refused, Refusal{Decision: d, At: at})
+	}
+	if g.c.Dry {
+		return nil
+	}
+	if g.ended == nil {
+		g.ended = errStop
+	}
+	g.stop()
+	return errStop
+}
+
+// bound stops a script that ran into one of its limits.
+func (g *rig) bound(format string, args ...any) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.endless == "" {
+		g.endless = fmt.Sprintf(format, args...)
+	}
+	if g.ended == nil {
+		g.ended = errStop
+	}
+	g.stop()
+	return errStop
+}
+
+func (g *rig) stopped() error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.over || g.ended != nil {
+		return errStop
+	}
+	return nil
+}
+
+// notGoing is a failure that a dry run shows the script for what was refused.
+func notGoing(name string) error { return &os.PathError{Op: "open", Path: name, Err: os.ErrPermission} }
+
+// reader reads a text that stands for a file.
+type reader struct{ *strings.Reader }
+
+func (reader) Write([]byte) (int, error) { return 0, os.ErrPermission }
+func (reader) Close() error              { return nil }

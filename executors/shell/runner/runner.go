@@ -17,6 +17,7 @@ import (
 
 	"github.com/ringd/ringd/executors/shell/script"
 	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/profiles/command"
 )
 
 // Host is all that a script can reach. Its methods may be called concurrently,
@@ -34,6 +35,12 @@ type Host interface {
 	// Set is told of a variable that the Decider refuses. Without an error the
 	// script goes on.
 	Set(ctx context.Context, name, value string) error
+}
+
+// Rules decide what a shell does itself. A *profiles.Decider is one.
+type Rules interface {
+	Command(c command.Command) (profiles.Decision, command.Judgement)
+	Variable(a profiles.VariableAction) profiles.Decision
 }
 
 // Program is a program start with its final words.
@@ -99,14 +106,14 @@ const (
 // Config says how a script runs. The zero Config is refused.
 type Config struct {
 	Host    Host
-	Decider *profiles.Decider // of builtins, shells and variables; nil refuses
-	Dir     string            // absolute and clean
-	Env     []string          // NAME=value, exported; PATH, HOME and TMPDIR among them
-	State   *State            // of an earlier run; nil: none
-	Name    string            // $0; "" is bash
-	Params  []string          // $1 and on
-	Stdin   io.Reader         // best an *os.File; nil: nothing can be read
-	Stdout  io.Writer         // nil: thrown away
+	Decider Rules     // a *profiles.Decider
+	Dir     string    // absolute and clean
+	Env     []string  // NAME=value, exported; PATH, HOME and TMPDIR among them
+	State   *State    // of an earlier run; nil: none
+	Name    string    // $0; "" is bash
+	Params  []string  // $1 and on
+	Stdin   io.Reader // best an *os.File; nil: nothing can be read
+	Stdout  io.Writer // nil: thrown away
 	Stderr  io.Writer
 	User    int // $UID, $EUID
 	Now     func() time.Time

@@ -1,0 +1,417 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"mvdan.cc/sh/v3/expand"
+	"mvdan.cc/sh/v3/interp"
+	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/ringd/ringd/executors/shell/builtin"
+	"github.com/ringd/ringd/executors/shell/script"
+	"github.com/ringd/ringd/executors/shell/steps"
+	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/profiles/command"
+	"github.com/ringd/ringd/profiles/words"
+)
+
+// Names that lead from call to exec. They hold a NUL byte, which no word of a
+// script can: call refuses those.
+const (
+	ours    = "\x00builtin\x00" // one of package builtin
+	program = "\x00program"     // a program, whatever functions there are
+)
+
+// call decides each simple command before it runs, functions and builtins too,
+// and says what of the interpreter runs it.
+func (g *rig) call(ctx context.Context, args []string) ([]string, error) {
+	hc := interp.HandlerCtx(ctx)
+	p := placeOf(hc)
+	if signal, killed := g.killed(p); killed {
+		return []string{"exit", strconv.Itoa(128 + signal)}, nil
+	}
+	if err := g.stopped(); err != nil {
+		return nil, err
+	}
+	for i, a := range args {
+		if strings.IndexByte(a, 0) >= 0 {
+			args = slices.Clone(args) // bash has no such bytes in words
+			args[i] = strings.ReplaceAll(a, "\x00", "")
+		}
+	}
+	g.mu.Lock()
+	_, function := g.funcs[args[0]]
+	g.mu.Unlock()
+	if function {
+		return args, nil
+	}
+	if !interp.IsBuiltin(args[0]) {
+		return args, nil
+	}
+	switch args[0] { // those without any effect outside, which loops run most
+	case ":", "true", "false", "break", "continue", "return", "shift", "[", "test":
+		if len(args) == 1 || args[0] == "[" || args[0] == "test" || args[0] == ":" {
+			return g.plain(hc, p, args)
+		}
+	}
+	return g.builtin(ctx, hc, p, args)
+}
+
+// plain is for builtins that only a pattern of the policy can refuse.
+func (g *rig) plain(hc interp.HandlerContext, p *place, args []string) ([]string, error) {
+	if next, err := g.judge(hc, p, args); next != nil || err != nil {
+		return next, err
+	}
+	return args, nil
+}
+
+// judge asks the rules about a command that the shell runs itself. With words or
+// an error that is the answer; with neither it is allowed.
+func (g *rig) judge(_ interp.HandlerContext, p *place, args []string) ([]string, error) {
+	d, j := g.c.Decider.Command(command.Command{Words: words.AllKnown(args)})
+	if j.Verdict != command.Deny || len(j.Scripts) > 0 && d.Verdict != profiles.Deny {
+		return nil, nil
+	}
+	if err := g.refuse(d, p.at); err != nil {
+		return nil, err
+	}
+	return refusedCall(), nil
+}
+
+func refusedCall() []string { return []string{ours + "refused"} }
+
+// builtin leads to who runs a builtin.
+func (g *rig) builtin(ctx context.Context, hc interp.HandlerContext, p *place, args []string) ([]string, error) {
+	if next, err := g.judge(hc, p, args); next != nil || err != nil {
+		return next, err
+	}
+	switch args[0] {
+	case "command":
+		return g.command(ctx, hc, p, args)
+	case "builtin":
+		if len(args) > 1 && args[1] == "--" {
+			args = slices.Delete(slices.Clone(args), 1, 2)
+		}
+		if len(args) == 1 {
+			return []string{"true"}, nil
+		}
+		if !interp.IsBuiltin(args[1]) {
+			return args, nil
+		}
+		return g.without(g.builtin(ctx, hc, p, args[1:]))
+	case "exec":
+		if len(args) > 1 && strings.HasPrefix(args[1], "-") && args[1] != "--" {
+			return g.no(p, args, "exec with options would change the name or environment of the program")
+		}
+		if len(args) > 1 && args[1] == "--" {
+			args = slices.Delete(slices.Clone(args), 1, 2)
+		}
+		return args, nil
+	case "eval":
+		return g.eval(ctx, p, args)
+	case "source", ".":
+		return g.source(ctx, hc, p, args)
+	case "trap":
+		return g.trap(p, args)
+	case "set":
+		return set(args), nil
+	case "cd", "pushd":
+		return cd(args), nil
+	case "wait":
+		return g.wait(args), nil
+	case "read":
+		if builtin.PlainRead(args[1:]) {
+			return args, nil
+		}
+	}
+	if builtin.Has(args[0]) {
+		return slices.Concat([]string{ours + args[0]}, args[1:]), nil
+	}
+	return args, nil
+}
+
+// without makes words run as a builtin, whatever functions there are.
+func (g *rig) without(args []string, err error) ([]string, error) {
+	if err != nil || strings.HasPrefix(args[0], "\x00") {
+		return args, err
+	}
+	return slices.Concat([]string{"builtin"}, args), nil
+}
+
+func (g *rig) command(ctx context.Context, hc interp.HandlerContext, p *place, args []string) ([]string, error) {
+	rest := args[1:]
+	for len(rest) > 0 && strings.HasPrefix(rest[0], "-") && len(rest[0]) > 1 {
+		if rest[0] == "--" {
+			rest = rest[1:]
+			break
+		}
+		if strings.Trim(rest[0][1:], "vV") == "" {
+			return slices.Concat([]string{ours + "command"}, args[1:]), nil
+		}
+		if rest[0] != "-p" {
+			return []string{ours + "usage", "command: " + rest[0] + ": invalid option"}, nil
+		}
+		rest = rest[1:] // -p looks in a standard PATH; PATH is not searched at all
+	}
+	switch {
+	case len(rest) == 0:
+		return []string{"true"}, nil
+	case interp.IsBuiltin(rest[0]):
+		return g.without(g.builtin(ctx, hc, p, rest))
+	default:
+		return slices.Concat([]string{program}, rest), nil
+	}
+}
+
+// no refuses a command by a reason of the shell's own.
+func (g *rig) no(p *place, args []string, reason string) ([]string, error) {
+	d := profiles.Decision{Code: profiles.CodeShellBuiltin, Reason: args[0] + ": " + reason, Evidence: &profiles.Evidence{Argv: args}}
+	if err := g.refuse(d, p.at); err != nil {
+		return nil, err
+	}
+	return refusedCall(), nil
+}
+
+// plant reads a text that runs, and marks it. With from its statements all get
+// that place.
+func (g *rig) plant(text string, from *At) (*syntax.File, error) {
+	s, r := script.Parse(text)
+	if r != nil {
+		return nil, &profiles.Denial{Capability: profiles.ExecutorShell, Decision: refusalOf(r)}
+	}
+	syntax.Walk(s.File, func(n syntax.Node) bool {
+		if f, ok := n.(*syntax.FuncDecl); ok && f.Name != nil {
+			from, to := int(f.Pos().Offset()), int(f.End().Offset())
+			if from < to && to <= len(s.Text) {
+				g.mu.Lock()
+				g.funcs[f.Name.Value] = s.Text[from:to]
+				g.mu.Unlock()
+			}
+		}
+		return true
+	})
+	o := steps.Options{Dry: g.c.Dry}
+	if from != nil {
+		o.Line, o.Column = from.Line, from.Column
+	}
+	steps.Plant(s.File, o)
+	s.File.Name = g.c.Name
+	return s.File, nil
+}
+
+func refusalOf(r *script.Refusal) profiles.Decision {
+	d := profiles.Decision{Code: r.Code, Reason: r.Reason, Instead: r.Instead}
+	if r.Line > 0 {
+		d.Evidence = &profiles.Evidence{Line: r.Line, Column: r.Column}
+	}
+	return d
+}
+
+// inner reads a text that a command of the script runs in the same shell, and
+// gives it back as text with marks.
+func (g *rig) inner(text, by string, p *place) (string, error) {
+	tree, err := g.plant(text, &p.at)
+	if err != nil {
+		at := p.at
+		at.Chain = slices.Concat(at.Chain, []string{by})
+		var d *profiles.Denial
+		if errors.As(err, &d) && d.Decision.Evidence != nil { // a place in another text
+			d.Decision.Reason = fmt.Sprintf("%s (line %d of the text that %s runs)", d.Decision.Reason, d.Decision.Evidence.Line, by)
+			d.Decision.Evidence = nil
+		}
+		return "", g.failed(err, at)
+	}
+	out, err := steps.Text(tree)
+	if err != nil {
+		return "", g.failed(err, p.at)
+	}
+	return out, nil
+}
+
+func (g *rig) eval(_ context.Context, p *place, args []string) ([]string, error) {
+	rest := args[1:]
+	if len(rest) > 0 && rest[0] == "--" {
+		rest = rest[1:]
+	}
+	text := strings.Join(rest, " ")
+	if strings.TrimSpace(text) == "" {
+		return []string{"true"}, nil
+	}
+	if err := g.opaque(text, "eval", p); err != nil {
+		return nil, err
+	}
+	out, err := g.inner(text, "eval", p)
+	if err != nil {
+		return nil, err
+	}
+	if out == "" {
+		return refusedCall(), nil
+	}
+	return []string{"eval", out}, nil
+}
+
+// maxSource bounds a file that source reads.
+const maxSource = script.MaxBytes + 1
+
+func (g *rig) source(ctx context.Context, hc interp.HandlerContext, p *place, args []string) ([]string, error) {
+	if len(args) < 2 {
+		return args, nil
+	}
+	f, err := g.openHost(ctx, File{Op: Read, Path: args[1], At: p.at}, hc.Dir)
+	if err != nil {
+		if g.stopped() != nil {
+			return nil, errStop
+		}
+		return []string{ours + "failed", args[0] + ": " + args[1] + ": No such file or directory"}, nil
+	}
+	b, err := io.ReadAll(io.LimitReader(f, maxSource))
+	_ = f.Close()
+	if err != nil {
+		return []string{ours + "failed", args[0] + ": " + args[1] + ": cannot be read"}, nil
+	}
+	text, err := g.inner(string(b), "source "+path.Base(args[1]), p)
+	if err != nil {
+		return nil, err
+	}
+	g.mu.Lock()
+	name := "\x01source" + strconv.Itoa(len(g.sources))
+	g.sources[name] = text
+	g.mu.Unlock()
+	return slices.Concat([]string{"source", name}, args[2:]), nil
+}
+
+// trap lets the text of a trap be read before it is kept. Signals reach programs,
+// not the interpreter: a trap on one never runs.
+func (g *rig) trap(p *place, args []string) ([]string, error) {
+	rest := args[1:]
+	if len(rest) > 0 && rest[0] == "--" {
+		rest = rest[1:]
+	}
+	if len(rest) == 0 || strings.HasPrefix(rest[0], "-") && rest[0] != "-" {
+		return args, nil
+	}
+	text, signals := "-", rest
+	if len(rest) > 1 {
+		text, signals = rest[0], rest[1:]
+	}
+	if text != "" && text != "-" {
+		if err := g.opaque(text, "trap", p); err != nil {
+			return nil, err
+		}
+		out, err := g.inner(text, "trap", p)
+		if err != nil {
+			return nil, err
+		}
+		text = out
+	}
+	kept := []string{"trap", text}
+	for _, s := range signals {
+		switch strings.ToUpper(s) {
+		case "EXIT", "0":
+			kept = append(kept, "EXIT")
+		case "ERR":
+			kept = append(kept, "ERR")
+		}
+	}
+	if len(kept) == 2 {
+		return []string{"true"}, nil
+	}
+	return kept, nil
+}
+
+// set takes out options that change nothing here.
+func set(args []string) []string {
+	out := []string{"set"}
+	for i := 1; i < len(args); i++ {
+		a := args[i]
+		if a == "--" || a == "-" || len(a) < 2 || a[0] != '-' && a[0] != '+' {
+			return append(out, args[i:]...)
+		}
+		letters := strings.Map(func(r rune) rune {
+			if strings.ContainsRune("hmbBHETk", r) {
+				return -1
+			}
+			return r
+		}, a[1:])
+		if strings.HasSuffix(letters, "o") && i+1 < len(args) {
+			if harmless(args[i+1]) {
+				letters = strings.TrimSuffix(letters, "o")
+			} else {
+				if letters != "" {
+					out = append(out, a[:1]+letters)
+				}
+				out = append(out, args[i+1])
+				i++
+				continue
+			}
+			i++
+		}
+		if letters != "" {
+			out = append(out, a[:1]+letters)
+		}
+	}
+	if len(out) == 1 && len(args) > 1 {
+		return []string{"true"}
+	}
+	return out
+}
+
+func harmless(option string) bool {
+	switch option {
+	case "errtrace", "functrace", "monitor", "history", "histexpand", "hashall", "braceexpand", "emacs", "vi", "notify", "posix", "interactive-comments":
+		return true
+	default:
+		return false
+	}
+}
+
+// cd takes out options that make no difference: links are seen by the host.
+func cd(args []string) []string {
+	out := args[:1:1]
+	for i, a := range args[1:] {
+		switch a {
+		case "-P", "-L", "-e", "-@":
+			continue
+		case "--":
+			return append(out, args[i+2:]...)
+		}
+		return append(out, args[i+1:]...)
+	}
+	return out
+}
+
+func (g *rig) wait(args []string) []string {
+	if g.c.Dry {
+		return []string{"true"}
+	}
+	out := slices.Clone(args)
+	for i, a := range out {
+		if n, ok := strings.CutPrefix(a, "%"); ok {
+			out[i] = "g" + n
+		}
+	}
+	return out
+}
+
+func exported(env expand.Environ) []string {
+	values := map[string]string{}
+	for name, v := range env.Each {
+		delete(values, name)
+		if v.Exported && v.IsSet() && v.Kind == expand.String {
+			values[name] = v.Str
+		}
+	}
+	out := make([]string, 0, len(values))
+	for name, v := range values {
+		out = append(out, name+"="+v)
+	}
+	slices.Sort(out)
+	return out
+}

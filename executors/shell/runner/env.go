@@ -1,0 +1,198 @@
+package runner
+
+import (
+	"context"
+	"fmt"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"mvdan.cc/sh/v3/expand"
+	"mvdan.cc/sh/v3/interp"
+	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/ringd/ringd/executors/shell/steps"
+)
+
+// environ is what a shell starts with. Until it is ready it gives a TMPDIR that
+// no path can stand below: the interpreter keeps that one for files it opens
+// without asking.
+type environ struct {
+	names  []string
+	values map[string]expand.Variable
+	ready  bool
+}
+
+const nowhereToWrite = "/\x00"
+
+func (e *environ) Get(name string) expand.Variable {
+	if name == "TMPDIR" && !e.ready {
+		return expand.Variable{Set: true, Kind: expand.String, Str: nowhereToWrite}
+	}
+	return e.values[name]
+}
+
+func (e *environ) Each(f func(string, expand.Variable) bool) {
+	for _, name := range e.names {
+		if !f(name, e.values[name]) {
+			return
+		}
+	}
+}
+
+func (e *environ) set(name string, v expand.Variable) {
+	if _, ok := e.values[name]; !ok {
+		e.names = append(e.names, name)
+	}
+	e.values[name] = v
+}
+
+// environOf makes the variables of a shell. What the interpreter would ask the
+// host for is there.
+func environOf(env []string, user int) *environ {
+	e := &environ{values: make(map[string]expand.Variable, len(env)+4)}
+	for _, pair := range env {
+		name, value, ok := strings.Cut(pair, "=")
+		if ok && syntax.ValidName(name) {
+			e.set(name, expand.Variable{Set: true, Exported: true, Kind: expand.String, Str: value})
+		}
+	}
+	if !e.values["HOME"].Set {
+		e.set("HOME", expand.Variable{Set: true, Kind: expand.String, Str: "/"})
+	}
+	id := expand.Variable{Set: true, ReadOnly: true, Kind: expand.String, Str: strconv.Itoa(user)}
+	for _, name := range []string{"UID", "EUID", "GID"} {
+		e.set(name, id)
+	}
+	return e
+}
+
+func startEnv(c Config) *environ {
+	e := environOf(c.Env, c.User)
+	if c.State == nil {
+		return e
+	}
+	for _, v := range c.State.Variables {
+		if !syntax.ValidName(v.Name) || own(v.Name) || e.values[v.Name].ReadOnly {
+			continue
+		}
+		x := expand.Variable{Set: true, Exported: v.Exported, ReadOnly: v.ReadOnly, Kind: expand.String, Str: v.Value}
+		switch v.Kind {
+		case "list":
+			x.Kind, x.List = expand.Indexed, v.List
+			if len(v.Indexes) == len(v.List) && len(v.List) > 0 && slices.IsSorted(v.Indexes) && v.Indexes[0] >= 0 {
+				x.Indexes = v.Indexes
+			}
+		case "map":
+			x.Kind, x.Map = expand.Associative, v.Map
+		}
+		e.set(v.Name, x)
+	}
+	return e
+}
+
+// restore gives a shell the functions and options of an earlier run, and keeps the
+// variables there are as allowed ones.
+func (g *rig) restore(ctx context.Context, r *interp.Runner, s *State) error {
+	r.Env.Each(func(name string, v expand.Variable) bool {
+		g.seen[name] = v.Str
+		return true
+	})
+	if s == nil {
+		return nil
+	}
+	for _, v := range s.Variables { // unlike those of the start they are decided again
+		if !slices.ContainsFunc(g.c.Env, func(pair string) bool { return pair == v.Name+"="+v.Value }) {
+			delete(g.seen, v.Name)
+		}
+	}
+	names := make([]string, 0, len(s.Functions))
+	for name := range s.Functions {
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		tree, err := g.plant(s.Functions[name], nil)
+		if err != nil {
+			return fmt.Errorf("restore function: %w", err)
+		}
+		for _, st := range tree.Stmts {
+			if _, ok := st.Cmd.(*syntax.FuncDecl); !ok {
+				return fmt.Errorf("restore function %q: the text is none", name)
+			}
+			if err := r.Run(ctx, st); err != nil {
+				return fmt.Errorf("restore function %q: %w", name, err)
+			}
+		}
+	}
+	var options []string
+	for _, c := range s.Options {
+		if strings.ContainsRune("aefux", c) {
+			options = append(options, "-"+string(c))
+		}
+	}
+	if strings.Contains(s.Options, "pipefail") {
+		options = append(options, "-o", "pipefail")
+	}
+	if len(options) > 0 {
+		if err := interp.Params(options...)(r); err != nil {
+			return fmt.Errorf("restore options: %w", err)
+		}
+	}
+	return nil
+}
+
+// last looks at the variables once more: the last statement may have set one.
+func (g *rig) last(ctx context.Context, r *interp.Runner) {
+	if g.stopped() == nil {
+		_ = g.variables(ctx, vars(r.Vars), 0, 0, At{})
+	}
+}
+
+// vars are the variables of an interpreter that has ended.
+type vars map[string]expand.Variable
+
+func (v vars) Get(name string) expand.Variable { return v[name] }
+func (v vars) Each(f func(string, expand.Variable) bool) {
+	for name, x := range v {
+		if !f(name, x) {
+			return
+		}
+	}
+}
+
+// state is what a shell leaves behind. The caller holds mu.
+func (g *rig) state(r *interp.Runner) *State {
+	s := &State{Dir: path.Clean(r.Dir)}
+	for name, v := range r.Vars {
+		if own(name) || !v.IsSet() || !syntax.ValidName(name) {
+			continue
+		}
+		x := Variable{Name: name, Value: v.Str, Exported: v.Exported, ReadOnly: v.ReadOnly}
+		switch v.Kind {
+		case expand.String:
+		case expand.Indexed:
+			x.Kind, x.Value, x.List, x.Indexes = "list", "", v.List, v.Indexes
+		case expand.Associative:
+			x.Kind, x.Value, x.Map = "map", "", v.Map
+		default:
+			continue
+		}
+		s.Variables = append(s.Variables, x)
+	}
+	slices.SortFunc(s.Variables, func(a, b Variable) int { return strings.Compare(a.Name, b.Name) })
+	for name, body := range r.Funcs {
+		if s.Functions == nil {
+			s.Functions = map[string]string{}
+		}
+		steps.Strip(body)
+		text, err := steps.Text(&syntax.File{Stmts: []*syntax.Stmt{{Cmd: &syntax.FuncDecl{
+			Parens: true, Name: &syntax.Lit{Value: name}, Body: body,
+		}}}})
+		if err == nil {
+			s.Functions[name] = strings.TrimSpace(text)
+		}
+	}
+	return s
+}

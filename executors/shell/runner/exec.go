@@ -1,0 +1,370 @@
+package runner
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path"
+	"slices"
+	"strconv"
+	"strings"
+
+	"mvdan.cc/sh/v3/interp"
+	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/ringd/ringd/executors/shell/builtin"
+	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/profiles/command"
+	"github.com/ringd/ringd/profiles/words"
+)
+
+// exec runs what is no builtin of the interpreter and no function: a builtin of
+// ours, a shell that is interpreted, or a program of the host.
+func (g *rig) exec(ctx context.Context, args []string) error {
+	hc := interp.HandlerCtx(ctx)
+	p := placeOf(hc)
+	if err := g.stopped(); err != nil {
+		return err
+	}
+	if name, ok := strings.CutPrefix(args[0], ours); ok {
+		return g.ours(ctx, hc, p, name, args[1:])
+	}
+	if args[0] == program {
+		args = args[1:]
+	}
+	if _, j := g.c.Decider.Command(command.Command{Words: words.AllKnown(args)}); interpreted(args, j) {
+		return g.nested(ctx, hc, p, args)
+	}
+	return g.start(ctx, hc, p, args)
+}
+
+// start starts a program of the host.
+func (g *rig) start(ctx context.Context, hc interp.HandlerContext, p *place, args []string) error {
+	if err := g.variables(ctx, hc.Env, 0, 0, p.at); err != nil {
+		return err
+	}
+	if err := g.begin(); err != nil {
+		return err
+	}
+	defer g.open.Done()
+	if p.job != nil {
+		var stop context.CancelFunc
+		g.mu.Lock()
+		ctx, stop = p.job.context(ctx)
+		g.mu.Unlock()
+		defer stop()
+	}
+	pr := Program{Argv: args, Dir: hc.Dir, Env: exported(hc.Env), Stdout: raw(hc.Stdout), Stderr: raw(hc.Stderr), At: p.at}
+	if hc.Stdin != nil {
+		pr.Stdin = hc.Stdin
+	}
+	g.mu.Lock()
+	g.starts++
+	g.mu.Unlock()
+	exit, err := g.c.Host.Start(ctx, pr)
+	if signal, killed := g.killed(p); killed {
+		return interp.ExitStatus(uint8(128 + signal)) //nolint:gosec // a signal is small
+	}
+	if err != nil {
+		if err := g.failed(err, p.at); err != nil {
+			return err
+		}
+		exit = ExitRefused
+	}
+	if exit != 0 {
+		return interp.ExitStatus(exit)
+	}
+	return nil
+}
+
+// context ends with the job.
+func (j *job) context(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, stop := context.WithCancel(ctx)
+	if j.killed {
+		stop()
+	}
+	j.stops = append(j.stops, stop)
+	return ctx, stop
+}
+
+// killed reports whether the job of a statement was killed, and by what.
+func (g *rig) killed(p *place) (signal int, is bool) {
+	if p.job == nil {
+		return 0, false
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return p.job.signal, p.job.killed
+}
+
+// kill ends what a job runs, and the job with it.
+func (g *rig) kill(p *place, target string, signal int) bool {
+	n, err := strconv.Atoi(strings.TrimLeft(target, "g%"))
+	if err != nil || target == "" || target[0] != 'g' && target[0] != '%' {
+		return false
+	}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if n < 1 || n > len(p.home.jobs) {
+		return false
+	}
+	j := p.home.jobs[n-1]
+	if signal == 0 {
+		return !j.killed
+	}
+	j.killed, j.signal = true, signal
+	for _, stop := range j.stops {
+		stop()
+	}
+	return true
+}
+
+// ours runs a builtin of package builtin, or answers for one.
+func (g *rig) ours(ctx context.Context, hc interp.HandlerContext, p *place, name string, args []string) error {
+	switch name {
+	case "refused":
+		return interp.ExitStatus(ExitRefused)
+	case "usage", "failed":
+		_, _ = fmt.Fprintln(hc.Stderr, "bash: "+args[0])
+		if name == "usage" {
+			return interp.ExitStatus(2)
+		}
+		return interp.ExitStatus(1)
+	}
+	s := builtin.Shell{
+		Stdin: hc.Stdin, Stdout: hc.Stdout, Stderr: hc.Stderr, Dir: hc.Dir, Now: g.c.Now,
+		Get: func(name string) (string, bool) {
+			v := hc.Env.Get(name)
+			return v.String(), v.IsSet()
+		},
+		Set:     func(name, value string) error { return assign(ctx, hc, name, value) },
+		SetList: func(name string, values []string) error { return assignList(ctx, hc, name, values) },
+		What:    func(name string) (string, string) { return g.what(name) },
+		Kill:    func(target string, signal int) bool { return g.kill(p, target, signal) },
+	}
+	if exit := builtin.Run(ctx, name, args, s); exit != 0 {
+		return interp.ExitStatus(exit)
+	}
+	return nil
+}
+
+// assign sets a variable of the shell that called.
+func assign(ctx context.Context, hc interp.HandlerContext, name, value string) error {
+	q, err := quote(value)
+	if err != nil {
+		return err
+	}
+	return hc.Builtin(ctx, []string{"eval", name + "=" + q})
+}
+
+func assignList(ctx context.Context, hc interp.HandlerContext, name string, values []string) error {
+	var b strings.Builder
+	b.WriteString(name + "=(")
+	for _, v := range values {
+		q, err := quote(v)
+		if err != nil {
+			return err
+		}
+		b.WriteString(q + " ")
+	}
+	return hc.Builtin(ctx, []string{"eval", b.String() + ")"})
+}
+
+// quote makes text a word, in single quotes, that reads back as it.
+func quote(v string) (string, error) {
+	if strings.IndexByte(v, 0) >= 0 {
+		return "", errors.New("a NUL byte")
+	}
+	return "'" + strings.ReplaceAll(v, "'", `'\''`) + "'", nil
+}
+
+// what says what a name is, as type and command -v do. PATH is not looked at.
+func (g *rig) what(name string) (kind, text string) {
+	g.mu.Lock()
+	_, function := g.funcs[name]
+	g.mu.Unlock()
+	switch {
+	case syntax.IsKeyword(name):
+		return "keyword", name
+	case function:
+		return "function", name
+	case interp.IsBuiltin(name):
+		return "builtin", name
+	}
+	_, j := g.c.Decider.Command(command.Command{Words: words.AllKnown([]string{name})})
+	switch {
+	case j.Path != "" && path.Base(name) == name:
+		return "file", j.Path
+	case j.Path != "":
+		return "file", name
+	case interpreted([]string{name}, j):
+		return "file", "/usr/bin/" + path.Base(name)
+	default:
+		return "", ""
+	}
+}
+
+// interpreted reports whether a command is a shell that ringd reads itself.
+func interpreted(args []string, j command.Judgement) bool {
+	return j.Path == "" && !j.Builtin && shellName(args[0]) && (j.Verdict != command.Deny || len(j.Scripts) > 0)
+}
+
+func shellName(name string) bool {
+	switch path.Base(name) {
+	case "sh", "bash", "dash", "ash", "ksh", "zsh", "rbash", "mksh":
+		return true
+	default:
+		return false
+	}
+}
+
+// nested runs a shell that the script calls: an interpreter of its own, of which
+// only the exported variables, the folder and the streams are the script's.
+func (g *rig) nested(ctx context.Context, hc interp.HandlerContext, p *place, args []string) error {
+	call, problem := readCall(args)
+	if problem != "" {
+		d := profiles.Decision{Code: profiles.CodeShellOpaque, Reason: problem, Evidence: &profiles.Evidence{Argv: args}}
+		if err := g.refuse(d, p.at); err != nil {
+			return err
+		}
+		return interp.ExitStatus(ExitRefused)
+	}
+	if p.shell+1 > g.c.Limits.Shell {
+		return g.bound("shells run inside of one another more than %d deep", g.c.Limits.Shell)
+	}
+	if err := g.variables(ctx, hc.Env, 0, 0, p.at); err != nil {
+		return err
+	}
+	at := p.at
+	at.Chain = slices.Concat(at.Chain, []string{call.shown})
+	stdin := hc.Stdin
+	if call.stdin {
+		text, err := g.script(hc.Stdin)
+		if err != nil {
+			return g.failed(err, at)
+		}
+		if err := g.opaqueInput(text, call.shown, hc, at); err != nil {
+			return err
+		}
+		call.text, stdin = text, nil
+	}
+	if err := g.opaque(call.text, call.shown, &place{at: at}); err != nil {
+		return err
+	}
+	tree, err := g.plant(call.text, &at)
+	if err != nil {
+		if err := g.failed(err, at); err != nil {
+			return err
+		}
+		return interp.ExitStatus(ExitRefused)
+	}
+	inner := &place{base: raw(hc.Stderr), at: at, depth: p.depth + 1, shell: p.shell + 1, home: &shell{}, job: p.job}
+	r, err := g.shell(hc.Dir, environOf(exported(hc.Env), g.c.User), call.params, stdin, hc.Stdout, inner)
+	if err != nil {
+		return g.failed(err, at)
+	}
+	if len(call.options) > 0 {
+		if err := interp.Params(call.options...)(r); err != nil {
+			return g.failed(err, at)
+		}
+	}
+	if call.name != "" {
+		tree.Name = call.name
+	}
+	err = r.Run(ctx, tree)
+	if err := g.stopped(); err != nil {
+		return err
+	}
+	var status interp.ExitStatus
+	switch {
+	case err == nil:
+		return nil
+	case errors.As(err, &status):
+		return status
+	default:
+		return g.failed(err, at)
+	}
+}
+
+// script reads the text that a shell gets on its standard input.
+func (g *rig) script(in io.Reader) (string, error) {
+	if in == nil {
+		return "", nil
+	}
+	b, err := io.ReadAll(io.LimitReader(in, maxSource))
+	if err != nil && !errors.Is(err, os.ErrClosed) {
+		return "", fmt.Errorf("read the text of a shell: %w", err)
+	}
+	return strings.ReplaceAll(string(b), "\x00", ""), nil
+}
+
+// shellCall is a call of a shell, read.
+type shellCall struct {
+	text    string
+	stdin   bool // the text comes from standard input
+	name    string
+	params  []string
+	options []string // for the interpreter
+	shown   string
+}
+
+// readCall reads the words of a call of a shell. A problem says what cannot be
+// read or would not be done.
+func readCall(args []string) (shellCall, string) {
+	base := path.Base(args[0])
+	c := shellCall{shown: base}
+	rest := args[1:]
+	text := false
+	for len(rest) > 0 && len(rest[0]) > 1 && (rest[0][0] == '-' || rest[0][0] == '+') {
+		a := rest[0]
+		rest = rest[1:]
+		if a == "--" {
+			break
+		}
+		if strings.HasPrefix(a, "--") {
+			switch a {
+			case "--norc", "--noprofile", "--posix", "--login", "--noediting":
+				continue
+			}
+			return c, base + " " + a + " is not interpreted"
+		}
+		for i := 1; i < len(a); i++ {
+			switch a[i] {
+			case 'c':
+				text = true
+			case 's':
+				c.stdin = true
+			case 'l', 'i', 'h', 'B', 'E', 'T', 'm', 'b', 'H', 'p':
+			case 'e', 'u', 'x', 'f', 'a', 'n':
+				c.options = append(c.options, a[:1]+string(a[i]))
+			case 'o':
+				if len(rest) == 0 {
+					return c, base + " -o has no option"
+				}
+				if !harmless(rest[0]) {
+					c.options = append(c.options, a[:1]+"o", rest[0])
+				}
+				rest = rest[1:]
+			default:
+				return c, base + " -" + string(a[i]) + " is not interpreted"
+			}
+		}
+	}
+	switch {
+	case text:
+		if len(rest) == 0 {
+			return c, base + " -c has no text"
+		}
+		c.text, c.shown, c.stdin = rest[0], base+" -c", false
+		if len(rest) > 1 {
+			c.name, c.params = rest[1], rest[2:]
+		}
+	case len(rest) > 0 && !c.stdin:
+		return c, "the script file " + rest[0] + " is not read: give its text to " + base + " -c, or its commands one by one"
+	default:
+		c.stdin, c.params = true, rest
+	}
+	return c, ""
+}

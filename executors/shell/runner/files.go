@@ -1,0 +1,126 @@
+package runner
+
+import (
+	"context"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"strings"
+
+	"mvdan.cc/sh/v3/interp"
+
+	"github.com/ringd/ringd/executors/shell/steps"
+)
+
+// openFile answers each open of the shell: a statement's beginning, a text that
+// source reads, or a file of the host.
+func (g *rig) openFile(ctx context.Context, name string, flag int, _ os.FileMode) (io.ReadWriteCloser, error) {
+	hc := interp.HandlerCtx(ctx)
+	if s, ok := steps.Parse(name); ok && flag&os.O_APPEND != 0 {
+		p, err := g.step(ctx, hc, s)
+		if err != nil {
+			return nil, err
+		}
+		return p, nil
+	}
+	g.mu.Lock()
+	text, ok := g.sources[name]
+	g.mu.Unlock()
+	if ok {
+		return reader{strings.NewReader(text)}, nil
+	}
+	p := placeOf(hc)
+	op := Read
+	switch {
+	case flag&os.O_APPEND != 0:
+		op = Append
+	case flag&(os.O_WRONLY|os.O_RDWR|os.O_CREATE|os.O_TRUNC) != 0:
+		op = Write
+	}
+	f, err := g.openHost(ctx, File{Op: op, Path: name, At: p.at}, hc.Dir)
+	if err != nil {
+		return nil, err
+	}
+	if op == Read {
+		return f, nil
+	}
+	return &file{ReadWriteCloser: f, at: p}, nil
+}
+
+// openHost opens a file of the host. A failure that the script sees is an
+// *fs.PathError.
+func (g *rig) openHost(ctx context.Context, f File, dir string) (io.ReadWriteCloser, error) {
+	if f.Path == "" || strings.IndexByte(f.Path, 0) >= 0 {
+		return nil, &fs.PathError{Op: "open", Path: f.Path, Err: fs.ErrNotExist}
+	}
+	shown := f.Path
+	if !path.IsAbs(f.Path) {
+		// Not path.Join: that would take "a/../b" for "b", and a may be a link.
+		f.Path = strings.TrimSuffix(dir, "/") + "/" + f.Path
+	}
+	if err := g.begin(); err != nil {
+		return nil, err
+	}
+	file, err := g.c.Host.Open(ctx, f)
+	g.open.Done()
+	if err == nil {
+		return file, nil
+	}
+	if pe, ok := err.(*fs.PathError); ok { //nolint:errorlint // the interpreter wants this type itself
+		return nil, &fs.PathError{Op: "open", Path: shown, Err: pe.Err}
+	}
+	if err := g.failed(err, f.At); err != nil {
+		return nil, err
+	}
+	return nil, notGoing(shown)
+}
+
+func (g *rig) stat(ctx context.Context, name string, follow bool) (fs.FileInfo, error) {
+	if loop, ok := steps.ParseTurn(name); ok && g.c.Dry {
+		return nil, g.turn(loop)
+	}
+	seen, err := g.look(ctx, Look{Path: name, Link: !follow})
+	if err != nil {
+		return nil, err
+	}
+	if seen.Info == nil {
+		return nil, &fs.PathError{Op: "stat", Path: name, Err: fs.ErrNotExist}
+	}
+	return seen.Info, nil
+}
+
+func (g *rig) access(ctx context.Context, name string, mode interp.AccessMode) error {
+	_, err := g.look(ctx, Look{Path: name, Access: uint32(mode)})
+	return err
+}
+
+func (g *rig) readDir(ctx context.Context, name string) ([]fs.DirEntry, error) {
+	if !path.IsAbs(name) {
+		name = path.Join(interp.HandlerCtx(ctx).Dir, name)
+	}
+	seen, err := g.look(ctx, Look{Path: path.Clean(name), List: true})
+	return seen.Entries, err
+}
+
+// look asks the host. Each error is one that the script sees: a refusal stops the
+// script beside.
+func (g *rig) look(ctx context.Context, l Look) (Seen, error) {
+	missing := &fs.PathError{Op: "stat", Path: l.Path, Err: fs.ErrNotExist}
+	if strings.IndexByte(l.Path, 0) >= 0 || !path.IsAbs(l.Path) {
+		return Seen{}, missing
+	}
+	if err := g.begin(); err != nil {
+		return Seen{}, missing
+	}
+	seen, err := g.c.Host.Look(ctx, l)
+	g.open.Done()
+	if err == nil {
+		return seen, nil
+	}
+	if pe, ok := err.(*fs.PathError); ok { //nolint:errorlint // as in openHost
+		return Seen{}, pe
+	}
+	_ = g.failed(err, placeOf(interp.HandlerCtx(ctx)).at)
+	return Seen{}, missing
+}

@@ -1,0 +1,208 @@
+package runner
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"time"
+
+	"mvdan.cc/sh/v3/expand"
+	"mvdan.cc/sh/v3/interp"
+
+	"github.com/ringd/ringd/executors/shell/steps"
+	"github.com/ringd/ringd/profiles"
+)
+
+// place stands for standard error while a statement runs, and knows where that is.
+type place struct {
+	base  io.Writer
+	at    At
+	depth int
+	shell int    // shells inside of shells
+	home  *shell // the one that runs the statement
+	job   *job   // that it belongs to; nil: none
+	// start is set when the time of the statement is wanted.
+	start time.Time
+	now   func() time.Time
+}
+
+// shell is one shell with its jobs.
+type shell struct{ jobs []*job }
+
+// job is what runs in the background.
+type job struct {
+	stops  []context.CancelFunc // of what it runs
+	killed bool
+	signal int
+}
+
+// placed is what a place can be found in: itself, and files opened for a script.
+type placed interface{ where() *place }
+
+func (p *place) where() *place { return p }
+
+// Write keeps back what the interpreter says of its own end: the refusal is shown
+// elsewhere.
+func (p *place) Write(b []byte) (int, error) {
+	if string(b) == errStop.Error()+"\n" {
+		return len(b), nil
+	}
+	return p.base.Write(b)
+}
+
+func (p *place) Read([]byte) (int, error) { return 0, io.EOF }
+
+// Close ends the statement.
+func (p *place) Close() error {
+	if !p.start.IsZero() {
+		d := p.now().Sub(p.start)
+		_, _ = fmt.Fprintf(p.base, "\nreal\t%dm%.3fs\nuser\t0m0.000s\nsys\t0m0.000s\n", int(d.Minutes()), (d % time.Minute).Seconds())
+	}
+	return nil
+}
+
+// file is one that was opened for a script, and knows the place.
+type file struct {
+	io.ReadWriteCloser
+	at *place
+}
+
+func (f *file) where() *place { return f.at }
+
+// raw is what a writer of the interpreter writes to in the end.
+func raw(w io.Writer) io.Writer {
+	for {
+		switch v := w.(type) {
+		case *place:
+			w = v.base
+		case *file:
+			if f, ok := v.ReadWriteCloser.(*os.File); ok {
+				return f
+			}
+			return v.ReadWriteCloser
+		default:
+			return w
+		}
+	}
+}
+
+// nowhere is where a statement stands whose standard error is no place, as that
+// of 2>&1 into a pipe.
+func nowhere(w io.Writer) *place { return &place{base: w, home: &shell{}} }
+
+func placeOf(hc interp.HandlerContext) *place {
+	if p, ok := hc.Stderr.(placed); ok {
+		return p.where()
+	}
+	if p, ok := hc.Stdout.(placed); ok {
+		return p.where()
+	}
+	return nowhere(hc.Stderr)
+}
+
+// step begins a statement.
+func (g *rig) step(ctx context.Context, hc interp.HandlerContext, s steps.Step) (*place, error) {
+	from := placeOf(hc)
+	p := &place{base: raw(hc.Stderr), at: from.at, depth: from.depth + 1, shell: from.shell, home: from.home, job: from.job}
+	p.at.Line, p.at.Column = s.Line, s.Column
+	if s.Shell {
+		p.home = &shell{}
+	}
+	if s.Time {
+		p.start, p.now = g.c.Now(), g.c.Now
+	}
+	g.mu.Lock()
+	g.steps++
+	n := g.steps
+	if s.Job {
+		p.job = &job{}
+		p.home.jobs = append(p.home.jobs, p.job)
+	}
+	g.mu.Unlock()
+	switch {
+	case n > g.c.Limits.Steps:
+		return nil, g.bound("more than %d statements ran", g.c.Limits.Steps)
+	case p.depth > g.c.Limits.Depth:
+		return nil, g.bound("statements stand inside of one another more than %d deep, as of a function that calls itself", g.c.Limits.Depth)
+	}
+	if err := g.variables(ctx, hc.Env, s.Weight, s.Square, p.at); err != nil {
+		return nil, err
+	}
+	return p, g.stopped()
+}
+
+// own names variables that the shell sets itself; programs do not depend on them.
+func own(name string) bool {
+	switch name {
+	case "PWD", "OLDPWD", "IFS", "OPTIND", "OPTARG", "REPLY", "UID", "EUID", "GID", "_", "BASH_REMATCH", "MAPFILE":
+		return true
+	default:
+		return false
+	}
+}
+
+// variables looks at all variables: whether one has become what the Decider
+// refuses, and whether the next expansion can outgrow the limit.
+func (g *rig) variables(ctx context.Context, env expand.Environ, weight, square int, at At) error {
+	var total, longest int64
+	var bad []string
+	var values []string
+	g.mu.Lock()
+	for name, v := range env.Each {
+		size := sizeOf(v)
+		total += size
+		longest = max(longest, size)
+		if own(name) || !v.IsSet() {
+			continue
+		}
+		value := v.Str
+		if v.Kind == expand.Indexed && len(v.List) > 0 {
+			value = v.List[0]
+		}
+		if known, ok := g.seen[name]; ok && known == value {
+			continue
+		}
+		bad, values = append(bad, name), append(values, value)
+	}
+	g.mu.Unlock()
+	if total > g.c.Limits.Bytes || int64(weight)*longest+int64(square)*longest*longest > g.c.Limits.Bytes {
+		return g.bound("variables grow beyond %d bytes", g.c.Limits.Bytes)
+	}
+	for i, name := range bad {
+		if err := g.variable(ctx, name, values[i], at); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func sizeOf(v expand.Variable) int64 {
+	size := int64(len(v.Str)) + 64
+	for _, e := range v.List {
+		size += int64(len(e)) + 16
+	}
+	for k, e := range v.Map {
+		size += int64(len(k)+len(e)) + 32
+	}
+	return size
+}
+
+// variable asks about one variable that has changed.
+func (g *rig) variable(ctx context.Context, name, value string, at At) error {
+	d := g.c.Decider.Variable(profiles.VariableAction{Name: name, Value: value})
+	if d.Verdict != profiles.Allow {
+		if err := g.begin(); err != nil {
+			return err
+		}
+		err := g.c.Host.Set(ctx, name, value)
+		g.open.Done()
+		if err := g.failed(err, at); err != nil {
+			return err
+		}
+	}
+	g.mu.Lock()
+	g.seen[name] = value
+	g.mu.Unlock()
+	return nil
+}

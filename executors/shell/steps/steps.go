@@ -1,0 +1,261 @@
+// Package steps owns the marks in a script's tree by which the runner learns of
+// each statement before it runs: an append to a path that only the runner knows,
+// put in front of the statement's redirects. The interpreter opens it through the
+// runner's handler, and what it gets stands for standard error while the statement
+// runs: so everything asked from inside of it carries its place.
+//
+// It also writes what the interpreter does unlike bash in words that it does like
+// bash. It runs nothing.
+package steps
+
+import (
+	"bytes"
+	"fmt"
+	"strconv"
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+)
+
+// mark is in front of each path that is a step. A script can write it, and gains
+// nothing: what it opens stands for its own standard error.
+const mark = "\x01"
+
+// Step is one mark, as it is read back.
+type Step struct {
+	Line, Column int
+	// Weight bounds how often the statement can put the longest variable into one
+	// word, Square how often it does that for each character of one.
+	Weight, Square int
+	Shell          bool // a shell of its own: a subshell, a substitution, a part of a pipe
+	Job            bool // what follows runs in the background
+	Time           bool // the time it took is wanted, on standard error
+	Turn           int  // of a loop, by the loop's number; 0: no turn
+}
+
+// Options say how a tree is marked.
+type Options struct {
+	Dry bool // background parts run in their place, loops ask whether to go on
+	// Line and Column are added where a text stands inside of another: every
+	// statement gets this place. 0: its own.
+	Line, Column int
+}
+
+// Plant marks a tree, which it changes. The tree must not be in use.
+func Plant(f *syntax.File, o Options) {
+	p := planter{Options: o, shells: map[*syntax.Stmt]bool{}, done: map[*syntax.Stmt]bool{}, bare: map[*syntax.Stmt]bool{}}
+	syntax.Walk(f, p.node)
+}
+
+// Text is a tree as text that reads back as it. Errors are those of the printer.
+func Text(f *syntax.File) (string, error) {
+	var b bytes.Buffer
+	if err := syntax.NewPrinter().Print(&b, f); err != nil {
+		return "", fmt.Errorf("print script: %w", err)
+	}
+	return b.String(), nil
+}
+
+// Strip takes the marks out of a tree, so that it can be shown.
+func Strip(n syntax.Node) {
+	syntax.Walk(n, func(n syntax.Node) bool {
+		if st, ok := n.(*syntax.Stmt); ok && len(st.Redirs) > 0 && st.Redirs[0].Word != nil {
+			if _, is := Parse(st.Redirs[0].Word.Lit()); is {
+				st.Redirs = st.Redirs[1:]
+			}
+		}
+		return true
+	})
+}
+
+// Parse reads a mark. False: the path is none.
+func Parse(path string) (Step, bool) {
+	rest, ok := strings.CutPrefix(path, mark+"s")
+	if !ok {
+		return Step{}, false
+	}
+	var s Step
+	for i := 0; rest != ""; i++ {
+		var field string
+		field, rest, _ = strings.Cut(rest, ",")
+		if i == 0 {
+			s.Shell, s.Job, s.Time = strings.Contains(field, "S"), strings.Contains(field, "J"), strings.Contains(field, "T")
+			continue
+		}
+		n, err := strconv.Atoi(field)
+		if err != nil || n < 0 {
+			return Step{}, false
+		}
+		switch i {
+		case 1:
+			s.Line = n
+		case 2:
+			s.Column = n
+		case 3:
+			s.Weight = n
+		case 4:
+			s.Square = n
+		}
+	}
+	return s, true
+}
+
+// ParseTurn reads the path of a loop's turn. False: it is none.
+func ParseTurn(path string) (loop int, ok bool) {
+	i := strings.LastIndex(path, mark+"t")
+	if i < 0 {
+		return 0, false
+	}
+	n, err := strconv.Atoi(path[i+len(mark)+1:])
+	return n, err == nil
+}
+
+func (s Step) path() string {
+	b := make([]byte, 0, 32)
+	b = append(b, mark+"s"...)
+	if s.Shell {
+		b = append(b, 'S')
+	}
+	if s.Job {
+		b = append(b, 'J')
+	}
+	if s.Time {
+		b = append(b, 'T')
+	}
+	for _, n := range []int{s.Line, s.Column, s.Weight, s.Square} {
+		b = append(b, ',')
+		b = strconv.AppendInt(b, int64(n), 10)
+	}
+	return string(b)
+}
+
+func (s Step) redirect(pos syntax.Pos) *syntax.Redirect {
+	return &syntax.Redirect{
+		OpPos: pos, Op: syntax.AppOut, N: &syntax.Lit{ValuePos: pos, ValueEnd: pos, Value: "2"},
+		Word: &syntax.Word{Parts: []syntax.WordPart{&syntax.Lit{ValuePos: pos, ValueEnd: pos, Value: s.path()}}},
+	}
+}
+
+type planter struct {
+	Options
+	loops  int
+	shells map[*syntax.Stmt]bool // run by a shell of their own
+	done   map[*syntax.Stmt]bool // wrapped: its own mark is still to come
+	bare   map[*syntax.Stmt]bool // not marked
+}
+
+func (p *planter) node(n syntax.Node) bool {
+	switch n := n.(type) {
+	case *syntax.Stmt:
+		p.stmt(n)
+	case *syntax.Subshell:
+		p.own(n.Stmts)
+	case *syntax.CmdSubst:
+		p.own(n.Stmts)
+	case *syntax.BinaryCmd:
+		if n.Op == syntax.Pipe || n.Op == syntax.PipeAll {
+			p.own([]*syntax.Stmt{n.X})
+		}
+	case *syntax.WhileClause:
+		n.Do = p.turn(n.Do)
+	case *syntax.ForClause:
+		if _, words := n.Loop.(*syntax.WordIter); !words {
+			n.Do = p.turn(n.Do)
+		}
+	case *syntax.Redirect:
+		if n.Op == syntax.RdrClob {
+			n.Op = syntax.RdrOut // noclobber is not supported: the two are one
+		}
+	case *syntax.ParamExp:
+		p.param(n)
+	}
+	return true
+}
+
+func (p *planter) own(list []*syntax.Stmt) {
+	for _, st := range list {
+		p.shells[st] = true
+	}
+}
+
+// stmt marks one statement. One in the background gets another around it, which
+// the shell that starts it runs.
+func (p *planter) stmt(st *syntax.Stmt) {
+	if p.bare[st] {
+		return
+	}
+	s := p.at(st)
+	s.Shell = p.shells[st]
+	if (st.Background || st.Disown) && !p.done[st] {
+		inner := *st
+		inner.Position = st.Pos()
+		p.done[&inner], p.shells[&inner] = true, true
+		*st = syntax.Stmt{Position: st.Position, Redirs: []*syntax.Redirect{s.mark(true, st.Pos())}}
+		if p.Dry {
+			inner.Background, inner.Disown = false, false
+			st.Cmd = &syntax.Subshell{Lparen: inner.Position, Rparen: inner.Position, Stmts: []*syntax.Stmt{&inner}}
+		} else {
+			st.Cmd = &syntax.Block{Lbrace: inner.Position, Rbrace: inner.Position, Stmts: []*syntax.Stmt{&inner}}
+		}
+		return
+	}
+	if st.Cmd == nil && len(st.Redirs) == 1 && st.Redirs[0].Op == syntax.RdrIn && !st.Negated {
+		return // $(<file), which the interpreter knows by its shape
+	}
+	s.Weight, s.Square = weigh(st)
+	if t, ok := st.Cmd.(*syntax.TimeClause); ok {
+		s.Time = true
+		blk := &syntax.Block{Lbrace: t.Pos(), Rbrace: t.Pos()}
+		if t.Stmt != nil {
+			blk.Stmts = []*syntax.Stmt{t.Stmt}
+		} else {
+			blk.Stmts = []*syntax.Stmt{{Position: t.Pos(), Cmd: &syntax.CallExpr{Args: []*syntax.Word{lit(t.Pos(), ":")}}}}
+		}
+		st.Cmd = blk
+	}
+	st.Redirs = append([]*syntax.Redirect{s.redirect(st.Pos())}, st.Redirs...)
+}
+
+func (s Step) mark(job bool, pos syntax.Pos) *syntax.Redirect {
+	s.Job = job
+	return s.redirect(pos)
+}
+
+func (p *planter) at(n syntax.Node) Step {
+	if p.Line > 0 {
+		return Step{Line: p.Line, Column: p.Column}
+	}
+	return Step{Line: int(n.Pos().Line()), Column: int(n.Pos().Col())}
+}
+
+// turn puts a question in front of a loop's body in a dry run: whether there is
+// another turn.
+func (p *planter) turn(body []*syntax.Stmt) []*syntax.Stmt {
+	if !p.Dry || len(body) == 0 {
+		return body
+	}
+	p.loops++
+	pos := body[0].Pos()
+	ask := &syntax.Stmt{Position: pos, Cmd: &syntax.TestClause{Left: pos, Right: pos, X: &syntax.UnaryTest{
+		OpPos: pos, Op: syntax.TsExists, X: lit(pos, mark+"t"+strconv.Itoa(p.loops)),
+	}}}
+	end := &syntax.Stmt{Position: pos, Cmd: &syntax.CallExpr{Args: []*syntax.Word{lit(pos, "break")}}}
+	both := &syntax.Stmt{Position: pos, Cmd: &syntax.BinaryCmd{OpPos: pos, Op: syntax.OrStmt, X: ask, Y: end}}
+	p.bare[ask], p.bare[end], p.bare[both] = true, true, true
+	return append([]*syntax.Stmt{both}, body...)
+}
+
+func lit(pos syntax.Pos, text string) *syntax.Word {
+	return &syntax.Word{Parts: []syntax.WordPart{&syntax.Lit{ValuePos: pos, ValueEnd: pos, Value: text}}}
+}
+
+// param makes what differs from run to run the same in a dry run.
+func (p *planter) param(n *syntax.ParamExp) {
+	if !p.Dry || n.Param == nil {
+		return
+	}
+	switch n.Param.Value {
+	case "!", "$", "PPID", "SRANDOM", "BASHPID":
+		n.Param = &syntax.Lit{ValuePos: n.Param.ValuePos, ValueEnd: n.Param.ValueEnd, Value: "EUID"}
+	}
+}
