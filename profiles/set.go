@@ -188,6 +188,9 @@ type Shell struct {
 	JIT            bool      `json:"jit,omitempty"` // memory may become executable
 	Limits         Limits    `json:"limits"`
 	Rule           Rule      `json:"rule"`
+	// Audit is "full" when records hold the words of programs, and "" or "metadata"
+	// when they hold the program and a digest of its words.
+	Audit string `json:"audit,omitempty"`
 }
 
 // Powers are what a bridge can do to the world; its owner states them.

@@ -81,6 +81,10 @@ const (
 	CallBegun    = port.CallBegun
 	CallAnswered = port.CallAnswered
 	CallClosed   = port.CallClosed
+
+	ExecDecided     = port.ExecDecided
+	FileDecided     = port.FileDecided
+	VariableDecided = port.VariableDecided
 )
 
 // DecodePause reads what Pause.Encode wrote; see pause.Decode. That the bytes are

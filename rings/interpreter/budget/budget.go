@@ -130,6 +130,18 @@ type Spend struct {
 	Refused int64
 }
 
+// AdmitAct takes one act of a guest out of the budgets: name is counted, and all
+// acts together may be most. taken is how many there were.
+func (s *Spend) AdmitAct(name string, taken *int64, most int64) *Excess {
+	if *taken >= most {
+		return &Excess{Code: profiles.CodeBridgeCalls, Text: fmt.Sprintf("a run may start %d programs and open files, in all", most)}
+	}
+	*taken++
+	s.Calls[name]++
+	s.Open[name]++
+	return nil
+}
+
 // Excess is a limit that a call would pass.
 type Excess struct {
 	Code profiles.Code

@@ -8,7 +8,10 @@ import (
 
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/rings/interpreter/calls"
+	"github.com/ringd/ringd/rings/interpreter/ends"
 	"github.com/ringd/ringd/rings/interpreter/feed"
+	"github.com/ringd/ringd/rings/interpreter/pause"
 	"github.com/ringd/ringd/rings/interpreter/port"
 	"github.com/ringd/ringd/rings/interpreter/rules"
 	"github.com/ringd/ringd/rings/interpreter/shape"
@@ -23,14 +26,7 @@ func (r *Run) approval(ctx context.Context, c *call) *rules.Refusal {
 			asked = append(asked, gr.Approval)
 		}
 	}
-	terms, ok := rules.Terms(r.host.Now(), asked...)
-	if !ok {
-		text := "it needs an approval that nobody can give"
-		d := c.Deny(r.bound, profiles.CodeApprovalRequired, "the policies that bind the run name no common approver, or no time to approve")
-		return &rules.Refusal{Name: rules.NameDenied, Text: text, Decision: d}
-	}
-	c.Terms = terms
-	return nil
+	return c.Ask(r.bound, r.host.Now(), r.given(c), asked...)
 }
 
 // asks reports whether an approval's condition holds for the call, which is not
@@ -61,7 +57,7 @@ func (r *Run) asks(ctx context.Context, c *call, a *profiles.Approval) bool {
 // weigh asks the conditions of all policies that bind the call, before the lock
 // is held that decides.
 func (r *Run) weigh(ctx context.Context, c *call) {
-	gr, _ := r.host.InForce().Now(r.agentName, r.executor, c.Bridge, c.Size)
+	gr, _ := c.Now(r.bound, r.host.InForce())
 	for _, gr := range append(c.Grants(), gr) {
 		if gr != nil && gr.Approval != nil {
 			_ = r.asks(ctx, c, gr.Approval) // what it learns stays with the call
@@ -80,30 +76,30 @@ func (r *Run) Approved(ctx context.Context, s Settlement) error {
 	if s.Approved == s.Denied {
 		return fmt.Errorf("approve call %s of run %s: %w", shape.Clip(s.Call, 40), r.id, port.ErrUnsettled)
 	}
-	c, err := r.waitsAt(ctx, s.Call, "", forApprover)
+	c, err := r.waitsAt(ctx, s.Call, "", pause.ForApprover)
 	if err != nil {
 		return err
 	}
 	if s.Approved && !r.host.Now().Before(c.Terms.Expires) {
-		return fmt.Errorf("approve call %s of run %s: %w", c.id, r.id, port.ErrExpired)
+		return fmt.Errorf("approve call %s of run %s: %w", c.ID, r.id, port.ErrExpired)
 	}
 	if s.Denied {
-		if err := r.claim(ctx, c, forApprover, nil); err != nil {
+		if err := r.claim(ctx, c, pause.ForApprover, nil); err != nil {
 			return err
 		}
-		return r.answered(c, reply{denied: true, reason: s.Reason}, s.By, "denied")
+		return r.answered(c, calls.Reply{Denied: true, Reason: s.Reason}, s.By, "denied")
 	}
-	if err := r.claim(ctx, c, forApprover, func() bool { return r.approveLocked(c, s.By) }); err != nil {
+	if err := r.claim(ctx, c, pause.ForApprover, func() bool { return r.approveLocked(c, s.By) }); err != nil {
 		return err
 	}
-	if !c.harness {
-		return r.answered(c, reply{approved: true}, s.By, "approved")
+	if !c.Harness {
+		return r.answered(c, calls.Reply{Approved: true}, s.By, "approved")
 	}
 	rec := r.callRecord(port.CallAnswered, c)
 	rec.Actor, rec.State = s.By, "approved"
 	if err := r.Put(rec, port.Synced); err != nil {
 		r.end(closed("an approval could not be recorded", err))
-		return fmt.Errorf("record the approval of call %s of run %s: %w", c.id, r.id, err)
+		return fmt.Errorf("record the approval of call %s of run %s: %w", c.ID, r.id, err)
 	}
 	return nil
 }
@@ -112,29 +108,17 @@ func (r *Run) Approved(ctx context.Context, s Settlement) error {
 // for the harness.
 func (r *Run) approveLocked(c *call, by string) bool {
 	c.Approved, c.By = true, by
-	if c.harness {
-		r.timeoutLocked(c, c.cancel) // nothing is left to stop once it is answered
-		r.emitLocked(event{Kind: feed.CallChange, Call: &callEvent{ID: c.id, Bridge: c.Bridge, State: "pending", Digest: c.digest}})
+	if c.Harness {
+		r.timeoutLocked(c, c.Cancel) // nothing is left to stop once it is answered
+		r.emitLocked(event{Kind: feed.CallChange, Call: &callEvent{ID: c.ID, Bridge: c.Bridge, State: "pending", Digest: c.Digest}})
 	}
-	return c.harness
-}
-
-// maxReason bounds the reason of a denial.
-const maxReason = 1 << 10
-
-// denied is the result of a call that a person refused.
-func denied(reason string) result {
-	text := "the approval was denied"
-	if reason != "" {
-		text += ": " + shape.Clip(reason, maxReason)
-	}
-	return result{name: rules.NameUnapproved, text: text, code: profiles.CodeApprovalDenied, end: port.CallUnrun}
+	return c.Harness
 }
 
 // perform performs a call of the host that was approved: once it is decided
 // again, and its beginning is committed, which uses the approval up.
 func (r *Run) perform(ctx context.Context, c *call) (executors.Answer, error) {
-	p := r.host.Provider(c.Bridge)
+	p := r.provider(c)
 	if p == nil {
 		return r.unrun(c, r.unprovided(c), nil)
 	}
@@ -144,7 +128,7 @@ func (r *Run) perform(ctx context.Context, c *call) (executors.Answer, error) {
 	r.weigh(ctx, c)
 	r.mu.Lock()
 	no := r.stillLocked(c)
-	again := c.settled != nil && c.settled.Again
+	again := c.Settled != nil && (c.Settled.Again || c.Settled.Result != nil)
 	r.mu.Unlock()
 	if no != nil {
 		return r.unrun(c, no, nil)
@@ -156,16 +140,16 @@ func (r *Run) perform(ctx context.Context, c *call) (executors.Answer, error) {
 	rec := r.callRecord(port.CallBegun, c)
 	rec.Actor, rec.State = c.By, "executing"
 	if err := r.Put(rec, durable); err != nil {
-		return executors.Answer{}, fmt.Errorf("record the beginning of call %s of run %s: %w", c.id, r.id, err)
+		return executors.Answer{}, fmt.Errorf("record the beginning of call %s of run %s: %w", c.ID, r.id, err)
 	}
 	if !again {
-		if err := r.kept.execute(c.id); err != nil {
-			return executors.Answer{}, fmt.Errorf("commit the beginning of call %s of run %s: %w", c.id, r.id, err)
+		if err := r.kept.Execute(c.ID); err != nil {
+			return executors.Answer{}, fmt.Errorf("commit the beginning of call %s of run %s: %w", c.ID, r.id, err)
 		}
 	}
 	r.point("executing_kept")
 	call, cancel := context.WithCancelCause(ctx)
-	timer := time.AfterFunc(millis(c.Limits.TimeoutMillis), func() { cancel(errTimeout) })
+	timer := time.AfterFunc(millis(c.Limits.TimeoutMillis), func() { cancel(ends.ErrTimeout) })
 	defer func() {
 		timer.Stop()
 		cancel(nil)

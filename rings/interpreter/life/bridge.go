@@ -7,6 +7,9 @@ import (
 
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/rings/interpreter/budget"
+	"github.com/ringd/ringd/rings/interpreter/calls"
+	"github.com/ringd/ringd/rings/interpreter/ends"
 	"github.com/ringd/ringd/rings/interpreter/feed"
 	"github.com/ringd/ringd/rings/interpreter/pause"
 	"github.com/ringd/ringd/rings/interpreter/port"
@@ -16,13 +19,12 @@ import (
 
 // ask takes one question through every step. An error means that the run cannot
 // go on safely, or, when it is executors.ErrPaused, that the call stays open.
-func (r *Run) ask(ctx context.Context, q executors.Question) (executors.Answer, error) {
-	c := &call{id: q.Call, Case: rules.Case{Bridge: q.Bridge, Size: int64(len(q.Args))}}
+func (r *Run) ask(ctx context.Context, q executors.Question, c *call) (executors.Answer, error) {
 	no := r.decide(c)
 	if no == nil {
 		no = c.Check(q.Args, r.host.CheckValue)
 	}
-	p := r.host.Provider(q.Bridge)
+	p := r.provider(c)
 	if no == nil && p == nil {
 		no = r.unprovided(c)
 	}
@@ -35,8 +37,8 @@ func (r *Run) ask(ctx context.Context, q executors.Question) (executors.Answer, 
 	if no != nil {
 		return r.refuse(c, no)
 	}
-	_, c.harness = p.(port.Harness)
-	waits := c.harness || c.Terms != nil
+	_, c.Harness = p.(port.Harness)
+	waits := c.Harness || c.Unapproved()
 	if err := r.open(c, waits); err != nil {
 		r.release(c)
 		return executors.Answer{}, err
@@ -51,16 +53,19 @@ func (r *Run) ask(ctx context.Context, q executors.Question) (executors.Answer, 
 	if err != nil || no != nil {
 		return r.unrun(c, no, err)
 	}
-	if waits {
+	switch {
+	case waits:
 		return r.await(ctx, call, c)
+	case c.IsAct():
+		return r.tell(ctx, c)
 	}
 	return r.act(call, c, p)
 }
 
 // act performs a call whose act may begin.
 func (r *Run) act(ctx context.Context, c *call, p Provider) (executors.Answer, error) {
-	out, err := p.Call(ctx, Call{Run: r.id, ID: c.id, Agent: r.agentName, Actor: r.actor,
-		Bridge: c.Bridge, Args: c.Args, Key: c.key, Deciders: r.Deciders})
+	out, err := p.Call(ctx, Call{Run: r.id, ID: c.ID, Agent: r.agentName, Actor: r.actor,
+		Bridge: c.Bridge, Args: c.Args, Key: c.Key, Deciders: r.Deciders, Guest: r.guestFor(c), Act: r.actFor(c)})
 	r.point("acted")
 	return r.finish(c, r.judge(c, out, err, context.Cause(ctx)))
 }
@@ -71,8 +76,8 @@ func (r *Run) act(ctx context.Context, c *call, p Provider) (executors.Answer, e
 func (r *Run) arm(c *call, cancel context.CancelCauseFunc) *time.Timer {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if c.Terms != nil && !c.Approved {
-		return time.AfterFunc(c.Terms.Expires.Sub(r.host.Now()), func() { r.expire(c) })
+	if c.Unapproved() {
+		return time.AfterFunc(c.Terms.Left(r.host.Now()), func() { r.expire(c, cancel) })
 	}
 	return r.timeoutLocked(c, cancel)
 }
@@ -82,29 +87,24 @@ func (r *Run) timeoutLocked(c *call, cancel context.CancelCauseFunc) *time.Timer
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		if r.phase == running {
-			c.stop(cancel, errTimeout)
+			c.Stop(cancel, ends.ErrTimeout)
 		}
 	})
 }
 
-// expire ends a live run one of whose calls was not approved in time.
-func (r *Run) expire(c *call) {
+// expire ends a live run one of whose calls was not approved in time, and refuses
+// one that its guest is held for.
+func (r *Run) expire(c *call, cancel context.CancelCauseFunc) {
 	r.mu.Lock()
-	waits := c.state == callPending && c.waitsFor() == forApprover && r.phase == running
+	waits := c.State == calls.Pending && c.WaitsFor() == pause.ForApprover && r.phase == running
+	if waits && c.Held {
+		c.Stop(cancel, ends.ErrHeld)
+		waits = false
+	}
 	r.mu.Unlock()
 	if waits {
 		e := (&Pause{Expires: c.Terms.Expires, Approval: true}).Expiry()
 		r.end(ending{state: executors.StateDenied, name: e.Name, text: e.Message})
-	}
-}
-
-// stop tells a call to stop. From then on no answer counts.
-func (c *call) stop(cancel context.CancelCauseFunc, why error) {
-	if c.state == callPending {
-		c.state = callCut
-	}
-	if cancel != nil {
-		cancel(why)
 	}
 }
 
@@ -127,25 +127,31 @@ func (r *Run) unprovided(c *call) *rules.Refusal {
 
 // admit takes the call out of the budgets, under the lock that ends the run.
 func (r *Run) admit(c *call) *rules.Refusal {
-	c.digest = pause.Digest(c.Args)
+	c.Digest = pause.Digest(c.Args)
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if over := r.spent.Admit(c.Bridge, c.Limits, c.Agents, r.depth, r.tree); over != nil {
+	var over *budget.Excess
+	if c.IsAct() {
+		over = r.spent.AdmitAct(c.Bridge, &r.acts.Count, pause.MaxActs)
+	} else {
+		over = r.spent.Admit(c.Bridge, c.Limits, c.Agents, r.depth, r.tree)
+	}
+	if over != nil {
 		return &rules.Refusal{Name: rules.NameBudget, Text: over.Text, Decision: c.Deny(r.bound, over.Code, over.Text)}
 	}
 	r.order++
-	c.n = r.order
-	r.calls[c.id] = c
+	c.N = r.order
+	r.calls[c.ID] = c
 	return nil
 }
 
 // release ends a call; the budget of open calls has room again.
 func (r *Run) release(c *call) {
 	r.mu.Lock()
-	children := c.children
-	c.children = nil
-	if c.state != callClosed {
-		c.state, c.cancel, c.Args = callClosed, nil, nil
+	children := c.Children
+	c.Children = nil
+	if c.State != calls.Closed {
+		c.State, c.Cancel, c.Args = calls.Closed, nil, nil
 		r.spent.Open[c.Bridge]--
 		r.waiting = nil // the guest goes on
 	}
@@ -160,9 +166,9 @@ func (r *Run) open(c *call, waits bool) error {
 	if c.External {
 		durable = port.Synced
 	}
-	rec := r.callRecord(port.CallOpened, c)
+	rec := c.Decided(r.callRecord(port.CallOpened, c), r.executor)
 	allow := profiles.Decision{Verdict: profiles.Allow, Code: profiles.CodeAllowed, Revision: c.Gen.Revision, Rule: &c.Other.Rule}
-	if c.Terms != nil {
+	if c.Unapproved() {
 		allow.Verdict, allow.Code, allow.Reason = profiles.Ask, profiles.CodeApprovalRequired, "an approval is needed"
 	}
 	rec.State, rec.Decision = "open", &allow
@@ -170,16 +176,19 @@ func (r *Run) open(c *call, waits bool) error {
 		rec.Full = c.Args
 	}
 	if err := r.Put(rec, durable); err != nil {
-		return fmt.Errorf("record call %s of run %s: %w", c.id, r.id, err)
+		return fmt.Errorf("record call %s of run %s: %w", c.ID, r.id, err)
+	}
+	if c.Unapproved() {
+		r.asksOf(c)
 	}
 	r.point("call_recorded")
-	c.key = pause.Key(r.id, c.id, c.digest)
+	c.Key = pause.Key(r.id, c.ID, c.Digest)
 	if !c.External && !waits && !(r.parent != nil && c.Agents > 0) {
 		return nil
 	}
-	e := Entry{Run: r.id, Call: c.id, Bridge: c.Bridge, Executing: !waits, Args: c.Args, Digest: c.digest, Harness: c.harness}
+	e := Entry{Run: r.id, Call: c.ID, Bridge: c.Bridge, Executing: !waits, Args: c.Args, Digest: c.Digest, Harness: c.Harness}
 	if waits {
-		e.For = c.waitsFor()
+		e.For = c.WaitsFor()
 	}
 	if c.Terms != nil {
 		e.From, e.Count, e.Expires = c.Terms.From, c.Terms.Count, c.Terms.Expires
@@ -187,14 +196,14 @@ func (r *Run) open(c *call, waits bool) error {
 	if c.Agents > 0 {
 		e.Tree, e.Spawned = r.root, r.tree.Total()
 	}
-	key, err := r.kept.open(e)
+	key, err := r.kept.Open(e)
 	if err != nil {
-		return fmt.Errorf("commit call %s of run %s: %w", c.id, r.id, err)
+		return fmt.Errorf("commit call %s of run %s: %w", c.ID, r.id, err)
 	}
 	r.point("call_open")
-	c.journaled = true
+	c.Journaled = true
 	if key != "" {
-		c.key = key
+		c.Key = key
 	}
 	return nil
 }
@@ -211,13 +220,15 @@ func (r *Run) begin(c *call, waits bool, cancel context.CancelCauseFunc) (*rules
 	if no := r.stillLocked(c); no != nil {
 		return no, nil
 	}
-	c.cancel = cancel
-	c.state = callActing
+	c.Cancel = cancel
+	c.State = calls.Acting
 	state := "opened"
 	if waits {
-		c.state, c.reply, state = callPending, make(chan reply, 1), "pending"
+		c.State, c.Reply, state = calls.Pending, make(chan calls.Reply, 1), "pending"
 	}
-	r.emitLocked(event{Kind: feed.CallChange, Call: &callEvent{ID: c.id, Bridge: c.Bridge, State: state, Digest: c.digest}})
+	if waits || !c.IsAct() {
+		r.emitLocked(event{Kind: feed.CallChange, Call: &callEvent{ID: c.ID, Bridge: c.Bridge, State: state, Digest: c.Digest}})
+	}
 	return nil, nil
 }
 
@@ -243,6 +254,6 @@ const textDeadline = "the deadline of the run's grants has passed"
 // callRecord begins a record about a call.
 func (r *Run) callRecord(kind port.Kind, c *call) Record {
 	rec := r.Record(kind)
-	rec.Call, rec.Capability, rec.Digest = c.id, "bridge:"+shape.Clip(c.Bridge, 200), c.digest
+	rec.Call, rec.Capability, rec.Digest = c.ID, rules.GrantOf(shape.Clip(c.Bridge, 200)), c.Digest
 	return rec
 }

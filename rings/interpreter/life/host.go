@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/ringd/ringd/rings/interpreter/budget"
+	"github.com/ringd/ringd/rings/interpreter/calls"
 	"github.com/ringd/ringd/rings/interpreter/feed"
 	"github.com/ringd/ringd/rings/interpreter/pause"
 	"github.com/ringd/ringd/rings/interpreter/port"
@@ -44,6 +45,7 @@ type (
 	Settlement   = port.Settlement
 	View         = port.View
 
+	call      = calls.Call[*Run]
 	event     = feed.Event
 	callEvent = feed.Call
 )

@@ -1,11 +1,9 @@
 package life
 
 import (
-	"errors"
-
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
-	"github.com/ringd/ringd/rings/interpreter/port"
+	"github.com/ringd/ringd/rings/interpreter/ends"
 	"github.com/ringd/ringd/rings/interpreter/rules"
 	"github.com/ringd/ringd/rings/interpreter/shape"
 )
@@ -25,18 +23,22 @@ func (r *Run) outcome(out executors.Outcome, err error) (v View, fault string) {
 	v.Usage = r.used(out.Usage)
 	v.Usage.Calls = calls
 	v.Dropped += out.Dropped
+	v.ExitCode = out.ExitCode
 	switch {
 	case r.why != nil:
 		v.State, fault = r.why.state, r.why.fault
 		v.Error = &executors.ProgramError{Name: r.why.name, Message: r.why.text}
 	case err != nil:
 		fault = err.Error()
-		v.State, v.Error = failure(err, &v)
+		v.State, v.Error = ends.OfRun(err, &v)
 	default:
 		r.settleLocked(out, &v)
 	}
 	if r.lost {
 		v.State = executors.StateUnknown
+	}
+	if v.State == executors.StateDenied && r.executor == profiles.ExecutorShell {
+		v.ExitCode = exitRefused
 	}
 	return v, fault
 }
@@ -62,7 +64,7 @@ func (r *Run) settleLocked(out executors.Outcome, v *View) {
 		}
 		if _, err := shape.Scan(out.Value); len(out.Value) > 0 && err != nil {
 			v.State = executors.StateFailed
-			v.Error = &executors.ProgramError{Name: nameClosed, Message: "the guest handed over a result that is not valid"}
+			v.Error = &executors.ProgramError{Name: ends.NameClosed, Message: "the guest handed over a result that is not valid"}
 			return
 		}
 		v.Value, v.Error = out.Value, nil
@@ -75,30 +77,7 @@ func (r *Run) settleLocked(out executors.Outcome, v *View) {
 	case executors.StateDenied, executors.StateLimit, executors.StateCancelled, executors.StateUnknown:
 	default: // paused, too: nobody asked for it
 		v.State = executors.StateFailed
-		v.Error = &executors.ProgramError{Name: nameClosed, Message: "the executor gave no outcome"}
-	}
-}
-
-// failure is the outcome of a program that did not run, or whose end is not
-// known. v gets the decision when it was refused.
-func failure(err error, v *View) (executors.State, *executors.ProgramError) {
-	var denial *profiles.Denial
-	switch {
-	case errors.As(err, &denial):
-		if len(v.Denials) < port.MaxDenials {
-			v.Denials = append(v.Denials, denial.Decision)
-		}
-		return executors.StateDenied, &executors.ProgramError{Name: rules.NameDenied, Message: denial.Decision.Reason}
-	case errors.Is(err, errPanicked):
-		return executors.StateFailed, &executors.ProgramError{Name: nameClosed, Message: "the run was closed: a fault of the host"}
-	case errors.Is(err, executors.ErrEngine): // of a session: a pause stands
-		return executors.StateFailed, &executors.ProgramError{Name: "SessionUnusable",
-			Message: shape.Clip("the state of the session needs an engine that is not configured, or has to be forgotten: "+err.Error(), 400)}
-	case errors.Is(err, executors.ErrSnapshot):
-		return executors.StateFailed, &executors.ProgramError{Name: "SessionUnusable",
-			Message: "the state of the session cannot be restored: it has to be forgotten"}
-	default:
-		return executors.StateFailed, &executors.ProgramError{Name: "GuestLost", Message: "the guest ended without an outcome"}
+		v.Error = &executors.ProgramError{Name: ends.NameClosed, Message: "the executor gave no outcome"}
 	}
 }
 
@@ -124,10 +103,13 @@ func (r *Run) keepSession(out executors.Outcome, v *View) {
 	case int64(len(out.Snapshot)) > bounds.Bytes:
 		v.SessionError = "the state is larger than the policy grants"
 	default:
-		err := r.kept.session(SessionState{Name: r.session, Agent: r.agentName, Actor: r.actor, Executor: r.executor,
+		err := r.kept.Session(SessionState{Name: r.session, Agent: r.agentName, Actor: r.actor, Executor: r.executor,
 			Engine: out.Engine, Snapshot: out.Snapshot, Run: r.id, At: r.host.Now()})
 		if err != nil {
 			v.SessionError = "the state could not be kept"
 		}
 	}
 }
+
+// exitRefused is the exit code of a script that was refused something.
+const exitRefused = 126

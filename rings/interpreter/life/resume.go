@@ -9,6 +9,8 @@ import (
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/rings/interpreter/budget"
+	"github.com/ringd/ringd/rings/interpreter/calls"
+	"github.com/ringd/ringd/rings/interpreter/ends"
 	"github.com/ringd/ringd/rings/interpreter/feed"
 	"github.com/ringd/ringd/rings/interpreter/port"
 	"github.com/ringd/ringd/rings/interpreter/rules"
@@ -28,21 +30,19 @@ func Restore(h *Host, p *Pause) (*Run, error) {
 	run.tree = budget.NewTree(p.Spawned)
 	run.feed = feed.Feed{Console: p.Console[:len(p.Console):len(p.Console)], Printed: p.Printed, Dropped: p.Dropped, Last: p.LastEvent}
 	run.denials = p.Denials[:len(p.Denials):len(p.Denials)]
-	run.spent.Refused = p.Refused
+	run.spent.Refused, run.acts = p.Refused, p.Acts.Clone()
 	maps.Copy(run.spent.Calls, p.Spent)
 	for _, g := range p.Revoked {
 		run.revoked[g] = true
 	}
 	for i := range p.Calls {
 		k := &p.Calls[i]
-		c := &call{id: k.ID, n: k.N, digest: k.Digest, harness: k.Harness, journaled: true, key: k.Key, begun: k.Children, state: callLeft,
-			Case: rules.Case{Bridge: k.Bridge, Args: k.Args, Size: k.Size, Marked: k.Marked, Agents: k.Agents, External: k.External,
-				Full: k.Full, Revoked: k.Revoked, Limits: k.Limits, Terms: k.Terms, Approved: k.Approved, By: k.By, Unasked: map[string]bool{}}}
-		for _, when := range k.Unasked {
-			c.Unasked[when] = true
+		c, err := calls.Kept[*Run](k)
+		if err != nil {
+			return nil, err
 		}
-		c.Own, _, _ = bound.Own(c.Bridge, c.Size) // nil: refused when it is decided again
-		run.calls[c.id] = c
+		c.Rebind(bound)
+		run.calls[c.ID] = c
 		run.spent.Open[c.Bridge]++
 	}
 	return run, nil
@@ -55,18 +55,18 @@ func (r *Run) GoOn(p *Pause, settled []Settlement) error {
 	for i := range settled {
 		s := &settled[i]
 		c := r.calls[s.Call]
-		if c == nil || c.settled != nil {
+		if c == nil || c.Settled != nil {
 			return fmt.Errorf("call %s is not open, or settled twice: %w", shape.Clip(s.Call, 40), port.ErrUnsettled)
 		}
-		c.settled = s
+		c.Settled = s
 	}
 	for _, c := range r.calls {
-		s := c.settled
+		s := c.Settled
 		if s == nil || s.Value == nil && s.Error == nil && !s.Approved && !s.Denied && s.Result == nil {
-			return fmt.Errorf("call %s: %w", c.id, port.ErrUnsettled)
+			return fmt.Errorf("call %s: %w", c.ID, port.ErrUnsettled)
 		}
-		if c.harness && s.Value == nil && s.Error == nil && !s.Denied && s.Result == nil {
-			return fmt.Errorf("call %s is approved and has no answer: %w", c.id, port.ErrUnsettled)
+		if c.Harness && s.Value == nil && s.Error == nil && !s.Denied && s.Result == nil {
+			return fmt.Errorf("call %s is approved and has no answer: %w", c.ID, port.ErrUnsettled)
 		}
 	}
 	return nil
@@ -115,8 +115,7 @@ func (r *Run) Resumed(g *rules.Generation) executors.Run {
 	profile := r.bound.Agent(g)
 	resume := &executors.Resume{Engine: r.from.Engine, Snapshot: r.from.Snapshot, Used: r.from.Usage}
 	for i := range r.from.Calls {
-		c := &r.from.Calls[i]
-		resume.Open = append(resume.Open, executors.Question{Call: c.ID, Bridge: c.Bridge, Args: c.Args})
+		resume.Open = append(resume.Open, calls.Question(&r.from.Calls[i]))
 	}
 	taken := func(grant string) bool {
 		r.mu.Lock()
@@ -129,14 +128,16 @@ func (r *Run) Resumed(g *rules.Generation) executors.Run {
 
 // askAgain settles a call that was open at the pause.
 func (r *Run) askAgain(ctx context.Context, c *call) (executors.Answer, error) {
-	s := c.settled
+	s := c.Settled
 	switch {
+	case s.Result != nil && c.IsAct() && s.Result.End == port.CallDone:
+		c.Journaled = false // its end is there: the guest is told once more, if it still may
 	case s.Result != nil:
 		return r.replay(c, *s.Result)
-	case s.Again && !port.IsIdempotent(r.host.Provider(c.Bridge)):
+	case s.Again && !port.IsIdempotent(r.provider(c)):
 		return r.giveUp(c)
 	case s.Denied:
-		return r.finish(c, denied(s.Reason))
+		return r.finish(c, ends.Denied(s.Reason))
 	}
 	if s.Approved {
 		r.mu.Lock()
@@ -153,14 +154,14 @@ func (r *Run) askAgain(ctx context.Context, c *call) (executors.Answer, error) {
 	switch {
 	case no != nil:
 		return r.unrun(c, no, nil)
-	case !c.harness:
+	case !c.Harness:
 		return r.perform(ctx, c)
 	case s.Error != nil:
-		return r.finish(c, failedBy(*s.Error))
+		return r.finish(c, ends.FailedBy(*s.Error))
 	}
 	value, res := r.judgeValue(c, s.Value)
-	if res.name == "" {
-		res = result{value: value, end: port.CallDone}
+	if res.Name == "" {
+		res = ends.Result{Value: value, End: port.CallDone}
 	}
 	return r.finish(c, res)
 }
@@ -176,7 +177,7 @@ func (r *Run) replay(c *call, end Recorded) (executors.Answer, error) {
 		rec.Detail["error"] = shape.Clip(end.Name, 80)
 	}
 	if err := r.Put(rec, port.Written); err != nil {
-		return executors.Answer{}, fmt.Errorf("record the end of call %s of run %s: %w", c.id, r.id, err)
+		return executors.Answer{}, fmt.Errorf("record the end of call %s of run %s: %w", c.ID, r.id, err)
 	}
 	if end.End != port.CallDone && end.Name == "" {
 		end.Name, end.Text = rules.NameBridge, "was interrupted"
@@ -186,10 +187,10 @@ func (r *Run) replay(c *call, end Recorded) (executors.Answer, error) {
 	if rules.IsRefusal(end.Name) {
 		r.denyLocked(c.Deny(r.bound, profiles.CodeBridgeRevoked, "it was refused before the host was restarted"))
 	}
-	r.emitLocked(event{Kind: feed.CallChange, Call: &callEvent{ID: c.id, Bridge: c.Bridge, State: "closed", Error: end.Name, Digest: c.digest}})
+	r.emitLocked(event{Kind: feed.CallChange, Call: &callEvent{ID: c.ID, Bridge: c.Bridge, State: "closed", Error: end.Name, Digest: c.Digest}})
 	r.mu.Unlock()
 	if end.Name != "" {
-		return c.error(end.Name, end.Text), nil
+		return c.Refused(r.bound, end.Name, end.Text, nil)
 	}
 	return executors.Answer{Value: end.Value}, nil
 }
@@ -201,8 +202,8 @@ func (r *Run) giveUp(c *call) (executors.Answer, error) {
 	r.lost = true
 	r.mu.Unlock()
 	r.end(ending{state: executors.StateUnknown, name: "Unknown",
-		text: "a call may have been performed, and its result is lost (call " + c.id + ")"})
-	if _, err := r.finish(c, result{name: rules.NameBridge, text: "may have been performed; its result is lost", cut: true, end: port.CallUnknown}); err != nil {
+		text: "a call may have been performed, and its result is lost (call " + c.ID + ")"})
+	if _, err := r.finish(c, ends.Result{Name: rules.NameBridge, Text: "may have been performed; its result is lost", Cut: true, End: port.CallUnknown}); err != nil {
 		return executors.Answer{}, err
 	}
 	return executors.Answer{}, port.ErrEnded

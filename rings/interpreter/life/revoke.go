@@ -6,6 +6,8 @@ import (
 	"slices"
 
 	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/rings/interpreter/calls"
+	"github.com/ringd/ringd/rings/interpreter/ends"
 	"github.com/ringd/ringd/rings/interpreter/port"
 	"github.com/ringd/ringd/rings/interpreter/rules"
 )
@@ -14,7 +16,7 @@ import (
 const maxRevoked = 1000
 
 // Revoke takes grants from the run and its subagents for good: "bridge:NAME",
-// "host:NAME", "import:NAME". Open calls of a bridge are cut, and no other begins.
+// "host:NAME", "exec:PATH", "import:NAME". Open calls of a bridge are cut, and no other begins.
 // A module that a live guest may load cannot be taken back; of a paused run it
 // can, in the record. While the run stops, Revoke waits; once the pause is kept it
 // is ErrPaused, and so for a held run, whose subagents lose the grants all the
@@ -61,10 +63,10 @@ func (r *Run) takeLocked(grants []string) (children []*Run) {
 		if c == nil {
 			continue
 		}
-		children = append(children, c.children...)
+		children = append(children, c.Children...)
 		// The calls of a run that stops are decided again when it goes on.
-		if r.phase == running && c.working() && c.state != callLeft && r.revoked[rules.GrantBridge+c.Bridge] {
-			c.stop(c.cancel, errRevoked)
+		if r.phase == running && c.Working() && c.State != calls.Left && r.revoked[c.Grant()] {
+			c.Stop(c.Cancel, ends.ErrRevoked)
 		}
 	}
 	return children
@@ -86,7 +88,7 @@ func takeAll(children []*Run, grants []string) {
 func (r *Run) takenLocked(c *call) *rules.Refusal {
 	reason := ""
 	switch at := r.bound.Deadline(); {
-	case r.revoked[rules.GrantBridge+c.Bridge]:
+	case r.revoked[c.Grant()]:
 		reason = "the grant was taken from the run"
 	case at != nil && !r.host.Now().Before(*at):
 		reason = textDeadline

@@ -12,7 +12,10 @@ import (
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/rings/interpreter/budget"
+	"github.com/ringd/ringd/rings/interpreter/ends"
 	"github.com/ringd/ringd/rings/interpreter/feed"
+	"github.com/ringd/ringd/rings/interpreter/keep"
+	"github.com/ringd/ringd/rings/interpreter/pause"
 	"github.com/ringd/ringd/rings/interpreter/port"
 	"github.com/ringd/ringd/rings/interpreter/rules"
 	"github.com/ringd/ringd/rings/interpreter/shape"
@@ -42,7 +45,7 @@ type Run struct {
 	floor  int64         // calls up to this number were made before
 	asking chan struct{} // one value asks the executor to stop the program
 	stop   context.CancelCauseFunc
-	kept   kept
+	kept   keep.Run
 	done   chan struct{}
 
 	mu      sync.Mutex // never held while something is written or performed
@@ -57,7 +60,9 @@ type Run struct {
 	calls   map[string]*call
 	order   int
 	spent   budget.Spend
-	waiting []string // the calls the guest waits on and can do nothing before
+	acts    pause.Acts
+	clock   *budget.Clock // of the wall clock limit
+	waiting []string      // the calls the guest waits on and can do nothing before
 	revoked map[string]bool
 	reach   rules.Reach
 	denials []profiles.Decision
@@ -90,7 +95,7 @@ func (e *ending) Error() string { return e.name + ": " + e.text }
 
 // closed is the ending of a run that cannot go on safely.
 func closed(text string, err error) ending {
-	e := ending{state: executors.StateFailed, name: nameClosed, text: "the run was closed: " + text}
+	e := ending{state: executors.StateFailed, name: ends.NameClosed, text: "the run was closed: " + text}
 	if err != nil {
 		e.fault = err.Error()
 	}
@@ -195,9 +200,9 @@ func (r *Run) childrenLocked() []*Run {
 	var out []*Run
 	for _, c := range r.calls {
 		if c != nil {
-			out = append(out, c.children...)
-			c.begun += int64(len(c.children))
-			c.children = nil
+			out = append(out, c.Children...)
+			c.Begun += int64(len(c.Children))
+			c.Children = nil
 		}
 	}
 	return out
@@ -215,8 +220,8 @@ func endAll(children []*Run) {
 func (r *Run) endLocked(why *ending) {
 	r.ended, r.why, r.waiting = true, why, nil
 	for _, c := range r.calls {
-		if c != nil && c.cancel != nil {
-			c.cancel(errRunEnded)
+		if c != nil && c.Cancel != nil {
+			c.Cancel(ends.ErrRun)
 		}
 	}
 	r.shiftLocked(r.phase)
@@ -244,13 +249,16 @@ func (r *Run) quietLocked() {
 // closed, and goes on to whoever started the goroutine.
 func (r *Run) Live(ctx context.Context, e executors.Executor, run executors.Run) {
 	var out executors.Outcome
-	err := errPanicked
+	err := ends.ErrPanicked
 	defer r.host.Turns.End(r) // once it is over, and takes none any more
 	defer func() { r.conclude(out, err) }()
-	wall := time.AfterFunc(r.wall(), func() {
+	clock := budget.Tick(r.host.Now, r.wall(), func() {
 		r.end(ending{state: executors.StateLimit, name: "Timeout", text: "the wall clock limit is reached"})
 	})
-	defer wall.Stop()
+	defer clock.Stop()
+	r.mu.Lock()
+	r.clock = clock
+	r.mu.Unlock()
 	if at := r.bound.Deadline(); at != nil {
 		deadline := time.AfterFunc(at.Sub(r.host.Now()), func() {
 			r.end(ending{state: executors.StateDenied, name: rules.NameRevoked, text: textDeadline})
@@ -265,7 +273,7 @@ func (r *Run) Live(ctx context.Context, e executors.Executor, run executors.Run)
 	}
 	if err == nil && out.State == executors.StatePaused {
 		paused := out
-		out, err = executors.Outcome{}, errPanicked
+		out, err = executors.Outcome{}, ends.ErrPanicked
 		out, err = r.keepPause(paused)
 	}
 }
@@ -296,7 +304,7 @@ func (r *Run) conclude(out executors.Outcome, err error) {
 func (r *Run) fail() {
 	r.mu.Lock()
 	v := r.viewLocked()
-	v.State, v.Error = executors.StateFailed, &executors.ProgramError{Name: nameClosed, Message: "the run was closed: a fault of the host"}
+	v.State, v.Error = executors.StateFailed, &executors.ProgramError{Name: ends.NameClosed, Message: "the run was closed: a fault of the host"}
 	if r.lost {
 		v.State = executors.StateUnknown
 	}
@@ -321,12 +329,12 @@ func (r *Run) concludeWhole(out executors.Outcome, err error) {
 	r.mu.Unlock()
 	endAll(children)
 	<-r.idle
-	r.stop(errRunEnded)
+	r.stop(ends.ErrRun)
 	left := r.closeLeft()
 	v, fault := r.outcome(out, err)
 	if left != nil && v.State != executors.StateUnknown {
 		v.State, v.Value, fault = executors.StateFailed, nil, left.Error()
-		v.Error = &executors.ProgramError{Name: nameClosed, Message: "the end of a call could not be recorded"}
+		v.Error = &executors.ProgramError{Name: ends.NameClosed, Message: "the end of a call could not be recorded"}
 	}
 	r.keepSession(out, &v)
 	rec := r.Record(port.RunEnded)
@@ -335,12 +343,16 @@ func (r *Run) concludeWhole(out executors.Outcome, err error) {
 	if v.Error != nil {
 		rec.Detail["error"] = shape.Clip(v.Error.Name, 80)
 	}
-	if len(out.Denials) > 0 {
-		rec.Decision = &out.Denials[0] // the import that was refused
+	if len(out.Denials) > 0 { // the import, or the command, that was refused
+		d := out.Denials[0]
+		if r.executor == profiles.ExecutorShell { // its reason quotes the script
+			d = profiles.Decision{Code: d.Code, Rule: d.Rule, Revision: d.Revision}
+		}
+		rec.Decision = &d
 	}
 	if werr := r.Put(rec, port.Written); werr != nil && v.State != executors.StateUnknown {
 		v.State, v.Value = executors.StateFailed, nil
-		v.Error = &executors.ProgramError{Name: nameClosed, Message: "the end of the run could not be recorded"}
+		v.Error = &executors.ProgramError{Name: ends.NameClosed, Message: "the end of the run could not be recorded"}
 	}
 	r.point("end_recorded")
 	r.mu.Lock()
@@ -360,7 +372,7 @@ func (r *Run) depart(s executors.State) {
 	r.emitLocked(event{Kind: feed.State, State: s})
 	r.final.LastEvent = r.feed.Last
 	r.mu.Unlock()
-	r.stop(errRunEnded)
+	r.stop(ends.ErrRun)
 	r.host.Gone(r)
 	close(r.done)
 }
@@ -402,16 +414,17 @@ func (r *Run) viewLocked() View {
 		Generation: r.bound.Generation(), Revision: r.bound.First().Revision, State: port.StateRunning,
 		Console: slices.Clone(r.feed.Console), Dropped: r.feed.Dropped, Denials: slices.Clone(r.denials),
 		Usage: executors.Usage{Calls: maps.Clone(r.spent.Calls)}, LastEvent: r.feed.Last,
+		Ran: r.acts.Ran[:len(r.acts.Ran):len(r.acts.Ran)], RanMore: r.acts.More, Asked: r.acts.Asked[:len(r.acts.Asked):len(r.acts.Asked)],
 	}
 	if r.phase == held {
 		v.State = executors.StatePaused
 	}
 	for _, c := range r.calls {
-		if c != nil && c.open() && !r.ended {
-			v.Pending = append(v.Pending, c.pending())
+		if c != nil && c.Open() && !r.ended {
+			v.Pending = append(v.Pending, c.Pending())
 		}
 	}
-	slices.SortFunc(v.Pending, func(a, b port.Pending) int { return cmp.Compare(r.calls[a.ID].n, r.calls[b.ID].n) })
+	slices.SortFunc(v.Pending, func(a, b port.Pending) int { return cmp.Compare(r.calls[a.ID].N, r.calls[b.ID].N) })
 	return v
 }
 
@@ -445,47 +458,20 @@ func (r *Run) Put(rec Record, d port.Durability) error {
 	if r.bound.Strict(r.host.InForce()) {
 		d = port.Synced
 	}
-	return r.kept.write(rec, d)
+	return r.kept.Write(rec, d)
 }
 
 // wallGrace is how much longer than its wall limit an executor may take to end a
 // run by itself.
 const wallGrace = 2 * time.Second
 
-// kept writes for a run under a context that outlives the run's.
-type kept struct {
-	write   func(Record, port.Durability) error
-	open    func(Entry) (string, error)
-	execute func(call string) error
-	close   func(call string, end Recorded) error
-	pause   func(Pause, View) error
-	session func(SessionState) error
-}
-
 // Under gives the run the context that it ends with, and writes under one that
 // outlives it.
 func (r *Run) Under(ctx context.Context) context.Context {
 	live, stop := context.WithCancelCause(ctx)
-	r.stop, r.kept = stop, keptFor(context.WithoutCancel(ctx), r.host, r.id)
+	r.stop, r.kept = stop, keep.For(context.WithoutCancel(ctx), r.id, r.host.Audit, r.host.Journal, r.host.Keeper)
 	return live
 }
-
-func keptFor(ctx context.Context, h *Host, id string) kept {
-	return kept{
-		write:   func(rec Record, d port.Durability) error { return h.Audit.Record(ctx, rec, d) },
-		open:    func(e Entry) (string, error) { return h.Journal.OpenCall(ctx, e) },
-		execute: func(call string) error { return h.Journal.ExecuteCall(ctx, id, call) },
-		close:   func(call string, end Recorded) error { return h.Journal.CloseCall(ctx, id, call, end) },
-		pause:   func(p Pause, v View) error { return h.Keeper.KeepPause(ctx, p, v) },
-		session: func(s SessionState) error { return h.Keeper.KeepSession(ctx, s) },
-	}
-}
-
-// Who settles an open call.
-const (
-	forHarness  = "harness"
-	forApprover = "approver"
-)
 
 // millis turns a limit into a duration, at most a year.
 func millis(ms int64) time.Duration {

@@ -8,7 +8,10 @@ import (
 
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/rings/interpreter/calls"
+	"github.com/ringd/ringd/rings/interpreter/ends"
 	"github.com/ringd/ringd/rings/interpreter/feed"
+	"github.com/ringd/ringd/rings/interpreter/pause"
 	"github.com/ringd/ringd/rings/interpreter/port"
 	"github.com/ringd/ringd/rings/interpreter/rules"
 	"github.com/ringd/ringd/rings/interpreter/shape"
@@ -23,10 +26,11 @@ func (r *Run) refuse(c *call, no *rules.Refusal) (executors.Answer, error) {
 	over := r.spent.Refused > *r.limits.RefusedCalls
 	r.denyLocked(no.Decision)
 	r.mu.Unlock()
-	rec := r.callRecord(port.CallDecided, c)
-	rec.State, rec.Decision = "refused", &no.Decision
+	rec := c.Decided(r.callRecord(port.CallDecided, c), r.executor)
+	redacted := c.Redacted(no.Decision)
+	rec.State, rec.Decision = "refused", &redacted
 	if err := r.Put(rec, port.Written); err != nil {
-		return executors.Answer{}, fmt.Errorf("record refusal of call %s of run %s: %w", c.id, r.id, err)
+		return executors.Answer{}, fmt.Errorf("record refusal of call %s of run %s: %w", c.ID, r.id, err)
 	}
 	if over {
 		text := fmt.Sprintf("more than %d calls were refused", *r.limits.RefusedCalls)
@@ -36,7 +40,7 @@ func (r *Run) refuse(c *call, no *rules.Refusal) (executors.Answer, error) {
 		r.end(ending{state: executors.StateDenied, name: rules.NameBudget, text: text})
 		return executors.Answer{}, port.ErrEnded
 	}
-	return c.error(no.Name, no.Text), nil
+	return c.Refused(r.bound, no.Name, no.Text, &no.Decision)
 }
 
 // denyLocked keeps a refusal for the outcome and tells the readers of events.
@@ -56,39 +60,16 @@ func (r *Run) Refused(d profiles.Decision) {
 	}
 }
 
-// error is the answer that a program sees of a failed call.
-func (c *call) error(name, text string) executors.Answer {
-	return executors.Answer{Error: &executors.GuestError{Name: name,
-		Message: shape.Clip(c.Bridge, 80) + ": " + text + " (call " + c.id + ")"}}
-}
-
-// result is how a call came out.
-type result struct {
-	value json.RawMessage
-	name  string // of the error; "" for a value
-	text  string
-	code  profiles.Code
-	by    *profiles.Decision // that refused, when it was not made of code and text
-	fault string             // host text
-	end   port.CallEnd
-	cut   bool // the program is over and will not learn of it
-}
-
-// recorded is what the journal keeps.
-func (res *result) recorded() Recorded {
-	return Recorded{End: res.end, Value: res.value, Name: res.name, Text: res.text}
-}
-
 // unrun closes a call whose act never began.
 func (r *Run) unrun(c *call, no *rules.Refusal, cause error) (executors.Answer, error) {
 	r.release(c)
-	if c.journaled {
+	if c.Journaled {
 		end := Recorded{End: port.CallUnrun}
 		if no != nil {
 			end.Name, end.Text = no.Name, no.Text
 		}
-		if err := r.kept.close(c.id, end); err != nil {
-			return executors.Answer{}, fmt.Errorf("commit the end of call %s of run %s: %w", c.id, r.id, err)
+		if err := r.kept.Close(c.ID, end); err != nil {
+			return executors.Answer{}, fmt.Errorf("commit the end of call %s of run %s: %w", c.ID, r.id, err)
 		}
 	}
 	if no != nil {
@@ -97,91 +78,74 @@ func (r *Run) unrun(c *call, no *rules.Refusal, cause error) (executors.Answer, 
 	rec := r.callRecord(port.CallClosed, c)
 	rec.State = string(port.CallUnrun)
 	if err := r.Put(rec, port.Written); err != nil {
-		return executors.Answer{}, fmt.Errorf("record the end of call %s of run %s: %w", c.id, r.id, err)
+		return executors.Answer{}, fmt.Errorf("record the end of call %s of run %s: %w", c.ID, r.id, err)
 	}
 	return executors.Answer{}, cause
 }
 
 // finish commits and records the end of a call, and makes the answer.
-func (r *Run) finish(c *call, res result) (executors.Answer, error) {
-	if res.end == port.CallUnknown {
+func (r *Run) finish(c *call, res ends.Result) (executors.Answer, error) {
+	if res.End == port.CallUnknown {
 		r.mu.Lock()
-		r.lost = r.lost || r.ended || res.cut
+		r.lost = r.lost || r.ended || res.Cut
 		r.mu.Unlock()
 	}
-	if c.journaled {
-		if err := r.kept.close(c.id, res.recorded()); err != nil {
-			return executors.Answer{}, fmt.Errorf("commit the end of call %s of run %s: %w", c.id, r.id, err)
+	if c.Journaled {
+		if err := r.kept.Close(c.ID, res.Recorded()); err != nil {
+			return executors.Answer{}, fmt.Errorf("commit the end of call %s of run %s: %w", c.ID, r.id, err)
 		}
 		r.point("result_kept")
 	}
 	rec := r.callRecord(port.CallClosed, c)
-	rec.State, rec.Fault = string(res.end), shape.Clip(res.fault, maxFault)
-	if res.name != "" {
-		rec.Detail = map[string]string{"error": res.name}
+	rec.State, rec.Fault = string(res.End), shape.Clip(res.Fault, ends.MaxFault)
+	if res.Name != "" {
+		rec.Detail = map[string]string{"error": res.Name}
 	}
-	if rec.Decision = res.by; rec.Decision == nil && res.code != "" {
-		d := c.Deny(r.bound, res.code, res.text)
-		rec.Decision = &d
+	no := res.By
+	if no == nil && res.Code != "" {
+		d := c.Deny(r.bound, res.Code, res.Text)
+		no = &d
 	}
+	rec.Decision = no
 	if err := r.Put(rec, port.Written); err != nil {
-		return executors.Answer{}, fmt.Errorf("record the end of call %s of run %s: %w", c.id, r.id, err)
+		return executors.Answer{}, fmt.Errorf("record the end of call %s of run %s: %w", c.ID, r.id, err)
 	}
 	r.release(c)
 	r.mu.Lock()
-	if rec.Decision != nil {
-		r.denyLocked(*rec.Decision)
+	if no != nil {
+		r.denyLocked(*no)
 	}
-	r.emitLocked(event{Kind: feed.CallChange, Call: &callEvent{ID: c.id, Bridge: c.Bridge, State: "closed", Error: res.name, Digest: c.digest}})
+	r.emitLocked(event{Kind: feed.CallChange, Call: &callEvent{ID: c.ID, Bridge: c.Bridge, State: "closed", Error: res.Name, Digest: c.Digest}})
 	r.mu.Unlock()
-	if res.name != "" {
-		return c.error(res.name, res.text), nil
+	if res.Name != "" {
+		return c.Refused(r.bound, res.Name, res.Text, no)
 	}
-	return executors.Answer{Value: res.value}, nil
+	return executors.Answer{Value: res.Value}, nil
 }
-
-// maxFault bounds the host's text in a record.
-const maxFault = 8 << 10
 
 // judge says how a call came out. cause is why its context ended, nil while it
 // has not.
-func (r *Run) judge(c *call, out json.RawMessage, err error, cause error) result {
+func (r *Run) judge(c *call, out json.RawMessage, err error, cause error) ends.Result {
 	if err == nil {
 		value, res := r.judgeValue(c, out)
-		if res.name != "" {
+		if res.Name != "" {
 			return res
 		}
-		return result{value: value, end: port.CallDone}
+		return ends.Result{Value: value, End: port.CallDone}
 	}
-	res := result{name: rules.NameBridge, text: "failed", fault: err.Error(), end: port.CallFailed}
-	if cause == nil {
-		res.name, res.text, res.by = rules.Told(err)
-		return res
-	}
-	if c.External {
-		res.end = port.CallUnknown
-	}
-	switch {
-	case errors.Is(cause, errTimeout):
-		res.text, res.code = "did not answer in time", profiles.CodeBridgeTimeout
-	case errors.Is(cause, errRevoked):
-		res.name, res.text, res.code = rules.NameRevoked, rules.TextRevoked, profiles.CodeBridgeRevoked
-	default:
-		res.text, res.cut = "was interrupted", true
-	}
-	return res
+	return ends.Failed(err, cause, c.External)
 }
 
 // judgeValue checks a result. A failure is a result with a name.
-func (r *Run) judgeValue(c *call, out json.RawMessage) (json.RawMessage, result) {
+func (r *Run) judgeValue(c *call, out json.RawMessage) (json.RawMessage, ends.Result) {
 	r.mu.Lock()
 	takes := c.Takes()
 	r.mu.Unlock()
 	value, flaw := takes.Judge(out, r.host.CheckValue)
 	if flaw != nil {
-		return nil, result{name: flaw.Name, text: flaw.Text, code: flaw.Code, fault: flaw.Fault, end: port.CallFailed}
+		return nil, ends.Flawed(flaw)
 	}
-	return value, result{}
+	return value, ends.Result{}
 }
 
 // lose notes that a call failed on the host's side: what it did is not known.
@@ -192,10 +156,10 @@ func (r *Run) lose(id string) {
 	if c == nil || !c.External {
 		return
 	}
-	switch c.state {
-	case callActing, callPending, callCut, callAnswered:
+	switch c.State {
+	case calls.Acting, calls.Pending, calls.Cut, calls.Answered:
 		r.lost = true
-	case callAdmitted, callLeft, callClosed:
+	case calls.Admitted, calls.Left, calls.Closed:
 	}
 }
 
@@ -203,46 +167,45 @@ func (r *Run) lose(id string) {
 // ctx ends with the cause executors.ErrPaused then, and call, which is of ctx, as
 // well.
 func (r *Run) await(ctx, call context.Context, c *call) (executors.Answer, error) {
+	if c.Held {
+		r.mu.Lock()
+		clock := r.clock
+		r.mu.Unlock()
+		clock.Hold()
+		defer clock.Release()
+	}
 	r.pause()
-	var rep reply
+	var rep calls.Reply
 	select {
-	case rep = <-c.reply:
+	case rep = <-c.Reply:
 	case <-call.Done():
 		r.mu.Lock()
-		if c.state == callPending && (r.phase == pausing || r.phase == keeping) && errors.Is(context.Cause(call), executors.ErrPaused) {
-			c.state, c.cancel = callLeft, nil
+		if c.State == calls.Pending && (r.phase == pausing || r.phase == keeping) && errors.Is(context.Cause(call), executors.ErrPaused) {
+			c.State, c.Cancel = calls.Left, nil
 			r.mu.Unlock()
 			return executors.Answer{}, executors.ErrPaused
 		}
-		answered := c.state == callAnswered
+		answered := c.State == calls.Answered
 		if !answered {
-			c.state = callActing // no answer counts from here on
+			c.State = calls.Acting // no answer counts from here on
 		}
 		r.mu.Unlock()
 		if !answered {
 			res := r.judge(c, nil, errors.New("no answer"), context.Cause(call))
-			res.end = port.CallUnrun // nobody of the host has acted
+			res.End = port.CallUnrun // nobody of the host has acted
 			return r.finish(c, res)
 		}
-		rep = <-c.reply
+		rep = <-c.Reply
 	}
 	switch {
-	case rep.denied:
-		return r.finish(c, denied(rep.reason))
-	case rep.approved:
+	case rep.Denied:
+		return r.finish(c, ends.Denied(rep.Reason))
+	case rep.Approved:
 		return r.perform(ctx, c)
-	case rep.fail != nil:
-		return r.finish(c, failedBy(*rep.fail))
+	case rep.Fail != nil:
+		return r.finish(c, ends.FailedBy(*rep.Fail))
 	}
-	return r.finish(c, result{value: rep.value, end: port.CallDone})
-}
-
-// maxReplyText bounds the message of a harness's error.
-const maxReplyText = 4 << 10
-
-// failedBy is the result of a call whose harness says that it failed.
-func failedBy(text string) result {
-	return result{name: rules.NameBridge, text: shape.Clip(text, maxReplyText), end: port.CallFailed}
+	return r.finish(c, ends.Result{Value: rep.Value, End: port.CallDone})
 }
 
 // Answer settles a call that waits for the harness. The first valid answer wins.
@@ -253,35 +216,35 @@ func failedBy(text string) result {
 // told), ctx's, and faults, which end the run. Once an answer counts it takes
 // effect even when ctx ends.
 func (r *Run) Answer(ctx context.Context, a port.Reply) error {
-	c, err := r.waitsAt(ctx, a.Call, a.Digest, forHarness)
+	c, err := r.waitsAt(ctx, a.Call, a.Digest, pause.ForHarness)
 	if err != nil {
 		return err
 	}
-	rep := reply{fail: a.Error}
+	rep := calls.Reply{Fail: a.Error}
 	if a.Error == nil {
 		value, res := r.judgeValue(c, a.Value)
-		if res.name != "" {
-			return fmt.Errorf("answer call %s of run %s: %s: %w", a.Call, r.id, shape.Clip(res.text+": "+res.fault, 400), port.ErrValue)
+		if res.Name != "" {
+			return fmt.Errorf("answer call %s of run %s: %s: %w", a.Call, r.id, shape.Clip(res.Text+": "+res.Fault, 400), port.ErrValue)
 		}
-		rep.value = value
+		rep.Value = value
 	}
-	if err := r.claim(ctx, c, forHarness, nil); err != nil {
+	if err := r.claim(ctx, c, pause.ForHarness, nil); err != nil {
 		return err
 	}
 	return r.answered(c, rep, a.By, "answered")
 }
 
 // answered records an answer that counts, and lets it take effect.
-func (r *Run) answered(c *call, rep reply, by, state string) error {
+func (r *Run) answered(c *call, rep calls.Reply, by, state string) error {
 	rec := r.callRecord(port.CallAnswered, c)
 	rec.Actor, rec.State = by, state
 	err := r.Put(rec, port.Synced)
 	r.point("answer_recorded")
 	if err != nil {
 		r.end(closed("an answer could not be recorded", err))
-		err = fmt.Errorf("record the answer to call %s of run %s: %w", c.id, r.id, err)
+		err = fmt.Errorf("record the answer to call %s of run %s: %w", c.ID, r.id, err)
 		text := "could not be answered"
-		rep = reply{fail: &text}
+		rep = calls.Reply{Fail: &text}
 	}
 	r.mu.Lock()
 	if err == nil && r.ended {
@@ -289,7 +252,7 @@ func (r *Run) answered(c *call, rep reply, by, state string) error {
 	}
 	r.waiting = nil
 	r.mu.Unlock()
-	c.reply <- rep // has room: one claim, one reply
+	c.Reply <- rep // has room: one claim, one reply
 	return err
 }
 
@@ -309,17 +272,17 @@ func (r *Run) waitsAt(ctx context.Context, id, digest, who string) (*call, error
 		case r.phase == over || r.phase == held:
 			err = port.ErrPaused
 		case wait != nil:
-		case c != nil && c.settled != nil:
+		case c != nil && c.Settled != nil:
 			err = port.ErrAnswered
-		case c == nil || c.reply == nil || c.state == callAdmitted:
+		case c == nil || c.Reply == nil || c.State == calls.Admitted:
 			err = port.ErrNoCall
-		case c.state != callPending:
+		case c.State != calls.Pending:
 			err = port.ErrAnswered
-		case c.waitsFor() != who && who == forApprover:
+		case c.WaitsFor() != who && who == pause.ForApprover:
 			err = port.ErrAnswered // approved, and now the harness's
-		case c.waitsFor() != who:
+		case c.WaitsFor() != who:
 			err = port.ErrNoCall
-		case digest != "" && digest != c.digest:
+		case digest != "" && digest != c.Digest:
 			err = port.ErrDigest
 		}
 		r.mu.Unlock()
@@ -377,7 +340,7 @@ func (r *Run) claim(ctx context.Context, c *call, who string, then func() (stays
 		return port.ErrEnded
 	case r.phase != running:
 		return port.ErrPaused
-	case c.state != callPending || c.waitsFor() != who:
+	case c.State != calls.Pending || c.WaitsFor() != who:
 		return port.ErrAnswered
 	}
 	no := r.takenLocked(c)
@@ -385,11 +348,11 @@ func (r *Run) claim(ctx context.Context, c *call, who string, then func() (stays
 		no = c.StillApproved(r.bound, r.host.InForce())
 	}
 	if no != nil {
-		c.stop(c.cancel, errRevoked)
-		return &profiles.Denial{Capability: "bridge:" + c.Bridge, Decision: no.Decision}
+		c.Stop(c.Cancel, ends.ErrRevoked)
+		return &profiles.Denial{Capability: c.Grant(), Decision: no.Decision}
 	}
 	if then == nil || !then() {
-		c.state = callAnswered
+		c.State = calls.Answered
 	}
 	return nil
 }
@@ -403,11 +366,11 @@ func (r *Run) Cut(g *rules.Generation) {
 		return
 	}
 	for _, c := range r.calls {
-		if c == nil || !c.working() || c.state == callLeft {
+		if c == nil || !c.Working() || c.State == calls.Left {
 			continue
 		}
 		if _, no := c.Still(r.bound, g); no != nil {
-			c.stop(c.cancel, errRevoked)
+			c.Stop(c.Cancel, ends.ErrRevoked)
 		}
 	}
 }

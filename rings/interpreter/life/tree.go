@@ -8,6 +8,7 @@ import (
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/rings/interpreter/budget"
+	"github.com/ringd/ringd/rings/interpreter/pause"
 	"github.com/ringd/ringd/rings/interpreter/port"
 	"github.com/ringd/ringd/rings/interpreter/rules"
 	"github.com/ringd/ringd/rings/interpreter/shape"
@@ -31,7 +32,7 @@ func (r *Run) Adopt(g *rules.Generation, child *Run) error {
 	defer r.mu.Unlock()
 	c := r.calls[child.parent.Call]
 	unfit := fmt.Errorf("start run %s: call %s of run %s: %w", child.id, shape.Clip(child.parent.Call, 40), r.id, port.ErrParent)
-	if !r.adoptsLocked(c) || !budget.Spawns(c.Limits) || c.waitsFor() == forApprover {
+	if !r.adoptsLocked(c) || !budget.Spawns(c.Limits) || c.WaitsFor() == pause.ForApprover {
 		return unfit
 	}
 	no := r.takenLocked(c)
@@ -44,14 +45,14 @@ func (r *Run) Adopt(g *rules.Generation, child *Run) error {
 	}
 	l := budget.Stricter(c.Limits, other.Limits)
 	switch {
-	case c.started() >= min(c.Agents, l.SpawnPerCall), !r.tree.Within(l.TotalSpawn):
+	case c.Spawned() >= min(c.Agents, l.SpawnPerCall), !r.tree.Within(l.TotalSpawn):
 		return unfit
 	case r.depth+1 > l.Depth:
 		return &profiles.Denial{Capability: rules.GrantBridge + c.Bridge, Decision: profiles.Decision{
 			Code: profiles.CodeBridgeDepth, Rule: &other.Rule, Revision: g.Revision,
 			Reason: fmt.Sprintf("%s may start subagents %d levels deep", c.Bridge, l.Depth)}}
 	}
-	c.children = append(c.children, child)
+	c.Children = append(c.Children, child)
 	child.depth, child.tree, child.root = r.depth+1, r.tree, r.root
 	maps.Copy(child.revoked, r.revoked)
 	return nil
@@ -59,11 +60,8 @@ func (r *Run) Adopt(g *rules.Generation, child *Run) error {
 
 // adoptsLocked reports whether subagents may be started for the call.
 func (r *Run) adoptsLocked(c *call) bool {
-	return !r.ended && r.phase != keeping && r.phase != over && c != nil && c.working()
+	return !r.ended && r.phase != keeping && r.phase != over && c != nil && c.Working()
 }
-
-// started is how many subagents were started for the call.
-func (c *call) started() int64 { return c.begun + int64(len(c.children)) }
 
 // Readopt makes a resumed run a subagent of the run again.
 func (r *Run) Readopt(child *Run) error {
@@ -76,14 +74,14 @@ func (r *Run) Readopt(child *Run) error {
 	r.tree.Raise(child.tree.Total())
 	child.tree = r.tree
 	maps.Copy(child.revoked, r.revoked) // with what was taken while it waited
-	for i, old := range c.children {
+	for i, old := range c.Children {
 		if old.id == child.id { // its last life; the next one counts once
-			c.children[i] = child
+			c.Children[i] = child
 			return nil
 		}
 	}
-	c.begun = max(c.begun-1, 0) // it was counted when it was started
-	c.children = append(c.children, child)
+	c.Begun = max(c.Begun-1, 0) // it was counted when it was started
+	c.Children = append(c.Children, child)
 	return nil
 }
 
@@ -125,7 +123,7 @@ func (r *Run) anyLocked(lives func(*Run) bool) bool {
 		if c == nil {
 			continue
 		}
-		for _, child := range c.children {
+		for _, child := range c.Children {
 			if lives(child) {
 				return true
 			}
@@ -155,8 +153,8 @@ func (r *Run) HandOver(next *Run) {
 	maps.Copy(next.revoked, r.revoked)
 	for id, c := range next.calls {
 		if mine := r.calls[id]; mine != nil {
-			c.begun = max(c.begun-int64(len(mine.children)), mine.begun)
-			c.children, mine.children = mine.children, nil
+			c.Begun = max(c.Begun-int64(len(mine.Children)), mine.Begun)
+			c.Children, mine.Children = mine.Children, nil
 		}
 	}
 	if r.phase == held {
@@ -170,8 +168,8 @@ func (r *Run) Spawned() port.Spawned {
 	defer r.mu.Unlock()
 	s := port.Spawned{Total: r.tree.Total(), Calls: map[string]int64{}}
 	for id, c := range r.calls {
-		if c != nil && c.started() > 0 {
-			s.Calls[id] = c.started()
+		if c != nil && c.Spawned() > 0 {
+			s.Calls[id] = c.Spawned()
 		}
 	}
 	return s

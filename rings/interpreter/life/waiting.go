@@ -8,6 +8,8 @@ import (
 	"strconv"
 
 	"github.com/ringd/ringd/executors"
+	"github.com/ringd/ringd/rings/interpreter/calls"
+	"github.com/ringd/ringd/rings/interpreter/ends"
 	"github.com/ringd/ringd/rings/interpreter/pause"
 	"github.com/ringd/ringd/rings/interpreter/port"
 	"github.com/ringd/ringd/rings/interpreter/rules"
@@ -45,12 +47,12 @@ func (r *Run) waitsLocked() bool {
 		return false
 	}
 	for _, id := range r.waiting {
-		if c := r.calls[id]; c == nil || c.state != callPending {
+		if c := r.calls[id]; c == nil || c.State != calls.Pending || c.Held {
 			return false
 		}
 	}
 	for _, c := range r.calls {
-		if c != nil && c.state != callPending && c.state != callClosed {
+		if c != nil && c.State != calls.Pending && c.State != calls.Closed {
 			return false
 		}
 	}
@@ -108,7 +110,7 @@ func (r *Run) commitPause(out executors.Outcome) *ending {
 	}
 	r.point("pause_recorded")
 	v := r.viewOf(&p)
-	if err := r.kept.pause(p, v); err != nil {
+	if err := r.kept.Pause(p, v); err != nil {
 		return &ending{state: executors.StateFailed, name: "PauseUnavailable",
 			text: "the run was closed: its pause could not be kept", fault: err.Error()}
 	}
@@ -151,7 +153,7 @@ func (r *Run) pauseOf(out executors.Outcome) (Pause, *ending) {
 		Depth: r.depth, Session: r.session, Seq: 1, Started: r.started, Paused: now,
 		Engine: out.Engine, Snapshot: out.Snapshot, Profiles: recorded, Handed: r.bound.Handed(), Revoked: r.revokedLocked(),
 		LastCall: r.floor, Order: r.order, Usage: r.used(out.Usage),
-		Spent: maps.Clone(r.spent.Calls), Refused: r.spent.Refused, Spawned: r.tree.Total(), Root: r.root,
+		Acts: r.acts.Clone(), Spent: maps.Clone(r.spent.Calls), Refused: r.spent.Refused, Spawned: r.tree.Total(), Root: r.root,
 		Console: slices.Clone(r.feed.Console), Printed: r.feed.Printed, Dropped: r.feed.Dropped + out.Dropped,
 		Denials: slices.Clone(r.denials), LastEvent: r.feed.Last + 1, Attestation: out.Attestation,
 	}
@@ -164,7 +166,7 @@ func (r *Run) pauseOf(out executors.Outcome) (Pause, *ending) {
 		if n, ok := pause.Number(id); ok {
 			p.LastCall = max(p.LastCall, n)
 		}
-		if c != nil && c.state == callLeft {
+		if c != nil && c.State == calls.Left {
 			p.Calls = append(p.Calls, r.callOf(g, c))
 		}
 	}
@@ -176,9 +178,9 @@ func (r *Run) pauseOf(out executors.Outcome) (Pause, *ending) {
 // callOf is an open call in a pause.
 func (r *Run) callOf(g *rules.Generation, c *call) pause.Call {
 	_, no := c.Still(r.bound, g)
-	return pause.Call{ID: c.id, Bridge: c.Bridge, N: c.n, Args: c.Args, Size: c.Size, Marked: c.Marked, Digest: c.digest,
-		Key: c.key, External: c.External, Full: c.Full, Limits: c.Limits, Agents: c.Agents,
-		Children: c.begun + int64(len(c.children)), For: c.waitsFor(), Harness: c.harness, Terms: c.Terms,
+	return pause.Call{ID: c.ID, Bridge: c.Bridge, N: c.N, Args: c.Args, Size: c.Size, Marked: c.Marked, Digest: c.Digest,
+		Key: c.Key, External: c.External, Full: c.Full, Limits: c.Limits, Agents: c.Agents,
+		Children: c.Begun + int64(len(c.Children)), For: c.WaitsFor(), Harness: c.Harness, Terms: c.Terms,
 		Approved: c.Approved, By: c.By, Revoked: no != nil || r.takenLocked(c) != nil, Unasked: slices.Sorted(maps.Keys(c.Unasked))}
 }
 
@@ -188,20 +190,20 @@ func (r *Run) closeLeft() error {
 	r.mu.Lock()
 	var left []*call
 	for _, c := range r.calls {
-		if c != nil && c.state == callLeft {
+		if c != nil && c.State == calls.Left {
 			left = append(left, c)
 		}
 	}
 	r.mu.Unlock()
-	slices.SortFunc(left, func(a, b *call) int { return a.n - b.n })
+	slices.SortFunc(left, func(a, b *call) int { return a.N - b.N })
 	var errs []error
 	for _, c := range left {
-		if c.settled != nil && c.settled.Result != nil {
+		if c.Settled != nil && c.Settled.Result != nil {
 			continue // its end was kept before
 		}
-		res := result{name: rules.NameBridge, text: "was interrupted", cut: true, end: port.CallUnrun}
-		if c.settled != nil && c.settled.Again {
-			res.end = port.CallUnknown
+		res := ends.Result{Name: rules.NameBridge, Text: "was interrupted", Cut: true, End: port.CallUnrun}
+		if c.Settled != nil && c.Settled.Again {
+			res.End = port.CallUnknown
 		}
 		if _, err := r.finish(c, res); err != nil {
 			errs = append(errs, err)
@@ -214,13 +216,13 @@ func (r *Run) closeLeft() error {
 // not be restored or no guest could be had for it: then nothing was settled, and
 // the pause stands.
 func (r *Run) unbegun(err error) bool {
-	if r.from == nil || err == nil || errors.Is(err, errPanicked) {
+	if r.from == nil || err == nil || errors.Is(err, ends.ErrPanicked) {
 		return false
 	}
 	r.mu.Lock()
 	untouched := !r.ended && r.phase == running
 	for _, c := range r.calls {
-		untouched = untouched && c != nil && c.state == callLeft
+		untouched = untouched && c != nil && c.State == calls.Left
 	}
 	if !untouched {
 		r.mu.Unlock()
@@ -230,7 +232,7 @@ func (r *Run) unbegun(err error) bool {
 	r.quietLocked()
 	r.mu.Unlock()
 	rec := r.Record(port.RunPaused)
-	rec.State, rec.Fault = string(executors.StatePaused), shape.Clip(err.Error(), maxFault)
+	rec.State, rec.Fault = string(executors.StatePaused), shape.Clip(err.Error(), ends.MaxFault)
 	rec.Detail = map[string]string{"seq": strconv.FormatInt(r.from.Seq, 10), "resumed": "no"}
 	_ = r.Put(rec, port.Synced) // nothing has happened: the pause stands, recorded or not
 	v := r.viewOf(r.from)

@@ -69,6 +69,8 @@ type Record struct {
 	Refused int64
 	Spawned int64 // agents of the whole tree
 
+	Acts Acts // of its guests
+
 	Console     []executors.ConsoleEntry
 	Printed     int64 // bytes of the output limit that are used
 	Dropped     int64
@@ -185,6 +187,9 @@ func (r *Record) Check() error {
 			return errors.New("a policy is of another agent")
 		}
 	}
+	if err := r.Acts.check(); err != nil {
+		return err
+	}
 	return r.checkCalls()
 }
 
@@ -194,6 +199,9 @@ func (r *Record) checkCalls() error {
 	for i := range r.Calls {
 		c := &r.Calls[i]
 		open[c.Bridge]++
+		if _, err := c.Action(); err != nil {
+			return err
+		}
 		n, numbered := Number(c.ID)
 		switch {
 		case seen[c.ID] || !numbered || n > r.LastCall:

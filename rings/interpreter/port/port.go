@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/rings/interpreter/rules"
 )
@@ -35,6 +36,15 @@ type Call struct {
 	// Deciders give what the run may reach, in force at the moment they are asked
 	// for: each of them has to allow it. None, or nil: nothing.
 	Deciders func() []*profiles.Decider
+	// Guest is what a guest of another executor runs under that the provider starts
+	// for the call; false: the policy in force, or one that binds the run, does not
+	// grant it. Program, inputs and Seed are the provider's to set.
+	Guest func(executor string) (executors.Run, bool)
+	// Act decides what such a guest wants to do itself, as an act of the run: it is
+	// recorded, counted and, where the policy asks people, held. Call of the question
+	// is not read. A denial is an answer; after an error the guest must be ended. It
+	// may be called concurrently, until Call has returned.
+	Act func(ctx context.Context, q executors.Question) (executors.Answer, error)
 }
 
 // Journal commits what must survive the process: calls that wait for the
@@ -116,6 +126,12 @@ const (
 	CallBegun    Kind = "call_begun"   // the act of an approved call, before it
 	CallAnswered Kind = "call_answered"
 	CallClosed   Kind = "call_closed"
+
+	// Of what a guest does itself, before it does: allowed, refused, or asked of
+	// people, which calls of the kinds above follow.
+	ExecDecided     Kind = "exec_decided"
+	FileDecided     Kind = "file_decided"
+	VariableDecided Kind = "variable_decided"
 )
 
 // MaxFull bounds Record.Full as JSON text. A call whose arguments take more is

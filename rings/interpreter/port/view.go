@@ -17,15 +17,21 @@ const StateRunning executors.State = "running"
 
 // View is a run as it stands: the outcome as far as it is known. It is a copy.
 type View struct {
-	ID          string
-	Actor       string
-	Agent       string
-	Executor    string
-	Generation  int64 // bound at the start
-	Revision    string
-	Started     time.Time
-	State       executors.State // StateRunning, StatePaused or how it ended
-	Value       json.RawMessage // tagged; nil unless done
+	ID         string
+	Actor      string
+	Agent      string
+	Executor   string
+	Generation int64 // bound at the start
+	Revision   string
+	Started    time.Time
+	State      executors.State // StateRunning, StatePaused or how it ended
+	Value      json.RawMessage // tagged; nil unless done
+	ExitCode   int             // of a shell script or a Python program; 126: refused
+	// Ran are the programs that its guests were allowed to start, the first of them,
+	// and RanMore how many came after. Asked are those of which people were asked.
+	Ran         [][]string
+	RanMore     int64
+	Asked       []pause.Asked
 	Console     []executors.ConsoleEntry
 	Dropped     int64 // bytes of console output over the limit
 	Error       *executors.ProgramError

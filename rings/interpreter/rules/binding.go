@@ -134,6 +134,27 @@ func (b *Binding) Limits(g *Generation) profiles.Limits {
 	return budget.Effective(b.limits, executorLimits(&a.Profile, b.executor))
 }
 
+// Guest is what a guest of another executor runs under that works for the run: the
+// policy of the start, with the strictest isolation and the strictest limits of all
+// that bind the run and of g. False: one of them does not grant the executor.
+func (b *Binding) Guest(g *Generation, executor string) (profiles.Agent, profiles.Limits, bool) {
+	now := g.Agent(b.agent)
+	if now == nil {
+		return profiles.Agent{}, profiles.Limits{}, false
+	}
+	if _, closed := g.Closed(executor); closed {
+		return profiles.Agent{}, profiles.Limits{}, false
+	}
+	limits := executorLimits(&now.Profile, executor)
+	for _, a := range append(slices.Clone(b.agents), now) {
+		if !granted(&a.Profile, executor) {
+			return profiles.Agent{}, profiles.Limits{}, false
+		}
+		limits = budget.Effective(limits, executorLimits(&a.Profile, executor))
+	}
+	return b.Agent(g), limits, true
+}
+
 // Strict reports whether a policy that binds the run, or that in g, syncs each
 // record.
 func (b *Binding) Strict(g *Generation) bool {

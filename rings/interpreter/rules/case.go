@@ -20,6 +20,15 @@ type Case struct {
 	Marked bool            // they use the tagged encoding
 	Agents int64           // subagents they ask for
 
+	// Action is set of an act: what a guest wants to do itself. Args are that action
+	// then, and Bridge its name. Ahead: its program has not begun. Held: its program
+	// waits in its guest for an approval. Allowed is the decision that the guest gets
+	// once all policies allow the act.
+	Action  *profiles.Action
+	Ahead   bool
+	Held    bool
+	Allowed profiles.Decision
+
 	Own      []*Grant    // of all policies that bind the run
 	Other    *Grant      // of the generation in force when it was decided last
 	Gen      *Generation // that generation
@@ -62,7 +71,7 @@ const TextRevoked = "the policy now in force no longer grants it"
 // generation in force, and notes what they grant. Nil: all allow, or ask for an
 // approval.
 func (k *Case) Decide(b *Binding, g *Generation) *Refusal {
-	own, d, later := b.Own(k.Bridge, k.Size)
+	own, d, later := k.own(b)
 	if own == nil {
 		name := NameDenied
 		if later {
@@ -76,6 +85,11 @@ func (k *Case) Decide(b *Binding, g *Generation) *Refusal {
 		return no
 	}
 	k.Gen, k.Other = g, other
+	if k.IsAct() {
+		if no := k.allow(); no != nil {
+			return no
+		}
+	}
 	for _, gr := range k.Grants() {
 		k.Limits = budget.Stricter(k.Limits, gr.Limits)
 		k.External = k.External || gr.Powers.External
@@ -94,7 +108,7 @@ func (k *Case) Grants() []*Grant {
 
 // under decides the call under a generation that the run is not bound by.
 func (k *Case) under(b *Binding, g *Generation) (*Grant, *Refusal) {
-	gr, d := g.Now(b.agent, b.executor, k.Bridge, k.Size)
+	gr, d := k.Now(b, g)
 	if gr == nil {
 		return nil, refusalOf(d, NameRevoked)
 	}
@@ -147,6 +161,9 @@ func (k *Case) Deny(b *Binding, code profiles.Code, reason string) profiles.Deci
 // Check reads the arguments, checks them against the schemas and counts the
 // subagents they ask for. tagged checks a value that uses the tagged encoding.
 func (k *Case) Check(args json.RawMessage, tagged func(json.RawMessage) error) *Refusal {
+	if k.IsAct() {
+		return k.checkAct()
+	}
 	refuse := func(code profiles.Code, text, reason string) *Refusal {
 		rule := k.Own[0].Rule
 		return &Refusal{Name: NameArgument, Text: text,
@@ -208,13 +225,16 @@ func (k *Case) Again(b *Binding, g *Generation, used Used) *Refusal {
 		return no
 	}
 	k.Gen, k.Other, k.Limits = g, other, budget.Stricter(k.Limits, other.Limits)
+	if k.IsAct() {
+		return k.allow()
+	}
 	return nil
 }
 
 // Settle decides a call of a pause again, under every policy that binds the run
 // and under g, the generation in force.
 func (k *Case) Settle(b *Binding, g *Generation, used Used) *Refusal {
-	own, d, _ := b.Own(k.Bridge, k.Size)
+	own, d, _ := k.own(b)
 	if own == nil {
 		return refusalOf(d, NameRevoked)
 	}

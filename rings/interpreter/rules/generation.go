@@ -43,6 +43,7 @@ type Grant struct {
 	Revision  string
 	arguments *shape.Schema // nil accepts everything, here and below
 	result    *shape.Schema
+	decision  profiles.Decision // of an act: allow, or ask
 }
 
 // Agent returns the agent, or nil when the generation knows none.

@@ -3,8 +3,10 @@ package rules
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
+	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/profiles/hosts"
 	"github.com/ringd/ringd/rings/interpreter/shape"
 )
@@ -14,6 +16,7 @@ const (
 	GrantBridge = "bridge:"
 	grantHost   = "host:"
 	grantImport = "import:"
+	grantExec   = "exec:"
 )
 
 // ErrGrant: what is to be taken from a run is no grant, or none that it can lose.
@@ -41,6 +44,7 @@ func (b *Binding) irrevocable(grant string) string {
 	name, bridge := strings.CutPrefix(grant, GrantBridge)
 	has := b.recorded[0].Has(name)
 	host, isHost := strings.CutPrefix(grant, grantHost)
+	program, isExec := strings.CutPrefix(grant, grantExec)
 	switch {
 	case len(grant) > 256:
 		return "too long"
@@ -48,12 +52,20 @@ func (b *Binding) irrevocable(grant string) string {
 		return "the run has no such bridge"
 	case strings.HasPrefix(grant, grantImport):
 		return "a module cannot be taken from a live guest; cancel the run"
-	case !bridge && !isHost:
-		return "want bridge:NAME, host:NAME or import:NAME"
+	case isExec && !b.lists(program):
+		return "the run may start no such program"
+	case !bridge && !isHost && !isExec:
+		return "want bridge:NAME, host:NAME, exec:PATH or import:NAME"
 	case isHost:
 		if _, err := hosts.Read(host); err != nil {
 			return err.Error()
 		}
 	}
 	return ""
+}
+
+// lists reports whether the policy of the start lists a program.
+func (b *Binding) lists(program string) bool {
+	shell := b.recorded[0].Agent.Shell
+	return shell != nil && slices.ContainsFunc(shell.Binaries, func(p profiles.Binary) bool { return p.Path == program })
 }

@@ -1,0 +1,64 @@
+package budget
+
+import (
+	"sync"
+	"time"
+)
+
+// Clock ends something after a time that can be held. Its owner makes one with
+// Tick; it is safe for concurrent use. The nil Clock is never held.
+type Clock struct {
+	now func() time.Time
+
+	mu    sync.Mutex
+	timer *time.Timer
+	left  time.Duration
+	from  time.Time // when the timer was started last
+	holds int
+}
+
+// Tick makes a clock that calls end once, after d without the time in which it is
+// held.
+func Tick(now func() time.Time, d time.Duration, end func()) *Clock {
+	return &Clock{now: now, left: d, from: now(), timer: time.AfterFunc(d, end)}
+}
+
+// Hold stops the clock until Release was called as often.
+func (c *Clock) Hold() {
+	if c == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.holds++; c.holds == 1 && c.timer.Stop() {
+		c.left = max(c.left-c.now().Sub(c.from), 0)
+		return
+	}
+	if c.holds == 1 { // it has ended, or was stopped
+		c.left = -1
+	}
+}
+
+// Release undoes one Hold.
+func (c *Clock) Release() {
+	if c == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.holds--; c.holds == 0 && c.left >= 0 {
+		c.from = c.now()
+		c.timer.Reset(c.left)
+	}
+}
+
+// Stop ends the clock: it calls nobody any more, held or not.
+func (c *Clock) Stop() {
+	if c == nil {
+		return
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.timer.Stop()
+	c.left = -1
+}

@@ -1,0 +1,122 @@
+// Package ends says how calls and runs come out: what a program is told, what the
+// journal keeps, and what the record says. It keeps nothing and asks nobody; the
+// lives of runs call it.
+package ends
+
+import (
+	"encoding/json"
+	"errors"
+
+	"github.com/ringd/ringd/executors"
+	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/rings/interpreter/port"
+	"github.com/ringd/ringd/rings/interpreter/rules"
+	"github.com/ringd/ringd/rings/interpreter/shape"
+)
+
+// Why a call's context ends.
+var (
+	ErrRun      = errors.New("the run has ended")
+	ErrTimeout  = errors.New("the bridge's timeout has passed")
+	ErrHeld     = errors.New("nobody has approved it while it was held")
+	ErrRevoked  = errors.New("the policy in force no longer grants the call")
+	ErrPanicked = errors.New("a panic ended the run")
+)
+
+// NameClosed is of an error that a program cannot catch.
+const NameClosed = "Closed"
+
+// MaxFault bounds the host's text in a record.
+const MaxFault = 8 << 10
+
+// Result is how a call came out.
+type Result struct {
+	Value json.RawMessage
+	Name  string // of the error; "" for a value
+	Text  string
+	Code  profiles.Code
+	By    *profiles.Decision // that refused, when it was not made of code and text
+	Fault string             // host text
+	End   port.CallEnd
+	Cut   bool // the program is over and will not learn of it
+}
+
+// Recorded is what the journal keeps.
+func (res *Result) Recorded() port.Recorded {
+	return port.Recorded{End: res.End, Value: res.Value, Name: res.Name, Text: res.Text}
+}
+
+// Failed is the result of a call whose provider failed with err. Cause is why its
+// context ended, nil while it has not; then external says whether it may have been
+// performed.
+func Failed(err, cause error, external bool) Result {
+	res := Result{Name: rules.NameBridge, Text: "failed", Fault: err.Error(), End: port.CallFailed}
+	if cause == nil {
+		res.Name, res.Text, res.By = rules.Told(err)
+		return res
+	}
+	if external {
+		res.End = port.CallUnknown
+	}
+	switch {
+	case errors.Is(cause, ErrTimeout):
+		res.Text, res.Code = "did not answer in time", profiles.CodeBridgeTimeout
+	case errors.Is(cause, ErrHeld):
+		res.Name, res.Text, res.Code = rules.NameUnapproved, "nobody approved it in time", profiles.CodeApprovalExpired
+	case errors.Is(cause, ErrRevoked):
+		res.Name, res.Text, res.Code = rules.NameRevoked, rules.TextRevoked, profiles.CodeBridgeRevoked
+	default:
+		res.Text, res.Cut = "was interrupted", true
+	}
+	return res
+}
+
+// Flawed is the result of a call whose value does not reach the program.
+func Flawed(f *rules.Flaw) Result {
+	return Result{Name: f.Name, Text: f.Text, Code: f.Code, Fault: f.Fault, End: port.CallFailed}
+}
+
+// maxReplyText bounds the message of a harness's error.
+const maxReplyText = 4 << 10
+
+// FailedBy is the result of a call whose harness says that it failed.
+func FailedBy(text string) Result {
+	return Result{Name: rules.NameBridge, Text: shape.Clip(text, maxReplyText), End: port.CallFailed}
+}
+
+// maxReason bounds the reason of a denial.
+const maxReason = 1 << 10
+
+// Denied is the result of a call that a person refused.
+func Denied(reason string) Result {
+	text := "the approval was denied"
+	if reason != "" {
+		text += ": " + shape.Clip(reason, maxReason)
+	}
+	return Result{Name: rules.NameUnapproved, Text: text, Code: profiles.CodeApprovalDenied, End: port.CallUnrun}
+}
+
+// OfRun is the outcome of a program that did not run, or whose end is not known.
+// v gets the decision when it was refused.
+func OfRun(err error, v *port.View) (executors.State, *executors.ProgramError) {
+	failed := func(name, text string) (executors.State, *executors.ProgramError) {
+		return executors.StateFailed, &executors.ProgramError{Name: name, Message: text}
+	}
+	var denial *profiles.Denial
+	switch {
+	case errors.As(err, &denial):
+		if len(v.Denials) < port.MaxDenials {
+			v.Denials = append(v.Denials, denial.Decision)
+		}
+		return executors.StateDenied, &executors.ProgramError{Name: rules.NameDenied, Message: denial.Decision.Reason}
+	case errors.Is(err, ErrPanicked):
+		return failed(NameClosed, "the run was closed: a fault of the host")
+	case errors.Is(err, executors.ErrEngine): // of a session: a pause stands
+		return failed("SessionUnusable",
+			shape.Clip("the state of the session needs an engine that is not configured, or has to be forgotten: "+err.Error(), 400))
+	case errors.Is(err, executors.ErrSnapshot):
+		return failed("SessionUnusable", "the state of the session cannot be restored: it has to be forgotten")
+	default:
+		return failed("GuestLost", "the guest ended without an outcome")
+	}
+}

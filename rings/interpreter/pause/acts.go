@@ -1,0 +1,175 @@
+package pause
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/ringd/ringd/profiles"
+)
+
+// Names of what a guest does itself begin with these; a bridge has no such name.
+const (
+	actExec     = "exec:"
+	actFile     = "file:"
+	actVariable = "variable:"
+)
+
+// IsAct reports whether name, as a call has it in Bridge, is of an act of a guest.
+func IsAct(name string) bool {
+	return strings.HasPrefix(name, actExec) || strings.HasPrefix(name, actFile) || strings.HasPrefix(name, actVariable)
+}
+
+// Bounds of Acts.
+const (
+	MaxActs  = 10_000 // acts of one run
+	maxRan   = 256    // commands, and approvals, that are kept
+	maxWords = 64     // words of each
+	maxWord  = 256    // bytes of each
+)
+
+// Acts is what a run remembers of what its guests did themselves. The zero Acts is
+// that of a run that begins. Its owner guards it.
+type Acts struct {
+	Count int64      `json:"count,omitempty"` // allowed so far
+	Ran   [][]string `json:"ran,omitempty"`   // the first programs that were started
+	More  int64      `json:"more,omitempty"`  // programs behind those
+	Asked []Asked    `json:"asked,omitempty"` // of which people were asked
+	Given []Given    `json:"given,omitempty"` // approvals that hold for the rest of the run
+}
+
+// When people were asked about an act.
+const (
+	BeforeStart = "before_start" // nothing of the program had run
+	WhileHeld   = "held"         // half way
+)
+
+// Asked is an act of which people were asked.
+type Asked struct {
+	Call string   `json:"call"`
+	Name string   `json:"name"`
+	Argv []string `json:"argv,omitempty"`
+	When string   `json:"when"`
+}
+
+// Given is an approval that holds for every start of a program with these words.
+type Given struct {
+	Words string `json:"words"` // digest of the path and the words
+	Call  string `json:"call"`  // that was approved
+	By    string `json:"by"`
+	Terms Terms  `json:"terms"`
+}
+
+// Start notes a program that is started.
+func (a *Acts) Start(argv []string) {
+	if len(a.Ran) >= maxRan {
+		a.More++
+		return
+	}
+	a.Ran = append(a.Ran, clipped(argv))
+}
+
+// Ask notes that people are asked.
+func (a *Acts) Ask(call, name, when string, argv []string) {
+	if len(a.Asked) < maxRan {
+		a.Asked = append(a.Asked, Asked{Call: call, Name: name, When: when, Argv: clipped(argv)})
+	}
+}
+
+// Give notes an approval; one that finds no room holds for nothing.
+func (a *Acts) Give(g Given) {
+	if len(a.Given) < maxRan {
+		a.Given = append(a.Given, g)
+	}
+}
+
+// Of is the approval for these words, or nil.
+func (a *Acts) Of(words string) *Given {
+	for i := range a.Given {
+		if a.Given[i].Words == words {
+			return &a.Given[i]
+		}
+	}
+	return nil
+}
+
+// Clone shares nothing that is written to.
+func (a *Acts) Clone() Acts {
+	b := *a
+	b.Ran, b.Asked, b.Given = a.Ran[:len(a.Ran):len(a.Ran)], a.Asked[:len(a.Asked):len(a.Asked)], a.Given[:len(a.Given):len(a.Given)]
+	return b
+}
+
+func clipped(argv []string) []string {
+	out := make([]string, 0, min(len(argv), maxWords))
+	for _, w := range argv[:min(len(argv), maxWords)] {
+		if len(w) > maxWord {
+			w = strings.ToValidUTF8(w[:maxWord], "") + "…"
+		}
+		out = append(out, w)
+	}
+	if len(argv) > maxWords {
+		out = append(out, "…")
+	}
+	return out
+}
+
+func (a *Acts) check() error {
+	if a.Count < 0 || a.More < 0 || len(a.Ran) > maxRan || len(a.Asked) > maxRan || len(a.Given) > maxRan {
+		return errors.New("a count of acts is out of range")
+	}
+	for _, g := range a.Given {
+		if g.Words == "" || g.Call == "" || g.Terms.Count < 1 || g.Terms.Millis < 1 {
+			return errors.New("an approval of an act is not whole")
+		}
+	}
+	return nil
+}
+
+// Action is what an open call of a guest's own asks for; nil when it is a call of a
+// bridge.
+func (c *Call) Action() (*profiles.Action, error) {
+	if !IsAct(c.Bridge) {
+		return nil, nil
+	}
+	a, err := profiles.DecodeAction(c.Args)
+	switch {
+	case err != nil:
+		return nil, fmt.Errorf("call %s is no act: %w", c.ID, err)
+	case a.Exec == nil || !strings.HasPrefix(c.Bridge, actExec):
+		return nil, fmt.Errorf("call %s is not the act that it says", c.ID)
+	}
+	return &a, nil
+}
+
+// NameOf names an act; path is that of the program, where it is known.
+func NameOf(a *profiles.Action, path string) string {
+	switch {
+	case a.Exec != nil && path == "" && len(a.Exec.Argv) > 0:
+		path = a.Exec.Argv[0]
+		fallthrough
+	case a.Exec != nil:
+		return actExec + strings.ToValidUTF8(path[:min(len(path), 200)], "")
+	case a.File != nil:
+		return actFile + a.File.Op
+	default:
+		return actVariable + "set"
+	}
+}
+
+// ArgsOf is an act as its approver sees it, and as it is decided again.
+func ArgsOf(a *profiles.Action) (json.RawMessage, error) { return json.Marshal(a) }
+
+// WordsOf is what an approval holds for: the program and its words.
+func WordsOf(path string, argv []string) string {
+	text, err := json.Marshal(append([]string{path}, argv...))
+	if err != nil {
+		return "" // words are text: it marshals
+	}
+	return Digest(text)
+}
+
+// Left is how long an approval may still be given.
+func (t *Terms) Left(now time.Time) time.Duration { return t.Expires.Sub(now) }
