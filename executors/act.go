@@ -3,6 +3,7 @@ package executors
 import (
 	"encoding/json"
 	"fmt"
+	"time"
 
 	"github.com/ringd/ringd/profiles"
 )
@@ -86,4 +87,41 @@ func (q *question) decided(a Answer) Answer {
 		return Answer{Error: &GuestError{Name: "BridgeError", Message: "the action was not decided"}}
 	}
 	return a
+}
+
+// startWall begins to take the wall time of the run.
+func (r *linkRun) startWall(d time.Duration) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.wallLeft, r.wallFrom = d, r.l.cfg.Now()
+	r.wall = time.AfterFunc(d, func() {
+		if !r.isKeeping() {
+			r.end(causeWall, nil)
+		}
+	})
+}
+
+func (r *linkRun) stopWall() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.wall.Stop()
+	r.wall = nil
+}
+
+// actingLocked counts an act that is asked, or answered. A program may be held
+// while people are asked about one: the wall time that it takes is not the
+// program's, and the host bounds it.
+func (r *linkRun) actingLocked(q Question, n int) {
+	if q.Action == nil || r.wall == nil {
+		return
+	}
+	r.acting += n
+	switch {
+	case n > 0 && r.acting == 1:
+		r.wall.Stop()
+		r.wallLeft -= r.l.cfg.Now().Sub(r.wallFrom)
+	case n < 0 && r.acting == 0:
+		r.wallFrom = r.l.cfg.Now()
+		r.wall.Reset(max(r.wallLeft, 0))
+	}
 }

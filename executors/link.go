@@ -164,11 +164,7 @@ func (l *Link) Run(ctx context.Context, w Work, h Host) (out Outcome, again bool
 	}
 	r.base = l.s.BytesRead()
 	stopCtx := context.AfterFunc(ctx, func() { r.end(causeCtx, nil) })
-	wall := time.AfterFunc(w.Wall-r.used.Wall+slack, func() {
-		if !r.isKeeping() {
-			r.end(causeWall, nil)
-		}
-	})
+	r.startWall(w.Wall - r.used.Wall + slack)
 	r.watchPause(askCtx)
 
 	if err = r.begin(); err == nil {
@@ -183,7 +179,7 @@ func (l *Link) Run(ctx context.Context, w Work, h Host) (out Outcome, again bool
 		r.asks.Wait()
 	}
 	stopCtx()
-	wall.Stop()
+	r.stopWall()
 	cause, hostErr, quiet := r.finish(err)
 	cancel(nil) // after finish: what a cut-off question returns is no failure of the host
 	again = cause == causeNone && quiet && r.said.Again && !l.s.Pending()
@@ -240,6 +236,10 @@ type linkRun struct {
 	keeping   bool          // the program of a session has ended, and its state comes
 	stopped   time.Duration // processor time of the guest at either
 	slow      *time.Timer
+	wall      *time.Timer
+	wallLeft  time.Duration
+	wallFrom  time.Time // when the timer was started last
+	acting    int       // acts without an answer: meanwhile it stands still
 }
 
 // openAsk is a call without an answer.
@@ -386,6 +386,7 @@ func (r *linkRun) take(q *question, err error) error {
 	r.mu.Lock()
 	r.open[q.Call] = openAsk{call: q.call, bytes: q.size}
 	r.openBytes += q.size
+	r.actingLocked(q.Question, 1)
 	tooMany := len(r.open) > MaxOpenAsks || r.openBytes > MaxOpenBytes
 	over := r.cause != causeNone
 	r.mu.Unlock()
@@ -431,7 +432,7 @@ func (r *linkRun) answer(ctx context.Context, q *question) {
 	case len(a.Value) > 0 && !json.Valid(a.Value):
 		reply = Reply{Call: q.call, Name: "BridgeError", Message: "the result of " + q.name() + " is not a value"}
 	}
-	if !r.settle(q.Call) {
+	if !r.settle(q.Question) {
 		return
 	}
 	if err := r.l.s.Put(reply); err != nil {
@@ -447,18 +448,19 @@ func (r *linkRun) answer(ctx context.Context, q *question) {
 }
 
 // settle takes a call off the open ones; false: the run is over.
-func (r *linkRun) settle(id string) bool {
+func (r *linkRun) settle(q Question) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.over || r.cause != causeNone {
 		return false
 	}
 	if r.pausing { // the snapshot is of a program that waits for this answer
-		r.endLocked(causeHost, fmt.Errorf("pause: call %s was answered meanwhile", id))
+		r.endLocked(causeHost, fmt.Errorf("pause: call %s was answered meanwhile", q.Call))
 		return false
 	}
-	r.openBytes -= r.open[id].bytes
-	delete(r.open, id)
+	r.openBytes -= r.open[q.Call].bytes
+	delete(r.open, q.Call)
+	r.actingLocked(q, -1)
 	r.answered++
 	r.stopWaitLocked()
 	return true

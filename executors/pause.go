@@ -91,6 +91,7 @@ func (r *linkRun) askAgain(ctx context.Context) {
 	var list []*question
 	r.mu.Lock()
 	for _, q := range r.work.Resume.Open {
+		r.actingLocked(q, 1)
 		list = append(list, &question{call: r.open[q.Call].call, Question: q})
 	}
 	r.mu.Unlock()

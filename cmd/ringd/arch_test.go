@@ -182,7 +182,7 @@ var layers = map[string][]string{
 	"cmd/ringd/internal/daemon/live":  {"rings/interpreter"},
 	"cmd/ringd/internal/daemon/approvals": {
 		"schema/wire", "cmd/ringd/internal/audit", "cmd/ringd/internal/store", "cmd/ringd/internal/daemon/metrics",
-		"cmd/ringd/internal/daemon/show", "cmd/ringd/internal/daemon/vouch",
+		"cmd/ringd/internal/daemon/show", "cmd/ringd/internal/daemon/vouch", "rings/interpreter",
 	},
 	"cmd/ringd/internal/daemon/requests": {"schema/wire", "cmd/ringd/internal/daemon/policy"},
 	"cmd/ringd/internal/daemon/vouch":    {"profiles", "cmd/ringd/internal/seal", "cmd/ringd/internal/store"},

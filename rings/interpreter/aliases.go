@@ -4,6 +4,7 @@ import (
 	"github.com/ringd/ringd/rings/interpreter/feed"
 	"github.com/ringd/ringd/rings/interpreter/pause"
 	"github.com/ringd/ringd/rings/interpreter/port"
+	"github.com/ringd/ringd/rings/interpreter/rules"
 )
 
 // What a ring is made of, and what its runs take and give; see package port.
@@ -90,3 +91,7 @@ const (
 // DecodePause reads what Pause.Encode wrote; see pause.Decode. That the bytes are
 // authentic is the caller's affair.
 func DecodePause(b []byte) (Pause, error) { return pause.Decode(b) }
+
+// Capability is what records call a call by its name: that of a bridge, or of an
+// act of a guest, as exec:/usr/bin/git.
+func Capability(name string) string { return rules.GrantOf(name) }

@@ -56,17 +56,25 @@ type Program struct {
 // Run is the answer of POST /v1/runs and GET /v1/runs/{id}: the outcome as far
 // as it is known. State is "running" until the run pauses or ends.
 type Run struct {
-	ID          string              `json:"id"`
-	State       string              `json:"state"` // running | done|failed|denied|paused|limit|cancelled|unknown
-	Agent       string              `json:"agent,omitempty"`
-	Executor    string              `json:"executor,omitempty"`
-	Created     *time.Time          `json:"created,omitempty"`
-	Value       json.RawMessage     `json:"value,omitempty"`
-	Console     []ConsoleEntry      `json:"console"`
-	Dropped     int64               `json:"console_dropped_bytes,omitempty"`
-	Stdout      string              `json:"stdout"`
-	Stderr      string              `json:"stderr"`
-	ExitCode    int                 `json:"exit_code"`
+	ID       string          `json:"id"`
+	State    string          `json:"state"` // running | done|failed|denied|paused|limit|cancelled|unknown
+	Agent    string          `json:"agent,omitempty"`
+	Executor string          `json:"executor,omitempty"`
+	Created  *time.Time      `json:"created,omitempty"`
+	Value    json.RawMessage `json:"value,omitempty"`
+	Console  []ConsoleEntry  `json:"console"`
+	Dropped  int64           `json:"console_dropped_bytes,omitempty"`
+	// Stdout and Stderr are what a script and its programs wrote there; ExitCode is
+	// that of the script, 126 when it was refused something.
+	Stdout   string `json:"stdout"`
+	Stderr   string `json:"stderr"`
+	ExitCode int    `json:"exit_code"`
+	// Ran are the words of the programs that were allowed to start, the first of them
+	// in order, and RanMore how many came after.
+	Ran     [][]string `json:"ran,omitempty"`
+	RanMore int64      `json:"ran_more,omitempty"`
+	// Asked are the programs whose start people were asked to approve.
+	Asked       []Asked             `json:"asked,omitempty"`
 	Error       *RunError           `json:"error,omitempty"`
 	Pending     []Pending           `json:"pending,omitempty"`
 	Denials     []profiles.Decision `json:"denials"`
@@ -78,6 +86,20 @@ type Run struct {
 	// LastEvent is the number of the newest event when the run paused: what a
 	// reader that knows this answer goes on after.
 	LastEvent int64 `json:"last_event,omitempty"`
+}
+
+// When people were asked about the start of a program.
+const (
+	AskedBeforeStart = "before_start" // nothing of the script had run
+	AskedHeld        = "held"         // half way, and the script was held meanwhile
+)
+
+// Asked is the start of a program that people were asked to approve.
+type Asked struct {
+	Call       string   `json:"call"`
+	Capability string   `json:"capability"` // exec:/usr/bin/git
+	Argv       []string `json:"argv"`
+	When       string   `json:"when"` // before_start | held
 }
 
 // ConsoleEntry is one console line.

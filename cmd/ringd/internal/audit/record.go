@@ -47,13 +47,16 @@ const (
 	ResumeRefused   Kind = "resume_refused"   // a paused run could not go on; it stays where it is
 	RunExpired      Kind = "run_expired"      // it waited too long; run_ended follows
 	SessionDropped  Kind = "session_dropped"
-	GuestRefused    Kind = "guest_refused"  // what a guest tried and the kernel refused
-	EgressDecided   Kind = "egress_decided" // a target was refused, or allowed and not dialed yet
-	EgressClosed    Kind = "egress_closed"  // what became of a connection
-	EgressCounted   Kind = "egress_counted" // refusals that have no records of their own
-	HostError       Kind = "host_error"     // what the guest only got an id for
-	LogCut          Kind = "log_cut"        // written by the log: a torn tail was cut
-	LogClosed       Kind = "log_closed"     // written by the log: the last record before it went closed
+	GuestRefused    Kind = "guest_refused"    // what a guest tried and the kernel refused
+	ExecDecided     Kind = "exec_decided"     // a guest may start a program, may not, or people are asked; before it starts
+	FileDecided     Kind = "file_decided"     // the same, of a file that a script opens
+	VariableDecided Kind = "variable_decided" // the same, of a variable that changes what programs do
+	EgressDecided   Kind = "egress_decided"   // a target was refused, or allowed and not dialed yet
+	EgressClosed    Kind = "egress_closed"    // what became of a connection
+	EgressCounted   Kind = "egress_counted"   // refusals that have no records of their own
+	HostError       Kind = "host_error"       // what the guest only got an id for
+	LogCut          Kind = "log_cut"          // written by the log: a torn tail was cut
+	LogClosed       Kind = "log_closed"       // written by the log: the last record before it went closed
 )
 
 // Known reports whether k is in the list.
@@ -63,7 +66,7 @@ func (k Kind) Known() bool {
 		GenerationHeld, GenerationEnded, ExecutorClosed, RequestRefused, ActionDecided,
 		RunAsked, RunRefused, RunStarted, RunPaused, RunResumed, RunCancelled, RunEnded,
 		ImportDecided, CallDecided, CallOpened, CallAnswered, CallBegun, CallClosed, GrantRevoked, CallApproved, CallDenied,
-		ApprovalRefused, ResumeRefused, RunExpired, SessionDropped, GuestRefused,
+		ApprovalRefused, ResumeRefused, RunExpired, SessionDropped, GuestRefused, ExecDecided, FileDecided, VariableDecided,
 		EgressDecided, EgressClosed, EgressCounted, HostError,
 		LogCut, LogClosed:
 		return true
@@ -87,7 +90,7 @@ type Record struct {
 	State      string            `json:"state,omitempty"`      // of the run or call after this
 	Decision   *Decision         `json:"decision,omitempty"`
 	Digest     string            `json:"digest,omitempty"` // of the arguments or the program: Digest
-	Full       json.RawMessage   `json:"full,omitempty"`   // the arguments, only when policy says audit: full
+	Full       json.RawMessage   `json:"full,omitempty"`   // the arguments, or the words of a program, only when policy says audit: full
 	Fault      *Fault            `json:"fault,omitempty"`
 	Detail     map[string]string `json:"detail,omitempty"` // never argument values
 }

@@ -280,10 +280,10 @@ func newRevoke(p *verbs) *cobra.Command {
 		Use:   "revoke RUN GRANT…",
 		Short: "Take grants from one run, while it runs or waits",
 		Long: `Revoke takes grants back from a single run, for good: bridge:NAME, host:NAME,
-import:NAME. Open calls of a bridge end, later ones get CapabilityRevoked.
-Connections to a host are cut, and it is denied from then on. Its subagents lose
-them as well; other runs keep what they have. A module can be taken while the
-run waits only.
+exec:PATH, import:NAME. Open calls of a bridge end, later ones get
+CapabilityRevoked. Connections to a host are cut, and it is denied from then on.
+A program does not start any more. Its subagents lose them as well; other runs
+keep what they have. A module can be taken while the run waits only.
 
 Exit codes: 0 taken, 1 refused, 2 usage or no daemon.`,
 		Example: "  ringd revoke RUN bridge:sendEmail host:api.example.com",
@@ -291,8 +291,8 @@ Exit codes: 0 taken, 1 refused, 2 usage or no daemon.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			for _, g := range args[1:] {
 				kind, name, ok := strings.Cut(g, ":")
-				if !ok || name == "" || (kind != "bridge" && kind != "host" && kind != "import") {
-					return cli.Usage("%q is no grant: want bridge:NAME, host:NAME or import:NAME", g)
+				if !ok || name == "" || (kind != "bridge" && kind != "host" && kind != "import" && kind != "exec") {
+					return cli.Usage("%q is no grant: want bridge:NAME, host:NAME, exec:PATH or import:NAME", g)
 				}
 			}
 			return p.with(cmd.Context(), w, func(d Desk) error {

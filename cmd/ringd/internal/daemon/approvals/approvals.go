@@ -21,6 +21,7 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/show"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/vouch"
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
+	"github.com/ringd/ringd/rings/interpreter"
 	"github.com/ringd/ringd/schema/wire"
 )
 
@@ -281,7 +282,7 @@ func capacity(from, stands []string, as string) (string, error) {
 
 func record(kind audit.Kind, row store.Run, c store.Call, who Approver, as string) audit.Record {
 	rec := audit.Record{Kind: kind, Generation: row.Generation, Revision: row.Revision, Actor: who.Name, Agent: row.Agent,
-		Run: row.ID, Call: c.ID, Capability: "bridge:" + clip(c.Bridge), Digest: c.ArgsDigest, Detail: map[string]string{}}
+		Run: row.ID, Call: c.ID, Capability: interpreter.Capability(clip(c.Bridge)), Digest: c.ArgsDigest, Detail: map[string]string{}}
 	if as != "" {
 		rec.Detail["as"] = as
 	}

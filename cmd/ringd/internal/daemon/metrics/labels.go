@@ -23,6 +23,9 @@ func tellings() []string { return []string{"heard", "failed"} }
 
 func places() []string { return []string{"audit", "store"} }
 
+// acts are kinds of records.
+func acts() []string { return []string{"exec_decided", "file_decided", "variable_decided"} }
+
 func executors() []string { return []string{"js", "python", "shell"} }
 
 // layers are those that report what they refuse.
@@ -39,6 +42,10 @@ func codes() []string {
 		profiles.CodeBridgeTimeout, profiles.CodeBridgeRefused, profiles.CodeBridgeRevoked,
 		profiles.CodeFileNotGranted, profiles.CodeFileDenied, profiles.CodeFilePath, profiles.CodeExecNotGranted,
 		profiles.CodeExecDenied, profiles.CodeShellDenied, profiles.CodeGuestRefused,
+		profiles.CodeApprovalRequired, profiles.CodeApprovalDenied, profiles.CodeApprovalExpired,
+		profiles.CodeShellParse, profiles.CodeShellSize, profiles.CodeShellUnsupported, profiles.CodeShellSwitch,
+		profiles.CodeShellOpaque, profiles.CodeShellUnsettled, profiles.CodeShellEndless, profiles.CodeShellRedirect,
+		profiles.CodeShellSubcommand, profiles.CodeShellConfig, profiles.CodeShellStarts, profiles.CodeVariable, profiles.CodeShellBuiltin,
 	}
 	out := egressCodes()
 	for _, c := range all {

@@ -42,6 +42,7 @@ type Metrics struct {
 	sealTime   prometheus.Histogram
 	sealBytes  prometheus.Histogram
 	resumeTime prometheus.Histogram
+	acts       *prometheus.CounterVec
 	egress     egressFigures
 
 	mu   sync.Mutex
@@ -89,6 +90,7 @@ func New() *Metrics {
 	m.sealTime = histogram("pause_seal_seconds", "From a record to its sealed bytes on disk.", 0.0001)
 	m.sealBytes = histogram("pause_sealed_bytes", "Size of sealed records.", 1024)
 	m.resumeTime = histogram("pause_resume_seconds", "From the claim of a pause to the run being live.", 0.0001)
+	m.acts = counter("acts_total", "What guests wanted to do themselves, by the executor of the run, kind and verdict.", "executor", "kind", "verdict")
 	m.egress = newEgressFigures(m.registry)
 	m.registry.MustRegister(collectors.NewGoCollector(),
 		collectors.NewProcessCollector(collectors.ProcessCollectorOpts{}))
@@ -180,6 +182,13 @@ func (m *Metrics) CallClosed(run, call, state string) {
 	m.mu.Unlock()
 	if timer != nil {
 		timer.ObserveDuration()
+	}
+}
+
+// Acted counts a recorded decision about an act of a guest.
+func (m *Metrics) Acted(executor, kind, verdict string) {
+	if m != nil {
+		m.acts.WithLabelValues(known(executor, executors), known(kind, acts), known(verdict, verdicts)).Inc()
 	}
 }
 

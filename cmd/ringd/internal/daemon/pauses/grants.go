@@ -2,6 +2,7 @@ package pauses
 
 import (
 	"fmt"
+	"path"
 	"strings"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
@@ -31,9 +32,9 @@ func CheckGrants(grants []string) error {
 	}
 	for _, g := range grants {
 		kind, name, ok := strings.Cut(g, ":")
-		known := kind == "bridge" || kind == "host" || kind == "import"
+		known := kind == "bridge" || kind == "host" || kind == "import" || kind == "exec" && path.IsAbs(name)
 		if !ok || !known || name == "" || len(g) > store.MaxID {
-			return fmt.Errorf("%q: want bridge:NAME, host:NAME or import:NAME", Clip(g))
+			return fmt.Errorf("%q: want bridge:NAME, host:NAME, exec:PATH or import:NAME", Clip(g))
 		}
 		if kind == "host" {
 			if _, err := hosts.Read(name); err != nil {

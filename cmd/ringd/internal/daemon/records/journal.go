@@ -199,6 +199,10 @@ func (r *Recorder) Record(ctx context.Context, rec interpreter.Record, d interpr
 		r.metrics.CallOpened(rec.Run, rec.Call)
 	case interpreter.CallClosed:
 		r.metrics.CallClosed(rec.Run, rec.Call, rec.State)
+	case interpreter.ExecDecided, interpreter.FileDecided, interpreter.VariableDecided:
+		if rec.Decision != nil {
+			r.metrics.Acted(rec.Detail["executor"], string(rec.Kind), rec.Decision.Verdict.String())
+		}
 	case interpreter.RunStarted, interpreter.RunPaused, interpreter.RunResumed, interpreter.RunCancelled,
 		interpreter.RunEnded, interpreter.CallDecided, interpreter.CallBegun, interpreter.CallAnswered:
 	}

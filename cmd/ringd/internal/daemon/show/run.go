@@ -8,6 +8,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
@@ -20,15 +21,16 @@ import (
 // Run is the wire form of a run as the ring sees it.
 func Run(v interpreter.View, created time.Time) wire.Run {
 	out := wire.Run{ID: v.ID, State: string(v.State), Agent: v.Agent, Executor: v.Executor, Created: &created,
-		Value: v.Value, Dropped: v.Dropped,
-		Session: v.Session, SessionError: v.SessionError, Denials: v.Denials, Console: make([]wire.ConsoleEntry, 0, len(v.Console)),
+		Value: v.Value, Dropped: v.Dropped, ExitCode: v.ExitCode, Ran: v.Ran, RanMore: v.RanMore,
+		Session: v.Session, SessionError: v.SessionError, Denials: v.Denials,
 		Attestation: wire.Attestation{Generation: v.Generation, Revision: v.Revision,
 			Tier: string(v.Attestation.Tier), Layers: v.Attestation.Layers,
 			LandlockABI: v.Attestation.LandlockABI, Profile: v.Attestation.Profile},
 		Usage: wire.Usage{CPUMillis: millis(v.Usage.CPU), WallMillis: millis(v.Usage.Wall),
 			HostWaitMillis: millis(v.Usage.HostWait), PeakBytes: v.Usage.PeakBytes, Calls: v.Usage.Calls}}
-	for _, e := range v.Console {
-		out.Console = append(out.Console, wire.ConsoleEntry(e))
+	out.Console, out.Stdout, out.Stderr = streams(v.Console)
+	for _, a := range v.Asked {
+		out.Asked = append(out.Asked, wire.Asked{Call: a.Call, Capability: a.Name, Argv: a.Argv, When: a.When})
 	}
 	for _, p := range v.Pending {
 		w := wire.Pending{ID: p.ID, Bridge: p.Bridge, Args: p.Args, For: p.For, Digest: p.Digest, From: p.From, Count: p.Count, Rule: p.Rule}
@@ -54,6 +56,23 @@ func Run(v interpreter.View, created time.Time) wire.Run {
 		out.Attestation.Layers = map[string]string{}
 	}
 	return out
+}
+
+// streams takes what a program wrote to its standard streams out of its console.
+func streams(console []executors.ConsoleEntry) (lines []wire.ConsoleEntry, stdout, stderr string) {
+	lines = make([]wire.ConsoleEntry, 0, len(console))
+	var out, errs strings.Builder
+	for _, e := range console {
+		switch e.Level {
+		case executors.LevelStdout:
+			out.WriteString(e.Text)
+		case executors.LevelStderr:
+			errs.WriteString(e.Text)
+		default:
+			lines = append(lines, wire.ConsoleEntry(e))
+		}
+	}
+	return lines, out.String(), errs.String()
 }
 
 func millis(d time.Duration) float64 { return float64(d.Microseconds()) / 1000 }
@@ -162,8 +181,8 @@ func Pending(c store.Call, given []store.Approval, known []wire.Pending) wire.Pe
 func Interim(out wire.Run) ([]byte, error) {
 	raw, err := json.Marshal(out)
 	if err == nil && len(raw) > store.MaxOutcome {
-		out.Dropped += int64(len(out.Console))
-		out.Console = []wire.ConsoleEntry{}
+		out.Dropped += int64(len(out.Console) + len(out.Stdout) + len(out.Stderr))
+		out.Console, out.Stdout, out.Stderr = []wire.ConsoleEntry{}, "", ""
 		raw, err = json.Marshal(out)
 	}
 	return raw, err
