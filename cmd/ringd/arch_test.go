@@ -100,8 +100,9 @@ var layers = map[string][]string{
 	"executors/js/start":           {"profiles"},
 	"executors/js/guest":           {"executors", "executors/js/engine", "executors/js/start", "profiles"},
 
-	"executors/shell/script":    {"profiles"},
-	"executors/shell/preflight": {"executors/shell/script", "profiles", "profiles/command", "profiles/words"},
+	"executors/shell/static":    {"profiles/words"},
+	"executors/shell/script":    {"executors/shell/static", "profiles", "profiles/words"},
+	"executors/shell/preflight": {"executors/shell/script", "executors/shell/static", "profiles", "profiles/command", "profiles/launch", "profiles/words"},
 	"executors/shell":           {"executors", "executors/shell/start", "profiles"},
 	"executors/shell/start":     {"profiles"},
 	"executors/shell/guest":     {"executors", "executors/shell/preflight", "executors/shell/runner", "executors/shell/script", "executors/shell/start", "profiles", "profiles/words"},
@@ -265,7 +266,7 @@ var owners = map[string][]string{
 }
 
 // pure lists packages that know no file, network, clock or chance.
-var pure = []string{"schema", "schema/shape", "schema/scalar", "schema/prose", "profiles", "profiles/egress", "profiles/egress/head", "profiles/egress/hello", "profiles/egress/request", "profiles/egress/socks", "profiles/egress/names", "profiles/jsontext", "profiles/hosts", "profiles/argschema", "profiles/modules", "profiles/paths", "profiles/words", "profiles/command", "profiles/variables", "compiler", "compiler/condition", "compiler/secrets", "compiler/bridgeschema", "executors/js/engine/meter", "executors/js/engine/value", "executors/js/engine/snapshot", "executors/js/engine/trace", "executors/shell/script", "executors/shell/preflight"}
+var pure = []string{"schema", "schema/shape", "schema/scalar", "schema/prose", "profiles", "profiles/egress", "profiles/egress/head", "profiles/egress/hello", "profiles/egress/request", "profiles/egress/socks", "profiles/egress/names", "profiles/jsontext", "profiles/hosts", "profiles/argschema", "profiles/modules", "profiles/paths", "profiles/words", "profiles/command", "profiles/variables", "compiler", "compiler/condition", "compiler/secrets", "compiler/bridgeschema", "executors/js/engine/meter", "executors/js/engine/value", "executors/js/engine/snapshot", "executors/js/engine/trace", "executors/shell/script", "executors/shell/preflight", "executors/shell/static"}
 
 // impure is what a pure package may not import.
 var impure = []string{"os", "net", "net/http", "io/ioutil", "math/rand", "crypto/rand", "syscall", "os/exec", "log", "log/slog"}

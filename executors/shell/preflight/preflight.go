@@ -7,7 +7,9 @@
 package preflight
 
 import (
+	"cmp"
 	"context"
+	"slices"
 
 	"github.com/ringd/ringd/executors/shell/script"
 	"github.com/ringd/ringd/profiles"
@@ -49,13 +51,57 @@ type Node struct {
 	Children     []*Node
 }
 
+// Bounds of one check.
+const (
+	maxRefused = 64
+	maxScripts = 64        // texts inside of texts
+	maxDepth   = 16        // of them inside of each other
+	maxNested  = 256 << 10 // bytes of all of them
+	maxWords   = 64 << 10  // of all commands
+)
+
 // Check decides what the text of a script says. It ends by itself; ctx may end it
 // earlier, and then it refuses. s nil is refused.
-func Check(_ context.Context, s *script.Script, _ Config) Report {
-	reason := "the commands of the script are not decided yet"
-	if s == nil {
-		reason = "there is no script"
+func Check(ctx context.Context, s *script.Script, cfg Config) Report {
+	var out Report
+	shell := cfg.Decider.Profile().Shell
+	switch {
+	case s == nil || s.File == nil:
+		out.Decision = profiles.Decision{Code: profiles.CodeShellParse, Reason: "there is no script"}
+	case shell == nil:
+		out.Decision = cfg.Decider.Variable(profiles.VariableAction{})
+		out.Decision.Verdict = profiles.Deny
+	default:
+		w := &walker{ctx: ctx, d: cfg.Decider, shell: shell, out: &out, cwd: cfg.Cwd}
+		w.script(s, cfg.Cwd)
+		w.conclude()
+		return out
 	}
-	d := profiles.Decision{Code: profiles.CodeShellUnsettled, Reason: reason}
-	return Report{Decision: d, Refused: []profiles.Decision{d}}
+	out.Refused = []profiles.Decision{out.Decision}
+	return out
+}
+
+// conclude puts the refusals in the order of the text, and decides.
+func (w *walker) conclude() {
+	slices.SortStableFunc(w.refused, func(a, b refusal) int {
+		return cmp.Or(cmp.Compare(a.line, b.line), cmp.Compare(a.column, b.column))
+	})
+	for _, r := range w.refused {
+		w.out.Refused = append(w.out.Refused, r.Decision)
+	}
+	if err := w.ctx.Err(); err != nil {
+		w.out.Refused = append(w.out.Refused, profiles.Decision{
+			Code: profiles.CodeShellUnsettled, Reason: "the check was ended before it was done", Revision: w.d.Revision(),
+		})
+	}
+	switch {
+	case len(w.out.Refused) > 0:
+		w.out.Decision = w.out.Refused[0]
+	case len(w.out.Asks) > 0:
+		w.out.Decision = w.out.Asks[0].Decision
+	default:
+		w.out.Decision = profiles.Decision{
+			Verdict: profiles.Allow, Code: profiles.CodeAllowed, Reason: "every command in the text is allowed", Revision: w.d.Revision(),
+		}
+	}
 }

@@ -1,20 +1,75 @@
 package script
 
 import (
+	"errors"
 	"fmt"
+	"io"
+	"runtime"
 	"strings"
 
 	"github.com/ringd/ringd/profiles"
 )
 
+// Bounds of a script.
+const (
+	MaxBytes = 64 << 10
+	MaxDepth = 200 // of what stands inside of what
+)
+
+// maxFrames bounds the stack of the parser: it stands above what MaxDepth needs in
+// any form of nesting, and far below what a stack may hold.
+const maxFrames = 12000
+
+// pieceBytes is how much the parser reads between two looks at its stack. One byte
+// opens one level at most.
+const pieceBytes = 256
+
 // bounds refuses what must not reach the parser.
 func bounds(text string) *Refusal {
 	if len(text) > MaxBytes {
-		return &Refusal{Code: profiles.CodeShellSize, Reason: fmt.Sprintf("the script has %d bytes, and %d are read", len(text), MaxBytes),
-			Instead: []string{"write the long part to a file, or run it as several scripts"}}
+		return &Refusal{
+			Code: profiles.CodeShellSize, Reason: fmt.Sprintf("the script has %d bytes, and at most %d are read", len(text), MaxBytes),
+			Instead: []string{"write the long part to a file, or run it as several scripts"},
+		}
 	}
 	if i := strings.IndexByte(text, 0); i >= 0 {
-		return &Refusal{Code: profiles.CodeShellParse, Reason: fmt.Sprintf("the script holds a NUL byte at offset %d", i)}
+		line := 1 + strings.Count(text[:i], "\n")
+		return &Refusal{
+			Code: profiles.CodeShellParse, Line: line, Column: i - strings.LastIndexByte(text[:i], '\n'),
+			Reason: "the script holds a NUL byte, which a shell would drop",
+		}
 	}
 	return nil
+}
+
+// tooDeep is the refusal of a text that is nested too deeply.
+func tooDeep(line, column int) *Refusal {
+	return &Refusal{
+		Code: profiles.CodeShellSize, Line: line, Column: column, Reason: fmt.Sprintf("the script is nested more than %d deep", MaxDepth),
+		Instead: []string{"move the inner part into a function or a variable"},
+	}
+}
+
+var errDeep = errors.New("nested too deeply")
+
+// feed gives a text to the parser in pieces, and ends it when the parser's stack
+// has grown too far. Nothing that quotes, comments or here-documents hide can fool
+// it, since it counts nothing of the text.
+type feed struct {
+	text string
+	pcs  [1]uintptr
+	deep bool
+}
+
+func (f *feed) Read(p []byte) (int, error) {
+	if f.deep || runtime.Callers(maxFrames, f.pcs[:]) > 0 {
+		f.deep = true
+		return 0, errDeep
+	}
+	if f.text == "" {
+		return 0, io.EOF
+	}
+	n := copy(p[:min(len(p), pieceBytes)], f.text)
+	f.text = f.text[n:]
+	return n, nil
 }

@@ -17,12 +17,6 @@ import (
 	"github.com/ringd/ringd/profiles"
 )
 
-// Bounds of a script.
-const (
-	MaxBytes = 64 << 10
-	MaxDepth = 200 // of what stands inside of what
-)
-
 // Script is a text that was read. It is not changed by anybody.
 type Script struct {
 	Text string
@@ -54,8 +48,12 @@ func Parse(text string) (*Script, *Refusal) {
 	if r := bounds(text); r != nil {
 		return nil, r
 	}
-	f, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(text), "")
-	if err != nil {
+	in := &feed{text: text}
+	f, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(in, "")
+	switch {
+	case in.deep:
+		return nil, tooDeep(0, 0)
+	case err != nil:
 		return nil, parseRefusal(err)
 	}
 	if r := supported(f); r != nil {

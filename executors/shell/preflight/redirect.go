@@ -1,0 +1,93 @@
+package preflight
+
+import (
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/ringd/ringd/executors/shell/static"
+	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/profiles/command"
+	"github.com/ringd/ringd/profiles/words"
+)
+
+// redirect decides the file that a redirect opens.
+func (w *walker) redirect(r *syntax.Redirect, p place) {
+	w.word(r.Word, p)
+	w.word(r.Hdoc, p)
+	var op string
+	target := static.One(r.Word)
+	switch r.Op {
+	case syntax.RdrIn:
+		op = "read"
+	case syntax.RdrOut, syntax.RdrClob, syntax.RdrAll:
+		op = "write"
+	case syntax.AppOut, syntax.AppAll:
+		op = "append"
+	case syntax.RdrInOut:
+		op = "readwrite"
+	case syntax.DplOut, syntax.DplIn:
+		if !target.Open && strings.Trim(target.Text, "0123456789-") == "" {
+			return
+		}
+		op = "write"
+		if r.Op == syntax.DplIn {
+			op = "read"
+		}
+	case syntax.Hdoc, syntax.DashHdoc, syntax.WordHdoc:
+		return
+	default:
+		w.deny(p, r.Pos(), profiles.CodeShellUnsupported, "not supported: a redirect that bash does not have")
+		return
+	}
+	if !w.shell.Redirects {
+		w.deny(p, r.Pos(), profiles.CodeShellSwitch, "the policy does not grant redirects")
+		return
+	}
+	for _, part := range r.Word.Parts {
+		if _, ok := part.(*syntax.ProcSubst); ok {
+			return // no file
+		}
+	}
+	d, verdict := w.opened(op, target, p)
+	switch verdict {
+	case command.Allow:
+		return
+	case command.Deny:
+		d = w.refuse(p, r.Pos(), d)
+	default:
+		w.out.Open = true
+	}
+	line, column := p.at(r.Pos())
+	*p.nodes = append(*p.nodes, &Node{
+		Kind: "redirect", Text: r.Op.String() + shown(target), Line: line, Column: column, Chain: p.chain, Verdict: verdict, Decision: d,
+	})
+}
+
+// opened decides a file below each folder that it may stand below.
+func (w *walker) opened(op string, target words.Word, p place) (profiles.Decision, command.Verdict) {
+	list := p.dirs.list
+	if strings.HasPrefix(target.Text, "/") && (!target.Open || target.Text != "/") {
+		list = []string{w.cwd}
+	} else if p.dirs.unknown {
+		// What is refused below one folder and below another is refused below each.
+		list = []string{w.cwd, "/\x01unknown"}
+	}
+	var last profiles.Decision
+	verdict, first := command.Unsettled, true
+	for _, cwd := range list {
+		d, settled := w.d.Redirect(op, target, cwd)
+		v := command.Deny
+		switch {
+		case d.Verdict == profiles.Allow:
+			v = command.Allow
+		case !settled:
+			v = command.Unsettled
+		}
+		if !first && v != verdict {
+			return d, command.Unsettled
+		}
+		last, verdict, first = d, v, false
+	}
+	return last, verdict
+}
