@@ -104,7 +104,7 @@ var layers = map[string][]string{
 	"executors/shell/script":    {"executors/shell/static", "profiles", "profiles/words"},
 	"executors/shell/preflight": {"executors/shell/script", "executors/shell/static", "profiles", "profiles/command", "profiles/launch", "profiles/words"},
 	"executors/shell":           {"executors", "executors/shell/start", "profiles"},
-	"executors/shell/start":     {"profiles"},
+	"executors/shell/start":     {"executors", "profiles"},
 	"executors/shell/guest":     {"executors", "executors/shell/preflight", "executors/shell/runner", "executors/shell/script", "executors/shell/start", "profiles", "profiles/words"},
 	"executors/shell/builtin":   {},
 	"executors/shell/steps":     {},

@@ -221,6 +221,9 @@ func specOf(a *profiles.Agent, revision string) (spec, error) {
 // maxPrograms is how many programs one script starts.
 const maxPrograms = 10_000
 
+// defaultAtOnce is how many of them run at once where nothing says it.
+const defaultAtOnce = 16
+
 // options makes the guest's options.
 func (e *Executor) options(r executors.Run) (start.Options, error) {
 	l := r.Limits
@@ -232,6 +235,10 @@ func (e *Executor) options(r executors.Run) (start.Options, error) {
 		Workspace: e.cfg.Workspace, Home: e.cfg.Home, Dir: r.Dir, Env: slices.Clone(e.cfg.Env),
 		Stdin: len(r.Stdin) > 0, Seed: r.Seed, Keep: r.Session,
 		CPU: millis(l.CPUMillis), Wall: millis(l.WallMillis), Memory: *l.MemoryBytes, Programs: maxPrograms,
+		AtOnce: defaultAtOnce,
+	}
+	if l.Processes != nil {
+		o.AtOnce = max(*l.Processes, 1)
 	}
 	if r.Resume != nil {
 		o.Ended = r.Resume.Session

@@ -29,6 +29,7 @@ type host struct {
 	base    []string // the environment at the start
 	granted bool     // the profile grants files; else what a script opens is its guest's own
 	most    int64    // programs
+	atOnce  int64    // of them
 
 	mu      sync.Mutex
 	started int64
@@ -103,6 +104,7 @@ func (h *host) Start(ctx context.Context, p runner.Program) (uint8, error) {
 const (
 	exitNotExecuted = 126
 	exitNotFound    = 127
+	exitNoFork      = 254
 	exitSignal      = 128
 )
 
@@ -114,21 +116,10 @@ func (h *host) exec(ctx context.Context, s *profiles.Start, p runner.Program) (u
 	apart(c)
 	c.Cancel = func() error { return kill(c.Process.Pid) }
 	c.WaitDelay = time.Second // for a descendant that left the group and holds the streams
-	h.mu.Lock()
-	if h.started >= h.most {
-		h.mu.Unlock()
-		return 0, errPrograms
-	}
-	h.started++
-	err := c.Start()
-	if err == nil {
-		h.groups[c.Process.Pid] = true
-	}
-	h.mu.Unlock()
-	if err != nil {
+	if err := h.begin(c); err != nil {
 		return h.unstarted(ctx, s, p, err)
 	}
-	err = c.Wait()
+	err := errors.Join(await(c.Process.Pid), c.Wait())
 	h.mu.Lock()
 	delete(h.groups, c.Process.Pid)
 	h.mu.Unlock()
@@ -141,6 +132,24 @@ func (h *host) exec(ctx context.Context, s *profiles.Start, p runner.Program) (u
 	return uint8(c.ProcessState.ExitCode()), nil
 }
 
+// begin starts a program, unless there are too many.
+func (h *host) begin(c *exec.Cmd) error {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	switch {
+	case h.started >= h.most:
+		return errPrograms
+	case int64(len(h.groups)) >= h.atOnce:
+		return syscall.EAGAIN
+	}
+	if err := c.Start(); err != nil {
+		return err
+	}
+	h.started++
+	h.groups[c.Process.Pid] = true
+	return nil
+}
+
 // unstarted is what a shell says of a program that the kernel does not start.
 func (h *host) unstarted(ctx context.Context, s *profiles.Start, p runner.Program, err error) (uint8, error) {
 	if ctx.Err() != nil {
@@ -151,10 +160,14 @@ func (h *host) unstarted(ctx context.Context, s *profiles.Start, p runner.Progra
 		return 0, fmt.Errorf("start %s: %w", s.Path, err)
 	}
 	fmt.Fprintf(p.Stderr, "%s: %v\n", s.Argv[0], errno)
-	if errno == syscall.ENOENT {
+	switch errno { //nolint:exhaustive // of hundreds
+	case syscall.ENOENT:
 		return exitNotFound, nil
+	case syscall.EAGAIN, syscall.ENOMEM:
+		return exitNoFork, nil
+	default:
+		return exitNotExecuted, nil
 	}
-	return exitNotExecuted, nil
 }
 
 // changed lists the variables that a program sees unlike those of the start. The

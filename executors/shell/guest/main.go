@@ -18,8 +18,10 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime"
 	"runtime/debug"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/ringd/ringd/executors"
@@ -83,6 +85,7 @@ func (p *process) serve(ctx context.Context, why error) error {
 	ready := executors.Ready{Version: executors.ProtocolVersion, Executor: profiles.ExecutorShell, Digest: start.Engine}
 	if why == nil {
 		why = prepare()
+		p.threads()
 	}
 	if why != nil {
 		ready.Unavailable = why.Error()
@@ -106,6 +109,25 @@ func (p *process) serve(ctx context.Context, why error) error {
 	default:
 		return fmt.Errorf("%w: %T before a script", executors.ErrProtocol, m)
 	}
+}
+
+// threads has the runtime make those that it will want: once the script's programs
+// have taken all processes there are, it would end over not getting one.
+func (p *process) threads() {
+	const want = 8
+	var all, ready sync.WaitGroup
+	all.Add(1)
+	ready.Add(want)
+	for range want {
+		p.cfg.Go(func() {
+			runtime.LockOSThread()
+			ready.Done()
+			all.Wait()
+			runtime.UnlockOSThread()
+		})
+	}
+	ready.Wait()
+	all.Done()
 }
 
 // prepare makes the folders of a script.

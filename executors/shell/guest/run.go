@@ -37,7 +37,7 @@ func (p *process) newRun(ctx context.Context, o start.Options, source string, as
 	r.talk = newTalk(p.s, asked, cancel)
 	r.decider = profiles.NewDecider(o.Agent, o.Revision, profiles.Environment{Workspace: o.Workspace, Home: o.Home})
 	r.host = &host{
-		talk: r.talk, decider: r.decider, base: r.environment(), most: o.Programs,
+		talk: r.talk, decider: r.decider, base: r.environment(), most: o.Programs, atOnce: o.AtOnce,
 		granted: len(o.Agent.Files.Read)+len(o.Agent.Files.Write) > 0,
 		groups:  map[int]bool{}, refused: map[said]bool{},
 	}
@@ -48,7 +48,7 @@ func (p *process) newRun(ctx context.Context, o start.Options, source string, as
 // script has, what the policy declares, and how the network is reached.
 func (r *run) environment() []string {
 	env := []string{
-		"PATH=" + start.Programs, "HOME=" + start.Home, "TMPDIR=" + start.Temp, "USER=agent", "LOGNAME=agent",
+		"PATH=" + executors.Programs, "HOME=" + start.Home, "TMPDIR=" + start.Temp, "USER=agent", "LOGNAME=agent",
 		"LANG=C.UTF-8", "TERM=dumb",
 	}
 	for _, e := range slices.Concat(r.p.cfg.Env, r.o.Env) {

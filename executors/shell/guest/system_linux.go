@@ -28,6 +28,29 @@ func seal() error {
 // apart makes a program the first of a process group of its own.
 func apart(c *exec.Cmd) { c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
 
+// await waits for the end of a child without a thread: each counts as a process of
+// the script, and the runtime cannot do without those it wants.
+func await(pid int) error {
+	fd, err := unix.PidfdOpen(pid, unix.PIDFD_NONBLOCK)
+	if err != nil {
+		return nil // the wait itself takes a thread, then
+	}
+	f := os.NewFile(uintptr(fd), "child")
+	defer f.Close()
+	raw, err := f.SyscallConn()
+	if err != nil {
+		return fmt.Errorf("wait for a program: %w", err)
+	}
+	err = raw.Read(func(fd uintptr) bool {
+		n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 0) //nolint:gosec // a descriptor is small
+		return n > 0 || err != nil && !errors.Is(err, unix.EINTR)
+	})
+	if err != nil {
+		return fmt.Errorf("wait for a program: %w", err)
+	}
+	return nil
+}
+
 // kill ends a process group. One that is gone needs nothing.
 func kill(pid int) error {
 	if err := unix.Kill(-pid, unix.SIGKILL); err != nil && !errors.Is(err, unix.ESRCH) {

@@ -15,6 +15,8 @@ func seal() error { return errLinux }
 
 func apart(*exec.Cmd) {}
 
+func await(int) error { return errLinux }
+
 func kill(int) error { return errLinux }
 
 func signaled(*os.ProcessState) int { return 0 }

@@ -15,6 +15,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
 )
 
@@ -22,12 +23,10 @@ import (
 // not gone on with.
 const Engine = "shell/1"
 
-// Places of a guest.
+// Places of a guest beside those of executors.Programs and executors.Workspace.
 const (
-	Programs  = "/run/ringd/bin" // a link for each listed program, by its name
-	Home      = "/tmp/home"      // made by the guest, empty
-	Temp      = "/tmp/tmp"       // of the programs, made by the guest
-	Workspace = "/workspace"     // private and empty where the policy grants no files
+	Home = "/tmp/home" // made by the guest, empty
+	Temp = "/tmp/tmp"  // of the programs, made by the guest
 )
 
 // Options is one run without its source text.
@@ -47,6 +46,7 @@ type Options struct {
 	Wall     time.Duration `json:"wall"`
 	Memory   int64         `json:"memory"`   // of variables and words together
 	Programs int64         `json:"programs"` // most starts
+	AtOnce   int64         `json:"atOnce"`   // of them
 	Keep     bool          `json:"keep"`     // send the state at a clean end
 	Ended    bool          `json:"ended"`    // the snapshot is of an ended script: start the source in it
 }
@@ -76,7 +76,7 @@ func (o Options) Check() error {
 	switch {
 	case o.Agent.Shell == nil:
 		return errors.New("the agent has no shell")
-	case o.CPU <= 0, o.Wall <= 0, o.Memory <= 0, o.Programs <= 0:
+	case o.CPU <= 0, o.Wall <= 0, o.Memory <= 0, o.Programs <= 0, o.AtOnce <= 0:
 		return errors.New("a limit is missing")
 	case o.Dir != "" && !Clean(o.Dir):
 		return fmt.Errorf("the folder %q is not an absolute path without \"..\"", o.Dir)
@@ -103,7 +103,7 @@ func (o Options) Place() string {
 			return p
 		}
 	}
-	return Workspace
+	return executors.Workspace
 }
 
 // maxPath is the longest path a system opens, its closing NUL counted.
