@@ -15,6 +15,7 @@ import (
 	"github.com/ringd/ringd/executors/shell"
 	"github.com/ringd/ringd/executors/shell/guest"
 	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/profiles/words"
 	"github.com/ringd/ringd/rings/kernel"
 )
 
@@ -147,7 +148,11 @@ func (d *daemon) Ask(ctx context.Context, q executors.Question) (executors.Answe
 }
 
 func (d *daemon) decide(q executors.Question) (executors.Answer, error) {
-	dec := profiles.NewDecider(*d.agent, "sha256:1", profiles.Environment{}).Decide(*q.Action)
+	by := profiles.NewDecider(*d.agent, "sha256:1", profiles.Environment{})
+	dec := by.Decide(*q.Action)
+	if f := q.Action.File; f != nil {
+		dec, _ = by.Redirect(f.Op, words.Known(f.Path), "/")
+	}
 	b, err := json.Marshal(dec)
 	return executors.Answer{Value: b}, err
 }

@@ -14,7 +14,8 @@ import (
 const maxLinks = 40
 
 // realPath is where a path leads: no part of what it returns is a symbolic link
-// when it looks. What does not exist yet leads to the name that would be made.
+// when it looks. What does not exist yet leads to the name that would be made. With
+// an error of what is not there comes where it would be.
 func realPath(p string) (string, error) {
 	done, left := "/", strings.Split(strings.Trim(p, "/"), "/")
 	for links := 0; len(left) > 0; {
@@ -32,6 +33,8 @@ func realPath(p string) (string, error) {
 		switch {
 		case errors.Is(err, fs.ErrNotExist) && len(left) == 0:
 			return next, nil
+		case errors.Is(err, fs.ErrNotExist):
+			return path.Join(next, path.Join(left...)), err
 		case err != nil:
 			return "", err
 		case info.Mode()&fs.ModeSymlink == 0:

@@ -27,7 +27,6 @@ type host struct {
 	talk    *talk
 	decider *profiles.Decider
 	base    []string // the environment at the start
-	granted bool     // the profile grants files; else what a script opens is its guest's own
 	most    int64    // programs
 	atOnce  int64    // of them
 
@@ -255,22 +254,20 @@ func (h *host) Open(ctx context.Context, f runner.File) (io.ReadWriteCloser, err
 		return nil, err
 	}
 	real, err := realPath(f.Path)
-	if err != nil {
-		return nil, shown(f.Path, err)
-	}
-	if real != path.Clean(f.Path) {
+	if real != "" && real != path.Clean(f.Path) {
 		if err := h.redirect(f.Op, real); err != nil {
 			return nil, err
 		}
 	}
-	if h.granted {
-		op := "write"
-		if f.Op == runner.Read {
-			op = "read"
-		}
-		if _, err := h.decide(ctx, "file", profiles.Action{File: &profiles.FileAction{Op: op, Path: real}}); err != nil {
-			return nil, err
-		}
+	if err != nil {
+		return nil, shown(f.Path, err)
+	}
+	op := "write"
+	if f.Op == runner.Read {
+		op = "read"
+	}
+	if _, err := h.decide(ctx, "file", profiles.Action{File: &profiles.FileAction{Op: op, Path: real}}); err != nil {
+		return nil, err
 	}
 	file, err := openReal(real, how, 0o666)
 	if err != nil {

@@ -38,8 +38,7 @@ func (p *process) newRun(ctx context.Context, o start.Options, source string, as
 	r.decider = profiles.NewDecider(o.Agent, o.Revision, profiles.Environment{Workspace: o.Workspace, Home: o.Home})
 	r.host = &host{
 		talk: r.talk, decider: r.decider, base: r.environment(), most: o.Programs, atOnce: o.AtOnce,
-		granted: len(o.Agent.Files.Read)+len(o.Agent.Files.Write) > 0,
-		groups:  map[int]bool{}, refused: map[said]bool{},
+		groups: map[int]bool{}, refused: map[said]bool{},
 	}
 	return ctx, r
 }
