@@ -3,14 +3,25 @@
 // not opened. It settles what the text of a script cannot.
 //
 // It reaches nothing of the host: no file, no program, no clock. It is bounded in
-// steps, memory and depth.
+// steps, memory and depth, and what it finds is the same every time.
 package dry
 
 import (
 	"context"
+	"io"
+	"io/fs"
+	"os"
+	"path"
+	"slices"
+	"strings"
+	"sync"
+	"time"
 
+	"github.com/ringd/ringd/executors/shell/runner"
 	"github.com/ringd/ringd/executors/shell/script"
 	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/profiles/command"
+	"github.com/ringd/ringd/profiles/words"
 )
 
 // Config is what a dry run needs. A nil Decider refuses everything.
@@ -18,6 +29,13 @@ type Config struct {
 	Decider *profiles.Decider
 	Cwd     string // absolute; "" is /workspace
 	Home    string // "" is /home/agent
+	// Output has each program write something, so that a text which comes from one
+	// and would run is found: nothing else of such a run means anything.
+	Output bool
+	// Check is that of runner.Config.
+	Check func(ctx context.Context, s *script.Script, dir string) profiles.Decision
+
+	depth int
 }
 
 // Report is what a dry run found. The zero Report settles nothing.
@@ -26,8 +44,206 @@ type Report struct {
 	Endless string              // the bound it ran into; "": it came to an end
 	Asks    []profiles.Decision // starts that people have to approve
 	Settled bool                // it came to an end
+	Texts   bool                // something was run as text that was no text of the script: eval, trap, sh
 }
+
+// The bounds of a dry run.
+const (
+	maxSteps  = 60_000
+	maxBytes  = 4 << 20
+	maxDepth  = 1000
+	maxShells = 16
+	maxOutput = 16 << 20
+	maxTime   = time.Second
+)
 
 // Run runs s dry. It ends by itself; ctx may end it earlier, and then nothing is
 // settled.
-func Run(context.Context, Config, *script.Script) Report { return Report{} }
+func Run(ctx context.Context, c Config, s *script.Script) Report {
+	if c.Cwd == "" {
+		c.Cwd = "/workspace"
+	}
+	if c.Home == "" {
+		c.Home = "/home/agent"
+	}
+	ctx, stop := context.WithTimeout(ctx, maxTime)
+	defer stop()
+	null, err := os.Open(os.DevNull)
+	if err != nil {
+		return Report{}
+	}
+	defer func() { _ = null.Close() }()
+	h := &host{c: c, null: null}
+	res, err := runner.Run(ctx, runner.Config{
+		Host: h, Decider: c.Decider, Dir: path.Clean(c.Cwd), Stdin: null, User: 1000, Dry: true, Check: c.Check, Now: func() time.Time { return time.Unix(0, 0) },
+		Env: []string{
+			"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=" + c.Home, "PWD=" + c.Cwd, "USER=agent", "LOGNAME=agent", "LANG=C.UTF-8", "TMPDIR=/tmp", "TERM=dumb", "SHELL=/bin/bash",
+		},
+		Limits: runner.Limits{Steps: maxSteps, Depth: maxDepth, Bytes: maxBytes, Shell: maxShells},
+	}, s)
+	r := Report{Endless: res.Endless, Texts: res.Texts}
+	for _, f := range res.Refused {
+		r.Refused = append(r.Refused, f.Decision)
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	r.Asks = h.asks
+	r.Settled = err == nil && res.Endless == ""
+	return r
+}
+
+// host decides and does nothing.
+type host struct {
+	c    Config
+	null *os.File
+
+	mu   sync.Mutex
+	asks []profiles.Decision
+}
+
+// maxAsks bounds what is kept of them.
+const maxAsks = 64
+
+// Start decides a program, and what it would start by its words.
+func (h *host) Start(ctx context.Context, p runner.Program) (uint8, error) {
+	dec, j := h.c.Decider.Command(command.Command{Words: words.AllKnown(p.Argv), Set: changed(p.Env)})
+	switch j.Verdict {
+	case command.Allow:
+	case command.Ask:
+		h.mu.Lock()
+		if len(h.asks) < maxAsks {
+			h.asks = append(h.asks, dec)
+		}
+		h.mu.Unlock()
+	default:
+		return 0, denied(dec)
+	}
+	for _, s := range j.Scripts {
+		if err := h.text(ctx, p, s); err != nil {
+			return 0, err
+		}
+	}
+	if h.c.Output {
+		_, _ = io.WriteString(p.Stdout, runner.Output+"\n")
+	}
+	return 0, nil
+}
+
+func denied(d profiles.Decision) error {
+	d.Verdict = profiles.Deny
+	return &profiles.Denial{Capability: profiles.ExecutorShell, Decision: d}
+}
+
+// text runs a text dry that a program would give to a shell.
+func (h *host) text(ctx context.Context, p runner.Program, s command.Script) error {
+	opaque := profiles.Decision{Code: profiles.CodeShellOpaque, Reason: "what " + strings.Join(s.Chain, " ") + " would run cannot be read before it runs", Evidence: &profiles.Evidence{Argv: p.Argv, Chain: s.Chain}}
+	if !s.Known || strings.Contains(s.Text, runner.Output) {
+		return denied(opaque)
+	}
+	text, refusal := script.Parse(s.Text)
+	if refusal != nil {
+		return denied(profiles.Decision{Code: refusal.Code, Reason: refusal.Reason, Instead: refusal.Instead, Evidence: &profiles.Evidence{Argv: p.Argv, Chain: s.Chain}})
+	}
+	if h.c.Check != nil {
+		if d := h.c.Check(ctx, text, p.Dir); d.Verdict == profiles.Deny {
+			return denied(behind(d, s.Chain))
+		}
+	}
+	if h.c.depth >= maxShells {
+		return denied(opaque)
+	}
+	c := h.c
+	c.Cwd, c.depth = p.Dir, c.depth+1
+	r := Run(ctx, c, text)
+	switch {
+	case len(r.Refused) > 0:
+		return denied(behind(r.Refused[0], s.Chain))
+	case !r.Settled:
+		return denied(profiles.Decision{Code: profiles.CodeShellEndless, Reason: "the text given to a shell does not come to an end: " + r.Endless, Evidence: &profiles.Evidence{Argv: p.Argv, Chain: s.Chain}})
+	}
+	return nil
+}
+
+// behind is a decision about something in a text that chain leads to.
+func behind(d profiles.Decision, chain []string) profiles.Decision {
+	var e profiles.Evidence
+	if d.Evidence != nil {
+		e = *d.Evidence
+	}
+	e.Line, e.Column, e.Chain = 0, 0, slices.Concat(chain, e.Chain)
+	d.Evidence = &e
+	return d
+}
+
+// changed lists the variables that a program sees unlike those of the start.
+func changed(env []string) []command.Assignment {
+	var out []command.Assignment
+	for _, e := range env {
+		name, value, _ := strings.Cut(e, "=")
+		switch name {
+		case "PWD", "OLDPWD", "SHLVL", "_", "PATH", "HOME", "USER", "LOGNAME", "LANG", "TMPDIR", "TERM", "SHELL":
+			// A change of these is refused where it happens.
+		default:
+			out = append(out, command.Assignment{Name: name, Value: words.Known(value)})
+		}
+	}
+	return out
+}
+
+// Open decides a file. What is read is empty, what is written goes nowhere.
+func (h *host) Open(_ context.Context, f runner.File) (io.ReadWriteCloser, error) {
+	dec, settled := h.c.Decider.Redirect(f.Op, words.Known(path.Clean(f.Path)), "/")
+	if !settled || dec.Verdict != profiles.Allow {
+		return nil, &profiles.Denial{Capability: profiles.ExecutorShell, Decision: dec}
+	}
+	if f.Op == runner.Read {
+		if h.c.Output && !strings.HasPrefix(f.Path, "/dev/") {
+			return &sink{text: strings.NewReader(runner.Output + "\n")}, nil
+		}
+		file, err := os.Open(os.DevNull)
+		if err != nil {
+			return nil, err
+		}
+		return file, nil
+	}
+	return &sink{}, nil
+}
+
+// sink takes what is written, and has a text to be read.
+type sink struct{ text *strings.Reader }
+
+func (s *sink) Read(b []byte) (int, error) {
+	if s.text == nil {
+		return 0, io.EOF
+	}
+	return s.text.Read(b)
+}
+func (s *sink) Write(b []byte) (int, error) { return len(b), nil }
+func (s *sink) Close() error                { return nil }
+
+// Look says that folders can be entered, and that nothing else is there.
+func (h *host) Look(_ context.Context, l runner.Look) (runner.Seen, error) {
+	if l.Enter && !l.List {
+		return runner.Seen{Info: folder(path.Base(l.Path))}, nil
+	}
+	return runner.Seen{}, &fs.PathError{Op: "stat", Path: l.Path, Err: fs.ErrNotExist}
+}
+
+// Set refuses.
+func (h *host) Set(_ context.Context, name, value string) error {
+	dec := h.c.Decider.Variable(profiles.VariableAction{Name: name, Value: value})
+	return &profiles.Denial{Capability: profiles.ExecutorShell, Decision: dec}
+}
+
+// Keep gives a path as bash does.
+func (h *host) Keep(context.Context, []byte) (string, error) { return "/dev/fd/63", nil }
+
+// folder is what cd finds.
+type folder string
+
+func (f folder) Name() string     { return string(f) }
+func (folder) Size() int64        { return 0 }
+func (folder) Mode() fs.FileMode  { return fs.ModeDir | 0o755 }
+func (folder) ModTime() time.Time { return time.Time{} }
+func (folder) IsDir() bool        { return true }
+func (folder) Sys() any           { return nil }

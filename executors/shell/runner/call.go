@@ -115,15 +115,17 @@ func (g *rig) builtin(ctx context.Context, hc interp.HandlerContext, p *place, a
 		}
 		return args, nil
 	case "eval":
-		return g.eval(ctx, p, args)
+		return g.eval(ctx, hc, p, args)
 	case "source", ".":
 		return g.source(ctx, hc, p, args)
 	case "trap":
-		return g.trap(p, args)
+		return g.trap(ctx, hc, p, args)
 	case "set":
 		return set(args), nil
 	case "cd", "pushd":
-		return cd(args), nil
+		args = cd(args)
+		g.enter(goal(hc, args))
+		return args, nil
 	case "wait":
 		return g.wait(args), nil
 	case "read":
@@ -179,10 +181,27 @@ func (g *rig) no(p *place, args []string, reason string) ([]string, error) {
 	return refusedCall(), nil
 }
 
-// plant reads a text that runs, and marks it. With from its statements all get
-// that place.
-func (g *rig) plant(text string, from *At) (*syntax.File, error) {
+// read reads a text that the script made and would run, and has it checked.
+func (g *rig) read(ctx context.Context, text, dir string) (*script.Script, error) {
+	g.mu.Lock()
+	g.texts = true
+	g.mu.Unlock()
 	s, r := script.Parse(text)
+	if r != nil {
+		return nil, &profiles.Denial{Capability: profiles.ExecutorShell, Decision: refusalOf(r)}
+	}
+	if g.c.Check == nil {
+		return s, nil
+	}
+	if d := g.c.Check(ctx, s, dir); d.Verdict == profiles.Deny {
+		return nil, &profiles.Denial{Capability: profiles.ExecutorShell, Decision: d}
+	}
+	return s, nil
+}
+
+// plant marks a script that runs. With from its statements all get that place.
+func (g *rig) plant(read *script.Script, from *At) (*syntax.File, error) {
+	s, r := script.Parse(read.Text) // a tree of its own: marks change it
 	if r != nil {
 		return nil, &profiles.Denial{Capability: profiles.ExecutorShell, Decision: refusalOf(r)}
 	}
@@ -216,8 +235,12 @@ func refusalOf(r *script.Refusal) profiles.Decision {
 
 // inner reads a text that a command of the script runs in the same shell, and
 // gives it back as text with marks.
-func (g *rig) inner(text, by string, p *place) (string, error) {
-	tree, err := g.plant(text, &p.at)
+func (g *rig) inner(ctx context.Context, text, by, dir string, p *place) (string, error) {
+	var tree *syntax.File
+	s, err := g.read(ctx, text, dir)
+	if err == nil {
+		tree, err = g.plant(s, &p.at)
+	}
 	if err != nil {
 		at := p.at
 		at.Chain = slices.Concat(at.Chain, []string{by})
@@ -235,7 +258,7 @@ func (g *rig) inner(text, by string, p *place) (string, error) {
 	return out, nil
 }
 
-func (g *rig) eval(_ context.Context, p *place, args []string) ([]string, error) {
+func (g *rig) eval(ctx context.Context, hc interp.HandlerContext, p *place, args []string) ([]string, error) {
 	rest := args[1:]
 	if len(rest) > 0 && rest[0] == "--" {
 		rest = rest[1:]
@@ -247,7 +270,7 @@ func (g *rig) eval(_ context.Context, p *place, args []string) ([]string, error)
 	if err := g.opaque(text, "eval", p); err != nil {
 		return nil, err
 	}
-	out, err := g.inner(text, "eval", p)
+	out, err := g.inner(ctx, text, "eval", hc.Dir, p)
 	if err != nil {
 		return nil, err
 	}
@@ -264,6 +287,12 @@ func (g *rig) source(ctx context.Context, hc interp.HandlerContext, p *place, ar
 	if len(args) < 2 {
 		return args, nil
 	}
+	g.mu.Lock()
+	content, kept := g.kept[args[1]]
+	g.mu.Unlock()
+	if kept {
+		return g.sourced(ctx, hc, content, p, args)
+	}
 	f, err := g.openHost(ctx, File{Op: Read, Path: args[1], At: p.at}, hc.Dir)
 	if err != nil {
 		if g.stopped() != nil {
@@ -276,7 +305,16 @@ func (g *rig) source(ctx context.Context, hc interp.HandlerContext, p *place, ar
 	if err != nil {
 		return []string{ours + "failed", args[0] + ": " + args[1] + ": cannot be read"}, nil
 	}
-	text, err := g.inner(string(b), "source "+path.Base(args[1]), p)
+	return g.sourced(ctx, hc, string(b), p, args)
+}
+
+// sourced runs a text as source does.
+func (g *rig) sourced(ctx context.Context, hc interp.HandlerContext, content string, p *place, args []string) ([]string, error) {
+	by := "source " + path.Base(args[1])
+	if err := g.opaque(content, by, p); err != nil {
+		return nil, err
+	}
+	text, err := g.inner(ctx, content, by, hc.Dir, p)
 	if err != nil {
 		return nil, err
 	}
@@ -289,7 +327,7 @@ func (g *rig) source(ctx context.Context, hc interp.HandlerContext, p *place, ar
 
 // trap lets the text of a trap be read before it is kept. Signals reach programs,
 // not the interpreter: a trap on one never runs.
-func (g *rig) trap(p *place, args []string) ([]string, error) {
+func (g *rig) trap(ctx context.Context, hc interp.HandlerContext, p *place, args []string) ([]string, error) {
 	rest := args[1:]
 	if len(rest) > 0 && rest[0] == "--" {
 		rest = rest[1:]
@@ -305,7 +343,7 @@ func (g *rig) trap(p *place, args []string) ([]string, error) {
 		if err := g.opaque(text, "trap", p); err != nil {
 			return nil, err
 		}
-		out, err := g.inner(text, "trap", p)
+		out, err := g.inner(ctx, text, "trap", hc.Dir, p)
 		if err != nil {
 			return nil, err
 		}
@@ -385,6 +423,21 @@ func cd(args []string) []string {
 		return append(out, args[i+1:]...)
 	}
 	return out
+}
+
+// goal is the folder that cd or pushd goes to.
+func goal(hc interp.HandlerContext, args []string) string {
+	dir := hc.Env.Get("HOME").String()
+	if len(args) > 1 {
+		dir = args[1]
+	}
+	if dir == "-" {
+		dir = hc.Env.Get("OLDPWD").String()
+	}
+	if !path.IsAbs(dir) {
+		dir = path.Join(hc.Dir, dir)
+	}
+	return path.Clean(dir)
 }
 
 func (g *rig) wait(args []string) []string {

@@ -12,6 +12,7 @@ import (
 	"mvdan.cc/sh/v3/interp"
 	"mvdan.cc/sh/v3/syntax"
 
+	"github.com/ringd/ringd/executors/shell/script"
 	"github.com/ringd/ringd/executors/shell/steps"
 )
 
@@ -113,7 +114,7 @@ func (g *rig) restore(ctx context.Context, r *interp.Runner, s *State) error {
 	}
 	slices.Sort(names)
 	for _, name := range names {
-		tree, err := g.plant(s.Functions[name], nil)
+		tree, err := g.function(s.Functions[name])
 		if err != nil {
 			return fmt.Errorf("restore function: %w", err)
 		}
@@ -141,6 +142,15 @@ func (g *rig) restore(ctx context.Context, r *interp.Runner, s *State) error {
 		}
 	}
 	return nil
+}
+
+// function reads the text of a function that an earlier run left.
+func (g *rig) function(text string) (*syntax.File, error) {
+	s, r := script.Parse(text)
+	if r != nil {
+		return nil, r
+	}
+	return g.plant(s, nil)
 }
 
 // last looks at the variables once more: the last statement may have set one.

@@ -15,6 +15,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 
 	"github.com/ringd/ringd/executors/shell/builtin"
+	"github.com/ringd/ringd/executors/shell/steps"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/profiles/command"
 	"github.com/ringd/ringd/profiles/words"
@@ -31,6 +32,9 @@ func (g *rig) exec(ctx context.Context, args []string) error {
 	if name, ok := strings.CutPrefix(args[0], ours); ok {
 		return g.ours(ctx, hc, p, name, args[1:])
 	}
+	if args[0] == steps.Capture {
+		return g.keep(ctx, hc, p)
+	}
 	if args[0] == program {
 		args = args[1:]
 	}
@@ -38,6 +42,34 @@ func (g *rig) exec(ctx context.Context, args []string) error {
 		return g.nested(ctx, hc, p, args)
 	}
 	return g.start(ctx, hc, p, args)
+}
+
+// keep makes a file of what a substitution <(list) has written.
+func (g *rig) keep(ctx context.Context, hc interp.HandlerContext, p *place) error {
+	var content []byte
+	if hc.Stdin != nil {
+		var err error
+		content, err = io.ReadAll(io.LimitReader(hc.Stdin, g.c.Limits.Bytes+1))
+		if err != nil {
+			return g.failed(fmt.Errorf("read a substitution: %w", err), p.at)
+		}
+	}
+	if int64(len(content)) > g.c.Limits.Bytes {
+		return g.bound("a substitution writes more than %d bytes", g.c.Limits.Bytes)
+	}
+	if err := g.begin(); err != nil {
+		return err
+	}
+	name, err := g.c.Host.Keep(ctx, content)
+	g.open.Done()
+	if err != nil {
+		return g.failed(err, p.at)
+	}
+	g.mu.Lock()
+	g.kept[name] = string(content)
+	g.mu.Unlock()
+	_, _ = io.WriteString(hc.Stdout, name)
+	return nil
 }
 
 // start starts a program of the host.
@@ -253,7 +285,11 @@ func (g *rig) nested(ctx context.Context, hc interp.HandlerContext, p *place, ar
 	if err := g.opaque(call.text, call.shown, &place{at: at}); err != nil {
 		return err
 	}
-	tree, err := g.plant(call.text, &at)
+	var tree *syntax.File
+	s, err := g.read(ctx, call.text, hc.Dir)
+	if err == nil {
+		tree, err = g.plant(s, &at)
+	}
 	if err != nil {
 		if err := g.failed(err, at); err != nil {
 			return err

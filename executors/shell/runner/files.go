@@ -26,6 +26,9 @@ func (g *rig) openFile(ctx context.Context, name string, flag int, _ os.FileMode
 	}
 	g.mu.Lock()
 	text, ok := g.sources[name]
+	if !ok && flag&(os.O_WRONLY|os.O_RDWR|os.O_CREATE) == 0 {
+		text, ok = g.kept[name]
+	}
 	g.mu.Unlock()
 	if ok {
 		return reader{strings.NewReader(text)}, nil
@@ -113,6 +116,9 @@ func (g *rig) look(ctx context.Context, l Look) (Seen, error) {
 	if err := g.begin(); err != nil {
 		return Seen{}, missing
 	}
+	g.mu.Lock()
+	l.Enter = g.entered[l.Path]
+	g.mu.Unlock()
 	seen, err := g.c.Host.Look(ctx, l)
 	g.open.Done()
 	if err == nil {

@@ -53,6 +53,7 @@ func (r rules) Variable(a profiles.VariableAction) profiles.Decision {
 // host starts real programs of a list, in one folder, and keeps what was asked.
 type host struct {
 	allow []string
+	dir   string
 	mu    sync.Mutex
 	asked []string
 }
@@ -121,6 +122,16 @@ func (h *host) Set(_ context.Context, name, _ string) error {
 	return &profiles.Denial{Capability: "variable", Decision: profiles.Decision{Code: profiles.CodeVariable, Reason: name}}
 }
 
+func (h *host) Keep(_ context.Context, content []byte) (string, error) {
+	f, err := os.CreateTemp(h.dir, "kept")
+	if err != nil {
+		return "", err
+	}
+	defer func() { _ = f.Close() }()
+	_, err = f.Write(content)
+	return f.Name(), err
+}
+
 // ran is how one script of a test ended.
 type ran struct {
 	out, errs string
@@ -135,7 +146,7 @@ func runText(t testing.TB, dir, text string, change func(*runner.Config)) ran {
 	if refusal != nil {
 		t.Fatalf("parse %q: %v", text, refusal)
 	}
-	h := &host{allow: []string{"cat", "sort", "head", "seq", "wc", "tr", "cut", "true", "sleep", "env", "ls", "mkdir", "touch", "uniq", "grep", "sed", "rm", "printenv"}}
+	h := &host{dir: dir, allow: []string{"cat", "sort", "head", "seq", "wc", "tr", "cut", "true", "sleep", "env", "ls", "mkdir", "touch", "uniq", "grep", "sed", "rm", "printenv"}}
 	var out, errs locked
 	null, err := os.Open(os.DevNull)
 	if err != nil {

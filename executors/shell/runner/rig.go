@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path"
 	"slices"
 	"strings"
 	"sync"
@@ -31,8 +32,11 @@ type rig struct {
 	seen    map[string]string // variables with values that are allowed
 	funcs   map[string]string // functions that were defined at some time, with their text
 	sources map[string]string // texts that source reads, by the path it is given
+	kept    map[string]string // content of <(list), by its path
 	turns   map[int]*turning
 	starts  int // of programs
+	texts   bool
+	entered map[string]bool // of a dry run: folders it has gone to
 }
 
 // errStop ends the interpreter; what ended the script stands in the rig.
@@ -41,7 +45,7 @@ var errStop = errors.New("the script was stopped")
 func run(ctx context.Context, c Config, s *script.Script) (Result, error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	g := &rig{c: withDefaults(c), stop: stop, seen: map[string]string{}, funcs: map[string]string{}, sources: map[string]string{}, turns: map[int]*turning{}}
+	g := &rig{c: withDefaults(c), stop: stop, seen: map[string]string{}, funcs: map[string]string{}, sources: map[string]string{}, kept: map[string]string{}, entered: map[string]bool{}, turns: map[int]*turning{}}
 	root := &place{base: c.Stderr, home: &shell{}}
 	r, err := g.shell(c.Dir, startEnv(g.c), c.Params, c.Stdin, c.Stdout, root)
 	if err != nil {
@@ -50,7 +54,8 @@ func run(ctx context.Context, c Config, s *script.Script) (Result, error) {
 	if err := g.restore(ctx, r, c.State); err != nil {
 		return Result{Exit: ExitRefused}, err
 	}
-	tree, err := g.plant(s.Text, nil)
+	g.enter(c.Dir)
+	tree, err := g.plant(s, nil)
 	if err != nil {
 		return Result{Exit: ExitRefused}, err
 	}
@@ -141,7 +146,7 @@ func (g *rig) fault() error {
 func (g *rig) result(r *interp.Runner, exit uint8, fault error) (Result, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	res := Result{Exit: exit, Refused: g.refused, Endless: g.endless}
+	res := Result{Exit: exit, Refused: g.refused, Endless: g.endless, Texts: g.texts}
 	slices.SortStableFunc(res.Refused, func(a, b Refusal) int {
 		if a.Line != b.Line {
 			return a.Line - b.Line
@@ -183,6 +188,15 @@ func (g *rig) begin() error {
 	}
 	g.open.Add(1)
 	return nil
+}
+
+// enter keeps a folder that a dry run goes to.
+func (g *rig) enter(dir string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.c.Dry {
+		g.entered[path.Clean(dir)] = true
+	}
 }
 
 // failed takes what a host answered. What comes back is for the interpreter: nil

@@ -35,6 +35,9 @@ type Host interface {
 	// Set is told of a variable that the Decider refuses. Without an error the
 	// script goes on.
 	Set(ctx context.Context, name, value string) error
+	// Keep makes a file of content that programs of the script can read until the
+	// script ends, and gives its path. It is what <(list) stands for.
+	Keep(ctx context.Context, content []byte) (string, error)
 }
 
 // Rules decide what a shell does itself. A *profiles.Decider is one.
@@ -78,6 +81,7 @@ type Look struct {
 	Path   string // absolute and clean
 	Link   bool   // of the link itself
 	List   bool   // the entries of a folder
+	Enter  bool   // a dry run has gone there: it is a folder
 	Access uint32 // 4 read, 2 write, 1 execute or enter; 0: not asked
 }
 
@@ -119,6 +123,10 @@ type Config struct {
 	Now     func() time.Time
 	Limits  Limits
 	Dry     bool // a dry run: a refusal is kept and the script goes on
+	// Check decides what the text says that a script runs by eval, trap, source or a
+	// shell, before it runs; a Deny refuses. Nil: its commands are decided as they
+	// come.
+	Check func(ctx context.Context, s *script.Script, dir string) profiles.Decision
 }
 
 // State is what a script leaves behind for another: of a session.
@@ -152,6 +160,7 @@ type Result struct {
 	Exit    uint8     // 126 after a refusal
 	Refused []Refusal // the first; of a dry run all, in the order of the text
 	Endless string    // not "": the bound that the script ran into
+	Texts   bool      // text that the script made was run: by eval, trap, source or a shell
 	State   *State    // nil after a refusal or a fault
 }
 

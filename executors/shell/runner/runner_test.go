@@ -24,6 +24,11 @@ func TestRuns(t *testing.T) {
 		{"read", "read -r -d , a b <<< 'x y,z'; echo $a-$b; read -n 2 q <<< hello; echo $q", "x-y\nhe\n", 0},
 		{"errexit in an and list", "set -e; false && true; echo $?", "1\n", 0},
 		{"status is kept", "false; echo $?; (exit 7); echo $?", "1\n7\n", 0},
+		{"list as a file", "while read -r l; do echo [$l]; done < <(echo a; echo b); cat <(echo c) <(true)", "[a]\n[b]\nc\n", 0},
+		{"list that is sourced", "source <(echo 'x=5; f() { echo f $x; }'); f", "f 5\n", 0},
+		{"subshell job", "( sleep 100 & kill %1; wait %1; echo $? )", "143\n", 0},
+		{"eval in a function", "f() { local v; eval 'v=3'; echo $v; }; f; echo [$v]", "3\n[]\n", 0},
+		{"function hides a builtin", "echo() { printf '<%s>\\n' \"$1\"; }; echo a; command echo b; builtin echo c", "<a>\nb\nc\n", 0},
 		{"clobber", "echo a >| f; cat f", "a\n", 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -168,6 +168,12 @@ func (p *planter) node(n syntax.Node) bool {
 		}
 	case *syntax.ParamExp:
 		p.param(n)
+	case *syntax.Word:
+		for i, part := range n.Parts {
+			if s, ok := part.(*syntax.ProcSubst); ok && s.Op == syntax.CmdIn {
+				n.Parts[i] = p.captured(s)
+			}
+		}
 	}
 	return true
 }
@@ -243,6 +249,23 @@ func (p *planter) turn(body []*syntax.Stmt) []*syntax.Stmt {
 	both := &syntax.Stmt{Position: pos, Cmd: &syntax.BinaryCmd{OpPos: pos, Op: syntax.OrStmt, X: ask, Y: end}}
 	p.bare[ask], p.bare[end], p.bare[both] = true, true, true
 	return append([]*syntax.Stmt{both}, body...)
+}
+
+// Capture is the command that keeps its input as a file, and writes the path of
+// it.
+const Capture = mark + "capture"
+
+// captured makes <(list) the path of a file that holds what list writes.
+func (p *planter) captured(s *syntax.ProcSubst) *syntax.CmdSubst {
+	pos := s.Pos()
+	stmts := s.Stmts
+	if len(stmts) == 0 {
+		stmts = []*syntax.Stmt{{Position: pos, Cmd: &syntax.CallExpr{Args: []*syntax.Word{lit(pos, ":")}}}}
+	}
+	list := &syntax.Stmt{Position: pos, Cmd: &syntax.Subshell{Lparen: pos, Rparen: pos, Stmts: stmts}}
+	keep := &syntax.Stmt{Position: pos, Cmd: &syntax.CallExpr{Args: []*syntax.Word{lit(pos, Capture)}}}
+	both := &syntax.Stmt{Position: pos, Cmd: &syntax.BinaryCmd{OpPos: pos, Op: syntax.Pipe, X: list, Y: keep}}
+	return &syntax.CmdSubst{Left: pos, Right: pos, Stmts: []*syntax.Stmt{both}}
 }
 
 func lit(pos syntax.Pos, text string) *syntax.Word {

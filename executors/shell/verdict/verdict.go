@@ -6,13 +6,72 @@ package verdict
 
 import (
 	"context"
+	"slices"
 
+	"github.com/ringd/ringd/executors/shell/dry"
 	"github.com/ringd/ringd/executors/shell/preflight"
+	"github.com/ringd/ringd/executors/shell/script"
 	"github.com/ringd/ringd/profiles"
 )
 
 // Decide decides a script. It is deterministic, ends by itself, and may be called
-// concurrently. The report is nil when the script cannot be read.
-func Decide(_ context.Context, _ *profiles.Decider, _ profiles.ShellAction) (profiles.Decision, *preflight.Report) {
-	return profiles.Decision{Code: profiles.CodeShellUnsettled, Reason: "scripts are not decided yet"}, nil
+// concurrently. The report is nil when the script cannot be read; its Decision is
+// that of the text alone.
+func Decide(ctx context.Context, d *profiles.Decider, a profiles.ShellAction) (profiles.Decision, *preflight.Report) {
+	s, refusal := script.Parse(a.Script)
+	if refusal != nil {
+		return unread(refusal), nil
+	}
+	report := preflight.Check(ctx, s, preflight.Config{Decider: d, Cwd: a.Cwd})
+	if report.Decision.Verdict == profiles.Deny {
+		return report.Decision, &report
+	}
+	check := func(ctx context.Context, s *script.Script, dir string) profiles.Decision {
+		return preflight.Check(ctx, s, preflight.Config{Decider: d, Cwd: dir}).Decision
+	}
+	c := dry.Config{Decider: d, Cwd: a.Cwd, Check: check}
+	ran := dry.Run(ctx, c, s)
+	if dec, refused := settle(ran); refused {
+		report.Refused = append(report.Refused, ran.Refused...)
+		return dec, &report
+	}
+	if ran.Texts {
+		c.Output = true
+		again := dry.Run(ctx, c, s)
+		i := slices.IndexFunc(again.Refused, func(d profiles.Decision) bool { return d.Code == profiles.CodeShellOpaque })
+		if i >= 0 {
+			report.Refused = append(report.Refused, again.Refused[i])
+			return again.Refused[i], &report
+		}
+	}
+	if report.Decision.Verdict == profiles.Allow && len(ran.Asks) > 0 {
+		return ran.Asks[0], &report
+	}
+	return report.Decision, &report
+}
+
+// settle is what a dry run decides. False: it refuses nothing.
+func settle(r dry.Report) (profiles.Decision, bool) {
+	switch {
+	case len(r.Refused) > 0:
+		return r.Refused[0], true
+	case r.Endless != "":
+		return profiles.Decision{
+			Code: profiles.CodeShellEndless, Reason: "the script does not come to an end: " + r.Endless,
+			Instead: []string{"end the loop after a number of turns"},
+		}, true
+	case !r.Settled:
+		return profiles.Decision{Code: profiles.CodeShellUnsettled, Reason: "neither the text nor a dry run settles what the script does"}, true
+	default:
+		return profiles.Decision{}, false
+	}
+}
+
+// unread is the decision about a text that is no script.
+func unread(r *script.Refusal) profiles.Decision {
+	d := profiles.Decision{Code: r.Code, Reason: r.Reason, Instead: r.Instead}
+	if r.Line > 0 {
+		d.Evidence = &profiles.Evidence{Line: r.Line, Column: r.Column}
+	}
+	return d
 }
