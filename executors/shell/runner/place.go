@@ -16,12 +16,13 @@ import (
 
 // place stands for standard error while a statement runs, and knows where that is.
 type place struct {
-	base  io.Writer
-	at    At
-	depth int
-	shell int    // shells inside of shells
-	home  *shell // the one that runs the statement
-	job   *job   // that it belongs to; nil: none
+	base   io.Writer
+	at     At
+	depth  int
+	shell  int // shells inside of shells
+	shells map[int]*shell
+	home   *shell // the one that runs the statement
+	job    *job   // that it belongs to; nil: none
 	// start is set when the time of the statement is wanted.
 	start time.Time
 	now   func() time.Time
@@ -29,6 +30,18 @@ type place struct {
 
 // shell is one shell with its jobs.
 type shell struct{ jobs []*job }
+
+// inner is a shell inside of a statement, by its number: its statements share it.
+// The caller holds mu.
+func (p *place) inner(number int) *shell {
+	if p.shells == nil {
+		p.shells = map[int]*shell{}
+	}
+	if p.shells[number] == nil {
+		p.shells[number] = &shell{}
+	}
+	return p.shells[number]
+}
 
 // job is what runs in the background.
 type job struct {
@@ -106,14 +119,14 @@ func (g *rig) step(ctx context.Context, hc interp.HandlerContext, s steps.Step) 
 	from := placeOf(hc)
 	p := &place{base: raw(hc.Stderr), at: from.at, depth: from.depth + 1, shell: from.shell, home: from.home, job: from.job}
 	p.at.Line, p.at.Column = s.Line, s.Column
-	if s.Shell {
-		p.home = &shell{}
-	}
 	if s.Time {
 		p.start, p.now = g.c.Now(), g.c.Now
 	}
 	g.mu.Lock()
 	g.steps++
+	if s.Shell != 0 {
+		p.home = from.inner(s.Shell)
+	}
 	n := g.steps
 	if s.Job {
 		p.job = &job{}

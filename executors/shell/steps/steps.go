@@ -27,10 +27,9 @@ type Step struct {
 	// Weight bounds how often the statement can put the longest variable into one
 	// word, Square how often it does that for each character of one.
 	Weight, Square int
-	Shell          bool // a shell of its own: a subshell, a substitution, a part of a pipe
+	Shell          int  // not 0: a shell of its own, by its number: a subshell, a substitution, a part of a pipe
 	Job            bool // what follows runs in the background
 	Time           bool // the time it took is wanted, on standard error
-	Turn           int  // of a loop, by the loop's number; 0: no turn
 }
 
 // Options say how a tree is marked.
@@ -43,7 +42,7 @@ type Options struct {
 
 // Plant marks a tree, which it changes. The tree must not be in use.
 func Plant(f *syntax.File, o Options) {
-	p := planter{Options: o, shells: map[*syntax.Stmt]bool{}, done: map[*syntax.Stmt]bool{}, bare: map[*syntax.Stmt]bool{}}
+	p := planter{Options: o, shells: map[*syntax.Stmt]int{}, done: map[*syntax.Stmt]bool{}, bare: map[*syntax.Stmt]bool{}}
 	syntax.Walk(f, p.node)
 }
 
@@ -79,7 +78,7 @@ func Parse(path string) (Step, bool) {
 		var field string
 		field, rest, _ = strings.Cut(rest, ",")
 		if i == 0 {
-			s.Shell, s.Job, s.Time = strings.Contains(field, "S"), strings.Contains(field, "J"), strings.Contains(field, "T")
+			s.Job, s.Time = strings.Contains(field, "J"), strings.Contains(field, "T")
 			continue
 		}
 		n, err := strconv.Atoi(field)
@@ -95,6 +94,8 @@ func Parse(path string) (Step, bool) {
 			s.Weight = n
 		case 4:
 			s.Square = n
+		case 5:
+			s.Shell = n
 		}
 	}
 	return s, true
@@ -113,16 +114,13 @@ func ParseTurn(path string) (loop int, ok bool) {
 func (s Step) path() string {
 	b := make([]byte, 0, 32)
 	b = append(b, mark+"s"...)
-	if s.Shell {
-		b = append(b, 'S')
-	}
 	if s.Job {
 		b = append(b, 'J')
 	}
 	if s.Time {
 		b = append(b, 'T')
 	}
-	for _, n := range []int{s.Line, s.Column, s.Weight, s.Square} {
+	for _, n := range []int{s.Line, s.Column, s.Weight, s.Square, s.Shell} {
 		b = append(b, ',')
 		b = strconv.AppendInt(b, int64(n), 10)
 	}
@@ -139,7 +137,8 @@ func (s Step) redirect(pos syntax.Pos) *syntax.Redirect {
 type planter struct {
 	Options
 	loops  int
-	shells map[*syntax.Stmt]bool // run by a shell of their own
+	count  int                   // of shells
+	shells map[*syntax.Stmt]int  // run by a shell of their own
 	done   map[*syntax.Stmt]bool // wrapped: its own mark is still to come
 	bare   map[*syntax.Stmt]bool // not marked
 }
@@ -179,8 +178,9 @@ func (p *planter) node(n syntax.Node) bool {
 }
 
 func (p *planter) own(list []*syntax.Stmt) {
+	p.count++
 	for _, st := range list {
-		p.shells[st] = true
+		p.shells[st] = p.count
 	}
 }
 
@@ -195,7 +195,8 @@ func (p *planter) stmt(st *syntax.Stmt) {
 	if (st.Background || st.Disown) && !p.done[st] {
 		inner := *st
 		inner.Position = st.Pos()
-		p.done[&inner], p.shells[&inner] = true, true
+		p.count++
+		p.done[&inner], p.shells[&inner] = true, p.count
 		*st = syntax.Stmt{Position: st.Position, Redirs: []*syntax.Redirect{s.mark(true, st.Pos())}}
 		if p.Dry {
 			inner.Background, inner.Disown = false, false
