@@ -53,9 +53,6 @@ type Run struct {
 	// Session keeps the state of a program that ended cleanly (done, or failed by
 	// itself) in Outcome.Snapshot. A state that cannot be kept leaves it nil.
 	Session bool
-
-	Stdin []byte // of a shell script; nil: it is at its end
-	Dir   string // where a shell script starts, absolute and clean; "": where its profile lets it
 }
 
 // Resume is where a program goes on. It is immutable.
@@ -88,6 +85,11 @@ type Program struct {
 	Name     string
 	Language string // "js", "ts", "python", "shell"; "" lets the executor choose by Name
 	Source   string
+
+	// Of a program that has standard streams and a working directory. Stdin nil is at
+	// its end; Dir "" is what the policy grants.
+	Stdin []byte `json:",omitempty"`
+	Dir   string `json:",omitempty"`
 }
 
 // Host answers for one run. Its methods may be called concurrently.

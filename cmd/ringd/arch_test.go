@@ -185,7 +185,7 @@ var layers = map[string][]string{
 		"schema/wire", "cmd/ringd/internal/audit", "cmd/ringd/internal/store", "cmd/ringd/internal/daemon/metrics",
 		"cmd/ringd/internal/daemon/show", "cmd/ringd/internal/daemon/vouch", "rings/interpreter",
 	},
-	"cmd/ringd/internal/daemon/requests": {"schema/wire", "cmd/ringd/internal/daemon/policy"},
+	"cmd/ringd/internal/daemon/requests": {"profiles", "schema/wire", "cmd/ringd/internal/daemon/policy"},
 	"cmd/ringd/internal/daemon/vouch":    {"profiles", "cmd/ringd/internal/seal", "cmd/ringd/internal/store"},
 	"cmd/ringd/internal/daemon/policy": {
 		"schema", "schema/wire", "profiles", "rings/interpreter", "cmd/ringd/internal/audit", "cmd/ringd/internal/child",

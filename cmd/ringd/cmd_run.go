@@ -38,6 +38,7 @@ type runOptions struct {
 	state                             string
 	daemon                            cli.Daemon // run there
 	session, grants, as               string
+	stdin, cwd                        string // of a script
 	asJSON, report, detach, ask       bool
 	program                           string
 }
@@ -53,6 +54,10 @@ is written. A command given with --bridge performs a bridge that the policy
 grants: it gets the arguments as JSON on stdin and prints the result as JSON; it
 runs in this folder with PATH, HOME and what --bridge-env names.
 
+A shell script (--executor shell) has its standard output and error on ours. It
+is checked before anything of it runs, and each program that it starts once more:
+the first refusal stops it, says what had run and what to do instead.
+
 Audit log and store are kept in --state DIR; without it they live in a temporary
 folder, in memory or below TMPDIR, that is removed at the end. With --socket
 or --url the program runs in the daemon, under its policy and its bridges.
@@ -65,11 +70,13 @@ any day. With neither it is ended.
 Exit codes: 0 done and nothing refused, 1 something was refused (even where the
 program went on without it) or the program failed, 2 usage or unreadable input,
 125 the executor or a layer the policy asks for is not available here: nothing
-ran.`,
+ran, 126 a shell script was refused before or while it ran. The exit code of a
+script that ran is in the outcome of --json.`,
 		Example: `  ringd run -p policy.yaml --executor js program.ts
   echo '1+1' | ringd run -p policy.yaml --executor js -
   ringd run -p policy.yaml --executor js --input diff=diff.json \
-    --bridge spawnSubagent=./reviewer --report review.ts`,
+    --bridge spawnSubagent=./reviewer --report review.ts
+  ringd run -p policy.yaml --executor shell build.sh`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.program = args[0]
@@ -91,6 +98,8 @@ ran.`,
 	o.daemon.BindRemote(cmd)
 	f.BoolVar(&o.detach, "detach", false, "in a daemon: print the run's id, do not wait")
 	f.StringVar(&o.session, "session", "", "go on from what the last run under NAME left")
+	f.StringVar(&o.stdin, "stdin", "", "FILE, or -, that a script reads on its standard input")
+	f.StringVar(&o.cwd, "cwd", "", "folder that a script starts in (default: what the policy grants)")
 	f.StringVar(&o.grants, "grants", "", "FILE.json that narrows what the run is granted")
 	o.bindHere(cmd)
 	required(cmd, "executor")
@@ -124,7 +133,7 @@ func (p *program) run(ctx context.Context, o runOptions) error {
 	case !o.daemon.Named() && o.detach:
 		return cli.Usage("--detach needs --socket or --url")
 	}
-	req, err := request.Read(request.Given{Agent: o.agent, Executor: o.executor, Language: o.language, Program: o.program, Inputs: o.inputs, Session: o.session, Grants: o.grants}, p.In)
+	req, err := request.Read(request.Given{Agent: o.agent, Executor: o.executor, Language: o.language, Program: o.program, Inputs: o.inputs, Session: o.session, Grants: o.grants, Stdin: o.stdin, Cwd: o.cwd}, p.In)
 	if err != nil {
 		return cli.Failed(cli.Misused, err)
 	}

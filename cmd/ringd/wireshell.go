@@ -1,11 +1,16 @@
 package main
 
 import (
+	"context"
 	"time"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/answer"
 	"github.com/ringd/ringd/cmd/ringd/internal/script"
+	"github.com/ringd/ringd/executors/shell/preflight"
+	shellrefusal "github.com/ringd/ringd/executors/shell/refusal"
+	"github.com/ringd/ringd/executors/shell/verdict"
 	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/profiles/command"
 )
 
 // verbScripts is this binary where it reads scripts.
@@ -22,6 +27,30 @@ func (p *program) scripts() script.Config {
 }
 
 // readScript decides a script in the process that reads it.
-func readScript(d *profiles.Decider, _ profiles.ShellAction, _ bool) (profiles.Decision, any) {
-	return profiles.Decision{Code: profiles.CodeExecutorUnavailable, Reason: "this build has no shell executor to read the script", Revision: d.Revision()}, nil
+func readScript(d *profiles.Decider, a profiles.ShellAction, tree bool) (profiles.Decision, any) {
+	dec, report := verdict.Decide(context.Background(), d, a)
+	dec.Text = shellrefusal.Text(dec, shellrefusal.Place{Script: a.Script})
+	if !tree || report == nil {
+		return dec, nil
+	}
+	return dec, nodes(report.Tree)
+}
+
+// nodes are commands as they are shown.
+func nodes(tree []*preflight.Node) []script.Node {
+	out := make([]script.Node, len(tree))
+	for i, n := range tree {
+		out[i] = script.Node{Kind: n.Kind, Text: n.Text, Line: n.Line, Column: n.Column, Chain: n.Chain, Children: nodes(n.Children)}
+		switch n.Verdict {
+		case command.Allow:
+			out[i].Verdict = profiles.Allow.String()
+		case command.Ask:
+			out[i].Verdict = profiles.Ask.String()
+		case command.Unsettled:
+			out[i].Verdict = "at run time"
+		case command.Deny:
+			out[i].Verdict, out[i].Decision = profiles.Deny.String(), &n.Decision
+		}
+	}
+	return out
 }

@@ -232,8 +232,8 @@ func (e *Executor) options(r executors.Run) (start.Options, error) {
 	}
 	o := start.Options{
 		File: r.Program.Name, Agent: start.Profile(*r.Agent), Revision: r.Revision,
-		Workspace: e.cfg.Workspace, Home: e.cfg.Home, Dir: r.Dir, Env: slices.Clone(e.cfg.Env),
-		Stdin: len(r.Stdin) > 0, Seed: r.Seed, Keep: r.Session,
+		Workspace: e.cfg.Workspace, Home: e.cfg.Home, Dir: r.Program.Dir, Env: slices.Clone(e.cfg.Env),
+		Stdin: len(r.Program.Stdin) > 0, Seed: r.Seed, Keep: r.Session,
 		CPU: millis(l.CPUMillis), Wall: millis(l.WallMillis), Memory: *l.MemoryBytes, Programs: maxPrograms,
 		AtOnce: defaultAtOnce,
 	}

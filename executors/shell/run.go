@@ -36,7 +36,7 @@ func (e *Executor) runIn(ctx context.Context, g *guest, r executors.Run, w execu
 	e.cfg.Go(func() {
 		defer feeding.Done()
 		// A script need not read it all, or may be gone: that is no failure.
-		_, _ = streams.Stdin().Write(r.Stdin)
+		_, _ = streams.Stdin().Write(r.Program.Stdin)
 		_ = streams.Stdin().Close()
 	})
 	o, again, err := g.link.Run(within, w, h)

@@ -51,6 +51,12 @@ type Program struct {
 	Name     string `json:"name,omitempty"`
 	Language string `json:"language,omitempty"`
 	Source   string `json:"source"`
+	// Stdin is the standard input of a script, as text; Cwd the folder it starts in,
+	// absolute and clean. Of the shell executor alone. Without Cwd a script starts in
+	// the first folder that the policy lets it write, else read, else in an empty one
+	// of its own.
+	Stdin string `json:"stdin,omitempty"`
+	Cwd   string `json:"cwd,omitempty"`
 }
 
 // Run is the answer of POST /v1/runs and GET /v1/runs/{id}: the outcome as far

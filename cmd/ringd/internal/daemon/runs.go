@@ -290,7 +290,7 @@ func (d *Daemon) bind(running context.Context, r *liveRun, req wire.RunRequest, 
 	}
 	handle, err := d.cfg.Interpreter.Start(running, interpreter.StartRequest{
 		ID: r.id, Actor: r.actor, Agent: req.Agent, Executor: req.Executor, Inputs: req.Inputs, Parent: parent,
-		Program: executors.Program{Name: req.Program.Name, Language: req.Program.Language, Source: req.Program.Source},
+		Program: executors.Program{Name: req.Program.Name, Language: req.Program.Language, Source: req.Program.Source, Stdin: stdin(req.Program), Dir: req.Program.Cwd},
 		Session: req.Session, SessionState: session, Grants: req.Grants,
 	})
 	if errors.Is(err, profiles.ErrGrants) {
@@ -397,4 +397,12 @@ func (d *Daemon) keep(ctx context.Context, out *wire.Run) error {
 	}
 	_, err = d.cfg.Runs.Advance(ctx, out.ID, store.State(out.State), store.Change{Outcome: raw})
 	return err
+}
+
+// stdin is nil when a program is given none.
+func stdin(p wire.Program) []byte {
+	if p.Stdin == "" {
+		return nil
+	}
+	return []byte(p.Stdin)
 }

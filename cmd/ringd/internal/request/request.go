@@ -5,10 +5,12 @@ package request
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/sources"
 	"github.com/ringd/ringd/executors/js/engine/value"
@@ -29,6 +31,8 @@ type Given struct {
 	Inputs                    []string // NAME=FILE.json
 	Session                   string
 	Grants                    string // a file; "": none
+	Stdin                     string // a file, or "-"; "": none
+	Cwd                       string
 }
 
 // Read reads the program and its inputs.
@@ -39,7 +43,10 @@ func Read(g Given, stdin io.Reader) (wire.RunRequest, error) {
 		return req, err
 	}
 	req.Program = wire.Program{Name: name, Language: g.Language, Source: string(source)}
-	req.Session = g.Session
+	req.Session, req.Program.Cwd = g.Session, g.Cwd
+	if err := standardInput(g, stdin, &req); err != nil {
+		return req, err
+	}
 	if g.Grants != "" {
 		text, err := contents(g.Grants, profiles.MaxGrantsBytes)
 		if err != nil {
@@ -68,6 +75,29 @@ func Read(g Given, stdin io.Reader) (wire.RunRequest, error) {
 		}
 	}
 	return req, nil
+}
+
+// standardInput reads what a script has on its standard input.
+func standardInput(g Given, stdin io.Reader, req *wire.RunRequest) (err error) {
+	var text []byte
+	switch {
+	case g.Stdin == "":
+		return nil
+	case g.Stdin == "-" && g.Program == "-":
+		return errors.New("the program and --stdin cannot both be standard input")
+	case g.Stdin == "-":
+		text, err = sources.Bounded(stdin, MaxInput)
+	default:
+		text, err = contents(g.Stdin, MaxInput)
+	}
+	switch {
+	case err != nil:
+		return fmt.Errorf("read --stdin: %w", sources.Bare(err))
+	case !utf8.Valid(text):
+		return errors.New("--stdin is not text: a script's standard input is UTF-8")
+	}
+	req.Program.Stdin = string(text)
+	return nil
 }
 
 func program(name string, stdin io.Reader) (string, []byte, error) {

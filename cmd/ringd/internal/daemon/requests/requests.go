@@ -4,9 +4,11 @@ package requests
 
 import (
 	"fmt"
+	"path"
 	"strings"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/policy"
+	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/schema/wire"
 )
 
@@ -42,6 +44,12 @@ func Run(actor string, req *wire.RunRequest) error {
 		return invalid("parent", fmt.Sprintf("a name is longer than %d bytes", MaxNames))
 	case len(req.Program.Source) > MaxSource:
 		return invalid("program.source", fmt.Sprintf("is larger than %d bytes", MaxSource))
+	case len(req.Program.Stdin) > MaxInputs:
+		return invalid("program.stdin", fmt.Sprintf("is larger than %d bytes", MaxInputs))
+	case (req.Program.Stdin != "" || req.Program.Cwd != "") && req.Executor != profiles.ExecutorShell:
+		return invalid("program", "stdin and cwd are of scripts: the executor is not shell")
+	case req.Program.Cwd != "" && (!path.IsAbs(req.Program.Cwd) || path.Clean(req.Program.Cwd) != req.Program.Cwd || strings.Contains(req.Program.Cwd, "\x00")):
+		return invalid("program.cwd", "is not an absolute path without \".\", \"..\" and a slash at the end")
 	case size > MaxInputs:
 		return invalid("inputs", fmt.Sprintf("are larger than %d bytes", MaxInputs))
 	case req.WaitMillis < 0 || req.WaitMillis > wire.MaxWaitMillis:
