@@ -105,7 +105,7 @@ var layers = map[string][]string{
 	"executors/shell/preflight": {"executors/shell/script", "executors/shell/static", "profiles", "profiles/command", "profiles/launch", "profiles/words"},
 	"executors/shell":           {"executors", "executors/shell/start", "profiles"},
 	"executors/shell/start":     {"executors", "profiles"},
-	"executors/shell/guest":     {"executors", "executors/shell/preflight", "executors/shell/runner", "executors/shell/script", "executors/shell/start", "profiles", "profiles/words"},
+	"executors/shell/guest":     {"executors", "executors/shell/preflight", "executors/shell/refusal", "executors/shell/runner", "executors/shell/script", "executors/shell/start", "profiles", "profiles/words"},
 	"executors/shell/builtin":   {},
 	"executors/shell/steps":     {},
 	"executors/shell/runner":    {"executors/shell/builtin", "executors/shell/script", "executors/shell/steps", "profiles", "profiles/command", "profiles/words"},

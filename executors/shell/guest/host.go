@@ -32,7 +32,8 @@ type host struct {
 
 	mu      sync.Mutex
 	started int64
-	groups  map[int]bool // process groups that live
+	last    [maxLast]string // the last starts, in a ring
+	groups  map[int]bool    // process groups that live
 	refused map[said]bool
 }
 
@@ -107,6 +108,20 @@ const (
 	exitSignal      = 128
 )
 
+// maxLast is how many of the last starts a refusal names.
+const maxLast = 5
+
+// ran is the last programs that were started, oldest first, and how many there
+// were before them.
+func (h *host) ran() (last []string, more int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	for i := max(0, h.started-maxLast); i < h.started; i++ {
+		last = append(last, short(h.last[i%maxLast], maxMessage))
+	}
+	return last, int(h.started) - len(last)
+}
+
 // exec starts what was allowed, and nothing else, and waits for it.
 func (h *host) exec(ctx context.Context, s *profiles.Start, p runner.Program) (uint8, error) {
 	c := exec.CommandContext(ctx, s.Path)
@@ -144,6 +159,7 @@ func (h *host) begin(c *exec.Cmd) error {
 	if err := c.Start(); err != nil {
 		return err
 	}
+	h.last[h.started%maxLast] = strings.Join(c.Args, " ")
 	h.started++
 	h.groups[c.Process.Pid] = true
 	return nil

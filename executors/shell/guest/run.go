@@ -11,6 +11,7 @@ import (
 
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/executors/shell/preflight"
+	refused "github.com/ringd/ringd/executors/shell/refusal"
 	"github.com/ringd/ringd/executors/shell/runner"
 	"github.com/ringd/ringd/executors/shell/script"
 	"github.com/ringd/ringd/executors/shell/start"
@@ -19,6 +20,7 @@ import (
 
 // run is one script.
 type run struct {
+	begun   bool // the script itself runs, or has
 	p       *process
 	o       start.Options
 	source  string
@@ -79,6 +81,7 @@ func (r *run) begin(ctx context.Context, w *waits) executors.Result {
 	if err := r.approve(ctx, report.Asks, w); err != nil {
 		return r.stopped(err)
 	}
+	r.begun = true
 	res, err := runner.Run(ctx, r.config(dir), s)
 	r.host.stop()
 	return r.ended(res, err)
@@ -277,6 +280,10 @@ func (r *run) denied(all []profiles.Decision) executors.Result {
 	}
 	out := failed("CapabilityDenied", string(first.Code)+": "+first.Reason, runner.ExitRefused)
 	out.State = executors.StateDenied
+	at := refused.Place{Script: string(r.source), Begun: r.begun}
+	at.Ran, at.More = r.host.ran()
+	// Whoever reads the streams alone, as most who run commands do, reads it too.
+	fmt.Fprintln(os.Stderr, refused.Text(first, at))
 	out.Error.Frames = []executors.Frame{frame}
 	size := 0
 	for _, d := range all[:min(len(all), maxDenials)] {
@@ -285,6 +292,7 @@ func (r *run) denied(all []profiles.Decision) executors.Result {
 			continue
 		}
 		d = clip(d)
+		d.Text = refused.Text(d, at)
 		b, err := json.Marshal(d)
 		if size += len(b); err != nil || size > maxDenialBytes {
 			break

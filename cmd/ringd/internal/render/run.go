@@ -102,6 +102,9 @@ func (p Page) Run(run wire.Run) {
 	if run.Dropped > 0 {
 		fmt.Fprintf(p.W, "console: %d bytes over the limit were dropped\n", run.Dropped)
 	}
+	if run.State == string(executors.StateDenied) && run.ExitCode != 0 {
+		return // a script, whose refusal stands on its standard error
+	}
 	if e := run.Error; e != nil {
 		fmt.Fprintf(p.W, "%s: %s\n", p.style(red, Clean(e.Name)), Clean(e.Message))
 		for _, f := range e.Frames {
