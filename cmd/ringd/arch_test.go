@@ -148,6 +148,10 @@ var layers = map[string][]string{
 		"profiles", "cmd/ringd/internal/cli", "cmd/ringd/internal/decide", "cmd/ringd/internal/render",
 		"cmd/ringd/internal/script", "cmd/ringd/internal/sources",
 	},
+	"cmd/ringd/internal/auditcmd": {
+		"profiles", "cmd/ringd/internal/audit", "cmd/ringd/internal/cli", "cmd/ringd/internal/render",
+		"cmd/ringd/internal/sources", "cmd/ringd/internal/store",
+	},
 	"cmd/ringd/internal/pipetest":    {},
 	"cmd/ringd/internal/provider":    {"executors/js/engine/value", "rings/interpreter"},
 	"cmd/ringd/internal/fetch":       {"executors/js/engine/value", "profiles", "profiles/egress", "profiles/egress/request", "rings/interpreter", "rings/kernel/egress", "rings/kernel/egress/forward"},

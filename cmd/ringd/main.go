@@ -16,6 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/answer"
+	"github.com/ringd/ringd/cmd/ringd/internal/auditcmd"
 	"github.com/ringd/ringd/cmd/ringd/internal/cli"
 	"github.com/ringd/ringd/cmd/ringd/internal/clients"
 	"github.com/ringd/ringd/cmd/ringd/internal/config"
@@ -96,7 +97,7 @@ decides, records and answers.`,
 	add("policy", answer.New(p.answers())...)
 	add("run", newRun(p), newResume(p))
 	add("daemon", append([]*cobra.Command{newServe(p)}, clients.New(clients.Config{Program: p.Program, Now: time.Now, Kept: p.openKept})...)...)
-	add("host", newDoctor(p), newAudit(p), newVersion(p))
+	add("host", newDoctor(p), auditcmd.New(auditcmd.Config{Program: p.Program, Now: time.Now}), newVersion(p))
 	root.SetCompletionCommandGroupID("host")
 	root.SetHelpCommandGroupID("host")
 	root.AddCommand(later()...)

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"log/slog"
+	"maps"
 	"os"
 	"slices"
 	"sync/atomic"
@@ -481,7 +482,7 @@ func (p *program) providers(bridges map[string]config.Bridge, logger *slog.Logge
 		switch b.Provider {
 		case "command":
 			env := []string{}
-			for _, k := range sortedKeys(b.Env) {
+			for _, k := range slices.Sorted(maps.Keys(b.Env)) {
 				env = append(env, k+"="+b.Env[k])
 			}
 			c, err := p.commandProvider(provider.Config{Argv: b.Command, Dir: b.Dir, Env: env, Idempotent: b.Idempotent})

@@ -1,4 +1,6 @@
-package main
+// Package auditcmd holds the verbs that read the audit log of a state folder:
+// verify, tail and query. They write nothing and need no daemon.
+package auditcmd
 
 import (
 	"cmp"
@@ -24,7 +26,17 @@ import (
 // tailEvery is how often `audit tail -f` looks for more.
 const tailEvery = 200 * time.Millisecond
 
-func newAudit(p *program) *cobra.Command {
+// Config is what the verbs are made of.
+type Config struct {
+	*cli.Program
+	Now func() time.Time
+}
+
+type verbs struct{ Config }
+
+// New returns the verb audit with those below it.
+func New(cfg Config) *cobra.Command {
+	p := &verbs{cfg}
 	var state string
 	cmd := &cobra.Command{
 		Use:   "audit",
@@ -47,7 +59,7 @@ not hold, tail prints the last records, query chooses among all.`,
 	return cmd
 }
 
-func newAuditVerify(p *program, state *string) *cobra.Command {
+func newAuditVerify(p *verbs, state *string) *cobra.Command {
 	var asJSON bool
 	var key string
 	cmd := &cobra.Command{
@@ -70,7 +82,7 @@ Exit codes: 0 it holds, 1 it does not, 2 it cannot be read.`,
 	return cmd
 }
 
-func (p *program) auditVerify(ctx context.Context, state, keyFile string, asJSON bool) error {
+func (p *verbs) auditVerify(ctx context.Context, state, keyFile string, asJSON bool) error {
 	dir, err := p.auditDir(&state)
 	if err != nil {
 		return err
@@ -102,7 +114,7 @@ func (p *program) auditVerify(ctx context.Context, state, keyFile string, asJSON
 }
 
 // auditDir is the log of a state folder that has one. It makes state absolute.
-func (p *program) auditDir(state *string) (string, error) {
+func (p *verbs) auditDir(state *string) (string, error) {
 	*state = cmp.Or(*state, p.Env.State)
 	if *state == "" {
 		return "", cli.Usage("no state folder: name one with --state")
@@ -140,7 +152,7 @@ func publicKey(state, file string) (ed25519.PublicKey, error) {
 
 // storedHead is the newest record that the store knows of. A log that lacks it
 // was cut, which the log alone cannot show. The daemon may be at work.
-func (p *program) storedHead(ctx context.Context, state string) (audit.Head, string, error) {
+func (p *verbs) storedHead(ctx context.Context, state string) (audit.Head, string, error) {
 	head, err := store.ReadAuditHead(ctx, cli.Layout(state).Store)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
@@ -217,7 +229,7 @@ func moment(flag, text string, now time.Time) (time.Time, error) {
 	return t, nil
 }
 
-func newAuditQuery(p *program, state *string) *cobra.Command {
+func newAuditQuery(p *verbs, state *string) *cobra.Command {
 	var f auditFlags
 	cmd := &cobra.Command{
 		Use:     "query",
@@ -225,7 +237,7 @@ func newAuditQuery(p *program, state *string) *cobra.Command {
 		Example: "  ringd audit query --kind call_decided --verdict deny --since 2h",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			filter, err := f.filter(time.Now())
+			filter, err := f.filter(p.Now())
 			if err != nil {
 				return err
 			}
@@ -248,7 +260,7 @@ func newAuditQuery(p *program, state *string) *cobra.Command {
 	return cmd
 }
 
-func newAuditTail(p *program, state *string) *cobra.Command {
+func newAuditTail(p *verbs, state *string) *cobra.Command {
 	var f auditFlags
 	var follow bool
 	var last int
@@ -261,7 +273,7 @@ func newAuditTail(p *program, state *string) *cobra.Command {
 			if last < 0 {
 				return cli.Usage("-n %d: a number of records", last)
 			}
-			filter, err := f.filter(time.Now())
+			filter, err := f.filter(p.Now())
 			if err != nil {
 				return err
 			}
@@ -278,7 +290,7 @@ func newAuditTail(p *program, state *string) *cobra.Command {
 	return cmd
 }
 
-func (p *program) auditTail(ctx context.Context, dir string, filter audit.Filter, last int, follow, asJSON bool) error {
+func (p *verbs) auditTail(ctx context.Context, dir string, filter audit.Filter, last int, follow, asJSON bool) error {
 	var kept []audit.Entry
 	for e, err := range audit.Query(ctx, dir, filter) {
 		if err != nil {
@@ -312,7 +324,7 @@ func (p *program) auditTail(ctx context.Context, dir string, filter audit.Filter
 	return nil
 }
 
-func (p *program) printRecord(e audit.Entry, asJSON bool) error {
+func (p *verbs) printRecord(e audit.Entry, asJSON bool) error {
 	return p.Page(p.Out).Record(e, asJSON)
 }
 
