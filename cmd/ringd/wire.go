@@ -254,6 +254,11 @@ func (p *program) buildStack(ctx context.Context, c stackConfig, s *stack) (err 
 	s.guests.ring = ring
 	refusals.Attach(recorder, ring.Refused)
 	out.Attach(recorder, ring)
+	scripts, err := script.New(p.scripts())
+	if err != nil {
+		return errors.Join(err, ring.Close())
+	}
+	s.onClose(scripts.Close)
 	outbox, err := newOutbox(c, st, s.group)
 	if err != nil {
 		return errors.Join(err, ring.Close())
@@ -267,7 +272,7 @@ func (p *program) buildStack(ctx context.Context, c stackConfig, s *stack) (err 
 		Keeper: keeper, Desk: desk, Outbox: outbox, Recorder: recorder, Journal: journal,
 		Still: c.still, Point: p.point, HasEngine: s.hasEngine(c.engines),
 		Group: s.group, Clock: systemClock{}, Random: rand.Reader, Logger: c.logger, Metrics: c.metrics,
-		Environment: profiles.Environment{Home: p.Env.Home, Condition: asked.Decide(ctx)},
+		Environment: profiles.Environment{Home: p.Env.Home, Condition: asked.Decide(ctx), Script: scripts.Decide(lasting)},
 		Staleness:   c.staleness, Retention: c.retention, Quota: c.quota,
 	})
 	if err != nil {

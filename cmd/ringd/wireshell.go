@@ -23,7 +23,7 @@ func (p *program) answers() answer.Config {
 
 // scripts says how to start what reads scripts.
 func (p *program) scripts() script.Config {
-	return script.Config{Path: p.Self, Args: []string{verbScripts}}
+	return script.Config{Path: p.Self, Args: []string{verbScripts}, Home: p.Env.Home}
 }
 
 // readScript decides a script in the process that reads it.

@@ -327,12 +327,3 @@ func (p *verbs) auditTail(ctx context.Context, dir string, filter audit.Filter, 
 func (p *verbs) printRecord(e audit.Entry, asJSON bool) error {
 	return p.Page(p.Out).Record(e, asJSON)
 }
-
-func sortedKeys[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
-}
