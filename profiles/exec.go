@@ -58,5 +58,20 @@ func (d *Decider) Exec(a ExecAction) Decision {
 		dec.Evidence = &Evidence{Argv: argv}
 		return dec
 	}
-	return Decision{Verdict: Allow, Code: CodeAllowed, Reason: program + " is listed", Rule: known(&bin.Rule), Revision: d.revision}
+	start := &Start{Path: program, Argv: argv}
+	if ask := asked(bin, w); ask != nil {
+		return Decision{Verdict: Ask, Code: CodeApprovalRequired, Reason: "an approval is needed", Rule: known(&ask.Approval.Rule),
+			Start: start, Revision: d.revision}
+	}
+	return Decision{Verdict: Allow, Code: CodeAllowed, Reason: program + " is listed", Rule: known(&bin.Rule), Start: start, Revision: d.revision}
+}
+
+// asked is the rule by which people have to approve the words; nil: none.
+func asked(bin *Binary, w *words.Words) *AskRule {
+	for i := range bin.Ask {
+		if w.Match(bin.Ask[i].Pattern.Words) {
+			return &bin.Ask[i]
+		}
+	}
+	return nil
 }

@@ -46,7 +46,15 @@ func (d *Decider) Command(c command.Command) (Decision, command.Judgement) {
 
 // Approval is what people have to approve before a program starts; nil when the
 // action is not one that Exec answers with Ask.
-func (d *Decider) Approval(ExecAction) *Approval { return nil }
+func (d *Decider) Approval(a ExecAction) *Approval {
+	if d == nil || len(a.Argv) == 0 || d.binaries[a.Argv[0]] == nil {
+		return nil
+	}
+	if ask := asked(d.binaries[a.Argv[0]], words.Split(a.Argv)); ask != nil {
+		return &ask.Approval
+	}
+	return nil
+}
 
 // Redirect decides a file that a redirect of a script, or source, would open. Op is
 // read, write, append or readwrite; a relative target stands below cwd. False: the

@@ -1,6 +1,7 @@
 package interpreter_test
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -27,6 +28,7 @@ const engine = "sha256:engine"
 
 // pauser runs scripts, and stops them when it is asked to.
 type pauser struct {
+	name    string // "": js
 	mu      sync.Mutex
 	scripts map[string]script // by source
 	runs    int               // lives of programs
@@ -38,7 +40,7 @@ type pauser struct {
 	started []executors.Run
 }
 
-func (e *pauser) Name() string { return "js" }
+func (e *pauser) Name() string { return cmp.Or(e.name, "js") }
 func (e *pauser) Close() error { return nil }
 
 func (e *pauser) Run(ctx context.Context, r executors.Run, h executors.Host) (executors.Outcome, error) {
@@ -292,7 +294,9 @@ func (s *stage) run(req interpreter.StartRequest, sc script) (*interpreter.Run, 
 	if req.Actor == "" {
 		req.Actor = "uid:1000"
 	}
-	req.Executor = "js"
+	if req.Executor == "" {
+		req.Executor = s.pauser.Name()
+	}
 	req.Program = executors.Program{Name: "plan.js", Source: name}
 	return s.ring.Start(s.t.Context(), req)
 }

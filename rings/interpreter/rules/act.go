@@ -68,14 +68,18 @@ func (a *Agent) act(k *Case) (*Grant, profiles.Decision) {
 	return gr, d
 }
 
-// checkAct keeps the act as its approver sees it.
-func (k *Case) checkAct() *Refusal {
+// prepare keeps the act as its approver and its record see it, also when it is
+// refused.
+func (k *Case) prepare(b *Binding) *Refusal {
 	args, err := pause.ArgsOf(k.Action)
 	k.Args = args
-	if err != nil || k.Full && len(args) > MaxFull {
-		rule := k.Own[0].Rule
-		text := fmt.Sprintf("its words are recorded, and take more than %d bytes", MaxFull)
-		return &Refusal{Name: NameArgument, Text: text, Decision: profiles.Decision{Code: profiles.CodeActionMalformed, Reason: text, Rule: &rule, Revision: k.Gen.Revision}}
+	for _, a := range b.agents {
+		k.Full = k.Full || a.Profile.Shell != nil && a.Profile.Shell.Audit == auditFull
+	}
+	if err != nil || len(args) > MaxFull {
+		k.Full = false
+		text := fmt.Sprintf("its words take more than %d bytes in a record", MaxFull)
+		return &Refusal{Name: NameArgument, Text: text, Decision: k.Deny(b, profiles.CodeActionMalformed, text)}
 	}
 	return nil
 }

@@ -71,6 +71,11 @@ const TextRevoked = "the policy now in force no longer grants it"
 // generation in force, and notes what they grant. Nil: all allow, or ask for an
 // approval.
 func (k *Case) Decide(b *Binding, g *Generation) *Refusal {
+	if k.IsAct() {
+		if no := k.prepare(b); no != nil {
+			return no
+		}
+	}
 	own, d, later := k.own(b)
 	if own == nil {
 		name := NameDenied
@@ -162,7 +167,7 @@ func (k *Case) Deny(b *Binding, code profiles.Code, reason string) profiles.Deci
 // subagents they ask for. tagged checks a value that uses the tagged encoding.
 func (k *Case) Check(args json.RawMessage, tagged func(json.RawMessage) error) *Refusal {
 	if k.IsAct() {
-		return k.checkAct()
+		return nil // it was checked when it was decoded
 	}
 	refuse := func(code profiles.Code, text, reason string) *Refusal {
 		rule := k.Own[0].Rule

@@ -1,0 +1,400 @@
+package interpreter_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/ringd/ringd/executors"
+	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/rings/interpreter"
+	"github.com/ringd/ringd/rings/interpreter/pause"
+)
+
+// shellSet is a set whose agent default may start the programs of /usr/bin that are
+// named.
+func shellSet(revision string, change func(*profiles.Shell), programs ...string) *profiles.Set {
+	s := set(revision)
+	a := s.Agents["default"]
+	a.Shell = &profiles.Shell{Pipes: true, Redirects: true, Substitution: true, Limits: a.Limits, Rule: profiles.Rule{File: "p.yaml", Line: 3}}
+	for i, p := range programs {
+		a.Shell.Binaries = append(a.Shell.Binaries, profiles.Binary{Path: "/usr/bin/" + p, Rule: profiles.Rule{File: "p.yaml", Line: 20 + i}})
+	}
+	if change != nil {
+		change(a.Shell)
+	}
+	s.Agents["default"] = a
+	return s
+}
+
+// asking makes people approve `git push`.
+func asking(change ...func(*profiles.Approval)) func(*profiles.Shell) {
+	return func(s *profiles.Shell) {
+		a := profiles.Approval{Count: 1, ExpiresMillis: 60_000, Rule: profiles.Rule{File: "p.yaml", Line: 9}}
+		for _, f := range change {
+			f(&a)
+		}
+		for i := range s.Binaries {
+			if s.Binaries[i].Path == "/usr/bin/git" {
+				s.Binaries[i].Ask = []profiles.AskRule{{Pattern: profiles.Pattern{Words: []string{"push"}, Text: "push"}, Approval: a}}
+			}
+		}
+	}
+}
+
+func denying(words ...string) func(*profiles.Shell) {
+	return func(s *profiles.Shell) {
+		s.DeniedPatterns = append(s.DeniedPatterns, profiles.Pattern{Words: words, Text: strings.Join(words, " "), Rule: profiles.Rule{File: "p.yaml", Line: 30}})
+	}
+}
+
+func exec(argv ...string) executors.Question {
+	return executors.Question{Action: &profiles.Action{Exec: &profiles.ExecAction{Argv: argv}}}
+}
+
+func ahead(call string, argv ...string) executors.Question {
+	q := exec(argv...)
+	q.Call, q.Ahead = call, true
+	return q
+}
+
+func named(call string, q executors.Question) executors.Question {
+	q.Call = call
+	return q
+}
+
+// decided is the decision in an answer.
+func decided(t *testing.T, a executors.Answer) profiles.Decision {
+	t.Helper()
+	var d profiles.Decision
+	if a.Error != nil || json.Unmarshal(a.Value, &d) != nil || d.Code == "" {
+		t.Fatalf("no decision: %s %+v", a.Value, a.Error)
+	}
+	return d
+}
+
+// newShell is a world with the shell executor.
+func newShell(t *testing.T, change ...func(*interpreter.Config)) *world {
+	t.Helper()
+	var w *world
+	e := &fakeExecutor{name: "shell", list: map[string]program{}}
+	w = newWorld(t, append([]func(*interpreter.Config){func(c *interpreter.Config) {
+		c.Executors["shell"] = e
+		c.Tier = tier(profiles.TierOS)
+	}}, change...)...)
+	e.list = w.js.list
+	return w
+}
+
+// script starts a program on the shell executor.
+func (w *world) script(p program) *interpreter.Run {
+	w.t.Helper()
+	run, err := w.tryStart(interpreter.StartRequest{Executor: "shell"}, p)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return run
+}
+
+// newShellStage is a stage whose scripts are the shell executor's.
+func newShellStage(t *testing.T, change ...func(*interpreter.Config)) *stage {
+	t.Helper()
+	var s *stage
+	s = newStage(t, append([]func(*interpreter.Config){func(c *interpreter.Config) {
+		p := c.Executors["js"].(*pauser)
+		p.name = "shell"
+		c.Executors = map[string]executors.Executor{"shell": p}
+		c.Tier = tier(profiles.TierOS)
+	}}, change...)...)
+	return s
+}
+
+func TestActs(t *testing.T) {
+	for _, tt := range []struct {
+		name    string
+		q       executors.Question
+		allowed bool
+		code    profiles.Code
+		kind    interpreter.Kind
+		on      string // capability of its record
+	}{
+		{"a listed program", exec("/usr/bin/ls", "-l", "s3cret"), true, profiles.CodeAllowed, interpreter.ExecDecided, "exec:/usr/bin/ls"},
+		{"a program that is not listed", exec("/usr/bin/rm", "s3cret"), false, profiles.CodeExecNotGranted, interpreter.ExecDecided, "exec:/usr/bin/rm"},
+		{"words that are denied", exec("/usr/bin/git", "push", "s3cret"), false, profiles.CodeExecDenied, interpreter.ExecDecided, "exec:/usr/bin/git"},
+		{"a path that leads elsewhere", exec("/usr/bin/../bin/ls"), false, profiles.CodeExecNotGranted, interpreter.ExecDecided, "exec:/usr/bin/../bin/ls"},
+		{"no words", executors.Question{Action: &profiles.Action{Exec: &profiles.ExecAction{}}}, false, profiles.CodeActionMalformed, interpreter.ExecDecided, "exec:"},
+		{"a variable that changes what programs load", executors.Question{Action: &profiles.Action{Variable: &profiles.VariableAction{Name: "LD_PRELOAD", Value: "s3cret"}}},
+			false, profiles.CodeVariable, interpreter.VariableDecided, "variable:set"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newShell(t)
+			w.apply(shellSet("a", denying("git", "push"), "ls", "git"))
+			p, got := calls(tt.q)
+			v := w.end(w.script(p))
+			if len(*got) != 1 {
+				t.Fatalf("no answer: %+v", v.Error)
+			}
+			d := decided(t, (*got)[0])
+			if (d.Verdict == profiles.Allow) != tt.allowed || d.Code != tt.code {
+				t.Errorf("decision %+v", d)
+			}
+			rec, ok := w.audit.find(tt.kind)
+			if !ok || rec.Decision.Code != tt.code || rec.Capability != tt.on || !strings.HasPrefix(rec.Digest, "sha256:") || rec.Detail["executor"] != "shell" {
+				t.Errorf("record %+v", rec)
+			}
+			text, err := json.Marshal(w.audit.records)
+			if err != nil || strings.Contains(string(text), "s3cret") {
+				t.Errorf("a record holds the words: %s", text)
+			}
+			if tt.allowed {
+				if d.Start == nil || d.Start.Path != "/usr/bin/ls" || len(v.Denials) != 0 {
+					t.Errorf("start %+v, denials %v", d.Start, v.Denials)
+				}
+				if diff := cmp.Diff([][]string{{"/usr/bin/ls", "-l", "s3cret"}}, v.Ran); diff != "" || v.Usage.Calls["exec:/usr/bin/ls"] != 1 {
+					t.Errorf("ran %v, calls %v", v.Ran, v.Usage.Calls)
+				}
+			} else if d.Start != nil || len(v.Denials) != 1 || v.Denials[0].Code != tt.code || len(v.Ran) != 0 {
+				t.Errorf("start %+v, denials %v, ran %v", d.Start, v.Denials, v.Ran)
+			}
+		})
+	}
+}
+
+// The words of programs stand in records that the policy asks for, and the outcome
+// of a script that was refused has its exit code.
+func TestActsInFull(t *testing.T) {
+	w := newShell(t)
+	w.apply(shellSet("a", func(s *profiles.Shell) { s.Audit = "full" }, "ls"))
+	run := w.script(func(ctx context.Context, _ executors.Run, h executors.Host) (executors.Outcome, error) {
+		if _, err := h.Ask(ctx, named("c1", exec("/usr/bin/ls", "here"))); err != nil {
+			return executors.Outcome{}, err
+		}
+		_, err := h.Ask(ctx, named("c2", exec("/usr/bin/rm", "there")))
+		return executors.Outcome{State: executors.StateDenied, Error: &executors.ProgramError{Name: "CapabilityDenied"}}, err
+	})
+	if v := w.end(run); v.State != executors.StateDenied || v.ExitCode != 126 {
+		t.Errorf("state %s, exit code %d", v.State, v.ExitCode)
+	}
+	var full []string
+	for _, r := range w.audit.records {
+		if r.Kind == interpreter.ExecDecided {
+			full = append(full, r.Decision.Verdict.String()+" "+string(r.Full))
+		}
+	}
+	want := []string{`allow {"exec":{"argv":["/usr/bin/ls","here"]}}`, `deny {"exec":{"argv":["/usr/bin/rm","there"]}}`}
+	if d := cmp.Diff(want, full); d != "" {
+		t.Error(d)
+	}
+}
+
+// What cannot be recorded does not happen, and ends the run.
+func TestActWithoutRecord(t *testing.T) {
+	w := newShell(t)
+	w.apply(shellSet("a", nil, "ls"))
+	w.audit.onRecord(func(r interpreter.Record) error {
+		if r.Kind == interpreter.ExecDecided {
+			return errors.New("disk full")
+		}
+		return nil
+	})
+	p, got := calls(exec("/usr/bin/ls"))
+	if v := w.end(w.script(p)); v.State != executors.StateFailed || len(*got) != 0 || len(v.Ran) != 0 {
+		t.Errorf("state %s, answers %v, ran %v", v.State, *got, v.Ran)
+	}
+}
+
+// Every policy that binds the run has to allow an act, and so has the one in force,
+// also when it comes while the act is being recorded.
+func TestActGenerations(t *testing.T) {
+	forced := func(s *profiles.Shell) { s.Binaries[0].Ask = nil; s.DeniedPatterns = nil }
+	for _, tt := range []struct {
+		name string
+		next *profiles.Set
+		at   string // when it comes: before, record, or revoke, close
+		code profiles.Code
+	}{
+		{"it lists the program no more", shellSet("b", nil), "before", profiles.CodeExecNotGranted},
+		{"it denies the words", shellSet("b", denying("ls", "-l"), "ls"), "before", profiles.CodeExecDenied},
+		{"it grants no shell", set("b"), "before", profiles.CodeBridgeRevoked},
+		{"no policy", nil, "before", profiles.CodeNoPolicy},
+		{"between record and look: the program", shellSet("b", nil), "record", profiles.CodeExecNotGranted},
+		{"between record and look: the words", shellSet("b", denying("ls", "-l"), "ls"), "record", profiles.CodeExecDenied},
+		{"between record and look: people", shellSet("b", func(s *profiles.Shell) {
+			s.Binaries[0].Ask = []profiles.AskRule{{Pattern: profiles.Pattern{Words: []string{"-l"}}, Approval: profiles.Approval{Count: 1, ExpiresMillis: 1000}}}
+		}, "ls"), "record", profiles.CodeBridgeRevoked},
+		{"between record and look: its words in records", shellSet("b", func(s *profiles.Shell) { s.Audit = "full" }, "ls"), "record", profiles.CodeBridgeRevoked},
+		{"the same", shellSet("b", forced, "ls"), "record", profiles.CodeAllowed},
+		{"it was taken from the run", nil, "revoke", profiles.CodeBridgeRevoked},
+		{"the executor was closed", nil, "close", profiles.CodeClosed},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			w := newShell(t)
+			w.apply(shellSet("a", nil, "ls"))
+			var run *interpreter.Run
+			started := make(chan struct{})
+			var once sync.Once
+			change := func() {
+				switch tt.at {
+				case "revoke":
+					must(t, run.Revoke(t.Context(), []string{"exec:/usr/bin/ls"}))
+				case "close":
+					w.ring.CloseExecutor("shell", "test")
+				default:
+					w.apply(tt.next)
+				}
+			}
+			if tt.at != "before" {
+				w.audit.onRecord(func(r interpreter.Record) error {
+					if r.Kind == interpreter.ExecDecided && r.Decision.Verdict == profiles.Allow {
+						once.Do(change)
+					}
+					return nil
+				})
+			}
+			var got profiles.Decision
+			run = w.script(func(ctx context.Context, _ executors.Run, h executors.Host) (executors.Outcome, error) {
+				<-started
+				if tt.at == "before" {
+					change()
+				}
+				a, err := h.Ask(ctx, named("c1", exec("/usr/bin/ls", "-l")))
+				if err == nil {
+					got = decided(t, a)
+				}
+				return executors.Outcome{State: executors.StateDone, Value: json.RawMessage("null")}, err
+			})
+			close(started)
+			v := w.end(run)
+			if got.Code != tt.code || (got.Verdict == profiles.Allow) != (tt.code == profiles.CodeAllowed) {
+				t.Errorf("decision %+v, want %s (%+v)", got, tt.code, v.Error)
+			}
+			if (len(v.Ran) == 1) != (tt.code == profiles.CodeAllowed) {
+				t.Errorf("ran %v", v.Ran)
+			}
+		})
+	}
+}
+
+// A guest of another executor cannot act, and no bridge has the name of an act.
+func TestActsAreOfTheShell(t *testing.T) {
+	w := newShell(t)
+	w.apply(shellSet("a", nil, "ls"))
+	p, got := calls(exec("/usr/bin/ls"))
+	if v := w.end(w.start(p)); v.State != executors.StateFailed || v.Error.Name != "Closed" || len(*got) != 0 {
+		t.Errorf("an act of JavaScript: %s %v", v.State, *got)
+	}
+	p, got = calls(ask("exec:/usr/bin/ls", `[]`), ask("file:read", `[]`))
+	w.end(w.script(p))
+	for _, a := range *got {
+		if a.Error == nil || a.Error.Name != "CapabilityDenied" {
+			t.Errorf("a bridge with the name of an act: %+v", a)
+		}
+	}
+	p, got = calls(named("c1", exec("/usr/bin/ls")), named("c1", exec("/usr/bin/ls")))
+	if v := w.end(w.script(p)); v.State != executors.StateFailed || len(*got) != 1 {
+		t.Errorf("a number twice: %s, %d answers", v.State, len(*got))
+	}
+}
+
+// A run may do so much itself and no more, and be refused so often and no more.
+func TestActFlood(t *testing.T) {
+	w := newShell(t)
+	w.apply(shellSet("a", nil, "ls"))
+	var last profiles.Decision
+	run := w.script(func(ctx context.Context, _ executors.Run, h executors.Host) (executors.Outcome, error) {
+		for i := range pause.MaxActs + 1 {
+			a, err := h.Ask(ctx, named(fmt.Sprintf("c%d", i+1), exec("/usr/bin/ls")))
+			if err != nil {
+				return executors.Outcome{}, err
+			}
+			if i >= pause.MaxActs-1 {
+				last = decided(t, a)
+				if i == pause.MaxActs-1 && last.Verdict != profiles.Allow {
+					return executors.Outcome{}, errors.New("the last one was refused")
+				}
+			}
+		}
+		return executors.Outcome{State: executors.StateDone, Value: json.RawMessage("null")}, nil
+	})
+	v := w.end(run)
+	if v.State != executors.StateDone || last.Code != profiles.CodeBridgeCalls || last.Verdict != profiles.Deny {
+		t.Errorf("%s: %+v", v.State, last)
+	}
+	if len(v.Ran) != 256 || v.RanMore != pause.MaxActs-256 {
+		t.Errorf("%d listed, %d more", len(v.Ran), v.RanMore)
+	}
+	refused := 0
+	run = w.script(func(ctx context.Context, _ executors.Run, h executors.Host) (executors.Outcome, error) {
+		for i := 0; ; i++ {
+			if _, err := h.Ask(ctx, named(fmt.Sprintf("c%d", i+1), exec("/usr/bin/rm"))); err != nil {
+				return executors.Outcome{}, err
+			}
+			refused++
+		}
+	})
+	if v := w.end(run); v.State != executors.StateDenied || refused != 10 || v.ExitCode != 126 {
+		t.Errorf("%s after %d refusals", v.State, refused)
+	}
+}
+
+// Pushes that tighten come while acts fly: an act that is asked after the commit is
+// refused, and one that was allowed was asked before.
+func TestActHammer(t *testing.T) {
+	w := newShell(t)
+	w.apply(shellSet("a", nil, "ls", "git"))
+	const workers = 8
+	var tight atomic.Bool
+	var wrong, allowed, refused atomic.Int64
+	go1 := make(chan struct{})
+	run := w.script(func(ctx context.Context, _ executors.Run, h executors.Host) (executors.Outcome, error) {
+		var wg sync.WaitGroup
+		for n := range workers {
+			wg.Go(func() {
+				for i := range 60 {
+					if n == 0 && i == 20 {
+						close(go1)
+					}
+					after := tight.Load()
+					a, err := h.Ask(ctx, named(fmt.Sprintf("w%d-%d", n, i), exec("/usr/bin/git", "push")))
+					if err != nil {
+						return
+					}
+					var d profiles.Decision
+					switch err := json.Unmarshal(a.Value, &d); {
+					case err != nil:
+						wrong.Add(1)
+					case d.Verdict == profiles.Allow:
+						allowed.Add(1)
+						if after || d.Start == nil {
+							wrong.Add(1)
+						}
+					default:
+						refused.Add(1)
+						if d.Start != nil {
+							wrong.Add(1)
+						}
+					}
+				}
+			})
+		}
+		wg.Wait()
+		return executors.Outcome{State: executors.StateDone, Value: json.RawMessage("null")}, nil
+	})
+	<-go1
+	for i := range 40 { // the last one is tight, and stays
+		w.apply(shellSet(fmt.Sprint("b", i), denying("git", "status"), "ls", "git"))
+	}
+	w.apply(shellSet("c", denying("git", "push"), "ls", "git"))
+	tight.Store(true)
+	w.end(run)
+	if wrong.Load() != 0 || allowed.Load() == 0 {
+		t.Errorf("%d wrong, %d allowed, %d refused", wrong.Load(), allowed.Load(), refused.Load())
+	}
+}
