@@ -36,6 +36,7 @@ type resolver struct {
 	host
 	at     Places
 	temp   bool // the guest has a /tmp of its own
+	path   bool // and a folder of links: its shells are read by ringd
 	mounts []mountPoint
 
 	deny    map[string]denial // by real path, the daemon's own among them
@@ -106,7 +107,7 @@ func Resolve(k profiles.Kernel, program string, at Places) (Plan, error) {
 func newResolver(k profiles.Kernel, at Places) (*resolver, error) {
 	r := &resolver{
 		host: host{root: strings.TrimSuffix(at.Root, "/"), objects: map[string]objectOr{}},
-		at:   at, temp: k.TempBytes > 0, deny: map[string]denial{}, nodes: map[string]*node{}, links: map[string]string{},
+		at:   at, temp: k.TempBytes > 0, path: k.Path, deny: map[string]denial{}, nodes: map[string]*node{}, links: map[string]string{},
 	}
 	arch := at.Arch
 	if arch == "" {
