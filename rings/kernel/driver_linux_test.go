@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -27,7 +28,10 @@ type start struct {
 	Dir   string
 	Input string
 	Open  bool              // first: the driver may be looked into
-	Files map[string]string // written before
+	Files map[string]string // written before, or added to
+	Tree  map[string][]byte // written in place of all that is there
+	Look  string            // a path to look for afterwards
+	Give  string            // a folder to give afterwards
 }
 
 // ended is how it was.
@@ -35,13 +39,19 @@ type ended struct {
 	Out  string // and standard error
 	Code int    // -1: it was not started, or a signal ended it
 	Err  string
+	Mark bool // what was looked for is there
+	Tree map[string][]byte
 }
 
 // driver stands for the guest half of the shell executor: it starts what the
 // connection names, one program after another.
 func driver() int {
-	conn := os.NewFile(3, "host")
-	in, out := json.NewDecoder(conn), json.NewEncoder(conn)
+	from, to := os.Stdin, os.Stdout // in a lab
+	if len(os.Args) == 2 {
+		from = os.NewFile(3, "host")
+		to = from
+	}
+	in, out := json.NewDecoder(from), json.NewEncoder(to)
 	closed := false
 	for {
 		var s start
@@ -55,10 +65,14 @@ func driver() int {
 			closed = true
 		}
 		e := ended{}
-		for name, text := range s.Files {
-			if err := os.WriteFile(name, []byte(text), 0o755); err != nil {
-				e.Err += err.Error() + "; "
+		if err := s.write(); err != nil {
+			e.Err += err.Error() + "; "
+		}
+		if len(s.Argv) == 0 {
+			if err := out.Encode(e); err != nil {
+				return 1
 			}
+			continue
 		}
 		var b bytes.Buffer
 		c := exec.Cmd{Path: s.Argv[0], Args: s.Argv, Env: s.Env, Dir: s.Dir, Stdin: strings.NewReader(s.Input), Stdout: &b, Stderr: &b}
@@ -73,17 +87,66 @@ func driver() int {
 		if c.ProcessState != nil {
 			e.Code = c.ProcessState.ExitCode()
 		}
+		if s.Give != "" {
+			e.Tree = given(s.Give)
+		}
+		if s.Look != "" {
+			_, err := os.Stat(s.Look)
+			e.Mark = err == nil
+		}
 		if err := out.Encode(e); err != nil {
 			return 1
 		}
 	}
 }
 
+// given reads a folder.
+func given(dir string) map[string][]byte {
+	all := map[string][]byte{}
+	_ = filepath.WalkDir(dir, func(p string, e os.DirEntry, err error) error { // what is missed shows
+		if err == nil && e.Type().IsRegular() {
+			all[p], err = os.ReadFile(p)
+		}
+		return err
+	})
+	return all
+}
+
+// write adds to files, in folders that may not be there yet.
+func (s start) write() error {
+	if s.Tree != nil {
+		old, err := os.ReadDir(executors.Workspace)
+		for _, e := range old {
+			err = errors.Join(err, os.RemoveAll(filepath.Join(executors.Workspace, e.Name())))
+		}
+		for name, b := range s.Tree {
+			err = errors.Join(err, os.MkdirAll(filepath.Dir(name), 0o755), os.WriteFile(name, b, 0o755))
+		}
+		if err != nil {
+			return err
+		}
+	}
+	for name, text := range s.Files {
+		if err := os.MkdirAll(filepath.Dir(name), 0o755); err != nil {
+			return err
+		}
+		f, err := os.OpenFile(name, os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o755)
+		if err != nil {
+			return err
+		}
+		_, err = f.WriteString(text)
+		if err := errors.Join(err, f.Close()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
 // driven is a guest that runs the driver.
 type driven struct {
-	executors.Guest
-	in  *json.Decoder
-	out *json.Encoder
+	executors.Guest // nil: it is a lab
+	in              *json.Decoder
+	out             *json.Encoder
 }
 
 // run starts one program in the guest.

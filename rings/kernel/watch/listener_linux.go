@@ -239,7 +239,7 @@ func (l *Listener) granted(fd uintptr, n notif, at int32, file string) bool {
 	how := unix.OpenHow{Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_IN_ROOT | unix.RESOLVE_NO_MAGICLINKS}
 	f, err := unix.Openat2(root, file, &how)
 	if err != nil {
-		return errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR)
+		return (errors.Is(err, unix.ENOENT) || errors.Is(err, unix.ENOTDIR)) && !(l.cfg.Shells && shell(file))
 	}
 	defer func() { _ = unix.Close(f) }()
 	var s unix.Stat_t

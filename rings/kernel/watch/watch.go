@@ -13,6 +13,7 @@ package watch
 import (
 	"errors"
 	"fmt"
+	"path"
 	"strings"
 	"syscall"
 )
@@ -66,6 +67,9 @@ type Config struct {
 	// reported when the program is not granted. When nil they are refused as any
 	// call.
 	Granted func(device, inode uint64) bool
+	// Shells says that a shell which is not there is a violation too: who looks for
+	// one wants to start what its text names.
+	Shells bool
 	// Begun tells whether the guest's program runs: before that init starts it by a
 	// descriptor, which is nobody's violation. nil: it runs.
 	Begun func() bool
@@ -124,6 +128,16 @@ func (t *tally) add(v Violation) (Violation, bool) {
 	t.seen[k]++
 	v.Count = t.seen[k]
 	return v, powerOfTen(v.Count)
+}
+
+// shell tells a shell by its path.
+func shell(file string) bool {
+	switch path.Base(file) {
+	case "sh", "bash", "rbash", "dash", "ash", "zsh", "ksh", "mksh", "yash", "fish", "csh", "tcsh", "busybox", "toybox":
+		return true
+	default:
+		return false
+	}
 }
 
 func powerOfTen(n int) bool {
