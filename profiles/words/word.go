@@ -6,6 +6,9 @@ type Word struct {
 	Text string // known; with Open it is how the word begins
 	Open bool   // anything may follow Text
 	Many bool   // with Open: what is expanded may be any number of words, none among them
+	// Fed, with Open: a program fills it, from its input or with the files that it
+	// finds. Nobody sees the final word before it counts.
+	Fed bool
 }
 
 // Known is a word that is all known.
