@@ -67,24 +67,34 @@ var layers = map[string][]string{
 	"rings/kernel/egress/forward": {"profiles", "profiles/egress", "profiles/egress/head", "profiles/egress/request"},
 	"rings/kernel/egress/gateway": {"profiles", "profiles/egress"},
 
-	"profiles/egress":         {"profiles/egress/head", "profiles/egress/hello"},
-	"profiles/egress/head":    {},
-	"profiles/egress/hello":   {},
-	"profiles/egress/request": {"profiles/egress", "profiles/egress/head", "profiles/egress/hello", "profiles/egress/socks"},
-	"profiles/egress/socks":   {},
-	"profiles/egress/names":   {},
-	"profiles/jsontext":       {},
-	"profiles/hosts":          {"profiles/egress"},
-	"profiles/modules":        {},
-	"profiles/near":           {},
-	"profiles/paths":          {},
-	"profiles/words":          {},
-	"profiles/variables":      {"profiles/words"},
-	"profiles/command":        {"profiles/words", "profiles/launch", "profiles/variables"},
-	"profiles/argschema":      {"profiles/jsontext"},
-	"compiler/bridgeschema":   {"profiles", "profiles/near"},
-	"compiler/secrets":        {},
-	"compiler/condition":      {"profiles", "profiles/jsontext"},
+	"profiles/egress":              {"profiles/egress/head", "profiles/egress/hello"},
+	"profiles/egress/head":         {},
+	"profiles/egress/hello":        {},
+	"profiles/egress/request":      {"profiles/egress", "profiles/egress/head", "profiles/egress/hello", "profiles/egress/socks"},
+	"profiles/egress/socks":        {},
+	"profiles/egress/names":        {},
+	"profiles/jsontext":            {},
+	"profiles/hosts":               {"profiles/egress"},
+	"profiles/modules":             {},
+	"profiles/near":                {},
+	"profiles/paths":               {},
+	"profiles/words":               {},
+	"profiles/launch":              {"profiles/launch/build", "profiles/launch/engine", "profiles/launch/interpreters", "profiles/launch/running", "profiles/launch/tools", "profiles/words"},
+	"profiles/launch/build":        {"profiles/launch/engine", "profiles/launch/gitkey", "profiles/words"},
+	"profiles/launch/engine":       {"profiles/words"},
+	"profiles/launch/interpreters": {"profiles/launch/awk", "profiles/launch/engine", "profiles/launch/inline", "profiles/launch/sed", "profiles/words"},
+	"profiles/launch/running":      {"profiles/launch/engine", "profiles/words"},
+	"profiles/launch/tools":        {"profiles/launch/engine", "profiles/words"},
+	"profiles/launch/awk":          {},
+	"profiles/launch/gitkey":       {},
+	"profiles/launch/inline":       {},
+	"profiles/launch/sed":          {},
+	"profiles/variables":           {"profiles/words"},
+	"profiles/command":             {"profiles/words", "profiles/launch", "profiles/variables"},
+	"profiles/argschema":           {"profiles/jsontext"},
+	"compiler/bridgeschema":        {"profiles", "profiles/near"},
+	"compiler/secrets":             {},
+	"compiler/condition":           {"profiles", "profiles/jsontext"},
 
 	"executors/shell/refusal":   {"profiles"},
 	"executors/executorstest":   {"executors", "profiles"},
@@ -270,7 +280,7 @@ var owners = map[string][]string{
 }
 
 // pure lists packages that know no file, network, clock or chance.
-var pure = []string{"schema", "schema/shape", "schema/scalar", "schema/prose", "profiles", "profiles/egress", "profiles/egress/head", "profiles/egress/hello", "profiles/egress/request", "profiles/egress/socks", "profiles/egress/names", "profiles/jsontext", "profiles/hosts", "profiles/argschema", "profiles/modules", "profiles/paths", "profiles/words", "profiles/command", "profiles/variables", "compiler", "compiler/condition", "compiler/secrets", "compiler/bridgeschema", "executors/js/engine/meter", "executors/js/engine/value", "executors/js/engine/snapshot", "executors/js/engine/trace", "executors/shell/script", "executors/shell/preflight", "executors/shell/static"}
+var pure = []string{"schema", "schema/shape", "schema/scalar", "schema/prose", "profiles", "profiles/egress", "profiles/egress/head", "profiles/egress/hello", "profiles/egress/request", "profiles/egress/socks", "profiles/egress/names", "profiles/jsontext", "profiles/hosts", "profiles/argschema", "profiles/modules", "profiles/paths", "profiles/words", "profiles/command", "profiles/variables", "profiles/launch", "profiles/launch/awk", "profiles/launch/gitkey", "profiles/launch/build", "profiles/launch/engine", "profiles/launch/interpreters", "profiles/launch/running", "profiles/launch/tools", "profiles/launch/inline", "profiles/launch/sed", "compiler", "compiler/condition", "compiler/secrets", "compiler/bridgeschema", "executors/js/engine/meter", "executors/js/engine/value", "executors/js/engine/snapshot", "executors/js/engine/trace", "executors/shell/script", "executors/shell/preflight", "executors/shell/static"}
 
 // impure is what a pure package may not import.
 var impure = []string{"os", "net", "net/http", "io/ioutil", "math/rand", "crypto/rand", "syscall", "os/exec", "log", "log/slog"}

@@ -3,40 +3,51 @@ package launch
 import (
 	"strings"
 
+	"github.com/ringd/ringd/profiles/launch/engine"
 	"github.com/ringd/ringd/profiles/words"
 )
+
+// reader is the engine's, with what this package reads by itself.
+type reader struct{ *engine.Reader }
+
+type row = engine.Row
+
+// own makes a reader of this package one of the engine.
+func own(f func(*reader)) func(*engine.Reader) {
+	return func(r *engine.Reader) { f(&reader{r}) }
+}
 
 // builtinRow finds what the shell does itself that may run commands.
 func builtinRow(name string) (row, bool) {
 	switch name {
 	case "command":
-		return row{own: readCommand}, true
+		return row{Own: own(readCommand)}, true
 	case "builtin":
-		return row{own: readCommand}, true
+		return row{Own: own(readCommand)}, true
 	case "exec":
-		return row{own: readExec}, true
+		return row{Own: own(readExec)}, true
 	case "eval":
-		return row{own: readEval}, true
+		return row{Own: own(readEval)}, true
 	case "trap":
-		return row{own: readTrap}, true
+		return row{Own: own(readTrap)}, true
 	case "source", ".":
-		return row{own: readSource}, true
+		return row{Own: own(readSource)}, true
 	case "alias":
-		return row{own: readAlias}, true
+		return row{Own: own(readAlias)}, true
 	case "mapfile", "readarray":
-		return row{opts: "-C=! -c= -d= -n= -O= -s= -t -u=", why: "-C runs a command for each line; use a loop"}, true
+		return row{Opts: "-C=! -c= -d= -n= -O= -s= -t -u=", Why: "-C runs a command for each line; use a loop"}, true
 	case "compgen", "complete", "compopt":
-		return row{opts: "-C=! -F=! -A= -G= -P= -S= -W= -X= -a -b -c -d -e -f -g -j -k -s -u -v -o= -p -r -D -E -I", why: "it runs a command to complete words"}, true
+		return row{Opts: "-C=! -F=! -A= -G= -P= -S= -W= -X= -a -b -c -d -e -f -g -j -k -s -u -v -o= -p -r -D -E -I", Why: "it runs a command to complete words"}, true
 	case "bind":
-		return row{opts: "-x=! -f=! -m= -l -p -P -s -S -v -V -q= -u= -r= -X", why: "it runs a command on a key"}, true
+		return row{Opts: "-x=! -f=! -m= -l -p -P -s -S -v -V -q= -u= -r= -X", Why: "it runs a command on a key"}, true
 	case "enable":
-		return row{opts: "-f=! -d! -n! -a -p -s", why: "it changes which builtins there are"}, true
+		return row{Opts: "-f=! -d! -n! -a -p -s", Why: "it changes which builtins there are"}, true
 	case "hash":
-		return row{opts: "-p=! -d -l -r -t", why: "it changes which program a name means"}, true
+		return row{Opts: "-p=! -d -l -r -t", Why: "it changes which program a name means"}, true
 	case "jobs":
-		return row{own: readJobs}, true
+		return row{Own: own(readJobs)}, true
 	case "fc":
-		return row{opts: "-l~ -e=! -s! -n -r", rest: operands, own: readFc}, true
+		return row{Opts: "-l~ -e=! -s! -n -r", Rest: engine.Operands, Own: own(readFc)}, true
 	default:
 		return row{}, false
 	}
@@ -45,31 +56,31 @@ func builtinRow(name string) (row, bool) {
 // inner notes a command that the shell runs itself: it may be a builtin.
 func (r *reader) inner(via string, ws []words.Word) {
 	if len(ws) > 0 {
-		r.out.Commands = append(r.out.Commands, Start{Command: words.Command{Words: ws, More: r.c.More}, Via: via})
+		r.Out.Commands = append(r.Out.Commands, engine.Start{Command: words.Command{Words: ws, More: r.C.More}, Via: via})
 	}
 }
 
 // readCommand reads command and builtin.
 func readCommand(r *reader) {
 	tells := false
-	for i, w := range r.args {
+	for i, w := range r.Args {
 		switch {
 		case w.Open && (w.Text == "" || w.Many || strings.HasPrefix(w.Text, "-")):
-			r.out.Maybe = true
+			r.Out.Maybe = true
 			return
 		case w.Text == "--":
 			if !tells {
-				r.inner(r.name, r.args[i+1:])
+				r.inner(r.Name, r.Args[i+1:])
 			}
 			return
-		case len(w.Text) > 1 && w.Text[0] == '-' && r.name == "command" && strings.Trim(w.Text[1:], "pvV") == "":
+		case len(w.Text) > 1 && w.Text[0] == '-' && r.Name == "command" && strings.Trim(w.Text[1:], "pvV") == "":
 			tells = tells || strings.ContainsAny(w.Text, "vV")
 		case strings.HasPrefix(w.Text, "-"):
-			r.refuse("an option is not known, so neither is the command behind it", w.Text)
+			r.Refuse("an option is not known, so neither is the command behind it", w.Text)
 			return
 		default:
 			if !tells {
-				r.inner(r.name, r.args[i:])
+				r.inner(r.Name, r.Args[i:])
 			}
 			return
 		}
@@ -78,48 +89,48 @@ func readCommand(r *reader) {
 
 // readExec reads exec: it takes no options here.
 func readExec(r *reader) {
-	if len(r.args) == 0 {
+	if len(r.Args) == 0 {
 		return
 	}
-	switch w := r.args[0]; {
+	switch w := r.Args[0]; {
 	case w.Open && (w.Text == "" || w.Many || strings.HasPrefix(w.Text, "-")):
-		r.out.Maybe = true
+		r.Out.Maybe = true
 	case w.Text == "--":
-		r.inner("exec", r.args[1:])
+		r.inner("exec", r.Args[1:])
 	case strings.HasPrefix(w.Text, "-"):
-		r.refuse("exec with options gives a program another name or environment", w.Text)
+		r.Refuse("exec with options gives a program another name or environment", w.Text)
 	default:
-		r.inner("exec", r.args)
+		r.inner("exec", r.Args)
 	}
 }
 
 // own notes text that the shell runs itself.
 func (r *reader) ownText(w words.Word) {
 	if w.Open {
-		r.out.Maybe = true
+		r.Out.Maybe = true
 		return
 	}
-	r.out.Scripts = append(r.out.Scripts, words.Script{Text: w.Text, Known: true, Chain: []string{r.name}})
+	r.Out.Scripts = append(r.Out.Scripts, words.Script{Text: w.Text, Known: true, Chain: []string{r.Name}})
 }
 
 func readEval(r *reader) {
-	ws := r.args
+	ws := r.Args
 	if len(ws) > 0 && ws[0].Text == "--" && !ws[0].Open {
 		ws = ws[1:]
 	}
 	if len(ws) > 0 {
-		r.ownText(join(ws, r.c.More))
+		r.ownText(engine.Join(ws, r.C.More))
 	}
 }
 
 // readTrap reads trap: the first operand is text where signals follow it.
 func readTrap(r *reader) {
-	ws := r.args
+	ws := r.Args
 	for len(ws) > 0 {
 		w := ws[0]
 		switch {
 		case w.Open && (w.Text == "" || w.Many):
-			r.out.Maybe = true
+			r.Out.Maybe = true
 			return
 		case w.Text == "--" && !w.Open:
 			ws = ws[1:]
@@ -143,31 +154,31 @@ func readTrap(r *reader) {
 
 // readSource reads source: a file that nobody has read, or standard input.
 func readSource(r *reader) {
-	ws := r.args
+	ws := r.Args
 	if len(ws) > 0 && ws[0].Text == "--" && !ws[0].Open {
 		ws = ws[1:]
 	}
 	switch {
 	case len(ws) == 0:
-		if r.c.More {
-			r.out.Maybe = true
+		if r.C.More {
+			r.Out.Maybe = true
 		}
 	case ws[0].Many && ws[0].Text == "":
-		r.out.Maybe = true
-	case !ws[0].Open && stdinFile(ws[0].Text):
-		r.out.Scripts = append(r.out.Scripts, words.Script{Params: ws[1:], Chain: []string{r.name}})
+		r.Out.Maybe = true
+	case !ws[0].Open && engine.StdinFile(ws[0].Text):
+		r.Out.Scripts = append(r.Out.Scripts, words.Script{Params: ws[1:], Chain: []string{r.Name}})
 	default:
-		r.refuse("a file's text is not read before it runs; put it into the script", ws[0].Text)
+		r.Refuse("a file's text is not read before it runs; put it into the script", ws[0].Text)
 	}
 }
 
 // readAlias reads alias: what a name is to stand for.
 func readAlias(r *reader) {
-	for _, w := range r.args {
+	for _, w := range r.Args {
 		_, text, ok := strings.Cut(w.Text, "=")
 		switch {
 		case !ok && w.Open:
-			r.out.Maybe = true
+			r.Out.Maybe = true
 		case ok:
 			r.ownText(words.Word{Text: text, Open: w.Open})
 		}
@@ -175,21 +186,21 @@ func readAlias(r *reader) {
 }
 
 func readJobs(r *reader) {
-	for i, w := range r.args {
+	for i, w := range r.Args {
 		if w.Open {
-			r.out.Maybe = true
+			r.Out.Maybe = true
 		} else if strings.HasPrefix(w.Text, "-") && strings.Contains(w.Text, "x") {
-			r.inner("jobs -x", r.args[i+1:])
+			r.inner("jobs -x", r.Args[i+1:])
 			return
 		}
 	}
 }
 
 func readFc(r *reader) {
-	for _, w := range r.args {
+	for _, w := range r.Args {
 		if !w.Open && strings.HasPrefix(w.Text, "-") && strings.Contains(w.Text, "l") {
 			return
 		}
 	}
-	r.refuse("it runs commands of before again", r.name)
+	r.Refuse("it runs commands of before again", r.Name)
 }

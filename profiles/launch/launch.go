@@ -1,8 +1,8 @@
 // Package launch owns what a command would start or run beside itself, read from
 // its words alone: the command behind env or xargs, the text behind sh -c, the
-// program that an option of tar or git names. It is one table of programs
-// (table.go and its neighbours) and one engine that reads it; what a table cannot
-// say has a reader of its own.
+// program that an option of tar or git names. It is a table of programs,
+// in the packages beside it by what they are for, and one engine that reads it; what
+// a row cannot say has a reader of its own.
 //
 // It knows no policy and decides nothing: package command judges what it finds.
 // It is pure, and no wall: what no word names (hooks, build files, a script's own
@@ -13,47 +13,25 @@ import (
 	"path"
 	"strings"
 
+	"github.com/ringd/ringd/profiles/launch/build"
+	"github.com/ringd/ringd/profiles/launch/engine"
+	"github.com/ringd/ringd/profiles/launch/interpreters"
+	"github.com/ringd/ringd/profiles/launch/running"
+	"github.com/ringd/ringd/profiles/launch/tools"
 	"github.com/ringd/ringd/profiles/words"
 )
 
-// Start is a command that another starts.
-type Start struct {
-	words.Command
-	Via string // what leads to it: "find -exec", "timeout"
-}
+// What a command starts, as the engine gives it.
+type (
+	Result  = engine.Result
+	Start   = engine.Start
+	Refusal = engine.Refusal
+)
 
-// Refusal is a part of a command that would start what nobody can read before it
-// starts. No filling of unknown words makes it harmless.
-type Refusal struct {
-	Reason string
-	Word   string
-}
-
-// Result is what a command would start by its words. The zero Result is that of a
-// program that is not known to start any.
-type Result struct {
-	Row bool // the program is in the table
-	// Commands are what it starts, each to be judged as if it stood alone.
-	Commands []Start
-	// Scripts are shell text that it runs. One that is not Known comes from standard
-	// input, which is for the caller to fill or to refuse.
-	Scripts []words.Script
-	Refused []Refusal
-	// Sets are variables that it sets for what it starts without being a program we
-	// read the start of, as make does. What env sets stands at its command.
-	Sets []words.Assignment
-	// Needs are programs that it chooses itself by what it is asked, as tar -z does
-	// gzip. No word names them, so nobody judges them; they must be among its helpers.
-	Needs []string
-	// Stdin is the language of program text that it reads from standard input, as
-	// Inline takes it; "" where it reads none. Without input it does nothing.
-	Stdin string
-	// Interpreter says that it runs programs from files that nobody has read.
-	Interpreter bool
-	// Maybe says that unknown words could be such options: the final words decide.
-	// Nothing final can be Maybe but for words that a program fills (words.Word.Fed,
-	// words.Command.More): there it is a refusal.
-	Maybe bool
+// Inline reports what in a program text starts programs. The language is one that
+// Result.Stdin gives: a caller that knows what stands on standard input asks it.
+func Inline(language, text string) (what string, starts bool) {
+	return interpreters.Inline(language, text)
 }
 
 // Of reads a command. One whose first word is not known is Maybe.
@@ -68,37 +46,25 @@ func Of(c words.Command) Result {
 	name := path.Base(first.Text)
 	if !c.Outside && name == first.Text {
 		if b, ok := builtinRow(name); ok {
-			return read(c, name, b)
+			return engine.Read(c, name, b, rowOf)
 		}
 	}
 	t, ok := rowOf(name)
 	if !ok {
 		return Result{}
 	}
-	return read(c, name, t)
-}
-
-func read(c words.Command, name string, t row) Result {
-	r := &reader{c: c, name: name, args: c.Words[1:], row: t}
-	r.out.Row = true
-	r.out.Interpreter = t.flags&runsFiles != 0
-	if t.own != nil {
-		t.own(r)
-	} else {
-		r.plain()
-	}
-	return r.out
+	return engine.Read(c, name, t, rowOf)
 }
 
 // rowOf finds a program in the table.
 func rowOf(name string) (row, bool) {
-	for _, part := range [...]func(string) (row, bool){rowsRunning, rowsTools, rowsTexts, rowsShells, rowsRemote, rowsBuild} {
+	for _, part := range [...]func(string) (row, bool){running.Rows, tools.Rows, interpreters.Texts, interpreters.Rows, tools.Remote, build.Rows} {
 		if t, ok := part(name); ok {
 			return t, true
 		}
 	}
 	if strings.HasPrefix(name, "ld-linux") || strings.HasPrefix(name, "ld-musl") || strings.HasPrefix(name, "ld.so") || strings.HasPrefix(name, "ld64.so") || strings.HasPrefix(name, "ld-2.") {
-		return row{own: refuseAlways("a dynamic loader starts any program, listed or not")}, true
+		return row{Own: engine.Always("a dynamic loader starts any program, listed or not")}, true
 	}
 	if base, ok := versioned(name); ok {
 		return rowOf(base)

@@ -1,47 +1,48 @@
-package launch
+package build
 
 import (
 	"strings"
 
+	"github.com/ringd/ringd/profiles/launch/engine"
 	"github.com/ringd/ringd/profiles/launch/gitkey"
 	"github.com/ringd/ringd/profiles/words"
 )
 
 // readGit reads git: settings in front of the sub-command, then what of it starts.
 func readGit(r *reader) {
-	r.row.flags = data | exact
-	r.row.opts = "-C= -c=k --config-env=K --exec-path?! --git-dir=d --work-tree=d --namespace= --super-prefix= --attr-source= --list-cmds=~ -p,--paginate -P,--no-pager --no-replace-objects --no-lazy-fetch --no-optional-locks --no-advice --bare --literal-pathspecs --glob-pathspecs --noglob-pathspecs --icase-pathspecs --html-path,--man-path,--info-path~ -v,--version~ -h,--help~"
+	r.Row.Flags = engine.Data | engine.Exact
+	r.Row.Opts = "-C= -c=k --config-env=K --exec-path?! --git-dir=d --work-tree=d --namespace= --super-prefix= --attr-source= --list-cmds=~ -p,--paginate -P,--no-pager --no-replace-objects --no-lazy-fetch --no-optional-locks --no-advice --bare --literal-pathspecs --glob-pathspecs --noglob-pathspecs --icase-pathspecs --html-path,--man-path,--info-path~ -v,--version~ -h,--help~"
 	var aliases []words.Word
 	for {
-		it, ok := r.next()
+		it, ok := r.Next()
 		if !ok {
 			return
 		}
 		switch {
-		case it.effect == "k":
-			if a, is := r.gitSetting(it.value); is {
+		case it.Effect == "k":
+			if a, is := r.gitSetting(it.Value); is {
 				aliases = append(aliases, a)
 			}
-		case it.effect == "K":
-			key, _, _ := strings.Cut(it.value.Text, "=")
+		case it.Effect == "K":
+			key, _, _ := strings.Cut(it.Value.Text, "=")
 			if gitkey.Of(key, "", false) != gitkey.Safe {
-				r.refuse("git's setting comes from a variable, and the key can start programs", it.value.Text)
+				r.Refuse("git's setting comes from a variable, and the key can start programs", it.Value.Text)
 			}
-		case it.effect == "d":
-			if worldWritable(it.value.Text) {
-				r.refuse("a repository where everybody writes may start programs by its settings", it.value.Text)
+		case it.Effect == "d":
+			if worldWritable(it.Value.Text) {
+				r.Refuse("a repository where everybody writes may start programs by its settings", it.Value.Text)
 			}
-		case it.effect == "!" && !it.has: // --exec-path alone tells
-		case it.unknown:
-			r.refuse("an option of git that is not known", it.word.Text)
-		case it.name != "":
-			r.apply(it)
-		case r.lost || it.word.Open:
-			r.out.Maybe = true
+		case it.Effect == "!" && !it.Has: // --exec-path alone tells
+		case it.Unknown:
+			r.Refuse("an option of git that is not known", it.Word.Text)
+		case it.Name != "":
+			r.Apply(it)
+		case r.Lost || it.Word.Open:
+			r.Out.Maybe = true
 			return
 		default:
-			if !r.idle {
-				r.gitSub(it.word.Text, aliases)
+			if !r.Idle {
+				r.gitSub(it.Word.Text, aliases)
 			}
 			return
 		}
@@ -61,7 +62,7 @@ func worldWritable(p string) bool {
 func (r *reader) gitSetting(w words.Word) (alias words.Word, is bool) {
 	key, value, has := strings.Cut(w.Text, "=")
 	if w.Open && !has {
-		r.out.Maybe = true
+		r.Out.Maybe = true
 		return w, false
 	}
 	if !has {
@@ -81,19 +82,19 @@ func (r *reader) gitKey(key string, value words.Word) gitkey.Kind {
 	switch kind {
 	case gitkey.Safe:
 	case gitkey.Alias:
-		if ws, ok := split(value.Text); ok {
-			r.startWith("git alias", append([]words.Word{words.Known("git")}, ws...), nil, true)
+		if ws, ok := engine.Split(value.Text); ok {
+			r.StartWith("git alias", append([]words.Word{words.Known("git")}, ws...), nil, true)
 		} else {
-			r.refuse("the words of the alias cannot be read", key)
+			r.Refuse("the words of the alias cannot be read", key)
 		}
 	case gitkey.Unknown:
-		r.refuse("a setting that is not known not to start programs", key)
+		r.Refuse("a setting that is not known not to start programs", key)
 	default:
 		if value.Open && gitkey.Of(key, "", true) == gitkey.Safe {
-			r.out.Maybe = true
+			r.Out.Maybe = true
 			return kind
 		}
-		r.refuse("by this setting git starts a program, or reads more settings", key)
+		r.Refuse("by this setting git starts a program, or reads more settings", key)
 	}
 	return kind
 }
@@ -104,11 +105,11 @@ func (r *reader) gitURL(w words.Word) {
 	before, _, helper := strings.Cut(t, "::")
 	switch {
 	case helper && before != "" && strings.Trim(strings.ToLower(before), "abcdefghijklmnopqrstuvwxyz0123456789+.-") == "":
-		r.refuse("git reaches this address by a program", t)
+		r.Refuse("git reaches this address by a program", t)
 	case strings.Contains(t, "://-"), strings.HasPrefix(t, "-") && strings.Contains(t, "ProxyCommand"), strings.Contains(t, "@-o"):
-		r.refuse("an address with options of ssh in it", t)
+		r.Refuse("an address with options of ssh in it", t)
 	case w.Open && !strings.Contains(t, ":") && !strings.Contains(t, "/") && !strings.Contains(t, "-"):
-		r.out.Maybe = r.out.Maybe || !w.Fed
+		r.Out.Maybe = r.Out.Maybe || !w.Fed
 	}
 }
 
@@ -119,8 +120,8 @@ func (r *reader) gitSub(sub string, aliases []words.Word) {
 		if name != strings.ToLower(sub) || gitKnown(sub) {
 			continue
 		}
-		if ws, ok := split(value); ok && !a.Open {
-			r.startWith("git "+sub, append(append([]words.Word{words.Known("git")}, ws...), r.args[r.i:]...), nil, r.c.More)
+		if ws, ok := engine.Split(value); ok && !a.Open {
+			r.StartWith("git "+sub, append(append([]words.Word{words.Known("git")}, ws...), r.Args[r.I:]...), nil, r.C.More)
 		}
 		return
 	}
@@ -136,24 +137,24 @@ func (r *reader) gitSub(sub string, aliases []words.Word) {
 		r.gitBisect()
 		return
 	case sub == "for-each-repo":
-		r.refuse("it runs git in many folders, whose settings may start programs", sub)
+		r.Refuse("it runs git in many folders, whose settings may start programs", sub)
 		return
 	case dangerous:
-		r.row.opts, r.row.flags = opts, data
+		r.Row.Opts, r.Row.Flags = opts, engine.Data
 		r.gitPlain(sub)
 		return
 	case gitKnown(sub):
 		return
 	case gitStarts(sub):
-		r.refuse("this part of git starts other programs, or serves what does", sub)
+		r.Refuse("this part of git starts other programs, or serves what does", sub)
 		return
 	}
 	// An alias of the repository, or a program of the name git-SUB.
 	if sub == "lfs" || sub == "subtree" || sub == "absorb" || sub == "flow" || sub == "filter-repo" || sub == "annex" || sub == "crypt" || sub == "secret" || sub == "town" || sub == "extras" {
-		r.startWith("git", append([]words.Word{words.Known("git-" + sub)}, r.args[r.i:]...), nil, r.c.More)
+		r.StartWith("git", append([]words.Word{words.Known("git-" + sub)}, r.Args[r.I:]...), nil, r.C.More)
 		return
 	}
-	r.refuse("git has no such sub-command: it would be an alias or a program git-"+sub, sub)
+	r.Refuse("git has no such sub-command: it would be an alias or a program git-"+sub, sub)
 }
 
 // gitPlain reads the options of a sub-command and the addresses among its operands.
@@ -161,46 +162,46 @@ func (r *reader) gitPlain(sub string) {
 	tool := false
 	first := true
 	for {
-		it, ok := r.next()
+		it, ok := r.Next()
 		if !ok {
 			break
 		}
 		switch {
-		case it.effect == "k":
-			r.gitSetting(it.value)
-		case it.effect == "m":
-			r.gitStrategy(it.value)
-		case it.effect == "U":
-			r.gitURL(it.value)
-		case it.effect == "/":
-			if strings.HasPrefix(it.value.Text, "/") || it.value.Open && it.value.Text == "" {
-				r.refuse("a path here is a program", it.value.Text)
+		case it.Effect == "k":
+			r.gitSetting(it.Value)
+		case it.Effect == "m":
+			r.gitStrategy(it.Value)
+		case it.Effect == "U":
+			r.gitURL(it.Value)
+		case it.Effect == "/":
+			if strings.HasPrefix(it.Value.Text, "/") || it.Value.Open && it.Value.Text == "" {
+				r.Refuse("a path here is a program", it.Value.Text)
 			}
-		case it.effect == "O":
-			if it.has {
-				r.text("git grep -O", it.value)
+		case it.Effect == "O":
+			if it.Has {
+				r.Text("git grep -O", it.Value)
 			} else {
-				r.refuse("it starts the pager", it.word.Text)
+				r.Refuse("it starts the pager", it.Word.Text)
 			}
-		case it.effect == "x":
+		case it.Effect == "x":
 			tool = true
-			r.text("git difftool -x", it.value)
-		case it.name == "--tool-help":
+			r.Text("git difftool -x", it.Value)
+		case it.Name == "--tool-help":
 			tool = true
-		case it.name != "":
-			r.apply(it)
+		case it.Name != "":
+			r.Apply(it)
 		default:
-			if first && (sub == "hook" || sub == "maintenance" || sub == "fsmonitor--daemon") && (it.word.Text == "run" && sub == "hook" || it.word.Text == "start" || it.word.Text == "register") {
-				r.refuse("it starts hooks, or work in the background", it.word.Text)
+			if first && (sub == "hook" || sub == "maintenance" || sub == "fsmonitor--daemon") && (it.Word.Text == "run" && sub == "hook" || it.Word.Text == "start" || it.Word.Text == "register") {
+				r.Refuse("it starts hooks, or work in the background", it.Word.Text)
 			}
 			first = false
 			if gitAddresses(sub) {
-				r.gitURL(it.word)
+				r.gitURL(it.Word)
 			}
 		}
 	}
-	if (sub == "difftool" || sub == "mergetool") && !tool && !r.idle {
-		r.refuse("it starts the tool that the settings name", sub)
+	if (sub == "difftool" || sub == "mergetool") && !tool && !r.Idle {
+		r.Refuse("it starts the tool that the settings name", sub)
 	}
 }
 
@@ -208,13 +209,13 @@ func (r *reader) gitStrategy(w words.Word) {
 	switch w.Text {
 	case "ort", "recursive", "resolve", "octopus", "ours", "subtree":
 	case "":
-		r.out.Maybe = r.out.Maybe || w.Open
+		r.Out.Maybe = r.Out.Maybe || w.Open
 	default:
 		if w.Open {
-			r.out.Maybe = true
+			r.Out.Maybe = true
 			return
 		}
-		r.startWith("git merge -s", []words.Word{words.Known("git-merge-" + w.Text)}, nil, true)
+		r.StartWith("git merge -s", []words.Word{words.Known("git-merge-" + w.Text)}, nil, true)
 	}
 }
 
@@ -286,11 +287,11 @@ func gitStarts(sub string) bool {
 
 // gitSubmodule reads git submodule: foreach has shell text.
 func (r *reader) gitSubmodule() {
-	rest := r.args[r.i:]
+	rest := r.Args[r.I:]
 	for i, w := range rest {
 		switch {
 		case w.Open:
-			r.out.Maybe = true
+			r.Out.Maybe = true
 			return
 		case strings.HasPrefix(w.Text, "-"):
 		case w.Text == "foreach":
@@ -298,8 +299,8 @@ func (r *reader) gitSubmodule() {
 			for len(rest) > 0 && strings.HasPrefix(rest[0].Text, "-") && !rest[0].Open {
 				rest = rest[1:]
 			}
-			if len(rest) > 0 || r.c.More {
-				r.text("git submodule foreach", join(rest, r.c.More))
+			if len(rest) > 0 || r.C.More {
+				r.Text("git submodule foreach", engine.Join(rest, r.C.More))
 			}
 			return
 		default:
@@ -313,53 +314,53 @@ func (r *reader) gitSubmodule() {
 
 // gitBisect reads git bisect: run has a command.
 func (r *reader) gitBisect() {
-	rest := r.args[r.i:]
+	rest := r.Args[r.I:]
 	if len(rest) == 0 {
 		return
 	}
 	switch w := rest[0]; {
 	case w.Open:
-		r.out.Maybe = true
+		r.Out.Maybe = true
 	case w.Text == "run":
 		if len(rest) > 1 && strings.ContainsAny(rest[1].Text, " ;|&$`<>()") {
-			r.text("git bisect run", join(rest[1:], r.c.More))
+			r.Text("git bisect run", engine.Join(rest[1:], r.C.More))
 		} else {
-			r.start("git bisect run", rest[1:])
+			r.Start("git bisect run", rest[1:])
 		}
 	case w.Text == "visualize" || w.Text == "view":
-		r.refuse("it starts a viewer", w.Text)
+		r.Refuse("it starts a viewer", w.Text)
 	}
 }
 
 // gitConfig reads git config: what sets is judged by its key.
 func (r *reader) gitConfig() {
-	r.row.opts = "-f,--file= --blob= --type= -t= --default= --value= --url= --comment= --global --system --local --worktree --bool --int --bool-or-int --bool-or-str --path --expiry-date --no-type -z,--null --name-only --show-origin --show-scope --show-names --includes --no-includes --fixed-value --all --regexp --append --get,--get-all,--get-regexp,--get-urlmatch,--get-color,--get-colorbool,-l,--list,--unset,--unset-all,--remove-section~ --rename-section -e,--edit! --add --replace-all"
-	r.row.flags = 0
+	r.Row.Opts = "-f,--file= --blob= --type= -t= --default= --value= --url= --comment= --global --system --local --worktree --bool --int --bool-or-int --bool-or-str --path --expiry-date --no-type -z,--null --name-only --show-origin --show-scope --show-names --includes --no-includes --fixed-value --all --regexp --append --get,--get-all,--get-regexp,--get-urlmatch,--get-color,--get-colorbool,-l,--list,--unset,--unset-all,--remove-section~ --rename-section -e,--edit! --add --replace-all"
+	r.Row.Flags = 0
 	var ops []words.Word
 	rename := false
 	for {
-		it, ok := r.next()
+		it, ok := r.Next()
 		if !ok {
 			break
 		}
-		rename = rename || it.name == "--rename-section"
-		if it.name != "" {
-			r.apply(it)
+		rename = rename || it.Name == "--rename-section"
+		if it.Name != "" {
+			r.Apply(it)
 		} else {
-			ops = append(ops, it.word)
+			ops = append(ops, it.Word)
 		}
 	}
-	if r.idle || len(ops) == 0 {
+	if r.Idle || len(ops) == 0 {
 		return
 	}
 	switch t := ops[0]; {
 	case t.Open:
-		r.out.Maybe = true
+		r.Out.Maybe = true
 		return
 	case t.Text == "list" || t.Text == "get" || t.Text == "unset" || t.Text == "remove-section":
 		return
 	case t.Text == "edit":
-		r.refuse("it starts an editor", t.Text)
+		r.Refuse("it starts an editor", t.Text)
 		return
 	case t.Text == "set":
 		ops = ops[1:]
@@ -367,12 +368,12 @@ func (r *reader) gitConfig() {
 		rename, ops = true, ops[1:]
 	}
 	switch {
-	case len(ops) < 2 && !r.c.More:
+	case len(ops) < 2 && !r.C.More:
 	case len(ops) < 2 || ops[0].Open:
-		r.out.Maybe = true
+		r.Out.Maybe = true
 	case rename:
 		if s, _, _ := strings.Cut(strings.ToLower(ops[1].Text), "."); s != "remote" && s != "branch" {
-			r.refuse("a section of this name may start programs", ops[1].Text)
+			r.Refuse("a section of this name may start programs", ops[1].Text)
 		}
 	default:
 		if strings.Contains(strings.ToLower(ops[0].Text), "remote.") && strings.HasSuffix(strings.ToLower(ops[0].Text), "url") {

@@ -1,81 +1,89 @@
-package launch
+// Package interpreters owns the table of shells, general interpreters, and programs
+// that read a language of their own. Package launch asks it.
+package interpreters
 
 import (
 	"strings"
 
+	"github.com/ringd/ringd/profiles/launch/engine"
 	"github.com/ringd/ringd/profiles/words"
 )
+
+// reader is the engine's, with what this package reads by itself.
+type reader struct{ *engine.Reader }
+
+type row = engine.Row
+
+// own makes a reader of this package one of the engine.
+func own(f func(*reader)) func(*engine.Reader) {
+	return func(r *engine.Reader) { f(&reader{r}) }
+}
 
 // readPython reads python: -c and a text, -m and a module, a file, or standard
 // input.
 func readPython(r *reader) {
 	interactive := false
 	for {
-		it, ok := r.next()
+		it, ok := r.Next()
 		if !ok {
 			break
 		}
 		switch {
-		case it.effect == "t":
-			r.inlineText("python", it.value)
+		case it.Effect == "t":
+			r.inlineText("python", it.Value)
 			if interactive {
-				r.out.Stdin = "python"
+				r.Out.Stdin = "python"
 			}
 			return
-		case it.effect == "m":
-			r.module(it.value)
+		case it.Effect == "m":
+			r.module(it.Value)
 			return
-		case it.name != "":
-			interactive = interactive || it.name == "-i"
-			r.apply(it)
-		case r.lost:
-			r.fedProgram(it.word)
+		case it.Name != "":
+			interactive = interactive || it.Name == "-i"
+			r.Apply(it)
+		case r.Lost:
+			r.fedProgram(it.Word)
 			return
-		case it.word.Text == "-" || stdinFile(it.word.Text):
-			r.out.Stdin = "python"
+		case it.Word.Text == "-" || engine.StdinFile(it.Word.Text):
+			r.Out.Stdin = "python"
 			return
 		default:
-			r.fedProgram(it.word)
+			r.fedProgram(it.Word)
 			if interactive {
-				r.out.Stdin = "python"
+				r.Out.Stdin = "python"
 			}
 			return
 		}
 	}
-	if !r.idle && !r.lost {
-		r.out.Stdin = "python"
+	if !r.Idle && !r.Lost {
+		r.Out.Stdin = "python"
 	}
 }
 
 // fedProgram notes a program file that comes from another's input.
 func (r *reader) fedProgram(w words.Word) {
 	if w.Open && w.Fed && w.Text == "" {
-		r.refuse("which program it runs comes from the input of another", w.Text)
+		r.Refuse("which program it runs comes from the input of another", w.Text)
 	}
 }
 
 // module reads python -m.
 func (r *reader) module(w words.Word) {
 	if w.Open {
-		r.out.Maybe = true
+		r.Out.Maybe = true
 		return
 	}
-	rest := r.args[min(r.i, len(r.args)):]
+	rest := r.Args[min(r.I, len(r.Args)):]
 	switch w.Text {
 	case "pty", "pdb", "code", "idlelib", "webbrowser", "antigravity", "turtledemo", "bdb", "pydoc":
-		r.refuse("this module starts programs or reads commands", w.Text)
+		r.Refuse("this module starts programs or reads commands", w.Text)
 	case "timeit":
 		r.texts("python", rest, "-n", "-r", "-u", "--number", "--repeat", "--unit")
 	case "pip", "pip3", "ensurepip", "pipx", "uv", "poetry", "invoke", "fabric":
-		if t, ok := rowOf(w.Text); ok {
-			nested := &reader{c: words.Command{Words: append([]words.Word{w}, rest...), More: r.c.More, Outside: true}, name: w.Text, args: rest, row: t}
-			if t.own != nil {
-				t.own(nested)
-			} else {
-				nested.plain()
-			}
-			nested.out.Row, nested.out.Interpreter = true, true
-			r.out = nested.out
+		if t, ok := r.Lookup(w.Text); ok {
+			r.Name, r.Args, r.I, r.Ended = w.Text, rest, 0, false
+			r.As(t)
+			r.Out.Interpreter = true
 		}
 	case "cProfile", "profile", "trace", "coverage", "runpy", "doctest", "zipapp", "unittest", "pytest":
 	}
@@ -103,24 +111,24 @@ func readPerl(r *reader) {
 	var parts []words.Word
 	loops := false
 	for {
-		it, ok := r.next()
+		it, ok := r.Next()
 		if !ok {
 			break
 		}
 		switch {
-		case it.effect == "t":
-			parts = append(parts, it.value)
-		case it.effect == "m":
-			r.perlModule(it.value)
-		case it.effect == "d":
-			r.refuse("the debugger reads commands, or loads a module", it.word.Text)
-		case it.name == "-i" || it.name == "-0" || it.name == "-l" || it.name == "-x" || it.name == "-C" || it.name == "-D":
+		case it.Effect == "t":
+			parts = append(parts, it.Value)
+		case it.Effect == "m":
+			r.perlModule(it.Value)
+		case it.Effect == "d":
+			r.Refuse("the debugger reads commands, or loads a module", it.Word.Text)
+		case it.Name == "-i" || it.Name == "-0" || it.Name == "-l" || it.Name == "-x" || it.Name == "-C" || it.Name == "-D":
 			r.perlCluster(it)
-		case it.name != "":
-			loops = loops || it.name == "-n" || it.name == "-p"
-			r.apply(it)
+		case it.Name != "":
+			loops = loops || it.Name == "-n" || it.Name == "-p"
+			r.Apply(it)
 		default:
-			if r.lost {
+			if r.Lost {
 				return
 			}
 			r.perlOperands(it, parts, loops)
@@ -128,35 +136,35 @@ func readPerl(r *reader) {
 		}
 	}
 	switch {
-	case r.idle:
+	case r.Idle:
 	case len(parts) > 0:
 		r.inlineText("perl", pieces(parts))
-	case !r.lost:
-		r.out.Stdin = "perl"
+	case !r.Lost:
+		r.Out.Stdin = "perl"
 	}
 }
 
 // perlCluster puts back what follows an option that takes digits only: -0777ne.
-func (r *reader) perlCluster(it item) {
-	if !it.has || it.name == "-i" || it.name == "-x" {
+func (r *reader) perlCluster(it engine.Item) {
+	if !it.Has || it.Name == "-i" || it.Name == "-x" {
 		return
 	}
-	rest := strings.TrimLeft(it.value.Text, "0123456789xXabcdefABCDEF")
-	if it.name == "-l" || it.name == "-0" || it.name == "-C" {
-		rest = strings.TrimLeft(it.value.Text, "01234567")
-		if it.name == "-0" && strings.HasPrefix(it.value.Text, "x") {
-			rest = strings.TrimLeft(it.value.Text[1:], "0123456789abcdefABCDEF")
+	rest := strings.TrimLeft(it.Value.Text, "0123456789xXabcdefABCDEF")
+	if it.Name == "-l" || it.Name == "-0" || it.Name == "-C" {
+		rest = strings.TrimLeft(it.Value.Text, "01234567")
+		if it.Name == "-0" && strings.HasPrefix(it.Value.Text, "x") {
+			rest = strings.TrimLeft(it.Value.Text[1:], "0123456789abcdefABCDEF")
 		}
-		if it.name == "-C" {
-			rest = strings.TrimLeft(it.value.Text, "0123456789IOEioAaDLS")
+		if it.Name == "-C" {
+			rest = strings.TrimLeft(it.Value.Text, "0123456789IOEioAaDLS")
 		}
 	}
-	r.cluster, r.open = rest, it.value.Open
+	r.Cluster, r.OpenCluster = rest, it.Value.Open
 }
 
 func (r *reader) perlModule(w words.Word) {
 	if w.Open {
-		r.out.Maybe = true
+		r.Out.Maybe = true
 		return
 	}
 	name := strings.TrimPrefix(w.Text, "-")
@@ -164,20 +172,20 @@ func (r *reader) perlModule(w words.Word) {
 		if c >= 'a' && c <= 'z' || c >= 'A' && c <= 'Z' || c >= '0' && c <= '9' || strings.ContainsRune(":_=,-.+/ '", c) {
 			continue
 		}
-		r.refuse("a module's words are a program of perl", w.Text)
+		r.Refuse("a module's words are a program of perl", w.Text)
 		return
 	}
 	if strings.HasPrefix(name, "IPC") || strings.HasPrefix(name, "POSIX") && strings.Contains(name, "exec") || strings.HasPrefix(name, "Inline") || strings.HasPrefix(name, "CPAN") || strings.HasPrefix(name, "Expect") || strings.HasPrefix(name, "Shell") || strings.HasPrefix(name, "Proc") {
-		r.refuse("this module starts programs", w.Text)
+		r.Refuse("this module starts programs", w.Text)
 	}
 }
 
 // perlOperands reads the program file, or the files of -n, -p and <>.
-func (r *reader) perlOperands(it item, parts []words.Word, loops bool) {
+func (r *reader) perlOperands(it engine.Item, parts []words.Word, loops bool) {
 	if len(parts) == 0 {
-		r.fedProgram(it.word)
-		if it.word.Text == "-" || stdinFile(it.word.Text) {
-			r.out.Stdin = "perl"
+		r.fedProgram(it.Word)
+		if it.Word.Text == "-" || engine.StdinFile(it.Word.Text) {
+			r.Out.Stdin = "perl"
 		}
 		return
 	}
@@ -186,13 +194,13 @@ func (r *reader) perlOperands(it item, parts []words.Word, loops bool) {
 	if !loops && !strings.Contains(text.Text, "<>") && !strings.Contains(text.Text, "<ARGV>") && !text.Open {
 		return
 	}
-	for _, w := range r.args[it.at:] {
+	for _, w := range r.Args[it.At:] {
 		t := strings.TrimSpace(w.Text)
 		switch {
 		case w.Open && !w.Fed:
-			r.out.Maybe = true
+			r.Out.Maybe = true
 		case strings.HasPrefix(t, "|") || strings.HasSuffix(t, "|") && !w.Open:
-			r.refuse("perl runs a file's name that is a pipe", w.Text)
+			r.Refuse("perl runs a file's name that is a pipe", w.Text)
 		}
 	}
 }
@@ -203,41 +211,41 @@ func readScripted(language string) func(*reader) {
 	return func(r *reader) {
 		some := false
 		for {
-			it, ok := r.next()
+			it, ok := r.Next()
 			if !ok {
 				break
 			}
 			switch {
-			case it.effect == "t":
+			case it.Effect == "t":
 				some = true
-				r.inlineText(language, it.value)
-			case it.effect == "p": // node -p text
-				if it.has {
+				r.inlineText(language, it.Value)
+			case it.Effect == "p": // node -p text
+				if it.Has {
 					some = true
-					r.inlineText(language, it.value)
-				} else if r.i < len(r.args) && r.cluster == "" {
+					r.inlineText(language, it.Value)
+				} else if r.I < len(r.Args) && r.Cluster == "" {
 					some = true
-					r.inlineText(language, r.args[r.i])
-					r.i++
+					r.inlineText(language, r.Args[r.I])
+					r.I++
 				}
-			case it.effect == "r":
-				r.required(it.value)
-			case it.effect == "R":
+			case it.Effect == "r":
+				r.required(it.Value)
+			case it.Effect == "R":
 				some = true
-			case it.effect == "F":
+			case it.Effect == "F":
 				some = true
-				r.fromFile(it.value, language)
-			case it.name != "":
-				r.apply(it)
+				r.FromFile(it.Value, language)
+			case it.Name != "":
+				r.Apply(it)
 			default:
 				if !some {
-					r.programFile(it.word, language)
+					r.programFile(it.Word, language)
 				}
 				return
 			}
 		}
-		if !some && !r.idle && !r.lost {
-			r.out.Stdin = language
+		if !some && !r.Idle && !r.Lost {
+			r.Out.Stdin = language
 		}
 	}
 }
@@ -245,8 +253,8 @@ func readScripted(language string) func(*reader) {
 func (r *reader) programFile(w words.Word, language string) {
 	r.fedProgram(w)
 	switch {
-	case w.Text == "-" || stdinFile(w.Text):
-		r.out.Stdin = language
+	case w.Text == "-" || engine.StdinFile(w.Text):
+		r.Out.Stdin = language
 	case language == "other" || language == "node":
 	}
 }
@@ -254,20 +262,20 @@ func (r *reader) programFile(w words.Word, language string) {
 // required reads a module that is loaded first: data: addresses are text.
 func (r *reader) required(w words.Word) {
 	if strings.HasPrefix(w.Text, "data:") || strings.HasPrefix(w.Text, "http:") || strings.HasPrefix(w.Text, "https:") || strings.Contains(w.Text, "child_process") {
-		r.refuse("it loads a program that nobody has read", w.Text)
+		r.Refuse("it loads a program that nobody has read", w.Text)
 	}
 }
 
 // readJava reads java: options of the machine that start programs or load code.
 func readJava(r *reader) {
-	for _, w := range r.args {
+	for _, w := range r.Args {
 		t := w.Text
 		switch {
 		case w.Open && (t == "" || w.Many || strings.HasPrefix(t, "-X") || t == "-"):
-			r.out.Maybe = true
+			r.Out.Maybe = true
 		case strings.HasPrefix(t, "-XX:OnError"), strings.HasPrefix(t, "-XX:OnOutOfMemoryError"), strings.HasPrefix(t, "-XX:Flags"), strings.HasPrefix(t, "-XX:VMOptionsFile"),
 			strings.HasPrefix(t, "-agentpath"), strings.HasPrefix(t, "-agentlib"), strings.HasPrefix(t, "-javaagent"), strings.HasPrefix(t, "@"), strings.HasPrefix(t, "-Xrun"), strings.HasPrefix(t, "-XX:+ExtensiveErrorReports"), strings.HasPrefix(t, "-Xbootclasspath"):
-			r.refuse("this option starts a program, or loads what does", t)
+			r.Refuse("this option starts a program, or loads what does", t)
 		case !strings.HasPrefix(t, "-") && !w.Open:
 			return
 		}
@@ -276,44 +284,46 @@ func readJava(r *reader) {
 
 // readBun reads bun: a text, a package to run, else a script.
 func readBun(r *reader) {
-	text, ok := r.text0()
+	text, ok := r.First()
 	switch {
 	case !ok:
-		r.out.Maybe = len(r.args) > 0
-		if len(r.args) == 0 {
-			r.out.Stdin = "node"
+		r.Out.Maybe = len(r.Args) > 0
+		if len(r.Args) == 0 {
+			r.Out.Stdin = "node"
 		}
 	case text == "x":
-		r.i++
-		readNpx(r)
+		r.I++
+		if t, ok := r.Lookup("bunx"); ok {
+			r.As(t)
+		}
 	case text == "exec":
-		if len(r.args) > 1 {
-			r.text("bun exec", r.args[1])
+		if len(r.Args) > 1 {
+			r.Text("bun exec", r.Args[1])
 		}
 	case text == "repl" || text == "create" || text == "upgrade":
-		r.refuse("it runs what it fetches, or reads commands", text)
-	case text == "run" && len(r.args) > 1 && r.args[1].Text == "-":
-		r.out.Stdin = "node"
+		r.Refuse("it runs what it fetches, or reads commands", text)
+	case text == "run" && len(r.Args) > 1 && r.Args[1].Text == "-":
+		r.Out.Stdin = "node"
 	default:
-		r.row.opts = "-e,--eval=t -p,--print=t -r,--preload=r --import=r --cwd= --shell= -c,--config=! --port= --env-file= -h,--help,-v,--version~ --hot --watch --smol -b,--bun -i --silent --filter="
-		r.row.flags |= exact
+		r.Row.Opts = "-e,--eval=t -p,--print=t -r,--preload=r --import=r --cwd= --shell= -c,--config=! --port= --env-file= -h,--help,-v,--version~ --hot --watch --smol -b,--bun -i --silent --filter="
+		r.Row.Flags |= engine.Exact
 		readScripted("node")(r)
 	}
 }
 
 // readDeno reads deno: eval has a text, run a file or an address.
 func readDeno(r *reader) {
-	text, ok := r.text0()
+	text, ok := r.First()
 	if !ok {
-		r.out.Maybe = len(r.args) > 0
-		if len(r.args) == 0 {
-			r.out.Stdin = "node"
+		r.Out.Maybe = len(r.Args) > 0
+		if len(r.Args) == 0 {
+			r.Out.Stdin = "node"
 		}
 		return
 	}
 	switch text {
 	case "eval":
-		for _, w := range r.args[1:] {
+		for _, w := range r.Args[1:] {
 			if w.Open || !strings.HasPrefix(w.Text, "-") {
 				r.inlineText("node", w)
 				return
@@ -321,15 +331,15 @@ func readDeno(r *reader) {
 		}
 	case "repl", "jupyter", "upgrade", "install", "compile":
 		if text == "repl" {
-			r.out.Stdin = "node"
+			r.Out.Stdin = "node"
 		}
 	case "run", "serve", "test", "bench", "task", "x":
-		for _, w := range r.args[1:] {
+		for _, w := range r.Args[1:] {
 			switch {
 			case w.Text == "-":
-				r.out.Stdin = "node"
+				r.Out.Stdin = "node"
 			case strings.HasPrefix(w.Text, "http:"), strings.HasPrefix(w.Text, "https:"), strings.HasPrefix(w.Text, "npm:"), strings.HasPrefix(w.Text, "jsr:"), strings.HasPrefix(w.Text, "data:"):
-				r.refuse("it runs a program that nobody has read", w.Text)
+				r.Refuse("it runs a program that nobody has read", w.Text)
 			}
 		}
 	}

@@ -1,38 +1,51 @@
-package launch
+// Package build owns the table of git, build tools, and what installs packages.
+// Package launch asks it.
+package build
 
 import (
 	"strings"
 
+	"github.com/ringd/ringd/profiles/launch/engine"
 	"github.com/ringd/ringd/profiles/words"
 )
 
-// rowsBuild are git, what builds, and what installs.
-func rowsBuild(name string) (row, bool) {
+// reader is the engine's, with what this package reads by itself.
+type reader struct{ *engine.Reader }
+
+type row = engine.Row
+
+// own makes a reader of this package one of the engine.
+func own(f func(*reader)) func(*engine.Reader) {
+	return func(r *engine.Reader) { f(&reader{r}) }
+}
+
+// Rows are git, what builds, and what installs.
+func Rows(name string) (row, bool) {
 	switch name {
 	case "git":
-		return row{own: readGit}, true
+		return row{Own: own(readGit)}, true
 	case "make", "gmake", "bmake", "nmake":
-		return row{own: readMake, flags: runsFiles, opts: "-f,--file,--makefile=F -C,--directory= -I,--include-dir= -E,--eval=! -j,--jobs? -l,--load-average,--max-load? -o,--old-file,--assume-old= -W,--what-if,--new-file,--assume-new= -O,--output-sync? --debug? --shuffle? --jobserver-style= --jobserver-auth? -b -m -B,--always-make -d -e,--environment-overrides -i,--ignore-errors -k,--keep-going -L -n,--just-print,--dry-run,--recon -p,--print-data-base -q,--question -r,--no-builtin-rules -R -s,--silent,--quiet -S -t,--touch -v,--version~ -w,--print-directory -h,--help~ --no-print-directory --warn-undefined-variables"}, true
+		return row{Own: own(readMake), Flags: engine.RunsFiles, Opts: "-f,--file,--makefile=F -C,--directory= -I,--include-dir= -E,--eval=! -j,--jobs? -l,--load-average,--max-load? -o,--old-file,--assume-old= -W,--what-if,--new-file,--assume-new= -O,--output-sync? --debug? --shuffle? --jobserver-style= --jobserver-auth? -b -m -B,--always-make -d -e,--environment-overrides -i,--ignore-errors -k,--keep-going -L -n,--just-print,--dry-run,--recon -p,--print-data-base -q,--question -r,--no-builtin-rules -R -s,--silent,--quiet -S -t,--touch -v,--version~ -w,--print-directory -h,--help~ --no-print-directory --warn-undefined-variables"}, true
 	case "ninja", "ninja-build", "samu", "just", "task", "rake", "ant", "gradle", "gradlew", "mvn", "mvnw", "sbt", "lein", "scons", "waf", "meson", "bazel", "bazelisk", "buck", "buck2", "pants", "tup", "redo", "jake", "gulp", "grunt", "invoke", "doit", "nox", "tox", "pre-commit", "lefthook", "husky", "turbo", "nx", "lerna", "tilt", "skaffold", "earthly", "dagger", "act", "drone", "autoreconf", "autoconf", "automake", "libtool", "dpkg-buildpackage", "debuild", "makepkg", "ebuild", "rustup", "nvm", "pyenv", "rbenv", "asdf", "mise", "rtx", "volta", "fnm", "sdk":
-		return row{own: readBuilder, flags: runsFiles}, true
+		return row{Own: own(readBuilder), Flags: engine.RunsFiles}, true
 	case "cmake", "ctest", "cpack":
-		return row{own: readCMake, flags: runsFiles}, true
+		return row{Own: own(readCMake), Flags: engine.RunsFiles}, true
 	case "gcc", "g++", "cc", "c++", "clang", "clang++", "cpp", "gfortran", "tcc", "icx":
-		return row{own: readCompiler}, true
+		return row{Own: own(readCompiler)}, true
 	case "npm", "pnpm", "yarn", "yarnpkg", "cnpm":
-		return row{own: readNpm, flags: runsFiles}, true
+		return row{Own: own(readNpm), Flags: engine.RunsFiles}, true
 	case "npx", "pnpx", "bunx":
-		return row{own: readNpx, flags: runsFiles}, true
+		return row{Own: own(readNpx), Flags: engine.RunsFiles}, true
 	case "go":
-		return row{own: readGo, flags: runsFiles}, true
+		return row{Own: own(readGo), Flags: engine.RunsFiles}, true
 	case "cargo":
-		return row{own: readCargo, flags: runsFiles}, true
+		return row{Own: own(readCargo), Flags: engine.RunsFiles}, true
 	case "pip", "pip2", "pip3", "uv", "uvx", "pipx", "poetry", "pipenv", "pdm", "hatch", "rye", "conda", "mamba", "micromamba", "bundle", "bundler", "gem", "composer", "cpan", "cpanm", "luarocks", "opam", "cabal", "dotnet", "flutter", "pub", "easy_install":
-		return row{own: readPackages, flags: runsFiles}, true
+		return row{Own: own(readPackages), Flags: engine.RunsFiles}, true
 	case "apt", "apt-get", "aptitude", "apt-cache", "apt-mark", "apt-key", "apt-config":
-		return row{own: readApt, flags: runsFiles}, true
+		return row{Own: own(readApt), Flags: engine.RunsFiles}, true
 	case "dnf", "yum", "microdnf", "zypper", "pacman", "apk", "brew", "port", "emerge", "nix-env", "snapcraft", "xbps-install", "pkg":
-		return row{own: readSystemPackages, flags: runsFiles}, true
+		return row{Own: own(readSystemPackages), Flags: engine.RunsFiles}, true
 	default:
 		return row{}, false
 	}
@@ -41,17 +54,17 @@ func rowsBuild(name string) (row, bool) {
 // readMake reads make: variables it sets for its recipes, and text of a makefile.
 func readMake(r *reader) {
 	for {
-		it, ok := r.next()
+		it, ok := r.Next()
 		if !ok {
 			return
 		}
 		switch {
-		case it.effect == "F":
-			r.fromFile(it.value, "make")
-		case it.name != "":
-			r.apply(it)
+		case it.Effect == "F":
+			r.FromFile(it.Value, "make")
+		case it.Name != "":
+			r.Apply(it)
 		default:
-			r.makeVariable(it.word)
+			r.makeVariable(it.Word)
 		}
 	}
 }
@@ -60,71 +73,71 @@ func (r *reader) makeVariable(w words.Word) {
 	name, value, ok := strings.Cut(w.Text, "=")
 	if !ok {
 		if w.Open {
-			r.out.Maybe = r.out.Maybe || !w.Fed
+			r.Out.Maybe = r.Out.Maybe || !w.Fed
 		}
 		return
 	}
 	if strings.HasSuffix(name, "!") {
-		r.refuse("make runs the value of such a variable", w.Text)
+		r.Refuse("make runs the value of such a variable", w.Text)
 		return
 	}
 	for _, f := range []string{"shell", "eval", "file", "guile", "call", "load", "foreach", "let"} {
 		if strings.Contains(value, "$("+f) || strings.Contains(value, "${"+f) {
-			r.refuse("make runs a function in the value", w.Text)
+			r.Refuse("make runs a function in the value", w.Text)
 			return
 		}
 	}
 	name = strings.TrimRight(name, ":+?")
 	if name == ".SHELLFLAGS" || name == "SHELL" || name == "MAKE" || name == "MAKEFILES" || strings.Contains(name, "$") {
-		r.refuse("by this variable make runs another program", name)
+		r.Refuse("by this variable make runs another program", name)
 		return
 	}
 	if w.Open && !w.Fed && value == "" {
-		r.out.Maybe = true // a function of make
+		r.Out.Maybe = true // a function of make
 	}
-	r.out.Sets = append(r.out.Sets, words.Assignment{Name: name, Value: words.Word{Text: value, Open: w.Open, Fed: w.Fed}})
+	r.Out.Sets = append(r.Out.Sets, words.Assignment{Name: name, Value: words.Word{Text: value, Open: w.Open, Fed: w.Fed}})
 }
 
 // readBuilder reads build tools that run what their files say: text on the command
 // line is refused.
 func readBuilder(r *reader) {
-	for i, w := range r.args {
+	for i, w := range r.Args {
 		switch t := w.Text; {
 		case w.Open && t == "" && i == 0:
-			r.out.Maybe = true
-		case r.name == "just" && (t == "--shell" || t == "--command" || t == "-c" || t == "--chooser" || strings.HasPrefix(t, "--shell=") || strings.HasPrefix(t, "--choose") || t == "--edit" || t == "-e"),
-			r.name == "rake" && (t == "-e" || t == "-E" || t == "-p" || strings.HasPrefix(t, "--execute")),
-			(r.name == "sbt" || r.name == "lein") && strings.HasPrefix(t, "eval"),
-			(r.name == "gradle" || r.name == "gradlew") && (t == "-I" || strings.HasPrefix(t, "--init-script")),
-			strings.HasPrefix(r.name, "bazel") && (strings.HasPrefix(t, "--run_under") || strings.HasPrefix(t, "--workspace_status_command")),
-			r.name == "asdf" && t == "exec", r.name == "mise" && (t == "exec" || t == "x"), r.name == "rtx" && (t == "exec" || t == "x"),
-			(r.name == "pyenv" || r.name == "rbenv") && t == "exec", (r.name == "nvm" || r.name == "fnm" || r.name == "volta") && (t == "exec" || t == "run"), r.name == "rustup" && (t == "run" || strings.HasPrefix(t, "self")), r.name == "lerna" && t == "exec", r.name == "nx" && t == "exec":
-			r.refuse("it runs what the command line says", t)
+			r.Out.Maybe = true
+		case r.Name == "just" && (t == "--shell" || t == "--command" || t == "-c" || t == "--chooser" || strings.HasPrefix(t, "--shell=") || strings.HasPrefix(t, "--choose") || t == "--edit" || t == "-e"),
+			r.Name == "rake" && (t == "-e" || t == "-E" || t == "-p" || strings.HasPrefix(t, "--execute")),
+			(r.Name == "sbt" || r.Name == "lein") && strings.HasPrefix(t, "eval"),
+			(r.Name == "gradle" || r.Name == "gradlew") && (t == "-I" || strings.HasPrefix(t, "--init-script")),
+			strings.HasPrefix(r.Name, "bazel") && (strings.HasPrefix(t, "--run_under") || strings.HasPrefix(t, "--workspace_status_command")),
+			r.Name == "asdf" && t == "exec", r.Name == "mise" && (t == "exec" || t == "x"), r.Name == "rtx" && (t == "exec" || t == "x"),
+			(r.Name == "pyenv" || r.Name == "rbenv") && t == "exec", (r.Name == "nvm" || r.Name == "fnm" || r.Name == "volta") && (t == "exec" || t == "run"), r.Name == "rustup" && (t == "run" || strings.HasPrefix(t, "self")), r.Name == "lerna" && t == "exec", r.Name == "nx" && t == "exec":
+			r.Refuse("it runs what the command line says", t)
 		}
 	}
 }
 
 // readCMake reads cmake: -E env and -E time start a command.
 func readCMake(r *reader) {
-	for i, w := range r.args {
+	for i, w := range r.Args {
 		switch t := w.Text; {
 		case w.Open && t == "":
-			r.out.Maybe = true
-		case t == "-E" && i+1 < len(r.args):
-			switch r.args[i+1].Text {
+			r.Out.Maybe = true
+		case t == "-E" && i+1 < len(r.Args):
+			switch r.Args[i+1].Text {
 			case "env":
-				r.start("cmake -E", r.args[i+1:])
+				r.Start("cmake -E", r.Args[i+1:])
 			case "time":
-				r.start("cmake -E time", r.args[i+2:])
+				r.Start("cmake -E time", r.Args[i+2:])
 			}
 			return
 		case strings.HasPrefix(t, "-DCMAKE_") && strings.Contains(t, "LAUNCHER"), strings.HasPrefix(t, "-DCMAKE_") && strings.Contains(t, "COMPILER") && !strings.Contains(t, "COMPILER_ID"), strings.HasPrefix(t, "-DCMAKE_MAKE_PROGRAM"), strings.HasPrefix(t, "--build-makeprogram"), strings.HasPrefix(t, "--test-command"), strings.HasPrefix(t, "--debugger"), t == "--open":
 			_, value, _ := strings.Cut(t, "=")
 			switch value {
 			case "gcc", "g++", "clang", "clang++", "cc", "c++", "ccache", "ninja", "make":
-				r.startWith("cmake", []words.Word{words.Known(value)}, nil, true)
+				r.StartWith("cmake", []words.Word{words.Known(value)}, nil, true)
 			default:
-				r.refuse("cmake starts the program that it names", t)
+				r.Refuse("cmake starts the program that it names", t)
 			}
 		}
 	}
@@ -132,13 +145,13 @@ func readCMake(r *reader) {
 
 // readCompiler reads C compilers: their passes can be replaced.
 func readCompiler(r *reader) {
-	for _, w := range r.args {
+	for _, w := range r.Args {
 		t := w.Text
 		switch {
 		case w.Open && (t == "" || w.Many):
-			r.out.Maybe = r.out.Maybe || !w.Fed
+			r.Out.Maybe = r.Out.Maybe || !w.Fed
 		case t == "-wrapper", strings.HasPrefix(t, "-fplugin="), strings.HasPrefix(t, "-specs="), strings.HasPrefix(t, "--specs="), t == "-specs", strings.HasPrefix(t, "-B"), strings.HasPrefix(t, "-fpass-plugin"), t == "-load", strings.HasPrefix(t, "-fuse-ld=/"), strings.HasPrefix(t, "--ld-path"), strings.HasPrefix(t, "-ccc-"), strings.HasPrefix(t, "--gcc-toolchain"), strings.HasPrefix(t, "@"), strings.HasPrefix(t, "--config"):
-			r.refuse("it replaces a part of the compiler by another program", t)
+			r.Refuse("it replaces a part of the compiler by another program", t)
 		}
 	}
 }
@@ -146,44 +159,44 @@ func readCompiler(r *reader) {
 // readNpm reads npm and its like: scripts of the project, programs of packages, and
 // text for a shell.
 func readNpm(r *reader) {
-	r.row.flags |= exact
-	r.row.opts = "--script-shell=! --shell=! --git=! --editor=! --viewer=! --browser? --node-options=! --init-module=! --onload-script=! --scripts-prepend-node-path= --node-gyp=! --python=! --script-shell-emulator -c,--call=s -C,--prefix,--dir,--cwd= -w,--workspace= -F,--filter= --registry= --userconfig=! --globalconfig=! --loglevel= --cache= --tag= --otp= --access= --omit= --include= -r -s,--silent -g,--global -D -E -O -P -v,--version,-h,--help~ --if-present --ignore-scripts --use-yarnrc=!"
+	r.Row.Flags |= engine.Exact
+	r.Row.Opts = "--script-shell=! --shell=! --git=! --editor=! --viewer=! --browser? --node-options=! --init-module=! --onload-script=! --scripts-prepend-node-path= --node-gyp=! --python=! --script-shell-emulator -c,--call=s -C,--prefix,--dir,--cwd= -w,--workspace= -F,--filter= --registry= --userconfig=! --globalconfig=! --loglevel= --cache= --tag= --otp= --access= --omit= --include= -r -s,--silent -g,--global -D -E -O -P -v,--version,-h,--help~ --if-present --ignore-scripts --use-yarnrc=!"
 	for {
-		it, ok := r.next()
+		it, ok := r.Next()
 		if !ok {
 			return
 		}
 		switch {
-		case it.name != "":
-			r.apply(it)
+		case it.Name != "":
+			r.Apply(it)
 			continue
-		case r.lost || it.word.Open:
-			r.out.Maybe = true
+		case r.Lost || it.Word.Open:
+			r.Out.Maybe = true
 			return
 		}
-		switch it.word.Text {
+		switch it.Word.Text {
 		case "exec", "x", "dlx":
 			readNpx(r)
 		case "create", "init", "innit":
-			if r.i < len(r.args) && !strings.HasPrefix(r.args[r.i].Text, "-") {
-				r.start(r.name+" "+it.word.Text, append([]words.Word{{Text: "create-" + r.args[r.i].Text, Open: r.args[r.i].Open}}, r.args[r.i+1:]...))
+			if r.I < len(r.Args) && !strings.HasPrefix(r.Args[r.I].Text, "-") {
+				r.Start(r.Name+" "+it.Word.Text, append([]words.Word{{Text: "create-" + r.Args[r.I].Text, Open: r.Args[r.I].Open}}, r.Args[r.I+1:]...))
 			}
 		case "config", "set", "c":
-			r.npmConfig(it.word.Text)
+			r.npmConfig(it.Word.Text)
 		case "explore":
-			for i := r.i; i < len(r.args); i++ {
-				if r.args[i].Text == "--" {
-					r.text(r.name+" explore", join(r.args[i+1:], r.c.More))
+			for i := r.I; i < len(r.Args); i++ {
+				if r.Args[i].Text == "--" {
+					r.Text(r.Name+" explore", engine.Join(r.Args[i+1:], r.C.More))
 					return
 				}
 			}
-			r.refuse("it opens a shell", it.word.Text)
+			r.Refuse("it opens a shell", it.Word.Text)
 		case "edit", "docs", "home", "bugs", "repo":
-			r.refuse("it starts an editor or a browser", it.word.Text)
+			r.Refuse("it starts an editor or a browser", it.Word.Text)
 		case "node":
-			r.start(r.name+" node", r.args[it.at:])
+			r.Start(r.Name+" node", r.Args[it.At:])
 		case "env":
-			r.refuse("it runs a program with another engine", it.word.Text)
+			r.Refuse("it runs a program with another engine", it.Word.Text)
 		default:
 			r.npmRest()
 		}
@@ -194,27 +207,27 @@ func readNpm(r *reader) {
 // npmRest reads what follows a plain sub-command.
 func (r *reader) npmRest() {
 	for {
-		it, ok := r.next()
+		it, ok := r.Next()
 		if !ok {
 			return
 		}
-		if it.name != "" && it.name != "-c" && !r.ended {
-			r.apply(it)
+		if it.Name != "" && it.Name != "-c" && !r.Ended {
+			r.Apply(it)
 		}
-		if r.ended {
+		if r.Ended {
 			return // the rest belongs to a script of the project
 		}
 	}
 }
 
 func (r *reader) npmConfig(sub string) {
-	rest := r.args[r.i:]
+	rest := r.Args[r.I:]
 	if sub != "set" {
 		if len(rest) == 0 || rest[0].Text != "set" && rest[0].Text != "edit" {
 			return
 		}
 		if rest[0].Text == "edit" {
-			r.refuse("it starts an editor", "edit")
+			r.Refuse("it starts an editor", "edit")
 			return
 		}
 		rest = rest[1:]
@@ -224,7 +237,7 @@ func (r *reader) npmConfig(sub string) {
 		key = strings.TrimPrefix(key, "//")
 		switch {
 		case w.Open && key == w.Text:
-			r.out.Maybe = true
+			r.Out.Maybe = true
 			return
 		case key == "registry" || key == "fund" || key == "audit" || key == "save-exact" || key == "save-prefix" || key == "loglevel" || key == "progress" || key == "strict-ssl" || key == "package-lock" || key == "engine-strict" || key == "fetch-retries" || key == "ignore-scripts" || key == "color" || key == "update-notifier" || key == "location" || strings.HasPrefix(key, "init-") && key != "init-module" || strings.HasPrefix(key, "fetch-") || strings.Contains(key, ":registry") || key == "cache" || key == "legacy-peer-deps":
 			if !strings.Contains(w.Text, "=") {
@@ -232,7 +245,7 @@ func (r *reader) npmConfig(sub string) {
 			}
 		case strings.HasPrefix(w.Text, "-"):
 		default:
-			r.refuse("a setting of npm that may start programs", key)
+			r.Refuse("a setting of npm that may start programs", key)
 			return
 		}
 	}
@@ -241,32 +254,32 @@ func (r *reader) npmConfig(sub string) {
 // readNpx reads npx and its like: a program of a package, fetched when it is not
 // there.
 func readNpx(r *reader) {
-	r.row.flags = exact
-	r.row.opts = "-c,--call=s -p,--package= -w,--workspace= --workspaces --cache= --userconfig=! --registry= --node-options=! --node-arg=! -n=! --shell=! --script-shell=! --prefix= -y,--yes --no --no-install --ignore-existing -q,--quiet -s,--silent --shell-auto-fallback=! --bun --cwd= -C,--dir= -r,--recursive --filter= --parallel --include-workspace-root --if-present --prefer-offline --offline --allow-build= -h,--help,-v,--version~"
+	r.Row.Flags = engine.Exact
+	r.Row.Opts = "-c,--call=s -p,--package= -w,--workspace= --workspaces --cache= --userconfig=! --registry= --node-options=! --node-arg=! -n=! --shell=! --script-shell=! --prefix= -y,--yes --no --no-install --ignore-existing -q,--quiet -s,--silent --shell-auto-fallback=! --bun --cwd= -C,--dir= -r,--recursive --filter= --parallel --include-workspace-root --if-present --prefer-offline --offline --allow-build= -h,--help,-v,--version~"
 	for {
-		it, ok := r.next()
+		it, ok := r.Next()
 		if !ok {
 			return
 		}
 		switch {
-		case it.unknown:
-			r.refuse("an option is not known, so neither is the command behind it", it.word.Text)
-		case it.name != "":
-			r.apply(it)
-		case r.lost || it.word.Open:
-			r.out.Maybe = true
+		case it.Unknown:
+			r.Refuse("an option is not known, so neither is the command behind it", it.Word.Text)
+		case it.Name != "":
+			r.Apply(it)
+		case r.Lost || it.Word.Open:
+			r.Out.Maybe = true
 			return
-		case r.idle:
+		case r.Idle:
 			return
 		default:
-			name := it.word.Text
+			name := it.Word.Text
 			if at := strings.LastIndexByte(name, '@'); at > 0 {
 				name = name[:at]
 			}
 			if s := strings.LastIndexByte(name, '/'); s >= 0 {
 				name = name[s+1:]
 			}
-			r.start(r.name, append([]words.Word{words.Known(name)}, r.args[it.at+1:]...))
+			r.Start(r.Name, append([]words.Word{words.Known(name)}, r.Args[it.At+1:]...))
 			return
 		}
 	}
@@ -274,67 +287,67 @@ func readNpx(r *reader) {
 
 // readGo reads go: options that put another program in front of a tool.
 func readGo(r *reader) {
-	r.row.flags |= longOnly
-	r.row.opts = "-exec=c -toolexec=c -vettool=p -C= -o= -run= -bench= -tags= -ldflags=l -gcflags= -asmflags= -gccgoflags=l -compiler=G -mod= -modfile= -overlay=! -pkgdir= -p= -count= -timeout= -coverprofile= -covermode= -coverpkg= -cpu= -fuzz= -fuzztime= -benchtime= -parallel= -skip= -shuffle= -list= -outputdir= -cpuprofile= -memprofile= -blockprofile= -trace= -f= -u= -w= -installsuffix= -buildmode= -vet= -pgo= -fixtool=p"
-	sub, ok := r.text0()
+	r.Row.Flags |= engine.LongOnly
+	r.Row.Opts = "-exec=c -toolexec=c -vettool=p -C= -o= -run= -bench= -tags= -ldflags=l -gcflags= -asmflags= -gccgoflags=l -compiler=G -mod= -modfile= -overlay=! -pkgdir= -p= -count= -timeout= -coverprofile= -covermode= -coverpkg= -cpu= -fuzz= -fuzztime= -benchtime= -parallel= -skip= -shuffle= -list= -outputdir= -cpuprofile= -memprofile= -blockprofile= -trace= -f= -u= -w= -installsuffix= -buildmode= -vet= -pgo= -fixtool=p"
+	sub, ok := r.First()
 	if !ok {
-		r.out.Maybe = len(r.args) > 0 || r.c.More
+		r.Out.Maybe = len(r.Args) > 0 || r.C.More
 		return
 	}
-	for strings.HasPrefix(sub, "-C") && len(r.args) > 1 {
+	for strings.HasPrefix(sub, "-C") && len(r.Args) > 1 {
 		n := 2
 		if strings.Contains(sub, "=") {
 			n = 1
 		}
-		if len(r.args) <= n {
+		if len(r.Args) <= n {
 			return
 		}
-		r.args = r.args[n:]
-		sub = r.args[0].Text
+		r.Args = r.Args[n:]
+		sub = r.Args[0].Text
 	}
-	r.i = 1
+	r.I = 1
 	switch sub {
 	case "env":
 		r.goEnv()
 		return
 	case "bug", "telemetry":
-		r.refuse("it starts a browser", sub)
+		r.Refuse("it starts a browser", sub)
 		return
 	case "build", "run", "test", "vet", "install", "get", "list", "generate", "clean", "fix", "tool", "work", "mod":
 	default:
 		return
 	}
 	for {
-		it, ok := r.next()
+		it, ok := r.Next()
 		if !ok {
 			return
 		}
 		switch {
-		case it.effect == "l":
+		case it.Effect == "l":
 			for _, mark := range []string{"-extld", "-extldflags", "-linkmode", "-toolexec", "-wrapper", "-fplugin", "-B"} {
-				if strings.Contains(it.value.Text, mark) && mark != "-linkmode" {
-					r.refuse("it names another linker", it.value.Text)
+				if strings.Contains(it.Value.Text, mark) && mark != "-linkmode" {
+					r.Refuse("it names another linker", it.Value.Text)
 					break
 				}
 			}
-			if it.value.Open {
-				r.out.Maybe = true
+			if it.Value.Open {
+				r.Out.Maybe = true
 			}
-		case it.effect == "G":
-			if it.value.Text != "gc" {
-				r.refuse("another compiler is another program", it.value.Text)
+		case it.Effect == "G":
+			if it.Value.Text != "gc" {
+				r.Refuse("another compiler is another program", it.Value.Text)
 			}
-		case it.name == "-args" || sub == "run" && it.name == "" && !r.lost:
-			if it.name == "" && strings.Contains(it.word.Text, "@") {
-				r.refuse("it fetches and runs a program that nobody has read", it.word.Text)
+		case it.Name == "-args" || sub == "run" && it.Name == "" && !r.Lost:
+			if it.Name == "" && strings.Contains(it.Word.Text, "@") {
+				r.Refuse("it fetches and runs a program that nobody has read", it.Word.Text)
 			}
-			if sub == "run" || it.name == "-args" {
+			if sub == "run" || it.Name == "-args" {
 				return
 			}
-		case it.name == "" && sub == "tool":
+		case it.Name == "" && sub == "tool":
 			return
-		case it.name != "":
-			r.apply(it)
+		case it.Name != "":
+			r.Apply(it)
 		}
 	}
 }
@@ -342,15 +355,15 @@ func readGo(r *reader) {
 // goEnv reads go env -w, which sets variables for good.
 func (r *reader) goEnv() {
 	write := false
-	for _, w := range r.args[1:] {
+	for _, w := range r.Args[1:] {
 		name, value, ok := strings.Cut(w.Text, "=")
 		switch {
 		case w.Text == "-w" || w.Text == "--w":
 			write = true
 		case ok && write:
-			r.out.Sets = append(r.out.Sets, words.Assignment{Name: name, Value: words.Word{Text: value, Open: w.Open}})
+			r.Out.Sets = append(r.Out.Sets, words.Assignment{Name: name, Value: words.Word{Text: value, Open: w.Open}})
 		case w.Open:
-			r.out.Maybe = true
+			r.Out.Maybe = true
 		}
 	}
 }
@@ -359,20 +372,20 @@ func (r *reader) goEnv() {
 // sub-commands that are programs.
 func readCargo(r *reader) {
 	sub := ""
-	for i := 0; i < len(r.args); i++ {
-		w := r.args[i]
+	for i := 0; i < len(r.Args); i++ {
+		w := r.Args[i]
 		t := w.Text
 		switch {
 		case w.Open && t == "" || w.Many:
-			r.out.Maybe = true
+			r.Out.Maybe = true
 		case t == "--" && !w.Open:
 			return
 		case t == "--config" || strings.HasPrefix(t, "--config="):
 			_, value, joined := strings.Cut(t, "=")
-			if !joined && i+1 < len(r.args) {
+			if !joined && i+1 < len(r.Args) {
 				i++
-				value = r.args[i].Text
-				w = r.args[i]
+				value = r.Args[i].Text
+				w = r.Args[i]
 			}
 			r.cargoSetting(words.Word{Text: value, Open: w.Open})
 		case t == "-Z" || t == "-C" || t == "--manifest-path" || t == "--target" || t == "--target-dir" || t == "-p" || t == "--package" || t == "-F" || t == "--features" || t == "-j" || t == "--color":
@@ -380,7 +393,7 @@ func readCargo(r *reader) {
 		case strings.HasPrefix(t, "-"), strings.HasPrefix(t, "+"):
 		case sub == "":
 			if sub = t; !cargoKnown(t) {
-				r.start("cargo", append([]words.Word{{Text: "cargo-" + t, Open: w.Open}}, r.args[i+1:]...))
+				r.Start("cargo", append([]words.Word{{Text: "cargo-" + t, Open: w.Open}}, r.Args[i+1:]...))
 				return
 			}
 		}
@@ -392,10 +405,10 @@ func (r *reader) cargoSetting(w words.Word) {
 	key = strings.ToLower(strings.Trim(key, " \t\"'"))
 	switch {
 	case w.Open && key == strings.ToLower(w.Text):
-		r.out.Maybe = true
+		r.Out.Maybe = true
 	case strings.HasPrefix(key, "net.") && !strings.Contains(key, "cli"), strings.HasPrefix(key, "term."), strings.HasPrefix(key, "http."), strings.HasPrefix(key, "profile."), key == "build.jobs", key == "build.target", key == "build.target-dir", key == "build.incremental", strings.HasPrefix(key, "registries.") && strings.HasSuffix(key, ".index"), strings.HasPrefix(key, "patch."):
 	default:
-		r.refuse("by this setting cargo starts a program, or reads more settings", w.Text)
+		r.Refuse("by this setting cargo starts a program, or reads more settings", w.Text)
 	}
 }
 
@@ -412,31 +425,31 @@ func cargoKnown(sub string) bool {
 // in an environment of theirs, and settings that start programs.
 func readPackages(r *reader) {
 	var sub string
-	for i := 0; i < len(r.args); i++ {
-		w := r.args[i]
+	for i := 0; i < len(r.Args); i++ {
+		w := r.Args[i]
 		t := w.Text
 		switch {
 		case w.Open && (t == "" || w.Many) && sub == "":
-			r.out.Maybe = true
+			r.Out.Maybe = true
 			return
-		case strings.HasPrefix(t, "--keyring-provider") && (strings.Contains(t, "subprocess") || i+1 < len(r.args) && r.args[i+1].Text == "subprocess"), strings.HasPrefix(t, "--editor"), strings.HasPrefix(t, "--config-settings=editor"), strings.HasPrefix(t, "--with-shell"):
-			r.refuse("this option starts a program", t)
+		case strings.HasPrefix(t, "--keyring-provider") && (strings.Contains(t, "subprocess") || i+1 < len(r.Args) && r.Args[i+1].Text == "subprocess"), strings.HasPrefix(t, "--editor"), strings.HasPrefix(t, "--config-settings=editor"), strings.HasPrefix(t, "--with-shell"):
+			r.Refuse("this option starts a program", t)
 		case strings.HasPrefix(t, "-"):
 			if packagesValued(t) {
 				i++
 			}
-		case r.name == "uvx":
-			r.start("uvx", append([]words.Word{{Text: strings.SplitN(t, "@", 2)[0], Open: w.Open}}, r.args[i+1:]...))
+		case r.Name == "uvx":
+			r.Start("uvx", append([]words.Word{{Text: strings.SplitN(t, "@", 2)[0], Open: w.Open}}, r.Args[i+1:]...))
 			return
-		case sub == "" && (t == "tool" || t == "env") && (r.name == "uv" || r.name == "hatch"):
+		case sub == "" && (t == "tool" || t == "env") && (r.Name == "uv" || r.Name == "hatch"):
 		case sub == "":
 			sub = t
 			switch {
-			case runsBehind(r.name, sub):
-				r.packaged(r.args[i+1:])
+			case runsBehind(r.Name, sub):
+				r.packaged(r.Args[i+1:])
 				return
-			case (sub == "config") && i+1 < len(r.args) && r.args[i+1].Text == "edit", sub == "shell", sub == "console", sub == "open", sub == "repl", sub == "code":
-				r.refuse("it starts a shell or an editor", sub)
+			case (sub == "config") && i+1 < len(r.Args) && r.Args[i+1].Text == "edit", sub == "shell", sub == "console", sub == "open", sub == "repl", sub == "code":
+				r.Refuse("it starts a shell or an editor", sub)
 				return
 			}
 		}
@@ -469,10 +482,10 @@ func (r *reader) packaged(ws []words.Word) {
 		t := ws[i].Text
 		switch {
 		case ws[i].Open && (t == "" || ws[i].Many):
-			r.out.Maybe = true
+			r.Out.Maybe = true
 			return
 		case t == "--":
-			r.start(r.name+" run", ws[i+1:])
+			r.Start(r.Name+" run", ws[i+1:])
 			return
 		case packagesValued(t):
 			i++
@@ -480,7 +493,7 @@ func (r *reader) packaged(ws []words.Word) {
 		case strings.HasSuffix(t, ".py"):
 			return // a program file, as with python
 		default:
-			r.start(r.name+" run", ws[i:])
+			r.Start(r.Name+" run", ws[i:])
 			return
 		}
 	}
@@ -488,22 +501,22 @@ func (r *reader) packaged(ws []words.Word) {
 
 // readApt reads apt: settings on the command line may be hooks.
 func readApt(r *reader) {
-	r.row.opts = "-o,--option=k -c,--config-file=! -t,--target-release,--default-release= -a,--host-architecture= -y,--yes -q,--quiet? -s -d -f -m -u -V -h,--help,-v,--version~ --pre-invoke=! --solver=!"
+	r.Row.Opts = "-o,--option=k -c,--config-file=! -t,--target-release,--default-release= -a,--host-architecture= -y,--yes -q,--quiet? -s -d -f -m -u -V -h,--help,-v,--version~ --pre-invoke=! --solver=!"
 	first := true
 	for {
-		it, ok := r.next()
+		it, ok := r.Next()
 		if !ok {
 			return
 		}
 		switch {
-		case it.effect == "k":
-			r.aptSetting(it.value)
-		case it.name != "":
-			r.apply(it)
+		case it.Effect == "k":
+			r.aptSetting(it.Value)
+		case it.Name != "":
+			r.Apply(it)
 		case first:
 			first = false
-			if it.word.Text == "edit-sources" {
-				r.refuse("it starts an editor", it.word.Text)
+			if it.Word.Text == "edit-sources" {
+				r.Refuse("it starts an editor", it.Word.Text)
 			}
 		}
 	}
@@ -514,24 +527,24 @@ func (r *reader) aptSetting(w words.Word) {
 	k := strings.ToLower(strings.TrimRight(key, ": "))
 	switch {
 	case w.Open && key == w.Text:
-		r.out.Maybe = true
+		r.Out.Maybe = true
 	case k == "dpkg::options" && (value == "--force-confold" || value == "--force-confdef" || value == "--force-confnew" || value == "--force-confmiss"), k == "dpkg::use-pty", k == "dpkg::lock::timeout", k == "dpkg::progress-fancy",
 		strings.HasPrefix(k, "acquire::") && !strings.Contains(k, "proxy-auto") && !strings.Contains(k, "proxyautodetect") && !strings.Contains(k, "compressiontypes") && !strings.Contains(k, "run"),
 		strings.HasPrefix(k, "apt::install-"), strings.HasPrefix(k, "apt::get::") && !strings.Contains(k, "command"), k == "apt::sandbox::user", strings.HasPrefix(k, "apt::color"), strings.HasPrefix(k, "apt::cache") && !strings.Contains(k, "invoke"), strings.HasPrefix(k, "debug::"), k == "quiet":
 	default:
-		r.refuse("by this setting apt starts a program, or may", key)
+		r.Refuse("by this setting apt starts a program, or may", key)
 	}
 }
 
 // readSystemPackages reads other package tools of systems.
 func readSystemPackages(r *reader) {
-	for i, w := range r.args {
+	for i, w := range r.Args {
 		t := w.Text
 		switch {
 		case w.Open && t == "" && i == 0:
-			r.out.Maybe = true
-		case strings.HasPrefix(t, "--hookdir"), strings.HasPrefix(t, "--config"), strings.HasPrefix(t, "--setopt=plug"), strings.HasPrefix(t, "--gpgdir"), r.name == "brew" && (t == "sh" || t == "edit" || t == "ruby" || t == "irb" || t == "exec"), r.name == "dnf" && t == "shell", r.name == "yum" && t == "shell", r.name == "zypper" && t == "shell":
-			r.refuse("it runs what it names, or reads commands", t)
+			r.Out.Maybe = true
+		case strings.HasPrefix(t, "--hookdir"), strings.HasPrefix(t, "--config"), strings.HasPrefix(t, "--setopt=plug"), strings.HasPrefix(t, "--gpgdir"), r.Name == "brew" && (t == "sh" || t == "edit" || t == "ruby" || t == "irb" || t == "exec"), r.Name == "dnf" && t == "shell", r.Name == "yum" && t == "shell", r.Name == "zypper" && t == "shell":
+			r.Refuse("it runs what it names, or reads commands", t)
 		}
 	}
 }

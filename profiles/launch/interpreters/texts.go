@@ -1,0 +1,396 @@
+package interpreters
+
+import (
+	"strings"
+
+	"github.com/ringd/ringd/profiles/launch/awk"
+	"github.com/ringd/ringd/profiles/launch/engine"
+	"github.com/ringd/ringd/profiles/launch/inline"
+	"github.com/ringd/ringd/profiles/launch/sed"
+	"github.com/ringd/ringd/profiles/words"
+)
+
+// Texts are programs that read a program of their own language from a word.
+func Texts(name string) (row, bool) {
+	switch name {
+	case "awk", "gawk", "mawk", "nawk", "original-awk", "bwk", "goawk", "igawk":
+		return row{Own: own(readAwk), Opts: "-F,--field-separator= -v,--assign= -f,--file=f -e,--source=e -i,--include=f -l,--load=! -E,--exec=f -b,--characters-as-bytes -c,--traditional -C,--copyright~ -d,--dump-variables? -D,--debug?! -g,--gen-pot -h,--help~ -I,--trace -k,--csv -L,--lint? -M,--bignum -n,--non-decimal-data -N,--use-lc-numeric -o,--pretty-print? -O,--optimize -p,--profile? -P,--posix -r,--re-interval -s,--no-optimize -S,--sandbox -t,--lint-old -V,--version~ -W=w", Flags: engine.Data}, true
+	case "sed", "gsed", "ssed":
+		return row{Own: own(readSed), Opts: "-n,--quiet,--silent -e,--expression=e -f,--file=f -E,-r,--regexp-extended -i,--in-place? -I? -l,--line-length= -s,--separate -u,--unbuffered -z,--null-data --posix --debug --sandbox --follow-symlinks -b,--binary -a --help,--version~", Flags: engine.Data}, true
+	case "vi", "vim", "nvim", "view", "vimdiff", "rvim", "gvim", "ex", "rview", "vim.basic":
+		return row{Own: own(readVim), Opts: "-c=k -S?! -s?s -w= -W= -u=u -U=u -i= -T= -r? -t= -q? -V? -b -d -D! -e -E -f -F -g -h,--help~ -l! -L -m -M -n -N -o? -O? -p? -P= -R -v -x -X -y -Z --cmd=k --version~ --noplugin --clean --not-a-term --ttyfail --startuptime= --remote?! --remote-expr=! --remote-send=! --headless --embed --api-info~ --listen=! --server=! --luamod-dev"}, true
+	case "ed", "red":
+		return row{Own: own(readEd)}, true
+	case "emacs", "emacsclient", "emacs-nox":
+		return row{Own: own(readEmacs)}, true
+	case "nano", "pico", "joe", "micro", "kak", "helix", "hx", "mcedit", "jed", "ne":
+		return row{Opts: "-s,--speller=p -f,--rcfile=! -e,--eval=! -config-dir=! -T= -r= -Y= -o= --help,--version~"}, true
+	case "sqlite3", "sqlite", "sqlcipher":
+		return row{Own: own(readSqlite)}, true
+	case "psql":
+		return row{Own: own(readSQL), Opts: "-c,--command=t -f,--file=f -d,--dbname= -h,--host= -p,--port= -U,--username= -v,--set,--variable= -F,--field-separator= -R,--record-separator= -o,--output=| -L,--log-file= -P,--pset= -T,--table-attr= -l,--list~ -V,--version~ -?,--help~ -A -a -b -e -E -H -n -q -s -S -t -w -W -x -X,--no-psqlrc -z -0 -1"}, true
+	case "mysql", "mariadb":
+		return row{Own: own(readSQL), Opts: "-e,--execute=t --pager?! -h,--host= -u,--user= -P,--port= -p,--password? -D,--database= -S,--socket= --default-character-set= --plugin-dir=! --default-auth=! --defaults-file=! --defaults-extra-file=! --defaults-group-suffix=! --init-command=t --tee= --delimiter= --prompt= --ssl-ca= --ssl-mode= --connect-timeout= -V,--version~ -?,--help~ -B -N -s -t -v -A -C -E -H -X -f -n -q -r -w"}, true
+	case "dc":
+		return row{Own: own(readSQL), Opts: "-e,--expression=t -f,--file=f -V,--version~ -h,--help~"}, true
+	case "m4", "gm4":
+		return row{Own: own(readM4), Opts: "-D,--define= -U,--undefine= -I,--include= -F,--freeze-state= -R,--reload-state=! -E -P -Q -e,--interactive -s -G -g -H= -L= -l= -o= -t= -d? -B= -S= --help,--version~"}, true
+	case "ftp", "lftp", "tnftp", "telnet":
+		return row{Own: own(readFtp)}, true
+	default:
+		return row{}, false
+	}
+}
+
+// readAwk reads awk: its program is the first operand, or stands in options.
+func readAwk(r *reader) {
+	var parts []words.Word
+	files, sandbox := false, false
+	for {
+		it, ok := r.Next()
+		if !ok {
+			break
+		}
+		switch {
+		case it.Effect == "e":
+			parts = append(parts, it.Value)
+		case it.Effect == "f":
+			files = true
+			r.FromFile(it.Value, "awk")
+			if it.Name == "-E" {
+				r.I = len(r.Args)
+			}
+		case it.Effect == "w":
+			files = files || strings.HasPrefix(it.Value.Text, "e")
+			r.Out.Interpreter = r.Out.Interpreter || files
+		case it.Name != "":
+			sandbox = sandbox || it.Name == "-S"
+			r.Apply(it)
+		default:
+			if !files && len(parts) == 0 {
+				if it.Word.Open && it.Word.Fed {
+					r.Refuse("its program comes from the input of another", it.Word.Text)
+					return
+				}
+				parts = append(parts, it.Word)
+			}
+			r.Ended, r.I = true, len(r.Args)
+		}
+	}
+	if r.Idle || sandbox {
+		return
+	}
+	text := pieces(parts)
+	if text.Open {
+		r.Out.Maybe = true
+	}
+	// What is known of a program decides already where it starts something.
+	p := awk.Read(text.Text)
+	if text.Open {
+		return
+	}
+	r.Out.Interpreter = r.Out.Interpreter || p.Files
+	r.starts("awk", p.Texts, p.Refused, text.Text)
+	if len(parts) == 0 && !files && r.C.More {
+		r.Refuse("its program comes from the input of another", "")
+	}
+}
+
+// starts notes what a program text starts.
+func (r *reader) starts(via string, texts []string, refused, word string) {
+	for _, t := range texts {
+		r.Text(via, words.Known(t))
+	}
+	if refused != "" {
+		r.Refuse(refused, word)
+	}
+}
+
+// pieces joins parts of a program by line ends.
+func pieces(ws []words.Word) words.Word {
+	if len(ws) == 1 {
+		return ws[0]
+	}
+	out := words.Word{}
+	for i, w := range ws {
+		if i > 0 {
+			out.Text += "\n"
+		}
+		out.Text += w.Text
+		out.Open, out.Fed = out.Open || w.Open, out.Fed || w.Fed
+	}
+	return out
+}
+
+// readSed reads sed: its program is the first operand, or stands in options.
+func readSed(r *reader) {
+	var parts, files []words.Word
+	sandbox, file := false, false
+	for {
+		it, ok := r.Next()
+		if !ok {
+			break
+		}
+		switch {
+		case it.Effect == "e":
+			parts = append(parts, it.Value)
+		case it.Effect == "f":
+			file = true
+			r.FromFile(it.Value, "sed")
+		case it.Name != "":
+			sandbox = sandbox || it.Name == "--sandbox"
+			r.Apply(it)
+		default:
+			files = append(files, it.Word)
+		}
+	}
+	if len(parts) == 0 && !file {
+		if len(files) == 0 {
+			if r.C.More && !sandbox && !r.Idle {
+				r.Refuse("its program comes from the input of another", "")
+			}
+			return
+		}
+		// BSD's -i takes a word, an empty one mostly: then the next is the program.
+		if files[0].Text == "" && !files[0].Open && len(files) > 1 {
+			files = files[1:]
+		}
+		parts = files[:1]
+	}
+	text := pieces(parts)
+	if r.Idle || sandbox || len(parts) == 0 {
+		return
+	}
+	if text.Open {
+		if text.Fed {
+			r.Refuse("its program comes from the input of another", text.Text)
+		}
+		r.Out.Maybe = true
+		return
+	}
+	p := sed.Read(text.Text)
+	r.starts("sed", p.Texts, p.Refused, text.Text)
+}
+
+// inlineText notes a text of a language on the command line.
+func (r *reader) inlineText(language string, w words.Word) {
+	if w.Open {
+		if r.Out.Maybe = true; w.Fed {
+			r.Refuse("its program comes from the input of another", w.Text)
+		}
+		return
+	}
+	if what, starts := Inline(language, w.Text); starts {
+		r.Refuse("its text names what starts programs", what)
+	}
+}
+
+// Inline reports what in a program text starts programs. The language is one that
+// Result.Stdin gives: a caller that knows what stands on standard input asks it.
+func Inline(language, text string) (what string, starts bool) {
+	switch language {
+	case "awk":
+		p := awk.Read(text)
+		if p.Refused == "" && len(p.Texts) > 0 {
+			return p.Texts[0], true
+		}
+		return p.Refused, p.Refused != ""
+	case "sed":
+		p := sed.Read(text)
+		if p.Refused == "" && len(p.Texts) > 0 {
+			return p.Texts[0], true
+		}
+		return p.Refused, p.Refused != ""
+	default:
+		return inline.Starts(language, text)
+	}
+}
+
+// readVim reads vim: commands of it are refused but for those that edit.
+func readVim(r *reader) {
+	some := false
+	for {
+		it, ok := r.Next()
+		if !ok {
+			break
+		}
+		switch {
+		case it.Effect == "k":
+			some = true
+			r.vimCommand(it.Value)
+		case it.Effect == "u":
+			if v := it.Value.Text; v != "NONE" && v != "NORC" && v != "DEFAULTS" || it.Value.Open {
+				r.Refuse("its settings may start programs", it.Word.Text)
+			}
+		case it.Name == "-s" && r.Name != "ex" && !it.Has && r.I < len(r.Args):
+			// -es is silent; -s alone names a file of keys
+			if !strings.Contains(it.Word.Text, "e") && !strings.Contains(it.Word.Text, "E") && !r.HasWord("-e", "-E") {
+				r.Refuse("its keys are read from a file", it.Word.Text)
+			}
+		case it.Name != "":
+			r.Apply(it)
+		case strings.HasPrefix(it.Word.Text, "+") && !r.Ended:
+			some = true
+			r.vimCommand(words.Word{Text: it.Word.Text[1:], Open: it.Word.Open})
+		}
+	}
+	if !r.Idle && !some {
+		r.Out.Stdin = "vim"
+	}
+}
+
+func (r *reader) vimCommand(w words.Word) {
+	if w.Open {
+		r.Out.Maybe = true
+		return
+	}
+	for part := range strings.SplitSeq(w.Text, "|") {
+		if !vimHarmless(strings.TrimSpace(part)) {
+			r.Refuse("an editor's command may start programs", w.Text)
+			return
+		}
+	}
+}
+
+func vimHarmless(c string) bool {
+	c = strings.TrimLeft(c, ": \t")
+	switch c {
+	case "", "q", "q!", "qa", "qa!", "qall", "qall!", "quit", "quit!", "wq", "wq!", "w", "w!", "wa", "wqa", "wqa!", "x", "x!", "xa", "xall", "update", "noh", "retab", "d", "$", "G", "syntax on", "syntax off":
+		return true
+	}
+	if strings.Trim(c, "0123456789") == "" {
+		return true
+	}
+	if rest, ok := strings.CutPrefix(c, "set "); ok {
+		return !strings.ContainsAny(rest, "|!") && !strings.Contains(rest, "=") || rest == "nu"
+	}
+	rest := strings.TrimLeft(c, "%0123456789,$.")
+	return len(rest) > 2 && rest[0] == 's' && strings.IndexByte("/#@,", rest[1]) >= 0 && !strings.Contains(rest, `\=`)
+}
+
+// readEd reads ed: it reads commands from standard input, and !command as a file.
+func readEd(r *reader) {
+	for _, w := range r.Args {
+		if w.Open && w.Text == "" {
+			r.Out.Maybe = true
+		} else if strings.HasPrefix(w.Text, "!") {
+			r.Refuse("ed runs it to read what it says", w.Text)
+		}
+	}
+	r.Out.Stdin = "ed"
+}
+
+// readEmacs reads emacs: Lisp on the command line is text, in files a script.
+func readEmacs(r *reader) {
+	r.Row.Opts = "-eval,-execute,-e=t -f,-funcall=! -l,-load=f -script=f -x=f -batch -Q,-quick -q,-no-init-file -nw -L,-directory= -u,-user= -c -t -n -a,-alternate-editor=! -s,-socket-name= -F= -d,-display= -T= -version,-help~ -no-site-file -insert= -chdir= -kill -daemon?! -visit= -file= -find-file="
+	r.Row.Flags = engine.LongOnly
+	for {
+		it, ok := r.Next()
+		if !ok {
+			return
+		}
+		switch it.Effect {
+		case "t":
+			r.inlineText("lisp", it.Value)
+		case "f":
+			r.FromFile(it.Value, "lisp")
+		default:
+			if it.Name != "" {
+				r.Apply(it)
+			}
+		}
+	}
+}
+
+// readSqlite reads sqlite3: SQL and dot commands behind the database.
+func readSqlite(r *reader) {
+	r.Row.Opts = "-cmd=t -init=! -csv -json -header -noheader -line -list -html -column -table -markdown -box -readonly -batch -bail -safe -separator= -newline= -nullvalue= -mmap= -maxsize= -vfs= -zip -A! -ascii -echo -interactive -quote -tabs -stats -append -deserialize -lookaside= -pagecache= -heap= -version,-help~"
+	r.Row.Flags = engine.LongOnly
+	count := 0
+	for {
+		it, ok := r.Next()
+		if !ok {
+			break
+		}
+		switch {
+		case it.Effect == "t":
+			r.inlineText("sqlite3", it.Value)
+		case it.Name != "":
+			r.Apply(it)
+		default:
+			if count++; count > 1 {
+				r.inlineText("sqlite3", it.Word)
+			}
+		}
+	}
+	if count < 2 && !r.Idle {
+		r.Out.Stdin = "sqlite3"
+	}
+}
+
+// readSQL reads psql, mysql and dc: text in options, files, else standard input.
+func readSQL(r *reader) {
+	language, some := r.Name, false
+	if language == "mariadb" {
+		language = "mysql"
+	}
+	for {
+		it, ok := r.Next()
+		if !ok {
+			break
+		}
+		switch {
+		case it.Effect == "t":
+			some = true
+			r.inlineText(language, it.Value)
+		case it.Effect == "f":
+			some = true
+			r.FromFile(it.Value, language)
+		case it.Name != "":
+			r.Apply(it)
+		case language == "dc":
+			some = true
+			r.FromFile(it.Word, language)
+		}
+	}
+	if !some && !r.Idle {
+		r.Out.Stdin = language
+	}
+}
+
+func readM4(r *reader) {
+	some := false
+	for {
+		it, ok := r.Next()
+		if !ok {
+			break
+		}
+		if it.Name != "" {
+			r.Apply(it)
+			continue
+		}
+		some = true
+		r.FromFile(it.Word, "m4")
+	}
+	if !some && !r.Idle {
+		r.Out.Stdin = "m4"
+	}
+}
+
+func readFtp(r *reader) {
+	for i, w := range r.Args {
+		switch {
+		case w.Open && w.Text == "":
+			r.Out.Maybe = true
+		case r.Name == "lftp" && (w.Text == "-c" || w.Text == "-e" || w.Text == "-f"):
+			if i+1 < len(r.Args) && w.Text != "-f" {
+				r.inlineText("ftp", r.Args[i+1])
+			} else {
+				r.Refuse("its commands may start programs", w.Text)
+			}
+		case strings.HasPrefix(w.Text, "|"):
+			r.Refuse("it is a command", w.Text)
+		}
+	}
+	r.Out.Stdin = "ftp"
+}
