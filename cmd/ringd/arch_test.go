@@ -111,6 +111,7 @@ var layers = map[string][]string{
 	"executors/js/guest":           {"executors", "executors/js/engine", "executors/js/start", "profiles"},
 
 	"executors/shell/static":    {"profiles/words"},
+	"executors/shell/alike":     {"executors/shell/static"},
 	"executors/shell/script":    {"executors/shell/static", "profiles", "profiles/words"},
 	"executors/shell/preflight": {"executors/shell/script", "executors/shell/static", "profiles", "profiles/command", "profiles/launch", "profiles/words"},
 	"executors/shell":           {"executors", "executors/shell/start", "profiles"},
@@ -118,7 +119,7 @@ var layers = map[string][]string{
 	"executors/shell/guest":     {"executors", "executors/shell/preflight", "executors/shell/refusal", "executors/shell/runner", "executors/shell/script", "executors/shell/start", "profiles", "profiles/words"},
 	"executors/shell/builtin":   {},
 	"executors/shell/steps":     {},
-	"executors/shell/runner":    {"executors/shell/builtin", "executors/shell/script", "executors/shell/steps", "profiles", "profiles/command", "profiles/words"},
+	"executors/shell/runner":    {"executors/shell/alike", "executors/shell/builtin", "executors/shell/script", "executors/shell/steps", "profiles", "profiles/command", "profiles/words"},
 	"executors/shell/dry":       {"executors/shell/runner", "executors/shell/script", "profiles", "profiles/command", "profiles/words"},
 	"executors/shell/verdict":   {"executors/shell/dry", "executors/shell/preflight", "executors/shell/script", "profiles", "profiles/command"},
 
@@ -280,7 +281,7 @@ var owners = map[string][]string{
 }
 
 // pure lists packages that know no file, network, clock or chance.
-var pure = []string{"schema", "schema/shape", "schema/scalar", "schema/prose", "profiles", "profiles/egress", "profiles/egress/head", "profiles/egress/hello", "profiles/egress/request", "profiles/egress/socks", "profiles/egress/names", "profiles/jsontext", "profiles/hosts", "profiles/argschema", "profiles/modules", "profiles/paths", "profiles/words", "profiles/command", "profiles/variables", "profiles/launch", "profiles/launch/awk", "profiles/launch/gitkey", "profiles/launch/build", "profiles/launch/engine", "profiles/launch/interpreters", "profiles/launch/running", "profiles/launch/tools", "profiles/launch/inline", "profiles/launch/sed", "compiler", "compiler/condition", "compiler/secrets", "compiler/bridgeschema", "executors/js/engine/meter", "executors/js/engine/value", "executors/js/engine/snapshot", "executors/js/engine/trace", "executors/shell/script", "executors/shell/preflight", "executors/shell/static"}
+var pure = []string{"schema", "schema/shape", "schema/scalar", "schema/prose", "profiles", "profiles/egress", "profiles/egress/head", "profiles/egress/hello", "profiles/egress/request", "profiles/egress/socks", "profiles/egress/names", "profiles/jsontext", "profiles/hosts", "profiles/argschema", "profiles/modules", "profiles/paths", "profiles/words", "profiles/command", "profiles/variables", "profiles/launch", "profiles/launch/awk", "profiles/launch/gitkey", "profiles/launch/build", "profiles/launch/engine", "profiles/launch/interpreters", "profiles/launch/running", "profiles/launch/tools", "profiles/launch/inline", "profiles/launch/sed", "compiler", "compiler/condition", "compiler/secrets", "compiler/bridgeschema", "executors/js/engine/meter", "executors/js/engine/value", "executors/js/engine/snapshot", "executors/js/engine/trace", "executors/shell/script", "executors/shell/preflight", "executors/shell/static", "executors/shell/alike"}
 
 // impure is what a pure package may not import.
 var impure = []string{"os", "net", "net/http", "io/ioutil", "math/rand", "crypto/rand", "syscall", "os/exec", "log", "log/slog"}

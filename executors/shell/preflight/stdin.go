@@ -7,8 +7,6 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 
 	"github.com/ringd/ringd/executors/shell/static"
-	"github.com/ringd/ringd/profiles"
-	"github.com/ringd/ringd/profiles/command"
 	"github.com/ringd/ringd/profiles/words"
 )
 
@@ -264,27 +262,4 @@ func formatted(args []string) (string, bool) {
 			return b.String(), true
 		}
 	}
-}
-
-// program decides a program in another language that a command reads from its
-// standard input. A file of one is allowed, as an operand would be.
-func (w *walker) program(lang string, c command.Command, at syntax.Pos, p place) {
-	switch p.in.kind {
-	case inOuter, inFile:
-	case inText:
-		if p.in.text != "" {
-			w.inline(lang, p.in.text, at, p)
-		}
-	case inOpen:
-		w.out.Open = true
-	default:
-		w.deny(p, at, profiles.CodeShellOpaque, c.Words[0].Text+" would run a program that nobody has read: it comes from "+p.in.from(),
-			"give it as a file, or write it out in the script")
-	}
-}
-
-// inline decides the text of such a program.
-func (w *walker) inline(lang, text string, at syntax.Pos, p place) {
-	w.deny(p, at, profiles.CodeShellOpaque, "the text of a "+lang+" program is not read yet")
-	_ = text
 }

@@ -14,6 +14,7 @@ import (
 	"mvdan.cc/sh/v3/interp"
 	"mvdan.cc/sh/v3/syntax"
 
+	"github.com/ringd/ringd/executors/shell/alike"
 	"github.com/ringd/ringd/executors/shell/builtin"
 	"github.com/ringd/ringd/executors/shell/script"
 	"github.com/ringd/ringd/executors/shell/steps"
@@ -220,6 +221,7 @@ func (g *rig) plant(read *script.Script, from *At) (*syntax.File, error) {
 	if from != nil {
 		o.Line, o.Column = from.Line, from.Column
 	}
+	alike.Rewrite(s.File, s.Text)
 	steps.Plant(s.File, o)
 	s.File.Name = g.c.Name
 	return s.File, nil

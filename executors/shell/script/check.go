@@ -321,7 +321,11 @@ func (c *check) parts(parts []syntax.WordPart) {
 			}
 			c.subshell(x.Stmts)
 		case *syntax.ProcSubst:
-			if x.Op != syntax.CmdIn && x.Op != syntax.CmdOut {
+			switch x.Op {
+			case syntax.CmdIn:
+			case syntax.CmdOut:
+				c.refuse("procsubst.output", x.Pos())
+			default:
 				c.refuse("node", x.Pos())
 			}
 			c.subshell(x.Stmts)

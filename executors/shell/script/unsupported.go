@@ -32,6 +32,7 @@ func Unsupported() []Construct {
 		{"parameter.anchor", "${x/#a/b} and ${x/%a/b}", "b${x#a} or ${x%a}b, after a test"},
 		{"parameter.elements", "an indirect list: ${!x} with x='a[@]'", "a name reference: declare -n r=a; \"${r[@]}\""},
 		{"parameter.transform", "${x@P}, ${x@E}, ${x@K} and ${x@k}", "printf '%q' \"$x\", or set the text as it is"},
+		{"procsubst.output", ">( )", "a pipe: command | tee file"},
 		{"redirect.dup", "a copy of a descriptor other than 0, 1 and 2, or one that is moved", "2>&1 or >&2"},
 		{"redirect.fd", "descriptors above 2", "a file, or a { } group with its own redirects"},
 		{"redirect.readwrite", "<>", "< to read, > to write"},
