@@ -66,7 +66,12 @@ func Run(ctx context.Context, name string, args []string, s Shell) uint8 {
 		return s.print(s.Dir + "\n")
 	case "times":
 		return s.print("0m0.000s 0m0.000s\n0m0.000s 0m0.000s\n")
-	case "hash", "jobs", "disown":
+	case "hash":
+		if len(args) == 0 {
+			return s.print("hash: hash table empty\n")
+		}
+		return 0
+	case "jobs", "disown":
 		return 0
 	default:
 		return s.fail(2, "%s: unsupported", name)

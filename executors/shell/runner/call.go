@@ -48,7 +48,7 @@ func (g *rig) call(ctx context.Context, args []string) ([]string, error) {
 		}
 	}
 	g.mu.Lock()
-	_, function := g.funcs[args[0]]
+	function := g.funcs[args[0]]
 	g.mu.Unlock()
 	if function {
 		return args, nil
@@ -57,7 +57,7 @@ func (g *rig) call(ctx context.Context, args []string) ([]string, error) {
 		return args, nil
 	}
 	switch args[0] { // those without any effect outside, which loops run most
-	case ":", "true", "false", "break", "continue", "return", "shift", "[", "test":
+	case ":", "true", "false", "break", "continue", "return", "[", "test":
 		if len(args) == 1 || args[0] == "[" || args[0] == "test" || args[0] == ":" {
 			return g.plain(hc, p, args)
 		}
@@ -123,6 +123,12 @@ func (g *rig) builtin(ctx context.Context, hc interp.HandlerContext, p *place, a
 		return g.trap(ctx, hc, p, args)
 	case "set":
 		return set(args), nil
+	case "unset":
+		if len(args) > 1 && args[1] == "-f" {
+			g.forget(args)
+		}
+	case "shift":
+		return shift(args), nil
 	case "cd", "pushd":
 		args = cd(args)
 		g.enter(goal(hc, args))
@@ -206,17 +212,9 @@ func (g *rig) plant(read *script.Script, from *At) (*syntax.File, error) {
 	if r != nil {
 		return nil, &profiles.Denial{Capability: profiles.ExecutorShell, Decision: refusalOf(r)}
 	}
-	syntax.Walk(s.File, func(n syntax.Node) bool {
-		if f, ok := n.(*syntax.FuncDecl); ok && f.Name != nil {
-			from, to := int(f.Pos().Offset()), int(f.End().Offset())
-			if from < to && to <= len(s.Text) {
-				g.mu.Lock()
-				g.funcs[f.Name.Value] = s.Text[from:to]
-				g.mu.Unlock()
-			}
-		}
-		return true
-	})
+	if d := g.functions(s.File); d != nil {
+		return nil, d
+	}
 	o := steps.Options{Dry: g.c.Dry}
 	if from != nil {
 		o.Line, o.Column = from.Line, from.Column
@@ -225,6 +223,39 @@ func (g *rig) plant(read *script.Script, from *At) (*syntax.File, error) {
 	steps.Plant(s.File, o)
 	s.File.Name = g.c.Name
 	return s.File, nil
+}
+
+// functions keeps the names of the functions that a tree defines. Those that run
+// text or other commands keep their names: what they run is read before.
+func (g *rig) functions(tree *syntax.File) error {
+	var refused error
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	syntax.Walk(tree, func(n syntax.Node) bool {
+		f, ok := n.(*syntax.FuncDecl)
+		if !ok || f.Name == nil {
+			return true
+		}
+		switch f.Name.Value {
+		case "eval", "source", ".", "trap", "exec", "command", "builtin":
+			refused = &profiles.Denial{Capability: profiles.ExecutorShell, Decision: profiles.Decision{
+				Code: profiles.CodeShellUnsupported, Reason: "a function cannot be called " + f.Name.Value + ", which runs other commands",
+				Instead: []string{"another name for the function"}, Evidence: &profiles.Evidence{Line: int(f.Pos().Line()), Column: int(f.Pos().Col())},
+			}}
+		}
+		g.funcs[f.Name.Value] = true
+		return true
+	})
+	return refused
+}
+
+// forget forgets functions that unset takes away.
+func (g *rig) forget(args []string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, a := range args[1:] {
+		delete(g.funcs, a)
+	}
 }
 
 func refusalOf(r *script.Refusal) profiles.Decision {
@@ -401,6 +432,27 @@ func set(args []string) []string {
 		return []string{"true"}
 	}
 	return out
+}
+
+// shift fails when there are fewer parameters, as in bash.
+func shift(args []string) []string {
+	last := len(args) - 1
+	count, ok := strings.CutPrefix(args[last], steps.Count)
+	if !ok {
+		return args
+	}
+	args = args[:last:last]
+	have, err := strconv.Atoi(count)
+	n := 1
+	if len(args) == 2 {
+		if n, err = strconv.Atoi(args[1]); err != nil {
+			return args
+		}
+	}
+	if err != nil || n < 0 || n > have {
+		return []string{"false"}
+	}
+	return args
 }
 
 func harmless(option string) bool {

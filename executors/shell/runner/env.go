@@ -66,6 +66,11 @@ func environOf(env []string, user int) *environ {
 	for _, name := range []string{"UID", "EUID", "GID"} {
 		e.set(name, id)
 	}
+	for name, value := range map[string]string{"BASH_VERSION": "5.2.0(1)-release", "BASH": "/bin/bash", "HOSTNAME": "localhost", "OSTYPE": "linux-gnu", "SHLVL": "1"} {
+		if !e.values[name].Set {
+			e.set(name, expand.Variable{Set: true, Kind: expand.String, Str: value})
+		}
+	}
 	return e
 }
 

@@ -215,7 +215,7 @@ func quote(v string) (string, error) {
 // what says what a name is, as type and command -v do. PATH is not looked at.
 func (g *rig) what(name string) (kind, text string) {
 	g.mu.Lock()
-	_, function := g.funcs[name]
+	function := g.funcs[name]
 	g.mu.Unlock()
 	switch {
 	case syntax.IsKeyword(name):

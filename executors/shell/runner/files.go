@@ -83,6 +83,9 @@ func (g *rig) stat(ctx context.Context, name string, follow bool) (fs.FileInfo, 
 	if loop, ok := steps.ParseTurn(name); ok && g.c.Dry {
 		return nil, g.turn(loop)
 	}
+	if lists, leaves, ok := steps.ParseLeft(name); ok {
+		return nil, g.left(placeOf(interp.HandlerCtx(ctx)).home, lists, leaves)
+	}
 	seen, err := g.look(ctx, Look{Path: name, Link: !follow})
 	if err != nil {
 		return nil, err
@@ -91,6 +94,25 @@ func (g *rig) stat(ctx context.Context, name string, follow bool) (fs.FileInfo, 
 		return nil, &fs.PathError{Op: "stat", Path: name, Err: fs.ErrNotExist}
 	}
 	return seen.Info, nil
+}
+
+// left keeps which lists of a shell break and continue have left, and answers a
+// list that asks: an error when it is one of them.
+func (g *rig) left(home *shell, lists []int, leaves bool) error {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for _, n := range lists {
+		switch {
+		case leaves && home.left == nil:
+			home.left = map[int]bool{n: true}
+		case leaves:
+			home.left[n] = true
+		case home.left[n]:
+			delete(home.left, n)
+			return fs.ErrNotExist
+		}
+	}
+	return nil
 }
 
 func (g *rig) access(ctx context.Context, name string, mode interp.AccessMode) error {

@@ -146,7 +146,7 @@ func runText(t testing.TB, dir, text string, change func(*runner.Config)) ran {
 	if refusal != nil {
 		t.Fatalf("parse %q: %v", text, refusal)
 	}
-	h := &host{dir: dir, allow: []string{"cat", "sort", "head", "seq", "wc", "tr", "cut", "true", "sleep", "env", "ls", "mkdir", "touch", "uniq", "grep", "sed", "rm", "printenv"}}
+	h := &host{dir: dir, allow: []string{"cat", "sort", "head", "seq", "wc", "tr", "cut", "true", "sleep", "env", "ls", "mkdir", "touch", "uniq", "grep", "sed", "rm", "printenv", "tail", "yes", "awk"}}
 	var out, errs locked
 	null, err := os.Open(os.DevNull)
 	if err != nil {
@@ -155,7 +155,7 @@ func runText(t testing.TB, dir, text string, change func(*runner.Config)) ran {
 	defer func() { _ = null.Close() }()
 	c := runner.Config{
 		Host: h, Decider: rules{programs: h.allow, refused: []string{"PATH", "LD_PRELOAD"}}, Dir: dir,
-		Env:   []string{"PATH=/nothing", "HOME=" + dir, "TMPDIR=" + filepath.Join(dir, "tmp"), "LC_ALL=C"},
+		Env:   []string{"PATH=/nothing", "HOME=" + dir, "TMPDIR=" + filepath.Join(dir, "tmp"), "LC_ALL=C.UTF-8"},
 		Stdin: null, Stdout: &out, Stderr: &errs, Now: time.Now, User: os.Getuid(),
 	}
 	if change != nil {

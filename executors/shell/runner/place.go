@@ -29,7 +29,10 @@ type place struct {
 }
 
 // shell is one shell with its jobs.
-type shell struct{ jobs []*job }
+type shell struct {
+	jobs []*job
+	left map[int]bool // lists that break and continue have left
+}
 
 // inner is a shell inside of a statement, by its number: its statements share it.
 // The caller holds mu.

@@ -30,7 +30,7 @@ type rig struct {
 	endless string
 	steps   int
 	seen    map[string]string // variables with values that are allowed
-	funcs   map[string]string // functions that were defined at some time, with their text
+	funcs   map[string]bool   // functions that the texts define
 	sources map[string]string // texts that source reads, by the path it is given
 	kept    map[string]string // content of <(list), by its path
 	turns   map[int]*turning
@@ -45,7 +45,7 @@ var errStop = errors.New("the script was stopped")
 func run(ctx context.Context, c Config, s *script.Script) (Result, error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	g := &rig{c: withDefaults(c), stop: stop, seen: map[string]string{}, funcs: map[string]string{}, sources: map[string]string{}, kept: map[string]string{}, entered: map[string]bool{}, turns: map[int]*turning{}}
+	g := &rig{c: withDefaults(c), stop: stop, seen: map[string]string{}, funcs: map[string]bool{}, sources: map[string]string{}, kept: map[string]string{}, entered: map[string]bool{}, turns: map[int]*turning{}}
 	root := &place{base: c.Stderr, home: &shell{}}
 	r, err := g.shell(c.Dir, startEnv(g.c), c.Params, c.Stdin, c.Stdout, root)
 	if err != nil {
@@ -57,7 +57,8 @@ func run(ctx context.Context, c Config, s *script.Script) (Result, error) {
 	g.enter(c.Dir)
 	tree, err := g.plant(s, nil)
 	if err != nil {
-		return Result{Exit: ExitRefused}, err
+		_ = g.failed(err, At{})
+		return g.result(r, ExitRefused, nil)
 	}
 	exit, fault := g.end(ctx, r.Run(ctx, tree))
 	g.last(ctx, r)

@@ -43,6 +43,7 @@ type Options struct {
 // Plant marks a tree, which it changes. The tree must not be in use.
 func Plant(f *syntax.File, o Options) {
 	p := planter{Options: o, shells: map[*syntax.Stmt]int{}, done: map[*syntax.Stmt]bool{}, bare: map[*syntax.Stmt]bool{}}
+	guardLoops(f)
 	syntax.Walk(f, p.node)
 }
 
@@ -101,6 +102,23 @@ func Parse(path string) (Step, bool) {
 	return s, true
 }
 
+// ParseLeft reads the path of a list that asks whether it goes on, and of what
+// leaves lists. False: it is neither.
+func ParseLeft(path string) (lists []int, leaves, ok bool) {
+	i := strings.LastIndex(path, mark)
+	if i < 0 || i+2 > len(path) || path[i+1] != 'g' && path[i+1] != 'k' {
+		return nil, false, false
+	}
+	for _, field := range strings.Split(strings.TrimPrefix(path[i+2:], ","), ",") {
+		n, err := strconv.Atoi(field)
+		if err != nil {
+			return nil, false, false
+		}
+		lists = append(lists, n)
+	}
+	return lists, path[i+1] == 'k', true
+}
+
 // ParseTurn reads the path of a loop's turn. False: it is none.
 func ParseTurn(path string) (loop int, ok bool) {
 	i := strings.LastIndex(path, mark+"t")
@@ -154,6 +172,9 @@ func (p *planter) node(n syntax.Node) bool {
 	case *syntax.BinaryCmd:
 		if n.Op == syntax.Pipe || n.Op == syntax.PipeAll {
 			p.own([]*syntax.Stmt{n.X})
+			if n.Y != nil && n.Y.Cmd != nil { // the interpreter runs the last part itself
+				n.Y = &syntax.Stmt{Position: n.Y.Pos(), Cmd: &syntax.Subshell{Lparen: n.Y.Pos(), Rparen: n.Y.End(), Stmts: []*syntax.Stmt{n.Y}}}
+			}
 		}
 	case *syntax.WhileClause:
 		n.Do = p.turn(n.Do)
@@ -167,6 +188,16 @@ func (p *planter) node(n syntax.Node) bool {
 		}
 	case *syntax.ParamExp:
 		p.param(n)
+	case *syntax.CallExpr:
+		if len(n.Args) > 0 && n.Args[0].Lit() == "shift" { // the runner has to know how many there are
+			pos := n.Pos()
+			count := &syntax.ParamExp{Dollar: pos, Short: true, Param: &syntax.Lit{ValuePos: pos, ValueEnd: pos, Value: "#"}}
+			n.Args = append(n.Args[:len(n.Args):len(n.Args)], &syntax.Word{Parts: []syntax.WordPart{lit(pos, mark).Parts[0], count}})
+		}
+	case *syntax.LetClause:
+		for i, x := range n.Exprs {
+			n.Exprs[i] = unquoted(x)
+		}
 	case *syntax.Word:
 		for i, part := range n.Parts {
 			if s, ok := part.(*syntax.ProcSubst); ok && s.Op == syntax.CmdIn {
@@ -243,14 +274,43 @@ func (p *planter) turn(body []*syntax.Stmt) []*syntax.Stmt {
 	}
 	p.loops++
 	pos := body[0].Pos()
-	ask := &syntax.Stmt{Position: pos, Cmd: &syntax.TestClause{Left: pos, Right: pos, X: &syntax.UnaryTest{
-		OpPos: pos, Op: syntax.TsExists, X: lit(pos, mark+"t"+strconv.Itoa(p.loops)),
-	}}}
+	ask := &syntax.Stmt{Position: pos, Cmd: exists(pos, mark+"t"+strconv.Itoa(p.loops))}
 	end := &syntax.Stmt{Position: pos, Cmd: &syntax.CallExpr{Args: []*syntax.Word{lit(pos, "break")}}}
 	both := &syntax.Stmt{Position: pos, Cmd: &syntax.BinaryCmd{OpPos: pos, Op: syntax.OrStmt, X: ask, Y: end}}
 	p.bare[ask], p.bare[end], p.bare[both] = true, true, true
 	return append([]*syntax.Stmt{both}, body...)
 }
+
+// unquoted is an expression of let, which may stand in quotes.
+func unquoted(x syntax.ArithmExpr) syntax.ArithmExpr {
+	w, ok := x.(*syntax.Word)
+	if !ok || len(w.Parts) != 1 {
+		return x
+	}
+	text := ""
+	switch q := w.Parts[0].(type) {
+	case *syntax.SglQuoted:
+		text = q.Value
+	case *syntax.DblQuoted:
+		for _, part := range q.Parts {
+			l, ok := part.(*syntax.Lit)
+			if !ok {
+				return x
+			}
+			text += l.Value
+		}
+	default:
+		return x
+	}
+	read, err := syntax.NewParser().Arithmetic(strings.NewReader(text))
+	if err != nil || read == nil {
+		return x
+	}
+	return read
+}
+
+// Count is what stands in front of the number of parameters that shift is given.
+const Count = mark
 
 // Capture is the command that keeps its input as a file, and writes the path of
 // it.
