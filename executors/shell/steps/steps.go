@@ -172,9 +172,6 @@ func (p *planter) node(n syntax.Node) bool {
 	case *syntax.BinaryCmd:
 		if n.Op == syntax.Pipe || n.Op == syntax.PipeAll {
 			p.own([]*syntax.Stmt{n.X})
-			if n.Y != nil && n.Y.Cmd != nil { // the interpreter runs the last part itself
-				n.Y = &syntax.Stmt{Position: n.Y.Pos(), Cmd: &syntax.Subshell{Lparen: n.Y.Pos(), Rparen: n.Y.End(), Stmts: []*syntax.Stmt{n.Y}}}
-			}
 		}
 	case *syntax.WhileClause:
 		n.Do = p.turn(n.Do)
@@ -193,16 +190,6 @@ func (p *planter) node(n syntax.Node) bool {
 			pos := n.Pos()
 			count := &syntax.ParamExp{Dollar: pos, Short: true, Param: &syntax.Lit{ValuePos: pos, ValueEnd: pos, Value: "#"}}
 			n.Args = append(n.Args[:len(n.Args):len(n.Args)], &syntax.Word{Parts: []syntax.WordPart{lit(pos, mark).Parts[0], count}})
-		}
-	case *syntax.LetClause:
-		for i, x := range n.Exprs {
-			n.Exprs[i] = unquoted(x)
-		}
-	case *syntax.Word:
-		for i, part := range n.Parts {
-			if s, ok := part.(*syntax.ProcSubst); ok && s.Op == syntax.CmdIn {
-				n.Parts[i] = p.captured(s)
-			}
 		}
 	}
 	return true
@@ -279,34 +266,6 @@ func (p *planter) turn(body []*syntax.Stmt) []*syntax.Stmt {
 	both := &syntax.Stmt{Position: pos, Cmd: &syntax.BinaryCmd{OpPos: pos, Op: syntax.OrStmt, X: ask, Y: end}}
 	p.bare[ask], p.bare[end], p.bare[both] = true, true, true
 	return append([]*syntax.Stmt{both}, body...)
-}
-
-// unquoted is an expression of let, which may stand in quotes.
-func unquoted(x syntax.ArithmExpr) syntax.ArithmExpr {
-	w, ok := x.(*syntax.Word)
-	if !ok || len(w.Parts) != 1 {
-		return x
-	}
-	text := ""
-	switch q := w.Parts[0].(type) {
-	case *syntax.SglQuoted:
-		text = q.Value
-	case *syntax.DblQuoted:
-		for _, part := range q.Parts {
-			l, ok := part.(*syntax.Lit)
-			if !ok {
-				return x
-			}
-			text += l.Value
-		}
-	default:
-		return x
-	}
-	read, err := syntax.NewParser().Arithmetic(strings.NewReader(text))
-	if err != nil || read == nil {
-		return x
-	}
-	return read
 }
 
 // Count is what stands in front of the number of parameters that shift is given.
