@@ -191,6 +191,12 @@ func (p *planter) node(n syntax.Node) bool {
 			count := &syntax.ParamExp{Dollar: pos, Short: true, Param: &syntax.Lit{ValuePos: pos, ValueEnd: pos, Value: "#"}}
 			n.Args = append(n.Args[:len(n.Args):len(n.Args)], &syntax.Word{Parts: []syntax.WordPart{lit(pos, mark).Parts[0], count}})
 		}
+	case *syntax.Word:
+		for i, part := range n.Parts {
+			if s, ok := part.(*syntax.ProcSubst); ok && s.Op == syntax.CmdIn {
+				n.Parts[i] = p.captured(s)
+			}
+		}
 	}
 	return true
 }
