@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"runtime"
 	"slices"
 	"strings"
@@ -308,6 +309,16 @@ func TestOrderRefused(t *testing.T) {
 		{"dev", func(o *order.Order) { o.Mounts[0].Path = "/dev" }},
 		{"canary", func(o *order.Order) { o.Mounts[0].Path = canaryPath }},
 		{"folder that starts", func(o *order.Order) { o.Mounts[0].Dir = true }},
+		{"started once and become", func(o *order.Order) { o.Mounts[0].Once = true }},
+		{"two that are started once", func(o *order.Order) {
+			o.Reap, o.Mounts[0].Once = true, true
+			o.Mounts = append(o.Mounts, order.Mount{Path: "/usr/bin/false", Exec: true, Once: true})
+		}},
+		{"a folder of text that is started once", func(o *order.Order) { o.Reap, o.Mounts[0].Once, o.Mounts[0].Exec = true, true, false }},
+		{"a workspace without room", func(o *order.Order) { o.Scratch = "/workspace" }},
+		{"a relative workspace", func(o *order.Order) { o.Temp, o.Scratch = 1<<20, "workspace" }},
+		{"a workspace over all", func(o *order.Order) { o.Temp, o.Scratch = 1<<20, "/" }},
+		{"a workspace among the devices", func(o *order.Order) { o.Temp, o.Scratch = 1<<20, "/dev/x" }},
 		{"program that can be written", func(o *order.Order) { o.Mounts[0].Write = true }},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -317,5 +328,23 @@ func TestOrderRefused(t *testing.T) {
 				t.Error("taken")
 			}
 		})
+	}
+}
+
+// TestStartsOnce: the canary of a program that stands nowhere shows one that
+// starts by its path.
+func TestStartsOnce(t *testing.T) {
+	plain := filepath.Join(t.TempDir(), "text")
+	if err := os.WriteFile(plain, nil, 0o644); err != nil {
+		t.Fatal(err)
+	}
+	for path, want := range map[string]bool{"/usr/bin/env": false, "/usr/bin/not-there": true, plain: true} {
+		g := &guest{program: 0, Order: order.Order{Mounts: []order.Mount{{Path: "/usr/bin", Dir: true}, {Path: path, Exec: true, Once: true}}}}
+		if err := g.startsOnce(); (err == nil) != want {
+			t.Errorf("%s: %v", path, err)
+		}
+	}
+	if err := (&guest{program: -1}).startsOnce(); !errors.Is(err, errNotAsked) {
+		t.Errorf("one that has a path: %v", err)
 	}
 }
