@@ -12,12 +12,12 @@ import (
 const (
 	maxHelperEntries = 4096
 	maxHelperDepth   = 4
-	maxHelpers       = 256 // that start, of all folders
+	maxHelpers       = 320 // that start or are loaded, of all folders
 	maxSkipped       = 256 // that are told
 )
 
 // folders makes nodes of the programs in folders of helpers: ELF programs, and
-// scripts whose interpreter is granted. The rest is skipped, since a folder of
+// scripts whose interpreter is granted, and libraries. The rest is skipped, since a folder of
 // helpers is good for what of it starts: git's holds scripts for a shell. A link
 // there is found when what it leads to starts anyway.
 func (r *resolver) folders(all []listed) {
@@ -27,6 +27,12 @@ func (r *resolver) folders(all []listed) {
 			continue
 		}
 		s.rule, s.entries, s.full = f.rule, maxHelperEntries, false
+		if !f.info.dir() {
+			if !s.loads(f.place) {
+				s.refuse(f.rule, "list the program itself", "is a loader, which starts what it is given")
+			}
+			continue
+		}
 		s.folder(f.real, maxHelperDepth)
 		for _, l := range s.links {
 			if n := r.nodes[l.real]; n != nil && n.exec {
@@ -64,7 +70,11 @@ func (s *helpers) folder(dir string, depth int) {
 		case err != nil, s.denied.Cover(p.real):
 		case p.info.dir() && len(p.links) == 0:
 			s.folder(p.real, depth-1)
-		case !p.info.regular() || p.info.mode&0o111 == 0:
+		case !p.info.regular():
+		case s.loads(p):
+		case p.info.mode&0o111 == 0:
+		case len(p.links) > 0 && s.granted.Has(p.real): // by itself, so by this name
+			s.links = append(s.links, p)
 		case interpreter(name) || interpreter(path.Base(p.real)):
 			s.skip(at, "is an interpreter, which has to be listed itself")
 		case len(p.links) > 0:
@@ -73,6 +83,42 @@ func (s *helpers) folder(dir string, depth int) {
 			s.take(p)
 		}
 	}
+}
+
+// loads makes a node of a library, which programs load and nobody starts: an
+// interpreter has folders of them that none of its headers names. A loader is none.
+func (s *helpers) loads(p place) bool {
+	o, err := s.object(p)
+	if err != nil || !o.library() || strings.HasPrefix(path.Base(p.real), "ld-") || path.Base(p.real) == "ld.so" {
+		return false
+	}
+	if n := s.nodes[p.real]; n != nil && n.load {
+		s.follow(p)
+		return true
+	}
+	need, err := s.lib.closure(p, p.real, o, s.musl)
+	switch {
+	case err != nil:
+		s.skip(p.real, "needs something that is not installed")
+		return true
+	case s.written.Cover(p.real), len(p.links) > 0 && path.Dir(p.real) != path.Dir(p.links[0].at):
+		s.skip(p.real, "is not of this folder, or a guest may change it")
+		return true
+	}
+	if s.left--; s.left < 0 {
+		s.stop("holds more than %d programs and libraries", maxHelpers)
+		return true
+	}
+	if !s.trusted(s.rule, p, "holds "+p.real+", which ") {
+		return true
+	}
+	s.file(s.rule, p, false, true)
+	for _, l := range need {
+		if s.part(s.rule, l.place) {
+			s.file(s.rule, l.place, false, true)
+		}
+	}
+	return true
 }
 
 // take makes nodes of one program.
@@ -94,15 +140,12 @@ func (s *helpers) take(p place) {
 	case err != nil:
 		s.skip(p.real, err.Error())
 		return
-	case o.library():
-		s.skip(p.real, "is a library")
-		return
 	case s.lacks(p, o):
 		s.skip(p.real, "needs something that is not installed")
 		return
 	}
 	if s.left--; s.left < 0 {
-		s.stop("holds more than %d programs", maxHelpers)
+		s.stop("holds more than %d programs and libraries", maxHelpers)
 		return
 	}
 	s.granted[p.real] = struct{}{}

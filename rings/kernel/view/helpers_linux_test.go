@@ -3,6 +3,7 @@ package view_test
 import (
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -30,19 +31,22 @@ func TestHelpers(t *testing.T) {
 		"/core/python3.11":    static,
 		"/core/ld-linux.so.2": program + lib("ld-linux.so.2"),
 		"/core/libx.so":       program + lib("libx.so"),
-		"/core/sneaky":        "-> /usr/bin/dash",
-		"/core/out":           "-> /usr/bin/other",
-		"/core/listed":        "-> /usr/bin/python3",
-		"/core/broken":        bin("libgone.so"),
-		"/core/text":          program + "hello\n",
-		"/usr/bin/dash":       static, "/usr/bin/other": static, "/usr/bin/python3": static, "/usr/bin/sh": static,
+		"/one/liby.so":        lib("liby.so"), "/core/sneaky": "-> /usr/bin/dash",
+		"/core/out":     "-> /usr/bin/other",
+		"/core/listed":  "-> /usr/bin/python3",
+		"/core/broken":  bin("libgone.so"),
+		"/core/text":    program + "hello\n",
+		"/usr/bin/dash": static, "/usr/bin/other": static, "/usr/bin/python3": static, "/usr/bin/sh": static,
 	}).build(t)
-	k := profiles.Kernel{Executor: "shell", Path: true, Exec: rules("/usr/bin/python3", "/usr/bin/git"), Helpers: rules("/core")}
+	k := profiles.Kernel{Executor: "shell", Path: true, Exec: rules("/usr/bin/python3", "/usr/bin/git"), Helpers: rules("/core", "/one/liby.so")}
 	plan, err := resolve(t, root, k, "", view.Places{Links: "/run/bin"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	var starts, links []string
+	if all := show(plan.Mounts); !slices.Contains(all, "r--m /core/libx.so") || !slices.Contains(all, "r--m /one/liby.so") {
+		t.Errorf("libraries are not loaded: %q", all)
+	}
 	for _, line := range show(plan.Mounts) {
 		if strings.HasPrefix(line, "link /core") || strings.HasPrefix(line, "link /run") {
 			links = append(links, line)
@@ -66,14 +70,14 @@ func TestHelpers(t *testing.T) {
 	}
 	for name, want := range map[string]string{
 		"/core/git-sh": "is a script for /bin/sh, which is not granted", "/core/bash": "is an interpreter", "/core/python3.11": "is an interpreter",
-		"/core/ld-linux.so.2": "is an interpreter", "/core/libx.so": "is an interpreter", "/core/sneaky": "is an interpreter", "/core/out": "leads to /usr/bin/other",
+		"/core/ld-linux.so.2": "is an interpreter", "/core/sneaky": "is an interpreter", "/core/out": "leads to /usr/bin/other",
 		"/core/broken": "not installed", "/core/text": "neither an ELF program nor a script",
 	} {
 		if !strings.Contains(skipped[name], want) {
 			t.Errorf("%s: %q, want %q", name, skipped[name], want)
 		}
 	}
-	if diff := cmp.Diff(rules("/core"), plan.Kernel.Helpers); diff != "" {
+	if diff := cmp.Diff(rules("/core", "/one/liby.so"), plan.Kernel.Helpers); diff != "" {
 		t.Error(diff)
 	}
 	if !plan.Kernel.Within(k) {
@@ -84,7 +88,7 @@ func TestHelpers(t *testing.T) {
 func TestHelperRefusals(t *testing.T) {
 	static := program + made{kind: 2}.text()
 	many := tree{"/core/": ""}
-	for i := range 300 {
+	for i := range 330 {
 		many[fmt.Sprintf("/core/p%d", i)] = static
 	}
 	for _, tt := range []struct {
@@ -102,7 +106,9 @@ func TestHelperRefusals(t *testing.T) {
 		{"a guest may change what is in it", tree{"/core/a": static}, nil, nil, profiles.Kernel{Helpers: rules("/core/a"), Write: rules("/core")}, "a guest may change it"},
 		{"a link into what a guest may change", tree{"/core": "-> /w/core", "/w/core/a": static}, nil, nil, profiles.Kernel{Helpers: rules("/core"), Write: rules("/w")}, "a guest may change it"},
 		{"denied", tree{"/core/a": static}, nil, nil, profiles.Kernel{Helpers: rules("/core"), Deny: rules("/core")}, "lies in a denied folder"},
-		{"too many", many, nil, nil, profiles.Kernel{Helpers: rules("/core")}, "more than 256 programs"},
+		{"too many", many, nil, nil, profiles.Kernel{Helpers: rules("/core")}, "more than 320 programs"},
+		{"a loader", usual(nil), nil, nil, profiles.Kernel{Helpers: rules("/lib64/ld-linux-x86-64.so.2")}, "starts what it is given"},
+		{"a library that everybody may change", usual(tree{"/core/libx.so": lib("libx.so")}), map[string]uint32{"/core/libx.so": 0o666}, nil, profiles.Kernel{Helpers: rules("/core")}, "/core/libx.so, which everybody may change"},
 		{"too deep", tree{"/core/1/2/3/4/5/a": static}, nil, nil, profiles.Kernel{Helpers: rules("/core")}, "folders deeper than 4"},
 		{"a helper that is a script for a shell", tree{"/h": program + "#!/bin/sh\n", "/bin/sh": static}, nil, nil, profiles.Kernel{Helpers: rules("/h"), Path: true}, "read by ringd and never started"},
 		{"a group may change it", tree{"/t": static}, map[string]uint32{"/t": 0o775}, map[string][2]int{"/t": {1000, 50}}, profiles.Kernel{Exec: rules("/t")}, "everybody of group 50 may change"},

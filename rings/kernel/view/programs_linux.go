@@ -32,7 +32,7 @@ func (r *resolver) programs(k profiles.Kernel) (exec, helpers []profiles.PathRul
 	more, helpers := r.named(k.Helpers)
 	var folders []listed
 	for _, p := range more {
-		if p.info.dir() {
+		if o, err := r.object(p.place); p.info.dir() || err == nil && o.library() {
 			folders = append(folders, p)
 			delete(r.granted, p.real)
 		} else {
