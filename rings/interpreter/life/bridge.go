@@ -44,15 +44,12 @@ func (r *Run) ask(ctx context.Context, q executors.Question, c *call) (executors
 		return executors.Answer{}, err
 	}
 	call, cancel := context.WithCancelCause(ctx)
-	timer := r.arm(c, cancel)
-	defer func() {
-		timer.Stop()
-		cancel(nil)
-	}()
+	defer cancel(nil)
 	no, err := r.begin(c, waits, cancel)
 	if err != nil || no != nil {
 		return r.unrun(c, no, err)
 	}
+	defer r.arm(c, cancel).Stop() // once it waits: a timer of no time finds it waiting
 	switch {
 	case waits:
 		return r.await(ctx, call, c)
