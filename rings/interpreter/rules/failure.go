@@ -15,10 +15,18 @@ type Failure struct {
 	Name string // of the error the program gets: TypeError
 	Text string // what it is told, and nothing of the host
 	Err  error  // for the record; nil: Text says it all
+
+	// By is the decision that refused, for the record; nil: none did. Secret says
+	// that Text quotes the program, and is not for the record.
+	By     *profiles.Decision
+	Secret bool
 }
 
 // Error is for the record.
 func (f *Failure) Error() string {
+	if f.Secret {
+		return f.Name
+	}
 	if f.Err == nil {
 		return f.Name + ": " + f.Text
 	}
@@ -46,7 +54,7 @@ func Told(err error) (name, text string, by *profiles.Decision) {
 		}
 		return NameDenied, shape.Clip(text, maxTold), &d
 	case errors.As(err, &f):
-		return f.Name, shape.Clip(f.Text, maxTold), nil
+		return f.Name, shape.Clip(f.Text, maxTold), f.By
 	default:
 		return NameBridge, "failed", nil
 	}

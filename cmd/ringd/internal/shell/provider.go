@@ -1,0 +1,282 @@
+// Package shell performs the bridge of that name: a program of another language
+// runs a script on the shell executor, under its own run. Every program that the
+// script starts, every file that it opens and every variable that it may not set is
+// decided and recorded there, and counts in its budgets.
+//
+// It reads no shell text and decides nothing: what the policy refuses, the program
+// gets as an error that it can catch. The daemon gives it to the interpreter ring.
+package shell
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"sync"
+
+	"github.com/ringd/ringd/executors"
+	"github.com/ringd/ringd/executors/shell/refusal"
+	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/rings/interpreter"
+)
+
+// Bridge is the bridge that a Provider performs.
+const Bridge = "shell"
+
+// Config is what a Provider needs.
+type Config struct {
+	Executor executors.Executor // of scripts; required
+}
+
+// Provider runs scripts. It is safe for concurrent use.
+type Provider struct {
+	executor executors.Executor
+
+	mu   sync.Mutex
+	runs map[string]map[string]*session // by run and name
+}
+
+// session is what the scripts of one name leave to the next.
+type session struct {
+	busy     bool
+	engine   string
+	snapshot []byte // nil: none has ended yet
+}
+
+// Bounds of one run.
+const (
+	maxSessions     = 16
+	maxSessionBytes = 1 << 20
+	maxRan          = 64
+)
+
+// New checks cfg. The provider keeps nothing but sessions; see RunEnded.
+func New(cfg Config) (*Provider, error) {
+	if cfg.Executor == nil {
+		return nil, errors.New("shell bridge: Executor is needed")
+	}
+	return &Provider{executor: cfg.Executor, runs: map[string]map[string]*session{}}, nil
+}
+
+// Call runs one script to its end. An error is a *profiles.Denial, an
+// *interpreter.Failure, or a fault. A script that fails by itself is a result: its
+// exit code says so.
+func (p *Provider) Call(ctx context.Context, c interpreter.Call) (json.RawMessage, error) {
+	q, err := read(c.Args)
+	if err != nil {
+		return nil, err
+	}
+	if c.Guest == nil || c.Act == nil || c.Deciders == nil {
+		return nil, errors.New("the call cannot start a guest")
+	}
+	r, ok := c.Guest(p.executor.Name())
+	if !ok {
+		return nil, &profiles.Denial{Capability: "executor:" + p.executor.Name(), Decision: profiles.Decision{
+			Code: profiles.CodeExecutorNotGranted, Reason: "the bridge shell needs the executor shell, which the policy does not grant"}}
+	}
+	most, ok := resultBytes(c)
+	if !ok {
+		return nil, &profiles.Denial{Capability: "bridge:" + c.Bridge, Decision: profiles.Decision{Code: profiles.CodeClosed, Reason: "no profile is in force"}}
+	}
+	r.Program = executors.Program{Name: "shell", Language: "shell", Source: q.script, Stdin: []byte(q.stdin), Dir: q.cwd}
+	s, err := p.enter(c.Run, q.session)
+	if err != nil {
+		return nil, err
+	}
+	if s != nil {
+		r.Session = true
+		if s.snapshot != nil {
+			r.Resume = &executors.Resume{Engine: s.engine, Snapshot: s.snapshot, Session: true}
+		}
+	}
+	h := &host{act: c.Act}
+	out, err := p.executor.Run(ctx, r, h)
+	unkept := p.leave(s, out, err)
+	if err != nil {
+		return nil, explain(err)
+	}
+	if err := h.refused(q, out); err != nil {
+		return nil, err
+	}
+	return encode(out, h, unkept, most)
+}
+
+// resultBytes is the least of what the policies that bind the run let the bridge
+// return.
+func resultBytes(c interpreter.Call) (most int64, ok bool) {
+	for _, d := range c.Deciders() {
+		b, granted := d.BridgeGrant(c.Bridge)
+		if !granted {
+			return 0, false
+		}
+		if !ok || b.Limits.ResultBytes < most {
+			most, ok = b.Limits.ResultBytes, true
+		}
+	}
+	return most, ok
+}
+
+// enter takes a session of a run; nil when no name is given.
+func (p *Provider) enter(run, name string) (*session, error) {
+	if name == "" {
+		return nil, nil
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	all := p.runs[run]
+	if all == nil {
+		all = map[string]*session{}
+		p.runs[run] = all
+	}
+	s := all[name]
+	switch {
+	case s == nil && len(all) >= maxSessions:
+		return nil, failure("RangeError", fmt.Sprintf("a run has at most %d sessions", maxSessions))
+	case s == nil:
+		s = &session{}
+		all[name] = s
+	case s.busy:
+		return nil, failure("InvalidStateError", "a script of this session is running")
+	}
+	s.busy = true
+	return s, nil
+}
+
+// leave keeps what a script left, and gives the session back. The result says why
+// nothing was kept.
+func (p *Provider) leave(s *session, out executors.Outcome, err error) (unkept string) {
+	if s == nil {
+		return ""
+	}
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	s.busy = false
+	switch {
+	case err != nil || out.State != executors.StateDone && out.State != executors.StateFailed:
+		return "the script did not end by itself"
+	case out.Snapshot == nil && out.Unkept != "":
+		return out.Unkept
+	case out.Snapshot == nil:
+		return "the executor gave no state"
+	case len(out.Snapshot) > maxSessionBytes:
+		return fmt.Sprintf("the state has more than %d bytes", maxSessionBytes)
+	}
+	s.engine, s.snapshot = out.Engine, out.Snapshot
+	return ""
+}
+
+// RunEnded forgets the sessions of a run, whose life is over: they do not outlast a
+// pause.
+func (p *Provider) RunEnded(run string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	delete(p.runs, run)
+}
+
+// host answers for the guest of one call.
+type host struct {
+	act func(context.Context, executors.Question) (executors.Answer, error)
+
+	mu     sync.Mutex
+	ran    [][]string
+	more   int
+	denied *profiles.Decision // the first
+}
+
+// Ask has an act decided as one of the run that called.
+func (h *host) Ask(ctx context.Context, q executors.Question) (executors.Answer, error) {
+	if q.Action == nil {
+		return executors.Answer{}, errors.New("a script has no bridges")
+	}
+	a, err := h.act(ctx, q)
+	if err != nil {
+		return a, err
+	}
+	var d profiles.Decision
+	if a.Error != nil || json.Unmarshal(a.Value, &d) != nil {
+		return a, nil
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	switch {
+	case d.Verdict != profiles.Allow && h.denied == nil:
+		h.denied = &d
+	case d.Verdict != profiles.Allow, q.Ahead, q.Action.Exec == nil:
+	case len(h.ran) < maxRan:
+		h.ran = append(h.ran, q.Action.Exec.Argv)
+	default:
+		h.more++
+	}
+	return a, nil
+}
+
+// Console does nothing: the outcome has what was printed.
+func (h *host) Console(executors.ConsoleEntry) {}
+
+// Idle does nothing: a script that waits in a call of another program is held.
+func (h *host) Idle([]string) {}
+
+// refused is the error of a script that the policy, or a limit, has ended.
+func (h *host) refused(q *asked, out executors.Outcome) error {
+	switch out.State {
+	case executors.StateDone:
+		return nil
+	case executors.StateFailed:
+		if out.Error != nil && out.Error.Name == exitStatus {
+			return nil
+		}
+		return fmt.Errorf("the script failed: %s", nameOf(out))
+	case executors.StateDenied:
+		h.mu.Lock()
+		defer h.mu.Unlock()
+		d := h.denied
+		at := refusal.Place{Script: q.script, Begun: len(h.ran) > 0 || d != nil, More: h.more}
+		for _, argv := range h.ran {
+			at.Ran = append(at.Ran, strings.Join(argv, " "))
+		}
+		if d == nil && len(out.Denials) > 0 {
+			d = &out.Denials[0]
+		}
+		if d == nil {
+			return fmt.Errorf("the script was refused: %s", nameOf(out))
+		}
+		text := d.Text
+		if text == "" {
+			text = refusal.Text(*d, at)
+		}
+		return &interpreter.Failure{Name: "CapabilityDenied", Text: string(d.Code) + ": " + text, Secret: true,
+			By: &profiles.Decision{Code: d.Code, Rule: d.Rule, Revision: d.Revision, Reason: "a script was refused"}}
+	case executors.StateLimit:
+		if out.Error != nil {
+			return failure(out.Error.Name, out.Error.Message)
+		}
+		return failure("LimitExceeded", "the script has reached a limit")
+	case executors.StateCancelled:
+		return context.Canceled
+	case executors.StatePaused, executors.StateUnknown:
+		return fmt.Errorf("the script ended as %s", out.State)
+	default:
+		return fmt.Errorf("the script ended as %q", out.State)
+	}
+}
+
+// exitStatus names the error of a script that ended with another exit code than 0.
+const exitStatus = "ExitStatus"
+
+func nameOf(out executors.Outcome) string {
+	if out.Error == nil {
+		return "no reason is known"
+	}
+	return out.Error.Name + ": " + out.Error.Message
+}
+
+// explain turns an error of the executor into what the program is told.
+func explain(err error) error {
+	if errors.Is(err, executors.ErrEngine) || errors.Is(err, executors.ErrSnapshot) {
+		return &interpreter.Failure{Name: "SessionUnusable", Text: "the state of the session cannot be restored", Err: err}
+	}
+	return err
+}
+
+func failure(name, text string) error { return &interpreter.Failure{Name: name, Text: text} }
