@@ -165,6 +165,7 @@ var layers = map[string][]string{
 	},
 	"cmd/ringd/internal/pipetest":    {},
 	"cmd/ringd/internal/provider":    {"executors/js/engine/value", "rings/interpreter"},
+	"cmd/ringd/internal/shell":       {"executors", "executors/shell/refusal", "profiles", "rings/interpreter"},
 	"cmd/ringd/internal/fetch":       {"executors/js/engine/value", "profiles", "profiles/egress", "profiles/egress/request", "rings/interpreter", "rings/kernel/egress", "rings/kernel/egress/forward"},
 	"cmd/ringd/internal/notify":      {"cmd/ringd/internal/provider"},
 	"cmd/ringd/internal/syncer":      {"schema"},

@@ -241,7 +241,7 @@ func (p *program) buildStack(ctx context.Context, c stackConfig, s *stack) (err 
 			return s.kernel.Attestation(ctx, executor).Tier
 		},
 		Lacks:     s.kernel.Lacks,
-		Providers: out.Providers(c.providers), Audit: recorder, Journal: journal, Conditions: asked,
+		Providers: withShell(out.Providers(c.providers), s.shell), Audit: recorder, Journal: journal, Conditions: asked,
 		Go: s.group.Go, Now: time.Now, Random: rand.Reader, Generation: recorder.Generation,
 		Keeper: keeper, Point: p.point, Narrowed: out.Ring.Recheck,
 		CheckValue: func(v json.RawMessage) error {

@@ -6,11 +6,14 @@ import (
 
 	"github.com/ringd/ringd/cmd/ringd/internal/answer"
 	"github.com/ringd/ringd/cmd/ringd/internal/script"
+	shellbridge "github.com/ringd/ringd/cmd/ringd/internal/shell"
+	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/executors/shell/preflight"
 	shellrefusal "github.com/ringd/ringd/executors/shell/refusal"
 	"github.com/ringd/ringd/executors/shell/verdict"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/profiles/command"
+	"github.com/ringd/ringd/rings/interpreter"
 )
 
 // verbScripts is this binary where it reads scripts.
@@ -53,4 +56,13 @@ func nodes(tree []*preflight.Node) []script.Node {
 		}
 	}
 	return out
+}
+
+// withShell adds the daemon's own provider of the bridge shell where the host names
+// no other.
+func withShell(named map[string]interpreter.Provider, scripts executors.Executor) map[string]interpreter.Provider {
+	if named[shellbridge.Bridge] == nil {
+		named[shellbridge.Bridge] = shellbridge.New(scripts)
+	}
+	return named
 }

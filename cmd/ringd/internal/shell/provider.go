@@ -24,11 +24,6 @@ import (
 // Bridge is the bridge that a Provider performs.
 const Bridge = "shell"
 
-// Config is what a Provider needs.
-type Config struct {
-	Executor executors.Executor // of scripts; required
-}
-
 // Provider runs scripts. It is safe for concurrent use.
 type Provider struct {
 	executor executors.Executor
@@ -51,12 +46,10 @@ const (
 	maxRan          = 64
 )
 
-// New checks cfg. The provider keeps nothing but sessions; see RunEnded.
-func New(cfg Config) (*Provider, error) {
-	if cfg.Executor == nil {
-		return nil, errors.New("shell bridge: Executor is needed")
-	}
-	return &Provider{executor: cfg.Executor, runs: map[string]map[string]*session{}}, nil
+// New runs scripts on an executor, which is required. It keeps nothing but sessions;
+// see RunEnded.
+func New(scripts executors.Executor) *Provider {
+	return &Provider{executor: scripts, runs: map[string]map[string]*session{}}
 }
 
 // Call runs one script to its end. An error is a *profiles.Denial, an

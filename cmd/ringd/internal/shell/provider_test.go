@@ -66,15 +66,6 @@ func call(args string, result int64) interpreter.Call {
 	}
 }
 
-func newProvider(t *testing.T, f *fake) *shell.Provider {
-	t.Helper()
-	p, err := shell.New(shell.Config{Executor: f})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return p
-}
-
 func starts(ctx context.Context, h executors.Host, argv ...string) error {
 	_, err := h.Ask(ctx, executors.Question{Call: "c1", Action: &profiles.Action{Exec: &profiles.ExecAction{Argv: argv}}})
 	return err
@@ -98,7 +89,7 @@ func TestCall(t *testing.T) {
 		{"more than may be returned", `{"script":"x"}`, ran(printed(executors.StateDone, 0, stdout(strings.Repeat("é", 500)))), ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got, err := newProvider(t, tt.fake).Call(t.Context(), call(tt.args, 400))
+			got, err := shell.New(tt.fake).Call(t.Context(), call(tt.args, 400))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -136,7 +127,7 @@ func TestCallRefused(t *testing.T) {
 		}, []string{"shell.opaque", "refused before start", "s3cret"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := newProvider(t, &fake{play: tt.play}).Call(t.Context(), call(`"x"`, 1000))
+			_, err := shell.New(&fake{play: tt.play}).Call(t.Context(), call(`"x"`, 1000))
 			var no *interpreter.Failure
 			if !errors.As(err, &no) || no.Name != "CapabilityDenied" || no.By == nil || no.By.Verdict != profiles.Deny {
 				t.Fatalf("error %v", err)
@@ -163,14 +154,14 @@ func TestCallFails(t *testing.T) {
 		"a relative folder": `{"script":"x","cwd":"w"}`, "a long name": `{"script":"x","session":"` + strings.Repeat("a", 65) + `"}`,
 	} {
 		var no *interpreter.Failure
-		if _, err := newProvider(t, never).Call(t.Context(), call(args, 1000)); !errors.As(err, &no) {
+		if _, err := shell.New(never).Call(t.Context(), call(args, 1000)); !errors.As(err, &no) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	without := call(`"x"`, 1000)
 	without.Guest = func(string) (executors.Run, bool) { return executors.Run{}, false }
 	var no *profiles.Denial
-	if _, err := newProvider(t, never).Call(t.Context(), without); !errors.As(err, &no) || no.Decision.Code != profiles.CodeExecutorNotGranted {
+	if _, err := shell.New(never).Call(t.Context(), without); !errors.As(err, &no) || no.Decision.Code != profiles.CodeExecutorNotGranted {
 		t.Errorf("without the executor: %v", err)
 	}
 	if len(never.runs) != 0 {
@@ -180,7 +171,7 @@ func TestCallFails(t *testing.T) {
 		f := &fake{play: func(context.Context, executors.Run, executors.Host) (executors.Outcome, error) {
 			return executors.Outcome{State: state, Error: &executors.ProgramError{Name: "Timeout", Message: "too long"}}, nil
 		}}
-		if out, err := newProvider(t, f).Call(t.Context(), call(`"x"`, 1000)); err == nil {
+		if out, err := shell.New(f).Call(t.Context(), call(`"x"`, 1000)); err == nil {
 			t.Errorf("state %q is a result: %s", state, out)
 		}
 	}
@@ -188,7 +179,7 @@ func TestCallFails(t *testing.T) {
 		_, err := h.Ask(ctx, executors.Question{Call: "c1", Bridge: "sendEmail", Args: json.RawMessage(`[]`)})
 		return executors.Outcome{}, err
 	}}
-	if _, err := newProvider(t, bridge).Call(t.Context(), call(`"x"`, 1000)); err == nil {
+	if _, err := shell.New(bridge).Call(t.Context(), call(`"x"`, 1000)); err == nil {
 		t.Error("a script called a bridge")
 	}
 }
@@ -207,7 +198,7 @@ func TestSessions(t *testing.T) {
 		out.Snapshot = fmt.Append(nil, "s", n)
 		return out, nil
 	}
-	p := newProvider(t, f)
+	p := shell.New(f)
 	do := func(run, args string) {
 		c := call(args, 1000)
 		c.Run = run
@@ -243,7 +234,7 @@ func TestSessions(t *testing.T) {
 		t.Errorf("%d scripts ran", len(f.runs)-len(want))
 	}
 	busy := &fake{}
-	q := newProvider(t, busy)
+	q := shell.New(busy)
 	busy.play = func(ctx context.Context, _ executors.Run, _ executors.Host) (executors.Outcome, error) {
 		_, err := q.Call(ctx, call(`{"script":"x","session":"s"}`, 1000))
 		var no *interpreter.Failure

@@ -33,6 +33,10 @@ func Declare(agent, revision string, bridges map[string]profiles.Bridge) (string
 		if name == fetchName {
 			continue
 		}
+		if b := bridges[name]; name == shellName && len(b.Arguments) == 0 && len(b.Result) == 0 {
+			w.shell(note(b))
+			continue
+		}
 		if err := w.bridge(name, bridges[name]); err != nil {
 			return "", fmt.Errorf("bridge %s: %w", name, err)
 		}

@@ -199,3 +199,23 @@ func TestFetch(t *testing.T) {
 		t.Errorf("without the grant: %s %v", without, err)
 	}
 }
+
+// shell has types of its own, unless the policy has schemas for it.
+func TestDeclareShell(t *testing.T) {
+	for name, tt := range map[string]struct {
+		bridge profiles.Bridge
+		want   string
+	}{
+		"shell":       {profiles.Bridge{}, "declare function shell(input: ShellInput | string): Promise<ShellResult>;"},
+		"tools.shell": {profiles.Bridge{}, "function shell(...args: unknown[]): Promise<unknown>;"},
+	} {
+		text, err := dts.Declare("a", "sha256:1", map[string]profiles.Bridge{name: tt.bridge})
+		if err != nil || !strings.Contains(text, tt.want) || strings.Contains(text, "exit_code: number;") != (name == "shell") {
+			t.Errorf("%s: %v\n%s", name, err, text)
+		}
+	}
+	text, err := dts.Declare("a", "sha256:1", map[string]profiles.Bridge{"shell": {Arguments: json.RawMessage(`{"type":"string"}`)}})
+	if err != nil || !strings.Contains(text, "input: ") || strings.Contains(text, "exit_code") {
+		t.Errorf("with a schema: %v\n%s", err, text)
+	}
+}
