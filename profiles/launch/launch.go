@@ -46,7 +46,7 @@ func Of(c words.Command) Result {
 	name := path.Base(first.Text)
 	if !c.Outside && name == first.Text {
 		if b, ok := builtinRow(name); ok {
-			return engine.Read(c, name, b, rowOf)
+			return engine.Read(c, name, b, nil)
 		}
 	}
 	t, ok := rowOf(name)

@@ -126,7 +126,10 @@ func readCMake(r *reader) {
 		case t == "-E" && i+1 < len(r.Args):
 			switch r.Args[i+1].Text {
 			case "env":
-				r.Start("cmake -E", r.Args[i+1:])
+				if t, ok := r.Lookup("env"); ok {
+					r.Args, r.I = r.Args[i+2:], 0
+					r.As(t)
+				}
 			case "time":
 				r.Start("cmake -E time", r.Args[i+2:])
 			}

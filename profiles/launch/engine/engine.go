@@ -318,6 +318,7 @@ func (r *Reader) operand(it Item) bool {
 	case Command:
 		if r.Row.Skip > 0 {
 			r.Row.Skip--
+			r.Ended = true // options end at the first operand
 			return false
 		}
 		if !r.Idle {
@@ -503,9 +504,6 @@ func Split(text string) ([]words.Word, bool) {
 // refuseAlways is the reader of programs that are never readable.
 func Always(reason string) func(*Reader) {
 	return func(r *Reader) {
-		if len(r.Args) == 1 && !r.Args[0].Open && (r.Args[0].Text == "--version" || r.Args[0].Text == "--help") {
-			return
-		}
 		r.Refuse(reason, r.Name)
 	}
 }
@@ -571,13 +569,22 @@ func (r *Reader) HasWord(names ...string) bool {
 	return false
 }
 
-// Read reads a command by its row. Lookup finds the rows of others.
+// Read reads a command by its row. Lookup finds the rows of others; it is nil for
+// what the shell does itself.
 func Read(c words.Command, name string, t Row, lookup func(string) (Row, bool)) Result {
 	r := &Reader{C: c, Name: name, Args: c.Words[1:], Row: t, Lookup: lookup}
 	r.Out.Row = true
+	if lookup != nil && len(r.Args) == 1 && !c.More && tells(r.Args[0]) {
+		return r.Out
+	}
 	r.Out.Interpreter = t.Flags&RunsFiles != 0
 	r.As(t)
 	return r.Out
+}
+
+// tells reports a word that makes any program tell about itself and end.
+func tells(w words.Word) bool {
+	return !w.Open && (w.Text == "--version" || w.Text == "--help")
 }
 
 // As goes on reading by another row.

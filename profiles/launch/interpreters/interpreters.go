@@ -219,8 +219,8 @@ func readScripted(language string) func(*reader) {
 			case it.Effect == "t":
 				some = true
 				r.inlineText(language, it.Value)
-			case it.Effect == "p": // node -p text
-				if it.Has {
+			case it.Effect == "p": // node -p text, node -pe text
+				if it.Has && (it.Value.Text != "e" || it.Value.Open) {
 					some = true
 					r.inlineText(language, it.Value)
 				} else if r.I < len(r.Args) && r.Cluster == "" {

@@ -15,13 +15,13 @@ func Rows(name string) (row, bool) {
 	case "fish", "csh", "tcsh", "bsd-csh", "pwsh", "powershell", "nu", "elvish", "xonsh", "es", "rc", "ion", "oil", "ysh", "murex", "scsh", "git-shell", "cmd", "cmd.exe", "powershell.exe", "murex.exe":
 		return row{Own: engine.Always("its language is not that of bash, so nobody here can read what it would run")}, true
 	case "python", "python2", "python3", "pypy", "pypy3", "ipython", "ipython3", "bpython":
-		return row{Own: own(readPython), Flags: engine.RunsFiles, Opts: "-c=t -m=m -W= -X= --check-hash-based-pycs= -b -B -d -E -i,--interactive -I -O -P -q -R -s -S -t -u -v -x -3 -h,-?,--help,-V,--version~ --help-all,--help-env,--help-xoptions~"}, true
+		return row{Own: own(readPython), Flags: engine.RunsFiles, Opts: "-c=t -m=m -W= -X= --check-hash-based-pycs= -b -B -d -E -i,--interactive -I -O -P -q -R -s -S -t -u -v -x -3 -h,--help,-V,--version~ --help-all,--help-env,--help-xoptions~"}, true
 	case "perl":
 		return row{Own: own(readPerl), Flags: engine.RunsFiles | engine.Exact, Opts: "-e=t -E=t -M=m -m=m -I= -i? -0? -F? -l? -x? -C? -D? -d?d -V?~ -a -c -f -g -h~ -n -p -s -S -t -T -u -U -v~ -w -W -X"}, true
 	case "ruby", "jruby", "truffleruby", "irb":
 		return row{Own: own(readScripted("ruby")), Flags: engine.RunsFiles, Opts: "-e=t -r=r --require=r -I= -C= -E,--encoding= -F= -i? -0? -K= -T? -W? -x? -S -a -c -d -l -n -p -s -U -w -y -h,--help,-v,--version,--copyright~ --enable= --disable= --jit --yjit --debug --verbose --parser= --dump= --backtrace-limit="}, true
 	case "node", "nodejs", "iojs":
-		return row{Own: own(readScripted("node")), Flags: engine.RunsFiles | engine.Exact, Opts: "-e,--eval=t -p,--print?p -pe,-ep=t -r,--require=r --import=r --loader,--experimental-loader=! -c,--check -i,--interactive --inspect? --inspect-brk? --inspect-port= --env-file= --env-file-if-exists= --input-type= --stack-trace-limit= --title= -C,--conditions= --test --watch --watch-path= --run=R --max-old-space-size= --openssl-config=! --icu-data-dir= --snapshot-blob=! --build-snapshot --redirect-warnings= --dns-result-order= --test-name-pattern= --test-reporter= --test-reporter-destination= -h,--help,-v,--version~"}, true
+		return row{Own: own(readScripted("node")), Flags: engine.RunsFiles | engine.Exact, Opts: "-e,--eval=t -p,--print?p -r,--require=r --import=r --loader,--experimental-loader=! -c,--check -i,--interactive --inspect? --inspect-brk? --inspect-port= --env-file= --env-file-if-exists= --input-type= --stack-trace-limit= --title= -C,--conditions= --test --watch --watch-path= --run=R --max-old-space-size= --openssl-config=! --icu-data-dir= --snapshot-blob=! --build-snapshot --redirect-warnings= --dns-result-order= --test-name-pattern= --test-reporter= --test-reporter-destination= -h,--help,-v,--version~"}, true
 	case "bun":
 		return row{Own: own(readBun), Flags: engine.RunsFiles}, true
 	case "deno":
@@ -38,7 +38,7 @@ func Rows(name string) (row, bool) {
 		return row{Own: own(readScripted("applescript")), Flags: engine.RunsFiles, Opts: "-e=t -l= -s= -i"}, true
 	case "jshell", "scala", "scala-cli", "groovy", "kotlin", "kotlinc", "clojure", "clj", "bb", "ghci", "ghc", "runghc", "runhaskell", "stack", "ocaml", "utop", "julia", "octave", "octave-cli", "matlab", "gnuplot", "maxima", "gp", "sage", "swipl", "gprolog", "erl", "escript", "elixir", "iex", "mix",
 		"guile", "racket", "sbcl", "clisp", "ecl", "chicken-csi", "csi", "gosh", "tclsh", "wish", "expect", "jimsh", "raku", "perl6", "crystal", "dart", "swift", "nim", "v", "zig", "factor", "gforth", "smalltalk", "gst", "pike", "slsh", "rexx", "regina", "coffee", "ts-node", "tsx", "ts-node-esm", "qjs", "d8", "rhino", "mongo", "mongosh", "awk2c", "newlisp", "picolisp", "janet", "fennel", "hy", "bpftrace", "stap", "dtrace":
-		return row{Own: own(readScripted("other")), Flags: engine.RunsFiles, Opts: "-e,--eval,--evaluate,--execute,-execute=t --eval-file=! -E=t -c=t -p,--print?p -pe,-ep,-ne,-g,-t,-x=t --command=t --goal=t -S= -r,--require=r -i -q,--quiet -b -n,--noprofile -s -h,--help,--version~ -l,--load=F -f=F --script=F --project? -J= -cp,-classpath= -noshell -s= -run=!"}, true
+		return row{Own: own(readScripted("other")), Flags: engine.RunsFiles, Opts: "-e,--eval,--evaluate,--execute,-execute=t --eval-file=! -E=t -c=t -p,--print?p -ne,-g,-t,-x=t --command=t --goal=t -S= -r,--require=r -i -q,--quiet -b -n,--noprofile -s -h,--help,--version~ -l,--load=F -f=F --script=F --project? -J= -cp,-classpath= -noshell -s= -run=!"}, true
 	default:
 		return row{}, false
 	}

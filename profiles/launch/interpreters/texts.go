@@ -28,9 +28,9 @@ func Texts(name string) (row, bool) {
 	case "sqlite3", "sqlite", "sqlcipher":
 		return row{Own: own(readSqlite)}, true
 	case "psql":
-		return row{Own: own(readSQL), Opts: "-c,--command=t -f,--file=f -d,--dbname= -h,--host= -p,--port= -U,--username= -v,--set,--variable= -F,--field-separator= -R,--record-separator= -o,--output=| -L,--log-file= -P,--pset= -T,--table-attr= -l,--list~ -V,--version~ -?,--help~ -A -a -b -e -E -H -n -q -s -S -t -w -W -x -X,--no-psqlrc -z -0 -1"}, true
+		return row{Own: own(readSQL), Opts: "-c,--command=t -f,--file=f -d,--dbname= -h,--host= -p,--port= -U,--username= -v,--set,--variable= -F,--field-separator= -R,--record-separator= -o,--output=| -L,--log-file= -P,--pset= -T,--table-attr= -l,--list~ -V,--version~ --help~ -A -a -b -e -E -H -n -q -s -S -t -w -W -x -X,--no-psqlrc -z -0 -1"}, true
 	case "mysql", "mariadb":
-		return row{Own: own(readSQL), Opts: "-e,--execute=t --pager?! -h,--host= -u,--user= -P,--port= -p,--password? -D,--database= -S,--socket= --default-character-set= --plugin-dir=! --default-auth=! --defaults-file=! --defaults-extra-file=! --defaults-group-suffix=! --init-command=t --tee= --delimiter= --prompt= --ssl-ca= --ssl-mode= --connect-timeout= -V,--version~ -?,--help~ -B -N -s -t -v -A -C -E -H -X -f -n -q -r -w"}, true
+		return row{Own: own(readSQL), Opts: "-e,--execute=t --pager?! -h,--host= -u,--user= -P,--port= -p,--password? -D,--database= -S,--socket= --default-character-set= --plugin-dir=! --default-auth=! --defaults-file=! --defaults-extra-file=! --defaults-group-suffix=! --init-command=t --tee= --delimiter= --prompt= --ssl-ca= --ssl-mode= --connect-timeout= -V,--version~ --help~ -B -N -s -t -v -A -C -E -H -X -f -n -q -r -w"}, true
 	case "dc":
 		return row{Own: own(readSQL), Opts: "-e,--expression=t -f,--file=f -V,--version~ -h,--help~"}, true
 	case "m4", "gm4":

@@ -70,7 +70,7 @@ func (r *reader) template(ws []words.Word) {
 	}
 	some := false
 	for _, mark := range []string{"{}", "{.}", "{/}", "{//}", "{/.}", "{#}", "{%}", "{1}", "{2}"} {
-		if strings.Contains(ws[0].Text, mark) {
+		if first, _, _ := strings.Cut(strings.TrimLeft(ws[0].Text, " \t"), " "); strings.Contains(first, mark) {
 			r.Refuse("the program that it starts comes from its input", ws[0].Text)
 			return
 		}

@@ -419,8 +419,8 @@ func readDebugger(r *reader) {
 		case it.Name == "-args":
 			if r.I < len(r.Args) {
 				r.Start(r.Name, r.Args[r.I:])
+				r.I = len(r.Args)
 			}
-			return
 		case it.Unknown && r.Ended:
 		case it.Name != "":
 			r.Apply(it)

@@ -34,14 +34,6 @@ func readTar(r *reader) {
 			r.tarAction(it)
 		case it.Effect == "r":
 			r.tarFile(it.Value)
-		case it.Name == "-z":
-			r.Out.Needs = append(r.Out.Needs, "gzip")
-		case it.Name == "-j":
-			r.Out.Needs = append(r.Out.Needs, "bzip2")
-		case it.Name == "-J":
-			r.Out.Needs = append(r.Out.Needs, "xz")
-		case it.Name == "--zstd":
-			r.Out.Needs = append(r.Out.Needs, "zstd")
 		case it.Name != "":
 			r.Apply(it)
 		}

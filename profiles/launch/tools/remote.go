@@ -272,14 +272,20 @@ func (r *reader) containerSub(sub []string, kube bool) {
 	if compose && last == "create" {
 		return
 	}
-	r.Row.Opts = "-d,--detach -i,--interactive -t,--tty -e,--env= --env-file= -u,--user= -w,--workdir= --privileged --detach-keys= --index= -T,--no-TTY --rm -v,--volume= -p,--publish= -P,--publish-all --name= --network,--net= --entrypoint=p -m,--memory= --cpus= -c,--cpu-shares= --cpuset-cpus= -l,--label= -h,--hostname= --mount= --cap-add= --cap-drop= --security-opt= --device= --gpus= --platform= --pull= --restart= --ulimit= --shm-size= --tmpfs= --add-host= --dns= --link= --ipc= --pid= --userns= --uts= --init --read-only --log-driver= --log-opt= --health-cmd=s --stop-signal= --stop-timeout= --runtime= --volumes-from= --volume-driver= --cidfile= --pidfile= --expose= --group-add= --ip= --mac-address= --network-alias= --oom-kill-disable --sysctl= --isolation= --annotation= --cgroup-parent= --cgroupns= --memory-swap= --pids-limit= --quiet -q --no-deps --service-ports --use-aliases --build --remove-orphans -a,--attach= --sig-proxy --no-healthcheck --replace --pod= --conmon-pidfile= --systemd= --tz= --secret= --arch= --os= --latest --hooks-dir=! --help~"
+	r.Row.Opts = "-d,--detach -i,--interactive -t,--tty -e,--env= --env-file= -u,--user= -w,--workdir= --privileged --detach-keys= --index= -T,--no-TTY --rm -v,--volume= -p,--publish= -P,--publish-all --name= --network,--net= --entrypoint=n -m,--memory= --cpus= -c,--cpu-shares= --cpuset-cpus= -l,--label= -h,--hostname= --mount= --cap-add= --cap-drop= --security-opt= --device= --gpus= --platform= --pull= --restart= --ulimit= --shm-size= --tmpfs= --add-host= --dns= --link= --ipc= --pid= --userns= --uts= --init --read-only --log-driver= --log-opt= --health-cmd=s --stop-signal= --stop-timeout= --runtime= --volumes-from= --volume-driver= --cidfile= --pidfile= --expose= --group-add= --ip= --mac-address= --network-alias= --oom-kill-disable --sysctl= --isolation= --annotation= --cgroup-parent= --cgroupns= --memory-swap= --pids-limit= --quiet -q --no-deps --service-ports --use-aliases --build --remove-orphans -a,--attach= --sig-proxy --no-healthcheck --replace --pod= --conmon-pidfile= --systemd= --tz= --secret= --arch= --os= --latest --hooks-dir=! --help~"
 	r.Row.Rest, r.Row.Skip = engine.Operands, 1
+	var entry []words.Word
 	for {
 		it, ok := r.Next()
 		if !ok {
+			r.StartWith(r.Name+" "+last, entry, nil, true)
 			return
 		}
 		switch {
+		case it.Effect == "n" && it.Value.Text != "":
+			entry = []words.Word{it.Value}
+		case it.Effect == "n":
+			r.Out.Maybe = r.Out.Maybe || it.Value.Open
 		case it.Unknown && !strings.Contains(it.Word.Text, "="):
 			r.Refuse("an option is not known, so neither is the command behind it", it.Word.Text)
 		case it.Name != "":
@@ -290,7 +296,7 @@ func (r *reader) containerSub(sub []string, kube bool) {
 			r.Row.Skip-- // the container or the image
 		default:
 			if !r.Idle {
-				r.Start(r.Name+" "+last, r.Args[it.At:])
+				r.Start(r.Name+" "+last, append(entry, r.Args[it.At:]...))
 			}
 			return
 		}

@@ -24,7 +24,7 @@ func Rows(name string) (row, bool) {
 	case "ag", "ack", "ugrep", "ug":
 		return row{Opts: "--pager=s --pager-cmd=s --view?! --filter=c --filter-magic-label= -e= -f= -A= -B= -C= -m= -g= -G=! -t= -T=", Flags: engine.Data | engine.Exact}, true
 	case "less", "more", "most", "zless", "zmore", "bzless", "xzless", "pg":
-		return row{Own: own(readPager), Opts: "-k,--lesskey-file=! --lesskey-src=! --lesskey-content=! -o,--log-file= -O,--LOG-FILE= -p,--pattern= -P,--prompt= -t,--tag= -T,--tag-file=! -b,--buffers= -h= -j,--jump-target= -x,--tabs= -y= -z,--window= -D,--color= -#,--shift= --rscroll= --mouse --help,--version~ -V,-?~", Flags: engine.Data}, true
+		return row{Own: own(readPager), Opts: "-k,--lesskey-file=! --lesskey-src=! --lesskey-content=! -o,--log-file= -O,--LOG-FILE= -p,--pattern= -P,--prompt= -t,--tag= -T,--tag-file=! -b,--buffers= -h= -j,--jump-target= -x,--tabs= -y= -z,--window= -D,--color= -#,--shift= --rscroll= --mouse --help,--version~ -V~", Flags: engine.Data}, true
 	case "bat", "batcat", "delta":
 		return row{Opts: "--pager=s --diff-args= -l,--language= -H= -r,--line-range= --theme= --style= --color= --paging= --tabs= --wrap= -m,--map-syntax= --terminal-width= --file-name= --lessopen!", Flags: engine.Data | engine.Exact}, true
 	case "man", "apropos", "whatis":
@@ -65,8 +65,10 @@ func Rows(name string) (row, bool) {
 		return row{Own: own(readIP)}, true
 	case "iptables-restore", "ip6tables-restore":
 		return row{Opts: "-M,--modprobe=! -c,--counters -t,--test -n,--noflush -v,--verbose -w? -T,--table="}, true
-	case "ar", "nm", "ranlib", "ld", "ld.bfd", "ld.gold", "ld.lld":
-		return row{Opts: "--plugin=! -plugin=! -dynamic-linker= -o= -L= -l= -T= -m= -e= -rpath=", Flags: engine.Exact}, true
+	case "ar", "nm", "ranlib":
+		return row{Opts: "--plugin=! --target=", Flags: engine.Exact}, true
+	case "ld", "ld.bfd", "ld.gold", "ld.lld":
+		return row{Opts: "-plugin=! -load=! -dynamic-linker= -o= -T= -m= -e= -rpath=", Flags: engine.LongOnly}, true
 	case "crash", "dosbox", "ghidra", "radare2", "r2", "rizin", "frida":
 		return row{Own: engine.Always("it runs commands of its own language")}, true
 	case "systemctl", "journalctl", "loginctl", "service", "timedatectl":
