@@ -1,0 +1,12 @@
+# A tag and what it describes.
+export GIT_AUTHOR_DATE="2026-01-02T03:04:05Z" GIT_COMMITTER_DATE="2026-01-02T03:04:05Z"
+git init -q -b main
+printf 'one\ntwo\nthree\n' > list.txt
+printf '# Title\n\nSome text.\n' > README.md
+git add -A
+git -c user.name=Agent -c user.email=agent@example.com commit -q -m "first"
+
+git tag v1.0
+echo z >> list.txt; git -c user.name=Agent -c user.email=agent@example.com commit -q -a -m z
+git describe --tags | cut -d- -f1,2
+git tag --list

@@ -1,0 +1,9 @@
+# An archive of the tree.
+export GIT_AUTHOR_DATE="2026-01-02T03:04:05Z" GIT_COMMITTER_DATE="2026-01-02T03:04:05Z"
+git init -q -b main
+printf 'one\ntwo\nthree\n' > list.txt
+printf '# Title\n\nSome text.\n' > README.md
+git add -A
+git -c user.name=Agent -c user.email=agent@example.com commit -q -m "first"
+
+git archive --format=tar HEAD | tar -tf - | sort

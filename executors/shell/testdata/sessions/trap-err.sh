@@ -1,0 +1,5 @@
+# A trap on failure.
+trap 'echo "failed"' ERR
+true
+false
+echo after
