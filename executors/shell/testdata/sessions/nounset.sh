@@ -2,5 +2,5 @@
 set -u
 echo "${HOME:+set}"
 echo "${NOTHING:-default}"
-echo "$NOTHING" 2>/dev/null
+echo "$NOTHING"
 echo "not reached"
