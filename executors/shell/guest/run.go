@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"os"
 	"slices"
 	"strings"
@@ -70,7 +71,7 @@ func (r *run) begin(ctx context.Context, w *waits) executors.Result {
 		return r.denied([]profiles.Decision{unread(refusal, r.o.Revision)})
 	}
 	dir := r.dir()
-	report := preflight.Check(ctx, s, preflight.Config{Decider: r.decider, Cwd: dir})
+	report := preflight.Check(ctx, s, preflight.Config{Decider: r.decider, Cwd: dir, Functions: r.functions()})
 	switch report.Decision.Verdict {
 	case profiles.Allow, profiles.Ask:
 	case profiles.Deny:
@@ -163,21 +164,13 @@ func (r *run) approve(ctx context.Context, asks []preflight.Ask, w *waits) error
 func (r *run) await(ctx context.Context, w *waits) error {
 	select {
 	case reply := <-r.answers:
-		dec, err := decisionOf(reply)
-		if err != nil {
-			return err
-		}
-		if dec.Verdict != profiles.Allow {
-			r.host.refused[said{dec.Code, dec.Reason}] = true // nothing else runs yet
-			return &profiles.Denial{Capability: "exec", Decision: dec}
-		}
-		for i := range w.Asks {
-			if w.Asks[i].Call == reply.Call {
-				w.Asks[i].Call = 0
+		return r.answered(w, reply)
+	case m := <-r.talk.pause:
+		for len(r.answers) > 0 { // they came before it
+			if err := r.answered(w, <-r.answers); err != nil {
+				return err
 			}
 		}
-		return nil
-	case m := <-r.talk.pause:
 		if seen, asked := r.talk.counts(); m != (executors.Pause{Seen: seen, Asked: asked}) {
 			return fmt.Errorf("%w: a pause of another moment", executors.ErrProtocol)
 		}
@@ -192,6 +185,24 @@ func (r *run) await(ctx context.Context, w *waits) error {
 	case <-ctx.Done():
 		return context.Cause(ctx)
 	}
+}
+
+// answered takes one answer.
+func (r *run) answered(w *waits, reply executors.Reply) error {
+	dec, err := decisionOf(reply)
+	if err != nil {
+		return err
+	}
+	if dec.Verdict != profiles.Allow {
+		r.host.refused[said{dec.Code, dec.Reason}] = true // nothing else runs yet
+		return &profiles.Denial{Capability: "exec", Decision: dec}
+	}
+	for i := range w.Asks {
+		if w.Asks[i].Call == reply.Call {
+			w.Asks[i].Call = 0
+		}
+	}
+	return nil
 }
 
 // goOn takes up the approvals that a script waits for.
@@ -334,10 +345,28 @@ func short(s string, n int) string {
 	return strings.ToValidUTF8(s[:n], "") + "…"
 }
 
-// adopt takes over the state of a session.
+// adopt takes over the state of a session. What its functions do is decided when
+// they are called, as everything else.
 func (r *run) adopt(s *runner.State) error {
+	for name, text := range s.Functions {
+		read, refusal := script.Parse(text)
+		if refusal != nil {
+			return fmt.Errorf("%w: the function %s: %w", errState, name, refusal)
+		}
+		if !read.Defines(name) {
+			return fmt.Errorf("%w: the text of %s is no function of that name", errState, name)
+		}
+	}
 	r.session = s
 	return nil
+}
+
+// functions are those of the session.
+func (r *run) functions() []string {
+	if r.session == nil {
+		return nil
+	}
+	return slices.Sorted(maps.Keys(r.session.Functions))
 }
 
 // finish sends the state of a session, and the result.

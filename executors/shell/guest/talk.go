@@ -125,11 +125,12 @@ func decisionOf(r executors.Reply) (profiles.Decision, error) {
 	return d, nil
 }
 
-// idle says that nothing goes on before one of the open calls is answered.
+// idle says that nothing goes on before one of the open calls is answered, unless
+// all are.
 func (t *talk) idle() error {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if t.err != nil {
+	if t.err != nil || len(t.open) == 0 {
 		return t.err
 	}
 	return t.s.Send(executors.Idle{Seen: t.seen})

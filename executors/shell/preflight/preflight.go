@@ -20,6 +20,9 @@ import (
 type Config struct {
 	Decider *profiles.Decider
 	Cwd     string // absolute; "": not known
+	// Functions are names that an earlier script of the same shell has defined. What
+	// their bodies run was checked then, and is decided when it runs.
+	Functions []string
 }
 
 // Report is what the text of a script says. The zero Report refuses.
@@ -73,7 +76,7 @@ func Check(ctx context.Context, s *script.Script, cfg Config) Report {
 		out.Decision.Verdict = profiles.Deny
 	default:
 		w := &walker{ctx: ctx, d: cfg.Decider, shell: shell, out: &out, cwd: cfg.Cwd}
-		w.script(s, cfg.Cwd)
+		w.script(s, cfg)
 		w.conclude()
 		return out
 	}

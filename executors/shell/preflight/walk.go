@@ -67,9 +67,13 @@ func (d *dirs) copy() *dirs { return &dirs{list: slices.Clone(d.list), unknown: 
 
 func anywhere() *dirs { return &dirs{unknown: true} }
 
-func (w *walker) script(s *script.Script, cwd string) {
-	d := &dirs{list: []string{cwd}, unknown: cwd == ""}
-	p := place{scope: &scope{text: s.Text, funcs: defined(s, nil)}, dirs: d, nodes: &w.out.Tree}
+func (w *walker) script(s *script.Script, cfg Config) {
+	d := &dirs{list: []string{cfg.Cwd}, unknown: cfg.Cwd == ""}
+	known := map[string]function{}
+	for _, name := range cfg.Functions {
+		known[name] = function{sure: !strings.Contains(s.Text, "unset")}
+	}
+	p := place{scope: &scope{text: s.Text, funcs: defined(s, known)}, dirs: d, nodes: &w.out.Tree}
 	if strings.Contains(s.Text, "expand_aliases") {
 		p.aliases = map[string]bool{}
 	}

@@ -180,9 +180,13 @@ func (v vars) Each(f func(string, expand.Variable) bool) {
 // state is what a shell leaves behind. The caller holds mu.
 func (g *rig) state(r *interp.Runner) *State {
 	s := &State{Dir: path.Clean(r.Dir)}
+	fresh := environOf(g.c.Env, g.c.User)
 	for name, v := range r.Vars {
 		if own(name) || !v.IsSet() || !syntax.ValidName(name) {
 			continue
+		}
+		if f := fresh.values[name]; f.IsSet() && v.Kind == f.Kind && v.Str == f.Str && v.Exported == f.Exported {
+			continue // a later run begins with it
 		}
 		x := Variable{Name: name, Value: v.Str, Exported: v.Exported, ReadOnly: v.ReadOnly}
 		switch v.Kind {

@@ -23,6 +23,17 @@ type Script struct {
 	File *syntax.File
 }
 
+// Defines tells whether the script is the definition of one function of this name
+// and nothing else.
+func (s *Script) Defines(name string) bool {
+	if len(s.File.Stmts) != 1 {
+		return false
+	}
+	st := s.File.Stmts[0]
+	f, ok := st.Cmd.(*syntax.FuncDecl)
+	return ok && f.Name != nil && f.Name.Value == name && len(st.Redirs) == 0 && !st.Background && !st.Negated && !st.Coprocess
+}
+
 // Refusal says why a text is no script that runs. Line and Column are its place,
 // 0 where it has none.
 type Refusal struct {
