@@ -46,9 +46,17 @@ type said struct {
 // errPrograms ends a script that starts too many.
 var errPrograms = errors.New("the script has started as many programs as it may")
 
+// errStopped says that the script, or the job that asks, was stopped meanwhile: what
+// stopped it is known elsewhere, and what is left behind at the end of a script is
+// no failure of it.
+var errStopped = errors.New("the script was stopped")
+
 // decide asks the daemon for what this process would allow itself.
 func (h *host) decide(ctx context.Context, capability string, a profiles.Action) (profiles.Decision, error) {
 	dec, err := h.talk.ask(ctx, a)
+	if err != nil && ctx.Err() != nil {
+		return dec, errStopped
+	}
 	if err != nil {
 		return dec, err
 	}
@@ -91,6 +99,9 @@ func (h *host) Start(ctx context.Context, p runner.Program) (uint8, error) {
 		return 0, &profiles.Denial{Capability: "exec", Decision: dec}
 	}
 	dec, err := h.decide(ctx, "exec", profiles.Action{Exec: a})
+	if errors.Is(err, errStopped) {
+		return exitKilled, nil
+	}
 	if err != nil {
 		return 0, err
 	}
@@ -106,6 +117,7 @@ const (
 	exitNotFound    = 127
 	exitNoFork      = 254
 	exitSignal      = 128
+	exitKilled      = exitSignal + 9
 )
 
 // maxLast is how many of the last starts a refusal names.
@@ -168,7 +180,7 @@ func (h *host) begin(c *exec.Cmd) error {
 // unstarted is what a shell says of a program that the kernel does not start.
 func (h *host) unstarted(ctx context.Context, s *profiles.Start, p runner.Program, err error) (uint8, error) {
 	if ctx.Err() != nil {
-		return 0, context.Cause(ctx)
+		return exitKilled, nil
 	}
 	var errno syscall.Errno
 	if !errors.As(err, &errno) {
@@ -230,7 +242,7 @@ func (h *host) Set(ctx context.Context, name, value string) error {
 	const most = 4 << 10
 	own := h.decider.Variable(profiles.VariableAction{Name: name, Value: value})
 	told := strings.ToValidUTF8(value[:min(len(value), most)], "\uFFFD")
-	if _, err := h.decide(ctx, "variable", profiles.Action{Variable: &profiles.VariableAction{Name: name, Value: told}}); err != nil {
+	if _, err := h.decide(ctx, "variable", profiles.Action{Variable: &profiles.VariableAction{Name: name, Value: told}}); err != nil && !errors.Is(err, errStopped) {
 		return err
 	}
 	if own.Verdict != profiles.Allow {
@@ -282,7 +294,9 @@ func (h *host) Open(ctx context.Context, f runner.File) (io.ReadWriteCloser, err
 	if f.Op == runner.Read {
 		op = "read"
 	}
-	if _, err := h.decide(ctx, "file", profiles.Action{File: &profiles.FileAction{Op: op, Path: real}}); err != nil {
+	if _, err := h.decide(ctx, "file", profiles.Action{File: &profiles.FileAction{Op: op, Path: real}}); errors.Is(err, errStopped) {
+		return nil, &fs.PathError{Op: "open", Path: f.Path, Err: syscall.ECANCELED}
+	} else if err != nil {
 		return nil, err
 	}
 	file, err := openReal(real, how, 0o666)

@@ -162,6 +162,7 @@ func (g *rig) function(text string) (*syntax.File, error) {
 func (g *rig) last(ctx context.Context, r *interp.Runner) {
 	if g.stopped() == nil {
 		_ = g.variables(ctx, vars(r.Vars), 0, 0, At{})
+		g.options = options(ctx, r)
 	}
 }
 
@@ -179,7 +180,7 @@ func (v vars) Each(f func(string, expand.Variable) bool) {
 
 // state is what a shell leaves behind. The caller holds mu.
 func (g *rig) state(r *interp.Runner) *State {
-	s := &State{Dir: path.Clean(r.Dir)}
+	s := &State{Dir: path.Clean(r.Dir), Options: g.options}
 	fresh := environOf(g.c.Env, g.c.User)
 	for name, v := range r.Vars {
 		if own(name) || !v.IsSet() || !syntax.ValidName(name) {

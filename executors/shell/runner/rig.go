@@ -35,6 +35,7 @@ type rig struct {
 	kept    map[string]string // content of <(list), by its path
 	turns   map[int]*turning
 	starts  int // of programs
+	options string
 	texts   bool
 	entered map[string]bool // of a dry run: folders it has gone to
 }
