@@ -133,12 +133,13 @@ func (g *rig) restore(ctx context.Context, r *interp.Runner, s *State) error {
 		}
 	}
 	var options []string
-	for _, c := range s.Options {
+	letters, named, _ := strings.Cut(s.Options, " ")
+	for _, c := range letters {
 		if strings.ContainsRune("aefux", c) {
 			options = append(options, "-"+string(c))
 		}
 	}
-	if strings.Contains(s.Options, "pipefail") {
+	if named == "pipefail" {
 		options = append(options, "-o", "pipefail")
 	}
 	if len(options) > 0 {
