@@ -298,20 +298,20 @@ func (c *check) word(w *syntax.Word) {
 		c.refuse("brace.size", w.Pos())
 		return
 	}
-	c.parts(w.Parts)
+	c.parts(w.Parts, false)
 }
 
-func (c *check) parts(parts []syntax.WordPart) {
+func (c *check) parts(parts []syntax.WordPart, quoted bool) {
 	for i, p := range parts {
 		switch x := p.(type) {
 		case *syntax.Lit, *syntax.SglQuoted:
 		case *syntax.DblQuoted:
 			if c.enter(x.Pos()) {
-				c.parts(x.Parts)
+				c.parts(x.Parts, true)
 				c.depth--
 			}
 		case *syntax.ParamExp:
-			if l, ok := next(parts, i).(*syntax.Lit); ok && x.Short && strings.HasPrefix(l.Value, "{") && strings.Contains(l.Value, "}") && strings.ContainsAny(l.Value, ",.") {
+			if l, ok := next(parts, i).(*syntax.Lit); ok && x.Short && !quoted && strings.HasPrefix(l.Value, "{") && strings.Contains(l.Value, "}") && strings.ContainsAny(l.Value, ",.") {
 				c.refuse("brace.after", x.Pos())
 			}
 			c.param(x)

@@ -33,6 +33,9 @@ func (c *check) param(p *syntax.ParamExp) {
 		if l := first(p.Repl.Orig); strings.HasPrefix(l, "#") || strings.HasPrefix(l, "%") {
 			c.refuse("parameter.anchor", p.Pos())
 		}
+		if extended(p.Repl.Orig) {
+			c.refuse("extglob.word", p.Pos())
+		}
 		c.word(p.Repl.Orig)
 		c.word(p.Repl.With)
 	}
@@ -43,8 +46,12 @@ func (c *check) param(p *syntax.ParamExp) {
 
 func (c *check) expansion(p *syntax.ParamExp) {
 	switch p.Exp.Op {
-	case syntax.AlternateUnset, syntax.AlternateUnsetOrNull, syntax.RemSmallSuffix, syntax.RemLargeSuffix, syntax.RemSmallPrefix,
+	case syntax.AlternateUnset, syntax.AlternateUnsetOrNull:
+	case syntax.RemSmallSuffix, syntax.RemLargeSuffix, syntax.RemSmallPrefix,
 		syntax.RemLargePrefix, syntax.UpperFirst, syntax.UpperAll, syntax.LowerFirst, syntax.LowerAll:
+		if extended(p.Exp.Word) {
+			c.refuse("extglob.word", p.Pos())
+		}
 	case syntax.DefaultUnset, syntax.DefaultUnsetOrNull, syntax.ErrorUnset, syntax.ErrorUnsetOrNull, syntax.AssignUnset, syntax.AssignUnsetOrNull:
 		if all(p.Index) && !empty(p.Exp.Word) {
 			c.refuse("array.default", p.Pos())
@@ -59,6 +66,25 @@ func (c *check) expansion(p *syntax.ParamExp) {
 		c.refuse("node", p.Pos())
 	}
 	c.word(p.Exp.Word)
+}
+
+// extended reports whether a pattern has the operators of extglob.
+func extended(w *syntax.Word) bool {
+	if w == nil {
+		return false
+	}
+	for _, p := range w.Parts {
+		l, ok := p.(*syntax.Lit)
+		if !ok {
+			continue
+		}
+		for i := 1; i < len(l.Value); i++ {
+			if l.Value[i] == '(' && strings.IndexByte("?*+@!", l.Value[i-1]) >= 0 && (i < 2 || l.Value[i-2] != '\\') {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // all reports whether a subscript is @ or *.
@@ -106,7 +132,7 @@ func (c *check) arithm(x syntax.ArithmExpr) {
 		}
 		switch b.Op {
 		case syntax.AndBoolAssgn, syntax.OrBoolAssgn, syntax.XorBoolAssgn, syntax.PowAssgn, syntax.XorBool:
-			c.refuse("arithmetic.power", b.OpPos)
+			c.refuse("node", b.OpPos)
 		case syntax.Assgn, syntax.AddAssgn, syntax.SubAssgn, syntax.MulAssgn, syntax.QuoAssgn, syntax.RemAssgn, syntax.AndAssgn,
 			syntax.OrAssgn, syntax.XorAssgn, syntax.ShlAssgn, syntax.ShrAssgn:
 			c.changes(b.X)
@@ -165,7 +191,7 @@ func (c *check) let(l *syntax.LetClause) {
 	for _, x := range l.Exprs {
 		w, ok := x.(*syntax.Word)
 		if ok && quotes(w) {
-			if v := static.One(w); v.Open {
+			if v := static.One(w); v.Open || strings.ContainsAny(v.Text, "\\'\"`") {
 				c.refuse("let.quoted", w.Pos())
 			} else {
 				c.coded(v.Text, w.Pos())

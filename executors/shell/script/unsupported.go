@@ -13,16 +13,14 @@ type Construct struct {
 func Unsupported() []Construct {
 	return []Construct{
 		{"arithmetic.element", "changing an array element inside of arithmetic", "a[$i]=$(( ${a[$i]:-0} + 1 ))"},
-		{"arithmetic.power", "a power with an assignment (**=, &&=, ||=)", "x=$(( x ** 2 ))"},
 		{"array.default", "${a[@]:-word}, ${a[@]:=word} and ${a[@]:?word}", "test ${#a[@]} first"},
 		{"brace.after", "braces right behind $name, which bash reads as part of the name", "${name}{a,b}"},
 		{"brace.size", "braces that make more words than 16384, or too many braces in one word", "a loop: for ((i = 0; i < n; i++))"},
-		{"case.modify", "${x~} and ${x~~}", "${x^^} or ${x,,}"},
 		{"cd.option", "options of cd but -L, -P and --", "cd -- \"$dir\""},
 		{"coproc", "coproc", "a pipe, or a command substitution"},
+		{"declare.function", "declare -F, and exported functions (export -f, declare -fx)", "declare -f name"},
 		{"declare.integer", "declare -i", "x=$(( expression )) where it is set"},
 		{"declare.letters", "declare -l, -u, -c, -t and -I", "${x,,} or ${x^^} where it is read"},
-		{"declare.function", "declare -F, and exported functions (export -f, declare -fx)", "declare -f name"},
 		{"declare.print", "declare, export, readonly and local without names", "name the variables: declare -p x"},
 		{"declare.unexport", "export -n and declare +x", "unset x, and set it again under another name"},
 		{"extglob.word", "?( *( +( @( !( outside of [[ ]] and case", "a loop with case, or [[ $x == @(a|b) ]]"},
