@@ -243,7 +243,7 @@ func (p *program) buildStack(ctx context.Context, c stackConfig, s *stack) (err 
 		Lacks:     s.kernel.Lacks,
 		Providers: withShell(out.Providers(c.providers), s.shell), Audit: recorder, Journal: journal, Conditions: asked,
 		Go: s.group.Go, Now: time.Now, Random: rand.Reader, Generation: recorder.Generation,
-		Keeper: keeper, Point: p.point, Narrowed: out.Ring.Recheck,
+		Keeper: keeper, Point: p.point, Narrowed: out.Ring.Recheck, Places: interpreter.Places{Home: p.Env.Home},
 		CheckValue: func(v json.RawMessage) error {
 			return value.Check(v, value.Limits{Bytes: int64(len(v)), Nodes: len(v)}) // the ring has bounded v
 		},

@@ -38,8 +38,9 @@ type (
 // Pause is a run that waits, whole: a daemon with the same engine goes on from
 // it. It is immutable. Terms are what an approval of one of its calls takes.
 type (
-	Pause = pause.Record
-	Terms = pause.Terms
+	Pause  = pause.Record
+	Terms  = pause.Terms
+	Places = rules.Places
 )
 
 // What a run tells while it goes on; see package feed.

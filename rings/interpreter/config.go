@@ -44,6 +44,9 @@ type Config struct {
 	// Point is told of every step after which a crash may leave something half
 	// done; nil: nobody is. For tests of crashes.
 	Point func(label string)
+	// Places are what $WORKSPACE and ~ stand for in a policy, where files that a
+	// script opens are decided. The zero Places grant nothing there.
+	Places Places
 	// Go starts a goroutine that its owner waits for. Required.
 	Go func(func())
 	// Now and Random are required.

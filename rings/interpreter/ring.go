@@ -87,7 +87,7 @@ func (r *Ring) Prepare(ctx context.Context, set *profiles.Set) (commit func(), e
 	if r.cfg.Generation != nil {
 		number = r.cfg.Generation()
 	}
-	next, err := rules.New(ctx, set, number, r.gen.Load())
+	next, err := rules.New(ctx, set, number, r.gen.Load(), r.cfg.Places)
 	if err != nil {
 		return nil, err
 	}

@@ -55,7 +55,7 @@ func Bind(g *Generation, agent, executor string, grants *profiles.Grants, above 
 		}
 	}
 	if len(handed) > 0 {
-		if a, err = newAgent(narrow, g.Revision, schemas{map[string]*shape.Schema{}, g}); err != nil {
+		if a, err = newAgent(narrow, g.Revision, schemas{map[string]*shape.Schema{}, g}, g.at()); err != nil {
 			return nil, err
 		}
 	}
@@ -63,6 +63,14 @@ func Bind(g *Generation, agent, executor string, grants *profiles.Grants, above 
 	b.recorded = []pause.Profile{{Generation: g.Number, Revision: g.Revision, Agent: a.Profile, Modules: digests(g.Modules)}}
 	b.limits = executorLimits(&a.Profile, executor)
 	return b, nil
+}
+
+// at are the places of the host; a nil Generation knows none.
+func (g *Generation) at() Places {
+	if g == nil {
+		return Places{}
+	}
+	return g.places
 }
 
 // On is the binding of a run whose guest is on this host.
@@ -88,7 +96,7 @@ func Rebind(p *pause.Record, g *Generation) (*Binding, error) {
 	b := &Binding{agent: p.Agent, executor: executor, recorded: slices.Clone(recorded), handed: slices.Clone(p.Handed)}
 	known := schemas{map[string]*shape.Schema{}, g}
 	for _, p := range recorded {
-		a, err := newAgent(p.Agent, p.Revision, known)
+		a, err := newAgent(p.Agent, p.Revision, known, g.at())
 		if err != nil {
 			return nil, fmt.Errorf("policy %s: %w", shape.Clip(p.Revision, 80), err)
 		}

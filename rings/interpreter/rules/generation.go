@@ -23,10 +23,14 @@ type Generation struct {
 	Open     bool // false: the closed generation, which denies everything
 	Modules  map[string]profiles.Module
 
+	places  Places
 	agents  map[string]*Agent
 	closed  map[string]string // executors that refuse everything -> why
 	schemas map[string]*shape.Schema
 }
+
+// Places are what $WORKSPACE and ~ stand for in a policy; "" grants nothing there.
+type Places struct{ Workspace, Home string }
 
 // Agent is one agent of a generation, or of a pause.
 type Agent struct {
@@ -71,8 +75,8 @@ func (g *Generation) Refusal() profiles.Decision {
 // New indexes set; nil is the closed generation. Validators are taken from before
 // where the text is the same, so that one pointer means one schema across
 // generations.
-func New(ctx context.Context, set *profiles.Set, number int64, before *Generation) (*Generation, error) {
-	g := &Generation{Number: number, closed: map[string]string{}, schemas: map[string]*shape.Schema{}}
+func New(ctx context.Context, set *profiles.Set, number int64, before *Generation, at Places) (*Generation, error) {
+	g := &Generation{Number: number, closed: map[string]string{}, schemas: map[string]*shape.Schema{}, places: at}
 	if set == nil {
 		return g, nil
 	}
@@ -85,7 +89,7 @@ func New(ctx context.Context, set *profiles.Set, number int64, before *Generatio
 		if err := ctx.Err(); err != nil {
 			return nil, fmt.Errorf("prepare set: %w", context.Cause(ctx))
 		}
-		a, err := newAgent(profile, set.Revision, schemas{g.schemas, before})
+		a, err := newAgent(profile, set.Revision, schemas{g.schemas, before}, at)
 		if err != nil {
 			return nil, fmt.Errorf("prepare agent %s: %w", name, err)
 		}
@@ -95,9 +99,9 @@ func New(ctx context.Context, set *profiles.Set, number int64, before *Generatio
 }
 
 // newAgent indexes one profile.
-func newAgent(profile profiles.Agent, revision string, known schemas) (*Agent, error) {
+func newAgent(profile profiles.Agent, revision string, known schemas, at Places) (*Agent, error) {
 	a := &Agent{Profile: profile, Revision: revision, grants: make(map[string]*Grant, len(profile.Bridges)),
-		decider: profiles.NewDecider(profile, revision, profiles.Environment{})}
+		decider: profiles.NewDecider(profile, revision, profiles.Environment{Workspace: at.Workspace, Home: at.Home})}
 	for bridge := range profile.Bridges {
 		b, ok := a.decider.BridgeGrant(bridge)
 		if !ok {
