@@ -44,7 +44,8 @@ type Report struct {
 	Endless string              // the bound it ran into; "": it came to an end
 	Asks    []profiles.Decision // starts that people have to approve
 	Settled bool                // it came to an end
-	Texts   bool                // something was run as text that was no text of the script: eval, trap, sh
+	Reads   bool                // programs were started or files read: what they would have given is not known
+	Output  []profiles.Decision // refusals of texts that come from programs and files; of Config.Output
 }
 
 // The bounds of a dry run.
@@ -81,13 +82,17 @@ func Run(ctx context.Context, c Config, s *script.Script) Report {
 		},
 		Limits: runner.Limits{Steps: maxSteps, Depth: maxDepth, Bytes: maxBytes, Shell: maxShells},
 	}, s)
-	r := Report{Endless: res.Endless, Texts: res.Texts}
+	r := Report{Endless: res.Endless}
 	for _, f := range res.Refused {
 		r.Refused = append(r.Refused, f.Decision)
+		if f.Output {
+			r.Output = append(r.Output, f.Decision)
+		}
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	r.Asks = h.asks
+	r.Asks, r.Reads = h.asks, h.reads
+	r.Output = append(r.Output, h.output...)
 	r.Settled = err == nil && res.Endless == ""
 	return r
 }
@@ -97,8 +102,10 @@ type host struct {
 	c    Config
 	null *os.File
 
-	mu   sync.Mutex
-	asks []profiles.Decision
+	mu     sync.Mutex
+	asks   []profiles.Decision
+	reads  bool
+	output []profiles.Decision
 }
 
 // maxAsks bounds what is kept of them.
@@ -118,6 +125,9 @@ func (h *host) Start(ctx context.Context, p runner.Program) (uint8, error) {
 	default:
 		return 0, denied(dec)
 	}
+	h.mu.Lock()
+	h.reads = true
+	h.mu.Unlock()
 	for _, s := range j.Scripts {
 		if err := h.text(ctx, p, s); err != nil {
 			return 0, err
@@ -137,6 +147,11 @@ func denied(d profiles.Decision) error {
 // text runs a text dry that a program would give to a shell.
 func (h *host) text(ctx context.Context, p runner.Program, s command.Script) error {
 	opaque := profiles.Decision{Code: profiles.CodeShellOpaque, Reason: "what " + strings.Join(s.Chain, " ") + " would run cannot be read before it runs", Evidence: &profiles.Evidence{Argv: p.Argv, Chain: s.Chain}}
+	if strings.Contains(s.Text, runner.Output) {
+		h.mu.Lock()
+		h.output = append(h.output, opaque)
+		h.mu.Unlock()
+	}
 	if !s.Known || strings.Contains(s.Text, runner.Output) {
 		return denied(opaque)
 	}
@@ -197,6 +212,9 @@ func (h *host) Open(_ context.Context, f runner.File) (io.ReadWriteCloser, error
 		return nil, &profiles.Denial{Capability: profiles.ExecutorShell, Decision: dec}
 	}
 	if f.Op == runner.Read {
+		h.mu.Lock()
+		h.reads = true
+		h.mu.Unlock()
 		if h.c.Output && !strings.HasPrefix(f.Path, "/dev/") {
 			return &sink{text: strings.NewReader(runner.Output + "\n")}, nil
 		}
@@ -223,6 +241,9 @@ func (s *sink) Close() error                { return nil }
 
 // Look says that folders can be entered, and that nothing else is there.
 func (h *host) Look(_ context.Context, l runner.Look) (runner.Seen, error) {
+	if l.List && (l.Enter || l.Path == "/") {
+		return runner.Seen{}, nil
+	}
 	if l.Enter && !l.List {
 		return runner.Seen{Info: folder(path.Base(l.Path))}, nil
 	}

@@ -60,11 +60,11 @@ func (g *rig) opaque(text, by string, p *place) error {
 	if !g.c.Dry || !strings.Contains(text, Output) {
 		return nil
 	}
-	return g.refuse(profiles.Decision{
+	return g.refuseAs(profiles.Decision{
 		Code:    profiles.CodeShellOpaque,
 		Reason:  by + " would run the output of a program as text, which nobody can read before",
 		Instead: []string{"run the command itself, with the output as an argument"},
-	}, p.at)
+	}, p.at, true)
 }
 
 // opaqueInput is opaque for what a shell reads from its standard input. Nothing

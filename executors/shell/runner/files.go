@@ -2,6 +2,7 @@ package runner
 
 import (
 	"context"
+	"errors"
 	"io"
 	"io/fs"
 	"os"
@@ -125,6 +126,9 @@ func (g *rig) readDir(ctx context.Context, name string) ([]fs.DirEntry, error) {
 		name = path.Join(interp.HandlerCtx(ctx).Dir, name)
 	}
 	seen, err := g.look(ctx, Look{Path: path.Clean(name), List: true})
+	if errors.Is(err, fs.ErrPermission) {
+		return nil, nil // matches nothing, as in bash
+	}
 	return seen.Entries, err
 }
 

@@ -36,7 +36,6 @@ type rig struct {
 	turns   map[int]*turning
 	starts  int // of programs
 	options string
-	texts   bool
 	entered map[string]bool // of a dry run: folders it has gone to
 }
 
@@ -47,8 +46,8 @@ func run(ctx context.Context, c Config, s *script.Script) (Result, error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
 	g := &rig{c: withDefaults(c), stop: stop, seen: map[string]string{}, funcs: map[string]bool{}, sources: map[string]string{}, kept: map[string]string{}, entered: map[string]bool{}, turns: map[int]*turning{}}
-	root := &place{base: c.Stderr, home: &shell{}}
-	r, err := g.shell(c.Dir, startEnv(g.c), c.Params, c.Stdin, c.Stdout, root)
+	root := &place{base: g.c.Stderr, home: &shell{}}
+	r, err := g.shell(c.Dir, startEnv(g.c), c.Params, c.Stdin, g.c.Stdout, root)
 	if err != nil {
 		return Result{Exit: ExitRefused}, err
 	}
@@ -148,7 +147,7 @@ func (g *rig) fault() error {
 func (g *rig) result(r *interp.Runner, exit uint8, fault error) (Result, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	res := Result{Exit: exit, Refused: g.refused, Endless: g.endless, Texts: g.texts}
+	res := Result{Exit: exit, Refused: g.refused, Endless: g.endless}
 	slices.SortStableFunc(res.Refused, func(a, b Refusal) int {
 		if a.Line != b.Line {
 			return a.Line - b.Line
@@ -228,7 +227,9 @@ const maxRefused = 64
 
 // refuse keeps a refusal. Outside of a dry run it stops the script: nil is never
 // returned then.
-func (g *rig) refuse(d profiles.Decision, at At) error {
+func (g *rig) refuse(d profiles.Decision, at At) error { return g.refuseAs(d, at, false) }
+
+func (g *rig) refuseAs(d profiles.Decision, at At, output bool) error {
 	d.Verdict = profiles.Deny
 	if d.Evidence == nil {
 		d.Evidence = &profiles.Evidence{}
@@ -245,7 +246,7 @@ func (g *rig) refuse(d profiles.Decision, at At) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if len(g.refused) < maxRefused && (g.c.Dry || g.ended == nil) {
-		g.refused = append(g.refused, Refusal{Decision: d, At: at})
+		g.refused = append(g.refused, Refusal{Decision: d, At: at, Output: output})
 	}
 	if g.c.Dry {
 		return nil

@@ -152,6 +152,7 @@ type Variable struct {
 // Refusal is one refused thing.
 type Refusal struct {
 	Decision profiles.Decision
+	Output   bool // of a text with Output in it
 	At
 }
 
@@ -160,7 +161,6 @@ type Result struct {
 	Exit    uint8     // 126 after a refusal
 	Refused []Refusal // the first; of a dry run all, in the order of the text
 	Endless string    // not "": the bound that the script ran into
-	Texts   bool      // text that the script made was run: by eval, trap, source or a shell
 	State   *State    // nil after a refusal or a fault
 }
 

@@ -7,6 +7,7 @@ package verdict
 import (
 	"context"
 	"slices"
+	"strings"
 
 	"github.com/ringd/ringd/executors/shell/dry"
 	"github.com/ringd/ringd/executors/shell/preflight"
@@ -35,19 +36,25 @@ func Decide(ctx context.Context, d *profiles.Decider, a profiles.ShellAction) (p
 		report.Refused = append(report.Refused, ran.Refused...)
 		return dec, &report
 	}
-	if ran.Texts {
+	if ran.Reads && (report.Open || runsText(a.Script)) {
 		c.Output = true
-		again := dry.Run(ctx, c, s)
-		i := slices.IndexFunc(again.Refused, func(d profiles.Decision) bool { return d.Code == profiles.CodeShellOpaque })
-		if i >= 0 {
-			report.Refused = append(report.Refused, again.Refused[i])
-			return again.Refused[i], &report
+		if again := dry.Run(ctx, c, s); len(again.Output) > 0 {
+			dec := again.Output[0]
+			dec.Revision = report.Decision.Revision
+			report.Refused = append(report.Refused, dec)
+			return dec, &report
 		}
 	}
 	if report.Decision.Verdict == profiles.Allow && len(ran.Asks) > 0 {
 		return ran.Asks[0], &report
 	}
 	return report.Decision, &report
+}
+
+// runsText reports whether a text names something that runs text. A name that is
+// put together leaves the text open.
+func runsText(text string) bool {
+	return slices.ContainsFunc([]string{"eval", "sh", "trap", "source", ". ", "alias"}, func(w string) bool { return strings.Contains(text, w) })
 }
 
 // settle is what a dry run decides. False: it refuses nothing.
