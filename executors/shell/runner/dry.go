@@ -24,7 +24,7 @@ type turning struct {
 // Bounds of one loop in a dry run.
 const (
 	busyTurns = 1000
-	idleTurns = 30_000
+	idleTurns = 10_000
 )
 
 // turn answers whether a loop of a dry run has another turn: nil is yes. A loop

@@ -36,7 +36,7 @@ func Decide(ctx context.Context, d *profiles.Decider, a profiles.ShellAction) (p
 		report.Refused = append(report.Refused, ran.Refused...)
 		return dec, &report
 	}
-	if ran.Reads && (report.Open || runsText(a.Script)) {
+	if ran.Reads && runsText(report.Tree) {
 		c.Output = true
 		if again := dry.Run(ctx, c, s); len(again.Output) > 0 {
 			dec := again.Output[0]
@@ -51,10 +51,26 @@ func Decide(ctx context.Context, d *profiles.Decider, a profiles.ShellAction) (p
 	return report.Decision, &report
 }
 
-// runsText reports whether a text names something that runs text. A name that is
-// put together leaves the text open.
-func runsText(text string) bool {
-	return slices.ContainsFunc([]string{"eval", "sh", "trap", "source", ". ", "alias"}, func(w string) bool { return strings.Contains(text, w) })
+// runsText reports whether one of the commands could run text, or has a name that
+// is not known before it runs.
+func runsText(tree []*preflight.Node) bool {
+	return slices.ContainsFunc(tree, func(n *preflight.Node) bool {
+		name, _, _ := strings.Cut(n.Text, " ")
+		if strings.Contains(name, "…") && n.Kind != "redirect" && n.Kind != "variable" {
+			return true
+		}
+		words := strings.FieldsFunc(n.Text, func(r rune) bool { return strings.ContainsRune(" \t\n/'\"\\;&|(){}", r) })
+		return slices.ContainsFunc(words, readsText) || runsText(n.Children)
+	})
+}
+
+func readsText(word string) bool {
+	switch word {
+	case "eval", "trap", "source", ".", "alias", "sh", "bash", "dash", "ash", "ksh", "zsh", "rbash", "mksh":
+		return true
+	default:
+		return false
+	}
 }
 
 // settle is what a dry run decides. False: it refuses nothing.
