@@ -95,9 +95,14 @@ func (r *run) dir() string {
 		return r.o.Dir
 	case r.session != nil:
 		return r.session.Dir
-	default:
-		return r.o.Place()
 	}
+	places := r.o.Places()
+	for _, p := range places {
+		if i, err := os.Stat(p); err == nil && i.IsDir() {
+			return p
+		}
+	}
+	return places[len(places)-1]
 }
 
 func (r *run) config(dir string) runner.Config {

@@ -89,9 +89,10 @@ func (o Options) Check() error {
 	return nil
 }
 
-// Place is where a script starts that says nothing of it: the first folder that it
-// may write, else read, else its private one.
-func (o Options) Place() string {
+// Places lists where a script may start that says nothing of it: in the first of
+// these that is a folder. What it may write comes first, then what it may read, then
+// its private folder.
+func (o Options) Places() (all []string) {
 	for _, rule := range slices.Concat(o.Agent.Files.Write, o.Agent.Files.Read) {
 		p := rule.Path
 		for _, place := range []struct{ name, at string }{{"$WORKSPACE", o.Workspace}, {"~", o.Home}} {
@@ -100,10 +101,10 @@ func (o Options) Place() string {
 			}
 		}
 		if Clean(p) {
-			return p
+			all = append(all, p)
 		}
 	}
-	return executors.Workspace
+	return append(all, executors.Workspace)
 }
 
 // maxPath is the longest path a system opens, its closing NUL counted.
