@@ -182,7 +182,7 @@ var layers = map[string][]string{
 	},
 	"cmd/ringd/internal/attend": {
 		"executors", "profiles", "schema/wire", "cmd/ringd/internal/ask", "cmd/ringd/internal/cli",
-		"cmd/ringd/internal/daemon", "cmd/ringd/internal/render",
+		"cmd/ringd/internal/daemon", "cmd/ringd/internal/daemon/approvals", "cmd/ringd/internal/render",
 	},
 	"cmd/ringd/internal/clients": {
 		"executors", "executors/js/engine/value", "schema/wire", "schema/client", "cmd/ringd/internal/cli",

@@ -11,11 +11,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/ask"
 	"github.com/ringd/ringd/cmd/ringd/internal/cli"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/approvals"
 	"github.com/ringd/ringd/cmd/ringd/internal/render"
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
@@ -56,6 +59,11 @@ type Attendant struct {
 	Config
 	after, printed int64
 	asked          map[string]bool // calls that the person here has spoken on
+
+	// Of a script: what of its standard streams was shown, and that the rest of it
+	// comes at the end, since some was missed.
+	stdout, stderr int
+	missed         bool
 }
 
 // New returns an attendant for a run.
@@ -100,11 +108,17 @@ func (a *Attendant) follow(ctx context.Context, id string) (wire.Run, error) {
 		for _, e := range events {
 			a.after = max(a.after, e.Seq)
 			stopped = stopped || e.Final() || e.Type == wire.EventState && e.State == string(executors.StatePaused)
+			a.missed = a.missed || e.Type == wire.EventGap
 			if e.Console != nil {
 				a.show(*e.Console)
 			}
 		}
 		if !stopped {
+			if slices.ContainsFunc(events, func(e wire.Event) bool { return e.Call != nil && e.Call.State == "pending" && isStart(e.Call.Bridge) }) {
+				if err := a.held(ctx, id); err != nil {
+					return wire.Run{}, err
+				}
+			}
 			continue
 		}
 		run, err := a.Daemon.GetRun(context.WithoutCancel(ctx), a.Actor, id, 0)
@@ -112,16 +126,84 @@ func (a *Attendant) follow(ctx context.Context, id string) (wire.Run, error) {
 			for _, c := range run.Console {
 				a.show(c)
 			}
+			if a.missed {
+				a.rest(run)
+			}
 			return run, err
 		}
 	}
 }
 
 func (a *Attendant) show(c wire.ConsoleEntry) {
-	if c.Seq > a.printed {
-		a.printed = c.Seq
-		a.Program.Console(c, a.JSON)
+	if c.Seq <= a.printed {
+		return
 	}
+	a.printed = c.Seq
+	switch {
+	case c.Level != executors.LevelStdout && c.Level != executors.LevelStderr:
+	case a.missed:
+		return // it comes with the rest
+	case c.Level == executors.LevelStdout:
+		a.stdout += len(c.Text)
+	default:
+		a.stderr += len(c.Text)
+	}
+	a.Program.Console(c, a.JSON)
+}
+
+// rest shows what of the streams of a script came too fast to be followed.
+func (a *Attendant) rest(run wire.Run) {
+	a.missed = false
+	if n := min(a.stdout, len(run.Stdout)); n < len(run.Stdout) {
+		a.Program.Console(wire.ConsoleEntry{Level: executors.LevelStdout, Text: run.Stdout[n:]}, a.JSON)
+	}
+	if n := min(a.stderr, len(run.Stderr)); n < len(run.Stderr) {
+		a.Program.Console(wire.ConsoleEntry{Level: executors.LevelStderr, Text: run.Stderr[n:]}, a.JSON)
+	}
+	a.stdout, a.stderr = len(run.Stdout), len(run.Stderr)
+}
+
+// isStart reports whether a call is the start of a program by a script.
+func isStart(bridge string) bool { return strings.HasPrefix(bridge, "exec:") }
+
+// held asks about the starts of programs that a script is held for, half way. When
+// nobody here can say, the run ends: it could only wait until it is refused.
+func (a *Attendant) held(ctx context.Context, id string) error {
+	run, err := a.Daemon.GetRun(context.WithoutCancel(ctx), a.Actor, id, 0)
+	if err != nil || run.State != wire.StateRunning {
+		return err
+	}
+	for _, c := range run.Pending {
+		if !isStart(c.Bridge) || c.For != "approver" {
+			continue
+		}
+		spoke, err := a.speak(ctx, run, c)
+		if spoke && err == nil {
+			now, err := a.Daemon.GetRun(context.WithoutCancel(ctx), a.Actor, id, 0)
+			spoke = err != nil || !slices.ContainsFunc(now.Pending, func(p wire.Pending) bool { return p.ID == c.ID })
+		}
+		switch {
+		case errors.Is(err, approvals.ErrExpired), errors.Is(err, approvals.ErrEnded), errors.Is(err, approvals.ErrDecided), errors.Is(err, approvals.ErrNotWaiting):
+			// It is settled, and the run goes on or has ended.
+		case err != nil:
+			return errors.Join(err, a.end(ctx, id))
+		case !spoke:
+			fmt.Fprintf(a.Err, "ringd: the script is ended: call %s of %s waits for an approver, %s\n", c.ID, render.Visible(c.Bridge), a.absent(c))
+			return a.end(ctx, id)
+		}
+	}
+	return nil
+}
+
+// absent says why nobody here approves a call.
+func (a *Attendant) absent(c wire.Pending) string {
+	if a.Terminal == nil {
+		return "and there is no terminal to ask at"
+	}
+	if a.asked[c.ID] {
+		return "and it takes more than one"
+	}
+	return "and nobody answers"
 }
 
 // interrupted ends a run that the user does not wait for any more. One that
@@ -154,14 +236,9 @@ func (a *Attendant) give(ctx context.Context, run wire.Run) (wire.Run, error) {
 		return final, err
 	}
 	c := run.Pending[0]
-	why := "and nobody answers"
-	switch {
-	case c.For != "approver":
+	why := a.absent(c)
+	if c.For != "approver" {
 		why = "which a daemon gives it: see `ringd serve`"
-	case a.Terminal == nil:
-		why = "and there is no terminal to ask at"
-	case a.asked[c.ID]:
-		why = "and it takes more than one"
 	}
 	final.Error = &wire.RunError{Name: "Unanswered",
 		Message: fmt.Sprintf("call %s of %s waits for %s, %s", c.ID, render.Visible(c.Bridge), article(c.For), why)}
@@ -186,28 +263,8 @@ func (a *Attendant) end(ctx context.Context, id string) error {
 // answered. It reports whether it goes on.
 func (a *Attendant) settle(ctx context.Context, run wire.Run) (on bool, err error) {
 	for _, c := range run.Pending {
-		if c.For != "approver" || a.Terminal == nil || a.asked[c.ID] {
-			return false, nil
-		}
-		answer, err := a.Terminal.Ask(ctx, a.Page(a.Err), render.Question{
-			Run: run.ID, Agent: run.Agent, Pending: c, Rule: a.rule(run.Agent, c.Bridge), Now: a.Now(),
-		})
-		if err != nil {
-			return false, a.unanswered(ctx, err)
-		}
-		word := wire.ApprovalAnswer{Verdict: "allow", Digest: c.Digest, Reason: answer.Reason}
-		if len(a.Approver.Stands) > 0 {
-			word.As = a.Approver.Stands[0]
-		}
-		if !answer.Allow {
-			word.Verdict = "deny"
-			if word.Reason == "" {
-				word.Reason = "denied at the terminal"
-			}
-		}
-		a.asked[c.ID] = true
-		if _, err := a.Daemon.Approve(context.WithoutCancel(ctx), a.Approver, run.ID, c.ID, word); err != nil {
-			return false, fmt.Errorf("call %s: %w", c.ID, err)
+		if spoke, err := a.speak(ctx, run, c); err != nil || !spoke {
+			return false, err
 		}
 	}
 	now, err := a.Daemon.GetRun(context.WithoutCancel(ctx), a.Actor, run.ID, 0)
@@ -216,6 +273,43 @@ func (a *Attendant) settle(ctx context.Context, run wire.Run) (on bool, err erro
 	}
 	_, err = a.Daemon.ResumeRun(context.WithoutCancel(ctx), a.Actor, run.ID)
 	return err == nil, err
+}
+
+// speak asks about one call and gives the answer to the daemon. It reports whether
+// there was one.
+func (a *Attendant) speak(ctx context.Context, run wire.Run, c wire.Pending) (spoke bool, err error) {
+	if c.For != "approver" || a.Terminal == nil || a.asked[c.ID] {
+		return false, nil
+	}
+	answer, err := a.Terminal.Ask(ctx, a.Page(a.Err), render.Question{
+		Run: run.ID, Agent: run.Agent, Pending: c, Rule: a.ruleOf(run.Agent, c), Now: a.Now(),
+	})
+	if err != nil {
+		return false, a.unanswered(ctx, err)
+	}
+	word := wire.ApprovalAnswer{Verdict: "allow", Digest: c.Digest, Reason: answer.Reason}
+	if len(a.Approver.Stands) > 0 {
+		word.As = a.Approver.Stands[0]
+	}
+	if !answer.Allow {
+		word.Verdict = "deny"
+		if word.Reason == "" {
+			word.Reason = "denied at the terminal"
+		}
+	}
+	a.asked[c.ID] = true
+	if _, err := a.Daemon.Approve(context.WithoutCancel(ctx), a.Approver, run.ID, c.ID, word); err != nil {
+		return false, fmt.Errorf("call %s: %w", c.ID, err)
+	}
+	return true, nil
+}
+
+// ruleOf is the rule by which a call waits.
+func (a *Attendant) ruleOf(agent string, c wire.Pending) *profiles.Rule {
+	if c.Rule != nil {
+		return c.Rule
+	}
+	return a.rule(agent, c.Bridge)
 }
 
 // unanswered makes a question that nobody answered no error: the run waits on.

@@ -262,3 +262,92 @@ func TestAttendInterrupted(t *testing.T) {
 		})
 	}
 }
+
+// script is a daemon with one script, which is held for the start of a program and
+// then prints.
+type script struct {
+	*fake
+	settled bool
+	lost    bool // the reader is told of what it missed
+}
+
+func (f *script) Events(ctx context.Context, _ daemon.Actor, _ string, after int64) ([]wire.Event, error) {
+	switch {
+	case after < 2:
+		return []wire.Event{
+			{Seq: 1, Type: wire.EventConsole, Console: &wire.ConsoleEntry{Seq: 1, Level: "stdout", Text: "one "}},
+			{Seq: 2, Type: wire.EventCall, Call: &wire.CallEvent{ID: "c1", Bridge: "exec:/usr/bin/git", State: "pending"}},
+		}, nil
+	case !f.settled && f.state == "running":
+		return nil, errors.New("nobody has settled it")
+	}
+	if f.state == "running" {
+		f.state = "done"
+	}
+	list := []wire.Event{{Seq: 3, Type: wire.EventConsole, Console: &wire.ConsoleEntry{Seq: 2, Level: "stdout", Text: "two "}}}
+	if f.lost {
+		list = []wire.Event{{Seq: 3, Type: wire.EventGap, Missed: 1}}
+	}
+	return append(list, wire.Event{Seq: 4, Type: wire.EventConsole, Console: &wire.ConsoleEntry{Seq: 3, Level: "stdout", Text: "three"}},
+		wire.Event{Seq: 5, Type: wire.EventState, State: f.state}), nil
+}
+
+func (f *script) GetRun(context.Context, daemon.Actor, string, time.Duration) (wire.Run, error) {
+	run := wire.Run{ID: "r1", Agent: "a", State: f.state, Stdout: "one two three"}
+	if f.state == "running" && !f.settled {
+		p := pending("c1", "approver")
+		p.Bridge = "exec:/usr/bin/git"
+		run.Pending = []wire.Pending{p}
+	}
+	return run, nil
+}
+
+func (f *script) Approve(_ context.Context, _ daemon.Approver, _, call string, a wire.ApprovalAnswer) (wire.Run, error) {
+	f.did = append(f.did, a.Verdict+" "+call)
+	f.settled = f.refuse == nil && a.Reason != "one of two"
+	return wire.Run{}, f.refuse
+}
+
+// A script that is held half way is asked about while it runs, and ends where nobody
+// is there to ask. What it printed is shown once, also when events were missed.
+func TestAttendHeld(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		says  *person
+		lost  bool
+		err   error
+		did   []string
+		state string
+		out   string
+	}{
+		{"allowed", &person{says: []ask.Answer{{Allow: true}}}, false, nil, []string{"allow c1"}, "done", "one two three"},
+		{"events were missed", &person{says: []ask.Answer{{Allow: true}}}, true, nil, []string{"allow c1"}, "done", "one two three"},
+		{"denied", &person{says: []ask.Answer{{Reason: "no"}}}, false, nil, []string{"deny c1"}, "done", "one two three"},
+		{"it takes two", &person{says: []ask.Answer{{Allow: true, Reason: "one of two"}}}, false, nil, []string{"allow c1", "cancel"}, "cancelled", "one two three"},
+		{"nobody says anything", &person{err: ask.ErrNone}, false, nil, []string{"cancel"}, "cancelled", "one two three"},
+		{"nobody is there", nil, false, nil, []string{"cancel"}, "cancelled", "one two three"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			f := &script{fake: &fake{state: "running", refuse: tt.err}, lost: tt.lost}
+			var out, errs bytes.Buffer
+			cfg := attend.Config{Program: &cli.Program{Out: &out, Err: &errs}, Daemon: f, Actor: daemon.Actor{Name: "uid:1"},
+				Approver: daemon.Approver{Name: "uid:1"}, Now: func() time.Time { return time.Unix(1e9, 0) }}
+			if tt.says != nil {
+				cfg.Terminal = tt.says
+			}
+			run, err := attend.New(cfg).Attend(t.Context(), "r1")
+			if err != nil || run.State != tt.state {
+				t.Fatalf("%+v %v", run, err)
+			}
+			if d := cmp.Diff(tt.did, f.did); d != "" {
+				t.Error(d)
+			}
+			if out.String() != tt.out {
+				t.Errorf("shown %q", out.String())
+			}
+			if said := strings.Contains(errs.String(), "waits for an approver"); said != (tt.state == "cancelled") {
+				t.Errorf("said %q", errs.String())
+			}
+		})
+	}
+}
