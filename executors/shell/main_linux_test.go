@@ -17,6 +17,7 @@ import (
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/profiles/words"
 	"github.com/ringd/ringd/rings/kernel"
+	"github.com/ringd/ringd/rings/kernel/egress/egresstest"
 )
 
 // The test binary is its own guest.
@@ -31,6 +32,10 @@ func TestMain(m *testing.M) {
 	}
 	if len(os.Args) > 1 && strings.HasPrefix(os.Args[1], wrong) {
 		os.Exit(playWrong(strings.TrimPrefix(os.Args[1], wrong)))
+	}
+	// A server of a test is on an internet that is the test's.
+	if code, over := egresstest.Enter(); over {
+		os.Exit(code)
 	}
 	os.Exit(m.Run())
 }
