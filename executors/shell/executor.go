@@ -149,7 +149,7 @@ func (e *Executor) Run(ctx context.Context, r executors.Run, h executors.Host) (
 	if err != nil {
 		return executors.Outcome{}, err
 	}
-	e.refill(ctx, want) // now: a script may run for long, and the next one should begin at once
+	defer e.refillSoon(ctx, want)()
 	out, err := e.runIn(ctx, g, r, work, h)
 	if kept && errors.Is(err, executors.ErrGone) { // it died while it waited
 		if g, err = e.launch(ctx, want); err != nil {

@@ -148,6 +148,21 @@ func (e *Executor) refill(ctx context.Context, s spec) {
 	}
 }
 
+// soon is how long a run has the processors to itself before the guest of the next
+// one is started.
+const soon = 30 * time.Millisecond
+
+// refillSoon refills a while later, or when what it returns is called: a script may
+// run for long, and most are over at once.
+func (e *Executor) refillSoon(ctx context.Context, s spec) func() {
+	late := time.AfterFunc(soon, func() { e.refill(ctx, s) })
+	return func() {
+		if late.Stop() {
+			e.refill(ctx, s)
+		}
+	}
+}
+
 // add starts one guest. A failure shows on the run that needs one: it starts its
 // own and gets the error.
 func (e *Executor) add(ctx context.Context, s spec, n int) {
