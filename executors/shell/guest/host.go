@@ -187,7 +187,7 @@ func (h *host) unstarted(ctx context.Context, s *profiles.Start, p runner.Progra
 		return 0, fmt.Errorf("start %s: %w", s.Path, err)
 	}
 	fmt.Fprintf(p.Stderr, "%s: %v\n", s.Argv[0], errno)
-	switch errno { //nolint:exhaustive // of hundreds
+	switch errno {
 	case syscall.ENOENT:
 		return exitNotFound, nil
 	case syscall.EAGAIN, syscall.ENOMEM:
