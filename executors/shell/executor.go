@@ -60,6 +60,7 @@ type key struct{ agent, kernel string }
 // guest is a process with its link.
 type guest struct {
 	link     *executors.Link
+	process  executors.Guest
 	key      key
 	revision string
 }

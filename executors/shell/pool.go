@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/ringd/ringd/executors"
@@ -57,7 +59,7 @@ func (e *Executor) launch(ctx context.Context, s spec) (*guest, error) {
 	if err != nil {
 		return nil, refused(err)
 	}
-	link, err := executors.Dial(ctx, executors.LinkConfig{Go: e.cfg.Go, Now: e.cfg.Now}, g, executors.Hello{Version: executors.ProtocolVersion})
+	link, err := executors.Dial(ctx, executors.LinkConfig{Go: e.cfg.Go, Now: e.cfg.Now}, &counted{Guest: g}, executors.Hello{Version: executors.ProtocolVersion})
 	if err != nil {
 		return nil, errors.Join(refused(err), closeStreams(g))
 	}
@@ -67,7 +69,31 @@ func (e *Executor) launch(ctx context.Context, s spec) (*guest, error) {
 	if _, ok := g.(executors.Streamer); !ok {
 		return nil, errors.Join(errors.New("start shell guest: it has no streams"), link.Close())
 	}
-	return &guest{link: link, key: s.key, revision: s.revision}, nil
+	return &guest{link: link, process: g, key: s.key, revision: s.revision}, nil
+}
+
+// counted is a guest whose processor time is asked for before it is killed: then
+// nobody knows any more what its programs have used.
+type counted struct {
+	executors.Guest
+	once sync.Once
+	last atomic.Int64
+}
+
+// Kill implements executors.Guest.
+func (c *counted) Kill() error {
+	c.once.Do(func() {
+		if used, err := c.Guest.CPU(); err == nil {
+			c.last.Store(int64(used))
+		}
+	})
+	return c.Guest.Kill()
+}
+
+// CPU implements executors.Guest.
+func (c *counted) CPU() (time.Duration, error) {
+	used, err := c.Guest.CPU()
+	return max(used, time.Duration(c.last.Load())), err
 }
 
 // refused makes the denial of a guest that says it cannot run scripts.
@@ -178,4 +204,4 @@ func (e *Executor) add(ctx context.Context, s spec, n int) {
 
 // drop ends a guest that nobody waits for. Kill's error is a process that does
 // not die; the launcher's Close meets it again and reports it.
-func (e *Executor) drop(g *guest) { _ = errors.Join(g.link.Close(), closeStreams(g.link.Guest())) }
+func (e *Executor) drop(g *guest) { _ = errors.Join(g.link.Close(), closeStreams(g.process)) }

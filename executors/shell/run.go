@@ -13,7 +13,7 @@ import (
 
 // runIn runs a script in g, which is gone afterwards.
 func (e *Executor) runIn(ctx context.Context, g *guest, r executors.Run, w executors.Work, h executors.Host) (executors.Outcome, error) {
-	process := g.link.Guest()
+	process := g.process
 	streams, ok := process.(executors.Streamer)
 	if !ok { // launch has refused it
 		return executors.Outcome{}, errors.Join(errors.New("the shell guest has no streams"), g.link.Close())
