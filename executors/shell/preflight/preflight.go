@@ -20,6 +20,7 @@ import (
 type Config struct {
 	Decider *profiles.Decider
 	Cwd     string // absolute; "": not known
+	Home    string // what ~ and $HOME stand for; "": not known
 	// Functions are names that an earlier script of the same shell has defined. What
 	// their bodies run was checked then, and is decided when it runs.
 	Functions []string
@@ -46,7 +47,7 @@ type Ask struct {
 // Node is one command of a script, or a redirect or variable of one.
 type Node struct {
 	Kind         string // command, builtin, function, redirect, variable, script
-	Text         string // as it is known: unknown parts are …
+	Text         string // the words as they are known: … is what is not
 	Line, Column int    // in the outermost script
 	Chain        []string
 	Verdict      command.Verdict
@@ -75,8 +76,9 @@ func Check(ctx context.Context, s *script.Script, cfg Config) Report {
 		out.Decision = cfg.Decider.Variable(profiles.VariableAction{})
 		out.Decision.Verdict = profiles.Deny
 	default:
-		w := &walker{ctx: ctx, d: cfg.Decider, shell: shell, out: &out, cwd: cfg.Cwd}
+		w := &walker{ctx: ctx, d: cfg.Decider, shell: shell, out: &out, cwd: cfg.Cwd, home: cfg.Home}
 		w.script(s, cfg)
+		w.guess()
 		w.conclude()
 		return out
 	}

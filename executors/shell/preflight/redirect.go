@@ -16,7 +16,7 @@ func (w *walker) redirect(r *syntax.Redirect, p place) {
 	w.word(r.Word, p)
 	w.word(r.Hdoc, p)
 	var op string
-	target := static.One(r.Word)
+	target := w.located(r.Word)
 	switch r.Op {
 	case syntax.RdrIn:
 		op = "read"
@@ -90,4 +90,34 @@ func (w *walker) opened(op string, target words.Word, p place) (profiles.Decisio
 		last, verdict, first = d, v, false
 	}
 	return last, verdict
+}
+
+// located is the target of a redirect. HOME is the same all through a script, since
+// nothing may set it.
+func (w *walker) located(x *syntax.Word) words.Word {
+	v := static.One(x)
+	if !v.Open || v.Text != "" || w.home == "" || len(x.Parts) == 0 {
+		return v
+	}
+	part, rest := x.Parts[0], x.Parts[1:]
+	if q, ok := part.(*syntax.DblQuoted); ok && len(q.Parts) > 0 {
+		part = q.Parts[0]
+		rest = append([]syntax.WordPart{&syntax.DblQuoted{Left: q.Left, Right: q.Right, Parts: q.Parts[1:]}}, rest...)
+	}
+	var tail words.Word
+	switch y := part.(type) {
+	case *syntax.ParamExp:
+		if y.Param == nil || y.Param.Value != "HOME" || y.Exp != nil || y.Repl != nil || y.Slice != nil || y.Index != nil || y.Length || y.Excl {
+			return v
+		}
+	case *syntax.Lit:
+		if y.Value != "~" && !strings.HasPrefix(y.Value, "~/") {
+			return v
+		}
+		tail = static.One(&syntax.Word{Parts: []syntax.WordPart{&syntax.Lit{Value: y.Value[1:]}}})
+	default:
+		return v
+	}
+	end := static.One(&syntax.Word{Parts: append([]syntax.WordPart{&syntax.SglQuoted{}}, rest...)})
+	return words.Word{Text: w.home + tail.Text + end.Text, Open: end.Open}
 }

@@ -29,6 +29,9 @@ func (w *walker) call(x *syntax.CallExpr, p place) {
 		return
 	}
 	n, inner := w.node(p, "command", x)
+	if len(args) > 0 {
+		n.Text = joined(args)
+	}
 	for _, a := range x.Assigns {
 		w.assigned(a, inner)
 	}
@@ -55,6 +58,9 @@ func (w *walker) call(x *syntax.CallExpr, p place) {
 		c.Set = append(c.Set, command.Assignment{Name: a.Name.Value, Value: valueOf(a)})
 	}
 	w.judge(c, x.Pos(), n, p, inner)
+	if n.Verdict == command.Unsettled && len(w.later) < maxLater {
+		w.later = append(w.later, later{Command: c, args: x.Args, at: x.Pos(), node: n, place: p})
+	}
 	w.moves(args, p)
 	if p.aliases != nil && args[0].Text == "alias" && !args[0].Open {
 		for _, a := range args[1:] {
@@ -63,6 +69,22 @@ func (w *walker) call(x *syntax.CallExpr, p place) {
 		}
 	}
 	w.lowest(n)
+}
+
+// joined is words in a line, … for what is not known.
+func joined(args []words.Word) string {
+	var b strings.Builder
+	for i, a := range args {
+		if i > 0 {
+			b.WriteByte(' ')
+		}
+		if b.Len() > maxNodeText {
+			b.WriteString("…")
+			break
+		}
+		b.WriteString(shown(a))
+	}
+	return b.String()
 }
 
 // lowest gives a node the verdict of what stands inside of it, when that is stricter.
@@ -180,6 +202,7 @@ func (w *walker) inside(s command.Script, at syntax.Pos, p place) {
 		w.deny(q, at, bad.Code, reason, bad.Instead...)
 		return
 	}
+	inner.file = read.File
 	if s.Shell != "" {
 		inner.funcs, inner.aliases = defined(read, nil), nil
 		if strings.Contains(text, "expand_aliases") {

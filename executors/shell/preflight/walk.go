@@ -21,7 +21,9 @@ type walker struct {
 	shell   *profiles.Shell
 	out     *Report
 	cwd     string
+	home    string
 	refused []refusal
+	later   []later
 
 	scripts, nested, words int
 }
@@ -43,6 +45,7 @@ type place struct {
 // scope is one shell: the names that are its own.
 type scope struct {
 	text         string
+	file         *syntax.File
 	line, column int // of the command in the outermost script that holds the text; 0: it is the outermost
 	chain        []string
 	depth        int
@@ -73,7 +76,7 @@ func (w *walker) script(s *script.Script, cfg Config) {
 	for _, name := range cfg.Functions {
 		known[name] = function{sure: !strings.Contains(s.Text, "unset")}
 	}
-	p := place{scope: &scope{text: s.Text, funcs: defined(s, known)}, dirs: d, nodes: &w.out.Tree}
+	p := place{scope: &scope{text: s.Text, file: s.File, funcs: defined(s, known)}, dirs: d, nodes: &w.out.Tree}
 	if strings.Contains(s.Text, "expand_aliases") {
 		p.aliases = map[string]bool{}
 	}

@@ -18,6 +18,8 @@ type check struct {
 	sub   int  // subshells around
 	match bool // inside of a pattern of [[ ]] or case
 
+	braces int // words that braces make
+
 	stored    syntax.Pos // a value with a command substitution in it
 	list      syntax.Pos // a value that names a list: a[@]
 	evaluates bool       // something evaluates what a variable holds
@@ -294,7 +296,8 @@ func (c *check) word(w *syntax.Word) {
 	if c.bad != nil || w == nil {
 		return
 	}
-	if _, ok := static.Braces(w); !ok {
+	n, ok := static.Braces(w)
+	if c.braces += n; !ok || c.braces > static.MaxFields {
 		c.refuse("brace.size", w.Pos())
 		return
 	}

@@ -17,6 +17,8 @@ func TestUnsupported(t *testing.T) {
 		{"array.default", `echo "${a[@]:-none}"`, `echo "${a[@]:-}" "${a:-none}" ${a[0]:-x} "${a[@]+"${a[@]}"}"`},
 		{"brace.after", "echo $HOME{a,b}", "echo ${HOME}{a,b} $x{ \"$x{a,b}\""},
 		{"brace.size", "echo {1..20000}", "echo {1..200} {a,b}{c,d}"},
+		{"brace.size", strings.Repeat("echo {1..10000}\n", 2), strings.Repeat("echo {1..8000}\n", 2)},
+		{"brace.size", "echo {9223372036854775806..9223372036854775807}", "echo {2147483646..2147483647} {-3..3} {10..1..3}"},
 		{"brace.size", "echo " + strings.Repeat("{a,b}", 15), "echo " + strings.Repeat("{a,b}", 6)},
 		{"brace.size", "echo " + strings.Repeat("{", 100), "echo '" + strings.Repeat("{", 100) + "'"},
 		{"cd.option", "cd -e x", "cd -- x; cd -P x; cd -"},

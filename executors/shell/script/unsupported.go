@@ -15,7 +15,7 @@ func Unsupported() []Construct {
 		{"arithmetic.element", "changing an array element inside of arithmetic", "a[$i]=$(( ${a[$i]:-0} + 1 ))"},
 		{"array.default", "${a[@]:-word}, ${a[@]:=word} and ${a[@]:?word}", "test ${#a[@]} first"},
 		{"brace.after", "braces right behind $name, which bash reads as part of the name", "${name}{a,b}"},
-		{"brace.size", "braces that make more words than 16384, or too many braces in one word", "a loop: for ((i = 0; i < n; i++))"},
+		{"brace.size", "braces that make more than 16384 words, or too many braces in one word", "a loop: for ((i = 0; i < n; i++))"},
 		{"cd.option", "options of cd but -L, -P and --", "cd -- \"$dir\""},
 		{"coproc", "coproc", "a pipe, or a command substitution"},
 		{"declare.function", "declare -F, and exported functions (export -f, declare -fx)", "declare -f name"},

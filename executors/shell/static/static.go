@@ -7,6 +7,8 @@
 package static
 
 import (
+	"math"
+	"strconv"
 	"strings"
 
 	"mvdan.cc/sh/v3/expand"
@@ -129,16 +131,35 @@ func product(w *syntax.Word) (n int, any bool) {
 	return n, any
 }
 
+// sequence is how many words {x..y} makes. Ends that are far from 0 count as too
+// many: to step over them can overflow.
 func sequence(b *syntax.BraceExp) int {
-	n := 0
-	c := &syntax.Word{Parts: []syntax.WordPart{b}}
-	for _, err := range expand.BracesSeq(nil, c) {
-		if err != nil {
+	ends := [2]int64{}
+	for i := range ends {
+		text := b.Elems[i].Lit()
+		n, err := strconv.ParseInt(text, 10, 64)
+		switch {
+		case err == nil:
+			ends[i] = n
+		case len(text) == 1:
+			ends[i] = int64(text[0])
+		default:
 			return 2 * MaxFields
 		}
-		n++
+		if ends[i] > math.MaxInt32 || ends[i] < math.MinInt32 {
+			return 2 * MaxFields
+		}
 	}
-	return n
+	step := int64(1)
+	if len(b.Elems) > 2 {
+		if n, err := strconv.ParseInt(b.Elems[2].Lit(), 10, 64); err == nil && n != 0 {
+			step = max(n, -n)
+		}
+		if step < 1 || step > math.MaxInt32 {
+			return 2 * MaxFields
+		}
+	}
+	return int(min(max(ends[0]-ends[1], ends[1]-ends[0])/step+1, 2*MaxFields))
 }
 
 func hasBrace(w *syntax.Word) bool {

@@ -23,7 +23,7 @@ func Decide(ctx context.Context, d *profiles.Decider, a profiles.ShellAction) (p
 	if refusal != nil {
 		return unread(refusal), nil
 	}
-	report := preflight.Check(ctx, s, preflight.Config{Decider: d, Cwd: a.Cwd})
+	report := preflight.Check(ctx, s, preflight.Config{Decider: d, Cwd: a.Cwd, Home: "/home/agent"})
 	if report.Decision.Verdict == profiles.Deny {
 		return report.Decision, &report
 	}

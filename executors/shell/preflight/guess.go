@@ -1,0 +1,263 @@
+package preflight
+
+import (
+	"strings"
+
+	"mvdan.cc/sh/v3/syntax"
+
+	"github.com/ringd/ringd/executors/shell/static"
+	"github.com/ringd/ringd/profiles/command"
+	"github.com/ringd/ringd/profiles/words"
+)
+
+// What the run settles where it comes by, nobody settles in a branch that it does
+// not take. There the one value that the text gives a variable is tried: a command
+// that is refused with it is a command of the script that is refused.
+
+// later is a command whose words are not all known.
+type later struct {
+	command.Command
+	args []*syntax.Word
+	at   syntax.Pos
+	node *Node
+	place
+}
+
+// Bounds of the values that are tried.
+const (
+	maxLater  = 256
+	maxValues = 8  // of one word
+	maxTries  = 16 // of one command
+)
+
+// values are what the text gives the variables of one file: lists of words, by name.
+type values map[string][][]string
+
+// guess tries what the text gives for the commands that were left open.
+func (w *walker) guess() {
+	known := map[*syntax.File]values{}
+	for _, l := range w.later {
+		if w.ctx.Err() != nil || len(w.refused) >= maxRefused {
+			return
+		}
+		v, ok := known[l.file]
+		if !ok {
+			v = given(l.file)
+			known[l.file] = v
+		}
+		tries := [][]words.Word{nil}
+		for _, a := range l.args {
+			tries = w.extend(tries, a, v, l.place)
+		}
+		for _, try := range tries {
+			if len(try) == 0 {
+				continue
+			}
+			c := l.Command
+			c.Words = try
+			if d, j := w.d.Command(c); j.Verdict == command.Deny && !w.hidden(try[0], l.place) {
+				l.node.Verdict, l.node.Decision = command.Deny, w.refuse(l.place, l.at, d)
+				break
+			}
+		}
+	}
+}
+
+// extend appends the words that one may be.
+func (w *walker) extend(tries [][]words.Word, a *syntax.Word, v values, p place) [][]words.Word {
+	plain, ok := static.Fields(nil, a)
+	if !ok {
+		return tries
+	}
+	options := [][]words.Word{plain}
+	for _, f := range plain {
+		if f.Open {
+			if some := w.readings(a.Parts, v, p); len(some) > 0 {
+				options = nil
+				for _, s := range some {
+					options = append(options, words.AllKnown(s))
+				}
+			}
+			break
+		}
+	}
+	var out [][]words.Word
+	for _, t := range tries {
+		for _, o := range options {
+			if len(out) < maxTries {
+				out = append(out, append(t[:len(t):len(t)], o...))
+			}
+		}
+	}
+	return out
+}
+
+// readings are the words that a word with expansions may be; none when a part of it
+// is not known.
+func (w *walker) readings(parts []syntax.WordPart, v values, p place) [][]string {
+	if len(parts) == 1 {
+		switch x := parts[0].(type) {
+		case *syntax.DblQuoted:
+			if len(x.Parts) == 1 && isArray(x.Parts[0]) {
+				return w.of(x.Parts[0], v, p)
+			}
+		case *syntax.ParamExp, *syntax.CmdSubst:
+			var out [][]string
+			for _, list := range w.of(x, v, p) {
+				if isArray(x) {
+					out = append(out, list)
+				} else {
+					out = append(out, strings.Fields(strings.Join(list, " ")))
+				}
+			}
+			return out
+		}
+	}
+	texts := []string{""}
+	for _, part := range parts {
+		var more []string
+		switch x := part.(type) {
+		case *syntax.DblQuoted:
+			for _, list := range w.readings(append(make([]syntax.WordPart, 0, len(x.Parts)+1), append(x.Parts, &syntax.SglQuoted{})...), v, p) {
+				more = append(more, strings.Join(list, " "))
+			}
+		case *syntax.ParamExp, *syntax.CmdSubst:
+			for _, list := range w.of(x, v, p) {
+				more = append(more, strings.Join(list, " "))
+			}
+		default:
+			f := static.One(&syntax.Word{Parts: []syntax.WordPart{part}})
+			if f.Open {
+				return nil
+			}
+			more = []string{f.Text}
+		}
+		var next []string
+		for _, t := range texts {
+			for _, m := range more {
+				if len(next) < maxValues {
+					next = append(next, t+m)
+				}
+			}
+		}
+		texts = next
+	}
+	var out [][]string
+	for _, t := range texts {
+		out = append(out, []string{t})
+	}
+	return out
+}
+
+func isArray(part syntax.WordPart) bool {
+	x, ok := part.(*syntax.ParamExp)
+	if !ok || x.Length || x.Exp != nil || x.Repl != nil || x.Slice != nil || x.Excl {
+		return false
+	}
+	i, ok := x.Index.(*syntax.Word)
+	return ok && i.Lit() == "@"
+}
+
+// of are the values of one expansion.
+func (w *walker) of(part syntax.WordPart, v values, p place) [][]string {
+	switch x := part.(type) {
+	case *syntax.CmdSubst:
+		if len(x.Stmts) != 1 {
+			return nil
+		}
+		if out := w.output(x.Stmts[0], p); out.kind == inText {
+			return [][]string{{strings.TrimRight(out.text, "\n")}}
+		}
+	case *syntax.ParamExp:
+		if x.Param == nil || x.Length || x.Excl || x.Repl != nil || x.Slice != nil {
+			return nil
+		}
+		list := v[x.Param.Value]
+		if x.Exp == nil {
+			return list
+		}
+		word := static.One(x.Exp.Word)
+		switch x.Exp.Op {
+		case syntax.DefaultUnset, syntax.DefaultUnsetOrNull, syntax.AssignUnset, syntax.AssignUnsetOrNull:
+			if !word.Open && word.Text != "" {
+				return append(list[:len(list):len(list)], []string{word.Text})
+			}
+			return list
+		case syntax.LowerAll, syntax.UpperAll:
+			change := strings.ToLower
+			if x.Exp.Op == syntax.UpperAll {
+				change = strings.ToUpper
+			}
+			var out [][]string
+			for _, l := range list {
+				out = append(out, []string{change(strings.Join(l, " "))})
+			}
+			return out
+		}
+	}
+	return nil
+}
+
+// given collects what a file gives its variables: one that is given two values by
+// assignments has none that is tried, and a loop's has all.
+func given(f *syntax.File) values {
+	once := map[string][][]string{}
+	loops := values{}
+	syntax.Walk(f, func(n syntax.Node) bool {
+		switch x := n.(type) {
+		case *syntax.Assign:
+			if x.Name == nil || x.Naked || len(once[x.Name.Value]) > 1 {
+				return true
+			}
+			once[x.Name.Value] = append(once[x.Name.Value], constant(x))
+		case *syntax.ForClause:
+			l, ok := x.Loop.(*syntax.WordIter)
+			if !ok {
+				return true
+			}
+			for _, i := range l.Items {
+				fields, _ := static.Fields(nil, i)
+				for _, v := range fields {
+					if !v.Open && len(loops[l.Name.Value]) < maxValues {
+						loops[l.Name.Value] = append(loops[l.Name.Value], []string{v.Text})
+					}
+				}
+			}
+		}
+		return true
+	})
+	for name, list := range once {
+		if len(list) == 1 && list[0] != nil {
+			loops[name] = append(loops[name], list[0])
+		}
+	}
+	return loops
+}
+
+// constant is the value of an assignment as words; nil when it is not known.
+func constant(a *syntax.Assign) []string {
+	if a.Append || a.Index != nil {
+		return nil
+	}
+	if a.Array == nil {
+		v := static.One(a.Value)
+		if v.Open || v.Text == "" {
+			return nil
+		}
+		return []string{v.Text}
+	}
+	var out []string
+	for _, e := range a.Array.Elems {
+		if e.Index != nil || len(out) > maxValues {
+			return nil
+		}
+		fields, _ := static.Fields(nil, e.Value)
+		for _, v := range fields {
+			if v.Open {
+				return nil
+			}
+			out = append(out, v.Text)
+		}
+	}
+	return out
+}
