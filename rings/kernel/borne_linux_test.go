@@ -174,6 +174,24 @@ func tools() []borne {
 	}
 }
 
+// node are scripts of packages, which need memory that becomes code.
+func node() []borne {
+	const npm = "/usr/lib/node_modules/npm/bin/npm-cli.js"
+	pack := func(scripts string) map[string]string {
+		return map[string]string{"package.json": `{"name": "x", "version": "1.0.0", "scripts": {` + scripts + `}}`}
+	}
+	also := func(files map[string]string, name, text string) map[string]string {
+		files[name] = text
+		return files
+	}
+	return []borne{
+		{name: "npm script", files: pack(`"go": "` + evil + `"`), attack: argv("node", npm, "run", "go"), code: -2},
+		{name: "npm script-shell", files: also(also(pack(`"go": "true"`), ".npmrc", "script-shell="+repo+"/evil\n"), "evil", hook), attack: argv("node", npm, "run", "go"), code: -2},
+		{name: "node child_process", files: map[string]string{"x.js": "console.log('begun'); require('child_process').execSync('" + evil + "')\n"}, attack: argv("node", "x.js"), says: "begun", code: 1},
+		{name: "node spawn", files: map[string]string{"x.js": "console.log('begun'); require('child_process').spawnSync('/bin/sh', ['-c', '" + evil + "'])\n"}, attack: argv("node", "x.js"), says: "begun"},
+	}
+}
+
 // listed are the programs of the guest.
 func listed(t *testing.T) []string {
 	t.Helper()
@@ -213,6 +231,11 @@ func TestRepositoryBorne(t *testing.T) {
 	if len(all) < 40 {
 		t.Errorf("%d rows", len(all))
 	}
+	code := k
+	if code.Exec, code.JIT = granted("/usr/bin/node"), true; len(exists("/usr/bin/node", "/usr/lib/node_modules/npm")) == 2 {
+		code.Read = append(granted(exists("/usr/lib/node_modules", "/usr/share/nodejs", "/etc/ssl/openssl.cnf")...), k.Read...)
+		all = append(all, node()...)
+	}
 	for _, row := range all {
 		t.Run(row.name, func(t *testing.T) {
 			if p := "/usr/bin/" + row.attack[0]; len(exists(p)) == 0 {
@@ -222,7 +245,11 @@ func TestRepositoryBorne(t *testing.T) {
 				t.Errorf("in the lab nothing was started, so this row shows nothing: %+v", e)
 			}
 			tried.take()
-			e := row.run(t, drive(t, r, k), executors.Programs, tree)
+			of := k
+			if row.attack[0] == "node" {
+				of = code
+			}
+			e := row.run(t, drive(t, r, of), executors.Programs, tree)
 			if e.Mark {
 				t.Errorf("it was started: %+v", e)
 			}
