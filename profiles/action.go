@@ -101,23 +101,18 @@ func DecodeAction(line []byte) (Action, error) {
 func (a *Action) decode(kind string, raw json.RawMessage) error {
 	switch kind {
 	case "shell":
-		a.Shell = &ShellAction{}
-		return jsontext.Strict(kind, raw, a.Shell, "script")
+		return flat(kind, raw, &a.Shell, "script")
 	case "import":
-		a.Import = &ImportAction{}
-		return jsontext.Strict(kind, raw, a.Import, "executor", "module")
+		return flat(kind, raw, &a.Import, "executor", "module")
 	case "egress":
-		a.Egress = &EgressAction{}
-		if err := jsontext.Strict(kind, raw, a.Egress, "kind", "target"); err != nil {
+		if err := flat(kind, raw, &a.Egress, "kind", "target"); err != nil {
 			return err
 		}
-		return checkEgress(a.Egress.Kind, raw)
+		return request.CheckJSON(a.Egress.Kind, raw)
 	case "bridge":
-		a.Bridge = &BridgeAction{}
-		return jsontext.Strict(kind, raw, a.Bridge, "name")
+		return flat(kind, raw, &a.Bridge, "name")
 	case "file":
-		a.File = &FileAction{}
-		if err := jsontext.Strict(kind, raw, a.File, "op", "path"); err != nil {
+		if err := flat(kind, raw, &a.File, "op", "path"); err != nil {
 			return err
 		}
 		if a.File.Op != "read" && a.File.Op != "write" {
@@ -125,8 +120,7 @@ func (a *Action) decode(kind string, raw json.RawMessage) error {
 		}
 		return nil
 	case "exec":
-		a.Exec = &ExecAction{}
-		if err := jsontext.Strict(kind, raw, a.Exec, "argv"); err != nil {
+		if err := flat(kind, raw, &a.Exec, "argv"); err != nil {
 			return err
 		}
 		if len(a.Exec.Argv) == 0 {
@@ -134,33 +128,16 @@ func (a *Action) decode(kind string, raw json.RawMessage) error {
 		}
 		return nil
 	case "variable":
-		a.Variable = &VariableAction{}
-		return jsontext.Strict(kind, raw, a.Variable, "name", "value")
+		return flat(kind, raw, &a.Variable, "name", "value")
 	default:
 		return fmt.Errorf("no action is called %q: want shell, import, egress, bridge, file, exec or variable", clip(kind))
 	}
 }
 
-// checkEgress refuses what encoding/json lets pass: an unknown kind, and a header
-// with more or fewer than a name and a value.
-func checkEgress(kind string, raw json.RawMessage) error {
-	switch kind {
-	case request.Connect, request.HTTP, request.SOCKS5, request.Fetch, request.DNS:
-	default:
-		return errors.New("egress.kind is connect, http, socks5, fetch or dns")
-	}
-	var text struct {
-		Headers [][]string `json:"headers"`
-	}
-	if err := json.Unmarshal(raw, &text); err != nil {
-		return errors.New("egress is not valid")
-	}
-	for _, h := range text.Headers {
-		if len(h) != 2 {
-			return fmt.Errorf("egress.headers holds pairs of name and value, not %d words", len(h))
-		}
-	}
-	return nil
+// flat decodes the object raw into a new T.
+func flat[T any](kind string, raw json.RawMessage, into **T, required ...string) error {
+	*into = new(T)
+	return jsontext.Strict(kind, raw, *into, required...)
 }
 
 // clip shortens text that comes from the guest for use in a message, and takes

@@ -53,21 +53,11 @@ func (s Set) Seal() (Set, []byte, error) {
 		return Set{}, nil, err
 	}
 	s.Revision = Digest(unsealed)
-	sealed, ok := withRevision(unsealed, "", s.Revision)
+	sealed, ok := jsontext.ReplaceTail(unsealed, `"revision":""}`, `"revision":"`+s.Revision+`"}`)
 	if !ok {
 		return Set{}, nil, errors.New("seal set: the revision is not the last field")
 	}
 	return s, sealed, nil
-}
-
-// withRevision replaces the revision in canonical bytes. It is the last key of
-// the set in canonical order.
-func withRevision(b []byte, from, to string) ([]byte, bool) {
-	head, ok := bytes.CutSuffix(b, []byte(`"revision":"`+from+`"}`))
-	if !ok {
-		return nil, false
-	}
-	return append(append([]byte(nil), head...), `"revision":"`+to+`"}`...), true
 }
 
 // DecodeSet reads a sealed set. It takes only the canonical form, byte for
@@ -87,7 +77,7 @@ func DecodeSet(b []byte) (*Set, error) {
 	if s.Format != Format {
 		return nil, fmt.Errorf("decode set: format %q, this build reads %q", clip(s.Format), Format)
 	}
-	unsealed, ok := withRevision(b, s.Revision, "")
+	unsealed, ok := jsontext.ReplaceTail(b, `"revision":"`+s.Revision+`"}`, `"revision":""}`)
 	if !ok || Digest(unsealed) != s.Revision {
 		return nil, errors.New("decode set: the revision is not the digest of the set")
 	}

@@ -3,7 +3,6 @@ package profiles
 import (
 	"fmt"
 	"maps"
-	"path"
 	"slices"
 	"time"
 
@@ -51,9 +50,7 @@ type Decider struct {
 	bridges    map[string]*bridgeEntry
 	names      []string // granted bridges, sorted
 	files      fileIndex
-	binaries   map[string]*Binary
-	programs   []string              // listed, sorted
-	patterns   map[string][]*Pattern // by the command's basename
+	shell      shellIndex
 	reach      reach
 }
 
@@ -94,22 +91,7 @@ func NewDecider(a Agent, revision string, env Environment) *Decider {
 	d.files = newFileIndex(&a.Files, env)
 	d.reach = newReach(&a.Egress)
 	if a.Shell != nil {
-		d.binaries = make(map[string]*Binary, len(a.Shell.Binaries))
-		for i := range a.Shell.Binaries {
-			b := &a.Shell.Binaries[i]
-			if b.Path == path.Clean(b.Path) && path.IsAbs(b.Path) {
-				d.binaries[b.Path] = b
-			}
-		}
-		d.programs = slices.Sorted(maps.Keys(d.binaries))
-		d.patterns = make(map[string][]*Pattern, len(a.Shell.DeniedPatterns))
-		for i := range a.Shell.DeniedPatterns {
-			p := &a.Shell.DeniedPatterns[i]
-			if len(p.Words) > 0 {
-				base := path.Base(p.Words[0])
-				d.patterns[base] = append(d.patterns[base], p)
-			}
-		}
+		d.shell = newShellIndex(a.Shell, env)
 	}
 	return d
 }
@@ -240,22 +222,14 @@ const maxInstead = 8
 
 func closeBy() near.Effort { return near.Effort{Names: 32, Letters: 400} }
 
+// sorted sorts a list and drops what stands in it twice.
+func sorted(list []string) []string {
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
 // nearest returns up to maxInstead of the sorted names, the one closest to
 // name first when one is close.
 func nearest(name string, names []string) []string {
-	if len(names) == 0 {
-		return nil
-	}
-	at := near.Of(name, names, closeBy())
-	some := names[:min(len(names), maxInstead)]
-	if at < 0 {
-		return slices.Clone(some)
-	}
-	out := append(make([]string, 0, maxInstead), names[at])
-	for _, n := range some {
-		if n != names[at] && len(out) < maxInstead {
-			out = append(out, n)
-		}
-	}
-	return out
+	return near.Some(name, names, maxInstead, closeBy())
 }

@@ -1,77 +1,109 @@
 package profiles
 
 import (
-	"path"
+	"slices"
 	"strings"
 
+	"github.com/ringd/ringd/profiles/command"
 	"github.com/ringd/ringd/profiles/words"
 )
 
 // maxArgs bounds the words of one exec action.
 const maxArgs = 4096
 
-// Exec decides starting one program: argv[0] is the program's absolute path
-// and is listed, and no denied pattern matches the words. A listed program
-// whose arguments start another program (env, find -exec, sh -c) is refused
-// here: reading what it would start is the shell executor's work.
+// Exec decides starting one program with its final words: argv[0] is its absolute
+// path or the name of a listed one, and no denied pattern and no rule of the
+// program matches the words. What it would start by its words is decided as well.
+// A listed shell is interpreted, never started; the text that another program would
+// hand to it is allowed only as Environment.Script decides.
 //
-// Matching is conservative: where the options of a program are not known, a
-// pattern matches rather than not.
+// Where the options of a program are not known, a denied pattern matches rather
+// than not. An answer that is no Deny says in Start what is started.
 func (d *Decider) Exec(a ExecAction) Decision {
-	argv := a.Argv
-	if dec, closed := d.refuse(); closed {
+	if dec, closed := d.noShell(); closed {
 		return dec
 	}
-	if d.agent.Shell == nil {
-		return d.notGranted(ExecutorShell)
+	j, dec := d.judgeExec(a)
+	if dec.Verdict == Deny {
+		return dec
 	}
-	if len(argv) == 0 || len(argv) > maxArgs {
-		return d.deny(CodeActionMalformed, nil, "argv has %d words", len(argv))
+	if j.Path == "" {
+		return d.evident(a, d.deny(CodeShellOpaque, &d.agent.Shell.Rule,
+			"%s is a shell: the shell executor interprets what it is given, and never starts it", clip(a.Argv[0])))
 	}
-	for _, w := range argv {
-		if strings.IndexByte(w, 0) >= 0 {
-			return d.deny(CodeActionMalformed, nil, "argv holds a NUL byte")
+	for _, s := range j.Scripts {
+		if refused := d.nested(s, a.Cwd); refused.Verdict != Allow {
+			return d.evident(a, refused)
 		}
 	}
-	program := argv[0]
-	bin := d.binaries[program]
-	if !cleanPath(program) || bin == nil {
-		dec := d.deny(CodeExecNotGranted, &d.agent.Shell.Rule, "%q is not a listed program", clip(program))
-		dec.Instead = nearest(program, d.programs)
-		dec.Evidence = &Evidence{Argv: argv}
-		return dec
+	argv, env, at, ok := command.Force(a.Argv, j.Program, j.Nested, func(i int) command.Forced {
+		return command.Forced{Args: d.agent.Shell.Binaries[i].ForceArgs, Env: d.agent.Shell.Binaries[i].ForceEnv}
+	})
+	if !ok {
+		b := &d.agent.Shell.Binaries[at]
+		return d.evident(a, d.deny(CodeShellStarts, &b.Rule, "what the policy forces on %s cannot be put in where %s starts it", b.Path, clip(a.Argv[0])))
 	}
-	w := words.Split(argv)
-	for _, p := range d.patterns[path.Base(program)] {
-		if w.Match(p.Words[1:]) {
-			dec := d.deny(CodeExecDenied, &p.Rule, "%s matches the denied pattern %q", clip(w.Text()), p.Text)
-			if p.Reason != "" {
-				dec.Reason += ": " + p.Reason
-			}
-			dec.Evidence = &Evidence{Argv: argv}
-			return dec
-		}
-	}
-	if word, starts := w.Starts(); starts {
-		dec := d.deny(CodeExecutorUnavailable, &bin.Rule,
-			"%s can start another program (%s): only the shell executor can decide that, and this build has none", program, clip(word))
-		dec.Evidence = &Evidence{Argv: argv}
-		return dec
-	}
-	start := &Start{Path: program, Argv: argv}
-	if ask := asked(bin, w); ask != nil {
-		return Decision{Verdict: Ask, Code: CodeApprovalRequired, Reason: "an approval is needed", Rule: known(&ask.Approval.Rule),
-			Start: start, Revision: d.revision}
-	}
-	return Decision{Verdict: Allow, Code: CodeAllowed, Reason: program + " is listed", Rule: known(&bin.Rule), Start: start, Revision: d.revision}
+	dec.Start = &Start{Path: j.Path, Argv: argv, Env: env}
+	return dec
 }
 
-// asked is the rule by which people have to approve the words; nil: none.
-func asked(bin *Binary, w *words.Words) *AskRule {
-	for i := range bin.Ask {
-		if w.Match(bin.Ask[i].Pattern.Words) {
-			return &bin.Ask[i]
+// judgeExec decides the words and the environment.
+func (d *Decider) judgeExec(a ExecAction) (command.Judgement, Decision) {
+	none := command.Judgement{}
+	if len(a.Argv) == 0 || len(a.Argv) > maxArgs {
+		return none, d.deny(CodeActionMalformed, nil, "argv has %d words", len(a.Argv))
+	}
+	if slices.ContainsFunc(a.Argv, func(w string) bool { return strings.IndexByte(w, 0) >= 0 }) {
+		return none, d.deny(CodeActionMalformed, nil, "argv holds a NUL byte")
+	}
+	c := command.Command{Words: words.AllKnown(a.Argv), Outside: true}
+	var forced []string
+	if at, ok := d.shell.rules.Find(a.Argv[0]); ok {
+		forced = d.agent.Shell.Binaries[at].ForceEnv
+	}
+	for _, e := range a.Env {
+		name, value, ok := strings.Cut(e, "=")
+		if !ok || name == "" || strings.IndexByte(e, 0) >= 0 {
+			return none, d.deny(CodeActionMalformed, nil, "env holds NAME=value")
 		}
+		if !slices.Contains(forced, e) {
+			c.Set = append(c.Set, command.Assignment{Name: name, Value: words.Known(value)})
+		}
+	}
+	j := d.shell.rules.Judge(c)
+	return j, d.judged(j)
+}
+
+// nested decides text that the program would hand to a shell.
+func (d *Decider) nested(s command.Script, cwd string) Decision {
+	dec := d.deny(CodeShellOpaque, &d.agent.Shell.Rule, "the text that %s would run cannot be read before it runs", strings.Join(s.Chain, ", "))
+	text, ok := s.Standalone()
+	if !ok || d.script == nil {
+		return dec
+	}
+	return d.script(d, ShellAction{Script: text, Cwd: cwd})
+}
+
+// evident adds the words to a refusal that has none.
+func (d *Decider) evident(a ExecAction, dec Decision) Decision {
+	if dec.Evidence == nil {
+		dec.Evidence = &Evidence{Argv: a.Argv}
+	}
+	return dec
+}
+
+// Approval says who is to approve a start that Exec answers with Ask; nil for
+// another.
+func (d *Decider) Approval(a ExecAction) *Approval {
+	if _, closed := d.noShell(); closed {
+		return nil
+	}
+	j, dec := d.judgeExec(a)
+	if dec.Verdict != Ask {
+		return nil
+	}
+	if rule := d.asked(j.Finding); rule != nil {
+		return &rule.Approval
 	}
 	return nil
 }

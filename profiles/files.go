@@ -4,6 +4,8 @@ import (
 	"path"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/ringd/ringd/profiles/paths"
 )
 
 // fileIndex holds the file rules by their expanded path.
@@ -95,10 +97,10 @@ func (d *Decider) File(op, p string) Decision {
 	if r := d.files.unknown; r != nil {
 		return d.deny(CodeFileDenied, &r.Rule, "%s is denied, and this host does not say where that is", r.Path)
 	}
-	if r := coveringPath(d.files.deny, p); r != nil {
+	if r := paths.Closest(d.files.deny, p, '/'); r != nil {
 		return d.deny(CodeFileDenied, &r.Rule, "%s of %s is denied by %s", op, clip(p), r.Path)
 	}
-	if r := coveringPath(grants, p); r != nil {
+	if r := paths.Closest(grants, p, '/'); r != nil {
 		return Decision{Verdict: Allow, Code: CodeAllowed, Rule: known(&r.Rule), Revision: d.revision,
 			Reason: op + " of " + clip(p) + " is granted by " + r.Path}
 	}
@@ -107,18 +109,4 @@ func (d *Decider) File(op, p string) Decision {
 		dec.Instead = append(dec.Instead, list[i].Path)
 	}
 	return dec
-}
-
-// coveringPath finds the rule for p or for the closest folder above it.
-func coveringPath(m map[string]*PathRule, p string) *PathRule {
-	for len(m) > 0 {
-		if r := m[p]; r != nil {
-			return r
-		}
-		if p == "/" {
-			return nil
-		}
-		p = p[:max(1, strings.LastIndexByte(p, '/'))] // p is clean
-	}
-	return nil
 }

@@ -2,7 +2,6 @@ package profiles
 
 import (
 	"bytes"
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -236,40 +235,19 @@ func (e *Egress) narrow(listed []string) error {
 	if e.Mode == EgressGatewayOnly && len(gateways) == 0 {
 		e.Mode = EgressOff
 	}
-	type part struct {
-		EgressRule
-		whole hosts.Pattern
+	names := make([]string, len(e.Allow))
+	for i, r := range e.Allow {
+		names[i] = r.Host
 	}
-	var parts []part
-	for _, r := range e.Allow {
-		whole, err := hosts.Read(r.Host)
-		if err != nil {
-			continue // the compiler writes no such rule
-		}
-		for _, host := range whole.Within(only) {
-			p := part{r, whole}
-			if p.Host = host; host != r.Host && r.Of == "" && r.Limits != (EgressLimits{}) {
-				p.Of = r.Host
-			}
-			parts = append(parts, p)
-		}
-	}
-	slices.SortStableFunc(parts, func(x, y part) int {
-		if c := cmp.Compare(x.Host, y.Host); c != 0 {
-			return c
-		}
-		switch above, below := y.whole.Covers(x.whole), x.whole.Covers(y.whole); { // both cover Host, so one holds
-		case above && !below:
-			return -1
-		case below && !above:
-			return 1
-		default:
-			return 0
-		}
-	})
+	rules := e.Allow
 	e.Allow = nil
-	for _, p := range parts {
-		e.Allow = append(e.Allow, p.EgressRule)
+	for _, p := range hosts.Parts(names, only) {
+		r := rules[p.At]
+		if p.Host != r.Host && r.Of == "" && r.Limits != (EgressLimits{}) {
+			r.Of = r.Host
+		}
+		r.Host = p.Host
+		e.Allow = append(e.Allow, r)
 	}
 	return nil
 }

@@ -3,9 +3,9 @@ package profiles
 import (
 	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/ringd/ringd/profiles/modules"
+	"github.com/ringd/ringd/profiles/paths"
 )
 
 // importIndex answers imports of one executor. Decisions for listed names are
@@ -84,7 +84,7 @@ func (d *Decider) decideImport(x *importIndex, module string) Decision {
 	if x.only != nil && !modules.Covered(module, x.only) {
 		return d.deny(CodeImportNotAllowed, x.rule, "import of %q is not among the grants of the run", clip(module))
 	}
-	if dec := covering(x.deny, module, x.covers); dec != nil {
+	if dec := paths.Closest(x.deny, module, x.covers); dec != nil {
 		out := *dec
 		if x.deny[module] == nil {
 			out.Reason = "import of " + clip(module) + " is denied: " + out.Reason[len("import of "):]
@@ -95,7 +95,7 @@ func (d *Decider) decideImport(x *importIndex, module string) Decision {
 		if dec := x.allow[module]; dec != nil {
 			return *dec
 		}
-	} else if dec := covering(x.allow, module, x.covers); dec != nil {
+	} else if dec := paths.Closest(x.allow, module, x.covers); dec != nil {
 		return *dec
 	}
 	if x.executor == ExecutorPython && x.defaults && modules.PythonDefault(module) {
@@ -110,21 +110,6 @@ func (d *Decider) decideImport(x *importIndex, module string) Decision {
 		dec.Instead = nearest(module, x.names)
 	}
 	return dec
-}
-
-// covering finds the entry for name or for the closest of its parents.
-func covering(m map[string]*Decision, name string, sep byte) *Decision {
-	for len(m) > 0 {
-		if dec := m[name]; dec != nil {
-			return dec
-		}
-		i := strings.LastIndexByte(name, sep)
-		if i < 0 {
-			return nil
-		}
-		name = name[:i]
-	}
-	return nil
 }
 
 // validModule reports whether a name is one that an executor imports.

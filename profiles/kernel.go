@@ -3,6 +3,8 @@ package profiles
 import (
 	"encoding/json"
 	"fmt"
+
+	"github.com/ringd/ringd/profiles/form"
 )
 
 // Kernel is what one guest process may do to its host: the profile of the kernel
@@ -112,18 +114,7 @@ func (a Agent) native(executor string, l least) Kernel {
 type least struct{ cpu, wall, memory, output, processes, files int64 }
 
 func leastOf(a, b Limits) least {
-	of := func(x, y *int64) int64 {
-		switch {
-		case x != nil && y != nil:
-			return max(min(*x, *y), 0)
-		case x != nil:
-			return max(*x, 0)
-		case y != nil:
-			return max(*y, 0)
-		default:
-			return 0
-		}
-	}
+	of := form.Least
 	return least{
 		cpu: of(a.CPUMillis, b.CPUMillis), wall: of(a.WallMillis, b.WallMillis), memory: of(a.MemoryBytes, b.MemoryBytes),
 		output: of(a.OutputBytes, b.OutputBytes), processes: of(a.Processes, b.Processes), files: of(a.Files, b.Files),

@@ -28,7 +28,7 @@ func newReach(e *Egress) reach {
 	}
 	virtual := make([]egress.Virtual, len(e.Gateways))
 	for i, g := range e.Gateways {
-		virtual[i] = egress.Virtual{Name: g.Name, Methods: g.Methods, Paths: g.Paths, Expires: expiry(g.Expires)}
+		virtual[i] = egress.Virtual{Name: g.Name, Methods: g.Methods, Paths: g.Paths, Expires: egress.Expiry(g.Expires)}
 	}
 	r := reach{list: egress.NewList(mode, entries(e.Allow), entries(e.Deny), virtual)}
 	for i := range e.Allow {
@@ -38,30 +38,16 @@ func newReach(e *Egress) reach {
 	for i := range e.Gateways {
 		r.allowed = append(r.allowed, "the policy has the gateway "+e.Gateways[i].Name)
 	}
-	slices.Sort(r.hosts)
-	r.hosts = slices.Compact(r.hosts)
+	r.hosts = sorted(r.hosts)
 	return r
 }
 
 func entries(rules []EgressRule) []egress.Entry {
 	out := make([]egress.Entry, len(rules))
 	for i, r := range rules {
-		out[i] = egress.Entry{Host: r.Host, Ports: r.Ports, AnyPort: r.AnyPort, Methods: r.Methods, Paths: r.Paths, ECH: r.ECH, Expires: expiry(r.Expires)}
+		out[i] = egress.Entry{Host: r.Host, Ports: r.Ports, AnyPort: r.AnyPort, Methods: r.Methods, Paths: r.Paths, ECH: r.ECH, Expires: egress.Expiry(r.Expires)}
 	}
 	return out
-}
-
-// expiry keeps the difference between no expiry and one at the zero time, which
-// is over.
-func expiry(at *time.Time) time.Time {
-	switch {
-	case at == nil:
-		return time.Time{}
-	case at.IsZero():
-		return at.Add(1)
-	default:
-		return *at
-	}
 }
 
 // Egress decides a request that is only described, the way every door decides
@@ -73,24 +59,13 @@ func (d *Decider) Egress(a EgressAction) Decision {
 	}
 	out, r := request.Decide(d.reach.list, a, d.now)
 	if r != nil {
-		return d.egressRefused(r, hostOf(a.Target))
+		return d.egressRefused(r, egress.HostOf(a.Target))
 	}
 	dec := d.egressAllowed(out.Match)
 	if out.Dial.IsValid() {
 		dec.Dial = out.Dial.String()
 	}
 	return dec
-}
-
-// hostOf gives what looks like the host in a target, to find what is near it.
-func hostOf(target string) string {
-	if _, rest, ok := strings.Cut(target, "://"); ok {
-		target = rest
-	}
-	if i := strings.IndexAny(target, ":/?#\\"); i >= 0 {
-		target = target[:i]
-	}
-	return target
 }
 
 // EgressList is what the agent may reach, for those who need more of it than one

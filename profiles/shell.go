@@ -1,17 +1,62 @@
 package profiles
 
 import (
+	"path"
+	"strings"
+
 	"github.com/ringd/ringd/profiles/command"
+	"github.com/ringd/ringd/profiles/variables"
 	"github.com/ringd/ringd/profiles/words"
 )
 
+// shellIndex is the shell profile, indexed.
+type shellIndex struct {
+	rules *command.Rules
+	paths []string // of the listed programs, sorted
+	names []string // their basenames, sorted
+	place string   // where a script may write without file grants
+}
+
+func newShellIndex(s *Shell, env Environment) shellIndex {
+	cfg := command.Config{Binaries: make([]command.Binary, len(s.Binaries)), Patterns: make([][]string, len(s.DeniedPatterns))}
+	x := shellIndex{place: scriptWorkspace}
+	for i, b := range s.Binaries {
+		one := command.Binary{Path: b.Path, Interpreted: b.Interpreted, Deny: wordsOf(b.Deny), MaxArgs: b.MaxArgs, SafeConfig: b.SafeConfig}
+		if b.Allow != nil {
+			one.Allow = append([][]string{}, wordsOf(b.Allow)...)
+		}
+		for _, a := range b.Ask {
+			one.Ask = append(one.Ask, a.Pattern.Words)
+		}
+		for _, h := range b.Helpers {
+			one.Helpers = append(one.Helpers, h.Path)
+		}
+		cfg.Binaries[i] = one
+		x.paths, x.names = append(x.paths, b.Path), append(x.names, path.Base(b.Path))
+	}
+	for i, p := range s.DeniedPatterns {
+		cfg.Patterns[i] = p.Words
+	}
+	x.paths, x.names = sorted(x.paths), sorted(x.names)
+	x.rules = command.New(cfg)
+	if cleanPath(env.Workspace) {
+		x.place = env.Workspace
+	}
+	return x
+}
+
+func wordsOf(list []Pattern) [][]string {
+	var out [][]string
+	for _, p := range list {
+		out = append(out, p.Words)
+	}
+	return out
+}
+
 // Shell decides a script as Environment.Script reads it.
 func (d *Decider) Shell(a ShellAction) Decision {
-	if dec, closed := d.refuse(); closed {
+	if dec, closed := d.noShell(); closed {
 		return dec
-	}
-	if d.agent.Shell == nil {
-		return d.notGranted(ExecutorShell)
 	}
 	if d.script == nil {
 		return d.deny(CodeExecutorUnavailable, &d.agent.Shell.Rule, "this build has no shell executor to read the script")
@@ -19,54 +64,100 @@ func (d *Decider) Shell(a ShellAction) Decision {
 	return d.script(d, a)
 }
 
-// Command decides a command whose words may be known in part. Unsettled is a Deny
-// with CodeShellUnsettled: the final words may be looser. What the Judgement has
-// in Scripts is to be read by the caller: before that an Allow is none.
-func (d *Decider) Command(c command.Command) (Decision, command.Judgement) {
-	if dec, closed := d.refuse(); closed {
-		return dec, command.Judgement{}
-	}
-	if d.agent.Shell == nil {
-		return d.notGranted(ExecutorShell), command.Judgement{}
-	}
-	argv := make([]string, len(c.Words))
-	for i, w := range c.Words {
-		if w.Open {
-			return d.deny(CodeShellUnsettled, &d.agent.Shell.Rule, "not decided yet"), command.Judgement{}
-		}
-		argv[i] = w.Text
-	}
-	dec := d.Exec(ExecAction{Argv: argv})
-	j := command.Judgement{}
-	if dec.Verdict == Allow {
-		j.Verdict, j.Path = command.Allow, argv[0]
-	}
-	return dec, j
-}
-
-// Approval is what people have to approve before a program starts; nil when the
-// action is not one that Exec answers with Ask.
-func (d *Decider) Approval(a ExecAction) *Approval {
-	if d == nil || len(a.Argv) == 0 || d.binaries[a.Argv[0]] == nil {
-		return nil
-	}
-	if ask := asked(d.binaries[a.Argv[0]], words.Split(a.Argv)); ask != nil {
-		return &ask.Approval
-	}
-	return nil
-}
-
-// Redirect decides a file that a redirect of a script, or source, would open. Op is
-// read, write, append or readwrite; a relative target stands below cwd. False: the
-// target is known in part, and the final one decides; the Decision is a Deny.
-func (d *Decider) Redirect(op string, target words.Word, cwd string) (Decision, bool) {
+// noShell gives the decision of a decider that decides no script.
+func (d *Decider) noShell() (Decision, bool) {
 	if dec, closed := d.refuse(); closed {
 		return dec, true
 	}
 	if d.agent.Shell == nil {
 		return d.notGranted(ExecutorShell), true
 	}
-	return d.deny(CodeShellRedirect, &d.agent.Shell.Rule, "%s of %s below %s is not decided yet", clip(op), clip(target.Text), clip(cwd)), true
+	return Decision{}, false
+}
+
+// Command decides a command whose words may be known in part. Unsettled is a Deny
+// with CodeShellUnsettled: the final words may be looser. What the Judgement has
+// in Scripts, and program text on its standard input, is to be read by the caller:
+// before that an Allow is none.
+func (d *Decider) Command(c command.Command) (Decision, command.Judgement) {
+	if dec, closed := d.noShell(); closed {
+		return dec, command.Judgement{}
+	}
+	j := d.shell.rules.Judge(c)
+	return d.judged(j), j
+}
+
+// judged is a judgement as a decision.
+func (d *Decider) judged(j command.Judgement) Decision {
+	f := j.Finding
+	dec := Decision{Code: Code(f.Code), Reason: f.Reason, Rule: known(&d.agent.Shell.Rule), Revision: d.revision}
+	if j.Verdict != command.Allow {
+		dec.Evidence, dec.Instead = &Evidence{Argv: f.Argv, Chain: f.Chain}, f.Instead
+	}
+	switch j.Verdict {
+	case command.Allow:
+		dec.Verdict, dec.Code, dec.Reason = Allow, CodeAllowed, "builtins are allowed"
+		if f.Binary >= 0 {
+			b := &d.agent.Shell.Binaries[f.Binary]
+			dec.Rule, dec.Reason = known(&b.Rule), b.Path+" is listed"
+		}
+	case command.Ask:
+		if a := d.asked(f); a != nil {
+			dec.Verdict, dec.Code, dec.Rule = Ask, CodeApprovalRequired, known(&a.Approval.Rule)
+			dec.Reason = strings.TrimSuffix(dec.Reason, "an approval") + a.Approval.words()
+			d.authored(&dec, &a.Pattern)
+		}
+	case command.Unsettled:
+		dec.Code = CodeShellUnsettled
+		d.meant(&dec, f)
+	case command.Deny:
+		d.meant(&dec, f)
+	default:
+		dec.Code = CodeShellUnsettled
+	}
+	return dec
+}
+
+// asked is the rule of a finding that asks people; nil for another.
+func (d *Decider) asked(f command.Finding) *AskRule {
+	if f.Binary < 0 || f.Ask < 0 {
+		return nil
+	}
+	return &d.agent.Shell.Binaries[f.Binary].Ask[f.Ask]
+}
+
+// meant puts in which rule a refusal means, what its author says, and what to do.
+func (d *Decider) meant(dec *Decision, f command.Finding) {
+	s := d.agent.Shell
+	switch {
+	case f.Pattern >= 0:
+		d.authored(dec, &s.DeniedPatterns[f.Pattern])
+	case f.Binary >= 0 && f.Deny >= 0:
+		d.authored(dec, &s.Binaries[f.Binary].Deny[f.Deny])
+	case f.Binary >= 0 && f.Allow >= 0:
+		d.authored(dec, &s.Binaries[f.Binary].Allow[f.Allow])
+	case f.Binary >= 0:
+		dec.Rule = known(&s.Binaries[f.Binary].Rule)
+	}
+	if dec.Code == CodeExecNotGranted && len(dec.Instead) == 0 && len(f.Argv) > 0 {
+		dec.Instead = nearest(f.Argv[0], d.shell.names)
+		if strings.Contains(f.Argv[0], "/") {
+			dec.Instead = nearest(f.Argv[0], d.shell.paths)
+		}
+	}
+}
+
+// authored puts in what a pattern's author says.
+func (d *Decider) authored(dec *Decision, p *Pattern) {
+	if known(&p.Rule) != nil && dec.Verdict != Ask {
+		dec.Rule = &p.Rule
+	}
+	if p.Reason != "" {
+		dec.Reason += ": " + p.Reason
+	}
+	if len(p.Instead) > 0 {
+		dec.Instead = p.Instead
+	}
 }
 
 // Variable decides setting a variable.
@@ -77,21 +168,37 @@ func (d *Decider) Variable(a VariableAction) Decision {
 
 // Assign decides setting a variable to a value that may be known in part. False:
 // the final value decides; the Decision is a Deny.
-func (d *Decider) Assign(name string, _ words.Word) (Decision, bool) {
-	if dec, closed := d.refuse(); closed {
+func (d *Decider) Assign(name string, value words.Word) (Decision, bool) {
+	if dec, closed := d.noShell(); closed {
 		return dec, true
 	}
-	if d.agent.Shell == nil {
-		return d.notGranted(ExecutorShell), true
+	reason, refused, maybe := variables.Refused(name, value)
+	switch {
+	case refused:
+		dec := d.deny(CodeVariable, &d.agent.Shell.Rule, "%s", clip(reason))
+		dec.Instead = variables.Instead(name)
+		return dec, true
+	case maybe:
+		return d.deny(CodeShellUnsettled, &d.agent.Shell.Rule, "%s", clip(reason)), false
+	default:
+		return Decision{Verdict: Allow, Code: CodeAllowed, Reason: "the variable changes nothing that counts",
+			Rule: known(&d.agent.Shell.Rule), Revision: d.revision}, true
 	}
-	return d.deny(CodeVariable, &d.agent.Shell.Rule, "setting %s is not decided yet", clip(name)), true
 }
 
 // Builtin decides whether scripts have a builtin of the shell at all; its words
 // are Command's to decide. False: the shell has no builtin of that name.
 func (d *Decider) Builtin(name string) (Decision, bool) {
-	if dec, closed := d.refuse(); closed {
+	if dec, closed := d.noShell(); closed {
 		return dec, true
 	}
-	return d.deny(CodeShellBuiltin, nil, "%s is not decided yet", clip(name)), false
+	why, is := command.Builtin(name)
+	switch {
+	case !is:
+		return d.deny(CodeShellBuiltin, &d.agent.Shell.Rule, "the shell has no builtin %q", clip(name)), false
+	case why != "":
+		return d.deny(CodeShellBuiltin, &d.agent.Shell.Rule, "%s", why), true
+	default:
+		return Decision{Verdict: Allow, Code: CodeAllowed, Reason: "scripts have the builtin " + name, Revision: d.revision}, true
+	}
 }

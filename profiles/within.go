@@ -3,45 +3,26 @@ package profiles
 import (
 	"math"
 
+	"github.com/ringd/ringd/profiles/form"
 	"github.com/ringd/ringd/profiles/paths"
 )
 
 // Change is what a new profile means to a guest that runs under the old one.
-type Change uint8
+type Change = form.Change
 
 // The changes. The zero Change is the strict one.
 const (
-	ChangeNarrower Change = iota // the new profile lacks something: the guest ends
-	ChangeWider                  // the guest goes on with less than it could have
-	ChangeSame
+	ChangeNarrower = form.Narrower // the new profile lacks something: the guest ends
+	ChangeWider    = form.Wider    // the guest goes on with less than it could have
+	ChangeSame     = form.Same
 )
-
-// String returns "narrower", "wider" or "same"; every unknown value is "narrower".
-func (c Change) String() string {
-	switch c {
-	case ChangeSame:
-		return "same"
-	case ChangeWider:
-		return "wider"
-	case ChangeNarrower:
-		return "narrower"
-	default:
-		return "narrower"
-	}
-}
 
 // RestartNeeded compares the profile of a live guest with the one in force now.
 // What is neither wider nor the same is narrower: the guest has something that
 // the new profile does not give.
 func RestartNeeded(live, now Kernel) Change {
-	switch {
-	case !live.Within(now):
-		return ChangeNarrower
-	case now.Within(live):
-		return ChangeSame
-	default:
-		return ChangeWider
-	}
+	a, b := live.normal(), now.normal()
+	return form.Compare(&a, &b)
 }
 
 // Within reports whether o allows all that k allows. Paths are compared as they
@@ -50,56 +31,13 @@ func RestartNeeded(live, now Kernel) Change {
 // matter wherever k has a path at all.
 func (k Kernel) Within(o Kernel) bool {
 	a, b := k.normal(), o.normal()
-	if a.Executor != b.Executor || a.JIT && !b.JIT || a.Network == NetworkOwn && b.Network != NetworkOwn || a.Scratch && !b.Scratch || a.Path && !b.Path {
-		return false
-	}
-	for _, l := range [][2]int64{
-		{a.CPU, b.CPU}, {a.Wall, b.Wall}, {a.Memory, b.Memory}, {a.Processes, b.Processes}, {a.Files, b.Files},
-		{a.File, b.File}, {a.Temp, b.Temp}, {a.Output, b.Output},
-	} {
-		if l[0] > l[1] {
-			return false
-		}
-	}
-	if !a.grants() {
-		return true
-	}
-	return paths.Of(a.Deny...).CoverAll(b.Deny) && paths.Of(b.Read...).CoverAll(a.Read) && paths.Of(b.Write...).CoverAll(a.Write) &&
-		paths.Of(b.Libraries...).CoverAll(a.Libraries) && paths.Of(b.Exec...).HasAll(a.Exec) &&
-		paths.Of(b.Helpers...).HasAll(a.Helpers) && paths.Of(b.Names...).HasAll(a.Names)
+	return a.Within(&b)
 }
 
-// normal is a profile without what makes no difference. Two profiles that are
-// within each other have the same one.
-type normal struct {
-	Executor string   `json:"executor"`
-	Read     []string `json:"read"` // each list sorted, and no path below another
-	Write    []string `json:"write"`
-	Deny     []string `json:"deny"` // empty without a grant
-	Exec     []string `json:"exec"` // programs: a folder covers nothing here
-	Helpers  []string `json:"helpers,omitempty"`
-	Names    []string `json:"names,omitempty"` // which program a name is that several have, name=path
-
-	Libraries []string `json:"libraries"`
-	Network   string   `json:"network"`
-	JIT       bool     `json:"jit"`
-	Scratch   bool     `json:"scratch,omitempty"`
-	Path      bool     `json:"path,omitempty"`
-	// As strings: a number of JSON does not hold every int64.
-	CPU       int64 `json:"cpuMillis,string"`
-	Wall      int64 `json:"wallMillis,string"` // MaxInt64: none
-	Memory    int64 `json:"memoryBytes,string"`
-	Processes int64 `json:"processes,string"`
-	Files     int64 `json:"files,string"`
-	File      int64 `json:"fileBytes,string"`
-	Temp      int64 `json:"tempBytes,string"`
-	Output    int64 `json:"outputBytes,string"`
-}
-
-func (k Kernel) normal() normal {
+func (k Kernel) normal() form.Form {
 	none := paths.Of()
 	denied := paths.Of(pathsOf(k.Deny)...)
-	n := normal{
+	n := form.Form{
 		Executor: k.Executor, Deny: none.Topmost(pathsOf(k.Deny)),
 		Read: denied.Topmost(pathsOf(k.Read)), Write: denied.Topmost(pathsOf(k.Write)), Libraries: denied.Topmost(pathsOf(k.Libraries)),
 		Network: NetworkOff, JIT: k.JIT, Scratch: k.Scratch, Path: k.Path,
@@ -116,7 +54,7 @@ func (k Kernel) normal() normal {
 	if k.Path {
 		n.Names = denied.Ambiguous(pathsOf(k.Exec))
 	}
-	if !n.grants() {
+	if !n.Grants() {
 		n.Deny = []string{}
 	}
 	return n
@@ -128,9 +66,4 @@ func pathsOf(rules []PathRule) []string {
 		out[i] = r.Path
 	}
 	return out
-}
-
-// grants reports whether there is any path.
-func (n *normal) grants() bool {
-	return len(n.Read)+len(n.Write)+len(n.Exec)+len(n.Helpers)+len(n.Libraries) > 0
 }

@@ -22,7 +22,7 @@ var layers = map[string][]string{
 	"schema/prose":  {},
 	"schema/wire":   {"profiles"},
 	"schema/client": {"schema/wire", "profiles"},
-	"profiles":      {"profiles/command", "profiles/egress", "profiles/egress/hello", "profiles/egress/request", "profiles/jsontext", "profiles/hosts", "profiles/argschema", "profiles/modules", "profiles/near", "profiles/paths", "profiles/words"},
+	"profiles":      {"profiles/argschema", "profiles/command", "profiles/egress", "profiles/egress/hello", "profiles/egress/request", "profiles/form", "profiles/hosts", "profiles/jsontext", "profiles/modules", "profiles/near", "profiles/paths", "profiles/redirect", "profiles/variables", "profiles/words"},
 	"compiler":      {"schema", "profiles", "profiles/near", "compiler/condition", "profiles/egress", "profiles/hosts", "compiler/bridgeschema", "compiler/secrets"},
 	"executors":     {"profiles"},
 	"rings/kernel": {
@@ -76,6 +76,8 @@ var layers = map[string][]string{
 	"profiles/jsontext":            {},
 	"profiles/hosts":               {"profiles/egress"},
 	"profiles/modules":             {},
+	"profiles/form":                {"profiles/paths"},
+	"profiles/redirect":            {"profiles/paths", "profiles/words"},
 	"profiles/near":                {},
 	"profiles/paths":               {},
 	"profiles/words":               {},
@@ -90,7 +92,7 @@ var layers = map[string][]string{
 	"profiles/launch/inline":       {},
 	"profiles/launch/sed":          {},
 	"profiles/variables":           {"profiles/words"},
-	"profiles/command":             {"profiles/words", "profiles/launch", "profiles/variables"},
+	"profiles/command":             {"profiles/jsontext", "profiles/words", "profiles/launch", "profiles/launch/gitkey", "profiles/variables"},
 	"profiles/argschema":           {"profiles/jsontext"},
 	"compiler/bridgeschema":        {"profiles", "profiles/near"},
 	"compiler/secrets":             {},
@@ -282,7 +284,7 @@ var owners = map[string][]string{
 }
 
 // pure lists packages that know no file, network, clock or chance.
-var pure = []string{"schema", "schema/shape", "schema/scalar", "schema/prose", "profiles", "profiles/egress", "profiles/egress/head", "profiles/egress/hello", "profiles/egress/request", "profiles/egress/socks", "profiles/egress/names", "profiles/jsontext", "profiles/hosts", "profiles/argschema", "profiles/modules", "profiles/paths", "profiles/words", "profiles/command", "profiles/variables", "profiles/launch", "profiles/launch/awk", "profiles/launch/gitkey", "profiles/launch/build", "profiles/launch/engine", "profiles/launch/interpreters", "profiles/launch/running", "profiles/launch/tools", "profiles/launch/inline", "profiles/launch/sed", "compiler", "compiler/condition", "compiler/secrets", "compiler/bridgeschema", "executors/js/engine/meter", "executors/js/engine/value", "executors/js/engine/snapshot", "executors/js/engine/trace", "executors/shell/script", "executors/shell/preflight", "executors/shell/static", "executors/shell/alike"}
+var pure = []string{"schema", "schema/shape", "schema/scalar", "schema/prose", "profiles", "profiles/egress", "profiles/egress/head", "profiles/egress/hello", "profiles/egress/request", "profiles/egress/socks", "profiles/egress/names", "profiles/jsontext", "profiles/hosts", "profiles/argschema", "profiles/modules", "profiles/form", "profiles/redirect", "profiles/paths", "profiles/words", "profiles/command", "profiles/variables", "profiles/launch", "profiles/launch/awk", "profiles/launch/gitkey", "profiles/launch/build", "profiles/launch/engine", "profiles/launch/interpreters", "profiles/launch/running", "profiles/launch/tools", "profiles/launch/inline", "profiles/launch/sed", "compiler", "compiler/condition", "compiler/secrets", "compiler/bridgeschema", "executors/js/engine/meter", "executors/js/engine/value", "executors/js/engine/snapshot", "executors/js/engine/trace", "executors/shell/script", "executors/shell/preflight", "executors/shell/static", "executors/shell/alike"}
 
 // impure is what a pure package may not import.
 var impure = []string{"os", "net", "net/http", "io/ioutil", "math/rand", "crypto/rand", "syscall", "os/exec", "log", "log/slog"}

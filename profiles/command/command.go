@@ -23,6 +23,22 @@ const (
 	Allow
 )
 
+// String returns "deny", "unsettled", "ask" or "allow"; every unknown value is "deny".
+func (v Verdict) String() string {
+	switch v {
+	case Allow:
+		return "allow"
+	case Ask:
+		return "ask"
+	case Unsettled:
+		return "unsettled"
+	case Deny:
+		return "deny"
+	default:
+		return "deny"
+	}
+}
+
 // The parts of a command, which package launch gives as well.
 type (
 	Command    = words.Command
@@ -37,8 +53,21 @@ type Judgement struct {
 	// Path is the listed program that starts; "" for a builtin, and for a shell that
 	// ringd interprets.
 	Path    string
+	Program int // its place in Config.Binaries; counts with Path alone
 	Builtin bool
 	Scripts []Script // to be read before the verdict counts
+	Nested  []Nested // listed programs that it starts
+	// Stdin is the language of the program that the command reads from its standard
+	// input (package launch has the names); "": none. Where the input is not known,
+	// nobody has read that program.
+	Stdin string
+}
+
+// Nested is a listed program that a command starts by its words.
+type Nested struct {
+	Binary  int // in Config.Binaries
+	Words   []words.Word
+	Cleared bool // it may not get the environment that its starter has
 }
 
 // Finding is what decided, in words.
@@ -52,3 +81,19 @@ type Finding struct {
 	Pattern, Binary  int
 	Deny, Allow, Ask int // of Binary
 }
+
+// Codes that a Finding has; package profiles says what they mean.
+const (
+	codeAllowed    = "allowed"
+	codeNotListed  = "exec.not_granted"
+	codePattern    = "shell.denied_pattern"
+	codeSubcommand = "shell.subcommand"
+	codeConfig     = "shell.config"
+	codeStarts     = "shell.starts"
+	codeOpaque     = "shell.opaque"
+	codeUnsettled  = "shell.unsettled"
+	codeVariable   = "shell.variable"
+	codeBuiltin    = "shell.builtin"
+	codeSize       = "shell.size"
+	codeAsk        = "approval_required"
+)

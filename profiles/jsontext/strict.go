@@ -60,3 +60,12 @@ func holdsNull(value json.RawMessage) bool {
 		}
 	}
 }
+
+// ReplaceTail gives b with another end; false when it does not end as from says.
+func ReplaceTail(b []byte, from, to string) ([]byte, bool) {
+	head, ok := bytes.CutSuffix(b, []byte(from))
+	if !ok {
+		return nil, false
+	}
+	return append(append([]byte(nil), head...), to...), true
+}

@@ -2,7 +2,10 @@
 // the compiler and of refusals come from it alone; it decides nothing.
 package near
 
-import "math/bits"
+import (
+	"math/bits"
+	"slices"
+)
 
 // maxLetters bounds the names that are compared letter by letter, maxEdits the
 // letters in which a close one differs.
@@ -42,6 +45,26 @@ func Of(word string, choices []string, most Effort) int {
 		}
 	}
 	return at
+}
+
+// Some returns up to most of the sorted names, the one closest to word first when
+// one is close; nil when there are none.
+func Some(word string, names []string, most int, effort Effort) []string {
+	if len(names) == 0 || most < 1 {
+		return nil
+	}
+	some := names[:min(len(names), most)]
+	at := Of(word, names, effort)
+	if at < 0 {
+		return slices.Clone(some)
+	}
+	out := append(make([]string, 0, most), names[at])
+	for _, n := range some {
+		if n != names[at] && len(out) < most {
+			out = append(out, n)
+		}
+	}
+	return out
 }
 
 // letters is a name without what people mistype most: case, and the sign

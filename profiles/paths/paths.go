@@ -56,6 +56,25 @@ func (s Set) HasAll(paths []string) bool {
 	return !slices.ContainsFunc(paths, func(p string) bool { return !s.Has(p) })
 }
 
+// Closest finds the entry for name or for the closest of those that cover it: the
+// parts of a name end at sep, and a clean absolute path is covered by "/".
+func Closest[T any](m map[string]*T, name string, sep byte) *T {
+	for len(m) > 0 {
+		if at := m[name]; at != nil {
+			return at
+		}
+		i := strings.LastIndexByte(name, sep)
+		if i == 0 && sep == '/' && len(name) > 1 {
+			i = 1
+		}
+		if i <= 0 {
+			return nil
+		}
+		name = name[:i]
+	}
+	return nil
+}
+
 // Topmost gives the paths that neither the set nor another of them covers: each
 // once, sorted, never nil.
 func (s Set) Topmost(paths []string) []string {

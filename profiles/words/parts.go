@@ -1,5 +1,7 @@
 package words
 
+import "strings"
+
 // Command is a simple command of a script, or one that another would start.
 type Command struct {
 	Words []Word
@@ -26,4 +28,21 @@ type Script struct {
 	Shell  string   // "" where the shell itself runs it (eval, trap), else the shell's name
 	// Outside says that a program would start the shell: ringd cannot interpret it.
 	Outside bool
+}
+
+// Standalone is the text with its parameters set, as a script that is run alone.
+// False: it, or one of them, is not known.
+func (s Script) Standalone() (string, bool) {
+	if !s.Known || len(s.Params) < 2 {
+		return s.Text, s.Known
+	}
+	var set strings.Builder
+	set.WriteString("set --")
+	for _, p := range s.Params[1:] {
+		if p.Open {
+			return "", false
+		}
+		set.WriteString(" '" + strings.ReplaceAll(p.Text, "'", `'\''`) + "'")
+	}
+	return set.String() + "\n" + s.Text, true
 }

@@ -319,7 +319,8 @@ func (r *Reader) operand(it Item) bool {
 		if r.Row.Skip > 0 {
 			r.Row.Skip--
 			r.Ended = true // options end at the first operand
-			return false
+			r.Out.Maybe = r.Out.Maybe || r.Args[it.At].Many
+			return r.Args[it.At].Many // the command may be among its words
 		}
 		if !r.Idle {
 			r.Start(r.Name, r.Args[it.At:])

@@ -1,0 +1,168 @@
+package command
+
+import (
+	"strings"
+
+	"github.com/ringd/ringd/profiles/jsontext"
+	"github.com/ringd/ringd/profiles/words"
+)
+
+// Builtin reports whether the shell has a builtin of that name, and why a script
+// may not use it; "" when it may.
+func Builtin(name string) (refused string, is bool) {
+	switch name {
+	case ":", ".", "[", "alias", "bg", "break", "builtin", "caller", "cd", "command", "continue", "declare", "dirs", "disown",
+		"echo", "eval", "exec", "exit", "export", "false", "fg", "getopts", "hash", "help", "jobs", "kill", "let", "local", "logout",
+		"mapfile", "popd", "printf", "pushd", "pwd", "read", "readarray", "readonly", "return", "set", "shift", "shopt", "source",
+		"test", "times", "trap", "true", "type", "typeset", "ulimit", "umask", "unalias", "unset", "wait":
+		return "", true
+	case "enable":
+		return "enable loads code into the shell, and turns builtins into programs", true
+	case "bind", "complete", "compgen", "compopt":
+		return name + " runs commands for a terminal, and a script has none", true
+	case "fc", "history":
+		return name + " runs and writes the history of a terminal, and a script has none", true
+	case "suspend", "newgrp":
+		return name + " is for a shell at a terminal", true
+	default:
+		return "", false
+	}
+}
+
+// asBuiltin judges a builtin; false when the name is none.
+func (o *one) asBuiltin(name string) bool {
+	why, is := Builtin(name)
+	if !is {
+		return false
+	}
+	if why != "" {
+		o.note(Deny, finding(codeBuiltin, why))
+		return true
+	}
+	args := o.Words[1:]
+	switch name {
+	case "exec":
+		o.refusedOptions(args, "acl", "would disguise the program, or empty its environment")
+	case "hash":
+		o.refusedOptions(args, "p", "would give a listed name to another program")
+	case "command":
+		o.refusedOptions(args, "", "")
+	case "export", "declare", "typeset", "local", "readonly":
+		o.declared(args)
+	case "read", "mapfile", "readarray", "getopts", "printf", "let", "wait":
+		o.named(name, args)
+	}
+	return true
+}
+
+// refusedOptions judges options in front of the operands.
+func (o *one) refusedOptions(args []words.Word, letters, why string) {
+	for _, a := range args {
+		switch {
+		case a.Open && (a.Text == "" || a.Text[0] == '-'):
+			o.note(Unsettled, finding(codeUnsettled, "an option of "+o.Words[0].Text+" is known only when it runs"))
+			return
+		case a.Text == "--" || len(a.Text) < 2 || a.Text[0] != '-':
+			return
+		case strings.ContainsAny(a.Text[1:], letters):
+			o.note(Deny, finding(codeBuiltin, o.Words[0].Text+" "+jsontext.Clip(a.Text)+" "+why))
+			return
+		}
+	}
+}
+
+// declared judges NAME=value words of a declaration.
+func (o *one) declared(args []words.Word) {
+	for _, a := range args {
+		name, value, sets := strings.Cut(a.Text, "=")
+		switch {
+		case !sets && a.Open, a.Many:
+			o.note(Unsettled, finding(codeUnsettled, "which variable "+o.Words[0].Text+" sets is known only when it runs"))
+		case sets && (name == "" || name[0] != '-'):
+			o.variable(variableName(name), words.Word{Text: value, Open: a.Open, Many: a.Many})
+		}
+	}
+}
+
+// variableName takes the + of += and a subscript off.
+func variableName(name string) string {
+	name = strings.TrimSuffix(name, "+")
+	name, _, _ = strings.Cut(name, "[")
+	return name
+}
+
+// named judges builtins that set the variables they are given the names of.
+func (o *one) named(builtin string, args []words.Word) {
+	unknown := words.Word{Open: true}
+	valued := map[string]string{"read": "adeintNpu", "mapfile": "dnOsucC", "readarray": "dnOsucC", "printf": "v", "wait": "p"}[builtin]
+	names := map[string]string{"read": "a", "printf": "v", "wait": "p"}[builtin]
+	i := 0
+	for ; i < len(args) && builtin != "getopts" && builtin != "let"; i++ {
+		a := args[i]
+		if a.Open && (a.Text == "" || a.Text[0] == '-') {
+			o.note(Unsettled, finding(codeUnsettled, "which variable "+builtin+" sets is known only when it runs"))
+			return
+		}
+		if len(a.Text) < 2 || a.Text[0] != '-' || a.Text == "--" {
+			if a.Text == "--" {
+				i++
+			}
+			break
+		}
+		at := strings.IndexAny(a.Text[1:], valued)
+		if at < 0 {
+			continue
+		}
+		letter, value := a.Text[1+at:2+at], words.Word{Text: a.Text[2+at:], Open: a.Open}
+		if value.Text == "" && !value.Open && i+1 < len(args) {
+			i++
+			value = args[i]
+		}
+		if value.Open && value.Many {
+			o.note(Unsettled, finding(codeUnsettled, "which variable "+builtin+" sets is known only when it runs"))
+			return
+		}
+		if strings.Contains(names, letter) {
+			o.setName(builtin, value, unknown)
+		}
+	}
+	switch builtin {
+	case "printf", "wait":
+		return
+	case "getopts":
+		i = 1
+	}
+	for n, a := range args[min(i, len(args)):] {
+		if builtin == "getopts" && n > 0 {
+			return
+		}
+		if builtin == "let" {
+			o.arithmetic(a)
+			continue
+		}
+		o.setName(builtin, a, unknown)
+	}
+}
+
+func (o *one) setName(builtin string, name, value words.Word) {
+	if name.Open {
+		o.note(Unsettled, finding(codeUnsettled, "which variable "+builtin+" sets is known only when it runs"))
+		return
+	}
+	o.variable(variableName(name.Text), value)
+}
+
+// arithmetic judges the names that an expression could set.
+func (o *one) arithmetic(a words.Word) {
+	letter := func(c rune) bool {
+		return c != '_' && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9')
+	}
+	for _, name := range strings.FieldsFunc(a.Text, letter) {
+		if strings.ContainsAny(a.Text, "=+-") {
+			o.variable(name, words.Word{Open: true})
+		}
+	}
+	if a.Open {
+		o.note(Unsettled, finding(codeUnsettled, "which variable let sets is known only when it runs"))
+	}
+}

@@ -1,0 +1,80 @@
+package command
+
+import (
+	"strings"
+
+	"github.com/ringd/ringd/profiles/launch/gitkey"
+	"github.com/ringd/ringd/profiles/words"
+)
+
+// config judges the configuration keys on a command line of git: each is to be
+// known to start nothing.
+func (o *one) config(rule func(code, format string, args ...any) Finding) {
+	if o.words.Has("c") == words.Maybe || o.words.Has("config") == words.Maybe {
+		o.note(Unsettled, rule(codeUnsettled, "which configuration is set is known only when it runs"))
+	}
+	for _, v := range append(o.words.Values("c"), o.words.Values("config")...) {
+		key, value, _ := strings.Cut(v.Text, "=")
+		if !strings.Contains(key, ".") && !v.Open {
+			continue // another option of that letter: no key is without a dot
+		}
+		o.key(key, words.Word{Text: value, Open: v.Open}, rule)
+	}
+	for _, v := range o.words.Values("config-env") {
+		key, _, _ := strings.Cut(v.Text, "=")
+		if gitkey.Of(key, "", false) != gitkey.Safe {
+			o.note(Deny, rule(codeConfig, "%s is not known to start nothing: git may run what it says", quoted(key)))
+		}
+	}
+	sub, sure := o.words.Sub()
+	if !sure || sub[0].Text != "config" {
+		return
+	}
+	for _, reads := range []string{"get", "get-all", "get-regexp", "get-urlmatch", "list", "unset", "unset-all", "get-color", "get-colorbool"} {
+		if o.words.Has(reads) == words.Yes {
+			return
+		}
+	}
+	switch o.words.Has("edit") {
+	case words.No:
+	case words.Maybe:
+		o.note(Unsettled, rule(codeUnsettled, "which configuration is set is known only when it runs"))
+	case words.Yes:
+		o.note(Deny, rule(codeConfig, "git config --edit can set every key"))
+		return
+	}
+	args := sub[1:]
+	if len(args) > 0 && !args[0].Open {
+		switch args[0].Text {
+		case "list", "get":
+			return
+		case "set", "unset":
+			args = args[1:]
+		}
+	}
+	switch len(args) {
+	case 0:
+		return
+	case 1:
+		if !o.More && !args[0].Open {
+			return // it is read
+		}
+		o.key(args[0].Text, words.Word{Open: true}, rule)
+	default:
+		value := args[1]
+		value.Open = value.Open || args[0].Open
+		o.key(args[0].Text, value, rule)
+	}
+}
+
+// key judges one key.
+func (o *one) key(key string, value words.Word, rule func(code, format string, args ...any) Finding) {
+	if gitkey.Of(key, value.Text, !value.Open) == gitkey.Safe {
+		return
+	}
+	if value.Open {
+		o.note(Unsettled, rule(codeUnsettled, "what configuration %s is set to is known only when it runs", quoted(key)))
+		return
+	}
+	o.note(Deny, rule(codeConfig, "%s is not known to start nothing: git may run what it says", quoted(key)))
+}

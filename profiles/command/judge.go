@@ -1,0 +1,344 @@
+package command
+
+import (
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/ringd/ringd/profiles/jsontext"
+	"github.com/ringd/ringd/profiles/launch"
+	"github.com/ringd/ringd/profiles/variables"
+	"github.com/ringd/ringd/profiles/words"
+)
+
+// Bounds of one judgement.
+const (
+	maxDepth    = 16   // of commands that start commands
+	maxCommands = 64   // in all
+	maxWords    = 4096 // of one command
+)
+
+// Judge decides one command, and every command that it would start. Scripts are
+// left to the caller, with what leads to them.
+func (r *Rules) Judge(c Command) Judgement {
+	if r == nil {
+		return Judgement{Finding: finding(codeNotListed, "no profile is in force")}
+	}
+	j := judge{rules: r, verdict: Allow, finding: finding(codeAllowed, "")}
+	j.command(c, nil, false)
+	return Judgement{Verdict: j.verdict, Finding: j.finding, Path: j.path, Program: j.place, Builtin: j.builtin, Scripts: j.scripts, Nested: j.nested, Stdin: j.stdin}
+}
+
+// judge is the state of one judgement: the strictest verdict so far, and why.
+type judge struct {
+	rules   *Rules
+	verdict Verdict
+	finding Finding
+	count   int
+	path    string
+	place   int
+	builtin bool
+	scripts []Script
+	nested  []Nested
+	stdin   string
+}
+
+func finding(code, reason string) Finding {
+	return Finding{Code: code, Reason: reason, Pattern: -1, Binary: -1, Deny: -1, Allow: -1, Ask: -1}
+}
+
+// one is a command that is judged now.
+type one struct {
+	*judge
+	Command
+	chain   []string
+	words   *words.Words
+	cleared bool // it may not get the environment of the first command
+	filled  bool // words are filled by a program: nobody sees the final ones
+}
+
+// filled reports whether what is not known of a command is what a program fills
+// in: no later look at it will know more.
+func filled(c Command) bool {
+	is := c.More
+	for _, w := range c.Words {
+		if w.Open && !w.Fed {
+			return false
+		}
+		is = is || w.Fed
+	}
+	return is
+}
+
+// note takes a verdict that is stricter than what there is.
+func (o *one) note(v Verdict, f Finding) {
+	if v == Unsettled && o.filled {
+		v = Deny
+	}
+	if v >= o.verdict {
+		return
+	}
+	f.Argv, f.Chain = texts(o.Words), o.chain
+	o.verdict, o.finding = v, f
+}
+
+// texts are the words as far as they are known.
+func texts(ws []words.Word) []string {
+	out := make([]string, len(ws))
+	for i, w := range ws {
+		out[i] = w.Text
+		if w.Open {
+			out[i] += "…"
+		}
+	}
+	return out
+}
+
+// command judges a command that chain leads to.
+func (j *judge) command(c Command, chain []string, cleared bool) {
+	if j.count++; j.verdict == Deny {
+		return
+	}
+	o := &one{judge: j, Command: c, chain: chain, cleared: cleared, filled: filled(c)}
+	if j.count > maxCommands || len(chain) > maxDepth || len(c.Words) > maxWords {
+		o.note(Deny, finding(codeSize, "the command starts more commands, or has more words, than are read"))
+		return
+	}
+	o.assignments(c.Set)
+	if len(c.Words) == 0 {
+		if c.More {
+			o.note(Deny, finding(codeUnsettled, "what is started is read from a program's output"))
+		}
+		j.builtin = j.builtin || len(chain) == 0
+		return
+	}
+	first := c.Words[0]
+	for _, w := range c.Words {
+		if strings.IndexByte(w.Text, 0) >= 0 {
+			o.note(Deny, finding(codeNotListed, "a word holds a NUL byte"))
+			return
+		}
+	}
+	if first.Open {
+		o.note(Unsettled, finding(codeUnsettled, "the name of the command is known only when it runs"))
+		return
+	}
+	o.words = words.Split(c.Words, c.More)
+	o.pattern(words.Base(first.Text))
+	if !c.Outside && o.asBuiltin(first.Text) {
+		j.builtin = j.builtin || len(chain) == 0
+	} else if !o.program(first.Text) {
+		return
+	}
+	o.launches()
+}
+
+// assignments judges variables that are set for a command, or by it.
+func (o *one) assignments(set []Assignment) {
+	for _, a := range set {
+		o.variable(a.Name, a.Value)
+	}
+}
+
+func (o *one) variable(name string, value words.Word) {
+	reason, refused, maybe := variables.Refused(name, value)
+	switch {
+	case refused:
+		o.note(Deny, finding(codeVariable, jsontext.Clip(reason)))
+	case maybe:
+		o.note(Unsettled, finding(codeUnsettled, jsontext.Clip(reason)))
+	}
+}
+
+// pattern judges the denied patterns.
+func (o *one) pattern(name string) {
+	for _, p := range o.rules.patterns[name] {
+		f := finding(codePattern, "")
+		f.Pattern = p.at
+		switch o.words.Denies(p.words) {
+		case words.Yes:
+			f.Reason = fmt.Sprintf("%s matches the denied pattern %q", short(o.words), p.text)
+			o.note(Deny, f)
+			return
+		case words.Maybe:
+			f.Code = codeUnsettled
+			if o.filled {
+				f.Code = codePattern
+			}
+			f.Reason = fmt.Sprintf("the words of %s that are not known yet could make it match the denied pattern %q", short(o.words), p.text)
+			o.note(Unsettled, f)
+		case words.No:
+		}
+	}
+}
+
+// short is a command in one line for a reason.
+func short(w *words.Words) string { return jsontext.Clip(w.Text()) }
+
+// program finds the listed program of a first word and judges its rules; false
+// when there is none.
+func (o *one) program(word string) bool {
+	at, ok := o.rules.Find(word)
+	if !ok {
+		f := finding(codeNotListed, fmt.Sprintf("%s is not a listed program", quoted(word)))
+		if strings.Contains(word, "/") && word[0] != '/' {
+			f.Reason += ": a path is absolute"
+		}
+		o.note(Deny, f)
+		return false
+	}
+	b := &o.rules.binaries[at]
+	if len(o.chain) == 0 {
+		if o.verdict == Allow {
+			o.finding.Binary = at
+		}
+		if !b.Interpreted {
+			o.path, o.place = b.Path, at
+		}
+	} else {
+		o.nested = append(o.nested, Nested{Binary: at, Words: o.Words, Cleared: o.cleared})
+	}
+	o.own(b, at)
+	return true
+}
+
+func quoted(word string) string { return fmt.Sprintf("%q", jsontext.Clip(word)) }
+
+// own judges the rules of a program.
+func (o *one) own(b *binary, at int) {
+	rule := func(code, format string, args ...any) Finding {
+		f := finding(code, fmt.Sprintf(format, args...))
+		f.Binary = at
+		return f
+	}
+	if b.MaxArgs > 0 {
+		n, sure := o.words.Args()
+		switch {
+		case int64(n) > b.MaxArgs:
+			o.note(Deny, rule(codeSubcommand, "%s has %d words behind its name, %d are allowed", b.name, n, b.MaxArgs))
+		case !sure:
+			o.note(Unsettled, rule(codeUnsettled, "how many words %s gets is known only when it runs", b.name))
+		}
+	}
+	for i, p := range b.deny {
+		switch o.words.Denies(p) {
+		case words.Yes:
+			f := rule(codeSubcommand, "%s matches the denied words %q of %s", short(o.words), strings.Join(b.Deny[i], " "), b.name)
+			f.Deny = i
+			o.note(Deny, f)
+		case words.Maybe:
+			f := rule(codeUnsettled, "the words of %s that are not known yet could match the denied words %q", short(o.words), strings.Join(b.Deny[i], " "))
+			f.Deny = i
+			o.note(Unsettled, f)
+		case words.No:
+		}
+	}
+	if b.allow != nil {
+		o.listed(b, rule)
+	}
+	if b.SafeConfig {
+		o.config(rule)
+	}
+	for i, p := range b.ask {
+		t := o.words.Denies(p)
+		if t == words.No {
+			continue
+		}
+		f := rule(codeAsk, "%s needs an approval", short(o.words))
+		f.Ask = i
+		if t == words.Maybe && !o.filled {
+			f.Code = codeUnsettled
+			o.note(Unsettled, f)
+		} else {
+			o.note(Ask, f)
+		}
+	}
+}
+
+// listed judges the sub-commands that alone are allowed.
+func (o *one) listed(b *binary, rule func(code, format string, args ...any) Finding) {
+	best, at := words.No, -1
+	for i, p := range b.allow {
+		if t := o.words.Allows(p); t > best {
+			best, at = t, i
+		}
+	}
+	f := rule(codeSubcommand, "%s is not among the allowed words of %s", short(o.words), b.name)
+	f.Allow = at
+	for _, p := range b.Allow[:min(len(b.Allow), 8)] {
+		f.Instead = append(f.Instead, strings.Join(append([]string{b.name}, p...), " "))
+	}
+	switch best {
+	case words.Yes:
+	case words.Maybe:
+		f.Code = codeUnsettled
+		o.note(Unsettled, f)
+	case words.No:
+		o.note(Deny, f)
+	}
+}
+
+// launches judges what the command would start by its words.
+func (o *one) launches() {
+	if o.verdict == Deny {
+		return
+	}
+	res := launch.Of(o.Command)
+	for _, r := range res.Refused {
+		f := finding(codeStarts, jsontext.Clip(r.Reason))
+		o.note(Deny, f)
+	}
+	o.assignments(res.Sets)
+	for _, name := range res.Needs {
+		o.need(name)
+	}
+	if res.Maybe {
+		f := finding(codeUnsettled, fmt.Sprintf("the words of %s that are not known yet could make it start another program", short(o.words)))
+		if o.filled {
+			f.Code = codeStarts
+		}
+		o.note(Unsettled, f)
+	}
+	for _, s := range res.Scripts {
+		s.Chain = append(slices.Clone(o.chain), s.Chain...)
+		o.scripts = append(o.scripts, s)
+	}
+	if len(o.chain) == 0 {
+		o.stdin = res.Stdin
+	} else if res.Stdin != "" && o.stdin == "" {
+		o.stdin = res.Stdin
+	}
+	for _, c := range res.Commands {
+		o.judge.command(c.Command, append(slices.Clone(o.chain), c.Via), o.cleared || o.clears())
+	}
+}
+
+// clears reports whether the command may start others without its environment.
+func (o *one) clears() bool {
+	switch words.Base(o.Words[0].Text) {
+	case "env":
+		return o.words.Has("i") != words.No || o.words.Has("u") != words.No ||
+			slices.ContainsFunc(o.Words[1:], func(w words.Word) bool { return !w.Open && w.Text == "-" })
+	case "command", "builtin", "exec", "time", "timeout", "nice", "nohup", "ionice", "chrt", "taskset", "setsid", "stdbuf", "xargs", "find", "parallel", "watch":
+		return false
+	default:
+		return true
+	}
+}
+
+// need judges a program that the command chooses itself.
+func (o *one) need(name string) {
+	if _, ok := o.rules.Find(name); ok {
+		return
+	}
+	if at, ok := o.rules.Find(o.Words[0].Text); ok {
+		for _, h := range o.rules.binaries[at].Helpers {
+			if path.Base(h) == name {
+				return
+			}
+		}
+	}
+	f := finding(codeStarts, fmt.Sprintf("%s would start %s, which is not a listed program", short(o.words), name))
+	o.note(Deny, f)
+}

@@ -1,0 +1,30 @@
+package egress
+
+import (
+	"strings"
+	"time"
+)
+
+// Expiry keeps the difference between no Expiry and one at the zero time, which
+// is over.
+func Expiry(at *time.Time) time.Time {
+	switch {
+	case at == nil:
+		return time.Time{}
+	case at.IsZero():
+		return at.Add(1)
+	default:
+		return *at
+	}
+}
+
+// HostOf gives what looks like the host in a target, to find what is near it.
+func HostOf(target string) string {
+	if _, rest, ok := strings.Cut(target, "://"); ok {
+		target = rest
+	}
+	if i := strings.IndexAny(target, ":/?#\\"); i >= 0 {
+		target = target[:i]
+	}
+	return target
+}

@@ -1,0 +1,67 @@
+package profiles
+
+import (
+	"path"
+
+	"github.com/ringd/ringd/profiles/paths"
+	"github.com/ringd/ringd/profiles/redirect"
+	"github.com/ringd/ringd/profiles/words"
+)
+
+// scriptWorkspace is where a script works that has no file grants: a folder of its
+// own, which is thrown away.
+const scriptWorkspace = "/workspace"
+
+// Redirect decides a file that a redirect of a script, or source, would open. Op is
+// read, write, append or readwrite; a relative target stands below cwd. False: the
+// target is known in part, and the final one decides; the Decision is a Deny.
+//
+// It decides on the path as it stands: links are the business of who opens it.
+func (d *Decider) Redirect(op string, target words.Word, cwd string) (Decision, bool) {
+	if dec, closed := d.noShell(); closed {
+		return dec, true
+	}
+	t := redirect.Of(op, target, cwd)
+	switch t.Kind {
+	case redirect.Malformed:
+		return d.deny(CodeActionMalformed, nil, "a redirect is read, write, append or readwrite, not %q", clip(op)), true
+	case redirect.Unsettled:
+		return d.deny(CodeShellUnsettled, &d.agent.Shell.Rule, "which file is opened is known only when it happens"), false
+	case redirect.Device:
+		return d.opens("it keeps nothing"), true
+	case redirect.File:
+		return d.openFile(t), true
+	case redirect.Refused:
+		return d.deny(CodeShellRedirect, &d.agent.Shell.Rule, "%s cannot be opened: %s", clip(target.Text), t.Reason), true
+	default:
+		return d.deny(CodeShellRedirect, &d.agent.Shell.Rule, "what is opened is not known"), true
+	}
+}
+
+// openFile decides by the file grants, and where there are none by the folder that
+// a script has of its own.
+func (d *Decider) openFile(t redirect.Target) Decision {
+	p := t.Path
+	if len(d.agent.Files.Read)+len(d.agent.Files.Write) > 0 {
+		dec := Decision{}
+		if t.Reads {
+			if dec = d.File("read", p); dec.Verdict != Allow || !t.Writes {
+				return dec
+			}
+		}
+		return d.File("write", p)
+	}
+	if dec := d.File("read", p); dec.Code == CodeFileDenied {
+		return dec
+	}
+	if t.Writes && !paths.Of(d.shell.place).Above(p) {
+		dec := d.deny(CodeShellRedirect, &d.agent.Shell.Rule, "%s is outside of %s, where alone a script may write", clip(p), d.shell.place)
+		dec.Instead = []string{d.shell.place + "/" + path.Base(p)}
+		return dec
+	}
+	return d.opens("scripts have a folder of their own")
+}
+
+func (d *Decider) opens(reason string) Decision {
+	return Decision{Verdict: Allow, Code: CodeAllowed, Reason: reason, Rule: known(&d.agent.Shell.Rule), Revision: d.revision}
+}
