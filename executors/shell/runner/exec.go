@@ -38,8 +38,15 @@ func (g *rig) exec(ctx context.Context, args []string) error {
 	if args[0] == program {
 		args = args[1:]
 	}
-	if _, j := g.c.Decider.Command(command.Command{Words: words.AllKnown(args)}); interpreted(args, j) {
-		return g.nested(ctx, hc, p, args)
+	_, j := g.c.Decider.Command(command.Command{Words: words.AllKnown(args)})
+	if interpreted(args, j) {
+		return g.nested(ctx, hc, p, lead{args: args})
+	}
+	if l, ok := readLead(args); ok && j.Verdict != command.Deny {
+		_, inner := g.c.Decider.Command(command.Command{Words: words.AllKnown(l.args)})
+		if interpreted(l.args, inner) {
+			return g.nested(ctx, hc, p, l)
+		}
 	}
 	return g.start(ctx, hc, p, args)
 }
@@ -98,6 +105,9 @@ func (g *rig) start(ctx context.Context, hc interp.HandlerContext, p *place, arg
 	exit, err := g.c.Host.Start(ctx, pr)
 	if signal, killed := g.killed(p); killed {
 		return interp.ExitStatus(uint8(128 + signal)) //nolint:gosec // a signal is small
+	}
+	if err != nil && ctx.Err() != nil && g.stopped() == nil { // a limit of timeout's
+		return interp.ExitStatus(128 + 15)
 	}
 	if err != nil {
 		if err := g.failed(err, p.at); err != nil {
@@ -254,7 +264,8 @@ func shellName(name string) bool {
 
 // nested runs a shell that the script calls: an interpreter of its own, of which
 // only the exported variables, the folder and the streams are the script's.
-func (g *rig) nested(ctx context.Context, hc interp.HandlerContext, p *place, args []string) error {
+func (g *rig) nested(ctx context.Context, hc interp.HandlerContext, p *place, l lead) error {
+	args := l.args
 	call, problem := readCall(args)
 	if problem != "" {
 		d := profiles.Decision{Code: profiles.CodeShellOpaque, Reason: problem, Evidence: &profiles.Evidence{Argv: args}}
@@ -270,7 +281,7 @@ func (g *rig) nested(ctx context.Context, hc interp.HandlerContext, p *place, ar
 		return err
 	}
 	at := p.at
-	at.Chain = slices.Concat(at.Chain, []string{call.shown})
+	at.Chain = slices.Concat(at.Chain, l.shown, []string{call.shown})
 	stdin := hc.Stdin
 	if call.stdin {
 		text, err := g.script(hc.Stdin)
@@ -297,7 +308,7 @@ func (g *rig) nested(ctx context.Context, hc interp.HandlerContext, p *place, ar
 		return interp.ExitStatus(ExitRefused)
 	}
 	inner := &place{base: raw(hc.Stderr), at: at, depth: p.depth + 1, shell: p.shell + 1, home: &shell{}, job: p.job}
-	r, err := g.shell(hc.Dir, environOf(exported(hc.Env), g.c.User), call.params, stdin, hc.Stdout, inner)
+	r, err := g.shell(hc.Dir, environOf(l.environment(exported(hc.Env)), g.c.User), call.params, stdin, hc.Stdout, inner)
 	if err != nil {
 		return g.failed(err, at)
 	}
@@ -309,9 +320,18 @@ func (g *rig) nested(ctx context.Context, hc interp.HandlerContext, p *place, ar
 	if call.name != "" {
 		tree.Name = call.name
 	}
-	err = r.Run(ctx, tree)
+	if g.c.Dry {
+		l.limit = 0
+	}
+	within, done := l.bounded(ctx)
+	err = r.Run(within, tree)
+	late := within.Err() != nil && ctx.Err() == nil
+	done()
 	if err := g.stopped(); err != nil {
 		return err
+	}
+	if late {
+		return interp.ExitStatus(exitTimeout)
 	}
 	var status interp.ExitStatus
 	switch {

@@ -146,7 +146,7 @@ func runText(t testing.TB, dir, text string, change func(*runner.Config)) ran {
 	if refusal != nil {
 		t.Fatalf("parse %q: %v", text, refusal)
 	}
-	h := &host{dir: dir, allow: []string{"cat", "sort", "head", "seq", "wc", "tr", "cut", "true", "sleep", "env", "ls", "mkdir", "touch", "uniq", "grep", "sed", "rm", "printenv", "tail", "yes", "awk"}}
+	h := &host{dir: dir, allow: []string{"cat", "sort", "head", "seq", "wc", "tr", "cut", "true", "sleep", "env", "ls", "mkdir", "touch", "uniq", "grep", "sed", "rm", "printenv", "timeout", "nice", "tail", "yes", "awk"}}
 	var out, errs locked
 	null, err := os.Open(os.DevNull)
 	if err != nil {

@@ -29,6 +29,8 @@ func TestRuns(t *testing.T) {
 		{"subshell job", "( sleep 100 & kill %1; wait %1; echo $? )", "143\n", 0},
 		{"eval in a function", "f() { local v; eval 'v=3'; echo $v; }; f; echo [$v]", "3\n[]\n", 0},
 		{"function hides a builtin", "echo() { printf '<%s>\\n' \"$1\"; }; echo a; command echo b; builtin echo c", "<a>\nb\nc\n", 0},
+		{"programs in front of a shell", "export V=1; env -u V W=2 nice -n 5 bash -c 'echo [$V] $W $1' _ x; timeout 5 sh -c 'exit 3'; echo $?", "[] 2 x\n3\n", 0},
+		{"a limit in front of a shell", "timeout 0.05 bash -c 'sleep 100; echo no'; echo $?", "124\n", 0},
 		{"clobber", "echo a >| f; cat f", "a\n", 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
