@@ -47,6 +47,9 @@ func (g *rig) call(ctx context.Context, args []string) ([]string, error) {
 			args[i] = strings.ReplaceAll(a, "\x00", "")
 		}
 	}
+	if err := g.variables(ctx, hc.Env, 0, 0, p.at); err != nil { // those in front of the command
+		return nil, err
+	}
 	g.mu.Lock()
 	function := g.funcs[args[0]]
 	g.mu.Unlock()
@@ -266,6 +269,9 @@ func refusalOf(r *script.Refusal) profiles.Decision {
 // inner reads a text that a command of the script runs in the same shell, and
 // gives it back as text with marks.
 func (g *rig) inner(ctx context.Context, text, by, dir string, p *place) (string, error) {
+	if p.texts++; p.texts > maxTexts {
+		return "", g.bound("texts run inside of one another more than %d deep, as of an eval that calls itself", maxTexts)
+	}
 	var tree *syntax.File
 	s, err := g.read(ctx, text, dir)
 	if err == nil {
@@ -309,6 +315,9 @@ func (g *rig) eval(ctx context.Context, hc interp.HandlerContext, p *place, args
 	}
 	return []string{"eval", out}, nil
 }
+
+// maxTexts bounds texts that run inside of texts.
+const maxTexts = 32
 
 // maxSource bounds a file that source reads.
 const maxSource = script.MaxBytes + 1

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"runtime"
 	"time"
 
 	"mvdan.cc/sh/v3/expand"
@@ -19,6 +20,7 @@ type place struct {
 	base   io.Writer
 	at     At
 	depth  int
+	texts  int // texts that run inside of texts: eval in eval, a file that sources itself
 	shell  int // shells inside of shells
 	shells map[int]*shell
 	home   *shell // the one that runs the statement
@@ -120,7 +122,7 @@ func placeOf(hc interp.HandlerContext) *place {
 // step begins a statement.
 func (g *rig) step(ctx context.Context, hc interp.HandlerContext, s steps.Step) (*place, error) {
 	from := placeOf(hc)
-	p := &place{base: raw(hc.Stderr), at: from.at, depth: from.depth + 1, shell: from.shell, home: from.home, job: from.job}
+	p := &place{base: raw(hc.Stderr), at: from.at, depth: from.depth + 1, texts: from.texts, shell: from.shell, home: from.home, job: from.job}
 	p.at.Line, p.at.Column = s.Line, s.Column
 	if s.Time {
 		p.start, p.now = g.c.Now(), g.c.Now
@@ -139,7 +141,7 @@ func (g *rig) step(ctx context.Context, hc interp.HandlerContext, s steps.Step) 
 	switch {
 	case n > g.c.Limits.Steps:
 		return nil, g.bound("more than %d statements ran", g.c.Limits.Steps)
-	case p.depth > g.c.Limits.Depth:
+	case p.depth > g.c.Limits.Depth || n%32 == 0 && runtime.Callers(g.c.Limits.Depth*8, make([]uintptr, 1)) > 0:
 		return nil, g.bound("statements stand inside of one another more than %d deep, as of a function that calls itself", g.c.Limits.Depth)
 	}
 	if err := g.variables(ctx, hc.Env, s.Weight, s.Square, p.at); err != nil {
