@@ -70,7 +70,39 @@ func Parse(text string) (*Script, *Refusal) {
 	if r := supported(f); r != nil {
 		return nil, r
 	}
+	if r := continued(text); r != nil {
+		return nil, r
+	}
 	return &Script{Text: text, File: f}, nil
+}
+
+// continued refuses a comment that ends in a backslash: the parser takes the next
+// line for a part of it, and bash runs that line.
+func continued(text string) *Refusal {
+	for line := range strings.Lines(text) {
+		if !strings.HasSuffix(strings.TrimRight(line, "\r\n"), "\\") || !strings.Contains(line, "#") {
+			continue
+		}
+		f, err := syntax.NewParser(syntax.Variant(syntax.LangBash), syntax.KeepComments(true)).Parse(strings.NewReader(text), "")
+		if err != nil {
+			return parseRefusal(err)
+		}
+		c := &check{}
+		syntax.Walk(f, func(n syntax.Node) bool {
+			if x, ok := n.(*syntax.Comment); ok && (strings.Contains(x.Text, "\n") || strings.HasSuffix(strings.TrimRight(x.Text, "\r"), "\\") || int(x.End().Offset()) < len(text) && followed(text, x)) {
+				c.refuse("comment.continued", x.Pos())
+			}
+			return true
+		})
+		return c.bad
+	}
+	return nil
+}
+
+// followed reports whether the line that a comment begins in ends in a backslash.
+func followed(text string, x *syntax.Comment) bool {
+	line, _, _ := strings.Cut(text[x.Pos().Offset():], "\n")
+	return strings.HasSuffix(strings.TrimRight(line, "\r"), "\\")
 }
 
 func parseRefusal(err error) *Refusal {

@@ -22,6 +22,7 @@ func TestUnsupported(t *testing.T) {
 		{"brace.size", "echo " + strings.Repeat("{a,b}", 15), "echo " + strings.Repeat("{a,b}", 6)},
 		{"brace.size", "echo " + strings.Repeat("{", 100), "echo '" + strings.Repeat("{", 100) + "'"},
 		{"cd.option", "cd -e x", "cd -- x; cd -P x; cd -"},
+		{"comment.continued", "ls # a \\\nrm x", "ls a \\\n  b # c\ncat <<'E'\n# x \\\nE\necho 'a # b \\\n' \\\n # c"},
 		{"coproc", "coproc cat", "cat & wait"},
 		{"declare.integer", "declare -i n=1", "declare -a n=(1); declare -r m=1; local_=1"},
 		{"declare.integer", "f() { local -ri n=1; }", "f() { local -r n=1; }"},

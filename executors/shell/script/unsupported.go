@@ -17,6 +17,7 @@ func Unsupported() []Construct {
 		{"brace.after", "braces right behind $name, which bash reads as part of the name", "${name}{a,b}"},
 		{"brace.size", "braces that make more than 16384 words, or too many braces in one word", "a loop: for ((i = 0; i < n; i++))"},
 		{"cd.option", "options of cd but -L, -P and --", "cd -- \"$dir\""},
+		{"comment.continued", "a comment that ends in a backslash", "take the backslash out: bash does not go on with a comment in the next line"},
 		{"coproc", "coproc", "a pipe, or a command substitution"},
 		{"declare.function", "declare -F, and exported functions (export -f, declare -fx)", "declare -f name"},
 		{"declare.integer", "declare -i", "x=$(( expression )) where it is set"},
