@@ -121,6 +121,9 @@ func (w *walker) judge(c command.Command, at syntax.Pos, n *Node, p, inner place
 	for _, s := range j.Scripts {
 		w.inside(s, at, inner)
 	}
+	if j.Stdin != "" {
+		w.program(j.Stdin, c, at, inner)
+	}
 }
 
 // hidden reports whether a refused name may be that of a function or an alias when

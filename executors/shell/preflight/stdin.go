@@ -7,6 +7,9 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 
 	"github.com/ringd/ringd/executors/shell/static"
+	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/profiles/command"
+	"github.com/ringd/ringd/profiles/launch"
 	"github.com/ringd/ringd/profiles/words"
 )
 
@@ -261,5 +264,29 @@ func formatted(args []string) (string, bool) {
 		if n == 0 || len(args) == 0 {
 			return b.String(), true
 		}
+	}
+}
+
+// program decides a program in another language that a command reads from its
+// standard input. A file of one is allowed, as an operand would be.
+func (w *walker) program(lang string, c command.Command, at syntax.Pos, p place) {
+	switch p.in.kind {
+	case inOuter, inFile:
+	case inText:
+		if p.in.text != "" {
+			w.inline(lang, p.in.text, at, p)
+		}
+	case inOpen:
+		w.out.Open = true
+	default:
+		w.deny(p, at, profiles.CodeShellOpaque, c.Words[0].Text+" would run a program that nobody has read: it comes from "+p.in.from(),
+			"give it as a file, or write it out in the script")
+	}
+}
+
+// inline decides the text of such a program.
+func (w *walker) inline(lang, text string, at syntax.Pos, p place) {
+	if what, starts := launch.Inline(lang, text); starts {
+		w.deny(p, at, profiles.CodeShellStarts, "the "+lang+" program on standard input names what starts programs: "+what)
 	}
 }
