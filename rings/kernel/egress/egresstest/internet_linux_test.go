@@ -16,6 +16,9 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	if len(os.Args) > 1 && os.Args[1] == scripts {
+		os.Exit(scriptGuest())
+	}
 	if code, over := egresstest.Enter(); over {
 		os.Exit(code)
 	}
