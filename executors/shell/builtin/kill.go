@@ -10,7 +10,7 @@ import (
 // number is none of them.
 func kill(args []string, s Shell) uint8 {
 	signal := 15
-	for len(args) > 0 && strings.HasPrefix(args[0], "-") && len(args[0]) > 1 {
+	if len(args) > 0 && strings.HasPrefix(args[0], "-") && len(args[0]) > 1 { // one signal; what follows are targets
 		a := args[0]
 		args = args[1:]
 		switch {
@@ -27,9 +27,9 @@ func kill(args []string, s Shell) uint8 {
 				return s.fail(1, "kill: %s: invalid signal specification", a[1:])
 			}
 		}
-		if a == "--" {
-			break
-		}
+	}
+	if len(args) > 1 && args[0] == "--" {
+		args = args[1:]
 	}
 	if len(args) == 0 {
 		return s.fail(2, "kill: usage: kill [-s sigspec | -n signum | -sigspec] jobspec ...")
