@@ -26,8 +26,8 @@ func Read(text string) Program {
 	var out Program
 	some := false
 	var why string
-	for reading := range 4 {
-		tokens, ambiguous, ok := scan(text, reading&1 != 0, reading&2 != 0)
+	for _, regexps := range [...]bool{false, true} {
+		tokens, ambiguous, ok := scan(text, regexps)
 		if !ok {
 			why = "the program cannot be read"
 			continue
@@ -71,8 +71,8 @@ type token struct {
 }
 
 // scan cuts a text into tokens. Of what is ambiguous, regexps says that a slash
-// begins a regular expression, brackets that one in brackets does not end it.
-func scan(text string, regexps, brackets bool) (out []token, ambiguous, ok bool) {
+// begins a regular expression.
+func scan(text string, regexps bool) (out []token, ambiguous, ok bool) {
 	for i := 0; i < len(text); {
 		c := text[i]
 		switch {
@@ -106,8 +106,7 @@ func scan(text string, regexps, brackets bool) (out []token, ambiguous, ok bool)
 				i++
 				continue
 			}
-			end, hasBracket, closed := regexpEnd(text, i+1, brackets)
-			ambiguous = ambiguous || hasBracket
+			end, closed := regexpEnd(text, i+1)
 			if !closed {
 				return nil, ambiguous, false
 			}
@@ -211,32 +210,35 @@ func regexpAfter(before []token) (is, sure bool) {
 	return true, true
 }
 
-// regexpEnd finds the end of a regular expression.
-func regexpEnd(text string, i int, brackets bool) (end int, hasBracket, closed bool) {
-	in := -1
+// regexpEnd finds the end of a regular expression. A slash in brackets does not end
+// it; awks for which it does refuse what is left, as the bracket is open there.
+func regexpEnd(text string, i int) (end int, closed bool) {
+	in := false
 	for ; i < len(text); i++ {
 		switch c := text[i]; {
 		case c == '\n':
-			return i, hasBracket, false
+			return i, false
 		case c == '\\':
 			i++
-		case c == '[' && in < 0 && brackets:
-			hasBracket, in = true, i
+		case c == '[' && !in:
+			in = true
 			if i+1 < len(text) && text[i+1] == '^' {
 				i++
 			}
 			if i+1 < len(text) && text[i+1] == ']' {
 				i++
 			}
-		case c == '[':
-			hasBracket = true
+		case c == '[' && i+1 < len(text) && strings.IndexByte(":.=", text[i+1]) >= 0: // [:alpha:]
+			if end := strings.Index(text[i+2:], text[i+1:i+2]+"]"); end >= 0 && !strings.Contains(text[i+2:i+2+end], "\n") {
+				i += end + 3
+			}
 		case c == ']':
-			in = -1
-		case c == '/' && in < 0:
-			return i + 1, hasBracket, true
+			in = false
+		case c == '/' && !in:
+			return i + 1, true
 		}
 	}
-	return i, hasBracket, false
+	return i, false
 }
 
 // judge finds what tokens start.

@@ -226,6 +226,10 @@ func (r *reader) npmRest() {
 func (r *reader) npmConfig(sub string) {
 	rest := r.Args[r.I:]
 	if sub != "set" {
+		if len(rest) > 0 && rest[0].Open {
+			r.Out.Maybe = true
+			return
+		}
 		if len(rest) == 0 || rest[0].Text != "set" && rest[0].Text != "edit" {
 			return
 		}
@@ -451,7 +455,10 @@ func readPackages(r *reader) {
 			case runsBehind(r.Name, sub):
 				r.packaged(r.Args[i+1:])
 				return
-			case (sub == "config") && i+1 < len(r.Args) && r.Args[i+1].Text == "edit", sub == "shell", sub == "console", sub == "open", sub == "repl", sub == "code":
+			case sub == "config" && i+1 < len(r.Args) && r.Args[i+1].Open:
+				r.Out.Maybe = true
+				return
+			case sub == "config" && i+1 < len(r.Args) && r.Args[i+1].Text == "edit", sub == "shell", sub == "console", sub == "open", sub == "repl", sub == "code":
 				r.Refuse("it starts a shell or an editor", sub)
 				return
 			}

@@ -108,6 +108,9 @@ type Item struct {
 	Unknown bool
 }
 
+// mostLetters is how many options one word may have.
+const mostLetters = 128
+
 // Reader reads the words behind a program's name. It is for one command and one
 // goroutine.
 type Reader struct {
@@ -124,6 +127,7 @@ type Reader struct {
 	Idle        bool   // it only tells about itself
 	Cluster     string // the short options that are left of a word
 	OpenCluster bool   // the cluster ends unknown
+	letters     int    // that were read of the clusters of one word
 	Out         Result
 }
 
@@ -158,7 +162,7 @@ func (r *Reader) Next() (Item, bool) {
 	case strings.HasPrefix(w.Text, "--") || r.Row.Flags&LongOnly != 0:
 		return r.long(it), true
 	}
-	r.Cluster, r.OpenCluster = w.Text[1:], w.Open
+	r.Cluster, r.OpenCluster, r.letters = w.Text[1:], w.Open, 0
 	if r.Cluster == "" { // an open dash
 		r.Unsure(w)
 		return it, true
@@ -202,6 +206,10 @@ func (r *Reader) long(it Item) Item {
 func (r *Reader) letter() Item {
 	c := r.Cluster[:1]
 	r.Cluster = r.Cluster[1:]
+	if r.letters++; r.letters > mostLetters {
+		r.Refuse("more options than a program has stand in one word", "")
+		r.Cluster, r.OpenCluster = "", false
+	}
 	it := Item{Word: r.Args[r.I-1], At: r.I - 1}
 	found, effect, ok := r.lookup("-" + c)
 	it.Name, it.Effect, it.Unknown = found, effect, !ok

@@ -35,7 +35,7 @@ func Of(key, value string, known bool) Kind {
 	if starts(section, name, value, known) {
 		return Starts
 	}
-	if safe(section, name) {
+	if safe(section, name) || startsNot(section, name) {
 		return Safe
 	}
 	return Unknown
@@ -59,7 +59,7 @@ func harmless(section, name, value string) bool {
 	v := strings.ToLower(strings.TrimSpace(value))
 	off := v == "false" || v == "no" || v == "off" || v == "0"
 	switch section + "." + name {
-	case "core.pager", "pager.diff":
+	case "core.pager":
 		return v == "cat" || v == ""
 	case "core.editor", "sequence.editor":
 		return v == ":"
@@ -67,9 +67,7 @@ func harmless(section, name, value string) bool {
 		return off || v == "" || v == "true"
 	case "core.hookspath":
 		return value == "/dev/null"
-	case "credential.helper", "core.askpass", "core.sshcommand", "diff.external", "core.gitproxy", "http.proxy", "https.proxy", "core.attributesfile", "core.excludesfile", "interactive.difffilter", "init.templatedir", "commit.template":
-		return v == ""
-	case "core.alternaterefscommand":
+	case "credential.helper", "core.askpass", "core.sshcommand", "diff.external", "core.gitproxy", "http.proxy", "https.proxy", "core.attributesfile", "core.excludesfile", "core.alternaterefscommand", "interactive.difffilter", "init.templatedir", "commit.template":
 		return v == ""
 	}
 	switch section {
@@ -93,7 +91,7 @@ func starts(section, name, value string, known bool) bool {
 	switch name {
 	case "command", "cmd", "textconv", "driver", "clean", "smudge", "process", "helper", "program", "defaultkeycommand", "editor", "pager", "askpass", "sshcommand",
 		"hookspath", "fsmonitor", "gitproxy", "external", "uploadpack", "receivepack", "vcs", "packobjectshook", "alternaterefscommand", "sendmailcmd", "tocmd", "cccmd", "headercmd", "smtpserver",
-		"browser", "path", "templatedir", "worktree", "difffilter", "aliasesfile", "smtpsslcertpath", "runcommand", "postcommand", "proxyauthmethod-command", "recentobjectshook", "configuration":
+		"browser", "path", "templatedir", "worktree", "difffilter", "aliasesfile", "smtpsslcertpath", "runcommand", "postcommand", "recentobjectshook", "configuration":
 		return !(section == "submodule" && name == "path") && section != "user" && section != "safe"
 	}
 	switch section {
@@ -107,10 +105,6 @@ func starts(section, name, value string, known bool) bool {
 		return name == "tool" || name == "guitool"
 	case "help":
 		return name == "browser" || name == "format"
-	case "extensions":
-		return name == "worktreeconfig" && false
-	case "ssh":
-		return name == "variant" && false
 	}
 	return false
 }
@@ -140,7 +134,7 @@ func safe(section, name string) bool {
 	switch section {
 	case "advice", "color", "column", "status", "push", "pull", "fetch", "branch", "rebase", "rerere", "gc", "pack", "index", "log", "format", "grep", "notes", "stash",
 		"versionsort", "blame", "apply", "clean", "am", "checkout", "describe", "show-branch", "showbranch", "splitindex", "feature", "fsck", "mailinfo", "mailmap", "maintenance", "committemplate", "reset", "rev", "reftable", "repack",
-		"tag", "user", "author", "committer", "receive", "transfer", "commit", "commitgraph", "core-x", "safe", "sparse", "trailer", "worktree", "uploadpack", "lsrefs", "attr", "bitmapindex", "bundle", "completion", "gui", "i18n", "interactive", "merge", "diff", "submodule", "clone", "checkoutindex", "trace2", "attribute":
+		"tag", "user", "author", "committer", "receive", "transfer", "commit", "commitgraph", "safe", "sparse", "trailer", "worktree", "uploadpack", "lsrefs", "attr", "bitmapindex", "bundle", "completion", "gui", "i18n", "interactive", "merge", "diff", "submodule", "clone", "checkoutindex", "trace2", "attribute":
 		return safeName(section, name)
 	case "init":
 		return name == "defaultbranch" || name == "defaultobjectformat" || name == "defaultrefformat"
@@ -157,9 +151,7 @@ func safe(section, name string) bool {
 	case "ssh":
 		return name == "variant"
 	case "help":
-		return name == "autocorrect" || name == "htmlpath-x"
-	case "pager":
-		return false
+		return name == "autocorrect"
 	}
 	return false
 }
@@ -184,8 +176,8 @@ func safeCore(name string) bool {
 		"sharedrepository", "compression", "loosecompression", "packedgitwindowsize", "packedgitlimit", "deltabasecachelimit", "bigfilethreshold", "whitespace", "abbrev", "commentchar", "commentstring",
 		"preloadindex", "untrackedcache", "fscache", "multipackindex", "commitgraph", "sparsecheckout", "sparsecheckoutcone", "protecthfs", "protectntfs", "checkstat", "trustctime", "splitindex",
 		"fsyncobjectfiles", "fsync", "fsyncmethod", "createobject", "notesref", "warnambiguousrefs", "filesreflocktimeout", "packedrefstimeout", "hidedotfiles", "restrictinheritedhandles", "ignorestat",
-		"usereplacerefs", "checkroundtripencoding", "disambiguate", "maxtreedepth", "attributesfile", "excludesfile", "lockfilepid", "optionallocks", "unsetenvvars":
-		return name != "unsetenvvars"
+		"usereplacerefs", "checkroundtripencoding", "disambiguate", "maxtreedepth", "attributesfile", "excludesfile", "lockfilepid", "optionallocks":
+		return true
 	default:
 		return false
 	}

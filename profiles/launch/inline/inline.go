@@ -72,7 +72,7 @@ func patterns(language string) []string {
 			`\bpty\b`, `\bpexpect\b`, `\bplumbum\b`, `\bmultiprocessing\b`, `\bProcessPoolExecutor\b`, `\bcreate_subprocess\w*`, `\bsubprocess_(shell|exec)\b`, `\bctypes\b`, `\bcffi\b`, `__import__`, `\bimportlib\b`, `\bimp\b\s*\.`, `\bpkgutil\b`,
 			`\bexec\s*\(`, `\beval\s*\(`, `\bcompile\s*\(\s*[^)]*["']exec["']`, `\bbuiltins\b`, `__builtins__`, `__subclasses__`, `__globals__`, `__dict__`, `__getattribute__`, `__loader__`, `\bglobals\s*\(`, `\bvars\s*\(\s*os`, `\bgetattr\s*\(\s*(os|sys|__)`, `\bsys\s*\.\s*modules\b`, `\bmodules\s*\[`,
 			`\bfrom\s+(os|nt)\s+import\s+[^\n;]*(\*|\bsystem\b|\bpopen\b|\bexec|\bspawn|\bfork)`, `\bimport\s+(sh|invoke|fabric|webbrowser|antigravity|idlelib|pdb|bdb|code|runpy|commands|popen2)\b`, `\bfrom\s+(sh|invoke|fabric|runpy|code|webbrowser|pdb|commands)\b`,
-			`\boperator\s*\.\s*(attrgetter|methodcaller)`, `\bfrom\s+operator\b`, `\b(pickle|cPickle|marshal|shelve|dill)\b\s*(\.|\bimport\b)`, `\bsetattr\s*\(`, `\bspawn\s*\(`, `\bos\s*\.\s*__`, `\bbreakpoint\s*\(`, `\bpydoc\b`, `\btimeit\b`, `\bcProfile\b`, `\bcode\s*\.\s*interact`,
+			`\boperator\s*\.\s*(attrgetter|methodcaller)`, `\bfrom\s+operator\b`, `\b(pickle|cPickle|marshal|shelve|dill)\b\s*(\.|\bimport\b)`, `\bimport\b[^\n;]*\b(pickle|cPickle|marshal|shelve|dill)\b`, `\bsetattr\s*\(`, `\bspawn\s*\(`, `\bos\s*\.\s*__`, `\bbreakpoint\s*\(`, `\bpydoc\b`, `\btimeit\b`, `\bcProfile\b`, `\bcode\s*\.\s*interact`,
 		}
 	case "perl":
 		return []string{
@@ -81,11 +81,11 @@ func patterns(language string) []string {
 		}
 	case "ruby":
 		return []string{
-			`(^|[;{}(&|=!?:,\n\s.])(system|exec|spawn)\s*[("'\x60$@%\[]`, `(^|[;{}\n]|\b(and|or|not|if|unless|do|then|begin|return|puts|p|print))\s*(system|exec|spawn)\s+[^=,;)|\s]`, `\b(popen\d?|Open3|open3|PTY|fork|syscall|Fiddle|DL|Kernel|IO\s*\.\s*(read|readlines|foreach|binread|write)\s*\(?\s*["']\s*\|)\b?`, `\x60`, `%x\s*\W`, `\bopen\s*\(?\s*["']\s*\|`, `\bopen\s*\(?\s*[$@a-z]`, `\b(__send__|public_send|send)\b`, `\b(instance_eval|class_eval|module_eval|instance_exec|eval)\b`, `\b(method|instance_method|const_get|define_method|binding|ObjectSpace)\b`, `:(system|exec|spawn|popen|fork)\b`, `\bProcess\b`, `\bShell\b`, `\bRake\b`, `\bMarshal\b`, `\bload\b\s*\(?\s*["']`, `\bInline\b`,
+			`(^|[;{}(&|=!?:,\n.]|\b(and|or|not|if|unless|do|then|begin|return|puts|p|print))\s*(system|exec|spawn)\s*[("'\x60$@%\[]`, `\s(system|exec|spawn)(\s+["'\x60$@%\[]|\s*\()`, `(^|[;{}\n]|\b(and|or|not|if|unless|do|then|begin|return|puts|p|print))\s*(system|exec|spawn)\s+[^=,;)|\s]`, `\b(popen\d?|Open3|open3|PTY|fork|syscall|Fiddle|DL|Kernel|IO\s*\.\s*(read|readlines|foreach|binread|write)\s*\(?\s*["']\s*\|)\b?`, `\x60`, `%x\s*\W`, `\bopen\s*\(?\s*["']\s*\|`, `\bopen\s*\(?\s*[$@a-z]`, `\b(__send__|public_send|send)\b`, `\b(instance_eval|class_eval|module_eval|instance_exec|eval)\b`, `\b(method|instance_method|const_get|define_method|binding|ObjectSpace)\b`, `:(system|exec|spawn|popen|fork)\b`, `\bProcess\b`, `\bShell\b`, `\bRake\b`, `\bMarshal\b`, `\bload\b\s*\(?\s*["']`, `\bInline\b`,
 		}
 	case "node":
 		return []string{
-			`child_process`, `\b(execSync|execFile|execFileSync|spawnSync|spawn|fork)\s*\(`, `\brequire\s*\(\s*[^"'\s)]`, `\brequire\s*\(\s*["'][^"']*["']\s*[^)\s]`, `\brequire\s*\(\s*["'][^"']*\\`, `\bimport\s*\(\s*[^"'\s)]`, `\bimport\s*\(\s*["'][^"']*["']\s*[^)\s]`, `\bimport\s*\(\s*["'][^"']*\\`, `\brequire\s*[^\s(.;]`, `\brequire\s*\.\s*(main|cache|extensions)`, `\bprocess\s*\.\s*(binding|_linkedBinding|dlopen|mainModule|getBuiltinModule|_\w+)`, `\bprocess\s*\[`, `\bglobal(This)?\s*\[`, `\bglobal(This)?\s*\.\s*(process|require)\b`, `\bmodule\s*\.\s*(constructor|_load|require|parent|children)`, `\bconstructor\b`, `\beval\b`, `\bFunction\s*\(`, `["'](node:)?(vm|worker_threads|cluster|repl|inspector|module|shelljs|execa|cross-spawn|zx)["']`, `\bdlopen\b`, `\bReflect\b`, `__proto__`, `\bBun\s*\.\s*(spawn|spawnSync|\$)`, `\bDeno\s*\.\s*(Command|run|dlopen)`, `\bDeno\s*\[`, `\bBun\s*\[`, `\\u00?\{?[0-9a-fA-F]`, `\bcreateRequire\b`, `\bwith\s*\(`, `\$\x60`,
+			`child_process`, `\b(execSync|execFile|execFileSync|spawnSync|spawn|fork)\s*\(`, `\brequire\s*\(\s*[^"'\s)]`, `\brequire\s*\(\s*["'][^"']*["']\s*[^)\s]`, `\brequire\s*\(\s*["'][^"']*\\`, `\bimport\s*\(\s*[^"'\s)]`, `\bimport\s*\(\s*["'][^"']*["']\s*[^)\s]`, `\bimport\s*\(\s*["'][^"']*\\`, `\brequire\s*[^\s(.]`, `\brequire\s*$`, `\brequire\s*\.\s*(main|cache|extensions)`, `\bprocess\s*\.\s*(binding|_linkedBinding|dlopen|mainModule|getBuiltinModule|_\w+)`, `\bprocess\s*\[`, `\bglobal(This)?\s*\[`, `\bglobal(This)?\s*\.\s*(process|require)\b`, `\bmodule\s*\.\s*(constructor|_load|require|parent|children)`, `\bconstructor\b`, `\beval\b`, `\bFunction\s*\(`, `["'](node:)?(vm|worker_threads|cluster|repl|inspector|module|shelljs|execa|cross-spawn|zx)["']`, `\bdlopen\b`, `\bReflect\b`, `__proto__`, `\bBun\s*\.\s*(spawn|spawnSync|\$)`, `\bDeno\s*\.\s*(Command|run|dlopen)`, `\bDeno\s*\[`, `\bBun\s*\[`, `\\u00?\{?[0-9a-fA-F]`, `\bcreateRequire\b`, `\bwith\s*\(`, `\$\x60`,
 		}
 	case "php":
 		return []string{
@@ -95,7 +95,7 @@ func patterns(language string) []string {
 		return []string{
 			`\bos\s*(\.\s*execute|\[)`, `\bio\s*(\.\s*popen|\[)`, `\bexecute\b`, `\bpopen\b`, `\bload(string|file)?\s*[("'\[]`, `\bdofile\b`, `\bloadlib\b`, `\b_G\b`, `\b_ENV\b`, `\bdebug\s*\.`, `\bgetfenv\b`, `\bffi\b`, `\bposix\b`, `\bpackage\b`, `\brequire\b`, `\bpairs\s*\(\s*(os|io)\b`, `\b(os|io)\s*[,;)]`,
 		}
-	case "gdb", "sqlite3", "psql", "mysql", "dc", "ed", "m4", "awk", "sed", "ftp", "vim":
+	case "gdb", "ssh", "make", "sqlite3", "psql", "mysql", "dc", "ed", "m4", "awk", "sed", "ftp", "vim":
 		return textPatterns(language)
 	default:
 		return []string{`(?i)(system|exec|spawn|popen|fork|shell|process|command|ccall|ffi|eval|dlopen|loadlib|open_port|import\s+os|subprocess|\brun\b|\bcmd\b|foreign|native)`, `[\x60!]`, `["']\s*[<|]`, `\|\s*["']`}

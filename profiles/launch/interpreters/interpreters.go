@@ -336,6 +336,8 @@ func readDeno(r *reader) {
 	case "run", "serve", "test", "bench", "task", "x":
 		for _, w := range r.Args[1:] {
 			switch {
+			case w.Open && !strings.Contains(w.Text, "/"):
+				r.Out.Maybe = r.Out.Maybe || !w.Fed || w.Text == ""
 			case w.Text == "-":
 				r.Out.Stdin = "node"
 			case strings.HasPrefix(w.Text, "http:"), strings.HasPrefix(w.Text, "https:"), strings.HasPrefix(w.Text, "npm:"), strings.HasPrefix(w.Text, "jsr:"), strings.HasPrefix(w.Text, "data:"):

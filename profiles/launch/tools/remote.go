@@ -313,6 +313,7 @@ func (r *reader) kube(sub string) {
 		r.Refuse("it runs programs of others", sub)
 	case "config":
 		for _, w := range r.Args {
+			r.Out.Maybe = r.Out.Maybe || w.Open && (w.Text == "" || w.Many)
 			if strings.HasPrefix(w.Text, "--exec-command") || strings.HasPrefix(w.Text, "--exec-arg") {
 				r.Refuse("kubectl starts it to log in", w.Text)
 			}
