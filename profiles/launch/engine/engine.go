@@ -258,7 +258,12 @@ func (r *Reader) takeValue(it *Item) {
 // lookup finds an option of the row; an abbreviation means the strictest that it
 // can mean.
 func (r *Reader) lookup(name string) (first, effect string, ok bool) {
-	abbreviated := len(name) > 2 && strings.HasPrefix(name, "--") && r.Row.Flags&Exact == 0
+	if first, effect, ok = r.exactly(name); ok {
+		return first, effect, true
+	}
+	if len(name) <= 2 || !strings.HasPrefix(name, "--") || r.Row.Flags&Exact != 0 {
+		return "", "", false
+	}
 	for rest := r.Row.Opts; rest != ""; {
 		var token string
 		token, rest, _ = strings.Cut(rest, " ")
@@ -271,15 +276,34 @@ func (r *Reader) lookup(name string) (first, effect string, ok bool) {
 		for names != "" {
 			var n string
 			n, names, _ = strings.Cut(names, ",")
-			switch {
-			case n == name:
-				return lead, means, true
-			case abbreviated && strings.HasPrefix(n, name) && (!ok || strict(means) > strict(effect)):
+			if strings.HasPrefix(n, name) && (!ok || strict(means) > strict(effect)) {
 				first, effect, ok = lead, means, true
 			}
 		}
 	}
 	return first, effect, ok
+}
+
+// exactly finds an option by its whole name.
+func (r *Reader) exactly(name string) (first, effect string, ok bool) {
+	opts := r.Row.Opts
+	for from := 0; ; {
+		at := strings.Index(opts[from:], name)
+		if at < 0 {
+			return "", "", false
+		}
+		at += from
+		end := at + len(name)
+		if from = at + 1; (at == 0 || opts[at-1] == ' ' || opts[at-1] == ',') && (end == len(opts) || strings.IndexByte("=?!~, ", opts[end]) >= 0) {
+			token, _, _ := strings.Cut(opts[strings.LastIndexByte(opts[:at], ' ')+1:], " ")
+			means := strings.IndexAny(token, "=?!~")
+			if means < 0 {
+				means = len(token)
+			}
+			first, _, _ = strings.Cut(token[:means], ",")
+			return first, token[means:], true
+		}
+	}
 }
 
 func strict(effect string) int {
@@ -457,125 +481,6 @@ func (r *Reader) Script(via string, w words.Word, shell string, params []words.W
 	r.Out.Scripts = append(r.Out.Scripts, words.Script{
 		Text: w.Text, Known: true, Params: params, Chain: []string{via}, Shell: shell, Outside: outside,
 	})
-}
-
-// join joins words by blanks; the result is open where one of them is, or more may
-// follow.
-func Join(ws []words.Word, more bool) words.Word {
-	var b strings.Builder
-	for i, w := range ws {
-		if i > 0 {
-			b.WriteByte(' ')
-		}
-		b.WriteString(w.Text)
-		if w.Open {
-			return words.Word{Text: b.String(), Open: true, Fed: w.Fed}
-		}
-	}
-	return words.Word{Text: b.String(), Open: more, Fed: more}
-}
-
-// split splits a command line at blanks, quotes taken out. False: it has what only
-// a shell reads.
-func Split(text string) ([]words.Word, bool) {
-	if strings.ContainsAny(text, "$`\\\n;&|<>(){}") {
-		return nil, false
-	}
-	var out []words.Word
-	var b strings.Builder
-	in, quote := false, byte(0)
-	for i := range len(text) {
-		c := text[i]
-		switch {
-		case quote != 0 && c == quote:
-			quote = 0
-		case quote != 0:
-			b.WriteByte(c)
-		case c == '"' || c == '\'':
-			quote, in = c, true
-		case c == ' ' || c == '\t':
-			if in {
-				out = append(out, words.Known(b.String()))
-				b.Reset()
-			}
-			in = false
-		default:
-			b.WriteByte(c)
-			in = true
-		}
-	}
-	if in {
-		out = append(out, words.Known(b.String()))
-	}
-	return out, quote == 0
-}
-
-// refuseAlways is the reader of programs that are never readable.
-func Always(reason string) func(*Reader) {
-	return func(r *Reader) {
-		r.Refuse(reason, r.Name)
-	}
-}
-
-// known gives a word's text where all of it is known.
-func KnownText(w words.Word) (string, bool) { return w.Text, !w.Open }
-
-// fromFile notes a program in a file: from standard input it is Stdin.
-func (r *Reader) FromFile(w words.Word, language string) {
-	if w.Text == "-" || StdinFile(w.Text) {
-		r.Out.Stdin = language
-		return
-	}
-	if w.Open && w.Text == "" {
-		r.Out.Maybe = !w.Fed || r.Out.Maybe
-	}
-	r.Out.Interpreter = true
-}
-
-func StdinFile(path string) bool {
-	switch path {
-	case "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0":
-		return true
-	default:
-		return false
-	}
-}
-
-// Fill puts what a program fills in for a mark in words; filled tells that there
-// was one.
-func Fill(ws []words.Word, mark string, with words.Word) (out []words.Word, filled bool) {
-	if mark == "" {
-		return ws, false
-	}
-	out = make([]words.Word, len(ws))
-	for i, w := range ws {
-		out[i] = w
-		if before, _, ok := strings.Cut(w.Text, mark); ok {
-			out[i] = words.Word{Text: before + with.Text, Open: true, Fed: with.Fed || w.Fed}
-			filled = true
-		}
-	}
-	return out, filled
-}
-
-// First is the first word behind the program, where it is known.
-func (r *Reader) First() (string, bool) {
-	if len(r.Args) == 0 {
-		return "", false
-	}
-	return KnownText(r.Args[0])
-}
-
-// HasWord reports whether one of some words stands behind the program.
-func (r *Reader) HasWord(names ...string) bool {
-	for _, w := range r.Args {
-		for _, n := range names {
-			if w.Text == n && !w.Open {
-				return true
-			}
-		}
-	}
-	return false
 }
 
 // Read reads a command by its row. Lookup finds the rows of others; it is nil for

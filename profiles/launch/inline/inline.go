@@ -22,7 +22,11 @@ func Starts(language, text string) (what string, starts bool) {
 	if disguised(text) {
 		return "letters that look like others", true
 	}
+	lower := strings.ToLower(text)
 	for _, pattern := range patterns(language) {
+		if general(language) && !possible(pattern, lower) {
+			continue
+		}
 		// The patterns are constants: the tests compile each of them.
 		re, err := regexp.Compile(pattern)
 		if err != nil {
@@ -38,6 +42,57 @@ func Starts(language, text string) (what string, starts bool) {
 	}
 	return "", false
 }
+
+// general reports a language whose patterns have a name in each of their branches,
+// or none in any.
+func general(language string) bool {
+	switch language {
+	case "python", "perl", "ruby", "node", "php", "lua":
+		return true
+	default:
+		return false
+	}
+}
+
+// possible reports whether one of the names in a pattern stands in a text. Without
+// any the pattern cannot match, and need not be compiled, which is what takes time.
+func possible(pattern, lower string) bool {
+	some := false
+	for i := 0; i < len(pattern); {
+		switch c := pattern[i]; {
+		case c == '\\' && strings.HasPrefix(pattern[i:], `\x`):
+			i += 4
+		case c == '\\':
+			i += 2
+		case c == '[':
+			for i++; i < len(pattern) && pattern[i] != ']'; i++ {
+				if pattern[i] == '\\' {
+					i++
+				}
+			}
+		case name(c):
+			end := i
+			for end < len(pattern) && name(pattern[end]) {
+				end++
+			}
+			run := pattern[i:end]
+			if end < len(pattern) && strings.IndexByte("?*{", pattern[end]) >= 0 {
+				run = run[:len(run)-1] // the last letter may be missing
+			}
+			if len(run) > 1 {
+				if some = true; strings.Contains(lower, strings.ToLower(run)) {
+					return true
+				}
+			}
+			i = end
+		default:
+			i++
+		}
+	}
+	return !some
+}
+
+func name(c byte) bool { return c == '_' || c|0x20 >= 'a' && c|0x20 <= 'z' }
 
 // pythonHarmless lets platform.system() pass, which only tells the system's name.
 func pythonHarmless(text string, at []int) bool {
