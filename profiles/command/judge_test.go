@@ -84,6 +84,11 @@ func all() command.Config {
 func TestJudge(t *testing.T) {
 	r := command.New(all())
 	rows := 0
+	for _, line := range []string{"git\u200b status", "\u0441url x", "git\u00a0status"} {
+		if j := r.Judge(read(line)); j.Verdict != command.Deny {
+			t.Errorf("%q: %+v", line, j)
+		}
+	}
 	for verdict, lines := range map[string]string{
 		"allow -": `git status
 /usr/bin/git status
@@ -156,7 +161,6 @@ bin/git status
 /usr/bin/tools/git
 gitk
 GIT status
-git​ status
 ''
 env wget x
 timeout 5 wget x
