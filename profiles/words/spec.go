@@ -49,8 +49,11 @@ func kind(entry string) byte {
 
 // names is the part of an entry with its names.
 func names(entry string) string {
-	if i := strings.IndexAny(entry, "=?;>~"); i >= 0 {
-		return entry[:i]
+	for i := range len(entry) {
+		switch entry[i] {
+		case '=', '?', ';', '>', '~':
+			return entry[:i]
+		}
 	}
 	return entry
 }
