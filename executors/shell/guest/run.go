@@ -71,7 +71,7 @@ func (r *run) begin(ctx context.Context, w *waits) executors.Result {
 		return r.denied([]profiles.Decision{unread(refusal, r.o.Revision)})
 	}
 	dir := r.dir()
-	report := preflight.Check(ctx, s, preflight.Config{Decider: r.decider, Cwd: dir, Functions: r.functions()})
+	report := preflight.Check(ctx, s, preflight.Config{Decider: r.decider, Cwd: dir, Home: start.Home, Functions: r.functions()})
 	switch report.Decision.Verdict {
 	case profiles.Allow, profiles.Ask:
 	case profiles.Deny:
@@ -110,7 +110,7 @@ func (r *run) config(dir string) runner.Config {
 		Host: r.host, Decider: r.decider, Dir: dir, Env: r.host.base, State: r.session, Name: r.o.File,
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, User: os.Getuid(), Now: r.p.cfg.Now,
 		Check: func(ctx context.Context, s *script.Script, dir string) profiles.Decision {
-			return preflight.Check(ctx, s, preflight.Config{Decider: r.decider, Cwd: dir}).Decision
+			return preflight.Check(ctx, s, preflight.Config{Decider: r.decider, Cwd: dir, Home: start.Home}).Decision
 		},
 		Limits: runner.Limits{Bytes: max(min(runner.DefaultBytes, r.o.Memory/4), 1)},
 	}

@@ -76,7 +76,7 @@ func Check(ctx context.Context, s *script.Script, cfg Config) Report {
 		out.Decision = cfg.Decider.Variable(profiles.VariableAction{})
 		out.Decision.Verdict = profiles.Deny
 	default:
-		w := &walker{ctx: ctx, d: cfg.Decider, shell: shell, out: &out, cwd: cfg.Cwd, home: cfg.Home}
+		w := &walker{ended: ctx.Err, d: cfg.Decider, shell: shell, out: &out, cwd: cfg.Cwd, home: cfg.Home}
 		w.script(s, cfg)
 		w.guess()
 		w.conclude()
@@ -94,7 +94,7 @@ func (w *walker) conclude() {
 	for _, r := range w.refused {
 		w.out.Refused = append(w.out.Refused, r.Decision)
 	}
-	if err := w.ctx.Err(); err != nil {
+	if w.ended() != nil {
 		w.out.Refused = append(w.out.Refused, profiles.Decision{
 			Code: profiles.CodeShellUnsettled, Reason: "the check was ended before it was done", Revision: w.d.Revision(),
 		})

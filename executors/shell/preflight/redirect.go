@@ -55,8 +55,10 @@ func (w *walker) redirect(r *syntax.Redirect, p place) {
 		return
 	case command.Deny:
 		d = w.refuse(p, r.Pos(), d)
-	default:
+	case command.Unsettled, command.Ask:
 		w.out.Open = true
+	default:
+		d = w.refuse(p, r.Pos(), d)
 	}
 	line, column := p.at(r.Pos())
 	*p.nodes = append(*p.nodes, &Node{

@@ -1,7 +1,6 @@
 package preflight
 
 import (
-	"context"
 	"slices"
 	"strings"
 
@@ -16,7 +15,7 @@ import (
 
 // walker decides a script and the scripts in it. Refusals are kept until the end.
 type walker struct {
-	ctx     context.Context
+	ended   func() error // nil while there is time
 	d       *profiles.Decider
 	shell   *profiles.Shell
 	out     *Report
@@ -165,7 +164,7 @@ func (w *walker) stmts(list []*syntax.Stmt, p place) {
 }
 
 func (w *walker) stmt(s *syntax.Stmt, p place) {
-	if s == nil || w.ctx.Err() != nil || len(w.refused) >= maxRefused {
+	if s == nil || w.ended() != nil || len(w.refused) >= maxRefused {
 		return
 	}
 	if s.Background {

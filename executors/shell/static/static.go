@@ -228,12 +228,12 @@ func (b *builder) parts(parts []syntax.WordPart, m mode) {
 	for i, p := range parts {
 		switch p := p.(type) {
 		case *syntax.Lit:
-			switch {
-			case m == quoted || m == within:
+			switch m {
+			case quoted, within:
 				b.escapes(p.Value, "\"\\$`")
-			case m == document:
+			case document:
 				b.escapes(p.Value, "\\$`")
-			default:
+			case fields, value:
 				b.plain(p.Value, m, i == 0, i == len(parts)-1)
 			}
 		case *syntax.SglQuoted:

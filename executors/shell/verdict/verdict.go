@@ -28,7 +28,7 @@ func Decide(ctx context.Context, d *profiles.Decider, a profiles.ShellAction) (p
 		return report.Decision, &report
 	}
 	check := func(ctx context.Context, s *script.Script, dir string) profiles.Decision {
-		return preflight.Check(ctx, s, preflight.Config{Decider: d, Cwd: dir}).Decision
+		return preflight.Check(ctx, s, preflight.Config{Decider: d, Cwd: dir, Home: "/home/agent"}).Decision
 	}
 	c := dry.Config{Decider: d, Cwd: a.Cwd, Check: check}
 	ran := dry.Run(ctx, c, s)
