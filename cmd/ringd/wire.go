@@ -433,7 +433,7 @@ func (systemClock) After(d time.Duration) <-chan time.Time { return time.After(d
 func idempotent(providers map[string]interpreter.Provider) func(bridge string) bool {
 	return func(bridge string) bool {
 		p, ok := providers[bridge].(interpreter.Idempotent)
-		return ok && p.Idempotent()
+		return ok && p.Idempotent() || interpreter.IsAct(bridge)
 	}
 }
 

@@ -96,3 +96,7 @@ func DecodePause(b []byte) (Pause, error) { return pause.Decode(b) }
 // Capability is what records call a call by its name: that of a bridge, or of an
 // act of a guest, as exec:/usr/bin/git.
 func Capability(name string) string { return rules.GrantOf(name) }
+
+// IsAct reports whether a call is an act of a guest by its name: that it was approved
+// may be told again.
+func IsAct(name string) bool { return pause.IsAct(name) }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/rings/interpreter/life"
+	"github.com/ringd/ringd/rings/interpreter/pause"
 	"github.com/ringd/ringd/rings/interpreter/port"
 	"github.com/ringd/ringd/rings/interpreter/rules"
 	"github.com/ringd/ringd/rings/interpreter/shape"
@@ -183,8 +184,10 @@ func (r *Ring) release(run *life.Run) {
 func (r *Ring) livesLocked(run *life.Run) bool { return r.live[run.ID()] == run }
 
 // Idempotent reports whether a call of the bridge that may have been performed
-// is tried again.
-func (r *Ring) Idempotent(bridge string) bool { return port.IsIdempotent(r.provider(bridge)) }
+// is tried again. That people approved an act of a guest is told again.
+func (r *Ring) Idempotent(bridge string) bool {
+	return pause.IsAct(bridge) || port.IsIdempotent(r.provider(bridge))
+}
 
 // CheckReply checks an answer to a call of a paused run, as Run.Answer would: its
 // size, its form and the schema of the result in the policy now in force. Errors:

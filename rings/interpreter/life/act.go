@@ -55,11 +55,29 @@ func (r *Run) tell(ctx context.Context, c *call) (executors.Answer, error) {
 	if err != nil {
 		return executors.Answer{}, fmt.Errorf("tell the guest of call %s of run %s: %w", c.ID, r.id, err)
 	}
+	if c.Journaled {
+		if err := r.kept.Close(c.ID, Recorded{End: port.CallDone}); err != nil {
+			return executors.Answer{}, fmt.Errorf("commit the end of call %s of run %s: %w", c.ID, r.id, err)
+		}
+		r.point("result_kept")
+	}
 	r.release(c)
 	r.mu.Lock()
 	r.calls[c.ID] = nil // its number stays taken
+	r.gone = r.gone || c.Journaled
 	r.mu.Unlock()
 	return executors.Answer{Value: value}, nil
+}
+
+// goesOnBy reports whether an act is the first thing by which a run goes on from its
+// pause: that is committed, so that nobody goes on from there again.
+func (r *Run) goesOnBy(c *call) bool {
+	if !c.IsAct() || c.Ahead || r.from == nil {
+		return false
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return !r.gone
 }
 
 // given is the approval that an act has already, from before its program began.

@@ -180,7 +180,7 @@ func (r *Run) open(c *call, waits bool) error {
 	}
 	r.point("call_recorded")
 	c.Key = pause.Key(r.id, c.ID, c.Digest)
-	if !c.External && !waits && !(r.parent != nil && c.Agents > 0) {
+	if !c.External && !waits && !(r.parent != nil && c.Agents > 0) && !r.goesOnBy(c) {
 		return nil
 	}
 	e := Entry{Run: r.id, Call: c.ID, Bridge: c.Bridge, Executing: !waits, Args: c.Args, Digest: c.Digest, Harness: c.Harness}

@@ -61,6 +61,7 @@ type Run struct {
 	order   int
 	spent   budget.Spend
 	acts    pause.Acts
+	gone    bool          // acts of this life cannot be repeated: it is committed
 	clock   *budget.Clock // of the wall clock limit
 	waiting []string      // the calls the guest waits on and can do nothing before
 	revoked map[string]bool

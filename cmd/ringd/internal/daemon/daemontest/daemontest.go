@@ -118,7 +118,7 @@ func Open(t testing.TB, cfg Config) (*Stack, error) {
 		return nil, err
 	}
 	s.store, err = store.Open(t.Context(), store.Config{Dir: filepath.Join(cfg.Dir, "store"), Now: s.Clock.Now,
-		Idempotent: func(bridge string) bool { return bridge == "again" }})
+		Idempotent: func(bridge string) bool { return bridge == "again" || interpreter.IsAct(bridge) }})
 	if err != nil {
 		return nil, err
 	}
@@ -143,7 +143,7 @@ func Open(t testing.TB, cfg Config) (*Stack, error) {
 	}
 	s.Desk = desk
 	s.Ring, err = interpreter.New(interpreter.Config{
-		Executors: map[string]executors.Executor{"js": s.Executor},
+		Executors: map[string]executors.Executor{"js": s.Executor, "shell": Scripts{s.Executor}},
 		Tier:      func(context.Context, string) profiles.Tier { return profiles.TierWasm },
 		Providers: map[string]interpreter.Provider{"ask": interpreter.Harness{}, "sign": interpreter.Harness{},
 			"act": s.Acts, "log": s.Acts, "pay": s.Acts, "again": idempotent{s.Acts}},
@@ -274,7 +274,8 @@ func (c *Compiler) Compile(ctx context.Context, p daemon.Push) (*profiles.Set, s
 
 // Set is what Compiler makes of a text: the policy's name and its bridges, each
 // NAME or NAME/AGENTS-OF-A-CALL/DEPTH/AGENTS-IN-ALL. NAME! needs an approval that
-// expires after a day, NAME!COUNT@OWNER@OWNER as many from these owners. A pause
+// expires after a day, NAME!COUNT@OWNER@OWNER as many from these owners. $PROGRAM
+// lists a program for scripts, and $PROGRAM!WORD asks people for that word of it. A pause
 // lasts two days, a session one hour and 64 bytes.
 func Set(text string) (*profiles.Set, error) {
 	name, bridges, _ := strings.Cut(text, " ")
@@ -284,6 +285,10 @@ func Set(text string) (*profiles.Set, error) {
 	a := profiles.Agent{Name: "default", Policy: name, Limits: limits, JS: &profiles.JS{Limits: limits},
 		Bridges: map[string]profiles.Bridge{}, Sessions: &profiles.Sessions{AgeMillis: 3_600_000, Bytes: 64}}
 	for _, b := range strings.Fields(bridges) {
+		if program, is := strings.CutPrefix(b, "$"); is {
+			a.Shell = lists(a.Shell, program, limits)
+			continue
+		}
 		spawn := [3]int64{1, 1, 1 << 40} // agents of a call, depth, agents in all
 		b, numbers, _ := strings.Cut(b, "/")
 		if numbers != "" {
@@ -302,6 +307,23 @@ func Set(text string) (*profiles.Set, error) {
 	set, _, err := profiles.Set{Agents: map[string]profiles.Agent{"default": a},
 		Modules: map[string]profiles.Module{"m": {Source: source, Digest: profiles.Digest([]byte(source))}}}.Seal()
 	return &set, err
+}
+
+// lists adds a program of /usr/bin to a shell: git, or git!push, for which people
+// are asked, and held for a minute at most.
+func lists(s *profiles.Shell, program string, limits profiles.Limits) *profiles.Shell {
+	if s == nil {
+		s = &profiles.Shell{Pipes: true, Redirects: true, Substitution: true, Limits: limits}
+	}
+	program, word, asks := strings.Cut(program, "!")
+	b := profiles.Binary{Path: "/usr/bin/" + program, Rule: profiles.Rule{File: "policy.yaml", Line: 2}}
+	if asks {
+		a := approval(true, "")
+		a.HoldMillis = 60_000
+		b.Ask = []profiles.AskRule{{Pattern: profiles.Pattern{Words: []string{word}, Text: word}, Approval: *a}}
+	}
+	s.Binaries = append(s.Binaries, b)
+	return s
 }
 
 func approval(asks bool, terms string) *profiles.Approval {

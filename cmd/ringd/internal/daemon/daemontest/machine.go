@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/ringd/ringd/executors"
+	"github.com/ringd/ringd/profiles"
 )
 
 // machine is a program that calls, and all of its state: what a snapshot holds.
@@ -64,6 +65,11 @@ func runMachine(ctx context.Context, r executors.Run, h executors.Host, out exec
 func (m *machine) begin() {
 	for _, bridge := range m.Waves[m.Wave] {
 		m.Calls++
+		if q, is := actOf(bridge); is {
+			q.Call = fmt.Sprintf("c%d", m.Calls)
+			m.Open = append(m.Open, q)
+			continue
+		}
 		args := json.RawMessage(`[{}]`)
 		if m.Verb == "steps" {
 			args = json.RawMessage(fmt.Sprintf(`[{"n":%d}]`, m.Calls))
@@ -74,6 +80,18 @@ func (m *machine) begin() {
 		}
 		m.Open = append(m.Open, executors.Question{Call: fmt.Sprintf("c%d", m.Calls), Bridge: bridge, Args: args})
 	}
+}
+
+// actOf reads run:PROGRAM:WORD…, which starts a program of /usr/bin, and with ^ in
+// front of it asks for its approval ahead.
+func actOf(word string) (executors.Question, bool) {
+	word, ahead := strings.CutPrefix(word, "^")
+	words := strings.Split(word, ":")
+	if words[0] != "run" || len(words) < 2 {
+		return executors.Question{}, false
+	}
+	argv := append([]string{"/usr/bin/" + words[1]}, words[2:]...)
+	return executors.Question{Ahead: ahead, Action: &profiles.Action{Exec: &profiles.ExecAction{Argv: argv}}}, true
 }
 
 // over reports whether the program has ended, and how.
