@@ -87,7 +87,7 @@ func TestActApprovalHoldsForNoMore(t *testing.T) {
 		{"other words", named("c2", exec("/usr/bin/git", "push", "origin", "--force")), policy, approve("c1"), profiles.CodeApprovalExpired, profiles.CodeAllowed},
 		{"fewer words", named("c2", exec("/usr/bin/git", "push")), policy, approve("c1"), profiles.CodeApprovalExpired, profiles.CodeAllowed},
 		{"it was denied", used, policy, interpreter.Settlement{Call: "c1", Denied: true, Reason: "no", By: "uid:7"}, profiles.CodeApprovalExpired, profiles.CodeApprovalDenied},
-		{"the policy now in force denies it", used, shellSet("b", denying("git", "push"), "git", "ls"), approve("c1"), profiles.CodeExecDenied, profiles.CodeExecDenied},
+		{"the policy now in force denies it", used, shellSet("b", denying("git", "push"), "git", "ls"), approve("c1"), profiles.CodeShellDenied, profiles.CodeShellDenied},
 		{"the policy now in force wants more people", used, shellSet("b", asking(func(a *profiles.Approval) { a.Count, a.HoldMillis = 2, 1 }), "git", "ls"), approve("c1"),
 			profiles.CodeApprovalExpired, profiles.CodeBridgeRevoked},
 		{"nobody approved it", used, policy, interpreter.Settlement{Call: "c1", Value: json.RawMessage(`{"verdict":"allow","code":"allowed"}`), By: "uid:7"},
