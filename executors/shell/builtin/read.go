@@ -29,12 +29,12 @@ func PlainRead(args []string) bool {
 
 // readOptions are those of read.
 type readOptions struct {
-	raw, array, silent bool
-	delim              byte
-	count              int // -n and -N; below 0: none
-	exact              bool
-	timeout            time.Duration // below 0: none
-	names              []string
+	raw, array bool
+	delim      byte
+	count      int // -n and -N; below 0: none
+	exact      bool
+	timeout    time.Duration // below 0: none
+	names      []string
 }
 
 func readArgs(args []string) (readOptions, string) {
@@ -264,7 +264,7 @@ func rest(text, ifs string) string {
 	for end > 0 && strings.IndexByte(ifs, text[end-1]) >= 0 && strings.IndexByte(" \t\n", text[end-1]) >= 0 {
 		end--
 	}
-	if end > 0 && text[end-1] != esc && strings.IndexByte(ifs, text[end-1]) >= 0 && strings.IndexAny(text[:end-1], ifs) < 0 {
+	if end > 0 && text[end-1] != esc && strings.IndexByte(ifs, text[end-1]) >= 0 && !strings.ContainsAny(text[:end-1], ifs) {
 		end--
 	}
 	return clean(text[:end])

@@ -122,6 +122,8 @@ func (h *host) Start(ctx context.Context, p runner.Program) (uint8, error) {
 			h.asks = append(h.asks, dec)
 		}
 		h.mu.Unlock()
+	case command.Deny, command.Unsettled:
+		return 0, denied(dec)
 	default:
 		return 0, denied(dec)
 	}

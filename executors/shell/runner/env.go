@@ -197,6 +197,8 @@ func (g *rig) state(r *interp.Runner) *State {
 			x.Kind, x.Value, x.List, x.Indexes = "list", "", v.List, v.Indexes
 		case expand.Associative:
 			x.Kind, x.Value, x.Map = "map", "", v.Map
+		case expand.Unknown, expand.NameRef, expand.KeepValue:
+			continue
 		default:
 			continue
 		}
