@@ -200,6 +200,7 @@ func regexpAfter(before []token) (is, sure bool) {
 			return false, false
 		}
 		return false, true
+	case sign:
 	}
 	switch t.text {
 	case ")", "++", "--", "$":

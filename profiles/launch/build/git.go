@@ -89,7 +89,7 @@ func (r *reader) gitKey(key string, value words.Word) gitkey.Kind {
 		}
 	case gitkey.Unknown:
 		r.Refuse("a setting that is not known not to start programs", key)
-	default:
+	case gitkey.Starts:
 		if value.Open && gitkey.Of(key, "", true) == gitkey.Safe {
 			r.Out.Maybe = true
 			return kind

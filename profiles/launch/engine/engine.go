@@ -170,7 +170,7 @@ func (r *Reader) Next() (Item, bool) {
 	return r.letter(), true
 }
 
-// unsure notes that options may hide in an unknown word.
+// Unsure notes that options may hide in an unknown word.
 func (r *Reader) Unsure(w words.Word) {
 	if w.Fed && r.Row.Flags&Data != 0 {
 		return
@@ -317,7 +317,7 @@ func strict(effect string) int {
 	}
 }
 
-// plain reads a program by its row alone.
+// Plain reads a program by its row alone.
 func (r *Reader) Plain() {
 	for {
 		it, ok := r.Next()
@@ -341,6 +341,7 @@ func (r *Reader) Plain() {
 	switch r.Row.Rest {
 	case Command, ShellText:
 		r.Bare()
+	case Operands, Programs, Stops:
 	}
 }
 
@@ -367,11 +368,12 @@ func (r *Reader) operand(it Item) bool {
 		r.Program(r.Name, it.Word)
 	case Stops:
 		return true
+	case Operands:
 	}
 	return false
 }
 
-// bare is a launcher without a command.
+// Bare is a launcher without a command.
 func (r *Reader) Bare() {
 	switch {
 	case r.C.More:
@@ -381,12 +383,12 @@ func (r *Reader) Bare() {
 	}
 }
 
-// stdin notes that a shell reads its commands from standard input.
+// ShellStdin notes that a shell reads its commands from standard input.
 func (r *Reader) ShellStdin(shell string) {
 	r.Out.Scripts = append(r.Out.Scripts, words.Script{Shell: shell, Outside: true, Chain: []string{r.Name}})
 }
 
-// apply does what the table says of an option.
+// Apply does what the table says of an option.
 func (r *Reader) Apply(it Item) {
 	via := r.Name + " " + it.Name
 	if it.Unknown {
@@ -434,7 +436,7 @@ func (r *Reader) Refuse(reason, word string) {
 	r.Out.Refused = append(r.Out.Refused, Refusal{Reason: reason, Word: word})
 }
 
-// start notes a nested command.
+// Start notes a nested command.
 func (r *Reader) Start(via string, ws []words.Word) { r.StartWith(via, ws, nil, r.C.More) }
 
 func (r *Reader) StartWith(via string, ws []words.Word, set []words.Assignment, more bool) {
@@ -446,7 +448,7 @@ func (r *Reader) StartWith(via string, ws []words.Word, set []words.Assignment, 
 	})
 }
 
-// program notes a program that is started with words of which none is known.
+// Program notes a program that is started with words of which none is known.
 func (r *Reader) Program(via string, w words.Word) {
 	switch {
 	case w.Open:
@@ -456,7 +458,7 @@ func (r *Reader) Program(via string, w words.Word) {
 	}
 }
 
-// line notes a command line that is split at blanks without a shell.
+// Line notes a command line that is split at blanks without a shell.
 func (r *Reader) Line(via string, w words.Word) {
 	if w.Open {
 		r.Out.Maybe = true
@@ -470,7 +472,7 @@ func (r *Reader) Line(via string, w words.Word) {
 	r.StartWith(via, ws, nil, true)
 }
 
-// text notes shell text that a program runs.
+// Text notes shell text that a program runs.
 func (r *Reader) Text(via string, w words.Word) { r.Script(via, w, "sh", nil, true) }
 
 func (r *Reader) Script(via string, w words.Word, shell string, params []words.Word, outside bool) {

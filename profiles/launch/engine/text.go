@@ -6,7 +6,7 @@ import (
 	"github.com/ringd/ringd/profiles/words"
 )
 
-// join joins words by blanks; the result is open where one of them is, or more may
+// Join joins words by blanks; the result is open where one of them is, or more may
 // follow.
 func Join(ws []words.Word, more bool) words.Word {
 	var b strings.Builder
@@ -22,7 +22,7 @@ func Join(ws []words.Word, more bool) words.Word {
 	return words.Word{Text: b.String(), Open: more, Fed: more}
 }
 
-// split splits a command line at blanks, quotes taken out. False: it has what only
+// Split splits a command line at blanks, quotes taken out. False: it has what only
 // a shell reads.
 func Split(text string) ([]words.Word, bool) {
 	if strings.ContainsAny(text, "$`\\\n;&|<>(){}") {
@@ -57,17 +57,17 @@ func Split(text string) ([]words.Word, bool) {
 	return out, quote == 0
 }
 
-// refuseAlways is the reader of programs that are never readable.
+// Always is the reader of programs that are never readable.
 func Always(reason string) func(*Reader) {
 	return func(r *Reader) {
 		r.Refuse(reason, r.Name)
 	}
 }
 
-// known gives a word's text where all of it is known.
+// KnownText gives a word's text where all of it is known.
 func KnownText(w words.Word) (string, bool) { return w.Text, !w.Open }
 
-// fromFile notes a program in a file: from standard input it is Stdin.
+// FromFile notes a program in a file: from standard input it is Stdin.
 func (r *Reader) FromFile(w words.Word, language string) {
 	if w.Text == "-" || StdinFile(w.Text) {
 		r.Out.Stdin = language

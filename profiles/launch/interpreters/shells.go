@@ -71,7 +71,7 @@ func readShell(r *reader) {
 		case shellRefused:
 			r.Refuse("this option loads what nobody has read, or is not known", w.Text)
 			return
-		default:
+		case shellPlain, shellReads, shellStdin:
 			text = text || verdict == shellReads
 			stdin = stdin || verdict == shellStdin
 			if skip > 0 && i+1 < len(r.Args) && r.Args[i+1].Many {

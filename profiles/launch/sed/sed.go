@@ -253,9 +253,10 @@ func (r *reader) body() {
 	for r.i < len(r.text) {
 		c := r.text[r.i]
 		r.i++
-		if c == '\\' {
+		switch c {
+		case '\\':
 			r.i++
-		} else if c == '\n' {
+		case '\n':
 			return
 		}
 	}
