@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/ringd/ringd/compiler/condition"
+	"github.com/ringd/ringd/compiler/plain"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/schema"
 )
@@ -41,9 +42,9 @@ func (d *document) approval(at string, a *schema.Approval, pause int64) *profile
 		switch {
 		case !ok:
 		case n < 1000 || n > maxExpiresMillis:
-			d.report(at+".expiresAfter", CodeLimit, "", "must be from 1s to %s", showDuration(maxExpiresMillis))
+			d.report(at+".expiresAfter", CodeLimit, "", "must be from 1s to %s", plain.ShowDuration(maxExpiresMillis))
 		case n > pause:
-			d.report(at+".expiresAfter", CodeLimitAbove, "raise spec.limits.pause", "is above the time that a run may be paused, %s", showDuration(pause))
+			d.report(at+".expiresAfter", CodeLimitAbove, "raise spec.limits.pause", "is above the time that a run may be paused, %s", plain.ShowDuration(pause))
 		default:
 			out.ExpiresMillis = n
 		}
@@ -65,7 +66,7 @@ func (d *document) approvers(at string, a *schema.Approval, out *profiles.Approv
 	people := 0
 	for i, who := range a.From {
 		kind, name, _ := strings.Cut(who, ":")
-		if kind != "user" && kind != "group" && kind != "team" || name == "" || strings.ContainsFunc(who, unseen) || strings.ContainsAny(who, " ,") {
+		if kind != "user" && kind != "group" && kind != "team" || name == "" || strings.ContainsFunc(who, plain.Unseen) || strings.ContainsAny(who, " ,") {
 			d.report(fmt.Sprintf("%s.from[%d]", at, i), CodeApproval, "write user:, group: or team: and a name", "%q names nobody", clip(who))
 		}
 		if kind == "user" && !slices.Contains(a.From[:i], who) {
@@ -121,14 +122,14 @@ func (d *document) sessions() *profiles.Sessions {
 	if s.MaxAge != "" {
 		n, ok := d.duration(at+".maxAge", s.MaxAge)
 		if ok && (n < minSessionAge || n > maxSessionAge) {
-			d.report(at+".maxAge", CodeLimit, "", "must be from %s to %s", showDuration(minSessionAge), showDuration(maxSessionAge))
+			d.report(at+".maxAge", CodeLimit, "", "must be from %s to %s", plain.ShowDuration(minSessionAge), plain.ShowDuration(maxSessionAge))
 		}
 		out.AgeMillis = n
 	}
 	if s.MaxSize != "" {
 		n, ok := d.size(at+".maxSize", s.MaxSize)
 		if ok && (n < minSessionBytes || n > maxSessionBytes) {
-			d.report(at+".maxSize", CodeLimit, "", "must be from %s to %s", showSize(minSessionBytes), showSize(maxSessionBytes))
+			d.report(at+".maxSize", CodeLimit, "", "must be from %s to %s", plain.ShowSize(minSessionBytes), plain.ShowSize(maxSessionBytes))
 		}
 		out.Bytes = n
 	}

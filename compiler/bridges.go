@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/ringd/ringd/compiler/bridgeschema"
+	"github.com/ringd/ringd/compiler/plain"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/schema"
 )
@@ -64,7 +65,7 @@ func newNames() *names { return &names{map[string]string{}, map[string]string{}}
 // and the other needs an object of that name.
 func (d *document) bridgeName(taken *names, at, name string) bool {
 	parts := strings.Split(name, ".")
-	if !dottedName(name) || len(parts) > 4 || len(name) > 255 {
+	if !plain.DottedName(name) || len(parts) > 4 || len(name) > 255 {
 		d.report(at, CodeBridgeName, "write a camelCase name such as spawnSubagent, or dotted such as tools.search", "%q is not a name of a bridge", clip(name))
 		return false
 	}
@@ -159,7 +160,7 @@ func (d *document) bridgeLimits(at string, l *schema.BridgeLimits) profiles.Brid
 			n, ok = d.size(at+"."+name, text)
 		}
 		if ok && (n < 1 || n > most) {
-			d.report(at+"."+name, CodeLimit, "", "must be from 1B to %s", showSize(most))
+			d.report(at+"."+name, CodeLimit, "", "must be from 1B to %s", plain.ShowSize(most))
 		}
 		return n
 	}
@@ -185,7 +186,7 @@ func (d *document) bridgeLimits(at string, l *schema.BridgeLimits) profiles.Brid
 	if l.Timeout != "" {
 		n, ok := d.duration(at+".timeout", l.Timeout)
 		if ok && (n < 1 || n > 30*day) {
-			d.report(at+".timeout", CodeLimit, "", "must be from 1ms to %s", showDuration(30*day))
+			d.report(at+".timeout", CodeLimit, "", "must be from 1ms to %s", plain.ShowDuration(30*day))
 		}
 		out.TimeoutMillis = n
 	}

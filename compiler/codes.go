@@ -1,5 +1,7 @@
 package compiler
 
+import "github.com/ringd/ringd/compiler/programs"
+
 // The codes of findings about a policy's meaning. They are API: tools match on
 // them. schema has those about its text.
 const (
@@ -33,4 +35,22 @@ const (
 	CodeDate           = "date"                 // not a date
 	CodeApproval       = "approval"             // an approval that nobody could give, or that nobody is asked for
 	CodeSetTooLarge    = "set-too-large"        // the compiled set is above its limit
+)
+
+// The codes of findings about programs and the rules of their words; what each
+// means stands in package programs.
+const (
+	CodeProgramShell       = programs.CodeShell
+	CodeProgramInterpreter = programs.CodeInterpreter
+	CodeProgramLauncher    = programs.CodeLauncher
+	CodeProgramMany        = programs.CodeMany
+	CodeProgramDuplicate   = programs.CodeDuplicate
+	CodeProgramWritable    = programs.CodeWritable
+	CodeProgramHelper      = programs.CodeHelper
+	CodeProgramForce       = programs.CodeForce
+	CodeProgramVariable    = programs.CodeVariable
+	CodeRuleRedundant      = programs.CodeRedundant
+	CodeRuleUnreachable    = programs.CodeUnreachable
+	CodeRuleShadowed       = programs.CodeShadowed
+	CodeExample            = programs.CodeExample
 )

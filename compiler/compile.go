@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ringd/ringd/compiler/programs"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/schema"
 )
@@ -82,6 +83,7 @@ type compilation struct {
 type document struct {
 	*compilation
 	policy *schema.Policy
+	told   programs.Config // what of the shell no profile carries
 }
 
 func (d *document) compile() {
@@ -106,6 +108,7 @@ func (d *document) compile() {
 	d.checkModules()
 	d.executors(&agent)
 	d.bridges(&agent)
+	d.programs(agent)
 	for _, named := range d.names() {
 		if d.claim(named) {
 			agent.Name, agent.Rule = named.name, ruleAt(named.origin)

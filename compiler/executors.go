@@ -2,11 +2,10 @@ package compiler
 
 import (
 	"fmt"
-	"path"
 	"slices"
 	"strings"
-	"unicode"
 
+	"github.com/ringd/ringd/compiler/plain"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/schema"
 )
@@ -89,7 +88,7 @@ func (d *document) js(js *schema.JS, rule profiles.Rule) *profiles.JS {
 	}
 	for i, name := range js.DenyGlobals {
 		here := fmt.Sprintf("%s.globals.deny[%d]", at, i)
-		if !identifier(name) {
+		if !plain.Identifier(name) {
 			d.report(here, CodeNeverMatches, "", "%q is not the name of a global", clip(name))
 			continue
 		}
@@ -130,7 +129,7 @@ func (d *document) python(py *schema.Python, rule profiles.Rule) *profiles.Pytho
 	out.Imports.Default = d.policy.Compact && (py.Imports == nil || len(py.Imports.Allow) == 0)
 	for i, name := range py.DenyBuiltins {
 		here := fmt.Sprintf("%s.builtins.deny[%d]", at, i)
-		if !identifier(name) {
+		if !plain.Identifier(name) {
 			d.report(here, CodeNeverMatches, "", "%q is not the name of a builtin", clip(name))
 			continue
 		}
@@ -144,7 +143,7 @@ func (d *document) python(py *schema.Python, rule profiles.Rule) *profiles.Pytho
 // names no Python import can have.
 func (d *document) pythonName(list []profiles.ImportRule, at, name string) []profiles.ImportRule {
 	short := strings.TrimSuffix(name, ".*")
-	if !dottedName(short) {
+	if !plain.DottedName(short) {
 		if !d.policy.Compact {
 			d.report(at, CodeNeverMatches, "", "%q is not a dotted module name", clip(name))
 		}
@@ -181,79 +180,6 @@ func parentName(name string, sep byte) string {
 	return ""
 }
 
-func (d *document) shell(sh *schema.Shell, rule profiles.Rule) *profiles.Shell {
-	if sh == nil {
-		sh = &schema.Shell{}
-	}
-	const at = "spec.executors.shell"
-	out := &profiles.Shell{Limits: d.limits(profiles.ExecutorShell, at+".limits", sh.Limits), Rule: rule,
-		Pipes:        grantedUnless(d.policy.Compact, sh.AllowPipes),
-		Redirects:    grantedUnless(d.policy.Compact, sh.AllowRedirects),
-		Substitution: grantedUnless(d.policy.Compact, sh.AllowSubstitution),
-		JIT:          grantedUnless(false, sh.JIT)}
-	if out.JIT && len(sh.Binaries) == 0 {
-		d.warn(at+".jit", CodeNeverMatches, "list the program that needs it in shell.binaries, or leave jit out", "no program is granted that could use it")
-	}
-	for i, b := range sh.Binaries {
-		here := fmt.Sprintf("%s.binaries[%d].path", at, i)
-		if !cleanAbsolute(b.Path) || b.Path == "/" {
-			d.report(here, CodePath, cleanHint(b.Path), "%q is not the absolute, clean path of a program", clip(b.Path))
-			continue
-		}
-		if d.oddPath(here, b.Path, "list every program by its path") {
-			continue
-		}
-		if strings.Contains(b.Path, " ") {
-			d.warn(here, CodePath, "the words of a command are no part of the program's path; denied patterns take words back", "%q holds a space", clip(b.Path))
-		}
-		out.Binaries = append(out.Binaries, profiles.Binary{Path: b.Path, Rule: d.rule(here)})
-	}
-	for i, p := range sh.DenyPatterns {
-		if words, ok := d.pattern(fmt.Sprintf("%s.denyPatterns[%d]", at, i), p); ok {
-			out.DeniedPatterns = append(out.DeniedPatterns, words)
-		}
-	}
-	return out
-}
-
-// grantedUnless gives a switch its value; an absent one is off, but on in the
-// compact form, which has no such switch.
-func grantedUnless(compact bool, written *bool) bool {
-	if written != nil {
-		return *written
-	}
-	return compact
-}
-
-// pattern compiles a denied command. Both kinds are words: a substring of text
-// that a shell will change before it runs it is no control.
-func (d *document) pattern(at string, p schema.DenyPattern) (profiles.Pattern, bool) {
-	if p.Kind != "" && p.Kind != "argv" && p.Kind != "literal" {
-		d.report(at+".kind", CodeUnsupported, "write the command and its flags as words: rm -rf", "nothing matches a denied pattern of kind %s", clip(p.Kind))
-		return profiles.Pattern{}, false
-	}
-	here := at + ".pattern"
-	words := strings.Fields(p.Pattern)
-	if len(words) == 0 {
-		d.report(here, CodePattern, "", "the pattern is empty")
-		return profiles.Pattern{}, false
-	}
-	if i := strings.IndexAny(p.Pattern, "'\"`\\$|;&<>(){}*?[]!#\x00\r\n"); i >= 0 {
-		d.report(here, CodePattern, "a pattern is plain words, compared with the words of a command: rm -rf",
-			"%q has no meaning in a pattern", p.Pattern[i:i+1])
-		return profiles.Pattern{}, false
-	}
-	if strings.ContainsFunc(strings.Join(words, ""), unseen) {
-		d.report(here, CodePattern, "write it again by hand", "%q holds a character that is not seen", clip(p.Pattern))
-		return profiles.Pattern{}, false
-	}
-	if strings.HasPrefix(words[0], "-") || strings.HasSuffix(words[0], "/") {
-		d.report(here, CodePattern, "start with the command: rm -rf", "%q is not a command", clip(words[0]))
-		return profiles.Pattern{}, false
-	}
-	return profiles.Pattern{Words: words, Text: p.Pattern, Reason: p.Reason, Rule: d.rule(here)}, true
-}
-
 // filesystem compiles the file lists.
 func (d *document) filesystem() profiles.Files {
 	fs := d.policy.Spec.Filesystem
@@ -263,8 +189,8 @@ func (d *document) filesystem() profiles.Files {
 	list := func(name string, paths []string) (out []profiles.PathRule) {
 		for i, p := range paths {
 			here := fmt.Sprintf("spec.filesystem.%s[%d]", name, i)
-			if !cleanFilePath(p) {
-				d.report(here, CodePath, cleanHint(p), "%q is not a clean path from /, ~ or $WORKSPACE", clip(p))
+			if !plain.CleanFilePath(p) {
+				d.report(here, CodePath, plain.CleanHint(p), "%q is not a clean path from /, ~ or $WORKSPACE", clip(p))
 				continue
 			}
 			if d.oddPath(here, p, "name the folder: a rule covers everything below its path") {
@@ -314,57 +240,12 @@ func (d *document) oddPath(at, p, patternHint string) bool {
 		d.report(at, CodePath, "", "the path has more than %d bytes", maxPath)
 	case strings.ContainsAny(p, "*?[]{}"):
 		d.report(at, CodePath, patternHint, "%q looks like a pattern, and a path is none", clip(p))
-	case strings.ContainsFunc(p, unseen):
+	case strings.ContainsFunc(p, plain.Unseen):
 		d.report(at, CodePath, "write it on one line, without | or >", "%q holds a line end or another character that is not seen", clip(p))
 	case strings.TrimSpace(p) != p:
 		d.report(at, CodePath, fmt.Sprintf("write %q", strings.TrimSpace(p)), "%q ends in a space", clip(p))
 	default:
 		return false
-	}
-	return true
-}
-
-// unseen reports whether a character does not show: what holds one never equals
-// what the author sees.
-func unseen(r rune) bool { return !unicode.IsPrint(r) }
-
-func cleanAbsolute(p string) bool {
-	return path.IsAbs(p) && path.Clean(p) == p && !strings.ContainsRune(p, 0)
-}
-
-func cleanFilePath(p string) bool {
-	for _, place := range []string{"$WORKSPACE", "~"} {
-		if rest, ok := strings.CutPrefix(p, place); ok {
-			return rest == "" || rest != "/" && cleanAbsolute(rest)
-		}
-	}
-	return cleanAbsolute(p)
-}
-
-func cleanHint(p string) string {
-	if p == "" || strings.Contains(p, "..") || path.Clean(p) == p {
-		return ""
-	}
-	return fmt.Sprintf("write %q", path.Clean(p))
-}
-
-// identifier reports whether name is one ASCII name.
-func identifier(name string) bool {
-	return dottedName(name) && !strings.Contains(name, ".")
-}
-
-// dottedName reports whether name is ASCII names joined by dots.
-func dottedName(name string) bool {
-	for part := range strings.SplitSeq(name, ".") {
-		if part == "" || '0' <= part[0] && part[0] <= '9' {
-			return false
-		}
-		for i := range len(part) {
-			c := part[i]
-			if c != '_' && (c < '0' || c > '9') && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') {
-				return false
-			}
-		}
 	}
 	return true
 }

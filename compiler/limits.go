@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"math"
 	"strconv"
-	"strings"
 
+	"github.com/ringd/ringd/compiler/plain"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/schema"
 )
@@ -28,6 +28,14 @@ const (
 	DefaultPythonCPUMillis   = 30_000
 	DefaultPythonMemoryBytes = 512 << 20
 	DefaultPythonStackBytes  = 8 << 20
+
+	// A script starts several programs at once, each of which has the memory and
+	// the files of the limit.
+	DefaultShellCPUMillis   = 30_000
+	DefaultShellMemoryBytes = 512 << 20
+	DefaultShellStackBytes  = 8 << 20
+	DefaultShellProcesses   = 64
+	DefaultShellFiles       = 256
 )
 
 // The limits that a bridge has when its policy does not name them.
@@ -69,18 +77,22 @@ func always(b bound) func(string) bound { return func(string) bound { return b }
 
 // limitKinds lists every limit of a run.
 func limitKinds() []limitKind {
-	python := func(of, py bound) func(string) bound {
+	each := func(of, py, sh bound) func(string) bound {
 		return func(executor string) bound {
-			if executor == profiles.ExecutorPython {
+			switch executor {
+			case profiles.ExecutorPython:
 				return py
+			case profiles.ExecutorShell:
+				return sh
+			default:
+				return of
 			}
-			return of
 		}
 	}
 	return []limitKind{
 		{name: "cpu", size: func(l *schema.Limits) (string, bool) { return l.CPU, false },
 			out:  func(l *profiles.Limits) **int64 { return &l.CPUMillis },
-			for_: python(bound{1, day, DefaultCPUMillis}, bound{1, day, DefaultPythonCPUMillis})},
+			for_: each(bound{1, day, DefaultCPUMillis}, bound{1, day, DefaultPythonCPUMillis}, bound{1, day, DefaultShellCPUMillis})},
 		{name: "memory", size: func(l *schema.Limits) (string, bool) { return l.Memory, true },
 			out: func(l *profiles.Limits) **int64 { return &l.MemoryBytes },
 			for_: func(executor string) bound {
@@ -89,6 +101,8 @@ func limitKinds() []limitKind {
 					return bound{1 << 20, 3 << 30, DefaultMemoryBytes}
 				case profiles.ExecutorPython:
 					return bound{16 << 20, 1 << 40, DefaultPythonMemoryBytes}
+				case profiles.ExecutorShell:
+					return bound{16 << 20, 1 << 40, DefaultShellMemoryBytes}
 				default:
 					return bound{1 << 20, 1 << 40, DefaultMemoryBytes}
 				}
@@ -101,11 +115,11 @@ func limitKinds() []limitKind {
 			out: func(l *profiles.Limits) **int64 { return &l.ResultBytes }, for_: always(bound{1, 64 << 20, DefaultResultBytes})},
 		{name: "stack", size: func(l *schema.Limits) (string, bool) { return l.Stack, true },
 			out:  func(l *profiles.Limits) **int64 { return &l.StackBytes },
-			for_: python(bound{16 << 10, 64 << 20, DefaultStackBytes}, bound{64 << 10, 64 << 20, DefaultPythonStackBytes})},
+			for_: each(bound{16 << 10, 64 << 20, DefaultStackBytes}, bound{64 << 10, 64 << 20, DefaultPythonStackBytes}, bound{64 << 10, 64 << 20, DefaultShellStackBytes})},
 		{name: "processes", num: func(l *schema.Limits) *int64 { return l.Processes },
-			out: func(l *profiles.Limits) **int64 { return &l.Processes }, for_: always(bound{1, 4096, DefaultProcesses})},
+			out: func(l *profiles.Limits) **int64 { return &l.Processes }, for_: each(bound{1, 4096, DefaultProcesses}, bound{1, 4096, DefaultProcesses}, bound{1, 4096, DefaultShellProcesses})},
 		{name: "files", num: func(l *schema.Limits) *int64 { return l.Files },
-			out: func(l *profiles.Limits) **int64 { return &l.Files }, for_: always(bound{0, 1 << 20, DefaultFiles})},
+			out: func(l *profiles.Limits) **int64 { return &l.Files }, for_: each(bound{0, 1 << 20, DefaultFiles}, bound{0, 1 << 20, DefaultFiles}, bound{0, 1 << 20, DefaultShellFiles})},
 		{name: "refusedCalls", num: func(l *schema.Limits) *int64 { return l.RefusedCalls },
 			out: func(l *profiles.Limits) **int64 { return &l.RefusedCalls }, for_: always(bound{0, 100_000, DefaultRefused})},
 		{name: "pause", size: func(l *schema.Limits) (string, bool) { return l.Pause, false },
@@ -214,68 +228,30 @@ func (b bound) reach(k limitKind) string {
 	show := func(n int64) string { return strconv.FormatInt(n, 10) }
 	if k.size != nil {
 		if _, isSize := k.size(&schema.Limits{}); isSize {
-			show = showSize
+			show = plain.ShowSize
 		} else {
-			show = showDuration
+			show = plain.ShowDuration
 		}
 	}
 	return "from " + show(b.least) + " to " + show(b.most)
 }
 
 // size reads a size such as 64MiB.
-func (d *document) size(path, text string) (int64, bool) {
-	n, ok := readUnit(text, []unit{{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"B", 1}})
+func (d *document) size(path, s string) (int64, bool) {
+	n, ok := plain.Size(s)
 	if !ok {
-		d.report(path, CodeSize, "", "%q is not a size such as 64MiB", clip(text))
+		d.report(path, CodeSize, "", "%q is not a size such as 64MiB", clip(s))
 	}
 	return n, ok
 }
 
 // duration reads a duration such as 30s, in milliseconds.
-func (d *document) duration(path, text string) (int64, bool) {
-	n, ok := readUnit(text, []unit{{"ms", 1}, {"s", 1000}, {"m", 60_000}, {"h", 3_600_000}})
+func (d *document) duration(path, s string) (int64, bool) {
+	n, ok := plain.Duration(s)
 	if !ok {
-		d.report(path, CodeDuration, "", "%q is not a duration such as 500ms, 30s, 5m or 2h", clip(text))
+		d.report(path, CodeDuration, "", "%q is not a duration such as 500ms, 30s, 5m or 2h", clip(s))
 	}
 	return n, ok
-}
-
-type unit struct {
-	suffix string
-	factor int64
-}
-
-func readUnit(text string, units []unit) (int64, bool) {
-	for _, u := range units {
-		digits, ok := strings.CutSuffix(text, u.suffix)
-		if !ok {
-			continue
-		}
-		n, err := strconv.ParseUint(digits, 10, 63)
-		if err != nil || digits[0] == '+' || int64(n) > math.MaxInt64/u.factor {
-			return 0, false
-		}
-		return int64(n) * u.factor, true
-	}
-	return 0, false
-}
-
-func showSize(n int64) string {
-	for _, u := range []unit{{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}} {
-		if n >= u.factor && n%u.factor == 0 {
-			return strconv.FormatInt(n/u.factor, 10) + u.suffix
-		}
-	}
-	return strconv.FormatInt(n, 10) + "B"
-}
-
-func showDuration(n int64) string {
-	for _, u := range []unit{{"h", 3_600_000}, {"m", 60_000}, {"s", 1000}} {
-		if n >= u.factor && n%u.factor == 0 {
-			return strconv.FormatInt(n/u.factor, 10) + u.suffix
-		}
-	}
-	return strconv.FormatInt(n, 10) + "ms"
 }
 
 func clip(s string) string {

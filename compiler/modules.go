@@ -9,6 +9,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/ringd/ringd/compiler/plain"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/schema"
 )
@@ -75,7 +76,7 @@ func (d *document) noModule(at, specifier string) {
 			"no module is called %q", clip(specifier))
 		return
 	}
-	if !dottedName(strings.TrimSuffix(specifier, ".*")) {
+	if !plain.DottedName(strings.TrimSuffix(specifier, ".*")) {
 		d.warn(at, CodeModuleUnknown, hint, "%q names neither a Python module nor a module of this policy", clip(specifier))
 	}
 }
@@ -149,7 +150,7 @@ func (d *document) checkModules() {
 func (d *document) moduleText(at, file string, text []byte) (profiles.Module, bool) {
 	switch {
 	case len(text) > MaxModuleBytes:
-		d.report(at, CodeModuleText, "", "the module is above %s", showSize(MaxModuleBytes))
+		d.report(at, CodeModuleText, "", "the module is above %s", plain.ShowSize(MaxModuleBytes))
 		return profiles.Module{}, false
 	case !utf8.Valid(text) || slices.Contains(text, 0):
 		d.report(at, CodeModuleText, "", "the module is not UTF-8 text")

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/net/publicsuffix"
 
+	"github.com/ringd/ringd/compiler/plain"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/profiles/egress"
 	"github.com/ringd/ringd/profiles/hosts"
@@ -220,7 +221,7 @@ func (d *document) egressLimits(at string, l *schema.EgressLimits) (out profiles
 
 // rate reads a rate such as 60/m, by the minute.
 func (d *document) rate(path, text string) (int64, bool) {
-	n, ok := readUnit(text, []unit{{"/m", 1}, {"/s", 60}})
+	n, ok := plain.Rate(text)
 	if !ok {
 		d.report(path, CodeRate, "", "%q is not a rate such as 60/m or 10/s", clip(text))
 	}

@@ -141,7 +141,7 @@ type Binary struct {
 	Interpreted bool `json:"interpreted,omitempty"`
 	// Allow lists the only sub-commands, each as the words behind the program's
 	// global options; nil allows all.
-	Allow []Pattern `json:"allow,omitempty"`
+	Allow []Pattern `json:"allow,omitzero"`
 	// Deny lists words behind the program's name that are refused: a sub-command
 	// with flags, or a flag alone, which is refused wherever it stands.
 	Deny []Pattern `json:"deny,omitempty"`
@@ -188,6 +188,9 @@ type Shell struct {
 	JIT            bool      `json:"jit,omitempty"` // memory may become executable
 	Limits         Limits    `json:"limits"`
 	Rule           Rule      `json:"rule"`
+	// Env lists the variables (NAME=value) that every script begins with, beside what
+	// ringd gives it.
+	Env []string `json:"env,omitempty"`
 	// Audit is "full" when records hold the words of programs, and "" or "metadata"
 	// when they hold the program and a digest of its words.
 	Audit string `json:"audit,omitempty"`

@@ -90,12 +90,14 @@ func (c *checker) mismatch(n *node, s *shape.Shape, p *place) {
 		if hint = s.Says; len(s.Enum) == 0 && s.Matches(n.text) {
 			hint = fmt.Sprintf("put it in quotes: %q", n.text)
 		}
-	case s.Kind == shape.List && n.plain && strings.HasPrefix(n.text, "-") && n.kind == shape.String:
+	case s.Kind == shape.List && n.plain && strings.HasPrefix(n.text, "-") && !strings.HasPrefix(n.text, "--") && n.kind == shape.String:
 		hint = "put a space after the -"
 	case s.Kind == shape.List && s.Item.Kind == n.kind && n.kind == shape.String:
 		hint = fmt.Sprintf("a list of one is [%q]", clip(n.text))
 	case s.Kind == shape.List && s.Item.Kind == n.kind && n.kind == shape.Int:
 		hint = fmt.Sprintf("a list of one is [%s]", clip(n.text))
+	case s.Kind == shape.String && n.kind == shape.Object && strings.HasPrefix(p.String(), "interpreter_ring."):
+		hint = "the compact form lists texts alone; what says more is written in the full form, with apiVersion: ringd/v1"
 	case s.Kind == shape.Object && n.kind == shape.String && onlyRequired(s) != "":
 		hint = fmt.Sprintf("write {%s: %q}", onlyRequired(s), clip(n.text))
 	case (s.Kind == shape.Int || s.Kind == shape.Bool) && n.kind == shape.String && !n.plain:
@@ -278,7 +280,7 @@ func (c *checker) items(n *node, s *shape.Shape, p *place) {
 		if s.Unique != "" {
 			name, what = item.get(s.Unique), s.Unique
 		}
-		if name == nil || name.kind != uniqueKind(s.Item, s.Unique) {
+		if s.Repeat || name == nil || name.kind != uniqueKind(s.Item, s.Unique) {
 			continue
 		}
 		first, twice := seen[name.text]

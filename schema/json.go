@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/ringd/ringd/schema/shape"
+	"github.com/ringd/ringd/schema/syntax"
 )
 
 // readJSON reads the one value of text, which must be JSON without extensions.
@@ -139,13 +140,13 @@ func (r *jsonReader) object(out *node, depth int) error {
 
 // jsonSyntax turns the decoder's error into a finding in plain words.
 func jsonSyntax(text []byte, err error, found *findings) {
-	var syntax *json.SyntaxError
-	if !errors.As(err, &syntax) || errors.Is(err, io.ErrUnexpectedEOF) {
+	var bad *json.SyntaxError
+	if !errors.As(err, &bad) || errors.Is(err, io.ErrUnexpectedEOF) {
 		found.add(spotAt(text, len(text)), CodeSyntax, "the text is not valid JSON", "")
 		return
 	}
-	offset := max(0, int(syntax.Offset)-1)
-	words := syntax.Error()
+	offset := max(0, int(bad.Offset)-1)
+	words := bad.Error()
 	switch {
 	case strings.Contains(words, "unexpected end"):
 		found.add(spotAt(text, len(bytes.TrimRight(text, " \t\r\n"))), CodeSyntax, "the text ends inside a value", "close every {, [ and \"")
@@ -157,25 +158,6 @@ func jsonSyntax(text []byte, err error, found *findings) {
 		found.add(spotAt(text, offset), CodeSyntax, "the text is not closed on its line", "close it with \", and write line ends in it as \\n")
 	default:
 		r, _ := utf8.DecodeRune(text[min(offset, len(text)-1):])
-		found.add(spotAt(text, offset), CodeSyntax, fmt.Sprintf("unexpected %q", r), jsonHint(r, words))
-	}
-}
-
-func jsonHint(r rune, words string) string {
-	switch {
-	case r == '/' || r == '#':
-		return "JSON has no comments; use YAML or CUE"
-	case r == '\'':
-		return "JSON text stands in double quotes"
-	case (r == '}' || r == ']') && strings.Contains(words, "looking for beginning"):
-		return "leave out the comma before it"
-	case strings.Contains(words, "after object key:value pair") || strings.Contains(words, "after array element"):
-		return "a comma is missing before it"
-	case strings.Contains(words, "object key string"):
-		return "a field name stands in double quotes"
-	case strings.Contains(words, "in string literal"):
-		return "write tabs and other control characters in text as escapes such as \\t"
-	default:
-		return ""
+		found.add(spotAt(text, offset), CodeSyntax, fmt.Sprintf("unexpected %q", r), syntax.JSONHint(r, words))
 	}
 }

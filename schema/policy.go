@@ -119,34 +119,70 @@ type Python struct {
 
 // Shell is the shell executor's part.
 type Shell struct {
-	Binaries          []Binary      `cue:"binaries"`
-	DenyPatterns      []DenyPattern `cue:"denyPatterns"`
-	AllowPipes        *bool         `cue:"allowPipes"`
-	AllowRedirects    *bool         `cue:"allowRedirects"`
-	AllowSubstitution *bool         `cue:"allowSubstitution"`
-	JIT               *bool         `cue:"jit"`
-	Limits            *Limits       `cue:"limits"`
+	Binaries          []Binary          `cue:"binaries"`
+	DenyPatterns      []DenyPattern     `cue:"denyPatterns"`
+	Env               map[string]string `cue:"env"`
+	AllowPipes        *bool             `cue:"allowPipes"`
+	AllowRedirects    *bool             `cue:"allowRedirects"`
+	AllowSubstitution *bool             `cue:"allowSubstitution"`
+	JIT               *bool             `cue:"jit"`
+	Audit             string            `cue:"audit"` // "metadata", "full" or ""
+	Limits            *Limits           `cue:"limits"`
 }
 
 // Binary is a program the shell may start.
 type Binary struct {
-	Path    string      `cue:"path"`
-	Args    *BinaryArgs `cue:"args"`
-	Network *bool       `cue:"network"`
+	Path        string            `cue:"path"`
+	Args        *Args             `cue:"args"`
+	Env         map[string]string `cue:"env"` // forced
+	Helpers     []string          `cue:"helpers"`
+	Match       []string          `cue:"match"`
+	NotMatch    []string          `cue:"notMatch"`
+	Acknowledge *bool             `cue:"acknowledge"`
+	Network     *bool             `cue:"network"`
 }
 
-// BinaryArgs narrows how a program may be called.
-type BinaryArgs struct {
-	Subcommands []string `cue:"subcommands"`
-	DenyFlags   []string `cue:"denyFlags"`
-	MaxArgs     *int     `cue:"maxArgs"`
+// Args narrows how a program may be called.
+type Args struct {
+	Subcommands []string    `cue:"subcommands"`
+	Deny        []DenyWords `cue:"deny"`
+	DenyFlags   []string    `cue:"denyFlags"`
+	Ask         []AskWords  `cue:"ask"`
+	SafeConfig  *bool       `cue:"safeConfig"`
+	MaxArgs     *int        `cue:"maxArgs"`
+	Force       []string    `cue:"force"`
+}
+
+// DenyWords refuses words of one program.
+type DenyWords struct {
+	Words   string `cue:"words"`
+	Because string `cue:"because"`
+	Instead string `cue:"instead"`
+}
+
+// AskWords asks people about words of one program.
+type AskWords struct {
+	Words    string         `cue:"words"`
+	Because  string         `cue:"because"`
+	Approval *WordsApproval `cue:"approval"`
+}
+
+// WordsApproval says who is asked about a command; "" and nil are absent.
+type WordsApproval struct {
+	From         []string `cue:"from"`
+	Count        *int64   `cue:"count"`
+	ExpiresAfter string   `cue:"expiresAfter"`
+	Hold         string   `cue:"hold"`
 }
 
 // DenyPattern refuses a command.
 type DenyPattern struct {
-	Pattern string `cue:"pattern"`
-	Kind    string `cue:"kind"`
-	Reason  string `cue:"reason"`
+	Pattern  string   `cue:"pattern"`
+	Kind     string   `cue:"kind"`
+	Reason   string   `cue:"reason"`
+	Instead  string   `cue:"instead"`
+	Match    []string `cue:"match"`
+	NotMatch []string `cue:"notMatch"`
 }
 
 // ModuleSource is a JavaScript module of the policy: inline source or a file

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"sort"
-	"strconv"
 	"strings"
 	"unicode/utf8"
 
@@ -15,6 +14,7 @@ import (
 	"github.com/ringd/ringd/schema/prose"
 	"github.com/ringd/ringd/schema/scalar"
 	"github.com/ringd/ringd/schema/shape"
+	"github.com/ringd/ringd/schema/syntax"
 )
 
 // readYAML reads the one document of text. It returns nothing when it found an
@@ -294,7 +294,7 @@ func (y *yamlReader) syntax(err error, read int) {
 		y.add(at, CodeTooDeep, fmt.Sprintf("nested more than %d deep", maxDepth), "")
 		return
 	}
-	msg, hint := yamlWords(text, line)
+	msg, hint := syntax.YAML(text, line)
 	if i := bytes.IndexByte(line, ':'); i >= 0 && i+1 < len(line) && (line[i+1] == '{' || line[i+1] == '[') {
 		msg, hint = "a field name without a space after its \":\"", "put a space after the colon"
 	}
@@ -310,7 +310,7 @@ const maxSearched = 512 << 10
 // that of the shortest beginning of the text with the same error; it lies
 // shortly before the byte up to which the parser has read.
 func (y *yamlReader) errorLine(text string, read int) int {
-	line, words := splitError(text)
+	line, words := syntax.SplitYAML(text)
 	if !strings.HasPrefix(words, "did not find expected") || strings.Contains(words, "',' or") || len(y.text) > maxSearched {
 		return line
 	}
@@ -328,54 +328,7 @@ func (y *yamlReader) errorLine(text string, read int) int {
 		if err == nil {
 			return false
 		}
-		_, same := splitError(err.Error())
+		_, same := syntax.SplitYAML(err.Error())
 		return same == words
 	})
-}
-
-// splitError splits "yaml: line 3: words" and corrects the line.
-func splitError(text string) (line int, words string) {
-	words = strings.TrimPrefix(text, "yaml: ")
-	if rest, ok := strings.CutPrefix(words, "line "); ok {
-		digits, after, _ := strings.Cut(rest, ": ")
-		line, _ = strconv.Atoi(digits) // 0 without a number
-		words = after
-	}
-	for _, parser := range []string{"expected key", "'-' indicator", "',' or", "node content", "document start"} {
-		if strings.Contains(words, parser) {
-			return line + 1, words
-		}
-	}
-	return max(1, line), words
-}
-
-func yamlWords(text string, line []byte) (msg, hint string) {
-	lead := line[:len(line)-len(bytes.TrimLeft(line, " \t"))]
-	if bytes.IndexByte(lead, '\t') >= 0 {
-		return "the line is indented with a tab", "indent with spaces"
-	}
-	for _, w := range []struct{ has, msg, hint string }{
-		{"cannot start any token", "a value cannot start with this character", "put the text in quotes"},
-		{"mapping values are not allowed", "a second \":\" on a line, or a field that is indented too far", "put text with \": \" in quotes"},
-		{"did not find expected key", "the indentation does not fit the fields above", ""},
-		{"did not find expected '-' indicator", "the indentation does not fit the list above", ""},
-		{"could not find expected ':'", "a field name without \":\"", ""},
-		{"did not find expected ',' or", "a list or object in brackets is not closed, or lacks a comma", ""},
-		{"alphabetic or numeric", "an anchor or alias without a name", "put text that starts with & or * in quotes"},
-		{"unexpected end of stream", "a quoted text is not closed", ""},
-		{"unknown escape", "an escape that YAML does not have", "double the backslash, or use single quotes"},
-		{"escape", "an escape that is not complete", ""},
-		{"anchor", "an anchor or alias without a name", "put text that starts with & or * in quotes"},
-		{"control characters", "a control character", ""},
-		{"document start", "text after the document", "one policy a file"},
-		{"undefined tag", "a tag that is not part of the policy language", "put text that starts with ! in quotes"},
-		{"tag", "a tag that is not part of the policy language", "put text that starts with ! in quotes"},
-		{"directive", "a directive that is not part of the policy language", "leave the % line out"},
-		{"block", "the indentation does not fit", ""},
-	} {
-		if strings.Contains(text, w.has) {
-			return w.msg, w.hint
-		}
-	}
-	return "the text is not valid YAML", ""
 }

@@ -33,6 +33,7 @@ type Shape struct {
 	Item   *Shape         // of a list, or the values of a map
 	Least  int            // items of a list
 	Unique string         // @key of a list
+	Repeat bool           // @repeats: items of a list may be alike
 	Enum   []string
 	Filled bool // a string must not be empty
 	Min    *int64
@@ -268,6 +269,8 @@ func (r *reader) field(s *Shape, f *ast.Field) error {
 		switch key {
 		case "key":
 			value.Unique = body
+		case "repeats":
+			value.Repeat = true
 		case "names":
 			if value.Says, err = literal.Unquote(body); err != nil {
 				return err

@@ -75,11 +75,14 @@ func Run(ctx context.Context, c Config, s *script.Script) Report {
 	}
 	defer func() { _ = null.Close() }()
 	h := &host{c: c, null: null}
+	if sh := c.Decider.Profile().Shell; sh != nil {
+		h.declared = sh.Env
+	}
 	res, err := runner.Run(ctx, runner.Config{
 		Host: h, Decider: c.Decider, Dir: path.Clean(c.Cwd), Stdin: null, User: 1000, Dry: true, Check: c.Check, Now: func() time.Time { return time.Unix(0, 0) },
-		Env: []string{
+		Env: append([]string{
 			"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=" + c.Home, "PWD=" + c.Cwd, "USER=agent", "LOGNAME=agent", "LANG=C.UTF-8", "TMPDIR=/tmp", "TERM=dumb", "SHELL=/bin/bash",
-		},
+		}, h.declared...),
 		Limits: runner.Limits{Steps: maxSteps, Depth: maxDepth, Bytes: maxBytes, Shell: maxShells},
 	}, s)
 	r := Report{Endless: res.Endless}
@@ -99,8 +102,9 @@ func Run(ctx context.Context, c Config, s *script.Script) Report {
 
 // host decides and does nothing.
 type host struct {
-	c    Config
-	null *os.File
+	c        Config
+	null     *os.File
+	declared []string // NAME=value that the policy gives every script
 
 	mu     sync.Mutex
 	asks   []profiles.Decision
@@ -113,7 +117,7 @@ const maxAsks = 64
 
 // Start decides a program, and what it would start by its words.
 func (h *host) Start(ctx context.Context, p runner.Program) (uint8, error) {
-	dec, j := h.c.Decider.Command(command.Command{Words: words.AllKnown(p.Argv), Set: changed(p.Env)})
+	dec, j := h.c.Decider.Command(command.Command{Words: words.AllKnown(p.Argv), Set: h.changed(p.Env)})
 	switch j.Verdict {
 	case command.Allow:
 	case command.Ask:
@@ -193,9 +197,12 @@ func behind(d profiles.Decision, chain []string) profiles.Decision {
 }
 
 // changed lists the variables that a program sees unlike those of the start.
-func changed(env []string) []command.Assignment {
+func (h *host) changed(env []string) []command.Assignment {
 	var out []command.Assignment
 	for _, e := range env {
+		if slices.Contains(h.declared, e) {
+			continue
+		}
 		name, value, _ := strings.Cut(e, "=")
 		switch name {
 		case "PWD", "OLDPWD", "SHLVL", "_", "PATH", "HOME", "USER", "LOGNAME", "LANG", "TMPDIR", "TERM", "SHELL":

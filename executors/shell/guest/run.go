@@ -53,7 +53,11 @@ func (r *run) environment() []string {
 		"PATH=" + executors.Programs, "HOME=" + start.Home, "TMPDIR=" + start.Temp, "USER=agent", "LOGNAME=agent",
 		"LANG=C.UTF-8", "TERM=dumb",
 	}
-	for _, e := range slices.Concat(r.p.cfg.Env, r.o.Env) {
+	var declared []string
+	if sh := r.o.Agent.Shell; sh != nil {
+		declared = sh.Env
+	}
+	for _, e := range slices.Concat(declared, r.p.cfg.Env, r.o.Env) {
 		name, _, ok := strings.Cut(e, "=")
 		if !ok || !start.Name(name) || name == "GOMAXPROCS" || name == "MALLOC_ARENA_MAX" {
 			continue // of this process

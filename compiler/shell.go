@@ -1,0 +1,313 @@
+package compiler
+
+import (
+	"fmt"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/ringd/ringd/compiler/plain"
+	"github.com/ringd/ringd/compiler/programs"
+	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/schema"
+)
+
+// Bounds of the words and lists of a program, and of the wait of a script that is
+// half way.
+const (
+	maxWords         = 64
+	maxForced        = 64
+	maxForcedBytes   = 4 << 10
+	maxExamples      = 1000
+	minHoldMillis    = 1000
+	maxHoldMillis    = 60 * 60 * 1000
+	hintPlainWords   = "write plain words, compared with the words of a command: push --force"
+	hintPlainPattern = "a pattern is plain words, compared with the words of a command: rm -rf"
+)
+
+func (d *document) shell(sh *schema.Shell, rule profiles.Rule) *profiles.Shell {
+	if sh == nil {
+		sh = &schema.Shell{}
+	}
+	const at = "spec.executors.shell"
+	out := &profiles.Shell{Limits: d.limits(profiles.ExecutorShell, at+".limits", sh.Limits), Rule: rule,
+		Pipes:        grantedUnless(d.policy.Compact, sh.AllowPipes),
+		Redirects:    grantedUnless(d.policy.Compact, sh.AllowRedirects),
+		Substitution: grantedUnless(d.policy.Compact, sh.AllowSubstitution),
+		JIT:          grantedUnless(false, sh.JIT),
+		Env:          d.variables(at+".env", sh.Env),
+		Audit:        sh.Audit}
+	if out.JIT && len(sh.Binaries) == 0 {
+		d.warn(at+".jit", CodeNeverMatches, "list the program that needs it in shell.binaries, or leave jit out", "no program is granted that could use it")
+	}
+	for i, b := range sh.Binaries {
+		if bin, ok := d.binary(fmt.Sprintf("%s.binaries[%d]", at, i), b, *out.Limits.PauseMillis); ok {
+			out.Binaries = append(out.Binaries, bin)
+		}
+	}
+	for i, p := range sh.DenyPatterns {
+		here := fmt.Sprintf("%s.denyPatterns[%d]", at, i)
+		if words, ok := d.pattern(here, p); !ok {
+			d.told.Broken = true
+		} else {
+			out.DeniedPatterns = append(out.DeniedPatterns, words)
+			d.told.Patterns = append(d.told.Patterns, programs.Told{Rule: words.Rule,
+				Match: d.examples(here+".match", p.Match), NotMatch: d.examples(here+".notMatch", p.NotMatch)})
+		}
+	}
+	return out
+}
+
+// grantedUnless gives a switch its value; an absent one is off, but on in the
+// compact form, which has no such switch.
+func grantedUnless(compact bool, written *bool) bool {
+	if written != nil {
+		return *written
+	}
+	return compact
+}
+
+// binary compiles one program.
+func (d *document) binary(at string, b schema.Binary, pause int64) (profiles.Binary, bool) {
+	here := at + ".path"
+	if !d.programPath(here, b.Path, "list every program by its path") {
+		return profiles.Binary{}, false
+	}
+	if strings.Contains(b.Path, " ") {
+		d.warn(here, CodePath, "the words of a command are no part of the program's path; denied patterns take words back", "%q holds a space", clip(b.Path))
+	}
+	out := profiles.Binary{Path: b.Path, Rule: d.rule(here), Interpreted: programs.IsShell(b.Path), ForceEnv: d.variables(at+".env", b.Env)}
+	for i, p := range b.Helpers {
+		if here := fmt.Sprintf("%s.helpers[%d]", at, i); d.programPath(here, p, "list a folder, which stands for the programs in it") {
+			out.Helpers = append(out.Helpers, profiles.PathRule{Path: p, Rule: d.rule(here)})
+		}
+	}
+	before := len(d.found)
+	d.args(at+".args", b.Args, &out, pause)
+	d.told.Binaries = append(d.told.Binaries, programs.Told{Rule: out.Rule, Force: d.rule(at + ".args.force"), Broken: d.found[before:].Refused(),
+		Acknowledged: grantedUnless(false, b.Acknowledge),
+		Match:        d.examples(at+".match", b.Match), NotMatch: d.examples(at+".notMatch", b.NotMatch)})
+	return out, true
+}
+
+// programPath reports whether a path can name a program.
+func (d *document) programPath(at, p, patternHint string) bool {
+	if !plain.CleanAbsolute(p) || p == "/" {
+		d.report(at, CodePath, plain.CleanHint(p), "%q is not the absolute, clean path of a program", clip(p))
+		return false
+	}
+	return !d.oddPath(at, p, patternHint)
+}
+
+// args compiles the rules for the words of a program.
+func (d *document) args(at string, a *schema.Args, out *profiles.Binary, pause int64) {
+	if a == nil {
+		return
+	}
+	if a.Subcommands != nil {
+		out.Allow = []profiles.Pattern{} // nil would allow all
+	}
+	if a.Subcommands != nil && len(a.Subcommands) == 0 {
+		d.report(at+".subcommands", CodeNeverMatches, "list the sub-commands, or leave the field out to grant them all", "lists none, which would refuse every use of the program")
+	}
+	for i, text := range a.Subcommands {
+		here := fmt.Sprintf("%s.subcommands[%d]", at, i)
+		words, ok := d.ruleWords(here, text, out.Path)
+		if ok && slices.ContainsFunc(words, isFlag) {
+			d.report(here, CodePattern, "list the sub-command alone, and refuse flags in denyFlags or deny", "%q holds a flag, and a sub-command is granted with all of its flags", clip(text))
+			ok = false
+		}
+		if ok {
+			out.Allow = append(out.Allow, profiles.Pattern{Words: words, Text: text, Rule: d.rule(here)})
+		}
+	}
+	for i, w := range a.Deny {
+		here := fmt.Sprintf("%s.deny[%d]", at, i)
+		if words, ok := d.ruleWords(here+".words", w.Words, out.Path); ok {
+			out.Deny = append(out.Deny, profiles.Pattern{Words: words, Text: w.Words, Reason: d.said(here+".because", w.Because),
+				Instead: d.instead(here+".instead", w.Instead), Rule: d.rule(here + ".words")})
+		}
+	}
+	for i, text := range a.DenyFlags {
+		here := fmt.Sprintf("%s.denyFlags[%d]", at, i)
+		words, ok := d.ruleWords(here, text, out.Path)
+		if ok && (len(words) != 1 || strings.Trim(text, "-") == "") {
+			d.report(here, CodePattern, "write sub-commands with flags into deny", "%q is not one flag", clip(text))
+			ok = false
+		}
+		if ok {
+			out.Deny = append(out.Deny, profiles.Pattern{Words: words, Text: text, Rule: d.rule(here)})
+		}
+	}
+	d.asks(at, a, out, pause)
+	if a.MaxArgs != nil {
+		out.MaxArgs = int64(*a.MaxArgs)
+	}
+	if out.SafeConfig = grantedUnless(false, a.SafeConfig); out.SafeConfig && path.Base(out.Path) != "git" {
+		d.report(at+".safeConfig", CodeNeverMatches, "leave it out", "%s has no configuration keys that ringd knows; git has", clip(path.Base(out.Path)))
+	}
+	if len(a.Force) > maxForced {
+		d.report(at+".force", CodeLimit, "", "holds more than %d words", maxForced)
+	}
+	for i, word := range a.Force {
+		here := fmt.Sprintf("%s.force[%d]", at, i)
+		if len(word) > maxForcedBytes || strings.ContainsFunc(word, plain.Unseen) {
+			d.report(here, CodePattern, "", "is longer than %d bytes, or holds a character that is not seen", maxForcedBytes)
+			continue
+		}
+		out.ForceArgs = append(out.ForceArgs, word)
+	}
+}
+
+// asks compiles the sub-commands that people approve.
+func (d *document) asks(at string, a *schema.Args, out *profiles.Binary, pause int64) {
+	for i, w := range a.Ask {
+		here := fmt.Sprintf("%s.ask[%d]", at, i)
+		words, ok := d.ruleWords(here+".words", w.Words, out.Path)
+		approval := d.wordsApproval(here+".approval", w.Approval, pause)
+		if ok {
+			out.Ask = append(out.Ask, profiles.AskRule{Approval: *approval,
+				Pattern: profiles.Pattern{Words: words, Text: w.Words, Reason: d.said(here+".because", w.Because), Rule: d.rule(here + ".words")}})
+		}
+	}
+}
+
+// wordsApproval compiles who approves a command; absent, one approver of the host.
+func (d *document) wordsApproval(at string, a *schema.WordsApproval, pause int64) *profiles.Approval {
+	if a == nil {
+		a = &schema.WordsApproval{}
+	}
+	out := d.approval(at, &schema.Approval{Required: true, From: a.From, Count: a.Count, ExpiresAfter: a.ExpiresAfter}, pause)
+	out.HoldMillis = min(profiles.DefaultHoldMillis, out.ExpiresMillis)
+	if a.Hold == "" {
+		return out
+	}
+	n, ok := d.duration(at+".hold", a.Hold)
+	switch {
+	case !ok:
+	case n < minHoldMillis || n > maxHoldMillis:
+		d.report(at+".hold", CodeLimit, "", "must be from %s to %s", plain.ShowDuration(minHoldMillis), plain.ShowDuration(maxHoldMillis))
+	case n > out.ExpiresMillis:
+		d.report(at+".hold", CodeLimitAbove, "", "is above the time that the question stands, %s", plain.ShowDuration(out.ExpiresMillis))
+	default:
+		out.HoldMillis = n
+	}
+	return out
+}
+
+// ruleWords reads words that stand behind the name of a program.
+func (d *document) ruleWords(at, text, program string) ([]string, bool) {
+	words, ok := d.plainWords(at, text, hintPlainWords)
+	if ok && len(words) > 1 && words[0] == path.Base(program) {
+		d.report(at, CodePattern, fmt.Sprintf("write %q", clip(strings.Join(words[1:], " "))), "begins with the program, and these are the words behind it")
+		return nil, false
+	}
+	return words, ok
+}
+
+func isFlag(word string) bool { return strings.HasPrefix(word, "-") }
+
+// said checks a sentence that a refusal shows.
+func (d *document) said(at, text string) string {
+	if strings.ContainsFunc(strings.ReplaceAll(text, "\n", " "), plain.Unseen) {
+		d.report(at, CodePattern, "write it again by hand", "holds a character that is not seen")
+	}
+	return text
+}
+
+func (d *document) instead(at, text string) []string {
+	if text == "" {
+		return nil
+	}
+	return []string{d.said(at, text)}
+}
+
+// variables compiles those that a script begins with, or that a program has whatever
+// the script says.
+func (d *document) variables(at string, env map[string]string) (out []string) {
+	if len(env) > maxForced {
+		d.report(at, CodeLimit, "", "sets more than %d variables", maxForced)
+	}
+	for _, name := range slices.Sorted(maps.Keys(env)) {
+		here, value := at+"."+name, env[name]
+		switch {
+		case programs.Reserved(name):
+			d.report(here, CodeProgramVariable, "leave it out", "%s is set by ringd for every program", name)
+		case len(value) > maxForcedBytes || strings.ContainsFunc(value, plain.Unseen):
+			d.report(here, CodeProgramVariable, "", "is longer than %d bytes, or holds a character that is not seen", maxForcedBytes)
+		default:
+			out = append(out, name+"="+value)
+		}
+	}
+	return out
+}
+
+func (d *document) examples(at string, texts []string) (out []programs.Example) {
+	if len(texts) > maxExamples {
+		d.report(at, CodeLimit, "", "holds more than %d examples", maxExamples)
+		texts = nil
+	}
+	for i, text := range texts {
+		out = append(out, programs.Example{Text: text, Rule: d.rule(fmt.Sprintf("%s[%d]", at, i))})
+	}
+	return out
+}
+
+// pattern compiles a denied command. Both kinds are words: a substring of text
+// that a shell will change before it runs it is no control.
+func (d *document) pattern(at string, p schema.DenyPattern) (profiles.Pattern, bool) {
+	if p.Kind != "" && p.Kind != "argv" && p.Kind != "literal" {
+		d.report(at+".kind", CodeUnsupported, "write the command and its flags as words: rm -rf", "nothing matches a denied pattern of kind %s", clip(p.Kind))
+		return profiles.Pattern{}, false
+	}
+	here := at + ".pattern"
+	words, ok := d.plainWords(here, p.Pattern, hintPlainPattern)
+	if !ok {
+		return profiles.Pattern{}, false
+	}
+	if isFlag(words[0]) || strings.HasSuffix(words[0], "/") {
+		d.report(here, CodePattern, "start with the command: rm -rf", "%q is not a command", clip(words[0]))
+		return profiles.Pattern{}, false
+	}
+	return profiles.Pattern{Words: words, Text: p.Pattern, Reason: d.said(at+".reason", p.Reason),
+		Instead: d.instead(at+".instead", p.Instead), Rule: d.rule(here)}, true
+}
+
+// plainWords reads the words of a rule, which mean themselves.
+func (d *document) plainWords(at, text, hint string) ([]string, bool) {
+	words := strings.Fields(text)
+	switch i := strings.IndexAny(text, "'\"`\\$|;&<>(){}*?[]!#\x00\r\n"); {
+	case len(words) == 0:
+		d.report(at, CodePattern, "", "the pattern is empty")
+	case i >= 0:
+		d.report(at, CodePattern, hint, "%q has no meaning in a pattern", text[i:i+1])
+	case strings.ContainsFunc(strings.Join(words, ""), plain.Unseen):
+		d.report(at, CodePattern, "write it again by hand", "%q holds a character that is not seen", clip(text))
+	case len(words) > maxWords:
+		d.report(at, CodePattern, "", "has more than %d words", maxWords)
+	default:
+		return words, true
+	}
+	return nil, false
+}
+
+// programs reports what is worth knowing about the programs and patterns that
+// an agent has, once all of it is compiled.
+func (d *document) programs(agent profiles.Agent) {
+	d.told.Agent, d.told.Compact = agent, d.policy.Compact
+	for _, f := range programs.Check(d.told) {
+		diagnostic := schema.Diagnostic{Code: f.Code, Msg: f.Msg, Hint: f.Hint}
+		if f.Warning {
+			diagnostic.Severity = schema.Warning
+		}
+		for _, r := range f.Related {
+			diagnostic.Related = append(diagnostic.Related, posOf(r))
+		}
+		d.add(schema.Origin{Pos: posOf(f.Rule), Path: f.Rule.Path}, diagnostic)
+	}
+}
+
+func posOf(r profiles.Rule) schema.Pos {
+	return schema.Pos{File: r.File, Line: r.Line, Column: r.Column}
+}

@@ -1,0 +1,37 @@
+package dry_test
+
+import (
+	"testing"
+
+	"github.com/ringd/ringd/executors/shell/dry"
+	"github.com/ringd/ringd/executors/shell/script"
+	"github.com/ringd/ringd/profiles"
+)
+
+// What the policy declares is no change of a script: the same variable, set by the
+// script itself, is refused.
+func TestDeclaredVariables(t *testing.T) {
+	for _, tt := range []struct {
+		name, script string
+		env          []string
+		refused      bool
+	}{
+		{"declared", "git fetch", []string{"GIT_SSH_COMMAND=ssh -i key"}, false},
+		{"declared and kept", "GIT_SSH_COMMAND=$GIT_SSH_COMMAND git fetch", nil, true},
+		{"set", "x=GIT_SSH_COMMAND; export $x=other; git fetch", []string{"GIT_SSH_COMMAND=ssh -i key"}, true},
+		{"seen", `[ "$CI" = true ] && git fetch || curl x`, []string{"CI=true"}, false},
+		{"not seen", `[ "$CI" = true ] && git fetch || curl x`, nil, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			agent := profiles.Agent{Shell: &profiles.Shell{Binaries: []profiles.Binary{{Path: "/usr/bin/git"}}, Env: tt.env, Pipes: true, Redirects: true, Substitution: true}}
+			s, refusal := script.Parse(tt.script)
+			if refusal != nil {
+				t.Fatal(refusal)
+			}
+			got := dry.Run(t.Context(), dry.Config{Decider: profiles.NewDecider(agent, "", profiles.Environment{})}, s)
+			if (len(got.Refused) > 0) != tt.refused {
+				t.Errorf("refused %+v, want %t", got.Refused, tt.refused)
+			}
+		})
+	}
+}
