@@ -33,7 +33,7 @@ type Config struct {
 	// and would run is found: nothing else of such a run means anything.
 	Output bool
 	// Check is that of runner.Config.
-	Check func(ctx context.Context, s *script.Script, dir string) profiles.Decision
+	Check func(ctx context.Context, s *script.Script, dir string, functions []string) profiles.Decision
 
 	depth int
 }
@@ -166,7 +166,7 @@ func (h *host) text(ctx context.Context, p runner.Program, s command.Script) err
 		return denied(profiles.Decision{Code: refusal.Code, Reason: refusal.Reason, Instead: refusal.Instead, Evidence: &profiles.Evidence{Argv: p.Argv, Chain: s.Chain}})
 	}
 	if h.c.Check != nil {
-		if d := h.c.Check(ctx, text, p.Dir); d.Verdict == profiles.Deny {
+		if d := h.c.Check(ctx, text, p.Dir, nil); d.Verdict == profiles.Deny {
 			return denied(behind(d, s.Chain))
 		}
 	}

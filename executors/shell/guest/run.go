@@ -113,8 +113,8 @@ func (r *run) config(dir string) runner.Config {
 	return runner.Config{
 		Host: r.host, Decider: r.decider, Dir: dir, Env: r.host.base, State: r.session, Name: r.o.File,
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, User: os.Getuid(), Now: r.p.cfg.Now,
-		Check: func(ctx context.Context, s *script.Script, dir string) profiles.Decision {
-			return preflight.Check(ctx, s, preflight.Config{Decider: r.decider, Cwd: dir, Home: start.Home}).Decision
+		Check: func(ctx context.Context, s *script.Script, dir string, functions []string) profiles.Decision {
+			return preflight.Check(ctx, s, preflight.Config{Decider: r.decider, Cwd: dir, Home: start.Home, Functions: functions}).Decision
 		},
 		Limits: runner.Limits{Bytes: max(min(runner.DefaultBytes, r.o.Memory/4), 1)},
 	}

@@ -48,6 +48,27 @@ func TestEvidence(t *testing.T) {
 	}
 }
 
+// Functions of an earlier text are no programs, unless they may be gone; what is no
+// function is decided.
+func TestFunctions(t *testing.T) {
+	for text, want := range map[string]string{"f": "A", "f wget": "A", "g": "D", "f; wget x": "D", "unset -f f; f": "O", "command f": "D", "bash -c f": "D", "trap f EXIT": "A", "eval f": "A"} {
+		s, bad := script.Parse(text)
+		if bad != nil {
+			t.Fatal(bad)
+		}
+		r := preflight.Check(t.Context(), s, preflight.Config{Decider: usual(), Cwd: "/workspace", Functions: []string{"f"}})
+		got := "A"
+		if r.Decision.Verdict == profiles.Deny {
+			got = "D"
+		} else if r.Open {
+			got = "O"
+		}
+		if got != want {
+			t.Errorf("%s: %s %s, want %s", text, got, r.Decision.Reason, want)
+		}
+	}
+}
+
 func TestHome(t *testing.T) {
 	for text, want := range map[string]string{
 		"echo x >> ~/.bashrc": "D", "false && echo x > \"$HOME/a\"": "D", "echo x > \"$HOME/a$b\"": "O", "echo x > ${HOME}": "D", "echo x > $HOME/../../workspace/a": "A", "echo x > ~root/a": "O", "echo x > ${HOME:-a}": "O",

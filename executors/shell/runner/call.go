@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"path"
 	"slices"
 	"strconv"
@@ -200,7 +201,10 @@ func (g *rig) read(ctx context.Context, text, dir string) (*script.Script, error
 	if g.c.Check == nil {
 		return s, nil
 	}
-	if d := g.c.Check(ctx, s, dir); d.Verdict == profiles.Deny {
+	g.mu.Lock()
+	functions := slices.Sorted(maps.Keys(g.funcs))
+	g.mu.Unlock()
+	if d := g.c.Check(ctx, s, dir, functions); d.Verdict == profiles.Deny {
 		return nil, &profiles.Denial{Capability: profiles.ExecutorShell, Decision: d}
 	}
 	return s, nil

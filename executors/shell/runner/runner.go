@@ -125,8 +125,8 @@ type Config struct {
 	Dry     bool // a dry run: a refusal is kept and the script goes on
 	// Check decides what the text says that a script runs by eval, trap, source or a
 	// shell, before it runs; a Deny refuses. Nil: its commands are decided as they
-	// come.
-	Check func(ctx context.Context, s *script.Script, dir string) profiles.Decision
+	// come. Functions are names that the shell has functions of.
+	Check func(ctx context.Context, s *script.Script, dir string, functions []string) profiles.Decision
 }
 
 // State is what a script leaves behind for another: of a session.

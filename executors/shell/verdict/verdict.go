@@ -27,8 +27,8 @@ func Decide(ctx context.Context, d *profiles.Decider, a profiles.ShellAction) (p
 	if report.Decision.Verdict == profiles.Deny {
 		return report.Decision, &report
 	}
-	check := func(ctx context.Context, s *script.Script, dir string) profiles.Decision {
-		return preflight.Check(ctx, s, preflight.Config{Decider: d, Cwd: dir, Home: "/home/agent"}).Decision
+	check := func(ctx context.Context, s *script.Script, dir string, functions []string) profiles.Decision {
+		return preflight.Check(ctx, s, preflight.Config{Decider: d, Cwd: dir, Home: "/home/agent", Functions: functions}).Decision
 	}
 	c := dry.Config{Decider: d, Cwd: a.Cwd, Check: check}
 	ran := dry.Run(ctx, c, s)
