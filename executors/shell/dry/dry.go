@@ -50,12 +50,11 @@ type Report struct {
 
 // The bounds of a dry run.
 const (
-	maxSteps  = 60_000
+	maxSteps  = 40_000
 	maxBytes  = 4 << 20
 	maxDepth  = 1000
 	maxShells = 16
-	maxOutput = 16 << 20
-	maxTime   = time.Second
+	maxTime   = 1500 * time.Millisecond
 )
 
 // Run runs s dry. It ends by itself; ctx may end it earlier, and then nothing is

@@ -23,8 +23,8 @@ type turning struct {
 
 // Bounds of one loop in a dry run.
 const (
-	busyTurns = 1000
-	idleTurns = 10_000
+	busyTurns = 300
+	idleTurns = 5000
 )
 
 // turn answers whether a loop of a dry run has another turn: nil is yes. A loop

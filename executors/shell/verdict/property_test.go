@@ -70,7 +70,7 @@ func TestNarrower(t *testing.T) {
 	all := []string{"/usr/bin/git", "/usr/bin/rm", "/usr/bin/xargs", "/usr/bin/env", "/usr/bin/find", "/usr/bin/timeout", "/usr/bin/bash", "/usr/bin/sed", "/usr/bin/curl"}
 	patterns := []string{"rm -rf", "curl", "git push --force", "eval", "find -exec", "echo", "git -c", "sed -i"}
 	g := grammar{rand.New(rand.NewPCG(6, 6))}
-	turns, allowed := 1500, 0
+	turns, allowed := 500, 0
 	if testing.Short() {
 		turns = 200
 	}
