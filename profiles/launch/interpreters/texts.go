@@ -35,6 +35,8 @@ func Texts(name string) (row, bool) {
 		return row{Own: own(readSQL), Opts: "-e,--expression=t -f,--file=f -V,--version~ -h,--help~"}, true
 	case "m4", "gm4":
 		return row{Own: own(readM4), Opts: "-D,--define= -U,--undefine= -I,--include= -F,--freeze-state= -R,--reload-state=! -E -P -Q -e,--interactive -s -G -g -H= -L= -l= -o= -t= -d? -B= -S= --help,--version~"}, true
+	case "rename", "prename", "file-rename", "perl-rename":
+		return row{Own: own(readRename), Opts: "-e=t -E=t -v,--verbose -n,--no-act,--nono -f,--force -d,--filename,--nopath,--nofullpath --path,--fullpath -0,--null -s,--symlink -o,--no-overwrite -l,--last -a,--all -u,--unicode? -h,--help,-V,--version,--man~"}, true
 	case "ftp", "lftp", "tnftp", "telnet":
 		return row{Own: own(readFtp)}, true
 	default:
@@ -393,4 +395,24 @@ func readFtp(r *reader) {
 		}
 	}
 	r.Out.Stdin = "ftp"
+}
+
+// readRename reads rename, whose first operand is perl where Debian made it.
+func readRename(r *reader) {
+	some := false
+	for {
+		it, ok := r.Next()
+		switch {
+		case !ok:
+			return
+		case it.Effect == "t":
+			some = true
+			r.inlineText("perl", it.Value)
+		case it.Name != "":
+			r.Apply(it)
+		case !some:
+			some = true
+			r.inlineText("perl", it.Word)
+		}
+	}
 }

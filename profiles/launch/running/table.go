@@ -153,6 +153,6 @@ func rowsRunningToo(name string) (row, bool) {
 	case "memusage", "sotruss", "ldd", "xtrace":
 		return row{Own: engine.Always("it runs the program that it looks at")}, true
 	default:
-		return row{}, false
+		return rare(name)
 	}
 }
