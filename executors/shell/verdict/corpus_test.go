@@ -78,7 +78,7 @@ func decide(t testing.TB, r row) profiles.Decision {
 
 // TestCorpus: no attack is allowed, nothing benign refused.
 func TestCorpus(t *testing.T) {
-	for _, file := range []string{"../../../testdata/shell.jsonl", "../../../testdata/attacks/shell/cases.jsonl"} {
+	for _, file := range []string{"../../../testdata/shell.jsonl", "../../../testdata/attacks/shell/cases.jsonl", "../../../testdata/attacks/shell/placements.jsonl"} {
 		for _, r := range rows(t, file) {
 			d := decide(t, r)
 			got := "allow"
