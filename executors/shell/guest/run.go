@@ -89,7 +89,11 @@ func (r *run) begin(ctx context.Context, w *waits) executors.Result {
 	r.begun = true
 	res, err := runner.Run(ctx, r.config(dir), s)
 	r.host.stop()
-	return r.ended(res, err)
+	out := r.ended(res, err)
+	if out.State == executors.StateDone || out.State == executors.StateFailed {
+		r.talk.settle()
+	}
+	return out
 }
 
 // dir is where the script begins.

@@ -20,14 +20,17 @@ type talk struct {
 	asked uint64
 	seen  uint64 // answers taken
 	open  map[uint64]chan executors.Reply
-	err   error // of the connection: nothing is asked any more
+	quiet *sync.Cond // of mu: no call is open, or the connection has ended
+	err   error      // of the connection: nothing is asked any more
 	over  func(error)
 
 	pause chan executors.Pause // holds one
 }
 
 func newTalk(s *executors.Stream, asked uint64, over func(error)) *talk {
-	return &talk{s: s, asked: asked, open: map[uint64]chan executors.Reply{}, over: over, pause: make(chan executors.Pause, 1)}
+	t := &talk{s: s, asked: asked, open: map[uint64]chan executors.Reply{}, over: over, pause: make(chan executors.Pause, 1)}
+	t.quiet = sync.NewCond(&t.mu)
+	return t
 }
 
 // listen reads until the connection ends. It ends the script when the host is
@@ -57,6 +60,7 @@ func (t *talk) take(m executors.Message) error {
 		delete(t.open, m.Call)
 		t.seen++
 		c <- m
+		t.quiet.Broadcast()
 		return nil
 	case executors.Pause:
 		select {
@@ -76,6 +80,7 @@ func (t *talk) fail(err error) {
 	if t.err == nil {
 		t.err = err
 	}
+	t.quiet.Broadcast()
 	t.mu.Unlock()
 	t.over(err)
 }
@@ -134,6 +139,16 @@ func (t *talk) idle() error {
 		return t.err
 	}
 	return t.s.Send(executors.Idle{Seen: t.seen})
+}
+
+// settle waits for the answers to all that was asked: what was left behind at the
+// end of a script may have asked.
+func (t *talk) settle() {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for len(t.open) > 0 && t.err == nil {
+		t.quiet.Wait()
+	}
 }
 
 // counts are how many answers were taken and how many questions asked.
