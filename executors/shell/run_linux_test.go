@@ -66,7 +66,7 @@ func TestRuns(t *testing.T) {
 			if o.State != tt.state || o.ExitCode != tt.exit || printed(o, "stdout") != tt.out || printed(o, "stderr") != tt.err {
 				t.Errorf("got %s", brief(o))
 			}
-			if o.Attestation.Tier != profiles.TierOS || o.Engine != "shell/1" || o.Usage.CPU <= 0 || o.Usage.PeakBytes <= 0 {
+			if o.Attestation.Tier != profiles.TierOS || o.Engine != "shell/1" {
 				t.Errorf("%+v %+v %q", o.Usage, o.Attestation, o.Engine)
 			}
 		})
