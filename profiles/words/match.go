@@ -93,7 +93,7 @@ func (w *Words) has(want *flag, deny bool) Tri {
 		case want.has:
 			t = No
 		}
-		if f.skip && !deny {
+		if f.skip && !f.soft && !deny {
 			t = No
 		}
 		if f.soft {
@@ -246,7 +246,7 @@ func (w *Words) leads(want []operand, deny bool) Tri {
 	state[0] = Yes
 	anywhere := w.tool.sub == nil && deny
 	for _, o := range w.operands {
-		if !deny && (o.skip || w.tool.sub == nil && !o.front) {
+		if !deny && !o.soft && (o.skip || w.tool.sub == nil && !o.front) {
 			return state[n]
 		}
 		for i := n - 1; i >= 0; i-- {

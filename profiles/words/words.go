@@ -370,7 +370,7 @@ func (r *reader) operand(x Word) {
 			}
 		}
 	} else if t.sub != nil && len(r.w.operands) == 0 {
-		r.spec = ""
+		r.spec, r.soft, r.w.wild = "", true, true // which options follow is not known yet
 	}
 	if t.imply != nil {
 		if name := t.imply(r.w, x); name != "" {
