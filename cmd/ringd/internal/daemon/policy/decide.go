@@ -81,6 +81,8 @@ func kindOf(a profiles.Action) string {
 		return "file"
 	case a.Exec != nil:
 		return "exec"
+	case a.Variable != nil:
+		return "variable"
 	default:
 		return "malformed"
 	}
