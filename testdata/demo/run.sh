@@ -194,5 +194,28 @@ say "On record, the credential by its name alone:"
 exec 8>&-
 wait "$server"; server=''
 
+title "9. An agent that writes shell scripts"
+sed -n '/^      binaries:/,$p' "$here/shell/policy.yaml"
+"$ringd" vet "$here/shell/policy.yaml" && say "ringd vet: no findings"
+say "What a script would run, however it is wrapped (ringd explain --script hidden.sh):"
+"$ringd" explain -p "$here/shell/policy.yaml" --script "$here/shell/hidden.sh" >"$tmp/explained" && fail "nothing was refused"
+sed 's/^/  /' "$tmp/explained"
+rc=0
+"$ringd" run -p "$here/shell/policy.yaml" --executor shell "$here/shell/notes.sh" >"$tmp/notes.out" 2>"$tmp/notes.err" || rc=$?
+if [ "$rc" = 125 ]; then
+  say "This host lacks a layer that scripts need, so nothing ran:"
+  hang 2 <"$tmp/notes.err"
+else
+  say "A script at its work (notes.sh), in a guest with a folder of its own:"
+  sed 's/^/  /' "$tmp/notes.out" "$tmp/notes.err"
+  [ "$rc" = 0 ] && grep -q '^notes: 3, commits: 3$' "$tmp/notes.out" || fail "the script did not do its work"
+  say "One that puts its words together as it runs (late.sh) is stopped there:"
+  rc=0
+  "$ringd" run -p "$here/shell/policy.yaml" --executor shell "$here/shell/late.sh" >"$tmp/late.out" 2>&1 || rc=$?
+  sed 's/^/  /' "$tmp/late.out"
+  [ "$rc" = 126 ] || fail "it was not refused"
+  grep -q "not reached" "$tmp/late.out" && fail "it went on"
+fi
+
 title "That is ringd: a program can do nothing but ask."
 say "Policy: testdata/demo/policy. Program: testdata/demo/review.ts. More: README.md."

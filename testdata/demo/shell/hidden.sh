@@ -1,0 +1,1 @@
+git status || bash -c 'cd build; find . -name "*.tmp" -exec rm -fr {} +'
