@@ -35,7 +35,8 @@ type Config struct {
 	// Check is that of runner.Config.
 	Check func(ctx context.Context, s *script.Script, dir string, functions []string) profiles.Decision
 
-	depth int
+	params []string // $1 and on, of a text that is run with some
+	depth  int
 }
 
 // Report is what a dry run found. The zero Report settles nothing.
@@ -78,7 +79,7 @@ func Run(ctx context.Context, c Config, s *script.Script) Report {
 		h.declared = sh.Env
 	}
 	res, err := runner.Run(ctx, runner.Config{
-		Host: h, Decider: c.Decider, Dir: path.Clean(c.Cwd), Stdin: null, User: 1000, Dry: true, Check: c.Check, Now: func() time.Time { return time.Unix(0, 0) },
+		Host: h, Decider: c.Decider, Dir: path.Clean(c.Cwd), Params: c.params, Stdin: null, User: 1000, Dry: true, Check: c.Check, Now: func() time.Time { return time.Unix(0, 0) },
 		Env: append([]string{
 			"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=" + c.Home, "PWD=" + c.Cwd, "USER=agent", "LOGNAME=agent", "LANG=C.UTF-8", "TMPDIR=/tmp", "TERM=dumb", "SHELL=/bin/bash",
 		}, h.declared...),
@@ -173,7 +174,7 @@ func (h *host) text(ctx context.Context, p runner.Program, s command.Script) err
 		return denied(opaque)
 	}
 	c := h.c
-	c.Cwd, c.depth = p.Dir, c.depth+1
+	c.Cwd, c.depth, c.params = p.Dir, c.depth+1, paramsOf(s.Params)
 	r := Run(ctx, c, text)
 	switch {
 	case len(r.Refused) > 0:
@@ -182,6 +183,22 @@ func (h *host) text(ctx context.Context, p runner.Program, s command.Script) err
 		return denied(profiles.Decision{Code: profiles.CodeShellEndless, Reason: "the text given to a shell does not come to an end: " + r.Endless, Evidence: &profiles.Evidence{Argv: p.Argv, Chain: s.Chain}})
 	}
 	return nil
+}
+
+// paramsOf are $1 and on of a text. Where one is not known, the file that find
+// would put there stands for it: no command has its name.
+func paramsOf(all []words.Word) []string {
+	out := []string{}
+	for i, w := range all {
+		switch {
+		case i == 0: // $0
+		case w.Open:
+			out = append(out, w.Text+"{}")
+		default:
+			out = append(out, w.Text)
+		}
+	}
+	return out
 }
 
 // behind is a decision about something in a text that chain leads to.
