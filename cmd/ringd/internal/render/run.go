@@ -83,9 +83,9 @@ func Refused(text string) string {
 // undefined is the tagged value of a program without a last expression.
 const undefined = `{"$ringd":"undefined"}`
 
-// Value writes the value of a run that has one.
+// Value writes the value of a run that has one; a script has what it printed.
 func (p Page) Value(run wire.Run) error {
-	if len(run.Value) == 0 || string(run.Value) == undefined {
+	if run.Executor == profiles.ExecutorShell || len(run.Value) == 0 || string(run.Value) == undefined {
 		return nil
 	}
 	if _, err := fmt.Fprintf(p.W, "%s\n", run.Value); err != nil {
