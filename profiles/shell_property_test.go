@@ -132,14 +132,14 @@ func anyCommand(r *rand.Rand) command.Command {
 func TestProgramsNarrowed(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	seen := map[string]int{}
-	for range 300 {
+	for range 100 {
 		a := anyPrograms(r)
 		wide := profiles.NewDecider(a, "", home)
 		narrow := map[string]*profiles.Decider{}
 		for name, b := range programNarrowings(a, r) {
 			narrow[name] = profiles.NewDecider(b, "", home)
 		}
-		for range 40 {
+		for range 25 {
 			c := anyCommand(r)
 			before, judged := wide.Command(c)
 			argv := make([]string, len(c.Words))
