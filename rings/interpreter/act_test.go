@@ -83,9 +83,8 @@ func decided(t *testing.T, a executors.Answer) profiles.Decision {
 // newShell is a world with the shell executor.
 func newShell(t *testing.T, change ...func(*interpreter.Config)) *world {
 	t.Helper()
-	var w *world
 	e := &fakeExecutor{name: "shell", list: map[string]program{}}
-	w = newWorld(t, append([]func(*interpreter.Config){func(c *interpreter.Config) {
+	w := newWorld(t, append([]func(*interpreter.Config){func(c *interpreter.Config) {
 		c.Executors["shell"] = e
 		c.Tier = tier(profiles.TierOS)
 	}}, change...)...)
@@ -106,8 +105,7 @@ func (w *world) script(p program) *interpreter.Run {
 // newShellStage is a stage whose scripts are the shell executor's.
 func newShellStage(t *testing.T, change ...func(*interpreter.Config)) *stage {
 	t.Helper()
-	var s *stage
-	s = newStage(t, append([]func(*interpreter.Config){func(c *interpreter.Config) {
+	s := newStage(t, append([]func(*interpreter.Config){func(c *interpreter.Config) {
 		p := c.Executors["js"].(*pauser)
 		p.name = "shell"
 		c.Executors = map[string]executors.Executor{"shell": p}
