@@ -52,7 +52,10 @@ func nodes(tree []*preflight.Node) []script.Node {
 		case command.Unsettled:
 			out[i].Verdict = "at run time"
 		case command.Deny:
-			out[i].Verdict, out[i].Decision = profiles.Deny.String(), &n.Decision
+			out[i].Verdict = profiles.Deny.String()
+			if n.Decision.Code != profiles.CodeAllowed { // else something below it is refused
+				out[i].Decision = &n.Decision
+			}
 		}
 	}
 	return out
