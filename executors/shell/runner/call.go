@@ -212,21 +212,21 @@ func (g *rig) read(ctx context.Context, text, dir string) (*script.Script, error
 
 // plant marks a script that runs. With from its statements all get that place.
 func (g *rig) plant(read *script.Script, from *At) (*syntax.File, error) {
-	s, r := script.Parse(read.Text) // a tree of its own: marks change it
+	tree, r := read.Take()
 	if r != nil {
 		return nil, &profiles.Denial{Capability: profiles.ExecutorShell, Decision: refusalOf(r)}
 	}
-	if d := g.functions(s.File); d != nil {
+	if d := g.functions(tree); d != nil {
 		return nil, d
 	}
 	o := steps.Options{Dry: g.c.Dry}
 	if from != nil {
 		o.Line, o.Column = from.Line, from.Column
 	}
-	alike.Rewrite(s.File, s.Text)
-	steps.Plant(s.File, o)
-	s.File.Name = g.c.Name
-	return s.File, nil
+	alike.Rewrite(tree, read.Text)
+	steps.Plant(tree, o)
+	tree.Name = g.c.Name
+	return tree, nil
 }
 
 // functions keeps the names of the functions that a tree defines. Those that run
@@ -518,16 +518,19 @@ func (g *rig) wait(args []string) []string {
 }
 
 func exported(env expand.Environ) []string {
-	values := map[string]string{}
+	var some [32]string
+	names := some[:0]
 	for name, v := range env.Each {
-		delete(values, name)
-		if v.Exported && v.IsSet() && v.Kind == expand.String {
-			values[name] = v.Str
+		if v.Exported {
+			names = append(names, name)
 		}
 	}
-	out := make([]string, 0, len(values))
-	for name, v := range values {
-		out = append(out, name+"="+v)
+	slices.Sort(names)
+	out := make([]string, 0, len(names))
+	for _, name := range slices.Compact(names) { // one may come twice, from scopes inside of each other
+		if v := env.Get(name); v.Exported && v.IsSet() && v.Kind == expand.String {
+			out = append(out, name+"="+v.Str)
+		}
 	}
 	slices.Sort(out)
 	return out

@@ -21,7 +21,8 @@ import (
 // without asking.
 type environ struct {
 	names  []string
-	values map[string]expand.Variable
+	values []expand.Variable // of names, in their order
+	index  map[string]int
 	ready  bool
 }
 
@@ -31,44 +32,56 @@ func (e *environ) Get(name string) expand.Variable {
 	if name == "TMPDIR" && !e.ready {
 		return expand.Variable{Set: true, Kind: expand.String, Str: nowhereToWrite}
 	}
-	return e.values[name]
+	return e.get(name)
+}
+
+func (e *environ) get(name string) expand.Variable {
+	i, ok := e.index[name]
+	if !ok {
+		return expand.Variable{}
+	}
+	return e.values[i]
 }
 
 func (e *environ) Each(f func(string, expand.Variable) bool) {
-	for _, name := range e.names {
-		if !f(name, e.values[name]) {
+	for i, name := range e.names {
+		if !f(name, e.values[i]) {
 			return
 		}
 	}
 }
 
 func (e *environ) set(name string, v expand.Variable) {
-	if _, ok := e.values[name]; !ok {
-		e.names = append(e.names, name)
+	i, ok := e.index[name]
+	if !ok {
+		e.index[name] = len(e.names)
+		e.names, e.values = append(e.names, name), append(e.values, v)
+		return
 	}
-	e.values[name] = v
+	e.values[i] = v
 }
 
 // environOf makes the variables of a shell. What the interpreter would ask the
 // host for is there.
 func environOf(env []string, user int) *environ {
-	e := &environ{values: make(map[string]expand.Variable, len(env)+4)}
+	size := len(env) + 10
+	e := &environ{names: make([]string, 0, size), values: make([]expand.Variable, 0, size), index: make(map[string]int, size)}
 	for _, pair := range env {
 		name, value, ok := strings.Cut(pair, "=")
 		if ok && syntax.ValidName(name) {
 			e.set(name, expand.Variable{Set: true, Exported: true, Kind: expand.String, Str: value})
 		}
 	}
-	if !e.values["HOME"].Set {
+	if !e.get("HOME").Set {
 		e.set("HOME", expand.Variable{Set: true, Kind: expand.String, Str: "/"})
 	}
 	id := expand.Variable{Set: true, ReadOnly: true, Kind: expand.String, Str: strconv.Itoa(user)}
 	for _, name := range []string{"UID", "EUID", "GID"} {
 		e.set(name, id)
 	}
-	for name, value := range map[string]string{"BASH_VERSION": "5.2.0(1)-release", "BASH": "/bin/bash", "HOSTNAME": "localhost", "OSTYPE": "linux-gnu", "SHLVL": "1"} {
-		if !e.values[name].Set {
-			e.set(name, expand.Variable{Set: true, Kind: expand.String, Str: value})
+	for _, v := range [...][2]string{{"BASH_VERSION", "5.2.0(1)-release"}, {"BASH", "/bin/bash"}, {"HOSTNAME", "localhost"}, {"OSTYPE", "linux-gnu"}, {"SHLVL", "1"}} {
+		if !e.get(v[0]).Set {
+			e.set(v[0], expand.Variable{Set: true, Kind: expand.String, Str: v[1]})
 		}
 	}
 	return e
@@ -80,7 +93,7 @@ func startEnv(c Config) *environ {
 		return e
 	}
 	for _, v := range c.State.Variables {
-		if !syntax.ValidName(v.Name) || own(v.Name) || e.values[v.Name].ReadOnly {
+		if !syntax.ValidName(v.Name) || own(v.Name) || e.get(v.Name).ReadOnly {
 			continue
 		}
 		x := expand.Variable{Set: true, Exported: v.Exported, ReadOnly: v.ReadOnly, Kind: expand.String, Str: v.Value}
@@ -187,7 +200,7 @@ func (g *rig) state(r *interp.Runner) *State {
 		if own(name) || !v.IsSet() || !syntax.ValidName(name) {
 			continue
 		}
-		if f := fresh.values[name]; f.IsSet() && v.Kind == f.Kind && v.Str == f.Str && v.Exported == f.Exported {
+		if f := fresh.get(name); f.IsSet() && v.Kind == f.Kind && v.Str == f.Str && v.Exported == f.Exported {
 			continue // a later run begins with it
 		}
 		x := Variable{Name: name, Value: v.Str, Exported: v.Exported, ReadOnly: v.ReadOnly}

@@ -38,13 +38,16 @@ func (g *rig) exec(ctx context.Context, args []string) error {
 	if args[0] == program {
 		args = args[1:]
 	}
-	_, j := g.c.Decider.Command(command.Command{Words: words.AllKnown(args)})
-	if interpreted(args, j) {
-		return g.nested(ctx, hc, p, lead{args: args})
+	if shellName(args[0]) {
+		_, j := g.c.Decider.Command(command.Command{Words: words.AllKnown(args)})
+		if interpreted(args, j) {
+			return g.nested(ctx, hc, p, lead{args: args})
+		}
 	}
-	if l, ok := readLead(args); ok && j.Verdict != command.Deny {
+	if l, ok := readLead(args); ok {
+		_, j := g.c.Decider.Command(command.Command{Words: words.AllKnown(args)})
 		_, inner := g.c.Decider.Command(command.Command{Words: words.AllKnown(l.args)})
-		if interpreted(l.args, inner) {
+		if j.Verdict != command.Deny && interpreted(l.args, inner) {
 			return g.nested(ctx, hc, p, l)
 		}
 	}
@@ -79,11 +82,9 @@ func (g *rig) keep(ctx context.Context, hc interp.HandlerContext, p *place) erro
 	return nil
 }
 
-// start starts a program of the host.
+// start starts a program of the host. Its variables are those that call has looked
+// at: nothing runs between.
 func (g *rig) start(ctx context.Context, hc interp.HandlerContext, p *place, args []string) error {
-	if err := g.variables(ctx, hc.Env, 0, 0, p.at); err != nil {
-		return err
-	}
 	if err := g.begin(); err != nil {
 		return err
 	}

@@ -178,7 +178,7 @@ func (g *rig) variables(ctx context.Context, env expand.Environ, weight, square 
 		if v.Kind == expand.Indexed && len(v.List) > 0 {
 			value = v.List[0]
 		}
-		if known, ok := g.seen[name]; ok && known == value {
+		if known, ok := g.seen[name]; ok && (known == value || hidden(env, name, known)) {
 			continue
 		}
 		bad, values = append(bad, name), append(values, value)
@@ -193,6 +193,13 @@ func (g *rig) variables(ctx context.Context, env expand.Environ, weight, square 
 		}
 	}
 	return nil
+}
+
+// hidden reports whether the value of a name that is seen is a known one: what was
+// found is that of a scope around it, which nobody reads meanwhile.
+func hidden(env expand.Environ, name, known string) bool {
+	v := env.Get(name)
+	return v.IsSet() && v.Kind == expand.String && v.Str == known
 }
 
 func sizeOf(v expand.Variable) int64 {

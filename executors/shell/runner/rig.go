@@ -61,7 +61,11 @@ func run(ctx context.Context, c Config, s *script.Script) (Result, error) {
 		return g.result(r, ExitRefused, nil)
 	}
 	exit, fault := g.end(ctx, r.Run(ctx, tree))
-	g.last(ctx, r)
+	if !g.c.Dry {
+		g.last(ctx, r)
+	} else if g.stopped() == nil {
+		_ = g.variables(ctx, vars(r.Vars), 0, 0, At{})
+	}
 	stop()
 	g.close()
 	return g.result(r, exit, fault)
@@ -168,7 +172,9 @@ func (g *rig) result(r *interp.Runner, exit uint8, fault error) (Result, error) 
 		res.Exit = ExitBound
 		return res, fault
 	}
-	res.State = g.state(r)
+	if !g.c.Dry {
+		res.State = g.state(r)
+	}
 	return res, nil
 }
 

@@ -161,7 +161,7 @@ type Result struct {
 	Exit    uint8     // 126 after a refusal
 	Refused []Refusal // the first; of a dry run all, in the order of the text
 	Endless string    // not "": the bound that the script ran into
-	State   *State    // nil after a refusal or a fault
+	State   *State    // nil after a refusal or a fault, and of a dry run
 }
 
 // Exit codes of a refusal and of a bound.
@@ -172,7 +172,8 @@ const (
 
 // Run runs a script and returns when it has ended and no Host call is open. The
 // error is a fault of the host, or that of ctx when it ended; then the Result has
-// no State. It must not be called again with a Config whose Stdin is in use.
+// no State. It must not be called again with a Config whose Stdin is in use. It
+// takes the tree of s, and only reads its text: nobody else may use s meanwhile.
 func Run(ctx context.Context, c Config, s *script.Script) (Result, error) {
 	if c.Host == nil || c.Decider == nil || s == nil || !path.IsAbs(c.Dir) || c.Now == nil {
 		return Result{Exit: ExitRefused}, errors.New("run script: host, decider, clock, folder and script are needed")

@@ -17,16 +17,31 @@ import (
 	"github.com/ringd/ringd/profiles"
 )
 
-// Script is a text that was read. It is not changed by anybody.
+// Script is a text that was read. It is not changed by anybody but by Take.
 type Script struct {
 	Text string
-	File *syntax.File
+	File *syntax.File // nil after Take
+}
+
+// Take gives the tree away, to one who changes it; the text stays. A tree that was
+// taken is read again from the text, and then each caller gets one of its own. It
+// must not be called concurrently with itself or with a reader of File.
+func (s *Script) Take() (*syntax.File, *Refusal) {
+	if f := s.File; f != nil {
+		s.File = nil
+		return f, nil
+	}
+	again, r := Parse(s.Text)
+	if r != nil {
+		return nil, r
+	}
+	return again.File, nil
 }
 
 // Defines tells whether the script is the definition of one function of this name
 // and nothing else.
 func (s *Script) Defines(name string) bool {
-	if len(s.File.Stmts) != 1 {
+	if s.File == nil || len(s.File.Stmts) != 1 {
 		return false
 	}
 	st := s.File.Stmts[0]
