@@ -14,6 +14,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -170,7 +171,7 @@ func ask(ctx context.Context, cmd *exec.Cmd, group []row) ([]answer, error) {
 	if err != nil {
 		return nil, err
 	}
-	cmd.Stderr = os.Stderr
+	cmd.Stderr = io.Discard // findings about programs that a corpus lists
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}

@@ -17,8 +17,11 @@ const [, , peer, corpus] = process.argv;
 const rows = readFileSync(corpus, 'utf8').trim().split('\n').map((line) => JSON.parse(line));
 const builtins = ['cd', 'echo', 'printf', 'pwd', 'test', '[', 'true', 'false', 'export', 'set', 'read', 'type', 'command', 'eval', 'exec', 'trap', 'unset', 'shift', 'local', 'declare', 'source'];
 
+// Libraries talk; standard output is for the answers.
+for (const level of ['log', 'debug', 'info', 'warn']) console[level] = () => {};
+
 const answers = peer === 'gemini' ? await gemini() : codex();
-for await (const a of answers) console.log(JSON.stringify(a));
+for await (const a of answers) process.stdout.write(JSON.stringify(a) + '\n');
 
 async function gemini() {
   const policy = '@google/gemini-cli-core/dist/src/policy/';
