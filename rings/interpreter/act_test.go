@@ -192,6 +192,32 @@ func TestActsInFull(t *testing.T) {
 	}
 }
 
+// A record without the words of a program has what may be known of them: which
+// program, its sub-command where they surely name one, and how many there are.
+func TestActRecordWithoutWords(t *testing.T) {
+	w := newShell(t)
+	w.apply(shellSet("a", denying("git", "push"), "git", "ls"))
+	p, _ := calls(
+		exec("/usr/bin/git", "-C", "s3cret", "status", "s3cret"), exec("/usr/bin/git", "push", "s3cret"),
+		exec("/usr/bin/git", "--unknown", "s3cret"), exec("/usr/bin/git", "S3CRET"), exec("/usr/bin/ls", "status"))
+	w.end(w.script(p))
+	type told struct{ Capability, Sub, Words string }
+	var got []told
+	for _, r := range w.audit.records {
+		if r.Kind == interpreter.ExecDecided {
+			got = append(got, told{r.Capability, r.Detail["sub"], r.Detail["words"]})
+			if !strings.HasPrefix(r.Digest, "sha256:") || len(r.Full) > 0 {
+				t.Errorf("record %+v", r)
+			}
+		}
+	}
+	want := []told{{"exec:/usr/bin/git", "status", "5"}, {"exec:/usr/bin/git", "push", "3"}, {"exec:/usr/bin/git", "", "3"},
+		{"exec:/usr/bin/git", "", "2"}, {"exec:/usr/bin/ls", "", "2"}}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+}
+
 // What cannot be recorded does not happen, and ends the run.
 func TestActWithoutRecord(t *testing.T) {
 	w := newShell(t)

@@ -178,6 +178,9 @@ func (c *Call[C]) Decided(rec port.Record, executor string) port.Record {
 	rec.Detail = map[string]string{"executor": executor}
 	if a.Exec != nil {
 		rec.Detail["words"] = strconv.Itoa(len(a.Exec.Argv))
+		if sub := c.Sub(); sub != "" {
+			rec.Detail["sub"] = sub
+		}
 		if len(a.Exec.Env) > 0 {
 			rec.Detail["environment"] = strconv.Itoa(len(a.Exec.Env))
 		}
@@ -194,6 +197,11 @@ func (c *Call[C]) Decided(rec port.Record, executor string) port.Record {
 		rec.Full = c.Args
 	}
 	return rec
+}
+
+// Effect reports whether an act may change something outside of its guest.
+func (c *Call[C]) Effect() bool {
+	return c.Action != nil && (c.Action.Exec != nil || c.Action.File != nil && c.Action.File.Op != "read")
 }
 
 // Nested is the id of an act of the guest that a provider started for the call.

@@ -5,6 +5,7 @@ import (
 	"math"
 	"path"
 	"reflect"
+	"strings"
 	"time"
 
 	"github.com/ringd/ringd/profiles"
@@ -146,6 +147,23 @@ func (k *Case) allow() *Refusal {
 	k.Allowed = d
 	return nil
 }
+
+// Sub is the sub-command of a program that an act starts, where its words surely name
+// one; "" where they do not, or the word is not of the kind that names one.
+func (k *Case) Sub() string {
+	if k.Action == nil || k.Action.Exec == nil {
+		return ""
+	}
+	operands, sure := words.Split(words.AllKnown(k.Action.Exec.Argv), false).Sub()
+	if !sure || len(operands) == 0 || len(operands[0].Text) > maxSub ||
+		strings.Trim(operands[0].Text, "abcdefghijklmnopqrstuvwxyz-") != "" {
+		return ""
+	}
+	return operands[0].Text
+}
+
+// maxSub is longer than the names of sub-commands are.
+const maxSub = 32
 
 // Words are what an approval of the act holds for; "" holds for nothing.
 func (k *Case) Words() string {
