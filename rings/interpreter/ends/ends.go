@@ -120,3 +120,6 @@ func OfRun(err error, v *port.View) (executors.State, *executors.ProgramError) {
 		return failed("GuestLost", "the guest ended without an outcome")
 	}
 }
+
+// ExitRefused is the exit code of a script that was refused something.
+const ExitRefused = 126

@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	"github.com/ringd/ringd/executors"
+	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/rings/interpreter/calls"
 	"github.com/ringd/ringd/rings/interpreter/ends"
 	"github.com/ringd/ringd/rings/interpreter/pause"
@@ -55,24 +56,21 @@ func (r *Run) tell(ctx context.Context, c *call) (executors.Answer, error) {
 	if err != nil {
 		return executors.Answer{}, fmt.Errorf("tell the guest of call %s of run %s: %w", c.ID, r.id, err)
 	}
-	if c.Journaled {
-		if err := r.kept.Close(c.ID, Recorded{End: port.CallDone}); err != nil {
-			return executors.Answer{}, fmt.Errorf("commit the end of call %s of run %s: %w", c.ID, r.id, err)
-		}
-		r.point("result_kept")
+	if err := r.settle(c, Recorded{End: port.CallDone}); err != nil {
+		return executors.Answer{}, err
 	}
 	r.release(c)
 	r.mu.Lock()
 	r.calls[c.ID] = nil // its number stays taken
-	r.gone = r.gone || c.Journaled
 	r.mu.Unlock()
 	return executors.Answer{Value: value}, nil
 }
 
-// goesOnBy reports whether an act is the first thing by which a run goes on from its
-// pause: that is committed, so that nobody goes on from there again.
+// goesOnBy reports whether an act is the first by which a run has an effect, or goes
+// on from its pause: that is committed, so that it counts as under way from then on,
+// and nobody goes on from before it.
 func (r *Run) goesOnBy(c *call) bool {
-	if !c.IsAct() || c.Ahead || r.from == nil {
+	if !c.IsAct() || c.Ahead || r.from == nil && (r.executor != profiles.ExecutorShell || !c.Effect()) {
 		return false
 	}
 	r.mu.Lock()

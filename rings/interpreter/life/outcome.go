@@ -20,7 +20,7 @@ func (r *Run) outcome(out executors.Outcome, err error) (v View, fault string) {
 	v = r.viewLocked()
 	v.State, v.Error, v.Attestation = out.State, out.Error, out.Attestation
 	calls := v.Usage.Calls
-	v.Usage = r.used(out.Usage)
+	v.Usage = r.from.Plus(out.Usage)
 	v.Usage.Calls = calls
 	v.Dropped += out.Dropped
 	v.ExitCode = out.ExitCode
@@ -38,19 +38,9 @@ func (r *Run) outcome(out executors.Outcome, err error) (v View, fault string) {
 		v.State = executors.StateUnknown
 	}
 	if v.State == executors.StateDenied && r.executor == profiles.ExecutorShell {
-		v.ExitCode = exitRefused
+		v.ExitCode = ends.ExitRefused
 	}
 	return v, fault
-}
-
-// used adds what the parts of the run before this one used.
-func (r *Run) used(now executors.Usage) executors.Usage {
-	if r.from != nil {
-		u := r.from.Usage
-		now.CPU, now.Wall, now.HostWait = now.CPU+u.CPU, now.Wall+u.Wall, now.HostWait+u.HostWait
-		now.PeakBytes = max(now.PeakBytes, u.PeakBytes)
-	}
-	return now
 }
 
 // settleLocked judges an outcome that the executor reports as the program's own.
@@ -110,6 +100,3 @@ func (r *Run) keepSession(out executors.Outcome, v *View) {
 		}
 	}
 }
-
-// exitRefused is the exit code of a script that was refused something.
-const exitRefused = 126

@@ -60,17 +60,35 @@ func (r *Run) Refused(d profiles.Decision) {
 	}
 }
 
+// settle commits the end of a call. What a guest was told to do stays under way: its
+// end is that of the run.
+func (r *Run) settle(c *call, end Recorded) (err error) {
+	switch {
+	case !c.Journaled:
+		return nil
+	case c.IsAct() && !c.Ahead && end.End == port.CallDone && r.executor == profiles.ExecutorShell:
+		r.mu.Lock()
+		r.gone = true
+		r.mu.Unlock()
+	default:
+		err = r.kept.Close(c.ID, end)
+	}
+	if err != nil {
+		return fmt.Errorf("commit the end of call %s of run %s: %w", c.ID, r.id, err)
+	}
+	r.point("result_kept")
+	return nil
+}
+
 // unrun closes a call whose act never began.
 func (r *Run) unrun(c *call, no *rules.Refusal, cause error) (executors.Answer, error) {
 	r.release(c)
-	if c.Journaled {
-		end := Recorded{End: port.CallUnrun}
-		if no != nil {
-			end.Name, end.Text = no.Name, no.Text
-		}
-		if err := r.kept.Close(c.ID, end); err != nil {
-			return executors.Answer{}, fmt.Errorf("commit the end of call %s of run %s: %w", c.ID, r.id, err)
-		}
+	end := Recorded{End: port.CallUnrun}
+	if no != nil {
+		end.Name, end.Text = no.Name, no.Text
+	}
+	if err := r.settle(c, end); err != nil {
+		return executors.Answer{}, err
 	}
 	if no != nil {
 		return r.refuse(c, no)
@@ -90,11 +108,8 @@ func (r *Run) finish(c *call, res ends.Result) (executors.Answer, error) {
 		r.lost = r.lost || r.ended || res.Cut
 		r.mu.Unlock()
 	}
-	if c.Journaled {
-		if err := r.kept.Close(c.ID, res.Recorded()); err != nil {
-			return executors.Answer{}, fmt.Errorf("commit the end of call %s of run %s: %w", c.ID, r.id, err)
-		}
-		r.point("result_kept")
+	if err := r.settle(c, res.Recorded()); err != nil {
+		return executors.Answer{}, err
 	}
 	rec := r.callRecord(port.CallClosed, c)
 	rec.State, rec.Fault = string(res.End), shape.Clip(res.Fault, ends.MaxFault)

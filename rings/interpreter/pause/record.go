@@ -225,3 +225,15 @@ func (r *Record) checkCalls() error {
 	}
 	return nil
 }
+
+// Plus adds what the parts of a run before the pause used to what it used since. A
+// nil Record is of a run that has not paused.
+func (r *Record) Plus(now executors.Usage) executors.Usage {
+	if r == nil {
+		return now
+	}
+	u := r.Usage
+	now.CPU, now.Wall, now.HostWait = now.CPU+u.CPU, now.Wall+u.Wall, now.HostWait+u.HostWait
+	now.PeakBytes = max(now.PeakBytes, u.PeakBytes)
+	return now
+}

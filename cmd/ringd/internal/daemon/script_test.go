@@ -13,6 +13,8 @@ import (
 
 	"github.com/ringd/ringd/cmd/ringd/internal/audit"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/daemontest"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/show"
+	"github.com/ringd/ringd/cmd/ringd/internal/store"
 	"github.com/ringd/ringd/schema/wire"
 )
 
@@ -116,6 +118,65 @@ func TestScriptIsNotRunTwice(t *testing.T) {
 				t.Errorf("%s: it went on: %+v", point, rec)
 			}
 		}
+	}
+}
+
+// What a script did before the daemon was killed may have happened: the run is
+// unknown then, whether it had ever waited or not. Before that, it is not.
+func TestScriptKilledHalfWay(t *testing.T) {
+	for _, c := range []struct{ policy, script, point, want string }{
+		{"one $ls", "steps run:ls run:ls", "call_recorded", "failed"}, // not told yet
+		{"one $ls", "steps run:ls run:ls", "call_open", "unknown"},
+		{"one $ls", "steps run:ls run:ls", "result_kept", "unknown"},
+		{"one $ls", "steps run:ls run:ls", "end_recorded", "unknown"},
+		{"one $git!push $ls", "steps run:git:push run:ls", "end_recorded", "unknown"}, // held, and approved
+		{"one $git!push $ls", "steps run:git:push", "call_open", "failed"},            // asked, and not approved
+	} {
+		t.Run(c.script+" at "+c.point, func(t *testing.T) {
+			s := daemontest.New(t, daemontest.Config{})
+			s.Apply(t, c.policy)
+			var id string
+			s = killedAt(t, s, func(label string) bool { return label == c.point }, func(s *daemontest.Stack) {
+				id = script(t, s, c.script).ID
+				if p, ok := held(t, s, id); ok {
+					if _, err := allow(t, s, person("uid:1"), id, p); err != nil {
+						t.Fatal(err)
+					}
+				}
+				if got := ended(t, s, id); got.State != "done" {
+					t.Errorf("alive: %+v", got)
+				}
+				calls, err := s.Store().Calls(t.Context(), id)
+				if err != nil || len(calls) != 1 || calls[0].State != store.CallClosed {
+					t.Errorf("one act is committed, and ends with the run: %+v, %v", calls, err)
+				}
+			})
+			if got := ended(t, s, id); got.State != c.want {
+				t.Errorf("%s, want %s: %+v", got.State, c.want, got)
+			}
+		})
+	}
+}
+
+// held waits until the run is over, or asks for an approval.
+func held(t *testing.T, s *daemontest.Stack, id string) (wire.Pending, bool) {
+	t.Helper()
+	for after := int64(0); ; {
+		r, err := s.Daemon.GetRun(t.Context(), daemontest.Me(), id, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(r.Pending) > 0 {
+			return r.Pending[0], true
+		}
+		if show.Ended(r.State) {
+			return wire.Pending{}, false
+		}
+		events, err := s.Daemon.Events(t.Context(), daemontest.Me(), id, after)
+		if err != nil || len(events) == 0 {
+			t.Fatalf("%+v, %v", events, err)
+		}
+		after = events[len(events)-1].Seq
 	}
 }
 

@@ -94,7 +94,8 @@ func checkSize(what string, n, limit int) error {
 }
 
 // Advance moves a run along one legal arrow and returns it. A final state
-// closes the run's open calls as not executed and deletes its pause. ErrState
+// closes the run's open calls as not executed, and those that its guest performed,
+// and deletes its pause. ErrState
 // also for what needs more than the arrow: Paused (PutPause), Answered (the last
 // answer), Claimed (Claim) and Executing (Begin). ErrNotFound, ErrTooLarge,
 // ErrClosed.
@@ -154,7 +155,8 @@ func (t *tx) moveRun(ctx context.Context, r Run, to State, c Change, now int64) 
 	if err != nil || !to.Final() {
 		return r, err
 	}
-	err = t.Exec(ctx, `update call set state = 'closed', updated = $2 where run = $1 and state = 'open'`, r.ID, now)
+	err = t.Exec(ctx, `update call set state = 'closed', updated = $2 where run = $1
+		and (state = 'open' or state = 'executing' and bridge like '%:%')`, r.ID, now) // exec:…: no bridge has such a name
 	if err != nil || r.Seq == 0 {
 		return r, err
 	}
