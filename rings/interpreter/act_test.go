@@ -218,6 +218,36 @@ func TestActRecordWithoutWords(t *testing.T) {
 	}
 }
 
+// A refusal of the ring's own gets the words that the executor has for it, once; any
+// other refusal that the executor tells of stands beside it.
+func TestActRefusalExplained(t *testing.T) {
+	w := newShell(t)
+	w.apply(shellSet("a", nil, "ls"))
+	run := w.script(func(ctx context.Context, _ executors.Run, h executors.Host) (executors.Outcome, error) {
+		ans, err := h.Ask(ctx, named("c1", exec("/usr/bin/rm", "there")))
+		no := decided(t, ans)
+		no.Text, no.Evidence = "refused while running", &profiles.Evidence{Line: 3, Column: 1}
+		other := no
+		other.Reason = "another"
+		return executors.Outcome{State: executors.StateDenied, Denials: []profiles.Decision{no, no, other},
+			Error: &executors.ProgramError{Name: "CapabilityDenied"}}, err
+	})
+	v := w.end(run)
+	var got []string
+	for _, d := range v.Denials {
+		got = append(got, fmt.Sprintf("%s %s %d", d.Code, d.Text, d.Evidence.Line))
+	}
+	one := "exec.not_granted refused while running 3"
+	if d := cmp.Diff([]string{one, one, one}, got); d != "" || v.Denials[0].Rule == nil {
+		t.Errorf("%+v: %s", v.Denials, d)
+	}
+	for _, r := range w.audit.records {
+		if r.Decision != nil && r.Decision.Text != "" {
+			t.Errorf("a record has the words: %+v", r)
+		}
+	}
+}
+
 // What cannot be recorded does not happen, and ends the run.
 func TestActWithoutRecord(t *testing.T) {
 	w := newShell(t)

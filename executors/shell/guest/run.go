@@ -295,7 +295,7 @@ const (
 )
 
 // denied is the result of a refused script. What the daemon refused it has
-// recorded; the rest is told here.
+// recorded: it knows that again by its code and reason, and has the text from here.
 func (r *run) denied(all []profiles.Decision) executors.Result {
 	first := all[0]
 	frame := executors.Frame{File: short(r.o.File, maxNameBytes)}
@@ -312,10 +312,11 @@ func (r *run) denied(all []profiles.Decision) executors.Result {
 	size := 0
 	for _, d := range all[:min(len(all), maxDenials)] {
 		d.Verdict = profiles.Deny
-		if r.host.recorded(d) {
-			continue
+		c := clip(d)
+		if c.Reason != d.Reason && r.host.recorded(d) {
+			continue // the daemon would not know it again
 		}
-		d = clip(d)
+		d = c
 		d.Text = refused.Text(d, at)
 		b, err := json.Marshal(d)
 		if size += len(b); err != nil || size > maxDenialBytes {

@@ -4,8 +4,10 @@
 package ends
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
+	"slices"
 
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
@@ -94,6 +96,21 @@ func Denied(reason string) Result {
 		text += ": " + shape.Clip(reason, maxReason)
 	}
 	return Result{Name: rules.NameUnapproved, Text: text, Code: profiles.CodeApprovalDenied, End: port.CallUnrun}
+}
+
+// Explain gives a refusal of the ring's own the words that the executor has for it,
+// which alone knows where in the program it happened. False: list has no such
+// refusal, and d is another one.
+func Explain(list *[]profiles.Decision, d profiles.Decision) bool {
+	i := slices.IndexFunc(*list, func(own profiles.Decision) bool {
+		return own.Code == d.Code && own.Reason == d.Reason && own.Text == ""
+	})
+	if i < 0 || d.Text == "" {
+		return false
+	}
+	*list = slices.Clone(*list) // others read it
+	(*list)[i].Text, (*list)[i].Evidence = d.Text, cmp.Or(d.Evidence, (*list)[i].Evidence)
+	return true
 }
 
 // OfRun is the outcome of a program that did not run, or whose end is not known.

@@ -15,7 +15,9 @@ func (r *Run) outcome(out executors.Outcome, err error) (v View, fault string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, d := range out.Denials {
-		r.denyLocked(d)
+		if !ends.Explain(&r.denials, d) {
+			r.denyLocked(d)
+		}
 	}
 	v = r.viewLocked()
 	v.State, v.Error, v.Attestation = out.State, out.Error, out.Attestation

@@ -228,8 +228,11 @@ func (h *host) refused(q *asked, out executors.Outcome) error {
 		for _, argv := range h.ran {
 			at.Ran = append(at.Ran, strings.Join(argv, " "))
 		}
-		if d == nil && len(out.Denials) > 0 {
-			d = &out.Denials[0]
+		for i := range out.Denials { // the guest knows where in the script it was
+			if o := &out.Denials[i]; d == nil || d.Code == o.Code && d.Reason == o.Reason {
+				d = o
+				break
+			}
 		}
 		if d == nil {
 			return fmt.Errorf("the script was refused: %s", nameOf(out))

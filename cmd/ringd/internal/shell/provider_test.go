@@ -120,6 +120,12 @@ func TestCallRefused(t *testing.T) {
 		{"half way", func(ctx context.Context, _ executors.Run, h executors.Host) (executors.Outcome, error) {
 			return denied, errors.Join(starts(ctx, h, "ls", "s3cret"), starts(ctx, h, "rm", "s3cret"))
 		}, []string{"exec.not_granted", "refused while running", "rm is not listed", "p.yaml:7", "ls s3cret"}},
+		{"half way, as the guest tells it", func(ctx context.Context, _ executors.Run, h executors.Host) (executors.Outcome, error) {
+			out, err := denied, starts(ctx, h, "rm", "s3cret")
+			out.Denials = []profiles.Decision{{Code: profiles.CodeShellOpaque, Reason: "another", Text: "of another"},
+				{Code: profiles.CodeExecNotGranted, Reason: "rm is not listed", Text: "refused while running: rm is not listed\n  at 2:1  rm s3cret"}}
+			return out, err
+		}, []string{"exec.not_granted: refused while running", "at 2:1  rm s3cret"}},
 		{"before it began", func(context.Context, executors.Run, executors.Host) (executors.Outcome, error) {
 			out := denied
 			out.Denials = []profiles.Decision{{Code: profiles.CodeShellOpaque, Reason: "eval of s3cret", Text: "refused before start: eval of s3cret"}}
