@@ -37,20 +37,15 @@ func (p Page) Question(q Question) (whole bool) {
 	}
 	fmt.Fprintf(p.W, "%s waits for an approval\n", p.style(yellow, Visible(c.Bridge)))
 	line("run", "%s, call %s, agent %s", q.Run, c.ID, q.Agent)
-	args, whole := Arguments(c.Args)
-	for i, text := range args {
-		what := ""
-		if i == 0 {
-			what = "does"
-			text = Visible(c.Bridge) + "(" + text
-		}
-		if i == len(args)-1 && whole {
-			text += ")"
-		}
-		line(what, "%s", text)
+	facts, hidden := commandOf(c)
+	if len(facts) == 0 {
+		facts, hidden = callOf(c)
 	}
-	if !whole {
-		line("", "… %d of %d bytes are not shown: see `ringd runs %s --json`", len(c.Args)-maxArgs, len(c.Args), q.Run)
+	for _, f := range facts {
+		line(f.what, "%s", f.text)
+	}
+	if hidden > 0 {
+		line("", "… %d of %d bytes are not shown: see `ringd runs %s --json`", hidden, len(c.Args), q.Run)
 	}
 	line("digest", "%s", c.Digest)
 	if q.Rule != nil && q.Rule.File != "" {
@@ -60,7 +55,27 @@ func (p Page) Question(q Question) (whole bool) {
 	if c.Expires != nil {
 		line("until", "%s (%s)", c.Expires.UTC().Format(time.RFC3339), left(c.Expires.Sub(q.Now)))
 	}
-	return whole
+	return hidden == 0
+}
+
+// callOf is the call of a bridge, with its arguments. hidden is how many bytes of
+// them had no room.
+func callOf(c wire.Pending) (facts []fact, hidden int) {
+	args, whole := Arguments(c.Args)
+	if !whole {
+		hidden = len(c.Args) - maxArgs
+	}
+	for i, text := range args {
+		f := fact{"", text}
+		if i == 0 {
+			f = fact{"does", Visible(c.Bridge) + "(" + text}
+		}
+		if i == len(args)-1 && whole {
+			f.text += ")"
+		}
+		facts = append(facts, f)
+	}
+	return facts, hidden
 }
 
 // who words who may approve and who has.

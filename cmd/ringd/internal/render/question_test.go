@@ -93,6 +93,59 @@ func TestQuestionIsNotForged(t *testing.T) {
 	}
 }
 
+func command(t *testing.T, a profiles.ExecAction) render.Question {
+	t.Helper()
+	args, err := json.Marshal(profiles.Action{Exec: &a})
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := question(string(args))
+	q.Pending.Bridge = "exec:/usr/bin/git"
+	return q
+}
+
+// The start of a program is a command line: words that cannot be mistaken for others
+// or for more of them, where it is started, and what it is given.
+func TestQuestionOfACommand(t *testing.T) {
+	var b bytes.Buffer
+	whole := render.Page{W: &b}.Question(command(t, profiles.ExecAction{
+		Argv: []string{"git", "push", "origin", "my branch", "it's", "", "$(x)", "a\u001bb", "c\x1b[2J'\\", "\u202e", "~"},
+		Cwd:  "/workspace/a b", Env: []string{"GIT_TRACE=1", "X=two words"},
+	}))
+	want := `exec:/usr/bin/git waits for an approval
+  run      r1, call c3, agent mailer
+  does     git push origin 'my branch' 'it'\''s' '' '$(x)' $'a\u001bb' 
+           $'c\u001b[2J\'\\' $'\u202e' '~'
+  program  /usr/bin/git
+  in       '/workspace/a b'
+  with     GIT_TRACE=1
+           'X=two words'
+  digest `
+	if got, _, _ := strings.Cut(b.String(), "  sha256:"); !whole || got != want {
+		t.Errorf("whole %v: %s", whole, cmp.Diff(want, got))
+	}
+}
+
+func TestQuestionOfALongCommand(t *testing.T) {
+	for _, a := range []profiles.ExecAction{
+		{Argv: []string{"git", strings.Repeat("é", 20000)}},
+		{Argv: []string{"git", strings.Repeat("x ", 4000), "y"}, Env: []string{"A=" + strings.Repeat("\x01", 4000)}},
+	} {
+		var b bytes.Buffer
+		whole := render.Page{W: &b}.Question(command(t, a))
+		if whole || !strings.Contains(b.String(), "bytes are not shown") || b.Len() > 32<<10 || !strings.Contains(b.String(), "  until  ") {
+			t.Errorf("whole %v, %d bytes", whole, b.Len())
+		}
+	}
+	// What is no start of a program that ringd could decide is shown as it came.
+	var b bytes.Buffer
+	q := question(`{"exec":{"argv":["git"],"more":1}}`)
+	q.Pending.Bridge = "exec:/usr/bin/git"
+	if whole := (render.Page{W: &b}).Question(q); !whole || !strings.Contains(b.String(), `"more": 1`) {
+		t.Errorf("%s", b.String())
+	}
+}
+
 // A question sends people to the JSON for long arguments: it is the same value,
 // and no text in it is hidden or turned around.
 func TestJSONHidesNothing(t *testing.T) {
