@@ -3,6 +3,7 @@ package profiles
 import (
 	"path"
 	"strings"
+	"sync"
 
 	"github.com/ringd/ringd/profiles/command"
 	"github.com/ringd/ringd/profiles/variables"
@@ -12,14 +13,19 @@ import (
 // shellIndex is the shell profile, indexed.
 type shellIndex struct {
 	rules *command.Rules
-	paths []string // of the listed programs, sorted
-	names []string // their basenames, sorted
-	place string   // where a script may write without file grants
+	place string // where a script may write without file grants
+	// known are the listed programs and their basenames, sorted by the first refusal.
+	known func() (paths, names []string)
 }
 
 func newShellIndex(s *Shell, env Environment) shellIndex {
 	cfg := command.Config{Binaries: make([]command.Binary, len(s.Binaries)), Patterns: make([][]string, len(s.DeniedPatterns))}
-	x := shellIndex{place: scriptWorkspace}
+	x := shellIndex{place: scriptWorkspace, known: sync.OnceValues(func() (paths, names []string) {
+		for _, b := range s.Binaries {
+			paths, names = append(paths, b.Path), append(names, path.Base(b.Path))
+		}
+		return sorted(paths), sorted(names)
+	})}
 	for i, b := range s.Binaries {
 		one := command.Binary{Path: b.Path, Interpreted: b.Interpreted, Deny: wordsOf(b.Deny), MaxArgs: b.MaxArgs, SafeConfig: b.SafeConfig}
 		if b.Allow != nil {
@@ -32,12 +38,10 @@ func newShellIndex(s *Shell, env Environment) shellIndex {
 			one.Helpers = append(one.Helpers, h.Path)
 		}
 		cfg.Binaries[i] = one
-		x.paths, x.names = append(x.paths, b.Path), append(x.names, path.Base(b.Path))
 	}
 	for i, p := range s.DeniedPatterns {
 		cfg.Patterns[i] = p.Words
 	}
-	x.paths, x.names = sorted(x.paths), sorted(x.names)
 	x.rules = command.New(cfg)
 	if cleanPath(env.Workspace) {
 		x.place = env.Workspace
@@ -140,10 +144,11 @@ func (d *Decider) meant(dec *Decision, f command.Finding) {
 		dec.Rule = known(&s.Binaries[f.Binary].Rule)
 	}
 	if dec.Code == CodeExecNotGranted && len(dec.Instead) == 0 && len(f.Argv) > 0 {
-		dec.Instead = nearest(f.Argv[0], d.shell.names)
+		paths, names := d.shell.known()
 		if strings.Contains(f.Argv[0], "/") {
-			dec.Instead = nearest(f.Argv[0], d.shell.paths)
+			names = paths
 		}
+		dec.Instead = nearest(f.Argv[0], names)
 	}
 }
 

@@ -1,6 +1,7 @@
 package profiles_test
 
 import (
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -229,6 +230,27 @@ func BenchmarkExec(b *testing.B) {
 			}
 		})
 	}
+	many := shellAgent()
+	shell := *many.Shell
+	many.Shell = &shell
+	for i := range 5000 {
+		shell.DeniedPatterns = append(shell.DeniedPatterns, profiles.Pattern{Words: []string{"git", fmt.Sprintf("sub%d", i), "--force"}})
+		shell.Binaries = append(shell.Binaries, profiles.Binary{Path: fmt.Sprintf("/usr/bin/tool%d", i)})
+	}
+	b.Run("10,000 rules", func(b *testing.B) {
+		b.ReportAllocs()
+		d := profiles.NewDecider(many, "r", home)
+		a := exec("git status --short")
+		for b.Loop() {
+			d.Exec(a)
+		}
+	})
+	b.Run("decider of 10,000 rules", func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			profiles.NewDecider(many, "r", home)
+		}
+	})
 	b.Run("decider", func(b *testing.B) {
 		b.ReportAllocs()
 		a := shellAgent()

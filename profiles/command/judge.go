@@ -153,12 +153,21 @@ func (o *one) variable(name string, value words.Word) {
 
 // pattern judges the denied patterns.
 func (o *one) pattern(name string) {
-	for _, p := range o.rules.patterns[name] {
+	of := o.rules.patterns[name]
+	if of == nil {
+		return
+	}
+	for i, p := range of.read(name, o.rules.denied) {
+		is := o.words.Denies(p)
+		if is == words.No {
+			continue
+		}
 		f := finding(codePattern, "")
-		f.Pattern = p.at
-		switch o.words.Denies(p.words) {
+		f.Pattern = of.at[i]
+		text := strings.Join(o.rules.denied[of.at[i]], " ")
+		switch is {
 		case words.Yes:
-			f.Reason = fmt.Sprintf("%s matches the denied pattern %q", short(o.words), p.text)
+			f.Reason = fmt.Sprintf("%s matches the denied pattern %q", short(o.words), text)
 			o.note(Deny, f)
 			return
 		case words.Maybe:
@@ -166,7 +175,7 @@ func (o *one) pattern(name string) {
 			if o.filled {
 				f.Code = codePattern
 			}
-			f.Reason = fmt.Sprintf("the words of %s that are not known yet could make it match the denied pattern %q", short(o.words), p.text)
+			f.Reason = fmt.Sprintf("the words of %s that are not known yet could make it match the denied pattern %q", short(o.words), text)
 			o.note(Unsettled, f)
 		case words.No:
 		}
@@ -221,7 +230,8 @@ func (o *one) own(b *binary, at int) {
 			o.note(Unsettled, rule(codeUnsettled, "how many words %s gets is known only when it runs", b.name))
 		}
 	}
-	for i, p := range b.deny {
+	own := b.read()
+	for i, p := range own.deny {
 		switch o.words.Denies(p) {
 		case words.Yes:
 			f := rule(codeSubcommand, "%s matches the denied words %q of %s", short(o.words), strings.Join(b.Deny[i], " "), b.name)
@@ -234,13 +244,13 @@ func (o *one) own(b *binary, at int) {
 		case words.No:
 		}
 	}
-	if b.allow != nil {
+	if own.allow != nil {
 		o.listed(b, rule)
 	}
 	if b.SafeConfig {
 		o.config(rule)
 	}
-	for i, p := range b.ask {
+	for i, p := range own.ask {
 		t := o.words.Denies(p)
 		if t == words.No {
 			continue
@@ -259,24 +269,25 @@ func (o *one) own(b *binary, at int) {
 // listed judges the sub-commands that alone are allowed.
 func (o *one) listed(b *binary, rule func(code, format string, args ...any) Finding) {
 	best, at := words.No, -1
-	for i, p := range b.allow {
+	for i, p := range b.read().allow {
 		if t := o.words.Allows(p); t > best {
 			best, at = t, i
 		}
+	}
+	if best == words.Yes {
+		return
 	}
 	f := rule(codeSubcommand, "%s is not among the allowed words of %s", short(o.words), b.name)
 	f.Allow = at
 	for _, p := range b.Allow[:min(len(b.Allow), 8)] {
 		f.Instead = append(f.Instead, strings.Join(append([]string{b.name}, p...), " "))
 	}
-	switch best {
-	case words.Yes:
-	case words.Maybe:
+	if best == words.Maybe {
 		f.Code = codeUnsettled
 		o.note(Unsettled, f)
-	case words.No:
-		o.note(Deny, f)
+		return
 	}
+	o.note(Deny, f)
 }
 
 // launches judges what the command would start by its words.

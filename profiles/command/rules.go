@@ -3,6 +3,7 @@ package command
 import (
 	"path"
 	"strings"
+	"sync"
 
 	"github.com/ringd/ringd/profiles/words"
 )
@@ -31,42 +32,65 @@ type Rules struct {
 	binaries []binary
 	byPath   map[string]int // cleaned
 	byName   map[string]int // the first of a name
-	patterns map[string][]pattern
+	denied   [][]string     // Config.Patterns
+	patterns map[string]*patterns
 }
 
+// binary is a listed program. Its patterns are read when they are first asked for:
+// a script calls few of the programs that a policy lists.
 type binary struct {
 	Binary
-	name             string
-	allow, deny, ask []words.Pattern
+	name  string
+	once  sync.Once
+	rules rules
 }
 
-type pattern struct {
-	at    int
-	text  string
-	words words.Pattern
+type rules struct{ allow, deny, ask []words.Pattern }
+
+func (b *binary) read() *rules {
+	b.once.Do(func() {
+		b.rules = rules{allow: read(b.name, b.Allow), deny: read(b.name, b.Deny), ask: read(b.name, b.Ask)}
+	})
+	return &b.rules
+}
+
+func read(name string, list [][]string) []words.Pattern {
+	if list == nil {
+		return nil
+	}
+	out := make([]words.Pattern, len(list))
+	for i, p := range list {
+		out[i] = words.NewPattern(name, p)
+	}
+	return out
+}
+
+// patterns are the denied patterns of one name, read as those of a binary are.
+type patterns struct {
+	at   []int // in Config.Patterns
+	once sync.Once
+	all  []words.Pattern
+}
+
+func (p *patterns) read(name string, denied [][]string) []words.Pattern {
+	p.once.Do(func() {
+		p.all = make([]words.Pattern, len(p.at))
+		for i, at := range p.at {
+			p.all[i] = words.NewPattern(name, denied[at][1:])
+		}
+	})
+	return p.all
 }
 
 // New indexes a profile. A program whose path is not absolute and clean is not
-// listed; a pattern without words matches nothing.
+// listed; a pattern without words matches nothing. The Config is read later too: it
+// must not be changed.
 func New(cfg Config) *Rules {
 	r := &Rules{byPath: make(map[string]int, len(cfg.Binaries)), byName: make(map[string]int, len(cfg.Binaries)),
-		patterns: make(map[string][]pattern, len(cfg.Patterns)), binaries: make([]binary, len(cfg.Binaries))}
+		denied: cfg.Patterns, patterns: map[string]*patterns{}, binaries: make([]binary, len(cfg.Binaries))}
 	for i, b := range cfg.Binaries {
 		name := path.Base(b.Path)
-		one := binary{Binary: b, name: name}
-		if b.Allow != nil {
-			one.allow = []words.Pattern{}
-		}
-		for _, p := range b.Allow {
-			one.allow = append(one.allow, words.NewPattern(name, p))
-		}
-		for _, p := range b.Deny {
-			one.deny = append(one.deny, words.NewPattern(name, p))
-		}
-		for _, p := range b.Ask {
-			one.ask = append(one.ask, words.NewPattern(name, p))
-		}
-		r.binaries[i] = one
+		r.binaries[i].Binary, r.binaries[i].name = b, name
 		if !path.IsAbs(b.Path) || path.Clean(b.Path) != b.Path || b.Path == "/" {
 			continue
 		}
@@ -83,7 +107,12 @@ func New(cfg Config) *Rules {
 			continue
 		}
 		name := words.Base(p[0])
-		r.patterns[name] = append(r.patterns[name], pattern{at: i, text: strings.Join(p, " "), words: words.NewPattern(name, p[1:])})
+		of := r.patterns[name]
+		if of == nil {
+			of = &patterns{}
+			r.patterns[name] = of
+		}
+		of.at = append(of.at, i)
 	}
 	return r
 }
