@@ -119,7 +119,7 @@ var layers = map[string][]string{
 	"executors/shell/alike":     {"executors/shell/static"},
 	"executors/shell/script":    {"executors/shell/static", "profiles", "profiles/words"},
 	"executors/shell/preflight": {"executors/shell/script", "executors/shell/static", "profiles", "profiles/command", "profiles/launch", "profiles/words"},
-	"executors/shell":           {"executors", "executors/shell/start", "profiles"},
+	"executors/shell":           {"executors", "executors/shell/refusal", "executors/shell/start", "profiles"},
 	"executors/shell/start":     {"executors", "profiles"},
 	"executors/shell/guest":     {"executors", "executors/shell/preflight", "executors/shell/refusal", "executors/shell/runner", "executors/shell/script", "executors/shell/start", "profiles", "profiles/words"},
 	"executors/shell/builtin":   {},

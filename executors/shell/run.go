@@ -39,7 +39,8 @@ func (e *Executor) runIn(ctx context.Context, g *guest, r executors.Run, w execu
 		_, _ = streams.Stdin().Write(r.Program.Stdin)
 		_ = streams.Stdin().Close()
 	})
-	o, again, err := g.link.Run(within, w, h)
+	witness := &witness{Host: h}
+	o, again, err := g.link.Run(within, w, witness)
 	if again { // none serves another run
 		err = errors.Join(err, g.link.Close())
 	}
@@ -50,6 +51,9 @@ func (e *Executor) runIn(ctx context.Context, g *guest, r executors.Run, w execu
 	reading.Wait()
 	exit := ended(ctx, streams)
 	err = errors.Join(err, closeStreams(process))
+	if err == nil {
+		o = witness.correct(o, r, func(text []byte) { out.print(executors.LevelStderr, text) })
+	}
 	o.Attestation = process.Attestation()
 	o.Console, o.Dropped = out.entries, out.dropped
 	o.Usage.CPU, o.Usage.PeakBytes = max(o.Usage.CPU, exit.CPU), max(o.Usage.PeakBytes, exit.Peak)

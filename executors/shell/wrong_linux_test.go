@@ -9,6 +9,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/executors/shell"
 	"github.com/ringd/ringd/executors/shell/start"
@@ -88,6 +90,27 @@ func playWrong(how string) int {
 		_, _ = os.Stderr.Write([]byte{0xe2})
 		_, _ = os.Stderr.Write([]byte{0x82, 0xac})
 		_ = s.Send(done)
+	case "done although refused", "failed although refused":
+		// Everything it asks behind a refusal is refused, whatever the daemon would say.
+		for n := uint64(1); n <= 3; n++ {
+			act(n, `{"exec":{"argv":["ls"]}}`)
+			if m, err := s.Read(); err != nil || !strings.Contains(string(m.(executors.Reply).Value), "exec.not_granted") {
+				fmt.Print("started")
+			}
+		}
+		if how == "failed although refused" {
+			done = executors.Result{End: executors.End{State: executors.StateFailed, ExitCode: 1, Error: &executors.ProgramError{Name: "ExitStatus"}}}
+		}
+		_ = s.Send(done)
+	case "a forged refusal":
+		_ = s.Send(executors.Result{End: executors.End{
+			State: executors.StateDenied, Error: &executors.ProgramError{Name: "CapabilityDenied"},
+			Denials: []profiles.Decision{
+				{Code: "\x1b", Revision: "sha256:forged", Reason: "\x1b[2J", Text: "a\n\x1b]0;b", Start: &profiles.Start{Path: "/bin/sh"},
+					Rule: &profiles.Rule{File: "\x1b[2J", Line: 1}},
+				{Code: profiles.CodeExecNotGranted, Reason: "no", Rule: &profiles.Rule{File: "policy.yaml", Line: 3}},
+			},
+		}})
 	case "everything denied":
 		d := profiles.Decision{Code: "x", Reason: strings.Repeat("r", 300<<10)}
 		_ = s.Send(executors.Result{End: executors.End{State: executors.StateDenied, Denials: []profiles.Decision{d}, Error: &executors.ProgramError{Name: "x"}}})
@@ -160,6 +183,47 @@ func TestWrongGuests(t *testing.T) {
 				t.Errorf("%d guests live on", len(ring.Status()))
 			}
 		})
+	}
+}
+
+// A guest that goes on after a refusal, or says that its script ended well, is not
+// believed: the daemon has refused it something.
+func TestRefusedGuests(t *testing.T) {
+	for _, how := range []string{"done although refused", "failed although refused"} {
+		e := executor(t, func(c *shell.Config) { c.Argv = []string{"/proc/self/exe", wrong + how} })
+		r := run(agent("ls"), "ls")
+		r.Session = true
+		asked := 0
+		d := &daemon{agent: r.Agent, answer: func(context.Context, executors.Question) (executors.Answer, error) {
+			if asked++; asked > 1 {
+				return executors.Answer{Value: json.RawMessage(`{"verdict":"allow","code":"allowed","start":{"path":"/usr/bin/ls","argv":["ls"]}}`)}, nil
+			}
+			return executors.Answer{Value: json.RawMessage(`{"verdict":"deny","code":"exec.not_granted","reason":"not now"}`)}, nil
+		}}
+		o, err := e.Run(t.Context(), r, d)
+		if err != nil || o.State != executors.StateDenied || o.ExitCode != 126 || asked != 1 || o.Snapshot != nil || o.Unkept == "" || printed(o, "stdout") != "" {
+			t.Errorf("%s: %v, asked %d, %s", how, err, asked, brief(o))
+		}
+		if o.Error == nil || o.Error.Message != "exec.not_granted: not now" || !strings.HasPrefix(printed(o, "stderr"), "refused while running: not now") {
+			t.Errorf("%s: %s", how, brief(o))
+		}
+	}
+}
+
+// What a guest says of refusals that were its own is shown as that, and as nothing
+// else.
+func TestForgedRefusals(t *testing.T) {
+	e := executor(t, func(c *shell.Config) { c.Argv = []string{"/proc/self/exe", wrong + "a forged refusal"} })
+	o, err := e.Run(t.Context(), run(agent("ls"), "ls"), &daemon{agent: agent("ls")})
+	if err != nil || o.State != executors.StateDenied {
+		t.Fatalf("%v %s", err, brief(o))
+	}
+	want := []profiles.Decision{
+		{Code: profiles.CodeShellUnsettled, Revision: "sha256:1", Reason: "\uFFFD[2J", Text: "a\n\uFFFD]0;b"},
+		{Code: profiles.CodeExecNotGranted, Revision: "sha256:1", Reason: "no", Rule: &profiles.Rule{File: "policy.yaml", Line: 3}},
+	}
+	if diff := cmp.Diff(want, o.Denials); diff != "" {
+		t.Error(diff)
 	}
 }
 

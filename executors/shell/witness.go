@@ -1,0 +1,117 @@
+package shell
+
+import (
+	"context"
+	"encoding/json"
+	"strings"
+	"sync"
+	"unicode"
+
+	"github.com/ringd/ringd/executors"
+	"github.com/ringd/ringd/executors/shell/refusal"
+	"github.com/ringd/ringd/profiles"
+)
+
+// witness stands between a guest and the host that decides its acts. The first
+// refusal ends a script: a guest that goes on after it, or says that all went well,
+// is not believed.
+type witness struct {
+	executors.Host
+
+	mu     sync.Mutex
+	answer executors.Answer
+	no     *profiles.Decision // the first refusal; nil: none yet
+}
+
+// Ask implements executors.Host.
+func (w *witness) Ask(ctx context.Context, q executors.Question) (executors.Answer, error) {
+	if q.Action == nil {
+		return w.Host.Ask(ctx, q)
+	}
+	if a, no := w.refused(); no != nil && !q.Ahead { // what is asked ahead starts nothing
+		return a, nil
+	}
+	a, err := w.Host.Ask(ctx, q)
+	if err != nil || a.Error != nil {
+		return a, err
+	}
+	var d profiles.Decision
+	if json.Unmarshal(a.Value, &d) != nil || d.Verdict != profiles.Deny || d.Code == "" {
+		return a, nil
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.no == nil {
+		w.answer, w.no = a, &d
+	}
+	return a, nil
+}
+
+func (w *witness) refused() (executors.Answer, *profiles.Decision) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.answer, w.no
+}
+
+// exitRefused is the exit code of a script that was refused something.
+const exitRefused = 126
+
+// correct makes the outcome of what a guest said, and of what it was told. said
+// takes what is to stand on the script's standard error.
+func (w *witness) correct(o executors.Outcome, r executors.Run, said func([]byte)) executors.Outcome {
+	for i, d := range o.Denials {
+		o.Denials[i] = plain(d, r.Revision)
+	}
+	_, no := w.refused()
+	if no == nil || o.State != executors.StateDone && o.State != executors.StateFailed {
+		return o
+	}
+	o.State, o.ExitCode, o.Value, o.Snapshot = executors.StateDenied, exitRefused, nil, nil
+	o.Error = &executors.ProgramError{Name: "CapabilityDenied", Message: string(no.Code) + ": " + no.Reason}
+	o.Unkept = "the script was refused something"
+	said([]byte(refusal.Text(*no, refusal.Place{Script: r.Program.Source, Begun: true, More: int(o.Usage.Calls["exec"])}) + "\n"))
+	return o
+}
+
+// Bounds of a refusal as a guest tells it.
+const (
+	maxCode = 64
+	maxText = 16 << 10
+	maxRule = 1 << 10
+)
+
+// plain is a refusal that a guest reports of what it did not ask about: a refusal
+// under the policy of its run, whatever else it says.
+func plain(d profiles.Decision, revision string) profiles.Decision {
+	d.Verdict, d.Start, d.Revision = profiles.Deny, nil, revision
+	if !isCode(d.Code) {
+		d.Code = profiles.CodeShellUnsettled
+	}
+	d.Reason, d.Text = printable(d.Reason, maxText), printable(d.Text, maxText)
+	if r := d.Rule; r != nil && (len(r.File)+len(r.Path) > maxRule || r.Line < 0 || r.Column < 0 ||
+		r.File != printable(r.File, maxRule) || r.Path != printable(r.Path, maxRule)) {
+		d.Rule = nil
+	}
+	return d
+}
+
+// isCode tells whether a code looks like one.
+func isCode(c profiles.Code) bool {
+	if c == "" || len(c) > maxCode || c == profiles.CodeAllowed {
+		return false
+	}
+	return !strings.ContainsFunc(string(c), func(r rune) bool { return r != '.' && r != '_' && (r < 'a' || r > 'z') })
+}
+
+// printable is text that a terminal shows as it is.
+func printable(s string, most int) string {
+	if len(s) > most {
+		s = strings.ToValidUTF8(s[:most], "")
+	}
+	return strings.Map(func(r rune) rune {
+		if r == '\n' || r == '\t' || unicode.IsPrint(r) {
+			return r
+		}
+		return unicode.ReplacementChar
+	}, s)
+}
