@@ -116,7 +116,7 @@ var layers = map[string][]string{
 	"executors/js/guest":           {"executors", "executors/js/engine", "executors/js/start", "profiles"},
 
 	"executors/shell/static":    {"profiles/words"},
-	"executors/shell/alike":     {"executors/shell/static"},
+	"executors/shell/alike":     {"executors/shell/static", "executors/shell/steps"},
 	"executors/shell/script":    {"executors/shell/static", "profiles", "profiles/words"},
 	"executors/shell/preflight": {"executors/shell/script", "executors/shell/static", "profiles", "profiles/command", "profiles/launch", "profiles/words"},
 	"executors/shell":           {"executors", "executors/shell/refusal", "executors/shell/start", "profiles"},

@@ -20,6 +20,7 @@ import (
 func Rewrite(f *syntax.File, text string) {
 	r := &rewriter{maps: map[string]bool{}}
 	r.errexit = strings.Contains(text, "errexit") || setsErrexit(text)
+	r.statuses = strings.Contains(text, "PIPESTATUS")
 	r.inherits = strings.Contains(text, "inherit_errexit")
 	if strings.Contains(text, "-A") || strings.Contains(text, "A ") {
 		r.collect(f)
@@ -48,6 +49,7 @@ func setsErrexit(text string) bool {
 
 type rewriter struct {
 	errexit, inherits bool
+	statuses          bool            // of the parts of pipes are asked for
 	maps              map[string]bool // names that are declared -A
 	deep              int             // double quotes around
 }
@@ -82,6 +84,9 @@ func (r *rewriter) list(stmts []*syntax.Stmt, loose bool) []*syntax.Stmt {
 		if r.errexit && last && loose {
 			guard(s)
 		}
+	}
+	if r.statuses {
+		return r.pipes(stmts)
 	}
 	return stmts
 }
@@ -119,17 +124,17 @@ func (r *rewriter) command(cmd syntax.Command, loose bool) syntax.Command {
 	case *syntax.BinaryCmd:
 		r.binary(x)
 	case *syntax.Block:
-		r.list(x.Stmts, loose)
+		x.Stmts = r.list(x.Stmts, loose)
 	case *syntax.Subshell:
-		r.list(x.Stmts, false)
+		x.Stmts = r.list(x.Stmts, false)
 	case *syntax.IfClause:
 		for i := x; i != nil; i = i.Else {
-			r.list(i.Cond, false)
-			r.list(i.Then, loose)
+			i.Cond = r.list(i.Cond, false)
+			i.Then = r.list(i.Then, loose)
 		}
 	case *syntax.WhileClause:
-		r.list(x.Cond, false)
-		r.list(x.Do, loose)
+		x.Cond = r.list(x.Cond, false)
+		x.Do = r.list(x.Do, loose)
 	case *syntax.ForClause:
 		if l, ok := x.Loop.(*syntax.WordIter); ok {
 			r.fields(l.Items)
@@ -138,14 +143,14 @@ func (r *rewriter) command(cmd syntax.Command, loose bool) syntax.Command {
 			r.arithm(l.Cond)
 			r.arithm(l.Post)
 		}
-		r.list(x.Do, loose)
+		x.Do = r.list(x.Do, loose)
 	case *syntax.CaseClause:
 		r.value(x.Word)
 		for _, item := range x.Items {
 			for _, p := range item.Patterns {
 				r.inner(p.Parts)
 			}
-			r.list(item.Stmts, loose)
+			item.Stmts = r.list(item.Stmts, loose)
 		}
 	case *syntax.FuncDecl:
 		r.stmt(x.Body, false)

@@ -35,6 +35,9 @@ func (g *rig) exec(ctx context.Context, args []string) error {
 	if args[0] == steps.Capture {
 		return g.keep(ctx, hc, p)
 	}
+	if strings.HasPrefix(args[0], steps.Pipe) || args[0] == steps.Stage {
+		return g.statuses(ctx, hc, args)
+	}
 	if args[0] == program {
 		args = args[1:]
 	}

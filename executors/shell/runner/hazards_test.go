@@ -142,6 +142,8 @@ func TestRefusalStops(t *testing.T) {
 		"set +e; evil", "x=1 evil", "let x=$(evil)", "((x=$(evil)))", "echo ${x/$(evil)/}", "[[ a =~ $(evil) ]]", "{ evil; } 2>/dev/null", "(evil) 2>&1 | cat",
 		"sleep 100 | evil", "evil & sleep 100", "sleep 100 & evil", "echo x > secret", "PATH=/x true", "read PATH <<< x", "echo ok; cat < secret",
 		"printf -v LD_PRELOAD x", "eval 'a=('", "source <(echo evil)", "f() { f; }; f 2>/dev/null; true; evil",
+		"evil | cat; echo ${PIPESTATUS[0]}", "cat | evil; x=${PIPESTATUS[1]}", "true | cat; if [ ${PIPESTATUS[0]} = $(evil) ]; then :; fi",
+		"set -e; true | (evil) | cat || true; true | cat; echo ${PIPESTATUS[0]}",
 	} {
 		t.Run("", func(t *testing.T) {
 			r := runText(t, t.TempDir(), text+"\ntouch after\necho after", nil)

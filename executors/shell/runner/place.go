@@ -153,7 +153,7 @@ func (g *rig) step(ctx context.Context, hc interp.HandlerContext, s steps.Step) 
 // own names variables that the shell sets itself; programs do not depend on them.
 func own(name string) bool {
 	switch name {
-	case "PWD", "OLDPWD", "IFS", "OPTIND", "OPTARG", "REPLY", "UID", "EUID", "GID", "_", "BASH_REMATCH", "MAPFILE":
+	case "PWD", "OLDPWD", "IFS", "OPTIND", "OPTARG", "REPLY", "UID", "EUID", "GID", "_", "BASH_REMATCH", "MAPFILE", "PIPESTATUS":
 		return true
 	default:
 		return false

@@ -36,7 +36,9 @@ type rig struct {
 	turns   map[int]*turning
 	starts  int // of programs
 	options string
-	entered map[string]bool // of a dry run: folders it has gone to
+	pipes   map[int][]string // what parts of pipes have told
+	piped   int              // the last of them
+	entered map[string]bool  // of a dry run: folders it has gone to
 }
 
 // errStop ends the interpreter; what ended the script stands in the rig.
@@ -45,7 +47,7 @@ var errStop = errors.New("the script was stopped")
 func run(ctx context.Context, c Config, s *script.Script) (Result, error) {
 	ctx, stop := context.WithCancel(ctx)
 	defer stop()
-	g := &rig{c: withDefaults(c), stop: stop, seen: map[string]string{}, funcs: map[string]bool{}, sources: map[string]string{}, kept: map[string]string{}, entered: map[string]bool{}, turns: map[int]*turning{}}
+	g := &rig{c: withDefaults(c), stop: stop, seen: map[string]string{}, funcs: map[string]bool{}, sources: map[string]string{}, kept: map[string]string{}, entered: map[string]bool{}, turns: map[int]*turning{}, pipes: map[int][]string{}}
 	root := &place{base: g.c.Stderr, home: &shell{}}
 	r, err := g.shell(c.Dir, startEnv(g.c), c.Params, c.Stdin, g.c.Stdout, root)
 	if err != nil {

@@ -18,7 +18,8 @@ type check struct {
 	sub   int  // subshells around
 	match bool // inside of a pattern of [[ ]] or case
 
-	braces int // words that braces make
+	piped  bool // what is expanded comes right behind a pipe: PIPESTATUS is of that
+	braces int  // words that braces make
 
 	stored    syntax.Pos // a value with a command substitution in it
 	list      syntax.Pos // a value that names a list: a[@]
@@ -74,10 +75,30 @@ func (c *check) stmts(list []*syntax.Stmt) {
 	if len(list) == 0 || !c.enter(list[0].Pos()) {
 		return
 	}
-	for _, s := range list {
+	for i, s := range list {
+		if i > 0 {
+			c.piped = pipes(list[i-1])
+		}
 		c.stmt(s)
+		c.piped = false
 	}
 	c.depth--
+}
+
+// pipes reports whether a statement is a pipe whose parts can tell their statuses.
+func pipes(s *syntax.Stmt) bool {
+	b, ok := s.Cmd.(*syntax.BinaryCmd)
+	if !ok || b.Op != syntax.Pipe && b.Op != syntax.PipeAll || s.Background || len(s.Redirs) > 0 {
+		return false
+	}
+	told := true
+	syntax.Walk(b, func(n syntax.Node) bool {
+		if p, ok := n.(*syntax.ParamExp); ok && p.Param != nil && (p.Param.Value == "?" || p.Param.Value == "PIPESTATUS") {
+			told = false
+		}
+		return told
+	})
+	return told
 }
 
 func (c *check) stmt(s *syntax.Stmt) {
@@ -87,6 +108,7 @@ func (c *check) stmt(s *syntax.Stmt) {
 	if s.Coprocess || s.Disown {
 		c.refuse("node", s.Pos())
 	}
+	c.piped = c.piped && !s.Background
 	c.command(s.Cmd)
 	for _, r := range s.Redirs {
 		c.redirect(r)
@@ -94,6 +116,7 @@ func (c *check) stmt(s *syntax.Stmt) {
 }
 
 func (c *check) command(cmd syntax.Command) {
+	c.piped = c.piped && heads(cmd)
 	switch x := cmd.(type) {
 	case nil:
 	case *syntax.CallExpr:
@@ -107,6 +130,7 @@ func (c *check) command(cmd syntax.Command) {
 	case *syntax.IfClause:
 		for ; x != nil; x = x.Else {
 			c.stmts(x.Cond)
+			c.piped = false
 			c.stmts(x.Then)
 		}
 	case *syntax.WhileClause:
@@ -139,6 +163,19 @@ func (c *check) command(cmd syntax.Command) {
 	}
 }
 
+// heads reports whether a command begins with an expansion or a command that comes
+// once, in this shell, right behind what was before it.
+func heads(cmd syntax.Command) bool {
+	switch x := cmd.(type) {
+	case *syntax.CallExpr, *syntax.DeclClause, *syntax.TestClause, *syntax.ArithmCmd, *syntax.IfClause, *syntax.Block, *syntax.CaseClause:
+		return true
+	case *syntax.BinaryCmd:
+		return x.Op == syntax.AndStmt || x.Op == syntax.OrStmt
+	default:
+		return false
+	}
+}
+
 // within is a statement that stands inside of another.
 func (c *check) within(s *syntax.Stmt) {
 	if s == nil || !c.enter(s.Pos()) {
@@ -165,6 +202,7 @@ func (c *check) binary(b *syntax.BinaryCmd) {
 	}
 	c.stmt(s)
 	for _, y := range slices.Backward(right) {
+		c.piped = false
 		c.stmt(y)
 	}
 	c.depth--
@@ -172,6 +210,7 @@ func (c *check) binary(b *syntax.BinaryCmd) {
 
 func (c *check) subshell(list []*syntax.Stmt) {
 	c.sub++
+	c.piped = false
 	c.stmts(list)
 	c.sub--
 }
@@ -195,6 +234,7 @@ func (c *check) caseClause(x *syntax.CaseClause) {
 		c.refuse("node", x.Pos())
 	}
 	c.word(x.Word)
+	c.piped = false
 	for _, item := range x.Items {
 		if item.Op == syntax.ResumeKorn {
 			c.refuse("node", item.Pos())

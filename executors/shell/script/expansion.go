@@ -18,7 +18,7 @@ func (c *check) param(p *syntax.ParamExp) {
 		c.refuse("node", p.Pos())
 		return
 	}
-	if keeps(p.Param.Value) {
+	if keeps(p.Param.Value) && !c.told(p) {
 		c.refuse("variable", p.Pos())
 	}
 	if p.Excl && p.Names == 0 && p.Index == nil {
@@ -42,6 +42,11 @@ func (c *check) param(p *syntax.ParamExp) {
 	if p.Exp != nil {
 		c.expansion(p)
 	}
+}
+
+// told reports whether an expansion asks for the statuses of the pipe before it.
+func (c *check) told(p *syntax.ParamExp) bool {
+	return p.Param.Value == "PIPESTATUS" && c.piped && !p.Excl && (p.Exp == nil || p.Exp.Op != syntax.AssignUnset && p.Exp.Op != syntax.AssignUnsetOrNull)
 }
 
 func (c *check) expansion(p *syntax.ParamExp) {
@@ -167,6 +172,9 @@ func (c *check) changes(x syntax.ArithmExpr) {
 // operand is a word of an expression. What a variable holds is evaluated.
 func (c *check) operand(w *syntax.Word) {
 	v := static.One(w)
+	if !v.Open && keeps(v.Text) {
+		c.refuse("variable", w.Pos())
+	}
 	if v.Open || syntax.ValidName(v.Text) {
 		c.evaluates = true
 	}

@@ -281,6 +281,16 @@ const Count = mark
 // it.
 const Capture = mark + "capture"
 
+// Pipe, Stage and Piped are the commands by which the parts of a pipe tell their
+// statuses: Pipe begins one and keeps its number and the options it is given in
+// PIPESTATUS, Stage takes a number, a part and its status, which it ends with, and
+// Piped puts what was told into PIPESTATUS and ends with the status it is given.
+const (
+	Pipe  = mark + "pipe"
+	Stage = mark + "stage"
+	Piped = mark + "piped"
+)
+
 // captured makes <(list) the path of a file that holds what list writes.
 func (p *planter) captured(s *syntax.ProcSubst) *syntax.CmdSubst {
 	pos := s.Pos()
