@@ -87,7 +87,7 @@ func plain(d profiles.Decision, revision string) profiles.Decision {
 	if !isCode(d.Code) {
 		d.Code = profiles.CodeShellUnsettled
 	}
-	d.Reason, d.Text = printable(d.Reason, maxText), printable(d.Text, maxText)
+	d.Text = printable(d.Text, maxText) // by its reason the host knows one of its own again
 	if r := d.Rule; r != nil && (len(r.File)+len(r.Path) > maxRule || r.Line < 0 || r.Column < 0 ||
 		r.File != printable(r.File, maxRule) || r.Path != printable(r.Path, maxRule)) {
 		d.Rule = nil
