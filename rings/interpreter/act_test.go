@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
@@ -395,6 +396,30 @@ func TestActFlood(t *testing.T) {
 	})
 	if v := w.end(run); v.State != executors.StateDenied || refused != 10 || v.ExitCode != 126 {
 		t.Errorf("%s after %d refusals", v.State, refused)
+	}
+}
+
+// A guest that makes its words as long and as many as it can does not fill the host
+// with refusals: of each so much is kept as people read.
+func TestActRefusalsAreBrief(t *testing.T) {
+	w := newShell(t)
+	w.apply(shellSet("a", nil, "ls"))
+	long := exec("/usr/bin/rm", strings.Repeat("x", 500<<10))
+	many := exec(append([]string{"/usr/bin/rm"}, slices.Repeat([]string{"y"}, 1000)...)...)
+	named := exec("/usr/bin/" + strings.Repeat("z", 500<<10))
+	p, got := calls(long, many, named)
+	v := w.end(w.script(p))
+	if len(*got) != 3 || len(v.Denials) != 3 {
+		t.Fatalf("%d answers, %d refusals", len(*got), len(v.Denials))
+	}
+	for i, d := range v.Denials {
+		text, err := json.Marshal(d)
+		if err != nil || d.Code != profiles.CodeExecNotGranted || d.Evidence == nil || len(d.Evidence.Argv) < 1 || len(text) > 16<<10 {
+			t.Errorf("%d: %s with %d bytes, %v", i, d.Code, len(text), err)
+		}
+	}
+	if argv := v.Denials[1].Evidence.Argv; len(argv) != 64 || argv[63] != "y" {
+		t.Errorf("%d words", len(argv))
 	}
 }
 

@@ -45,6 +45,7 @@ func (r *Run) refuse(c *call, no *rules.Refusal) (executors.Answer, error) {
 
 // denyLocked keeps a refusal for the outcome and tells the readers of events.
 func (r *Run) denyLocked(d profiles.Decision) {
+	d = rules.Brief(d)
 	if len(r.denials) < port.MaxDenials {
 		r.denials = append(r.denials, d)
 	}

@@ -5,12 +5,14 @@ import (
 	"math"
 	"path"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/profiles/words"
 	"github.com/ringd/ringd/rings/interpreter/pause"
+	"github.com/ringd/ringd/rings/interpreter/shape"
 )
 
 // IsAct reports whether a call is one of a guest's own: it starts a program, opens
@@ -230,4 +232,35 @@ func (k *Case) Redacted(d profiles.Decision) profiles.Decision {
 		d.Reason, d.Evidence, d.Instead = "", nil, nil
 	}
 	return d
+}
+
+// Bounds of a refusal that is kept and told.
+const (
+	maxWords = 64
+	maxWord  = 4 << 10
+)
+
+// Brief is a refusal without the rest of words that a guest chose as long as it
+// liked: a run keeps many of them. It shares nothing with d that is written to.
+func Brief(d profiles.Decision) profiles.Decision {
+	d.Reason, d.Text = shape.Clip(d.Reason, maxWord), shape.Clip(d.Text, 4*maxWord)
+	d.Instead = brief(d.Instead)
+	if e := d.Evidence; e != nil {
+		one := *e
+		one.Argv, one.Chain = brief(e.Argv), brief(e.Chain)
+		d.Evidence = &one
+	}
+	return d
+}
+
+func brief(all []string) []string {
+	long := func(w string) bool { return len(w) > maxWord }
+	if len(all) <= maxWords && !slices.ContainsFunc(all, long) {
+		return all
+	}
+	out := make([]string, 0, maxWords)
+	for _, w := range all[:min(len(all), maxWords)] {
+		out = append(out, strings.Clone(shape.Clip(w, maxWord)))
+	}
+	return out
 }
