@@ -9,8 +9,8 @@ import (
 	"syscall"
 )
 
-// maxOpen is how many files a child may hold: its pipes and what the Go runtime
-// waits with.
+// maxOpen is how many files a child may hold that needs none of its own: its pipes
+// and what the Go runtime waits with.
 const maxOpen = 16
 
 // Group makes the child the leader of a group that dies as a whole, and with
@@ -42,6 +42,10 @@ func Under(l Limits, work func() error) error {
 // limitSelf puts this process under its limits, for good. Data is what counts
 // as memory here: Go reserves address space that it never touches.
 func limitSelf(l Limits) error {
+	files, err := fileLimit(l)
+	if err != nil {
+		return err
+	}
 	for _, one := range []struct {
 		name     string
 		resource int
@@ -49,7 +53,7 @@ func limitSelf(l Limits) error {
 	}{
 		{"processor time", syscall.RLIMIT_CPU, l.Seconds},
 		{"memory", syscall.RLIMIT_DATA, dataLimit(l)},
-		{"files", syscall.RLIMIT_NOFILE, maxOpen},
+		{"files", syscall.RLIMIT_NOFILE, files},
 		{"file size", syscall.RLIMIT_FSIZE, 0},
 		{"core", syscall.RLIMIT_CORE, 0},
 	} {
@@ -58,6 +62,15 @@ func limitSelf(l Limits) error {
 		}
 	}
 	return nil
+}
+
+// fileLimit is no more than this process may have already.
+func fileLimit(l Limits) (uint64, error) {
+	var now syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &now); err != nil {
+		return 0, fmt.Errorf("files: %w", err)
+	}
+	return min(max(l.Files, maxOpen), now.Max), nil
 }
 
 func dataLimit(l Limits) uint64 {

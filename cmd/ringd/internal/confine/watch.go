@@ -20,6 +20,7 @@ const lookEvery = 2 * time.Millisecond
 type Limits struct {
 	MemoryBytes uint64 // beside what Go and the program need
 	Seconds     uint64 // of processor time, over the whole life of the process
+	Files       uint64 // that it may hold, where the kernel bounds that; 0: its pipes, and what the Go runtime waits with
 }
 
 // What a child says that has reached a limit of its own; the parent knows the words.

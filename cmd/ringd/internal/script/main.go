@@ -41,6 +41,8 @@ type profile struct {
 const (
 	maxRequest = profiles.MaxSetBytes + 8*MaxTextBytes
 	maxReply   = 8 << 20
+	// maxFiles is for the pipes of a dry run, two for each part of a pipeline.
+	maxFiles = 4096
 	// maxStack makes runaway recursion a quick death.
 	maxStack = 128 << 20
 )
@@ -59,7 +61,7 @@ func Main(stdin io.Reader, stdout, stderr io.Writer, decide Decide) int {
 		debug.SetMaxStack(maxStack)
 		debug.SetTraceback("single")
 		debug.SetMemoryLimit(int64(l.MemoryBytes / 4 * 3))
-		err = confine.Under(confine.Limits{MemoryBytes: l.MemoryBytes, Seconds: l.Seconds}, func() error { return serve(stdin, stdout, decide) })
+		err = confine.Under(confine.Limits{MemoryBytes: l.MemoryBytes, Seconds: l.Seconds, Files: maxFiles}, func() error { return serve(stdin, stdout, decide) })
 	}
 	if err != nil {
 		fmt.Fprintln(stderr, err) // nobody is left to tell

@@ -49,6 +49,12 @@ func decide(d *profiles.Decider, a profiles.ShellAction, tree bool) (profiles.De
 		*p = 1
 	case "exit":
 		os.Exit(0)
+	case "pipes":
+		for range 500 {
+			if _, _, err := os.Pipe(); err != nil {
+				return profiles.Decision{Code: profiles.CodeShellUnsettled, Reason: err.Error()}, nil
+			}
+		}
 	}
 	agent := d.Profile()
 	return profiles.Decision{Verdict: profiles.Allow, Code: profiles.CodeAllowed, Revision: d.Revision(),
@@ -100,6 +106,13 @@ func TestDeaths(t *testing.T) {
 }
 
 // A child decides by the profile of who asks, also when it changes between.
+// A long pipeline has many pipes, also in a dry run.
+func TestPipes(t *testing.T) {
+	if got := reader(t, "child").Read(t.Context(), decider("/usr/bin/git"), profiles.ShellAction{Script: "pipes"}, false).Decision; got.Verdict != profiles.Allow {
+		t.Errorf("%s (%s)", got.Code, got.Reason)
+	}
+}
+
 func TestProfiles(t *testing.T) {
 	r := reader(t, "child")
 	one, two := decider("/usr/bin/git"), decider("/usr/bin/jq")
