@@ -166,6 +166,12 @@ func (a *Attendant) rest(run wire.Run) {
 // isStart reports whether a call is the start of a program by a script.
 func isStart(bridge string) bool { return strings.HasPrefix(bridge, "exec:") }
 
+// ahead reports whether a call was asked before anything of the script had run: then
+// the run pauses, as for any other call, and may be kept.
+func ahead(run wire.Run, call string) bool {
+	return slices.ContainsFunc(run.Asked, func(x wire.Asked) bool { return x.Call == call && x.When == wire.AskedBeforeStart })
+}
+
 // held asks about the starts of programs that a script is held for, half way. When
 // nobody here can say, the run ends: it could only wait until it is refused.
 func (a *Attendant) held(ctx context.Context, id string) error {
@@ -174,7 +180,7 @@ func (a *Attendant) held(ctx context.Context, id string) error {
 		return err
 	}
 	for _, c := range run.Pending {
-		if !isStart(c.Bridge) || c.For != "approver" {
+		if !isStart(c.Bridge) || c.For != "approver" || ahead(run, c.ID) {
 			continue
 		}
 		spoke, err := a.speak(ctx, run, c)

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"testing"
@@ -350,4 +351,36 @@ func TestAttendHeld(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A script that is asked about before it starts pauses like any other run: it is not
+// ended for want of a terminal while it can be kept.
+func TestAttendAhead(t *testing.T) {
+	f := &before{fake: &fake{state: "running"}}
+	var errs bytes.Buffer
+	run, err := attend.New(attend.Config{Program: &cli.Program{Out: io.Discard, Err: &errs}, Daemon: f, Actor: daemon.Actor{Name: "uid:1"},
+		Keep: true, Now: func() time.Time { return time.Unix(1e9, 0) }}).Attend(t.Context(), "r1")
+	if err != nil || run.State != "paused" || len(f.did) > 0 || errs.Len() > 0 {
+		t.Errorf("%s %v %v %q", run.State, err, f.did, errs.String())
+	}
+}
+
+// before is a daemon with one script, which waits before it starts and then pauses.
+type before struct{ *fake }
+
+func (f *before) Events(_ context.Context, _ daemon.Actor, _ string, after int64) ([]wire.Event, error) {
+	if after < 1 {
+		return []wire.Event{{Seq: 1, Type: wire.EventCall, Call: &wire.CallEvent{ID: "c1", Bridge: "exec:/usr/bin/git", State: "pending"}}}, nil
+	}
+	if f.state == "running" {
+		f.state = "paused"
+	}
+	return []wire.Event{{Seq: 2, Type: wire.EventState, State: f.state}}, nil
+}
+
+func (f *before) GetRun(context.Context, daemon.Actor, string, time.Duration) (wire.Run, error) {
+	p := pending("c1", "approver")
+	p.Bridge = "exec:/usr/bin/git"
+	return wire.Run{ID: "r1", Agent: "a", State: f.state, Pending: []wire.Pending{p},
+		Asked: []wire.Asked{{Call: "c1", Capability: p.Bridge, When: wire.AskedBeforeStart}}}, nil
 }
