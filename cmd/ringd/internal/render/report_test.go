@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/render"
+	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/schema/wire"
 )
 
@@ -48,5 +49,26 @@ func TestReportAttestation(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// The limits in a report are those of the executor that the run had.
+func TestReportLimits(t *testing.T) {
+	limits := func(seconds int64) profiles.Limits {
+		return profiles.Limits{CPUMillis: new(seconds * 1000), WallMillis: new(seconds * 2000), MemoryBytes: new(seconds << 20)}
+	}
+	set := &profiles.Set{Agents: map[string]profiles.Agent{"a": {Name: "a",
+		JS: &profiles.JS{Limits: limits(1)}, Python: &profiles.Python{Limits: limits(2)}, Shell: &profiles.Shell{Limits: limits(3)}}}}
+	for executor, want := range map[string][]string{
+		"js": {" of 1.00 s", " of 1 MiB", " of 2.00 s"}, "python": {" of 2.00 s", " of 2 MiB", " of 4.00 s"},
+		"shell": {" of 3.00 s", " of 3 MiB", " of 6.00 s"},
+	} {
+		var b bytes.Buffer
+		render.Page{W: &b}.Report(wire.Run{ID: "r1", Agent: "a", Executor: executor}, set)
+		for _, text := range want {
+			if !strings.Contains(b.String(), text) {
+				t.Errorf("%s: no %q in %s", executor, text, b.String())
+			}
+		}
 	}
 }

@@ -100,7 +100,11 @@ func (p Page) Run(run wire.Run) {
 		fmt.Fprintf(p.W, "run %s waits for %s: call %s of %s%s\n", run.ID, c.For, c.ID, Visible(c.Bridge), by(c.Rule))
 	}
 	if run.Dropped > 0 {
-		fmt.Fprintf(p.W, "console: %d bytes over the limit were dropped\n", run.Dropped)
+		what := "console"
+		if run.Executor == profiles.ExecutorShell {
+			what = "output"
+		}
+		fmt.Fprintf(p.W, "%s: %d bytes over the limit were dropped\n", what, run.Dropped)
 	}
 	if run.State == string(executors.StateDenied) && run.ExitCode != 0 {
 		return // a script, whose refusal stands on its standard error
@@ -167,8 +171,8 @@ func (p Page) Report(run wire.Run, set *profiles.Set) {
 	}
 	u := run.Usage
 	cpu, memory, wall := "", "", ""
-	if agent.JS != nil {
-		cpu, memory, wall = ofMillis(agent.JS.Limits.CPUMillis), ofBytes(agent.JS.Limits.MemoryBytes), ofMillis(agent.JS.Limits.WallMillis)
+	if l := limitsOf(agent, run.Executor); l != nil {
+		cpu, memory, wall = ofMillis(l.CPUMillis), ofBytes(l.MemoryBytes), ofMillis(l.WallMillis)
 	}
 	line("cpu", "%s%s", span(u.CPUMillis), cpu)
 	line("memory", "%s%s", size(u.PeakBytes), memory)
@@ -182,6 +186,20 @@ func (p Page) Report(run wire.Run, set *profiles.Set) {
 	}
 	for _, d := range run.Denials {
 		line("refused", "%s", decision(d))
+	}
+}
+
+// limitsOf are the limits of an executor; nil for one that is not granted.
+func limitsOf(a profiles.Agent, executor string) *profiles.Limits {
+	switch {
+	case executor == profiles.ExecutorShell && a.Shell != nil:
+		return &a.Shell.Limits
+	case executor == profiles.ExecutorPython && a.Python != nil:
+		return &a.Python.Limits
+	case executor == profiles.ExecutorJS && a.JS != nil:
+		return &a.JS.Limits
+	default:
+		return nil
 	}
 }
 
