@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -211,7 +212,11 @@ func anyAction(r *rand.Rand) profiles.Action {
 func TestNarrowingNeverWidens(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	seen := map[string]int{} // narrowed verdicts by kind: the test must see some
-	for range 700 {
+	policies := 450
+	if os.Getenv("RINGD_LONG") != "" {
+		policies = 5000
+	}
+	for range policies {
 		a := anyAgent(r)
 		wide := profiles.NewDecider(a, "", home)
 		narrow := narrowings(a, r)
