@@ -113,9 +113,12 @@ func egressNarrowings(e profiles.Egress, r *rand.Rand) map[string]profiles.Egres
 	if n := len(e.Allow); n > 0 {
 		i := r.IntN(n)
 		with("allow", func(c *profiles.Egress) { c.Allow = slices.Delete(c.Allow, i, i+1) })
-		if e.Allow[i].AnyPort {
+		_, addr := netip.ParseAddr(e.Allow[i].Host)
+		_, block := netip.ParsePrefix(e.Allow[i].Host)
+		switch named := addr != nil && block != nil; {
+		case e.Allow[i].AnyPort && named: // for a private address any port is less than one that is written
 			with("any port", func(c *profiles.Egress) { c.Allow[i].AnyPort, c.Allow[i].Ports = false, []int{443, 444} })
-		} else if len(e.Allow[i].Ports) > 1 {
+		case len(e.Allow[i].Ports) > 1:
 			with("port", func(c *profiles.Egress) { c.Allow[i].Ports = c.Allow[i].Ports[:1] })
 		}
 		with("expires", func(c *profiles.Egress) { c.Allow[i].Expires = &before })
