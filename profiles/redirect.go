@@ -12,6 +12,9 @@ import (
 // own, which is thrown away.
 const scriptWorkspace = "/workspace"
 
+// ScriptTemp is the TMPDIR of a script: its guest's alone, and gone with it.
+const ScriptTemp = "/tmp/tmp"
+
 // Redirect decides a file that a redirect of a script, or source, would open. Op is
 // read, write, append or readwrite; a relative target stands below cwd. False: the
 // target is known in part, and the final one decides; the Decision is a Deny.
@@ -42,6 +45,9 @@ func (d *Decider) Redirect(op string, target words.Word, cwd string) (Decision, 
 // a script has of its own.
 func (d *Decider) openFile(t redirect.Target) Decision {
 	p := t.Path
+	if paths.Of(ScriptTemp).Above(p) && d.File("read", p).Code == CodeFileNotGranted && d.File("write", p).Code == CodeFileNotGranted {
+		return d.opens("it is the script's own temporary folder")
+	}
 	if len(d.agent.Files.Read)+len(d.agent.Files.Write) > 0 {
 		dec := Decision{}
 		if t.Reads {

@@ -147,6 +147,8 @@ func TestRedirect(t *testing.T) {
 	a := shellAgent()
 	a.Files = profiles.Files{Read: []profiles.PathRule{{Path: "/data"}}, Write: []profiles.PathRule{{Path: "/out"}}, Deny: []profiles.PathRule{{Path: "/out/no"}}}
 	granted := profiles.NewDecider(a, "r", home)
+	a.Files = profiles.Files{Read: []profiles.PathRule{{Path: "/tmp/tmp/in"}}, Deny: []profiles.PathRule{{Path: "/tmp/tmp/no"}}}
+	closed := profiles.NewDecider(a, "r", home)
 	for _, tt := range []struct {
 		d               *profiles.Decider
 		op, target, cwd string
@@ -170,6 +172,11 @@ func TestRedirect(t *testing.T) {
 		{granted, "write", "/dev/null", "/", profiles.CodeAllowed}, {granted, "read", "/etc/x", "/", profiles.CodeFileNotGranted}, {granted, "write", "/workspace/x", "/", profiles.CodeFileNotGranted},
 		{granted, "write", "/data/x", "/", profiles.CodeFileNotGranted}, {granted, "write", "/out/no/x", "/", profiles.CodeFileDenied}, {granted, "readwrite", "/out/x", "/", profiles.CodeFileNotGranted},
 		{granted, "write", "/out/.git/hooks/x", "/", profiles.CodeShellRedirect}, {granted, "write", "/out/../etc/x", "/", profiles.CodeFileNotGranted},
+		{plain, "write", "/tmp/tmp/x", "/", profiles.CodeAllowed}, {granted, "append", "x", "/tmp/tmp/tmp.1", profiles.CodeAllowed}, {granted, "read", "/tmp/tmp/x", "/", profiles.CodeAllowed},
+		{plain, "write", "/tmp/x", "/", profiles.CodeShellRedirect}, {granted, "write", "/tmp/x", "/", profiles.CodeFileNotGranted}, {plain, "write", "/tmp/tmp", "/", profiles.CodeShellRedirect},
+		{plain, "write", "/tmp/tmp/../x", "/", profiles.CodeShellRedirect}, {granted, "write", "/tmp/tmp2/x", "/", profiles.CodeFileNotGranted}, {granted, "write", "/tmp/tmp/a/.git/config", "/", profiles.CodeShellRedirect},
+		{closed, "write", "/tmp/tmp/no/x", "/", profiles.CodeFileDenied}, {closed, "write", "/tmp/tmp/in/x", "/", profiles.CodeFileNotGranted}, {closed, "read", "/tmp/tmp/in/x", "/", profiles.CodeAllowed},
+		{profiles.NewDecider(profiles.Agent{}, "r", home), "write", "/tmp/tmp/x", "/", profiles.CodeExecutorNotGranted},
 		{profiles.NewDecider(profiles.Agent{}, "r", home), "write", "/workspace/x", "/", profiles.CodeExecutorNotGranted}, {nil, "write", "x", "/workspace", profiles.CodeClosed},
 	} {
 		got, settled := tt.d.Redirect(tt.op, words.Known(tt.target), tt.cwd)

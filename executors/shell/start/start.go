@@ -25,8 +25,8 @@ const Engine = "shell/1"
 
 // Places of a guest beside those of executors.Programs and executors.Workspace.
 const (
-	Home = "/tmp/home" // made by the guest, empty
-	Temp = "/tmp/tmp"  // of the programs, made by the guest
+	Home = "/tmp/home"         // made by the guest, empty
+	Temp = profiles.ScriptTemp // made by the guest, for anything of the script's
 )
 
 // Options is one run without its source text.
