@@ -160,7 +160,7 @@ func (e *Executor) Run(ctx context.Context, r executors.Run, h executors.Host) (
 	}
 	if errors.Is(err, executors.ErrGone) && !errors.Is(err, executors.ErrSnapshot) {
 		out.State, err = executors.StateFailed, nil
-		out.Error = &executors.ProgramError{Name: "GuestError", Message: "the guest process ended before the script began"}
+		out.Error = &executors.ProgramError{Name: "GuestError", Message: "the guest process ended before it did anything for the script"}
 	}
 	return out, err
 }

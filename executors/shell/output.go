@@ -22,6 +22,13 @@ type output struct {
 	dropped int64
 }
 
+// begun tells whether anything was printed.
+func (o *output) begun() bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return len(o.entries) > 0 || o.dropped > 0
+}
+
 // pieceBytes is how much is read at once.
 const pieceBytes = 32 << 10
 

@@ -53,8 +53,8 @@ func (e *Executor) launch(ctx context.Context, s spec) (*guest, error) {
 		Executor: profiles.ExecutorShell, Argv: e.cfg.Argv, MinTier: s.tier, Agent: s.agent, Kernel: s.kernel, Streams: true,
 		CPU: time.Duration(s.kernel.CPUMillis) * time.Millisecond, MemoryBytes: s.kernel.MemoryBytes, FileBytes: s.kernel.FileBytes,
 		// The runtime of a guest takes no more threads than it needs: they count as
-		// processes of the script.
-		Env: []string{"GOMAXPROCS=2", "MALLOC_ARENA_MAX=1"},
+		// processes of the script. Where it breaks is nothing for who wrote one.
+		Env: []string{"GOMAXPROCS=2", "GOTRACEBACK=none", "MALLOC_ARENA_MAX=1"},
 	})
 	if err != nil {
 		return nil, refused(err)

@@ -54,6 +54,9 @@ func (e *Executor) runIn(ctx context.Context, g *guest, r executors.Run, w execu
 	if err == nil {
 		o = witness.correct(o, r, func(text []byte) { out.print(executors.LevelStderr, text) })
 	}
+	if errors.Is(err, executors.ErrGone) && !errors.Is(err, executors.ErrSnapshot) && out.begun() {
+		err = fmt.Errorf("%w: it exited", executors.ErrGuest) // a script that has printed has begun
+	}
 	o.Attestation = process.Attestation()
 	o.Console, o.Dropped = out.entries, out.dropped
 	o.Usage.CPU, o.Usage.PeakBytes = max(o.Usage.CPU, exit.CPU), max(o.Usage.PeakBytes, exit.Peak)
@@ -103,6 +106,7 @@ func judge(ctx context.Context, o executors.Outcome, cut bool, exit executors.Ex
 		if exit.Signal != 0 {
 			o.Error.Message = fmt.Sprintf("%s (signal %d)", o.Error.Message, exit.Signal)
 		}
+		o.Error.Message += ": the shell broke over this script, and all that it ran was ended"
 		err = nil
 	}
 	return o, err

@@ -131,6 +131,33 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+// A shell that breaks over a script is a failed run: nothing goes on, wherever in the
+// script it was, and what is told is no account of the shell's insides.
+func TestBroken(t *testing.T) {
+	ring := launcher(t, nil)
+	e := executorOver(t, ring, nil)
+	const breaks = "set -- -ab; getopts ab o; set -- -a; getopts ab o"
+	for _, script := range []string{
+		"sleep 1000 & echo before; " + breaks + "; echo after", "echo before; (" + breaks + "; sleep 1000) | cat; echo after",
+		"echo before; { " + breaks + "; } & sleep 1000; echo after",
+	} {
+		a := agent("sleep", "cat")
+		o, err := e.Run(t.Context(), run(a, script), &daemon{agent: a})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if o.State != executors.StateFailed || o.Error == nil || !strings.Contains(o.Error.Message, "the shell broke over this script") || strings.Contains(printed(o, "stdout"), "after") {
+			t.Errorf("%s: got %s", script, brief(o))
+		}
+		if errs := printed(o, "stderr"); strings.Contains(errs, ".go:") || strings.Contains(errs, "goroutine ") {
+			t.Errorf("%s: printed %s", script, errs)
+		}
+		if live := ring.Status(); len(live) != 0 {
+			t.Errorf("%s: %d guests live on", script, len(live))
+		}
+	}
+}
+
 // What is allowed is done as the daemon says it, not as the guest would.
 func TestStartIsTheDaemons(t *testing.T) {
 	e := executor(t, nil)

@@ -134,7 +134,7 @@ func TestWrongGuests(t *testing.T) {
 		{"another engine", `"shell/0"`, "", "", ""},
 		{"another version", "version", "", "", ""},
 		{"unavailable", "there is no folder for scripts", "", "", ""},
-		{"dead before", "", executors.StateFailed, "ended before the script began", ""},
+		{"dead before", "", executors.StateFailed, "ended before it did anything", ""},
 		{"dies", "", executors.StateFailed, "guest", "half a li"},
 		{"stdout as a line", "", executors.StateFailed, "console", ""},
 		{"a console line", "", executors.StateFailed, "console", ""},

@@ -59,7 +59,7 @@ func (r *run) environment() []string {
 	}
 	for _, e := range slices.Concat(declared, r.p.cfg.Env, r.o.Env) {
 		name, _, ok := strings.Cut(e, "=")
-		if !ok || !start.Name(name) || name == "GOMAXPROCS" || name == "MALLOC_ARENA_MAX" {
+		if !ok || !start.Name(name) || name == "GOMAXPROCS" || name == "GOTRACEBACK" || name == "MALLOC_ARENA_MAX" {
 			continue // of this process
 		}
 		env = slices.DeleteFunc(env, func(old string) bool { return strings.HasPrefix(old, name+"=") })

@@ -444,22 +444,26 @@ func set(args []string) []string {
 	return out
 }
 
-// shift fails when there are fewer parameters, as in bash.
+// shift fails when there are fewer parameters, as in bash, and for a number below
+// none, over which the interpreter would break.
 func shift(args []string) []string {
-	last := len(args) - 1
-	count, ok := strings.CutPrefix(args[last], steps.Count)
-	if !ok {
-		return args
+	have := -1 // not known
+	if count, ok := strings.CutPrefix(args[len(args)-1], steps.Count); ok && len(args) > 1 {
+		args = args[: len(args)-1 : len(args)-1]
+		n, err := strconv.Atoi(count)
+		if err != nil {
+			return []string{"false"}
+		}
+		have = n
 	}
-	args = args[:last:last]
-	have, err := strconv.Atoi(count)
 	n := 1
 	if len(args) == 2 {
+		var err error
 		if n, err = strconv.Atoi(args[1]); err != nil {
 			return args
 		}
 	}
-	if err != nil || n < 0 || n > have {
+	if n < 0 || have >= 0 && n > have {
 		return []string{"false"}
 	}
 	return args

@@ -190,6 +190,24 @@ func TestBounds(t *testing.T) {
 	}
 }
 
+// TestShift: a number below none is too many parameters, however shift is said: the
+// interpreter would break over it.
+func TestShift(t *testing.T) {
+	for _, shift := range []string{
+		"shift -1", "builtin shift -1", "command shift -1", "s=shift; $s -1", `"shift" -1`, `\shift -1`, "builtin command shift -1",
+		"eval 'shift -1'", "n=-1; shift $n", "f() { shift -1; }; f a", "shift -1 | cat", "(shift -1)", "set -- shift -1; \"$@\"; set -- a b",
+	} {
+		r := runText(t, t.TempDir(), "set -o pipefail; set -- a b\n"+shift+"\necho $? $#", nil)
+		if r.err != nil || r.out != "1 2\n" && r.out != "0 2\n" {
+			t.Errorf("%s: %q, %+v, %v", shift, r.out, r.res, r.err)
+		}
+	}
+	r := runText(t, t.TempDir(), "set -- a b c; builtin shift; command shift 1; echo $*; shift; shift; echo $?", nil)
+	if r.err != nil || r.out != "c\n1\n" {
+		t.Errorf("%q, %v", r.out, r.err)
+	}
+}
+
 // TestFault: a fault of the host ends the script, and is no exit code of it.
 func TestFault(t *testing.T) {
 	r := runText(t, t.TempDir(), "cat || true; touch after", func(c *runner.Config) { c.Host = &broken{} })
