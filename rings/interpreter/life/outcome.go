@@ -21,9 +21,7 @@ func (r *Run) outcome(out executors.Outcome, err error) (v View, fault string) {
 	}
 	v = r.viewLocked()
 	v.State, v.Error, v.Attestation = out.State, out.Error, out.Attestation
-	calls := v.Usage.Calls
-	v.Usage = r.from.Plus(out.Usage)
-	v.Usage.Calls = calls
+	v.Usage = r.from.Plus(out.Usage, v.Usage.Calls)
 	v.Dropped += out.Dropped
 	v.ExitCode = out.ExitCode
 	switch {

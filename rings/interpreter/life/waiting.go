@@ -152,12 +152,11 @@ func (r *Run) pauseOf(out executors.Outcome) (Pause, *ending) {
 		Run: r.id, Actor: r.actor, Agent: r.agentName, Executor: r.executor, Program: r.program, Parent: r.parent,
 		Depth: r.depth, Session: r.session, Seq: 1, Started: r.started, Paused: now,
 		Engine: out.Engine, Snapshot: out.Snapshot, Profiles: recorded, Handed: r.bound.Handed(), Revoked: r.revokedLocked(),
-		LastCall: r.floor, Order: r.order, Usage: r.from.Plus(out.Usage),
+		LastCall: r.floor, Order: r.order, Usage: r.from.Plus(out.Usage, nil),
 		Acts: r.acts.Clone(), Spent: maps.Clone(r.spent.Calls), Refused: r.spent.Refused, Spawned: r.tree.Total(), Root: r.root,
 		Console: slices.Clone(r.feed.Console), Printed: r.feed.Printed, Dropped: r.feed.Dropped + out.Dropped,
 		Denials: slices.Clone(r.denials), LastEvent: r.feed.Last + 1, Attestation: out.Attestation,
 	}
-	p.Usage.Calls = nil
 	r.feed.Dropped = p.Dropped
 	if r.from != nil {
 		p.Seq = r.from.Seq + 1

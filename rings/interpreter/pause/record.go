@@ -227,8 +227,9 @@ func (r *Record) checkCalls() error {
 }
 
 // Plus adds what the parts of a run before the pause used to what it used since. A
-// nil Record is of a run that has not paused.
-func (r *Record) Plus(now executors.Usage) executors.Usage {
+// nil Record is of a run that has not paused. The calls are counted elsewhere.
+func (r *Record) Plus(now executors.Usage, calls map[string]int64) executors.Usage {
+	now.Calls = calls
 	if r == nil {
 		return now
 	}
