@@ -39,6 +39,12 @@ func (r *linkRun) act(m Act) (*question, error) {
 	if a.Exec == nil && a.File == nil && a.Variable == nil {
 		return nil, fmt.Errorf("%w: call %d is not an action of a guest", ErrProtocol, m.Call)
 	}
+	// Who approves ahead is told that nothing has run, and a run that waits for it
+	// goes on from its beginning.
+	if m.Ahead && r.begun {
+		return nil, fmt.Errorf("%w: call %d asks ahead, and the program has begun", ErrProtocol, m.Call)
+	}
+	r.begun = r.begun || !m.Ahead
 	return &question{call: m.Call, size: int64(len(m.Action)), Question: Question{Action: &a, Ahead: m.Ahead}}, nil
 }
 

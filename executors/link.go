@@ -218,6 +218,7 @@ type linkRun struct {
 	packed    int64  // their bytes
 	restore   []byte // the guest's bytes of the snapshot to go on from
 	restoring bool   // it has not said that it could
+	begun     bool   // the program has: its guest has asked for an act of it
 
 	mu        sync.Mutex
 	over      bool  // no kill after this

@@ -90,6 +90,10 @@ func playWrong(how string) int {
 		_, _ = os.Stderr.Write([]byte{0xe2})
 		_, _ = os.Stderr.Write([]byte{0x82, 0xac})
 		_ = s.Send(done)
+	case "ahead too late":
+		act(1, `{"exec":{"argv":["ls"]}}`)
+		_ = s.Send(executors.Act{Call: 2, Ahead: true, Action: []byte(`{"exec":{"argv":["cat"]}}`)})
+		_ = s.Send(executors.Idle{})
 	case "done although refused", "failed although refused":
 		// Everything it asks behind a refusal is refused, whatever the daemon would say.
 		for n := uint64(1); n <= 3; n++ {
@@ -139,6 +143,7 @@ func TestWrongGuests(t *testing.T) {
 		{"stdout as a line", "", executors.StateFailed, "console", ""},
 		{"a console line", "", executors.StateFailed, "console", ""},
 		{"a bridge", "", executors.StateFailed, "refused by the test", ""},
+		{"ahead too late", "", executors.StateFailed, "the program has begun", ""},
 		{"a value", "", executors.StateFailed, "over its limit", ""},
 		{"paused", "", executors.StateFailed, "nobody asked for it", ""},
 		{"parts", "", executors.StateFailed, "nobody asked for", ""},
