@@ -49,6 +49,7 @@ func setsErrexit(text string) bool {
 
 type rewriter struct {
 	errexit, inherits bool
+	function          string          // whose body it is
 	statuses          bool            // of the parts of pipes are asked for
 	maps              map[string]bool // names that are declared -A
 	deep              int             // double quotes around
@@ -153,7 +154,10 @@ func (r *rewriter) command(cmd syntax.Command, loose bool) syntax.Command {
 			item.Stmts = r.list(item.Stmts, loose)
 		}
 	case *syntax.FuncDecl:
+		old := r.function
+		r.function = x.Name.Value
 		r.stmt(x.Body, false)
+		r.function = old
 	case *syntax.TimeClause:
 		r.stmt(x.Stmt, false)
 	case *syntax.ArithmCmd:

@@ -7,6 +7,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 
 	"github.com/ringd/ringd/executors/shell/static"
+	"github.com/ringd/ringd/executors/shell/steps"
 )
 
 // fields rewrites words of a command. A list in double quotes makes words of its
@@ -160,6 +161,14 @@ func (r *rewriter) inner(parts []syntax.WordPart) {
 				parts[i] = c
 				continue
 			}
+			if name := r.name(x); name != nil {
+				parts[i] = name
+				continue
+			}
+			if q := r.enclosed(x); q != nil {
+				parts[i] = q
+				continue
+			}
 			r.param(x)
 		case *syntax.CmdSubst:
 			x.Stmts = r.substituted(x.Stmts)
@@ -189,6 +198,31 @@ func (r *rewriter) count(x *syntax.ParamExp) syntax.WordPart {
 	set := &syntax.Stmt{Position: at, Cmd: &syntax.CallExpr{Args: []*syntax.Word{text(at, "set"), text(at, "--"), all}}}
 	echo := &syntax.Stmt{Position: at, Cmd: &syntax.CallExpr{Args: []*syntax.Word{text(at, "echo"), number}}}
 	return &syntax.CmdSubst{Left: at, Right: at, Stmts: []*syntax.Stmt{set, echo}}
+}
+
+// name is ${FUNCNAME[0]}, of which package script has left those in a function.
+func (r *rewriter) name(x *syntax.ParamExp) syntax.WordPart {
+	if r.function == "" || x.Param == nil || x.Param.Value != "FUNCNAME" {
+		return nil
+	}
+	return &syntax.Lit{ValuePos: x.Pos(), ValueEnd: x.End(), Value: r.function}
+}
+
+// enclosed is ${x@Q}, for which the interpreter writes quotes only where they are
+// needed.
+func (r *rewriter) enclosed(x *syntax.ParamExp) syntax.WordPart {
+	if x.Exp == nil || x.Exp.Op != syntax.OtherParamOps || x.Exp.Word == nil || x.Exp.Word.Lit() != "Q" || x.Excl || x.Param == nil || x.Param.Value == "@" || x.Param.Value == "*" {
+		return nil
+	}
+	if w, ok := x.Index.(*syntax.Word); x.Index != nil && (!ok || w.Lit() == "" || w.Lit() == "@" || w.Lit() == "*") {
+		return nil // a list, or an index that would be worked out twice
+	}
+	at := x.Pos()
+	value := &syntax.ParamExp{Dollar: at, Rbrace: at, Param: x.Param, Index: x.Index}
+	r.param(value)
+	whole := &syntax.Word{Parts: []syntax.WordPart{&syntax.DblQuoted{Left: at, Right: at, Parts: []syntax.WordPart{value}}}}
+	set := &syntax.Word{Parts: []syntax.WordPart{&syntax.ParamExp{Dollar: at, Rbrace: at, Param: x.Param, Index: x.Index, Exp: &syntax.Expansion{Op: syntax.AlternateUnset, Word: text(at, "1")}}}}
+	return &syntax.CmdSubst{Left: at, Right: at, Stmts: []*syntax.Stmt{simple(at, steps.Quoted, whole, set)}}
 }
 
 func (r *rewriter) param(x *syntax.ParamExp) {

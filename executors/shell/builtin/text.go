@@ -121,6 +121,15 @@ func Quote(a string) string {
 	return out.String()
 }
 
+// Enclose writes text in quotes that read back as it, also where it needs none, as
+// ${x@Q} does.
+func Enclose(a string) string {
+	if strings.ContainsFunc(a, unicode.IsControl) || !utf8.ValidString(a) {
+		return ansi(a)
+	}
+	return "'" + strings.ReplaceAll(a, "'", `'\''`) + "'"
+}
+
 // ansi writes $'…'.
 func ansi(a string) string {
 	var out strings.Builder

@@ -35,6 +35,12 @@ func (g *rig) exec(ctx context.Context, args []string) error {
 	if args[0] == steps.Capture {
 		return g.keep(ctx, hc, p)
 	}
+	if args[0] == steps.Quoted {
+		if len(args) == 3 {
+			_, _ = io.WriteString(hc.Stdout, builtin.Enclose(args[1]))
+		}
+		return nil
+	}
 	if strings.HasPrefix(args[0], steps.Pipe) || args[0] == steps.Stage {
 		return g.statuses(ctx, hc, args)
 	}

@@ -18,8 +18,10 @@ type check struct {
 	sub   int  // subshells around
 	match bool // inside of a pattern of [[ ]] or case
 
-	piped  bool // what is expanded comes right behind a pipe: PIPESTATUS is of that
-	braces int  // words that braces make
+	piped    bool   // what is expanded comes right behind a pipe: PIPESTATUS is of that
+	function string // whose body it is
+
+	braces int // words that braces make
 
 	stored    syntax.Pos // a value with a command substitution in it
 	list      syntax.Pos // a value that names a list: a[@]
@@ -145,7 +147,10 @@ func (c *check) command(cmd syntax.Command) {
 			c.refuse("node", x.Pos())
 			return
 		}
+		old := c.function
+		c.function = x.Name.Value
 		c.within(x.Body)
+		c.function = old
 	case *syntax.TimeClause:
 		c.within(x.Stmt)
 	case *syntax.ArithmCmd:

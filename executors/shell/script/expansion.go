@@ -18,7 +18,7 @@ func (c *check) param(p *syntax.ParamExp) {
 		c.refuse("node", p.Pos())
 		return
 	}
-	if keeps(p.Param.Value) && !c.told(p) {
+	if keeps(p.Param.Value) && !c.told(p) && !c.named(p) {
 		c.refuse("variable", p.Pos())
 	}
 	if p.Excl && p.Names == 0 && p.Index == nil {
@@ -48,6 +48,18 @@ func (c *check) param(p *syntax.ParamExp) {
 func (c *check) told(p *syntax.ParamExp) bool {
 	return p.Param.Value == "PIPESTATUS" && c.piped && !p.Excl && (p.Exp == nil || p.Exp.Op != syntax.AssignUnset && p.Exp.Op != syntax.AssignUnsetOrNull)
 }
+
+// named reports whether an expansion is the name of the function whose body it
+// stands in.
+func (c *check) named(p *syntax.ParamExp) bool {
+	if p.Param.Value != "FUNCNAME" || p.Excl || p.Length || p.Slice != nil || p.Repl != nil || p.Exp != nil || c.function == "" || strings.Trim(c.function, plainLetters) != "" {
+		return false
+	}
+	w, ok := p.Index.(*syntax.Word)
+	return p.Index == nil || ok && w.Lit() == "0"
+}
+
+const plainLetters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.:"
 
 func (c *check) expansion(p *syntax.ParamExp) {
 	switch p.Exp.Op {

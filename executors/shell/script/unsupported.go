@@ -47,7 +47,7 @@ func Unsupported() []Construct {
 		{"trap.exit", "trap ... EXIT inside of ( ) or $( )", "a trap of the whole script, or the commands at the end of the group"},
 		{"trap.option", "trap -l and trap -p", ""},
 		{"trap.signal", "trap of DEBUG, RETURN, KILL and STOP", "call a function where it is needed"},
-		{"variable", "a variable that bash keeps and ringd does not: FUNCNAME, SECONDS, BASHPID, $_ and others, and PIPESTATUS but right behind its pipe", "cmd | tee log; rc=${PIPESTATUS[0]}, or set -o pipefail; date +%s for SECONDS"},
+		{"variable", "a variable that bash keeps and ringd does not: SECONDS, BASHPID, $_ and others, PIPESTATUS but right behind its pipe, FUNCNAME but ${FUNCNAME[0]} in a function", "cmd | tee log; rc=${PIPESTATUS[0]}, or set -o pipefail; date +%s for SECONDS"},
 	}
 }
 

@@ -291,6 +291,10 @@ const (
 	Piped = mark + "piped"
 )
 
+// Quoted is the command that writes its word in quotes, as ${x@Q} does. A second
+// word says that the variable is set: without it nothing is written.
+const Quoted = mark + "quoted"
+
 // captured makes <(list) the path of a file that holds what list writes.
 func (p *planter) captured(s *syntax.ProcSubst) *syntax.CmdSubst {
 	pos := s.Pos()
