@@ -202,7 +202,7 @@ func clauses(t *testing.T) map[string][]string {
 	t.Helper()
 	out := map[string][]string{}
 	tables := map[string][]string{
-		"running/table.go": {"Rows", "rowsRunningToo", "wrapperRows"}, "running/rare.go": {"rare"}, "tools/table.go": {"Rows", "rowsInteractive"}, "tools/remote.go": {"Remote"},
+		"running/table.go": {"Rows", "rowsRunningToo", "wrapperRows"}, "running/rare.go": {"rare"}, "tools/table.go": {"Rows", "rowsInteractive"}, "tools/remote.go": {"Remote"}, "tools/rare.go": {"rare"},
 		"interpreters/texts.go": {"Texts"}, "interpreters/shells.go": {"Rows"}, "build/build.go": {"Rows"}, "builtins.go": {"builtinRow"},
 	}
 	for file, funcs := range tables {

@@ -103,12 +103,14 @@ func (r *reader) makeVariable(w words.Word) {
 func readBuilder(r *reader) {
 	for i, w := range r.Args {
 		switch t := w.Text; {
-		case w.Open && t == "" && i == 0:
+		case w.Open && t == "" && i == 0,
+			w.Open && !w.Fed && (r.Name == "mvn" || r.Name == "mvnw") && strings.HasPrefix("-Dexec.executable", t):
 			r.Out.Maybe = true
 		case r.Name == "just" && (t == "--shell" || t == "--command" || t == "-c" || t == "--chooser" || strings.HasPrefix(t, "--shell=") || strings.HasPrefix(t, "--choose") || t == "--edit" || t == "-e"),
 			r.Name == "rake" && (t == "-e" || t == "-E" || t == "-p" || strings.HasPrefix(t, "--execute")),
 			(r.Name == "sbt" || r.Name == "lein") && strings.HasPrefix(t, "eval"),
 			(r.Name == "gradle" || r.Name == "gradlew") && (t == "-I" || strings.HasPrefix(t, "--init-script")),
+			(r.Name == "mvn" || r.Name == "mvnw") && strings.HasPrefix(t, "-Dexec.executable"), r.Name == "meson" && t == "devenv",
 			strings.HasPrefix(r.Name, "bazel") && (strings.HasPrefix(t, "--run_under") || strings.HasPrefix(t, "--workspace_status_command")),
 			r.Name == "asdf" && t == "exec", r.Name == "mise" && (t == "exec" || t == "x"), r.Name == "rtx" && (t == "exec" || t == "x"),
 			(r.Name == "pyenv" || r.Name == "rbenv") && t == "exec", (r.Name == "nvm" || r.Name == "fnm" || r.Name == "volta") && (t == "exec" || t == "run"), r.Name == "rustup" && (t == "run" || strings.HasPrefix(t, "self")), r.Name == "lerna" && t == "exec", r.Name == "nx" && t == "exec":
@@ -123,6 +125,12 @@ func readCMake(r *reader) {
 		switch t := w.Text; {
 		case w.Open && t == "":
 			r.Out.Maybe = true
+		case t == "--" && r.HasWord("--build"):
+			if t, ok := r.Lookup("make"); ok { // the words of the program that builds
+				r.Args, r.I = r.Args[i+1:], 0
+				r.As(t)
+			}
+			return
 		case t == "-E" && i+1 < len(r.Args):
 			switch r.Args[i+1].Text {
 			case "env":
@@ -132,6 +140,12 @@ func readCMake(r *reader) {
 				}
 			case "time":
 				r.Start("cmake -E time", r.Args[i+2:])
+			case "chdir":
+				if len(r.Args) > i+3 {
+					r.Start("cmake -E chdir", r.Args[i+3:])
+				}
+			case "__run_co_compile", "cmake_llvm_rc", "cmake_link_script", "cmake_transform_depfile", "server", "cmake_symlink_executable":
+				r.Refuse("it starts the programs that it is told", r.Args[i+1].Text)
 			}
 			return
 		case strings.HasPrefix(t, "-DCMAKE_") && strings.Contains(t, "LAUNCHER"), strings.HasPrefix(t, "-DCMAKE_") && strings.Contains(t, "COMPILER") && !strings.Contains(t, "COMPILER_ID"), strings.HasPrefix(t, "-DCMAKE_MAKE_PROGRAM"), strings.HasPrefix(t, "--build-makeprogram"), strings.HasPrefix(t, "--test-command"), strings.HasPrefix(t, "--debugger"), t == "--open":
@@ -153,7 +167,7 @@ func readCompiler(r *reader) {
 		switch {
 		case w.Open && (t == "" || w.Many):
 			r.Out.Maybe = r.Out.Maybe || !w.Fed
-		case t == "-wrapper", strings.HasPrefix(t, "-fplugin="), strings.HasPrefix(t, "-specs="), strings.HasPrefix(t, "--specs="), t == "-specs", strings.HasPrefix(t, "-B"), strings.HasPrefix(t, "-fpass-plugin"), t == "-load", strings.HasPrefix(t, "-fuse-ld=/"), strings.HasPrefix(t, "--ld-path"), strings.HasPrefix(t, "-ccc-"), strings.HasPrefix(t, "--gcc-toolchain"), strings.HasPrefix(t, "@"), strings.HasPrefix(t, "--config"):
+		case strings.HasPrefix(t, "-Wl,") && strings.Contains(t, "plugin") && !strings.Contains(t, "plugin-opt"), t == "-wrapper", strings.HasPrefix(t, "-fplugin="), strings.HasPrefix(t, "-specs="), strings.HasPrefix(t, "--specs="), t == "-specs", strings.HasPrefix(t, "-B"), strings.HasPrefix(t, "-fpass-plugin"), t == "-load", strings.HasPrefix(t, "-fuse-ld=/"), strings.HasPrefix(t, "--ld-path"), strings.HasPrefix(t, "-ccc-"), strings.HasPrefix(t, "--gcc-toolchain"), strings.HasPrefix(t, "@"), strings.HasPrefix(t, "--config"):
 			r.Refuse("it replaces a part of the compiler by another program", t)
 		}
 	}
@@ -441,6 +455,13 @@ func readPackages(r *reader) {
 			return
 		case strings.HasPrefix(t, "--keyring-provider") && (strings.Contains(t, "subprocess") || i+1 < len(r.Args) && r.Args[i+1].Text == "subprocess"), strings.HasPrefix(t, "--editor"), strings.HasPrefix(t, "--config-settings=editor"), strings.HasPrefix(t, "--with-shell"):
 			r.Refuse("this option starts a program", t)
+		case strings.HasPrefix(r.Name, "pip") && r.Name != "pipx" && r.Name != "pipenv" && strings.HasPrefix(t, "--py") && t != "--python-version" && !strings.HasPrefix(t, "--python-version="):
+			if _, value, joined := strings.Cut(t, "="); joined {
+				w.Text = value
+				r.Program("pip --python", w)
+			} else if i++; i < len(r.Args) {
+				r.Program("pip --python", r.Args[i])
+			}
 		case strings.HasPrefix(t, "-"):
 			if packagesValued(t) {
 				i++
@@ -511,7 +532,7 @@ func (r *reader) packaged(ws []words.Word) {
 
 // readApt reads apt: settings on the command line may be hooks.
 func readApt(r *reader) {
-	r.Row.Opts = "-o,--option=k -c,--config-file=! -t,--target-release,--default-release= -a,--host-architecture= -y,--yes -q,--quiet? -s -d -f -m -u -V -h,--help,-v,--version~ --pre-invoke=! --solver=!"
+	r.Row.Opts = "-o,--option=k -c,--config-file=! -t,--target-release,--default-release= -a,--host-architecture= -y,--yes -q --quiet? -s -d -f -m -u -V -h,--help,-v,--version~ --pre-invoke=! --solver=!"
 	first := true
 	for {
 		it, ok := r.Next()

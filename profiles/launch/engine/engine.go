@@ -58,6 +58,7 @@ type Row struct {
 	//	-i?      a value only if joined -x!     refused         -x=!  refused, with a value
 	//	-h~      then nothing starts    -p=p    a program       -x=c  a command line, split at blanks
 	//	-c=s     shell text             -o=|    a value that is refused where it begins as a pipe
+	//	-E=v     a variable of what is started
 	//
 	// Other letters are for the row's own reader.
 	Opts  string
@@ -121,13 +122,14 @@ type Reader struct {
 	// Lookup finds other rows, for programs that are others in disguise.
 	Lookup func(name string) (Row, bool)
 
-	I           int    // the next of Args
-	Ended       bool   // no more options
-	Lost        bool   // unknown words: where the next operand is is not known
-	Idle        bool   // it only tells about itself
-	Cluster     string // the short options that are left of a word
-	OpenCluster bool   // the cluster ends unknown
-	letters     int    // that were read of the clusters of one word
+	I           int                // the next of Args
+	Ended       bool               // no more options
+	Lost        bool               // unknown words: where the next operand is is not known
+	Idle        bool               // it only tells about itself
+	Cluster     string             // the short options that are left of a word
+	OpenCluster bool               // the cluster ends unknown
+	Set         []words.Assignment // for what is started
+	letters     int                // that were read of the clusters of one word
 	Out         Result
 }
 
@@ -415,6 +417,12 @@ func (r *Reader) Apply(it Item) {
 		if it.Has {
 			r.Text(via, it.Value)
 		}
+	case "v":
+		if name, value, ok := strings.Cut(it.Value.Text, "="); ok {
+			r.Set = append(r.Set, words.Assignment{Name: name, Value: words.Word{Text: value, Open: it.Value.Open, Fed: it.Value.Fed}})
+		} else {
+			r.Out.Maybe = r.Out.Maybe || it.Value.Open
+		}
 	case "|":
 		switch {
 		case it.Value.Open && it.Value.Text == "":
@@ -437,7 +445,7 @@ func (r *Reader) Refuse(reason, word string) {
 }
 
 // Start notes a nested command.
-func (r *Reader) Start(via string, ws []words.Word) { r.StartWith(via, ws, nil, r.C.More) }
+func (r *Reader) Start(via string, ws []words.Word) { r.StartWith(via, ws, r.Set, r.C.More) }
 
 func (r *Reader) StartWith(via string, ws []words.Word, set []words.Assignment, more bool) {
 	if len(ws) == 0 {

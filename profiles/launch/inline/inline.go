@@ -163,13 +163,15 @@ func textPatterns(language string) []string {
 	case "sqlite3":
 		return []string{`(?im)^\s*\.\s*(she?l?l?|sys?t?e?m?|rea?d?|loa?d?|excel|www|edit)\b`, `(?im)^\s*\.(exc|ww|ed|rea|sh|sy|lo)\w*`, `(?im)^\s*\.(o|once|outp?u?t?|imp?o?r?t?)\w*\s+(-\w+\s+)*["']?\s*\|`, `(?im)^\s*\.(exc|once\s+-[exw]|outp?u?t?\s+-[exw])\w*`, `(?i)\bload_extension\b`, `(?i)\bedit\s*\(`, `(?i)\bfts3_tokenizer\b`}
 	case "psql":
-		return []string{`\\!`, `(?i)\bprogram\b\s*(e?'|\$)`, `\\(o|out|g|gx|w|write|copy|s)\b[^\n]*\|`, `\\(e|edit|ef|ev)\b`, `\\[a-z]+\b[^\n]*\x60`, `(?i)\\setenv\b`}
+		return []string{`\\!`, `(?i)\bprogram\b\s*(e?'|\$)`, `(?im)\\copy\b.*\bprogram\b`, `\\(o|out|g|gx|w|write|copy|s)\b[^\n]*\|`, `\\(e|edit|ef|ev)\b`, `\\[a-z]+\b[^\n]*\x60`, `(?i)\\setenv\b`}
 	case "mysql":
 		return []string{`\\!`, `(?im)(^|;)\s*system\s`, `\\[PeE.]`, `(?im)(^|;)\s*(pager|edit|source)\s`, `(?i)\binto\s+dumpfile\b`, `(?i)\bsoname\b`}
 	case "dc":
 		return []string{`![^<>=]`, `!$`}
-	case "ed", "ftp":
+	case "ed":
 		return []string{`!`}
+	case "ftp":
+		return []string{`!`, `(?im)(^|;|&&|\|\|)\s*(shell|sh|local|edit|source|exec)\b`, `\|`}
 	case "gdb":
 		return []string{`.`, `\n`}
 	case "m4":

@@ -31,6 +31,9 @@ func readPython(r *reader) {
 		switch {
 		case it.Effect == "t":
 			r.inlineText("python", it.Value)
+			if strings.HasPrefix(r.Name, "ipython") && magic(it.Value.Text) {
+				r.Refuse("ipython runs such a line by a shell", it.Value.Text)
+			}
 			if interactive {
 				r.Out.Stdin = "python"
 			}
@@ -345,4 +348,14 @@ func readDeno(r *reader) {
 			}
 		}
 	}
+}
+
+// magic reports a line that ipython gives to a shell, or to a command of its own.
+func magic(text string) bool {
+	for line := range strings.FieldsFuncSeq(text, func(c rune) bool { return c == '\n' || c == '=' }) {
+		if t := strings.TrimLeft(line, " \t"); strings.HasPrefix(t, "!") || strings.HasPrefix(t, "%") {
+			return true
+		}
+	}
+	return false
 }

@@ -34,10 +34,14 @@ func Rows(name string) (row, bool) {
 		return row{Own: own(readScripted("r")), Flags: engine.RunsFiles, Opts: "-e=t --eval=t -f,--file=F --default-packages= -g,--gui= -d,--debugger=! --vanilla --slave --no-save --no-restore --quiet --no-echo --args --version,--help~"}, true
 	case "java":
 		return row{Own: own(readJava), Flags: engine.RunsFiles}, true
+	case "erl":
+		return row{Own: own(readScripted("other")), Flags: engine.RunsFiles | engine.LongOnly, Opts: "-eval=t -run=! -s=! -config=! -args_file=! -boot=! -pa= -pz= -sname= -name= -setcookie= -remsh=! -noshell -noinput -detached -version,-help~"}, true
+	case "bpftrace":
+		return row{Own: own(readScripted("other")), Flags: engine.RunsFiles, Opts: "-e=t -c=c -p= -f= -o= -B= -I= --include= -l -d? -q -v -k -h,--help,-V,--version,--info~"}, true
 	case "osascript":
 		return row{Own: own(readScripted("applescript")), Flags: engine.RunsFiles, Opts: "-e=t -l= -s= -i"}, true
-	case "jshell", "scala", "scala-cli", "groovy", "kotlin", "kotlinc", "clojure", "clj", "bb", "ghci", "ghc", "runghc", "runhaskell", "stack", "ocaml", "utop", "julia", "octave", "octave-cli", "matlab", "gnuplot", "maxima", "gp", "sage", "swipl", "gprolog", "erl", "escript", "elixir", "iex", "mix",
-		"guile", "racket", "sbcl", "clisp", "ecl", "chicken-csi", "csi", "gosh", "tclsh", "wish", "expect", "jimsh", "raku", "perl6", "crystal", "dart", "swift", "nim", "v", "zig", "factor", "gforth", "smalltalk", "gst", "pike", "slsh", "rexx", "regina", "coffee", "ts-node", "tsx", "ts-node-esm", "qjs", "d8", "rhino", "mongo", "mongosh", "awk2c", "newlisp", "picolisp", "janet", "fennel", "hy", "bpftrace", "stap", "dtrace":
+	case "jshell", "scala", "scala-cli", "groovy", "kotlin", "kotlinc", "clojure", "clj", "bb", "ghci", "ghc", "runghc", "runhaskell", "stack", "ocaml", "utop", "julia", "octave", "octave-cli", "matlab", "gnuplot", "maxima", "gp", "sage", "swipl", "gprolog", "escript", "elixir", "iex", "mix",
+		"guile", "racket", "sbcl", "clisp", "ecl", "chicken-csi", "csi", "gosh", "tclsh", "wish", "expect", "jimsh", "raku", "perl6", "crystal", "dart", "swift", "nim", "v", "zig", "factor", "gforth", "smalltalk", "gst", "pike", "slsh", "rexx", "regina", "coffee", "ts-node", "tsx", "ts-node-esm", "qjs", "d8", "rhino", "mongo", "mongosh", "awk2c", "newlisp", "picolisp", "janet", "fennel", "hy", "stap", "dtrace":
 		return row{Own: own(readScripted("other")), Flags: engine.RunsFiles, Opts: "-e,--eval,--evaluate,--execute,-execute=t --eval-file=! -E=t -c=t -p,--print?p -ne,-g,-t,-x=t --command=t --goal=t -S= -r,--require=r -i -q,--quiet -b -n,--noprofile -s -h,--help,--version~ -l,--load=F -f=F --script=F --project? -J= -cp,-classpath= -noshell -s= -run=!"}, true
 	default:
 		return row{}, false

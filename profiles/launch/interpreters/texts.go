@@ -37,6 +37,10 @@ func Texts(name string) (row, bool) {
 		return row{Own: own(readM4), Opts: "-D,--define= -U,--undefine= -I,--include= -F,--freeze-state= -R,--reload-state=! -E -P -Q -e,--interactive -s -G -g -H= -L= -l= -o= -t= -d? -B= -S= --help,--version~"}, true
 	case "rename", "prename", "file-rename", "perl-rename":
 		return row{Own: own(readRename), Opts: "-e=t -E=t -v,--verbose -n,--no-act,--nono -f,--force -d,--filename,--nopath,--nofullpath --path,--fullpath -0,--null -s,--symlink -o,--no-overwrite -l,--last -a,--all -u,--unicode? -h,--help,-V,--version,--man~"}, true
+	case "smbclient", "rpcclient":
+		return row{Own: own(readSamba), Opts: "-c,--command=t -U,--user= -W= -p,--port= -I= -D= -s=! --configfile=! --option=! -A= -m= -d= -n= -R= -t= -b= -T= -L= -N -E -P -q -k -h,--help,-V,--version~"}, true
+	case "rails", "spring":
+		return row{Own: own(readRails), Flags: engine.RunsFiles, Opts: "-e,--environment= -b= -p= -h,--help,-v,--version~"}, true
 	case "ftp", "lftp", "tnftp", "telnet":
 		return row{Own: own(readFtp)}, true
 	default:
@@ -413,6 +417,49 @@ func readRename(r *reader) {
 		case !some:
 			some = true
 			r.inlineText("perl", it.Word)
+		}
+	}
+}
+
+// readSamba reads smbclient: its commands stand in an option, else on standard
+// input.
+func readSamba(r *reader) {
+	for some := false; ; {
+		it, ok := r.Next()
+		switch {
+		case !ok:
+			if !some && !r.Idle {
+				r.Out.Stdin = "ftp"
+			}
+			return
+		case it.Effect == "t":
+			some = true
+			r.inlineText("ftp", it.Value)
+		case it.Name != "":
+			r.Apply(it)
+		}
+	}
+}
+
+// readRails reads rails: runner has Ruby on the command line.
+func readRails(r *reader) {
+	for sub := ""; ; {
+		it, ok := r.Next()
+		switch {
+		case !ok:
+			return
+		case it.Name != "":
+			r.Apply(it)
+		case sub == "":
+			sub = it.Word.Text
+			if sub == "dbconsole" || sub == "db" || strings.HasPrefix(sub, "credentials:") || strings.HasPrefix(sub, "encrypted:") || sub == "console" || sub == "c" {
+				r.Out.Stdin = "ruby"
+			}
+		case sub == "runner" || sub == "r":
+			if strings.ContainsAny(it.Word.Text, " (;`") || it.Word.Open {
+				r.inlineText("ruby", it.Word)
+			}
+			return
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package running
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/ringd/ringd/profiles/launch/engine"
@@ -149,7 +150,11 @@ func readFd(r *reader) {
 			rest = append([]words.Word{{Text: value, Open: w.Open}}, rest...)
 		}
 		r.fdCommand(rest)
-		return
+		end := slices.IndexFunc(r.Args[i+1:], func(w words.Word) bool { return w.Text == ";" && !w.Open })
+		if end < 0 {
+			return
+		}
+		i += end + 1
 	}
 	if r.C.More {
 		r.Out.Maybe = true

@@ -21,7 +21,7 @@ func Rows(name string) (row, bool) {
 		return row{Opts: "-a,--all-tasks -b,--batch -d,--deadline -f,--fifo -i,--idle -o,--other -r,--rr -R,--reset-on-fork -T,--sched-runtime= -P,--sched-period= -D,--sched-deadline= -m,--max~ -p,--pid~ -v,--verbose -h,--help,-V,--version~", Rest: engine.Command, Skip: 1}, true
 	case "taskset":
 		return row{Opts: "-a,--all-tasks -c,--cpu-list -p,--pid~ -h,--help,-V,--version~", Rest: engine.Command, Skip: 1}, true
-	case "nohup", "fakeroot", "catchsegv", "eatmydata", "chronic", "dbus-run-session", "tini", "dumb-init", "ifne", "gamemoderun", "nocache":
+	case "nohup", "catchsegv", "eatmydata", "chronic", "dbus-run-session", "tini", "dumb-init", "ifne", "gamemoderun", "nocache":
 		return row{Opts: "-v -g -n -l= -b= --config-file=! --dbus-daemon=! -h,--help,-V,--version~", Rest: engine.Command}, true
 	case "setsid":
 		return row{Opts: "-c,--ctty -f,--fork -w,--wait -h,--help,-V,--version~", Rest: engine.Command}, true
@@ -35,8 +35,8 @@ func Rows(name string) (row, bool) {
 		return row{Opts: "-k,--kill-after= -s,--signal= -v,--verbose -f,--foreground -p,--preserve-status --help,--version~", Rest: engine.Command, Skip: 1}, true
 	case "cpulimit":
 		return row{Opts: "-l,--limit= -e,--exe= -p,--pid= -P,--path= -b,--background -f,--foreground -i,--include-children -z,--lazy -k,--kill -m,--monitor-forks -q,--quiet -v,--verbose -h,--help~", Rest: engine.Command}, true
-	case "faketime":
-		return row{Opts: "-m -f --exclude-monotonic -p= -h,--help,-v,--version~", Rest: engine.Command, Skip: 1}, true
+	case "faketime", "datefudge":
+		return row{Opts: "-s,--static -m -f --exclude-monotonic -p= -h,--help,-v,--version~", Rest: engine.Command, Skip: 1}, true
 	case "cgexec":
 		return row{Opts: "-g= --sticky -h,--help~", Rest: engine.Command}, true
 	case "prlimit":
@@ -52,18 +52,18 @@ func Rows(name string) (row, bool) {
 	case "valgrind", "heaptrack":
 		return row{Opts: "--tool= --leak-check? --show-leak-kinds? --track-origins? --error-exitcode? --log-file? --suppressions? --gen-suppressions? --trace-children? --vgdb? --num-callers? --xml? --xml-file? -q,--quiet -v,--verbose -s --child-silent-after-fork? -h,--help,--version~", Rest: engine.Command}, true
 	case "strace":
-		return row{Opts: "-A -a,--columns= -b,--detach-on= -C,--summary -c,--summary-only -D,--daemonize? -d,--debug -E,--env= -e,--trace,--expr= -F -f,--follow-forks? --output-separately -I,--interruptible= -i,--instruction-pointer -k,--stack-trace? -n,--syscall-number -N,--arg-names -O,--summary-syscall-overhead= -o,--output=| -P,--trace-path= -p,--attach=~ -q,--quiet? -r,--relative-timestamps? -S,--summary-sort-by= -s,--string-limit= -T,--syscall-times? -t --absolute-timestamps? -U,--summary-columns= -u,--user= -v,--no-abbrev -W -w,--summary-wall-clock -X,--const-print-style= -x --strings-in-hex? -y --decode-fds? -Y --decode-pids? -z,--successful-only -Z,--failed-only --argv0= --kill-on-exit --seccomp-bpf --status= --signal= --tips? -h,--help,-V,--version~", Rest: engine.Command}, true
+		return row{Opts: "-A -a,--columns= -b,--detach-on= -C,--summary -c,--summary-only -D,--daemonize? -d,--debug -E,--env=v -e,--trace,--expr= -F -f,--follow-forks? --output-separately -I,--interruptible= -i,--instruction-pointer -k,--stack-trace? -n,--syscall-number -N,--arg-names -O,--summary-syscall-overhead= -o,--output=| -P,--trace-path= -p,--attach= -q,--quiet? -r,--relative-timestamps? -S,--summary-sort-by= -s,--string-limit= -T,--syscall-times? -t --absolute-timestamps? -U,--summary-columns= -u,--user= -v,--no-abbrev -W -w,--summary-wall-clock -X,--const-print-style= -x --strings-in-hex? -y --decode-fds? -Y --decode-pids? -z,--successful-only -Z,--failed-only --argv0= --kill-on-exit --seccomp-bpf --status= --signal= --tips? -h,--help,-V,--version~", Rest: engine.Command}, true
 	case "ltrace":
-		return row{Opts: "-a,--align= -A= -b,--no-signals -c -C,--demangle -D,--debug= -e= -f -F,--config=! -h,--help,-V,--version~ -i -l,--library= -L -n,--indent= -o,--output=| -p=~ -r -s= -S -t -T -u= -w,--where= -x=", Rest: engine.Command}, true
+		return row{Opts: "-a,--align= -A= -b,--no-signals -c -C,--demangle -D,--debug= -e= -f -F,--config=! -h,--help,-V,--version~ -i -l,--library= -L -n,--indent= -o,--output=| -p= -r -s= -S -t -T -u= -w,--where= -x=", Rest: engine.Command}, true
 	case "numactl":
 		return row{Opts: "-a,--all -i,--interleave= -m,--membind= -N,--cpunodebind= -C,--physcpubind= -l,--localalloc -p,--preferred= -b,--balancing -s,--show,-H,--hardware~", Rest: engine.Command}, true
 	case "xvfb-run":
 		return row{Opts: "-a,--auto-servernum -e,--error-file= -f,--auth-file= -l,--listen-tcp -n,--server-num= -p,--xauth-protocol= -s,--server-args= -w,--wait= -h,--help~", Rest: engine.Command}, true
 	case "pkexec":
 		return row{Opts: "-u,--user= --disable-internal-agent --keep-cwd --help,--version~", Rest: engine.Command, Flags: engine.BareShell}, true
-	case "gosu", "su-exec", "ssh-agent", "dbus-launch", "softlimit", "chpst", "s6-setuidgid", "direnv":
+	case "gosu", "su-exec", "setuidgid", "envuidgid", "setlock", "lckdo", "logsave", "fakeroot", "trickle", "ssh-agent", "dbus-launch", "softlimit", "chpst", "s6-setuidgid", "direnv":
 		return wrapperRows(name)
-	case "firejail", "bwrap", "proot", "unionfs", "nix-shell", "guix", "nix", "flatpak", "snap", "distrobox", "toolbox", "machinectl", "lxc", "lxc-attach", "lxc-execute", "vagrant", "multipass", "wsl", "qemu-x86_64", "qemu-aarch64", "qemu-arm", "wine":
+	case "firejail", "bwrap", "proot", "unionfs", "nix-shell", "guix", "nix", "flatpak", "snap", "distrobox", "toolbox", "machinectl", "lxc", "lxc-attach", "lxc-execute", "vagrant", "multipass", "wsl", "qemu-x86_64", "qemu-aarch64", "qemu-arm", "wine", "qemu-system-x86_64", "qemu-system-i386", "qemu-system-aarch64", "qemu-system-arm", "qemu-system-riscv64", "kvm", "crun", "runc":
 		return row{Own: engine.Always("it runs programs in a world of its own, where nobody decides what starts")}, true
 	case "systemd-run":
 		return row{Opts: "--no-ask-password --scope -u,--unit= -p,--property=! --description= --slice= --slice-inherit --expand-environment= -r,--remain-after-exit --send-sighup --service-type= --uid= --gid= --nice= --working-directory= -d,--same-dir -E,--setenv=! -t,--pty -P,--pipe -S,--shell! -q,--quiet -G,--collect --wait --no-block --on-active=! --on-boot=! --on-startup=! --on-unit-active=! --on-unit-inactive=! --on-calendar=! --on-clock-change! --on-timezone-change! --path-property=! --socket-property=! --timer-property=! --user --system -H,--host=! -M,--machine=! -h,--help,--version~", Rest: engine.Command}, true
@@ -89,8 +89,14 @@ func Rows(name string) (row, bool) {
 // wrapperRows are Rows that are rare.
 func wrapperRows(name string) (row, bool) {
 	switch name {
-	case "gosu", "su-exec", "s6-setuidgid":
-		return row{Opts: "--help,--version~", Rest: engine.Command, Skip: 1}, true
+	case "fakeroot":
+		return row{Opts: "-l,--lib=! --faked=! -s= -i= -u,--unknown-is-real -b,--fd-base= -h,--help,-V,-v,--version~", Rest: engine.Command, Flags: engine.BareShell}, true
+	case "trickle":
+		return row{Opts: "-d= -u= -w= -t= -l= -n= -p= -s -v -L=! -P=! -h,-V~", Rest: engine.Command}, true
+	case "setlock", "lckdo", "logsave":
+		return row{Opts: "-n -N -x -X -w -W= -e -E= -q -s -t -a -v", Rest: engine.Command, Skip: 1}, true
+	case "gosu", "su-exec", "s6-setuidgid", "setuidgid", "envuidgid":
+		return row{Opts: "-s --help,--version~", Rest: engine.Command, Skip: 1}, true
 	case "ssh-agent":
 		return row{Opts: "-a= -t= -E= -O= -P=! -c -s -D -d -k~", Rest: engine.Command}, true
 	case "dbus-launch":
@@ -150,7 +156,7 @@ func rowsRunningToo(name string) (row, bool) {
 		return row{Opts: "--test~ --list~ --verbose --report --lsbsysinit --regex= -a,--arg= -u,--umask= --new-session --reverse --exit-on-error --help,--version~", Own: engine.Always("it runs every file of a folder")}, true
 	case "xdg-open", "open", "sensible-browser", "sensible-editor", "sensible-pager", "x-www-browser", "editor", "pager", "see", "run-mailcap", "edit", "compose", "x-terminal-emulator", "xterm", "gnome-terminal", "konsole", "alacritty", "kitty":
 		return row{Own: engine.Always("it starts the program that the system has set for it")}, true
-	case "memusage", "sotruss", "ldd", "xtrace":
+	case "memusage", "sotruss", "ldd", "xtrace", "uftrace", "trace-cmd", "rr", "samply", "py-spy", "scriptlive":
 		return row{Own: engine.Always("it runs the program that it looks at")}, true
 	default:
 		return rare(name)

@@ -162,7 +162,7 @@ func readMarks(marks ...string) func(*reader) {
 				r.Out.Maybe = true
 			}
 			for _, m := range marks {
-				if m == "|" && strings.HasPrefix(w.Text, m) || m != "|" && len(m) > 4 && strings.Contains(w.Text, m) || m != "|" && strings.HasPrefix(w.Text, m) {
+				if m == "|" && strings.HasPrefix(w.Text, m) || m != "|" && len(m) > 4 && strings.Contains(w.Text, m) || m != "|" && strings.HasPrefix(w.Text, m) || m == "|" && strings.Contains(w.Text, ":|") {
 					r.Refuse("it makes the program start another", w.Text)
 				}
 			}
@@ -214,15 +214,22 @@ func readWget(r *reader) {
 
 // readIP reads ip: in a network namespace it starts a command.
 func readIP(r *reader) {
+	all, object := false, false
 	for i, w := range r.Args {
 		switch {
 		case w.Open:
 			r.Out.Maybe = true
 			return
-		case w.Text == "exec" || w.Text == "exe" || w.Text == "ex":
-			if i+2 < len(r.Args) { // a namespace or a VRF stands between
-				r.Start("ip exec", r.Args[i+2:])
+		case strings.HasPrefix(w.Text, "-a"):
+			all = true
+		case w.Text == "vr" || w.Text == "vrf" || strings.HasPrefix(w.Text, "net") && strings.HasPrefix("netns", w.Text):
+			object = true
+		case w.Text != "" && strings.HasPrefix("exec", w.Text) && (object || len(w.Text) > 1):
+			command := r.Args[i+1:]
+			if !all && len(command) > 0 { // a namespace or a VRF stands between
+				command = command[1:]
 			}
+			r.Start("ip exec", command)
 			return
 		case w.Text == "-b" || strings.HasPrefix(w.Text, "-ba"):
 			r.Refuse("its commands stand in a file", w.Text)

@@ -167,15 +167,18 @@ func readNetcat(r *reader) {
 			// The traditional one has a text there, OpenBSD's speaks TLS: no value.
 			if it.Has {
 				r.Text("nc -c", it.Value)
-			} else if r.I < len(r.Args) && strings.ContainsAny(r.Args[r.I].Text, " /|;&") {
-				r.Text("nc -c", r.Args[r.I])
-			} else if r.I < len(r.Args) && shellName(r.Args[r.I].Text) {
+			} else if r.I < len(r.Args) && !r.hostAndPort() {
 				r.Text("nc -c", r.Args[r.I])
 			}
 		case it.Name != "":
 			r.Apply(it)
 		}
 	}
+}
+
+// hostAndPort reports that the next words are no text for a shell.
+func (r *reader) hostAndPort() bool {
+	return r.I+2 == len(r.Args) && !r.Args[r.I+1].Open && r.Args[r.I+1].Text != "" && strings.Trim(r.Args[r.I+1].Text, "0123456789") == "" && !strings.ContainsAny(r.Args[r.I].Text, " /|;&") && !shellName(r.Args[r.I].Text)
 }
 
 func shellName(t string) bool {
@@ -352,6 +355,7 @@ func (r *reader) kube(sub string) {
 // readCloud reads command lines of cloud services and code hosts: what of them
 // starts programs.
 func readCloud(r *reader) {
+	behind := false
 	var subs []string
 	for i, w := range r.Args {
 		t := w.Text
@@ -359,7 +363,12 @@ func readCloud(r *reader) {
 		case w.Open && i < 2 && t == "":
 			r.Out.Maybe = true
 			return
+		case w.Open && !w.Fed && behind && t == "" && r.Name == "gh":
+			r.Out.Maybe = true
+		case behind && r.Name == "gh" && (strings.HasPrefix(t, "-c") || strings.HasPrefix(t, "--co") || strings.HasPrefix(t, "-u") || strings.HasPrefix(t, "--up") || strings.HasPrefix(t, "--te")):
+			r.Refuse("by this option git starts a program, or may", t)
 		case strings.HasPrefix(t, "-"):
+			behind = behind || t == "--"
 			if strings.HasPrefix(t, "--post-renderer") || strings.HasPrefix(t, "--editor") || strings.HasPrefix(t, "--plugin-dir") || strings.HasPrefix(t, "-plugin-dir") || strings.HasPrefix(t, "--command-line") {
 				r.Refuse("this option starts a program", t)
 			}

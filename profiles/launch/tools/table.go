@@ -74,7 +74,7 @@ func Rows(name string) (row, bool) {
 	case "systemctl", "journalctl", "loginctl", "service", "timedatectl":
 		return row{Opts: "-H,--host=! -M,--machine=! -p,--property= -n,--lines= -o,--output= -t,--type= -u,--unit= -S,--since= -U,--until= --state= --root=!", Own: own(readSystemctl)}, true
 	default:
-		return row{}, false
+		return rare(name)
 	}
 }
 
