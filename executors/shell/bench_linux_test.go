@@ -31,6 +31,7 @@ func BenchmarkScript(b *testing.B) {
 		{"builtin/ready", "echo hello", true},
 		{"builtin/cold", "echo hello", false},
 		{"program/ready", "ls -d /tmp", true},
+		{"20 programs/ready", "for i in {1..20}; do ls -d /tmp; done", true},
 	} {
 		b.Run(bb.name, func(b *testing.B) {
 			e := executor(b, func(c *shell.Config) {
