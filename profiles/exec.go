@@ -76,12 +76,14 @@ func (d *Decider) judgeExec(a ExecAction) (command.Judgement, Decision) {
 
 // nested decides text that the program would hand to a shell.
 func (d *Decider) nested(s command.Script, cwd string) Decision {
-	dec := d.deny(CodeShellOpaque, &d.agent.Shell.Rule, "the text that %s would run cannot be read before it runs", strings.Join(s.Chain, ", "))
 	text, ok := s.Standalone()
-	if !ok || d.script == nil {
-		return dec
+	if ok && d.script != nil {
+		return d.script(d, ShellAction{Script: text, Cwd: cwd})
 	}
-	return d.script(d, ShellAction{Script: text, Cwd: cwd})
+	reason, instead := s.Unread()
+	dec := d.deny(CodeShellOpaque, &d.agent.Shell.Rule, "%s", reason)
+	dec.Instead = instead
+	return dec
 }
 
 // evident adds the words to a refusal that has none.

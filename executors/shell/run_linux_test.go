@@ -131,6 +131,30 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+// A shell that a program would start is no guest's to start: the refusal says so and
+// gives the loop to write, which does the same.
+func TestShellOfAProgram(t *testing.T) {
+	e := executor(t, nil)
+	for script, instead := range map[string]string{
+		`echo one > one; find . -name one -exec bash -c 'cat "$1"' _ {} ';'`: `find . -name one -print0 | while IFS= read -r -d '' f; do cat "$f"; done`,
+		`echo one > one; echo one | xargs bash -c 'cat "$1"' _`:              `echo one | while IFS= read -r line; do cat "$line"; done`,
+	} {
+		a := agent("find", "xargs", "bash", "cat")
+		o, err := e.Run(t.Context(), run(a, script), &daemon{agent: a})
+		if err != nil {
+			t.Fatal(err)
+		}
+		loop, _, _ := strings.Cut(instead[strings.Index(instead, "| while"):], "do ")
+		if o.State != executors.StateDenied || o.Error == nil || !strings.HasPrefix(o.Error.Message, "shell.opaque: ") ||
+			!strings.Contains(o.Error.Message, "would start bash itself, which no guest can") || !strings.Contains(printed(o, "stderr"), loop) {
+			t.Errorf("%s: got %s", script, brief(o))
+		}
+		if o, _ := play(t, e, run(a, "echo one > one; "+instead)); o.State != executors.StateDone || printed(o, "stdout") != "one\n" {
+			t.Errorf("%s: got %s", instead, brief(o))
+		}
+	}
+}
+
 // A shell that breaks over a script is a failed run: nothing goes on, wherever in the
 // script it was, and what is told is no account of the shell's insides.
 func TestBroken(t *testing.T) {

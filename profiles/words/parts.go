@@ -46,3 +46,17 @@ func (s Script) Standalone() (string, bool) {
 	}
 	return set.String() + "\n" + s.Text, true
 }
+
+// Unread says why nobody decides the script when it is started, and what to write
+// instead, where there is something.
+func (s Script) Unread() (reason string, instead []string) {
+	by := strings.Join(s.Chain, ", ")
+	if !s.Known {
+		return "the text that " + by + " would run cannot be read before it runs", nil
+	}
+	loop := "… | while IFS= read -r line; do …; done"
+	if strings.Contains(by, "find") {
+		loop = "find … -print0 | while IFS= read -r -d '' f; do …; done"
+	}
+	return by + " would start " + s.Shell + " itself, which no guest can: only a shell that the script itself starts is interpreted", []string{loop}
+}

@@ -184,6 +184,35 @@ func TestAsks(t *testing.T) {
 	}
 }
 
+// TestTreeOfPrograms: a shell that a program would start is told from one that the
+// script starts: the text of both is decided, and only the script's own runs.
+func TestTreeOfPrograms(t *testing.T) {
+	for text, marked := range map[string]bool{
+		"find . -exec bash -c 'git status' ';'": true, "ls | xargs bash -c 'git status'": true,
+		"bash -c 'git status'": false, "timeout 5 bash -c 'git status'": false, "nice bash -c 'git status'": false, "env A=b bash -c 'git status'": false,
+		"find . -exec git status ';'": false,
+	} {
+		_, r := check(t, usual(), text)
+		if r.Decision.Verdict != profiles.Allow {
+			t.Errorf("%s: %+v", text, r.Decision)
+		}
+		var found *preflight.Node
+		var look func([]*preflight.Node)
+		look = func(nodes []*preflight.Node) {
+			for _, n := range nodes {
+				if n.Kind == "script" && n.Verdict == command.Unsettled && n.Decision.Code == profiles.CodeShellOpaque {
+					found = n
+				}
+				look(n.Children)
+			}
+		}
+		look(r.Tree)
+		if (found != nil) != marked || found != nil && (len(found.Decision.Instead) == 0 || !strings.Contains(found.Decision.Reason, "would start bash itself")) {
+			t.Errorf("%s: %+v", text, found)
+		}
+	}
+}
+
 func TestTree(t *testing.T) {
 	_, r := check(t, usual(), "git log $(wget x) | bash -c 'git status'\nA=$(git status)\nf() { git diff; }; f")
 	type node struct {

@@ -119,11 +119,35 @@ func (w *walker) judge(c command.Command, at syntax.Pos, n *Node, p, inner place
 		return
 	}
 	for _, s := range j.Scripts {
+		if s.Outside && s.Known && slices.ContainsFunc(s.Chain[:max(len(s.Chain)-1, 0)], starts) {
+			n.Children = append(n.Children, w.started(s, at, p))
+		}
 		w.inside(s, at, inner)
 	}
 	if j.Stdin != "" {
 		w.program(j.Stdin, c, at, inner)
 	}
+}
+
+// starts reports whether a program of a chain starts what follows it. The others
+// stand in front of a shell that is interpreted, and nothing starts them either.
+func starts(by string) bool {
+	switch by {
+	case "env", "timeout", "nice", "nohup", "setsid", "stdbuf", "time":
+		return false
+	default:
+		return true
+	}
+}
+
+// started tells whoever has the script explained that a program would start a shell
+// itself, which no guest can. The text is decided all the same.
+func (w *walker) started(s command.Script, at syntax.Pos, p place) *Node {
+	n := &Node{Kind: "script", Text: "starts " + s.Shell + " itself: refused when it runs", Chain: s.Chain, Verdict: command.Unsettled}
+	n.Decision = profiles.Decision{Code: profiles.CodeShellOpaque, Rule: &w.shell.Rule, Revision: w.d.Revision()}
+	n.Line, n.Column = p.at(at)
+	n.Decision.Reason, n.Decision.Instead = s.Unread()
+	return n
 }
 
 // hidden reports whether a refused name may be that of a function or an alias when
