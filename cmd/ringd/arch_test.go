@@ -158,7 +158,7 @@ var layers = map[string][]string{
 	"cmd/ringd/internal/store/format": {},
 	"cmd/ringd/internal/child":        {"schema", "compiler", "profiles", "cmd/ringd/internal/confine"},
 	"cmd/ringd/internal/confine":      {},
-	"cmd/ringd/internal/script":       {"profiles", "cmd/ringd/internal/confine"},
+	"cmd/ringd/internal/script":       {"executors/shell/start", "profiles", "cmd/ringd/internal/confine"},
 	"cmd/ringd/internal/config":       {"schema", "profiles/egress"},
 	"cmd/ringd/internal/answer": {
 		"profiles", "cmd/ringd/internal/cli", "cmd/ringd/internal/decide", "cmd/ringd/internal/render",

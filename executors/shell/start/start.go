@@ -97,6 +97,10 @@ func (o Options) Places() (all []string) {
 		p := rule.Path
 		for _, place := range []struct{ name, at string }{{"$WORKSPACE", o.Workspace}, {"~", o.Home}} {
 			if p == place.name || strings.HasPrefix(p, place.name+"/") {
+				if place.at == "" { // a place that this host has not
+					p = ""
+					break
+				}
 				p = path.Join(place.at, strings.TrimPrefix(p, place.name))
 			}
 		}

@@ -1,6 +1,7 @@
 package script
 
 import (
+	"cmp"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
@@ -10,6 +11,7 @@ import (
 	"runtime/debug"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/confine"
+	shellstart "github.com/ringd/ringd/executors/shell/start"
 	"github.com/ringd/ringd/profiles"
 )
 
@@ -72,6 +74,7 @@ func Main(stdin io.Reader, stdout, stderr io.Writer, decide Decide) int {
 
 func serve(stdin io.Reader, stdout io.Writer, decide Decide) error {
 	var d *profiles.Decider
+	var begins string
 	for {
 		var q request
 		if err := read(stdin, maxRequest, &q); errors.Is(err, io.EOF) {
@@ -84,6 +87,7 @@ func serve(stdin io.Reader, stdout io.Writer, decide Decide) error {
 			if err := json.Unmarshal(q.Profile, &p); err != nil {
 				return fmt.Errorf("read the profile: %w", err)
 			}
+			begins = p.begins()
 			d = profiles.NewDecider(p.Agent, p.Revision, profiles.Environment{Workspace: p.Workspace, Home: p.Home,
 				Script: func(d *profiles.Decider, a profiles.ShellAction) profiles.Decision {
 					dec, _ := decide(d, a, false)
@@ -93,6 +97,7 @@ func serve(stdin io.Reader, stdout io.Writer, decide Decide) error {
 		if d == nil {
 			return errors.New("a script without a profile")
 		}
+		q.Action.Cwd = cmp.Or(q.Action.Cwd, begins)
 		dec, tree := decide(d, q.Action, q.Tree)
 		ans := Answer{Decision: dec}
 		if q.Tree && tree != nil {
@@ -108,6 +113,16 @@ func serve(stdin io.Reader, stdout io.Writer, decide Decide) error {
 			return err
 		}
 	}
+}
+
+// begins is the folder that a script begins in which says none, as in a guest. What
+// is no folder of this host is not known here.
+func (p profile) begins() string {
+	places := shellstart.Options{Agent: p.Agent, Workspace: p.Workspace, Home: p.Home}.Places()
+	if len(places) == 1 { // a folder of its own
+		return cmp.Or(p.Workspace, places[0])
+	}
+	return places[0]
 }
 
 // A message is its length, four bytes big endian, and that much JSON.

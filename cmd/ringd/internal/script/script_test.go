@@ -49,6 +49,8 @@ func decide(d *profiles.Decider, a profiles.ShellAction, tree bool) (profiles.De
 		*p = 1
 	case "exit":
 		os.Exit(0)
+	case "where":
+		return profiles.Decision{Reason: a.Cwd}, nil
 	case "pipes":
 		for range 500 {
 			if _, _, err := os.Pipe(); err != nil {
@@ -192,5 +194,48 @@ func BenchmarkRead(b *testing.B) {
 		if got := r.Read(b.Context(), d, profiles.ShellAction{Script: "fine"}, false).Decision; got.Verdict != profiles.Allow {
 			b.Fatal(got.Reason)
 		}
+	}
+}
+
+// A script that says no folder is decided in the one that a guest would begin it in.
+func TestBegins(t *testing.T) {
+	grants := func(write, read string) profiles.Files {
+		f := profiles.Files{Read: []profiles.PathRule{{Path: read}}}
+		if write != "" {
+			f.Write = []profiles.PathRule{{Path: write}}
+		}
+		return f
+	}
+	for _, tt := range []struct {
+		name      string
+		files     profiles.Files
+		workspace string
+		cwd, want string
+	}{
+		{"what it may write", grants("/srv/w", "/srv/r"), "/workspace", "", "/srv/w"},
+		{"what it may read", grants("", "/srv/r"), "/workspace", "", "/srv/r"},
+		{"a place", grants("$WORKSPACE/sub", "/srv/r"), "/home/me/work", "", "/home/me/work/sub"},
+		{"a place that is none", grants("$WORKSPACE", "/srv/r"), "", "", "/srv/r"},
+		{"below a place that is none", grants("$WORKSPACE/sub", "~/r"), "", "", "/workspace"},
+		{"no grants", profiles.Files{}, "", "", "/workspace"},
+		{"no grants, and a workspace", profiles.Files{}, "/srv/w", "", "/srv/w"},
+		{"it says one", grants("/srv/w", "/srv/r"), "/workspace", "/tmp", "/tmp"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			self, err := os.Executable()
+			if err != nil {
+				t.Fatal(err)
+			}
+			r, err := script.New(script.Config{Path: self, Args: []string{"child"}, Workspace: tt.workspace})
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { _ = r.Close() })
+			d := profiles.NewDecider(profiles.Agent{Files: tt.files, Shell: &profiles.Shell{}}, "r", profiles.Environment{
+				Workspace: tt.workspace, Script: r.Decide(t.Context())})
+			if got := d.Shell(profiles.ShellAction{Script: "where", Cwd: tt.cwd}).Reason; got != tt.want {
+				t.Errorf("%q, want %q", got, tt.want)
+			}
+		})
 	}
 }
