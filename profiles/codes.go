@@ -49,7 +49,7 @@ const (
 	CodeFilePath       Code = "file.path" // not an absolute, clean path
 
 	CodeExecNotGranted Code = "exec.not_granted"
-	CodeExecDenied     Code = "exec.denied_pattern"
+	CodeExecDenied     Code = "exec.denied_pattern" // of records before shell.denied_pattern, which is produced since; codes keep their names
 	CodeShellDenied    Code = "shell.denied_pattern"
 
 	// Of scripts, and of the words, files and variables of their commands.
