@@ -55,8 +55,8 @@ grants: it gets the arguments as JSON on stdin and prints the result as JSON; it
 runs in this folder with PATH, HOME and what --bridge-env names.
 
 A shell script (--executor shell) has its standard output and error on ours. It
-is checked before anything of it runs, and each program that it starts once more:
-the first refusal stops it, says what had run and what to do instead.
+is checked before any of it runs, and each program that it starts once more: the
+first refusal stops it, says what had run and what to do instead.
 
 Audit log and store are kept in --state DIR; without it they live in a temporary
 folder, in memory or below TMPDIR, that is removed at the end. With --socket
@@ -98,8 +98,8 @@ script that ran is in the outcome of --json.`,
 	o.daemon.BindRemote(cmd)
 	f.BoolVar(&o.detach, "detach", false, "in a daemon: print the run's id, do not wait")
 	f.StringVar(&o.session, "session", "", "go on from what the last run under NAME left")
-	f.StringVar(&o.stdin, "stdin", "", "FILE, or -, that a script reads on its standard input")
-	f.StringVar(&o.cwd, "cwd", "", "folder that a script starts in (default: what the policy grants)")
+	f.StringVar(&o.stdin, "stdin", "", "FILE, or -: a script's standard input")
+	f.StringVar(&o.cwd, "cwd", "", "folder that a script starts in")
 	f.StringVar(&o.grants, "grants", "", "FILE.json that narrows what the run is granted")
 	o.bindHere(cmd)
 	required(cmd, "executor")

@@ -199,7 +199,7 @@ sed -n '/^      binaries:/,$p' "$here/shell/policy.yaml"
 "$ringd" vet "$here/shell/policy.yaml" && say "ringd vet: no findings"
 say "What a script would run, however it is wrapped (ringd explain --script hidden.sh):"
 "$ringd" explain -p "$here/shell/policy.yaml" --script "$here/shell/hidden.sh" >"$tmp/explained" && fail "nothing was refused"
-sed 's/^/  /' "$tmp/explained"
+sed -e "s|$here/||g" -e 's/^/  /' "$tmp/explained" | hang 10
 rc=0
 "$ringd" run -p "$here/shell/policy.yaml" --executor shell "$here/shell/notes.sh" >"$tmp/notes.out" 2>"$tmp/notes.err" || rc=$?
 if [ "$rc" = 125 ]; then

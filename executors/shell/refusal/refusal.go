@@ -56,7 +56,40 @@ func Text(d profiles.Decision, at Place) string {
 		fmt.Fprintf(&b, "\n  %s", ran(at))
 		instead(&b, d)
 	}
-	return b.String()
+	return folded(b.String())
+}
+
+// width is that of a line: of a terminal, less what a caller puts before it.
+const width = 76
+
+// folded breaks lines that are too long at a space; what follows stands further in.
+func folded(text string) string {
+	var out []string
+	for line := range strings.SplitSeq(text, "\n") {
+		for first := true; ; first = false {
+			r := []rune(line)
+			if len(r) <= width {
+				out = append(out, line)
+				break
+			}
+			at := width
+			for at > width/2 && r[at] != ' ' {
+				at--
+			}
+			if r[at] != ' ' {
+				at = width
+			}
+			indent := "      "
+			if first && !strings.HasPrefix(line, " ") {
+				indent = "  "
+			} else if !first && !strings.HasPrefix(line, "      ") {
+				indent = "  "
+			}
+			out = append(out, strings.TrimRight(string(r[:at]), " "))
+			line = indent + strings.TrimLeft(string(r[at:]), " ")
+		}
+	}
+	return strings.Join(out, "\n")
 }
 
 // where shows the place in the script, and what leads to it.
@@ -66,7 +99,8 @@ func where(b *strings.Builder, d profiles.Decision, at Place) {
 		return
 	}
 	if e.Line > 0 {
-		fmt.Fprintf(b, "\n  at %d:%d  %s", e.Line, e.Column, excerpt(at.Script, e.Line, e.Column))
+		place := fmt.Sprintf("\n  at %d:%d  ", e.Line, e.Column)
+		b.WriteString(place + excerpt(at.Script, e.Line, e.Column, width+1-len(place)))
 	}
 	if len(e.Chain) > 0 {
 		fmt.Fprintf(b, "\n  reached through: %s", Line(strings.Join(e.Chain, " → "), maxLine))
@@ -113,7 +147,7 @@ func instead(b *strings.Builder, d profiles.Decision) {
 }
 
 // excerpt is the line of a script around a column, which counts bytes from 1.
-func excerpt(script string, line, column int) string {
+func excerpt(script string, line, column, most int) string {
 	for ; line > 1; line-- {
 		_, rest, ok := strings.Cut(script, "\n")
 		if !ok {
@@ -123,16 +157,16 @@ func excerpt(script string, line, column int) string {
 	}
 	text, _, _ := strings.Cut(script, "\n")
 	start := 0
-	if column > maxLine/2 {
-		start = min(column-maxLine/3, len(text))
+	if column > most/2 {
+		start = min(column-most/3, len(text))
 		for start < len(text) && !utf8.RuneStart(text[start]) {
 			start++
 		}
 	}
 	if start > 0 {
-		return "…" + Line(text[start:], maxLine-1)
+		return "…" + Line(text[start:], most-2)
 	}
-	return Line(text, maxLine)
+	return Line(text, most-1)
 }
 
 // Line makes one line of at most so many characters that a terminal can show.

@@ -21,11 +21,13 @@ func denied() profiles.Decision {
 
 func TestText(t *testing.T) {
 	at := refusal.Place{Script: "git fetch && bash -lc 'cd build; find . -exec rm -fr {} +'\necho done"}
-	const before = `refused before start: rm -fr ./x matches the denied pattern "rm -rf"  (policy.yaml:14, interpreter_ring.denied_patterns[0])
+	const before = `refused before start: rm -fr ./x matches the denied pattern "rm -rf"
+  (policy.yaml:14, interpreter_ring.denied_patterns[0])
   at 1:14  git fetch && bash -lc 'cd build; find . -exec rm -fr {} +'
   reached through: bash -c → find -exec
   nothing was run
-  instead: rm -r build/tmp, or git clean -n; or ask the operator to change the policy. Another spelling will be refused too.`
+  instead: rm -r build/tmp, or git clean -n; or ask the operator to change
+      the policy. Another spelling will be refused too.`
 	if diff := cmp.Diff(before, refusal.Text(denied(), at)); diff != "" {
 		t.Error(diff)
 	}
@@ -58,8 +60,13 @@ func FuzzText(f *testing.F) {
 		d.Reason, d.Evidence.Line, d.Evidence.Column, d.Instead = reason, line, column, []string{ran, ran, ran, ran, ran}
 		d.Evidence.Chain = []string{ran}
 		got := refusal.Text(d, refusal.Place{Script: script, Begun: true, Ran: []string{ran, ran, ran, ran, ran, ran, ran}})
-		if lines := strings.Count(got, "\n"); lines > 4 {
+		if lines := strings.Count(got, "\n"); lines > 30 {
 			t.Errorf("%d lines", lines+1)
+		}
+		for line := range strings.SplitSeq(got, "\n") {
+			if len([]rune(line)) > 76 {
+				t.Errorf("%q is longer than a terminal shows", line)
+			}
 		}
 		if strings.ContainsFunc(got, func(r rune) bool { return r < ' ' && r != '\n' || r == 0x7f }) {
 			t.Errorf("%q holds what moves a cursor", got)

@@ -28,11 +28,11 @@ func (p page) explained(e explained) error {
 		fmt.Fprintf(&b, "  instead: %s\n", render.Clean(strings.Join(dec.Instead, ", or ")))
 	}
 	if s := e.Source; s != nil {
-		fmt.Fprintf(&b, "\nrule    %s:%d: %s\n        %s\n", s.File, s.Line, dec.Rule.Path, render.Clean(strings.TrimSpace(s.Text)))
+		fmt.Fprintf(&b, "\nrule    %s:%d\n        %s\n        %s\n", s.File, s.Line, dec.Rule.Path, clip(render.Clean(strings.TrimSpace(s.Text)), textWidth))
 	}
 	fmt.Fprintf(&b, "policy  %s, revision %s\n", render.Clean(e.Policy), render.Short(dec.Revision))
 	for _, c := range e.Change {
-		fmt.Fprintf(&b, "change  %s\n", render.Clean(c))
+		fmt.Fprintf(&b, "change  %s\n", strings.Join(render.Folded(render.Clean(c), textWidth), "\n        "))
 	}
 	if len(e.Tree) > 0 {
 		b.WriteString("\n")
@@ -43,6 +43,9 @@ func (p page) explained(e explained) error {
 	}
 	return nil
 }
+
+// textWidth is what is left of 80 columns beside the names of an explanation.
+const textWidth = 70
 
 // tree writes commands with the verdict of each, deeper ones further in.
 func (p page) tree(b *strings.Builder, nodes []script.Node, depth int) {
@@ -55,9 +58,12 @@ func (p page) tree(b *strings.Builder, nodes []script.Node, depth int) {
 		if n.Kind == "redirect" || n.Kind == "variable" {
 			text = strings.Repeat("  ", depth) + n.Kind + " " + render.Clean(n.Text)
 		}
-		fmt.Fprintf(b, "%-6s %s  %s\n", place, p.verdict(n.Verdict), clip(text, 60))
+		fmt.Fprintf(b, "%-6s %s  %s\n", place, p.verdict(n.Verdict), clip(text, 57))
 		if d := n.Decision; d != nil && n.Verdict == profiles.Deny.String() && d.Reason != "" {
-			fmt.Fprintf(b, "%-6s %s  %s%s\n", "", strings.Repeat(" ", verdictWidth), strings.Repeat("  ", depth+1), render.Clean(d.Reason))
+			indent := strings.Repeat(" ", 6+1+verdictWidth+2+2*(depth+1))
+			for _, line := range render.Folded(render.Clean(d.Reason), max(78-len(indent), 20)) {
+				fmt.Fprintf(b, "%s%s\n", indent, line)
+			}
 		}
 		p.tree(b, n.Children, depth+1)
 	}

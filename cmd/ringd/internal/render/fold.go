@@ -45,6 +45,9 @@ func folded(text string, columns int) []string {
 	return out
 }
 
+// Folded breaks text into lines of so many columns, at spaces where there are some.
+func Folded(text string, columns int) []string { return fold(text, columns) }
+
 func breakable(text string) string {
 	return strings.NewReplacer(" && ", " &&\n", "; ", ";\n").Replace(text)
 }
