@@ -35,3 +35,32 @@ func TestDeclaredVariables(t *testing.T) {
 		})
 	}
 }
+
+// A text that a program gives to a shell sees the variables that the script exports.
+func TestVariablesOfInnerTexts(t *testing.T) {
+	for _, tt := range []struct {
+		script  string
+		refused bool
+	}{
+		{`export A=curl; find . -exec sh -c '$A x' \;`, true},
+		{`A=curl find . -exec sh -c 'eval "$A"' \;`, true},
+		{`export A=curl; find . -exec sh -c 'xargs sh -c "\$A"' \;`, true},
+		{`export A=git; find . -exec sh -c '$A status' \;`, false},
+		{`A=curl; find . -exec sh -c '$A' \;`, false}, // not exported
+	} {
+		t.Run(tt.script, func(t *testing.T) {
+			shell := profiles.Shell{Pipes: true, Redirects: true, Substitution: true}
+			for _, p := range []string{"git", "find", "xargs", "sh"} {
+				shell.Binaries = append(shell.Binaries, profiles.Binary{Path: "/usr/bin/" + p, Interpreted: p == "sh"})
+			}
+			s, refusal := script.Parse(tt.script)
+			if refusal != nil {
+				t.Fatal(refusal)
+			}
+			got := dry.Run(t.Context(), dry.Config{Decider: profiles.NewDecider(profiles.Agent{Shell: &shell}, "", profiles.Environment{})}, s)
+			if (len(got.Refused) > 0) != tt.refused {
+				t.Errorf("refused %+v, want %t", got.Refused, tt.refused)
+			}
+		})
+	}
+}

@@ -36,6 +36,7 @@ type Config struct {
 	Check func(ctx context.Context, s *script.Script, dir string, functions []string) profiles.Decision
 
 	params []string // $1 and on, of a text that is run with some
+	env    []string // NAME=value, what the program that runs a text would give it
 	depth  int
 }
 
@@ -82,7 +83,7 @@ func Run(ctx context.Context, c Config, s *script.Script) Report {
 		Host: h, Decider: c.Decider, Dir: path.Clean(c.Cwd), Params: c.params, Stdin: null, User: 1000, Dry: true, Check: c.Check, Now: func() time.Time { return time.Unix(0, 0) },
 		Env: append([]string{
 			"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=" + c.Home, "PWD=" + c.Cwd, "USER=agent", "LOGNAME=agent", "LANG=C.UTF-8", "TMPDIR=/tmp", "TERM=dumb", "SHELL=/bin/bash",
-		}, h.declared...),
+		}, slices.Concat(h.declared, c.env)...),
 		Limits: runner.Limits{Steps: maxSteps, Depth: maxDepth, Bytes: maxBytes, Shell: maxShells},
 	}, s)
 	r := Report{Endless: res.Endless}
@@ -174,7 +175,10 @@ func (h *host) text(ctx context.Context, p runner.Program, s command.Script) err
 		return denied(opaque)
 	}
 	c := h.c
-	c.Cwd, c.depth, c.params = p.Dir, c.depth+1, paramsOf(s.Params)
+	c.Cwd, c.depth, c.params, c.env = p.Dir, c.depth+1, paramsOf(s.Params), nil
+	for _, a := range h.changed(p.Env) {
+		c.env = append(c.env, a.Name+"="+a.Value.Text)
+	}
 	r := Run(ctx, c, text)
 	switch {
 	case len(r.Refused) > 0:
