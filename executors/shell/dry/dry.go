@@ -35,6 +35,7 @@ type Config struct {
 	// Check is that of runner.Config.
 	Check func(ctx context.Context, s *script.Script, dir string, functions []string) profiles.Decision
 
+	name   string   // $0 of a text that a program gives to a shell; "": the script's
 	params []string // $1 and on, of a text that is run with some
 	env    []string // NAME=value, what the program that runs a text would give it
 	depth  int
@@ -80,7 +81,7 @@ func Run(ctx context.Context, c Config, s *script.Script) Report {
 		h.declared = sh.Env
 	}
 	res, err := runner.Run(ctx, runner.Config{
-		Host: h, Decider: c.Decider, Dir: path.Clean(c.Cwd), Params: c.params, Stdin: null, User: 1000, Dry: true, Check: c.Check, Now: func() time.Time { return time.Unix(0, 0) },
+		Host: h, Decider: c.Decider, Dir: path.Clean(c.Cwd), Name: c.name, Params: c.params, Stdin: null, User: 1000, Dry: true, Check: c.Check, Now: func() time.Time { return time.Unix(0, 0) },
 		Env: append([]string{
 			"PATH=/usr/local/bin:/usr/bin:/bin", "HOME=" + c.Home, "PWD=" + c.Cwd, "USER=agent", "LOGNAME=agent", "LANG=C.UTF-8", "TMPDIR=/tmp", "TERM=dumb", "SHELL=/bin/bash",
 		}, slices.Concat(h.declared, c.env)...),
@@ -118,7 +119,7 @@ const maxAsks = 64
 
 // Start decides a program, and what it would start by its words.
 func (h *host) Start(ctx context.Context, p runner.Program) (uint8, error) {
-	dec, j := h.c.Decider.Command(command.Command{Words: words.AllKnown(p.Argv), Set: h.changed(p.Env)})
+	dec, j := h.c.Decider.Command(command.Command{Words: wordsOf(p.Argv), Set: h.changed(p.Env)})
 	switch j.Verdict {
 	case command.Allow:
 	case command.Ask:
@@ -175,7 +176,8 @@ func (h *host) text(ctx context.Context, p runner.Program, s command.Script) err
 		return denied(opaque)
 	}
 	c := h.c
-	c.Cwd, c.depth, c.params, c.env = p.Dir, c.depth+1, paramsOf(s.Params), nil
+	c.Cwd, c.depth, c.env = p.Dir, c.depth+1, nil
+	c.name, c.params = paramsOf(s.Params)
 	for _, a := range h.changed(p.Env) {
 		c.env = append(c.env, a.Name+"="+a.Value.Text)
 	}
@@ -189,17 +191,33 @@ func (h *host) text(ctx context.Context, p runner.Program, s command.Script) err
 	return nil
 }
 
-// paramsOf are $1 and on of a text. Where one is not known, the file that find
-// would put there stands for it: no command has its name.
-func paramsOf(all []words.Word) []string {
-	out := []string{}
+// fed stands in a parameter for what a program puts there.
+const fed = "\u2060{}\u2060"
+
+// paramsOf are $0, and $1 and on, of a text.
+func paramsOf(all []words.Word) (name string, rest []string) {
+	rest = []string{}
 	for i, w := range all {
-		switch {
-		case i == 0: // $0
-		case w.Open:
-			out = append(out, w.Text+"{}")
-		default:
-			out = append(out, w.Text)
+		text := w.Text
+		if w.Open {
+			text += fed
+		}
+		if i == 0 {
+			name = text
+		} else {
+			rest = append(rest, text)
+		}
+	}
+	return name, rest
+}
+
+// wordsOf are the words of a start: what comes from a parameter that a program
+// fills is not known, and nothing settles it later.
+func wordsOf(argv []string) []words.Word {
+	out := words.AllKnown(argv)
+	for i, a := range argv {
+		if before, _, ok := strings.Cut(a, fed); ok {
+			out[i] = words.Word{Text: before, Open: true, Fed: true}
 		}
 	}
 	return out

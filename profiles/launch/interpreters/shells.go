@@ -108,7 +108,11 @@ func (r *reader) shellOperands(rest []words.Word, text, stdin bool) {
 			r.Refuse("its text comes from the input of another", rest[0].Text)
 			return
 		}
-		r.Script(r.Name+" -c", rest[0], r.Name, rest[1:], r.C.Outside)
+		params := rest[1:]
+		if r.C.More {
+			params = append(params[:len(params):len(params)], words.Word{Open: true, Many: true, Fed: true})
+		}
+		r.Script(r.Name+" -c", rest[0], r.Name, params, r.C.Outside)
 	case stdin || len(rest) == 0 && !r.C.More || len(rest) > 0 && !rest[0].Open && engine.StdinFile(rest[0].Text):
 		params := rest
 		if !stdin && len(rest) > 0 {
