@@ -83,7 +83,7 @@ func ended(ctx context.Context, s executors.Streamer) executors.Exit {
 // judge makes the outcome of what the guest said and of what ended it.
 func judge(ctx context.Context, o executors.Outcome, cut bool, exit executors.Exit, err error) (executors.Outcome, error) {
 	limit := func(name, text string) (executors.Outcome, error) {
-		o.State, o.Error = executors.StateLimit, &executors.ProgramError{Name: name, Message: text}
+		o.State, o.Error, o.ExitCode = executors.StateLimit, &executors.ProgramError{Name: name, Message: text}, exitKilled
 		o.Value, o.Snapshot = nil, nil
 		return o, nil
 	}
@@ -98,11 +98,15 @@ func judge(ctx context.Context, o executors.Outcome, cut bool, exit executors.Ex
 		return limit("Timeout", "wall time limit reached")
 	}
 	if errors.Is(err, executors.ErrGuest) && !errors.Is(err, executors.ErrSnapshot) && !errors.Is(err, executors.ErrGone) {
-		o.State = executors.StateFailed
+		o.State, o.ExitCode = executors.StateFailed, exitKilled
 		if o.Error == nil {
 			o.Error = &executors.ProgramError{Name: "GuestError"}
 		}
 		o.Error.Message = err.Error()
+		if errors.Is(err, executors.ErrRevoked) { // a push took away what it had been started with
+			o.State, o.ExitCode, o.Error.Name = executors.StateDenied, exitRefused, "CapabilityRevoked"
+			return o, nil
+		}
 		if exit.Signal != 0 {
 			o.Error.Message = fmt.Sprintf("%s (signal %d)", o.Error.Message, exit.Signal)
 		}
@@ -111,6 +115,9 @@ func judge(ctx context.Context, o executors.Outcome, cut bool, exit executors.Ex
 	}
 	return o, err
 }
+
+// exitKilled is what a shell says of a script that was killed.
+const exitKilled = 137
 
 // closeStreams gives up our ends of a dead guest's streams.
 func closeStreams(g executors.Guest) error {

@@ -83,6 +83,10 @@ func (r *run) begin(ctx context.Context, w *waits) executors.Result {
 	default:
 		return r.denied([]profiles.Decision{{Code: profiles.CodeShellUnsettled, Reason: "the script was not decided"}})
 	}
+	if !isFolder(dir) {
+		return r.denied([]profiles.Decision{{Code: profiles.CodeFileNotGranted, Revision: r.o.Revision, Instead: r.o.Places(),
+			Reason: fmt.Sprintf("the script cannot start in %s: no folder of that name is granted", short(dir, maxMessage))}})
+	}
 	if err := r.approve(ctx, report.Asks, w); err != nil {
 		return r.stopped(err)
 	}
@@ -101,7 +105,7 @@ func (r *run) dir() string {
 	switch {
 	case r.o.Dir != "":
 		return r.o.Dir
-	case r.session != nil:
+	case r.session != nil && isFolder(r.session.Dir): // else it went with the guest that made it
 		return r.session.Dir
 	}
 	places := r.o.Places()
@@ -111,6 +115,11 @@ func (r *run) dir() string {
 		}
 	}
 	return places[len(places)-1]
+}
+
+func isFolder(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.IsDir()
 }
 
 func (r *run) config(dir string) runner.Config {

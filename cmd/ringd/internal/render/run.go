@@ -106,7 +106,7 @@ func (p Page) Run(run wire.Run) {
 		}
 		fmt.Fprintf(p.W, "%s: %d bytes over the limit were dropped\n", what, run.Dropped)
 	}
-	if run.State == string(executors.StateDenied) && run.ExitCode != 0 {
+	if e := run.Error; run.State == string(executors.StateDenied) && run.ExitCode != 0 && e != nil && e.Name == "CapabilityDenied" {
 		return // a script, whose refusal stands on its standard error
 	}
 	if e := run.Error; e != nil {
