@@ -31,7 +31,7 @@ func (d *document) shell(sh *schema.Shell, rule profiles.Rule) *profiles.Shell {
 		sh = &schema.Shell{}
 	}
 	const at = "spec.executors.shell"
-	out := &profiles.Shell{Limits: d.limits(profiles.ExecutorShell, at+".limits", sh.Limits), Rule: rule,
+	out := &profiles.Shell{Limits: d.limits(profiles.ExecutorShell, at+".limits", sh.Limits), Rule: d.ruleOr(at+".binaries", rule),
 		Pipes:        grantedUnless(d.policy.Compact, sh.AllowPipes),
 		Redirects:    grantedUnless(d.policy.Compact, sh.AllowRedirects),
 		Substitution: grantedUnless(d.policy.Compact, sh.AllowSubstitution),
