@@ -82,14 +82,13 @@ func readRepository(r *reader) {
 // readRuncon reads runcon: without an option its first operand is a context.
 func readRuncon(r *reader) {
 	r.Row.Own, r.Row.Skip = nil, 1
-	for _, w := range r.Args {
-		switch {
+	if len(r.Args) > 0 {
+		switch w := r.Args[0]; {
 		case w.Open && w.Text == "":
 			r.Out.Maybe = true
 		case strings.HasPrefix(w.Text, "-") && w.Text != "--":
 			r.Row.Skip = 0
 		}
-		break
 	}
 	r.Plain()
 }
