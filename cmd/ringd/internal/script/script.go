@@ -279,14 +279,11 @@ func (d *death) Error() string { return fmt.Sprintf("the child ended without an 
 // died is the decision of a script whose child gave none.
 func died(err error) Answer {
 	var d *death
-	switch words := ""; {
+	switch {
 	case errors.Is(err, errTime):
 		return deny(profiles.CodeShellEndless, "what the script would run is not known after the time that a decision may take")
-	case errors.As(err, &d):
-		words = d.words
-		if confine.RanOut(words) || bytes.Contains([]byte(words), []byte(confine.ErrMemory.Error())) {
-			return deny(profiles.CodeShellSize, "to decide the script takes more memory than a decision may take")
-		}
+	case errors.As(err, &d) && confine.RanOut(d.words):
+		return deny(profiles.CodeShellSize, "to decide the script takes more memory than a decision may take")
 	}
 	return deny(profiles.CodeShellUnsettled, "the script could not be decided: "+err.Error())
 }
