@@ -76,7 +76,7 @@ func reader(t *testing.T, args ...string) *script.Reader {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := script.New(script.Config{Path: self, Args: args, Wall: 700 * time.Millisecond, MemoryBytes: 96 << 20})
+	r, err := script.New(script.Config{Path: self, Args: args, Wall: 2 * time.Second, MemoryBytes: 96 << 20})
 	if err != nil {
 		t.Fatal(err)
 	}
