@@ -83,6 +83,24 @@ func (s *Stream) Read() (Message, error) {
 	return decode(s.side, kind(head[4]), body)
 }
 
+// Loads reads the pieces of a snapshot that m promises. What is no piece, or more
+// than was promised, wraps ErrProtocol.
+func (s *Stream) Loads(m Restore) ([]byte, error) {
+	var b []byte
+	for uint64(len(b)) < m.Bytes {
+		next, err := s.Read()
+		if err != nil {
+			return nil, err
+		}
+		l, ok := next.(Load)
+		if !ok || uint64(len(b)+len(l.Bytes)) > m.Bytes {
+			return nil, fmt.Errorf("%w: %T, or too much, in a snapshot", ErrProtocol, next)
+		}
+		b = append(b, l.Bytes...)
+	}
+	return b, nil
+}
+
 // headBytes is the length and the kind in front of every body.
 const headBytes = 5
 

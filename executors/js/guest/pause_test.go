@@ -169,7 +169,7 @@ func (readOnly) Write(p []byte) (int, error) { return len(p), nil }
 
 // The pieces of a snapshot are as many bytes as were promised, and nothing else
 // comes between.
-func TestCollect(t *testing.T) {
+func TestLoads(t *testing.T) {
 	load := func(n int) executors.Load { return executors.Load{Bytes: bytes.Repeat([]byte("x"), n)} }
 	for _, tt := range []struct {
 		name  string
@@ -191,8 +191,8 @@ func TestCollect(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			p := &process{s: executors.NewStream(readOnly{bytes.NewReader(out.Bytes())}, executors.GuestSide)}
-			b, err := p.collect(executors.Restore{Bytes: tt.bytes})
+			guest := executors.NewStream(readOnly{bytes.NewReader(out.Bytes())}, executors.GuestSide)
+			b, err := guest.Loads(executors.Restore{Bytes: tt.bytes})
 			if (err == nil) != tt.ok || tt.ok && uint64(len(b)) != tt.bytes {
 				t.Errorf("%d bytes, %v", len(b), err)
 			}

@@ -151,27 +151,10 @@ func (p *process) run(ctx context.Context, m executors.Start) error {
 	return r.finish(r.begin(ctx, nil))
 }
 
-// collect reads the pieces that m promises.
-func (p *process) collect(m executors.Restore) ([]byte, error) {
-	var b []byte
-	for uint64(len(b)) < m.Bytes {
-		next, err := p.s.Read()
-		if err != nil {
-			return nil, err
-		}
-		l, ok := next.(executors.Load)
-		if !ok || uint64(len(b)+len(l.Bytes)) > m.Bytes {
-			return nil, fmt.Errorf("%w: %T, or too much, in a snapshot", executors.ErrProtocol, next)
-		}
-		b = append(b, l.Bytes...)
-	}
-	return b, nil
-}
-
 // resume goes on with a script that waited for its start, or starts one where
 // another has ended.
 func (p *process) resume(ctx context.Context, m executors.Restore) error {
-	b, err := p.collect(m)
+	b, err := p.s.Loads(m)
 	if err != nil {
 		return err
 	}
