@@ -118,7 +118,15 @@ func (r *linkRun) stopWall() {
 // while people are asked about one: the wall time that it takes is not the
 // program's, and the host bounds it.
 func (r *linkRun) actingLocked(q Question, n int) {
-	if q.Action == nil || r.wall == nil {
+	if q.Action != nil {
+		r.stillLocked(n)
+	}
+}
+
+// stillLocked counts what the program is held for: while that is anything, its wall
+// time stands still.
+func (r *linkRun) stillLocked(n int) {
+	if r.wall == nil {
 		return
 	}
 	r.acting += n
@@ -129,5 +137,22 @@ func (r *linkRun) actingLocked(q Question, n int) {
 	case n < 0 && r.acting == 0:
 		r.wallFrom = r.l.cfg.Now()
 		r.wall.Reset(max(r.wallLeft, 0))
+	}
+}
+
+// holder makes the Hold of one question.
+func (r *linkRun) holder() func(bool) {
+	held := false
+	return func(on bool) {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		switch {
+		case on == held:
+		case on:
+			r.stillLocked(1)
+		default:
+			r.stillLocked(-1)
+		}
+		held = on
 	}
 }

@@ -125,6 +125,11 @@ type Question struct {
 	// Before the program began a guest can be written down, so such a run pauses.
 	// Later it is held.
 	Ahead bool
+
+	// Hold is set where the program cannot be written down: the host calls it with
+	// true while people are asked about the question, and with false when that is over.
+	// The wall time between is not the program's.
+	Hold func(bool)
 }
 
 // Answer settles a question: a tagged value, or an error the program can catch.
@@ -177,6 +182,8 @@ type Outcome struct {
 	Dropped     int64 // bytes of console output over the limit
 	Error       *ProgramError
 	Denials     []profiles.Decision // imports that the policy refused; the caller audits them
+	Imports     []string            // modules that the program itself imported, as its guest says
+	Repr        bool                // Value is text that shows a value which is not JSON
 	Usage       Usage
 	Attestation Attestation
 	Engine      string // digest of the engine that ran it
@@ -264,6 +271,9 @@ type Spec struct {
 	// not the policy's to grant or to revoke, so it stands beside Kernel, which is
 	// compared with the set in force when that changes.
 	Own []profiles.PathRule
+	// Code is as Own, of what the executor's own program loads as code: shared
+	// objects, and folders of them. Nothing of it can be started.
+	Code []profiles.PathRule
 	// Room is a folder of the executor's own that its guest may read and write; ""
 	// is none. It stands beside Kernel as Own does, and no policy can grant it.
 	Room string

@@ -118,6 +118,10 @@ type Work struct {
 	Resume  *Resume
 	Session bool
 	Acts    bool // the guest itself may ask for actions; else one that does is ended
+	Holds   bool // the program cannot be written down: it is held while people are asked
+	// Updated is called, in order, for what the guest says of an Update while it runs;
+	// nil: one that says it is ended. An error ends the run, closed.
+	Updated func(Updated) error
 }
 
 // Budget is what the host itself holds a run to.
@@ -340,6 +344,8 @@ func (r *linkRun) serve(ctx context.Context) error {
 			err = r.line(m)
 		case Idle:
 			err = r.idle(ctx, m)
+		case Updated:
+			err = r.updated(m)
 		case Result:
 			r.askNext(ctx)
 			return r.result(m)
@@ -407,7 +413,13 @@ func (r *linkRun) take(q *question, err error) error {
 
 // answer asks the host and sends what it says.
 func (r *linkRun) answer(ctx context.Context, q *question) {
+	if r.work.Holds {
+		q.Hold = r.holder()
+	}
 	a, err := r.h.Ask(ctx, q.Question)
+	if q.Hold != nil {
+		q.Hold(false) // whatever the host left
+	}
 	if err != nil && r.isPausing() {
 		if !errors.Is(err, ErrPaused) && !errors.Is(err, context.Canceled) {
 			r.end(causeHost, err)

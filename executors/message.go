@@ -24,6 +24,9 @@ import (
 // send Restore and the Loads it promises, which the guest reads all before it
 // says Restored; then the run goes on as any other.
 //
+// Update may come at any time behind Ready. A guest that decides something itself
+// reads what has come before it does, and says Updated.
+//
 // Pause comes at most once, to a guest whose Idle was not overtaken, so the
 // guest is reading and the next thing it says is the first Part, or a Result
 // that is not paused. A guest sends Parts in no other case but before the
@@ -43,6 +46,7 @@ const (
 	kindPause   kind = 4
 	kindRestore kind = 5
 	kindLoad    kind = 6
+	kindUpdate  kind = 7
 
 	kindReady    kind = 129
 	kindAsk      kind = 130
@@ -52,12 +56,13 @@ const (
 	kindRestored kind = 134
 	kindPart     kind = 135
 	kindAct      kind = 136
+	kindUpdated  kind = 137
 )
 
 // Hello is the host's first message.
 type Hello struct {
 	Version  uint64
-	Settings []byte // JSON, of the executor
+	Settings []byte // of the executor
 }
 
 // Ready is the guest's first message: it can take a program now. With
@@ -98,6 +103,19 @@ type Load struct{ Bytes []byte }
 // Restored is the first thing a guest says after a Restore. With Failure set it
 // could not, and nothing of the program has run.
 type Restored struct{ Failure string }
+
+// Update is what a guest that decides by itself decides by from now on.
+type Update struct {
+	Seq      uint64 // counts from 1 for each guest
+	Settings []byte // of the executor
+}
+
+// Updated says that what the guest decides from now on, it decides by the Update of
+// that number. Report is of the executor.
+type Updated struct {
+	Seq    uint64
+	Report []byte // JSON
+}
 
 // Part is a piece of a snapshot, before a Result.
 type Part struct{ Bytes []byte }
@@ -157,6 +175,8 @@ type End struct {
 	Again     bool                `json:"again,omitempty"`    // sound for another program of the same agent
 	Unkept    string              `json:"unkept,omitempty"`   // why a run that keeps its state does not
 	ExitCode  int                 `json:"exitCode,omitempty"` // of a shell script or a Python program
+	Imports   []string            `json:"imports,omitempty"`  // modules that the program itself imported, each once
+	Repr      bool                `json:"repr,omitempty"`     // the value is text that shows one which is not JSON
 }
 
 func (Hello) kind() kind    { return kindHello }
@@ -168,6 +188,8 @@ func (Reply) kind() kind    { return kindAnswer }
 func (Pause) kind() kind    { return kindPause }
 func (Restore) kind() kind  { return kindRestore }
 func (Load) kind() kind     { return kindLoad }
+func (Update) kind() kind   { return kindUpdate }
+func (Updated) kind() kind  { return kindUpdated }
 func (Restored) kind() kind { return kindRestored }
 func (Part) kind() kind     { return kindPart }
 func (Line) kind() kind     { return kindConsole }
@@ -199,6 +221,14 @@ func (m Restore) append(b []byte) []byte {
 }
 
 func (m Load) append(b []byte) []byte { return appendField(b, m.Bytes) }
+
+func (m Update) append(b []byte) []byte {
+	return appendField(binary.AppendUvarint(b, m.Seq), m.Settings)
+}
+
+func (m Updated) append(b []byte) []byte {
+	return appendField(binary.AppendUvarint(b, m.Seq), m.Report)
+}
 
 func (m Restored) append(b []byte) []byte { return appendField(b, m.Failure) }
 
@@ -251,6 +281,10 @@ func decode(side Side, k kind, body []byte) (Message, error) {
 		m = Restore{Options: f.bytes(), Source: f.bytes(), Asked: f.uvarint(), Bytes: f.most(MaxSnapshotBytes)}
 	case side == GuestSide && k == kindLoad:
 		m = Load{Bytes: f.piece()}
+	case side == GuestSide && k == kindUpdate:
+		m = Update{Seq: f.uvarint(), Settings: f.bytes()}
+	case side == HostSide && k == kindUpdated:
+		m = Updated{Seq: f.uvarint(), Report: f.bytes()}
 	case side == HostSide && k == kindRestored:
 		m = Restored{Failure: f.text(maxFailureBytes)}
 	case side == HostSide && k == kindPart:

@@ -81,6 +81,7 @@ func (r *linkRun) outcome(c cause) Outcome {
 	case causeNone:
 		out.State, out.Error, out.Value = r.said.State, r.said.Error, r.said.Value
 		out.Dropped, out.Denials, out.ExitCode = r.said.Dropped, r.said.Denials, r.said.ExitCode
+		out.Imports, out.Repr = r.said.Imports, r.said.Repr
 		if out.State != StateDone {
 			out.Value = nil
 		}

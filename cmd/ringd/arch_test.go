@@ -115,6 +115,8 @@ var layers = map[string][]string{
 	"executors/js/start":           {"profiles"},
 	"executors/js/guest":           {"executors", "executors/js/engine", "executors/js/start", "profiles"},
 
+	"executors/python/start": {"profiles"},
+
 	"executors/shell/static":    {"profiles/words"},
 	"executors/shell/alike":     {"executors/shell/static", "executors/shell/steps"},
 	"executors/shell/script":    {"executors/shell/static", "profiles", "profiles/words"},
