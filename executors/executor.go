@@ -350,6 +350,16 @@ type Streamer interface {
 	Wait(ctx context.Context) (Exit, error)
 }
 
+// Drainer is a standard stream of a guest that serves several runs: what belongs to
+// one is told from what comes later.
+type Drainer interface {
+	io.Reader
+	// SetReadDeadline ends a Read that waits with os.ErrDeadlineExceeded.
+	SetReadDeadline(t time.Time) error
+	// Drain reads what is there and does not wait; nothing is 0 and nil.
+	Drain(p []byte) (int, error)
+}
+
 // Exit is the end of a guest's program.
 type Exit struct {
 	Code   int

@@ -103,6 +103,8 @@ var layers = map[string][]string{
 
 	"executors/shell/refusal":   {"profiles"},
 	"executors/executorstest":   {"executors", "profiles"},
+	"executors/pool":            {},
+	"executors/streams":         {"executors"},
 	"executors/js/engine":       {"executors/js/engine/meter", "executors/js/engine/value", "executors/js/engine/snapshot", "executors/js/engine/kept", "executors/js/engine/names", "executors/js/engine/prelude", "executors/js/engine/trace"},
 	"executors/js/engine/meter": {},
 	"executors/js/engine/value": {},
@@ -121,7 +123,7 @@ var layers = map[string][]string{
 	"executors/shell/alike":     {"executors/shell/static", "executors/shell/steps"},
 	"executors/shell/script":    {"executors/shell/static", "profiles", "profiles/words"},
 	"executors/shell/preflight": {"executors/shell/script", "executors/shell/static", "profiles", "profiles/command", "profiles/launch", "profiles/words"},
-	"executors/shell":           {"executors", "executors/shell/refusal", "executors/shell/start", "profiles"},
+	"executors/shell":           {"executors", "executors/pool", "executors/shell/refusal", "executors/shell/start", "executors/streams", "profiles"},
 	"executors/shell/start":     {"executors", "profiles"},
 	"executors/shell/guest":     {"executors", "executors/shell/preflight", "executors/shell/refusal", "executors/shell/runner", "executors/shell/script", "executors/shell/start", "profiles", "profiles/words"},
 	"executors/shell/builtin":   {},

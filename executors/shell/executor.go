@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/ringd/ringd/executors"
+	"github.com/ringd/ringd/executors/pool"
 	"github.com/ringd/ringd/executors/shell/start"
 	"github.com/ringd/ringd/profiles"
 )
@@ -42,28 +43,23 @@ var ErrClosed = errors.New("the shell executor is closed")
 
 // Executor runs shell scripts. It is safe for concurrent use.
 type Executor struct {
-	cfg     Config
-	work    sync.WaitGroup // refills and runs
-	waiting chan struct{}  // bounds starts under way
+	cfg   Config
+	work  sync.WaitGroup // runs
+	blank *pool.Pool[spec, *guest]
 
 	mu     sync.Mutex
 	closed bool
-	blank  []*guest                   // the longest ready first
-	coming map[int]context.CancelFunc // starts of blank guests
-	of     map[int]key                // whose they are
-	starts int
 }
-
-// key is who a guest that has seen nothing may serve.
-type key struct{ agent, kernel string }
 
 // guest is a process with its link.
 type guest struct {
-	link     *executors.Link
-	process  executors.Guest
-	key      key
-	revision string
+	link    *executors.Link
+	process executors.Guest
+	spec    spec
 }
+
+// Spec implements pool.Guest.
+func (g *guest) Spec() spec { return g.spec }
 
 // New checks cfg. It starts nothing.
 func New(cfg Config) (*Executor, error) {
@@ -72,18 +68,16 @@ func New(cfg Config) (*Executor, error) {
 		return nil, errors.New("shell executor: Launcher, Go and Now must be set")
 	case len(cfg.Argv) == 0:
 		return nil, errors.New("shell executor: Argv must name the guest")
-	case cfg.Blank < 0, cfg.Most < 0, cfg.Waiting < 0:
-		return nil, errors.New("shell executor: a size is negative")
 	}
-	if cfg.Most == 0 {
-		cfg.Most = 4 * cfg.Blank
+	e := &Executor{cfg: cfg}
+	var err error
+	e.blank, err = pool.New(pool.Config[spec, *guest]{
+		Go: cfg.Go, Launch: e.launch, End: e.drop, Blank: cfg.Blank, Most: cfg.Most, Waiting: cfg.Waiting,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("shell executor: %w", err)
 	}
-	if cfg.Waiting == 0 {
-		cfg.Waiting = 2
-	}
-	return &Executor{
-		cfg: cfg, waiting: make(chan struct{}, cfg.Waiting), coming: map[int]context.CancelFunc{}, of: map[int]key{},
-	}, nil
+	return e, nil
 }
 
 // Name is "shell".
@@ -104,15 +98,13 @@ func (e *Executor) Warm(ctx context.Context, a *profiles.Agent, revision string)
 		return err
 	}
 	defer e.work.Done()
-	g, err := e.launch(ctx, want)
+	g, err := e.blank.Launch(ctx, want)
 	if err != nil {
 		return err
 	}
-	if !e.keep(g) {
-		err = g.link.Close()
-	}
-	e.refill(ctx, want)
-	return err
+	e.blank.Keep(g)
+	e.blank.Refill(ctx, want)
+	return nil
 }
 
 // Run runs one script. See executors.Executor. A script that was refused is an
@@ -146,14 +138,14 @@ func (e *Executor) Run(ctx context.Context, r executors.Run, h executors.Host) (
 		Options: raw, Source: []byte(r.Program.Source), Pause: r.Pause, Resume: r.Resume, Session: r.Session, Acts: true,
 		Budget: executors.Budget{CPU: o.CPU, Wall: o.Wall, ResultBytes: maxValue},
 	}
-	g, kept, err := e.take(ctx, want)
+	g, kept, err := e.blank.Take(ctx, want, want.fits)
 	if err != nil {
 		return executors.Outcome{}, err
 	}
-	defer e.refillSoon(ctx, want)()
+	defer e.blank.RefillSoon(ctx, want)()
 	out, err := e.runIn(ctx, g, r, work, h)
 	if kept && errors.Is(err, executors.ErrGone) { // it died while it waited
-		if g, err = e.launch(ctx, want); err != nil {
+		if g, err = e.blank.Launch(ctx, want); err != nil {
 			return executors.Outcome{}, err
 		}
 		out, err = e.runIn(ctx, g, r, work, h)
@@ -210,7 +202,7 @@ func specOf(a *profiles.Agent, revision string) (spec, error) {
 			if executors.Satisfies(a.MinTier, tier) {
 				tier = a.MinTier
 			}
-			return spec{key: key{agent: a.Name, kernel: digest}, kernel: k, tier: tier, revision: revision}, nil
+			return spec{agent: a.Name, digest: digest, kernel: k, tier: tier, revision: revision}, nil
 		}
 	}
 	return spec{}, &profiles.Denial{Capability: "executor shell", Decision: profiles.Decision{
@@ -254,37 +246,15 @@ func (e *Executor) options(r executors.Run) (start.Options, error) {
 }
 
 // Drop ends the ready guests that were started for another revision than this.
-func (e *Executor) Drop(revision string) {
-	e.mu.Lock()
-	var old []*guest
-	e.blank = slices.DeleteFunc(e.blank, func(g *guest) bool {
-		if g.revision == revision {
-			return false
-		}
-		old = append(old, g)
-		return true
-	})
-	e.mu.Unlock()
-	for _, g := range old {
-		e.drop(g)
-	}
-}
+func (e *Executor) Drop(revision string) { e.blank.Drop(revision) }
 
 // Close refuses further runs, ends every ready guest and waits for the runs under
 // way, whose contexts the caller ends.
 func (e *Executor) Close() error {
 	e.mu.Lock()
 	e.closed = true
-	kept := e.blank
-	e.blank = nil
-	for _, cancel := range e.coming {
-		cancel()
-	}
 	e.mu.Unlock()
-	var err error
-	for _, g := range kept {
-		err = errors.Join(err, g.link.Close())
-	}
+	e.blank.Close()
 	e.work.Wait()
-	return err
+	return nil
 }

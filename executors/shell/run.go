@@ -6,15 +6,15 @@ import (
 	"fmt"
 	"io"
 	"sync"
-	"time"
 
 	"github.com/ringd/ringd/executors"
+	"github.com/ringd/ringd/executors/streams"
 )
 
 // runIn runs a script in g, which is gone afterwards.
 func (e *Executor) runIn(ctx context.Context, g *guest, r executors.Run, w executors.Work, h executors.Host) (executors.Outcome, error) {
 	process := g.process
-	streams, ok := process.(executors.Streamer)
+	std, ok := process.(executors.Streamer)
 	if !ok { // launch has refused it
 		return executors.Outcome{}, errors.Join(errors.New("the shell guest has no streams"), g.link.Close())
 	}
@@ -23,62 +23,50 @@ func (e *Executor) runIn(ctx context.Context, g *guest, r executors.Run, w execu
 	}
 	within, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	out := &output{host: h, left: *r.Limits.OutputBytes, over: func() { cancel(errOutput) }}
+	out := streams.New(streams.Config{Host: h, Most: *r.Limits.OutputBytes, Over: func() { cancel(errOutput) }})
 	var reading, feeding sync.WaitGroup
 	reading.Add(2)
-	for level, from := range map[string]io.Reader{executors.LevelStdout: streams.Stdout(), executors.LevelStderr: streams.Stderr()} {
+	for level, from := range map[string]io.Reader{executors.LevelStdout: std.Stdout(), executors.LevelStderr: std.Stderr()} {
 		e.cfg.Go(func() {
 			defer reading.Done()
-			out.read(level, from)
+			from := out.Reader(level, from)
+			from.ReadAll()
+			from.End()
 		})
 	}
 	feeding.Add(1)
 	e.cfg.Go(func() {
 		defer feeding.Done()
 		// A script need not read it all, or may be gone: that is no failure.
-		_, _ = streams.Stdin().Write(r.Program.Stdin)
-		_ = streams.Stdin().Close()
+		_, _ = std.Stdin().Write(r.Program.Stdin)
+		_ = std.Stdin().Close()
 	})
 	witness := &witness{Host: h}
 	o, again, err := g.link.Run(within, w, witness)
 	if again { // none serves another run
 		err = errors.Join(err, g.link.Close())
 	}
-	_ = streams.Stdin().Close()
+	_ = std.Stdin().Close()
 	feeding.Wait()
 	// All its processes are dead, so that the streams are at their end behind what
 	// was printed.
 	reading.Wait()
-	exit := ended(ctx, streams)
-	err = errors.Join(err, closeStreams(process))
+	exit := streams.Ended(ctx, std)
+	err = errors.Join(err, streams.Close(process))
 	if err == nil {
-		o = witness.correct(o, r, func(text []byte) { out.print(executors.LevelStderr, text) })
+		o = witness.correct(o, r, func(text []byte) { out.Print(executors.LevelStderr, text) })
 	}
-	if errors.Is(err, executors.ErrGone) && !errors.Is(err, executors.ErrSnapshot) && out.begun() {
+	if errors.Is(err, executors.ErrGone) && !errors.Is(err, executors.ErrSnapshot) && out.Begun() {
 		err = fmt.Errorf("%w: it exited", executors.ErrGuest) // a script that has printed has begun
 	}
 	o.Attestation = process.Attestation()
-	o.Console, o.Dropped = out.entries, out.dropped
+	o.Console, o.Dropped = out.Entries()
 	o.Usage.CPU, o.Usage.PeakBytes = max(o.Usage.CPU, exit.CPU), max(o.Usage.PeakBytes, exit.Peak)
-	return judge(ctx, o, out.cut, exit, err)
+	return judge(ctx, o, out.Cut(), exit, err)
 }
 
 // errOutput ends a run that prints too much.
 var errOutput = errors.New("the script has printed more than it may")
-
-// waitTime is how long the launcher may take to say how a dead guest ended.
-const waitTime = 5 * time.Second
-
-// ended is the end of a guest that is dead; what is not known of it is zero.
-func ended(ctx context.Context, s executors.Streamer) executors.Exit {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), waitTime)
-	defer cancel()
-	exit, err := s.Wait(ctx)
-	if err != nil {
-		return executors.Exit{}
-	}
-	return exit
-}
 
 // judge makes the outcome of what the guest said and of what ended it.
 func judge(ctx context.Context, o executors.Outcome, cut bool, exit executors.Exit, err error) (executors.Outcome, error) {
@@ -118,18 +106,3 @@ func judge(ctx context.Context, o executors.Outcome, cut bool, exit executors.Ex
 
 // exitKilled is what a shell says of a script that was killed.
 const exitKilled = 137
-
-// closeStreams gives up our ends of a dead guest's streams.
-func closeStreams(g executors.Guest) error {
-	s, ok := g.(executors.Streamer)
-	if !ok {
-		return nil
-	}
-	err := s.Stdin().Close()
-	for _, r := range []io.Reader{s.Stdout(), s.Stderr()} {
-		if c, ok := r.(io.Closer); ok {
-			err = errors.Join(err, c.Close())
-		}
-	}
-	return err
-}

@@ -6,6 +6,7 @@ import (
 	"io"
 	"os"
 	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -113,6 +114,31 @@ func (o *output) Read(p []byte) (int, error) {
 		return given, io.EOF
 	}
 	return given, err
+}
+
+// SetReadDeadline implements executors.Drainer.
+func (o *output) SetReadDeadline(t time.Time) error { return o.f.SetReadDeadline(t) }
+
+// Drain implements executors.Drainer. A deadline that is over does not count.
+func (o *output) Drain(p []byte) (n int, err error) {
+	raw, err := o.f.SyscallConn()
+	if err != nil {
+		return 0, err
+	}
+	var failed error
+	err = raw.Control(func(fd uintptr) {
+		if n, failed = unix.Read(int(fd), p); n < 0 {
+			n = 0
+		}
+	})
+	given := o.take(n)
+	switch {
+	case errors.Is(failed, unix.EAGAIN), errors.Is(failed, unix.EINTR):
+		failed = nil
+	case failed == nil && err == nil && n == 0 && len(p) > 0, given < n:
+		failed = io.EOF
+	}
+	return given, errors.Join(err, failed)
 }
 
 // Close gives up our end, for whoever reads no more; it may be called again.

@@ -1,0 +1,219 @@
+// Package pool keeps guests that have seen nothing ready, so that a run begins at
+// once. A guest serves one run; the executors that use the pool say what it is, who
+// it may serve, and how it is started and ended. It decides nothing.
+package pool
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+)
+
+// Guest is what waits: Spec is what it was started for.
+type Guest[S any] interface{ Spec() S }
+
+// Config is what a Pool needs. The zero sizes keep no guest ready.
+type Config[S Spec, G Guest[S]] struct {
+	Go     func(func())                              // goroutines that Close waits for
+	Launch func(ctx context.Context, s S) (G, error) // starts a guest and waits until it is ready
+	End    func(G)                                   // ends a guest that nobody waits for
+
+	Blank   int // guests kept ready for each key that was asked for
+	Most    int // guests kept ready in all; 0: four times Blank
+	Waiting int // guests starting at once; 0 is 2
+}
+
+// Spec is what a run asks of its guest.
+type Spec interface {
+	// Key says which guests may serve it: those that were started for the same.
+	Key() string
+	Revision() string
+}
+
+// Pool is the guests of one executor that wait. It is safe for concurrent use.
+type Pool[S Spec, G Guest[S]] struct {
+	cfg     Config[S, G]
+	waiting chan struct{} // bounds starts under way
+
+	mu     sync.Mutex
+	work   sync.WaitGroup // refills
+	closed bool
+	blank  []G                        // the longest ready first
+	coming map[int]context.CancelFunc // starts of guests that nobody waits for
+	of     map[int]string             // their keys
+	starts int
+}
+
+// New checks cfg. It starts nothing.
+func New[S Spec, G Guest[S]](cfg Config[S, G]) (*Pool[S, G], error) {
+	switch {
+	case cfg.Go == nil, cfg.Launch == nil, cfg.End == nil:
+		return nil, errors.New("pool of guests: Go, Launch and End must be set")
+	case cfg.Blank < 0, cfg.Most < 0, cfg.Waiting < 0:
+		return nil, errors.New("pool of guests: a size is negative")
+	}
+	if cfg.Most == 0 {
+		cfg.Most = 4 * cfg.Blank
+	}
+	if cfg.Waiting == 0 {
+		cfg.Waiting = 2
+	}
+	return &Pool[S, G]{
+		cfg: cfg, waiting: make(chan struct{}, cfg.Waiting), coming: map[int]context.CancelFunc{}, of: map[int]string{},
+	}, nil
+}
+
+// Take returns a guest for one run: a ready one that fits, or a new one. kept is
+// false for a new one.
+func (p *Pool[S, G]) Take(ctx context.Context, s S, fits func(G) bool) (g G, kept bool, err error) {
+	p.mu.Lock()
+	i := slices.IndexFunc(p.blank, func(g G) bool { return g.Spec().Key() == s.Key() && fits(g) })
+	if i >= 0 {
+		g = p.blank[i]
+		p.blank = slices.Delete(p.blank, i, i+1)
+	}
+	p.mu.Unlock()
+	if i >= 0 {
+		return g, true, nil
+	}
+	g, err = p.Launch(ctx, s)
+	return g, false, err
+}
+
+// Launch starts a guest, no more at once than Config.Waiting.
+func (p *Pool[S, G]) Launch(ctx context.Context, s S) (g G, err error) {
+	select {
+	case p.waiting <- struct{}{}:
+		defer func() { <-p.waiting }()
+	case <-ctx.Done():
+		return g, fmt.Errorf("start a guest: %w", context.Cause(ctx))
+	}
+	return p.cfg.Launch(ctx, s)
+}
+
+// Keep makes a guest one that waits, or ends it where enough do; false then.
+func (p *Pool[S, G]) Keep(g G) bool {
+	p.mu.Lock()
+	var old []G
+	keep := !p.closed && p.countLocked(g.Spec().Key()) < p.cfg.Blank
+	if keep {
+		p.blank = append(p.blank, g)
+		for len(p.blank) > p.cfg.Most { // the longest ready one makes room
+			old = append(old, p.blank[0])
+			p.blank = slices.Delete(p.blank, 0, 1)
+		}
+	} else {
+		old = append(old, g)
+	}
+	p.mu.Unlock()
+	for _, g := range old {
+		p.cfg.End(g)
+	}
+	return keep
+}
+
+// countLocked is how many guests wait for a key.
+func (p *Pool[S, G]) countLocked(key string) int {
+	n := 0
+	for _, g := range p.blank {
+		if g.Spec().Key() == key {
+			n++
+		}
+	}
+	return n
+}
+
+// startTime bounds the start of a guest that nobody waits for.
+const startTime = 30 * time.Second
+
+// Refill starts guests until as many wait as are wanted. Their start outlives ctx,
+// which is that of a run, but not Close.
+func (p *Pool[S, G]) Refill(ctx context.Context, s S) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.closed {
+		return
+	}
+	want := p.cfg.Blank - p.countLocked(s.Key())
+	for _, k := range p.of {
+		if k == s.Key() {
+			want--
+		}
+	}
+	for range min(want, p.cfg.Most-len(p.coming)) {
+		ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), startTime)
+		p.starts++
+		n := p.starts
+		p.coming[n], p.of[n] = cancel, s.Key()
+		p.work.Add(1)
+		p.cfg.Go(func() {
+			defer p.work.Done()
+			defer cancel()
+			p.add(ctx, s, n)
+		})
+	}
+}
+
+// soon is how long a run has the processors to itself before the guest of the next
+// one is started.
+const soon = 30 * time.Millisecond
+
+// RefillSoon refills a while later, or when what it returns is called: a program may
+// run for long, and most are over at once.
+func (p *Pool[S, G]) RefillSoon(ctx context.Context, s S) func() {
+	late := time.AfterFunc(soon, func() { p.Refill(ctx, s) })
+	return func() {
+		if late.Stop() {
+			p.Refill(ctx, s)
+		}
+	}
+}
+
+// add starts one guest. A failure shows on the run that needs one: it starts its
+// own and gets the error.
+func (p *Pool[S, G]) add(ctx context.Context, s S, n int) {
+	g, err := p.Launch(ctx, s)
+	p.mu.Lock()
+	delete(p.coming, n)
+	delete(p.of, n)
+	p.mu.Unlock()
+	if err == nil {
+		p.Keep(g)
+	}
+}
+
+// Drop ends the guests that wait and were started for another revision than this.
+func (p *Pool[S, G]) Drop(revision string) {
+	p.mu.Lock()
+	var old []G
+	p.blank = slices.DeleteFunc(p.blank, func(g G) bool {
+		if g.Spec().Revision() == revision {
+			return false
+		}
+		old = append(old, g)
+		return true
+	})
+	p.mu.Unlock()
+	for _, g := range old {
+		p.cfg.End(g)
+	}
+}
+
+// Close ends the guests that wait and those that are starting, and waits for them.
+func (p *Pool[S, G]) Close() {
+	p.mu.Lock()
+	p.closed = true
+	kept := p.blank
+	p.blank = nil
+	for _, cancel := range p.coming {
+		cancel()
+	}
+	p.mu.Unlock()
+	for _, g := range kept {
+		p.cfg.End(g)
+	}
+	p.work.Wait()
+}
