@@ -115,7 +115,8 @@ var layers = map[string][]string{
 	"executors/js/engine/prelude":  {},
 	"executors/js/engine/trace":    {},
 	"executors/js/start":           {"profiles"},
-	"executors/js/guest":           {"executors", "executors/js/engine", "executors/js/start", "profiles"},
+	"executors/js/guest":           {"executors", "executors/js/engine", "executors/js/start", "executors/seal", "profiles"},
+	"executors/seal":               {},
 
 	"executors/python/start": {"profiles"},
 
@@ -278,13 +279,13 @@ var owners = map[string][]string{
 	"code.dny.dev/ssrf":                     {"profiles/egress"},
 	"github.com/nlnwa/whatwg-url":           {"profiles/egress"},
 	"golang.org/x/time":                     {"cmd/ringd/internal/api/tokens"},
-	"golang.org/x/sys":                      {"rings/kernel", "executors/js/engine", "executors/js/guest", "executors/shell/guest", "cmd"},
+	"golang.org/x/sys":                      {"rings/kernel", "executors/js/engine", "executors/js/guest", "executors/seal", "executors/shell/guest", "cmd"},
 	"github.com/landlock-lsm/go-landlock":   {"rings/kernel"},
 	"mvdan.cc/sh":                           {"executors/shell"},
 	"github.com/open-policy-agent/opa":      {"compiler"},
 	"os/exec":                               {"rings/kernel", "cmd", "executors/shell/guest"},
 	"net":                                   {"rings/kernel", "cmd", "schema/client"},
-	"unsafe":                                {"executors/js/engine/memory_linux.go", "rings/kernel/enclose/raw_linux.go", "executors/js/guest/filter_linux.go", "cmd/ringd/internal/api/peer_linux.go", "cmd/ringd/internal/config/secret_windows.go", "rings/kernel/watch/notif_linux.go"},
+	"unsafe":                                {"executors/js/engine/memory_linux.go", "rings/kernel/enclose/raw_linux.go", "executors/seal/filter_linux.go", "cmd/ringd/internal/api/peer_linux.go", "cmd/ringd/internal/config/secret_windows.go", "rings/kernel/watch/notif_linux.go"},
 	"plugin":                                {},
 	"net/netip":                             {"profiles", "compiler", "schema", "rings/kernel", "cmd"},
 	"net/url":                               {"profiles", "compiler", "schema", "rings/kernel", "cmd"},
@@ -298,7 +299,7 @@ var impure = []string{"os", "net", "net/http", "io/ioutil", "math/rand", "crypto
 
 // guestHalf lists packages that run inside a guest. They may not reach rings
 // or cmd, not even through another package.
-var guestHalf = []string{"executors/js/guest", "executors/js/engine", "executors/shell/guest"}
+var guestHalf = []string{"executors/seal", "executors/js/guest", "executors/js/engine", "executors/shell/guest"}
 
 // calls says where a call that hides a dependency is allowed: a package, a
 // file, or a path with /... for everything below it.

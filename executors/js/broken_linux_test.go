@@ -20,6 +20,7 @@ import (
 	"github.com/ringd/ringd/executors/js"
 	"github.com/ringd/ringd/executors/js/guest"
 	"github.com/ringd/ringd/executors/js/start"
+	"github.com/ringd/ringd/executors/seal"
 	"github.com/ringd/ringd/rings/kernel"
 	"github.com/ringd/ringd/rings/kernel/order"
 )
@@ -142,16 +143,16 @@ func (r *recorded) take() []kernel.Violation {
 func sealAsOne() error {
 	time.AfterFunc(time.Hour, func() {}).Stop() // the runtime's poller takes descriptors
 	buf := make([]byte, 1<<16)
-	n, err := unix.Read(start.Control, buf)
+	n, err := unix.Read(seal.Control, buf)
 	if err != nil {
 		return err
 	}
-	var seal order.Seal
-	if err := start.Decode(buf[:n], &seal); err != nil {
+	var sent order.Seal
+	if err := start.Decode(buf[:n], &sent); err != nil {
 		return err
 	}
-	program := make([]unix.SockFilter, len(seal.Filter))
-	for i, f := range seal.Filter {
+	program := make([]unix.SockFilter, len(sent.Filter))
+	for i, f := range sent.Filter {
 		program[i] = unix.SockFilter{Code: f.Code, Jt: f.Jt, Jf: f.Jf, K: f.K}
 	}
 	p := unix.SockFprog{Len: uint16(len(program)), Filter: &program[0]}
@@ -161,7 +162,7 @@ func sealAsOne() error {
 		return e
 	}
 	b, err := json.Marshal(order.Sealed{Version: order.Version})
-	return errors.Join(err, unix.Sendmsg(start.Control, b, unix.UnixRights(int(fd)), nil, 0), unix.Close(start.Control))
+	return errors.Join(err, unix.Sendmsg(seal.Control, b, unix.UnixRights(int(fd)), nil, 0), unix.Close(seal.Control))
 }
 
 // Whatever a guest tries once it was broken out of, it is refused, it is on

@@ -2,7 +2,7 @@
 // executor. It has one connection, descriptor 3, and can do nothing but ask on
 // it. It prints nothing.
 //
-// It builds the engine, gives up what it needs no longer (see seal), says that
+// It builds the engine, gives up what it needs no longer (see package seal), says that
 // it is ready, and then runs one program at a time. It holds every limit first,
 // so that a program learns which one it met; the host holds them again.
 //
@@ -22,6 +22,7 @@ import (
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/executors/js/engine"
 	"github.com/ringd/ringd/executors/js/start"
+	"github.com/ringd/ringd/executors/seal"
 	"github.com/ringd/ringd/profiles"
 )
 
@@ -130,22 +131,16 @@ func (p *process) prepare(ctx context.Context, s start.Settings) error {
 	// Loading the engine leaves tens of MiB of garbage; a guest may wait for long,
 	// and there are several.
 	debug.FreeOSMemory()
-	startPoller()
 	if s.Ring {
-		return sealInRing(start.Control)
+		return seal.InRing(seal.Control)
 	}
-	return seal()
+	return seal.Alone()
 }
-
-// startPoller has the runtime make its poller, which it does with the first timer
-// and which takes descriptors: after the seal there are none, and it would end
-// the process.
-func startPoller() { time.AfterFunc(time.Hour, func() {}).Stop() }
 
 // rehearse runs a program of our own, before anyone else's.
 func (p *process) rehearse(ctx context.Context) error {
 	vm, err := p.engine.Start(ctx, engine.Options{
-		CPU: 10 * time.Second, CPUClock: processTime, Now: p.now, Clock: p.nanos,
+		CPU: 10 * time.Second, CPUClock: seal.ProcessTime, Now: p.now, Clock: p.nanos,
 	})
 	if err != nil {
 		return err

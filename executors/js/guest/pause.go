@@ -12,6 +12,7 @@ import (
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/executors/js/engine"
 	"github.com/ringd/ringd/executors/js/start"
+	"github.com/ringd/ringd/executors/seal"
 )
 
 // A snapshot of a guest is the length of its record (4 bytes, big endian), the
@@ -193,7 +194,7 @@ func (r *run) restore(ctx context.Context, rec record, snapshot []byte, asked ui
 		return err
 	}
 	r.vm = vm
-	r.usedBy = processTime() // what it took is not the program's
+	r.usedBy = seal.ProcessTime() // what it took is not the program's
 	switch {
 	case vm.OpenCalls() != len(r.open):
 		return fmt.Errorf("%w: its open calls are not the program's", errRecord)

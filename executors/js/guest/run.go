@@ -10,6 +10,7 @@ import (
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/executors/js/engine"
 	"github.com/ringd/ringd/executors/js/start"
+	"github.com/ringd/ringd/executors/seal"
 )
 
 // valueBytes bounds one value on the connection; it leaves room for the frame.
@@ -71,7 +72,7 @@ func (p *process) serveRun(ctx context.Context, options, source []byte, part fun
 		return err
 	}
 	r := &run{p: p, o: o, open: map[uint64]opened{}, base: p.s.BytesPut(), source: string(source),
-		began: p.now(), usedBy: processTime(), file: o.File, session: o.Keep || o.Ended}
+		began: p.now(), usedBy: seal.ProcessTime(), file: o.File, session: o.Keep || o.Ended}
 	if r.mods = newModules(o); r.session {
 		r.mods.ofSession()
 	}
@@ -179,7 +180,7 @@ func (r *run) translate(m *modules) (*text, *executors.End) {
 }
 
 // left is the processor time that the run may still use.
-func (r *run) left() time.Duration { return r.o.CPU - r.o.UsedCPU - (processTime() - r.usedBy) }
+func (r *run) left() time.Duration { return r.o.CPU - r.o.UsedCPU - (seal.ProcessTime() - r.usedBy) }
 
 func (r *run) options(cpu time.Duration) engine.Options {
 	return engine.Options{
@@ -380,7 +381,7 @@ func (r *run) cpuClock() time.Duration {
 	if r.unsent {
 		r.flush()
 	}
-	return processTime()
+	return seal.ProcessTime()
 }
 
 func (r *run) put(m executors.Message) {

@@ -33,28 +33,6 @@ type Settings struct {
 // Cold is why a guest is unavailable that would first have to compile the engine.
 const Cold = "the compile cache does not hold the engine"
 
-// Control is the descriptor on which a guest of the kernel ring seals itself: one
-// Seal in, one Sealed out with the listener of the filter, then the canaries, then
-// it is closed. The messages are those of rings/kernel/order, which the guest half
-// may not import.
-const Control = 4
-
-// ControlVersion is that of Seal and Sealed.
-const ControlVersion = 2
-
-// Seal is the filter for all threads of the process, a classic BPF program: eight
-// bytes an instruction, big endian, code, jt, jf and k.
-type Seal struct {
-	Version int
-	Filter  []byte
-}
-
-// Sealed is the answer. Failed "" means that the filter holds.
-type Sealed struct {
-	Version int
-	Failed  string
-}
-
 // Options is one run without its source text.
 type Options struct {
 	File     string                     `json:"file"`     // what frames show

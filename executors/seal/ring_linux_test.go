@@ -1,4 +1,4 @@
-package guest
+package seal
 
 // In the package: sealing has no exported name. It is for good, so each try runs
 // in a process of its own; the test is its ring.
@@ -20,7 +20,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
-	"github.com/ringd/ringd/executors/js/start"
 	"github.com/ringd/ringd/rings/kernel/filter"
 	"github.com/ringd/ringd/rings/kernel/order"
 	"github.com/ringd/ringd/rings/kernel/watch"
@@ -61,7 +60,7 @@ func ringGuest(lie, attack string) int {
 		return 1
 	}
 	startPoller()
-	if err := sealInRing(4); err != nil {
+	if err := InRing(4); err != nil {
 		fmt.Println(err)
 		return exitNotSealed
 	}
@@ -352,22 +351,22 @@ func TestMessagesOfTheRing(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var s start.Seal
-	if err := start.Decode(b, &s); err != nil {
+	var s Seal
+	if err := decode(b, &s); err != nil {
 		t.Fatal(err)
 	}
 	got, err := decodeFilter(s)
 	if d := cmp.Diff([]unix.SockFilter{{Code: 0x15, Jt: 1, Jf: 2, K: 0xc0000001}, {Code: 6, K: 7}}, got); d != "" || err != nil {
 		t.Error(d, err)
 	}
-	if b, err = json.Marshal(start.Sealed{Version: start.ControlVersion, Failed: "why"}); err != nil {
+	if b, err = json.Marshal(Sealed{Version: ControlVersion, Failed: "why"}); err != nil {
 		t.Fatal(err)
 	}
 	var sealed order.Sealed
-	if err := start.Decode(b, &sealed); err != nil || sealed != (order.Sealed{Version: order.Version, Failed: "why"}) {
+	if err := decode(b, &sealed); err != nil || sealed != (order.Sealed{Version: order.Version, Failed: "why"}) {
 		t.Errorf("%+v %v", sealed, err)
 	}
-	if start.Control != order.Control {
+	if Control != order.Control {
 		t.Error("another descriptor")
 	}
 }

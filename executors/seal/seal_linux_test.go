@@ -1,4 +1,4 @@
-package guest
+package seal
 
 // In the package: seal has no exported name. It is for good, so each check runs
 // in a process of its own.
@@ -35,7 +35,7 @@ func sealed(first bool) int {
 	}
 	defer os.Remove(f.Name())
 	if first {
-		if err := seal(); err != nil {
+		if err := Alone(); err != nil {
 			fmt.Println(err)
 			return 1
 		}

@@ -1,4 +1,4 @@
-package guest
+package seal
 
 import (
 	"errors"
@@ -8,19 +8,20 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// seal gives up for good what only the start needed: new descriptors of any
+// Alone gives up for good what only the start needed: new descriptors of any
 // kind, so no file, socket or pipe can be opened; files of any size; being
 // traced or dumped; and, where the kernel knows it, memory that becomes
 // executable. The launcher set the other limits before this process was told
 // anything.
-func seal() error {
+func Alone() error {
+	startPoller()
 	if err := limit(unix.RLIMIT_NOFILE); err != nil {
 		return err
 	}
 	return sealRest()
 }
 
-// sealRest is seal without the descriptors.
+// sealRest is Alone without the descriptors.
 func sealRest() error {
 	if err := limit(unix.RLIMIT_FSIZE); err != nil {
 		return err
@@ -43,8 +44,8 @@ func limit(resource int) error {
 	return nil
 }
 
-// processTime is the processor time of all threads of this process.
-func processTime() time.Duration {
+// ProcessTime is the processor time of all threads of this process.
+func ProcessTime() time.Duration {
 	var t unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_PROCESS_CPUTIME_ID, &t); err != nil {
 		// The clock always exists; without it every budget counts as spent.

@@ -1,4 +1,4 @@
-package guest
+package seal
 
 import (
 	"encoding/binary"
@@ -10,16 +10,15 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
-
-	"github.com/ringd/ringd/executors/js/start"
 )
 
-// sealInRing is seal for a guest that the kernel ring stands around: the rest of it,
+// InRing is Alone for a guest that the kernel ring stands around: the rest of it,
 // and on all threads the filter that comes on control, whose listener goes back.
 // Then it tries what it gave up, from a thread that was there before and from its
 // own, and closes control: from then on the ring ends the process over the first
 // call that the filter refuses. An error means that nothing may run here.
-func sealInRing(control int) error {
+func InRing(control int) error {
+	startPoller()
 	filter, err := takeFilter(control)
 	if err != nil {
 		return tell(control, fmt.Errorf("seal: %w", err))
@@ -44,7 +43,7 @@ func sealInRing(control int) error {
 	if err != nil {
 		return tell(control, fmt.Errorf("seal: %w", err))
 	}
-	if err := answer(control, start.Sealed{Version: start.ControlVersion}, listener); err != nil {
+	if err := answer(control, Sealed{Version: ControlVersion}, listener); err != nil {
 		return err
 	}
 	if err := errors.Join(other.try(), canaries(page)); err != nil {
@@ -77,8 +76,8 @@ func takeFilter(control int) ([]unix.SockFilter, error) {
 	if flags&unix.MSG_TRUNC != 0 {
 		return nil, fmt.Errorf("the message with the filter has over %d bytes", maxSeal)
 	}
-	var s start.Seal
-	if err := start.Decode(buf[:n], &s); err != nil {
+	var s Seal
+	if err := decode(buf[:n], &s); err != nil {
 		return nil, fmt.Errorf("receive the filter: %w", err)
 	}
 	return decodeFilter(s)
@@ -87,11 +86,11 @@ func takeFilter(control int) ([]unix.SockFilter, error) {
 const instructionBytes = 8
 
 // decodeFilter refuses what is no program.
-func decodeFilter(s start.Seal) ([]unix.SockFilter, error) {
+func decodeFilter(s Seal) ([]unix.SockFilter, error) {
 	n := len(s.Filter) / instructionBytes
 	switch {
-	case s.Version != start.ControlVersion:
-		return nil, fmt.Errorf("version %d of the message with the filter, want %d", s.Version, start.ControlVersion)
+	case s.Version != ControlVersion:
+		return nil, fmt.Errorf("version %d of the message with the filter, want %d", s.Version, ControlVersion)
 	case n == 0, len(s.Filter)%instructionBytes != 0, n > 4096:
 		return nil, fmt.Errorf("%d bytes are no filter", len(s.Filter))
 	}
@@ -105,11 +104,11 @@ func decodeFilter(s start.Seal) ([]unix.SockFilter, error) {
 
 // tell says why on control and returns why.
 func tell(control int, why error) error {
-	return errors.Join(why, answer(control, start.Sealed{Version: start.ControlVersion, Failed: why.Error()}, -1))
+	return errors.Join(why, answer(control, Sealed{Version: ControlVersion, Failed: why.Error()}, -1))
 }
 
 // answer sends s with the listener, which it closes.
-func answer(control int, s start.Sealed, listener int) error {
+func answer(control int, s Sealed, listener int) error {
 	b, err := json.Marshal(s)
 	if err != nil {
 		return fmt.Errorf("seal: %w", err)
