@@ -36,6 +36,8 @@ type ShellAction struct {
 type ImportAction struct {
 	Executor string `json:"executor"`
 	Module   string `json:"module"`
+	// Origin is OriginAgent, which "" is too, or OriginLibrary.
+	Origin string `json:"origin,omitempty"`
 }
 
 // BridgeAction calls a bridge. Args is the argument as JSON; its schema is
@@ -103,7 +105,13 @@ func (a *Action) decode(kind string, raw json.RawMessage) error {
 	case "shell":
 		return flat(kind, raw, &a.Shell, "script")
 	case "import":
-		return flat(kind, raw, &a.Import, "executor", "module")
+		if err := flat(kind, raw, &a.Import, "executor", "module"); err != nil {
+			return err
+		}
+		if o := a.Import.Origin; o != "" && o != OriginAgent && o != OriginLibrary {
+			return errors.New("import.origin is agent or library")
+		}
+		return nil
 	case "egress":
 		if err := flat(kind, raw, &a.Egress, "kind", "target"); err != nil {
 			return err

@@ -122,7 +122,7 @@ func (d *Decider) Decide(a Action) Decision {
 	case a.Shell != nil:
 		return d.Shell(*a.Shell)
 	case a.Import != nil:
-		return d.Import(a.Import.Executor, a.Import.Module)
+		return d.ImportFor(a.Import.Executor, a.Import.Module, a.Import.Origin)
 	case a.Egress != nil:
 		return d.Egress(*a.Egress)
 	case a.Bridge != nil:

@@ -18,7 +18,7 @@ func newFileIndex(f *Files, env Environment) fileIndex {
 	x := fileIndex{read: map[string]*PathRule{}, write: map[string]*PathRule{}, deny: map[string]*PathRule{}}
 	add := func(m map[string]*PathRule, rules []PathRule) {
 		for i := range rules {
-			if p, ok := env.expand(rules[i].Path); ok && m[p] == nil {
+			if p, ok := paths.Expand(rules[i].Path, env.Workspace, env.Home); ok && m[p] == nil {
 				m[p] = &rules[i]
 			}
 		}
@@ -27,44 +27,11 @@ func newFileIndex(f *Files, env Environment) fileIndex {
 	add(x.write, f.Write)
 	add(x.deny, f.Deny)
 	for i := range f.Deny {
-		if _, ok := env.expand(f.Deny[i].Path); !ok && x.unknown == nil {
+		if _, ok := paths.Expand(f.Deny[i].Path, env.Workspace, env.Home); !ok && x.unknown == nil {
 			x.unknown = &f.Deny[i]
 		}
 	}
 	return x
-}
-
-// expand turns $WORKSPACE and ~ into the places they stand for.
-func (env Environment) expand(p string) (string, bool) {
-	place, rest := "", p
-	switch {
-	case p == "$WORKSPACE" || strings.HasPrefix(p, "$WORKSPACE/"):
-		place, rest = env.Workspace, strings.TrimPrefix(p, "$WORKSPACE")
-		if !cleanPath(place) {
-			return "", false
-		}
-	case p == "~" || strings.HasPrefix(p, "~/"):
-		place, rest = env.Home, strings.TrimPrefix(p, "~")
-		if !cleanPath(place) {
-			return "", false
-		}
-	}
-	if place == "/" {
-		place = ""
-	}
-	if full := place + rest; cleanPath(full) {
-		return full, true
-	}
-	return "/", place+rest == ""
-}
-
-// maxPath is the longest path a system opens, its closing NUL counted.
-const maxPath = 4096
-
-// cleanPath reports whether p is absolute, without "..", "." and doubled or
-// trailing slashes, without NUL, and no longer than a system takes.
-func cleanPath(p string) bool {
-	return len(p) < maxPath && path.IsAbs(p) && path.Clean(p) == p && strings.IndexByte(p, 0) < 0 && utf8.ValidString(p)
 }
 
 // File decides reading or writing one path. The path is taken as it stands:
@@ -84,10 +51,10 @@ func (d *Decider) File(op, p string) Decision {
 	default:
 		return d.deny(CodeActionMalformed, nil, "a file is read or written, not %q", clip(op))
 	}
-	if len(p) >= maxPath {
-		return d.deny(CodeFilePath, nil, "the path has %d bytes; no path has more than %d", len(p), maxPath-1)
+	if len(p) >= paths.MaxPath {
+		return d.deny(CodeFilePath, nil, "the path has %d bytes; no path has more than %d", len(p), paths.MaxPath-1)
 	}
-	if !cleanPath(p) {
+	if !paths.Clean(p) {
 		dec := d.deny(CodeFilePath, nil, "%q is not an absolute path without \".\", \"..\", \"//\", NUL and a slash at the end", clip(p))
 		if path.IsAbs(p) && !strings.Contains(p, "..") && strings.IndexByte(p, 0) < 0 && utf8.ValidString(p) {
 			dec.Instead = []string{path.Clean(p)}

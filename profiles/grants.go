@@ -114,7 +114,7 @@ func (g *Grants) check() error {
 		}
 	}
 	for _, name := range g.Imports {
-		if name = strings.TrimSuffix(name, ".*"); !validModule(ExecutorJS, name) && !validModule(ExecutorPython, name) {
+		if name = strings.TrimSuffix(name, ".*"); !modules.Valid(true, name) && !modules.Valid(false, name) {
 			return wrong("imports: %q is not the name of a module", clip(name))
 		}
 	}
@@ -267,7 +267,7 @@ func (a Agent) CheckGrants(g Grants) error {
 	d := NewDecider(a, "", Environment{})
 	for _, name := range g.Imports {
 		bare := strings.TrimSuffix(name, ".*")
-		if d.Import(ExecutorJS, bare).Verdict == Deny && d.Import(ExecutorPython, bare).Verdict == Deny && !d.below(bare) {
+		if d.Import(ExecutorJS, bare).Verdict == Deny && d.Import(ExecutorPython, bare).Verdict == Deny && (d.python == nil || !d.python.Below(bare)) {
 			missing = append(missing, "module "+clip(name))
 		}
 	}
@@ -293,12 +293,4 @@ func (e *Egress) reaches() bool {
 	default:
 		return false
 	}
-}
-
-// below reports whether an allowed Python module stands below name.
-func (d *Decider) below(name string) bool {
-	if d.python == nil {
-		return false
-	}
-	return slices.ContainsFunc(d.python.names, func(n string) bool { return strings.HasPrefix(n, name+".") })
 }

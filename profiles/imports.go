@@ -1,56 +1,42 @@
 package profiles
 
-import (
-	"fmt"
-	"slices"
+import "github.com/ringd/ringd/profiles/modules"
 
-	"github.com/ringd/ringd/profiles/modules"
-	"github.com/ringd/ringd/profiles/paths"
+// Whose code imports a module. What binds a program does not bind the libraries
+// that it may use: see ImportFor.
+const (
+	OriginAgent   = "agent"   // the program; "" is that too
+	OriginLibrary = "library" // a module of the standard library or of a package, by itself
 )
 
 // importIndex answers imports of one executor. Decisions for listed names are
 // made once, so that a decision costs a map lookup a dot.
 type importIndex struct {
+	modules.Index[*Decision]
 	executor string
-	allow    map[string]*Decision
-	deny     map[string]*Decision
-	absent   map[string]*Decision
-	defaults bool
-	only     []string // nil: every module
-	rule     *Rule
-	names    []string // allowed, sorted
-	covers   byte     // the byte after which a name covers more names
+	rule     *Rule // where the allow list stands
+	any      *Rule
 }
 
 func newImportIndex(im *Imports, executor, revision string) *importIndex {
-	x := &importIndex{executor: executor, defaults: im.Default, only: im.Only, rule: known(&im.Rule), covers: '.',
-		allow: make(map[string]*Decision, len(im.Allow)), deny: make(map[string]*Decision, len(im.Deny))}
-	if executor == ExecutorJS {
-		x.covers = '/'
+	x := &importIndex{executor: executor, rule: known(&im.Rule), any: im.Any}
+	x.JavaScript = executor == ExecutorJS
+	if x.Only = im.Only; !x.JavaScript {
+		x.Defaults, x.Any = im.Default, im.Any != nil
 	}
-	for i := range im.Allow {
-		r := &im.Allow[i]
-		if x.allow[r.Name] == nil {
-			x.names = append(x.names, r.Name)
-			x.allow[r.Name] = &Decision{Verdict: Allow, Code: CodeAllowed, Rule: known(&r.Rule), Revision: revision,
-				Reason: clip(r.Name) + " is allowed"}
+	put := func(into *map[string]*Decision, rules []ImportRule, v Verdict, code Code, text string) {
+		for i := range rules {
+			r := &rules[i]
+			modules.Put(into, r.Name, &Decision{Verdict: v, Code: code, Rule: known(&r.Rule), Revision: revision, Reason: clip(r.Name) + text})
 		}
 	}
-	slices.Sort(x.names)
-	for i := range im.Absent {
-		r := &im.Absent[i]
-		if x.absent == nil {
-			x.absent = make(map[string]*Decision, len(im.Absent))
-		}
-		x.absent[r.Name] = &Decision{Code: CodeImportNotAllowed, Rule: known(&r.Rule), Revision: revision, Instead: nearest(r.Name, x.names),
-			Reason: fmt.Sprintf("%s is listed, and the policy ships no module of that name", clip(r.Name))}
-	}
-	for i := range im.Deny {
-		r := &im.Deny[i]
-		if x.deny[r.Name] == nil {
-			x.deny[r.Name] = &Decision{Code: CodeImportDenied, Rule: known(&r.Rule), Revision: revision,
-				Reason: "import of " + clip(r.Name) + " is denied"}
-		}
+	put(&x.Allow, im.Allow, Allow, CodeAllowed, " is allowed")
+	put(&x.Everybody, im.Process, Deny, CodeImportDenied, " is denied to everybody, libraries too")
+	put(&x.Deny, im.Deny, Deny, CodeImportDenied, " is denied")
+	put(&x.Absent, im.Absent, Deny, CodeImportNotAllowed, " is listed, and the policy ships no module of that name")
+	x.Ready()
+	for name, dec := range x.Absent {
+		dec.Instead = nearest(name, x.Names())
 	}
 	return x
 }
@@ -59,6 +45,16 @@ func newImportIndex(im *Imports, executor, revision string) *importIndex {
 // Python name covers its submodules; a JavaScript specifier is allowed exactly
 // as listed, and a denied one covers its sub-paths. Deny wins.
 func (d *Decider) Import(executor, module string) Decision {
+	return d.ImportFor(executor, module, OriginAgent)
+}
+
+// ImportFor decides the same by who imports. A library of Python may load the
+// standard library, also what the program is denied of it: pandas needs ctypes, and
+// asyncio sockets. A third-party module that is denied, and what is denied to the
+// whole process, is denied to libraries too. Which packages a library finds beside
+// the listed ones is what these declare to need: the environment says it, not the
+// policy, and its files are all that a guest has.
+func (d *Decider) ImportFor(executor, module, origin string) Decision {
 	if dec, closed := d.refuse(); closed {
 		return dec
 	}
@@ -74,48 +70,52 @@ func (d *Decider) Import(executor, module string) Decision {
 	if x == nil {
 		return d.notGranted(executor)
 	}
-	if !validModule(executor, module) {
+	if !modules.Valid(executor == ExecutorJS, module) {
 		return d.deny(CodeImportNotAllowed, x.rule, "%q is not a module name of %s", clip(module), executor)
 	}
-	return d.decideImport(x, module)
+	switch {
+	case origin == OriginAgent || origin == "":
+		return d.imported(x, module, x.Program(module))
+	case origin == OriginLibrary && executor == ExecutorPython:
+		return d.imported(x, module, x.Library(module))
+	default:
+		return d.deny(CodeImportNotAllowed, x.rule, "%s has no imports of a %q", executor, clip(origin))
+	}
 }
 
-func (d *Decider) decideImport(x *importIndex, module string) Decision {
-	if x.only != nil && !modules.Covered(module, x.only) {
-		return d.deny(CodeImportNotAllowed, x.rule, "import of %q is not among the grants of the run", clip(module))
+// imported puts an answer into a decision.
+func (d *Decider) imported(x *importIndex, module string, a modules.Answer[*Decision]) Decision {
+	allow := func(rule *Rule, why string) Decision {
+		return Decision{Verdict: Allow, Code: CodeAllowed, Rule: rule, Revision: d.revision, Reason: module + why}
 	}
-	if dec := paths.Closest(x.deny, module, x.covers); dec != nil {
-		out := *dec
-		if x.deny[module] == nil {
-			out.Reason = "import of " + clip(module) + " is denied: " + out.Reason[len("import of "):]
+	switch a.Kind {
+	case modules.Listed, modules.Missing:
+		return *a.D
+	case modules.InDefault:
+		return allow(x.rule, " is in the default set of python")
+	case modules.Whatever:
+		return allow(x.any, " is denied by nothing, and that is allowed")
+	case modules.Owned:
+		return allow(nil, " is there for every program")
+	case modules.Dependency:
+		return allow(x.rule, ": a library may load it, where it is there")
+	case modules.Denied:
+		out := *a.D
+		if out.Reason = "import of " + out.Reason; a.Entry != module {
+			out.Reason = "import of " + clip(module) + " is denied: " + a.D.Reason
 		}
 		return out
-	}
-	if x.executor == ExecutorJS {
-		if dec := x.allow[module]; dec != nil {
-			return *dec
-		}
-	} else if dec := paths.Closest(x.allow, module, x.covers); dec != nil {
-		return *dec
-	}
-	if x.executor == ExecutorPython && x.defaults && modules.PythonDefault(module) {
-		return Decision{Verdict: Allow, Code: CodeAllowed, Rule: x.rule, Revision: d.revision,
-			Reason: module + " is in the default set of python"}
-	}
-	if dec := x.absent[module]; dec != nil {
-		return *dec
+	case modules.Private:
+		return d.deny(CodeImportDenied, nil, "import of %q is denied to everybody: it steps round what watches a program, and no policy can allow it", clip(module))
+	case modules.TakenAway:
+		return d.deny(CodeImportNotAllowed, x.rule, "import of %q is not among the grants of the run", clip(module))
+	case modules.Beyond:
+		return d.deny(CodeImportNotAllowed, x.rule, "import of %q is not allowed: it is not in the default set of python, and has to be listed", clip(module))
+	case modules.Unlisted:
 	}
 	dec := d.deny(CodeImportNotAllowed, x.rule, "import of %q is not allowed", clip(module))
-	if len(x.names) > 0 {
-		dec.Instead = nearest(module, x.names)
+	if names := x.Names(); len(names) > 0 {
+		dec.Instead = nearest(module, names)
 	}
 	return dec
-}
-
-// validModule reports whether a name is one that an executor imports.
-func validModule(executor, name string) bool {
-	if executor == ExecutorPython {
-		return len(name) <= 255 && modules.Dotted(name)
-	}
-	return modules.Specifier(name)
 }

@@ -108,6 +108,11 @@ type Imports struct {
 	// Absent holds allowed names that grant nothing, because the policy ships no
 	// module of that name; a refusal says so.
 	Absent []ImportRule `json:"absent,omitempty"`
+	// Process is denied to everybody in the guest, libraries too. Python only.
+	Process []ImportRule `json:"process,omitempty"`
+	// Any allows the program whatever nothing denies, and says where that stands;
+	// nil: it does not. Python only.
+	Any *Rule `json:"any,omitempty"`
 	// Only takes away every module that is neither listed nor a submodule of one
 	// that is; nil takes nothing away. Only Narrow sets it, for Python.
 	Only []string `json:"only,omitzero"`
@@ -128,6 +133,28 @@ type Python struct {
 	JIT          bool         `json:"jit,omitempty"` // memory may become executable
 	Limits       Limits       `json:"limits"`
 	Rule         Rule         `json:"rule"`
+	// Environments hold the packages; none: those of the interpreter itself. A guest
+	// reads of them what the imports allow, and what that declares to need.
+	Environments []PythonEnvironment `json:"environments,omitempty"`
+	// EndOnDenied ends a session that has loaded what a later policy denies.
+	EndOnDenied bool `json:"endOnDenied,omitempty"`
+	// Engine is what runs the program: PythonNative or PythonWasm.
+	Engine     string `json:"engine,omitempty"`
+	EngineRule Rule   `json:"engineRule,omitzero"` // where it stands; zero: the default
+}
+
+// Engines of Python. There is no fallback from one to the other.
+const (
+	PythonNative = ""     // the host's interpreter, in a guest of the kernel ring
+	PythonWasm   = "wasm" // CPython in WebAssembly, with the standard library alone
+)
+
+// PythonEnvironment is a folder of the host with packages: a virtual environment, a
+// folder of packages, or one of wheels.
+type PythonEnvironment struct {
+	Path   string `json:"path"`             // absolute and clean
+	Digest string `json:"digest,omitempty"` // what it has to be; "": whatever is there when it is read
+	Rule   Rule   `json:"rule"`
 }
 
 // Binary is a program the shell and exec decisions may start. A zero field

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/ringd/ringd/profiles/command"
+	"github.com/ringd/ringd/profiles/paths"
 	"github.com/ringd/ringd/profiles/variables"
 	"github.com/ringd/ringd/profiles/words"
 )
@@ -43,7 +44,7 @@ func newShellIndex(s *Shell, env Environment) shellIndex {
 		cfg.Patterns[i] = p.Words
 	}
 	x.rules = command.New(cfg)
-	if cleanPath(env.Workspace) {
+	if paths.Clean(env.Workspace) {
 		x.place = env.Workspace
 	}
 	return x

@@ -118,7 +118,7 @@ var layers = map[string][]string{
 	"executors/js/guest":           {"executors", "executors/js/engine", "executors/js/start", "executors/seal", "profiles"},
 	"executors/seal":               {},
 
-	"executors/python/start": {"profiles"},
+	"executors/python/start": {"profiles", "profiles/modules"},
 
 	"executors/shell/static":    {"profiles/words"},
 	"executors/shell/alike":     {"executors/shell/static", "executors/shell/steps"},

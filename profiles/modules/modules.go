@@ -1,12 +1,20 @@
 // Package modules owns what names of modules mean: which are names at all, which
-// cover others, and the default set of the Python executor. It is pure; package
-// profiles asks it.
+// cover others, which are Python's standard library and its default set, and which
+// entry of an import list decides a name. It is pure; package profiles asks it.
 package modules
 
 import (
 	"slices"
 	"strings"
 )
+
+// Valid reports whether a name is one that JavaScript, or Python, imports.
+func Valid(javascript bool, name string) bool {
+	if javascript {
+		return Specifier(name)
+	}
+	return len(name) <= 255 && Dotted(name)
+}
 
 // Specifier reports whether name is a JavaScript module that no loader reads as
 // another one: a loader may clean a path.
@@ -78,41 +86,4 @@ func Covered(name string, names []string) bool {
 		n = strings.TrimSuffix(n, ".*")
 		return name == n || strings.HasPrefix(name, n) && name[len(n)] == '.'
 	})
-}
-
-// PythonDefault reports whether a module belongs to the default set of the
-// Python executor: the standard library of CPython 3.11 to 3.14 without what
-// reaches outside the process or steps round the import guard. Modules whose
-// name starts with an underscore are private and not in it.
-func PythonDefault(module string) bool {
-	switch module {
-	case "http.client", "http.server", "urllib.request", "urllib.robotparser", "asyncio.subprocess",
-		"asyncio.unix_events", "asyncio.windows_events", "concurrent.futures.process", "concurrent.interpreters":
-		return false
-	}
-	for part := range strings.SplitSeq(module, ".") {
-		if strings.HasPrefix(part, "_") && module != "__future__" {
-			return false
-		}
-	}
-	top, _, _ := strings.Cut(module, ".")
-	switch top {
-	case "__future__", "abc", "argparse", "array", "ast", "asyncio", "atexit", "base64", "binascii", "bisect",
-		"builtins", "bz2", "calendar", "cmath", "codecs", "collections", "colorsys", "compression", "concurrent",
-		"configparser", "contextlib", "contextvars", "copy", "copyreg", "csv", "dataclasses", "datetime", "decimal",
-		"difflib", "dis", "doctest", "email", "encodings", "enum", "errno", "filecmp", "fileinput", "fnmatch",
-		"fractions", "functools", "gc", "genericpath", "getopt", "gettext", "glob", "graphlib", "gzip", "hashlib",
-		"heapq", "hmac", "html", "http", "importlib", "inspect", "io", "ipaddress", "itertools", "json", "keyword",
-		"linecache", "locale", "logging", "lzma", "mailbox", "math", "mimetypes", "netrc", "ntpath", "numbers",
-		"opcode", "operator", "optparse", "os", "pathlib", "pickle", "pickletools", "pkgutil", "platform", "plistlib",
-		"posixpath", "pprint", "pyclbr", "pydoc", "queue", "quopri", "random", "re", "reprlib", "sched", "secrets",
-		"select", "selectors", "shelve", "shlex", "shutil", "signal", "sqlite3", "stat", "statistics", "string",
-		"stringprep", "struct", "symtable", "sys", "sysconfig", "tabnanny", "tarfile", "tempfile", "textwrap",
-		"this", "threading", "time", "timeit", "token", "tokenize", "tomllib", "traceback", "tracemalloc", "types",
-		"typing", "unicodedata", "unittest", "urllib", "uuid", "warnings", "wave", "weakref", "xml", "zipapp",
-		"zipfile", "zlib", "zoneinfo":
-		return true
-	default:
-		return false
-	}
 }

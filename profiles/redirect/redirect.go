@@ -32,9 +32,6 @@ type Target struct {
 	Reads, Writes bool
 }
 
-// maxPath is the longest path a system opens, its closing NUL counted.
-const maxPath = 4096
-
 // Of reads a redirect. Op is read, write, append or readwrite; a relative name
 // stands below cwd.
 func Of(op string, name words.Word, cwd string) Target {
@@ -43,7 +40,7 @@ func Of(op string, name words.Word, cwd string) Target {
 	case !t.Reads && !t.Writes:
 		t.Kind = Malformed
 		return t
-	case strings.IndexByte(p, 0) >= 0 || len(p) >= maxPath:
+	case strings.IndexByte(p, 0) >= 0 || len(p) >= paths.MaxPath:
 		t.Reason = "no file has that name"
 		return t
 	case connects(p):

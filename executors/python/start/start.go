@@ -61,12 +61,13 @@ type Options struct {
 // over Allow, Allow over the default set.
 type Profile struct {
 	Revision string `json:"revision"`
-	Allow    []Name `json:"allow"` // what the program itself may import
+	Allow    []Name `json:"allow"` // what the program itself may import, ringd and __main__ among it
 	Deny     []Name `json:"deny"`  // what it may not
 	Nobody   []Name `json:"nobody"`
 	Any      bool   `json:"any"` // it may import whatever nothing denies
 	// Default says that Standard, without Outside, is allowed too: the part of the
-	// standard library that does not reach outside of the process.
+	// standard library that does not reach outside of the process. A top-level name
+	// that begins with _sysconfigdata_ counts as one of Standard: it names a platform.
 	Default  bool     `json:"default"`
 	Standard []string `json:"standard"` // top-level names
 	Outside  []string `json:"outside"`  // submodules of those
