@@ -51,6 +51,8 @@ const (
 	jsThreads     = 512            // of the runtime; a sealed guest starts no process
 	jsFiles       = 64
 
+	pythonCPUMillis, pythonOutputBytes = 60 * 60 * 1000, 1 << 40 // over the life of a guest, which may be a session's
+
 	nativeMemory    = 64 << 20 // interpreter and libraries of each process
 	nativeProcesses = 16       // threads of the executor's own process
 	nativeFiles     = 32
@@ -75,31 +77,31 @@ func (a Agent) Kernel(executor string) (Kernel, bool) {
 	case executor == ExecutorPython && a.Python != nil:
 		k := a.native(executor, leastOf(a.Limits, a.Python.Limits))
 		k.JIT = a.Python.JIT
+		k.CPUMillis, k.OutputBytes = max(pythonCPUMillis, 2*k.CPUMillis), max(pythonOutputBytes, 2*k.OutputBytes)
 		return k, true
 	case executor == ExecutorShell && a.Shell != nil:
 		k := a.native(executor, leastOf(a.Limits, a.Shell.Limits))
 		k.JIT = a.Shell.JIT
-		k.WallMillis = 0 // that of a run, not of a guest that waits for one
 		for _, b := range a.Shell.Binaries {
 			if !b.Interpreted {
 				k.Exec = append(k.Exec, PathRule{Path: b.Path, Rule: b.Rule})
 			}
 			k.Helpers = append(k.Helpers, b.Helpers...)
 		}
-		k.Path, k.Scratch = true, true
 		return k, true
 	default:
 		return Kernel{}, false
 	}
 }
 
-// native is the profile of an executor whose programs use the host directly.
+// native is the profile of an executor whose programs use the host directly;
+// wall time is that of a run.
 func (a Agent) native(executor string, l least) Kernel {
 	k := Kernel{
 		Executor: executor, Read: a.Files.Read, Write: a.Files.Write, Deny: a.Files.Deny, Network: NetworkOff,
-		CPUMillis: l.cpu, WallMillis: max(l.wall, 1), MemoryBytes: l.memory + nativeMemory,
+		CPUMillis: l.cpu, MemoryBytes: l.memory + nativeMemory,
 		Processes: l.processes + nativeProcesses, Files: l.files + nativeFiles,
-		FileBytes: nativeTemp, TempBytes: nativeTemp, OutputBytes: l.output,
+		FileBytes: nativeTemp, TempBytes: nativeTemp, OutputBytes: l.output, Path: true, Scratch: true,
 	}
 	if len(k.Write) > 0 {
 		k.FileBytes = nativeFile
@@ -111,12 +113,12 @@ func (a Agent) native(executor string, l least) Kernel {
 }
 
 // least is the stricter of two limits, field by field; what neither has is 0.
-type least struct{ cpu, wall, memory, output, processes, files int64 }
+type least struct{ cpu, memory, output, processes, files int64 }
 
 func leastOf(a, b Limits) least {
 	of := form.Least
 	return least{
-		cpu: of(a.CPUMillis, b.CPUMillis), wall: of(a.WallMillis, b.WallMillis), memory: of(a.MemoryBytes, b.MemoryBytes),
+		cpu: of(a.CPUMillis, b.CPUMillis), memory: of(a.MemoryBytes, b.MemoryBytes),
 		output: of(a.OutputBytes, b.OutputBytes), processes: of(a.Processes, b.Processes), files: of(a.Files, b.Files),
 	}
 }

@@ -268,11 +268,12 @@ func TestAgentKernel(t *testing.T) {
 	}
 	native := profiles.Kernel{
 		Executor: "python", Read: files.Read, Write: files.Write, Deny: files.Deny, Network: profiles.NetworkOwn,
-		CPUMillis: 1000, WallMillis: 2000, MemoryBytes: 128 << 20, Processes: 20, Files: 37, FileBytes: 1 << 30, TempBytes: 64 << 20, OutputBytes: 3000,
+		CPUMillis: 3_600_000, MemoryBytes: 128 << 20, Processes: 20, Files: 37, FileBytes: 1 << 30, TempBytes: 64 << 20, OutputBytes: 1 << 40,
+		Path: true, Scratch: true, // no wall time: a guest waits for its program, which has one of its own
 	}
 	shell := native
-	shell.WallMillis = 0 // a guest waits for its script, which has a wall time of its own
-	shell.Executor, shell.JIT, shell.Path, shell.Scratch, shell.Exec = "shell", true, true, true, []profiles.PathRule{{Path: "/usr/bin/git", Rule: profiles.Rule{Line: 7}}}
+	shell.CPUMillis, shell.OutputBytes = 1000, 3000 // of one script
+	shell.Executor, shell.JIT, shell.Exec = "shell", true, []profiles.PathRule{{Path: "/usr/bin/git", Rule: profiles.Rule{Line: 7}}}
 	for name, want := range map[string]profiles.Kernel{
 		"js": {Executor: "js", Network: profiles.NetworkOff, JIT: true, CPUMillis: 600_000, MemoryBytes: 640 << 20,
 			Processes: 512, Files: 64, FileBytes: 64 << 20},

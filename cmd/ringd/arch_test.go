@@ -118,7 +118,10 @@ var layers = map[string][]string{
 	"executors/js/guest":           {"executors", "executors/js/engine", "executors/js/start", "executors/seal", "profiles"},
 	"executors/seal":               {},
 
-	"executors/python/start": {"profiles", "profiles/modules"},
+	"executors/python":           {"executors", "executors/pool", "executors/python/guest", "executors/python/start", "executors/python/translate", "executors/streams", "profiles"},
+	"executors/python/guest":     {},
+	"executors/python/start":     {"profiles", "profiles/modules"},
+	"executors/python/translate": {"executors", "executors/python/start", "profiles"},
 
 	"executors/shell/static":    {"profiles/words"},
 	"executors/shell/alike":     {"executors/shell/static", "executors/shell/steps"},
@@ -292,7 +295,7 @@ var owners = map[string][]string{
 }
 
 // pure lists packages that know no file, network, clock or chance.
-var pure = []string{"schema", "schema/shape", "schema/scalar", "schema/prose", "schema/syntax", "profiles", "profiles/egress", "profiles/egress/head", "profiles/egress/hello", "profiles/egress/request", "profiles/egress/socks", "profiles/egress/names", "profiles/jsontext", "profiles/hosts", "profiles/argschema", "profiles/modules", "profiles/form", "profiles/redirect", "profiles/paths", "profiles/words", "profiles/command", "profiles/variables", "profiles/launch", "profiles/launch/awk", "profiles/launch/gitkey", "profiles/launch/build", "profiles/launch/engine", "profiles/launch/interpreters", "profiles/launch/running", "profiles/launch/tools", "profiles/launch/inline", "profiles/launch/sed", "compiler", "compiler/condition", "compiler/plain", "compiler/programs", "compiler/secrets", "compiler/bridgeschema", "executors/js/engine/meter", "executors/js/engine/value", "executors/js/engine/snapshot", "executors/js/engine/trace", "executors/shell/script", "executors/shell/preflight", "executors/shell/static", "executors/shell/alike"}
+var pure = []string{"schema", "schema/shape", "schema/scalar", "schema/prose", "schema/syntax", "profiles", "profiles/egress", "profiles/egress/head", "profiles/egress/hello", "profiles/egress/request", "profiles/egress/socks", "profiles/egress/names", "profiles/jsontext", "profiles/hosts", "profiles/argschema", "profiles/modules", "profiles/form", "profiles/redirect", "profiles/paths", "profiles/words", "profiles/command", "profiles/variables", "profiles/launch", "profiles/launch/awk", "profiles/launch/gitkey", "profiles/launch/build", "profiles/launch/engine", "profiles/launch/interpreters", "profiles/launch/running", "profiles/launch/tools", "profiles/launch/inline", "profiles/launch/sed", "compiler", "compiler/condition", "compiler/plain", "compiler/programs", "compiler/secrets", "compiler/bridgeschema", "executors/js/engine/meter", "executors/js/engine/value", "executors/js/engine/snapshot", "executors/js/engine/trace", "executors/python/translate", "executors/shell/script", "executors/shell/preflight", "executors/shell/static", "executors/shell/alike"}
 
 // impure is what a pure package may not import.
 var impure = []string{"os", "net", "net/http", "io/ioutil", "math/rand", "crypto/rand", "syscall", "os/exec", "log", "log/slog"}

@@ -38,6 +38,7 @@ import (
 	"github.com/ringd/ringd/executors/js"
 	"github.com/ringd/ringd/executors/js/engine/value"
 	"github.com/ringd/ringd/executors/js/guest"
+	"github.com/ringd/ringd/executors/python"
 	"github.com/ringd/ringd/executors/shell"
 	shellguest "github.com/ringd/ringd/executors/shell/guest"
 	"github.com/ringd/ringd/profiles"
@@ -117,34 +118,36 @@ func canonical(v any) ([]byte, error) {
 
 // stackConfig says how the parts are joined: for one program, or for a daemon.
 type stackConfig struct {
-	group     *daemon.Group // owns every goroutine; Close of the stack waits for it
-	state     string        // folder of audit log, store and key
-	private   []string      // what no guest may have, the state folder among it
-	strict    bool          // sync every record
-	compiler  daemon.Compiler
-	providers map[string]interpreter.Provider
-	staleness time.Duration
-	retention time.Duration
-	quota     daemon.Quota
-	paused    pauses.Quota
-	keys      []seal.Key          // of pauses: the first one seals
-	ownKey    bool                // before them, one in the state folder, which is made when it is not there
-	engines   map[string][]string // guests of other engines, by digest
-	teller    notify.Teller       // of calls that wait; nil: nobody is told
-	still     bool                // nothing is resumed but on request
-	pool      poolConfig
-	host      network.Host // what its configuration says of egress
-	guest     int          // user of guests when ringd is root; 0: the default
-	groups    bool         // each guest gets a control group where they are delegated
-	warm      bool         // start a first guest at once
-	metrics   *metrics.Metrics
-	logger    *slog.Logger
+	group       *daemon.Group // owns every goroutine; Close of the stack waits for it
+	state       string        // folder of audit log, store and key
+	private     []string      // what no guest may have, the state folder among it
+	strict      bool          // sync every record
+	compiler    daemon.Compiler
+	providers   map[string]interpreter.Provider
+	staleness   time.Duration
+	retention   time.Duration
+	quota       daemon.Quota
+	paused      pauses.Quota
+	keys        []seal.Key          // of pauses: the first one seals
+	ownKey      bool                // before them, one in the state folder, which is made when it is not there
+	engines     map[string][]string // guests of other engines, by digest
+	teller      notify.Teller       // of calls that wait; nil: nobody is told
+	still       bool                // nothing is resumed but on request
+	pool        poolConfig
+	host        network.Host // what its configuration says of egress
+	interpreter string       // of Python; "": what the host has
+	guest       int          // user of guests when ringd is root; 0: the default
+	groups      bool         // each guest gets a control group where they are delegated
+	warm        bool         // start a first guest at once
+	metrics     *metrics.Metrics
+	logger      *slog.Logger
 }
 
 // poolConfig says how many guests are kept; see js.Config, and shell.Config of scripts.
 type poolConfig struct {
 	blank, idle, perKey, reuse int
-	scripts                    int
+	scripts, interpreters      int
+	sessions                   int
 	once                       bool
 }
 
@@ -154,6 +157,7 @@ type stack struct {
 	kernel *kernel.Ring
 	js     *js.Executor
 	shell  *shell.Executor
+	python *python.Executor
 	group  *daemon.Group
 	warmed chan struct{} // closed when the first guest is there, or cannot be
 	cold   error         // why it cannot be; read once warmed is closed
@@ -199,7 +203,7 @@ func (p *program) buildStack(ctx context.Context, c stackConfig, s *stack) (err 
 	}
 	s.kernel, err = kernel.New(kernel.Config{
 		Go: s.group.Go, Token: rand.Reader, GuestID: c.guest, Groups: c.groups, Spare: c.pool.blank > 0,
-		Executors: []string{profiles.ExecutorJS, profiles.ExecutorShell}, Home: p.Env.Home, Private: private,
+		Executors: []string{profiles.ExecutorJS, profiles.ExecutorPython, profiles.ExecutorShell}, Home: p.Env.Home, Private: private,
 		Report: func(v kernel.Violation) error { return refusals.Record(lasting, refusal(v)) },
 		Egress: out.Egress, Generation: out.Ring.Generation, Runs: out.Deciders,
 	})
@@ -229,14 +233,14 @@ func (p *program) buildStack(ctx context.Context, c stackConfig, s *stack) (err 
 	}
 	recorder, journal := records.NewRecorder(log, c.metrics), records.NewJournal(st, keys)
 	s.recorder = recorder
-	s.guests = &guests{js: s.js, shell: s.shell, group: s.group}
+	s.guests = &guests{js: s.js, shell: s.shell, python: s.python, group: s.group}
 	asked := &decide.Conditions{}
 	keeper, desk, err := p.newDesk(c, st, keys, recorder, journal)
 	if err != nil {
 		return err
 	}
 	ring, err := interpreter.New(interpreter.Config{
-		Executors: map[string]executors.Executor{profiles.ExecutorJS: s.js, profiles.ExecutorShell: s.shell},
+		Executors: map[string]executors.Executor{profiles.ExecutorJS: s.js, profiles.ExecutorPython: s.python, profiles.ExecutorShell: s.shell},
 		Tier: func(ctx context.Context, executor string) profiles.Tier {
 			return s.kernel.Attestation(ctx, executor).Tier
 		},
@@ -298,6 +302,9 @@ func (p *program) newExecutors(ctx context.Context, c stackConfig, s *stack) (er
 		Go: s.group.Go, Now: time.Now, Home: p.Env.Home, Blank: c.pool.scripts,
 	})
 	if err != nil {
+		return err
+	}
+	if s.python, err = p.newPython(c, s); err != nil {
 		return err
 	}
 	s.warmed = make(chan struct{})
@@ -390,11 +397,12 @@ func unavailable(state, what string, err error) error {
 // drops the used guests of older revisions and, on a host that cannot start any,
 // keeps the executor closed with the reason in status.
 type guests struct {
-	js    *js.Executor
-	shell *shell.Executor
-	ring  *interpreter.Ring
-	group *daemon.Group
-	why   atomic.Pointer[string]
+	js     *js.Executor
+	shell  *shell.Executor
+	python *python.Executor
+	ring   *interpreter.Ring
+	group  *daemon.Group
+	why    atomic.Pointer[string]
 }
 
 // Name is "guests".
@@ -407,7 +415,7 @@ func (g *guests) Prepare(_ context.Context, set *profiles.Set) (func(), error) {
 		revision = set.Revision
 	}
 	return func() {
-		g.group.Go(func() { g.js.Drop(revision); g.shell.Drop(revision) })
+		g.group.Go(func() { g.js.Drop(revision); g.shell.Drop(revision); g.python.Drop(revision) })
 		if why := g.why.Load(); why != nil {
 			g.ring.CloseExecutor(profiles.ExecutorJS, *why)
 		}
@@ -461,7 +469,7 @@ func (p *program) newServer(ctx context.Context, f config.File, logger *slog.Log
 		staleness: orElse(f.Staleness, daemon.DefaultStaleness), retention: orElse(f.Limits.Retention, defaultRetention),
 		quota:  daemon.Quota{PerActor: cmp.Or(f.Limits.RunsPerActor, defaultRunsPerActor), Total: cmp.Or(f.Limits.Runs, defaultRuns)},
 		paused: pauses.Quota{PerActor: cmp.Or(f.Limits.PausedPerActor, defaultPausedPerActor), Total: cmp.Or(f.Limits.Paused, defaultPaused)},
-		pool:   poolConfig{blank: 2, idle: 8, perKey: 2, reuse: 64, scripts: 1},
+		pool:   poolConfig{blank: 2, idle: 8, perKey: 2, reuse: 64, scripts: 1, interpreters: 1, sessions: 16},
 	})
 	if err != nil {
 		return nil, nil, err

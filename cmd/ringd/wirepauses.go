@@ -67,6 +67,9 @@ func (s *stack) hasEngine(others map[string][]string) func(executor, digest stri
 		if executor == profiles.ExecutorShell {
 			return digest == s.shell.Digest()
 		}
+		if executor == profiles.ExecutorPython {
+			return s.python.HasEngine(digest)
+		}
 		return executor != profiles.ExecutorJS || own == "" || own == digest || other
 	}
 }

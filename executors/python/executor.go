@@ -1,0 +1,237 @@
+// Package python is the host's half of the Python executor. It starts interpreters
+// in guests of the kernel ring, hands each one program, reads what it prints, and
+// holds every limit. It runs no Python and reads none; executors/python/guest does,
+// inside, and refuses first what the kernel ring would refuse as well.
+//
+// A guest serves one program and is gone: its modules, files and threads are dirty
+// then. Interpreters that have seen no program wait, with what the policy lets
+// programs import loaded already, so that one begins at once. A session is a guest
+// that stays, for the runs of one name.
+package python
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+	"time"
+
+	"github.com/ringd/ringd/executors"
+	"github.com/ringd/ringd/executors/pool"
+	"github.com/ringd/ringd/executors/python/start"
+	"github.com/ringd/ringd/executors/python/translate"
+	"github.com/ringd/ringd/profiles"
+)
+
+// Config is what an Executor needs. The zero sizes keep no guest ready and no
+// session.
+type Config struct {
+	Launcher     executors.Launcher
+	Environments Environments
+	Go           func(func())     // goroutines that Close waits for
+	Now          func() time.Time // wall clock, monotonic
+	Random       io.Reader        // of session tokens
+
+	Workspace, Home string   // what $WORKSPACE and ~ stand for in a policy; "" is nothing
+	Env             []string // NAME=value of every program, beside what each has
+
+	Blank   int // guests kept ready for each profile that was asked for
+	Most    int // guests kept ready in all; 0: four times Blank
+	Waiting int // guests starting at once; 0 is 2
+
+	Sessions int           // sessions kept; one more ends the one that was used longest ago
+	Idle     time.Duration // how long a session is kept that nobody uses; 0 is 15 minutes
+
+	// Unguarded has no guest guard itself: tests show by it what the kernel ring holds
+	// alone.
+	Unguarded bool
+}
+
+// Environments finds what the programs of an agent run on.
+type Environments interface {
+	// Of gives the environment of an agent that has the executor. A host without one
+	// that the policy asks for is an *executors.Unavailable error.
+	Of(ctx context.Context, a *profiles.Agent) (start.Environment, error)
+}
+
+// ErrClosed is returned by Run after Close.
+var ErrClosed = errors.New("the python executor is closed")
+
+// Executor runs Python programs. It is safe for concurrent use.
+type Executor struct {
+	cfg      Config
+	work     sync.WaitGroup // runs
+	blank    *pool.Pool[spec, *process]
+	code     codes
+	sessions sessions
+
+	mu      sync.Mutex
+	closed  bool
+	digests map[string]bool // of the engines that this host has shown
+}
+
+// New checks cfg. It starts nothing.
+func New(cfg Config) (*Executor, error) {
+	switch {
+	case cfg.Launcher == nil, cfg.Environments == nil, cfg.Go == nil, cfg.Now == nil, cfg.Random == nil:
+		return nil, errors.New("python executor: Launcher, Environments, Go, Now and Random must be set")
+	case cfg.Sessions < 0, cfg.Idle < 0:
+		return nil, errors.New("python executor: a bound of sessions is negative")
+	}
+	if cfg.Idle == 0 {
+		cfg.Idle = defaultIdle
+	}
+	e := &Executor{cfg: cfg, digests: map[string]bool{}}
+	e.code.of = map[string]*compiled{}
+	e.sessions.live = map[string]*session{}
+	var err error
+	e.blank, err = pool.New(pool.Config[spec, *process]{
+		Go: cfg.Go, Launch: e.launch, End: end, Blank: cfg.Blank, Most: cfg.Most, Waiting: cfg.Waiting,
+	})
+	if err != nil {
+		return nil, fmt.Errorf("python executor: %w", err)
+	}
+	return e, nil
+}
+
+// Name is "python".
+func (e *Executor) Name() string { return profiles.ExecutorPython }
+
+// HasEngine tells whether an interpreter of this digest has answered on this host.
+func (e *Executor) HasEngine(digest string) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.digests[digest]
+}
+
+// Warm keeps guests ready for an agent and waits for the first. Its error tells
+// why this host cannot run programs: a *profiles.Denial when it does not give the
+// layers, or has no interpreter.
+func (e *Executor) Warm(ctx context.Context, a *profiles.Agent, revision string) error {
+	if err := e.enter(); err != nil {
+		return err
+	}
+	defer e.work.Done()
+	want, err := e.specOf(ctx, a, revision)
+	if err != nil {
+		return err
+	}
+	g, err := e.blank.Launch(ctx, want)
+	if err != nil {
+		return err
+	}
+	e.blank.Keep(g)
+	e.blank.Refill(ctx, want)
+	return nil
+}
+
+// Run runs one program. See executors.Executor. What a program does wrong, and what
+// it was refused, is in the outcome; errors are refusals of the start
+// (*profiles.Denial), the host's own (Host.Ask), executors.ErrSnapshot for a session
+// that is not there any more, and faults before the program began.
+func (e *Executor) Run(ctx context.Context, r executors.Run, h executors.Host) (executors.Outcome, error) {
+	if err := e.enter(); err != nil {
+		return executors.Outcome{}, err
+	}
+	defer e.work.Done()
+	want, err := e.specOf(ctx, r.Agent, r.Revision)
+	if err != nil {
+		return executors.Outcome{}, err
+	}
+	o, err := e.options(r, want.env)
+	if err != nil {
+		return executors.Outcome{}, err
+	}
+	raw, err := json.Marshal(o)
+	if err != nil {
+		return executors.Outcome{}, fmt.Errorf("start run %s: %w", r.ID, err)
+	}
+	work := executors.Work{
+		Options: raw, Source: []byte(r.Program.Source), Holds: true,
+		Budget: executors.Budget{
+			CPU: millis(r.Limits.CPUMillis), Wall: millis(r.Limits.WallMillis), OutputBytes: *r.Limits.OutputBytes, ResultBytes: *r.Limits.ResultBytes,
+		},
+	}
+	if r.Resume != nil {
+		return e.goOn(ctx, want, r, work, h)
+	}
+	g, kept, err := e.blank.Take(ctx, want, want.fits)
+	if err != nil {
+		return executors.Outcome{}, err
+	}
+	defer e.blank.RefillSoon(ctx, want)()
+	out, again, err := e.runIn(ctx, g, r, work, h)
+	if kept && errors.Is(err, executors.ErrGone) { // it died while it waited
+		if g, err = e.blank.Launch(ctx, want); err != nil {
+			return executors.Outcome{}, err
+		}
+		out, again, err = e.runIn(ctx, g, r, work, h)
+	}
+	if errors.Is(err, executors.ErrGone) {
+		out.State, err = executors.StateFailed, nil
+		out.Error = &executors.ProgramError{Name: "GuestError", Message: "the interpreter ended before it did anything for the program"}
+	}
+	return e.keep(g, r, out, again, err)
+}
+
+func millis(n *int64) time.Duration { return time.Duration(*n) * time.Millisecond }
+
+func (e *Executor) enter() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		return ErrClosed
+	}
+	e.work.Add(1)
+	return nil
+}
+
+// options makes the guest's options.
+func (e *Executor) options(r executors.Run, env start.Environment) (start.Options, error) {
+	l := r.Limits
+	if l.CPUMillis == nil || l.WallMillis == nil || l.MemoryBytes == nil || l.OutputBytes == nil || l.ResultBytes == nil {
+		return start.Options{}, fmt.Errorf("start run %s: a limit is missing", r.ID)
+	}
+	profile := translate.Profile(r.Agent, r.Revision, env, e.places())
+	o := start.Options{
+		File: r.Program.Name, Profile: &profile, Inputs: r.Inputs, Bridges: translate.Bridges(r.Agent),
+		Dir: r.Program.Dir, Env: environment(e.cfg.Env), Stdin: len(r.Program.Stdin) > 0, Session: r.Session,
+		Denials: maxDenials, ResultBytes: *l.ResultBytes, Unguarded: e.cfg.Unguarded,
+	}
+	if o.File == "" {
+		o.File = "program.py"
+	}
+	if err := o.Check(); err != nil {
+		return start.Options{}, fmt.Errorf("start run %s: %w", r.ID, err)
+	}
+	return o, nil
+}
+
+func (e *Executor) places() translate.Places {
+	return translate.Places{Workspace: e.cfg.Workspace, Home: e.cfg.Home}
+}
+
+// maxDenials is how many refusals the end of a run lists.
+const maxDenials = 100
+
+// environment is the variables of a program.
+func environment(more []string) []string {
+	return append([]string{"LANG=C.UTF-8", "LC_ALL=C.UTF-8"}, more...)
+}
+
+// Drop ends the ready guests that were started for another revision than this.
+func (e *Executor) Drop(revision string) { e.blank.Drop(revision) }
+
+// Close refuses further runs, ends every guest and session, and waits for the runs
+// under way, whose contexts the caller ends.
+func (e *Executor) Close() error {
+	e.mu.Lock()
+	e.closed = true
+	e.mu.Unlock()
+	e.blank.Close()
+	e.closeSessions()
+	e.work.Wait()
+	return nil
+}

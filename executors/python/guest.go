@@ -1,0 +1,179 @@
+package python
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/ringd/ringd/executors"
+	"github.com/ringd/ringd/executors/python/guest"
+	"github.com/ringd/ringd/executors/python/start"
+	"github.com/ringd/ringd/executors/streams"
+	"github.com/ringd/ringd/profiles"
+)
+
+// spec is what a run asks of its process.
+type spec struct {
+	agent    string
+	digest   string // of kernel
+	kernel   profiles.Kernel
+	tier     profiles.Tier
+	env      start.Environment
+	revision string
+}
+
+// Key implements pool.Spec: who a guest that has seen nothing may serve.
+func (s spec) Key() string { return s.agent + "\x00" + s.digest + "\x00" + s.env.Digest }
+
+// Revision implements pool.Spec.
+func (s spec) Revision() string { return s.revision }
+
+// fits tells whether a guest that waits has what the run asks for.
+func (s spec) fits(g *process) bool {
+	return executors.Satisfies(g.link.Guest().Attestation().Tier, s.tier)
+}
+
+// process is an interpreter with its link.
+type process struct {
+	link  *executors.Link
+	guest executors.Guest
+	std   executors.Streamer
+	spec  spec
+}
+
+// Spec implements pool.Guest.
+func (g *process) Spec() spec { return g.spec }
+
+// specOf is the process that an agent's programs need, or the refusal of one that
+// does not have the executor.
+func (e *Executor) specOf(ctx context.Context, a *profiles.Agent, revision string) (spec, error) {
+	k, ok := profiles.Kernel{}, false
+	if a != nil {
+		k, ok = a.Kernel(profiles.ExecutorPython)
+	}
+	if !ok {
+		return spec{}, &profiles.Denial{Capability: capability, Decision: profiles.Decision{
+			Verdict: profiles.Deny, Code: profiles.CodeExecutorNotGranted, Revision: revision,
+			Reason: "the policy does not grant the python executor",
+		}}
+	}
+	env, err := e.cfg.Environments.Of(ctx, a)
+	if err != nil {
+		return spec{}, refused(err)
+	}
+	digest, err := k.Digest()
+	if err != nil {
+		return spec{}, fmt.Errorf("start a python guest: %w", err)
+	}
+	tier := profiles.TierOS
+	if executors.Satisfies(a.MinTier, tier) {
+		tier = a.MinTier
+	}
+	return spec{agent: a.Name, digest: digest, kernel: k, tier: tier, env: env, revision: revision}, nil
+}
+
+const capability = "executor python"
+
+// launch starts an interpreter and waits until it is ready.
+func (e *Executor) launch(ctx context.Context, s spec) (*process, error) {
+	code, err := e.code.get(ctx, s, e.compile)
+	if err != nil {
+		return nil, refused(err)
+	}
+	settings, err := start.Hello(start.Settings{Sites: list(s.env.Sites), Preload: list(s.env.Preload)}, code)
+	if err != nil {
+		return nil, err
+	}
+	g, err := e.cfg.Launcher.Launch(ctx, executors.Spec{
+		Executor: profiles.ExecutorPython, Argv: argv(s.env, guest.Launcher), MinTier: s.tier, Agent: s.agent, Kernel: s.kernel, Streams: true,
+		CPU: time.Duration(s.kernel.CPUMillis) * time.Millisecond, MemoryBytes: s.kernel.MemoryBytes, FileBytes: s.kernel.FileBytes,
+		Own: s.env.Own, Code: s.env.Code, Env: ofProcess(),
+	})
+	if err != nil {
+		return nil, refused(err)
+	}
+	link, err := executors.Dial(ctx, executors.LinkConfig{Go: e.cfg.Go, Now: e.cfg.Now}, &streams.Counted{Guest: g},
+		executors.Hello{Version: executors.ProtocolVersion, Settings: settings})
+	if err != nil {
+		return nil, errors.Join(refused(err), said(ctx, g), streams.Close(g))
+	}
+	if r := link.Ready(); r.Executor != profiles.ExecutorPython || !s.env.Speaks(r.Digest) {
+		return nil, errors.Join(fmt.Errorf("start python guest: %q with engine %q answered, not %q", r.Executor, r.Digest, s.env.EngineOf()),
+			link.Close(), streams.Close(g))
+	}
+	std, ok := g.(executors.Streamer)
+	if !ok {
+		return nil, errors.Join(errors.New("start python guest: it has no streams"), link.Close())
+	}
+	e.mu.Lock()
+	e.digests[link.Ready().Digest] = true
+	e.mu.Unlock()
+	return &process{link: link, guest: g, std: std, spec: s}, nil
+}
+
+// argv starts an interpreter that reads no variable, no site, no folder of its own
+// accord, and writes no byte code. It says nothing of the policy.
+func argv(env start.Environment, program string) []string {
+	return []string{env.Interpreter, "-I", "-S", "-B", "-X", "utf8", "-c", program}
+}
+
+// ofProcess is the environment of the interpreter itself. A library that starts a
+// thread for each processor finds no room for them.
+func ofProcess() []string {
+	return []string{"LC_ALL=C.UTF-8", "MALLOC_ARENA_MAX=2", "OPENBLAS_NUM_THREADS=1", "OMP_NUM_THREADS=1"}
+}
+
+// maxSaid bounds what an interpreter that did not start is quoted with.
+const maxSaid = 2 << 10
+
+// said is what an interpreter that is gone before it was ready has written to its
+// standard error: nothing of a program has run, so it is CPython's own.
+func said(ctx context.Context, g executors.Guest) error {
+	std, ok := g.(executors.Streamer)
+	if !ok {
+		return nil
+	}
+	exit := streams.Ended(ctx, std)
+	buf := make([]byte, maxSaid)
+	n, _ := readFull(std.Stderr(), buf)
+	switch {
+	case n > 0:
+		return fmt.Errorf("the interpreter said: %q", buf[:n])
+	case exit.Signal != 0:
+		return fmt.Errorf("the interpreter was ended by signal %d", exit.Signal)
+	case exit.Limit != "":
+		return fmt.Errorf("the interpreter reached the limit of %s", exit.Limit)
+	default:
+		return nil
+	}
+}
+
+// refused makes the denial of a host that cannot run programs.
+func refused(err error) error {
+	var denial *profiles.Denial
+	var u *executors.Unavailable
+	switch {
+	case errors.As(err, &denial):
+		return err // the launcher's
+	case !errors.As(err, &u):
+		return fmt.Errorf("start python guest: %w", err)
+	}
+	d := profiles.Decision{Verdict: profiles.Deny, Code: profiles.CodeExecutorUnavailable, Reason: u.Text}
+	if u.Fix != "" {
+		d.Instead = []string{u.Fix}
+	}
+	return &profiles.Denial{Capability: capability, Decision: d}
+}
+
+// end ends a guest that nobody waits for. Kill's error is a process that does not
+// die; the launcher's Close meets it again and reports it.
+func end(g *process) { _ = errors.Join(g.link.Close(), streams.Close(g.guest)) }
+
+// list is never null in JSON.
+func list(l []string) []string {
+	if l == nil {
+		return []string{}
+	}
+	return l
+}

@@ -1,0 +1,178 @@
+package python
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	"github.com/ringd/ringd/executors"
+	"github.com/ringd/ringd/executors/streams"
+)
+
+// runIn runs a program in g, which is gone afterwards unless again is true.
+func (e *Executor) runIn(ctx context.Context, g *process, r executors.Run, w executors.Work, h executors.Host) (out executors.Outcome, again bool, err error) {
+	if s, ok := g.guest.(executors.Serving); ok {
+		s.Serve(r.ID)
+	}
+	within, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	printed := streams.New(streams.Config{Host: h, Most: *r.Limits.OutputBytes, Over: func() { cancel(errOutput) }})
+	feeding := e.feed(g, r)
+	reading := e.read(g, printed)
+	out, again, err = g.link.Run(within, w, h)
+	if again && !r.Session { // none serves another run
+		again = false
+		err = errors.Join(err, g.link.Close())
+	}
+	if again {
+		again = reading.pause()
+	}
+	exit := executors.Exit{}
+	if !again {
+		err = errors.Join(err, g.link.Close())
+		_ = g.std.Stdin().Close()
+	}
+	feeding.Wait()
+	reading.finish()
+	if !again {
+		// All of it is dead, so that the streams are at their end behind what was printed.
+		exit = streams.Ended(ctx, g.std)
+		err = errors.Join(err, streams.Close(g.guest))
+	}
+	if errors.Is(err, executors.ErrGone) && printed.Begun() {
+		err = fmt.Errorf("%w: it exited", executors.ErrGuest) // a program that has printed has begun
+	}
+	out.Attestation = g.guest.Attestation()
+	out.Console, out.Dropped = printed.Entries()
+	out.Usage.CPU, out.Usage.PeakBytes = max(out.Usage.CPU, exit.CPU), max(out.Usage.PeakBytes, exit.Peak)
+	out, err = judge(ctx, out, printed.Cut(), exit, err)
+	return out, again, err
+}
+
+// feed hands a program its standard input. That of a session stays open, and the
+// guest tells its programs that it is at its end.
+func (e *Executor) feed(g *process, r executors.Run) *sync.WaitGroup {
+	var feeding sync.WaitGroup
+	if r.Session {
+		return &feeding
+	}
+	feeding.Add(1)
+	e.cfg.Go(func() {
+		defer feeding.Done()
+		// A program need not read it all, or may be gone: that is no failure.
+		_, _ = g.std.Stdin().Write(r.Program.Stdin)
+		_ = g.std.Stdin().Close()
+	})
+	return &feeding
+}
+
+// reading is what reads the two streams of a guest in one run.
+type reading struct {
+	readers []*streams.Reader
+	wait    sync.WaitGroup
+}
+
+func (e *Executor) read(g *process, to *streams.Output) *reading {
+	r := &reading{}
+	for _, s := range []struct {
+		level string
+		from  io.Reader
+	}{{executors.LevelStdout, g.std.Stdout()}, {executors.LevelStderr, g.std.Stderr()}} {
+		one := to.Reader(s.level, s.from)
+		r.readers = append(r.readers, one)
+		r.wait.Add(1)
+		e.cfg.Go(func() {
+			defer r.wait.Done()
+			one.ReadAll()
+		})
+	}
+	return r
+}
+
+// pause stops reading where a run ends whose guest lives: what it has written
+// before it said so is read, and what comes later is not of this run. false: the
+// streams cannot be told apart.
+func (r *reading) pause() bool {
+	for _, one := range r.readers {
+		if one.Stop() != nil {
+			return false
+		}
+	}
+	r.wait.Wait()
+	for _, one := range r.readers {
+		if one.Rest() != nil || one.Resume() != nil {
+			return false
+		}
+	}
+	return true
+}
+
+// finish waits until both streams are read, and hands on the rest.
+func (r *reading) finish() {
+	r.wait.Wait()
+	for _, one := range r.readers {
+		one.End()
+	}
+}
+
+// errOutput ends a run that prints too much.
+var errOutput = errors.New("the program has printed more than it may")
+
+// exitKilled is what a shell says of a program that was killed.
+const exitKilled = 137
+
+// judge makes the outcome of what the guest said and of what ended it.
+func judge(ctx context.Context, o executors.Outcome, cut bool, exit executors.Exit, err error) (executors.Outcome, error) {
+	limit := func(name, text string) (executors.Outcome, error) {
+		o.State, o.Error, o.ExitCode = executors.StateLimit, &executors.ProgramError{Name: name, Message: text}, exitKilled
+		o.Value = nil
+		return o, nil
+	}
+	told := err == nil && o.State != executors.StateCancelled
+	switch {
+	case ctx.Err() != nil: // whoever asked for its end asked first
+	case cut, !told && exit.Limit == "output":
+		return limit("OutputTooLarge", "the program has printed more than its limit of output")
+	case !told && exit.Limit == "cpu":
+		return limit("Timeout", "processor time limit reached")
+	case !told && exit.Limit == "wall":
+		return limit("Timeout", "wall time limit reached")
+	}
+	if errors.Is(err, executors.ErrGuest) && !errors.Is(err, executors.ErrGone) {
+		return broken(o, exit, err), nil
+	}
+	return o, err
+}
+
+// broken is the outcome of a program whose interpreter ended, or said what it may
+// not, before it had told how the program ended.
+func broken(o executors.Outcome, exit executors.Exit, err error) executors.Outcome {
+	o.State, o.ExitCode = executors.StateFailed, exit.Code
+	o.Error = &executors.ProgramError{Name: "GuestError", Message: err.Error()}
+	switch {
+	case errors.Is(err, executors.ErrRevoked): // a push took away what it had been started with
+		o.State, o.ExitCode, o.Error.Name = executors.StateDenied, 1, "CapabilityRevoked"
+	case errors.Is(err, executors.ErrProtocol):
+		o.ExitCode = exitKilled
+		o.Error.Message += ": the interpreter said what no guest says, and was ended"
+	case exit.Signal == signalKill:
+		o.ExitCode, o.Error.Name = exitKilled, "Killed"
+		o.Error.Message = "the interpreter was ended by signal 9: it took more memory than all of its processes may have, or killed itself"
+	case exit.Signal != 0:
+		o.ExitCode, o.Error.Name = exitSignal+exit.Signal, "Crashed"
+		o.Error.Message = fmt.Sprintf("the interpreter was ended by signal %d: a library broke it, or it was told to", exit.Signal)
+	default:
+		o.Error.Name = "Exited"
+		o.Error.Message = fmt.Sprintf("the program ended its interpreter with exit code %d and without a result, as os._exit does", exit.Code)
+	}
+	return o
+}
+
+// exitSignal and the number of a signal are what a shell says of a program that was
+// ended by it.
+const (
+	exitSignal = 128
+	signalKill = 9
+)
