@@ -1,0 +1,412 @@
+"""The life of a guest: settings, ready, one program after another, their ends."""
+import sys
+import builtins
+import posix
+import _ast
+import _signal
+import _thread
+import atexit
+
+import bridge
+import frames
+import guard
+import report
+import seal
+import values
+
+try:
+    import resource
+except ImportError:  # its figure is left out then
+    resource = None
+
+ENGINE = "python/1 cpython-%d.%d.%d" % sys.version_info[:3]
+WORKSPACE = "/workspace"
+FD = 3
+
+_import = builtins.__import__
+_ONLY_AST = 0x400
+_REAL_OUT, _REAL_ERR = sys.stdout, sys.stderr
+_set_depth, _get_depth = sys.setrecursionlimit, sys.getrecursionlimit
+_DEPTH = sys.getrecursionlimit()
+
+_CUT = 200 << 10  # what a Result says beside the value fits in 256 KiB
+
+
+class Guest:
+    """One process."""
+
+    def __init__(self):
+        self.calls = bridge.Calls(self.flush_out)
+        self.conn = self.calls.conn = frames.Connection(FD, self.take)
+        self.module = bridge.module(self.calls)
+        self.guard = None
+        self.next = None  # options and source of the next program
+        self.runs = 0
+        self.main = None  # the module __main__
+        self.options = None
+        
+    # Frames.
+
+    def take(self, kind, fields):
+        if kind == frames.ANSWER:
+            self.calls.taken(*fields)
+        elif kind == frames.UPDATE:
+            self.update(*fields)
+        elif kind == frames.START and self.options is None and self.next is None:
+            self.next = fields
+        else:
+            raise frames.Broken("a frame of kind %d out of order" % kind)
+
+    def update(self, seq, text):
+        """From now on the guard judges by that; a guest without a guard has nothing to
+        hold it against, and the next program brings its own."""
+        report = {"loaded": [], "ends": False}
+        try:
+            profile = values.loads(text)
+            if self.guard is not None:
+                report = self.guard.update(profile)
+        except Exception as e:
+            frames.die(frames.EXIT_BROKEN, "an update cannot be applied: %s" % type(e).__name__)
+        self.send(frames.UPDATED, frames.uvarint(seq) + frames.field(values.dumps(report)))
+
+    def send(self, kind, body):
+        with self.calls.lock:
+            self.conn.write(frames.frame(kind, body))
+
+    def greet(self, version, settings):
+        no = ""
+        if version != frames.VERSION:
+            no = "the guest speaks version %d of the protocol, not %d" % (frames.VERSION, version)
+        elif sys.version_info < (3, 10):
+            no = "the interpreter is older than Python 3.10"
+        else:
+            self.prepare(settings)
+        self.send(frames.READY, frames.uvarint(frames.VERSION) + frames.field(b"python")
+                  + frames.field(ENGINE.encode()) + frames.field(no.encode()))
+        if no:
+            frames.die(1)
+
+    def prepare(self, settings):
+        path = sys.path
+        path[:] = [p for p in path if p and p[-4:] != ".zip"] + list(settings["sites"] or ())
+        for name in settings["preload"] or ():
+            try:
+                _import(name)
+            except Exception:
+                pass  # the program that wants it is told
+
+    # One program.
+
+    def step(self):
+        """Wait for a program that can begin, and return what it runs on: its globals,
+        its code, and the code of the expression at its end."""
+        while True:
+            self.calls.serve(self.has_next)
+            options, source = self.next
+            self.next = None
+            self.options = o = values.loads(options)
+            self.runs += 1
+            self.calls.begin_run(o["bridges"] or ())
+            try:
+                self.begin(o, source)
+                return vars(self.main), *self.compiled(o["file"], source)
+            except BaseException as e:
+                self.done(None, e)
+
+    def has_next(self):
+        return self.next is not None
+
+    def begin(self, o, source):
+        if self.guard is None:
+            self.guard = guard.Guard(o["profile"], bool(o["unguarded"]), self.calls.look)
+        else:
+            self.guard.update(o["profile"])
+            self.guard.begin()
+        where = o["dir"] or WORKSPACE
+        posix.chdir(where)
+        self.environment(o["env"] or (), where)
+        if not o["stdin"]:
+            no_input()
+        if self.main is None:
+            self.new_main()
+        o["file"] = file = self.name_file(o["file"] or "main.py", source)
+        self.sources(file, source)
+        m = self.module
+        m.inputs = {k: values.decode(values.dumps(v)) for k, v in (o["inputs"] or {}).items()}
+        sys.modules["ringd"], sys.modules["ringd.aio"] = m, m.aio
+        sys.argv = [file]
+        vars(self.main)["__file__"] = file
+        if self.runs == 1 and "random" in sys.modules:
+            sys.modules["random"].seed()
+
+    def environment(self, env, where):
+        """What the program sees of variables is what its run was given."""
+        os = sys.modules.get("os")
+        pairs = [e.partition("=")[::2] for e in ["HOME=" + where, "TMPDIR=" + where, *env]]
+        if os is not None:
+            os.environ.clear()
+            for k, v in pairs:
+                os.environ[k] = v
+            return
+        for k in list(posix.environ):
+            posix.unsetenv(k)
+        posix.environ.clear()
+        for k, v in pairs:
+            k, v = k.encode("utf-8", "surrogateescape"), v.encode("utf-8", "surrogateescape")
+            posix.putenv(k, v)
+            posix.environ[k] = v
+
+    def new_main(self):
+        self.main = main = type(sys)("__main__")
+        g = vars(main)
+        g["__builtins__"] = self.guard.builtins
+        g["__annotations__"] = {}
+        g["__loader__"] = loader(self)
+        sys.modules["__main__"] = main
+
+    def name_file(self, file, source):
+        """What frames show. Another text of the same session has another name."""
+        name, n = file, 1
+        while name in report.sources:
+            n += 1
+            name = "%s#%d" % (file, n)
+        return name
+
+    def sources(self, file, source):
+        """Where inspect, traceback and warnings look for lines."""
+        text = source.decode("utf-8", "replace")
+        lines = text.splitlines(True)
+        report.sources[file] = lines
+        self.text = text
+        if self.runs > 1:
+            try:
+                _import("linecache")
+            except Exception:
+                pass
+        cache = getattr(sys.modules.get("linecache"), "cache", None)
+        if type(cache) is dict:
+            for name, lines in report.sources.items():
+                cache[name] = (sum(map(len, lines)), None, lines, name)
+
+    def compiled(self, file, source):
+        tree = compile(source, file, "exec", _ONLY_AST, True)
+        last = None
+        if tree.body and type(tree.body[-1]) is _ast.Expr:
+            last = compile(_ast.Expression(tree.body.pop().value), file, "eval", 0, True)
+        code = compile(tree, file, "exec", 0, True)
+        return code, last
+
+    # Its end.
+
+    def done(self, value, e):
+        """Send how the program ended. It may be called again when a signal of the
+        program came between."""
+        if self.options is None:
+            return
+        quiet()
+        session = bool(self.options["session"])
+        if session and value is not None:
+            vars(self.main)["_"] = value
+        end, value = self.judged(value, e)
+        if not session:
+            self.shut_down()
+        self.calls.running = False
+        self.calls.serve(self.has_no_call)
+        keep = session and end["state"] in ("done", "failed")
+        end["again"] = keep
+        flush(sys.stdout), flush(_REAL_OUT), flush(sys.stderr), flush(_REAL_ERR)
+        if resource is not None:
+            end["peakBytes"] = resource.getrusage(0).ru_maxrss << 10
+        if not self.told(end):
+            end["imports"], end["denials"] = [], []
+        self.options = None
+        self.send(frames.RESULT, frames.field(values.dumps(end)) + frames.field(value))
+        if not keep:
+            posix._exit(end.get("exitCode", 0))
+
+    def has_no_call(self):
+        return not self.calls.open
+
+    def told(self, end):
+        """Add what the guard knows; False when that is too long."""
+        try:
+            most = max(int(self.options["denials"]), 0)
+            denials = self.guard.denials() if self.guard is not None else []
+            end["denials"] = denials[:most]
+            end["imports"] = self.guard.imports()[:2000] if self.guard is not None else []
+            return len(values.dumps(end)) <= _CUT
+        except Exception:
+            return False
+
+    def judged(self, value, e):
+        """The end as the host takes it, and the value."""
+        end = {"state": "done", "peakBytes": 0}
+        if e is None:
+            value = self.valued(value, end)
+            if end["state"] == "done":
+                return end, value
+        elif isinstance(e, SystemExit):
+            code = exit_code(e)
+            if code == 0:
+                return end, b"null"
+            end.update(state="failed", exitCode=code,
+                       error={"name": "SystemExit", "message": "the program ended with exit code %d" % code})
+        else:
+            end.update(state="failed", exitCode=130 if isinstance(e, KeyboardInterrupt) else 1)
+            try:
+                if self.guard is not None and self.guard.refused(e):
+                    end["state"] = "denied"
+                end["error"] = report.program_error(e)
+            except BaseException:
+                end["error"] = {"name": type(e).__name__[:256], "message": ""}
+            self.hooked(e)
+        return end, b""
+
+    def valued(self, value, end):
+        """The bytes of the program's value, or what end says instead."""
+        most = int(self.options["resultBytes"])
+        try:
+            return values.encode(value, most)
+        except values.Refused as no:
+            large = no.large
+        except BaseException:
+            large = False
+        if large:
+            end.update(state="limit", error={"name": "ResultTooLarge", "message": "the result is larger than %d bytes" % most})
+            return b""
+        end["repr"] = True
+        text = values.shown(repr, value, most)
+        out = values.dumps(report.text(text, most))
+        while len(out) > most:
+            text = text[:len(text) // 2]
+            out = values.dumps(report.text(text, most))
+        return out
+
+    def hooked(self, e):
+        """Show an exception that nobody caught: as the program has it shown, or as
+        python does."""
+        flush(sys.stdout), flush(_REAL_OUT)
+        hook = sys.excepthook
+        if hook is not sys.__excepthook__:
+            try:
+                hook(type(e), e, e.__traceback__)
+                return
+            except BaseException:
+                pass
+        try:
+            write(sys.stderr, report.written(e))
+        except BaseException:
+            pass
+
+    def shut_down(self):
+        """What the end of an interpreter does for its program: wait for threads that are
+        no daemons, and call what it has registered."""
+        threading = sys.modules.get("threading")
+        try:
+            if threading is not None:
+                threading._shutdown()
+        except BaseException as e:
+            self.hooked(e)
+        try:
+            atexit._run_exitfuncs()
+        except BaseException as e:
+            self.hooked(e)
+
+    def flush_out(self):
+        flush(_REAL_OUT)
+
+
+def quiet():
+    """Take away what of the program could run within what follows: signal handlers,
+    traces, a stack too small."""
+    for n in range(1, _signal.NSIG):
+        try:
+            if callable(_signal.getsignal(n)):
+                _signal.signal(n, _signal.SIG_IGN)
+        except (ValueError, OSError):
+            pass
+    if sys.gettrace() is not None:
+        sys.settrace(None)
+    if sys.getprofile() is not None:
+        sys.setprofile(None)
+    if _get_depth() < _DEPTH:
+        _set_depth(_DEPTH)
+
+
+def no_input():
+    """Standard input is at its end: that of a session is open for all of its programs."""
+    r, w = posix.pipe()
+    posix.close(w)
+    posix.dup2(r, 0)
+    posix.close(r)
+
+
+def exit_code(e):
+    """What python would exit with; what is no number it writes to standard error."""
+    code = e.code
+    if code is None:
+        return 0
+    if isinstance(code, int):
+        return int.__int__(code) & 0xff
+    flush(sys.stdout), flush(_REAL_OUT)
+    write(sys.stderr, values.shown(str, code, 1 << 20) + "\n")
+    return 1
+
+
+def flush(f):
+    try:
+        f.flush()
+    except BaseException:
+        pass
+
+
+def write(f, s):
+    try:
+        f.write(s)
+    except BaseException:
+        try:
+            posix.write(2, s.encode("utf-8", "replace"))
+        except OSError:
+            pass
+    flush(f)
+
+
+def loader(guest):
+    """The __loader__ of __main__: modules that look for its text ask it."""
+    def get_source(self, name=None):
+        source = "@source"
+        return source()
+
+    def is_package(self, name=None):
+        return False
+
+    cls = type("ProgramLoader", (), {"__module__": "ringd", "__slots__": ()})
+    cls.get_source = seal.seal(get_source, source=seal.opaque(lambda: guest.text))
+    cls.is_package = seal.seal(is_package)
+    return cls()
+
+
+def start(version, settings):
+    """Greet the host, and return what serves programs from then on. Of the frames below
+    a program only that of the returned function is the guest's."""
+    guest = Guest()
+    guest.greet(version, settings)
+
+    def serve():
+        step = "@step"; run = "@eval"; done = "@done"; stop = "@BaseException"
+        while True:
+            names, code, last = step()
+            value = error = None
+            try:
+                run(code, names)
+                if last is not None:
+                    value = run(last, names)
+            except stop as e:
+                error = e
+            try:
+                done(value, error)
+            except stop:
+                done(value, error)
+            value = error = None
+
+    return seal.seal(serve, step=seal.opaque(guest.step), done=seal.opaque(guest.done), eval=eval, BaseException=BaseException)
