@@ -272,7 +272,9 @@ type Spec struct {
 	// compared with the set in force when that changes.
 	Own []profiles.PathRule
 	// Code is as Own, of what the executor's own program loads as code: shared
-	// objects, and folders of them. Nothing of it can be started.
+	// objects, and folders of them, in which nothing is changed. A guest with Code
+	// starts nothing: no file of it, nor its own program again, nor a loader. So its
+	// Kernel grants no programs, and it does not seal itself.
 	Code []profiles.PathRule
 	// Room is a folder of the executor's own that its guest may read and write; ""
 	// is none. It stands beside Kernel as Own does, and no policy can grant it.

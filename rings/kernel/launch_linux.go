@@ -287,7 +287,7 @@ func (r *Ring) watch(g *guest, p *prepared) (err error) {
 	if p.listener == nil {
 		return nil
 	}
-	g.around.listener, err = r.listen(g, p.listener, watch.Config{Granted: p.recipe.mayStart, Begun: g.begun.Load, Shells: g.kernel.Path})
+	g.around.listener, err = r.listen(g, p.listener, watch.Config{Granted: p.recipe.judgesStarts(), Begun: g.begun.Load, Shells: g.kernel.Path})
 	if err != nil {
 		return err
 	}

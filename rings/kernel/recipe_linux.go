@@ -2,9 +2,11 @@ package kernel
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 
@@ -23,7 +25,7 @@ import (
 // program is known: all but the arguments, the environment and the folder.
 type kind struct {
 	profile  string // digest
-	own      string
+	own      string // and code, and room
 	program  string
 	executor string
 	cpu      int64
@@ -55,6 +57,9 @@ func kindOf(s executors.Spec) (kind, error) {
 		own += r.Path + "\x00"
 	}
 	own += "\x00" + s.Room
+	for _, r := range s.Code {
+		own += "\x00" + r.Path
+	}
 	return kind{
 		profile: digest, own: own, program: s.Argv[0], executor: s.Executor,
 		cpu: s.CPU.Milliseconds(), memory: s.MemoryBytes, file: s.FileBytes, seals: s.Seals,
@@ -71,6 +76,33 @@ func (r *Ring) portsOf(s executors.Spec) []uint16 {
 		return g.ports[s.Agent]
 	}
 	return doors.Ports(nil)
+}
+
+// keyOf gives the key to the start of the program of s; zero where it may start
+// others. An error: s asks for what goes not together.
+func (r *Ring) keyOf(s executors.Spec) (key order.Key, err error) {
+	switch {
+	case len(s.Code) == 0:
+		return order.Key{}, nil
+	case s.Seals || len(s.Kernel.Exec)+len(s.Kernel.Helpers) > 0:
+		return order.Key{}, errors.New("a guest that loads code of its executor's neither seals itself nor starts programs")
+	}
+	b := make([]byte, 8*len(key))
+	if _, err := io.ReadFull(r.cfg.Token, b); err != nil {
+		return order.Key{}, fmt.Errorf("the key of a guest: %w", err)
+	}
+	for i := range key {
+		key[i] = binary.NativeEndian.Uint64(b[8*i:]) | 1
+	}
+	return key, nil
+}
+
+// judgesStarts decides about programs that a guest starts; nil: it starts none.
+func (r *recipe) judgesStarts() func(device, inode uint64) bool {
+	if r.order.Key != (order.Key{}) {
+		return nil
+	}
+	return r.mayStart
 }
 
 func portsText(ports []uint16) string {
@@ -126,7 +158,11 @@ const maxRecipes = 256
 func (r *Ring) newRecipe(k kind, s executors.Spec) (*recipe, error) {
 	now := r.inForce.Load()
 	at := r.places(now)
-	at.Own, at.Room = s.Own, s.Room
+	at.Own, at.Code, at.Room = s.Own, s.Code, s.Room
+	key, err := r.keyOf(s)
+	if err != nil {
+		return nil, err
+	}
 	plan, err := view.Resolve(s.Kernel, s.Argv[0], at)
 	if at.RefusesOwn(err) {
 		return nil, fmt.Errorf("%w: %w", executors.ErrOwn, err)
@@ -141,7 +177,7 @@ func (r *Ring) newRecipe(k kind, s executors.Spec) (*recipe, error) {
 	notify := r.cfg.Report != nil && !s.Seals
 	program, err := filter.Build(filter.Spec{
 		Arch: r.arch, Network: s.Kernel.Network, Processes: !s.Seals, JIT: jit, WX: !jit && !r.denyWX,
-		Notify: notify, Exec: notify, Seals: s.Seals,
+		Notify: notify, Exec: notify && key == (order.Key{}), Key: key, Seals: s.Seals,
 	})
 	if err != nil {
 		return nil, err
@@ -160,7 +196,7 @@ func (r *Ring) newRecipe(k kind, s executors.Spec) (*recipe, error) {
 	o := order.Order{
 		Version: order.Version, Namespaces: apart, Mounts: plan.Mounts, Temp: s.Kernel.TempBytes, Limits: list,
 		UID: r.uid, GID: r.gid, Network: network(s.Kernel.Network), ABI: leastABI,
-		Filter: program, Notify: notify, WX: !jit && r.denyWX, Reap: !s.Seals, Seal: s.Seals,
+		Filter: program, Key: key, Notify: notify, WX: !jit && r.denyWX, Reap: !s.Seals, Seal: s.Seals,
 		Wall: s.Kernel.WallMillis,
 	}
 	if s.Kernel.Scratch && o.Temp > 0 && !view.Stands(plan.Mounts, executors.Workspace) {

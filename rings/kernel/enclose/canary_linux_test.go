@@ -278,6 +278,11 @@ func TestOrderRefused(t *testing.T) {
 	if _, err := newGuest(good(), false); err != nil {
 		t.Fatal(err)
 	}
+	code := good()
+	code.Key, code.Mounts[0].Dir, code.Mounts[0].Exec = order.Key{1, 2, 3}, true, false
+	if _, err := newGuest(code, false); err != nil {
+		t.Errorf("a folder of code where nothing starts: %v", err)
+	}
 	if _, err := newGuest(good(), true); err == nil {
 		t.Error("an init that stays took the order of one that becomes the program")
 	}
@@ -319,6 +324,11 @@ func TestOrderRefused(t *testing.T) {
 		{"a relative workspace", func(o *order.Order) { o.Temp, o.Scratch = 1<<20, "workspace" }},
 		{"a workspace over all", func(o *order.Order) { o.Temp, o.Scratch = 1<<20, "/" }},
 		{"a workspace among the devices", func(o *order.Order) { o.Temp, o.Scratch = 1<<20, "/dev/x" }},
+		{"a folder of code where something starts", func(o *order.Order) { o.Mounts[0].Dir, o.Mounts[0].Exec = true, false }},
+		{"a folder that starts, with a key", func(o *order.Order) { o.Key, o.Mounts[0].Dir = order.Key{1, 2, 3}, true }},
+		{"a folder of code that can be written", func(o *order.Order) {
+			o.Key, o.Mounts[0].Dir, o.Mounts[0].Exec, o.Mounts[0].Write = order.Key{1, 2, 3}, true, false, true
+		}},
 		{"program that can be written", func(o *order.Order) { o.Mounts[0].Write = true }},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -85,8 +85,11 @@ func newGuest(o order.Order, stays bool) (*guest, error) {
 		if !path.IsAbs(m.Path) || path.Clean(m.Path) != m.Path || m.Path == "/" || reserved(m.Path) {
 			return wrong("a mount at %q", m.Path)
 		}
-		if (m.Exec || m.Map) && (m.Dir || m.Write) {
+		if (m.Exec || m.Map) && m.Write || m.Exec && m.Dir {
 			return wrong("%s would be a folder or a file of its own making that starts", m.Path)
+		}
+		if m.Map && m.Dir && o.Key == (order.Key{}) {
+			return wrong("%s would be a folder of code where a loader can be started", m.Path)
 		}
 	}
 	return &guest{

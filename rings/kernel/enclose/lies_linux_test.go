@@ -25,7 +25,7 @@ func TestCanariesFail(t *testing.T) {
 		flags uintptr // namespaces that are missing
 		want  string
 
-		asRoot, devices, own bool
+		asRoot, devices, own, key bool
 	}{
 		{spoil: "hostname", want: "host name"},
 		{spoil: "user", want: "user", asRoot: true},
@@ -51,6 +51,7 @@ func TestCanariesFail(t *testing.T) {
 		{spoil: "listeners", want: "listeners", own: true},
 		{spoil: "somebody else listens", want: "listeners", own: true},
 		{spoil: "somebody else takes packets", want: "listeners", own: true},
+		{spoil: "filter", want: "no program after the first", key: true},
 		{spoil: "filter", want: "memory"}, // shared memory, of which the kernel's own rule knows nothing
 	} {
 		t.Run(tt.spoil+": "+tt.want, func(t *testing.T) {
@@ -72,6 +73,9 @@ func TestCanariesFail(t *testing.T) {
 			o := orderOf(t, k, "/usr/bin/true")
 			if tt.own && tt.spoil != "network" {
 				o.Listen = &order.Listen{Proxy: 3128, Ports: []uint16{80, 443}}
+			}
+			if tt.key {
+				o.Key = order.Key{1, 2, 3}
 			}
 			l.send(o)
 			if tt.own && tt.spoil != "network" && tt.spoil != "listeners" {

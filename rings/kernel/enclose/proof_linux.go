@@ -35,6 +35,7 @@ func canaries() []canary {
 		{"the root cannot be changed", order.LayerMounts, (*guest).isReadOnly},
 		{"nothing starts from a folder", order.LayerExec, (*guest).isNoExec},
 		{"its own program", order.LayerExec, (*guest).startsOnce},
+		{"no program after the first", order.LayerExec, (*guest).startsNothing},
 		{"network", order.LayerNetwork, (*guest).hasNetwork},
 		{"routes and devices", order.LayerNetwork, (*guest).keepsNetwork},
 		{"listeners", order.LayerEgress, (*guest).hasListeners},

@@ -45,7 +45,7 @@ func (g *guest) become() error {
 	if g.program >= 0 {
 		path = order.ProgramPath + strconv.Itoa(g.program)
 	}
-	p, err := newProgram(path, start, g.ownLimits())
+	p, err := newProgram(path, start, g.ownLimits(), g.Key)
 	if err != nil {
 		return fmt.Errorf("execute %s: %w", start.Argv[0], err)
 	}

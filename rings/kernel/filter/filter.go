@@ -58,6 +58,10 @@ type Spec struct {
 	// Exec asks the listener about each execve too, which is to let it go on: only
 	// with Notify. Without a listener nothing is started.
 	Exec bool
+	// Key is what each execve has to bring, see order.Key: without it, none goes on.
+	// Not with Exec. An execve without a path and without the key is EPERM at once, so
+	// that init can prove it.
+	Key order.Key
 	// Seals is for a guest that will seal itself. A kernel takes one listener for
 	// all filters of a process, and that is the seal's: until it stands a refused
 	// call is ENOSYS, and from then on it is the listener's, whichever filter
@@ -74,6 +78,8 @@ func (s Spec) check() error {
 		return fmt.Errorf("filter: a program cannot make code and have no memory for it")
 	case s.Exec && !s.Notify:
 		return fmt.Errorf("filter: execs are shown to a listener, and there is none")
+	case s.Key != (order.Key{}) && (s.Exec || slices.Contains(s.Key[:], 0)):
+		return fmt.Errorf("filter: a key of three words lets one program start, which no listener is asked about")
 	case s.Seals && s.Notify:
 		return fmt.Errorf("filter: the listener of a guest that seals itself is the seal's")
 	}

@@ -1,5 +1,7 @@
 package filter
 
+import "github.com/ringd/ringd/rings/kernel/order"
+
 // any allows a call whatever its arguments.
 func any(b *builder) *node { return b.allow }
 
@@ -190,8 +192,19 @@ func whenNetwork(b *builder) *node {
 	return b.deny(eperm)
 }
 
+// firstUnused is the first argument of a call that execve does not have.
+const firstUnused = 3
+
 // starting is execve.
 func starting(b *builder) *node {
+	if b.spec.Key != (order.Key{}) {
+		steps, refused := b.allow, isNull(0, b.prove(eperm), b.deny(eperm))
+		for i, word := range b.spec.Key {
+			n := firstUnused + i
+			steps = arg(n, equal(uint32(word), high(n, equal(uint32(word>>32), steps, refused)), refused))
+		}
+		return steps
+	}
 	if b.spec.Exec {
 		return b.loud
 	}

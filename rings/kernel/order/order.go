@@ -13,7 +13,7 @@ import (
 )
 
 // Version is that of the messages; init refuses another.
-const Version = 2
+const Version = 3
 
 // The descriptors of init. A guest that is to seal itself keeps Control.
 const (
@@ -46,6 +46,7 @@ type Order struct {
 	Listen     *Listen `json:",omitempty"` // nil: nobody listens in the guest's network; NetworkOwn only
 	ABI        int     // of Landlock, the least that will do
 	Filter     Program
+	Key        Key  `json:",omitzero"` // that the filter wants at the start of a program
 	Notify     bool // the filter asks a listener: send its descriptor with the Report
 	WX         bool // memory never becomes executable
 	Reap       bool // init stays, starts the program as its child and reports its end
@@ -99,7 +100,7 @@ type Mount struct {
 	Read   bool   // content may be read, a folder listed
 	Write  bool   // may be changed
 	Exec   bool   // may be started
-	Map    bool   // may be mapped executable: a library, a program, its interpreter
+	Map    bool   // may be mapped executable: a library, a program, its interpreter; of a folder all in it, see Key
 	Hide   bool   // what stands there is covered: nothing is granted
 	Once   bool   `json:",omitempty"` // the program of the guest, which init starts: it stands nowhere
 	Link   string // not "": a symbolic link of this text, and nothing is mounted
@@ -118,6 +119,15 @@ type Instruction struct {
 	Jt, Jf uint8
 	K      uint32
 }
+
+// Key is what a call of execve has to bring in the three registers that the kernel
+// does not look at, so that the filter lets it pass: init has it, and the program
+// that it becomes has not. The zero Key is none: whoever may start something does.
+// No word of another is 0.
+//
+// A loader starts any file that may be mapped executable. So only a guest with a Key,
+// whose first program is its last, has folders in which all files may be.
+type Key [3]uint64
 
 // Program is a filter. As JSON it is one string, since reading a thousand objects
 // would be most of what init does.

@@ -96,6 +96,8 @@ func (r *resolver) files(read, write []profiles.PathRule) (readable, writable []
 	writable, r.writes = take(write, false)
 	_, own := take(r.at.Own, true)
 	maps.Copy(r.reads, own)
+	_, r.loads = take(r.at.Code, true)
+	maps.Copy(r.reads, r.loads)
 	if r.at.Room != "" {
 		_, room := take([]profiles.PathRule{{Path: r.at.Room}}, true)
 		maps.Copy(r.reads, room)
@@ -111,8 +113,13 @@ func (r *resolver) files(read, write []profiles.PathRule) (readable, writable []
 			r.grants[g.real] = struct{}{}
 		}
 		r.follow(g.place)
+		if r.loads.Has(g.real) && !r.loadable(g) {
+			continue
+		}
 		if r.nodes[g.real] == nil {
-			r.nodes[g.real] = &node{info: g.info, read: r.reads.Cover(g.real), write: r.writes.Cover(g.real), rule: g.rule}
+			r.nodes[g.real] = &node{
+				info: g.info, read: r.reads.Cover(g.real), write: r.writes.Cover(g.real), load: r.loads.Cover(g.real), rule: g.rule,
+			}
 		}
 	}
 	return readable, writable

@@ -188,7 +188,11 @@ func show(mounts []order.Mount) (out []string) {
 		if m.Dir {
 			slash = "/"
 		}
-		out = append(out, fmt.Sprintf("%s %s%s", name, m.Path, slash))
+		once := ""
+		if m.Once {
+			once = " once"
+		}
+		out = append(out, fmt.Sprintf("%s %s%s%s", name, m.Path, slash, once))
 	}
 	return out
 }

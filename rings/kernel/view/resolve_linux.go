@@ -45,6 +45,7 @@ type resolver struct {
 	grants  paths.Set // folders, real, without what is denied
 	reads   paths.Set
 	writes  paths.Set
+	loads   paths.Set // the executor's code
 	written paths.Set // by any guest
 
 	nodes   map[string]*node
@@ -92,8 +93,9 @@ func Resolve(k profiles.Kernel, program string, at Places) (Plan, error) {
 	plan.Kernel.Read, plan.Kernel.Write = r.files(k.Read, k.Write)
 	r.hide()
 	plan.Kernel.Exec, plan.Kernel.Helpers = r.programs(k)
-	plan.Program = r.program(program, k.Path)
+	plan.Program = r.program(program, k.Path || len(at.Code) > 0)
 	plan.Kernel.Libraries = r.libraries(k.Libraries)
+	r.code()
 	r.loaderFiles()
 	r.customary()
 	if err := errors.Join(r.refused...); err != nil {
@@ -244,7 +246,7 @@ func (r *resolver) assemble() ([]order.Mount, error) {
 			return nil, &Refusal{Path: name, Rule: above.rule.Rule, Remedy: "keep it elsewhere, or deny less than " + above.rule.Path,
 				Reason: "is needed by every guest and lies in the folder " + above.rule.Path + ", which is hidden from it"}
 		}
-		if above != nil && above.read == n.read && above.write == n.write && !n.exec && !n.load {
+		if above != nil && above.read == n.read && above.write == n.write && above.load == n.load && !n.exec {
 			delete(r.nodes, name) // the mount above gives the same
 		} else if n.info.dir() {
 			folders[name] = n

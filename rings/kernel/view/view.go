@@ -13,6 +13,7 @@ package view
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/rings/kernel/order"
@@ -25,6 +26,8 @@ type Places struct {
 
 	// Own is what the executor lets its guest read, see executors.Spec.
 	Own []profiles.PathRule
+	// Code is what its program loads as code, likewise.
+	Code []profiles.PathRule
 	// Room is what it lets its guest read and write; "" is nothing.
 	Room string
 	// Written lists what guests may write into, those of other agents as well, by
@@ -54,7 +57,7 @@ func (p Places) RefusesOwn(err error) bool {
 	if !errors.As(err, &no) {
 		return false
 	}
-	for _, own := range p.Own {
+	for _, own := range slices.Concat(p.Own, p.Code) {
 		if no.Path == own.Path && no.Rule == own.Rule {
 			return true
 		}

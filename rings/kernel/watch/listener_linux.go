@@ -185,8 +185,11 @@ func (l *Listener) judge(fd uintptr, n notif) (v Violation, refused bool) {
 		name = "syscall " + strconv.Itoa(int(n.Data.Nr))
 	}
 	v = Violation{Layer: order.LayerSeccomp, Call: name, PID: int(n.PID), End: l.cfg.Sealed}
-	if l.cfg.Sealed {
+	switch {
+	case l.cfg.Sealed:
 		v.Layer = order.LayerSeal
+	case isExec(name) && l.cfg.Granted == nil:
+		v.Layer = order.LayerExec
 	}
 	file, read := "", false
 	if i, ok := pathArgument(name); ok {

@@ -280,7 +280,7 @@ func TestRefusedCallsAreTold(t *testing.T) {
 		watch.Violation{Layer: "seccomp", Call: "mkdirat", Detail: "/tmp/a?level=info", Count: 1},
 		watch.Violation{Layer: "seccomp", Call: "socket", Detail: "AF_NETLINK", Count: 1},
 		watch.Violation{Layer: "seccomp", Call: "mkdirat", Detail: "(not readable)", Count: 1},
-		watch.Violation{Layer: "seccomp", Call: "execve", Detail: "/usr/bin/true", Count: 1},
+		watch.Violation{Layer: "exec", Call: "execve", Detail: "/usr/bin/true", Count: 1},
 		watch.Violation{Layer: "seccomp", Call: "socket", Detail: "AF_NETLINK", Count: 10},
 	)
 	if pid := h.violations()[0].PID; pid == 0 {
