@@ -129,7 +129,7 @@ type Question struct {
 	// Hold is set where the program cannot be written down: the host calls it with
 	// true while people are asked about the question, and with false when that is over.
 	// The wall time between is not the program's.
-	Hold func(bool)
+	Hold func(bool) `json:"-"`
 }
 
 // Answer settles a question: a tagged value, or an error the program can catch.

@@ -150,7 +150,7 @@ var layers = map[string][]string{
 	},
 	"rings/interpreter/ends":   {"executors", "profiles", "rings/interpreter/port", "rings/interpreter/rules", "rings/interpreter/shape"},
 	"rings/interpreter/keep":   {"rings/interpreter/port"},
-	"rings/interpreter/calls":  {"executors", "profiles", "rings/interpreter/pause", "rings/interpreter/port", "rings/interpreter/rules", "rings/interpreter/shape"},
+	"rings/interpreter/calls":  {"executors", "profiles", "rings/interpreter/budget", "rings/interpreter/pause", "rings/interpreter/port", "rings/interpreter/rules", "rings/interpreter/shape"},
 	"rings/interpreter/feed":   {"executors", "profiles"},
 	"rings/interpreter/budget": {"profiles", "rings/interpreter/shape"},
 	"rings/interpreter/pause":  {"executors", "profiles", "rings/interpreter/budget"},

@@ -63,6 +63,7 @@ const (
 const (
 	StateRunning = port.StateRunning
 	MaxDenials   = port.MaxDenials
+	MaxImports   = port.MaxImports
 	MaxFull      = port.MaxFull
 
 	CallDone    = port.CallDone
@@ -73,16 +74,17 @@ const (
 	Synced  = port.Synced
 	Written = port.Written
 
-	RunStarted   = port.RunStarted
-	RunPaused    = port.RunPaused
-	RunResumed   = port.RunResumed
-	RunCancelled = port.RunCancelled
-	RunEnded     = port.RunEnded
-	CallDecided  = port.CallDecided
-	CallOpened   = port.CallOpened
-	CallBegun    = port.CallBegun
-	CallAnswered = port.CallAnswered
-	CallClosed   = port.CallClosed
+	RunStarted    = port.RunStarted
+	RunPaused     = port.RunPaused
+	RunResumed    = port.RunResumed
+	RunCancelled  = port.RunCancelled
+	RunEnded      = port.RunEnded
+	CallDecided   = port.CallDecided
+	ImportDecided = port.ImportDecided
+	CallOpened    = port.CallOpened
+	CallBegun     = port.CallBegun
+	CallAnswered  = port.CallAnswered
+	CallClosed    = port.CallClosed
 
 	ExecDecided     = port.ExecDecided
 	FileDecided     = port.FileDecided

@@ -38,6 +38,7 @@ type pauser struct {
 	stopped func(executors.Run) *executors.Outcome // instead of the snapshot
 	ended   map[string]script                      // by run
 	started []executors.Run
+	hold    func(call string) func(bool) // of a call; nil: programs can be written down
 }
 
 func (e *pauser) Name() string { return cmp.Or(e.name, "js") }
@@ -75,6 +76,9 @@ func (e *pauser) Run(ctx context.Context, r executors.Run, h executors.Host) (ex
 	for ; s.At < len(s.Waves); s.At++ {
 		if open == nil {
 			for _, q := range s.Waves[s.At] {
+				if e.hold != nil {
+					q.Hold = e.hold(q.Call)
+				}
 				if q.Bridge == "print" {
 					h.Console(executors.ConsoleEntry{Level: "log", Text: string(q.Args)})
 					continue

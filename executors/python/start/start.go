@@ -93,6 +93,10 @@ type Name struct {
 	Why  string `json:"why"`  // instead of "denied by policy"; "" is that
 }
 
+// A refused import stands among End.Denials as the decision of profiles.Decider.Import
+// would be, with Evidence.Argv naming the module, and nothing else: that is what the
+// audit log records it under, import:NAME.
+
 // Report is the text of executors.Updated.
 type Report struct {
 	// Loaded are modules that the program may not import any more and has loaded.

@@ -62,3 +62,39 @@ func (c *Clock) Stop() {
 	c.timer.Stop()
 	c.left = -1
 }
+
+// Hold counts who holds one thing, and tells it when the first one does and when
+// the last one lets go. It is safe for concurrent use. The nil Hold holds nothing.
+type Hold struct {
+	tell func(bool)
+
+	mu sync.Mutex
+	n  int
+}
+
+// HoldOf is a Hold of what tell holds and lets go; nil when there is nothing.
+func HoldOf(tell func(bool)) *Hold {
+	if tell == nil {
+		return nil
+	}
+	return &Hold{tell: tell}
+}
+
+// Hold holds until Release was called as often.
+func (h *Hold) Hold() { h.add(1) }
+
+// Release undoes one Hold.
+func (h *Hold) Release() { h.add(-1) }
+
+func (h *Hold) add(n int) {
+	if h == nil {
+		return
+	}
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	before := h.n > 0
+	h.n += n
+	if after := h.n > 0; after != before {
+		h.tell(after)
+	}
+}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/rings/interpreter/budget"
 	"github.com/ringd/ringd/rings/interpreter/pause"
 	"github.com/ringd/ringd/rings/interpreter/port"
 	"github.com/ringd/ringd/rings/interpreter/rules"
@@ -42,6 +43,8 @@ type Call[C any] struct {
 	Key       string
 	Reply     chan Reply       // one at most
 	Settled   *port.Settlement // of a call of the pause that the run goes on from
+	Holder    *budget.Hold     // of the wall time of its program; nil: it has none that is held
+	Release   func()           // lets what was held for its approval go on; nil: nothing was
 
 	rules.Case
 	Children []C   // that were started for it; they end with it
@@ -62,7 +65,8 @@ type Reply struct {
 
 // For is the call that a question is about, not decided yet.
 func For[C any](q executors.Question) *Call[C] {
-	c := &Call[C]{ID: q.Call, Case: rules.Case{Bridge: q.Bridge, Size: int64(len(q.Args))}}
+	c := &Call[C]{ID: q.Call, Holder: budget.HoldOf(q.Hold),
+		Case: rules.Case{Bridge: q.Bridge, Size: int64(len(q.Args)), Held: q.Hold != nil}}
 	if q.Action != nil {
 		c.Bridge, c.Action, c.Ahead, c.Held = pause.NameOf(q.Action, ""), q.Action, q.Ahead, !q.Ahead
 	}
@@ -109,12 +113,17 @@ func (c *Call[C]) WaitsFor() string {
 // Unapproved reports whether people have to approve the call, and have not.
 func (c *Call[C]) Unapproved() bool { return c.Terms != nil && !c.Approved }
 
+// HeldBy reports whether the call waits for who, and holds its program meanwhile.
+func (c *Call[C]) HeldBy(who string) bool {
+	return c.Held && c.State == Pending && c.WaitsFor() == who
+}
+
 // Spawned is how many subagents were started for the call.
 func (c *Call[C]) Spawned() int64 { return c.Begun + int64(len(c.Children)) }
 
 // Pending is the open call as others see it.
 func (c *Call[C]) Pending() port.Pending {
-	p := port.Pending{ID: c.ID, Bridge: c.Bridge, Args: c.Args, For: c.WaitsFor(), Digest: c.Digest}
+	p := port.Pending{ID: c.ID, Bridge: c.Bridge, Args: c.Args, For: c.WaitsFor(), Digest: c.Digest, Held: c.Held}
 	if p.For == pause.ForApprover {
 		p.Expires, p.From, p.Count = c.Terms.Expires, c.Terms.From, c.Terms.Count
 		p.Rule = c.Terms.Rule

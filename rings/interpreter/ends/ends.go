@@ -7,7 +7,9 @@ import (
 	"cmp"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"slices"
+	"time"
 
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
@@ -20,10 +22,18 @@ import (
 var (
 	ErrRun      = errors.New("the run has ended")
 	ErrTimeout  = errors.New("the bridge's timeout has passed")
-	ErrHeld     = errors.New("nobody has approved it while it was held")
 	ErrRevoked  = errors.New("the policy in force no longer grants the call")
 	ErrPanicked = errors.New("a panic ended the run")
 )
+
+// UnapprovedError is why the context of a call ends that nobody approved while its
+// program was held.
+type UnapprovedError struct{ Within time.Duration }
+
+// Error says how long that was.
+func (e *UnapprovedError) Error() string {
+	return fmt.Sprintf("nobody approved it within %s, for which its program was held", e.Within)
+}
 
 // NameClosed is of an error that a program cannot catch.
 const NameClosed = "Closed"
@@ -60,11 +70,12 @@ func Failed(err, cause error, external bool) Result {
 	if external {
 		res.End = port.CallUnknown
 	}
+	var unapproved *UnapprovedError
 	switch {
 	case errors.Is(cause, ErrTimeout):
 		res.Text, res.Code = "did not answer in time", profiles.CodeBridgeTimeout
-	case errors.Is(cause, ErrHeld):
-		res.Name, res.Text, res.Code = rules.NameUnapproved, "nobody approved it in time", profiles.CodeApprovalExpired
+	case errors.As(cause, &unapproved):
+		res.Name, res.Text, res.Code = rules.NameUnapproved, unapproved.Error(), profiles.CodeApprovalExpired
 	case errors.Is(cause, ErrRevoked):
 		res.Name, res.Text, res.Code = rules.NameRevoked, rules.TextRevoked, profiles.CodeBridgeRevoked
 	default:

@@ -69,7 +69,14 @@ func (f *Feed) Add(ev Event) {
 		close(f.wake)
 		f.wake = nil
 	}
-	if f.turn != nil && ev.Kind == State {
+	if ev.Kind == State {
+		f.Turn()
+	}
+}
+
+// Turn wakes who waits for Turned.
+func (f *Feed) Turn() {
+	if f.turn != nil {
 		close(f.turn)
 		f.turn = nil
 	}
@@ -83,8 +90,8 @@ func (f *Feed) Wake() <-chan struct{} {
 	return f.wake
 }
 
-// Turned returns a channel that is closed at the next change of state: who waits
-// for the end of a run is not woken by every call of it.
+// Turned returns a channel that is closed at the next change of state, or Turn: who
+// waits for the end of a run is not woken by every call of it.
 func (f *Feed) Turned() <-chan struct{} {
 	if f.turn == nil {
 		f.turn = make(chan struct{})

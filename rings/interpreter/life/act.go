@@ -93,10 +93,17 @@ func (r *Run) given(c *call) *pause.Given {
 	return nil
 }
 
-// asksOf notes that people are asked of an act.
+// asksOf notes that people are asked of an act, or of a call that its program is held
+// for.
 func (r *Run) asksOf(c *call) {
-	if c.Action == nil || c.Action.Exec == nil {
+	var argv []string
+	switch {
+	case c.Action == nil && !c.Held: // the run pauses, and shows it
 		return
+	case c.Action != nil && c.Action.Exec == nil:
+		return
+	case c.Action != nil:
+		argv = c.Action.Exec.Argv
 	}
 	when := pause.WhileHeld
 	if c.Ahead {
@@ -104,7 +111,7 @@ func (r *Run) asksOf(c *call) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.acts.Ask(c.ID, c.Bridge, when, c.Action.Exec.Argv)
+	r.acts.Ask(c.ID, c.Grant(), when, argv)
 }
 
 // guestFor is what a guest of a provider runs under that works for a call.
@@ -140,7 +147,7 @@ func (r *Run) actFor(parent *call) func(context.Context, executors.Question) (ex
 		err = ends.ErrPanicked
 		defer func() { r.leave(q.Call, err) }()
 		c := calls.For[*Run](q)
-		c.Held = true
+		c.Held, c.Holder = true, parent.Holder
 		ans, err = r.ask(ctx, q, c)
 		return ans, err
 	}

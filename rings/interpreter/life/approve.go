@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"sync"
 	"time"
 
 	"github.com/ringd/ringd/executors"
@@ -95,13 +96,43 @@ func (r *Run) Approved(ctx context.Context, s Settlement) error {
 	if !c.Harness {
 		return r.answered(c, calls.Reply{Approved: true}, s.By, "approved")
 	}
+	c.Release()
 	rec := r.callRecord(port.CallAnswered, c)
 	rec.Actor, rec.State = s.By, "approved"
 	if err := r.Put(rec, port.Synced); err != nil {
-		r.end(closed("an approval could not be recorded", err))
+		r.end(ends.Closed("an approval could not be recorded", err))
 		return fmt.Errorf("record the approval of call %s of run %s: %w", c.ID, r.id, err)
 	}
 	return nil
+}
+
+// still stops the clocks of a program that is held while people are asked about the
+// call: the executor's and the run's. They go on when the result is called, once or
+// more often, as c.Release is when the call has its approval.
+func (r *Run) still(c *call) func() {
+	c.Release = func() {}
+	if c.Held && c.Unapproved() {
+		r.mu.Lock()
+		clock := r.clock
+		r.mu.Unlock()
+		clock.Hold()
+		c.Holder.Hold()
+		c.Release = sync.OnceFunc(func() {
+			c.Holder.Release()
+			clock.Release()
+		})
+	}
+	return c.Release
+}
+
+// heldByLocked reports whether the program is held by a call that waits for who.
+func (r *Run) heldByLocked(who string) bool {
+	for _, c := range r.calls {
+		if c != nil && c.HeldBy(who) {
+			return true
+		}
+	}
+	return false
 }
 
 // approveLocked notes an approval. It reports whether the call goes on waiting:
@@ -110,6 +141,7 @@ func (r *Run) approveLocked(c *call, by string) bool {
 	c.Approved, c.By = true, by
 	if c.Harness {
 		r.timeoutLocked(c, c.Cancel) // nothing is left to stop once it is answered
+		r.feed.Turn()
 		r.emitLocked(event{Kind: feed.CallChange, Call: &callEvent{ID: c.ID, Bridge: c.Bridge, State: "pending", Digest: c.Digest}})
 	}
 	return c.Harness

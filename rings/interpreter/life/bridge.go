@@ -43,6 +43,7 @@ func (r *Run) ask(ctx context.Context, q executors.Question, c *call) (executors
 		r.release(c)
 		return executors.Answer{}, err
 	}
+	defer r.still(c)()
 	call, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	no, err := r.begin(c, waits, cancel)
@@ -95,13 +96,13 @@ func (r *Run) expire(c *call, cancel context.CancelCauseFunc) {
 	r.mu.Lock()
 	waits := c.State == calls.Pending && c.WaitsFor() == pause.ForApprover && r.phase == running
 	if waits && c.Held {
-		c.Stop(cancel, ends.ErrHeld)
+		c.Stop(cancel, &ends.UnapprovedError{Within: c.HeldFor})
 		waits = false
 	}
 	r.mu.Unlock()
 	if waits {
 		e := (&Pause{Expires: c.Terms.Expires, Approval: true}).Expiry()
-		r.end(ending{state: executors.StateDenied, name: e.Name, text: e.Message})
+		r.end(ends.Ending{State: executors.StateDenied, Name: e.Name, Text: e.Message})
 	}
 }
 
@@ -222,6 +223,9 @@ func (r *Run) begin(c *call, waits bool, cancel context.CancelCauseFunc) (*rules
 	state := "opened"
 	if waits {
 		c.State, c.Reply, state = calls.Pending, make(chan calls.Reply, 1), "pending"
+	}
+	if c.HeldBy(pause.ForHarness) {
+		r.feed.Turn()
 	}
 	if waits || !c.IsAct() {
 		r.emitLocked(event{Kind: feed.CallChange, Call: &callEvent{ID: c.ID, Bridge: c.Bridge, State: state, Digest: c.Digest}})

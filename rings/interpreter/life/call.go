@@ -56,7 +56,7 @@ func (r *Run) enter(q executors.Question) (*call, error) {
 	} else if known || !port.ValidCallID(q.Call) || r.floor > 0 && (!numbered || n <= r.floor) || r.phase != running ||
 		q.Action != nil && r.executor != profiles.ExecutorShell {
 		r.mu.Unlock()
-		r.end(closed("the guest broke its protocol", errors.New("a call is repeated, malformed, not for this executor, or made while the program is stopped")))
+		r.end(ends.Closed("the guest broke its protocol", errors.New("a call is repeated, malformed, not for this executor, or made while the program is stopped")))
 		return nil, port.ErrEnded
 	}
 	if !again {
@@ -72,7 +72,7 @@ func (r *Run) enter(q executors.Question) (*call, error) {
 func (r *Run) leave(call string, err error) {
 	if err != nil && !errors.Is(err, executors.ErrPaused) {
 		r.lose(call)
-		r.end(closed("a call could not be recorded or performed safely", err))
+		r.end(ends.Closed("a call could not be recorded or performed safely", err))
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()

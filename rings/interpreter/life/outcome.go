@@ -1,10 +1,12 @@
 package life
 
 import (
+	"fmt"
+
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/rings/interpreter/ends"
-	"github.com/ringd/ringd/rings/interpreter/rules"
+	"github.com/ringd/ringd/rings/interpreter/port"
 	"github.com/ringd/ringd/rings/interpreter/shape"
 )
 
@@ -23,16 +25,16 @@ func (r *Run) outcome(out executors.Outcome, err error) (v View, fault string) {
 	v.State, v.Error, v.Attestation = out.State, out.Error, out.Attestation
 	v.Usage = r.from.Plus(out.Usage, v.Usage.Calls)
 	v.Dropped += out.Dropped
-	v.ExitCode = out.ExitCode
+	v.ExitCode, v.Imports = out.ExitCode, ends.Imports(out.Imports)
 	switch {
 	case r.why != nil:
-		v.State, fault = r.why.state, r.why.fault
-		v.Error = &executors.ProgramError{Name: r.why.name, Message: r.why.text}
+		v.State, fault = r.why.State, r.why.Fault
+		v.Error = &executors.ProgramError{Name: r.why.Name, Message: r.why.Text}
 	case err != nil:
 		fault = err.Error()
 		v.State, v.Error = ends.OfRun(err, &v)
 	default:
-		r.settleLocked(out, &v)
+		ends.Settle(out, *r.limits.ResultBytes, &v)
 	}
 	if r.lost {
 		v.State = executors.StateUnknown
@@ -43,32 +45,14 @@ func (r *Run) outcome(out executors.Outcome, err error) (v View, fault string) {
 	return v, fault
 }
 
-// settleLocked judges an outcome that the executor reports as the program's own.
-func (r *Run) settleLocked(out executors.Outcome, v *View) {
-	switch out.State {
-	case executors.StateDone:
-		if int64(len(out.Value)) > *r.limits.ResultBytes {
-			v.State = executors.StateFailed
-			v.Error = &executors.ProgramError{Name: rules.NameResultTooLarge, Message: "the result is larger than the limit"}
-			return
+// recordImports records what the executor itself refused the program to import.
+func (r *Run) recordImports(denials []profiles.Decision) error {
+	for _, rec := range ends.Imported(r.Record(port.ImportDecided), denials) {
+		if err := r.Put(rec, port.Written); err != nil {
+			return fmt.Errorf("record what run %s was refused to import: %w", r.id, err)
 		}
-		if _, err := shape.Scan(out.Value); len(out.Value) > 0 && err != nil {
-			v.State = executors.StateFailed
-			v.Error = &executors.ProgramError{Name: ends.NameClosed, Message: "the guest handed over a result that is not valid"}
-			return
-		}
-		v.Value, v.Error = out.Value, nil
-	case executors.StateFailed:
-		// A refusal that the program let through is a denial, if there was one:
-		// the name alone is the program's word.
-		if out.Error != nil && len(r.denials) > 0 && rules.IsRefusal(out.Error.Name) {
-			v.State = executors.StateDenied
-		}
-	case executors.StateDenied, executors.StateLimit, executors.StateCancelled, executors.StateUnknown:
-	default: // paused, too: nobody asked for it
-		v.State = executors.StateFailed
-		v.Error = &executors.ProgramError{Name: ends.NameClosed, Message: "the executor gave no outcome"}
 	}
+	return nil
 }
 
 // keepSession commits the state that the run leaves. The outcome stands whether

@@ -95,7 +95,7 @@ func (r *Run) Refuse(d profiles.Decision) {
 	r.mu.Lock()
 	r.denyLocked(d)
 	r.mu.Unlock()
-	r.end(ending{state: executors.StateDenied, name: rules.NameRevoked, text: d.Reason})
+	r.end(ends.Ending{State: executors.StateDenied, Name: rules.NameRevoked, Text: d.Reason})
 	r.conclude(executors.Outcome{}, nil)
 }
 
@@ -201,8 +201,8 @@ func (r *Run) giveUp(c *call) (executors.Answer, error) {
 	r.mu.Lock()
 	r.lost = true
 	r.mu.Unlock()
-	r.end(ending{state: executors.StateUnknown, name: "Unknown",
-		text: "a call may have been performed, and its result is lost (call " + c.ID + ")"})
+	r.end(ends.Ending{State: executors.StateUnknown, Name: "Unknown",
+		Text: "a call may have been performed, and its result is lost (call " + c.ID + ")"})
 	if _, err := r.finish(c, ends.Result{Name: rules.NameBridge, Text: "may have been performed; its result is lost", Cut: true, End: port.CallUnknown}); err != nil {
 		return executors.Answer{}, err
 	}

@@ -3,6 +3,7 @@ package life
 import (
 	"cmp"
 	"context"
+	"errors"
 	"io"
 	"maps"
 	"slices"
@@ -52,7 +53,7 @@ type Run struct {
 	phase   phase
 	changed chan struct{} // closed at the next change of phase; nil: nobody waits
 	ended   bool          // no effect of the run may begin
-	why     *ending       // why the ring ended it; nil: the program ended
+	why     *ends.Ending  // why the ring ended it; nil: the program ended
 	lost    bool          // an act with external power has no known result
 	busy    int           // questions being answered
 	idle    chan struct{} // closed once the run is over and nothing is busy
@@ -82,26 +83,6 @@ const (
 	held                 // there is none: only subagents live
 	over                 // there is none, and the run is paused
 )
-
-// ending is why the ring ends a run.
-type ending struct {
-	state executors.State
-	name  string // of the error
-	text  string // for whoever reads the outcome; no text of the host
-	fault string // for the record
-}
-
-// Error is the text of the cause.
-func (e *ending) Error() string { return e.name + ": " + e.text }
-
-// closed is the ending of a run that cannot go on safely.
-func closed(text string, err error) ending {
-	e := ending{state: executors.StateFailed, name: ends.NameClosed, text: "the run was closed: " + text}
-	if err != nil {
-		e.fault = err.Error()
-	}
-	return e
-}
 
 // New makes a run that is not live yet: it has to be bound, and either lives or
 // is abandoned.
@@ -169,7 +150,7 @@ func (r *Run) Err() error {
 // it is, and so does one whose pause is being committed or is kept: View tells,
 // once Done is closed. The record is written even when ctx has ended.
 func (r *Run) Cancel(ctx context.Context, by, reason string) {
-	if !r.end(ending{state: executors.StateCancelled, name: "Cancelled", text: shape.Clip(reason, 200)}) {
+	if !r.end(ends.Ending{State: executors.StateCancelled, Name: "Cancelled", Text: shape.Clip(reason, 200)}) {
 		return
 	}
 	rec := r.Record(port.RunCancelled)
@@ -179,7 +160,7 @@ func (r *Run) Cancel(ctx context.Context, by, reason string) {
 }
 
 // end stops the run; the first reason counts. It reports whether this was it.
-func (r *Run) end(why ending) bool {
+func (r *Run) end(why ends.Ending) bool {
 	r.mu.Lock()
 	if r.ended || r.phase == keeping || r.phase == over {
 		r.mu.Unlock()
@@ -212,13 +193,13 @@ func (r *Run) childrenLocked() []*Run {
 // endAll ends subagents whose call or parent has ended. No lock is held.
 func endAll(children []*Run) {
 	for _, child := range children {
-		child.end(ending{state: executors.StateCancelled, name: "Cancelled", text: "the call that started it has ended"})
+		child.end(ends.Ending{State: executors.StateCancelled, Name: "Cancelled", Text: "the call that started it has ended"})
 	}
 }
 
 // endLocked closes the door: what has not begun cannot begin, and what works is
 // told to stop.
-func (r *Run) endLocked(why *ending) {
+func (r *Run) endLocked(why *ends.Ending) {
 	r.ended, r.why, r.waiting = true, why, nil
 	for _, c := range r.calls {
 		if c != nil && c.Cancel != nil {
@@ -254,7 +235,7 @@ func (r *Run) Live(ctx context.Context, e executors.Executor, run executors.Run)
 	defer r.host.Turns.End(r) // once it is over, and takes none any more
 	defer func() { r.conclude(out, err) }()
 	clock := budget.Tick(r.host.Now, r.wall(), func() {
-		r.end(ending{state: executors.StateLimit, name: "Timeout", text: "the wall clock limit is reached"})
+		r.end(ends.Ending{State: executors.StateLimit, Name: "Timeout", Text: "the wall clock limit is reached"})
 	})
 	defer clock.Stop()
 	r.mu.Lock()
@@ -262,7 +243,7 @@ func (r *Run) Live(ctx context.Context, e executors.Executor, run executors.Run)
 	r.mu.Unlock()
 	if at := r.bound.Deadline(); at != nil {
 		deadline := time.AfterFunc(at.Sub(r.host.Now()), func() {
-			r.end(ending{state: executors.StateDenied, name: rules.NameRevoked, text: textDeadline})
+			r.end(ends.Ending{State: executors.StateDenied, Name: rules.NameRevoked, Text: textDeadline})
 		})
 		defer deadline.Stop()
 	}
@@ -339,19 +320,10 @@ func (r *Run) concludeWhole(out executors.Outcome, err error) {
 	}
 	r.keepSession(out, &v)
 	rec := r.Record(port.RunEnded)
-	rec.State, rec.Fault = string(v.State), fault
-	rec.Detail = port.Attested(v.Attestation)
-	if v.Error != nil {
-		rec.Detail["error"] = shape.Clip(v.Error.Name, 80)
-	}
-	if len(out.Denials) > 0 { // the import, or the command, that was refused
-		d := out.Denials[0]
-		if r.executor == profiles.ExecutorShell { // its reason quotes the script
-			d = profiles.Decision{Code: d.Code, Rule: d.Rule, Revision: d.Revision}
-		}
-		rec.Decision = &d
-	}
-	if werr := r.Put(rec, port.Written); werr != nil && v.State != executors.StateUnknown {
+	rec.State, rec.Fault, rec.Detail = string(v.State), fault, ends.Detail(&v)
+	rec.Decision = ends.Refused(out.Denials, r.executor) // the import, or the command
+	werr := r.recordImports(out.Denials)
+	if werr = errors.Join(werr, r.Put(rec, port.Written)); werr != nil && v.State != executors.StateUnknown {
 		v.State, v.Value = executors.StateFailed, nil
 		v.Error = &executors.ProgramError{Name: ends.NameClosed, Message: "the end of the run could not be recorded"}
 	}
@@ -393,7 +365,7 @@ func (r *Run) Abandon(why error) {
 
 // Close ends a run because the host ends.
 func (r *Run) Close() {
-	r.end(ending{state: executors.StateCancelled, name: "Cancelled", text: "ringd is closing"})
+	r.end(ends.Ending{State: executors.StateCancelled, Name: "Cancelled", Text: "ringd is closing"})
 }
 
 // View returns how the run stands.
@@ -429,12 +401,12 @@ func (r *Run) viewLocked() View {
 	return v
 }
 
-// Settled waits until the run has ended or is paused, and returns the view. An
-// error is ctx's.
+// Settled waits until the run has ended or is paused, or has a call that its harness
+// has to answer while the program is held, and returns the view. An error is ctx's.
 func (r *Run) Settled(ctx context.Context) (View, error) {
 	for {
 		r.mu.Lock()
-		settled, turned := r.final != nil || r.phase == held, r.feed.Turned()
+		settled, turned := r.final != nil || r.phase == held || r.heldByLocked(pause.ForHarness), r.feed.Turned()
 		r.mu.Unlock()
 		if settled {
 			return r.View(), nil

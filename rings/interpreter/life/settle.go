@@ -37,7 +37,7 @@ func (r *Run) refuse(c *call, no *rules.Refusal) (executors.Answer, error) {
 		r.mu.Lock()
 		r.denyLocked(c.Deny(r.bound, profiles.CodeBridgeRefused, text))
 		r.mu.Unlock()
-		r.end(ending{state: executors.StateDenied, name: rules.NameBudget, text: text})
+		r.end(ends.Ending{State: executors.StateDenied, Name: rules.NameBudget, Text: text})
 		return executors.Answer{}, port.ErrEnded
 	}
 	return c.Refused(r.bound, no.Name, no.Text, &no.Decision)
@@ -183,13 +183,6 @@ func (r *Run) lose(id string) {
 // ctx ends with the cause executors.ErrPaused then, and call, which is of ctx, as
 // well.
 func (r *Run) await(ctx, call context.Context, c *call) (executors.Answer, error) {
-	if c.Held {
-		r.mu.Lock()
-		clock := r.clock
-		r.mu.Unlock()
-		clock.Hold()
-		defer clock.Release()
-	}
 	r.pause()
 	var rep calls.Reply
 	select {
@@ -213,6 +206,7 @@ func (r *Run) await(ctx, call context.Context, c *call) (executors.Answer, error
 		}
 		rep = <-c.Reply
 	}
+	c.Release() // it is not people that it waits for any more
 	switch {
 	case rep.Denied:
 		return r.finish(c, ends.Denied(rep.Reason))
@@ -257,7 +251,7 @@ func (r *Run) answered(c *call, rep calls.Reply, by, state string) error {
 	err := r.Put(rec, port.Synced)
 	r.point("answer_recorded")
 	if err != nil {
-		r.end(closed("an answer could not be recorded", err))
+		r.end(ends.Closed("an answer could not be recorded", err))
 		err = fmt.Errorf("record the answer to call %s of run %s: %w", c.ID, r.id, err)
 		text := "could not be answered"
 		rep = calls.Reply{Fail: &text}

@@ -36,7 +36,7 @@ func (r *Run) pause() {
 	}
 	r.mu.Unlock()
 	if stops && !kept {
-		r.end(ending{state: executors.StateFailed, name: "PauseUnavailable", text: "the run has to wait, and this host keeps no pauses"})
+		r.end(ends.Ending{State: executors.StateFailed, Name: "PauseUnavailable", Text: "the run has to wait, and this host keeps no pauses"})
 	}
 }
 
@@ -86,14 +86,14 @@ func (r *Run) keepPause(out executors.Outcome) (executors.Outcome, error) {
 }
 
 // commitPause keeps the pause, or says why the run ends instead.
-func (r *Run) commitPause(out executors.Outcome) *ending {
+func (r *Run) commitPause(out executors.Outcome) *ends.Ending {
 	r.printAll(out.Console)
 	p, why := r.pauseOf(out)
 	if why != nil {
 		return why
 	}
 	if err := p.Check(); err != nil {
-		e := closed("it cannot be kept", err)
+		e := ends.Closed("it cannot be kept", err)
 		return &e
 	}
 	ids := make([]string, len(p.Calls))
@@ -105,14 +105,14 @@ func (r *Run) commitPause(out executors.Outcome) *ending {
 	rec.Detail = map[string]string{"seq": strconv.FormatInt(p.Seq, 10), "calls": shape.Clip(fmt.Sprint(ids), 1<<10)}
 	maps.Copy(rec.Detail, port.Attested(p.Attestation))
 	if err := r.Put(rec, port.Synced); err != nil {
-		e := closed("a pause could not be recorded", err)
+		e := ends.Closed("a pause could not be recorded", err)
 		return &e
 	}
 	r.point("pause_recorded")
 	v := r.viewOf(&p)
 	if err := r.kept.Pause(p, v); err != nil {
-		return &ending{state: executors.StateFailed, name: "PauseUnavailable",
-			text: "the run was closed: its pause could not be kept", fault: err.Error()}
+		return &ends.Ending{State: executors.StateFailed, Name: "PauseUnavailable",
+			Text: "the run was closed: its pause could not be kept", Fault: err.Error()}
 	}
 	r.point("pause_kept")
 	r.mu.Lock()
@@ -136,11 +136,11 @@ func (r *Run) viewOf(p *Pause) View {
 
 // pauseOf builds the record of a pause. Policies that were in force while the run
 // waited bind it from then on.
-func (r *Run) pauseOf(out executors.Outcome) (Pause, *ending) {
+func (r *Run) pauseOf(out executors.Outcome) (Pause, *ends.Ending) {
 	g := r.host.InForce()
 	recorded, err := r.bound.Record(g)
 	if err != nil {
-		return Pause{}, &ending{state: executors.StateDenied, name: rules.NameRevoked, text: err.Error()}
+		return Pause{}, &ends.Ending{State: executors.StateDenied, Name: rules.NameRevoked, Text: err.Error()}
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()

@@ -116,16 +116,17 @@ type Kind string
 
 // The kinds that this ring writes.
 const (
-	RunStarted   Kind = "run_started"
-	RunPaused    Kind = "run_paused"
-	RunResumed   Kind = "run_resumed"
-	RunCancelled Kind = "run_cancelled"
-	RunEnded     Kind = "run_ended"
-	CallDecided  Kind = "call_decided" // refused: nothing happens
-	CallOpened   Kind = "call_opened"  // the intent, before the act
-	CallBegun    Kind = "call_begun"   // the act of an approved call, before it
-	CallAnswered Kind = "call_answered"
-	CallClosed   Kind = "call_closed"
+	RunStarted    Kind = "run_started"
+	RunPaused     Kind = "run_paused"
+	RunResumed    Kind = "run_resumed"
+	RunCancelled  Kind = "run_cancelled"
+	RunEnded      Kind = "run_ended"
+	ImportDecided Kind = "import_decided" // refused, as the executor says
+	CallDecided   Kind = "call_decided"   // refused: nothing happens
+	CallOpened    Kind = "call_opened"    // the intent, before the act
+	CallBegun     Kind = "call_begun"     // the act of an approved call, before it
+	CallAnswered  Kind = "call_answered"
+	CallClosed    Kind = "call_closed"
 
 	// Of what a guest does itself, before it does: allowed, refused, or asked of
 	// people, which calls of the kinds above follow.

@@ -26,7 +26,8 @@ type View struct {
 	Started    time.Time
 	State      executors.State // StateRunning, StatePaused or how it ended
 	Value      json.RawMessage // tagged; nil unless done
-	ExitCode   int             // of a shell script or a Python program; 126: refused
+	Repr       bool            // Value is text that shows a value which is not JSON
+	ExitCode   int             // of a shell script or a Python program; 126: a script was refused
 	// Ran are the programs that its guests were allowed to start, the first of them,
 	// and RanMore how many came after. Asked are those of which people were asked.
 	Ran         [][]string
@@ -37,6 +38,7 @@ type View struct {
 	Error       *executors.ProgramError
 	Pending     []Pending
 	Denials     []profiles.Decision // at most MaxDenials, oldest first
+	Imports     []string            // modules that the program itself imported, as its guest says; at most MaxImports
 	Usage       executors.Usage     // Calls: admitted, by bridge; the rest once ended
 	Attestation executors.Attestation
 	LastEvent   int64 // number of the newest event
@@ -46,8 +48,11 @@ type View struct {
 	SessionError string
 }
 
-// MaxDenials bounds View.Denials.
-const MaxDenials = pause.MaxDenials
+// Bounds of View.Denials and View.Imports.
+const (
+	MaxDenials = pause.MaxDenials
+	MaxImports = 512
+)
 
 // Pending is an open call that waits for an answer.
 type Pending struct {
@@ -56,6 +61,7 @@ type Pending struct {
 	Args   json.RawMessage // as a provider would get them
 	For    string          // "harness", "approver"
 	Digest string
+	Held   bool // its program cannot be written down: the run goes on running
 	// Of a call that waits for an approver.
 	Expires   time.Time
 	From      []string // owners, of which one must approve; empty: any approver

@@ -186,6 +186,7 @@ func (k *Case) hold(now time.Time, asked []*profiles.Approval) {
 			k.Terms.Expires = at
 		}
 	}
+	k.HeldFor = k.Terms.Left(now)
 }
 
 // Ask sets the terms on which people have to approve the call, as all that ask for

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/rings/interpreter/budget"
@@ -20,13 +21,16 @@ type Case struct {
 	Marked bool            // they use the tagged encoding
 	Agents int64           // subagents they ask for
 
+	// Held: its program cannot be written down, and waits in its guest while the call
+	// is open; HeldFor is how long people then have to approve it.
+	Held    bool
+	HeldFor time.Duration
+
 	// Action is set of an act: what a guest wants to do itself. Args are that action
-	// then, and Bridge its name. Ahead: its program has not begun. Held: its program
-	// waits in its guest for an approval. Allowed is the decision that the guest gets
-	// once all policies allow the act.
+	// then, and Bridge its name. Ahead: its program has not begun. Allowed is the
+	// decision that the guest gets once all policies allow the act.
 	Action  *profiles.Action
 	Ahead   bool
-	Held    bool
 	Allowed profiles.Decision
 
 	Own      []*Grant    // of all policies that bind the run

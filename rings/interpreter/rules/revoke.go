@@ -14,8 +14,8 @@ import (
 // Kinds of grants that can be taken from a run.
 const (
 	GrantBridge = "bridge:"
+	GrantImport = "import:"
 	grantHost   = "host:"
-	grantImport = "import:"
 	grantExec   = "exec:"
 )
 
@@ -50,7 +50,7 @@ func (b *Binding) irrevocable(grant string) string {
 		return "too long"
 	case bridge && !has:
 		return "the run has no such bridge"
-	case strings.HasPrefix(grant, grantImport):
+	case strings.HasPrefix(grant, GrantImport):
 		return "a module cannot be taken from a live guest; cancel the run"
 	case isExec && !b.lists(program):
 		return "the run may start no such program"

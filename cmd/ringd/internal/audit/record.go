@@ -34,7 +34,7 @@ const (
 	RunResumed      Kind = "run_resumed"
 	RunCancelled    Kind = "run_cancelled" // someone asked for the end; run_ended follows
 	RunEnded        Kind = "run_ended"
-	ImportDecided   Kind = "import_decided"
+	ImportDecided   Kind = "import_decided" // an import that a program was refused, as its executor says; before run_ended
 	CallDecided     Kind = "call_decided"
 	CallOpened      Kind = "call_opened"
 	CallAnswered    Kind = "call_answered" // or approved, or denied

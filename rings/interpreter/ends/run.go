@@ -1,0 +1,128 @@
+package ends
+
+import (
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/ringd/ringd/executors"
+	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/rings/interpreter/port"
+	"github.com/ringd/ringd/rings/interpreter/rules"
+	"github.com/ringd/ringd/rings/interpreter/shape"
+)
+
+// Ending is why the ring ends a run.
+type Ending struct {
+	State executors.State
+	Name  string // of the error
+	Text  string // for whoever reads the outcome; no text of the host
+	Fault string // for the record
+}
+
+// Error is the text of the cause.
+func (e *Ending) Error() string { return e.Name + ": " + e.Text }
+
+// Closed is the ending of a run that cannot go on safely.
+func Closed(text string, err error) Ending {
+	e := Ending{State: executors.StateFailed, Name: NameClosed, Text: "the run was closed: " + text}
+	if err != nil {
+		e.Fault = err.Error()
+	}
+	return e
+}
+
+// Settle judges an outcome that the executor reports as the program's own, whose
+// value may have limit bytes. v is the run as it stands, with what was refused.
+func Settle(out executors.Outcome, limit int64, v *port.View) {
+	failed := func(name, text string) {
+		v.State, v.Error = executors.StateFailed, &executors.ProgramError{Name: name, Message: text}
+	}
+	switch out.State {
+	case executors.StateDone:
+		if int64(len(out.Value)) > limit {
+			failed(rules.NameResultTooLarge, "the result is larger than the limit")
+			return
+		}
+		if _, err := shape.Scan(out.Value); len(out.Value) > 0 && err != nil {
+			failed(NameClosed, "the guest handed over a result that is not valid")
+			return
+		}
+		v.Value, v.Error = out.Value, nil
+		v.Repr = out.Repr && len(out.Value) > 0 && out.Value[0] == '"' // it shows a value: text
+	case executors.StateFailed:
+		// A refusal that the program let through is a denial, if there was one:
+		// the name alone is the program's word.
+		if out.Error != nil && len(v.Denials) > 0 && rules.IsRefusal(out.Error.Name) {
+			v.State = executors.StateDenied
+		}
+	case executors.StateDenied, executors.StateLimit, executors.StateCancelled, executors.StateUnknown:
+	default: // paused, too: nobody asked for it
+		failed(NameClosed, "the executor gave no outcome")
+	}
+}
+
+// maxImport bounds the name of a module.
+const maxImport = 255
+
+// Imports are the modules that a guest says its program has imported: names, each
+// once and in order, at most port.MaxImports. What is no name is left out.
+func Imports(said []string) []string {
+	var out []string
+	for _, name := range said {
+		if name != "" && len(name) <= maxImport && strings.Trim(name, letters) == "" {
+			out = append(out, name)
+		}
+	}
+	slices.Sort(out)
+	out = slices.Compact(out)
+	return out[:min(len(out), port.MaxImports):min(len(out), port.MaxImports)]
+}
+
+// letters are those of the names of modules: a record separates them by commas.
+const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-/@:"
+
+// Detail is what the record of the end of a run says beside its state.
+func Detail(v *port.View) map[string]string {
+	d := port.Attested(v.Attestation)
+	if v.Error != nil {
+		d["error"] = shape.Clip(v.Error.Name, 80)
+	}
+	if len(v.Imports) > 0 {
+		d["imports"] = strings.Join(v.Imports, ",")
+	}
+	if v.ExitCode != 0 {
+		d["exit_code"] = strconv.Itoa(v.ExitCode)
+	}
+	return d
+}
+
+// Refused is the first of what the executor itself refused a program, as the record
+// of its end has it; nil: nothing.
+func Refused(denials []profiles.Decision, executor string) *profiles.Decision {
+	if len(denials) == 0 {
+		return nil
+	}
+	d := denials[0]
+	if executor == profiles.ExecutorShell { // its reason quotes the script
+		d = profiles.Decision{Code: d.Code, Rule: d.Rule, Revision: d.Revision}
+	}
+	return &d
+}
+
+// Imported are the records of the imports among what the executor itself refused a
+// program, each like rec.
+func Imported(rec port.Record, denials []profiles.Decision) (out []port.Record) {
+	for i := range denials[:min(len(denials), port.MaxDenials)] {
+		d := rules.Brief(denials[i])
+		if d.Code != profiles.CodeImportDenied && d.Code != profiles.CodeImportNotAllowed {
+			continue
+		}
+		rec.State, rec.Decision, rec.Capability = "refused", &d, strings.TrimSuffix(rules.GrantImport, ":")
+		if e := d.Evidence; e != nil && len(e.Argv) > 0 && len(Imports(e.Argv[:1])) > 0 {
+			rec.Capability = rules.GrantImport + e.Argv[0]
+		}
+		out = append(out, rec)
+	}
+	return out
+}
