@@ -222,3 +222,26 @@ func each(t *testing.T, f func(*testing.T, string)) {
 		})
 	}
 }
+
+// quickHost answers at once.
+type quickHost struct{}
+
+func (quickHost) Ask(_ context.Context, q executors.Question) (executors.Answer, error) {
+	return executors.Answer{Value: q.Args}, nil
+}
+func (quickHost) Console(executors.ConsoleEntry) {}
+func (quickHost) Idle([]string)                  {}
+
+// inputs are plain values as inputs of a run.
+func inputs(t testing.TB, m map[string]any) map[string]json.RawMessage {
+	t.Helper()
+	out := map[string]json.RawMessage{}
+	for k, v := range m {
+		b, err := json.Marshal(v)
+		if err != nil {
+			t.Fatal(err)
+		}
+		out[k] = b
+	}
+	return out
+}

@@ -228,8 +228,18 @@ class Calls:
         or its last answers are to come."""
         conn = self.conn
         while not until():
-            if conn.has_some(None if self.leader == 0 else 1):
-                self.try_drain() or conn.pause()
+            with self.lock:
+                lead = self.leader == 0
+                if lead:
+                    self.leader = _thread.get_ident()
+            if not lead:  # a thread of the program reads, and takes for all
+                conn.pause()
+                continue
+            try:
+                conn.wait()
+                conn.drain()
+            finally:
+                self.leave()
 
     # An event loop.
 

@@ -125,6 +125,16 @@ def die(code, text=""):
     posix._exit(code)
 
 
+_IN = select.POLLIN
+
+
+def _poll(fd, events, poll=select.poll):
+    """What polls for those events. One thread at a time may call it."""
+    p = poll()
+    p.register(fd, events)
+    return p.poll
+
+
 class Connection:
     """The connection to the host. Whoever waits for something reads it: there is no
     thread for that. take is called for each frame, in order, by whoever has read it."""
@@ -135,12 +145,7 @@ class Connection:
         self.fd = fd
         self._take = take
         self._own = self._identity()
-        poll = select.poll()
-        poll.register(fd, select.POLLIN)
-        self._ready = poll.poll
-        out = select.poll()
-        out.register(fd, select.POLLOUT)
-        self._writable = out.poll
+        self._ready = _poll(fd, select.POLLIN)
         self.rx = _thread.RLock()  # held while frames are read and taken
         self._nap = _thread.allocate_lock()
         self._nap.acquire()
@@ -172,13 +177,13 @@ class Connection:
             die(EXIT_BROKEN, "the connection is gone")
 
     def wait(self):
-        """Wait until there is something to read. A signal handler of the program may
-        raise out of it; nothing is lost then."""
+        """Wait until there is something to read: one thread at a time. A signal handler
+        of the program may raise out of it; nothing is lost then."""
         self._ready(None)
 
-    def has_some(self, most=0):
-        """Whether there is something to read, within most milliseconds; None: for ever."""
-        return bool(self._ready(most)) or self._rest is not None
+    def has_some(self):
+        """Whether there is something to read."""
+        return bool(_poll(self.fd, _IN)(0)) or self._rest is not None
 
     def pause(self):
         """Let the thread that reads go on."""
@@ -253,7 +258,7 @@ class Connection:
     def _write_rest(self, data):
         try:
             while data:
-                self._writable(None)
+                _poll(self.fd, select.POLLOUT)(None)
                 try:
                     data = data[posix.write(self.fd, data):]
                 except BlockingIOError:

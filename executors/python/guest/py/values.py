@@ -187,7 +187,7 @@ class _Encoder:
             raise self.refused("a %s cannot cross" % ("class" if isinstance(v, type) else "function"))
         hint = {"date": ", its .isoformat() can", "time": ", its .isoformat() can", "timedelta": ", its .total_seconds() can",
                 "UUID": ", str() of it can", "DataFrame": ", its .to_dict() can", "ndarray": ", its .tolist() can"}.get(name, "")
-        raise self.refused("a %s cannot cross%s" % (name, hint))
+        raise self.refused("%s %s cannot cross%s" % ("an" if name[:1] in "aeiouAEIO" else "a", name, hint))
 
     def decimal(self, v, decimal):
         f = decimal.__float__(v)
