@@ -21,7 +21,7 @@ import (
 const Control = 4
 
 // ControlVersion is that of Seal and Sealed.
-const ControlVersion = 2
+const ControlVersion = 3
 
 // Seal is the filter for all threads of the process, a classic BPF program: eight
 // bytes an instruction, big endian, code, jt, jf and k.
