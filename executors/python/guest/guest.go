@@ -42,6 +42,12 @@ var bridgeText string
 //go:embed py/report.py
 var reportText string
 
+//go:embed py/policy.py
+var policyText string
+
+//go:embed py/audit.py
+var auditText string
+
 //go:embed py/guard.py
 var guardText string
 
@@ -58,6 +64,8 @@ func Source() []byte {
 		"values", valuesText,
 		"bridge", bridgeText,
 		"report", reportText,
+		"policy", policyText,
+		"audit", auditText,
 		"guard", guardText,
 		"main", mainText,
 	}, "\x00"))

@@ -1,118 +1,459 @@
-"""What the program itself may import, by name.
+"""The import guard: the first refusal of an import, which tells a program what and why.
 
-It judges the statements of the program's own text, and refuses with the reason.
+No single hook of CPython sees every import, so there are four. The program runs on
+builtins of its own, whose __import__ judges what its code spells, loaded or not. The
+function under every import that is not loaded judges the rest of them, by whose frame
+asks. The audit hook judges code that a loader is about to run, whoever called it, and
+_imp.create_builtin the modules for which there is no event.
+
+A frame is the program's when it runs on the program's builtins, or when its code does
+not come from a folder of modules: a file that the program wrote, or text. A library
+may load what its own code spells. A name that was handed to it is the program's.
+
+None of this is a boundary. A program that goes to length gets round it: signal
+handlers and gc.callbacks run in the middle of a check and see its frames, native code
+writes memory, a module that is loaded for a library is an attribute away. The kernel
+ring holds what matters; THREATS says which.
 """
+import _frozen_importlib as _bootstrap
+import _frozen_importlib_external as _external
+import _imp
 import builtins
+import posix
 import sys
 
-import seal
+from audit import Events
+from policy import DENIED, Refusal, Rules
+from seal import opaque, seal
 
-_str = str.__str__
-_real = builtins.__import__
-_CODES = {"not_allowed": "import.not_allowed", "denied": "import.denied"}
+_getframe = sys._getframe
+_cause = BaseException.__cause__.__get__
+
+_OURS = "<ringd import>"  # the file that frames of ours show, which nobody else can have
+_MOST = 4096  # refusals that are told, and known again
+_OWN = ("ringd", "__main__", "__future__")
 
 
-def _prefixes(name):
-    while name:
-        yield name
-        name = name.rpartition(".")[0]
+# What a traceback or a frame can show of us. They have no globals, no closures and no
+# locals but their arguments: what they call stands in their constants (see seal), in
+# whose places the texts here stand. `or 0` keeps the compiler from a warning.
+
+def _import(name, globals=None, locals=None, fromlist=(), level=0):
+    """The program's __import__."""
+    error, asked, name, globals, fromlist = ("@judge" or 0)(name, globals, locals, fromlist, level)
+    if error is not None:
+        raise error
+    return ("@import" or 0)(name, globals, None, fromlist, level)
 
 
-class _Policy:
-    """A profile of start.Profile."""
+def _find_and_load(asked, import_):
+    """importlib._bootstrap._find_and_load: every import of what is not loaded."""
+    error = ("@load" or 0)(asked)
+    if error is not None:
+        raise error
+    return ("@find_and_load" or 0)(asked, import_)
 
-    def __init__(self, p):
-        self.revision, self.advice = p["revision"], p["advice"]
-        self.deny = {n["name"]: n for n in p["deny"] or ()}
-        self.deny.update((n["name"], n) for n in p["nobody"] or ())
-        self.allow = {n["name"] for n in p["allow"] or ()}
-        self.parents = {a for n in self.allow for a in list(_prefixes(n))[1:]}
-        self.any, self.default = p["any"], p["default"]
-        self.standard, self.outside = frozenset(p["standard"] or ()), frozenset(p["outside"] or ())
-        self.only = None if p["only"] is None else frozenset(p["only"])
-        self.builtins = frozenset(n["name"] for n in p["builtins"] or ())
-        self.ends = p["endOnDenied"]
 
-    def why(self, name):
-        """(the code, the reason, the rule) of a refusal; None: it is allowed."""
-        if name in ("ringd", "__main__") or name.startswith("ringd."):
-            return None
-        names = list(_prefixes(name))
-        for n in names:
-            if n in self.deny:
-                return "denied", self.deny[n]["why"] or "denied by policy", self.deny[n]["rule"]
-        if self.only is not None and not any(n in self.only for n in names):
-            return "not_allowed", "not in the allowed imports of this run", ""
-        if self.any or name in self.parents or any(n in self.allow for n in names):
-            return None
-        if self.default and names[-1] in self.standard and not any(n in self.outside for n in names):
-            return None
-        return "not_allowed", "not in the allowed imports", ""
+def _init_module_attrs(spec, module, *, override=False):
+    """importlib._bootstrap._init_module_attrs: a file of the program runs on its builtins."""
+    ("@init_module_attrs" or 0)(spec, module, override=override)
+    ("@adopt" or 0)(module)
+    return module
+
+
+def _create_builtin(spec):
+    """_imp.create_builtin, for which there is no audit event."""
+    error = ("@builtin" or 0)(spec)
+    if error is not None:
+        raise error
+    return ("@create_builtin" or 0)(spec)
+
+
+def _hook(event, args):
+    """The audit hook."""
+    if event in ("@events" or 0):
+        if event == "sqlite3.connect":
+            args = (("@fspath" or 0)(args[0]),)  # here, as it may call a method of the program
+        error = ("@decide" or 0)(event, args)
+        if error is not None:
+            raise error
+
+
+def _denied_builtin(*args, **kwargs):
+    """In place of a builtin that the policy takes away."""
+    raise ("@denied" or 0)()
 
 
 class Guard:
-    """The guard of one process. builtins is what the program's own frames run on."""
+    """What a program may import and reach, while one interpreter lives.
+
+    builtins is what its own frames run on. profile is a start.Profile as JSON reads it.
+    look() is called before each decision on an import: it reads what the host has said,
+    without waiting, and may call update.
+    """
+
+    OURS = "<ringd"  # how the names of our own code begin
 
     def __init__(self, profile, unguarded, look):
-        self._policy = _Policy(profile)
+        self.rules = Rules(profile)
         self._look = look
         self._denials = []
-        self._dropped = 0
-        self._imports = set()
-        self._made = []
-        self.builtins = b = dict(vars(builtins))
-        for name in self._policy.builtins:
-            b.pop(name, None)
+        self._texts = {}  # of refusals
+        self._seen = {}  # what this program asked for
+        self._ever = {}  # and those before it
+        self._quiet = set()  # refused to libraries, and told
+        self.module = type(sys)("builtins")
+        self.builtins = vars(self.module)
+        self.builtins.update(vars(builtins))
+        if unguarded:
+            return
+        self._folders()
+        self._events = Events(self, self.libraries)
+        self._install()
+        self._probe()
 
-        def __import__(name, globals=None, locals=None, fromlist=(), level=0):
-            check = "@check"; real = "@real"
-            if level == 0:
-                no = check(name, fromlist)
-                if no is not None:
-                    raise no
-            return real(name, globals, locals, fromlist, level)
+    def _folders(self):
+        """Where the code of libraries lies. A folder that the program may write to is none."""
+        folders = [p for p in sys.path if p[:1] == "/" and not p.endswith(".zip")]
+        standard = next((p for p in folders if p.endswith("/python%d.%d" % sys.version_info[:2])), sys.prefix + "/lib")
+        self.libraries = tuple(sorted({p.rstrip("/") + "/" for p in folders
+            if not (p.rstrip("/") + "/").startswith(self.rules.write)}, key=len, reverse=True))
+        self.roots = self.libraries + ("<frozen ",)
+        self.protected = self.roots + (self.OURS,)
+        self.ctypes = standard + "/ctypes/"
+        self.machinery = frozenset((
+            _OURS,
+            "<frozen importlib._bootstrap>", "<frozen importlib._bootstrap_external>", "<frozen importlib>",
+            "<frozen importlib.util>", "<frozen zipimport>", standard + "/importlib/__init__.py",
+            standard + "/importlib/util.py", standard + "/importlib/_bootstrap.py",
+            standard + "/importlib/_bootstrap_external.py", standard + "/zipimport.py"))
+        self.reads_bytecode = _external._compile_bytecode.__code__
+        self.calls_loader = _bootstrap._call_with_frames_removed.__code__
+        self.frozen = _imp.get_frozen_object
 
-        if not unguarded:
-            b["__import__"] = seal.seal(__import__, check=seal.opaque(self._check), real=_real)
+    # Refusals.
 
-    def _check(self, name, fromlist):
-        self._look()
-        name = _str(name)
-        for n in (name, *(name + "." + f for f in fromlist or () if type(f) is str and f != "*")):
-            if n is not name and n not in sys.modules and n not in self._policy.deny and n not in self._policy.outside:
-                continue
-            no = self._policy.why(n)
-            if no is not None:
-                return self._refuse(n, *no)
-        self._imports.add(name)
-        return None
+    def refuse(self, refusal, told=True):
+        """The exception of a refusal, which the end of the run lists."""
+        text = refusal.text()
+        if len(self._texts) < _MOST:
+            self._texts[text] = True
+        if told and len(self._denials) < _MOST:
+            self._denials.append(refusal.decision(self.rules.revision))
+        if refusal.kind == "import":
+            return ModuleNotFoundError(text, name=refusal.what)
+        if refusal.kind == "file":
+            return PermissionError(13, text, refusal.what)
+        return PermissionError(13, text)
 
-    def _refuse(self, name, code, why, rule):
-        text = "import of %r refused: %s%s. %s" % (name, why, " (%s)" % rule if rule else "", self._policy.advice)
-        if len(self._denials) < 4096:
-            self._denials.append({"verdict": "deny", "code": _CODES[code], "reason": text.rstrip(), "revision": self._policy.revision})
-        e = ModuleNotFoundError(text.rstrip(), name=name)
-        self._made = (self._made + [e])[-64:]
-        return e
+    def undecided(self, what):
+        """A check that broke refuses."""
+        text = "%s cannot be decided, and is refused" % what
+        self._texts[text] = True
+        return PermissionError(13, text)
 
-    def update(self, profile):
-        """Judge by that from now on; the dict of start.Report."""
-        self._policy = p = _Policy(profile)
-        loaded = sorted(n for n in list(self._imports) if n in sys.modules and p.why(n))[:256]
-        return {"loaded": loaded, "ends": bool(loaded and p.ends)}
-
-    def begin(self):
-        """Another program of the same session begins."""
-        self._denials, self._made, self._imports = [], [], set()
-
-    def refused(self, e):
-        """Whether the guard made that exception."""
-        return any(e is m for m in self._made)
+    def refused(self, exc):
+        """Whether exc, or what it was raised from, is a refusal of ours. Known by its text:
+        holding on to exceptions would keep the program's frames alive."""
+        for _ in range(8):
+            if type(exc) is ModuleNotFoundError:
+                text = exc.msg
+            else:
+                text = exc.strerror if type(exc) is PermissionError else None
+            if type(text) is str and text in self._texts:
+                return True
+            if exc is None:
+                return False
+            exc = _cause(exc)
+        return False
 
     def denials(self):
-        """profiles.Decision each, in order."""
+        """The refusals of this program, a profiles.Decision each, in order."""
         return self._denials
 
     def imports(self):
-        """The modules that the program itself imported."""
-        return sorted(self._imports)
+        """The modules that this program itself imported, sorted."""
+        return sorted(n for n in list(self._seen) if n in sys.modules and n.partition(".")[0] not in _OWN)
+
+    def begin(self):
+        """Another program of the same session begins."""
+        self._ever.update(self._seen)
+        self._denials, self._seen = [], {}
+
+    # Whose import it is.
+
+    def caller(self, frame):
+        """The nearest frame from there down that is neither import machinery nor ours."""
+        while frame is not None and frame.f_code.co_filename in self.machinery and frame.f_builtins is not self.builtins:
+            frame = frame.f_back
+        return frame
+
+    def is_program(self, frame):
+        """Whether a frame is the program's; where there is none, C code calls for somebody."""
+        if frame is None or frame.f_builtins is self.builtins:
+            return True
+        file = frame.f_code.co_filename
+        return not file.startswith(self.protected)
+
+    def _judged(self, frame):
+        """The name that was judged already for the import machinery that runs at frame, and the
+        frame it runs for."""
+        judged, (statement, load) = None, self._judging
+        while frame is not None and frame.f_code.co_filename in self.machinery and frame.f_builtins is not self.builtins:
+            if judged is None and (frame.f_code is load or frame.f_code is statement):
+                judged = frame.f_locals["asked"]
+            frame = frame.f_back
+        return judged, frame
+
+    def _spelled(self, frame, name):
+        """Whether a library's own code asks for name, or one that calls it."""
+        if frame.f_code.co_name == "<module>":
+            return True
+        if frame.f_code.co_filename.startswith(self.roots) and self.module_name(frame.f_code.co_filename).partition(".")[0] == name.partition(".")[0]:
+            return True
+        while frame is not None and not self.is_program(frame):
+            if _spells(frame.f_code, name):
+                return True
+            frame = frame.f_back
+        return False
+
+    def module_name(self, file):
+        """The module that a file of a library is, as its place says."""
+        for root in self.roots:
+            if file.startswith(root):
+                file = file[len(root):]
+                break
+        head, _, tail = file.rpartition("/")
+        tail = tail.removesuffix(">").partition(".")[0] if root != "<frozen " else tail.removesuffix(">")
+        name = (head + "/" + tail if head else tail).replace("/", ".")
+        return name.removesuffix(".__init__")
+
+    # Judging.
+
+    def judge(self, name, globals, locals, fromlist, level):
+        """The program's import: an exception or None, the name in full, and what to import."""
+        try:
+            self._look()
+            asked = name = str.__str__(name)
+            if level:
+                if type(level) is not int:
+                    raise TypeError
+                package = _package(globals)
+                asked = _resolved(name, package, level)
+                globals = {"__package__": package}
+                if asked is None:
+                    return None, name, name, globals, ()  # which python refuses
+            if fromlist:
+                fromlist = _texts(fromlist)
+                return self._statement(asked, fromlist, False), asked, name, globals, fromlist
+            inner = type(fromlist) is list and globals is not None and globals is locals
+            return self._statement(asked, (), inner), asked, name, globals, ()
+        except BaseException:
+            return self.undecided("an import"), "", "", None, ()
+
+    def _statement(self, name, fromlist, inner):
+        """The refusal of an import of name and of what is taken from it."""
+        rules = self.rules
+        if inner and rules.inner(name):  # C code asks, on the program's frame
+            return None
+        refusal = rules.program(name)
+        if refusal is not None:
+            if not fromlist or "*" in fromlist or refusal.code == DENIED:
+                return self.refuse(refusal)
+            for part in fromlist:  # a package on the way to what is allowed
+                if rules.program(name + "." + part) is not None:
+                    return self.refuse(refusal)
+        self._seen[name] = True
+        for part in fromlist:
+            child = name + "." + part
+            if child in sys.modules or rules.listed(child):
+                refusal = rules.program(child)
+                if refusal is not None and part != "*":
+                    return self.refuse(refusal)
+                self._seen[child] = True
+        return None
+
+    def load(self, name):
+        """Why what is not loaded may not be: an exception, or None."""
+        try:
+            self._look()
+            name = str.__str__(name)
+            judged, frame = self._judged(_getframe(1).f_back)
+            if judged is not None and (judged == name or judged.startswith(name + ".")):
+                return None
+            return self._why(name, frame)
+        except BaseException:
+            return self.undecided("an import")
+
+    def _why(self, name, frame):
+        rules = self.rules
+        if not self.is_program(frame):
+            refusal = rules.by_library(name)
+            if refusal is not None:
+                first = name not in self._quiet
+                if len(self._quiet) < _MOST:
+                    self._quiet.add(name)
+                return self.refuse(refusal, told=first)
+            if self._spelled(frame, name):
+                return None
+        if rules.inner(name):
+            return None
+        refusal = rules.program(name)
+        if refusal is None:
+            self._seen[name] = True
+            return None
+        return self.refuse(refusal)
+
+    def loaded(self, file, frame):
+        """The refusal of module code from a file of a library: it may have been found under another
+        name, or by a loader that was called directly."""
+        name = self.module_name(file)
+        judged, frame = self._judged(frame)
+        if judged == name or (judged is None and not self.is_program(frame)):
+            return self.rules.anybody(name)
+        if not self.is_program(frame):
+            return self.rules.by_library(name)
+        refusal = self.rules.program(name)
+        return None if refusal is not None and self.rules.inner(name) else refusal
+
+    def builtin(self, spec):
+        """Why a module of the interpreter itself may not be made: an exception, or None."""
+        try:
+            name = str.__str__(vars(spec)["name"])
+            judged, frame = self._judged(_getframe(1).f_back)
+            if judged == name:
+                return None
+            return self._why(name, frame)
+        except BaseException:
+            return self.undecided("an import")
+
+    def adopt(self, module):
+        """A module that is not a library's runs on the program's builtins."""
+        names = vars(module)
+        file = names.get("__file__")
+        if type(file) is str and not file.startswith(self.libraries):
+            names["__builtins__"] = self.builtins
+
+    # Between runs, and in the middle of one.
+
+    def _install(self):
+        """Puts the hooks in place."""
+        find_and_load, create_builtin = _bootstrap._find_and_load, _imp.create_builtin
+        init_module_attrs = _bootstrap._init_module_attrs
+        statement = _sealed(_import, judge=self.judge, **{"import": builtins.__import__})
+        load = _sealed(_find_and_load, load=self.load, find_and_load=find_and_load)
+        made = _sealed(_create_builtin, builtin=self.builtin, create_builtin=create_builtin)
+        attrs = _sealed(_init_module_attrs, init_module_attrs=init_module_attrs, adopt=self.adopt)
+        hook = _sealed(_hook, events=frozenset(self._events.table), fspath=_path, decide=self._events.decide)
+        self._judging = statement.__code__, load.__code__
+        self.statement = opaque(statement)
+        self.statement.__name__ = "__import__"
+        self.builtins["__import__"] = self.statement
+        self._deny_builtins({})
+        sys.modules["builtins"] = self.module  # what patches it patches the program's
+        _bootstrap._find_and_load = opaque(load)
+        _bootstrap._init_module_attrs = opaque(attrs)
+        _imp.create_builtin = opaque(made)
+        sys.addaudithook(opaque(hook))
+
+    def _probe(self):
+        """Refuses to go on when a hook does not bite."""
+        bites, program = 0, type(_asks)(_asks.__code__, {"__builtins__": self.builtins})
+        for attempt, name in ((self.statement, "-"), (_bootstrap._gcd_import, "-"), (sys.audit, "ringd.probe")):
+            try:
+                program(attempt, name)
+            except (ModuleNotFoundError, PermissionError) as e:
+                bites += self.refused(e)
+        self._texts.clear()
+        self._denials.clear()
+        if bites != 3:
+            raise RuntimeError("the import guard is not in force")
+
+    def _deny_builtins(self, before):
+        """Has the program's builtins follow the rules."""
+        own = vars(builtins)
+        for name in before.keys() - self.rules.builtins.keys():
+            if name == "__import__":
+                self.builtins[name] = self.statement
+            elif name in own:
+                self.builtins[name] = own[name]
+        for name, entry in self.rules.builtins.items():
+            if name in self.builtins:
+                refusal = Refusal("builtin", name, DENIED, "builtin %s is %s" % (name, entry.get("why") or "denied by policy"),
+                    entry.get("rule") or "")
+                self.builtins[name] = opaque(_sealed(_denied_builtin, denied=_later(self.refuse, refusal)))
+
+    def update(self, profile):
+        """Decides by another profile from now on: a start.Report."""
+        before, self.rules = self.rules.builtins, Rules(profile)
+        self._deny_builtins(before)
+        names = {n for n in list(sys.modules) if type(n) is str and len(n) <= 255 and self.rules.anybody(n) is not None}
+        names.update(n for n in (*self._seen, *self._ever) if n in sys.modules)
+        loaded = [n for n in names if self.rules.program(n) is not None]
+        return {"loaded": sorted(loaded)[:256], "ends": bool(loaded) and self.rules.end_on_denied}
+
+
+def _sealed(fn, **consts):
+    """fn as frames may show it, on the real builtins: modules that C code makes look there."""
+    consts = {k: opaque(v) if callable(v) else v for k, v in consts.items()}
+    fn = seal(fn, **consts)
+    named = type(fn)(fn.__code__.replace(co_filename=_OURS), {"__builtins__": vars(builtins)}, fn.__name__, fn.__defaults__)
+    named.__kwdefaults__ = fn.__kwdefaults__
+    return named
+
+
+def _asks(attempt, name):
+    attempt(name)
+
+
+def _later(fn, *args):
+    return lambda: fn(*args)
+
+
+def _path(value):
+    """A path as sqlite3 takes it."""
+    return posix.fspath(value) if hasattr(type(value), "__fspath__") else value
+
+
+def _texts(fromlist):
+    """The names of a from list, as they were when they are judged."""
+    if type(fromlist) is not tuple and type(fromlist) is not list:
+        raise TypeError
+    return tuple([str.__str__(f) for f in tuple(fromlist)])
+
+
+def _package(globals):
+    """The package that a relative import counts from, as import finds it."""
+    package = dict.get(globals, "__package__")
+    if package is None:
+        spec = dict.get(globals, "__spec__")
+        if spec is not None:
+            package = vars(spec)["name"]
+            if vars(spec).get("submodule_search_locations") is None:
+                package = str.rpartition(package, ".")[0]
+        else:
+            package = dict.get(globals, "__name__")
+            if "__path__" not in dict.keys(globals):
+                package = str.rpartition(package, ".")[0]
+    return str.__str__(package)
+
+
+def _resolved(name, package, level):
+    """The absolute name, or None where there is none."""
+    bits = package.rsplit(".", level - 1)
+    if not package or len(bits) < level:
+        return None
+    return bits[0] + "." + name if name else bits[0]
+
+
+def _spells(code, name):
+    """Whether code holds name: in an import statement, or as a constant."""
+    last = name.rpartition(".")[2]
+    for n in code.co_names:
+        if n == name or n == last or n.startswith((name + ".", last + ".")) or n.endswith("." + last):
+            return True
+    for const in code.co_consts:
+        for c in const if type(const) is tuple else (const,):
+            if type(c) is str and (c == name or c.startswith(name + ".")):
+                return True
+    return False

@@ -1,0 +1,311 @@
+"""The audit hook: what a program does beside importing, as far as CPython tells.
+
+Each method answers one event: None, or the Refusal. It is handed whatever the program
+gave to sys.audit, so it looks only at exact types and calls no method of an argument:
+a program's own code would run on top of our frames.
+"""
+import posix
+import sys
+
+from policy import NOT_ALLOWED, Refusal
+
+_FILE, _EXEC, _NETWORK, _GUARD = "file.not_granted", "exec.not_granted", "egress.off", "guest.refused"
+
+_getframe = sys._getframe
+_CODE = type((lambda: None).__code__)
+
+
+def plain(value):
+    """The exact str of a text or path, or None. A subclass is taken for what it holds."""
+    cls = type(value)
+    if issubclass(cls, str):
+        return str.__str__(value)
+    if issubclass(cls, bytes):
+        return bytes.__getitem__(value, slice(None)).decode("utf-8", "surrogateescape")
+    return None
+
+
+def described(value):
+    """value for a sentence, without a call of its own code."""
+    text = plain(value)
+    if text is None:
+        text = int.__repr__(value) if type(value) is int else "a value of type " + type.__dict__["__name__"].__get__(type(value))
+    return text if len(text) <= 200 else text[:200] + "..."
+
+
+def absolute(path):
+    """path without "." and "..", by its text alone: links are the kernel ring's."""
+    if path[:1] != "/":
+        path = posix.getcwd() + "/" + path
+    parts = []
+    for part in path.split("/"):
+        if part == "..":
+            if parts:
+                parts.pop()
+        elif part and part != ".":
+            parts.append(part)
+    return "/" + "/".join(parts)
+
+
+class Events:
+    """What each audit event is answered with. guard is the Guard whose rules are in force."""
+
+    # Devices that a program may use as in any other process.
+    _READABLE = frozenset(("/dev/null", "/dev/urandom", "/dev/random", "/dev/zero"))
+
+    def __init__(self, guard, libraries):
+        self.guard = guard
+        self.libraries = libraries  # folders of modules, each with "/" at its end
+        self.table = self._table()
+
+    def _table(self):
+        table = {
+            "open": self.open, "sqlite3.connect": self.database, "os.link": self.link, "os.symlink": self.link,
+            "os.rename": self.rename, "os.kill": self.kill, "os.killpg": self.kill,
+            "socket.__new__": self.socket, "exec": self.run, "compile": self.compile, "import": self.extension,
+            "marshal.loads": self.unmarshal, "marshal.load": self.introspect, "object.__setattr__": self.set_attribute,
+            "ctypes.dlopen": self.dlopen, "sys.settrace": self.trace, "sys.setprofile": self.trace, "ringd.probe": self.never,
+        }
+        for method, prefix, names in (
+            (self.look, "os.", "listdir scandir chdir listxattr getxattr"),
+            (self.change, "os.", "remove rmdir mkdir truncate chmod chown lchmod chflags utime setxattr removexattr"),
+            (self.start, "", "subprocess.Popen os.system os.exec os.posix_spawn os.spawn os.fork os.forkpty pty.spawn "
+                "os.startfile webbrowser.open _posixsubprocess.fork_exec"),
+            (self.network, "socket.", "connect bind sendto sendmsg"),
+            (self.network, "socket.", "getaddrinfo gethostbyname gethostbyaddr getnameinfo sethostname"),
+            (self.introspect, "", "code.__new__ gc.get_objects gc.get_referrers gc.get_referents "
+                "sys._current_frames sys._current_exceptions"),
+            (self.native, "ctypes.", "dlsym dlsym/handle call_function cdata cdata/buffer string_at wstring_at memmove "
+                "memset PyObj_FromPtr"),
+            (self.never, "", "cpython.PyInterpreterState_New sys.addaudithook sys.monitoring.register_callback "
+                "sys.remote_exec sqlite3.enable_load_extension sqlite3.load_extension resource.setrlimit resource.prlimit "
+                "syslog.syslog syslog.openlog"),
+        ):
+            for name in names.split():
+                table[prefix + name] = method
+        return table
+
+    def decide(self, event, args):
+        """The exception that refuses an event, or None."""
+        try:
+            refusal = self.table[event](event, args)
+            return None if refusal is None else self.guard.refuse(refusal)
+        except BaseException:
+            return self.guard.undecided(event)
+
+    # Files.
+
+    def open(self, event, args):
+        path, mode, flags = args
+        if type(path) is int:
+            return None
+        mode = plain(mode)
+        writes = mode is not None and not {"w", "a", "x", "+"}.isdisjoint(mode)
+        if type(flags) is int and flags & (posix.O_WRONLY | posix.O_RDWR | posix.O_CREAT | posix.O_TRUNC):
+            writes = True
+        return self._write(path) if writes else self._read(path)
+
+    def look(self, event, args):
+        path = args[0] if args and args[0] is not None else "."
+        return None if type(path) is int else self._read(path)
+
+    def change(self, event, args):
+        path = args[0]
+        # Behind a descriptor of a folder a relative name is not of the working directory.
+        if type(path) is int or event != "os.truncate" and type(args[-1]) is int and args[-1] >= 0 and self._relative(path) and (
+                event in ("os.remove", "os.rmdir", "os.mkdir", "os.chmod", "os.chown", "os.utime")):
+            return None
+        return self._write(path)
+
+    def rename(self, event, args):
+        source, target, source_dir, target_dir = args
+        refusal = None if source_dir != -1 and self._relative(source) else self._write(source)
+        return refusal or (None if target_dir != -1 and self._relative(target) else self._write(target))
+
+    def link(self, event, args):
+        source, target = args[0], args[1]
+        if type(args[-1]) is int and args[-1] != -1 and self._relative(target):
+            return None
+        if event == "os.symlink" and self._relative(source):  # it counts from the folder of the link
+            source = absolute(plain(target)).rpartition("/")[0] + "/" + plain(source)
+        return self._write(target) or self._read(source)
+
+    def database(self, event, args):
+        path = plain(args[0])
+        if path in (":memory:", ""):
+            return None
+        if path is not None and path.startswith("file:"):
+            path, _, query = path[5:].partition("?")
+            if path in ("", ":memory:") or "mode=memory" in query.split("&") or "%" in path:
+                return None  # the kernel ring judges a name that is spelled in another way
+            if path.startswith("//"):
+                path = "/" + path[2:].partition("/")[2]
+        return self._read(path)
+
+    def _relative(self, path):
+        text = plain(path)
+        return text is not None and text[:1] != "/"
+
+    def _read(self, path):
+        text = plain(path)
+        if text is None:
+            return self._file(described(path), "not a path")
+        text = absolute(text)
+        rules = self.guard.rules
+        if text in self._READABLE or (text + "/").startswith(rules.read + rules.write + self.libraries):
+            return None
+        return self._file(text, "reading is not granted")
+
+    def _write(self, path):
+        text = plain(path)
+        if text is None:
+            return self._file(described(path), "not a path")
+        text = absolute(text)
+        if text == "/dev/null" or (text + "/").startswith(self.guard.rules.write):
+            return None
+        return self._file(text, "writing is not granted")
+
+    def _file(self, path, why):
+        rules = self.guard.rules
+        own = [r[:-1] or "/" for r in rules.read if not r.startswith(self.libraries + ("/usr/", "/etc/", "/lib", "/dev/"))]
+        granted = ["%s (read)" % r for r in own[:4]] + ["%s (write)" % (r[:-1] or "/") for r in rules.write[:4]]
+        return Refusal("file", path, _FILE, why, instead="granted are " + ", ".join(granted) if granted else "no folder is granted")
+
+    # Processes and network.
+
+    def start(self, event, args):
+        what = {"os.fork": "a second process", "os.forkpty": "a second process"}.get(event)
+        if what is None:
+            what = "start of " + described(args[0]) if args else event
+        return Refusal("exec", what, _EXEC, "%s is refused: a program of python is one process" % what,
+            instead="use threads or asyncio, and ringd.tools for what is outside")
+
+    def kill(self, event, args):
+        if event == "os.kill" and type(args[0]) is int and args[0] == posix.getpid():
+            return None
+        return Refusal("signal", described(args[0]), _GUARD, "a signal to another process is refused",
+            instead="a program may signal itself alone")
+
+    def socket(self, event, args):
+        family = args[1]
+        if self.guard.rules.network:
+            return None
+        if not issubclass(type(family), int):
+            return self._offline("a socket")
+        if int.__index__(family) == 1:  # socketpair, which each event loop makes
+            return None
+        return self._offline("a socket of family %d" % int.__index__(family))
+
+    def network(self, event, args):
+        if self.guard.rules.network:
+            return None
+        return self._offline(event)
+
+    def _offline(self, what):
+        return Refusal("network", what, _NETWORK, "%s is refused: the policy grants no network" % what,
+            instead="what is outside is reached by ringd.tools")
+
+    # Code.
+
+    def run(self, event, args):
+        """Module code is about to run, whoever loaded it."""
+        code = args[0]
+        if type(code) is not _CODE or code.co_name != "<module>" or not code.co_filename.startswith(self.guard.roots):
+            return None
+        return self.guard.loaded(code.co_filename, _getframe(2))
+
+    def extension(self, event, args):
+        """An extension module is about to be loaded. Without a file, it is an import that finds its way to Guard.load."""
+        file = plain(args[1])
+        if file is None:
+            return None
+        file = absolute(file)
+        if not file.startswith(self.libraries):
+            return Refusal("import", described(args[0]), NOT_ALLOWED,
+                "import of an extension module outside of the library folders is refused: " + file)
+        name = plain(args[0]).rpartition(".")[2]
+        if name != file.rpartition("/")[2].partition(".")[0]:
+            return Refusal("import", name, NOT_ALLOWED, "import of %s under another name is refused" % file)
+        return self.guard.loaded(file, _getframe(2))
+
+    def compile(self, event, args):
+        """Code that says it is a library's must be what stands in the library's file."""
+        file = plain(args[1])
+        if file is None or not file.startswith(self.guard.protected):
+            return None
+        source = args[0]
+        if type(source) is str:
+            source = source.encode("utf-8", "surrogatepass")
+        if type(source) is bytes and file.startswith(self.libraries) and source == contents(file):
+            return None
+        return self._introspection("compiling as %s" % described(file))
+
+    def unmarshal(self, event, args):
+        """Byte code is loaded by the import machinery alone, and from library folders."""
+        frame = _getframe(2)
+        frame = frame.f_back  # behind the hook's
+        if frame is not None and frame.f_code is self.guard.reads_bytecode:
+            path = frame.f_locals["bytecode_path"]
+            if type(path) is str and absolute(path).startswith(self.libraries):
+                return None
+            return self._introspection("byte code outside of the library folders")
+        if frame is not None and frame.f_code is self.guard.calls_loader:  # 3.13: a module within the interpreter
+            if frame.f_locals["f"] is self.guard.frozen and len(frame.f_locals["args"]) == 1:
+                return None
+        return self._introspection("marshal")
+
+    def introspect(self, event, args):
+        """What reaches into any object is for libraries that say so in their own code."""
+        frame = self.guard.caller(_getframe(2))
+        if not self.guard.is_program(frame) and event.rpartition(".")[2].replace("__new__", "replace") in frame.f_code.co_names:
+            return None
+        return self._introspection(event)
+
+    def set_attribute(self, event, args):
+        if plain(args[1]) == "__code__" and self.guard.is_program(self.guard.caller(_getframe(2))):
+            return self._introspection("__code__")
+        return None
+
+    def trace(self, event, args):
+        """A trace function sees the guard's frames. doctest puts back the one it found, which is
+        none, and a guest ends without one."""
+        frame = self.guard.caller(_getframe(2))
+        if not self.guard.is_program(frame) and (
+                frame.f_code.co_filename.endswith("/doctest.py") or frame.f_code.co_filename.startswith(self.guard.OURS)):
+            return None
+        return self._introspection(event)
+
+    def never(self, event, args):
+        return self._introspection(event)
+
+    def dlopen(self, event, args):
+        if args[0] is None:  # import of ctypes does
+            return None
+        return self.native(event, args)
+
+    def native(self, event, args):
+        """Native code is a library's to call: its frame is the nearest beside those of ctypes."""
+        frame = self.guard.caller(_getframe(2))
+        while frame is not None and frame.f_code.co_filename.startswith(self.guard.ctypes):
+            frame = self.guard.caller(frame.f_back)
+        return self._introspection(event) if self.guard.is_program(frame) else None
+
+    def _introspection(self, what):
+        return Refusal("guard", what, _GUARD, "%s is refused: it steps round what watches the program" % what)
+
+
+def contents(path):
+    """The bytes of a file, or None."""
+    try:
+        fd = posix.open(path, posix.O_RDONLY | posix.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        pieces = []
+        while True:
+            piece = posix.read(fd, 1 << 20)
+            if not piece:
+                return b"".join(pieces)
+            pieces.append(piece)
+    finally:
+        posix.close(fd)
