@@ -35,6 +35,7 @@ type Run struct {
 	ID       string
 	Actor    string
 	Agent    *profiles.Agent
+	Grants   []profiles.Grants // that narrow Agent already, and a later policy of it as well
 	Revision string
 	Modules  map[string]profiles.Module // of the set; the agent's allow list chooses among them
 	Program  Program

@@ -82,6 +82,10 @@ func (l *Link) greet(hello Hello) error {
 // Ready is what the guest said when it was greeted.
 func (l *Link) Ready() Ready { return l.ready }
 
+// Pending tells whether the guest has sent what nobody has read: behind the end of a
+// run, something of its own.
+func (l *Link) Pending() bool { return l.s.Pending() }
+
 // Guest is the process behind the link.
 func (l *Link) Guest() Guest { return l.guest }
 
@@ -186,7 +190,9 @@ func (l *Link) Run(ctx context.Context, w Work, h Host) (out Outcome, again bool
 	r.stopWall()
 	cause, hostErr, quiet := r.finish(err)
 	cancel(nil) // after finish: what a cut-off question returns is no failure of the host
-	again = cause == causeNone && quiet && r.said.Again && !l.s.Pending()
+	// Behind its end a guest that decides by itself may say Updated: the caller, who
+	// asked for that, reads it with Confirm and then looks at Pending.
+	again = cause == causeNone && quiet && r.said.Again && (w.Updated != nil || !l.s.Pending())
 	out = r.outcome(cause)
 	if !again {
 		l.kill() // before the wait: an answer may be stuck in the connection

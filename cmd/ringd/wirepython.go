@@ -36,7 +36,8 @@ func (o oneInterpreter) Of(context.Context, *profiles.Agent) (start.Environment,
 		return start.Environment{}, &executors.Unavailable{Text: fmt.Sprintf("%s is not a Python interpreter with a standard library beside it", real), Fix: "install python3"}
 	}
 	return start.Environment{
-		Interpreter: real, Version: version, Own: []profiles.PathRule{{Path: library}}, Digest: real,
+		Interpreter: real, Version: version, Own: []profiles.PathRule{{Path: library}},
+		Code: []profiles.PathRule{{Path: filepath.Join(library, "lib-dynload")}}, Digest: real,
 	}, nil
 }
 

@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"io"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/ringd/ringd/executors"
@@ -43,6 +44,10 @@ type Config struct {
 
 	Sessions int           // sessions kept; one more ends the one that was used longest ago
 	Idle     time.Duration // how long a session is kept that nobody uses; 0 is 15 minutes
+	// SessionBytes is the memory that an interpreter may have taken and be kept; 0: what
+	// the policy lets a program take.
+	SessionBytes int64
+	Notice       func(Notice) // is told what a policy meant to guests that live; nil: nobody is
 
 	// Unguarded has no guest guard itself: tests show by it what the kernel ring holds
 	// alone.
@@ -67,9 +72,13 @@ type Executor struct {
 	code     codes
 	sessions sessions
 
+	inForce atomic.Pointer[policy] // nil: nobody has said
+	telling sync.Mutex             // one policy after the other
+
 	mu      sync.Mutex
 	closed  bool
-	digests map[string]bool // of the engines that this host has shown
+	runs    map[*process]*executors.Run // those under way
+	digests map[string]bool             // of the engines that this host has shown
 }
 
 // New checks cfg. It starts nothing.
@@ -77,13 +86,13 @@ func New(cfg Config) (*Executor, error) {
 	switch {
 	case cfg.Launcher == nil, cfg.Environments == nil, cfg.Go == nil, cfg.Now == nil, cfg.Random == nil:
 		return nil, errors.New("python executor: Launcher, Environments, Go, Now and Random must be set")
-	case cfg.Sessions < 0, cfg.Idle < 0:
+	case cfg.Sessions < 0, cfg.Idle < 0, cfg.SessionBytes < 0:
 		return nil, errors.New("python executor: a bound of sessions is negative")
 	}
 	if cfg.Idle == 0 {
 		cfg.Idle = defaultIdle
 	}
-	e := &Executor{cfg: cfg, digests: map[string]bool{}}
+	e := &Executor{cfg: cfg, digests: map[string]bool{}, runs: map[*process]*executors.Run{}}
 	e.code.of = map[string]*compiled{}
 	e.sessions.live = map[string]*session{}
 	var err error
@@ -136,44 +145,101 @@ func (e *Executor) Run(ctx context.Context, r executors.Run, h executors.Host) (
 		return executors.Outcome{}, err
 	}
 	defer e.work.Done()
-	want, err := e.specOf(ctx, r.Agent, r.Revision)
-	if err != nil {
-		return executors.Outcome{}, err
+	if r.Resume != nil {
+		return e.goOn(ctx, r, h)
 	}
-	o, err := e.options(r, want.env)
-	if err != nil {
-		return executors.Outcome{}, err
+	for range maxTries {
+		b, err := e.bind(ctx, r)
+		if err != nil {
+			return executors.Outcome{}, err
+		}
+		g, kept, err := e.blank.Take(ctx, b.spec, b.spec.fits)
+		if err != nil {
+			return executors.Outcome{}, err
+		}
+		out, over, err := e.begin(ctx, g, b, kept, h)
+		if over {
+			return out, err
+		}
 	}
-	raw, err := json.Marshal(o)
-	if err != nil {
-		return executors.Outcome{}, fmt.Errorf("start run %s: %w", r.ID, err)
+	return executors.Outcome{}, fmt.Errorf("start run %s: the policy changes faster than an interpreter starts", r.ID)
+}
+
+// maxTries is how often a program is given another interpreter.
+const maxTries = 4
+
+// begin runs a program in an interpreter that has seen none. over is false when the
+// program has not begun and another one may have it: it was gone while it waited, or
+// another policy came into force.
+func (e *Executor) begin(ctx context.Context, g *process, b bound, kept bool, h executors.Host) (out executors.Outcome, over bool, err error) {
+	defer e.register(g, &b.run)()
+	if e.inForce.Load() != b.policy { // whoever tells the guests of that has not seen this one
+		end(g)
+		return out, false, nil
 	}
-	work := executors.Work{
-		Options: raw, Source: []byte(r.Program.Source), Holds: true,
+	defer e.blank.RefillSoon(ctx, b.spec)()
+	out, again, err := e.runIn(ctx, g, b, h)
+	switch {
+	case errors.Is(err, executors.ErrGone) && kept:
+		return out, false, nil
+	case errors.Is(err, executors.ErrGone):
+		out.State = executors.StateFailed
+		out.Error = &executors.ProgramError{Name: "GuestError", Message: "the interpreter ended before it did anything for the program"}
+	case err != nil:
+		return out, true, err
+	}
+	out, err = e.keep(ctx, g, b.run, out, again)
+	return out, true, err
+}
+
+// bound is a run with all that it needs, under one policy.
+type bound struct {
+	run    executors.Run
+	spec   spec
+	work   executors.Work
+	policy *policy // that was in force; nil: nobody has said
+}
+
+// bind gives a run what it needs under the policy in force.
+func (e *Executor) bind(ctx context.Context, r executors.Run) (bound, error) {
+	b := bound{policy: e.inForce.Load()}
+	var err error
+	if b.run, err = b.policy.now(r); err != nil {
+		return bound{}, err
+	}
+	if b.spec, err = e.specOf(ctx, b.run.Agent, b.run.Revision); err != nil {
+		return bound{}, err
+	}
+	o, err := e.options(b.run, b.spec.env)
+	if err != nil {
+		return bound{}, err
+	}
+	text, err := json.Marshal(o)
+	if err != nil {
+		return bound{}, fmt.Errorf("start run %s: %w", r.ID, err)
+	}
+	b.work = executors.Work{
+		Options: text, Source: []byte(r.Program.Source), Holds: true,
 		Budget: executors.Budget{
 			CPU: millis(r.Limits.CPUMillis), Wall: millis(r.Limits.WallMillis), OutputBytes: *r.Limits.OutputBytes, ResultBytes: *r.Limits.ResultBytes,
 		},
 	}
-	if r.Resume != nil {
-		return e.goOn(ctx, want, r, work, h)
-	}
-	g, kept, err := e.blank.Take(ctx, want, want.fits)
-	if err != nil {
-		return executors.Outcome{}, err
-	}
-	defer e.blank.RefillSoon(ctx, want)()
-	out, again, err := e.runIn(ctx, g, r, work, h)
-	if kept && errors.Is(err, executors.ErrGone) { // it died while it waited
-		if g, err = e.blank.Launch(ctx, want); err != nil {
-			return executors.Outcome{}, err
+	return b, nil
+}
+
+// register has the guest of a run told of policies while that is on. The function
+// returned ends it.
+func (e *Executor) register(g *process, r *executors.Run) func() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.runs[g] = r
+	return func() {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		if e.runs[g] == r { // else a run goes on from there
+			delete(e.runs, g)
 		}
-		out, again, err = e.runIn(ctx, g, r, work, h)
 	}
-	if errors.Is(err, executors.ErrGone) {
-		out.State, err = executors.StateFailed, nil
-		out.Error = &executors.ProgramError{Name: "GuestError", Message: "the interpreter ended before it did anything for the program"}
-	}
-	return e.keep(g, r, out, again, err)
 }
 
 func millis(n *int64) time.Duration { return time.Duration(*n) * time.Millisecond }

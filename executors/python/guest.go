@@ -40,6 +40,7 @@ type process struct {
 	guest executors.Guest
 	std   executors.Streamer
 	spec  spec
+	up    updates
 }
 
 // Spec implements pool.Guest.
@@ -53,10 +54,7 @@ func (e *Executor) specOf(ctx context.Context, a *profiles.Agent, revision strin
 		k, ok = a.Kernel(profiles.ExecutorPython)
 	}
 	if !ok {
-		return spec{}, &profiles.Denial{Capability: capability, Decision: profiles.Decision{
-			Verdict: profiles.Deny, Code: profiles.CodeExecutorNotGranted, Revision: revision,
-			Reason: "the policy does not grant the python executor",
-		}}
+		return spec{}, notGranted(revision)
 	}
 	env, err := e.cfg.Environments.Of(ctx, a)
 	if err != nil {
@@ -71,6 +69,13 @@ func (e *Executor) specOf(ctx context.Context, a *profiles.Agent, revision strin
 		tier = a.MinTier
 	}
 	return spec{agent: a.Name, digest: digest, kernel: k, tier: tier, env: env, revision: revision}, nil
+}
+
+func notGranted(revision string) error {
+	return &profiles.Denial{Capability: capability, Decision: profiles.Decision{
+		Verdict: profiles.Deny, Code: profiles.CodeExecutorNotGranted, Revision: revision,
+		Reason: "the policy does not grant the python executor",
+	}}
 }
 
 const capability = "executor python"

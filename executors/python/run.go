@@ -12,7 +12,9 @@ import (
 )
 
 // runIn runs a program in g, which is gone afterwards unless again is true.
-func (e *Executor) runIn(ctx context.Context, g *process, r executors.Run, w executors.Work, h executors.Host) (out executors.Outcome, again bool, err error) {
+func (e *Executor) runIn(ctx context.Context, g *process, b bound, h executors.Host) (out executors.Outcome, again bool, err error) {
+	r, w := b.run, b.work
+	w.Updated = e.updated(g, &r)
 	if s, ok := g.guest.(executors.Serving); ok {
 		s.Serve(r.ID)
 	}
@@ -26,8 +28,8 @@ func (e *Executor) runIn(ctx context.Context, g *process, r executors.Run, w exe
 		again = false
 		err = errors.Join(err, g.link.Close())
 	}
-	if again {
-		again = reading.pause()
+	if again && (err != nil || !reading.pause()) {
+		again = false
 	}
 	exit := executors.Exit{}
 	if !again {
@@ -140,7 +142,7 @@ func judge(ctx context.Context, o executors.Outcome, cut bool, exit executors.Ex
 	case !told && exit.Limit == "wall":
 		return limit("Timeout", "wall time limit reached")
 	}
-	if errors.Is(err, executors.ErrGuest) && !errors.Is(err, executors.ErrGone) {
+	if errors.Is(err, executors.ErrRevoked) || errors.Is(err, executors.ErrGuest) && !errors.Is(err, executors.ErrGone) {
 		return broken(o, exit, err), nil
 	}
 	return o, err

@@ -12,27 +12,31 @@ import (
 
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/executors/streams"
+	"github.com/ringd/ringd/profiles"
 )
 
 // defaultIdle is how long a session is kept that nobody uses.
 const defaultIdle = 15 * time.Minute
 
-// sessions are the guests that stay.
+// sessions are the guests that stay for the next run of their name.
 type sessions struct {
 	mu     sync.Mutex
 	closed bool
-	live   map[string]*session // by the key of their token
+	live   map[string]*session // those that wait, by the key of their token
 	gone   []ended             // the latest last
 }
 
 // session is an interpreter that keeps the names of its programs. One that has a run
-// is in nobody's table: its token is taken, and the next one is another.
+// is in no table: its token is taken, and the next one is another.
 type session struct {
-	guest *process
-	agent string
-	actor string
-	used  time.Time
-	idle  *time.Timer
+	guest  *process
+	key    string
+	agent  string
+	actor  string
+	grants []profiles.Grants
+	used   time.Time
+	idle   *time.Timer
+	told   chan struct{} // not nil while it is told of a policy; closed then
 }
 
 // ended is a session that is not there any more.
@@ -41,18 +45,11 @@ type ended struct{ key, why string }
 // maxGone bounds what is remembered of sessions that ended.
 const maxGone = 256
 
-// Words of why a session is not there. What to do is the same for all.
+// A token begins with what it is, so that nothing else is taken for one.
 const (
-	whyIdle   = "nobody used it for %v"
-	whyMany   = "this host keeps %d sessions, and it was used longest ago"
-	whyTaken  = "a run has gone on from it already"
-	whyClosed = "the daemon ends"
+	tokenHead  = "ringd python session 1\n"
+	tokenBytes = 32
 )
-
-const tokenBytes = 32
-
-// token begins with what it is, so that nothing else is taken for one.
-const tokenHead = "ringd python session 1\n"
 
 // keyOf is what a token is known by: the table does not hold what opens a session.
 func keyOf(token []byte) string {
@@ -60,72 +57,82 @@ func keyOf(token []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// keep has a session stay for its next run, or ends the guest of a run that is over.
-func (e *Executor) keep(g *process, r executors.Run, out executors.Outcome, again bool, err error) (executors.Outcome, error) {
+// keep has a session stay for its next run, or says why it does not. Of a run that
+// leaves nothing the guest is gone already.
+func (e *Executor) keep(ctx context.Context, g *process, r executors.Run, out executors.Outcome, again bool) (executors.Outcome, error) {
 	if !again {
-		if r.Session && err == nil {
-			out.Unkept = "the interpreter of the session is gone"
+		if r.Session {
+			out.Unkept = "the interpreter of the session has ended"
 		}
-		return out, err
-	}
-	if err != nil || out.State != executors.StateDone && out.State != executors.StateFailed {
-		end(g)
-		out.Unkept = fmt.Sprintf("the run ended as %s", out.State)
-		return out, err
-	}
-	token := make([]byte, tokenBytes)
-	if _, err := io.ReadFull(e.cfg.Random, token); err != nil {
-		end(g)
-		return out, fmt.Errorf("keep the session of run %s: %w", r.ID, err)
-	}
-	token = append([]byte(tokenHead), token...)
-	if why := e.put(keyOf(token), &session{guest: g, agent: r.Agent.Name, actor: r.Actor, used: e.cfg.Now()}); why != "" {
-		end(g)
-		out.Unkept = why
 		return out, nil
 	}
-	out.Snapshot = token
+	_, why := g.confirm(ctx)
+	switch {
+	case why != "":
+	case g.link.Pending():
+		why = "its interpreter said something behind the end of its program"
+	case out.State != executors.StateDone && out.State != executors.StateFailed:
+		why = fmt.Sprintf("the run ended as %s", out.State)
+	case e.cfg.SessionBytes > 0 && out.Usage.PeakBytes > e.cfg.SessionBytes:
+		why = fmt.Sprintf("its interpreter has taken %d bytes of memory, and a session may keep %d", out.Usage.PeakBytes, e.cfg.SessionBytes)
+	}
+	token := make([]byte, tokenBytes)
+	var err error
+	if why == "" {
+		_, err = io.ReadFull(e.cfg.Random, token)
+	}
+	if err == nil && why == "" {
+		token = append([]byte(tokenHead), token...)
+		why = e.put(&session{guest: g, key: keyOf(token), agent: r.Agent.Name, actor: r.Actor, grants: r.Grants, used: e.cfg.Now()})
+	}
+	switch {
+	case err != nil:
+		end(g)
+		return out, fmt.Errorf("keep the session of run %s: %w", r.ID, err)
+	case why != "":
+		end(g)
+		out.Unkept = why
+	default:
+		out.Snapshot = token
+	}
 	return out, nil
 }
 
 // put makes a session one that waits. Where there are too many, the one that was
 // used longest ago ends.
-func (e *Executor) put(key string, s *session) (why string) {
+func (e *Executor) put(s *session) (why string) {
 	t := &e.sessions
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	switch {
 	case t.closed:
-		return whyClosed
+		return "the daemon ends"
 	case e.cfg.Sessions == 0:
 		return "this host keeps no sessions of python"
 	}
 	for len(t.live) >= e.cfg.Sessions {
-		oldest := ""
-		for k, o := range t.live {
-			if oldest == "" || o.used.Before(t.live[oldest].used) {
-				oldest = k
+		var oldest *session
+		for _, o := range t.live {
+			if oldest == nil || o.used.Before(oldest.used) {
+				oldest = o
 			}
 		}
-		e.endLocked(oldest, fmt.Sprintf(whyMany, e.cfg.Sessions))
+		e.endLocked(oldest, fmt.Sprintf("this host keeps %d sessions, and it was used longest ago", e.cfg.Sessions))
 	}
 	s.idle = time.AfterFunc(e.cfg.Idle, func() {
 		t.mu.Lock()
 		defer t.mu.Unlock()
-		if t.live[key] == s {
-			e.endLocked(key, fmt.Sprintf(whyIdle, e.cfg.Idle))
+		if t.live[s.key] == s {
+			e.endLocked(s, fmt.Sprintf("nobody used it for %v", e.cfg.Idle))
 		}
 	})
-	t.live[key] = s
+	t.live[s.key] = s
 	return ""
 }
 
 // endLocked ends a session that waits.
-func (e *Executor) endLocked(key, why string) {
-	t := &e.sessions
-	s := t.live[key]
-	t.forget(key, why)
-	s.idle.Stop()
+func (e *Executor) endLocked(s *session, why string) {
+	e.sessions.forgetLocked(s, why)
 	e.work.Add(1)
 	e.cfg.Go(func() {
 		defer e.work.Done()
@@ -133,76 +140,151 @@ func (e *Executor) endLocked(key, why string) {
 	})
 }
 
-// forget takes a session out of the table and remembers why.
-func (t *sessions) forget(key, why string) {
-	delete(t.live, key)
+// forgetLocked takes a session out of the table and remembers why.
+func (t *sessions) forgetLocked(s *session, why string) {
+	s.idle.Stop()
+	delete(t.live, s.key)
 	if len(t.gone) == maxGone {
 		t.gone = t.gone[1:]
 	}
-	t.gone = append(t.gone, ended{key, why})
+	t.gone = append(t.gone, ended{s.key, why})
 }
 
-// goOn runs a program in the session that r names.
-func (e *Executor) goOn(ctx context.Context, want spec, r executors.Run, w executors.Work, h executors.Host) (executors.Outcome, error) {
-	if !r.Resume.Session {
-		return executors.Outcome{}, fmt.Errorf("resume run %s: %w: a python program is not written down while it waits", r.ID, executors.ErrSnapshot)
-	}
-	s, err := e.sessions.take(keyOf(r.Resume.Snapshot), want, r.Actor)
-	if err != nil {
-		return executors.Outcome{}, fmt.Errorf("start run %s: %w", r.ID, err)
-	}
-	g := s.guest
-	// What threads of the session have written since is nobody's.
-	for _, from := range []io.Reader{g.std.Stdout(), g.std.Stderr()} {
-		if _, err := streams.Discard(from, maxStray); err != nil {
-			end(g)
-			return executors.Outcome{}, fmt.Errorf("start run %s: %w", r.ID, err)
+const anew = ": end the session, and begin it anew"
+
+// take has one run go on from a session: of two that try, one.
+func (e *Executor) take(ctx context.Context, r executors.Run) (*process, error) {
+	t, key := &e.sessions, keyOf(r.Resume.Snapshot)
+	for {
+		t.mu.Lock()
+		s := t.live[key]
+		switch {
+		case s == nil:
+			defer t.mu.Unlock()
+			return nil, fmt.Errorf("%w: the interpreter of the session is gone: %s%s", executors.ErrSnapshot, t.whyLocked(key), anew)
+		case s.agent != r.Agent.Name || s.actor != r.Actor:
+			defer t.mu.Unlock()
+			return nil, fmt.Errorf("%w: the session is of another agent or actor", executors.ErrSnapshot)
+		case s.told == nil:
+			defer t.mu.Unlock()
+			t.forgetLocked(s, "a run has gone on from there already")
+			return s.guest, nil
+		}
+		told := s.told
+		t.mu.Unlock()
+		select {
+		case <-told:
+		case <-ctx.Done():
+			return nil, context.Cause(ctx)
 		}
 	}
-	out, again, err := e.runIn(ctx, g, r, w, h)
-	if errors.Is(err, executors.ErrGone) {
-		return out, fmt.Errorf("start run %s: %w: its interpreter ended while it waited%s", r.ID, executors.ErrSnapshot, anew)
+}
+
+func (t *sessions) whyLocked(key string) string {
+	for _, g := range t.gone {
+		if g.key == key {
+			return g.why
+		}
 	}
-	return e.keep(g, r, out, again, err)
+	return "this daemon does not know it, as after a restart"
 }
 
 // maxStray bounds what is read and thrown away before a run.
 const maxStray = 1 << 20
 
-const anew = ": end the session, and begin it anew"
-
-// take has one run go on from a session.
-func (t *sessions) take(key string, want spec, actor string) (*session, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	s := t.live[key]
-	if s == nil {
-		why := "this daemon does not have it, and does not know it"
-		for _, g := range t.gone {
-			if g.key == key {
-				why = g.why
-			}
-		}
-		return nil, fmt.Errorf("%w: the interpreter of the session is gone: %s%s", executors.ErrSnapshot, why, anew)
+// goOn runs a program in the session that r names.
+func (e *Executor) goOn(ctx context.Context, r executors.Run, h executors.Host) (executors.Outcome, error) {
+	if !r.Resume.Session {
+		return executors.Outcome{}, fmt.Errorf("resume run %s: %w: a python program is not written down while it waits", r.ID, executors.ErrSnapshot)
 	}
-	if s.agent != want.agent || s.actor != actor {
-		return nil, fmt.Errorf("%w: the session is of another agent or actor", executors.ErrSnapshot)
+	b, err := e.bind(ctx, r)
+	if err != nil {
+		return executors.Outcome{}, err
 	}
-	if !want.fits(s.guest) || !s.guest.spec.kernel.Within(want.kernel) {
-		return nil, fmt.Errorf("%w: its interpreter was started with more than this run is granted%s", executors.ErrSnapshot, anew)
+	g, err := e.take(ctx, b.run)
+	if err != nil {
+		return executors.Outcome{}, fmt.Errorf("start run %s: %w", r.ID, err)
 	}
-	s.idle.Stop()
-	t.forget(key, whyTaken)
-	return s, nil
+	first := b.run
+	defer e.register(g, &first)()
+	for e.inForce.Load() != b.policy && err == nil { // it was in no table when that came
+		b, err = e.bind(ctx, r)
+	}
+	if err == nil {
+		err = g.serves(b.spec)
+	}
+	if err == nil {
+		err = stray(g)
+	}
+	if err != nil {
+		end(g)
+		return executors.Outcome{}, fmt.Errorf("start run %s: %w", r.ID, err)
+	}
+	out, again, err := e.runIn(ctx, g, b, h)
+	if errors.Is(err, executors.ErrGone) {
+		err = fmt.Errorf("start run %s: %w: its interpreter ended while it waited%s", r.ID, executors.ErrSnapshot, anew)
+	}
+	if err != nil {
+		return out, err
+	}
+	return e.keep(ctx, g, b.run, out, again)
 }
 
-// close ends all sessions that wait.
+// serves tells why a guest that was started for another run cannot serve one.
+func (g *process) serves(want spec) error {
+	why := g.lacks(want.env)
+	switch {
+	case !want.fits(g) || !g.spec.kernel.Within(want.kernel):
+		why = "its interpreter was started with more than this run is granted"
+	case why == "":
+		return nil
+	}
+	return fmt.Errorf("%w: %s%s", executors.ErrSnapshot, why, anew)
+}
+
+// stray throws away what threads of a session have written while it waited: that is
+// of no run.
+func stray(g *process) error {
+	for _, from := range []io.Reader{g.std.Stdout(), g.std.Stderr()} {
+		if _, err := streams.Discard(from, maxStray); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// waits lists the sessions that wait. Each is nobody's until settle.
+func (e *Executor) waits() []life {
+	t := &e.sessions
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	out := make([]life, 0, len(t.live))
+	for _, s := range t.live {
+		s.told = make(chan struct{})
+		out = append(out, life{process: s.guest, agent: s.agent, actor: s.actor, grants: s.grants, session: s})
+	}
+	return out
+}
+
+// settle gives a session back that was told of a policy, or ends it.
+func (e *Executor) settle(s *session, why string) {
+	t := &e.sessions
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	close(s.told)
+	s.told = nil
+	if why != "" && t.live[s.key] == s {
+		e.endLocked(s, why)
+	}
+}
+
+// closeSessions ends all that wait.
 func (e *Executor) closeSessions() {
 	t := &e.sessions
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.closed = true
-	for key := range t.live {
-		e.endLocked(key, whyClosed)
+	for _, s := range t.live {
+		e.endLocked(s, "the daemon ends")
 	}
 }

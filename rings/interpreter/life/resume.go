@@ -103,7 +103,7 @@ func (r *Run) Refuse(d profiles.Decision) {
 // when there is one.
 func (r *Run) First(g *rules.Generation, inputs map[string]json.RawMessage, s *SessionState) executors.Run {
 	profile := r.bound.Agent(nil)
-	run := executors.Run{Agent: &profile, Modules: g.Modules, Program: r.program, Inputs: inputs}
+	run := executors.Run{Agent: &profile, Grants: r.bound.Handed(), Modules: g.Modules, Program: r.program, Inputs: inputs}
 	if s != nil {
 		run.Resume = &executors.Resume{Engine: s.Engine, Snapshot: s.Snapshot, Session: true}
 	}

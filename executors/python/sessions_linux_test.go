@@ -1,0 +1,163 @@
+package python_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ringd/ringd/executors"
+	"github.com/ringd/ringd/executors/python"
+	"github.com/ringd/ringd/profiles"
+)
+
+// begin starts a session.
+func begin(t testing.TB, e *python.Executor, a *profiles.Agent, source string) executors.Outcome {
+	t.Helper()
+	r := run(a, source)
+	r.Session = true
+	o := play(t, e, r)
+	if o.Snapshot == nil {
+		t.Fatalf("no session: %q, %s", o.Unkept, brief(o))
+	}
+	return o
+}
+
+// from is a run that goes on from what a run left.
+func from(o executors.Outcome, a *profiles.Agent, source string) executors.Run {
+	r := run(a, source)
+	r.Session = true
+	r.Resume = &executors.Resume{Engine: o.Engine, Snapshot: o.Snapshot, Session: true}
+	return r
+}
+
+func TestSession(t *testing.T) {
+	e := executor(t, func(c *python.Config) { c.Blank = 1 })
+	a := agent()
+	first := begin(t, e, a, "import json\nx = [1]\nprint('one')")
+	second := play(t, e, from(first, a, "x.append(2)\nprint('two')\njson.dumps(x)"))
+	if string(second.Value) != `"[1, 2]"` || printed(second, executors.LevelStdout) != "two\n" {
+		t.Error(brief(second))
+	}
+	third := play(t, e, from(second, a, "y = 1\nraise ValueError(x)"))
+	if third.State != executors.StateFailed || third.Snapshot == nil {
+		t.Fatal(brief(third))
+	}
+	if o := play(t, e, from(third, a, "[x, y]")); string(o.Value) != "[[1,2],1]" {
+		t.Error(brief(o))
+	}
+	if !e.HasEngine(first.Engine) || bytes.Equal(first.Snapshot, second.Snapshot) {
+		t.Error("a token twice, or of no engine")
+	}
+}
+
+// A token opens one session once, for whoever began it.
+func TestSessionTokens(t *testing.T) {
+	e := executor(t, nil)
+	a := agent()
+	first := begin(t, e, a, "x = 1")
+	other := agent()
+	other.Name = "other"
+	forged := first
+	forged.Snapshot = bytes.Clone(first.Snapshot)
+	forged.Snapshot[len(forged.Snapshot)-1] ^= 1
+	somebody := from(first, a, "x")
+	somebody.Actor = "you"
+	pause := from(first, a, "x")
+	pause.Resume.Session = false
+	for name, r := range map[string]executors.Run{
+		"another agent": from(first, other, "x"), "another actor": somebody, "forged": from(forged, a, "x"), "a pause": pause,
+		"empty": from(executors.Outcome{Engine: first.Engine}, a, "x"),
+	} {
+		if _, err := e.Run(t.Context(), r, &echo{}); !errors.Is(err, executors.ErrSnapshot) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	play(t, e, from(first, a, "x"))
+	if _, err := e.Run(t.Context(), from(first, a, "x"), &echo{}); !errors.Is(err, executors.ErrSnapshot) || !strings.Contains(err.Error(), "gone on from there already") {
+		t.Errorf("a token twice: %v", err)
+	}
+}
+
+func TestSessionBounds(t *testing.T) {
+	l := launcher(t, nil)
+	e := executorOver(t, l, func(c *python.Config) { c.Sessions = 2 })
+	a := agent()
+	first, second := begin(t, e, a, "x = 1"), begin(t, e, a, "x = 2")
+	begin(t, e, a, "x = 3")
+	if _, err := e.Run(t.Context(), from(first, a, "x"), &echo{}); !errors.Is(err, executors.ErrSnapshot) || !strings.Contains(err.Error(), "keeps 2 sessions") {
+		t.Errorf("the oldest of three: %v", err)
+	}
+	if o := play(t, e, from(second, a, "x")); string(o.Value) != "2" {
+		t.Error(brief(o))
+	}
+
+	none := executorOver(t, l, func(c *python.Config) { c.Sessions = 0 })
+	r := run(a, "1")
+	r.Session = true
+	if o := play(t, none, r); o.State != executors.StateDone || o.Snapshot != nil || o.Unkept == "" {
+		t.Error(brief(o))
+	}
+	small := executorOver(t, l, func(c *python.Config) { c.SessionBytes = 64 << 20 })
+	r.Program.Source = "x = bytearray(100 << 20)"
+	if o := play(t, small, r); o.Snapshot != nil || !strings.Contains(o.Unkept, "memory") {
+		t.Error(brief(o))
+	}
+}
+
+func TestSessionIdle(t *testing.T) {
+	l := launcher(t, nil)
+	e := executorOver(t, l, func(c *python.Config) { c.Idle = time.Millisecond })
+	a := agent()
+	first := begin(t, e, a, "x = 1")
+	for len(l.Status()) > 0 {
+		time.Sleep(5 * time.Millisecond)
+	}
+	if _, err := e.Run(t.Context(), from(first, a, "x"), &echo{}); !errors.Is(err, executors.ErrSnapshot) || !strings.Contains(err.Error(), "nobody used it for 1ms") {
+		t.Error(err)
+	}
+}
+
+// What threads write between two runs is of neither.
+func TestSessionStray(t *testing.T) {
+	e := executor(t, nil)
+	a := agent()
+	first := begin(t, e, a, "import threading, time, os\ngo = threading.Event()\ndone = threading.Event()\n"+
+		"def f():\n  time.sleep(0.1)\n  os.write(1, b'stray')\n  done.set()\nthreading.Thread(target=f, daemon=True).start()\nos.write(1, b'first')")
+	if printed(first, executors.LevelStdout) != "first" {
+		t.Error(brief(first))
+	}
+	time.Sleep(300 * time.Millisecond)
+	o := play(t, e, from(first, a, "done.wait()\nprint('second')"))
+	if printed(o, executors.LevelStdout) != "second\n" {
+		t.Error(brief(o))
+	}
+}
+
+// A session whose interpreter is killed while it waits is gone, and says so.
+func TestSessionKilled(t *testing.T) {
+	l := &kept{Launcher: launcher(t, nil)}
+	e := executorOver(t, l, nil)
+	a := agent()
+	first := begin(t, e, a, "x = 1")
+	if err := l.last.Kill(); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := e.Run(t.Context(), from(first, a, "x"), &echo{}); !errors.Is(err, executors.ErrSnapshot) {
+		t.Error(err)
+	}
+}
+
+// kept keeps the guest that was launched last.
+type kept struct {
+	executors.Launcher
+	last executors.Guest
+}
+
+func (k *kept) Launch(ctx context.Context, s executors.Spec) (executors.Guest, error) {
+	g, err := k.Launcher.Launch(ctx, s)
+	k.last = g
+	return g, err
+}
