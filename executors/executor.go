@@ -246,8 +246,8 @@ var ErrRevoked = errors.New("the policy in force no longer grants what its proce
 // has ended: it tried what it had given up, or what it tried cannot be recorded.
 var ErrViolation = errors.New("the guest was ended")
 
-// ErrOwn is wrapped by Launch where this host cannot give a guest what Spec.Own or
-// Spec.Room names. The executor does without, or has it elsewhere.
+// ErrOwn is wrapped by Launch where this host cannot give a guest what Spec.Own,
+// Code, List or Room names. The executor does without, or has it elsewhere.
 var ErrOwn = errors.New("the executor's own folder cannot be given to a guest")
 
 // Spec is what a guest is started with. The zero value starts nothing.
@@ -277,6 +277,10 @@ type Spec struct {
 	// starts nothing: no file of it, nor its own program again, nor a loader. So its
 	// Kernel grants no programs, and it does not seal itself.
 	Code []profiles.PathRule
+	// List names folders in which the guest may list what it has of them, though the
+	// folders themselves are not its: an interpreter looks for modules by the names
+	// in the folders of sys.path.
+	List []profiles.PathRule
 	// Room is a folder of the executor's own that its guest may read and write; ""
 	// is none. It stands beside Kernel as Own does, and no policy can grant it.
 	Room string

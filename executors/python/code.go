@@ -76,7 +76,7 @@ func (e *Executor) compile(ctx context.Context, s spec) (code []byte, err error)
 	}
 	g, err := e.cfg.Launcher.Launch(ctx, executors.Spec{
 		Executor: profiles.ExecutorPython, Argv: argv(s.env, guest.Compiler), MinTier: s.tier, Kernel: k, Streams: true,
-		CPU: compileTime, MemoryBytes: compileMemory, Own: s.env.Own, Code: s.env.Code, Env: ofProcess(),
+		CPU: compileTime, MemoryBytes: compileMemory, Own: s.env.Own, Code: s.env.Code, List: s.env.List, Env: ofProcess(),
 	})
 	if err != nil {
 		return nil, err

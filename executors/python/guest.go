@@ -93,7 +93,7 @@ func (e *Executor) launch(ctx context.Context, s spec) (*process, error) {
 	g, err := e.cfg.Launcher.Launch(ctx, executors.Spec{
 		Executor: profiles.ExecutorPython, Argv: argv(s.env, guest.Launcher), MinTier: s.tier, Agent: s.agent, Kernel: s.kernel, Streams: true,
 		CPU: time.Duration(s.kernel.CPUMillis) * time.Millisecond, MemoryBytes: s.kernel.MemoryBytes, FileBytes: s.kernel.FileBytes,
-		Own: s.env.Own, Code: s.env.Code, Env: ofProcess(),
+		Own: s.env.Own, Code: s.env.Code, List: s.env.List, Env: ofProcess(),
 	})
 	if err != nil {
 		return nil, refused(err)

@@ -165,6 +165,49 @@ func TestCodeAlone(t *testing.T) {
 	}
 }
 
+// TestList: of a folder that it may list a guest sees what it has in it, by import
+// too; without that it finds nothing there.
+func TestList(t *testing.T) {
+	r, _ := recording(t)
+	needKernel(t, r)
+	s, found := python(t)
+	if !found {
+		t.Skip("no python3 of this system's packages")
+	}
+	dir := under(t, map[string]string{"given.py": "x = 1", "kept.py": "x = 2", "pkg/__init__.py": "", "open/x": "", "open/inner/y": ""})
+	s.Argv = append(s.Argv[:len(s.Argv)-1], `
+import os, sys
+sys.path.append(sys.argv[1])
+def one(name, f):
+    try: print(name, f())
+    except (OSError, ImportError) as e: print(name, type(e).__name__)
+one("list", lambda: sorted(os.listdir(sys.argv[1])))
+one("given", lambda: __import__("given").x)
+one("pkg", lambda: __import__("pkg").__name__)
+one("kept", lambda: __import__("kept").x)
+one("above", lambda: os.listdir(os.path.dirname(sys.argv[1])))
+one("write", lambda: open(sys.argv[1] + "/x", "w"))
+`, dir)
+	s.Kernel.TempBytes, s.Kernel.Scratch = 0, false // the guest's own /tmp is listed anyway
+	s.Own = append(s.Own, granted(dir+"/given.py", dir+"/pkg")...)
+	for _, tt := range []struct {
+		name string
+		list []profiles.PathRule
+		want string
+	}{
+		{"listed", granted(dir), "list ['given.py', 'pkg']\ngiven 1\npkg pkg\nkept ModuleNotFoundError\nabove PermissionError\nwrite PermissionError\n"},
+		{"not listed", nil, "list PermissionError\ngiven ModuleNotFoundError\npkg ModuleNotFoundError\nkept ModuleNotFoundError\nabove PermissionError\nwrite PermissionError\n"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := s
+			s.List = tt.list
+			if out, e := end(t, launch(t, r, s).Guest); out != tt.want {
+				t.Errorf("%q, %+v", out, e)
+			}
+		})
+	}
+}
+
 func mustRead(t *testing.T, name string) string {
 	t.Helper()
 	b, err := os.ReadFile(name)

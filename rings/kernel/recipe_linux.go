@@ -13,6 +13,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/ringd/ringd/executors"
+	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/rings/kernel/cgroup"
 	"github.com/ringd/ringd/rings/kernel/doors"
 	"github.com/ringd/ringd/rings/kernel/filter"
@@ -57,8 +58,11 @@ func kindOf(s executors.Spec) (kind, error) {
 		own += r.Path + "\x00"
 	}
 	own += "\x00" + s.Room
-	for _, r := range s.Code {
-		own += "\x00" + r.Path
+	for _, more := range [][]profiles.PathRule{s.Code, s.List} {
+		own += "\x00"
+		for _, r := range more {
+			own += r.Path + "\x00"
+		}
 	}
 	return kind{
 		profile: digest, own: own, program: s.Argv[0], executor: s.Executor,
@@ -158,7 +162,7 @@ const maxRecipes = 256
 func (r *Ring) newRecipe(k kind, s executors.Spec) (*recipe, error) {
 	now := r.inForce.Load()
 	at := r.places(now)
-	at.Own, at.Code, at.Room = s.Own, s.Code, s.Room
+	at.Own, at.Code, at.List, at.Room = s.Own, s.Code, s.List, s.Room
 	key, err := r.keyOf(s)
 	if err != nil {
 		return nil, err

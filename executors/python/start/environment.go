@@ -15,6 +15,8 @@ type Environment struct {
 	Own  []profiles.PathRule // files and folders that a guest may read, the standard library among them
 	Code []profiles.PathRule // shared objects, and folders of them, that it loads
 
+	List []profiles.PathRule // folders in which it may list what it has
+
 	Sites   []string // folders of packages, behind the standard library on sys.path
 	Preload []string // modules that a guest has loaded before a program
 	// Library lists the top-level names of packages that libraries may load beside the

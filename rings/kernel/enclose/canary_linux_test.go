@@ -325,6 +325,9 @@ func TestOrderRefused(t *testing.T) {
 		{"a workspace over all", func(o *order.Order) { o.Temp, o.Scratch = 1<<20, "/" }},
 		{"a workspace among the devices", func(o *order.Order) { o.Temp, o.Scratch = 1<<20, "/dev/x" }},
 		{"a folder of code where something starts", func(o *order.Order) { o.Mounts[0].Dir, o.Mounts[0].Exec = true, false }},
+		{"a folder that is listed and mounted", func(o *order.Order) {
+			o.Mounts[0].List, o.Mounts[0].Dir, o.Mounts[0].Read, o.Mounts[0].Exec, o.Mounts[0].Map = true, true, true, false, false
+		}},
 		{"a folder that starts, with a key", func(o *order.Order) { o.Key, o.Mounts[0].Dir = order.Key{1, 2, 3}, true }},
 		{"a folder of code that can be written", func(o *order.Order) {
 			o.Key, o.Mounts[0].Dir, o.Mounts[0].Exec, o.Mounts[0].Write = order.Key{1, 2, 3}, true, false, true

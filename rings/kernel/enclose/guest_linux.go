@@ -88,6 +88,9 @@ func newGuest(o order.Order, stays bool) (*guest, error) {
 		if (m.Exec || m.Map) && m.Write || m.Exec && m.Dir {
 			return wrong("%s would be a folder or a file of its own making that starts", m.Path)
 		}
+		if m.List && (!m.Dir || m.Read || m.Write || m.Exec || m.Map || m.Hide || m.Once || m.Link != "") {
+			return wrong("%s would be listed, and more", m.Path)
+		}
 		if m.Map && m.Dir && o.Key == (order.Key{}) {
 			return wrong("%s would be a folder of code where a loader can be started", m.Path)
 		}

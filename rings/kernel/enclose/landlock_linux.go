@@ -76,6 +76,9 @@ func (g *guest) grant(fd int, m order.Mount) error {
 	if m.Read || m.Map {
 		rights |= rightsRead
 	}
+	if m.List {
+		rights |= ll.AccessFSReadDir
+	}
 	if m.Write {
 		rights |= rightsWrite
 	}

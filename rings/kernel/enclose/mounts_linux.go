@@ -91,6 +91,8 @@ func (g *guest) setMounts() error {
 			err = g.link(root, m)
 		} else if m.Hide {
 			err = g.hide(root, m)
+		} else if m.List {
+			err = g.list(root, m)
 		}
 		if err != nil {
 			return err
@@ -104,7 +106,7 @@ func (g *guest) setMounts() error {
 func (g *guest) clone() ([]source, error) {
 	sources := make([]source, 0, len(g.Mounts)+len(devices()))
 	for _, m := range g.Mounts {
-		if m.Link != "" || m.Hide {
+		if m.Link != "" || m.Hide || m.List {
 			continue
 		}
 		s, err := take(m, flagsOf(m))
@@ -415,6 +417,23 @@ func (g *guest) link(root int, m order.Mount) error {
 		return broken(order.LayerMounts, "look at "+m.Path, errors.New("the link leads elsewhere than when the policy was prepared"))
 	}
 	return nil
+}
+
+// list makes a folder of the guest's own root, in which what is mounted there is
+// found. Below a folder of the host it would be the host's.
+func (g *guest) list(root int, m order.Mount) error {
+	if g.below(m.Path) {
+		return broken(order.LayerMounts, "list "+m.Path, errors.New("it lies in a folder of the host"))
+	}
+	if err := g.folder(root, m.Path); err != nil {
+		return err
+	}
+	fd, err := unix.Openat(root, m.Path[1:], unix.O_PATH|unix.O_DIRECTORY|unix.O_NOFOLLOW|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return broken(order.LayerMounts, "open "+m.Path, err)
+	}
+	defer unix.Close(fd)
+	return g.grant(fd, m)
 }
 
 // hide covers what stands at a path.

@@ -101,6 +101,7 @@ type Mount struct {
 	Write  bool   // may be changed
 	Exec   bool   // may be started
 	Map    bool   // may be mapped executable: a library, a program, its interpreter; of a folder all in it, see Key
+	List   bool   `json:",omitempty"` // a folder of the guest's own root: what the guest has in it may be listed, and nothing is mounted
 	Hide   bool   // what stands there is covered: nothing is granted
 	Once   bool   `json:",omitempty"` // the program of the guest, which init starts: it stands nowhere
 	Link   string // not "": a symbolic link of this text, and nothing is mounted

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/profiles/paths"
 )
 
 // Bounds of a search for objects among an executor's code: an environment of
@@ -16,21 +17,26 @@ const (
 	maxCodeDepth   = 32
 )
 
-// loadable tells whether what an executor names as code may be loaded: nobody who is
-// not trusted changes it, the guests least of all.
-func (r *resolver) loadable(g grant) bool {
+// kept tells whether what an executor lets its guest read, or load as code, may be:
+// no guest changes it, since another one runs by it, and code nobody who is not
+// trusted.
+func (r *resolver) kept(g grant) bool {
 	const elsewhere = "keep it in a folder that the policy lets no guest write into"
+	what := "is the executor's own"
+	if r.loads.Has(g.real) {
+		what = "is loaded as code"
+	}
 	if r.written.Cover(g.real) {
-		r.refuse(g.rule, elsewhere, "is loaded as code and a guest may change it")
+		r.refuse(g.rule, elsewhere, "%s and a guest may change it", what)
 		return false
 	}
 	for _, w := range slices.Sorted(maps.Keys(r.written)) {
-		if r.loads.Cover(w) {
-			r.refuse(g.rule, elsewhere, "is loaded as code and a guest may change %s in it", w)
+		if paths.Of(g.real).Cover(w) {
+			r.refuse(g.rule, elsewhere, "%s and a guest may change %s in it", what, w)
 			return false
 		}
 	}
-	return r.trusted(g.rule, g.place, "")
+	return !r.loads.Has(g.real) || r.trusted(g.rule, g.place, "")
 }
 
 // code makes nodes of what the objects among the executor's code need and does not
@@ -52,6 +58,21 @@ func (r *resolver) code() {
 		if s.left < 0 {
 			r.refuse(n.rule, "grant fewer packages", "holds more than %d entries, or folders deeper than %d", maxCodeEntries, maxCodeDepth)
 			return
+		}
+	}
+}
+
+// shown makes nodes of the folders in which a guest may list what it has.
+func (r *resolver) shown() {
+	for _, rule := range r.at.List {
+		p, ok := r.find(rule)
+		switch {
+		case !ok, !r.grantable(rule, p), !r.steady(rule, p):
+		case !p.info.dir():
+			r.refuse(rule, "name a folder", "is no folder")
+		case r.nodes[p.real] == nil:
+			r.follow(p)
+			r.nodes[p.real] = &node{info: p.info, list: true, rule: rule}
 		}
 	}
 }

@@ -62,6 +62,7 @@ type grant struct {
 	place
 	rule profiles.PathRule
 	own  bool
+	kept bool // and no guest changes it
 }
 
 // files makes nodes of what may be read and written, and gives the rules with
@@ -84,7 +85,7 @@ func (r *resolver) files(read, write []profiles.PathRule) (readable, writable []
 			if !r.grantable(rule, p) {
 				continue
 			}
-			all = append(all, grant{p, rule, own})
+			all = append(all, grant{p, rule, own, own && rule.Path != r.at.Room})
 			if !own {
 				out = append(out, profiles.PathRule{Path: p.real, Rule: rule.Rule})
 			}
@@ -113,7 +114,7 @@ func (r *resolver) files(read, write []profiles.PathRule) (readable, writable []
 			r.grants[g.real] = struct{}{}
 		}
 		r.follow(g.place)
-		if r.loads.Has(g.real) && !r.loadable(g) {
+		if g.kept && !r.kept(g) {
 			continue
 		}
 		if r.nodes[g.real] == nil {

@@ -184,6 +184,9 @@ func show(mounts []order.Mount) (out []string) {
 		if m.Hide {
 			name = "hide"
 		}
+		if m.List {
+			name = "list"
+		}
 		slash := ""
 		if m.Dir {
 			slash = "/"

@@ -9,7 +9,7 @@ import (
 // Stands tells whether something of the host stands at a folder, or in it.
 func Stands(mounts []order.Mount, folder string) bool {
 	for _, m := range mounts {
-		if !m.Once && (m.Path == folder || strings.HasPrefix(m.Path, folder+"/")) {
+		if !m.Once && !m.List && (m.Path == folder || strings.HasPrefix(m.Path, folder+"/")) {
 			return true
 		}
 	}

@@ -28,6 +28,7 @@ type node struct {
 	info                          info
 	read, write, exec, load, hide bool
 	once                          bool              // init starts it, and it stands nowhere
+	list                          bool              // a folder of the guest's own
 	rule                          profiles.PathRule // that it stands for
 }
 
@@ -96,6 +97,7 @@ func Resolve(k profiles.Kernel, program string, at Places) (Plan, error) {
 	plan.Program = r.program(program, k.Path || len(at.Code) > 0)
 	plan.Kernel.Libraries = r.libraries(k.Libraries)
 	r.code()
+	r.shown()
 	r.loaderFiles()
 	r.customary()
 	if err := errors.Join(r.refused...); err != nil {
@@ -238,7 +240,7 @@ func (r *resolver) assemble() ([]order.Mount, error) {
 	folders := map[string]*node{}
 	for _, name := range slices.Sorted(maps.Keys(r.nodes)) {
 		n := r.nodes[name]
-		if n.once {
+		if n.once || n.list {
 			continue
 		}
 		above := nearest(folders, name)
@@ -257,9 +259,12 @@ func (r *resolver) assemble() ([]order.Mount, error) {
 	}
 	out := make([]order.Mount, 0, len(r.nodes)+len(r.links))
 	for name, n := range r.nodes {
+		if n.list && nearest(folders, name) != nil {
+			continue // it is the host's, with what the mount above gives
+		}
 		out = append(out, order.Mount{
 			Path: name, Device: n.info.device, Inode: n.info.inode, Dir: n.info.dir(),
-			Read: n.read, Write: n.write, Exec: n.exec, Map: n.load, Hide: n.hide, Once: n.once,
+			Read: n.read, Write: n.write, Exec: n.exec, Map: n.load, Hide: n.hide, Once: n.once, List: n.list,
 		})
 	}
 	text := 0

@@ -28,6 +28,8 @@ type Places struct {
 	Own []profiles.PathRule
 	// Code is what its program loads as code, likewise.
 	Code []profiles.PathRule
+	// List names folders in which its guest may list what it has, likewise.
+	List []profiles.PathRule
 	// Room is what it lets its guest read and write; "" is nothing.
 	Room string
 	// Written lists what guests may write into, those of other agents as well, by
@@ -57,7 +59,7 @@ func (p Places) RefusesOwn(err error) bool {
 	if !errors.As(err, &no) {
 		return false
 	}
-	for _, own := range slices.Concat(p.Own, p.Code) {
+	for _, own := range slices.Concat(p.Own, p.Code, p.List) {
 		if no.Path == own.Path && no.Rule == own.Rule {
 			return true
 		}
