@@ -195,8 +195,8 @@ one("write", lambda: open(sys.argv[1] + "/x", "w"))
 		list []profiles.PathRule
 		want string
 	}{
-		{"listed", granted(dir), "list ['given.py', 'pkg']\ngiven 1\npkg pkg\nkept ModuleNotFoundError\nabove PermissionError\nwrite PermissionError\n"},
-		{"not listed", nil, "list PermissionError\ngiven ModuleNotFoundError\npkg ModuleNotFoundError\nkept ModuleNotFoundError\nabove PermissionError\nwrite PermissionError\n"},
+		{"listed", granted(dir), "list ['given.py', 'pkg']\ngiven 1\npkg pkg\nkept ModuleNotFoundError\nabove PermissionError\nwrite OSError\n"},
+		{"not listed", nil, "list PermissionError\ngiven ModuleNotFoundError\npkg ModuleNotFoundError\nkept ModuleNotFoundError\nabove PermissionError\nwrite OSError\n"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := s
