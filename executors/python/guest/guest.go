@@ -42,6 +42,9 @@ var bridgeText string
 //go:embed py/report.py
 var reportText string
 
+//go:embed py/traceback.py
+var tracebackText string
+
 //go:embed py/policy.py
 var policyText string
 
@@ -64,6 +67,7 @@ func Source() []byte {
 		"values", valuesText,
 		"bridge", bridgeText,
 		"report", reportText,
+		"traceback", tracebackText,
 		"policy", policyText,
 		"audit", auditText,
 		"guard", guardText,

@@ -12,6 +12,7 @@ import frames
 import guard
 import report
 import seal
+import traceback
 import values
 
 try:
@@ -278,7 +279,7 @@ class Guest:
         text = values.shown(repr, value, most)
         out = values.dumps(report.text(text, most))
         while len(out) > most:
-            text = text[:len(text) // 2]
+            text = text[:min(len(text) * most // len(out), len(text) - 1)]
             out = values.dumps(report.text(text, most))
         return out
 
@@ -294,7 +295,7 @@ class Guest:
             except BaseException:
                 pass
         try:
-            write(sys.stderr, report.written(e))
+            write(sys.stderr, traceback.written(e))
         except BaseException:
             pass
 

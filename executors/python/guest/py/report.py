@@ -1,18 +1,12 @@
-"""How a program ended, as the host and whoever wrote it are told.
-
-The module traceback is not used: it costs milliseconds, the policy may deny it, and
-the program may have changed it.
-"""
-import sys
+"""How a program ended, as the host and whoever wrote it are told."""
 import _io
+import sys
 
 import bridge
 import values
 
 MAX_FRAMES = 64  # of a ProgramError
-MAX_SHOWN = 100  # of a traceback on stderr
 MAX_TEXT = 8192
-MAX_CHAIN = 20
 MAX_FILE = 4 << 20
 
 # Texts of the program, by the name that its frames show.
@@ -93,138 +87,6 @@ def place(function, file, line, column):
     return {"function": text(function, 256), "file": text(file, 1024), "line": max(int(line), 0), "column": max(int(column), 0)}
 
 
-def written(e):
-    """The text that python writes to standard error for an exception that nobody caught."""
-    out, seen = [], set()
-    chain(e, out, seen, 0)
-    return "".join(out)
-
-
-_CAUSE = "\nThe above exception was the direct cause of the following exception:\n\n"
-_CONTEXT = "\nDuring handling of the above exception, another exception occurred:\n\n"
-
-
-def chain(e, out, seen, depth, indent=""):
-    seen.add(id(e))
-    before, between = e.__cause__, _CAUSE
-    if before is None and not e.__suppress_context__:
-        before, between = e.__context__, _CONTEXT
-    if before is not None and id(before) not in seen and depth < MAX_CHAIN:
-        chain(before, out, seen, depth + 1, indent)
-        out.append(indented(between, indent))
-    members = getattr(e, "exceptions", None) if _groups and isinstance(e, _groups) else None
-    part = [] if isinstance(e, SyntaxError) and not frames_of(e) else stack(e, members is not None)
-    part += last_lines(e)
-    if members is None:
-        out.append(indented("".join(part), indent))
-        return
-    group(e, members, part, out, seen, depth, indent)
-
-
-_groups = __builtins__.get("BaseExceptionGroup")  # of 3.11 and later
-
-
-def group(e, members, part, out, seen, depth, indent):
-    """An exception group, with its members below."""
-    inner = indent + "  "
-    if not indent:
-        part[0] = "  + " + part[0]
-        inner = "  "
-    body = "".join(part)
-    first, _, rest = body.partition("\n")
-    out.append((first if not indent else indent + "| " + first) + "\n" + indented(rest, inner + "| ", False))
-    shown = members[:15]
-    for n, m in enumerate(shown, 1):
-        head = "+-" if n == 1 else "  "
-        out.append("%s%s+---------------- %d ----------------\n" % (inner, head, n))
-        sub = []
-        if depth < 10 and id(m) not in seen:
-            chain(m, sub, seen, depth + 1, "")
-        out.append(indented("".join(sub).replace("  + ", "", 1) if sub and sub[0].startswith("  + ") else "".join(sub), inner + "  | ", False))
-    if len(members) > len(shown):
-        out.append("%s  +---------------- ... ----------------\n%s  | and %d more exceptions\n" % (inner, inner, len(members) - len(shown)))
-    out.append("%s  +------------------------------------\n" % inner)
-
-
-def indented(s, indent, blank=True):
-    if not indent or not s:
-        return s
-    return "".join(indent + line if line.strip() or blank else indent.rstrip() + "\n" for line in s.splitlines(True))
-
-
-def stack(e, in_group):
-    """The frames that e passed, as python writes them."""
-    frames = frames_of(e)
-    out = []
-    if frames:
-        out.append("Exception Group Traceback (most recent call last):\n" if in_group else "Traceback (most recent call last):\n")
-    last, times = None, 0
-    if len(frames) > 2 * MAX_SHOWN:
-        frames = frames[:MAX_SHOWN] + [None] * (len(frames) - 2 * MAX_SHOWN) + frames[-MAX_SHOWN:]
-    for f in frames:
-        key = f and (f[0].co_filename, f[1], f[0].co_name)
-        times = times + 1 if key == last else 1
-        if key != last:
-            last = key
-        if f is None or times > 3:
-            continue
-        out.append(shown_frame(*f))
-    return repeated(frames, out)
-
-
-def repeated(frames, out):
-    """Say how often the frames that were left out repeat."""
-    left = len(frames) + (1 if out and out[0].endswith("last):\n") else 0) - len(out)
-    if left > 0:
-        out.append("  [%d more frames]\n" % left)
-    return out
-
-
-def shown_frame(code, line, lasti):
-    s = '  File "%s", line %s, in %s\n' % (text(code.co_filename, 1024), line, text(code.co_name, 256))
-    source = line_of(code.co_filename, line or 0)
-    stripped = source.strip()
-    if not stripped:
-        return s
-    return s + "    " + stripped + "\n" + carets(code, line, lasti, source, stripped)
-
-
-def carets(code, line, lasti, source, stripped):
-    """The line of carets below a source line, where it says more than the line itself."""
-    p = position(code, lasti)
-    if p is None or p[0] != line or p[1] != line:
-        return ""
-    lead = len(source) - len(source.lstrip())
-    raw = source.encode("utf-8")
-    start, end = (len(raw[:n].decode("utf-8", "replace")) - lead for n in p[2:])
-    if start < 0 or end <= start or end > len(stripped) or (start == 0 and end == len(stripped)):
-        return ""
-    return "    " + " " * start + marks(stripped[start:end]) + "\n"
-
-
-def marks(segment):
-    """Carets under an expression: under its operator, or its index, and tildes under the rest."""
-    try:
-        tree = compile(segment, "", "eval", 0x400, True).body
-        raw = segment.encode("utf-8")
-        chars = lambda n: len(raw[:n].decode("utf-8"))
-        kind = type(tree).__name__
-        if kind == "BinOp":
-            a, b = chars(tree.left.end_col_offset), chars(tree.right.col_offset)
-            while segment[a] in " )":
-                a += 1
-            n = 2 if segment[a:a + 2] in ("**", "//", "<<", ">>") else 1
-            return "~" * a + "^" * n + "~" * (len(segment) - a - n)
-        if kind == "Subscript":
-            a = chars(tree.value.end_col_offset)
-            while segment[a] != "[":
-                a += 1
-            return "~" * a + "^" * (len(segment) - a)
-    except Exception:
-        pass
-    return "^" * len(segment)
-
-
 _files = {}
 
 
@@ -251,19 +113,24 @@ def last_lines(e):
     t = type(e)
     name = text(t.__qualname__, 256)
     module = t.__module__
-    if type(module) is str and module not in ("builtins", "__main__"):
+    if type(module) is str and module != "builtins" and (module != "__main__" or sys.version_info < (3, 11)):
         name = text(module, 256) + "." + name
     out = []
     if isinstance(e, SyntaxError):
         out = syntax_lines(e)
         s = values.shown(str, e.msg) if e.msg else "<no detail available>"
     else:
-        s = values.shown(str, e, MAX_TEXT)
+        s = values.shown(str, e, MAX_TEXT, "<exception str() failed>") + suggested(e)
     out.append("%s: %s\n" % (name, text(s)) if s else name + "\n")
     notes = getattr(e, "__notes__", None)
     if type(notes) is list:
         out += [text(values.shown(str, n)) + "\n" for n in notes[:100]]
-    return out
+    return "".join(out)
+
+
+def suggested(e):
+    """What a misspelt name was meant to be: the file traceback puts it here."""
+    return ""
 
 
 def syntax_lines(e):
@@ -280,6 +147,8 @@ def syntax_lines(e):
         end = e.end_offset if type(e.end_offset) is int and e.end_lineno == e.lineno and e.end_offset > 0 else e.offset
         a = e.offset - 1 - lead
         n = max(end - 1 - lead - a, 1) if end > e.offset else 1
+        if isinstance(e, IndentationError) and sys.version_info < (3, 13):
+            n = 1
         if a >= 0:
             pad = "".join(c if c.isspace() else " " for c in stripped[:a])
             out.append("    %s%s\n" % (pad + " " * (a - len(pad)), "^" * n))

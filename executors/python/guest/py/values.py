@@ -337,13 +337,13 @@ def digits(v):
     return sign + digits(high) + digits(low).rjust(half, "0")
 
 
-def shown(how, v, most=8192):
+def shown(how, v, most=8192, failed=""):
     """how(v), str or repr, which is the program's own code: whatever that does."""
     try:
         text = how(v)
         return _str(text)[:most]
     except BaseException as e:
-        return "<%s of a %s failed: %s>" % (how.__name__, _str(type(v).__name__), _str(type(e).__name__))
+        return failed or "<%s of a %s failed: %s>" % (how.__name__, _str(type(v).__name__), _str(type(e).__name__))
 
 
 def decode(text):
