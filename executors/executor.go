@@ -81,6 +81,16 @@ var (
 	ErrSlow = errors.New("the snapshot was not restored in time")
 )
 
+// SessionError wraps ErrSnapshot: the process that had a session is gone, or cannot
+// serve the run. Why is for whoever asked, and holds nothing of the host.
+type SessionError struct{ Why string }
+
+// Error is the reason.
+func (e *SessionError) Error() string { return e.Why }
+
+// Unwrap is ErrSnapshot.
+func (e *SessionError) Unwrap() error { return ErrSnapshot }
+
 // Program is source text. Name is what frames show.
 type Program struct {
 	Name     string

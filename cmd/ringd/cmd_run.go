@@ -58,6 +58,10 @@ A shell script (--executor shell) has its standard output and error on ours. It
 is checked before any of it runs, and each program that it starts once more: the
 first refusal stops it, says what had run and what to do instead.
 
+A Python program (--executor python) runs in this host's CPython and has its
+standard output and error on ours. The value of a last expression that JSON has
+no form for is shown as repr shows it, and None is not.
+
 Audit log and store are kept in --state DIR; without it they live in a temporary
 folder, in memory or below TMPDIR, that is removed at the end. With --socket
 or --url the program runs in the daemon, under its policy and its bridges.
@@ -65,18 +69,21 @@ or --url the program runs in the daemon, under its policy and its bridges.
 A program that waits for an approver stops, and its memory is sealed. At a
 terminal ringd shows the call and asks. With --state the run is kept instead,
 unless --ask is given: ringd approve, and then ringd resume, go on with it on
-any day. With neither it is ended.
+any day. With neither it is ended. A Python program, and a script half way,
+cannot be written down: such a call holds the process for at most the approval's
+hold (5m), and is refused then. Without somebody to ask the run is ended.
 
 Exit codes: 0 done and nothing refused, 1 something was refused (even where the
 program went on without it) or the program failed, 2 usage or unreadable input,
 125 the executor or a layer the policy asks for is not available here: nothing
 ran, 126 a shell script was refused before or while it ran. The exit code of a
-script that ran is in the outcome of --json.`,
+script or a Python program that ran is in the outcome of --json.`,
 		Example: `  ringd run -p policy.yaml --executor js program.ts
   echo '1+1' | ringd run -p policy.yaml --executor js -
   ringd run -p policy.yaml --executor js --input diff=diff.json \
     --bridge spawnSubagent=./reviewer --report review.ts
-  ringd run -p policy.yaml --executor shell build.sh`,
+  ringd run -p policy.yaml --executor shell build.sh
+  ringd run -p policy.yaml --executor python --stdin data.csv report.py`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.program = args[0]
@@ -98,8 +105,8 @@ script that ran is in the outcome of --json.`,
 	o.daemon.BindRemote(cmd)
 	f.BoolVar(&o.detach, "detach", false, "in a daemon: print the run's id, do not wait")
 	f.StringVar(&o.session, "session", "", "go on from what the last run under NAME left")
-	f.StringVar(&o.stdin, "stdin", "", "FILE, or -: a script's standard input")
-	f.StringVar(&o.cwd, "cwd", "", "folder that a script starts in")
+	f.StringVar(&o.stdin, "stdin", "", "FILE, or -: standard input of a script or a Python program")
+	f.StringVar(&o.cwd, "cwd", "", "folder that a script or a Python program starts in")
 	f.StringVar(&o.grants, "grants", "", "FILE.json that narrows what the run is granted")
 	o.bindHere(cmd)
 	required(cmd, "executor")

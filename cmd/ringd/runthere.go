@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/cli"
 	"github.com/ringd/ringd/schema/client"
@@ -26,7 +27,7 @@ func (p *program) runThere(ctx context.Context, o runOptions, req wire.RunReques
 		_, err := fmt.Fprintln(p.Out, run.ID)
 		return err
 	}
-	printed := int64(0)
+	printed, told := int64(0), map[string]bool{}
 	for e, err := range c.Events(ctx, run.ID, 0) {
 		if err != nil {
 			return p.leave(ctx, c, run.ID, err)
@@ -34,6 +35,9 @@ func (p *program) runThere(ctx context.Context, o runOptions, req wire.RunReques
 		if e.Console != nil && e.Console.Seq > printed {
 			printed = e.Console.Seq
 			p.Console(*e.Console, o.asJSON)
+		}
+		if e.Call != nil && e.Call.State == "pending" {
+			p.held(ctx, c, run.ID, told)
 		}
 		if e.Type == wire.EventState && e.State != wire.StateRunning {
 			break
@@ -48,6 +52,20 @@ func (p *program) runThere(ctx context.Context, o runOptions, req wire.RunReques
 		}
 	}
 	return p.finish(o, run, nil)
+}
+
+// held says, once for each call and who has to answer it, what a program is held for.
+func (p *program) held(ctx context.Context, c *client.Client, id string, told map[string]bool) {
+	run, err := c.GetRun(ctx, id, 0)
+	if err != nil {
+		return // the events go on, or say why not
+	}
+	for _, call := range run.Pending {
+		if key := call.ID + " " + call.For; call.Held && !told[key] {
+			told[key] = true
+			p.Page(p.Err).Held(run, call, time.Now())
+		}
+	}
 }
 
 // leave cancels a run that nobody waits for any more, when the user ended the

@@ -127,7 +127,7 @@ func (c *Client) StartRun(ctx context.Context, r wire.RunRequest) (wire.Run, err
 }
 
 // GetRun returns a run as it stands; it waits at most that long for it to pause
-// or end.
+// or end, or to wait for its harness while it runs.
 func (c *Client) GetRun(ctx context.Context, id string, wait time.Duration) (wire.Run, error) {
 	var out wire.Run
 	path := "/v1/runs/" + url.PathEscape(id)
@@ -137,21 +137,25 @@ func (c *Client) GetRun(ctx context.Context, id string, wait time.Duration) (wir
 	return out, c.call(ctx, "GET", path, nil, &out)
 }
 
-// Run starts a program and waits until it pauses or ends.
+// Run starts a program and waits as Wait does.
 func (c *Client) Run(ctx context.Context, r wire.RunRequest) (wire.Run, error) {
 	r.WaitMillis = wire.MaxWaitMillis
 	out, err := c.StartRun(ctx, r)
-	if err != nil || out.State != wire.StateRunning {
+	if err != nil || rests(out) {
 		return out, err
 	}
 	return c.Wait(ctx, out.ID)
 }
 
-// Wait waits until a run pauses or ends.
+// rests reports whether a run does nothing before somebody outside does.
+func rests(r wire.Run) bool { return r.State != wire.StateRunning || r.AwaitsHarness() }
+
+// Wait waits until a run pauses or ends, or waits for its harness while it runs, as
+// one does that cannot pause: see wire.Pending.Held.
 func (c *Client) Wait(ctx context.Context, id string) (wire.Run, error) {
 	for {
 		out, err := c.GetRun(ctx, id, wire.MaxWaitMillis*time.Millisecond)
-		if err != nil || out.State != wire.StateRunning {
+		if err != nil || rests(out) {
 			return out, err
 		}
 	}
@@ -162,7 +166,7 @@ func (c *Client) Answer(ctx context.Context, id string, answers ...wire.Answer) 
 	var out wire.Run
 	body := wire.Answers{Answers: answers, WaitMillis: wire.MaxWaitMillis}
 	err := c.call(ctx, "POST", "/v1/runs/"+url.PathEscape(id)+"/answers", body, &out)
-	if err != nil || out.State != wire.StateRunning {
+	if err != nil || rests(out) {
 		return out, err
 	}
 	return c.Wait(ctx, id)

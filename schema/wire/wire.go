@@ -51,10 +51,10 @@ type Program struct {
 	Name     string `json:"name,omitempty"`
 	Language string `json:"language,omitempty"`
 	Source   string `json:"source"`
-	// Stdin is the standard input of a script, as text; Cwd the folder it starts in,
-	// absolute and clean. Of the shell executor alone. Without Cwd a script starts in
-	// the first folder that the policy lets it write, else read, else in an empty one
-	// of its own.
+	// Stdin is the standard input of a script or a Python program, as text; Cwd the
+	// folder it starts in, absolute and clean. Of these executors alone. Without Cwd it
+	// starts in the first folder that the policy lets it write, else read, else in an
+	// empty one of its own.
 	Stdin string `json:"stdin,omitempty"`
 	Cwd   string `json:"cwd,omitempty"`
 }
@@ -68,10 +68,13 @@ type Run struct {
 	Executor string          `json:"executor,omitempty"`
 	Created  *time.Time      `json:"created,omitempty"`
 	Value    json.RawMessage `json:"value,omitempty"`
-	Console  []ConsoleEntry  `json:"console"`
-	Dropped  int64           `json:"console_dropped_bytes,omitempty"`
-	// Stdout and Stderr are what a script and its programs wrote there; ExitCode is
-	// that of the script, 126 when it was refused something.
+	// Repr says that Value is a text which shows a value that is not JSON, as Python's
+	// repr does.
+	Repr    bool           `json:"repr,omitempty"`
+	Console []ConsoleEntry `json:"console"`
+	Dropped int64          `json:"console_dropped_bytes,omitempty"`
+	// Stdout and Stderr are what a script and its programs, or a Python program, wrote
+	// there; ExitCode is its own, 126 when a script was refused something.
 	Stdout   string `json:"stdout"`
 	Stderr   string `json:"stderr"`
 	ExitCode int    `json:"exit_code"`
@@ -79,7 +82,11 @@ type Run struct {
 	// in order, and RanMore how many came after.
 	Ran     [][]string `json:"ran,omitempty"`
 	RanMore int64      `json:"ran_more,omitempty"`
-	// Asked are the programs whose start people were asked to approve.
+	// Imports are the modules that a Python program itself imported, as its guest says:
+	// each once, in order, the first 512.
+	Imports []string `json:"imports,omitempty"`
+	// Asked are the programs whose start people were asked to approve, and the calls
+	// that a program was held for meanwhile.
 	Asked       []Asked             `json:"asked,omitempty"`
 	Error       *RunError           `json:"error,omitempty"`
 	Pending     []Pending           `json:"pending,omitempty"`
@@ -97,15 +104,15 @@ type Run struct {
 // When people were asked about the start of a program.
 const (
 	AskedBeforeStart = "before_start" // nothing of the script had run
-	AskedHeld        = "held"         // half way, and the script was held meanwhile
+	AskedHeld        = "held"         // half way, and the script or the program was held meanwhile
 )
 
 // Asked is the start of a program that people were asked to approve.
 type Asked struct {
 	Call       string   `json:"call"`
-	Capability string   `json:"capability"` // exec:/usr/bin/git
-	Argv       []string `json:"argv"`
-	When       string   `json:"when"` // before_start | held
+	Capability string   `json:"capability"` // exec:/usr/bin/git, bridge:sendEmail
+	Argv       []string `json:"argv"`       // of a program's start
+	When       string   `json:"when"`       // before_start | held
 }
 
 // ConsoleEntry is one console line.
@@ -133,18 +140,31 @@ type Frame struct {
 // Pending is an open call that the run waits on. Args are what they were when
 // the program called; what the call is answered or approved for.
 type Pending struct {
-	ID      string          `json:"id"`
-	Bridge  string          `json:"bridge"`
-	Args    json.RawMessage `json:"args"`
-	For     string          `json:"for"` // approver | harness
-	Digest  string          `json:"digest"`
-	Expires *time.Time      `json:"expires,omitempty"` // no approval counts from then on
+	ID     string          `json:"id"`
+	Bridge string          `json:"bridge"`
+	Args   json.RawMessage `json:"args"`
+	For    string          `json:"for"` // approver | harness
+	Digest string          `json:"digest"`
+	// Held says that the program waits in its process, which cannot be written down:
+	// the run does not pause, and the call is answered while it is running.
+	Held    bool       `json:"held,omitempty"`
+	Expires *time.Time `json:"expires,omitempty"` // no approval counts from then on
 	// From are the owners of which one must approve; empty: any approver may.
 	From      []string   `json:"from,omitempty"`
 	Count     int64      `json:"count,omitempty"`     // how many different approvers it takes
 	Approvals []Approved `json:"approvals,omitempty"` // those that approved so far
 	// Rule is the line of the policy that asks for the approval, once it is known.
 	Rule *profiles.Rule `json:"rule,omitempty"`
+}
+
+// AwaitsHarness reports whether a run that does not pause waits for its harness.
+func (r Run) AwaitsHarness() bool {
+	for _, p := range r.Pending {
+		if r.State == StateRunning && p.Held && p.For == "harness" {
+			return true
+		}
+	}
+	return false
 }
 
 // Approved is one approval that a call has.

@@ -131,6 +131,7 @@ func OfRun(err error, v *port.View) (executors.State, *executors.ProgramError) {
 		return executors.StateFailed, &executors.ProgramError{Name: name, Message: text}
 	}
 	var denial *profiles.Denial
+	var gone *executors.SessionError
 	switch {
 	case errors.As(err, &denial):
 		if len(v.Denials) < port.MaxDenials {
@@ -142,6 +143,9 @@ func OfRun(err error, v *port.View) (executors.State, *executors.ProgramError) {
 	case errors.Is(err, executors.ErrEngine): // of a session: a pause stands
 		return failed("SessionUnusable",
 			shape.Clip("the state of the session needs an engine that is not configured, or has to be forgotten: "+err.Error(), 400))
+	case errors.As(err, &gone):
+		return failed("SessionUnusable", shape.Clip(gone.Why, 400)+"; what it held is lost: the session has to be forgotten (DELETE /v1/sessions/NAME, "+
+			"ringd sessions drop NAME), and its next run begins anew")
 	case errors.Is(err, executors.ErrSnapshot):
 		return failed("SessionUnusable", "the state of the session cannot be restored: it has to be forgotten")
 	default:

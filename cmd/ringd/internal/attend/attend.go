@@ -12,7 +12,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/ask"
@@ -114,7 +113,7 @@ func (a *Attendant) follow(ctx context.Context, id string) (wire.Run, error) {
 			}
 		}
 		if !stopped {
-			if slices.ContainsFunc(events, func(e wire.Event) bool { return e.Call != nil && e.Call.State == "pending" && isStart(e.Call.Bridge) }) {
+			if slices.ContainsFunc(events, func(e wire.Event) bool { return e.Call != nil && e.Call.State == "pending" }) {
 				if err := a.held(ctx, id); err != nil {
 					return wire.Run{}, err
 				}
@@ -163,16 +162,7 @@ func (a *Attendant) rest(run wire.Run) {
 	a.stdout, a.stderr = len(run.Stdout), len(run.Stderr)
 }
 
-// isStart reports whether a call is the start of a program by a script.
-func isStart(bridge string) bool { return strings.HasPrefix(bridge, "exec:") }
-
-// ahead reports whether a call was asked before anything of the script had run: then
-// the run pauses, as for any other call, and may be kept.
-func ahead(run wire.Run, call string) bool {
-	return slices.ContainsFunc(run.Asked, func(x wire.Asked) bool { return x.Call == call && x.When == wire.AskedBeforeStart })
-}
-
-// held asks about the starts of programs that a script is held for, half way. When
+// held asks about the calls that a program is held for: it does not pause. When
 // nobody here can say, the run ends: it could only wait until it is refused.
 func (a *Attendant) held(ctx context.Context, id string) error {
 	run, err := a.Daemon.GetRun(context.WithoutCancel(ctx), a.Actor, id, 0)
@@ -180,7 +170,7 @@ func (a *Attendant) held(ctx context.Context, id string) error {
 		return err
 	}
 	for _, c := range run.Pending {
-		if !isStart(c.Bridge) || c.For != "approver" || ahead(run, c.ID) {
+		if !c.Held {
 			continue
 		}
 		spoke, err := a.speak(ctx, run, c)
@@ -194,15 +184,27 @@ func (a *Attendant) held(ctx context.Context, id string) error {
 		case err != nil:
 			return errors.Join(err, a.end(ctx, id))
 		case !spoke:
-			fmt.Fprintf(a.Err, "ringd: the script is ended: call %s of %s waits for an approver, %s\n", c.ID, render.Visible(c.Bridge), a.absent(c))
+			fmt.Fprintf(a.Err, "ringd: the program is ended: call %s of %s waits for %s, %s\n%s", c.ID, render.Visible(c.Bridge), article(c.For), a.absent(c), a.hint())
 			return a.end(ctx, id)
 		}
 	}
 	return nil
 }
 
-// absent says why nobody here approves a call.
+// hint says what would help a program that is held and cannot be kept.
+func (a *Attendant) hint() string {
+	if !a.Keep {
+		return ""
+	}
+	return "    hint: a run that is held half way is kept in no state folder: --ask asks at the\n" +
+		"    terminal, and a daemon (ringd serve, ringd run --socket) lets others approve\n"
+}
+
+// absent says why nobody here answers a call.
 func (a *Attendant) absent(c wire.Pending) string {
+	if c.For != "approver" {
+		return "which a daemon gives it: see `ringd serve`"
+	}
 	if a.Terminal == nil {
 		return "and there is no terminal to ask at"
 	}
@@ -243,9 +245,6 @@ func (a *Attendant) give(ctx context.Context, run wire.Run) (wire.Run, error) {
 	}
 	c := run.Pending[0]
 	why := a.absent(c)
-	if c.For != "approver" {
-		why = "which a daemon gives it: see `ringd serve`"
-	}
 	final.Error = &wire.RunError{Name: "Unanswered",
 		Message: fmt.Sprintf("call %s of %s waits for %s, %s", c.ID, render.Visible(c.Bridge), article(c.For), why)}
 	fmt.Fprint(a.Err, "ringd: the run is ended: it cannot go on here\n"+

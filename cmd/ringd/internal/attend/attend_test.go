@@ -270,6 +270,7 @@ type script struct {
 	*fake
 	settled bool
 	lost    bool // the reader is told of what it missed
+	harness bool // it waits for its harness
 }
 
 func (f *script) Events(ctx context.Context, _ daemon.Actor, _ string, after int64) ([]wire.Event, error) {
@@ -297,7 +298,10 @@ func (f *script) GetRun(context.Context, daemon.Actor, string, time.Duration) (w
 	run := wire.Run{ID: "r1", Agent: "a", State: f.state, Stdout: "one two three"}
 	if f.state == "running" && !f.settled {
 		p := pending("c1", "approver")
-		p.Bridge = "exec:/usr/bin/git"
+		p.Bridge, p.Held = "exec:/usr/bin/git", true
+		if f.harness {
+			p.Bridge, p.For = "search", "harness"
+		}
 		run.Pending = []wire.Pending{p}
 	}
 	return run, nil
@@ -310,7 +314,8 @@ func (f *script) Approve(_ context.Context, _ daemon.Approver, _, call string, a
 }
 
 // A script that is held half way is asked about while it runs, and ends where nobody
-// is there to ask. What it printed is shown once, also when events were missed.
+// is there to ask, or to answer what its harness would. What it printed is shown once,
+// also when events were missed.
 func TestAttendHeld(t *testing.T) {
 	for _, tt := range []struct {
 		name  string
@@ -327,9 +332,10 @@ func TestAttendHeld(t *testing.T) {
 		{"it takes two", &person{says: []ask.Answer{{Allow: true, Reason: "one of two"}}}, false, nil, []string{"allow c1", "cancel"}, "cancelled", "one two three"},
 		{"nobody says anything", &person{err: ask.ErrNone}, false, nil, []string{"cancel"}, "cancelled", "one two three"},
 		{"nobody is there", nil, false, nil, []string{"cancel"}, "cancelled", "one two three"},
+		{"its harness", &person{says: []ask.Answer{{Allow: true}}}, false, nil, []string{"cancel"}, "cancelled", "one two three"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			f := &script{fake: &fake{state: "running", refuse: tt.err}, lost: tt.lost}
+			f := &script{fake: &fake{state: "running", refuse: tt.err}, lost: tt.lost, harness: tt.name == "its harness"}
 			var out, errs bytes.Buffer
 			cfg := attend.Config{Program: &cli.Program{Out: &out, Err: &errs}, Daemon: f, Actor: daemon.Actor{Name: "uid:1"},
 				Approver: daemon.Approver{Name: "uid:1"}, Now: func() time.Time { return time.Unix(1e9, 0) }}
@@ -346,7 +352,7 @@ func TestAttendHeld(t *testing.T) {
 			if out.String() != tt.out {
 				t.Errorf("shown %q", out.String())
 			}
-			if said := strings.Contains(errs.String(), "waits for an approver"); said != (tt.state == "cancelled") {
+			if said := strings.Contains(errs.String(), "waits for "); said != (tt.state == "cancelled") {
 				t.Errorf("said %q", errs.String())
 			}
 		})
@@ -381,6 +387,5 @@ func (f *before) Events(_ context.Context, _ daemon.Actor, _ string, after int64
 func (f *before) GetRun(context.Context, daemon.Actor, string, time.Duration) (wire.Run, error) {
 	p := pending("c1", "approver")
 	p.Bridge = "exec:/usr/bin/git"
-	return wire.Run{ID: "r1", Agent: "a", State: f.state, Pending: []wire.Pending{p},
-		Asked: []wire.Asked{{Call: "c1", Capability: p.Bridge, When: wire.AskedBeforeStart}}}, nil
+	return wire.Run{ID: "r1", Agent: "a", State: f.state, Pending: []wire.Pending{p}}, nil
 }

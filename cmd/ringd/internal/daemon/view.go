@@ -16,7 +16,7 @@ import (
 )
 
 // GetRun returns a run as it stands; it waits at most that long for it to pause
-// or end. Errors: ErrNotFound, ErrUnavailable (the end could not be kept), that
+// or end, or to wait for its harness while it runs. Errors: ErrNotFound, ErrUnavailable (the end could not be kept), that
 // of ctx, faults.
 func (d *Daemon) GetRun(ctx context.Context, actor Actor, id string, wait time.Duration) (wire.Run, error) {
 	waiting, cancel := context.WithTimeout(ctx, wait)
@@ -24,7 +24,7 @@ func (d *Daemon) GetRun(ctx context.Context, actor Actor, id string, wait time.D
 	for {
 		turned, release := d.turns.Await(id)
 		run, err := d.stands(ctx, waiting, actor, id)
-		if err != nil || run.State != wire.StateRunning || waiting.Err() != nil {
+		if err != nil || run.State != wire.StateRunning || run.AwaitsHarness() || waiting.Err() != nil {
 			release()
 			return run, err
 		}

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"encoding/json"
 	"fmt"
 	"io"
 	"strings"
@@ -83,9 +84,16 @@ func Refused(text string) string {
 // undefined is the tagged value of a program without a last expression.
 const undefined = `{"$ringd":"undefined"}`
 
-// Value writes the value of a run that has one; a script has what it printed.
+// Value writes the value of a run that has one, what is no JSON as Python shows it. A
+// script has what it printed, and so has a program whose value is None.
 func (p Page) Value(run wire.Run) error {
-	if run.Executor == profiles.ExecutorShell || len(run.Value) == 0 || string(run.Value) == undefined {
+	none := run.Executor == profiles.ExecutorPython && string(run.Value) == "null"
+	if run.Executor == profiles.ExecutorShell || len(run.Value) == 0 || string(run.Value) == undefined || none {
+		return nil
+	}
+	var shown string
+	if run.Repr && json.Unmarshal(run.Value, &shown) == nil {
+		p.Stream(wire.ConsoleEntry{Text: shown + "\n"})
 		return nil
 	}
 	if _, err := fmt.Fprintf(p.W, "%s\n", run.Value); err != nil {
@@ -101,7 +109,7 @@ func (p Page) Run(run wire.Run) {
 	}
 	if run.Dropped > 0 {
 		what := "console"
-		if run.Executor == profiles.ExecutorShell {
+		if run.Executor != profiles.ExecutorJS {
 			what = "output"
 		}
 		fmt.Fprintf(p.W, "%s: %d bytes over the limit were dropped\n", what, run.Dropped)
@@ -109,7 +117,11 @@ func (p Page) Run(run wire.Run) {
 	if e := run.Error; run.State == string(executors.StateDenied) && run.ExitCode != 0 && e != nil && e.Name == "CapabilityDenied" {
 		return // a script, whose refusal stands on its standard error
 	}
-	if e := run.Error; e != nil {
+	// A traceback stands on the standard error of its program.
+	traced := func(e *wire.RunError) bool {
+		return run.Executor == profiles.ExecutorPython && run.ExitCode != 0 && strings.Contains(run.Stderr, e.Name+": "+e.Message)
+	}
+	if e := run.Error; e != nil && !traced(e) {
 		fmt.Fprintf(p.W, "%s: %s\n", p.style(red, Clean(e.Name)), Clean(e.Message))
 		for _, f := range e.Frames {
 			fmt.Fprintf(p.W, "    at %s\n", Clean(frame(f)))
@@ -126,6 +138,14 @@ func (p Page) Run(run wire.Run) {
 		for i, l := range folded(Clean(strings.Join(d.Instead, "; ")), width-len("    hint: ")) {
 			fmt.Fprintf(p.W, "    %-6s%s\n", map[bool]string{true: "hint:"}[i == 0], l)
 		}
+	}
+}
+
+// Held writes that a program is held by a call, and what lets it go on.
+func (p Page) Held(run wire.Run, c wire.Pending, now time.Time) {
+	fmt.Fprintf(p.W, "run %s is held: call %s of %s waits for %s%s\n", run.ID, c.ID, Visible(c.Bridge), c.For, by(c.Rule))
+	if c.For == "approver" && c.Expires != nil {
+		fmt.Fprintf(p.W, "    hint: ringd approve %s %s, or ringd deny, within %s\n", run.ID, c.ID, c.Expires.Sub(now).Round(time.Second))
 	}
 }
 

@@ -94,7 +94,7 @@ func standardInput(g Given, stdin io.Reader, req *wire.RunRequest) (err error) {
 	case err != nil:
 		return fmt.Errorf("read --stdin: %w", sources.Bare(err))
 	case !utf8.Valid(text):
-		return errors.New("--stdin is not text: a script's standard input is UTF-8")
+		return errors.New("--stdin is not text: standard input is UTF-8")
 	}
 	req.Program.Stdin = string(text)
 	return nil

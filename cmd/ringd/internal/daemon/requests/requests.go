@@ -46,8 +46,8 @@ func Run(actor string, req *wire.RunRequest) error {
 		return invalid("program.source", fmt.Sprintf("is larger than %d bytes", MaxSource))
 	case len(req.Program.Stdin) > MaxInputs:
 		return invalid("program.stdin", fmt.Sprintf("is larger than %d bytes", MaxInputs))
-	case (req.Program.Stdin != "" || req.Program.Cwd != "") && req.Executor != profiles.ExecutorShell:
-		return invalid("program", "stdin and cwd are of scripts: the executor is not shell")
+	case (req.Program.Stdin != "" || req.Program.Cwd != "") && req.Executor != profiles.ExecutorShell && req.Executor != profiles.ExecutorPython:
+		return invalid("program", "stdin and cwd are of scripts and Python programs: the executor is neither shell nor python")
 	case req.Program.Cwd != "" && (!path.IsAbs(req.Program.Cwd) || path.Clean(req.Program.Cwd) != req.Program.Cwd || strings.Contains(req.Program.Cwd, "\x00")):
 		return invalid("program.cwd", "is not an absolute path without \".\", \"..\" and a slash at the end")
 	case size > MaxInputs:

@@ -21,7 +21,7 @@ import (
 // Run is the wire form of a run as the ring sees it.
 func Run(v interpreter.View, created time.Time) wire.Run {
 	out := wire.Run{ID: v.ID, State: string(v.State), Agent: v.Agent, Executor: v.Executor, Created: &created,
-		Value: v.Value, Dropped: v.Dropped, ExitCode: v.ExitCode, Ran: v.Ran, RanMore: v.RanMore,
+		Value: v.Value, Repr: v.Repr, Imports: v.Imports, Dropped: v.Dropped, ExitCode: v.ExitCode, Ran: v.Ran, RanMore: v.RanMore,
 		Session: v.Session, SessionError: v.SessionError, Denials: v.Denials,
 		Attestation: wire.Attestation{Generation: v.Generation, Revision: v.Revision,
 			Tier: string(v.Attestation.Tier), Layers: v.Attestation.Layers,
@@ -30,10 +30,10 @@ func Run(v interpreter.View, created time.Time) wire.Run {
 			HostWaitMillis: millis(v.Usage.HostWait), PeakBytes: v.Usage.PeakBytes, Calls: v.Usage.Calls}}
 	out.Console, out.Stdout, out.Stderr = streams(v.Console)
 	for _, a := range v.Asked {
-		out.Asked = append(out.Asked, wire.Asked{Call: a.Call, Capability: a.Name, Argv: a.Argv, When: a.When})
+		out.Asked = append(out.Asked, wire.Asked{Call: a.Call, Capability: a.Name, Argv: append([]string{}, a.Argv...), When: a.When})
 	}
 	for _, p := range v.Pending {
-		w := wire.Pending{ID: p.ID, Bridge: p.Bridge, Args: p.Args, For: p.For, Digest: p.Digest, From: p.From, Count: p.Count, Rule: p.Rule}
+		w := wire.Pending{ID: p.ID, Bridge: p.Bridge, Args: p.Args, For: p.For, Digest: p.Digest, Held: p.Held, From: p.From, Count: p.Count, Rule: p.Rule}
 		if !p.Expires.IsZero() {
 			at := p.Expires
 			w.Expires = &at

@@ -1,0 +1,71 @@
+package render_test
+
+import (
+	"bytes"
+	"encoding/json"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ringd/ringd/cmd/ringd/internal/render"
+	"github.com/ringd/ringd/schema/wire"
+)
+
+// A value is JSON, or what Python shows of it; None and no value are nothing.
+func TestValue(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		run  wire.Run
+		want string
+	}{
+		{"json", wire.Run{Executor: "python", Value: json.RawMessage(`{"a":1}`)}, "{\"a\":1}\n"},
+		{"a text", wire.Run{Executor: "python", Value: json.RawMessage(`"a\nb"`)}, "\"a\\nb\"\n"},
+		{"what repr shows", wire.Run{Executor: "python", Repr: true, Value: json.RawMessage(`"   a\n0  1"`)}, "   a\n0  1\n"},
+		{"repr of what is no text", wire.Run{Executor: "python", Repr: true, Value: json.RawMessage(`7`)}, "7\n"},
+		{"None", wire.Run{Executor: "python", Value: json.RawMessage(`null`)}, ""},
+		{"null of JavaScript", wire.Run{Executor: "js", Value: json.RawMessage(`null`)}, "null\n"},
+		{"none", wire.Run{Executor: "python"}, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var out bytes.Buffer
+			if err := (render.Page{W: &out}).Value(tt.run); err != nil || out.String() != tt.want {
+				t.Errorf("shown %q, want %q: %v", out.String(), tt.want, err)
+			}
+		})
+	}
+}
+
+// A traceback that the program printed is not told again; another error is.
+func TestPythonErrorIsToldOnce(t *testing.T) {
+	said := &wire.RunError{Name: "ValueError", Message: "no"}
+	for _, tt := range []struct {
+		name string
+		run  wire.Run
+		want bool
+	}{
+		{"traced", wire.Run{Executor: "python", State: "failed", ExitCode: 1, Stderr: "Traceback…\nValueError: no\n", Error: said}, false},
+		{"output was cut", wire.Run{Executor: "python", State: "failed", ExitCode: 1, Error: said}, true},
+		{"a limit", wire.Run{Executor: "python", State: "limit", ExitCode: 137, Error: &wire.RunError{Name: "Timeout", Message: "wall"}}, true},
+		{"JavaScript", wire.Run{Executor: "js", State: "failed", Stderr: "ValueError: no", Error: said}, true},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var out bytes.Buffer
+			render.Page{W: &out}.Run(tt.run)
+			if strings.Contains(out.String(), tt.run.Error.Name+": ") != tt.want {
+				t.Errorf("shown %q", out.String())
+			}
+		})
+	}
+}
+
+// Whoever started a program is told what it is held for, and how it goes on.
+func TestHeld(t *testing.T) {
+	var out bytes.Buffer
+	at := time.Unix(1e9, 0)
+	until := at.Add(5 * time.Minute)
+	render.Page{W: &out}.Held(wire.Run{ID: "r1"}, wire.Pending{ID: "c2", Bridge: "send\x1b[2J", For: "approver", Held: true, Expires: &until}, at)
+	got := out.String()
+	if !strings.Contains(got, "run r1 is held: call c2 of send") || !strings.Contains(got, "ringd approve r1 c2") || !strings.Contains(got, "within 5m0s") || strings.Contains(got, "\x1b") {
+		t.Errorf("%q", got)
+	}
+}
