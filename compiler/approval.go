@@ -21,6 +21,8 @@ const (
 	minSessionBytes    = 64 << 10
 	maxSessionBytes    = 1 << 30
 	maxApproverEntries = 1000
+	minHoldMillis      = 1000 // of a program that cannot be written down
+	maxHoldMillis      = 60 * 60 * 1000
 )
 
 // approval compiles who is asked before a call of a bridge. Nil: nobody. A pause
@@ -30,7 +32,7 @@ func (d *document) approval(at string, a *schema.Approval, pause int64) *profile
 		return nil
 	}
 	if !a.Required && a.When == "" {
-		if a.From != nil || a.Count != nil || a.ExpiresAfter != "" {
+		if a.From != nil || a.Count != nil || a.ExpiresAfter != "" || a.Hold != "" {
 			d.report(at+".required", CodeApproval, "write required: true", "says who approves, and that nobody is asked")
 		}
 		return nil
@@ -49,10 +51,29 @@ func (d *document) approval(at string, a *schema.Approval, pause int64) *profile
 			out.ExpiresMillis = n
 		}
 	}
+	out.HoldMillis = d.hold(at+".hold", a.Hold, out.ExpiresMillis)
 	if a.When != "" {
 		out.When = d.condition(at+".when", a.When)
 	}
 	return out
+}
+
+// hold compiles how long a program is held for an answer; 0 when nothing is written.
+func (d *document) hold(at, text string, expires int64) int64 {
+	if text == "" {
+		return 0
+	}
+	n, ok := d.duration(at, text)
+	switch {
+	case !ok:
+	case n < minHoldMillis || n > maxHoldMillis:
+		d.report(at, CodeLimit, "", "must be from %s to %s", plain.ShowDuration(minHoldMillis), plain.ShowDuration(maxHoldMillis))
+	case n > expires:
+		d.report(at, CodeLimitAbove, "", "is above the time that the question stands, %s", plain.ShowDuration(expires))
+	default:
+		return n
+	}
+	return 0
 }
 
 // approvers checks who may approve and how many of them have to.

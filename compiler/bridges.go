@@ -3,6 +3,7 @@ package compiler
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/ringd/ringd/compiler/bridgeschema"
@@ -31,6 +32,9 @@ func (d *document) bridges(agent *profiles.Agent) {
 			Audit:     b.Audit,
 			Rule:      d.rule(at),
 			Approval:  d.approval(at+".approval", b.Approval, *agent.Limits.PauseMillis),
+		}
+		if b.Approval != nil && b.Approval.Hold != "" && (agent.Python == nil || len(b.Executors) > 0 && !slices.Contains(b.Executors, profiles.ExecutorPython)) {
+			d.warn(at+".approval.hold", CodeNeverMatches, "leave it out: JavaScript is paused, and costs nothing meanwhile", "no program in Python calls %s, and no other is held", b.Name)
 		}
 		if grant.Audit == "" {
 			grant.Audit = "metadata"
@@ -69,12 +73,12 @@ func (d *document) bridgeName(taken *names, at, name string) bool {
 		d.report(at, CodeBridgeName, "write a camelCase name such as spawnSubagent, or dotted such as tools.search", "%q is not a name of a bridge", clip(name))
 		return false
 	}
-	if reservedGlobal(parts[0]) {
+	if plain.ReservedGlobal(parts[0]) {
 		d.report(at, CodeBridgeName, "", "%q is taken: it means something else in the program", parts[0])
 		return false
 	}
 	for _, p := range parts {
-		if reservedProperty(p) {
+		if plain.ReservedProperty(p) {
 			d.report(at, CodeBridgeName, "", "%q cannot be part of a name: the program has a meaning for it", p)
 			return false
 		}
@@ -99,43 +103,6 @@ func (d *document) bridgeName(taken *names, at, name string) bool {
 		}
 	}
 	return true
-}
-
-// reservedGlobal reports whether a JavaScript program has the name already, or
-// cannot write it.
-func reservedGlobal(name string) bool {
-	switch name {
-	case "Array", "ArrayBuffer", "AggregateError", "AsyncDisposableStack", "AsyncIterator", "Atomics", "BigInt", "BigInt64Array",
-		"BigUint64Array", "Boolean", "DataView", "Date", "DisposableStack", "DOMException", "Error", "EvalError", "FinalizationRegistry",
-		"Float16Array", "Float32Array", "Float64Array", "Function", "Infinity", "Int16Array", "Int32Array", "Int8Array",
-		"InternalError", "Intl", "Iterator", "JSON", "Map", "Math", "NaN", "Number", "Object", "Promise", "Proxy", "RangeError",
-		"ReferenceError", "Reflect", "RegExp", "Set", "SharedArrayBuffer", "String", "SuppressedError", "Symbol", "SyntaxError",
-		"Temporal", "TypeError", "URIError", "Uint16Array", "Uint32Array", "Uint8Array", "Uint8ClampedArray", "WeakMap", "WeakRef",
-		"WeakSet", "WebAssembly", "decodeURI", "decodeURIComponent", "encodeURI", "encodeURIComponent", "escape", "eval",
-		"globalThis", "isFinite", "isNaN", "parseFloat", "parseInt", "undefined", "unescape", "queueMicrotask":
-		return true
-	case "ImportDenied", "CapabilityDenied", "CapabilityRevoked", "ApprovalDenied", "BudgetExceeded", "ArgumentError",
-		"ResultTooLarge", "BridgeError", "Timeout", "OutOfMemory", "Deadlock", "Cancelled", "console", "inputs", "ringd":
-		return true
-	case "await", "async", "break", "case", "catch", "class", "const", "continue", "debugger", "default", "delete", "do", "else",
-		"enum", "export", "extends", "false", "finally", "for", "function", "if", "implements", "import", "in", "instanceof",
-		"interface", "let", "new", "null", "of", "package", "private", "protected", "public", "return", "static", "super", "switch",
-		"this", "throw", "true", "try", "typeof", "using", "var", "void", "while", "with", "yield", "arguments":
-		return true
-	default:
-		return false
-	}
-}
-
-// reservedProperty reports whether a name has a meaning on every object.
-func reservedProperty(name string) bool {
-	switch name {
-	case "constructor", "prototype", "then", "toString", "toLocaleString", "toJSON", "valueOf", "hasOwnProperty", "isPrototypeOf",
-		"propertyIsEnumerable", "__proto__", "__defineGetter__", "__defineSetter__", "__lookupGetter__", "__lookupSetter__":
-		return true
-	default:
-		return false
-	}
 }
 
 // bridgeLimits writes the limits of a bridge out.

@@ -1,6 +1,9 @@
 package compiler
 
-import "github.com/ringd/ringd/compiler/programs"
+import (
+	"github.com/ringd/ringd/compiler/imports"
+	"github.com/ringd/ringd/compiler/programs"
+)
 
 // The codes of findings about a policy's meaning. They are API: tools match on
 // them. schema has those about its text.
@@ -35,6 +38,17 @@ const (
 	CodeDate           = "date"                 // not a date
 	CodeApproval       = "approval"             // an approval that nobody could give, or that nobody is asked for
 	CodeSetTooLarge    = "set-too-large"        // the compiled set is above its limit
+	CodeEngine         = "engine-missing"       // this build or host lacks the engine that is asked for
+)
+
+// The codes of findings about the imports of Python; what each means stands in
+// package imports.
+const (
+	CodeImportAgent   = imports.CodeAgentOnly
+	CodeImportAny     = imports.CodeAny
+	CodeImportUnknown = imports.CodeUnknown
+	CodeImportNeeded  = imports.CodeNeeded
+	CodeEnvironment   = imports.CodeEnvironment
 )
 
 // The codes of findings about programs and the rules of their words; what each

@@ -34,6 +34,9 @@ type Config struct {
 	// modules/lodash-lite.js. Files that no agent may import are left out of
 	// the set.
 	Files map[string][]byte
+	// PythonWasm says that there is the WebAssembly engine of Python here. Without it a
+	// policy that asks for it is refused: nothing else runs its programs.
+	PythonWasm bool
 }
 
 // Compile turns policies into a sealed set, or reports everything that is
@@ -41,7 +44,7 @@ type Config struct {
 // denies everything; it may also come with warnings. The same input in any
 // order gives the same set.
 func Compile(cfg Config) (profiles.Set, Diagnostics) {
-	c := &compilation{files: cfg.Files, set: profiles.Set{Agents: map[string]profiles.Agent{}},
+	c := &compilation{files: cfg.Files, pythonWasm: cfg.PythonWasm, set: profiles.Set{Agents: map[string]profiles.Agent{}},
 		agents: map[string]schema.Origin{}, modules: map[string]moduleUse{}, schemas: map[string]checkedSchema{},
 		conditions: map[string]error{}}
 	policies := slices.Clone(cfg.Policies)
@@ -69,8 +72,11 @@ func Compile(cfg Config) (profiles.Set, Diagnostics) {
 
 // compilation is the state of one Compile.
 type compilation struct {
-	files   map[string][]byte
-	set     profiles.Set
+	files map[string][]byte
+	set   profiles.Set
+
+	pythonWasm bool
+
 	found   Diagnostics
 	agents  map[string]schema.Origin
 	modules map[string]moduleUse
@@ -109,6 +115,7 @@ func (d *document) compile() {
 	d.executors(&agent)
 	d.bridges(&agent)
 	d.programs(agent)
+	d.pythonFindings(agent)
 	for _, named := range d.names() {
 		if d.claim(named) {
 			agent.Name, agent.Rule = named.name, ruleAt(named.origin)

@@ -19,7 +19,7 @@ func compact() schema.Policy {
 	imports := &schema.Imports{Allow: []string{"pandas", "numpy", "tappass_agent"}, Deny: []string{"requests", "urllib3", "collibra_client"}}
 	return schema.Policy{File: "policy.yaml", Compact: true, Spec: schema.Spec{
 		Executors: &schema.Executors{Allowed: []string{"js", "python", "shell"},
-			JS: &schema.JS{Imports: imports}, Python: &schema.Python{Imports: imports},
+			JS: &schema.JS{Imports: imports}, Python: &schema.Python{Imports: &schema.PythonImports{Allow: imports.Allow, Deny: imports.Deny}},
 			Shell: &schema.Shell{Binaries: []schema.Binary{{Path: "/usr/bin/git"}},
 				DenyPatterns: []schema.DenyPattern{{Pattern: "rm -rf", Kind: "literal"}, {Pattern: "curl", Kind: "literal"}}}},
 		Network: &schema.Network{Mode: "gateway-only"},
@@ -277,5 +277,23 @@ func TestSchemaCost(t *testing.T) {
 		case !found.Refused() || found[0].Code != compiler.CodeJSONSchema || !strings.Contains(found[0].Msg, tt.want):
 			t.Errorf("%s: got %v, want %q", name, found, tt.want)
 		}
+	}
+}
+
+// TestPythonEngine: the WebAssembly engine is there or the policy is refused; there
+// is no other that takes its place.
+func TestPythonEngine(t *testing.T) {
+	policies, found := schema.Decode([]schema.Source{{Name: "p.yaml", Data: []byte("apiVersion: ringd/v1\nkind: AgentPolicy\n" +
+		"metadata: {name: a, revision: 1, owner: \"team:x@y\"}\nspec: {executors: {allowed: [python], python: {tier: wasm}}}\n")}})
+	if found.Refused() {
+		t.Fatal(found)
+	}
+	set, found := compiler.Compile(compiler.Config{Policies: policies})
+	if !found.Refused() || found[0].Code != compiler.CodeEngine || len(set.Agents) != 0 {
+		t.Errorf("without the engine: %v", found)
+	}
+	set, found = compiler.Compile(compiler.Config{Policies: policies, PythonWasm: true})
+	if len(found) != 0 || set.Agents["a"].Python.Engine != profiles.PythonWasm {
+		t.Errorf("with the engine: %v %+v", found, set.Agents["a"].Python)
 	}
 }

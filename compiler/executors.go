@@ -2,11 +2,13 @@ package compiler
 
 import (
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 
 	"github.com/ringd/ringd/compiler/plain"
 	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/profiles/paths"
 	"github.com/ringd/ringd/schema"
 )
 
@@ -84,7 +86,7 @@ func (d *document) js(js *schema.JS, rule profiles.Rule) *profiles.JS {
 				out.Imports.Absent = append(out.Imports.Absent, profiles.ImportRule{Name: strings.TrimSuffix(name, ".*"), Rule: d.rule(here)})
 			}
 		}
-		d.denyWins(at+".imports", js.Imports, '/')
+		d.overruled(at+".imports.allow", at+".imports.deny", js.Imports.Allow, js.Imports.Deny, '/')
 	}
 	for i, name := range js.DenyGlobals {
 		here := fmt.Sprintf("%s.globals.deny[%d]", at, i)
@@ -92,7 +94,7 @@ func (d *document) js(js *schema.JS, rule profiles.Rule) *profiles.JS {
 			d.report(here, CodeNeverMatches, "", "%q is not the name of a global", clip(name))
 			continue
 		}
-		if !reservedGlobal(name) && !d.grantsBridge(name) {
+		if !plain.ReservedGlobal(name) && !d.grantsBridge(name) {
 			d.warn(here, CodeNeverMatches, "", "no program has a global called %q", clip(name))
 		}
 		out.DenyGlobals = append(out.DenyGlobals, profiles.ImportRule{Name: name, Rule: d.rule(here)})
@@ -106,78 +108,6 @@ func (d *document) grantsBridge(global string) bool {
 		first, _, _ := strings.Cut(b.Name, ".")
 		return first == global
 	})
-}
-
-func (d *document) python(py *schema.Python, rule profiles.Rule) *profiles.Python {
-	if py == nil {
-		py = &schema.Python{}
-	}
-	const at = "spec.executors.python"
-	out := &profiles.Python{Limits: d.limits(profiles.ExecutorPython, at+".limits", py.Limits), Rule: rule, JIT: grantedUnless(false, py.JIT),
-		Imports: profiles.Imports{Rule: d.ruleOr(at+".imports.allow", rule)}}
-	if im := py.Imports; im != nil {
-		for i, name := range im.Deny {
-			out.Imports.Deny = d.pythonName(out.Imports.Deny, fmt.Sprintf("%s.imports.deny[%d]", at, i), name)
-		}
-		for i, name := range im.Allow {
-			out.Imports.Allow = d.pythonName(out.Imports.Allow, fmt.Sprintf("%s.imports.allow[%d]", at, i), name)
-		}
-		d.denyWins(at+".imports", im, '.')
-	}
-	// The compact form grants the default set by saying nothing; in the full
-	// language saying nothing grants nothing.
-	out.Imports.Default = d.policy.Compact && (py.Imports == nil || len(py.Imports.Allow) == 0)
-	for i, name := range py.DenyBuiltins {
-		here := fmt.Sprintf("%s.builtins.deny[%d]", at, i)
-		if !plain.Identifier(name) {
-			d.report(here, CodeNeverMatches, "", "%q is not the name of a builtin", clip(name))
-			continue
-		}
-		out.DenyBuiltins = append(out.DenyBuiltins, profiles.ImportRule{Name: name, Rule: d.rule(here)})
-	}
-	return out
-}
-
-// pythonName adds a dotted name. pandas.* and pandas mean the same: the module
-// and what is below it. The compact form also lists JavaScript modules, whose
-// names no Python import can have.
-func (d *document) pythonName(list []profiles.ImportRule, at, name string) []profiles.ImportRule {
-	short := strings.TrimSuffix(name, ".*")
-	if !plain.DottedName(short) {
-		if !d.policy.Compact {
-			d.report(at, CodeNeverMatches, "", "%q is not a dotted module name", clip(name))
-		}
-		return list
-	}
-	return append(list, profiles.ImportRule{Name: short, Rule: d.rule(at)})
-}
-
-// denyWins warns of an allowed name that a denied one takes back. A name that
-// stands in both lists word for word is schema's finding.
-func (d *document) denyWins(at string, im *schema.Imports, sep byte) {
-	denied := make(map[string]int, len(im.Deny))
-	for i, name := range im.Deny {
-		denied[strings.TrimSuffix(name, ".*")] = i
-	}
-	for i, name := range im.Allow {
-		for short := strings.TrimSuffix(name, ".*"); short != ""; short = parentName(short, sep) {
-			j, ok := denied[short]
-			if !ok || im.Deny[j] == name {
-				continue
-			}
-			here, other := d.origin(fmt.Sprintf("%s.allow[%d]", at, i)), d.origin(fmt.Sprintf("%s.deny[%d]", at, j))
-			d.add(here, schema.Diagnostic{Code: CodeDenyWins, Severity: schema.Warning, Related: []schema.Pos{other.Pos},
-				Msg: fmt.Sprintf("%s is denied at %s, and a denial wins", clip(name), other.Pos)})
-			break
-		}
-	}
-}
-
-func parentName(name string, sep byte) string {
-	if i := strings.LastIndexByte(name, sep); i >= 0 {
-		return name[:i]
-	}
-	return ""
 }
 
 // filesystem compiles the file lists.
@@ -210,42 +140,24 @@ func (d *document) filesystem() profiles.Files {
 // deniedAbove warns of a granted path below a denied one. A path that stands in
 // both lists is schema's finding.
 func (d *document) deniedAbove(granted, denied []profiles.PathRule) {
-	by := make(map[string]profiles.Rule, len(denied))
-	for _, r := range denied {
-		by[r.Path] = r.Rule
+	by := make(map[string]*profiles.Rule, len(denied))
+	for i := range denied {
+		by[denied[i].Path] = &denied[i].Rule
 	}
 	for _, r := range granted {
-		for above := r.Path; len(by) > 0 && len(above) > 1 && strings.Contains(above, "/"); {
-			above = above[:max(1, strings.LastIndexByte(above, '/'))] // it is clean
-			if rule, ok := by[above]; ok {
-				other := schema.Pos{File: rule.File, Line: rule.Line, Column: rule.Column}
-				d.add(schema.Origin{Pos: schema.Pos{File: r.Rule.File, Line: r.Rule.Line, Column: r.Rule.Column}, Path: r.Rule.Path},
-					schema.Diagnostic{Code: CodeDenyWins, Severity: schema.Warning, Related: []schema.Pos{other},
-						Msg: fmt.Sprintf("%s is denied at %s, and a denial wins", clip(r.Path), other)})
-				break
-			}
+		if rule := paths.Closest(by, path.Dir(r.Path), '/'); rule != nil && r.Path != "/" {
+			d.tell(r.Rule, schema.Diagnostic{Code: CodeDenyWins, Msg: fmt.Sprintf("%s is denied at %s, and a denial wins", clip(r.Path), posOf(*rule))}, true, *rule)
 		}
 	}
 }
-
-// maxPath is the longest path that a system opens.
-const maxPath = 4095
 
 // oddPath reports a path that looks like more than one file's name and would
 // be taken for just that. A denial of /keys/* that covers nothing is worse than
 // a file that cannot be listed.
 func (d *document) oddPath(at, p, patternHint string) bool {
-	switch {
-	case len(p) > maxPath:
-		d.report(at, CodePath, "", "the path has more than %d bytes", maxPath)
-	case strings.ContainsAny(p, "*?[]{}"):
-		d.report(at, CodePath, patternHint, "%q looks like a pattern, and a path is none", clip(p))
-	case strings.ContainsFunc(p, plain.Unseen):
-		d.report(at, CodePath, "write it on one line, without | or >", "%q holds a line end or another character that is not seen", clip(p))
-	case strings.TrimSpace(p) != p:
-		d.report(at, CodePath, fmt.Sprintf("write %q", strings.TrimSpace(p)), "%q ends in a space", clip(p))
-	default:
-		return false
+	why, hint := plain.OddPath(p, patternHint)
+	if why != "" {
+		d.report(at, CodePath, hint, why, clip(p))
 	}
-	return true
+	return why != ""
 }

@@ -13,15 +13,12 @@ import (
 	"github.com/ringd/ringd/schema"
 )
 
-// Bounds of the words and lists of a program, and of the wait of a script that is
-// half way.
+// Bounds of the words and lists of a program.
 const (
 	maxWords         = 64
 	maxForced        = 64
 	maxForcedBytes   = 4 << 10
 	maxExamples      = 1000
-	minHoldMillis    = 1000
-	maxHoldMillis    = 60 * 60 * 1000
 	hintPlainWords   = "write plain words, compared with the words of a command: push --force"
 	hintPlainPattern = "a pattern is plain words, compared with the words of a command: rm -rf"
 )
@@ -179,19 +176,8 @@ func (d *document) wordsApproval(at string, a *schema.WordsApproval, pause int64
 		a = &schema.WordsApproval{}
 	}
 	out := d.approval(at, &schema.Approval{Required: true, From: a.From, Count: a.Count, ExpiresAfter: a.ExpiresAfter}, pause)
-	out.HoldMillis = min(profiles.DefaultHoldMillis, out.ExpiresMillis)
-	if a.Hold == "" {
-		return out
-	}
-	n, ok := d.duration(at+".hold", a.Hold)
-	switch {
-	case !ok:
-	case n < minHoldMillis || n > maxHoldMillis:
-		d.report(at+".hold", CodeLimit, "", "must be from %s to %s", plain.ShowDuration(minHoldMillis), plain.ShowDuration(maxHoldMillis))
-	case n > out.ExpiresMillis:
-		d.report(at+".hold", CodeLimitAbove, "", "is above the time that the question stands, %s", plain.ShowDuration(out.ExpiresMillis))
-	default:
-		out.HoldMillis = n
+	if out.HoldMillis = d.hold(at+".hold", a.Hold, out.ExpiresMillis); out.HoldMillis == 0 {
+		out.HoldMillis = min(profiles.DefaultHoldMillis, out.ExpiresMillis)
 	}
 	return out
 }
@@ -297,15 +283,19 @@ func (d *document) plainWords(at, text, hint string) ([]string, bool) {
 func (d *document) programs(agent profiles.Agent) {
 	d.told.Agent, d.told.Compact = agent, d.policy.Compact
 	for _, f := range programs.Check(d.told) {
-		diagnostic := schema.Diagnostic{Code: f.Code, Msg: f.Msg, Hint: f.Hint}
-		if f.Warning {
-			diagnostic.Severity = schema.Warning
-		}
-		for _, r := range f.Related {
-			diagnostic.Related = append(diagnostic.Related, posOf(r))
-		}
-		d.add(schema.Origin{Pos: posOf(f.Rule), Path: f.Rule.Path}, diagnostic)
+		d.tell(f.Rule, schema.Diagnostic{Code: f.Code, Msg: f.Msg, Hint: f.Hint}, f.Warning, f.Related...)
 	}
+}
+
+// tell adds a finding at a rule.
+func (d *document) tell(at profiles.Rule, f schema.Diagnostic, warning bool, related ...profiles.Rule) {
+	if warning {
+		f.Severity = schema.Warning
+	}
+	for _, r := range related {
+		f.Related = append(f.Related, posOf(r))
+	}
+	d.add(schema.Origin{Pos: posOf(at), Path: at.Path}, f)
 }
 
 func posOf(r profiles.Rule) schema.Pos {

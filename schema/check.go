@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/ringd/ringd/schema/prose"
 	"github.com/ringd/ringd/schema/shape"
 )
 
@@ -24,23 +25,13 @@ func (p *place) String() string {
 	if p.name == "" {
 		return p.up.String() + "[" + strconv.Itoa(p.i) + "]"
 	}
-	if !printable(p.name) {
+	if !prose.Plain(p.name) {
 		return p.up.String() + "[" + strconv.Quote(clip(p.name)) + "]"
 	}
 	if p.up == nil {
 		return p.name
 	}
 	return p.up.String() + "." + p.name
-}
-
-// printable reports whether a name can stand in a path as it is.
-func printable(name string) bool {
-	for _, r := range name {
-		if r <= ' ' || r >= 0x7f {
-			return false
-		}
-	}
-	return len(name) <= 64
 }
 
 // checker compares one file's tree with a shape.

@@ -15,7 +15,7 @@ func lowerCompact(doc *node) *node {
 
 	python, js, shell := l.object(), l.object(), l.object()
 	for _, language := range []*node{python, js} {
-		if imports := l.imports(interpreter); len(imports.names) > 0 {
+		if imports := l.imports(interpreter, language == js); len(imports.names) > 0 {
 			language.set("imports", imports)
 		}
 	}
@@ -77,14 +77,25 @@ func (l lowering) words(words ...string) *node {
 	return out
 }
 
-func (l lowering) imports(interpreter *node) *node {
+// imports lowers the lists of modules. JavaScript imports what it names: it has no
+// "*", and nothing but its program that a denial could bind.
+func (l lowering) imports(interpreter *node, js bool) *node {
 	out := l.object()
-	l.list(out, "allow", interpreter, "allowed_imports", keep)
+	l.list(out, "allow", interpreter, "allowed_imports", func(n *node) *node {
+		if js && n.text == "*" {
+			return nil
+		}
+		return n
+	})
 	l.list(out, "deny", interpreter, "denied_imports", keep)
+	if !js {
+		l.list(out, "denyProcess", interpreter, "denied_process", keep)
+	}
 	return out
 }
 
-// list lowers the list ring.from to the list out.to, item by item.
+// list lowers the list ring.from to the list out.to, item by item; what item gives
+// nil for is left out.
 func (l lowering) list(out *node, to string, ring *node, from string, item func(*node) *node) {
 	old := ring.get(from)
 	if old == nil {
@@ -98,6 +109,9 @@ func (l lowering) list(out *node, to string, ring *node, from string, item func(
 	for i, entry := range old.items {
 		entry = entry.named(fmt.Sprintf("%s[%d]", path, i))
 		lowered := item(entry)
+		if lowered == nil {
+			continue
+		}
 		lowered.at, lowered.path = entry.at, entry.path
 		list.items = append(list.items, lowered)
 	}

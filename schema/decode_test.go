@@ -124,7 +124,7 @@ func TestCompactIsLowered(t *testing.T) {
 			Executors: &schema.Executors{
 				Allowed: []string{"js", "python", "shell"},
 				JS:      &schema.JS{Imports: imports()},
-				Python:  &schema.Python{Imports: imports()},
+				Python:  &schema.Python{Imports: &schema.PythonImports{Allow: imports().Allow, Deny: imports().Deny}},
 				Shell: &schema.Shell{
 					Binaries:     []schema.Binary{{Path: "/usr/bin/git"}},
 					DenyPatterns: []schema.DenyPattern{{Pattern: "rm -rf", Kind: "argv"}, {Pattern: "curl", Kind: "argv"}},

@@ -8,6 +8,7 @@ func (c *checker) disagreements(doc *node, compact bool) {
 	if compact {
 		ring := doc.get("interpreter_ring")
 		c.overlap(ring.get("allowed_imports"), ring.get("denied_imports"), "", at("interpreter_ring", "denied_imports"))
+		c.overlap(ring.get("allowed_imports"), ring.get("denied_process"), "", at("interpreter_ring", "denied_process"))
 		return
 	}
 	spec := doc.get("spec")
@@ -16,6 +17,8 @@ func (c *checker) disagreements(doc *node, compact bool) {
 		imports := executors.get(language).get("imports")
 		c.overlap(imports.get("allow"), imports.get("deny"), "", at("spec", "executors", language, "imports", "deny"))
 	}
+	python := executors.get("python")
+	c.overlap(python.get("imports").get("allow"), python.get("imports").get("denyProcess"), "", at("spec", "executors", "python", "imports", "denyProcess"))
 	files := spec.get("filesystem")
 	c.overlap(files.get("read"), files.get("deny"), "", at("spec", "filesystem", "deny"))
 	c.overlap(files.get("write"), files.get("deny"), "", at("spec", "filesystem", "deny"))

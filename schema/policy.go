@@ -111,10 +111,27 @@ type JS struct {
 
 // Python is the Python executor's part.
 type Python struct {
-	Imports      *Imports `cue:"imports"`
-	DenyBuiltins []string `cue:"builtins.deny"`
-	JIT          *bool    `cue:"jit"`
-	Limits       *Limits  `cue:"limits"`
+	Imports      *PythonImports `cue:"imports"`
+	DenyBuiltins []string       `cue:"builtins.deny"`
+	Environment  *Environment   `cue:"environment"`
+	Environments []Environment  `cue:"environments"`
+	OnDenied     string         `cue:"onDenied"` // "report", "end" or ""
+	Tier         string         `cue:"tier"`     // "wasm", "os-sandbox" or ""
+	JIT          *bool          `cue:"jit"`
+	Limits       *Limits        `cue:"limits"`
+}
+
+// PythonImports lists modules. "*" in Allow is whatever nothing denies.
+type PythonImports struct {
+	Allow       []string `cue:"allow"`
+	Deny        []string `cue:"deny"`
+	DenyProcess []string `cue:"denyProcess"`
+}
+
+// Environment is a folder with packages of Python.
+type Environment struct {
+	Path   string `cue:"path"`
+	Digest string `cue:"digest"`
 }
 
 // Shell is the shell executor's part.
@@ -231,6 +248,7 @@ type Approval struct {
 	From         []string `cue:"from"`
 	Count        *int64   `cue:"count"`
 	ExpiresAfter string   `cue:"expiresAfter"`
+	Hold         string   `cue:"hold"`
 	When         string   `cue:"when"`
 }
 

@@ -24,7 +24,7 @@ var layers = map[string][]string{
 	"schema/wire":   {"profiles"},
 	"schema/client": {"schema/wire", "profiles"},
 	"profiles":      {"profiles/argschema", "profiles/command", "profiles/egress", "profiles/egress/hello", "profiles/egress/request", "profiles/form", "profiles/hosts", "profiles/jsontext", "profiles/modules", "profiles/near", "profiles/paths", "profiles/redirect", "profiles/variables", "profiles/words"},
-	"compiler":      {"schema", "profiles", "profiles/near", "compiler/condition", "profiles/egress", "profiles/hosts", "compiler/bridgeschema", "compiler/plain", "compiler/programs", "compiler/secrets"},
+	"compiler":      {"schema", "profiles", "profiles/near", "compiler/condition", "profiles/egress", "profiles/hosts", "profiles/paths", "compiler/bridgeschema", "compiler/imports", "compiler/plain", "compiler/programs", "compiler/secrets"},
 	"executors":     {"profiles"},
 	"rings/kernel": {
 		"executors", "profiles", "rings/kernel/attest", "rings/kernel/cgroup", "rings/kernel/conn", "rings/kernel/doors", "rings/kernel/egress", "rings/kernel/filter", "rings/kernel/host", "rings/kernel/image", "rings/kernel/limit", "rings/kernel/order",
@@ -97,6 +97,7 @@ var layers = map[string][]string{
 	"profiles/argschema":           {"profiles/jsontext"},
 	"compiler/bridgeschema":        {"profiles", "profiles/near"},
 	"compiler/plain":               {},
+	"compiler/imports":             {"profiles", "profiles/modules", "profiles/near", "profiles/paths"},
 	"compiler/programs":            {"profiles", "profiles/command", "profiles/near", "profiles/words"},
 	"compiler/secrets":             {},
 	"compiler/condition":           {"profiles", "profiles/jsontext"},
@@ -295,7 +296,7 @@ var owners = map[string][]string{
 }
 
 // pure lists packages that know no file, network, clock or chance.
-var pure = []string{"schema", "schema/shape", "schema/scalar", "schema/prose", "schema/syntax", "profiles", "profiles/egress", "profiles/egress/head", "profiles/egress/hello", "profiles/egress/request", "profiles/egress/socks", "profiles/egress/names", "profiles/jsontext", "profiles/hosts", "profiles/argschema", "profiles/modules", "profiles/form", "profiles/redirect", "profiles/paths", "profiles/words", "profiles/command", "profiles/variables", "profiles/launch", "profiles/launch/awk", "profiles/launch/gitkey", "profiles/launch/build", "profiles/launch/engine", "profiles/launch/interpreters", "profiles/launch/running", "profiles/launch/tools", "profiles/launch/inline", "profiles/launch/sed", "compiler", "compiler/condition", "compiler/plain", "compiler/programs", "compiler/secrets", "compiler/bridgeschema", "executors/js/engine/meter", "executors/js/engine/value", "executors/js/engine/snapshot", "executors/js/engine/trace", "executors/python/translate", "executors/shell/script", "executors/shell/preflight", "executors/shell/static", "executors/shell/alike"}
+var pure = []string{"schema", "schema/shape", "schema/scalar", "schema/prose", "schema/syntax", "profiles", "profiles/egress", "profiles/egress/head", "profiles/egress/hello", "profiles/egress/request", "profiles/egress/socks", "profiles/egress/names", "profiles/jsontext", "profiles/hosts", "profiles/argschema", "profiles/modules", "profiles/form", "profiles/redirect", "profiles/paths", "profiles/words", "profiles/command", "profiles/variables", "profiles/launch", "profiles/launch/awk", "profiles/launch/gitkey", "profiles/launch/build", "profiles/launch/engine", "profiles/launch/interpreters", "profiles/launch/running", "profiles/launch/tools", "profiles/launch/inline", "profiles/launch/sed", "compiler", "compiler/condition", "compiler/imports", "compiler/plain", "compiler/programs", "compiler/secrets", "compiler/bridgeschema", "executors/js/engine/meter", "executors/js/engine/value", "executors/js/engine/snapshot", "executors/js/engine/trace", "executors/python/translate", "executors/shell/script", "executors/shell/preflight", "executors/shell/static", "executors/shell/alike"}
 
 // impure is what a pure package may not import.
 var impure = []string{"os", "net", "net/http", "io/ioutil", "math/rand", "crypto/rand", "syscall", "os/exec", "log", "log/slog"}

@@ -90,11 +90,14 @@ func (p *program) compile(ctx context.Context, files sources.Policy) (*profiles.
 }
 
 func (p *program) compiler() childCompiler {
-	return childCompiler{child.Config{Path: p.Self, Args: []string{verbCompile}}}
+	return childCompiler{cfg: child.Config{Path: p.Self, Args: []string{verbCompile}}}
 }
 
 // childCompiler is the daemon's Compiler.
-type childCompiler struct{ cfg child.Config }
+type childCompiler struct {
+	cfg        child.Config
+	pythonWasm bool // this build has the WebAssembly engine of Python
+}
 
 // Compile compiles a push: its modules folder holds modules, all else policies.
 func (c childCompiler) Compile(ctx context.Context, p daemon.Push) (*profiles.Set, schema.Diagnostics, error) {
@@ -103,7 +106,7 @@ func (c childCompiler) Compile(ctx context.Context, p daemon.Push) (*profiles.Se
 
 func (c childCompiler) run(ctx context.Context, all []schema.Source) (*profiles.Set, schema.Diagnostics, error) {
 	policies, modules := sources.Split(all)
-	r, err := child.Run(ctx, c.cfg, child.Request{Sources: policies, Files: modules})
+	r, err := child.Run(ctx, c.cfg, child.Request{Sources: policies, Files: modules, PythonWasm: c.pythonWasm})
 	return r.Set, r.Diagnostics, err
 }
 

@@ -92,6 +92,26 @@ func CleanHint(p string) string {
 	return fmt.Sprintf("write %q", path.Clean(p))
 }
 
+// maxPath is the longest path that a system opens.
+const maxPath = 4095
+
+// OddPath says why a path looks like more than one file's name, or cannot be opened:
+// a format with one text, the path. "" when nothing is odd.
+func OddPath(p, patternHint string) (why, hint string) {
+	switch {
+	case len(p) > maxPath:
+		return fmt.Sprintf("the path has more than %d bytes: %%q", maxPath), ""
+	case strings.ContainsAny(p, "*?[]{}"):
+		return "%q looks like a pattern, and a path is none", patternHint
+	case strings.ContainsFunc(p, Unseen):
+		return "%q holds a line end or another character that is not seen", "write it on one line, without | or >"
+	case strings.TrimSpace(p) != p:
+		return "%q ends in a space", fmt.Sprintf("write %q", strings.TrimSpace(p))
+	default:
+		return "", ""
+	}
+}
+
 // Identifier reports whether name is one ASCII name.
 func Identifier(name string) bool {
 	return DottedName(name) && !strings.Contains(name, ".")

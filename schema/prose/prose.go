@@ -61,3 +61,13 @@ func OddIndent(text []byte) int {
 	}
 	return -1
 }
+
+// Plain reports whether a name can stand in a path of a finding as it is.
+func Plain(name string) bool {
+	for _, r := range name {
+		if r <= ' ' || r >= 0x7f {
+			return false
+		}
+	}
+	return len(name) <= 64
+}

@@ -65,6 +65,7 @@ type Request struct {
 	Files           map[string][]byte // of the modules folder, modules/x.js
 	DiagnosticsOnly bool
 	JSONSchema      bool // also the JSON Schema of the language
+	PythonWasm      bool // see compiler.Config
 }
 
 // Result is the answer of a compilation. Set is nil when Diagnostics refuse the

@@ -70,7 +70,7 @@ func answer(h header, stdin io.Reader, stdout io.Writer) error {
 }
 
 func compile(req Request) (reply, []byte, error) {
-	set, found := Compile(req.Sources, req.Files)
+	set, found := compileAll(req)
 	r := reply{Diagnostics: bound(found)}
 	if req.JSONSchema {
 		text, err := schema.JSONSchema()
@@ -103,12 +103,16 @@ func bound(found schema.Diagnostics) schema.Diagnostics {
 // stages. It is for sources that are known, such as those of a test: a hostile
 // one takes the process with it. Everybody else calls Run.
 func Compile(sources []schema.Source, files map[string][]byte) (profiles.Set, schema.Diagnostics) {
-	policies, found := schema.Decode(sources)
+	return compileAll(Request{Sources: sources, Files: files})
+}
+
+func compileAll(req Request) (profiles.Set, schema.Diagnostics) {
+	policies, found := schema.Decode(req.Sources)
 	refused := found.Refused()
 	if refused && len(policies) == 0 {
 		return profiles.Set{}, found
 	}
-	set, more := compiler.Compile(compiler.Config{Policies: policies, Files: files})
+	set, more := compiler.Compile(compiler.Config{Policies: policies, Files: req.Files, PythonWasm: req.PythonWasm})
 	if found = append(found, more...).Sort(); refused || found.Refused() {
 		return profiles.Set{}, found
 	}

@@ -33,6 +33,7 @@ type request struct {
 	Files           map[string][]byte `json:"files,omitempty"`
 	DiagnosticsOnly bool              `json:"diagnosticsOnly,omitempty"`
 	JSONSchema      bool              `json:"jsonSchema,omitempty"`
+	PythonWasm      bool              `json:"pythonWasm,omitempty"`
 }
 
 type reply struct {

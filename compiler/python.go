@@ -1,0 +1,117 @@
+package compiler
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/ringd/ringd/compiler/imports"
+	"github.com/ringd/ringd/compiler/plain"
+	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/schema"
+)
+
+func (d *document) python(py *schema.Python, rule profiles.Rule) *profiles.Python {
+	if py == nil {
+		py = &schema.Python{}
+	}
+	const at = "spec.executors.python"
+	out := &profiles.Python{Limits: d.limits(profiles.ExecutorPython, at+".limits", py.Limits), Rule: rule, JIT: grantedUnless(false, py.JIT),
+		Imports:     profiles.Imports{Rule: d.ruleOr(at+".imports.allow", rule)},
+		EndOnDenied: py.OnDenied == "end", Environments: d.environments(at, py)}
+	d.pythonImports(at+".imports", py.Imports, &out.Imports)
+	if out.EngineRule = d.ruleOr(at+".tier", profiles.Rule{}); py.Tier == "wasm" {
+		if out.Engine = profiles.PythonWasm; !d.pythonWasm {
+			d.report(at+".tier", CodeEngine, "leave it out to run programs in the host's own interpreter, in the kernel ring",
+				"this build has no WebAssembly engine of Python, and nothing else runs its programs")
+		}
+	} else if py.Tier != "" && py.Tier != "os-sandbox" {
+		d.report(at+".tier", CodeUnsupported, "", "no engine of Python is called %q", clip(py.Tier))
+	}
+	for i, name := range py.DenyBuiltins {
+		here := fmt.Sprintf("%s.builtins.deny[%d]", at, i)
+		if !plain.Identifier(name) {
+			d.report(here, CodeNeverMatches, "", "%q is not the name of a builtin", clip(name))
+			continue
+		}
+		out.DenyBuiltins = append(out.DenyBuiltins, profiles.ImportRule{Name: name, Rule: d.rule(here)})
+	}
+	return out
+}
+
+// pythonImports compiles the lists. An allow list that is absent or empty grants the
+// default set: an interpreter without json is of no use to anybody.
+func (d *document) pythonImports(at string, im *schema.PythonImports, out *profiles.Imports) {
+	if im == nil {
+		im = &schema.PythonImports{}
+	}
+	for i, name := range im.Deny {
+		out.Deny = d.pythonName(out.Deny, fmt.Sprintf("%s.deny[%d]", at, i), name)
+	}
+	for i, name := range im.DenyProcess {
+		out.Process = d.pythonName(out.Process, fmt.Sprintf("%s.denyProcess[%d]", at, i), name)
+	}
+	for i, name := range im.Allow {
+		here := fmt.Sprintf("%s.allow[%d]", at, i)
+		if name == "*" {
+			if out.Any == nil {
+				rule := d.rule(here)
+				out.Any = &rule
+			}
+			continue
+		}
+		out.Allow = d.pythonName(out.Allow, here, name)
+	}
+	out.Default = len(im.Allow) == 0
+	d.overruled(at+".allow", at+".deny", im.Allow, im.Deny, '.')
+	d.overruled(at+".allow", at+".denyProcess", im.Allow, im.DenyProcess, '.')
+}
+
+// pythonName adds a dotted name. pandas.* and pandas mean the same: the module
+// and what is below it. The compact form also lists JavaScript modules, whose
+// names no Python import can have.
+func (d *document) pythonName(list []profiles.ImportRule, at, name string) []profiles.ImportRule {
+	short := strings.TrimSuffix(name, ".*")
+	if !plain.DottedName(short) {
+		if !d.policy.Compact {
+			d.report(at, CodeNeverMatches, "", "%q is not a dotted module name", clip(name))
+		}
+		return list
+	}
+	return append(list, profiles.ImportRule{Name: short, Rule: d.rule(at)})
+}
+
+// environments compiles the folders of packages, in their order.
+func (d *document) environments(at string, py *schema.Python) (out []profiles.PythonEnvironment) {
+	add := func(at string, e schema.Environment) {
+		here := at + ".path"
+		if !plain.CleanAbsolute(e.Path) {
+			d.report(here, CodePath, plain.CleanHint(e.Path), "%q is not a clean absolute path", clip(e.Path))
+		} else if !d.oddPath(here, e.Path, "name the folder of the environment") {
+			out = append(out, profiles.PythonEnvironment{Path: e.Path, Digest: e.Digest, Rule: d.rule(here)})
+		}
+	}
+	if py.Environment != nil {
+		add(at+".environment", *py.Environment)
+	}
+	for i, e := range py.Environments {
+		add(fmt.Sprintf("%s.environments[%d]", at, i), e)
+	}
+	return out
+}
+
+// overruled warns of allowed names that a denied one takes back. A name that
+// stands in both lists word for word is schema's finding.
+func (d *document) overruled(allowAt, denyAt string, allow, deny []string, sep byte) {
+	for _, o := range imports.Overruled(allow, deny, sep) {
+		here, other := d.rule(fmt.Sprintf("%s[%d]", allowAt, o.Allow)), d.rule(fmt.Sprintf("%s[%d]", denyAt, o.Deny))
+		d.tell(here, schema.Diagnostic{Code: CodeDenyWins, Msg: fmt.Sprintf("%s is denied at %s, and a denial wins", clip(allow[o.Allow]), posOf(other))}, true, other)
+	}
+}
+
+// pythonFindings reports what is worth knowing about the import lists of an agent,
+// once all of it is compiled.
+func (d *document) pythonFindings(agent profiles.Agent) {
+	for _, f := range imports.Check(imports.Config{Agent: agent, Compact: d.policy.Compact}) {
+		d.tell(f.Rule, schema.Diagnostic{Code: f.Code, Msg: f.Msg, Hint: f.Hint}, f.Warning)
+	}
+}
