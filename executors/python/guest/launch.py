@@ -9,12 +9,16 @@ def read(n):
 def boot():
     h=read(5);n=int.from_bytes(h[:4],"big")
     if h[4]!=1 or n>1<<24:posix._exit(76)
-    b=read(n);i=v=s=0
-    while 1:
-        v|=(b[i]&127)<<s;s+=7;i+=1
-        if b[i-1]<128:break
-    while b[i]>127:i+=1
-    i+=1;n=int.from_bytes(b[i:i+4],"big");i+=4
+    b=read(n);at=0
+    def number():
+        nonlocal at
+        v=s=0
+        while 1:
+            c=b[at];at+=1;v|=(c&127)<<s;s+=7
+            if c<128:return v
+    v=number();n=number()
+    if at+n!=len(b):posix._exit(76)
+    i=at+4;n=int.from_bytes(b[at:i],"big")
     own=dict(vars(builtins));known={};real=own["__import__"]
     own["__import__"]=lambda name,*a:known.get(name) or real(name,*a)
     for name,code in marshal.loads(b[i+n:]):

@@ -105,7 +105,7 @@ class Guest:
             self.calls.serve(self.has_next)
             options, source = self.next
             self.next = None
-            self.options = o = values.loads(options)
+            self.options = o = read_options(options)
             self.runs += 1
             self.calls.begin_run(o["bridges"] or ())
             try:
@@ -118,11 +118,7 @@ class Guest:
         return self.next is not None
 
     def begin(self, o, source):
-        if self.guard is None:
-            self.guard = guard.Guard(o["profile"], bool(o["unguarded"]), self.calls.look)
-        else:
-            self.guard.update(o["profile"])
-            self.guard.begin()
+        self.guarded(o)
         where = o["dir"] or WORKSPACE
         posix.chdir(where)
         self.environment(o["env"] or (), where)
@@ -139,6 +135,17 @@ class Guest:
         vars(self.main)["__file__"] = file
         if self.runs == 1 and "random" in sys.modules:
             sys.modules["random"].seed()
+
+    def guarded(self, o):
+        """Have the guard judge this program; without one nothing runs."""
+        try:
+            if self.guard is None:
+                self.guard = guard.Guard(o["profile"], o["unguarded"], self.calls.look)
+            else:
+                self.guard.update(o["profile"])
+                self.guard.begin()
+        except Exception as e:
+            frames.die(frames.EXIT_BROKEN, "the guard cannot be set up: %s: %s" % (type(e).__name__, e))
 
     def environment(self, env, where):
         """What the program sees of variables is what its run was given."""
@@ -332,6 +339,22 @@ def quiet():
         sys.setprofile(None)
     if _get_depth() < _DEPTH:
         _set_depth(_DEPTH)
+
+
+# What start.Options holds.
+_OPTIONS = {"file": str, "profile": dict, "inputs": (dict, type(None)), "bridges": (list, type(None)), "dir": str,
+            "env": (list, type(None)), "stdin": bool, "session": bool, "denials": int, "resultBytes": int, "unguarded": bool}
+
+
+def read_options(text):
+    """The options of a run: all of them, and no others."""
+    try:
+        o = values.loads(text)
+        if o.keys() == _OPTIONS.keys() and all(isinstance(o[k], t) for k, t in _OPTIONS.items()):
+            return o
+    except Exception:
+        pass
+    frames.die(frames.EXIT_BROKEN, "the options of a program cannot be read")
 
 
 def no_input():
