@@ -6,6 +6,8 @@ GOLANGCI    := github.com/golangci/golangci-lint/v2/cmd/golangci-lint@v2.12.0
 BIN         := bin/ringd
 REVIEWER    := bin/demo-reviewer
 ENGINE      := executors/js/engine/wasm/quickjs.wasm
+# The second engine of Python, opt-in: it lies beside the binary, not in it.
+PYWASM      := executors/python/wasm/place/npm/python-3.11.3.wasm
 # The init of a guest, embedded by package image: a small static program for each architecture.
 INIT        := rings/kernel/image/init_linux_amd64 rings/kernel/image/init_linux_arm64
 MADE        := $(ENGINE) $(INIT)
@@ -35,7 +37,7 @@ export GOFLAGS ?= -buildvcs=false
 # Static binaries: a guest starts faster without the dynamic linker. Only the race detector needs C.
 export CGO_ENABLED ?= 0
 
-.PHONY: help demo build engine init test check fmt vet cross lint arch golden golden-clean fuzz mutants bench long release clean
+.PHONY: help demo build engine python-wasm init test check fmt vet cross lint arch golden golden-clean fuzz mutants bench long release clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -50,6 +52,14 @@ build: $(MADE) ## bin/ringd
 
 engine: $(MADE) ## what is embedded: the JavaScript engine, fetched and checked, and the init of a guest
 
+python-wasm: $(PYWASM) ## the second engine of Python, fetched and checked, beside bin/ringd
+	@mkdir -p bin/python-wasm
+	cp executors/python/wasm/place/npm/python-3.11.3.* bin/python-wasm/
+
+$(PYWASM): executors/python/wasm/place/place.go executors/python/wasm/place/fetch.sh
+	sh executors/python/wasm/place/fetch.sh
+	@touch $@
+
 init: $(INIT) ## the init of a guest alone
 
 $(ENGINE): executors/js/engine/package-lock.json
@@ -60,7 +70,7 @@ rings/kernel/image/init_linux_%: go.mod go.sum $(filter-out %_test.go,$(wildcard
 	CGO_ENABLED=0 GOOS=linux GOARCH=$* GOFLAGS= GOEXPERIMENT= GOAMD64=v1 GOARM64=v8.0 \
 	  go build -trimpath -buildvcs=false -ldflags '-s -w -buildid=' -o $@ ./rings/kernel/init
 
-test: $(MADE) ## every test, with the race detector
+test: $(MADE) $(PYWASM) ## every test, with the race detector
 	CGO_ENABLED=1 go test -race -timeout 20m $(TESTFLAGS) $$(go list ./... | grep -vE '/internal/(child|confine|script)$$')
 	go test -timeout 10m $(TESTFLAGS) $(PLAIN)
 

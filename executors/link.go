@@ -123,6 +123,7 @@ type Work struct {
 	Session bool
 	Acts    bool // the guest itself may ask for actions; else one that does is ended
 	Holds   bool // the program cannot be written down: it is held while people are asked
+	Prints  bool // the guest itself hands on what goes to standard streams; else one that does is ended
 	// Updated is called, in order, for what the guest says of an Update while it runs;
 	// nil: one that says it is ended. An error ends the run, closed.
 	Updated func(Updated) error
@@ -501,6 +502,10 @@ func (r *linkRun) stopWaitLocked() {
 func (r *linkRun) line(m Line) error {
 	switch m.Level {
 	case "log", "info", "warn", "error", "debug":
+	case LevelStdout, LevelStderr:
+		if !r.work.Prints {
+			return fmt.Errorf("%w: console level %q of a guest without streams", ErrProtocol, m.Level)
+		}
 	default:
 		return fmt.Errorf("%w: console level %q", ErrProtocol, m.Level)
 	}

@@ -123,6 +123,18 @@ var layers = map[string][]string{
 	"executors/python/guest":     {},
 	"executors/python/start":     {"profiles", "profiles/modules"},
 	"executors/python/translate": {"executors", "executors/python/start", "profiles"},
+	"executors/python/wasm": {
+		"executors", "executors/pool", "executors/js/engine/kept", "executors/python/start", "executors/python/translate",
+		"executors/python/wasm/place", "executors/python/wasm/start", "profiles",
+	},
+	"executors/python/wasm/place":  {},
+	"executors/python/wasm/start":  {"executors/python/start"},
+	"executors/python/wasm/files":  {},
+	"executors/python/wasm/engine": {"executors/js/engine/kept", "executors/python/wasm/files", "executors/python/wasm/place"},
+	"executors/python/wasm/guest": {
+		"executors", "executors/python/guest", "executors/python/start", "executors/python/wasm/engine", "executors/python/wasm/place",
+		"executors/python/wasm/start", "executors/seal", "profiles",
+	},
 
 	"executors/shell/static":    {"profiles/words"},
 	"executors/shell/alike":     {"executors/shell/static", "executors/shell/steps"},
@@ -260,7 +272,7 @@ var layers = map[string][]string{
 // covers the paths below it. What is not listed and not in the standard library fails.
 var owners = map[string][]string{
 	"cuelang.org/go":                        {"schema"},
-	"github.com/tetratelabs/wazero":         {"executors/js/engine", "executors/js/engine/meter"},
+	"github.com/tetratelabs/wazero":         {"executors/js/engine", "executors/js/engine/meter", "executors/python/wasm/engine", "executors/python/wasm/files"},
 	"github.com/klauspost/compress":         {"executors/js/engine/snapshot"},
 	"github.com/evanw/esbuild":              {"executors/js/guest"},
 	"github.com/gowebpki/jcs":               {"profiles"},
@@ -283,7 +295,7 @@ var owners = map[string][]string{
 	"code.dny.dev/ssrf":                     {"profiles/egress"},
 	"github.com/nlnwa/whatwg-url":           {"profiles/egress"},
 	"golang.org/x/time":                     {"cmd/ringd/internal/api/tokens"},
-	"golang.org/x/sys":                      {"rings/kernel", "executors/js/engine", "executors/js/guest", "executors/seal", "executors/shell/guest", "cmd"},
+	"golang.org/x/sys":                      {"rings/kernel", "executors/js/engine", "executors/js/guest", "executors/python/wasm/guest", "executors/seal", "executors/shell/guest", "cmd"},
 	"github.com/landlock-lsm/go-landlock":   {"rings/kernel"},
 	"mvdan.cc/sh":                           {"executors/shell"},
 	"github.com/open-policy-agent/opa":      {"compiler"},
@@ -303,7 +315,7 @@ var impure = []string{"os", "net", "net/http", "io/ioutil", "math/rand", "crypto
 
 // guestHalf lists packages that run inside a guest. They may not reach rings
 // or cmd, not even through another package.
-var guestHalf = []string{"executors/seal", "executors/js/guest", "executors/js/engine", "executors/shell/guest"}
+var guestHalf = []string{"executors/seal", "executors/python/wasm/guest", "executors/python/wasm/engine", "executors/python/wasm/files", "executors/js/guest", "executors/js/engine", "executors/shell/guest"}
 
 // calls says where a call that hides a dependency is allowed: a package, a
 // file, or a path with /... for everything below it.

@@ -143,7 +143,7 @@ func (r *Ring) obtain(ctx context.Context, s executors.Spec, fresh bool) (*prepa
 // plainIfEnough starts a guest without the layers on a host that lacks one, when
 // s asks for no more. On one that lies nothing is started.
 func (r *Ring) plainIfEnough(s executors.Spec, f *finding) (*guest, error) {
-	if f.kind != order.KindMissing || !executors.Satisfies(attest.PlainTier(s.Executor), s.MinTier) {
+	if f.kind != order.KindMissing || !executors.Satisfies(attest.PlainTier(attest.Wasm(s)), s.MinTier) {
 		return nil, attest.Denied(s, f.why)
 	}
 	return r.plain(s)
@@ -166,9 +166,9 @@ func (r *Ring) Attestation(ctx context.Context, executor string) executors.Attes
 	case err != nil || f == nil || f.kind == order.KindLies:
 		return executors.Attestation{Layers: map[string]string{}}
 	case f.kind == order.KindMissing:
-		return attest.Plain(executor)
+		return attest.Plain(executor == profiles.ExecutorJS)
 	default:
-		return attest.Enclosed(executor, "", f.report, r.grouped)
+		return attest.Enclosed(executor == profiles.ExecutorJS, "", f.report, r.grouped)
 	}
 }
 

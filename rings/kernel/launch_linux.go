@@ -187,7 +187,7 @@ func (r *Ring) become(ctx context.Context, p *prepared, s executors.Spec) (*gues
 	g := &guest{
 		ring: r, agent: s.Agent, executor: s.Executor, kernel: p.recipe.plan.Kernel,
 		process: p.process, control: p.control, around: &around{group: p.group}, reaps: p.recipe.order.Reap,
-		attestation: attest.Enclosed(s.Executor, p.recipe.kind.profile, p.report, r.grouped),
+		attestation: attest.Enclosed(attest.Wasm(s), p.recipe.kind.profile, p.report, r.grouped),
 		done:        make(chan struct{}), usage: make(chan time.Duration, 1), after: p.after,
 	}
 	stop := context.AfterFunc(ctx, func() {

@@ -27,7 +27,7 @@ func (r *Ring) plain(s executors.Spec) (*guest, error) {
 	}
 	g := &guest{
 		ring: r, agent: s.Agent, executor: s.Executor, kernel: ungranted(s.Kernel),
-		conn: conn.New(ours, &r.watching), attestation: attest.Plain(s.Executor), done: make(chan struct{}),
+		conn: conn.New(ours, &r.watching), attestation: attest.Plain(attest.Wasm(s)), done: make(chan struct{}),
 	}
 	files := []*os.File{nil, nil, nil, theirs}
 	var far []*os.File

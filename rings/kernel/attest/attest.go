@@ -42,16 +42,20 @@ func optional() []string {
 	return []string{order.LayerMemory, order.LayerEgress, order.LayerCgroups, order.LayerViolations}
 }
 
+// Wasm tells whether a guest runs its programs in WebAssembly: those that seal
+// themselves do, and no guest of JavaScript has another engine.
+func Wasm(s executors.Spec) bool { return s.Executor == profiles.ExecutorJS || s.Seals }
+
 // PlainTier is the isolation of a guest without the layers.
-func PlainTier(executor string) profiles.Tier {
-	if executor == profiles.ExecutorJS {
+func PlainTier(wasm bool) profiles.Tier {
+	if wasm {
 		return profiles.TierWasm
 	}
 	return profiles.TierProcess
 }
 
 // Plain says what stands around a guest without the layers.
-func Plain(executor string) executors.Attestation {
+func Plain(wasm bool) executors.Attestation {
 	l := own()
 	for _, name := range Built() {
 		l[name] = Unavailable
@@ -64,12 +68,12 @@ func Plain(executor string) executors.Attestation {
 		l[name] = Unavailable
 	}
 	delete(l, order.LayerSelfTest)
-	return executors.Attestation{Tier: PlainTier(executor), Layers: withLanguage(l, executor)}
+	return executors.Attestation{Tier: PlainTier(wasm), Layers: withLanguage(l, wasm)}
 }
 
 // withLanguage adds what an executor itself stands around its programs.
-func withLanguage(l map[string]string, executor string) map[string]string {
-	if executor == profiles.ExecutorJS {
+func withLanguage(l map[string]string, wasm bool) map[string]string {
+	if wasm {
 		l["wasm"] = Enforced
 	}
 	return l
@@ -77,7 +81,7 @@ func withLanguage(l map[string]string, executor string) map[string]string {
 
 // Enclosed says what stands around a guest whose init made this
 // report.
-func Enclosed(executor, digest string, r order.Report, groups map[string]string) executors.Attestation {
+func Enclosed(wasm bool, digest string, r order.Report, groups map[string]string) executors.Attestation {
 	l := maps.Clone(r.Layers)
 	maps.Copy(l, own())
 	if limit.RaceDetector {
@@ -90,7 +94,7 @@ func Enclosed(executor, digest string, r order.Report, groups map[string]string)
 	}
 	maps.Copy(l, groups)
 	return executors.Attestation{
-		Tier: profiles.TierOS, Layers: withLanguage(l, executor), LandlockABI: r.ABI, Profile: digest,
+		Tier: profiles.TierOS, Layers: withLanguage(l, wasm), LandlockABI: r.ABI, Profile: digest,
 	}
 }
 
@@ -148,7 +152,7 @@ func Denied(s executors.Spec, e *Lack) *profiles.Denial {
 		if r.Failed == "" {
 			why = r.Reason
 		}
-		return TierDenial(s.Executor, s.MinTier, PlainTier(s.Executor), why, r.Remedy)
+		return TierDenial(s.Executor, s.MinTier, PlainTier(Wasm(s)), why, r.Remedy)
 	}
 	d := &profiles.Denial{Capability: "executor " + s.Executor, Decision: profiles.Decision{
 		Verdict: profiles.Deny, Code: profiles.CodeTierUnavailable, Reason: e.Error(),

@@ -101,7 +101,9 @@ class Events:
             return None
         mode = plain(mode)
         writes = mode is not None and not {"w", "a", "x", "+"}.isdisjoint(mode)
-        if type(flags) is int and flags & (posix.O_WRONLY | posix.O_RDWR | posix.O_CREAT | posix.O_TRUNC):
+        # In WASI reading is a bit as well, and O_RDWR is both.
+        if type(flags) is int and (flags & (posix.O_CREAT | posix.O_TRUNC)
+                                   or flags & (posix.O_WRONLY | posix.O_RDWR) not in (0, posix.O_RDONLY)):
             writes = True
         return self._write(path) if writes else self._read(path)
 

