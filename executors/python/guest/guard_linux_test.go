@@ -3,6 +3,7 @@ package guest_test
 import (
 	"bytes"
 	"encoding/json"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -72,6 +73,25 @@ func programs(t testing.TB, python string, p start.Profile, texts ...guarded) []
 	return got.Ends
 }
 
+// apart runs each in a process of its own, and gives their ends by name.
+func apart(t testing.TB, python string, p start.Profile, texts map[string]string) map[string]guardEnd {
+	t.Helper()
+	names, list := slices.Sorted(maps.Keys(texts)), []guarded{}
+	for _, n := range names {
+		list = append(list, guarded{Text: texts[n]})
+	}
+	var got struct{ Ends []guardEnd }
+	ask(t, python, map[string]any{"profile": p, "programs": list, "apart": true}, &got)
+	if len(got.Ends) != len(list) {
+		t.Fatalf("%d programs ended, of %d", len(got.Ends), len(list))
+	}
+	ends := map[string]guardEnd{}
+	for i, n := range names {
+		ends[n] = got.Ends[i]
+	}
+	return ends
+}
+
 func listed(names ...string) (out []profiles.ImportRule) {
 	for i, n := range names {
 		out = append(out, profiles.ImportRule{Name: n, Rule: profiles.Rule{File: "p.yaml", Line: 7 + i, Column: 3}})
@@ -122,13 +142,16 @@ func TestGuardRefuses(t *testing.T) {
 		"other name":     "import importlib.machinery as m, importlib.util as u\ns = u.spec_from_file_location('json.x', m.PathFinder.find_spec('colorsys').origin)\nx = u.module_from_spec(s)\ns.loader.exec_module(x)",
 		"load_module":    "import importlib.machinery as m\nm.SourceFileLoader('json.x', m.PathFinder.find_spec('colorsys').origin).load_module()",
 		"unlocked":       "import importlib\nb = importlib._bootstrap\nb._find_and_load_unlocked('colorsys', b._gcd_import)",
+		"own file":       "import sys, tempfile\nd = tempfile.mkdtemp()\nopen(d + '/mathlib.py', 'w').write('import colorsys')\nsys.path.insert(0, d)\nimport mathlib",
+		"own shadow":     "import sys, tempfile\nd = tempfile.mkdtemp()\nopen(d + '/colorsys.py', 'w').write('')\nsys.path.insert(0, d)\nimport colorsys",
+		"by path":        "import importlib.util as u, tempfile\nd = tempfile.mkdtemp()\nopen(d + '/h.py', 'w').write('import colorsys')\ns = u.spec_from_file_location('h', d + '/h.py'); m = u.module_from_spec(s); s.loader.exec_module(m)",
+		"zip":            "import sys, tempfile, zipfile\nd = tempfile.mkdtemp()\nwith zipfile.ZipFile(d + '/z.zip', 'w') as z: z.writestr('inzip.py', 'import colorsys')\nsys.path.insert(0, d + '/z.zip')\nimport importlib\nimportlib.import_module('inzip')",
 		"finder":         "import sys\nimport importlib.machinery as m\nclass F:\n  def find_spec(n, p=None, t=None):\n    if n == 'json.tool': return m.PathFinder.find_spec('colorsys')\nsys.meta_path.insert(0, F)\nimport json.tool",
 	}
 	each(t, func(t *testing.T, python string) {
 		p := guardProfile(profiles.Imports{Default: true, Deny: listed("colorsys", "urllib.robotparser")})
-		for name, text := range spellings {
+		for name, e := range apart(t, python, p, spellings) {
 			t.Run(name, func(t *testing.T) {
-				e := programs(t, python, p, guarded{Text: text})[0]
 				if e.Error != "ModuleNotFoundError" || !e.Mine || len(e.Denials) == 0 {
 					t.Fatalf("got %+v", e)
 				}
@@ -179,14 +202,16 @@ func TestGuardLetsPass(t *testing.T) {
 		"big numbers": "say(len(str(7 ** 5000)))",
 		"star":        "from os.path import *\nfrom math import *\nsay(join('a', 'b'), sqrt(4))",
 		"fraction":    "import fractions, decimal, statistics, random\nsay(fractions.Fraction(decimal.Decimal('0.5')), statistics.mean([1, 2]))",
+		"own module":  "import sys, os, tempfile\nd = tempfile.mkdtemp(); os.mkdir(d + '/helpers')\nopen(d + '/helpers/__init__.py', 'w').write('from .calc import mean')\nopen(d + '/helpers/calc.py', 'w').write('import statistics\\ndef mean(x): return statistics.fmean(x)')\nsys.path.insert(0, d)\nimport helpers\nfrom helpers import calc\nsay(helpers.mean([1, 2]), calc.__builtins__ is __builtins__)",
+		"made module": "import sys, types\nsys.modules['made'] = types.ModuleType('made')\nimport made\nsay(made.__name__)",
+		"own code":    "def f(): return 1\nf.__code__ = f.__code__.replace(co_consts=(None, 2))\nsay(f())",
 		"exec":        "exec('import json; x = json.dumps(1)')\nsay(x, eval('2'))",
 		"unittest":    "import unittest, io\nclass T(unittest.TestCase):\n  def test_a(self): self.assertEqual(1, 1)\nsay(unittest.TextTestRunner(stream=io.StringIO()).run(unittest.defaultTestLoader.loadTestsFromTestCase(T)).wasSuccessful())",
 	}
 	each(t, func(t *testing.T, python string) {
 		p := guardProfile(profiles.Imports{Default: true, Deny: listed("js", "jso", "subprocess", "socket", "ssl", "ctypes", "selectors", "colorsys")})
-		for name, text := range texts {
+		for name, e := range apart(t, python, p, texts) {
 			t.Run(name, func(t *testing.T) {
-				e := programs(t, python, p, guarded{Text: text})[0]
 				if e.Error != "" || name != "logging" && name != "warnings" && len(e.Out) == 0 {
 					t.Fatalf("got %+v", e)
 				}

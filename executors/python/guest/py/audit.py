@@ -63,7 +63,8 @@ class Events:
             "open": self.open, "sqlite3.connect": self.database, "os.link": self.link, "os.symlink": self.link,
             "os.rename": self.rename, "os.kill": self.kill, "os.killpg": self.kill,
             "socket.__new__": self.socket, "exec": self.run, "compile": self.compile, "import": self.extension,
-            "marshal.loads": self.unmarshal, "marshal.load": self.introspect, "object.__setattr__": self.set_attribute,
+            "marshal.loads": self.unmarshal, "marshal.load": self.introspect, "code.__new__": self.code,
+            "object.__setattr__": self.set_attribute,
             "ctypes.dlopen": self.dlopen, "sys.settrace": self.trace, "sys.setprofile": self.trace, "ringd.probe": self.never,
         }
         for method, prefix, names in (
@@ -73,7 +74,7 @@ class Events:
                 "os.startfile webbrowser.open _posixsubprocess.fork_exec"),
             (self.network, "socket.", "connect bind sendto sendmsg"),
             (self.network, "socket.", "getaddrinfo gethostbyname gethostbyaddr getnameinfo sethostname"),
-            (self.introspect, "", "code.__new__ gc.get_objects gc.get_referrers gc.get_referents "
+            (self.introspect, "", "gc.get_objects gc.get_referrers gc.get_referents "
                 "sys._current_frames sys._current_exceptions"),
             (self.native, "ctypes.", "dlsym dlsym/handle call_function cdata cdata/buffer string_at wstring_at memmove "
                 "memset PyObj_FromPtr"),
@@ -179,8 +180,14 @@ class Events:
         what = {"os.fork": "a second process", "os.forkpty": "a second process"}.get(event)
         if what is None:
             what = "start of " + described(args[0]) if args else event
-        return Refusal("exec", what, _EXEC, "%s is refused: a program of python is one process" % what,
+        refusal = Refusal("exec", what, _EXEC, "%s is refused: a program of python is one process" % what,
             instead="use threads or asyncio, and ringd.tools for what is outside")
+        frame = _getframe(2).f_back
+        while frame is not None and frame.f_code.co_filename.endswith("/subprocess.py"):
+            frame = frame.f_back
+        if not self.guard.is_program(frame) and frame.f_code.co_filename.endswith(("/platform.py", "/uuid.py", "/ctypes/util.py")):
+            refusal.told = False  # they ask what the machine is, and do without
+        return refusal
 
     def kill(self, event, args):
         if event == "os.kill" and type(args[0]) is int and args[0] == posix.getpid():
@@ -240,7 +247,20 @@ class Events:
             source = source.encode("utf-8", "surrogatepass")
         if type(source) is bytes and file.startswith(self.libraries) and source == contents(file):
             return None
-        return self._introspection("compiling as %s" % described(file))
+        refusal = self._introspection("compiling as %s" % described(file))
+        # C code that shows a traceback parses the line that failed, and does without.
+        refusal.told = type(source) is not bytes or b"\n" in source
+        return refusal
+
+    def code(self, event, args):
+        """Code is what it says it is: a library's is not the program's to change."""
+        file = plain(args[1])
+        if file is not None and not file.startswith(self.guard.protected):
+            return None
+        frame = self.guard.caller(_getframe(2))
+        if not self.guard.is_program(frame) and not {"replace", "CodeType"}.isdisjoint(frame.f_code.co_names):
+            return None
+        return self._introspection("code as of %s" % described(file))
 
     def unmarshal(self, event, args):
         """Byte code is loaded by the import machinery alone, and from library folders."""
@@ -259,14 +279,15 @@ class Events:
     def introspect(self, event, args):
         """What reaches into any object is for libraries that say so in their own code."""
         frame = self.guard.caller(_getframe(2))
-        if not self.guard.is_program(frame) and event.rpartition(".")[2].replace("__new__", "replace") in frame.f_code.co_names:
+        if not self.guard.is_program(frame) and event.rpartition(".")[2] in frame.f_code.co_names:
             return None
         return self._introspection(event)
 
     def set_attribute(self, event, args):
-        if plain(args[1]) == "__code__" and self.guard.is_program(self.guard.caller(_getframe(2))):
-            return self._introspection("__code__")
-        return None
+        """A function of the program gets no code of a library: it would be taken for one."""
+        if plain(args[1]) != "__code__" or type(args[2]) is _CODE and not args[2].co_filename.startswith(self.guard.protected):
+            return None
+        return self._introspection("__code__") if self.guard.is_program(self.guard.caller(_getframe(2))) else None
 
     def trace(self, event, args):
         """A trace function sees the guard's frames. doctest puts back the one it found, which is

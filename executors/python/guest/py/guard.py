@@ -22,8 +22,8 @@ import builtins
 import posix
 import sys
 
-from audit import Events
-from policy import DENIED, Refusal, Rules
+from audit import Events, absolute
+from policy import DENIED, Refusal, Rules, is_name, is_standard
 from seal import opaque, seal
 
 _getframe = sys._getframe
@@ -133,12 +133,12 @@ class Guard:
 
     # Refusals.
 
-    def refuse(self, refusal, told=True):
+    def refuse(self, refusal):
         """The exception of a refusal, which the end of the run lists."""
         text = refusal.text()
         if len(self._texts) < _MOST:
             self._texts[text] = True
-        if told and len(self._denials) < _MOST:
+        if refusal.told and len(self._denials) < _MOST:
             self._denials.append(refusal.decision(self.rules.revision))
         if refusal.kind == "import":
             return ModuleNotFoundError(text, name=refusal.what)
@@ -258,6 +258,8 @@ class Guard:
             return None
         refusal = rules.program(name)
         if refusal is not None:
+            if self._own(name, refusal):
+                return None
             if not fromlist or "*" in fromlist or refusal.code == DENIED:
                 return self.refuse(refusal)
             for part in fromlist:  # a package on the way to what is allowed
@@ -290,10 +292,10 @@ class Guard:
         if not self.is_program(frame):
             refusal = rules.by_library(name)
             if refusal is not None:
-                first = name not in self._quiet
+                refusal.told = name not in self._quiet
                 if len(self._quiet) < _MOST:
                     self._quiet.add(name)
-                return self.refuse(refusal, told=first)
+                return self.refuse(refusal)
             if self._spelled(frame, name):
                 return None
         if rules.inner(name):
@@ -302,19 +304,40 @@ class Guard:
         if refusal is None:
             self._seen[name] = True
             return None
-        return self.refuse(refusal)
+        return None if self._own(name, refusal) else self.refuse(refusal)
+
+    def _own(self, name, refusal):
+        """Whether name is a module that the program itself wrote, or made, and that nothing
+        denies: its code is judged as the program's is, so that importing it is no more than
+        running it. Nothing of the program is called to find out."""
+        if refusal.code == DENIED or is_standard(name) or not is_name(name):
+            return False
+        top = name.partition(".")[0]
+        module = sys.modules.get(top)
+        if module is not None:
+            names = vars(module) if type(module) is type(sys) else {}
+            file = names.get("__file__")
+            return type(module) is type(sys) and (file is None and names.get("__spec__") is None
+                or type(file) is str and absolute(file).startswith(self.rules.write))
+        for folder in list(sys.path):
+            if type(folder) is str and (absolute(folder) + "/").startswith(self.rules.write):
+                if _there(absolute(folder), top):
+                    return True
+        return False
 
     def loaded(self, file, frame):
         """The refusal of module code from a file of a library: it may have been found under another
         name, or by a loader that was called directly."""
         name = self.module_name(file)
         judged, frame = self._judged(frame)
-        if judged == name or (judged is None and not self.is_program(frame)):
-            return self.rules.anybody(name)
         if not self.is_program(frame):
-            return self.rules.by_library(name)
+            return self.rules.anybody(name) if judged is None or judged == name else self.rules.by_library(name)
         refusal = self.rules.program(name)
-        return None if refusal is not None and self.rules.inner(name) else refusal
+        if refusal is None or self.rules.inner(name):
+            return None
+        if judged is not None and judged.startswith(name + ".") and self.rules.program(judged) is None:
+            return None  # a package on the way to what is allowed
+        return refusal
 
     def builtin(self, spec):
         """Why a module of the interpreter itself may not be made: an exception, or None."""
@@ -400,6 +423,18 @@ def _sealed(fn, **consts):
     named = type(fn)(fn.__code__.replace(co_filename=_OURS), {"__builtins__": vars(builtins)}, fn.__name__, fn.__defaults__)
     named.__kwdefaults__ = fn.__kwdefaults__
     return named
+
+
+def _there(folder, top):
+    """Whether a folder, or an archive, may hold a module."""
+    for path in (folder + "/" + top + ".py", folder + "/" + top, folder):
+        try:
+            mode = posix.stat(path).st_mode
+        except OSError:
+            continue
+        if path != folder or mode & 0o170000 == 0o100000:
+            return True
+    return False
 
 
 def _asks(attempt, name):

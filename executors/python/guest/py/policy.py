@@ -32,7 +32,7 @@ _HINTS = {
 _PLAIN = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.")
 
 
-def _module_name(name):
+def is_name(name):
     """Whether name is ASCII identifiers joined by dots: modules.Dotted."""
     if len(name) > 255 or not _PLAIN.issuperset(name):
         return False
@@ -60,10 +60,11 @@ def _shown(name):
 class Refusal:
     """Why something is refused: what was asked, and by which rule it may not be."""
 
-    __slots__ = ("kind", "what", "code", "reason", "rule", "instead")
+    __slots__ = ("kind", "what", "code", "reason", "rule", "instead", "told")
 
     def __init__(self, kind, what, code, reason, rule="", instead=""):
         self.kind, self.what, self.code, self.reason, self.rule, self.instead = kind, what, code, reason, rule, instead
+        self.told = True  # the end of the run lists it
 
     def decision(self, revision):
         """The refusal as a profiles.Decision."""
@@ -99,7 +100,9 @@ class Rules:
     def __init__(self, profile):
         self.allow = {n["name"]: n for n in profile.get("allow") or ()}
         self.deny = {n["name"]: n for n in profile.get("deny") or ()}
-        self.nobody = {n["name"]: n for n in profile.get("nobody") or ()}
+        nobody = profile.get("nobody") or ()
+        self.private = {n["name"]: n for n in nobody if not n.get("rule")}  # ringd's own, which no grant is told before
+        self.nobody = {n["name"]: n for n in nobody}
         self.revision = profile.get("revision") or ""
         self.any = profile.get("any") is True
         self.default = profile.get("default") is True
@@ -127,8 +130,11 @@ class Rules:
         return refusal
 
     def _program(self, name):
-        if not _module_name(name):
+        if not is_name(name):
             return self._refused(name, NOT_ALLOWED, "%s is not a module name of python" % _shown(name))
+        entry = _closest(self.private, name)
+        if entry is not None:
+            return self.denied(name, entry)
         if self.only is not None and _closest(self.only, name) is None:
             return self._refused(name, NOT_ALLOWED, "import of %s is not among the grants of the run" % _shown(name))
         entry = _closest(self.nobody, name) or _closest(self.deny, name)

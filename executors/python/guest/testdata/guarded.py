@@ -1,7 +1,8 @@
 # Runs programs under the guard alone, for guard_test.go: benign ones, and such as ask
 # for what is harmless and refused. One JSON object on standard input:
-# {"folder", "profile", "programs": [{"text", "update"}], "names": [...]}; one on
-# standard output: {"ends": [{"error", "message", "mine", "frames", "out", "denials", "imports", "report"}], "answers"}.
+# {"folder", "profile", "programs": [{"text", "update", "before"}], "apart": whether each
+# has a process of its own}, or {"folder", "profiles", "names"}; one on standard output:
+# {"ends": [...]}, or {"answers": [...]}.
 import builtins
 import json
 import os
@@ -46,8 +47,9 @@ def end(guard, program, pending):
         "imports": guard.imports(), "report": report}
 
 
-def main():
-    module, policy = load()
+def session(programs):
+    """Their ends, one after another under one guard."""
+    module, _ = load()
     pending = []
 
     def look():
@@ -55,9 +57,35 @@ def main():
             guard.update(pending.pop())
 
     guard = None
-    guard = module.Guard(asked["profile"], bool(asked.get("unguarded")), look)
-    ends = [end(guard, p, pending) for p in asked.get("programs") or ()]
-    return {"ends": ends}
+    guard = module.Guard(asked["profile"], False, look)
+    return [end(guard, p, pending) for p in programs]
+
+
+def main():
+    if not asked.get("apart"):
+        return {"ends": session(asked["programs"])}
+    return {"ends": [apart(p) for p in asked["programs"]]}
+
+
+def apart(program):
+    """The end of a program in a process of its own."""
+    r, w = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            os.write(w, json.dumps(session([program])[0]).encode())
+        finally:
+            os._exit(0)
+    os.close(w)
+    text = b""
+    while True:
+        piece = os.read(r, 1 << 16)
+        if not piece:
+            break
+        text += piece
+    os.close(r)
+    os.waitpid(child, 0)
+    return json.loads(text or b'{"error": "no answer"}')
 
 
 def answers():
