@@ -51,6 +51,14 @@ func narrowings(a profiles.Agent, r *rand.Rand) map[string]profiles.Agent {
 		py2.Imports.Default = false
 		b.Python = &py2
 		out["python default"] = b
+		py4 := *a.Python
+		py4.Imports.Any = nil
+		b.Python = &py4
+		out["python any"] = b
+		py5 := *a.Python
+		py5.Imports.Process = append(slices.Clip(py5.Imports.Process), profiles.ImportRule{Name: anyModule(r)})
+		b.Python = &py5
+		out["python process"] = b
 		if n := len(a.Python.Imports.Allow); n > 0 {
 			py := *a.Python
 			i := drop(n)
@@ -164,6 +172,10 @@ func anyAgent(r *rand.Rand) profiles.Agent {
 	if r.IntN(8) > 0 {
 		a.Python = &profiles.Python{Imports: imports(list(anyModule), list(anyModule))}
 		a.Python.Imports.Default, a.Python.JIT = r.IntN(2) > 0, r.IntN(2) > 0
+		a.Python.Imports.Process = imports(nil, list(anyModule)).Deny
+		if r.IntN(4) == 0 {
+			a.Python.Imports.Any = &profiles.Rule{File: "p.yaml", Line: 1}
+		}
 	}
 	if r.IntN(8) > 0 {
 		a.Shell = &profiles.Shell{JIT: r.IntN(2) > 0}
@@ -195,7 +207,7 @@ func anyAction(r *rand.Rand) profiles.Action {
 		e := anyEgressAction(r)
 		return profiles.Action{Egress: &e}
 	case 0:
-		return profiles.Action{Import: &profiles.ImportAction{Executor: pick(r, "js", "python"), Module: anyModule(r)}}
+		return profiles.Action{Import: &profiles.ImportAction{Executor: pick(r, "js", "python"), Module: anyModule(r), Origin: pick(r, "", "agent", "library")}}
 	case 1:
 		return profiles.Action{Bridge: &profiles.BridgeAction{Name: pick(r, "one", "two", "tools.search", "x"), Executor: pick(r, "", "js", "python"),
 			Args: json.RawMessage(strings.Repeat("1", r.IntN(102)))}}
@@ -212,7 +224,7 @@ func anyAction(r *rand.Rand) profiles.Action {
 func TestNarrowingNeverWidens(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	seen := map[string]int{} // narrowed verdicts by kind: the test must see some
-	policies := 450
+	policies := 900
 	if os.Getenv("RINGD_LONG") != "" {
 		policies = 5000
 	}
@@ -239,7 +251,7 @@ func TestNarrowingNeverWidens(t *testing.T) {
 			}
 		}
 	}
-	for _, kind := range []string{"js deny", "js allow", "no js", "python deny", "python default", "python allow", "pattern", "binary", "bridge",
+	for _, kind := range []string{"js deny", "js allow", "no js", "python deny", "python default", "python any", "python process", "python allow", "pattern", "binary", "bridge",
 		"argument bytes", "approval", "file deny", "file read", "egress off", "egress deny", "egress gateways alone", "egress allow", "egress any port", "egress port",
 		"egress expires", "egress ech", "egress methods", "egress paths", "egress gateway", "egress gateway expires", "egress gateway methods"} {
 		if seen[kind] == 0 {

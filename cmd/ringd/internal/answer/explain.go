@@ -204,6 +204,8 @@ func change(dec profiles.Decision, d *decider) []string {
 	case dec.Code == profiles.CodeShellParse, dec.Code == profiles.CodeShellSize, dec.Code == profiles.CodeShellUnsupported,
 		dec.Code == profiles.CodeShellOpaque, dec.Code == profiles.CodeShellUnsettled, dec.Code == profiles.CodeShellEndless, dec.Code == profiles.CodeActionMalformed:
 		return []string{"no change of the policy: write it in another way"}
+	case dec.Code == profiles.CodeImportDenied && dec.Rule == nil:
+		return []string{"no change of the policy: no rule of it decided, and none can allow this"}
 	case kind == "denied" || kind == "denied_pattern" || kind == "subcommand":
 		return []string{"narrow or take out " + at + "; a denial wins over every grant"}
 	default:
