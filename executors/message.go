@@ -111,7 +111,8 @@ type Update struct {
 }
 
 // Updated says that what the guest decides from now on, it decides by the Update of
-// that number. Report is of the executor.
+// that number, or by what the run was started with where that came later. A guest
+// that decides by itself says it before its program begins. Report is of the executor.
 type Updated struct {
 	Seq    uint64
 	Report []byte // JSON

@@ -137,11 +137,12 @@ type stackConfig struct {
 	teller      notify.Teller       // of calls that wait; nil: nobody is told
 	still       bool                // nothing is resumed but on request
 	pool        poolConfig
-	host        network.Host // what its configuration says of egress
-	interpreter string       // of Python; "": what the host has
-	guest       int          // user of guests when ringd is root; 0: the default
-	groups      bool         // each guest gets a control group where they are delegated
-	warm        bool         // start a first guest at once
+	host        network.Host  // what its configuration says of egress
+	python      python.Config // what is kept of its guests
+	interpreter string        // of Python; "": what the host has
+	guest       int           // user of guests when ringd is root; 0: the default
+	groups      bool          // each guest gets a control group where they are delegated
+	warm        bool          // start a first guest at once
 	metrics     *metrics.Metrics
 	logger      *slog.Logger
 }
@@ -149,8 +150,7 @@ type stackConfig struct {
 // poolConfig says how many guests are kept; see js.Config, and shell.Config of scripts.
 type poolConfig struct {
 	blank, idle, perKey, reuse int
-	scripts, interpreters      int
-	sessions                   int
+	scripts                    int
 	once                       bool
 }
 
@@ -273,9 +273,10 @@ func (p *program) buildStack(ctx context.Context, c stackConfig, s *stack) (err 
 	s.daemon, err = daemon.New(ctx, daemon.Config{
 		Version:     buildVersion().Version,
 		Interpreter: daemon.FromRing(ring),
-		Rings:       []daemon.Ring{s.kernel, ring, s.guests, out.Ring},
-		Compiler:    c.compiler,
-		Runs:        st, Generations: st, Pauses: st, Calls: st, Records: st, Sessions: st,
+		// What Python's guests decide by comes into force before any run is bound to it.
+		Rings:    []daemon.Ring{s.kernel, interpreters{s.python, func(tell func(context.Context)) { s.group.Go(func() { tell(lasting) }) }}, ring, s.guests, out.Ring},
+		Compiler: c.compiler,
+		Runs:     st, Generations: st, Pauses: st, Calls: st, Records: st, Sessions: st,
 		Keeper: keeper, Desk: desk, Outbox: outbox, Recorder: recorder, Journal: journal,
 		Still: c.still, Point: p.point, HasEngine: s.hasEngine(c.engines),
 		Group: s.group, Clock: systemClock{}, Random: rand.Reader, Logger: c.logger, Metrics: c.metrics,
@@ -467,12 +468,12 @@ func (p *program) newServer(ctx context.Context, f config.File, logger *slog.Log
 		group: &daemon.Group{Logger: logger}, state: f.State, strict: f.Audit == "strict",
 		private: f.Private(), host: network.HostOf(f, p.Env),
 		compiler: p.compiler(), providers: providers, metrics: m, logger: logger, warm: true, groups: true,
-		guest: f.Guests.UID,
-		keys:  keys, ownKey: f.Snapshots.Key == nil, engines: f.Snapshots.Engines, teller: teller,
+		guest: f.Guests.UID, python: pythonOf(f.Python), interpreter: f.Python.Interpreter,
+		keys: keys, ownKey: f.Snapshots.Key == nil, engines: f.Snapshots.Engines, teller: teller,
 		staleness: orElse(f.Staleness, daemon.DefaultStaleness), retention: orElse(f.Limits.Retention, defaultRetention),
 		quota:  daemon.Quota{PerActor: cmp.Or(f.Limits.RunsPerActor, defaultRunsPerActor), Total: cmp.Or(f.Limits.Runs, defaultRuns)},
 		paused: pauses.Quota{PerActor: cmp.Or(f.Limits.PausedPerActor, defaultPausedPerActor), Total: cmp.Or(f.Limits.Paused, defaultPaused)},
-		pool:   poolConfig{blank: 2, idle: 8, perKey: 2, reuse: 64, scripts: 1, interpreters: 1, sessions: 16},
+		pool:   poolConfig{blank: 2, idle: 8, perKey: 2, reuse: 64, scripts: 1},
 	})
 	if err != nil {
 		return nil, nil, err

@@ -98,7 +98,13 @@ func (e *Executor) launch(ctx context.Context, s spec) (*process, error) {
 	if err != nil {
 		return nil, refused(err)
 	}
-	link, err := executors.Dial(ctx, executors.LinkConfig{Go: e.cfg.Go, Now: e.cfg.Now}, &streams.Counted{Guest: g},
+	std, ok := g.(executors.Streamer)
+	if !ok {
+		return nil, errors.Join(errors.New("start python guest: it has no streams"), g.Kill(), g.Conn().Close())
+	}
+	alone := context.WithoutCancel(ctx) // its end is waited for after the run, too
+	leaves := &streams.Leaving{Guest: g, Wait: func() { _, _ = std.Wait(alone) }}
+	link, err := executors.Dial(ctx, executors.LinkConfig{Go: e.cfg.Go, Now: e.cfg.Now}, &streams.Counted{Guest: leaves},
 		executors.Hello{Version: executors.ProtocolVersion, Settings: settings})
 	if err != nil {
 		return nil, errors.Join(refused(err), said(ctx, g), streams.Close(g))
@@ -106,10 +112,6 @@ func (e *Executor) launch(ctx context.Context, s spec) (*process, error) {
 	if r := link.Ready(); r.Executor != profiles.ExecutorPython || !s.env.Speaks(r.Digest) {
 		return nil, errors.Join(fmt.Errorf("start python guest: %q with engine %q answered, not %q", r.Executor, r.Digest, s.env.EngineOf()),
 			link.Close(), streams.Close(g))
-	}
-	std, ok := g.(executors.Streamer)
-	if !ok {
-		return nil, errors.Join(errors.New("start python guest: it has no streams"), link.Close())
 	}
 	e.mu.Lock()
 	e.digests[link.Ready().Digest] = true

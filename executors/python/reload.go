@@ -246,7 +246,7 @@ func (u *updates) state() (sent uint64, open bool, why string) {
 func (g *process) took(m executors.Updated) (start.Report, error) {
 	g.up.mu.Lock()
 	defer g.up.mu.Unlock()
-	if m.Seq > g.up.sent || m.Seq <= g.up.taken {
+	if m.Seq > g.up.sent || m.Seq < g.up.taken {
 		return start.Report{}, fmt.Errorf("%w: %w: update %d of %d", executors.ErrGuest, executors.ErrProtocol, m.Seq, g.up.sent)
 	}
 	g.up.taken = m.Seq

@@ -43,13 +43,10 @@ func (e *Executor) runIn(ctx context.Context, g *process, b bound, h executors.H
 		exit = streams.Ended(ctx, g.std)
 		err = errors.Join(err, streams.Close(g.guest))
 	}
-	if errors.Is(err, executors.ErrGone) && printed.Begun() {
-		err = fmt.Errorf("%w: it exited", executors.ErrGuest) // a program that has printed has begun
-	}
 	out.Attestation = g.guest.Attestation()
 	out.Console, out.Dropped = printed.Entries()
 	out.Usage.CPU, out.Usage.PeakBytes = max(out.Usage.CPU, exit.CPU), max(out.Usage.PeakBytes, exit.Peak)
-	out, err = judge(ctx, out, printed.Cut(), exit, err)
+	out, err = judge(ctx, out, ending{exit, printed.Cut(), *r.Limits.MemoryBytes}, err)
 	return out, again, err
 }
 
@@ -125,8 +122,19 @@ var errOutput = errors.New("the program has printed more than it may")
 // exitKilled is what a shell says of a program that was killed.
 const exitKilled = 137
 
+// ending is what is known of an end beside what the guest said.
+type ending struct {
+	executors.Exit
+	cut    bool  // it printed too much
+	memory int64 // that the program may take
+}
+
+// full tells whether an interpreter had taken what its program may: there is little
+// that it can still do or say then.
+func (e ending) full() bool { return e.Peak >= e.memory }
+
 // judge makes the outcome of what the guest said and of what ended it.
-func judge(ctx context.Context, o executors.Outcome, cut bool, exit executors.Exit, err error) (executors.Outcome, error) {
+func judge(ctx context.Context, o executors.Outcome, exit ending, err error) (executors.Outcome, error) {
 	limit := func(name, text string) (executors.Outcome, error) {
 		o.State, o.Error, o.ExitCode = executors.StateLimit, &executors.ProgramError{Name: name, Message: text}, exitKilled
 		o.Value = nil
@@ -135,12 +143,15 @@ func judge(ctx context.Context, o executors.Outcome, cut bool, exit executors.Ex
 	told := err == nil && o.State != executors.StateCancelled
 	switch {
 	case ctx.Err() != nil: // whoever asked for its end asked first
-	case cut, !told && exit.Limit == "output":
+	case exit.cut, !told && exit.Limit == "output":
 		return limit("OutputTooLarge", "the program has printed more than its limit of output")
 	case !told && exit.Limit == "cpu":
 		return limit("Timeout", "processor time limit reached")
 	case !told && exit.Limit == "wall":
 		return limit("Timeout", "wall time limit reached")
+	}
+	if err == nil && (o.State == executors.StateCancelled || o.State == executors.StateLimit && o.Error != nil && o.Error.Name == "Timeout") {
+		o.ExitCode = exitKilled // by the host
 	}
 	if errors.Is(err, executors.ErrRevoked) || errors.Is(err, executors.ErrGuest) && !errors.Is(err, executors.ErrGone) {
 		return broken(o, exit, err), nil
@@ -150,7 +161,7 @@ func judge(ctx context.Context, o executors.Outcome, cut bool, exit executors.Ex
 
 // broken is the outcome of a program whose interpreter ended, or said what it may
 // not, before it had told how the program ended.
-func broken(o executors.Outcome, exit executors.Exit, err error) executors.Outcome {
+func broken(o executors.Outcome, exit ending, err error) executors.Outcome {
 	o.State, o.ExitCode = executors.StateFailed, exit.Code
 	o.Error = &executors.ProgramError{Name: "GuestError", Message: err.Error()}
 	switch {
@@ -159,6 +170,9 @@ func broken(o executors.Outcome, exit executors.Exit, err error) executors.Outco
 	case errors.Is(err, executors.ErrProtocol):
 		o.ExitCode = exitKilled
 		o.Error.Message += ": the interpreter said what no guest says, and was ended"
+	case exit.full() && (exit.Signal != 0 || exit.Code != 0):
+		o.State, o.ExitCode, o.Error.Name = executors.StateLimit, exitKilled, "OutOfMemory"
+		o.Error.Message = fmt.Sprintf("the program has taken the %d bytes of memory that it may, and more, and its interpreter ended", exit.memory)
 	case exit.Signal == signalKill:
 		o.ExitCode, o.Error.Name = exitKilled, "Killed"
 		o.Error.Message = "the interpreter was ended by signal 9: it took more memory than all of its processes may have, or killed itself"

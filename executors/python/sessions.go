@@ -108,7 +108,7 @@ func (e *Executor) put(s *session) (why string) {
 	case t.closed:
 		return "the daemon ends"
 	case e.cfg.Sessions == 0:
-		return "this host keeps no sessions of python"
+		return "a session of python is an interpreter that lives, and none is kept here: run it in a daemon"
 	}
 	for len(t.live) >= e.cfg.Sessions {
 		var oldest *session

@@ -40,6 +40,69 @@ func Close(g executors.Guest) error {
 	return err
 }
 
+// leaveTime is how long a guest that has closed its connection may take to be gone.
+const leaveTime = time.Second
+
+// Leaving is a guest that may end by itself. One that has closed its connection is
+// not killed before it had the time to be gone: else nobody knows how it ended.
+type Leaving struct {
+	executors.Guest
+	Wait func() // until its program has ended
+	once sync.Once
+	left atomic.Bool
+}
+
+// Conn implements executors.Guest.
+func (l *Leaving) Conn() io.ReadWriteCloser {
+	c := &leaving{ReadWriteCloser: l.Guest.Conn(), left: &l.left}
+	if w, ok := c.ReadWriteCloser.(executors.Watcher); ok {
+		return &watched{c, w}
+	}
+	return c
+}
+
+// Kill implements executors.Guest.
+func (l *Leaving) Kill() error {
+	if l.left.Load() {
+		l.once.Do(func() {
+			late := time.AfterFunc(leaveTime, func() { _ = l.Guest.Kill() }) // the one below meets its error
+			defer late.Stop()
+			l.Wait()
+		})
+	}
+	return l.Guest.Kill()
+}
+
+// leaving notes that a connection was closed by the guest.
+type leaving struct {
+	io.ReadWriteCloser
+	left *atomic.Bool
+}
+
+func (l *leaving) note(err error) {
+	if errors.Is(err, io.EOF) {
+		l.left.Store(true)
+	}
+}
+
+func (l *leaving) Read(p []byte) (int, error) {
+	n, err := l.ReadWriteCloser.Read(p)
+	l.note(err)
+	return n, err
+}
+
+// watched is a connection that can look for bytes as well.
+type watched struct {
+	*leaving
+	executors.Watcher
+}
+
+func (w *watched) Watch(p []byte) (int, bool, error) {
+	n, ok, err := w.Watcher.Watch(p)
+	w.note(err)
+	return n, ok, err
+}
+
 // Counted is a guest whose processor time is asked for before it is killed: then
 // nobody knows any more what its programs have used.
 type Counted struct {

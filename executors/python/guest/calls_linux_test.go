@@ -268,7 +268,9 @@ import json`,
 				}}
 				w := work(t, options(t), program)
 				w.Updated = func(u executors.Updated) error {
-					got = append(got, u)
+					if u.Seq > 0 { // 0: the program begins
+						got = append(got, u)
+					}
 					return nil
 				}
 				out, _, err := l.Run(t.Context(), w, h)

@@ -31,6 +31,7 @@ type File struct {
 	Limits    Limits            `yaml:"limits"`
 	Snapshots Snapshots         `yaml:"snapshots"`
 	Guests    Guests            `yaml:"guests"`
+	Python    Python            `yaml:"python"`
 	// Approvers says who stands for the owners that policies name in
 	// `approval.from`: "group:leads@acme.example": ["uid:1001", "gid:500", "token:ann"].
 	Approvers map[string][]string `yaml:"approvers"`
@@ -94,6 +95,32 @@ func (g Guests) check(r Roles) error {
 		if _, n, err := ParseID(id); err == nil && g.UID != 0 && n == uint32(g.UID) {
 			return fmt.Errorf("guests.uid: %d has a role as %s; take a number that nobody has", g.UID, id)
 		}
+	}
+	return nil
+}
+
+// Python says what Python programs run on, and how many interpreters are kept.
+type Python struct {
+	// Interpreter is the absolute path of one; "": what the host has.
+	Interpreter string `yaml:"interpreter"`
+	Ready       *int   `yaml:"ready"`    // started ahead, for each agent that was asked for; nil: 1
+	Sessions    *int   `yaml:"sessions"` // kept between runs; nil: 16
+	// Idle is how long a session is kept that nobody uses; nil: 15m. Memory is how many
+	// bytes its interpreter may have taken; 0: what the policy lets a program take.
+	Idle   *Duration `yaml:"idle"`
+	Memory int64     `yaml:"memory"`
+}
+
+func (p Python) check() error {
+	switch {
+	case p.Interpreter != "" && !filepath.IsAbs(p.Interpreter):
+		return fmt.Errorf("python.interpreter: %q is not an absolute path", p.Interpreter)
+	case p.Ready != nil && (*p.Ready < 0 || *p.Ready > 64), p.Sessions != nil && (*p.Sessions < 0 || *p.Sessions > 4096):
+		return errors.New("python: ready is at most 64, sessions at most 4096, and neither is negative")
+	case p.Idle != nil && *p.Idle == 0:
+		return errors.New("python.idle: 0 keeps no session that anybody could use; set sessions to 0 instead")
+	case p.Memory < 0:
+		return errors.New("python.memory: a negative number of bytes")
 	}
 	return nil
 }
@@ -182,7 +209,7 @@ func (f File) check() error {
 	if r := f.Limits.Retention; r != nil && *r == 0 {
 		bad("limits.retention: 0 keeps nothing that a caller could read; leave it out for the default")
 	}
-	errs = append(errs, f.Roles.check(), f.Guests.check(f.Roles), checkBridges(f.Bridges), f.Snapshots.check(),
+	errs = append(errs, f.Roles.check(), f.Guests.check(f.Roles), f.Python.check(), checkBridges(f.Bridges), f.Snapshots.check(),
 		checkApprovers(f.Approvers, f.Roles.Harness, f.Tokens), checkNotify(f.Notify),
 		checkListeners(f.Listen, f.Tokens), checkTokens(f.Tokens),
 		checkCredentials(f.Credentials), checkGateways(f.Gateways, f.Credentials), f.Egress.check())

@@ -42,6 +42,7 @@ class Guest:
         self.module = bridge.module(self.calls)
         self.guard = None
         self.next = None  # options and source of the next program
+        self.seq = 0  # of the update that was taken last
         self.runs = 0
         self.main = None  # the module __main__
         self.options = None
@@ -68,6 +69,7 @@ class Guest:
                 report = self.guard.update(profile)
         except Exception as e:
             frames.die(frames.EXIT_BROKEN, "an update cannot be applied: %s" % type(e).__name__)
+        self.seq = seq
         self.send(frames.UPDATED, frames.uvarint(seq) + frames.field(values.dumps(report)))
 
     def send(self, kind, body):
@@ -135,6 +137,9 @@ class Guest:
         vars(self.main)["__file__"] = file
         if self.runs == 1 and "random" in sys.modules:
             sys.modules["random"].seed()
+        # From here on the program may have done something: a host that has heard nothing
+        # of a run may give it to another guest.
+        self.send(frames.UPDATED, frames.uvarint(self.seq) + frames.field(b'{"loaded":[],"ends":false}'))
 
     def guarded(self, o):
         """Have the guard judge this program; without one nothing runs."""
