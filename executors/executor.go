@@ -30,6 +30,15 @@ type Executor interface {
 	Close() error
 }
 
+// Living is an Executor whose sessions are processes that live between two runs:
+// Outcome.Snapshot stands for one.
+type Living interface {
+	// Forget ends the process that a snapshot stands for, if it does for one.
+	Forget(snapshot []byte)
+	// Living is how many there are, and the memory that they have taken.
+	Living() (sessions int, bytes int64)
+}
+
 // Run is one program with all that bounds it. It is immutable.
 type Run struct {
 	ID       string

@@ -237,6 +237,7 @@ func (p *program) buildStack(ctx context.Context, c stackConfig, s *stack) (err 
 	recorder, journal := records.NewRecorder(log, c.metrics), records.NewJournal(st, keys)
 	s.recorder = recorder
 	s.guests = &guests{js: s.js, shell: s.shell, python: s.python, group: s.group}
+	c.metrics.Living(profiles.ExecutorPython, s.python.Living)
 	asked := &decide.Conditions{}
 	keeper, desk, err := p.newDesk(c, st, keys, recorder, journal)
 	if err != nil {
@@ -278,7 +279,7 @@ func (p *program) buildStack(ctx context.Context, c stackConfig, s *stack) (err 
 		Compiler: c.compiler,
 		Runs:     st, Generations: st, Pauses: st, Calls: st, Records: st, Sessions: st,
 		Keeper: keeper, Desk: desk, Outbox: outbox, Recorder: recorder, Journal: journal,
-		Still: c.still, Point: p.point, HasEngine: s.hasEngine(c.engines),
+		Still: c.still, Point: p.point, HasEngine: s.hasEngine(c.engines), Forget: ring.Forget,
 		Group: s.group, Clock: systemClock{}, Random: rand.Reader, Logger: c.logger, Metrics: c.metrics,
 		Environment: profiles.Environment{Home: p.Env.Home, Condition: asked.Decide(ctx), Script: scripts.Decide(lasting)},
 		Staleness:   c.staleness, Retention: c.retention, Quota: c.quota,

@@ -122,7 +122,8 @@ func limits() profiles.Limits {
 func agent(change ...func(*profiles.Python)) *profiles.Agent {
 	a := &profiles.Agent{
 		Name: "default", MinTier: profiles.TierOS, Bridges: map[string]profiles.Bridge{"echo": {Name: "echo"}}, Limits: limits(),
-		Python: &profiles.Python{Limits: limits(), Imports: profiles.Imports{Default: true}},
+		Python:   &profiles.Python{Limits: limits(), Imports: profiles.Imports{Default: true}},
+		Sessions: &profiles.Sessions{AgeMillis: 3_600_000, Bytes: 1 << 20},
 	}
 	for _, f := range change {
 		f(a.Python)

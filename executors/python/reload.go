@@ -128,6 +128,8 @@ func (e *Executor) tell(ctx context.Context, l life, p *policy) {
 		k, _ := a.Kernel(profiles.ExecutorPython) // p.agent has seen that it has the executor
 		var err error
 		switch env, err = e.cfg.Environments.Of(ctx, a); {
+		case l.session != nil && a.Sessions == nil:
+			why = "the policy in force grants no sessions to the agent"
 		case err != nil:
 			why = "there is no interpreter for the policy in force"
 		case !l.spec.kernel.Within(k):

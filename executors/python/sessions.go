@@ -35,6 +35,8 @@ type session struct {
 	actor  string
 	grants []profiles.Grants
 	used   time.Time
+	stays  time.Duration // how long it is kept that nobody uses
+	bytes  int64         // of memory that it has taken
 	idle   *time.Timer
 	told   chan struct{} // not nil while it is told of a policy; closed then
 }
@@ -83,7 +85,8 @@ func (e *Executor) keep(ctx context.Context, g *process, r executors.Run, out ex
 	}
 	if err == nil && why == "" {
 		token = append([]byte(tokenHead), token...)
-		why = e.put(&session{guest: g, key: keyOf(token), agent: r.Agent.Name, actor: r.Actor, grants: r.Grants, used: e.cfg.Now()})
+		why = e.put(&session{guest: g, key: keyOf(token), agent: r.Agent.Name, actor: r.Actor, grants: r.Grants, used: e.cfg.Now(),
+			stays: e.stays(r.Agent), bytes: out.Usage.PeakBytes})
 	}
 	switch {
 	case err != nil:
@@ -119,15 +122,45 @@ func (e *Executor) put(s *session) (why string) {
 		}
 		e.endLocked(oldest, fmt.Sprintf("this host keeps %d sessions, and it was used longest ago", e.cfg.Sessions))
 	}
-	s.idle = time.AfterFunc(e.cfg.Idle, func() {
+	s.idle = time.AfterFunc(s.stays, func() {
 		t.mu.Lock()
 		defer t.mu.Unlock()
 		if t.live[s.key] == s {
-			e.endLocked(s, fmt.Sprintf("nobody used it for %v", e.cfg.Idle))
+			e.endLocked(s, fmt.Sprintf("nobody used it for %v", s.stays))
 		}
 	})
 	t.live[s.key] = s
 	return ""
+}
+
+// stays is how long a session of an agent is kept that nobody uses: no longer than the
+// policy lets it be.
+func (e *Executor) stays(a *profiles.Agent) time.Duration {
+	if a.Sessions == nil {
+		return e.cfg.Idle
+	}
+	return min(e.cfg.Idle, time.Duration(a.Sessions.AgeMillis)*time.Millisecond)
+}
+
+// Forget ends the session that a token stands for. See executors.Living.
+func (e *Executor) Forget(token []byte) {
+	t := &e.sessions
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if s := t.live[keyOf(token)]; s != nil {
+		e.endLocked(s, "it was forgotten")
+	}
+}
+
+// Living counts the sessions that wait, and the memory that they have taken.
+func (e *Executor) Living() (n int, bytes int64) {
+	t := &e.sessions
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, s := range t.live {
+		bytes += s.bytes
+	}
+	return len(t.live), bytes
 }
 
 // endLocked ends a session that waits.
@@ -150,7 +183,10 @@ func (t *sessions) forgetLocked(s *session, why string) {
 	t.gone = append(t.gone, ended{s.key, why})
 }
 
-const anew = ": end the session, and begin it anew"
+// gone is the error of a run whose session is not there.
+func gone(format string, args ...any) error {
+	return &executors.SessionError{Why: fmt.Sprintf(format, args...)}
+}
 
 // take has one run go on from a session: of two that try, one.
 func (e *Executor) take(ctx context.Context, r executors.Run) (*process, error) {
@@ -161,10 +197,10 @@ func (e *Executor) take(ctx context.Context, r executors.Run) (*process, error) 
 		switch {
 		case s == nil:
 			defer t.mu.Unlock()
-			return nil, fmt.Errorf("%w: the interpreter of the session is gone: %s%s", executors.ErrSnapshot, t.whyLocked(key), anew)
+			return nil, gone("the interpreter of the session is gone: %s", t.whyLocked(key))
 		case s.agent != r.Agent.Name || s.actor != r.Actor:
 			defer t.mu.Unlock()
-			return nil, fmt.Errorf("%w: the session is of another agent or actor", executors.ErrSnapshot)
+			return nil, gone("the session is of another agent or actor")
 		case s.told == nil:
 			defer t.mu.Unlock()
 			t.forgetLocked(s, "a run has gone on from there already")
@@ -222,7 +258,7 @@ func (e *Executor) goOn(ctx context.Context, r executors.Run, h executors.Host) 
 	}
 	out, again, err := e.runIn(ctx, g, b, h)
 	if errors.Is(err, executors.ErrGone) {
-		err = fmt.Errorf("start run %s: %w: its interpreter ended while it waited%s", r.ID, executors.ErrSnapshot, anew)
+		err = fmt.Errorf("start run %s: %w", r.ID, gone("the interpreter of the session ended while it waited"))
 	}
 	if err != nil {
 		return out, err
@@ -239,7 +275,7 @@ func (g *process) serves(want spec) error {
 	case why == "":
 		return nil
 	}
-	return fmt.Errorf("%w: %s%s", executors.ErrSnapshot, why, anew)
+	return gone("%s", why)
 }
 
 // stray throws away what threads of a session have written while it waited: that is

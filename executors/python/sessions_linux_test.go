@@ -161,3 +161,54 @@ func (k *kept) Launch(ctx context.Context, s executors.Spec) (executors.Guest, e
 	k.last = g
 	return g, err
 }
+
+// A session that is forgotten is gone at once, with its memory; no other is.
+func TestSessionForgotten(t *testing.T) {
+	e := executor(t, nil)
+	a := agent()
+	first, second := begin(t, e, a, "x = 1"), begin(t, e, a, "x = 2")
+	if n, size := e.Living(); n != 2 || size < 1<<20 {
+		t.Errorf("%d sessions with %d bytes", n, size)
+	}
+	e.Forget([]byte("no token"))
+	e.Forget(first.Snapshot)
+	e.Forget(first.Snapshot)
+	if n, _ := e.Living(); n != 1 {
+		t.Errorf("%d sessions", n)
+	}
+	var gone *executors.SessionError
+	if _, err := e.Run(t.Context(), from(first, a, "x"), &echo{}); !errors.As(err, &gone) || !errors.Is(err, executors.ErrSnapshot) || !strings.Contains(gone.Why, "it was forgotten") {
+		t.Errorf("a forgotten session: %v", err)
+	}
+	if o := play(t, e, from(second, a, "x")); string(o.Value) != "2" {
+		t.Error(brief(o))
+	}
+}
+
+// A session stays no longer than the policy lets it be unused.
+func TestSessionAge(t *testing.T) {
+	e := executor(t, nil)
+	a := agent()
+	a.Sessions = &profiles.Sessions{AgeMillis: 1, Bytes: 1 << 20}
+	first := begin(t, e, a, "x = 1")
+	for n, _ := e.Living(); n > 0; n, _ = e.Living() {
+		time.Sleep(time.Millisecond)
+	}
+	if _, err := e.Run(t.Context(), from(first, a, "x"), &echo{}); !errors.Is(err, executors.ErrSnapshot) || !strings.Contains(err.Error(), "nobody used it for 1ms") {
+		t.Errorf("%v", err)
+	}
+}
+
+// A policy that grants no sessions any more ends those that wait when it comes.
+func TestSessionNotGrantedAnyMore(t *testing.T) {
+	var said []python.Notice
+	e := executor(t, func(c *python.Config) { c.Notice = func(n python.Notice) { said = append(said, n) } })
+	a := agent()
+	begin(t, e, a, "x = 1")
+	next := *a
+	next.Sessions = nil
+	e.Reload("sha256:2", func(string) *profiles.Agent { return &next })(t.Context())
+	if n, _ := e.Living(); n != 0 || len(said) != 1 || !strings.Contains(said[0].Ended, "grants no sessions") {
+		t.Errorf("%d sessions, told %+v", n, said)
+	}
+}

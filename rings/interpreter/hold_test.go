@@ -338,10 +338,17 @@ func TestSessions(t *testing.T) {
 	}
 	s.apply(granted("d", 10_000))
 	s.keeper.sessions = nil
+	before := len(s.pauser.gone)
 	run, err = s.run(session(&state, nil), script{})
 	must(t, err)
 	if v := s.end(run); v.State != executors.StateDone || v.SessionError == "" {
 		t.Errorf("%s %q", v.State, v.SessionError)
+	}
+	if len(s.pauser.gone) != before+1 || s.pauser.gone[before] == "" { // it would live, and nobody could reach it
+		t.Errorf("a state that could not be kept: forgotten %q", s.pauser.gone)
+	}
+	if st := s.ring.Status(); st[0].Sessions != 2 || st[0].SessionBytes != 3 {
+		t.Errorf("status %+v", st)
 	}
 	s.apply(set("e"))
 	var d *profiles.Denial

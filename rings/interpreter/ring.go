@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 
+	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/rings/interpreter/budget"
 	"github.com/ringd/ringd/rings/interpreter/life"
@@ -49,7 +50,7 @@ func New(cfg Config) (*Ring, error) {
 	}
 	r := &Ring{cfg: cfg, enders: enders(cfg), live: map[string]*life.Run{}, empty: make(chan struct{})}
 	r.host = life.Host{Audit: cfg.Audit, Journal: cfg.Journal, Keeper: cfg.Keeper, Conditions: cfg.Conditions,
-		Turns: budget.NewTurns(cmp.Or(cfg.Pausing, 4)), Provider: r.provider, InForce: r.gen.Load, Gone: r.forget, Rested: r.rest, Now: cfg.Now, CheckValue: cfg.CheckValue, Point: cfg.Point, Narrowed: cfg.Narrowed}
+		Turns: budget.NewTurns(cmp.Or(cfg.Pausing, 4)), Provider: r.provider, InForce: r.gen.Load, Gone: r.forget, Rested: r.rest, Now: cfg.Now, CheckValue: cfg.CheckValue, Point: cfg.Point, Narrowed: cfg.Narrowed, Forget: r.Forget}
 	r.gen.Store(&rules.Generation{})
 	return r, nil
 }
@@ -150,14 +151,29 @@ type ExecutorStatus struct {
 	Name   string
 	State  string // ready, closed
 	Reason string
+
+	// Sessions are those of an executors.Living, and the memory that they have taken.
+	Sessions     int
+	SessionBytes int64
+}
+
+// Forget ends what lives of a session that is kept no more. A session of which
+// nothing lives is forgotten without it.
+func (r *Ring) Forget(executor string, snapshot []byte) {
+	if e, ok := r.cfg.Executors[executor].(executors.Living); ok && len(snapshot) > 0 {
+		e.Forget(snapshot)
+	}
 }
 
 // Status lists the executors, sorted by name.
 func (r *Ring) Status() []ExecutorStatus {
 	g := r.gen.Load()
 	out := make([]ExecutorStatus, 0, len(r.cfg.Executors))
-	for name := range r.cfg.Executors {
+	for name, e := range r.cfg.Executors {
 		st := ExecutorStatus{Name: name, State: "ready"}
+		if l, ok := e.(executors.Living); ok {
+			st.Sessions, st.SessionBytes = l.Living()
+		}
 		if reason, closed := g.Closed(name); closed {
 			st.State, st.Reason = "closed", reason
 		} else if !g.Open {

@@ -39,7 +39,16 @@ type pauser struct {
 	ended   map[string]script                      // by run
 	started []executors.Run
 	hold    func(call string) func(bool) // of a call; nil: programs can be written down
+	gone    []string                     // states that were forgotten
 }
+
+func (e *pauser) Forget(snapshot []byte) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.gone = append(e.gone, string(snapshot))
+}
+
+func (e *pauser) Living() (sessions int, bytes int64) { return 2, 3 }
 
 func (e *pauser) Name() string { return cmp.Or(e.name, "js") }
 func (e *pauser) Close() error { return nil }

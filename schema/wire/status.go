@@ -62,6 +62,14 @@ type Part struct {
 	Name   string `json:"name"`
 	State  string `json:"state"` // ready | plain | closed | restart_needed | unavailable
 	Reason string `json:"reason,omitempty"`
+	// Sessions are those of an executor that live between two runs, as Python's do.
+	Sessions *LiveSessions `json:"sessions,omitempty"`
+}
+
+// LiveSessions are processes that wait for the next run of their session.
+type LiveSessions struct {
+	Live  int   `json:"live"`
+	Bytes int64 `json:"bytes"` // of memory that they have taken, at most
 }
 
 // Network is what guests and runs have open, and what will change or cannot work.

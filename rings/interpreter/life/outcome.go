@@ -83,4 +83,7 @@ func (r *Run) keepSession(out executors.Outcome, v *View) {
 			v.SessionError = "the state could not be kept"
 		}
 	}
+	if v.SessionError != "" {
+		r.host.Forget(r.executor, out.Snapshot)
+	}
 }

@@ -116,6 +116,9 @@ type Config struct {
 	// HasEngine says whether an executor can go on from snapshots of an engine;
 	// nil: the executor says so itself when it tries.
 	HasEngine func(executor, digest string) bool
+	// Forget is told of the state of a session that is kept no more: what lives of it
+	// ends. Nil: nothing does.
+	Forget func(executor string, snapshot []byte)
 	// Still resumes nothing but by ResumeRun: a daemon for one run, or for none.
 	Still bool
 	// Point is told where a run stands on disk, for tests that end the process

@@ -109,7 +109,11 @@ func (d *Daemon) DropSession(ctx context.Context, actor Actor, owner, name strin
 	if _, err := d.cfg.Recorder.Append(ctx, rec, audit.Written); err != nil {
 		return err
 	}
+	state, openErr := d.cfg.Keeper.StateOf(ctx, owner, name)
 	err := d.cfg.Sessions.DropSession(ctx, owner, name)
+	if err == nil && openErr == nil && d.cfg.Forget != nil { // what cannot be opened stands for nothing that could be found
+		d.cfg.Forget(state.Executor, state.Snapshot)
+	}
 	switch {
 	case errors.Is(err, store.ErrNotFound):
 		return fmt.Errorf("session: %w", ErrNotFound)

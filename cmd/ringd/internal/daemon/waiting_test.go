@@ -550,8 +550,14 @@ func TestSessions(t *testing.T) {
 	if err := s.Daemon.DropSession(t.Context(), you, "uid:1000", "notes"); !errors.Is(err, daemon.ErrNotFound) {
 		t.Errorf("another actor forgets it: %v", err)
 	}
+	if gone := s.Executor.Forgotten(); len(gone) > 0 {
+		t.Errorf("%q is forgotten, and nobody dropped it", gone)
+	}
 	if err := s.Daemon.DropSession(t.Context(), me, "", "notes"); err != nil {
 		t.Fatal(err)
+	}
+	if gone := s.Executor.Forgotten(); !slices.Equal(gone, []string{"3"}) {
+		t.Errorf("what lives of a dropped session: forgotten %q", gone)
 	}
 	count(me, "1")
 	s.Clock.Advance(time.Hour)

@@ -114,6 +114,9 @@ func (p Page) Status(st wire.Status) {
 	}
 	for _, part := range append(st.Rings, st.Executors...) {
 		name := fmt.Sprintf("  %-12s %s", part.Name, part.State)
+		if s := part.Sessions; s != nil {
+			name += fmt.Sprintf(", %s live with at most %s", Count(s.Live, "session"), size(s.Bytes))
+		}
 		if part.Reason == "" {
 			fmt.Fprintln(p.W, name)
 			continue

@@ -159,7 +159,7 @@ func Open(t testing.TB, cfg Config) (*Stack, error) {
 	s.Daemon, err = daemon.New(t.Context(), daemon.Config{
 		Version: "test", Interpreter: daemon.FromRing(s.Ring), Rings: append(cfg.Rings, daemon.Ring(s.Ring)),
 		Compiler: cfg.Compiler, Runs: faulty, Generations: faulty, Pauses: faulty, Calls: faulty, Records: faulty, Sessions: faulty,
-		Keeper: s.Keeper, Desk: desk, HasEngine: cfg.HasEngine, Point: cfg.Point,
+		Keeper: s.Keeper, Desk: desk, HasEngine: cfg.HasEngine, Point: cfg.Point, Forget: s.Ring.Forget,
 		Recorder: recorder, Journal: journal, Group: group, Clock: s.Clock, Random: rand.Reader, Logger: logger,
 		Metrics: s.Metrics, Staleness: cfg.Staleness, Quota: cfg.Quota,
 	})

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -37,6 +38,24 @@ type Executor struct {
 	reject error
 	engine string
 	broken error
+	gone   []string // what was forgotten, in order
+}
+
+// Forget notes that a session is forgotten.
+func (e *Executor) Forget(snapshot []byte) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.gone = append(e.gone, string(snapshot))
+}
+
+// Living is two sessions of a mebibyte each.
+func (e *Executor) Living() (sessions int, bytes int64) { return 2, 2 << 20 }
+
+// Forgotten lists the states of sessions that were forgotten, in order.
+func (e *Executor) Forgotten() []string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return slices.Clone(e.gone)
 }
 
 // Break makes runs that go on fail before a guest has them; nil ends that.

@@ -103,6 +103,24 @@ func (m *Metrics) counterOf(name, text string) prometheus.Counter {
 	return v
 }
 
+// Living shows the sessions of an executor that live between two runs, as often as
+// the figures are asked for. It is called once for an executor.
+func (m *Metrics) Living(executor string, now func() (sessions int, bytes int64)) {
+	if m == nil {
+		return
+	}
+	of := prometheus.Labels{"executor": known(executor, executors)}
+	for name, gauge := range map[string]struct {
+		help string
+		read func() float64
+	}{
+		"sessions_live": {"Sessions whose process waits for their next run.", func() float64 { n, _ := now(); return float64(n) }},
+		"session_bytes": {"Memory that those have taken, at most.", func() float64 { _, b := now(); return float64(b) }},
+	} {
+		m.registry.MustRegister(prometheus.NewGaugeFunc(prometheus.GaugeOpts{Namespace: "ringd", Name: name, Help: gauge.help, ConstLabels: of}, gauge.read))
+	}
+}
+
 // Handler serves the registry.
 func (m *Metrics) Handler() http.Handler {
 	if m == nil {

@@ -125,16 +125,34 @@ func (k *Keeper) OpenSession(ctx context.Context, actor, name, agent, executor s
 	case !row.Expires.IsZero() && !k.cfg.Now().Before(row.Expires):
 		return nil, nil
 	}
-	plain, err := k.cfg.Sealer.Open(sessionBinding(row), row.Sealed)
+	s, err := k.unseal(row)
 	if err != nil {
-		return nil, fmt.Errorf("open session %s: %w", name, err)
-	}
-	s, err := decodeSession(plain)
-	if err != nil {
-		return nil, fmt.Errorf("open session %s: %w", name, err)
+		return nil, err
 	}
 	if s.Name != name || s.Agent != agent || s.Actor != actor || s.Executor != executor || s.Engine != row.Engine {
 		return nil, fmt.Errorf("open session %s: %w", name, &seal.IntegrityError{Field: "name"})
 	}
 	return &s, nil
+}
+
+// StateOf is the state of a session, whatever the policy grants. Errors are those of
+// the store and of Open.
+func (k *Keeper) StateOf(ctx context.Context, actor, name string) (interpreter.SessionState, error) {
+	row, err := k.cfg.Store.Session(ctx, actor, name)
+	if err != nil {
+		return interpreter.SessionState{}, err
+	}
+	return k.unseal(row)
+}
+
+func (k *Keeper) unseal(row store.Session) (interpreter.SessionState, error) {
+	plain, err := k.cfg.Sealer.Open(sessionBinding(row), row.Sealed)
+	if err != nil {
+		return interpreter.SessionState{}, fmt.Errorf("open session %s: %w", row.Name, err)
+	}
+	s, err := decodeSession(plain)
+	if err != nil {
+		return interpreter.SessionState{}, fmt.Errorf("open session %s: %w", row.Name, err)
+	}
+	return s, nil
 }

@@ -103,7 +103,11 @@ func (d *Holder) partsLocked(out *wire.Status, open bool) {
 			case wire.PartReady, wire.PartRestartNeeded:
 				state = e.State
 			}
-			have[e.Name] = wire.Part{Name: e.Name, State: state, Reason: e.Reason}
+			part := wire.Part{Name: e.Name, State: state, Reason: e.Reason}
+			if e.Sessions > 0 {
+				part.Sessions = &wire.LiveSessions{Live: e.Sessions, Bytes: e.SessionBytes}
+			}
+			have[e.Name] = part
 		}
 	}
 	for _, name := range []string{profiles.ExecutorJS, profiles.ExecutorPython, profiles.ExecutorShell} {
