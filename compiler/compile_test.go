@@ -297,3 +297,39 @@ func TestPythonEngine(t *testing.T) {
 		t.Errorf("with the engine: %v %+v", found, set.Agents["a"].Python)
 	}
 }
+
+// TestAnalyst: what testdata/policies/analyst.yaml says is what is decided.
+func TestAnalyst(t *testing.T) {
+	text, err := os.ReadFile("../testdata/policies/analyst.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	set, found := compileAll(t, []schema.Source{{Name: "analyst.yaml", Data: text}}, nil)
+	if len(found) > 0 {
+		t.Fatal(found)
+	}
+	a, d := set.Agents["analyst"], set.Decider("analyst", profiles.Environment{})
+	if a.Bridges["publish"].Approval.HoldMillis != 20*60*1000 || !a.Python.EndOnDenied || a.Python.Environments[0].Path != "/srv/analysis/.venv" ||
+		a.Python.Engine != profiles.PythonNative || len(a.Python.DenyBuiltins) != 2 {
+		t.Errorf("got %+v", a.Python)
+	}
+	for _, tt := range []struct {
+		module           string
+		program, library profiles.Verdict
+		line             int
+	}{
+		{"pandas.core.frame", profiles.Allow, profiles.Allow, 11},
+		{"pandas.io.sql", profiles.Deny, profiles.Deny, 12},
+		{"requests.adapters", profiles.Deny, profiles.Deny, 12},
+		{"multiprocessing", profiles.Deny, profiles.Deny, 13},
+		{"subprocess", profiles.Deny, profiles.Allow, 11},
+		{"dateutil", profiles.Deny, profiles.Allow, 11},
+		{"os", profiles.Deny, profiles.Allow, 11},
+		{"json.decoder", profiles.Allow, profiles.Allow, 11},
+	} {
+		program, library := d.Import("python", tt.module), d.ImportFor("python", tt.module, profiles.OriginLibrary)
+		if program.Verdict != tt.program || library.Verdict != tt.library || program.Rule == nil || program.Rule.Line != tt.line {
+			t.Errorf("%s: %+v, of a library %+v", tt.module, program, library)
+		}
+	}
+}

@@ -56,7 +56,7 @@ func value(t *testing.T, text []byte) (any, bool) {
 func TestJSONSchemaTakesPolicies(t *testing.T) {
 	s := editorSchema(t)
 	for _, name := range []string{"compact.yaml", "org.yaml", "team.yaml", "code-review.yaml", "data-engineer.yaml",
-		"orchestrator.yaml", "../../schema/testdata/everything.yaml", "../../schema/testdata/everything-compact.yaml"} {
+		"orchestrator.yaml", "analyst.yaml", "../../schema/testdata/everything.yaml", "../../schema/testdata/everything-compact.yaml"} {
 		v, ok := value(t, read(t, name).Data)
 		if !ok {
 			t.Fatalf("%s cannot be read", name)
