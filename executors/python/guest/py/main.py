@@ -15,11 +15,6 @@ import seal
 import traceback
 import values
 
-try:
-    import resource
-except ImportError:  # its figure is left out then
-    resource = None
-
 ENGINE = "python/1 cpython-%d.%d.%d" % sys.version_info[:3]
 WORKSPACE = "/workspace"
 FD = 3
@@ -228,8 +223,8 @@ class Guest:
         keep = session and end["state"] in ("done", "failed")
         end["again"] = keep
         flush(sys.stdout), flush(_REAL_OUT), flush(sys.stderr), flush(_REAL_ERR)
-        if resource is not None:
-            end["peakBytes"] = resource.getrusage(0).ru_maxrss << 10
+        if keep:  # of a process that ends now the host has the figure
+            end["peakBytes"] = peak()
         if not self.told(end):
             end["imports"], end["denials"] = [], []
         self.options = None
@@ -380,6 +375,15 @@ def exit_code(e):
     flush(sys.stdout), flush(_REAL_OUT)
     write(sys.stderr, values.shown(str, code, 1 << 20) + "\n")
     return 1
+
+
+def peak():
+    """The most memory that this process had, in bytes; 0: it is not known."""
+    try:
+        import resource
+        return resource.getrusage(0).ru_maxrss << 10
+    except Exception:
+        return 0
 
 
 def flush(f):

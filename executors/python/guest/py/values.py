@@ -4,7 +4,6 @@ Nothing of the program's own classes is called: a subclass of dict is what dict 
 """
 import sys
 import _json
-import binascii
 
 MARK = "$ringd"
 MAX_DEPTH = 100
@@ -215,6 +214,7 @@ class _Encoder:
             v = v.tobytes()
         if len(v) * 4 // 3 > self.left:
             raise self.too_large()
+        import binascii  # here, as it is a file to load on some interpreters
         text = binascii.b2a_base64(v, newline=False).decode("ascii")
         self.put('{"$ringd":"bytes","type":"%s","value":"%s"}' % (kind, text))
 
@@ -458,6 +458,7 @@ class _Decoder:
 
     def tag_bytes(self, v):
         """bytes; a memoryview of numbers, where an element has more than one."""
+        import binascii
         data = binascii.a2b_base64(v["value"])
         form = _FORMATS[v["type"]]
         if form not in "bB" or v["type"] == "Int8Array":
