@@ -82,7 +82,7 @@ func programsOf(a *txtar.Archive) (all []ordinary) {
 			if s, ok := strings.CutPrefix(line, "# python: "); ok {
 				p.python = strings.TrimSpace(s)
 			}
-			if strings.HasPrefix(line, "# deny: ") {
+			if strings.HasPrefix(line, "# deny: ") || strings.Contains(line, "cProfile") { // which no default set has
 				p.name = ""
 			}
 		}

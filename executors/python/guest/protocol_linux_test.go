@@ -118,8 +118,12 @@ func TestPieces(t *testing.T) {
 		}
 		return m
 	}
-	if a, ok := next().(executors.Ask); !ok || a.Call != 1 || a.Bridge != "x" || string(a.Args) != "[]" {
-		t.Errorf("%+v", a)
+	if u, ok := next().(executors.Updated); !ok || u.Seq != 0 { // the program begins
+		t.Errorf("%+v", u)
+	}
+	m := next()
+	if a, ok := m.(executors.Ask); !ok || a.Call != 1 || a.Bridge != "x" || string(a.Args) != "[]" {
+		t.Errorf("%T %+v", m, m)
 	}
 	if i, ok := next().(executors.Idle); !ok || i.Seen != 0 {
 		t.Errorf("%+v", i)

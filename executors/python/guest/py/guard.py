@@ -330,8 +330,10 @@ class Guard:
         name, or by a loader that was called directly."""
         name = self.module_name(file)
         judged, frame = self._judged(frame)
+        if judged == name:  # on its way to what is allowed, or itself
+            return self.rules.anybody(name)
         if not self.is_program(frame):
-            return self.rules.anybody(name) if judged is None or judged == name else self.rules.by_library(name)
+            return self.rules.anybody(name) if judged is None else self.rules.by_library(name)
         refusal = self.rules.program(name)
         if refusal is None or self.rules.inner(name):
             return None
