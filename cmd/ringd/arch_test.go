@@ -185,6 +185,10 @@ var layers = map[string][]string{
 		"profiles", "cmd/ringd/internal/cli", "cmd/ringd/internal/decide", "cmd/ringd/internal/render",
 		"cmd/ringd/internal/script", "cmd/ringd/internal/sources",
 	},
+	"cmd/ringd/internal/suggest": {
+		"compiler/imports", "profiles", "cmd/ringd/internal/answer", "cmd/ringd/internal/audit", "cmd/ringd/internal/auditcmd",
+		"cmd/ringd/internal/cli", "cmd/ringd/internal/render", "cmd/ringd/internal/sources",
+	},
 	"cmd/ringd/internal/auditcmd": {
 		"profiles", "cmd/ringd/internal/audit", "cmd/ringd/internal/cli", "cmd/ringd/internal/render",
 		"cmd/ringd/internal/sources", "cmd/ringd/internal/store",

@@ -20,6 +20,7 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/cli"
 	"github.com/ringd/ringd/cmd/ringd/internal/clients"
 	"github.com/ringd/ringd/cmd/ringd/internal/config"
+	"github.com/ringd/ringd/cmd/ringd/internal/suggest"
 )
 
 func main() {
@@ -95,6 +96,7 @@ decides, records and answers.`,
 	}
 	add("policy", newVet(p), newCompile(p), newSchema(p))
 	add("policy", answer.New(p.answers())...)
+	add("policy", suggest.New(suggest.Config{Program: p.Program, Now: time.Now, Compile: p.compiled}))
 	add("run", newRun(p), newResume(p))
 	add("daemon", append([]*cobra.Command{newServe(p)}, clients.New(clients.Config{Program: p.Program, Now: time.Now, Kept: p.openKept})...)...)
 	add("host", newDoctor(p), auditcmd.New(auditcmd.Config{Program: p.Program, Now: time.Now}), newVersion(p))

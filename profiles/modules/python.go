@@ -51,6 +51,9 @@ func DefaultNames() (names, without []string) {
 	return names, without
 }
 
+// OutsideNames lists what of the standard library is not in the default set, sorted.
+func OutsideNames() []string { return strings.Fields(outside) }
+
 // NeverNames lists what nobody may load, sorted.
 func NeverNames() []string { return strings.Fields(never) }
 

@@ -208,14 +208,16 @@ func (f *auditFlags) filter(now time.Time) (audit.Filter, error) {
 		out.Kinds = append(out.Kinds, audit.Kind(k))
 	}
 	var err error
-	if out.Since, err = moment("--since", f.since, now); err != nil {
+	if out.Since, err = Moment("--since", f.since, now); err != nil {
 		return out, err
 	}
-	out.Until, err = moment("--until", f.until, now)
+	out.Until, err = Moment("--until", f.until, now)
 	return out, err
 }
 
-func moment(flag, text string, now time.Time) (time.Time, error) {
+// Moment reads a time (RFC 3339) or an age such as 2h; "" is the zero time. The error
+// names the flag.
+func Moment(flag, text string, now time.Time) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
 	}
