@@ -143,7 +143,11 @@ func (p Page) Run(run wire.Run) {
 
 // Held writes that a program is held by a call, and what lets it go on.
 func (p Page) Held(run wire.Run, c wire.Pending, now time.Time) {
-	fmt.Fprintf(p.W, "run %s is held: call %s of %s waits for %s%s\n", run.ID, c.ID, Visible(c.Bridge), c.For, by(c.Rule))
+	who := "its harness"
+	if c.For == "approver" {
+		who = "an approver"
+	}
+	fmt.Fprintf(p.W, "run %s is held: call %s of %s waits for %s%s\n", run.ID, c.ID, Visible(c.Bridge), who, by(c.Rule))
 	if c.For == "approver" && c.Expires != nil {
 		fmt.Fprintf(p.W, "    hint: ringd approve %s %s, or ringd deny, within %s\n", run.ID, c.ID, c.Expires.Sub(now).Round(time.Second))
 	}

@@ -29,10 +29,12 @@ const Engine = "sha256:e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e5e
 //	wave A B …      calls all at once, idle until they are answered
 //	steps A,B C …   a wave for each word, one after the other: done with all results;
 //	                A*oo asks for two subagents, one for each letter
+//	held A B …      calls one after the other, in a process that cannot be written down:
+//	                done with the last result, or the name of its error
 //	session         done with the number of runs that this session has had
 //	mixture         done with the policy's name if all it was given is of one policy
 //
-// Waves and steps pause.
+// Waves and steps pause; held does not.
 type Executor struct {
 	mu     sync.Mutex
 	reject error
@@ -140,6 +142,19 @@ func (e *Executor) Run(ctx context.Context, r executors.Run, h executors.Host) (
 		}
 	case "call", "each", "wave", "steps":
 		return runMachine(ctx, r, h, out, verb, strings.Fields(rest))
+	case "held":
+		for i, bridge := range strings.Fields(rest) {
+			id := fmt.Sprintf("c%d", i+1)
+			h.Idle([]string{id})
+			a, err := h.Ask(ctx, executors.Question{Call: id, Bridge: bridge, Args: json.RawMessage(`[{"n":1}]`), Hold: func(bool) {}})
+			if err != nil {
+				out.State, out.Value = executors.StateCancelled, nil
+				return out, nil
+			}
+			if out.Value = a.Value; a.Error != nil {
+				out.Value = json.RawMessage(fmt.Sprintf("%q", a.Error.Name))
+			}
+		}
 	case "session":
 		n := 0
 		if r.Resume != nil {
