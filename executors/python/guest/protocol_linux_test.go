@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"errors"
-	"io"
 	"strings"
 	"testing"
 	"time"
@@ -34,6 +33,20 @@ func exits(t *testing.T, p *process) int {
 		t.Fatal("it goes on")
 	}
 	return p.cmd.ProcessState.ExitCode()
+}
+
+// waitFor reads messages until one of that type comes.
+func waitFor[M executors.Message](t *testing.T, s *executors.Stream) {
+	t.Helper()
+	for {
+		m, err := s.Read()
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, ok := m.(M); ok {
+			return
+		}
+	}
 }
 
 // exitBroken is the exit code of a guest whose host does not keep the protocol.
@@ -79,9 +92,7 @@ func TestMalformed(t *testing.T) {
 					if _, err := p.Write(frame(2, program...)); err != nil {
 						t.Fatal(err)
 					}
-					if _, err := io.ReadFull(p, make([]byte, 12)); err != nil {
-						t.Fatal(err)
-					}
+					waitFor[executors.Ask](t, executors.NewStream(p, executors.HostSide))
 				}
 				if _, err := p.Write(c.bytes); err != nil {
 					t.Fatal(err)
@@ -162,10 +173,11 @@ func TestGone(t *testing.T) {
 					if _, err := p.Write(frame(2, append(field(o), field([]byte(program))...)...)); err != nil {
 						t.Fatal(err)
 					}
-					if name != "in a while" {
-						if _, err := io.ReadFull(p, make([]byte, 5)); err != nil {
-							t.Fatal(err)
-						}
+					s := executors.NewStream(p, executors.HostSide)
+					if name == "in a while" {
+						waitFor[executors.Updated](t, s) // the program begins
+					} else {
+						waitFor[executors.Ask](t, s)
 					}
 				}
 				if err := p.Close(); err != nil {
