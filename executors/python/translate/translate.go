@@ -33,13 +33,26 @@ func Profile(a *profiles.Agent, revision string, env start.Environment, at Place
 func files(a *profiles.Agent, env start.Environment, at Places) (read, write []string) {
 	own := []string{executors.Workspace, "/tmp", "/dev/null"}
 	write = append(expand(a.Files.Write, at), own...)
-	read = slices.Concat(expand(a.Files.Read, at), write, []string{
-		"/dev/zero", "/dev/urandom", "/dev/random", "/dev/full", "/proc/self", "/etc/localtime", "/etc/mime.types", "/usr/share/zoneinfo",
+	read = slices.Concat(expand(a.Files.Read, at), write, process(), []string{
+		"/dev/zero", "/dev/urandom", "/dev/random", "/dev/full", "/etc/localtime", "/etc/mime.types", "/usr/share/zoneinfo",
 	})
 	for _, r := range slices.Concat(env.Own, env.Code) {
 		read = append(read, r.Path)
 	}
 	return unique(read), unique(write)
+}
+
+// process lists what a program may know of its own process. Of /proc/self as a whole
+// it may not: root and cwd there are links to every other file, and mem is its memory.
+func process() []string {
+	var out []string
+	for _, name := range []string{
+		"cgroup", "cmdline", "comm", "environ", "fd", "fdinfo", "io", "limits", "maps", "mountinfo", "mounts", "oom_score", "smaps",
+		"smaps_rollup", "stat", "statm", "status",
+	} {
+		out = append(out, "/proc/self/"+name)
+	}
+	return out
 }
 
 // expand writes the folders of a policy out. A place that stands for nothing here
