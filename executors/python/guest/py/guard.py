@@ -332,7 +332,8 @@ class Guard:
         judged, frame = self._judged(frame)
         if judged == name:  # on its way to what is allowed, or itself
             return self.rules.anybody(name)
-        if not self.is_program(frame):
+        # A library that runs code whose name it was handed, as runpy does, runs it for the program.
+        if not self.is_program(frame) and (judged is not None or self._spelled(frame, name)):
             return self.rules.anybody(name) if judged is None else self.rules.by_library(name)
         refusal = self.rules.program(name)
         if refusal is None or self.rules.inner(name):
