@@ -136,6 +136,14 @@ var layers = map[string][]string{
 		"executors/python/wasm/start", "executors/seal", "profiles",
 	},
 
+	"executors/python/environment": {
+		"executors", "executors/python/environment/installed", "executors/python/environment/require", "executors/python/environment/wheels",
+		"executors/python/start", "profiles", "profiles/modules", "profiles/paths",
+	},
+	"executors/python/environment/installed": {"executors/python/environment/require"},
+	"executors/python/environment/require":   {},
+	"executors/python/environment/wheels":    {},
+
 	"executors/shell/static":    {"profiles/words"},
 	"executors/shell/alike":     {"executors/shell/static", "executors/shell/steps"},
 	"executors/shell/script":    {"executors/shell/static", "profiles", "profiles/words"},

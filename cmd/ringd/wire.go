@@ -39,6 +39,7 @@ import (
 	"github.com/ringd/ringd/executors/js/engine/value"
 	"github.com/ringd/ringd/executors/js/guest"
 	"github.com/ringd/ringd/executors/python"
+	"github.com/ringd/ringd/executors/python/environment"
 	"github.com/ringd/ringd/executors/shell"
 	shellguest "github.com/ringd/ringd/executors/shell/guest"
 	"github.com/ringd/ringd/profiles"
@@ -162,10 +163,12 @@ type stack struct {
 	shell  *shell.Executor
 	python *python.Executor
 	group  *daemon.Group
-	warmed chan struct{} // closed when the first guest is there, or cannot be
-	cold   error         // why it cannot be; read once warmed is closed
-	guests *guests
-	closes []func() error
+
+	environments *environment.Finder // of Python
+	warmed       chan struct{}       // closed when the first guest is there, or cannot be
+	cold         error               // why it cannot be; read once warmed is closed
+	guests       *guests
+	closes       []func() error
 
 	recorder *records.Recorder
 }
@@ -275,7 +278,7 @@ func (p *program) buildStack(ctx context.Context, c stackConfig, s *stack) (err 
 		Version:     buildVersion().Version,
 		Interpreter: daemon.FromRing(ring),
 		// What Python's guests decide by comes into force before any run is bound to it.
-		Rings:    []daemon.Ring{s.kernel, interpreters{s.python, func(tell func(context.Context)) { s.group.Go(func() { tell(lasting) }) }}, ring, s.guests, out.Ring},
+		Rings:    []daemon.Ring{s.kernel, interpreters{s.python, s.environments, func(tell func(context.Context)) { s.group.Go(func() { tell(lasting) }) }}, ring, s.guests, out.Ring},
 		Compiler: c.compiler,
 		Runs:     st, Generations: st, Pauses: st, Calls: st, Records: st, Sessions: st,
 		Keeper: keeper, Desk: desk, Outbox: outbox, Recorder: recorder, Journal: journal,

@@ -1,45 +1,68 @@
 package main
 
 import (
-	"cmp"
 	"context"
 	"crypto/rand"
-	"fmt"
-	"os"
+	"errors"
+	"io"
+	"os/exec"
 	"path/filepath"
-	"strings"
+	"runtime"
 	"time"
 
+	"github.com/ringd/ringd/cmd/ringd/internal/cli"
 	"github.com/ringd/ringd/cmd/ringd/internal/config"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/records"
-	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/executors/python"
-	"github.com/ringd/ringd/executors/python/start"
+	"github.com/ringd/ringd/executors/python/environment"
 	"github.com/ringd/ringd/profiles"
 )
 
-// defaultInterpreter is where distributions have theirs.
-const defaultInterpreter = "/usr/bin/python3"
+// newEnvironments finds interpreters and packages for the programs of agents.
+func (p *program) newEnvironments(interpreter string, private []string) (*environment.Finder, error) {
+	c := environment.Config{
+		Interpreter: interpreter, Search: filepath.SplitList(p.Env.Path), Ask: askInterpreter,
+		Private: private, Home: p.Env.Home, Machine: machine(runtime.GOARCH),
+	}
+	if p.Env.Cache != "" {
+		c.Cache = filepath.Join(p.Env.Cache, "python")
+	}
+	return environment.New(c)
+}
 
-// oneInterpreter has every agent's programs run on one interpreter of the host, with
-// its standard library and nothing else.
-type oneInterpreter struct{ path string }
+// machine is an architecture as uname and wheels name it.
+func machine(arch string) string {
+	switch arch {
+	case "amd64":
+		return "x86_64"
+	case "arm64":
+		return "aarch64"
+	default:
+		return arch
+	}
+}
 
-// Of implements python.Environments.
-func (o oneInterpreter) Of(context.Context, *profiles.Agent) (start.Environment, error) {
-	real, err := filepath.EvalSymlinks(o.path)
+// How long an interpreter may take to say what it is, and how much it may say.
+const (
+	askTime = 10 * time.Second
+	maxTold = 64 << 10
+)
+
+// askInterpreter starts an interpreter of the host, which is told nothing.
+func askInterpreter(ctx context.Context, argv []string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, askTime)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	cmd.Dir, cmd.Env, cmd.WaitDelay = "/", []string{"LC_ALL=C.UTF-8"}, time.Second
+	out, err := cmd.StdoutPipe()
 	if err != nil {
-		return start.Environment{}, &executors.Unavailable{Text: "there is no Python interpreter: " + err.Error(), Fix: "install python3"}
+		return nil, err
 	}
-	version, ok := strings.CutPrefix(filepath.Base(real), "python")
-	library := filepath.Join(filepath.Dir(filepath.Dir(real)), "lib", "python"+version)
-	if _, err := os.Stat(filepath.Join(library, "os.py")); !ok || err != nil {
-		return start.Environment{}, &executors.Unavailable{Text: fmt.Sprintf("%s is not a Python interpreter with a standard library beside it", real), Fix: "install python3"}
+	if err := cmd.Start(); err != nil {
+		return nil, err
 	}
-	return start.Environment{
-		Interpreter: real, Version: version, Own: []profiles.PathRule{{Path: library}},
-		Code: []profiles.PathRule{{Path: filepath.Join(library, "lib-dynload")}}, Digest: real,
-	}, nil
+	b, err := io.ReadAll(io.LimitReader(out, maxTold))
+	return b, errors.Join(err, cmd.Wait())
 }
 
 // pythonOf is how many interpreters a daemon keeps.
@@ -66,7 +89,11 @@ const (
 // newPython makes the executor of Python.
 func (p *program) newPython(c stackConfig, s *stack) (*python.Executor, error) {
 	c.python.Launcher = records.CountGuests(s.kernel, c.metrics)
-	c.python.Environments = oneInterpreter{cmp.Or(c.interpreter, defaultInterpreter)}
+	var err error
+	if s.environments, err = p.newEnvironments(c.interpreter, c.private); err != nil {
+		return nil, cli.Failed(cli.Misused, err)
+	}
+	c.python.Environments = s.environments
 	c.python.Go, c.python.Now, c.python.Random, c.python.Home = s.group.Go, time.Now, rand.Reader, p.Env.Home
 	if c.logger != nil {
 		c.python.Notice = func(n python.Notice) {
@@ -80,15 +107,18 @@ func (p *program) newPython(c stackConfig, s *stack) (*python.Executor, error) {
 // interpreters has the guests of Python decide by the set in force.
 type interpreters struct {
 	python *python.Executor
+	found  *environment.Finder
 	beside func(func(context.Context)) // a push does not wait until guests are told
 }
 
 // Name is "python_guests".
 func (interpreters) Name() string { return "python_guests" }
 
-// Prepare has nothing to prepare. Programs that start after its commit have the set;
+// Prepare has what stands on this host looked at anew, digests of environments too.
+// Programs that start after its commit have the set;
 // guests that live are told beside it.
 func (i interpreters) Prepare(_ context.Context, set *profiles.Set) (func(), error) {
+	i.found.Again()
 	return func() {
 		revision := ""
 		if set != nil {

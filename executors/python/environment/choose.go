@@ -1,0 +1,229 @@
+package environment
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/ringd/ringd/executors/python/environment/installed"
+	"github.com/ringd/ringd/executors/python/environment/require"
+	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/profiles/modules"
+)
+
+// choice is the packages of one agent.
+type choice struct {
+	sites    []site
+	imports  *profiles.Imports
+	platform require.Platform
+	report   *Report
+	layout   *layout
+
+	denied  []profiles.ImportRule // third-party names, which nobody may load
+	without []string              // paths of them
+	chosen  map[*installed.Distribution]map[string]bool
+	order   []*installed.Distribution
+	roots   map[*installed.Distribution]string
+}
+
+// make chooses, and adds what was chosen to the layout.
+func (c *choice) make() {
+	c.chosen, c.roots = map[*installed.Distribution]map[string]bool{}, map[*installed.Distribution]string{}
+	for _, r := range slices.Concat(c.imports.Deny, c.imports.Process) {
+		if !modules.Standard(r.Name) {
+			c.denied = append(c.denied, r)
+		}
+	}
+	for _, s := range c.sites {
+		for _, d := range s.Dists {
+			c.roots[d] = s.root
+		}
+		for _, r := range c.denied {
+			c.without = append(c.without, taken(s.Path, r.Name)...)
+		}
+	}
+	for _, r := range c.imports.Allow {
+		c.allow(r)
+	}
+	if c.imports.Any != nil && c.imports.Only == nil {
+		for _, s := range c.sites {
+			for _, d := range s.Dists {
+				c.take(d, nil, "")
+			}
+		}
+	}
+	for _, s := range c.sites {
+		c.layout.list = append(c.layout.list, s.Path)
+	}
+	for _, d := range c.order {
+		c.give(d)
+	}
+	slices.SortFunc(c.report.Packages, func(a, b Package) int { return strings.Compare(a.Name+"\x00"+a.Site, b.Name+"\x00"+b.Site) })
+	slices.Sort(c.report.Modules)
+	c.report.Modules = slices.Compact(c.report.Modules)
+}
+
+// allow takes the packages of a listed module, from the first folder that has it.
+func (c *choice) allow(r profiles.ImportRule) {
+	if modules.Standard(r.Name) || modules.Own(r.Name) || c.rule(r.Name) != nil || !c.kept(r.Name) {
+		return
+	}
+	for _, s := range c.sites {
+		dists := s.Providing(r.Name)
+		if len(dists) == 0 {
+			continue
+		}
+		c.report.Modules = append(c.report.Modules, r.Name)
+		for _, d := range dists {
+			c.take(d, nil, "")
+		}
+		return
+	}
+	c.find(r.Rule, r.Name, "%s is allowed and not installed here", r.Name)
+}
+
+// kept tells whether a run that was narrowed still has a module.
+func (c *choice) kept(name string) bool {
+	return c.imports.Only == nil || modules.Covered(name, c.imports.Only) ||
+		slices.ContainsFunc(c.imports.Only, func(o string) bool { return strings.HasPrefix(o, name+".") })
+}
+
+// rule is the one that denies a third-party module to everybody; nil: none does.
+func (c *choice) rule(name string) *profiles.ImportRule {
+	for i := range c.denied {
+		if modules.Covered(name, []string{c.denied[i].Name}) {
+			return &c.denied[i]
+		}
+	}
+	return nil
+}
+
+// take chooses a package with what it needs, and these extras of it. by is who needs
+// it; "": the policy lists it.
+func (c *choice) take(d *installed.Distribution, extras []string, by string) {
+	if len(d.Modules) > 0 && !slices.ContainsFunc(d.Modules, func(m string) bool { return c.rule(m) == nil }) {
+		if r := c.rule(d.Modules[0]); by != "" {
+			c.find(r.Rule, r.Name, "%s needs %s, which is denied (%s:%d): where it imports that, it fails", by, d.Name, r.Rule.File, r.Rule.Line)
+		}
+		return
+	}
+	known, again := c.chosen[d]
+	if !again {
+		known = map[string]bool{}
+		c.chosen[d] = known
+		c.order = append(c.order, d)
+	}
+	more := !again
+	for _, e := range extras {
+		more = more || !known[e]
+		known[e] = true
+	}
+	if !more {
+		return
+	}
+	for _, r := range d.Requires {
+		if !r.Needed(c.platform, extras) {
+			continue
+		}
+		if next := c.distribution(r.Name); next != nil {
+			c.take(next, r.Extras, d.Name)
+		} else if c.imports.Any == nil {
+			c.find(profiles.Rule{}, d.Name, "%s needs %s, which is not installed here", d.Name, r.Name)
+		}
+	}
+}
+
+func (c *choice) distribution(name string) *installed.Distribution {
+	for _, s := range c.sites {
+		if d := s.Find(name); d != nil {
+			return d
+		}
+	}
+	return nil
+}
+
+// give adds the files of a package.
+func (c *choice) give(d *installed.Distribution) {
+	for _, e := range d.Entries {
+		at := filepath.Join(d.Site, filepath.FromSlash(e))
+		for dir := filepath.Dir(at); len(dir) > len(d.Site); dir = filepath.Dir(dir) { // of a name that packages share
+			c.layout.list = append(c.layout.list, dir)
+		}
+		if !c.layout.add(at, c.roots[d], c.without) {
+			c.find(profiles.Rule{}, d.Name, "%s leads out of its environment, and guests do not have it", at)
+		}
+	}
+	if len(d.Entries) > 0 {
+		c.report.Packages = append(c.report.Packages, Package{Name: d.Name, Version: d.Version, Site: d.Site})
+	}
+}
+
+// library lists the names that libraries may load; nil: all that they find.
+func (c *choice) library() []string {
+	if c.imports.Any != nil && c.imports.Only == nil {
+		return nil
+	}
+	out := []string{}
+	for _, d := range c.order {
+		for _, m := range d.Modules {
+			if c.rule(m) == nil {
+				top, _, _ := strings.Cut(m, ".")
+				out = append(out, top)
+			}
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
+}
+
+func (c *choice) find(rule profiles.Rule, module, format string, args ...any) {
+	f := Finding{Rule: rule, Module: module, Text: fmt.Sprintf(format, args...)}
+	if !slices.Contains(c.report.Findings, f) {
+		c.report.Findings = append(c.report.Findings, f)
+	}
+}
+
+// preload lists what a guest has loaded before its program: what programs commonly
+// import of the standard library, and the packages that the policy lists.
+func preload(packages []string) []string {
+	return slices.Concat([]string{
+		"collections", "contextlib", "csv", "dataclasses", "datetime", "decimal", "enum", "functools", "hashlib", "io", "itertools", "json",
+		"math", "operator", "os", "pathlib", "random", "re", "statistics", "string", "textwrap", "time", "typing",
+	}, packages)
+}
+
+// keyOf tells the agents apart whose environments differ.
+func keyOf(a *profiles.Agent) (string, error) {
+	b, err := json.Marshal([]any{a.Python.Imports, a.Python.Environments, a.Files.Deny, network(a)})
+	if err != nil {
+		return "", fmt.Errorf("python environment: %w", err)
+	}
+	sum := sha256.Sum256(b)
+	return string(sum[:]), nil
+}
+
+// digestOf is the digest of all of it, with the state of each thing that is mounted:
+// a package that was installed anew is another environment.
+func digestOf(r *Report) (string, error) {
+	e := r.Environment
+	states := []fileState{look(e.Interpreter)}
+	for _, list := range [][]profiles.PathRule{e.Own, e.Code, e.List} {
+		for _, p := range list {
+			states = append(states, look(p.Path))
+		}
+	}
+	text := make([]string, 0, len(states))
+	for _, s := range states {
+		text = append(text, fmt.Sprint(s))
+	}
+	b, err := json.Marshal([]any{e, r.Interpreter, r.Packages, r.Folders, text})
+	if err != nil {
+		return "", fmt.Errorf("python environment: %w", err)
+	}
+	sum := sha256.Sum256(b)
+	return hex.EncodeToString(sum[:]), nil
+}

@@ -1,0 +1,396 @@
+// Package environment finds what programs of Python run on: the interpreter of this
+// host, and of the packages that stand in its folders, or in those that a policy
+// grants, the ones that the policy allows with all that they declare to need. What is
+// denied is not among them, so a guest does not have its files, whatever its guard
+// does.
+//
+// It reads the host's files, and starts an interpreter once, to be told its version
+// and its folders. It refuses what it cannot tell: an interpreter that is too old, an
+// environment whose digest is not the policy's, one in a folder that is denied or the
+// daemon's own. It decides nothing about a program; the executor asks it for each run,
+// and ringd's `doctor` and `vet` say what it found.
+package environment
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/ringd/ringd/executors"
+	"github.com/ringd/ringd/executors/python/environment/installed"
+	"github.com/ringd/ringd/executors/python/environment/require"
+	"github.com/ringd/ringd/executors/python/environment/wheels"
+	"github.com/ringd/ringd/executors/python/start"
+	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/profiles/paths"
+)
+
+// Config is what a Finder needs.
+type Config struct {
+	// Interpreter is the program that was configured; "": the one of an agent's virtual
+	// environment, or else the system's, or the newest in Search.
+	Interpreter string
+	Search      []string // folders of programs: PATH
+	// Ask starts a program of the host, bounded, and returns its standard output.
+	Ask func(ctx context.Context, argv []string) ([]byte, error)
+
+	Cache   string   // folder of the daemon's own for wheels that are unpacked; "": none are
+	Private []string // the daemon's own folders, of which no guest is given anything
+
+	Home, Workspace string // what ~ and $WORKSPACE stand for in denied paths; "": nothing
+	Machine         string // as uname says it: x86_64
+}
+
+// Finder finds environments, and remembers what it found until Again. It is safe for
+// concurrent use.
+type Finder struct {
+	cfg Config
+
+	looking sync.Mutex // one looks at a time; before mu
+
+	mu    sync.Mutex
+	age   int
+	asked map[string]asked // interpreters by their program
+	known map[string]*Report
+	sites map[string]*installed.Site
+}
+
+// New checks cfg. It looks at nothing.
+func New(cfg Config) (*Finder, error) {
+	if cfg.Ask == nil {
+		return nil, errors.New("python environments: Ask must be set")
+	}
+	if cfg.Interpreter != "" && !filepath.IsAbs(cfg.Interpreter) {
+		return nil, fmt.Errorf("python environments: the interpreter %q is no absolute path", cfg.Interpreter)
+	}
+	return &Finder{cfg: cfg, asked: map[string]asked{}, known: map[string]*Report{}, sites: map[string]*installed.Site{}}, nil
+}
+
+// Report is what was found for an agent. It is immutable.
+type Report struct {
+	Environment start.Environment
+	Interpreter Interpreter
+	Packages    []Package // that its guests have, sorted
+	Modules     []string  // third-party modules that the policy lists and that are here: what a probe imports
+	Folders     []Folder  // that the policy grants
+	Findings    []Finding
+}
+
+// Package is a package that guests have.
+type Package struct{ Name, Version, Site string }
+
+// Folder is an environment that a policy grants.
+type Folder struct{ Path, Kind, Digest string }
+
+// The kinds of a Folder.
+const (
+	KindVenv     = "virtual environment"
+	KindPackages = "folder of packages"
+	KindWheels   = "folder of wheels"
+)
+
+// Finding is something to know that refuses nothing by itself.
+type Finding struct {
+	Rule   profiles.Rule // zero: none of the policy's
+	Module string        // that it is about
+	Text   string
+}
+
+// Of implements python.Environments. What cannot be given is an *executors.Unavailable.
+func (f *Finder) Of(ctx context.Context, a *profiles.Agent) (start.Environment, error) {
+	r, err := f.Look(ctx, a)
+	if err != nil {
+		return start.Environment{}, err
+	}
+	return r.Environment, nil
+}
+
+// Again has the next look read everything anew, digests too: a new generation.
+func (f *Finder) Again() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.age++
+	clear(f.known)
+	clear(f.sites)
+}
+
+// Look finds the environment of an agent. Errors are *executors.Unavailable, which
+// says what to do, and faults.
+func (f *Finder) Look(ctx context.Context, a *profiles.Agent) (*Report, error) {
+	if a == nil || a.Python == nil {
+		return nil, &executors.Unavailable{Text: "the agent has no Python executor"}
+	}
+	key, err := keyOf(a)
+	if err != nil {
+		return nil, err
+	}
+	f.looking.Lock()
+	defer f.looking.Unlock()
+	f.mu.Lock()
+	known, age := f.known[key], f.age
+	f.mu.Unlock()
+	if known != nil {
+		return known, nil
+	}
+	made, err := f.look(ctx, a)
+	if err != nil {
+		return nil, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if age == f.age && len(f.known) < maxKnown {
+		f.known[key] = made
+	}
+	return made, nil
+}
+
+// maxKnown bounds what is remembered; runs may each be narrowed in their own way.
+const maxKnown = 256
+
+// site is a folder of packages with what stands in it, and the folder that it must
+// not lead out of.
+type site struct {
+	*installed.Site
+	root string
+}
+
+func (f *Finder) look(ctx context.Context, a *profiles.Agent) (*Report, error) {
+	r := &Report{}
+	opened := make([]opened, 0, len(a.Python.Environments))
+	for _, e := range a.Python.Environments {
+		o, err := f.open(a, e)
+		if err != nil {
+			return nil, err
+		}
+		opened = append(opened, o)
+		r.Folders = append(r.Folders, o.Folder)
+	}
+	var err error
+	if r.Interpreter, err = f.interpreterFor(ctx, opened); err != nil {
+		return nil, err
+	}
+	sites, err := f.sitesOf(r, opened)
+	if err != nil {
+		return nil, err
+	}
+	l := layout{seen: map[string]bool{}}
+	l.interpreter(r.Interpreter, network(a))
+	c := choice{
+		sites: sites, imports: &a.Python.Imports, report: r, layout: &l,
+		platform: require.Platform{Version: r.Interpreter.Version, Machine: f.cfg.Machine},
+	}
+	c.make()
+	r.Environment = start.Environment{
+		Interpreter: r.Interpreter.Path, Version: r.Interpreter.Version, Own: rules(l.own), Code: rules(l.code), List: rules(l.list),
+		Preload: preload(r.Modules), Library: c.library(),
+	}
+	for _, s := range sites {
+		r.Environment.Sites = append(r.Environment.Sites, s.Path)
+	}
+	r.Environment.Digest, err = digestOf(r)
+	return r, err
+}
+
+func network(a *profiles.Agent) bool {
+	k, ok := a.Kernel(profiles.ExecutorPython)
+	return ok && k.Network == profiles.NetworkOwn
+}
+
+// opened is an environment of a policy that was looked at.
+type opened struct {
+	Folder
+	rule profiles.Rule
+	venv venv
+}
+
+// open looks at an environment of a policy, and holds it against its digest.
+func (f *Finder) open(a *profiles.Agent, e profiles.PythonEnvironment) (opened, error) {
+	refuse := func(fix, format string, args ...any) (opened, error) {
+		at := ""
+		if e.Rule != (profiles.Rule{}) {
+			at = fmt.Sprintf(" (%s:%d)", e.Rule.File, e.Rule.Line)
+		}
+		return opened{}, &executors.Unavailable{Text: fmt.Sprintf("the Python environment %s%s %s", e.Path, at, fmt.Sprintf(format, args...)), Fix: fix}
+	}
+	real, err := filepath.EvalSymlinks(e.Path)
+	info, failed := os.Stat(e.Path)
+	switch {
+	case err != nil || failed != nil:
+		return refuse("make it on this host, or take the line out of the policy", "is not there")
+	case !filepath.IsAbs(real) || real == "/":
+		return refuse("name the folder of the packages", "is no folder of packages")
+	case !info.IsDir():
+		return refuse("name its folder", "is no folder")
+	case paths.Of(f.real(f.cfg.Private)...).Cover(real):
+		return refuse("keep it elsewhere", "lies in a folder of ringd's own, of which no guest is given anything")
+	case paths.Of(f.real(f.denied(a))...).Cover(real):
+		return refuse("take one of the two lines out of the policy", "lies in a folder that the policy denies")
+	}
+	o := opened{Folder: Folder{Path: real, Kind: KindPackages}, rule: e.Rule}
+	if v, ok := venvOf(real); ok {
+		o.Kind, o.venv = KindVenv, v
+	} else if found, _ := filepath.Glob(filepath.Join(real, "*.whl")); len(found) > 0 {
+		o.Kind = KindWheels
+	}
+	if e.Digest == "" {
+		return o, nil
+	}
+	if o.Digest, err = Digest(real); err != nil {
+		return refuse("take out of it what is no file and no folder", "has no digest: %v", err)
+	}
+	if !same(e.Digest, o.Digest) {
+		return refuse("install what the policy means, or write the digest that ringd vet --python prints into the policy",
+			"has the digest %s, and the policy names %s", o.Digest, e.Digest)
+	}
+	return o, nil
+}
+
+// denied are the paths that the policy denies, written out.
+func (f *Finder) denied(a *profiles.Agent) (out []string) {
+	for _, r := range a.Files.Deny {
+		p := r.Path
+		for name, to := range map[string]string{"$WORKSPACE": f.cfg.Workspace, "~": f.cfg.Home} {
+			if rest, ok := strings.CutPrefix(p, name); ok && (rest == "" || rest[0] == '/') && to != "" {
+				p = to + rest
+			}
+		}
+		if filepath.IsAbs(p) {
+			out = append(out, filepath.Clean(p))
+		}
+	}
+	return out
+}
+
+// real adds where paths lead to.
+func (f *Finder) real(list []string) []string {
+	out := list[:len(list):len(list)]
+	for _, p := range list {
+		if r, err := filepath.EvalSymlinks(p); err == nil && r != p {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// interpreterFor is the configured one, that of a virtual environment, or the host's.
+func (f *Finder) interpreterFor(ctx context.Context, all []opened) (i Interpreter, err error) {
+	from := ""
+	for _, o := range all {
+		if o.Kind != KindVenv || f.cfg.Interpreter != "" || from != "" {
+			continue
+		}
+		if i, err = f.ask(ctx, o.venv.base("")); err != nil {
+			return i, err
+		}
+		from = o.Path
+	}
+	if from == "" {
+		if i, err = f.interpreter(ctx); err != nil {
+			return i, err
+		}
+	}
+	for _, o := range all {
+		if o.Kind != KindVenv {
+			continue
+		}
+		if _, err := os.Stat(filepath.Join(o.Path, "lib", "python"+i.Minor())); err != nil {
+			return i, &executors.Unavailable{
+				Text: fmt.Sprintf("the virtual environment %s is for Python %s, and programs run on %s, which is Python %s", o.Path, o.venv.version, i.Path, i.Version),
+				Fix:  "make the environment with that interpreter, or configure the other one (python.interpreter)",
+			}
+		}
+	}
+	return i, nil
+}
+
+// sitesOf reads the folders of packages: those of the environments, and where the
+// policy grants none, or one lets them in, the interpreter's own.
+func (f *Finder) sitesOf(r *Report, all []opened) (out []site, err error) {
+	add := func(path, root string) error {
+		s, err := f.read(path)
+		if err == nil {
+			out = append(out, site{s, root})
+			for _, n := range s.Notes {
+				r.Findings = append(r.Findings, Finding{Text: n})
+			}
+		}
+		return err
+	}
+	system := len(all) == 0
+	for _, o := range all {
+		switch o.Kind {
+		case KindVenv:
+			system = system || o.venv.system
+			at, err := filepath.EvalSymlinks(filepath.Join(o.Path, "lib", "python"+r.Interpreter.Minor(), "site-packages"))
+			if err != nil || !paths.Of(o.Path).Cover(at) {
+				return nil, &executors.Unavailable{Text: "the virtual environment " + o.Path + " has no site-packages of its own", Fix: "make it anew"}
+			}
+			if err := add(at, o.Path); err != nil {
+				return nil, err
+			}
+		case KindWheels:
+			u, err := wheels.Unpack(o.Path, wheels.Config{Cache: f.cfg.Cache, Minor: r.Interpreter.Minor(), Machine: f.cfg.Machine})
+			if err != nil {
+				return nil, &executors.Unavailable{Text: "the Python environment " + o.Path + ": " + err.Error(), Fix: "take the wheel out of the folder, or get it anew"}
+			}
+			for _, n := range u.Notes {
+				r.Findings = append(r.Findings, Finding{Rule: o.rule, Text: n})
+			}
+			if u.Site != "" {
+				if err := add(u.Site, u.Site); err != nil {
+					return nil, err
+				}
+			}
+			fallthrough // packages may stand among them
+		default:
+			if err := add(o.Path, o.Path); err != nil {
+				return nil, err
+			}
+		}
+	}
+	if system {
+		for _, p := range r.Interpreter.Sites {
+			if err := add(p, p); err != nil {
+				return nil, err
+			}
+		}
+	}
+	return out, nil
+}
+
+// read reads a site once in an age.
+func (f *Finder) read(path string) (*installed.Site, error) {
+	f.mu.Lock()
+	known := f.sites[path]
+	f.mu.Unlock()
+	if known != nil {
+		return known, nil
+	}
+	database := ""
+	if path == debianSite {
+		database = dpkg
+	}
+	s, err := installed.Read(path, database)
+	if err != nil {
+		return nil, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.sites[path] = s
+	return s, nil
+}
+
+// asked is what an interpreter said, and what it was then.
+type asked struct {
+	Interpreter
+	seen fileState
+}
+
+func (a asked) still() bool { return a.seen != fileState{} && look(a.Path) == a.seen }
+
+// fileState tells a file from the one that stands there later.
+type fileState struct{ device, inode, size, changed int64 }
