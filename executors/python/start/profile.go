@@ -40,7 +40,7 @@ func ProfileOf(cfg ProfileConfig) Profile {
 	}
 	p.imports(&py.Imports)
 	p.Builtins, p.EndOnDenied = appendNames(p.Builtins, py.DenyBuiltins, ""), py.EndOnDenied
-	p.Advice = advice(&py.Imports)
+	p.Advice, p.Rule = advice(&py.Imports), place(py.Imports.Rule)
 	return p
 }
 
@@ -76,11 +76,15 @@ func appendNames(list []Name, rules []profiles.ImportRule, why string) []Name {
 }
 
 func nameOf(r profiles.ImportRule, why string) Name {
-	n := Name{Name: r.Name, Why: why}
-	if r.Rule.Line > 0 {
-		n.Rule = fmt.Sprintf("%s:%d:%d", r.Rule.File, r.Rule.Line, r.Rule.Column)
+	return Name{Name: r.Name, Rule: place(r.Rule), Why: why}
+}
+
+// place is file:line:column, "" of no rule.
+func place(r profiles.Rule) string {
+	if r.Line <= 0 {
+		return ""
 	}
-	return n
+	return fmt.Sprintf("%s:%d:%d", r.File, r.Line, r.Column)
 }
 
 // maxAdvised is how many allowed names a refusal lists.

@@ -79,7 +79,7 @@ func TestProfileOf(t *testing.T) {
 	a := profiles.Agent{
 		Egress: profiles.Egress{Mode: profiles.EgressAllowlist},
 		Python: &profiles.Python{
-			Imports:      profiles.Imports{Allow: rules("pandas", "json"), Deny: rules("requests", "ctypes"), Process: rules("mmap")},
+			Imports:      profiles.Imports{Allow: rules("pandas", "json"), Deny: rules("requests", "ctypes"), Process: rules("mmap"), Rule: profiles.Rule{File: "p.yaml", Line: 6, Column: 16}},
 			DenyBuiltins: rules("eval"), EndOnDenied: true,
 		}}
 	p := start.ProfileOf(start.ProfileConfig{Agent: &a, Revision: "sha256:1", Read: []string{"/data"}, Library: []string{"numpy"}})
@@ -105,6 +105,9 @@ func TestProfileOf(t *testing.T) {
 	}
 	if i := slices.IndexFunc(p.Nobody, func(n start.Name) bool { return n.Name == "_interpreters" }); i < 0 || p.Nobody[i].Rule != "" {
 		t.Errorf("what no policy can allow: %+v", p.Nobody)
+	}
+	if p.Rule != "p.yaml:6:16" {
+		t.Errorf("rule %q", p.Rule)
 	}
 	if p.Advice != "allowed: json, pandas" {
 		t.Errorf("advice %q", p.Advice)

@@ -84,6 +84,7 @@ type Profile struct {
 	Write   []string `json:"write"`   // and written to
 	Network string   `json:"network"` // profiles.NetworkOff, NetworkOwn
 	Advice  string   `json:"advice"`  // ends a refused import: what is allowed instead
+	Rule    string   `json:"rule"`    // file:line:column where Allow stands, which refuses what is in no list; "": none
 }
 
 // Name is one entry of an import list.
