@@ -157,7 +157,7 @@ func (e *Executor) Run(ctx context.Context, r executors.Run, h executors.Host) (
 		if err != nil {
 			return executors.Outcome{}, err
 		}
-		out, over, err := e.begin(ctx, g, b, kept, h)
+		out, over, err := e.begin(ctx, g, r, kept, h)
 		if over {
 			return out, err
 		}
@@ -169,13 +169,14 @@ func (e *Executor) Run(ctx context.Context, r executors.Run, h executors.Host) (
 const maxTries = 4
 
 // begin runs a program in an interpreter that has seen none. over is false when the
-// program has not begun and another one may have it: it was gone while it waited, or
-// another policy came into force.
-func (e *Executor) begin(ctx context.Context, g *process, b bound, kept bool, h executors.Host) (out executors.Outcome, over bool, err error) {
-	defer e.register(g, &b.run)()
-	if e.inForce.Load() != b.policy { // whoever tells the guests of that has not seen this one
+// program has not begun and another one may have it: this one was gone while it
+// waited, or was not started for the policy that has come into force.
+func (e *Executor) begin(ctx context.Context, g *process, r executors.Run, kept bool, h executors.Host) (out executors.Outcome, over bool, err error) {
+	b, done, err := e.settled(ctx, g, r)
+	defer done()
+	if err != nil {
 		end(g)
-		return out, false, nil
+		return out, !errors.Is(err, executors.ErrSnapshot), err
 	}
 	defer e.blank.RefillSoon(ctx, b.spec)()
 	out, again, err := e.runIn(ctx, g, b, h)
@@ -225,6 +226,21 @@ func (e *Executor) bind(ctx context.Context, r executors.Run) (bound, error) {
 		},
 	}
 	return b, nil
+}
+
+// settled binds a run that has its guest, which is told of all policies that come
+// into force from then on, until the function returned is called. The error wraps
+// executors.ErrSnapshot where the guest was started for another one.
+func (e *Executor) settled(ctx context.Context, g *process, r executors.Run) (b bound, done func(), err error) {
+	done = e.register(g, &r)
+	for {
+		if b, err = e.bind(ctx, r); err != nil {
+			return b, done, err
+		}
+		if e.inForce.Load() == b.policy { // else whoever tells the guests of the next has not seen this one
+			return b, done, g.serves(b.spec)
+		}
+	}
 }
 
 // register has the guest of a run told of policies while that is on. The function

@@ -165,15 +165,21 @@ func (e *Executor) notice(n Notice) {
 	}
 }
 
+// revision is that of the policy in force, or of the one that a run was bound to
+// where nobody has said.
+func (e *Executor) revision(r executors.Run) string {
+	if p := e.inForce.Load(); p != nil {
+		return p.revision
+	}
+	return r.Revision
+}
+
 // updated takes what a guest says of an update while it has a run. The error ends
 // the run.
 func (e *Executor) updated(g *process, r *executors.Run) func(executors.Updated) error {
 	return func(m executors.Updated) error {
 		report, err := g.took(m)
-		if n := (Notice{Agent: r.Agent.Name, Actor: r.Actor, Run: r.ID, Revision: r.Revision, Loaded: report.Loaded}); len(n.Loaded) > 0 {
-			if p := e.inForce.Load(); p != nil {
-				n.Revision = p.revision
-			}
+		if n := (Notice{Agent: r.Agent.Name, Actor: r.Actor, Run: r.ID, Revision: e.revision(*r), Loaded: report.Loaded}); len(n.Loaded) > 0 {
 			if err != nil {
 				n.Ended = "the policy in force denies what it has loaded: " + shown(n.Loaded)
 			}
@@ -237,7 +243,7 @@ func (g *process) stale(why string) {
 	g.up.why = why
 }
 
-// state tells which updates are open, and why the guest may not be kept.
+// state tells whether updates are open, and why the guest may not be kept.
 func (u *updates) state() (sent uint64, open bool, why string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -262,26 +268,32 @@ func (g *process) took(m executors.Updated) (start.Report, error) {
 	return report, nil
 }
 
-// confirm waits until a guest without a run has taken what it was told. why says
-// that it is over.
+// confirm waits until a guest without a run has taken all that it was told, and has
+// said nothing else. why says that it is over.
 func (g *process) confirm(ctx context.Context) (r start.Report, why string) {
-	sent, open, why := g.up.state()
-	if why != "" || !open {
-		return r, why
+	for {
+		sent, open, why := g.up.state()
+		switch {
+		case why != "":
+			return r, why
+		case !open && g.link.Pending():
+			return r, "its interpreter said something behind the end of its program"
+		case !open:
+			return r, ""
+		}
+		within, cancel := context.WithTimeout(ctx, updateTime)
+		m, err := g.link.Confirm(within, sent)
+		cancel()
+		if err == nil {
+			r, err = g.took(m)
+		}
+		switch {
+		case errors.Is(err, executors.ErrRevoked) && len(r.Loaded) > 0:
+			return r, "the policy in force denies what it has loaded: " + shown(r.Loaded)
+		case err != nil:
+			return r, "it did not take the policy in force"
+		}
 	}
-	ctx, cancel := context.WithTimeout(ctx, updateTime)
-	defer cancel()
-	m, err := g.link.Confirm(ctx, sent)
-	if err == nil {
-		r, err = g.took(m)
-	}
-	switch {
-	case errors.Is(err, executors.ErrRevoked):
-		return r, "the policy in force denies what it has loaded: " + shown(r.Loaded)
-	case err != nil, g.link.Pending():
-		return r, "it did not take the policy in force"
-	}
-	return r, ""
 }
 
 // maxShown is how many modules a reason lists.

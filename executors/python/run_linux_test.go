@@ -190,7 +190,7 @@ func TestKilled(t *testing.T) {
 	h := &echo{line: func(executors.ConsoleEntry) { close(begun) }}
 	go func() {
 		<-begun
-		_ = l.last.Kill()
+		_ = l.kill()
 	}()
 	o, err := e.Run(t.Context(), run(agent(), "print('x', flush=True)\nwhile True: pass"), h)
 	if err != nil || o.State != executors.StateFailed || o.Error.Name != "Killed" {
@@ -208,7 +208,7 @@ func TestGoneWhileItWaited(t *testing.T) {
 	if err := e.Warm(t.Context(), agent(), "sha256:1"); err != nil {
 		t.Fatal(err)
 	}
-	if err := l.last.Kill(); err != nil {
+	if err := l.kill(); err != nil {
 		t.Fatal(err)
 	}
 	if o := play(t, e, run(agent(), "1")); o.State != executors.StateDone {

@@ -68,11 +68,12 @@ func (e *Executor) keep(ctx context.Context, g *process, r executors.Run, out ex
 		}
 		return out, nil
 	}
-	_, why := g.confirm(ctx)
+	report, why := g.confirm(ctx)
+	if len(report.Loaded) > 0 {
+		e.notice(Notice{Agent: r.Agent.Name, Actor: r.Actor, Run: r.ID, Revision: e.revision(r), Loaded: report.Loaded, Ended: why})
+	}
 	switch {
 	case why != "":
-	case g.link.Pending():
-		why = "its interpreter said something behind the end of its program"
 	case out.State != executors.StateDone && out.State != executors.StateFailed:
 		why = fmt.Sprintf("the run ended as %s", out.State)
 	case e.cfg.SessionBytes > 0 && out.Usage.PeakBytes > e.cfg.SessionBytes:
@@ -198,7 +199,7 @@ func (e *Executor) take(ctx context.Context, r executors.Run) (*process, error) 
 		case s == nil:
 			defer t.mu.Unlock()
 			return nil, gone("the interpreter of the session is gone: %s", t.whyLocked(key))
-		case s.agent != r.Agent.Name || s.actor != r.Actor:
+		case r.Agent == nil || s.agent != r.Agent.Name || s.actor != r.Actor:
 			defer t.mu.Unlock()
 			return nil, gone("the session is of another agent or actor")
 		case s.told == nil:
@@ -233,22 +234,12 @@ func (e *Executor) goOn(ctx context.Context, r executors.Run, h executors.Host) 
 	if !r.Resume.Session {
 		return executors.Outcome{}, fmt.Errorf("resume run %s: %w: a python program is not written down while it waits", r.ID, executors.ErrSnapshot)
 	}
-	b, err := e.bind(ctx, r)
-	if err != nil {
-		return executors.Outcome{}, err
-	}
-	g, err := e.take(ctx, b.run)
+	g, err := e.take(ctx, r)
 	if err != nil {
 		return executors.Outcome{}, fmt.Errorf("start run %s: %w", r.ID, err)
 	}
-	first := b.run
-	defer e.register(g, &first)()
-	for e.inForce.Load() != b.policy && err == nil { // it was in no table when that came
-		b, err = e.bind(ctx, r)
-	}
-	if err == nil {
-		err = g.serves(b.spec)
-	}
+	b, done, err := e.settled(ctx, g, r)
+	defer done()
 	if err == nil {
 		err = stray(g)
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -142,7 +143,7 @@ func TestSessionKilled(t *testing.T) {
 	e := executorOver(t, l, nil)
 	a := agent()
 	first := begin(t, e, a, "x = 1")
-	if err := l.last.Kill(); err != nil {
+	if err := l.kill(); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := e.Run(t.Context(), from(first, a, "x"), &echo{}); !errors.Is(err, executors.ErrSnapshot) {
@@ -153,11 +154,15 @@ func TestSessionKilled(t *testing.T) {
 // kept keeps the guest that was launched last.
 type kept struct {
 	executors.Launcher
+
+	mu   sync.Mutex
 	last executors.Guest
 }
 
 func (k *kept) Launch(ctx context.Context, s executors.Spec) (executors.Guest, error) {
 	g, err := k.Launcher.Launch(ctx, s)
+	k.mu.Lock()
+	defer k.mu.Unlock()
 	k.last = g
 	return g, err
 }
@@ -211,4 +216,11 @@ func TestSessionNotGrantedAnyMore(t *testing.T) {
 	if n, _ := e.Living(); n != 0 || len(said) != 1 || !strings.Contains(said[0].Ended, "grants no sessions") {
 		t.Errorf("%d sessions, told %+v", n, said)
 	}
+}
+
+// kill ends it as anybody may on the host.
+func (k *kept) kill() error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.last.Kill()
 }
