@@ -5,12 +5,14 @@ import (
 	"path/filepath"
 	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/child"
 	"github.com/ringd/ringd/cmd/ringd/internal/config"
 	"github.com/ringd/ringd/compiler/condition"
+	"github.com/ringd/ringd/profiles/modules"
 	"github.com/ringd/ringd/schema"
 )
 
@@ -54,6 +56,24 @@ func TestConfigsOfDocuments(t *testing.T) {
 	}
 	if len(all) == 0 {
 		t.Error("no configuration found")
+	}
+}
+
+// The document of the policy language says how many names of Python's standard
+// library are not in the default set, and which stand for them.
+func TestDefaultSetOfDocuments(t *testing.T) {
+	text, err := os.ReadFile("../../docs/POLICY.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	m := regexp.MustCompile("(?s)but (\\d+) names which reach (.*?)The list is").FindStringSubmatch(string(text))
+	if m == nil || m[1] != strconv.Itoa(len(modules.OutsideNames())) {
+		t.Fatalf("the document does not say that %d names are left out: %q", len(modules.OutsideNames()), m)
+	}
+	for _, name := range regexp.MustCompile("`([a-zA-Z_.]+)`").FindAllStringSubmatch(m[2], -1) {
+		if !modules.Outside(name[1]) {
+			t.Errorf("%s is in the default set", name[1])
+		}
 	}
 }
 
