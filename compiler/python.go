@@ -21,8 +21,8 @@ func (d *document) python(py *schema.Python, rule profiles.Rule) *profiles.Pytho
 	d.pythonImports(at+".imports", py.Imports, &out.Imports)
 	if out.EngineRule = d.ruleOr(at+".tier", profiles.Rule{}); py.Tier == "wasm" {
 		if out.Engine = profiles.PythonWasm; !d.pythonWasm {
-			d.report(at+".tier", CodeEngine, "leave it out to run programs in the host's own interpreter, in the kernel ring",
-				"this build has no WebAssembly engine of Python, and nothing else runs its programs")
+			d.report(at+".tier", CodeEngine, "`make python-wasm` places it beside ringd; or leave it out to run programs in the host's own interpreter, in the kernel ring",
+				"this host has no WebAssembly engine of Python, and nothing else runs its programs")
 		}
 	} else if py.Tier != "" && py.Tier != "os-sandbox" {
 		d.report(at+".tier", CodeUnsupported, "", "no engine of Python is called %q", clip(py.Tier))

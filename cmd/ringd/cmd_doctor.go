@@ -13,6 +13,7 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/cli"
 	"github.com/ringd/ringd/cmd/ringd/internal/doctor"
 	"github.com/ringd/ringd/cmd/ringd/internal/render"
+	"github.com/ringd/ringd/executors/python/wasm/place"
 	"github.com/ringd/ringd/schema"
 )
 
@@ -78,10 +79,20 @@ func (p *program) examine(ctx context.Context, state string) render.Health {
 	h := render.Health{Enforceable: true}
 	h.Add(p.examineCompiler(ctx))
 	p.probe(ctx, &h)
+	h.Add(p.examineWasm())
 	if dir := cmp.Or(state, p.Env.State); dir != "" {
 		h.Add(cli.StateLayer(dir, state != ""))
 	}
 	return h
+}
+
+// examineWasm looks at the second engine of Python, which no policy has to ask for.
+func (p *program) examineWasm() render.Layer {
+	l := render.Layer{Name: "python_wasm", State: render.LayerEnforced, Reason: "CPython " + place.Version + " in WebAssembly, for policies with tier: wasm"}
+	if err := place.Check(p.wasmDir()); err != nil {
+		l.State, l.Reason, l.Fix = render.LayerUnavailable, err.Error(), place.Remedy
+	}
+	return l
 }
 
 // examineCompiler compiles a small policy in the child.

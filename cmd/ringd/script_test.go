@@ -25,7 +25,11 @@ func TestScript(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a process for every command")
 	}
-	cache := t.TempDir() // compiled engine, made once
+	cache := t.TempDir()                                               // compiled engines, each made once
+	wasm, err := filepath.Abs("../../executors/python/wasm/place/npm") // `make python-wasm` places it
+	if err != nil {
+		t.Fatal(err)
+	}
 	testscript.Run(t, testscript.Params{
 		Dir:                 "testdata/script",
 		RequireExplicitExec: true,
@@ -43,6 +47,7 @@ func TestScript(t *testing.T) {
 		},
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("XDG_CACHE_HOME", cache)
+			e.Setenv("RINGD_PYTHON_WASM", wasm)
 			e.Setenv("XDG_STATE_HOME", filepath.Join(e.WorkDir, ".state"))
 			return nil
 		},

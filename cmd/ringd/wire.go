@@ -40,6 +40,8 @@ import (
 	"github.com/ringd/ringd/executors/js/guest"
 	"github.com/ringd/ringd/executors/python"
 	"github.com/ringd/ringd/executors/python/environment"
+	wasmguest "github.com/ringd/ringd/executors/python/wasm/guest"
+	"github.com/ringd/ringd/executors/python/wasm/place"
 	"github.com/ringd/ringd/executors/shell"
 	shellguest "github.com/ringd/ringd/executors/shell/guest"
 	"github.com/ringd/ringd/profiles"
@@ -53,6 +55,7 @@ const (
 	verbCompile = "compile-child"
 	verbGuest   = "js-guest"
 	verbShell   = "shell-guest"
+	verbWasm    = "python-wasm-guest"
 )
 
 // syncEvery is how long a record that is only written waits for the disk.
@@ -78,6 +81,10 @@ func hiddenVerb(name string) (func(ctx context.Context, in io.Reader, out, stder
 		return func(ctx context.Context, _ io.Reader, _, _ io.Writer) int {
 			return shellguest.Main(ctx, shellguest.Config{Now: time.Now, Go: (&daemon.Group{}).Go, Env: config.OfGuest()})
 		}, true
+	case verbWasm:
+		return func(ctx context.Context, _ io.Reader, _, _ io.Writer) int {
+			return wasmguest.Main(ctx, wasmguest.Config{Now: time.Now, Sleep: time.Sleep})
+		}, true
 	default:
 		return nil, false
 	}
@@ -91,13 +98,13 @@ func (p *program) compile(ctx context.Context, files sources.Policy) (*profiles.
 }
 
 func (p *program) compiler() childCompiler {
-	return childCompiler{cfg: child.Config{Path: p.Self, Args: []string{verbCompile}}}
+	return childCompiler{cfg: child.Config{Path: p.Self, Args: []string{verbCompile}}, pythonWasm: place.There(p.wasmDir())}
 }
 
 // childCompiler is the daemon's Compiler.
 type childCompiler struct {
 	cfg        child.Config
-	pythonWasm bool // this build has the WebAssembly engine of Python
+	pythonWasm bool // this host has the WebAssembly engine of Python
 }
 
 // Compile compiles a push: its modules folder holds modules, all else policies.

@@ -101,6 +101,9 @@ func (p *program) newPython(c stackConfig, s *stack) (*python.Executor, error) {
 				"denied_and_loaded", n.Loaded, "ended", n.Ended, "restart_needed", n.Restart)
 		}
 	}
+	if c.python.Wasm, err = p.newWasm(c, s); err != nil {
+		return nil, err
+	}
 	return python.New(c.python)
 }
 

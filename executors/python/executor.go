@@ -49,6 +49,10 @@ type Config struct {
 	SessionBytes int64
 	Notice       func(Notice) // is told what a policy meant to guests that live; nil: nobody is
 
+	// Wasm runs the programs of agents whose engine is profiles.PythonWasm; nil refuses
+	// them: nothing else does. Close closes it.
+	Wasm executors.Executor
+
 	// Unguarded has no guest guard itself: tests show by it what the kernel ring holds
 	// alone.
 	Unguarded bool
@@ -145,6 +149,9 @@ func (e *Executor) Run(ctx context.Context, r executors.Run, h executors.Host) (
 		return executors.Outcome{}, err
 	}
 	defer e.work.Done()
+	if isWasm(r.Agent) {
+		return e.runWasm(ctx, r, h)
+	}
 	if r.Resume != nil {
 		return e.goOn(ctx, r, h)
 	}
@@ -315,5 +322,8 @@ func (e *Executor) Close() error {
 	e.blank.Close()
 	e.closeSessions()
 	e.work.Wait()
+	if e.cfg.Wasm != nil {
+		return e.cfg.Wasm.Close()
+	}
 	return nil
 }

@@ -123,7 +123,7 @@ func (e *Executor) Run(ctx context.Context, r executors.Run, h executors.Host) (
 		return executors.Outcome{}, fmt.Errorf("start run %s: %w", r.ID, err)
 	}
 	work := executors.Work{
-		Options: raw, Source: []byte(r.Program.Source), Holds: true, Prints: true,
+		Options: raw, Source: []byte(r.Program.Source), Holds: true, Prints: true, Updated: begins,
 		Budget: executors.Budget{CPU: o.CPU, Wall: millis(r.Limits.WallMillis), OutputBytes: o.OutputBytes, ResultBytes: o.Python.ResultBytes},
 	}
 	g, kept, err := e.blank.Take(ctx, want, want.fits)
@@ -139,6 +139,14 @@ func (e *Executor) Run(ctx context.Context, r executors.Run, h executors.Host) (
 		out, err = e.runIn(ctx, g, r.ID, work, h)
 	}
 	return judged(out, err)
+}
+
+// begins takes what a guest says before its program begins. No policy reaches it later.
+func begins(u executors.Updated) error {
+	if u.Seq != 0 {
+		return fmt.Errorf("the WebAssembly Python says that it has taken update %d, and there was none", u.Seq)
+	}
+	return nil
 }
 
 // judged makes the outcome of a guest that broke or lied.
@@ -221,6 +229,9 @@ func options(r executors.Run) (spec, start.Options, error) {
 			Env: []string{}, Stdin: true, Denials: maxDenials, ResultBytes: *l.ResultBytes,
 		},
 		Stdin: r.Program.Stdin, Seed: r.Seed, CPU: millis(l.CPUMillis), MemoryBytes: *l.MemoryBytes, OutputBytes: *l.OutputBytes,
+	}
+	if o.Python.File == "" {
+		o.Python.File = "program.py"
 	}
 	if err := o.Check(); err != nil {
 		return spec{}, start.Options{}, fmt.Errorf("start run %s: %w", r.ID, err)

@@ -47,6 +47,9 @@ func (g *Generation) Start(name string, h Host) *profiles.Decision {
 // tier is the decision that a host has not the isolation that a asks for.
 func (a *Agent) tier(h Host) *profiles.Decision {
 	least := a.Profile.MinTier
+	if h.Tier == profiles.TierProcess && h.Name == profiles.ExecutorPython && a.Profile.Python != nil && a.Profile.Python.Engine == profiles.PythonWasm {
+		h.Tier = profiles.TierWasm // as JavaScript's guests are without the kernel ring
+	}
 	if least == "" || tierRank(h.Tier).satisfies(tierRank(least)) {
 		return nil
 	}

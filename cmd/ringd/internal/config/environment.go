@@ -21,6 +21,9 @@ type Environment struct {
 	Runtime string // folder for the socket: XDG_RUNTIME_DIR/ringd; "" is none
 	Path    string // PATH, to find the programs of bridges
 	Temp    string // TMPDIR
+	// PythonWasm is RINGD_PYTHON_WASM: the folder of the WebAssembly engine of Python;
+	// "": python-wasm beside the program.
+	PythonWasm string
 	// Credentials is CREDENTIALS_DIRECTORY: where systemd puts secrets.
 	Credentials string
 }
@@ -83,6 +86,8 @@ func ReadEnvironment(lookup func(string) (string, bool)) Environment {
 		Home:    dir("HOME"),
 		Path:    get("PATH"),
 		Temp:    dir("TMPDIR"),
+
+		PythonWasm: dir("RINGD_PYTHON_WASM"),
 
 		Credentials: dir("CREDENTIALS_DIRECTORY"),
 	}

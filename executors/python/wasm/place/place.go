@@ -39,7 +39,7 @@ const (
 const Version = "3.11.3"
 
 // Remedy ends every refusal.
-const Remedy = "place the engine with `make python-wasm`, or name the folder that holds it: python.wasm in the configuration"
+const Remedy = "`make python-wasm` places the engine beside bin/ringd; RINGD_PYTHON_WASM names another folder"
 
 // Errors of Read and Check.
 var (
@@ -67,6 +67,24 @@ func Read(dir string) (Files, error) {
 		return Files{}, err
 	}
 	return Files{Wasm: wasm, Library: library}, nil
+}
+
+// Sizes of the files, by which There knows them.
+const (
+	wasmBytes    = 20_538_911
+	libraryBytes = 4_066_590
+)
+
+// There tells whether dir has files of the right names and sizes: enough to say what a
+// policy may ask for. Whoever runs them reads them with Read.
+func There(dir string) bool {
+	for name, size := range map[string]int64{WasmName: wasmBytes, LibraryName: libraryBytes} {
+		info, err := os.Stat(filepath.Join(dir, name))
+		if dir == "" || err != nil || !info.Mode().IsRegular() || info.Size() != size {
+			return false
+		}
+	}
+	return true
 }
 
 // Check is Read without the bytes.
