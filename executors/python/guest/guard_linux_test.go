@@ -220,6 +220,26 @@ func TestGuardLetsPass(t *testing.T) {
 	})
 }
 
+// TestGuardStepsOn: listing a.b lets a load on the way to it, and not for itself.
+func TestGuardStepsOn(t *testing.T) {
+	texts := map[string]string{
+		"statement": "import xml.etree.ElementTree as e\nsay(e.fromstring('<a/>').tag)",
+		"from":      "from xml.etree import ElementTree as e\nsay(e.fromstring('<a/>').tag)",
+		"module":    "import importlib\nsay(importlib.import_module('xml.etree.ElementTree').__name__)",
+		"parent":    "import xml.etree",
+		"beside":    "from xml.etree import ElementTree, cElementTree",
+		"attribute": "from xml import etree",
+	}
+	each(t, func(t *testing.T, python string) {
+		p := guardProfile(profiles.Imports{Allow: listed("xml.etree.ElementTree", "importlib")})
+		for name, e := range apart(t, python, p, texts) {
+			if refused := e.Error == "ModuleNotFoundError" && e.Mine; refused != (name == "parent" || name == "beside" || name == "attribute") || !refused && e.Error != "" {
+				t.Errorf("%s: %+v", name, e)
+			}
+		}
+	})
+}
+
 // TestGuardFollowsTheHost: an update that came before an import decides it, for what is
 // loaded too; what is loaded and denied is reported.
 func TestGuardFollowsTheHost(t *testing.T) {

@@ -11,6 +11,9 @@ from policy import NOT_ALLOWED, Refusal
 
 _FILE, _EXEC, _NETWORK, _GUARD = "file.not_granted", "exec.not_granted", "egress.off", "guest.refused"
 
+_CREATES, _ACCESS = posix.O_CREAT | posix.O_TRUNC, posix.O_WRONLY | posix.O_RDWR
+_READS = (0, posix.O_RDONLY)  # in WASI reading is a bit as well, and O_RDWR is both
+
 _getframe = sys._getframe
 _CODE = type((lambda: None).__code__)
 
@@ -18,6 +21,8 @@ _CODE = type((lambda: None).__code__)
 def plain(value):
     """The exact str of a text or path, or None. A subclass is taken for what it holds."""
     cls = type(value)
+    if cls is str:
+        return value
     if issubclass(cls, str):
         return str.__str__(value)
     if issubclass(cls, bytes):
@@ -37,6 +42,8 @@ def absolute(path):
     """path without "." and "..", by its text alone: links are the kernel ring's."""
     if path[:1] != "/":
         path = posix.getcwd() + "/" + path
+    if "/." not in path and "//" not in path:
+        return path
     parts = []
     for part in path.split("/"):
         if part == "..":
@@ -100,13 +107,10 @@ class Events:
         path, mode, flags = args
         if type(path) is int:
             return None
-        mode = plain(mode)
-        writes = mode is not None and not {"w", "a", "x", "+"}.isdisjoint(mode)
-        # In WASI reading is a bit as well, and O_RDWR is both.
-        if type(flags) is int and (flags & (posix.O_CREAT | posix.O_TRUNC)
-                                   or flags & (posix.O_WRONLY | posix.O_RDWR) not in (0, posix.O_RDONLY)):
-            writes = True
-        return self._write(path) if writes else self._read(path)
+        if type(flags) is not int or flags & _CREATES or flags & _ACCESS not in _READS or type(mode) is str and (
+                "w" in mode or "a" in mode or "x" in mode or "+" in mode):
+            return self._write(path)
+        return self._read(path)
 
     def look(self, event, args):
         path = args[0] if args and args[0] is not None else "."
@@ -154,8 +158,8 @@ class Events:
         if text is None:
             return self._file(described(path), "not a path")
         text = absolute(text)
-        rules = self.guard.rules
-        if text in self._READABLE or (text + "/").startswith(rules.read + rules.write + self.libraries):
+        folder = text + "/"
+        if folder.startswith(self.guard.rules.readable) or folder.startswith(self.libraries) or text in self._READABLE:
             return None
         return self._file(text, "reading is not granted")
 
@@ -170,8 +174,9 @@ class Events:
 
     def _file(self, path, why):
         rules = self.guard.rules
-        own = [r[:-1] or "/" for r in rules.read if not r.startswith(self.libraries + ("/usr/", "/etc/", "/lib", "/dev/"))]
-        granted = ["%s (read)" % r for r in own[:4]] + ["%s (write)" % (r[:-1] or "/") for r in rules.write[:4]]
+        own = self.libraries + ("/usr/", "/etc/", "/lib", "/dev/", "/proc/")  # what every program has
+        granted = ["%s (write)" % (r[:-1] or "/") for r in rules.write if not r.startswith(own)][:4]
+        granted += ["%s (read)" % (r[:-1] or "/") for r in rules.read if not r.startswith(own + rules.write)][:4]
         return Refusal("file", path, _FILE, why, instead="granted are " + ", ".join(granted) if granted else "no folder is granted")
 
     # Processes and network.
@@ -185,7 +190,7 @@ class Events:
         frame = _getframe(2).f_back
         while frame is not None and frame.f_code.co_filename.endswith("/subprocess.py"):
             frame = frame.f_back
-        if not self.guard.is_program(frame) and frame.f_code.co_filename.endswith(("/platform.py", "/uuid.py", "/ctypes/util.py")):
+        if frame is not None and frame.f_code.co_filename.startswith(self.libraries) and frame.f_code.co_filename.endswith(("/platform.py", "/uuid.py", "/ctypes/util.py")):
             refusal.told = False  # they ask what the machine is, and do without
         return refusal
 
@@ -224,11 +229,8 @@ class Events:
         return self.guard.loaded(code.co_filename, _getframe(2))
 
     def extension(self, event, args):
-        """An extension module is about to be loaded. Without a file, it is an import that finds its way to Guard.load."""
-        file = plain(args[1])
-        if file is None:
-            return None
-        file = absolute(file)
+        """An extension module is about to be loaded."""
+        file = absolute(plain(args[1]))
         if not file.startswith(self.libraries):
             return Refusal("import", described(args[0]), NOT_ALLOWED,
                 "import of an extension module outside of the library folders is refused: " + file)
@@ -257,8 +259,8 @@ class Events:
         file = plain(args[1])
         if file is not None and not file.startswith(self.guard.protected):
             return None
-        frame = self.guard.caller(_getframe(2))
-        if not self.guard.is_program(frame) and not {"replace", "CodeType"}.isdisjoint(frame.f_code.co_names):
+        frame = self.guard.library(_getframe(2))
+        if frame is not None and not {"replace", "CodeType"}.isdisjoint(frame.f_code.co_names):
             return None
         return self._introspection("code as of %s" % described(file))
 
@@ -266,20 +268,21 @@ class Events:
         """Byte code is loaded by the import machinery alone, and from library folders."""
         frame = _getframe(2)
         frame = frame.f_back  # behind the hook's
-        if frame is not None and frame.f_code is self.guard.reads_bytecode:
+        code = frame and frame.f_code
+        if code is self.guard.reads_bytecode:
             path = frame.f_locals["bytecode_path"]
             if type(path) is str and absolute(path).startswith(self.libraries):
                 return None
             return self._introspection("byte code outside of the library folders")
-        if frame is not None and frame.f_code is self.guard.calls_loader:  # 3.13: a module within the interpreter
+        if code is self.guard.calls_loader:  # 3.13: a module within the interpreter
             if frame.f_locals["f"] is self.guard.frozen and len(frame.f_locals["args"]) == 1:
                 return None
         return self._introspection("marshal")
 
     def introspect(self, event, args):
         """What reaches into any object is for libraries that say so in their own code."""
-        frame = self.guard.caller(_getframe(2))
-        if not self.guard.is_program(frame) and event.rpartition(".")[2] in frame.f_code.co_names:
+        frame = self.guard.library(_getframe(2))
+        if frame is not None and event.rpartition(".")[2] in frame.f_code.co_names:
             return None
         return self._introspection(event)
 
@@ -287,13 +290,13 @@ class Events:
         """A function of the program gets no code of a library: it would be taken for one."""
         if plain(args[1]) != "__code__" or type(args[2]) is _CODE and not args[2].co_filename.startswith(self.guard.protected):
             return None
-        return self._introspection("__code__") if self.guard.is_program(self.guard.caller(_getframe(2))) else None
+        return self._introspection("__code__") if self.guard.library(_getframe(2)) is None else None
 
     def trace(self, event, args):
         """A trace function sees the guard's frames. doctest puts back the one it found, which is
         none, and a guest ends without one."""
-        frame = self.guard.caller(_getframe(2))
-        if not self.guard.is_program(frame) and (
+        frame = self.guard.library(_getframe(2))
+        if frame is not None and (
                 frame.f_code.co_filename.endswith("/doctest.py") or frame.f_code.co_filename.startswith(self.guard.OURS)):
             return None
         return self._introspection(event)
@@ -308,10 +311,10 @@ class Events:
 
     def native(self, event, args):
         """Native code is a library's to call: its frame is the nearest beside those of ctypes."""
-        frame = self.guard.caller(_getframe(2))
+        frame = self.guard.library(_getframe(2))
         while frame is not None and frame.f_code.co_filename.startswith(self.guard.ctypes):
-            frame = self.guard.caller(frame.f_back)
-        return self._introspection(event) if self.guard.is_program(frame) else None
+            frame = self.guard.library(frame.f_back)
+        return self._introspection(event) if frame is None else None
 
     def _introspection(self, what):
         return Refusal("guard", what, _GUARD, "%s is refused: it steps round what watches the program" % what)

@@ -30,6 +30,7 @@ _getframe = sys._getframe
 _cause = BaseException.__cause__.__get__
 
 _OURS = "<ringd import>"  # the file that frames of ours show, which nobody else can have
+_FROZEN = "<frozen "  # and those of modules within the interpreter
 _MOST = 4096  # refusals that are told, and known again
 _OWN = ("ringd", "__main__", "__future__")
 
@@ -40,9 +41,12 @@ _OWN = ("ringd", "__main__", "__future__")
 
 def _import(name, globals=None, locals=None, fromlist=(), level=0):
     """The program's __import__."""
-    error, asked, name, globals, fromlist = ("@judge" or 0)(name, globals, locals, fromlist, level)
-    if error is not None:
-        raise error
+    asked = name
+    judged = ("@judge" or 0)(name, globals, locals, fromlist, level)
+    if judged is not None:
+        error, asked, name, globals, fromlist = judged
+        if error is not None:
+            raise error
     return ("@import" or 0)(name, globals, None, fromlist, level)
 
 
@@ -71,7 +75,7 @@ def _create_builtin(spec):
 
 def _hook(event, args):
     """The audit hook."""
-    if event in ("@events" or 0):
+    if event in ("@events" or 0) and not (event == "import" and args[1] is None):
         if event == "sqlite3.connect":
             args = (("@fspath" or 0)(args[0]),)  # here, as it may call a method of the program
         error = ("@decide" or 0)(event, args)
@@ -118,15 +122,13 @@ class Guard:
         standard = next((p for p in folders if p.endswith("/python%d.%d" % sys.version_info[:2])), sys.prefix + "/lib")
         self.libraries = tuple(sorted({p.rstrip("/") + "/" for p in folders
             if not (p.rstrip("/") + "/").startswith(self.rules.write)}, key=len, reverse=True))
-        self.roots = self.libraries + ("<frozen ",)
+        self.roots = self.libraries + (_FROZEN,)
         self.protected = self.roots + (self.OURS,)
         self.ctypes = standard + "/ctypes/"
         self.machinery = frozenset((
-            _OURS,
-            "<frozen importlib._bootstrap>", "<frozen importlib._bootstrap_external>", "<frozen importlib>",
-            "<frozen importlib.util>", "<frozen zipimport>", standard + "/importlib/__init__.py",
-            standard + "/importlib/util.py", standard + "/importlib/_bootstrap.py",
-            standard + "/importlib/_bootstrap_external.py", standard + "/zipimport.py"))
+            _OURS, "<frozen importlib._bootstrap>", "<frozen importlib._bootstrap_external>",
+            "<frozen importlib>", "<frozen importlib.util>", "<frozen zipimport>", standard + "/importlib/__init__.py",
+            standard + "/importlib/util.py", standard + "/zipimport.py"))
         self.reads_bytecode = _external._compile_bytecode.__code__
         self.calls_loader = _bootstrap._call_with_frames_removed.__code__
         self.frozen = _imp.get_frozen_object
@@ -182,37 +184,39 @@ class Guard:
 
     # Whose import it is.
 
-    def caller(self, frame):
-        """The nearest frame from there down that is neither import machinery nor ours."""
-        while frame is not None and frame.f_code.co_filename in self.machinery and frame.f_builtins is not self.builtins:
-            frame = frame.f_back
-        return frame
-
-    def is_program(self, frame):
-        """Whether a frame is the program's; where there is none, C code calls for somebody."""
-        if frame is None or frame.f_builtins is self.builtins:
-            return True
-        file = frame.f_code.co_filename
-        return not file.startswith(self.protected)
-
-    def _judged(self, frame):
-        """The name that was judged already for the import machinery that runs at frame, and the
-        frame it runs for."""
+    def asker(self, frame):
+        """Who asks, from that frame down: the name that was judged already for the import
+        machinery that runs there, the nearest frame that is neither machinery nor ours, and
+        the file of its code, which is "" for one on the program's builtins, and where there
+        is none: C code calls for somebody."""
         judged, (statement, load) = None, self._judging
-        while frame is not None and frame.f_code.co_filename in self.machinery and frame.f_builtins is not self.builtins:
-            if judged is None and (frame.f_code is load or frame.f_code is statement):
+        while frame is not None and frame.f_builtins is not self.builtins:
+            code = frame.f_code
+            if code.co_filename not in self.machinery:
+                return judged, frame, code.co_filename
+            if judged is None and (code is load or code is statement):
                 judged = frame.f_locals["asked"]
             frame = frame.f_back
-        return judged, frame
+        return judged, frame, ""
 
-    def _spelled(self, frame, name):
+    def library(self, frame):
+        """The frame that asks when it is a library's, or our own; None: it is the program's."""
+        _, frame, file = self.asker(frame)
+        return frame if file.startswith(self.protected) else None
+
+    def _spelled(self, frame, file, name):
         """Whether a library's own code asks for name, or one that calls it."""
-        if frame.f_code.co_name == "<module>":
+        code = frame.f_code
+        if code.co_name == "<module>" or _spells(code, name):
             return True
-        if frame.f_code.co_filename.startswith(self.roots) and self.module_name(frame.f_code.co_filename).partition(".")[0] == name.partition(".")[0]:
+        if file.startswith(self.roots) and self.module_name(file).partition(".")[0] == name.partition(".")[0]:
             return True
-        while frame is not None and not self.is_program(frame):
-            if _spells(frame.f_code, name):
+        frame = frame.f_back
+        while frame is not None and frame.f_builtins is not self.builtins:
+            code = frame.f_code
+            if not code.co_filename.startswith(self.protected):
+                return False
+            if _spells(code, name):
                 return True
             frame = frame.f_back
         return False
@@ -221,19 +225,29 @@ class Guard:
         """The module that a file of a library is, as its place says."""
         for root in self.roots:
             if file.startswith(root):
-                file = file[len(root):]
                 break
-        head, _, tail = file.rpartition("/")
-        tail = tail.removesuffix(">").partition(".")[0] if root != "<frozen " else tail.removesuffix(">")
-        name = (head + "/" + tail if head else tail).replace("/", ".")
-        return name.removesuffix(".__init__")
+        file = file[len(root):].replace("/", ".")
+        if file[-3:] == ".py":
+            return file[:-3].removesuffix(".__init__")
+        if root == _FROZEN:
+            return file[:-1]
+        head, _, tail = file.rpartition(".")  # an extension module: name.cpython-311-x86_64-linux-gnu.so
+        head, dot, tag = head.rpartition(".")
+        if not (tag.startswith("cpython-") or tag == "abi3"):
+            head += dot + tag
+        return head
 
     # Judging.
 
     def judge(self, name, globals, locals, fromlist, level):
-        """The program's import: an exception or None, the name in full, and what to import."""
+        """The program's import: None, or an exception or None, the name in full, and what to
+        import in place of what was given."""
         try:
             self._look()
+            if type(name) is str and type(level) is int and not level and name in self.rules.allowed:
+                if fromlist is None or type(fromlist) is tuple and self._plain(name, fromlist):
+                    self._seen[name] = True
+                    return None
             asked = name = str.__str__(name)
             if level:
                 if type(level) is not int:
@@ -250,6 +264,19 @@ class Guard:
             return self._statement(asked, (), inner), asked, name, globals, ()
         except BaseException:
             return self.undecided("an import"), "", "", None, ()
+
+    def _plain(self, name, fromlist):
+        """Whether nothing of what is taken from an allowed module has an entry of its own:
+        what covers the module covers the rest."""
+        named, seen = self.rules.named, self._seen
+        for part in fromlist:
+            if type(part) is not str:
+                return False
+            child = name + "." + part
+            if child in named:
+                return False
+            seen[child] = True
+        return True
 
     def _statement(self, name, fromlist, inner):
         """The refusal of an import of name and of what is taken from it."""
@@ -268,11 +295,11 @@ class Guard:
         self._seen[name] = True
         for part in fromlist:
             child = name + "." + part
-            if child in sys.modules or rules.listed(child):
+            if child in rules.named:
                 refusal = rules.program(child)
-                if refusal is not None and part != "*":
+                if refusal is not None:
                     return self.refuse(refusal)
-                self._seen[child] = True
+            self._seen[child] = True
         return None
 
     def load(self, name):
@@ -280,23 +307,23 @@ class Guard:
         try:
             self._look()
             name = str.__str__(name)
-            judged, frame = self._judged(_getframe(1).f_back)
+            judged, frame, file = self.asker(_getframe(1).f_back)
             if judged is not None and (judged == name or judged.startswith(name + ".")):
                 return None
-            return self._why(name, frame)
+            return self._why(name, frame, file)
         except BaseException:
             return self.undecided("an import")
 
-    def _why(self, name, frame):
+    def _why(self, name, frame, file):
         rules = self.rules
-        if not self.is_program(frame):
+        if file.startswith(self.protected):
             refusal = rules.by_library(name)
             if refusal is not None:
                 refusal.told = name not in self._quiet
                 if len(self._quiet) < _MOST:
                     self._quiet.add(name)
                 return self.refuse(refusal)
-            if self._spelled(frame, name):
+            if self._spelled(frame, file, name):
                 return None
         if rules.inner(name):
             return None
@@ -317,11 +344,16 @@ class Guard:
         if module is not None:
             names = vars(module) if type(module) is type(sys) else {}
             file = names.get("__file__")
-            return type(module) is type(sys) and (file is None and names.get("__spec__") is None
-                or type(file) is str and absolute(file).startswith(self.rules.write))
+            if type(file) is str:
+                return absolute(file).startswith(self.rules.write)
+            return type(module) is type(sys) and names.get("__spec__") is None
+        return self._wrote(name)
+
+    def _wrote(self, name):
+        """Whether a folder that the program may write to, and import from, may hold name."""
         for folder in list(sys.path):
             if type(folder) is str and (absolute(folder) + "/").startswith(self.rules.write):
-                if _there(absolute(folder), top):
+                if _there(absolute(folder), name.partition(".")[0]):
                     return True
         return False
 
@@ -329,11 +361,12 @@ class Guard:
         """The refusal of module code from a file of a library: it may have been found under another
         name, or by a loader that was called directly."""
         name = self.module_name(file)
-        judged, frame = self._judged(frame)
-        if judged == name:  # on its way to what is allowed, or itself
-            return self.rules.anybody(name)
+        judged, frame, file = self.asker(frame)
+        if judged == name:  # itself, or on the way to what is allowed; but not in place of the program's own
+            refusal = None if file.startswith(self.protected) else self.rules.program(name)
+            return self.rules.anybody(name) if refusal is None or not self._wrote(name) else refusal
         # A library that runs code whose name it was handed, as runpy does, runs it for the program.
-        if not self.is_program(frame) and (judged is not None or self._spelled(frame, name)):
+        if file.startswith(self.protected) and (judged is not None or self._spelled(frame, file, name)):
             return self.rules.anybody(name) if judged is None else self.rules.by_library(name)
         refusal = self.rules.program(name)
         if refusal is None or self.rules.inner(name):
@@ -346,10 +379,10 @@ class Guard:
         """Why a module of the interpreter itself may not be made: an exception, or None."""
         try:
             name = str.__str__(vars(spec)["name"])
-            judged, frame = self._judged(_getframe(1).f_back)
+            judged, frame, file = self.asker(_getframe(1).f_back)
             if judged == name:
                 return None
-            return self._why(name, frame)
+            return self._why(name, frame, file)
         except BaseException:
             return self.undecided("an import")
 

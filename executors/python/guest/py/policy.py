@@ -115,9 +115,11 @@ class Rules:
         self.end_on_denied = profile.get("endOnDenied") is True
         self.read = tuple(p.rstrip("/") + "/" for p in profile.get("read") or ())
         self.write = tuple(p.rstrip("/") + "/" for p in profile.get("write") or ())
+        self.readable = self.write + self.read
         self.network = profile.get("network") == "own"
         self.rule = profile.get("rule") or ""
         self.advice = profile.get("advice") or ""
+        self.named = frozenset((*self.nobody, *self.deny, *self.outside))  # what may be refused where its package is allowed
         self.allowed = set()  # names that program said yes to, so that it is asked once
 
     def program(self, name):
@@ -165,10 +167,6 @@ class Rules:
     def inner(self, name):
         """Whether name is loaded by the interpreter itself, whatever the program may import."""
         return (name in _INNER or name.startswith("_sysconfigdata_")) and not _closest(self.deny, name) and not _closest(self.nobody, name)
-
-    def listed(self, name):
-        """Whether name itself is refused by an entry, and not only for standing nowhere."""
-        return name in self.nobody or name in self.deny or name in self.outside
 
     def denied(self, name, entry):
         """The refusal of a deny entry that covers name."""
