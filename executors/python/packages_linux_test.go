@@ -1,0 +1,137 @@
+package python_test
+
+import (
+	"context"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/ringd/ringd/executors"
+	"github.com/ringd/ringd/executors/python"
+	found "github.com/ringd/ringd/executors/python/environment"
+	"github.com/ringd/ringd/profiles"
+)
+
+// finder finds what this host has.
+func finder(t testing.TB, interpreter string) *found.Finder {
+	t.Helper()
+	f, err := found.New(found.Config{
+		Interpreter: interpreter, Machine: "x86_64",
+		Ask: func(ctx context.Context, argv []string) ([]byte, error) {
+			return exec.CommandContext(ctx, argv[0], argv[1:]...).Output()
+		},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return f
+}
+
+// importing grants modules by name, beside the default set.
+func importing(allow, deny string) *profiles.Agent {
+	return agent(func(p *profiles.Python) {
+		for i, n := range strings.Fields(allow) {
+			p.Imports.Allow = append(p.Imports.Allow, profiles.ImportRule{Name: n, Rule: profiles.Rule{File: "policy.yaml", Line: 10 + i}})
+		}
+		for i, n := range strings.Fields(deny) {
+			p.Imports.Deny = append(p.Imports.Deny, profiles.ImportRule{Name: n, Rule: profiles.Rule{File: "policy.yaml", Line: 20 + i}})
+		}
+	})
+}
+
+func needDebian(t *testing.T, packages ...string) {
+	t.Helper()
+	for _, p := range packages {
+		if _, err := os.Stat("/usr/lib/python3/dist-packages/" + p); err != nil {
+			t.Skipf("%s of Debian is not installed", p)
+		}
+	}
+}
+
+// TestPandas: pandas and numpy work with requests denied, and with the guard off what
+// is denied is not there: its files are no part of the guest's view. With nothing
+// denied and all allowed the same import works, so that it is the denial that stops it.
+func TestPandas(t *testing.T) {
+	needDebian(t, "pandas", "numpy", "requests")
+	l := launcher(t, nil)
+	const sum = "import pandas, numpy\nnumpy.linalg.inv(numpy.eye(2))\nint(pandas.DataFrame({'a': [1, 2, 3]}).a.sum())"
+	const attempt = "r = []\nfor n in ('requests', 'urllib3', 'collibra_client'):\n  try: __import__(n); r.append('imported')\n  except ImportError as e: r.append(type(e).__name__)\nr"
+	for _, tt := range []struct {
+		name      string
+		unguarded bool
+		agent     *profiles.Agent
+		want      string
+	}{
+		{"guarded", false, importing("pandas numpy", "requests urllib3"), `["ModuleNotFoundError","ModuleNotFoundError","ModuleNotFoundError"]`},
+		{"the ring alone", true, importing("pandas numpy", "requests urllib3"), `["ModuleNotFoundError","ModuleNotFoundError","ModuleNotFoundError"]`},
+		{"the ring alone, not listed", true, importing("pandas numpy", ""), `["ModuleNotFoundError","ModuleNotFoundError","ModuleNotFoundError"]`},
+		{"allowed", true, importing("pandas numpy requests", ""), `["imported","imported","ModuleNotFoundError"]`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			e := executorOver(t, l, func(c *python.Config) { c.Environments, c.Unguarded = finder(t, ""), tt.unguarded })
+			if o := play(t, e, run(tt.agent, sum)); string(o.Value) != "6" {
+				t.Errorf("pandas: %s %s", brief(o), printed(o, executors.LevelStderr))
+			}
+			if o := play(t, e, run(tt.agent, attempt)); string(o.Value) != tt.want {
+				t.Errorf("%s, want %s", brief(o), tt.want)
+			}
+		})
+	}
+}
+
+// TestStandardLibraryOfAll: the objects of the standard library load on every
+// interpreter, and packages that stand beside it are not there.
+func TestStandardLibraryOfAll(t *testing.T) {
+	l := launcher(t, nil)
+	const program = `import json, math, zlib, bz2, lzma, sqlite3, decimal, hashlib, zoneinfo, mimetypes, datetime
+mimetypes.guess_type("a.png")
+r = [sqlite3.connect(":memory:").execute("select 1").fetchone()[0], zoneinfo.ZoneInfo("Europe/Berlin").key]
+for n in ('pip', 'setuptools'):
+  try: __import__(n); r.append(n)
+  except ImportError: pass
+r`
+	for _, path := range append([]string{interpreter}, other...) {
+		t.Run(path, func(t *testing.T) {
+			if _, err := os.Stat(path); err != nil {
+				t.Skip("it is not installed")
+			}
+			e := executorOver(t, l, func(c *python.Config) { c.Environments, c.Unguarded = finder(t, path), true })
+			if o := play(t, e, run(agent(), program)); string(o.Value) != `[1,"Europe/Berlin"]` {
+				t.Errorf("%s %s", brief(o), printed(o, executors.LevelStderr))
+			}
+		})
+	}
+}
+
+// TestProbe: a profile that breaks a package is told, by what it needs and the rule.
+func TestProbe(t *testing.T) {
+	needDebian(t, "pandas", "numpy", "requests", "urllib3")
+	cfg := python.Config{
+		Launcher: launcher(t, nil), Environments: finder(t, ""), Go: func(f func()) { go f() }, Now: time.Now, Random: strings.NewReader(strings.Repeat("x", 1<<12)),
+	}
+	for _, tt := range []struct {
+		agent   *profiles.Agent
+		modules []string
+		want    string
+	}{
+		{importing("pandas numpy", "requests"), []string{"pandas", "numpy"}, ""},
+		{importing("requests pandas", "urllib3"), []string{"pandas", "requests"},
+			`requests cannot be imported, because it needs urllib3: import of urllib3 is denied (policy.yaml:20)`},
+		{importing("pandas", "numpy"), []string{"pandas"}, "pandas cannot be imported"},
+		{importing("pandas", ""), nil, ""},
+	} {
+		broken, err := python.Probe(t.Context(), cfg, tt.agent, tt.modules)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var said []string
+		for _, b := range broken {
+			said = append(said, b.String())
+		}
+		if got := strings.Join(said, "; "); tt.want == "" && got != "" || !strings.Contains(got, tt.want) {
+			t.Errorf("%q, want %q", got, tt.want)
+		}
+	}
+}

@@ -1,0 +1,124 @@
+package python
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/ringd/ringd/executors"
+	"github.com/ringd/ringd/profiles"
+)
+
+// Broken is a module that an agent's policy allows and that cannot be imported under
+// it.
+type Broken struct {
+	Module string // that the policy lists
+	Needs  string // the module that was missing; "": it was another failure
+	Reason string // as Python says it
+	// Denied is what the policy says of Needs; nil: the policy is not what breaks it.
+	Denied *profiles.Decision
+}
+
+// String says it in a sentence, with the rule.
+func (b Broken) String() string {
+	if b.Denied == nil {
+		return fmt.Sprintf("%s cannot be imported: %s", b.Module, b.Reason)
+	}
+	at := ""
+	if r := b.Denied.Rule; r != nil {
+		at = fmt.Sprintf(" (%s:%d)", r.File, r.Line)
+	}
+	return fmt.Sprintf("%s cannot be imported, because it needs %s: %s%s", b.Module, b.Needs, b.Denied.Reason, at)
+}
+
+// Probe imports modules under the profile of an agent, in one guest that is granted
+// none of its files and no network, and lists those that fail. cfg is that of an
+// executor; nothing of it is kept. An error is a host that cannot run programs, or a
+// guest that ended over it.
+func Probe(ctx context.Context, cfg Config, a *profiles.Agent, modules []string) (out []Broken, err error) {
+	if len(modules) == 0 || a == nil || a.Python == nil {
+		return nil, nil
+	}
+	cfg.Blank, cfg.Sessions, cfg.Notice = 0, 0, nil
+	e, err := New(cfg)
+	if err != nil {
+		return nil, err
+	}
+	defer func() { err = errors.Join(err, e.Close()) }()
+	// Nobody's: the set that it is of is not in force yet.
+	nobody := &profiles.Agent{MinTier: a.MinTier, Limits: a.Limits, Python: a.Python}
+	o, err := e.Run(ctx, executors.Run{
+		ID: "probe", Agent: nobody, Limits: probeLimits(),
+		Program: executors.Program{Name: "probe.py", Language: profiles.ExecutorPython, Source: probing(modules)},
+	}, deaf{})
+	if err != nil {
+		return nil, fmt.Errorf("probe imports: %w", err)
+	}
+	var said map[string][3]string
+	if o.State != executors.StateDone || json.Unmarshal(o.Value, &said) != nil {
+		why := string(o.State)
+		if o.Error != nil {
+			why = o.Error.Name + ": " + o.Error.Message
+		}
+		return nil, fmt.Errorf("probe imports: importing %s ended the guest: %s", strings.Join(modules, ", "), why)
+	}
+	decider := profiles.NewDecider(*a, "", profiles.Environment{})
+	for _, m := range modules {
+		if s, failed := said[m]; failed {
+			out = append(out, brokenBy(decider, m, s))
+		}
+	}
+	return out, nil
+}
+
+// brokenBy decides whose fault a failure is. What the guest says is its own words; the
+// policy is asked about the name.
+func brokenBy(d *profiles.Decider, module string, said [3]string) Broken {
+	b := Broken{Module: module, Reason: said[0] + ": " + said[2]}
+	if said[0] != "ImportError" && said[0] != "ModuleNotFoundError" {
+		return b
+	}
+	b.Needs = said[1]
+	for _, origin := range []string{profiles.OriginLibrary, profiles.OriginAgent} {
+		if b.Needs == "" || origin == profiles.OriginAgent && b.Needs != module {
+			continue // what a library may load the program may not have to
+		}
+		if dec := d.ImportFor(profiles.ExecutorPython, b.Needs, origin); dec.Verdict != profiles.Allow {
+			b.Denied = &dec
+			break
+		}
+	}
+	return b
+}
+
+// probing is a program that imports modules one by one, with no more than statements.
+func probing(modules []string) string {
+	var b strings.Builder
+	b.WriteString("failed = {}\n")
+	for _, m := range modules {
+		fmt.Fprintf(&b, "try:\n    import %s\nexcept BaseException as e:\n    n = e.name if e.__class__.__name__ in ('ImportError', 'ModuleNotFoundError') else ''\n"+
+			"    failed[%q] = [e.__class__.__name__, n or '', '%%s' %% (e,)]\n", m, m)
+	}
+	b.WriteString("failed\n")
+	return b.String()
+}
+
+// probeLimits are those of a program that imports what is large.
+func probeLimits() profiles.Limits {
+	n := func(v int64) *int64 { return &v }
+	return profiles.Limits{
+		CPUMillis: n(60_000), WallMillis: n(120_000), MemoryBytes: n(1 << 30), OutputBytes: n(1 << 20), ResultBytes: n(1 << 20),
+		StackBytes: n(8 << 20), Processes: n(16), Files: n(256), RefusedCalls: n(1), PauseMillis: n(1),
+	}
+}
+
+// deaf answers nothing.
+type deaf struct{}
+
+func (deaf) Ask(context.Context, executors.Question) (executors.Answer, error) {
+	return executors.Answer{Error: &executors.GuestError{Name: "CapabilityDenied", Message: "a probe has no bridges"}}, nil
+}
+func (deaf) Console(executors.ConsoleEntry) {}
+func (deaf) Idle([]string)                  {}
