@@ -3,6 +3,8 @@ package guest_test
 import (
 	"context"
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -158,6 +160,30 @@ func TestOutput(t *testing.T) {
 		}
 		if seen != "before\n" {
 			t.Errorf("at the call %q was printed", seen)
+		}
+	})
+}
+
+// TestFiles shows that a file which a program leaves open is written.
+func TestFiles(t *testing.T) {
+	each(t, func(t *testing.T, python string) {
+		for name, program := range map[string]string{
+			"global":   "f = open('x', 'w')\nf.write('all of it')",
+			"raised":   "def f():\n    g = open('x', 'w')\n    g.write('all of it')\n    1/0\nf()",
+			"exit":     "f = open('x', 'w')\nf.write('all of it')\nexit(3)",
+			"module":   "open('m.py', 'w').write('f = open(\"x\", \"w\")')\nimport sys\nsys.path.append('.')\nimport m\nm.f.write('all of it')",
+			"atexit":   "import atexit\nf = open('x', 'w')\natexit.register(lambda: f.write('all of it'))",
+			"finalize": "f = open('x', 'w')\nclass C:\n    def __del__(self): self.f.write('all of it')\nc = C()\nc.f = f",
+		} {
+			t.Run(name, func(t *testing.T) {
+				o := options(t)
+				o.Profile.Write = append(o.Profile.Write, o.Dir)
+				out := run(t, python, o, program, nil)
+				got, err := os.ReadFile(filepath.Join(o.Dir, "x"))
+				if err != nil || string(got) != "all of it" {
+					t.Errorf("%v, it holds %q: %+v\n%s", err, got, out.Error, out.stderr)
+				}
+			})
 		}
 	})
 }

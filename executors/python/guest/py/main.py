@@ -6,6 +6,7 @@ import _ast
 import _signal
 import _thread
 import atexit
+import gc
 
 import bridge
 import frames
@@ -92,6 +93,10 @@ class Guest:
                 _import(name)
             except Exception:
                 pass  # the program that wants it is told
+        for name in "exit", "quit":  # as site has them, which is left out
+            setattr(builtins, name, quitter(name))
+        gc.collect()
+        gc.freeze()  # what is there now is nobody's to look through
 
     # One program.
 
@@ -217,6 +222,8 @@ class Guest:
             vars(self.main)["_"] = value
         end, value = self.judged(value, e)
         if not session:
+            if e is not None:
+                e.__traceback__ = e.__context__ = e.__cause__ = None
             self.shut_down()
         self.calls.running = False
         self.calls.serve(self.has_no_call)
@@ -319,6 +326,23 @@ class Guest:
             atexit._run_exitfuncs()
         except BaseException as e:
             self.hooked(e)
+        self.forget()
+
+    def forget(self):
+        """Let go of what the program holds, in the order of an interpreter that ends: files
+        are written out and closed, finalizers run."""
+        own = self.guard.builtins if self.guard is not None else None
+        try:
+            for module in [self.main, *list(sys.modules.values())]:
+                if type(module) is type(sys) and vars(module).get("__builtins__") is own:
+                    names = vars(module)
+                    for private in (True, False):
+                        for k in list(names):
+                            if type(k) is str and k != "__builtins__" and (k[:1] == "_" and k[:2] != "__") is private:
+                                names[k] = None
+            gc.collect()
+        except BaseException as e:
+            self.hooked(e)
 
     def flush_out(self):
         flush(_REAL_OUT)
@@ -355,6 +379,16 @@ def read_options(text):
     except Exception:
         pass
     frames.die(frames.EXIT_BROKEN, "the options of a program cannot be read")
+
+
+def quitter(name):
+    def leave(code=None):
+        """End the program."""
+        end = "@SystemExit"
+        raise end(code)
+
+    leave.__name__ = leave.__qualname__ = name
+    return seal.seal(leave, SystemExit=SystemExit)
 
 
 def no_input():

@@ -185,7 +185,9 @@ class _Encoder:
         if callable(v):
             raise self.refused("a %s cannot cross" % ("class" if isinstance(v, type) else "function"))
         hint = {"date": ", its .isoformat() can", "time": ", its .isoformat() can", "timedelta": ", its .total_seconds() can",
-                "UUID": ", str() of it can", "DataFrame": ", its .to_dict() can", "ndarray": ", its .tolist() can"}.get(name, "")
+                "UUID": ", str() of it can", "DataFrame": ", its .to_dict() can", "ndarray": ", its .tolist() can", "Series": ", its .tolist() can"}.get(name, "")
+        if not hint and _str(t.__module__) == "numpy":
+            hint = ", its .item() can"
         raise self.refused("%s %s cannot cross%s" % ("an" if name[:1] in "aeiouAEIO" else "a", name, hint))
 
     def decimal(self, v, decimal):
