@@ -279,6 +279,9 @@ func (e *Executor) enter() error {
 
 // options makes the guest's options.
 func (e *Executor) options(r executors.Run, env start.Environment) (start.Options, error) {
+	if l := r.Program.Language; l != "" && l != profiles.ExecutorPython {
+		return start.Options{}, fmt.Errorf("start run %s: %q is not a language of this executor", r.ID, l)
+	}
 	l := r.Limits
 	if l.CPUMillis == nil || l.WallMillis == nil || l.MemoryBytes == nil || l.OutputBytes == nil || l.ResultBytes == nil {
 		return start.Options{}, fmt.Errorf("start run %s: a limit is missing", r.ID)

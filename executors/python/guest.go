@@ -56,6 +56,12 @@ func (e *Executor) specOf(ctx context.Context, a *profiles.Agent, revision strin
 	if !ok {
 		return spec{}, notGranted(revision)
 	}
+	if !executors.Satisfies(a.MinTier, profiles.TierProcess) { // not one of the tiers
+		return spec{}, &profiles.Denial{Capability: capability, Decision: profiles.Decision{
+			Verdict: profiles.Deny, Code: profiles.CodeTierUnavailable, Revision: revision,
+			Reason: fmt.Sprintf("the policy asks for tier %q, which is not known", a.MinTier),
+		}}
+	}
 	env, err := e.cfg.Environments.Of(ctx, a)
 	if err != nil {
 		return spec{}, refused(err)
