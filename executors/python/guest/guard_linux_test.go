@@ -220,6 +220,23 @@ func TestGuardLetsPass(t *testing.T) {
 	})
 }
 
+// TestGuardTellsNoOptionalImport: a library that tries a package which is not there is
+// no refusal of the program: pickle and copy look for Jython's.
+func TestGuardTellsNoOptionalImport(t *testing.T) {
+	each(t, func(t *testing.T, python string) {
+		p := guardProfile(profiles.Imports{Default: true, Deny: listed("requests")})
+		p.Library = []string{}
+		for name, e := range apart(t, python, p, map[string]string{
+			"pickle": "import pickle\nsay(pickle.loads(pickle.dumps(1)))",
+			"copy":   "import copy\nsay(copy.copy([1]))",
+		}) {
+			if e.Error != "" || len(e.Out) == 0 || len(e.Denials) > 0 {
+				t.Errorf("%s: %+v", name, e)
+			}
+		}
+	})
+}
+
 // TestGuardStepsOn: listing a.b lets a load on the way to it, and not for itself.
 func TestGuardStepsOn(t *testing.T) {
 	texts := map[string]string{

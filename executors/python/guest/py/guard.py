@@ -319,7 +319,8 @@ class Guard:
         if file.startswith(self.protected):
             refusal = rules.by_library(name)
             if refusal is not None:
-                refusal.told = name not in self._quiet
+                # A library that does without what is not installed is no refusal of the program.
+                refusal.told = refusal.code == DENIED and name not in self._quiet
                 if len(self._quiet) < _MOST:
                     self._quiet.add(name)
                 return self.refuse(refusal)
