@@ -178,6 +178,7 @@ type stack struct {
 	closes       []func() error
 
 	recorder *records.Recorder
+	noticed  func(records.Notice) error // puts on record what a policy meant to a guest
 }
 
 func (s *stack) onClose(f func() error) { s.closes = append(s.closes, f) }
@@ -210,6 +211,7 @@ func (p *program) buildStack(ctx context.Context, c stackConfig, s *stack) (err 
 		private = append(private, p.Env.Cache)
 	}
 	lasting := context.WithoutCancel(ctx) // what a guest tries while the daemon ends is on record as well
+	s.noticed = func(n records.Notice) error { return refusals.Notice(lasting, n) }
 	out, err := network.Join(lasting, network.JoinConfig{Host: c.host, Go: s.group.Go, Now: time.Now, Metrics: c.metrics})
 	if err != nil {
 		return cli.Failed(cli.Misused, err)

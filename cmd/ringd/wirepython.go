@@ -13,9 +13,11 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/cli"
 	"github.com/ringd/ringd/cmd/ringd/internal/config"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/records"
+	"github.com/ringd/ringd/cmd/ringd/internal/render"
 	"github.com/ringd/ringd/executors/python"
 	"github.com/ringd/ringd/executors/python/environment"
 	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/schema/wire"
 )
 
 // newEnvironments finds interpreters and packages for the programs of agents.
@@ -95,10 +97,12 @@ func (p *program) newPython(c stackConfig, s *stack) (*python.Executor, error) {
 	}
 	c.python.Environments = s.environments
 	c.python.Go, c.python.Now, c.python.Random, c.python.Home = s.group.Go, time.Now, rand.Reader, p.Env.Home
-	if c.logger != nil {
-		c.python.Notice = func(n python.Notice) {
+	c.python.Notice = func(n python.Notice) {
+		err := s.noticed(records.Notice{Agent: n.Agent, Actor: n.Actor, Run: n.Run, Executor: profiles.ExecutorPython,
+			Revision: n.Revision, Loaded: n.Loaded, Ended: n.Ended})
+		if c.logger != nil {
 			c.logger.Info("python guest told of the policy in force", "agent", n.Agent, "run", n.Run, "revision", n.Revision,
-				"denied_and_loaded", n.Loaded, "ended", n.Ended, "restart_needed", n.Restart)
+				"denied_and_loaded", n.Loaded, "ended", n.Ended, "restart_needed", n.Restart, "error", err)
 		}
 	}
 	if c.python.Wasm, err = p.newWasm(c, s); err != nil {
@@ -116,6 +120,16 @@ type interpreters struct {
 
 // Name is "python_guests".
 func (interpreters) Name() string { return "python_guests" }
+
+// State tells of guests that would need a restart to have all that is granted.
+func (i interpreters) State() (state, reason string) {
+	n := i.python.Behind()
+	if n == 0 {
+		return wire.PartReady, ""
+	}
+	return wire.PartRestartNeeded, render.Count(n, "interpreter") + " of an earlier policy cannot have all that the one in force grants: " +
+		"runs end by themselves, a session begins anew once it is forgotten (ringd sessions drop)"
+}
 
 // Prepare has what stands on this host looked at anew, digests of environments too.
 // Programs that start after its commit have the set;

@@ -147,6 +147,9 @@ func (e *Executor) tell(ctx context.Context, l life, p *policy) {
 		r, why = l.confirm(ctx)
 		n.Loaded = r.Loaded
 	}
+	l.up.mu.Lock()
+	l.up.behind = n.Restart
+	l.up.mu.Unlock()
 	n.Ended = why
 	switch {
 	case l.session != nil:
@@ -157,6 +160,28 @@ func (e *Executor) tell(ctx context.Context, l life, p *policy) {
 	if why != "" || n.Restart || len(n.Loaded) > 0 {
 		e.notice(n)
 	}
+}
+
+// Behind counts the guests that go on without packages, or more of the host, that the
+// policy in force grants: another one would have them.
+func (e *Executor) Behind() (n int) {
+	count := func(g *process) {
+		g.up.mu.Lock()
+		defer g.up.mu.Unlock()
+		if g.up.behind {
+			n++
+		}
+	}
+	for _, l := range e.busy() {
+		count(l.process)
+	}
+	t := &e.sessions
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for _, s := range t.live {
+		count(s.guest)
+	}
+	return n
 }
 
 func (e *Executor) notice(n Notice) {
@@ -217,6 +242,7 @@ type updates struct {
 	mu          sync.Mutex
 	sent, taken uint64
 	why         string // it is not kept
+	behind      bool   // it goes on without what the policy in force grants
 }
 
 // update tells a guest what it decides by from now on. why says that it was ended.

@@ -163,6 +163,9 @@ func TestGuardRefuses(t *testing.T) {
 				if e.Name != want || !strings.Contains(e.Message, "\""+want+"\"") || !strings.Contains(e.Message, "(p.yaml:") || !strings.Contains(e.Message, "; allowed: ") {
 					t.Errorf("it does not say name, rule and what is allowed: %+v", e)
 				}
+				if d.Evidence == nil || len(d.Evidence.Argv) != 1 || d.Evidence.Argv[0] != want {
+					t.Errorf("the denial names %+v", d.Evidence)
+				}
 				if d.Verdict != profiles.Deny || d.Code != profiles.CodeImportDenied || d.Rule == nil || d.Rule.File != "p.yaml" || d.Rule.Column != 3 || d.Revision != "r1" || !strings.Contains(d.Reason, want) {
 					t.Errorf("the denial is %+v", d)
 				}

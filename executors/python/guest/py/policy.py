@@ -73,6 +73,8 @@ class Refusal:
         rule = _place(self.rule)
         if rule is not None:
             decision["rule"] = rule
+        if self.kind == "import":  # the audit log records it under this name
+            decision["evidence"] = {"argv": [self.what[:255]]}
         return decision
 
     def text(self):
