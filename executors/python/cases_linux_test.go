@@ -36,11 +36,12 @@ type program struct {
 	expect         string // ok, ImportError, PermissionError, denied
 	out            string
 	network        string
-	ring           bool   // the hook cannot stop it
-	hook           bool   // the kernel ring does not
-	since          int    // the oldest version of Python 3 that can run it
-	packages       bool   // it needs numpy and pandas
-	control        string // why it has no effect where nothing stops it; "": it has
+	ring           bool              // the hook cannot stop it
+	hook           bool              // the kernel ring does not
+	since          int               // the oldest version of Python 3 that can run it
+	packages       bool              // it needs numpy and pandas
+	ends           []executors.State // the states that it may end in, with small limits; nil: any, with large ones
+	control        string            // why it has no effect where nothing stops it; "": it has
 }
 
 // corpus is testdata/python.jsonl.
@@ -76,7 +77,7 @@ func corpus(t testing.TB) []program {
 	return all
 }
 
-var heading = regexp.MustCompile(`(?m)^# (allow|deny|expect|only|python|needs|control): (.*)$`)
+var heading = regexp.MustCompile(`(?m)^# (allow|deny|expect|only|python|needs|control|ends): (.*)$`)
 
 // archived reads the programs of the archives of a folder.
 func archived(t testing.TB, dir string, of func(p *program, files map[string]string)) []program {
@@ -131,6 +132,10 @@ func (p *program) head(t testing.TB, key, value string) {
 		p.since = n
 	case "needs":
 		p.packages = true
+	case "ends":
+		for _, s := range list {
+			p.ends = append(p.ends, executors.State(s))
+		}
 	case "control":
 		p.control = value
 	}
@@ -172,6 +177,10 @@ func (p program) agent() *profiles.Agent {
 	limits := profiles.Limits{
 		CPUMillis: n(20_000), WallMillis: n(40_000), MemoryBytes: n(768 << 20), OutputBytes: n(1 << 20), ResultBytes: n(1 << 20),
 		StackBytes: n(1 << 20), Processes: n(64), Files: n(256), RefusedCalls: n(64),
+	}
+	if p.ends != nil {
+		limits.CPUMillis, limits.WallMillis, limits.MemoryBytes = n(2_000), n(3_000), n(96<<20)
+		limits.OutputBytes, limits.ResultBytes, limits.Processes, limits.Files = n(64<<10), n(64<<10), n(16), n(64)
 	}
 	rule := func(i int) profiles.Rule { return profiles.Rule{File: "policy.yaml", Line: i + 1, Column: 1} }
 	im := profiles.Imports{Default: len(p.allow) == 0, Rule: rule(0)}
@@ -278,6 +287,8 @@ func (p played) as() string {
 		return p.err.Error()
 	case p.effect != "":
 		return "it has an effect: " + p.effect
+	case p.ends != nil && !slices.Contains(p.ends, o.State):
+		return fmt.Sprintf("got %s, want one of %q", brief[:min(len(brief), 2000)], p.ends)
 	case p.expect == "ok" && (o.State != executors.StateDone || p.stdout != p.out):
 		return fmt.Sprintf("got %s, want %q", brief, p.out)
 	case p.expect == "ImportError" && (o.Error == nil || o.State != executors.StateDenied || o.Error.Name != "ImportError" && o.Error.Name != "ModuleNotFoundError"),

@@ -45,7 +45,15 @@ func TestCorpus(t *testing.T) {
 
 // TestAttacks plays the attacks with both rings.
 func TestAttacks(t *testing.T) {
-	gate(t, newStage(t, debian, true, true), fitting(t, without(attacks(t), never), debian))
+	gate(t, newStage(t, debian, true, true), fitting(t, without(attacks(t), func(p program) bool { return p.ends != nil }), debian))
+}
+
+// TestAfterAttacks: a program that comes behind them finds nothing of them.
+func TestAfterAttacks(t *testing.T) {
+	s := newStage(t, debian, true, true)
+	ends := without(attacks(t), func(p program) bool { return p.ends == nil })
+	gate(t, s, ends)
+	gate(t, s, []program{{name: "after them", text: "import os\nprint(os.listdir('.'), 1 + 1)", expect: "ok", out: "[] 2\n"}})
 }
 
 // TestOrdinary plays the ordinary programs with both rings, on every interpreter of
@@ -75,7 +83,7 @@ func gate(t *testing.T, s *stage, cases []program) {
 // stopped by the kernel ring.
 func TestRingAlone(t *testing.T) {
 	s := newStage(t, debian, true, false)
-	cases := without(append(without(corpus(t), networked), attacks(t)...), func(p program) bool { return p.expect == "ok" })
+	cases := without(append(without(corpus(t), networked), attacks(t)...), noEffect)
 	all := s.all(fitting(t, cases, debian))
 	for _, p := range all {
 		switch {
@@ -95,7 +103,7 @@ func TestRingAlone(t *testing.T) {
 // there is reported. It is no boundary, and nothing relies on it as one.
 func TestHookAlone(t *testing.T) {
 	s := newStage(t, debian, false, true)
-	cases := some(without(append(without(corpus(t), networked), attacks(t)...), func(p program) bool { return p.expect == "ok" }))
+	cases := some(without(append(without(corpus(t), networked), attacks(t)...), noEffect))
 	all := s.all(fitting(t, cases, debian))
 	for _, p := range all {
 		if p.err != nil {
@@ -112,7 +120,7 @@ func TestHookAlone(t *testing.T) {
 // that a refusal elsewhere shows something.
 func TestNothingHolds(t *testing.T) {
 	s := newStage(t, debian, false, false)
-	cases := some(without(append(without(corpus(t), networked), attacks(t)...), func(p program) bool { return p.expect == "ok" }))
+	cases := some(without(append(without(corpus(t), networked), attacks(t)...), noEffect))
 	for _, p := range s.all(fitting(t, cases, debian)) {
 		switch {
 		case p.err != nil:
@@ -151,3 +159,6 @@ func without(cases []program, out func(program) bool) []program {
 }
 
 func never(program) bool { return false }
+
+// noEffect are cases that are about something else than what a program reaches.
+func noEffect(p program) bool { return p.expect == "ok" || p.ends != nil }
