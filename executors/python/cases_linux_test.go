@@ -471,7 +471,7 @@ func minor(t testing.TB, interpreter string) int {
 func fitting(t testing.TB, cases []program, interpreter string) []program {
 	t.Helper()
 	v := minor(t, interpreter)
-	packages := false && interpreter == debian && exec.CommandContext(t.Context(), interpreter, "-I", "-c", "import pandas, requests").Run() == nil
+	packages := interpreter == debian && exec.CommandContext(t.Context(), interpreter, "-I", "-c", "import pandas, requests").Run() == nil
 	return slices.DeleteFunc(slices.Clone(cases), func(p program) bool { return p.since > v || p.packages && !packages })
 }
 
