@@ -13,8 +13,9 @@ INIT        := rings/kernel/image/init_linux_amd64 rings/kernel/image/init_linux
 MADE        := $(ENGINE) $(INIT)
 FUZZTIME    ?= 60s
 TESTFLAGS   ?=
-# Tests of processes under memory limits, which the race detector's own memory would break.
-PLAIN       := ./cmd/ringd/internal/child ./cmd/ringd/internal/confine ./cmd/ringd/internal/script
+# Tests of processes under memory limits, which the race detector's own memory would break,
+# and those of the WebAssembly Python, which it would compile for minutes.
+PLAIN       := ./cmd/ringd/internal/child ./cmd/ringd/internal/confine ./cmd/ringd/internal/script ./executors/python/wasm
 # Packages that keep golden files; `make golden` rewrites them.
 GOLDEN      := ./schema/... ./compiler/... ./cmd/ringd/internal/api/...
 
@@ -71,7 +72,7 @@ rings/kernel/image/init_linux_%: go.mod go.sum $(filter-out %_test.go,$(wildcard
 	  go build -trimpath -buildvcs=false -ldflags '-s -w -buildid=' -o $@ ./rings/kernel/init
 
 test: $(MADE) $(PYWASM) ## every test, with the race detector
-	CGO_ENABLED=1 go test -race -timeout 20m $(TESTFLAGS) $$(go list ./... | grep -vE '/internal/(child|confine|script)$$')
+	CGO_ENABLED=1 go test -race -timeout 20m $(TESTFLAGS) $$(go list ./... | grep -vE '/internal/(child|confine|script)$$|/executors/python/wasm$$')
 	go test -timeout 10m $(TESTFLAGS) $(PLAIN)
 
 check: fmt vet lint arch cross golden-clean ## what CI runs beside `make test`: format, vet, lint, architecture, other systems, golden files
