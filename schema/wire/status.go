@@ -205,6 +205,8 @@ type Profile struct {
 	Files    profiles.Files             `json:"files"`
 	Egress   profiles.Egress            `json:"egress"`
 	Limits   profiles.Limits            `json:"limits"`
+	// Sessions bounds the states that are kept between runs; absent: none is.
+	Sessions *profiles.Sessions `json:"sessions,omitempty"`
 }
 
 // Approvals is the answer of GET /v1/approvals.

@@ -525,6 +525,9 @@ func TestSessions(t *testing.T) {
 		}
 	}
 	me, you := daemontest.Me(), daemon.Actor{Name: "uid:7"}
+	if p, err := s.Daemon.Profile("default", "js"); err != nil || p.Sessions == nil || p.Sessions.AgeMillis == 0 {
+		t.Errorf("a profile without its sessions: %+v, %v", p.Sessions, err)
+	}
 	count(me, "1")
 	count(me, "2")
 	count(you, "1") // another actor's is another session

@@ -100,7 +100,7 @@ func (d *Holder) Profile(agent, executor string) (wire.Profile, error) {
 		return wire.Profile{}, fmt.Errorf("agent %s: %w", agent, ErrNotFound)
 	}
 	out := wire.Profile{Revision: g.Revision, Agent: agent, Executor: executor, Policy: a.Policy, MinTier: a.MinTier,
-		Bridges: map[string]profiles.Bridge{}, Files: a.Files, Egress: a.Egress, Limits: a.Limits}
+		Bridges: map[string]profiles.Bridge{}, Files: a.Files, Egress: a.Egress, Limits: a.Limits, Sessions: a.Sessions}
 	granted := false
 	switch executor {
 	case profiles.ExecutorJS:
