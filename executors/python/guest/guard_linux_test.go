@@ -251,11 +251,81 @@ func TestGuardStepsOn(t *testing.T) {
 		"attribute": "from xml import etree",
 	}
 	each(t, func(t *testing.T, python string) {
-		p := guardProfile(profiles.Imports{Allow: listed("xml.etree.ElementTree", "importlib")})
+		p := guardProfile(profiles.Imports{Allow: listed("xml.etree.ElementTree", "importlib"), Rule: profiles.Rule{File: "p.yaml", Line: 6, Column: 2}})
 		for name, e := range apart(t, python, p, texts) {
 			if refused := e.Error == "ModuleNotFoundError" && e.Mine; refused != (name == "parent" || name == "beside" || name == "attribute") || !refused && e.Error != "" {
 				t.Errorf("%s: %+v", name, e)
 			}
+			if e.Mine && (!strings.Contains(e.Message, "(p.yaml:6:2); allowed: ") || e.Denials[0].Rule == nil || e.Denials[0].Rule.Line != 6) {
+				t.Errorf("%s does not say which list: %+v", name, e)
+			}
+		}
+	})
+}
+
+// TestGuardEvents: what reaches out of the process is refused as it happens, with what
+// is granted instead, the path where one is meant, and a row for each; what belongs to
+// an ordinary program is not. A trace function, which would see the guard, is refused.
+func TestGuardEvents(t *testing.T) {
+	refused := map[string]string{
+		"read":      "open('/nowhere/x')",
+		"bytes":     "import os\nos.open(b'/nowhere/../nowhere/x', os.O_RDONLY)",
+		"write":     "open('/usr/share/zoneinfo/x', 'w')",
+		"link":      "import os, tempfile\nos.symlink('/nowhere/x', tempfile.mkdtemp() + '/l')",
+		"list":      "import os\nos.listdir('/nowhere')",
+		"database":  "import sqlite3\nsqlite3.connect('file:/nowhere/x.db?mode=ro', uri=True)",
+		"fork":      "import os\nos.fork()",
+		"process":   "import os\nos.system('true')",
+		"socket":    "import _socket\n_socket.socket(2, 1)",
+		"resolve":   "import _socket\n_socket.getaddrinfo('localhost', 1)",
+		"signal":    "import os\nos.kill(os.getppid(), 0)",
+		"trace":     "import sys\nsys.settrace(lambda *a: None)",
+		"objects":   "import gc\ngc.get_referrers(1)",
+		"pool":      "import gc, concurrent.futures as c\nwith c.ThreadPoolExecutor(1) as p: p.submit(gc.get_objects).result()",
+		"marshal":   "import sys\nsys.modules['marshal'].loads(b'N')",
+		"its name":  "import os\ncompile('1\\n', os.__file__, 'exec')",
+		"our name":  "compile('1\\n', '<ringd>', 'exec')",
+		"code":      "(lambda: 0).__code__.replace(co_filename='<frozen os>')",
+		"liar":      "import sys\nclass L(str):\n  __eq__ = lambda s, o: True\n  startswith = lambda s, *a: True\nsys.audit('open', L('/nowhere/x'), 'r', 0)",
+		"no path":   "import sys\nclass P:\n  __class__ = property(lambda s: say('called'))\n  __fspath__ = __str__ = lambda s: say('called')\nsys.audit('open', P(), 'r', 0)",
+		"nonsense":  "import sys\nsys.audit('os.rename')",
+		"call eval": "eval('1')",
+	}
+	pass := map[string]string{
+		"socketpair": "import _socket\na, b = _socket.socketpair()\na.send(b'x'); say(b.recv(1))",
+		"null":       "open('/dev/null', 'w').write('x'); say(1)",
+		"own signal": "import os\nos.kill(os.getpid(), 0); say(1)",
+		"no trace":   "import sys\nsay(sys.gettrace())",
+		"memory":     "import sqlite3\nsay(sqlite3.connect('file::memory:?cache=shared', uri=True))",
+		"own object": "import gc\nsay(gc.collect() >= 0)",
+	}
+	each(t, func(t *testing.T, python string) {
+		p := start.ProfileOf(start.ProfileConfig{
+			Agent: &profiles.Agent{Python: &profiles.Python{DenyBuiltins: listed("eval"), Imports: profiles.Imports{Default: true, Allow: listed("_socket", "sys")}}},
+			Read:  []string{"/usr/share/zoneinfo", "/data"}, Write: []string{os.TempDir()},
+		})
+		for name, e := range apart(t, python, p, refused) {
+			known := e.Mine || name == "objects" && e.Error == "PermissionError"
+			if e.Error != "PermissionError" || !known || len(e.Out) > 0 || name != "nonsense" && len(e.Denials) == 0 {
+				t.Errorf("%s: %+v", name, e)
+			}
+			if name == "read" || name == "bytes" {
+				if e.Filename != "/nowhere/x" || !strings.Contains(e.Message, "(write), /data (read)") || e.Denials[0].Code != profiles.CodeFileNotGranted {
+					t.Errorf("%s: %+v", name, e)
+				}
+			}
+			if name == "call eval" && !strings.Contains(e.Message, "builtin eval is denied by policy (p.yaml:7:3)") {
+				t.Errorf("%s: %+v", name, e)
+			}
+		}
+		for name, e := range apart(t, python, p, pass) {
+			if e.Error != "" || len(e.Out) == 0 {
+				t.Errorf("%s: %+v", name, e)
+			}
+		}
+		p.Network = profiles.NetworkOwn // the kernel's egress ring decides
+		if e := programs(t, python, p, guarded{Text: "import _socket\n_socket.socket(2, 1).close()"})[0]; e.Error != "" {
+			t.Errorf("a network of its own: %+v", e)
 		}
 	})
 }

@@ -32,6 +32,8 @@ def plain(value):
 
 def described(value):
     """value for a sentence, without a call of its own code."""
+    if (type(value) is list or type(value) is tuple) and len(value):
+        value = value[0]  # of a command
     text = plain(value)
     if text is None:
         text = int.__repr__(value) if type(value) is int else "a value of type " + type.__dict__["__name__"].__get__(type(value))
