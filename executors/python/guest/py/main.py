@@ -95,8 +95,10 @@ class Guest:
                 pass  # the program that wants it is told
         for name in "exit", "quit":  # as site has them, which is left out
             setattr(builtins, name, quitter(name))
-        gc.collect()
+        if settings["preload"]:
+            gc.collect()
         gc.freeze()  # what is there now is nobody's to look through
+        gc.enable()  # the launcher has it off
 
     # One program.
 
