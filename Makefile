@@ -123,6 +123,7 @@ bench: build ## benchmarks, and the peers side by side: engines, launchers and p
 	rings/kernel/bench/run
 	rings/kernel/egress/bench/run
 	executors/shell/bench/run
+	executors/python/bench/run
 
 long: $(MADE) ## the tests too long for every run: 10,000 pushes, 400 kills, 1,000 paused runs, 5,000 policies narrowed
 	RINGD_LONG=1 go test -count=1 -timeout 60m ./cmd/ringd/... ./profiles/...

@@ -29,33 +29,37 @@ type compiled struct {
 	err  error
 }
 
-// get compiles once at a time for each interpreter; a failure is told to who waited
-// for it, and the next one tries again.
+// get compiles once at a time for each interpreter. Where that fails, the next one
+// tries again: it may have failed because its run was cancelled.
 func (c *codes) get(ctx context.Context, s spec, compile func(context.Context, spec) ([]byte, error)) ([]byte, error) {
 	key := s.env.Interpreter + "\x00" + s.env.Version
-	c.mu.Lock()
-	k, begun := c.of[key]
-	if !begun {
-		k = &compiled{done: make(chan struct{})}
-		c.of[key] = k
-	}
-	c.mu.Unlock()
-	if begun {
+	for {
+		c.mu.Lock()
+		k, begun := c.of[key]
+		if !begun {
+			k = &compiled{done: make(chan struct{})}
+			c.of[key] = k
+		}
+		c.mu.Unlock()
+		if !begun {
+			k.code, k.err = compile(ctx, s)
+			if k.err != nil {
+				c.mu.Lock()
+				delete(c.of, key)
+				c.mu.Unlock()
+			}
+			close(k.done)
+			return k.code, k.err
+		}
 		select {
 		case <-k.done:
-			return k.code, k.err
 		case <-ctx.Done():
 			return nil, fmt.Errorf("start python guest: %w", context.Cause(ctx))
 		}
+		if k.err == nil {
+			return k.code, nil
+		}
 	}
-	k.code, k.err = compile(ctx, s)
-	if k.err != nil {
-		c.mu.Lock()
-		delete(c.of, key)
-		c.mu.Unlock()
-	}
-	close(k.done)
-	return k.code, k.err
 }
 
 // What an interpreter may use that compiles, and how long it may take.

@@ -38,6 +38,8 @@ type session struct {
 	stays  time.Duration // how long it is kept that nobody uses
 	bytes  int64         // of memory that it has taken
 	idle   *time.Timer
+	watch  *time.Timer
+	cpu    time.Duration // when it was looked at last
 	told   chan struct{} // not nil while it is told of a policy; closed then
 }
 
@@ -80,14 +82,14 @@ func (e *Executor) keep(ctx context.Context, g *process, r executors.Run, out ex
 		why = fmt.Sprintf("its interpreter has taken %d bytes of memory, and a session may keep %d", out.Usage.PeakBytes, e.cfg.SessionBytes)
 	}
 	token := make([]byte, tokenBytes)
-	var err error
+	used, err := g.guest.CPU()
 	if why == "" {
 		_, err = io.ReadFull(e.cfg.Random, token)
 	}
 	if err == nil && why == "" {
 		token = append([]byte(tokenHead), token...)
 		why = e.put(&session{guest: g, key: keyOf(token), agent: r.Agent.Name, actor: r.Actor, grants: r.Grants, used: e.cfg.Now(),
-			stays: e.stays(r.Agent), bytes: out.Usage.PeakBytes})
+			stays: e.stays(r.Agent), bytes: out.Usage.PeakBytes, cpu: used})
 	}
 	switch {
 	case err != nil:
@@ -131,7 +133,33 @@ func (e *Executor) put(s *session) (why string) {
 		}
 	})
 	t.live[s.key] = s
+	s.watch = time.AfterFunc(watchTime, func() { e.look(s) })
 	return ""
+}
+
+// watchTime is how often a session that waits is looked at, and idleTime the
+// processor time that its threads may take meanwhile: no run's limit holds them.
+const (
+	watchTime = 5 * time.Second
+	idleTime  = watchTime / 5
+)
+
+// look ends a session that computes while it waits.
+func (e *Executor) look(s *session) {
+	used, err := s.guest.guest.CPU()
+	t := &e.sessions
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	switch {
+	case t.live[s.key] != s:
+	case err != nil:
+		e.endLocked(s, "its interpreter does not answer")
+	case used-s.cpu > idleTime:
+		e.endLocked(s, "its threads went on computing while it waited")
+	default:
+		s.cpu = used
+		s.watch.Reset(watchTime)
+	}
 }
 
 // stays is how long a session of an agent is kept that nobody uses: no longer than the
@@ -177,6 +205,7 @@ func (e *Executor) endLocked(s *session, why string) {
 // forgetLocked takes a session out of the table and remembers why.
 func (t *sessions) forgetLocked(s *session, why string) {
 	s.idle.Stop()
+	s.watch.Stop()
 	delete(t.live, s.key)
 	if len(t.gone) == maxGone {
 		t.gone = t.gone[1:]

@@ -151,6 +151,23 @@ func TestSessionKilled(t *testing.T) {
 	}
 }
 
+// Nobody pays for what threads compute between two runs, so they may not.
+func TestSessionComputes(t *testing.T) {
+	e := executor(t, nil)
+	a := agent()
+	quiet := begin(t, e, a, "import threading\nthreading.Thread(target=threading.Event().wait, daemon=True).start()\nx = 1")
+	first := begin(t, e, a, "import threading\ndef f():\n  while True: pass\nthreading.Thread(target=f, daemon=True).start()")
+	for n, _ := e.Living(); n > 1; n, _ = e.Living() {
+		time.Sleep(20 * time.Millisecond)
+	}
+	if _, err := e.Run(t.Context(), from(first, a, "1"), &echo{}); !errors.Is(err, executors.ErrSnapshot) || !strings.Contains(err.Error(), "computing") {
+		t.Error(err)
+	}
+	if o := play(t, e, from(quiet, a, "x")); string(o.Value) != "1" {
+		t.Error(brief(o))
+	}
+}
+
 // kept keeps the guest that was launched last.
 type kept struct {
 	executors.Launcher
