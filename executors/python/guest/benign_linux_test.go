@@ -109,6 +109,10 @@ func TestBenign(t *testing.T) {
 				o := options(t)
 				agent := &profiles.Agent{Python: &profiles.Python{Imports: profiles.Imports{Default: p.standard}}}
 				for _, n := range p.allow {
+					if n == "*" {
+						agent.Python.Imports.Any = &profiles.Rule{}
+						continue
+					}
 					agent.Python.Imports.Allow = append(agent.Python.Imports.Allow, profiles.ImportRule{Name: n})
 				}
 				made := start.ProfileOf(start.ProfileConfig{Agent: agent, Read: []string{"/"}, Write: []string{o.Dir}, Library: []string{}})

@@ -2,7 +2,6 @@
 import sys
 import builtins
 import posix
-import _ast
 import _signal
 import _thread
 import atexit
@@ -204,6 +203,11 @@ class Guest:
                 cache[name] = (sum(map(len, lines)), None, lines, name)
 
     def compiled(self, file, source):
+        """The code of a program, and that of its last statement, or None."""
+        parts = split(file, source)
+        if parts is not None:
+            return parts
+        import _ast  # half a millisecond
         tree = compile(source, file, "exec", _ONLY_AST, True)
         last = None
         if tree.body and type(tree.body[-1]) is _ast.Expr:
@@ -381,6 +385,33 @@ def read_options(text):
     except Exception:
         pass
     frames.die(frames.EXIT_BROKEN, "the options of a program cannot be read")
+
+
+def split(file, source):
+    """What compiled returns, without a syntax tree: None, where the text is not as plain
+    as most. What is whole up to a line that is not indented ends there, so that a text is
+    what stands before its last such line and then the rest."""
+    try:
+        text = source.decode("utf-8")
+        head = text[:text.index("\n", text.find("\n") + 1)] if text.count("\n") > 1 else text
+        if "coding" in head or "__future__" in text or not text.isascii() and text[0] == "\ufeff" or "\f" in text or "\r" in text:
+            return None
+        lines = text.split("\n")
+        n = len(lines) - 1
+        while n > 0 and (not lines[n] or lines[n][0] in " \t#"):
+            n -= 1
+        rest = "\n".join(lines[n:])
+        if not (lines[n][:1].isalpha() or lines[n][:1] in "_[({'\"-~0123456789") or ";" in rest or "\0" in rest:
+            return None
+        # The rest first: most of what cannot be split fails here, and says its warnings once.
+        rest = "\n" * n + rest
+        try:
+            last = compile(rest, file, "eval", 0, True)
+        except Exception:
+            last = compile(rest, file, "exec", 0, True)
+        return compile("\n".join(lines[:n]) + "\n", file, "exec", 0, True), last
+    except Exception:
+        return None
 
 
 def quitter(name):
