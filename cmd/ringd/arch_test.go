@@ -210,6 +210,7 @@ var layers = map[string][]string{
 	"cmd/ringd/internal/decide":      {"compiler/condition", "profiles"},
 	"cmd/ringd/internal/sources":     {"schema", "cmd/ringd/internal/syncer"},
 	"cmd/ringd/internal/render":      {"schema", "schema/wire", "profiles", "executors", "cmd/ringd/internal/audit"},
+	"cmd/ringd/internal/packages":    {"cmd/ringd/internal/render", "schema/wire", "executors", "executors/python", "executors/python/environment", "profiles", "schema"},
 	"cmd/ringd/internal/doctor":      {"profiles", "executors", "rings/kernel/host", "rings/kernel/order", "cmd/ringd/internal/render"},
 	"cmd/ringd/internal/ask":         {"cmd/ringd/internal/render"},
 	"cmd/ringd/internal/ask/asktest": {},

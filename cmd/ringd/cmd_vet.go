@@ -9,26 +9,38 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/cli"
 	"github.com/ringd/ringd/cmd/ringd/internal/render"
 	"github.com/ringd/ringd/cmd/ringd/internal/sources"
+	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/schema"
 )
 
 func newVet(p *program) *cobra.Command {
-	var format string
+	var format, interpreter string
+	var probe bool
 	cmd := &cobra.Command{
 		Use:   "vet PATH…",
 		Short: "Check policies and print every finding",
 		Long: `Vet reads policies, each PATH a file or a folder (.yaml .yml .json .cue), and
 prints every finding at once, sorted, as file:line:col: code: message.
 
+With --probe it looks at this host too: which packages of Python that a policy
+lists are installed here, the digest of each environment that it grants, and
+whether every listed package can be imported under the policy, each in a guest.
+One that a rule breaks refuses the policy; what is not installed is a warning.
+
 Exit codes: 0 nothing to refuse, 1 findings, 2 a PATH cannot be read.`,
 		Example: `  ringd vet policy.yaml
-  ringd vet --format sarif policies/ > vet.sarif`,
+  ringd vet --format sarif policies/ > vet.sarif
+  ringd vet --probe policy.yaml`,
 		Args: cobra.MinimumNArgs(1),
 		RunE: func(cmd *cobra.Command, paths []string) error {
 			if format != "text" && format != "json" && format != "sarif" {
 				return cli.Usage("--format %q: want text, json or sarif", format)
 			}
-			found, err := p.vet(cmd.Context(), paths)
+			look := hostLook(nil)
+			if probe {
+				look = p.pythonLook(interpreter)
+			}
+			found, err := p.vet(cmd.Context(), paths, look)
 			if err != nil {
 				return err
 			}
@@ -36,6 +48,8 @@ Exit codes: 0 nothing to refuse, 1 findings, 2 a PATH cannot be read.`,
 		},
 	}
 	cmd.Flags().StringVar(&format, "format", "text", "text, json or sarif")
+	cmd.Flags().BoolVar(&probe, "probe", false, "try the Python packages that they list, on this host")
+	cmd.Flags().StringVar(&interpreter, "python", "", "its interpreter; as python.interpreter for serve")
 	return cmd
 }
 
@@ -48,8 +62,11 @@ func readPolicy(path string) (sources.Policy, error) {
 	return policy, nil
 }
 
-// vet checks each path as a policy of its own.
-func (p *program) vet(ctx context.Context, paths []string) (schema.Diagnostics, error) {
+// hostLook finds what a policy that was compiled meets on this host.
+type hostLook func(context.Context, *profiles.Set) (schema.Diagnostics, error)
+
+// vet checks each path as a policy of its own; look may be nil.
+func (p *program) vet(ctx context.Context, paths []string, look hostLook) (schema.Diagnostics, error) {
 	var read []sources.Policy
 	for _, path := range paths {
 		files, err := readPolicy(path)
@@ -60,11 +77,18 @@ func (p *program) vet(ctx context.Context, paths []string) (schema.Diagnostics, 
 	}
 	var found schema.Diagnostics
 	for _, files := range read {
-		_, ds, err := p.compile(ctx, files)
+		set, ds, err := p.compile(ctx, files)
 		if err != nil {
 			return nil, err
 		}
 		found = append(found, ds...)
+		if look == nil || set == nil || ds.Refused() {
+			continue
+		}
+		if ds, err = look(ctx, set); err != nil {
+			return nil, err
+		}
+		found = append(found, files.Place(ds)...)
 	}
 	return found.Sort(), nil
 }

@@ -28,6 +28,7 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/doctor"
 	"github.com/ringd/ringd/cmd/ringd/internal/door"
 	"github.com/ringd/ringd/cmd/ringd/internal/notify"
+	"github.com/ringd/ringd/cmd/ringd/internal/packages"
 	"github.com/ringd/ringd/cmd/ringd/internal/provider"
 	"github.com/ringd/ringd/cmd/ringd/internal/render"
 	"github.com/ringd/ringd/cmd/ringd/internal/script"
@@ -148,6 +149,7 @@ type stackConfig struct {
 	host        network.Host  // what its configuration says of egress
 	python      python.Config // what is kept of its guests
 	interpreter string        // of Python; "": what the host has
+	probes      bool          // a set that breaks a package of Python is refused
 	guest       int           // user of guests when ringd is root; 0: the default
 	groups      bool          // each guest gets a control group where they are delegated
 	warm        bool          // start a first guest at once
@@ -172,8 +174,9 @@ type stack struct {
 	group  *daemon.Group
 
 	environments *environment.Finder // of Python
-	warmed       chan struct{}       // closed when the first guest is there, or cannot be
-	cold         error               // why it cannot be; read once warmed is closed
+	probe        packages.Probe
+	warmed       chan struct{} // closed when the first guest is there, or cannot be
+	cold         error         // why it cannot be; read once warmed is closed
 	guests       *guests
 	closes       []func() error
 
@@ -287,7 +290,7 @@ func (p *program) buildStack(ctx context.Context, c stackConfig, s *stack) (err 
 		Version:     buildVersion().Version,
 		Interpreter: daemon.FromRing(ring),
 		// What Python's guests decide by comes into force before any run is bound to it.
-		Rings:    []daemon.Ring{s.kernel, interpreters{s.python, s.environments, func(tell func(context.Context)) { s.group.Go(func() { tell(lasting) }) }}, ring, s.guests, out.Ring},
+		Rings:    []daemon.Ring{s.kernel, packages.Ring{Python: s.python, Probe: s.probeOf(c), Found: s.environments, Beside: func(tell func(context.Context)) { s.group.Go(func() { tell(lasting) }) }}, ring, s.guests, out.Ring},
 		Compiler: c.compiler,
 		Runs:     st, Generations: st, Pauses: st, Calls: st, Records: st, Sessions: st,
 		Keeper: keeper, Desk: desk, Outbox: outbox, Recorder: recorder, Journal: journal,
@@ -481,7 +484,7 @@ func (p *program) newServer(ctx context.Context, f config.File, logger *slog.Log
 		group: &daemon.Group{Logger: logger}, state: f.State, strict: f.Audit == "strict",
 		private: f.Private(), host: network.HostOf(f, p.Env),
 		compiler: p.compiler(), providers: providers, metrics: m, logger: logger, warm: true, groups: true,
-		guest: f.Guests.UID, python: pythonOf(f.Python), interpreter: f.Python.Interpreter,
+		guest: f.Guests.UID, python: pythonOf(f.Python), interpreter: f.Python.Interpreter, probes: true,
 		keys: keys, ownKey: f.Snapshots.Key == nil, engines: f.Snapshots.Engines, teller: teller,
 		staleness: orElse(f.Staleness, daemon.DefaultStaleness), retention: orElse(f.Limits.Retention, defaultRetention),
 		quota:  daemon.Quota{PerActor: cmp.Or(f.Limits.RunsPerActor, defaultRunsPerActor), Total: cmp.Or(f.Limits.Runs, defaultRuns)},

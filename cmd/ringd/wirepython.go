@@ -1,70 +1,32 @@
 package main
 
 import (
-	"context"
 	"crypto/rand"
-	"errors"
-	"io"
-	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"time"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/cli"
 	"github.com/ringd/ringd/cmd/ringd/internal/config"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/records"
-	"github.com/ringd/ringd/cmd/ringd/internal/render"
+	"github.com/ringd/ringd/cmd/ringd/internal/packages"
 	"github.com/ringd/ringd/executors/python"
 	"github.com/ringd/ringd/executors/python/environment"
 	"github.com/ringd/ringd/profiles"
-	"github.com/ringd/ringd/schema/wire"
 )
 
 // newEnvironments finds interpreters and packages for the programs of agents.
 func (p *program) newEnvironments(interpreter string, private []string) (*environment.Finder, error) {
 	c := environment.Config{
-		Interpreter: interpreter, Search: filepath.SplitList(p.Env.Path), Ask: askInterpreter,
-		Private: private, Home: p.Env.Home, Machine: machine(runtime.GOARCH),
+		Interpreter: interpreter, Search: filepath.SplitList(p.Env.Path), Ask: packages.Ask,
+		Private: private, Home: p.Env.Home, Machine: packages.Machine(runtime.GOARCH),
 	}
 	if p.Env.Cache != "" {
 		c.Cache = filepath.Join(p.Env.Cache, "python")
+		c.Private = append(slices.Clip(private), p.Env.Cache)
 	}
 	return environment.New(c)
-}
-
-// machine is an architecture as uname and wheels name it.
-func machine(arch string) string {
-	switch arch {
-	case "amd64":
-		return "x86_64"
-	case "arm64":
-		return "aarch64"
-	default:
-		return arch
-	}
-}
-
-// How long an interpreter may take to say what it is, and how much it may say.
-const (
-	askTime = 10 * time.Second
-	maxTold = 64 << 10
-)
-
-// askInterpreter starts an interpreter of the host, which is told nothing.
-func askInterpreter(ctx context.Context, argv []string) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, askTime)
-	defer cancel()
-	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
-	cmd.Dir, cmd.Env, cmd.WaitDelay = "/", []string{"LC_ALL=C.UTF-8"}, time.Second
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	if err := cmd.Start(); err != nil {
-		return nil, err
-	}
-	b, err := io.ReadAll(io.LimitReader(out, maxTold))
-	return b, errors.Join(err, cmd.Wait())
 }
 
 // pythonOf is how many interpreters a daemon keeps.
@@ -108,52 +70,14 @@ func (p *program) newPython(c stackConfig, s *stack) (*python.Executor, error) {
 	if c.python.Wasm, err = p.newWasm(c, s); err != nil {
 		return nil, err
 	}
+	s.probe = packages.Prober(s.environments, c.python)
 	return python.New(c.python)
 }
 
-// interpreters has the guests of Python decide by the set in force.
-type interpreters struct {
-	python *python.Executor
-	found  *environment.Finder
-	beside func(func(context.Context)) // a push does not wait until guests are told
-}
-
-// Name is "python_guests".
-func (interpreters) Name() string { return "python_guests" }
-
-// State tells of guests that would need a restart to have all that is granted.
-func (i interpreters) State() (state, reason string) {
-	n := i.python.Behind()
-	if n == 0 {
-		return wire.PartReady, ""
+// probeOf is the prober of a daemon; one run meets what is broken by itself.
+func (s *stack) probeOf(c stackConfig) packages.Probe {
+	if !c.probes {
+		return nil
 	}
-	return wire.PartRestartNeeded, render.Count(n, "interpreter") + " of an earlier policy cannot have all that the one in force grants: " +
-		"runs end by themselves, a session begins anew once it is forgotten (ringd sessions drop)"
+	return s.probe
 }
-
-// Prepare has what stands on this host looked at anew, digests of environments too.
-// Programs that start after its commit have the set;
-// guests that live are told beside it.
-func (i interpreters) Prepare(_ context.Context, set *profiles.Set) (func(), error) {
-	i.found.Again()
-	return func() {
-		revision := ""
-		if set != nil {
-			revision = set.Revision
-		}
-		tell := i.python.Reload(revision, func(name string) *profiles.Agent {
-			if set == nil {
-				return nil
-			}
-			a, ok := set.Agents[name]
-			if !ok {
-				return nil
-			}
-			return &a
-		})
-		i.beside(tell)
-	}, nil
-}
-
-// Close leaves the executor to the interpreter ring, which closes it.
-func (interpreters) Close() error { return nil }

@@ -119,7 +119,7 @@ func TestProbe(t *testing.T) {
 		{importing("pandas numpy", "requests"), []string{"pandas", "numpy"}, ""},
 		{importing("requests pandas", "urllib3"), []string{"pandas", "requests"},
 			`requests cannot be imported, because it needs urllib3: import of urllib3 is denied (policy.yaml:20)`},
-		{importing("pandas", "numpy"), []string{"pandas"}, "pandas cannot be imported"},
+		{importing("pandas", "numpy"), []string{"pandas"}, "pandas cannot be imported, because it needs numpy: import of numpy is denied (policy.yaml:20)"},
 		{importing("pandas", ""), nil, ""},
 	} {
 		broken, err := python.Probe(t.Context(), cfg, tt.agent, tt.modules)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/ringd/ringd/executors"
@@ -67,7 +68,7 @@ func Probe(ctx context.Context, cfg Config, a *profiles.Agent, modules []string)
 	decider := profiles.NewDecider(*a, "", profiles.Environment{})
 	for _, m := range modules {
 		if s, failed := said[m]; failed {
-			out = append(out, brokenBy(decider, m, s))
+			out = append(out, brokenBy(a.Python.Imports, decider, m, s))
 		}
 	}
 	return out, nil
@@ -75,8 +76,11 @@ func Probe(ctx context.Context, cfg Config, a *profiles.Agent, modules []string)
 
 // brokenBy decides whose fault a failure is. What the guest says is its own words; the
 // policy is asked about the name.
-func brokenBy(d *profiles.Decider, module string, said [3]string) Broken {
-	b := Broken{Module: module, Reason: said[0] + ": " + said[2]}
+func brokenBy(im profiles.Imports, d *profiles.Decider, module string, said [3]string) Broken {
+	b := Broken{Module: module, Reason: strings.Join(strings.Fields(said[0]+": "+said[2]), " ")}
+	if r := []rune(b.Reason); len(r) > maxReason {
+		b.Reason = string(r[:maxReason]) + "…"
+	}
 	if said[0] != "ImportError" && said[0] != "ModuleNotFoundError" {
 		return b
 	}
@@ -87,11 +91,24 @@ func brokenBy(d *profiles.Decider, module string, said [3]string) Broken {
 		}
 		if dec := d.ImportFor(profiles.ExecutorPython, b.Needs, origin); dec.Verdict != profiles.Allow {
 			b.Denied = &dec
-			break
+			return b
+		}
+	}
+	// Some packages catch the refusal and raise one of their own, with its words.
+	for _, r := range slices.Concat(im.Deny, im.Process) {
+		if !strings.Contains(said[2], `import of "`+r.Name+`"`) && !strings.Contains(said[2], `import of "`+r.Name+`.`) {
+			continue
+		}
+		if dec := d.ImportFor(profiles.ExecutorPython, r.Name, profiles.OriginLibrary); dec.Verdict != profiles.Allow {
+			b.Needs, b.Denied = r.Name, &dec
+			return b
 		}
 	}
 	return b
 }
+
+// maxReason bounds, in characters, what is kept of an error's text.
+const maxReason = 400
 
 // probing is a program that imports modules one by one, with no more than statements.
 func probing(modules []string) string {

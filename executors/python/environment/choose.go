@@ -65,6 +65,12 @@ func (c *choice) make() {
 	slices.SortFunc(c.report.Packages, func(a, b Package) int { return strings.Compare(a.Name+"\x00"+a.Site, b.Name+"\x00"+b.Site) })
 	slices.Sort(c.report.Modules)
 	c.report.Modules = slices.Compact(c.report.Modules)
+	said := map[string]bool{}
+	c.report.Findings = slices.DeleteFunc(c.report.Findings, func(f Finding) bool {
+		again := said[f.Text]
+		said[f.Text] = true
+		return again
+	})
 }
 
 // allow takes the packages of a listed module, from the first folder that has it.
@@ -106,8 +112,9 @@ func (c *choice) rule(name string) *profiles.ImportRule {
 // it; "": the policy lists it.
 func (c *choice) take(d *installed.Distribution, extras []string, by string) {
 	if len(d.Modules) > 0 && !slices.ContainsFunc(d.Modules, func(m string) bool { return c.rule(m) == nil }) {
-		if r := c.rule(d.Modules[0]); by != "" {
+		if r := c.rule(d.Modules[0]); by != "" && !strings.HasPrefix(by, installed.Part) {
 			c.find(r.Rule, r.Name, "%s needs %s, which is denied (%s:%d): where it imports that, it fails", by, d.Name, r.Rule.File, r.Rule.Line)
+			c.report.Findings[len(c.report.Findings)-1].Denied = true
 		}
 		return
 	}
@@ -181,10 +188,7 @@ func (c *choice) library() []string {
 }
 
 func (c *choice) find(rule profiles.Rule, module, format string, args ...any) {
-	f := Finding{Rule: rule, Module: module, Text: fmt.Sprintf(format, args...)}
-	if !slices.Contains(c.report.Findings, f) {
-		c.report.Findings = append(c.report.Findings, f)
-	}
+	c.report.Findings = append(c.report.Findings, Finding{Rule: rule, Module: module, Text: fmt.Sprintf(format, args...)})
 }
 
 // preload lists what a guest has loaded before its program: what programs commonly

@@ -16,7 +16,7 @@ import (
 const maxFiles = 200_000
 
 // Digest is the digest of a folder with packages: "sha256:" and the SHA-256, in hex,
-// of a line for each thing in it, in the order of their paths as bytes:
+// of a line for each thing in it, as a walk meets them, the names of a folder sorted:
 //
 //	f PATH SIZE SHA256      a file, with its content
 //	x PATH SIZE SHA256      the same, which its owner may start

@@ -97,6 +97,7 @@ const (
 type Finding struct {
 	Rule   profiles.Rule // zero: none of the policy's
 	Module string        // that it is about
+	Denied bool          // a rule takes away what an allowed package declares to need
 	Text   string
 }
 
@@ -243,7 +244,7 @@ func (f *Finder) open(a *profiles.Agent, e profiles.PythonEnvironment) (opened, 
 		return refuse("take out of it what is no file and no folder", "has no digest: %v", err)
 	}
 	if !same(e.Digest, o.Digest) {
-		return refuse("install what the policy means, or write the digest that ringd vet --python prints into the policy",
+		return refuse("install what the policy means, or write the digest that ringd vet --probe prints into the policy",
 			"has the digest %s, and the policy names %s", o.Digest, e.Digest)
 	}
 	return o, nil

@@ -48,7 +48,7 @@ func (s *Site) debian(dpkg string) {
 	}
 	for _, p := range sortedDebs(all) {
 		if len(p.dist) == 0 {
-			d := &Distribution{Name: "deb-" + require.Normalize(p.name), Site: s.Path, files: p.files, part: true}
+			d := &Distribution{Name: Part + require.Normalize(p.name), Site: s.Path, files: p.files, part: true}
 			p.dist = append(p.dist, d)
 			s.Dists = append(s.Dists, d)
 		}
@@ -68,6 +68,10 @@ func (s *Site) debian(dpkg string) {
 		}
 	}
 }
+
+// Part begins the name of what Debian has as a package of its own, without metadata,
+// since another needs it.
+const Part = "deb-"
 
 // info tells the folder of metadata of a package.
 func info(top string) bool {

@@ -1,0 +1,167 @@
+// Package packages looks at what programs of Python find on this host, for the daemon,
+// for vet and for doctor: it starts an interpreter to be asked, imports what a policy
+// lists before the policy comes into force, and says what is not there.
+package packages
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"os/exec"
+	"slices"
+	"time"
+
+	"github.com/ringd/ringd/cmd/ringd/internal/render"
+	"github.com/ringd/ringd/executors/python"
+	"github.com/ringd/ringd/executors/python/environment"
+	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/schema/wire"
+)
+
+// Probe imports what the policy of an agent lists and this host has, and lists what
+// fails. An error is a host that cannot run its programs.
+type Probe func(context.Context, *profiles.Agent) ([]python.Broken, error)
+
+// Machine is an architecture as uname and wheels name it.
+func Machine(arch string) string {
+	switch arch {
+	case "amd64":
+		return "x86_64"
+	case "arm64":
+		return "aarch64"
+	default:
+		return arch
+	}
+}
+
+// How long an interpreter may take to say what it is, and how much it may say.
+const (
+	askTime = 10 * time.Second
+	maxTold = 64 << 10
+)
+
+// Ask starts an interpreter of the host, which is told nothing.
+func Ask(ctx context.Context, argv []string) ([]byte, error) {
+	ctx, cancel := context.WithTimeout(ctx, askTime)
+	defer cancel()
+	cmd := exec.CommandContext(ctx, argv[0], argv[1:]...)
+	cmd.Dir, cmd.Env, cmd.WaitDelay = "/", []string{"LC_ALL=C.UTF-8"}, time.Second
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	b, err := io.ReadAll(io.LimitReader(out, maxTold))
+	return b, errors.Join(err, cmd.Wait())
+}
+
+// Ring has the guests of Python decide by the set in force.
+type Ring struct {
+	Python *python.Executor
+	Probe  Probe // nil: a set is taken as it is
+	Found  *environment.Finder
+	Beside func(func(context.Context)) // a push does not wait until guests are told
+}
+
+// Name is "python_guests".
+func (Ring) Name() string { return "python_guests" }
+
+// State tells of guests that would need a restart to have all that is granted.
+func (i Ring) State() (state, reason string) {
+	n := i.Python.Behind()
+	if n == 0 {
+		return wire.PartReady, ""
+	}
+	return wire.PartRestartNeeded, render.Count(n, "interpreter") + " of an earlier policy cannot have all that the one in force grants: " +
+		"runs end by themselves, a session begins anew once it is forgotten (ringd sessions drop)"
+}
+
+// Prepare has what stands on this host looked at anew, digests of environments too,
+// and refuses a set that breaks a package which it allows: one of its rules denies
+// what that needs.
+// Programs that start after its commit have the set;
+// guests that live are told beside it.
+func (i Ring) Prepare(ctx context.Context, set *profiles.Set) (func(), error) {
+	i.Found.Again()
+	if i.Probe != nil && set != nil {
+		for _, name := range slices.Sorted(maps.Keys(set.Agents)) {
+			a := set.Agents[name]
+			broken, err := i.Probe(ctx, &a)
+			if ctx.Err() != nil {
+				return nil, context.Cause(ctx)
+			}
+			if err != nil {
+				continue // this host cannot run it, and each run is told why
+			}
+			for _, b := range broken {
+				if b.Denied != nil {
+					return nil, &brokenImport{fmt.Errorf("agent %s: %s", name, b)}
+				}
+			}
+		}
+	}
+	return func() {
+		revision := ""
+		if set != nil {
+			revision = set.Revision
+		}
+		tell := i.Python.Reload(revision, func(name string) *profiles.Agent {
+			if set == nil {
+				return nil
+			}
+			a, ok := set.Agents[name]
+			if !ok {
+				return nil
+			}
+			return &a
+		})
+		i.Beside(tell)
+	}, nil
+}
+
+// Close leaves the executor to the interpreter ring, which closes it.
+func (Ring) Close() error { return nil }
+
+// brokenImport rejects the profile of Python alone.
+type brokenImport struct{ error }
+
+// Executor names it.
+func (*brokenImport) Executor() string { return profiles.ExecutorPython }
+
+// Unwrap gives what is wrong.
+func (b *brokenImport) Unwrap() error { return b.error }
+
+// Prober imports what the policy of an agent lists and this host has, once for each
+// environment and profile.
+func Prober(found *environment.Finder, c python.Config) Probe {
+	known := map[string][]python.Broken{} // a stack prepares one set at a time
+	return func(ctx context.Context, a *profiles.Agent) ([]python.Broken, error) {
+		if a.Python == nil || a.Python.Engine != profiles.PythonNative {
+			return nil, nil
+		}
+		r, err := found.Look(ctx, a)
+		if err != nil {
+			return nil, err
+		}
+		text, err := json.Marshal([]any{r.Environment.Digest, a.Python, a.MinTier, a.Limits})
+		if err != nil {
+			return nil, err
+		}
+		if broken, ok := known[string(text)]; ok {
+			return broken, nil
+		}
+		broken, err := python.Probe(ctx, c, a, r.Modules)
+		if err == nil && len(known) < maxProbed {
+			known[string(text)] = broken
+		}
+		return broken, err
+	}
+}
+
+// maxProbed bounds what is remembered of probes.
+const maxProbed = 1024
