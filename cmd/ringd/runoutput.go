@@ -74,13 +74,19 @@ func (p *program) finish(o runOptions, run wire.Run, set *profiles.Set) error {
 	case wire.StateRunning:
 		return nil
 	case executors.StateDone:
-		// Else the program went on without what was refused. What the kernel refused
-		// its guest is on record, and may be a library's guess at what there is.
-		if !slices.ContainsFunc(run.Denials, func(d profiles.Decision) bool { return d.Code != profiles.CodeGuestRefused }) {
+		// Else the program went on without what was refused.
+		if !slices.ContainsFunc(run.Denials, func(d profiles.Decision) bool { return counts(d.Code) }) {
 			return nil
 		}
 	}
 	return cli.Failed(cli.Refused, nil)
+}
+
+// counts reports whether a refusal is told by the exit code of a program that went on
+// without it. What the kernel refused its guest is on record, and may be a library's
+// guess at what there is; a program that tries an import and does without is ordinary.
+func counts(code profiles.Code) bool {
+	return code != profiles.CodeGuestRefused && code != profiles.CodeImportDenied && code != profiles.CodeImportNotAllowed
 }
 
 // goOn says how to go on with a run that is kept.
