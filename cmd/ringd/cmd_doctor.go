@@ -13,6 +13,7 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/cli"
 	"github.com/ringd/ringd/cmd/ringd/internal/doctor"
 	"github.com/ringd/ringd/cmd/ringd/internal/render"
+	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/executors/python/wasm/place"
 	"github.com/ringd/ringd/schema"
 )
@@ -79,6 +80,7 @@ func (p *program) examine(ctx context.Context, state string) render.Health {
 	h := render.Health{Enforceable: true}
 	h.Add(p.examineCompiler(ctx))
 	p.probe(ctx, &h)
+	h.Add(p.examineInterpreter(ctx))
 	h.Add(p.examineWasm())
 	if dir := cmp.Or(state, p.Env.State); dir != "" {
 		h.Add(cli.StateLayer(dir, state != ""))
@@ -107,6 +109,27 @@ func (p *program) examineCompiler(ctx context.Context) render.Layer {
 		l.Reason, l.Fix = found.Error(), "report this: the policy is a fixed one"
 	default:
 		l.State, l.Reason, l.Fix = render.LayerEnforced, "policies compile in a process with limits on time and memory", ""
+	}
+	return l
+}
+
+// examineInterpreter looks for the interpreter of Python.
+func (p *program) examineInterpreter(ctx context.Context) render.Layer {
+	l := render.Layer{Name: "python", State: render.LayerUnavailable}
+	found, err := p.newEnvironments("", nil)
+	if err != nil {
+		l.Reason = err.Error()
+		return l
+	}
+	i, packages, err := found.Host(ctx)
+	var no *executors.Unavailable
+	switch {
+	case errors.As(err, &no):
+		l.Reason, l.Fix = no.Text, no.Fix
+	case err != nil:
+		l.Reason = err.Error()
+	default:
+		l.State, l.Reason = render.LayerEnforced, fmt.Sprintf("CPython %s, %s, with %s", i.Version, i.Path, render.Count(packages, "package"))
 	}
 	return l
 }

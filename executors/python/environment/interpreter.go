@@ -54,6 +54,22 @@ func (f *Finder) interpreter(ctx context.Context) (Interpreter, error) {
 	return f.best(ctx)
 }
 
+// Host is the interpreter of programs whose policy grants no virtual environment, with
+// how many packages stand in its folders.
+func (f *Finder) Host(ctx context.Context) (i Interpreter, packages int, err error) {
+	if i, err = f.interpreter(ctx); err != nil {
+		return i, 0, err
+	}
+	for _, p := range i.Sites {
+		s, err := f.read(p)
+		if err != nil {
+			return i, 0, err
+		}
+		packages += len(s.Dists)
+	}
+	return i, packages, nil
+}
+
 // best is the system's interpreter, and where that is none or too old, the newest of
 // the folders that are searched.
 func (f *Finder) best(ctx context.Context) (best Interpreter, err error) {
