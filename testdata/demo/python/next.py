@@ -1,0 +1,2 @@
+print("the session still knows", len(sold), "shops")
+round(sum(sold.values()), 2)
