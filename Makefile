@@ -43,7 +43,7 @@ export CGO_ENABLED ?= 0
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
-demo: build ## three reviewers under one policy, an attack, a push, an approval across a kill, the network
+demo: build ## three reviewers under one policy, an attack, a push, an approval across a kill, the network, shell, Python
 	go build -o $(REVIEWER) ./testdata/demo/reviewer
 	@bash testdata/demo/run.sh $(CURDIR)/$(BIN) $(CURDIR)/$(REVIEWER)
 

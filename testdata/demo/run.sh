@@ -217,5 +217,37 @@ else
   grep -q "not reached" "$tmp/late.out" && fail "it went on"
 fi
 
+title "10. An agent that writes Python"
+sed -n '/^    python:/,$p' "$here/python/policy.yaml"
+awk 'BEGIN { printf "\"" } { gsub(/"/, "\\\""); printf "%s\\n", $0 } END { printf "\"\n" }' "$here/python/sales.csv" >"$tmp/sales.json"
+mkdir "$tmp/sync10"
+cp "$here/python/policy.yaml" "$tmp/sync10/"
+cat >"$tmp/ringd10.yaml" <<YAML
+sync: $tmp/sync10
+state: $tmp/state10
+socket: $tmp/ringd.sock
+bridges:
+  publish: {provider: command, command: [/bin/sh, -c, 'cat >>$tmp/published; echo true']}
+YAML
+"$ringd" serve --config "$tmp/ringd10.yaml" >"$tmp/ready" 2>>"$tmp/daemon.log" &
+daemon=$!
+firstline "$tmp/ready" >/dev/null
+rc=0
+"$ringd" run --socket "$RINGD_SOCKET" --agent analyst --executor python --session sales --input "sales=$tmp/sales.json" \
+  "$here/python/sales.py" >"$tmp/sales.out" 2>"$tmp/sales.err" || rc=$?
+if [ "$rc" = 125 ]; then
+  say "This host lacks an interpreter, or a layer that it needs, so nothing ran:"
+  hang 2 <"$tmp/sales.err"
+else
+  say "It adds a table up (with pandas, where the host has it) and is refused what nobody granted. Its call of publish holds it until somebody allows that; nobody does:"
+  sed 's/^/  /' "$tmp/sales.out" | hang 11
+  grep -q 'refused: import of "requests"' "$tmp/sales.out" && grep -q "not published: Approval" "$tmp/sales.out" || { cat "$tmp/sales.err" >&2; fail "the program was not refused"; }
+  [ ! -e "$tmp/published" ] || fail "it was published"
+  say "What it knew is there for the next program of its session:"
+  "$ringd" run --socket "$RINGD_SOCKET" --agent analyst --executor python --session sales "$here/python/next.py" >"$tmp/next.out" 2>&1 || { cat "$tmp/next.out" >&2; fail "the session was not there"; }
+  sed 's/^/  /' "$tmp/next.out"
+fi
+kill "$daemon"; wait "$daemon" || fail "the daemon did not drain"; daemon=''
+
 title "That is ringd: a program can do nothing but ask."
 say "Policy: testdata/demo/policy. Program: testdata/demo/review.ts. More: README.md."
