@@ -1,6 +1,7 @@
 package python
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -100,6 +101,7 @@ type life struct {
 	*process
 	agent, actor, run string
 	grants            []profiles.Grants
+	stays             bool     // for the next run of a session
 	session           *session // that waits, and is nobody's while it is told; nil: a run is on
 }
 
@@ -109,7 +111,7 @@ func (e *Executor) busy() []life {
 	defer e.mu.Unlock()
 	out := make([]life, 0, len(e.runs))
 	for g, r := range e.runs {
-		out = append(out, life{process: g, agent: r.Agent.Name, actor: r.Actor, run: r.ID, grants: r.Grants})
+		out = append(out, life{process: g, agent: r.Agent.Name, actor: r.Actor, run: r.ID, grants: r.Grants, stays: r.Session})
 	}
 	return out
 }
@@ -118,48 +120,51 @@ func (e *Executor) busy() []life {
 // say that it has taken it.
 const updateTime = time.Second
 
-// tell has one guest decide by the policy in force.
+// tell has one guest decide by the policy in force. A program that runs is told
+// whatever else is to become of its guest: what that was started with it still has.
 func (e *Executor) tell(ctx context.Context, l life, p *policy) {
 	n := Notice{Agent: l.agent, Actor: l.actor, Run: l.run, Revision: p.revision}
 	a := p.agent(l.agent, l.grants)
-	var env start.Environment
-	why := "the policy in force does not grant python to the agent"
-	if a != nil {
-		k, _ := a.Kernel(profiles.ExecutorPython) // p.agent has seen that it has the executor
-		var err error
-		switch env, err = e.cfg.Environments.Of(ctx, a); {
-		case l.session != nil && a.Sessions == nil:
-			why = "the policy in force grants no sessions to the agent"
-		case err != nil:
-			why = "there is no interpreter for the policy in force"
-		case !l.spec.kernel.Within(k):
-			why = "the policy in force grants less of the host than it was started with"
-		default:
-			why = l.lacks(env)
-			n.Restart = env.Digest != l.spec.env.Digest || !k.Within(l.spec.kernel)
-		}
-	}
-	if why == "" {
-		why = l.update(translate.Profile(a, p.revision, env, e.places()))
+	env, restart, why := e.means(ctx, l, a)
+	if why == "" || l.session == nil {
+		why = cmp.Or(why, l.update(translate.Profile(a, p.revision, env, e.places())))
 	}
 	if l.session != nil && why == "" {
 		var r start.Report
 		r, why = l.confirm(ctx)
 		n.Loaded = r.Loaded
 	}
-	l.up.mu.Lock()
-	l.up.behind = n.Restart
-	l.up.mu.Unlock()
-	n.Ended = why
-	switch {
-	case l.session != nil:
+	n.Restart, n.Ended = restart, why
+	l.up.judged(restart, why)
+	if l.session != nil {
 		e.settle(l.session, why)
-	case why != "":
-		l.stale(why)
 	}
 	if why != "" || n.Restart || len(n.Loaded) > 0 {
 		e.notice(n)
 	}
+}
+
+// means is what a policy means to a guest of an agent, which is nil where it does not
+// grant python any more: the environment to judge imports by, whether another guest
+// would have more, and why this one may not be kept.
+func (e *Executor) means(ctx context.Context, l life, a *profiles.Agent) (env start.Environment, restart bool, why string) {
+	if a == nil {
+		return l.spec.env, false, "the policy in force does not grant python to the agent"
+	}
+	k, _ := a.Kernel(profiles.ExecutorPython) // policy.agent has seen that it has the executor
+	env, err := e.cfg.Environments.Of(ctx, a)
+	switch {
+	case err != nil:
+		return l.spec.env, false, "there is no interpreter for the policy in force"
+	case l.stays && a.Sessions == nil:
+		why = "the policy in force grants no sessions to the agent"
+	case !l.spec.kernel.Within(k):
+		why = "the policy in force grants less of the host than it was started with"
+	default:
+		why = l.lacks(env)
+		restart = env.Digest != l.spec.env.Digest || !k.Within(l.spec.kernel)
+	}
+	return env, restart, why
 }
 
 // Behind counts the guests that go on without packages, or more of the host, that the
@@ -239,7 +244,8 @@ func (g *process) lacks(env start.Environment) string {
 
 // updates is what a guest was told while it lives.
 type updates struct {
-	mu          sync.Mutex
+	sending     sync.Mutex // one after the other, in the order of their numbers
+	mu          sync.Mutex // never held while a guest is written to
 	sent, taken uint64
 	why         string // it is not kept
 	behind      bool   // it goes on without what the policy in force grants
@@ -251,22 +257,33 @@ func (g *process) update(p start.Profile) (why string) {
 	if err != nil {
 		return "the policy in force cannot be written down"
 	}
-	g.up.mu.Lock()
-	defer g.up.mu.Unlock()
-	g.up.sent++
+	g.up.sending.Lock()
+	defer g.up.sending.Unlock()
 	late := time.AfterFunc(updateTime, func() { _ = g.guest.Kill() }) // it reads nothing
-	err = g.link.Update(executors.Update{Seq: g.up.sent, Settings: text})
+	err = g.link.Update(executors.Update{Seq: g.up.next(), Settings: text})
 	if !late.Stop() || err != nil {
 		return "it did not take the policy in force"
 	}
 	return ""
 }
 
-// stale has a guest that has a run end with it.
-func (g *process) stale(why string) {
-	g.up.mu.Lock()
-	defer g.up.mu.Unlock()
-	g.up.why = why
+// next numbers an update.
+func (u *updates) next() uint64 {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.sent++
+	return u.sent
+}
+
+// judged keeps what a policy means to the guest. One that has a run and may not be
+// kept ends with it.
+func (u *updates) judged(behind bool, why string) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.behind = behind
+	if why != "" {
+		u.why = why
+	}
 }
 
 // state tells whether updates are open, and why the guest may not be kept.

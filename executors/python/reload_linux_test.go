@@ -254,3 +254,66 @@ func TestReloadHammer(t *testing.T) {
 	close(stop)
 	pushes.Wait()
 }
+
+// TestReloadDenied: a push holds for a program that runs also where its guest has what
+// the policy took away: a package that it can read, and all of Python.
+func TestReloadDenied(t *testing.T) {
+	needDebian(t, "requests", "urllib3")
+	old := importing("requests urllib3", "")
+	for name, tt := range map[string]struct {
+		next    *profiles.Agent
+		program string
+		want    string
+	}{
+		"a package":      {importing("requests", "urllib3"), "import urllib3", "policy.yaml:20"},
+		"python":         {nil, "import json", "not among the grants"},
+		"an interpreter": {importing("requests", "json"), "import json", "policy.yaml:20"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			found := environments(t, "")
+			e := executor(t, func(c *python.Config) { c.Environments = lost{found, "json"} })
+			force(t, e, "sha256:1", old)
+			h := &echo{answer: func(_ context.Context, q executors.Question) (executors.Answer, error) {
+				force(t, e, "sha256:2", tt.next)
+				return executors.Answer{Value: q.Args}, nil
+			}}
+			o, err := e.Run(t.Context(), run(old, "import ringd\nringd.call('push')\n"+tt.program), h)
+			if err != nil || o.State != executors.StateDenied || !strings.Contains(o.Error.Message, tt.want) {
+				t.Error(err, brief(o))
+			}
+		})
+	}
+}
+
+// lost finds no environment for an agent that a module is denied to.
+type lost struct {
+	python.Environments
+	denied string
+}
+
+func (l lost) Of(ctx context.Context, a *profiles.Agent) (start.Environment, error) {
+	for _, r := range a.Python.Imports.Deny {
+		if r.Name == l.denied {
+			return start.Environment{}, &executors.Unavailable{Text: "it is gone"}
+		}
+	}
+	return l.Environments.Of(ctx, a)
+}
+
+// TestReloadNoSessions: a run that is on when a push takes sessions away is not kept.
+func TestReloadNoSessions(t *testing.T) {
+	e := executor(t, nil)
+	force(t, e, "sha256:1", agent())
+	h := &echo{answer: func(_ context.Context, q executors.Question) (executors.Answer, error) {
+		none := agent()
+		none.Sessions = nil
+		force(t, e, "sha256:2", none)
+		return executors.Answer{Value: q.Args}, nil
+	}}
+	r := run(agent(), "import ringd\nringd.call('push')\n1")
+	r.Session = true
+	o, err := e.Run(t.Context(), r, h)
+	if err != nil || string(o.Value) != "1" || o.Snapshot != nil || !strings.Contains(o.Unkept, "no sessions") {
+		t.Error(err, brief(o))
+	}
+}

@@ -317,7 +317,7 @@ func (e *Executor) waits() []life {
 	out := make([]life, 0, len(t.live))
 	for _, s := range t.live {
 		s.told = make(chan struct{})
-		out = append(out, life{process: s.guest, agent: s.agent, actor: s.actor, grants: s.grants, session: s})
+		out = append(out, life{process: s.guest, agent: s.agent, actor: s.actor, grants: s.grants, stays: true, session: s})
 	}
 	return out
 }
