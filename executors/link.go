@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"sync"
 	"time"
+
+	"github.com/ringd/ringd/profiles"
 )
 
 // Link is the host's half of the guest protocol over one guest. It runs one
@@ -57,6 +59,24 @@ type Unavailable struct {
 
 // Error returns the text.
 func (u *Unavailable) Error() string { return u.Text }
+
+// Refused is the error of a start of an executor's guest: where that is Unavailable, a
+// *profiles.Denial that says what to do, and a denial of the launcher as it is.
+func Refused(executor string, err error) error {
+	var denial *profiles.Denial
+	var u *Unavailable
+	switch {
+	case errors.As(err, &denial):
+		return err
+	case !errors.As(err, &u):
+		return fmt.Errorf("start %s guest: %w", executor, err)
+	}
+	d := profiles.Decision{Verdict: profiles.Deny, Code: profiles.CodeExecutorUnavailable, Reason: u.Text}
+	if u.Fix != "" {
+		d.Instead = []string{u.Fix}
+	}
+	return &profiles.Denial{Capability: "executor " + executor, Decision: d}
+}
 
 func (l *Link) greet(hello Hello) error {
 	if err := l.s.Send(hello); err != nil {

@@ -105,6 +105,7 @@ var layers = map[string][]string{
 	"executors/shell/refusal":   {"profiles"},
 	"executors/executorstest":   {"executors", "profiles"},
 	"executors/pool":            {},
+	"executors/conn":            {},
 	"executors/streams":         {"executors"},
 	"executors/js/engine":       {"executors/js/engine/meter", "executors/js/engine/value", "executors/js/engine/snapshot", "executors/js/engine/kept", "executors/js/engine/names", "executors/js/engine/prelude", "executors/js/engine/trace"},
 	"executors/js/engine/meter": {},
@@ -116,7 +117,7 @@ var layers = map[string][]string{
 	"executors/js/engine/prelude":  {},
 	"executors/js/engine/trace":    {},
 	"executors/js/start":           {"profiles"},
-	"executors/js/guest":           {"executors", "executors/js/engine", "executors/js/start", "executors/seal", "profiles"},
+	"executors/js/guest":           {"executors", "executors/conn", "executors/js/engine", "executors/js/start", "executors/seal", "profiles"},
 	"executors/seal":               {},
 
 	"executors/python":           {"executors", "executors/pool", "executors/python/guest", "executors/python/start", "executors/python/translate", "executors/streams", "profiles"},
@@ -132,7 +133,7 @@ var layers = map[string][]string{
 	"executors/python/wasm/files":  {},
 	"executors/python/wasm/engine": {"executors/js/engine/kept", "executors/python/wasm/files", "executors/python/wasm/place"},
 	"executors/python/wasm/guest": {
-		"executors", "executors/python/guest", "executors/python/start", "executors/python/wasm/engine", "executors/python/wasm/place",
+		"executors", "executors/conn", "executors/python/guest", "executors/python/start", "executors/python/wasm/engine", "executors/python/wasm/place",
 		"executors/python/wasm/start", "executors/seal", "profiles",
 	},
 
@@ -150,7 +151,7 @@ var layers = map[string][]string{
 	"executors/shell/preflight": {"executors/shell/script", "executors/shell/static", "profiles", "profiles/command", "profiles/launch", "profiles/words"},
 	"executors/shell":           {"executors", "executors/pool", "executors/shell/refusal", "executors/shell/start", "executors/streams", "profiles"},
 	"executors/shell/start":     {"executors", "profiles"},
-	"executors/shell/guest":     {"executors", "executors/shell/preflight", "executors/shell/refusal", "executors/shell/runner", "executors/shell/script", "executors/shell/start", "profiles", "profiles/words"},
+	"executors/shell/guest":     {"executors", "executors/conn", "executors/shell/preflight", "executors/shell/refusal", "executors/shell/runner", "executors/shell/script", "executors/shell/start", "profiles", "profiles/words"},
 	"executors/shell/builtin":   {},
 	"executors/shell/steps":     {},
 	"executors/shell/runner":    {"executors/shell/alike", "executors/shell/builtin", "executors/shell/script", "executors/shell/steps", "profiles", "profiles/command", "profiles/words"},
@@ -308,7 +309,7 @@ var owners = map[string][]string{
 	"code.dny.dev/ssrf":                     {"profiles/egress"},
 	"github.com/nlnwa/whatwg-url":           {"profiles/egress"},
 	"golang.org/x/time":                     {"cmd/ringd/internal/api/tokens"},
-	"golang.org/x/sys":                      {"rings/kernel", "executors/js/engine", "executors/js/guest", "executors/python/wasm/guest", "executors/seal", "executors/shell/guest", "cmd"},
+	"golang.org/x/sys":                      {"rings/kernel", "executors/conn", "executors/js/engine", "executors/seal", "executors/shell/guest", "cmd"},
 	"github.com/landlock-lsm/go-landlock":   {"rings/kernel"},
 	"mvdan.cc/sh":                           {"executors/shell"},
 	"github.com/open-policy-agent/opa":      {"compiler"},
@@ -328,7 +329,7 @@ var impure = []string{"os", "net", "net/http", "io/ioutil", "math/rand", "crypto
 
 // guestHalf lists packages that run inside a guest. They may not reach rings
 // or cmd, not even through another package.
-var guestHalf = []string{"executors/seal", "executors/python/wasm/guest", "executors/python/wasm/engine", "executors/python/wasm/files", "executors/js/guest", "executors/js/engine", "executors/shell/guest"}
+var guestHalf = []string{"executors/conn", "executors/seal", "executors/python/wasm/guest", "executors/python/wasm/engine", "executors/python/wasm/files", "executors/js/guest", "executors/js/engine", "executors/shell/guest"}
 
 // calls says where a call that hides a dependency is allowed: a package, a
 // file, or a path with /... for everything below it.

@@ -171,7 +171,9 @@ func want(t *testing.T, out executors.Outcome, state executors.State, rest strin
 func (x suite) value(t *testing.T) {
 	out := x.do(t, x.Programs.Two, &Host{})
 	want(t, out, executors.StateDone, "2")
-	if out.Usage.CPU <= 0 || out.Usage.Wall <= 0 || out.Attestation.Tier == "" || len(out.Attestation.Layers) == 0 {
+	// Nothing of its processor time: while a guest runs on another processor the kernel
+	// counts it to the last tick, and such a program is over within one.
+	if out.Usage.Wall <= 0 || out.Attestation.Tier == "" || len(out.Attestation.Layers) == 0 {
 		t.Errorf("usage or attestation is missing: %+v", out)
 	}
 	h := &Host{}
@@ -314,6 +316,9 @@ func (x suite) limits(t *testing.T) {
 				t.Fatal(err)
 			}
 			want(t, out, tt.state, tt.want)
+			if tt.name == "processor time" && out.Usage.CPU < 50*time.Millisecond {
+				t.Errorf("it used 100 ms, and %v are counted", out.Usage.CPU)
+			}
 			want(t, x.do(t, x.Programs.Two, &Host{}), executors.StateDone, "2")
 		})
 	}

@@ -1,7 +1,6 @@
 package js
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -119,7 +118,7 @@ func (e *Executor) startGuest(ctx context.Context, s spec, argv []string) (*gues
 	}
 	link, err := e.warmed(ctx, s, argv)
 	if err != nil {
-		return nil, unavailable(err)
+		return nil, refused(err)
 	}
 	if err := e.known(link.Ready(), slices.Equal(argv, e.cfg.Argv)); err != nil {
 		return nil, errors.Join(err, link.Close())
@@ -207,20 +206,13 @@ func (e *Executor) known(r executors.Ready, own bool) error {
 	return nil
 }
 
-// unavailable makes the denial of a guest that says it cannot run programs.
-func unavailable(err error) error {
-	var denial *profiles.Denial
+// refused makes the denial of a guest that says it cannot run programs.
+func refused(err error) error {
 	var u *executors.Unavailable
-	switch {
-	case errors.As(err, &denial):
-		return err // the launcher's
-	case !errors.As(err, &u):
-		return fmt.Errorf("start js guest: %w", err)
+	if errors.As(err, &u) && u.Fix == "" {
+		err = &executors.Unavailable{Text: u.Text, Fix: "make engine"}
 	}
-	return &profiles.Denial{Capability: "executor js", Decision: profiles.Decision{
-		Verdict: profiles.Deny, Code: profiles.CodeExecutorUnavailable, Reason: u.Text,
-		Instead: []string{cmp.Or(u.Fix, "make engine")},
-	}}
+	return executors.Refused(profiles.ExecutorJS, err)
 }
 
 // give keeps a guest after a clean end, or ends it.

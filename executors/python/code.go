@@ -115,5 +115,3 @@ func exchange(conn io.ReadWriter, text []byte) ([]byte, error) {
 	_, err := io.ReadFull(conn, code)
 	return code, err
 }
-
-func readFull(from io.Reader, buf []byte) (int, error) { return io.ReadFull(from, buf) }

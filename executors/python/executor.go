@@ -155,12 +155,12 @@ func (e *Executor) Run(ctx context.Context, r executors.Run, h executors.Host) (
 	if r.Resume != nil {
 		return e.goOn(ctx, r, h)
 	}
-	for range maxTries {
+	for try := range maxTries {
 		b, err := e.bind(ctx, r)
 		if err != nil {
 			return executors.Outcome{}, err
 		}
-		g, kept, err := e.blank.Take(ctx, b.spec, b.spec.fits)
+		g, kept, err := e.start(ctx, b.spec, try > 0)
 		if err != nil {
 			return executors.Outcome{}, err
 		}
@@ -174,6 +174,16 @@ func (e *Executor) Run(ctx context.Context, r executors.Run, h executors.Host) (
 
 // maxTries is how often a program is given another interpreter.
 const maxTries = 4
+
+// start returns an interpreter for one program. kept is true for one that has waited;
+// where one of those was none any more, the others are not tried.
+func (e *Executor) start(ctx context.Context, s spec, anew bool) (g *process, kept bool, err error) {
+	if !anew {
+		return e.blank.Take(ctx, s, s.fits)
+	}
+	g, err = e.blank.Launch(ctx, s)
+	return g, false, err
+}
 
 // begin runs a program in an interpreter that has seen none. over is false when the
 // program has not begun and another one may have it: this one was gone while it

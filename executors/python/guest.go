@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"time"
 
 	"github.com/ringd/ringd/executors"
@@ -64,7 +65,7 @@ func (e *Executor) specOf(ctx context.Context, a *profiles.Agent, revision strin
 	}
 	env, err := e.cfg.Environments.Of(ctx, a)
 	if err != nil {
-		return spec{}, refused(err)
+		return spec{}, executors.Refused(profiles.ExecutorPython, err)
 	}
 	digest, err := k.Digest()
 	if err != nil {
@@ -90,7 +91,7 @@ const capability = "executor python"
 func (e *Executor) launch(ctx context.Context, s spec) (*process, error) {
 	code, err := e.code.get(ctx, s, e.compile)
 	if err != nil {
-		return nil, refused(err)
+		return nil, executors.Refused(profiles.ExecutorPython, err)
 	}
 	settings, err := start.Hello(start.Settings{Sites: list(s.env.Sites), Preload: list(s.env.Preload)}, code)
 	if err != nil {
@@ -102,7 +103,7 @@ func (e *Executor) launch(ctx context.Context, s spec) (*process, error) {
 		Own: s.env.Own, Code: s.env.Code, List: s.env.List, Env: ofProcess(),
 	})
 	if err != nil {
-		return nil, refused(err)
+		return nil, executors.Refused(profiles.ExecutorPython, err)
 	}
 	std, ok := g.(executors.Streamer)
 	if !ok {
@@ -113,7 +114,7 @@ func (e *Executor) launch(ctx context.Context, s spec) (*process, error) {
 	link, err := executors.Dial(ctx, executors.LinkConfig{Go: e.cfg.Go, Now: e.cfg.Now}, &streams.Counted{Guest: leaves},
 		executors.Hello{Version: executors.ProtocolVersion, Settings: settings})
 	if err != nil {
-		return nil, errors.Join(refused(err), said(ctx, g), streams.Close(g))
+		return nil, errors.Join(executors.Refused(profiles.ExecutorPython, err), said(ctx, g), streams.Close(g))
 	}
 	if r := link.Ready(); r.Executor != profiles.ExecutorPython || !s.env.Speaks(r.Digest) {
 		return nil, errors.Join(fmt.Errorf("start python guest: %q with engine %q answered, not %q", r.Executor, r.Digest, s.env.EngineOf()),
@@ -149,7 +150,7 @@ func said(ctx context.Context, g executors.Guest) error {
 	}
 	exit := streams.Ended(ctx, std)
 	buf := make([]byte, maxSaid)
-	n, _ := readFull(std.Stderr(), buf)
+	n, _ := io.ReadFull(std.Stderr(), buf)
 	switch {
 	case n > 0:
 		return fmt.Errorf("the interpreter said: %q", buf[:n])
@@ -160,23 +161,6 @@ func said(ctx context.Context, g executors.Guest) error {
 	default:
 		return nil
 	}
-}
-
-// refused makes the denial of a host that cannot run programs.
-func refused(err error) error {
-	var denial *profiles.Denial
-	var u *executors.Unavailable
-	switch {
-	case errors.As(err, &denial):
-		return err // the launcher's
-	case !errors.As(err, &u):
-		return fmt.Errorf("start python guest: %w", err)
-	}
-	d := profiles.Decision{Verdict: profiles.Deny, Code: profiles.CodeExecutorUnavailable, Reason: u.Text}
-	if u.Fix != "" {
-		d.Instead = []string{u.Fix}
-	}
-	return &profiles.Denial{Capability: capability, Decision: d}
 }
 
 // end ends a guest that nobody waits for. Kill's error is a process that does not

@@ -216,6 +216,25 @@ func TestGoneWhileItWaited(t *testing.T) {
 	}
 }
 
+// TestAllGoneWhileTheyWaited: however many of those that waited are none any more, the
+// program has one of its own.
+func TestAllGoneWhileTheyWaited(t *testing.T) {
+	l := &kept{Launcher: launcher(t, nil)}
+	const many = 5
+	e := executorOver(t, l, func(c *python.Config) { c.Blank, c.Most = many, many })
+	for range many {
+		if err := e.Warm(t.Context(), agent(), "sha256:1"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := l.kill(); err != nil {
+		t.Fatal(err)
+	}
+	if o := play(t, e, run(agent(), "1")); o.State != executors.StateDone {
+		t.Error(brief(o))
+	}
+}
+
 // TestClose: programs under way end with their contexts, and Close waits for them.
 func TestClose(t *testing.T) {
 	l := launcher(t, nil)

@@ -263,6 +263,9 @@ func (e *Executor) goOn(ctx context.Context, r executors.Run, h executors.Host) 
 	if !r.Resume.Session {
 		return executors.Outcome{}, fmt.Errorf("resume run %s: %w: a python program is not written down while it waits", r.ID, executors.ErrSnapshot)
 	}
+	if _, err := e.bind(ctx, r); err != nil {
+		return executors.Outcome{}, err // what no interpreter could do ends no session
+	}
 	g, err := e.take(ctx, r)
 	if err != nil {
 		return executors.Outcome{}, fmt.Errorf("start run %s: %w", r.ID, err)

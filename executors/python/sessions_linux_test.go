@@ -168,19 +168,21 @@ func TestSessionComputes(t *testing.T) {
 	}
 }
 
-// kept keeps the guest that was launched last.
+// kept keeps the guests that were launched.
 type kept struct {
 	executors.Launcher
 
-	mu   sync.Mutex
-	last executors.Guest
+	mu  sync.Mutex
+	all []executors.Guest
 }
 
 func (k *kept) Launch(ctx context.Context, s executors.Spec) (executors.Guest, error) {
 	g, err := k.Launcher.Launch(ctx, s)
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	k.last = g
+	if err == nil {
+		k.all = append(k.all, g)
+	}
 	return g, err
 }
 
@@ -235,9 +237,28 @@ func TestSessionNotGrantedAnyMore(t *testing.T) {
 	}
 }
 
-// kill ends it as anybody may on the host.
+// kill ends them as anybody may on the host.
 func (k *kept) kill() error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
-	return k.last.Kill()
+	var err error
+	for _, g := range k.all {
+		err = errors.Join(err, g.Kill())
+	}
+	return err
+}
+
+// A run that no interpreter could serve does not cost its session.
+func TestSessionWrongRun(t *testing.T) {
+	e := executor(t, nil)
+	a := agent()
+	first := begin(t, e, a, "x = 1")
+	wrong := from(first, a, "x")
+	wrong.Program.Language = "js"
+	if _, err := e.Run(t.Context(), wrong, &echo{}); err == nil {
+		t.Error("a program of another language ran")
+	}
+	if o := play(t, e, from(first, a, "x")); string(o.Value) != "1" {
+		t.Error(brief(o))
+	}
 }

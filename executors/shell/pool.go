@@ -42,11 +42,11 @@ func (e *Executor) launch(ctx context.Context, s spec) (*guest, error) {
 		Env: []string{"GOMAXPROCS=2", "GOTRACEBACK=none", "MALLOC_ARENA_MAX=1"},
 	})
 	if err != nil {
-		return nil, refused(err)
+		return nil, executors.Refused(profiles.ExecutorShell, err)
 	}
 	link, err := executors.Dial(ctx, executors.LinkConfig{Go: e.cfg.Go, Now: e.cfg.Now}, &streams.Counted{Guest: g}, executors.Hello{Version: executors.ProtocolVersion})
 	if err != nil {
-		return nil, errors.Join(refused(err), streams.Close(g))
+		return nil, errors.Join(executors.Refused(profiles.ExecutorShell, err), streams.Close(g))
 	}
 	if r := link.Ready(); r.Executor != profiles.ExecutorShell || r.Digest != start.Engine {
 		return nil, errors.Join(fmt.Errorf("start shell guest: %q with engine %q answered", r.Executor, r.Digest), link.Close(), streams.Close(g))
@@ -55,23 +55,6 @@ func (e *Executor) launch(ctx context.Context, s spec) (*guest, error) {
 		return nil, errors.Join(errors.New("start shell guest: it has no streams"), link.Close())
 	}
 	return &guest{link: link, process: g, spec: s}, nil
-}
-
-// refused makes the denial of a guest that says it cannot run scripts.
-func refused(err error) error {
-	var denial *profiles.Denial
-	var u *executors.Unavailable
-	switch {
-	case errors.As(err, &denial):
-		return err // the launcher's
-	case !errors.As(err, &u):
-		return fmt.Errorf("start shell guest: %w", err)
-	}
-	d := profiles.Decision{Verdict: profiles.Deny, Code: profiles.CodeExecutorUnavailable, Reason: u.Text}
-	if u.Fix != "" {
-		d.Instead = []string{u.Fix}
-	}
-	return &profiles.Denial{Capability: "executor shell", Decision: d}
 }
 
 // drop ends a guest that nobody waits for. Kill's error is a process that does

@@ -186,16 +186,19 @@ func (o *Output) Print(level string, b []byte) {
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if fits := int(min(int64(len(b)), o.left)); fits < len(b) {
-		o.dropped += int64(len(b) - fits)
-		b = b[:wholeOf(b[:fits])]
-		if !o.cut {
-			o.cut = true
-			o.cfg.Over()
-		}
+	if o.cut { // nothing is handed on behind a gap
+		o.dropped += int64(len(b))
+		return
+	}
+	if int64(len(b)) > o.left {
+		whole := wholeOf(b[:o.left])
+		o.dropped += int64(len(b) - whole)
+		b = b[:whole]
+		o.cut = true
+		o.cfg.Over()
 	}
 	o.left -= int64(len(b))
-	if len(b) == 0 || o.cut && o.left < 0 {
+	if len(b) == 0 {
 		return
 	}
 	e := executors.ConsoleEntry{

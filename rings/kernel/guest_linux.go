@@ -193,7 +193,8 @@ func (g *guest) CPU() (time.Duration, error) {
 		return g.cpu, nil
 	}
 	// The clock of a process, as clock_getcpuclockid(3) makes it; the 2 is the
-	// scheduler's count.
+	// scheduler's count. Of a thread that runs on another processor right now it has
+	// what was counted at the last tick, some milliseconds ago.
 	var t unix.Timespec
 	err := unix.ClockGettime(int32(^g.process.Pid)<<3|2, &t)
 	if errors.Is(err, syscall.EINVAL) {

@@ -15,11 +15,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"runtime/debug"
 	"time"
 
 	"github.com/ringd/ringd/executors"
+	"github.com/ringd/ringd/executors/conn"
 	"github.com/ringd/ringd/executors/js/engine"
 	"github.com/ringd/ringd/executors/js/start"
 	"github.com/ringd/ringd/executors/seal"
@@ -30,9 +30,6 @@ import (
 type Config struct {
 	Now func() time.Time // wall clock; Date reads it too
 }
-
-// descriptor is the connection that the launcher leaves open.
-const descriptor = 3
 
 // Exit codes of Main.
 const (
@@ -45,11 +42,10 @@ const (
 func Main(ctx context.Context, c Config) int {
 	debug.SetGCPercent(-1)      // until prepare has collected
 	debug.SetMaxStack(64 << 20) // a hostile text must not recurse the translator for long
-	file := os.NewFile(descriptor, "host")
-	if c.Now == nil || file == nil {
+	if c.Now == nil {
 		return exitFault
 	}
-	p := &process{now: c.Now, s: executors.NewStream(conn{file, descriptor}, executors.GuestSide)}
+	p := &process{now: c.Now, s: executors.NewStream(conn.Open(), executors.GuestSide)}
 	if err := p.serve(ctx); err != nil {
 		return exitFault
 	}

@@ -57,7 +57,7 @@ func end(g *process) { _ = g.link.Close() }
 func (e *Executor) launch(ctx context.Context, s spec) (*process, error) {
 	link, err := e.warmed(ctx, s)
 	if err != nil {
-		return nil, unavailable(err)
+		return nil, refused(err)
 	}
 	if r := link.Ready(); r.Executor != profiles.ExecutorPython || r.Digest == "" {
 		return nil, errors.Join(fmt.Errorf("start python guest: %q with engine %q answered", r.Executor, r.Digest), link.Close())
@@ -143,21 +143,10 @@ func (e *Executor) greet(ctx context.Context, g executors.Guest, settings start.
 		executors.Hello{Version: executors.ProtocolVersion, Settings: b})
 }
 
-// unavailable makes the denial of a guest that says it cannot run programs.
-func unavailable(err error) error {
-	var denial *profiles.Denial
-	var u *executors.Unavailable
-	switch {
-	case errors.As(err, &denial):
-		return err // the launcher's
-	case errors.Is(err, place.ErrAbsent), errors.Is(err, place.ErrOther):
-		u = &executors.Unavailable{Text: err.Error(), Fix: place.Remedy}
-	case !errors.As(err, &u):
-		return fmt.Errorf("start python guest: %w", err)
+// refused makes the denial of a start whose engine is missing or another.
+func refused(err error) error {
+	if errors.Is(err, place.ErrAbsent) || errors.Is(err, place.ErrOther) {
+		err = &executors.Unavailable{Text: err.Error(), Fix: place.Remedy}
 	}
-	d := profiles.Decision{Verdict: profiles.Deny, Code: profiles.CodeExecutorUnavailable, Reason: u.Text}
-	if u.Fix != "" {
-		d.Instead = []string{u.Fix}
-	}
-	return &profiles.Denial{Capability: capability, Decision: d}
+	return executors.Refused(profiles.ExecutorPython, err)
 }

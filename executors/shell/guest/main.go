@@ -25,6 +25,7 @@ import (
 	"time"
 
 	"github.com/ringd/ringd/executors"
+	"github.com/ringd/ringd/executors/conn"
 	"github.com/ringd/ringd/executors/shell/start"
 	"github.com/ringd/ringd/profiles"
 )
@@ -35,9 +36,6 @@ type Config struct {
 	Go  func(func())     // goroutines, which end with the process
 	Env []string         // of the process: where its network leads through
 }
-
-// descriptor is the connection that the launcher leaves open.
-const descriptor = 3
 
 // Exit codes of Main.
 const (
@@ -54,11 +52,7 @@ func Main(ctx context.Context, c Config) int {
 		return exitFault
 	}
 	why := seal()
-	file := os.NewFile(descriptor, "host")
-	if file == nil {
-		return exitFault
-	}
-	p := &process{cfg: c, s: executors.NewStream(conn{file, descriptor}, executors.GuestSide)}
+	p := &process{cfg: c, s: executors.NewStream(conn.Open(), executors.GuestSide)}
 	if err := p.serve(ctx, why); err != nil {
 		return exitFault
 	}

@@ -11,13 +11,15 @@ import (
 	"syscall"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/ringd/ringd/executors/conn"
 )
 
 // seal keeps what a script starts away from this process: none inherits its
 // connection, and none can look into its memory or change it, although they are
 // of the same user.
 func seal() error {
-	unix.CloseOnExec(descriptor)
+	unix.CloseOnExec(conn.Descriptor)
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
 		return fmt.Errorf("close this process to the programs of a script: %w", err)
 	}

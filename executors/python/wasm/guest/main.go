@@ -16,13 +16,13 @@ import (
 	_ "embed" // device.py and loop.py
 	"errors"
 	"fmt"
-	"os"
 	"runtime"
 	"runtime/debug"
 	"strings"
 	"time"
 
 	"github.com/ringd/ringd/executors"
+	"github.com/ringd/ringd/executors/conn"
 	pythonguest "github.com/ringd/ringd/executors/python/guest"
 	"github.com/ringd/ringd/executors/python/wasm/engine"
 	"github.com/ringd/ringd/executors/python/wasm/place"
@@ -49,9 +49,6 @@ func launcher() string {
 	return opens + strings.ReplaceAll(pythonguest.Launcher, "posix.read(3,", "posix.read(device,")
 }
 
-// descriptor is the connection that the launcher leaves open.
-const descriptor = 3
-
 // Exit codes of Main.
 const (
 	exitDone  = 0
@@ -62,11 +59,10 @@ const (
 // process. It must run alone in its process.
 func Main(ctx context.Context, c Config) int {
 	debug.SetGCPercent(-1) // until prepare has collected
-	file := os.NewFile(descriptor, "host")
-	if c.Now == nil || c.Sleep == nil || file == nil {
+	if c.Now == nil || c.Sleep == nil {
 		return exitFault
 	}
-	p := &process{cfg: c, s: executors.NewStream(conn{file, descriptor}, executors.GuestSide)}
+	p := &process{cfg: c, s: executors.NewStream(conn.Open(), executors.GuestSide)}
 	if err := p.serve(ctx); err != nil {
 		return exitFault
 	}

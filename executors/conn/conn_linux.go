@@ -1,9 +1,8 @@
-package guest
+package conn
 
 import (
 	"errors"
 	"io"
-	"os"
 
 	"golang.org/x/sys/unix"
 )
@@ -11,15 +10,8 @@ import (
 // looks is how often Watch looks before it gives up: some 50 microseconds.
 const looks = 150
 
-// conn is the connection to the host. Its descriptor blocks, since a guest has
-// nothing else to do.
-type conn struct {
-	*os.File
-	descriptor int
-}
-
 // Watch implements executors.Watcher.
-func (c conn) Watch(p []byte) (n int, ok bool, err error) {
+func (c Conn) Watch(p []byte) (n int, ok bool, err error) {
 	for range looks {
 		n, _, err = unix.Recvfrom(c.descriptor, p, unix.MSG_DONTWAIT)
 		switch {

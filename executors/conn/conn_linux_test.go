@@ -1,9 +1,8 @@
-package guest // conn is not exported
+package conn // a connection on another descriptor is not exported
 
 import (
 	"errors"
 	"io"
-	"os"
 	"testing"
 
 	"golang.org/x/sys/unix"
@@ -27,7 +26,7 @@ func TestWatch(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			c := conn{File: os.NewFile(uintptr(fds[0]), "host"), descriptor: fds[0]}
+			c := of(fds[0])
 			defer func() { _, _ = c.Close(), unix.Close(fds[1]) }()
 			if err := tt.begin(fds[1]); err != nil {
 				t.Fatal(err)
