@@ -80,8 +80,10 @@ func (p *program) examine(ctx context.Context, state string) render.Health {
 	h := render.Health{Enforceable: true}
 	h.Add(p.examineCompiler(ctx))
 	p.probe(ctx, &h)
-	h.Add(p.examineInterpreter(ctx))
-	h.Add(p.examineWasm())
+	interpreter, engine := p.examineInterpreter(ctx), p.examineWasm()
+	doctor.Python(&h, interpreter, engine)
+	h.Add(interpreter)
+	h.Add(engine)
 	if dir := cmp.Or(state, p.Env.State); dir != "" {
 		h.Add(cli.StateLayer(dir, state != ""))
 	}
@@ -91,7 +93,11 @@ func (p *program) examine(ctx context.Context, state string) render.Health {
 // examineWasm looks at the second engine of Python, which no policy has to ask for.
 func (p *program) examineWasm() render.Layer {
 	l := render.Layer{Name: "python_wasm", State: render.LayerEnforced, Reason: "CPython " + place.Version + " in WebAssembly, for policies with tier: wasm"}
-	if err := place.Check(p.wasmDir()); err != nil {
+	err := place.Check(p.wasmDir())
+	if errors.Is(err, place.ErrAbsent) {
+		err = place.ErrAbsent // where it might have been, the remedy says: a path is not to be folded
+	}
+	if err != nil {
 		l.State, l.Reason, l.Fix = render.LayerUnavailable, err.Error(), place.Remedy
 	}
 	return l

@@ -57,7 +57,7 @@ func Examine(ctx context.Context, c Config, h *render.Health) {
 	}
 	h.Tier, h.Kernel, h.Container = string(around.Tier), found.Facts.Release, found.Facts.Container
 	h.LandlockABI = max(around.LandlockABI, found.Facts.LandlockABI)
-	h.Executors = executorsOf(around.Tier, err)
+	h.Executors = executorsOf(around.Tier, err, c.Kernel.Attestation(ctx, profiles.ExecutorPython).Tier, found.Failed)
 	h.Add(engine)
 	for _, l := range found.Layers {
 		if l.Name == order.LayerEgress && found.Stands {
@@ -93,19 +93,57 @@ func (c Config) egress(ctx context.Context) render.Layer {
 	return out
 }
 
-// executorsOf says which tiers a policy may ask for.
-func executorsOf(js profiles.Tier, err error) []render.Executor {
+// executorsOf says which tiers a policy may ask for. Interpreters of the host run
+// behind the kernel ring or not at all.
+func executorsOf(js profiles.Tier, err error, ring profiles.Tier, failed string) []render.Executor {
 	out := []render.Executor{{Name: profiles.ExecutorJS, MinTiers: []string{}}}
-	for _, t := range []profiles.Tier{profiles.TierProcess, profiles.TierWasm, profiles.TierOS} {
-		if err == nil && executors.Satisfies(js, t) {
-			out[0].MinTiers = append(out[0].MinTiers, string(t))
-		}
-	}
 	if err != nil {
 		out[0].Reason = "no guest can be started"
+	} else {
+		out[0].MinTiers = tiers(js)
 	}
 	for _, name := range []string{profiles.ExecutorPython, profiles.ExecutorShell} {
-		out = append(out, render.Executor{Name: name, MinTiers: []string{}, Reason: "this version has no such executor"})
+		e := render.Executor{Name: name, MinTiers: []string{}, Reason: "no guest can be started"}
+		switch {
+		case executors.Satisfies(ring, profiles.TierOS):
+			e.MinTiers, e.Reason = tiers(ring), ""
+		case failed != "":
+			e.Reason = "it needs every layer of the kernel ring, and " + failed + " failed"
+		}
+		out = append(out, e)
+	}
+	return out
+}
+
+// Python says what becomes of Python where the host has no interpreter for it, or no
+// ring around one: its second engine runs wherever JavaScript does.
+func Python(h *render.Health, interpreter, engine render.Layer) {
+	var js []string
+	for i := range h.Executors {
+		switch e := &h.Executors[i]; {
+		case e.Name == profiles.ExecutorJS:
+			js = e.MinTiers
+		case e.Name != profiles.ExecutorPython:
+		case len(e.MinTiers) > 0 && interpreter.State == render.LayerEnforced:
+		case engine.State == render.LayerEnforced && len(js) > 0:
+			why := e.Reason
+			if why == "" {
+				why = "no interpreter of this host will do (layer python)"
+			}
+			e.MinTiers, e.Reason = js, "with tier: wasm alone: "+why
+		case len(e.MinTiers) > 0:
+			e.MinTiers, e.Reason = []string{}, "no interpreter of this host will do (layer python)"
+		}
+	}
+}
+
+// tiers are those that a guest of tier have satisfies.
+func tiers(have profiles.Tier) []string {
+	out := []string{}
+	for _, t := range []profiles.Tier{profiles.TierProcess, profiles.TierWasm, profiles.TierOS} {
+		if executors.Satisfies(have, t) {
+			out = append(out, string(t))
+		}
 	}
 	return out
 }

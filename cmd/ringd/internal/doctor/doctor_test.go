@@ -82,16 +82,17 @@ func TestExamine(t *testing.T) {
 		tiers       []string
 		want        []string // on the page
 	}{
-		{"every layer", fakeKernel{report: order.Report{Layers: everything(), ABI: 7}}, all, nil, true, "os-sandbox", []string{"process", "wasm", "os-sandbox"},
-			[]string{"strongest tier: os-sandbox\nkernel: 6.8.0-45-generic, Landlock version 7\n  js           minTier process, wasm, os-sandbox\n", "  seal          enforced     a JavaScript guest gave up"}},
+		{"every layer", fakeKernel{report: order.Report{Layers: everything(), ABI: 7}, around: all}, all, nil, true, "os-sandbox", []string{"process", "wasm", "os-sandbox"},
+			[]string{"strongest tier: os-sandbox\nkernel: 6.8.0-45-generic, Landlock version 7\n  js           minTier process, wasm, os-sandbox\n",
+				"  python       minTier process, wasm, os-sandbox\n  shell        minTier process, wasm, os-sandbox\n", "  seal          enforced     a JavaScript guest gave up"}},
 		{"some layers", fakeKernel{report: order.Report{Layers: everything(), ABI: 7}, unseen: errors.New("the log is off: turn it on")}, mixed, nil, true, "os-sandbox", []string{"process", "wasm", "os-sandbox"},
 			[]string{"violations    best-effort  refused system calls", "fix: the log is off: turn it on", "cgroups       unavailable  not around a JavaScript guest"}},
 		{"Ubuntu", fakeKernel{report: refused, around: plain()}, plain(), nil, true, "wasm", []string{"process", "wasm"},
-			[]string{"* rlimits       enforced", "  namespaces    unavailable  clone: operation not permitted: AppArmor keeps user\n", "minTier os-sandbox is refused\n",
+			[]string{"  js           minTier process, wasm\n  python       nothing runs: it needs every layer of the kernel ring, and\n               namespaces failed\n", "* rlimits       enforced", "  namespaces    unavailable  clone: operation not permitted: AppArmor keeps user\n", "minTier os-sandbox is refused\n",
 				"\n  fix: ringd doctor --apparmor | sudo tee /etc/apparmor.d/ringd &&\n       sudo apparmor_parser -r /etc/apparmor.d/ringd\n",
 				"  seccomp       unavailable  not in use, since the layer namespaces failed"}},
 		{"a lie", fakeKernel{report: order.Report{Failed: order.LayerLimits, Kind: order.KindLies, Layers: everything()}}, executors.Attestation{}, errors.New("refused"), false, "", nil,
-			[]string{"strongest tier: none: nothing runs", "  js           nothing runs: no guest can be started", "* rlimits       unavailable  the host says that it gave",
+			[]string{"strongest tier: none: nothing runs", "  js           nothing runs: no guest can be started\n  python       nothing runs: it needs every layer", "* rlimits       unavailable  the host says that it gave",
 				"run no untrusted code on this host", "* engine        unavailable  refused"}},
 		{"no network for guests", fakeKernel{report: order.Report{Layers: everything(), ABI: 7},
 			reach: &order.Report{Failed: order.LayerEgress, Kind: order.KindMissing, Step: "RTM_NEWROUTE", Errno: int(syscall.EPERM)}}, all, nil, true, "os-sandbox", []string{"process", "wasm", "os-sandbox"},
@@ -129,6 +130,39 @@ func TestExamine(t *testing.T) {
 				if l.State == "" || l.Reason == "" {
 					t.Errorf("says nothing: %+v", l)
 				}
+			}
+		})
+	}
+}
+
+// The interpreter that a host lacks is no layer of the ring: shell goes on without it.
+func TestPythonOfHost(t *testing.T) {
+	all, few, none := []string{"process", "wasm", "os-sandbox"}, []string{"process", "wasm"}, []string{}
+	there, gone := render.Layer{State: render.LayerEnforced}, render.Layer{State: render.LayerUnavailable}
+	for _, tt := range []struct {
+		name                string
+		js, ring            []string
+		interpreter, engine render.Layer
+		want                render.Executor
+	}{
+		{"both", all, all, there, there, render.Executor{MinTiers: all}},
+		{"no engine", all, all, there, gone, render.Executor{MinTiers: all}},
+		{"no interpreter", all, all, gone, gone, render.Executor{MinTiers: none, Reason: "no interpreter of this host will do (layer python)"}},
+		{"the engine alone", all, all, gone, there, render.Executor{MinTiers: all, Reason: "with tier: wasm alone: no interpreter of this host will do (layer python)"}},
+		{"no ring", few, none, there, there, render.Executor{MinTiers: few, Reason: "with tier: wasm alone: no ring"}},
+		{"no ring, no engine", few, none, there, gone, render.Executor{MinTiers: none, Reason: "no ring"}},
+		{"nothing", none, none, there, there, render.Executor{MinTiers: none, Reason: "no ring"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			why := ""
+			if len(tt.ring) == 0 {
+				why = "no ring"
+			}
+			h := render.Health{Executors: []render.Executor{{Name: "js", MinTiers: tt.js}, {Name: "python", MinTiers: tt.ring, Reason: why}, {Name: "shell", MinTiers: tt.ring}}}
+			doctor.Python(&h, tt.interpreter, tt.engine)
+			tt.want.Name = "python"
+			if d := cmp.Diff([]render.Executor{{Name: "js", MinTiers: tt.js}, tt.want, {Name: "shell", MinTiers: tt.ring}}, h.Executors); d != "" {
+				t.Error(d)
 			}
 		})
 	}

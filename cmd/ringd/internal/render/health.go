@@ -24,8 +24,8 @@ type Layer struct {
 // Executor is what one executor can give on this host.
 type Executor struct {
 	Name     string   `json:"name"`
-	MinTiers []string `json:"min_tiers"` // those that a policy may ask for
-	Reason   string   `json:"reason,omitempty"`
+	MinTiers []string `json:"min_tiers"`        // those that a policy may ask for
+	Reason   string   `json:"reason,omitempty"` // nothing runs, or not all does
 }
 
 // Health is what this host can enforce.
@@ -71,8 +71,11 @@ func (p Page) Health(h Health) {
 	}
 	for _, e := range h.Executors {
 		can := "minTier " + strings.Join(e.MinTiers, ", ")
-		if len(e.MinTiers) == 0 {
+		switch {
+		case len(e.MinTiers) == 0:
 			can = "nothing runs: " + e.Reason
+		case e.Reason != "":
+			can += "; " + e.Reason
 		}
 		for i, l := range fold(Clean(can), width-2-nameColumn) {
 			fmt.Fprintf(p.W, "  %-*s%s\n", nameColumn, map[bool]string{true: e.Name}[i == 0], l)
