@@ -213,6 +213,12 @@ func TestLinkHostileGuest(t *testing.T) {
 			_ = s.Send(executors.Result{End: executors.End{State: executors.StateDenied, Error: &executors.ProgramError{},
 				Denials: []profiles.Decision{{Verdict: profiles.Allow}}}})
 		}, "a denial that is none"},
+		{"text that is none", func(s *executors.Stream) {
+			_ = s.Send(executors.Result{End: executors.End{State: executors.StateDone, Repr: true}, Value: []byte("1")})
+		}, "not text"},
+		{"text of what failed", func(s *executors.Stream) {
+			_ = s.Send(executors.Result{End: executors.End{State: executors.StateFailed, Repr: true, Error: &executors.ProgramError{}}})
+		}, "not text"},
 		{"negative figures", func(s *executors.Stream) {
 			_ = s.Send(executors.Result{End: executors.End{State: executors.StateDone, PeakBytes: -1}, Value: []byte("1")})
 		}, "negative"},

@@ -57,8 +57,13 @@ func (r *linkRun) result(m Result) error {
 	if m.ExitCode < 0 || m.ExitCode > maxExit {
 		return fmt.Errorf("%w: result: exit code %d", ErrProtocol, m.ExitCode)
 	}
-	if m.PeakBytes < 0 || m.Dropped < 0 {
+	switch {
+	case m.PeakBytes < 0, m.Dropped < 0:
 		return fmt.Errorf("%w: result: a negative figure", ErrProtocol)
+	case m.Dropped > 0 && r.work.OutputBytes == 0:
+		return fmt.Errorf("%w: result: output dropped of a guest that says no lines", ErrProtocol)
+	case m.Repr && (m.State != StateDone || m.Value[0] != '"'):
+		return fmt.Errorf("%w: result: what shows a value is not text", ErrProtocol)
 	}
 	r.said = m
 	return nil
@@ -80,7 +85,7 @@ func (r *linkRun) outcome(c cause) Outcome {
 	switch c {
 	case causeNone:
 		out.State, out.Error, out.Value = r.said.State, r.said.Error, r.said.Value
-		out.Dropped, out.Denials, out.ExitCode = r.said.Dropped, r.said.Denials, r.said.ExitCode
+		out.Dropped, out.Denials, out.ExitCode = r.said.Dropped, reported(r.said.Denials), r.said.ExitCode
 		out.Imports, out.Repr = r.said.Imports, r.said.Repr
 		if out.State != StateDone {
 			out.Value = nil

@@ -238,9 +238,8 @@ func (e *Executor) bind(ctx context.Context, r executors.Run) (bound, error) {
 	}
 	b.work = executors.Work{
 		Options: text, Source: []byte(r.Program.Source), Holds: true,
-		Budget: executors.Budget{
-			CPU: millis(r.Limits.CPUMillis), Wall: millis(r.Limits.WallMillis), OutputBytes: *r.Limits.OutputBytes, ResultBytes: *r.Limits.ResultBytes,
-		},
+		// It says no line: what a program prints comes by its streams, which are counted there.
+		Budget: executors.Budget{CPU: millis(r.Limits.CPUMillis), Wall: millis(r.Limits.WallMillis), ResultBytes: *r.Limits.ResultBytes},
 	}
 	return b, nil
 }

@@ -175,7 +175,7 @@ func broken(o executors.Outcome, exit ending, err error) executors.Outcome {
 		o.Error.Message = fmt.Sprintf("the program has taken the %d bytes of memory that it may, and more, and its interpreter ended", exit.memory)
 	case exit.Signal == signalKill:
 		o.ExitCode, o.Error.Name = exitKilled, "Killed"
-		o.Error.Message = "the interpreter was ended by signal 9: it took more memory than all of its processes may have, or killed itself"
+		o.Error.Message = "the interpreter was ended by signal 9: it took more memory than all of its processes may have, killed itself, or closed its connection"
 	case exit.Signal != 0:
 		o.ExitCode, o.Error.Name = exitSignal+exit.Signal, "Crashed"
 		o.Error.Message = fmt.Sprintf("the interpreter was ended by signal %d: a library broke it, or it was told to", exit.Signal)

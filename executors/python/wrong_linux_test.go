@@ -6,6 +6,7 @@ import (
 	"io"
 	"net"
 	"os"
+	"reflect"
 	"strings"
 	"sync"
 	"testing"
@@ -158,6 +159,23 @@ func TestWrongGuest(t *testing.T) {
 			bad.Denials = []profiles.Decision{{Verdict: profiles.Allow, Code: "allowed"}}
 			_ = s.Send(bad)
 		}},
+		"a line of a console": {false, func(s *executors.Stream, _ net.Conn) {
+			begins(s)
+			_ = s.Send(executors.Line{Level: "warn", Text: "ringd: all is well"})
+			_ = s.Send(done)
+		}},
+		"output that was dropped": {false, func(s *executors.Stream, _ net.Conn) {
+			begins(s)
+			bad := done
+			bad.Dropped = 7
+			_ = s.Send(bad)
+		}},
+		"text that is none": {false, func(s *executors.Stream, _ net.Conn) {
+			begins(s)
+			bad := done
+			bad.Repr = true
+			_ = s.Send(bad)
+		}},
 		"a call out of order": {false, func(s *executors.Stream, _ net.Conn) {
 			begins(s)
 			_ = s.Send(executors.Ask{Call: 9, Bridge: "echo", Args: []byte("[]")})
@@ -198,6 +216,27 @@ func TestWrongGuest(t *testing.T) {
 		o, err := e.Run(t.Context(), r, &echo{})
 		if err != nil || o.State != executors.StateDone || o.Snapshot != nil || !strings.Contains(o.Unkept, "behind the end") {
 			t.Error(err, brief(o))
+		}
+	})
+	t.Run("refusals that are made up", func(t *testing.T) {
+		e := lies(t, func(s *executors.Stream, _ net.Conn) {
+			if _, err := s.Read(); err != nil {
+				return
+			}
+			begins(s)
+			bad := done
+			bad.Denials = []profiles.Decision{{
+				Code: "\x1b[2J", Revision: "\x1b]0;x", Text: "\x1b]0;x", Dial: "10.0.0.1:1", Start: &profiles.Start{Path: "/bin/sh"},
+				Rule: &profiles.Rule{File: "\x1b[31m", Line: 1},
+			}, {Code: profiles.CodeImportDenied, Revision: "sha256:1", Rule: &profiles.Rule{File: "p.yaml", Line: 1}}}
+			_ = s.Send(bad)
+			_, _ = s.Read()
+		})
+		o := begin(t, e, agent(), "1")
+		want := []profiles.Decision{{Code: profiles.CodeGuestRefused, Text: "\uFFFD]0;x"},
+			{Code: profiles.CodeImportDenied, Revision: "sha256:1", Rule: &profiles.Rule{File: "p.yaml", Line: 1}}}
+		if !reflect.DeepEqual(o.Denials, want) {
+			t.Errorf("%+v", o.Denials)
 		}
 	})
 	t.Run("gone before it begins", func(t *testing.T) {

@@ -3,9 +3,7 @@ package shell
 import (
 	"context"
 	"encoding/json"
-	"strings"
 	"sync"
-	"unicode"
 
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/executors/shell/refusal"
@@ -59,8 +57,8 @@ const exitRefused = 126
 // correct makes the outcome of what a guest said, and of what it was told. said
 // takes what is to stand on the script's standard error.
 func (w *witness) correct(o executors.Outcome, r executors.Run, said func([]byte)) executors.Outcome {
-	for i, d := range o.Denials {
-		o.Denials[i] = plain(d, r.Revision)
+	for i := range o.Denials {
+		o.Denials[i].Revision = r.Revision // the guest asks, and knows none
 	}
 	_, no := w.refused()
 	if no == nil || o.State != executors.StateDone && o.State != executors.StateFailed {
@@ -71,47 +69,4 @@ func (w *witness) correct(o executors.Outcome, r executors.Run, said func([]byte
 	o.Unkept = "the script was refused something"
 	said([]byte(refusal.Text(*no, refusal.Place{Script: r.Program.Source, Begun: true, More: int(o.Usage.Calls["exec"])}) + "\n"))
 	return o
-}
-
-// Bounds of a refusal as a guest tells it.
-const (
-	maxCode = 64
-	maxText = 16 << 10
-	maxRule = 1 << 10
-)
-
-// plain is a refusal that a guest reports of what it did not ask about: a refusal
-// under the policy of its run, whatever else it says.
-func plain(d profiles.Decision, revision string) profiles.Decision {
-	d.Verdict, d.Start, d.Revision = profiles.Deny, nil, revision
-	if !isCode(d.Code) {
-		d.Code = profiles.CodeShellUnsettled
-	}
-	d.Text = printable(d.Text, maxText) // by its reason the host knows one of its own again
-	if r := d.Rule; r != nil && (len(r.File)+len(r.Path) > maxRule || r.Line < 0 || r.Column < 0 ||
-		r.File != printable(r.File, maxRule) || r.Path != printable(r.Path, maxRule)) {
-		d.Rule = nil
-	}
-	return d
-}
-
-// isCode tells whether a code looks like one.
-func isCode(c profiles.Code) bool {
-	if c == "" || len(c) > maxCode || c == profiles.CodeAllowed {
-		return false
-	}
-	return !strings.ContainsFunc(string(c), func(r rune) bool { return r != '.' && r != '_' && (r < 'a' || r > 'z') })
-}
-
-// printable is text that a terminal shows as it is.
-func printable(s string, most int) string {
-	if len(s) > most {
-		s = strings.ToValidUTF8(s[:most], "")
-	}
-	return strings.Map(func(r rune) rune {
-		if r == '\n' || r == '\t' || unicode.IsPrint(r) {
-			return r
-		}
-		return unicode.ReplacementChar
-	}, s)
 }

@@ -224,7 +224,7 @@ func TestForgedRefusals(t *testing.T) {
 		t.Fatalf("%v %s", err, brief(o))
 	}
 	want := []profiles.Decision{
-		{Code: profiles.CodeShellUnsettled, Revision: "sha256:1", Reason: "\x1b[2J", Text: "a\n\uFFFD]0;b"},
+		{Code: profiles.CodeGuestRefused, Revision: "sha256:1", Reason: "\x1b[2J", Text: "a\n\uFFFD]0;b"},
 		{Code: profiles.CodeExecNotGranted, Revision: "sha256:1", Reason: "no", Rule: &profiles.Rule{File: "policy.yaml", Line: 3}},
 	}
 	if diff := cmp.Diff(want, o.Denials); diff != "" {

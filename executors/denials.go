@@ -1,0 +1,61 @@
+package executors
+
+import (
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/ringd/ringd/profiles"
+)
+
+// Bounds of a refusal as a guest tells it.
+const (
+	maxCode     = 64
+	maxRevision = 128
+	maxText     = 16 << 10
+	maxRule     = 1 << 10
+)
+
+// reported are the refusals that a guest tells of, which the host did not decide:
+// refusals, whatever else they say, whose codes, rules and texts can be shown as they
+// are. A reason is left as it is: by it the host knows one of its own again.
+func reported(denials []profiles.Decision) []profiles.Decision {
+	out := slices.Clone(denials)
+	for i := range out {
+		d := &out[i]
+		d.Verdict, d.Start, d.Dial = profiles.Deny, nil, ""
+		if !isCode(d.Code) {
+			d.Code = profiles.CodeGuestRefused
+		}
+		if len(d.Revision) > maxRevision || strings.Trim(d.Revision, "abcdefghijklmnopqrstuvwxyz0123456789:") != "" {
+			d.Revision = ""
+		}
+		d.Text = printable(d.Text, maxText)
+		if r := d.Rule; r != nil && (len(r.File)+len(r.Path) > maxRule || r.Line < 0 || r.Column < 0 ||
+			r.File != printable(r.File, maxRule) || r.Path != printable(r.Path, maxRule)) {
+			d.Rule = nil
+		}
+	}
+	return out
+}
+
+// isCode tells whether a code looks like one of a refusal.
+func isCode(c profiles.Code) bool {
+	if c == "" || len(c) > maxCode || c == profiles.CodeAllowed {
+		return false
+	}
+	return !strings.ContainsFunc(string(c), func(r rune) bool { return r != '.' && r != '_' && (r < 'a' || r > 'z') })
+}
+
+// printable is text that a terminal shows as it is.
+func printable(s string, most int) string {
+	if len(s) > most {
+		s = strings.ToValidUTF8(s[:most], "")
+	}
+	return strings.Map(func(r rune) rune {
+		if r == '\n' || r == '\t' || unicode.IsPrint(r) {
+			return r
+		}
+		return unicode.ReplacementChar
+	}, s)
+}
