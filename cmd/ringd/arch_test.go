@@ -30,7 +30,7 @@ var layers = map[string][]string{
 		"executors", "profiles", "rings/kernel/attest", "rings/kernel/cgroup", "rings/kernel/conn", "rings/kernel/doors", "rings/kernel/egress", "rings/kernel/filter", "rings/kernel/host", "rings/kernel/image", "rings/kernel/limit", "rings/kernel/order",
 		"rings/kernel/spawn", "rings/kernel/view", "rings/kernel/watch",
 	},
-	"executors/js": {"executors", "executors/js/engine/kept", "executors/js/start", "profiles"},
+	"executors/js": {"executors", "executors/engines", "executors/js/start", "profiles"},
 
 	"rings/kernel/egress": {
 		"profiles", "profiles/egress", "profiles/egress/head", "profiles/egress/hello", "profiles/egress/names", "profiles/egress/request", "profiles/egress/socks",
@@ -106,6 +106,7 @@ var layers = map[string][]string{
 	"executors/executorstest":   {"executors", "profiles"},
 	"executors/pool":            {},
 	"executors/conn":            {},
+	"executors/engines":         {"executors", "executors/js/engine/kept"},
 	"executors/streams":         {"executors"},
 	"executors/js/engine":       {"executors/js/engine/meter", "executors/js/engine/value", "executors/js/engine/snapshot", "executors/js/engine/kept", "executors/js/engine/names", "executors/js/engine/prelude", "executors/js/engine/trace"},
 	"executors/js/engine/meter": {},
@@ -125,7 +126,7 @@ var layers = map[string][]string{
 	"executors/python/start":     {"profiles", "profiles/modules"},
 	"executors/python/translate": {"executors", "executors/python/start", "profiles"},
 	"executors/python/wasm": {
-		"executors", "executors/pool", "executors/js/engine/kept", "executors/python/start", "executors/python/translate",
+		"executors", "executors/engines", "executors/pool", "executors/python/start", "executors/python/translate",
 		"executors/python/wasm/place", "executors/python/wasm/start", "profiles",
 	},
 	"executors/python/wasm/place":  {},

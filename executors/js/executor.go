@@ -17,10 +17,10 @@ import (
 	"path"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	"github.com/ringd/ringd/executors"
+	"github.com/ringd/ringd/executors/engines"
 	"github.com/ringd/ringd/executors/js/start"
 	"github.com/ringd/ringd/profiles"
 )
@@ -62,8 +62,7 @@ type Executor struct {
 	cfg     Config
 	work    sync.WaitGroup // refills and runs
 	waiting chan struct{}  // bounds starts under way
-	filling chan struct{}  // held while the cache is filled
-	fills   atomic.Int64   // how often it was
+	cache   *engines.Cache
 
 	mu     sync.Mutex
 	closed bool
@@ -104,7 +103,7 @@ func New(cfg Config) (*Executor, error) {
 		cfg.Waiting = 2
 	}
 	cfg.Engines = maps.Clone(cfg.Engines)
-	return &Executor{cfg: cfg, waiting: make(chan struct{}, cfg.Waiting), filling: make(chan struct{}, 1), coming: map[int]context.CancelFunc{}}, nil
+	return &Executor{cfg: cfg, waiting: make(chan struct{}, cfg.Waiting), cache: engines.NewCache(cfg.CacheDir, cfg.Now), coming: map[int]context.CancelFunc{}}, nil
 }
 
 // Name is "js".

@@ -2,13 +2,13 @@ package js
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 	"time"
 
 	"github.com/ringd/ringd/executors"
+	"github.com/ringd/ringd/executors/engines"
 	"github.com/ringd/ringd/executors/js/start"
 	"github.com/ringd/ringd/profiles"
 )
@@ -116,7 +116,13 @@ func (e *Executor) startGuest(ctx context.Context, s spec, argv []string) (*gues
 	case <-ctx.Done():
 		return nil, fmt.Errorf("start js guest: %w", context.Cause(ctx))
 	}
-	link, err := e.warmed(ctx, s, argv)
+	link, err := e.cache.Start(ctx, engines.Starts{
+		Cold:  start.Cold,
+		Begin: func(ctx context.Context, cache string) (*executors.Link, error) { return e.begin(ctx, s, argv, cache) },
+		Fill: func(ctx context.Context, room, made string) (*executors.Link, error) {
+			return e.fill(ctx, s, argv, room, made)
+		},
+	})
 	if err != nil {
 		return nil, refused(err)
 	}
@@ -143,50 +149,23 @@ func (e *Executor) begin(ctx context.Context, s spec, argv []string, cache strin
 	if err != nil {
 		return nil, err
 	}
-	if !inRing(g) {
-		return e.greet(ctx, g, start.Settings{CacheDir: cache})
-	}
-	sealer, ok := g.(executors.Sealer)
-	if !ok {
-		return nil, errors.Join(errors.New("a guest of the kernel ring that is not to be sealed"), g.Kill(), g.Conn().Close())
-	}
-	// Beside the greeting: the guest is sealed before it says that it is ready.
-	within, cancel := context.WithCancel(ctx)
-	defer cancel()
-	sealed := make(chan error, 1)
-	e.cfg.Go(func() { sealed <- sealer.Sealed(within) })
-	link, err := e.greet(ctx, g, start.Settings{CacheDir: cache, Ring: true})
+	return engines.Dial(ctx, e.link(), g, start.Settings{CacheDir: cache, Ring: engines.InRing(g)})
+}
+
+// fill starts a guest that compiles into a folder of its own and runs no program.
+func (e *Executor) fill(ctx context.Context, s spec, argv []string, room, made string) (*executors.Link, error) {
+	g, err := e.cfg.Launcher.Launch(ctx, executors.Spec{
+		Executor: profiles.ExecutorJS, Argv: argv, MinTier: s.tier, Kernel: s.kernel, Room: room,
+		CPU: guestCPU, MemoryBytes: guestData, FileBytes: guestFiles,
+	})
 	if err != nil {
-		cancel()
-		<-sealed // says no more than err
 		return nil, err
 	}
-	// One that is ready has closed what it seals itself by.
-	late := time.AfterFunc(sealTime, cancel)
-	defer late.Stop()
-	if err := <-sealed; err != nil {
-		return nil, errors.Join(fmt.Errorf("it says that it is ready and is not sealed: %w", err), link.Close())
-	}
-	return link, nil
+	return engines.Greet(ctx, e.link(), g, start.Settings{CacheDir: made, Ring: true, Fill: true})
 }
 
-// sealTime is how long the launcher may take to see that a ready guest is sealed.
-const sealTime = 5 * time.Second
-
-// greet says what the guest is to be. On error the guest is gone.
-func (e *Executor) greet(ctx context.Context, g executors.Guest, settings start.Settings) (*executors.Link, error) {
-	b, err := json.Marshal(settings)
-	if err != nil {
-		return nil, errors.Join(err, g.Kill(), g.Conn().Close())
-	}
-	return executors.Dial(ctx, executors.LinkConfig{Go: e.cfg.Go, Now: e.cfg.Now}, g,
-		executors.Hello{Version: executors.ProtocolVersion, Settings: b})
-}
-
-// inRing tells whether the kernel ring stands around a guest, or the plain
-// launcher of a host that has not the layers.
-func inRing(g executors.Guest) bool {
-	return g.Attestation().Layers["mounts"] == "enforced"
+func (e *Executor) link() executors.LinkConfig {
+	return executors.LinkConfig{Go: e.cfg.Go, Now: e.cfg.Now}
 }
 
 // known refuses a guest of another kind, and an own guest of another engine than

@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/ringd/ringd/executors"
+	"github.com/ringd/ringd/executors/engines"
 	"github.com/ringd/ringd/executors/pool"
 	pythonstart "github.com/ringd/ringd/executors/python/start"
 	"github.com/ringd/ringd/executors/python/translate"
@@ -57,14 +58,13 @@ const (
 
 // Executor runs Python programs in WebAssembly. It is safe for concurrent use.
 type Executor struct {
-	cfg     Config
-	work    sync.WaitGroup
-	blank   *pool.Pool[spec, *process]
-	filling chan struct{} // held while the cache is filled
+	cfg   Config
+	work  sync.WaitGroup
+	blank *pool.Pool[spec, *process]
+	cache *engines.Cache
 
 	mu     sync.Mutex
 	closed bool
-	fills  int
 }
 
 // New checks cfg. It starts nothing.
@@ -75,7 +75,7 @@ func New(cfg Config) (*Executor, error) {
 	case len(cfg.Argv) == 0:
 		return nil, errors.New("WebAssembly Python: Argv must name the guest")
 	}
-	e := &Executor{cfg: cfg, filling: make(chan struct{}, 1)}
+	e := &Executor{cfg: cfg, cache: engines.NewCache(cfg.CacheDir, cfg.Now)}
 	var err error
 	e.blank, err = pool.New(pool.Config[spec, *process]{Go: cfg.Go, Launch: e.launch, End: end, Blank: cfg.Blank, Most: cfg.Blank})
 	if err != nil {

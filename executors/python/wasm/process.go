@@ -2,7 +2,6 @@ package wasm
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -10,6 +9,7 @@ import (
 	"time"
 
 	"github.com/ringd/ringd/executors"
+	"github.com/ringd/ringd/executors/engines"
 	"github.com/ringd/ringd/executors/python/wasm/place"
 	"github.com/ringd/ringd/executors/python/wasm/start"
 	"github.com/ringd/ringd/profiles"
@@ -55,7 +55,16 @@ func end(g *process) { _ = g.link.Close() }
 
 // launch starts a guest and waits until it is ready.
 func (e *Executor) launch(ctx context.Context, s spec) (*process, error) {
-	link, err := e.warmed(ctx, s)
+	// The guest checks the files itself, whatever happens in between; here, so that no
+	// process is started in vain and the refusal names the file.
+	if err := place.Check(e.cfg.Dir); err != nil {
+		return nil, refused(err)
+	}
+	link, err := e.cache.Start(ctx, engines.Starts{
+		Cold:  start.Cold,
+		Begin: func(ctx context.Context, cache string) (*executors.Link, error) { return e.begin(ctx, s, cache) },
+		Fill:  e.fill,
+	})
 	if err != nil {
 		return nil, refused(err)
 	}
@@ -90,37 +99,24 @@ func (e *Executor) begin(ctx context.Context, s spec, cache string) (*executors.
 	if err != nil {
 		return nil, err
 	}
-	settings := start.Settings{Dir: e.cfg.Dir, CacheDir: cache, Preload: e.cfg.Preload}
-	if g.Attestation().Layers["mounts"] != "enforced" { // the plain launcher of a host that has not the layers
-		return e.greet(ctx, g, settings)
-	}
-	sealer, ok := g.(executors.Sealer)
-	if !ok {
-		return nil, errors.Join(errors.New("a guest of the kernel ring that is not to be sealed"), g.Kill(), g.Conn().Close())
-	}
-	// Beside the greeting: the guest is sealed before it says that it is ready.
-	within, cancel := context.WithCancel(ctx)
-	defer cancel()
-	sealed := make(chan error, 1)
-	e.cfg.Go(func() { sealed <- sealer.Sealed(within) })
-	settings.Ring = true
-	link, err := e.greet(ctx, g, settings)
-	if err != nil {
-		cancel()
-		<-sealed // says no more than err
-		return nil, err
-	}
-	// One that is ready has closed what it seals itself by.
-	late := time.AfterFunc(sealTime, cancel)
-	defer late.Stop()
-	if err := <-sealed; err != nil {
-		return nil, errors.Join(fmt.Errorf("it says that it is ready and is not sealed: %w", err), link.Close())
-	}
-	return link, nil
+	return engines.Dial(ctx, e.link(), g, start.Settings{Dir: e.cfg.Dir, CacheDir: cache, Preload: e.cfg.Preload, Ring: engines.InRing(g)})
 }
 
-// sealTime is how long the launcher may take to see that a ready guest is sealed.
-const sealTime = 5 * time.Second
+// fill starts a guest that compiles into a folder of its own and runs no program.
+func (e *Executor) fill(ctx context.Context, room, made string) (*executors.Link, error) {
+	g, err := e.cfg.Launcher.Launch(ctx, executors.Spec{
+		Executor: profiles.ExecutorPython, Argv: e.cfg.Argv, MinTier: profiles.TierProcess, Kernel: kernel(), Room: room, Own: e.own(""),
+		CPU: guestCPU, MemoryBytes: fillData, FileBytes: guestFiles,
+	})
+	if err != nil {
+		return nil, err
+	}
+	return engines.Greet(ctx, e.link(), g, start.Settings{Dir: e.cfg.Dir, CacheDir: made, Ring: true, Fill: true})
+}
+
+func (e *Executor) link() executors.LinkConfig {
+	return executors.LinkConfig{Go: e.cfg.Go, Now: e.cfg.Now}
+}
 
 // own is what the guest may read: the engine's files, and compiled code.
 func (e *Executor) own(cache string) []profiles.PathRule {
@@ -131,16 +127,6 @@ func (e *Executor) own(cache string) []profiles.PathRule {
 		}
 	}
 	return slices.Clip(out)
-}
-
-// greet says what the guest is to be. On error the guest is gone.
-func (e *Executor) greet(ctx context.Context, g executors.Guest, settings start.Settings) (*executors.Link, error) {
-	b, err := json.Marshal(settings)
-	if err != nil {
-		return nil, errors.Join(err, g.Kill(), g.Conn().Close())
-	}
-	return executors.Dial(ctx, executors.LinkConfig{Go: e.cfg.Go, Now: e.cfg.Now}, g,
-		executors.Hello{Version: executors.ProtocolVersion, Settings: b})
 }
 
 // refused makes the denial of a start whose engine is missing or another.
