@@ -66,7 +66,7 @@ func TestDefaultSetOfDocuments(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m := regexp.MustCompile("(?s)but (\\d+) names which reach (.*?)The list is").FindStringSubmatch(string(text))
+	m := regexp.MustCompile(`(?s)but (\d+) names which reach (.*?)The list is`).FindStringSubmatch(string(text))
 	if m == nil || m[1] != strconv.Itoa(len(modules.OutsideNames())) {
 		t.Fatalf("the document does not say that %d names are left out: %q", len(modules.OutsideNames()), m)
 	}

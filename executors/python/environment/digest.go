@@ -57,13 +57,13 @@ func Digest(folder string) (string, error) {
 }
 
 func lineOf(p, rel string, e fs.DirEntry) (string, error) {
-	switch e.Type() {
-	case fs.ModeDir:
+	switch {
+	case e.IsDir():
 		return fmt.Sprintf("d %q\n", rel), nil
-	case fs.ModeSymlink:
+	case e.Type() == fs.ModeSymlink:
 		to, err := os.Readlink(p)
 		return fmt.Sprintf("l %q %q\n", rel, to), err
-	case 0:
+	case e.Type().IsRegular():
 		return fileLine(p, rel)
 	default:
 		return "", fmt.Errorf("%s is neither file nor folder", p)

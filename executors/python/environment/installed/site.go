@@ -154,7 +154,7 @@ func (s *Site) named(module string) (out []string) {
 func record(text string) (files []string) {
 	for line := range strings.Lines(text) {
 		line = strings.TrimSpace(line)
-		name := line
+		var name string
 		if quoted, ok := strings.CutPrefix(line, `"`); ok {
 			if name, _, ok = strings.Cut(strings.ReplaceAll(quoted, `""`, "\x00"), `"`); !ok {
 				continue

@@ -41,7 +41,7 @@ class Guest:
         self.runs = 0
         self.main = None  # the module __main__
         self.options = None
-        
+
     # Frames.
 
     def take(self, kind, fields):
