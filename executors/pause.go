@@ -197,7 +197,7 @@ func (r *linkRun) part(m Message) error {
 // keeps tells whether a program that ended so may leave its state behind: a
 // session, cleanly ended, of which nothing waits.
 func (r *linkRun) keeps(s State) bool {
-	return r.work.Session && !r.isPausing() && !r.isOpen() && (s == StateDone || s == StateFailed)
+	return r.work.Session && !r.isPausing() && !r.isOpen() && (s == StateDone || s == StateFailed || s == StateDenied)
 }
 
 // snapshot is what the outcome carries; nil when nothing was kept.

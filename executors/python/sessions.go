@@ -66,7 +66,7 @@ func keyOf(token []byte) string {
 func (e *Executor) keep(ctx context.Context, g *process, r executors.Run, out executors.Outcome, again bool) (executors.Outcome, error) {
 	if !again {
 		if r.Session {
-			out.Unkept = "the interpreter of the session has ended"
+			out.Unkept = fmt.Sprintf("the run ended as %s, and its interpreter with it", out.State)
 		}
 		return out, nil
 	}
@@ -76,7 +76,7 @@ func (e *Executor) keep(ctx context.Context, g *process, r executors.Run, out ex
 	}
 	switch {
 	case why != "":
-	case out.State != executors.StateDone && out.State != executors.StateFailed:
+	case out.State != executors.StateDone && out.State != executors.StateFailed && out.State != executors.StateDenied:
 		why = fmt.Sprintf("the run ended as %s", out.State)
 	case e.cfg.SessionBytes > 0 && out.Usage.PeakBytes > e.cfg.SessionBytes:
 		why = fmt.Sprintf("its interpreter has taken %d bytes of memory, and a session may keep %d", out.Usage.PeakBytes, e.cfg.SessionBytes)
@@ -286,7 +286,22 @@ func (e *Executor) goOn(ctx context.Context, r executors.Run, h executors.Host) 
 	if err != nil {
 		return out, err
 	}
-	return e.keep(ctx, g, b.run, out, again)
+	out, err = e.keep(ctx, g, b.run, out, again)
+	if err == nil && out.Unkept != "" {
+		e.sessions.lost(keyOf(r.Resume.Snapshot), "it ended with its last run: "+out.Unkept)
+	}
+	return out, err
+}
+
+// lost says why nothing came of a session that a run had taken.
+func (t *sessions) lost(key, why string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	for i := range t.gone {
+		if t.gone[i].key == key {
+			t.gone[i].why = why
+		}
+	}
 }
 
 // serves tells why a guest that was started for another run cannot serve one.

@@ -82,6 +82,27 @@ func TestSessionTokens(t *testing.T) {
 	}
 }
 
+// A refusal that nobody catches is an error of the program, and its session goes on; one
+// that a run ends says so to the next.
+func TestSessionRefused(t *testing.T) {
+	e := executor(t, nil)
+	a := agent()
+	o := play(t, e, from(begin(t, e, a, "x = 41"), a, "x += 1\nimport subprocess"))
+	if o.State != executors.StateDenied || o.Snapshot == nil {
+		t.Fatal(brief(o))
+	}
+	if o = play(t, e, from(o, a, "x")); string(o.Value) != "42" {
+		t.Fatal(brief(o))
+	}
+	left := o
+	if o = play(t, e, from(o, a, "import os\nos._exit(3)")); o.Snapshot != nil || !strings.Contains(o.Unkept, "ended as failed") {
+		t.Fatal(brief(o))
+	}
+	if _, err := e.Run(t.Context(), from(left, a, "x"), &echo{}); !errors.Is(err, executors.ErrSnapshot) || !strings.Contains(err.Error(), "ended with its last run: the run ended as failed") {
+		t.Error(err)
+	}
+}
+
 func TestSessionBounds(t *testing.T) {
 	l := launcher(t, nil)
 	e := executorOver(t, l, func(c *python.Config) { c.Sessions = 2 })

@@ -113,7 +113,7 @@ func (p Page) Status(st wire.Status) {
 		p.hanging(c.Code+": ", p.style(yellow, c.Code)+": ", Clean(c.Message), "    ")
 	}
 	for _, part := range append(st.Rings, st.Executors...) {
-		name := fmt.Sprintf("  %-12s %s", part.Name, part.State)
+		name := fmt.Sprintf("  %-13s %s", part.Name, part.State)
 		if s := part.Sessions; s != nil {
 			name += fmt.Sprintf(", %s live with at most %s", Count(s.Live, "session"), size(s.Bytes))
 		}

@@ -233,7 +233,7 @@ class Guest:
             self.shut_down()
         self.calls.running = False
         self.calls.serve(self.has_no_call)
-        keep = session and end["state"] in ("done", "failed")
+        keep = session and end["state"] in ("done", "failed", "denied")
         end["again"] = keep
         flush(sys.stdout), flush(_REAL_OUT), flush(sys.stderr), flush(_REAL_ERR)
         if keep:  # of a process that ends now the host has the figure
