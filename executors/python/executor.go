@@ -317,9 +317,10 @@ func (e *Executor) places() translate.Places {
 // maxDenials is how many refusals the end of a run lists.
 const maxDenials = 100
 
-// environment is the variables of a program.
+// environment is the variables of a program: what ordinary ones ask for, and nothing of
+// the host.
 func environment(more []string) []string {
-	return append([]string{"LANG=C.UTF-8", "LC_ALL=C.UTF-8"}, more...)
+	return append([]string{"PATH=" + executors.Programs, "USER=agent", "LOGNAME=agent", "LANG=C.UTF-8", "LC_ALL=C.UTF-8"}, more...)
 }
 
 // Drop ends the ready guests that were started for another revision than this.

@@ -77,7 +77,7 @@ func TestDefault(t *testing.T) {
 		collections collections.abc colorsys concurrent concurrent.futures concurrent.futures.thread configparser contextlib contextvars copy copyreg csv
 		dataclasses datetime dbm dbm.dumb decimal difflib dis doctest email email.mime.text encodings.idna enum errno faulthandler filecmp fileinput fnmatch
 		fractions functools gc getopt getpass gettext glob graphlib gzip hashlib heapq hmac html html.parser http http.cookies
-		importlib importlib.metadata importlib.resources importlib.util inspect io ipaddress itertools json json.decoder keyword linecache locale logging
+		cProfile pstats importlib importlib.metadata importlib.resources importlib.util inspect io ipaddress itertools json json.decoder keyword linecache locale logging
 		logging.config logging.handlers lzma mailbox math mimetypes mmap netrc numbers operator optparse os os.path pathlib pickle pickletools
 		pkgutil platform plistlib pprint pydoc queue quopri random re reprlib resource sched secrets select selectors shelve shlex shutil signal
 		sqlite3 stat statistics string string.templatelib struct symtable sys sysconfig tarfile tempfile textwrap threading time timeit token tokenize tomllib
@@ -94,7 +94,7 @@ func TestDefault(t *testing.T) {
 		telnetlib xmlrpc xmlrpc.client webbrowser wsgiref.simple_server cgi cgitb pty tty termios posix nt _imp _frozen_importlib
 		_frozen_importlib_external imp importlib._bootstrap importlib._bootstrap_external runpy zipimport site ensurepip venv lib2to3 idlelib
 		tkinter turtle curses curses.ascii _curses readline syslog spwd pwd grp nis crypt ossaudiodev marshal antigravity bdb pdb trace
-		asyncio.subprocess asyncio.unix_events concurrent.futures.process _thread cProfile profile _lsprof distutils.spawn pipes asyncore asynchat
+		asyncio.subprocess asyncio.unix_events concurrent.futures.process _thread profile _lsprof distutils.spawn pipes asyncore asynchat
 		_dbm _gdbm dbm.gnu _interpreters _xxsubinterpreters concurrent.interpreters _testcapi _remote_debugging
 		numpy requests sitecustomize usercustomize pip test.support`) {
 		if modules.PythonDefault(name) {

@@ -39,7 +39,8 @@ const standard = "" +
 //   - opens files that no audit event tells of: readline, _dbm, _gdbm;
 //   - runs code in a way that the guard would have to follow: marshal, runpy, imp,
 //     zipimport, site, _imp, importlib._bootstrap;
-//   - watches other code, the guard's own among it: bdb, pdb, trace, cProfile;
+//   - watches other code, the guard's own among it: bdb, pdb, trace, profile (the
+//     guard gives a program a cProfile that does not);
 //   - is of no use in a guest: tkinter, curses, idlelib, venv, winreg, distutils.
 //
 // os, io, sys, pathlib, shutil, sqlite3, asyncio, threading, pickle, importlib,
@@ -52,7 +53,7 @@ const outside = "" +
 	"_ios_support _lsprof _msi _multiprocessing _osx_support _overlapped _posixshmem _posixsubprocess _pyrepl " +
 	"_remote_debugging _scproxy _socket _ssl _thread _tkinter _winapi _wmi antigravity asynchat " +
 	"asyncio.subprocess asyncio.tools asyncio.unix_events asyncio.windows_events asyncio.windows_utils asyncore " +
-	"bdb cProfile cgi cgitb concurrent.futures.interpreter concurrent.futures.process concurrent.interpreters " +
+	"bdb cgi cgitb concurrent.futures.interpreter concurrent.futures.process concurrent.interpreters " +
 	"crypt ctypes curses dbm.gnu dbm.ndbm distutils ensurepip ftplib grp http.client http.server idlelib imaplib " +
 	"imp importlib._bootstrap importlib._bootstrap_external lib2to3 mailcap marshal msilib msvcrt " +
 	"multiprocessing nis nntplib nt ossaudiodev pdb pipes poplib posix profile pty pwd readline rlcompleter " +

@@ -39,7 +39,7 @@ func (l *layout) interpreter(i Interpreter, network bool) {
 		l.own = slices.DeleteFunc(l.own, func(p string) bool { return p == i.Objects })
 		l.code = append(l.code, i.Objects)
 	}
-	l.system("/usr/share/zoneinfo", "/etc/localtime", "/etc/mime.types")
+	l.system("/usr/share/zoneinfo", "/usr/lib/locale", "/etc/localtime", "/etc/mime.types")
 	if network { // whom to trust
 		l.system("/etc/ssl/certs", "/etc/ssl/openssl.cnf", "/usr/lib/ssl", "/usr/share/ca-certificates", "/usr/local/share/ca-certificates")
 	}

@@ -78,6 +78,9 @@ func TestEnds(t *testing.T) {
 			"annotations":       {"from __future__ import annotations\nx: nothing = 1\n__annotations__", executors.StateDone, 0, "", `{"x":"nothing"}`, false},
 			"source":            {"import inspect\ndef f():\n    return 1\nclass C:\n    y = 2\ninspect.getsource(f), inspect.getsource(C)", executors.StateDone, 0, "", `["def f():\n    return 1\n","class C:\n    y = 2\n"]`, false},
 			"traceback":         {"import traceback\ndef f(): 1/0\ntry: f()\nexcept Exception: r = traceback.format_exc().splitlines()\n[l for l in r if 'File' in l or 'def f' in l]", executors.StateDone, 0, "", `["  File \"main.py\", line 3, in <module>","  File \"main.py\", line 2, in f","    def f(): 1/0"]`, false},
+			"own module":        {"open('helper.py', 'w').write('x = 41')\nimport helper, sys\n[helper.x, helper.__builtins__ is vars(__builtins__), sys.path.count(sys.path[-1])]", executors.StateDone, 0, "", "[41,true,1]", false},
+			"no shadow":         {"open('colorsys.py', 'w').write('x = 1')\nimport colorsys\nhasattr(colorsys, 'x')", executors.StateDone, 0, "", "false", false},
+			"builtins":          {"type(__builtins__).__name__, __builtins__.len('ab'), eval('len', {'__builtins__': __builtins__}) is len", executors.StateDone, 0, "", `["module",2,true]`, false},
 			"path":              {"import sys\n[p for p in sys.path if not p or p.endswith('.zip') or not p.startswith('/')]", executors.StateDone, 0, "", "[]", false},
 			"no frames of ours": {"import sys\nf = sys._getframe()\nn = []\nwhile f:\n    n += [k for k in f.f_globals if k not in globals() and k != '__builtins__']\n    f = f.f_back\nn", executors.StateDone, 0, "", "[]", false},
 		} {
@@ -233,8 +236,8 @@ func TestEnvironment(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			out, _, err := l.Run(t.Context(), work(t, o, "import os, sys, tempfile\n[dict(os.environ), os.getcwd(), tempfile.gettempdir(), sys.path[-1]]"), quickHost{})
-			want := `[{"HOME":` + string(dir) + `,"TMPDIR":` + string(dir) + `,"A":"b=c","\u00c4":"\u00f6"},` + string(dir) + `,` + string(dir) + `,"/nowhere"]`
+			out, _, err := l.Run(t.Context(), work(t, o, "import os, sys, tempfile\n[dict(os.environ), os.getcwd(), tempfile.gettempdir(), sys.path[-2:]]"), quickHost{})
+			want := `[{"HOME":` + string(dir) + `,"TMPDIR":` + string(dir) + `,"A":"b=c","\u00c4":"\u00f6"},` + string(dir) + `,` + string(dir) + `,["/nowhere",` + string(dir) + `]]`
 			if err != nil || string(out.Value) != want {
 				t.Errorf("%s: %v %s %+v, want %s", name, err, out.Value, out.Error, want)
 			}

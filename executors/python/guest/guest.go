@@ -51,6 +51,9 @@ var policyText string
 //go:embed py/audit.py
 var auditText string
 
+//go:embed py/profiler.py
+var profilerText string
+
 //go:embed py/guard.py
 var guardText string
 
@@ -70,6 +73,7 @@ func Source() []byte {
 		"traceback", tracebackText,
 		"policy", policyText,
 		"audit", auditText,
+		"profiler", profilerText,
 		"guard", guardText,
 		"main", mainText,
 	}, "\x00"))

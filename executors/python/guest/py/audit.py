@@ -74,7 +74,8 @@ class Events:
             "socket.__new__": self.socket, "exec": self.run, "compile": self.compile, "import": self.extension,
             "marshal.loads": self.unmarshal, "marshal.load": self.introspect, "code.__new__": self.code,
             "object.__setattr__": self.set_attribute,
-            "ctypes.dlopen": self.dlopen, "sys.settrace": self.trace, "sys.setprofile": self.trace, "ringd.probe": self.never,
+            "ctypes.dlopen": self.dlopen, "sys.settrace": self.trace, "sys.setprofile": self.trace,
+            "sys.monitoring.register_callback": self.trace, "ringd.probe": self.never,
         }
         for method, prefix, names in (
             (self.look, "os.", "listdir scandir chdir listxattr getxattr"),
@@ -87,7 +88,7 @@ class Events:
                 "sys._current_frames sys._current_exceptions"),
             (self.native, "ctypes.", "dlsym dlsym/handle call_function cdata cdata/buffer string_at wstring_at memmove "
                 "memset PyObj_FromPtr"),
-            (self.never, "", "cpython.PyInterpreterState_New sys.addaudithook sys.monitoring.register_callback "
+            (self.never, "", "cpython.PyInterpreterState_New sys.addaudithook "
                 "sys.remote_exec sqlite3.enable_load_extension sqlite3.load_extension resource.setrlimit resource.prlimit "
                 "syslog.syslog syslog.openlog"),
         ):
@@ -296,7 +297,7 @@ class Events:
 
     def trace(self, event, args):
         """A trace function sees the guard's frames. doctest puts back the one it found, which is
-        none, and a guest ends without one."""
+        none, a guest ends without one, and that of profiler is C code, which shows none."""
         frame = self.guard.library(_getframe(2))
         if frame is not None and (
                 frame.f_code.co_filename.endswith("/doctest.py") or frame.f_code.co_filename.startswith(self.guard.OURS)):

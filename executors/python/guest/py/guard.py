@@ -22,6 +22,7 @@ import builtins
 import posix
 import sys
 
+import profiler
 from audit import Events, absolute
 from policy import DENIED, Refusal, Rules, is_name, is_standard
 from seal import opaque, seal
@@ -55,7 +56,10 @@ def _find_and_load(asked, import_):
     error = ("@load" or 0)(asked)
     if error is not None:
         raise error
-    return ("@find_and_load" or 0)(asked, import_)
+    module = ("@find_and_load" or 0)(asked, import_)
+    if asked == "cProfile":
+        ("@profiler" or 0)(module)
+    return module
 
 
 def _init_module_attrs(spec, module, *, override=False):
@@ -318,7 +322,7 @@ class Guard:
         rules = self.rules
         if file.startswith(self.protected):
             refusal = rules.by_library(name)
-            if refusal is not None:
+            if refusal is not None and not self._own(name, refusal):
                 # A library that does without what is not installed is no refusal of the program.
                 refusal.told = refusal.code == DENIED and name not in self._quiet
                 if len(self._quiet) < _MOST:
@@ -401,7 +405,7 @@ class Guard:
         find_and_load, create_builtin = _bootstrap._find_and_load, _imp.create_builtin
         init_module_attrs = _bootstrap._init_module_attrs
         statement = _sealed(_import, judge=self.judge, **{"import": builtins.__import__})
-        load = _sealed(_find_and_load, load=self.load, find_and_load=find_and_load)
+        load = _sealed(_find_and_load, load=self.load, find_and_load=find_and_load, profiler=profiler.put)
         made = _sealed(_create_builtin, builtin=self.builtin, create_builtin=create_builtin)
         attrs = _sealed(_init_module_attrs, init_module_attrs=init_module_attrs, adopt=self.adopt)
         hook = _sealed(_hook, events=frozenset(self._events.table), fspath=_path, decide=self._events.decide)

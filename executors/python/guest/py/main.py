@@ -40,6 +40,7 @@ class Guest:
         self.seq = 0  # of the update that was taken last
         self.runs = 0
         self.main = None  # the module __main__
+        self.where = None  # the folder that the program before had on its path
         self.options = None
 
     # Frames.
@@ -125,6 +126,7 @@ class Guest:
         where = o["dir"] or WORKSPACE
         posix.chdir(where)
         self.environment(o["env"] or (), where)
+        self.path(where)
         if not o["stdin"]:
             no_input()
         if self.main is None:
@@ -153,6 +155,14 @@ class Guest:
         except Exception as e:
             frames.die(frames.EXIT_BROKEN, "the guard cannot be set up: %s: %s" % (type(e).__name__, e))
 
+    def path(self, where):
+        """A program imports what it wrote. The folder is the last one, so that no file in it
+        stands in for a module that a library asks for; and the guard knows it for no library's."""
+        if self.where in sys.path:
+            sys.path.remove(self.where)
+        self.where = where
+        sys.path.append(where)
+
     def environment(self, env, where):
         """What the program sees of variables is what its run was given."""
         os = sys.modules.get("os")
@@ -173,8 +183,8 @@ class Guest:
     def new_main(self):
         self.main = main = type(sys)("__main__")
         g = vars(main)
-        g["__builtins__"] = self.guard.builtins
-        g["__annotations__"] = {}
+        g["__builtins__"] = self.guard.module
+        g["__annotations__"], g["__cached__"] = {}, None
         g["__loader__"] = loader(self)
         sys.modules["__main__"] = main
 
@@ -340,7 +350,7 @@ class Guest:
         own = self.guard.builtins if self.guard is not None else None
         try:
             for module in [self.main, *list(sys.modules.values())]:
-                if type(module) is type(sys) and vars(module).get("__builtins__") is own:
+                if module is self.main or type(module) is type(sys) and vars(module).get("__builtins__") is own:
                     names = vars(module)
                     for private in (True, False):
                         for k in list(names):

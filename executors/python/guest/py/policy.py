@@ -26,6 +26,8 @@ _INNER = frozenset((
 _HINTS = {
     "multiprocessing": "a program is one process: use threads, concurrent.futures.ThreadPoolExecutor or asyncio",
     "subprocess": "a program starts no others: what it needs from outside it asks by ringd.tools",
+    "profile": "cProfile.Profile does the same",
+    "_thread": "threading does the same",
     "concurrent.interpreters": "a program has one interpreter: use threads or asyncio",
 }
 

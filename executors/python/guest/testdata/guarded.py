@@ -14,7 +14,7 @@ asked = json.loads(sys.stdin.read())
 def load():
     own, known, real = dict(vars(builtins)), {}, builtins.__import__
     own["__import__"] = lambda name, *a: known.get(name) or real(name, *a)
-    for name in ("seal", "policy", "audit", "guard"):
+    for name in ("seal", "policy", "audit", "profiler", "guard"):
         module = known[name] = type(sys)(name)
         vars(module)["__builtins__"] = own
         with open(os.path.join(asked["folder"], name + ".py")) as f:
