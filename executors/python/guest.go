@@ -22,10 +22,22 @@ type spec struct {
 	tier     profiles.Tier
 	env      start.Environment
 	revision string
+	bare     bool // nothing is imported ahead
 }
 
 // Key implements pool.Spec: who a guest that has seen nothing may serve.
-func (s spec) Key() string { return s.agent + "\x00" + s.digest + "\x00" + s.env.Digest }
+func (s spec) Key() string {
+	return s.agent + "\x00" + s.digest + "\x00" + s.env.Digest + map[bool]string{true: "\x00bare"}[s.bare]
+}
+
+// preload is what a guest imports before its program, which no policy watches yet: a
+// library would find there what is denied to libraries as well.
+func (s spec) preload() []string {
+	if s.bare {
+		return []string{}
+	}
+	return list(s.env.Preload)
+}
 
 // Revision implements pool.Spec.
 func (s spec) Revision() string { return s.revision }
@@ -75,7 +87,8 @@ func (e *Executor) specOf(ctx context.Context, a *profiles.Agent, revision strin
 	if executors.Satisfies(a.MinTier, tier) {
 		tier = a.MinTier
 	}
-	return spec{agent: a.Name, digest: digest, kernel: k, tier: tier, env: env, revision: revision}, nil
+	return spec{agent: a.Name, digest: digest, kernel: k, tier: tier, env: env, revision: revision,
+		bare: a.Python != nil && len(a.Python.Imports.Process) > 0}, nil
 }
 
 func notGranted(revision string) error {
@@ -93,7 +106,7 @@ func (e *Executor) launch(ctx context.Context, s spec) (*process, error) {
 	if err != nil {
 		return nil, executors.Refused(profiles.ExecutorPython, err)
 	}
-	settings, err := start.Hello(start.Settings{Sites: list(s.env.Sites), Preload: list(s.env.Preload)}, code)
+	settings, err := start.Hello(start.Settings{Sites: list(s.env.Sites), Preload: s.preload()}, code)
 	if err != nil {
 		return nil, err
 	}

@@ -50,6 +50,31 @@ func needDebian(t *testing.T, packages ...string) {
 	}
 }
 
+// What is denied to libraries as well is not there for them because it was imported
+// before the program: a pre-started interpreter has imported nothing then.
+func TestDeniedToLibraries(t *testing.T) {
+	needDebian(t, "pandas", "numpy")
+	l := launcher(t, nil)
+	const program = "try:\n  import pandas\n  r = 'imported'\nexcept ImportError as e:\n  r = str(e)\nr"
+	free := importing("pandas numpy", "")
+	bound := importing("pandas numpy", "")
+	bound.Python.Imports.Process = []profiles.ImportRule{{Name: "ctypes", Rule: profiles.Rule{File: "policy.yaml", Line: 30}}}
+	e := executorOver(t, l, func(c *python.Config) { c.Environments = finder(t, "") })
+	for _, tt := range []struct {
+		a    *profiles.Agent
+		want string
+	}{{free, "imported"}, {bound, "ctypes"}, {free, "imported"}} { // one after the other, from the pool of one executor
+		if o := play(t, e, run(tt.a, program)); !strings.Contains(string(o.Value), tt.want) {
+			t.Errorf("want %s: %s", tt.want, brief(o))
+		}
+	}
+	cfg := python.Config{Launcher: l, Environments: finder(t, ""), Go: func(f func()) { go f() }, Now: time.Now}
+	broken, err := python.Probe(t.Context(), cfg, bound, []string{"pandas"})
+	if err != nil || len(broken) != 1 || broken[0].Needs != "ctypes" || broken[0].Denied == nil {
+		t.Errorf("probe: %+v, %v", broken, err)
+	}
+}
+
 // TestPandas: pandas and numpy work with requests denied, and with the guard off what
 // is denied is not there: its files are no part of the guest's view. With nothing
 // denied and all allowed the same import works, so that it is the denial that stops it.

@@ -242,6 +242,7 @@ func options(r executors.Run) (spec, start.Options, error) {
 		return spec{}, start.Options{}, fmt.Errorf("start run %s: %w", r.ID, err)
 	}
 	want := blankSpec()
+	want.bare = r.Agent.Python != nil && len(r.Agent.Python.Imports.Process) > 0
 	if executors.Satisfies(r.Agent.MinTier, want.tier) {
 		want.tier = r.Agent.MinTier
 	}

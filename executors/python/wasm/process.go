@@ -22,6 +22,7 @@ type spec struct {
 	tier   profiles.Tier
 	cpu    time.Duration // of its whole life
 	memory int64         // of its program
+	bare   bool          // nothing is imported ahead: the policy denies names to libraries as well
 }
 
 // blankSpec is a guest for nobody yet, and enough for most.
@@ -29,7 +30,7 @@ func blankSpec() spec { return spec{tier: profiles.TierWasm, cpu: guestCPU, memo
 
 // Key implements pool.Spec: a process of other limits serves no other run.
 func (s spec) Key() string {
-	return strconv.FormatInt(s.memory, 10) + " " + s.cpu.String()
+	return strconv.FormatInt(s.memory, 10) + " " + s.cpu.String() + map[bool]string{true: " bare"}[s.bare]
 }
 
 // Revision implements pool.Spec: nothing in a guest is of one.
@@ -99,7 +100,11 @@ func (e *Executor) begin(ctx context.Context, s spec, cache string) (*executors.
 	if err != nil {
 		return nil, err
 	}
-	return engines.Dial(ctx, e.link(), g, start.Settings{Dir: e.cfg.Dir, CacheDir: cache, Preload: e.cfg.Preload, Ring: engines.InRing(g)})
+	preload := e.cfg.Preload
+	if s.bare {
+		preload = []string{}
+	}
+	return engines.Dial(ctx, e.link(), g, start.Settings{Dir: e.cfg.Dir, CacheDir: cache, Preload: preload, Ring: engines.InRing(g)})
 }
 
 // fill starts a guest that compiles into a folder of its own and runs no program.
