@@ -123,7 +123,7 @@ var layers = map[string][]string{
 
 	"executors/python":           {"executors", "executors/pool", "executors/python/guest", "executors/python/start", "executors/python/translate", "executors/streams", "profiles"},
 	"executors/python/guest":     {},
-	"executors/python/start":     {"profiles", "profiles/modules"},
+	"executors/python/start":     {"profiles", "profiles/modules", "profiles/hosts"},
 	"executors/python/translate": {"executors", "executors/python/start", "profiles"},
 	"executors/python/wasm": {
 		"executors", "executors/engines", "executors/pool", "executors/python/start", "executors/python/translate",

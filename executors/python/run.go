@@ -45,7 +45,7 @@ func (e *Executor) runIn(ctx context.Context, g *process, b bound, h executors.H
 	}
 	out.Attestation = g.guest.Attestation()
 	out.Console, out.Dropped = printed.Entries()
-	out.Usage.CPU, out.Usage.PeakBytes = max(out.Usage.CPU, exit.CPU), max(out.Usage.PeakBytes, exit.Peak)
+	out.Usage.PeakBytes = max(out.Usage.PeakBytes, exit.Peak)
 	out, err = judge(ctx, out, ending{exit, printed.Cut(), *r.Limits.MemoryBytes}, err)
 	return out, again, err
 }

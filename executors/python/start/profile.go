@@ -26,7 +26,7 @@ type ProfileConfig struct {
 func ProfileOf(cfg ProfileConfig) Profile {
 	p := Profile{
 		Revision: cfg.Revision, Allow: []Name{}, Deny: []Name{}, Nobody: []Name{}, Standard: []string{}, Outside: []string{},
-		Library: cfg.Library, Builtins: []Name{}, Read: listed(cfg.Read), Write: listed(cfg.Write), Network: profiles.NetworkOff, Only: []string{},
+		Library: cfg.Library, Builtins: []Name{}, Read: listed(cfg.Read), Write: listed(cfg.Write), Network: profiles.NetworkOff, Only: []string{}, Reach: []Span{},
 	}
 	for _, name := range modules.NeverNames() {
 		p.Nobody = append(p.Nobody, Name{Name: name, Why: "it steps round what watches a program, and no policy can allow it"})
@@ -37,6 +37,9 @@ func ProfileOf(cfg ProfileConfig) Profile {
 	py := cfg.Agent.Python
 	if k, ok := cfg.Agent.Kernel(profiles.ExecutorPython); ok {
 		p.Network = k.Network
+	}
+	if p.Network == profiles.NetworkOwn {
+		p.Reach = reach(cfg.Agent.Egress.Allow)
 	}
 	p.imports(&py.Imports)
 	p.Builtins, p.EndOnDenied = appendNames(p.Builtins, py.DenyBuiltins, ""), py.EndOnDenied
@@ -96,7 +99,9 @@ func advice(im *profiles.Imports) string {
 	names := im.Only
 	if names == nil {
 		for _, r := range im.Allow {
-			names = append(names, r.Name)
+			if !slices.ContainsFunc(slices.Concat(im.Deny, im.Process), func(d profiles.ImportRule) bool { return d.Name == r.Name }) {
+				names = append(names, r.Name)
+			}
 		}
 		if im.Any != nil {
 			return "everything is allowed that is installed and not denied"

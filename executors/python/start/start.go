@@ -83,8 +83,19 @@ type Profile struct {
 	Read    []string `json:"read"`    // folders and files that may be opened
 	Write   []string `json:"write"`   // and written to
 	Network string   `json:"network"` // profiles.NetworkOff, NetworkOwn
-	Advice  string   `json:"advice"`  // ends a refused import: what is allowed instead
-	Rule    string   `json:"rule"`    // file:line:column where Allow stands, which refuses what is in no list; "": none
+	// Reach are the addresses that may be named as such where Network is NetworkOwn: what
+	// the policy lists, loopback, and those that stand for names in a guest. The egress
+	// ring decides; this tells a program at once.
+	Reach  []Span `json:"reach"`
+	Advice string `json:"advice"` // ends a refused import: what is allowed instead
+	Rule   string `json:"rule"`   // file:line:column where Allow stands, which refuses what is in no list; "": none
+}
+
+// Span is a range of addresses: the bytes of its first and last, in lower-case hex, of
+// one family.
+type Span struct {
+	From string `json:"from"`
+	To   string `json:"to"`
 }
 
 // Name is one entry of an import list.

@@ -10,6 +10,10 @@ import sys
 from policy import NOT_ALLOWED, Refusal
 
 _FILE, _EXEC, _NETWORK, _GUARD = "file.not_granted", "exec.not_granted", "egress.off", "guest.refused"
+_UNLISTED = "egress.not_granted"
+
+_REACHES = frozenset(("socket.connect", "socket.sendto", "socket.sendmsg"))
+_NAMES = 53  # the port of name servers, which the egress ring answers for at any address
 
 _CREATES, _ACCESS = posix.O_CREAT | posix.O_TRUNC, posix.O_WRONLY | posix.O_RDWR
 _READS = (0, posix.O_RDONLY)  # in WASI reading is a bit as well, and O_RDWR is both
@@ -54,6 +58,33 @@ def absolute(path):
         elif part and part != ".":
             parts.append(part)
     return "/" + "/".join(parts)
+
+
+def packed(host):
+    """An address as start.Span writes it, or None for what is none."""
+    try:
+        if ":" not in host:
+            return _packed4(host)
+        head, gap, tail = host.partition("%")[0].partition("::")
+        left, right = head.split(":") if head else [], tail.split(":") if tail else []
+        last = right or left
+        if last and "." in last[-1]:
+            four = _packed4(last.pop())
+            last += [four[:4], four[4:]]
+        zeros = 8 - len(left) - len(right)
+        if zeros < 0 or (zeros > 0) != bool(gap):
+            return None
+        text = "".join(["%04x" % int(p, 16) for p in left + ["0"] * zeros + right])
+        return text[24:] if text.startswith("0" * 20 + "ffff") else text  # an address of IPv4 in IPv6
+    except (ValueError, TypeError, IndexError):
+        return None
+
+
+def _packed4(host):
+    parts = host.split(".")
+    if len(parts) != 4 or not all(p.isdecimal() and p.isascii() and int(p) < 256 for p in parts):
+        return None
+    return "".join(["%02x" % int(p) for p in parts])
 
 
 class Events:
@@ -214,9 +245,16 @@ class Events:
         return self._offline("a socket of family %d" % int.__index__(family))
 
     def network(self, event, args):
-        if self.guard.rules.network:
+        if not self.guard.rules.network:
+            return self._offline(event)
+        if event not in _REACHES or type(args[-1]) is not tuple or len(args[-1]) < 2:
             return None
-        return self._offline(event)
+        host, port = plain(args[-1][0]), args[-1][1]
+        address = None if host is None or port == _NAMES else packed(host)
+        if address is None or any(len(a) == len(address) and a <= address <= b for a, b in self.guard.rules.reach):
+            return None  # a name, or granted: the egress ring decides
+        return Refusal("network", host, _UNLISTED, "a connection to %s is refused: the policy does not list this address" % host,
+            instead="hosts are reached by the names that the policy lists")
 
     def _offline(self, what):
         return Refusal("network", what, _NETWORK, "%s is refused: the policy grants no network" % what,

@@ -121,6 +121,7 @@ class Rules:
         self.write = tuple(p.rstrip("/") + "/" for p in profile.get("write") or ())
         self.readable = self.write + self.read
         self.network = profile.get("network") == "own"
+        self.reach = tuple((s["from"], s["to"]) for s in profile.get("reach") or ())
         self.rule = profile.get("rule") or ""
         self.advice = profile.get("advice") or ""
         self.named = frozenset((*self.nobody, *self.deny, *self.outside))  # what may be refused where its package is allowed
