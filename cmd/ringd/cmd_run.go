@@ -134,6 +134,8 @@ func (p *program) run(ctx context.Context, o runOptions) error {
 		return cli.Usage("%s: policy, state, bridges, gateways and credentials are the daemon's", o.daemon.Flag())
 	case o.daemon.Named() && (o.as != "" || o.ask):
 		return cli.Usage("%s: who starts a run there cannot approve it; see ringd approve", o.daemon.Flag())
+	case o.session != "" && o.executor == profiles.ExecutorPython && !o.daemon.Named():
+		return cli.Usage("--session of python needs --socket or --url: it is a live process, which a daemon keeps")
 	case o.session != "" && o.state == "" && !o.daemon.Named():
 		return cli.Usage("--session needs --state DIR, where it is kept")
 	case !o.daemon.Named() && o.policy == "":

@@ -75,6 +75,17 @@ def encode(v, most, what="$"):
         shared = e.again
 
 
+# What of a class can cross, behind a refusal of it or of one that it is the base of.
+_HINTS = {
+    "date": ", its .isoformat() can", "time": ", its .isoformat() can", "timedelta": ", its .total_seconds() can",
+    "UUID": ", str() of it can", "PurePath": ", str() of it can", "Enum": ", its .value can",
+    "range": ", list() of it can", "generator": ", list() of it can", "dict_keys": ", list() of it can",
+    "dict_values": ", list() of it can", "dict_items": ", list() of it can",
+    "DataFrame": ", its .to_dict() can", "ndarray": ", its .tolist() can", "Series": ", its .tolist() can",
+}
+_class_name = type.__dict__["__name__"].__get__
+
+
 class _Encoder:
     __slots__ = ("out", "most", "left", "nodes", "shared", "ids", "seen", "again", "path", "what")
 
@@ -184,8 +195,7 @@ class _Encoder:
         name = _str(t.__name__)
         if callable(v):
             raise self.refused("a %s cannot cross" % ("class" if isinstance(v, type) else "function"))
-        hint = {"date": ", its .isoformat() can", "time": ", its .isoformat() can", "timedelta": ", its .total_seconds() can",
-                "UUID": ", str() of it can", "DataFrame": ", its .to_dict() can", "ndarray": ", its .tolist() can", "Series": ", its .tolist() can"}.get(name, "")
+        hint = next((_HINTS[n] for n in map(_class_name, type.mro(t)) if n in _HINTS), "")
         if not hint and _str(t.__module__) == "numpy":
             hint = ", its .item() can"
         raise self.refused("%s %s cannot cross%s" % ("an" if name[:1] in "aeiouAEIO" else "a", name, hint))
