@@ -330,7 +330,7 @@ func TestSealInRingRefuses(t *testing.T) {
 		seal any
 		want string
 	}{
-		"another version": {order.Seal{Version: order.Version + 1, Filter: canaryFilter("")}, "version 3"},
+		"another version": {order.Seal{Version: order.Version + 1, Filter: canaryFilter("")}, fmt.Sprintf("version %d", order.Version+1)},
 		"no filter":       {order.Seal{Version: order.Version}, "0 bytes are no filter"},
 		"half a filter":   {map[string]any{"Version": order.Version, "Filter": []byte("1234")}, "4 bytes are no filter"},
 		"a field more":    {map[string]any{"Version": order.Version, "Filter": []byte("12345678"), "More": 1}, "unknown field"},
