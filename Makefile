@@ -125,8 +125,8 @@ bench: build ## benchmarks, and the peers side by side: engines, launchers and p
 	executors/shell/bench/run
 	executors/python/bench/run
 
-long: $(MADE) ## the tests too long for every run: 10,000 pushes, 400 kills, 1,000 paused runs, 5,000 policies narrowed
-	RINGD_LONG=1 go test -count=1 -timeout 60m ./cmd/ringd/... ./profiles/...
+long: $(MADE) ## the tests too long for every run: 10,000 pushes, 400 kills, 1,000 paused runs, 5,000 policies narrowed, all of Python on every interpreter
+	RINGD_LONG=1 go test -count=1 -timeout 60m ./cmd/ringd/... ./profiles/... ./executors/python/...
 
 release: $(MADE) ## reproducible binaries and their checksums in dist/
 	@rm -rf dist && mkdir -p dist

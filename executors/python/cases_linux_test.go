@@ -440,25 +440,21 @@ func caseRing(t testing.TB) *kernel.Ring {
 	return nil
 }
 
-// debian is the interpreter of Debian, with its numpy and pandas; the rest of a test
-// skips without it.
-const debian = "/usr/bin/python3"
-
-// interpreters are those of this host, of 3.10 and newer.
-func caseInterpreters(t testing.TB) []string {
+// interpreters are those of this host, of 3.10 and newer; that of Debian is the first.
+func interpreters(t testing.TB) []string {
 	t.Helper()
 	found, err := filepath.Glob(os.Getenv("HOME") + "/.pyenv/versions/3.1[0-9].*/bin/python3")
 	if err != nil {
 		t.Fatal(err)
 	}
-	return append([]string{debian}, found...)
+	return append([]string{interpreter}, found...)
 }
 
-func minor(t testing.TB, interpreter string) int {
+func minor(t testing.TB, path string) int {
 	t.Helper()
-	b, err := exec.CommandContext(t.Context(), interpreter, "-I", "-S", "-c", "import sys; print(sys.version_info[1])").Output()
+	b, err := exec.CommandContext(t.Context(), path, "-I", "-S", "-c", "import sys; print(sys.version_info[1])").Output()
 	if err != nil {
-		t.Skipf("%s: %v", interpreter, err)
+		t.Skipf("%s: %v", path, err)
 	}
 	n, err := strconv.Atoi(string(bytes.TrimSpace(b)))
 	if err != nil {
@@ -468,10 +464,10 @@ func minor(t testing.TB, interpreter string) int {
 }
 
 // fitting leaves out what an interpreter is too old for, or has no packages for.
-func fitting(t testing.TB, cases []program, interpreter string) []program {
+func fitting(t testing.TB, cases []program, path string) []program {
 	t.Helper()
-	v := minor(t, interpreter)
-	packages := interpreter == debian && exec.CommandContext(t.Context(), interpreter, "-I", "-c", "import pandas, requests").Run() == nil
+	v := minor(t, path)
+	packages := path == interpreter && exec.CommandContext(t.Context(), path, "-I", "-c", "import pandas, requests").Run() == nil
 	return slices.DeleteFunc(slices.Clone(cases), func(p program) bool { return p.since > v || p.packages && !packages })
 }
 

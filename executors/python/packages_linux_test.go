@@ -1,33 +1,15 @@
 package python_test
 
 import (
-	"context"
 	"os"
-	"os/exec"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/executors/python"
-	found "github.com/ringd/ringd/executors/python/environment"
 	"github.com/ringd/ringd/profiles"
 )
-
-// finder finds what this host has.
-func finder(t testing.TB, interpreter string) *found.Finder {
-	t.Helper()
-	f, err := found.New(found.Config{
-		Interpreter: interpreter, Machine: "x86_64",
-		Ask: func(ctx context.Context, argv []string) ([]byte, error) {
-			return exec.CommandContext(ctx, argv[0], argv[1:]...).Output()
-		},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return f
-}
 
 // importing grants modules by name, beside the default set.
 func importing(allow, deny string) *profiles.Agent {
@@ -95,7 +77,7 @@ func TestPandas(t *testing.T) {
 		{"allowed", true, importing("pandas numpy requests", ""), `["imported","imported","ModuleNotFoundError"]`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			e := executorOver(t, l, func(c *python.Config) { c.Environments, c.Unguarded = finder(t, ""), tt.unguarded })
+			e := executorOver(t, l, func(c *python.Config) { c.Environments, c.Unguarded = environments(t, ""), tt.unguarded })
 			if o := play(t, e, run(tt.agent, sum)); string(o.Value) != "6" {
 				t.Errorf("pandas: %s %s", brief(o), printed(o, executors.LevelStderr))
 			}
@@ -117,12 +99,12 @@ for n in ('pip', 'setuptools'):
   try: __import__(n); r.append(n)
   except ImportError: pass
 r`
-	for _, path := range append([]string{interpreter}, other...) {
+	for _, path := range interpreters(t) {
 		t.Run(path, func(t *testing.T) {
 			if _, err := os.Stat(path); err != nil {
 				t.Skip("it is not installed")
 			}
-			e := executorOver(t, l, func(c *python.Config) { c.Environments, c.Unguarded = finder(t, path), true })
+			e := executorOver(t, l, func(c *python.Config) { c.Environments, c.Unguarded = environments(t, path), true })
 			if o := play(t, e, run(agent(), program)); string(o.Value) != `[1,"Europe/Berlin"]` {
 				t.Errorf("%s %s", brief(o), printed(o, executors.LevelStderr))
 			}
@@ -134,7 +116,7 @@ r`
 func TestProbe(t *testing.T) {
 	needDebian(t, "pandas", "numpy", "requests", "urllib3")
 	cfg := python.Config{
-		Launcher: launcher(t, nil), Environments: finder(t, ""), Go: func(f func()) { go f() }, Now: time.Now, Random: strings.NewReader(strings.Repeat("x", 1<<12)),
+		Launcher: launcher(t, nil), Environments: environments(t, ""), Go: func(f func()) { go f() }, Now: time.Now, Random: strings.NewReader(strings.Repeat("x", 1<<12)),
 	}
 	for _, tt := range []struct {
 		agent   *profiles.Agent

@@ -16,12 +16,6 @@ import (
 	"github.com/ringd/ringd/profiles"
 )
 
-// other are the interpreters of this host beside the one that most tests run on.
-var other = []string{
-	"/root/.pyenv/versions/3.10.13/bin/python3", "/root/.pyenv/versions/3.11.7/bin/python3",
-	"/root/.pyenv/versions/3.12.1/bin/python3", "/root/.pyenv/versions/3.13.0/bin/python3",
-}
-
 // TestRun runs on every interpreter: its own places come out right although its
 // program stands nowhere.
 func TestRun(t *testing.T) {
@@ -30,7 +24,7 @@ func TestRun(t *testing.T) {
 print('out')
 print('err', file=sys.stderr)
 [1+1, json.dumps({}), sys.executable, sys.prefix == sys.base_prefix, os.getcwd(), os.path.exists(os.__file__), os.path.exists(sys.executable)]`
-	for _, path := range append([]string{interpreter}, other...) {
+	for _, path := range interpreters(t) {
 		t.Run(path, func(t *testing.T) {
 			env := environment(t, path)
 			e := executorOver(t, l, func(c *python.Config) { c.Environments = fixed{Environment: env} })
