@@ -1,10 +1,12 @@
 package python_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"os"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -104,6 +106,22 @@ func TestMemory(t *testing.T) {
 			t.Error(brief(o))
 		}
 	}
+}
+
+// TestPeak: the memory of a program is its own, however much the process has that
+// started its guest: one that crashes has not run out of it.
+func TestPeak(t *testing.T) {
+	ballast := bytes.Repeat([]byte{1}, 256<<20)
+	e := executor(t, nil)
+	if o := play(t, e, run(agent(), "1")); o.Usage.PeakBytes <= 0 || o.Usage.PeakBytes > int64(len(ballast))/2 {
+		t.Errorf("%d bytes", o.Usage.PeakBytes)
+	}
+	r := run(agent(), "import os\nos.kill(os.getpid(), 11)")
+	r.Limits.MemoryBytes = ptr(128 << 20)
+	if o := play(t, e, r); o.State != executors.StateFailed || o.Error.Name != "Crashed" {
+		t.Error(brief(o))
+	}
+	runtime.KeepAlive(ballast)
 }
 
 // TestProcesses: no program starts another one, nor a second of its own.

@@ -130,7 +130,9 @@ func (g *guest) reap() error {
 	} else {
 		g.cpu = max(g.cpu, state.UserTime()+state.SystemTime())
 		g.status, _ = state.Sys().(syscall.WaitStatus) // on Linux it is one
-		if u, ok := state.SysUsage().(*syscall.Rusage); ok {
+		// The kernel counts in what this process had when it started the guest, since it
+		// was one with it until execve. Where an init stays, that one tells of its own.
+		if u, ok := state.SysUsage().(*syscall.Rusage); ok && !g.reaps {
 			g.peak = max(g.peak, u.Maxrss<<10)
 		}
 	}
