@@ -1,6 +1,7 @@
 package python_test
 
 import (
+	"crypto/rand"
 	"os"
 	"strings"
 	"testing"
@@ -50,7 +51,7 @@ func TestDeniedToLibraries(t *testing.T) {
 			t.Errorf("want %s: %s", tt.want, brief(o))
 		}
 	}
-	cfg := python.Config{Launcher: l, Environments: finder(t, ""), Go: func(f func()) { go f() }, Now: time.Now}
+	cfg := python.Config{Launcher: l, Environments: finder(t, ""), Go: func(f func()) { go f() }, Now: time.Now, Random: rand.Reader}
 	broken, err := python.Probe(t.Context(), cfg, bound, []string{"pandas"})
 	if err != nil || len(broken) != 1 || broken[0].Needs != "ctypes" || broken[0].Denied == nil {
 		t.Errorf("probe: %+v, %v", broken, err)
