@@ -62,6 +62,13 @@ func Settle(out executors.Outcome, limit int64, v *port.View) {
 	}
 }
 
+// ByItself tells an end that leaves a state for the next run: of a program that let a
+// refusal through, too, where its executor could keep it.
+func ByItself(out executors.Outcome) bool {
+	return out.State == executors.StateDone || out.State == executors.StateFailed ||
+		out.State == executors.StateDenied && out.Snapshot != nil
+}
+
 // maxImport bounds the name of a module.
 const maxImport = 255
 

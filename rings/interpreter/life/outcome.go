@@ -55,13 +55,6 @@ func (r *Run) recordImports(denials []profiles.Decision) error {
 	return nil
 }
 
-// byItself tells an end that leaves a state for the next run: of a program that let a
-// refusal through, too, where its executor could keep it.
-func byItself(out executors.Outcome) bool {
-	return out.State == executors.StateDone || out.State == executors.StateFailed ||
-		out.State == executors.StateDenied && out.Snapshot != nil
-}
-
 // keepSession commits the state that the run leaves. The outcome stands whether
 // or not that can be done; v says why not.
 func (r *Run) keepSession(out executors.Outcome, v *View) {
@@ -73,7 +66,7 @@ func (r *Run) keepSession(out executors.Outcome, v *View) {
 	r.mu.Unlock()
 	bounds := r.bound.Sessions(r.host.InForce())
 	switch {
-	case !own || !byItself(out):
+	case !own || !ends.ByItself(out):
 		v.SessionError = "the run did not end by itself"
 	case out.Snapshot == nil:
 		if v.SessionError = shape.Clip(out.Unkept, 200); v.SessionError == "" {

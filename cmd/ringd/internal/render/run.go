@@ -114,6 +114,10 @@ func (p Page) Run(run wire.Run) {
 		}
 		fmt.Fprintf(p.W, "%s: %d bytes over the limit were dropped\n", what, run.Dropped)
 	}
+	if run.SessionError != "" {
+		text := fmt.Sprintf("session %s is not kept: %s", Visible(run.Session), Clean(run.SessionError))
+		fmt.Fprintln(p.W, strings.Join(folded(text, width-4), "\n    "))
+	}
 	if e := run.Error; run.State == string(executors.StateDenied) && run.ExitCode != 0 && e != nil && e.Name == "CapabilityDenied" {
 		return // a script, whose refusal stands on its standard error
 	}
