@@ -42,7 +42,7 @@ func TestDeniedToLibraries(t *testing.T) {
 	free := importing("pandas numpy", "")
 	bound := importing("pandas numpy", "")
 	bound.Python.Imports.Process = []profiles.ImportRule{{Name: "ctypes", Rule: profiles.Rule{File: "policy.yaml", Line: 30}}}
-	e := executorOver(t, l, func(c *python.Config) { c.Environments = finder(t, "") })
+	e := executorOver(t, l, func(c *python.Config) { c.Environments = environments(t, "") })
 	for _, tt := range []struct {
 		a    *profiles.Agent
 		want string
@@ -51,7 +51,7 @@ func TestDeniedToLibraries(t *testing.T) {
 			t.Errorf("want %s: %s", tt.want, brief(o))
 		}
 	}
-	cfg := python.Config{Launcher: l, Environments: finder(t, ""), Go: func(f func()) { go f() }, Now: time.Now, Random: rand.Reader}
+	cfg := python.Config{Launcher: l, Environments: environments(t, ""), Go: func(f func()) { go f() }, Now: time.Now, Random: rand.Reader}
 	broken, err := python.Probe(t.Context(), cfg, bound, []string{"pandas"})
 	if err != nil || len(broken) != 1 || broken[0].Needs != "ctypes" || broken[0].Denied == nil {
 		t.Errorf("probe: %+v, %v", broken, err)
