@@ -45,7 +45,8 @@ func (e *Executor) runIn(ctx context.Context, g *process, b bound, h executors.H
 	}
 	out.Attestation = g.guest.Attestation()
 	out.Console, out.Dropped = printed.Entries()
-	out.Usage.PeakBytes = max(out.Usage.PeakBytes, exit.Peak)
+	peak := min(out.Usage.PeakBytes, *r.Limits.MemoryBytes) // as the guest says, which has no more
+	out.Usage.PeakBytes = max(peak, exit.Peak)
 	out, err = judge(ctx, out, ending{exit, printed.Cut(), *r.Limits.MemoryBytes}, err)
 	return out, again, err
 }

@@ -4,6 +4,7 @@ Each method answers one event: None, or the Refusal. It is handed whatever the p
 gave to sys.audit, so it looks only at exact types and calls no method of an argument:
 a program's own code would run on top of our frames.
 """
+import marshal
 import posix
 import sys
 
@@ -18,7 +19,7 @@ _NAMES = 53  # the port of name servers, which the egress ring answers for at an
 _CREATES, _ACCESS = posix.O_CREAT | posix.O_TRUNC, posix.O_WRONLY | posix.O_RDWR
 _READS = (0, posix.O_RDONLY)  # in WASI reading is a bit as well, and O_RDWR is both
 
-_getframe = sys._getframe
+_getframe, _TAG = sys._getframe, sys.implementation.cache_tag
 _CODE = type((lambda: None).__code__)
 
 
@@ -85,6 +86,20 @@ def _packed4(host):
     if len(parts) != 4 or not all(p.isdecimal() and p.isascii() and int(p) < 256 for p in parts):
         return None
     return "".join(["%02x" % int(p) for p in parts])
+
+
+def lies(file, folders):
+    """Whether a file is in one of folders whatever links there are elsewhere: it begins
+    with the folder, and does not lead up out of it."""
+    for folder in folders:
+        if file.startswith(folder):
+            depth = 0
+            for part in file[len(folder):].split("/"):
+                depth += -1 if part == ".." else part not in ("", ".")
+                if depth < 0:
+                    return False
+            return True
+    return False
 
 
 class Events:
@@ -271,14 +286,14 @@ class Events:
 
     def extension(self, event, args):
         """An extension module is about to be loaded."""
-        file = absolute(plain(args[1]))
-        if not file.startswith(self.libraries):
+        file = plain(args[1])
+        if not lies(file, self.libraries):
             return Refusal("import", described(args[0]), NOT_ALLOWED,
                 "import of an extension module outside of the library folders is refused: " + file)
         name = plain(args[0]).rpartition(".")[2]
         if name != file.rpartition("/")[2].partition(".")[0]:
             return Refusal("import", name, NOT_ALLOWED, "import of %s under another name is refused" % file)
-        return self.guard.loaded(file, _getframe(2))
+        return self.guard.loaded(absolute(file), _getframe(2))
 
     def compile(self, event, args):
         """Code that says it is a library's must be what stands in the library's file."""
@@ -288,9 +303,9 @@ class Events:
         source = args[0]
         if type(source) is str:
             source = source.encode("utf-8", "surrogatepass")
-        if type(source) is bytes and file.startswith(self.libraries) and source == contents(file):
+        if type(source) is bytes and lies(file, self.libraries) and source == contents(file):
             return None
-        refusal = self._introspection("compiling as %s" % described(file))
+        refusal = self.introspection("compiling as %s" % described(file))
         # C code that shows a traceback parses the line that failed, and does without.
         refusal.told = type(source) is not bytes or b"\n" in source
         return refusal
@@ -303,7 +318,16 @@ class Events:
         frame = self.guard.library(_getframe(2))
         if frame is not None and not {"replace", "CodeType"}.isdisjoint(frame.f_code.co_names):
             return None
-        return self._introspection("code as of %s" % described(file))
+        return self.introspection("code as of %s" % described(file))
+
+    def renamed(self, code, path):
+        """Code becomes a library's when it is what stands in the library's file: one that was
+        compiled elsewhere, and moved."""
+        if type(code) is not _CODE or type(path) is not str:
+            return self.introspection("a name of code")
+        if code.co_filename == path or not (path.startswith(self.guard.protected) or code.co_filename.startswith(self.guard.protected)):
+            return None
+        return None if lies(path, self.libraries) and _stands(code, path) else self.introspection("code as of %s" % described(path))
 
     def unmarshal(self, event, args):
         """Byte code is loaded by the import machinery alone, and from library folders."""
@@ -311,27 +335,33 @@ class Events:
         frame = frame.f_back  # behind the hook's
         code = frame and frame.f_code
         if code is self.guard.reads_bytecode:
-            path = frame.f_locals["bytecode_path"]
-            if type(path) is str and absolute(path).startswith(self.libraries):
+            given = frame.f_locals
+            path, data = given["bytecode_path"], given["data"]
+            if type(data) is memoryview:
+                data = data.obj
+            # What was handed over is what will be read: bytes do not change.
+            if type(data) is bytes and type(path) is str and lies(path, self.libraries) and _holds(path, args[0]):
                 return None
-            return self._introspection("byte code outside of the library folders")
+            return self.introspection("byte code that is not of a library's file")
+        if code is _stands.__code__:
+            return None
         if code is self.guard.calls_loader:  # 3.13: a module within the interpreter
             if frame.f_locals["f"] is self.guard.frozen and len(frame.f_locals["args"]) == 1:
                 return None
-        return self._introspection("marshal")
+        return self.introspection("marshal")
 
     def introspect(self, event, args):
         """What reaches into any object is for libraries that say so in their own code."""
         frame = self.guard.library(_getframe(2))
         if frame is not None and event.rpartition(".")[2] in frame.f_code.co_names:
             return None
-        return self._introspection(event)
+        return self.introspection(event)
 
     def set_attribute(self, event, args):
         """A function of the program gets no code of a library: it would be taken for one."""
         if plain(args[1]) != "__code__" or type(args[2]) is _CODE and not args[2].co_filename.startswith(self.guard.protected):
             return None
-        return self._introspection("__code__") if self.guard.library(_getframe(2)) is None else None
+        return self.introspection("__code__") if self.guard.library(_getframe(2)) is None else None
 
     def trace(self, event, args):
         """A trace function sees the guard's frames. doctest puts back the one it found, which is
@@ -340,10 +370,10 @@ class Events:
         if frame is not None and (
                 frame.f_code.co_filename.endswith("/doctest.py") or frame.f_code.co_filename.startswith(self.guard.OURS)):
             return None
-        return self._introspection(event)
+        return self.introspection(event)
 
     def never(self, event, args):
-        return self._introspection(event)
+        return self.introspection(event)
 
     def dlopen(self, event, args):
         if args[0] is None:  # import of ctypes does
@@ -355,10 +385,32 @@ class Events:
         frame = self.guard.library(_getframe(2))
         while frame is not None and frame.f_code.co_filename.startswith(self.guard.ctypes):
             frame = self.guard.library(frame.f_back)
-        return self._introspection(event) if frame is None else None
+        return self.introspection(event) if frame is None else None
 
-    def _introspection(self, what):
+    def introspection(self, what):
         return Refusal("guard", what, _GUARD, "%s is refused: it steps round what watches the program" % what)
+
+
+_HEAD = 16  # bytes before the byte code, in a file of importlib's
+
+
+def _holds(path, data):
+    """Whether data is the byte code in a file. Every import asks: one read, and no more."""
+    try:
+        fd = posix.open(path, posix.O_RDONLY | posix.O_CLOEXEC)
+    except OSError:
+        return False
+    try:
+        return posix.read(fd, _HEAD + len(data) + 1)[_HEAD:] == data
+    finally:
+        posix.close(fd)
+
+
+def _stands(code, path, loads=marshal.loads):
+    """Whether code is the byte code that is kept of a source file."""
+    head, _, tail = path.rpartition("/")
+    data = contents("%s/__pycache__/%s.%s.pyc" % (head, tail.removesuffix(".py"), _TAG))
+    return data is not None and loads(data[_HEAD:]) == code
 
 
 def contents(path):

@@ -4,7 +4,8 @@ No single hook of CPython sees every import, so there are four. The program runs
 builtins of its own, whose __import__ judges what its code spells, loaded or not. The
 function under every import that is not loaded judges the rest of them, by whose frame
 asks. The audit hook judges code that a loader is about to run, whoever called it, and
-_imp.create_builtin the modules for which there is no event.
+_imp.create_builtin the modules for which there is no event. Code is a library's when
+it stands in a library's file: what reads or renames it is compared with that.
 
 A frame is the program's when it runs on the program's builtins, or when its code does
 not come from a folder of modules: a file that the program wrote, or text. A library
@@ -23,7 +24,7 @@ import posix
 import sys
 
 import profiler
-from audit import Events, absolute
+from audit import Events, absolute, lies
 from policy import DENIED, Refusal, Rules, is_name, is_standard
 from seal import opaque, seal
 
@@ -75,6 +76,14 @@ def _create_builtin(spec):
     if error is not None:
         raise error
     return ("@create_builtin" or 0)(spec)
+
+
+def _fix_co_filename(code, path):
+    """_imp._fix_co_filename, which would make code of the program a library's."""
+    error = ("@renamed" or 0)(code, path)
+    if error is not None:
+        raise error
+    ("@fix_co_filename" or 0)(code, path)
 
 
 def _hook(event, args):
@@ -227,6 +236,8 @@ class Guard:
 
     def module_name(self, file):
         """The module that a file of a library is, as its place says."""
+        if "/." in file:
+            file = absolute(file)
         for root in self.roots:
             if file.startswith(root):
                 break
@@ -384,6 +395,8 @@ class Guard:
         """Why a module of the interpreter itself may not be made: an exception, or None."""
         try:
             name = str.__str__(vars(spec)["name"])
+            if name == "_imp":  # another one would have the functions that ours stand in front of
+                return self.refuse(self._events.introspection(name))
             judged, frame, file = self.asker(_getframe(1).f_back)
             if judged == name:
                 return None
@@ -391,11 +404,19 @@ class Guard:
         except BaseException:
             return self.undecided("an import")
 
+    def renamed(self, code, path):
+        """Why code may not say that it is of path: an exception, or None."""
+        try:
+            refusal = self._events.renamed(code, path)
+            return None if refusal is None else self.refuse(refusal)
+        except BaseException:
+            return self.undecided("a name of code")
+
     def adopt(self, module):
         """A module that is not a library's runs on the program's builtins."""
         names = vars(module)
         file = names.get("__file__")
-        if type(file) is str and not file.startswith(self.libraries):
+        if type(file) is str and not lies(file, self.libraries):
             names["__builtins__"] = self.builtins
 
     # Between runs, and in the middle of one.
@@ -407,6 +428,7 @@ class Guard:
         statement = _sealed(_import, judge=self.judge, **{"import": builtins.__import__})
         load = _sealed(_find_and_load, load=self.load, find_and_load=find_and_load, profiler=profiler.put)
         made = _sealed(_create_builtin, builtin=self.builtin, create_builtin=create_builtin)
+        fix = _sealed(_fix_co_filename, renamed=self.renamed, fix_co_filename=_imp._fix_co_filename)
         attrs = _sealed(_init_module_attrs, init_module_attrs=init_module_attrs, adopt=self.adopt)
         hook = _sealed(_hook, events=frozenset(self._events.table), fspath=_path, decide=self._events.decide)
         self._judging = statement.__code__, load.__code__
@@ -418,6 +440,7 @@ class Guard:
         _bootstrap._find_and_load = opaque(load)
         _bootstrap._init_module_attrs = opaque(attrs)
         _imp.create_builtin = opaque(made)
+        _imp._fix_co_filename = opaque(fix)
         sys.addaudithook(opaque(hook))
 
     def _probe(self):
