@@ -2,7 +2,10 @@ package python_test
 
 import (
 	"crypto/rand"
+	"errors"
 	"os"
+	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -86,6 +89,36 @@ func TestPandas(t *testing.T) {
 				t.Errorf("%s, want %s", brief(o), tt.want)
 			}
 		})
+	}
+}
+
+// TestMovedPackage: byte code that was compiled where its package does not lie any
+// more, as pip install --target leaves it, is a library's all the same.
+func TestMovedPackage(t *testing.T) {
+	dir, err := os.MkdirTemp("/var/tmp", "moved") // what is in /tmp is of programs
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	for name, text := range map[string]string{
+		"moved/__init__.py":            "def f():\n    import ctypes\n    return f.__code__.co_filename\n",
+		"moved-1.0.dist-info/METADATA": "Metadata-Version: 2.1\nName: moved\nVersion: 1.0\n",
+		"moved-1.0.dist-info/RECORD":   "moved/__init__.py,,\n",
+	} {
+		if err := errors.Join(os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755), os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	file := filepath.Join(dir, "moved/__init__.py")
+	const compile = "import py_compile, sys; py_compile.compile(sys.argv[1], dfile='/elsewhere/moved/__init__.py', doraise=True)"
+	if out, err := exec.CommandContext(t.Context(), "/usr/bin/python3", "-c", compile, file).CombinedOutput(); err != nil {
+		t.Skipf("no python3 that compiles: %v %s", err, out)
+	}
+	a := importing("moved", "ctypes")
+	a.Python.Environments = []profiles.PythonEnvironment{{Path: dir}}
+	e := executorOver(t, launcher(t, nil), func(c *python.Config) { c.Environments = environments(t, "/usr/bin/python3") })
+	if o := play(t, e, run(a, "import moved\nmoved.f()")); string(o.Value) != `"`+file+`"` {
+		t.Errorf("%s %s", brief(o), printed(o, executors.LevelStderr))
 	}
 }
 

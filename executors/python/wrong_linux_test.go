@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"math"
 	"net"
 	"os"
 	"reflect"
@@ -237,6 +238,22 @@ func TestWrongGuest(t *testing.T) {
 			{Code: profiles.CodeImportDenied, Revision: "sha256:1", Rule: &profiles.Rule{File: "p.yaml", Line: 1}}}
 		if !reflect.DeepEqual(o.Denials, want) {
 			t.Errorf("%+v", o.Denials)
+		}
+	})
+	t.Run("more memory than there is", func(t *testing.T) {
+		e := lies(t, func(s *executors.Stream, _ net.Conn) {
+			if _, err := s.Read(); err != nil {
+				return
+			}
+			begins(s)
+			bad := done
+			bad.PeakBytes = math.MaxInt64
+			_ = s.Send(bad)
+			_, _ = s.Read()
+		})
+		r := run(agent(), "1")
+		if o := play(t, e, r); o.Usage.PeakBytes != *r.Limits.MemoryBytes {
+			t.Error(brief(o))
 		}
 	})
 	t.Run("gone before it begins", func(t *testing.T) {
