@@ -60,8 +60,7 @@ first refusal stops it, says what had run and what to do instead.
 
 A Python program (--executor python) runs in this host's CPython and has its
 standard output and error on ours. The value of a last expression that JSON has
-no form for is shown as repr shows it, and None is not. A session of it is a
-process that stays: it needs a daemon.
+no form for is shown as repr shows it, and None is not. Sessions need a daemon.
 
 Audit log and store are kept in --state DIR; without it they live in a temporary
 folder, in memory or below TMPDIR, that is removed at the end. With --socket
