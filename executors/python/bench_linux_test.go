@@ -1,6 +1,7 @@
 package python_test
 
 import (
+	"strconv"
 	"testing"
 	"time"
 
@@ -79,17 +80,33 @@ func BenchmarkSession(b *testing.B) {
 
 // BenchmarkCall is one call of a bridge.
 func BenchmarkCall(b *testing.B) {
+	inside(b, "us/call", 2_000_000, "import ringd, time\nfor i in range(200): ringd.call('echo', i)\nt = time.perf_counter_ns()\n"+
+		"for i in range(2000): ringd.call('echo', i)\ntime.perf_counter_ns() - t")
+}
+
+// BenchmarkCompute is what the peers of bench/peers compute too: fib(20), and 200,000
+// words counted in a dict.
+func BenchmarkCompute(b *testing.B) {
+	const head, tail = "import time\nt = time.perf_counter_ns()\n", "\ntime.perf_counter_ns() - t"
+	b.Run("fib", func(b *testing.B) {
+		inside(b, "ms", 1_000_000, head+"def fib(n):\n    return n if n < 2 else fib(n - 1) + fib(n - 2)\nfib(20)"+tail)
+	})
+	b.Run("words", func(b *testing.B) {
+		inside(b, "ms", 1_000_000, head+"d = {}\nfor i in range(200000):\n    w = 'w' + str(i % 997)\n    d[w] = d.get(w, 0) + 1"+tail)
+	})
+}
+
+// inside reports what a program measures itself: its value is nanoseconds.
+func inside(b *testing.B, unit string, per float64, program string) {
 	e := warm(b, nil)
-	r := run(agent(), "import ringd, time\nfor i in range(200): ringd.call('echo', i)\nt = time.perf_counter_ns()\n"+
-		"for i in range(2000): ringd.call('echo', i)\n(time.perf_counter_ns() - t) // 2000")
-	var nanos, n float64
+	var all, n float64
 	for b.Loop() {
-		o := play(b, e, r)
-		var one float64
-		for _, c := range o.Value {
-			one = one*10 + float64(c-'0')
+		o := play(b, e, run(agent(), program))
+		nanos, err := strconv.ParseFloat(string(o.Value), 64)
+		if err != nil {
+			b.Fatal(brief(o))
 		}
-		nanos, n = nanos+one, n+1
+		all, n = all+nanos, n+1
 	}
-	b.ReportMetric(nanos/n/1000, "us/call")
+	b.ReportMetric(all/n/per, unit)
 }
