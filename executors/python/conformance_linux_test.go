@@ -33,7 +33,8 @@ for name, reach in {
     "password file": lambda: open("/etc/passwd"),
     "home": lambda: os.listdir("/root"),
     "other processes": lambda: [p for p in os.listdir("/proc") if p.isdigit() and int(p) > 64] or 1 / 0,
-    "variables": lambda: [k for k in os.environ if k not in ("HOME", "TMPDIR", "LANG", "LC_ALL")] or 1 / 0,
+    "variables": lambda: [k for k, v in os.environ.items() if {"PATH": "/run/ringd/bin", "USER": "agent", "LOGNAME": "agent"}.get(k) != v
+        and k not in ("HOME", "TMPDIR", "LANG", "LC_ALL")] or 1 / 0,
     "fork": lambda: os.fork(),
     "program": lambda: os.system("true") and 1 / 0,
     "socket": lambda: __import__("socket"),

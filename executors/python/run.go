@@ -43,6 +43,7 @@ func (e *Executor) runIn(ctx context.Context, g *process, b bound, h executors.H
 		exit = streams.Ended(ctx, g.std)
 		err = errors.Join(err, streams.Close(g.guest))
 	}
+	out.Denials = e.ruled(out.Denials, r)
 	out.Attestation = g.guest.Attestation()
 	out.Console, out.Dropped = printed.Entries()
 	peak := min(out.Usage.PeakBytes, *r.Limits.MemoryBytes) // as the guest says, which has no more

@@ -1,0 +1,45 @@
+package python
+
+import (
+	"slices"
+
+	"github.com/ringd/ringd/executors"
+	"github.com/ringd/ringd/profiles"
+)
+
+// ruled gives the imports that a guest says it has refused the rule, and what is allowed
+// instead, as the policy has them. What a guest refuses that the policy allows stays as
+// it was told: a library's name that no allowed package declares is one.
+func (e *Executor) ruled(denials []profiles.Decision, r executors.Run) []profiles.Decision {
+	if !slices.ContainsFunc(denials, isImport) {
+		return denials
+	}
+	agents := map[string]*profiles.Agent{r.Revision: r.Agent}
+	if p := e.inForce.Load(); p != nil && p.revision != r.Revision {
+		agents[p.revision] = p.agent(r.Agent.Name, r.Grants)
+	}
+	deciders := map[string]*profiles.Decider{}
+	for revision, a := range agents {
+		if a != nil {
+			deciders[revision] = profiles.NewDecider(*a, revision, profiles.Environment{})
+		}
+	}
+	out := slices.Clone(denials)
+	for i := range out {
+		d := &out[i]
+		if decider := deciders[d.Revision]; decider != nil && isImport(*d) {
+			for _, origin := range []string{profiles.OriginAgent, profiles.OriginLibrary} {
+				if own := decider.ImportFor(profiles.ExecutorPython, d.Evidence.Argv[0], origin); own.Code == d.Code {
+					d.Rule, d.Instead = own.Rule, own.Instead
+					break
+				}
+			}
+		}
+	}
+	return out
+}
+
+// isImport tells whether a refusal is of a module that it names.
+func isImport(d profiles.Decision) bool {
+	return (d.Code == profiles.CodeImportDenied || d.Code == profiles.CodeImportNotAllowed) && d.Evidence != nil && len(d.Evidence.Argv) == 1
+}
