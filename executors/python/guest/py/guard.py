@@ -101,6 +101,15 @@ def _denied_builtin(*args, **kwargs):
     raise ("@denied" or 0)()
 
 
+class _NotGranted(PermissionError, FileNotFoundError):
+    """What is not granted is not there either: a program that does without a file catches
+    FileNotFoundError."""
+
+
+_NotGranted.__name__ = _NotGranted.__qualname__ = "PermissionError"
+_NotGranted.__module__ = "builtins"
+
+
 class Guard:
     """What a program may import and reach, while one interpreter lives.
 
@@ -158,7 +167,7 @@ class Guard:
         if refusal.kind == "import":
             return ModuleNotFoundError(text, name=refusal.what)
         if refusal.kind == "file":
-            return PermissionError(13, text, refusal.what)
+            return _NotGranted(13, text, refusal.what)
         return PermissionError(13, text)
 
     def undecided(self, what):
@@ -174,7 +183,7 @@ class Guard:
             if type(exc) is ModuleNotFoundError:
                 text = exc.msg
             else:
-                text = exc.strerror if type(exc) is PermissionError else None
+                text = exc.strerror if type(exc) is PermissionError or type(exc) is _NotGranted else None
             if type(text) is str and text in self._texts:
                 return True
             if exc is None:
