@@ -96,9 +96,27 @@ func BenchmarkCompute(b *testing.B) {
 	})
 }
 
+// BenchmarkImports is the processor time of 60 modules of the standard library and
+// what those load, with the guard and without.
+func BenchmarkImports(b *testing.B) {
+	const names = "argparse ast asyncio base64 bisect bz2 calendar codecs collections configparser contextlib copy csv dataclasses datetime " +
+		"decimal difflib email.message enum fileinput fnmatch fractions functools getopt glob gzip hashlib heapq hmac html.parser http.cookies " +
+		"inspect ipaddress itertools json logging.handlers lzma mailbox mimetypes optparse pathlib pickle platform plistlib pprint queue random " +
+		"sched secrets shelve shlex sqlite3 statistics string tarfile tempfile textwrap tomllib unittest.mock uuid zipfile"
+	program := "import time\nt = time.process_time_ns()\nfor n in '" + names + "'.split(): __import__(n)\ntime.process_time_ns() - t"
+	for name, bare := range map[string]bool{"guard": false, "none": true} {
+		b.Run(name, func(b *testing.B) {
+			insideOf(b, warm(b, func(c *python.Config) { c.Unguarded = bare }), "ms", 1_000_000, program)
+		})
+	}
+}
+
 // inside reports what a program measures itself: its value is nanoseconds.
 func inside(b *testing.B, unit string, per float64, program string) {
-	e := warm(b, nil)
+	insideOf(b, warm(b, nil), unit, per, program)
+}
+
+func insideOf(b *testing.B, e *python.Executor, unit string, per float64, program string) {
 	var all, n float64
 	for b.Loop() {
 		o := play(b, e, run(agent(), program))
