@@ -74,8 +74,8 @@ cannot be written down: such a call holds the process for at most the approval's
 hold (5m), and is refused then. Without somebody to ask the run is ended.
 
 Exit codes: 0 done and nothing refused, 1 something was refused (even where the
-program went on without it, but for an import that it caught) or it failed, 2
-usage or unreadable input, 125 the executor or a layer the policy asks for is
+program went on without it, but for an import that Python caught) or it failed,
+2 usage or unreadable input, 125 the executor or a layer the policy asks for is
 not available here: nothing ran, 126 a shell script was refused before or while
 it ran. The exit code of a script or a Python program that ran is in the outcome
 of --json.`,
