@@ -75,26 +75,11 @@ func (p *program) finish(o runOptions, run wire.Run, set *profiles.Set) error {
 		return nil
 	case executors.StateDone:
 		// Else the program went on without what was refused.
-		if !slices.ContainsFunc(run.Denials, func(d profiles.Decision) bool { return counts(o.executor, d.Code) }) {
+		if !slices.ContainsFunc(run.Denials, func(d profiles.Decision) bool { return cli.Counts(o.executor, d.Code) }) {
 			return nil
 		}
 	}
 	return cli.Failed(cli.Refused, nil)
-}
-
-// counts reports whether a refusal is told by the exit code of a program that went on
-// without it. What the kernel refused its guest is on record, and may be a library's
-// guess at what there is; a Python program that tries an import and does without is
-// ordinary.
-func counts(executor string, code profiles.Code) bool {
-	switch code {
-	case profiles.CodeGuestRefused:
-		return false
-	case profiles.CodeImportDenied, profiles.CodeImportNotAllowed:
-		return executor != profiles.ExecutorPython
-	default:
-		return true
-	}
 }
 
 // goOn says how to go on with a run that is kept.

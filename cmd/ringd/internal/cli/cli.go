@@ -159,3 +159,18 @@ func RefusedBy(err error) error {
 func Unenforceable(c profiles.Code) bool {
 	return c == profiles.CodeExecutorUnavailable || c == profiles.CodeTierUnavailable || c == profiles.CodeRingUnavailable
 }
+
+// Counts reports whether a refusal is told by the exit code of a program that went on
+// without it. What the kernel refused its guest is on record, and may be a library's
+// guess at what there is; a Python program that tries an import and does without is
+// ordinary.
+func Counts(executor string, code profiles.Code) bool {
+	switch code {
+	case profiles.CodeGuestRefused:
+		return false
+	case profiles.CodeImportDenied, profiles.CodeImportNotAllowed:
+		return executor != profiles.ExecutorPython
+	default:
+		return true
+	}
+}
