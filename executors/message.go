@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 
@@ -383,22 +384,21 @@ func (f *fields) result() Message {
 	if len(head) > maxEndBytes {
 		f.bad = true
 	}
-	if f.bad || decodeStrict(head, &m.End) != nil {
+	if f.bad || Decode(head, &m.End) != nil {
 		f.bad = true
 	}
 	return m
 }
 
-// decodeStrict reads one JSON value and refuses unknown fields and anything
-// behind it.
-func decodeStrict(b []byte, v any) error {
+// Decode reads one JSON value of known fields and nothing behind it.
+func Decode(b []byte, v any) error {
 	d := json.NewDecoder(bytes.NewReader(b))
 	d.DisallowUnknownFields()
 	if err := d.Decode(v); err != nil {
-		return err
+		return fmt.Errorf("decode: %w", err)
 	}
-	if _, err := d.Token(); err != io.EOF {
-		return fmt.Errorf("text behind the value")
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return errors.New("decode: text behind the value")
 	}
 	return nil
 }

@@ -117,7 +117,7 @@ var layers = map[string][]string{
 	"executors/js/engine/names":    {},
 	"executors/js/engine/prelude":  {},
 	"executors/js/engine/trace":    {},
-	"executors/js/start":           {"profiles"},
+	"executors/js/start":           {"executors", "profiles"},
 	"executors/js/guest":           {"executors", "executors/conn", "executors/js/engine", "executors/js/start", "executors/seal", "profiles"},
 	"executors/seal":               {},
 
@@ -130,7 +130,7 @@ var layers = map[string][]string{
 		"executors/python/wasm/place", "executors/python/wasm/start", "profiles",
 	},
 	"executors/python/wasm/place":  {},
-	"executors/python/wasm/start":  {"executors/python/start"},
+	"executors/python/wasm/start":  {"executors", "executors/python/start"},
 	"executors/python/wasm/files":  {},
 	"executors/python/wasm/engine": {"executors/js/engine/kept", "executors/python/wasm/files", "executors/python/wasm/place"},
 	"executors/python/wasm/guest": {

@@ -19,7 +19,6 @@ import (
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/executors/js"
 	"github.com/ringd/ringd/executors/js/guest"
-	"github.com/ringd/ringd/executors/js/start"
 	"github.com/ringd/ringd/executors/seal"
 	"github.com/ringd/ringd/rings/kernel"
 	"github.com/ringd/ringd/rings/kernel/order"
@@ -148,7 +147,7 @@ func sealAsOne() error {
 		return err
 	}
 	var sent order.Seal
-	if err := start.Decode(buf[:n], &sent); err != nil {
+	if err := executors.Decode(buf[:n], &sent); err != nil {
 		return err
 	}
 	program := make([]unix.SockFilter, len(sent.Filter))

@@ -129,6 +129,18 @@ func (p *Pool[S, G]) countLocked(key string) int {
 // startTime bounds the start of a guest that nobody waits for.
 const startTime = 30 * time.Second
 
+// Warm starts a guest, keeps it ready, and has others started beside it. Its error is
+// that of the first.
+func (p *Pool[S, G]) Warm(ctx context.Context, s S) error {
+	g, err := p.Launch(ctx, s)
+	if err != nil {
+		return err
+	}
+	p.Keep(g)
+	p.Refill(ctx, s)
+	return nil
+}
+
 // Refill starts guests until as many wait as are wanted. Their start outlives ctx,
 // which is that of a run, but not Close.
 func (p *Pool[S, G]) Refill(ctx context.Context, s S) {

@@ -131,13 +131,7 @@ func (e *Executor) Warm(ctx context.Context, a *profiles.Agent, revision string)
 	if err != nil {
 		return err
 	}
-	g, err := e.blank.Launch(ctx, want)
-	if err != nil {
-		return err
-	}
-	e.blank.Keep(g)
-	e.blank.Refill(ctx, want)
-	return nil
+	return e.blank.Warm(ctx, want)
 }
 
 // Run runs one program. See executors.Executor. What a program does wrong, and what

@@ -98,13 +98,7 @@ func (e *Executor) Warm(ctx context.Context, a *profiles.Agent, revision string)
 		return err
 	}
 	defer e.work.Done()
-	g, err := e.blank.Launch(ctx, want)
-	if err != nil {
-		return err
-	}
-	e.blank.Keep(g)
-	e.blank.Refill(ctx, want)
-	return nil
+	return e.blank.Warm(ctx, want)
 }
 
 // Run runs one script. See executors.Executor. A script that was refused is an

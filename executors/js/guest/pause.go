@@ -11,7 +11,6 @@ import (
 
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/executors/js/engine"
-	"github.com/ringd/ringd/executors/js/start"
 	"github.com/ringd/ringd/executors/seal"
 )
 
@@ -93,7 +92,7 @@ func decodeRecord(b []byte, asked uint64) (rec record, snapshot []byte, err erro
 	if n > maxRecordBytes || uint64(n) >= uint64(len(b)) {
 		return record{}, nil, errRecord
 	}
-	if err := start.Decode(b[:n], &rec); err != nil {
+	if err := executors.Decode(b[:n], &rec); err != nil {
 		return record{}, nil, fmt.Errorf("%w: %w", errRecord, err)
 	}
 	if rec.Format != recordFormat {

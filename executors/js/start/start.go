@@ -9,13 +9,12 @@
 package start
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"time"
 
+	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
 )
 
@@ -72,13 +71,13 @@ const (
 // DecodeSettings reads what Settings marshals to, and nothing else.
 func DecodeSettings(b []byte) (Settings, error) {
 	var s Settings
-	return s, Decode(b, &s)
+	return s, executors.Decode(b, &s)
 }
 
 // DecodeOptions reads what Options marshals to and refuses a run without limits.
 func DecodeOptions(b []byte) (Options, error) {
 	var o Options
-	if err := Decode(b, &o); err != nil {
+	if err := executors.Decode(b, &o); err != nil {
 		return Options{}, err
 	}
 	if err := o.Check(); err != nil {
@@ -96,19 +95,6 @@ func (o Options) Check() error {
 		return errors.New("a limit is missing")
 	case o.UsedCPU < 0, o.UsedWall < 0:
 		return errors.New("a used figure is negative")
-	}
-	return nil
-}
-
-// Decode reads one JSON value of known fields and nothing behind it.
-func Decode(b []byte, v any) error {
-	d := json.NewDecoder(bytes.NewReader(b))
-	d.DisallowUnknownFields()
-	if err := d.Decode(v); err != nil {
-		return fmt.Errorf("decode: %w", err)
-	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("decode: text behind the value")
 	}
 	return nil
 }

@@ -96,14 +96,7 @@ func (e *Executor) Warm(ctx context.Context) error {
 		return err
 	}
 	defer e.work.Done()
-	want := blankSpec()
-	g, err := e.blank.Launch(ctx, want)
-	if err != nil {
-		return err
-	}
-	e.blank.Keep(g)
-	e.blank.Refill(ctx, want)
-	return nil
+	return e.blank.Warm(ctx, blankSpec())
 }
 
 // Run runs one program. See executors.Executor. What a program does wrong, and what it

@@ -4,11 +4,8 @@
 package start
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"path"
 	"slices"
 	"strings"
@@ -62,7 +59,7 @@ func Profile(a profiles.Agent) profiles.Agent {
 // DecodeOptions reads what Options marshals to and refuses a run without limits.
 func DecodeOptions(b []byte) (Options, error) {
 	var o Options
-	if err := decode(b, &o); err != nil {
+	if err := executors.Decode(b, &o); err != nil {
 		return Options{}, err
 	}
 	if err := o.Check(); err != nil {
@@ -128,17 +125,4 @@ func Name(s string) bool {
 		}
 	}
 	return s != ""
-}
-
-// decode reads one JSON value of known fields and nothing behind it.
-func decode(b []byte, v any) error {
-	d := json.NewDecoder(bytes.NewReader(b))
-	d.DisallowUnknownFields()
-	if err := d.Decode(v); err != nil {
-		return fmt.Errorf("decode: %w", err)
-	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("decode: text behind the value")
-	}
-	return nil
 }

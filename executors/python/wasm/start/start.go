@@ -4,13 +4,10 @@
 package start
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
-	"fmt"
-	"io"
 	"time"
 
+	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/executors/python/start"
 )
 
@@ -44,13 +41,13 @@ type Options struct {
 // DecodeSettings reads what Settings marshals to, and nothing else.
 func DecodeSettings(b []byte) (Settings, error) {
 	var s Settings
-	return s, decode(b, &s)
+	return s, executors.Decode(b, &s)
 }
 
 // DecodeOptions reads what Options marshals to and refuses a run without limits.
 func DecodeOptions(b []byte) (Options, error) {
 	var o Options
-	if err := decode(b, &o); err != nil {
+	if err := executors.Decode(b, &o); err != nil {
 		return Options{}, err
 	}
 	if err := o.Check(); err != nil {
@@ -68,16 +65,4 @@ func (o Options) Check() error {
 		return errors.New("the WebAssembly Python keeps nothing for a later run")
 	}
 	return o.Python.Check()
-}
-
-func decode(b []byte, v any) error {
-	d := json.NewDecoder(bytes.NewReader(b))
-	d.DisallowUnknownFields()
-	if err := d.Decode(v); err != nil {
-		return fmt.Errorf("decode: %w", err)
-	}
-	if _, err := d.Token(); !errors.Is(err, io.EOF) {
-		return errors.New("decode: text behind the value")
-	}
-	return nil
 }
