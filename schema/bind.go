@@ -61,7 +61,7 @@ func (b *binder) record(n *node, path, author string) string {
 	if n.path != "" {
 		author = n.path
 	}
-	b.origins[path] = Origin{Pos: Pos{b.file, n.at.line, n.at.col}, Path: author}
+	b.origins[path] = Origin{Pos: Pos{File: b.file, Line: n.at.line, Column: n.at.col}, Path: author}
 	return author
 }
 

@@ -7,6 +7,8 @@
 // and the compile child call it; nothing else evaluates CUE.
 package schema
 
+import "github.com/ringd/ringd/schema/above"
+
 // Source is one file of a policy. Name is what positions show; it is relative
 // to the policy's folder, so that positions do not depend on the host.
 type Source struct {
@@ -19,6 +21,9 @@ type Source struct {
 type Origin struct {
 	Pos  Pos
 	Path string
+	// Layer is the ceiling that the value comes from, "OrgPolicy acme"; "": the
+	// document of the agent itself.
+	Layer string
 }
 
 // Policy is one decoded document of the full language. A document in the
@@ -31,10 +36,26 @@ type Policy struct {
 	Metadata   Metadata `cue:"metadata"`
 	Spec       Spec     `cue:"spec"`
 
+	// Layers are the documents that an effective policy was merged from, the outermost
+	// first and the agent's own last; nil in a document as it was decoded.
+	Layers []Layer
+
+	// Excepted names the exception that an item of an effective policy stands by, by
+	// the path of the item; Appended are those that only the exception lists.
+	Excepted map[string]string
+	Appended []string
+
 	// Origins holds the place of every value by its path in the full language:
 	// "spec.executors.python.imports.deny[0]". A lowered value may share its
 	// origin with another.
 	Origins map[string]Origin
+}
+
+// Layer names one document of a merge.
+type Layer struct {
+	File     string
+	Kind     string
+	Metadata Metadata
 }
 
 // Metadata names a policy and its owner.
@@ -57,6 +78,7 @@ type Spec struct {
 	Agents     []AgentMatch            `cue:"agents"`
 	Data       *Data                   `cue:"data"`
 	RuleOfTwo  *RuleOfTwo              `cue:"ruleOfTwo"`
+	Inputs     *Inputs                 `cue:"inputs"`
 	Executors  *Executors              `cue:"executors"`
 	Modules    map[string]ModuleSource `cue:"modules"` // JavaScript modules by specifier
 	Bridges    []Bridge                `cue:"bridges"`
@@ -85,6 +107,18 @@ type RuleOfTwo struct {
 	OnThree string `cue:"onThree"`
 	Scope   string `cue:"scope"`
 	Mode    string `cue:"mode"`
+}
+
+// Inputs says what the inputs of a run carry.
+type Inputs struct {
+	Powers *Touches `cue:"powers"`
+}
+
+// Touches is what touching something brings into a run; a nil field is not said.
+type Touches struct {
+	Sensitive *bool `cue:"sensitive"`
+	Untrusted *bool `cue:"untrusted"`
+	External  *bool `cue:"external"`
 }
 
 // Executors grants languages.
@@ -126,6 +160,10 @@ type PythonImports struct {
 	Allow       []string `cue:"allow"`
 	Deny        []string `cue:"deny"`
 	DenyProcess []string `cue:"denyProcess"`
+
+	// Within cuts the default set to what the layers above allow, where Allow is absent
+	// or empty; nil cuts nothing, as in a document as it was decoded.
+	Within []string
 }
 
 // Environment is a folder with packages of Python.
@@ -221,6 +259,9 @@ type Bridge struct {
 	Limits    *BridgeLimits `cue:"limits"`
 	Approval  *Approval     `cue:"approval"`
 	Audit     string        `cue:"audit"`
+
+	// Also holds the schemas of the layers above, as JSON; nil as it was decoded.
+	Also, AlsoResult [][]byte
 }
 
 // Powers are what a bridge can do.
@@ -254,9 +295,10 @@ type Approval struct {
 
 // Filesystem grants paths.
 type Filesystem struct {
-	Read  []string `cue:"read"`
-	Write []string `cue:"write"`
-	Deny  []string `cue:"deny"`
+	Read   []string `cue:"read"`
+	Write  []string `cue:"write"`
+	Deny   []string `cue:"deny"`
+	Powers *Touches `cue:"powers"`
 }
 
 // Network grants hosts.
@@ -278,7 +320,9 @@ type Egress struct {
 	Limits   *EgressLimits `cue:"limits"`
 	Expires  string        `cue:"expires"`
 	Binaries []string      `cue:"binaries"`
+	Powers   *Touches      `cue:"powers"`
 	Reason   string        `cue:"reason"`
+	Under    []above.Entry // the entries of layers above that it shares limits with; nil as it was decoded
 }
 
 // EgressLimits as written: sizes "64MiB", a rate "60/m"; "" and nil are absent.
@@ -299,7 +343,9 @@ type Gateway struct {
 	Paths      []string      `cue:"paths"`
 	Limits     *EgressLimits `cue:"limits"`
 	Expires    string        `cue:"expires"`
+	Powers     *Touches      `cue:"powers"`
 	Reason     string        `cue:"reason"`
+	Under      []above.Entry // as of an Egress
 }
 
 // Limits as written: sizes "64MiB", durations "30s"; "" and nil are absent.
@@ -331,6 +377,7 @@ type Exception struct {
 	Reason     string          `cue:"reason"`
 	Ticket     string          `cue:"ticket"`
 	Grants     ExceptionGrants `cue:"grants"`
+	Lifts      []string        // the layers that it exceeds; nil in a document as it was decoded
 }
 
 // ExceptionGrants is what an exception grants.
@@ -343,6 +390,8 @@ type ExceptionGrants struct {
 // Guardrail is a Rego rule over the effective policy.
 type Guardrail struct {
 	Name    string `cue:"name"`
-	Rego    string `cue:"rego"`
+	On      string `cue:"on"`   // "policy", "call" or ""
+	Rego    string `cue:"rego"` // its text, or "" where File names it
+	File    string `cue:"file"` // guardrails/x.rego
 	OnError string `cue:"onError"`
 }

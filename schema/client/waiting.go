@@ -34,6 +34,19 @@ func (c *Client) Revoke(ctx context.Context, run string, grants ...string) (wire
 	return out, c.call(ctx, "POST", "/v1/runs/"+url.PathEscape(run)+"/revoke", wire.Revocation{Grants: grants}, &out)
 }
 
+// Lockdown tells whether everything is closed, by whom, when and why.
+func (c *Client) Lockdown(ctx context.Context) (wire.Lockdown, error) {
+	var out wire.Lockdown
+	return out, c.call(ctx, "GET", "/v1/lockdown", nil, &out)
+}
+
+// SetLockdown closes everything, or lifts that; the caller needs the role operator.
+// Unrecorded of the answer says that it holds and is not on disk.
+func (c *Client) SetLockdown(ctx context.Context, o wire.LockdownOrder) (wire.Lockdown, error) {
+	var out wire.Lockdown
+	return out, c.call(ctx, "POST", "/v1/lockdown", o, &out)
+}
+
 // Sessions lists kept sessions; a harness sees its own.
 func (c *Client) Sessions(ctx context.Context) (wire.SessionList, error) {
 	var out wire.SessionList

@@ -21,6 +21,8 @@ const (
 	ConditionDraining         = "draining"            // new runs are refused
 	ConditionGateway          = "gateway_unavailable" // the gateway of a policy has no upstream or no credential here
 	ConditionRunsStuck        = "runs_stuck"          // runs whose calls are answered cannot go on
+	ConditionLockdown         = "lockdown"            // an operator, or a signed order, closed everything
+	ConditionOrderRefused     = "lockdown_refused"    // a lockdown order in the sync folder is not obeyed
 )
 
 // The states of a ring or an executor.
@@ -35,19 +37,34 @@ const (
 // Status is the answer of GET /v1/status: what is in force, and why the last
 // push was refused.
 type Status struct {
-	Version    string      `json:"version"`
-	Ready      bool        `json:"ready"` // new runs are taken
-	Generation int64       `json:"generation"`
-	Revision   string      `json:"revision"`
-	Activated  *time.Time  `json:"activated,omitempty"`
-	Closes     *time.Time  `json:"closes,omitempty"` // when the generation is closed unless a good push comes
-	Conditions []Condition `json:"conditions"`
-	Rings      []Part      `json:"rings"`
-	Executors  []Part      `json:"executors"`
-	Egress     *Network    `json:"egress,omitempty"` // absent while nothing is in force
-	LastPush   *Push       `json:"last_push,omitempty"`
-	Runs       RunCounts   `json:"runs"`
-	AuditSeq   int64       `json:"audit_seq"`
+	Version    string           `json:"version"`
+	Ready      bool             `json:"ready"` // new runs are taken
+	Generation int64            `json:"generation"`
+	Revision   string           `json:"revision"`
+	Activated  *time.Time       `json:"activated,omitempty"`
+	Signed     *Signed          `json:"signed,omitempty"` // the push in force; absent: it was not signed
+	Closes     *time.Time       `json:"closes,omitempty"` // when the generation is closed unless a good push comes
+	Conditions []Condition      `json:"conditions"`
+	Rings      []Part           `json:"rings"`
+	Executors  []Part           `json:"executors"`
+	Egress     *Network         `json:"egress,omitempty"` // absent while nothing is in force
+	LastPush   *Push            `json:"last_push,omitempty"`
+	Lockdown   *Lockdown        `json:"lockdown,omitempty"` // while it holds
+	Order      *Order           `json:"order,omitempty"`    // the signed lockdown order seen last, since the start
+	Runs       RunCounts        `json:"runs"`
+	AuditSeq   int64            `json:"audit_seq"`
+	Exceptions []ExceptionState `json:"exceptions,omitempty"` // of the policy in force, the next to end first
+	Shadow     *Shadow          `json:"shadow,omitempty"`     // absent where no candidate is looked for
+}
+
+// ExceptionState is a grant above a ceiling, of the policy in force.
+type ExceptionState struct {
+	ID      string    `json:"id"`
+	Agent   string    `json:"agent"`
+	Owner   string    `json:"owner"`
+	Lifts   []string  `json:"lifts"` // the layers that it exceeds: OrgPolicy acme
+	Expires time.Time `json:"expires"`
+	Ended   bool      `json:"ended"` // it grants nothing any more
 }
 
 // Condition is one thing that is not as it should be.
@@ -64,6 +81,8 @@ type Part struct {
 	Reason string `json:"reason,omitempty"`
 	// Sessions are those of an executor that live between two runs, as Python's do.
 	Sessions *LiveSessions `json:"sessions,omitempty"`
+	// Canary is what a guest of an executor showed of the policy in force.
+	Canary *Canary `json:"canary,omitempty"`
 }
 
 // LiveSessions are processes that wait for the next run of their session.
@@ -100,16 +119,36 @@ const (
 	PushApplied   = "applied"
 	PushUnchanged = "unchanged"
 	PushRejected  = "rejected"
+	PushWaiting   = "waiting" // for the end of a lockdown
 )
 
 // Push is the last push and its findings.
 type Push struct {
 	Digest   string       `json:"digest,omitempty"`
 	Revision string       `json:"revision,omitempty"`
-	Result   string       `json:"result"` // applied | unchanged | rejected
+	Result   string       `json:"result"`         // applied | unchanged | rejected | waiting
+	Code     string       `json:"code,omitempty"` // why a push was refused that has to be signed
 	At       time.Time    `json:"at"`
 	Message  string       `json:"message,omitempty"`
 	Findings []Diagnostic `json:"findings"`
+}
+
+// Signed is what the keys of a push have signed, beside the set.
+type Signed struct {
+	Sequence int64     `json:"sequence"`
+	Previous string    `json:"previous"` // the revision that it was made on top of
+	Issuer   string    `json:"issuer"`
+	Issued   time.Time `json:"issued"`
+	Expires  time.Time `json:"expires"`
+	Reason   string    `json:"reason,omitempty"`
+	Rollback bool      `json:"rollback,omitempty"`
+	Signers  []Signer  `json:"signers"`
+}
+
+// Signer is a key whose signature holds, and in which roles it counts.
+type Signer struct {
+	Key   string   `json:"key"`
+	Roles []string `json:"roles"`
 }
 
 // Diagnostic is one finding about the sources of a push.
@@ -121,6 +160,15 @@ type Diagnostic struct {
 	Message  string `json:"message"`
 	Hint     string `json:"hint,omitempty"`
 	Severity string `json:"severity"` // error | warning
+	// Related are the other places, where two disagree: the ceiling that a layer widens.
+	Related []Place `json:"related,omitempty"`
+}
+
+// Place is a place in the sources of a push. Line and Column count from 1.
+type Place struct {
+	File   string `json:"file"`
+	Line   int    `json:"line"`
+	Column int    `json:"column"`
 }
 
 // RunCounts counts the runs that have not ended.
@@ -264,4 +312,6 @@ type Action = json.RawMessage
 // Health is the answer of GET /healthz and GET /readyz.
 type Health struct {
 	Status string `json:"status"` // ok
+	// Lockdown is true while everything is closed by an operator.
+	Lockdown bool `json:"lockdown,omitempty"`
 }

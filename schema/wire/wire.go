@@ -96,9 +96,19 @@ type Run struct {
 	// Session is that of the request. SessionError says why its state was not kept.
 	Session      string `json:"session,omitempty"`
 	SessionError string `json:"session_error,omitempty"`
+	// RuleOfTwo is what the run and its subagents have touched of three powers; absent:
+	// no rule of two binds them.
+	RuleOfTwo *RuleOfTwo `json:"rule_of_two,omitempty"`
 	// LastEvent is the number of the newest event when the run paused: what a
 	// reader that knows this answer goes on after.
 	LastEvent int64 `json:"last_event,omitempty"`
+}
+
+// RuleOfTwo is what a run has touched of untrusted input, sensitive data and an external
+// effect.
+type RuleOfTwo struct {
+	Touched []string            `json:"touched"` // untrusted, sensitive, external
+	By      map[string][]string `json:"by"`      // the first uses that touched each: bridge:readMail, egress:api.example.com, files:read, inputs
 }
 
 // When people were asked about the start of a program.
@@ -155,6 +165,9 @@ type Pending struct {
 	Approvals []Approved `json:"approvals,omitempty"` // those that approved so far
 	// Rule is the line of the policy that asks for the approval, once it is known.
 	Rule *profiles.Rule `json:"rule,omitempty"`
+	// Because says why the rule of two asks: what the call would bring to what the run
+	// has touched.
+	Because string `json:"because,omitempty"`
 }
 
 // AwaitsHarness reports whether a run that does not pause waits for its harness.

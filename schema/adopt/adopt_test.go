@@ -1,0 +1,337 @@
+package adopt_test
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/ringd/ringd/compiler"
+	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/schema"
+	"github.com/ringd/ringd/schema/adopt"
+	"github.com/ringd/ringd/schema/emit"
+)
+
+func config() adopt.Config {
+	known := map[string]string{"git": "/usr/bin/git", "npm": "/usr/bin/npm", "ls": "/usr/bin/ls", "curl": "/usr/bin/curl"}
+	return adopt.Config{Name: "adopted", Owner: "team:devex@acme.example", Find: func(name string) (string, bool) {
+		path, ok := known[name]
+		return path, ok
+	}}
+}
+
+// read adopts a file of testdata.
+func read(t *testing.T, name string) (schema.Policy, []adopt.Line) {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("testdata", name))
+	if err != nil {
+		t.Fatal(err)
+	}
+	format := adopt.Guess(name)
+	for _, f := range adopt.Formats() {
+		if strings.HasPrefix(name, f) {
+			format = f
+		}
+	}
+	p, lines, err := adopt.Policy(config(), format, name, text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p, lines
+}
+
+// TestGolden: each file of settings becomes the policy, with the lines, beside it.
+func TestGolden(t *testing.T) {
+	for _, name := range []string{"claude-code.json", "claude-code-strict.json", "codex.toml", "srt.json", "srt-closed.json", "compact.yaml"} {
+		t.Run(name, func(t *testing.T) {
+			p, lines := read(t, name)
+			written, err := emit.YAML(p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var out strings.Builder
+			for _, l := range lines {
+				fmt.Fprintf(&out, "# %s %s %s: %s\n", l.Outcome, l.Path, l.Value, l.Why)
+			}
+			out.Write(written)
+			golden := filepath.Join("testdata", "want", name+".yaml")
+			if os.Getenv("RINGD_UPDATE") == "1" {
+				if err := os.MkdirAll(filepath.Dir(golden), 0o755); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(golden, []byte(out.String()), 0o644); err != nil {
+					t.Fatal(err)
+				}
+			}
+			want, err := os.ReadFile(golden)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if diff := cmp.Diff(string(want), out.String()); diff != "" {
+				t.Error(diff)
+			}
+			compiled(t, written)
+		})
+	}
+}
+
+// compiled compiles what was written; warnings are fine.
+func compiled(t *testing.T, written []byte) profiles.Agent {
+	t.Helper()
+	policies, found := schema.Decode([]schema.Source{{Name: "p.yaml", Data: written}})
+	if found.Refused() {
+		t.Fatalf("%v\n%s", found, written)
+	}
+	set, found := compiler.Compile(compiler.Config{Policies: policies})
+	if found.Refused() {
+		t.Fatalf("%v\n%s", found, written)
+	}
+	for _, a := range set.Agents {
+		return a
+	}
+	t.Fatal("no agent")
+	return profiles.Agent{}
+}
+
+// TestNeverWider: what settings refuse, or ask about, is not allowed by the policy.
+func TestNeverWider(t *testing.T) {
+	file := func(op, path string) profiles.Action {
+		return profiles.Action{File: &profiles.FileAction{Op: op, Path: path}}
+	}
+	start := func(words ...string) profiles.Action {
+		return profiles.Action{Exec: &profiles.ExecAction{Argv: words}}
+	}
+	for _, tc := range []struct {
+		settings string
+		action   profiles.Action
+		want     profiles.Verdict
+	}{
+		{"claude-code.json", start("/usr/bin/git", "diff", "HEAD"), profiles.Allow},
+		{"claude-code.json", start("/usr/bin/git", "log"), profiles.Allow},
+		{"claude-code.json", start("/usr/bin/git", "status"), profiles.Deny},
+		{"claude-code.json", start("/usr/bin/git", "push", "origin"), profiles.Ask},
+		{"claude-code.json", start("/usr/bin/git", "push", "--force"), profiles.Deny}, // asks there, which no rule here says of a flag
+		{"claude-code.json", start("/usr/bin/curl", "https://x"), profiles.Deny},
+		{"claude-code.json", start("/usr/bin/npm", "run", "test"), profiles.Allow},
+		{"claude-code.json", start("/usr/bin/npm", "install"), profiles.Deny},
+		{"claude-code.json", file("read", "/w/secrets/key"), profiles.Deny},
+		{"claude-code.json", file("read", "/w/src/a.go"), profiles.Allow},
+		{"claude-code.json", file("write", "/w/src/a.go"), profiles.Allow},
+		{"claude-code.json", file("write", "/w/README.md"), profiles.Deny},
+		{"claude-code.json", file("read", "/opt/data/x"), profiles.Allow},
+		{"claude-code-strict.json", start("/usr/bin/git", "status"), profiles.Deny}, // a pattern asks, so nothing starts
+		{"claude-code-strict.json", file("read", "/w/.env"), profiles.Deny},
+		{"claude-code-strict.json", file("read", "/w/sub/.env"), profiles.Deny},
+		{"claude-code-strict.json", file("write", "/w/out/x.lock"), profiles.Deny},
+		{"srt.json", file("read", "/home/u/.ssh/id"), profiles.Deny},
+		{"srt.json", file("read", "/etc/hosts"), profiles.Allow},
+		{"srt.json", file("write", "/w/.env"), profiles.Deny},
+		{"srt.json", file("write", "/tmp/a"), profiles.Allow},
+		{"srt.json", file("write", "/w/.git/hooks/x"), profiles.Deny},     // which srt protects without a word
+		{"srt.json", file("write", "/w/src/.git/hooks/x"), profiles.Deny}, // nor there
+		{"srt.json", file("write", "/w/src/a"), profiles.Deny},
+		{"srt.json", file("write", "/other"), profiles.Deny},
+		{"srt-closed.json", file("read", "/w/a"), profiles.Deny},
+		{"srt-closed.json", file("write", "/w/a"), profiles.Deny},
+		{"codex.toml", file("read", "/etc/hosts"), profiles.Allow},
+		{"codex.toml", file("write", "/w/.git/hooks/x"), profiles.Deny},
+		{"codex.toml", file("write", "/srv/cache/.git/config"), profiles.Deny},
+		{"codex.toml", file("write", "/tmp/x"), profiles.Allow},
+	} {
+		p, _ := read(t, tc.settings)
+		written, err := emit.YAML(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		d := profiles.NewDecider(compiled(t, written), "", profiles.Environment{Workspace: "/w", Home: "/home/u"})
+		if got := d.Decide(tc.action); got.Verdict != tc.want {
+			t.Errorf("%s: %+v %+v: %v (%s), want %v", tc.settings, tc.action.Exec, tc.action.File, got.Verdict, got.Reason, tc.want)
+		}
+	}
+	p, _ := read(t, "srt-closed.json")
+	if p.Spec.Network.Mode != "off" || len(p.Spec.Network.Egress) > 0 {
+		t.Errorf("a denial of every host left %+v", p.Spec.Network)
+	}
+}
+
+// TestCompactMeansTheSame: the full language says what the compact form said.
+func TestCompactMeansTheSame(t *testing.T) {
+	text, err := os.ReadFile("testdata/compact.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, _ := read(t, "compact.yaml")
+	written, err := emit.YAML(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ignore := cmp.FilterValues(func(_, _ profiles.Rule) bool { return true }, cmp.Ignore())
+	was, is := compiled(t, text), compiled(t, written)
+	was.Name, was.Policy = is.Name, is.Policy
+	was.JS.Imports.Absent, is.JS.Imports.Absent = nil, nil // of what is in no modules/, which its lines say
+	if diff := cmp.Diff(was, is, ignore); diff != "" {
+		t.Error(diff)
+	}
+}
+
+// TestNotTheSettings: what is no settings is an error that says so, and gives nothing.
+func TestNotTheSettings(t *testing.T) {
+	for _, tc := range []struct{ format, text string }{
+		{adopt.Claude, `[]`}, {adopt.Claude, `null`}, {adopt.Claude, `{"permissions": []}`}, {adopt.Claude, `{"permissions": {"allow": "Bash"}}`},
+		{adopt.Claude, `{"permissions": {"allow": [1]}}`}, {adopt.Claude, `{`}, {adopt.Srt, `{"network": {"allowedDomains": {}}}`},
+		{adopt.Srt, `{"filesystem": []}`}, {adopt.Codex, `sandbox_mode = 1`}, {adopt.Codex, `sandbox_mode = "loose"`}, {adopt.Codex, `=`},
+		{adopt.Compact, `apiVersion: ringd/v1`}, {adopt.Compact, `x: 1`}, {"other", ``},
+	} {
+		if p, _, err := adopt.Policy(config(), tc.format, "f", []byte(tc.text)); !errors.Is(err, adopt.ErrFormat) || p.Kind != "" {
+			t.Errorf("%s %s: %v, %+v", tc.format, tc.text, err, p.Kind)
+		}
+	}
+}
+
+// FuzzPolicy: no settings make it panic, or write what does not read back.
+func FuzzPolicy(f *testing.F) {
+	files, _ := filepath.Glob("testdata/*.*")
+	for _, name := range files {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			f.Fatal(err)
+		}
+		for i := range adopt.Formats() {
+			f.Add(i, text)
+		}
+	}
+	f.Fuzz(func(t *testing.T, format int, text []byte) {
+		formats := adopt.Formats()
+		p, _, err := adopt.Policy(config(), formats[(format%len(formats)+len(formats))%len(formats)], "f.yaml", text)
+		if err != nil {
+			return
+		}
+		written, err := emit.YAML(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, found := schema.Decode([]schema.Source{{Name: "p.yaml", Data: written}}); found.Refused() {
+			t.Skip(found) // such as a path that the language refuses: it is told, and nothing is granted
+		}
+	})
+}
+
+// TestHostileSettings: settings whose denial, question or protection is easily lost. Each
+// row has what the settings keep from a program, and a benign action beside it.
+func TestHostileSettings(t *testing.T) {
+	read := func(path string) profiles.Action {
+		return profiles.Action{File: &profiles.FileAction{Op: "read", Path: path}}
+	}
+	write := func(path string) profiles.Action {
+		return profiles.Action{File: &profiles.FileAction{Op: "write", Path: path}}
+	}
+	start := func(words ...string) profiles.Action {
+		return profiles.Action{Exec: &profiles.ExecAction{Argv: words}}
+	}
+	to := func(target string) profiles.Action {
+		return profiles.Action{Egress: &profiles.EgressAction{Kind: "connect", Target: target, ResolvesTo: []string{"93.184.216.34"}}}
+	}
+	for _, tc := range []struct {
+		name, format, settings string
+		keeps                  profiles.Action
+		without                string // the settings without what keeps it: then it is let through
+	}{
+		{"a folder's name with a slash behind means every depth", adopt.Claude,
+			`{"permissions": {"deny": ["Read(secrets/)"]}}`, read("/w/sub/secrets/k"), `{}`},
+		{"the same, asked about", adopt.Claude,
+			`{"permissions": {"ask": ["Read(secrets/)"]}}`, read("/w/sub/secrets/k"), `{}`},
+		{"a denial of the whole host", adopt.Claude,
+			`{"permissions": {"deny": ["Read(//**)"], "additionalDirectories": ["/data"]}}`, read("/data/x"),
+			`{"permissions": {"additionalDirectories": ["/data"]}}`},
+		{"a denial of every tool", adopt.Claude,
+			`{"permissions": {"deny": ["*"], "allow": ["Bash(ls:*)"]}}`, start("/usr/bin/ls"), `{"permissions": {"allow": ["Bash(ls:*)"]}}`},
+		{"a denial of tools by a pattern", adopt.Claude,
+			`{"permissions": {"deny": ["Ed*"], "allow": ["Edit(out/**)"]}}`, write("/w/out/x"), `{"permissions": {"allow": ["Edit(out/**)"]}}`},
+		{"a question about every command", adopt.Claude,
+			`{"permissions": {"ask": ["Bash"], "allow": ["Bash(ls:*)"]}}`, start("/usr/bin/ls"), `{"permissions": {"allow": ["Bash(ls:*)"]}}`},
+		{"what may not be read may not be edited", adopt.Claude,
+			`{"permissions": {"deny": ["Read(**/.env)"], "allow": ["Edit(out/**)"]}}`, write("/w/out/.env"), `{"permissions": {"allow": ["Edit(out/**)"]}}`},
+		{"a denial of every host before the hosts", adopt.Claude,
+			`{"permissions": {"deny": ["WebFetch(domain:*)"]}, "sandbox": {"network": {"allowedDomains": ["example.com"]}}}`, to("example.com:443"),
+			`{"sandbox": {"network": {"allowedDomains": ["example.com"]}}}`},
+		{"a hook before each command", adopt.Claude,
+			`{"permissions": {"allow": ["Bash(ls:*)"]}, "hooks": {"PreToolUse": [{"matcher": "Bash", "hooks": []}]}}`, start("/usr/bin/ls"),
+			`{"permissions": {"allow": ["Bash(ls:*)"]}, "hooks": {"PreToolUse": [{"matcher": "mcp__x", "hooks": []}], "PostToolUse": [{"matcher": "Bash"}]}}`},
+		{"a hook before every tool", adopt.Claude, `{"hooks": {"PreToolUse": [{}]}}`, read("/w/a"), `{"hooks": {"PreToolUse": [{}]}, "disableAllHooks": true}`},
+		{"a hook whose matcher is of another language", adopt.Claude,
+			`{"hooks": {"PreToolUse": [{"matcher": "(?=Read)"}]}}`, read("/w/a"), `{"hooks": {}}`},
+		{"a file of credentials", adopt.Claude,
+			`{"permissions": {"additionalDirectories": ["/data"]}, "sandbox": {"credentials": {"files": [{"path": "/data/token", "mode": "mask"}]}}}`,
+			read("/data/token"), `{"permissions": {"additionalDirectories": ["/data"]}}`},
+		{"a file of credentials", adopt.Srt, `{"credentials": {"files": [{"path": "~/.netrc", "mode": "deny"}]}}`, read("/home/u/.netrc"), `{}`},
+		{"a file of credentials without a path", adopt.Srt, `{"credentials": {"files": [{}]}}`, read("/etc/hosts"), `{}`},
+		{"a profile in the place of the mode", adopt.Codex,
+			"sandbox_mode = 'workspace-write'\nprofile = 'p'\n[profiles.p]\nsandbox_mode = 'read-only'", write("/tmp/x"), "sandbox_mode = 'workspace-write'"},
+		{"a profile that denies reading", adopt.Codex,
+			"default_permissions = 'p'\n[permissions.p.filesystem]\n'/secret' = 'none'", read("/secret"), ""},
+	} {
+		t.Run(tc.format+": "+tc.name, func(t *testing.T) {
+			decide := func(text string) (profiles.Decision, []adopt.Line) {
+				p, lines, err := adopt.Policy(config(), tc.format, "f", []byte(text))
+				if err != nil {
+					t.Fatal(err)
+				}
+				written, err := emit.YAML(p)
+				if err != nil {
+					t.Fatal(err)
+				}
+				d := profiles.NewDecider(compiled(t, written), "", profiles.Environment{Workspace: "/w", Home: "/home/u"})
+				return d.Decide(tc.keeps), lines
+			}
+			got, lines := decide(tc.settings)
+			if got.Verdict == profiles.Allow {
+				t.Errorf("%+v was let through", tc.keeps)
+			}
+			said := false
+			for _, l := range lines {
+				said = said || l.Outcome != adopt.Exact && l.Path[0] != '('
+			}
+			if !said {
+				t.Errorf("all of it is said to be exact: %+v", lines)
+			}
+			if got, _ := decide(tc.without); got.Verdict != profiles.Allow {
+				t.Errorf("without it: %v (%s)", got.Verdict, got.Reason)
+			}
+		})
+	}
+}
+
+// TestListed: a setting that nothing takes over has a line, however deep it stands.
+func TestListed(t *testing.T) {
+	for _, tc := range []struct{ format, text, path string }{
+		{adopt.Codex, "[shell_environment_policy]\ninclude_only = ['PATH']\nset = {FOO = '1'}", "shell_environment_policy.set"},
+		{adopt.Codex, "[shell_environment_policy]\nexclude = ['A*']", "shell_environment_policy.exclude"},
+		{adopt.Codex, "[sandbox_workspace_write]\nother = 1", "sandbox_workspace_write.other"},
+		{adopt.Srt, `{"filesystem": {"allowWrite": ["./src/.Git/hooks"]}}`, "filesystem.allowWrite[0]"},
+		{adopt.Srt, `{"credentials": {"envVars": []}}`, "credentials.envVars"},
+		{adopt.Claude, `{"hooks": {"Stop": []}}`, "hooks.Stop"},
+	} {
+		p, lines, err := adopt.Policy(config(), tc.format, "f", []byte(tc.text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		found := false
+		for _, l := range lines {
+			found = found || l.Path == tc.path && l.Outcome != adopt.Exact
+		}
+		if !found {
+			t.Errorf("%s %s: no line for %s: %+v", tc.format, tc.text, tc.path, lines)
+		}
+		if s := p.Spec.Executors.Shell; s != nil && len(s.Env) > 0 {
+			t.Errorf("%s: variables that are filtered: %v", tc.text, s.Env)
+		}
+		if f := p.Spec.Filesystem; f != nil && len(f.Write) > 0 {
+			t.Errorf("%s: writes %v", tc.text, f.Write)
+		}
+	}
+}

@@ -1,0 +1,45 @@
+package schema
+
+import (
+	"fmt"
+	"path"
+	"reflect"
+	"strings"
+
+	"github.com/ringd/ringd/schema/shape"
+)
+
+// Document decodes the one document of a YAML or JSON file that is no policy, such as
+// the tests beside one. definitions is CUE as policy.cue, name the definition to meet,
+// into a pointer to a struct with `cue:"name"` tags; a []byte field takes JSON. The
+// origins are by path: "cases[0].name". Where the findings refuse, into is left as it was.
+func Document(src Source, definitions, name string, into any) (map[string]Origin, Diagnostics) {
+	found := &findings{file: src.Name}
+	defs, err := shape.Parse(definitions)
+	if err != nil || defs[name] == nil { // the definitions are part of the program, so a test would have failed
+		found.add(spot{1, 1}, CodeSchema, fmt.Sprintf("the definition %s cannot be read: %v", name, err), "")
+		return nil, found.list
+	}
+	text, ok := readable(src, found)
+	if !ok {
+		return nil, found.list.Sort()
+	}
+	var docs []*node
+	switch strings.ToLower(path.Ext(src.Name)) {
+	case ".yaml", ".yml":
+		docs = readYAML(text, found)
+	case ".json":
+		docs = readJSON(text, found)
+	default:
+		found.add(spot{1, 1}, CodeFormat, "the file is not .yaml, .yml or .json", "")
+	}
+	if len(docs) == 1 { // of several none is read
+		(&checker{found}).value(docs[0], defs[name], nil)
+	}
+	if len(docs) != 1 || found.refused() {
+		return nil, found.list.Sort()
+	}
+	b := binder{file: src.Name, origins: map[string]Origin{}}
+	b.object(docs[0], reflect.ValueOf(into).Elem(), "", "", "")
+	return b.origins, found.list.Sort()
+}
