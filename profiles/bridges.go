@@ -3,6 +3,7 @@ package profiles
 import (
 	"encoding/json"
 	"fmt"
+	"github.com/ringd/ringd/profiles/near"
 	"slices"
 	"strings"
 )
@@ -54,7 +55,7 @@ func (d *Decider) Bridge(executor, name string, argumentBytes int64) Decision {
 			rule = &d.agent.Rule
 		}
 		dec := d.deny(CodeBridgeNotGranted, rule, "no bridge %q is granted", clip(name))
-		dec.Instead = nearest(name, d.names)
+		dec.Instead = near.Instead(name, d.names)
 		return dec
 	}
 	if !d.reaches(executor, e.bridge.Executors) {
@@ -66,22 +67,28 @@ func (d *Decider) Bridge(executor, name string, argumentBytes int64) Decision {
 	return e.asks
 }
 
-// bridgeAction decides a call with its arguments: the condition of its approval
-// is asked as well.
+// bridgeAction decides a call with its arguments: the guardrails on calls and the
+// condition of its approval are asked as well.
 func (d *Decider) bridgeAction(a *BridgeAction) Decision {
 	dec := d.Bridge(a.Executor, a.Name, int64(len(a.Args)))
-	if dec.Verdict != Ask || d.condition == nil {
+	if dec.Verdict == Deny || d == nil || d.bridges[a.Name] == nil {
 		return dec
 	}
 	e := d.bridges[a.Name]
-	if e == nil || e.bridge.Approval == nil || e.bridge.Approval.When == "" {
+	c := Call{Agent: d.agent.Name, Bridge: a.Name, Args: a.Args, Executor: a.Executor, Powers: e.bridge.Powers}
+	if len(a.Args) == 0 {
+		c.Args = json.RawMessage("[]") // a call without arguments
+	}
+	for i := range d.agent.Guardrails {
+		if no := d.agent.Guardrails[i].Refuses(d.guardrail, c); no != nil {
+			no.Revision = d.revision
+			return *no
+		}
+	}
+	if dec.Verdict != Ask || d.condition == nil || e.bridge.Approval == nil || e.bridge.Approval.When == "" {
 		return dec
 	}
-	args := a.Args
-	if len(args) == 0 {
-		args = json.RawMessage("[]") // a call without arguments
-	}
-	ask, err := d.condition(e.bridge.Approval.When, Call{Agent: d.agent.Name, Bridge: a.Name, Args: args})
+	ask, err := d.condition(e.bridge.Approval.When, c)
 	if err != nil {
 		dec.Reason += ": " + err.Error()
 		return dec
@@ -90,6 +97,31 @@ func (d *Decider) bridgeAction(a *BridgeAction) Decision {
 		return dec
 	}
 	return e.allow
+}
+
+// GuardCalls is the On of a guardrail that is asked about each call.
+const GuardCalls = "call"
+
+// Refuses asks a guardrail about a call; nil: it lets the call pass, or is not on
+// calls. Whatever it cannot tell refuses, and so does nobody who could ask it.
+func (g *Guardrail) Refuses(ask func(rego string, c Call) ([]string, error), c Call) *Decision {
+	if g.On != GuardCalls {
+		return nil
+	}
+	no := Decision{Code: CodeGuardrailFailed, Rule: known(&g.Rule), Reason: "guardrail " + clip(g.Name) + " cannot tell: nothing here evaluates it"}
+	if ask == nil {
+		return &no
+	}
+	reasons, err := ask(g.Rego, c)
+	switch {
+	case err != nil:
+		no.Reason = "guardrail " + clip(g.Name) + " cannot tell: " + err.Error()
+	case len(reasons) > 0:
+		no.Code, no.Reason = CodeGuardrailDenied, "guardrail "+clip(g.Name)+": "+reasons[0]
+	default:
+		return nil
+	}
+	return &no
 }
 
 // words says what a call needs, for a reason.

@@ -19,6 +19,7 @@ const (
 	CodeTierUnavailable     Code = "tier_unavailable"     // the host cannot give the isolation tier asked for
 	CodeRingUnavailable     Code = "ring_unavailable"     // the ring that would enforce this is not there
 	CodeClosed              Code = "closed"               // the ring, executor or daemon refuses everything
+	CodeLockdown            Code = "lockdown"             // an operator closed everything
 
 	CodeImportNotAllowed Code = "import.not_allowed" // no allow rule covers the module
 	CodeImportDenied     Code = "import.denied"      // a deny rule covers the module
@@ -38,9 +39,14 @@ const (
 	CodeBridgeRevoked        Code = "bridge.revoked"        // the policy in force no longer grants it
 	CodeBridgeUnavailable    Code = "bridge.unavailable"    // granted, and this host has no provider for it
 
+	CodeGuardrailDenied Code = "guardrail_denied" // a guardrail on calls refuses it
+	CodeGuardrailFailed Code = "guardrail_failed" // one of them could not tell, which refuses
+
 	CodeApprovalRequired Code = "approval_required" // people have to approve the call first
 	CodeApprovalDenied   Code = "approval_denied"   // somebody refused it
 	CodeApprovalExpired  Code = "approval_expired"  // nobody answered in time
+
+	CodeRuleOfTwo Code = "rule_of_two" // untrusted input, sensitive data and an external effect would meet in the run
 
 	CodeSessionNotGranted Code = "session.not_granted" // the policy grants no state between runs, or the host keeps none
 

@@ -27,12 +27,15 @@ type Environment struct {
 	// called by Decide only, may be called concurrently, and must end by itself.
 	// Nil, an error or true: the call needs its approval.
 	Condition func(when string, c Call) (bool, error)
+	// Guardrail asks a guardrail on calls for its reasons to refuse a call, as
+	// Condition is asked. Nil, an error or a reason: the call is refused.
+	Guardrail func(rego string, c Call) ([]string, error)
 	// Script reads and decides a script for Shell, asking d about each command. It
 	// may be called concurrently, and must end by itself. Nil: this program cannot
 	// read scripts, and each is refused.
 	Script func(d *Decider, a ShellAction) Decision
-	// Now is the time at which Egress decides. Zero: what has an expiry grants
-	// nothing.
+	// Now is the time at which is decided: see Decider.At. Zero: what has an expiry
+	// grants nothing.
 	Now time.Time
 }
 
@@ -42,9 +45,14 @@ type Decider struct {
 	agent     Agent
 	revision  string
 	condition func(when string, c Call) (bool, error)
+	guardrail func(rego string, c Call) ([]string, error)
 	script    func(d *Decider, a ShellAction) Decision
 	now       time.Time
-	closed    *Decision // set: every action gets it
+	place     string       // Environment.Workspace
+	ends      []*time.Time // of imports and programs
+	closed    *Decision    // set: every action gets it
+	watch     Watch        // of the network; nil: nobody
+	strict    *Decider     // mode audit: what would be enforced
 
 	js, python *importIndex
 	bridges    map[string]*bridgeEntry
@@ -73,27 +81,36 @@ func (s *Set) Decider(name string, env Environment) *Decider {
 	if !ok {
 		known := slices.Sorted(maps.Keys(s.Agents))
 		return &Decider{closed: &Decision{Code: CodeUnknownAgent, Revision: s.Revision,
-			Reason: fmt.Sprintf("the policy has no agent %q", clip(name)), Instead: nearest(name, known)}}
+			Reason: fmt.Sprintf("the policy has no agent %q", clip(name)), Instead: near.Instead(name, known)}}
 	}
 	return NewDecider(a, s.Revision, env)
 }
 
 // NewDecider indexes one agent's profile. Decisions carry the revision.
 func NewDecider(a Agent, revision string, env Environment) *Decider {
-	d := &Decider{agent: a, revision: revision, condition: env.Condition, script: env.Script, now: env.Now}
-	if a.JS != nil {
-		d.js = newImportIndex(&a.JS.Imports, ExecutorJS, revision)
-	}
-	if a.Python != nil {
-		d.python = newImportIndex(&a.Python.Imports, ExecutorPython, revision)
+	d := &Decider{agent: a, revision: revision, condition: env.Condition, guardrail: env.Guardrail, script: env.Script, now: env.Now, place: env.Workspace}
+	if a.Strict != nil {
+		d.strict = NewDecider(*a.Strict, revision, env)
 	}
 	d.indexBridges()
 	d.files = newFileIndex(&a.Files, env)
 	d.reach = newReach(&a.Egress)
-	if a.Shell != nil {
-		d.shell = newShellIndex(a.Shell, env)
-	}
+	d.ends = a.ends()
+	d.indexTimed()
 	return d
+}
+
+// indexTimed indexes the lists whose entries may end, as of d.now.
+func (d *Decider) indexTimed() {
+	if js := d.agent.JS; js != nil {
+		d.js = newImportIndex(&js.Imports, ExecutorJS, d.revision, d.now)
+	}
+	if py := d.agent.Python; py != nil {
+		d.python = newImportIndex(&py.Imports, ExecutorPython, d.revision, d.now)
+	}
+	if sh := d.agent.Shell; sh != nil {
+		d.shell = newShellIndex(sh, d.place, d.now)
+	}
 }
 
 // Decide answers one action without an environment and without a revision. A
@@ -103,8 +120,20 @@ func (a Agent) Decide(action Action) Decision {
 }
 
 // Decide answers one action. Everything that no rule allows is denied, and so
-// is an action that is not exactly one action.
+// is an action that is not exactly one action. In mode audit Would has what would have
+// been decided otherwise.
 func (d *Decider) Decide(a Action) Decision {
+	dec := d.decide(a)
+	if d == nil || d.strict == nil {
+		return dec
+	}
+	if w := d.strict.decide(a); w.Verdict != dec.Verdict {
+		dec.Would = &Would{Verdict: w.Verdict, Code: w.Code, Reason: w.Reason, Rule: w.Rule}
+	}
+	return dec
+}
+
+func (d *Decider) decide(a Action) Decision {
 	set := 0
 	for _, is := range []bool{a.Shell != nil, a.Import != nil, a.Egress != nil, a.Bridge != nil, a.File != nil, a.Exec != nil, a.Variable != nil} {
 		if is {
@@ -143,15 +172,44 @@ func Malformed(err error) Decision {
 	return Decision{Code: CodeActionMalformed, Reason: "not a valid action: " + err.Error()}
 }
 
-// At is the decider at a time: Egress decides as of then. The receiver, which may
-// be nil, stays as it is.
+// At is the decider at a time: egress is decided as of then, and what an exception
+// granted until then is not granted any more. The receiver, which may be nil, stays
+// as it is.
 func (d *Decider) At(now time.Time) *Decider {
 	if d == nil {
 		return nil
 	}
 	at := *d
-	at.now = now
+	at.now, at.strict = now, d.strict.At(now)
+	if slices.ContainsFunc(d.ends, func(end *time.Time) bool { return live(end, d.now) != live(end, now) }) {
+		at.indexTimed()
+	}
 	return &at
+}
+
+// Now is the time at which is decided; zero from a nil Decider.
+func (d *Decider) Now() time.Time {
+	if d == nil {
+		return time.Time{}
+	}
+	return d.now
+}
+
+// Watch is asked before something that a rule of the network allows counts as allowed:
+// one of its entries, or a gateway; the other is nil. What it returns refuses. It may
+// be called concurrently, and more than once for one connection.
+type Watch func(*EgressRule, *Gateway) *Decision
+
+// Watched is the decider whose live decisions of the network w is asked about as well:
+// EgressMatch where no request is read, and EgressRequest. The receiver, which may be
+// nil, stays as it is.
+func (d *Decider) Watched(w Watch) *Decider {
+	if d == nil {
+		return nil
+	}
+	one := *d
+	one.watch = w
+	return &one
 }
 
 // Profile returns the agent's profile; the zero Agent from a nil or closed
@@ -204,32 +262,9 @@ func known(r *Rule) *Rule {
 
 // executor reports whether the policy grants the executor.
 func (d *Decider) executor(name string) bool {
-	switch name {
-	case ExecutorJS:
-		return d.agent.JS != nil
-	case ExecutorPython:
-		return d.agent.Python != nil
-	case ExecutorShell:
-		return d.agent.Shell != nil
-	default:
-		return false
-	}
+	a := &d.agent
+	return name == ExecutorJS && a.JS != nil || name == ExecutorPython && a.Python != nil || name == ExecutorShell && a.Shell != nil
 }
 
-// maxInstead bounds Decision.Instead. closeBy bounds what one refusal compares: a
-// guest can ask for any name, as often as its budget of refused calls allows.
-const maxInstead = 8
-
-func closeBy() near.Effort { return near.Effort{Names: 32, Letters: 400} }
-
-// sorted sorts a list and drops what stands in it twice.
-func sorted(list []string) []string {
-	slices.Sort(list)
-	return slices.Compact(list)
-}
-
-// nearest returns up to maxInstead of the sorted names, the one closest to
-// name first when one is close.
-func nearest(name string, names []string) []string {
-	return near.Some(name, names, maxInstead, closeBy())
-}
+// maxInstead bounds Decision.Instead.
+const maxInstead = near.MaxInstead

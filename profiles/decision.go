@@ -8,70 +8,29 @@
 // concurrent use.
 package profiles
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/ringd/ringd/profiles/rule"
+	"github.com/ringd/ringd/profiles/verdict"
+)
 
 // Verdict is the answer to one question. The zero value denies.
-type Verdict uint8
+type Verdict = verdict.Verdict
 
 // The verdicts, from strict to loose.
 const (
-	Deny  Verdict = iota // refused
-	Ask                  // a person has to answer first
-	Allow                // granted
+	Deny  = verdict.Deny  // refused
+	Ask   = verdict.Ask   // a person has to answer first
+	Allow = verdict.Allow // granted
 )
 
-// String returns "deny", "ask" or "allow"; every unknown value is "deny".
-func (v Verdict) String() string {
-	switch v {
-	case Allow:
-		return "allow"
-	case Ask:
-		return "ask"
-	case Deny:
-		return "deny"
-	default:
-		return "deny"
-	}
-}
-
-// MarshalText writes the verdict as String does.
-func (v Verdict) MarshalText() ([]byte, error) { return []byte(v.String()), nil }
-
-// UnmarshalText reads "deny", "ask" or "allow"; anything else is an error and
-// leaves Deny.
-func (v *Verdict) UnmarshalText(b []byte) error {
-	*v = Deny
-	switch string(b) {
-	case "allow":
-		*v = Allow
-	case "ask":
-		*v = Ask
-	case "deny":
-	default:
-		return fmt.Errorf("verdict %q: want allow, ask or deny", b)
-	}
-	return nil
-}
-
-// Rule names the line of the author's text that a compiled rule comes from.
-// File is relative to the folder of the policy, so that the same sources
-// compile to the same bytes on every host. The zero Rule means "no rule": the
-// default decided.
-type Rule struct {
-	File   string `json:"file"`
-	Line   int    `json:"line"`
-	Column int    `json:"column"`
-	Path   string `json:"path"` // as the author wrote it: interpreter_ring.denied_patterns[0]
-}
-
-// Evidence shows what in the action met the rule. It holds no argument values
-// of bridges.
-type Evidence struct {
-	Argv   []string `json:"argv,omitempty"`
-	Line   int      `json:"line,omitempty"`
-	Column int      `json:"column,omitempty"`
-	Chain  []string `json:"chain,omitempty"`
-}
+// Rule names the line of the author's text that a compiled rule comes from, and Evidence
+// what in the action met it.
+type (
+	Rule     = rule.Rule
+	Evidence = rule.Evidence
+)
 
 // Decision is a verdict with its reason. The zero Decision denies. Rule and
 // Instead may be shared with other decisions: read them, do not write.
@@ -85,8 +44,21 @@ type Decision struct {
 	Dial     string    `json:"dial,omitempty"`  // egress: the pinned address, when allowed
 	Start    *Start    `json:"start,omitempty"` // exec: what is started, when allowed
 	Revision string    `json:"revision,omitempty"`
+	// Exception is the id of the exception that granted the action; "": none did.
+	Exception string `json:"exception,omitempty"`
+	// Would is what would have been decided where the agent's mode is audit; nil: the
+	// decision stands as it is.
+	Would *Would `json:"would,omitempty"`
 	// Text is the refusal of a script for whoever wrote it: see executors/shell/refusal.
 	Text string `json:"text,omitempty"`
+}
+
+// Would is a verdict that was recorded and not enforced.
+type Would struct {
+	Verdict Verdict `json:"verdict"`
+	Code    Code    `json:"code"`
+	Reason  string  `json:"reason"`
+	Rule    *Rule   `json:"rule,omitempty"`
 }
 
 // Start is a program start as it was allowed: the program's real words and

@@ -1,12 +1,10 @@
 package profiles
 
-import "github.com/ringd/ringd/profiles/modules"
+import (
+	"time"
 
-// Whose code imports a module. What binds a program does not bind the libraries
-// that it may use: see ImportFor.
-const (
-	OriginAgent   = "agent"   // the program; "" is that too
-	OriginLibrary = "library" // a module of the standard library or of a package, by itself
+	"github.com/ringd/ringd/profiles/modules"
+	"github.com/ringd/ringd/profiles/near"
 )
 
 // importIndex answers imports of one executor. Decisions for listed names are
@@ -18,7 +16,7 @@ type importIndex struct {
 	any      *Rule
 }
 
-func newImportIndex(im *Imports, executor, revision string) *importIndex {
+func newImportIndex(im *Imports, executor, revision string, now time.Time) *importIndex {
 	x := &importIndex{executor: executor, rule: known(&im.Rule), any: im.Any}
 	x.JavaScript = executor == ExecutorJS
 	if x.Only = im.Only; !x.JavaScript {
@@ -27,7 +25,14 @@ func newImportIndex(im *Imports, executor, revision string) *importIndex {
 	put := func(into *map[string]*Decision, rules []ImportRule, v Verdict, code Code, text string) {
 		for i := range rules {
 			r := &rules[i]
-			modules.Put(into, r.Name, &Decision{Verdict: v, Code: code, Rule: known(&r.Rule), Revision: revision, Reason: clip(r.Name) + text})
+			if v == Allow && !r.Live(now) {
+				continue
+			}
+			dec := &Decision{Verdict: v, Code: code, Rule: known(&r.Rule), Revision: revision, Reason: clip(r.Name) + text}
+			if v == Allow && r.Exception != "" {
+				dec.Exception, dec.Reason = r.Exception, dec.Reason+" by exception "+r.Exception
+			}
+			modules.Put(into, r.Name, dec)
 		}
 	}
 	put(&x.Allow, im.Allow, Allow, CodeAllowed, " is allowed")
@@ -36,7 +41,7 @@ func newImportIndex(im *Imports, executor, revision string) *importIndex {
 	put(&x.Absent, im.Absent, Deny, CodeImportNotAllowed, " is listed, and the policy ships no module of that name")
 	x.Ready()
 	for name, dec := range x.Absent {
-		dec.Instead = nearest(name, x.Names())
+		dec.Instead = near.Instead(name, x.Names())
 	}
 	return x
 }
@@ -110,12 +115,15 @@ func (d *Decider) imported(x *importIndex, module string, a modules.Answer[*Deci
 	case modules.TakenAway:
 		return d.deny(CodeImportNotAllowed, x.rule, "import of %q is not among the grants of the run", clip(module))
 	case modules.Beyond:
-		return d.deny(CodeImportNotAllowed, x.rule, "import of %q is not allowed: it is not in the default set of python, and has to be listed", clip(module))
+		dec := d.deny(CodeImportNotAllowed, x.rule, "import of %q is not allowed: it is not in the default set of python, and has to be listed", clip(module))
+		d.lapsed(&dec, func(g *Excepted) bool { return g.Module(!x.JavaScript, module) })
+		return dec
 	case modules.Unlisted:
 	}
 	dec := d.deny(CodeImportNotAllowed, x.rule, "import of %q is not allowed", clip(module))
 	if names := x.Names(); len(names) > 0 {
-		dec.Instead = nearest(module, names)
+		dec.Instead = near.Instead(module, names)
 	}
+	d.lapsed(&dec, func(g *Excepted) bool { return g.Module(!x.JavaScript, module) })
 	return dec
 }

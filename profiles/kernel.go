@@ -1,43 +1,28 @@
 package profiles
 
 import (
-	"encoding/json"
-	"fmt"
-
 	"github.com/ringd/ringd/profiles/form"
+	"github.com/ringd/ringd/profiles/guest"
 )
 
-// Kernel is what one guest process may do to its host: the profile of the kernel
-// ring. The zero Kernel grants nothing but the program itself.
-type Kernel struct {
-	Executor  string     `json:"executor"`
-	Read      []PathRule `json:"read,omitempty"`      // files and folders
-	Write     []PathRule `json:"write,omitempty"`     // does not imply Read
-	Deny      []PathRule `json:"deny,omitempty"`      // wins
-	Exec      []PathRule `json:"exec,omitempty"`      // programs that may be started
-	Helpers   []PathRule `json:"helpers,omitempty"`   // programs that those may start, or folders of them
-	Libraries []PathRule `json:"libraries,omitempty"` // shared objects, or folders of them, that programs load
-	Network   string     `json:"network"`             // NetworkOff or NetworkOwn; "" is off
-	JIT       bool       `json:"jit,omitempty"`       // memory may become executable
-	Scratch   bool       `json:"scratch,omitempty"`   // a folder of its own, of TempBytes, empty and thrown away, where the host's workspace is not granted
-	// Path gives the guest a folder that holds a link for each of Exec by its name,
-	// the first of a name; its own program is started once and by nobody in it.
-	Path bool `json:"path,omitempty"`
-
-	CPUMillis   int64 `json:"cpuMillis"`
-	WallMillis  int64 `json:"wallMillis"`  // 0: the executor holds it
-	MemoryBytes int64 `json:"memoryBytes"` // of each process, and of all together where control groups allow
-	Processes   int64 `json:"processes"`   // with threads; at least 1
-	Files       int64 `json:"files"`       // open descriptors of a process
-	FileBytes   int64 `json:"fileBytes"`   // largest file; 0: none can be written
-	TempBytes   int64 `json:"tempBytes"`   // of /tmp; 0: there is none
-	OutputBytes int64 `json:"outputBytes"` // standard output and error together
-}
+// Kernel is what one guest process may do to its host: see package guest.
+type Kernel = guest.Kernel
 
 // Networks of a guest.
 const (
-	NetworkOff = "off" // no socket but those it was given
-	NetworkOwn = "own" // a network of its own, with loopback alone
+	NetworkOff = guest.NetworkOff
+	NetworkOwn = guest.NetworkOwn
+)
+
+// Change is what a new profile means to a guest that runs under the old one; the zero
+// Change is the strict one.
+type Change = form.Change
+
+// The changes.
+const (
+	ChangeNarrower = form.Narrower // the new profile lacks something: the guest ends
+	ChangeWider    = form.Wider    // the guest goes on with less than it could have
+	ChangeSame     = form.Same
 )
 
 // What a guest process gets beside the limits of its profile: the runtime of
@@ -121,19 +106,4 @@ func leastOf(a, b Limits) least {
 		cpu: of(a.CPUMillis, b.CPUMillis), memory: of(a.MemoryBytes, b.MemoryBytes),
 		output: of(a.OutputBytes, b.OutputBytes), processes: of(a.Processes, b.Processes), files: of(a.Files, b.Files),
 	}
-}
-
-// Digest is "sha256:" and the digest of the canonical JSON of what the profile
-// grants. Where its rules stand does not count, nor their order, nor a rule that
-// another one covers: profiles with the same digest are Within each other.
-func (k Kernel) Digest() (string, error) {
-	raw, err := json.Marshal(k.normal())
-	if err != nil {
-		return "", fmt.Errorf("digest kernel profile: %w", err)
-	}
-	b, err := Canonical(raw)
-	if err != nil {
-		return "", fmt.Errorf("digest kernel profile: %w", err)
-	}
-	return Digest(b), nil
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/ringd/ringd/profiles/egress"
 	"github.com/ringd/ringd/profiles/egress/hello"
 	"github.com/ringd/ringd/profiles/egress/request"
+	"github.com/ringd/ringd/profiles/near"
 )
 
 // reach is the network of one agent, indexed.
@@ -33,12 +34,16 @@ func newReach(e *Egress) reach {
 	r := reach{list: egress.NewList(mode, entries(e.Allow), entries(e.Deny), virtual)}
 	for i := range e.Allow {
 		r.hosts = append(r.hosts, e.Allow[i].Host)
-		r.allowed = append(r.allowed, "the policy lists "+e.Allow[i].Host)
+		why := "the policy lists " + e.Allow[i].Host
+		if id := e.Allow[i].Exception; id != "" {
+			why += " by exception " + id
+		}
+		r.allowed = append(r.allowed, why)
 	}
 	for i := range e.Gateways {
 		r.allowed = append(r.allowed, "the policy has the gateway "+e.Gateways[i].Name)
 	}
-	r.hosts = sorted(r.hosts)
+	r.hosts = near.Sorted(r.hosts)
 	return r
 }
 
@@ -88,7 +93,31 @@ func (d *Decider) EgressMatch(to egress.Dest, now time.Time) (egress.Match, Deci
 	if r != nil {
 		return egress.Match{}, d.egressRefused(r, to.Host())
 	}
+	if !m.Reads && m.Virtual == 0 { // else each request is decided
+		if no := d.watched(m, len(m.Entries)); no != nil {
+			return egress.Match{}, *no
+		}
+	}
 	return m, d.egressAllowed(m)
+}
+
+// watched asks whoever watches about what the first entries of m allow.
+func (d *Decider) watched(m egress.Match, first int) *Decision {
+	if d.watch == nil {
+		return nil
+	}
+	if g, ok := d.Gateway(m); ok {
+		return d.watch(nil, g)
+	}
+	for _, i := range m.Entries[:min(first, len(m.Entries))] {
+		if i < 0 || i >= len(d.agent.Egress.Allow) {
+			continue
+		}
+		if no := d.watch(&d.agent.Egress.Allow[i], nil); no != nil {
+			return no
+		}
+	}
+	return nil
 }
 
 // EgressAddresses decides which answers for a name may be dialed, and keeps
@@ -139,6 +168,9 @@ func (d *Decider) EgressRequest(to egress.Dest, m egress.Match, method, path str
 	if r != nil {
 		return egress.Match{}, d.egressRefused(r, "")
 	}
+	if no := d.watched(m, 1); no != nil {
+		return egress.Match{}, *no
+	}
 	return m, d.egressAllowed(m)
 }
 
@@ -167,15 +199,16 @@ func (d *Decider) egressAllowed(m egress.Match) Decision {
 	e := &d.agent.Egress
 	var at int
 	var rule *Rule
+	var exception string
 	switch {
 	case m.Virtual > 0 && m.Virtual <= len(e.Gateways):
 		at, rule = len(e.Allow)+m.Virtual-1, &e.Gateways[m.Virtual-1].Rule
 	case m.Virtual == 0 && len(m.Entries) > 0 && m.Entries[0] >= 0 && m.Entries[0] < len(e.Allow):
-		at, rule = m.Entries[0], &e.Allow[m.Entries[0]].Rule
+		at, rule, exception = m.Entries[0], &e.Allow[m.Entries[0]].Rule, e.Allow[m.Entries[0]].Exception
 	default:
 		return d.deny(CodeEgressNotGranted, &e.Rule, "nothing covers the target")
 	}
-	return Decision{Verdict: Allow, Code: CodeAllowed, Reason: d.reach.allowed[at], Rule: known(rule), Revision: d.revision}
+	return Decision{Verdict: Allow, Code: CodeAllowed, Reason: d.reach.allowed[at], Rule: known(rule), Revision: d.revision, Exception: exception}
 }
 
 // egressRefused names the rule of a refusal, and for a host that is not listed
@@ -200,6 +233,9 @@ func (d *Decider) egressRefused(r *egress.Refusal, host string) Decision {
 	if r.Code == egress.NotGranted && host != "" && len(dec.Instead) == 0 {
 		dec.Instead = d.reachable(host)
 	}
+	if r.Code == egress.NotGranted && host != "" {
+		d.lapsed(&dec, func(g *Excepted) bool { return g.Host(host) })
+	}
 	return dec
 }
 
@@ -208,7 +244,7 @@ func (d *Decider) egressRefused(r *egress.Refusal, host string) Decision {
 func (d *Decider) reachable(host string) []string {
 	e := &d.agent.Egress
 	if e.Mode == EgressAllowlist && len(e.Gateways) == 0 {
-		return nearest(host, d.reach.hosts)
+		return near.Instead(host, d.reach.hosts)
 	}
 	names := make([]string, 0, len(e.Gateways)+len(d.reach.hosts))
 	for _, g := range e.Gateways {
@@ -218,5 +254,5 @@ func (d *Decider) reachable(host string) []string {
 		names = append(names, d.reach.hosts...)
 	}
 	slices.SortFunc(names, strings.Compare)
-	return nearest(host, names)
+	return near.Instead(host, names)
 }

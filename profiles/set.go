@@ -3,6 +3,8 @@ package profiles
 import (
 	"encoding/json"
 	"time"
+
+	"github.com/ringd/ringd/profiles/rule"
 )
 
 // Format is the version of the compiled set. A reader refuses any other.
@@ -48,9 +50,54 @@ type Agent struct {
 	// the ring, which has a clock, holds it.
 	Deadline *time.Time `json:"deadline,omitempty"`
 
+	// Layers are the documents that the agent was merged from, the outermost first and
+	// its own last; nil: it stands alone.
+	Layers []Layer `json:"layers,omitempty"`
+	// Mode is ModeAudit where what would be refused is recorded and happens.
+	Mode       string      `json:"mode,omitempty"`
+	ModeRule   Rule        `json:"modeRule,omitzero"`
+	Strict     *Agent      `json:"strict,omitempty"`    // mode audit: the agent as it would be enforced
+	RuleOfTwo  *RuleOfTwo  `json:"ruleOfTwo,omitempty"` // nil: sensitive data, untrusted input and external effects may meet
+	Inputs     Powers      `json:"inputs,omitzero"`     // what the inputs of a run carry
+	InputsRule Rule        `json:"inputsRule,omitzero"` // where that stands
+	Exceptions []Exception `json:"exceptions,omitempty"`
+	Guardrails []Guardrail `json:"guardrails,omitempty"`
+
 	BridgesRule   Rule `json:"bridgesRule,omitzero"`   // where the bridges stand
 	ExecutorsRule Rule `json:"executorsRule,omitzero"` // where the executors are granted
 	MinTierRule   Rule `json:"minTierRule,omitzero"`   // where minTier stands; zero: the default
+}
+
+// Modes of an agent.
+const (
+	ModeEnforce = ""
+	ModeAudit   = "audit"
+)
+
+// Layer names one document that an agent was merged from.
+type Layer struct {
+	Kind     string `json:"kind"` // OrgPolicy, TeamPolicy, AgentPolicy
+	Name     string `json:"name"`
+	Revision int    `json:"revision"` // metadata.revision
+	Owner    string `json:"owner"`
+	File     string `json:"file"`
+}
+
+// RuleOfTwo says what happens when a run would have sensitive data, untrusted input
+// and an external effect.
+type RuleOfTwo struct {
+	Mode    string `json:"mode"`    // enforce, report, dynamic
+	OnThree string `json:"onThree"` // deny, require-approval
+	Scope   string `json:"scope"`   // run, session
+	Rule    Rule   `json:"rule,omitzero"`
+}
+
+// Guardrail is a rule in Rego that refuses.
+type Guardrail struct {
+	Name string `json:"name"`
+	On   string `json:"on"` // policy, call
+	Rego string `json:"rego"`
+	Rule Rule   `json:"rule"`
 }
 
 // Tier orders isolation from weak to strong. The zero Tier is unknown and is
@@ -94,6 +141,9 @@ type Sessions struct {
 type ImportRule struct {
 	Name string `json:"name"`
 	Rule Rule   `json:"rule"`
+	// Exception is the ID of the exception that grants it until Expires.
+	Exception string     `json:"exception,omitempty"`
+	Expires   *time.Time `json:"expires,omitempty"`
 }
 
 // Imports is an import profile. Deny wins over allow.
@@ -186,6 +236,9 @@ type Binary struct {
 	// Helpers are programs, or folders of them, that the program may start itself.
 	// A script cannot.
 	Helpers []PathRule `json:"helpers,omitempty"`
+	// Exception is the ID of the exception that grants the program until Expires.
+	Exception string     `json:"exception,omitempty"`
+	Expires   *time.Time `json:"expires,omitempty"`
 }
 
 // AskRule is a sub-command with the approval it needs.
@@ -242,8 +295,10 @@ type Bridge struct {
 	Rule      Rule            `json:"rule"`
 
 	// Also holds further schemas that the argument must fit, all of them. Only
-	// Narrow puts them here, sorted and in canonical form.
-	Also []json.RawMessage `json:"also,omitempty"`
+	// Narrow and the layers of a policy put them here, sorted and in canonical form.
+	// AlsoResult holds those of the result.
+	Also       []json.RawMessage `json:"also,omitempty"`
+	AlsoResult []json.RawMessage `json:"alsoResult,omitempty"`
 	// Approval asks people before a call happens; nil: nobody is asked.
 	Approval *Approval `json:"approval,omitempty"`
 }
@@ -275,6 +330,8 @@ const DefaultHoldMillis = 5 * 60 * 1000
 type Call struct {
 	Agent, Bridge string
 	Args          json.RawMessage
+	Executor      string // that calls; "": not said
+	Powers        Powers // of the bridge, as its grant has them
 }
 
 // BridgeLimits bound one bridge; the compiler fills in every default.
@@ -289,12 +346,8 @@ type BridgeLimits struct {
 	TimeoutMillis int64 `json:"timeoutMillis"`
 }
 
-// PathRule is one file grant or denial: a clean absolute path, or one that
-// starts with $WORKSPACE or ~.
-type PathRule struct {
-	Path string `json:"path"`
-	Rule Rule   `json:"rule"`
-}
+// PathRule is one file grant or denial.
+type PathRule = rule.PathRule
 
 // Files is the file profile. Deny wins; write does not imply read.
 type Files struct {
@@ -302,6 +355,8 @@ type Files struct {
 	Write []PathRule `json:"write,omitempty"`
 	Deny  []PathRule `json:"deny,omitempty"`
 	Rule  Rule       `json:"rule,omitzero"` // where the lists stand
+	// Powers are what the files that are read carry.
+	Powers Powers `json:"powers,omitzero"`
 }
 
 // Egress modes.
@@ -333,9 +388,27 @@ type EgressRule struct {
 	Expires *time.Time   `json:"expires,omitempty"` // from then on the rule grants nothing; nil: never
 	Reason  string       `json:"reason,omitempty"`
 	Rule    Rule         `json:"rule"`
+	Powers  Powers       `json:"powers,omitzero"`
+	// Exception is the ID of the exception that grants the entry until Expires.
+	Exception string `json:"exception,omitempty"`
 	// Of is the Host of the entry that this one is a part of, with which it shares
 	// its limits; "": none. Only Narrow sets it.
 	Of string `json:"of,omitempty"`
+	// Under are the entries of the layers above that the limits are shared by, the
+	// outermost first.
+	Under []Budget `json:"under,omitempty"`
+}
+
+// Budget is an entry of a layer above with limits. What one run does by all entries
+// and gateways that lie within it counts against them together.
+type Budget struct {
+	Host    string       `json:"host"` // with Ports to Paths, what it is known by
+	Ports   []int        `json:"ports,omitempty"`
+	AnyPort bool         `json:"anyPort,omitempty"`
+	Methods []string     `json:"methods,omitempty"`
+	Paths   []string     `json:"paths,omitempty"`
+	Limits  EgressLimits `json:"limits,omitzero"`
+	Rule    Rule         `json:"rule"` // of the layer
 }
 
 // EgressLimits bound what one run does by one rule; 0 is no limit.
@@ -362,4 +435,6 @@ type Gateway struct {
 	Expires    *time.Time   `json:"expires,omitempty"`
 	Reason     string       `json:"reason,omitempty"`
 	Rule       Rule         `json:"rule"`
+	Powers     Powers       `json:"powers,omitzero"`
+	Under      []Budget     `json:"under,omitempty"` // as of an EgressRule
 }

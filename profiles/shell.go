@@ -4,8 +4,10 @@ import (
 	"path"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/ringd/ringd/profiles/command"
+	"github.com/ringd/ringd/profiles/near"
 	"github.com/ringd/ringd/profiles/paths"
 	"github.com/ringd/ringd/profiles/variables"
 	"github.com/ringd/ringd/profiles/words"
@@ -19,13 +21,18 @@ type shellIndex struct {
 	known func() (paths, names []string)
 }
 
-func newShellIndex(s *Shell, env Environment) shellIndex {
+// newShellIndex indexes what counts at a time. A program whose exception is over
+// keeps its place in the list, and has no path by which it could be found.
+func newShellIndex(s *Shell, workspace string, now time.Time) shellIndex {
 	cfg := command.Config{Binaries: make([]command.Binary, len(s.Binaries)), Patterns: make([][]string, len(s.DeniedPatterns))}
 	x := shellIndex{place: scriptWorkspace, known: sync.OnceValues(func() (paths, names []string) {
 		for _, b := range s.Binaries {
+			if !live(b.Expires, now) {
+				continue
+			}
 			paths, names = append(paths, b.Path), append(names, path.Base(b.Path))
 		}
-		return sorted(paths), sorted(names)
+		return near.Sorted(paths), near.Sorted(names)
 	})}
 	for i, b := range s.Binaries {
 		one := command.Binary{Path: b.Path, Interpreted: b.Interpreted, Deny: wordsOf(b.Deny), MaxArgs: b.MaxArgs, SafeConfig: b.SafeConfig}
@@ -38,14 +45,17 @@ func newShellIndex(s *Shell, env Environment) shellIndex {
 		for _, h := range b.Helpers {
 			one.Helpers = append(one.Helpers, h.Path)
 		}
+		if !live(b.Expires, now) {
+			one.Path = ""
+		}
 		cfg.Binaries[i] = one
 	}
 	for i, p := range s.DeniedPatterns {
 		cfg.Patterns[i] = p.Words
 	}
 	x.rules = command.New(cfg)
-	if paths.Clean(env.Workspace) {
-		x.place = env.Workspace
+	if paths.Clean(workspace) {
+		x.place = workspace
 	}
 	return x
 }
@@ -105,6 +115,9 @@ func (d *Decider) judged(j command.Judgement) Decision {
 		if f.Binary >= 0 {
 			b := &d.agent.Shell.Binaries[f.Binary]
 			dec.Rule, dec.Reason = known(&b.Rule), b.Path+" is listed"
+			if b.Exception != "" {
+				dec.Exception, dec.Reason = b.Exception, dec.Reason+" by exception "+b.Exception
+			}
 		}
 	case command.Ask:
 		if a := d.asked(f); a != nil {
@@ -149,7 +162,10 @@ func (d *Decider) meant(dec *Decision, f command.Finding) {
 		if strings.Contains(f.Argv[0], "/") {
 			names = paths
 		}
-		dec.Instead = nearest(f.Argv[0], names)
+		dec.Instead = near.Instead(f.Argv[0], names)
+	}
+	if dec.Code == CodeExecNotGranted && len(f.Argv) > 0 {
+		d.lapsed(dec, func(g *Excepted) bool { return g.Program(f.Argv[0]) })
 	}
 }
 

@@ -1,6 +1,8 @@
 package egress
 
 import (
+	"net/netip"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -27,4 +29,16 @@ func HostOf(target string) string {
 		target = target[:i]
 	}
 	return target
+}
+
+// ReadDest reads what String of a Dest writes, as records hold it, and nothing else.
+func ReadDest(text string) (Dest, bool) {
+	if a, err := netip.ParseAddrPort(text); err == nil {
+		d := Dest{Addr: a.Addr(), Port: a.Port()}
+		return d, d.String() == text
+	}
+	name, port, _ := strings.Cut(text, ":")
+	n, err := strconv.ParseUint(port, 10, 16)
+	d := Dest{Name: name, Port: uint16(n)}
+	return d, err == nil && name != "" && d.String() == text
 }

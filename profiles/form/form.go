@@ -84,29 +84,3 @@ const (
 	Wider
 	Same
 )
-
-// String returns "narrower", "wider" or "same"; every unknown value is "narrower".
-func (c Change) String() string {
-	switch c {
-	case Same:
-		return "same"
-	case Wider:
-		return "wider"
-	case Narrower:
-		return "narrower"
-	default:
-		return "narrower"
-	}
-}
-
-// Compare tells what now is to live. What is neither wider nor the same is narrower.
-func Compare(live, now *Form) Change {
-	switch {
-	case !live.Within(now):
-		return Narrower
-	case now.Within(live):
-		return Same
-	default:
-		return Wider
-	}
-}

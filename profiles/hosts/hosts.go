@@ -45,6 +45,16 @@ func Read(text string) (Pattern, error) {
 	return Pattern{name: name, wild: wild, text: text}, nil
 }
 
+// Of is the pattern of an entry that was read.
+func Of(e egress.Entry) (Pattern, error) {
+	if name, wild := strings.CutPrefix(e.Host, "*."); wild || e.Host != "" && !strings.ContainsAny(e.Host, ":/") && !digit(e.Host[len(e.Host)-1]) {
+		return Pattern{name: name, wild: wild, text: e.Host}, nil
+	}
+	return Read(e.Host)
+}
+
+func digit(c byte) bool { return '0' <= c && c <= '9' }
+
 // Covers reports whether every host of q is one of p.
 func (p Pattern) Covers(q Pattern) bool {
 	switch {
@@ -59,24 +69,30 @@ func (p Pattern) Covers(q Pattern) bool {
 	}
 }
 
+// Holds reports whether p gives all that q does: it covers it, and q by itself opens
+// nothing that p does not. Addresses that are not public are reached only as they are
+// listed.
+func (p Pattern) Holds(q Pattern) bool {
+	return p.Covers(q) && (q.Covers(p) || !q.opens(p))
+}
+
 // Index finds the patterns that cover another one. The zero Index has none.
 type Index struct {
 	exact, below map[string][]int
-	blocks       []block
-}
-
-type block struct {
-	prefix netip.Prefix
-	at     int
+	blocks       map[netip.Prefix][]int
+	bits         []int // lengths of the blocks that there are
 }
 
 // NewIndex indexes patterns by their place in the list.
 func NewIndex(patterns []Pattern) Index {
-	x := Index{exact: map[string][]int{}, below: map[string][]int{}}
+	x := Index{exact: map[string][]int{}, below: map[string][]int{}, blocks: map[netip.Prefix][]int{}}
 	for i, p := range patterns {
 		switch {
 		case p.block.IsValid():
-			x.blocks = append(x.blocks, block{p.block, i})
+			x.blocks[p.block] = append(x.blocks[p.block], i)
+			if bits := p.block.Bits(); !slices.Contains(x.bits, bits) {
+				x.bits = append(x.bits, bits)
+			}
 		case p.wild:
 			x.below[p.name] = append(x.below[p.name], i)
 		default:
@@ -90,11 +106,15 @@ func NewIndex(patterns []Pattern) Index {
 func (x Index) Covering(p Pattern) []int {
 	var out []int
 	if p.block.IsValid() {
-		for _, b := range x.blocks {
-			if b.prefix.Bits() <= p.block.Bits() && b.prefix.Contains(p.block.Addr()) {
-				out = append(out, b.at)
+		for _, bits := range x.bits {
+			if bits > p.block.Bits() {
+				continue
+			}
+			if block, err := p.block.Addr().Prefix(bits); err == nil {
+				out = append(out, x.blocks[block]...)
 			}
 		}
+		slices.Sort(out)
 		return out
 	}
 	if p.wild {

@@ -5,6 +5,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/ringd/ringd/profiles/egress"
 	"github.com/ringd/ringd/profiles/hosts"
 )
 
@@ -27,6 +28,23 @@ func TestRead(t *testing.T) {
 		if p, err := hosts.Read(text); err == nil {
 			t.Errorf("%q was read: %+v", text, p)
 		}
+	}
+}
+
+// TestOf: an entry that was read gives the pattern of its host.
+func TestOf(t *testing.T) {
+	for _, text := range []string{"a.test", "*.a.test", "**.A.test", "localhost", "bücher.example", "10.1.2.3", "10.0.0.0/8", "[::1]", "2001:db8::/32", "x9.test:80", "a.test:*", "h2"} {
+		e, err := egress.ReadEntry(text)
+		if err != nil {
+			t.Fatalf("%q: %v", text, err)
+		}
+		got, err := hosts.Of(e)
+		if want := read(t, e.Host)[0]; err != nil || got != want {
+			t.Errorf("%q: %+v, %v; want %+v", text, got, err, want)
+		}
+	}
+	if p, err := hosts.Of(egress.Entry{}); err == nil {
+		t.Errorf("nothing is %+v", p)
 	}
 }
 

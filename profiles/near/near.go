@@ -67,6 +67,22 @@ func Some(word string, names []string, most int, effort Effort) []string {
 	return out
 }
 
+// MaxInstead bounds what a refusal names.
+const MaxInstead = 8
+
+// Instead is Some for a refusal, at most MaxInstead of the sorted names. A guest can
+// ask for any name, as often as its budget of refused calls allows, so that what one
+// refusal compares is bounded as well.
+func Instead(name string, names []string) []string {
+	return Some(name, names, MaxInstead, Effort{Names: 32, Letters: 400})
+}
+
+// Sorted sorts a list and drops what stands in it twice.
+func Sorted(list []string) []string {
+	slices.Sort(list)
+	return slices.Compact(list)
+}
+
 // letters is a name without what people mistype most: case, and the sign
 // between two words.
 type letters struct {

@@ -1,0 +1,303 @@
+// Package powers says which of three powers an agent has, and through what: it reads
+// what somebody else may have written (untrusted), it sees data that must not leave
+// (sensitive), and others see what it does (external). Whoever has all three can be
+// told by a text to send away what it knows; the rule of two keeps them apart.
+//
+// It is pure and refuses nothing. The compiler asks it of every agent, the
+// interpreter ring of every call, and `ringd explain` for people.
+package powers
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/ringd/ringd/profiles"
+)
+
+// Power is one of three.
+type Power string
+
+// The powers, in the order in which they are told.
+const (
+	Untrusted Power = "untrusted"
+	Sensitive Power = "sensitive"
+	External  Power = "external"
+)
+
+// All lists the powers.
+func All() []Power { return []Power{Untrusted, Sensitive, External} }
+
+// Words says what a power is, for people.
+func (p Power) Words() string {
+	switch p {
+	case Untrusted:
+		return "untrusted input"
+	case Sensitive:
+		return "sensitive data"
+	case External:
+		return "an external effect"
+	default:
+		return string(p)
+	}
+}
+
+// Has reports whether p is among a set of powers.
+func Has(of profiles.Powers, p Power) bool {
+	switch p {
+	case Untrusted:
+		return of.Untrusted
+	case Sensitive:
+		return of.Sensitive
+	case External:
+		return of.External
+	default:
+		return false
+	}
+}
+
+// List is a set of powers in their order.
+func List(of profiles.Powers) (out []Power) {
+	for _, p := range All() {
+		if Has(of, p) {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+// Text names a set of powers.
+func Text(of profiles.Powers) string {
+	var out []string
+	for _, p := range List(of) {
+		out = append(out, string(p))
+	}
+	return strings.Join(out, " ")
+}
+
+// Join is what both have.
+func Join(a, b profiles.Powers) profiles.Powers {
+	return profiles.Powers{Sensitive: a.Sensitive || b.Sensitive, Untrusted: a.Untrusted || b.Untrusted, External: a.External || b.External}
+}
+
+// Three reports whether all three are there.
+func Three(of profiles.Powers) bool { return of.Sensitive && of.Untrusted && of.External }
+
+// Source is one grant that brings powers.
+type Source struct {
+	Agent  string          `json:"agent"`
+	What   string          `json:"what"` // bridge:readDiff, egress:api.example.com, gateway:pay, files:read, files:write, inputs
+	Powers profiles.Powers `json:"powers"`
+	// Asks says that people are asked before each use, whatever it is.
+	Asks bool          `json:"asks,omitempty"`
+	Rule profiles.Rule `json:"rule"`
+}
+
+// Account is what an agent can come to have: by its own grants, and by those of the
+// agents that it may start.
+type Account struct {
+	Agent   string          `json:"agent"`
+	Powers  profiles.Powers `json:"powers"`
+	Starts  []string        `json:"starts,omitempty"` // other agents that it may start, sorted
+	Sources []Source        `json:"sources"`          // its own first
+}
+
+// Of gives the account of an agent of a set. An unknown one has nothing.
+func Of(agents map[string]profiles.Agent, name string) Account {
+	a, ok := agents[name]
+	out := Account{Agent: name}
+	if !ok {
+		return out
+	}
+	out.Sources = Sources(a)
+	if spawns(a) {
+		for _, other := range slices.Sorted(maps.Keys(agents)) {
+			if other != name {
+				out.Starts = append(out.Starts, other)
+				out.Sources = append(out.Sources, Sources(agents[other])...)
+			}
+		}
+	}
+	for _, s := range out.Sources {
+		out.Powers = Join(out.Powers, s.Powers)
+	}
+	return out
+}
+
+// spawns reports whether an agent may start others: the harness says which, and may
+// say any of the set.
+func spawns(a profiles.Agent) bool {
+	for _, b := range a.Bridges {
+		if l := b.Limits; l.SpawnPerCall != 0 || l.Depth != 0 || l.TotalSpawn != 0 {
+			return true
+		}
+	}
+	return false
+}
+
+// Brings are the sources of one power.
+func (c Account) Brings(p Power) (out []Source) {
+	for _, s := range c.Sources {
+		if Has(s.Powers, p) {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// Doors are the ways to an external effect of which nobody is asked.
+func (c Account) Doors() (out []Source) {
+	for _, s := range c.Brings(External) {
+		if !s.Asks {
+			out = append(out, s)
+		}
+	}
+	return out
+}
+
+// Sources are the grants of one agent that bring powers: bridges by their name, then
+// hosts, gateways, files and inputs.
+func Sources(a profiles.Agent) (out []Source) {
+	add := func(s Source) {
+		if s.Powers != (profiles.Powers{}) {
+			s.Agent = a.Name
+			out = append(out, s)
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(a.Bridges)) {
+		b := a.Bridges[name]
+		add(Source{What: "bridge:" + name, Powers: OfBridge(a, b), Asks: asks(b), Rule: b.Rule})
+	}
+	if reach, asked := network(a); reach {
+		for _, r := range hosts(a) {
+			add(Source{What: "egress:" + r.Host, Powers: OfHost(r), Asks: asked, Rule: r.Rule})
+		}
+		for _, g := range gateways(a) {
+			add(Source{What: "gateway:" + g.Name, Powers: OfGateway(g), Asks: asked, Rule: g.Rule})
+		}
+	}
+	read, written := OfFiles(a)
+	add(Source{What: "files:read", Powers: read, Rule: filesRule(a)})
+	add(Source{What: "files:write", Powers: written, Rule: filesRule(a)})
+	add(Source{What: "inputs", Powers: OfInputs(a), Rule: a.InputsRule})
+	return out
+}
+
+// asks reports whether people are asked before every call: an approval with a
+// condition asks before some.
+func asks(b profiles.Bridge) bool { return b.Approval != nil && b.Approval.When == "" }
+
+// Fetch is the bridge through which a program without a network of its own has one.
+const Fetch = "fetch"
+
+// OfBridge are the powers of a bridge: those that its owner declared. Through fetch
+// something goes out as soon as anything that it reaches takes something.
+func OfBridge(a profiles.Agent, b profiles.Bridge) profiles.Powers {
+	p := b.Powers
+	if b.Name != Fetch {
+		return p
+	}
+	for _, r := range hosts(a) {
+		p.External = p.External || OfHost(r).External
+	}
+	for _, g := range gateways(a) {
+		p.External = p.External || OfGateway(g).External
+	}
+	return p
+}
+
+// OfHost are the powers of an entry of the network: those that are declared, and
+// external where something can be sent.
+func OfHost(r profiles.EgressRule) profiles.Powers {
+	p := r.Powers
+	p.External = p.External || sends(r.Methods)
+	return p
+}
+
+// OfGateway are the powers of a gateway, as OfHost has those of an entry.
+func OfGateway(g profiles.Gateway) profiles.Powers {
+	p := g.Powers
+	p.External = p.External || sends(g.Methods)
+	return p
+}
+
+// sends reports whether something can be sent by these methods; none are all.
+func sends(methods []string) bool {
+	return len(methods) == 0 || slices.ContainsFunc(methods, func(m string) bool {
+		return m != "GET" && m != "HEAD" && m != "OPTIONS"
+	})
+}
+
+// OfFiles are the powers of the files that an agent is granted: what those carry that
+// are read, and whether others see those that are written. A guest can read what it may
+// write.
+func OfFiles(a profiles.Agent) (read, written profiles.Powers) {
+	if len(a.Files.Read)+len(a.Files.Write) > 0 {
+		read = profiles.Powers{Sensitive: a.Files.Powers.Sensitive, Untrusted: a.Files.Powers.Untrusted}
+	}
+	if len(a.Files.Write) > 0 {
+		written = profiles.Powers{External: a.Files.Powers.External}
+	}
+	return read, written
+}
+
+// OfInputs are what the inputs of a run bring: nothing goes out by them.
+func OfInputs(a profiles.Agent) profiles.Powers {
+	return profiles.Powers{Sensitive: a.Inputs.Sensitive, Untrusted: a.Inputs.Untrusted}
+}
+
+func filesRule(a profiles.Agent) profiles.Rule {
+	switch f := a.Files; {
+	case f.Rule != profiles.Rule{}:
+		return f.Rule
+	case len(f.Read) > 0:
+		return f.Read[0].Rule
+	case len(f.Write) > 0:
+		return f.Write[0].Rule
+	}
+	return a.Rule
+}
+
+// network says whether anything of the agent has a network, and whether people are
+// asked before it is used: guests of shell and Python have one of their own, which
+// nobody is asked about; a program in JavaScript has fetch alone.
+func network(a profiles.Agent) (reaches, asked bool) {
+	if a.Shell != nil || a.Python != nil && a.Python.Engine != profiles.PythonWasm {
+		return true, false
+	}
+	b, ok := a.Bridges[Fetch]
+	return ok, ok && asks(b)
+}
+
+// hosts are the entries that the mode of the network opens.
+func hosts(a profiles.Agent) []profiles.EgressRule {
+	if a.Egress.Mode != profiles.EgressAllowlist {
+		return nil
+	}
+	return a.Egress.Allow
+}
+
+func gateways(a profiles.Agent) []profiles.Gateway {
+	if a.Egress.Mode != profiles.EgressAllowlist && a.Egress.Mode != profiles.EgressGatewayOnly {
+		return nil
+	}
+	return a.Egress.Gateways
+}
+
+// Names lists the sources for a sentence, each once and at most so many.
+func Names(list []Source, most int, own string) string {
+	var out []string
+	for _, s := range list {
+		name := s.What
+		if s.Agent != own {
+			name += " of agent " + s.Agent
+		}
+		if !slices.Contains(out, name) {
+			out = append(out, name)
+		}
+	}
+	if len(out) > most {
+		out = append(out[:most:most], "and more")
+	}
+	return strings.Join(out, ", ")
+}
