@@ -1,6 +1,7 @@
 package compiler
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -32,6 +33,8 @@ func (d *document) bridges(agent *profiles.Agent) {
 			Audit:     b.Audit,
 			Rule:      d.rule(at),
 			Approval:  d.approval(at+".approval", b.Approval, *agent.Limits.PauseMillis),
+
+			Also: d.alsoSchemas(at+".arguments", b.Also), AlsoResult: d.alsoSchemas(at+".result", b.AlsoResult),
 		}
 		if b.Approval != nil && b.Approval.Hold != "" && (agent.Python == nil || len(b.Executors) > 0 && !slices.Contains(b.Executors, profiles.ExecutorPython)) {
 			d.warn(at+".approval.hold", CodeNeverMatches, "leave it out: JavaScript is paused, and costs nothing meanwhile", "no program in Python calls %s, and no other is held", b.Name)
@@ -176,6 +179,17 @@ func (d *document) jsonSchema(at string, text []byte) json.RawMessage {
 		return nil
 	}
 	return known.canonical
+}
+
+// alsoSchemas are those that the layers above set.
+func (d *document) alsoSchemas(at string, texts [][]byte) (out []json.RawMessage) {
+	for _, text := range texts {
+		if s := d.jsonSchema(at, text); s != nil {
+			out = append(out, s)
+		}
+	}
+	slices.SortFunc(out, func(x, y json.RawMessage) int { return bytes.Compare(x, y) })
+	return slices.CompactFunc(out, func(x, y json.RawMessage) bool { return bytes.Equal(x, y) })
 }
 
 // checkedSchema is what became of a JSON Schema's text.

@@ -2,6 +2,7 @@ package compiler
 
 import (
 	"github.com/ringd/ringd/compiler/imports"
+	"github.com/ringd/ringd/compiler/powers"
 	"github.com/ringd/ringd/compiler/programs"
 )
 
@@ -37,6 +38,7 @@ const (
 	CodeRate           = "rate"                 // not a rate
 	CodeDate           = "date"                 // not a date
 	CodeApproval       = "approval"             // an approval that nobody could give, or that nobody is asked for
+	CodeModeAudit      = "mode-audit"           // what would be refused is recorded, and happens
 	CodeSetTooLarge    = "set-too-large"        // the compiled set is above its limit
 	CodeEngine         = "engine-missing"       // this build or host lacks the engine that is asked for
 )
@@ -49,6 +51,12 @@ const (
 	CodeImportUnknown = imports.CodeUnknown
 	CodeImportNeeded  = imports.CodeNeeded
 	CodeEnvironment   = imports.CodeEnvironment
+)
+
+// The codes of findings about powers; what each means stands in package powers.
+const (
+	CodeRuleOfTwo     = powers.CodeRuleOfTwo
+	CodePowerMismatch = powers.CodeMismatch
 )
 
 // The codes of findings about programs and the rules of their words; what each

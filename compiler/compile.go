@@ -13,7 +13,13 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
+	"github.com/ringd/ringd/compiler/audited"
+	"github.com/ringd/ringd/compiler/guardrail"
+	"github.com/ringd/ringd/compiler/language"
+	"github.com/ringd/ringd/compiler/layers"
+	"github.com/ringd/ringd/compiler/powers"
 	"github.com/ringd/ringd/compiler/programs"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/schema"
@@ -34,9 +40,18 @@ type Config struct {
 	// modules/lodash-lite.js. Files that no agent may import are left out of
 	// the set.
 	Files map[string][]byte
+	// Sources is the text that Policies were decoded from, for places inside of a
+	// value; nil: those places are in the message.
+	Sources []schema.Source
 	// PythonWasm says that there is the WebAssembly engine of Python here. Without it a
 	// policy that asks for it is refused: nothing else runs its programs.
 	PythonWasm bool
+	// Now is when: an exception that has ended by then is refused, and at the zero time,
+	// which is none, each has. Nothing of the set depends on it.
+	Now time.Time
+	// Ended makes warnings of exceptions that have ended, for a caller that takes out of
+	// the set what they grant: see package profiles/expiry.
+	Ended bool
 }
 
 // Compile turns policies into a sealed set, or reports everything that is
@@ -44,7 +59,7 @@ type Config struct {
 // denies everything; it may also come with warnings. The same input in any
 // order gives the same set.
 func Compile(cfg Config) (profiles.Set, Diagnostics) {
-	c := &compilation{files: cfg.Files, pythonWasm: cfg.PythonWasm, set: profiles.Set{Agents: map[string]profiles.Agent{}},
+	c := &compilation{files: cfg.Files, sources: cfg.Sources, pythonWasm: cfg.PythonWasm, set: profiles.Set{Agents: map[string]profiles.Agent{}},
 		agents: map[string]schema.Origin{}, modules: map[string]moduleUse{}, schemas: map[string]checkedSchema{},
 		conditions: map[string]error{}}
 	policies := slices.Clone(cfg.Policies)
@@ -56,10 +71,21 @@ func Compile(cfg Config) (profiles.Set, Diagnostics) {
 	if len(policies) == 0 {
 		c.found = append(c.found, schema.Diagnostic{Code: CodeNoPolicy, Msg: "there is no policy to compile"})
 	}
-	for i := range policies {
-		(&document{compilation: c, policy: &policies[i]}).compile()
+	merged := layers.Merge(layers.Config{Policies: policies, Now: cfg.Now})
+	c.found = append(c.found, merged.Found...)
+	for i := range c.found {
+		if cfg.Ended && c.found[i].Code == CodeExceptionExpired {
+			c.found[i].Severity = schema.Warning
+		}
+	}
+	for i := range merged.Effective {
+		(&document{compilation: c, policy: &merged.Effective[i]}).compile()
+	}
+	for i := range merged.Alone {
+		c.check(merged.Alone[i])
 	}
 	c.pinModules()
+	c.found = append(c.found, powers.Check(c.set.Agents)...)
 	if c.found = c.found.Sort(); c.found.Refused() {
 		return profiles.Set{}, c.found
 	}
@@ -72,8 +98,9 @@ func Compile(cfg Config) (profiles.Set, Diagnostics) {
 
 // compilation is the state of one Compile.
 type compilation struct {
-	files map[string][]byte
-	set   profiles.Set
+	files   map[string][]byte
+	sources []schema.Source
+	set     profiles.Set
 
 	pythonWasm bool
 
@@ -95,10 +122,8 @@ type document struct {
 func (d *document) compile() {
 	d.unsupported()
 	d.secrets()
-	if d.policy.Kind != "AgentPolicy" && !d.policy.Compact {
-		return // unsupported says so
-	}
 	p := d.policy
+	d.found = append(d.found, layers.Classes(p)...)
 	agent := profiles.Agent{
 		Policy:  p.Metadata.Name,
 		MinTier: profiles.TierProcess,
@@ -106,8 +131,11 @@ func (d *document) compile() {
 		Audit:   p.Spec.Audit,
 		Egress:  d.egress(),
 		Files:   d.filesystem(),
+		Layers:  layersOf(p),
 	}
+	agent.Exceptions = d.exceptions()
 	agent.Sessions = d.sessions()
+	d.ruleOfTwo(&agent)
 	if p.Spec.Bridges != nil {
 		agent.BridgesRule = d.rule("spec.bridges")
 	}
@@ -116,12 +144,25 @@ func (d *document) compile() {
 	d.bridges(&agent)
 	d.programs(agent)
 	d.pythonFindings(agent)
+	var found Diagnostics
+	agent.Guardrails, found = guardrail.Of(p, guardrail.Source{Files: d.files, Sources: d.sources}, ruleAt)
+	d.found = append(d.found, found...)
 	for _, named := range d.names() {
 		if d.claim(named) {
 			agent.Name, agent.Rule = named.name, ruleAt(named.origin)
-			d.set.Agents[named.name] = agent
+			d.set.Agents[named.name] = d.inMode(agent)
 		}
 	}
+}
+
+// inMode is the agent as its mode enforces it.
+func (d *document) inMode(agent profiles.Agent) profiles.Agent {
+	if d.policy.Spec.Mode != profiles.ModeAudit {
+		return agent
+	}
+	d.warn("spec.mode", CodeModeAudit, "take it out before the agent does real work",
+		"imports, the words of programs and the constructs of scripts are recorded and not refused; what a guest is not given stays refused")
+	return audited.Of(agent, d.rule("spec.mode"))
 }
 
 type namedAgent struct {
@@ -201,7 +242,7 @@ func (d *document) ruleOr(path string, other profiles.Rule) profiles.Rule {
 }
 
 func ruleAt(o schema.Origin) profiles.Rule {
-	return profiles.Rule{File: o.Pos.File, Line: o.Pos.Line, Column: o.Pos.Column, Path: o.Path}
+	return profiles.Rule{File: o.Pos.File, Line: o.Pos.Line, Column: o.Pos.Column, Path: o.Path, Layer: o.Layer}
 }
 
 // report adds an error about the value at path.
@@ -216,9 +257,23 @@ func (d *document) warn(path, code, hint, format string, args ...any) {
 
 // add puts a finding at a place, the author's path before its message.
 func (c *compilation) add(o schema.Origin, f schema.Diagnostic) {
+	if o.Layer != "" && f.Severity == schema.Warning {
+		return // that a ceiling says more than one agent uses is no news of the agent
+	}
 	f.Pos = o.Pos
 	if o.Path != "" {
 		f.Msg = o.Path + ": " + f.Msg
 	}
 	c.found = append(c.found, f)
+}
+
+// unsupported reports every set field that nothing compiles, and values of
+// compiled fields that stand for something nothing enforces.
+func (d *document) unsupported() {
+	language.Unsupported(*d.policy, func(path, by string) {
+		d.report(path, CodeUnsupported, "leave it out: this build does not enforce it", "nothing enforces this yet: %s", by)
+	})
+	if p := d.policy; !p.Compact && p.Kind != layers.KindAgent {
+		d.report("kind", CodeUnsupported, "write the grants into an AgentPolicy", "no kind of policy is called %s", clip(p.Kind))
+	}
 }

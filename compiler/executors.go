@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/ringd/ringd/compiler/plain"
+	"github.com/ringd/ringd/compiler/powers"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/profiles/paths"
 	"github.com/ringd/ringd/schema"
@@ -81,7 +82,9 @@ func (d *document) js(js *schema.JS, rule profiles.Rule) *profiles.JS {
 		for i, name := range js.Imports.Allow {
 			here := fmt.Sprintf("%s.imports.allow[%d]", at, i)
 			if d.useModule(here, name) {
-				out.Imports.Allow = append(out.Imports.Allow, profiles.ImportRule{Name: name, Rule: d.rule(here)})
+				rule := profiles.ImportRule{Name: name, Rule: d.rule(here)}
+				rule.Exception, rule.Expires = d.excepted(here)
+				out.Imports.Allow = append(out.Imports.Allow, rule)
 			} else {
 				out.Imports.Absent = append(out.Imports.Absent, profiles.ImportRule{Name: strings.TrimSuffix(name, ".*"), Rule: d.rule(here)})
 			}
@@ -131,6 +134,7 @@ func (d *document) filesystem() profiles.Files {
 		return out
 	}
 	out := profiles.Files{Read: list("read", fs.Read), Write: list("write", fs.Write), Deny: list("deny", fs.Deny), Rule: d.rule("spec.filesystem")}
+	out.Powers = powers.Touches(fs.Powers)
 	for _, granted := range [][]profiles.PathRule{out.Read, out.Write} {
 		d.deniedAbove(granted, out.Deny)
 	}

@@ -6,9 +6,11 @@ import (
 	"regexp"
 	"slices"
 
+	"github.com/ringd/ringd/compiler/powers"
 	"github.com/ringd/ringd/compiler/secrets"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/profiles/egress"
+	has "github.com/ringd/ringd/profiles/powers"
 	"github.com/ringd/ringd/schema"
 )
 
@@ -40,6 +42,8 @@ func (d *document) gateway(at string, g schema.Gateway) profiles.Gateway {
 	out := profiles.Gateway{Name: g.Name, Upstream: g.Upstream, Methods: g.Methods, Paths: g.Paths, Reason: g.Reason, Rule: d.rule(at),
 		Limits: d.egressLimits(at+".limits", g.Limits), Expires: d.expiry(at+".expires", g.Expires)}
 	d.requests(at, g.Methods, g.Paths)
+	out.Powers, out.Under = powers.Touches(g.Powers), shared(g.Under)
+	d.outward(at+".powers", g.Powers, has.OfGateway(out))
 	out.Addresses = d.addresses(at+".addresses", g.Addresses)
 	out.Credential = d.credential(at+".credential", g.Credential)
 	if g.Upstream == "" {

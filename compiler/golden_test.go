@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/rogpeppe/go-internal/txtar"
@@ -24,7 +25,7 @@ func sourcesOf(ar *txtar.Archive) (sources []schema.Source, files map[string][]b
 	for _, f := range ar.Files {
 		switch {
 		case strings.HasPrefix(f.Name, "want/"):
-		case strings.HasPrefix(f.Name, "modules/"):
+		case strings.HasPrefix(f.Name, "modules/"), strings.HasPrefix(f.Name, "guardrails/"):
 			files[f.Name] = f.Data
 		default:
 			sources = append(sources, schema.Source{Name: f.Name, Data: f.Data})
@@ -34,7 +35,10 @@ func sourcesOf(ar *txtar.Archive) (sources []schema.Source, files map[string][]b
 }
 
 // wanted lists the findings that the sources mark with "# want CODE".
-func wanted(sources []schema.Source) (want []string) {
+func wanted(sources []schema.Source, files map[string][]byte) (want []string) {
+	for name, text := range files {
+		sources = append(sources, schema.Source{Name: name, Data: text})
+	}
 	for _, src := range sources {
 		for i, line := range strings.Split(string(src.Data), "\n") {
 			if _, codes, ok := strings.Cut(line, "# want "); ok {
@@ -54,9 +58,12 @@ func compileAll(t *testing.T, sources []schema.Source, files map[string][]byte) 
 	if found.Refused() {
 		t.Fatalf("schema refuses:\n%v", found)
 	}
-	set, more := compiler.Compile(compiler.Config{Policies: policies, Files: files})
+	set, more := compiler.Compile(compiler.Config{Policies: policies, Files: files, Sources: sources, Now: today()})
 	return set, more
 }
+
+// today is the time that archives are compiled at.
+func today() time.Time { return time.Date(2026, 11, 22, 12, 0, 0, 0, time.UTC) }
 
 // TestGolden compiles each archive of testdata. A line marked "# want CODE" has
 // that finding and no other; want/findings.txt holds their text, want/set.json
@@ -82,7 +89,7 @@ func TestGolden(t *testing.T) {
 				got = append(got, fmt.Sprintf("%s:%d: %s", d.Pos.File, d.Pos.Line, d.Code))
 			}
 			slices.Sort(got)
-			if diff := cmp.Diff(wanted(sources), slices.Clip(got), cmp.Transformer("empty", func(s []string) []string {
+			if diff := cmp.Diff(wanted(sources, files), slices.Clip(got), cmp.Transformer("empty", func(s []string) []string {
 				return append([]string{}, s...)
 			})); diff != "" {
 				t.Errorf("findings (-want +got)\n%s\n%v", diff, found)

@@ -142,6 +142,8 @@ func (d *document) limits(executor, path string, own *schema.Limits) profiles.Li
 			at, other := d.origin(path+"."+k.name), d.origin("spec.limits."+k.name)
 			d.add(at, schema.Diagnostic{Code: CodeLimitAbove, Related: []schema.Pos{other.Pos},
 				Msg: fmt.Sprintf("is above the agent's own limit at %s", other.Pos)})
+		case !written && ceiling && over > b.most && d.origin("spec.limits."+k.name).Layer != "":
+			value = b.most // a ceiling is for every executor, and this one has one of its own
 		case !written && ceiling && (over < b.least || over > b.most):
 			d.report("spec.limits."+k.name, CodeLimit, "", "is outside what %s takes: %s", executor, b.reach(k))
 		case !written && ceiling:

@@ -10,10 +10,13 @@ import (
 	"golang.org/x/net/publicsuffix"
 
 	"github.com/ringd/ringd/compiler/plain"
+	"github.com/ringd/ringd/compiler/powers"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/profiles/egress"
 	"github.com/ringd/ringd/profiles/hosts"
+	has "github.com/ringd/ringd/profiles/powers"
 	"github.com/ringd/ringd/schema"
+	"github.com/ringd/ringd/schema/above"
 )
 
 // DefaultGateway is the gateway of an agent that reaches gateways alone and
@@ -123,6 +126,13 @@ func (d *document) egressRule(at string, e schema.Egress) (profiles.EgressRule, 
 		d.warn(at+".ech", CodeNeverMatches, "", "the first bytes of a connection are looked at on port 443 alone, and the entry is not for it")
 	}
 	rule.Limits, rule.Expires = d.egressLimits(at+".limits", e.Limits), d.expiry(at+".expires", e.Expires)
+	if id, end := d.excepted(at); id != "" {
+		if rule.Exception = id; rule.Expires == nil || end.Before(*rule.Expires) {
+			rule.Expires = end
+		}
+	}
+	rule.Powers, rule.Under = powers.Touches(e.Powers), shared(e.Under)
+	d.outward(at+".powers", e.Powers, has.OfHost(rule))
 	d.broad(at+".host", rule.Host)
 	d.shut(at+".host", rule.Host)
 	if a, err := netip.ParseAddr(rule.Host); err == nil && a.IsLoopback() && rule.AnyPort {
@@ -215,6 +225,15 @@ func (d *document) egressLimits(at string, l *schema.EgressLimits) (out profiles
 		if out.Connections = *c; *c < 1 {
 			d.report(at+".connections", CodeLimit, none, "must be above 0")
 		}
+	}
+	return out
+}
+
+// shared gives what an entry shares the limits of. They were read with the layers.
+func shared(list []above.Entry) (out []profiles.Budget) {
+	for _, e := range list {
+		out = append(out, profiles.Budget{Host: e.Host, Ports: e.Ports, AnyPort: e.AnyPort, Methods: e.Methods, Paths: e.Paths, Rule: ruleAt(schema.Origin{Pos: e.Pos, Path: e.Path, Layer: e.Layer}),
+			Limits: profiles.EgressLimits{UpBytes: e.Up, DownBytes: e.Down, Connections: e.Connections, PerMinute: e.PerMinute}})
 	}
 	return out
 }

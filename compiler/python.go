@@ -50,8 +50,12 @@ func (d *document) pythonImports(at string, im *schema.PythonImports, out *profi
 	for i, name := range im.DenyProcess {
 		out.Process = d.pythonName(out.Process, fmt.Sprintf("%s.denyProcess[%d]", at, i), name)
 	}
+	written := 0
 	for i, name := range im.Allow {
 		here := fmt.Sprintf("%s.allow[%d]", at, i)
+		if !d.appended(here) {
+			written++
+		}
 		if name == "*" {
 			if out.Any == nil {
 				rule := d.rule(here)
@@ -61,7 +65,7 @@ func (d *document) pythonImports(at string, im *schema.PythonImports, out *profi
 		}
 		out.Allow = d.pythonName(out.Allow, here, name)
 	}
-	out.Default = len(im.Allow) == 0
+	out.Default, out.Only = written == 0, im.Within
 	d.overruled(at+".allow", at+".deny", im.Allow, im.Deny, '.')
 	d.overruled(at+".allow", at+".denyProcess", im.Allow, im.DenyProcess, '.')
 }
@@ -77,7 +81,9 @@ func (d *document) pythonName(list []profiles.ImportRule, at, name string) []pro
 		}
 		return list
 	}
-	return append(list, profiles.ImportRule{Name: short, Rule: d.rule(at)})
+	rule := profiles.ImportRule{Name: short, Rule: d.rule(at)}
+	rule.Exception, rule.Expires = d.excepted(at)
+	return append(list, rule)
 }
 
 // environments compiles the folders of packages, in their order.

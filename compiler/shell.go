@@ -75,6 +75,7 @@ func (d *document) binary(at string, b schema.Binary, pause int64) (profiles.Bin
 		d.warn(here, CodePath, "the words of a command are no part of the program's path; denied patterns take words back", "%q holds a space", clip(b.Path))
 	}
 	out := profiles.Binary{Path: b.Path, Rule: d.rule(here), Interpreted: programs.IsShell(b.Path), ForceEnv: d.variables(at+".env", b.Env)}
+	out.Exception, out.Expires = d.excepted(at)
 	for i, p := range b.Helpers {
 		if here := fmt.Sprintf("%s.helpers[%d]", at, i); d.programPath(here, p, "list a folder, which stands for the programs in it") {
 			out.Helpers = append(out.Helpers, profiles.PathRule{Path: p, Rule: d.rule(here)})
@@ -295,7 +296,7 @@ func (d *document) tell(at profiles.Rule, f schema.Diagnostic, warning bool, rel
 	for _, r := range related {
 		f.Related = append(f.Related, posOf(r))
 	}
-	d.add(schema.Origin{Pos: posOf(at), Path: at.Path}, f)
+	d.add(schema.Origin{Pos: posOf(at), Path: at.Path, Layer: at.Layer}, f)
 }
 
 func posOf(r profiles.Rule) schema.Pos {

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/open-policy-agent/opa/v1/ast"
+
+	"github.com/ringd/ringd/compiler/rego"
 )
 
 // checker holds a condition to the part of Rego that it may use, and writes it
@@ -188,7 +190,7 @@ func (c *checker) variable(t *ast.Term) bool {
 // items makes sure that what is gone through is a list or an object: a value of
 // another kind would count as an empty one.
 func (c *checker) items(t *ast.Term) *ast.Term {
-	return c.guarded(itemsName, t, c.term(t))
+	return c.guarded(rego.Items, t, c.term(t))
 }
 
 // truth makes sure that a value that stands alone is true or false.
@@ -197,7 +199,7 @@ func (c *checker) truth(t *ast.Term) *ast.Term {
 	case ast.Boolean:
 		return t
 	case ast.Ref, ast.Var:
-		return c.guarded(truthName, t, c.term(t))
+		return c.guarded(rego.Truth, t, c.term(t))
 	case ast.Call:
 		checked := c.term(t)
 		if call, ok := checked.Value.(ast.Call); ok && !tellsTruth(call[0].String()) {
@@ -212,15 +214,7 @@ func (c *checker) truth(t *ast.Term) *ast.Term {
 
 // guarded calls one of our functions with a value and the author's text of it.
 func (c *checker) guarded(name string, written, value *ast.Term, more ...*ast.Term) *ast.Term {
-	call := append(ast.Call{ours(name, written.Location), value}, more...)
-	call = append(call, ast.StringTerm(clip(written.String())).SetLocation(written.Location))
-	return ast.NewTerm(call).SetLocation(written.Location)
-}
-
-// ours names one of our functions.
-func ours(name string, at *ast.Location) *ast.Term {
-	head, rest, _ := strings.Cut(name, ".")
-	return ast.RefTerm(ast.VarTerm(head), ast.StringTerm(rest)).SetLocation(at)
+	return rego.Guarded(name, clip(written.String()), written.Location, append([]*ast.Term{value}, more...)...)
 }
 
 // term checks a value and writes it anew.
@@ -327,7 +321,7 @@ func (c *checker) ref(t *ast.Term, r ast.Ref) *ast.Term {
 		switch step.Value.(type) {
 		case ast.String, ast.Number, ast.Boolean, ast.Null, ast.Var, ast.Ref, ast.Call:
 			written := ast.NewTerm(r[:len(r)-len(steps)+i+1]).SetLocation(t.Location)
-			from = c.guarded(atName, written, from, c.term(step))
+			from = c.guarded(rego.At, written, from, c.term(step))
 		default:
 			c.add(t.Location, CodeSyntax, "", "only a name or a number can stand in [ ]")
 			return t
@@ -392,11 +386,12 @@ func (c *checker) call(call ast.Call, at *ast.Location) (ast.Call, bool) {
 			}
 		}
 	case "internal.member_2":
-		out[2] = c.guarded(itemsName, call[2], out[2])
+		out[2] = c.guarded(rego.Items, call[2], out[2])
 	case "internal.member_3":
-		out[3] = c.guarded(itemsName, call[3], out[3])
-	case "gt", "gte", "lt", "lte":
-		out[0] = ours("ringd."+name, call[0].Location)
+		out[3] = c.guarded(rego.Items, call[3], out[3])
+	}
+	if strict, compares := rego.Strict(name); compares {
+		out[0] = rego.Ours(strict, call[0].Location)
 	}
 	return out, true
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 	"github.com/open-policy-agent/opa/v1/topdown"
 
+	"github.com/ringd/ringd/compiler/rego"
 	"github.com/ringd/ringd/profiles"
 )
 
@@ -88,7 +89,7 @@ func Compile(text string) (*Condition, error) {
 	if len(c.found) > 0 {
 		return nil, c.found
 	}
-	compiler := ast.NewCompiler().WithCapabilities(capabilities()).WithStrict(true)
+	compiler := ast.NewCompiler().WithCapabilities(rego.Capabilities(allowed)).WithStrict(true)
 	if compiler.Compile(nil); compiler.Failed() {
 		return nil, fromOPA(compiler.Errors)
 	}
@@ -97,7 +98,7 @@ func Compile(text string) (*Condition, error) {
 	if err != nil {
 		return nil, fromOPA(err)
 	}
-	return &Condition{body: compiled, compiler: compiler, query: query, builtins: strictBuiltins()}, nil
+	return &Condition{body: compiled, compiler: compiler, query: query, builtins: rego.Own()}, nil
 }
 
 // Ask tells whether a call needs its approval. It is true whenever the condition
@@ -131,7 +132,7 @@ func (c *Condition) Ask(ctx context.Context, call profiles.Call) (bool, error) {
 	case topdown.IsCancel(err):
 		return true, ErrTimeout
 	}
-	var missing *mismatch
+	var missing *rego.Mismatch
 	if errors.As(err, &missing) {
 		return true, missing
 	}

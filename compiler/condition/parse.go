@@ -1,12 +1,12 @@
 package condition
 
 import (
-	"errors"
 	"fmt"
-	"strings"
 	"unicode/utf8"
 
 	"github.com/open-policy-agent/opa/v1/ast"
+
+	"github.com/ringd/ringd/compiler/rego"
 )
 
 // parse reads the statements of a condition. Nil findings: it is Rego.
@@ -20,11 +20,11 @@ func parse(text string) (ast.Body, Findings) {
 	case !utf8.ValidString(text):
 		return nil, wrong(1, 1, "the condition is not UTF-8")
 	}
-	if line, column, deep := tooDeep(text); deep {
+	if line, column, deep := rego.TooDeep(text, maxDepth); deep {
 		return nil, wrong(line, column, "brackets stand in more than %d others", maxDepth)
 	}
 	body, err := ast.ParseBodyWithOpts(text, ast.ParserOptions{
-		RegoVersion: ast.RegoV1, SkipRules: true, FutureKeywords: []string{"and", "or", "not"}, Capabilities: capabilities(),
+		RegoVersion: ast.RegoV1, SkipRules: true, FutureKeywords: []string{"and", "or", "not"}, Capabilities: rego.Capabilities(allowed),
 	})
 	if err != nil {
 		return nil, fromOPA(err)
@@ -35,47 +35,21 @@ func parse(text string) (ast.Body, Findings) {
 	return body, nil
 }
 
-// tooDeep looks for brackets in brackets, which the parser reads in time that
-// grows faster than the text. What stands in text counts too.
-func tooDeep(text string) (line, column int, deep bool) {
-	depth := 0
-	line, column = 1, 1
-	for _, r := range text {
-		switch r {
-		case '(', '[', '{':
-			if depth++; depth > maxDepth {
-				return line, column, true
-			}
-		case ')', ']', '}':
-			depth = max(0, depth-1)
-		case '\n':
-			line, column = line+1, 0
-		}
-		column++
-	}
-	return 0, 0, false
-}
-
 // fromOPA turns the errors of the parser and the compiler into findings.
 func fromOPA(err error) Findings {
-	var list ast.Errors
-	if !errors.As(err, &list) || len(list) == 0 {
+	faults := rego.Faults(err)
+	if len(faults) == 0 {
 		return Findings{{Line: 1, Column: 1, Code: CodeSyntax, Msg: "a condition holds statements: no package, import or rule"}}
 	}
 	var out Findings
-	for _, e := range list {
-		f := Finding{Line: 1, Column: 1, Code: CodeSyntax}
-		if e.Location != nil {
-			f.Line, f.Column = max(1, e.Location.Row), max(1, e.Location.Col)
-		}
+	for _, e := range faults {
+		f := Finding{Line: e.Line, Column: e.Column, Code: CodeSyntax, Msg: e.Msg}
 		switch e.Code {
 		case ast.UnsafeVarErr:
 			f.Code = CodeName
 		case ast.TypeErr:
 			f.Code = CodeType
 		}
-		f.Msg, _, _ = strings.Cut(e.Message, "\n")
-		f.Msg = strings.TrimSuffix(f.Msg, ":")
 		out = append(out, f)
 	}
 	return out

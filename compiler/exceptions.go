@@ -1,0 +1,67 @@
+package compiler
+
+import (
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/ringd/ringd/compiler/exceptions"
+	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/schema"
+)
+
+// The codes of findings about exceptions; what each means stands in package
+// exceptions.
+const (
+	CodeExceptionExpired   = exceptions.CodeExpired
+	CodeExceptionApprover  = exceptions.CodeApprover
+	CodeExceptionUnneeded  = exceptions.CodeUnneeded
+	CodeExceptionDuplicate = exceptions.CodeDuplicate
+)
+
+// exceptions compiles the exceptions that bear on an agent; what they grant is compiled
+// where it stands.
+func (d *document) exceptions() (out []profiles.Exception) {
+	for i, e := range d.policy.Spec.Exceptions {
+		end, _ := exceptions.Ending(e.Expires) // a finding has said so
+		x := profiles.Exception{ID: e.ID, Owner: e.Owner, ApprovedBy: e.ApprovedBy, Reason: e.Reason, Ticket: e.Ticket, Expires: end,
+			Rule: d.rule("spec.exceptions[" + strconv.Itoa(i) + "]"), Lifts: e.Lifts,
+			Grants: profiles.Excepted{Imports: e.Grants.Imports, Binaries: e.Grants.Binaries}}
+		for _, g := range e.Grants.Egress {
+			x.Grants.Egress = append(x.Grants.Egress, hostAndPorts(g))
+		}
+		out = append(out, x)
+	}
+	return out
+}
+
+// hostAndPorts is an entry of a list as people write it.
+func hostAndPorts(e schema.Egress) string {
+	text := e.Host
+	for i, p := range e.Ports {
+		sep := ","
+		if i == 0 {
+			sep = ":"
+		}
+		text += sep + strconv.Itoa(p)
+	}
+	return text
+}
+
+// excepted is the exception that an item of a list stands by, and its end; "" and nil:
+// none.
+func (d *document) excepted(path string) (id string, end *time.Time) {
+	id, ok := d.policy.Excepted[path]
+	if !ok {
+		return "", nil
+	}
+	for _, e := range d.policy.Spec.Exceptions {
+		if at, ok := exceptions.Ending(e.Expires); ok && e.ID == id {
+			return id, &at
+		}
+	}
+	return id, &time.Time{} // long over
+}
+
+// appended reports whether only an exception lists an item.
+func (d *document) appended(path string) bool { return slices.Contains(d.policy.Appended, path) }

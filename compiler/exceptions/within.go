@@ -1,0 +1,58 @@
+package exceptions
+
+import (
+	"fmt"
+
+	"github.com/ringd/ringd/compiler/layers/places"
+	"github.com/ringd/ringd/compiler/says"
+	"github.com/ringd/ringd/schema"
+)
+
+// bounded finds what a layer above says of a thing that it offers: words of a program, or
+// limits, an end or powers of a host. A grant by an exception stands beside the lists of
+// the layers, so it would have none of that, and nobody has to approve it.
+func (c Chain) bounded(g grant) (layer int, at string) {
+	for i, p := range c[:len(c)-1] {
+		if g.says(p).Word != says.Offers {
+			continue
+		}
+		switch {
+		case g.program:
+			for j, b := range p.Spec.Executors.Shell.Binaries {
+				if b.Path == g.name && (b.Args != nil || b.Env != nil || b.Network != nil) {
+					return i, fmt.Sprintf("%s[%d]", atProgram, j)
+				}
+			}
+		case g.egress != nil:
+			for j := range p.Spec.Network.Egress {
+				if e := &p.Spec.Network.Egress[j]; bounds(e) && says.Meets(e, g.egress) {
+					return i, fmt.Sprintf("%s[%d]", atEgress, j)
+				}
+			}
+		}
+	}
+	return -1, ""
+}
+
+// bounds reports whether an entry says more than what is reached: methods and paths are
+// compared where it is decided whether a layer offers something.
+func bounds(e *schema.Egress) bool {
+	return e.Limits != nil || e.Expires != "" || e.Powers != nil || e.Binaries != nil || e.TLS != ""
+}
+
+// within refuses a grant of what a layer above offers within bounds.
+func (k *checker) within(g grant) bool {
+	l, at := k.chain.bounded(g)
+	if l < 0 {
+		return true
+	}
+	p := k.chain[l]
+	other := places.Of(p, at).Pos
+	list := atEgress
+	if g.program {
+		list = atProgram
+	}
+	k.add(g.path, CodeWidens, "leave it out, and list it in "+list+" here and in every layer above",
+		fmt.Sprintf("%s is offered at %s (%s), and an exception would have none of what that says of it", clip(g.name), other, layerName(p)), other)
+	return false
+}

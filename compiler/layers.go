@@ -1,0 +1,56 @@
+package compiler
+
+import (
+	"slices"
+
+	"github.com/ringd/ringd/compiler/layers"
+	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/schema"
+)
+
+// The codes of findings about layers; what each means stands in package layers.
+const (
+	CodeWidens          = layers.CodeWidens
+	CodeDeniedByParent  = layers.CodeDeniedByParent
+	CodeNoParent        = layers.CodeNoParent
+	CodeUnknownParent   = layers.CodeUnknownParent
+	CodeParentKind      = layers.CodeParentKind
+	CodeParentCycle     = layers.CodeParentCycle
+	CodeDuplicatePolicy = layers.CodeDuplicatePolicy
+	CodeClassAboveMax   = layers.CodeClassAboveMax
+)
+
+// layersOf names the documents that a policy was merged from.
+func layersOf(p *schema.Policy) (out []profiles.Layer) {
+	for _, l := range p.Layers {
+		out = append(out, profiles.Layer{Kind: l.Kind, Name: l.Metadata.Name, Revision: l.Metadata.Revision, Owner: l.Metadata.Owner, File: l.File})
+	}
+	return out
+}
+
+// check reports what is wrong with a document that no agent comes from by itself: a
+// ceiling, or an agent whose layers are not whole. It compiles it as if it granted all
+// that it names, and keeps what is wrong whatever lies above or below it.
+func (c *compilation) check(p schema.Policy) {
+	alone := &compilation{files: c.files, sources: c.sources, pythonWasm: c.pythonWasm, set: profiles.Set{Agents: map[string]profiles.Agent{}},
+		agents: map[string]schema.Origin{}, modules: map[string]moduleUse{}, schemas: c.schemas, conditions: c.conditions}
+	if p.Kind != layers.KindAgent && !p.Compact {
+		p.Kind = layers.KindAgent
+		if e := p.Spec.Executors; e != nil && e.Allowed == nil {
+			all := *e
+			all.Allowed = []string{profiles.ExecutorJS, profiles.ExecutorPython, profiles.ExecutorShell}
+			p.Spec.Executors = &all
+		}
+	}
+	(&document{compilation: alone, policy: &p}).compile()
+	for _, f := range alone.found {
+		if f.Code == CodeSecret || f.Code == CodeEgressBroad || f.Severity == schema.Error && !slices.Contains(ofAgents(), f.Code) {
+			c.found = append(c.found, f)
+		}
+	}
+}
+
+// ofAgents lists the findings that hold of an agent as a whole, and not of a part of it.
+func ofAgents() []string {
+	return []string{CodeNoAgent, CodeDuplicateAgent, CodeNotAllowed, CodeModuleUnknown, CodeNeverMatches, CodeApproval, CodeClassAboveMax, CodeEgressOpaque}
+}

@@ -1,0 +1,32 @@
+package layers
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/ringd/ringd/compiler/layers/places"
+	"github.com/ringd/ringd/schema"
+)
+
+// Classes finds bridges of a policy, effective or alone, whose data is of a class above
+// the highest that it may have. A bridge without a class is not looked at.
+func Classes(p *schema.Policy) (found schema.Diagnostics) {
+	if p.Spec.Data == nil || p.Spec.Data.MaxClass == "" {
+		return nil
+	}
+	order := bridgeClass()
+	most := slices.Index(order, p.Spec.Data.MaxClass)
+	for i, b := range p.Spec.Bridges {
+		if slices.Index(order, b.DataClass) <= most {
+			continue
+		}
+		here, ceiling := places.Of(p, index("spec.bridges", i)+".dataClass"), places.Of(p, "spec.data.maxClass")
+		if here.Layer != "" { // the ceiling's class; what the author did is to grant the bridge
+			here = places.Of(p, index("spec.bridges", i)+".name")
+		}
+		found = append(found, places.Placed(here, schema.Diagnostic{Code: CodeClassAboveMax, Related: []schema.Pos{ceiling.Pos},
+			Hint: "leave the bridge out, or let data.maxClass be " + b.DataClass,
+			Msg:  fmt.Sprintf("bridge %s carries %s data, and data.maxClass at %s is %s", clip(b.Name), b.DataClass, shown(ceiling), p.Spec.Data.MaxClass)}))
+	}
+	return found
+}

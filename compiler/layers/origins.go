@@ -1,0 +1,89 @@
+package layers
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/ringd/ringd/compiler/layers/places"
+)
+
+// origins are the places of values by their path.
+type origins = places.Origins
+
+func index(at string, i int) string { return places.Index(at, i) }
+
+// keep gives the items of a list of the child that were not refused, and moves the
+// places of those that come closer.
+func keep[T any](s *step, at string, list []T, refused map[int]bool) []T {
+	if len(refused) == 0 {
+		return list
+	}
+	kept := make([]T, 0, len(list))
+	moved := origins{}
+	for i, item := range list {
+		if !refused[i] {
+			places.Move(moved, index(at, len(kept)), s.child.Origins, index(at, i), item)
+			kept = append(kept, item)
+		}
+	}
+	for i, item := range list {
+		places.Forget(s.child.Origins, index(at, i), item)
+	}
+	maps.Copy(s.child.Origins, moved)
+	return kept
+}
+
+// accumulate puts what the layers above list before what the child lists. An item that
+// both list is the upper one's. A child that lists nothing takes the upper list.
+func accumulate[T any](s *step, at, up string, own, above []T, key func(T) string) []T {
+	if len(above) == 0 {
+		return own
+	}
+	known := make(map[string]bool, len(above))
+	for _, item := range above {
+		known[key(item)] = true
+	}
+	moved := origins{}
+	if o, ok := s.parent.Origins[up]; ok && own == nil {
+		moved[at] = o
+	}
+	out := make([]T, 0, len(above)+len(own))
+	for i, item := range above {
+		places.Move(moved, index(at, i), s.parent.Origins, index(up, i), item)
+		out = append(out, item)
+	}
+	for i, item := range own {
+		if !known[key(item)] {
+			places.Move(moved, index(at, len(out)), s.child.Origins, index(at, i), item)
+			out = append(out, item)
+		}
+	}
+	for i, item := range own {
+		places.Forget(s.child.Origins, index(at, i), item)
+	}
+	maps.Copy(s.child.Origins, moved)
+	return out
+}
+
+// inherit gives the child a value of the layer above, with its places.
+func inherit[T any](s *step, at, up string, v T) T {
+	places.Move(s.child.Origins, at, s.parent.Origins, up, v)
+	return v
+}
+
+// copied is a copy of what p points to, or of nothing.
+func copied[T any](p *T) *T {
+	out := new(T)
+	if p != nil {
+		*out = *p
+	}
+	return out
+}
+
+// same is the key of items that are their own.
+func same(s string) string { return s }
+
+// contains reports whether every item is one of list.
+func outside[T comparable](list, of []T) (first int) {
+	return slices.IndexFunc(list, func(x T) bool { return !slices.Contains(of, x) })
+}

@@ -1,0 +1,230 @@
+package lint
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/ringd/ringd/profiles/hosts"
+	"github.com/ringd/ringd/profiles/modules"
+	"github.com/ringd/ringd/schema"
+)
+
+// network checks the hosts of one document.
+func (c *check) network(p *schema.Policy) {
+	n := p.Spec.Network
+	if n == nil {
+		return
+	}
+	for i, e := range n.Egress {
+		here := fmt.Sprintf("spec.network.egress[%d]", i)
+		host, port := split(e.Host)
+		if strings.HasPrefix(host, "*.") || strings.HasPrefix(host, "**.") {
+			c.report(p, here+".host", CodeWildcard, "name the hosts that are meant", "", "%s is every name below a domain, those too that come later", e.Host)
+		}
+		if port == "*" {
+			c.report(p, here+".host", CodeAnyPort, "name the ports: ports: [443]", "", "%s is every port of the host", e.Host)
+		}
+		if len(e.Methods) == 0 && port != "*" && readable(e, port) {
+			c.report(p, here, CodeAnyMethod, "methods: [GET, HEAD] where nothing has to be sent", "", "requests to %s are read, and every method passes", e.Host)
+		}
+		if e.Expires != "" {
+			c.ends(p, here+".expires", e.Expires, CodeExpired, CodeExpiring, "take the entry out, or renew it with a reason", e.Host)
+		}
+	}
+	for i, g := range n.Gateways {
+		here := fmt.Sprintf("spec.network.gateways[%d]", i)
+		if len(g.Methods) == 0 {
+			c.report(p, here, CodeAnyMethod, "methods: [POST] and paths: [/v1/…] say what it is for", "", "gateway %s passes every method, with the host's credential", g.Name)
+		}
+		if g.Expires != "" {
+			c.ends(p, here+".expires", g.Expires, CodeExpired, CodeExpiring, "take the gateway out, or renew it with a reason", "gateway "+g.Name)
+		}
+	}
+}
+
+// split cuts the port off an entry; "": it has none.
+func split(text string) (host, port string) {
+	if i := strings.LastIndexByte(text, ':'); i >= 0 && !strings.HasSuffix(text, "]") && strings.Count(text, ":") == 1 {
+		return text[:i], text[i+1:]
+	}
+	return text, ""
+}
+
+// readable reports whether an entry is for port 80 alone, where requests are those that
+// programs know as requests. Others may carry anything.
+func readable(e schema.Egress, port string) bool {
+	if port != "" {
+		return port == "80"
+	}
+	return len(e.Ports) > 0 && !slices.ContainsFunc(e.Ports, func(p int) bool { return p != 80 })
+}
+
+// lists finds entries that another entry of the same list covers.
+func (c *check) lists(p *schema.Policy) {
+	if e := p.Spec.Executors; e != nil {
+		if e.JS != nil && e.JS.Imports != nil {
+			c.names(p, "spec.executors.js.imports.deny", e.JS.Imports.Deny)
+		}
+		if e.Python != nil && e.Python.Imports != nil {
+			im := e.Python.Imports
+			c.names(p, "spec.executors.python.imports.allow", im.Allow)
+			c.names(p, "spec.executors.python.imports.deny", im.Deny)
+			c.names(p, "spec.executors.python.imports.denyProcess", im.DenyProcess)
+		}
+	}
+	if f := p.Spec.Filesystem; f != nil {
+		c.folders(p, "spec.filesystem.read", f.Read)
+		c.folders(p, "spec.filesystem.write", f.Write)
+		c.folders(p, "spec.filesystem.deny", f.Deny)
+	}
+	if n := p.Spec.Network; n != nil {
+		c.hosts(p, n.Egress)
+		c.denied(p, n.Deny)
+	}
+}
+
+// shadowed tells of entry i of a list, which entry j covers.
+func (c *check) shadowed(p *schema.Policy, list string, i, j int, suffix, what, by string) {
+	other := fmt.Sprintf("%s[%d]%s", list, j, suffix)
+	c.report(p, fmt.Sprintf("%s[%d]%s", list, i, suffix), CodeShadowed, "leave one of them out", other, "%s is covered by %s", what, by)
+}
+
+// covering tells of each entry that another one covers: the first of two that are alike
+// stays. Lists are bounded by the size of a file; covers is asked for each pair of those
+// that share a key with the entry.
+func (c *check) covering(p *schema.Policy, list, suffix string, entries []string, above func(entry string) []string) {
+	first := map[string]int{}
+	for i, e := range entries {
+		if _, ok := first[e]; !ok {
+			first[e] = i
+		}
+	}
+	for i, e := range entries {
+		for _, by := range above(e) {
+			if j, ok := first[by]; ok && j != i && by != e {
+				c.shadowed(p, list, i, j, suffix, e, by)
+				break
+			}
+		}
+	}
+}
+
+// names are modules: a name covers what is below it, and "*" everything.
+func (c *check) names(p *schema.Policy, list string, entries []string) {
+	cut := make([]string, len(entries))
+	for i, e := range entries {
+		cut[i] = strings.TrimSuffix(e, ".*")
+	}
+	c.covering(p, list, "", cut, func(e string) (out []string) {
+		if !modules.Dotted(e) {
+			return nil
+		}
+		for i := strings.LastIndexByte(e, '.'); i > 0; i = strings.LastIndexByte(e[:i], '.') {
+			out = append(out, e[:i])
+		}
+		return append(out, "*")
+	})
+}
+
+// folders cover what is below them.
+func (c *check) folders(p *schema.Policy, list string, entries []string) {
+	cut := make([]string, len(entries))
+	for i, e := range entries {
+		if cut[i] = strings.TrimRight(e, "/"); cut[i] == "" {
+			cut[i] = "/"
+		}
+	}
+	c.covering(p, list, "", cut, func(e string) (out []string) {
+		for i := strings.LastIndexByte(e, '/'); i > 0; i = strings.LastIndexByte(e[:i], '/') {
+			out = append(out, e[:i])
+		}
+		if strings.HasPrefix(e, "/") && e != "/" {
+			out = append(out, "/")
+		}
+		return out
+	})
+}
+
+// hosts finds entries of egress that a wider one covers whatever they say: only one
+// that restricts nothing and does not end covers another.
+func (c *check) hosts(p *schema.Policy, list []schema.Egress) {
+	patterns := make([]hosts.Pattern, len(list))
+	valid := make([]bool, len(list))
+	for i, e := range list {
+		host, _ := split(e.Host)
+		var err error
+		patterns[i], err = hosts.Read(host)
+		valid[i] = err == nil
+	}
+	index := hosts.NewIndex(patterns)
+	for i, e := range list {
+		if !valid[i] {
+			continue
+		}
+		for _, j := range index.Covering(patterns[i]) {
+			if j == i || !valid[j] || !wider(list[j], e) || wider(e, list[j]) && patterns[i].Covers(patterns[j]) && i < j {
+				continue
+			}
+			c.shadowed(p, "spec.network.egress", i, j, ".host", e.Host, list[j].Host)
+			break
+		}
+	}
+}
+
+// wider reports whether an entry of a host that covers another's lets through all that
+// the other does, and as long. One with limits of its own counts apart.
+func wider(a, b schema.Egress) bool {
+	if a.Methods != nil || a.Paths != nil || a.Expires != "" || a.Binaries != nil || a.Limits != nil || b.Limits != nil || b.ECH != nil && (a.ECH == nil || *a.ECH != *b.ECH) || b.Powers != nil {
+		return false
+	}
+	return !slices.ContainsFunc(ports(b), func(port string) bool {
+		have := ports(a)
+		return !slices.Contains(have, port) && !slices.Contains(have, "*")
+	})
+}
+
+// ports are those of an entry, as text; "*" is all.
+func ports(e schema.Egress) []string {
+	if _, port := split(e.Host); port != "" {
+		return []string{port}
+	}
+	if len(e.Ports) == 0 {
+		return []string{"443"}
+	}
+	out := make([]string, len(e.Ports))
+	for i, p := range e.Ports {
+		out[i] = strconv.Itoa(p)
+	}
+	return out
+}
+
+// denied finds denied hosts that another denial covers. A denial with a port covers
+// that port alone.
+func (c *check) denied(p *schema.Policy, list []string) {
+	var patterns []hosts.Pattern
+	var of []int
+	for i, e := range list {
+		host, port := split(e)
+		pattern, err := hosts.Read(host)
+		if err != nil || port != "" {
+			continue
+		}
+		patterns, of = append(patterns, pattern), append(of, i)
+	}
+	index := hosts.NewIndex(patterns)
+	for i, e := range list {
+		host, _ := split(e)
+		pattern, err := hosts.Read(host)
+		if err != nil {
+			continue
+		}
+		for _, j := range index.Covering(pattern) {
+			if of[j] != i && list[of[j]] != e {
+				c.shadowed(p, "spec.network.deny", i, of[j], "", e, list[of[j]])
+				break
+			}
+		}
+	}
+}

@@ -1,0 +1,253 @@
+// Package rego holds what every use of Rego in a policy shares: which functions
+// there are, comparisons that do not guess, and where a mistake stands.
+//
+// It refuses what Rego lets pass in silence: the order of two values of different
+// kinds, and a field that is not there. Packages condition and guardrail call it.
+package rego
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/open-policy-agent/opa/v1/ast"
+	"github.com/open-policy-agent/opa/v1/topdown"
+	"github.com/open-policy-agent/opa/v1/types"
+)
+
+// The functions of Own. The last argument of the first three is the author's text,
+// for the error.
+const (
+	At    = "ringd.at"    // a field or item, which must be there
+	Truth = "ringd.truth" // true or false, and nothing else
+	Items = "ringd.items" // a list or object, and nothing else
+	order = "ringd."      // before lt, lte, gt, gte: of two numbers or two texts
+)
+
+// Capabilities is what the compiler of Rego knows: the functions that may be used,
+// and nothing of data, network, time or chance. A text that calls any other has a
+// type error.
+func Capabilities(may func(name string) bool) *ast.Capabilities {
+	caps := &ast.Capabilities{AllowNet: []string{}, Features: []string{ast.FeatureRegoV1},
+		FutureKeywords: []string{"and", "or", "not", "in", "every", "if", "contains"}}
+	for _, b := range ast.DefaultBuiltins {
+		if may(b.Name) || b.Name == ast.Equality.Name || b.Name == ast.Assign.Name {
+			caps.Builtins = append(caps.Builtins, b)
+		}
+	}
+	for _, b := range Own() {
+		caps.Builtins = append(caps.Builtins, b.Decl)
+	}
+	return caps
+}
+
+// Strict is the name of the function that a comparison is written as: its order is
+// that of two numbers or two texts, and anything else ends the evaluation.
+func Strict(operator string) (name string, compares bool) {
+	switch operator {
+	case "gt", "gte", "lt", "lte":
+		return order + operator, true
+	default:
+		return operator, false
+	}
+}
+
+// Ours is a term that names one of our functions.
+func Ours(name string, at *ast.Location) *ast.Term {
+	head, rest, _ := strings.Cut(name, ".")
+	return ast.RefTerm(ast.VarTerm(head), ast.StringTerm(rest)).SetLocation(at)
+}
+
+// Guarded calls one of our functions with a value and the author's text of it.
+func Guarded(name, written string, at *ast.Location, values ...*ast.Term) *ast.Term {
+	call := append(ast.Call{Ours(name, at)}, values...)
+	return ast.NewTerm(append(call, ast.StringTerm(written).SetLocation(at))).SetLocation(at)
+}
+
+// Mismatch ends an evaluation that cannot tell. It holds no values.
+type Mismatch struct{ Text string }
+
+func (m *Mismatch) Error() string { return m.Text }
+
+// halt is the error that ends an evaluation at once.
+func halt(what *ast.Term, why string) error {
+	text, _ := what.Value.(ast.String)
+	return topdown.Halt{Err: &Mismatch{string(text) + " " + why}}
+}
+
+// Own are our own functions, by name.
+func Own() map[string]*topdown.Builtin {
+	out := map[string]*topdown.Builtin{}
+	add := func(name string, args int, result types.Type, f func(args []*ast.Term) (*ast.Term, error)) {
+		in := make([]types.Type, args)
+		for i := range in {
+			in[i] = types.A
+		}
+		out[name] = &topdown.Builtin{
+			Decl: &ast.Builtin{Name: name, Decl: types.NewFunction(in, result)},
+			Func: func(_ topdown.BuiltinContext, args []*ast.Term, iter func(*ast.Term) error) error {
+				got, err := f(args)
+				if err != nil || got == nil { // nil: undefined
+					return err
+				}
+				return iter(got)
+			},
+		}
+	}
+	add(At, 3, types.A, at)
+	add(Truth, 2, types.B, func(args []*ast.Term) (*ast.Term, error) {
+		if _, ok := args[0].Value.(ast.Boolean); !ok {
+			return nil, halt(args[1], "is not true or false")
+		}
+		return args[0], nil
+	})
+	add(Items, 2, types.A, func(args []*ast.Term) (*ast.Term, error) {
+		switch args[0].Value.(type) {
+		case *ast.Array, ast.Object, ast.Set:
+			return args[0], nil
+		default:
+			return nil, halt(args[1], "is no list or object")
+		}
+	})
+	for name, holds := range map[string]func(order int) bool{
+		"lt": func(o int) bool { return o < 0 }, "lte": func(o int) bool { return o <= 0 },
+		"gt": func(o int) bool { return o > 0 }, "gte": func(o int) bool { return o >= 0 },
+	} {
+		add(order+name, 2, types.B, func(args []*ast.Term) (*ast.Term, error) { return compare(args[0], args[1], holds) })
+	}
+	return out
+}
+
+// at gives a field of an object or an item of a list.
+func at(args []*ast.Term) (*ast.Term, error) {
+	switch from := args[0].Value.(type) {
+	case ast.Object:
+		if got := from.Get(args[1]); got != nil {
+			return got, nil
+		}
+	case *ast.Array:
+		if n, ok := args[1].Value.(ast.Number); ok {
+			if i, whole := n.Int(); whole && i >= 0 && i < from.Len() {
+				return from.Elem(i), nil
+			}
+		}
+	case ast.Set: // of values that the author chose: whether one is in it is no typo
+		if from.Contains(args[1]) {
+			return args[1], nil
+		}
+		return nil, nil
+	default:
+		return nil, halt(args[2], "cannot be there: it is looked for in what is no list or object")
+	}
+	return nil, halt(args[2], "is not there")
+}
+
+// compare orders two numbers or two texts. Rego orders values of all kinds, and
+// calls null less than every number.
+func compare(a, b *ast.Term, holds func(order int) bool) (*ast.Term, error) {
+	_, oneNumber := a.Value.(ast.Number)
+	_, otherNumber := b.Value.(ast.Number)
+	_, oneText := a.Value.(ast.String)
+	_, otherText := b.Value.(ast.String)
+	if !(oneNumber && otherNumber) && !(oneText && otherText) {
+		return nil, topdown.Halt{Err: &Mismatch{fmt.Sprintf("%s does not compare with %s", Kind(a), Kind(b))}}
+	}
+	return ast.BooleanTerm(holds(a.Value.Compare(b.Value))), nil
+}
+
+// Kind names the kind of a value.
+func Kind(t *ast.Term) string {
+	switch t.Value.(type) {
+	case ast.Null:
+		return "null"
+	case ast.Boolean:
+		return "boolean"
+	case ast.Number:
+		return "number"
+	case ast.String:
+		return "text"
+	case *ast.Array, ast.Set:
+		return "list"
+	default:
+		return "object"
+	}
+}
+
+// TooDeep looks for brackets in more than most others, which the parser reads in
+// time that grows faster than the text. What stands in text counts too.
+func TooDeep(text string, most int) (line, column int, deep bool) {
+	depth := 0
+	line, column = 1, 1
+	for _, r := range text {
+		switch r {
+		case '(', '[', '{':
+			if depth++; depth > most {
+				return line, column, true
+			}
+		case ')', ']', '}':
+			depth = max(0, depth-1)
+		case '\n':
+			line, column = line+1, 0
+		}
+		column++
+	}
+	return 0, 0, false
+}
+
+// Fault is one mistake that the parser or the compiler of Rego found. Line and
+// Column count from 1.
+type Fault struct {
+	Line, Column    int
+	Code, Msg, Hint string // Code is OPA's: rego_type_error
+}
+
+// Faults reads an error of the parser or the compiler; nil when it is none of theirs.
+func Faults(err error) (out []Fault) {
+	var list ast.Errors
+	if !errors.As(err, &list) {
+		return nil
+	}
+	for _, e := range list {
+		f := Fault{Line: 1, Column: 1, Code: e.Code}
+		if e.Location != nil {
+			f.Line, f.Column = max(1, e.Location.Row), max(1, e.Location.Col)
+		}
+		f.Msg, _, _ = strings.Cut(e.Message, "\n")
+		f.Msg = unnamed(strings.TrimSuffix(f.Msg, ":"))
+		if detail, ok := e.Details.(*ast.RefErrInvalidDetail); ok && len(detail.OneOf) > 0 {
+			f.Hint = "want one of: " + oneOf(detail.OneOf)
+		}
+		out = append(out, f)
+	}
+	slices.SortStableFunc(out, func(a, b Fault) int {
+		if a.Line != b.Line {
+			return a.Line - b.Line
+		}
+		return a.Column - b.Column
+	})
+	return out
+}
+
+// unnamed writes _ for the names that the compiler makes up: __local0__.
+func unnamed(text string) string {
+	for {
+		before, rest, ok := strings.Cut(text, "__local")
+		number, after, ends := strings.Cut(rest, "__")
+		if !ok || !ends || strings.Trim(number, "0123456789") != "" {
+			return text
+		}
+		text = before + "_" + after
+	}
+}
+
+func oneOf(values []ast.Value) string {
+	names := make([]string, 0, len(values))
+	for _, v := range values {
+		if s, ok := v.(ast.String); ok {
+			names = append(names, string(s))
+		}
+	}
+	slices.Sort(names)
+	return strings.Join(names, ", ")
+}
