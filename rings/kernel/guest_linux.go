@@ -42,6 +42,8 @@ type guest struct {
 	after    func()         // when it was waited for; nil: nothing
 	end      sync.Once      // closes done
 	usage    chan time.Duration
+	reaped   sync.Once // gives up what the ring holds of it
+	lost     error     // once reaped
 
 	serves atomic.Pointer[string] // the run that it serves; nil: none yet
 	begun  atomic.Bool            // its program runs
@@ -113,17 +115,19 @@ func (g *guest) signal() error {
 	return g.around.kill()
 }
 
-// reap waits for a guest that ends, and gives up what the ring holds of it.
+// reap waits for a guest that ends, and gives up what the ring holds of it. Of
+// several callers each returns when that is done, with the same error.
 func (g *guest) reap() error {
+	g.reaped.Do(func() { g.lost = g.giveUp() })
+	return g.lost
+}
+
+func (g *guest) giveUp() error {
 	// The number stays taken, and others may use the guest meanwhile. What fails
 	// here, the wait proper meets.
 	for errors.Is(unix.Waitid(unix.P_PID, g.process.Pid, nil, unix.WEXITED|unix.WNOWAIT, nil), unix.EINTR) {
 	}
 	g.mu.Lock()
-	if g.dead {
-		defer g.mu.Unlock()
-		return g.failed
-	}
 	state, err := g.process.Wait()
 	if err != nil {
 		err = fmt.Errorf("wait for guest %d: %w", g.process.Pid, err)

@@ -233,6 +233,36 @@ func TestShortGuestsAreForgotten(t *testing.T) {
 	}
 }
 
+// Who kills a guest that another is killing has to wait for it too: nothing of it is
+// live when either returns.
+func TestKillsBesideEachOther(t *testing.T) {
+	for _, r := range []*kernel.Ring{bare(t), pooled(t, 2)} {
+		s := program("/usr/bin/sleep", "600")
+		s.MinTier = profiles.TierProcess
+		for range 20 {
+			g, err := r.Launch(t.Context(), s)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var wg sync.WaitGroup
+			for range 4 {
+				wg.Go(func() {
+					if err := g.Kill(); err != nil {
+						t.Error(err)
+					}
+					if n := len(r.Status()); n != 0 {
+						t.Errorf("%d live after a kill", n)
+					}
+				})
+			}
+			wg.Wait()
+			if err := abandoned(g); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+}
+
 // Pushes and starts race: what lives at the end has what the last push grants.
 func TestPushesRaceLaunches(t *testing.T) {
 	r := pooled(t, 2)

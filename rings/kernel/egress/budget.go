@@ -1,57 +1,28 @@
 package egress
 
 import (
-	"cmp"
-	"fmt"
 	"slices"
-	"strings"
 
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/profiles/egress"
 	"github.com/ringd/ringd/rings/kernel/egress/budget"
 )
 
-// limited is one limit that holds for a connection.
-type limited struct {
-	key    string
-	limits profiles.EgressLimits
-}
-
 // limits lists those of the rules that cover a connection, the strictest where
 // two deciders know the same rule. It is nil for nearly every connection.
-func (s standing) limits(matches []egress.Match) []limited {
-	var out []limited
+func (s standing) limits(matches []egress.Match) (out []budget.Bound) {
 	for i, d := range s.deciders {
-		l, ok := limitsOf(d, matches[i])
-		if !ok {
+		if g, ok := d.Gateway(matches[i]); ok {
+			out = budget.Join(out, budget.OfGateway(g))
 			continue
 		}
-		at := slices.IndexFunc(out, func(o limited) bool { return o.key == l.key })
-		if at < 0 {
-			out = append(out, l)
-			continue
-		}
-		out[at].limits = budget.Strictest(out[at].limits, l.limits)
+		out = budget.Join(out, budget.OfRule(d.EgressRule(matches[i])))
 	}
 	return out
 }
 
-// limitsOf names a rule by what it grants, and not by where it stands: a policy
-// that changes elsewhere does not give a budget anew, nor do grants that narrow an
-// entry to several of its parts.
-func limitsOf(d *profiles.Decider, m egress.Match) (limited, bool) {
-	if g, ok := d.Gateway(m); ok {
-		return limited{"gateway " + g.Name, g.Limits}, g.Limits != profiles.EgressLimits{}
-	}
-	r := d.EgressRule(m)
-	if r == nil || r.Limits == (profiles.EgressLimits{}) {
-		return limited{}, false
-	}
-	return limited{fmt.Sprint("rule ", cmp.Or(r.Of, r.Host), r.Ports, r.AnyPort, strings.Join(r.Methods, ","), " ", strings.Join(r.Paths, ",")), r.Limits}, true
-}
-
 // tally finds those of a connection, with the limits that hold by s.
-func (g *Guest) tally(s standing, list []limited) budget.List {
+func (g *Guest) tally(s standing, list []budget.Bound) budget.List {
 	if len(list) == 0 {
 		return nil
 	}
@@ -59,12 +30,12 @@ func (g *Guest) tally(s standing, list []limited) budget.List {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	for _, l := range list {
-		t := g.tallies[l.key]
+		t := g.tallies[l.Key]
 		if t == nil {
 			t = &budget.Tally{}
-			g.tallies[l.key] = t
+			g.tallies[l.Key] = t
 		}
-		t.Limit(l.limits, s.generation)
+		t.Bind(l, s.generation)
 		out = append(out, t)
 	}
 	return out
@@ -73,11 +44,19 @@ func (g *Guest) tally(s standing, list []limited) budget.List {
 // spend counts a connection or a request against its rules; nil: it may go on.
 func (g *Guest) spend(s standing, matches []egress.Match, connection, counted bool) (budget.List, *profiles.Decision) {
 	list := g.tally(s, s.limits(matches))
-	if why := list.Admit(g.egress.cfg.Now(), connection, counted); why != "" {
-		d := refusal(egress.Budget, why)
-		return nil, &d
+	if used := list.Admit(g.egress.cfg.Now(), connection, counted); used.Why != "" {
+		return nil, spent(used)
 	}
 	return list, nil
+}
+
+// spent refuses what nothing is left for, by the rule of the layer whose budget it is.
+func spent(used budget.Spent) *profiles.Decision {
+	d := refusal(egress.Budget, used.Why)
+	if used.By != (profiles.Rule{}) {
+		d.Rule = &used.By
+	}
+	return &d
 }
 
 // counted reports whether the request in flight counts against the limits that the

@@ -3,6 +3,7 @@ package egress_test
 import (
 	"errors"
 	"io"
+	"strings"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -291,4 +292,111 @@ func TestLimitLoweredWhileAsking(t *testing.T) {
 	if n, err := io.WriteString(c, "123456789"); n != 4 || code(err) != profiles.Code(dest.Budget) {
 		t.Errorf("wrote %d, %v, want 4", n, err)
 	}
+}
+
+// Two names below one entry of a layer above have its limits together: connections,
+// bytes and what is begun. Who is refused is told whose they are. Without what they
+// share each has its own.
+func TestSharedLimits(t *testing.T) {
+	org := profiles.Rule{File: "org.yaml", Line: 7, Path: "spec.network.egress[0]", Layer: "OrgPolicy acme"}
+	names := func(above, own profiles.EgressLimits) (out []profiles.EgressRule) {
+		for _, name := range []string{"a.example", "b.example"} {
+			h := host(name, 5432)
+			h.Limits = own
+			if above != (profiles.EgressLimits{}) {
+				h.Under = []profiles.Budget{{Host: "*.example", Ports: []int{5432}, Limits: above, Rule: org}}
+			}
+			out = append(out, h)
+		}
+		return out
+	}
+	refused := func(t *testing.T, r *rig, to string) {
+		t.Helper()
+		_, err := r.guest.Dial(t.Context(), egress.DoorFetch, target(t, to))
+		var d *profiles.Denial
+		if !errors.As(err, &d) || d.Decision.Code != profiles.Code(dest.Budget) {
+			t.Fatalf("%s: %v", to, err)
+		}
+		if d.Decision.Rule == nil || *d.Decision.Rule != org || !strings.Contains(d.Decision.Reason, "OrgPolicy acme (org.yaml:7)") {
+			t.Errorf("whose it is is not told: %+v", d.Decision)
+		}
+	}
+	two := profiles.EgressLimits{Connections: 2}
+	t.Run("connections", func(t *testing.T) {
+		r := budgetRig(t, profiles.EgressLimits{})
+		r.allow(names(two, two)...)
+		a, b := r.tunnel("a.example:5432"), r.tunnel("b.example:5432")
+		refused(t, r, "a.example:5432")
+		refused(t, r, "b.example:5432")
+		a.Close()
+		r.ends(1)
+		a = r.tunnel("a.example:5432")
+		// A policy that changes elsewhere, or puts a layer between, keeps the count.
+		r.allow(append(names(two, profiles.EgressLimits{Connections: 1}), host("c.example", 5432))...)
+		r.egress.Recheck()
+		refused(t, r, "b.example:5432")
+		r.allow(names(profiles.EgressLimits{Connections: 3}, profiles.EgressLimits{})...)
+		r.egress.Recheck()
+		says(t, r.tunnel("b.example:5432"), "more room")
+		refused(t, r, "a.example:5432")
+		says(t, a, "still here")
+		says(t, b, "still here")
+	})
+	t.Run("twin", func(t *testing.T) {
+		r := budgetRig(t, profiles.EgressLimits{})
+		r.allow(names(profiles.EgressLimits{}, two)...)
+		for range 2 {
+			says(t, r.tunnel("a.example:5432"), "its own")
+			says(t, r.tunnel("b.example:5432"), "its own")
+		}
+		// What is open when a ceiling comes counts.
+		r.allow(names(profiles.EgressLimits{Connections: 4}, profiles.EgressLimits{Connections: 4})...)
+		r.egress.Recheck()
+		refused(t, r, "b.example:5432")
+	})
+	t.Run("bytes", func(t *testing.T) {
+		r := budgetRig(t, profiles.EgressLimits{})
+		r.allow(names(profiles.EgressLimits{UpBytes: 10}, profiles.EgressLimits{UpBytes: 8})...)
+		says(t, r.tunnel("a.example:5432"), "123456")
+		c, err := r.guest.Dial(t.Context(), egress.DoorFetch, target(t, "b.example:5432"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		if n, err := io.WriteString(c, "78901234"); n != 4 || code(err) != profiles.Code(dest.Budget) {
+			t.Errorf("wrote %d, %v, want 4", n, err)
+		}
+		ends := r.wait("ends by a limit", 1, func(ev egress.Event) bool { return ev.End == egress.EndBudget })
+		if got := ends[0].Decision.Rule; got == nil || *got != org {
+			t.Errorf("on record: %+v", ends[0].Decision)
+		}
+		refused(t, r, "a.example:5432")
+	})
+	t.Run("rate", func(t *testing.T) {
+		now := time.Now()
+		r := budgetRig(t, profiles.EgressLimits{}, func(c *egress.Config) { c.Now = func() time.Time { return now } })
+		list := names(profiles.EgressLimits{PerMinute: 2}, profiles.EgressLimits{})
+		list[0].Limits.PerMinute = 1
+		r.allow(list...)
+		dial := func(to string) profiles.Code {
+			c, err := r.guest.Dial(t.Context(), egress.DoorFetch, target(t, to))
+			if err != nil {
+				return code(err)
+			}
+			c.Close()
+			return ""
+		}
+		if got := dial("a.example:5432"); got != "" {
+			t.Fatal(got)
+		}
+		for range 3 { // refused by its own limit, it takes nothing of what is shared
+			if got := dial("a.example:5432"); got != profiles.Code(dest.Budget) {
+				t.Fatalf("again: %q", got)
+			}
+		}
+		if got := dial("b.example:5432"); got != "" {
+			t.Fatalf("the second of two: %s", got)
+		}
+		refused(t, r, "b.example:5432")
+	})
 }

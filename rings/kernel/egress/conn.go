@@ -58,7 +58,7 @@ func (c *Conn) Use(method, path string) bool {
 func (c *Conn) Read(b []byte) (int, error) {
 	n, err := c.l.upstream.Read(b)
 	if got := (*downMeter)(c.l).Take(n); got < n {
-		c.l.cut(usedUp())
+		c.l.cut(c.l.usedUp())
 		return got, c.explain(relay.ErrUsedUp)
 	}
 	return n, c.explain(err)
@@ -70,7 +70,7 @@ func (c *Conn) Write(b []byte) (int, error) {
 	n, err := c.l.upstream.Write(b[:may])
 	(*upMeter)(c.l).Back(may - n)
 	if err == nil && may < len(b) {
-		c.l.cut(usedUp())
+		c.l.cut(c.l.usedUp())
 		err = relay.ErrUsedUp
 	}
 	return n, c.explain(err)

@@ -1,6 +1,7 @@
 package egress
 
 import (
+	"cmp"
 	"context"
 	"net"
 	"net/netip"
@@ -213,10 +214,13 @@ func (g *Guest) record(ev Event) error {
 	return nil
 }
 
-// usedUp is the end of a connection whose rule lets no more bytes pass.
-func usedUp() ending {
-	d := refusal(egress.Budget, "the bytes that the rule allows are used up")
-	return ending{how: EndBudget, decision: &d}
+// usedUp is the end of a connection of which a rule lets no more bytes pass.
+func (l *link) usedUp() ending {
+	used := budget.Spent{Why: "the bytes that the rule allows are used up"}
+	if list := l.tallies.Load(); list != nil {
+		used = cmp.Or(list.Spent(budget.Up), list.Spent(budget.Down), used)
+	}
+	return ending{how: EndBudget, decision: spent(used)}
 }
 
 func (e *Egress) observe(f Figure) {

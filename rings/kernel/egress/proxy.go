@@ -412,7 +412,7 @@ func (l *link) relay(client relay.Stream, early []byte) {
 			case err == nil:
 				l.end.how = EndEOF
 			case errors.Is(err, relay.ErrUsedUp):
-				l.end = usedUp()
+				l.end = l.usedUp()
 			default:
 				l.end.how = EndError
 			}

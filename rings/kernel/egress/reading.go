@@ -122,7 +122,7 @@ func (c *readConn) End() {
 // Count counts bytes; false: a limit is used up.
 func (c *readConn) Count(up, down int64) bool {
 	if int64((*upMeter)(c.l).Take(int(up))) < up || int64((*downMeter)(c.l).Take(int(down))) < down {
-		c.l.cut(usedUp())
+		c.l.cut(c.l.usedUp())
 		return false
 	}
 	return true

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/rings/kernel/egress/budget"
 )
 
 // Recheck decides every connection again, by what is in force now, and cuts those
@@ -28,7 +29,7 @@ func (e *Egress) Recheck() {
 
 // outcome is what is in force for one claim.
 type outcome struct {
-	limits   []limited
+	limits   []budget.Bound
 	several  bool
 	decision *profiles.Decision // that refuses; nil: none does
 }
@@ -98,7 +99,7 @@ func (g *Guest) outcome(s standing, c claim, now time.Time) outcome {
 }
 
 // rehold counts an open link against the limits that hold now.
-func (l *link) rehold(s standing, list []limited) {
+func (l *link) rehold(s standing, list []budget.Bound) {
 	was := l.tallies.Load()
 	if was == nil && len(list) == 0 {
 		return

@@ -38,11 +38,6 @@ type Health struct {
 // Examine launches one guest of nothing and says which layers stood around it,
 // and why others did not. launch returns what the init of the guest reported; its
 // error is of a guest that could not be started and said nothing.
-func Examine(ctx context.Context, launch func(context.Context) (order.Report, error)) Health {
-	return Here().Examine(ctx, launch)
-}
-
-// Examine is Examine for a host with these sources.
 func (s Sources) Examine(ctx context.Context, launch func(context.Context) (order.Report, error)) Health {
 	f := s.Facts()
 	r, err := launch(ctx)

@@ -3,6 +3,7 @@
 package budget
 
 import (
+	"cmp"
 	"fmt"
 	"sync"
 	"time"
@@ -25,7 +26,8 @@ const (
 type Tally struct {
 	mu         sync.Mutex
 	limits     profiles.EgressLimits
-	generation int64 // of the limits
+	by         profiles.Rule // of a layer above; zero: the entry's own
+	generation int64         // of the limits
 	up, down   int64
 	open       int64
 	// PerMinute is held against the last minute, of which the earlier part is taken
@@ -38,10 +40,15 @@ type Tally struct {
 // them. Those of an earlier one than it knows, which somebody decided by while it
 // changed, it does not take.
 func (t *Tally) Limit(l profiles.EgressLimits, generation int64) {
+	t.Bind(Bound{Limits: l}, generation)
+}
+
+// Bind is Limit with who sets the limits.
+func (t *Tally) Bind(b Bound, generation int64) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if generation >= t.generation {
-		t.limits, t.generation = l, generation
+		t.limits, t.by, t.generation = b.Limits, b.By, generation
 	}
 }
 
@@ -93,19 +100,34 @@ func (l List) Back(d Direction, n int) {
 	}
 }
 
+// Spent says what of a rule is used up; the zero Spent says that nothing is.
+type Spent struct {
+	Why string
+	By  profiles.Rule // of the layer above that it is the budget of; zero: the entry's own
+}
+
 // Admit counts one more connection, where connection is set, and one more of what
-// PerMinute bounds, where counted is. Why says what is used up, in which case
-// neither was counted as a connection.
-func (l List) Admit(now time.Time, connection, counted bool) (why string) {
+// PerMinute bounds, where counted is; neither where something is used up.
+func (l List) Admit(now time.Time, connection, counted bool) Spent {
 	for i, t := range l {
-		if why := t.admit(now, connection, counted); why != "" {
-			if connection {
-				l[:i].Moved(-1)
+		if why := t.admit(now, connection, counted); why.Why != "" {
+			for _, before := range l[:i] {
+				before.undo(connection, counted)
 			}
 			return why
 		}
 	}
-	return ""
+	return Spent{}
+}
+
+// Spent says which of the limits lets no more bytes pass.
+func (l List) Spent(d Direction) Spent {
+	for _, t := range l {
+		if s := t.spent(d); s.Why != "" {
+			return s
+		}
+	}
+	return Spent{}
 }
 
 // Moved changes the number of open connections of each.
@@ -117,28 +139,66 @@ func (l List) Moved(n int64) {
 	}
 }
 
-func (t *Tally) admit(now time.Time, connection, counted bool) (why string) {
+func (t *Tally) admit(now time.Time, connection, counted bool) Spent {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	switch {
-	case connection && t.limits.Connections > 0 && t.open >= t.limits.Connections:
-		return fmt.Sprintf("the rule allows %d connections at once", t.limits.Connections)
-	case t.limits.UpBytes > 0 && t.up >= t.limits.UpBytes:
-		return fmt.Sprintf("the %d bytes that the rule allows to be sent are used up", t.limits.UpBytes)
-	case t.limits.DownBytes > 0 && t.down >= t.limits.DownBytes:
-		return fmt.Sprintf("the %d bytes that the rule allows to be received are used up", t.limits.DownBytes)
+	if connection && t.limits.Connections > 0 && t.open >= t.limits.Connections {
+		return t.saysLocked("%s allows %d connections at once", t.limits.Connections)
+	}
+	for _, d := range []Direction{Up, Down} {
+		if s := t.spentLocked(d); s.Why != "" {
+			return s
+		}
 	}
 	if counted {
 		last := t.lastMinuteLocked(now)
 		if t.limits.PerMinute > 0 && last >= t.limits.PerMinute {
-			return fmt.Sprintf("the rule allows %d a minute", t.limits.PerMinute)
+			return t.saysLocked("%s allows %d a minute", t.limits.PerMinute)
 		}
 		t.begun++
 	}
 	if connection {
 		t.open++
 	}
-	return ""
+	return Spent{}
+}
+
+// undo takes back what admit counted.
+func (t *Tally) undo(connection, counted bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if connection {
+		t.open--
+	}
+	if counted {
+		t.begun = max(0, t.begun-1)
+	}
+}
+
+func (t *Tally) spent(d Direction) Spent {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return t.spentLocked(d)
+}
+
+func (t *Tally) spentLocked(d Direction) Spent {
+	switch used, most := t.of(d); {
+	case most <= 0 || *used < most:
+		return Spent{}
+	case d == Up:
+		return t.saysLocked("the %[2]d bytes that %[1]s allows to be sent are used up", most)
+	default:
+		return t.saysLocked("the %[2]d bytes that %[1]s allows to be received are used up", most)
+	}
+}
+
+// saysLocked names who allows no more: the rule, or the layer above with its place.
+func (t *Tally) saysLocked(format string, most int64) Spent {
+	who := "the rule"
+	if t.by != (profiles.Rule{}) {
+		who = fmt.Sprintf("%s (%s:%d), for all that lies within its entry together,", cmp.Or(t.by.Layer, "the policy"), t.by.File, t.by.Line)
+	}
+	return Spent{Why: fmt.Sprintf(format, who, most), By: t.by}
 }
 
 func (t *Tally) lastMinuteLocked(now time.Time) int64 {

@@ -76,30 +76,30 @@ func TestAdmit(t *testing.T) {
 	now := time.Unix(1_000_000, 0)
 	a, b := tally(profiles.EgressLimits{Connections: 2}), tally(profiles.EgressLimits{Connections: 1})
 	both := budget.List{a, b}
-	if why := both.Admit(now, true, true); why != "" {
+	if why := both.Admit(now, true, true).Why; why != "" {
 		t.Fatal(why)
 	}
-	if why := both.Admit(now, true, true); why == "" {
+	if why := both.Admit(now, true, true).Why; why == "" {
 		t.Error("a second is admitted")
 	}
-	if why := (budget.List{a}).Admit(now, true, true); why != "" {
+	if why := (budget.List{a}).Admit(now, true, true).Why; why != "" {
 		t.Errorf("the one that was refused counts: %s", why)
 	}
-	if why := (budget.List{a}).Admit(now, true, true); why == "" {
+	if why := (budget.List{a}).Admit(now, true, true).Why; why == "" {
 		t.Error("a third is admitted")
 	}
-	if why := (budget.List{a}).Admit(now, false, true); why != "" {
+	if why := (budget.List{a}).Admit(now, false, true).Why; why != "" {
 		t.Errorf("a request on an open connection: %s", why)
 	}
 	both.Moved(-1)
-	if why := both.Admit(now, true, true); why != "" {
+	if why := both.Admit(now, true, true).Why; why != "" {
 		t.Errorf("after one has ended: %s", why)
 	}
 	for name, l := range map[string]profiles.EgressLimits{"up": {UpBytes: 1}, "down": {DownBytes: 1}} {
 		list := budget.List{tally(l)}
 		list.Take(budget.Up, 1)
 		list.Take(budget.Down, 1)
-		if why := list.Admit(now, false, true); why == "" {
+		if why := list.Admit(now, false, true).Why; why == "" {
 			t.Errorf("%s is used up, and one more is admitted", name)
 		}
 	}
@@ -114,7 +114,7 @@ func TestPerMinute(t *testing.T) {
 	var began []time.Time
 	for i := range 4 * 600 { // ten times a second, for four minutes
 		now := start.Add(time.Duration(i) * 100 * time.Millisecond)
-		if list.Admit(now, false, true) == "" {
+		if list.Admit(now, false, true).Why == "" {
 			began = append(began, now)
 		}
 	}
@@ -133,10 +133,10 @@ func TestPerMinute(t *testing.T) {
 		}
 	}
 	back := budget.List{tally(profiles.EgressLimits{PerMinute: 1})}
-	if back.Admit(start, false, true) != "" {
+	if back.Admit(start, false, true).Why != "" {
 		t.Error("the first is refused")
 	}
-	if back.Admit(start, false, true) == "" {
+	if back.Admit(start, false, true).Why == "" {
 		t.Error("the second is admitted")
 	}
 }
