@@ -5,6 +5,7 @@ import (
 	"github.com/ringd/ringd/rings/interpreter/pause"
 	"github.com/ringd/ringd/rings/interpreter/port"
 	"github.com/ringd/ringd/rings/interpreter/rules"
+	"github.com/ringd/ringd/rings/interpreter/touched"
 )
 
 // What a ring is made of, and what its runs take and give; see package port.
@@ -32,6 +33,7 @@ type (
 	SessionState = port.SessionState
 	Settlement   = port.Settlement
 	Spawned      = port.Spawned
+	Touched      = touched.Touched
 	View         = port.View
 )
 

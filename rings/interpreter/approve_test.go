@@ -219,6 +219,84 @@ func (a asker) Asks(_ context.Context, when string, c profiles.Call) (bool, erro
 	}
 }
 
+// Denies says what guardrails refuse.
+func (a asker) Denies(_ context.Context, rego string, c profiles.Call) ([]string, error) {
+	if c.Agent != "default" || c.Executor != profiles.ExecutorJS || !json.Valid(c.Args) {
+		return nil, errors.New("not the call")
+	}
+	switch v := a[rego].(type) {
+	case string:
+		if strings.Contains(string(c.Args), v) {
+			return []string{"no " + v}, nil
+		}
+		return nil, nil
+	case bool:
+		if v == c.Powers.External {
+			return []string{"external"}, nil
+		}
+		return nil, nil
+	default:
+		return nil, errors.New("undefined")
+	}
+}
+
+// guarded adds guardrails to the agent of a set.
+func guarded(s *profiles.Set, on string, texts ...string) *profiles.Set {
+	a := s.Agents["default"]
+	for _, text := range texts {
+		a.Guardrails = append(a.Guardrails, profiles.Guardrail{Name: text, On: on, Rego: text, Rule: profiles.Rule{File: "p.yaml", Line: 20}})
+	}
+	s.Agents["default"] = a
+	return s
+}
+
+// A guardrail on calls is asked before a call is admitted, with the value that a
+// provider gets: one that refuses, or cannot tell, or that nobody asks, refuses.
+func TestGuardrailsOnCalls(t *testing.T) {
+	asks := asker{"no bad": "bad", "no worse": "worse", "no external": true}
+	for name, tt := range map[string]struct {
+		set  *profiles.Set
+		by   interpreter.Conditions
+		args string
+		code profiles.Code
+	}{
+		"passes":          {guarded(set("a", bridge("act")), "call", "no bad", "no worse"), asks, `["good"]`, ""},
+		"refused":         {guarded(set("a", bridge("act")), "call", "no bad"), asks, `["bad"]`, profiles.CodeGuardrailDenied},
+		"by the second":   {guarded(set("a", bridge("act")), "call", "no bad", "no worse"), asks, `["worse"]`, profiles.CodeGuardrailDenied},
+		"by its powers":   {guarded(set("a", bridge("act", external)), "call", "no external"), asks, `[1]`, profiles.CodeGuardrailDenied},
+		"cannot tell":     {guarded(set("a", bridge("act")), "call", "undefined"), asks, `[1]`, profiles.CodeGuardrailFailed},
+		"nobody asks":     {guarded(set("a", bridge("act")), "call", "no bad"), nil, `[1]`, profiles.CodeGuardrailFailed},
+		"on the policy":   {guarded(set("a", bridge("act")), "policy", "undefined"), asks, `[1]`, ""},
+		"before approval": {guarded(set("a", bridge("act", approval())), "call", "no bad"), asks, `["bad"]`, profiles.CodeGuardrailDenied},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newStage(t, func(c *interpreter.Config) { c.Conditions = tt.by })
+			s.apply(tt.set)
+			run, err := s.run(interpreter.StartRequest{}, waves([]executors.Question{question("c1", "act", tt.args)}))
+			must(t, err)
+			v := s.end(run)
+			if acts := s.echo.count(); (acts == 1) != (tt.code == "") {
+				t.Errorf("%d acts", acts)
+			}
+			switch {
+			case tt.code == "" && len(v.Denials) > 0, tt.code != "" && (len(v.Denials) != 1 || v.Denials[0].Code != tt.code || v.Denials[0].Rule == nil || v.Denials[0].Rule.Line != 20):
+				t.Errorf("got %+v, want %s", v.Denials, tt.code)
+			}
+		})
+	}
+	// One that a push adds is asked about a call that waits, before its answer counts.
+	for text, want := range map[string]string{"no bad": "CapabilityDenied", "no worse": ""} {
+		s := newStage(t, func(c *interpreter.Config) { c.Conditions = asks })
+		s.apply(set("a", bridge("ask")))
+		p := s.pausedRun(waves([]executors.Question{question("c1", "ask", `["bad"]`)}))
+		s.apply(guarded(set("b", bridge("ask")), "call", text))
+		s.resume(p, value("c1", `1`))
+		if got := s.got("r1", "c1"); (want == "") != (got.Error == nil) || want != "" && got.Error.Name != want {
+			t.Errorf("%s: %+v", text, got.Error)
+		}
+	}
+}
+
 // The condition of an approval is asked about the value that a provider gets;
 // whatever is not a clear no asks.
 func TestConditions(t *testing.T) {

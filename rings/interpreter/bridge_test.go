@@ -73,6 +73,7 @@ func TestRefusals(t *testing.T) {
 		{"deep", bridge("search"), nil, ask("search", strings.Repeat("[", 150)+strings.Repeat("]", 150)), "ArgumentError", profiles.CodeBridgeArguments, ""},
 		{"exponent bomb", bridge("search", arguments(`{"type":"number","minimum":1}`)), nil, ask("search", `[1e999999]`), "ArgumentError", profiles.CodeBridgeArguments, ""},
 		{"tagged garbage", bridge("search"), nil, ask("search", `[{"$ringd":"bogus"}]`), "ArgumentError", profiles.CodeBridgeArguments, ""},
+		{"a name twice", bridge("search"), nil, ask("search", `[{"amount":500,"amount":5}]`), "ArgumentError", profiles.CodeBridgeArguments, `"amount" is there twice`},
 		{"schema", bridge("search", arguments(`{"type":"object","properties":{"n":{"type":"integer"}},"required":["n"]}`)), nil,
 			ask("search", `[{"n":"x"}]`), "ArgumentError", profiles.CodeBridgeArguments, "$.n: got string, want integer"},
 		{"schema and two arguments", bridge("search", arguments(`{"type":"object"}`)), nil, ask("search", `[{},{}]`), "ArgumentError", profiles.CodeBridgeArguments, "exactly one"},

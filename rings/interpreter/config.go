@@ -39,7 +39,8 @@ type Config struct {
 	// memory that takes; the others go on waiting, in order, and their wall time
 	// goes on too. 0 is 4.
 	Pausing int
-	// Conditions evaluates the conditions of approvals; nil: every one asks.
+	// Conditions evaluates the conditions of approvals and the guardrails on calls;
+	// nil: every condition asks, and every guardrail refuses.
 	Conditions Conditions
 	// Point is told of every step after which a crash may leave something half
 	// done; nil: nobody is. For tests of crashes.

@@ -403,3 +403,28 @@ func TestNoSubagentsBeforeTheApproval(t *testing.T) {
 	held.Release()
 	s.end(held)
 }
+
+// A run without a guest is on this host all the same: its calls have subagents under a
+// policy that asks for isolation which there is, as after every reload, and none under
+// one that asks for more.
+func TestHeldUnderATier(t *testing.T) {
+	of := func(rev string, least profiles.Tier) *profiles.Set {
+		return agentOf(set(rev, bridge("ask"), bridge("team", spawner(3, 2, 5))), func(a *profiles.Agent) { a.MinTier = least })
+	}
+	for least, want := range map[profiles.Tier]profiles.Code{profiles.TierProcess: "", profiles.TierWasm: "", profiles.TierMicroVM: profiles.CodeTierUnavailable} {
+		s := newStage(t, func(c *interpreter.Config) { c.Providers["team"] = interpreter.Harness{} })
+		s.apply(of("a", profiles.TierProcess))
+		p := s.pausedRun(waves([]executors.Question{question("c1", "team", `[[1,2]]`)}))
+		s.apply(of("b", least))
+		_, err := s.ring.Hold(t.Context(), p)
+		must(t, err)
+		_, err = s.child("r1", "c1", waves())
+		var d *profiles.Denial
+		switch errors.As(err, &d); {
+		case want == "":
+			must(t, err)
+		case d == nil || d.Decision.Code != want && d.Decision.Code != profiles.CodeBridgeRevoked:
+			t.Errorf("%s: %v", least, err)
+		}
+	}
+}

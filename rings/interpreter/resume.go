@@ -134,6 +134,8 @@ func (r *Ring) Hold(ctx context.Context, p Pause) (*Run, error) {
 	if err != nil {
 		return nil, fmt.Errorf("hold run %s: %w", p.Run, err)
 	}
+	// It has no guest, and its calls are decided as on the host that it would go on on.
+	run.Bind(run.Bound().On(r.has(ctx, p.Executor)))
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	before := r.live[p.Run]
@@ -161,6 +163,7 @@ func (r *Ring) rest(run *life.Run, p *Pause) {
 	if err != nil {
 		return // its policies were read when it was started
 	}
+	next.Bind(next.Bound().On(run.Bound().Host()))
 	r.tell(p.Run) // what follows it may be resumed at once
 	r.mu.Lock()
 	defer r.mu.Unlock()

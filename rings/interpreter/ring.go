@@ -50,7 +50,7 @@ func New(cfg Config) (*Ring, error) {
 	}
 	r := &Ring{cfg: cfg, enders: enders(cfg), live: map[string]*life.Run{}, empty: make(chan struct{})}
 	r.host = life.Host{Audit: cfg.Audit, Journal: cfg.Journal, Keeper: cfg.Keeper, Conditions: cfg.Conditions,
-		Turns: budget.NewTurns(cmp.Or(cfg.Pausing, 4)), Provider: r.provider, InForce: r.gen.Load, Gone: r.forget, Rested: r.rest, Now: cfg.Now, CheckValue: cfg.CheckValue, Point: cfg.Point, Narrowed: cfg.Narrowed, Forget: r.Forget}
+		Turns: budget.NewTurns(cmp.Or(cfg.Pausing, 4)), Provider: r.provider, InForce: r.gen.Load, Gone: r.forget, Rested: r.rest, Now: cfg.Now, CheckValue: cfg.CheckValue, Point: cfg.Point, Narrowed: cfg.Narrowed, Go: cfg.Go, Forget: r.Forget}
 	r.gen.Store(&rules.Generation{})
 	return r, nil
 }
@@ -88,7 +88,9 @@ func (r *Ring) Prepare(ctx context.Context, set *profiles.Set) (commit func(), e
 	if r.cfg.Generation != nil {
 		number = r.cfg.Generation()
 	}
-	next, err := rules.New(ctx, set, number, r.gen.Load(), r.cfg.Places)
+	at := r.cfg.Places
+	at.Now = r.cfg.Now()
+	next, err := rules.New(ctx, set, number, r.gen.Load(), at)
 	if err != nil {
 		return nil, err
 	}

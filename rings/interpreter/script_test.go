@@ -207,6 +207,8 @@ type keeper struct {
 	sessions map[string]interpreter.SessionState
 	hook     func(interpreter.Pause) error
 	after    func(interpreter.Pause) // once it is kept, before that is told
+	noted    map[string]profiles.Powers
+	deaf     bool // notes nothing
 }
 
 func (k *keeper) KeepPause(_ context.Context, p interpreter.Pause, v interpreter.View) error {
@@ -310,7 +312,7 @@ func (s *stage) run(req interpreter.StartRequest, sc script) (*interpreter.Run, 
 	if req.Executor == "" {
 		req.Executor = s.pauser.Name()
 	}
-	req.Program = executors.Program{Name: "plan.js", Source: name}
+	req.Program.Name, req.Program.Source = "plan.js", name
 	return s.ring.Start(s.t.Context(), req)
 }
 

@@ -116,6 +116,9 @@ func (r *Ring) register(ctx context.Context, run *life.Run, req StartRequest) (*
 	if err := r.checkSession(g, bound, req); err != nil {
 		return nil, err
 	}
+	if err := run.Begins(len(req.Inputs)+len(req.Program.Stdin) > 0, req.SessionState); err != nil {
+		return nil, err
+	}
 	if parent != nil {
 		if err := parent.Adopt(g, run); err != nil {
 			return nil, err

@@ -98,3 +98,18 @@ func (h *Hold) add(n int) {
 		h.tell(after)
 	}
 }
+
+// Millis turns a limit into a duration, at most a year.
+func Millis(ms int64) time.Duration {
+	const year = 365 * 24 * time.Hour
+	return time.Duration(min(max(ms, 0), int64(year/time.Millisecond))) * time.Millisecond
+}
+
+// wallGrace is how much longer than its wall limit an executor may take to end a
+// run by itself.
+const wallGrace = 2 * time.Second
+
+// Wall is how long a life of a run may take that has a limit and has used so much of it.
+func Wall(limit int64, used time.Duration) time.Duration {
+	return max(Millis(limit)-used, 0) + wallGrace
+}

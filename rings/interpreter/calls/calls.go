@@ -6,11 +6,14 @@ package calls
 import (
 	"context"
 	"encoding/json"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/profiles/powers"
 	"github.com/ringd/ringd/rings/interpreter/budget"
 	"github.com/ringd/ringd/rings/interpreter/pause"
 	"github.com/ringd/ringd/rings/interpreter/port"
@@ -77,7 +80,7 @@ func For[C any](q executors.Question) *Call[C] {
 func Kept[C any](k *pause.Call) (*Call[C], error) {
 	c := &Call[C]{ID: k.ID, N: k.N, Digest: k.Digest, Harness: k.Harness, Journaled: true, Key: k.Key, Begun: k.Children, State: Left,
 		Case: rules.Case{Bridge: k.Bridge, Args: k.Args, Size: k.Size, Marked: k.Marked, Agents: k.Agents, External: k.External,
-			Full: k.Full, Revoked: k.Revoked, Limits: k.Limits, Terms: k.Terms, Approved: k.Approved, By: k.By, Unasked: map[string]bool{}}}
+			Full: k.Full, Revoked: k.Revoked, Limits: k.Limits, Terms: k.Terms, Two: k.Two, Approved: k.Approved, By: k.By, Unasked: map[string]bool{}}}
 	for _, when := range k.Unasked {
 		c.Unasked[when] = true
 	}
@@ -85,6 +88,47 @@ func Kept[C any](k *pause.Call) (*Call[C], error) {
 	c.Action, err = k.Action()
 	c.Ahead = c.IsAct()
 	return c, err
+}
+
+// Keep is an open call as a pause has it; revoked says that a policy in force no longer
+// grants it.
+func (c *Call[C]) Keep(revoked bool) pause.Call {
+	return pause.Call{ID: c.ID, Bridge: c.Bridge, N: c.N, Args: c.Args, Size: c.Size, Marked: c.Marked, Digest: c.Digest,
+		Key: c.Key, External: c.External, Full: c.Full, Limits: c.Limits, Agents: c.Agents,
+		Children: c.Spawned(), For: c.WaitsFor(), Harness: c.Harness, Terms: c.Terms, Two: c.Two,
+		Approved: c.Approved, By: c.By, Revoked: revoked, Unasked: slices.Sorted(maps.Keys(c.Unasked))}
+}
+
+// Entry is an admitted call as a journal has it, of a run in the tree whose first run is
+// tree and which has so many agents.
+func (c *Call[C]) Entry(run, tree string, spawned int64, waits bool) port.Entry {
+	e := port.Entry{Run: run, Call: c.ID, Bridge: c.Bridge, Executing: !waits, Args: c.Args, Digest: c.Digest, Harness: c.Harness}
+	if waits {
+		e.For = c.WaitsFor()
+	}
+	if c.Terms != nil {
+		e.From, e.Count, e.Expires = c.Terms.From, c.Terms.Count, c.Terms.Expires
+	}
+	if c.Agents > 0 {
+		e.Tree, e.Spawned = tree, spawned
+	}
+	return e
+}
+
+// Asks is the decision that a call is recorded with before it happens.
+func (c *Call[C]) Asks() profiles.Decision {
+	d := profiles.Decision{Verdict: profiles.Allow, Code: profiles.CodeAllowed, Revision: c.Gen.Revision, Rule: &c.Other.Rule, Exception: c.Other.Exception()}
+	switch {
+	case !c.Unapproved():
+	case c.Two != "":
+		d.Verdict, d.Code, d.Reason = profiles.Ask, profiles.CodeRuleOfTwo, c.Two
+		if c.Terms.Rule != nil {
+			d.Rule = c.Terms.Rule
+		}
+	default:
+		d.Verdict, d.Code, d.Reason = profiles.Ask, profiles.CodeApprovalRequired, "an approval is needed"
+	}
+	return d
 }
 
 // Question asks for a call of a pause again.
@@ -126,7 +170,7 @@ func (c *Call[C]) Pending() port.Pending {
 	p := port.Pending{ID: c.ID, Bridge: c.Bridge, Args: c.Args, For: c.WaitsFor(), Digest: c.Digest, Held: c.Held}
 	if p.For == pause.ForApprover {
 		p.Expires, p.From, p.Count = c.Terms.Expires, c.Terms.From, c.Terms.Count
-		p.Rule = c.Terms.Rule
+		p.Rule, p.Because = c.Terms.Rule, c.Two
 	}
 	return p
 }
@@ -170,12 +214,35 @@ func (c *Call[C]) Refused(b *rules.Binding, name, text string, d *profiles.Decis
 	return executors.Answer{Value: value}, err
 }
 
+// Shown says what is noted of a call that people are asked about: the words of a program
+// that it starts, and when they are asked. A call that its run pauses for is not: the
+// run shows it.
+func (c *Call[C]) Shown() (argv []string, when string, shown bool) {
+	switch {
+	case c.Action == nil && !c.Held:
+		return nil, "", false
+	case c.Action != nil && c.Action.Exec == nil:
+		return nil, "", false
+	case c.Action != nil:
+		argv = c.Action.Exec.Argv
+	}
+	if c.Ahead {
+		return argv, pause.BeforeStart, true
+	}
+	return argv, pause.WhileHeld, true
+}
+
 // Decided turns rec, which is of a call, into the record of what was decided about
 // an act before it happens; that of another call stays as it is.
 func (c *Call[C]) Decided(rec port.Record, executor string) port.Record {
 	a := c.Action
+	rec.Action = a
 	switch {
 	case a == nil:
+		rec.Action = &profiles.Action{Bridge: &profiles.BridgeAction{Name: c.Bridge, Args: c.Args, Executor: executor}}
+		if text := powers.Text(c.Grown.Powers); text != "" {
+			rec.Detail = map[string]string{"touched": text}
+		}
 		return rec
 	case a.Exec != nil:
 		rec.Kind = port.ExecDecided

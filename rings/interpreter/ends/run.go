@@ -7,6 +7,7 @@ import (
 
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/profiles/powers"
 	"github.com/ringd/ringd/rings/interpreter/port"
 	"github.com/ringd/ringd/rings/interpreter/rules"
 	"github.com/ringd/ringd/rings/interpreter/shape"
@@ -69,6 +70,24 @@ func ByItself(out executors.Outcome) bool {
 		out.State == executors.StateDenied && out.Snapshot != nil
 }
 
+// Unkept says why a run leaves no state to the next of its session; "": it does. own
+// says that nobody else ended it, bounds are what the policies grant; nil: nothing.
+func Unkept(out executors.Outcome, own bool, bounds *profiles.Sessions) string {
+	switch {
+	case !own || !ByItself(out):
+		return "the run did not end by itself"
+	case out.Snapshot == nil && out.Unkept != "":
+		return shape.Clip(out.Unkept, 200)
+	case out.Snapshot == nil:
+		return "the executor gave no state"
+	case bounds == nil:
+		return "the policy now in force grants no sessions"
+	case int64(len(out.Snapshot)) > bounds.Bytes:
+		return "the state is larger than the policy grants"
+	}
+	return ""
+}
+
 // maxImport bounds the name of a module.
 const maxImport = 255
 
@@ -94,6 +113,9 @@ func Detail(v *port.View) map[string]string {
 	d := port.Attested(v.Attestation)
 	if v.Error != nil {
 		d["error"] = shape.Clip(v.Error.Name, 80)
+	}
+	if v.Touched != nil && len(powers.List(v.Touched.Powers)) > 0 {
+		d["touched"] = powers.Text(v.Touched.Powers)
 	}
 	if len(v.Imports) > 0 {
 		d["imports"] = strings.Join(v.Imports, ",")

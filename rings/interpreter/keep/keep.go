@@ -5,7 +5,9 @@ package keep
 
 import (
 	"context"
+	"errors"
 
+	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/rings/interpreter/port"
 )
 
@@ -17,6 +19,7 @@ type Run struct {
 	Close   func(call string, end port.Recorded) error
 	Pause   func(port.Pause, port.View) error
 	Session func(port.SessionState) error
+	Touched func(run string, p profiles.Powers) error
 }
 
 // For writes for the run id. A nil Keeper keeps no pause and no session: whoever
@@ -29,5 +32,12 @@ func For(ctx context.Context, id string, a port.Auditor, j port.Journal, k port.
 		Close:   func(call string, end port.Recorded) error { return j.CloseCall(ctx, id, call, end) },
 		Pause:   func(p port.Pause, v port.View) error { return k.KeepPause(ctx, p, v) },
 		Session: func(s port.SessionState) error { return k.KeepSession(ctx, s) },
+		Touched: func(run string, p profiles.Powers) error {
+			t, ok := k.(port.Touches)
+			if !ok {
+				return errors.New("this host does not note what subagents of a run that waits touch")
+			}
+			return t.KeepTouched(ctx, run, p)
+		},
 	}
 }

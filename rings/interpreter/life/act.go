@@ -80,38 +80,19 @@ func (r *Run) goesOnBy(c *call) bool {
 
 // given is the approval that an act has already, from before its program began.
 func (r *Run) given(c *call) *pause.Given {
-	words := c.Words()
-	if words == "" {
-		return nil
-	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if g := r.acts.Of(words); g != nil {
-		one := *g
-		return &one
-	}
-	return nil
+	return r.acts.Of(c.Words())
 }
 
 // asksOf notes that people are asked of an act, or of a call that its program is held
 // for.
 func (r *Run) asksOf(c *call) {
-	var argv []string
-	switch {
-	case c.Action == nil && !c.Held: // the run pauses, and shows it
-		return
-	case c.Action != nil && c.Action.Exec == nil:
-		return
-	case c.Action != nil:
-		argv = c.Action.Exec.Argv
+	if argv, when, shown := c.Shown(); shown {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.acts.Ask(c.ID, c.Grant(), when, argv)
 	}
-	when := pause.WhileHeld
-	if c.Ahead {
-		when = pause.BeforeStart
-	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.acts.Ask(c.ID, c.Grant(), when, argv)
 }
 
 // guestFor is what a guest of a provider runs under that works for a call.

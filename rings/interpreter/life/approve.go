@@ -9,6 +9,7 @@ import (
 
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/rings/interpreter/budget"
 	"github.com/ringd/ringd/rings/interpreter/calls"
 	"github.com/ringd/ringd/rings/interpreter/ends"
 	"github.com/ringd/ringd/rings/interpreter/feed"
@@ -18,20 +19,29 @@ import (
 	"github.com/ringd/ringd/rings/interpreter/shape"
 )
 
-// approval finds out whether people have to approve the call, under all that it
-// was decided under, and on which terms.
+// approval finds out whether guardrails refuse the call or people have to approve it,
+// under all that it was decided under, and on which terms.
 func (r *Run) approval(ctx context.Context, c *call) *rules.Refusal {
+	if no := c.Guarded(ctx, r.bound, r.host.Conditions, c.Grants()...); no != nil {
+		return no
+	}
 	var asked []*profiles.Approval
 	for _, gr := range c.Grants() {
 		if gr.Approval != nil && r.asks(ctx, c, gr.Approval) {
 			asked = append(asked, gr.Approval)
 		}
 	}
+	two, no := r.two.Asks(&c.Case)
+	if no != nil {
+		return no
+	}
+	if two != nil {
+		asked = append(asked, two)
+	}
 	return c.Ask(r.bound, r.host.Now(), r.given(c), asked...)
 }
 
-// asks reports whether an approval's condition holds for the call, which is not
-// shared yet or left to one caller: any doubt is a yes.
+// asks reports whether an approval's condition holds for the call: any doubt is a yes.
 func (r *Run) asks(ctx context.Context, c *call, a *profiles.Approval) bool {
 	if a.When == "" || r.host.Conditions == nil {
 		return true
@@ -55,10 +65,10 @@ func (r *Run) asks(ctx context.Context, c *call, a *profiles.Approval) bool {
 	return false
 }
 
-// weigh asks the conditions of all policies that bind the call, before the lock
-// is held that decides.
+// weigh asks the conditions and guardrails of all policies before the lock is held.
 func (r *Run) weigh(ctx context.Context, c *call) {
 	gr, _ := c.Now(r.bound, r.host.InForce())
+	_ = c.Guarded(ctx, r.bound, r.host.Conditions, append(c.Grants(), gr)...) // as below
 	for _, gr := range append(c.Grants(), gr) {
 		if gr != nil && gr.Approval != nil {
 			_ = r.asks(ctx, c, gr.Approval) // what it learns stays with the call
@@ -90,6 +100,9 @@ func (r *Run) Approved(ctx context.Context, s Settlement) error {
 		}
 		return r.answered(c, calls.Reply{Denied: true, Reason: s.Reason}, s.By, "denied")
 	}
+	if err := r.touched(c); err != nil {
+		return err
+	}
 	if err := r.claim(ctx, c, pause.ForApprover, func() bool { return r.approveLocked(c, s.By) }); err != nil {
 		return err
 	}
@@ -104,6 +117,19 @@ func (r *Run) Approved(ctx context.Context, s Settlement) error {
 		return fmt.Errorf("record the approval of call %s of run %s: %w", c.ID, r.id, err)
 	}
 	return nil
+}
+
+// touched counts what an approved call brings. One that the rule of two refuses by now
+// is cut.
+func (r *Run) touched(c *call) error {
+	no, err := r.two.Approved(&c.Case)
+	if no == nil {
+		return err
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	c.Stop(c.Cancel, ends.ErrRevoked)
+	return &profiles.Denial{Capability: c.Grant(), Decision: no.Decision}
 }
 
 // still stops the clocks of a program that is held while people are asked about the
@@ -181,7 +207,7 @@ func (r *Run) perform(ctx context.Context, c *call) (executors.Answer, error) {
 	}
 	r.point("executing_kept")
 	call, cancel := context.WithCancelCause(ctx)
-	timer := time.AfterFunc(millis(c.Limits.TimeoutMillis), func() { cancel(ends.ErrTimeout) })
+	timer := time.AfterFunc(budget.Millis(c.Limits.TimeoutMillis), func() { cancel(ends.ErrTimeout) })
 	defer func() {
 		timer.Stop()
 		cancel(nil)

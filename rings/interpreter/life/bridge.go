@@ -28,14 +28,17 @@ func (r *Run) ask(ctx context.Context, q executors.Question, c *call) (executors
 	if no == nil && p == nil {
 		no = r.unprovided(c)
 	}
-	if no == nil {
-		no = r.approval(ctx, c)
-	}
-	if no == nil {
-		no = r.admit(c)
+	for admitted := false; no == nil && !admitted; { // anew when another call touched what this one counted on
+		if no = r.approval(ctx, c); no == nil {
+			admitted, no = r.admit(c)
+		}
 	}
 	if no != nil {
 		return r.refuse(c, no)
+	}
+	if err := r.two.Grew(c.Grown); err != nil {
+		r.release(c)
+		return executors.Answer{}, err
 	}
 	_, c.Harness = p.(port.Harness)
 	waits := c.Harness || c.Unapproved()
@@ -63,7 +66,7 @@ func (r *Run) ask(ctx context.Context, q executors.Question, c *call) (executors
 // act performs a call whose act may begin.
 func (r *Run) act(ctx context.Context, c *call, p Provider) (executors.Answer, error) {
 	out, err := p.Call(ctx, Call{Run: r.id, ID: c.ID, Agent: r.agentName, Actor: r.actor,
-		Bridge: c.Bridge, Args: c.Args, Key: c.Key, Deciders: r.Deciders, Guest: r.guestFor(c), Act: r.actFor(c)})
+		Bridge: c.Bridge, Args: c.Args, Key: c.Key, Deciders: r.CallDeciders, Guest: r.guestFor(c), Act: r.actFor(c)})
 	r.point("acted")
 	return r.finish(c, r.judge(c, out, err, context.Cause(ctx)))
 }
@@ -81,7 +84,7 @@ func (r *Run) arm(c *call, cancel context.CancelCauseFunc) *time.Timer {
 }
 
 func (r *Run) timeoutLocked(c *call, cancel context.CancelCauseFunc) *time.Timer {
-	return time.AfterFunc(millis(c.Limits.TimeoutMillis), func() {
+	return time.AfterFunc(budget.Millis(c.Limits.TimeoutMillis), func() {
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		if r.phase == running {
@@ -123,24 +126,30 @@ func (r *Run) unprovided(c *call) *rules.Refusal {
 		Decision: c.Deny(r.bound, profiles.CodeBridgeUnavailable, "this host has no provider for bridge "+c.Bridge)}
 }
 
-// admit takes the call out of the budgets, under the lock that ends the run.
-func (r *Run) admit(c *call) *rules.Refusal {
+// admit takes the call out of the budgets, under the lock that ends the run. It reports
+// false when people have to be asked first, which was not so before.
+func (r *Run) admit(c *call) (ok bool, no *rules.Refusal) {
 	c.Digest = pause.Digest(c.Args)
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	var over *budget.Excess
-	if c.IsAct() {
-		over = r.spent.AdmitAct(c.Bridge, &r.acts.Count, pause.MaxActs)
-	} else {
-		over = r.spent.Admit(c.Bridge, c.Limits, c.Agents, r.depth, r.tree)
-	}
+	ok, no = r.two.Touch(&c.Case, func() bool {
+		if c.IsAct() {
+			over = r.spent.AdmitAct(c.Bridge, &r.acts.Count, pause.MaxActs)
+		} else {
+			over = r.spent.Admit(c.Bridge, c.Limits, c.Agents, r.depth, r.tree)
+		}
+		return over == nil && c.Two == "" // else it counts once it is approved
+	})
 	if over != nil {
-		return &rules.Refusal{Name: rules.NameBudget, Text: over.Text, Decision: c.Deny(r.bound, over.Code, over.Text)}
+		return false, &rules.Refusal{Name: rules.NameBudget, Text: over.Text, Decision: c.Deny(r.bound, over.Code, over.Text)}
 	}
-	r.order++
-	c.N = r.order
-	r.calls[c.ID] = c
-	return nil
+	if ok {
+		r.order++
+		c.N = r.order
+		r.calls[c.ID] = c
+	}
+	return ok, no
 }
 
 // release ends a call; the budget of open calls has room again.
@@ -165,10 +174,7 @@ func (r *Run) open(c *call, waits bool) error {
 		durable = port.Synced
 	}
 	rec := c.Decided(r.callRecord(port.CallOpened, c), r.executor)
-	allow := profiles.Decision{Verdict: profiles.Allow, Code: profiles.CodeAllowed, Revision: c.Gen.Revision, Rule: &c.Other.Rule}
-	if c.Unapproved() {
-		allow.Verdict, allow.Code, allow.Reason = profiles.Ask, profiles.CodeApprovalRequired, "an approval is needed"
-	}
+	allow := c.Asks()
 	rec.State, rec.Decision = "open", &allow
 	if c.Full {
 		rec.Full = c.Args
@@ -184,17 +190,7 @@ func (r *Run) open(c *call, waits bool) error {
 	if !c.External && !waits && !(r.parent != nil && c.Agents > 0) && !r.goesOnBy(c) {
 		return nil
 	}
-	e := Entry{Run: r.id, Call: c.ID, Bridge: c.Bridge, Executing: !waits, Args: c.Args, Digest: c.Digest, Harness: c.Harness}
-	if waits {
-		e.For = c.WaitsFor()
-	}
-	if c.Terms != nil {
-		e.From, e.Count, e.Expires = c.Terms.From, c.Terms.Count, c.Terms.Expires
-	}
-	if c.Agents > 0 {
-		e.Tree, e.Spawned = r.root, r.tree.Total()
-	}
-	key, err := r.kept.Open(e)
+	key, err := r.kept.Open(c.Entry(r.id, r.root, r.tree.Total(), waits))
 	if err != nil {
 		return fmt.Errorf("commit call %s of run %s: %w", c.ID, r.id, err)
 	}

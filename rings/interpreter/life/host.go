@@ -13,7 +13,7 @@ import (
 )
 
 // Host is what a run needs from the ring that it lives in. Audit, Journal, Turns,
-// Provider, InForce, Gone, Rested, Forget, Now and CheckValue are required.
+// Provider, InForce, Gone, Rested, Forget, Now, Go and CheckValue are required.
 type Host struct {
 	Audit      port.Auditor
 	Journal    port.Journal
@@ -29,6 +29,7 @@ type Host struct {
 	Narrowed   func() // runs may reach less than before; nil: nobody is told
 	Forget     func(executor string, snapshot []byte)
 	Now        func() time.Time
+	Go         func(func())
 	CheckValue func(json.RawMessage) error
 	Point      func(label string) // of crashes; nil: nobody is told
 }

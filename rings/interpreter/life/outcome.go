@@ -7,7 +7,6 @@ import (
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/rings/interpreter/ends"
 	"github.com/ringd/ringd/rings/interpreter/port"
-	"github.com/ringd/ringd/rings/interpreter/shape"
 )
 
 // outcome joins what the executor says with what the ring knows. The ring's
@@ -65,20 +64,10 @@ func (r *Run) keepSession(out executors.Outcome, v *View) {
 	own := r.why == nil && !r.lost
 	r.mu.Unlock()
 	bounds := r.bound.Sessions(r.host.InForce())
-	switch {
-	case !own || !ends.ByItself(out):
-		v.SessionError = "the run did not end by itself"
-	case out.Snapshot == nil:
-		if v.SessionError = shape.Clip(out.Unkept, 200); v.SessionError == "" {
-			v.SessionError = "the executor gave no state"
-		}
-	case bounds == nil:
-		v.SessionError = "the policy now in force grants no sessions"
-	case int64(len(out.Snapshot)) > bounds.Bytes:
-		v.SessionError = "the state is larger than the policy grants"
-	default:
+	v.SessionError = ends.Unkept(out, own, bounds)
+	if v.SessionError == "" {
 		err := r.kept.Session(SessionState{Name: r.session, Agent: r.agentName, Actor: r.actor, Executor: r.executor,
-			Engine: out.Engine, Snapshot: out.Snapshot, Run: r.id, At: r.host.Now()})
+			Engine: out.Engine, Snapshot: out.Snapshot, Run: r.id, Touched: r.two.Record(), At: r.host.Now()})
 		if err != nil {
 			v.SessionError = "the state could not be kept"
 		}

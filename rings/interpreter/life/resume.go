@@ -28,6 +28,7 @@ func Restore(h *Host, p *Pause) (*Run, error) {
 	run.program, run.parent, run.session, run.started = p.Program, p.Parent, p.Session, p.Started
 	run.root, run.depth, run.floor, run.order = p.Root, p.Depth, p.LastCall, p.Order
 	run.tree = budget.NewTree(p.Spawned)
+	run.two.Restore(p.Touched)
 	run.feed = feed.Feed{Console: p.Console[:len(p.Console):len(p.Console)], Printed: p.Printed, Dropped: p.Dropped, Last: p.LastEvent}
 	run.denials = p.Denials[:len(p.Denials):len(p.Denials)]
 	run.spent.Refused, run.acts = p.Refused, p.Acts.Clone()
@@ -143,6 +144,9 @@ func (r *Run) askAgain(ctx context.Context, c *call) (executors.Answer, error) {
 		r.mu.Lock()
 		c.Approved, c.By = true, s.By
 		r.mu.Unlock()
+		if no, err := r.two.Approved(&c.Case); no != nil || err != nil {
+			return r.unrun(c, no, err)
+		}
 	}
 	r.weigh(ctx, c)
 	r.mu.Lock()

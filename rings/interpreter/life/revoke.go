@@ -99,16 +99,24 @@ func (r *Run) takenLocked(c *call) *rules.Refusal {
 	return &rules.Refusal{Name: rules.NameRevoked, Text: reason, Decision: d}
 }
 
-// Deciders are those of what the run may reach at this moment; none once it has
-// ended or is paused.
-func (r *Run) Deciders() []*profiles.Decider {
+// Deciders are those of what a guest of the run may reach at this moment; none once it
+// has ended or is paused.
+func (r *Run) Deciders() []*profiles.Decider { return r.deciders(false) }
+
+// CallDeciders are those of what a provider may reach that works for a call.
+func (r *Run) CallDeciders() []*profiles.Decider { return r.deciders(true) }
+
+func (r *Run) deciders(call bool) []*profiles.Decider {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	at := r.bound.Deadline()
+	at, g, k := r.bound.Deadline(), r.host.InForce(), &r.reach
+	if call {
+		k = &r.reached
+	}
 	if r.ended || r.phase == over || at != nil && !r.host.Now().Before(*at) {
 		return nil
 	}
-	return r.reach.Deciders(r.bound, r.host.InForce(), r.revoked)
+	return k.Deciders(r.bound, g, r.revoked, r.two.Network(g, call))
 }
 
 // revokedLocked lists what was taken from the run, sorted.

@@ -20,6 +20,7 @@ import (
 	"github.com/ringd/ringd/rings/interpreter/port"
 	"github.com/ringd/ringd/rings/interpreter/rules"
 	"github.com/ringd/ringd/rings/interpreter/shape"
+	"github.com/ringd/ringd/rings/interpreter/watch"
 )
 
 // Run is one life of a run: from its start, or from a pause, to its end or to the
@@ -41,6 +42,7 @@ type Run struct {
 	bound  *rules.Binding
 	limits profiles.Limits
 	tree   *budget.Tree
+	two    *watch.Run
 	depth  int64
 	from   *Pause        // that the run goes on from; nil: it was started
 	floor  int64         // calls up to this number were made before
@@ -66,7 +68,8 @@ type Run struct {
 	clock   *budget.Clock // of the wall clock limit
 	waiting []string      // the calls the guest waits on and can do nothing before
 	revoked map[string]bool
-	reach   rules.Reach
+	reach   rules.Reach // of guests
+	reached rules.Reach // of providers
 	denials []profiles.Decision
 	feed    feed.Feed
 	final   *View
@@ -88,7 +91,7 @@ const (
 // is abandoned.
 func New(h *Host, id, actor, agent, executor string) *Run {
 	return &Run{
-		host: h, id: id, root: id, stop: func(error) {}, actor: actor, agentName: agent, executor: executor,
+		host: h, id: id, two: watch.New(watch.Host{InForce: h.InForce, Narrowed: h.Narrowed, Go: h.Go}, id), root: id, stop: func(error) {}, actor: actor, agentName: agent, executor: executor,
 		started: h.Now(), tree: budget.NewTree(0), done: make(chan struct{}), idle: make(chan struct{}),
 		asking: make(chan struct{}, 1), calls: map[string]*call{}, revoked: map[string]bool{},
 		spent: budget.Spend{Calls: map[string]int64{}, Open: map[string]int64{}},
@@ -96,7 +99,10 @@ func New(h *Host, id, actor, agent, executor string) *Run {
 }
 
 // Bind ties the run to what binds it.
-func (r *Run) Bind(b *rules.Binding) { r.bound, r.limits = b, b.Limits(nil) }
+func (r *Run) Bind(b *rules.Binding) {
+	r.bound, r.limits = b, b.Limits(nil)
+	r.two.Bind(b)
+}
 
 // Bound is what binds the run.
 func (r *Run) Bound() *rules.Binding { return r.bound }
@@ -108,7 +114,10 @@ func (r *Run) Executor() string { return r.executor }
 func (r *Run) Parent() *Parent { return r.parent }
 
 // Begin tells that the run runs, once its record is written.
-func (r *Run) Begin() { r.emitState(port.StateRunning) }
+func (r *Run) Begin() {
+	r.two.Live()
+	r.emitState(port.StateRunning)
+}
 
 // Started says what a new run is made of.
 func (r *Run) Started(p executors.Program, parent *Parent, session string) {
@@ -234,7 +243,7 @@ func (r *Run) Live(ctx context.Context, e executors.Executor, run executors.Run)
 	err := ends.ErrPanicked
 	defer r.host.Turns.End(r) // once it is over, and takes none any more
 	defer func() { r.conclude(out, err) }()
-	clock := budget.Tick(r.host.Now, r.wall(), func() {
+	clock := budget.Tick(r.host.Now, budget.Wall(*r.limits.WallMillis, r.from.Plus(executors.Usage{}, nil).Wall), func() {
 		r.end(ends.Ending{State: executors.StateLimit, Name: "Timeout", Text: "the wall clock limit is reached"})
 	})
 	defer clock.Stop()
@@ -258,15 +267,6 @@ func (r *Run) Live(ctx context.Context, e executors.Executor, run executors.Run)
 		out, err = executors.Outcome{}, ends.ErrPanicked
 		out, err = r.keepPause(paused)
 	}
-}
-
-// wall is how long this life of the run may take.
-func (r *Run) wall() time.Duration {
-	left := millis(*r.limits.WallMillis)
-	if r.from != nil {
-		left = max(left-r.from.Usage.Wall, 0)
-	}
-	return left + wallGrace
 }
 
 // conclude waits for what still works for the run and makes its outcome final. A
@@ -386,7 +386,7 @@ func (r *Run) viewLocked() View {
 		ID: r.id, Actor: r.actor, Agent: r.agentName, Executor: r.executor, Started: r.started, Session: r.session,
 		Generation: r.bound.Generation(), Revision: r.bound.First().Revision, State: port.StateRunning,
 		Console: slices.Clone(r.feed.Console), Dropped: r.feed.Dropped, Denials: slices.Clone(r.denials),
-		Usage: executors.Usage{Calls: maps.Clone(r.spent.Calls)}, LastEvent: r.feed.Last,
+		Usage: executors.Usage{Calls: maps.Clone(r.spent.Calls)}, LastEvent: r.feed.Last, Touched: r.two.View(),
 		Ran: r.acts.Ran[:len(r.acts.Ran):len(r.acts.Ran)], RanMore: r.acts.More, Asked: r.acts.Asked[:len(r.acts.Asked):len(r.acts.Asked)],
 	}
 	if r.phase == held {
@@ -434,20 +434,11 @@ func (r *Run) Put(rec Record, d port.Durability) error {
 	return r.kept.Write(rec, d)
 }
 
-// wallGrace is how much longer than its wall limit an executor may take to end a
-// run by itself.
-const wallGrace = 2 * time.Second
-
 // Under gives the run the context that it ends with, and writes under one that
 // outlives it.
 func (r *Run) Under(ctx context.Context) context.Context {
 	live, stop := context.WithCancelCause(ctx)
 	r.stop, r.kept = stop, keep.For(context.WithoutCancel(ctx), r.id, r.host.Audit, r.host.Journal, r.host.Keeper)
+	r.two.Under(r.kept.Touched, func(err error) { r.end(ends.Closed("what it touches could not be noted", err)) })
 	return live
-}
-
-// millis turns a limit into a duration, at most a year.
-func millis(ms int64) time.Duration {
-	const year = 365 * 24 * time.Hour
-	return time.Duration(min(max(ms, 0), int64(year/time.Millisecond))) * time.Millisecond
 }

@@ -52,10 +52,19 @@ func (r *Run) Adopt(g *rules.Generation, child *Run) error {
 			Code: profiles.CodeBridgeDepth, Rule: &other.Rule, Revision: g.Revision,
 			Reason: fmt.Sprintf("%s may start subagents %d levels deep", c.Bridge, l.Depth)}}
 	}
+	if err := r.two.Adopt(child.two); err != nil {
+		return err
+	}
 	c.Children = append(c.Children, child)
 	child.depth, child.tree, child.root = r.depth+1, r.tree, r.root
 	maps.Copy(child.revoked, r.revoked)
 	return nil
+}
+
+// Begins notes what a run begins with, once it is bound, and judges that of a first run.
+// The error is a *profiles.Denial.
+func (r *Run) Begins(inputs bool, s *SessionState) error {
+	return r.two.Begins(inputs, r.parent != nil, s)
 }
 
 // adoptsLocked reports whether subagents may be started for the call.
@@ -72,6 +81,7 @@ func (r *Run) Readopt(child *Run) error {
 		return fmt.Errorf("resume run %s: call %s of run %s: %w", child.id, shape.Clip(child.parent.Call, 40), r.id, port.ErrParent)
 	}
 	r.tree.Raise(child.tree.Total())
+	r.two.Join(child.two)
 	child.tree = r.tree
 	maps.Copy(child.revoked, r.revoked) // with what was taken while it waited
 	for i, old := range c.Children {
@@ -149,6 +159,7 @@ func (r *Run) HandOver(next *Run) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.tree.Raise(next.tree.Total())
+	r.two.Join(next.two)
 	next.tree = r.tree
 	maps.Copy(next.revoked, r.revoked)
 	for id, c := range next.calls {

@@ -154,6 +154,7 @@ func (r *Run) pauseOf(out executors.Outcome) (Pause, *ends.Ending) {
 		Engine: out.Engine, Snapshot: out.Snapshot, Profiles: recorded, Handed: r.bound.Handed(), Revoked: r.revokedLocked(),
 		LastCall: r.floor, Order: r.order, Usage: r.from.Plus(out.Usage, nil),
 		Acts: r.acts.Clone(), Spent: maps.Clone(r.spent.Calls), Refused: r.spent.Refused, Spawned: r.tree.Total(), Root: r.root,
+		Touched: r.two.Park(),
 		Console: slices.Clone(r.feed.Console), Printed: r.feed.Printed, Dropped: r.feed.Dropped + out.Dropped,
 		Denials: slices.Clone(r.denials), LastEvent: r.feed.Last + 1, Attestation: out.Attestation,
 	}
@@ -177,10 +178,7 @@ func (r *Run) pauseOf(out executors.Outcome) (Pause, *ends.Ending) {
 // callOf is an open call in a pause.
 func (r *Run) callOf(g *rules.Generation, c *call) pause.Call {
 	_, no := c.Still(r.bound, g)
-	return pause.Call{ID: c.ID, Bridge: c.Bridge, N: c.N, Args: c.Args, Size: c.Size, Marked: c.Marked, Digest: c.Digest,
-		Key: c.Key, External: c.External, Full: c.Full, Limits: c.Limits, Agents: c.Agents,
-		Children: c.Begun + int64(len(c.Children)), For: c.WaitsFor(), Harness: c.Harness, Terms: c.Terms,
-		Approved: c.Approved, By: c.By, Revoked: no != nil || r.takenLocked(c) != nil, Unasked: slices.Sorted(maps.Keys(c.Unasked))}
+	return c.Keep(no != nil || r.takenLocked(c) != nil)
 }
 
 // closeLeft closes the calls whose questions went with a guest that was stopped,

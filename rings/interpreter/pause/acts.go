@@ -85,11 +85,11 @@ func (a *Acts) Give(g Given) {
 	}
 }
 
-// Of is the approval for these words, or nil.
+// Of is the approval for these words, a copy of it, or nil; "" has none.
 func (a *Acts) Of(words string) *Given {
-	for i := range a.Given {
-		if a.Given[i].Words == words {
-			return &a.Given[i]
+	for _, g := range a.Given {
+		if words != "" && g.Words == words {
+			return &g
 		}
 	}
 	return nil

@@ -17,6 +17,7 @@ import (
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/rings/interpreter/budget"
+	"github.com/ringd/ringd/rings/interpreter/touched"
 )
 
 // Bounds of a record.
@@ -71,6 +72,9 @@ type Record struct {
 
 	Acts Acts // of its guests
 
+	// Touched is what the tree of the run had touched of three powers; nil: nothing.
+	Touched *touched.Touched `json:",omitempty"`
+
 	Console     []executors.ConsoleEntry
 	Printed     int64 // bytes of the output limit that are used
 	Dropped     int64
@@ -121,6 +125,8 @@ type Call struct {
 	Approved bool   // it has that approval
 	By       string // who approved it last
 	Revoked  bool   // the policy in force at the pause no longer granted it
+	// Two says why the rule of two has people asked about it; "": it has not.
+	Two string `json:",omitempty"`
 	// Unasked are the conditions of approvals that do not hold for it.
 	Unasked []string
 }

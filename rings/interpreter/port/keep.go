@@ -8,6 +8,7 @@ import (
 
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/rings/interpreter/pause"
+	"github.com/ringd/ringd/rings/interpreter/touched"
 )
 
 // Pause is a run that waits, whole: a daemon with the same engine goes on from
@@ -27,6 +28,13 @@ type Keeper interface {
 	KeepSession(ctx context.Context, s SessionState) error
 }
 
+// Touches is a Keeper that notes, for a run that waits on disk, which powers the runs
+// of its tree have touched since. It is durable when it returns nil; an error means
+// that what touches them must not happen. A run that has ended is no error.
+type Touches interface {
+	KeepTouched(ctx context.Context, run string, p profiles.Powers) error
+}
+
 // SessionState is the interpreter of a session between two runs. It belongs to
 // one agent and one actor, on one executor.
 type SessionState struct {
@@ -37,7 +45,9 @@ type SessionState struct {
 	Engine   string // digest of the engine that made Snapshot
 	Snapshot []byte // that it is authentic is the caller's affair
 	Run      string // that left it
-	At       time.Time
+	// Touched is what the runs of the session have touched of three powers.
+	Touched *touched.Touched
+	At      time.Time
 }
 
 // Settlement is how an open call of a pause was answered. The zero one settles
@@ -95,11 +105,14 @@ func IsIdempotent(p Provider) bool {
 	return ok && i.Idempotent()
 }
 
-// Conditions evaluates the conditions of approvals.
+// Conditions evaluates the conditions of approvals, and the guardrails on calls.
 type Conditions interface {
 	// Asks reports whether a call needs the approval whose condition is when. An
 	// error is a yes. It returns soon after ctx ends.
 	Asks(ctx context.Context, when string, c profiles.Call) (bool, error)
+	// Denies gives the reasons of a guardrail to refuse a call; none, and no error: it
+	// may happen. It returns soon after ctx ends.
+	Denies(ctx context.Context, rego string, c profiles.Call) ([]string, error)
 }
 
 // Spawned is what a run has used of its tree: what is committed with the pause

@@ -156,4 +156,7 @@ type Record struct {
 	Full       json.RawMessage // the arguments, when the bridge is audited in full
 	Fault      string          // text of the host, which the program does not see
 	Detail     map[string]string
+	// Action is what was decided, for who decides it under another policy as well; nil:
+	// nothing was. It is never written down.
+	Action *profiles.Action `json:"-"`
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/rings/interpreter/pause"
+	"github.com/ringd/ringd/rings/interpreter/touched"
 )
 
 // StateRunning is the state of a run that has not ended and is not paused.
@@ -43,6 +44,9 @@ type View struct {
 	Attestation executors.Attestation
 	LastEvent   int64 // number of the newest event
 	Session     string
+	// Touched is what the run and its subagents have touched of three powers; nil: no
+	// rule of two binds them.
+	Touched *touched.Touched
 	// SessionError says why the state of the session was not kept; "" while the
 	// run goes on and when it was.
 	SessionError string
@@ -67,6 +71,7 @@ type Pending struct {
 	From      []string // owners, of which one must approve; empty: any approver
 	Count     int64
 	Rule      *profiles.Rule // that asks for the approval; nil: not known
+	Because   string         // why the rule of two asks for the approval; "": a policy asks for it always
 	Approvals []Approved     // none from the ring; a store knows them
 }
 

@@ -80,6 +80,9 @@ func (b *Binding) On(h Host) *Binding {
 	return &on
 }
 
+// Host is where the guest of the run is, or was.
+func (b *Binding) Host() Host { return b.host }
+
 // Handed are the grants that narrow the subagents of the run: its own and those
 // that were handed to it. The nil Binding hands none.
 func (b *Binding) Handed() []profiles.Grants {

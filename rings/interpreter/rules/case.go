@@ -11,6 +11,7 @@ import (
 	"github.com/ringd/ringd/rings/interpreter/budget"
 	"github.com/ringd/ringd/rings/interpreter/pause"
 	"github.com/ringd/ringd/rings/interpreter/shape"
+	"github.com/ringd/ringd/rings/interpreter/touched"
 )
 
 // Case is what is known and decided about one call. Its owner guards it.
@@ -41,10 +42,14 @@ type Case struct {
 	Full     bool // its record holds the arguments
 	Revoked  bool // a policy in force at a pause no longer granted it
 
+	Grown    touched.Grown   // what the tree of its run had not touched before it
+	Two      string          // why the rule of two has people asked about it; "": it has not
 	Terms    *pause.Terms    // of the approval that it needs; nil: none
 	Unasked  map[string]bool // conditions of approvals that do not hold for it
 	Approved bool            // it has that approval
 	By       string          // who approved it last
+
+	guards map[guard]*Refusal // what the guardrails on calls said of it; nil: it may happen
 }
 
 // Used is what a run has used when a call is decided again.
@@ -219,6 +224,10 @@ func (k *Case) Check(args json.RawMessage, tagged func(json.RawMessage) error) *
 			return bad(err.Error(), "the subagents that "+k.Bridge+" is asked for cannot be counted")
 		}
 	}
+	// Without a schema it gets the text that the guest sent.
+	if err := shape.Once(k.Args); err != nil {
+		return bad(err.Error(), "the arguments of "+k.Bridge+" can be read in two ways")
+	}
 	return nil
 }
 
@@ -288,7 +297,7 @@ func (k *Case) against(revision string, other *Grant, used Used) *Refusal {
 	case k.lacks(other.Approval):
 		return revoked(revision, other, "the policy now in force asks for an approval that it does not have")
 	}
-	return nil
+	return k.unguarded(revision, other)
 }
 
 // Still decides whether a call that was decided before passes under g: the grant,
@@ -315,6 +324,9 @@ func (k *Case) StillApproved(b *Binding, g *Generation) *Refusal {
 	other, no := k.Still(b, g)
 	if no == nil && k.lacks(other.Approval) {
 		no = revoked(g.Revision, other, "the policy now in force asks for an approval that it does not have")
+	}
+	if no == nil {
+		no = k.unguarded(g.Revision, other)
 	}
 	return no
 }

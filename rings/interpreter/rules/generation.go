@@ -10,8 +10,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"time"
 
 	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/profiles/powers"
 	"github.com/ringd/ringd/rings/interpreter/shape"
 )
 
@@ -29,8 +31,12 @@ type Generation struct {
 	schemas map[string]*shape.Schema
 }
 
-// Places are what $WORKSPACE and ~ stand for in a policy; "" grants nothing there.
-type Places struct{ Workspace, Home string }
+// Places are what $WORKSPACE and ~ stand for in a policy, "" grants nothing there, and
+// the time: at an unknown one exceptions grant nothing.
+type Places struct {
+	Workspace, Home string
+	Now             time.Time
+}
 
 // Agent is one agent of a generation, or of a pause.
 type Agent struct {
@@ -45,10 +51,15 @@ type Agent struct {
 type Grant struct {
 	profiles.Bridge
 	Revision  string
-	arguments *shape.Schema // nil accepts everything, here and below
+	Brings    profiles.Powers // what a call of it brings to a run
+	arguments *shape.Schema   // nil accepts everything, here and below
 	result    *shape.Schema
 	decision  profiles.Decision // of an act: allow, or ask
+	guards    []*profiles.Guardrail
 }
+
+// Exception is the ID of the exception that the grant of an act stands by; "": none.
+func (gr *Grant) Exception() string { return gr.decision.Exception }
 
 // Agent returns the agent, or nil when the generation knows none.
 func (g *Generation) Agent(name string) *Agent {
@@ -101,18 +112,19 @@ func New(ctx context.Context, set *profiles.Set, number int64, before *Generatio
 // newAgent indexes one profile.
 func newAgent(profile profiles.Agent, revision string, known schemas, at Places) (*Agent, error) {
 	a := &Agent{Profile: profile, Revision: revision, grants: make(map[string]*Grant, len(profile.Bridges)),
-		decider: profiles.NewDecider(profile, revision, profiles.Environment{Workspace: at.Workspace, Home: at.Home})}
+		decider: profiles.NewDecider(profile, revision, profiles.Environment{Workspace: at.Workspace, Home: at.Home, Now: at.Now})}
+	guards := guardsOf(&a.Profile)
 	for bridge := range profile.Bridges {
 		b, ok := a.decider.BridgeGrant(bridge)
 		if !ok {
 			continue
 		}
-		gr := &Grant{Bridge: b, Revision: revision}
+		gr := &Grant{Bridge: b, Revision: revision, Brings: powers.OfBridge(profile, b), guards: guards}
 		var err error
 		if gr.arguments, err = known.compile(append([]json.RawMessage{b.Arguments}, b.Also...)...); err != nil {
 			return nil, fmt.Errorf("arguments of bridge %s: %w", bridge, err)
 		}
-		if gr.result, err = known.compile(b.Result); err != nil {
+		if gr.result, err = known.compile(append([]json.RawMessage{b.Result}, b.AlsoResult...)...); err != nil {
 			return nil, fmt.Errorf("result of bridge %s: %w", bridge, err)
 		}
 		a.grants[bridge] = gr

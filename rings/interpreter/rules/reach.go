@@ -14,20 +14,36 @@ import (
 type Reach struct {
 	gen   *Generation
 	taken int
+	watch *bool // Watch.Third; nil: nobody watches
 	made  []*profiles.Decider
+}
+
+// Watch is asked of all that the deciders allow. Third says that it refuses more than
+// before: others have to be made, so that who compares them decides again.
+type Watch struct {
+	Ask   profiles.Watch
+	Third bool
 }
 
 // Deciders are those of every policy that binds the run and of g, the generation
 // in force. Hosts that were taken from the run are denied by one more, which says
 // so before the others are asked. What was handed to the run narrows the policy
 // of its start; g, which has to allow as well, cannot widen that. The result is
-// shared: read it, do not write. Grants are only ever added to revoked.
-func (k *Reach) Deciders(b *Binding, g *Generation, revoked map[string]bool) []*profiles.Decider {
+// shared: read it, do not write. Grants are only ever added to revoked. w watches the
+// run; nil: nobody does.
+func (k *Reach) Deciders(b *Binding, g *Generation, revoked map[string]bool, w *Watch) []*profiles.Decider {
 	if b == nil || g == nil {
 		return nil
 	}
-	if k.made == nil || k.gen != g || k.taken != len(revoked) {
-		k.gen, k.taken, k.made = g, len(revoked), b.reach(g, revoked)
+	if k.made != nil && k.gen == g && k.taken == len(revoked) && (k.watch == nil) == (w == nil) && (w == nil || *k.watch == w.Third) {
+		return k.made
+	}
+	k.gen, k.taken, k.made, k.watch = g, len(revoked), b.reach(g, revoked), nil
+	if w != nil {
+		k.watch = &w.Third
+		for i, d := range k.made {
+			k.made[i] = d.Watched(w.Ask)
+		}
 	}
 	return k.made
 }
