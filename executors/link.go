@@ -208,6 +208,9 @@ func (l *Link) Run(ctx context.Context, w Work, h Host) (out Outcome, again bool
 		r.asks.Wait()
 	}
 	stopCtx()
+	if err != nil && ctx.Err() != nil && !errors.Is(err, ErrProtocol) && !errors.Is(err, ErrViolation) {
+		r.end(causeCtx, nil) // who ended the run may have taken its guest as well, which was seen first
+	}
 	r.stopWall()
 	cause, hostErr, quiet := r.finish(err)
 	cancel(nil) // after finish: what a cut-off question returns is no failure of the host

@@ -311,6 +311,40 @@ func TestLinkEndedByTheLauncher(t *testing.T) {
 	}
 }
 
+// late is a context whose end is told to nobody: they have to look.
+type late struct {
+	context.Context
+	done chan struct{} // never closed
+}
+
+func (l late) Done() <-chan struct{} { return l.done }
+
+func (late) AfterFunc(func()) (stop func() bool) { return func() bool { return true } }
+
+// A run that was told to end has ended for that, also when its guest was taken before
+// the host came to it, as by a lockdown. What the guest did wrong is told.
+func TestLinkEndedWithItsGuest(t *testing.T) {
+	for _, tt := range []struct {
+		why  error
+		want executors.State // "": the error
+	}{
+		{executors.ErrRevoked, executors.StateCancelled}, {io.EOF, executors.StateCancelled},
+		{executors.ErrViolation, ""}, {executors.ErrProtocol, ""},
+	} {
+		ctx, cancel := context.WithCancel(t.Context())
+		g := newFakeGuest()
+		l := play(t, g, func(s *executors.Stream) {
+			_, _ = s.Read()
+			cancel()
+			_ = g.peer.PipeWriter.CloseWithError(tt.why)
+		})
+		out, again, err := l.Run(late{ctx, make(chan struct{})}, executors.Work{Budget: budget}, &fakeHost{})
+		if again || tt.want != "" && (err != nil || out.State != tt.want) || tt.want == "" && !errors.Is(err, tt.why) {
+			t.Errorf("%v: %s, %v", tt.why, out.State, err)
+		}
+	}
+}
+
 func TestLinkStrayBytesEndReuse(t *testing.T) {
 	g := newFakeGuest()
 	l := play(t, g, func(s *executors.Stream) {

@@ -140,7 +140,7 @@ func (e *Executor) Run(ctx context.Context, r executors.Run, h executors.Host) (
 		return executors.Outcome{}, err
 	}
 	defer e.work.Done()
-	o, err := options(r)
+	o, err := options(r, e.cfg.Now())
 	if err != nil {
 		return executors.Outcome{}, err
 	}
@@ -235,7 +235,7 @@ func (e *Executor) enter() error {
 }
 
 // options makes the guest's options, or refuses what the profile does not grant.
-func options(r executors.Run) (start.Options, error) {
+func options(r executors.Run, now time.Time) (start.Options, error) {
 	if r.Agent == nil || r.Agent.JS == nil {
 		return start.Options{}, &profiles.Denial{Capability: "executor js", Decision: profiles.Decision{
 			Verdict: profiles.Deny, Code: profiles.CodeExecutorNotGranted, Revision: r.Revision,
@@ -249,7 +249,7 @@ func options(r executors.Run) (start.Options, error) {
 	o := start.Options{
 		File: r.Program.Name, Language: language(r.Program),
 		Inputs: r.Inputs, Seed: r.Seed, Revision: r.Revision,
-		Imports: r.Agent.JS.Imports, Modules: allowed(r), Keep: r.Session,
+		Imports: r.Agent.JS.Imports, Modules: allowed(r, now), Keep: r.Session,
 		CPU: time.Duration(*l.CPUMillis) * time.Millisecond, Wall: time.Duration(*l.WallMillis) * time.Millisecond,
 		MemoryBytes: *l.MemoryBytes, StackBytes: *l.StackBytes, OutputBytes: *l.OutputBytes, ResultBytes: *l.ResultBytes,
 	}
@@ -276,8 +276,8 @@ func options(r executors.Run) (start.Options, error) {
 
 // allowed is the modules that the import profile lets this agent have. The
 // guest never sees the source of another.
-func allowed(r executors.Run) map[string]profiles.Module {
-	d := profiles.NewDecider(*r.Agent, r.Revision, profiles.Environment{})
+func allowed(r executors.Run, now time.Time) map[string]profiles.Module {
+	d := profiles.NewDecider(*r.Agent, r.Revision, profiles.Environment{Now: now})
 	out := map[string]profiles.Module{}
 	for name, m := range r.Modules {
 		if d.Import(profiles.ExecutorJS, name).Verdict == profiles.Allow {

@@ -305,7 +305,7 @@ func (e *Executor) options(r executors.Run, env start.Environment) (start.Option
 }
 
 func (e *Executor) places() translate.Places {
-	return translate.Places{Workspace: e.cfg.Workspace, Home: e.cfg.Home}
+	return translate.Places{Workspace: e.cfg.Workspace, Home: e.cfg.Home, Now: e.cfg.Now()}
 }
 
 // maxDenials is how many refusals the end of a run lists.

@@ -65,7 +65,7 @@ func Probe(ctx context.Context, cfg Config, a *profiles.Agent, modules []string)
 		}
 		return nil, fmt.Errorf("probe imports: importing %s ended the guest: %s", strings.Join(modules, ", "), why)
 	}
-	decider := profiles.NewDecider(*a, "", profiles.Environment{})
+	decider := profiles.NewDecider(*a, "", profiles.Environment{Now: cfg.Now()})
 	for _, m := range modules {
 		if s, failed := said[m]; failed {
 			out = append(out, brokenBy(a.Python.Imports, decider, m, s))

@@ -3,6 +3,7 @@ package guest
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/executors/js/start"
@@ -34,7 +35,7 @@ func TestFurtherProgramsText(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			for _, language := range []string{"js", "ts"} {
-				got, end := translate(ofSession(language), newModules(ofSession(language)), tt.source)
+				got, end := translate(ofSession(language), newModules(ofSession(language), time.Time{}), tt.source)
 				if end != nil {
 					t.Fatalf("%s: %+v", language, end.Error)
 				}
@@ -48,7 +49,7 @@ func TestFurtherProgramsText(t *testing.T) {
 
 func TestFurtherPlainTextIsNotTouched(t *testing.T) {
 	for _, src := range []string{"const s = 'import x from y'; s", "// export everything\n2", "with ({ a: 1 }) a // import x", "await import('m') // import m", "let = = 3 // export"} {
-		got, end := translate(ofSession("js"), newModules(ofSession("js")), src)
+		got, end := translate(ofSession("js"), newModules(ofSession("js"), time.Time{}), src)
 		if end != nil || got.source != src || got.maps != nil {
 			t.Errorf("%q: %+v %+v", src, got, end)
 		}
@@ -70,7 +71,7 @@ func TestFurtherRefuses(t *testing.T) {
 		{"a syntax error", "import { from 'm'", executors.StateFailed, "plan.js:1", 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			m := newModules(ofSession("js"))
+			m := newModules(ofSession("js"), time.Time{})
 			_, end := translate(ofSession("js"), m, tt.source)
 			if end == nil || end.State != tt.state || !strings.Contains(end.Error.Message, tt.text) {
 				t.Fatalf("%+v", end)
@@ -95,7 +96,7 @@ func FuzzFurther(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, source string) {
-		got, end := translate(ofSession("ts"), newModules(ofSession("ts")), source)
+		got, end := translate(ofSession("ts"), newModules(ofSession("ts"), time.Time{}), source)
 		if (got == nil) == (end == nil) {
 			t.Fatalf("%+v %+v", got, end)
 		}

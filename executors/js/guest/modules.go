@@ -7,6 +7,7 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/evanw/esbuild/pkg/api"
 	"github.com/go-sourcemap/sourcemap"
@@ -47,9 +48,10 @@ type loaded struct {
 // maxDenials bounds what one run reports; the program may go on asking.
 const maxDenials = 16
 
-func newModules(o start.Options) *modules {
+// newModules are those of a run at a time.
+func newModules(o start.Options, now time.Time) *modules {
 	agent := profiles.Agent{JS: &profiles.JS{Imports: o.Imports}}
-	return &modules{o: o, decider: profiles.NewDecider(agent, o.Revision, profiles.Environment{}), loaded: map[string]loaded{}}
+	return &modules{o: o, decider: profiles.NewDecider(agent, o.Revision, profiles.Environment{Now: now}), loaded: map[string]loaded{}}
 }
 
 // ofSession makes m serve a program of a session.

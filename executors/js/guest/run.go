@@ -73,7 +73,7 @@ func (p *process) serveRun(ctx context.Context, options, source []byte, part fun
 	}
 	r := &run{p: p, o: o, open: map[uint64]opened{}, base: p.s.BytesPut(), source: string(source),
 		began: p.now(), usedBy: seal.ProcessTime(), file: o.File, session: o.Keep || o.Ended}
-	if r.mods = newModules(o); r.session {
+	if r.mods = newModules(o, r.began); r.session {
 		r.mods.ofSession()
 	}
 	res, report := part(ctx, r)
@@ -202,7 +202,7 @@ func (r *run) nanos() int64 { return max(r.p.nanos(), r.clock) }
 // line of it is known.
 func (r *run) program() *text {
 	if r.text == nil {
-		t, fail := r.translate(newModules(r.o))
+		t, fail := r.translate(newModules(r.o, r.began))
 		if fail != nil || t.digest() != r.digest {
 			t = &text{author: r.o.File, translated: true}
 		}

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/executors/js/start"
@@ -29,7 +30,7 @@ func TestPlainTextIsNotTouched(t *testing.T) {
 		"1 + 1", "await import('m')", "const s = 'import x from y'; s", "// export everything\n2",
 		"with ({ a: 1 }) a // import x", "let = = 3", "",
 	} {
-		got, end := translate(withModules("js"), newModules(withModules("js")), src)
+		got, end := translate(withModules("js"), newModules(withModules("js"), time.Time{}), src)
 		if end != nil || got.source != src || got.maps != nil {
 			t.Errorf("%q: %+v %+v", src, got, end)
 		}
@@ -52,7 +53,7 @@ func TestJoin(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			for _, language := range []string{"js", "ts"} {
-				got, end := translate(withModules(language), newModules(withModules(language)), tt.source)
+				got, end := translate(withModules(language), newModules(withModules(language), time.Time{}), tt.source)
 				if end != nil {
 					t.Fatalf("%+v", end.Error)
 				}
@@ -74,7 +75,7 @@ func TestNesting(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			text := func(n int) string { return strings.Repeat(tt.open, n) + tt.middle + strings.Repeat(tt.end, n) }
-			_, end := translate(withModules("ts"), newModules(withModules("ts")), text(maxNesting+2))
+			_, end := translate(withModules("ts"), newModules(withModules("ts"), time.Time{}), text(maxNesting+2))
 			if end == nil || end.Error.Name != "SyntaxError" || !strings.Contains(end.Error.Message, "nests deeper") {
 				t.Errorf("%+v", end)
 			}
@@ -86,7 +87,7 @@ func TestNesting(t *testing.T) {
 				n = 100 // their time grows with the square; the processor time limit holds them
 			}
 			for _, source := range []string{text(n), "export default " + text(n)} { // a syntax error is an answer too
-				if got, end := translate(withModules("ts"), newModules(withModules("ts")), source); got == nil && end == nil {
+				if got, end := translate(withModules("ts"), newModules(withModules("ts"), time.Time{}), source); got == nil && end == nil {
 					t.Error("neither a program nor an end")
 				}
 			}
@@ -102,7 +103,7 @@ func TestNothingIsMapped(t *testing.T) {
 	for source, want := range map[string]string{
 		"'a text'": strict + "\"a text\";\n", "": strict, "// nothing": strict, "interface A {}": strict, "type T = 1;": strict, "#!/bin/x": strict + "///bin/x\n",
 	} {
-		got, end := translate(withModules("ts"), newModules(withModules("ts")), source)
+		got, end := translate(withModules("ts"), newModules(withModules("ts"), time.Time{}), source)
 		if end != nil || got.source != want {
 			t.Errorf("%q: %+v %+v", source, got, end)
 		}
@@ -126,7 +127,7 @@ func FuzzTranslate(f *testing.F) {
 			language = start.TypeScript
 		}
 		o := withModules(language)
-		m := newModules(o)
+		m := newModules(o, time.Time{})
 		got, end := translate(o, m, source)
 		if (got == nil) == (end == nil) {
 			t.Fatalf("%v and %v", got, end)

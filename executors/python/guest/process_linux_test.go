@@ -22,13 +22,13 @@ import (
 	"github.com/ringd/ringd/profiles"
 )
 
-// interpreters are those of this host that the guest must run on.
+// interpreters are those of this host that the guest must run on: one of each version.
 func interpreters(t testing.TB) []string {
 	t.Helper()
 	var found []string
 	for _, path := range []string{
-		"/usr/bin/python3", "/root/.pyenv/versions/3.10.13/bin/python3", "/root/.pyenv/versions/3.11.7/bin/python3",
-		"/root/.pyenv/versions/3.12.1/bin/python3", "/root/.pyenv/versions/3.13.0/bin/python3",
+		"/usr/bin/python3", "/root/.pyenv/versions/3.10.13/bin/python3", "/root/.pyenv/versions/3.12.1/bin/python3",
+		"/root/.pyenv/versions/3.13.0/bin/python3",
 	} {
 		if _, err := os.Stat(path); err == nil {
 			found = append(found, path)

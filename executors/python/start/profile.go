@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/profiles/modules"
@@ -17,6 +18,8 @@ type ProfileConfig struct {
 	// sees them.
 	Read, Write []string
 	Library     []string // see Profile.Library
+	// Now is when: what an exception granted until then, the guard does not have.
+	Now time.Time
 }
 
 // ProfileOf puts the import rules of an agent into what a guest's guard decides by.
@@ -34,7 +37,8 @@ func ProfileOf(cfg ProfileConfig) Profile {
 	if cfg.Agent == nil || cfg.Agent.Python == nil {
 		return p
 	}
-	py := cfg.Agent.Python
+	py := *cfg.Agent.Python
+	py.Imports.Allow = slices.DeleteFunc(slices.Clone(py.Imports.Allow), func(r profiles.ImportRule) bool { return !r.Live(cfg.Now) })
 	if k, ok := cfg.Agent.Kernel(profiles.ExecutorPython); ok {
 		p.Network = k.Network
 	}

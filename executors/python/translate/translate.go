@@ -8,19 +8,24 @@ import (
 	"path"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/executors/python/start"
 	"github.com/ringd/ringd/profiles"
 )
 
-// Places are what the folders of a policy stand for on this host; "" is nothing.
-type Places struct{ Workspace, Home string }
+// Places are what the folders of a policy stand for on this host, "" nothing, and the
+// time there.
+type Places struct {
+	Workspace, Home string
+	Now             time.Time
+}
 
 // Profile is the guard's half of what an agent may do. An agent without the executor
 // may do nothing.
 func Profile(a *profiles.Agent, revision string, env start.Environment, at Places) start.Profile {
-	c := start.ProfileConfig{Agent: a, Revision: revision, Library: env.Library}
+	c := start.ProfileConfig{Agent: a, Revision: revision, Library: env.Library, Now: at.Now}
 	if a != nil && a.Python != nil {
 		c.Read, c.Write = files(a, env, at)
 	}

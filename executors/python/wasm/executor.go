@@ -111,7 +111,7 @@ func (e *Executor) Run(ctx context.Context, r executors.Run, h executors.Host) (
 	if r.Resume != nil {
 		return executors.Outcome{}, fmt.Errorf("resume run %s: %w: the WebAssembly Python keeps nothing for a later run", r.ID, executors.ErrSnapshot)
 	}
-	want, o, err := options(r)
+	want, o, err := options(r, e.cfg.Now())
 	if err != nil {
 		return executors.Outcome{}, err
 	}
@@ -198,7 +198,7 @@ func millis(n *int64) time.Duration { return time.Duration(*n) * time.Millisecon
 
 // options makes the process and the options of a run, or refuses what the profile does
 // not grant and what this engine cannot do.
-func options(r executors.Run) (spec, start.Options, error) {
+func options(r executors.Run, now time.Time) (spec, start.Options, error) {
 	if r.Agent == nil || r.Agent.Python == nil {
 		return spec{}, start.Options{}, &profiles.Denial{Capability: capability, Decision: profiles.Decision{
 			Verdict: profiles.Deny, Code: profiles.CodeExecutorNotGranted, Revision: r.Revision,
@@ -218,7 +218,7 @@ func options(r executors.Run) (spec, start.Options, error) {
 	}
 	own := []string{executors.Workspace}
 	profile := pythonstart.ProfileOf(pythonstart.ProfileConfig{
-		Agent: r.Agent, Revision: r.Revision, Read: append([]string{place.Library}, own...), Write: own, Library: []string{},
+		Agent: r.Agent, Revision: r.Revision, Read: append([]string{place.Library}, own...), Write: own, Library: []string{}, Now: now,
 	})
 	profile.Network = profiles.NetworkOff
 	o := start.Options{

@@ -38,7 +38,7 @@ func (p *process) newRun(ctx context.Context, o start.Options, source string, as
 	ctx, cancel := context.WithCancelCause(ctx)
 	r := &run{p: p, o: o, source: source}
 	r.talk = newTalk(p.s, asked, cancel)
-	r.decider = profiles.NewDecider(o.Agent, o.Revision, profiles.Environment{Workspace: o.Workspace, Home: o.Home})
+	r.decider = profiles.NewDecider(o.Agent, o.Revision, profiles.Environment{Workspace: o.Workspace, Home: o.Home, Now: p.cfg.Now()})
 	r.host = &host{
 		talk: r.talk, decider: r.decider, base: r.environment(), most: o.Programs, atOnce: o.AtOnce,
 		groups: map[int]bool{}, refused: map[said]bool{},

@@ -98,7 +98,8 @@ func Load(path string) (Start, error) {
 	return Decode(b)
 }
 
-// Keep makes encoded what Load returns for path, at once or not at all.
+// Keep makes encoded what Load returns for path, at once or not at all. It does not
+// wait for the disk: what a crash damages is told by its digest, and made again.
 func Keep(path string, encoded []byte) error { return keep(path, encoded, 0o600) }
 
 func keep(path string, b []byte, mode fs.FileMode) error {
