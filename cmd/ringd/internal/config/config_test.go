@@ -175,3 +175,25 @@ tokens: [{name: ann, file: /etc/ringd/ann, roles: [viewer]}, {name: bob, env: BO
 		t.Errorf("the zero File: %q", got)
 	}
 }
+
+// TestUnsaid: a section that is there without a value is not one that is left out. An
+// empty trust would let anybody push.
+func TestUnsaid(t *testing.T) {
+	for text, at := range map[string]string{
+		"trust:\n":          "trust is there",
+		"trust: ~\n":        "trust is there",
+		"trust: null # x\n": "trust is there",
+		"trust: {roles: {policy: {threshold: 1, keys: [k]}}, inOrder: }\n": "trust.inOrder is there",
+		"audit:\n": "audit is there",
+		"tokens:\n- {name: ci, env: T, roles: [viewer], expires: }\n": "tokens[0].expires is there",
+	} {
+		if _, err := config.Read("c.yaml", strings.NewReader(text)); err == nil || !strings.Contains(err.Error(), at) {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+	for _, text := range []string{"", "bridges:\nroles:\nlimits: # none\n"} {
+		if f, err := config.Read("c.yaml", strings.NewReader(text)); err != nil || f.Trust != nil {
+			t.Error(err)
+		}
+	}
+}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"path/filepath"
 	"slices"
@@ -22,6 +23,7 @@ const MaxFile = 1 << 20
 // no bridges, and no actor but root and its own user.
 type File struct {
 	Sync      string            `yaml:"sync"`      // folder of the policy
+	Shadow    string            `yaml:"shadow"`    // folder of a candidate that decides beside the policy; "": none
 	State     string            `yaml:"state"`     // folder of audit log and store
 	Socket    string            `yaml:"socket"`    // path of the Unix socket
 	Staleness *Duration         `yaml:"staleness"` // how long a generation stands without a good push; nil: 10m
@@ -44,6 +46,9 @@ type File struct {
 	Credentials map[string]Credential `yaml:"credentials"`
 	Gateways    map[string]Gateway    `yaml:"gateways"`
 	Egress      Egress                `yaml:"egress"`
+	// Trust says who signs pushes; nil: the sync folder holds the policy's sources, and
+	// whoever can write it is trusted.
+	Trust *Trust `yaml:"trust"`
 }
 
 // Roles says who may do what, each entry a uid or a gid: "uid:1000",
@@ -158,10 +163,56 @@ func Read(name string, r io.Reader) (File, error) {
 	if err := dec.Decode(new(any)); !errors.Is(err, io.EOF) {
 		return File{}, fmt.Errorf("%s: holds more than one document", name)
 	}
+	var all any
+	if err := yaml.Unmarshal(data, &all); err != nil {
+		return File{}, place(name, err)
+	}
+	if at := unsaid(all); at != "" {
+		return File{}, fmt.Errorf("%s: %s is there and says nothing: write what it is, or leave it out", name, at)
+	}
 	if err := f.check(); err != nil {
 		return File{}, fmt.Errorf("%s: %w", name, err)
 	}
 	return f, nil
+}
+
+// unsaid names the first field, by name, that has no value; "": each has one. To a
+// decoder such a field is one that is left out, and what is left out may mean less:
+// without trust anybody may push. A whole section that only gives may be empty, as the
+// example's are, whose lines are comments.
+func unsaid(v any) string {
+	gives := []string{"approvers", "bridges", "credentials", "egress", "gateways", "limits", "listen", "notify", "python", "roles", "snapshots", "tokens"}
+	all, _ := v.(map[string]any)
+	for _, name := range slices.Sorted(maps.Keys(all)) {
+		if all[name] == nil && slices.Contains(gives, name) {
+			continue
+		}
+		if at, found := empty(all[name]); found {
+			return name + at
+		}
+	}
+	return ""
+}
+
+// empty looks for a value that is none, at v or below it.
+func empty(v any) (at string, found bool) {
+	switch v := v.(type) {
+	case nil:
+		return "", true
+	case map[string]any:
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			if at, found := empty(v[name]); found {
+				return "." + name + at, true
+			}
+		}
+	case []any:
+		for i := range v {
+			if at, found := empty(v[i]); found {
+				return fmt.Sprintf("[%d]%s", i, at), true
+			}
+		}
+	}
+	return "", false
 }
 
 // place puts the position in front of a decoder's message.
@@ -195,7 +246,7 @@ func plain(message string) string {
 func (f File) check() error {
 	var errs []error
 	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
-	for _, p := range []struct{ field, path string }{{"sync", f.Sync}, {"state", f.State}, {"socket", f.Socket}} {
+	for _, p := range []struct{ field, path string }{{"sync", f.Sync}, {"shadow", f.Shadow}, {"state", f.State}, {"socket", f.Socket}} {
 		if p.path != "" && !filepath.IsAbs(p.path) {
 			bad("%s: %q is not an absolute path", p.field, p.path)
 		}
@@ -212,14 +263,14 @@ func (f File) check() error {
 	errs = append(errs, f.Roles.check(), f.Guests.check(f.Roles), f.Python.check(), checkBridges(f.Bridges), f.Snapshots.check(),
 		checkApprovers(f.Approvers, f.Roles.Harness, f.Tokens), checkNotify(f.Notify),
 		checkListeners(f.Listen, f.Tokens), checkTokens(f.Tokens),
-		checkCredentials(f.Credentials), checkGateways(f.Gateways, f.Credentials), f.Egress.check())
+		checkCredentials(f.Credentials), checkGateways(f.Gateways, f.Credentials), f.Egress.check(), f.Trust.check())
 	return errors.Join(errs...)
 }
 
 // Private lists what is the daemon's alone and no guest's: its folders, and the
 // files of its secrets. The paths are absolute and clean.
 func (f File) Private() []string {
-	all := []string{f.Sync, f.State}
+	all := []string{f.Sync, f.Shadow, f.State}
 	if f.Snapshots.Key != nil {
 		all = append(all, f.Snapshots.Key.File)
 	}
@@ -253,13 +304,18 @@ func (f File) Private() []string {
 // or through links: whoever may push a policy could write the records.
 func (f File) Apart() error {
 	for _, resolve := range []func(string) (string, error){filepath.Abs, filepath.EvalSymlinks} {
-		sync, errSync := resolve(f.Sync)
-		state, errState := resolve(f.State)
-		if errSync != nil || errState != nil {
-			continue // not there yet
-		}
-		if rel, err := filepath.Rel(sync, state); err == nil && filepath.IsLocal(rel) {
-			return fmt.Errorf("state folder %s lies in the sync folder %s: whoever pushes a policy could write the records", f.State, f.Sync)
+		for _, pushed := range []struct{ what, path string }{{"sync", f.Sync}, {"shadow", f.Shadow}} {
+			if pushed.path == "" {
+				continue
+			}
+			dir, errDir := resolve(pushed.path)
+			state, errState := resolve(f.State)
+			if errDir != nil || errState != nil {
+				continue // not there yet
+			}
+			if rel, err := filepath.Rel(dir, state); err == nil && filepath.IsLocal(rel) {
+				return fmt.Errorf("state folder %s lies in the %s folder %s: whoever pushes a policy could write the records", f.State, pushed.what, pushed.path)
+			}
 		}
 	}
 	return nil

@@ -1,5 +1,5 @@
 // Package sources reads a policy for a command: one file, or a folder as the
-// daemon would read it, and the JavaScript modules beside it. Names are relative
+// daemon would read it, and the JavaScript modules and guardrails beside it. Names are relative
 // to the policy's folder, so that the compiled set does not depend on where it
 // lies; Shown gives them back as the user would type them.
 //
@@ -31,11 +31,12 @@ const (
 type Policy struct {
 	Path    string // as the user gave it
 	Folder  bool
-	Sources []schema.Source // policies and, below modules/, modules
+	Sources []schema.Source // policies and, below modules/ and guardrails/, what they name
 }
 
 // Read reads a file, or every .yaml, .yml, .json and .cue file of a folder, and
-// the files of modules/ beside them. Hidden files and *_test.yaml are left out.
+// the files of modules/ and guardrails/*.rego beside them. Hidden files and tests,
+// *_test.yaml and *_test.rego, are left out.
 func Read(path string) (Policy, error) {
 	info, err := os.Stat(path)
 	if err != nil {
@@ -61,23 +62,26 @@ func Read(path string) (Policy, error) {
 	if err := p.add(path, filepath.Base(path)); err != nil {
 		return Policy{}, fmt.Errorf("read policy: %w", err)
 	}
-	if err := p.modules(filepath.Join(filepath.Dir(path), "modules")); err != nil {
-		return Policy{}, fmt.Errorf("read modules: %w", Bare(err))
+	for _, name := range []string{"modules", "guardrails"} {
+		if err := p.beside(filepath.Join(filepath.Dir(path), name)); err != nil {
+			return Policy{}, fmt.Errorf("read %s: %w", name, Bare(err))
+		}
 	}
 	return p, nil
 }
 
-// Split tells policies from modules, which lie below modules/.
-func Split(all []schema.Source) (policies []schema.Source, modules map[string][]byte) {
-	modules = map[string][]byte{}
+// Split tells policies from the files that they name: modules, which lie below
+// modules/, and guardrails, which lie below guardrails/ and end in .rego.
+func Split(all []schema.Source) (policies []schema.Source, files map[string][]byte) {
+	files = map[string][]byte{}
 	for _, s := range all {
-		if strings.HasPrefix(s.Name, "modules/") {
-			modules[s.Name] = s.Data
+		if strings.HasPrefix(s.Name, "modules/") || strings.HasPrefix(s.Name, "guardrails/") && strings.HasSuffix(s.Name, ".rego") {
+			files[s.Name] = s.Data
 		} else {
 			policies = append(policies, s)
 		}
 	}
-	return policies, modules
+	return policies, files
 }
 
 // Shown is the path the user would type for a file of the policy.
@@ -92,22 +96,45 @@ func (p Policy) Shown(name string) string {
 	}
 }
 
-// Place puts the paths the user would type into findings.
+// Place puts the paths the user would type into findings, and into what they say of
+// their other places.
 func (p Policy) Place(ds schema.Diagnostics) schema.Diagnostics {
 	out := make(schema.Diagnostics, len(ds))
 	for i, d := range ds {
 		d.Pos.File = p.Shown(d.Pos.File)
 		d.Related = slices.Clone(d.Related)
-		for j := range d.Related {
-			d.Related[j].File = p.Shown(d.Related[j].File)
+		for j, was := range d.Related {
+			d.Related[j].File = p.Shown(was.File)
+			d.Msg = renamed(d.Msg, was.String(), d.Related[j].String())
 		}
 		out[i] = d
 	}
 	return out
 }
 
-// modules adds the visible files of a folder that may be missing.
-func (p *Policy) modules(dir string) error {
+// renamed puts a place into a text for another one, where it stands as a word.
+func renamed(text, was, is string) string {
+	var out strings.Builder
+	for was != is {
+		i := strings.Index(text, was)
+		if i < 0 {
+			break
+		}
+		before, after := out.String()+text[:i], text[i+len(was):]
+		whole := (before == "" || strings.ContainsRune(" (", rune(before[len(before)-1]))) && (after == "" || after[0] < '0' || after[0] > '9')
+		out.WriteString(text[:i])
+		if whole {
+			out.WriteString(is)
+		} else {
+			out.WriteString(was)
+		}
+		text = after
+	}
+	return out.String() + text
+}
+
+// beside adds what belongs to a policy of a folder that may be missing.
+func (p *Policy) beside(dir string) error {
 	root := filepath.Dir(dir)
 	return filepath.WalkDir(dir, func(at string, e fs.DirEntry, err error) error {
 		switch {
@@ -121,10 +148,11 @@ func (p *Policy) modules(dir string) error {
 			return nil
 		}
 		rel, err := filepath.Rel(root, at)
-		if err != nil {
+		name := filepath.ToSlash(rel)
+		if err != nil || !syncer.Wanted(name) || syncer.IsPolicy(name) {
 			return err
 		}
-		return p.add(at, filepath.ToSlash(rel))
+		return p.add(at, name)
 	})
 }
 

@@ -37,15 +37,16 @@ func names(p sources.Policy) (out []string) {
 func TestRead(t *testing.T) {
 	dir := write(t, map[string]string{
 		"a.yaml": "a", "b/c.cue": "c", "a_test.yaml": "t", ".h.yaml": "h", "README.md": "r",
+		"guardrails/g.rego": "g", "guardrails/g_test.rego": "t", "guardrails/g.md": "d", "guardrails/.h.rego": "h",
 		"modules/m.js": "m", "modules/.git/x": "x", "modules/sub/n.ts": "n",
 	})
-	all := []string{"a.yaml", "b/c.cue", "modules/m.js", "modules/sub/n.ts"}
+	all := []string{"a.yaml", "b/c.cue", "guardrails/g.rego", "modules/m.js", "modules/sub/n.ts"}
 	for _, tt := range []struct {
 		name, path string
 		want       []string
 	}{
 		{"folder", dir, all},
-		{"file, with the modules beside it", filepath.Join(dir, "a.yaml"), []string{"a.yaml", "modules/m.js", "modules/sub/n.ts"}},
+		{"file, with what is beside it", filepath.Join(dir, "a.yaml"), []string{"a.yaml", "modules/m.js", "modules/sub/n.ts", "guardrails/g.rego"}},
 		{"file without modules", filepath.Join(dir, "b", "c.cue"), []string{"c.cue"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -106,6 +107,19 @@ func TestPlace(t *testing.T) {
 	}
 	if in[0].Pos.File != "sub/a.yaml" || in[0].Related[0].File != "b.yaml" {
 		t.Error("the findings given were changed")
+	}
+}
+
+// TestPlaceOther: a finding that says where its other place is names the path as well.
+func TestPlaceOther(t *testing.T) {
+	in := schema.Diagnostics{{Pos: schema.Pos{File: "a.yaml", Line: 1, Column: 1}, Related: []schema.Pos{{File: "o.yaml", Line: 3, Column: 4}, {File: "o.yaml", Line: 3, Column: 4}},
+		Msg: "spec.x: 1 is above 2 at o.yaml:3:4 (OrgPolicy o), not xo.yaml:3:4, o.yaml:3:45; (o.yaml:3:4)"}}
+	const want = "spec.x: 1 is above 2 at p/o.yaml:3:4 (OrgPolicy o), not xo.yaml:3:4, o.yaml:3:45; (p/o.yaml:3:4)"
+	if got := (sources.Policy{Path: "p", Folder: true}).Place(in)[0].Msg; got != want {
+		t.Errorf("got  %s\nwant %s", got, want)
+	}
+	if got := (sources.Policy{Path: ".", Folder: true}).Place(in)[0].Msg; got != in[0].Msg {
+		t.Errorf("got %s", got)
 	}
 }
 

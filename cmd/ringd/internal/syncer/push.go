@@ -47,6 +47,8 @@ var (
 	ErrTooDeep  = errors.New("nested deeper than a push may be")
 	ErrNotFile  = errors.New("not a regular file")
 	ErrLink     = errors.New("a link that leads out of the folder or nowhere")
+	ErrMixed    = errors.New("lies beside the one file that may be there") // see Limits.Only
+	ErrAnother  = errors.New("is not the one file that may be there")
 )
 
 // unsettled reports whether an error may be gone at the next look, because
@@ -60,6 +62,15 @@ type Limits struct {
 	Files      int
 	Entries    int // names in the folder, read or not
 	Depth      int // folders below the first
+	// Tests takes in what stands beside policies and is no part of a push: *_test.yaml,
+	// and Rego. Only commands ask for it.
+	Tests bool
+	// Only is the one visible name that the folder may hold; "": what policies need.
+	Only string
+	// Beside may be there as well, and is not looked at; "": nothing may.
+	Beside string
+	// Others lets anything be there beside Only, and looks at none of it.
+	Others bool
 }
 
 // The defaults of Limits.

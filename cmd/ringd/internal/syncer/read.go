@@ -76,6 +76,7 @@ type pass struct {
 	stamp   string
 	entries int
 	total   int64
+	foreign string // the first name that Limits.Only does not take
 	err     error
 }
 
@@ -105,8 +106,13 @@ func (p *pass) same(q *pass) bool {
 }
 
 func (p *pass) reading() (reading, error) {
-	policies := slices.ContainsFunc(p.sources, func(s schema.Source) bool { return isPolicy(s.Name) })
-	if !policies {
+	policies := slices.ContainsFunc(p.sources, func(s schema.Source) bool { return IsPolicy(s.Name) })
+	switch {
+	case p.foreign != "" && policies:
+		return reading{folders: p.folders}, fmt.Errorf("%s: %w, %s", clipped(p.foreign), ErrMixed, p.limits.Only)
+	case p.foreign != "":
+		return reading{folders: p.folders}, fmt.Errorf("%s: %w, %s", clipped(p.foreign), ErrAnother, p.limits.Only)
+	case !policies:
 		return reading{folders: p.folders}, fmt.Errorf("read the folder: %w", ErrEmpty)
 	}
 	slices.SortFunc(p.sources, func(a, b schema.Source) int { return strings.Compare(a.Name, b.Name) })
@@ -158,12 +164,21 @@ func (p *pass) names(dir string) ([]string, error) {
 // entry takes one name of a folder. Every name counts for the comparison of
 // passes; hidden ones count for nothing else.
 func (p *pass) entry(name string, depth int) error {
+	hidden := strings.HasPrefix(path.Base(name), ".")
+	if name == p.limits.Beside || p.limits.Others && name != p.limits.Only && !hidden {
+		return nil
+	}
 	st, err := p.root.Lstat(name)
 	if err != nil {
 		return fault(name, err)
 	}
 	fmt.Fprintf(p.stamps, "%q %s\n", name, stampOf(st))
-	hidden := strings.HasPrefix(path.Base(name), ".")
+	if only := p.limits.Only; only != "" && name != only && !hidden {
+		if p.foreign == "" {
+			p.foreign = name
+		}
+		return nil
+	}
 	if st.Mode()&fs.ModeSymlink != 0 && !hidden {
 		if st, err = p.root.Stat(name); err != nil {
 			return link(name, err)
@@ -171,13 +186,15 @@ func (p *pass) entry(name string, depth int) error {
 		fmt.Fprintf(p.stamps, "-> %s\n", stampOf(st))
 	}
 	switch {
+	case st.IsDir() && p.limits.Others && !hidden:
+		return fmt.Errorf("read %s: %w", name, ErrNotFile)
 	case st.IsDir():
 		p.folders = append(p.folders, folder{name, inode(st)})
 		if hidden {
 			return nil
 		}
 		return p.folder(name, depth+1)
-	case hidden || !wanted(name):
+	case hidden || !Wanted(name) && !(p.limits.Tests && IsTest(name)):
 		return nil
 	default:
 		return p.file(name)
@@ -226,6 +243,15 @@ func (p *pass) file(name string) error {
 	return nil
 }
 
+// clipped is a name of a folder that nobody vouches for.
+func clipped(name string) string {
+	const most = 100
+	if r := []rune(name); len(r) > most {
+		name = string(r[:most]) + "…"
+	}
+	return strings.Trim(fmt.Sprintf("%q", name), `"`)
+}
+
 // fault names the file that could not be read. A name that was listed and is
 // gone is somebody at work in the folder.
 func fault(name string, err error) error {
@@ -248,12 +274,28 @@ func link(name string, err error) error {
 	return fmt.Errorf("read %s: %w: %w", name, ErrLink, err)
 }
 
-// wanted reports whether a visible file belongs to a push: a policy, or any
-// file below modules.
-func wanted(name string) bool { return strings.HasPrefix(name, "modules/") || isPolicy(name) }
+// Wanted reports whether a visible file belongs to a push: a policy, any file below
+// modules, or a guardrail below guardrails. Tests do not.
+func Wanted(name string) bool {
+	return strings.HasPrefix(name, "modules/") || IsPolicy(name) ||
+		strings.HasPrefix(name, "guardrails/") && strings.HasSuffix(name, ".rego") && !strings.HasSuffix(name, "_test.rego")
+}
 
-// isPolicy reports whether a name is that of a policy and not of its tests.
-func isPolicy(name string) bool {
+// IsTest reports whether a name is that of tests beside policies, or of a guardrail.
+func IsTest(name string) bool {
+	ext := path.Ext(name)
+	switch strings.ToLower(ext) {
+	case ".yaml", ".yml":
+		return strings.HasSuffix(strings.TrimSuffix(name, ext), "_test") && !strings.HasPrefix(name, "modules/")
+	case ".rego":
+		return strings.HasSuffix(name, "_test.rego")
+	default:
+		return false
+	}
+}
+
+// IsPolicy reports whether a name is that of a policy and not of its tests.
+func IsPolicy(name string) bool {
 	if strings.HasPrefix(name, "modules/") {
 		return false
 	}

@@ -1,0 +1,212 @@
+package trust
+
+import (
+	"bytes"
+	"context"
+	"crypto"
+	"crypto/ed25519"
+	"encoding/base64"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/secure-systems-lab/go-securesystemslib/dsse"
+
+	"github.com/ringd/ringd/profiles/jsontext"
+)
+
+// FileName is the name of the push in a sync folder of signed pushes.
+const FileName = "push.dsse.json"
+
+// LockdownFile is the other name: an order to close everything, or to open again. It
+// is no part of a push.
+const LockdownFile = "lockdown.dsse.json"
+
+// PayloadType is that of a push.
+const PayloadType = "application/vnd.ringd.push+json"
+
+// The limits of an envelope.
+const (
+	MaxEnvelope   = 48 << 20 // bytes; a set of 32 MiB fits
+	MaxSignatures = 64
+)
+
+// Envelope is a payload and who signed it, as DSSE has it. Payload has not been
+// verified.
+type Envelope struct {
+	PayloadType string
+	Payload     []byte
+	Signatures  []Signature
+}
+
+// Signature is one signature. KeyID is a hint.
+type Signature struct {
+	KeyID string `json:"keyid"`
+	Sig   string `json:"sig"` // base64
+}
+
+// DecodeEnvelope reads an envelope. It takes what DSSE calls the JSON form, and
+// nothing else: no other field, none twice, padded standard base64. Errors are
+// *Refusal.
+func DecodeEnvelope(b []byte) (*Envelope, error) {
+	if len(b) > MaxEnvelope {
+		return nil, &Refusal{Code: CodeTooLarge, Reason: fmt.Sprintf("the envelope has %d bytes, at most %d are read", len(b), MaxEnvelope)}
+	}
+	if len(bytes.TrimSpace(b)) == 0 {
+		return nil, &Refusal{Code: CodeTorn, Reason: "the envelope is empty"}
+	}
+	if err := jsontext.Check(b); err != nil {
+		return nil, malformed("envelope", b, err)
+	}
+	var e dsse.Envelope
+	dec := json.NewDecoder(bytes.NewReader(b))
+	dec.DisallowUnknownFields()
+	if err := dec.Decode(&e); err != nil {
+		return nil, malformed("envelope", b, err)
+	}
+	if err := exactFields(b); err != nil {
+		return nil, malformed("envelope", b, err)
+	}
+	if len(e.Signatures) > MaxSignatures {
+		return nil, &Refusal{Code: CodeTooLarge, Reason: fmt.Sprintf("the envelope has %d signatures, at most %d are read", len(e.Signatures), MaxSignatures)}
+	}
+	payload, err := strictBase64(e.Payload)
+	if err != nil {
+		return nil, malformed("envelope: payload", nil, err)
+	}
+	out := &Envelope{PayloadType: e.PayloadType, Payload: payload}
+	for _, s := range e.Signatures {
+		sig, err := strictBase64(s.Sig)
+		if err != nil || len(sig) != ed25519.SignatureSize {
+			return nil, malformed("envelope: a signature", nil, errors.New("not 64 bytes in base64"))
+		}
+		out.Signatures = append(out.Signatures, Signature(s))
+	}
+	return out, nil
+}
+
+// malformed says that a text is not what it should be. A text that ends too early
+// was cut.
+func malformed(what string, b []byte, err error) *Refusal {
+	var syntax *json.SyntaxError
+	if bad := json.Unmarshal(b, new(json.RawMessage)); len(b) > 0 && errors.As(bad, &syntax) && int(syntax.Offset) >= len(b) {
+		return &Refusal{Code: CodeTorn, Reason: "the " + what + " ends in the middle"}
+	}
+	return &Refusal{Code: CodeMalformed, Reason: what + ": " + err.Error()}
+}
+
+// exactFields refuses names that differ in case, which encoding/json takes.
+func exactFields(b []byte) error {
+	var top map[string]json.RawMessage
+	if err := json.Unmarshal(b, &top); err != nil {
+		return err
+	}
+	var each []map[string]json.RawMessage
+	if err := json.Unmarshal(top["signatures"], &each); err != nil {
+		return errors.New("no list of signatures")
+	}
+	only := func(m map[string]json.RawMessage, names ...string) error {
+		for _, name := range names {
+			if _, ok := m[name]; !ok {
+				return fmt.Errorf("no %s", name)
+			}
+		}
+		if len(m) != len(names) {
+			return errors.New("more fields than there may be")
+		}
+		return nil
+	}
+	err := only(top, "payloadType", "payload", "signatures")
+	for _, m := range each {
+		err = errors.Join(err, only(m, "keyid", "sig"))
+	}
+	return err
+}
+
+func strictBase64(s string) ([]byte, error) {
+	b, err := base64.StdEncoding.Strict().DecodeString(s)
+	if err != nil {
+		return nil, errors.New("not base64")
+	}
+	if base64.StdEncoding.EncodedLen(len(b)) != len(s) { // line breaks are skipped
+		return nil, errors.New("base64 with something in between")
+	}
+	return b, nil
+}
+
+// Encode returns the envelope as a file holds it.
+func (e *Envelope) Encode() ([]byte, error) {
+	out := e.dsse()
+	b, err := json.Marshal(out)
+	if err != nil {
+		return nil, fmt.Errorf("encode envelope: %w", err)
+	}
+	return append(b, '\n'), nil
+}
+
+func (e *Envelope) dsse() *dsse.Envelope {
+	out := &dsse.Envelope{PayloadType: e.PayloadType, Payload: base64.StdEncoding.EncodeToString(e.Payload), Signatures: []dsse.Signature{}}
+	for _, s := range e.Signatures {
+		out.Signatures = append(out.Signatures, dsse.Signature(s))
+	}
+	return out
+}
+
+// Sign adds the signatures of keys to the envelope. It refuses a key that has
+// signed it already.
+func (e *Envelope) Sign(ctx context.Context, keys ...ed25519.PrivateKey) error {
+	var signers []dsse.Signer
+	for _, k := range keys {
+		id := KeyID(publicOf(k))
+		if slices.ContainsFunc(e.Signatures, func(s Signature) bool { return s.KeyID == id }) ||
+			slices.ContainsFunc(signers, func(s dsse.Signer) bool { have, _ := s.KeyID(); return have == id }) {
+			return fmt.Errorf("sign: key %s has signed it already", id)
+		}
+		signers = append(signers, signer{k, id})
+	}
+	by, err := dsse.NewEnvelopeSigner(signers...)
+	if err != nil {
+		return fmt.Errorf("sign: %w", err)
+	}
+	signed, err := by.SignPayload(ctx, e.PayloadType, e.Payload)
+	if err != nil {
+		return fmt.Errorf("sign: %w", err)
+	}
+	for _, s := range signed.Signatures {
+		e.Signatures = append(e.Signatures, Signature(s))
+	}
+	if len(e.Signatures) > MaxSignatures {
+		return fmt.Errorf("sign: more than %d signatures", MaxSignatures)
+	}
+	return nil
+}
+
+func publicOf(k ed25519.PrivateKey) ed25519.PublicKey {
+	return ed25519.PublicKey(k[len(k)-ed25519.PublicKeySize:])
+}
+
+// signer and verifier are what the library asks for.
+type signer struct {
+	key ed25519.PrivateKey
+	id  string
+}
+
+func (s signer) Sign(_ context.Context, data []byte) ([]byte, error) {
+	return ed25519.Sign(s.key, data), nil
+}
+func (s signer) KeyID() (string, error) { return s.id, nil }
+
+type verifier struct {
+	key ed25519.PublicKey
+	id  string
+}
+
+func (v verifier) Verify(_ context.Context, data, sig []byte) error {
+	if !ed25519.Verify(v.key, data, sig) {
+		return errors.New("the signature does not hold")
+	}
+	return nil
+}
+func (v verifier) KeyID() (string, error)   { return v.id, nil }
+func (v verifier) Public() crypto.PublicKey { return v.key }

@@ -1,0 +1,147 @@
+package trust
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/ringd/ringd/cmd/ringd/internal/disk"
+)
+
+// ledgerFormat is the version of the file. A reader refuses any other.
+const ledgerFormat = "ringd.pushes/v1"
+
+// The limits of the file.
+const (
+	maxLedger  = 256 << 10 // bytes
+	maxHistory = 1024      // revisions that are remembered
+)
+
+// memory is what a host remembers of the pushes it accepted.
+type memory struct {
+	Format   string    `json:"format"`
+	Sequence int64     `json:"sequence"` // of the last accepted; 0: none yet
+	Digest   string    `json:"digest"`   // of its payload
+	Revision string    `json:"revision"`
+	Seen     time.Time `json:"seen"`    // the latest time that was ever seen: no clock may go back behind it
+	History  []string  `json:"history"` // revisions that were in force before, the oldest first
+}
+
+// Ledger keeps in one file what a host remembers of pushes. It is safe for concurrent
+// use; the daemon, which holds the lock of its state folder, is the only writer.
+type Ledger struct {
+	path string
+
+	mu  sync.Mutex
+	now memory
+}
+
+// OpenLedger reads the file, which need not be there. One that cannot be understood
+// is an error with a remedy: taking it for a new one would accept old pushes.
+func OpenLedger(path string) (*Ledger, error) {
+	l := &Ledger{path: path, now: memory{Format: ledgerFormat, History: []string{}}}
+	f, err := os.Open(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		return l, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read accepted pushes: %w", err)
+	}
+	defer f.Close()
+	st, err := f.Stat()
+	if err != nil {
+		return nil, fmt.Errorf("read accepted pushes: %w", err)
+	}
+	damaged := func(why error) error {
+		return fmt.Errorf("accepted pushes %s: %w; restore it from a backup, or remove it when an old push cannot have been put in the sync folder", path, why)
+	}
+	if !st.Mode().IsRegular() || st.Size() > maxLedger {
+		return nil, damaged(errors.New("not a small regular file"))
+	}
+	text, err := io.ReadAll(io.LimitReader(f, maxLedger+1))
+	if err != nil {
+		return nil, fmt.Errorf("read accepted pushes: %w", err)
+	}
+	var m memory
+	if err := json.Unmarshal(text, &m); err != nil {
+		return nil, damaged(err)
+	}
+	if !m.says(text) {
+		return nil, damaged(errors.New("a field is missing, stands twice or is not as ringd writes it"))
+	}
+	if m.Format != ledgerFormat || m.Sequence < 0 || m.Sequence > 0 && (!isDigest(m.Digest) || !isDigest(m.Revision)) {
+		return nil, damaged(fmt.Errorf("format %q is not %q, or it contradicts itself", m.Format, ledgerFormat))
+	}
+	l.now = m
+	return l, nil
+}
+
+// says reports whether a text is what would be written, but for spaces: people may put a
+// time right in it.
+func (m memory) says(text []byte) bool {
+	raw, err := json.Marshal(m)
+	var have, want bytes.Buffer
+	return errors.Join(err, json.Compact(&have, text), json.Compact(&want, raw)) == nil && bytes.Equal(have.Bytes(), want.Bytes())
+}
+
+func (l *Ledger) read() memory {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.now
+}
+
+// accept notes a push as the last accepted, durably, before it takes force.
+func (l *Ledger) accept(p *Push, now time.Time) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	next := l.now
+	next.Seen = later(next.Seen, now)
+	if p.Digest != l.now.Digest {
+		next.History = slices.Clone(l.now.History)
+		if l.now.Revision != "" && l.now.Revision != p.Revision && !slices.Contains(next.History, l.now.Revision) {
+			next.History = append(next.History, l.now.Revision)
+		}
+		next.History = next.History[max(0, len(next.History)-maxHistory):]
+		next.Sequence, next.Digest, next.Revision = p.Sequence, p.Digest, p.Revision
+	}
+	return l.writeLocked(next)
+}
+
+// seen notes the time, durably. An earlier one changes nothing.
+func (l *Ledger) seen(now time.Time) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if !now.After(l.now.Seen) {
+		return nil
+	}
+	next := l.now
+	next.Seen = now.UTC().Round(0)
+	return l.writeLocked(next)
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b.UTC().Round(0)
+	}
+	return a
+}
+
+// writeLocked replaces the file: what a crash leaves is the old one or the new one.
+func (l *Ledger) writeLocked(next memory) error {
+	var b bytes.Buffer
+	if err := json.NewEncoder(&b).Encode(next); err != nil {
+		return fmt.Errorf("keep accepted pushes: %w", err)
+	}
+	if err := disk.Replace(l.path, b.Bytes(), 0o600); err != nil {
+		return fmt.Errorf("keep accepted pushes: %w", err)
+	}
+	l.now = next
+	return nil
+}

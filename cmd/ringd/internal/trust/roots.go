@@ -1,0 +1,210 @@
+package trust
+
+import (
+	"context"
+	"crypto/ed25519"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/secure-systems-lab/go-securesystemslib/dsse"
+)
+
+// The roles that ringd itself asks for. Other roles are owners of policies, as they
+// stand in `approvedBy`: group:security@acme.example.
+const (
+	RolePolicy   = "policy"   // each push
+	RoleLockdown = "lockdown" // a push that closes everything
+)
+
+// Role is who may sign, and how many of them have to.
+type Role struct {
+	Keys      []ed25519.PublicKey
+	Threshold int // distinct keys, at least 1
+}
+
+// Roots are the keys that a host trusts, by role. They are immutable.
+type Roots struct {
+	roles map[string]map[string]bool // role -> IDs of its keys
+	need  map[string]int
+	keys  map[string]ed25519.PublicKey // by ID
+}
+
+// NewRoots checks roles. The role of policies has to be there; a threshold is at
+// least one and at most the number of keys, which are distinct.
+func NewRoots(roles map[string]Role) (*Roots, error) {
+	r := &Roots{roles: map[string]map[string]bool{}, need: map[string]int{}, keys: map[string]ed25519.PublicKey{}}
+	var errs []error
+	bad := func(name, format string, args ...any) {
+		errs = append(errs, fmt.Errorf("trust.roles.%s: "+format, append([]any{name}, args...)...))
+	}
+	for _, name := range slices.Sorted(maps.Keys(roles)) {
+		role, ids := roles[name], map[string]bool{}
+		if !isRole(name) {
+			bad(name, "want policy, lockdown, or an owner such as group:security@acme.example")
+		}
+		for _, k := range role.Keys {
+			if len(k) != ed25519.PublicKeySize {
+				bad(name, "a key is not Ed25519")
+				continue
+			}
+			if weak(k) {
+				bad(name, "key %s is no key: anybody can sign for it", KeyID(k))
+				continue
+			}
+			id := KeyID(k)
+			if ids[id] {
+				bad(name, "key %s stands twice", id)
+			}
+			ids[id], r.keys[id] = true, k
+		}
+		if role.Threshold < 1 || role.Threshold > len(ids) {
+			bad(name, "threshold %d: want at least 1 and at most the number of keys, %d", role.Threshold, len(ids))
+		}
+		r.roles[name], r.need[name] = ids, role.Threshold
+	}
+	if _, ok := roles[RolePolicy]; !ok {
+		errs = append(errs, errors.New("trust.roles: no role policy: nobody could sign a push"))
+	}
+	return r, errors.Join(errs...)
+}
+
+// weak reports whether a key is a point of small order, for which a signature can be
+// made without a private half.
+func weak(k ed25519.PublicKey) bool {
+	y := slices.Clone(k)
+	y[31] &= 0x7f // the sign of x
+	return slices.Contains([]string{
+		"0000000000000000000000000000000000000000000000000000000000000000",
+		"0100000000000000000000000000000000000000000000000000000000000000",
+		"ecffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+		"edffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+		"eeffffffffffffffffffffffffffffffffffffffffffffffffffffffffffff7f",
+		"26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05",
+		"c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac037a",
+	}, hex.EncodeToString(y))
+}
+
+func isRole(name string) bool {
+	if name == RolePolicy || name == RoleLockdown {
+		return true
+	}
+	kind, who, _ := strings.Cut(name, ":")
+	return (kind == "user" || kind == "group" || kind == "team") && who != "" && isText(name) && !strings.Contains(name, " ")
+}
+
+// Names are the roles, sorted.
+func (r *Roots) Names() []string { return slices.Sorted(maps.Keys(r.roles)) }
+
+// Signers verifies the signatures of an envelope and returns the keys whose
+// signature holds, each once, by ID. Other signatures are as if they were not there.
+// None is a *Refusal.
+func (r *Roots) Signers(ctx context.Context, e *Envelope) ([]Signer, error) {
+	all := make([]dsse.Verifier, 0, len(r.keys))
+	for _, id := range slices.Sorted(maps.Keys(r.keys)) {
+		all = append(all, verifier{r.keys[id], id})
+	}
+	none := &Refusal{Code: CodeSignature, Reason: fmt.Sprintf("none of its %d signatures is by a key of the trust roots", len(e.Signatures))}
+	if len(e.Signatures) == 0 {
+		none.Reason = "it has no signature"
+	}
+	by, err := dsse.NewEnvelopeVerifier(all...)
+	if err != nil {
+		return nil, none
+	}
+	accepted, err := by.Verify(ctx, e.dsse())
+	if err != nil || len(accepted) == 0 {
+		return nil, none
+	}
+	held := map[string]bool{}
+	for _, k := range accepted {
+		held[k.KeyID] = true
+	}
+	var out []Signer
+	for _, id := range slices.Sorted(maps.Keys(held)) {
+		s := Signer{Key: id, Roles: []string{}}
+		for _, name := range r.Names() {
+			if r.roles[name][id] {
+				s.Roles = append(s.Roles, name)
+			}
+		}
+		out = append(out, s)
+	}
+	return out, nil
+}
+
+// Require refuses signers who are too few in a role, and a role that the roots do
+// not know.
+func (r *Roots) Require(role string, signers []Signer) error {
+	need, ok := r.need[role]
+	if !ok {
+		return &Refusal{Code: CodeThreshold, Reason: fmt.Sprintf("the trust roots have no keys for %s", role)}
+	}
+	if have := Count(role, signers); have < need {
+		return &Refusal{Code: CodeThreshold, Reason: fmt.Sprintf("%d of %d keys of role %s have signed, it needs %d", have, len(r.roles[role]), role, need)}
+	}
+	return nil
+}
+
+// Threshold is how many keys a role needs, and how many it has; 0: it is not known.
+func (r *Roots) Threshold(role string) (need, keys int) { return r.need[role], len(r.roles[role]) }
+
+// Count is how many of the signers have a role.
+func Count(role string, signers []Signer) int {
+	n := 0
+	for _, s := range signers {
+		if slices.Contains(s.Roles, role) {
+			n++
+		}
+	}
+	return n
+}
+
+// Verify verifies an envelope for a payload type and a role, and returns who signed.
+// The payload is what they signed, and may be read then. Errors are *Refusal.
+func (r *Roots) Verify(ctx context.Context, e *Envelope, payloadType, role string) ([]Signer, error) {
+	if e.PayloadType != payloadType {
+		return nil, &Refusal{Code: CodeType, Reason: fmt.Sprintf("the payload is not %q", payloadType)}
+	}
+	signers, err := r.Signers(ctx, e)
+	if err != nil {
+		return nil, err
+	}
+	return signers, r.Require(role, signers)
+}
+
+// approvers returns the roles whose signatures the exceptions of a push need.
+func approvers(p *Push) map[string]string {
+	out := map[string]string{}
+	for _, name := range slices.Sorted(maps.Keys(p.Policy.Agents)) {
+		for _, x := range p.Policy.Agents[name].Exceptions {
+			for _, owner := range x.ApprovedBy {
+				out[owner] = fmt.Sprintf("exception %s of agent %s", x.ID, name)
+			}
+			if len(x.ApprovedBy) == 0 {
+				out[""] = fmt.Sprintf("exception %s of agent %s", x.ID, name)
+			}
+		}
+	}
+	return out
+}
+
+// exceptions refuses a push whose exceptions are not signed by who approves them.
+func (r *Roots) exceptions(p *Push) error {
+	need := approvers(p)
+	for _, owner := range slices.Sorted(maps.Keys(need)) {
+		if owner == "" {
+			return &Refusal{Code: CodeException, Reason: need[owner] + " names nobody who approves it"}
+		}
+		if _, known := r.need[owner]; !known {
+			return &Refusal{Code: CodeException, Reason: fmt.Sprintf("%s is approved by %s, for whom the trust roots have no keys", need[owner], owner)}
+		}
+		if err := r.Require(owner, p.Signers); err != nil {
+			return &Refusal{Code: CodeException, Reason: fmt.Sprintf("%s needs the signature of %s: %d of %d", need[owner], owner, Count(owner, p.Signers), r.need[owner])}
+		}
+	}
+	return nil
+}

@@ -1,0 +1,158 @@
+package trust
+
+import (
+	"context"
+	"crypto/ed25519"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/profiles/jsontext"
+	"github.com/ringd/ringd/profiles/sound"
+)
+
+// TypePush is the version of the statement. A reader refuses any other.
+const TypePush = "ringd.push/v1"
+
+// maxText bounds issuer and reason, in bytes.
+const maxText = 1024
+
+// Statement is what is signed: a set, where it stands in the sequence of pushes, and
+// how long it holds. Its JSON is canonical (RFC 8785).
+type Statement struct {
+	Type     string `json:"type"`
+	Revision string `json:"revision"` // of Set
+	// Previous is the revision that was in force when it was made; "": the first push.
+	Previous string    `json:"previous"`
+	Sequence int64     `json:"sequence"` // 1 and up; each push has one more than the one before
+	Issued   time.Time `json:"issued"`   // UTC, whole seconds
+	Expires  time.Time `json:"expires"`  // from then on the host is closed
+	Issuer   string    `json:"issuer"`
+	Reason   string    `json:"reason,omitempty"`
+	// Rollback says that Set was in force before, and is to be again. It needs a reason.
+	Rollback bool            `json:"rollback,omitempty"`
+	Set      json.RawMessage `json:"set"` // canonical, see profiles.DecodeSet
+}
+
+// Encode checks the statement and returns its canonical bytes.
+func (s Statement) Encode() ([]byte, error) {
+	if err := s.check(); err != nil {
+		return nil, fmt.Errorf("encode statement: %w", err)
+	}
+	raw, err := json.Marshal(s)
+	if err != nil {
+		return nil, fmt.Errorf("encode statement: %w", err)
+	}
+	b, err := profiles.Canonical(raw)
+	if err != nil {
+		return nil, fmt.Errorf("encode statement: %w", err)
+	}
+	return b, nil
+}
+
+func (s Statement) check() error {
+	switch {
+	case s.Type != TypePush:
+		return fmt.Errorf("type %q, this build reads %q", jsontext.Clip(s.Type), TypePush)
+	case !isDigest(s.Revision):
+		return errors.New("revision is not sha256: and 64 hex digits")
+	case s.Previous != "" && !isDigest(s.Previous):
+		return errors.New("previous is not sha256: and 64 hex digits")
+	case s.Sequence < 1 || s.Sequence > jsontext.MaxExact:
+		return errors.New("sequence is not a number from 1 on")
+	case !IsTime(s.Issued) || !IsTime(s.Expires):
+		return errors.New("issued and expires have to be UTC times in whole seconds")
+	case !s.Issued.Before(s.Expires):
+		return errors.New("it expires before it is issued")
+	case s.Issuer == "" || !isText(s.Issuer):
+		return errors.New("issuer is not a short line of text")
+	case !isText(s.Reason):
+		return errors.New("reason is not a short line of text")
+	case s.Rollback && s.Reason == "":
+		return errors.New("a rollback needs a reason")
+	case s.Rollback && s.Previous == "":
+		return errors.New("a rollback needs the revision that it takes out of force")
+	case len(s.Set) == 0:
+		return errors.New("no set")
+	}
+	return nil
+}
+
+func isDigest(s string) bool {
+	hex, ok := strings.CutPrefix(s, "sha256:")
+	return ok && len(hex) == 64 && strings.Trim(hex, "0123456789abcdef") == ""
+}
+
+// isText reports whether s is one short line.
+func isText(s string) bool { return len(s) <= maxText && IsLine(s) }
+
+// New makes the envelope of a statement, signed by keys. Type, Revision and Set are
+// those of set.
+func New(ctx context.Context, s Statement, set *profiles.Set, keys ...ed25519.PrivateKey) (*Envelope, error) {
+	raw, err := set.Encode()
+	if err != nil {
+		return nil, err
+	}
+	if _, err := profiles.DecodeSet(raw); err != nil {
+		return nil, fmt.Errorf("sign: %w", err)
+	}
+	s.Type, s.Revision, s.Set = TypePush, set.Revision, raw
+	payload, err := s.Encode()
+	if err != nil {
+		return nil, err
+	}
+	e := &Envelope{PayloadType: PayloadType, Payload: payload}
+	return e, e.Sign(ctx, keys...)
+}
+
+// Push is a signed push. Only Gate.Open and Peek make one; what Peek makes has not
+// been verified.
+type Push struct {
+	Statement
+	Policy  *profiles.Set
+	Digest  string   // of the payload: two pushes with the same are one
+	Signers []Signer // whose signatures hold, by key ID
+	Raw     []byte   // the envelope
+}
+
+// Signer is a key that has signed, and in which roles it counts.
+type Signer struct {
+	Key   string   `json:"key"`
+	Roles []string `json:"roles"`
+}
+
+// Peek reads a push without verifying anything that a key vouches for. It is for
+// showing. Errors are *Refusal.
+func Peek(raw []byte) (*Push, *Envelope, error) {
+	e, err := DecodeEnvelope(raw)
+	if err != nil {
+		return nil, nil, err
+	}
+	p, err := read(e, raw, nil)
+	return p, e, err
+}
+
+// read reads the payload of an envelope. off are checks that a test has taken away.
+func read(e *Envelope, raw []byte, off without) (*Push, error) {
+	if e.PayloadType != PayloadType && !off[CodeType] {
+		return nil, &Refusal{Code: CodeType, Reason: fmt.Sprintf("the payload is %q, and a push is %q", jsontext.Clip(e.PayloadType), PayloadType)}
+	}
+	s, err := Exactly(e.Payload, Statement.Encode)
+	if err != nil {
+		return nil, &Refusal{Code: CodeMalformed, Reason: "statement: " + err.Error()}
+	}
+	set, err := profiles.DecodeSet(s.Set)
+	if err != nil {
+		return nil, &Refusal{Code: CodeSet, Reason: err.Error()}
+	}
+	if set.Revision != s.Revision && !off[CodeSet] {
+		return nil, &Refusal{Code: CodeSet, Reason: fmt.Sprintf("the statement names revision %s and carries the set of %s", s.Revision, set.Revision)}
+	}
+	if err := sound.Check(set); err != nil && !off[CodeSet] {
+		return nil, &Refusal{Code: CodeSet, Reason: "no compiler made this set: " + err.Error()}
+	}
+	return &Push{Statement: s, Policy: set, Digest: profiles.Digest(e.Payload), Raw: raw}, nil
+}
