@@ -21,6 +21,8 @@ import (
 	"unicode"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/confine"
+	"github.com/ringd/ringd/compiler/asked"
+	"github.com/ringd/ringd/compiler/lint"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/schema"
 )
@@ -40,9 +42,9 @@ const (
 	CodeCrashed = "compile.crashed" // the child ended without an answer
 )
 
-// patience is how many times its wall time a child gets when the first try
-// ended without the processor time a policy may take: then the host is to blame,
-// and an honest policy is not to be refused for it.
+// patience is how many times its wall time a policy gets, in two tries, when the first
+// one ended without the processor time a policy may take: then the host is to blame,
+// and an honest policy is not to be refused for it. Nothing takes longer than that.
 const patience = 4
 
 // maxStderr bounds what is kept of a dying child's words.
@@ -64,8 +66,23 @@ type Request struct {
 	Sources         []schema.Source
 	Files           map[string][]byte // of the modules folder, modules/x.js
 	DiagnosticsOnly bool
-	JSONSchema      bool // also the JSON Schema of the language
-	PythonWasm      bool // see compiler.Config
+	JSONSchema      bool          // also the JSON Schema of the language
+	PythonWasm      bool          // see compiler.Config
+	Lint            *lint.Options // also what is unwise; nil: nothing of it
+	// Now is what guardrails see as the time, and by which exceptions have ended; zero:
+	// nobody says.
+	Now time.Time
+	// Ended makes warnings of exceptions that have ended: the caller takes out of the
+	// set what they grant.
+	Ended bool
+	// Unguarded leaves the guardrails on the policy to Check: they are compiled and
+	// not asked.
+	Unguarded bool
+}
+
+func (r Request) wire() request {
+	return request{Kind: kindCompile, Sources: r.Sources, Files: r.Files, DiagnosticsOnly: r.DiagnosticsOnly, JSONSchema: r.JSONSchema,
+		PythonWasm: r.PythonWasm, Lint: r.Lint, Now: r.Now, Ended: r.Ended, Unguarded: r.Unguarded}
 }
 
 // Result is the answer of a compilation. Set is nil when Diagnostics refuse the
@@ -76,6 +93,9 @@ type Result struct {
 	Diagnostics schema.Diagnostics
 	JSONSchema  []byte
 	Usage       Usage
+
+	tests  []RegoTest
+	layers []asked.Layer
 }
 
 // Usage is what a child took.
@@ -86,10 +106,16 @@ type Usage struct {
 
 // Run compiles in a child and waits for its end. Everything the sources cause
 // is in Result.Diagnostics, killed children included. A child that a busy host
-// starved is started again, once, with more wall time; if that is not enough
-// either, the finding is CodeBusy, and the same request may succeed later. The
-// error is for the rest: a cancelled context, a binary that cannot be started. Run keeps nothing and may be called concurrently.
+// starved is started again, once, with three times the wall time and the priority of
+// its parent, behind which it runs the first time; if that is not enough either, the
+// finding is CodeBusy, and the same request may succeed later. The error is for the
+// rest: a cancelled context, a binary that cannot be started. Run keeps nothing and
+// may be called concurrently.
 func Run(ctx context.Context, cfg Config, req Request) (Result, error) {
+	return run(ctx, cfg, req.wire())
+}
+
+func run(ctx context.Context, cfg Config, req request) (Result, error) {
 	if cfg.Path == "" || len(cfg.Args) == 0 {
 		return Result{}, errors.New("start compile child: no binary or no subcommand is configured")
 	}
@@ -102,23 +128,36 @@ func Run(ctx context.Context, cfg Config, req Request) (Result, error) {
 	if d, over := oversized(req); over {
 		return Result{Diagnostics: schema.Diagnostics{d}}, nil
 	}
-	needs := cfg.Wall / 2
-	result, starved, err := try(ctx, cfg, req, needs)
+	may := terms{wall: cfg.Wall, needs: cfg.Wall / 2, most: cpuLimit(cfg.Wall), yields: true}
+	result, starved, err := try(ctx, cfg, req, may)
 	if starved && err == nil {
-		cfg.Wall *= patience
-		result, _, err = try(ctx, cfg, req, needs)
+		// A host that is never idle must not keep a policy from coming in force. What
+		// the policy may take of its processors stays the same.
+		may.spent, may.wall, may.yields = may.wall, (patience-1)*may.wall, false
+		result, _, err = try(ctx, cfg, req, may)
 	}
 	return result, err
 }
 
-// try runs one child. It was starved when its time ran out before it had the
+// terms are what one try may take.
+type terms struct {
+	wall  time.Duration
+	most  time.Duration // of processor time, in whole seconds
+	needs time.Duration // less processor time than this blames the host
+	spent time.Duration // by the try before
+	// yields leaves the processors to whoever else wants them: the runs of the daemon
+	// that has a push compiled.
+	yields bool
+}
+
+// try runs one child. It was starved when its wall time ran out before it had the
 // processor time that it needs.
-func try(ctx context.Context, cfg Config, req Request, needs time.Duration) (result Result, starved bool, err error) {
-	input, err := encodeRequest(cfg, req)
+func try(ctx context.Context, cfg Config, req request, may terms) (result Result, starved bool, err error) {
+	input, err := encodeRequest(cfg, may, req)
 	if err != nil {
 		return Result{}, false, fmt.Errorf("start compile child: %w", err)
 	}
-	limited, cancel := context.WithTimeout(ctx, cfg.Wall)
+	limited, cancel := context.WithTimeout(ctx, may.wall)
 	defer cancel()
 	cmd := exec.CommandContext(limited, cfg.Path, cfg.Args...)
 	stdout, stderr := &bounded{most: maxReply, cancel: cancel}, &bounded{most: maxStderr}
@@ -129,7 +168,7 @@ func try(ctx context.Context, cfg Config, req Request, needs time.Duration) (res
 	// The kernel kills the child when the thread that started it ends.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	if err := cmd.Start(); err != nil {
+	if err := confine.Start(cmd, may.yields); err != nil {
 		return Result{}, false, fmt.Errorf("start compile child: %w", err)
 	}
 	waitErr := cmd.Wait()
@@ -148,13 +187,13 @@ func try(ctx context.Context, cfg Config, req Request, needs time.Duration) (res
 		}
 		stderr.buf.WriteString("\n" + err.Error())
 	}
-	death := postmortem{timedOut: errors.Is(limited.Err(), context.DeadlineExceeded), flooded: stdout.over, err: waitErr, words: stderr.buf.String(), usage: usage, needs: needs}
+	death := postmortem{timedOut: errors.Is(limited.Err(), context.DeadlineExceeded), flooded: stdout.over, err: waitErr, words: stderr.buf.String(), usage: usage, may: may}
 	d := death.finding(cfg, req.Sources)
 	return Result{Usage: usage, Diagnostics: schema.Diagnostics{d}}, d.Code == CodeBusy, nil
 }
 
 // oversized refuses what is larger than any policy before a child is started.
-func oversized(req Request) (schema.Diagnostic, bool) {
+func oversized(req request) (schema.Diagnostic, bool) {
 	total := 0
 	for _, s := range req.Sources {
 		total += len(s.Data) + len(s.Name)
@@ -182,7 +221,7 @@ type postmortem struct {
 	err      error
 	words    string
 	usage    Usage
-	needs    time.Duration // less processor time than this blames the host
+	may      terms
 }
 
 // finding puts a death into one finding with its remedy.
@@ -202,11 +241,20 @@ func (p postmortem) finding(cfg Config, sources []schema.Source) schema.Diagnost
 	case strings.Contains(p.words, "stack overflow") || strings.Contains(p.words, "stack exceeds"):
 		d.Code, d.Msg = CodeCrashed, which+" nests too deep to compile"
 		d.Hint = "flatten it"
-	case p.timedOut && p.usage.CPU < p.needs:
-		d.Code, d.Msg = CodeBusy, fmt.Sprintf("the host is busy: within %s the compiler got %s of processor time", cfg.Wall, p.usage.CPU.Round(time.Millisecond))
+	case p.timedOut && p.usage.CPU < p.may.needs:
+		d.Code, d.Msg = CodeBusy, fmt.Sprintf("the host is busy: within %s the compiler got %s of processor time", p.may.wall, p.usage.CPU.Round(time.Millisecond))
+		if p.may.spent > 0 {
+			d.Msg += fmt.Sprintf(", and within %s before not enough either", p.may.spent)
+		}
 		d.Hint = "try again when the host has less to do"
-	case p.timedOut || p.usage.CPU >= cpuLimit(cfg.Wall) || strings.HasPrefix(p.words, confine.ErrTime.Error()):
-		d.Code, d.Msg = CodeTimeout, fmt.Sprintf("%s does not compile within %s", which, cfg.Wall)
+	case p.timedOut:
+		d.Code, d.Msg = CodeTimeout, fmt.Sprintf("%s does not compile within %s", which, p.may.wall)
+		if p.may.spent > 0 {
+			d.Msg += fmt.Sprintf(" and %s of processor time on a busy host", p.usage.CPU.Round(time.Millisecond))
+		}
+		d.Hint = "look for comprehensions over comprehensions and long chains of alternatives; a policy of 10,000 rules fits"
+	case p.usage.CPU >= p.may.most || strings.HasPrefix(p.words, confine.ErrTime.Error()):
+		d.Code, d.Msg = CodeTimeout, fmt.Sprintf("%s does not compile within %s of processor time", which, p.may.most)
 		d.Hint = "look for comprehensions over comprehensions and long chains of alternatives; a policy of 10,000 rules fits"
 	default:
 		d.Code, d.Msg = CodeCrashed, "compiling "+which+" ended without an answer"
@@ -252,8 +300,9 @@ func suspect(sources []schema.Source) schema.Pos {
 	return pos
 }
 
-// cpuLimit is the processor time of a child, in whole seconds as the kernel
-// counts it. A child has two processors, so wall time ends it first.
+// cpuLimit is the processor time of a child, in whole seconds as the kernel counts it:
+// more than two processors have within its wall time, which ends it first unless the
+// host was busy.
 func cpuLimit(wall time.Duration) time.Duration {
 	return (2*wall + 2*time.Second - 1).Truncate(time.Second)
 }

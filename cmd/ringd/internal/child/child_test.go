@@ -8,11 +8,15 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/child"
+	"github.com/ringd/ringd/cmd/ringd/internal/confine"
 	"github.com/ringd/ringd/cmd/ringd/internal/pipetest"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/schema"
@@ -25,7 +29,7 @@ func TestMain(m *testing.M) {
 	if len(os.Args) > 1 {
 		switch os.Args[1] {
 		case subcommand:
-			os.Exit(child.Main(os.Stdin, os.Stdout, os.Stderr))
+			os.Exit(child.Main(context.Background(), time.Now, os.Stdin, os.Stdout, os.Stderr))
 		case "misbehave":
 			os.Exit(misbehave(os.Args[2], os.Args[3:]))
 		}
@@ -80,7 +84,17 @@ func misbehave(how string, args []string) int {
 		if err := os.Remove(args[0]); err == nil {
 			hang()
 		}
-		return child.Main(os.Stdin, os.Stdout, os.Stderr)
+		return child.Main(context.Background(), time.Now, os.Stdin, os.Stdout, os.Stderr)
+	case "priority": // says how nice its threads are, once it is not starved
+		if err := os.Remove(args[0]); err == nil {
+			hang()
+		}
+		for range 4 {
+			go func() { runtime.LockOSThread(); hang() }()
+		}
+		time.Sleep(50 * time.Millisecond)
+		fmt.Fprint(os.Stderr, "nice:", niceness())
+		return 6
 	case "family": // starts a child of its own that holds the pipes, and hangs
 		cmd := exec.Command(os.Args[0], append([]string{"misbehave", "holder"}, args...)...)
 		cmd.Stdout, cmd.Stderr = os.Stdout, os.Stderr
@@ -95,6 +109,24 @@ func misbehave(how string, args []string) int {
 		hang()
 	}
 	return 3
+}
+
+// niceness is that of each thread of this process, without repeats.
+func niceness() string {
+	var out []string
+	stats, _ := filepath.Glob("/proc/self/task/*/stat")
+	for _, name := range stats {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			continue
+		}
+		_, after, _ := strings.Cut(string(text), ") ") // after the name of the thread
+		if fields := strings.Fields(after); len(fields) > 16 {
+			out = append(out, " "+fields[16])
+		}
+	}
+	slices.Sort(out)
+	return strings.Join(slices.Compact(out), "")
 }
 
 func hang() {
@@ -126,7 +158,7 @@ func TestRunCompiles(t *testing.T) {
 	if err != nil || len(got.Diagnostics) > 0 || got.Set == nil {
 		t.Fatalf("got %+v, %v", got, err)
 	}
-	here, found := child.Compile([]schema.Source{{Name: "policy.yaml", Data: []byte(compact)}}, nil)
+	here, found := child.Compile(t.Context(), []schema.Source{{Name: "policy.yaml", Data: []byte(compact)}}, nil)
 	if len(found) > 0 || here.Revision != got.Set.Revision {
 		t.Errorf("in process: revision %s, in the child %s; findings %v", here.Revision, got.Set.Revision, found)
 	}
@@ -143,7 +175,7 @@ func TestDiedChildren(t *testing.T) {
 			cfg := patient(t)
 			cfg.Args = []string{"misbehave", how}
 			if how == "hang" || how == "spin" {
-				cfg.Wall = 200 * time.Millisecond
+				cfg.Wall = 300 * time.Millisecond
 			}
 			got, err := child.Run(t.Context(), cfg, one("p.yaml", compact))
 			if err != nil {
@@ -164,7 +196,7 @@ func TestStarved(t *testing.T) {
 		t.Fatal(err)
 	}
 	cfg := config(t)
-	cfg.Wall = 2 * time.Second
+	cfg.Wall = 3 * time.Second
 	cfg.Args = []string{"misbehave", "second", first}
 	got, err := child.Run(t.Context(), cfg, one("p.yaml", compact))
 	if err != nil || len(got.Diagnostics) > 0 || got.Set == nil {
@@ -172,13 +204,40 @@ func TestStarved(t *testing.T) {
 	}
 }
 
+// TestYields: a child runs behind its parent with all its threads, and no longer when
+// it was starved.
+func TestYields(t *testing.T) {
+	own := niceness()
+	n, err := strconv.Atoi(strings.TrimSpace(own))
+	if err != nil {
+		t.Skip("this host does not tell how nice its threads are:", own)
+	}
+	first := filepath.Join(t.TempDir(), "first")
+	for _, starved := range []bool{false, true} {
+		cfg, want := patient(t), fmt.Sprintf("nice: %d)", min(n+10, 19))
+		cfg.Args = []string{"misbehave", "priority", first}
+		if starved {
+			cfg.Wall, want = 5*time.Second, fmt.Sprintf("nice:%s)", own)
+			if err := os.WriteFile(first, nil, 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		got, err := child.Run(t.Context(), cfg, one("p.yaml", compact))
+		if err != nil || len(got.Diagnostics) != 1 || !strings.Contains(got.Diagnostics[0].Msg, want) {
+			t.Errorf("starved %v: got %v, %v, want %s", starved, got.Diagnostics, err, want)
+		}
+	}
+}
+
 // TestCrowd: honest policies compile when eight do so at once.
 func TestCrowd(t *testing.T) {
 	text := rules(4_000)
+	cfg := config(t)
+	cfg.Wall = 3 * confine.Slowdown * child.DefaultWall // the machine has other work too
 	errs := make(chan error, 8)
 	for range cap(errs) {
 		go func() {
-			got, err := child.Run(t.Context(), config(t), one("p.yaml", text))
+			got, err := child.Run(t.Context(), cfg, one("p.yaml", text))
 			if err == nil && got.Set == nil {
 				err = got.Diagnostics
 			}

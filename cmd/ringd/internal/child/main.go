@@ -1,14 +1,19 @@
 package child
 
 import (
+	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"runtime"
 	"runtime/debug"
+	"time"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/confine"
 	"github.com/ringd/ringd/compiler"
+	"github.com/ringd/ringd/compiler/guardrail"
+	"github.com/ringd/ringd/compiler/lint"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/schema"
 )
@@ -22,16 +27,23 @@ const (
 
 // Main is the child's side: it takes the limits, reads one request from stdin,
 // compiles and writes one reply to stdout. It returns the exit code. Its
-// process must not have done anything before, and does nothing after.
-func Main(stdin io.Reader, stdout, stderr io.Writer) int {
-	if err := serve(stdin, stdout); err != nil {
+// process must not have done anything before, and does nothing after. now tells the
+// time, for how long tests take.
+func Main(ctx context.Context, now func() time.Time, stdin io.Reader, stdout, stderr io.Writer) int {
+	if err := (&worker{ctx, now}).serve(stdin, stdout); err != nil {
 		fmt.Fprintln(stderr, err) // nobody is left to tell
 		return 1
 	}
 	return 0
 }
 
-func serve(stdin io.Reader, stdout io.Writer) error {
+// worker does the work of a child.
+type worker struct {
+	ctx context.Context //nolint:containedctx // the process does one thing
+	now func() time.Time
+}
+
+func (w *worker) serve(stdin io.Reader, stdout io.Writer) error {
 	h, err := readHeader(stdin, maxRequest)
 	if err != nil {
 		return err
@@ -40,11 +52,11 @@ func serve(stdin io.Reader, stdout io.Writer) error {
 	debug.SetMaxStack(maxStack)
 	debug.SetTraceback("single")
 	debug.SetMemoryLimit(int64(h.one / 4 * 3))
-	return confine.Under(confine.Limits{MemoryBytes: h.one, Seconds: h.two}, func() error { return answer(h, stdin, stdout) })
+	return confine.Under(confine.Limits{MemoryBytes: h.one, Seconds: h.two}, func() error { return w.answer(h, stdin, stdout) })
 }
 
 // answer reads the request that h announces and writes the reply.
-func answer(h header, stdin io.Reader, stdout io.Writer) error {
+func (w *worker) answer(h header, stdin io.Reader, stdout io.Writer) error {
 	text := make([]byte, h.body)
 	if _, err := io.ReadFull(stdin, text); err != nil {
 		return fmt.Errorf("read request: %w", err)
@@ -53,7 +65,7 @@ func answer(h header, stdin io.Reader, stdout io.Writer) error {
 	if err := json.Unmarshal(text, &req); err != nil {
 		return fmt.Errorf("read request: %w", err)
 	}
-	found, set, err := compile(Request(req))
+	found, set, err := w.do(req)
 	if err != nil {
 		return err
 	}
@@ -69,8 +81,24 @@ func answer(h header, stdin io.Reader, stdout io.Writer) error {
 	return nil
 }
 
-func compile(req Request) (reply, []byte, error) {
-	set, found := compileAll(req)
+func (w *worker) do(req request) (reply, []byte, error) {
+	switch req.Kind {
+	case kindCompile:
+		return w.compile(req)
+	case kindCheck:
+		return reply{Diagnostics: bound(checkSet(w.ctx, req))}, nil, nil
+	case kindTest:
+		tests, found := w.testRego(req)
+		return reply{Diagnostics: bound(found), Tests: tests}, nil, nil
+	case kindLayers:
+		return reply{Layers: askLayers(req)}, nil, nil
+	default:
+		return reply{}, nil, errors.New("read request: of no kind that is known")
+	}
+}
+
+func (w *worker) compile(req request) (reply, []byte, error) {
+	set, found := compileAll(w.ctx, req)
 	r := reply{Diagnostics: bound(found)}
 	if req.JSONSchema {
 		text, err := schema.JSONSchema()
@@ -99,21 +127,30 @@ func bound(found schema.Diagnostics) schema.Diagnostics {
 		Msg: fmt.Sprintf("more than %d findings; the rest is not shown", maxFindings)})
 }
 
-// Compile reads and compiles in this process, with every finding of both
-// stages. It is for sources that are known, such as those of a test: a hostile
-// one takes the process with it. Everybody else calls Run.
-func Compile(sources []schema.Source, files map[string][]byte) (profiles.Set, schema.Diagnostics) {
-	return compileAll(Request{Sources: sources, Files: files})
+// Compile reads and compiles in this process, with every finding of all stages. It
+// is for sources that are known, such as those of a test: a hostile one takes the
+// process with it. Everybody else calls Run.
+func Compile(ctx context.Context, sources []schema.Source, files map[string][]byte) (profiles.Set, schema.Diagnostics) {
+	return compileAll(ctx, request{Sources: sources, Files: files})
 }
 
-func compileAll(req Request) (profiles.Set, schema.Diagnostics) {
+func compileAll(ctx context.Context, req request) (profiles.Set, schema.Diagnostics) {
 	policies, found := schema.Decode(req.Sources)
 	refused := found.Refused()
 	if refused && len(policies) == 0 {
 		return profiles.Set{}, found
 	}
-	set, more := compiler.Compile(compiler.Config{Policies: policies, Files: req.Files, PythonWasm: req.PythonWasm})
+	set, more := compiler.Compile(compiler.Config{Policies: policies, Files: req.Files, Sources: req.Sources, PythonWasm: req.PythonWasm, Now: req.Now, Ended: req.Ended})
+	if req.Lint != nil {
+		more = append(more, lint.Check(lint.Config{Policies: policies, Options: *req.Lint})...)
+	}
 	if found = append(found, more...).Sort(); refused || found.Refused() {
+		return profiles.Set{}, found
+	}
+	if req.Unguarded {
+		return set, found
+	}
+	if found = append(found, guardrail.Check(ctx, &set, nil, stamp(req.Now), guardrail.TargetSources)...).Sort(); found.Refused() {
 		return profiles.Set{}, found
 	}
 	return set, found

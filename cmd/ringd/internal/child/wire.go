@@ -9,6 +9,8 @@ import (
 	"io"
 	"time"
 
+	"github.com/ringd/ringd/compiler/asked"
+	"github.com/ringd/ringd/compiler/lint"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/schema"
 )
@@ -23,22 +25,44 @@ const (
 
 	maxSources = schema.MaxTotalBytes + 1<<20
 	maxFiles   = 16 << 20
-	maxRequest = 2*(maxSources+maxFiles) + 1<<20
+	maxRequest = 2*(maxSources+maxFiles+2*profiles.MaxSetBytes) + 1<<20
 	maxBody    = 8 << 20
 	maxReply   = maxBody + profiles.MaxSetBytes
 )
 
+// request is any of Request, CheckRequest, TestRequest and LayersRequest; kind says which.
 type request struct {
-	Sources         []schema.Source   `json:"sources"`
+	Kind            string            `json:"kind,omitempty"`
+	Sources         []schema.Source   `json:"sources,omitempty"`
 	Files           map[string][]byte `json:"files,omitempty"`
 	DiagnosticsOnly bool              `json:"diagnosticsOnly,omitempty"`
 	JSONSchema      bool              `json:"jsonSchema,omitempty"`
 	PythonWasm      bool              `json:"pythonWasm,omitempty"`
+	Ended           bool              `json:"ended,omitempty"`
+	Unguarded       bool              `json:"unguarded,omitempty"`
+	Part            bool              `json:"part,omitempty"`
+	Now             time.Time         `json:"now,omitzero"`
+	Set             []byte            `json:"set,omitempty"`
+	Previous        []byte            `json:"previous,omitempty"`
+	Target          string            `json:"target,omitempty"`
+	Lint            *lint.Options     `json:"lint,omitempty"`
+	Policy          string            `json:"policy,omitempty"`
+	Asked           *asked.Action     `json:"asked,omitempty"`
 }
+
+// The kinds of requests.
+const (
+	kindCompile = ""
+	kindCheck   = "check"
+	kindTest    = "test"
+	kindLayers  = "layers"
+)
 
 type reply struct {
 	Diagnostics schema.Diagnostics `json:"diagnostics,omitempty"`
 	JSONSchema  []byte             `json:"jsonSchema,omitempty"`
+	Tests       []RegoTest         `json:"tests,omitempty"`
+	Layers      []asked.Layer      `json:"layers,omitempty"`
 }
 
 func frame(one, two uint64, body any) ([]byte, error) {
@@ -54,8 +78,8 @@ func frame(one, two uint64, body any) ([]byte, error) {
 	return append(out, text...), nil
 }
 
-func encodeRequest(cfg Config, req Request) ([]byte, error) {
-	return frame(uint64(cfg.MemoryBytes), uint64(cpuLimit(cfg.Wall)/time.Second), request(req))
+func encodeRequest(cfg Config, may terms, req request) ([]byte, error) {
+	return frame(uint64(cfg.MemoryBytes), uint64(may.most/time.Second), req)
 }
 
 // header is the fixed part of a frame.
@@ -82,7 +106,7 @@ func readHeader(r io.Reader, most uint64) (header, error) {
 
 // decodeReply reads a child's answer as something that a hostile source may
 // have had a hand in: the set is verified as if it came from the network.
-func decodeReply(b []byte, req Request) (Result, error) {
+func decodeReply(b []byte, req request) (Result, error) {
 	if len(b) < headerSize {
 		return Result{}, errors.New("the answer is cut short")
 	}
@@ -98,7 +122,7 @@ func decodeReply(b []byte, req Request) (Result, error) {
 	if err := json.Unmarshal(rest[:h.body], &r); err != nil {
 		return Result{}, fmt.Errorf("read the answer: %w", err)
 	}
-	out := Result{Diagnostics: r.Diagnostics, JSONSchema: r.JSONSchema, Usage: Usage{PeakBytes: int64(min(h.one, 1<<62))}}
+	out := Result{Diagnostics: r.Diagnostics, JSONSchema: r.JSONSchema, tests: r.Tests, layers: r.Layers, Usage: Usage{PeakBytes: int64(min(h.one, 1<<62))}}
 	set := rest[h.body:]
 	switch {
 	case r.Diagnostics.Refused() || req.DiagnosticsOnly:

@@ -1,6 +1,7 @@
 package confine
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -30,6 +31,28 @@ func Group(cmd *exec.Cmd) {
 // group, so that an interrupt at the terminal does not reach it. It must end with
 // its pipes.
 func Alone(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
+
+// Start starts a child that Group was told of. One that yields runs behind what else
+// wants a processor, with all its threads.
+func Start(cmd *exec.Cmd, yields bool) error {
+	if err := cmd.Start(); err != nil || !yields {
+		return err
+	}
+	if err := lower(cmd.Process.Pid); err != nil {
+		return errors.Join(fmt.Errorf("lower the priority of a child: %w", err), end(cmd))
+	}
+	return nil
+}
+
+// lower makes the processes of a group yield. The call for one process is about its
+// first thread alone.
+func lower(group int) error {
+	up, err := syscall.Getpriority(syscall.PRIO_PROCESS, group) // 20 - nice
+	if err != nil {
+		return err
+	}
+	return syscall.Setpriority(syscall.PRIO_PGRP, group, min(20-up+niceness, lowest))
+}
 
 // Under does work under limits of the kernel.
 func Under(l Limits, work func() error) error {

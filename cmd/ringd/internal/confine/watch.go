@@ -1,10 +1,11 @@
 // Package confine puts a process that reads what strangers wrote under limits of
-// memory and processor time. A parent starts such a child with Group; the child,
-// before it reads a byte of theirs, does its work Under its limits.
+// memory and processor time. A parent starts such a child with Group and Start; the
+// child, before it reads a byte of theirs, does its work Under its limits.
 package confine
 
 import (
 	"errors"
+	"os/exec"
 	"runtime/metrics"
 	"time"
 )
@@ -15,6 +16,26 @@ const runtimeBytes = 64 << 20
 
 // lookEvery is how often a child that the kernel does not limit looks at itself.
 const lookEvery = 2 * time.Millisecond
+
+// niceness is how far a child that yields stands below its parent: beside that on a
+// processor it gets about a tenth of it, and all of what nobody wants. lowest is where
+// priorities end.
+const (
+	niceness = 10
+	lowest   = 19
+)
+
+// end kills a child and waits for it; it returns what is wrong beside that.
+func end(cmd *exec.Cmd) error {
+	if err := cmd.Process.Kill(); err != nil {
+		return err
+	}
+	var killed *exec.ExitError
+	if err := cmd.Wait(); err != nil && !errors.As(err, &killed) {
+		return err
+	}
+	return nil
+}
 
 // Limits are what the work of a child may take.
 type Limits struct {

@@ -9,17 +9,15 @@
 package script
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
-	"os/exec"
 	"sync"
 	"time"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/confine"
+	"github.com/ringd/ringd/cmd/ringd/internal/lasting"
 	"github.com/ringd/ringd/profiles"
 )
 
@@ -27,13 +25,6 @@ import (
 const (
 	DefaultWall        = 1500 * time.Millisecond // with a child to start, an answer takes 2 s at most
 	DefaultMemoryBytes = 320 << 20
-)
-
-// perChild is how many scripts a child reads before another takes its place, and
-// lifeTime the processor time it has for them.
-const (
-	perChild = 2000
-	lifeTime = 120 * time.Second
 )
 
 // MaxTextBytes bounds the text of a script that is sent to a child. What a script
@@ -54,12 +45,10 @@ type Config struct {
 // Reader reads scripts. It is safe for concurrent use.
 type Reader struct {
 	cfg  Config
-	room chan struct{}
+	pool *lasting.Pool
 
-	mu     sync.Mutex
-	closed bool
-	idle   []*child
-	last   encoded // of the decider that asked last: most ask often
+	mu   sync.Mutex
+	last encoded // of the decider that asked last: most ask often
 }
 
 // encoded is what a child needs to know of a decider.
@@ -77,9 +66,6 @@ type Answer struct {
 
 // New starts nothing yet. The caller closes the Reader.
 func New(cfg Config) (*Reader, error) {
-	if cfg.Path == "" || len(cfg.Args) == 0 {
-		return nil, errors.New("script reader: no binary or no subcommand is configured")
-	}
 	if cfg.Wall <= 0 {
 		cfg.Wall = confine.Slowdown * DefaultWall
 	}
@@ -89,7 +75,12 @@ func New(cfg Config) (*Reader, error) {
 	if cfg.Children <= 0 {
 		cfg.Children = 2
 	}
-	return &Reader{cfg: cfg, room: make(chan struct{}, cfg.Children)}, nil
+	pool, err := lasting.New(lasting.Config{Path: cfg.Path, Args: cfg.Args, Wall: cfg.Wall, MemoryBytes: cfg.MemoryBytes,
+		Children: cfg.Children, MaxReply: maxReply})
+	if err != nil {
+		return nil, fmt.Errorf("script reader: %w", err)
+	}
+	return &Reader{cfg: cfg, pool: pool}, nil
 }
 
 // Decide is an Environment.Script: it decides until ctx ends, and then denies.
@@ -105,40 +96,26 @@ func (r *Reader) Read(ctx context.Context, d *profiles.Decider, a profiles.Shell
 	if len(a.Script) > MaxTextBytes {
 		return deny(profiles.CodeShellSize, fmt.Sprintf("the script has %d bytes, more than anything that is read", len(a.Script)))
 	}
-	select {
-	case r.room <- struct{}{}:
-		defer func() { <-r.room }()
-	case <-ctx.Done():
-	}
-	if ctx.Err() != nil {
-		return deny(profiles.CodeShellUnsettled, "the script was not read in time")
-	}
-	ans, fresh, err := r.try(ctx, d, a, tree)
-	if err != nil && !fresh && !errors.Is(err, errTime) && ctx.Err() == nil {
-		// A child that waited may have died on its own: another one knows.
-		ans, _, err = r.try(ctx, d, a, tree)
-	}
+	e, err := r.encode(d)
 	if err != nil {
 		return died(err)
 	}
-	return ans
-}
-
-// try asks one child, and keeps it when it answered.
-func (r *Reader) try(ctx context.Context, d *profiles.Decider, a profiles.ShellAction, tree bool) (ans Answer, fresh bool, err error) {
-	e, err := r.encode(d)
-	if err != nil {
-		return Answer{}, true, err
+	var ans Answer
+	err = r.pool.Ask(ctx, func(c *lasting.Child) any {
+		q := request{Action: a, Tree: tree}
+		if c.Known != e.n {
+			q.Profile, c.Known = e.text, e.n // a child that does not answer is asked nothing more
+		}
+		return q
+	}, &ans)
+	switch {
+	case err == nil:
+		return ans
+	case ctx.Err() != nil:
+		return deny(profiles.CodeShellUnsettled, "the script was not read in time")
+	default:
+		return died(err)
 	}
-	c, fresh, err := r.take()
-	if err != nil {
-		return Answer{}, true, err
-	}
-	ans, err = c.ask(ctx, r.cfg, e, request{Action: a, Tree: tree})
-	if err == nil && r.keep(c) {
-		return ans, fresh, nil
-	}
-	return ans, fresh, errors.Join(err, c.end(err))
 }
 
 // encode gives the text of a decider's agent, made once for as long as the same
@@ -150,8 +127,8 @@ func (r *Reader) encode(d *profiles.Decider) (encoded, error) {
 		return r.last, nil
 	}
 	a := d.Profile()
-	text, err := json.Marshal(profile{Revision: d.Revision(), Workspace: r.cfg.Workspace, Home: r.cfg.Home,
-		Agent: profiles.Agent{Name: a.Name, Shell: a.Shell, Files: a.Files, Limits: a.Limits, Rule: a.Rule, ExecutorsRule: a.ExecutorsRule}})
+	text, err := json.Marshal(profile{Revision: d.Revision(), Workspace: r.cfg.Workspace, Home: r.cfg.Home, Now: d.Now(),
+		Agent: profiles.Agent{Name: a.Name, Shell: a.Shell, Files: a.Files, Limits: a.Limits, Rule: a.Rule, ExecutorsRule: a.ExecutorsRule, Exceptions: a.Exceptions}})
 	if err != nil {
 		return encoded{}, fmt.Errorf("encode the profile: %w", err)
 	}
@@ -159,130 +136,16 @@ func (r *Reader) encode(d *profiles.Decider) (encoded, error) {
 	return r.last, nil
 }
 
-func (r *Reader) take() (c *child, fresh bool, err error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.closed {
-		return nil, true, errors.New("the reader is closed")
-	}
-	if n := len(r.idle); n > 0 {
-		c, r.idle = r.idle[n-1], r.idle[:n-1]
-		return c, false, nil
-	}
-	c, err = start(r.cfg)
-	return c, true, err
-}
-
-func (r *Reader) keep(c *child) bool {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.closed || c.served >= perChild {
-		return false
-	}
-	r.idle = append(r.idle, c)
-	return true
-}
-
 // Close ends the children that wait. One that reads ends with its script.
-func (r *Reader) Close() error {
-	r.mu.Lock()
-	idle := r.idle
-	r.idle, r.closed = nil, true
-	r.mu.Unlock()
-	for _, c := range idle {
-		_ = c.end(nil) // it has nothing to lose
-	}
-	return nil
-}
-
-// child is a process that reads scripts, one after the other.
-type child struct {
-	cmd    *exec.Cmd
-	in     io.WriteCloser
-	out    io.ReadCloser
-	stderr *bytes.Buffer // read only once the process has ended
-	known  int64         // the profile it has
-	served int
-}
-
-// maxStderr bounds what is kept of a dying child's words.
-const maxStderr = 16 << 10
-
-func start(cfg Config) (*child, error) {
-	c := &child{cmd: exec.Command(cfg.Path, cfg.Args...), stderr: &bytes.Buffer{}}
-	c.cmd.Env, c.cmd.Dir = []string{}, "/"
-	c.cmd.Stderr = &most{c.stderr, maxStderr}
-	confine.Alone(c.cmd)
-	var err error
-	if c.in, err = c.cmd.StdinPipe(); err == nil {
-		c.out, err = c.cmd.StdoutPipe()
-	}
-	if err == nil {
-		err = c.cmd.Start()
-	}
-	if err != nil {
-		return nil, fmt.Errorf("start a child to read scripts: %w", err)
-	}
-	if err := write(c.in, limits{MemoryBytes: uint64(cfg.MemoryBytes), Seconds: uint64(confine.Slowdown * lifeTime / time.Second)}); err != nil {
-		return nil, errors.Join(err, c.end(err))
-	}
-	return c, nil
-}
-
-// errTime is the cause of a child's end that took too long.
-var errTime = errors.New("it took too long")
-
-// ask has the child read one script, for as long as that may take.
-func (c *child) ask(ctx context.Context, cfg Config, e encoded, q request) (Answer, error) {
-	limited, cancel := context.WithTimeoutCause(ctx, cfg.Wall, errTime)
-	defer cancel()
-	stop := context.AfterFunc(limited, func() { _ = c.cmd.Process.Kill() }) // its pipes end then
-	defer stop()
-	if c.known != e.n {
-		q.Profile = e.text
-	}
-	c.served++
-	err := write(c.in, q)
-	var ans Answer
-	if err == nil {
-		err = read(c.out, maxReply, &ans)
-	}
-	if cause := context.Cause(limited); err != nil && cause != nil {
-		return Answer{}, cause
-	}
-	c.known = e.n
-	return ans, err
-}
-
-// end ends the process, and says what it said last when it did not end well.
-func (c *child) end(why error) error {
-	_ = c.in.Close()
-	if why != nil {
-		_ = c.cmd.Process.Kill()
-	}
-	_ = c.out.Close()
-	err := c.cmd.Wait()
-	if why == nil || errors.Is(why, errTime) {
-		return nil
-	}
-	return &death{words: c.stderr.String(), err: err}
-}
-
-// death is a child that ended without an answer.
-type death struct {
-	words string
-	err   error
-}
-
-func (d *death) Error() string { return fmt.Sprintf("the child ended without an answer: %v", d.err) }
+func (r *Reader) Close() error { return r.pool.Close() }
 
 // died is the decision of a script whose child gave none.
 func died(err error) Answer {
-	var d *death
+	var d *lasting.Death
 	switch {
-	case errors.Is(err, errTime):
+	case errors.Is(err, lasting.ErrTime):
 		return deny(profiles.CodeShellEndless, "what the script would run is not known after the time that a decision may take")
-	case errors.As(err, &d) && confine.RanOut(d.words):
+	case errors.As(err, &d) && d.RanOut():
 		return deny(profiles.CodeShellSize, "to decide the script takes more memory than a decision may take")
 	}
 	return deny(profiles.CodeShellUnsettled, "the script could not be decided: "+err.Error())
@@ -290,18 +153,4 @@ func died(err error) Answer {
 
 func deny(code profiles.Code, reason string) Answer {
 	return Answer{Decision: profiles.Decision{Code: code, Reason: reason}}
-}
-
-// most keeps the first bytes of what is written to it.
-type most struct {
-	buf  *bytes.Buffer
-	left int
-}
-
-// Write never fails: a child must not die of what it says.
-func (m *most) Write(p []byte) (int, error) {
-	n := min(len(p), m.left)
-	m.left -= n
-	m.buf.Write(p[:n])
-	return len(p), nil
 }
