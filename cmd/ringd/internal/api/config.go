@@ -46,6 +46,12 @@ type Sessions interface {
 	DropSession(ctx context.Context, a daemon.Actor, owner, name string) error
 }
 
+// Lockdown closes and opens everything. The lock of the daemon implements it.
+type Lockdown interface {
+	Show(live int) wire.Lockdown
+	Set(ctx context.Context, by string, o wire.LockdownOrder) (wire.Lockdown, error)
+}
+
 // Meter counts requests; *metrics.Metrics does.
 type Meter interface {
 	Requested(route string, status int, took time.Duration, waits bool)
@@ -82,6 +88,7 @@ type Config struct {
 	Views    Views
 	Waiting  Waiting
 	Sessions Sessions
+	Lockdown Lockdown // nil: there are no lockdowns
 	Roles    Roles
 	// Approvers says who stands for an owner that a policy names:
 	// "group:leads@acme.example": ["uid:1001", "gid:500", "token:ann"]. An owner

@@ -8,6 +8,7 @@ import (
 
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/approvals"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/lockdown"
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/schema/wire"
@@ -81,11 +82,16 @@ func errorFor(err error) (status int, e wire.Error) {
 	}
 	var invalid *daemon.InvalidError
 	var word *approvals.InvalidError
+	var order *lockdown.InvalidError
 	switch {
 	case errors.As(err, &invalid):
 		return http.StatusBadRequest, wire.Error{Code: wire.CodeRequestInvalid, Message: invalid.Error()}
 	case errors.As(err, &word):
 		return http.StatusBadRequest, wire.Error{Code: wire.CodeRequestInvalid, Message: word.Error()}
+	case errors.As(err, &order):
+		return http.StatusBadRequest, wire.Error{Code: wire.CodeRequestInvalid, Message: order.Error()}
+	case errors.Is(err, lockdown.ErrNotLifted):
+		return http.StatusServiceUnavailable, wire.Error{Code: wire.CodeNotLifted, Message: err.Error()}
 	}
 	// Who won, and why a run is stuck, is told: neither text holds anything of the
 	// run.

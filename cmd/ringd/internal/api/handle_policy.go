@@ -133,7 +133,34 @@ func (s *Server) status(c *call) error {
 }
 
 func (s *Server) healthz(c *call) error {
-	return s.reply(c, http.StatusOK, wire.Health{Status: "ok"})
+	locked := s.cfg.Lockdown != nil && s.cfg.Lockdown.Show(0).State != wire.LockdownOpen
+	return s.reply(c, http.StatusOK, wire.Health{Status: "ok", Lockdown: locked})
+}
+
+func (s *Server) getLockdown(c *call) error {
+	if s.cfg.Lockdown == nil {
+		return noPath(c.r)
+	}
+	return s.reply(c, http.StatusOK, s.cfg.Lockdown.Show(s.cfg.Runs.Status(c.r.Context()).Runs.Live))
+}
+
+func (s *Server) setLockdown(c *call) error {
+	if s.cfg.Lockdown == nil {
+		return noPath(c.r)
+	}
+	raw, err := s.body(c)
+	if err != nil {
+		return err
+	}
+	var o wire.LockdownOrder
+	if err := decode(raw, &o); err != nil {
+		return err
+	}
+	now, err := s.cfg.Lockdown.Set(c.r.Context(), c.actor.Name, o)
+	if err != nil {
+		return err
+	}
+	return s.reply(c, http.StatusOK, now)
 }
 
 func (s *Server) readyz(c *call) error {

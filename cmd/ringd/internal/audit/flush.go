@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+
+	"github.com/ringd/ringd/cmd/ringd/internal/disk"
 )
 
 // writeLocked returns when everything placed so far is written. It releases mu
@@ -300,7 +302,7 @@ func (l *Log) headLocked(f file) error {
 	if _, err := l.f.WriteAt(append(line, '\n'), 0); err != nil {
 		return fmt.Errorf("write header of audit segment %d: %w", l.segment, err)
 	}
-	if err := errors.Join(l.f.Sync(), syncDir(l.cfg.Dir)); err != nil {
+	if err := errors.Join(l.f.Sync(), disk.Sync(l.cfg.Dir)); err != nil {
 		return fmt.Errorf("sync audit segment %d: %w", l.segment, err)
 	}
 	l.placed.last, l.placed.open, l.placed.off = hashLine(line), 0, int64(len(line))+1

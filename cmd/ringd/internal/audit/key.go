@@ -2,7 +2,6 @@ package audit
 
 import (
 	"crypto/ed25519"
-	"crypto/x509"
 	"encoding/hex"
 	"encoding/pem"
 	"errors"
@@ -10,8 +9,10 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"strings"
+
+	"github.com/ringd/ringd/cmd/ringd/internal/disk"
+	"github.com/ringd/ringd/cmd/ringd/internal/keypem"
 )
 
 // LoadKey reads the host's key from the PEM file at path (PKCS #8, mode 0600 or
@@ -32,17 +33,9 @@ func LoadKey(path string, random io.Reader) (ed25519.PrivateKey, error) {
 	if err != nil {
 		return nil, fmt.Errorf("host key: %w", err)
 	}
-	block, rest := pem.Decode(text)
-	if block == nil || block.Type != "PRIVATE KEY" || len(rest) > 0 {
-		return nil, fmt.Errorf("host key %s: not one PEM block PRIVATE KEY", path)
-	}
-	parsed, err := x509.ParsePKCS8PrivateKey(block.Bytes)
+	key, err := keypem.Private(text)
 	if err != nil {
-		return nil, fmt.Errorf("host key %s: not PKCS #8", path) // the cause could quote the key
-	}
-	key, ok := parsed.(ed25519.PrivateKey)
-	if !ok {
-		return nil, fmt.Errorf("host key %s: not Ed25519", path)
+		return nil, fmt.Errorf("host key %s: %w", path, err)
 	}
 	return key, nil
 }
@@ -50,42 +43,21 @@ func LoadKey(path string, random io.Reader) (ed25519.PrivateKey, error) {
 // makeKey writes a new key, whole or not at all: a crash leaves no half key
 // under the name.
 func makeKey(path string, random io.Reader) (ed25519.PrivateKey, error) {
-	seed := make([]byte, ed25519.SeedSize)
-	if _, err := io.ReadFull(random, seed); err != nil {
-		return nil, fmt.Errorf("make host key: %w", err)
-	}
-	key := ed25519.NewKeyFromSeed(seed)
-	private, err := x509.MarshalPKCS8PrivateKey(key)
+	made, err := keypem.Make(random)
 	if err != nil {
 		return nil, fmt.Errorf("make host key: %w", err)
 	}
-	public, err := x509.MarshalPKIXPublicKey(key.Public())
-	if err != nil {
-		return nil, fmt.Errorf("make host key: %w", err)
-	}
-	if err := writeKey(path+".pub", &pem.Block{Type: "PUBLIC KEY", Bytes: public}, 0o644); err != nil {
+	if err := writeKey(path+".pub", made.Public, 0o644); err != nil {
 		return nil, err
 	}
-	if err := writeKey(path, &pem.Block{Type: "PRIVATE KEY", Bytes: private}, 0o600); err != nil {
+	if err := writeKey(path, made.Private, 0o600); err != nil {
 		return nil, err
 	}
-	return key, nil
+	return made.Key, nil
 }
 
-func writeKey(path string, block *pem.Block, mode fs.FileMode) error {
-	tmp := path + ".new"
-	if err := os.Remove(tmp); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("write host key: %w", err)
-	}
-	f, err := os.OpenFile(tmp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
-	if err != nil {
-		return fmt.Errorf("write host key: %w", err)
-	}
-	err = errors.Join(pem.Encode(f, block), f.Sync(), f.Close())
-	if err == nil {
-		err = errors.Join(os.Rename(tmp, path), syncDir(filepath.Dir(path)))
-	}
-	if err != nil {
+func writeKey(path string, text []byte, mode fs.FileMode) error {
+	if err := disk.Replace(path, text, mode); err != nil {
 		return fmt.Errorf("write host key: %w", err)
 	}
 	return nil
@@ -95,14 +67,11 @@ func writeKey(path string, block *pem.Block, mode fs.FileMode) error {
 // Report.Key shows.
 func PublicKey(text []byte) (ed25519.PublicKey, error) {
 	if block, _ := pem.Decode(text); block != nil {
-		parsed, err := x509.ParsePKIXPublicKey(block.Bytes)
+		key, err := keypem.Public(text)
 		if err != nil {
 			return nil, fmt.Errorf("public key: %w", err)
 		}
-		if key, ok := parsed.(ed25519.PublicKey); ok {
-			return key, nil
-		}
-		return nil, errors.New("public key: not Ed25519")
+		return key, nil
 	}
 	key, err := hex.DecodeString(strings.TrimSpace(string(text)))
 	if err != nil || len(key) != ed25519.PublicKeySize {

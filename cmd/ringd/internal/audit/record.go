@@ -17,57 +17,66 @@ type Kind string
 
 // The kinds of record.
 const (
-	DaemonStarted   Kind = "daemon_started"
-	DaemonStopped   Kind = "daemon_stopped"
-	StoreRecovered  Kind = "store_recovered" // what a restart made of runs that were live
-	PushApplied     Kind = "push_applied"
-	PushRejected    Kind = "push_rejected"
-	GenerationHeld  Kind = "generation_held"  // a restart took up the last generation again
-	GenerationEnded Kind = "generation_ended" // the staleness limit passed: closed
-	ExecutorClosed  Kind = "executor_closed"
-	RequestRefused  Kind = "request_refused" // by role or quota
-	ActionDecided   Kind = "action_decided"  // POST /v1/decide: nothing ran
-	RunAsked        Kind = "run_asked"
-	RunRefused      Kind = "run_refused"
-	RunStarted      Kind = "run_started"
-	RunPaused       Kind = "run_paused"
-	RunResumed      Kind = "run_resumed"
-	RunCancelled    Kind = "run_cancelled" // someone asked for the end; run_ended follows
-	RunEnded        Kind = "run_ended"
-	ImportDecided   Kind = "import_decided" // an import that a program was refused, as its executor says; before run_ended
-	CallDecided     Kind = "call_decided"
-	CallOpened      Kind = "call_opened"
-	CallAnswered    Kind = "call_answered" // or approved, or denied
-	CallBegun       Kind = "call_begun"    // the act of an approved call, before it
-	GrantRevoked    Kind = "grant_revoked" // taken from one run
-	CallClosed      Kind = "call_closed"
-	CallApproved    Kind = "call_approved"    // a person allowed it; it takes effect when all approvals are there
-	CallDenied      Kind = "call_denied"      // a person denied it
-	ApprovalRefused Kind = "approval_refused" // a person's word that does not count
-	ResumeRefused   Kind = "resume_refused"   // a paused run could not go on; it stays where it is
-	RunExpired      Kind = "run_expired"      // it waited too long; run_ended follows
-	SessionDropped  Kind = "session_dropped"
-	GuestRefused    Kind = "guest_refused"    // what a guest tried and the kernel refused
-	ExecDecided     Kind = "exec_decided"     // a guest may start a program, may not, or people are asked; before it starts
-	FileDecided     Kind = "file_decided"     // the same, of a file that a script opens
-	VariableDecided Kind = "variable_decided" // the same, of a variable that changes what programs do
-	EgressDecided   Kind = "egress_decided"   // a target was refused, or allowed and not dialed yet
-	EgressClosed    Kind = "egress_closed"    // what became of a connection
-	EgressCounted   Kind = "egress_counted"   // refusals that have no records of their own
-	HostError       Kind = "host_error"       // what the guest only got an id for
-	LogCut          Kind = "log_cut"          // written by the log: a torn tail was cut
-	LogClosed       Kind = "log_closed"       // written by the log: the last record before it went closed
+	DaemonStarted  Kind = "daemon_started"
+	DaemonStopped  Kind = "daemon_stopped"
+	StoreRecovered Kind = "store_recovered" // what a restart made of runs that were live
+	PushApplied    Kind = "push_applied"
+	PushRejected   Kind = "push_rejected"
+	// PolicyRolledBack comes before the push_applied of a push that says so of itself.
+	PolicyRolledBack Kind = "policy_rolled_back"
+	GenerationHeld   Kind = "generation_held"   // a restart took up the last generation again
+	GenerationEnded  Kind = "generation_ended"  // the staleness limit passed: closed
+	ExceptionEnded   Kind = "exception_expired" // what it granted was taken out, as a generation of its own
+	ExecutorClosed   Kind = "executor_closed"
+	RequestRefused   Kind = "request_refused" // by role or quota
+	ActionDecided    Kind = "action_decided"  // POST /v1/decide: nothing ran
+	RunAsked         Kind = "run_asked"
+	RunRefused       Kind = "run_refused"
+	RunStarted       Kind = "run_started"
+	RunPaused        Kind = "run_paused"
+	RunResumed       Kind = "run_resumed"
+	RunCancelled     Kind = "run_cancelled" // someone asked for the end; run_ended follows
+	RunEnded         Kind = "run_ended"
+	ImportDecided    Kind = "import_decided" // an import that a program was refused, as its executor says; before run_ended
+	CallDecided      Kind = "call_decided"
+	CallOpened       Kind = "call_opened"
+	CallAnswered     Kind = "call_answered" // or approved, or denied
+	CallBegun        Kind = "call_begun"    // the act of an approved call, before it
+	GrantRevoked     Kind = "grant_revoked" // taken from one run
+	CallClosed       Kind = "call_closed"
+	CallApproved     Kind = "call_approved"    // a person allowed it; it takes effect when all approvals are there
+	CallDenied       Kind = "call_denied"      // a person denied it
+	ApprovalRefused  Kind = "approval_refused" // a person's word that does not count
+	ResumeRefused    Kind = "resume_refused"   // a paused run could not go on; it stays where it is
+	RunExpired       Kind = "run_expired"      // it waited too long; run_ended follows
+	SessionDropped   Kind = "session_dropped"
+	GuestRefused     Kind = "guest_refused"    // what a guest tried and the kernel refused
+	ExecDecided      Kind = "exec_decided"     // a guest may start a program, may not, or people are asked; before it starts
+	FileDecided      Kind = "file_decided"     // the same, of a file that a script opens
+	VariableDecided  Kind = "variable_decided" // the same, of a variable that changes what programs do
+	EgressDecided    Kind = "egress_decided"   // a target was refused, or allowed and not dialed yet
+	EgressClosed     Kind = "egress_closed"    // what became of a connection
+	EgressCounted    Kind = "egress_counted"   // refusals that have no records of their own
+	CanaryFailed     Kind = "canary_failed"    // a guest was not refused what a policy denies, or gave no answer: the policy is refused
+	LockdownBegun    Kind = "lockdown_begun"   // everything was closed, by whom and why
+	LockdownLifted   Kind = "lockdown_lifted"  // before anything opens
+	LockdownRefused  Kind = "lockdown_refused" // a signed order that is not obeyed, and why
+	AuditDecided     Kind = "audit_decided"    // mode audit: what would have been refused, and happened
+	ShadowDecided    Kind = "shadow_decided"   // a candidate would have decided otherwise; nothing came of it
+	HostError        Kind = "host_error"       // what the guest only got an id for
+	LogCut           Kind = "log_cut"          // written by the log: a torn tail was cut
+	LogClosed        Kind = "log_closed"       // written by the log: the last record before it went closed
 )
 
 // Known reports whether k is in the list.
 func (k Kind) Known() bool {
 	switch k {
-	case DaemonStarted, DaemonStopped, StoreRecovered, PushApplied, PushRejected,
-		GenerationHeld, GenerationEnded, ExecutorClosed, RequestRefused, ActionDecided,
+	case DaemonStarted, DaemonStopped, StoreRecovered, PushApplied, PushRejected, PolicyRolledBack,
+		GenerationHeld, GenerationEnded, ExceptionEnded, ExecutorClosed, RequestRefused, ActionDecided,
 		RunAsked, RunRefused, RunStarted, RunPaused, RunResumed, RunCancelled, RunEnded,
 		ImportDecided, CallDecided, CallOpened, CallAnswered, CallBegun, CallClosed, GrantRevoked, CallApproved, CallDenied,
 		ApprovalRefused, ResumeRefused, RunExpired, SessionDropped, GuestRefused, ExecDecided, FileDecided, VariableDecided,
-		EgressDecided, EgressClosed, EgressCounted, HostError,
+		EgressDecided, EgressClosed, EgressCounted, CanaryFailed, LockdownBegun, LockdownLifted, LockdownRefused, ShadowDecided, AuditDecided, HostError,
 		LogCut, LogClosed:
 		return true
 	default:
@@ -102,6 +111,8 @@ type Decision struct {
 	Code    profiles.Code    `json:"code"`
 	Reason  string           `json:"reason,omitempty"`
 	Rule    *profiles.Rule   `json:"rule,omitempty"`
+	// Exception is the exception that it stood by; "": none.
+	Exception string `json:"exception,omitempty"`
 }
 
 // Fault is a failure of the host. The guest is told ID and nothing else.
@@ -112,7 +123,7 @@ type Fault struct {
 
 // Decided takes from d what a record keeps.
 func Decided(d profiles.Decision) *Decision {
-	return &Decision{Verdict: d.Verdict, Code: d.Code, Reason: d.Reason, Rule: d.Rule}
+	return &Decision{Verdict: d.Verdict, Code: d.Code, Reason: d.Reason, Rule: d.Rule, Exception: d.Exception}
 }
 
 // Digest is what a record holds instead of args: "sha256:" and hex.

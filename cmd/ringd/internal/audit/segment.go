@@ -49,19 +49,6 @@ func segments(dir string) ([]int64, error) {
 	return out, nil
 }
 
-// syncDir makes the names in dir durable.
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	if err := d.Sync(); err != nil {
-		_ = d.Close()
-		return fmt.Errorf("sync %s: %w", dir, err)
-	}
-	return d.Close()
-}
-
 // ownDir makes dir when it is not there and refuses one that others can enter.
 func ownDir(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {

@@ -1,6 +1,6 @@
 // Package clients holds the verbs that ask a daemon over its socket or TCP, or work on
 // the state folder that one has left: status, runs, answer, cancel, approvals,
-// approve, deny, revoke, sessions.
+// approve, deny, revoke, sessions, lockdown.
 //
 // They decide nothing: what a caller may do is the daemon's to say, and in a
 // folder without a daemon the file system's.
@@ -40,6 +40,9 @@ type Config struct {
 	// Kept opens a state folder that no daemon uses; as is the owner that its user
 	// speaks for. Its errors are exits.
 	Kept func(ctx context.Context, dir, as string) (Desk, error)
+	// Order adds the flags of a signed order to lockdown, and returns what makes one when
+	// they ask for it; nil: there are none.
+	Order func(cmd *cobra.Command) func(ctx context.Context, o wire.LockdownOrder, asJSON bool) (bool, error)
 }
 
 type verbs struct{ Config }
@@ -49,7 +52,7 @@ func New(cfg Config) []*cobra.Command {
 	p := &verbs{cfg}
 	return []*cobra.Command{
 		newStatus(p), newRuns(p), newAnswer(p), newCancel(p),
-		newApprovals(p), newApprove(p), newDeny(p), newRevoke(p), newSessions(p),
+		newApprovals(p), newApprove(p), newDeny(p), newRevoke(p), newSessions(p), newLockdown(p),
 	}
 }
 

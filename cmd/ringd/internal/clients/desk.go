@@ -12,6 +12,7 @@ import (
 type Desk interface {
 	Waits
 	Keeps
+	Locks
 	// Refused turns an error of the others into an exit.
 	Refused(err error) error
 	Close() error
@@ -30,6 +31,12 @@ type Waits interface {
 type Keeps interface {
 	Sessions(ctx context.Context) (wire.SessionList, error)
 	DropSession(ctx context.Context, name string) error
+}
+
+// Locks closes everything, and opens it again.
+type Locks interface {
+	Lockdown(ctx context.Context) (wire.Lockdown, error)
+	SetLockdown(ctx context.Context, o wire.LockdownOrder) (wire.Lockdown, error)
 }
 
 // remote is a daemon.

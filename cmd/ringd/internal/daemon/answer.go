@@ -25,7 +25,7 @@ func (d *Daemon) AnswerRun(ctx context.Context, actor Actor, id string, answers 
 	if err := requests.Answers(answers); err != nil {
 		return wire.Run{}, err
 	}
-	if err := d.Writable(); err != nil {
+	if err := d.taken("answer"); err != nil {
 		return wire.Run{}, err
 	}
 	left := answers.Answers

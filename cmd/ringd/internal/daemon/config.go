@@ -9,14 +9,17 @@ import (
 
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/approvals"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/live"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/lockdown"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/metrics"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/outbox"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/pauses"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/policy"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/records"
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
+	"github.com/ringd/ringd/cmd/ringd/internal/trust"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/rings/interpreter"
+	"github.com/ringd/ringd/schema/wire"
 )
 
 // Ring is a position where policy is enforced; see policy.Ring.
@@ -98,7 +101,7 @@ type Quota struct {
 }
 
 // Config is what a daemon needs. New refuses one that lacks anything but
-// Metrics, Outbox, HasEngine and Point; durations and counts that are zero are the strictest.
+// Metrics, Outbox, HasEngine, Trust and Point; durations and counts that are zero are the strictest.
 type Config struct {
 	Version     string
 	Interpreter Starter
@@ -116,6 +119,8 @@ type Config struct {
 	// HasEngine says whether an executor can go on from snapshots of an engine;
 	// nil: the executor says so itself when it tries.
 	HasEngine func(executor, digest string) bool
+	// Shadow tells of a candidate policy; nil: none is looked for.
+	Shadow func() *wire.Shadow
 	// Forget is told of the state of a session that is kept no more: what lives of it
 	// ends. Nil: nothing does.
 	Forget func(executor string, snapshot []byte)
@@ -124,6 +129,7 @@ type Config struct {
 	// Point is told where a run stands on disk, for tests that end the process
 	// there. Nil: nobody.
 	Point    func(label string)
+	Trust    *trust.Gate       // verifies pushes; nil: they are sources
 	Recorder *records.Recorder // the same one that the interpreter ring writes to
 	Journal  *records.Journal  // the same one that the interpreter ring commits to
 	Group    *Group            // the same one that rings and executors start goroutines with
@@ -131,6 +137,9 @@ type Config struct {
 	Random   io.Reader // for the ids of runs
 	Logger   *slog.Logger
 	Metrics  *metrics.Metrics // nil: none
+
+	// Lock closes everything on an operator's word; nil: nobody can.
+	Lock *lockdown.Lock
 
 	// Environment is what the decisions of Decide know of the host.
 	Environment profiles.Environment

@@ -30,7 +30,7 @@ const (
 
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == verbCompile {
-		os.Exit(child.Main(os.Stdin, os.Stdout, os.Stderr))
+		os.Exit(child.Main(context.Background(), time.Now, os.Stdin, os.Stdout, os.Stderr))
 	}
 	os.Exit(m.Run())
 }

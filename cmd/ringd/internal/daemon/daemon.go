@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/audit"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/lockdown"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/policy"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/turns"
 )
@@ -57,8 +58,10 @@ func New(ctx context.Context, cfg Config) (*Daemon, error) {
 	d.policy = policy.New(policy.Config{
 		Rings: cfg.Rings, Compiler: cfg.Compiler, Generations: cfg.Generations, Recorder: cfg.Recorder, Clock: cfg.Clock,
 		Logger: cfg.Logger, Metrics: cfg.Metrics, Environment: cfg.Environment, Staleness: cfg.Staleness,
-		Stop: d.stopAll, Turn: d.look,
+		Stop: d.stopAll, Turn: d.look, Lock: cfg.Lock, Trust: cfg.Trust,
 	})
+	lasting := context.WithoutCancel(ctx)
+	cfg.Lock.Attach(lockdown.Parts{Close: func() { d.policy.Close(lasting) }, Idle: d.idle, Open: d.policy.Reopen})
 	start := audit.Record{Kind: audit.DaemonStarted, Actor: self, Detail: map[string]string{"version": cfg.Version}}
 	if _, err := cfg.Recorder.Append(ctx, start, audit.Synced); err != nil {
 		return nil, err
@@ -70,7 +73,7 @@ func New(ctx context.Context, cfg Config) (*Daemon, error) {
 		return nil, err
 	}
 	cfg.Keeper.Grants(d.SessionLimits)
-	watching, quit := context.WithCancel(context.WithoutCancel(ctx))
+	watching, quit := context.WithCancel(lasting)
 	d.quit = quit
 	go func() {
 		defer close(d.over)
@@ -118,18 +121,26 @@ func (d *Daemon) recover(ctx context.Context) error {
 // error is that of ctx when runs had to be cancelled.
 func (d *Daemon) Drain(ctx context.Context) error {
 	d.refuse()
+	if d.idle(ctx) == 0 {
+		return nil
+	}
+	d.cancelAll()
+	return ctx.Err()
+}
+
+// idle waits until no run lives, or ctx ends, and returns how many do.
+func (d *Daemon) idle(ctx context.Context) int {
 	for {
 		d.mu.Lock()
 		left, settled := len(d.live), d.settled
 		d.mu.Unlock()
 		if left == 0 {
-			return nil
+			return 0
 		}
 		select {
 		case <-settled:
 		case <-ctx.Done():
-			d.cancelAll()
-			return ctx.Err()
+			return left
 		}
 	}
 }

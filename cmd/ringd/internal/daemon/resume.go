@@ -95,7 +95,7 @@ func (d *Daemon) take() (waiting, *liveRun) {
 	g := d.policy.InForce()
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if g == nil || d.cfg.Still || d.draining || d.resuming >= maxResumes || d.cfg.Recorder.Err() != nil {
+	if g == nil || d.cfg.Still || d.draining || d.cfg.Lock.State() != nil || d.resuming >= maxResumes || d.cfg.Recorder.Err() != nil {
 		return waiting{}, nil
 	}
 	for i, w := range d.line {
@@ -157,6 +157,8 @@ func (d *Daemon) ResumeRun(ctx context.Context, actor Actor, id string) (wire.Ru
 	switch {
 	case d.draining:
 		err = ErrDraining
+	case d.cfg.Lock.State() != nil:
+		err = d.cfg.Lock.Denied("run:resume", "")
 	case d.live[id] != nil:
 		err = &store.ClaimedError{Run: id, Seq: row.Seq, By: self, At: d.live[id].created}
 	}

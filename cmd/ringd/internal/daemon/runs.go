@@ -101,6 +101,15 @@ func (d *Daemon) Writable() error {
 	return nil
 }
 
+// taken is nil while words about runs are taken: records can be written and no
+// lockdown holds.
+func (d *Daemon) taken(what string) error {
+	if locked := d.cfg.Lock.Denied(what, ""); locked != nil {
+		return locked
+	}
+	return d.Writable()
+}
+
 // newID returns an id that cannot be guessed.
 func (d *Daemon) newID() (string, error) {
 	var b [16]byte
@@ -116,6 +125,9 @@ func (d *Daemon) admit(r *liveRun) error {
 	defer d.mu.Unlock()
 	if d.draining {
 		return ErrDraining
+	}
+	if locked := d.cfg.Lock.Denied("executor:"+r.executor, ""); locked != nil {
+		return locked // whoever closes takes mu after it: it stops what has a place
 	}
 	if err := d.roomLocked(r.actor); err != nil {
 		return err

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/pauses"
+	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/schema/wire"
 )
 
@@ -27,6 +28,9 @@ func (d *Daemon) Status(ctx context.Context) wire.Status {
 	}
 	unwritable := d.Writable()
 	d.policy.Status(&out, unwritable, draining)
+	if d.cfg.Shadow != nil {
+		out.Shadow = d.cfg.Shadow()
+	}
 	if unwritable != nil {
 		out.Conditions = append(out.Conditions, wire.Condition{Code: wire.ConditionAuditUnavailable,
 			Message: unwritable.Error()})
@@ -39,3 +43,9 @@ func (d *Daemon) Status(ctx context.Context) wire.Status {
 	})
 	return out
 }
+
+// Enforced decides for an agent as the policy in force does; it denies when there is none.
+func (d *Daemon) Enforced(agent string) *profiles.Decider { return d.policy.Enforced(agent) }
+
+// Set is the set in force, which nobody changes; nil: none is.
+func (d *Daemon) Set() *profiles.Set { return d.policy.Set() }

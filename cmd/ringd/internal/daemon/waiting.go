@@ -36,7 +36,7 @@ func (d *Daemon) ListApprovals(ctx context.Context, actor Actor) (wire.Approvals
 // returns the run as it stands after it. Errors: those of approvals.Desk.Decide,
 // ErrUnavailable.
 func (d *Daemon) Approve(ctx context.Context, who Approver, run, call string, a wire.ApprovalAnswer) (wire.Run, error) {
-	if err := d.Writable(); err != nil {
+	if err := d.taken("approval"); err != nil {
 		return wire.Run{}, err
 	}
 	out, err := d.cfg.Desk.Decide(ctx, who, run, call, a)

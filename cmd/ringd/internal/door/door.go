@@ -21,6 +21,7 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/audit"
 	"github.com/ringd/ringd/cmd/ringd/internal/config"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/lockdown"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/metrics"
 )
 
@@ -35,6 +36,7 @@ type Config struct {
 	Env      config.Environment
 	UID      uint32 // the daemon's own
 	Daemon   *daemon.Daemon
+	Lockdown *lockdown.Lock
 	Recorder Recorder
 	Metrics  *metrics.Metrics
 	Now      func() time.Time
@@ -58,7 +60,7 @@ func New(cfg Config) (_ *Door, err error) {
 	r := cfg.File.Roles
 	d := &Door{}
 	d.server, err = api.New(api.Config{
-		Runs: cfg.Daemon, Views: cfg.Daemon, Waiting: cfg.Daemon, Sessions: cfg.Daemon,
+		Runs: cfg.Daemon, Views: cfg.Daemon, Waiting: cfg.Daemon, Sessions: cfg.Daemon, Lockdown: cfg.Lockdown,
 		Roles:     api.Roles{Harness: r.Harness, Approver: r.Approver, Operator: r.Operator, Viewer: r.Viewer},
 		Approvers: cfg.File.Approvers, UID: cfg.UID, Meter: cfg.Metrics, Now: cfg.Now, Logger: cfg.Logger,
 		Tokens: callers, Refused: cfg.refused,

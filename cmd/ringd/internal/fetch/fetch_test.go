@@ -272,6 +272,7 @@ func TestRefused(t *testing.T) {
 		{"a body of another kind", `{"url":"` + s.URL + `/api","method":"POST","body":{"a":1}}`, "TypeError: a body is a string or bytes"},
 		{"redirect", `{"url":"` + s.URL + `/api","redirect":"x"}`, "TypeError: redirect is"},
 		{"more than is known", `{"url":"` + s.URL + `/api","proxy":"x"}`, "TypeError: the request is not one that can be read"},
+		{"a name in other letters", `{"url":"` + s.URL + `/api","URL":"` + s.URL + `/other"}`, "TypeError: the request is not one that can be read"},
 		{"a list", `["` + s.URL + `/api"]`, "TypeError: the request is not one that can be read"},
 	}
 	for _, tt := range tests {

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/base64"
 	"encoding/json"
+	"fmt"
 	"net/http"
 	"strings"
 	"time"
@@ -42,7 +43,11 @@ func readRequest(args json.RawMessage) (*asking, error) {
 	var a asked
 	d := json.NewDecoder(bytes.NewReader(args))
 	d.DisallowUnknownFields()
-	if err := d.Decode(&a); err != nil {
+	err := d.Decode(&a)
+	if err == nil {
+		err = spelled(args)
+	}
+	if err != nil {
 		return nil, &interpreter.Failure{Name: nameType, Text: "the request is not one that can be read", Err: err}
 	}
 	q := &asking{url: a.URL, method: request.Method(a.Method), header: http.Header{}, redirect: a.Redirect}
@@ -72,6 +77,23 @@ func readRequest(args json.RawMessage) (*asking, error) {
 		return nil, wrong("a request with " + q.method + " has no body")
 	}
 	return q, nil
+}
+
+// spelled checks that the members of a request are written as they are read by whoever
+// decided about them: a decoder takes "URL" for "url".
+func spelled(args json.RawMessage) error {
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(args, &members); err != nil {
+		return err
+	}
+	for name := range members {
+		switch name {
+		case "url", "method", "headers", "body", "redirect", "timeout":
+		default:
+			return fmt.Errorf("there is no option of the name %q", name)
+		}
+	}
+	return nil
 }
 
 func (q *asking) setHeaders(all map[string]string) error {

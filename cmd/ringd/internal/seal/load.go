@@ -12,6 +12,8 @@ import (
 	"strings"
 
 	"golang.org/x/crypto/chacha20poly1305"
+
+	"github.com/ringd/ringd/cmd/ringd/internal/disk"
 )
 
 // maxFile bounds a key file: a key as text with some space around it.
@@ -138,29 +140,13 @@ func makeFile(path string, random io.Reader) (err error) {
 		return fmt.Errorf("read randomness: %w", err)
 	}
 	temp := path + ".new-" + hex.EncodeToString(name[:])
-	f, err := os.OpenFile(temp, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
-	if err != nil {
+	if err := disk.Create(temp, []byte(base64.StdEncoding.EncodeToString(secret[:])+"\n"), 0o600); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.Remove(temp)) }()
-	_, err = f.WriteString(base64.StdEncoding.EncodeToString(secret[:]) + "\n")
-	if err == nil {
-		err = f.Sync()
-	}
-	if err := errors.Join(err, f.Close()); err != nil {
-		return err
-	}
 	// A link fails when the name is taken, where a rename would replace a key.
 	if err := os.Link(temp, path); err != nil {
 		return err
 	}
-	return syncDir(filepath.Dir(path))
-}
-
-func syncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
+	return disk.Sync(filepath.Dir(path))
 }

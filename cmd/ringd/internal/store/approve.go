@@ -3,7 +3,6 @@ package store
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -235,27 +234,4 @@ func (s *Store) revoked(ctx context.Context, run string) ([]string, error) {
 		return err
 	}, `select capability from revoked where run = $1 order by capability`, run)
 	return out, err
-}
-
-// encodeFrom is how a row has the capacities: "" for none, else JSON.
-func encodeFrom(from []string) (string, error) {
-	if len(from) == 0 {
-		return "", nil
-	}
-	b, err := json.Marshal(from)
-	if err != nil {
-		return "", fmt.Errorf("write capacities: %w", err)
-	}
-	return string(b), checkSize("capacities", len(b), MaxReason)
-}
-
-func decodeFrom(text string) ([]string, error) {
-	if text == "" {
-		return nil, nil
-	}
-	var from []string
-	if err := json.Unmarshal([]byte(text), &from); err != nil || len(from) == 0 {
-		return nil, fmt.Errorf("%w: capacities %q", ErrFormat, text)
-	}
-	return from, nil
 }

@@ -16,12 +16,7 @@ func (s State) Final() bool {
 func (s State) Known() bool { return s.Final() || s.live() }
 
 func (s State) live() bool {
-	switch s {
-	case Asked, Started, CallOpen, Paused, Answered, Claimed, Executing:
-		return true
-	default:
-		return false
-	}
+	return s.running() || s == Asked || s == Paused || s == Answered || s == Claimed
 }
 
 // running reports whether a program is in a guest, and can call.
@@ -53,12 +48,7 @@ func (s State) May(next State) bool {
 
 // Known reports whether s is a state at all.
 func (s CallState) Known() bool {
-	switch s {
-	case CallPending, CallExecuting, CallClosed, CallUnknown:
-		return true
-	default:
-		return false
-	}
+	return s == CallPending || s == CallExecuting || s == CallClosed || s == CallUnknown
 }
 
 // May reports whether a call may go from s to next.
@@ -74,11 +64,4 @@ func (s CallState) May(next CallState) bool {
 }
 
 // Known reports whether a is one of those who may answer.
-func (a Answerer) Known() bool {
-	switch a {
-	case ByHost, ByApprover, ByHarness:
-		return true
-	default:
-		return false
-	}
-}
+func (a Answerer) Known() bool { return a == ByHost || a == ByApprover || a == ByHarness }

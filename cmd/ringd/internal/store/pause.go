@@ -159,11 +159,45 @@ func (t *tx) answered(ctx context.Context, r Run, now int64) (Run, error) {
 	return t.moveRun(ctx, r, Answered, Change{}, now)
 }
 
+// Reseal puts p.Sealed, under p.KeyID, in the place of the record of the same pause.
+// ErrNotFound, ErrState (the run has ended, or its pause is another), ErrTooLarge,
+// ErrClosed.
+func (s *Store) Reseal(ctx context.Context, p Pause) error {
+	err := s.withSealed(ctx, p.Sealed, func(file string) error {
+		return s.write(ctx, func(ctx context.Context, t *tx) error {
+			r, err := t.run(ctx, p.Run)
+			if err != nil {
+				return err
+			}
+			if r.State.Final() || r.Seq != p.Seq {
+				return fmt.Errorf("the run is %s at pause %d, not %d: %w", r.State, r.Seq, p.Seq, ErrState)
+			}
+			old, err := one[string](ctx, t, `select file from pause where run = $1`, p.Run)
+			if err != nil {
+				return err
+			}
+			t.letGo(ctx, old)
+			err = t.Exec(ctx, `update pause set size = $2, file = $3, key_id = $4 where run = $1`, p.Run, len(p.Sealed), file, p.KeyID)
+			if err != nil {
+				return err
+			}
+			return t.putSealed(ctx, sealedOf(p.Run), file, p.Sealed)
+		})
+	})
+	if err != nil {
+		return fmt.Errorf("seal pause %d of run %s again: %w", p.Seq, p.Run, err)
+	}
+	return nil
+}
+
 // Pause returns a run's last pause and the calls of its wave, in order, and
 // claims nothing. ErrNotFound: the run has none. ErrDamaged, with all but
 // Sealed.
 func (s *Store) Pause(ctx context.Context, run string) (Pause, []Call, error) {
 	p, calls, err := s.pause(ctx, run)
+	if errors.Is(err, ErrDamaged) { // its file went with Reseal, between row and file
+		p, calls, err = s.pause(ctx, run)
+	}
 	if err != nil {
 		return p, calls, fmt.Errorf("pause of run %s: %w", run, err)
 	}
@@ -237,7 +271,7 @@ func (s *Store) Claim(ctx context.Context, run string, seq int64, by string) (Pa
 	if err != nil {
 		return Pause{}, nil, fmt.Errorf("claim pause %d of run %s: %w", seq, run, err)
 	}
-	p, calls, err := s.pause(context.WithoutCancel(ctx), run)
+	p, calls, err := s.Pause(context.WithoutCancel(ctx), run)
 	if err != nil {
 		p.Run, p.Seq = run, seq
 		return p, calls, fmt.Errorf("read claimed pause %d of run %s: %w", seq, run, err)

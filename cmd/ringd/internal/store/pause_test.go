@@ -608,6 +608,43 @@ func TestSpend(t *testing.T) {
 	}
 }
 
+// TestReseal changes the record of the last pause, in a row and in a file, and of
+// nothing else. The file before goes.
+func TestReseal(t *testing.T) {
+	cfg := config(t)
+	s := mustOpen(t, cfg)
+	reach(t, s, "r1", store.Answered)
+	for _, body := range [][]byte{[]byte("again"), bytes.Repeat([]byte("big "), 1<<19), bytes.Repeat([]byte("more"), 1<<19), []byte("small")} {
+		if err := s.Reseal(t.Context(), store.Pause{Run: "r1", Seq: 1, Sealed: body, KeyID: "new"}); err != nil {
+			t.Fatal(err)
+		}
+		want := 0
+		if len(body) > 1<<20 {
+			want = 1
+		}
+		p, _, err := s.Pause(t.Context(), "r1")
+		if err != nil || !bytes.Equal(p.Sealed, body) || p.Size != int64(len(body)) || p.KeyID != "new" || len(files(t, cfg)) != want {
+			t.Errorf("%d bytes under %s in %v, %v", p.Size, p.KeyID, files(t, cfg), err)
+		}
+	}
+	for _, p := range []store.Pause{{Run: "r1", Seq: 2}, {Run: "r2", Seq: 1}} {
+		p.Sealed = []byte("x")
+		if err := s.Reseal(t.Context(), p); !errors.Is(err, store.ErrState) && !errors.Is(err, store.ErrNotFound) {
+			t.Errorf("pause %d of %s: %v", p.Seq, p.Run, err)
+		}
+	}
+	mustClaim(t, s, "r1", 1)
+	if _, err := s.Advance(t.Context(), "r1", store.Cancelled, store.Change{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Reseal(t.Context(), store.Pause{Run: "r1", Seq: 1, Sealed: []byte("x")}); !errors.Is(err, store.ErrState) {
+		t.Errorf("of a run that has ended: %v", err)
+	}
+	if n := rows(t, s, "sealed"); n != "0" {
+		t.Errorf("%s records are left", n)
+	}
+}
+
 func TestCountPaused(t *testing.T) {
 	s := mustOpen(t, config(t))
 	for i, state := range []store.State{store.Paused, store.Answered, store.Claimed, store.Executing, store.Started, store.Paused} {

@@ -35,7 +35,7 @@ func (s *Store) openFiles(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("open the folder of snapshots: %w", err)
 	}
-	return files.SyncDir(s.cfg.Dir)
+	return nil
 }
 
 // dropFiles removes files that no row names any more. One that cannot be removed

@@ -27,7 +27,9 @@ type Config struct {
 }
 
 // documented are the packages whose comments become descriptions.
-func documented() []string { return []string{"schema/wire", "profiles"} }
+func documented() []string {
+	return []string{"schema/wire", "profiles", "profiles/grants", "profiles/rule"}
+}
 
 type object = map[string]any
 
@@ -91,6 +93,9 @@ func (m *maker) comments(cfg Config) {
 func nameOf(t reflect.Type) string {
 	if t == reflect.TypeFor[profiles.Approval]() {
 		return "ApprovalGrant"
+	}
+	if t == reflect.TypeFor[profiles.GrantOfBridge]() {
+		return "GrantOfBridge"
 	}
 	return t.Name()
 }

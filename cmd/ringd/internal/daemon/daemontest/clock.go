@@ -82,3 +82,7 @@ func (c *Clock) waits(least, most time.Duration) {
 		<-asked
 	}
 }
+
+// Set moves the clock to a time, which may lie behind. Waiters hear of it as they do
+// of Advance; those whose moment is further away now wait longer.
+func (c *Clock) Set(to time.Time) { c.Advance(to.Sub(c.Now())) }

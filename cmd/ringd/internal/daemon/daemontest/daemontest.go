@@ -28,6 +28,7 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/pauses"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/records"
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
+	"github.com/ringd/ringd/cmd/ringd/internal/trust"
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/rings/interpreter"
@@ -45,6 +46,7 @@ type Config struct {
 	Compiler  daemon.Compiler        // nil: Stack.Compiler
 	Paused    pauses.Quota           // zero: 10000 of an actor, 20000 in all
 	Key       string                 // of pauses; "": one that is always the same
+	Trust     *trust.Gate            // see daemon.Config
 	Point     func(label string)     // see daemon.Config.Point
 	// HasEngine: see daemon.Config; nil: Stack.Executor.HasEngine.
 	HasEngine func(executor, digest string) bool
@@ -132,7 +134,7 @@ func Open(t testing.TB, cfg Config) (*Stack, error) {
 	}
 	journal := records.NewJournal(s.store, keyring)
 	faulty := &faultyStore{s.store, s.Faults}
-	s.Keeper, err = pauses.New(pauses.Config{Store: faulty, Sealer: keyring, Gate: journal, Now: s.Clock.Now,
+	s.Keeper, err = pauses.New(pauses.Config{Store: faulty, Notes: faulty, Sealer: keyring, Gate: journal, Now: s.Clock.Now,
 		Quota: cfg.Paused, Metrics: s.Metrics, Point: cfg.Point})
 	if err != nil {
 		return nil, err
@@ -161,7 +163,7 @@ func Open(t testing.TB, cfg Config) (*Stack, error) {
 		Compiler: cfg.Compiler, Runs: faulty, Generations: faulty, Pauses: faulty, Calls: faulty, Records: faulty, Sessions: faulty,
 		Keeper: s.Keeper, Desk: desk, HasEngine: cfg.HasEngine, Point: cfg.Point, Forget: s.Ring.Forget,
 		Recorder: recorder, Journal: journal, Group: group, Clock: s.Clock, Random: rand.Reader, Logger: logger,
-		Metrics: s.Metrics, Staleness: cfg.Staleness, Quota: cfg.Quota,
+		Metrics: s.Metrics, Staleness: cfg.Staleness, Quota: cfg.Quota, Trust: cfg.Trust,
 	})
 	if err != nil {
 		return nil, errors.Join(err, s.log.Close(), s.store.Close())

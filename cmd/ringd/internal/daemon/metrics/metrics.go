@@ -27,6 +27,7 @@ type Metrics struct {
 	pushes     *prometheus.CounterVec
 	generation prometheus.Gauge
 	closed     prometheus.Gauge
+	lockdown   prometheus.Gauge
 	calls      *prometheus.CounterVec
 	callTime   prometheus.Histogram
 	faults     *prometheus.CounterVec
@@ -75,6 +76,7 @@ func New() *Metrics {
 	m.pushes = counter("pushes_total", "Pushes, by result.", "result")
 	m.generation = gauge("generation", "The generation in force; 0: none.")
 	m.closed = gauge("closed", "1 while everything is refused.")
+	m.lockdown = gauge("lockdown", "1 while a lockdown holds.")
 	m.calls = counter("calls_total", "Bridge calls that ended, by state.", "state")
 	m.callTime = histogram("call_seconds", "From the decision to the end of a bridge call.", 0.00001)
 	m.faults = counter("faults_total", "Failed writes, by place.", "place")
@@ -175,6 +177,17 @@ func (m *Metrics) InForce(generation int64) {
 
 // maxOpen bounds the calls whose time is taken.
 const maxOpen = 1 << 14
+
+// Locked shows whether a lockdown holds.
+func (m *Metrics) Locked(is bool) {
+	if m == nil {
+		return
+	}
+	m.lockdown.Set(0)
+	if is {
+		m.lockdown.Set(1)
+	}
+}
 
 // CallOpened begins to take the time of a bridge call.
 func (m *Metrics) CallOpened(run, call string) {

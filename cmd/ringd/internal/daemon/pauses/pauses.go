@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 	"sync/atomic"
 	"time"
 
@@ -54,6 +55,7 @@ type Quota struct {
 // Config is what a keeper needs; all but Metrics, Age and Point is required.
 type Config struct {
 	Store   Store
+	Notes   Notes
 	Sealer  Sealer
 	Gate    Gate
 	Now     func() time.Time
@@ -75,8 +77,9 @@ var ErrQuota = errors.New("too many paused runs")
 
 // Keeper keeps pauses and sessions. It is safe for concurrent use.
 type Keeper struct {
-	cfg    Config
-	grants atomic.Pointer[func(agent string) (SessionLimits, string)]
+	cfg       Config
+	resealing sync.Mutex // held over reading a record, changing it and writing it back
+	grants    atomic.Pointer[func(agent string) (SessionLimits, string)]
 }
 
 // Grants tells the keeper what the policy in force grants an agent, and its
@@ -93,8 +96,8 @@ func (k *Keeper) sessions(agent string) (SessionLimits, string) {
 
 // New checks cfg.
 func New(cfg Config) (*Keeper, error) {
-	if cfg.Store == nil || cfg.Sealer == nil || cfg.Gate == nil || cfg.Now == nil {
-		return nil, errors.New("pauses.Config: Store, Sealer, Gate and Now are required")
+	if cfg.Store == nil || cfg.Notes == nil || cfg.Sealer == nil || cfg.Gate == nil || cfg.Now == nil {
+		return nil, errors.New("pauses.Config: Store, Notes, Sealer, Gate and Now are required")
 	}
 	if cfg.Point == nil {
 		cfg.Point = func(string) {}
@@ -157,10 +160,30 @@ func binding(run string, seq int64, agent, actor, revision, engine string) seal.
 }
 
 // Open opens the record of a pause that belongs to row. What the record says
-// inside must be what the store says beside it; what was taken from the run since is
-// added. Errors are those of seal, of
+// inside must be what the store says beside it; what was taken from the run since, and
+// what its subagents touched, is added. Errors are those of seal, of
 // decoding, and *seal.IntegrityError for a record that names another run.
 func (k *Keeper) Open(p store.Pause, row store.Run) (interpreter.Pause, error) {
+	out, err := k.record(p, row)
+	if err != nil {
+		return interpreter.Pause{}, err
+	}
+	k.cfg.Point("unsealed")
+	for _, note := range p.Revoked { // since it was sealed
+		power, err := noted(&out, note)
+		if err != nil {
+			return interpreter.Pause{}, fmt.Errorf("open pause %d of run %s: %w", row.Seq, row.ID, err)
+		}
+		if !power && !slices.Contains(out.Revoked, note) {
+			out.Revoked = append(slices.Clip(out.Revoked), note)
+		}
+	}
+	out.Spawned = max(out.Spawned, p.Spawned)
+	return out, nil
+}
+
+// record is what was sealed, once it is certain whose it is.
+func (k *Keeper) record(p store.Pause, row store.Run) (interpreter.Pause, error) {
 	plain, err := k.cfg.Sealer.Open(binding(row.ID, row.Seq, row.Agent, row.Actor, p.Revision, p.Engine), p.Sealed)
 	if err != nil {
 		return interpreter.Pause{}, fmt.Errorf("open pause %d of run %s: %w", row.Seq, row.ID, err)
@@ -180,12 +203,5 @@ func (k *Keeper) Open(p store.Pause, row store.Run) (interpreter.Pause, error) {
 			return interpreter.Pause{}, fmt.Errorf("open pause %d of run %s: %w", row.Seq, row.ID, &seal.IntegrityError{Field: f.name})
 		}
 	}
-	k.cfg.Point("unsealed")
-	for _, grant := range p.Revoked { // since it was sealed
-		if !slices.Contains(out.Revoked, grant) {
-			out.Revoked = append(slices.Clip(out.Revoked), grant)
-		}
-	}
-	out.Spawned = max(out.Spawned, p.Spawned)
 	return out, nil
 }

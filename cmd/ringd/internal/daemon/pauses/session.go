@@ -29,12 +29,13 @@ var ErrSession = errors.New("not a session of this run")
 type sessionHead struct {
 	Name, Agent, Actor, Executor, Engine, Run string
 	At                                        time.Time
+	Touched                                   *interpreter.Touched `json:",omitempty"`
 }
 
 // encodeSession writes s: the format's name, the length of the head, the head as
 // JSON, and the snapshot.
 func encodeSession(s interpreter.SessionState) ([]byte, error) {
-	head, err := json.Marshal(sessionHead{s.Name, s.Agent, s.Actor, s.Executor, s.Engine, s.Run, s.At})
+	head, err := json.Marshal(sessionHead{s.Name, s.Agent, s.Actor, s.Executor, s.Engine, s.Run, s.At, s.Touched})
 	if err != nil {
 		return nil, fmt.Errorf("encode session: %w", err)
 	}
@@ -72,7 +73,7 @@ func decodeSession(b []byte) (interpreter.SessionState, error) {
 		return bad("it is not whole")
 	}
 	return interpreter.SessionState{Name: h.Name, Agent: h.Agent, Actor: h.Actor, Executor: h.Executor,
-		Engine: h.Engine, Run: h.Run, At: h.At, Snapshot: snapshot}, nil
+		Engine: h.Engine, Run: h.Run, At: h.At, Touched: h.Touched, Snapshot: snapshot}, nil
 }
 
 func sessionBinding(s store.Session) seal.Binding {

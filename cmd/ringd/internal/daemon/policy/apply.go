@@ -11,9 +11,12 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/audit"
 	"github.com/ringd/ringd/cmd/ringd/internal/child"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/records"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/show"
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
 	"github.com/ringd/ringd/cmd/ringd/internal/syncer"
+	"github.com/ringd/ringd/cmd/ringd/internal/trust"
 	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/profiles/expiry"
 	"github.com/ringd/ringd/schema"
 	"github.com/ringd/ringd/schema/wire"
 )
@@ -38,12 +41,27 @@ func (d *Holder) ApplyPush(ctx context.Context, p Push) error {
 	if d.newest.Load() != ticket {
 		return ErrSuperseded
 	}
+	return d.apply(ctx, p)
+}
+
+// apply is ApplyPush with applying held.
+func (d *Holder) apply(ctx context.Context, p Push) error {
 	// What an executor's rejection closed opens with a commit, of the same set too.
 	closed := len(d.closedExecutors()) > 0
+	signed, err := d.verify(ctx, p)
+	if err != nil {
+		return d.refuse(ctx, p.Digest, err)
+	}
 	if g := d.inForce.Load(); g != nil && p.Digest != "" && g.digest == p.Digest && !closed {
 		return d.confirm(ctx, g, p.Digest, nil)
 	}
-	set, findings, err := d.cfg.Compiler.Compile(ctx, p)
+	var set *profiles.Set
+	var findings schema.Diagnostics
+	if signed != nil {
+		set = signed.Policy
+	} else {
+		set, findings, err = d.cfg.Compiler.Compile(ctx, p)
+	}
 	switch {
 	case ctx.Err() != nil:
 		return ctx.Err()
@@ -54,10 +72,17 @@ func (d *Holder) ApplyPush(ctx context.Context, p Push) error {
 	case findings.Refused() || set == nil:
 		return d.reject(ctx, p.Digest, "the policy does not compile", findings)
 	}
-	if g := d.inForce.Load(); g != nil && g.Revision == set.Revision && !closed {
+	if ended(findings) {
+		return d.endedPush(ctx, p, set, findings)
+	}
+	if g := d.inForce.Load(); g != nil && g.source == set.Revision && g.sameSigned(signed) && !closed {
 		return d.confirm(ctx, g, p.Digest, findings)
 	}
-	return d.activate(ctx, p, set, findings)
+	next := coming{p, signed, set, findings}
+	if d.cfg.Lock.State() != nil {
+		return d.await(next)
+	}
+	return d.activate(ctx, next)
 }
 
 // busy reports whether the compiler ended for a reason that lies in the host
@@ -76,6 +101,19 @@ func (d *Holder) RejectPush(ctx context.Context, digest string, findings schema.
 	}
 	defer d.release()
 	return d.reject(ctx, digest, why, findings)
+}
+
+// unread takes note of a folder whose content is no push.
+func (d *Holder) unread(ctx context.Context, cause error) error {
+	if d.cfg.Trust == nil {
+		return d.RejectPush(ctx, "", nil, cause.Error())
+	}
+	d.newest.Add(1)
+	if err := d.acquire(ctx); err != nil {
+		return err
+	}
+	defer d.release()
+	return d.refuse(ctx, "", refusalOf(cause))
 }
 
 // SyncLost takes note that the place pushes come from is gone. The generation
@@ -111,8 +149,18 @@ func (d *Holder) acquire(ctx context.Context) error {
 
 func (d *Holder) release() { <-d.applying }
 
-// activate prepares set on every ring and commits it. applying is held.
-func (d *Holder) activate(ctx context.Context, p Push, set *profiles.Set, findings schema.Diagnostics) error {
+// activate prepares a set on every ring and commits it, once no guardrail refuses it.
+// applying is held.
+func (d *Holder) activate(ctx context.Context, c coming) error {
+	p := c.Push
+	set, err := expiry.At(c.set, d.cfg.Clock.Now()) // a signed one may be older than its exceptions
+	if err != nil {
+		return d.reject(ctx, p.Digest, err.Error(), c.findings)
+	}
+	findings, err := d.guarded(ctx, c, set)
+	if err != nil {
+		return err
+	}
 	d.mu.Lock()
 	number := d.lastNumber + 1
 	d.mu.Unlock()
@@ -128,21 +176,29 @@ func (d *Holder) activate(ctx context.Context, p Push, set *profiles.Set, findin
 	if err != nil {
 		return d.reject(ctx, p.Digest, err.Error(), findings)
 	}
+	if c.signed != nil {
+		raw = c.signed.Raw // whose signatures a restart verifies again
+	}
 	now := d.cfg.Clock.Now()
-	rec := audit.Record{Kind: audit.PushApplied, Actor: self, Generation: number, Revision: set.Revision, Digest: p.Digest}
+	rec := audit.Record{Kind: audit.PushApplied, Actor: self, Generation: number, Revision: set.Revision, Digest: p.Digest, Detail: detailOf(c.signed)}
 	if _, err := d.cfg.Recorder.Append(ctx, rec, audit.Synced); err != nil {
 		return d.notKept(ctx, p, err)
 	}
+	if err := d.accept(ctx, c.signed, number, now); err != nil {
+		return d.notKept(ctx, p, err)
+	}
 	err = d.cfg.Generations.PutGeneration(ctx, store.Generation{
-		Number: number, Revision: set.Revision, Set: raw, Activated: now, Fresh: now})
+		Number: number, Revision: keptRevision(c.signed, c.set, set), Set: raw, Activated: now, Fresh: now})
 	if err != nil {
 		d.cfg.Metrics.Fault("store")
 		return d.notKept(ctx, p, fmt.Errorf("%w: keep generation %d: %w", records.ErrUnavailable, number, err))
 	}
 	d.well()
-	d.commit(d.generation(number, now, p.Digest, set), commits)
+	g := d.generation(number, now, p.Digest, set, c.signed)
+	g.source = c.set.Revision
+	d.commit(g, commits)
 	d.pushed(wire.Push{Digest: p.Digest, Revision: set.Revision, Result: wire.PushApplied, At: now,
-		Findings: findingsOf(findings)})
+		Findings: show.Findings(findings)})
 	d.cfg.Logger.Info("push applied", "generation", number, "revision", set.Revision)
 	return nil
 }
@@ -164,10 +220,18 @@ func (d *Holder) prepare(ctx context.Context, set *profiles.Set) ([]func(), erro
 // cannot fail. No run is bound while it swaps.
 func (d *Holder) commit(g *Generation, commits []func()) {
 	d.binding.Lock()
-	for _, c := range commits {
-		c()
+	d.swap.Lock()
+	if d.cfg.Lock.State() == nil { // else the rings stay closed, and get it when the lockdown is lifted
+		for _, c := range commits {
+			c()
+		}
 	}
+	d.swap.Unlock()
 	d.inForce.Store(g)
+	select {
+	case d.wake <- struct{}{}: // other exceptions end at other times
+	default:
+	}
 	d.mu.Lock()
 	if g != nil {
 		d.lastNumber = g.Number
@@ -179,6 +243,7 @@ func (d *Holder) commit(g *Generation, commits []func()) {
 	d.mu.Unlock()
 	d.binding.Unlock()
 	close(turned)
+	d.poke() // it may expire
 	d.cfg.Turn()
 	if g == nil {
 		d.cfg.Metrics.InForce(0)
@@ -231,12 +296,17 @@ func (d *Holder) notKept(ctx context.Context, p Push, cause error) error {
 // reject refuses a push. applying is held. The same push refused again for the
 // same reason is not recorded again: the source is read every few seconds.
 func (d *Holder) reject(ctx context.Context, digest, why string, findings schema.Diagnostics) error {
+	return d.rejectAs(ctx, "", digest, why, findings)
+}
+
+// rejectAs is reject with the code of a push that was not verified.
+func (d *Holder) rejectAs(ctx context.Context, code trust.Code, digest, why string, findings schema.Diagnostics) error {
 	now := d.cfg.Clock.Now()
 	d.mu.Lock()
 	last := d.lastPush
 	again := last != nil && last.Result == wire.PushRejected && last.Digest == digest && last.Message == why
 	d.mu.Unlock()
-	d.pushed(wire.Push{Digest: digest, Result: wire.PushRejected, At: now, Message: why, Findings: findingsOf(findings)})
+	d.pushed(wire.Push{Digest: digest, Result: wire.PushRejected, Code: string(code), At: now, Message: why, Findings: show.Findings(findings)})
 	d.troubled(wire.Condition{Code: wire.ConditionPushRejected, Message: why, Since: now}, now)
 	refused := fmt.Errorf("%w: %s", ErrRejected, why)
 	var err error
@@ -245,6 +315,9 @@ func (d *Holder) reject(ctx context.Context, digest, why string, findings schema
 		rec := d.Record(audit.PushRejected)
 		rec.Digest = digest
 		rec.Detail = map[string]string{"reason": why, "findings": fmt.Sprint(len(findings))}
+		if code != "" {
+			rec.Detail["code"] = string(code)
+		}
 		if len(findings) > 0 {
 			rec.Detail["first"] = findings[0].Pos.String() + ": " + findings[0].Code
 		}
@@ -264,7 +337,7 @@ func (d *Holder) confirm(ctx context.Context, g *Generation, digest string, find
 	d.mu.Lock()
 	last := d.lastPush
 	d.mu.Unlock()
-	push := wire.Push{Digest: digest, Revision: g.Revision, Result: wire.PushUnchanged, At: now, Findings: findingsOf(findings)}
+	push := wire.Push{Digest: digest, Revision: g.Revision, Result: wire.PushUnchanged, At: now, Findings: show.Findings(findings)}
 	if findings == nil && last != nil && last.Digest == digest {
 		push.Findings = last.Findings
 	}
@@ -298,6 +371,11 @@ func (d *Holder) troubled(c wire.Condition, since time.Time) {
 	}
 	d.trouble[c.Code] = c
 	d.mu.Unlock()
+	d.poke()
+}
+
+// poke makes the watch loop look.
+func (d *Holder) poke() {
 	select {
 	case d.wake <- struct{}{}:
 	default:
@@ -326,17 +404,4 @@ func (d *Holder) closedExecutors() map[string]wire.Condition {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return maps.Clone(d.closedBy)
-}
-
-func findingsOf(ds schema.Diagnostics) []wire.Diagnostic {
-	out := make([]wire.Diagnostic, 0, len(ds))
-	for _, x := range ds {
-		severity := "error"
-		if x.Severity == schema.Warning {
-			severity = "warning"
-		}
-		out = append(out, wire.Diagnostic{File: x.Pos.File, Line: x.Pos.Line, Column: x.Pos.Column,
-			Code: x.Code, Message: x.Msg, Hint: x.Hint, Severity: severity})
-	}
-	return out
 }

@@ -41,6 +41,9 @@ func (d *Holder) Decide(ctx context.Context, actor, agent string, actions []json
 		} else {
 			out[i], kind = decider.Decide(action), kindOf(action)
 		}
+		if locked := d.cfg.Lock.Denied(kind, ""); locked != nil {
+			out[i] = locked.Decision
+		}
 		rec := audit.Record{Kind: audit.ActionDecided, Actor: actor, Agent: agent, Capability: kind,
 			Digest: audit.Digest(raw), Decision: audit.Decided(out[i])}
 		if g != nil {
@@ -91,6 +94,9 @@ func kindOf(a profiles.Action) string {
 // Profile returns what an agent may do in an executor under the generation in
 // force. ErrNotFound: no generation, agent or grant of that executor.
 func (d *Holder) Profile(agent, executor string) (wire.Profile, error) {
+	if locked := d.cfg.Lock.Denied("profile", ""); locked != nil {
+		return wire.Profile{}, locked
+	}
 	g := d.inForce.Load()
 	if g == nil {
 		return wire.Profile{}, fmt.Errorf("agent %s: no policy is in force: %w", agent, ErrNotFound)
@@ -139,7 +145,7 @@ func (d *Holder) Turned(ctx context.Context, from string, wait time.Duration) (s
 		turned := d.turned
 		d.mu.Unlock()
 		now := ""
-		if g := d.inForce.Load(); g != nil {
+		if g := d.inForce.Load(); g != nil && d.cfg.Lock.State() == nil {
 			now = g.Revision
 		}
 		if now != from || wait <= 0 {
@@ -154,3 +160,6 @@ func (d *Holder) Turned(ctx context.Context, from string, wait time.Duration) (s
 		}
 	}
 }
+
+// Enforced decides for an agent as the policy in force does; it denies when there is none.
+func (d *Holder) Enforced(agent string) *profiles.Decider { return d.decider(d.inForce.Load(), agent) }

@@ -13,6 +13,8 @@ var (
 	errCompiler = errors.New("the compiler could not be run")
 	// errPrepare: a ring could not prepare the set; it may be able to later.
 	errPrepare = errors.New("the set could not be prepared")
+	// errLater: the push may be taken at another time.
+	errLater = errors.New("the push may be taken later")
 	// ErrRejected: the push was refused; Status has the findings.
 	ErrRejected = errors.New("the push was refused")
 )

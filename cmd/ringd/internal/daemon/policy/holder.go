@@ -19,9 +19,11 @@ import (
 	"time"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/audit"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/lockdown"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/metrics"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/records"
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
+	"github.com/ringd/ringd/cmd/ringd/internal/trust"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/schema"
 	"github.com/ringd/ringd/schema/wire"
@@ -59,7 +61,7 @@ type Clock interface {
 	After(d time.Duration) <-chan time.Time
 }
 
-// Config is what a holder needs; all but Metrics and Environment is required.
+// Config is what a holder needs; all but Metrics, Environment and Trust is required.
 type Config struct {
 	Rings       []Ring // in the order of commits
 	Compiler    Compiler
@@ -70,8 +72,10 @@ type Config struct {
 	Metrics     *metrics.Metrics
 	Environment profiles.Environment  // what the decisions of Decide know of the host
 	Staleness   time.Duration         // how long a generation stays when its source is not good
+	Trust       *trust.Gate           // verifies pushes; nil: they are sources, and are compiled
 	Stop        func(executor string) // ends the live runs of an executor; "" is all
 	Turn        func()                // told of every commit, after it
+	Lock        *lockdown.Lock        // nil: there are no lockdowns
 }
 
 // self is the actor of what the daemon does by itself.
@@ -82,8 +86,10 @@ type Generation struct {
 	Number    int64
 	Revision  string
 	digest    string // of the push it came from; "" after a restart
+	source    string // the revision as it was compiled, before ended exceptions were taken out
 	Set       *profiles.Set
 	Activated time.Time
+	Signed    *trust.Push                  // without its set; nil: it was not signed
 	deciders  map[string]*profiles.Decider // by agent
 }
 
@@ -96,6 +102,7 @@ type Holder struct {
 	// writing while commits swap pointers, so that no run sees a mixture.
 	binding sync.RWMutex
 	inForce atomic.Pointer[Generation] // nil: everything is denied
+	swap    sync.Mutex                 // held over the commits of rings, which wait for nothing
 
 	applying chan struct{} // holds one token: one push, or one closing, at a time
 	newest   atomic.Int64  // the ticket of the last push that came
@@ -106,6 +113,7 @@ type Holder struct {
 	troubledAt time.Time                 // since when the source has not been good
 	stale      *wire.Condition           // the generation was closed
 	lastPush   *wire.Push
+	waiting    *Push         // came during a lockdown
 	lastNumber int64         // of the newest generation ever
 	turned     chan struct{} // closed and replaced when the generation changes
 
@@ -122,6 +130,14 @@ func New(cfg Config) *Holder {
 
 // InForce is the generation in force; nil: everything is denied.
 func (d *Holder) InForce() *Generation { return d.inForce.Load() }
+
+// Set is the set in force, which nobody changes; nil: none is.
+func (d *Holder) Set() *profiles.Set {
+	if g := d.inForce.Load(); g != nil {
+		return g.Set
+	}
+	return nil
+}
 
 // Bind returns the generation in force and keeps it there until release.
 func (d *Holder) Bind() (g *Generation, release func()) {
@@ -156,9 +172,17 @@ func (d *Holder) Hold(ctx context.Context) error {
 			Message: "the last generation is older than the staleness limit; a good push brings a new one"}
 		return nil
 	}
-	set, err := profiles.DecodeSet(g.Set)
+	set, signed, err := d.kept(ctx, g, now)
 	if err != nil || set.Revision != g.Revision {
-		d.cfg.Logger.Warn("last generation does not verify: nothing is in force", "generation", g.Number, "error", err)
+		return d.notHeld(ctx, g, err)
+	}
+	source, was := set.Revision, set
+	if g, set, err = d.heldWithout(ctx, g, set, signed, now); err != nil {
+		return err
+	}
+	d.lastNumber = g.Number
+	if findings, err := d.check(ctx, set, was); err != nil || findings.Refused() {
+		d.cfg.Logger.Warn("last generation is refused by a guardrail: nothing is in force", "generation", g.Number, "error", err, "findings", len(findings))
 		return nil
 	}
 	commits, err := d.prepare(ctx, set)
@@ -172,12 +196,14 @@ func (d *Holder) Hold(ctx context.Context) error {
 	}
 	d.troubled(wire.Condition{Code: wire.ConditionHeld, Since: g.Fresh,
 		Message: "taken up again after a restart; the push has not been seen since"}, g.Fresh)
-	d.commit(d.generation(g.Number, g.Activated, "", set), commits)
+	next := d.generation(g.Number, g.Activated, "", set, signed)
+	next.source = source
+	d.commit(next, commits)
 	return nil
 }
 
-func (d *Holder) generation(number int64, at time.Time, digest string, set *profiles.Set) *Generation {
-	g := &Generation{Number: number, Revision: set.Revision, digest: digest, Set: set, Activated: at,
+func (d *Holder) generation(number int64, at time.Time, digest string, set *profiles.Set, signed *trust.Push) *Generation {
+	g := &Generation{Number: number, Revision: set.Revision, source: set.Revision, digest: digest, Set: set, Activated: at, Signed: signedOf(signed),
 		deciders: make(map[string]*profiles.Decider, len(set.Agents))}
 	for name := range set.Agents {
 		g.deciders[name] = set.Decider(name, d.cfg.Environment)
@@ -197,15 +223,21 @@ func (d *Holder) Open(g *Generation, executor string) error {
 		}
 		return &profiles.Denial{Capability: "executor:" + executor, Decision: dec}
 	}
+	if locked := d.cfg.Lock.Denied("executor:"+executor, ""); locked != nil {
+		return locked
+	}
 	switch {
 	case g == nil && d.stale != nil:
 		return deny(profiles.CodeClosed, d.stale.Message)
 	case g == nil:
 		return deny(profiles.CodeNoPolicy, "no valid policy is in force")
 	}
+	if err := d.expired(g); err != nil {
+		return deny(profiles.CodeClosed, err.Error())
+	}
 	for _, name := range []string{executor, ""} {
 		if c, ok := d.closedBy[name]; ok {
-			return deny(profiles.CodeClosed, "the executor is closed: it rejected the last push: "+c.Message)
+			return deny(profiles.CodeClosed, "the executor is closed: "+c.Message)
 		}
 	}
 	return nil

@@ -29,7 +29,7 @@ func (s *sink) Apply(ctx context.Context, p Push) error {
 	s.last = p
 	s.mu.Unlock()
 	err := s.holder.ApplyPush(ctx, p)
-	for _, again := range []error{records.ErrUnavailable, errCompiler, errPrepare} {
+	for _, again := range []error{records.ErrUnavailable, errCompiler, errPrepare, errLater} {
 		if errors.Is(err, again) {
 			return err
 		}
@@ -53,7 +53,7 @@ func (s *sink) Current(ctx context.Context, digest string) {
 	delete(d.trouble, wire.ConditionSyncLost)
 	d.mu.Unlock()
 	g := d.inForce.Load()
-	if p.Digest != digest || refused || (g != nil && g.digest == digest && !troubled) {
+	if p.Digest != digest || refused || d.awaits(digest) || (g != nil && g.digest == digest && !troubled) {
 		return
 	}
 	if err := d.ApplyPush(ctx, p); err != nil {
@@ -63,7 +63,7 @@ func (s *sink) Current(ctx context.Context, digest string) {
 
 // Reject refuses a content that is no push.
 func (s *sink) Reject(ctx context.Context, err error) {
-	if err := s.holder.RejectPush(ctx, "", nil, err.Error()); err != nil && !errors.Is(err, ErrRejected) {
+	if err := s.holder.unread(ctx, err); err != nil && !errors.Is(err, ErrRejected) {
 		s.holder.cfg.Logger.Error("refuse a push", "error", err)
 	}
 }

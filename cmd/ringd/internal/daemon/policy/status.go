@@ -1,6 +1,10 @@
 package policy
 
 import (
+	"cmp"
+	"slices"
+	"time"
+
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/rings/interpreter"
 	"github.com/ringd/ringd/schema/wire"
@@ -19,6 +23,11 @@ type Stated interface {
 // Reaching is the ring that holds connections, and tells of them.
 type Reaching interface {
 	Egress() (wire.Network, []wire.Condition)
+}
+
+// Trying is the ring whose guests tried what a policy denies.
+type Trying interface {
+	Loaded(executor string) (wire.Canary, bool)
 }
 
 // stateOf is how a ring is while something is in force. A state that is not known
@@ -45,8 +54,13 @@ func (d *Holder) Status(out *wire.Status, unwritable error, draining bool) {
 	if g != nil {
 		at := g.Activated
 		out.Generation, out.Revision, out.Activated = g.Number, g.Revision, &at
+		out.Exceptions = exceptionsOf(g.Set, d.cfg.Clock.Now())
+		out.Signed = signedState(g.Signed)
 	}
 	if at, ok := d.Deadline(); ok {
+		out.Closes = &at
+	}
+	if at, ok := d.expiry(g); ok && (out.Closes == nil || at.Before(*out.Closes)) {
 		out.Closes = &at
 	}
 	d.mu.Lock()
@@ -72,16 +86,28 @@ func (d *Holder) Status(out *wire.Status, unwritable error, draining bool) {
 		out.LastPush = &push
 	}
 	_, all := d.closedBy[""]
-	out.Ready = g != nil && unwritable == nil && !draining && !all
-	d.partsLocked(out, g != nil && unwritable == nil)
+	why := "nothing is in force"
+	locked := d.cfg.Lock.State()
+	if locked != nil {
+		why = "lockdown"
+		now := d.cfg.Lock.Show(out.Runs.Live)
+		out.Lockdown = &now
+		out.Conditions = append(out.Conditions, wire.Condition{Code: wire.ConditionLockdown, Message: locked.String(), Since: locked.Since})
+		if locked.Unrecorded != "" {
+			out.Conditions[len(out.Conditions)-1].Message += "; it is not on disk, and a restart would forget it: " + locked.Unrecorded
+		}
+	}
+	d.order(out)
+	out.Ready = g != nil && unwritable == nil && !draining && !all && locked == nil
+	d.partsLocked(out, g != nil && unwritable == nil && locked == nil, why)
 }
 
 // partsLocked fills in rings and executors. What is open says whether anything
 // may run at all.
-func (d *Holder) partsLocked(out *wire.Status, open bool) {
+func (d *Holder) partsLocked(out *wire.Status, open bool, why string) {
 	have := map[string]wire.Part{}
 	for _, r := range d.cfg.Rings {
-		part := wire.Part{Name: r.Name(), State: wire.PartClosed, Reason: "nothing is in force"}
+		part := wire.Part{Name: r.Name(), State: wire.PartClosed, Reason: why}
 		if open {
 			part = stateOf(r)
 		}
@@ -112,17 +138,24 @@ func (d *Holder) partsLocked(out *wire.Status, open bool) {
 	}
 	for _, name := range []string{profiles.ExecutorJS, profiles.ExecutorPython, profiles.ExecutorShell} {
 		part, ok := have[name]
-		switch why, closed := d.closedFor(name); {
+		switch c, closed := d.closedFor(name); {
 		case !ok:
 			part = wire.Part{Name: name, State: wire.PartUnavailable, Reason: "this build has no such executor"}
 		case closed:
-			part.State, part.Reason = wire.PartClosed, why.Message
+			part.State, part.Reason = wire.PartClosed, c.Message
 		case !open:
-			part.State, part.Reason = wire.PartClosed, "nothing is in force"
+			part.State, part.Reason = wire.PartClosed, why
 		}
 		if part.State == wire.PartRestartNeeded {
 			out.Conditions = append(out.Conditions, wire.Condition{Code: wire.ConditionRestartNeeded,
 				Message: name + ": " + part.Reason})
+		}
+		for _, r := range d.cfg.Rings {
+			if t, ok := r.(Trying); ok {
+				if c, ok := t.Loaded(name); ok {
+					part.Canary = &c
+				}
+			}
 		}
 		out.Executors = append(out.Executors, part)
 	}
@@ -134,4 +167,19 @@ func (d *Holder) closedFor(executor string) (wire.Condition, bool) {
 	}
 	c, ok := d.closedBy[""]
 	return c, ok
+}
+
+// exceptionsOf lists the exceptions of a set, the next to end first.
+func exceptionsOf(set *profiles.Set, now time.Time) (out []wire.ExceptionState) {
+	for name, a := range set.Agents {
+		for i := range a.Exceptions {
+			e := &a.Exceptions[i]
+			out = append(out, wire.ExceptionState{ID: e.ID, Agent: name, Owner: e.Owner, Lifts: append([]string{}, e.Lifts...),
+				Expires: e.Expires.UTC(), Ended: e.Ended(now)})
+		}
+	}
+	slices.SortFunc(out, func(a, b wire.ExceptionState) int {
+		return cmp.Or(a.Expires.Compare(b.Expires), cmp.Compare(a.Agent, b.Agent), cmp.Compare(a.ID, b.ID))
+	})
+	return out
 }

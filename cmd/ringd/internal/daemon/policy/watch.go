@@ -19,10 +19,24 @@ const freshenEvery = time.Minute
 // store's idea of its age fresh. It ends with ctx.
 func (d *Holder) Watch(ctx context.Context) {
 	tick := d.cfg.Clock.After(freshenEvery)
+	// The timer of the push that is in force is started once: it does not follow a
+	// clock that is set back meanwhile.
+	var timed *Generation
+	var expires <-chan time.Time
 	for {
+		if g := d.inForce.Load(); g == nil || timed == nil || g.Number != timed.Number {
+			timed, expires = g, nil
+			if at, ok := d.expiry(g); ok {
+				expires = d.cfg.Clock.After(at.Sub(d.cfg.Clock.Now()))
+			}
+		}
 		var deadline <-chan time.Time
 		if at, ok := d.Deadline(); ok {
 			deadline = d.cfg.Clock.After(at.Sub(d.cfg.Clock.Now()))
+		}
+		var ends <-chan time.Time
+		if at, ok := d.expires(); ok {
+			ends = d.cfg.Clock.After(min(at.Sub(d.cfg.Clock.Now()), freshenEvery)) // a clock that is put forward is seen within that
 		}
 		select {
 		case <-ctx.Done():
@@ -30,8 +44,19 @@ func (d *Holder) Watch(ctx context.Context) {
 		case <-d.wake:
 		case <-deadline:
 			d.lookAtStale(ctx)
+		case <-expires:
+			expires = nil
+			d.closeExpired(ctx, timed)
+		case <-ends:
+			if err := d.expire(ctx); err != nil && ctx.Err() == nil {
+				d.cfg.Logger.Error("exceptions have ended", "error", err)
+			}
 		case <-tick:
+			if d.expired(timed) != nil { // the timer stood still with the host
+				d.closeExpired(ctx, timed)
+			}
 			d.freshen(ctx)
+			d.lookAtClock(ctx)
 			tick = d.cfg.Clock.After(freshenEvery)
 		}
 	}
@@ -84,13 +109,21 @@ func (d *Holder) closeIfStale(ctx context.Context) error {
 	if !ok || now.Before(at) {
 		return nil
 	}
+	return d.close(ctx, wire.Condition{Code: wire.ConditionStale, Since: now,
+		Message: "the source of the policy has not been good for longer than the staleness limit"})
+}
+
+// close takes the generation out of force, for a reason. applying is held.
+func (d *Holder) close(ctx context.Context, why wire.Condition) error {
 	ctx = context.WithoutCancel(ctx) // half a closing would be worse than a late one
 	rec := d.Record(audit.GenerationEnded)
+	if why.Code != wire.ConditionStale {
+		rec.Detail = map[string]string{"code": why.Code, "reason": why.Message}
+	}
 	_, err := d.cfg.Recorder.Append(ctx, rec, audit.Synced)
 	commits, failed := d.prepareNothing(ctx)
 	d.mu.Lock() // before the generation goes, so that nobody sees it gone without a reason
-	d.stale = &wire.Condition{Code: wire.ConditionStale, Since: now,
-		Message: "the source of the policy has not been good for longer than the staleness limit"}
+	d.stale = &why
 	d.mu.Unlock()
 	d.commit(nil, commits)
 	if failed != nil {

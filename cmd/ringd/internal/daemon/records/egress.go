@@ -46,9 +46,11 @@ func (e *Egress) Record(ctx context.Context, v egress.Event) error {
 	if to.strict != nil && to.strict(v.Agent, v.Run) {
 		durability = audit.Synced
 	}
-	if _, err := to.recorder.Append(ctx, egressRecord(v), durability); err != nil {
+	rec := egressRecord(v)
+	if _, err := to.recorder.Append(ctx, rec, durability); err != nil {
 		return fmt.Errorf("record egress: %w", err)
 	}
+	to.recorder.told(ctx, rec, nil)
 	if v.Run != "" && to.tell != nil && telling(v) {
 		d := v.Decision
 		d.Dial = ""

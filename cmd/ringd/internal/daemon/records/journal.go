@@ -194,6 +194,7 @@ func (r *Recorder) Record(ctx context.Context, rec interpreter.Record, d interpr
 	if _, err := r.Append(ctx, out, durability); err != nil {
 		return err
 	}
+	r.told(ctx, out, rec.Action)
 	switch rec.Kind {
 	case interpreter.CallOpened:
 		r.metrics.CallOpened(rec.Run, rec.Call)

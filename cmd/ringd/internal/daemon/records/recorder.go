@@ -12,6 +12,7 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/audit"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/metrics"
 	"github.com/ringd/ringd/executors"
+	"github.com/ringd/ringd/profiles"
 )
 
 // ErrUnavailable: the audit log or the store cannot be written; nothing runs until
@@ -34,6 +35,8 @@ type Recorder struct {
 	metrics *metrics.Metrics
 	broken  atomic.Pointer[fault]
 
+	beside atomic.Pointer[Beside] // nil: nobody else is told
+
 	preparing atomic.Int64 // the number of the generation that rings prepare
 }
 
@@ -46,6 +49,19 @@ type fault struct{ err error }
 // NewRecorder returns a recorder over an open log. m may be nil.
 func NewRecorder(log Log, m *metrics.Metrics) *Recorder {
 	return &Recorder{log: log, metrics: m}
+}
+
+// Beside is told of what was decided, once it is on record, and of the action where the
+// record does not hold it whole. It holds nothing up.
+type Beside func(ctx context.Context, r audit.Record, a *profiles.Action)
+
+// Beside sets who is told.
+func (r *Recorder) Beside(tell Beside) { r.beside.Store(&tell) }
+
+func (r *Recorder) told(ctx context.Context, rec audit.Record, a *profiles.Action) {
+	if tell := r.beside.Load(); tell != nil {
+		(*tell)(ctx, rec, a)
+	}
 }
 
 // Append writes r, or nothing that r is about may happen: the error wraps

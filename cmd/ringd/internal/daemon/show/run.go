@@ -14,6 +14,7 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/profiles/powers"
 	"github.com/ringd/ringd/rings/interpreter"
 	"github.com/ringd/ringd/schema/wire"
 )
@@ -29,11 +30,12 @@ func Run(v interpreter.View, created time.Time) wire.Run {
 		Usage: wire.Usage{CPUMillis: millis(v.Usage.CPU), WallMillis: millis(v.Usage.Wall),
 			HostWaitMillis: millis(v.Usage.HostWait), PeakBytes: v.Usage.PeakBytes, Calls: v.Usage.Calls}}
 	out.Console, out.Stdout, out.Stderr = streams(v.Console)
+	out.RuleOfTwo = ruleOfTwo(v.Touched)
 	for _, a := range v.Asked {
 		out.Asked = append(out.Asked, wire.Asked{Call: a.Call, Capability: a.Name, Argv: append([]string{}, a.Argv...), When: a.When})
 	}
 	for _, p := range v.Pending {
-		w := wire.Pending{ID: p.ID, Bridge: p.Bridge, Args: p.Args, For: p.For, Digest: p.Digest, Held: p.Held, From: p.From, Count: p.Count, Rule: p.Rule}
+		w := wire.Pending{ID: p.ID, Bridge: p.Bridge, Args: p.Args, For: p.For, Digest: p.Digest, Held: p.Held, From: p.From, Count: p.Count, Rule: p.Rule, Because: p.Because}
 		if !p.Expires.IsZero() {
 			at := p.Expires
 			w.Expires = &at
@@ -54,6 +56,19 @@ func Run(v interpreter.View, created time.Time) wire.Run {
 	}
 	if out.Attestation.Layers == nil {
 		out.Attestation.Layers = map[string]string{}
+	}
+	return out
+}
+
+// ruleOfTwo is what a run has touched; nil: no rule binds it.
+func ruleOfTwo(t *interpreter.Touched) *wire.RuleOfTwo {
+	if t == nil {
+		return nil
+	}
+	out := &wire.RuleOfTwo{Touched: []string{}, By: map[string][]string{}}
+	for _, p := range powers.List(t.Powers) {
+		out.Touched = append(out.Touched, string(p))
+		out.By[string(p)] = append([]string{}, t.By[p]...)
 	}
 	return out
 }
@@ -144,8 +159,8 @@ func Waits(calls []store.Call, given []store.Approval, known []wire.Pending) []w
 func Known(pending []wire.Pending) []wire.Pending {
 	var out []wire.Pending
 	for _, p := range pending {
-		if p.Rule != nil {
-			out = append(out, wire.Pending{ID: p.ID, Rule: p.Rule})
+		if p.Rule != nil || p.Because != "" {
+			out = append(out, wire.Pending{ID: p.ID, Rule: p.Rule, Because: p.Because})
 		}
 	}
 	return out
@@ -161,7 +176,7 @@ func Pending(c store.Call, given []store.Approval, known []wire.Pending) wire.Pe
 	out.From, out.Count = c.From, max(c.Needs, 1)
 	for _, k := range known {
 		if k.ID == c.ID {
-			out.Rule = k.Rule
+			out.Rule, out.Because = k.Rule, k.Because
 		}
 	}
 	if !c.Expires.IsZero() {

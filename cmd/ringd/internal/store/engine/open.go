@@ -16,6 +16,7 @@ import (
 	"modernc.org/sqlite"
 	sqlite3 "modernc.org/sqlite/lib"
 
+	"github.com/ringd/ringd/cmd/ringd/internal/disk"
 	"github.com/ringd/ringd/cmd/ringd/internal/store/files"
 	"github.com/ringd/ringd/cmd/ringd/internal/store/format"
 )
@@ -69,7 +70,7 @@ func (d *DB) open(ctx context.Context) error {
 	if err := d.prepare(ctx, crashed); err != nil {
 		return err
 	}
-	if err := files.SyncDir(d.cfg.Dir); err != nil {
+	if err := disk.Sync(d.cfg.Dir); err != nil {
 		return err
 	}
 	if d.reads, err = sql.Open("sqlite", dsn(path, "_pragma=query_only(1)")); err != nil {

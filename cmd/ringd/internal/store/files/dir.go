@@ -36,15 +36,6 @@ func MakeFile(path string) error {
 	return f.Close()
 }
 
-// SyncDir puts the names in dir on disk.
-func SyncDir(dir string) error {
-	d, err := os.Open(dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(d.Sync(), d.Close())
-}
-
 // NotEmpty reports whether path is a file with something in it.
 func NotEmpty(path string) bool {
 	info, err := os.Stat(path)

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"sync"
 	"syscall"
+
+	"github.com/ringd/ringd/cmd/ringd/internal/disk"
 )
 
 // ErrDamaged: a snapshot is not there, or is not of the size it had.
@@ -30,7 +32,7 @@ type Keep struct {
 // temporary begins the names of files that are being written.
 const temporary = "new-"
 
-// Open makes the folder when it is not there, and removes each file in it that
+// Open makes the folder, durably, when it is not there, and removes each file in it that
 // named does not know: what was written and then not committed, or deleted and
 // not removed.
 func Open(dir string, named func(name string) bool) (*Keep, error) {
@@ -55,6 +57,9 @@ func Open(dir string, named func(name string) bool) (*Keep, error) {
 		if err := os.Remove(filepath.Join(dir, e.Name())); err != nil {
 			return nil, err
 		}
+	}
+	if err := disk.Sync(filepath.Dir(dir)); err != nil {
+		return nil, err
 	}
 	return &Keep{dir: dir, pinned: map[string]int{}}, nil
 }
@@ -118,7 +123,7 @@ func (k *Keep) write(path, name string, body []byte) error {
 	if err := os.Rename(path, filepath.Join(k.dir, name)); err != nil {
 		return err
 	}
-	return SyncDir(k.dir)
+	return disk.Sync(k.dir)
 }
 
 // Get reads the snapshot called name, which has size bytes. Whether they are the

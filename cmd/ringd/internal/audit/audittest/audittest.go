@@ -1,0 +1,36 @@
+// Package audittest makes state folders that have a log, for the tests of what reads
+// one.
+package audittest
+
+import (
+	"crypto/ed25519"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/ringd/ringd/cmd/ringd/internal/audit"
+	"github.com/ringd/ringd/cmd/ringd/internal/cli"
+)
+
+// State is a state folder whose log has these records. One that has no time is of now.
+func State(t testing.TB, now time.Time, records ...audit.Record) string {
+	t.Helper()
+	dir := t.TempDir()
+	if err := os.MkdirAll(cli.Layout(dir).Store, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	log, err := audit.Open(t.Context(), audit.Config{Dir: cli.Layout(dir).Audit, Key: ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize)),
+		Now: func() time.Time { return now }, Ticks: make(chan time.Time)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range records {
+		if _, err := log.Append(t.Context(), r, audit.Written); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := log.Close(); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}

@@ -1,0 +1,120 @@
+package lockdown
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/ringd/ringd/cmd/ringd/internal/disk"
+)
+
+// block is the size of the file, whatever it says: closing overwrites what is
+// there, and so needs no room on a disk that has none. A torn write is not
+// readable, and what is not readable is closed.
+const block = 8192
+
+// kept is what the file says.
+type kept struct {
+	State    string    `json:"state"` // locked | open
+	By       string    `json:"by,omitempty"`
+	Reason   string    `json:"reason,omitempty"`
+	Since    time.Time `json:"since,omitzero"`
+	Sequence int64     `json:"sequence,omitempty"` // of the last signed order
+	Order    string    `json:"order,omitempty"`    // its digest; "": from before there were any
+}
+
+const (
+	stateLocked = "locked"
+	stateOpen   = "open"
+)
+
+// read returns what the file says: open when there is none, an error when it
+// cannot be understood.
+func read(name string) (kept, error) {
+	if err := regular(name); errors.Is(err, os.ErrNotExist) {
+		return kept{State: stateOpen}, nil
+	} else if err != nil {
+		return kept{}, err
+	}
+	f, err := os.Open(name)
+	if err != nil {
+		return kept{}, err
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, block+1))
+	if err != nil {
+		return kept{}, err
+	}
+	var k kept
+	d := json.NewDecoder(bytes.NewReader(b))
+	d.DisallowUnknownFields()
+	if err := d.Decode(&k); err != nil {
+		return kept{}, err
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) || len(b) != block || (k.State != stateLocked && k.State != stateOpen) {
+		return kept{}, errors.New("it is not what ringd writes")
+	}
+	return k, nil
+}
+
+// regular refuses what is no file: opening a pipe would wait for whoever has its other
+// end. os.ErrNotExist: there is nothing.
+func regular(name string) error {
+	info, err := os.Lstat(name)
+	if err != nil {
+		return err
+	}
+	if !info.Mode().IsRegular() {
+		return fmt.Errorf("%s is no regular file", name)
+	}
+	return nil
+}
+
+// write returns once k is on disk.
+func write(name string, k kept) (err error) {
+	b, err := json.Marshal(k)
+	if err != nil {
+		return err
+	}
+	if len(b) > block {
+		return fmt.Errorf("%d bytes do not fit", len(b))
+	}
+	b = append(b, bytes.Repeat([]byte{'\n'}, block-len(b))...)
+	statErr := regular(name)
+	if statErr != nil && !errors.Is(statErr, os.ErrNotExist) {
+		return statErr
+	}
+	f, err := os.OpenFile(name, os.O_WRONLY|os.O_CREATE, 0o600)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, f.Close()) }()
+	if _, err := f.WriteAt(b, 0); err != nil {
+		return err
+	}
+	if err := f.Truncate(block); err != nil {
+		return err
+	}
+	if err := f.Sync(); err != nil || statErr == nil {
+		return err
+	}
+	return disk.Sync(filepath.Dir(name)) // a new file is there once its folder is
+}
+
+// Keep writes a lockdown into the file of a stopped daemon whose log or store
+// cannot be opened: the next one starts closed.
+func Keep(name, by, reason string, now time.Time) error {
+	if err := check(by, reason); err != nil {
+		return err
+	}
+	k, err := read(name)
+	if err == nil && k.State == stateLocked {
+		return nil
+	}
+	return write(name, kept{State: stateLocked, By: by, Reason: reason, Since: now.UTC(), Sequence: k.Sequence, Order: k.Order})
+}

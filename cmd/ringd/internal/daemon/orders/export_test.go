@@ -1,0 +1,18 @@
+package orders
+
+import (
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/lockdown"
+	"github.com/ringd/ringd/cmd/ringd/internal/trust"
+)
+
+// Decode reads an order as Open does.
+func Decode(b []byte, o *lockdown.Order) (err error) {
+	*o, err = trust.Exactly(b, encode)
+	return err
+}
+
+// CodeOf is the code of a refusal.
+func CodeOf(err error) string {
+	code, _ := codeOf(err)
+	return code
+}

@@ -1,0 +1,82 @@
+// Package orders owns signed lockdown orders: lockdown.dsse.json in the sync folder.
+//
+// An order is looked at by itself, before and beside the push: a push that is bad,
+// missing or under way keeps no order from being obeyed. It refuses what is not signed
+// by the role `lockdown` of the trust roots, byte for byte as New makes it, out of its
+// time, or older than what was obeyed. The lock obeys; a refusal is in status and on
+// record. The verb lockdown makes orders with New.
+package orders
+
+import (
+	"context"
+	"crypto/ed25519"
+	"encoding/json"
+	"errors"
+	"fmt"
+
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/lockdown"
+	"github.com/ringd/ringd/cmd/ringd/internal/syncer"
+	"github.com/ringd/ringd/cmd/ringd/internal/trust"
+	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/profiles/jsontext"
+)
+
+// PayloadType is that of an order.
+const PayloadType = "application/vnd.ringd.lockdown+json"
+
+// maxBytes bounds the file.
+const maxBytes = 64 << 10
+
+// Limits are how a syncer reads the order of a folder, whatever else is there.
+func Limits() syncer.Limits {
+	return syncer.Limits{Only: trust.LockdownFile, Others: true, FileBytes: maxBytes, TotalBytes: maxBytes}
+}
+
+// New makes the envelope of an order, signed by keys.
+func New(ctx context.Context, o lockdown.Order, keys ...ed25519.PrivateKey) (*trust.Envelope, error) {
+	o.Type = lockdown.OrderType
+	payload, err := encode(o)
+	if err != nil {
+		return nil, fmt.Errorf("sign order: %w", err)
+	}
+	e := &trust.Envelope{PayloadType: PayloadType, Payload: payload}
+	return e, e.Sign(ctx, keys...)
+}
+
+// encode checks an order and returns its canonical bytes.
+func encode(o lockdown.Order) ([]byte, error) {
+	if err := o.Check(); err != nil {
+		return nil, err
+	}
+	switch {
+	case !trust.IsTime(o.Issued) || !trust.IsTime(o.Expires):
+		return nil, errors.New("issued and expires have to be UTC times in whole seconds")
+	case o.Sequence > jsontext.MaxExact:
+		return nil, errors.New("sequence is too large")
+	case !trust.IsLine(o.Issuer) || !trust.IsLine(o.Reason):
+		return nil, errors.New("issuer and reason have to be lines of text")
+	}
+	raw, err := json.Marshal(o)
+	if err != nil {
+		return nil, err
+	}
+	return profiles.Canonical(raw)
+}
+
+// Open verifies an order by the roots, and only then reads it. What it cannot know is
+// the host's memory and clock. Errors are *trust.Refusal.
+func Open(ctx context.Context, roots *trust.Roots, raw []byte) (lockdown.Order, []trust.Signer, error) {
+	var o lockdown.Order
+	e, err := trust.DecodeEnvelope(raw)
+	if err != nil {
+		return o, nil, err
+	}
+	signers, err := roots.Verify(ctx, e, PayloadType, trust.RoleLockdown)
+	if err != nil {
+		return o, nil, err
+	}
+	if o, err = trust.Exactly(e.Payload, encode); err != nil {
+		return lockdown.Order{}, nil, &trust.Refusal{Code: trust.CodeMalformed, Reason: "order: " + err.Error()}
+	}
+	return o, signers, nil
+}

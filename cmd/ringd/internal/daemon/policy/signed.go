@@ -1,0 +1,236 @@
+package policy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ringd/ringd/cmd/ringd/internal/audit"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/records"
+	"github.com/ringd/ringd/cmd/ringd/internal/store"
+	"github.com/ringd/ringd/cmd/ringd/internal/syncer"
+	"github.com/ringd/ringd/cmd/ringd/internal/trust"
+	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/schema"
+	"github.com/ringd/ringd/schema/wire"
+)
+
+// coming is a push on its way into force.
+type coming struct {
+	Push
+	signed   *trust.Push // nil: its sources were compiled
+	set      *profiles.Set
+	findings schema.Diagnostics
+}
+
+// verify opens a signed push and says whether it may take force now. Without trust
+// roots there is nothing to verify, and the result is nil.
+func (d *Holder) verify(ctx context.Context, p Push) (*trust.Push, error) {
+	if d.cfg.Trust == nil {
+		for _, s := range p.Sources {
+			if what := map[string]string{trust.FileName: "a signed push", trust.LockdownFile: "a signed lockdown order"}[s.Name]; what != "" {
+				return nil, &trust.Refusal{Code: trust.CodeUntrusted, Reason: s.Name + " is " + what + ", and this host has no trust roots: write them into its configuration"}
+			}
+		}
+		return nil, nil
+	}
+	signed, err := d.cfg.Trust.Open(ctx, p.Sources)
+	if err != nil {
+		return nil, err
+	}
+	before, err := d.before(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return signed, d.cfg.Trust.Admit(ctx, signed, before, d.cfg.Clock.Now())
+}
+
+// refuse refuses a push that was not verified. applying is held.
+func (d *Holder) refuse(ctx context.Context, digest string, cause error) error {
+	var r *trust.Refusal
+	if ctx.Err() != nil || !errors.As(cause, &r) {
+		return errors.Join(ctx.Err(), cause)
+	}
+	err := d.rejectAs(ctx, r.Code, digest, r.Error(), nil)
+	if r.Later {
+		err = errors.Join(err, errLater)
+	}
+	return err
+}
+
+// sameSigned reports whether g came from the same statement, signed by the same keys.
+func (g *Generation) sameSigned(p *trust.Push) bool {
+	if g.Signed == nil || p == nil {
+		return g.Signed == nil && p == nil
+	}
+	return g.Signed.Digest == p.Digest && slices.EqualFunc(g.Signed.Signers, p.Signers, func(a, b trust.Signer) bool { return a.Key == b.Key })
+}
+
+// accept makes a signed push the last one that was accepted, before it takes force.
+// A rollback is on record first.
+func (d *Holder) accept(ctx context.Context, p *trust.Push, number int64, now time.Time) error {
+	if p == nil {
+		return nil
+	}
+	if p.Rollback {
+		rec := audit.Record{Kind: audit.PolicyRolledBack, Actor: self, Generation: number, Revision: p.Revision, Digest: p.Digest, Detail: detailOf(p)}
+		if _, err := d.cfg.Recorder.Append(ctx, rec, audit.Synced); err != nil {
+			return err
+		}
+	}
+	if err := d.cfg.Trust.Accept(p, now); err != nil {
+		d.cfg.Metrics.Fault("store")
+		return fmt.Errorf("%w: %w", records.ErrUnavailable, err)
+	}
+	return nil
+}
+
+// detailOf is what the record of a signed push says of it.
+func detailOf(p *trust.Push) map[string]string {
+	if p == nil {
+		return nil
+	}
+	keys := make([]string, len(p.Signers))
+	for i, s := range p.Signers {
+		keys[i] = s.Key
+	}
+	out := map[string]string{"sequence": fmt.Sprint(p.Sequence), "issuer": p.Issuer, "signers": strings.Join(keys, " "),
+		"issued": p.Issued.Format(time.RFC3339), "expires": p.Expires.Format(time.RFC3339), "previous": p.Previous}
+	if p.Reason != "" {
+		out["reason"] = p.Reason
+	}
+	return out
+}
+
+// signedOf is what a generation keeps of a push: not the set a second time.
+func signedOf(p *trust.Push) *trust.Push {
+	if p == nil {
+		return nil
+	}
+	out := *p
+	out.Set, out.Raw, out.Policy = nil, nil, nil
+	return &out
+}
+
+// kept returns the set of a generation that was in force before a restart, and the
+// push it came with. With trust roots it is verified again by those of now.
+func (d *Holder) kept(ctx context.Context, g store.Generation, now time.Time) (*profiles.Set, *trust.Push, error) {
+	if d.cfg.Trust == nil {
+		set, err := profiles.DecodeSet(g.Set)
+		return set, nil, err
+	}
+	p, err := d.cfg.Trust.Hold(ctx, g.Set, now)
+	if err != nil {
+		return nil, nil, err
+	}
+	return p.Policy, p, nil
+}
+
+// notHeld says that what was in force before a restart is not taken up again.
+func (d *Holder) notHeld(ctx context.Context, g store.Generation, cause error) error {
+	d.cfg.Logger.Warn("last generation does not verify: nothing is in force", "generation", g.Number, "error", cause)
+	var r *trust.Refusal
+	if !errors.As(cause, &r) {
+		return nil
+	}
+	d.stale = &wire.Condition{Code: string(r.Code), Message: "the last generation is not taken up again: " + r.Reason, Since: d.cfg.Clock.Now()}
+	rec := audit.Record{Kind: audit.PushRejected, Actor: self, Revision: g.Revision, Detail: map[string]string{"code": string(r.Code), "reason": r.Reason}}
+	_, err := d.cfg.Recorder.Append(ctx, rec, audit.Synced)
+	return err
+}
+
+// expiry is when the push of a generation expires.
+func (d *Holder) expiry(g *Generation) (time.Time, bool) {
+	if g == nil || g.Signed == nil {
+		return time.Time{}, false
+	}
+	return g.Signed.Expires, true
+}
+
+// expired says whether the push of a generation has expired.
+func (d *Holder) expired(g *Generation) error {
+	if g == nil || g.Signed == nil {
+		return nil
+	}
+	return d.cfg.Trust.Expired(g.Signed, d.cfg.Clock.Now())
+}
+
+// closeExpired closes a generation whose push has expired, if it is still in force.
+// That time has passed is known to the caller: the clock may say another thing now.
+func (d *Holder) closeExpired(ctx context.Context, g *Generation) {
+	if d.acquire(ctx) != nil {
+		return
+	}
+	defer d.release()
+	now := d.inForce.Load()
+	if now == nil || g == nil || now.Number != g.Number {
+		return
+	}
+	at := g.Signed.Expires
+	why := wire.Condition{Code: string(trust.CodeExpired), Since: d.cfg.Clock.Now(),
+		Message: fmt.Sprintf("push %d has expired at %s: everything is denied until a new one comes", g.Signed.Sequence, at.Format(time.RFC3339))}
+	if err := errors.Join(d.close(ctx, why), d.cfg.Trust.Seen(at)); err != nil {
+		d.cfg.Logger.Error("an expired generation is closed, but not all of it is recorded", "error", err)
+	}
+}
+
+// lookAtClock notes the time, and takes a clock that went back for a bad push: the
+// generation in force stays until the staleness limit.
+func (d *Holder) lookAtClock(ctx context.Context) {
+	if d.cfg.Trust == nil {
+		return
+	}
+	err := d.cfg.Trust.Seen(d.cfg.Clock.Now())
+	var r *trust.Refusal
+	switch {
+	case err == nil:
+	case errors.As(err, &r):
+		if d.acquire(ctx) != nil {
+			return
+		}
+		defer d.release()
+		_ = d.refuse(ctx, "", err) // it is on record, and in status
+	default:
+		d.cfg.Metrics.Fault("store")
+		d.cfg.Logger.Error("note the time", "error", err)
+	}
+}
+
+// refusalOf is why a folder's content is no signed push, from what the syncer says.
+func refusalOf(err error) *trust.Refusal {
+	code := trust.CodeFile
+	for _, k := range []struct {
+		err  error
+		code trust.Code
+	}{
+		{syncer.ErrMixed, trust.CodeMixed}, {syncer.ErrAnother, trust.CodeUnsigned}, {syncer.ErrEmpty, trust.CodeMissing},
+		{syncer.ErrTorn, trust.CodeTorn}, {syncer.ErrWriting, trust.CodeTorn},
+		{syncer.ErrTooLarge, trust.CodeTooLarge}, {syncer.ErrTooMany, trust.CodeTooLarge}, {syncer.ErrTooDeep, trust.CodeTooLarge},
+	} {
+		if errors.Is(err, k.err) {
+			code = k.code
+			break
+		}
+	}
+	return &trust.Refusal{Code: code, Reason: err.Error()}
+}
+
+// signedState is what status says of a signed push.
+func signedState(p *trust.Push) *wire.Signed {
+	if p == nil {
+		return nil
+	}
+	return &wire.Signed{Sequence: p.Sequence, Previous: p.Previous, Issuer: p.Issuer, Issued: p.Issued, Expires: p.Expires,
+		Reason: p.Reason, Rollback: p.Rollback, Signers: signersOf(p)}
+}
+
+func signersOf(p *trust.Push) []wire.Signer {
+	out := make([]wire.Signer, len(p.Signers))
+	for i, s := range p.Signers {
+		out[i] = wire.Signer{Key: s.Key, Roles: slices.Clone(s.Roles)}
+	}
+	return out
+}
