@@ -13,6 +13,7 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/decide"
 	"github.com/ringd/ringd/cmd/ringd/internal/script"
 	"github.com/ringd/ringd/cmd/ringd/internal/sources"
+	"github.com/ringd/ringd/compiler/asked"
 	"github.com/ringd/ringd/profiles"
 )
 
@@ -22,8 +23,12 @@ type Config struct {
 	Now func() time.Time
 	// Compile reads and compiles a policy. What it refuses it has told.
 	Compile func(ctx context.Context, path string) (*profiles.Set, sources.Policy, error)
+	// Layers asks what each layer above a policy, and the policy itself, says of an
+	// action; nil where the policy is not to be found by itself.
+	Layers func(ctx context.Context, files sources.Policy, policy string, a asked.Action) ([]asked.Layer, error)
 	// Scripts says how to start what reads scripts; Workspace and Home are set here.
 	Scripts script.Config
+	Calls   decide.CallsConfig
 }
 
 type verbs struct{ Config }
@@ -44,13 +49,17 @@ func (t *target) bind(cmd *cobra.Command) {
 	_ = cmd.MarkFlagRequired("policy") // the flag is there
 }
 
-// decider is a policy that answers. The caller closes its reader.
+// decider is a policy that answers. The caller closes it.
 type decider struct {
 	*profiles.Decider
 	set    *profiles.Set
 	files  sources.Policy
 	reader *script.Reader
+	calls  *decide.Calls
 }
+
+// Close ends the processes that were asked.
+func (d *decider) Close() error { return errors.Join(d.reader.Close(), d.calls.Close()) }
 
 func (v *verbs) decider(ctx context.Context, t target) (*decider, error) {
 	set, files, err := v.Compile(ctx, t.policy)
@@ -63,8 +72,10 @@ func (v *verbs) decider(ctx context.Context, t target) (*decider, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &decider{set: set, files: files, reader: reader, Decider: set.Decider(Agent(set, t.agent), profiles.Environment{
-		Workspace: t.workspace, Home: v.Env.Home, Now: v.Now(), Condition: (&decide.Conditions{}).Decide(ctx), Script: reader.Decide(ctx),
+	calls := decide.NewCalls(v.Calls)
+	return &decider{set: set, files: files, reader: reader, calls: calls, Decider: set.Decider(Agent(set, t.agent), profiles.Environment{
+		Workspace: t.workspace, Home: v.Env.Home, Now: v.Now(), Script: reader.Decide(ctx),
+		Condition: calls.Condition(ctx), Guardrail: calls.Guardrail(ctx),
 	})}, nil
 }
 
@@ -91,7 +102,7 @@ be read.`,
 			if err != nil {
 				return err
 			}
-			defer func() { err = errors.Join(err, d.reader.Close()) }()
+			defer func() { err = errors.Join(err, d.Close()) }()
 			denied, err := decide.Lines(cmd.Context(), d.Decider, d.set.Revision, v.In, v.Out)
 			if err != nil {
 				return cli.Failed(cli.Misused, err)

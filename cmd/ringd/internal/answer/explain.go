@@ -15,18 +15,19 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/cli"
 	"github.com/ringd/ringd/cmd/ringd/internal/render"
 	"github.com/ringd/ringd/cmd/ringd/internal/script"
+	"github.com/ringd/ringd/compiler/asked"
 	"github.com/ringd/ringd/profiles"
 )
 
-// asked is what explain is asked.
-type asked struct {
+// question is what explain is asked.
+type question struct {
 	target
 	script, command, cwd string
-	json                 bool
+	json, powers         bool
 }
 
 func newExplain(v *verbs) *cobra.Command {
-	var q asked
+	var q question
 	cmd := &cobra.Command{
 		Use:   "explain -p PATH [ACTION]",
 		Short: "Say why an action is allowed or denied, and what would change it",
@@ -35,16 +36,28 @@ policy that decided and what would have to change. ACTION is JSON, as decide
 takes it; without it one is read from stdin. --script FILE and --command TEXT
 explain a shell script: every command that its text could run, at any nesting
 and in any branch, with the verdict of each. "at run time" means that the final
-words decide. Nothing runs.
+words decide. Nothing runs. Below layers it says too what each of them says of
+the action, the outermost first, which one decided, and in which document what
+would have to change.
 
-Exit codes: 0 allowed or asked of people, 1 denied, 126 a script is denied, 2 the
-policy or the action cannot be read.`,
+--powers explains the agent instead: which of untrusted input, sensitive data
+and an external effect it has, through which grants, and what the rule of two
+makes of that.
+
+Exit codes: 0 allowed or asked of people, 1 denied, 126 a script is denied, 2
+the policy or the action cannot be read.`,
 		Example: `  ringd explain -p policy.yaml --command 'git fetch && rm -fr build'
   ringd explain -p policy.yaml --script build.sh
+  ringd explain -p policy.yaml --powers
   ringd explain -p policy.yaml '{"file":{"op":"write","path":"/etc/passwd"}}'`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
-			action, err := q.action(args, v.In)
+			var action profiles.Action
+			if !q.powers {
+				action, err = q.action(args, v.In)
+			} else if len(args) > 0 || q.script != "" || q.command != "" || q.cwd != "" {
+				err = errors.New("--powers goes without an action")
+			}
 			if err != nil {
 				return cli.Failed(cli.Misused, err)
 			}
@@ -52,14 +65,18 @@ policy or the action cannot be read.`,
 			if err != nil {
 				return err
 			}
-			defer func() { err = errors.Join(err, d.reader.Close()) }()
-			return v.explain(cmd.Context(), d, action, q.json)
+			defer func() { err = errors.Join(err, d.Close()) }()
+			if q.powers {
+				return v.powers(d, Agent(d.set, q.agent), q.json)
+			}
+			return v.explain(cmd.Context(), d, q.target, action, q.json)
 		},
 	}
 	q.bind(cmd)
 	cmd.Flags().StringVar(&q.script, "script", "", "FILE, or - for stdin: explain this shell script")
 	cmd.Flags().StringVarP(&q.command, "command", "c", "", "TEXT of a shell script to explain")
 	cmd.Flags().StringVar(&q.cwd, "cwd", "", "the folder that the script runs in")
+	cmd.Flags().BoolVar(&q.powers, "powers", false, "which powers the agent has, and through what")
 	cmd.Flags().BoolVar(&q.json, "json", false, "print decision, tree and change as JSON")
 	return cmd
 }
@@ -68,7 +85,7 @@ policy or the action cannot be read.`,
 const maxRead = profiles.MaxActionBytes
 
 // action is what the arguments ask for.
-func (q *asked) action(args []string, in io.Reader) (profiles.Action, error) {
+func (q *question) action(args []string, in io.Reader) (profiles.Action, error) {
 	given := 0
 	for _, is := range []bool{len(args) > 0, q.script != "", q.command != ""} {
 		if is {
@@ -122,6 +139,9 @@ type explained struct {
 	Policy   string            `json:"policy"` // metadata.name
 	Change   []string          `json:"change,omitempty"`
 	Tree     []script.Node     `json:"tree,omitempty"`
+	Limits   []limit           `json:"limits,omitempty"`  // that an allowed host or gateway counts against
+	Layers   []asked.Layer     `json:"layers,omitempty"`  // the outermost first, the agent's own policy last; absent: it has none above
+	Decided  string            `json:"decided,omitempty"` // the one of them that decided
 }
 
 // source is the line of the policy that decided.
@@ -131,11 +151,14 @@ type source struct {
 	Text string `json:"text"`
 }
 
-func (v *verbs) explain(ctx context.Context, d *decider, a profiles.Action, asJSON bool) error {
+func (v *verbs) explain(ctx context.Context, d *decider, t target, a profiles.Action, asJSON bool) error {
 	var out explained
 	if a.Shell != nil && d.Profile().Shell != nil {
 		ans := d.reader.Read(ctx, d.Decider, *a.Shell, true)
 		out.Decision = ans.Decision
+		if d.Profile().Mode == profiles.ModeAudit {
+			out.Decision.Would = d.Decide(a).Would
+		}
 		if ans.Tree != nil {
 			if err := json.Unmarshal(ans.Tree, &out.Tree); err != nil {
 				return fmt.Errorf("read the tree of the script: %w", err)
@@ -149,8 +172,26 @@ func (v *verbs) explain(ctx context.Context, d *decider, a profiles.Action, asJS
 	}
 	out.Policy = d.Profile().Policy
 	out.Source = d.source(out.Decision.Rule)
-	out.Change = change(out.Decision, d)
-	var err error
+	out.Change = change(out.Decision, d, nil)
+	if a.Egress != nil {
+		out.Limits = d.limits(out.Decision)
+	}
+	all, err := v.layers(ctx, d, t, a, out.Decision)
+	if err != nil {
+		return err
+	}
+	if len(all) > 0 {
+		q, _ := about(a, out.Decision)
+		out.Change, out.Decided = change(out.Decision, d, layered(all, q, d)), decided(all, out.Decision)
+		for i := range all {
+			if r := all[i].Rule; r != nil {
+				shown := *r
+				shown.File = d.files.Shown(r.File)
+				all[i].Rule = &shown
+			}
+		}
+		out.Layers = all
+	}
 	if asJSON {
 		err = render.JSON(v.Out, out)
 	} else {
@@ -186,8 +227,9 @@ func (d *decider) source(r *profiles.Rule) *source {
 	return nil
 }
 
-// change says what of the policy would have to change for another verdict.
-func change(dec profiles.Decision, d *decider) []string {
+// change says what of the policy would have to change for another verdict; layered is
+// what its layers say of that.
+func change(dec profiles.Decision, d *decider, layered []string) []string {
 	if dec.Verdict == profiles.Allow {
 		return nil
 	}
@@ -206,6 +248,8 @@ func change(dec profiles.Decision, d *decider) []string {
 		return []string{"no change of the policy: write it in another way"}
 	case dec.Code == profiles.CodeImportDenied && dec.Rule == nil:
 		return []string{"no change of the policy: no rule of it decided, and none can allow this"}
+	case len(layered) > 0:
+		return layered
 	case kind == "denied" || kind == "denied_pattern" || kind == "subcommand":
 		return []string{"narrow or take out " + at + "; a denial wins over every grant"}
 	default:

@@ -27,10 +27,15 @@ func (p page) explained(e explained) error {
 	if dec.Text == "" && len(dec.Instead) > 0 {
 		fmt.Fprintf(&b, "  instead: %s\n", render.Clean(strings.Join(dec.Instead, ", or ")))
 	}
+	if w := dec.Would; w != nil {
+		fmt.Fprintf(&b, "  mode audit: %s  %s, and is let through\n", p.verdict(w.Verdict.String()), w.Code)
+	}
 	if s := e.Source; s != nil {
 		fmt.Fprintf(&b, "\nrule    %s:%d\n        %s\n        %s\n", s.File, s.Line, dec.Rule.Path, clip(render.Clean(strings.TrimSpace(s.Text)), textWidth))
 	}
 	fmt.Fprintf(&b, "policy  %s, revision %s\n", render.Clean(e.Policy), render.Short(dec.Revision))
+	p.layers(&b, e)
+	p.limits(&b, e.Limits)
 	for _, c := range e.Change {
 		fmt.Fprintf(&b, "change  %s\n", strings.Join(render.Folded(render.Clean(c), textWidth), "\n        "))
 	}

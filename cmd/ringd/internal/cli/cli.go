@@ -68,7 +68,7 @@ func Usage(format string, args ...any) error {
 }
 
 // ShowUse has c, and the commands below it, say how they are used where they
-// refuse their arguments.
+// refuse their arguments, or miss a flag.
 func ShowUse(c *cobra.Command) {
 	for _, sub := range c.Commands() {
 		ShowUse(sub)
@@ -78,10 +78,21 @@ func ShowUse(c *cobra.Command) {
 		return
 	}
 	c.Args = func(c *cobra.Command, given []string) error {
-		if err := args(c, given); err != nil {
-			return Usage("%w\n    usage: %s", err, c.UseLine())
+		err := args(c, given)
+		switch {
+		case err != nil && len(given) > 0 && c.HasParent() && !c.HasSubCommands() && err.Error() == cobra.NoArgs(c, given).Error():
+			err = fmt.Errorf("%s takes no argument, and %q is one", c.Name(), given[0])
+		case err == nil:
+			err = c.ValidateRequiredFlags()
 		}
-		return nil
+		if err == nil {
+			return nil
+		}
+		before := " "
+		if use := c.UseLine(); len("    usage: ")+len(use) > 80 {
+			before = "\n      "
+		}
+		return Usage("%w\n    usage:%s%s", err, before, c.UseLine())
 	}
 }
 

@@ -10,10 +10,12 @@ import (
 
 // Folders is what a state folder holds.
 type Folders struct {
-	Audit string // log
-	Store string // database and snapshots
-	Key   string // of the host: signs the log
-	Seal  string // key that seals paused runs, where the config names no other
+	Audit    string // log
+	Store    string // database and snapshots
+	Key      string // of the host: signs the log
+	Lockdown string // whether everything is closed
+	Pushes   string // what is remembered of signed pushes
+	Seal     string // key that seals paused runs, where the config names no other
 }
 
 // Layout is where things lie in a state folder.
@@ -21,6 +23,8 @@ func Layout(state string) Folders {
 	return Folders{
 		Audit: filepath.Join(state, "audit"), Store: filepath.Join(state, "store"),
 		Key: filepath.Join(state, "host.key"), Seal: filepath.Join(state, "snapshot.key"),
+		Lockdown: filepath.Join(state, "lockdown.json"),
+		Pushes:   filepath.Join(state, "pushes.json"),
 	}
 }
 

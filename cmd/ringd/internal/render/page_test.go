@@ -39,7 +39,8 @@ func TestPageIsClean(t *testing.T) {
 	p.Console(wire.ConsoleEntry{Level: "log", Text: evil})
 	p.Run(wire.Run{State: "failed", Error: &wire.RunError{Name: evil, Message: evil, Frames: []wire.Frame{{Function: evil, File: evil}}}})
 	p.Report(wire.Run{ID: "r1"}, nil)
-	p.Status(wire.Status{Conditions: []wire.Condition{{Code: "x", Message: evil}}})
+	findings := []wire.Diagnostic{{File: evil, Code: "x", Message: evil, Hint: evil, Related: []wire.Place{{File: evil}}}}
+	p.Status(wire.Status{Conditions: []wire.Condition{{Code: "x", Message: evil}}, LastPush: &wire.Push{Findings: findings}})
 	if err := p.Findings(schema.Diagnostics{{Pos: schema.Pos{File: evil, Line: 1, Column: 1}, Code: "x", Msg: evil, Hint: evil}}); err != nil {
 		t.Fatal(err)
 	}
@@ -47,6 +48,20 @@ func TestPageIsClean(t *testing.T) {
 		if r != '\n' && (unicode.IsControl(r) || r == '\u202e') {
 			t.Fatalf("%q reached the page:\n%q", r, b.String())
 		}
+	}
+}
+
+// Of a finding the other place and what to do stand below it, in the status as elsewhere.
+func TestStatusShowsFindings(t *testing.T) {
+	var b bytes.Buffer
+	findings := []wire.Diagnostic{
+		{File: "a.yaml", Line: 3, Column: 5, Code: "widens-parent", Message: "too wide", Hint: "take it away", Severity: "error", Related: []wire.Place{{File: "org.yaml", Line: 7, Column: 9}}},
+		{File: "a.yaml", Line: 4, Column: 1, Code: "x", Message: "unwise", Severity: "warning"},
+	}
+	render.Page{W: &b}.Status(wire.Status{LastPush: &wire.Push{Findings: findings}})
+	want := "  a.yaml:3:5: widens-parent: too wide\n      hint: take it away\n      also: org.yaml:7:9\n  a.yaml:4:1: x: warning: unwise\n"
+	if !strings.HasSuffix(b.String(), want) {
+		t.Errorf("got\n%s", b.String())
 	}
 }
 

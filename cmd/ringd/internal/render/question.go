@@ -51,6 +51,9 @@ func (p Page) Question(q Question) (whole bool) {
 	if q.Rule != nil && q.Rule.File != "" {
 		line("rule", "%s:%d:%d %s", q.Rule.File, q.Rule.Line, q.Rule.Column, q.Rule.Path)
 	}
+	if c.Because != "" {
+		line("because", "%s", c.Because)
+	}
 	line("from", "%s", who(c))
 	if c.Expires != nil {
 		line("until", "%s (%s)", c.Expires.UTC().Format(time.RFC3339), left(c.Expires.Sub(q.Now)))

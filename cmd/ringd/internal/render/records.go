@@ -59,7 +59,7 @@ func (p Page) Record(e audit.Entry, asJSON bool) error {
 // the actor of the run.
 func personal() []audit.Kind {
 	return []audit.Kind{audit.RunAsked, audit.RunRefused, audit.RunCancelled, audit.CallAnswered, audit.CallApproved, audit.CallDenied,
-		audit.CallBegun, audit.ApprovalRefused, audit.GrantRevoked, audit.ResumeRefused, audit.SessionDropped}
+		audit.CallBegun, audit.ApprovalRefused, audit.GrantRevoked, audit.ResumeRefused, audit.SessionDropped, audit.LockdownBegun, audit.LockdownLifted}
 }
 
 // outward are the kinds of records about connections: door and target come
@@ -105,9 +105,15 @@ func (p Page) Status(st wire.Status) {
 	if !st.Ready {
 		state = p.style(red, "not ready")
 	}
+	if st.Lockdown != nil {
+		state = p.style(red, "in lockdown")
+	}
 	fmt.Fprintf(p.W, "ringd %s: %s\n", st.Version, state)
 	if st.Generation > 0 {
 		fmt.Fprintf(p.W, "generation %d, %s\n", st.Generation, st.Revision)
+	}
+	if s := st.Signed; s != nil {
+		fmt.Fprintf(p.W, "push %d by %s, %s, expires at %s\n", s.Sequence, Clean(s.Issuer), Count(len(s.Signers), "signature"), s.Expires.UTC().Format(time.RFC3339))
 	}
 	for _, c := range st.Conditions {
 		p.hanging(c.Code+": ", p.style(yellow, c.Code)+": ", Clean(c.Message), "    ")
@@ -117,6 +123,9 @@ func (p Page) Status(st wire.Status) {
 		if s := part.Sessions; s != nil {
 			name += fmt.Sprintf(", %s live with at most %s", Count(s.Live, "session"), size(s.Bytes))
 		}
+		if c := part.Canary; c != nil && c.State != wire.CanaryFailed {
+			name += ", " + c.State
+		}
 		if part.Reason == "" {
 			fmt.Fprintln(p.W, name)
 			continue
@@ -125,12 +134,18 @@ func (p Page) Status(st wire.Status) {
 		p.hanging(name, name, Clean(part.Reason), strings.Repeat(" ", len(name)))
 	}
 	p.egress(st.Egress)
+	for _, e := range st.Exceptions {
+		word := "until"
+		if e.Ended {
+			word = "ended"
+		}
+		fmt.Fprintf(p.W, "exception: %s of %s, %s %s\n", Clean(e.ID), Clean(e.Agent), word, e.Expires.UTC().Format(time.RFC3339))
+	}
+	p.shadow(st.Shadow)
 	fmt.Fprintf(p.W, "runs: %d live, %d of them paused; audit record %d\n", st.Runs.Live, st.Runs.Paused, st.AuditSeq)
 	if push := st.LastPush; push != nil {
 		fmt.Fprintf(p.W, "last push: %s at %s%s\n", push.Result, push.At.UTC().Format(time.RFC3339), strings.TrimRight(" "+Clean(push.Message), " "))
-		for _, d := range push.Findings {
-			fmt.Fprintf(p.W, "  %s:%d:%d: %s: %s\n", Clean(d.File), d.Line, d.Column, d.Code, Clean(d.Message))
-		}
+		p.findings(push.Findings)
 	}
 }
 

@@ -106,6 +106,10 @@ func (p Page) Value(run wire.Run) error {
 func (p Page) Run(run wire.Run) {
 	for _, c := range run.Pending {
 		fmt.Fprintf(p.W, "run %s waits for %s: call %s of %s%s\n", run.ID, c.For, c.ID, Visible(c.Bridge), by(c.Rule))
+		p.because(c)
+	}
+	if t := run.RuleOfTwo; t != nil && len(t.Touched) == 3 {
+		fmt.Fprintln(p.W, strings.Join(folded("touched: "+touched(t), width-4), "\n    "))
 	}
 	if run.Dropped > 0 {
 		what := "console"
@@ -152,9 +156,29 @@ func (p Page) Held(run wire.Run, c wire.Pending, now time.Time) {
 		who = "an approver"
 	}
 	fmt.Fprintf(p.W, "run %s is held: call %s of %s waits for %s%s\n", run.ID, c.ID, Visible(c.Bridge), who, by(c.Rule))
+	p.because(c)
 	if c.For == "approver" && c.Expires != nil {
 		fmt.Fprintf(p.W, "    hint: ringd approve %s %s, or ringd deny, within %s\n", run.ID, c.ID, c.Expires.Sub(now).Round(time.Second))
 	}
+}
+
+// because says why the rule of two asks about a call.
+func (p Page) because(c wire.Pending) {
+	if c.Because != "" {
+		fmt.Fprintln(p.W, "    "+strings.Join(folded("because: "+Clean(c.Because), width-4), "\n    "))
+	}
+}
+
+// touched says what a run has touched, and by what.
+func touched(t *wire.RuleOfTwo) string {
+	var out []string
+	for _, power := range t.Touched {
+		if by := t.By[power]; len(by) > 0 {
+			power += " by " + strings.Join(by, ", ")
+		}
+		out = append(out, Clean(power))
+	}
+	return strings.Join(out, "; ")
 }
 
 // by names the line of a rule.
@@ -211,6 +235,11 @@ func (p Page) Report(run wire.Run, set *profiles.Set) {
 			most = fmt.Sprintf(" of %d", b.Limits.CallsPerRun)
 		}
 		line("calls", "%s: %d%s", name, u.Calls[name], most)
+	}
+	if t := run.RuleOfTwo; t != nil && len(t.Touched) > 0 {
+		for i, l := range fold(touched(t), reportWidth) {
+			line(map[bool]string{true: "touched"}[i == 0], "%s", l)
+		}
 	}
 	for _, d := range run.Denials {
 		line("refused", "%s", decision(d))

@@ -1,5 +1,5 @@
-// Package suggest holds the verb that reads what programs imported from the audit log
-// and says which narrower list would do. It changes nothing.
+// Package suggest holds the verb that reads what programs did from the audit log and says
+// which smaller policy would have done. It changes nothing.
 package suggest
 
 import (
@@ -18,7 +18,7 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/cli"
 	"github.com/ringd/ringd/cmd/ringd/internal/render"
 	"github.com/ringd/ringd/cmd/ringd/internal/sources"
-	"github.com/ringd/ringd/compiler/imports"
+	"github.com/ringd/ringd/compiler/least"
 	"github.com/ringd/ringd/profiles"
 )
 
@@ -41,15 +41,18 @@ func New(cfg Config) *cobra.Command {
 	var q asked
 	cmd := &cobra.Command{
 		Use:   "suggest -p PATH",
-		Short: "Suggest narrower imports from what programs used",
-		Long: `Suggest reads from the audit log which modules the Python programs of an agent
-imported, as their guests said, and prints the import lists that allow these and
-nothing that the policy does not allow. Entries that no program used are named.
-Nothing is changed. What a guest says is no proof: read the list before you take
-it over.
+		Short: "Suggest the smallest grants that programs used",
+		Long: `Suggest reads from the audit log what the programs of an agent did: the modules
+of Python they imported, as their guests said, the bridges they called and how
+often in a run, the programs they started and the hosts they reached. It prints
+the entries of the policy that nothing used and those that could be narrower,
+each with its place. Nothing is ever added, so what is left lies within the
+agent's grants and every ceiling above them. Nothing is changed. Files are read
+without a question, so nothing is said of them. What a guest says is no proof,
+and a rare task leaves no trace in a short log: read before you cut.
 
-Exit codes: 0 a list is printed, 2 the policy or the log cannot be read, or the
-log has no imports of the agent.`,
+Exit codes: 0 a suggestion is printed, 2 the policy or the log cannot be read,
+or the log has nothing of the agent.`,
 		Example: "  ringd suggest -p policy.yaml --agent analyst --since 720h",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -68,8 +71,8 @@ log has no imports of the agent.`,
 // found is what the verb says.
 type found struct {
 	Agent string `json:"agent"`
-	Runs  int    `json:"runs"` // whose imports are known
-	imports.Suggestion
+	Runs  int    `json:"runs"` // that the log has of the agent
+	least.Suggestion
 }
 
 func (c Config) suggest(ctx context.Context, q asked) error {
@@ -90,17 +93,14 @@ func (c Config) suggest(ctx context.Context, q asked) error {
 	if err != nil {
 		return err
 	}
-	used, runs, err := read(ctx, cli.Layout(state).Audit, name, since)
+	used, runs, err := Used(ctx, cli.Layout(state).Audit, name, since)
 	if err != nil {
 		return cli.Usage("read log: %w", err)
 	}
-	out := found{Agent: name, Runs: runs}
-	if out.Suggestion, ok = imports.Suggest(a, used); !ok {
-		return cli.Usage("the policy does not grant python to agent %q", name)
-	}
 	if runs == 0 {
-		return cli.Usage("the log has no imports of agent %q: there is nothing to suggest from", name)
+		return cli.Usage("the log has no runs of agent %q: there is nothing to suggest from", name)
 	}
+	out := found{name, runs, least.Of(a, used)}
 	if q.json {
 		return render.JSON(c.Out, out)
 	}
@@ -110,39 +110,86 @@ func (c Config) suggest(ctx context.Context, q asked) error {
 	return nil
 }
 
-// read collects the modules that programs of an agent imported, sorted, and in how
-// many runs.
-func read(ctx context.Context, dir, agent string, since time.Time) ([]string, int, error) {
-	used, runs := map[string]bool{}, 0
-	for e, err := range audit.Query(ctx, dir, audit.Filter{Agent: agent, Kinds: []audit.Kind{audit.RunEnded}, Since: since}) {
+// Used collects what programs of an agent did, and in how many runs.
+func Used(ctx context.Context, dir, agent string, since time.Time) (least.Used, int, error) {
+	t := tally{runs: map[string]bool{}, modules: map[string]bool{}, programs: map[string]bool{}, targets: map[string]bool{}, calls: map[[2]string]map[string]bool{}}
+	kinds := []audit.Kind{audit.RunStarted, audit.RunEnded, audit.CallDecided, audit.CallBegun, audit.ExecDecided, audit.EgressDecided}
+	for e, err := range audit.Query(ctx, dir, audit.Filter{Agent: agent, Kinds: kinds, Since: since}) {
 		if err != nil {
-			return nil, 0, err
+			return least.Used{}, 0, err
 		}
-		list := e.Record.Detail["imports"]
-		if list == "" {
-			continue
-		}
-		runs++
-		for name := range strings.SplitSeq(list, ",") {
-			used[name] = true
-		}
+		t.take(e.Record)
 	}
-	return slices.Sorted(maps.Keys(used)), runs, nil
+	used := least.Used{Imports: slices.Sorted(maps.Keys(t.modules)), Python: t.python, Calls: map[string]int64{},
+		Programs: slices.Sorted(maps.Keys(t.programs)), Targets: slices.Sorted(maps.Keys(t.targets))}
+	for of, ids := range t.calls {
+		used.Calls[of[1]] = max(used.Calls[of[1]], int64(len(ids)))
+	}
+	return used, len(t.runs), nil
 }
 
-// text is the suggestion as a part of a policy, with what it leaves out.
+// tally counts records.
+type tally struct {
+	runs, modules, programs, targets map[string]bool
+	calls                            map[[2]string]map[string]bool // by run and bridge: the calls
+	python                           int                           // runs whose imports are known
+}
+
+// take counts what was let through. An approved call counts when it begins.
+func (t *tally) take(r audit.Record) {
+	t.runs[r.Run] = true
+	kind, name, _ := strings.Cut(r.Capability, ":")
+	let := r.Kind == audit.CallBegun || r.Decision != nil && r.Decision.Verdict == profiles.Allow
+	switch {
+	case r.Kind == audit.RunEnded && r.Detail["imports"] != "":
+		t.python++
+		for module := range strings.SplitSeq(r.Detail["imports"], ",") {
+			t.modules[module] = true
+		}
+	case !let:
+	case kind == "bridge":
+		of := [2]string{r.Run, name}
+		if t.calls[of] == nil {
+			t.calls[of] = map[string]bool{}
+		}
+		t.calls[of][r.Call] = true
+	case kind == "exec":
+		t.programs[name] = true
+	case kind == "egress":
+		t.targets[name] = true
+	}
+}
+
+// text is the suggestion, with the import list as a part of a policy. It is pasted
+// into policies, so that what a program chose never ends a comment.
 func text(f found, files sources.Policy) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# agent %s: what its programs imported, runs: %d\n", render.Clean(f.Agent), f.Runs)
-	fmt.Fprintf(&b, "imports:\n  allow: [%s]\n", strings.Join(f.Allow, ", "))
-	if len(f.Deny) > 0 {
-		fmt.Fprintf(&b, "  deny: [%s] # beside what is denied now\n", strings.Join(f.Deny, ", "))
+	fmt.Fprintf(&b, "# agent %s: what its programs did, runs: %d\n", render.Visible(f.Agent), f.Runs)
+	if f.Imports != nil {
+		fmt.Fprintf(&b, "imports:\n  allow: [%s]\n", strings.Join(f.Imports.Allow, ", "))
+		if len(f.Imports.Deny) > 0 {
+			fmt.Fprintf(&b, "  deny: [%s] # beside what is denied now\n", strings.Join(f.Imports.Deny, ", "))
+		}
 	}
-	for _, r := range f.Unused {
-		fmt.Fprintf(&b, "# not used: %s, at %s:%d\n", render.Clean(r.Name), files.Shown(r.Rule.File), r.Rule.Line)
+	for _, c := range f.Changes {
+		at := fmt.Sprintf("%s:%d", files.Shown(c.Rule.File), c.Rule.Line)
+		if c.Rule.Layer != "" {
+			at += ", of " + c.Rule.Layer
+		}
+		if c.Do == least.Remove {
+			fmt.Fprintf(&b, "# not used: %s, at %s\n", render.Visible(c.What), at)
+			continue
+		}
+		fmt.Fprintf(&b, "# could be narrower: %s, at %s\n", render.Visible(c.What), at)
+		for _, to := range c.To {
+			fmt.Fprintf(&b, "#     %s\n", render.Visible(to))
+		}
 	}
-	for _, name := range f.Refused {
-		fmt.Fprintf(&b, "# used, and not allowed now: %s\n", render.Clean(name))
+	for _, what := range f.Refused {
+		fmt.Fprintf(&b, "# used, and not allowed now: %s\n", render.Visible(what))
+	}
+	if len(f.Changes) == 0 {
+		b.WriteString("# every grant was used\n")
 	}
 	return b.String()
 }

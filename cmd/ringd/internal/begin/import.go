@@ -1,0 +1,165 @@
+package begin
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ringd/ringd/cmd/ringd/internal/cli"
+	"github.com/ringd/ringd/cmd/ringd/internal/render"
+	"github.com/ringd/ringd/cmd/ringd/internal/sources"
+	"github.com/ringd/ringd/schema"
+	"github.com/ringd/ringd/schema/adopt"
+	"github.com/ringd/ringd/schema/emit"
+)
+
+// imported is what import is asked.
+type imported struct {
+	from, out, name, owner string
+	json, strict           bool
+}
+
+func newImport(cfg Config) *cobra.Command {
+	var q imported
+	cmd := &cobra.Command{
+		Use:   "import FILE",
+		Short: "Make a policy of another system's settings",
+		Long: `Import reads the settings of another system and prints a policy that says the
+same, as far as a policy can: compact (the short form of ringd), claude-code
+(settings.json), codex (config.toml) and srt (.srt-settings.json). The policy
+never allows more than the settings do. What has no exact meaning here is left
+out, or stricter, and listed on stderr: read that list before you use it.
+Programs that settings name by their last name are looked up on this PATH.
+
+Exit codes: 0 the policy is printed, 1 with --strict: something has no exact
+meaning here, 2 FILE cannot be read or is not such settings.`,
+		Example: `  ringd import ~/.claude/settings.json > policy.yaml
+  ringd import --from codex config.toml -o policy.yaml
+  ringd import --from srt ~/.srt-settings.json --json`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error { return cfg.imports(cmd.Context(), q, args[0]) },
+	}
+	cmd.Flags().StringVar(&q.from, "from", "", "the format (default: by the name of FILE)")
+	cmd.Flags().StringVarP(&q.out, "output", "o", "", "write the policy to this new file instead of stdout")
+	cmd.Flags().StringVar(&q.name, "name", "", "metadata.name (default: by the format)")
+	cmd.Flags().StringVar(&q.owner, "owner", "", "such as team:devex@acme.example (default: this user)")
+	cmd.Flags().BoolVar(&q.json, "json", false, "print the policy and each setting's outcome as JSON")
+	cmd.Flags().BoolVar(&q.strict, "strict", false, "exit 1 where something has no exact meaning here")
+	_ = cmd.RegisterFlagCompletionFunc("from", cobra.FixedCompletions(adopt.Formats(), cobra.ShellCompDirectiveNoFileComp))
+	return cmd
+}
+
+// result is what import says as JSON.
+type result struct {
+	Format   string             `json:"format"`
+	Policy   string             `json:"policy"` // YAML
+	Settings []adopt.Line       `json:"settings"`
+	Findings schema.Diagnostics `json:"findings"`
+}
+
+func (c Config) imports(ctx context.Context, q imported, path string) error {
+	format := q.from
+	if format == "" {
+		if format = adopt.Guess(path); format == "" {
+			return cli.Usage("--from is missing, and the name %s does not tell the format", filepath.Base(path))
+		}
+	}
+	if !slices.Contains(adopt.Formats(), format) {
+		return cli.Usage("--from %q: want %s", format, strings.Join(adopt.Formats(), ", "))
+	}
+	text, err := readFile(path)
+	if err != nil {
+		return cli.Failed(cli.Misused, fmt.Errorf("read settings: %w", sources.Bare(err)))
+	}
+	by, err := owner(q.owner)
+	if err != nil {
+		return err
+	}
+	called := q.name
+	if called == "" {
+		called = "from-" + format
+	}
+	p, lines, err := adopt.Policy(adopt.Config{Name: called, Owner: by, Find: find}, format, filepath.Base(path), text)
+	if err != nil {
+		return cli.Usage("%s: %w", path, err)
+	}
+	written, err := emit.YAML(p)
+	if err != nil {
+		return err
+	}
+	found, err := c.Check(ctx, sources.Policy{Path: "policy.yaml", Sources: []schema.Source{{Name: "policy.yaml", Data: written}}})
+	if err != nil {
+		return cli.Failed(cli.Unavailable, fmt.Errorf("compile the policy: %w", err))
+	}
+	if err := c.tell(q, result{format, string(written), lines, found}); err != nil {
+		return err
+	}
+	inexact := slices.ContainsFunc(lines, func(l adopt.Line) bool { return l.Outcome == adopt.Left || l.Outcome == adopt.Stricter })
+	if found.Refused() || q.strict && inexact {
+		return cli.Failed(cli.Refused, nil)
+	}
+	return nil
+}
+
+// tell writes the policy, and what became of the settings to where it does not get into
+// the policy.
+func (c Config) tell(q imported, r result) error {
+	switch {
+	case q.out != "":
+		if err := create(q.out, []byte(r.Policy)); err != nil {
+			return cli.Failed(cli.Misused, fmt.Errorf("write policy: %w", sources.Bare(err)))
+		}
+		if q.json {
+			if err := render.JSON(c.Out, r); err != nil {
+				return err
+			}
+		}
+	case q.json:
+		if err := render.JSON(c.Out, r); err != nil {
+			return err
+		}
+	default:
+		if _, err := fmt.Fprint(c.Out, r.Policy); err != nil {
+			return fmt.Errorf("write policy: %w", err)
+		}
+	}
+	if q.json {
+		return nil
+	}
+	counts := map[adopt.Outcome]int{}
+	for _, l := range r.Settings {
+		counts[l.Outcome]++
+		if l.Outcome == adopt.Exact || l.Outcome == adopt.NoPolicy {
+			continue
+		}
+		fmt.Fprintf(c.Err, "%s: %s", l.Outcome, render.Clean(l.Path))
+		if l.Value != "" {
+			fmt.Fprintf(c.Err, ": %s", render.Clean(l.Value))
+		}
+		fmt.Fprintf(c.Err, "\n    %s\n", l.Why)
+	}
+	fmt.Fprintf(c.Err, "%d settings: %d exact, %d stricter, %d left out, %d no part of a policy\n",
+		len(r.Settings), counts[adopt.Exact], counts[adopt.Stricter], counts[adopt.Left], counts[adopt.NoPolicy])
+	for _, d := range r.Findings {
+		if d.Severity != schema.Warning {
+			fmt.Fprintf(c.Err, "%s: %s: %s\n", d.Pos, d.Code, d.Msg)
+		}
+	}
+	return nil
+}
+
+// readFile reads a settings file within bounds.
+func readFile(path string) ([]byte, error) {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, err
+	}
+	text, err := sources.Bounded(f, schema.MaxFileBytes)
+	return text, errors.Join(err, f.Close())
+}

@@ -1,0 +1,64 @@
+package page_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/ringd/ringd/cmd/ringd/internal/diff/page"
+	"github.com/ringd/ringd/profiles/difference"
+)
+
+// TestHostileTextStaysText puts markup into every text of a document.
+func TestHostileTextStaysText(t *testing.T) {
+	const evil = `"><script>alert(1)</script><img src=x onerror=alert(1)>{{.}}javascript:`
+	ch := page.Change{Change: difference.Change{Agent: evil, Kind: difference.Kind(evil), Capability: evil, Field: "exceptions", Old: evil, New: evil, Says: evil, Why: evil, Layer: evil, Exception: evil},
+		OldLine: &page.Line{File: evil, Line: 1, Text: evil, Path: evil, Layer: evil}, NewLine: &page.Line{File: evil, Line: 2, Text: evil}}
+	doc := page.Document{Old: page.Side{Path: evil, Revision: evil}, New: page.Side{Path: evil}, Counts: map[string]int{},
+		Agents: []page.Agent{{Name: evil, State: evil, Changes: []page.Change{ch}}},
+		Impact: &page.Impact{Log: evil, Counts: map[string]int{}, Groups: []page.Group{{Result: evil, Agent: evil, Capability: evil, Was: evil, Why: evil, Count: 1}}}}
+	var b strings.Builder
+	if err := page.Write(&b, doc); err != nil {
+		t.Fatal(err)
+	}
+	got := b.String()
+	for _, bad := range []string{"<script", "<img", "onerror=alert(1)>", "<link", "@import", "url(", "http://", "https://"} {
+		if strings.Contains(got, bad) {
+			t.Errorf("the page holds %q", bad)
+		}
+	}
+	if n := strings.Count(got, "&lt;script&gt;"); n < 15 {
+		t.Errorf("the texts are shown only %d times: the test looks at too little", n)
+	}
+	if !strings.Contains(got, `default-src 'none'`) || !strings.Contains(got, "Look at these first") {
+		t.Error("the page has no policy for its content, or does not put exceptions first")
+	}
+}
+
+func TestNothingChanged(t *testing.T) {
+	var b strings.Builder
+	if err := page.Write(&b, page.Document{Class: difference.Neutral, Counts: map[string]int{}}); err != nil || !strings.Contains(b.String(), "makes no difference to any agent") {
+		t.Errorf("%v\n%s", err, b.String())
+	}
+}
+
+// TestNothingTurnsText: a character that turns text around, moves a cursor or is not seen
+// is written out, wherever it stands; what people read with is kept.
+func TestNothingTurnsText(t *testing.T) {
+	const evil = "api\u202emoc.live\u2066\u200b\x1b[2J\r"
+	doc := page.Document{Old: page.Side{Path: evil}, Counts: map[string]int{},
+		Agents: []page.Agent{{Name: "é" + evil, Changes: []page.Change{{Change: difference.Change{Says: evil}, NewLine: &page.Line{File: evil, Text: evil}}}}},
+		Impact: &page.Impact{Log: evil, Counts: map[string]int{}, Groups: []page.Group{{Capability: evil, Why: evil}}}}
+	var b strings.Builder
+	if err := page.Write(&b, doc); err != nil {
+		t.Fatal(err)
+	}
+	if strings.ContainsAny(b.String(), "\u202e\u2066\u200b\x1b\r") {
+		t.Error("the page holds what turns its text around")
+	}
+	if n := strings.Count(b.String(), `api\u202emoc.live\u2066\u200b\u001b[2J`); n < 5 {
+		t.Errorf("the texts are shown only %d times", n)
+	}
+	if !strings.Contains(b.String(), "é") {
+		t.Error("a letter is gone")
+	}
+}

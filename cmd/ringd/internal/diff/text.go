@@ -1,0 +1,137 @@
+package diff
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/ringd/ringd/cmd/ringd/internal/diff/page"
+	"github.com/ringd/ringd/cmd/ringd/internal/render"
+	"github.com/ringd/ringd/profiles/difference"
+	"github.com/ringd/ringd/schema"
+)
+
+// text is where a report for people goes.
+type text struct{ render.Page }
+
+// textWidth is what is left of 80 columns behind a mark and a class.
+const textWidth = 66
+
+func (p text) document(doc page.Document) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "old  %s  %s\nnew  %s  %s\n", render.Clean(doc.Old.Path), render.Short(doc.Old.Revision), render.Clean(doc.New.Path), render.Short(doc.New.Revision))
+	for _, a := range doc.Agents {
+		if len(a.Changes) == 0 {
+			continue
+		}
+		name := "agent " + render.Clean(a.Name)
+		if a.Name == "" {
+			name = "the whole set"
+		}
+		fmt.Fprintf(&b, "\n%s: %s\n", name, p.class(a.Class, a.Class.String()))
+		for _, ch := range a.Changes {
+			p.change(&b, ch)
+		}
+	}
+	n := doc.Counts
+	fmt.Fprintf(&b, "\n%s: %d widen, %d narrow, %d neutral\n", p.class(doc.Class, render.Count(n["widens"]+n["narrows"]+n["neutral"], "change")), n["widens"], n["narrows"], n["neutral"])
+	if doc.Impact != nil {
+		p.impact(&b, doc.Impact)
+	}
+	if _, err := fmt.Fprint(p.W, b.String()); err != nil {
+		return fmt.Errorf("write result: %w", err)
+	}
+	return nil
+}
+
+func (p text) class(c difference.Class, text string) string {
+	switch c {
+	case difference.Narrows:
+		return p.Good(text)
+	case difference.Neutral:
+		return text
+	case difference.Widens:
+		return p.Bad(text)
+	default:
+		return p.Bad(text)
+	}
+}
+
+func (p text) change(b *strings.Builder, ch page.Change) {
+	mark := map[difference.Kind]string{difference.Added: "+", difference.Removed: "-", difference.Changed: "~"}[ch.Kind]
+	class := ch.Class.String()
+	indent := "\n             "
+	says := ch.Says
+	if ch.Undecided {
+		says += " (undecided)"
+	}
+	fmt.Fprintf(b, "  %s %s  %s\n", mark, p.class(ch.Class, fmt.Sprintf("%-7s", class)), strings.Join(render.Folded(render.Clean(says), textWidth), indent))
+	note := func(label, s string) {
+		if s != "" {
+			fmt.Fprintf(b, "             %s\n", strings.Join(render.Folded(label+render.Clean(s), textWidth), indent))
+		}
+	}
+	note("", ch.Why)
+	note("exception ", ch.Exception)
+	note("layer ", ch.Layer)
+	note("old ", where(ch.OldLine))
+	note("new ", where(ch.NewLine))
+}
+
+func where(l *page.Line) string {
+	if l == nil {
+		return ""
+	}
+	return fmt.Sprintf("%s:%d %s", l.File, l.Line, l.Path)
+}
+
+func (p text) impact(b *strings.Builder, m *page.Impact) {
+	fmt.Fprintf(b, "\nimpact on %s of %s\n", render.Count(m.Decisions, "decision"), render.Clean(m.Log))
+	for _, g := range m.Groups {
+		mark := g.Result
+		switch g.Result {
+		case page.WouldAllow:
+			mark = p.Bad(mark)
+		case page.WouldDeny, page.WouldAsk:
+			mark = p.Middling(mark)
+		}
+		line := fmt.Sprintf("%d × %s", g.Count, g.Capability)
+		if g.Agent != "" {
+			line += " of " + g.Agent
+		}
+		fmt.Fprintf(b, "  %s  %s\n", mark, strings.Join(render.Folded(render.Clean(line), textWidth), "\n    "))
+		if g.Why != "" {
+			fmt.Fprintf(b, "    %s\n", strings.Join(render.Folded(render.Clean(g.Why), textWidth), "\n    "))
+		}
+	}
+	c := m.Counts
+	fmt.Fprintf(b, "would_allow %d, would_deny %d, would_ask %d, unchanged %d, not_replayable %d\n",
+		c[page.WouldAllow], c[page.WouldDeny], c[page.WouldAsk], c[page.Unchanged], c[page.NotReplayable])
+}
+
+// findings are the changes as a machine that shows findings takes them: what widens is
+// an error, the rest are warnings.
+func findings(doc page.Document) schema.Diagnostics {
+	var out schema.Diagnostics
+	for _, a := range doc.Agents {
+		for _, ch := range a.Changes {
+			d := schema.Diagnostic{Code: "diff-" + ch.Class.String(), Msg: "agent " + a.Name + ": " + ch.Says, Hint: ch.Why, Severity: schema.Warning}
+			if ch.Class == difference.Widens {
+				d.Severity = schema.Error
+			}
+			at := func(l *page.Line, column int) schema.Pos {
+				return schema.Pos{File: l.File, Line: l.Line, Column: column}
+			}
+			switch {
+			case ch.NewLine != nil:
+				d.Pos = at(ch.NewLine, ch.NewRule.Column)
+				if ch.OldLine != nil {
+					d.Related = []schema.Pos{at(ch.OldLine, ch.OldRule.Column)}
+				}
+			case ch.OldLine != nil:
+				d.Pos = at(ch.OldLine, ch.OldRule.Column)
+			}
+			out = append(out, d)
+		}
+	}
+	return out
+}

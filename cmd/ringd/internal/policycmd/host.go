@@ -1,0 +1,132 @@
+package policycmd
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ringd/ringd/cmd/ringd/internal/render"
+	"github.com/ringd/ringd/executors"
+	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/rings/kernel/order"
+)
+
+// examineFor bounds what is tried out on a host.
+const examineFor = 30 * time.Second
+
+// onHost is what a host gives an agent: the part of the table that no table knows.
+type onHost struct {
+	Enforceable bool           `json:"enforceable"` // each executor that is granted starts
+	Missing     []missing      `json:"missing"`
+	Layers      []render.Layer `json:"layers"` // as ringd doctor has them
+}
+
+// missing is a layer that an executor of an agent needs and this host does not have.
+// Nothing of that executor starts here.
+type missing struct {
+	Executor string `json:"executor"`
+	Layer    string `json:"layer"` // of doctor; minTier where no layer would do
+	Reason   string `json:"reason"`
+	Fix      string `json:"fix"`
+}
+
+func (c Config) examine(ctx context.Context) render.Health {
+	ctx, cancel := context.WithTimeout(ctx, examineFor)
+	defer cancel()
+	return c.Host(ctx, "")
+}
+
+// around compares what an agent needs with what a host has.
+func around(a profiles.Agent, h render.Health) *onHost {
+	out := &onHost{Missing: []missing{}, Layers: h.Layers}
+	granted := map[string]bool{profiles.ExecutorJS: a.JS != nil, profiles.ExecutorPython: a.Python != nil, profiles.ExecutorShell: a.Shell != nil}
+	for _, e := range []string{profiles.ExecutorJS, profiles.ExecutorPython, profiles.ExecutorShell} {
+		if granted[e] {
+			out.Missing = append(out.Missing, lacks(a, e, h)...)
+		}
+	}
+	out.Enforceable = len(out.Missing) == 0
+	return out
+}
+
+// lacks names what keeps an executor of an agent from starting.
+func lacks(a profiles.Agent, executor string, h render.Health) []missing {
+	want, others := a.MinTier, []string{}
+	wasm := executor == profiles.ExecutorPython && a.Python.Engine != ""
+	if executor != profiles.ExecutorJS && !wasm && !executors.Satisfies(want, profiles.TierOS) {
+		want = profiles.TierOS // a program of the host runs behind every layer, or not at all
+	}
+	switch {
+	case executor == profiles.ExecutorJS:
+		others = append(others, "engine")
+	case wasm:
+		others = append(others, "python_wasm")
+	case executor == profiles.ExecutorPython:
+		others = append(others, "python")
+	}
+	if a.Egress.Mode != profiles.EgressOff && len(a.Egress.Allow)+len(a.Egress.Gateways) > 0 {
+		others = append(others, order.LayerEgress)
+	}
+	var out []missing
+	if !executors.Satisfies(profiles.Tier(h.Tier), want) {
+		out = append(out, tierLacks(executor, want, h))
+	}
+	for _, name := range others {
+		if l, ok := layerOf(h, name); !ok || l.State == render.LayerUnavailable {
+			out = append(out, missing{executor, name, said(l.Reason, "this host does not have it"), said(l.Fix, "run it on a host that has it")})
+		}
+	}
+	return out
+}
+
+// tierLacks is the first layer that keeps a host from a tier.
+func tierLacks(executor string, want profiles.Tier, h render.Health) missing {
+	out := missing{executor, "minTier", fmt.Sprintf("%s is asked for, and this host gives %s", want, said(h.Tier, "none")), "run it on a host that has it"}
+	if !executors.Satisfies(profiles.TierOS, want) {
+		out.Reason = fmt.Sprintf("%s is asked for, and no version of this program gives more than %s", want, profiles.TierOS)
+		out.Fix = "lower minTier to what ringd gives"
+		return out
+	}
+	strong := []string{order.LayerNamespaces, order.LayerMounts, order.LayerExec, order.LayerNetwork, order.LayerLandlock,
+		order.LayerCapabilities, order.LayerMemory, order.LayerSeccomp, order.LayerSelfTest}
+	for _, l := range h.Layers {
+		needed := l.Required || executors.Satisfies(want, profiles.TierOS) && slices.Contains(strong, l.Name)
+		if needed && l.State != render.LayerEnforced {
+			return missing{executor, l.Name, said(l.Reason, out.Reason), said(l.Fix, out.Fix)}
+		}
+	}
+	return out
+}
+
+func layerOf(h render.Health, name string) (render.Layer, bool) {
+	i := slices.IndexFunc(h.Layers, func(l render.Layer) bool { return l.Name == name })
+	if i < 0 {
+		return render.Layer{}, false
+	}
+	return h.Layers[i], true
+}
+
+func said(text, otherwise string) string {
+	if strings.TrimSpace(text) == "" {
+		return otherwise
+	}
+	return text
+}
+
+// onHost writes what keeps an agent from running on this host.
+func (c Config) onHost(h *onHost) {
+	fmt.Fprintf(c.Out, "  this host\n")
+	if h.Enforceable {
+		fmt.Fprintf(c.Out, "    every executor that is granted starts\n")
+	}
+	for _, m := range h.Missing {
+		for i, line := range folded(render.Visible(fmt.Sprintf("error: layer %s: %s", m.Layer, m.Reason)), 80-12) {
+			fmt.Fprintf(c.Out, "    %-8s%s\n", map[bool]string{true: m.Executor}[i == 0], line)
+		}
+		for i, line := range folded(render.Visible(m.Fix), 80-17) {
+			fmt.Fprintf(c.Out, "    %-8s%-5s%s\n", "", map[bool]string{true: "fix:"}[i == 0], line)
+		}
+	}
+}

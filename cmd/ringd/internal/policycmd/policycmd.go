@@ -1,0 +1,86 @@
+// Package policycmd holds the verbs that read policies and enforce nothing: vet,
+// lint, fmt, compile and schema. It also reads and compiles a policy for other verbs, which
+// tell its findings as these do.
+package policycmd
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ringd/ringd/cmd/ringd/internal/cli"
+	"github.com/ringd/ringd/cmd/ringd/internal/render"
+	"github.com/ringd/ringd/cmd/ringd/internal/sources"
+	"github.com/ringd/ringd/compiler/lint"
+	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/schema"
+)
+
+// Look finds what a policy that was compiled meets on this host.
+type Look func(context.Context, *profiles.Set) (schema.Diagnostics, error)
+
+// Config is what the verbs are made of.
+type Config struct {
+	*cli.Program
+	Version string // of this program, for reports
+	Now     func() time.Time
+	// Compile turns what was read into a set, in a process of its own. Positions in
+	// the findings are what the user typed.
+	Compile func(context.Context, sources.Policy) (*profiles.Set, schema.Diagnostics, error)
+	// Lint is Compile with what is unwise. Positions are those of the sources.
+	Lint func(context.Context, sources.Policy, lint.Options) (*profiles.Set, schema.Diagnostics, error)
+	// Probe looks at the packages of Python on this host, with an interpreter ("": the
+	// one it finds).
+	Probe func(interpreter string) Look
+	// Host tries out what this host can enforce; state is the folder of the daemon, ""
+	// the usual one.
+	Host func(ctx context.Context, state string) render.Health
+}
+
+// New returns the verbs.
+func New(cfg Config) []*cobra.Command {
+	return []*cobra.Command{newVet(cfg), newLint(cfg), newFmt(cfg), newCompile(cfg), newEnforcement(cfg), newSchema(cfg)}
+}
+
+// Read reads what -p names.
+func Read(path string) (sources.Policy, error) {
+	policy, err := sources.Read(path)
+	if err != nil {
+		return policy, cli.Failed(cli.Misused, err)
+	}
+	return policy, nil
+}
+
+// Compiled is the set of the policy at path. Findings are printed; those that
+// refuse the policy are the error.
+func (c Config) Compiled(ctx context.Context, path string) (*profiles.Set, sources.Policy, error) {
+	files, err := Read(path)
+	if err != nil {
+		return nil, files, err
+	}
+	set, found, err := c.Compile(ctx, files)
+	if err != nil {
+		return nil, files, err
+	}
+	return set, files, Refuse(c.Program, found)
+}
+
+// Refuse prints findings where a result cannot be given; nil when none of them
+// refuses.
+func Refuse(p *cli.Program, found schema.Diagnostics) error {
+	if err := p.Page(p.Err).Findings(found); err != nil {
+		return err
+	}
+	if !found.Refused() {
+		return nil
+	}
+	n := 0
+	for _, d := range found {
+		if d.Severity == schema.Error {
+			n++
+		}
+	}
+	return cli.Failed(cli.Refused, fmt.Errorf("the policy is refused: %s", render.Count(n, "finding")))
+}

@@ -1,0 +1,46 @@
+package render
+
+import (
+	"fmt"
+
+	"github.com/ringd/ringd/schema/wire"
+)
+
+// shadow writes what a candidate would have decided otherwise.
+func (p Page) shadow(s *wire.Shadow) {
+	if s == nil {
+		return
+	}
+	switch {
+	case s.State == wire.ShadowNone && s.Reason == "":
+		fmt.Fprintln(p.W, "candidate: none yet")
+	case s.State != wire.ShadowReady:
+		p.hanging("candidate: ", "candidate: ", s.State+", "+Clean(s.Reason), "    ")
+	default:
+		fmt.Fprintf(p.W, "candidate: %s decides beside, enforces nothing\n", Short(s.Revision))
+		fmt.Fprintf(p.W, "  of %s: %d would_allow, %d would_deny, %d would_ask\n",
+			Count(int(s.Decided), "decision"), s.WouldAllow, s.WouldDeny, s.WouldAsk)
+	}
+	for _, e := range s.Examples {
+		fmt.Fprintf(p.W, "  %s: %s %s, now %s (%s)\n", e.Outcome, Clean(e.Agent), Clean(e.Capability), e.Enforced, e.Code)
+	}
+	p.findings(s.Findings)
+}
+
+// findings writes what is wrong with the sources of a push, warnings marked, the hint
+// and the other places below.
+func (p Page) findings(all []wire.Diagnostic) {
+	for _, d := range all {
+		code := d.Code
+		if d.Severity == "warning" {
+			code += ": warning"
+		}
+		fmt.Fprintf(p.W, "  %s:%d:%d: %s: %s\n", Clean(d.File), d.Line, d.Column, code, Clean(d.Message))
+		if d.Hint != "" {
+			fmt.Fprintf(p.W, "      hint: %s\n", Clean(d.Hint))
+		}
+		for _, other := range d.Related {
+			fmt.Fprintf(p.W, "      also: %s:%d:%d\n", Clean(other.File), other.Line, other.Column)
+		}
+	}
+}

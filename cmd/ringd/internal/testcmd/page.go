@@ -1,0 +1,113 @@
+package testcmd
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/ringd/ringd/cmd/ringd/internal/render"
+	"github.com/ringd/ringd/compiler/cases"
+)
+
+// page is where a report goes.
+type page struct{ render.Page }
+
+// textWidth is what is left of 80 columns beside the indentation of a failure.
+const textWidth = 70
+
+// report writes a report for people.
+func (p page) report(r *report, covered bool) error {
+	if err := p.Findings(r.Findings); err != nil {
+		return err
+	}
+	var b strings.Builder
+	for _, f := range r.Files {
+		if len(f.Cases) == 0 && len(f.Tests) == 0 && f.Coverage == nil {
+			continue
+		}
+		fmt.Fprintln(&b, render.Clean(f.File))
+		for _, c := range f.Cases {
+			p.one(&b, r, f, c)
+		}
+		for _, one := range f.Tests {
+			p.rego(&b, f, one)
+		}
+		if t := f.Coverage; t != nil {
+			p.thresholds(&b, t)
+		}
+	}
+	if covered && r.Revision != "" {
+		fmt.Fprintf(&b, "coverage  rules %s, denies %s\n", share(r.Coverage.Rules), share(r.Coverage.Denies))
+		uncovered(&b, r.Coverage.Uncovered)
+	}
+	p.summary(&b, r)
+	if _, err := fmt.Fprint(p.W, b.String()); err != nil {
+		return fmt.Errorf("write result: %w", err)
+	}
+	return nil
+}
+
+func (p page) one(b *strings.Builder, r *report, f *fileReport, c caseReport) {
+	if c.Passed {
+		fmt.Fprintf(b, "  %s  %s: %s\n", p.Good("PASS"), c.Agent, render.Clean(c.Name))
+		return
+	}
+	fmt.Fprintf(b, "  %s  %s: %s\n", p.Bad("FAIL"), c.Agent, render.Clean(c.Name))
+	line := func(name, text string) {
+		for _, part := range render.Folded(render.Clean(text), textWidth-len("reason    ")) {
+			fmt.Fprintf(b, "        %-8s  %s\n", name, part)
+			name = ""
+		}
+	}
+	line("case", fmt.Sprintf("%s:%d", f.File, c.Line))
+	for _, problem := range c.Problems {
+		line("", problem)
+	}
+	line("code", string(c.Got.Code))
+	line("reason", c.Got.Reason)
+	if rule := c.Got.Rule; rule != nil {
+		line("rule", fmt.Sprintf("%s:%d:%d %s", r.policy.Shown(rule.File), rule.Line, rule.Column, c.GotRule))
+	}
+}
+
+func (p page) thresholds(b *strings.Builder, t *thresholds) {
+	mark := p.Good("PASS")
+	if !t.Met {
+		mark = p.Bad("FAIL")
+	}
+	fmt.Fprintf(b, "  %s  coverage: rules %s of %d%%, denies %s of %d%%\n", mark, share(t.Rules), t.WantRules, share(t.Denies), t.WantDenies)
+	if !t.Met {
+		uncovered(b, t.Uncovered)
+	}
+}
+
+// uncovered lists rules that decided no case.
+func uncovered(b *strings.Builder, lines []cases.Line) {
+	for _, l := range lines {
+		what := "grant"
+		if l.Denies {
+			what = "deny"
+		}
+		fmt.Fprintf(b, "        no case: %s:%d:%d %s %s\n", render.Clean(l.Rule.File), l.Rule.Line, l.Rule.Column, what, render.Clean(l.Rule.Path))
+	}
+}
+
+func share(s cases.Share) string { return fmt.Sprintf("%d/%d (%d%%)", s.Covered, s.All, s.Percent()) }
+
+func (p page) summary(b *strings.Builder, r *report) {
+	s := r.Summary
+	text := fmt.Sprintf("%d passed, %d failed", s.Passed, s.Failed)
+	if s.Skipped > 0 {
+		text += fmt.Sprintf(", %d left out by --run", s.Skipped)
+	}
+	switch {
+	case r.Findings.Refused():
+		text = p.Bad("nothing was decided: the policy or its tests have findings")
+	case s.Failed > 0:
+		text = p.Bad(text)
+	case !s.Covered:
+		text = p.Bad(text + ", coverage below what is asked for")
+	default:
+		text = p.Good(text)
+	}
+	fmt.Fprintln(b, text)
+}
