@@ -21,6 +21,7 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/network"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/pauses"
+	"github.com/ringd/ringd/cmd/ringd/internal/policycmd"
 	"github.com/ringd/ringd/cmd/ringd/internal/provider"
 	"github.com/ringd/ringd/cmd/ringd/internal/request"
 	"github.com/ringd/ringd/cmd/ringd/internal/sources"
@@ -110,7 +111,7 @@ of --json.`,
 	f.StringVar(&o.cwd, "cwd", "", "folder that shell and Python programs start in")
 	f.StringVar(&o.grants, "grants", "", "FILE.json that narrows what the run is granted")
 	o.bindHere(cmd)
-	required(cmd, "executor")
+	_ = cmd.MarkFlagRequired("executor") // the flag is there
 	return cmd
 }
 
@@ -221,7 +222,7 @@ func owner(as string) daemon.Approver {
 // local builds a stack with a policy, has begin start or resume a run in it, and
 // stays with that run.
 func (p *program) local(ctx context.Context, o runOptions, begin func(context.Context, *local) (string, error)) (err error) {
-	files, err := readPolicy(o.policy)
+	files, err := policycmd.Read(o.policy)
 	if err != nil {
 		return err
 	}
@@ -258,7 +259,7 @@ func (p *program) local(ctx context.Context, o runOptions, begin func(context.Co
 	if err := s.daemon.ApplyPush(ctx, daemon.Push{Sources: files.Sources}); err != nil {
 		return p.notApplied(files, early, err)
 	}
-	if err := p.refuseFindings(files.Place(early.found)); err != nil {
+	if err := policycmd.Refuse(p.Program, files.Place(early.found)); err != nil {
 		return err
 	}
 	<-s.warmed
@@ -368,7 +369,7 @@ func (p *program) notApplied(files sources.Policy, c *earlyCompiler, err error) 
 	case c.err != nil:
 		return cli.Failed(cli.Unavailable, c.err)
 	case c.found.Refused():
-		return p.refuseFindings(files.Place(c.found))
+		return policycmd.Refuse(p.Program, files.Place(c.found))
 	case errors.Is(err, daemon.ErrUnavailable):
 		return cli.Failed(cli.Unavailable, err)
 	default:

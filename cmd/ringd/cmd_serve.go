@@ -17,6 +17,7 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/config"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon"
 	"github.com/ringd/ringd/cmd/ringd/internal/render"
+	"github.com/ringd/ringd/cmd/ringd/internal/signing"
 	"github.com/ringd/ringd/cmd/ringd/internal/sources"
 	"github.com/ringd/ringd/cmd/ringd/internal/syncer"
 	"github.com/ringd/ringd/schema/wire"
@@ -60,6 +61,7 @@ required layer is unavailable.`,
 		},
 	}
 	cmd.Flags().StringVar(&given.Sync, "sync", "", "folder of the policy")
+	cmd.Flags().StringVar(&given.Shadow, "shadow", "", "folder of a candidate that only reports")
 	cmd.Flags().StringVar(&given.State, "state", "", "state folder (default: ~/.local/state/ringd)")
 	cmd.Flags().StringVar(&given.Socket, "socket", "", "Unix socket (default: $RINGD_SOCKET, or of the user)")
 	cmd.Flags().StringVar(&file, "config", "", "config file")
@@ -78,6 +80,13 @@ func (p *program) serveConfig(name string, given config.File) (config.File, erro
 		if f, err = config.Read(name, in); err != nil {
 			return f, cli.Failed(cli.Misused, err)
 		}
+	}
+	if given.Shadow != "" {
+		abs, err := filepath.Abs(given.Shadow)
+		if err != nil {
+			return f, cli.Usage("--shadow: %w", err)
+		}
+		f.Shadow = abs
 	}
 	for _, s := range []struct {
 		what, flag, fallback string
@@ -128,14 +137,26 @@ func (p *program) serve(ctx context.Context, f config.File) (err error) {
 			err = errors.Join(err, unavailable(f.State, "serve", cause))
 		}
 	}()
+	obey, err := s.orders.Watch(ctx, f.Sync) // before the push beside it is looked at
+	if err != nil {
+		return errors.Join(cli.Usage("watch %s: %w", f.Sync, err), server.Close(ctx))
+	}
+	defer func() { err = errors.Join(err, obey()) }()
 	sink := &firstLook{Sink: s.daemon.Sink(), looked: make(chan struct{})}
-	watch, err := syncer.Start(ctx, syncer.Config{Dir: f.Sync, Sink: sink, Logger: logger})
+	watch, err := syncer.Start(ctx, syncer.Config{Dir: f.Sync, Sink: sink, Logger: logger, Limits: signing.Limits(f.Trust)})
 	if err != nil {
 		return errors.Join(cli.Usage("watch %s: %w", f.Sync, err), server.Close(ctx))
 	}
 	select {
 	case <-sink.looked:
 	case <-ctx.Done():
+	}
+	if s.shadow != nil {
+		beside, err := syncer.Start(ctx, syncer.Config{Dir: f.Shadow, Sink: s.shadow, Logger: logger})
+		if err != nil {
+			return errors.Join(cli.Usage("watch %s: %w", f.Shadow, err), watch.Close(), server.Close(ctx))
+		}
+		defer func() { err = errors.Join(err, beside.Close()) }()
 	}
 	if ctx.Err() == nil {
 		server.Open(ctx)

@@ -8,10 +8,12 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/child"
 	"github.com/ringd/ringd/cmd/ringd/internal/config"
 	"github.com/ringd/ringd/compiler/condition"
+	"github.com/ringd/ringd/compiler/guardrail"
 	"github.com/ringd/ringd/profiles/modules"
 	"github.com/ringd/ringd/schema"
 )
@@ -31,7 +33,7 @@ func TestPoliciesOfDocuments(t *testing.T) {
 			if !strings.Contains(m[1], "math-lite") {
 				files = nil
 			}
-			if _, found := child.Compile([]schema.Source{{Name: "policy.yaml", Data: []byte(m[1])}}, files); len(found) > 0 {
+			if _, found := child.Compile(t.Context(), []schema.Source{{Name: "policy.yaml", Data: []byte(m[1])}}, files); len(found) > 0 {
 				t.Errorf("%s: a policy has findings:\n%v\n%s", name, found, m[1])
 			}
 		}
@@ -131,5 +133,44 @@ func TestLinksOfDocuments(t *testing.T) {
 				t.Errorf("%s: link to %s: %v", doc, m[1], err)
 			}
 		}
+	}
+}
+
+// The document of layers lists what a guardrail may call, and its test passes.
+func TestGuardrailsOfDocuments(t *testing.T) {
+	text, err := os.ReadFile("../../docs/LAYERS.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, after, _ := strings.Cut(string(text), "These functions may be called:\n\n")
+	list, _, _ := strings.Cut(after, "\n\n")
+	var got []string
+	for _, m := range regexp.MustCompile("`([a-z0-9_.]+)`").FindAllStringSubmatch(list, -1) {
+		got = append(got, m[1])
+	}
+	if want := guardrail.Functions(); !slices.Equal(got, want) {
+		t.Errorf("the document lists %q, and a guardrail may call %q", got, want)
+	}
+	shown := 0
+	for _, m := range regexp.MustCompile("(?s)```yaml\n(.*?)```").FindAllStringSubmatch(string(text), -1) {
+		if strings.Contains(m[1], "  guardrails:\n") && strings.HasPrefix(m[1], "apiVersion") {
+			shown++
+			if _, found := child.Compile(t.Context(), []schema.Source{{Name: "policy.yaml", Data: []byte(m[1])}}, nil); len(found) > 0 {
+				t.Errorf("a policy has findings:\n%v", found)
+			}
+		}
+	}
+	if shown == 0 {
+		t.Error("no policy with guardrails found")
+	}
+	tests := regexp.MustCompile("(?s)```rego\n(.*?)```").FindStringSubmatch(string(text))
+	rule := regexp.MustCompile(`(?s)on: call\n      rego: \|\n(.*?)` + "```").FindStringSubmatch(string(text))
+	if tests == nil || rule == nil {
+		t.Fatal("no tests, or no guardrail on calls")
+	}
+	results, found := guardrail.Test(t.Context(), guardrail.OnCall, guardrail.Text{Name: "limit.rego", Text: strings.ReplaceAll(rule[1], "\n        ", "\n")[8:]},
+		[]guardrail.Text{{Name: "limit_test.rego", Text: tests[1]}}, time.Now)
+	if len(found) > 0 || len(results) != 2 || !results[0].Passed || !results[1].Passed {
+		t.Errorf("got %+v, %v", results, found)
 	}
 }

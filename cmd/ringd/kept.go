@@ -68,6 +68,12 @@ func (k *kept) DropSession(ctx context.Context, name string) error {
 	return k.daemon.DropSession(ctx, k.actor, runner().Name, name)
 }
 
+func (k *kept) Lockdown(context.Context) (wire.Lockdown, error) { return k.lock.Show(0), nil }
+
+func (k *kept) SetLockdown(ctx context.Context, o wire.LockdownOrder) (wire.Lockdown, error) {
+	return k.lock.Set(ctx, k.actor.Name, o)
+}
+
 // Refused is exit 1, and 2 for what cannot be understood.
 func (k *kept) Refused(err error) error {
 	var invalid *daemon.InvalidError

@@ -64,7 +64,7 @@ const killValue = `["lookup pay ask lookup pay",1,5,"go",2,6]`
 
 // host is a daemon and its folder.
 type host struct {
-	t       *testing.T
+	t       testing.TB
 	dir     string
 	effects string // one line an effect: key, bridge
 	config  string
@@ -74,7 +74,7 @@ type host struct {
 	client  *client.Client
 }
 
-func newHost(t *testing.T, idempotent bool) *host {
+func newHost(t testing.TB, idempotent bool) *host {
 	t.Helper()
 	h := &host{t: t, dir: t.TempDir()}
 	h.effects = filepath.Join(h.dir, "effects")

@@ -17,10 +17,18 @@ import (
 
 	"github.com/ringd/ringd/cmd/ringd/internal/answer"
 	"github.com/ringd/ringd/cmd/ringd/internal/auditcmd"
+	"github.com/ringd/ringd/cmd/ringd/internal/begin"
 	"github.com/ringd/ringd/cmd/ringd/internal/cli"
 	"github.com/ringd/ringd/cmd/ringd/internal/clients"
 	"github.com/ringd/ringd/cmd/ringd/internal/config"
+	"github.com/ringd/ringd/cmd/ringd/internal/diff"
+	"github.com/ringd/ringd/cmd/ringd/internal/exceptions"
+	"github.com/ringd/ringd/cmd/ringd/internal/policycmd"
+	"github.com/ringd/ringd/cmd/ringd/internal/signing"
+	"github.com/ringd/ringd/cmd/ringd/internal/sources"
 	"github.com/ringd/ringd/cmd/ringd/internal/suggest"
+	"github.com/ringd/ringd/cmd/ringd/internal/testcmd"
+	"github.com/ringd/ringd/schema"
 )
 
 func main() {
@@ -94,30 +102,21 @@ decides, records and answers.`,
 			root.AddCommand(c)
 		}
 	}
-	add("policy", newVet(p), newCompile(p), newSchema(p))
+	add("policy", policycmd.New(p.policies())...)
 	add("policy", answer.New(p.answers())...)
-	add("policy", suggest.New(suggest.Config{Program: p.Program, Now: time.Now, Compile: p.compiled}))
+	add("policy", begin.New(begin.Config{Program: p.Program, Check: func(ctx context.Context, files sources.Policy) (schema.Diagnostics, error) {
+		_, found, err := p.compile(ctx, files)
+		return found, err
+	}})...)
+	add("policy", suggest.New(suggest.Config{Program: p.Program, Now: time.Now, Compile: p.policies().Compiled}))
+	add("policy", exceptions.New(exceptions.Config{Program: p.Program, Now: time.Now, Compile: p.compileEnded}))
+	add("policy", testcmd.New(p.tests()), diff.New(p.diffs()))
+	add("policy", signing.New(p.signing())...)
 	add("run", newRun(p), newResume(p))
-	add("daemon", append([]*cobra.Command{newServe(p)}, clients.New(clients.Config{Program: p.Program, Now: time.Now, Kept: p.openKept})...)...)
+	add("daemon", append([]*cobra.Command{newServe(p)}, clients.New(clients.Config{Program: p.Program, Now: time.Now, Kept: p.openKept, Order: p.signing().Order})...)...)
 	add("host", newDoctor(p), auditcmd.New(auditcmd.Config{Program: p.Program, Now: time.Now}), newVersion(p))
 	root.SetCompletionCommandGroupID("host")
 	root.SetHelpCommandGroupID("host")
-	root.AddCommand(later()...)
 	cli.ShowUse(root)
 	return root
-}
-
-// later are verbs of the contract that a later version brings. They are not
-// in the help, and refuse by name.
-func later() []*cobra.Command {
-	var out []*cobra.Command
-	for _, verb := range []string{"test", "diff"} {
-		out = append(out, &cobra.Command{
-			Use: verb, Hidden: true, DisableFlagParsing: true,
-			RunE: func(*cobra.Command, []string) error {
-				return cli.Usage("%s is not in this version of ringd; see ringd --help for what is", verb)
-			},
-		})
-	}
-	return out
 }

@@ -239,7 +239,7 @@ func (h *host) ended(id string) wire.Run {
 // when waits until a run is as it should be.
 func (h *host) when(id string, is func(wire.Run) bool) wire.Run {
 	h.t.Helper()
-	ctx, stop := context.WithTimeout(h.t.Context(), 30*time.Second)
+	ctx, stop := context.WithTimeout(h.t.Context(), 2*time.Minute)
 	defer stop()
 	for {
 		run, err := h.client.GetRun(ctx, id, time.Second)

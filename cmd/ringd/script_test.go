@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"crypto/rand"
 	"errors"
 	"fmt"
@@ -20,7 +21,9 @@ import (
 )
 
 // TestScript runs every file of testdata/script: one behaviour each, with exit
-// code, stdout and stderr.
+// code, stdout and stderr. With the race detector it runs those with a daemon: the
+// other commands are over at once, and the detector makes each start ten times as
+// slow and takes the limits of memory away, so `make test` runs all of them without.
 func TestScript(t *testing.T) {
 	if testing.Short() {
 		t.Skip("starts a process for every command")
@@ -30,8 +33,12 @@ func TestScript(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	policies, err := filepath.Abs("../../testdata/policies")
+	if err != nil {
+		t.Fatal(err)
+	}
 	testscript.Run(t, testscript.Params{
-		Dir:                 "testdata/script",
+		Files:               scripts(t),
 		RequireExplicitExec: true,
 		RequireUniqueNames:  true,
 		UpdateScripts:       os.Getenv("RINGD_UPDATE") != "",
@@ -48,6 +55,7 @@ func TestScript(t *testing.T) {
 		Setup: func(e *testscript.Env) error {
 			e.Setenv("XDG_CACHE_HOME", cache)
 			e.Setenv("RINGD_PYTHON_WASM", wasm)
+			e.Setenv("POLICIES", policies)
 			e.Setenv("XDG_STATE_HOME", filepath.Join(e.WorkDir, ".state"))
 			return nil
 		},
@@ -68,6 +76,29 @@ func kernelRing(t *testing.T) (bool, error) {
 	}
 	at := r.Attestation(t.Context(), profiles.ExecutorJS)
 	return at.Tier == profiles.TierOS, r.Close()
+}
+
+// scripts are the files of testdata/script that are run.
+func scripts(t *testing.T) []string {
+	t.Helper()
+	all, err := filepath.Glob("testdata/script/*.txtar")
+	if err != nil || len(all) == 0 {
+		t.Fatalf("no scripts: %v", err)
+	}
+	if !raceDetector {
+		return all
+	}
+	var serve []string
+	for _, name := range all {
+		text, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if bytes.Contains(text, []byte("ringd serve")) {
+			serve = append(serve, name)
+		}
+	}
+	return serve
 }
 
 // code N COMMAND… runs a command that must exit with N.
@@ -124,8 +155,8 @@ func (f fatal) Fatal(v ...any) { f.Fatalf("%s", fmt.Sprint(v...)) }
 // TestDemo runs `make demo`, which checks itself. The second case grants the
 // injected instruction something to call, and the demo must notice.
 func TestDemo(t *testing.T) {
-	if testing.Short() {
-		t.Skip("builds the demo's reviewer")
+	if testing.Short() || raceDetector { // see TestScript
+		t.Skip("builds the demo's reviewer, and starts a process for every command")
 	}
 	reviewer := filepath.Join(t.TempDir(), "reviewer")
 	if out, err := exec.CommandContext(t.Context(), "go", "build", "-o", reviewer, "../../testdata/demo/reviewer").CombinedOutput(); err != nil {

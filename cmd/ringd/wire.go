@@ -20,10 +20,13 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/cli"
 	"github.com/ringd/ringd/cmd/ringd/internal/config"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/lockdown"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/metrics"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/network"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/orders"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/pauses"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/records"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/shadow"
 	"github.com/ringd/ringd/cmd/ringd/internal/decide"
 	"github.com/ringd/ringd/cmd/ringd/internal/doctor"
 	"github.com/ringd/ringd/cmd/ringd/internal/door"
@@ -33,8 +36,10 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/render"
 	"github.com/ringd/ringd/cmd/ringd/internal/script"
 	"github.com/ringd/ringd/cmd/ringd/internal/seal"
+	"github.com/ringd/ringd/cmd/ringd/internal/signing"
 	"github.com/ringd/ringd/cmd/ringd/internal/sources"
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
+	"github.com/ringd/ringd/cmd/ringd/internal/trust"
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/executors/js"
 	"github.com/ringd/ringd/executors/js/engine/value"
@@ -48,7 +53,7 @@ import (
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/rings/interpreter"
 	"github.com/ringd/ringd/rings/kernel"
-	"github.com/ringd/ringd/schema"
+	"github.com/ringd/ringd/schema/wire"
 )
 
 // The hidden verbs: what this binary is when it starts itself.
@@ -67,13 +72,15 @@ const syncEvery = 100 * time.Millisecond
 func hiddenVerb(name string) (func(ctx context.Context, in io.Reader, out, stderr io.Writer) int, bool) {
 	switch name {
 	case verbCompile:
-		return func(_ context.Context, in io.Reader, out, stderr io.Writer) int {
-			return child.Main(in, out, stderr)
+		return func(ctx context.Context, in io.Reader, out, stderr io.Writer) int {
+			return child.Main(ctx, time.Now, in, out, stderr)
 		}, true
 	case verbScripts:
 		return func(_ context.Context, in io.Reader, out, stderr io.Writer) int {
 			return script.Main(in, out, stderr, readScript)
 		}, true
+	case verbCalls:
+		return decide.CallsMain, true
 	case verbGuest:
 		return func(ctx context.Context, _ io.Reader, _, _ io.Writer) int {
 			return guest.Main(ctx, guest.Config{Now: time.Now})
@@ -91,41 +98,8 @@ func hiddenVerb(name string) (func(ctx context.Context, in io.Reader, out, stder
 	}
 }
 
-// compile turns a policy into its set in the compile child. Positions in the
-// findings are what the user typed; those in the set are not.
-func (p *program) compile(ctx context.Context, files sources.Policy) (*profiles.Set, schema.Diagnostics, error) {
-	set, found, err := p.compiler().run(ctx, files.Sources)
-	return set, files.Place(found), err
-}
-
 func (p *program) compiler() childCompiler {
 	return childCompiler{cfg: child.Config{Path: p.Self, Args: []string{verbCompile}}, pythonWasm: place.There(p.wasmDir())}
-}
-
-// childCompiler is the daemon's Compiler.
-type childCompiler struct {
-	cfg        child.Config
-	pythonWasm bool // this host has the WebAssembly engine of Python
-}
-
-// Compile compiles a push: its modules folder holds modules, all else policies.
-func (c childCompiler) Compile(ctx context.Context, p daemon.Push) (*profiles.Set, schema.Diagnostics, error) {
-	return c.run(ctx, p.Sources)
-}
-
-func (c childCompiler) run(ctx context.Context, all []schema.Source) (*profiles.Set, schema.Diagnostics, error) {
-	policies, modules := sources.Split(all)
-	r, err := child.Run(ctx, c.cfg, child.Request{Sources: policies, Files: modules, PythonWasm: c.pythonWasm})
-	return r.Set, r.Diagnostics, err
-}
-
-// canonical is the RFC 8785 form of a value.
-func canonical(v any) ([]byte, error) {
-	b, err := json.Marshal(v)
-	if err != nil {
-		return nil, fmt.Errorf("encode: %w", err)
-	}
-	return profiles.Canonical(b)
 }
 
 // stackConfig says how the parts are joined: for one program, or for a daemon.
@@ -140,21 +114,44 @@ type stackConfig struct {
 	retention   time.Duration
 	quota       daemon.Quota
 	paused      pauses.Quota
-	keys        []seal.Key          // of pauses: the first one seals
-	ownKey      bool                // before them, one in the state folder, which is made when it is not there
-	engines     map[string][]string // guests of other engines, by digest
-	teller      notify.Teller       // of calls that wait; nil: nobody is told
-	still       bool                // nothing is resumed but on request
+	keys        []seal.Key                                              // of pauses: the first one seals
+	ownKey      bool                                                    // before them, one in the state folder, which is made when it is not there
+	engines     map[string][]string                                     // guests of other engines, by digest
+	teller      notify.Teller                                           // of calls that wait; nil: nobody is told
+	guardrails  func(context.Context, *trust.Push, *profiles.Set) error // of signed sets
+	trust       *config.Trust                                           // who signs pushes; nil: they are sources
+	still       bool                                                    // nothing is resumed but on request
 	pool        poolConfig
 	host        network.Host  // what its configuration says of egress
 	python      python.Config // what is kept of its guests
 	interpreter string        // of Python; "": what the host has
 	probes      bool          // a set that breaks a package of Python is refused
 	guest       int           // user of guests when ringd is root; 0: the default
+	shadow      bool          // a candidate decides beside the policy
 	groups      bool          // each guest gets a control group where they are delegated
 	warm        bool          // start a first guest at once
 	metrics     *metrics.Metrics
 	logger      *slog.Logger
+	given       func(*profiles.Agent) // of canaries: what a broken ring would give a guest; for tests
+}
+
+// newShadow makes what is told of each decision and reports what would have been decided
+// otherwise. It returns what tells of a candidate; nil: none is looked for.
+func (s *stack) newShadow(c stackConfig, env profiles.Environment) func() *wire.Shadow {
+	told := shadow.New(shadow.Config{Compiler: c.compiler, Log: s.recorder, Now: time.Now, Logger: c.logger, Environment: env,
+		InForce:  func() *profiles.Set { return s.daemon.Set() },
+		Enforced: func(agent string) *profiles.Decider { return s.daemon.Enforced(agent) }})
+	s.recorder.Beside(told.Decided)
+	if !c.shadow {
+		return nil
+	}
+	s.shadow = told
+	return told.Status
+}
+
+// checkValue checks a value whose size the ring has bounded.
+func checkValue(v json.RawMessage) error {
+	return value.Check(v, value.Limits{Bytes: int64(len(v)), Nodes: len(v)})
 }
 
 // poolConfig says how many guests are kept; see js.Config, and shell.Config of scripts.
@@ -171,16 +168,21 @@ type stack struct {
 	js     *js.Executor
 	shell  *shell.Executor
 	python *python.Executor
+	shadow *shadow.Shadow // nil: no candidate is looked for
 	group  *daemon.Group
 
 	environments *environment.Finder // of Python
 	probe        packages.Probe
-	warmed       chan struct{} // closed when the first guest is there, or cannot be
-	cold         error         // why it cannot be; read once warmed is closed
+	tried        *python.Executor // of canaries
+	warmed       chan struct{}    // closed when the first guest is there, or cannot be
+	cold         error            // why it cannot be; read once warmed is closed
 	guests       *guests
 	closes       []func() error
 
 	recorder *records.Recorder
+	lock     *lockdown.Lock
+	orders   *orders.Desk               // nil: nobody may sign one
+	gate     *trust.Gate                // nil: pushes are sources
 	noticed  func(records.Notice) error // puts on record what a policy meant to a guest
 }
 
@@ -241,7 +243,7 @@ func (p *program) buildStack(ctx context.Context, c stackConfig, s *stack) (err 
 	if err := p.newExecutors(ctx, c, s); err != nil {
 		return err
 	}
-	log, st, err := openRecords(ctx, c, s)
+	st, err := openRecords(ctx, c, s)
 	if err != nil {
 		return err
 	}
@@ -249,11 +251,11 @@ func (p *program) buildStack(ctx context.Context, c stackConfig, s *stack) (err 
 	if err != nil {
 		return err
 	}
-	recorder, journal := records.NewRecorder(log, c.metrics), records.NewJournal(st, keys)
-	s.recorder = recorder
+	recorder, journal := s.recorder, records.NewJournal(st, keys)
 	s.guests = &guests{js: s.js, shell: s.shell, python: s.python, group: s.group}
 	c.metrics.Living(profiles.ExecutorPython, s.python.Living)
-	asked := &decide.Conditions{}
+	asked := decide.NewCalls(p.calls())
+	s.onClose(asked.Close)
 	keeper, desk, err := p.newDesk(c, st, keys, recorder, journal)
 	if err != nil {
 		return err
@@ -267,9 +269,7 @@ func (p *program) buildStack(ctx context.Context, c stackConfig, s *stack) (err 
 		Providers: withShell(out.Providers(c.providers), s.shell), Audit: recorder, Journal: journal, Conditions: asked,
 		Go: s.group.Go, Now: time.Now, Random: rand.Reader, Generation: recorder.Generation,
 		Keeper: keeper, Point: p.point, Narrowed: out.Ring.Recheck, Places: interpreter.Places{Home: p.Env.Home},
-		CheckValue: func(v json.RawMessage) error {
-			return value.Check(v, value.Limits{Bytes: int64(len(v)), Nodes: len(v)}) // the ring has bounded v
-		},
+		CheckValue: checkValue,
 	})
 	if err != nil {
 		return err
@@ -277,6 +277,10 @@ func (p *program) buildStack(ctx context.Context, c stackConfig, s *stack) (err 
 	s.guests.ring = ring
 	refusals.Attach(recorder, ring.Refused)
 	out.Attach(recorder, ring)
+	rings, err := s.rings(c, ring, out.Ring, lasting)
+	if err != nil {
+		return errors.Join(err, ring.Close())
+	}
 	scripts, err := script.New(p.scripts())
 	if err != nil {
 		return errors.Join(err, ring.Close())
@@ -286,18 +290,15 @@ func (p *program) buildStack(ctx context.Context, c stackConfig, s *stack) (err 
 	if err != nil {
 		return errors.Join(err, ring.Close())
 	}
+	env := profiles.Environment{Home: p.Env.Home, Condition: asked.Condition(lasting), Guardrail: asked.Guardrail(lasting), Script: scripts.Decide(lasting)}
 	s.daemon, err = daemon.New(ctx, daemon.Config{
-		Version:     buildVersion().Version,
-		Interpreter: daemon.FromRing(ring),
-		// What Python's guests decide by comes into force before any run is bound to it.
-		Rings:    []daemon.Ring{s.kernel, packages.Ring{Python: s.python, Probe: s.probeOf(c), Found: s.environments, Beside: func(tell func(context.Context)) { s.group.Go(func() { tell(lasting) }) }}, ring, s.guests, out.Ring},
-		Compiler: c.compiler,
-		Runs:     st, Generations: st, Pauses: st, Calls: st, Records: st, Sessions: st,
+		Version: buildVersion().Version, Interpreter: daemon.FromRing(ring), Rings: rings, Compiler: c.compiler,
+		Runs: st, Generations: st, Pauses: st, Calls: st, Records: st, Sessions: st,
 		Keeper: keeper, Desk: desk, Outbox: outbox, Recorder: recorder, Journal: journal,
-		Still: c.still, Point: p.point, HasEngine: s.hasEngine(c.engines), Forget: ring.Forget,
+		Lock: s.lock, Trust: s.gate, Still: c.still, Point: p.point, HasEngine: s.hasEngine(c.engines), Forget: ring.Forget,
 		Group: s.group, Clock: systemClock{}, Random: rand.Reader, Logger: c.logger, Metrics: c.metrics,
-		Environment: profiles.Environment{Home: p.Env.Home, Condition: asked.Decide(ctx), Script: scripts.Decide(lasting)},
-		Staleness:   c.staleness, Retention: c.retention, Quota: c.quota,
+		Environment: env, Shadow: s.newShadow(c, env),
+		Staleness: c.staleness, Retention: c.retention, Quota: c.quota,
 	})
 	if err != nil {
 		return errors.Join(unavailable(c.state, "start", err), ring.Close())
@@ -343,10 +344,10 @@ func refusal(v kernel.Violation) records.Refusal {
 }
 
 // openRecords opens what must outlive the process: the store, then the log,
-// which is held against the newest record the store knows of.
-func openRecords(ctx context.Context, c stackConfig, s *stack) (*audit.Log, *store.Store, error) {
+// which is held against the newest record the store knows of, and the lock.
+func openRecords(ctx context.Context, c stackConfig, s *stack) (*store.Store, error) {
 	if err := os.MkdirAll(c.state, 0o700); err != nil {
-		return nil, nil, cli.Usage("make state folder: %w", sources.Bare(err))
+		return nil, cli.Usage("make state folder: %w", sources.Bare(err))
 	}
 	at := cli.Layout(c.state)
 	var open atomic.Pointer[audit.Log]
@@ -361,22 +362,25 @@ func openRecords(ctx context.Context, c stackConfig, s *stack) (*audit.Log, *sto
 		return store.Open(ctx, store.Config{Dir: at.Store, Now: time.Now, Idempotent: idempotent(c.providers), Head: head})
 	})
 	if err != nil {
-		return nil, nil, unavailable(c.state, "open store", err)
+		return nil, unavailable(c.state, "open store", err)
 	}
 	s.onClose(st.Close)
+	if s.gate, err = signing.Gate(c.trust, at.Pushes, c.guardrails); err != nil {
+		return nil, cli.Failed(cli.Misused, err)
+	}
 	known, err := st.AuditHead(ctx)
 	if err != nil {
-		return nil, nil, unavailable(c.state, "open store", err)
+		return nil, unavailable(c.state, "open store", err)
 	}
 	least := audit.Head{Seq: known.Seq}
 	if known.Seq > 0 {
 		if err := least.Hash.UnmarshalText([]byte(known.Hash)); err != nil {
-			return nil, nil, unavailable(c.state, "open store", err)
+			return nil, unavailable(c.state, "open store", err)
 		}
 	}
 	key, err := audit.LoadKey(at.Key, rand.Reader)
 	if err != nil {
-		return nil, nil, unavailable(c.state, "load host key", err)
+		return nil, unavailable(c.state, "load host key", err)
 	}
 	ticker := time.NewTicker(syncEvery)
 	log, err := cli.AfterTheDead(ctx, audit.ErrInUse, func() (*audit.Log, error) {
@@ -384,14 +388,22 @@ func openRecords(ctx context.Context, c stackConfig, s *stack) (*audit.Log, *sto
 	})
 	if err != nil {
 		ticker.Stop()
-		return nil, nil, unavailable(c.state, "open audit log", err)
+		return nil, unavailable(c.state, "open audit log", err)
 	}
 	open.Store(log)
 	s.onClose(func() error {
 		defer ticker.Stop()
 		return log.Close()
 	})
-	return log, st, nil
+	s.recorder = records.NewRecorder(log, c.metrics)
+	s.lock, err = lockdown.Open(lockdown.Config{File: at.Lockdown, Recorder: s.recorder, Now: time.Now, Metrics: c.metrics})
+	if err != nil {
+		return nil, unavailable(c.state, "start", err)
+	}
+	if s.orders, err = signing.Orders(c.trust, orders.Config{Lock: s.lock, Recorder: s.recorder, Now: time.Now, Logger: c.logger}); err != nil {
+		return nil, cli.Failed(cli.Misused, err)
+	}
+	return st, nil
 }
 
 // unavailable says that audit or store, without which nothing runs, are not to
@@ -456,15 +468,6 @@ type systemClock struct{}
 func (systemClock) Now() time.Time                         { return time.Now() }
 func (systemClock) After(d time.Duration) <-chan time.Time { return time.After(d) }
 
-// idempotent says which bridges act once however often they are asked with one
-// key.
-func idempotent(providers map[string]interpreter.Provider) func(bridge string) bool {
-	return func(bridge string) bool {
-		p, ok := providers[bridge].(interpreter.Idempotent)
-		return ok && p.Idempotent() || interpreter.IsAct(bridge)
-	}
-}
-
 // newServer joins a stack and the API, behind a door that is still shut.
 func (p *program) newServer(ctx context.Context, f config.File, logger *slog.Logger) (*stack, *door.Door, error) {
 	providers, err := p.providers(f.Bridges, logger)
@@ -485,8 +488,8 @@ func (p *program) newServer(ctx context.Context, f config.File, logger *slog.Log
 		private: f.Private(), host: network.HostOf(f, p.Env),
 		compiler: p.compiler(), providers: providers, metrics: m, logger: logger, warm: true, groups: true,
 		guest: f.Guests.UID, python: pythonOf(f.Python), interpreter: f.Python.Interpreter, probes: true,
-		keys: keys, ownKey: f.Snapshots.Key == nil, engines: f.Snapshots.Engines, teller: teller,
-		staleness: orElse(f.Staleness, daemon.DefaultStaleness), retention: orElse(f.Limits.Retention, defaultRetention),
+		trust: f.Trust, guardrails: p.guardrails, keys: keys, ownKey: f.Snapshots.Key == nil, engines: f.Snapshots.Engines, teller: teller,
+		shadow: f.Shadow != "", staleness: orElse(f.Staleness, daemon.DefaultStaleness), retention: orElse(f.Limits.Retention, defaultRetention),
 		quota:  daemon.Quota{PerActor: cmp.Or(f.Limits.RunsPerActor, defaultRunsPerActor), Total: cmp.Or(f.Limits.Runs, defaultRuns)},
 		paused: pauses.Quota{PerActor: cmp.Or(f.Limits.PausedPerActor, defaultPausedPerActor), Total: cmp.Or(f.Limits.Paused, defaultPaused)},
 		pool:   poolConfig{blank: 2, idle: 8, perKey: 2, reuse: 64, scripts: 1},
@@ -500,7 +503,7 @@ func (p *program) newServer(ctx context.Context, f config.File, logger *slog.Log
 		s.guests.shut(s.cold.Error())
 	}
 	server, err := door.New(door.Config{
-		File: f, Env: p.Env, UID: uint32(os.Getuid()), Daemon: s.daemon, Recorder: s.recorder, Metrics: m, Now: time.Now, Logger: logger,
+		File: f, Env: p.Env, UID: uint32(os.Getuid()), Daemon: s.daemon, Lockdown: s.lock, Recorder: s.recorder, Metrics: m, Now: time.Now, Logger: logger,
 	})
 	if err != nil {
 		return nil, nil, errors.Join(cli.Failed(cli.Misused, err), s.Close())

@@ -16,6 +16,7 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/seal"
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
 	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/rings/interpreter"
 )
 
 // keyring is what seals and marks: the state folder's own key, if it uses that,
@@ -39,7 +40,7 @@ func keyring(c stackConfig) (*seal.Keyring, error) {
 // newDesk joins what keeps runs that wait and what takes approvals.
 func (p *program) newDesk(c stackConfig, st *store.Store, ring *seal.Keyring, recorder *records.Recorder, journal *records.Journal) (*pauses.Keeper, *approvals.Desk, error) {
 	keeper, err := pauses.New(pauses.Config{
-		Store: st, Sealer: ring, Gate: journal, Now: time.Now, Quota: c.paused, Metrics: c.metrics, Point: p.point,
+		Store: st, Notes: st, Sealer: ring, Gate: journal, Now: time.Now, Quota: c.paused, Metrics: c.metrics, Point: p.point,
 	})
 	if err != nil {
 		return nil, nil, err
@@ -137,4 +138,13 @@ func (p *program) tellerOf(n config.Notification) (notify.Teller, error) {
 	return notify.NewWebhook(notify.WebhookConfig{
 		URL: n.Webhook.URL, Secret: secret, Args: n.Webhook.Args, Within: orElse(n.Webhook.Within, notify.DefaultWithin), Now: time.Now,
 	})
+}
+
+// idempotent says which bridges act once however often they are asked with one
+// key.
+func idempotent(providers map[string]interpreter.Provider) func(bridge string) bool {
+	return func(bridge string) bool {
+		p, ok := providers[bridge].(interpreter.Idempotent)
+		return ok && p.Idempotent() || interpreter.IsAct(bridge)
+	}
 }

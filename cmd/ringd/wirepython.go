@@ -1,19 +1,25 @@
 package main
 
 import (
+	"context"
 	"crypto/rand"
 	"path/filepath"
 	"runtime"
 	"slices"
 	"time"
 
+	"github.com/ringd/ringd/cmd/ringd/internal/canary"
 	"github.com/ringd/ringd/cmd/ringd/internal/cli"
 	"github.com/ringd/ringd/cmd/ringd/internal/config"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/network"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/records"
 	"github.com/ringd/ringd/cmd/ringd/internal/packages"
+	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/executors/python"
 	"github.com/ringd/ringd/executors/python/environment"
 	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/rings/interpreter"
 )
 
 // newEnvironments finds interpreters and packages for the programs of agents.
@@ -70,8 +76,33 @@ func (p *program) newPython(c stackConfig, s *stack) (*python.Executor, error) {
 	if c.python.Wasm, err = p.newWasm(c, s); err != nil {
 		return nil, err
 	}
+	if c.probes { // one without guests of its own, which knows no policy in force
+		alone := c.python
+		alone.Blank, alone.Sessions, alone.Notice = 0, 0, nil
+		if s.tried, err = python.New(alone); err != nil {
+			return nil, err
+		}
+		s.onClose(s.tried.Close)
+	}
 	s.probe = packages.Prober(s.environments, c.python)
 	return python.New(c.python)
+}
+
+// rings are those of a stack, in the order of commits. Where more than one run is to
+// come, guests try what a set denies before it is in force: last, when all else is
+// prepared.
+func (s *stack) rings(c stackConfig, ring *interpreter.Ring, egress *network.Ring, lasting context.Context) ([]daemon.Ring, error) {
+	// What Python's guests decide by comes into force before any run is bound to it.
+	out := []daemon.Ring{s.kernel, packages.Ring{Python: s.python, Probe: s.probeOf(c), Found: s.environments, Beside: func(tell func(context.Context)) { s.group.Go(func() { tell(lasting) }) }}, ring, s.guests, egress}
+	if !c.probes {
+		return out, nil
+	}
+	tried, err := canary.New(canary.Config{
+		Executors: map[string]executors.Executor{profiles.ExecutorJS: s.js, profiles.ExecutorPython: s.tried, profiles.ExecutorShell: s.shell},
+		Recorder:  s.recorder, Go: s.group.Go, Now: time.Now, Random: rand.Reader, Given: c.given,
+		Locked: func() bool { return s.lock.State() != nil },
+	})
+	return append(out, tried), err
 }
 
 // probeOf is the prober of a daemon; one run meets what is broken by itself.

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/answer"
+	"github.com/ringd/ringd/cmd/ringd/internal/decide"
 	"github.com/ringd/ringd/cmd/ringd/internal/script"
 	shellbridge "github.com/ringd/ringd/cmd/ringd/internal/shell"
 	"github.com/ringd/ringd/executors"
@@ -16,17 +17,26 @@ import (
 	"github.com/ringd/ringd/rings/interpreter"
 )
 
-// verbScripts is this binary where it reads scripts.
-const verbScripts = "shell-check"
+// verbScripts is this binary where it reads scripts, verbCalls where it is asked
+// about calls.
+const (
+	verbScripts = "shell-check"
+	verbCalls   = "call-check"
+)
 
 // answers is what decide and explain are made of.
 func (p *program) answers() answer.Config {
-	return answer.Config{Program: p.Program, Now: time.Now, Compile: p.compiled, Scripts: p.scripts()}
+	return answer.Config{Program: p.Program, Now: time.Now, Compile: p.policies().Compiled, Layers: p.layers, Scripts: p.scripts(), Calls: p.calls()}
 }
 
 // scripts says how to start what reads scripts.
 func (p *program) scripts() script.Config {
 	return script.Config{Path: p.Self, Args: []string{verbScripts}, Home: p.Env.Home}
+}
+
+// calls says how to start what is asked about calls.
+func (p *program) calls() decide.CallsConfig {
+	return decide.CallsConfig{Path: p.Self, Args: []string{verbCalls}}
 }
 
 // readScript decides a script in the process that reads it.

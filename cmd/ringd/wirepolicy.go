@@ -1,0 +1,109 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"maps"
+	"slices"
+	"time"
+
+	"github.com/ringd/ringd/cmd/ringd/internal/child"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon"
+	"github.com/ringd/ringd/cmd/ringd/internal/diff"
+	"github.com/ringd/ringd/cmd/ringd/internal/packages"
+	"github.com/ringd/ringd/cmd/ringd/internal/policycmd"
+	"github.com/ringd/ringd/cmd/ringd/internal/sources"
+	"github.com/ringd/ringd/cmd/ringd/internal/testcmd"
+	"github.com/ringd/ringd/compiler/asked"
+	"github.com/ringd/ringd/compiler/lint"
+	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/schema"
+)
+
+// policies is what the verbs of policies are made of.
+func (p *program) policies() policycmd.Config {
+	return policycmd.Config{Program: p.Program, Version: buildVersion().Version, Now: time.Now, Compile: p.compile, Lint: p.lint, Probe: p.pythonLook, Host: p.examine}
+}
+
+// compile turns a policy into its set in the compile child. Positions in the
+// findings are what the user typed; those in the set are not.
+func (p *program) compile(ctx context.Context, files sources.Policy) (*profiles.Set, schema.Diagnostics, error) {
+	set, found, err := p.compiler().run(ctx, files.Sources)
+	return set, files.Place(found), err
+}
+
+// compileEnded is compile, where ended exceptions are no error.
+func (p *program) compileEnded(ctx context.Context, files sources.Policy) (*profiles.Set, schema.Diagnostics, error) {
+	r, err := p.compiler().request(ctx, files.Sources, child.Request{Now: time.Now(), Ended: true})
+	return r.Set, files.Place(r.Diagnostics), err
+}
+
+// layers asks the layers of a policy about an action, in the compile child.
+func (p *program) layers(ctx context.Context, files sources.Policy, policy string, a asked.Action) ([]asked.Layer, error) {
+	policies, _ := sources.Split(files.Sources)
+	all, found, err := child.Layers(ctx, p.compiler().cfg, child.LayersRequest{Sources: policies, Policy: policy, Asked: a})
+	if err == nil {
+		err = policycmd.Refuse(p.Program, files.Place(found))
+	}
+	return all, err
+}
+
+// lint is compile with what is unwise; positions are those of the sources.
+func (p *program) lint(ctx context.Context, files sources.Policy, o lint.Options) (*profiles.Set, schema.Diagnostics, error) {
+	c := p.compiler()
+	policies, modules := sources.Split(files.Sources)
+	r, err := child.Run(ctx, c.cfg, child.Request{Sources: policies, Files: modules, PythonWasm: c.pythonWasm, Lint: &o, Now: o.Now})
+	return r.Set, r.Diagnostics, err
+}
+
+// tests is what the verb that runs tests is made of.
+func (p *program) tests() testcmd.Config {
+	return testcmd.Config{Program: p.Program, Now: time.Now, Compile: p.compileAt, Rego: p.rego, Scripts: p.scripts(), Calls: p.calls()}
+}
+
+// compileAt is compile as of a time. With ended, exceptions that have ended are warnings.
+func (p *program) compileAt(ctx context.Context, files sources.Policy, now time.Time, ended bool) (*profiles.Set, schema.Diagnostics, error) {
+	r, err := p.compiler().request(ctx, files.Sources, child.Request{Now: now, Ended: ended})
+	return r.Set, files.Place(r.Diagnostics), err
+}
+
+// rego runs tests of the guardrails of a policy.
+func (p *program) rego(ctx context.Context, files sources.Policy, tests []schema.Source) (child.TestResult, error) {
+	policies, named := sources.Split(append(slices.Clone(files.Sources), tests...))
+	return child.TestRego(ctx, p.compiler().cfg, child.TestRequest{Sources: policies, Files: named, Part: !files.Folder})
+}
+
+// diffs is what the verb that compares is made of.
+func (p *program) diffs() diff.Config {
+	earlier := p.policies()
+	earlier.Compile = p.compileEnded
+	return diff.Config{Program: p.Program, Version: buildVersion().Version, Now: time.Now,
+		Compile: p.policies().Compiled, Earlier: earlier.Compiled, Calls: p.calls()}
+}
+
+// pythonLook looks at what the agents of a set find on this host, and tries it.
+func (p *program) pythonLook(interpreter string) policycmd.Look {
+	return func(ctx context.Context, set *profiles.Set) (found schema.Diagnostics, err error) {
+		state, remove, err := p.privateState("")
+		if err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, remove()) }()
+		s, err := p.newStack(ctx, stackConfig{
+			group: &daemon.Group{}, state: state, private: []string{state}, compiler: p.compiler(), still: true, ownKey: true,
+			quota: daemon.Quota{PerActor: 1, Total: 1}, logger: slog.New(slog.DiscardHandler), pool: poolConfig{once: true}, interpreter: interpreter,
+		})
+		if err != nil {
+			return nil, err
+		}
+		defer func() { err = errors.Join(err, s.Close()) }()
+		for _, name := range slices.Sorted(maps.Keys(set.Agents)) {
+			a := set.Agents[name]
+			if a.Python != nil && a.Python.Engine == profiles.PythonNative {
+				found = append(found, packages.Look(ctx, s.environments, s.probe, &a)...)
+			}
+		}
+		return found, nil
+	}
+}

@@ -1,0 +1,56 @@
+package main
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"time"
+
+	"github.com/ringd/ringd/cmd/ringd/internal/child"
+	"github.com/ringd/ringd/cmd/ringd/internal/policycmd"
+	"github.com/ringd/ringd/cmd/ringd/internal/signing"
+	"github.com/ringd/ringd/cmd/ringd/internal/trust"
+	"github.com/ringd/ringd/compiler/guardrail"
+	"github.com/ringd/ringd/profiles"
+)
+
+// signing is what the verbs of signed pushes are made of.
+func (p *program) signing() signing.Config {
+	return signing.Config{Program: p.Program, Now: time.Now, Random: rand.Reader, Compile: p.policies().Compiled,
+		Guardrails: p.onTop,
+		Sleep: func(ctx context.Context, d time.Duration) {
+			t := time.NewTimer(d)
+			defer t.Stop()
+			select {
+			case <-t.C:
+			case <-ctx.Done():
+			}
+		}}
+}
+
+// onTop asks the guardrails of a set that is to be signed on top of another one.
+func (p *program) onTop(ctx context.Context, set, previous *profiles.Set) error {
+	found, err := child.Check(ctx, p.compiler().cfg, child.CheckRequest{Set: set, Previous: previous, Now: time.Now(), Target: guardrail.TargetSources})
+	if err != nil {
+		return err
+	}
+	return policycmd.Refuse(p.Program, found)
+}
+
+// guardrails asks the guardrails of a signed set again, on this host and at this time.
+func (p *program) guardrails(ctx context.Context, signed *trust.Push, previous *profiles.Set) error {
+	found, err := p.compiler().Check(ctx, signed.Policy, previous)
+	if err != nil {
+		return err
+	}
+	for _, d := range found {
+		if d.Code == child.CodeBusy {
+			return errors.New(d.Msg)
+		}
+	}
+	if found.Refused() {
+		first := found.Sort()[0]
+		return &trust.Refusal{Code: trust.CodeGuardrail, Reason: first.Pos.String() + ": " + first.Code + ": " + first.Msg}
+	}
+	return nil
+}
