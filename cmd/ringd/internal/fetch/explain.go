@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"syscall"
+	"time"
 
 	"github.com/ringd/ringd/profiles"
 	dest "github.com/ringd/ringd/profiles/egress"
@@ -43,6 +44,7 @@ func hop(n int, err error) error {
 func explain(ctx context.Context, err error) error {
 	var no *profiles.Denial
 	var told *interpreter.Failure
+	awaitDeadline(ctx, err)
 	switch {
 	case errors.Is(context.Cause(ctx), errLate):
 		return &interpreter.Failure{Name: nameTimeout, Text: "the operation timed out", Err: err}
@@ -54,6 +56,18 @@ func explain(ctx context.Context, err error) error {
 		return told
 	}
 	return &interpreter.Failure{Name: nameType, Text: words(err), Err: err}
+}
+
+// awaitDeadline waits for the moment at which ctx says itself that its time is over:
+// a dial that is given its deadline may tell of it before.
+func awaitDeadline(ctx context.Context, err error) {
+	var timeout net.Error
+	if !errors.As(err, &timeout) || !timeout.Timeout() {
+		return
+	}
+	if at, ok := ctx.Deadline(); ok && !time.Now().Before(at) {
+		<-ctx.Done()
+	}
 }
 
 func words(err error) string {

@@ -614,6 +614,28 @@ func TestRunsThatEnd(t *testing.T) {
 }
 
 // ended lists the runs of connections that have ended.
+// slow is a context whose time is over before it says so.
+type slow struct {
+	context.Context
+	at time.Time
+}
+
+func (s slow) Deadline() (time.Time, bool) { return s.at, true }
+
+// A dial may find the deadline passed before the context does: whose time it was is
+// what the context says.
+func TestDeadlineSeenFirst(t *testing.T) {
+	s := server(t, func(http.ResponseWriter, *http.Request) {})
+	r := newRig(t, nil, rule(s))
+	late, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
+	defer cancel()
+	_, err := r.in(slow{late, time.Now()}, "run", `{"url":"`+s.URL+`/"}`)
+	var words *interpreter.Failure
+	if !errors.Is(err, context.DeadlineExceeded) || errors.As(err, &words) {
+		t.Errorf("got %v", err)
+	}
+}
+
 func (r *rig) ended() (runs []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
