@@ -99,7 +99,7 @@ type Run struct {
 	// RuleOfTwo is what the run and its subagents have touched of three powers; absent:
 	// no rule of two binds them.
 	RuleOfTwo *RuleOfTwo `json:"rule_of_two,omitempty"`
-	// LastEvent is the number of the newest event when the run paused: what a
+	// LastEvent is the number of the newest event when the run paused or ended: what a
 	// reader that knows this answer goes on after.
 	LastEvent int64 `json:"last_event,omitempty"`
 }

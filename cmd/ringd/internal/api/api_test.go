@@ -422,7 +422,7 @@ func TestEventStream(t *testing.T) {
 		t.Errorf("%d heartbeats", beats)
 	}
 	rest := f.ask("GET", "/v1/runs/"+run.ID+"/events", "", "Last-Event-ID", "2")
-	if !strings.HasPrefix(string(rest.body), "id: 2\nevent: gap\n") || !strings.Contains(string(rest.body), `"state":"done"`) {
+	if !strings.HasPrefix(string(rest.body), "id: 3\nevent: gap\n") || !strings.Contains(string(rest.body), `"state":"done"`) {
 		t.Errorf("taken up again: %s", rest.body)
 	}
 }

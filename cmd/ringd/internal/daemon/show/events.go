@@ -33,15 +33,16 @@ func Event(run string, e interpreter.Event) wire.Event {
 	return out
 }
 
-// Replay makes events of a run of which only the outcome is left, after a number.
+// Replay makes events of a run of which only the outcome is left, after a number. A
+// reader that lacks its last event alone gets that one.
 func Replay(run wire.Run, after int64) []wire.Event {
 	if !Ended(run.State) {
 		return nil
 	}
-	if after > 0 && after == run.LastEvent-1 {
-		return []wire.Event{{Seq: run.LastEvent, Type: wire.EventState, Run: run.ID, State: run.State}}
-	}
-	if after > 0 {
+	switch {
+	case after > 0 && after < run.LastEvent:
+		return Waiting(run, after)
+	case after > 0: // to the reader of an end that was seen it is told again
 		return []wire.Event{
 			{Seq: after, Type: wire.EventGap, Run: run.ID},
 			{Seq: after + 1, Type: wire.EventState, Run: run.ID, State: run.State},

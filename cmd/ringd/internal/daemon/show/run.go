@@ -31,6 +31,9 @@ func Run(v interpreter.View, created time.Time) wire.Run {
 			HostWaitMillis: millis(v.Usage.HostWait), PeakBytes: v.Usage.PeakBytes, Calls: v.Usage.Calls}}
 	out.Console, out.Stdout, out.Stderr = streams(v.Console)
 	out.RuleOfTwo = ruleOfTwo(v.Touched)
+	if Ended(out.State) { // of one that lives there are always later ones
+		out.LastEvent = v.LastEvent
+	}
 	for _, a := range v.Asked {
 		out.Asked = append(out.Asked, wire.Asked{Call: a.Call, Capability: a.Name, Argv: append([]string{}, a.Argv...), When: a.When})
 	}
