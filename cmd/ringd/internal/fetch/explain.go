@@ -9,7 +9,6 @@ import (
 	"io"
 	"net"
 	"syscall"
-	"time"
 
 	"github.com/ringd/ringd/profiles"
 	dest "github.com/ringd/ringd/profiles/egress"
@@ -65,7 +64,13 @@ func awaitDeadline(ctx context.Context, err error) {
 	if !errors.As(err, &timeout) || !timeout.Timeout() {
 		return
 	}
-	if at, ok := ctx.Deadline(); ok && !time.Now().Before(at) {
+	at, ok := ctx.Deadline()
+	if !ok {
+		return
+	}
+	passed, cancel := context.WithDeadline(context.WithoutCancel(ctx), at) // over at once, where at is
+	defer cancel()
+	if passed.Err() != nil {
 		<-ctx.Done()
 	}
 }
