@@ -11,8 +11,10 @@ package adopt
 import (
 	"errors"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/ringd/ringd/schema"
 )
@@ -39,6 +41,16 @@ type Config struct {
 	Owner string
 	// Find gives the absolute path of a program that settings name by its last name.
 	Find func(name string) (path string, ok bool)
+	// Root is the folder that Claude Code's paths with one slash start from: ~/.claude for
+	// the settings of a user. "": that of a project, which is the working folder.
+	Root string
+}
+
+func (c Config) root() string {
+	if c.Root == "" {
+		return "."
+	}
+	return c.Root
 }
 
 // Outcome says what became of a setting.
@@ -186,9 +198,11 @@ func (d *draft) network() *schema.Network {
 func (d *draft) withhold() {
 	if e := d.policy.Spec.Executors; e != nil && e.Shell != nil {
 		for i := range e.Shell.Binaries {
-			if b := &e.Shell.Binaries[i]; b.Args != nil && b.Args.Subcommands == nil && b.Args.Ask == nil {
+			b := &e.Shell.Binaries[i]
+			if b.Args != nil && b.Args.Subcommands == nil && b.Args.Ask == nil {
 				b.Args = nil
 			}
+			d.bounded(b)
 		}
 	}
 	if n := d.policy.Spec.Network; n != nil && d.noNet {
@@ -215,6 +229,18 @@ func (d *draft) withhold() {
 	f.Write = slices.DeleteFunc(f.Write, denied)
 }
 
+// bounded refuses the options of a program that would lead its sub-commands elsewhere.
+func (d *draft) bounded(b *schema.Binary) {
+	if b.Args == nil || b.Args.Subcommands == nil {
+		return
+	}
+	name := path.Base(b.Path)
+	if flags := before(name, b.Args.Subcommands); flags != nil {
+		b.Args.DenyFlags = flags
+		d.line("("+name+")", strings.Join(flags, " "), Stricter, "options that lead elsewhere, which the settings let nobody write in front of a sub-command, are refused wherever they stand")
+	}
+}
+
 // environment takes variables over.
 func (d *draft) environment(at string, vars map[string]string) {
 	for _, name := range sortedKeys(vars) {
@@ -223,8 +249,8 @@ func (d *draft) environment(at string, vars map[string]string) {
 			d.line(here, "", Left, "no program is granted that would see it")
 			continue
 		}
-		if !variable(name) {
-			d.line(here, "", Left, "no name of a variable")
+		if why := d.unset(name, vars[name]); why != "" {
+			d.line(here, "", Left, why)
 			continue
 		}
 		s := d.shell()
@@ -235,6 +261,23 @@ func (d *draft) environment(at string, vars map[string]string) {
 		d.line(here, "", Exact, "")
 	}
 }
+
+// unset says why a policy cannot set a variable; "": it can.
+func (d *draft) unset(name, value string) string {
+	switch {
+	case !variable(name):
+		return "no name of a variable"
+	case own(name):
+		return "ringd sets it itself, for every program"
+	case len(value) > maxValue || strings.ContainsFunc(value, func(r rune) bool { return !unicode.IsPrint(r) }):
+		return "it is longer than a policy takes, or holds a character that is not seen"
+	default:
+		return ""
+	}
+}
+
+// maxValue is how long the value of a variable may be.
+const maxValue = 4096
 
 // host takes an entry of a list of hosts over, where every port is meant.
 func (d *draft) host(at, entry string, deny bool) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -18,7 +19,7 @@ import (
 )
 
 func config() adopt.Config {
-	known := map[string]string{"git": "/usr/bin/git", "npm": "/usr/bin/npm", "ls": "/usr/bin/ls", "curl": "/usr/bin/curl"}
+	known := map[string]string{"awk": "/usr/bin/mawk", "mawk": "/usr/bin/mawk", "docker": "/usr/bin/docker", "git": "/usr/bin/git", "npm": "/usr/bin/npm", "ls": "/usr/bin/ls", "curl": "/usr/bin/curl"}
 	return adopt.Config{Name: "adopted", Owner: "team:devex@acme.example", Find: func(name string) (string, bool) {
 		path, ok := known[name]
 		return path, ok
@@ -129,19 +130,21 @@ func TestNeverWider(t *testing.T) {
 		{"claude-code-strict.json", file("read", "/w/sub/.env"), profiles.Deny},
 		{"claude-code-strict.json", file("write", "/w/out/x.lock"), profiles.Deny},
 		{"srt.json", file("read", "/home/u/.ssh/id"), profiles.Deny},
-		{"srt.json", file("read", "/etc/hosts"), profiles.Allow},
+		{"srt.json", file("read", "/w/a"), profiles.Allow},
+		{"srt.json", file("read", "/etc/hosts"), profiles.Deny}, // read there, and no host grants all that it has
 		{"srt.json", file("write", "/w/.env"), profiles.Deny},
-		{"srt.json", file("write", "/tmp/a"), profiles.Allow},
+		{"srt.json", file("write", "/srv/out/a"), profiles.Allow},
+		{"srt.json", file("write", "/tmp/a"), profiles.Deny},              // a guest has its own
 		{"srt.json", file("write", "/w/.git/hooks/x"), profiles.Deny},     // which srt protects without a word
 		{"srt.json", file("write", "/w/src/.git/hooks/x"), profiles.Deny}, // nor there
 		{"srt.json", file("write", "/w/src/a"), profiles.Deny},
 		{"srt.json", file("write", "/other"), profiles.Deny},
 		{"srt-closed.json", file("read", "/w/a"), profiles.Deny},
 		{"srt-closed.json", file("write", "/w/a"), profiles.Deny},
-		{"codex.toml", file("read", "/etc/hosts"), profiles.Allow},
+		{"codex.toml", file("read", "/w/a"), profiles.Allow},
 		{"codex.toml", file("write", "/w/.git/hooks/x"), profiles.Deny},
 		{"codex.toml", file("write", "/srv/cache/.git/config"), profiles.Deny},
-		{"codex.toml", file("write", "/tmp/x"), profiles.Allow},
+		{"codex.toml", file("write", "/tmp/x"), profiles.Deny},
 	} {
 		p, _ := read(t, tc.settings)
 		written, err := emit.YAML(p)
@@ -268,12 +271,27 @@ func TestHostileSettings(t *testing.T) {
 		{"a file of credentials", adopt.Claude,
 			`{"permissions": {"additionalDirectories": ["/data"]}, "sandbox": {"credentials": {"files": [{"path": "/data/token", "mode": "mask"}]}}}`,
 			read("/data/token"), `{"permissions": {"additionalDirectories": ["/data"]}}`},
-		{"a file of credentials", adopt.Srt, `{"credentials": {"files": [{"path": "~/.netrc", "mode": "deny"}]}}`, read("/home/u/.netrc"), `{}`},
-		{"a file of credentials without a path", adopt.Srt, `{"credentials": {"files": [{}]}}`, read("/etc/hosts"), `{}`},
+		{"a file of credentials", adopt.Srt, `{"credentials": {"files": [{"path": "sub/.netrc", "mode": "deny"}]}}`, read("/w/sub/.netrc"), `{}`},
+		{"a file of credentials without a path", adopt.Srt, `{"credentials": {"files": [{}]}}`, read("/w/a"), `{}`},
 		{"a profile in the place of the mode", adopt.Codex,
-			"sandbox_mode = 'workspace-write'\nprofile = 'p'\n[profiles.p]\nsandbox_mode = 'read-only'", write("/tmp/x"), "sandbox_mode = 'workspace-write'"},
+			"sandbox_mode = 'workspace-write'\nprofile = 'p'\n[profiles.p]\nsandbox_mode = 'read-only'", read("/w/x"), "sandbox_mode = 'workspace-write'"},
 		{"a profile that denies reading", adopt.Codex,
-			"default_permissions = 'p'\n[permissions.p.filesystem]\n'/secret' = 'none'", read("/secret"), ""},
+			"default_permissions = 'p'\n[permissions.p.filesystem]\n'/w/secret' = 'none'", read("/w/secret"), ""},
+		{"a denial of everything", adopt.Srt, `{"filesystem": {"denyRead": ["/"]}}`, read("/w/a"), `{}`},
+		{"a denial of a command with a variable", adopt.Claude, `{"permissions": {"allow": ["Bash(npm:*)"], "deny": ["Bash(NODE_ENV=production npm:*)"]}}`,
+			start("/usr/bin/npm", "install"), `{"permissions": {"allow": ["Bash(npm:*)"]}}`},
+		{"a denial of a variable alone", adopt.Claude, `{"permissions": {"allow": ["Bash(npm:*)"], "deny": ["Bash(NODE_ENV=production:*)"]}}`,
+			start("/usr/bin/npm", "install"), `{"permissions": {"allow": ["Bash(npm:*)"]}}`},
+		{"a program whose file has another name than its denials", adopt.Claude, `{"permissions": {"allow": ["Bash(awk:*)"], "deny": ["Bash(awk -f:*)"]}}`,
+			start("/usr/bin/mawk", "-f", "x"), `{"permissions": {"allow": ["Bash(mawk:*)"]}}`},
+		{"another repository in front of a sub-command", adopt.Claude, `{"permissions": {"allow": ["Bash(git diff:*)"]}}`,
+			start("/usr/bin/git", "--git-dir=/w/other", "diff"), `{"permissions": {"allow": ["Bash(git diff:*)", "Bash(git:*)"]}}`},
+		{"another host in front of a sub-command", adopt.Claude, `{"permissions": {"allow": ["Bash(docker ps:*)"]}}`,
+			start("/usr/bin/docker", "-H", "tcp://other", "ps"), `{"permissions": {"allow": ["Bash(docker:*)"]}}`},
+		{"another file in front of a sub-command", adopt.Claude, `{"permissions": {"allow": ["Bash(docker compose up:*)"]}}`,
+			start("/usr/bin/docker", "compose", "-f", "other.yml", "up"), `{"permissions": {"allow": ["Bash(docker:*)"]}}`},
+		{"a proxy that decides", adopt.Srt, `{"network": {"allowedDomains": ["example.com"], "httpProxyPort": 3128}}`, to("example.com:443"),
+			`{"network": {"allowedDomains": ["example.com"]}}`},
 	} {
 		t.Run(tc.format+": "+tc.name, func(t *testing.T) {
 			decide := func(text string) (profiles.Decision, []adopt.Line) {
@@ -294,7 +312,7 @@ func TestHostileSettings(t *testing.T) {
 			}
 			said := false
 			for _, l := range lines {
-				said = said || l.Outcome != adopt.Exact && l.Path[0] != '('
+				said = said || l.Outcome != adopt.Exact && (l.Path[0] != '(' || l.Path == "(git)" || l.Path == "(docker)")
 			}
 			if !said {
 				t.Errorf("all of it is said to be exact: %+v", lines)
@@ -303,6 +321,60 @@ func TestHostileSettings(t *testing.T) {
 				t.Errorf("without it: %v (%s)", got.Verdict, got.Reason)
 			}
 		})
+	}
+}
+
+// TestCompiles: what is imported compiles, whatever the settings name that a policy has no
+// place for.
+func TestCompiles(t *testing.T) {
+	for _, tc := range []struct{ format, text, left string }{
+		{adopt.Codex, "[shell_environment_policy]\nset = {PATH = '/bin', CI = '1'}", "shell_environment_policy.set.PATH"},
+		{adopt.Claude, `{"env": {"HOME": "/x", "CI": "1"}}`, "env.HOME"},
+		{adopt.Claude, `{"env": {"BANNER": "a\nb", "CI": "1"}}`, "env.BANNER"},
+		{adopt.Claude, `{"permissions": {"allow": ["Read(//**)", "Edit(//tmp/**)", "Read(//proc/self/**)"]}, "env": {"CI": "1"}}`, "permissions.allow[0]"},
+		{adopt.Claude, `{"sandbox": {"filesystem": {"denyRead": ["/"]}}, "env": {"CI": "1"}}`, "sandbox.filesystem.denyRead[0]"},
+		{adopt.Claude, `{"permissions": {"ask": ["Bash(A=1 git push:*)"], "allow": ["Bash(git:*)"]}, "env": {"CI": "1"}}`, "permissions.ask[0]"},
+	} {
+		p, lines, err := adopt.Policy(config(), tc.format, "f", []byte(tc.text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		written, err := emit.YAML(p)
+		if err != nil {
+			t.Fatal(err)
+		}
+		compiled(t, written)
+		if env := p.Spec.Executors.Shell.Env; len(env) != 1 || env["CI"] != "1" {
+			t.Errorf("%s: variables %v", tc.text, env)
+		}
+		if slices.Contains(p.Spec.Filesystem.Deny, "/") {
+			t.Errorf("%s: a denial of everything, which no host can hold", tc.text)
+		}
+		for _, list := range [][]string{p.Spec.Filesystem.Read, p.Spec.Filesystem.Write} {
+			if len(list) > 1 || len(list) == 1 && list[0] != "$WORKSPACE" {
+				t.Errorf("%s: files %v, which no host grants", tc.text, list)
+			}
+		}
+		for _, l := range lines {
+			if l.Path == tc.left && l.Outcome == adopt.Exact {
+				t.Errorf("%s: %s is said to be exact", tc.text, l.Path)
+			}
+		}
+	}
+}
+
+// TestRoot: a path with one slash starts from the folder of the settings.
+func TestRoot(t *testing.T) {
+	for root, want := range map[string]string{"": "$WORKSPACE/src", "~/.claude": "~/.claude/src"} {
+		cfg := config()
+		cfg.Root = root
+		p, _, err := adopt.Policy(cfg, adopt.Claude, "f", []byte(`{"permissions": {"allow": ["Edit(/src/**)"]}}`))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := p.Spec.Filesystem.Write; len(got) != 1 || got[0] != want {
+			t.Errorf("root %q: writes %v, want %s", root, got, want)
+		}
 	}
 }
 

@@ -214,7 +214,7 @@ func (d *draft) claudeFile(at, list, rule, spec string, writes bool) {
 	case strings.HasPrefix(spec, "//"):
 		p = "/" + strings.TrimLeft(p, "/") // of the host
 	case strings.HasPrefix(p, "/"):
-		p = "." + p // of the folder of the settings
+		p = d.cfg.root() + p // of the folder of the settings
 	case !strings.Contains(strings.TrimRight(spec, "/"), "/") && spec != "":
 		p = "**/" + spec // a bare name means it at every depth
 	}
@@ -243,6 +243,9 @@ func (d *draft) claudeFile(at, list, rule, spec string, writes bool) {
 // grantPath grants a folder.
 func (d *draft) grantPath(at, value, p string, writes bool) {
 	out, why := folder(p, workspace)
+	if why == "" {
+		why = ungranted(out)
+	}
 	if why != "" {
 		d.line(at, value, Left, why)
 		return
@@ -263,6 +266,9 @@ func (d *draft) claudeBash(at, list, rule, spec string) {
 	if !open {
 		words, open = strings.CutSuffix(spec, " *")
 	}
+	if bare := bareCommand(words); bare != words && bare != "" && list != "allow" {
+		words, open = bare, false // the command, with that variable or without it
+	}
 	switch {
 	case spec == "" || spec == "*":
 		if list == "deny" {
@@ -276,7 +282,7 @@ func (d *draft) claudeBash(at, list, rule, spec string) {
 			return
 		}
 		d.line(at, rule, Left, "it starts any program; list programs in spec.executors.shell.binaries")
-	case !plainWords.MatchString(words):
+	case !plainWords.MatchString(words) || bareCommand(words) == "":
 		if list == "allow" {
 			d.line(at, rule, Left, "a pattern over a command's text; a policy lists programs and their first words")
 			return
@@ -294,6 +300,16 @@ func (d *draft) claudeBash(at, list, rule, spec string) {
 	default:
 		d.grantCommand(at, list, rule, strings.Fields(words))
 	}
+}
+
+// bareCommand cuts off the variables that a command begins with: a rule of a policy begins
+// with the command, and one that began with a variable would meet nothing.
+func bareCommand(words string) string {
+	list := strings.Fields(words)
+	for len(list) > 0 && strings.Contains(list[0], "=") {
+		list = list[1:]
+	}
+	return strings.Join(list, " ")
 }
 
 // askable reports whether people can be asked about commands that begin with words: those
@@ -333,9 +349,13 @@ func (d *draft) grantCommand(at, list, rule string, words []string) {
 		d.line(at, rule, Left, "which file the program is, is not known")
 		return
 	}
-	path, ok := d.cfg.Find(words[0])
-	if !ok {
+	file, ok := d.cfg.Find(words[0])
+	switch {
+	case !ok:
 		d.line(at, rule, Left, "no program called "+words[0]+" is on this host's PATH")
+		return
+	case path.Base(file) != words[0]: // denials of it name it otherwise
+		d.line(at, rule, Left, words[0]+" is the file "+file+" here, which the other settings do not name")
 		return
 	}
 	sub := strings.Join(words[1:], " ")
@@ -343,8 +363,31 @@ func (d *draft) grantCommand(at, list, rule string, words []string) {
 		d.line(at, rule, Left, "it names a flag, and a policy lists sub-commands")
 		return
 	}
-	d.program(path, sub, list == "ask")
+	d.program(file, sub, list == "ask")
 	d.line(at, rule, Exact, "")
+}
+
+// before lists options that a program takes in front of its sub-commands, where they mean
+// another place than the folder that it runs in. Settings that begin with a sub-command
+// let none of them through; here they are refused wherever they stand.
+func before(program string, subs []string) []string {
+	has := func(is func(sub string) bool) bool { return slices.ContainsFunc(subs, is) }
+	switch program {
+	case "git":
+		flags := []string{"--work-tree", "--namespace"}
+		if !has(func(sub string) bool { return sub == "rev-parse" }) { // which has one of its own
+			flags = append(flags, "--git-dir")
+		}
+		return flags
+	case "docker", "podman", "nerdctl":
+		flags := []string{"-H", "--host", "-c", "--context", "--config", "--url", "--connection"}
+		if has(func(sub string) bool { return sub == "compose" || strings.HasPrefix(sub, "compose ") }) {
+			flags = append(flags, "-f", "--file", "--project-directory", "--env-file")
+		}
+		return flags
+	default:
+		return nil
+	}
 }
 
 // program adds a sub-command, "" for all of them, to the program at path.

@@ -40,8 +40,8 @@ func (d *draft) codex(text []byte) error {
 	d.constructs(true)
 	switch s.SandboxMode {
 	case "", "read-only", "workspace-write":
-		d.files().Read = []string{"/"}
-		d.line("sandbox_mode", s.SandboxMode, Exact, "everything may be read")
+		d.files().Read = []string{workspace}
+		d.line("sandbox_mode", s.SandboxMode, Stricter, "everything may be read there, and no host grants all of it: the working folder is granted; name the others that are needed")
 	case "danger-full-access":
 		d.line("sandbox_mode", s.SandboxMode, Left, "nothing bounds programs there, and no policy says that")
 	default:
@@ -105,8 +105,7 @@ func (d *draft) codexWrites(s codexSettings) {
 		d.line(fmt.Sprintf("sandbox_workspace_write.writable_roots[%d]", i), root, Left, why)
 	}
 	if !s.Write.NoTmp {
-		d.files().Write = []string{"/tmp"}
-		d.line("sandbox_workspace_write.exclude_slash_tmp", "false", Exact, "")
+		d.line("sandbox_workspace_write.exclude_slash_tmp", "false", Stricter, ungranted("/tmp"))
 	}
 	if !s.Write.NoVar {
 		d.line("sandbox_workspace_write.exclude_tmpdir_env_var", strings.ToLower(fmt.Sprint(s.Write.NoVar)), Left, "which folder TMPDIR names is not known here")

@@ -43,8 +43,8 @@ func (d *draft) srtFiles(from map[string]json.RawMessage, at string) error {
 		}
 	}
 	f := d.files()
-	f.Read = append(f.Read, "/")
-	d.line("(reads)", "/", Exact, "srt lets programs read everything that denyRead does not name")
+	f.Read = append(f.Read, workspace)
+	d.line("(reads)", "/", Stricter, "srt lets programs read everything that denyRead does not name, and no host grants all of it: the working folder is granted; name the others that are needed")
 	for i, p := range lists["denyRead"] {
 		d.denyPath(fmt.Sprintf("%s.denyRead[%d]", at, i), p, p, true, false)
 	}
@@ -56,6 +56,9 @@ func (d *draft) srtFiles(from map[string]json.RawMessage, at string) error {
 		path, why := folder(p, workspace)
 		if why == "" && guarded(path) {
 			why = keeps + "; grant the folders that have none of them"
+		}
+		if why == "" {
+			why = ungranted(path)
 		}
 		if why != "" {
 			d.line(here, p, Left, why)
@@ -106,6 +109,9 @@ func (d *draft) srtCredentials(from map[string]json.RawMessage, at string) error
 // denyPath takes a denied path over. A denial of a policy binds reading and writing.
 func (d *draft) denyPath(at, value, p string, reads, writes bool) {
 	path, why := folder(p, workspace)
+	if path == "/" {
+		why = "everything"
+	}
 	if why != "" {
 		d.noRead, d.noWrite = d.noRead || reads, d.noWrite || writes
 		d.line(at, value, Stricter, why+": what it would bound is not granted")
@@ -142,6 +148,8 @@ func (d *draft) srtNetwork(from map[string]json.RawMessage, at string) error {
 		switch name {
 		case "allowUnixSockets", "allowAllUnixSockets", "allowLocalBinding", "allowMachLookup", "allowAppleEvents":
 			d.line(join(at, name), "", Left, "guests reach no sockets of the host")
+		case "httpProxyPort", "socksProxyPort", "mitmProxy":
+			d.noHosts(join(at, name), "", "a proxy of its own decides what is reached, and what it refuses is not known")
 		default:
 			d.line(join(at, name), "", NoPolicy, "no part of a policy")
 		}

@@ -21,6 +21,11 @@ var (
 
 func variable(name string) bool { return variableName.MatchString(name) }
 
+// own reports whether ringd sets a variable itself for every program, whatever a policy says.
+func own(name string) bool {
+	return slices.Contains([]string{"PATH", "HOME", "PWD", "OLDPWD", "SHELL", "TMPDIR"}, name)
+}
+
 func ported(host string) bool { return portEnd.MatchString(host) }
 
 // badHost says why an entry is none of a policy's; "" when it is one.
@@ -59,6 +64,22 @@ func folder(p, relative string) (out, why string) {
 		return "", "a path with .."
 	}
 	return out, ""
+}
+
+// ungranted says why no host takes a grant of a path; "": hosts may.
+func ungranted(p string) string {
+	switch p {
+	case "/":
+		return "it is everything, the kernel's own files among it, and no host grants that; name the folders that are needed"
+	case "/tmp":
+		return "a guest has a /tmp of its own, which it may write; the host's is never granted"
+	}
+	for _, top := range []string{"/proc", "/sys", "/dev"} {
+		if p == top || strings.HasPrefix(p, top+"/") {
+			return "files of the kernel are never granted"
+		}
+	}
+	return ""
 }
 
 // workspace is where relative paths start from.

@@ -85,7 +85,7 @@ func (c Config) imports(ctx context.Context, q imported, path string) error {
 	if called == "" {
 		called = "from-" + format
 	}
-	p, lines, err := adopt.Policy(adopt.Config{Name: called, Owner: by, Find: find}, format, filepath.Base(path), text)
+	p, lines, err := adopt.Policy(adopt.Config{Name: called, Owner: by, Find: find, Root: c.root(path)}, format, filepath.Base(path), text)
 	if err != nil {
 		return cli.Usage("%s: %w", path, err)
 	}
@@ -105,6 +105,16 @@ func (c Config) imports(ctx context.Context, q imported, path string) error {
 		return cli.Failed(cli.Refused, nil)
 	}
 	return nil
+}
+
+// root is the folder that paths with one slash start from in settings of Claude Code: of
+// a user's own, the folder that they stand in; else "", the working folder.
+func (c Config) root(file string) string {
+	abs, err := filepath.Abs(file)
+	if err != nil || c.Env.Home == "" || filepath.Dir(abs) != filepath.Join(c.Env.Home, ".claude") {
+		return ""
+	}
+	return "~/.claude"
 }
 
 // tell writes the policy, and what became of the settings to where it does not get into
@@ -138,21 +148,27 @@ func (c Config) tell(q imported, r result) error {
 		if l.Outcome == adopt.Exact || l.Outcome == adopt.NoPolicy {
 			continue
 		}
-		fmt.Fprintf(c.Err, "%s: %s", l.Outcome, render.Clean(l.Path))
+		fmt.Fprintf(c.Err, "%s: %s", l.Outcome, render.Visible(l.Path))
 		if l.Value != "" {
-			fmt.Fprintf(c.Err, ": %s", render.Clean(l.Value))
+			fmt.Fprintf(c.Err, ": %s", render.Visible(l.Value))
 		}
-		fmt.Fprintf(c.Err, "\n    %s\n", l.Why)
+		fmt.Fprintf(c.Err, "\n    %s\n", strings.Join(render.Folded(render.Clean(l.Why), textWidth), "\n    "))
 	}
 	fmt.Fprintf(c.Err, "%d settings: %d exact, %d stricter, %d left out, %d no part of a policy\n",
 		len(r.Settings), counts[adopt.Exact], counts[adopt.Stricter], counts[adopt.Left], counts[adopt.NoPolicy])
-	for _, d := range r.Findings {
-		if d.Severity != schema.Warning {
-			fmt.Fprintf(c.Err, "%s: %s: %s\n", d.Pos, d.Code, d.Msg)
-		}
+	if !r.Findings.Refused() {
+		return nil
 	}
+	refusing := slices.DeleteFunc(slices.Clone(r.Findings), func(d schema.Diagnostic) bool { return d.Severity == schema.Warning })
+	if err := c.Page(c.Err).Findings(refusing); err != nil {
+		return err
+	}
+	fmt.Fprintln(c.Err, "the policy does not compile as it is: mend these lines of it first")
 	return nil
 }
+
+// textWidth is what is left of 80 columns beside the indentation of a reason.
+const textWidth = 76
 
 // readFile reads a settings file within bounds.
 func readFile(path string) ([]byte, error) {
