@@ -198,10 +198,11 @@ func (w *widener) granted(g grant) bool {
 	return e != nil && slices.Contains(e.Allowed, language)
 }
 
-// note finds what the agent lists itself and has by an exception.
+// note finds what the agent lists itself and has by an exception. Exceptions are few and
+// lists are long, so that the layers are asked only about what an exception covers.
 func note(p *schema.Policy, c Chain) {
 	each(p, func(at string, g grant) {
-		if _, known := p.Excepted[at]; known {
+		if _, known := p.Excepted[at]; known || c.lifted(g, 1, len(c)) == nil {
 			return
 		}
 		for i, layer := range c[:len(c)-1] {

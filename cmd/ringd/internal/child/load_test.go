@@ -61,6 +61,43 @@ func TestLargePolicies(t *testing.T) {
 	}
 }
 
+// TestManyHostsBesideAnException: long lists of two layers fit in those limits too, where
+// an exception has each grant asked about.
+func TestManyHostsBesideAnException(t *testing.T) {
+	layer := func(kind, name, parent, host string, n int) schema.Source {
+		var out strings.Builder
+		fmt.Fprintf(&out, `apiVersion: ringd/v1
+kind: %s
+metadata: {name: %s, revision: 1, owner: "group:sec@acme.example"%s}
+spec:
+  executors: {allowed: [python]}
+  network:
+    mode: allowlist
+    egress:
+`, kind, name, parent)
+		for i := range n {
+			fmt.Fprintf(&out, "      - {host: %q}\n", fmt.Sprintf(host, i))
+		}
+		return schema.Source{Name: name + ".yaml", Data: []byte(out.String())}
+	}
+	const n = 10_000
+	agent := layer("AgentPolicy", "agent", ", parent: acme", "api.h%d.example.com", n)
+	agent.Data = append(agent.Data, `  exceptions:
+    - {id: EXC-1, owner: "user:ana@acme.example", approvedBy: ["group:sec@acme.example"], expires: "2027-03-01", reason: trial,
+       grants: {egress: [{host: other.example.org, ports: [443]}]}}
+`...)
+	req := child.Request{Now: time.Date(2026, 11, 22, 0, 0, 0, 0, time.UTC),
+		Sources: []schema.Source{layer("OrgPolicy", "acme", "", "*.h%d.example.com", n), agent}}
+	got, err := child.Run(t.Context(), patient(t), req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got.Set == nil || len(got.Set.Agents["agent"].Egress.Allow) != n+1 {
+		t.Fatalf("%.500v", got.Diagnostics)
+	}
+	t.Logf("cpu %v", got.Usage.CPU)
+}
+
 // TestReloads: compiling again and again leaves nothing in the parent.
 // RINGD_RELOADS sets how often; the default keeps the test short.
 func TestReloads(t *testing.T) {
