@@ -322,16 +322,9 @@ func (s *step) environments(own, above *schema.Python) {
 	own.Environments = slices.Clone(own.Environments)
 	refused := map[int]bool{}
 	for i := range own.Environments {
-		refused[i] = !check(index(at+".environments", i), &own.Environments[i])
+		if !check(index(at+".environments", i), &own.Environments[i]) {
+			refused[i] = true
+		}
 	}
-	if slices.Contains(mapValues(refused), true) {
-		own.Environments = keep(s, at+".environments", own.Environments, refused)
-	}
-}
-
-func mapValues(m map[int]bool) (out []bool) {
-	for _, v := range m {
-		out = append(out, v)
-	}
-	return out
+	own.Environments = keep(s, at+".environments", own.Environments, refused)
 }

@@ -31,7 +31,9 @@ func (s *step) gateways(n, above *schema.Network) []schema.Gateway {
 			continue
 		}
 		if above.Gateways == nil {
-			refused[i] = !s.upstream(at, g, above)
+			if !s.upstream(at, g, above) {
+				refused[i] = true
+			}
 			continue
 		}
 		j, ok := offered[g.Name]
@@ -40,9 +42,9 @@ func (s *step) gateways(n, above *schema.Network) []schema.Gateway {
 			refused[i] = true
 			continue
 		}
-		refused[i] = !s.gateway(at, index(atGateways, j), g, &above.Gateways[j])
+		s.gateway(at, index(atGateways, j), g, &above.Gateways[j])
 	}
-	if !slices.Contains(mapValues(refused), true) {
+	if len(refused) == 0 {
 		return own
 	}
 	own = keep(s, atGateways, own, refused)
@@ -78,8 +80,8 @@ func (s *step) absentGateways(n, above *schema.Network) []schema.Gateway {
 	return inherit(s, atGateways, atGateways, above.Gateways)
 }
 
-// gateway puts a virtual host under the one of its name. False: it is refused as a whole.
-func (s *step) gateway(at, up string, own, above *schema.Gateway) bool {
+// gateway puts a virtual host under the one of its name.
+func (s *step) gateway(at, up string, own, above *schema.Gateway) {
 	switch {
 	case own.Upstream == "" && above.Upstream != "":
 		own.Upstream = inherit(s, at+".upstream", up+".upstream", above.Upstream)
@@ -118,7 +120,6 @@ func (s *step) gateway(at, up string, own, above *schema.Gateway) bool {
 		own.Expires = inherit(s, at+".expires", up+".expires", above.Expires)
 	}
 	own.Powers = s.touches(at+".powers", up+".powers", own.Powers, above.Powers)
-	return true
 }
 
 func sameUpstream(a, b string) bool {
@@ -168,8 +169,9 @@ func (s *step) requestPaths(path, up string, own, above []string) []string {
 		return inherit(s, path, up, above)
 	}
 	refused := map[int]bool{}
+	outside := outsideOf(above)
 	for i, p := range own {
-		if outsidePaths([]string{p}, above) >= 0 {
+		if outside(p) {
 			s.notAllowed(index(path, i), up, p, nil)
 			refused[i] = true
 		}
@@ -206,7 +208,7 @@ func (s *step) deniedUpstream(at string, g *schema.Gateway) bool {
 }
 
 // upstream holds a gateway to the hosts that the layer above lists, where it lists no
-// gateways.
+// gateways. False: none of them holds it.
 func (s *step) upstream(at string, g *schema.Gateway, above *schema.Network) bool {
 	e, u, ok := upstreamEntry(g)
 	switch {

@@ -116,7 +116,7 @@ func (m *merger) effective(i int) schema.Policy {
 	return m.excepted(i, m.narrow(m.under(i, m.ceiling(m.chains.Parents[i])), own, true))
 }
 
-// chain is a document under its layers, as they were written.
+// written is a document under its layers, as their authors wrote them.
 func (m *merger) written(i int) (c exceptions.Chain) {
 	for at := i; at >= 0; at = m.chains.Parents[at] {
 		c = append(c, &m.policies[at])

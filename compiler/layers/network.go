@@ -180,15 +180,16 @@ func (s *step) take(at string, e *reach.Entry, j int, o *reach.Entry) {
 }
 
 // outsidePaths gives the first path that none of the others covers; -1: there is none.
-func outsidePaths(own, above []string) int {
+func outsidePaths(own, above []string) int { return slices.IndexFunc(own, outsideOf(above)) }
+
+// outsideOf reports of a path whether none of the others covers it.
+func outsideOf(above []string) func(string) bool {
 	of := paths.Of()
 	for _, p := range above {
 		of[trimSlash(p)] = struct{}{}
 	}
-	return slices.IndexFunc(own, func(p string) bool {
-		_, root := of["/"]
-		return !root && !of.Cover(trimSlash(p))
-	})
+	_, root := of["/"]
+	return func(p string) bool { return !root && !of.Cover(trimSlash(p)) }
 }
 
 // trimSlash: /a/ covers what /a does.

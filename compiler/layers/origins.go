@@ -83,7 +83,7 @@ func copied[T any](p *T) *T {
 // same is the key of items that are their own.
 func same(s string) string { return s }
 
-// contains reports whether every item is one of list.
+// outside gives the first item that is none of the others; -1: there is none.
 func outside[T comparable](list, of []T) (first int) {
 	return slices.IndexFunc(list, func(x T) bool { return !slices.Contains(of, x) })
 }

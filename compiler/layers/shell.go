@@ -125,9 +125,6 @@ func (s *step) binaries(own []schema.Binary, above *schema.Shell) []schema.Binar
 		}
 		s.binary(at, index(atBinaries, j), b, &above.Binaries[j])
 	}
-	if !slices.Contains(mapValues(refused), true) {
-		return own
-	}
 	return keep(s, atBinaries, own, refused)
 }
 
