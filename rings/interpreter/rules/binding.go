@@ -55,7 +55,7 @@ func Bind(g *Generation, agent, executor string, grants *profiles.Grants, above 
 		}
 	}
 	if len(handed) > 0 {
-		if a, err = newAgent(narrow, g.Revision, schemas{map[string]*shape.Schema{}, g}, g.at()); err != nil {
+		if a, err = newAgent(narrow, g.Revision, shape.Known{}, g.known(), g.at()); err != nil {
 			return nil, err
 		}
 	}
@@ -97,9 +97,9 @@ func (b *Binding) Handed() []profiles.Grants {
 func Rebind(p *pause.Record, g *Generation) (*Binding, error) {
 	recorded, executor := p.Profiles, p.Executor
 	b := &Binding{agent: p.Agent, executor: executor, recorded: slices.Clone(recorded), handed: slices.Clone(p.Handed)}
-	known := schemas{map[string]*shape.Schema{}, g}
+	known := shape.Known{}
 	for _, p := range recorded {
-		a, err := newAgent(p.Agent, p.Revision, known, g.at())
+		a, err := newAgent(p.Agent, p.Revision, known, g.known(), g.at())
 		if err != nil {
 			return nil, fmt.Errorf("policy %s: %w", shape.Clip(p.Revision, 80), err)
 		}

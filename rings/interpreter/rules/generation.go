@@ -5,7 +5,6 @@
 package rules
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -28,7 +27,7 @@ type Generation struct {
 	places  Places
 	agents  map[string]*Agent
 	closed  map[string]string // executors that refuse everything -> why
-	schemas map[string]*shape.Schema
+	schemas shape.Known
 }
 
 // Places are what $WORKSPACE and ~ stand for in a policy, "" grants nothing there, and
@@ -87,7 +86,7 @@ func (g *Generation) Refusal() profiles.Decision {
 // where the text is the same, so that one pointer means one schema across
 // generations.
 func New(ctx context.Context, set *profiles.Set, number int64, before *Generation, at Places) (*Generation, error) {
-	g := &Generation{Number: number, closed: map[string]string{}, schemas: map[string]*shape.Schema{}, places: at}
+	g := &Generation{Number: number, closed: map[string]string{}, schemas: shape.Known{}, places: at}
 	if set == nil {
 		return g, nil
 	}
@@ -100,7 +99,7 @@ func New(ctx context.Context, set *profiles.Set, number int64, before *Generatio
 		if err := ctx.Err(); err != nil {
 			return nil, fmt.Errorf("prepare set: %w", context.Cause(ctx))
 		}
-		a, err := newAgent(profile, set.Revision, schemas{g.schemas, before}, at)
+		a, err := newAgent(profile, set.Revision, g.schemas, before.known(), at)
 		if err != nil {
 			return nil, fmt.Errorf("prepare agent %s: %w", name, err)
 		}
@@ -109,8 +108,16 @@ func New(ctx context.Context, set *profiles.Set, number int64, before *Generatio
 	return g, nil
 }
 
-// newAgent indexes one profile.
-func newAgent(profile profiles.Agent, revision string, known schemas, at Places) (*Agent, error) {
+// known are the validators that g lends.
+func (g *Generation) known() shape.Known {
+	if g == nil {
+		return nil
+	}
+	return g.schemas
+}
+
+// newAgent indexes one profile. Validators that are in neither known nor old are compiled.
+func newAgent(profile profiles.Agent, revision string, known, old shape.Known, at Places) (*Agent, error) {
 	a := &Agent{Profile: profile, Revision: revision, grants: make(map[string]*Grant, len(profile.Bridges)),
 		decider: profiles.NewDecider(profile, revision, profiles.Environment{Workspace: at.Workspace, Home: at.Home, Now: at.Now})}
 	guards := guardsOf(&a.Profile)
@@ -121,49 +128,15 @@ func newAgent(profile profiles.Agent, revision string, known schemas, at Places)
 		}
 		gr := &Grant{Bridge: b, Revision: revision, Brings: powers.OfBridge(profile, b), guards: guards}
 		var err error
-		if gr.arguments, err = known.compile(append([]json.RawMessage{b.Arguments}, b.Also...)...); err != nil {
+		if gr.arguments, err = known.Compile(old, append([]json.RawMessage{b.Arguments}, b.Also...)...); err != nil {
 			return nil, fmt.Errorf("arguments of bridge %s: %w", bridge, err)
 		}
-		if gr.result, err = known.compile(append([]json.RawMessage{b.Result}, b.AlsoResult...)...); err != nil {
+		if gr.result, err = known.Compile(old, append([]json.RawMessage{b.Result}, b.AlsoResult...)...); err != nil {
 			return nil, fmt.Errorf("result of bridge %s: %w", bridge, err)
 		}
 		a.grants[bridge] = gr
 	}
 	return a, nil
-}
-
-// schemas are the validators made so far, and those of a generation before.
-type schemas struct {
-	made   map[string]*shape.Schema
-	before *Generation
-}
-
-// compile compiles the texts that are there, or returns the validator that it
-// has for them. Nil: there is none.
-func (k schemas) compile(texts ...json.RawMessage) (*shape.Schema, error) {
-	all := make([][]byte, 0, len(texts))
-	for _, text := range texts {
-		if len(text) > 0 {
-			all = append(all, text)
-		}
-	}
-	if len(all) == 0 {
-		return nil, nil
-	}
-	key := string(bytes.Join(all, []byte{'\n'})) // canonical JSON has no line ends
-	if s := k.made[key]; s != nil {
-		return s, nil
-	}
-	if k.before != nil && k.before.schemas[key] != nil {
-		k.made[key] = k.before.schemas[key]
-		return k.made[key], nil
-	}
-	s, err := shape.Compile(all...)
-	if err != nil {
-		return nil, err
-	}
-	k.made[key] = s
-	return s, nil
 }
 
 // WithClosed returns a copy of g in which the executor is closed.

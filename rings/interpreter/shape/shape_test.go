@@ -112,6 +112,27 @@ func TestSeveralSchemas(t *testing.T) {
 	}
 }
 
+// TestKnown: a value has to fit every text that is there, and a text is compiled once.
+func TestKnown(t *testing.T) {
+	a, b := json.RawMessage(`{"type":"integer"}`), json.RawMessage(`{"maximum":3}`)
+	k := shape.Known{}
+	for in, fits := range map[string]bool{`3`: true, `4`: false, `"x"`: false} {
+		if err := k.Fit(json.RawMessage(in), a, nil, b); (err == nil) != fits {
+			t.Errorf("%s: %v", in, err)
+		}
+	}
+	if err := k.Fit(json.RawMessage(`"x"`), nil); err != nil || len(k) != 1 {
+		t.Errorf("without a text: %v, %d known", err, len(k))
+	}
+	if err := k.Fit(json.RawMessage(`1`), json.RawMessage(`{"type":"strnig"}`)); err == nil {
+		t.Error("a schema that is none let a value pass")
+	}
+	one, _ := k.Compile(nil, a, b)
+	if again, err := (shape.Known{}).Compile(k, a, b); err != nil || again != one {
+		t.Errorf("compiled again: %v", err)
+	}
+}
+
 func TestSchemasLoadNothing(t *testing.T) {
 	for _, text := range []string{`{"$ref":"http://127.0.0.1:9/x"}`, `{"$ref":"file:///etc/passwd"}`, `{"$ref":"other.json"}`,
 		`{"$schema":"https://example.com/meta"}`, `{"$dynamicRef":"https://example.com/x"}`, `{`, `7`, `{"type":"strnig"}`, `{"pattern":"(?=x)"}`} {

@@ -3,12 +3,12 @@ package replay
 import (
 	"encoding/json"
 	"net/netip"
+	"slices"
 	"strings"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/audit"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/profiles/egress"
-	"github.com/ringd/ringd/rings/interpreter/shape"
 )
 
 // call decides a call of a bridge. Its arguments are on record with audit: full alone.
@@ -20,41 +20,27 @@ func (r *replay) call(d *profiles.Decider, name string, rec *audit.Record) outco
 	}
 	b, _ := d.BridgeGrant(name)
 	switch code := rec.Decision.Code; {
-	case rec.Decision.Verdict == profiles.Deny && code != profiles.CodeBridgeNotGranted && code != profiles.CodeExecutorNotGranted && code != profiles.CodeBridgeArguments:
+	case rec.Decision.Verdict == profiles.Deny && !slices.Contains([]profiles.Code{profiles.CodeBridgeNotGranted, profiles.CodeExecutorNotGranted,
+		profiles.CodeBridgeArguments, profiles.CodeGuardrailDenied, profiles.CodeGuardrailFailed}, code):
 		return no("it was refused by %s, which depends on the rest of the run", code)
 	case rec.Full == nil && (b.Arguments != nil || len(b.Also) > 0):
 		return no("the bridge checks its arguments, of which only a digest is on record: audit: full of the bridge records them")
+	case rec.Full == nil && onCalls(d):
+		return no("a guardrail looks at the arguments, of which only a digest is on record: audit: full of the bridge records them")
 	case rec.Full == nil && b.Approval != nil && b.Approval.When != "":
 		return no("the approval has a condition over the arguments, of which only a digest is on record: audit: full of the bridge records them")
 	case rec.Full == nil:
 		return did(dec)
 	}
-	if misfit := fits(b, rec.Full); misfit != "" {
-		return outcome{can: true, why: string(profiles.CodeBridgeArguments) + ": " + misfit}
+	if err := r.schemas.Fit(rec.Full, append([]json.RawMessage{b.Arguments}, b.Also...)...); err != nil {
+		return outcome{can: true, why: string(profiles.CodeBridgeArguments) + ": " + err.Error()}
 	}
 	return did(d.Decide(profiles.Action{Bridge: &profiles.BridgeAction{Name: name, Executor: executor, Args: rec.Full}}))
 }
 
-// fits checks arguments against the schemas of a bridge; "" when they fit.
-func fits(b profiles.Bridge, args json.RawMessage) string {
-	var texts [][]byte
-	for _, t := range b.Also {
-		texts = append(texts, t)
-	}
-	if b.Arguments != nil {
-		texts = append(texts, b.Arguments)
-	}
-	if len(texts) == 0 {
-		return ""
-	}
-	s, err := shape.Compile(texts...)
-	if err == nil {
-		_, err = shape.Validate(args, false, s)
-	}
-	if err != nil {
-		return err.Error()
-	}
-	return ""
+// onCalls reports whether a guardrail looks at the arguments of calls.
+func onCalls(d *profiles.Decider) bool {
+	return slices.ContainsFunc(d.Profile().Guardrails, func(g profiles.Guardrail) bool { return g.On == profiles.GuardCalls })
 }
 
 // reached decides a target as the doors do, as far as it is on record: what a name

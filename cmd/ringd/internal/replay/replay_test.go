@@ -60,6 +60,7 @@ func TestRun(t *testing.T) {
 	python := detail(rec(audit.RunStarted, "", nil), "executor", "python")
 	deny := func(code profiles.Code) *audit.Decision { return verdict(profiles.Deny, code) }
 	change := func(f func(*profiles.Agent)) *profiles.Set { a := base(); f(&a); return set(a) }
+	guarded := change(func(a *profiles.Agent) { a.Guardrails = []profiles.Guardrail{{Name: "limit", On: profiles.GuardCalls}} })
 	git := full(rec(audit.ExecDecided, "exec:/usr/bin/git", allowed()), `{"exec":{"argv":["/usr/bin/git","push"]}}`)
 	for _, tt := range []struct {
 		name     string
@@ -122,6 +123,10 @@ func TestRun(t *testing.T) {
 				b.Approval = &profiles.Approval{Count: 1, When: "input.args.x == 1"}
 				a.Bridges["send"] = b
 			}), page.NotReplayable, "condition"},
+		{"a call under a guardrail, by its digest", []audit.Record{python, rec(audit.CallOpened, "bridge:send", allowed())}, nil, guarded, page.NotReplayable, "guardrail"},
+		{"a call under a guardrail, which nobody asks here", []audit.Record{python, full(rec(audit.CallOpened, "bridge:send", allowed()), `[1]`)}, nil, guarded, page.WouldDeny, "guardrail_failed"},
+		{"a call that a guardrail refused", []audit.Record{python, rec(audit.CallDecided, "bridge:send", deny(profiles.CodeGuardrailDenied))}, nil, set(base()), page.WouldAllow, ""},
+		{"a call that a guardrail refused, under another", []audit.Record{python, rec(audit.CallDecided, "bridge:send", deny(profiles.CodeGuardrailDenied))}, nil, guarded, page.NotReplayable, "guardrail"},
 		{"a call beyond its number", []audit.Record{python, rec(audit.CallDecided, "bridge:send", deny(profiles.CodeBridgeCalls))}, nil, set(base()), page.NotReplayable, "bridge.calls"},
 		{"a call of a bridge that goes", []audit.Record{python, rec(audit.CallDecided, "bridge:send", deny(profiles.CodeBridgeCalls))}, nil,
 			change(func(a *profiles.Agent) { a.Bridges = nil }), page.Unchanged, ""},

@@ -3,6 +3,7 @@ package testcmd
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
@@ -81,11 +82,12 @@ type summary struct {
 // trial is the state of one run.
 type trial struct {
 	Config
-	q      asked
-	sets   map[time.Time]*profiles.Set // by when it was compiled for
-	clock  time.Time                   // when is decided where a file does not say
-	report *report
-	marked map[string]*cases.Coverage // by agent
+	q       asked
+	sets    map[time.Time]*profiles.Set // by when it was compiled for
+	clock   time.Time                   // when is decided where a file does not say
+	report  *report
+	marked  map[string]*cases.Coverage // by agent
+	schemas shape.Known
 }
 
 // run compiles a policy, runs the tests of its guardrails and decides its cases.
@@ -106,7 +108,7 @@ func (c Config) run(ctx context.Context, q asked, policy sources.Policy, tests [
 			files = append(files, f)
 		}
 	}
-	t := &trial{Config: c, q: q, clock: c.Now().Round(0).UTC(), report: r, sets: map[time.Time]*profiles.Set{}, marked: map[string]*cases.Coverage{}}
+	t := &trial{Config: c, q: q, clock: c.Now().Round(0).UTC(), report: r, sets: map[time.Time]*profiles.Set{}, marked: map[string]*cases.Coverage{}, schemas: shape.Known{}}
 	if err := t.compile(ctx, policy, files); err != nil {
 		return nil, err
 	}
@@ -233,7 +235,7 @@ func (t *trial) used(a profiles.Agent, env profiles.Environment, c *cases.Case, 
 		return
 	}
 	rules := cases.Programs(a, func(other profiles.Agent) bool {
-		return decideCase(profiles.NewDecider(other, "", env), c).Verdict != profiles.Deny
+		return t.decide(profiles.NewDecider(other, "", env), c).Verdict != profiles.Deny
 	})
 	for _, m := range t.marked {
 		m.Use(rules)
@@ -242,7 +244,7 @@ func (t *trial) used(a profiles.Agent, env profiles.Environment, c *cases.Case, 
 
 // one decides a case for an agent.
 func (t *trial) one(d *profiles.Decider, a profiles.Agent, agent string, c *cases.Case) caseReport {
-	got := decideCase(d, c)
+	got := t.decide(d, c)
 	out := caseReport{Name: c.Name, Agent: agent, Line: c.Pos.Line, Expect: c.Expect, Got: got, Problems: c.Misses(a, got), action: c.Action}
 	if got.Rule != nil {
 		out.GotRule = cases.Named(a, got.Rule)
@@ -260,9 +262,9 @@ func (t *trial) one(d *profiles.Decider, a profiles.Agent, agent string, c *case
 	return out
 }
 
-// decideCase decides an action, and for a call of a bridge what the ring adds: the
+// decide decides an action, and for a call of a bridge what the ring adds: the
 // schemas of an argument that the case has, and how many calls a run may make.
-func decideCase(d *profiles.Decider, c *cases.Case) profiles.Decision {
+func (t *trial) decide(d *profiles.Decider, c *cases.Case) profiles.Decision {
 	dec := d.Decide(c.Action)
 	b := c.Action.Bridge
 	if b == nil || dec.Verdict == profiles.Deny {
@@ -276,7 +278,7 @@ func decideCase(d *profiles.Decider, c *cases.Case) profiles.Decision {
 		return profiles.Decision{Code: code, Reason: reason, Rule: &grant.Rule, Revision: d.Revision()}
 	}
 	if len(b.Args) > 0 {
-		if err := fits(&grant, b.Args); err != nil {
+		if err := t.schemas.Fit(b.Args, append([]json.RawMessage{grant.Arguments}, grant.Also...)...); err != nil {
 			return refuse(profiles.CodeBridgeArguments, fmt.Sprintf("the argument of %s does not fit its schema: %v", b.Name, err))
 		}
 	}
@@ -293,26 +295,6 @@ func decideCase(d *profiles.Decider, c *cases.Case) profiles.Decision {
 		return refuse(over.Code, over.Text)
 	}
 	return dec
-}
-
-// fits checks an argument against the schemas of a grant.
-func fits(grant *profiles.Bridge, args []byte) error {
-	var texts [][]byte
-	if grant.Arguments != nil {
-		texts = append(texts, grant.Arguments)
-	}
-	for _, also := range grant.Also {
-		texts = append(texts, also)
-	}
-	if len(texts) == 0 {
-		return nil
-	}
-	s, err := shape.Compile(texts...)
-	if err != nil {
-		return err
-	}
-	_, err = shape.Validate(args, false, s)
-	return err
 }
 
 // sum adds up what decided, and compares it with what the files ask for. A part of the
