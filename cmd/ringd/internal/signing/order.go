@@ -45,6 +45,10 @@ func (c Config) Order(cmd *cobra.Command) func(ctx context.Context, o wire.Lockd
 	with := []string{"key", "issuer", "sequence", "expires", "output"}
 	return func(ctx context.Context, o wire.LockdownOrder, asJSON bool) (bool, error) {
 		if t.sign {
+			if err := without(cmd, "lockdown --sign", "it asks no daemon, and closes nothing by itself",
+				"socket", "url", "token-file", "ca", "cert", "cert-key", "state"); err != nil {
+				return true, err
+			}
 			return true, c.order(ctx, t, o, asJSON)
 		}
 		for _, name := range with {

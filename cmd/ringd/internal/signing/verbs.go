@@ -81,6 +81,10 @@ Exit codes: 0 signed, 1 findings, 2 usage, or a file that cannot be read.`,
 			if add == (policy != "") || add != (len(args) == 1) {
 				return cli.Usage("sign: name a policy with -p, or --add and one PUSH")
 			}
+			if add {
+				return without(cmd, "sign --add", "it changes nothing but the signatures in PUSH",
+					"output", "previous", "sequence", "expires", "issuer", "reason")
+			}
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -96,6 +100,16 @@ Exit codes: 0 signed, 1 findings, 2 usage, or a file that cannot be read.`,
 	delete(cmd.Flags().Lookup("issuer").Annotations, cobra.BashCompOneRequiredFlag) // not with --add
 	_ = cmd.MarkFlagFilename("policy", "yaml", "yml", "json", "cue")
 	return cmd
+}
+
+// without refuses flags that a verb would not heed.
+func without(cmd *cobra.Command, verb, why string, flags ...string) error {
+	for _, name := range flags {
+		if cmd.Flags().Changed(name) {
+			return cli.Usage("%s goes without --%s: %s", verb, name, why)
+		}
+	}
+	return nil
 }
 
 func (c Config) sign(ctx context.Context, policy string, t terms) error {
