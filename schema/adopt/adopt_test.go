@@ -272,6 +272,7 @@ func TestHostileSettings(t *testing.T) {
 			`{"permissions": {"additionalDirectories": ["/data"]}, "sandbox": {"credentials": {"files": [{"path": "/data/token", "mode": "mask"}]}}}`,
 			read("/data/token"), `{"permissions": {"additionalDirectories": ["/data"]}}`},
 		{"a file of credentials", adopt.Srt, `{"credentials": {"files": [{"path": "sub/.netrc", "mode": "deny"}]}}`, read("/w/sub/.netrc"), `{}`},
+		{"a denial that leads out of the home folder", adopt.Srt, `{"filesystem": {"denyRead": ["~/../data"]}}`, read("/w/a"), `{}`},
 		{"a file of credentials without a path", adopt.Srt, `{"credentials": {"files": [{}]}}`, read("/w/a"), `{}`},
 		{"a profile in the place of the mode", adopt.Codex,
 			"sandbox_mode = 'workspace-write'\nprofile = 'p'\n[profiles.p]\nsandbox_mode = 'read-only'", read("/w/x"), "sandbox_mode = 'workspace-write'"},
@@ -374,6 +375,23 @@ func TestRoot(t *testing.T) {
 		}
 		if got := p.Spec.Filesystem.Write; len(got) != 1 || got[0] != want {
 			t.Errorf("root %q: writes %v, want %s", root, got, want)
+		}
+	}
+}
+
+// TestHomeFolder: a path that leads out of the home folder grants nothing in it, and the
+// home folder itself is none that a rule names.
+func TestHomeFolder(t *testing.T) {
+	for _, path := range []string{"~/../secret", "~/a/../../secret", "~/", "~/.", "~/a/.."} {
+		p, lines, err := adopt.Policy(config(), adopt.Srt, "f", fmt.Appendf(nil, `{"filesystem": {"allowWrite": [%q]}}`, path))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := p.Spec.Filesystem.Write; len(got) > 0 {
+			t.Errorf("%s: writes %v", path, got)
+		}
+		if !slices.ContainsFunc(lines, func(l adopt.Line) bool { return l.Value == path && l.Outcome == adopt.Left }) {
+			t.Errorf("%s: %+v", path, lines)
 		}
 	}
 }

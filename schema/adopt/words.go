@@ -46,10 +46,12 @@ func folder(p, relative string) (out, why string) {
 		return "", "a pattern of names, and a rule of a policy covers a path and all below it"
 	case p == "":
 		return "", "an empty path"
-	case strings.HasPrefix(p, "~/"):
-		out = "~" + path.Clean(p[1:])
-	case p == "~":
-		return "", "the whole home folder, which no rule names"
+	case p == "~", strings.HasPrefix(p, "~/"):
+		below := path.Clean(strings.TrimLeft(p[1:], "/")) // not under a root, which would swallow ..
+		if below == "." {
+			return "", "the whole home folder, which no rule names"
+		}
+		out = "~/" + below
 	case strings.HasPrefix(p, "/"):
 		out = path.Clean(p)
 	case strings.HasPrefix(p, "$"), strings.HasPrefix(p, "~"):
