@@ -78,7 +78,7 @@ Without --reason: 0 open, 1 closed.`,
 }
 
 // lockdown gives the order, or only asks, and tells how it stands after.
-func (p *verbs) lockdown(ctx context.Context, w place, o wire.LockdownOrder, given bool, asJSON bool) error {
+func (p *verbs) lockdown(ctx context.Context, w place, o wire.LockdownOrder, given bool, asJSON bool) (err error) {
 	d, err := p.open(ctx, w)
 	if err != nil {
 		return p.closeFile(w, o, given, err)
