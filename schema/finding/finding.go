@@ -91,14 +91,14 @@ func (ds Diagnostics) Refused() bool {
 
 // Sort orders by file, line, column, code and message. Findings that say the
 // same about one place are one mistake, however many values it reaches: of an
-// anchor or a comprehension the first stays.
+// anchor or a comprehension the first stays. A warning never stands for an error.
 func (ds Diagnostics) Sort() Diagnostics {
 	slices.SortFunc(ds, func(a, b Diagnostic) int {
 		return cmp.Or(cmp.Compare(a.Pos.File, b.Pos.File), cmp.Compare(a.Pos.Line, b.Pos.Line),
-			cmp.Compare(a.Pos.Column, b.Pos.Column), cmp.Compare(a.Code, b.Code), cmp.Compare(a.Msg, b.Msg))
+			cmp.Compare(a.Pos.Column, b.Pos.Column), cmp.Compare(a.Code, b.Code), cmp.Compare(a.Severity, b.Severity), cmp.Compare(a.Msg, b.Msg))
 	})
 	return slices.CompactFunc(ds, func(a, b Diagnostic) bool {
-		return a.Pos == b.Pos && a.Code == b.Code && a.words() == b.words()
+		return a.Pos == b.Pos && a.Code == b.Code && a.Severity == b.Severity && a.words() == b.words()
 	})
 }
 
