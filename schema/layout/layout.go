@@ -15,7 +15,9 @@ import (
 	"slices"
 	"strings"
 
+	cueerrors "cuelang.org/go/cue/errors"
 	"cuelang.org/go/cue/format"
+	"cuelang.org/go/cue/parser"
 	"go.yaml.in/yaml/v3"
 
 	"github.com/ringd/ringd/schema"
@@ -61,11 +63,20 @@ func read(src schema.Source) schema.Diagnostics {
 
 // formatCUE is cue fmt. Nothing is evaluated.
 func formatCUE(src schema.Source) ([]byte, schema.Diagnostics, error) {
-	out, err := format.Source(src.Data)
-	if err != nil {
-		return nil, schema.Diagnostics{{Pos: schema.Pos{File: src.Name, Line: 1, Column: 1}, Code: schema.CodeSyntax, Msg: err.Error()}}, nil
+	_, err := parser.ParseFile(src.Name, src.Data, parser.ParseComments) // format.Source tells no place
+	if err == nil {
+		out, err := format.Source(src.Data)
+		return out, nil, err
 	}
-	return out, nil, nil
+	d := schema.Diagnostic{Pos: schema.Pos{File: src.Name, Line: 1, Column: 1}, Code: schema.CodeSyntax, Msg: err.Error()}
+	if all := cueerrors.Errors(err); len(all) > 0 { // those after the first are mostly its shadow
+		words, args := all[0].Msg()
+		d.Msg = fmt.Sprintf(words, args...)
+		if at := all[0].Position(); at.IsValid() {
+			d.Pos.Line, d.Pos.Column = at.Line(), at.Column()
+		}
+	}
+	return nil, schema.Diagnostics{d}, nil
 }
 
 // rounds is how often a text is formatted until nothing changes: the library writes some

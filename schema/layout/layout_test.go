@@ -258,6 +258,10 @@ func TestUnreadable(t *testing.T) {
 			t.Errorf("%s: got %q, %v, %v", name, out, found, err)
 		}
 	}
+	_, found, _ := layout.Format(schema.Source{Name: "d.cue", Data: []byte("a: 1\nb: {c: 2 d: 3}\n")})
+	if len(found) != 1 || found[0].Pos != (schema.Pos{File: "d.cue", Line: 2, Column: 10}) {
+		t.Errorf("got %v", found)
+	}
 }
 
 // values are what a text says, whatever its looks: scalars with the kind that they
