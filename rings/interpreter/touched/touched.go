@@ -9,6 +9,7 @@
 package touched
 
 import (
+	"maps"
 	"slices"
 	"sync"
 
@@ -157,15 +158,13 @@ func (a *Account) Join(other *Account) {
 		return
 	}
 	other.mu.Lock()
-	t, rule, parked := other.t.clone(), other.rule, other.parked
+	t, rule, parked := other.t.clone(), other.rule, maps.Clone(other.parked)
 	other.mu.Unlock()
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.t.join(*t)
 	a.rule = Strictest(a.rule, rule)
-	for run := range parked {
-		a.parked[run] = true
-	}
+	maps.Copy(a.parked, parked)
 }
 
 // Three reports whether all three powers were touched and the rule counts: nothing goes

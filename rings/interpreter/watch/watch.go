@@ -14,11 +14,11 @@ import (
 	"github.com/ringd/ringd/rings/interpreter/touched"
 )
 
-// Host is what a Run needs of its ring. InForce is required.
+// Host is what a Run needs of its ring. InForce is required, and Go where Narrowed is.
 type Host struct {
 	InForce  func() *rules.Generation
 	Narrowed func()       // connections have to be decided again; nil: there are none
-	Go       func(func()) // nil: Narrowed is called at once
+	Go       func(func()) // calls Narrowed later: a connection that is being decided would wait for itself
 }
 
 // Run is one run of a tree. What changes it is called before the run is live, and by
