@@ -32,6 +32,14 @@ func TestExceptionWithinBounds(t *testing.T) {
 		{"limits of a part", host("{host: '*.example.com'}, {host: a.example.com, limits: {up: 1KiB}}"), nowhere, reaches, "{egress: [{host: '*.example.com'}]}", "team", "widens-parent"},
 		{"limits, listed by the agent too", host("{host: a.example.com, limits: {up: 1KiB}}"), nowhere, host("{host: a.example.com, limits: {up: 1GiB}}"), "{egress: [{host: a.example.com}]}", "team", "widens-parent"},
 		{"limits of another host", host("{host: a.example.com, limits: {up: 1KiB}}, {host: b.example.com}"), nowhere, reaches, "{egress: [{host: b.example.com}]}", "team", ""},
+		{"a private range of a public one", host("{host: 8.0.0.0/5}"), "", reaches, "{egress: [{host: 10.0.0.0/8}]}", "agent", "exception-approver"},
+		{"a private range, approved", host("{host: 8.0.0.0/5}"), "", reaches, "{egress: [{host: 10.0.0.0/8}]}", "org", ""},
+		{"a public part of a range", host("{host: 8.0.0.0/5}"), "", reaches, "{egress: [{host: 8.8.8.8}]}", "agent", ""},
+		{"an encrypted ClientHello", host("{host: a.example.com}"), "", reaches, "{egress: [{host: a.example.com, ech: true}]}", "agent", "exception-approver"},
+		{"an encrypted ClientHello, as above", host("{host: a.example.com, ech: true}"), "", reaches, "{egress: [{host: a.example.com, ech: true}]}", "agent", ""},
+		{"a module that holds some outside of the default set", python + ", python: {imports: {allow: []}}}", "", python + "}", "{imports: [http]}", "agent", "exception-approver"},
+		{"a gateway", host("{host: a.example.com}"), "", python + "}\n  network: {mode: allowlist, gateways: [{name: m, upstream: 'https://b.example.com'}]}", "{egress: [{host: b.example.com}]}", "org", "widens-parent"},
+		{"a gateway to what is listed", host("{host: a.example.com}"), "", python + "}\n  network: {mode: allowlist, gateways: [{name: m, upstream: 'https://a.example.com/v1', methods: [GET]}]}", "{egress: [{host: b.example.com}]}", "org", ""},
 		{"limits of another port", host("{host: a.example.com, limits: {up: 1KiB}}"), "", reaches, "{egress: [{host: a.example.com, ports: [8443]}]}", "org", ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -65,7 +65,7 @@ func (d *document) pythonImports(at string, im *schema.PythonImports, out *profi
 		}
 		out.Allow = d.pythonName(out.Allow, here, name)
 	}
-	out.Default, out.Only = written == 0, im.Within
+	out.Default, out.Only = written == 0 && !im.Listed, im.Within
 	d.overruled(at+".allow", at+".deny", im.Allow, im.Deny, '.')
 	d.overruled(at+".allow", at+".denyProcess", im.Allow, im.DenyProcess, '.')
 }

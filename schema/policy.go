@@ -45,9 +45,8 @@ type Policy struct {
 	Excepted map[string]string
 	Appended []string
 
-	// Origins holds the place of every value by its path in the full language:
-	// "spec.executors.python.imports.deny[0]". A lowered value may share its
-	// origin with another.
+	// Origins holds the place of every value by its path in the full language, such as
+	// "spec.executors.python.imports.deny[0]". A lowered value may share that of another.
 	Origins map[string]Origin
 }
 
@@ -161,9 +160,10 @@ type PythonImports struct {
 	Deny        []string `cue:"deny"`
 	DenyProcess []string `cue:"denyProcess"`
 
-	// Within cuts the default set to what the layers above allow, where Allow is absent
-	// or empty; nil cuts nothing, as in a document as it was decoded.
-	Within []string
+	// Within cuts the default set to what the layers above allow; nil cuts nothing. Beside: it
+	// is allowed beside Allow, to which an exception was added. Listed: Allow and Deny hold it.
+	Within         []string
+	Beside, Listed bool
 }
 
 // Environment is a folder with packages of Python.

@@ -137,7 +137,7 @@ var layers = map[string][]string{
 	"compiler/layers/places":       {"schema"},
 	"compiler/layers/fields":       {},
 	"compiler/layers/reach":        {"profiles/egress", "profiles/hosts", "schema"},
-	"compiler/exceptions":          {"compiler/layers/places", "compiler/says", "profiles/modules", "schema"},
+	"compiler/exceptions":          {"compiler/layers/places", "compiler/says", "profiles/egress", "profiles/modules", "schema"},
 	"compiler/asked":               {"compiler/layers/chain", "compiler/layers/places", "compiler/says", "profiles", "profiles/paths", "schema"},
 	"compiler/says":                {"profiles/egress", "profiles/hosts", "profiles/modules", "profiles/paths", "schema"},
 	"compiler/imports":             {"profiles", "profiles/modules", "profiles/near", "profiles/paths"},

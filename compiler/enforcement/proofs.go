@@ -79,6 +79,8 @@ func codeProofs() map[string]string {
 		"PythonImports.Deny":        "executors/python/guest TestGuardRefuses Deny",
 		"PythonImports.DenyProcess": "script decide_import denyProcess",
 		"PythonImports.Within":      "profiles/modules TestIndexDefaults Only",
+		"PythonImports.Beside":      "compiler TestExceptionEnds pandas",
+		"PythonImports.Listed":      "compiler TestExceptionEnds xml.dom",
 		"Python.OnDenied":           "executors/python TestReloadEnds EndOnDenied",
 		"Environment.Path":          "executors/python/environment TestRefused Path",
 		"Environment.Digest":        "executors/python/environment TestDigest Digest",

@@ -57,7 +57,7 @@ func codeRows() []Row {
 		{Name: "modules", Cells: []Cell{js(Enforced, "js executor: by digest", "executors/js TestModuleDigest")},
 			Fields: []string{"ModuleSource.File", "ModuleSource.Source", "ModuleSource.Digest"}, used: func(a profiles.Agent) bool { return a.JS != nil }},
 		{Name: "python.imports", Cells: []Cell{python(Enforced, "guard in the guest, for code that uses the import system; the kernel ring bounds the rest", "executors/python/guest TestGuardRefuses", "executors/python TestDeniedToLibraries")},
-			Fields: []string{"PythonImports.Allow", "PythonImports.Deny", "PythonImports.DenyProcess", "PythonImports.Within", "Python.OnDenied"}, used: func(a profiles.Agent) bool { return a.Python != nil }},
+			Fields: []string{"PythonImports.Allow", "PythonImports.Deny", "PythonImports.DenyProcess", "PythonImports.Within", "PythonImports.Beside", "PythonImports.Listed", "Python.OnDenied"}, used: func(a profiles.Agent) bool { return a.Python != nil }},
 		{Name: "python.builtins.deny", Cells: []Cell{python(FirstRefusal, "guest: takes the name away; other ways lead to the same function")},
 			Fields: []string{"Python.DenyBuiltins"}, used: func(a profiles.Agent) bool { return a.Python != nil && len(a.Python.DenyBuiltins) > 0 }},
 		{Name: "python.environments", Cells: []Cell{python(Enforced, "python executor, by digest; kernel ring mounts no other", "executors/python/environment TestDigest", "executors/python TestStandardLibraryOfAll")},

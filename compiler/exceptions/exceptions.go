@@ -12,6 +12,7 @@ import (
 
 	"github.com/ringd/ringd/compiler/layers/places"
 	"github.com/ringd/ringd/compiler/says"
+	"github.com/ringd/ringd/profiles/modules"
 	"github.com/ringd/ringd/schema"
 )
 
@@ -49,8 +50,18 @@ func (g grant) says(p *schema.Policy) says.Answer {
 	case g.program:
 		return says.Program(p, g.name)
 	default:
-		return says.Import(p, g.executor, g.name)
+		a := says.Import(p, g.executor, g.name)
+		if g.executor == "python" && a.Word == says.Offers && a.Path == atPython && holdsOutside(g.name) {
+			a.Word = says.Withholds // the default set has a part of it alone
+		}
+		return a
 	}
+}
+
+// holdsOutside reports whether a module holds some that are not in the default set.
+func holdsOutside(name string) bool {
+	below := strings.TrimSuffix(name, ".*") + "."
+	return slices.ContainsFunc(modules.OutsideNames(), func(o string) bool { return strings.HasPrefix(o, below) })
 }
 
 // same reports whether one of the grants of e is, or covers, the thing.
@@ -143,6 +154,46 @@ func (c Chain) lifted(g grant, from, to int) *schema.Exception {
 		}
 	}
 	return nil
+}
+
+// stands is the exception that a thing stands by: for each layer that leaves it out, the
+// last to end of those that its owner has approved; and of all these the first to end.
+// Nil: no layer leaves it out.
+func (c Chain) stands(g grant) (by *schema.Exception) {
+	for i, layer := range c[:len(c)-1] {
+		if g.says(layer).Word != says.Withholds {
+			continue
+		}
+		e := c[i+1:].lasting(g, layer.Metadata.Owner)
+		if e == nil {
+			e = c.lifted(g, i+1, len(c)) // a finding has said that the owner is missing
+		}
+		if e != nil && (by == nil || sooner(e, by)) {
+			by = e
+		}
+	}
+	return by
+}
+
+// lasting is the exception that covers a thing and ends last, of those that somebody has
+// approved; "" asks for no approval.
+func (c Chain) lasting(g grant, approver string) (out *schema.Exception) {
+	for _, p := range c {
+		for i := range p.Spec.Exceptions {
+			e := &p.Spec.Exceptions[i]
+			if (approver == "" || slices.Contains(e.ApprovedBy, approver)) && g.same(e) && (out == nil || sooner(out, e)) {
+				out = e
+			}
+		}
+	}
+	return out
+}
+
+// sooner reports whether an exception ends before another one.
+func sooner(a, b *schema.Exception) bool {
+	x, _ := Ending(a.Expires)
+	y, _ := Ending(b.Expires)
+	return x.Before(y)
 }
 
 // Check reports what is wrong with the exceptions of the last document. At the zero

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ringd/ringd/compiler/layers/places"
 	"github.com/ringd/ringd/compiler/says"
 	"github.com/ringd/ringd/profiles/modules"
 	"github.com/ringd/ringd/schema"
@@ -136,10 +137,8 @@ func (w *widener) python(g grant) string {
 	if py == nil || py.Imports == nil || py.Imports.Allow == nil && !w.create {
 		return ""
 	}
+	py.Imports.Beside = py.Imports.Beside || !w.create && len(py.Imports.Allow) == 0
 	py.Imports.Allow = append(py.Imports.Allow, g.name)
-	if py.Imports.Within != nil {
-		py.Imports.Within = modules.Within(nil, append(slices.Clone(py.Imports.Within), g.name))
-	}
 	return w.place(g, atPython, len(py.Imports.Allow)-1)
 }
 
@@ -168,20 +167,95 @@ func Grant(effective schema.Policy, c Chain) schema.Policy {
 	w := &widener{to: &effective, doc: doc, create: true}
 	w.own()
 	effective.Excepted = map[string]string{}
+	w.defaults(c)
+	note(&effective, c)
 	for i := range doc.Spec.Exceptions {
 		for _, g := range grants(doc, i) {
-			if _, denied := c.exceeded(g); denied >= 0 || !w.granted(g) || g.says(&effective).Word == says.Offers {
+			if _, denied := c.exceeded(g); denied >= 0 || !w.granted(g) || w.has(g) {
 				continue
 			}
 			if at := w.add(g); at != "" {
-				effective.Excepted[at] = doc.Spec.Exceptions[i].ID
+				effective.Excepted[at] = c.own(g).ID
 				effective.Appended = append(effective.Appended, at)
 			}
 		}
 	}
-	note(&effective, c)
 	lifts(&effective, c)
 	return effective
+}
+
+// own is the exception that a grant of the last document's stands by: it ends with those
+// of that document, and with what lifts the layers above.
+func (c Chain) own(g grant) *schema.Exception {
+	own := c[len(c)-1:].lasting(g, "")
+	if by := c.stands(g); by != nil && sooner(by, own) {
+		return by
+	}
+	return own
+}
+
+// has reports whether the agent has a thing already, and not by an exception that may end
+// before the one at hand.
+func (w *widener) has(g grant) bool {
+	a := g.says(w.to)
+	if a.Word != says.Offers {
+		return false
+	}
+	_, ends := w.to.Excepted[a.Path]
+	return !ends || slices.ContainsFunc(w.to.Appended, func(at string) bool { return at == a.Path && w.named(at, g) })
+}
+
+// named reports whether an item of a list of names is the thing itself.
+func (w *widener) named(at string, g grant) (same bool) {
+	each(w.to, func(path string, o grant) {
+		same = same || path == at && o.executor == g.executor && strings.TrimSuffix(o.name, ".*") == strings.TrimSuffix(g.name, ".*") && g.egress == nil
+	})
+	return same
+}
+
+// defaults writes the default set of Python out where layers cut it: what they cut it to
+// holds as long as no exception ends, and an agent that lists nothing has nothing by one.
+func (w *widener) defaults(c Chain) {
+	e := w.to.Spec.Executors
+	if e == nil || e.Python == nil || e.Python.Imports == nil || len(e.Python.Imports.Allow) > 0 || e.Python.Imports.Within == nil || !c.imports() {
+		return
+	}
+	var within []string
+	from := map[string]schema.Origin{}
+	for _, p := range c[:len(c)-1] {
+		up := p.Spec.Executors
+		if up == nil || up.Python == nil || up.Python.Imports == nil || len(up.Python.Imports.Allow) == 0 || slices.Contains(up.Python.Imports.Allow, "*") {
+			continue
+		}
+		within = modules.Within(within, up.Python.Imports.Allow)
+		for i, name := range up.Python.Imports.Allow {
+			o := places.Of(p, fmt.Sprintf("%s[%d]", atPython, i))
+			o.Layer = layerName(p)
+			from[strings.TrimSuffix(name, ".*")] = o
+		}
+	}
+	im := e.Python.Imports
+	im.Within, im.Listed = nil, true
+	im.Deny = slices.Clip(im.Deny)
+	for _, name := range within {
+		if !modules.PythonDefault(name) {
+			continue
+		}
+		w.to.Origins[fmt.Sprintf("%s[%d]", atPython, len(im.Allow))] = from[name]
+		im.Allow = append(im.Allow, name)
+		for _, out := range modules.OutsideNames() {
+			if strings.HasPrefix(out, name+".") && !slices.Contains(im.Deny, out) {
+				im.Deny = append(im.Deny, out)
+			}
+		}
+	}
+}
+
+// imports reports whether an exception grants a module.
+func (c Chain) imports() bool {
+	return slices.ContainsFunc(c, func(p *schema.Policy) bool {
+		return slices.ContainsFunc(p.Spec.Exceptions, func(e schema.Exception) bool { return len(e.Grants.Imports) > 0 })
+	})
 }
 
 // granted reports whether the agent has the language of a grant at all: an exception
@@ -205,14 +279,8 @@ func note(p *schema.Policy, c Chain) {
 		if _, known := p.Excepted[at]; known || c.lifted(g, 1, len(c)) == nil {
 			return
 		}
-		for i, layer := range c[:len(c)-1] {
-			if g.says(layer).Word != says.Withholds {
-				continue
-			}
-			if e := c.lifted(g, i+1, len(c)); e != nil {
-				p.Excepted[at] = e.ID
-				return
-			}
+		if e := c.stands(g); e != nil {
+			p.Excepted[at] = e.ID
 		}
 	})
 }

@@ -2,9 +2,11 @@ package exceptions
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/ringd/ringd/compiler/layers/places"
 	"github.com/ringd/ringd/compiler/says"
+	"github.com/ringd/ringd/profiles/egress"
 	"github.com/ringd/ringd/schema"
 )
 
@@ -55,4 +57,45 @@ func (k *checker) within(g grant) bool {
 	k.add(g.path, CodeWidens, "leave it out, and list it in "+list+" here and in every layer above",
 		fmt.Sprintf("%s is offered at %s (%s), and an exception would have none of what that says of it", clip(g.name), other, layerName(p)), other)
 	return false
+}
+
+// Gateways finds gateways of the last document to hosts that a layer above leaves out, and
+// that an exception lifts: it grants the host, and a gateway would go on when it ends.
+func Gateways(c Chain) (found schema.Diagnostics) {
+	k := &checker{chain: c, doc: c.last()}
+	if k.doc.Spec.Network == nil || !slices.ContainsFunc(c, func(p *schema.Policy) bool { return len(p.Spec.Exceptions) > 0 }) {
+		return nil
+	}
+	for i := range k.doc.Spec.Network.Gateways {
+		gw := &k.doc.Spec.Network.Gateways[i]
+		u, err := egress.ReadUpstream(gw.Upstream)
+		if err != nil {
+			continue // the host's own, or nothing that is one
+		}
+		to := schema.Egress{Host: u.Dest.Host(), Ports: []int{int(u.Dest.Port)}, Methods: gw.Methods}
+		for _, path := range gw.Paths {
+			to.Paths = append(to.Paths, u.Prefix+path)
+		}
+		if gw.Paths == nil && u.Prefix != "" {
+			to.Paths = []string{u.Prefix}
+		}
+		k.gateway(fmt.Sprintf("spec.network.gateways[%d].upstream", i), grant{name: to.Host, egress: &to})
+	}
+	return k.found
+}
+
+// gateway reports a gateway that stands by an exception.
+func (k *checker) gateway(at string, g grant) {
+	for i, p := range k.chain[:len(k.chain)-1] {
+		n := p.Spec.Network
+		if n == nil || n.Egress == nil || n.Gateways != nil || g.says(p).Word != says.Withholds {
+			continue
+		}
+		if e := k.chain.lifted(g, i+1, len(k.chain)); e != nil {
+			other := places.Of(p, atEgress).Pos
+			k.add(at, CodeWidens, "list the host, or the gateway, in every layer above", fmt.Sprintf("%s is left out at %s (%s), and %s lifts that for connections alone: an exception grants no gateway",
+				clip(g.name), other, layerName(p), e.ID), other)
+			return
+		}
+	}
 }

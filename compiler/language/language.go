@@ -117,6 +117,8 @@ func executorFields() []Field {
 		{"PythonImports.Deny", "deny", Compiled, "Imports.Deny"},
 		{"PythonImports.DenyProcess", "denyProcess", Compiled, "Imports.Process"},
 		{"PythonImports.Within", "", Compiled, "Imports.Only"},
+		{"PythonImports.Beside", "", Compiled, "Imports.Allow"},
+		{"PythonImports.Listed", "", Compiled, "Imports.Default"},
 		{"Python.Environment", "environment", Parts, ""},
 		{"Python.Environments", "environments", Parts, ""},
 		{"Environment.Path", "path", Compiled, "Python.Environments"},

@@ -175,7 +175,7 @@ func (s *step) pythonImports(own, above *schema.PythonImports) *schema.PythonImp
 	allow := at + ".allow"
 	switch {
 	case own.Allow == nil && !s.grants:
-		own.Within = above.Within
+		own.Within, own.Beside = above.Within, above.Beside
 		if above.Allow != nil {
 			own.Allow = inherit(s, allow, allow, above.Allow)
 		}
@@ -199,7 +199,7 @@ func (s *step) pythonImports(own, above *schema.PythonImports) *schema.PythonImp
 
 // pythonWithin is what the default set is cut to under a list; nil: nothing.
 func pythonWithin(above *schema.PythonImports) []string {
-	if len(above.Allow) == 0 || slices.Contains(above.Allow, "*") {
+	if len(above.Allow) == 0 || above.Beside || slices.Contains(above.Allow, "*") {
 		return above.Within
 	}
 	out := make([]string, len(above.Allow))
@@ -228,10 +228,9 @@ func (s *step) pythonAllow(own []string, above *schema.PythonImports) []string {
 			s.denied(here, index(at+".denyProcess", j), name)
 		} else if all || above.Allow == nil && within == nil {
 			continue
-		} else if len(above.Allow) > 0 {
-			if _, ok := offered.cover(name, '.'); ok || modules.Own(name) {
-				continue
-			}
+		} else if _, ok := offered.cover(name, '.'); ok || modules.Own(name) {
+			continue
+		} else if len(above.Allow) > 0 && !above.Beside {
 			s.notListed(here, name, above.Allow)
 		} else if why := outsideDefault(name, within); why != "" {
 			s.refuse(CodeWidens, here, at+".allow", "let "+s.owner(at+".allow")+" list it there", "%s %s, which is all that %s allows", clip(name), why, shown(s.above(at+".allow")))

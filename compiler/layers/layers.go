@@ -100,6 +100,7 @@ func (m *merger) ceiling(i int) *ceiling {
 	} else {
 		own.Layers = []schema.Layer{layerOf(&own)}
 	}
+	m.out.Found = append(m.out.Found, exceptions.Gateways(m.written(i))...)
 	if p := m.policies[i]; len(p.Spec.Exceptions) > 0 {
 		m.out.Found = append(m.out.Found, exceptions.Check(m.written(i), m.now)...)
 		p = labelled(p)
@@ -141,7 +142,7 @@ func (m *merger) under(i int, up *ceiling) *ceiling {
 // excepted gives an agent what it has by exceptions.
 func (m *merger) excepted(i int, effective schema.Policy) schema.Policy {
 	c := m.written(i)
-	m.out.Found = append(m.out.Found, exceptions.Check(c, m.now)...)
+	m.out.Found = slices.Concat(m.out.Found, exceptions.Check(c, m.now), exceptions.Gateways(c))
 	return exceptions.Grant(effective, c)
 }
 

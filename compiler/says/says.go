@@ -83,7 +83,7 @@ func pythonImport(im *schema.PythonImports, name string) Answer {
 	switch {
 	case im.Allow == nil:
 		return Answer{}
-	case len(im.Allow) == 0 && modules.PythonDefault(name) || modules.Own(name):
+	case (len(im.Allow) == 0 || im.Beside) && modules.PythonDefault(name) && (im.Within == nil || modules.Covered(name, im.Within)) || modules.Own(name):
 		return Answer{Offers, at + ".allow"}
 	}
 	if i := slices.Index(im.Allow, "*"); i >= 0 {
@@ -190,9 +190,11 @@ func Host(p *schema.Policy, asked schema.Egress) Answer {
 	}
 	return listed("spec.network.egress", slices.IndexFunc(n.Egress, func(e schema.Egress) bool {
 		o, err := read(e, false)
-		return err == nil && o.host.Covers(want.host) && o.ports(want) && subset(asked.Methods, e.Methods) && below(asked.Paths, e.Paths)
+		return err == nil && o.host.Holds(want.host) && o.ports(want) && subset(asked.Methods, e.Methods) && below(asked.Paths, e.Paths) && (!is(asked.ECH) || is(e.ECH))
 	}))
 }
+
+func is(b *bool) bool { return b != nil && *b }
 
 // Gateway answers for a gateway.
 func Gateway(p *schema.Policy, name string) Answer {

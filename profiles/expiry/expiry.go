@@ -139,6 +139,10 @@ func strip(a profiles.Agent, now time.Time) (profiles.Agent, bool) {
 		a.Shell = &sh
 	}
 	a.Egress.Allow = slices.DeleteFunc(slices.Clone(a.Egress.Allow), func(r profiles.EgressRule) bool { return over(r.Exception, r.Expires, now) })
+	if a.Strict != nil {
+		enforced, _ := strip(*a.Strict, now)
+		a.Strict = &enforced
+	}
 	return a, true
 }
 

@@ -80,7 +80,7 @@ func executorRules() []Rule {
 	return slices.Concat(
 		each(Parts, "", "Executors.JS", "Executors.Python", "Executors.Shell", "JS.Imports", "JS.Limits", "Python.Imports", "Python.Environment",
 			"Python.Environments", "Python.Limits", "Shell.Binaries", "Shell.DenyPatterns", "Shell.Limits"),
-		each(Filled, "", "PythonImports.Within"),
+		each(Filled, "", "PythonImports.Within", "PythonImports.Beside", "PythonImports.Listed"),
 		[]Rule{
 			{"Executors.Allowed", Subset, ""},
 			{"Executors.MinTier", Stricter, "process, wasm, os-sandbox, container, microvm, remote, the strictest last"},
