@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/profiles/difference/said"
 )
 
 // whole compares two agents of one name.
@@ -114,10 +115,10 @@ func (c *comparer) sessions(a, b *profiles.Agent) {
 	switch {
 	case s == nil && t == nil:
 	case s == nil:
-		c.add(Change{Kind: Added, Capability: capability, Field: field, New: duration(t.AgeMillis) + ", " + size(t.Bytes), NewRule: &t.Rule,
+		c.add(Change{Kind: Added, Capability: capability, Field: field, New: said.Duration(t.AgeMillis) + ", " + said.Size(t.Bytes), NewRule: &t.Rule,
 			Says: "runs may now leave their state to later runs"})
 	case t == nil:
-		c.add(Change{Kind: Removed, Class: Narrows, Capability: capability, Field: field, Old: duration(s.AgeMillis) + ", " + size(s.Bytes), OldRule: &s.Rule,
+		c.add(Change{Kind: Removed, Class: Narrows, Capability: capability, Field: field, Old: said.Duration(s.AgeMillis) + ", " + said.Size(s.Bytes), OldRule: &s.Rule,
 			Says: "runs may no longer leave their state to later runs"})
 	default:
 		c.number(field+".ageMillis", capability, "age of kept state", millis, s.AgeMillis, t.AgeMillis, &s.Rule, &t.Rule)

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/ringd/ringd/profiles"
-	"github.com/ringd/ringd/profiles/jsontext"
+	"github.com/ringd/ringd/profiles/difference/said"
 )
 
 // bridges compares the grants of bridges by name. One under another name is none.
@@ -85,7 +85,8 @@ func (c *comparer) schema(field, capability, of string, a, b []json.RawMessage, 
 	if len(fewer)+len(more) == 0 {
 		return
 	}
-	ch := Change{Kind: Changed, Capability: capability, Field: field, Old: schemas(fewer), New: schemas(more), OldRule: old, NewRule: now, Says: of + " have another schema"}
+	was, is := said.Apart(schemas(fewer), schemas(more))
+	ch := Change{Kind: Changed, Capability: capability, Field: field, Old: was, New: is, OldRule: old, NewRule: now, Says: of + " have another schema"}
 	switch {
 	case len(fewer) == 0:
 		ch.Kind, ch.Class, ch.Says = Added, Narrows, of+" have to fit a schema more"
@@ -110,13 +111,13 @@ func schemas(list []json.RawMessage) string {
 	if len(list) == 0 {
 		return ""
 	}
-	return clip(string(bytes.Join(slices.Collect(func(yield func([]byte) bool) {
+	return string(bytes.Join(slices.Collect(func(yield func([]byte) bool) {
 		for _, s := range list {
 			if !yield(s) {
 				return
 			}
 		}
-	}), []byte(" and "))))
+	}), []byte(" and ")))
 }
 
 // approval compares who is asked, and when.
@@ -150,7 +151,8 @@ func (c *comparer) approval(field, capability, of string, a, b *profiles.Approva
 	}
 	c.number(field+".holdMillis", capability, "time that a program is held for "+of, millis, hold(a), hold(b), old, now)
 	if a.When != b.When {
-		ch := Change{Kind: Changed, Capability: capability, Field: field + ".when", Old: fallback(jsontext.Clip(a.When), "always"), New: fallback(jsontext.Clip(b.When), "always"),
+		was, is := said.Apart(a.When, b.When)
+		ch := Change{Kind: Changed, Capability: capability, Field: field + ".when", Old: fallback(was, "always"), New: fallback(is, "always"),
 			OldRule: old, NewRule: now, Says: "the condition under which " + of + " need an approval is another one"}
 		switch {
 		case b.When == "":

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/profiles/difference/said"
 	"github.com/ringd/ringd/profiles/paths"
 )
 
@@ -87,7 +88,7 @@ func (c *comparer) granted(field, capability, verb string, a, b []profiles.PathR
 			case before.Cover(p):
 				ch.Says, ch.Why = moot(ch.Says), "it was denied"
 			default:
-				ch.Class = Narrows
+				ch.Class, ch.Says = Narrows, said.But(ch.Says, inside(p, b, deny))
 			}
 		default:
 			c.residue(field, ch.Capability, x, y)
@@ -95,6 +96,16 @@ func (c *comparer) granted(field, capability, verb string, a, b []profiles.PathR
 		}
 		c.add(ch)
 	}
+}
+
+// inside lists what is granted of a path that is not.
+func inside(p string, list []profiles.PathRule, deny paths.Set) (out []string) {
+	for _, r := range list {
+		if paths.Of(p).Cover(r.Path) && !deny.Cover(r.Path) {
+			out = append(out, r.Path)
+		}
+	}
+	return out
 }
 
 // denied compares the denials; was and is are the paths that are granted at all.

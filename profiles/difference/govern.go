@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/profiles/difference/said"
 )
 
 func (c *comparer) mode(a, b *profiles.Agent) {
@@ -101,7 +102,7 @@ func (c *comparer) exceptions(a, b *profiles.Agent) {
 		case y == nil:
 			ch.Kind, ch.Class, ch.Old, ch.OldRule, ch.Says = Removed, Narrows, exception(x), &x.Rule, "the exception "+id+" is gone"
 			if c.ended(&x.Expires) {
-				ch.Says, ch.Why = "the exception "+id+" has expired", "its time passed at "+x.Expires.UTC().Format("2006-01-02T15:04:05Z")
+				ch.Class, ch.Says, ch.Why = Neutral, "the exception "+id+" has expired", "its time passed at "+x.Expires.UTC().Format("2006-01-02T15:04:05Z")
 			}
 		default:
 			c.excepted(x, y)
@@ -127,6 +128,8 @@ func (c *comparer) excepted(x, y *profiles.Exception) {
 	fewer := len(missing(lifted(x), lifted(y)))+len(missing(x.Lifts, y.Lifts)) > 0
 	described := x.Owner != y.Owner || x.Reason != y.Reason || x.Ticket != y.Ticket || len(missing(x.ApprovedBy, y.ApprovedBy))+len(missing(y.ApprovedBy, x.ApprovedBy)) > 0
 	switch {
+	case c.ended(&x.Expires) && c.ended(&y.Expires):
+		ch.Class, ch.Says, ch.Why = Neutral, "the exception "+x.ID+" is written in another way", "it has expired, then and now"
 	case y.Expires.After(x.Expires):
 		ch.Says = "the exception " + x.ID + " is granted for longer, " + expiry(&y.Expires)
 	case more:
@@ -161,11 +164,12 @@ func (c *comparer) guardrails(a, b *profiles.Agent) {
 		case x == nil && c.fresh:
 			continue
 		case x == nil:
-			ch.Kind, ch.Class, ch.New, ch.NewRule, ch.Says = Added, Narrows, clip(y.Rego), &y.Rule, "the guardrail "+name+" is new"
+			ch.Kind, ch.Class, ch.New, ch.NewRule, ch.Says = Added, Narrows, said.Clip(y.Rego), &y.Rule, "the guardrail "+name+" is new"
 		case y == nil:
-			ch.Kind, ch.Old, ch.OldRule, ch.Says = Removed, clip(x.Rego), &x.Rule, "the guardrail "+name+" is gone"
+			ch.Kind, ch.Old, ch.OldRule, ch.Says = Removed, said.Clip(x.Rego), &x.Rule, "the guardrail "+name+" is gone"
 		case x.On != y.On || x.Rego != y.Rego:
-			ch.Kind, ch.Undecided, ch.Old, ch.New, ch.OldRule, ch.NewRule = Changed, true, x.On+": "+clip(x.Rego), y.On+": "+clip(y.Rego), &x.Rule, &y.Rule
+			was, is := said.Apart(x.Rego, y.Rego)
+			ch.Kind, ch.Undecided, ch.Old, ch.New, ch.OldRule, ch.NewRule = Changed, true, x.On+": "+was, y.On+": "+is, &x.Rule, &y.Rule
 			ch.Says, ch.Why = "the guardrail "+name+" has another text", "whether it refuses all that it refused is not decided here"
 		default:
 			c.residue("guardrails", ch.Capability, x, y)

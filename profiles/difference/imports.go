@@ -6,6 +6,7 @@ import (
 
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/profiles/difference/names"
+	"github.com/ringd/ringd/profiles/difference/said"
 	"github.com/ringd/ringd/profiles/modules"
 )
 
@@ -53,8 +54,25 @@ func (x *importers) list(field string, a, b []profiles.ImportRule, does effect) 
 			ch.Kind, ch.Old, ch.OldRule, ch.Exception = Removed, entry(p), &p.Rule, p.Exception
 		}
 		x.judge(&ch, name, does)
+		if ch.Class == Narrows && does == allows {
+			ch.Says = said.But(ch.Says, x.inside(name, b))
+		}
 		x.add(ch)
 	}
+}
+
+// inside lists what is allowed of a name that is not.
+func (x *importers) inside(name string, list []profiles.ImportRule) (out []string) {
+	separator := "."
+	if x.executor == profiles.ExecutorJS {
+		separator = "/"
+	}
+	for _, r := range list {
+		if strings.HasPrefix(r.Name, name+separator) && x.Answer(r.Name, true).Kind == modules.Listed {
+			out = append(out, r.Name)
+		}
+	}
+	return out
 }
 
 func entry(r *profiles.ImportRule) string {
@@ -165,6 +183,9 @@ func (x *importers) wholes(field string, a, b *profiles.Imports) {
 			x.ClaimAll(of)
 		case !on && region(x.Lost, of):
 			ch.Class = Narrows
+			if len(b.Allow) > 0 && ch.Kind == Removed {
+				ch.Says += ", but for what is listed"
+			}
 		default:
 			ch.Why = "other entries give the same"
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/profiles/difference/reach"
+	"github.com/ringd/ringd/profiles/difference/said"
 )
 
 func (c *comparer) egress(a, b *profiles.Agent) {
@@ -62,7 +63,7 @@ func limitsText(l profiles.EgressLimits) string {
 	for _, one := range []struct {
 		n    int64
 		text string
-	}{{l.UpBytes, size(l.UpBytes) + " up"}, {l.DownBytes, size(l.DownBytes) + " down"}, {l.Connections, plural(int(l.Connections), "connection")}, {l.PerMinute, plain.text(l.PerMinute) + " a minute"}} {
+	}{{l.UpBytes, said.Size(l.UpBytes) + " up"}, {l.DownBytes, said.Size(l.DownBytes) + " down"}, {l.Connections, plural(int(l.Connections), "connection")}, {l.PerMinute, plain.text(l.PerMinute) + " a minute"}} {
 		if one.n != 0 {
 			out = append(out, one.text)
 		}
@@ -119,7 +120,20 @@ func (n *network) entry(field, capability string, x, y *profiles.EgressRule, a, 
 	ch.Capability, ch.Exception = capability+r.Host, r.Exception
 	ch.Says = n.says(ch.Kind, target(r), deny)
 	n.judge(&ch, r, a, b, deny)
+	if ch.Class == Narrows && !deny {
+		ch.Says = said.But(ch.Says, n.inside(r, b))
+	}
 	n.add(ch)
+}
+
+// inside lists the entries for a part of the names or addresses of one that is gone.
+func (n *network) inside(r *profiles.EgressRule, list []profiles.EgressRule) (out []string) {
+	for i := range list {
+		if y := &list[i]; reach.Within(y.Host, r.Host) && !n.ended(y.Expires) && n.now.Mode == profiles.EgressAllowlist {
+			out = append(out, target(y))
+		}
+	}
+	return out
 }
 
 // rewritten tells of the one entry for a host that says something else.
@@ -191,7 +205,8 @@ func (n *network) judgeAddress(ch *Change, r *profiles.EgressRule, a, b []profil
 	if !added {
 		others = b
 	}
-	covered := slices.ContainsFunc(others, func(o profiles.EgressRule) bool { return reach.SameOrMore(&o, r, deny) && !n.ended(o.Expires) })
+	others = slices.DeleteFunc(slices.Clone(others), func(o profiles.EgressRule) bool { return n.ended(o.Expires) })
+	covered := slices.ContainsFunc(others, func(o profiles.EgressRule) bool { return reach.SameOrMore(&o, r, deny) }) || reach.Together(others, r, deny)
 	allowlist := n.now.Mode == profiles.EgressAllowlist && !n.ended(r.Expires)
 	switch {
 	case !deny && !added && allowlist && reach.Eased(r, b):
@@ -199,7 +214,7 @@ func (n *network) judgeAddress(ch *Change, r *profiles.EgressRule, a, b []profil
 	case !deny && added && covered && allowlist && reach.Adds(r, a, b):
 		ch.Class, ch.Why = Widens, "limits that are not shared add up"
 	case covered || n.ended(r.Expires):
-		ch.Says, ch.Why = moot(ch.Says), "another entry covers it, or it has expired"
+		ch.Says, ch.Why = moot(ch.Says), "other entries cover it, or it has expired"
 	case deny && !n.Reached(added):
 		ch.Says, ch.Why = moot(ch.Says), "nothing is reached at all"
 	case added == deny:

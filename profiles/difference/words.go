@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/profiles/difference/said"
 	"github.com/ringd/ringd/profiles/jsontext"
 )
 
@@ -23,38 +24,14 @@ const (
 func (u unit) text(n int64) string {
 	switch u {
 	case millis:
-		return duration(n)
+		return said.Duration(n)
 	case octets:
-		return size(n)
+		return said.Size(n)
 	case plain:
 		return strconv.FormatInt(n, 10)
 	default:
 		return strconv.FormatInt(n, 10)
 	}
-}
-
-func duration(ms int64) string {
-	for _, u := range []struct {
-		of   int64
-		name string
-	}{{60 * 60 * 1000, "h"}, {60 * 1000, "m"}, {1000, "s"}} {
-		if ms != 0 && ms%u.of == 0 {
-			return strconv.FormatInt(ms/u.of, 10) + u.name
-		}
-	}
-	return strconv.FormatInt(ms, 10) + "ms"
-}
-
-func size(n int64) string {
-	for _, u := range []struct {
-		of   int64
-		name string
-	}{{1 << 30, "GiB"}, {1 << 20, "MiB"}, {1 << 10, "KiB"}} {
-		if n != 0 && n%u.of == 0 {
-			return strconv.FormatInt(n/u.of, 10) + u.name
-		}
-	}
-	return strconv.FormatInt(n, 10) + "B"
 }
 
 func plural(n int, what string) string {
@@ -107,16 +84,7 @@ func approval(p *profiles.Approval) string {
 	if p.When != "" {
 		out += " when " + jsontext.Clip(p.When)
 	}
-	return out + ", open for " + duration(p.ExpiresMillis)
-}
-
-// clip shortens what an author wrote freely: a schema, a text in Rego.
-func clip(s string) string {
-	const most = 200
-	if len(s) > most {
-		return strings.ToValidUTF8(s[:most], "") + "…"
-	}
-	return s
+	return out + ", open for " + said.Duration(p.ExpiresMillis)
 }
 
 func fallback(s, none string) string {

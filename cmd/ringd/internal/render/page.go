@@ -105,7 +105,7 @@ func Clean(s string) string {
 	var b strings.Builder
 	for _, r := range s {
 		if hostile(r) {
-			fmt.Fprintf(&b, `\u%04x`, r)
+			b.WriteString(shown(r))
 		} else {
 			b.WriteRune(r)
 		}
@@ -113,15 +113,25 @@ func Clean(s string) string {
 	return b.String()
 }
 
-// hostile runes move the cursor, change the terminal, or turn text around.
+// shown is a character that is not to be shown, in letters.
+func shown(r rune) string {
+	if r > 0xffff {
+		return fmt.Sprintf(`\U%08x`, r)
+	}
+	return fmt.Sprintf(`\u%04x`, r)
+}
+
+// hostile runes move the cursor, change the terminal, turn text around, or are not seen.
+// What joins letters and signs of some scripts is none.
 func hostile(r rune) bool {
+	const lineSeparator, paragraphSeparator, nonJoiner, joiner = 0x2028, 0x2029, 0x200c, 0x200d
 	switch {
-	case r == '\n', r == '\t':
+	case r == '\n', r == '\t', r == nonJoiner, r == joiner:
 		return false
-	case r < 0x20, r >= 0x7f && r < 0xa0:
+	case r < 0x20, r >= 0x7f && r < 0xa0, r == lineSeparator, r == paragraphSeparator:
 		return true
 	default:
-		return unicode.Is(unicode.Bidi_Control, r)
+		return unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point) && !unicode.Is(unicode.Prepended_Concatenation_Mark, r)
 	}
 }
 
@@ -134,19 +144,25 @@ func (p Page) Findings(ds schema.Diagnostics) error {
 		}
 		place := ""
 		if d.Pos.File != "" {
-			place = Clean(d.Pos.String()) + ": "
+			place = Visible(d.Pos.String()) + ": "
 		}
-		if _, err := fmt.Fprintf(p.W, "%s%s: %s\n", place, code, Clean(d.Msg)); err != nil {
+		if _, err := fmt.Fprintf(p.W, "%s%s: %s\n", place, code, further(d.Msg)); err != nil {
 			return fmt.Errorf("write findings: %w", err)
 		}
 		if d.Hint != "" {
-			fmt.Fprintf(p.W, "    hint: %s\n", Clean(d.Hint))
+			fmt.Fprintf(p.W, "    hint: %s\n", further(d.Hint))
 		}
 		for _, other := range d.Related {
-			fmt.Fprintf(p.W, "    also: %s\n", Clean(other.String()))
+			fmt.Fprintf(p.W, "    also: %s\n", Visible(other.String()))
 		}
 	}
 	return nil
+}
+
+// further is a text whose further lines stand under the first: none looks like a finding
+// of its own.
+func further(text string) string {
+	return strings.ReplaceAll(strings.TrimRight(Clean(text), "\n"), "\n", "\n      ")
 }
 
 // Count words a number: 1 finding, 2 findings.

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"net/url"
 	"path/filepath"
 	"slices"
 
@@ -89,7 +90,7 @@ func SARIF(ds schema.Diagnostics, version string) any {
 }
 
 func sarifPlace(pos schema.Pos) sarifLocation {
-	l := sarifLocation{sarifPhysical{Artifact: sarifArtifact{filepath.ToSlash(pos.File)}}}
+	l := sarifLocation{sarifPhysical{Artifact: sarifArtifact{(&url.URL{Path: filepath.ToSlash(pos.File)}).String()}}}
 	if pos.Line > 0 {
 		l.Physical.Region = &sarifRegion{pos.Line, pos.Column}
 	}

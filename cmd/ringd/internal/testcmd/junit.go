@@ -4,6 +4,8 @@ import (
 	"encoding/xml"
 	"fmt"
 	"strings"
+
+	"github.com/ringd/ringd/cmd/ringd/internal/render"
 )
 
 // The part of JUnit's XML that readers agree about.
@@ -83,7 +85,7 @@ func (s *junitSuite) add(c junitCase) {
 	if c.Error != nil {
 		s.Errors++
 	}
-	c.Name = legal(c.Name)
+	c.Name = render.Visible(c.Name)
 	s.Cases = append(s.Cases, c)
 }
 
@@ -112,7 +114,7 @@ func (t *thresholds) junit(file string) junitCase {
 	return out
 }
 
-// legal leaves out what XML 1.0 cannot hold, in any form.
+// legal shows what is not seen, and leaves out what XML 1.0 cannot hold in any form.
 func legal(s string) string {
 	return strings.Map(func(r rune) rune {
 		switch {
@@ -121,5 +123,5 @@ func legal(s string) string {
 		default:
 			return '\ufffd'
 		}
-	}, s)
+	}, render.Clean(s))
 }

@@ -24,7 +24,7 @@ func (p page) report(r *report, covered bool) error {
 		if len(f.Cases) == 0 && len(f.Tests) == 0 && f.Coverage == nil {
 			continue
 		}
-		fmt.Fprintln(&b, render.Clean(f.File))
+		fmt.Fprintln(&b, render.Visible(f.File))
 		for _, c := range f.Cases {
 			p.one(&b, r, f, c)
 		}
@@ -48,10 +48,10 @@ func (p page) report(r *report, covered bool) error {
 
 func (p page) one(b *strings.Builder, r *report, f *fileReport, c caseReport) {
 	if c.Passed {
-		fmt.Fprintf(b, "  %s  %s: %s\n", p.Good("PASS"), c.Agent, render.Clean(c.Name))
+		fmt.Fprintf(b, "  %s  %s: %s\n", p.Good("PASS"), c.Agent, render.Visible(c.Name))
 		return
 	}
-	fmt.Fprintf(b, "  %s  %s: %s\n", p.Bad("FAIL"), c.Agent, render.Clean(c.Name))
+	fmt.Fprintf(b, "  %s  %s: %s\n", p.Bad("FAIL"), c.Agent, render.Visible(c.Name))
 	line := func(name, text string) {
 		for _, part := range render.Folded(render.Clean(text), textWidth-len("reason    ")) {
 			fmt.Fprintf(b, "        %-8s  %s\n", name, part)
@@ -87,7 +87,7 @@ func uncovered(b *strings.Builder, lines []cases.Line) {
 		if l.Denies {
 			what = "deny"
 		}
-		fmt.Fprintf(b, "        no case: %s:%d:%d %s %s\n", render.Clean(l.Rule.File), l.Rule.Line, l.Rule.Column, what, render.Clean(l.Rule.Path))
+		fmt.Fprintf(b, "        no case: %s:%d:%d %s %s\n", render.Visible(l.Rule.File), l.Rule.Line, l.Rule.Column, what, render.Visible(l.Rule.Path))
 	}
 }
 

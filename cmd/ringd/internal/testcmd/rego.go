@@ -75,7 +75,7 @@ func (p page) rego(b *strings.Builder, f *fileReport, one regoReport) {
 	if !one.Passed {
 		mark = p.Bad("FAIL")
 	}
-	fmt.Fprintf(b, "  %s  %s: %s (%s ms)\n", mark, render.Clean(one.Guardrail), render.Clean(one.Name), strconv.FormatFloat(one.Millis, 'f', 1, 64))
+	fmt.Fprintf(b, "  %s  %s: %s (%s ms)\n", mark, render.Visible(one.Guardrail), render.Visible(one.Name), strconv.FormatFloat(one.Millis, 'f', 1, 64))
 	if one.Passed {
 		return
 	}

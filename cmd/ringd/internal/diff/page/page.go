@@ -111,8 +111,12 @@ func Write(w io.Writer, doc Document) error {
 func shown(page []byte) []byte {
 	var out bytes.Buffer
 	for _, r := range string(page) {
-		if r != '\n' && r != '\t' && (unicode.IsControl(r) || unicode.Is(unicode.Cf, r)) {
-			fmt.Fprintf(&out, `\u%04x`, r)
+		if r != '\n' && r != '\t' && (unicode.IsControl(r) || unicode.In(r, unicode.Cf, unicode.Zl, unicode.Zp)) {
+			form := `\u%04x`
+			if r > 0xffff {
+				form = `\U%08x`
+			}
+			fmt.Fprintf(&out, form, r)
 			continue
 		}
 		out.WriteRune(r)

@@ -41,10 +41,31 @@ func TestNothingChanged(t *testing.T) {
 	}
 }
 
+// TestManyAgents: where there are several, a table leads to each of them.
+func TestManyAgents(t *testing.T) {
+	doc := page.Document{Counts: map[string]int{}}
+	for _, name := range []string{"one", "<two>", "three"} {
+		doc.Agents = append(doc.Agents, page.Agent{Name: name, Changes: []page.Change{
+			{Change: difference.Change{Says: "a", Class: difference.Widens}}, {Change: difference.Change{Says: "b", Class: difference.Widens}}, {Change: difference.Change{Says: "c", Class: difference.Narrows}}}})
+	}
+	var b strings.Builder
+	if err := page.Write(&b, doc); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		`<a href="#agent-1">&lt;two&gt;</a></td><td><span class="widens">widens</span></td><td class="n">2</td><td class="n">1</td><td class="n">0</td>`,
+		`id="agent-1"`, `href="#changes-1"`, `id="changes-1"`, "Gained: 2", "Lost: 1",
+	} {
+		if !strings.Contains(b.String(), want) {
+			t.Errorf("no %s", want)
+		}
+	}
+}
+
 // TestNothingTurnsText: a character that turns text around, moves a cursor or is not seen
 // is written out, wherever it stands; what people read with is kept.
 func TestNothingTurnsText(t *testing.T) {
-	const evil = "api\u202emoc.live\u2066\u200b\x1b[2J\r"
+	const evil = "api\u202emoc.live\u2066\u200b\x1b[2J\r\U000e0041\u2028"
 	doc := page.Document{Old: page.Side{Path: evil}, Counts: map[string]int{},
 		Agents: []page.Agent{{Name: "é" + evil, Changes: []page.Change{{Change: difference.Change{Says: evil}, NewLine: &page.Line{File: evil, Text: evil}}}}},
 		Impact: &page.Impact{Log: evil, Counts: map[string]int{}, Groups: []page.Group{{Capability: evil, Why: evil}}}}
@@ -52,10 +73,10 @@ func TestNothingTurnsText(t *testing.T) {
 	if err := page.Write(&b, doc); err != nil {
 		t.Fatal(err)
 	}
-	if strings.ContainsAny(b.String(), "\u202e\u2066\u200b\x1b\r") {
+	if strings.ContainsAny(b.String(), "\u202e\u2066\u200b\x1b\r\U000e0041\u2028") {
 		t.Error("the page holds what turns its text around")
 	}
-	if n := strings.Count(b.String(), `api\u202emoc.live\u2066\u200b\u001b[2J`); n < 5 {
+	if n := strings.Count(b.String(), `api\u202emoc.live\u2066\u200b\u001b[2J\u000d\U000e0041\u2028`); n < 5 {
 		t.Errorf("the texts are shown only %d times", n)
 	}
 	if !strings.Contains(b.String(), "é") {
