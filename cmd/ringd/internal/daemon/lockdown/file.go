@@ -26,6 +26,7 @@ type kept struct {
 	Since    time.Time `json:"since,omitzero"`
 	Sequence int64     `json:"sequence,omitempty"` // of the last signed order
 	Order    string    `json:"order,omitempty"`    // its digest; "": from before there were any
+	Forgot   time.Time `json:"forgot,omitzero"`    // when a file before this one could not be read
 }
 
 const (
@@ -70,7 +71,7 @@ func regular(name string) error {
 		return err
 	}
 	if !info.Mode().IsRegular() {
-		return fmt.Errorf("%s is no regular file", name)
+		return fmt.Errorf("%s is no regular file: move it away while ringd runs", name)
 	}
 	return nil
 }
@@ -113,8 +114,11 @@ func Keep(name, by, reason string, now time.Time) error {
 		return err
 	}
 	k, err := read(name)
-	if err == nil && k.State == stateLocked {
+	switch {
+	case err != nil:
+		k = kept{Forgot: now.UTC()}
+	case k.State == stateLocked:
 		return nil
 	}
-	return write(name, kept{State: stateLocked, By: by, Reason: reason, Since: now.UTC(), Sequence: k.Sequence, Order: k.Order})
+	return write(name, kept{State: stateLocked, By: by, Reason: reason, Since: now.UTC(), Sequence: k.Sequence, Order: k.Order, Forgot: k.Forgot})
 }

@@ -41,9 +41,12 @@ var (
 	// written down, or because it was begun again meanwhile.
 	ErrNotLifted = errors.New("the lockdown is not lifted")
 	// ErrReplayed: a signed order is older than the last one that was obeyed.
-	ErrReplayed = errors.New("the lockdown order is older than one that was obeyed")
+	ErrReplayed = errors.New("the lockdown order is older than one that was obeyed; sign one with a higher sequence")
 	// ErrEquivocated: another signed order has the same sequence.
 	ErrEquivocated = errors.New("another lockdown order with this sequence was obeyed")
+	// ErrForgotten: nobody knows whether a signed order was obeyed, since the file that
+	// said so could not be read.
+	ErrForgotten = errors.New("which lockdown orders were obeyed is not known any more")
 	// ErrExpired: a signed order is not valid at this time.
 	ErrExpired = errors.New("the lockdown order is not valid at this time")
 )
@@ -89,9 +92,10 @@ type Config struct {
 // Lock is the one lock of a host. A nil Lock is never closed. It is safe for
 // concurrent use.
 type Lock struct {
-	cfg   Config
-	parts Parts
-	state atomic.Pointer[State] // nil: open
+	cfg    Config
+	parts  Parts
+	forgot time.Time             // when the file could not be read; zero: it always could
+	state  atomic.Pointer[State] // nil: open
 
 	last  atomic.Pointer[mark]       // the last signed order
 	shown atomic.Pointer[wire.Order] // what became of the one seen last
@@ -104,10 +108,11 @@ func Open(cfg Config) (*Lock, error) {
 	if cfg.File == "" || cfg.Recorder == nil || cfg.Now == nil {
 		return nil, errors.New("lockdown.Config: File, Recorder and Now are required")
 	}
-	l := &Lock{cfg: cfg}
 	k, err := read(cfg.File)
+	l := &Lock{cfg: cfg, forgot: k.Forgot}
 	switch {
 	case err != nil:
+		l.forgot = cfg.Now().UTC()
 		l.state.Store(&State{By: "ringd", Since: cfg.Now().UTC(),
 			Reason: fmt.Sprintf("the file %s cannot be read, so nobody knows whether it was lifted: %v", cfg.File, bare(err))})
 	case k.State == stateLocked:

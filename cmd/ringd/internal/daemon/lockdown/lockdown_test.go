@@ -302,3 +302,43 @@ func TestSigned(t *testing.T) {
 		t.Errorf("%v, %v", err, log.kinds)
 	}
 }
+
+// A lift that was signed before the file could not be read may be one that was obeyed
+// already, and the order that closed again forgotten: it opens nothing. One that is
+// signed after that does, and so does a person.
+func TestForgotten(t *testing.T) {
+	lift := func(sequence int64, issued time.Time) lockdown.Order {
+		return lockdown.Order{Type: lockdown.OrderType, State: "lift", Sequence: sequence, Issued: issued,
+			Expires: clock().Add(time.Hour), Issuer: "soc", Reason: "over"}
+	}
+	before, after := lift(6, clock().Add(-time.Second)), lift(7, clock())
+	torn := func() string {
+		file := filepath.Join(t.TempDir(), "lockdown.json")
+		if err := os.WriteFile(file, []byte(`{"state":"lo`), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		return file
+	}
+	kept := torn()
+	if err := lockdown.Keep(kept, "uid:1", "again", clock()); err != nil { // by a stopped daemon's owner
+		t.Fatal(err)
+	}
+	begun := torn()
+	open(t, begun, &memory{}).Begin(t.Context(), "uid:1", "again") // what was forgotten stays so when it is written
+	for name, file := range map[string]string{"torn": torn(), "kept": kept, "begun": begun} {
+		l := open(t, file, &memory{})
+		if err := l.Obey(t.Context(), before); !errors.Is(err, lockdown.ErrForgotten) || l.State() == nil {
+			t.Errorf("%s: an old lift gives %v", name, err)
+		}
+		if err := l.Obey(t.Context(), after); err != nil || l.State() != nil {
+			t.Errorf("%s: a new lift gives %v", name, err)
+		}
+	}
+	l := open(t, torn(), &memory{})
+	if err := l.Lift(t.Context(), "uid:1", "looked at it"); err != nil || l.State() != nil {
+		t.Fatal(err)
+	}
+	if err := l.Obey(t.Context(), before); err != nil { // nothing is closed that it could open
+		t.Error(err)
+	}
+}

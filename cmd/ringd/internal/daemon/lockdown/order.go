@@ -3,6 +3,8 @@ package lockdown
 import (
 	"context"
 	"encoding/json"
+	"fmt"
+	"path/filepath"
 	"time"
 
 	"github.com/ringd/ringd/profiles"
@@ -43,7 +45,7 @@ func (l *Lock) obeyed(o *mark) {
 // kept is what the file says of orders. mu is held.
 func (l *Lock) kept(state string) kept {
 	last := l.last.Load()
-	return kept{State: state, Sequence: last.sequence, Order: last.digest}
+	return kept{State: state, Sequence: last.sequence, Order: last.digest, Forgot: l.forgot}
 }
 
 // Digest names an order.
@@ -75,7 +77,9 @@ func (l *Lock) LastOrder() *wire.Order {
 
 // Obey does what a signed order says, once: the order that was obeyed last does
 // nothing, another one of its sequence is ErrEquivocated, an older one ErrReplayed, and
-// one out of its time ErrExpired. Closing waits for no lift that is under way. Other
+// one out of its time ErrExpired. A lift from before the file could not be read is
+// ErrForgotten: it may have been obeyed, and the order that closed again be forgotten.
+// Closing waits for no lift that is under way. Other
 // errors: *InvalidError, ErrNotLifted. Its caller gives one order at a time.
 func (l *Lock) Obey(ctx context.Context, o Order) error {
 	if err := o.Check(); err != nil {
@@ -90,8 +94,13 @@ func (l *Lock) Obey(ctx context.Context, o Order) error {
 		return ErrEquivocated
 	case o.Sequence < last.sequence:
 		return ErrReplayed
-	case now.Add(ahead).Before(o.Issued) || !now.Before(o.Expires):
-		return ErrExpired
+	case now.Add(ahead).Before(o.Issued):
+		return fmt.Errorf("%w: it is issued at %s, in the future of this host: look at both clocks", ErrExpired, o.Issued.UTC().Format(time.RFC3339))
+	case !now.Before(o.Expires):
+		return fmt.Errorf("%w: it has expired at %s; sign a new one", ErrExpired, o.Expires.UTC().Format(time.RFC3339))
+	case o.State == wire.LockdownLift && o.Issued.Before(l.forgot) && l.State() != nil:
+		return fmt.Errorf("%w: %s could not be read at %s; sign a new lift with a higher sequence, or lift it with ringd lockdown --lift",
+			ErrForgotten, filepath.Base(l.cfg.File), l.forgot.UTC().Format(time.RFC3339))
 	}
 	by := "signed:" + o.Issuer
 	if o.State == wire.LockdownBegin {

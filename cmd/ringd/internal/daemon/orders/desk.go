@@ -77,6 +77,9 @@ func (d *Desk) refuse(ctx context.Context, o wire.Order, cause error) error {
 	code, later := codeOf(cause)
 	o.Result, o.Code, o.At = wire.OrderRefused, code, d.cfg.Now().UTC()
 	o.Message = trust.LockdownFile + " is not obeyed: " + code + ": " + strings.TrimPrefix(plain(cause), code+": ")
+	if todo := remedy(code); todo != "" {
+		o.Message += "; " + todo
+	}
 	again := error(nil)
 	if later {
 		again = cause
@@ -105,6 +108,24 @@ func plain(err error) string {
 	return err.Error()
 }
 
+// remedy is what to do about any refusal of a code; "": its reason says that.
+func remedy(code string) string {
+	switch code {
+	case "order_signature", "order_threshold":
+		return "have keys of the role lockdown sign it: ringd lockdown --sign"
+	case "order_malformed", "order_type":
+		return "make it with ringd lockdown --sign"
+	case "order_equivocated":
+		return "find out who signed two"
+	case "order_torn":
+		return "write it beside and rename it"
+	case "order_file", "order_too_large":
+		return "put a regular file there, or a link that stays in the folder"
+	default:
+		return ""
+	}
+}
+
 // codeOf is the code of a refused order, and whether the order may be obeyed later.
 func codeOf(err error) (code string, later bool) {
 	var r *trust.Refusal
@@ -116,6 +137,8 @@ func codeOf(err error) (code string, later bool) {
 		return "order_malformed", false
 	case errors.Is(err, lockdown.ErrReplayed):
 		return "order_replayed", false
+	case errors.Is(err, lockdown.ErrForgotten):
+		return "order_replayed", true // it counts once somebody else has lifted
 	case errors.Is(err, lockdown.ErrEquivocated):
 		return "order_equivocated", false
 	case errors.Is(err, lockdown.ErrExpired):

@@ -442,6 +442,34 @@ func TestBeside(t *testing.T) {
 	}
 }
 
+// TestForgotten: where the lockdown file was torn, a lift that lies in the folder since
+// before does not open what was closed after it, and says what to do.
+func TestForgotten(t *testing.T) {
+	roots, file := rootsOf(t, "soc", "sam"), filepath.Join(t.TempDir(), "lockdown.json")
+	h := &host{t: t, dir: t.TempDir(), now: start(), log: &log{}}
+	h.open(roots, file)
+	for i, state := range []string{"begin", "lift"} {
+		h.order(signed(t, order(state, int64(i+1)), "soc", "sam"))
+		if o := h.look(); o.Result != wire.OrderObeyed {
+			t.Fatalf("%s: %+v", state, o)
+		}
+	}
+	h.lock.Begin(t.Context(), "uid:1", "leaked again")
+	if err := os.Truncate(file, 100); err != nil {
+		t.Fatal(err)
+	}
+	h.open(roots, file)
+	if o := h.look(); o.Code != "order_replayed" || !strings.Contains(o.Message, "--lift") || h.lock.State() == nil {
+		t.Fatalf("%+v", o)
+	}
+	if err := h.lock.Lift(t.Context(), "uid:1", "looked at it"); err != nil {
+		t.Fatal(err)
+	}
+	if o := h.look(); o.Result == wire.OrderRefused { // nothing is left to complain of
+		t.Errorf("%+v", o)
+	}
+}
+
 // TestOnce: an order that stays in the folder counts once, over a restart too; what an
 // operator lifted stays lifted.
 func TestOnce(t *testing.T) {
