@@ -69,7 +69,8 @@ type Limits struct {
 	Only string
 	// Beside may be there as well, and is not looked at; "": nothing may.
 	Beside string
-	// Others lets anything be there beside Only, and looks at none of it.
+	// Others lets anything be there beside Only, and looks at none of it: not even at
+	// how much there is.
 	Others bool
 }
 

@@ -93,7 +93,11 @@ func onePass(dir string, l Limits) (*pass, error) {
 		return nil, err
 	}
 	p.folders = append(p.folders, folder{".", inode(st)})
-	err = p.folder(".", 0)
+	if l.Others {
+		err = p.alone()
+	} else {
+		err = p.folder(".", 0)
+	}
 	p.stamp = string(p.stamps.Sum(nil))
 	return p, err
 }
@@ -136,6 +140,26 @@ func (p *pass) folder(dir string, depth int) error {
 	return nil
 }
 
+// alone reads the one file of Limits.Only and looks at nothing else, so that nothing
+// beside it, however much or however busy, can keep it from being read.
+func (p *pass) alone() error {
+	name := p.limits.Only
+	st, err := p.root.Lstat(name)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		return nil
+	case err != nil:
+		return fault(name, err)
+	}
+	if to, err := p.root.Readlink(name); err == nil && path.Dir(path.Clean(to)) != "." {
+		through := path.Dir(path.Clean(to)) // a change there is a change of the file
+		if in, err := p.root.Stat(through); err == nil && in.IsDir() {
+			p.folders = append(p.folders, folder{through, inode(in)})
+		}
+	}
+	return p.found(name, st, 0)
+}
+
 // names lists a folder, sorted, within the limit of entries.
 func (p *pass) names(dir string) ([]string, error) {
 	f, err := p.root.OpenFile(dir, os.O_RDONLY|onlyFolders|syscall.O_NONBLOCK, 0)
@@ -162,18 +186,27 @@ func (p *pass) names(dir string) ([]string, error) {
 }
 
 // entry takes one name of a folder. Every name counts for the comparison of
-// passes; hidden ones count for nothing else.
+// passes; hidden ones count for nothing else. Where only one file may be, a hidden
+// file is somebody's who makes the next one, and counts for nothing at all.
 func (p *pass) entry(name string, depth int) error {
-	hidden := strings.HasPrefix(path.Base(name), ".")
-	if name == p.limits.Beside || p.limits.Others && name != p.limits.Only && !hidden {
+	if name == p.limits.Beside {
 		return nil
 	}
 	st, err := p.root.Lstat(name)
 	if err != nil {
 		return fault(name, err)
 	}
+	return p.found(name, st, depth)
+}
+
+// found takes a name of which st is what Lstat says.
+func (p *pass) found(name string, st fs.FileInfo, depth int) (err error) {
+	hidden, only := strings.HasPrefix(path.Base(name), "."), p.limits.Only
+	if only != "" && hidden && st.Mode().IsRegular() {
+		return nil
+	}
 	fmt.Fprintf(p.stamps, "%q %s\n", name, stampOf(st))
-	if only := p.limits.Only; only != "" && name != only && !hidden {
+	if only != "" && name != only && !hidden {
 		if p.foreign == "" {
 			p.foreign = name
 		}
@@ -186,7 +219,7 @@ func (p *pass) entry(name string, depth int) error {
 		fmt.Fprintf(p.stamps, "-> %s\n", stampOf(st))
 	}
 	switch {
-	case st.IsDir() && p.limits.Others && !hidden:
+	case st.IsDir() && name == only:
 		return fmt.Errorf("read %s: %w", name, ErrNotFile)
 	case st.IsDir():
 		p.folders = append(p.folders, folder{name, inode(st)})
@@ -196,6 +229,8 @@ func (p *pass) entry(name string, depth int) error {
 		return p.folder(name, depth+1)
 	case hidden || !Wanted(name) && !(p.limits.Tests && IsTest(name)):
 		return nil
+	case !st.Mode().IsRegular(): // opening it could do something
+		return fmt.Errorf("read %s: %w", name, ErrNotFile)
 	default:
 		return p.file(name)
 	}

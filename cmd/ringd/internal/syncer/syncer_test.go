@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -309,7 +308,7 @@ func TestRejects(t *testing.T) {
 			l, err := net.Listen("unix", dir+"/x.yaml")
 			must(t, err)
 			t.Cleanup(func() { must(t, l.Close()) })
-		}, syscall.ENXIO, "x.yaml"},
+		}, syncer.ErrNotFile, "x.yaml"},
 		{"huge", func(t *testing.T, dir string) {
 			write(t, dir+"/x.yaml", "")
 			must(t, os.Truncate(dir+"/x.yaml", 1<<40))
@@ -579,4 +578,35 @@ func TestDigestTellsNamesFromContent(t *testing.T) {
 			t.Errorf("%q has the same digest", other)
 		}
 	}
+}
+
+// Where one file alone counts, no number of names beside it keeps it from being read,
+// and what a link leads to is watched.
+func TestAlone(t *testing.T) {
+	dir := t.TempDir()
+	limits := syncer.Limits{Only: "order.json", Others: true, Entries: 5}
+	for i := range 20 {
+		write(t, fmt.Sprintf("%s/junk%d", dir, i), "x")
+	}
+	if _, err := syncer.Read(dir, limits); !errors.Is(err, syncer.ErrEmpty) {
+		t.Errorf("no file: %v", err)
+	}
+	write(t, dir+"/..a/order.json", "one")
+	write(t, dir+"/..b/order.json", "two")
+	must(t, os.Symlink("..a", dir+"/..data"))
+	must(t, os.Symlink("..data/order.json", dir+"/order.json"))
+	if p, err := syncer.Read(dir, limits); err != nil || len(p.Sources) != 1 || string(p.Sources[0].Data) != "one" {
+		t.Errorf("through a link: %v, %v", p.Sources, err)
+	}
+	sk, _ := start(t, dir, func(c *syncer.Config) { c.Limits = limits })
+	said := func(text string) func(found) bool {
+		return func(f found) bool { return f.what == "apply" && string(f.push.Sources[0].Data) == text }
+	}
+	sk.until(t, said("one"))
+	must(t, os.Symlink("..b", dir+"/..new"))
+	must(t, os.Rename(dir+"/..new", dir+"/..data"))
+	sk.until(t, said("two"))
+	write(t, dir+"/..b/new", "three")
+	must(t, os.Rename(dir+"/..b/new", dir+"/..b/order.json"))
+	sk.until(t, said("three"))
 }
