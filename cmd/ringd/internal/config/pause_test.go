@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/config"
+	"github.com/ringd/ringd/cmd/ringd/internal/pipetest"
 )
 
 var engineDigest = "sha256:" + strings.Repeat("a1", 32)
@@ -132,5 +133,14 @@ func TestSecret(t *testing.T) {
 	}
 	if _, err := (config.Secret{Credential: "cred"}).Value(config.Environment{}); err == nil || !strings.Contains(err.Error(), "LoadCredential=") {
 		t.Errorf("without systemd's folder: %v", err)
+	}
+}
+
+// A secret that is a pipe is refused, and nothing waits for whoever has its other end.
+func TestSecretOfAPipe(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "secret")
+	pipetest.Make(t, path)
+	if _, err := (config.Secret{File: path}).Value(config.Environment{}); err == nil || !strings.Contains(err.Error(), "is not a file") {
+		t.Errorf("%v", err)
 	}
 }

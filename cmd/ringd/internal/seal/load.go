@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"syscall"
 
 	"golang.org/x/crypto/chacha20poly1305"
 
@@ -74,7 +75,7 @@ func File(path string) (Key, error) {
 }
 
 func readFile(path string) (Key, error) {
-	f, err := os.Open(path)
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe would wait for somebody
 	if err != nil {
 		return Key{}, err
 	}

@@ -12,6 +12,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/ringd/ringd/cmd/ringd/internal/pipetest"
 	"github.com/ringd/ringd/cmd/ringd/internal/seal"
 )
 
@@ -229,4 +230,13 @@ func FuzzParse(f *testing.F) {
 			t.Errorf("%v, %v", k, err)
 		}
 	})
+}
+
+// A key that is a pipe is refused, and nothing waits for whoever has its other end.
+func TestKeyOfAPipe(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "key")
+	pipetest.Make(t, path)
+	if _, err := seal.File(path); err == nil || !strings.Contains(err.Error(), "it is not a file") {
+		t.Errorf("%v", err)
+	}
 }

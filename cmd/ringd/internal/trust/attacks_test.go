@@ -105,7 +105,7 @@ func attacks() []attack {
 			h.remove(trust.FileName)
 			pipetest.Make(h.t, filepath.Join(h.sync, trust.FileName))
 		}},
-		{name: "a folder of that name", code: trust.CodeUnsigned, do: func(h *host) {
+		{name: "a folder of that name", code: trust.CodeFile, says: "not a regular file", do: func(h *host) {
 			h.remove(trust.FileName)
 			h.must(os.Mkdir(filepath.Join(h.sync, trust.FileName), 0o700))
 			h.put(trust.FileName+"/"+trust.FileName, good(h))

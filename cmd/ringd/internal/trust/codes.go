@@ -36,5 +36,37 @@ type Refusal struct {
 	Later bool
 }
 
-// Error is the code and the reason.
-func (r *Refusal) Error() string { return string(r.Code) + ": " + r.Reason }
+// Error is the code, the reason, and what to do about it.
+func (r *Refusal) Error() string {
+	text := string(r.Code) + ": " + r.Reason
+	if todo := r.Code.remedy(); todo != "" {
+		text += "; " + todo
+	}
+	return text
+}
+
+// remedy is what to do about any refusal of a code; "": its reason says that.
+func (c Code) remedy() string {
+	switch c {
+	case CodeUnsigned:
+		return "take it away, and put a signed push there: ringd sign, ringd push"
+	case CodeMixed:
+		return "take it away: no signature covers it"
+	case CodeMissing:
+		return "put a signed push there: ringd push"
+	case CodeTorn:
+		return "write it beside and rename it, as ringd push does"
+	case CodeFile:
+		return "put a regular file there, or a link that stays in the folder"
+	case CodeMalformed, CodeType, CodeSet:
+		return "make it with ringd sign"
+	case CodeSignature, CodeThreshold:
+		return "have keys of the role sign it: ringd sign --add"
+	case CodeException:
+		return "have its approvers sign it with ringd sign --add, or take the exception out"
+	case CodeReplayed:
+		return "sign it again on top of what is in force; an earlier revision with ringd rollback"
+	default:
+		return ""
+	}
+}

@@ -93,7 +93,7 @@ func malformed(what string, b []byte, err error) *Refusal {
 	if bad := json.Unmarshal(b, new(json.RawMessage)); len(b) > 0 && errors.As(bad, &syntax) && int(syntax.Offset) >= len(b) {
 		return &Refusal{Code: CodeTorn, Reason: "the " + what + " ends in the middle"}
 	}
-	return &Refusal{Code: CodeMalformed, Reason: what + ": " + err.Error()}
+	return &Refusal{Code: CodeMalformed, Reason: what + ": " + inWords(err).Error()}
 }
 
 // exactFields refuses names that differ in case, which encoding/json takes.

@@ -2,8 +2,10 @@ package trust
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strings"
 	"time"
 	"unicode"
@@ -23,7 +25,7 @@ func Exactly[T any](b []byte, encode func(T) ([]byte, error)) (T, error) {
 	dec := json.NewDecoder(bytes.NewReader(b))
 	dec.DisallowUnknownFields()
 	if err := dec.Decode(&out); err != nil {
-		return out, err
+		return out, inWords(err)
 	}
 	again, err := encode(out)
 	if err != nil {
@@ -33,6 +35,20 @@ func Exactly[T any](b []byte, encode func(T) ([]byte, error)) (T, error) {
 		return out, errors.New("not in canonical form, or with fields that are not known")
 	}
 	return out, nil
+}
+
+// inWords is an error of encoding/json without the words of a program.
+func inWords(err error) error {
+	var kind *json.UnmarshalTypeError
+	var moment *time.ParseError
+	switch {
+	case errors.As(err, &kind):
+		return fmt.Errorf("%s: %s is not of the right kind", cmp.Or(kind.Field, "the whole"), jsontext.Clip(kind.Value))
+	case errors.As(err, &moment):
+		return fmt.Errorf("%s is no time such as 2026-12-31T00:00:00Z", jsontext.Clip(moment.Value))
+	default:
+		return errors.New(strings.TrimPrefix(err.Error(), "json: "))
+	}
 }
 
 // IsTime reports whether t is a time as what is signed has it: UTC, in whole seconds.

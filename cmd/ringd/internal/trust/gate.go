@@ -55,9 +55,9 @@ func (g *Gate) Open(ctx context.Context, sources []schema.Source) (*Push, error)
 	case at < 0 && len(sources) == 0:
 		return nil, &Refusal{Code: CodeMissing, Reason: "the folder is empty"}
 	case at < 0:
-		return nil, &Refusal{Code: CodeUnsigned, Reason: fmt.Sprintf("trust roots are configured: the folder has to hold %s and nothing else; see ringd sign", FileName)}
+		return nil, &Refusal{Code: CodeUnsigned, Reason: fmt.Sprintf("trust roots are configured: the folder has to hold %s and nothing else", FileName)}
 	case len(sources) > 1 && !g.off[CodeMixed]:
-		return nil, &Refusal{Code: CodeMixed, Reason: fmt.Sprintf("%s lies beside %s; the signature covers none of it: take it away", jsontext.Clip(sources[(at+1)%len(sources)].Name), FileName)}
+		return nil, &Refusal{Code: CodeMixed, Reason: fmt.Sprintf("%s lies beside %s", jsontext.Clip(sources[(at+1)%len(sources)].Name), FileName)}
 	}
 	return g.open(ctx, sources[at].Data)
 }

@@ -12,6 +12,7 @@ import (
 	"io/fs"
 	"os"
 	"strings"
+	"syscall"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/disk"
 	"github.com/ringd/ringd/cmd/ringd/internal/keypem"
@@ -73,7 +74,7 @@ func ParsePrivateKey(name string, text []byte) (ed25519.PrivateKey, error) {
 }
 
 func readKeyFile(path string) ([]byte, error) {
-	f, err := os.Open(path)
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe would wait for somebody
 	if err != nil {
 		return nil, fmt.Errorf("read key: %w", err)
 	}

@@ -10,9 +10,11 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/disk"
+	"github.com/ringd/ringd/profiles/jsontext"
 )
 
 // ledgerFormat is the version of the file. A reader refuses any other.
@@ -47,27 +49,34 @@ type Ledger struct {
 // is an error with a remedy: taking it for a new one would accept old pushes.
 func OpenLedger(path string) (*Ledger, error) {
 	l := &Ledger{path: path, now: memory{Format: ledgerFormat, History: []string{}}}
-	f, err := os.Open(path)
-	if errors.Is(err, fs.ErrNotExist) {
+	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
 		return l, nil
 	}
+	damaged := func(why error) error {
+		var at *fs.PathError
+		if errors.As(why, &at) {
+			why = at.Err
+		}
+		return fmt.Errorf("accepted pushes %s: %w; restore it from a backup, or remove it when an old push cannot have been put in the sync folder", path, why)
+	}
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0) // a pipe would wait for somebody
+	if errors.Is(err, fs.ErrPermission) {
+		return nil, fmt.Errorf("read accepted pushes: %w; the state folder must belong to this user", err)
+	}
 	if err != nil {
-		return nil, fmt.Errorf("read accepted pushes: %w", err)
+		return nil, damaged(err)
 	}
 	defer f.Close()
 	st, err := f.Stat()
 	if err != nil {
-		return nil, fmt.Errorf("read accepted pushes: %w", err)
-	}
-	damaged := func(why error) error {
-		return fmt.Errorf("accepted pushes %s: %w; restore it from a backup, or remove it when an old push cannot have been put in the sync folder", path, why)
+		return nil, damaged(err)
 	}
 	if !st.Mode().IsRegular() || st.Size() > maxLedger {
 		return nil, damaged(errors.New("not a small regular file"))
 	}
 	text, err := io.ReadAll(io.LimitReader(f, maxLedger+1))
 	if err != nil {
-		return nil, fmt.Errorf("read accepted pushes: %w", err)
+		return nil, damaged(err)
 	}
 	var m memory
 	if err := json.Unmarshal(text, &m); err != nil {
@@ -76,8 +85,11 @@ func OpenLedger(path string) (*Ledger, error) {
 	if !m.says(text) {
 		return nil, damaged(errors.New("a field is missing, stands twice or is not as ringd writes it"))
 	}
-	if m.Format != ledgerFormat || m.Sequence < 0 || m.Sequence > 0 && (!isDigest(m.Digest) || !isDigest(m.Revision)) {
-		return nil, damaged(fmt.Errorf("format %q is not %q, or it contradicts itself", m.Format, ledgerFormat))
+	if m.Format != ledgerFormat {
+		return nil, damaged(fmt.Errorf("format %q, this build reads %q", jsontext.Clip(m.Format), ledgerFormat))
+	}
+	if m.Sequence < 0 || m.Sequence > jsontext.MaxExact || m.Sequence > 0 && (!isDigest(m.Digest) || !isDigest(m.Revision)) {
+		return nil, damaged(errors.New("it names no push that could have been accepted"))
 	}
 	l.now = m
 	return l, nil

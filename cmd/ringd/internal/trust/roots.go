@@ -115,7 +115,11 @@ func (r *Roots) Signers(ctx context.Context, e *Envelope) ([]Signer, error) {
 	if err != nil {
 		return nil, none
 	}
-	accepted, err := by.Verify(ctx, e.dsse())
+	tried, err := r.worth(e)
+	if err != nil {
+		return nil, err
+	}
+	accepted, err := by.Verify(ctx, tried.dsse())
 	if err != nil || len(accepted) == 0 {
 		return nil, none
 	}
@@ -132,6 +136,33 @@ func (r *Roots) Signers(ctx context.Context, e *Envelope) ([]Signer, error) {
 			}
 		}
 		out = append(out, s)
+	}
+	return out, nil
+}
+
+// maxNameless bounds what is hashed to find the keys of signatures that name none, in
+// bytes: each is tried with every key, and who writes a sync folder needs no key to put
+// 64 of them on 36 MiB.
+const maxNameless = 512 << 20
+
+// worth leaves out what would only be work to try: signatures that name no key of the
+// roots, and further ones that name the same. Too many that name none are a *Refusal.
+func (r *Roots) worth(e *Envelope) (*Envelope, error) {
+	out := &Envelope{PayloadType: e.PayloadType, Payload: e.Payload}
+	named, nameless := map[string]bool{}, 0
+	for _, s := range e.Signatures {
+		switch {
+		case s.KeyID == "":
+			nameless++
+		case r.keys[s.KeyID] == nil || named[s.KeyID]:
+			continue
+		}
+		named[s.KeyID] = true
+		out.Signatures = append(out.Signatures, s)
+	}
+	if n := nameless * len(r.keys); n > len(r.keys) && n > maxNameless/max(len(e.Payload), 1) {
+		return nil, &Refusal{Code: CodeTooLarge, Reason: fmt.Sprintf(
+			"%d signatures name no key, and trying %d keys with each on %d bytes takes too long: sign with ringd sign, which names them", nameless, len(r.keys), len(e.Payload))}
 	}
 	return out, nil
 }

@@ -39,18 +39,22 @@ type Statement struct {
 
 // Encode checks the statement and returns its canonical bytes.
 func (s Statement) Encode() ([]byte, error) {
-	if err := s.check(); err != nil {
-		return nil, fmt.Errorf("encode statement: %w", err)
-	}
-	raw, err := json.Marshal(s)
-	if err != nil {
-		return nil, fmt.Errorf("encode statement: %w", err)
-	}
-	b, err := profiles.Canonical(raw)
+	b, err := s.encode()
 	if err != nil {
 		return nil, fmt.Errorf("encode statement: %w", err)
 	}
 	return b, nil
+}
+
+func (s Statement) encode() ([]byte, error) {
+	if err := s.check(); err != nil {
+		return nil, err
+	}
+	raw, err := json.Marshal(s)
+	if err != nil {
+		return nil, err
+	}
+	return profiles.Canonical(raw)
 }
 
 func (s Statement) check() error {
@@ -140,7 +144,7 @@ func read(e *Envelope, raw []byte, off without) (*Push, error) {
 	if e.PayloadType != PayloadType && !off[CodeType] {
 		return nil, &Refusal{Code: CodeType, Reason: fmt.Sprintf("the payload is %q, and a push is %q", jsontext.Clip(e.PayloadType), PayloadType)}
 	}
-	s, err := Exactly(e.Payload, Statement.Encode)
+	s, err := Exactly(e.Payload, Statement.encode)
 	if err != nil {
 		return nil, &Refusal{Code: CodeMalformed, Reason: "statement: " + err.Error()}
 	}

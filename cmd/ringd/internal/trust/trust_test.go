@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/daemontest"
+	"github.com/ringd/ringd/cmd/ringd/internal/pipetest"
 	"github.com/ringd/ringd/cmd/ringd/internal/trust"
 	"github.com/ringd/ringd/profiles"
 )
@@ -391,6 +392,90 @@ func TestLedgerHalfSaid(t *testing.T) {
 		}
 		if _, err := trust.OpenLedger(path); (err == nil) != ok {
 			t.Errorf("%s: %v", text, err)
+		}
+	}
+}
+
+// TestFlood: whoever has no key cannot have the host hash for long by signatures that
+// name none; who signs that way is heard all the same, and so is who names a key.
+func TestFlood(t *testing.T) {
+	roots := rootsOf(t, 1, "ana", "bob", "cyd")
+	sign := func(size int, nameless int, names ...string) *trust.Envelope {
+		e := &trust.Envelope{PayloadType: trust.PayloadType, Payload: bytes.Repeat([]byte("x"), size)}
+		for range nameless {
+			e.Signatures = append(e.Signatures, trust.Signature{Sig: base64.StdEncoding.EncodeToString(make([]byte, ed25519.SignatureSize))})
+		}
+		for _, name := range names {
+			by := &trust.Envelope{PayloadType: e.PayloadType, Payload: e.Payload}
+			if err := by.Sign(t.Context(), key(name)); err != nil {
+				t.Fatal(err)
+			}
+			e.Signatures = append(e.Signatures, by.Signatures...)
+		}
+		return e
+	}
+	var refused *trust.Refusal
+	if _, err := roots.Signers(t.Context(), sign(4<<20, 63, "ana")); !errors.As(err, &refused) || refused.Code != trust.CodeTooLarge {
+		t.Errorf("63 signatures without a name on 4 MiB: %v", err)
+	}
+	twice := sign(10, 1, "ana", "ana", "eve", "bob")
+	twice.Signatures[1].Sig = twice.Signatures[0].Sig // the first one of ana does not hold, and another is not tried
+	for what, e := range map[string]*trust.Envelope{"named beside many": sign(10, 63, "bob"), "large": sign(8<<20, 1, "bob"), "named twice": twice} {
+		if got, err := roots.Signers(t.Context(), e); err != nil || len(got) != 1 || got[0].Key != trust.KeyID(public("bob")) {
+			t.Errorf("%s: %v, %v", what, got, err)
+		}
+	}
+	unnamed := sign(10, 0, "bob")
+	unnamed.Signatures[0].KeyID = ""
+	if got, err := roots.Signers(t.Context(), unnamed); err != nil || len(got) != 1 {
+		t.Errorf("without a name: %v, %v", got, err)
+	}
+}
+
+// TestNoFile: what is no file is refused, and nothing waits at a pipe. A link to nowhere
+// is not a memory that nobody has begun.
+func TestNoFile(t *testing.T) {
+	dir := t.TempDir()
+	pipe, nowhere := filepath.Join(dir, "pipe"), filepath.Join(dir, "nowhere")
+	if err := os.Symlink(filepath.Join(dir, "none"), nowhere); err != nil {
+		t.Fatal(err)
+	}
+	pipetest.Make(t, pipe)
+	for _, name := range []string{dir, pipe, nowhere} {
+		if _, err := trust.OpenLedger(name); err == nil || !strings.Contains(err.Error(), "restore it") {
+			t.Errorf("ledger %s: %v", filepath.Base(name), err)
+		}
+		if _, err := trust.ReadPublicKey(name); err == nil {
+			t.Errorf("key %s was read", filepath.Base(name))
+		}
+	}
+}
+
+// TestWords: a refusal says what to do, and speaks of fields, not of a program's types.
+func TestWords(t *testing.T) {
+	for text, want := range map[string]string{
+		`{"payload":"","payloadType":"","signatures":{}}`:       "push_malformed: envelope: signatures: object is not of the right kind; make it with ringd sign",
+		`{"payload":"","payloadType":"","signatures":[],"x":1}`: `push_malformed: envelope: unknown field "x"; make it with ringd sign`,
+		`{"payload":"",`: "push_torn: the envelope ends in the middle; write it beside and rename it, as ringd push does",
+	} {
+		if _, err := trust.DecodeEnvelope([]byte(text)); err == nil || err.Error() != want {
+			t.Errorf("%s:\ngot  %v\nwant %s", text, err, want)
+		}
+	}
+	at := func(s string) error {
+		_, err := trust.Exactly([]byte(s), func(v struct {
+			N  int64     `json:"n"`
+			At time.Time `json:"at"`
+		}) ([]byte, error) {
+			return json.Marshal(v)
+		})
+		return err
+	}
+	for text, want := range map[string]string{
+		`{"n":3.5}`: "n: number 3.5 is not of the right kind", `{"at":"x"}`: "x is no time such as 2026-12-31T00:00:00Z",
+	} {
+		if err := at(text); err == nil || err.Error() != want {
+			t.Errorf("%s: got %v, want %s", text, err, want)
 		}
 	}
 }

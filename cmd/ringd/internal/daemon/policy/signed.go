@@ -215,6 +215,9 @@ func refusalOf(err error) *trust.Refusal {
 			break
 		}
 	}
+	if code == trust.CodeMissing {
+		return &trust.Refusal{Code: code, Reason: "the folder is empty"}
+	}
 	return &trust.Refusal{Code: code, Reason: err.Error()}
 }
 
