@@ -343,6 +343,11 @@ func TestNothingCommitsWithoutItsRecord(t *testing.T) {
 			if !slices.Contains(conditions(s, t), wire.ConditionPushRejected) {
 				t.Errorf("conditions: %v", st.Conditions)
 			}
+			// A log that says that it was applied says that it was not, too.
+			if recs := s.Records(t, audit.PushApplied, audit.PushRejected); strings.HasPrefix(what, "store ") &&
+				(len(recs) != 3 || recs[2].Kind != audit.PushRejected || !strings.Contains(recs[2].Detail["reason"], "generation 2")) {
+				t.Errorf("records: %+v", recs)
+			}
 		})
 	}
 }

@@ -51,6 +51,17 @@ func TestPageIsClean(t *testing.T) {
 	}
 }
 
+// Why a push was refused fits a terminal.
+func TestStatusIsNarrow(t *testing.T) {
+	var b bytes.Buffer
+	render.Page{W: &b}.Status(wire.Status{LastPush: &wire.Push{Result: wire.PushRejected, Message: strings.Repeat("two words ", 30)}})
+	for line := range strings.Lines(b.String()) {
+		if len(line) > 81 {
+			t.Errorf("%d columns: %s", len(line)-1, line)
+		}
+	}
+}
+
 // Of a finding the other place and what to do stand below it, in the status as elsewhere.
 func TestStatusShowsFindings(t *testing.T) {
 	var b bytes.Buffer

@@ -144,7 +144,7 @@ func (p Page) Status(st wire.Status) {
 	p.shadow(st.Shadow)
 	fmt.Fprintf(p.W, "runs: %d live, %d of them paused; audit record %d\n", st.Runs.Live, st.Runs.Paused, st.AuditSeq)
 	if push := st.LastPush; push != nil {
-		fmt.Fprintf(p.W, "last push: %s at %s%s\n", push.Result, push.At.UTC().Format(time.RFC3339), strings.TrimRight(" "+Clean(push.Message), " "))
+		p.told(fmt.Sprintf("last push: %s at %s", push.Result, push.At.UTC().Format(time.RFC3339)), push.Message)
 		p.findings(push.Findings)
 	}
 }
@@ -166,6 +166,15 @@ func (p Page) egress(e *wire.Network) {
 	for _, x := range e.Next {
 		fmt.Fprintf(p.W, "  %s of %s expires at %s\n", Clean(x.Host), Clean(x.Agent), x.At.UTC().Format(time.RFC3339))
 	}
+}
+
+// told writes a line, and behind it what somebody said, if anybody did.
+func (p Page) told(line, message string) {
+	if message == "" {
+		fmt.Fprintln(p.W, line)
+		return
+	}
+	p.hanging(line+" ", line+" ", Clean(message), "    ")
 }
 
 // hanging writes text behind a heading that is as wide as plain, and its further

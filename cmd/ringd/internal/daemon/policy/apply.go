@@ -185,13 +185,13 @@ func (d *Holder) activate(ctx context.Context, c coming) error {
 		return d.notKept(ctx, p, err)
 	}
 	if err := d.accept(ctx, c.signed, number, now); err != nil {
-		return d.notKept(ctx, p, err)
+		return d.notApplied(ctx, rec, p, err)
 	}
 	err = d.cfg.Generations.PutGeneration(ctx, store.Generation{
 		Number: number, Revision: keptRevision(c.signed, c.set, set), Set: raw, Activated: now, Fresh: now})
 	if err != nil {
 		d.cfg.Metrics.Fault("store")
-		return d.notKept(ctx, p, fmt.Errorf("%w: keep generation %d: %w", records.ErrUnavailable, number, err))
+		return d.notApplied(ctx, rec, p, fmt.Errorf("%w: keep generation %d: %w", records.ErrUnavailable, number, err))
 	}
 	d.well()
 	g := d.generation(number, now, p.Digest, set, c.signed)
@@ -282,6 +282,16 @@ func (d *Holder) prepareFailed(ctx context.Context, p Push, cause error, finding
 	return errors.Join(refused, err)
 }
 
+// notApplied is notKept for a push of which the log says already that it was applied:
+// it takes that back, where it can.
+func (d *Holder) notApplied(ctx context.Context, said audit.Record, p Push, cause error) error {
+	rec := d.Record(audit.PushRejected)
+	rec.Digest = p.Digest
+	rec.Detail = map[string]string{"reason": fmt.Sprintf("generation %d of revision %s was not applied: %v", said.Generation, said.Revision, cause)}
+	_, err := d.cfg.Recorder.Append(ctx, rec, audit.Written)
+	return errors.Join(d.notKept(ctx, p, cause), err)
+}
+
 // notKept refuses a push that could not be written down. Nothing was committed.
 func (d *Holder) notKept(ctx context.Context, p Push, cause error) error {
 	now := d.cfg.Clock.Now()
@@ -336,6 +346,7 @@ func (d *Holder) confirm(ctx context.Context, g *Generation, digest string, find
 	d.well()
 	d.mu.Lock()
 	last := d.lastPush
+	d.waiting = nil // what came during a lockdown was taken back
 	d.mu.Unlock()
 	push := wire.Push{Digest: digest, Revision: g.Revision, Result: wire.PushUnchanged, At: now, Findings: show.Findings(findings)}
 	if findings == nil && last != nil && last.Digest == digest {
