@@ -43,8 +43,8 @@ func (s *step) spec() {
 	s.guardrails(own, above)
 }
 
-// mode: a layer that does not say audit does not allow it, and neither does an agent
-// that leaves it out ask for it.
+// mode: a layer that leaves it out has that of the one above, and the first of them has
+// enforce. An agent that leaves it out enforces, since nobody asked for audit.
 func (s *step) mode(own, above *schema.Spec) {
 	const at = "spec.mode"
 	switch {

@@ -60,7 +60,7 @@ func documentRules() []Rule {
 			{"Policy.Kind", Own, "OrgPolicy and TeamPolicy bound, AgentPolicy is granted"},
 			{"Metadata.Name", Key, "means one document; the agent's is under spec.agents where no agents are named"},
 			{"Metadata.Parent", Own, "a policy of the same folder; beside an OrgPolicy everything is under it"},
-			{"Spec.Mode", Stricter, "enforce is stricter than audit; a layer that does not say audit does not allow it, and an agent that leaves it out enforces"},
+			{"Spec.Mode", Stricter, "enforce is stricter than audit; a layer allows audit that says it, or leaves mode out below one that does, and an agent that leaves it out enforces"},
 			{"Spec.Audit", Stricter, "strict is stricter than none"},
 			{"AgentMatch.Match", Key, "a list above holds the only agents there are"},
 			{"AgentMatch.Identities", Subset, "absent: those above"},

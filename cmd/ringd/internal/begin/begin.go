@@ -1,7 +1,8 @@
 // Package begin holds the verbs that make a first policy: init writes one from a
 // template, import makes one of another system's settings.
 //
-// They write what compiles and nothing over what is there. main adds them.
+// They write nothing over what is there, and say where what they wrote does not compile.
+// main adds them.
 package begin
 
 import (

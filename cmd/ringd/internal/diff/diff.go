@@ -7,6 +7,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -267,7 +268,7 @@ func (c Config) writePage(name string, doc page.Document) error {
 		return err
 	}
 	if err := os.WriteFile(name, b.Bytes(), 0o644); err != nil {
-		return cli.Failed(cli.Misused, errors.Join(errors.New("write the page"), sources.Bare(err)))
+		return cli.Failed(cli.Misused, fmt.Errorf("write the page: %w", sources.Bare(err)))
 	}
 	return nil
 }
