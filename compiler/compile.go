@@ -12,13 +12,13 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/ringd/ringd/compiler/audited"
 	"github.com/ringd/ringd/compiler/guardrail"
 	"github.com/ringd/ringd/compiler/language"
 	"github.com/ringd/ringd/compiler/layers"
+	"github.com/ringd/ringd/compiler/layers/places"
 	"github.com/ringd/ringd/compiler/powers"
 	"github.com/ringd/ringd/compiler/programs"
 	"github.com/ringd/ringd/profiles"
@@ -64,7 +64,7 @@ func Compile(cfg Config) (profiles.Set, Diagnostics) {
 		conditions: map[string]error{}}
 	policies := slices.Clone(cfg.Policies)
 	slices.SortStableFunc(policies, func(a, b schema.Policy) int {
-		pa, pb := originOf(&a, "").Pos, originOf(&b, "").Pos
+		pa, pb := places.Of(&a, "").Pos, places.Of(&b, "").Pos
 		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(pa.Line, pb.Line), cmp.Compare(pa.Column, pb.Column),
 			cmp.Compare(a.Metadata.Name, b.Metadata.Name))
 	})
@@ -209,27 +209,7 @@ func (d *document) claim(a namedAgent) bool {
 }
 
 // origin gives the place of a value, or of the nearest value around it.
-func (d *document) origin(path string) schema.Origin { return originOf(d.policy, path) }
-
-func originOf(p *schema.Policy, path string) schema.Origin {
-	for at := path; at != ""; at = parentPath(at) {
-		if o, ok := p.Origins[at]; ok {
-			return o
-		}
-	}
-	if o, ok := p.Origins[""]; ok {
-		return o
-	}
-	return schema.Origin{Pos: schema.Pos{File: p.File, Line: 1, Column: 1}, Path: path}
-}
-
-// parentPath cuts the last step: a[3] of a.b[3] gives a.b, a.b gives a.
-func parentPath(path string) string {
-	if i := strings.LastIndexAny(path, ".["); i >= 0 {
-		return path[:i]
-	}
-	return ""
-}
+func (d *document) origin(path string) schema.Origin { return places.Of(d.policy, path) }
 
 func (d *document) rule(path string) profiles.Rule { return ruleAt(d.origin(path)) }
 

@@ -18,7 +18,7 @@ const module = "github.com/ringd/ringd"
 var layers = map[string][]string{
 	"schema/layout": {"schema", "schema/scalar", "schema/shape"},
 
-	"compiler/lint": {"compiler/layers", "profiles/hosts", "profiles/modules", "schema"},
+	"compiler/lint": {"compiler/layers", "compiler/layers/places", "profiles/hosts", "profiles/modules", "schema"},
 
 	"cmd/ringd/internal/testcmd": {"compiler/cases", "compiler/exceptions", "compiler/guardrail", "profiles", "rings/interpreter/budget", "rings/interpreter/shape", "schema", "cmd/ringd/internal/child", "cmd/ringd/internal/cli", "cmd/ringd/internal/decide", "cmd/ringd/internal/render", "cmd/ringd/internal/script", "cmd/ringd/internal/sources", "cmd/ringd/internal/syncer", "cmd/ringd/internal/disk"},
 
@@ -42,7 +42,7 @@ var layers = map[string][]string{
 	"schema/wire":   {"profiles"},
 	"schema/client": {"schema/wire", "profiles"},
 	"profiles":      {"profiles/action", "profiles/argschema", "profiles/command", "profiles/egress", "profiles/egress/hello", "profiles/egress/request", "profiles/excepted", "profiles/form", "profiles/grants", "profiles/guest", "profiles/hosts", "profiles/jsontext", "profiles/modules", "profiles/near", "profiles/paths", "profiles/redirect", "profiles/rule", "profiles/variables", "profiles/verdict", "profiles/words"},
-	"compiler":      {"compiler/audited", "compiler/bridgeschema", "compiler/condition", "compiler/exceptions", "compiler/guardrail", "compiler/imports", "compiler/language", "compiler/layers", "compiler/plain", "compiler/powers", "compiler/programs", "compiler/secrets", "profiles", "profiles/egress", "profiles/hosts", "profiles/near", "profiles/paths", "profiles/powers", "schema", "schema/above"},
+	"compiler":      {"compiler/audited", "compiler/bridgeschema", "compiler/condition", "compiler/exceptions", "compiler/guardrail", "compiler/imports", "compiler/language", "compiler/layers", "compiler/layers/places", "compiler/plain", "compiler/powers", "compiler/programs", "compiler/secrets", "profiles", "profiles/egress", "profiles/hosts", "profiles/near", "profiles/paths", "profiles/powers", "schema", "schema/above"},
 	"executors":     {"profiles"},
 	"rings/kernel": {
 		"executors", "profiles", "rings/kernel/attest", "rings/kernel/cgroup", "rings/kernel/conn", "rings/kernel/doors", "rings/kernel/egress", "rings/kernel/filter", "rings/kernel/host", "rings/kernel/image", "rings/kernel/limit", "rings/kernel/order",
@@ -145,7 +145,7 @@ var layers = map[string][]string{
 	"compiler/programs":            {"profiles", "profiles/command", "profiles/near", "profiles/words"},
 	"compiler/secrets":             {},
 	"compiler/condition":           {"compiler/rego", "profiles", "profiles/jsontext"},
-	"compiler/guardrail":           {"compiler/rego", "profiles", "profiles/near", "schema"},
+	"compiler/guardrail":           {"compiler/layers/places", "compiler/rego", "profiles", "profiles/near", "schema"},
 	"compiler/rego":                {},
 
 	"executors/shell/refusal":   {"profiles"},

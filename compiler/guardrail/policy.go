@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ringd/ringd/compiler/layers/places"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/profiles/near"
 	"github.com/ringd/ringd/schema"
@@ -35,7 +36,7 @@ func Of(p *schema.Policy, from Source, rule func(schema.Origin) profiles.Rule) (
 	var out []profiles.Guardrail
 	var found schema.Diagnostics
 	if n := len(p.Spec.Guardrails); n > maxAll {
-		at := originOf(p, "spec.guardrails")
+		at := places.Of(p, "spec.guardrails")
 		return nil, schema.Diagnostics{{Pos: at.Pos, Code: CodeInvalid, Msg: fmt.Sprintf("%s: %d guardrails, at most %d", at.Path, n, maxAll)}}
 	}
 	for i, g := range p.Spec.Guardrails {
@@ -48,7 +49,7 @@ func Of(p *schema.Policy, from Source, rule func(schema.Origin) profiles.Rule) (
 		on := cmp.Or(g.On, OnPolicy)
 		_, err := Compile(on, text)
 		if found = append(found, place(p, at, g, text, err, from)...); err == nil {
-			out = append(out, profiles.Guardrail{Name: g.Name, On: on, Rego: text, Rule: rule(originOf(p, at))})
+			out = append(out, profiles.Guardrail{Name: g.Name, On: on, Rego: text, Rule: rule(places.Of(p, at))})
 		}
 	}
 	return out, found
@@ -57,7 +58,7 @@ func Of(p *schema.Policy, from Source, rule func(schema.Origin) profiles.Rule) (
 // textOfOne is the text of one guardrail, its own or that of its file.
 func textOfOne(p *schema.Policy, at string, g schema.Guardrail, from Source) (string, schema.Diagnostics) {
 	refuse := func(field, hint, format string, args ...any) (string, schema.Diagnostics) {
-		o := originOf(p, field)
+		o := places.Of(p, field)
 		return "", schema.Diagnostics{{Pos: o.Pos, Code: CodeInvalid, Msg: o.Path + ": " + fmt.Sprintf(format, args...), Hint: hint}}
 	}
 	switch {
@@ -102,13 +103,13 @@ func place(p *schema.Policy, at string, g schema.Guardrail, text string, err err
 	}
 	for _, f := range found {
 		d := schema.Diagnostic{Code: CodeInvalid, Msg: "guardrail " + g.Name + ": " + f.Msg, Hint: f.Hint}
-		whole := originOf(p, at)
+		whole := places.Of(p, at)
 		if g.File != "" {
 			d.Pos, d.Related = schema.Pos{File: g.File, Line: f.Line, Column: f.Column}, []schema.Pos{whole.Pos}
 			out = append(out, d)
 			continue
 		}
-		value := originOf(p, at+".rego")
+		value := places.Of(p, at+".rego")
 		inside, ok := within(from.text(value.Pos.File), value.Pos, text, f.Line, f.Column)
 		if d.Pos = inside; !ok {
 			d.Pos, d.Msg = value.Pos, fmt.Sprintf("guardrail %s: line %d, column %d: %s", g.Name, f.Line, f.Column, f.Msg)
@@ -163,20 +164,6 @@ func lineOf(text string, line int) string {
 		return ""
 	}
 	return lines[line-1]
-}
-
-// originOf gives the place of a value, or of the nearest value around it.
-func originOf(p *schema.Policy, path string) schema.Origin {
-	for at := path; at != ""; {
-		if o, ok := p.Origins[at]; ok {
-			return o
-		}
-		at = at[:max(strings.LastIndexAny(at, ".["), 0)]
-	}
-	if o, ok := p.Origins[""]; ok {
-		return o
-	}
-	return schema.Origin{Pos: schema.Pos{File: p.File, Line: 1, Column: 1}, Path: path}
 }
 
 // Check asks the guardrails of all agents of a set about the policy. previous may be

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/ringd/ringd/compiler/layers"
+	"github.com/ringd/ringd/compiler/layers/places"
 	"github.com/ringd/ringd/schema"
 )
 
@@ -71,7 +72,7 @@ type check struct {
 
 // report adds a finding about the value at path; other is the path of a second value.
 func (c *check) report(p *schema.Policy, path, code, hint, other, format string, args ...any) {
-	o := at(p, path)
+	o := places.Of(p, path)
 	key := code + " " + o.Pos.String()
 	if c.seen[key] {
 		return
@@ -79,24 +80,9 @@ func (c *check) report(p *schema.Policy, path, code, hint, other, format string,
 	c.seen[key] = true
 	d := schema.Diagnostic{Pos: o.Pos, Code: code, Hint: hint, Msg: o.Path + ": " + fmt.Sprintf(format, args...), Severity: schema.Warning}
 	if other != "" {
-		d.Related = []schema.Pos{at(p, other).Pos}
+		d.Related = []schema.Pos{places.Of(p, other).Pos}
 	}
 	c.found = append(c.found, d)
-}
-
-// at is the place of a value, or of the nearest value around it.
-func at(p *schema.Policy, path string) schema.Origin {
-	for at := path; at != ""; {
-		if o, ok := p.Origins[at]; ok {
-			return o
-		}
-		i := strings.LastIndexAny(at, ".[")
-		if i < 0 {
-			break
-		}
-		at = at[:i]
-	}
-	return schema.Origin{Pos: schema.Pos{File: p.File, Line: 1, Column: 1}, Path: path}
 }
 
 // policy checks what one document says by itself.
