@@ -65,7 +65,7 @@ func Compile(cfg Config) (profiles.Set, Diagnostics) {
 	policies := slices.Clone(cfg.Policies)
 	slices.SortStableFunc(policies, func(a, b schema.Policy) int {
 		pa, pb := places.Of(&a, "").Pos, places.Of(&b, "").Pos
-		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(pa.Line, pb.Line), cmp.Compare(pa.Column, pb.Column),
+		return cmp.Or(cmp.Compare(a.File, b.File), pa.Compare(pb),
 			cmp.Compare(a.Metadata.Name, b.Metadata.Name))
 	})
 	if len(policies) == 0 {

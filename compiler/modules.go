@@ -53,14 +53,10 @@ func (d *document) useModule(at, specifier string) bool {
 			Msg: fmt.Sprintf("%q is another module than at %s", clip(specifier), first.origin.Pos)})
 		return false
 	}
-	if !used || comparePos(origin.Pos, first.origin.Pos) < 0 {
+	if !used || origin.Pos.Compare(first.origin.Pos) < 0 {
 		d.modules[specifier] = moduleUse{module, origin}
 	}
 	return true
-}
-
-func comparePos(a, b schema.Pos) int {
-	return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 }
 
 func (d *document) noModule(at, specifier string) {

@@ -9,6 +9,7 @@ import (
 
 	"golang.org/x/net/publicsuffix"
 
+	"github.com/ringd/ringd/compiler/exceptions"
 	"github.com/ringd/ringd/compiler/plain"
 	"github.com/ringd/ringd/compiler/powers"
 	"github.com/ringd/ringd/profiles"
@@ -253,10 +254,8 @@ func (d *document) expiry(path, text string) *time.Time {
 	if text == "" {
 		return nil
 	}
-	for _, form := range []string{time.DateOnly, "2006-01-02T15:04:05Z"} {
-		if at, err := time.Parse(form, text); err == nil && !at.IsZero() {
-			return &at
-		}
+	if at, ok := exceptions.Ending(text); ok {
+		return &at
 	}
 	d.report(path, CodeDate, "", "%q is no day of the calendar, or no time of a day", clip(text))
 	return nil

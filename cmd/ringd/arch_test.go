@@ -18,7 +18,7 @@ const module = "github.com/ringd/ringd"
 var layers = map[string][]string{
 	"schema/layout": {"schema", "schema/scalar", "schema/shape"},
 
-	"compiler/lint": {"compiler/layers", "compiler/layers/places", "profiles/hosts", "profiles/modules", "schema"},
+	"compiler/lint": {"compiler/exceptions", "compiler/layers", "compiler/layers/places", "profiles/hosts", "profiles/modules", "schema"},
 
 	"cmd/ringd/internal/testcmd": {"compiler/cases", "compiler/exceptions", "compiler/guardrail", "profiles", "rings/interpreter/budget", "rings/interpreter/shape", "schema", "cmd/ringd/internal/child", "cmd/ringd/internal/cli", "cmd/ringd/internal/decide", "cmd/ringd/internal/render", "cmd/ringd/internal/script", "cmd/ringd/internal/sources", "cmd/ringd/internal/syncer", "cmd/ringd/internal/disk"},
 

@@ -116,7 +116,7 @@ func grants(p *schema.Policy, i int) (out []grant) {
 	return out
 }
 
-// Ending reads when an exception ends: a date is its first moment.
+// Ending reads when an exception or another grant ends: a date is its first moment.
 func Ending(text string) (time.Time, bool) {
 	for _, form := range []string{time.DateOnly, "2006-01-02T15:04:05Z"} {
 		if at, err := time.Parse(form, text); err == nil && !at.IsZero() {

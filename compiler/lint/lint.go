@@ -12,6 +12,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ringd/ringd/compiler/exceptions"
 	"github.com/ringd/ringd/compiler/layers"
 	"github.com/ringd/ringd/compiler/layers/places"
 	"github.com/ringd/ringd/schema"
@@ -107,8 +108,8 @@ func (c *check) metadata(p *schema.Policy) {
 
 // ends tells of a date that has come, or soon will.
 func (c *check) ends(p *schema.Policy, path, date, past, soon, hint, what string) {
-	day, err := moment(date)
-	if c.cfg.Now.IsZero() || err != nil { // what is no date the compiler refuses
+	day, ok := exceptions.Ending(date)
+	if c.cfg.Now.IsZero() || !ok { // what is no date the compiler refuses
 		return
 	}
 	left := day.Sub(c.cfg.Now)
@@ -126,13 +127,6 @@ func (c *check) ends(p *schema.Policy, path, date, past, soon, hint, what string
 		}
 		c.report(p, path, soon, hint, "", "%s ends %s, on %s", what, in, date)
 	}
-}
-
-func moment(text string) (time.Time, error) {
-	if strings.Contains(text, "T") {
-		return time.Parse(time.RFC3339, text)
-	}
-	return time.Parse(time.DateOnly, text)
 }
 
 const hintApprovers = "from: [\"group:…\"] names who may; without it anybody whom the host lets approve can"

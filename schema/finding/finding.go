@@ -20,6 +20,11 @@ type Pos struct {
 // String returns file:line:column.
 func (p Pos) String() string { return fmt.Sprintf("%s:%d:%d", p.File, p.Line, p.Column) }
 
+// Compare orders places by file, line and column.
+func (p Pos) Compare(o Pos) int {
+	return cmp.Or(cmp.Compare(p.File, o.File), cmp.Compare(p.Line, o.Line), cmp.Compare(p.Column, o.Column))
+}
+
 // Severity tells findings that refuse the policy from those that do not. The
 // zero value refuses.
 type Severity uint8
@@ -94,8 +99,7 @@ func (ds Diagnostics) Refused() bool {
 // anchor or a comprehension the first stays. A warning never stands for an error.
 func (ds Diagnostics) Sort() Diagnostics {
 	slices.SortFunc(ds, func(a, b Diagnostic) int {
-		return cmp.Or(cmp.Compare(a.Pos.File, b.Pos.File), cmp.Compare(a.Pos.Line, b.Pos.Line),
-			cmp.Compare(a.Pos.Column, b.Pos.Column), cmp.Compare(a.Code, b.Code), cmp.Compare(a.Severity, b.Severity), cmp.Compare(a.Msg, b.Msg))
+		return cmp.Or(a.Pos.Compare(b.Pos), cmp.Compare(a.Code, b.Code), cmp.Compare(a.Severity, b.Severity), cmp.Compare(a.Msg, b.Msg))
 	})
 	return slices.CompactFunc(ds, func(a, b Diagnostic) bool {
 		return a.Pos == b.Pos && a.Code == b.Code && a.Severity == b.Severity && a.words() == b.words()

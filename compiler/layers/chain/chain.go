@@ -4,7 +4,6 @@
 package chain
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -101,7 +100,7 @@ func (m *finder) names() (byName map[string]int, org int) {
 		order[i] = i
 	}
 	slices.SortStableFunc(order, func(a, b int) int {
-		return comparePos(m.origin(a, "metadata.name").Pos, m.origin(b, "metadata.name").Pos)
+		return m.origin(a, "metadata.name").Pos.Compare(m.origin(b, "metadata.name").Pos)
 	})
 	for _, i := range order {
 		p := &m.policies[i]
@@ -130,10 +129,6 @@ func (m *finder) names() (byName map[string]int, org int) {
 		}
 	}
 	return byName, org
-}
-
-func comparePos(a, b schema.Pos) int {
-	return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Line, b.Line), cmp.Compare(a.Column, b.Column))
 }
 
 // parent looks the parent of a document up.
@@ -217,7 +212,7 @@ func (m *finder) cycles() {
 
 func (m *finder) circle(circle []int) {
 	first := slices.MinFunc(circle, func(a, b int) int {
-		return comparePos(m.origin(a, "metadata.parent").Pos, m.origin(b, "metadata.parent").Pos)
+		return m.origin(a, "metadata.parent").Pos.Compare(m.origin(b, "metadata.parent").Pos)
 	})
 	var names []string
 	var related []schema.Pos

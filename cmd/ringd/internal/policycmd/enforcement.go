@@ -113,7 +113,7 @@ func (c Config) enforcedText(out []enforced) {
 		for _, r := range a.Rows {
 			fmt.Fprintf(c.Out, "  %s\n", r.Name)
 			for _, cell := range r.Cells {
-				for i, line := range folded(cell.By, 80-28) {
+				for i, line := range render.Folded(cell.By, 80-28) {
 					head := [2]string{cell.Executor, string(cell.Level)}
 					if i > 0 {
 						head = [2]string{}
@@ -126,19 +126,4 @@ func (c Config) enforcedText(out []enforced) {
 			c.onHost(a.Host)
 		}
 	}
-}
-
-// folded breaks a text between words into lines of at most width bytes.
-func folded(text string, width int) (lines []string) {
-	for len(text) > width {
-		at := width
-		for at > 0 && text[at] != ' ' {
-			at--
-		}
-		if at == 0 {
-			break
-		}
-		lines, text = append(lines, text[:at]), text[at+1:]
-	}
-	return append(lines, text)
 }

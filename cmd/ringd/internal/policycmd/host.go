@@ -122,10 +122,10 @@ func (c Config) onHost(h *onHost) {
 		fmt.Fprintf(c.Out, "    every executor that is granted starts\n")
 	}
 	for _, m := range h.Missing {
-		for i, line := range folded(render.Visible(fmt.Sprintf("error: layer %s: %s", m.Layer, m.Reason)), 80-12) {
+		for i, line := range render.Folded(render.Visible(fmt.Sprintf("error: layer %s: %s", m.Layer, m.Reason)), 80-12) {
 			fmt.Fprintf(c.Out, "    %-8s%s\n", map[bool]string{true: m.Executor}[i == 0], line)
 		}
-		for i, line := range folded(render.Visible(m.Fix), 80-17) {
+		for i, line := range render.Folded(render.Visible(m.Fix), 80-17) {
 			fmt.Fprintf(c.Out, "    %-8s%-5s%s\n", "", map[bool]string{true: "fix:"}[i == 0], line)
 		}
 	}
