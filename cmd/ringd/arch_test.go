@@ -122,7 +122,7 @@ var layers = map[string][]string{
 	"profiles/guest":               {"profiles/form", "profiles/jsontext", "profiles/paths", "profiles/rule"},
 	"profiles/verdict":             {},
 	"profiles/expiry":              {"profiles"},
-	"profiles/sound":               {"profiles"},
+	"profiles/sound":               {"profiles", "profiles/expiry"},
 	"profiles/grants":              {"profiles/argschema", "profiles/hosts", "profiles/jsontext", "profiles/modules"},
 	"profiles/action":              {"profiles/egress/request", "profiles/jsontext"},
 	"compiler/bridgeschema":        {"profiles", "profiles/near"},

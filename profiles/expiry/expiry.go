@@ -5,6 +5,7 @@ package expiry
 
 import (
 	"fmt"
+	"iter"
 	"maps"
 	"slices"
 	"time"
@@ -50,11 +51,11 @@ func Next(set *profiles.Set, now time.Time) (time.Time, bool) {
 		return next, false
 	}
 	for _, a := range set.Agents {
-		each(&a, func(id string, end *time.Time) {
+		for id, end := range Entries(&a) {
 			if end != nil && id != "" && end.After(now) && (next.IsZero() || end.Before(next)) {
 				next = *end
 			}
-		})
+		}
 	}
 	return next, !next.IsZero()
 }
@@ -80,33 +81,42 @@ func Ended(before, after *profiles.Set) map[string][]profiles.Exception {
 // grants are the exceptions that still grant something to the agent.
 func grants(a profiles.Agent) map[string]bool {
 	out := map[string]bool{}
-	each(&a, func(id string, _ *time.Time) {
+	for id := range Entries(&a) {
 		if id != "" {
 			out[id] = true
 		}
-	})
+	}
 	return out
 }
 
-// each calls f for every entry that an exception can grant.
-func each(a *profiles.Agent, f func(id string, end *time.Time)) {
-	var imports []profiles.ImportRule
-	if a.JS != nil {
-		imports = append(imports, a.JS.Imports.Allow...)
-	}
-	if a.Python != nil {
-		imports = append(imports, a.Python.Imports.Allow...)
-	}
-	for _, r := range imports {
-		f(r.Exception, r.Expires)
-	}
-	if a.Shell != nil {
-		for _, b := range a.Shell.Binaries {
-			f(b.Exception, b.Expires)
+// Entries are the entries that an exception can grant: its ID, "" for one that none
+// grants, and when the entry ends.
+func Entries(a *profiles.Agent) iter.Seq2[string, *time.Time] {
+	return func(yield func(string, *time.Time) bool) {
+		var imports []profiles.ImportRule
+		if a.JS != nil {
+			imports = append(imports, a.JS.Imports.Allow...)
 		}
-	}
-	for _, r := range a.Egress.Allow {
-		f(r.Exception, r.Expires)
+		if a.Python != nil {
+			imports = append(imports, a.Python.Imports.Allow...)
+		}
+		for _, r := range imports {
+			if !yield(r.Exception, r.Expires) {
+				return
+			}
+		}
+		if a.Shell != nil {
+			for _, b := range a.Shell.Binaries {
+				if !yield(b.Exception, b.Expires) {
+					return
+				}
+			}
+		}
+		for _, r := range a.Egress.Allow {
+			if !yield(r.Exception, r.Expires) {
+				return
+			}
+		}
 	}
 }
 
@@ -119,7 +129,13 @@ func over(id string, end *time.Time, now time.Time) bool {
 // strip gives the agent without what has ended.
 func strip(a profiles.Agent, now time.Time) (profiles.Agent, bool) {
 	ended := false
-	each(&a, func(id string, end *time.Time) { ended = ended || over(id, end, now) })
+	for id, end := range Entries(&a) {
+		ended = ended || over(id, end, now)
+	}
+	if a.Strict != nil { // what would be enforced
+		strict, too := strip(*a.Strict, now)
+		a.Strict, ended = &strict, ended || too
+	}
 	if !ended {
 		return a, false
 	}

@@ -107,6 +107,25 @@ func TestAt(t *testing.T) {
 	}
 }
 
+// TestAudited: what would be enforced of an agent in mode audit ends as well.
+func TestAudited(t *testing.T) {
+	a := demo(t).Agents["etl"]
+	strict := a
+	a.Mode, a.Strict = profiles.ModeAudit, &strict
+	s, _, err := profiles.Set{Agents: map[string]profiles.Agent{"etl": a}, Modules: map[string]profiles.Module{}}.Seal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := at(t, &s, day(10)).Agents["etl"]
+	want := at(t, demo(t), day(10)).Agents["etl"]
+	if diff := cmp.Diff(want, *got.Strict); diff != "" {
+		t.Error(diff)
+	}
+	if len(strict.Shell.Binaries) != 3 {
+		t.Error("the set that was given is changed")
+	}
+}
+
 func TestNext(t *testing.T) {
 	s := demo(t)
 	for _, tt := range []struct{ now, want int }{{1, 10}, {9, 10}, {10, 20}, {19, 20}, {20, 0}, {25, 0}} {

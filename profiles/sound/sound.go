@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/profiles/expiry"
 )
 
 // maxMillis is the longest span that a host can count, in milliseconds.
@@ -86,46 +87,14 @@ func excepted(a *profiles.Agent) error {
 		}
 		ends[e.ID] = e.Expires
 	}
-	grant := func(id string, end *time.Time) error {
+	for id, end := range expiry.Entries(a) {
 		until, listed := ends[id]
 		switch {
 		case id == "":
-			return nil
 		case !listed:
 			return fmt.Errorf("a grant by exception %.40q, which is not listed", id)
 		case end == nil || end.After(until):
 			return fmt.Errorf("a grant by exception %.40q that does not end with it", id)
-		default:
-			return nil
-		}
-	}
-	return each(a, grant)
-}
-
-// each calls f for every entry that an exception can grant, until one errs.
-func each(a *profiles.Agent, f func(id string, end *time.Time) error) error {
-	var imports []profiles.ImportRule
-	if a.JS != nil {
-		imports = append(imports, a.JS.Imports.Allow...)
-	}
-	if a.Python != nil {
-		imports = append(imports, a.Python.Imports.Allow...)
-	}
-	for _, r := range imports {
-		if err := f(r.Exception, r.Expires); err != nil {
-			return err
-		}
-	}
-	if a.Shell != nil {
-		for _, b := range a.Shell.Binaries {
-			if err := f(b.Exception, b.Expires); err != nil {
-				return err
-			}
-		}
-	}
-	for _, r := range a.Egress.Allow {
-		if err := f(r.Exception, r.Expires); err != nil {
-			return err
 		}
 	}
 	return nil
