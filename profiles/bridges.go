@@ -102,6 +102,20 @@ func (d *Decider) bridgeAction(a *BridgeAction) Decision {
 // GuardCalls is the On of a guardrail that is asked about each call.
 const GuardCalls = "call"
 
+// Guarded reports whether an agent has a guardrail on the policy, which has to be asked
+// before the set comes in force. A nil set has none.
+func (s *Set) Guarded() bool {
+	if s == nil {
+		return false
+	}
+	for _, a := range s.Agents {
+		if slices.ContainsFunc(a.Guardrails, func(g Guardrail) bool { return g.On != GuardCalls }) {
+			return true
+		}
+	}
+	return false
+}
+
 // Refuses asks a guardrail about a call; nil: it lets the call pass, or is not on
 // calls. Whatever it cannot tell refuses, and so does nobody who could ask it.
 func (g *Guardrail) Refuses(ask func(rego string, c Call) ([]string, error), c Call) *Decision {

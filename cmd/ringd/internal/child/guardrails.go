@@ -31,7 +31,7 @@ type CheckRequest struct {
 // or cannot tell, or the child was killed. The error is as that of Run. A set
 // without guardrails starts no child.
 func Check(ctx context.Context, cfg Config, req CheckRequest) (schema.Diagnostics, error) {
-	if !guarded(req.Set) {
+	if !req.Set.Guarded() {
 		return nil, nil
 	}
 	set, err := only(req.Set, nil)
@@ -46,19 +46,6 @@ func Check(ctx context.Context, cfg Config, req CheckRequest) (schema.Diagnostic
 	}
 	got, err := run(ctx, cfg, wire)
 	return got.Diagnostics, err
-}
-
-// guarded reports whether an agent of a set has a guardrail on the policy.
-func guarded(set *profiles.Set) bool {
-	if set == nil {
-		return false
-	}
-	for _, a := range set.Agents {
-		if slices.ContainsFunc(a.Guardrails, func(g profiles.Guardrail) bool { return g.On != guardrail.OnCall }) {
-			return true
-		}
-	}
-	return false
 }
 
 // only is the text of a set without its modules, which no guardrail sees, and

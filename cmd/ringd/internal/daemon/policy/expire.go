@@ -77,7 +77,8 @@ func (d *Holder) expire(ctx context.Context) error {
 		commits, err = d.prepare(ctx, left)
 	}
 	if err != nil {
-		return errors.Join(fmt.Errorf("take ended exceptions out: %w", err), d.closeFor(ctx, "an exception has ended, and what is left of the policy cannot be brought in force: "+err.Error()))
+		return errors.Join(fmt.Errorf("take ended exceptions out: %w", err), d.close(ctx, wire.Condition{Code: wire.ConditionStale, Since: now,
+			Message: "an exception has ended, and what is left of the policy cannot be brought in force: " + err.Error()}))
 	}
 	err = errors.Join(d.recordEnded(ctx, number, g.Set, left), d.keepLeft(ctx, number, g, left, now))
 	next := d.generation(number, now, g.digest, left, g.Signed)
@@ -162,21 +163,4 @@ func (d *Holder) heldWithout(ctx context.Context, g store.Generation, set *profi
 	}
 	g.Revision = left.Revision
 	return g, left, nil
-}
-
-// closeFor closes everything, because what is to be in force cannot be. applying is
-// held.
-func (d *Holder) closeFor(ctx context.Context, why string) error {
-	rec := d.Record(audit.GenerationEnded)
-	rec.Detail = map[string]string{"reason": why}
-	_, err := d.cfg.Recorder.Append(ctx, rec, audit.Synced)
-	commits, failed := d.prepareNothing(ctx)
-	d.mu.Lock()
-	d.stale = &wire.Condition{Code: wire.ConditionStale, Since: d.cfg.Clock.Now(), Message: why}
-	d.mu.Unlock()
-	d.commit(nil, commits)
-	if failed != nil {
-		d.cfg.Stop("")
-	}
-	return errors.Join(err, failed)
 }

@@ -73,10 +73,8 @@ func (d *Holder) check(ctx context.Context, set, previous *profiles.Set) (schema
 	if c, ok := d.cfg.Compiler.(Checker); ok {
 		return c.Check(ctx, set, previous)
 	}
-	for _, a := range set.Agents {
-		if slices.ContainsFunc(a.Guardrails, func(g profiles.Guardrail) bool { return g.On != profiles.GuardCalls }) {
-			return nil, errors.New("nothing here asks the guardrails of the policy")
-		}
+	if set.Guarded() {
+		return nil, errors.New("nothing here asks the guardrails of the policy")
 	}
 	return nil, nil
 }

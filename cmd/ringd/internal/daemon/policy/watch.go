@@ -117,9 +117,7 @@ func (d *Holder) closeIfStale(ctx context.Context) error {
 func (d *Holder) close(ctx context.Context, why wire.Condition) error {
 	ctx = context.WithoutCancel(ctx) // half a closing would be worse than a late one
 	rec := d.Record(audit.GenerationEnded)
-	if why.Code != wire.ConditionStale {
-		rec.Detail = map[string]string{"code": why.Code, "reason": why.Message}
-	}
+	rec.Detail = map[string]string{"code": why.Code, "reason": why.Message}
 	_, err := d.cfg.Recorder.Append(ctx, rec, audit.Synced)
 	commits, failed := d.prepareNothing(ctx)
 	d.mu.Lock() // before the generation goes, so that nobody sees it gone without a reason

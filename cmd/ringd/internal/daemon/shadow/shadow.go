@@ -15,7 +15,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -151,10 +150,8 @@ func (s *Shadow) compile(ctx context.Context, p syncer.Push) (*profiles.Set, sch
 		more, err := c.Check(ctx, set, s.cfg.InForce())
 		return set, append(found, more...), err
 	}
-	for _, a := range set.Agents {
-		if slices.ContainsFunc(a.Guardrails, func(g profiles.Guardrail) bool { return g.On != profiles.GuardCalls }) {
-			return nil, found, errors.New("nothing here asks the guardrails of the candidate")
-		}
+	if set.Guarded() {
+		return nil, found, errors.New("nothing here asks the guardrails of the candidate")
 	}
 	return set, found, nil
 }
