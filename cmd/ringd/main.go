@@ -117,6 +117,16 @@ decides, records and answers.`,
 	add("host", newDoctor(p), auditcmd.New(auditcmd.Config{Program: p.Program, Now: time.Now}), newVersion(p))
 	root.SetCompletionCommandGroupID("host")
 	root.SetHelpCommandGroupID("host")
+	root.InitDefaultCompletionCmd()
+	if c, _, err := root.Find([]string{"completion"}); err == nil {
+		c.RunE = func(c *cobra.Command, args []string) error {
+			if len(args) > 0 {
+				return cli.Usage("completion %q: want bash, fish, powershell or zsh", args[0])
+			}
+			return c.Help()
+		}
+		c.Args = cobra.ArbitraryArgs
+	}
 	cli.ShowUse(root)
 	return root
 }

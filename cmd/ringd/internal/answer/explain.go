@@ -246,6 +246,8 @@ func change(dec profiles.Decision, d *decider, layered []string) []string {
 	case dec.Code == profiles.CodeShellParse, dec.Code == profiles.CodeShellSize, dec.Code == profiles.CodeShellUnsupported,
 		dec.Code == profiles.CodeShellOpaque, dec.Code == profiles.CodeShellUnsettled, dec.Code == profiles.CodeShellEndless, dec.Code == profiles.CodeActionMalformed:
 		return []string{"no change of the policy: write it in another way"}
+	case dec.Code == profiles.CodeUnknownAgent:
+		return []string{"none: name one of its agents with --agent, or add a policy for this one"}
 	case dec.Code == profiles.CodeImportDenied && dec.Rule == nil:
 		return []string{"no change of the policy: no rule of it decided, and none can allow this"}
 	case len(layered) > 0:

@@ -17,15 +17,16 @@ func (p page) explained(e explained) error {
 	var b strings.Builder
 	dec := e.Decision
 	fmt.Fprintf(&b, "%s  %s\n", p.verdict(dec.Verdict.String()), dec.Code)
-	text := dec.Text
-	if text == "" {
-		text = dec.Reason
+	for line := range strings.SplitSeq(dec.Text, "\n") {
+		if dec.Text != "" {
+			fmt.Fprintf(&b, "  %s\n", render.Clean(line))
+		}
 	}
-	for line := range strings.SplitSeq(text, "\n") {
-		fmt.Fprintf(&b, "  %s\n", render.Clean(line))
+	if dec.Text == "" {
+		fmt.Fprintf(&b, "  %s\n", strings.Join(render.Folded(render.Clean(dec.Reason), reasonWidth), "\n  "))
 	}
 	if dec.Text == "" && len(dec.Instead) > 0 {
-		fmt.Fprintf(&b, "  instead: %s\n", render.Clean(strings.Join(dec.Instead, ", or ")))
+		fmt.Fprintf(&b, "  %s\n", strings.Join(render.Folded("instead: "+render.Clean(strings.Join(dec.Instead, ", or ")), reasonWidth-4), "\n      "))
 	}
 	if w := dec.Would; w != nil {
 		fmt.Fprintf(&b, "  mode audit: %s  %s, and is let through\n", p.verdict(w.Verdict.String()), w.Code)
@@ -33,7 +34,7 @@ func (p page) explained(e explained) error {
 	if s := e.Source; s != nil {
 		fmt.Fprintf(&b, "\nrule    %s:%d\n        %s\n        %s\n", s.File, s.Line, dec.Rule.Path, clip(render.Clean(strings.TrimSpace(s.Text)), textWidth))
 	}
-	fmt.Fprintf(&b, "policy  %s, revision %s\n", render.Clean(e.Policy), render.Short(dec.Revision))
+	fmt.Fprintf(&b, "policy  %srevision %s\n", named(e.Policy), render.Short(dec.Revision))
 	p.layers(&b, e)
 	p.limits(&b, e.Limits)
 	for _, c := range e.Change {
@@ -95,4 +96,15 @@ func clip(s string, most int) string {
 		return s
 	}
 	return string(r[:most-1]) + "…"
+}
+
+// reasonWidth is what is left of 80 columns beside the indentation of a reason.
+const reasonWidth = 78
+
+// named is the policy that decides, for what comes behind it; "": no agent has one.
+func named(policy string) string {
+	if policy == "" {
+		return ""
+	}
+	return render.Clean(policy) + ", "
 }

@@ -48,6 +48,7 @@ Exit codes: 0 nothing to refuse, 1 findings, 2 a PATH cannot be read.`,
 	cmd.Flags().StringVar(&format, "format", "text", "text, json or sarif")
 	cmd.Flags().BoolVar(&probe, "probe", false, "try the Python packages that they list, on this host")
 	cmd.Flags().StringVar(&interpreter, "python", "", "its interpreter; as python.interpreter for serve")
+	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions([]string{"text", "json", "sarif"}, cobra.ShellCompDirectiveNoFileComp)) // the flag is there
 	return cmd
 }
 

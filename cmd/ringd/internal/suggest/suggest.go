@@ -113,7 +113,7 @@ func (c Config) suggest(ctx context.Context, q asked) error {
 // Used collects what programs of an agent did, and in how many runs.
 func Used(ctx context.Context, dir, agent string, since time.Time) (least.Used, int, error) {
 	t := tally{runs: map[string]bool{}, modules: map[string]bool{}, programs: map[string]bool{}, targets: map[string]bool{}, calls: map[[2]string]map[string]bool{}}
-	kinds := []audit.Kind{audit.RunStarted, audit.RunEnded, audit.CallDecided, audit.CallBegun, audit.ExecDecided, audit.EgressDecided}
+	kinds := []audit.Kind{audit.RunStarted, audit.RunEnded, audit.CallOpened, audit.CallBegun, audit.ExecDecided, audit.EgressDecided}
 	for e, err := range audit.Query(ctx, dir, audit.Filter{Agent: agent, Kinds: kinds, Since: since}) {
 		if err != nil {
 			return least.Used{}, 0, err
@@ -135,7 +135,8 @@ type tally struct {
 	python                           int                           // runs whose imports are known
 }
 
-// take counts what was let through. An approved call counts when it begins.
+// take counts what was let through: a call when it is opened, and one that people are
+// asked about when it begins.
 func (t *tally) take(r audit.Record) {
 	t.runs[r.Run] = true
 	kind, name, _ := strings.Cut(r.Capability, ":")
