@@ -10,6 +10,7 @@ import (
 	"golang.org/x/net/publicsuffix"
 
 	"github.com/ringd/ringd/compiler/exceptions"
+	"github.com/ringd/ringd/compiler/layers"
 	"github.com/ringd/ringd/compiler/plain"
 	"github.com/ringd/ringd/compiler/powers"
 	"github.com/ringd/ringd/profiles"
@@ -19,10 +20,6 @@ import (
 	"github.com/ringd/ringd/schema"
 	"github.com/ringd/ringd/schema/above"
 )
-
-// DefaultGateway is the gateway of an agent that reaches gateways alone and
-// whose policy names none.
-const DefaultGateway = "gateway"
 
 // egress compiles the network part.
 func (d *document) egress() profiles.Egress {
@@ -56,7 +53,7 @@ func (d *document) egress() profiles.Egress {
 	}
 	out.Gateways = d.gateways(n.Gateways)
 	if out.Mode == profiles.EgressGatewayOnly && n.Gateways == nil {
-		out.Gateways = []profiles.Gateway{{Name: DefaultGateway, Rule: out.Rule}}
+		out.Gateways = []profiles.Gateway{{Name: layers.DefaultGateway, Rule: out.Rule}}
 	}
 	d.unusedEgress(n, out.Mode)
 	if out.Mode == profiles.EgressOff {

@@ -3,9 +3,10 @@ package profiles
 import (
 	"encoding/json"
 	"fmt"
-	"github.com/ringd/ringd/profiles/near"
 	"slices"
 	"strings"
+
+	"github.com/ringd/ringd/profiles/near"
 )
 
 // bridgeEntry is a granted bridge with its decisions made ahead. Without an

@@ -4,18 +4,15 @@ package asked
 
 import (
 	"slices"
-	"strings"
 
 	"github.com/ringd/ringd/compiler/layers/chain"
 	"github.com/ringd/ringd/compiler/layers/places"
 	"github.com/ringd/ringd/compiler/says"
 	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/profiles/egress"
 	"github.com/ringd/ringd/profiles/paths"
 	"github.com/ringd/ringd/schema"
 )
-
-// gatewayDomain is what the hosts of gateways end in.
-const gatewayDomain = ".ringd.internal"
 
 // Action is what is asked: one of its parts, the first that is there. The zero Action
 // is answered by silence.
@@ -96,7 +93,7 @@ func (h *Host) of(p *schema.Policy) says.Answer {
 	if n == nil {
 		return says.Answer{}
 	}
-	if name, ok := strings.CutSuffix(h.Name, gatewayDomain); ok {
+	if name, ok := egress.Label(h.Name); ok {
 		return says.Gateway(p, name)
 	}
 	want := schema.Egress{Host: h.Name, Ports: []int{443}}

@@ -70,7 +70,7 @@ func (s *step) absentGateways(n, above *schema.Network) []schema.Gateway {
 		return nil
 	}
 	for j, g := range above.Gateways {
-		if g.Name == defaultGateway {
+		if g.Name == DefaultGateway {
 			s.place(atGateways, atNetwork)
 			return []schema.Gateway{inherit(s, index(atGateways, 0), index(atGateways, j), g)}
 		}

@@ -8,8 +8,8 @@ import (
 	"github.com/ringd/ringd/schema"
 )
 
-// defaultGateway is the gateway of a policy that reaches gateways alone and names none.
-const defaultGateway = "gateway"
+// DefaultGateway is the gateway of a policy that reaches gateways alone and names none.
+const DefaultGateway = "gateway"
 
 const (
 	atNetwork  = "spec.network"

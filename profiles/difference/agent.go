@@ -2,9 +2,10 @@ package difference
 
 import (
 	"slices"
-	"time"
 
 	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/profiles/difference/names"
+	"github.com/ringd/ringd/profiles/difference/reach"
 	"github.com/ringd/ringd/profiles/difference/said"
 )
 
@@ -128,19 +129,15 @@ func (c *comparer) sessions(a, b *profiles.Agent) {
 }
 
 func (c *comparer) deadline(a, b *profiles.Agent) {
-	if same(a.Deadline, b.Deadline) {
+	if reach.Same(a.Deadline, b.Deadline) {
 		return
 	}
 	ch := Change{Kind: Changed, Class: Narrows, Capability: "deadline", Field: "deadline", Old: expiry(a.Deadline), New: expiry(b.Deadline),
 		OldRule: &a.Rule, NewRule: &b.Rule, Says: "every run ends earlier"}
-	if outlasts(b.Deadline, a.Deadline) {
+	if reach.Outlasts(b.Deadline, a.Deadline) {
 		ch.Class, ch.Says = Widens, "every run may go on for longer"
 	}
 	c.add(ch)
-}
-
-func same(a, b *time.Time) bool {
-	return a == b || a != nil && b != nil && a.Equal(*b)
 }
 
 // number compares a limit: a higher one widens.
@@ -354,7 +351,7 @@ func (c *comparer) environments(a, b []profiles.PythonEnvironment) {
 
 // denials compares lists of names that are taken away.
 func (c *comparer) denials(field, capability, what string, a, b []profiles.ImportRule) {
-	old, now := byName(a), byName(b)
+	old, now := names.ByName(a), names.ByName(b)
 	for _, name := range both(old, now) {
 		x, y := old[name], now[name]
 		switch {
@@ -363,22 +360,11 @@ func (c *comparer) denials(field, capability, what string, a, b []profiles.Impor
 		case y == nil:
 			c.add(Change{Kind: Removed, Capability: capability + name, Field: field, Old: "denied", OldRule: &x.Rule, Says: what + name + " is no longer denied"})
 		default:
-			if x.Exception != y.Exception || !same(x.Expires, y.Expires) {
+			if x.Exception != y.Exception || !reach.Same(x.Expires, y.Expires) {
 				c.add(Change{Kind: Changed, Undecided: true, Capability: capability + name, Field: field, Old: entry(x), New: entry(y), OldRule: &x.Rule, NewRule: &y.Rule,
 					Says: what + name + " is denied in another way", Why: "a denial has no exception and no end"})
 			}
 			c.residue(field, capability+name, x, y)
 		}
 	}
-}
-
-// byName indexes rules; the first of a name counts.
-func byName(rules []profiles.ImportRule) map[string]*profiles.ImportRule {
-	out := make(map[string]*profiles.ImportRule, len(rules))
-	for i := range rules {
-		if out[rules[i].Name] == nil {
-			out[rules[i].Name] = &rules[i]
-		}
-	}
-	return out
 }

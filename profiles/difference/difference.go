@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"github.com/ringd/ringd/profiles"
-	"github.com/ringd/ringd/profiles/difference/reach"
 )
 
 // Class says what a change does to what an agent may do. The zero Class widens.
@@ -271,8 +270,6 @@ func place(r *profiles.Rule) *profiles.Rule {
 func (c *comparer) ended(expires *time.Time) bool {
 	return expires != nil && !c.now.IsZero() && !c.now.Before(*expires)
 }
-
-func outlasts(a, b *time.Time) bool { return reach.Outlasts(a, b) }
 
 // set compares what belongs to no agent.
 func (c *comparer) set(old, now *profiles.Set) {

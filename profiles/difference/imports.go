@@ -6,6 +6,7 @@ import (
 
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/profiles/difference/names"
+	"github.com/ringd/ringd/profiles/difference/reach"
 	"github.com/ringd/ringd/profiles/difference/said"
 	"github.com/ringd/ringd/profiles/modules"
 )
@@ -40,7 +41,7 @@ const (
 
 // list compares the entries of one list by their names.
 func (x *importers) list(field string, a, b []profiles.ImportRule, does effect) {
-	old, now := byName(a), byName(b)
+	old, now := names.ByName(a), names.ByName(b)
 	for _, name := range both(old, now) {
 		p, q := old[name], now[name]
 		if p != nil && q != nil {
@@ -148,7 +149,7 @@ func (x *importers) why(name string, wider bool, does effect) string {
 // kept compares an entry that both lists have.
 func (x *importers) kept(field string, p, q *profiles.ImportRule) {
 	x.residue(field, "import:"+p.Name, p, q)
-	if same(p.Expires, q.Expires) && p.Exception == q.Exception {
+	if reach.Same(p.Expires, q.Expires) && p.Exception == q.Exception {
 		return
 	}
 	ch := Change{Kind: Changed, Class: Neutral, Capability: "import:" + p.Name, Field: field, Old: entry(p), New: entry(q), OldRule: &p.Rule, NewRule: &q.Rule,

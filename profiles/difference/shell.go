@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/profiles/difference/reach"
 )
 
 func (c *comparer) shell(a, b *profiles.Agent) {
@@ -155,15 +156,15 @@ func (c *comparer) binary(x, y *profiles.Binary) {
 
 // until compares how long a grant lasts, and by which exception.
 func (c *comparer) until(field, capability, says, a, b string, was, is *time.Time, old, now *profiles.Rule) {
-	if a == b && same(was, is) {
+	if a == b && reach.Same(was, is) {
 		return
 	}
 	ch := Change{Kind: Changed, Class: Neutral, Capability: capability, Field: field + ".expires", Old: strings.TrimSpace(a + " " + fallback(expiry(was), "for ever")), New: strings.TrimSpace(b + " " + fallback(expiry(is), "for ever")),
 		OldRule: old, NewRule: now, Exception: fallback(b, a), Says: says + " " + fallback(expiry(is), "for ever") + " now", Why: "it lasts as long as before"}
 	switch {
-	case outlasts(is, was):
+	case reach.Outlasts(is, was):
 		ch.Class, ch.Why = Widens, "it lasts longer"
-	case outlasts(was, is):
+	case reach.Outlasts(was, is):
 		ch.Class, ch.Why = Narrows, "it ends earlier"
 	}
 	c.add(ch)

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/profiles/difference/reach"
 	"github.com/ringd/ringd/profiles/modules"
 )
 
@@ -129,9 +130,9 @@ func alike(a, b *profiles.Imports) bool {
 		return false
 	}
 	for _, l := range [][2][]profiles.ImportRule{{a.Allow, b.Allow}, {a.Deny, b.Deny}, {a.Process, b.Process}, {a.Absent, b.Absent}} {
-		x, y := byName(l[0]), byName(l[1])
+		x, y := ByName(l[0]), ByName(l[1])
 		for name, p := range x {
-			if q := y[name]; q == nil || !same(p.Expires, q.Expires) {
+			if q := y[name]; q == nil || !reach.Same(p.Expires, q.Expires) {
 				return false
 			}
 		}
@@ -181,10 +182,10 @@ func (x *Compared) compare(name string, library bool) {
 	was, before := x.old.answer(name, library)
 	is, after := x.now.answer(name, library)
 	switch {
-	case is && (!was || outlasts(after, before)):
+	case is && (!was || reach.Outlasts(after, before)):
 		x.left[name] = true
 		x.mark(x.Gained, name, library)
-	case was && (!is || outlasts(before, after)):
+	case was && (!is || reach.Outlasts(before, after)):
 		x.mark(x.Lost, name, library)
 	}
 }
@@ -227,8 +228,8 @@ func (x *Compared) Untold() (out []string) {
 	return out
 }
 
-// byName indexes rules; the first of a name counts.
-func byName(rules []profiles.ImportRule) map[string]*profiles.ImportRule {
+// ByName indexes rules; the first of a name counts.
+func ByName(rules []profiles.ImportRule) map[string]*profiles.ImportRule {
 	out := make(map[string]*profiles.ImportRule, len(rules))
 	for i := range rules {
 		if out[rules[i].Name] == nil {
@@ -237,7 +238,3 @@ func byName(rules []profiles.ImportRule) map[string]*profiles.ImportRule {
 	}
 	return out
 }
-
-func outlasts(a, b *time.Time) bool { return b != nil && (a == nil || a.After(*b)) }
-
-func same(a, b *time.Time) bool { return a == b || a != nil && b != nil && a.Equal(*b) }

@@ -330,3 +330,6 @@ func prefix(host string) netip.Prefix {
 // Outlasts reports whether a grant with the expiry a ends after one with b; nil is
 // never.
 func Outlasts(a, b *time.Time) bool { return b != nil && (a == nil || a.After(*b)) }
+
+// Same reports whether two ends are one; nil is no end.
+func Same(a, b *time.Time) bool { return a == b || a != nil && b != nil && a.Equal(*b) }
