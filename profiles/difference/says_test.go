@@ -51,6 +51,20 @@ func TestSaysWhatIsLeft(t *testing.T) {
 	}
 }
 
+// TestNamesWhatNoEntrySays: names below a domain are told as those, and not as the domain.
+func TestNamesWhatNoEntrySays(t *testing.T) {
+	const list = "  executors: {allowed: [python]}\n  network: {mode: allowlist, egress: [{host: '*.a.example', limits: {rate: 10/m}}%s]}\n"
+	for _, c := range pair(t, fmt.Sprintf(list, ""), fmt.Sprintf(list, ", {host: x.a.example, limits: {rate: 10/m}}")).Changes() {
+		if c.Capability == "egress" {
+			if want := "more may be done with *.a.example:443"; c.Says != want {
+				t.Errorf("%q, want %q", c.Says, want)
+			}
+			return
+		}
+	}
+	t.Error("nothing about the limits together")
+}
+
 // TestDifferenceIsShown: what differs of two long texts is not cut off.
 func TestDifferenceIsShown(t *testing.T) {
 	long := strings.Repeat("x", 400)

@@ -66,12 +66,20 @@ func (n *Compared) Left(told Targets) (left []string) {
 		}
 		for port := range ports {
 			if !told.of(host, port) {
-				left = append(left, strings.TrimPrefix(host, other+".")+":"+strconv.Itoa(int(port)))
+				entry := host
+				if domain, is := strings.CutPrefix(host, other+"."); is {
+					entry = "*." + domain // the names below it that no list has
+				}
+				left = append(left, entry+":"+strconv.Itoa(int(port)))
 			}
 		}
 	}
 	slices.Sort(left)
-	return slices.Compact(left)
+	left = slices.Compact(left)
+	all := slices.Clone(left)
+	return slices.DeleteFunc(left, func(s string) bool {
+		return slices.ContainsFunc(all, func(o string) bool { return Within(s, o) }) // with its port
+	})
 }
 
 // Reached reports whether anything is reached, by the old list or by the new one.
