@@ -119,7 +119,7 @@ func (d *document) filesystem() profiles.Files {
 	if fs == nil {
 		return profiles.Files{}
 	}
-	list := func(name string, paths []string) (out []profiles.PathRule) {
+	list := func(name string, paths []string, under map[string][]string) (out []profiles.PathRule) {
 		for i, p := range paths {
 			here := fmt.Sprintf("spec.filesystem.%s[%d]", name, i)
 			if !plain.CleanFilePath(p) {
@@ -129,11 +129,11 @@ func (d *document) filesystem() profiles.Files {
 			if d.oddPath(here, p, "name the folder: a rule covers everything below its path") {
 				continue
 			}
-			out = append(out, profiles.PathRule{Path: p, Rule: d.rule(here)})
+			out = append(out, profiles.PathRule{Path: p, Rule: d.rule(here), Within: under[p]})
 		}
 		return out
 	}
-	out := profiles.Files{Read: list("read", fs.Read), Write: list("write", fs.Write), Deny: list("deny", fs.Deny), Rule: d.rule("spec.filesystem")}
+	out := profiles.Files{Read: list("read", fs.Read, fs.Under.Read), Write: list("write", fs.Write, fs.Under.Write), Deny: list("deny", fs.Deny, nil), Rule: d.rule("spec.filesystem")}
 	out.Powers = powers.Touches(fs.Powers)
 	for _, granted := range [][]profiles.PathRule{out.Read, out.Write} {
 		d.deniedAbove(granted, out.Deny)

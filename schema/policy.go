@@ -36,8 +36,7 @@ type Policy struct {
 	Metadata   Metadata `cue:"metadata"`
 	Spec       Spec     `cue:"spec"`
 
-	// Layers are the documents that an effective policy was merged from, the outermost
-	// first and the agent's own last; nil in a document as it was decoded.
+	// Layers are the documents of an effective policy, the outermost first; nil as decoded.
 	Layers []Layer
 
 	// Excepted names the exception that an item of an effective policy stands by, by
@@ -299,6 +298,7 @@ type Filesystem struct {
 	Write  []string `cue:"write"`
 	Deny   []string `cue:"deny"`
 	Powers *Touches `cue:"powers"`
+	Under  above.Paths
 }
 
 // Network grants hosts.

@@ -103,7 +103,7 @@ func grantRows() []Row {
 		{Name: "bridges.approval", Cells: all(Enforced, "interpreter ring and daemon", "rings/interpreter TestApprovalExpires", "rings/interpreter TestConditions", "cmd/ringd/internal/daemon TestHeldForAPerson"),
 			Fields: []string{"Approval.Required", "Approval.From", "Approval.Count", "Approval.ExpiresAfter", "Approval.Hold", "Approval.When"}, used: bridged(func(b profiles.Bridge) bool { return b.Approval != nil })},
 		{Name: "filesystem", Cells: all(Enforced, "kernel ring: nothing else is mounted, Landlock; the bridges readFile and writeFile in the daemon", "rings/kernel TestLandlockRefusalsAreReported", "executors/shell TestFiles"),
-			Fields: []string{"Filesystem.Read", "Filesystem.Write", "Filesystem.Deny"}, used: always},
+			Fields: []string{"Filesystem.Read", "Filesystem.Write", "Filesystem.Deny", "Filesystem.Under"}, used: always},
 	}
 }
 

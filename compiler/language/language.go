@@ -211,6 +211,7 @@ func grantFields() []Field {
 		{"Filesystem.Write", "write", Compiled, "Files.Write"},
 		{"Filesystem.Deny", "deny", Compiled, "Files.Deny"},
 		{"Filesystem.Powers", "powers", Parts, ""},
+		{"Filesystem.Under", "", Compiled, "PathRule.Within"},
 		{"Egress.Powers", "powers", Parts, ""},
 		{"Egress.Under", "", Compiled, "EgressRule.Under"},
 		{"Gateway.Under", "", Compiled, "Gateway.Under"},

@@ -89,3 +89,44 @@ func TestShared(t *testing.T) {
 		})
 	}
 }
+
+// TestBelow: a path remembers those of the layers above that it lies below, but not
+// itself, and not the root, which holds everything.
+func TestBelow(t *testing.T) {
+	files := func(read ...string) schema.Spec {
+		return schema.Spec{Executors: &schema.Executors{Allowed: []string{"python"}}, Filesystem: &schema.Filesystem{Read: read}}
+	}
+	for _, tt := range []struct {
+		name             string
+		org, team, agent schema.Spec
+		want             map[string][]string
+	}{
+		{"each layer", files("/data"), files("/data/a"), files("/data/a/b"), map[string][]string{"/data/a/b": {"/data", "/data/a"}}},
+		{"a silent team", files("/data"), schema.Spec{}, files("/data/a"), map[string][]string{"/data/a": {"/data"}}},
+		{"as the team has it", files("/data"), files("/data/a"), files("/data/a"), map[string][]string{"/data/a": {"/data"}}},
+		{"the closest one", files("/data", "/data/a"), schema.Spec{}, files("/data/a/b", "/data/c"), map[string][]string{"/data/a/b": {"/data/a"}, "/data/c": {"/data"}}},
+		{"as they have it", files("/data"), files("/data"), files("/data"), nil},
+		{"the root", files("/"), files("/"), files("/data"), nil},
+		{"no list above", schema.Spec{}, schema.Spec{}, files("/data/a"), nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			docs := []schema.Policy{document("OrgPolicy", "org", "", tt.org), document("TeamPolicy", "team", "org", tt.team), document("AgentPolicy", "agent", "team", tt.agent)}
+			out := layers.Merge(layers.Config{Policies: docs})
+			if len(out.Found) > 0 {
+				t.Fatal(out.Found)
+			}
+			if diff := cmp.Diff(tt.want, out.Effective[0].Spec.Filesystem.Under.Read); diff != "" {
+				t.Error(diff)
+			}
+			a, ok := alone(out.Effective[0])
+			if !ok {
+				t.Fatal("it does not compile")
+			}
+			for _, r := range a.Files.Read {
+				if diff := cmp.Diff(tt.want[r.Path], r.Within); diff != "" {
+					t.Error(diff)
+				}
+			}
+		})
+	}
+}

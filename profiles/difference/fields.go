@@ -57,7 +57,7 @@ func known(of string) (compared, places string) {
 	case "BridgeLimits":
 		return "Concurrent CallsPerRun SpawnPerCall Depth TotalSpawn ArgumentBytes ResultBytes TimeoutMillis", ""
 	case "PathRule":
-		return "Path", "Rule"
+		return "Path Within", "Rule"
 	case "Files":
 		return "Read Write Deny Powers", "Rule"
 	case "Egress":

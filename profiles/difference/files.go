@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/profiles/difference/files"
 	"github.com/ringd/ringd/profiles/difference/said"
 	"github.com/ringd/ringd/profiles/paths"
 )
@@ -52,19 +53,9 @@ func reached(a *profiles.Agent) []string {
 	return out
 }
 
-func byPath(rules []profiles.PathRule) map[string]*profiles.PathRule {
-	out := make(map[string]*profiles.PathRule, len(rules))
-	for i := range rules {
-		if out[rules[i].Path] == nil {
-			out[rules[i].Path] = &rules[i]
-		}
-	}
-	return out
-}
-
 // granted compares one list of grants.
 func (c *comparer) granted(field, capability, verb string, a, b []profiles.PathRule, before, deny paths.Set) {
-	old, now := byPath(a), byPath(b)
+	old, now := files.ByPath(a), files.ByPath(b)
 	was, is := pathSet(a), pathSet(b)
 	for _, p := range both(old, now) {
 		x, y := old[p], now[p]
@@ -88,29 +79,19 @@ func (c *comparer) granted(field, capability, verb string, a, b []profiles.PathR
 			case before.Cover(p):
 				ch.Says, ch.Why = moot(ch.Says), "it was denied"
 			default:
-				ch.Class, ch.Says = Narrows, said.But(ch.Says, inside(p, b, deny))
+				ch.Class, ch.Says = Narrows, said.But(ch.Says, files.Inside(p, b, deny))
 			}
 		default:
-			c.residue(field, ch.Capability, x, y)
+			c.same(field, ch.Capability, x, y)
 			continue
 		}
 		c.add(ch)
 	}
 }
 
-// inside lists what is granted of a path that is not.
-func inside(p string, list []profiles.PathRule, deny paths.Set) (out []string) {
-	for _, r := range list {
-		if paths.Of(p).Cover(r.Path) && !deny.Cover(r.Path) {
-			out = append(out, r.Path)
-		}
-	}
-	return out
-}
-
 // denied compares the denials; was and is are the paths that are granted at all.
 func (c *comparer) denied(a, b []profiles.PathRule, was, is []string) {
-	old, now := byPath(a), byPath(b)
+	old, now := files.ByPath(a), files.ByPath(b)
 	before, after := pathSet(a), pathSet(b)
 	for _, p := range both(old, now) {
 		x, y := old[p], now[p]
@@ -131,7 +112,7 @@ func (c *comparer) denied(a, b []profiles.PathRule, was, is []string) {
 				ch.Says, ch.Why = moot(ch.Says), "nothing grants it, or another entry denies it"
 			}
 		default:
-			c.residue("files.deny", ch.Capability, x, y)
+			c.same("files.deny", ch.Capability, x, y)
 			continue
 		}
 		c.add(ch)
@@ -167,4 +148,16 @@ func root(p string) string {
 	}
 	top, _, _ := strings.Cut(p, "/")
 	return top
+}
+
+// same compares two rules for one path, which may be held to other layers.
+func (c *comparer) same(field, capability string, x, y *profiles.PathRule) {
+	if says, why := files.Elsewhere(x, y); says != "" {
+		class := Widens
+		if why == "" {
+			class = Narrows
+		}
+		c.add(Change{Kind: Changed, Class: class, Capability: capability, Field: field, Old: strings.Join(x.Within, ", "), New: strings.Join(y.Within, ", "), OldRule: &x.Rule, NewRule: &y.Rule, Says: says, Why: why})
+	}
+	c.residue(field, capability, x, y)
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/profiles/difference/files"
 	"github.com/ringd/ringd/profiles/difference/reach"
 )
 
@@ -269,7 +270,7 @@ func (c *comparer) patterns(field, capability, program string, a, b []profiles.P
 }
 
 func (c *comparer) helpers(program string, a, b []profiles.PathRule) {
-	old, now := byPath(a), byPath(b)
+	old, now := files.ByPath(a), files.ByPath(b)
 	for _, p := range both(old, now) {
 		x, y := old[p], now[p]
 		switch {
@@ -278,7 +279,7 @@ func (c *comparer) helpers(program string, a, b []profiles.PathRule) {
 		case y == nil:
 			c.add(Change{Kind: Removed, Class: Narrows, Capability: "exec:" + program + " " + p, Field: "shell.binaries.helpers", Old: p, OldRule: &x.Rule, Says: program + " may no longer start " + p})
 		default:
-			c.residue("shell.binaries.helpers", "exec:"+program, x, y)
+			c.same("shell.binaries.helpers", "exec:"+program, x, y)
 		}
 	}
 }

@@ -30,4 +30,7 @@ type Evidence struct {
 type PathRule struct {
 	Path string `json:"path"`
 	Rule Rule   `json:"rule"`
+	// Within are the paths of the layers above that a grant lies below as it is written:
+	// what its path leads to has to lie below what each of theirs does.
+	Within []string `json:"within,omitempty"`
 }

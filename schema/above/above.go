@@ -20,3 +20,7 @@ type Entry struct {
 	Pos         finding.Pos
 	Path, Layer string
 }
+
+// Paths are by each path that is granted those of the layers above that it lies below, as
+// they are written: what it leads to on a host has to lie below what they lead to.
+type Paths struct{ Read, Write map[string][]string }

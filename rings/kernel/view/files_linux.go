@@ -82,7 +82,7 @@ func (r *resolver) files(read, write []profiles.PathRule) (readable, writable []
 				}
 				continue // a denial wins
 			}
-			if !r.grantable(rule, p) {
+			if !r.grantable(rule, p) || !r.within(rule, p) {
 				continue
 			}
 			all = append(all, grant{p, rule, own, own && rule.Path != r.at.Room})
@@ -124,6 +124,22 @@ func (r *resolver) files(read, write []profiles.PathRule) (readable, writable []
 		}
 	}
 	return readable, writable
+}
+
+// within holds a rule to those of the layers above that it lies below: none of them
+// grants what a link in between leads to.
+func (r *resolver) within(rule profiles.PathRule, p place) bool {
+	for _, name := range rule.Within {
+		up, ok := r.find(profiles.PathRule{Path: name, Rule: rule.Rule})
+		if !ok {
+			return false
+		}
+		if !paths.Of(up.real).Cover(p.real) {
+			r.refuse(rule, "name what it leads to, where the layer above grants that", "leads to %s, and the layer above grants %s, which does not hold that", p.real, name)
+			return false
+		}
+	}
+	return true
 }
 
 // others gives the folders that some guest writes into.
