@@ -396,7 +396,8 @@ func openRecords(ctx context.Context, c stackConfig, s *stack) (*store.Store, er
 		return log.Close()
 	})
 	s.recorder = records.NewRecorder(log, c.metrics)
-	s.lock, err = lockdown.Open(lockdown.Config{File: at.Lockdown, Recorder: s.recorder, Now: time.Now, Metrics: c.metrics})
+	s.lock, err = lockdown.Open(lockdown.Config{File: at.Lockdown, Recorder: s.recorder, Now: time.Now, Metrics: c.metrics,
+		Begun: func() (bool, error) { return lockdownBegun(ctx, at.Audit) }})
 	if err != nil {
 		return nil, unavailable(c.state, "start", err)
 	}

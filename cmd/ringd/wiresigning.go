@@ -6,6 +6,7 @@ import (
 	"errors"
 	"time"
 
+	"github.com/ringd/ringd/cmd/ringd/internal/audit"
 	"github.com/ringd/ringd/cmd/ringd/internal/child"
 	"github.com/ringd/ringd/cmd/ringd/internal/policycmd"
 	"github.com/ringd/ringd/cmd/ringd/internal/signing"
@@ -53,4 +54,16 @@ func (p *program) guardrails(ctx context.Context, signed *trust.Push, previous *
 		return &trust.Refusal{Code: trust.CodeGuardrail, Reason: first.Pos.String() + ": " + first.Code + ": " + first.Msg}
 	}
 	return nil
+}
+
+// lockdownBegun reports whether the last that the log in dir says of lockdowns is that
+// one was begun.
+func lockdownBegun(ctx context.Context, dir string) (begun bool, err error) {
+	for e, err := range audit.Query(ctx, dir, audit.Filter{Kinds: []audit.Kind{audit.LockdownBegun, audit.LockdownLifted}}) {
+		if err != nil {
+			return false, err
+		}
+		begun = e.Record.Kind == audit.LockdownBegun
+	}
+	return begun, nil
 }

@@ -57,7 +57,7 @@ func (c Code) remedy() string {
 	case CodeTorn:
 		return "write it beside and rename it, as ringd push does"
 	case CodeFile:
-		return "put a regular file there, or a link that stays in the folder"
+		return "put a regular file there that ringd can read, or a link that stays in the folder"
 	case CodeMalformed, CodeType, CodeSet:
 		return "make it with ringd sign"
 	case CodeSignature, CodeThreshold:

@@ -71,7 +71,7 @@ func regular(name string) error {
 		return err
 	}
 	if !info.Mode().IsRegular() {
-		return fmt.Errorf("%s is no regular file: move it away while ringd runs", name)
+		return errors.New("it is no regular file: move it away while ringd runs")
 	}
 	return nil
 }

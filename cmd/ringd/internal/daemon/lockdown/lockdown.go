@@ -81,12 +81,15 @@ type Parts struct {
 	Open func(ctx context.Context, opened func() bool) error
 }
 
-// Config is what a lock needs; all but Metrics is required.
+// Config is what a lock needs; all but Metrics and Begun is required.
 type Config struct {
 	File     string // in the state folder
 	Recorder Recorder
 	Now      func() time.Time
 	Metrics  *metrics.Metrics
+	// Begun says whether the log's last word on lockdowns is that one was begun. It is
+	// asked where the file is not there; nil: then there is no lockdown.
+	Begun func() (bool, error)
 }
 
 // Lock is the one lock of a host. A nil Lock is never closed. It is safe for
@@ -109,6 +112,9 @@ func Open(cfg Config) (*Lock, error) {
 		return nil, errors.New("lockdown.Config: File, Recorder and Now are required")
 	}
 	k, err := read(cfg.File)
+	if err == nil {
+		err = lost(cfg)
+	}
 	l := &Lock{cfg: cfg, forgot: k.Forgot}
 	switch {
 	case err != nil:
@@ -128,6 +134,22 @@ func Open(cfg Config) (*Lock, error) {
 	}
 	cfg.Metrics.Locked(l.state.Load() != nil)
 	return l, nil
+}
+
+// lost is an error when the file is not there though the log knows of a lockdown, or
+// cannot tell: a disk that loses the file opens nothing.
+func lost(cfg Config) error {
+	if _, err := os.Lstat(cfg.File); !errors.Is(err, os.ErrNotExist) || cfg.Begun == nil {
+		return nil
+	}
+	begun, err := cfg.Begun()
+	switch {
+	case err != nil:
+		return fmt.Errorf("it is not there, and the audit log does not say more: %w", err)
+	case begun:
+		return errors.New("it is not there, and by the audit log a lockdown was begun and not lifted")
+	}
+	return nil
 }
 
 // bare is the fault of a path without the path.
@@ -292,7 +314,7 @@ func (l *Lock) lift(ctx context.Context, by, reason string, o *mark) error {
 	if err := write(l.cfg.File, l.kept(stateOpen)); err != nil {
 		l.last.Store(before) // the order may be obeyed later
 		l.keep(ctx, true)
-		return fmt.Errorf("%w: it cannot be kept: %w", ErrNotLifted, bare(err))
+		return fmt.Errorf("%w: %s cannot be written: %w", ErrNotLifted, l.cfg.File, bare(err))
 	}
 	swapped := false
 	opened := func() bool {

@@ -342,3 +342,29 @@ func TestForgotten(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// A file that a disk has lost is no word that opens: where the log knows of a lockdown,
+// or cannot tell, everything is closed.
+func TestLostFile(t *testing.T) {
+	for name, tt := range map[string]struct {
+		begun  bool
+		err    error
+		closed bool
+	}{"begun": {begun: true, closed: true}, "log cannot be read": {err: errors.New("input/output error"), closed: true}, "never begun, or lifted": {}} {
+		file := filepath.Join(t.TempDir(), "lockdown.json")
+		cfg := lockdown.Config{File: file, Recorder: &memory{}, Now: clock, Begun: func() (bool, error) { return tt.begun, tt.err }}
+		l, err := lockdown.Open(cfg)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s := l.State(); (s != nil) != tt.closed || s != nil && !strings.Contains(s.Reason, "it is not there") {
+			t.Errorf("%s: %+v", name, s)
+		}
+		if err := l.Lift(t.Context(), "uid:1", "looked at it"); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if l, err = lockdown.Open(cfg); err != nil || l.State() != nil { // the file is there again
+			t.Errorf("%s: after a lift: %v", name, err)
+		}
+	}
+}

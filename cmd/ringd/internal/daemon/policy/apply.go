@@ -292,13 +292,16 @@ func (d *Holder) notApplied(ctx context.Context, said audit.Record, p Push, caus
 	return errors.Join(d.notKept(ctx, p, cause), err)
 }
 
+// unwritten is what status says then; the paths are for the log of the daemon.
+const unwritten = "audit or store cannot be written; the log of the daemon says why"
+
 // notKept refuses a push that could not be written down. Nothing was committed.
 func (d *Holder) notKept(ctx context.Context, p Push, cause error) error {
 	now := d.cfg.Clock.Now()
 	d.pushed(wire.Push{Digest: p.Digest, Result: wire.PushRejected, At: now,
-		Message: "audit or store cannot be written", Findings: []wire.Diagnostic{}})
+		Message: unwritten, Findings: []wire.Diagnostic{}})
 	d.troubled(wire.Condition{Code: wire.ConditionPushRejected, Since: now,
-		Message: "audit or store cannot be written"}, now)
+		Message: unwritten}, now)
 	d.cfg.Logger.Error("push not applied", "digest", p.Digest, "error", cause)
 	return errors.Join(cause, d.closeIfStale(ctx))
 }
