@@ -349,7 +349,7 @@ var layers = map[string][]string{
 	"cmd/ringd/internal/daemon/daemontest": {
 		"cmd/ringd/internal/trust", "schema", "profiles", "executors", "rings/interpreter", "cmd/ringd/internal/audit", "cmd/ringd/internal/store",
 		"cmd/ringd/internal/daemon", "cmd/ringd/internal/daemon/metrics", "cmd/ringd/internal/daemon/records",
-		"cmd/ringd/internal/daemon/approvals", "cmd/ringd/internal/daemon/pauses", "cmd/ringd/internal/seal",
+		"cmd/ringd/internal/daemon/approvals", "cmd/ringd/internal/daemon/lockdown", "cmd/ringd/internal/daemon/pauses", "cmd/ringd/internal/seal",
 	},
 	"cmd/ringd/internal/api": {
 		"schema/wire", "profiles", "cmd/ringd/internal/daemon", "cmd/ringd/internal/daemon/approvals", "cmd/ringd/internal/daemon/lockdown", "cmd/ringd/internal/store", "cmd/ringd/internal/api/dts",

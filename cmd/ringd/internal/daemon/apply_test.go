@@ -271,6 +271,35 @@ func TestRingThatCannotPrepareClosesEveryExecutor(t *testing.T) {
 	}
 }
 
+// TestReopenedByTheSameContent: what a lift could not bring back is asked for again, and
+// needs no other push and no restart.
+func TestReopenedByTheSameContent(t *testing.T) {
+	spy := &spyRing{}
+	s := daemontest.New(t, daemontest.Config{Rings: []daemon.Ring{spy}})
+	sink, push := s.Daemon.Sink(), daemontest.Push("one log")
+	if err := sink.Apply(t.Context(), push); err != nil {
+		t.Fatal(err)
+	}
+	s.Lock.Begin(t.Context(), "uid:1", "x")
+	spy.fail = errors.New("no room for the mounts")
+	if err := s.Lock.Lift(t.Context(), "uid:1", "over"); err != nil {
+		t.Fatal(err)
+	}
+	wantConditions(t, s, false, wire.ConditionExecutorClosed)
+	wantDenied(t, s, profiles.CodeClosed)
+	for range 3 {
+		sink.Current(t.Context(), push.Digest)
+	}
+	wantDenied(t, s, profiles.CodeClosed)
+	if n := len(s.Records(t, audit.ExecutorClosed)); n != 1 {
+		t.Errorf("one closing is recorded %d times", n)
+	}
+	spy.fail = nil
+	sink.Current(t.Context(), push.Digest)
+	wantConditions(t, s, true)
+	wantRuns(t, s, 2)
+}
+
 func TestRestartNeededIsShown(t *testing.T) {
 	spy := &spyRing{parts: []interpreter.ExecutorStatus{{Name: "python", State: wire.PartRestartNeeded, Reason: "mounts of run r1"}}}
 	s := daemontest.New(t, daemontest.Config{Rings: []daemon.Ring{spy}})

@@ -24,6 +24,7 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/audit"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/approvals"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/lockdown"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/metrics"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/pauses"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/records"
@@ -70,6 +71,7 @@ type Stack struct {
 	Keeper   *pauses.Keeper
 	Desk     *approvals.Desk
 	Recorder *records.Recorder
+	Lock     *lockdown.Lock
 
 	log   *audit.Log
 	store *store.Store
@@ -128,6 +130,9 @@ func Open(t testing.TB, cfg Config) (*Stack, error) {
 	group := &daemon.Group{Logger: logger}
 	recorder := records.NewRecorder(&faultyLog{s.log, s.Faults}, s.Metrics)
 	s.Recorder = recorder
+	if s.Lock, err = lockdown.Open(lockdown.Config{File: filepath.Join(cfg.Dir, "lockdown.json"), Recorder: recorder, Now: s.Clock.Now}); err != nil {
+		return nil, err
+	}
 	keyring, err := keyring(cfg.Key)
 	if err != nil {
 		return nil, err
@@ -163,7 +168,7 @@ func Open(t testing.TB, cfg Config) (*Stack, error) {
 		Compiler: cfg.Compiler, Runs: faulty, Generations: faulty, Pauses: faulty, Calls: faulty, Records: faulty, Sessions: faulty,
 		Keeper: s.Keeper, Desk: desk, HasEngine: cfg.HasEngine, Point: cfg.Point, Forget: s.Ring.Forget,
 		Recorder: recorder, Journal: journal, Group: group, Clock: s.Clock, Random: rand.Reader, Logger: logger,
-		Metrics: s.Metrics, Staleness: cfg.Staleness, Quota: cfg.Quota, Trust: cfg.Trust,
+		Metrics: s.Metrics, Staleness: cfg.Staleness, Quota: cfg.Quota, Trust: cfg.Trust, Lock: s.Lock,
 	})
 	if err != nil {
 		return nil, errors.Join(err, s.log.Close(), s.store.Close())

@@ -41,19 +41,21 @@ func (s *sink) Apply(ctx context.Context, p Push) error {
 }
 
 // Current ends what only the folder's absence or a torn reading caused, and
-// applies the push again when its generation was closed meanwhile.
+// applies the push again when its generation was closed meanwhile, or a ring could not
+// be given it when a lockdown was lifted.
 func (s *sink) Current(ctx context.Context, digest string) {
 	d := s.holder
 	s.mu.Lock()
 	p := s.last
 	s.mu.Unlock()
 	d.mu.Lock()
-	last, troubled := d.lastPush, len(d.trouble) > 0
+	last, troubled, closed := d.lastPush, len(d.trouble) > 0, len(d.closedBy) > 0
 	refused := last != nil && last.Result == wire.PushRejected && last.Digest == digest
 	delete(d.trouble, wire.ConditionSyncLost)
 	d.mu.Unlock()
 	g := d.inForce.Load()
-	if p.Digest != digest || refused || d.awaits(digest) || (g != nil && g.digest == digest && !troubled) {
+	held := g != nil && g.digest == digest
+	if p.Digest != digest || d.awaits(digest) || !(held && closed) && (refused || held && !troubled) {
 		return
 	}
 	if err := d.ApplyPush(ctx, p); err != nil {
