@@ -297,3 +297,36 @@ func BenchmarkCompile(b *testing.B) {
 		}
 	}
 }
+
+// A denial for one port is not shown as one for every port: a guardrail that wants a host
+// denied would be content with it.
+func TestDeniedPorts(t *testing.T) {
+	g, err := guardrail.Compile(guardrail.OnPolicy, head+`deny contains h if {
+		some h in {"pastebin.com", "10.0.0.0/8", "2001:db8::1"}
+		not h in input.effective.network.deny
+	}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, tt := range []struct {
+		ports []int
+		any   bool
+		want  int
+	}{{nil, true, 0}, {[]int{81}, false, 3}, {nil, false, 0}} {
+		a := agent()
+		for _, host := range []string{"pastebin.com", "10.0.0.0/8", "2001:db8::1"} {
+			a.Egress.Deny = append(a.Egress.Deny, profiles.EgressRule{Host: host, Ports: tt.ports, AnyPort: tt.any})
+		}
+		in := input()
+		in.Effective = guardrail.View(a)
+		got, err := g.Deny(t.Context(), in)
+		if err != nil || len(got) != tt.want {
+			t.Errorf("%v: %v, %v; want %d", in.Effective.Network.Deny, got, err, tt.want)
+		}
+	}
+	a := agent()
+	a.Egress.Deny = []profiles.EgressRule{{Host: "2001:db8::1", Ports: []int{22, 80}}}
+	if got := strings.Join(guardrail.View(a).Network.Deny, " "); got != "[2001:db8::1]:22 [2001:db8::1]:80" {
+		t.Error(got)
+	}
+}

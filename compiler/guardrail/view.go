@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/ringd/ringd/profiles"
@@ -178,7 +180,7 @@ type Network struct {
 	Mode     string    `json:"mode" enum:"off,gateway-only,allowlist"`
 	Egress   []Egress  `json:"egress"`
 	Gateways []Gateway `json:"gateways"`
-	Deny     []string  `json:"deny"`
+	Deny     []string  `json:"deny" doc:"host, or host:port where one port alone is denied"`
 }
 
 // Egress is one granted host.
@@ -363,7 +365,23 @@ func networkOf(e profiles.Egress) Network {
 		out.Gateways = append(out.Gateways, Gateway{g.Name, g.Upstream, g.Credential, list(g.Methods), list(g.Paths), Powers(g.Powers), g.Reason, stamped(g.Expires)})
 	}
 	for _, r := range e.Deny {
-		out.Deny = append(out.Deny, r.Host)
+		out.Deny = append(out.Deny, denied(r)...)
+	}
+	return out
+}
+
+// denied writes a denial as a policy does: without a port it is one for every port, and
+// one for a port alone must not look like that.
+func denied(r profiles.EgressRule) (out []string) {
+	if r.AnyPort || len(r.Ports) == 0 {
+		return []string{r.Host}
+	}
+	host := r.Host
+	if strings.Contains(host, ":") {
+		host = "[" + host + "]"
+	}
+	for _, port := range r.Ports {
+		out = append(out, host+":"+strconv.Itoa(port))
 	}
 	return out
 }
