@@ -26,7 +26,7 @@ const (
 	CodeAnyPort        = "any-port"           // every port of a host
 	CodeAnyMethod      = "any-method"         // requests are read, and none is refused
 	CodeBroadFile      = "broad-file"         // a grant of far more files than a program needs
-	CodePattern        = "substring-pattern"  // a denial by text, which is no control
+	CodePattern        = "substring-pattern"  // a denial meant by text, which is read as words
 	CodeNoApprovers    = "no-approvers"       // nobody is named who may approve
 	CodeOwner          = "owner-person"       // a person owns the policy, and no group
 	CodeBridgeLimits   = "bridge-no-limit"    // a bridge that may be called without a limit of its own
@@ -153,15 +153,16 @@ func (c *check) approvals(p *schema.Policy) {
 	}
 }
 
-// patterns finds denials by a part of the text.
+// patterns finds denials that are meant by a part of the text. Those of kind regex are
+// refused before.
 func (c *check) patterns(p *schema.Policy) {
 	if p.Spec.Executors == nil || p.Spec.Executors.Shell == nil {
 		return
 	}
 	for i, d := range p.Spec.Executors.Shell.DenyPatterns {
-		if d.Kind == "literal" || d.Kind == "regex" {
-			c.report(p, fmt.Sprintf("spec.executors.shell.denyPatterns[%d].kind", i), CodePattern, "list programs and their sub-commands, and leave out what is not meant", "",
-				"a denial by text is not a control: a script says the same in other words")
+		if d.Kind == "literal" {
+			c.report(p, fmt.Sprintf("spec.executors.shell.denyPatterns[%d].kind", i), CodePattern, "leave kind out, and write a command and its words", "",
+				"kind literal means words, as argv does: a part of a text is matched by nothing, since a script says the same in other words")
 		}
 	}
 }

@@ -32,7 +32,7 @@ func (p page) explained(e explained) error {
 		fmt.Fprintf(&b, "  mode audit: %s  %s, and is let through\n", p.verdict(w.Verdict.String()), w.Code)
 	}
 	if s := e.Source; s != nil {
-		fmt.Fprintf(&b, "\nrule    %s:%d\n        %s\n        %s\n", s.File, s.Line, dec.Rule.Path, clip(render.Clean(strings.TrimSpace(s.Text)), textWidth))
+		fmt.Fprintf(&b, "\nrule    %s:%d\n        %s\n        %s\n", render.Visible(s.File), s.Line, render.Visible(dec.Rule.Path), clip(render.Clean(strings.TrimSpace(s.Text)), textWidth))
 	}
 	fmt.Fprintf(&b, "policy  %srevision %s\n", named(e.Policy), render.Short(dec.Revision))
 	p.layers(&b, e)

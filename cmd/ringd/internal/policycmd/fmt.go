@@ -231,12 +231,16 @@ func (c Config) laidOut(q formatting, files []*layoutFile, refused bool, err err
 		changed = changed || f.changed()
 		switch {
 		case q.diff && f.changed():
-			_, err = c.Out.Write(diff.Diff(filepath.ToSlash(f.path), f.before, filepath.ToSlash(f.path), f.now))
+			text := string(diff.Diff(render.Visible(filepath.ToSlash(f.path)), f.before, render.Visible(filepath.ToSlash(f.path)), f.now))
+			if c.Page(c.Out).Terminal { // else it may be for a program, to the byte
+				text = render.Clean(text)
+			}
+			_, err = io.WriteString(c.Out, text)
 		case q.check && f.changed():
-			_, err = fmt.Fprintln(c.Out, filepath.ToSlash(f.path))
+			_, err = fmt.Fprintln(c.Out, render.Visible(filepath.ToSlash(f.path)))
 		case q.write && f.changed():
 			if err = disk.Rewrite(f.path, f.now); err == nil {
-				_, err = fmt.Fprintln(c.Out, filepath.ToSlash(f.path))
+				_, err = fmt.Fprintln(c.Out, render.Visible(filepath.ToSlash(f.path)))
 			}
 		case !q.diff && !q.check && !q.write && !refused:
 			_, err = io.Copy(c.Out, bytes.NewReader(f.now))

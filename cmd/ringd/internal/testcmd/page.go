@@ -6,6 +6,7 @@ import (
 
 	"github.com/ringd/ringd/cmd/ringd/internal/render"
 	"github.com/ringd/ringd/compiler/cases"
+	"github.com/ringd/ringd/profiles"
 )
 
 // page is where a report goes.
@@ -37,7 +38,7 @@ func (p page) report(r *report, covered bool) error {
 	}
 	if covered && r.Revision != "" {
 		fmt.Fprintf(&b, "coverage  rules %s, denies %s\n", share(r.Coverage.Rules), share(r.Coverage.Denies))
-		uncovered(&b, r.Coverage.Uncovered)
+		uncovered(&b, r.untold())
 	}
 	p.summary(&b, r)
 	if _, err := fmt.Fprint(p.W, b.String()); err != nil {
@@ -78,6 +79,24 @@ func (p page) thresholds(b *strings.Builder, t *thresholds) {
 	if !t.Met {
 		uncovered(b, t.Uncovered)
 	}
+}
+
+// untold are the rules that decided no case and that no file has told of, for its share.
+func (r *report) untold() (out []cases.Line) {
+	told := map[profiles.Rule]bool{}
+	for _, f := range r.Files {
+		if f.Coverage != nil && !f.Coverage.Met {
+			for _, l := range f.Coverage.Uncovered {
+				told[l.Rule] = true
+			}
+		}
+	}
+	for _, l := range r.Coverage.Uncovered {
+		if !told[l.Rule] {
+			out = append(out, l)
+		}
+	}
+	return out
 }
 
 // uncovered lists rules that decided no case.
