@@ -92,10 +92,12 @@ func (c Config) order(ctx context.Context, t orderTerms, asked wire.LockdownOrde
 		enc.SetEscapeHTML(false)
 		return enc.Encode(o)
 	}
-	fmt.Fprintf(c.Out, "%s %d by %s\n  reason    %s\n  issued    %s\n  expires   %s\n", o.State, o.Sequence, render.Clean(o.Issuer), render.Clean(o.Reason),
-		o.Issued.Format(time.RFC3339), o.Expires.Format(time.RFC3339))
+	fmt.Fprintf(c.Out, "%s %d by %s\n", o.State, o.Sequence, render.Clean(o.Issuer))
+	c.line("reason", render.Clean(o.Reason))
+	c.line("issued", o.Issued.Format(time.RFC3339))
+	c.line("expires", o.Expires.Format(time.RFC3339))
 	for _, s := range e.Signatures {
-		fmt.Fprintf(c.Out, "  signed    %s\n", s.KeyID)
+		c.line("signed", s.KeyID)
 	}
 	return nil
 }

@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"time"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -222,6 +223,19 @@ func show(p *trust.Push, e *trust.Envelope, before *trust.Push) shown {
 	return out
 }
 
+// line prints a value beside its name, or below where it is too wide for that: a
+// digest is copied whole.
+func (c Config) line(name, value string) {
+	if utf8.RuneCountInString(value) <= 68 {
+		fmt.Fprintf(c.Out, "  %-10s%s\n", name, value)
+		return
+	}
+	fmt.Fprintf(c.Out, "  %s\n", name)
+	for _, text := range render.Folded(value, 76) {
+		fmt.Fprintf(c.Out, "    %s\n", text)
+	}
+}
+
 // print prints a push, as text or as JSON.
 func (c Config) print(s shown, asJSON bool) error {
 	if asJSON {
@@ -229,9 +243,7 @@ func (c Config) print(s shown, asJSON bool) error {
 		enc.SetEscapeHTML(false)
 		return enc.Encode(s)
 	}
-	line := func(name, format string, args ...any) {
-		fmt.Fprintf(c.Out, "  %-10s%s\n", name, fmt.Sprintf(format, args...))
-	}
+	line := func(name, format string, args ...any) { c.line(name, fmt.Sprintf(format, args...)) }
 	what := "push"
 	if s.Rollback {
 		what = "rollback"
