@@ -30,7 +30,7 @@ type kind struct {
 
 func kinds() []kind {
 	return []kind{
-		{"code-review", "reads a change, asks reviewers, posts a comment once a person approves", []string{"code-review.yaml", "code-review_test.yaml"}},
+		{"code-review", "reads a change, asks reviewers, comments once a person approves", []string{"code-review.yaml", "code-review_test.yaml"}},
 		{"data-engineer", "Python with pandas over one warehouse, through a gateway", []string{"data-engineer.yaml", "data-engineer_test.yaml"}},
 		{"orchestrator", "JavaScript that starts subagents and nothing else", []string{"orchestrator.yaml", "orchestrator_test.yaml"}},
 		{"layered", "an organisation, a team, and the three agents below them", []string{

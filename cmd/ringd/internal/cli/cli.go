@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"os/signal"
 	"syscall"
@@ -152,6 +153,9 @@ func Interruptible(ctx context.Context) (_ context.Context, stop func()) {
 func RefusedBy(err error) error {
 	var e *client.Error
 	if !errors.As(err, &e) {
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) {
+			return Usage("%w\n    hint: no daemon listens there: start one with ringd serve, or name it with\n      --socket or --url", err)
+		}
 		return Usage("%w", err)
 	}
 	text := errors.New(render.Refused(e.Error()))
