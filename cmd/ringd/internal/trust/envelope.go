@@ -154,11 +154,13 @@ func (e *Envelope) dsse() *dsse.Envelope {
 }
 
 // Sign adds the signatures of keys to the envelope. It refuses a key that has
-// signed it already.
+// signed it already. What only calls itself a signature of the key gives way: whoever
+// passes the envelope on could keep the key from signing with it.
 func (e *Envelope) Sign(ctx context.Context, keys ...ed25519.PrivateKey) error {
 	var signers []dsse.Signer
 	for _, k := range keys {
 		id := KeyID(publicOf(k))
+		e.Signatures = slices.DeleteFunc(e.Signatures, func(s Signature) bool { return s.KeyID == id && !e.holds(s, publicOf(k)) })
 		if slices.ContainsFunc(e.Signatures, func(s Signature) bool { return s.KeyID == id }) ||
 			slices.ContainsFunc(signers, func(s dsse.Signer) bool { have, _ := s.KeyID(); return have == id }) {
 			return fmt.Errorf("sign: key %s has signed it already", id)
@@ -180,6 +182,12 @@ func (e *Envelope) Sign(ctx context.Context, keys ...ed25519.PrivateKey) error {
 		return fmt.Errorf("sign: more than %d signatures", MaxSignatures)
 	}
 	return nil
+}
+
+// holds reports whether a signature is one of the key over the envelope.
+func (e *Envelope) holds(s Signature, key ed25519.PublicKey) bool {
+	sig, err := strictBase64(s.Sig)
+	return err == nil && ed25519.Verify(key, dsse.PAE(e.PayloadType, e.Payload), sig)
 }
 
 func publicOf(k ed25519.PrivateKey) ed25519.PublicKey {

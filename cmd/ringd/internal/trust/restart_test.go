@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -298,6 +299,28 @@ func TestRotation(t *testing.T) {
 	h.roots = rootsOf(t, 1, "dan")
 	if st := h.again(); st.Generation == 0 || len(st.Signed.Signers) != 1 || h.run() != nil {
 		t.Errorf("with the old key removed: %+v", st.Conditions)
+	}
+}
+
+// TestForgedName: a signature in the name of a key that did not make it keeps nobody from
+// signing, and one that the key made is not made twice.
+func TestForgedName(t *testing.T) {
+	e := envelope(t, statement(1, ""), setOf(t, "one"), "ana", "bob")
+	forged := slices.Clone(e.Signatures)
+	forged[1].Sig = forged[0].Sig
+	e.Signatures = forged
+	if err := e.Sign(t.Context(), key("bob")); err != nil {
+		t.Fatal(err)
+	}
+	raw, err := e.Encode()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if p, err := rootsOf(t, 2, "ana", "bob").Open(t.Context(), raw); err != nil || len(p.Signers) != 2 || len(e.Signatures) != 2 {
+		t.Errorf("%d signatures: %+v, %v", len(e.Signatures), p, err)
+	}
+	if err := e.Sign(t.Context(), key("bob")); err == nil {
+		t.Error("bob signed twice")
 	}
 }
 
