@@ -31,6 +31,8 @@ type host struct {
 	inOrder bool
 	roots   *trust.Roots // nil: the host has none
 	watch   func() (syncer.Watcher, error)
+	// guardrails is asked of each push; nil: nothing is.
+	guardrails func(context.Context, *trust.Push, *profiles.Set) error
 
 	syncer *syncer.Syncer
 	seen   *seen
@@ -99,7 +101,7 @@ func (h *host) start() error {
 		if err != nil {
 			return err
 		}
-		if gate, err = trust.NewGate(trust.Config{Roots: h.roots, Ledger: ledger, InOrder: h.inOrder}); err != nil {
+		if gate, err = trust.NewGate(trust.Config{Roots: h.roots, Ledger: ledger, InOrder: h.inOrder, Guardrails: h.guardrails}); err != nil {
 			return err
 		}
 		gate = gate.Without(h.without...)

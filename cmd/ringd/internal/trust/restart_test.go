@@ -2,6 +2,7 @@ package trust_test
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -15,8 +16,10 @@ import (
 
 	"github.com/fsnotify/fsnotify"
 
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/daemontest"
 	"github.com/ringd/ringd/cmd/ringd/internal/syncer"
 	"github.com/ringd/ringd/cmd/ringd/internal/trust"
+	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/schema/wire"
 )
 
@@ -183,6 +186,51 @@ func TestExpiresWhileRunning(t *testing.T) {
 		t.Errorf("with the clock set back: %+v", st.LastPush)
 	}
 	h.nothing(h.again(), trust.CodeExpired)
+}
+
+// TestExpiresWhileApplying: closing waits for a push that is being applied, and what has
+// expired grants nothing meanwhile.
+func TestExpiresWhileApplying(t *testing.T) {
+	h := newHost(t)
+	asked, answer := make(chan struct{}), make(chan struct{})
+	h.guardrails = func(_ context.Context, p *trust.Push, _ *profiles.Set) error {
+		if p.Sequence == 2 {
+			close(asked)
+			<-answer
+			return &trust.Refusal{Code: trust.CodeGuardrail, Reason: "no"}
+		}
+		return nil
+	}
+	h.up()
+	s := statement(1, "")
+	s.Expires = start.Add(5 * time.Minute)
+	h.push(envelope(t, s, setOf(t, "one"), "ana", "bob"))
+	h.look()
+	h.syncer.Close()
+	h.syncer = nil
+	allowed := func() bool {
+		act := []json.RawMessage{json.RawMessage(`{"bridge":{"name":"log","args":[]}}`)}
+		got, err := h.stack.Daemon.Decide(t.Context(), daemontest.Me(), "default", act)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return got[0].Verdict == profiles.Allow
+	}
+	if _, err := h.stack.Daemon.Profile("default", "js"); err != nil || !allowed() {
+		t.Fatalf("before: %v", err)
+	}
+	over := make(chan error, 1)
+	next := encoded(t, envelope(t, second(h), setOf(t, "two"), "ana", "bob"))
+	go func() { over <- h.stack.Daemon.ApplyPush(t.Context(), pushOf(next)) }()
+	<-asked
+	h.clock.Set(s.Expires)
+	if _, err := h.stack.Daemon.Profile("default", "js"); err == nil || allowed() {
+		t.Errorf("what has expired grants: %v", err)
+	}
+	close(answer)
+	if err := <-over; err == nil {
+		t.Error("the push was taken")
+	}
 }
 
 func TestRootsComeAndGo(t *testing.T) {

@@ -30,7 +30,7 @@ func (d *Holder) Decide(ctx context.Context, actor, agent string, actions []json
 	if agent == "" {
 		agent = "default"
 	}
-	g := d.inForce.Load()
+	g := d.holds()
 	decider := d.decider(g, agent).At(d.cfg.Clock.Now())
 	out := make([]profiles.Decision, len(actions))
 	for i, raw := range actions {
@@ -55,6 +55,16 @@ func (d *Holder) Decide(ctx context.Context, actor, agent string, actions []json
 		}
 	}
 	return out, nil
+}
+
+// holds is the generation in force, unless its push has expired: closing it may have to
+// wait for another push that is being applied, and nothing is granted by it meanwhile.
+func (d *Holder) holds() *Generation {
+	g := d.inForce.Load()
+	if d.expired(g) != nil {
+		return nil
+	}
+	return g
 }
 
 // decider returns the decider of an agent; for no generation and an unknown
@@ -97,7 +107,7 @@ func (d *Holder) Profile(agent, executor string) (wire.Profile, error) {
 	if locked := d.cfg.Lock.Denied("profile", ""); locked != nil {
 		return wire.Profile{}, locked
 	}
-	g := d.inForce.Load()
+	g := d.holds()
 	if g == nil {
 		return wire.Profile{}, fmt.Errorf("agent %s: no policy is in force: %w", agent, ErrNotFound)
 	}
@@ -162,4 +172,4 @@ func (d *Holder) Turned(ctx context.Context, from string, wait time.Duration) (s
 }
 
 // Enforced decides for an agent as the policy in force does; it denies when there is none.
-func (d *Holder) Enforced(agent string) *profiles.Decider { return d.decider(d.inForce.Load(), agent) }
+func (d *Holder) Enforced(agent string) *profiles.Decider { return d.decider(d.holds(), agent) }
