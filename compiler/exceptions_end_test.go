@@ -82,6 +82,7 @@ func TestExceptionEnds(t *testing.T) {
 		{"the team's and the agent's", py("[json]"), "mode: enforce" + one("{imports: [pandas]}"), python + ", exceptions: [" + exc("EXC-2", "2027-12-01", "{imports: [pandas]}") + "]", im("pandas"), "y", "y"},
 		{"the team's, which the organisation approved, and the agent's, which it did not", py("[json]"), "mode: enforce" + one("{imports: [pandas]}"),
 			python + ", exceptions: [" + strings.ReplaceAll(exc("EXC-2", "2027-12-01", "{imports: [pandas]}"), "group:org@x.example", "user:b@x.example") + "]", im("pandas"), "y", "n"},
+		{"a team's own list, nobody above leaves it out", "mode: enforce", py("[json]") + one("{imports: [pandas]}"), py("[json, pandas.core]"), im("json", "pandas.core", "pandas"), "yyn", "ynn"},
 		{"a module that holds some outside of the default set", py("[]"), "", python + one("{imports: [http]}"), im("http.client", "http"), "yy", "ny"},
 		{"in mode audit", "mode: audit, " + py("[json]"), "", "mode: audit, " + python + one("{imports: [pandas]}"), im("json", "pandas"), "yy", "yw"},
 		{"a host", net("{host: a.example.com}"), "", net("{host: a.example.com}") + one("{egress: [{host: b.example.com}]}"), to("a.example.com:443", "b.example.com:443"), "yy", "yn"},

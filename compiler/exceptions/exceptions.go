@@ -165,6 +165,9 @@ func (c Chain) stands(g grant) (by *schema.Exception) {
 			continue
 		}
 		e := c[i+1:].lasting(g, layer.Metadata.Owner)
+		if own := c[i:i+1].lasting(g, ""); own != nil && (e == nil || sooner(e, own)) {
+			e = own // a layer raises its own list as well
+		}
 		if e == nil {
 			e = c.lifted(g, i+1, len(c)) // a finding has said that the owner is missing
 		}
