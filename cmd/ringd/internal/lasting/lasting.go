@@ -133,7 +133,7 @@ func (p *Pool) Close() error {
 	p.idle, p.closed = nil, true
 	p.mu.Unlock()
 	for _, c := range idle {
-		_ = c.end(nil) // it has nothing to lose
+		_ = c.end(nil)
 	}
 	return nil
 }
@@ -196,9 +196,7 @@ func (c *Child) ask(ctx context.Context, cfg Config, question, answer any) error
 // end ends the process, and says what it said last when it did not end well.
 func (c *Child) end(why error) error {
 	_ = c.in.Close()
-	if why != nil {
-		_ = c.cmd.Process.Kill()
-	}
+	_ = c.cmd.Process.Kill() // it has nothing to lose
 	_ = c.out.Close()
 	err := c.cmd.Wait()
 	if why == nil || errors.Is(why, ErrTime) {
