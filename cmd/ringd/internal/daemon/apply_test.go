@@ -300,6 +300,35 @@ func TestReopenedByTheSameContent(t *testing.T) {
 	wantRuns(t, s, 2)
 }
 
+// onceRing cannot take one set.
+type onceRing struct{ spyRing }
+
+func (r *onceRing) Prepare(ctx context.Context, set *profiles.Set) (func(), error) {
+	commit, err := r.spyRing.Prepare(ctx, set)
+	if err != nil {
+		r.fail = nil
+	}
+	return commit, err
+}
+
+// What a push did to a ring while a lockdown was lifted keeps everything closed, as it
+// does without one.
+func TestLiftWithAPushThatARingCannotTake(t *testing.T) {
+	spy := &onceRing{}
+	s := daemontest.New(t, daemontest.Config{Rings: []daemon.Ring{spy}})
+	s.Apply(t, "one log")
+	s.Lock.Begin(t.Context(), "uid:1", "x")
+	if err := s.Daemon.Sink().Apply(t.Context(), daemontest.Push("two log")); err != nil {
+		t.Fatal(err)
+	}
+	spy.fail = errors.New("no room for the mounts")
+	if err := s.Lock.Lift(t.Context(), "uid:1", "over"); err != nil {
+		t.Fatal(err)
+	}
+	wantConditions(t, s, false, wire.ConditionExecutorClosed, wire.ConditionPushRejected)
+	wantDenied(t, s, profiles.CodeClosed)
+}
+
 func TestRestartNeededIsShown(t *testing.T) {
 	spy := &spyRing{parts: []interpreter.ExecutorStatus{{Name: "python", State: wire.PartRestartNeeded, Reason: "mounts of run r1"}}}
 	s := daemontest.New(t, daemontest.Config{Rings: []daemon.Ring{spy}})

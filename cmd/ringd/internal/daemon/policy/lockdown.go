@@ -65,7 +65,8 @@ func (d *Holder) Reopen(ctx context.Context, opened func() bool) error {
 	p := d.waiting
 	d.waiting = nil
 	before := maps.Clone(d.closedBy)
-	d.closedBy[""] = wire.Condition{Code: wire.ConditionExecutorClosed, Message: "it opens after a lockdown", Since: d.cfg.Clock.Now()}
+	opening := wire.Condition{Code: wire.ConditionExecutorClosed, Message: "it opens after a lockdown", Since: d.cfg.Clock.Now()}
+	d.closedBy[""] = opening
 	d.mu.Unlock()
 	if !opened() {
 		d.mu.Lock()
@@ -79,8 +80,13 @@ func (d *Holder) Reopen(ctx context.Context, opened func() bool) error {
 			return nil
 		}
 		d.cfg.Logger.Warn("the push that came during the lockdown is refused", "digest", p.Digest, "error", err)
-		before = d.closedExecutors()
-		delete(before, "")
+		all, closed := before[""]
+		if before = d.closedExecutors(); before[""] == opening { // and not by what the push did to a ring
+			delete(before, "")
+			if closed {
+				before[""] = all
+			}
+		}
 	}
 	return d.again(ctx, before)
 }
