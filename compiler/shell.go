@@ -78,7 +78,7 @@ func (d *document) binary(at string, b schema.Binary, pause int64) (profiles.Bin
 	out.Exception, out.Expires = d.excepted(at)
 	for i, p := range b.Helpers {
 		if here := fmt.Sprintf("%s.helpers[%d]", at, i); d.programPath(here, p, "list a folder, which stands for the programs in it") {
-			out.Helpers = append(out.Helpers, profiles.PathRule{Path: p, Rule: d.rule(here)})
+			out.Helpers = append(out.Helpers, profiles.PathRule{Path: p, Rule: d.rule(here), Within: b.Under[p]})
 		}
 	}
 	before := len(d.found)

@@ -9,8 +9,7 @@ package schema
 
 import "github.com/ringd/ringd/schema/above"
 
-// Source is one file of a policy. Name is what positions show; it is relative
-// to the policy's folder, so that positions do not depend on the host.
+// Source is one file of a policy. Name is what positions show: relative to its folder.
 type Source struct {
 	Name string
 	Data []byte
@@ -186,14 +185,15 @@ type Shell struct {
 
 // Binary is a program the shell may start.
 type Binary struct {
-	Path        string            `cue:"path"`
-	Args        *Args             `cue:"args"`
-	Env         map[string]string `cue:"env"` // forced
-	Helpers     []string          `cue:"helpers"`
-	Match       []string          `cue:"match"`
-	NotMatch    []string          `cue:"notMatch"`
-	Acknowledge *bool             `cue:"acknowledge"`
-	Network     *bool             `cue:"network"`
+	Path        string              `cue:"path"`
+	Args        *Args               `cue:"args"`
+	Env         map[string]string   `cue:"env"` // forced
+	Helpers     []string            `cue:"helpers"`
+	Match       []string            `cue:"match"`
+	NotMatch    []string            `cue:"notMatch"`
+	Acknowledge *bool               `cue:"acknowledge"`
+	Network     *bool               `cue:"network"`
+	Under       map[string][]string // those of the layers above that helpers lie below
 }
 
 // Args narrows how a program may be called.

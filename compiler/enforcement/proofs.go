@@ -158,6 +158,7 @@ func networkProofs() map[string]string {
 		"EgressLimits.Connections": "rings/kernel/egress TestConnectionsOfRule Connections",
 		"EgressLimits.Rate":        "rings/kernel/egress TestPerMinute PerMinute",
 		"Egress.Expires":           "rings/kernel/egress TestExpiry Expires",
+		"Binary.Under":             "rings/kernel/view TestHelpersWithinLayers Within",
 		"Filesystem.Under":         "rings/kernel/view TestWithinLayers Within",
 		"Egress.Under":             "rings/kernel/egress TestSharedLimits Under",
 		"Gateway.Under":            "rings/kernel/egress TestSharedLimits Under",

@@ -74,7 +74,7 @@ func shellRows() []Row {
 	programs := func(a profiles.Agent) bool { return a.Shell != nil && len(a.Shell.Binaries) > 0 }
 	return []Row{
 		{Name: "shell.binaries", Cells: []Cell{shell(Enforced, "preflight and kernel ring: execve of no other file", "rings/kernel/watch TestTheKernelRefusesInTheEnd", "cmd/ringd TestCanary")},
-			Fields: []string{"Binary.Path", "Binary.Helpers"}, used: scripted},
+			Fields: []string{"Binary.Path", "Binary.Helpers", "Binary.Under"}, used: scripted},
 		{Name: "shell.binaries.args", Cells: []Cell{shell(Enforced, "preflight and runner, of what a script starts; what a program does itself is the program's", "profiles TestExec", "executors/shell/verdict TestCorpus")},
 			Fields: []string{"Args.Subcommands", "Args.DenyFlags", "Args.SafeConfig", "Args.MaxArgs", "Args.Force", "DenyWords.Words", "DenyWords.Because", "DenyWords.Instead", "Binary.Env"}, used: programs},
 		{Name: "shell.binaries.args.ask", Cells: []Cell{shell(Enforced, "daemon: before the script goes on", "rings/interpreter TestActs", "rings/interpreter TestActHeld")},

@@ -142,6 +142,7 @@ func executorFields() []Field {
 		{"Binary.Args", "args", Parts, ""},
 		{"Binary.Env", "env", Compiled, "Binary.ForceEnv"},
 		{"Binary.Helpers", "helpers", Compiled, "Binary.Helpers"},
+		{"Binary.Under", "", Compiled, "PathRule.Within"},
 		{"Binary.Match", "match", Compiled, "decided while it compiles"},
 		{"Binary.NotMatch", "notMatch", Compiled, "decided while it compiles"},
 		{"Binary.Acknowledge", "acknowledge", Compiled, "findings about what a program can do"},

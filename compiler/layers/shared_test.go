@@ -130,3 +130,28 @@ func TestBelow(t *testing.T) {
 		})
 	}
 }
+
+// TestHelpersBelow: so does a helper of a program.
+func TestHelpersBelow(t *testing.T) {
+	program := func(helpers ...string) schema.Spec {
+		return schema.Spec{Executors: &schema.Executors{Allowed: []string{"shell"},
+			Shell: &schema.Shell{Binaries: []schema.Binary{{Path: "/usr/bin/git", Helpers: helpers}}}}}
+	}
+	docs := []schema.Policy{document("OrgPolicy", "org", "", program("/core", "/more/one")),
+		document("AgentPolicy", "agent", "org", program("/core/git", "/more/one"))}
+	out := layers.Merge(layers.Config{Policies: docs})
+	if len(out.Found) > 0 {
+		t.Fatal(out.Found)
+	}
+	a, ok := alone(out.Effective[0])
+	if !ok {
+		t.Fatal("it does not compile")
+	}
+	got := map[string][]string{}
+	for _, h := range a.Shell.Binaries[0].Helpers {
+		got[h.Path] = h.Within
+	}
+	if diff := cmp.Diff(map[string][]string{"/core/git": {"/core"}, "/more/one": nil}, got); diff != "" {
+		t.Error(diff)
+	}
+}

@@ -138,7 +138,7 @@ func programRules() []Rule {
 func bridgeRules() []Rule {
 	return slices.Concat(
 		each(Parts, "", "Bridge.Powers", "Bridge.Limits", "Bridge.Approval"),
-		each(Filled, "", "Bridge.Also", "Bridge.AlsoResult", "Filesystem.Under", "Egress.Under", "Gateway.Under"),
+		each(Filled, "", "Bridge.Also", "Bridge.AlsoResult", "Filesystem.Under", "Binary.Under", "Egress.Under", "Gateway.Under"),
 		each(Owner, "power-mismatch", "Powers.Sensitive", "Powers.Untrusted", "Powers.External"),
 		each(AtMost, "", "BridgeLimits.CallsPerRun", "BridgeLimits.Concurrent", "BridgeLimits.SpawnPerCall", "BridgeLimits.Depth", "BridgeLimits.TotalSpawn",
 			"BridgeLimits.RequestBytes", "BridgeLimits.ResponseBytes", "BridgeLimits.Timeout"),

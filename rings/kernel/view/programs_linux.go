@@ -59,7 +59,7 @@ func (r *resolver) named(rules []profiles.PathRule) ([]listed, []profiles.PathRu
 	var out []profiles.PathRule
 	for _, rule := range rules {
 		p, ok := r.find(rule)
-		if !ok || !r.grantable(rule, p) || !r.steady(rule, p) {
+		if !ok || !r.grantable(rule, p) || !r.steady(rule, p) || !r.within(rule, p) {
 			continue
 		}
 		switch {

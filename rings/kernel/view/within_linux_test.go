@@ -56,3 +56,28 @@ func TestWithinLayers(t *testing.T) {
 		})
 	}
 }
+
+// TestHelpersWithinLayers holds helpers to those of the layers above in the same way.
+func TestHelpersWithinLayers(t *testing.T) {
+	static := program + made{kind: 2}.text()
+	files := tree{"/usr/bin/git": static, "/core/tool": static, "/core/git": "-> /usr/bin/git"}
+	for _, tt := range []struct {
+		name, path string
+		within     []string
+		want       string // what the refusal says; "": there is none
+	}{
+		{"no layer above", "/core/git", nil, ""},
+		{"a file of the folder above", "/core/tool", []string{"/core"}, ""},
+		{"a link leads out", "/core/git", []string{"/core"}, "/core/git leads to /usr/bin/git, and the layer above grants /core, which does not hold that"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			rule := rules(tt.path)
+			rule[0].Within = tt.within
+			_, err := resolve(t, files.build(t), profiles.Kernel{Executor: "shell", Helpers: rule}, "", view.Places{})
+			var no *view.Refusal
+			if tt.want == "" && err != nil || tt.want != "" && (!errors.As(err, &no) || !strings.Contains(no.Error(), tt.want)) {
+				t.Errorf("got %v", err)
+			}
+		})
+	}
+}
