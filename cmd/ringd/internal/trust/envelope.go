@@ -51,7 +51,7 @@ type Signature struct {
 // *Refusal.
 func DecodeEnvelope(b []byte) (*Envelope, error) {
 	if len(b) > MaxEnvelope {
-		return nil, &Refusal{Code: CodeTooLarge, Reason: fmt.Sprintf("the envelope has %d bytes, at most %d are read", len(b), MaxEnvelope)}
+		return nil, &Refusal{Code: CodeTooLarge, Reason: fmt.Sprintf("the envelope has %d bytes, at most %d are read: leave out what these hosts do not need", len(b), MaxEnvelope)}
 	}
 	if len(bytes.TrimSpace(b)) == 0 {
 		return nil, &Refusal{Code: CodeTorn, Reason: "the envelope is empty"}
@@ -69,7 +69,7 @@ func DecodeEnvelope(b []byte) (*Envelope, error) {
 		return nil, malformed("envelope", b, err)
 	}
 	if len(e.Signatures) > MaxSignatures {
-		return nil, &Refusal{Code: CodeTooLarge, Reason: fmt.Sprintf("the envelope has %d signatures, at most %d are read", len(e.Signatures), MaxSignatures)}
+		return nil, &Refusal{Code: CodeTooLarge, Reason: fmt.Sprintf("the envelope has %d signatures, at most %d are read: take away those that no role needs", len(e.Signatures), MaxSignatures)}
 	}
 	payload, err := strictBase64(e.Payload)
 	if err != nil {

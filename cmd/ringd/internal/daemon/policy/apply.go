@@ -127,7 +127,7 @@ func (d *Holder) SyncLost(ctx context.Context, why string) error {
 	d.mu.Lock()
 	_, known := d.trouble[wire.ConditionSyncLost]
 	d.mu.Unlock()
-	d.troubled(wire.Condition{Code: wire.ConditionSyncLost, Message: why, Since: now}, now)
+	d.troubled(wire.Condition{Code: wire.ConditionSyncLost, Message: why + "; put it back: ringd looks for it, and goes on by itself", Since: now}, now)
 	if known {
 		return nil
 	}
