@@ -39,9 +39,14 @@ func (d *document) gateways(list []schema.Gateway) []profiles.Gateway {
 }
 
 func (d *document) gateway(at string, g schema.Gateway) profiles.Gateway {
-	out := profiles.Gateway{Name: g.Name, Upstream: g.Upstream, Methods: g.Methods, Paths: g.Paths, Reason: g.Reason, Rule: d.rule(at),
+	out := profiles.Gateway{Name: g.Name, Upstream: g.Upstream, Methods: g.Methods, Paths: g.Paths, Headers: g.Headers, Reason: g.Reason, Rule: d.rule(at),
 		Limits: d.egressLimits(at+".limits", g.Limits), Expires: d.expiry(at+".expires", g.Expires)}
 	d.requests(at, g.Methods, g.Paths)
+	for i, h := range g.Headers {
+		if why := egress.FieldOfGateway(h, len(g.Methods)+len(g.Paths) > 0); why != "" {
+			d.report(fmt.Sprintf("%s.headers[%d]", at, i), CodeGateway, "leave it out", "%s does not go through a gateway: %s", clip(h), why)
+		}
+	}
 	out.Powers, out.Under = powers.Touches(g.Powers), shared(g.Under)
 	d.outward(at+".powers", g.Powers, has.OfGateway(out))
 	out.Addresses = d.addresses(at+".addresses", g.Addresses)

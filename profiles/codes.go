@@ -18,6 +18,7 @@ const (
 	CodeExecutorUnavailable Code = "executor_unavailable" // this build or host has no such executor
 	CodeTierUnavailable     Code = "tier_unavailable"     // the host cannot give the isolation tier asked for
 	CodeRingUnavailable     Code = "ring_unavailable"     // the ring that would enforce this is not there
+	CodeHostFull            Code = "host_full"            // the host has no room for another guest
 	CodeClosed              Code = "closed"               // the ring, executor or daemon refuses everything
 	CodeLockdown            Code = "lockdown"             // an operator closed everything
 
@@ -90,6 +91,7 @@ const (
 	CodeEgressRequest    = Code(egress.Request)
 	CodeEgressMethod     = Code(egress.Method)
 	CodeEgressPath       = Code(egress.Path)
+	CodeEgressField      = Code(egress.Field)
 	CodeEgressRedirect   = Code(egress.Redirect)
 	CodeEgressOpaque     = Code(egress.Opaque)
 	CodeEgressBudget     = Code(egress.Budget)

@@ -206,8 +206,8 @@ func looser(r *rand.Rand, wide, thin *profiles.Decider) (what string, narrower b
 		}
 	}
 	method, path := pick(r, "GET", "POST", "PUT"), pick(r, "/v1", "/v1/x", "/v2/a/b", "/")
-	asked, x := wide.EgressRequest(d, m, method, path, now)
-	stays, y := thin.EgressRequest(d, n, method, path, now)
+	asked, x := wide.EgressRequest(d, m, method, path, "", now)
+	stays, y := thin.EgressRequest(d, n, method, path, "", now)
 	if y.Verdict > x.Verdict {
 		return "sends " + method + " " + path + " to " + d.String(), false
 	}

@@ -14,6 +14,10 @@ const (
 	NetworkOwn = guest.NetworkOwn
 )
 
+// MaxMounts is how many files and folders a guest may be given, each by itself: each
+// is work at every start of one, and all of them are one message.
+const MaxMounts = 768
+
 // Change is what a new profile means to a guest that runs under the old one; the zero
 // Change is the strict one.
 type Change = form.Change

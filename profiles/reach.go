@@ -29,7 +29,7 @@ func newReach(e *Egress) reach {
 	}
 	virtual := make([]egress.Virtual, len(e.Gateways))
 	for i, g := range e.Gateways {
-		virtual[i] = egress.Virtual{Name: g.Name, Methods: g.Methods, Paths: g.Paths, Expires: egress.Expiry(g.Expires)}
+		virtual[i] = egress.Virtual{Name: g.Name, Methods: g.Methods, Paths: g.Paths, Headers: g.Headers, Expires: egress.Expiry(g.Expires)}
 	}
 	r := reach{list: egress.NewList(mode, entries(e.Allow), entries(e.Deny), virtual)}
 	for i := range e.Allow {
@@ -158,13 +158,13 @@ func (d *Decider) EgressHello(to egress.Dest, m egress.Match, h hello.Hello, err
 }
 
 // EgressRequest decides one request that was read on a connection of m. Nothing of
-// the request but its method and path counts. The Match is m, and of its rules the
+// the request but its method and path counts, and what it says of them elsewhere. The Match is m, and of its rules the
 // one that grants the request is the one that counts.
-func (d *Decider) EgressRequest(to egress.Dest, m egress.Match, method, path string, now time.Time) (egress.Match, Decision) {
+func (d *Decider) EgressRequest(to egress.Dest, m egress.Match, method, path string, says egress.Saying, now time.Time) (egress.Match, Decision) {
 	if dec, closed := d.refuse(); closed {
 		return egress.Match{}, dec
 	}
-	m, r := d.reach.list.Request(to, m, method, path, now)
+	m, r := d.reach.list.Request(to, m, method, path, says, now)
 	if r != nil {
 		return egress.Match{}, d.egressRefused(r, "")
 	}

@@ -32,7 +32,7 @@ func TestWatched(t *testing.T) {
 		to := egress.Dest{Name: host, Port: port}
 		m, dec := d.EgressMatch(to, time.Time{})
 		if method != "" && dec.Verdict == profiles.Allow {
-			_, dec = d.EgressRequest(to, m, method, "/", time.Time{})
+			_, dec = d.EgressRequest(to, m, method, "/", "", time.Time{})
 		}
 		return dec
 	}

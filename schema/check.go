@@ -1,7 +1,9 @@
 package schema
 
 import (
+	"cmp"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -35,18 +37,34 @@ func (p *place) String() string {
 }
 
 // checker compares one file's tree with a shape.
-type checker struct{ *findings }
+type checker struct {
+	*findings
+	domain string // of the policy's owner, for names that lack one
+	mends  bool   // it writes what was meant into what it refuses
+}
 
 func (c *checker) report(at spot, code, hint string, p *place, format string, args ...any) *Diagnostic {
 	msg := fmt.Sprintf(format, args...)
+	path := ""
 	if p != nil {
-		msg = p.String() + ": " + msg
+		path = p.String()
+		msg = path + ": " + msg
 	}
+	c.paths = append(c.paths, path)
 	return c.add(at, code, msg, hint)
 }
 
 // value reports every difference between n and s, one finding a mistake.
 func (c *checker) value(n *node, s *shape.Shape, p *place) {
+	if n.bad {
+		return // the reader has told
+	}
+	if n.alias != "" {
+		name := n.alias
+		n.alias = ""
+		c.repeated(n, s, p, name)
+		return
+	}
 	if s.Any {
 		c.free(n, p)
 		return
@@ -68,6 +86,30 @@ func (c *checker) value(n *node, s *shape.Shape, p *place) {
 	}
 }
 
+// repeated checks what an alias stands for. What is wrong with it where it is written has
+// been told there; what does not fit here alone is one finding, at the alias.
+func (c *checker) repeated(n *node, s *shape.Shape, p *place, alias string) {
+	before, paths := len(c.list), len(c.paths)
+	c.value(n, s, p)
+	var own *Diagnostic
+	for _, d := range c.list[before:] {
+		told := slices.ContainsFunc(c.list[:before], func(o Diagnostic) bool { return o.Pos == d.Pos && o.Code == d.Code })
+		if d.Severity == Error && !told && own == nil {
+			own = &d
+		}
+	}
+	if own == nil || before+1 > maxFindings {
+		return
+	}
+	c.list, c.paths = c.list[:before], c.paths[:paths]
+	if own.Pos != c.pos(n.at) {
+		own.Related = []Pos{own.Pos}
+	}
+	own.Pos = c.pos(n.at)
+	own.Hint = strings.TrimSuffix("write it out here: *"+alias+" repeats what is written for another field; "+own.Hint, "; ")
+	c.list, c.paths, n.bad = append(c.list, *own), append(c.paths, p.String()), c.mends
+}
+
 func (c *checker) mismatch(n *node, s *shape.Shape, p *place) {
 	hint := ""
 	switch {
@@ -80,6 +122,11 @@ func (c *checker) mismatch(n *node, s *shape.Shape, p *place) {
 	case s.Kind == shape.String && (n.kind == shape.Int || n.kind == shape.Float || n.kind == shape.Bool):
 		if hint = s.Says; len(s.Enum) == 0 && s.Matches(n.text) {
 			hint = fmt.Sprintf("put it in quotes: %q", n.text)
+		} else if fix, _ := c.remedy(n.text, s); fix != "" {
+			hint = "write " + shown(fix)
+		} else if s.Name == "#Bytes" || s.Name == "#Dur" {
+			unit := map[string]string{"#Bytes": "MiB", "#Dur": "s"}[s.Name]
+			hint = fmt.Sprintf("write the unit: %s%s; it %s", n.text, unit, s.Says)
 		}
 	case s.Kind == shape.List && n.plain && strings.HasPrefix(n.text, "-") && !strings.HasPrefix(n.text, "--") && n.kind == shape.String:
 		hint = "put a space after the -"
@@ -89,8 +136,15 @@ func (c *checker) mismatch(n *node, s *shape.Shape, p *place) {
 		hint = fmt.Sprintf("a list of one is [%s]", clip(n.text))
 	case s.Kind == shape.String && n.kind == shape.Object && strings.HasPrefix(p.String(), "interpreter_ring."):
 		hint = "the compact form lists texts alone; what says more is written in the full form, with apiVersion: ringd/v1"
+	case s.Kind == shape.Object && n.plain && fieldLike().MatchString(n.text):
+		m := fieldLike().FindStringSubmatch(n.text)
+		hint = fmt.Sprintf("write %s: %s, with a space after the colon", m[1], clip(m[2]))
+	case s.Kind == shape.List && n.kind == shape.Object:
+		hint = "put - in front of the first field: each item of a list begins with -"
 	case s.Kind == shape.Object && n.kind == shape.String && onlyRequired(s) != "":
 		hint = fmt.Sprintf("write {%s: %q}", onlyRequired(s), clip(n.text))
+	case s.Name == "#Port" && n.kind == shape.String && strings.ContainsAny(n.text, "-:*"):
+		hint = "list each port: there are no ranges; HOST:* is every port"
 	case (s.Kind == shape.Int || s.Kind == shape.Bool) && n.kind == shape.String && !n.plain:
 		hint = "leave the quotes out"
 	}
@@ -99,6 +153,24 @@ func (c *checker) mismatch(n *node, s *shape.Shape, p *place) {
 		at = n.where()
 	}
 	c.report(at, CodeType, hint, p, "found %s, want %s", n.found(), wanted(s))
+	switch {
+	case !c.mends:
+	case s.Kind == shape.List && s.Item.Kind == n.kind && !strings.HasPrefix(n.text, "-"): // a list of one
+		item := *n
+		*n = node{kind: shape.List, key: n.key, at: n.at, items: []*node{&item}}
+		c.value(n, s, p)
+	case s.Kind == shape.Bool && (n.text == "true" || n.text == "false"):
+		n.kind = shape.Bool
+	case s.Kind == shape.String && len(s.Enum) == 0 && s.Matches(n.text) && n.kind != shape.Null && n.kind != shape.List && n.kind != shape.Object:
+		n.kind = shape.String
+	default:
+		n.bad = c.mends
+	}
+}
+
+// fieldLike is a field that lacks a space, or has another sign for its colon.
+func fieldLike() *regexp.Regexp {
+	return regexp.MustCompile(`^([A-Za-z][A-Za-z0-9]*)(?: ?= ?|:)([^\s/].*)$`)
 }
 
 // onlyRequired is the one text that an object needs, "" when it is not one.
@@ -170,6 +242,7 @@ func (c *checker) object(n *node, s *shape.Shape, p *place) {
 		}
 		if s.Keys != nil {
 			if !s.Keys.MatchString(name) {
+				child.bad = c.mends
 				c.report(child.where(), CodeSchema, "", p, "the name %q is not allowed: %s", clip(name), s.Says)
 				continue
 			}
@@ -179,14 +252,21 @@ func (c *checker) object(n *node, s *shape.Shape, p *place) {
 		}
 		f := s.Field(name)
 		if f == nil {
-			excused[c.unknown(child, s, present, p, name)] = true
+			meant := c.unknown(child, s, present, p, name)
+			child.bad = meant == "" && c.mends
+			if excused[meant] = true; meant != "" && c.mends { // it is read as what was meant
+				n.names[i], present[meant] = meant, true
+				c.value(child, s.Field(meant).Shape, &place{up: p, name: meant})
+			}
 			continue
 		}
 		c.value(child, f.Shape, at)
 	}
 	for _, f := range s.Fields {
 		if f.Required && !present[f.Name] && !excused[f.Name] {
-			c.report(n.where(), CodeMissing, "", p, "missing required field %q", f.Name)
+			c.report(n.where(), CodeMissing, missingHint(f.Name), p, "missing required field %q", f.Name)
+			c.paths[len(c.paths)-1] = (&place{up: p, name: f.Name}).String()
+			n.bad = c.mends && p != nil && p.name == "" // of a list: nothing tells it from the others
 		}
 	}
 }
@@ -196,6 +276,11 @@ func (c *checker) object(n *node, s *shape.Shape, p *place) {
 // that this explains.
 func (c *checker) outdented(n *node, s *shape.Shape, p *place) map[string]bool {
 	explained := map[string]bool{}
+	defer func() {
+		for i, name := range n.names {
+			n.items[i].bad = n.items[i].bad || c.mends && explained[name]
+		}
+	}()
 	for i, name := range n.names {
 		f := s.Field(name)
 		if f == nil || n.items[i].kind != shape.Null || f.Shape.Kind != shape.Object {
@@ -235,12 +320,24 @@ func (c *checker) unknown(child *node, s *shape.Shape, present map[string]bool, 
 		hint = fmt.Sprintf("did you mean %q?", meant)
 	case shape.Nearest(name, s.FieldNames()) != "":
 		hint = fmt.Sprintf("%q is already set", shape.Nearest(name, s.FieldNames()))
+	case belongs(name, s) != "":
+		hint = fmt.Sprintf("it is a field of %s: indent it further", belongs(name, s))
 	case len(s.Fields) > 0:
 		hint = "known here: " + strings.Join(s.FieldNames(), ", ")
 	}
 	at := &place{up: p, name: name}
 	c.report(child.where(), CodeUnknownField, hint, at, "unknown field %q", clip(name))
 	return meant
+}
+
+// belongs is the field of an object that has a field of this name, "" when there is none.
+func belongs(name string, s *shape.Shape) string {
+	for _, f := range s.Fields {
+		if f.Shape.Kind == shape.Object && f.Shape.Field(name) != nil {
+			return f.Name
+		}
+	}
+	return ""
 }
 
 // free checks what holds for every value of a part that is open.
@@ -271,7 +368,7 @@ func (c *checker) items(n *node, s *shape.Shape, p *place) {
 		if s.Unique != "" {
 			name, what = item.get(s.Unique), s.Unique
 		}
-		if s.Repeat || name == nil || name.kind != uniqueKind(s.Item, s.Unique) {
+		if s.Repeat || name == nil || name.bad || name.kind != uniqueKind(s.Item, s.Unique) {
 			continue
 		}
 		first, twice := seen[name.text]
@@ -280,6 +377,7 @@ func (c *checker) items(n *node, s *shape.Shape, p *place) {
 			seen[name.text] = name
 		case s.Unique != "":
 			c.related(name.at, first.at, CodeDuplicateName, at, "%s %q is already used on line %d", what, clip(name.text), first.at.line)
+			item.bad = c.mends
 		default:
 			c.warn(name.at, first.at, CodeRepeated, at, "%q is already in this list on line %d", clip(name.text), first.at.line)
 		}
@@ -305,12 +403,30 @@ func (c *checker) text(n *node, s *shape.Shape, p *place) {
 	switch {
 	case strings.ContainsRune(n.text, 0):
 		c.report(n.at, CodeSchema, "", p, "must not hold a NUL character")
+		n.bad = c.mends
 	case len(s.Enum) > 0:
 		c.choice(n, s, p)
-	case s.Filled && n.text == "", !s.Matches(n.text):
+	case s.Filled && n.text == "":
 		c.report(n.at, CodeSchema, "", p, "%s", s.Says)
+		n.bad = c.mends
+	case !s.Matches(n.text) || s.Name != "" && unquoted(n.text) != n.text || s.Name == "#Host" && strings.ContainsAny(n.text, `^$\\()|+`):
+		fix, hint := c.remedy(n.text, s)
+		if says := cmp.Or(s.Says, "must not stand in curly quotes"); private(n.text, s) {
+			c.report(n.at, CodeSchema, hint, p, "%s", says)
+		} else {
+			c.report(n.at, CodeSchema, hint, p, "%q %s", clip(n.text), says)
+		}
+		c.mend(n, fix)
 	default:
 		c.trapped(n, p)
+	}
+}
+
+// mend writes what was meant into a value that was refused, so that what stands on it is
+// checked as well; the file stays refused.
+func (c *checker) mend(n *node, fix string) {
+	if n.bad = c.mends && fix == ""; c.mends && !n.bad {
+		n.kind, n.text, n.trap = shape.String, fix, ""
 	}
 }
 
@@ -321,15 +437,22 @@ func (c *checker) choice(n *node, s *shape.Shape, p *place) {
 			return
 		}
 	}
-	hint := ""
-	if meant := shape.Nearest(n.text, s.Enum); meant != "" {
-		hint = fmt.Sprintf("did you mean %q?", meant)
+	plain := unquoted(n.text)
+	meant := shape.Nearest(plain, s.Enum)
+	hint := fmt.Sprintf("did you mean %q?", meant)
+	switch {
+	case plain != n.text && meant != "":
+		hint = "the quotes are curly: write \" instead"
+	case meant == "":
+		meant = synonym(n.text, s)
+		hint = choiceHint(s, meant)
 	}
 	if len(s.Enum) == 1 {
 		c.report(n.at, CodeEnum, hint, p, "%q is not %q", clip(n.text), s.Enum[0])
-		return
+	} else {
+		c.report(n.at, CodeEnum, hint, p, "%q is not one of %s", clip(n.text), strings.Join(s.Enum, ", "))
 	}
-	c.report(n.at, CodeEnum, hint, p, "%q is not one of %s", clip(n.text), strings.Join(s.Enum, ", "))
+	c.mend(n, meant)
 }
 
 // trapped warns of text that other YAML readers take for something else.
@@ -350,7 +473,21 @@ func (c *checker) trappedName(n *node, name string, p *place) {
 func (c *checker) whole(n *node, s *shape.Shape, p *place) {
 	v, err := strconv.ParseInt(n.text, 10, 64)
 	if err != nil || s.Min != nil && v < *s.Min || s.Max != nil && v > *s.Max {
-		c.report(n.at, CodeSchema, "", p, "%s", s.Says)
+		c.report(n.at, CodeSchema, numberHint(s, v), p, "%s %s", clip(n.text), s.Says)
+		n.bad = c.mends
+	}
+}
+
+func numberHint(s *shape.Shape, v int64) string {
+	switch {
+	case s.Name == "#Port":
+		return "list each port, or write the host as HOST:* for every one"
+	case s.Max != nil && v > *s.Max:
+		return fmt.Sprintf("write at most %d", *s.Max)
+	case s.Min != nil:
+		return fmt.Sprintf("write at least %d", *s.Min)
+	default:
+		return ""
 	}
 }
 

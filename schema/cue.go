@@ -1,6 +1,7 @@
 package schema
 
 import (
+	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/ringd/ringd/schema/scalar"
 	"github.com/ringd/ringd/schema/shape"
+	"github.com/ringd/ringd/schema/syntax"
 )
 
 // maxValues bounds what a CUE file may evaluate to.
@@ -26,6 +28,10 @@ const maxValues = 200_000
 // which speaks of fields and not of failed unifications.
 func readCUE(text []byte, defs map[string]*shape.Shape, found *findings) []*node {
 	file, err := parser.ParseFile(found.file, text, parser.ParseComments)
+	if t := syntax.InCUE(text); t.Line > 0 && (err != nil || bytes.Contains(text, []byte("\napiVersion: ringd/")) || bytes.HasPrefix(text, []byte("apiVersion: ringd/"))) {
+		found.add(spot{t.Line, t.Column}, CodeSyntax, t.Msg, t.Hint)
+		return nil
+	}
 	if err != nil {
 		cueSyntax(text, err, found)
 		return nil

@@ -33,24 +33,50 @@ const (
 // nothing and keeps nothing. Evaluating CUE cannot be cancelled, so untrusted
 // CUE belongs in a process that can be killed.
 func Decode(sources []Source) ([]Policy, Diagnostics) {
+	r := ReadPartly(sources)
+	return slices.DeleteFunc(r.Policies, func(p Policy) bool { _, refused := r.Refused[p.File]; return refused }), r.Found
+}
+
+// Reading is what could be read of sources, and what was refused.
+type Reading struct {
+	// Policies are the documents without what was refused of them, or with what was
+	// probably meant. Of a file in Refused they are good for looking for more findings
+	// and for nothing else.
+	Policies []Policy
+	Found    Diagnostics
+	// Refused holds, for each file with an error, the author's paths of what was
+	// refused; "" is all of it.
+	Refused map[string][]string
+}
+
+// ReadPartly is Decode for a search of every mistake at once: what one mistake hides.
+func ReadPartly(sources []Source) Reading {
 	defs, err := shape.Parse(policyCUE)
 	if err != nil { // the definitions are part of the program, so a test would have failed
-		return nil, Diagnostics{{Pos: Pos{File: "policy.cue", Line: 1, Column: 1}, Code: CodeSchema, Msg: err.Error()}}
+		return Reading{Found: Diagnostics{{Pos: Pos{File: "policy.cue", Line: 1, Column: 1}, Code: CodeSchema, Msg: err.Error()}}}
 	}
 	var policies []Policy
 	var all Diagnostics
+	refused := map[string][]string{}
 	total := 0
 	for _, src := range sources {
 		found := &findings{file: src.Name}
 		if total += len(src.Data); total > MaxTotalBytes {
 			found.add(spot{1, 1}, CodeTooLarge, fmt.Sprintf("all sources together are above %d MiB", MaxTotalBytes>>20), "")
-			all = append(all, found.list...)
+			all, refused[src.Name] = append(all, found.list...), []string{""}
 			break
 		}
-		policies = append(policies, decodeFile(src, defs, found)...)
+		read := decodeFile(src, defs, found)
+		policies = append(policies, read...)
 		all = append(all, found.list...)
+		if found.refused() {
+			if len(read) == 0 {
+				found.paths = append(found.paths, "")
+			}
+			refused[src.Name] = append(refused[src.Name], found.paths...)
+		}
 	}
-	return policies, all.Sort()
+	return Reading{Policies: policies, Found: all.Sort(), Refused: refused}
 }
 
 func decodeFile(src Source, defs map[string]*shape.Shape, found *findings) []Policy {
@@ -74,9 +100,6 @@ func decodeFile(src Source, defs map[string]*shape.Shape, found *findings) []Pol
 		if p, ok := decodeDocument(doc, defs, found); ok {
 			policies = append(policies, p)
 		}
-	}
-	if found.refused() {
-		return nil
 	}
 	return policies
 }
@@ -117,18 +140,23 @@ func spotAt(text []byte, offset int) spot {
 // binds it.
 func decodeDocument(doc *node, defs map[string]*shape.Shape, found *findings) (Policy, bool) {
 	before := found.count
-	c := &checker{found}
+	c := &checker{findings: found, mends: true}
+	if owner := doc.get("metadata").get("owner"); owner != nil {
+		_, c.domain, _ = strings.Cut(owner.text, "@")
+	}
 	name, ok := formOf(doc, defs, c)
 	if !ok {
 		return Policy{}, false
 	}
-	if c.mixed(doc, name, defs) {
+	if c.mixed(doc, name, defs) || name == "#Policy" && c.foreign(doc, defs) {
 		return Policy{}, false
 	}
 	c.value(doc, defs[name], nil)
 	c.disagreements(doc, name == "#Compact")
 	if found.count > before && found.refused() {
-		return Policy{}, false
+		if doc.prune(); doc.bad || len(doc.names) == 0 {
+			return Policy{}, false
+		}
 	}
 	compact := name == "#Compact"
 	if compact {
@@ -175,6 +203,25 @@ func formOf(doc *node, defs map[string]*shape.Shape, c *checker) (string, bool) 
 	return "", false
 }
 
+// foreign reports a document of Kubernetes, or of another program that names an apiVersion
+// and a kind: none of its fields is a mistake by itself.
+func (c *checker) foreign(doc *node, defs map[string]*shape.Shape) bool {
+	version, kind := doc.get("apiVersion"), doc.get("kind")
+	if version == nil || kind == nil || version.kind != shape.String || kind.kind != shape.String || strings.HasPrefix(version.text, "ringd") {
+		return false
+	}
+	kinds := defs["#Policy"].Field("kind").Shape.Enum
+	if slices.Contains(kinds, kind.text) || shape.Nearest(kind.text, kinds) != "" || synonym(kind.text, defs["#Policy"].Field("kind").Shape) != "" {
+		return false
+	}
+	hint := "a policy has apiVersion: ringd/v1 and kind: AgentPolicy, TeamPolicy or OrgPolicy"
+	if kind.text == "ConfigMap" || kind.text == "Secret" {
+		hint = "write what stands under data: into a file of its own, which starts with apiVersion: ringd/v1"
+	}
+	c.report(kind.at, CodeNotPolicy, hint, &place{name: "kind"}, "this is a %s of %s, and no policy", clip(kind.text), clip(version.text))
+	return true
+}
+
 // mixed reports a file that holds names of both forms.
 func (c *checker) mixed(doc *node, name string, defs map[string]*shape.Shape) bool {
 	own, other := defs[name].FieldNames(), defs["#Compact"].FieldNames()
@@ -198,6 +245,7 @@ type findings struct {
 	file  string
 	list  Diagnostics
 	count int
+	paths []string // the author's, of what the checker reported
 }
 
 // add appends a finding and returns it, for the caller to complete at once.

@@ -34,7 +34,7 @@ func Document(src Source, definitions, name string, into any) (map[string]Origin
 		found.add(spot{1, 1}, CodeFormat, "the file is not .yaml, .yml or .json", "")
 	}
 	if len(docs) == 1 { // of several none is read
-		(&checker{found}).value(docs[0], defs[name], nil)
+		(&checker{findings: found}).value(docs[0], defs[name], nil)
 	}
 	if len(docs) != 1 || found.refused() {
 		return nil, found.list.Sort()

@@ -14,6 +14,8 @@ type spot struct{ line, col int }
 type node struct {
 	kind    shape.Kind
 	plain   bool   // YAML, unquoted
+	alias   string // of the anchor that it repeats
+	bad     bool   // it was refused, and is taken out of what is checked further
 	text    string // of a scalar: the text, the digits, "true"
 	trap    string // why a YAML 1.1 reader would see another value, or ""
 	keyTrap string // the same of the name this value stands under
@@ -35,6 +37,27 @@ func (n *node) get(name string) *node {
 		}
 	}
 	return nil
+}
+
+// prune takes out of a tree what was refused.
+func (n *node) prune() {
+	kept, names := n.items[:0:0], n.names[:0:0]
+	for i, item := range n.items {
+		if item.bad {
+			continue
+		}
+		item.prune()
+		kept = append(kept, item)
+		if n.names != nil {
+			names = append(names, n.names[i])
+		}
+	}
+	if n.items != nil {
+		n.items = kept
+	}
+	if n.names != nil {
+		n.names = names
+	}
 }
 
 // list returns the items of a list, nil when n is nil or no list.

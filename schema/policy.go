@@ -341,6 +341,7 @@ type Gateway struct {
 	Credential string        `cue:"credential"`
 	Methods    []string      `cue:"methods"`
 	Paths      []string      `cue:"paths"`
+	Headers    []string      `cue:"headers"`
 	Limits     *EgressLimits `cue:"limits"`
 	Expires    string        `cue:"expires"`
 	Powers     *Touches      `cue:"powers"`

@@ -56,7 +56,7 @@ func (v *verdicts) renew() {
 // shape is the verdict of the shapes alone, without what compares two values.
 func (v *verdicts) shape(doc *node, form string) (bool, Diagnostics) {
 	found := &findings{}
-	c := &checker{found}
+	c := &checker{findings: found}
 	c.value(doc, v.defs[form], nil)
 	for _, d := range found.list {
 		if d.Code != CodeDuplicateName && d.Severity == Error {

@@ -49,10 +49,11 @@ func readYAML(text []byte, found *findings) []*node {
 		found.add(spot{1, 1}, CodeEmpty, "the file holds no value", "a policy starts with apiVersion: ringd/v1, or with interpreter_ring:")
 		return nil
 	}
-	before := found.count
 	root := y.value(doc.Content[0], 0)
-	if found.count > before && found.refused() {
-		return nil
+	for _, d := range found.list {
+		if d.Code == CodeTooDeep || d.Code == CodeAliasBomb || d.Code == CodeTooMany {
+			return nil
+		}
 	}
 	return []*node{root}
 }
@@ -134,6 +135,7 @@ func (y *yamlReader) value(n *yaml.Node, depth int) *node {
 	}
 	if n.Style&yaml.TaggedStyle != 0 {
 		y.add(at, CodeYAMLFeature, fmt.Sprintf("the tag %s is not part of the policy language", clip(n.Tag)), "leave it out")
+		out.bad = true
 		return out
 	}
 	switch n.Kind {
@@ -170,7 +172,7 @@ func (y *yamlReader) alias(n *yaml.Node, at spot, depth int) *node {
 		y.add(at, CodeAliasBomb, fmt.Sprintf("aliases add more than %d values", maxAliased), "")
 		y.bombed = true
 	}
-	out.at = at
+	out.at, out.alias = at, n.Value
 	return out
 }
 
@@ -239,7 +241,12 @@ func (y *yamlReader) scalar(n *yaml.Node, out *node) {
 	}
 	out.plain = true
 	if y.folded(n, out.at) {
-		y.add(out.at, CodeYAMLTrap, "the text goes on in the next line, though it is not in quotes", "correct the indentation of the next line, or put the text in quotes")
+		hint := "correct the indentation of the next line, or put the text in quotes"
+		if len(n.Value) > 1 && n.Value[0] == '-' && n.Value[1] != ' ' {
+			hint = "put a space after each -, for the items of a list"
+		}
+		y.add(out.at, CodeYAMLTrap, "the text goes on in the next line, though it is not in quotes", hint)
+		out.bad = true
 		return
 	}
 	var refused string
@@ -247,7 +254,7 @@ func (y *yamlReader) scalar(n *yaml.Node, out *node) {
 	if out.kind == shape.Bool {
 		out.text = strings.ToLower(n.Value)
 	}
-	if refused != "" {
+	if out.bad = refused != ""; out.bad {
 		y.add(out.at, CodeYAMLTrap, fmt.Sprintf("%s is %s", clip(n.Value), refused),
 			fmt.Sprintf("write %q for the text, or a decimal number", n.Value))
 	}
@@ -294,11 +301,29 @@ func (y *yamlReader) syntax(err error, read int) {
 		y.add(at, CodeTooDeep, fmt.Sprintf("nested more than %d deep", maxDepth), "")
 		return
 	}
+	if len(y.text) <= maxSearched && y.trouble(text) {
+		return
+	}
 	msg, hint := syntax.YAML(text, line)
 	if i := bytes.IndexByte(line, ':'); i >= 0 && i+1 < len(line) && (line[i+1] == '{' || line[i+1] == '[') {
 		msg, hint = "a field name without a space after its \":\"", "put a space after the colon"
 	}
 	y.add(at, CodeSyntax, msg, hint)
+}
+
+// trouble reports what the lines themselves show: the parser's words are about where it
+// gave up.
+func (y *yamlReader) trouble(words string) bool {
+	if strings.Contains(words, "tab character") {
+		return false
+	}
+	for _, look := range []func([]byte) syntax.Trouble{syntax.CUE, syntax.Open, syntax.Indent} {
+		if t := look(y.text); t.Line > 0 {
+			y.add(spot{t.Line, t.Column}, CodeSyntax, t.Msg, t.Hint)
+			return true
+		}
+	}
+	return false
 }
 
 // maxSearched bounds the texts whose errors are searched for: a search parses

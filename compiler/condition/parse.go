@@ -2,6 +2,7 @@ package condition
 
 import (
 	"fmt"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/open-policy-agent/opa/v1/ast"
@@ -35,6 +36,24 @@ func parse(text string) (ast.Body, Findings) {
 	return body, nil
 }
 
+// syntaxHint says how to write what other languages write in another way.
+func syntaxHint(words string) string {
+	for _, h := range [][2]string{
+		{"unexpected and token", "Rego has no &&: write each condition on a line of its own, or ; between them"},
+		{"unexpected or token", "Rego has no ||: write input.args.a in {1, 2}, or ask for both"},
+		{"unexpected assign token", "compare with =="},
+		{"unexpected if keyword", "write the condition alone, without if"},
+		{"illegal token", "a condition is Rego, such as input.args.amount > 100, with texts in double quotes"},
+		{"unexpected eof token", "the condition ends too early"},
+		{"unexpected", "a condition is Rego, such as input.args.amount > 100"},
+	} {
+		if strings.Contains(words, h[0]) {
+			return h[1]
+		}
+	}
+	return ""
+}
+
 // fromOPA turns the errors of the parser and the compiler into findings.
 func fromOPA(err error) Findings {
 	faults := rego.Faults(err)
@@ -43,7 +62,7 @@ func fromOPA(err error) Findings {
 	}
 	var out Findings
 	for _, e := range faults {
-		f := Finding{Line: e.Line, Column: e.Column, Code: CodeSyntax, Msg: e.Msg}
+		f := Finding{Line: e.Line, Column: e.Column, Code: CodeSyntax, Msg: e.Msg, Hint: syntaxHint(e.Msg)}
 		switch e.Code {
 		case ast.UnsafeVarErr:
 			f.Code = CodeName

@@ -169,6 +169,7 @@ func networkProofs() map[string]string {
 		"Gateway.Credential":       "rings/kernel/egress TestGateway Credential",
 		"Gateway.Methods":          "rings/kernel/egress TestGateway Methods",
 		"Gateway.Paths":            "rings/kernel/egress TestGateway Paths",
+		"Gateway.Headers":          "rings/kernel/egress TestGatewayFields Headers",
 	}
 }
 

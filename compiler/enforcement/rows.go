@@ -121,7 +121,7 @@ func networkRows() []Row {
 		{Name: "network: expires", Cells: all(Enforced, "egress doors: connections are cut", "cmd/ringd TestExpiryCuts"),
 			Fields: []string{"Egress.Expires", "Gateway.Expires"}, used: func(a profiles.Agent) bool { return open(a) || gated(a) }},
 		{Name: "network.gateways", Cells: all(Enforced, "egress doors: the credential stays in the daemon", "cmd/ringd TestGatewayKeepsItsCredential", "rings/kernel/egress/gateway TestRequestStaysBelowItsPrefix"),
-			Fields: []string{"Gateway.Name", "Gateway.Upstream", "Gateway.Addresses", "Gateway.Credential", "Gateway.Methods", "Gateway.Paths"}, used: gated},
+			Fields: []string{"Gateway.Name", "Gateway.Upstream", "Gateway.Addresses", "Gateway.Credential", "Gateway.Methods", "Gateway.Paths", "Gateway.Headers"}, used: gated},
 	}
 }
 

@@ -203,6 +203,7 @@ type Gateway struct {
 	Credential string   `json:"credential"`
 	Methods    []string `json:"methods"`
 	Paths      []string `json:"paths"`
+	Headers    []string `json:"headers"`
 	Powers     Powers   `json:"powers"`
 	Reason     string   `json:"reason"`
 	Expires    *string  `json:"expires"`
@@ -362,7 +363,7 @@ func networkOf(e profiles.Egress) Network {
 		out.Egress = append(out.Egress, Egress{r.Host, ports, r.AnyPort, list(r.Methods), list(r.Paths), Powers(r.Powers), r.Reason, r.Exception, stamped(r.Expires)})
 	}
 	for _, g := range e.Gateways {
-		out.Gateways = append(out.Gateways, Gateway{g.Name, g.Upstream, g.Credential, list(g.Methods), list(g.Paths), Powers(g.Powers), g.Reason, stamped(g.Expires)})
+		out.Gateways = append(out.Gateways, Gateway{g.Name, g.Upstream, g.Credential, list(g.Methods), list(g.Paths), list(g.Headers), Powers(g.Powers), g.Reason, stamped(g.Expires)})
 	}
 	for _, r := range e.Deny {
 		out.Deny = append(out.Deny, denied(r)...)

@@ -241,6 +241,7 @@ func grantFields() []Field {
 		{"Gateway.Credential", "credential", Compiled, "Gateway.Credential"},
 		{"Gateway.Methods", "methods", Compiled, "Gateway.Methods"},
 		{"Gateway.Paths", "paths", Compiled, "Gateway.Paths"},
+		{"Gateway.Headers", "headers", Compiled, "Gateway.Headers"},
 		{"Gateway.Limits", "limits", Parts, ""},
 		{"Gateway.Expires", "expires", Compiled, "Gateway.Expires"},
 		{"Gateway.Reason", "reason", Compiled, "Gateway.Reason"},

@@ -105,6 +105,9 @@ func (s *step) gateway(at, up string, own, above *schema.Gateway) {
 	own.Under = above.Under // a gateway above has one below it, which has its limits alone
 	own.Methods = s.subset(at+".methods", up+".methods", own.Methods, above.Methods, true)
 	own.Paths = s.requestPaths(at+".paths", up+".paths", own.Paths, above.Paths)
+	if own.Headers != nil || above.Headers != nil { // none above allows none
+		own.Headers = s.subset(at+".headers", up+".headers", own.Headers, slices.Concat([]string{}, above.Headers), true)
+	}
 	if above.Limits != nil {
 		own.Limits = copied(own.Limits)
 		for _, f := range entryLimits() {

@@ -366,8 +366,8 @@ func reaches(t *testing.T, round int, low, high *profiles.Decider, now time.Time
 				share(sums, high.EgressRule(over), low.EgressRule(m))
 			}
 			for _, request := range [][2]string{{"GET", "/v1/a"}, {"POST", "/v1"}, {"GET", "/x"}} {
-				lm, l := low.EgressRequest(to, m, request[0], request[1], now)
-				hm, h := high.EgressRequest(to, over, request[0], request[1], now)
+				lm, l := low.EgressRequest(to, m, request[0], request[1], "", now)
+				hm, h := high.EgressRequest(to, over, request[0], request[1], "", now)
 				if l.Verdict != profiles.Allow {
 					continue
 				}

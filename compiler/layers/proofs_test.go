@@ -260,6 +260,7 @@ func reachProofs() []proof {
 		taken("Gateway.Credential", func(s spec) *string { return &g(s).Credential }, "other", "key", is("key")),
 		taken("Gateway.Methods", func(s spec) *[]string { return &g(s).Methods }, []string{"POST"}, []string{"GET"}, has("GET", "HEAD")),
 		taken("Gateway.Paths", func(s spec) *[]string { return &g(s).Paths }, []string{"/"}, []string{"/v1/a"}, has("/v1")),
+		taken("Gateway.Headers", func(s spec) *[]string { return &g(s).Headers }, []string{"x-other"}, []string{"x-one"}, has("x-one", "x-two")),
 		taken("Gateway.Expires", func(s spec) *string { return &g(s).Expires }, "2028-01-01", "2026-12-31", is("2027-01-01")),
 	}
 }

@@ -28,7 +28,7 @@ func (c *comparer) whole(a, b *profiles.Agent) {
 	c.bridges(a, b)
 	c.files(a, b)
 	c.egress(a, b)
-	c.limits("limits", "all executors together", a.Limits, b.Limits, &a.Rule, &b.Rule)
+	c.together(a, b)
 	c.audited("audit", "audit", "the agent", a.Audit, b.Audit, &a.Rule, &b.Rule)
 	c.sessions(a, b)
 	c.deadline(a, b)
@@ -168,6 +168,46 @@ func (c *comparer) bounded(field, capability, what string, u unit, a, b int64, o
 	default:
 		c.number(field, capability, what, u, a, b, old, now)
 	}
+}
+
+// together compares the limits over all executors. One that is, on both sides, just the
+// highest of the executors' says nothing more than the changes of these.
+func (c *comparer) together(a, b *profiles.Agent) {
+	x, y := a.Limits, b.Limits
+	for i, over := range each(&x) {
+		under := each(&y)[i]
+		if most(a, i) == value(*over) && most(b, i) == value(*under) && value(*over) >= 0 {
+			*over, *under = nil, nil
+		}
+	}
+	c.limits("limits", "all executors together", x, y, &a.Rule, &b.Rule)
+}
+
+// each lists the limits of an executor.
+func each(l *profiles.Limits) []**int64 {
+	return []**int64{&l.CPUMillis, &l.MemoryBytes, &l.WallMillis, &l.OutputBytes, &l.ResultBytes, &l.StackBytes, &l.Processes, &l.Files, &l.RefusedCalls, &l.PauseMillis}
+}
+
+// most is the highest of the executors' values of a limit; -1: none has one.
+func most(a *profiles.Agent, i int) int64 {
+	out := int64(-1)
+	if a.JS != nil {
+		out = max(out, value(*each(&a.JS.Limits)[i]))
+	}
+	if a.Python != nil {
+		out = max(out, value(*each(&a.Python.Limits)[i]))
+	}
+	if a.Shell != nil {
+		out = max(out, value(*each(&a.Shell.Limits)[i]))
+	}
+	return out
+}
+
+func value(n *int64) int64 {
+	if n == nil {
+		return -1
+	}
+	return *n
 }
 
 // limitField is one field of profiles.Limits.

@@ -23,18 +23,22 @@ type Class uint8
 
 // The classes. A change that is not proven to be one of the others widens.
 const (
-	Widens  Class = iota // more may be done, or less is asked or recorded
-	Narrows              // less may be done, and nothing more
-	Neutral              // nothing more and nothing less
+	Widens   Class = iota // more may be done, or less is asked or recorded
+	Narrows               // less may be done, and nothing more
+	Neutral               // nothing more and nothing less
+	Headroom              // nobody may do more by it, but a layer above lets agents ask for more
 )
 
-// String returns "widens", "narrows" or "neutral"; every unknown value is "widens".
+// String returns "widens", "narrows", "neutral" or "headroom"; every unknown value is
+// "widens".
 func (c Class) String() string {
 	switch c {
 	case Narrows:
 		return "narrows"
 	case Neutral:
 		return "neutral"
+	case Headroom:
+		return "headroom"
 	case Widens:
 		return "widens"
 	default:
@@ -54,9 +58,11 @@ func (c *Class) UnmarshalText(b []byte) error {
 		*c = Narrows
 	case "neutral":
 		*c = Neutral
+	case "headroom":
+		*c = Headroom
 	case "widens":
 	default:
-		return fmt.Errorf("class %q: want widens, narrows or neutral", b)
+		return fmt.Errorf("class %q: want widens, headroom, narrows or neutral", b)
 	}
 	return nil
 }
@@ -98,7 +104,7 @@ type Change struct {
 type Agent struct {
 	Name    string   `json:"name"`
 	State   string   `json:"state"` // added, removed, changed, same
-	Class   Class    `json:"class"` // widens when one change does, else narrows when one does
+	Class   Class    `json:"class"` // of the changes together, as ClassOf has it
 	Changes []Change `json:"changes"`
 }
 
@@ -162,31 +168,35 @@ func (r *Report) add(a Agent) {
 	for _, c := range a.Changes {
 		r.Counts[c.Class.String()]++
 	}
-	switch {
-	case a.Class == Widens || r.Class == Widens:
-		r.Class = Widens
-	case a.Class == Narrows:
-		r.Class = Narrows
-	}
+	r.Class = Worst(r.Class, a.Class)
 }
 
 // ClassOf is the class of several changes together: neutral when there is none.
 func ClassOf(changes []Change) Class {
 	class := Neutral
 	for _, c := range changes {
-		switch c.Class {
-		case Neutral:
-		case Narrows:
-			if class == Neutral {
-				class = Narrows
-			}
-		case Widens:
-			return Widens
-		default:
-			return Widens
-		}
+		class = Worst(class, c.Class)
 	}
 	return class
+}
+
+// Worst is the class of two together: widens before headroom, narrows and neutral.
+func Worst(a, b Class) Class {
+	if b.rank() < a.rank() {
+		a = b
+	}
+	if a.rank() == 0 {
+		return Widens // an unknown one, too
+	}
+	return a
+}
+
+// rank orders classes as a reader asks for them: what gives something first.
+func (c Class) rank() int { return 1 + slices.Index([]Class{Headroom, Narrows, Neutral}, c) }
+
+// Sort puts the changes that give something first, and keeps the order otherwise.
+func Sort(changes []Change) {
+	slices.SortStableFunc(changes, func(x, y Change) int { return cmp.Compare(x.Class.rank(), y.Class.rank()) })
 }
 
 // comparer collects the changes of one agent.
@@ -220,7 +230,7 @@ func agentOf(name string, a profiles.Agent, was bool, b profiles.Agent, is bool,
 		c.modules(&a, &b, old, now)
 	}
 	slices.SortStableFunc(c.out, func(x, y Change) int {
-		return cmp.Or(cmp.Compare(x.Class, y.Class), cmp.Compare(group(x.Field), group(y.Field)))
+		return cmp.Or(cmp.Compare(x.Class.rank(), y.Class.rank()), cmp.Compare(group(x.Field), group(y.Field)))
 	})
 	if len(c.out) == 0 {
 		out.State = "same"
@@ -237,6 +247,17 @@ func group(field string) int {
 		}
 	}
 	return 99
+}
+
+// lifted is what the end of a denial without effect is: that of a layer above lets the
+// agent ask for what it could not.
+func (ch *Change) lifted(r *profiles.Rule, says string) {
+	if r.Layer == "" {
+		ch.Says = moot(says)
+		return
+	}
+	ch.Class, ch.Says = Headroom, says
+	ch.Why = r.Layer + " lets the agent ask for it now; today the agent has no more by it"
 }
 
 // add records a change, with the layer that it comes from.

@@ -67,7 +67,7 @@ func known(of string) (compared, places string) {
 	case "EgressLimits":
 		return "UpBytes DownBytes Connections PerMinute", ""
 	case "Gateway":
-		return "Name Upstream Addresses Credential Methods Paths Limits Expires Reason Powers Under", "Rule"
+		return "Name Upstream Addresses Credential Methods Paths Headers Limits Expires Reason Powers Under", "Rule"
 	case "Budget":
 		return "Host Ports AnyPort Methods Paths Limits", "Rule"
 	default:

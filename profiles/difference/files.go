@@ -109,7 +109,8 @@ func (c *comparer) denied(a, b []profiles.PathRule, was, is []string) {
 			if meets(p, is, after) {
 				ch.Class = Widens
 			} else {
-				ch.Says, ch.Why = moot(ch.Says), "nothing grants it, or another entry denies it"
+				ch.Why = "nothing grants it, or another entry denies it"
+				ch.lifted(&x.Rule, ch.Says)
 			}
 		default:
 			c.same("files.deny", ch.Capability, x, y)

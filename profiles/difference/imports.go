@@ -55,6 +55,9 @@ func (x *importers) list(field string, a, b []profiles.ImportRule, does effect) 
 			ch.Kind, ch.Old, ch.OldRule, ch.Exception = Removed, entry(p), &p.Rule, p.Exception
 		}
 		x.judge(&ch, name, does)
+		if ch.Class == Neutral && does == denies && q == nil {
+			ch.lifted(&p.Rule, "import of "+name+" is no longer denied ("+language(x.executor)+")")
+		}
 		if ch.Class == Narrows && does == allows {
 			ch.Says = said.But(ch.Says, x.inside(name, b))
 		}

@@ -120,6 +120,9 @@ func (n *network) entry(field, capability string, x, y *profiles.EgressRule, a, 
 	ch.Capability, ch.Exception = capability+r.Host, r.Exception
 	ch.Says = n.says(ch.Kind, target(r), deny)
 	n.judge(&ch, r, a, b, deny)
+	if ch.Class == Neutral && deny && y == nil {
+		ch.lifted(&x.Rule, n.says(ch.Kind, target(x), deny))
+	}
 	if ch.Class == Narrows && !deny {
 		ch.Says = said.But(ch.Says, n.inside(r, b))
 	}
@@ -346,6 +349,14 @@ func (c *comparer) gateway(x, y *profiles.Gateway) {
 	}
 	c.only(list{field: field + ".methods", capability: capability, gives: "the gateway " + x.Name + " takes", all: "every method"}, x.Methods, y.Methods, old, now)
 	c.only(list{field: field + ".paths", capability: capability, gives: "the gateway " + x.Name + " takes", all: "every path"}, x.Paths, y.Paths, old, now)
+	if more, fewer := missing(y.Headers, x.Headers), missing(x.Headers, y.Headers); len(more)+len(fewer) > 0 {
+		ch := Change{Kind: Changed, Capability: capability, Field: field + ".headers", Old: listed(x.Headers, "the usual ones"), New: listed(y.Headers, "the usual ones"), OldRule: old, NewRule: now,
+			Says: fmt.Sprintf("the gateway %s passes the fields %s beside the usual ones", x.Name, listed(y.Headers, "none"))}
+		if len(more) == 0 {
+			ch.Class = Narrows
+		}
+		c.add(ch)
+	}
 	for _, l := range []struct {
 		name, what string
 		unit       unit

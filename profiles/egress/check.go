@@ -31,7 +31,7 @@ func (l *List) Addresses(d Dest, m Match, answers []netip.Addr, now time.Time) (
 		return []netip.Addr{d.Addr}, nil
 	}
 	if len(answers) == 0 {
-		return nil, &Refusal{Code: NoAddress, Why: "the name has no address", Entry: entry}
+		return nil, &Refusal{Code: NoAddress, Why: d.Name + " has no address", Entry: entry}
 	}
 	kept := make([]netip.Addr, 0, len(answers))
 	for _, a := range answers {
@@ -49,8 +49,9 @@ func (l *List) Addresses(d Dest, m Match, answers []netip.Addr, now time.Time) (
 // Request decides one request that can be read, on a connection that m covers. It
 // gives m with the entry first that grants it.
 // The path may have its query, which does not count. Where paths are listed, the
-// path is decoded once, and one that could be read in two ways is refused.
-func (l *List) Request(d Dest, m Match, method, path string, now time.Time) (Match, *Refusal) {
+// path is decoded once, and one that could be read in two ways is refused. Where
+// methods or paths are listed, a request that says another one elsewhere is refused.
+func (l *List) Request(d Dest, m Match, method, path string, says Saying, now time.Time) (Match, *Refusal) {
 	if l == nil || m.Virtual == 0 && len(m.Entries) == 0 {
 		return Match{}, refusal(NotGranted, "nothing covers the target")
 	}
@@ -63,7 +64,7 @@ func (l *List) Request(d Dest, m Match, method, path string, now time.Time) (Mat
 		if m.Virtual > len(l.virtual) {
 			return Match{}, refusal(NotGranted, "nothing covers the target")
 		}
-		if r := l.virtual[m.Virtual-1].request(method, path, now); r != nil {
+		if r := l.virtual[m.Virtual-1].request(method, path, says, now); r != nil {
 			r.Virtual = m.Virtual
 			return Match{}, r
 		}
@@ -78,6 +79,9 @@ func (l *List) Request(d Dest, m Match, method, path string, now time.Time) (Mat
 		}
 		e := &l.allow[i]
 		r := granted(e.Methods, e.Paths, e.Expires, method, path, now)
+		if r == nil {
+			r = says.refuse(true, false, nil)
+		}
 		if r == nil {
 			return m.led(at), nil
 		}
@@ -108,14 +112,14 @@ func Unsent(method string) bool {
 }
 
 // request decides one that goes below the path of an upstream.
-func (v *Virtual) request(method, path string, now time.Time) *Refusal {
+func (v *Virtual) request(method, path string, says Saying, now time.Time) *Refusal {
 	if r := granted(v.Methods, v.Paths, v.Expires, method, path, now); r != nil {
 		return r
 	}
 	if path, _, _ = strings.Cut(path, "?"); !Joins(path) {
 		return refusal(Path, "the path could be read in two ways: it has an empty or dot segment, or an escape that a gateway does not pass on")
 	}
-	return nil
+	return says.refuse(len(v.Methods)+len(v.Paths) > 0, true, v.Headers)
 }
 
 // Joins reports whether a path, as sent and without its query, stays below any

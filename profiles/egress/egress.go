@@ -60,6 +60,7 @@ const (
 	Request    Code = "egress.request"     // not a request in its strict form
 	Method     Code = "egress.method"      // the entry does not grant the method
 	Path       Code = "egress.path"        // the entry does not grant the path
+	Field      Code = "egress.field"       // a field or a parameter says another request than the one that is granted
 	Redirect   Code = "egress.redirect"    // a hop of a redirect is refused, or there are too many
 	Opaque     Code = "egress.opaque"      // requests are to be read, and cannot be through this door
 	Budget     Code = "egress.budget"      // a limit of the entry is used up
@@ -106,6 +107,7 @@ type Virtual struct {
 	Name    string // one label
 	Methods []string
 	Paths   []string
+	Headers []string // fields that pass beside those of FieldPasses; lower case
 	Expires time.Time
 }
 

@@ -337,7 +337,7 @@ func FuzzRequestPath(f *testing.F) {
 		f.Fatal(r)
 	}
 	f.Fuzz(func(t *testing.T, path string) {
-		if _, r := l.Request(d, m, "GET", path, now()); r != nil {
+		if _, r := l.Request(d, m, "GET", path, "", now()); r != nil {
 			return
 		}
 		bare, _, _ := strings.Cut(path, "?")

@@ -197,7 +197,7 @@ func (l *List) Match(d Dest, now time.Time) (Match, *Refusal) {
 		return l.matchVirtual(label, d, now)
 	}
 	if l.mode != Allowlist {
-		return Match{}, refusal(NotGranted, "only the gateway can be reached")
+		return Match{}, refusal(NotGranted, "%s is not listed: only the gateways can be reached", d)
 	}
 	return l.matchEntries(d, now)
 }
@@ -258,7 +258,7 @@ func (l *List) matchVirtual(label string, d Dest, now time.Time) (Match, *Refusa
 			return Match{Virtual: i + 1, Reads: true}, nil
 		}
 	}
-	return Match{}, refusal(NotGranted, "the policy has no gateway of this name")
+	return Match{}, refusal(NotGranted, "the policy has no gateway %s", d.Name)
 }
 
 // matchEntries collects the entries for d: those that pass the connection as it
@@ -289,13 +289,13 @@ func (l *List) matchEntries(d Dest, now time.Time) (Match, *Refusal) {
 		}
 		return m, nil
 	case expired >= 0:
-		return Match{}, &Refusal{Code: Expired, Why: "the entry has expired", Entry: expired}
+		return Match{}, &Refusal{Code: Expired, Why: fmt.Sprintf("the entry for %s has expired", d), Entry: expired}
 	case other >= 0:
-		return Match{}, &Refusal{Code: Port, Why: fmt.Sprintf("the policy lists the host, and not on port %d", d.Port), Entry: other, Instead: l.portsOf(d, now)}
+		return Match{}, &Refusal{Code: Port, Why: fmt.Sprintf("%s is not listed: the policy lists the host on other ports", d), Entry: other, Instead: l.portsOf(d, now)}
 	case d.Addr.IsValid():
-		return Match{}, refusal(NotGranted, "no entry lists the address; an address needs an entry of its own")
+		return Match{}, refusal(NotGranted, "%s is not listed; an address needs an entry of its own", d)
 	default:
-		return Match{}, refusal(NotGranted, "no entry covers the host")
+		return Match{}, refusal(NotGranted, "%s is not listed", d)
 	}
 }
 
@@ -366,7 +366,7 @@ func (l *List) Name(name string, now time.Time) (Match, *Refusal) {
 	case expired >= 0:
 		return Match{}, &Refusal{Code: Expired, Why: "the entry has expired", Entry: expired}
 	default:
-		return Match{}, refusal(NotGranted, "no entry covers the host")
+		return Match{}, refusal(NotGranted, "%s is not listed", name)
 	}
 }
 

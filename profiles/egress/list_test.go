@@ -204,7 +204,7 @@ func TestRequest(t *testing.T) {
 		if r != nil {
 			t.Fatal(r)
 		}
-		if _, r = l.Request(d, m, method, path, at); r != nil {
+		if _, r = l.Request(d, m, method, path, "", at); r != nil {
 			return r.Code
 		}
 		return ""
@@ -233,7 +233,7 @@ func TestRequest(t *testing.T) {
 	d := dest(t, "a.example.com:80")
 	m, _ := l.Match(d, now())
 	for method, want := range map[string]egress.Match{"GET": {Entries: []int{0, 1}, Reads: true}, "POST": {Entries: []int{1, 0}, Reads: true}} {
-		got, _ := l.Request(d, m, method, "/v1", now())
+		got, _ := l.Request(d, m, method, "/v1", "", now())
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("the entry that grants %s does not come first:\n%s", method, diff)
 		}
@@ -249,7 +249,7 @@ func TestRequest(t *testing.T) {
 		t.Errorf("a gateway that expired since: %q", got)
 	}
 	for _, m := range []egress.Match{{}, {Entries: []int{99}, Reads: true}, {Virtual: 7}} {
-		if _, r := l.Request(dest(t, "a.example.com:80"), m, "GET", "/v1", now()); r == nil {
+		if _, r := l.Request(dest(t, "a.example.com:80"), m, "GET", "/v1", "", now()); r == nil {
 			t.Errorf("%+v grants a request", m)
 		}
 	}
@@ -311,6 +311,25 @@ func TestOpens(t *testing.T) {
 	} {
 		if got := egress.Opens(netip.MustParsePrefix(tt.part), netip.MustParsePrefix(tt.whole)); got != tt.want {
 			t.Errorf("%s of %s opens more: %v", tt.part, tt.whole, got)
+		}
+	}
+}
+
+// TestRefusalsNameTheTarget: who reads only the refusal knows what was asked for.
+func TestRefusalsNameTheTarget(t *testing.T) {
+	l := egress.NewList(egress.Allowlist, []egress.Entry{{Host: "a.example.com", Ports: []int{443}}, {Host: "old.example.com", Ports: []int{443}, Expires: now().Add(-1)}}, nil, []egress.Virtual{{Name: "models"}})
+	gates := egress.NewList(egress.Gateway, nil, nil, []egress.Virtual{{Name: "models"}})
+	for _, tt := range []struct {
+		list *egress.List
+		to   string
+		want string
+	}{
+		{l, "pastebin.com:443", "egress.not_granted: pastebin.com:443 is not listed"}, {l, "a.example.com:8443", "egress.port: a.example.com:8443 is not listed"},
+		{l, "93.184.216.34:443", "egress.not_granted: 93.184.216.34:443 is not listed"}, {l, "old.example.com:443", "egress.expired: the entry for old.example.com:443 has"},
+		{l, "other.ringd.internal:80", "egress.not_granted: the policy has no gateway other.ringd.internal"}, {gates, "pastebin.com:443", "egress.not_granted: pastebin.com:443 is not listed"},
+	} {
+		if _, r := tt.list.Match(dest(t, tt.to), now()); r == nil || !strings.HasPrefix(r.Error(), tt.want) {
+			t.Errorf("%s: got %v, want %s", tt.to, r, tt.want)
 		}
 	}
 }

@@ -3,14 +3,34 @@ package client
 import (
 	"context"
 	"net/url"
+	"strconv"
 
 	"github.com/ringd/ringd/schema/wire"
 )
 
-// Approvals lists the calls that wait for a person, oldest first.
-func (c *Client) Approvals(ctx context.Context) (wire.Approvals, error) {
+// Approvals lists calls that wait for a person, in turns: the newest of each agent and
+// actor, then the next of each. limit 0 is 100; after is Next of the page before, ""
+// for the first. Large arguments are left out: see WaitingCall.
+func (c *Client) Approvals(ctx context.Context, limit int, after string) (wire.Approvals, error) {
+	q := url.Values{}
+	if limit > 0 {
+		q.Set("limit", strconv.Itoa(limit))
+	}
+	if after != "" {
+		q.Set("after", after)
+	}
+	path := "/v1/approvals"
+	if len(q) > 0 {
+		path += "?" + q.Encode()
+	}
 	var out wire.Approvals
-	return out, c.call(ctx, "GET", "/v1/approvals", nil, &out)
+	return out, c.call(ctx, "GET", path, nil, &out)
+}
+
+// WaitingCall shows one call that waits for a person, with all of its arguments.
+func (c *Client) WaitingCall(ctx context.Context, run, call string) (wire.WaitingCall, error) {
+	var out wire.WaitingCall
+	return out, c.call(ctx, "GET", "/v1/runs/"+url.PathEscape(run)+"/calls/"+url.PathEscape(call), nil, &out)
 }
 
 // Approve allows or denies one call that waits for a person. It counts for the
@@ -45,6 +65,13 @@ func (c *Client) Lockdown(ctx context.Context) (wire.Lockdown, error) {
 func (c *Client) SetLockdown(ctx context.Context, o wire.LockdownOrder) (wire.Lockdown, error) {
 	var out wire.Lockdown
 	return out, c.call(ctx, "POST", "/v1/lockdown", o, &out)
+}
+
+// AcceptTime says that the clock of the daemon's host was ahead and is right now; the
+// caller needs the role operator.
+func (c *Client) AcceptTime(ctx context.Context, o wire.ClockOrder) (wire.Clock, error) {
+	var out wire.Clock
+	return out, c.call(ctx, "POST", "/v1/clock", o, &out)
 }
 
 // Sessions lists kept sessions; a harness sees its own.

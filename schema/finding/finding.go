@@ -108,8 +108,13 @@ func (ds Diagnostics) Sort() Diagnostics {
 
 // words is the message without the author's path.
 func (d Diagnostic) words() string {
-	if path, words, found := strings.Cut(d.Msg, ": "); found && !strings.Contains(path, " ") {
-		return words
+	path, words, found := strings.Cut(d.Msg, ": ")
+	if !found || strings.Contains(path, " ") {
+		words = d.Msg
 	}
-	return d.Msg
+	// Of several values that one place made, what they must be is said once.
+	if value, rest, ok := strings.Cut(words, "\" must "); ok && strings.HasPrefix(value, "\"") {
+		return "must " + rest
+	}
+	return words
 }

@@ -31,6 +31,7 @@ const (
 	CodeCancelled        = "cancelled"           // 499: the caller went away
 	CodeInternal         = "internal"            // 500: see the daemon's log, by request id
 	CodeDraining         = "draining"            // 503: no new runs
+	CodeDiskLow          = "disk_low"            // 503: the disk of the state folder is nearly full; no new runs
 	CodeAuditUnavailable = "audit_unavailable"   // 503: audit or store cannot be written
 	CodeNotLifted        = "lockdown.not_lifted" // 503: its end cannot be written down: everything stays closed
 	CodeNotReady         = "not_ready"           // 503: GET /readyz

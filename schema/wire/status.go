@@ -19,11 +19,19 @@ const (
 	ConditionStale            = "stale"               // the staleness limit passed: everything is denied
 	ConditionHeld             = "held"                // in force since before a restart, not yet seen again
 	ConditionDraining         = "draining"            // new runs are refused
+	ConditionDiskLow          = "disk_low"            // the disk of the state folder is nearly full: new runs are refused
 	ConditionGateway          = "gateway_unavailable" // the gateway of a policy has no upstream or no credential here
 	ConditionRunsStuck        = "runs_stuck"          // runs whose calls are answered cannot go on
 	ConditionLockdown         = "lockdown"            // an operator, or a signed order, closed everything
 	ConditionOrderRefused     = "lockdown_refused"    // a lockdown order in the sync folder is not obeyed
 )
+
+// Conditions lists the codes of all conditions.
+func Conditions() []string {
+	return []string{ConditionNoPolicy, ConditionPushRejected, ConditionExecutorClosed, ConditionRestartNeeded,
+		ConditionAuditUnavailable, ConditionSyncLost, ConditionStale, ConditionHeld, ConditionDraining, ConditionDiskLow,
+		ConditionGateway, ConditionRunsStuck, ConditionLockdown, ConditionOrderRefused}
+}
 
 // The states of a ring or an executor.
 const (
@@ -138,6 +146,7 @@ type Signed struct {
 	Sequence int64     `json:"sequence"`
 	Previous string    `json:"previous"` // the revision that it was made on top of
 	Issuer   string    `json:"issuer"`
+	Audience string    `json:"audience,omitempty"` // the hosts that it is for
 	Issued   time.Time `json:"issued"`
 	Expires  time.Time `json:"expires"`
 	Reason   string    `json:"reason,omitempty"`
@@ -259,7 +268,9 @@ type Profile struct {
 
 // Approvals is the answer of GET /v1/approvals.
 type Approvals struct {
-	Approvals []WaitingCall `json:"approvals"`
+	Approvals []WaitingCall `json:"approvals"`      // in turns: the newest of each agent and actor, then the next
+	More      bool          `json:"more,omitempty"` // more wait than are listed
+	Next      string        `json:"next,omitempty"` // after of the next page
 }
 
 // WaitingCall is a call that waits for a person.

@@ -155,6 +155,9 @@ type Pending struct {
 	Args   json.RawMessage `json:"args"`
 	For    string          `json:"for"` // approver | harness
 	Digest string          `json:"digest"`
+	// ArgsBytes is how large the arguments are where a list leaves them out: args is null
+	// there, and GET /v1/runs/{id}/calls/{call} has them.
+	ArgsBytes int64 `json:"args_bytes,omitempty"`
 	// Held says that the program waits in its process, which cannot be written down:
 	// the run does not pause, and the call is answered while it is running.
 	Held    bool       `json:"held,omitempty"`

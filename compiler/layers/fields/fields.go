@@ -183,6 +183,7 @@ func reachRules() []Rule {
 			{"Gateway.Credential", Owner, "absent: that above"},
 			{"Gateway.Methods", Subset, "absent: those above"},
 			{"Gateway.Paths", Subset, "a path and what is below it; absent: those above"},
+			{"Gateway.Headers", Subset, "absent: those above; none above allows none"},
 			{"Gateway.Expires", AtMost, "no later than above"},
 		})
 }

@@ -65,6 +65,14 @@ func Unread(err error) *egress.Refusal {
 	return refuse(code, err.Error())
 }
 
+// Says lists what a request says of itself beside its first line.
+func Says(req *head.Request) (s egress.Saying) {
+	for f := range req.Fields() {
+		s = s.Field(string(f.Name))
+	}
+	return s.Query(string(req.Query))
+}
+
 // UnreadSOCKS is the refusal of a greeting or a request that package socks does
 // not read.
 func UnreadSOCKS(err error) *egress.Refusal {
@@ -153,7 +161,7 @@ func (t *trial) inside(out Outcome, first []byte) (egress.Match, *egress.Refusal
 		if path == "" {
 			path = "/"
 		}
-		return t.list.Request(out.Dest, out.Match, method, path, t.now)
+		return t.list.Request(out.Dest, out.Match, method, path, t.says(path), t.now)
 	case len(first) == 0 && t.TLS == "":
 		return out.Match, nil
 	}
@@ -167,7 +175,16 @@ func (t *trial) inside(out Outcome, first []byte) (egress.Match, *egress.Refusal
 	if r := egress.SameHost(out.Dest, string(req.Host), 80); r != nil {
 		return egress.Match{}, r
 	}
-	return t.list.Request(out.Dest, out.Match, string(req.Method), string(req.Path), t.now)
+	return t.list.Request(out.Dest, out.Match, string(req.Method), string(req.Path), Says(&req), t.now)
+}
+
+// says is Says for a request that is described in parts.
+func (t *trial) says(path string) (s egress.Saying) {
+	for _, h := range t.Headers {
+		s = s.Field(h[0])
+	}
+	_, query, _ := strings.Cut(path, "?")
+	return s.Query(query)
 }
 
 // http decides the first request to a plain proxy. What comes behind it is
@@ -203,7 +220,7 @@ func (t *trial) http() (Outcome, *egress.Refusal) {
 	case egress.Inspected(d):
 		return Outcome{}, t.list.Hello(d, m, hello.Hello{}, hello.ErrNotTLS, t.now)
 	}
-	if m, r = t.list.Request(d, m, string(req.Method), path, t.now); r != nil {
+	if m, r = t.list.Request(d, m, string(req.Method), path, Says(&req), t.now); r != nil {
 		return Outcome{}, r
 	}
 	return t.address(d, m)

@@ -46,7 +46,7 @@ func (t *trial) hop(u egress.URL) (Outcome, *egress.Refusal) {
 	if r != nil {
 		return Outcome{}, r
 	}
-	if m, r = t.list.Request(u.Dest, m, Method(t.Method), u.Path, t.now); r != nil {
+	if m, r = t.list.Request(u.Dest, m, Method(t.Method), u.Path, t.says("?"+u.Query), t.now); r != nil {
 		return Outcome{}, r
 	}
 	if u.Scheme == "http" && egress.Inspected(u.Dest) {

@@ -1,0 +1,277 @@
+// Package headroom owns the comparison of ceilings: what an OrgPolicy or a TeamPolicy of
+// one revision lets the documents below it ask for, and that of another revision does
+// not. A compiled set holds agents alone, so a raised ceiling that no agent uses yet is
+// seen here and nowhere else.
+//
+// Each field is compared by the rule that the merge has for it, in package fields. What
+// is not proven to take away, or to change nothing, is headroom. It is pure. The compile
+// child calls it, and ringd diff shows it.
+package headroom
+
+import (
+	"cmp"
+	"fmt"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+
+	"github.com/ringd/ringd/compiler/layers/chain"
+	"github.com/ringd/ringd/compiler/layers/fields"
+	"github.com/ringd/ringd/compiler/layers/places"
+	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/profiles/difference"
+	"github.com/ringd/ringd/schema"
+)
+
+// raised is why headroom matters.
+const raised = "documents below it may ask for more; by this alone no agent has more"
+
+// Ceilings keeps the ceilings of a folder.
+func Ceilings(policies []schema.Policy) []schema.Policy {
+	return slices.DeleteFunc(slices.Clone(policies), func(p schema.Policy) bool { return !chain.Ceiling(&p) })
+}
+
+// Compare tells what changed of the ceilings, one entry for each, the organisation's
+// first. Documents that are no ceilings are left out. The policies are not changed.
+func Compare(old, now []schema.Policy) []difference.Agent {
+	old, now = Ceilings(old), Ceilings(now)
+	out := []difference.Agent{}
+	taken := make([]bool, len(now))
+	for i := range old {
+		j := same(&old[i], now, taken)
+		if j < 0 {
+			out = append(out, gone(&old[i]))
+			continue
+		}
+		taken[j] = true
+		out = append(out, pair(&old[i], &now[j]))
+	}
+	for j := range now {
+		if !taken[j] {
+			out = append(out, came(&now[j]))
+		}
+	}
+	slices.SortStableFunc(out, func(a, b difference.Agent) int { return cmp.Compare(a.Name, b.Name) })
+	return out
+}
+
+// same finds the document that a ceiling has become: of its kind and name, else of its
+// kind and file. -1: there is none.
+func same(p *schema.Policy, list []schema.Policy, taken []bool) int {
+	for _, is := range []func(q *schema.Policy) bool{
+		func(q *schema.Policy) bool { return q.Metadata.Name == p.Metadata.Name },
+		func(q *schema.Policy) bool { return q.File == p.File || p.Kind == chain.KindOrg },
+	} {
+		for j := range list {
+			if !taken[j] && list[j].Kind == p.Kind && is(&list[j]) {
+				return j
+			}
+		}
+	}
+	return -1
+}
+
+func gone(p *schema.Policy) difference.Agent {
+	name := chain.Layer(p.Kind, p.Metadata.Name)
+	return entry(name, string(difference.Removed), []difference.Change{{Kind: difference.Removed, Class: difference.Headroom, Capability: "ceiling",
+		Field: "kind", Layer: name, OldRule: rule(p, "kind"), Says: name + " is gone: it bounds nothing any more", Why: raised}})
+}
+
+func came(p *schema.Policy) difference.Agent {
+	name := chain.Layer(p.Kind, p.Metadata.Name)
+	ch := difference.Change{Kind: difference.Added, Class: difference.Narrows, Capability: "ceiling", Field: "kind", Layer: name,
+		NewRule: rule(p, "kind"), Says: name + " is new, and bounds the documents below it"}
+	changes := []difference.Change{ch}
+	if len(p.Spec.Exceptions) > 0 { // the only part of a ceiling that gives something
+		c := &comparer{name: name, old: &schema.Policy{Kind: p.Kind}, now: p, rules: table()}
+		c.field("Spec.Exceptions", reflect.ValueOf([]schema.Exception(nil)), reflect.ValueOf(p.Spec.Exceptions), "spec.exceptions", "spec.exceptions")
+		changes = append(changes, c.out...)
+	}
+	return entry(name, string(difference.Added), changes)
+}
+
+func entry(name, state string, changes []difference.Change) difference.Agent {
+	difference.Sort(changes)
+	if changes == nil {
+		changes, state = []difference.Change{}, "same"
+	}
+	return difference.Agent{Name: name, State: state, Class: difference.ClassOf(changes), Changes: changes}
+}
+
+func pair(old, now *schema.Policy) difference.Agent {
+	name := chain.Layer(now.Kind, now.Metadata.Name)
+	c := &comparer{name: name, old: old, now: now, rules: table()}
+	if old.Metadata.Name != now.Metadata.Name {
+		c.tell(difference.Neutral, difference.Changed, "metadata.name", "metadata.name", old.Metadata.Name, now.Metadata.Name,
+			"it was called "+old.Metadata.Name, "a name bounds nothing")
+	}
+	if old.Metadata.Parent != now.Metadata.Parent {
+		c.undecided("metadata.parent", "metadata.parent", old.Metadata.Parent, now.Metadata.Parent, "another layer is above it")
+	}
+	c.fields(reflect.ValueOf(old.Spec), reflect.ValueOf(now.Spec), "spec", "spec")
+	return entry(name, string(difference.Changed), c.out)
+}
+
+// rule is the place of a value.
+func rule(p *schema.Policy, path string) *profiles.Rule {
+	o := places.Of(p, path)
+	return &profiles.Rule{File: o.Pos.File, Line: o.Pos.Line, Column: o.Pos.Column, Path: o.Path}
+}
+
+func table() map[string]fields.Rule {
+	out := map[string]fields.Rule{}
+	for _, r := range fields.Rules() {
+		out[r.Go] = r
+	}
+	return out
+}
+
+// comparer collects the changes of one ceiling. Paths are those of the two documents.
+type comparer struct {
+	name     string
+	old, now *schema.Policy
+	rules    map[string]fields.Rule
+	out      []difference.Change
+}
+
+func (c *comparer) tell(class difference.Class, kind difference.Kind, was, is, old, now, says, why string) {
+	ch := difference.Change{Kind: kind, Class: class, Capability: "ceiling", Field: is, Layer: c.name, Old: clip(old), New: clip(now),
+		OldRule: rule(c.old, was), NewRule: rule(c.now, is), Says: says, Why: why}
+	switch kind {
+	case difference.Added:
+		ch.OldRule = nil
+	case difference.Removed:
+		ch.Field, ch.NewRule = was, nil
+	case difference.Changed:
+	}
+	c.out = append(c.out, ch)
+}
+
+// raise and lower tell of a value that bounds less, or more.
+func (c *comparer) raise(kind difference.Kind, was, is, old, now, says string) {
+	c.tell(difference.Headroom, kind, was, is, old, now, says, raised)
+}
+
+func (c *comparer) lower(kind difference.Kind, was, is, old, now, says string) {
+	c.tell(difference.Narrows, kind, was, is, old, now, says, "")
+}
+
+// undecided tells of a value of which nothing proves that it bounds as much.
+func (c *comparer) undecided(was, is, old, now, says string) {
+	c.tell(difference.Headroom, difference.Changed, was, is, old, now, is+": "+says, "whether it bounds as much as before is not decided here")
+	c.out[len(c.out)-1].Undecided = true
+}
+
+// fields compares two structs field by field.
+func (c *comparer) fields(a, b reflect.Value, was, is string) {
+	for i := range a.NumField() {
+		f := a.Type().Field(i)
+		tag := cmp.Or(f.Tag.Get("cue"), f.Name)
+		c.field(a.Type().Name()+"."+f.Name, a.Field(i), b.Field(i), was+"."+tag, is+"."+tag)
+	}
+}
+
+// field compares one field by its rule.
+func (c *comparer) field(name string, a, b reflect.Value, was, is string) {
+	if reflect.DeepEqual(a.Interface(), b.Interface()) {
+		return
+	}
+	r, ok := c.rules[name]
+	if !ok {
+		c.undecided(was, is, show(a), show(b), "this ringd has no rule for the field")
+		return
+	}
+	if special, own := specials()[name]; own {
+		special(c, a, b, was, is)
+		return
+	}
+	switch r.Kind {
+	case fields.Annotation, fields.Filled, fields.Key:
+	case fields.Parts:
+		c.parts(a, b, was, is)
+	case fields.Subset:
+		c.list(name, a, b, was, is)
+	case fields.Accumulates:
+		c.denials(name, a, b, was, is)
+	case fields.Stricter:
+		c.word(name, a, b, was, is)
+	case fields.AtMost, fields.AtLeast:
+		c.number(r.Kind == fields.AtLeast, a, b, was, is)
+	case fields.Opens, fields.Restrains:
+		c.flag(r.Kind == fields.Opens, a, b, was, is)
+	case fields.Owner:
+		c.owner(a, b, was, is)
+	case fields.Own:
+		c.undecided(was, is, show(a), show(b), "it is another one")
+	default:
+		c.undecided(was, is, show(a), show(b), "this ringd has no rule for the field")
+	}
+}
+
+// parts compares what has fields of its own: a struct, one that may be absent, a list of
+// items, modules by name.
+func (c *comparer) parts(a, b reflect.Value, was, is string) {
+	switch a.Kind() {
+	case reflect.Pointer:
+		zero := reflect.New(a.Type().Elem())
+		if a.IsNil() {
+			a = zero
+		}
+		if b.IsNil() {
+			b = zero
+		}
+		c.fields(a.Elem(), b.Elem(), was, is)
+	case reflect.Struct:
+		c.fields(a, b, was, is)
+	case reflect.Slice:
+		c.items(a, b, was, is)
+	default:
+		c.undecided(was, is, show(a), show(b), "it is another one")
+	}
+}
+
+// show writes a value for people.
+func show(v reflect.Value) string {
+	switch v.Kind() {
+	case reflect.Pointer:
+		if v.IsNil() {
+			return ""
+		}
+		return show(v.Elem())
+	case reflect.Slice:
+		if v.Type().Elem().Kind() == reflect.Uint8 {
+			return string(v.Bytes())
+		}
+		var out []string
+		for i := range v.Len() {
+			out = append(out, show(v.Index(i)))
+		}
+		return strings.Join(out, ", ")
+	case reflect.Struct:
+		if key, _ := keyed(v.Type().Name()); key != "" {
+			return show(v.FieldByName(key))
+		}
+		return fmt.Sprintf("%v", v.Interface())
+	case reflect.Map:
+		var out []string
+		for _, k := range v.MapKeys() {
+			out = append(out, k.String()+"="+show(v.MapIndex(k)))
+		}
+		slices.Sort(out)
+		return strings.Join(out, ", ")
+	case reflect.Bool:
+		return strconv.FormatBool(v.Bool())
+	case reflect.String:
+		return v.String()
+	default:
+		return fmt.Sprint(v.Interface())
+	}
+}
+
+func clip(s string) string {
+	if r := []rune(s); len(r) > 200 {
+		return string(r[:200]) + "…"
+	}
+	return s
+}

@@ -1,0 +1,298 @@
+package headroom
+
+import (
+	"fmt"
+	"maps"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/ringd/ringd/compiler/layers/reach"
+	"github.com/ringd/ringd/profiles/difference"
+	"github.com/ringd/ringd/profiles/egress"
+	"github.com/ringd/ringd/profiles/hosts"
+	"github.com/ringd/ringd/profiles/modules"
+	"github.com/ringd/ringd/profiles/paths"
+	"github.com/ringd/ringd/schema"
+)
+
+// covered reports whether an item is in a list, or lies within an item of it.
+func covered(field, item string, list []string) bool {
+	if slices.Contains(list, item) {
+		return true
+	}
+	switch field {
+	case "Filesystem.Read", "Filesystem.Write", "Filesystem.Deny", "Egress.Paths", "Gateway.Paths", "Binary.Helpers":
+		of := paths.Of()
+		for _, p := range list {
+			of[trimmed(p)] = struct{}{}
+		}
+		return of.Cover(trimmed(item))
+	case "PythonImports.Allow", "PythonImports.Deny", "PythonImports.DenyProcess":
+		return slices.Contains(list, "*") || item != "*" && modules.Covered(strings.TrimSuffix(item, ".*"), list)
+	case "Args.Subcommands":
+		return slices.ContainsFunc(list, func(words string) bool { return strings.HasPrefix(item, words+" ") })
+	case "Gateway.Addresses":
+		p, err := hosts.Read(item)
+		return err == nil && slices.ContainsFunc(list, func(o string) bool { q, err := hosts.Read(o); return err == nil && q.Holds(p) })
+	case "Network.Deny":
+		return slices.ContainsFunc(list, func(o string) bool { return hostWithin(item, o) })
+	default:
+		return false
+	}
+}
+
+func trimmed(p string) string {
+	if len(p) > 1 {
+		return strings.TrimSuffix(p, "/")
+	}
+	return p
+}
+
+// hostWithin reports whether a denied host, on its ports, lies within another one.
+func hostWithin(a, b string) bool {
+	x, y := reach.ReadEntry(&schema.Egress{Host: a}, true), reach.ReadEntry(&schema.Egress{Host: b}, true)
+	return x.Readable && y.Readable && y.Pattern.Covers(x.Pattern) && x.Within(&y)
+}
+
+// keyed is the field that tells the items of a list apart, and whether the list is one of
+// denials: an item less gives something.
+func keyed(item string) (key string, denies bool) {
+	switch item {
+	case "AgentMatch":
+		return "Match", false
+	case "Environment", "Binary":
+		return "Path", false
+	case "Bridge", "Gateway":
+		return "Name", false
+	case "Guardrail":
+		return "Name", true
+	case "Egress":
+		return "Host", false
+	case "DenyPattern":
+		return "Pattern", true
+	case "DenyWords", "AskWords":
+		return "Words", true
+	case "Exception":
+		return "ID", false
+	default:
+		return "", false
+	}
+}
+
+// items compares lists of items: those that are alike first, then those of one key.
+func (c *comparer) items(a, b reflect.Value, was, is string) {
+	key, denies := keyed(a.Type().Elem().Name())
+	switch {
+	case key == "":
+		c.undecided(was, is, show(a), show(b), "this ringd has no rule for the list")
+		return
+	case denies || a.Type().Elem().Name() == "Exception": // no list is an empty one
+	case a.IsNil():
+		c.lower(difference.Added, was, is, "", show(b), is+" lists "+orNothing(show(b))+", and nothing else any more")
+		return
+	case b.IsNil():
+		c.raise(difference.Removed, was, is, show(a), "", was+" is gone, which listed "+orNothing(show(a)))
+		return
+	}
+	a, b = usual(a), usual(b)
+	left, mine := paired(a, b, key)
+	for j := range b.Len() {
+		i := mine[j]
+		if i < 0 {
+			c.one(denies, difference.Added, b.Index(j), was, at(is, j), is)
+			continue
+		}
+		before := len(c.out)
+		c.fields(a.Index(i), b.Index(j), at(was, i), at(is, j))
+		if name := show(b.Index(j)); name != show(a.Index(i)) && len(c.out) == before {
+			c.tell(difference.Neutral, difference.Added, was, at(is, j), "", name, is+" now holds "+name, show(a.Index(i))+" held it before")
+		}
+	}
+	for _, i := range left {
+		c.one(denies, difference.Removed, a.Index(i), at(was, i), is, was)
+	}
+}
+
+// one tells of an item that came or went.
+func (c *comparer) one(denies bool, kind difference.Kind, v reflect.Value, was, is, list string) {
+	says, old, now := list+" now holds "+show(v), "", show(v)
+	if kind == difference.Removed {
+		says, old, now = list+" no longer holds "+show(v), show(v), ""
+	}
+	if (kind == difference.Added) != denies {
+		c.raise(kind, was, is, old, now, says)
+	} else {
+		c.lower(kind, was, is, old, now, says)
+	}
+}
+
+// paired gives for each item of b that of a which it was, -1 for none, and the items of a
+// that are left: alike in all, of one key, or a host within one.
+func paired(a, b reflect.Value, key string) (left, mine []int) {
+	mine = slices.Repeat([]int{-1}, b.Len())
+	taken := make([]bool, a.Len())
+	pass := func(fits func(x, y reflect.Value) bool, shared bool) {
+		for j := range mine {
+			for i := 0; i < a.Len() && mine[j] < 0; i++ {
+				if (!taken[i] || shared) && fits(a.Index(i), b.Index(j)) {
+					mine[j], taken[i] = i, taken[i] || !shared
+				}
+			}
+		}
+	}
+	pass(func(x, y reflect.Value) bool { return reflect.DeepEqual(x.Interface(), y.Interface()) }, false)
+	pass(func(x, y reflect.Value) bool { return x.FieldByName(key).String() == y.FieldByName(key).String() }, false)
+	if key == "Host" {
+		pass(func(x, y reflect.Value) bool { return hostHolds(x, y) }, true)
+	}
+	for i, t := range taken {
+		if !t {
+			left = append(left, i)
+		}
+	}
+	return left, mine
+}
+
+// hostHolds reports whether the host of an entry gives all that that of another does.
+func hostHolds(x, y reflect.Value) bool {
+	read := func(v reflect.Value) (hosts.Pattern, bool) {
+		e, err := egress.ReadEntry(v.FieldByName("Host").String())
+		if err != nil {
+			return hosts.Pattern{}, false
+		}
+		p, err := hosts.Of(e)
+		return p, err == nil
+	}
+	p, ok := read(x)
+	q, also := read(y)
+	return ok && also && p.Holds(q)
+}
+
+// usual writes entries of hosts in one way: the ports beside the host, those of the
+// default too, and none for every port.
+func usual(list reflect.Value) reflect.Value {
+	entries, is := list.Interface().([]schema.Egress)
+	if !is {
+		return list
+	}
+	out := slices.Clone(entries)
+	for i := range out {
+		if e := reach.ReadEntry(&entries[i], false); e.Readable {
+			out[i].Host, out[i].Ports = e.Name, slices.Clone(e.On)
+			slices.Sort(out[i].Ports)
+			if e.Any {
+				out[i].Ports = nil
+			}
+		}
+	}
+	return reflect.ValueOf(out)
+}
+
+// special compares a field in a way of its own.
+type special func(c *comparer, a, b reflect.Value, was, is string)
+
+func specials() map[string]special {
+	skip := func(*comparer, reflect.Value, reflect.Value, string, string) {}
+	return map[string]special{
+		"Egress.Ports": (*comparer).ports,
+		"Egress.ECH": func(c *comparer, a, b reflect.Value, was, is string) { // absent, it is off
+			c.flag(true, orFalse(a), orFalse(b), was, is)
+		},
+		"Approval.When": (*comparer).condition,
+		"Spec.Modules":  (*comparer).modules,
+		// An exception lifts what is above it: what it grants is headroom.
+		"Exception.Grants":         (*comparer).parts,
+		"ExceptionGrants.Imports":  (*comparer).granted,
+		"ExceptionGrants.Binaries": (*comparer).granted,
+		"ExceptionGrants.Egress":   (*comparer).granted,
+		"Exception.Expires": func(c *comparer, a, b reflect.Value, was, is string) {
+			c.number(false, a, b, was, is)
+		},
+		"Exception.ID": skip, "Exception.Owner": skip, "Exception.ApprovedBy": skip, "Exception.Reason": skip, "Exception.Ticket": skip,
+		// Examples, words and silenced findings bound nothing.
+		"Binary.Match": skip, "Binary.NotMatch": skip, "Binary.Acknowledge": skip, "DenyPattern.Match": skip, "DenyPattern.NotMatch": skip,
+		"DenyPattern.Reason": skip, "DenyPattern.Instead": skip, "DenyWords.Because": skip, "DenyWords.Instead": skip, "AskWords.Because": skip,
+		"DenyPattern.Kind": func(c *comparer, a, b reflect.Value, was, is string) {
+			c.undecided(was, is, show(a), show(b), "it is "+show(b)+" now")
+		},
+		"Guardrail.OnError": skip, // deny, or deny
+	}
+}
+
+func orFalse(v reflect.Value) reflect.Value {
+	if v.IsNil() {
+		return reflect.ValueOf(new(bool))
+	}
+	return v
+}
+
+// ports compares ports; none are all of them.
+func (c *comparer) ports(a, b reflect.Value, was, is string) {
+	old, now := a.Interface().([]int), b.Interface().([]int)
+	all := func(list []int) string {
+		if list == nil {
+			return "every port"
+		}
+		return strings.Trim(fmt.Sprint(list), "[]")
+	}
+	more := old != nil && (now == nil || slices.ContainsFunc(now, func(p int) bool { return !slices.Contains(old, p) }))
+	says := fmt.Sprintf("%s: %s now, and was %s", is, all(now), all(old))
+	if more {
+		c.raise(difference.Changed, was, is, all(old), all(now), says)
+	} else {
+		c.lower(difference.Changed, was, is, all(old), all(now), says)
+	}
+}
+
+// condition compares when people are asked; without one they are asked always.
+func (c *comparer) condition(a, b reflect.Value, was, is string) {
+	switch {
+	case a.String() == "":
+		c.raise(difference.Added, was, is, "", b.String(), is+": people are asked only when "+clip(b.String()))
+	case b.String() == "":
+		c.lower(difference.Removed, was, is, a.String(), "", was+": people are asked always")
+	default:
+		c.undecided(was, is, a.String(), b.String(), "the condition is another one")
+	}
+}
+
+// modules compares what a ceiling ships: a module gives nothing until it is imported, and
+// a name that is free again may become another module.
+func (c *comparer) modules(a, b reflect.Value, was, is string) {
+	old, now := a.Interface().(map[string]schema.ModuleSource), b.Interface().(map[string]schema.ModuleSource)
+	for _, name := range slices.Sorted(maps.Keys(now)) {
+		if _, had := old[name]; !had {
+			c.tell(difference.Neutral, difference.Added, was, is+"."+name, "", name, is+" now has the module "+name, "a module gives nothing until it is imported")
+		} else if old[name] != now[name] {
+			c.undecided(was+"."+name, is+"."+name, old[name].Digest, now[name].Digest, "it is another module")
+		}
+	}
+	for _, name := range slices.Sorted(maps.Keys(old)) {
+		if _, has := now[name]; !has {
+			c.raise(difference.Removed, was+"."+name, is, name, "", was+" no longer has the module "+name+": documents below may write their own")
+		}
+	}
+}
+
+// granted compares what an exception grants.
+func (c *comparer) granted(a, b reflect.Value, was, is string) {
+	has := func(list reflect.Value, v reflect.Value) bool {
+		for i := range list.Len() {
+			if reflect.DeepEqual(list.Index(i).Interface(), v.Interface()) {
+				return true
+			}
+		}
+		return false
+	}
+	for j := range b.Len() {
+		if !has(a, b.Index(j)) {
+			c.one(false, difference.Added, b.Index(j), was, at(is, j), is)
+		}
+	}
+	for i := range a.Len() {
+		if !has(b, a.Index(i)) {
+			c.one(false, difference.Removed, a.Index(i), at(was, i), is, was)
+		}
+	}
+}

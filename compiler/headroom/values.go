@@ -1,0 +1,293 @@
+package headroom
+
+import (
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/ringd/ringd/compiler/layers/chain"
+	"github.com/ringd/ringd/compiler/plain"
+	"github.com/ringd/ringd/profiles/difference"
+)
+
+// strict lists the words of a field from loose to strict. What a ceiling leaves out
+// bounds nothing.
+func strict(field string) []string {
+	switch field {
+	case "Spec.Mode":
+		return []string{"audit", "enforce"}
+	case "Spec.Audit":
+		return []string{"", "strict"}
+	case "Data.MaxClass":
+		return []string{"restricted", "confidential", "internal", "public"}
+	case "RuleOfTwo.OnThree":
+		return []string{"require-approval", "deny"}
+	case "RuleOfTwo.Scope":
+		return []string{"run", "session"}
+	case "RuleOfTwo.Mode":
+		return []string{"report", "dynamic", "enforce"}
+	case "Executors.MinTier":
+		return []string{"process", "wasm", "os-sandbox", "container", "microvm", "remote"}
+	case "Python.OnDenied":
+		return []string{"report", "end"}
+	case "Shell.Audit", "Bridge.Audit":
+		return []string{"metadata", "full"}
+	case "Network.Mode":
+		return []string{"allowlist", "gateway-only", "off"}
+	case "Bridge.DataClass":
+		return []string{"public", "internal", "confidential", "restricted"}
+	default:
+		return nil
+	}
+}
+
+// word compares words that order from loose to strict.
+func (c *comparer) word(field string, a, b reflect.Value, was, is string) {
+	order := strict(field)
+	first := func(word, kind string) string {
+		switch field {
+		case "Spec.Mode", "RuleOfTwo.OnThree", "RuleOfTwo.Scope", "RuleOfTwo.Mode":
+			if word == "" && kind == chain.KindOrg { // what the first layer leaves out is the strictest
+				return order[len(order)-1]
+			}
+		}
+		return word
+	}
+	old, now := first(a.String(), c.old.Kind), first(b.String(), c.now.Kind)
+	rank := func(word string) int {
+		if word == "" {
+			return 0
+		}
+		return 1 + slices.Index(order, word)
+	}
+	says := fmt.Sprintf("%s is %s now, and was %s", is, orNone(now), orNone(old))
+	switch {
+	case old == now:
+	case order == nil || now != "" && rank(now) == 0 || old != "" && rank(old) == 0:
+		c.undecided(was, is, old, now, "one of the two words is not known")
+	case rank(now) < rank(old):
+		c.raise(difference.Changed, was, is, old, now, says)
+	default:
+		c.lower(difference.Changed, was, is, old, now, says)
+	}
+}
+
+func orNone(s string) string {
+	if s == "" {
+		return "not set"
+	}
+	return s
+}
+
+// number compares limits: the higher one bounds less, or with atLeast the lower one. An
+// absent one bounds nothing.
+func (c *comparer) number(atLeast bool, a, b reflect.Value, was, is string) {
+	old, had, okOld := measure(a)
+	now, has, okNow := measure(b)
+	more, from, to := old < now, show(a), show(b)
+	if atLeast {
+		more = !more
+	}
+	switch {
+	case !had && !has:
+	case !okOld || !okNow:
+		c.undecided(was, is, from, to, "one of the two cannot be read")
+	case !had:
+		c.lower(difference.Added, was, is, from, to, is+" is "+to+" now; there was no bound")
+	case !has:
+		c.raise(difference.Removed, was, is, from, to, was+" is gone, which was "+from)
+	case old == now:
+	case more:
+		c.raise(difference.Changed, was, is, from, to, fmt.Sprintf("%s is %s from %s to %s", is, up(atLeast), from, to))
+	default:
+		c.lower(difference.Changed, was, is, from, to, fmt.Sprintf("%s is %s from %s to %s", is, up(!atLeast), from, to))
+	}
+}
+
+func up(down bool) string {
+	if down {
+		return "lowered"
+	}
+	return "raised"
+}
+
+// measure reads a number, a size, a duration, a rate or a date: its value, whether it is
+// written, and whether it can be read.
+func measure(v reflect.Value) (n int64, written, ok bool) {
+	if v.Kind() == reflect.Pointer {
+		if v.IsNil() {
+			return 0, false, true
+		}
+		v = v.Elem()
+	}
+	if v.CanInt() {
+		return v.Int(), true, true
+	}
+	text := v.String()
+	if text == "" {
+		return 0, false, true
+	}
+	for _, read := range []func(string) (int64, bool){plain.Size, plain.Duration, plain.Rate, date} {
+		if n, ok := read(text); ok {
+			return n, true, true
+		}
+	}
+	return 0, true, false
+}
+
+// date reads a date as a number that orders as dates do: a day is its first moment.
+func date(text string) (n int64, ok bool) {
+	if len(text) == len("2026-12-31") {
+		text += "T00:00:00Z"
+	}
+	if len(text) != len("2026-12-31T00:00:00Z") {
+		return 0, false
+	}
+	for i, r := range text {
+		switch {
+		case '0' <= r && r <= '9':
+			n = n*10 + int64(r-'0')
+		case i < len("2006-01-02T15:04:05Z") && "0000-00-00T00:00:00Z"[i] == byte(r):
+		default:
+			return 0, false
+		}
+	}
+	return n, true
+}
+
+// flag compares switches: one that opens bounds only where it is false, one that
+// restrains only where it is true.
+func (c *comparer) flag(opens bool, a, b reflect.Value, was, is string) {
+	bounds := func(v reflect.Value) bool {
+		if v.Kind() == reflect.Pointer {
+			if v.IsNil() {
+				return false
+			}
+			v = v.Elem()
+		}
+		return v.Bool() != opens
+	}
+	old, now := bounds(a), bounds(b)
+	says := fmt.Sprintf("%s is %s now, and was %s", is, orNone(show(b)), orNone(show(a)))
+	switch {
+	case old && !now:
+		c.raise(difference.Changed, was, is, show(a), show(b), says)
+	case now && !old:
+		c.lower(difference.Changed, was, is, show(a), show(b), says)
+	}
+}
+
+// owner compares what the outermost layer states: stated for the first time it binds all
+// below. Of another value nobody knows what it gives, but that more powers count more.
+func (c *comparer) owner(a, b reflect.Value, was, is string) {
+	isBool := a.Kind() == reflect.Bool || a.Kind() == reflect.Pointer && a.Type().Elem().Kind() == reflect.Bool
+	says := fmt.Sprintf("%s is %s now, and was %s", is, orNone(clip(show(b))), orNone(clip(show(a))))
+	switch {
+	case isBool && show(b) == "true":
+		c.lower(difference.Changed, was, is, show(a), show(b), says)
+	case isBool && show(a) == "true":
+		c.raise(difference.Changed, was, is, show(a), show(b), says)
+	case a.IsZero() && !isBool:
+		c.lower(difference.Added, was, is, "", show(b), is+" is "+clip(show(b))+" now, and was left to the documents below")
+	case b.IsZero() && !isBool:
+		c.raise(difference.Removed, was, is, show(a), "", was+" is left to the documents below")
+	default:
+		c.undecided(was, is, show(a), show(b), strings.TrimPrefix(says, is+" "))
+	}
+}
+
+// list compares a list that is all there is: an item more is headroom, and no list at
+// all bounds nothing.
+func (c *comparer) list(field string, a, b reflect.Value, was, is string) {
+	switch {
+	case a.Kind() == reflect.String: // the folder of the one environment
+		c.folder(a.String(), b.String(), was, is)
+		return
+	case a.IsNil():
+		c.lower(difference.Added, was, is, "", show(b), is+" lists "+orNothing(show(b))+", and nothing else any more")
+		return
+	case b.IsNil():
+		c.raise(difference.Removed, was, is, show(a), "", was+" is gone, which listed "+orNothing(show(a)))
+		return
+	case field == "PythonImports.Allow" && (a.Len() == 0) != (b.Len() == 0):
+		c.undecided(was, is, show(a), show(b), "an empty list is the default set, and the other one names modules")
+		return
+	}
+	old, now := texts(a), texts(b)
+	for i, item := range now {
+		if !covered(field, item, old) {
+			c.raise(difference.Added, was, at(is, i), "", item, is+" now holds "+item)
+		} else if !slices.Contains(old, item) {
+			c.tell(difference.Neutral, difference.Added, was, at(is, i), "", item, is+" now holds "+item, "the list before covers it")
+		}
+	}
+	for i, item := range old {
+		if !covered(field, item, now) {
+			c.lower(difference.Removed, at(was, i), is, item, "", is+" no longer holds "+item)
+		}
+	}
+}
+
+func (c *comparer) folder(old, now, was, is string) {
+	switch "" {
+	case old:
+		c.lower(difference.Added, was, is, old, now, is+" is "+now+" now, and was left to the documents below")
+	case now:
+		c.raise(difference.Removed, was, is, old, now, was+" is left to the documents below")
+	default:
+		c.undecided(was, is, old, now, "it is "+now+" now, and was "+old)
+	}
+}
+
+func orNothing(s string) string {
+	if s == "" {
+		return "nothing"
+	}
+	return s
+}
+
+// denials compares what stands above all else: an item less is headroom.
+func (c *comparer) denials(field string, a, b reflect.Value, was, is string) {
+	if a.Type().Elem().Kind() != reflect.String {
+		c.schemas(a, b, was, is)
+		return
+	}
+	old, now := texts(a), texts(b)
+	for i, item := range old {
+		switch {
+		case slices.Contains(now, item):
+		case covered(field, item, now):
+			c.tell(difference.Neutral, difference.Removed, at(was, i), is, item, "", was+" no longer holds "+item, "what is left of the list denies it")
+		default:
+			c.raise(difference.Removed, at(was, i), is, item, "", was+" no longer holds "+item)
+		}
+	}
+	for i, item := range now {
+		if !covered(field, item, old) {
+			c.lower(difference.Added, was, at(is, i), "", item, is+" now holds "+item)
+		}
+	}
+}
+
+// schemas compares what a call has to fit.
+func (c *comparer) schemas(a, b reflect.Value, was, is string) {
+	switch {
+	case a.Len() == 0:
+		c.lower(difference.Added, was, is, "", show(b), is+" has to be fitted now")
+	case b.Len() == 0:
+		c.raise(difference.Removed, was, is, show(a), "", was+" is gone")
+	default:
+		c.undecided(was, is, show(a), show(b), "it is another schema")
+	}
+}
+
+func at(path string, i int) string { return fmt.Sprintf("%s[%d]", path, i) }
+
+func texts(v reflect.Value) []string {
+	out := make([]string, v.Len())
+	for i := range out {
+		out[i] = v.Index(i).String()
+	}
+	return out
+}

@@ -1,0 +1,83 @@
+package compiler
+
+import (
+	"slices"
+	"strings"
+
+	"github.com/ringd/ringd/compiler/layers"
+	"github.com/ringd/ringd/schema"
+)
+
+// Partly tells what else is wrong with documents of which parts were refused, so that an
+// author sees every mistake at once: refused holds the author's paths by file, as
+// schema.Reading has them. It makes no set. A finding that the refused parts may have
+// caused is left out, since one mistake is one finding.
+func Partly(cfg Config, refused map[string][]string) Diagnostics {
+	if len(cfg.Policies) == 0 {
+		return nil
+	}
+	_, found := Compile(cfg)
+	p := partly{refused: refused}
+	for _, paths := range refused {
+		whole := slices.Contains(paths, "")
+		p.unnamed = p.unnamed || whole || slices.ContainsFunc(paths, func(at string) bool {
+			return related(at, "metadata.name") || related(at, "metadata.parent") || related(at, "kind") || related(at, "spec.agents")
+		})
+	}
+	return slices.DeleteFunc(found, p.caused)
+}
+
+type partly struct {
+	refused map[string][]string
+	unnamed bool // a document whose name, kind or parent is not known
+}
+
+// caused reports whether a part that was refused may be the reason of a finding.
+func (p *partly) caused(d schema.Diagnostic) bool {
+	paths, here := p.refused[d.Pos.File]
+	at, _, ok := strings.Cut(d.Msg, ": ")
+	if !ok || strings.ContainsAny(at, " ") {
+		at = ""
+	}
+	switch {
+	case here && d.Severity == schema.Warning: // of what is left nobody knows what the author meant
+		return true
+	case here && slices.ContainsFunc(paths, func(q string) bool { return related(at, q) || apart(at, q) }):
+		return true
+	case p.unnamed && slices.Contains([]string{layers.CodeNoParent, layers.CodeUnknownParent, layers.CodeParentKind, CodeDuplicateAgent}, d.Code):
+		return true
+	}
+	return slices.ContainsFunc(d.Related, func(o schema.Pos) bool {
+		_, there := p.refused[o.File]
+		return there && o.File != d.Pos.File // what it is measured by is not whole
+	})
+}
+
+// related reports whether one of two places is the other, or around it. An unknown one is
+// around everything.
+func related(a, b string) bool {
+	if a == "" || b == "" {
+		return true
+	}
+	inside := func(a, b string) bool {
+		rest, ok := strings.CutPrefix(a, b)
+		return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
+	}
+	return inside(a, b) || inside(b, a)
+}
+
+// apart reports places of one policy that mean each other though neither is around the
+// other: the list of languages and what is set up for them, a program's rules and the
+// examples of them.
+func apart(at, refused string) bool {
+	if strings.HasPrefix(refused, "spec.executors.allowed") || refused == "spec.executors" {
+		return strings.HasPrefix(at, "spec.executors.") && strings.Count(at, ".") == 2
+	}
+	for _, list := range []string{"spec.executors.shell.binaries[", "spec.executors.shell.denyPatterns["} {
+		i, j := strings.Index(at, ".match["), strings.Index(at, ".notMatch[")
+		if k := max(i, j); strings.HasPrefix(at, list) && k > 0 && strings.HasPrefix(refused, at[:k+1]) {
+			return true
+		}
+	}
+	return false
+}

@@ -1,0 +1,237 @@
+package egress
+
+import (
+	"bytes"
+	"net/url"
+	"slices"
+	"strings"
+)
+
+// Say is what a field of a request says of it beside its first line.
+type Say string
+
+// What fields say. A server that believes one performs another request than the one
+// that was decided on.
+const (
+	SaysNothing Say = ""
+	SaysMethod  Say = "method"
+	SaysPath    Say = "path"   // or another resource, or another host
+	SaysCaller  Say = "caller" // who asks, or from where
+)
+
+// maxFieldName bounds the names that are compared; none that means anything is longer.
+const maxFieldName = 96
+
+// FieldName is a name of a field as the most generous server reads it: in lower case,
+// with - for whatever is neither a letter nor a digit.
+func FieldName(name string) string {
+	var buf [maxFieldName]byte
+	return string(appendFieldName(buf[:0], name))
+}
+
+// appendFieldName keeps nothing of name, so that no name is copied that says nothing.
+func appendFieldName(dst []byte, name string) []byte {
+	for i := range min(len(name), maxFieldName) {
+		c := name[i]
+		switch {
+		case c >= 'A' && c <= 'Z':
+			c += 'a' - 'A'
+		case (c < 'a' || c > 'z') && (c < '0' || c > '9'):
+			c = '-'
+		}
+		dst = append(dst, c)
+	}
+	return dst
+}
+
+// FieldSays tells what a field means to servers that believe it.
+func FieldSays(text string) Say {
+	if text == "" || strings.IndexByte("abgjklnpquvwyzABGJKLNPQUVWYZ", text[0]) >= 0 {
+		return SaysNothing // as most do: nothing below begins so
+	}
+	var buf [maxFieldName]byte
+	name := appendFieldName(buf[:0], text)
+	switch string(name) {
+	case "x-http-method", "x-method", "x-http-verb", "x-forwarded-method", "x-original-method", "x-rewrite-method", "http-method":
+		return SaysMethod
+	case "destination", "x-copy-from", "x-script-name", "script-name", "x-request-uri", "request-uri", "x-matched-path", "x-host", "x-forwarded-host",
+		"x-forwarded-server", "x-forwarded-port", "x-forwarded-proto", "x-forwarded-scheme", "x-forwarded-prefix", "x-forwarded-path", "x-forwarded-uri", "x-forwarded-url":
+		return SaysPath
+	case "forwarded", "client-ip", "true-client-ip", "x-client-ip", "x-real-ip", "x-cluster-client-ip", "x-originating-ip", "x-proxyuser-ip", "cf-connecting-ip", "fastly-client-ip",
+		"x-user", "x-username", "x-webauth-user", "x-proxy-user", "x-client-cert", "client-cert", "client-cert-chain", "x-on-behalf-of", "on-behalf-of", "sudo",
+		"es-security-runas-user":
+		return SaysCaller
+	}
+	switch {
+	case has(name, "override") && (has(name, "method") || has(name, "verb")):
+		return SaysMethod
+	case has(name, "override"), has(name, "-copy-source"), has(name, "-rename-source"), starts(name, "x-original-", "x-rewrite-", "x-envoy-", "x-middleware-", "x-invoke-"):
+		return SaysPath
+	case starts(name, "x-forwarded-", "x-remote-", "remote-", "impersonate-", "x-authenticated-", "x-auth-request-", "x-goog-authenticated-", "x-goog-iap-", "x-amzn-oidc-",
+		"x-ms-client-principal", "x-ssl-client-", "ssl-client-", "x-client-verify", "x-client-dn"):
+		return SaysCaller
+	default:
+		return SaysNothing
+	}
+}
+
+func has(name []byte, part string) bool { return bytes.Contains(name, []byte(part)) }
+
+func starts(name []byte, with ...string) bool {
+	for _, w := range with {
+		if len(name) >= len(w) && string(name[:len(w)]) == w {
+			return true
+		}
+	}
+	return false
+}
+
+// ClientCredential reports whether a field is one by which clients say who they are. The
+// list cannot be complete: a gateway passes what FieldPasses alone.
+func ClientCredential(name string) bool {
+	switch name = FieldName(name); name {
+	case "authorization", "cookie", "cookie2", "api-key", "apikey", "x-api-key", "x-api-token", "x-auth-key", "x-auth-token", "x-access-token",
+		"x-goog-api-key", "x-amz-security-token", "x-csrf-token", "private-token", "job-token", "x-vault-token", "x-functions-key", "ocp-apim-subscription-key":
+		return true
+	}
+	return strings.HasPrefix(name, "proxy-")
+}
+
+// FieldFrames reports whether a field is for one connection, or frames a message: the
+// host writes its own.
+func FieldFrames(name string) bool {
+	switch FieldName(name) {
+	case "connection", "proxy-connection", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade", "expect", "host", "content-length", "via", "http2-settings":
+		return true
+	}
+	return false
+}
+
+// FieldPasses reports whether a field goes through every gateway: it is of the content,
+// of what is accepted, of a condition or a range, or tells requests apart.
+func FieldPasses(name string) bool {
+	if name = strings.ToLower(name); name != FieldName(name) || FieldFrames(name) {
+		return false
+	}
+	switch name {
+	case "accept", "user-agent", "range", "digest", "repr-digest", "cache-control", "pragma", "date", "prefer", "priority", "idempotency-key", "last-event-id",
+		"if-match", "if-none-match", "if-modified-since", "if-unmodified-since", "if-range",
+		"traceparent", "tracestate", "baggage", "request-id", "x-request-id", "x-correlation-id",
+		"sec-websocket-key", "sec-websocket-version", "sec-websocket-protocol", "sec-websocket-extensions":
+		return true
+	}
+	return strings.HasPrefix(name, "accept-") || strings.HasPrefix(name, "content-")
+}
+
+// FieldOfGateway says why a policy cannot let a field of the client's through a gateway;
+// "" if it can. Bounded says that the gateway lists methods or paths.
+func FieldOfGateway(name string, bounded bool) string {
+	says := FieldSays(name)
+	switch {
+	case FieldFrames(name):
+		return "it frames a message, which the host does"
+	case ClientCredential(name):
+		return "it is a credential, which the host adds"
+	case bounded && (says == SaysMethod || says == SaysPath):
+		return "it says another " + string(says) + " than the one that is granted"
+	default:
+		return ""
+	}
+}
+
+// A Saying lists what a request says of itself beside its first line: names of fields,
+// and, behind a question mark, of parameters of its query. They are sorted out by what
+// covers the request. The zero Saying says nothing.
+type Saying string
+
+// Field is s and a field.
+func (s Saying) Field(name string) Saying {
+	if FieldSays(name) == SaysNothing {
+		return s
+	}
+	return s.with(FieldName(name))
+}
+
+// Query is s and the parameters of a query, with or without its question mark.
+func (s Saying) Query(query string) Saying {
+	for query = strings.TrimPrefix(query, "?"); query != ""; {
+		var one string
+		if i := strings.IndexAny(query, "&;"); i >= 0 {
+			one, query = query[:i], query[i+1:]
+		} else {
+			one, query = query, ""
+		}
+		name, _, _ := strings.Cut(one, "=")
+		if plain, err := url.QueryUnescape(name); err == nil {
+			name = plain
+		}
+		name, _, _ = strings.Cut(name, "[") // a list of them
+		if parameterSays(name) != SaysNothing {
+			s = s.with("?" + parameterName(name))
+		}
+	}
+	return s
+}
+
+func (s Saying) with(name string) Saying {
+	if s == "" {
+		return Saying(name)
+	}
+	return s + " " + Saying(name)
+}
+
+// methodParameter is what Rails, Symfony, Laravel and others read the method from, also
+// in the body of a form, which nobody looks into.
+const methodParameter = "_method"
+
+// parameterName is the name of a parameter of a query as FieldName is of a field.
+func parameterName(name string) string {
+	if name = strings.TrimSpace(strings.ToLower(name)); name == methodParameter {
+		return name
+	}
+	return strings.Trim(FieldName(name), "-")
+}
+
+// parameterSays is FieldSays for a parameter of a query: of the methods, and of what
+// clients identify themselves by.
+func parameterSays(name string) Say {
+	switch name = parameterName(name); {
+	case name == methodParameter, FieldSays(name) == SaysMethod && name != "http-method":
+		return SaysMethod
+	case parameterCredential(name):
+		return SaysCaller
+	default:
+		return SaysNothing
+	}
+}
+
+func parameterCredential(plain string) bool {
+	switch plain {
+	case "access-token", "accesstoken", "auth-token", "authtoken", "oauth-token", "bearer-token", "private-token", "job-token", "api-key", "apikey", "api-token", "apitoken",
+		"x-api-key", "subscription-key", "authorization", "x-amz-credential", "x-amz-signature", "x-amz-security-token", "x-goog-credential", "x-goog-signature", "x-goog-api-key":
+		return true
+	}
+	return false
+}
+
+// refuse says what of s a request to a virtual host, or under an entry that lists
+// methods or paths, does not get through with. Listed are the fields of the policy.
+func (s Saying) refuse(bounded, virtual bool, listed []string) *Refusal {
+	for name := range strings.FieldsSeq(string(s)) {
+		if parameter, ok := strings.CutPrefix(name, "?"); ok {
+			switch {
+			case bounded && !parameterCredential(parameter):
+				return refusal(Field, "the parameter %s of the query says another method, and the entry grants methods or paths by name", quoted(parameter))
+			case virtual && parameterCredential(parameter):
+				return refusal(Field, "the parameter %s of the query is a credential, and the gateway sends that of the host alone", quoted(parameter))
+			}
+			continue
+		}
+		says := FieldSays(name)
+		if !bounded || virtual && says == SaysCaller && slices.Contains(listed, name) {
+			continue
+		}
+		return refusal(Field, "the field %s says another %s, and the entry grants methods or paths by name", quoted(name), string(says))
+	}
+	return nil
+}
