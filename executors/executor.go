@@ -341,7 +341,8 @@ func tierRank(t profiles.Tier) int {
 
 // Guest is a running guest process.
 type Guest interface {
-	// Conn is the guest's one connection. Closing it ends a well-behaved guest.
+	// Conn is the guest's one connection. Closing it ends a well-behaved guest. Unless the
+	// guest seals itself it is two pipes, over which no descriptor can be sent.
 	Conn() io.ReadWriteCloser
 	Attestation() Attestation
 	// Kill ends the guest and all its descendants and waits for them. It may be
@@ -390,7 +391,7 @@ type Drainer interface {
 type Exit struct {
 	Code   int
 	Signal int           // not 0: it was ended by this signal
-	Limit  string        // "cpu", "wall", "output": the limit that ended it; "": none
+	Limit  string        // "cpu", "wall", "output", "memory": the limit that ended it; "": none
 	CPU    time.Duration // of all its processes
 	Peak   int64         // bytes, of its largest process
 }

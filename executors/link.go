@@ -55,10 +55,25 @@ func Dial(ctx context.Context, cfg LinkConfig, g Guest, hello Hello) (*Link, err
 type Unavailable struct {
 	Text string // why
 	Fix  string // what to do; "" where Text says it
+	// Short says that the host could not look, because it was short of something: whether
+	// programs can run here is not known.
+	Short bool
 }
 
 // Error returns the text.
 func (u *Unavailable) Error() string { return u.Text }
+
+// Later reports whether another try may end in another way.
+func (u *Unavailable) Later() bool { return u.Short }
+
+// refused is the denial of a start, with why the executor is unavailable.
+type refused struct {
+	*profiles.Denial
+	why *Unavailable
+}
+
+// Unwrap gives both.
+func (r *refused) Unwrap() []error { return []error{r.Denial, r.why} }
 
 // Refused is the error of a start of an executor's guest: where that is Unavailable, a
 // *profiles.Denial that says what to do, and a denial of the launcher as it is.
@@ -75,7 +90,7 @@ func Refused(executor string, err error) error {
 	if u.Fix != "" {
 		d.Instead = []string{u.Fix}
 	}
-	return &profiles.Denial{Capability: "executor " + executor, Decision: d}
+	return &refused{&profiles.Denial{Capability: "executor " + executor, Decision: d}, u}
 }
 
 func (l *Link) greet(hello Hello) error {
@@ -224,7 +239,17 @@ func (l *Link) Run(ctx context.Context, w Work, h Host) (out Outcome, again bool
 	r.asks.Wait()
 	r.watch.Wait()
 	whole = true
-	return out, again, r.fault(cause, hostErr, err)
+	return out, again, l.fallen(r.fault(cause, hostErr, err))
+}
+
+// fallen adds to the error of a guest that is gone what its process ended by.
+func (l *Link) fallen(err error) error {
+	f, ok := l.guest.(Fallen)
+	var reason *Reason
+	if !ok || !errors.Is(err, ErrGuest) || errors.Is(err, ErrProtocol) || errors.As(err, &reason) {
+		return err
+	}
+	return Because(err, f.Fell())
 }
 
 // linkRun is the state of one run on a link.

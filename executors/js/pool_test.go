@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
-	"os"
 	"slices"
 	"strings"
 	"sync"
@@ -12,6 +11,7 @@ import (
 	"time"
 
 	"github.com/ringd/ringd/executors"
+	"github.com/ringd/ringd/executors/conn"
 	"github.com/ringd/ringd/executors/js"
 	"github.com/ringd/ringd/executors/js/start"
 	"github.com/ringd/ringd/profiles"
@@ -225,8 +225,8 @@ func TestKeptGuestDied(t *testing.T) {
 const wrong = "js-wrong-"
 
 func playWrong(how string) int {
-	conn := os.NewFile(3, "host")
-	s := executors.NewStream(conn, executors.GuestSide)
+	host := conn.Open()
+	s := executors.NewStream(host, executors.GuestSide)
 	m, err := s.Read()
 	if err != nil {
 		return 1
@@ -246,7 +246,7 @@ func playWrong(how string) int {
 	case "dies":
 		return 3
 	case "garbage":
-		_, _ = conn.WriteString(strings.Repeat("GET / HTTP/1.1\r\n", 1000))
+		_, _ = host.Write([]byte(strings.Repeat("GET / HTTP/1.1\r\n", 1000)))
 	}
 	_ = s.Send(ready)
 	for n := uint64(1); ; n++ {
@@ -263,7 +263,7 @@ func playWrong(how string) int {
 		case "noise":
 			junk := make([]byte, 1<<16)
 			_, _ = rand.Read(junk)
-			_, _ = conn.Write(junk)
+			_, _ = host.Write(junk)
 		case "flood":
 			for {
 				if err := s.Send(executors.Line{Level: "log", Text: strings.Repeat("x", 1000)}); err != nil {

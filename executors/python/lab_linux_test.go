@@ -86,7 +86,7 @@ func (l *lab) Launch(_ context.Context, s executors.Spec) (executors.Guest, erro
 	g := &labGuest{conn: &once{File: os.NewFile(uintptr(fds[0]), "guest")}, done: make(chan struct{})}
 	g.cmd = l.command(context.Background(), s.Argv...)
 	g.cmd.Env = append([]string{"PATH=/usr/sbin:/usr/bin:/sbin:/bin"}, s.Env...)
-	g.cmd.ExtraFiles = []*os.File{theirs}
+	g.cmd.ExtraFiles = []*os.File{theirs, theirs} // a socket serves as both pipes
 	var far []*os.File
 	pipe := func(ours **once, write bool) *os.File {
 		r, w, e := os.Pipe()

@@ -6,6 +6,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -119,6 +120,43 @@ func TestMovedPackage(t *testing.T) {
 	e := executorOver(t, launcher(t, nil), func(c *python.Config) { c.Environments = environments(t, "/usr/bin/python3") })
 	if o := play(t, e, run(a, "import moved\nmoved.f()")); string(o.Value) != `"`+file+`"` {
 		t.Errorf("%s %s", brief(o), printed(o, executors.LevelStderr))
+	}
+}
+
+// With all allowed, nine hundred packages are one mount; with one of them denied they
+// are more than a guest may have, and the run says so.
+func TestManyPackages(t *testing.T) {
+	dir, err := os.MkdirTemp("/var/tmp", "many")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	if err := os.Chmod(dir, 0o755); err != nil { // a guest may be another user
+		t.Fatal(err)
+	}
+	for i := range 900 {
+		name := filepath.Join(dir, "fake"+strconv.Itoa(i))
+		err = errors.Join(err, os.MkdirAll(name+"-1.dist-info", 0o755), os.Mkdir(name, 0o755),
+			os.WriteFile(name+"/__init__.py", []byte("number = "+strconv.Itoa(i)+"\n"), 0o644),
+			os.WriteFile(name+"-1.dist-info/METADATA", []byte("Metadata-Version: 2.1\nName: fake"+strconv.Itoa(i)+"\nVersion: 1\n"), 0o644),
+			os.WriteFile(name+"-1.dist-info/RECORD", []byte("fake"+strconv.Itoa(i)+"/__init__.py,,\n"), 0o644))
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	e := executorOver(t, launcher(t, nil), func(c *python.Config) { c.Environments = environments(t, "") })
+	const program = "import fake0, fake899\nfake0.number + fake899.number"
+	a := importing("", "")
+	a.Python.Imports.Any = &profiles.Rule{Line: 1}
+	a.Python.Environments = []profiles.PythonEnvironment{{Path: dir}}
+	if o := play(t, e, run(a, program)); string(o.Value) != "899" {
+		t.Errorf("%s %s", brief(o), printed(o, executors.LevelStderr))
+	}
+	b := importing("", "fake7")
+	b.Python.Imports.Any, b.Python.Environments = a.Python.Imports.Any, a.Python.Environments
+	_, err = e.Run(t.Context(), run(b, program), nil)
+	if why := executors.Why(err); !strings.Contains(why, "mounts") || !strings.Contains(why, "a guest has at most") {
+		t.Errorf("with one of them denied: %q of %v", why, err)
 	}
 }
 

@@ -151,6 +151,8 @@ func judge(ctx context.Context, o executors.Outcome, exit ending, err error) (ex
 		return limit("Timeout", "processor time limit reached")
 	case !told && exit.Limit == "wall":
 		return limit("Timeout", "wall time limit reached")
+	case !told && exit.Limit == "memory":
+		return limit("OutOfMemory", "memory limit reached: all processes of the program together have taken more")
 	}
 	if err == nil && (o.State == executors.StateCancelled || o.State == executors.StateLimit && o.Error != nil && o.Error.Name == "Timeout") {
 		o.ExitCode = exitKilled // by the host

@@ -84,6 +84,8 @@ func judge(ctx context.Context, o executors.Outcome, cut bool, exit executors.Ex
 		return limit("Timeout", "processor time limit reached")
 	case !told && exit.Limit == "wall":
 		return limit("Timeout", "wall time limit reached")
+	case !told && exit.Limit == "memory":
+		return limit("OutOfMemory", "memory limit reached: all processes of the script together have taken more")
 	}
 	if errors.Is(err, executors.ErrGuest) && !errors.Is(err, executors.ErrSnapshot) && !errors.Is(err, executors.ErrGone) {
 		o.State, o.ExitCode = executors.StateFailed, exitKilled

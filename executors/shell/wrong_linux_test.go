@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/ringd/ringd/executors"
+	"github.com/ringd/ringd/executors/conn"
 	"github.com/ringd/ringd/executors/shell"
 	"github.com/ringd/ringd/executors/shell/start"
 	"github.com/ringd/ringd/profiles"
@@ -22,7 +23,7 @@ import (
 const wrong = "wrong-"
 
 func playWrong(how string) int {
-	f := os.NewFile(3, "host")
+	f := conn.Open()
 	s := executors.NewStream(f, executors.GuestSide)
 	if how == "garbage" {
 		_, _ = f.Write([]byte(strings.Repeat("x", 100_000)))

@@ -1,10 +1,12 @@
 package environment
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,6 +15,7 @@ import (
 	"github.com/ringd/ringd/executors/python/environment/require"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/profiles/modules"
+	"github.com/ringd/ringd/profiles/paths"
 )
 
 // choice is the packages of one agent.
@@ -59,9 +62,16 @@ func (c *choice) make() {
 	for _, s := range c.sites {
 		c.layout.list = append(c.layout.list, s.Path)
 	}
+	whole := c.wholes()
 	for _, d := range c.order {
+		if whole[d.Site] {
+			c.layout.add(d.Site, c.roots[d], nil)
+			c.name(d)
+			continue
+		}
 		c.give(d)
 	}
+	c.count()
 	slices.SortFunc(c.report.Packages, func(a, b Package) int { return strings.Compare(a.Name+"\x00"+a.Site, b.Name+"\x00"+b.Site) })
 	slices.Sort(c.report.Modules)
 	c.report.Modules = slices.Compact(c.report.Modules)
@@ -164,6 +174,51 @@ func (c *choice) give(d *installed.Distribution) {
 			c.find(profiles.Rule{}, d.Name, "%s leads out of its environment, and guests do not have it", at)
 		}
 	}
+	c.name(d)
+}
+
+// maxApart is how many files and folders of packages are mounted each by itself where
+// everything is allowed. Every mount is work at each start, and a guest has few
+// hundred at most.
+const maxApart = 256
+
+// wholes are the folders of packages that are mounted as one: everything in them is
+// allowed, nothing in them is denied, and they hold much.
+func (c *choice) wholes() map[string]bool {
+	if c.imports.Any == nil || c.imports.Only != nil {
+		return nil
+	}
+	entries := 0
+	for _, d := range c.order {
+		entries += len(d.Entries)
+	}
+	out := map[string]bool{}
+	for _, s := range c.sites {
+		denied := slices.ContainsFunc(c.without, paths.Of(s.Path).Cover)
+		info, err := os.Stat(s.Path)
+		open := err == nil && info.Mode().Perm()&0o005 == 0o005 // else a guest of another user has nothing of it
+		out[s.Path] = entries > maxApart && !denied && open
+	}
+	return out
+}
+
+// count finds that the packages are more than a guest may be given. What it has beside
+// them is little, and not counted.
+func (c *choice) count() {
+	n := len(rules(c.layout.own)) + len(rules(c.layout.code))
+	if n <= profiles.MaxMounts {
+		return
+	}
+	rule := profiles.Rule{}
+	if c.imports.Any != nil {
+		rule = *c.imports.Any
+	}
+	c.find(rule, "*", "the packages of this host take %d mounts, and a guest has at most %d: its runs end with GuestLost", n, profiles.MaxMounts)
+	c.report.Findings[len(c.report.Findings)-1].Refuse = true
+}
+
+// name reports a package that guests have.
+func (c *choice) name(d *installed.Distribution) {
 	if len(d.Entries) > 0 {
 		c.report.Packages = append(c.report.Packages, Package{Name: d.Name, Version: d.Version, Site: d.Site})
 	}
@@ -208,6 +263,54 @@ func keyOf(a *profiles.Agent) (string, error) {
 	}
 	sum := sha256.Sum256(b)
 	return string(sum[:]), nil
+}
+
+// Stands is the key of what is found for an agent of which the policy names no
+// environment, without looking for it: what the policy says, and the state of the
+// interpreter, its library, and all that stands in its folders of packages. Two looks
+// with the same key find the same. ok is false where only a look tells.
+func (f *Finder) Stands(ctx context.Context, a *profiles.Agent) (key string, ok bool) {
+	if a == nil || a.Python == nil || len(a.Python.Environments) > 0 {
+		return "", false
+	}
+	policy, err := keyOf(a)
+	if err != nil {
+		return "", false
+	}
+	f.mu.Lock()
+	state, age := f.state, f.age
+	f.mu.Unlock()
+	if state == "" {
+		i, err := f.interpreter(ctx)
+		if err != nil {
+			return "", false
+		}
+		state = i.state()
+		f.mu.Lock()
+		if age == f.age {
+			f.state = state
+		}
+		f.mu.Unlock()
+	}
+	return state + policy, true
+}
+
+// state is that of an interpreter and of what stands in its folders.
+func (i Interpreter) state() string {
+	h := sha256.New()
+	put := func(p string) { fmt.Fprintf(h, "%q %v\n", p, look(p)) }
+	for _, p := range []string{i.Path, i.Library, i.Objects, filepath.Join(dpkg, "status")} {
+		put(p)
+	}
+	for _, site := range i.Sites {
+		put(site)
+		names, err := os.ReadDir(site)
+		fmt.Fprintf(h, "%v\n", err)
+		for _, n := range names {
+			put(filepath.Join(site, n.Name()))
+		}
+	}
+	return string(h.Sum(nil))
 }
 
 // digestOf is the digest of all of it, with the state of each thing that is mounted:

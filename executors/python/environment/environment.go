@@ -55,6 +55,8 @@ type Finder struct {
 	mu    sync.Mutex
 	age   int
 	asked map[string]asked // interpreters by their program
+	best1 *Interpreter     // the host's, as it was found since Again
+	state string           // of what stands on the host, since Again; "": not looked at
 	known map[string]*Report
 	sites map[string]*installed.Site
 }
@@ -98,6 +100,7 @@ type Finding struct {
 	Rule   profiles.Rule // zero: none of the policy's
 	Module string        // that it is about
 	Denied bool          // a rule takes away what an allowed package declares to need
+	Refuse bool          // the ring refuses such a guest: runs end with GuestLost
 	Text   string
 }
 
@@ -115,6 +118,7 @@ func (f *Finder) Again() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.age++
+	f.best1, f.state = nil, ""
 	clear(f.known)
 	clear(f.sites)
 }
@@ -210,15 +214,17 @@ type opened struct {
 
 // open looks at an environment of a policy, and holds it against its digest.
 func (f *Finder) open(a *profiles.Agent, e profiles.PythonEnvironment) (opened, error) {
+	var cause error
 	refuse := func(fix, format string, args ...any) (opened, error) {
 		at := ""
 		if e.Rule != (profiles.Rule{}) {
 			at = fmt.Sprintf(" (%s:%d)", e.Rule.File, e.Rule.Line)
 		}
-		return opened{}, &executors.Unavailable{Text: fmt.Sprintf("the Python environment %s%s %s", e.Path, at, fmt.Sprintf(format, args...)), Fix: fix}
+		return opened{}, unavailable(cause, fix, "the Python environment %s%s %s", e.Path, at, fmt.Sprintf(format, args...))
 	}
 	real, err := filepath.EvalSymlinks(e.Path)
 	info, failed := os.Stat(e.Path)
+	cause = errors.Join(err, failed)
 	switch {
 	case err != nil || failed != nil:
 		return refuse("make it on this host, or take the line out of the policy", "is not there")
@@ -240,8 +246,8 @@ func (f *Finder) open(a *profiles.Agent, e profiles.PythonEnvironment) (opened, 
 	if e.Digest == "" {
 		return o, nil
 	}
-	if o.Digest, err = Digest(real); err != nil {
-		return refuse("take out of it what is no file and no folder", "has no digest: %v", err)
+	if o.Digest, cause = Digest(real); cause != nil {
+		return refuse("take out of it what is no file and no folder", "has no digest: %v", cause)
 	}
 	if !same(e.Digest, o.Digest) {
 		return refuse("install what the policy means, or write the digest that ringd vet --probe prints into the policy",

@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/ringd/ringd/executors"
@@ -193,6 +194,32 @@ func TestPackages(t *testing.T) {
 		a.Python.Imports.Allow = agent("frame other", "").Python.Imports.Allow
 		if r, err = f.Look(t.Context(), a); err != nil || strings.Contains(show(r, site), "frame") || !strings.Contains(show(r, site), "other.py") {
 			t.Errorf("of a run that has other alone: %s %v", show(r, site), err)
+		}
+	})
+	t.Run("many packages, whatever nothing denies", func(t *testing.T) {
+		files := packages()
+		for i := range 900 {
+			name := fmt.Sprintf("fake%d", i)
+			files[name+"/__init__.py"] = ""
+			files[name+"-1.dist-info/METADATA"] = dist(name, "", "")
+			files[name+"-1.dist-info/RECORD"] = name + "/__init__.py,,\n"
+		}
+		many := tree(t, files)
+		if err := os.Chmod(many, 0o755); err != nil { // the guest may be another user
+			t.Fatal(err)
+		}
+		a := agent("", "else", many)
+		a.Python.Imports.Any = &profiles.Rule{Line: 1}
+		r, err := f.Look(t.Context(), a)
+		if err != nil || show(r, many) != "own [] code [.] list [.]" || len(r.Packages) != 906 {
+			t.Errorf("of %d packages: %s %v", len(r.Packages), show(r, many), err)
+		}
+		a.Python.Imports.Deny = agent("", "fake7").Python.Imports.Deny
+		if r, err = f.Look(t.Context(), a); err != nil || strings.Contains(show(r, many), "fake7/") || strings.Contains(show(r, many), "code [.]") || !strings.Contains(show(r, many), "fake8-1") {
+			t.Errorf("with one of them denied: %v", err)
+		}
+		if !slices.ContainsFunc(r.Findings, func(x environment.Finding) bool { return x.Refuse && strings.Contains(x.Text, "mounts") }) {
+			t.Errorf("nothing tells that it is too much: %v", r.Findings)
 		}
 	})
 	t.Run("the same is the same, and an upgrade is not", func(t *testing.T) {
@@ -485,5 +512,99 @@ func TestOthers(t *testing.T) {
 				t.Errorf("%v, want %q", err, tt.want)
 			}
 		})
+	}
+}
+
+// TestShort: an interpreter that the host could not start or look at is neither there
+// nor missing, so that its twin, which is really missing, is told apart; and no other
+// interpreter takes its place.
+func TestShort(t *testing.T) {
+	root, c := library(t, nil)
+	for name, tt := range map[string]struct {
+		err  error
+		want bool
+	}{
+		"no process":     {&os.PathError{Op: "fork/exec", Path: "python3", Err: syscall.EAGAIN}, true},
+		"no memory":      {fmt.Errorf("start: %w", syscall.ENOMEM), true},
+		"no descriptor":  {syscall.EMFILE, true},
+		"killed":         {errors.Join(environment.ErrShort, errors.New("signal: killed")), true},
+		"took too long":  {context.DeadlineExceeded, true},
+		"does not run":   {errors.New("exit status 1"), false},
+		"not a program":  {syscall.ENOEXEC, false},
+		"not granted us": {syscall.EACCES, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, named := range []string{filepath.Join(root, "bin/python3"), ""} {
+				c := c
+				c.Interpreter, c.Search = named, []string{filepath.Join(root, "bin")}
+				ask, asked := c.Ask, 0
+				c.Ask = func(ctx context.Context, argv []string) ([]byte, error) {
+					if asked++; asked == 1 {
+						return nil, tt.err
+					}
+					return ask(ctx, argv)
+				}
+				f := finder(t, c)
+				_, err := f.Of(t.Context(), agent("json", ""))
+				var u *executors.Unavailable
+				if named == "" && !tt.want {
+					continue // another one may do
+				}
+				if !errors.As(err, &u) || u.Later() != tt.want {
+					t.Fatalf("interpreter %q: %v, want later %v", named, err, tt.want)
+				}
+				if err := executors.Refused("python", err); !errors.As(err, &u) || u.Later() != tt.want {
+					t.Errorf("as a denial: %v", err)
+				}
+				if _, err := f.Of(t.Context(), agent("json", "")); err != nil {
+					t.Errorf("the host is well again: %v", err)
+				}
+			}
+		})
+	}
+}
+
+// TestStands: what is found for an agent is the same as long as neither the policy nor
+// what stands in the folders of the host changes; a look is then not needed.
+func TestStands(t *testing.T) {
+	root, c := library(t, nil)
+	site := filepath.Join(root, "lib/python3.11/site-packages")
+	if err := os.MkdirAll(filepath.Join(site, "one"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	f := finder(t, c)
+	key := func(a *profiles.Agent) string {
+		t.Helper()
+		f.Again()
+		k, ok := f.Stands(t.Context(), a)
+		if !ok || k == "" {
+			t.Fatal("it cannot be told")
+		}
+		return k
+	}
+	first := key(agent("json", ""))
+	if key(agent("json", "")) != first {
+		t.Error("another key for the same")
+	}
+	if key(agent("json", "os")) == first || key(agent("json,re", "")) == first {
+		t.Error("the same key for another policy")
+	}
+	if err := os.WriteFile(filepath.Join(site, "one", "new.py"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	second := key(agent("json", ""))
+	if second == first {
+		t.Error("the same key when a package changed")
+	}
+	if err := os.Mkdir(filepath.Join(site, "two"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if key(agent("json", "")) == second {
+		t.Error("the same key when a package came")
+	}
+	named := agent("json", "")
+	named.Python.Environments = []profiles.PythonEnvironment{{Path: site}}
+	if _, ok := f.Stands(t.Context(), named); ok {
+		t.Error("an environment of the policy, whose digest counts, needs no look")
 	}
 }

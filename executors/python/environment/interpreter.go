@@ -51,7 +51,22 @@ func (f *Finder) interpreter(ctx context.Context) (Interpreter, error) {
 	if f.cfg.Interpreter != "" {
 		return f.ask(ctx, f.cfg.Interpreter)
 	}
-	return f.best(ctx)
+	f.mu.Lock()
+	known, age := f.best1, f.age
+	f.mu.Unlock()
+	if known != nil {
+		return *known, nil
+	}
+	i, err := f.best(ctx)
+	if err != nil {
+		return i, err
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if age == f.age {
+		f.best1 = &i
+	}
+	return i, nil
 }
 
 // Host is the interpreter of programs whose policy grants no virtual environment, with
@@ -77,6 +92,9 @@ func (f *Finder) best(ctx context.Context) (best Interpreter, err error) {
 	tried := map[string]bool{}
 	for n, name := range f.candidates() {
 		real, err := resolve(name)
+		if short(err) {
+			return best, unavailable(err, install, "%v", err) // another one is not as good
+		}
 		if err != nil {
 			why = append(why, err.Error())
 		}
@@ -86,6 +104,8 @@ func (f *Finder) best(ctx context.Context) (best Interpreter, err error) {
 		tried[real] = true
 		i, err := f.ask(ctx, real)
 		switch {
+		case short(err):
+			return best, err
 		case err != nil:
 			why = append(why, err.Error())
 		case n == 0:
@@ -143,21 +163,21 @@ func newer(a, b string) bool {
 func resolve(name string) (string, error) {
 	real, err := filepath.EvalSymlinks(name)
 	if err != nil {
-		return "", fmt.Errorf("%s is not there", name)
+		return "", lost(err, "%s is not there", name)
 	}
 	if v, ok := venvOf(filepath.Dir(filepath.Dir(name))); ok {
 		if real, err = filepath.EvalSymlinks(v.base(filepath.Base(name))); err != nil {
-			return "", fmt.Errorf("%s is of a virtual environment whose interpreter %s is not there", name, v.base(filepath.Base(name)))
+			return "", lost(err, "%s is of a virtual environment whose interpreter %s is not there", name, v.base(filepath.Base(name)))
 		}
 	}
 	head := make([]byte, 4)
 	file, err := os.Open(real)
 	if err != nil {
-		return "", fmt.Errorf("%s cannot be read", real)
+		return "", lost(err, "%s cannot be read", real)
 	}
 	defer file.Close()
 	if _, err := file.Read(head); err != nil {
-		return "", fmt.Errorf("%s cannot be read", real)
+		return "", lost(err, "%s cannot be read", real)
 	}
 	switch {
 	case bytes.Equal(head, []byte("\x7fELF")):
@@ -202,7 +222,7 @@ func shim(name string) (string, error) {
 func (f *Finder) ask(ctx context.Context, name string) (Interpreter, error) {
 	real, err := resolve(name)
 	if err != nil {
-		return Interpreter{}, &executors.Unavailable{Text: err.Error(), Fix: install}
+		return Interpreter{}, unavailable(err, install, "%v", err)
 	}
 	f.mu.Lock()
 	known, ok := f.asked[real]
@@ -213,7 +233,7 @@ func (f *Finder) ask(ctx context.Context, name string) (Interpreter, error) {
 	seen := look(real)
 	out, err := f.cfg.Ask(ctx, []string{real, "-I", "-S", "-B", "-X", "utf8", "-c", question})
 	if err != nil {
-		return Interpreter{}, &executors.Unavailable{Text: fmt.Sprintf("%s does not start: %v", real, err), Fix: install}
+		return Interpreter{}, unavailable(err, install, "%s does not start: %v", real, err)
 	}
 	i, err := heard(real, out)
 	if err != nil {

@@ -21,8 +21,8 @@ import (
 var Launcher string
 
 // Compiler is the text for the option -c of an interpreter that makes the byte code:
-// it reads Source on descriptor 3, behind its length (4 bytes, big endian), and writes
-// the code there, behind its length.
+// it reads Source from descriptor 3, behind its length (4 bytes, big endian), and writes
+// the code to descriptor 4, behind its length.
 //
 //go:embed compile.py
 var Compiler string

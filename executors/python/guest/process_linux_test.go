@@ -91,7 +91,7 @@ func spawn(t testing.TB, python, program string) *process {
 	theirs := os.NewFile(uintptr(fds[1]), "host")
 	p := &process{File: os.NewFile(uintptr(fds[0]), "guest"), stdout: &output{}, stderr: &output{}}
 	p.cmd = exec.Command(python, "-I", "-S", "-B", "-X", "utf8", "-c", program)
-	p.cmd.Env, p.cmd.Dir, p.cmd.ExtraFiles = []string{}, "/", []*os.File{theirs}
+	p.cmd.Env, p.cmd.Dir, p.cmd.ExtraFiles = []string{}, "/", []*os.File{theirs, theirs} // a socket serves as both pipes
 	p.cmd.Stdout, p.cmd.Stderr = p.stdout, p.stderr
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 	if p.stdin, err = p.cmd.StdinPipe(); err != nil {

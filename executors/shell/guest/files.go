@@ -55,3 +55,52 @@ func realPath(p string) (string, error) {
 	}
 	return done, nil
 }
+
+// steersGit reports whether a file that is written decides what git runs in a folder
+// that is a repository, whatever it is called, or becomes one: git takes for one what has
+// HEAD, objects and refs. Either half may come first: what decides, or the HEAD. Case
+// does not count.
+func steersGit(real string) bool {
+	if strings.EqualFold(path.Base(real), "HEAD") {
+		return decidesIn(path.Dir(real))
+	}
+	for dir, inside := path.Dir(real), strings.ToLower(path.Base(real)); ; dir, inside = path.Dir(dir), strings.ToLower(path.Base(dir))+"/"+inside {
+		first, rest, _ := strings.Cut(inside, "/")
+		switch {
+		case rest == "" && (first == "config" || first == "config.worktree" || first == "commondir" || first == "gitdir"), first == "hooks" && rest != "", inside == "info/attributes":
+			if headIn(dir) {
+				return true
+			}
+		}
+		if dir == "/" {
+			return false
+		}
+	}
+}
+
+// headIn reports whether a folder has a HEAD as a repository has one, and decidesIn
+// whether it has what decides what git runs.
+func headIn(dir string) bool { return has(dir, "HEAD", false) }
+
+func decidesIn(dir string) bool {
+	return has(dir, "config", false) || has(dir, "config.worktree", false) || has(dir, "commondir", false) || has(dir, "hooks", true)
+}
+
+// has looks for a file, or a folder, of a name in any case. A folder that cannot be read
+// may have it.
+func has(dir, name string, folder bool) bool {
+	list, err := os.ReadDir(dir)
+	if errors.Is(err, fs.ErrNotExist) {
+		return false
+	}
+	for _, e := range list {
+		if strings.EqualFold(e.Name(), name) && e.IsDir() == folder {
+			return true
+		}
+	}
+	if err == nil {
+		return false
+	}
+	info, err := os.Lstat(path.Join(dir, name))
+	return !errors.Is(err, fs.ErrNotExist) && (err != nil || info.IsDir() == folder)
+}

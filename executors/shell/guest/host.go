@@ -299,11 +299,24 @@ func (h *host) Open(ctx context.Context, f runner.File) (io.ReadWriteCloser, err
 	} else if err != nil {
 		return nil, err
 	}
+	writes := f.Op != runner.Read
+	if writes && steersGit(real) {
+		return nil, steers(real)
+	}
 	file, err := openReal(real, how, 0o666)
 	if err != nil {
 		return nil, shown(f.Path, err)
 	}
+	// Of two that are opened at once, each one here sees the other.
+	if writes && steersGit(real) {
+		_ = file.Close() // nothing was written
+		return nil, steers(real)
+	}
 	return file, nil
+}
+
+func steers(p string) error {
+	return denial("file", profiles.CodeShellRedirect, short(p, 512)+" cannot be written: its folder is a repository to git, or becomes one, and it decides what git runs there")
 }
 
 func (h *host) redirect(op, p string) error {

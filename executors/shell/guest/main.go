@@ -1,6 +1,6 @@
 // Package guest is the process that reads and runs shell scripts: the guest half
 // of the executor. It stands in a guest of the kernel ring, has one connection,
-// descriptor 3, and asks on it for every program that a script starts, every file
+// descriptors 3 and 4, and asks on it for every program that a script starts, every file
 // that a redirect opens and every variable that would change what a program does.
 // It decides each of these itself as well, and first, so that a refusal can say
 // what to do; the host's decision counts.

@@ -20,6 +20,7 @@ import (
 // of the same user.
 func seal() error {
 	unix.CloseOnExec(conn.Descriptor)
+	unix.CloseOnExec(conn.Answers)
 	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
 		return fmt.Errorf("close this process to the programs of a script: %w", err)
 	}

@@ -113,20 +113,24 @@ func TestSwitches(t *testing.T) {
 	for _, tt := range []struct {
 		text string
 		off  func(*profiles.Shell)
+		by   string
 	}{
-		{"git log | head", func(s *profiles.Shell) { s.Pipes = false }},
-		{"git log |& head", func(s *profiles.Shell) { s.Pipes = false }},
-		{"git log > out", func(s *profiles.Shell) { s.Redirects = false }},
-		{"cat < a", func(s *profiles.Shell) { s.Redirects = false }},
-		{"echo $(git log)", func(s *profiles.Shell) { s.Substitution = false }},
-		{"echo `git log`", func(s *profiles.Shell) { s.Substitution = false }},
-		{"cat <(git log)", func(s *profiles.Shell) { s.Substitution = false }},
+		{"git log | head", func(s *profiles.Shell) { s.Pipes = false }, "allowPipes"},
+		{"git log |& head", func(s *profiles.Shell) { s.Pipes = false }, "allowPipes"},
+		{"git log > out", func(s *profiles.Shell) { s.Redirects = false }, "allowRedirects"},
+		{"cat < a", func(s *profiles.Shell) { s.Redirects = false }, "allowRedirects"},
+		{"echo $(git log)", func(s *profiles.Shell) { s.Substitution = false }, "allowSubstitution"},
+		{"echo `git log`", func(s *profiles.Shell) { s.Substitution = false }, "allowSubstitution"},
+		{"cat <(git log)", func(s *profiles.Shell) { s.Substitution = false }, "allowSubstitution"},
 	} {
 		sh := *a.Shell
 		tt.off(&sh)
-		d := profiles.NewDecider(profiles.Agent{Name: "a", Shell: &sh}, "r1", profiles.Environment{Workspace: "/workspace"})
-		if v, r := check(t, d, tt.text); v != "D" || r.Decision.Code != profiles.CodeShellSwitch {
+		d := profiles.NewDecider(profiles.Agent{Name: "a", Shell: &sh, ExecutorsRule: profiles.Rule{File: "p.yaml", Line: 3, Path: "spec.executors.allowed"}}, "r1", profiles.Environment{Workspace: "/workspace"})
+		v, r := check(t, d, tt.text)
+		if v != "D" || r.Decision.Code != profiles.CodeShellSwitch {
 			t.Errorf("%q switched off: %s %s", tt.text, v, r.Decision.Code)
+		} else if !strings.Contains(r.Decision.Reason, tt.by+": true") || r.Decision.Rule == nil || r.Decision.Rule.Path != "spec.executors.allowed" {
+			t.Errorf("%q switched off: it points at %+v and says %s", tt.text, r.Decision.Rule, r.Decision.Reason)
 		}
 		if v, r := check(t, usual(), tt.text); v != "A" {
 			t.Errorf("%q: %s %s", tt.text, v, r.Decision.Reason)

@@ -49,7 +49,7 @@ func (w *walker) parts(parts []syntax.WordPart, p place) {
 
 func (w *walker) substitution(list []*syntax.Stmt, at syntax.Pos, p place, in source) {
 	if !w.shell.Substitution {
-		w.deny(p, at, profiles.CodeShellSwitch, "the policy does not grant command substitution")
+		w.switched(p, at, "command substitution", "allowSubstitution")
 	}
 	p.dirs, p.in = p.dirs.copy(), in
 	w.stmts(list, p)

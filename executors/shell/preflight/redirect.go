@@ -41,7 +41,7 @@ func (w *walker) redirect(r *syntax.Redirect, p place) {
 		return
 	}
 	if !w.shell.Redirects {
-		w.deny(p, r.Pos(), profiles.CodeShellSwitch, "the policy does not grant redirects")
+		w.switched(p, r.Pos(), "redirects", "allowRedirects")
 		return
 	}
 	for _, part := range r.Word.Parts {

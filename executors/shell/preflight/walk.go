@@ -132,6 +132,17 @@ func (w *walker) deny(p place, at syntax.Pos, code profiles.Code, reason string,
 	return w.refuse(p, at, profiles.Decision{Code: code, Reason: reason, Instead: instead, Rule: &w.shell.Rule, Revision: w.d.Revision()})
 }
 
+// switched refuses a construct that a switch of the executor grants: the rule is where
+// the executor is granted, and no list of programs has anything to do with it.
+func (w *walker) switched(p place, at syntax.Pos, what, by string) {
+	d := profiles.Decision{Code: profiles.CodeShellSwitch, Reason: "the policy does not grant " + what + ": spec.executors.shell has no " + by + ": true",
+		Rule: &w.shell.Rule, Revision: w.d.Revision()}
+	if r := w.d.Profile().ExecutorsRule; r != (profiles.Rule{}) {
+		d.Rule = &r
+	}
+	w.refuse(p, at, d)
+}
+
 // at is the place in the outermost script.
 func (s *scope) at(pos syntax.Pos) (line, column int) {
 	if s.line > 0 {
@@ -305,7 +316,7 @@ func (w *walker) binary(b *syntax.BinaryCmd, p place) {
 		right := p
 		if piped(i) {
 			if !w.shell.Pipes {
-				w.deny(p, l.OpPos, profiles.CodeShellSwitch, "the policy does not grant pipes")
+				w.switched(p, l.OpPos, "pipes", "allowPipes")
 			}
 			right.dirs = p.dirs.copy()
 			right.in = w.output(left, p)

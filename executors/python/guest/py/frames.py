@@ -139,10 +139,12 @@ class Connection:
     """The connection to the host. Whoever waits for something reads it: there is no
     thread for that. take is called for each frame, in order, by whoever has read it."""
 
-    def __init__(self, fd, take):
-        posix.set_blocking(fd, False)
-        posix.set_inheritable(fd, False)
+    def __init__(self, fd, out, take):
+        for each in (fd, out):
+            posix.set_blocking(each, False)
+            posix.set_inheritable(each, False)
         self.fd = fd
+        self.out = out
         self._take = take
         self._own = self._identity()
         self._ready = _poll(fd, select.POLLIN)
@@ -154,15 +156,16 @@ class Connection:
         posix.register_at_fork(after_in_child=self._child)
 
     def _identity(self):
-        s = posix.fstat(self.fd)
-        return s.st_dev, s.st_ino
+        s, t = posix.fstat(self.fd), posix.fstat(self.out)
+        return s.st_dev, s.st_ino, t.st_dev, t.st_ino
 
     def _child(self):
         self.gone = True
-        try:
-            posix.close(self.fd)
-        except OSError:
-            pass
+        for each in (self.fd, self.out):
+            try:
+                posix.close(each)
+            except OSError:
+                pass
 
     def check(self):
         """End the process when the descriptor is not the connection any more: what a
@@ -247,7 +250,7 @@ class Connection:
         self.check()
         done = 0
         try:
-            done = posix.write(self.fd, data)
+            done = posix.write(self.out, data)
         except BlockingIOError:
             pass
         except OSError:
@@ -258,9 +261,9 @@ class Connection:
     def _write_rest(self, data):
         try:
             while data:
-                _poll(self.fd, select.POLLOUT)(None)
+                _poll(self.out, select.POLLOUT)(None)
                 try:
-                    data = data[posix.write(self.fd, data):]
+                    data = data[posix.write(self.out, data):]
                 except BlockingIOError:
                     pass
         except BaseException:  # a signal handler of the program, too: half a frame is out

@@ -1,6 +1,6 @@
 # The parent of a program in the lab: it has something to lose (an environment, a process, an open
 # file), and it serves whoever comes: over TCP, UDP and an abstract socket.
-# Arguments: PORT, NAME, OUTSIDE, and what to start with descriptor 3 as it is.
+# Arguments: PORT, NAME, OUTSIDE, and what to start with descriptors 3 and 4 as they are.
 import fcntl, os, socket, subprocess, sys, threading
 
 port, name, outside = int(sys.argv[1]), sys.argv[2], sys.argv[3]
@@ -51,6 +51,6 @@ with open(outside + "/there", "w") as f:
 with open("/dev/shm/" + name, "w") as f:
     f.write("x")
 os.environ["SECRET"] = "of the lab"
-child = subprocess.Popen(sys.argv[4:], pass_fds=(3, 9))
+child = subprocess.Popen(sys.argv[4:], pass_fds=(3, 4, 9))
 code = child.wait()
 os._exit(code if code >= 0 else 128 - code)

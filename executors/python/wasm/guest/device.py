@@ -8,8 +8,8 @@ import frames
 
 class Device(frames.Connection):
 
-    def __init__(self, fd, take):
-        self.fd = __main__.device
+    def __init__(self, fd, out, take):
+        self.fd = self.out = __main__.device
         self._take = take
         self.rx = _Free()
         self._rest = None

@@ -1,0 +1,61 @@
+package executors
+
+import (
+	"errors"
+	"syscall"
+)
+
+// Reason is an error with words for whoever runs the program: they name neither
+// paths nor numbers of the host that no policy names. The error itself is for the
+// record and the daemon's log.
+type Reason struct {
+	Text string
+	Err  error
+}
+
+// Because gives err these words; nil where err is nil.
+func Because(err error, text string) error {
+	if err == nil || text == "" {
+		return err
+	}
+	return &Reason{Text: text, Err: err}
+}
+
+// Error is that of the error.
+func (r *Reason) Error() string { return r.Err.Error() }
+
+// Unwrap returns the error.
+func (r *Reason) Unwrap() error { return r.Err }
+
+// Why says in plain words why a guest was lost, as far as somebody knew; "": nobody
+// did. It repeats nothing of an error that was not made to be read.
+func Why(err error) string {
+	var reason *Reason
+	var errno syscall.Errno
+	switch {
+	case errors.As(err, &reason):
+		return reason.Text
+	case errors.Is(err, ErrViolation):
+		return "it was ended over a system call that it had given up, or over too many that were refused"
+	case errors.Is(err, ErrRevoked):
+		return ErrRevoked.Error()
+	case errors.Is(err, ErrOwn):
+		return ErrOwn.Error()
+	case errors.Is(err, ErrProtocol):
+		return "it said what no guest says, and was ended"
+	case errors.As(err, &errno):
+		return "a call of the host failed: " + errno.Error()
+	case errors.Is(err, ErrGone):
+		return "its process was gone before the program began"
+	case errors.Is(err, ErrGuest):
+		return "its process is gone: it broke, or the host ended it, as one that runs out of memory does"
+	default:
+		return ""
+	}
+}
+
+// Fallen is a Guest that knows what its process ended by, once Kill has returned.
+type Fallen interface {
+	// Fell says it in plain words; "": nothing is known, or it was ended in order.
+	Fell() string
+}
