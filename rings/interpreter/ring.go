@@ -219,6 +219,17 @@ func (r *Ring) Refused(run string, d profiles.Decision) {
 	}
 }
 
+// Exceed ends a run that went beyond a limit of the host, which text names. It does
+// nothing for a run that is not live.
+func (r *Ring) Exceed(run, text string) {
+	r.mu.Lock()
+	live := r.live[run]
+	r.mu.Unlock()
+	if live != nil {
+		live.Exceed(text)
+	}
+}
+
 // Close refuses everything from now on, ends every run, waits for them and
 // closes the executors. Twice is no error.
 func (r *Ring) Close() error {

@@ -443,7 +443,7 @@ func connect(t *testing.T, all []*profiles.Decider, host string, port uint16) pr
 	for _, d := range all {
 		m, dec := d.EgressMatch(to, d.Now())
 		if dec.Verdict == profiles.Allow && (m.Reads || m.Virtual != 0) {
-			_, dec = d.EgressRequest(to, m, "GET", "/", d.Now())
+			_, dec = d.EgressRequest(to, m, "GET", "/", "", d.Now())
 		}
 		if dec.Verdict != profiles.Allow {
 			return dec.Code

@@ -7,6 +7,7 @@ import (
 	"io"
 	"os"
 	"sync"
+	"time"
 
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/rings/kernel/attest"
@@ -31,6 +32,19 @@ func (a *around) kill() error {
 		return nil
 	}
 	return a.group.Kill()
+}
+
+// used is the processor time of the guest's group, in which also that of children is
+// whose end nobody waits for; 0 where there is no group.
+func (a *around) used() time.Duration {
+	if a.group == nil {
+		return 0
+	}
+	d, err := a.group.Used()
+	if err != nil {
+		return 0 // what its init counts holds alone
+	}
+	return d
 }
 
 // close gives up what the ring holds of a guest that is dead.
@@ -69,12 +83,14 @@ func (g *guest) refused(v watch.Violation) error {
 
 // endOver ends the guest over what it tried, how often, or what cannot be recorded.
 func (g *guest) endOver(v watch.Violation, err error) {
-	why := fmt.Errorf("%w: it tried what it had given up: %s", executors.ErrViolation, v)
+	why := executors.Because(fmt.Errorf("%w: it tried what it had given up: %s", executors.ErrViolation, v),
+		"it was ended, since it tried what it had given up: "+v.String())
 	switch {
 	case errors.Is(err, watch.ErrTooMany):
-		why = fmt.Errorf("%w: %w", executors.ErrViolation, err)
+		why = executors.Because(fmt.Errorf("%w: %w", executors.ErrViolation, err), "it was ended over too many calls that were refused")
 	case err != nil:
-		why = fmt.Errorf("%w: what it tried cannot be recorded: %w", executors.ErrViolation, err)
+		why = executors.Because(fmt.Errorf("%w: what it tried cannot be recorded: %w", executors.ErrViolation, err),
+			"it was ended, since what it tried cannot be recorded")
 	}
 	_ = g.revoke(why) // Kill, or Close of the ring, meets the error again
 }

@@ -19,6 +19,7 @@ import (
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/rings/kernel"
+	"github.com/ringd/ringd/rings/kernel/order"
 )
 
 // start is one program that the driver is to start.
@@ -48,8 +49,7 @@ type ended struct {
 func driver() int {
 	from, to := os.Stdin, os.Stdout // in a lab
 	if len(os.Args) == 2 {
-		from = os.NewFile(3, "host")
-		to = from
+		from, to = os.NewFile(order.Connection, "host"), os.NewFile(order.Answers, "host")
 	}
 	in, out := json.NewDecoder(from), json.NewEncoder(to)
 	closed := false

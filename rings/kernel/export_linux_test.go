@@ -16,6 +16,18 @@ func SetFinding(r *Ring, report order.Report) {
 	}
 }
 
+// EndHolders ends guests over their watches until enough says so.
+func EndHolders(r *Ring, share int, enough func() bool) { r.endHolders(share, enough) }
+
+// SetRoom bounds the tasks of all guests.
+func SetRoom(r *Ring, most uint64) { r.room.most = most }
+
+// SetExhausted has a ring believe that there are no watches, or that there are.
+func SetExhausted(r *Ring, on bool) { r.exhausted.Store(on) }
+
+// Guards tells whether the ring looks after the watches of its user.
+func Guards(r *Ring) bool { return !r.users.own }
+
 // NewWith is New with another init.
 func NewWith(c Config, init []byte) (*Ring, error) { return newRing(c, init) }
 

@@ -131,7 +131,7 @@ func TestNoProofNoProgram(t *testing.T) {
 	}{
 		{"dies", "ended before it had reported", false},
 		{"garbage", "unknown field", false},
-		{"version", "has version", false},
+		{"version", "of another build", false},
 		{"files", "1 descriptors came", false},
 		{"abi", "layer landlock", true},
 		{"lacks-" + order.LayerSeccomp, `layer seccomp: the init of the guest reports it as ""`, true},

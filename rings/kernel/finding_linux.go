@@ -70,7 +70,7 @@ func (r *Ring) lied(err error) {
 }
 
 // launch starts the guest of s in the way that this host allows.
-func (r *Ring) launch(ctx context.Context, s executors.Spec) (*guest, error) {
+func (r *Ring) launch(ctx context.Context, s executors.Spec, uid int) (*guest, error) {
 	f, mine, err := r.look(ctx)
 	if err != nil {
 		return nil, err
@@ -78,7 +78,7 @@ func (r *Ring) launch(ctx context.Context, s executors.Spec) (*guest, error) {
 	if !mine && f.kind != "" {
 		return r.plainIfEnough(s, f)
 	}
-	p, err := r.obtain(ctx, s, mine)
+	p, err := r.obtain(ctx, s, uid, mine)
 	if mine {
 		r.tell(p, err)
 	} else {
@@ -112,15 +112,15 @@ func (r *Ring) goes(ctx context.Context, p *prepared, s executors.Spec) (*guest,
 
 // obtain returns a guest that waits for the program of s: one that did already,
 // or a new one. fresh asks for a new one.
-func (r *Ring) obtain(ctx context.Context, s executors.Spec, fresh bool) (*prepared, error) {
+func (r *Ring) obtain(ctx context.Context, s executors.Spec, uid int, fresh bool) (*prepared, error) {
 	healed := false
 	for again := false; ; again = true {
-		c, err := r.recipe(s)
+		c, err := r.recipe(s, uid)
 		var moved *movedError
 		if errors.As(err, &moved) && !healed {
 			healed = true
 			if c, err = nil, r.heal(ctx, moved.seen); err == nil {
-				c, err = r.recipe(s)
+				c, err = r.recipe(s, uid)
 			}
 		}
 		if err != nil {
@@ -221,7 +221,7 @@ func (r *Ring) tryOne(ctx context.Context, network string) (*prepared, error) {
 		return nil, err
 	}
 	defer leave()
-	c, err := r.newRecipe(kind{}, executors.Spec{Argv: []string{""}, CPU: examineTime, MemoryBytes: 1 << 30, Seals: true,
+	c, err := r.newRecipe(kind{uid: r.users.nobody()}, executors.Spec{Argv: []string{""}, CPU: examineTime, MemoryBytes: 1 << 30, Seals: true,
 		Kernel: profiles.Kernel{Network: network}})
 	if err != nil {
 		return nil, err

@@ -32,6 +32,9 @@ func (r *Ring) findGroups() error {
 			r.grouped[order.LayerCgroups] = attest.Partly // they still freeze and end a guest
 		}
 		r.grouped[order.LayerCgroups+"_"+c] = state
+		if c == cgroup.Memory && state == attest.Enforced {
+			r.grouped[order.LayerHeld] = state
+		}
 	}
 	return nil
 }
@@ -45,11 +48,8 @@ func (r *Ring) Groups() error {
 	return r.ungrouped
 }
 
-// What init itself takes of a group, beside its program.
-const (
-	initMemory  = 32 << 20
-	initThreads = 32
-)
+// initThreads is what init itself takes of a group, beside its program.
+const initThreads = 32
 
 // group makes the control group of one guest; nil where there are none.
 func (r *Ring) group(name string, c *recipe) (*cgroup.Group, error) {

@@ -29,6 +29,7 @@ type guest struct {
 	ring     *Ring
 	agent    string
 	executor string
+	uid      int             // as which it runs
 	kernel   profiles.Kernel // of the policy, what it was started with
 	base     profiles.Kernel // of the policy, when it was started; before it is live
 	process  *os.Process
@@ -36,12 +37,17 @@ type guest struct {
 	control  *spawn.Control // nil: there is no init
 	around   *around        // nil: there is no init
 	reaps    bool           // its init stays and tells of the program's end
+	memory   int64          // what all of it may hold, bytes; 0: nobody counts
+	folders  []string       // of it that are memory
+	before   time.Duration  // what its group had used when its program began
 	streams  *conn.Streams  // nil: it has none
 	doors    *doors.Doors   // nil: its network leads nowhere
 	done     chan struct{}  // closed when its program has ended and nothing else of it lives
 	after    func()         // when it was waited for; nil: nothing
+	followed chan struct{}  // closed when all that init said was read; nil: it says nothing
 	end      sync.Once      // closes done
 	usage    chan time.Duration
+	free     func()    // gives its user up; under mu
 	reaped   sync.Once // gives up what the ring holds of it
 	lost     error     // once reaped
 
@@ -142,6 +148,11 @@ func (g *guest) giveUp() error {
 	}
 	g.dead, g.failed = true, err
 	g.mu.Unlock()
+	if g.followed != nil { // its last words are the end of the program
+		late := time.AfterFunc(answerTime, func() { _ = g.control.Interrupt() })
+		<-g.followed
+		late.Stop()
+	}
 	if g.control != nil {
 		err = errors.Join(err, g.control.Close(), g.around.close())
 	}
@@ -150,8 +161,24 @@ func (g *guest) giveUp() error {
 		g.after()
 	}
 	g.ring.forget(g)
+	g.left(nil)
 	g.end.Do(func() { close(g.done) })
 	return err
+}
+
+// left gives up the user of a guest that has ended, with free or what was given to an
+// earlier call.
+func (g *guest) left(free func()) {
+	g.mu.Lock()
+	if free != nil {
+		g.free = free
+	}
+	free = g.free
+	dead := g.dead
+	g.mu.Unlock()
+	if dead && free != nil {
+		free()
+	}
 }
 
 // endFor ends the guest over a limit that the ring holds itself. Its end shows on
@@ -168,7 +195,7 @@ func (g *guest) endFor(limit string) {
 // streamsOf is what the streams of s need.
 func (g *guest) streamsOf(s executors.Spec) conn.Config {
 	return conn.Config{
-		UID: g.ring.uid, GID: g.ring.gid, Most: s.Kernel.OutputBytes, Over: func() { g.endFor("output") },
+		UID: g.uid, GID: g.ring.gid, Most: s.Kernel.OutputBytes, Over: func() { g.endFor("output") },
 	}
 }
 
@@ -273,7 +300,8 @@ func (g *guest) Wait(ctx context.Context) (executors.Exit, error) {
 	case status.Signaled():
 		e.Signal = int(status.Signal())
 	case g.reaps: // init itself exited and did not say why
-		return executors.Exit{}, fmt.Errorf("wait for %s guest: its init ended with code %d", g.executor, status.ExitStatus())
+		return executors.Exit{}, executors.Because(fmt.Errorf("wait for %s guest: its init ended with code %d", g.executor, status.ExitStatus()),
+			"its first process ended and did not say why the program did")
 	default:
 		e.Code = status.ExitStatus()
 	}

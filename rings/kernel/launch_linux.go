@@ -41,7 +41,7 @@ func (r *Ring) prepare(ctx context.Context, c *recipe) (*prepared, error) {
 	if _, err := io.ReadFull(r.cfg.Token, token[:]); err != nil {
 		return nil, fmt.Errorf("make a token: %w", err)
 	}
-	place := spawn.Place{UID: r.uid, GID: r.gid, Stays: c.order.Reap}
+	place := spawn.Place{UID: c.order.UID, GID: c.order.GID, Stays: c.order.Reap}
 	group, err := r.group(hex.EncodeToString(token[:]), c)
 	if err != nil {
 		return nil, err
@@ -58,7 +58,7 @@ func (r *Ring) prepare(ctx context.Context, c *recipe) (*prepared, error) {
 		_ = control.Interrupt()
 		_ = process.Kill() // drop waits, and meets its error
 	})
-	err = p.build(hex.EncodeToString(token[:]))
+	err = r.build(p, hex.EncodeToString(token[:]))
 	if !stop() {
 		err = errors.Join(context.Cause(ctx), err)
 	}
@@ -86,8 +86,12 @@ func spawnError(err error) error {
 	return attest.Explained(r)
 }
 
-func (p *prepared) build(token string) error {
-	if err := p.control.SendBytes(p.recipe.withToken(token)); err != nil {
+func (r *Ring) build(p *prepared, token string) error {
+	trees, err := r.trees(p.recipe.order)
+	if err != nil {
+		return err
+	}
+	if err := errors.Join(p.control.SendBytes(p.recipe.withToken(token), trees...), spawn.CloseFiles(trees)); err != nil {
 		return fmt.Errorf("order a guest: %w", err)
 	}
 	if err := p.takeSockets(); err != nil {
@@ -118,7 +122,7 @@ func (p *prepared) take() ([]*os.File, error) {
 	p.report = order.Report{}
 	files, err := p.control.Receive(&p.report)
 	if errors.Is(err, io.EOF) {
-		err = errors.New("the init of the guest ended before it had reported")
+		err = said("its first process ended before it had reported")
 	}
 	return files, err
 }
@@ -147,7 +151,7 @@ func (p *prepared) takeSockets() error {
 func (p *prepared) check() error {
 	r := p.report
 	if r.Version != order.Version {
-		return fmt.Errorf("the init of the guest has version %d, want %d", r.Version, order.Version)
+		return said(fmt.Sprintf("its first process is of another build: version %d, want %d", r.Version, order.Version))
 	}
 	if r.Failed != "" {
 		return attest.Explained(r)
@@ -185,10 +189,14 @@ func (p *prepared) drop() error {
 // returned from then on. On an error nothing is left of it.
 func (r *Ring) become(ctx context.Context, p *prepared, s executors.Spec) (*guest, error) {
 	g := &guest{
-		ring: r, agent: s.Agent, executor: s.Executor, kernel: p.recipe.plan.Kernel,
+		ring: r, agent: s.Agent, executor: s.Executor, kernel: p.recipe.plan.Kernel, uid: p.recipe.order.UID,
 		process: p.process, control: p.control, around: &around{group: p.group}, reaps: p.recipe.order.Reap,
+		memory: p.recipe.order.Memory, folders: p.recipe.order.InMemory(),
 		attestation: attest.Enclosed(attest.Wasm(s), p.recipe.kind.profile, p.report, r.grouped),
 		done:        make(chan struct{}), usage: make(chan time.Duration, 1), after: p.after,
+	}
+	if g.reaps {
+		g.followed = make(chan struct{})
 	}
 	stop := context.AfterFunc(ctx, func() {
 		_ = p.control.Interrupt()
@@ -199,8 +207,11 @@ func (r *Ring) become(ctx context.Context, p *prepared, s executors.Spec) (*gues
 		err = errors.Join(context.Cause(ctx), err)
 	}
 	if err != nil {
+		if g.followed != nil {
+			close(g.followed)
+		}
 		err = errors.Join(err, g.Kill())
-		if g.conn.File == nil {
+		if !g.conn.Made() {
 			return nil, err
 		}
 		err = errors.Join(err, g.abandon())
@@ -218,15 +229,19 @@ func (r *Ring) become(ctx context.Context, p *prepared, s executors.Spec) (*gues
 // goOn sends what the program needs, and waits until it has started where init
 // stays to say so.
 func (r *Ring) goOn(g *guest, p *prepared, s executors.Spec) (err error) {
-	ours, theirs, err := conn.Pair()
+	connect := conn.Pipes
+	if s.Seals {
+		connect = conn.Socket
+	}
+	connection, theirs, err := connect(&r.watching)
 	if err != nil {
 		return errors.Join(err, p.closeListener(), p.sockets.Close())
 	}
-	g.conn = conn.New(ours, &r.watching)
+	g.conn = connection
 	if err := errors.Join(r.watch(g, p), r.openDoors(g, p, s)); err != nil {
-		return errors.Join(err, theirs.Close())
+		return errors.Join(err, spawn.CloseFiles(theirs))
 	}
-	files := []*os.File{r.spawn.Null(), r.spawn.Null(), r.spawn.Null(), theirs}
+	files := append([]*os.File{r.spawn.Null(), r.spawn.Null(), r.spawn.Null()}, theirs...)
 	var far []*os.File
 	if s.Streams {
 		if g.streams, far, err = conn.NewStreams(g.streamsOf(s)); err == nil {
@@ -243,7 +258,7 @@ func (r *Ring) goOn(g *guest, p *prepared, s executors.Spec) (err error) {
 		argv := append([]string{p.recipe.plan.Program}, s.Argv[1:]...)
 		err = p.control.Send(order.Go{Argv: argv, Env: g.environment(s.Env), Dir: cmp.Or(s.Dir, "/"), Files: len(files)}, files...)
 	}
-	err = errors.Join(err, theirs.Close(), spawn.CloseFiles(far))
+	err = errors.Join(err, spawn.CloseFiles(theirs), spawn.CloseFiles(far))
 	if err != nil {
 		return fmt.Errorf("start its program: %w", err)
 	}
@@ -313,16 +328,18 @@ func (g *guest) started() error {
 	err = errors.Join(err, spawn.CloseFiles(files))
 	switch {
 	case errors.Is(err, io.EOF):
-		return errors.New("start its program: the init of the guest is gone")
+		return said("start its program: its first process is gone")
 	case err != nil:
 		return err
 	case t.Failed != "" && t.Errno != 0:
-		return fmt.Errorf("start its program: %s: %w", t.Failed, syscall.Errno(t.Errno))
+		return executors.Because(fmt.Errorf("start its program: %s: %w", t.Failed, syscall.Errno(t.Errno)),
+			fmt.Sprintf("start its program: %s: %s", t.Failed, syscall.Errno(t.Errno)))
 	case t.Failed != "":
-		return fmt.Errorf("start its program: %s", t.Failed)
+		return said("start its program: " + t.Failed)
 	case !t.Started:
-		return errors.New("start its program: the init of the guest says something else")
+		return said("start its program: its first process says something else")
 	}
+	g.before = g.around.used()
 	g.begun.Store(true)
 	return nil
 }
@@ -342,6 +359,7 @@ func (g *guest) follow() {
 		}
 		g.hear(t)
 	}
+	close(g.followed)
 	// Whatever it was that ended the talk, nothing of the guest goes on unwatched.
 	// Kill, or Close of the ring, meets an error again.
 	_ = g.Kill()
@@ -350,7 +368,7 @@ func (g *guest) follow() {
 // hear takes one message of a running init.
 func (g *guest) hear(t order.Told) {
 	g.mu.Lock()
-	cpu := time.Duration(t.CPU) * time.Millisecond
+	cpu := max(time.Duration(t.CPU)*time.Millisecond, g.around.used()-g.before)
 	g.cpu, g.peak = max(g.cpu, cpu), max(g.peak, t.Peak)
 	if t.Ended && g.told == nil {
 		g.told = &t
@@ -359,6 +377,10 @@ func (g *guest) hear(t order.Told) {
 		}
 	}
 	g.mu.Unlock()
+	if t.What == order.ToldHeavy {
+		g.hearHeavy(t)
+		return
+	}
 	if t.What != order.AskUsage {
 		return
 	}

@@ -17,19 +17,19 @@ import (
 )
 
 // plain starts a guest without the layers: its own process group away from any
-// terminal, no environment but the one given, the connection as descriptor 3. The
+// terminal, no environment but the one given, the connection as descriptors 3 and 4. The
 // limits hold before anything is sent to it. What the profile grants is granted
 // to nobody here.
 func (r *Ring) plain(s executors.Spec) (*guest, error) {
-	ours, theirs, err := conn.Pair()
+	connection, theirs, err := conn.Pipes(&r.watching) // nothing of this guest is sealed
 	if err != nil {
 		return nil, err
 	}
 	g := &guest{
-		ring: r, agent: s.Agent, executor: s.Executor, kernel: ungranted(s.Kernel),
-		conn: conn.New(ours, &r.watching), attestation: attest.Plain(attest.Wasm(s)), done: make(chan struct{}),
+		ring: r, agent: s.Agent, executor: s.Executor, kernel: ungranted(s.Kernel), uid: r.users.first,
+		conn: connection, attestation: attest.Plain(attest.Wasm(s)), done: make(chan struct{}),
 	}
-	files := []*os.File{nil, nil, nil, theirs}
+	files := append([]*os.File{nil, nil, nil}, theirs...)
 	var far []*os.File
 	if s.Streams {
 		if g.streams, far, err = conn.NewStreams(g.streamsOf(s)); err == nil {
@@ -39,7 +39,7 @@ func (r *Ring) plain(s executors.Spec) (*guest, error) {
 	if err == nil {
 		g.process, err = r.spawn.Plain(s.Argv, s.Env, cmp.Or(s.Dir, "/"), files)
 	}
-	err = errors.Join(err, theirs.Close(), spawn.CloseFiles(far))
+	err = errors.Join(err, spawn.CloseFiles(theirs), spawn.CloseFiles(far))
 	if g.process == nil {
 		return nil, errors.Join(err, g.abandon())
 	}

@@ -105,7 +105,7 @@ func (r *Ring) spare(c *recipe) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if !r.closed && r.cfg.Spare && r.groups == nil && c.order.Reap {
-		r.begin(func() { _ = r.spawn.Spare(spawn.Place{UID: r.uid, GID: r.gid, Stays: true}) })
+		r.begin(func() { _ = r.spawn.Spare(spawn.Place{UID: c.order.UID, GID: c.order.GID, Stays: true}) })
 	}
 }
 

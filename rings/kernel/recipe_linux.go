@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"slices"
 
 	"golang.org/x/sys/unix"
@@ -29,6 +28,7 @@ type kind struct {
 	own      string // and code, and room
 	program  string
 	executor string
+	uid      int
 	cpu      int64
 	memory   int64
 	file     int64
@@ -48,7 +48,7 @@ type recipe struct {
 	seen    view.Seen
 }
 
-func kindOf(s executors.Spec) (kind, error) {
+func kindOf(s executors.Spec, uid int) (kind, error) {
 	digest, err := s.Kernel.Digest()
 	if err != nil {
 		return kind{}, err
@@ -65,7 +65,7 @@ func kindOf(s executors.Spec) (kind, error) {
 		}
 	}
 	return kind{
-		profile: digest, own: own, program: s.Argv[0], executor: s.Executor,
+		profile: digest, own: own, program: s.Argv[0], executor: s.Executor, uid: uid,
 		cpu: s.CPU.Milliseconds(), memory: s.MemoryBytes, file: s.FileBytes, seals: s.Seals,
 	}, nil
 }
@@ -118,8 +118,8 @@ func portsText(ports []uint16) string {
 
 // recipe returns how to build the guest of s. Paths are resolved once for a set,
 // and again when something is not what it was.
-func (r *Ring) recipe(s executors.Spec) (*recipe, error) {
-	k, err := kindOf(s)
+func (r *Ring) recipe(s executors.Spec, uid int) (*recipe, error) {
+	k, err := kindOf(s, uid)
 	if err != nil {
 		return nil, err
 	}
@@ -199,7 +199,7 @@ func (r *Ring) newRecipe(k kind, s executors.Spec) (*recipe, error) {
 	}
 	o := order.Order{
 		Version: order.Version, Namespaces: apart, Mounts: plan.Mounts, Temp: s.Kernel.TempBytes, Limits: list,
-		UID: r.uid, GID: r.gid, Network: network(s.Kernel.Network), ABI: leastABI,
+		UID: k.uid, GID: r.gid, Network: network(s.Kernel.Network), ABI: leastABI,
 		Filter: program, Key: key, Notify: notify, WX: !jit && r.denyWX, Reap: !s.Seals, Seal: s.Seals,
 		Wall: s.Kernel.WallMillis,
 	}
@@ -210,12 +210,22 @@ func (r *Ring) newRecipe(k kind, s executors.Spec) (*recipe, error) {
 		o.Listen = doors.Wanted(ports)
 		k.ports = portsText(ports) // of one set, whatever came into force since
 	}
+	if k.uid != r.users.first {
+		mapped, err := r.mapMounts(&o)
+		if err != nil {
+			return nil, err
+		}
+		if !mapped {
+			o.UID, o.Mounts = r.users.first, plan.Mounts
+		}
+	}
 	if o.Reap {
 		o.CPU = limit.Tighter(s.CPU.Milliseconds(), s.Kernel.CPUMillis)
+		o.Memory = limit.Together(s)
 	}
 	made := &recipe{kind: k, order: o, plan: plan, granted: map[[2]uint64]bool{}, seen: view.Look(plan.Mounts)}
 	made.group = cgroup.Limits{
-		MemoryBytes: limit.Tighter(s.MemoryBytes, s.Kernel.MemoryBytes) + initMemory,
+		MemoryBytes: limit.Tighter(s.MemoryBytes, s.Kernel.MemoryBytes) + limit.Beside,
 		Processes:   max(s.Kernel.Processes, 1) + initThreads,
 	}
 	for _, m := range plan.Mounts {
@@ -268,17 +278,6 @@ func network(n string) string {
 // withToken is the JSON of the order of one guest. The token is hex.
 func (r *recipe) withToken(token string) []byte {
 	return slices.Concat(r.head, []byte(token), r.tail)
-}
-
-// identity is the user and group of guests.
-func (c Config) identity() (uid, gid int) {
-	if uid := os.Getuid(); uid != 0 {
-		return uid, os.Getgid()
-	}
-	if c.GuestID != 0 {
-		return c.GuestID, c.GuestID
-	}
-	return DefaultGuestID, DefaultGuestID
 }
 
 // places is what profiles of a set are resolved against; g may be nil.

@@ -36,9 +36,11 @@ type Config struct {
 	Go func(func())
 	// Token gives random bytes.
 	Token io.Reader
-	// GuestID is the user and group of guests when this process is root; 0 is
-	// DefaultGuestID. Nothing else on the host should have it.
-	GuestID int
+	// GuestID and GuestCount are the users of guests when this process is root: the
+	// first number, which is their group as well and owns their files, and how many.
+	// Nothing else on the host should have them. 0 and 0 are DefaultGuestID and
+	// DefaultGuestCount; a GuestID without a count is one user of all guests.
+	GuestID, GuestCount int
 	// Executors are those of this host: a set is refused when a profile of theirs
 	// cannot be built.
 	Executors []string
@@ -70,8 +72,11 @@ type Config struct {
 	Generation func() int64
 }
 
-// DefaultGuestID is a number that no distribution gives to anybody.
-const DefaultGuestID = 1879048192
+// Numbers that no distribution gives to anybody.
+const (
+	DefaultGuestID    = 1879048192
+	DefaultGuestCount = 65536
+)
 
 // Violation is something that a guest tried and was refused.
 type Violation struct {

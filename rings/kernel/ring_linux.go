@@ -15,6 +15,7 @@ import (
 	"github.com/ringd/ringd/rings/kernel/attest"
 	"github.com/ringd/ringd/rings/kernel/cgroup"
 	"github.com/ringd/ringd/rings/kernel/filter"
+	"github.com/ringd/ringd/rings/kernel/host"
 	"github.com/ringd/ringd/rings/kernel/image"
 	"github.com/ringd/ringd/rings/kernel/limit"
 	"github.com/ringd/ringd/rings/kernel/spawn"
@@ -25,8 +26,10 @@ import (
 type Ring struct {
 	cfg       Config
 	arch      string
-	uid, gid  int  // of guests
-	denyWX    bool // the kernel can refuse memory that becomes executable
+	users     *users // of guests
+	gid       int    // of guests
+	spaces    spaces // that their mounts are mapped by
+	denyWX    bool   // the kernel can refuse memory that becomes executable
 	spawn     *spawn.Spawner
 	groups    *cgroup.Tree        // nil: guests have none
 	grouped   map[string]string   // what holds by them
@@ -35,6 +38,11 @@ type Ring struct {
 	watching  atomic.Bool     // see connection.Watch
 	follower  *watch.Follower // nil: what Landlock refuses is not seen
 	unseen    error           // why it is not
+	room      room            // for tasks
+	exhausted atomic.Bool     // there are no watches of epoll
+	guarding  sync.Once
+	over      chan struct{} // closed by Close
+	ending    sync.Once
 	work      sync.WaitGroup
 	healing   sync.Mutex // held before mu
 
@@ -57,15 +65,16 @@ func newRing(c Config, init []byte) (*Ring, error) {
 	if c.Go == nil || c.Token == nil {
 		return nil, errors.New("kernel ring: Config.Go or Config.Token is not set")
 	}
-	if c.GuestID < 0 {
-		return nil, fmt.Errorf("kernel ring: guests cannot be user %d", c.GuestID)
+	users, gid, err := usersOf(c)
+	if err != nil {
+		return nil, err
 	}
 	s, err := spawn.New(spawn.Config{Go: c.Go, Image: init})
 	if err != nil {
 		return nil, fmt.Errorf("kernel ring: %w", err)
 	}
-	r := &Ring{cfg: c, arch: runtime.GOARCH, spawn: s, live: map[*guest]struct{}{}, starting: map[int]context.CancelCauseFunc{}, recipes: map[kind]*recipe{}, pool: newPool()}
-	r.uid, r.gid = c.identity()
+	r := &Ring{cfg: c, arch: runtime.GOARCH, users: users, gid: gid, over: make(chan struct{}), spawn: s, live: map[*guest]struct{}{}, starting: map[int]context.CancelCauseFunc{}, recipes: map[kind]*recipe{}, pool: newPool()}
+	r.room.most = host.Here().Counts().ForGuests()
 	_, err = unix.PrctlRetInt(unix.PR_GET_MDWE, 0, 0, 0, 0)
 	r.denyWX = err == nil
 	if err := r.findGroups(); err != nil {
@@ -106,7 +115,19 @@ func (r *Ring) Launch(ctx context.Context, s executors.Spec) (executors.Guest, e
 		return nil, fmt.Errorf("launch %s guest: %w", s.Executor, err)
 	}
 	defer leave()
-	g, err := r.launch(ctx, s)
+	uid, free, err := r.admit(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	g, err := r.launch(ctx, s, uid)
+	if err != nil {
+		free()
+	} else {
+		g.left(free)
+	}
+	if err != nil && !r.users.own && !(&reserve{}).another() {
+		return nil, errors.Join(r.noWatches(s), err)
+	}
 	if errors.Is(err, spawn.ErrClosed) {
 		err = ErrClosed
 	}
@@ -115,9 +136,27 @@ func (r *Ring) Launch(ctx context.Context, s executors.Spec) (executors.Guest, e
 	case errors.As(err, &denial):
 		return nil, err
 	case err != nil:
-		return nil, fmt.Errorf("launch %s guest: %w", s.Executor, err)
+		return nil, executors.Because(fmt.Errorf("launch %s guest: %w", s.Executor, err), r.why(err))
 	}
 	return g, nil
+}
+
+// admit gives a guest its user and its room, or refuses it. free is called when it
+// has ended.
+func (r *Ring) admit(ctx context.Context, s executors.Spec) (uid int, free func(), err error) {
+	if err := r.awaitWatches(ctx, s); err != nil {
+		return 0, nil, err
+	}
+	leave, err := r.room.take(s)
+	if err != nil {
+		return 0, nil, err
+	}
+	uid, unused, err := r.users.take(s.Agent)
+	if err != nil {
+		leave()
+		return 0, nil, err
+	}
+	return uid, sync.OnceFunc(func() { unused(); leave() }), nil
 }
 
 // enter begins a start that Close ends and waits for.
@@ -161,6 +200,7 @@ func (r *Ring) keep(g *guest) error {
 	}
 	g.mu.Lock()
 	defer g.mu.Unlock()
+	r.guard(g)
 	if !g.dead { // it would be forgotten before it is known
 		r.live[g] = struct{}{}
 	}
@@ -187,6 +227,7 @@ func (r *Ring) Close() error {
 		cancel(ErrClosed)
 	}
 	r.mu.Unlock()
+	r.ending.Do(func() { close(r.over) })
 	var err error
 	for _, g := range left {
 		err = errors.Join(err, g.Kill(), g.abandon())
@@ -198,5 +239,5 @@ func (r *Ring) Close() error {
 	if r.groups != nil {
 		err = errors.Join(err, r.groups.Close())
 	}
-	return errors.Join(err, r.spawn.Close())
+	return errors.Join(err, r.spaces.close(), r.spawn.Close())
 }

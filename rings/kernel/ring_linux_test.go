@@ -58,10 +58,10 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// guest answers commands on descriptor 3.
+// guest answers commands on its connection.
 func guest() int {
-	conn := os.NewFile(3, "host")
-	in := bufio.NewScanner(conn)
+	from, to := os.NewFile(order.Connection, "host"), os.NewFile(order.Answers, "host")
+	in := bufio.NewScanner(from)
 	for in.Scan() {
 		word, arg, _ := strings.Cut(in.Text(), " ")
 		var out string
@@ -97,7 +97,7 @@ func guest() int {
 			out = fmt.Sprint(err)
 		case "child": // a descendant in the same group
 			c := exec.Command("/proc/self/exe", roleGuest)
-			c.ExtraFiles = []*os.File{conn}
+			c.ExtraFiles = []*os.File{from, to}
 			err := c.Start()
 			out = fmt.Sprint(err)
 			if err == nil {
@@ -118,7 +118,7 @@ func guest() int {
 		case "exit":
 			return 0
 		}
-		fmt.Fprintln(conn, out)
+		fmt.Fprintln(to, out)
 	}
 	return 0
 }
@@ -245,7 +245,7 @@ func TestGuestHasNothing(t *testing.T) {
 
 	for _, tt := range []struct{ say, want string }{
 		{"env", "[]"},
-		{"fds", "0=/dev/null 1=/dev/null 2=/dev/null 3=socket"},
+		{"fds", "0=/dev/null 1=/dev/null 2=/dev/null 3=pipe 4=pipe"},
 		{"ids", "true true /"},
 	} {
 		if got := g.say(t, tt.say); got != tt.want {

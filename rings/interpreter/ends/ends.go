@@ -124,6 +124,9 @@ func Explain(list *[]profiles.Decision, d profiles.Decision) bool {
 	return true
 }
 
+// maxWhy bounds the reason of a guest that was lost.
+const maxWhy = 1 << 10
+
 // OfRun is the outcome of a program that did not run, or whose end is not known.
 // v gets the decision when it was refused.
 func OfRun(err error, v *port.View) (executors.State, *executors.ProgramError) {
@@ -149,7 +152,11 @@ func OfRun(err error, v *port.View) (executors.State, *executors.ProgramError) {
 	case errors.Is(err, executors.ErrSnapshot):
 		return failed("SessionUnusable", "the state of the session cannot be restored: it has to be forgotten")
 	default:
-		return failed("GuestLost", "the guest ended without an outcome")
+		text := "the guest ended without an outcome"
+		if why := executors.Why(err); why != "" {
+			text += ": " + shape.Clip(why, maxWhy)
+		}
+		return failed("GuestLost", text)
 	}
 }
 

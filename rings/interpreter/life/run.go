@@ -168,6 +168,11 @@ func (r *Run) Cancel(ctx context.Context, by, reason string) {
 	_ = r.host.Audit.Record(context.WithoutCancel(ctx), rec, port.Written)
 }
 
+// Exceed ends the run for a limit that is not its policy's, which text names.
+func (r *Run) Exceed(text string) {
+	r.end(ends.Ending{State: executors.StateLimit, Name: rules.NameBudget, Text: shape.Clip(text, 200)})
+}
+
 // end stops the run; the first reason counts. It reports whether this was it.
 func (r *Run) end(why ends.Ending) bool {
 	r.mu.Lock()

@@ -39,7 +39,7 @@ func Built() []string {
 
 // optional are the layers that not every guest has.
 func optional() []string {
-	return []string{order.LayerMemory, order.LayerEgress, order.LayerCgroups, order.LayerViolations}
+	return []string{order.LayerMemory, order.LayerEgress, order.LayerCgroups, order.LayerHeld, order.LayerViolations}
 }
 
 // Wasm tells whether a guest runs its programs in WebAssembly: those that seal
@@ -84,8 +84,9 @@ func withLanguage(l map[string]string, wasm bool) map[string]string {
 func Enclosed(wasm bool, digest string, r order.Report, groups map[string]string) executors.Attestation {
 	l := maps.Clone(r.Layers)
 	maps.Copy(l, own())
+	l[order.LayerHeld] = Partly
 	if limit.RaceDetector {
-		l[order.LayerLimits] = Unavailable
+		l[order.LayerLimits], l[order.LayerHeld] = Unavailable, Unavailable
 	}
 	for _, name := range optional() {
 		if l[name] == "" {

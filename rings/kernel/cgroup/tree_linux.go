@@ -6,11 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -257,6 +259,25 @@ func (g *Group) Kill() error {
 		return fmt.Errorf("end control group: %w", err)
 	}
 	return nil // before Linux 5.14 there is no such file; the namespace ends with its first process
+}
+
+// Used is the processor time of all that has ever been in the group. The kernel
+// counts it with and without the controller.
+func (g *Group) Used() (time.Duration, error) {
+	text, err := os.ReadFile(filepath.Join(g.path, "cpu.stat"))
+	if err != nil {
+		return 0, fmt.Errorf("read processor time: %w", err)
+	}
+	for line := range strings.Lines(string(text)) {
+		if n, ok := strings.CutPrefix(strings.TrimSuffix(line, "\n"), "usage_usec "); ok {
+			usec, err := strconv.ParseInt(n, 10, 64)
+			if err != nil || usec < 0 || usec > math.MaxInt64/1000 {
+				return 0, fmt.Errorf("read processor time: %q", line)
+			}
+			return time.Duration(usec) * time.Microsecond, nil
+		}
+	}
+	return 0, errors.New("read processor time: the group does not say")
 }
 
 // Freeze stops all processes of the group where they are. Kill still ends them.

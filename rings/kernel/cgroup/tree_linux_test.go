@@ -10,6 +10,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
@@ -228,6 +229,11 @@ func inTree() error {
 	at, err := os.ReadFile(fmt.Sprintf("/proc/%d/cgroup", c.Process.Pid))
 	if err != nil || !strings.Contains(string(at), "/guest-x") {
 		return fmt.Errorf("the process is in %q: %w", at, err)
+	}
+	for used := time.Duration(0); used <= 0; { // its exec takes some
+		if used, err = g.Used(); err != nil {
+			return err
+		}
 	}
 	if err := errors.Join(g.Freeze(), g.Kill()); err != nil {
 		return err

@@ -12,28 +12,47 @@ import (
 
 // Connection may be closed more than once: by who uses it and by the Ring.
 type Connection struct {
-	*os.File
+	said     *os.File               // by the guest
+	told     *os.File               // to it: the same in a socket
 	watching *atomic.Bool           // one connection of the Ring is watched at a time
 	cause    *atomic.Pointer[error] // why the ring ended the guest
 }
 
-// New makes a connection of our end of a Pair; watching is shared by all of a ring.
-func New(f *os.File, watching *atomic.Bool) Connection {
-	return Connection{f, watching, &atomic.Pointer[error]{}}
+// Pipes makes the connection of a guest that does not seal itself; far are the guest's
+// ends, to read from and to write to, which the caller closes. Ours wait through the
+// poller, theirs block, since the guest has nothing else to do. It is no socket: with the
+// bytes of one a program sends descriptors, and those that nobody takes are closed by the
+// thread of the daemon that reads, which waits for as long as the program has chosen
+// (SO_LINGER).
+func Pipes(watching *atomic.Bool) (c Connection, far []*os.File, err error) {
+	said, out, err := pipe(true)
+	if err != nil {
+		return c, nil, err
+	}
+	told, in, err := pipe(false)
+	if err != nil {
+		return c, nil, errors.Join(err, said.Close(), out.Close())
+	}
+	return Connection{said, told, watching, &atomic.Pointer[error]{}}, []*os.File{in, out}, nil
 }
 
-// Pair returns the two ends of a connection. Ours waits through the poller;
-// theirs blocks, since the guest has nothing else to do.
-func Pair() (ours, theirs *os.File, err error) {
+// Socket is Pipes for a guest that seals itself, which sends no descriptors any more
+// before anything untrusted is sent to it: one descriptor is all it keeps.
+func Socket(watching *atomic.Bool) (c Connection, far []*os.File, err error) {
 	fds, err := unix.Socketpair(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
 	if err != nil {
-		return nil, nil, fmt.Errorf("make a connection: %w", err)
+		return c, nil, fmt.Errorf("make a connection: %w", err)
 	}
+	_ = unix.SetsockoptInt(fds[0], unix.SOL_SOCKET, unix.SO_PASSRIGHTS, 0) // of Linux 6.16; the seal refuses to send as well
 	if err := unix.SetNonblock(fds[0], true); err != nil {
-		return nil, nil, errors.Join(fmt.Errorf("make a connection: %w", err), unix.Close(fds[0]), unix.Close(fds[1]))
+		return c, nil, errors.Join(fmt.Errorf("make a connection: %w", err), unix.Close(fds[0]), unix.Close(fds[1]))
 	}
-	return os.NewFile(uintptr(fds[0]), "guest"), os.NewFile(uintptr(fds[1]), "host"), nil
+	ours := os.NewFile(uintptr(fds[0]), "guest")
+	return Connection{ours, ours, watching, &atomic.Pointer[error]{}}, []*os.File{os.NewFile(uintptr(fds[1]), "host")}, nil
 }
+
+// Made is false of the zero Connection.
+func (c Connection) Made() bool { return c.said != nil }
 
 // EndFor says why the guest is ended, before it is: reads return that in place of
 // its end. Only the first reason counts.
@@ -49,12 +68,15 @@ func (c Connection) Cause() error {
 
 // Read reads. When the ring has ended the guest, its end is why.
 func (c Connection) Read(p []byte) (int, error) {
-	n, err := c.File.Read(p)
+	n, err := c.said.Read(p)
 	if err != nil {
 		err = c.because(err)
 	}
 	return n, err
 }
+
+// Write tells the guest.
+func (c Connection) Write(p []byte) (int, error) { return c.told.Write(p) }
 
 // because is err, or why the ring ended the guest.
 func (c Connection) because(err error) error {
@@ -86,7 +108,7 @@ func (c Connection) Watch(p []byte) (n int, ok bool, err error) {
 		}
 		return true
 	}
-	raw, failed := c.SyscallConn()
+	raw, failed := c.said.SyscallConn()
 	if failed == nil {
 		failed = raw.Read(look)
 	}
@@ -103,8 +125,5 @@ func (c Connection) Watch(p []byte) (n int, ok bool, err error) {
 
 // Close closes the connection.
 func (c Connection) Close() error {
-	if err := c.File.Close(); err != nil && !errors.Is(err, os.ErrClosed) {
-		return err
-	}
-	return nil
+	return errors.Join(input{c.said}.Close(), input{c.told}.Close())
 }

@@ -280,7 +280,7 @@ func TestLimitLoweredWhileAsking(t *testing.T) {
 			return time.Now()
 		}
 	})
-	c, err := r.guest.DialRequest(t.Context(), egress.DoorFetch, target(t, "a.example:5432"), "GET", "/")
+	c, err := r.guest.DialRequest(t.Context(), forward.Request{Door: egress.DoorFetch, Dest: target(t, "a.example:5432"), Method: "GET", Path: "/"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/ringd/ringd/profiles/egress"
+	"github.com/ringd/ringd/rings/kernel/egress/forward"
 	"github.com/ringd/ringd/rings/kernel/egress/relay"
 )
 
@@ -30,9 +31,9 @@ func (g *Guest) Dial(ctx context.Context, door string, d egress.Dest) (*Conn, er
 }
 
 // DialRequest is Dial for who reads the requests: it decides on the first one as
-// well, of which path is without its query. Who sends another one asks Use.
-func (g *Guest) DialRequest(ctx context.Context, door string, d egress.Dest, method, path string) (*Conn, error) {
-	return g.conn(ctx, wanted{door: door, dest: d, reads: true, method: method, path: path})
+// well. Who sends another one asks Use.
+func (g *Guest) DialRequest(ctx context.Context, q forward.Request) (*Conn, error) {
+	return g.conn(ctx, wanted{door: q.Door, dest: q.Dest, reads: true, method: q.Method, path: q.Path, says: q.Says})
 }
 
 func (g *Guest) conn(ctx context.Context, w wanted) (*Conn, error) {
@@ -44,14 +45,14 @@ func (g *Guest) conn(ctx context.Context, w wanted) (*Conn, error) {
 }
 
 // Use says which request is in flight, as it was decided; a policy that changes
-// is held against it. Without a method none is. It is false once the connection
+// is held against it. With the zero Request none is. It is false once the connection
 // was cut, and for a request that counts against other limits than the connection.
-func (c *Conn) Use(method, path string) bool {
+func (c *Conn) Use(q forward.Request) bool {
 	c.l.mu.Lock()
-	c.l.claim.method, c.l.claim.path = method, path
+	c.l.claim.method, c.l.claim.path, c.l.claim.says = q.Method, q.Path, q.Says
 	good := !c.l.over
 	c.l.mu.Unlock()
-	return good && (method == "" || c.l.counted())
+	return good && (q.Method == "" || c.l.counted())
 }
 
 // Read reads what the target sends.

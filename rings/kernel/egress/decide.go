@@ -59,9 +59,9 @@ func virtual(matches []egress.Match) bool {
 
 // request asks each decider for one request. Each of the matches becomes one of
 // which the rule counts that grants it.
-func (s standing) request(d egress.Dest, matches []egress.Match, method, path string, now time.Time) profiles.Decision {
+func (s standing) request(d egress.Dest, matches []egress.Match, method, path string, says egress.Saying, now time.Time) profiles.Decision {
 	return s.each(func(i int, decider *profiles.Decider) (dec profiles.Decision) {
-		matches[i], dec = decider.EgressRequest(d, matches[i], method, path, now)
+		matches[i], dec = decider.EgressRequest(d, matches[i], method, path, says, now)
 		return dec
 	})
 }
@@ -129,7 +129,7 @@ func (s standing) allows(c claim, own func(netip.AddrPort) bool, now time.Time) 
 		}
 	}
 	if c.method != "" {
-		if dec = s.request(c.dest, matches, c.method, c.path, now); dec.Verdict != profiles.Allow {
+		if dec = s.request(c.dest, matches, c.method, c.path, c.says, now); dec.Verdict != profiles.Allow {
 			return nil, dec
 		}
 	}

@@ -40,8 +40,9 @@ type wanted struct {
 	// mayRead says that errReads is an answer: the requests to the target are to be
 	// read, of which nothing is on record yet.
 	mayRead bool
-	method  string    // of the first request
-	path    string    // of the first request
+	method  string // of the first request
+	path    string // of the first request
+	says    egress.Saying
 	via     *upstream // of a virtual host
 	spent   bool      // its rule was charged for it already
 	secret  string    // name of the credential that goes with it
@@ -84,7 +85,9 @@ func (g *Guest) dial(ctx context.Context, w wanted) (*link, error) {
 	}
 	ev := l.eventLocked() // nobody else writes what it reads before the dial
 	ev.Answers, ev.Dial, ev.Credential = answers[:min(len(answers), maxAnswers)], candidates[0], w.secret
-	if err := g.egress.cfg.Record(ev); err != nil {
+	if !g.alone(ev, recordedAlike) {
+		l.summed.Store(true)
+	} else if err := g.egress.cfg.Record(ev); err != nil {
 		l.drop()
 		return nil, fmt.Errorf("record the connection to %s: %w", w.dest, err)
 	}

@@ -15,6 +15,7 @@ import (
 	dest "github.com/ringd/ringd/profiles/egress"
 	"github.com/ringd/ringd/rings/kernel/egress"
 	"github.com/ringd/ringd/rings/kernel/egress/egresstest"
+	"github.com/ringd/ringd/rings/kernel/egress/forward"
 )
 
 // A record that cannot be written refuses: nothing is dialed.
@@ -404,13 +405,13 @@ func TestOpaque(t *testing.T) {
 	if _, err := r.guest.Dial(t.Context(), egress.DoorFetch, d); code(err) != profiles.Code(dest.Opaque) {
 		t.Errorf("Dial: %v", err)
 	}
-	if _, err := r.guest.DialRequest(t.Context(), egress.DoorFetch, d, "POST", "/public"); code(err) != profiles.Code(dest.Method) {
+	if _, err := r.guest.DialRequest(t.Context(), forward.Request{Door: egress.DoorFetch, Dest: d, Method: "POST", Path: "/public"}); code(err) != profiles.Code(dest.Method) {
 		t.Errorf("another method: %v", err)
 	}
-	if _, err := r.guest.DialRequest(t.Context(), egress.DoorFetch, d, "GET", "/secret"); code(err) != profiles.Code(dest.Path) {
+	if _, err := r.guest.DialRequest(t.Context(), forward.Request{Door: egress.DoorFetch, Dest: d, Method: "GET", Path: "/secret"}); code(err) != profiles.Code(dest.Path) {
 		t.Errorf("another path: %v", err)
 	}
-	c, err := r.guest.DialRequest(t.Context(), egress.DoorFetch, d, "GET", "/public/x")
+	c, err := r.guest.DialRequest(t.Context(), forward.Request{Door: egress.DoorFetch, Dest: d, Method: "GET", Path: "/public/x"})
 	if err != nil {
 		t.Fatal(err)
 	}

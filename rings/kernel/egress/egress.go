@@ -13,6 +13,7 @@ package egress
 import (
 	"context"
 	"crypto/x509"
+	"log/slog"
 	"net/netip"
 	"time"
 
@@ -33,6 +34,8 @@ type Config struct {
 	Record func(Event) error
 	// Observe counts; nil: nobody does.
 	Observe func(Figure)
+	// Logger is told of a door that cannot accept; nil: nobody is.
+	Logger *slog.Logger
 	// Secret gives the credential of a gateway by its name in the policy, for
 	// requests to an upstream. It is an error when the credential is for others.
 	Secret func(ctx context.Context, name string, upstream egress.Dest) (Secret, error)
@@ -113,7 +116,7 @@ type Event struct {
 	End                  string
 	Up, Down             int64 // bytes, from and to the guest
 	Took                 time.Duration
-	Count                int64 // refusals like this one that were not recorded on their own
+	Count                int64 // events like this one that were not recorded on their own; Up, Down and Took are those of all
 }
 
 // Figure is one thing to count.

@@ -26,6 +26,7 @@ type link struct {
 	up, down   atomic.Int64
 	tallies    atomic.Pointer[budget.List]
 	several    atomic.Bool // rules grant requests on it: each request is held against tallies
+	summed     atomic.Bool // what was decided of it has no record of its own
 	generation int64       // that decided
 
 	mu       sync.Mutex
@@ -48,6 +49,7 @@ type claim struct {
 	reads  bool   // its requests are read
 	method string // of the request in flight; "": none is
 	path   string
+	says   egress.Saying
 	hello  bool // its first bytes were a ClientHello, with:
 	sni    string
 	named  bool
@@ -66,7 +68,7 @@ type ending struct {
 func (g *Guest) admit(w wanted, cancel context.CancelFunc) (*link, error) {
 	e := g.egress
 	l := &link{guest: g, id: e.count.Add(1), door: w.door, began: e.cfg.Now(), client: w.client, cancel: cancel, served: true}
-	l.claim = claim{dest: w.dest, via: w.via, reads: w.reads, method: w.method, path: w.path}
+	l.claim = claim{dest: w.dest, via: w.via, reads: w.reads, method: w.method, path: w.path, says: w.says}
 	g.mu.Lock()
 	if g.closed {
 		g.mu.Unlock()
@@ -168,7 +170,9 @@ func (l *link) finish() {
 	ev.Up, ev.Down, ev.Took = l.up.Load(), l.down.Load(), e.cfg.Now().Sub(l.began)
 	// An end has happened, whether it can be recorded or not: the log itself refuses
 	// what comes after it once it cannot write.
-	_ = e.cfg.Record(ev)
+	if !l.summed.Load() || ev.End == EndCut || l.guest.alone(ev, 0) {
+		_ = e.cfg.Record(ev)
+	}
 	f := Figure{Door: l.door, Verdict: ev.Decision.Verdict, Code: ev.Decision.Code, End: ev.End, Up: ev.Up, Down: ev.Down}
 	if dialed {
 		f.Open = -1
@@ -207,8 +211,10 @@ func (g *Guest) event() Event {
 func (g *Guest) record(ev Event) error {
 	holder := g.event()
 	ev.Agent, ev.Executor, ev.Run = holder.Agent, holder.Executor, holder.Run
-	if err := g.egress.cfg.Record(ev); err != nil {
-		return err
+	if g.alone(ev, recordedAlike) {
+		if err := g.egress.cfg.Record(ev); err != nil {
+			return err
+		}
 	}
 	g.egress.observe(Figure{Door: ev.Door, Verdict: ev.Decision.Verdict, Code: ev.Decision.Code})
 	return nil

@@ -124,6 +124,7 @@ type Guest struct {
 	tallies   map[string]*budget.Tally
 	upstreams map[string]*upstream
 	refusals  refusals
+	allowed   map[alike]*more
 	names     fake.Table
 	timed     standing // whose next expiry is waited for
 }

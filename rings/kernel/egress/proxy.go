@@ -16,6 +16,7 @@ import (
 	"github.com/ringd/ringd/profiles/egress/socks"
 	"github.com/ringd/ringd/rings/kernel/egress/answer"
 	"github.com/ringd/ringd/rings/kernel/egress/relay"
+	"github.com/ringd/ringd/rings/kernel/listener"
 )
 
 const (
@@ -25,9 +26,8 @@ const (
 	// the answer before its connection goes.
 	farewell     = time.Second
 	farewellMost = 64 << 10
-	// acceptAgain is how long a door waits that cannot accept, for want of
-	// descriptors.
-	acceptAgain = 50 * time.Millisecond
+	// readAgain is how long a door of packets waits that cannot read.
+	readAgain = 50 * time.Millisecond
 )
 
 // ServeProxy serves a proxy for the guest on a listener, which is the guest's from
@@ -44,28 +44,27 @@ func (g *Guest) serve(l net.Listener, handle func(*client)) error {
 		l.Close()
 		return ErrClosed
 	}
-	g.doors[l] = struct{}{}
+	door := listener.New(l, "guest", g.egress.cfg.Logger)
+	g.doors[door] = struct{}{}
 	g.work.Add(1)
 	g.mu.Unlock()
 	g.egress.cfg.Go(func() {
 		defer g.work.Done()
 		for {
-			conn, err := l.Accept()
-			switch {
-			case err == nil:
-				g.accepted(conn, handle)
-			case errors.Is(err, net.ErrClosed) || !g.patient():
-				l.Close()
+			conn, err := door.Accept()
+			if err != nil {
+				_ = door.Close() // it takes no more
 				return
 			}
+			g.accepted(conn, handle)
 		}
 	})
 	return nil
 }
 
-// patient waits a little after an error of accept; false: the guest is closed.
+// patient waits a little after an error of a read; false: the guest is closed.
 func (g *Guest) patient() bool {
-	wait := time.NewTimer(acceptAgain)
+	wait := time.NewTimer(readAgain)
 	defer wait.Stop()
 	<-wait.C
 	g.mu.Lock()

@@ -41,17 +41,20 @@ func (g *Guest) read(c *client, door string, d egress.Dest) {
 // reader is what a forwarder asks of a guest.
 type reader struct{ guest *Guest }
 
-// Ask decides one request by itself, takes it from the limits of its rule and puts
-// it on record.
-func (r reader) Ask(q forward.Request) (forward.Grant, error) {
-	g := r.guest
+// Ask decides one request that came in plain HTTP by itself, takes it from the
+// limits of its rule and puts it on record.
+func (r reader) Ask(q forward.Request) (forward.Grant, error) { return r.guest.ask(q, true) }
+
+// ask is Ask. Plain says that the request goes out in plain HTTP, which no request
+// to an inspected port does.
+func (g *Guest) ask(q forward.Request, plain bool) (forward.Grant, error) {
 	s, now := g.standing(), g.egress.cfg.Now()
 	ev := Event{Generation: s.generation, Door: q.Door, Dest: q.Dest, Method: q.Method, Path: q.Path}
 	matches, dec := s.match(q.Dest, now)
 	if dec.Verdict == profiles.Allow {
-		dec = s.request(q.Dest, matches, q.Method, q.Path, now)
+		dec = s.request(q.Dest, matches, q.Method, q.Path, q.Says, now)
 	}
-	if dec.Verdict == profiles.Allow && egress.Inspected(q.Dest) {
+	if dec.Verdict == profiles.Allow && plain && egress.Inspected(q.Dest) {
 		dec = s.hello(q.Dest, matches, hello.Hello{}, hello.ErrNotTLS, now)
 	}
 	if dec.Verdict == profiles.Allow && virtual(matches) {
@@ -83,7 +86,7 @@ func (r reader) Refuse(q forward.Request, why *egress.Refusal) profiles.Decision
 
 // Dial opens a connection for a request that Ask has granted.
 func (r reader) Dial(ctx context.Context, q forward.Request, client net.Conn) (forward.Conn, error) {
-	l, err := r.guest.dial(ctx, wanted{door: q.Door, dest: q.Dest, client: client, reads: true, method: q.Method, path: q.Path, spent: true})
+	l, err := r.guest.dial(ctx, wanted{door: q.Door, dest: q.Dest, client: client, reads: true, method: q.Method, path: q.Path, says: q.Says, spent: true})
 	if err != nil {
 		return nil, err
 	}
@@ -104,7 +107,7 @@ func (c *readConn) Begin(q forward.Request, client net.Conn) bool {
 	c.l.mu.Lock()
 	good := !c.l.over && c.l.claim.dest == q.Dest
 	if good {
-		c.l.client, c.l.claim.method, c.l.claim.path = client, q.Method, q.Path
+		c.l.client, c.l.claim.method, c.l.claim.path, c.l.claim.says = client, q.Method, q.Path, q.Says
 	}
 	c.l.mu.Unlock()
 	return good && c.l.counted()
@@ -115,7 +118,7 @@ func (c *readConn) End() {
 	c.l.mu.Lock()
 	defer c.l.mu.Unlock()
 	if !c.l.over { // what was in flight when it was cut is on record with the cut
-		c.l.client, c.l.claim.method, c.l.claim.path = nil, "", ""
+		c.l.client, c.l.claim.method, c.l.claim.path, c.l.claim.says = nil, "", "", ""
 	}
 }
 
@@ -135,9 +138,10 @@ func (c *readConn) Close() error {
 }
 
 // Ask decides one more request on a connection of DialRequest: it is taken from the
-// limits, and recorded. The error is a *profiles.Denial or a fault.
+// limits, and recorded. The error is a *profiles.Denial or a fault. As DialRequest
+// does, it leaves TLS to the caller, which speaks it on port 443 or sends nothing.
 func (g *Guest) Ask(q forward.Request) error {
-	_, err := reader{guest: g}.Ask(q)
+	_, err := g.ask(q, false)
 	return err
 }
 

@@ -21,6 +21,7 @@ import (
 	"github.com/ringd/ringd/profiles"
 	dest "github.com/ringd/ringd/profiles/egress"
 	"github.com/ringd/ringd/rings/kernel/egress"
+	"github.com/ringd/ringd/rings/kernel/egress/forward"
 )
 
 // web is a server that remembers what it was asked.
@@ -531,6 +532,127 @@ func TestGatewaySwap(t *testing.T) {
 	}
 }
 
+// TestGatewayFields: a request that says another one than its first line does not reach
+// the upstream, by any door; requests as the libraries of services send them do, with
+// what the policy lists and with no credential but the host's.
+func TestGatewayFields(t *testing.T) {
+	var got http.Header
+	r, w := gatewayRig(t, func(_ http.ResponseWriter, q *http.Request) { got = q.Header.Clone() })
+	gate := profiles.Gateway{Name: "gateway", Upstream: "https://example.com/base", Credential: "KEY", Methods: []string{"POST"}, Paths: []string{"/v1"},
+		Headers: []string{"anthropic-version", "openai-organization", "stripe-version"}}
+	r.gateways(gate)
+	send := map[string]func(query string, fields ...string) string{
+		"http": func(query string, fields ...string) string {
+			text := "POST http://gateway.ringd.internal/v1/x" + query + " HTTP/1.1\r\nHost: gateway.ringd.internal\r\nContent-Length: 0\r\n"
+			for i := 0; i < len(fields); i += 2 {
+				text += fields[i] + ": " + fields[i+1] + "\r\n"
+			}
+			res, _ := r.plain().ask(t, text+"\r\n")
+			return res.Header.Get("X-Ringd-Deny")
+		},
+		"fetch": func(query string, fields ...string) string {
+			q, err := http.NewRequestWithContext(t.Context(), "POST", "http://gateway.ringd.internal/v1/x"+query, http.NoBody)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := 0; i < len(fields); i += 2 {
+				q.Header[fields[i]] = []string{fields[i+1]}
+			}
+			res, err := r.egress.RoundTrip(t.Context(), r.guest, q)
+			if err != nil {
+				return string(code(err))
+			}
+			_ = res.Body.Close()
+			return ""
+		},
+	}
+	for door, ask := range send {
+		for _, attack := range [][]string{
+			{"", "X-HTTP-Method-Override", "DELETE"}, {"", "X_HTTP_Method_Override", "DELETE"}, {"", "X-Original-URL", "/admin"}, {"", "X-Rewrite-URL", "/admin"}, {"", "Forwarded", "for=127.0.0.1"},
+			{"", "X-Forwarded-User", "root"}, {"", "X-Remote-User", "root"}, {"", "Accept", "*/*", "X-Forwarded-Prefix", "/admin"}, {"?_method=DELETE"}, {"?a=b&access_token=mine"},
+		} {
+			if no := ask(attack[0], attack[1:]...); no != "egress.field" {
+				t.Errorf("%s: %q: got %q", door, attack, no)
+			}
+		}
+		if n := len(w.log()); n != 0 {
+			t.Errorf("%s: the upstream was asked %d times: %q", door, n, w.log())
+		}
+		last := r.log()[len(r.log())-1]
+		if last.Decision.Code != profiles.CodeEgressField || last.Method != "POST" || last.Path != "/v1/x" || !strings.Contains(last.Decision.Reason, "access-token") {
+			t.Errorf("%s: on record: %+v", door, last)
+		}
+		for _, tt := range []struct {
+			name string
+			sent []string
+			want map[string]string // fields at the upstream; "": not there
+		}{
+			{"OpenAI", []string{"Authorization", "Bearer dummy", "Content-Type", "application/json", "OpenAI-Organization", "org", "X-Stainless-Helper-Method", "stream", "X-Stainless-Retry-Count", "0", "User-Agent", "OpenAI/Python"},
+				map[string]string{"Content-Type": "application/json", "Openai-Organization": "org", "User-Agent": "OpenAI/Python", "X-Stainless-Retry-Count": ""}},
+			{"Anthropic", []string{"X-Api-Key", "dummy", "Anthropic-Version", "2023-06-01", "Content-Type", "application/json", "Accept", "text/event-stream"},
+				map[string]string{"X-Api-Key": "", "Anthropic-Version": "2023-06-01", "Accept": "text/event-stream"}},
+			{"Stripe", []string{"Authorization", "Bearer sk_test", "Stripe-Version", "2025-01-27", "Idempotency-Key", "k1", "Content-Type", "application/x-www-form-urlencoded", "Stripe-Account", "acct_other"},
+				map[string]string{"Stripe-Version": "2025-01-27", "Idempotency-Key": "k1", "Stripe-Account": ""}},
+			{"tokens of services nobody has listed", []string{"DD-API-KEY", "mine", "X-Shopify-Access-Token", "mine", "PRIVATE-TOKEN", "mine"},
+				map[string]string{"Dd-Api-Key": "", "X-Shopify-Access-Token": "", "Private-Token": ""}},
+		} {
+			if no := ask("?limit=10&method=card&page_token=x", tt.sent...); no != "" {
+				t.Errorf("%s: %s: %s", door, tt.name, no)
+				continue
+			}
+			if got.Get("Authorization") != "Bearer "+secret {
+				t.Errorf("%s: %s: it came without the host's credential", door, tt.name)
+			}
+			for name, want := range tt.want {
+				if got.Get(name) != want {
+					t.Errorf("%s: %s: %s is %q at the upstream, want %q", door, tt.name, name, got.Get(name), want)
+				}
+			}
+		}
+		w.mu.Lock()
+		w.asked = nil
+		w.mu.Unlock()
+	}
+	gate.Headers = nil // taken away: from the next request on
+	r.gateways(gate)
+	if no := send["http"]("", "Anthropic-Version", "1"); no != "" || got.Get("Anthropic-Version") != "" {
+		t.Errorf("%s, the upstream got %q", no, got.Get("Anthropic-Version"))
+	}
+}
+
+// TestFieldsOfRequests: the same fields of plain HTTP, where an entry lists methods or
+// paths; where none does they are the program's to send.
+func TestFieldsOfRequests(t *testing.T) {
+	bounded := host("a.example", 80)
+	bounded.Methods = []string{"POST"}
+	r := newRig(t, []profiles.EgressRule{bounded, host("b.example", 80)})
+	r.Name("a.example", "93.184.216.34")
+	r.Name("b.example", "93.184.216.34")
+	w := r.serve("93.184.216.34:80", nil)
+	ask := func(c *tunnel, name, prefix, query, field string) string {
+		res, _ := c.ask(t, "POST "+prefix+"/x"+query+" HTTP/1.1\r\nHost: "+name+"\r\nContent-Length: 0\r\n"+field+"\r\n")
+		return res.Header.Get("X-Ringd-Deny")
+	}
+	for _, tt := range []struct{ query, field, want string }{
+		{"", "X-HTTP-Method-Override: DELETE\r\n", "egress.field"}, {"", "x-original-url: /admin\r\n", "egress.field"}, {"", "X-Forwarded-For: 127.0.0.1\r\n", "egress.field"},
+		{"?_method=DELETE", "", "egress.field"}, {"", "Connection: X-HTTP-Method\r\nX-HTTP-Method: DELETE\r\n", "egress.field"},
+		{"?access_token=mine", "Authorization: Bearer mine\r\nX-Stainless-Lang: go\r\nX-Api-Key: k\r\n", ""}, // its own, to a host that is listed
+	} {
+		for door, c := range map[string]*tunnel{"http": r.plain(), "connect": r.tunnel("a.example:80"), "socks": r.bySOCKS("a.example", 80)} {
+			prefix := map[string]string{"http": "http://a.example"}[door]
+			if got := ask(c, "a.example", prefix, tt.query, tt.field); got != tt.want {
+				t.Errorf("%s: %s %q: got %q, want %q", door, tt.query, tt.field, got, tt.want)
+			}
+		}
+		if got := ask(r.plain(), "b.example", "http://b.example", tt.query, tt.field); got != "" {
+			t.Errorf("where nothing is listed: %s %q: %s", tt.query, tt.field, got)
+		}
+	}
+	if n := len(w.log()); n != 6+3 {
+		t.Errorf("%d requests came: %q", n, w.log())
+	}
+}
+
 // What fetch sends to a gateway is decided and sent in the same way.
 func TestGatewayByFetch(t *testing.T) {
 	r, w := gatewayRig(t, func(out http.ResponseWriter, q *http.Request) {
@@ -691,16 +813,95 @@ func TestLimitsOfTheRuleThatGrants(t *testing.T) {
 	t.Run("fetch", func(t *testing.T) {
 		get.Limits, post.Limits = profiles.EgressLimits{}, profiles.EgressLimits{UpBytes: 1000}
 		r, _, _ := start(t)
-		c, err := r.guest.DialRequest(t.Context(), egress.DoorFetch, target(t, "a.example:80"), "GET", "/")
+		c, err := r.guest.DialRequest(t.Context(), forward.Request{Door: egress.DoorFetch, Dest: target(t, "a.example:80"), Method: "GET", Path: "/"})
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer func() { _ = c.Close() }()
-		if !c.Use("GET", "/x") {
+		if !c.Use(forward.Request{Method: "GET", Path: "/x"}) {
 			t.Error("another GET does not go over the connection")
 		}
-		if c.Use("POST", "/") {
+		if c.Use(forward.Request{Method: "POST", Path: "/"}) {
 			t.Error("a POST goes over a connection that counts nothing")
 		}
 	})
+}
+
+// Allowed requests of one rule and path are recorded one by one up to a bound, and
+// counted beyond it; those of another path are on record by themselves, and nothing is
+// lost of how many there were.
+func TestManyRequestsAlike(t *testing.T) {
+	r := newRig(t, []profiles.EgressRule{reads(80, 8080)})
+	r.Name("api.example", "93.184.216.34")
+	w := r.serve("93.184.216.34:8080", nil)
+	const n, others = 250, 120
+	client := r.plain()
+	get := func(path string) {
+		t.Helper()
+		if res, _ := client.ask(t, "GET http://api.example:8080"+path+" HTTP/1.1\r\nHost: api.example:8080\r\n\r\n"); res.StatusCode != http.StatusOK {
+			t.Fatalf("%s: %s", path, res.Status)
+		}
+	}
+	for range n {
+		get("/v1/same")
+	}
+	for i := range others {
+		get(fmt.Sprintf("/v1/other-%d", i))
+	}
+	_ = client.Close()
+	r.guest.Close()
+	decided, counted, paths := 0, int64(0), map[string]int64{}
+	for _, ev := range r.log() {
+		if ev.End != "" || ev.Path == "" || ev.Decision.Verdict != profiles.Allow {
+			continue
+		}
+		paths[ev.Path] += max(ev.Count, 1)
+		if counted += ev.Count; ev.Count == 0 {
+			decided++
+		} else if ev.Path != "/v1/same" || ev.Method != "GET" || ev.Decision.Rule == nil || ev.Connection != "" {
+			t.Errorf("counted: %+v", ev)
+		}
+	}
+	// The connection that they share has a record of its own, with the first path.
+	if asked := len(w.log()); asked != n+others || decided > 101+others || counted < n-101 || counted > n-99 {
+		t.Errorf("%d requests: %d records, %d counted", asked, decided, counted)
+	}
+	if paths["/v1/same"] < n || len(paths) != others+1 {
+		t.Errorf("/v1/same %d times, %d paths", paths["/v1/same"], len(paths))
+	}
+}
+
+// The same holds for connections: the end of one that was counted is counted with its bytes.
+func TestManyConnectionsAlike(t *testing.T) {
+	r := newRig(t, []profiles.EgressRule{host("a.example", 5432)})
+	r.Name("a.example", "93.184.216.34")
+	r.echo("93.184.216.34:5432")
+	const n = 150
+	for range n {
+		c, err := r.guest.Dial(t.Context(), egress.DoorFetch, target(t, "a.example:5432"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.WriteString(c, "hello"); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := io.ReadFull(c, make([]byte, 5)); err != nil {
+			t.Fatal(err)
+		}
+		_ = c.Close()
+	}
+	r.guest.Close()
+	var begun, ended, up, records int64
+	for _, ev := range r.log() {
+		records++
+		if ev.End == "" {
+			begun += max(ev.Count, 1)
+		} else {
+			ended += max(ev.Count, 1)
+			up += ev.Up
+		}
+	}
+	if begun != n || ended != n || up != 5*n || records > 2*101 {
+		t.Errorf("%d begun, %d ended, %d bytes, %d records", begun, ended, up, records)
+	}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/ringd/ringd/profiles"
 	dest "github.com/ringd/ringd/profiles/egress"
 	"github.com/ringd/ringd/rings/kernel/egress"
+	"github.com/ringd/ringd/rings/kernel/egress/forward"
 )
 
 // reset waits until both ends of a tunnel see that it was cut.
@@ -182,23 +183,23 @@ func TestRecheckRequest(t *testing.T) {
 	r := newRig(t, []profiles.EgressRule{rule("/a", "/b")})
 	r.Name("a.example", "93.184.216.34")
 	r.echo("93.184.216.34:80")
-	c, err := r.guest.DialRequest(t.Context(), egress.DoorFetch, target(t, "a.example:80"), "GET", "/a/1")
+	c, err := r.guest.DialRequest(t.Context(), forward.Request{Door: egress.DoorFetch, Dest: target(t, "a.example:80"), Method: "GET", Path: "/a/1"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer c.Close()
-	if !c.Use("", "") {
+	if !c.Use(forward.Request{}) {
 		t.Fatal("it is cut")
 	}
 	r.allow(rule("/b"))
 	r.egress.Recheck()
 	says(t, c, "between two requests it is kept")
-	if !c.Use("GET", "/b") {
+	if !c.Use(forward.Request{Method: "GET", Path: "/b"}) {
 		t.Fatal("it is cut")
 	}
 	r.allow(rule("/a"))
 	r.egress.Recheck()
-	if c.Use("GET", "/a") {
+	if c.Use(forward.Request{Method: "GET", Path: "/a"}) {
 		t.Error("it is kept")
 	}
 }

@@ -45,14 +45,7 @@ func (g *Guest) refuse(ev Event) *profiles.Denial {
 			r.counted = map[counted]int64{}
 		}
 		r.counted[counted{ev.Door, ev.Decision.Code}]++
-		if r.timer == nil && !g.closed {
-			r.timer = time.AfterFunc(time.Minute, func() {
-				if g.begin() {
-					g.flush()
-					g.work.Done()
-				}
-			})
-		}
+		g.flushLaterLocked()
 	}
 	g.mu.Unlock()
 	if alone {
@@ -62,11 +55,26 @@ func (g *Guest) refuse(ev Event) *profiles.Denial {
 	return denial(ev.Decision)
 }
 
-// flush puts on record how many refusals were not.
+// flushLaterLocked has what is counted on record within a minute.
+func (g *Guest) flushLaterLocked() {
+	if g.refusals.timer != nil || g.closed {
+		return
+	}
+	g.refusals.timer = time.AfterFunc(time.Minute, func() {
+		if g.begin() {
+			g.flush()
+			g.work.Done()
+		}
+	})
+}
+
+// flush puts on record how many refusals, and allowed requests and connections, were
+// not.
 func (g *Guest) flush() {
 	g.mu.Lock()
 	list, timer := g.refusals.counted, g.refusals.timer
 	g.refusals.counted, g.refusals.timer = nil, nil
+	allowed := g.takeAllowedLocked()
 	g.mu.Unlock()
 	if timer != nil {
 		timer.Stop()
@@ -78,6 +86,9 @@ func (g *Guest) flush() {
 		}
 		ev.Door, ev.Count = k.door, n
 		ev.Decision = profiles.Decision{Code: k.code, Reason: "more refusals like those on record before"}
+		_ = g.egress.cfg.Record(ev)
+	}
+	for _, ev := range allowed {
 		_ = g.egress.cfg.Record(ev)
 	}
 }

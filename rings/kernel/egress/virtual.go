@@ -35,6 +35,7 @@ func missing(format string, args ...any) profiles.Decision {
 // gate finds what a virtual host stands for. Deciders that differ in it refuse.
 func (g *Guest) gate(s standing, d egress.Dest, matches []egress.Match) (*upstream, profiles.Decision) {
 	var is *profiles.Gateway
+	var headers []string
 	for i, decider := range s.deciders {
 		next, ok := decider.Gateway(matches[i])
 		switch {
@@ -42,6 +43,11 @@ func (g *Guest) gate(s standing, d egress.Dest, matches []egress.Match) (*upstre
 			return nil, missing("the gateway is not granted")
 		case is != nil && (next.Upstream != is.Upstream || next.Credential != is.Credential || !slices.Equal(next.Addresses, is.Addresses)):
 			return nil, missing("the gateway %s stands for something else in the policy in force than in that of the run", is.Name)
+		}
+		if is == nil {
+			headers = next.Headers
+		} else {
+			headers = slices.DeleteFunc(slices.Clone(headers), func(h string) bool { return !slices.Contains(next.Headers, h) })
 		}
 		is = next
 	}
@@ -57,13 +63,13 @@ func (g *Guest) gate(s standing, d egress.Dest, matches []egress.Match) (*upstre
 	if up.URL == "" {
 		return nil, missing("neither the policy nor this host names an upstream for the gateway %s", is.Name)
 	}
-	key := fmt.Sprintf("%q %q %q %q", d.Name, is.Upstream, is.Addresses, up)
+	key := fmt.Sprintf("%q %q %q %q %q", d.Name, is.Upstream, is.Addresses, headers, up)
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if u := g.upstreams[key]; u != nil {
 		return u, profiles.Decision{Verdict: profiles.Allow}
 	}
-	u, err := g.stand(d, is, up)
+	u, err := g.stand(d, is, up, headers)
 	if err != nil {
 		return nil, missing("the upstream of the gateway %s cannot be used: %s", is.Name, err)
 	}
@@ -75,12 +81,12 @@ func (g *Guest) gate(s standing, d egress.Dest, matches []egress.Match) (*upstre
 }
 
 // stand makes an upstream.
-func (g *Guest) stand(d egress.Dest, is *profiles.Gateway, up Upstream) (*upstream, error) {
+func (g *Guest) stand(d egress.Dest, is *profiles.Gateway, up Upstream, headers []string) (*upstream, error) {
 	url, err := egress.ReadUpstream(up.URL)
 	if err != nil {
 		return nil, err
 	}
-	u := &upstream{dest: url.Dest, text: is.Upstream, addresses: is.Addresses, credential: up.Credential, target: gateway.Target{Virtual: d.Name, Upstream: url}}
+	u := &upstream{dest: url.Dest, text: is.Upstream, addresses: is.Addresses, credential: up.Credential, target: gateway.Target{Virtual: d.Name, Upstream: url, Headers: headers}}
 	if u.list, err = gateway.Guard(url.Dest, up.Addresses); err != nil {
 		return nil, err
 	}
@@ -164,6 +170,10 @@ func (e *Egress) RoundTrip(ctx context.Context, g *Guest, q *http.Request) (*htt
 	asked := forward.Request{Door: DoorFetch, Dest: d, Method: q.Method, Path: q.URL.EscapedPath()}
 	if asked.Path == "" {
 		asked.Path = "/"
+	}
+	asked.Says = asked.Says.Query(q.URL.RawQuery)
+	for name := range q.Header {
+		asked.Says = asked.Says.Field(name)
 	}
 	r := reader{guest: g}
 	if why != nil {

@@ -26,6 +26,8 @@ type guest struct {
 	old      uint64          // device of the root that was left behind
 	told     int             // where to say that the program cannot be started
 	listener int             // of the filter; -1: none
+	trees    []int           // of the mounts that have Tree, in their order
+	clock    int             // counts what the program and all its descendants run; -1: none
 	page     []byte          // written once, to be made code
 	ipv6     bool            // every address of IPv6 is local too
 	wx       bool            // the kernel itself refuses memory that becomes executable
@@ -88,6 +90,9 @@ func newGuest(o order.Order, stays bool) (*guest, error) {
 		if (m.Exec || m.Map) && m.Write || m.Exec && m.Dir {
 			return wrong("%s would be a folder or a file of its own making that starts", m.Path)
 		}
+		if m.Tree && (m.Hide || m.List || m.Once || m.Exec || m.Map || m.Link != "") {
+			return wrong("%s would come with the order, and is no folder or file of data", m.Path)
+		}
 		if m.List && (!m.Dir || m.Read || m.Write || m.Exec || m.Map || m.Hide || m.Once || m.Link != "") {
 			return wrong("%s would be listed, and more", m.Path)
 		}
@@ -96,7 +101,7 @@ func newGuest(o order.Order, stays bool) (*guest, error) {
 		}
 	}
 	return &guest{
-		Order: o, root: unix.Getuid() != o.UID, rules: -1, top: -1, canary: -1, program: -1, listener: -1, told: order.Control,
+		Order: o, root: unix.Getuid() != o.UID, rules: -1, top: -1, canary: -1, program: -1, listener: -1, clock: -1, told: order.Control,
 		points: map[string]point{}, folders: map[string]bool{}, made: map[string]bool{},
 	}, nil
 }
@@ -142,6 +147,7 @@ func restricting() []step {
 		{"page", (*guest).setPage},
 		{"limits", (*guest).setLimits},
 		{"descriptors", (*guest).setDescriptors},
+		{"clock", (*guest).setClock},
 		{"no new privileges", (*guest).setPrivileges},
 		{"landlock", (*guest).setLandlock},
 		{"bounding set", (*guest).setBounding},

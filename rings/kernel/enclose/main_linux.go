@@ -36,7 +36,7 @@ func first() int {
 	if stays {
 		child, socket, failure = startStarter()
 	}
-	p, _, err := talk.Take(order.Control)
+	p, trees, err := talk.TakeAll(order.Control)
 	if err != nil {
 		return failed
 	}
@@ -51,6 +51,7 @@ func first() int {
 	if err != nil {
 		return refuse(o, err)
 	}
+	g.trees = trees
 	if stays {
 		return g.reap(p, child, socket)
 	}

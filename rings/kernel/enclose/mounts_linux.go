@@ -17,7 +17,7 @@ import (
 const (
 	procPath   = "/proc"
 	devPath    = "/dev"
-	tempPath   = "/tmp"
+	tempPath   = order.TempPath
 	canaryPath = "/.canary" // readable for all, and no Landlock rule grants it
 	closedPath = "/.closed" // no mode at all
 	coverPath  = "/.cover"  // an empty folder and an empty file, closed to all
@@ -109,7 +109,7 @@ func (g *guest) clone() ([]source, error) {
 		if m.Link != "" || m.Hide || m.List {
 			continue
 		}
-		s, err := take(m, flagsOf(m))
+		s, err := g.take(m, flagsOf(m))
 		if err != nil {
 			return nil, err
 		}
@@ -124,8 +124,11 @@ func (g *guest) clone() ([]source, error) {
 		}
 		sources = append(sources, s)
 	}
+	if len(g.trees) > 0 {
+		return nil, broken(order.LayerMounts, "take the mounts of the order", fmt.Errorf("%d descriptors are no mount's", len(g.trees)))
+	}
 	for _, d := range devices() {
-		s, err := take(order.Mount{Path: devPath + "/" + d.name, Read: true, Write: true}, noSetID|noExec)
+		s, err := g.take(order.Mount{Path: devPath + "/" + d.name, Read: true, Write: true}, noSetID|noExec)
 		if err != nil {
 			return nil, err
 		}
@@ -158,8 +161,19 @@ func flagsOf(m order.Mount) uint64 {
 
 // take clones one tree, through no symbolic link, with what is mounted below.
 // Nothing that the host mounts later reaches the clone.
-func take(m order.Mount, flags uint64) (source, error) {
+func (g *guest) take(m order.Mount, flags uint64) (source, error) {
 	s := source{Mount: m, flags: flags}
+	how := uint(unix.OPEN_TREE_CLONE | unix.OPEN_TREE_CLOEXEC | unix.AT_EMPTY_PATH)
+	if m.Dir {
+		how |= unix.AT_RECURSIVE
+	}
+	if m.Tree {
+		if len(g.trees) == 0 {
+			return s, broken(order.LayerMounts, "take "+m.Path, errors.New("it did not come with the order"))
+		}
+		s.fd, g.trees = g.trees[0], g.trees[1:]
+		return s.set(how)
+	}
 	at, err := unix.Openat2(unix.AT_FDCWD, m.Path, &unix.OpenHow{
 		// Not with O_NOFOLLOW, which would open a link itself.
 		Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS,
@@ -168,21 +182,22 @@ func take(m order.Mount, flags uint64) (source, error) {
 		return s, perhaps(order.LayerMounts, "openat2 "+m.Path, err)
 	}
 	defer unix.Close(at)
-	how := uint(unix.OPEN_TREE_CLONE | unix.OPEN_TREE_CLOEXEC | unix.AT_EMPTY_PATH)
-	if m.Dir {
-		how |= unix.AT_RECURSIVE
-	}
 	if s.fd, err = unix.OpenTree(at, "", how); err != nil {
 		return s, perhaps(order.LayerMounts, "open_tree "+m.Path, err)
 	}
+	return s.set(how)
+}
+
+// set looks at a clone and gives it its attributes, as far down as it was cloned.
+func (s source) set(how uint) (source, error) {
 	var st unix.Stat_t
 	if err := unix.Fstat(s.fd, &st); err != nil {
-		return s, broken(order.LayerMounts, "fstat "+m.Path, err)
+		return s, broken(order.LayerMounts, "fstat "+s.Path, err)
 	}
 	s.Device, s.Inode, s.mode = st.Dev, st.Ino, st.Mode
-	attr := unix.MountAttr{Attr_set: flags, Propagation: unix.MS_PRIVATE}
+	attr := unix.MountAttr{Attr_set: s.flags, Propagation: unix.MS_PRIVATE}
 	if err := unix.MountSetattr(s.fd, "", unix.AT_EMPTY_PATH|how&unix.AT_RECURSIVE, &attr); err != nil {
-		return s, perhaps(order.LayerMounts, "mount_setattr "+m.Path, err)
+		return s, perhaps(order.LayerMounts, "mount_setattr "+s.Path, err)
 	}
 	return s, nil
 }
@@ -346,7 +361,7 @@ func (g *guest) own(root, proc int) error {
 // newTemp mounts the folder of temporary files, unless the host's is granted. It
 // comes before what is granted, since that may lie in it.
 func (g *guest) newTemp(root int) error {
-	if g.Temp <= 0 || slices.ContainsFunc(g.Mounts, func(m order.Mount) bool { return m.Path == tempPath }) {
+	if !slices.Contains(g.InMemory(), tempPath) {
 		return nil
 	}
 	fd, err := fileSystem("tmpfs", tight, "mode", "1777", "size", strconv.FormatInt(g.Temp, 10), "nr_inodes", strconv.FormatInt(inodes(g.Temp), 10))

@@ -20,8 +20,15 @@ func (g *guest) become() error {
 	if err != nil {
 		return err
 	}
-	if len(start.Argv) == 0 || len(fds) != start.Files || start.Files > order.Connection+1 {
+	last := order.Answers
+	if g.Seal {
+		last = order.Connection
+	}
+	if len(start.Argv) == 0 || len(fds) != start.Files || start.Files > last+1 {
 		return fmt.Errorf("start: %d arguments and %d descriptors of %d", len(start.Argv), len(fds), start.Files)
+	}
+	if err := g.keepTold(); err != nil {
+		return err
 	}
 	for i, fd := range fds {
 		// None of them is below its place: those descriptors are taken.
@@ -51,12 +58,30 @@ func (g *guest) become() error {
 	}
 	if g.Reap {
 		// What comes after is a failure, or nothing: then it is executed.
-		if err := talk.Send(g.told, order.Told{Started: true}); err != nil {
+		var clock []int
+		if g.clock >= 0 {
+			clock = append(clock, g.clock)
+		}
+		if err := talk.Send(g.told, order.Told{Started: true}, clock...); err != nil {
 			return err
 		}
 	}
 	tell(g.told, p.execute())
 	return errTold
+}
+
+// keepTold moves the socket on which init is to say that the program cannot be started,
+// where that is Control and the program gets something else in its place.
+func (g *guest) keepTold() error {
+	if g.Seal || g.told != order.Control {
+		return nil
+	}
+	fd, err := unix.FcntlInt(order.Control, unix.F_DUPFD_CLOEXEC, order.Control+1)
+	if err != nil {
+		return fmt.Errorf("keep the control socket: %w", err)
+	}
+	g.told = fd
+	return nil
 }
 
 // errTold is a program that was not executed, of which the ring knows.

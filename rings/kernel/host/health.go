@@ -64,6 +64,8 @@ func (h Health) layer(l describedLayer, r order.Report) Layer {
 		if out.State != Partly {
 			out.State, out.Reason, out.Fix = Unavailable, s.why+"; limits hold for each process", s.fix
 		}
+	case l.name == order.LayerHeld && r.Failed == "":
+		out.State, out.Reason, out.Fix = Partly, l.partly, h.Facts.cgroups().fix
 	case l.name == order.LayerViolations && out.State == Partly:
 		out.Reason = l.partly
 	case out.State == Partly:
@@ -101,6 +103,8 @@ func layers() []describedLayer {
 		{order.LayerSeccomp, "a list of system calls; all others are refused", ""},
 		{order.LayerSelfTest, "each layer was tried out in the guest before its program", ""},
 		{order.LayerCgroups, "memory and processes of all a guest's processes together", "a group to kill and freeze; no limits"},
+		{order.LayerHeld, "what all of a guest holds in memory is bounded by the kernel",
+			"what all of a guest holds in memory is counted every 5 to 250 ms, and a guest above its limit is ended"},
 		{order.LayerSeal, "a JavaScript guest gave up files, programs and sockets for good", ""},
 		{order.LayerViolations, "what a guest was refused is on record",
 			"refused system calls and programs are on record; of files, what Landlock refuses"},

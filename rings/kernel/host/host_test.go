@@ -48,6 +48,33 @@ func missing(layer, step string, e syscall.Errno) order.Report {
 	return order.Report{Failed: layer, Kind: order.KindMissing, Step: step, Errno: int(e)}
 }
 
+// Whose the guests are, and what they share.
+func TestUsers(t *testing.T) {
+	limits := "Limit                     Soft Limit           Hard Limit           Units\nMax processes             1000                 2000                 processes\n"
+	ordinary := sources("6.18.0", 7, 0, "proc/sys/fs/epoll/max_user_watches", "900000\n", "proc/self/limits", limits, "proc/sys/fs/pipe-user-pages-hard", "0\n")
+	if got, want := ordinary.Counts(), (host.Counts{Watches: 900000, Tasks: 1000}); got != want {
+		t.Errorf("counts %+v, want %+v", got, want)
+	}
+	l := ordinary.Users()
+	for _, want := range []string{"ringd's own user, 1000", "900000", "750 tasks in all: room for 8 of 88"} {
+		if !strings.Contains(l.Reason, want) {
+			t.Errorf("%q does not say %q", l.Reason, want)
+		}
+	}
+	if l.State != host.Partly || !strings.Contains(l.Fix, "guests.uid") {
+		t.Errorf("an ordinary user has %+v", l)
+	}
+	root := ordinary
+	root.UID = 0
+	if l := root.Users(); l.State != host.Enforced || l.Fix != "" || !strings.Contains(l.Reason, "a user of their own") {
+		t.Errorf("root has %+v", l)
+	}
+	free := sources("6.18.0", 7, 0, "proc/self/limits", "Max processes             unlimited            unlimited            processes\n", "proc/sys/fs/pipe-user-pages-hard", "4096\n")
+	if l := free.Users(); free.Counts().ForGuests() != 0 || strings.Contains(l.Reason, "room for") || !strings.Contains(l.Fix, "pipe-user-pages-hard") {
+		t.Errorf("a host without a bound of tasks has %+v", l)
+	}
+}
+
 // Every kind of host that does not give a layer, as it is met in the field.
 func TestExplain(t *testing.T) {
 	root := func(s host.Sources) host.Sources { s.UID = 0; return s }

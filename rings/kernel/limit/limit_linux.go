@@ -37,6 +37,10 @@ const reservedBytes = 16 << 30
 // spare is how many threads of a reaping init are counted as the guest's.
 const spare = 8
 
+// signals is how many may be pending in a guest, its timers among them: they count
+// for the user of the ring as well.
+const signals = 512
+
 // noCore is the limit of core dumps, in bytes: less than any dump has, so that no
 // file is made, and the one value for which the kernel starts no program of the
 // host's either. At 0 it does start that, as root, and hands it the guest's memory.
@@ -63,6 +67,7 @@ func Of(s executors.Spec) []order.Limit {
 		{Name: "NOFILE", Resource: unix.RLIMIT_NOFILE, Value: uint64(files)},
 		{Name: "MEMLOCK", Resource: unix.RLIMIT_MEMLOCK},
 		{Name: "MSGQUEUE", Resource: unix.RLIMIT_MSGQUEUE},
+		{Name: "SIGPENDING", Resource: unix.RLIMIT_SIGPENDING, Value: signals},
 		{Name: "RTPRIO", Resource: unix.RLIMIT_RTPRIO},
 		{Name: "NPROC", Resource: unix.RLIMIT_NPROC, Value: uint64(processes)},
 	}
@@ -72,6 +77,19 @@ func Of(s executors.Spec) []order.Limit {
 			order.Limit{Name: "AS", Resource: unix.RLIMIT_AS, Value: uint64(memory) + reservedBytes})
 	}
 	return list
+}
+
+// Beside is what a guest may hold of memory beside that of its program: what init
+// takes of a group, page tables, and what libraries change of their own data.
+const Beside = 32 << 20
+
+// Together is what all processes of a guest, and its folders in memory, may hold;
+// 0: nobody counts it.
+func Together(s executors.Spec) int64 {
+	if RaceDetector {
+		return 0
+	}
+	return Tighter(s.MemoryBytes, s.Kernel.MemoryBytes) + Beside
 }
 
 // Tighter is the smaller of two limits, of which 0 is none; 0 when both are.

@@ -10,6 +10,7 @@ import (
 	"encoding/base64"
 	"encoding/binary"
 	"fmt"
+	"slices"
 )
 
 // Version is that of the messages; init refuses another.
@@ -19,6 +20,10 @@ const Version = 3
 const (
 	Connection = 3 // of the guest to its executor; the program inherits it
 	Control    = 4 // a SOCK_SEQPACKET socket to the ring
+
+	// Answers is where the program of any other guest writes: its Connection is a pipe
+	// that it reads, and this is another one.
+	Answers = Control
 )
 
 // ProgramPath is how init starts a program that stands nowhere (Mount.Once), with
@@ -54,6 +59,25 @@ type Order struct {
 
 	CPU  int64 // milliseconds of all processes together; 0: the rlimit alone. Reap only
 	Wall int64 // milliseconds from Go on; 0: none. Reap only
+	// Memory is bytes of all processes and folders in memory together; 0: none. Reap only.
+	Memory int64 `json:",omitempty"`
+}
+
+// TempPath is the folder of temporary files, in memory unless a mount stands there.
+const TempPath = "/tmp"
+
+// InMemory lists the folders of the guest that are memory.
+func (o Order) InMemory() (paths []string) {
+	if o.Temp <= 0 {
+		return nil
+	}
+	if !slices.ContainsFunc(o.Mounts, func(m Mount) bool { return m.Path == TempPath }) {
+		paths = append(paths, TempPath)
+	}
+	if o.Scratch != "" {
+		paths = append(paths, o.Scratch)
+	}
+	return paths
 }
 
 // Listen is what init listens on in the network of the guest, in which every
@@ -103,6 +127,7 @@ type Mount struct {
 	Map    bool   // may be mapped executable: a library, a program, its interpreter; of a folder all in it, see Key
 	List   bool   `json:",omitempty"` // a folder of the guest's own root: what the guest has in it may be listed, and nothing is mounted
 	Hide   bool   // what stands there is covered: nothing is granted
+	Tree   bool   `json:",omitempty"` // its descriptor comes with the order: the ring has mapped its users
 	Once   bool   `json:",omitempty"` // the program of the guest, which init starts: it stands nowhere
 	Link   string // not "": a symbolic link of this text, and nothing is mounted
 }
@@ -214,9 +239,15 @@ type Ask struct {
 
 // What may be asked.
 const (
-	AskUsage  = "usage"  // a Told with the processor time so far
-	AskListen = "listen" // a Told with Listeners, for those of Ports that are free
+	AskUsage   = "usage"   // a Told with the processor time so far
+	AskListen  = "listen"  // a Told with Listeners, for those of Ports that are free
+	AskWeighed = "weighed" // nothing: what was ToldHeavy is within its limit
 )
+
+// ToldHeavy is the What of a Told that nobody asked for: the guest may hold more
+// than its limit, or less, since what processes share is counted for each. The ring
+// weighs the guest, and ends it or says AskWeighed.
+const ToldHeavy = "heavy"
 
 // Told is what an init that reaps says after Go.
 type Told struct {
@@ -227,11 +258,12 @@ type Told struct {
 	Code    int // exit code, when Ended and Signal is 0
 	Signal  int
 	Alone   bool   // when Ended: nothing else of the guest lives, nor can
-	Limit   string // "cpu", "wall": the limit that ended it
+	Limit   string // "cpu", "wall", "memory": the limit that ended it
 	CPU     int64  // milliseconds, of all processes
 	Peak    int64  // bytes, the largest of one process
 
-	What      string     `json:",omitempty"` // of the Ask that this answers
+	What      string     `json:",omitempty"` // of the Ask that this answers, or ToldHeavy
+	Files     int64      `json:",omitempty"` // of ToldHeavy: bytes of files in memory
 	Listeners []Listener `json:",omitempty"` // what the descriptors are that came along
 }
 
@@ -274,6 +306,7 @@ const (
 	LayerSeccomp      = "seccomp"
 	LayerSelfTest     = "self_test"
 	LayerCgroups      = "cgroups"
+	LayerHeld         = "memory"     // what all of a guest holds is bounded; best-effort where looks count it
 	LayerSeal         = "seal"       // a guest that gave up the rest itself
 	LayerViolations   = "violations" // refused calls reach the audit log
 )

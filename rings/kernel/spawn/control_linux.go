@@ -91,7 +91,9 @@ func (c *Control) Receive(message any) (files []*os.File, err error) {
 	failed := raw.Read(func(fd uintptr) bool {
 		for {
 			n, nOOB, flags, _, err = unix.Recvmsg(int(fd), b, oob, unix.MSG_CMSG_CLOEXEC|unix.MSG_DONTWAIT)
-			if !errors.Is(err, unix.EINTR) {
+			// An init that ends with one of our messages unread resets the connection. The
+			// kernel says so once, and before it gives what init had sent.
+			if !errors.Is(err, unix.EINTR) && !errors.Is(err, unix.ECONNRESET) {
 				return !errors.Is(err, unix.EAGAIN)
 			}
 		}
@@ -99,7 +101,7 @@ func (c *Control) Receive(message any) (files []*os.File, err error) {
 	if failed != nil {
 		return nil, failed
 	}
-	if errors.Is(err, unix.ECONNRESET) || err == nil && n == 0 {
+	if err == nil && n == 0 {
 		return nil, io.EOF
 	}
 	if err != nil {

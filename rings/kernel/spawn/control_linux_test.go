@@ -120,6 +120,28 @@ func TestControlEnds(t *testing.T) {
 	}
 }
 
+// TestControlGivesLastWords: an init that ends with a question unread resets the
+// connection, and how its program ended is read all the same.
+func TestControlGivesLastWords(t *testing.T) {
+	c, far := ends(t)
+	if err := unix.Sendmsg(int(far.Fd()), []byte(`{"Ended":true,"Code":5}`), nil, nil, 0); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Send(order.Ask{What: order.AskUsage}); err != nil {
+		t.Fatal(err)
+	}
+	if err := far.Close(); err != nil {
+		t.Fatal(err)
+	}
+	var told order.Told
+	if _, err := c.Receive(&told); err != nil || !told.Ended || told.Code != 5 {
+		t.Errorf("%+v %v", told, err)
+	}
+	if _, err := c.Receive(&told); !errors.Is(err, io.EOF) {
+		t.Errorf("behind its last words: %v", err)
+	}
+}
+
 func TestOrderThatIsTooLong(t *testing.T) {
 	c, _ := ends(t)
 	err := c.SendBytes(make([]byte, 64<<20))

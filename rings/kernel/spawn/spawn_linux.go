@@ -328,6 +328,45 @@ func (s *Spawner) init(p Place) (*os.Process, *Control, error) {
 	return process, ours, nil
 }
 
+// Users returns a user namespace in which the users a and b are each other and all
+// others are themselves: what a mount is mapped by. This process is root. The caller
+// closes it.
+func (s *Spawner) Users(a, b int) (*os.File, error) {
+	const all = 1<<32 - 1
+	a, b = min(a, b), max(a, b)
+	var users []syscall.SysProcIDMap
+	for _, m := range []syscall.SysProcIDMap{
+		{ContainerID: 0, HostID: 0, Size: a}, {ContainerID: a, HostID: b, Size: 1}, {ContainerID: a + 1, HostID: a + 1, Size: b - a - 1},
+		{ContainerID: b, HostID: a, Size: 1}, {ContainerID: b + 1, HostID: b + 1, Size: all - b - 1},
+	} {
+		if m.Size > 0 {
+			users = append(users, m)
+		}
+	}
+	ours, theirs, err := packets()
+	if err != nil {
+		return nil, err
+	}
+	files := make([]*os.File, order.Control+1)
+	copy(files, []*os.File{s.null, s.null, s.null})
+	files[order.Control] = theirs
+	process, err := s.start(request{image: true, argv: []string{"ringd-init"}, attr: &os.ProcAttr{
+		Dir: "/", Env: []string{oneThread}, Files: files, Sys: &syscall.SysProcAttr{
+			Cloneflags: unix.CLONE_NEWUSER, Setsid: true, Pdeathsig: syscall.SIGKILL, UidMappings: users,
+			GidMappings: []syscall.SysProcIDMap{{Size: all}}, GidMappingsEnableSetgroups: true,
+		},
+	}})
+	if err = errors.Join(err, theirs.Close()); process == nil {
+		return nil, errors.Join(err, ours.Close())
+	}
+	// It waits for an order that never comes.
+	f, failed := os.Open("/proc/" + strconv.Itoa(process.Pid) + "/ns/user")
+	if err = errors.Join(err, failed, End(process), ours.Close()); err != nil && f != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, err
+}
+
 // End kills an init, which may be dead, and waits for it.
 func End(p *os.Process) error {
 	err := p.Kill()

@@ -16,10 +16,6 @@ import (
 	"github.com/ringd/ringd/rings/kernel/order"
 )
 
-// maxMounts bounds a plan: each mount is work at every start of a guest, and
-// all of them are one message.
-const maxMounts = 768
-
 // maxText is the most that the paths of a plan may have together.
 const maxText = 64 << 10
 
@@ -276,9 +272,9 @@ func (r *resolver) assemble() ([]order.Mount, error) {
 	for _, m := range out {
 		text += len(m.Path) + len(m.Link)
 	}
-	if len(out) > maxMounts || text > maxText {
+	if len(out) > profiles.MaxMounts || text > maxText {
 		return nil, &Refusal{Path: "the profile", Remedy: "grant folders in place of many files, and fewer folders of libraries",
-			Reason: fmt.Sprintf("takes %d mounts with %d bytes of paths; a guest has at most %d with %d", len(out), text, maxMounts, maxText)}
+			Reason: fmt.Sprintf("takes %d mounts with %d bytes of paths; a guest has at most %d with %d", len(out), text, profiles.MaxMounts, maxText)}
 	}
 	slices.SortFunc(out, func(a, b order.Mount) int { return strings.Compare(a.Path, b.Path) })
 	return out, nil

@@ -44,6 +44,7 @@ type Request struct {
 	Dest   egress.Dest
 	Method string
 	Path   string // as sent, without the query
+	Says   egress.Saying
 }
 
 // Grant is what Guest.Ask allowed. The zero Grant allows nothing.

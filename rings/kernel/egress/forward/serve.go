@@ -124,7 +124,7 @@ func (s *serving) malformed(err error) end {
 
 // asked is the request as it is decided, without what was not read of it.
 func (s *serving) asked(d egress.Dest) Request {
-	return Request{Door: s.client.Door, Dest: d, Method: word(s.req.Method), Path: string(s.req.Path)}
+	return Request{Door: s.client.Door, Dest: d, Method: word(s.req.Method), Path: string(s.req.Path), Says: request.Says(&s.req)}
 }
 
 // serve carries the request whose head is in s.req.

@@ -1,6 +1,6 @@
 // Package gateway turns a request for a virtual host into one for the upstream it
-// stands for, and the answer back. It takes away every credential that a client
-// sent, adds that of the host, and takes it out of what comes back. Package egress
+// stands for, and the answer back. It passes the fields of a list and so no credential
+// that a client sent, adds that of the host, and takes it out of what comes back. Package egress
 // decides, records and dials; what is here neither does.
 //
 // The secret is in the request to the upstream and nowhere else: not in an error,
@@ -34,6 +34,7 @@ type Secret struct {
 type Target struct {
 	Virtual  string // gateway.ringd.internal
 	Upstream egress.UpstreamURL
+	Headers  []string // of a client's, that pass beside those of egress.FieldPasses; lower case
 }
 
 // scheme is that of the upstream, and the port that it leaves out.
@@ -69,20 +70,6 @@ func Guard(d egress.Dest, addresses []string) (*egress.List, error) {
 	return egress.NewList(egress.Allowlist, entries, nil, nil), nil
 }
 
-// hop lists headers that mean one connection only.
-func hop() []string {
-	return []string{"Connection", "Proxy-Connection", "Keep-Alive", "Te", "Trailer", "Transfer-Encoding", "Upgrade"}
-}
-
-// credentials lists headers by which clients say who they are. None of a client's
-// passes: a key of its own would let it speak to the upstream as somebody else.
-func credentials() []string {
-	return []string{
-		"Authorization", "Cookie", "Cookie2", "Api-Key", "Apikey", "X-Api-Key", "X-Api-Token", "X-Auth-Key", "X-Auth-Token", "X-Access-Token",
-		"X-Goog-Api-Key", "X-Amz-Security-Token", "X-Csrf-Token", "Private-Token", "Job-Token", "X-Vault-Token", "X-Functions-Key", "Ocp-Apim-Subscription-Key",
-	}
-}
-
 // Request makes what goes to the upstream out of q, whose path is clean (see
 // egress.Joins). The body is that of q. Upgrade of q to a websocket is kept.
 func (t Target) Request(ctx context.Context, q *http.Request, s Secret) (*http.Request, error) {
@@ -109,9 +96,7 @@ func (t Target) Request(ctx context.Context, q *http.Request, s Secret) (*http.R
 	upgrade := strings.EqualFold(q.Header.Get("Upgrade"), "websocket")
 	hopByHop(out.Header)
 	for name := range out.Header {
-		switch same := plain(name); {
-		case strings.HasPrefix(same, "Proxy-"), slices.Contains(credentials(), same), s.Header != "" && same == plain(s.Header),
-			same == "Expect", same == "Host", same == "Content-Length": // the transport writes its own
+		if !t.passes(name) || s.Header != "" && egress.FieldName(name) == egress.FieldName(s.Header) {
 			delete(out.Header, name)
 		}
 	}
@@ -128,8 +113,11 @@ func (t Target) Request(ctx context.Context, q *http.Request, s Secret) (*http.R
 	return out, nil
 }
 
-// plain is a name as servers read it to whom _ is -.
-func plain(name string) string { return http.CanonicalHeaderKey(strings.ReplaceAll(name, "_", "-")) }
+// passes says that a field of a client's goes to the upstream. A list that a policy
+// could not have does not count.
+func (t Target) passes(name string) bool {
+	return egress.FieldPasses(name) || slices.Contains(t.Headers, strings.ToLower(name)) && egress.FieldOfGateway(name, false) == ""
+}
 
 func hopByHop(h http.Header) {
 	for _, list := range h["Connection"] {
@@ -138,7 +126,8 @@ func hopByHop(h http.Header) {
 		}
 	}
 	for name := range h {
-		if slices.Contains(hop(), plain(name)) {
+		switch egress.FieldName(name) {
+		case "connection", "proxy-connection", "keep-alive", "te", "trailer", "transfer-encoding", "upgrade":
 			delete(h, name)
 		}
 	}

@@ -15,6 +15,9 @@ func (r *reaper) answer(a order.Ask) error {
 	switch a.What {
 	case order.AskUsage:
 		return talk.Send(order.Control, r.answerTo(a))
+	case order.AskWeighed:
+		r.memory.weighed()
+		return nil
 	case order.AskListen:
 		return r.listenOn(a)
 	default:

@@ -21,6 +21,7 @@ type reaper struct {
 	ready   bool // the starter is about to become the program
 	running bool // it is
 	usage   usage
+	memory  memory
 	ends    chan end
 	news    chan news
 	asks    chan ask
@@ -38,6 +39,7 @@ type end struct {
 // is gone.
 type news struct {
 	order.Told
+	fds []int // of Started: the clock of the program, where there is one
 	err error
 }
 
@@ -53,7 +55,7 @@ const failed = 125
 // socket. What it listens on later has the addresses of IPv6 too where ipv6 is set. It returns the exit code of init, that of the program when it has ended.
 func Run(o order.Order, ipv6 bool, child, socket int) int {
 	r := &reaper{
-		Order: o, ipv6: ipv6, child: child, socket: socket, usage: newUsage(),
+		Order: o, ipv6: ipv6, child: child, socket: socket, usage: newUsage(), memory: newMemory(o),
 		ends: make(chan end), news: make(chan news), asks: make(chan ask),
 	}
 	return r.run()
@@ -62,9 +64,10 @@ func Run(o order.Order, ipv6 bool, child, socket int) int {
 func (r *reaper) run() int {
 	go r.wait()
 	go r.listen()
-	scan, wall := time.NewTimer(time.Hour), time.NewTimer(time.Hour)
+	scan, wall, look := time.NewTimer(time.Hour), time.NewTimer(time.Hour), time.NewTimer(time.Hour)
 	scan.Stop()
 	wall.Stop()
+	look.Stop()
 	for {
 		select {
 		case n := <-r.news:
@@ -74,6 +77,9 @@ func (r *reaper) run() int {
 			if r.running {
 				go r.hear()
 				scan.Reset(r.usage.next(r.CPU))
+				if r.Memory > 0 {
+					look.Reset(0)
+				}
 				if r.Wall > 0 {
 					wall.Reset(time.Duration(r.Wall) * time.Millisecond)
 				}
@@ -98,10 +104,34 @@ func (r *reaper) run() int {
 				return r.limit("cpu")
 			}
 			scan.Reset(r.usage.next(r.CPU))
+		case <-look.C:
+			if r.weigh() != nil {
+				return failed
+			}
+			if r.memory.over() {
+				return r.limit("memory")
+			}
+			look.Reset(r.memory.next())
 		case <-wall.C:
 			return r.limit("wall")
 		}
 	}
+}
+
+// weigh looks at what the guest holds in memory, and has the ring weigh it when that
+// may be too much.
+func (r *reaper) weigh() error {
+	m := &r.memory
+	if err := m.look(); err != nil {
+		return err
+	}
+	r.usage.peak = max(r.usage.peak, m.largest)
+	if !m.heavy() {
+		return nil
+	}
+	m.asked = now()
+	t := order.Told{CPU: r.usage.total().Milliseconds(), Peak: r.usage.peak, What: order.ToldHeavy, Files: m.files}
+	return talk.Send(order.Control, t)
 }
 
 // learn takes what the starter says, until it is the program or has failed.
@@ -117,6 +147,9 @@ func (r *reaper) learn(n news) (code int, over bool) {
 		return failed, true
 	}
 	r.ready = n.Started
+	if len(n.fds) == 1 {
+		r.usage.clock = n.fds[0]
+	}
 	go r.listen()
 	return 0, false
 }
@@ -136,7 +169,7 @@ func (r *reaper) wait() {
 // listen takes one message of the starter.
 func (r *reaper) listen() {
 	var n news
-	_, n.err = talk.Receive(r.socket, &n.Told)
+	n.fds, n.err = talk.Receive(r.socket, &n.Told)
 	r.news <- n
 }
 

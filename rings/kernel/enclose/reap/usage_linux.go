@@ -1,6 +1,7 @@
 package reap
 
 import (
+	"encoding/binary"
 	"math"
 	"runtime"
 	"strconv"
@@ -10,12 +11,16 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/ringd/ringd/rings/kernel/enclose/proc"
+	"github.com/ringd/ringd/rings/kernel/enclose/talk"
 )
 
 // usage adds up the processor time of a guest: of what was waited for by init, and
 // of what lives, with what that has waited for. A process whose parent ignores its
-// end is counted as far as it was seen.
+// end is in none of these figures: it is counted as far as it was seen, and by the
+// clock, which has all of it. The larger figure counts.
 type usage struct {
+	clock int           // of the program and its descendants; -1: the host gives none
+	timed time.Duration // by the clock, at the last look
 	done  time.Duration // of processes that init has waited for
 	lived time.Duration // of those that live, at the last scan
 	lost  time.Duration // of those that went without a trace
@@ -27,9 +32,23 @@ type usage struct {
 // tick is the unit of times in /proc, fixed in the kernel's interface.
 const tick = 10 * time.Millisecond
 
-func newUsage() usage { return usage{seen: map[int]stat{}} }
+func newUsage() usage { return usage{clock: -1, seen: map[int]stat{}} }
 
-func (u *usage) total() time.Duration { return u.done + u.lived + u.lost }
+func (u *usage) total() time.Duration { return max(u.summed(), u.timed) }
+
+// summed is the figure by processes.
+func (u *usage) summed() time.Duration { return u.done + u.lived + u.lost }
+
+// time reads the clock.
+func (u *usage) time() {
+	var b [8]byte
+	if u.clock < 0 {
+		return
+	}
+	if n, err := talk.Again(func() (int, error) { return unix.Read(u.clock, b[:]) }); err == nil && n == len(b) {
+		u.timed = max(u.timed, time.Duration(min(binary.NativeEndian.Uint64(b[:]), math.MaxInt64)))
+	}
+}
 
 // reaped counts a process that has ended for good, and no more as one that lives.
 func (u *usage) reaped(pid int, r unix.Rusage) {
@@ -61,7 +80,8 @@ func (u *usage) scan() error {
 	if err != nil {
 		return err
 	}
-	before := u.total()
+	u.time()
+	before := u.summed()
 	seen, busy := map[int]stat{}, 0
 	u.lived = 0
 	for _, name := range names {
@@ -85,7 +105,7 @@ func (u *usage) scan() error {
 		}
 	}
 	u.seen = seen
-	if now := u.total(); now < before {
+	if now := u.summed(); now < before {
 		u.lost += before - now
 	}
 	return u.weigh(busy)

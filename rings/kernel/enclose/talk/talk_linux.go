@@ -13,13 +13,14 @@ import (
 const (
 	maxMessage     = 4 << 20
 	maxDescriptors = 8
+	kernelMost     = 253 // descriptors that the kernel takes
 )
 
 // Receive waits for one message on fd and decodes it into m, with the
 // descriptors that came along, all close-on-exec. io.EOF says that the other
 // side is gone.
 func Receive(fd int, m any) (fds []int, err error) {
-	p, fds, err := Take(fd)
+	p, fds, err := take(fd, maxDescriptors)
 	if err != nil {
 		return nil, err
 	}
@@ -29,8 +30,11 @@ func Receive(fd int, m any) (fds []int, err error) {
 	return fds, nil
 }
 
-// Take is Receive without the decoding, for a message that is passed on.
-func Take(fd int) (p []byte, fds []int, err error) {
+// TakeAll is Receive without the decoding, for a message that is passed on, with as
+// many descriptors as a message can have.
+func TakeAll(fd int) (p []byte, fds []int, err error) { return take(fd, kernelMost) }
+
+func take(fd, most int) (p []byte, fds []int, err error) {
 	n, err := Again(func() (int, error) {
 		n, _, _, _, err := unix.Recvmsg(fd, nil, nil, unix.MSG_PEEK|unix.MSG_TRUNC)
 		return n, err
@@ -44,7 +48,7 @@ func Take(fd int) (p []byte, fds []int, err error) {
 	if n > maxMessage {
 		return nil, nil, fmt.Errorf("a message of %d bytes", n)
 	}
-	p, oob := make([]byte, n), make([]byte, unix.CmsgSpace(4*maxDescriptors))
+	p, oob := make([]byte, n), make([]byte, unix.CmsgSpace(4*most))
 	var got, flags int
 	n, err = Again(func() (int, error) {
 		n, g, f, _, err := unix.Recvmsg(fd, p, oob, unix.MSG_CMSG_CLOEXEC)

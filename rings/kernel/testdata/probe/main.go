@@ -205,7 +205,7 @@ func wait(args) string {
 
 func probes() map[string]probe {
 	all := map[string]probe{}
-	for _, m := range []map[string]probe{files(), programs(), memory(), kernel(), numbers(), sockets(), egress(), neighbours(), races(), hogs(), devices(), identity()} {
+	for _, m := range []map[string]probe{files(), programs(), memory(), kernel(), numbers(), sockets(), egress(), neighbours(), races(), hogs(), holds(), devices(), identity()} {
 		maps.Copy(all, m)
 	}
 	return all

@@ -1,0 +1,100 @@
+package kernel
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/ringd/ringd/executors"
+	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/rings/kernel/host"
+	"github.com/ringd/ringd/rings/kernel/limit"
+)
+
+// room is what guests may have at a time of the tasks that the kernel lets the user of
+// this process have: it counts those of each guest for whoever made its namespaces.
+type room struct {
+	most uint64 // 0: there is no limit
+
+	mu    sync.Mutex
+	taken uint64
+	of    map[string]uint64 // by agent
+}
+
+// take takes the tasks of a guest, or refuses it. leave gives them back.
+func (o *room) take(s executors.Spec) (leave func(), err error) {
+	need := tasksOf(s)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.most > 0 && o.taken+need > o.most {
+		return nil, full(s, fmt.Sprintf("its %d tasks do not fit beside the %d of other guests: all may have %d, three quarters of what one user may have on this host",
+			need, o.taken, o.most), moreTasks)
+	}
+	if mine := o.of[s.Agent]; o.most > 0 && mine > 0 && mine+need > o.most/4*3 { // the first of an agent may take all there is
+		return nil, full(s, fmt.Sprintf("its %d tasks do not fit beside the %d of other guests of agent %s: those of one agent may have three quarters of %d, so that others start too",
+			need, mine, s.Agent, o.most), moreTasks)
+	}
+	if o.of == nil {
+		o.of = map[string]uint64{}
+	}
+	o.taken += need
+	o.of[s.Agent] += need
+	return func() {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		o.taken -= need
+		if o.of[s.Agent] -= need; o.of[s.Agent] == 0 {
+			delete(o.of, s.Agent)
+		}
+	}, nil
+}
+
+const moreTasks = "raise LimitNPROC= of ringd's unit, or `ulimit -u`"
+
+// tasksOf is how many tasks a guest may have, those of its init included.
+func tasksOf(s executors.Spec) uint64 {
+	for _, l := range limit.Of(s) {
+		if l.Resource == unix.RLIMIT_NPROC {
+			return l.Value + host.InitTasks
+		}
+	}
+	return host.InitTasks
+}
+
+// full refuses a guest for which this host has no room.
+func full(s executors.Spec, why, remedy string) *profiles.Denial {
+	return &profiles.Denial{Capability: "executor " + s.Executor, Decision: profiles.Decision{
+		Verdict: profiles.Deny, Code: profiles.CodeHostFull, Reason: "the host has no room for another guest: " + why,
+		Instead: []string{"try again when other runs have ended", remedy},
+	}}
+}
+
+// mostWait is how long a start waits for watches.
+const mostWait = 5 * time.Second
+
+// awaitWatches waits while there are no watches of epoll, and refuses the start when
+// there are none for long.
+func (r *Ring) awaitWatches(ctx context.Context, s executors.Spec) error {
+	late := time.NewTimer(mostWait)
+	defer late.Stop()
+	for r.exhausted.Load() {
+		again := time.NewTimer(lookEvery / 4)
+		select {
+		case <-ctx.Done():
+			again.Stop()
+			return context.Cause(ctx)
+		case <-late.C:
+			again.Stop()
+			return r.noWatches(s)
+		case <-again.C:
+		}
+	}
+	return nil
+}
+
+func (r *Ring) noWatches(s executors.Spec) error {
+	return full(s, "guests share the user of ringd, and it has no watches of epoll left", "see `ringd doctor`, layer users")
+}

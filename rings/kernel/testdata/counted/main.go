@@ -1,0 +1,154 @@
+// Counted uses up what the kernel counts for a user, or shows what is left of it.
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+)
+
+func main() {
+	if err := run(os.Args[1:]); err != nil {
+		fmt.Println(err)
+		os.Exit(1)
+	}
+}
+
+// run does what the first argument says, prints one line, and stays until its input
+// ends.
+func run(args []string) error {
+	line, err := do(args)
+	if err != nil {
+		return err
+	}
+	fmt.Println(line)
+	_, err = io.Copy(io.Discard, os.Stdin)
+	return err
+}
+
+func do(args []string) (string, error) {
+	switch args[0] {
+	case "id":
+		return fmt.Sprint(os.Getuid(), os.Geteuid(), os.Getgid()), nil
+	case "pipes": // as many as there are, or so many
+		n, err := strconv.Atoi(args[1])
+		for i := range n {
+			if err := syscall.Pipe2(make([]int, 2), syscall.O_CLOEXEC); err != nil {
+				return fmt.Sprintf("%d pipes, %v", i, err), nil
+			}
+		}
+		return fmt.Sprintf("%d pipes", n), err
+	case "watches":
+		n, err := strconv.Atoi(args[1])
+		if err != nil {
+			return "", err
+		}
+		return watches(n)
+	case "hidden": // in a socket
+		line, err := watches(100)
+		if err != nil {
+			return "", err
+		}
+		p, err := syscall.Socketpair(syscall.AF_UNIX, syscall.SOCK_STREAM|syscall.SOCK_CLOEXEC, 0)
+		if err != nil {
+			return "", err
+		}
+		e, err := syscall.EpollCreate1(syscall.EPOLL_CLOEXEC)
+		if err != nil {
+			return "", err
+		}
+		return line, syscall.Sendmsg(p[0], []byte("x"), syscall.UnixRights(e), nil, 0)
+	case "room":
+		return room()
+	case "write":
+		return write(args[1])
+	default:
+		return "", fmt.Errorf("no such thing as %s", args[0])
+	}
+}
+
+// watches makes so many with one file and one number for another: one is of a file
+// and of the number that it had when it was made.
+func watches(n int) (string, error) {
+	const numbers = 100
+	var eps []int
+	for range (n + numbers - 1) / numbers {
+		e, err := syscall.EpollCreate1(syscall.EPOLL_CLOEXEC)
+		if err != nil {
+			return "", err
+		}
+		eps = append(eps, e)
+	}
+	p := make([]int, 2)
+	if err := syscall.Pipe2(p, syscall.O_CLOEXEC); err != nil {
+		return "", err
+	}
+	made := 0
+	for i := range numbers {
+		as := 2000 + i
+		if err := syscall.Dup3(p[0], as, syscall.O_CLOEXEC); err != nil {
+			return "", err
+		}
+		for _, e := range eps {
+			if made == n {
+				break
+			}
+			if err := syscall.EpollCtl(e, syscall.EPOLL_CTL_ADD, as, &syscall.EpollEvent{Events: syscall.EPOLLIN}); err != nil {
+				return fmt.Sprintf("%d watches, %v", made, err), nil
+			}
+			made++
+		}
+		if err := syscall.Close(as); err != nil {
+			return "", err
+		}
+	}
+	return fmt.Sprintf("%d watches", made), nil
+}
+
+// room is how many bytes a new pipe takes.
+func room() (string, error) {
+	p := make([]int, 2)
+	if err := syscall.Pipe2(p, syscall.O_CLOEXEC|syscall.O_NONBLOCK); err != nil {
+		return "", err
+	}
+	n, err := syscall.Write(p[1], bytes.Repeat([]byte("x"), 1<<20))
+	return fmt.Sprintf("room for %d", n), err
+}
+
+// write changes what is in a folder, adds to it, and says whose all of it is.
+func write(dir string) (string, error) {
+	var whose []string
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return "", err
+	}
+	for _, e := range entries {
+		f, err := os.OpenFile(filepath.Join(dir, e.Name()), os.O_WRONLY|os.O_APPEND, 0)
+		if err != nil {
+			return "", err
+		}
+		if _, err := f.WriteString("more\n"); err != nil {
+			return "", err
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, "new"+strconv.Itoa(len(entries))), nil, 0o600); err != nil {
+		return "", err
+	}
+	if entries, err = os.ReadDir(dir); err != nil {
+		return "", err
+	}
+	for _, e := range entries {
+		info, err := e.Info()
+		if err != nil {
+			return "", err
+		}
+		s, _ := info.Sys().(*syscall.Stat_t)
+		whose = append(whose, fmt.Sprintf("%s:%d:%d", e.Name(), s.Uid, s.Gid))
+	}
+	return strings.Join(whose, " "), nil
+}

@@ -1,0 +1,175 @@
+package kernel
+
+import (
+	"errors"
+	"os"
+	"slices"
+	"sync"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/ringd/ringd/rings/kernel/attest"
+	"github.com/ringd/ringd/rings/kernel/order"
+	"github.com/ringd/ringd/rings/kernel/spawn"
+)
+
+// maxTrees is how many mounts one order brings along; the kernel takes 253.
+const maxTrees = 250
+
+// spaces keep the user namespaces that mounts are mapped by, by the guest's user.
+type spaces struct {
+	mu   sync.Mutex
+	open map[int]*os.File
+}
+
+// maxSpaces bounds what is kept.
+const maxSpaces = 64
+
+// with calls f with the namespace in which first and uid are each other.
+func (s *spaces) with(sp *spawn.Spawner, first, uid int, f func(*os.File) error) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	ns := s.open[uid]
+	if ns == nil {
+		made, err := sp.Users(first, uid)
+		if err != nil {
+			return spawnError(err)
+		}
+		if len(s.open) >= maxSpaces {
+			err = s.closeLocked()
+		}
+		if s.open == nil {
+			s.open = map[int]*os.File{}
+		}
+		s.open[uid], ns = made, made
+		if err != nil {
+			return err
+		}
+	}
+	return f(ns)
+}
+
+func (s *spaces) close() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.closeLocked()
+}
+
+func (s *spaces) closeLocked() (err error) {
+	for _, f := range s.open {
+		err = errors.Join(err, f.Close())
+	}
+	clear(s.open)
+	return err
+}
+
+// mapMounts marks the mounts of o that have to be mapped. Programs and libraries are
+// nobody's to change and belong to root: they are not. ok is false when this host
+// cannot map one that the guest may write into: the guest then needs the user to
+// whom files belong on disk.
+func (r *Ring) mapMounts(o *order.Order) (ok bool, err error) {
+	o.Mounts = slices.Clone(o.Mounts)
+	left := maxTrees
+	for _, write := range []bool{true, false} {
+		for i := range o.Mounts {
+			m := &o.Mounts[i]
+			if m.Link != "" || m.Hide || m.List || m.Once || m.Exec || m.Map || m.Write != write {
+				continue
+			}
+			if m.Tree = left > 0; m.Tree {
+				tree, err := r.tree(*m, o.UID)
+				if err == nil {
+					err = tree.Close()
+				}
+				m.Tree = !unmapped(err)
+				if err != nil && m.Tree {
+					return false, err
+				}
+			}
+			switch {
+			case m.Tree:
+				left--
+			case write:
+				return false, nil
+			}
+		}
+	}
+	return true, nil
+}
+
+// unmapped tells whether an error says that a file system, or this host, cannot map
+// the users of a mount.
+func unmapped(err error) bool {
+	var not *notMapped
+	return errors.As(err, &not)
+}
+
+type notMapped struct {
+	path string
+	err  error
+}
+
+func (e *notMapped) Error() string { return "map the users of " + e.path + ": " + e.err.Error() }
+func (e *notMapped) Unwrap() error { return e.err }
+
+// treeError is a mount that could not be taken, as init says it of the others.
+func treeError(step string, err error) error {
+	r := order.Report{Version: order.Version, Failed: order.LayerMounts, Kind: order.KindFault, Step: step}
+	var errno syscall.Errno
+	errors.As(err, &errno)
+	switch errno {
+	case unix.EPERM, unix.ENOSYS, unix.EINVAL, unix.EOPNOTSUPP:
+		r.Kind = order.KindMissing
+	}
+	r.Errno = int(errno)
+	return attest.Explained(r)
+}
+
+// trees opens the mounts of an order that are mapped, in its order. The caller
+// closes them.
+func (r *Ring) trees(o order.Order) (files []*os.File, err error) {
+	for _, m := range o.Mounts {
+		if !m.Tree {
+			continue
+		}
+		f, err := r.tree(m, o.UID)
+		if err != nil {
+			return nil, errors.Join(err, spawn.CloseFiles(files))
+		}
+		files = append(files, f)
+	}
+	return files, nil
+}
+
+// tree clones what is mounted at a path, through no symbolic link, as init does for
+// other mounts, and maps its users. Init looks whether it is what was granted.
+func (r *Ring) tree(m order.Mount, uid int) (*os.File, error) {
+	at, err := unix.Openat2(unix.AT_FDCWD, m.Path, &unix.OpenHow{
+		Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS,
+	})
+	if err != nil {
+		return nil, treeError("openat2 "+m.Path, err)
+	}
+	defer unix.Close(at)
+	how := uint(unix.OPEN_TREE_CLONE | unix.OPEN_TREE_CLOEXEC | unix.AT_EMPTY_PATH)
+	if m.Dir {
+		how |= unix.AT_RECURSIVE
+	}
+	fd, err := unix.OpenTree(at, "", how)
+	if err != nil {
+		return nil, treeError("open_tree "+m.Path, err)
+	}
+	tree := os.NewFile(uintptr(fd), m.Path)
+	err = r.spaces.with(r.spawn, r.users.first, uid, func(space *os.File) error {
+		attr := unix.MountAttr{Attr_set: unix.MOUNT_ATTR_IDMAP, Propagation: unix.MS_PRIVATE, Userns_fd: uint64(space.Fd())}
+		if err := unix.MountSetattr(fd, "", unix.AT_EMPTY_PATH|how&unix.AT_RECURSIVE, &attr); err != nil {
+			return &notMapped{m.Path, err}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, errors.Join(err, tree.Close())
+	}
+	return tree, nil
+}

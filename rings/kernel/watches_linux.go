@@ -1,0 +1,265 @@
+package kernel
+
+import (
+	"bufio"
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/ringd/ringd/executors"
+	"github.com/ringd/ringd/rings/kernel/host"
+	"github.com/ringd/ringd/rings/kernel/order"
+	"github.com/ringd/ringd/rings/kernel/watch"
+)
+
+// Where guests have the user of this process, their watches of epoll count with its
+// own, and without one of these it accepts no connection and starts nothing. No limit
+// of a process bounds them: a watch is of a file and of the number that it had, also
+// when the number is another file's since, so that a program with 256 descriptors can
+// have some 600,000. The ring keeps some watches in reserve, looks whether there is
+// another one, and when there is none gives the reserve to this process and ends the
+// guests that hold more than their share.
+
+// errWatches ends a guest over its watches.
+var errWatches = errors.New("it held the watches of epoll that all processes of its user share")
+
+const (
+	// lookEvery is how long this process is at most without a watch.
+	lookEvery = 200 * time.Millisecond
+	// reserveSide squared is how many watches are kept.
+	reserveSide = 40
+)
+
+// reserve keeps watches. The zero value keeps none.
+type reserve struct{ epolls, files []int }
+
+// take registers what is to be kept, or none of it.
+func (v *reserve) take() error {
+	for range reserveSide {
+		f, err := unix.Eventfd(0, unix.EFD_CLOEXEC)
+		if err != nil {
+			return errors.Join(err, v.release())
+		}
+		v.files = append(v.files, f)
+		e, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+		if err != nil {
+			return errors.Join(err, v.release())
+		}
+		v.epolls = append(v.epolls, e)
+	}
+	for _, e := range v.epolls {
+		for _, f := range v.files {
+			if err := unix.EpollCtl(e, unix.EPOLL_CTL_ADD, f, &unix.EpollEvent{Events: unix.EPOLLIN}); err != nil {
+				return errors.Join(err, v.release())
+			}
+		}
+	}
+	return nil
+}
+
+// release gives all of it back.
+func (v *reserve) release() error {
+	var err error
+	for _, fd := range slices.Concat(v.epolls, v.files) {
+		err = errors.Join(err, unix.Close(fd))
+	}
+	*v = reserve{}
+	return err
+}
+
+// another tells whether there is a watch for one that asks now.
+func (v *reserve) another() bool {
+	e, err := unix.EpollCreate1(unix.EPOLL_CLOEXEC)
+	if err != nil {
+		return true // short of something else
+	}
+	defer unix.Close(e)
+	f, err := unix.Eventfd(0, unix.EFD_CLOEXEC)
+	if err != nil {
+		return true
+	}
+	defer unix.Close(f)
+	err = unix.EpollCtl(e, unix.EPOLL_CTL_ADD, f, &unix.EpollEvent{Events: unix.EPOLLIN})
+	return !errors.Is(err, unix.ENOSPC)
+}
+
+// guard begins to look when the first guest that can make watches is live.
+func (r *Ring) guard(g *guest) {
+	if r.users.own || !g.watches() {
+		return
+	}
+	r.guarding.Do(func() { r.begin(func() { r.guardWatches(r.over) }) })
+}
+
+// guardWatches looks until stop is closed.
+func (r *Ring) guardWatches(stop <-chan struct{}) {
+	var kept reserve
+	defer func() { _ = kept.release() }() // they were this process's own
+	_ = kept.take()                       // without it the guests are ended all the same
+	for {
+		wait := time.NewTimer(lookEvery)
+		select {
+		case <-stop:
+			wait.Stop()
+			return
+		case <-wait.C:
+		}
+		if kept.another() {
+			if r.exhausted.CompareAndSwap(true, false) || len(kept.files) == 0 {
+				_ = kept.take()
+			}
+			continue
+		}
+		r.exhausted.Store(true)
+		_ = kept.release()
+		r.endHolders(host.Here().Counts().Watches/(len(r.holders())+1), kept.another)
+	}
+}
+
+// holding is a guest that may hold watches, and how many were found.
+type holding struct {
+	guest   *guest
+	watches int
+}
+
+// endHolders ends guests until there are watches again: first those that hold the
+// share of each or more, then the others, the largest first. What a guest has hidden
+// in its sockets is not found: it counts by the descriptors there.
+func (r *Ring) endHolders(share int, enough func() bool) {
+	all := r.holders()
+	countWatches(all, share)
+	slices.SortStableFunc(all, func(a, b *holding) int { return cmp.Compare(b.watches, a.watches) })
+	for _, h := range all {
+		if h.watches < share && enough() {
+			return
+		}
+		why := watch.Violation{Layer: order.LayerLimits, Call: "epoll_ctl", Detail: fmt.Sprintf("%d watches or more", h.watches), Count: 1, End: true}
+		_ = h.guest.refused(why) // it is ended with and without a record
+		_ = h.guest.revoke(fmt.Errorf("%w: %w", executors.ErrViolation, errWatches))
+		_ = h.guest.reap() // what it held is free then
+	}
+}
+
+// watches tells whether a guest can make any: one that has sealed itself cannot, nor
+// can a program in WebAssembly, which is all that a guest without the layers runs.
+func (g *guest) watches() bool { return g.around != nil && g.around.seal == nil }
+
+// holders are the guests that can make watches.
+func (r *Ring) holders() (all []*holding) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	for g := range r.live {
+		if g.watches() {
+			all = append(all, &holding{guest: g})
+		}
+	}
+	return all
+}
+
+// countWatches counts those of the processes of guests, each up to most. A process
+// that ends meanwhile has none.
+func countWatches(all []*holding, most int) {
+	of := map[string]*holding{}
+	for _, h := range all {
+		if ns, err := os.Readlink(procPath(h.guest.process.Pid, "ns/pid")); err == nil {
+			of[ns] = h
+		}
+	}
+	entries, err := os.ReadDir("/proc")
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		pid, err := strconv.Atoi(e.Name())
+		if err != nil {
+			continue
+		}
+		ns, err := os.Readlink(procPath(pid, "ns/pid"))
+		if h := of[ns]; err == nil && h != nil && h.watches < most {
+			h.watches += watchesOf(pid, most-h.watches)
+		}
+	}
+}
+
+func procPath(pid int, name string) string { return "/proc/" + strconv.Itoa(pid) + "/" + name }
+
+// watchesOf counts the watches of one process, up to most: the threads of one may
+// have descriptors of their own.
+func watchesOf(pid, most int) int {
+	tasks, err := os.ReadDir(procPath(pid, "task"))
+	if err != nil {
+		return 0
+	}
+	largest := 0
+	for _, task := range tasks {
+		at := procPath(pid, "task/"+task.Name())
+		fds, err := os.ReadDir(at + "/fd")
+		if err != nil {
+			continue
+		}
+		n := 0
+		for _, fd := range fds {
+			info := at + "/fdinfo/" + fd.Name()
+			switch link, err := os.Readlink(at + "/fd/" + fd.Name()); {
+			case err != nil:
+			case strings.HasSuffix(link, "[eventpoll]"):
+				n += watchesIn(info, most-n)
+			case strings.HasPrefix(link, "socket:"):
+				n += underWay(info) * hidden
+			}
+			if n >= most {
+				return n
+			}
+		}
+		largest = max(largest, n)
+	}
+	return largest
+}
+
+// hidden is what a descriptor under way in a socket counts for: it may be one of epoll
+// that nobody can look into.
+const hidden = 10_000
+
+// underWay is how many descriptors wait in a socket.
+func underWay(name string) int {
+	text, err := os.ReadFile(name)
+	if err != nil {
+		return 0
+	}
+	for l := range strings.Lines(string(text)) {
+		if v, ok := strings.CutPrefix(l, "scm_fds:"); ok {
+			n, _ := strconv.Atoi(strings.TrimSpace(v)) // a kernel that does not tell: 0
+			return n
+		}
+	}
+	return 0
+}
+
+// watchesIn counts the lines of watches, up to most.
+func watchesIn(name string, most int) (n int) {
+	f, err := os.Open(name)
+	if err != nil {
+		return 0
+	}
+	defer f.Close()
+	b := bufio.NewReader(io.LimitReader(f, 1<<30))
+	for n < most {
+		line, err := b.ReadSlice('\n')
+		if bytes.HasPrefix(line, []byte("tfd:")) {
+			n++
+		}
+		if err != nil {
+			break
+		}
+	}
+	return n
+}

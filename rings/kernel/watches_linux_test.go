@@ -1,0 +1,167 @@
+package kernel_test
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/ringd/ringd/executors"
+	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/rings/kernel"
+)
+
+// recordedRing makes a ring that keeps what guests were refused.
+func recordedRing(t *testing.T) (*kernel.Ring, func() []kernel.Violation) {
+	t.Helper()
+	var (
+		wg  sync.WaitGroup
+		mu  sync.Mutex
+		all []kernel.Violation
+	)
+	r, err := kernel.New(kernel.Config{Go: func(f func()) { wg.Go(f) }, Token: rand.Reader, Report: func(v kernel.Violation) error {
+		mu.Lock()
+		defer mu.Unlock()
+		all = append(all, v)
+		return nil
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+		wg.Wait()
+	})
+	needKernel(t, r)
+	return r, func() []kernel.Violation {
+		mu.Lock()
+		defer mu.Unlock()
+		return slices.Clone(all)
+	}
+}
+
+// lives tells whether a guest does.
+func (c *counted) lives(t *testing.T) bool {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+	defer cancel()
+	_, err := c.Guest.(executors.Streamer).Wait(ctx)
+	return errors.Is(err, context.DeadlineExceeded)
+}
+
+// TestHoldersOfWatchesEnd: when there are no watches left, the guest with more than
+// its share is ended and on record, and those with a few go on. A number of the
+// guest's descriptors is no bound: this one has 20,000 watches with 200 of them.
+func TestHoldersOfWatchesEnd(t *testing.T) {
+	r, refused := recordedRing(t)
+	c := newCounting(t)
+	few, hog := c.start(t, r, "victim", "watches", "50"), c.start(t, r, "hog", "watches", "20000")
+	if few.line != "50 watches" || hog.line != "20000 watches" {
+		t.Fatalf("the guests have %s and %s", few.line, hog.line)
+	}
+	gone := func() bool { return !hog.lives(t) }
+	kernel.EndHolders(r, 30_000, func() bool { return true }) // there are some again
+	if !few.lives(t) || !hog.lives(t) {
+		t.Fatal("a guest with less than its share was ended though there were watches")
+	}
+	kernel.EndHolders(r, 10_000, gone)
+	if _, err := hog.Guest.(executors.Streamer).Wait(t.Context()); !errors.Is(err, executors.ErrViolation) || !strings.Contains(err.Error(), "watches of epoll") {
+		t.Errorf("the end of the hog: %v", err)
+	}
+	if !few.lives(t) {
+		t.Error("a guest with a few watches was ended")
+	}
+	if got := refused(); !slices.ContainsFunc(got, func(v kernel.Violation) bool {
+		return v.Agent == "hog" && v.Layer == "rlimits" && v.Call == "epoll_ctl" && v.End
+	}) {
+		t.Errorf("on record is %+v", got)
+	}
+}
+
+// TestHoldersThatHide: when no guest shows more than its share, the largest goes
+// first, until there are watches; what lies in a socket is taken for more than what
+// can be seen.
+func TestHoldersThatHide(t *testing.T) {
+	for _, tt := range []struct {
+		name string
+		more []string
+	}{{"the largest", []string{"watches", "1000"}}, {"one that hides", []string{"hidden"}}} {
+		t.Run(tt.name, func(t *testing.T) {
+			r, _ := recordedRing(t)
+			c := newCounting(t)
+			few, more := c.start(t, r, "a", "watches", "500"), c.start(t, r, "b", tt.more...)
+			kernel.EndHolders(r, 1_000_000, func() bool { return !more.lives(t) })
+			if more.lives(t) || !few.lives(t) {
+				t.Errorf("the larger one lives: %v, the smaller one: %v", more.lives(t), few.lives(t))
+			}
+		})
+	}
+}
+
+// TestNoStartWithoutWatches: a guest is refused by name while there are none, and
+// starts when there are again.
+func TestNoStartWithoutWatches(t *testing.T) {
+	r, c := ring(t), newCounting(t)
+	needKernel(t, r)
+	kernel.SetExhausted(r, true)
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if _, err := r.Launch(ctx, countedSpec(c.program, "a", "id")); !errors.Is(err, context.Canceled) {
+		t.Errorf("a start that is given up: %v", err)
+	}
+	_, err := r.Launch(t.Context(), countedSpec(c.program, "a", "id"))
+	var denial *profiles.Denial
+	if !errors.As(err, &denial) || denial.Decision.Code != profiles.CodeHostFull || !strings.Contains(denial.Decision.Reason, "watches of epoll") {
+		t.Errorf("a start without watches: %v", err)
+	}
+	kernel.SetExhausted(r, false)
+	c.start(t, r, "a", "id")
+}
+
+// TestGuestsFitByTheirTasks: no more guests start than their tasks fit into what the
+// user may have, and one that ended makes room.
+func TestGuestsFitByTheirTasks(t *testing.T) {
+	r, c := ring(t), newCounting(t)
+	needKernel(t, r)
+	kernel.SetRoom(r, 2*(32+8+16))
+	one := c.start(t, r, "a", "id")
+	c.start(t, r, "b", "id")
+	_, err := r.Launch(t.Context(), countedSpec(c.program, "c", "id"))
+	var denial *profiles.Denial
+	if !errors.As(err, &denial) || denial.Decision.Code != profiles.CodeHostFull || !strings.Contains(denial.Decision.Reason, "56 tasks do not fit beside the 112") {
+		t.Fatalf("a third guest: %v", err)
+	}
+	one.end()
+	c.start(t, r, "c", "id")
+}
+
+// TestOneAgentLeavesRoom: one agent's guests take no more than three quarters of the
+// tasks, and another one's start beside them.
+func TestOneAgentLeavesRoom(t *testing.T) {
+	r, c := ring(t), newCounting(t)
+	needKernel(t, r)
+	kernel.SetRoom(r, 4*(32+8+16))
+	for range 3 {
+		c.start(t, r, "hog", "id")
+	}
+	_, err := r.Launch(t.Context(), countedSpec(c.program, "hog", "id"))
+	var denial *profiles.Denial
+	if !errors.As(err, &denial) || denial.Decision.Code != profiles.CodeHostFull || !strings.Contains(denial.Decision.Reason, "of agent hog") {
+		t.Errorf("a fourth guest of one agent: %v", err)
+	}
+	c.start(t, r, "victim", "id")
+}
+
+// TestGuardsItsOwnUser: guests of an ordinary user share its watches.
+func TestGuardsItsOwnUser(t *testing.T) {
+	if got, want := kernel.Guards(ring(t)), os.Getuid() != 0; got != want {
+		t.Errorf("user %d looks after its watches: %v", os.Getuid(), got)
+	}
+}
