@@ -45,14 +45,14 @@ var layers = map[string][]string{
 	"compiler":      {"compiler/audited", "compiler/bridgeschema", "compiler/condition", "compiler/exceptions", "compiler/guardrail", "compiler/imports", "compiler/language", "compiler/layers", "compiler/layers/places", "compiler/plain", "compiler/powers", "compiler/programs", "compiler/secrets", "profiles", "profiles/egress", "profiles/hosts", "profiles/near", "profiles/paths", "profiles/powers", "schema", "schema/above"},
 	"executors":     {"profiles"},
 	"rings/kernel": {
-		"executors", "profiles", "rings/kernel/attest", "rings/kernel/cgroup", "rings/kernel/conn", "rings/kernel/doors", "rings/kernel/egress", "rings/kernel/filter", "rings/kernel/host", "rings/kernel/image", "rings/kernel/limit", "rings/kernel/order",
+		"executors", "profiles", "rings/kernel/attest", "rings/kernel/cgroup", "rings/kernel/conn", "rings/kernel/doors", "rings/kernel/egress", "rings/kernel/enclose/proc", "rings/kernel/filter", "rings/kernel/host", "rings/kernel/image", "rings/kernel/limit", "rings/kernel/order",
 		"rings/kernel/spawn", "rings/kernel/view", "rings/kernel/watch",
 	},
 	"executors/js": {"executors", "executors/engines", "executors/js/start", "profiles"},
 
 	"rings/kernel/egress": {
 		"profiles", "profiles/egress", "profiles/egress/head", "profiles/egress/hello", "profiles/egress/names", "profiles/egress/request", "profiles/egress/socks",
-		"rings/kernel/egress/answer", "rings/kernel/egress/budget", "rings/kernel/egress/fake", "rings/kernel/egress/forward", "rings/kernel/egress/gateway", "rings/kernel/egress/queries", "rings/kernel/egress/reach", "rings/kernel/egress/relay",
+		"rings/kernel/egress/answer", "rings/kernel/egress/budget", "rings/kernel/egress/fake", "rings/kernel/egress/forward", "rings/kernel/egress/gateway", "rings/kernel/egress/queries", "rings/kernel/egress/reach", "rings/kernel/egress/relay", "rings/kernel/listener",
 	},
 	"rings/kernel/order":          {},
 	"rings/kernel/spawn":          {"rings/kernel/order"},
@@ -65,6 +65,7 @@ var layers = map[string][]string{
 	"rings/kernel/attest":         {"executors", "profiles", "rings/kernel/host", "rings/kernel/limit", "rings/kernel/order"},
 	"rings/kernel/limit":          {"executors", "rings/kernel/order"},
 
+	"rings/kernel/listener":          {},
 	"rings/kernel/egress/relay":      {},
 	"rings/kernel/egress/reach":      {},
 	"rings/kernel/egress/budget":     {"profiles"},
@@ -135,6 +136,7 @@ var layers = map[string][]string{
 	"compiler/enforcement":         {"profiles"},
 	"compiler/language":            {},
 	"compiler/layers":              {"compiler/exceptions", "compiler/layers/chain", "compiler/layers/folders", "compiler/layers/places", "compiler/layers/reach", "compiler/plain", "profiles/egress", "profiles/hosts", "profiles/modules", "profiles/near", "profiles/paths", "profiles/variables", "profiles/words", "schema", "schema/above"},
+	"compiler/headroom":            {"compiler/layers/chain", "compiler/layers/fields", "compiler/layers/places", "compiler/layers/reach", "compiler/plain", "profiles", "profiles/difference", "profiles/egress", "profiles/hosts", "profiles/modules", "profiles/paths", "schema"},
 	"compiler/layers/chain":        {"compiler/layers/places", "profiles/near", "schema"},
 	"compiler/layers/places":       {"schema"},
 	"compiler/layers/fields":       {},
@@ -241,7 +243,7 @@ var layers = map[string][]string{
 	"cmd/ringd/internal/store/engine": {"cmd/ringd/internal/store/files", "cmd/ringd/internal/store/format", "cmd/ringd/internal/disk"},
 	"cmd/ringd/internal/store/files":  {"cmd/ringd/internal/disk"},
 	"cmd/ringd/internal/store/format": {},
-	"cmd/ringd/internal/child":        {"schema", "compiler", "compiler/asked", "compiler/lint", "compiler/guardrail", "profiles", "cmd/ringd/internal/confine"},
+	"cmd/ringd/internal/child":        {"schema", "compiler", "compiler/asked", "compiler/lint", "compiler/guardrail", "compiler/headroom", "profiles", "cmd/ringd/internal/confine"},
 	"cmd/ringd/internal/confine":      {},
 	"cmd/ringd/internal/lasting":      {"cmd/ringd/internal/confine"},
 	"cmd/ringd/internal/script":       {"executors/shell/start", "profiles", "cmd/ringd/internal/confine", "cmd/ringd/internal/lasting"},
@@ -251,7 +253,7 @@ var layers = map[string][]string{
 		"cmd/ringd/internal/script", "cmd/ringd/internal/sources",
 	},
 	"cmd/ringd/internal/diff": {
-		"profiles", "profiles/difference", "schema", "cmd/ringd/internal/cli", "cmd/ringd/internal/decide", "cmd/ringd/internal/diff/page",
+		"compiler/headroom", "profiles", "profiles/difference", "schema", "cmd/ringd/internal/cli", "cmd/ringd/internal/decide", "cmd/ringd/internal/diff/page",
 		"cmd/ringd/internal/render", "cmd/ringd/internal/replay", "cmd/ringd/internal/sources",
 	},
 	"cmd/ringd/internal/replay": {
@@ -301,7 +303,7 @@ var layers = map[string][]string{
 		"cmd/ringd/internal/daemon", "cmd/ringd/internal/daemon/approvals", "cmd/ringd/internal/render",
 	},
 	"cmd/ringd/internal/clients": {
-		"executors", "executors/js/engine/value", "schema/wire", "schema/client", "cmd/ringd/internal/cli",
+		"executors", "executors/js/engine/value", "schema/wire", "schema/client", "cmd/ringd/internal/ask", "cmd/ringd/internal/cli",
 		"cmd/ringd/internal/daemon", "cmd/ringd/internal/daemon/approvals", "cmd/ringd/internal/daemon/lockdown", "cmd/ringd/internal/daemon/show", "cmd/ringd/internal/render", "cmd/ringd/internal/store",
 	},
 	"cmd/ringd/internal/daemon": {
@@ -353,7 +355,7 @@ var layers = map[string][]string{
 	},
 	"cmd/ringd/internal/api": {
 		"schema/wire", "profiles", "cmd/ringd/internal/daemon", "cmd/ringd/internal/daemon/approvals", "cmd/ringd/internal/daemon/lockdown", "cmd/ringd/internal/store", "cmd/ringd/internal/api/dts",
-		"cmd/ringd/internal/api/port", "cmd/ringd/internal/api/tokens",
+		"cmd/ringd/internal/api/port", "cmd/ringd/internal/api/tokens", "rings/kernel/listener",
 	},
 	"cmd/ringd/internal/api/porttest": {},
 	"cmd/ringd/internal/api/port":     {},
@@ -381,6 +383,7 @@ var owners = map[string][]string{
 	"github.com/prometheus/client_golang":   {"cmd/ringd/internal/api", "cmd/ringd/internal/daemon"},
 	"github.com/invopop/jsonschema":         {"cmd/ringd/internal/api/openapi"},
 	"github.com/spf13/cobra":                {"cmd/ringd"},
+	"github.com/coreos/go-systemd":          {"cmd/ringd/systemd.go"},
 	"github.com/mattn/go-isatty":            {"cmd/ringd/internal/cli"},
 	"github.com/goccy/go-yaml":              {"cmd/ringd/internal/config"},
 	"github.com/go-sourcemap/sourcemap":     {"executors/js/guest"},
@@ -419,6 +422,7 @@ var pure = []string{
 	"compiler/bridgeschema",
 	"compiler/condition",
 	"compiler/exceptions",
+	"compiler/headroom",
 	"compiler/imports",
 	"compiler/audited",
 	"compiler/least",
@@ -516,8 +520,9 @@ var calls = map[string][]string{
 	"recover":            {"cmd/ringd/internal/daemon", "cmd/ringd/internal/api", "cmd/ringd/internal/child", "executors/js/engine", "executors/js/guest"},
 }
 
-// sizes are the limits of house style. Test files are exempt.
-var sizes = limits{file: 600, function: 100, pkg: 2500, methods: 5}
+// sizes are the limits of house style. Test files are exempt. Neither a file nor
+// a package has a cap: a cap is paid for in names and walls.
+var sizes = limits{function: 100, methods: 5}
 
 // skipped names folders that hold no code of this module.
 var skipped = []string{"testdata", "node_modules", "bench", ".git", ".cache", "bin"}
@@ -632,15 +637,9 @@ func TestTablesCatch(t *testing.T) {
 		{"environment", map[string]string{"rings/kernel/a.go": "package kernel\nimport \"os\"\nvar e = os.Getenv(\"HOME\")"}, withCalls, "rings/kernel/a.go:3: os.Getenv"},
 		{"best effort", map[string]string{"rings/kernel/a.go": "package kernel\nvar c = landlock.V5.BestEffort()"}, withCalls, "rings/kernel/a.go:2: BestEffort"},
 		{"dot import", map[string]string{"rings/kernel/a.go": "package kernel\nimport . \"time\"\nvar n = Now()"}, withCalls, "rings/kernel/a.go:2: dot import"},
-		{"long file", map[string]string{"schema/a.go": "package schema\n" + strings.Repeat("//\n", 600)}, withSizes, "schema/a.go: 601 lines"},
 		{"long function", map[string]string{"schema/a.go": "package schema\nfunc f() {\n" + strings.Repeat("\n", 99) + "}\n"}, withSizes, "schema/a.go:2: function f has 101 lines"},
 		{"long generated function", map[string]string{"schema/a.go": "// Code generated by a test. DO NOT EDIT.\npackage schema\nfunc f() {\n" + strings.Repeat("\n", 99) + "}\n"}, withSizes, ""},
 		{"wide interface", map[string]string{"schema/a.go": "package schema\ntype i interface{ a(); b(); c(); d(); e(); f() }"}, withSizes, "schema/a.go:2: interface i has 6 methods"},
-		{"large package", map[string]string{
-			"schema/a.go": "package schema\n" + strings.Repeat("//\n", 599), "schema/b.go": "package schema\n" + strings.Repeat("//\n", 599),
-			"schema/c.go": "package schema\n" + strings.Repeat("//\n", 599), "schema/d.go": "package schema\n" + strings.Repeat("//\n", 599),
-			"schema/e.go": "package schema\n" + strings.Repeat("//\n", 599),
-		}, withSizes, "schema/: 3000 lines"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got := tt.check(parseTree(t, tt.files))

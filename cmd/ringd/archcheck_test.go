@@ -21,11 +21,10 @@ type tree struct {
 
 type source struct {
 	name string // path from the root
-	text string
 	file *ast.File
 }
 
-type limits struct{ file, function, pkg, methods int }
+type limits struct{ function, methods int }
 
 func parseTree(t *testing.T, files map[string]string) tree {
 	t.Helper()
@@ -36,7 +35,7 @@ func parseTree(t *testing.T, files map[string]string) tree {
 			t.Fatal(err)
 		}
 		dir := path.Dir(name)
-		tr.pkgs[dir] = append(tr.pkgs[dir], source{name, files[name], f})
+		tr.pkgs[dir] = append(tr.pkgs[dir], source{name, f})
 	}
 	return tr
 }
@@ -206,15 +205,9 @@ func checkCalls(tr tree, table map[string][]string) (out []string) {
 }
 
 func checkSizes(tr tree, max limits) (out []string) {
-	total := map[string]int{}
-	tr.each(func(pkg string, s source) {
-		lines := strings.Count(s.text, "\n")
+	tr.each(func(_ string, s source) {
 		if generated(s.file) {
 			return
-		}
-		total[pkg] += lines
-		if lines > max.file {
-			out = append(out, fmt.Sprintf("%s: %d lines, at most %d", s.name, lines, max.file))
 		}
 		ast.Inspect(s.file, func(n ast.Node) bool {
 			switch n := n.(type) {
@@ -232,11 +225,6 @@ func checkSizes(tr tree, max limits) (out []string) {
 			return true
 		})
 	})
-	for _, pkg := range slices.Sorted(maps.Keys(total)) {
-		if total[pkg] > max.pkg {
-			out = append(out, fmt.Sprintf("%s/: %d lines, at most %d", pkg, total[pkg], max.pkg))
-		}
-	}
 	return out
 }
 

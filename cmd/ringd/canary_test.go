@@ -3,6 +3,7 @@ package main
 // In the package: what joins the parts is not exported.
 
 import (
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -144,6 +145,69 @@ func recorded(t *testing.T, state string, k audit.Kind) bool {
 		}
 	}
 	return false
+}
+
+// BenchmarkPushOfMany is the time from a one-line change to force with 500 agents that
+// each have all executors.
+func BenchmarkPushOfMany(b *testing.B) {
+	ringd, err := exec.LookPath("ringd")
+	if err != nil {
+		b.Fatal(err)
+	}
+	p := &program{Program: &cli.Program{Out: b.Output(), Err: b.Output(), Self: ringd, Env: config.FromSystem()}}
+	p.Env.Cache = b.TempDir()
+	state, dir := filepath.Join(b.TempDir(), "state"), b.TempDir()
+	logger := slog.New(slog.DiscardHandler)
+	s, err := p.newStack(b.Context(), stackConfig{
+		group: &daemon.Group{}, state: state, private: []string{state}, compiler: p.compiler(), metrics: metrics.New(), logger: logger,
+		probes: true, ownKey: true, staleness: time.Hour, quota: daemon.Quota{PerActor: 1, Total: 1}, pool: poolConfig{blank: 1, scripts: 1}, warm: true,
+	})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer s.Close()
+	if <-s.warmed; s.cold != nil {
+		b.Fatal(s.cold)
+	}
+	const agents = 500
+	put := func(n, revision int) {
+		text := strings.ReplaceAll(canaryPolicy, "name: a,", fmt.Sprintf("name: agent-%d,", n))
+		text = strings.ReplaceAll(text, "match: a}", fmt.Sprintf("match: agent-%d}", n))
+		text = strings.ReplaceAll(text, "deny: [urllib3]", fmt.Sprintf("deny: [urllib3, module%d, changed%d]", n, revision))
+		next := filepath.Join(filepath.Dir(state), "next.yaml")
+		if err := errors.Join(os.WriteFile(next, []byte(text), 0o600), os.Rename(next, filepath.Join(dir, fmt.Sprintf("p%d.yaml", n)))); err != nil {
+			b.Fatal(err)
+		}
+	}
+	for n := range agents {
+		put(n, 0)
+	}
+	generation := func(want int64) {
+		for st := s.daemon.Status(b.Context()); st.Generation < want; st = s.daemon.Status(b.Context()) {
+			if st.LastPush != nil && st.LastPush.Result == wire.PushRejected {
+				b.Fatalf("%+v", st.LastPush)
+			}
+			time.Sleep(10 * time.Millisecond)
+		}
+	}
+	began := time.Now()
+	watch, err := syncer.Start(b.Context(), syncer.Config{Dir: dir, Sink: s.daemon.Sink(), Logger: logger})
+	if err != nil {
+		b.Fatal(err)
+	}
+	defer watch.Close()
+	generation(1)
+	first := time.Since(began)
+	var took []int64
+	for revision := 1; b.Loop(); revision++ {
+		began := time.Now()
+		put(agents/2, revision)
+		generation(int64(revision) + 1)
+		took = append(took, time.Since(began).Milliseconds())
+	}
+	slices.Sort(took)
+	b.ReportMetric(float64(first.Milliseconds()), "first-ms")
+	b.ReportMetric(float64(took[len(took)/2]), "median-ms")
 }
 
 // BenchmarkPushLoaded is the time from a push in the sync folder to its generation in

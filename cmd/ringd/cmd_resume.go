@@ -10,6 +10,7 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/cli"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon"
 	"github.com/ringd/ringd/cmd/ringd/internal/render"
+	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
 )
 
@@ -33,7 +34,7 @@ Exit codes: those of ringd run.`,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			switch {
 			case o.state == "" && (o.policy != "" || o.own() || o.ask || o.as != "" || o.report):
-				return cli.Usage("resume without --state is the daemon's: policy, bridges, gateways and credentials are its own")
+				return cli.Usage("resume without --state is the daemon's: policy, workspace, bridges, gateways and credentials are its own")
 			case o.state != "" && (o.daemon.Named() || o.policy == ""):
 				return cli.Usage("resume --state DIR needs a policy: -p PATH")
 			case o.state == "":
@@ -90,6 +91,9 @@ func (p *program) resumeThere(ctx context.Context, o runOptions, id string) erro
 	if o.asJSON {
 		return render.JSON(p.Out, run)
 	}
-	_, err = fmt.Fprintf(p.Out, "run %s: %s\n", run.ID, run.State)
+	if _, err = fmt.Fprintf(p.Out, "run %s: %s\n", render.Clean(run.ID), render.Clean(run.State)); err == nil && run.State == string(executors.StatePaused) {
+		p.goOn(o, run)
+		err = cli.Failed(cli.Paused, nil)
+	}
 	return err
 }

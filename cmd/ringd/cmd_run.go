@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"maps"
 	"os"
 	"path/filepath"
 	"slices"
@@ -23,9 +24,12 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/pauses"
 	"github.com/ringd/ringd/cmd/ringd/internal/policycmd"
 	"github.com/ringd/ringd/cmd/ringd/internal/provider"
+	"github.com/ringd/ringd/cmd/ringd/internal/render"
 	"github.com/ringd/ringd/cmd/ringd/internal/request"
 	"github.com/ringd/ringd/cmd/ringd/internal/sources"
+	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/profiles/near"
 	"github.com/ringd/ringd/rings/interpreter"
 	"github.com/ringd/ringd/schema"
 	"github.com/ringd/ringd/schema/wire"
@@ -40,8 +44,10 @@ type runOptions struct {
 	daemon                            cli.Daemon // run there
 	session, grants, as               string
 	stdin, cwd                        string // of a script
+	workspace                         string // of $WORKSPACE
 	asJSON, report, detach, ask       bool
 	program                           string
+	faults                            *faults // of bridges performed here
 }
 
 func newRun(p *program) *cobra.Command {
@@ -53,7 +59,8 @@ func newRun(p *program) *cobra.Command {
 its last expression as JSON. What it writes to its console comes on stderr as it
 is written. A command given with --bridge performs a bridge that the policy
 grants: it gets the arguments as JSON on stdin and prints the result as JSON; it
-runs in this folder with PATH, HOME and what --bridge-env names.
+runs in this folder with PATH, HOME and what --bridge-env names. Why one failed
+comes on stderr, and as faults in --json: the program only learns that it did.
 
 A shell script (--executor shell) has its standard output and error on ours. It
 is checked before any of it runs, and each program that it starts once more: the
@@ -64,22 +71,26 @@ standard output and error on ours. The value of a last expression that JSON has
 no form for is shown as repr shows it, and None is not. Sessions need a daemon.
 
 Audit log and store are kept in --state DIR; without it they live in a temporary
-folder, in memory or below TMPDIR, that is removed at the end. With --socket
-or --url the program runs in the daemon, under its policy and its bridges.
+folder, in memory or below TMPDIR, that is removed at the end. $WORKSPACE in the
+policy stands for --workspace DIR, or for this folder. With --socket
+or --url the program runs in the daemon, under its policy and its bridges. With
+no policy given it runs in that of $RINGD_SOCKET or the user's, if there is one.
 
 A program that waits for an approver stops, and its memory is sealed. At a
-terminal ringd shows the call and asks. With --state the run is kept instead,
-unless --ask is given: ringd approve, and then ringd resume, go on with it on
-any day. With neither it is ended. A Python program, and a script half way,
-cannot be written down: such a call holds the process for at most the approval's
-hold (5m), and is refused then. Without somebody to ask the run is ended.
+terminal ringd shows the call and asks, for the owner that the policy names;
+with several, and no --as, also for which of them. With --state the run is kept
+instead, unless --ask is given: ringd approve, and then ringd resume, go on with
+it on any day. With neither it is ended. A Python program, and a script half
+way, cannot be written down: such a call holds the process for at most the
+approval's hold (5m), and is refused then. Without somebody to ask the run is
+ended.
 
 Exit codes: 0 done and nothing refused, 1 something was refused (even where the
 program went on without it, but for an import that Python caught) or it failed,
-2 usage or unreadable input, 125 the executor or a layer the policy asks for is
-not available here: nothing ran, 126 a shell script was refused before or while
-it ran. The exit code of a script or a Python program that ran is in the outcome
-of --json.`,
+2 usage or unreadable input, 75 the run waits for an answer and can go on, 125
+the executor or a layer the policy asks for is not available here: nothing ran,
+126 a shell script was refused before or while it ran, 130 interrupted. The exit
+code of a script or a Python program that ran is in the outcome of --json.`,
 		Example: `  ringd run -p policy.yaml --executor js program.ts
   echo '1+1' | ringd run -p policy.yaml --executor js -
   ringd run -p policy.yaml --executor js --input diff=diff.json \
@@ -119,6 +130,7 @@ of --json.`,
 func (o *runOptions) bindHere(cmd *cobra.Command) {
 	cmd.Flags().StringArrayVar(&o.credentials, "credential", nil, "NAME=file:PATH or NAME=env:VAR, for gateways")
 	cmd.Flags().StringArrayVar(&o.gateways, "gateway", nil, "NAME=URL[,credential=NAME], its upstream")
+	cmd.Flags().StringVar(&o.workspace, "workspace", "", "$WORKSPACE of the policy (default: this folder)")
 	cmd.Flags().StringVar(&o.as, "as", "", "which owner of approval.from you answer for")
 	cmd.Flags().BoolVar(&o.ask, "ask", false, "ask at the terminal even with --state")
 }
@@ -130,9 +142,16 @@ func (p *program) run(ctx context.Context, o runOptions) error {
 	if err := o.daemon.Check(); err != nil {
 		return err
 	}
+	if !o.daemon.Named() && o.policy == "" && o.state == "" && !o.own() { // the daemon that the other verbs ask
+		if socket := p.Env.DefaultSocket(); socket != "" {
+			if _, err := os.Stat(socket); err == nil {
+				o.daemon.Socket = socket
+			}
+		}
+	}
 	switch {
 	case o.daemon.Named() && (o.policy != "" || o.state != "" || o.own()):
-		return cli.Usage("%s: policy, state, bridges, gateways and credentials are the daemon's", o.daemon.Flag())
+		return cli.Usage("%s: policy, state, workspace, bridges, gateways and credentials are the daemon's", o.daemon.Flag())
 	case o.daemon.Named() && (o.as != "" || o.ask):
 		return cli.Usage("%s: who starts a run there cannot approve it; see ringd approve", o.daemon.Flag())
 	case o.session != "" && o.executor == profiles.ExecutorPython && !o.daemon.Named():
@@ -156,7 +175,7 @@ func (p *program) run(ctx context.Context, o runOptions) error {
 
 // own reports whether the caller says how this host performs things.
 func (o *runOptions) own() bool {
-	return len(o.bridges)+len(o.bridgeEnv)+len(o.credentials)+len(o.gateways) > 0
+	return len(o.bridges)+len(o.bridgeEnv)+len(o.credentials)+len(o.gateways)+len(o.workspace) > 0
 }
 
 // commands are the providers of --bridge.
@@ -181,11 +200,36 @@ func (p *program) commands(o runOptions) (map[string]interpreter.Provider, error
 		if _, twice := out[name]; twice {
 			return nil, cli.Usage("--bridge %s is given twice", name)
 		}
-		if out[name], err = p.commandProvider(provider.Config{Argv: []string{"/bin/sh", "-c", command}, Dir: dir, Env: env}); err != nil {
+		if out[name], err = p.commandProvider(provider.Config{Argv: []string{"/bin/sh", "-c", command}, Dir: dir, Env: env, Failed: o.faults.add}); err != nil {
 			return nil, cli.Usage("--bridge %s: %w", name, err)
 		}
 	}
 	return out, nil
+}
+
+// knownBridges refuses a --bridge that no agent of the policy is granted: it would
+// perform nothing, and the call that it was meant for would fail.
+func knownBridges(set *profiles.Set, providers map[string]interpreter.Provider) error {
+	granted := map[string]bool{}
+	for _, a := range set.Agents {
+		for name := range a.Bridges {
+			granted[name] = true
+		}
+	}
+	names := slices.Sorted(maps.Keys(granted))
+	for _, name := range slices.Sorted(maps.Keys(providers)) {
+		if granted[name] {
+			continue
+		}
+		hint := "the policy grants no bridge"
+		if i := near.Of(name, names, near.Effort{Names: 256, Letters: 4096}); i >= 0 {
+			hint = fmt.Sprintf("did you mean %q?", names[i])
+		} else if len(names) > 0 {
+			hint = "it grants " + strings.Join(names, ", ")
+		}
+		return cli.Usage("--bridge %s: the policy grants no such bridge\n    hint: %s", render.Visible(name), render.Visible(hint))
+	}
+	return nil
 }
 
 // runHere runs the program in a stack of its own.
@@ -226,6 +270,7 @@ func (p *program) local(ctx context.Context, o runOptions, begin func(context.Co
 	if err != nil {
 		return err
 	}
+	o.faults = &faults{}
 	providers, err := p.commands(o)
 	if err != nil {
 		return err
@@ -233,6 +278,10 @@ func (p *program) local(ctx context.Context, o runOptions, begin func(context.Co
 	host, err := network.HostOfFlags(o.credentials, o.gateways, p.Env)
 	if err != nil {
 		return cli.Usage("%w", err)
+	}
+	workspace, err := workspaceOf(o.workspace)
+	if err != nil {
+		return err
 	}
 	state, remove, err := p.privateState(o.state)
 	if err != nil {
@@ -244,9 +293,9 @@ func (p *program) local(ctx context.Context, o runOptions, begin func(context.Co
 	group := &daemon.Group{}
 	early := p.compileEarly(ctx, group, files)
 	s, err := p.newStack(ctx, stackConfig{
-		group: group, state: state, private: append(host.Files(), state), host: host, compiler: early, providers: providers,
+		group: group, state: state, workspace: func(string) string { return workspace }, private: append(host.Files(), state), host: host, compiler: early, providers: providers,
 		quota:  daemon.Quota{PerActor: 1, Total: 1},
-		paused: pauses.Quota{PerActor: defaultPausedPerActor, Total: defaultPaused},
+		paused: pauses.Quota{PerActor: defaultPausedPerActor, Total: defaultPaused, Bytes: defaultPausedBytes},
 		logger: slog.New(slog.DiscardHandler),
 		pool:   poolConfig{blank: 1, once: true},
 		warm:   o.executor == profiles.ExecutorJS,
@@ -262,6 +311,9 @@ func (p *program) local(ctx context.Context, o runOptions, begin func(context.Co
 	if err := policycmd.Refuse(p.Program, files.Place(early.found)); err != nil {
 		return err
 	}
+	if err := knownBridges(early.set, providers); err != nil {
+		return err
+	}
 	<-s.warmed
 	l := &local{stack: s, set: early.set, actor: runner()}
 	id, err := begin(ctx, l)
@@ -272,11 +324,19 @@ func (p *program) local(ctx context.Context, o runOptions, begin func(context.Co
 	if err != nil && final.ID == "" {
 		return p.notStarted(o, err)
 	}
-	end := p.finish(o, final, early.set)
-	if err != nil {
-		end = cli.Failed(cli.Refused, err)
+	stopped := ctx.Err() != nil && slices.Contains([]string{string(executors.StateCancelled), string(executors.StatePaused)}, final.State)
+	if stopped && final.Error != nil {
+		final.Error.Message = "interrupted"
 	}
-	return end
+	end := p.finish(o, final, early.set)
+	switch {
+	case err != nil:
+		return cli.Failed(cli.Refused, err)
+	case stopped:
+		return cli.Failed(cli.Interrupted, nil)
+	default:
+		return end
+	}
 }
 
 // attend stays with a run, at the terminal where there is one to ask at.
@@ -306,6 +366,24 @@ func endRun(ctx context.Context, l *local, id string) error {
 	return err
 }
 
+// workspaceOf is the folder that $WORKSPACE stands for: that of a flag, or this one.
+func workspaceOf(dir string) (string, error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return "", cli.Usage("--workspace: %w", err)
+	}
+	info, err := os.Stat(abs)
+	switch {
+	case dir != "" && (err != nil || !info.IsDir()):
+		return "", cli.Usage("--workspace %s: no such folder", dir)
+	case dir != "" && abs == "/":
+		return "", cli.Usage("--workspace /: want a folder below /")
+	case abs == "/": // nobody means all of the host
+		return "", nil
+	}
+	return abs, nil
+}
+
 // privateState is the folder of --state, or a temporary one and its removal.
 func (p *program) privateState(dir string) (string, func() error, error) {
 	if dir != "" {
@@ -332,14 +410,15 @@ func (p *program) privateState(dir string) (string, func() error, error) {
 
 // earlyCompiler compiles one policy while the rest is being set up.
 type earlyCompiler struct {
-	done  chan struct{}
-	set   *profiles.Set
-	found schema.Diagnostics
-	err   error
+	childCompiler // asks the guardrails of the set
+	done          chan struct{}
+	set           *profiles.Set
+	found         schema.Diagnostics
+	err           error
 }
 
 func (p *program) compileEarly(ctx context.Context, group *daemon.Group, files sources.Policy) *earlyCompiler {
-	c := &earlyCompiler{done: make(chan struct{})}
+	c := &earlyCompiler{childCompiler: p.compiler(), done: make(chan struct{})}
 	group.Go(func() {
 		defer close(c.done)
 		c.set, c.found, c.err = p.compiler().run(ctx, files.Sources)
@@ -363,7 +442,7 @@ func (p *program) notApplied(files sources.Policy, c *earlyCompiler, err error) 
 	var e *cli.Exit
 	switch {
 	case errors.Is(err, context.Canceled):
-		return cli.Failed(cli.Refused, errors.New("interrupted before the program began"))
+		return cli.Failed(cli.Interrupted, errors.New("interrupted before the program began"))
 	case errors.As(c.err, &e):
 		return e
 	case c.err != nil:

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"net"
 	"os"
 	"path/filepath"
 	"sync"
@@ -29,6 +28,8 @@ const (
 	defaultRunsPerActor   = 16
 	defaultPaused         = 100_000 // runs that wait in the store
 	defaultPausedPerActor = 10_000
+	defaultPausedBytes    = 4 << 30  // of one actor
+	defaultRecords        = 64 << 20 // bytes of the audit log that one run may cause
 	defaultDrain          = 30 * time.Second
 	defaultRetention      = 24 * time.Hour
 	lastAnswers           = 5 * time.Second // for requests under way, once drained
@@ -48,7 +49,7 @@ refused, live ones get a grace, then they are cancelled; a second signal kills.
 Flags win over the config file. docs/systemd has a unit and an example file.
 
 Exit codes: 0 drained, 2 usage or configuration, 125 audit log, store or a
-required layer is unavailable.`,
+required layer is unavailable, or a listener of the API has ended.`,
 		Example: `  ringd serve --sync ./policy --state ./state --socket ./ringd.sock
   ringd serve --config /etc/ringd/ringd.yaml`,
 		Args: cobra.NoArgs,
@@ -64,6 +65,7 @@ required layer is unavailable.`,
 	cmd.Flags().StringVar(&given.Shadow, "shadow", "", "folder of a candidate that only reports")
 	cmd.Flags().StringVar(&given.State, "state", "", "state folder (default: ~/.local/state/ringd)")
 	cmd.Flags().StringVar(&given.Socket, "socket", "", "Unix socket (default: $RINGD_SOCKET, or of the user)")
+	cmd.Flags().StringVar(&given.Workspace.Default, "workspace", "", "folder that $WORKSPACE stands for in policies")
 	cmd.Flags().StringVar(&file, "config", "", "config file")
 	return cmd
 }
@@ -87,6 +89,13 @@ func (p *program) serveConfig(name string, given config.File) (config.File, erro
 			return f, cli.Usage("--shadow: %w", err)
 		}
 		f.Shadow = abs
+	}
+	if given.Workspace.Default != "" {
+		dir, err := workspaceOf(given.Workspace.Default)
+		if err != nil {
+			return f, err
+		}
+		f.Workspace.Default = dir
 	}
 	for _, s := range []struct {
 		what, flag, fallback string
@@ -137,13 +146,13 @@ func (p *program) serve(ctx context.Context, f config.File) (err error) {
 			err = errors.Join(err, unavailable(f.State, "serve", cause))
 		}
 	}()
-	obey, err := s.orders.Watch(ctx, f.Sync) // before the push beside it is looked at
+	obey, err := s.orders.Watch(ctx, f.Sync, orElse(f.Watch.Poll, 0)) // before the push beside it is looked at
 	if err != nil {
 		return errors.Join(cli.Usage("watch %s: %w", f.Sync, err), server.Close(ctx))
 	}
 	defer func() { err = errors.Join(err, obey()) }()
 	sink := &firstLook{Sink: s.daemon.Sink(), looked: make(chan struct{})}
-	watch, err := syncer.Start(ctx, syncer.Config{Dir: f.Sync, Sink: sink, Logger: logger, Limits: signing.Limits(f.Trust)})
+	watch, err := syncer.Start(ctx, looking(f, syncer.Config{Dir: f.Sync, Sink: sink, Logger: logger, Limits: signing.Limits(f.Trust)}))
 	if err != nil {
 		return errors.Join(cli.Usage("watch %s: %w", f.Sync, err), server.Close(ctx))
 	}
@@ -152,7 +161,7 @@ func (p *program) serve(ctx context.Context, f config.File) (err error) {
 	case <-ctx.Done():
 	}
 	if s.shadow != nil {
-		beside, err := syncer.Start(ctx, syncer.Config{Dir: f.Shadow, Sink: s.shadow, Logger: logger})
+		beside, err := syncer.Start(ctx, looking(f, syncer.Config{Dir: f.Shadow, Sink: s.shadow, Logger: logger}))
 		if err != nil {
 			return errors.Join(cli.Usage("watch %s: %w", f.Shadow, err), watch.Close(), server.Close(ctx))
 		}
@@ -161,13 +170,20 @@ func (p *program) serve(ctx context.Context, f config.File) (err error) {
 	if ctx.Err() == nil {
 		server.Open(ctx)
 		p.ready(s.daemon.Status(ctx), f.Socket)
+		watchdog(ctx, f.Socket, logger, s.group.Go)
 	}
-	<-ctx.Done()
+	grace := orElse(f.Limits.Drain, defaultDrain)
+	select {
+	case <-ctx.Done():
+	case <-server.Lost(): // nobody can cancel, approve or lock down any more
+		grace = 0
+		defer func() { err = cli.Failed(cli.Unavailable, err) }()
+	}
 	stop()
-	p.notify("STOPPING=1")
+	tell("STOPPING=1")
 	logger.Info("draining")
 	over := context.WithoutCancel(ctx)
-	drain, cancel := context.WithTimeout(over, orElse(f.Limits.Drain, defaultDrain))
+	drain, cancel := context.WithTimeout(over, grace)
 	defer cancel()
 	closed := watch.Close()
 	if err := s.daemon.Drain(drain); err != nil {
@@ -178,6 +194,26 @@ func (p *program) serve(ctx context.Context, f config.File) (err error) {
 	return errors.Join(closed, server.Close(last))
 }
 
+// How sources are looked at where the configuration says nothing. A signed push is whole
+// or refused, so it waits for neither.
+const (
+	defaultSettle  = 2 * time.Second
+	quietOfSources = 100 * time.Millisecond
+)
+
+// looking has a folder looked at as the configuration says.
+func looking(f config.File, c syncer.Config) syncer.Config {
+	c.Poll, c.Now = orElse(f.Watch.Poll, 0), time.Now
+	if c.Limits.Only != "" {
+		c.Quiet = orElse(f.Watch.Quiet, 0)
+		return c
+	}
+	c.Quiet = orElse(f.Watch.Quiet, quietOfSources)
+	c.Patience = max(10*c.Quiet, syncer.DefaultPatience)
+	c.Settle = orElse(f.Watch.Settle, defaultSettle)
+	return c
+}
+
 // ready prints the one line that scripts wait for, and tells systemd.
 func (p *program) ready(st wire.Status, socket string) {
 	what := "no policy in force"
@@ -185,25 +221,7 @@ func (p *program) ready(st wire.Status, socket string) {
 		what = fmt.Sprintf("generation %d, %s", st.Generation, render.Short(st.Revision))
 	}
 	fmt.Fprintf(p.Out, "ringd ready: %s, %s\n", socket, what)
-	p.notify("READY=1\nSTATUS=" + what)
-}
-
-// notify tells systemd's socket. Nobody listening is no error: the line on
-// stdout has said it.
-func (p *program) notify(state string) {
-	if p.Env.Notify == "" {
-		return
-	}
-	name := p.Env.Notify
-	if name[0] == '@' {
-		name = "\x00" + name[1:]
-	}
-	c, err := net.Dial("unixgram", name)
-	if err != nil {
-		return
-	}
-	defer c.Close()
-	_, _ = c.Write([]byte(state))
+	tell("READY=1\nSTATUS=" + what)
 }
 
 // firstLook says when the sync folder was looked at once, whatever it held.

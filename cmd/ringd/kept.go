@@ -4,11 +4,15 @@ import (
 	"context"
 	"errors"
 	"log/slog"
+	"time"
 
+	"github.com/ringd/ringd/cmd/ringd/internal/audit"
 	"github.com/ringd/ringd/cmd/ringd/internal/cli"
 	"github.com/ringd/ringd/cmd/ringd/internal/clients"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/policy"
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
+	"github.com/ringd/ringd/cmd/ringd/internal/trust"
 	"github.com/ringd/ringd/schema/wire"
 )
 
@@ -18,6 +22,8 @@ type kept struct {
 	*stack
 	actor daemon.Actor
 	who   daemon.Approver
+	// pushes is the file of what was accepted.
+	pushes string
 }
 
 // openKept builds a daemon over the folder that takes no policy and resumes
@@ -36,15 +42,15 @@ func (p *program) openKept(ctx context.Context, dir, as string) (clients.Desk, e
 		return nil, err
 	}
 	who := owner(as)
-	return &kept{s, daemon.Actor{Name: who.Name, All: true}, who}, nil
+	return &kept{s, daemon.Actor{Name: who.Name, All: true}, who, cli.Layout(dir).Pushes}, nil
 }
 
 func (k *kept) GetRun(ctx context.Context, id string) (wire.Run, error) {
 	return k.daemon.GetRun(ctx, k.actor, id, 0)
 }
 
-func (k *kept) Approvals(ctx context.Context) (wire.Approvals, error) {
-	return k.daemon.ListApprovals(ctx, k.actor)
+func (k *kept) Approvals(ctx context.Context, limit int, after string) (wire.Approvals, error) {
+	return k.daemon.ListApprovals(ctx, k.actor, daemon.ApprovalPage{Limit: limit, After: after})
 }
 
 func (k *kept) Approve(ctx context.Context, run, call string, a wire.ApprovalAnswer) (wire.Run, error) {
@@ -72,6 +78,15 @@ func (k *kept) Lockdown(context.Context) (wire.Lockdown, error) { return k.lock.
 
 func (k *kept) SetLockdown(ctx context.Context, o wire.LockdownOrder) (wire.Lockdown, error) {
 	return k.lock.Set(ctx, k.actor.Name, o)
+}
+
+// AcceptTime says that the clock was ahead and is right now.
+func (k *kept) AcceptTime(ctx context.Context, o wire.ClockOrder) (wire.Clock, error) {
+	ledger, err := trust.OpenLedger(k.pushes)
+	if err != nil {
+		return wire.Clock{}, err
+	}
+	return policy.AcceptTime(ctx, k.recorder, ledger, audit.Record{Kind: audit.ClockAccepted}, wire.Clock{Now: time.Now()}, k.actor.Name, o.Reason)
 }
 
 // Refused is exit 1, and 2 for what cannot be understood.

@@ -72,6 +72,8 @@ type host struct {
 	cmd     *exec.Cmd
 	exited  chan struct{}
 	client  *client.Client
+
+	credential *syscall.Credential // of the daemon; nil: that of the test
 }
 
 func newHost(t testing.TB, idempotent bool) *host {
@@ -129,6 +131,10 @@ func (h *host) begin(point string, nth int) error {
 	}
 	defer log.Close()
 	h.cmd.Stderr = log
+	if h.credential != nil {
+		h.cmd.SysProcAttr = &syscall.SysProcAttr{Credential: h.credential}
+		h.cmd.Env = append(h.cmd.Env, "HOME="+h.dir, "XDG_CACHE_HOME="+filepath.Join(h.dir, "cache"), "XDG_STATE_HOME="+h.dir, "XDG_RUNTIME_DIR=")
+	}
 	out, err := h.cmd.StdoutPipe()
 	if err != nil {
 		h.t.Fatal(err)
@@ -200,13 +206,17 @@ func (h *host) tail() string {
 // approverUID is who approves in these tests: not the user that runs programs.
 const approverUID = 54321
 
-// asApprover connects as another user. The socket keeps who connected; the
-// permission to do so stays that of root.
 func asApprover(ctx context.Context, socket string) (net.Conn, error) {
+	return dialAs(ctx, socket, approverUID)
+}
+
+// dialAs connects as another user. The socket keeps who connected; the permission
+// to do so stays that of root.
+func dialAs(ctx context.Context, socket string, uid int) (net.Conn, error) {
 	runtime.LockOSThread() // the thread keeps its user until it is given back
 	defer runtime.UnlockOSThread()
 	keep := ^uintptr(0)
-	if _, _, errno := syscall.RawSyscall(syscall.SYS_SETRESUID, keep, approverUID, keep); errno != 0 {
+	if _, _, errno := syscall.RawSyscall(syscall.SYS_SETRESUID, keep, uintptr(uid), keep); errno != 0 {
 		return nil, errno
 	}
 	syscall.RawSyscall(syscall.SYS_SETFSUID, 0, 0, 0)

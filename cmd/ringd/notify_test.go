@@ -9,7 +9,6 @@ import (
 	"testing"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/cli"
-	"github.com/ringd/ringd/cmd/ringd/internal/config"
 	"github.com/ringd/ringd/schema/wire"
 )
 
@@ -22,8 +21,9 @@ func TestReadyTellsSystemd(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer c.Close()
+	t.Setenv("NOTIFY_SOCKET", path)
 	var out bytes.Buffer
-	p := &program{Program: &cli.Program{Out: &out, Env: config.Environment{Notify: path}}}
+	p := &program{Program: &cli.Program{Out: &out}}
 	p.ready(wire.Status{Generation: 4, Revision: "sha256:0123456789abcdef"}, "/run/r.sock")
 	p.ready(wire.Status{}, "/run/r.sock")
 	buf := make([]byte, 512)

@@ -1,15 +1,18 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
+	"sync"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/cli"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon"
 	"github.com/ringd/ringd/cmd/ringd/internal/render"
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/rings/interpreter"
 	"github.com/ringd/ringd/schema/wire"
 )
 
@@ -41,10 +44,50 @@ func (p *program) notStarted(o runOptions, err error) error {
 	return cli.Failed(code, err)
 }
 
+// outcome is a run as this host has seen it: why its bridges failed is not the program's
+// to know, and so not part of the run.
+type outcome struct {
+	wire.Run
+	Faults []fault `json:"faults,omitempty"`
+}
+
+// fault is why a call of a bridge failed.
+type fault struct {
+	Call   string `json:"call"`
+	Bridge string `json:"bridge"`
+	Reason string `json:"reason"`
+}
+
+// maxFaults is how many of a run are told; the audit log has all.
+const maxFaults = 32
+
+// faults are those of one run. The nil faults are none. They are safe for concurrent use.
+type faults struct {
+	mu   sync.Mutex
+	list []fault
+}
+
+func (f *faults) add(c interpreter.Call, reason string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if len(f.list) < maxFaults {
+		f.list = append(f.list, fault{c.ID, c.Bridge, reason})
+	}
+}
+
+func (f *faults) all() []fault {
+	if f == nil {
+		return nil
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return slices.Clone(f.list)
+}
+
 // finish prints how a run ended and gives the exit.
 func (p *program) finish(o runOptions, run wire.Run, set *profiles.Set) error {
 	if o.asJSON {
-		if err := render.JSON(p.Out, run); err != nil {
+		if err := render.JSON(p.Out, outcome{run, o.faults.all()}); err != nil {
 			return err
 		}
 	} else {
@@ -53,10 +96,13 @@ func (p *program) finish(o runOptions, run wire.Run, set *profiles.Set) error {
 		}
 		p.Page(p.Err).Run(run)
 	}
+	for _, f := range o.faults.all() {
+		fmt.Fprintf(p.Err, "ringd: bridge %s: %s\n", render.Visible(f.Bridge), render.Visible(f.Reason))
+	}
 	if o.report {
 		p.Page(p.Err).Report(run, set)
 	} else if o.state != "" && !o.asJSON {
-		fmt.Fprintf(p.Err, "run %s: %s\n", run.ID, run.State)
+		fmt.Fprintf(p.Err, "run %s: %s\n", render.Clean(run.ID), render.Clean(run.State))
 	}
 	if state := executors.State(run.State); state == executors.StateDenied && len(run.Denials) == 1 && cli.Unenforceable(run.Denials[0].Code) {
 		return cli.Failed(cli.Unavailable, nil) // the guest could not be had: nothing ran
@@ -67,10 +113,8 @@ func (p *program) finish(o runOptions, run wire.Run, set *profiles.Set) error {
 			return cli.Failed(cli.RefusedText, nil)
 		}
 	case executors.StatePaused:
-		if o.state == "" {
-			return nil // the daemon keeps it
-		}
 		p.goOn(o, run)
+		return cli.Failed(cli.Paused, nil)
 	case wire.StateRunning:
 		return nil
 	case executors.StateDone:
@@ -82,12 +126,25 @@ func (p *program) finish(o runOptions, run wire.Run, set *profiles.Set) error {
 	return cli.Failed(cli.Refused, nil)
 }
 
-// goOn says how to go on with a run that is kept.
+// goOn says how to go on with a run that waits, in a state folder or in a daemon.
 func (p *program) goOn(o runOptions, run wire.Run) {
+	place := ""
+	switch {
+	case o.state != "":
+		place = " --state " + o.state
+	case o.daemon.Named():
+		place = " " + o.daemon.Flag() + " " + cmp.Or(o.daemon.Socket, o.daemon.URL)
+	}
 	for _, c := range run.Pending {
 		if c.For == "approver" {
-			fmt.Fprintf(p.Err, "    allow it: ringd approve %s %s --state %s\n", run.ID, c.ID, o.state)
+			fmt.Fprintf(p.Err, "    allow it: ringd approve %s %s%s\n", render.Clean(run.ID), render.Clean(c.ID), place)
+		} else {
+			fmt.Fprintf(p.Err, "    answer:   ringd answer %s %s --value JSON%s\n", render.Clean(run.ID), render.Clean(c.ID), place)
 		}
 	}
-	fmt.Fprintf(p.Err, "    go on:    ringd resume %s --state %s -p POLICY\n", run.ID, o.state)
+	if o.state != "" {
+		fmt.Fprintf(p.Err, "    go on:    ringd resume %s%s -p POLICY\n", render.Clean(run.ID), place)
+	} else {
+		fmt.Fprintf(p.Err, "    go on:    by itself, once every call is answered; ringd runs %s%s\n", render.Clean(run.ID), place)
+	}
 }

@@ -78,5 +78,5 @@ func (p *program) leave(ctx context.Context, c *client.Client, id string, err er
 	if err != nil {
 		return cli.RefusedBy(err)
 	}
-	return cli.Failed(cli.Refused, fmt.Errorf("run %s: %s", run.ID, run.State))
+	return cli.Failed(cli.Interrupted, fmt.Errorf("interrupted: run %s: %s", run.ID, run.State))
 }

@@ -12,9 +12,11 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
+	"unicode"
 
 	"github.com/creack/pty"
 
@@ -57,6 +59,12 @@ func (p *person) end() int {
 
 func sit(t *testing.T, dir string, args ...string) *person {
 	t.Helper()
+	return sitAs(t, dir, false, append(args, "-p", "p.yaml", "--bridge", "pay=./pay")...)
+}
+
+// sitAs starts ringd at a terminal; with shown, what it prints comes there as well.
+func sitAs(t *testing.T, dir string, shown bool, args ...string) *person {
+	t.Helper()
 	for name, text := range map[string]string{"p.yaml": askPolicy, "p.js": askProgram, "pay": "#!/bin/sh\necho pay >>effects\ncat\n"} {
 		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o700); err != nil {
 			t.Fatal(err)
@@ -68,9 +76,12 @@ func sit(t *testing.T, dir string, args ...string) *person {
 	}
 	defer tty.Close()
 	p := &person{Person: asktest.Person{T: t, TTY: master}}
-	p.cmd = exec.CommandContext(context.WithoutCancel(t.Context()), "ringd", append(args, "-p", "p.yaml", "--bridge", "pay=./pay")...)
+	p.cmd = exec.CommandContext(context.WithoutCancel(t.Context()), "ringd", args...)
 	p.cmd.Dir, p.cmd.Env = dir, append(os.Environ(), "XDG_CACHE_HOME="+sharedCache, "TERM=xterm", "NO_COLOR=1")
 	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = tty, &p.stdout, tty
+	if shown {
+		p.cmd.Stdout = tty
+	}
 	p.cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
 	if err := p.cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -101,9 +112,10 @@ func TestRunAsks(t *testing.T) {
 		{"yes", []string{"--as", leads, "p.js"}, func(p *person) { p.Types("y\n") }, 0, "5\n", "", "pay\n", false},
 		{"no", []string{"--as", leads, "p.js"}, func(p *person) { p.Types("n\n"); p.Until("Why not?"); p.Types("too much\n") },
 			1, "", "", "", false},
-		{"somebody else", []string{"p.js"}, func(p *person) { p.Types("y\n") }, 1, "", "another owner", "", false},
-		{"Ctrl-C", []string{"--as", leads, "p.js"}, func(p *person) { p.Types("\x03") }, 1, "", "", "", false},
-		{"Ctrl-C, kept", []string{"--as", leads, "--state", "st", "--ask", "p.js"}, func(p *person) { p.Types("\x03") }, 1, "", "ringd resume r", "", true},
+		{"without --as", []string{"p.js"}, func(p *person) { p.Types("y\n") }, 0, "5\n", "You answer for " + leads, "pay\n", false},
+		{"another --as", []string{"--as", "group:others@acme.example", "p.js"}, func(p *person) { p.Types("y\n"); p.Until("[1-1] "); p.Types("1\n") }, 0, "5\n", "", "pay\n", false},
+		{"Ctrl-C", []string{"--as", leads, "p.js"}, func(p *person) { p.Types("\x03") }, 130, "", "interrupted", "", false},
+		{"Ctrl-C, kept", []string{"--as", leads, "--state", "st", "--ask", "p.js"}, func(p *person) { p.Types("\x03") }, 130, "", "ringd resume r", "", true},
 		{"yes, kept", []string{"--as", leads, "--state", "st", "--ask", "p.js"}, func(p *person) { p.Types("y\n") }, 0, "5\n", ": done", "pay\n", false},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -150,7 +162,7 @@ func TestResumeAsks(t *testing.T) {
 	}
 	dir := t.TempDir()
 	p := sit(t, dir, "run", "--executor", "js", "--state", "st", "p.js")
-	if code := p.end(); code != 1 || strings.Contains(p.Seen.String(), "Allow it?") {
+	if code := p.end(); code != 75 || strings.Contains(p.Seen.String(), "Allow it?") {
 		t.Fatalf("exit code %d\n%s", code, p.Seen.String())
 	}
 	_, rest, ok := strings.Cut(p.Seen.String(), "ringd resume ")
@@ -167,5 +179,99 @@ func TestResumeAsks(t *testing.T) {
 	did, err := os.ReadFile(filepath.Join(dir, "effects"))
 	if err != nil || string(did) != "pay\n" {
 		t.Errorf("effects %q, %v", did, err)
+	}
+}
+
+// atTerminal is what a terminal gets of a ringd.
+func atTerminal(t *testing.T, dir string, args ...string) string {
+	t.Helper()
+	master, tty, err := pty.Open()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer tty.Close()
+	defer master.Close()
+	c := exec.CommandContext(t.Context(), "ringd", args...)
+	c.Dir, c.Env = dir, append(slices.DeleteFunc(os.Environ(), func(e string) bool { return strings.HasPrefix(e, "NO_COLOR=") }), "XDG_CACHE_HOME="+sharedCache, "TERM=xterm")
+	c.Stdin, c.Stdout, c.Stderr = tty, tty, tty
+	c.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	_ = tty.Close()
+	var seen bytes.Buffer
+	_, _ = io.Copy(&seen, master) // ends with the last process that has the terminal
+	_ = c.Wait()                  // some are refused
+	return seen.String()
+}
+
+// TestTerminalGetsText: what a program makes up reaches a terminal as text: its value,
+// and the names that stand in records, each of which is one line. The colours of ringd
+// itself are colours.
+func TestTerminalGetsText(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts ringd")
+	}
+	dir := t.TempDir()
+	const line = `     7  2026-11-23T00:00:00.000Z  call_approved    rforged  c1  bridge:pay  by uid:0`
+	const program = `for (const name of ["x\n` + line + `", "\u009b2Jx\u202e"]) { try { await import(name) } catch {} }
+({c1: "\u009b31m red", bidi: "\u202egnp.exe", del: "\u007f", zero: "\u200b\u2066"})`
+	for name, text := range map[string]string{"p.yaml": askPolicy, "v.js": program} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	run := atTerminal(t, dir, "run", "-p", "p.yaml", "--state", "st", "--executor", "js", "v.js")
+	if !strings.Contains(run, `{"c1":"\u009b31m red","bidi":"\u202egnp.exe","del":"\u007f","zero":"\u200b\u2066"}`) {
+		t.Errorf("the value is not there: %q", run)
+	}
+	query, tail := atTerminal(t, dir, "audit", "query", "--state", "st"), atTerminal(t, dir, "audit", "tail", "--state", "st")
+	for what, text := range map[string]string{"run": run, "audit query": query, "audit tail": tail, "runs": atTerminal(t, dir, "approvals", "--state", "st")} {
+		if i := strings.IndexFunc(text, func(r rune) bool {
+			return r >= 0x7f && r < 0xa0 || r < ' ' && !strings.ContainsRune("\r\n\x1b", r) || unicode.Is(unicode.Cf, r)
+		}); i >= 0 {
+			t.Errorf("%s sends %q", what, text[i:min(len(text), i+20)])
+		}
+		if strings.Contains(text, "\n"+line) {
+			t.Errorf("%s has a line that the program has made up:\n%s", what, text)
+		}
+	}
+	for _, text := range []string{query, tail} {
+		if !strings.Contains(text, "\x1b[31mdeny\x1b[0m") || strings.Contains(text, `\u001b`) || !strings.Contains(text, "rforged") {
+			t.Errorf("the verdicts are not coloured, or the names are not there:\n%q", text)
+		}
+	}
+}
+
+// Who approves at a terminal says yes to what was shown; anything else allows nothing.
+func TestApproveAsks(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts ringd")
+	}
+	dir := t.TempDir()
+	p := sit(t, dir, "run", "--executor", "js", "--state", "st", "p.js")
+	_ = p.end()
+	_, rest, _ := strings.Cut(p.Seen.String(), "ringd resume ")
+	id, _, _ := strings.Cut(rest, " ")
+	approve := []string{"approve", id, "--state", "st", "--as", "group:leads@acme.example"}
+	for _, tt := range []struct {
+		name, types string
+		code        int
+		seen        string
+	}{
+		{"Enter", "\n", 1, "not allowed: the call waits on"},
+		{"no", "n\n", 1, "not allowed: the call waits on"},
+		{"end of input", "\x04", 1, "nobody answered"},
+		{"yes", "y\n", 0, "allowed; run"},
+	} {
+		p := sitAs(t, dir, true, approve...)
+		p.Until("Allow it? [y/N] ")
+		if !strings.Contains(p.Seen.String(), `"euro": 5`) {
+			t.Errorf("%s: asked before it was shown\n%s", tt.name, p.Seen.String())
+		}
+		p.Types(tt.types)
+		if code := p.end(); code != tt.code || !strings.Contains(p.Seen.String(), tt.seen) {
+			t.Errorf("%s: exit code %d, want %d\n%s", tt.name, code, tt.code, p.Seen.String())
+		}
 	}
 }

@@ -104,10 +104,11 @@ func (p *program) compiler() childCompiler {
 
 // stackConfig says how the parts are joined: for one program, or for a daemon.
 type stackConfig struct {
-	group       *daemon.Group // owns every goroutine; Close of the stack waits for it
-	state       string        // folder of audit log, store and key
-	private     []string      // what no guest may have, the state folder among it
-	strict      bool          // sync every record
+	group       *daemon.Group             // owns every goroutine; Close of the stack waits for it
+	state       string                    // folder of audit log, store and key
+	workspace   func(agent string) string // what $WORKSPACE stands for; nil: nothing
+	private     []string                  // what no guest may have, the state folder among it
+	strict      bool                      // sync every record
 	compiler    daemon.Compiler
 	providers   map[string]interpreter.Provider
 	staleness   time.Duration
@@ -120,13 +121,15 @@ type stackConfig struct {
 	teller      notify.Teller                                           // of calls that wait; nil: nobody is told
 	guardrails  func(context.Context, *trust.Push, *profiles.Set) error // of signed sets
 	trust       *config.Trust                                           // who signs pushes; nil: they are sources
+	records     int64                                                   // bytes of the log that one run may cause; 0: a default
+	floor       uint64                                                  // what has to be free on the disk of state; 0: a default
 	still       bool                                                    // nothing is resumed but on request
 	pool        poolConfig
 	host        network.Host  // what its configuration says of egress
 	python      python.Config // what is kept of its guests
 	interpreter string        // of Python; "": what the host has
 	probes      bool          // a set that breaks a package of Python is refused
-	guest       int           // user of guests when ringd is root; 0: the default
+	guests      config.Guests // their users when ringd is root
 	shadow      bool          // a candidate decides beside the policy
 	groups      bool          // each guest gets a control group where they are delegated
 	warm        bool          // start a first guest at once
@@ -138,7 +141,7 @@ type stackConfig struct {
 // newShadow makes what is told of each decision and reports what would have been decided
 // otherwise. It returns what tells of a candidate; nil: none is looked for.
 func (s *stack) newShadow(c stackConfig, env profiles.Environment) func() *wire.Shadow {
-	told := shadow.New(shadow.Config{Compiler: c.compiler, Log: s.recorder, Now: time.Now, Logger: c.logger, Environment: env,
+	told := shadow.New(shadow.Config{Compiler: c.compiler, Log: s.recorder, Now: time.Now, Logger: c.logger, Environment: env, Workspace: c.workspace,
 		InForce:  func() *profiles.Set { return s.daemon.Set() },
 		Enforced: func(agent string) *profiles.Decider { return s.daemon.Enforced(agent) }})
 	s.recorder.Beside(told.Decided)
@@ -217,12 +220,12 @@ func (p *program) buildStack(ctx context.Context, c stackConfig, s *stack) (err 
 	}
 	lasting := context.WithoutCancel(ctx) // what a guest tries while the daemon ends is on record as well
 	s.noticed = func(n records.Notice) error { return refusals.Notice(lasting, n) }
-	out, err := network.Join(lasting, network.JoinConfig{Host: c.host, Go: s.group.Go, Now: time.Now, Metrics: c.metrics})
+	out, err := network.Join(lasting, network.JoinConfig{Host: c.host, Go: s.group.Go, Now: time.Now, Metrics: c.metrics, Logger: c.logger})
 	if err != nil {
 		return cli.Failed(cli.Misused, err)
 	}
 	s.kernel, err = kernel.New(kernel.Config{
-		Go: s.group.Go, Token: rand.Reader, GuestID: c.guest, Groups: c.groups, Spare: c.pool.blank > 0,
+		Go: s.group.Go, Token: rand.Reader, GuestID: c.guests.UID, GuestCount: c.guests.Count, Groups: c.groups, Spare: c.pool.blank > 0,
 		Executors: []string{profiles.ExecutorJS, profiles.ExecutorPython, profiles.ExecutorShell}, Home: p.Env.Home, Private: private,
 		Report: func(v kernel.Violation) error { return refusals.Record(lasting, refusal(v)) },
 		Egress: out.Egress, Generation: out.Ring.Generation, Runs: out.Deciders,
@@ -275,6 +278,7 @@ func (p *program) buildStack(ctx context.Context, c stackConfig, s *stack) (err 
 		return err
 	}
 	s.guests.ring = ring
+	s.boundRecords(c, ring)
 	refusals.Attach(recorder, ring.Refused)
 	out.Attach(recorder, ring)
 	rings, err := s.rings(c, ring, out.Ring, lasting)
@@ -297,8 +301,8 @@ func (p *program) buildStack(ctx context.Context, c stackConfig, s *stack) (err 
 		Keeper: keeper, Desk: desk, Outbox: outbox, Recorder: recorder, Journal: journal,
 		Lock: s.lock, Trust: s.gate, Still: c.still, Point: p.point, HasEngine: s.hasEngine(c.engines), Forget: ring.Forget,
 		Group: s.group, Clock: systemClock{}, Random: rand.Reader, Logger: c.logger, Metrics: c.metrics,
-		Environment: env, Shadow: s.newShadow(c, env),
-		Staleness: c.staleness, Retention: c.retention, Quota: c.quota,
+		Environment: env, Workspace: c.workspace, Shadow: s.newShadow(c, env),
+		Staleness: c.staleness, Retention: c.retention, Quota: c.quota, Reopen: s.reopen(c, st), Room: p.room(c, s, st),
 	})
 	if err != nil {
 		return errors.Join(unavailable(c.state, "start", err), ring.Close())
@@ -306,6 +310,14 @@ func (p *program) buildStack(ctx context.Context, c stackConfig, s *stack) (err 
 	owned = true
 	s.onClose(s.daemon.Close)
 	return nil
+}
+
+// boundRecords ends runs that put too much on record.
+func (s *stack) boundRecords(c stackConfig, ring *interpreter.Ring) {
+	most := cmp.Or(c.records, defaultRecords)
+	s.recorder.Bound(most, func(run string) {
+		ring.Exceed(run, fmt.Sprintf("the run put more than %d KiB on record (limits.recordsPerRun)", most>>10))
+	})
 }
 
 // newExecutors makes the executors, and warms that of JavaScript aside.
@@ -348,6 +360,9 @@ func refusal(v kernel.Violation) records.Refusal {
 func openRecords(ctx context.Context, c stackConfig, s *stack) (*store.Store, error) {
 	if err := os.MkdirAll(c.state, 0o700); err != nil {
 		return nil, cli.Usage("make state folder: %w", sources.Bare(err))
+	}
+	if err := config.Own(c.state); err != nil {
+		return nil, cli.Usage("state folder: %w", sources.Bare(err))
 	}
 	at := cli.Layout(c.state)
 	var open atomic.Pointer[audit.Log]
@@ -405,6 +420,36 @@ func openRecords(ctx context.Context, c stackConfig, s *stack) (*store.Store, er
 		return nil, cli.Failed(cli.Misused, err)
 	}
 	return st, nil
+}
+
+// reopen takes store and log up again where their disk has room. One for a single
+// program ends with it.
+func (s *stack) reopen(c stackConfig, st *store.Store) func(context.Context) error {
+	if c.still {
+		return nil
+	}
+	return func(ctx context.Context) error {
+		if cli.Full(c.state, nil) {
+			return fmt.Errorf("%w: no room for %s", audit.ErrDiskFull, c.state)
+		}
+		if err := st.Reopen(ctx); err != nil {
+			return err
+		}
+		return s.recorder.Reopen(ctx)
+	}
+}
+
+// room says how the disk of the state folder stands; nil for a single program.
+func (p *program) room(c stackConfig, s *stack, st *store.Store) *daemon.Room {
+	if c.still {
+		return nil
+	}
+	return &daemon.Room{
+		Free:   func() (uint64, bool) { return cli.Room(c.state) },
+		Floor:  cli.Floor(c.state, c.floor),
+		Tight:  func() bool { return st.Tight() || s.recorder.Tight() },
+		Shares: func(path string) bool { return cli.Shares(c.state, p.Env.Home, path) },
+	}
 }
 
 // unavailable says that audit or store, without which nothing runs, are not to
@@ -486,14 +531,16 @@ func (p *program) newServer(ctx context.Context, f config.File, logger *slog.Log
 	m := metrics.New()
 	s, err := p.newStack(ctx, stackConfig{
 		group: &daemon.Group{Logger: logger}, state: f.State, strict: f.Audit == "strict",
-		private: f.Private(), host: network.HostOf(f, p.Env),
+		workspace: f.Workspace.Of, private: f.Private(), host: network.HostOf(f, p.Env),
 		compiler: p.compiler(), providers: providers, metrics: m, logger: logger, warm: true, groups: true,
-		guest: f.Guests.UID, python: pythonOf(f.Python), interpreter: f.Python.Interpreter, probes: true,
+		guests: f.Guests, python: pythonOf(f.Python), interpreter: f.Python.Interpreter, probes: true,
 		trust: f.Trust, guardrails: p.guardrails, keys: keys, ownKey: f.Snapshots.Key == nil, engines: f.Snapshots.Engines, teller: teller,
 		shadow: f.Shadow != "", staleness: orElse(f.Staleness, daemon.DefaultStaleness), retention: orElse(f.Limits.Retention, defaultRetention),
-		quota:  daemon.Quota{PerActor: cmp.Or(f.Limits.RunsPerActor, defaultRunsPerActor), Total: cmp.Or(f.Limits.Runs, defaultRuns)},
-		paused: pauses.Quota{PerActor: cmp.Or(f.Limits.PausedPerActor, defaultPausedPerActor), Total: cmp.Or(f.Limits.Paused, defaultPaused)},
-		pool:   poolConfig{blank: 2, idle: 8, perKey: 2, reuse: 64, scripts: 1},
+		floor: uint64(f.Limits.FreeSpace), records: int64(f.Limits.RecordsPerRun),
+		quota: daemon.Quota{PerActor: cmp.Or(f.Limits.RunsPerActor, defaultRunsPerActor), Total: cmp.Or(f.Limits.Runs, defaultRuns)},
+		paused: pauses.Quota{PerActor: cmp.Or(f.Limits.PausedPerActor, defaultPausedPerActor), Total: cmp.Or(f.Limits.Paused, defaultPaused),
+			Bytes: cmp.Or(int64(f.Limits.PausedBytesPerActor), defaultPausedBytes)},
+		pool: poolConfig{blank: 2, idle: 8, perKey: 2, reuse: 64, scripts: 1},
 	})
 	if err != nil {
 		return nil, nil, err
@@ -522,7 +569,10 @@ func (p *program) providers(bridges map[string]config.Bridge, logger *slog.Logge
 			for _, k := range slices.Sorted(maps.Keys(b.Env)) {
 				env = append(env, k+"="+b.Env[k])
 			}
-			c, err := p.commandProvider(provider.Config{Argv: b.Command, Dir: b.Dir, Env: env, Idempotent: b.Idempotent})
+			c, err := p.commandProvider(provider.Config{Argv: b.Command, Dir: b.Dir, Env: env, Idempotent: b.Idempotent,
+				Failed: func(c interpreter.Call, reason string) {
+					logger.Warn("bridge failed", "bridge", c.Bridge, "run", c.Run, "call", c.ID, "agent", c.Agent, "reason", reason)
+				}})
 			if err != nil {
 				return nil, fmt.Errorf("bridges.%s: %w", name, err)
 			}
@@ -553,7 +603,7 @@ func (p *program) probe(ctx context.Context, h *render.Health) {
 		return
 	}
 	defer func() { _ = k.Close() }() // the process ends next
-	doctor.Examine(ctx, doctor.Config{Kernel: k, Engine: func(ctx context.Context) (around executors.Attestation, words string, err error) {
+	doctor.Examine(ctx, doctor.Config{Kernel: k, Engine: func(ctx context.Context) (around executors.Attestation, digest string, err error) {
 		e, err := js.New(js.Config{
 			Launcher: k, Argv: []string{p.Self, verbGuest}, CacheDir: p.Env.Cache, Go: group.Go, Now: time.Now, Blank: 1,
 		})
@@ -565,7 +615,7 @@ func (p *program) probe(ctx context.Context, h *render.Health) {
 				around = g.Around
 			}
 		}
-		return around, "JavaScript runs in WebAssembly, metered; " + render.Short(e.Digest()), errors.Join(err, e.Close())
+		return around, e.Digest(), errors.Join(err, e.Close())
 	}}, h)
 }
 

@@ -3,12 +3,15 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/child"
+	"github.com/ringd/ringd/cmd/ringd/internal/cli"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon"
 	"github.com/ringd/ringd/cmd/ringd/internal/diff"
 	"github.com/ringd/ringd/cmd/ringd/internal/packages"
@@ -76,10 +79,24 @@ func (p *program) rego(ctx context.Context, files sources.Policy, tests []schema
 
 // diffs is what the verb that compares is made of.
 func (p *program) diffs() diff.Config {
-	earlier := p.policies()
-	earlier.Compile = p.compileEnded
 	return diff.Config{Program: p.Program, Version: buildVersion().Version, Now: time.Now,
-		Compile: p.policies().Compiled, Earlier: earlier.Compiled, Calls: p.calls()}
+		Compile: p.compared(false), Earlier: p.compared(true), Calls: p.calls()}
+}
+
+// compared reads one side of a comparison. With ended, exceptions that have ended are no
+// error.
+func (p *program) compared(ended bool) diff.Compile {
+	return func(ctx context.Context, path string) (diff.Compiled, error) {
+		files, err := policycmd.Read(path)
+		if err != nil {
+			return diff.Compiled{}, err
+		}
+		r, err := p.compiler().request(ctx, files.Sources, child.Request{Now: time.Now(), Ended: ended, Ceilings: true})
+		if err != nil {
+			return diff.Compiled{}, err
+		}
+		return diff.Compiled{Set: r.Set, Files: files, Ceilings: r.Ceilings}, policycmd.Refuse(p.Program, files.Place(r.Diagnostics))
+	}
 }
 
 // pythonLook looks at what the agents of a set find on this host, and tries it.
@@ -100,10 +117,29 @@ func (p *program) pythonLook(interpreter string) policycmd.Look {
 		defer func() { err = errors.Join(err, s.Close()) }()
 		for _, name := range slices.Sorted(maps.Keys(set.Agents)) {
 			a := set.Agents[name]
+			found = append(found, p.stateDisk(&a)...)
 			if a.Python != nil && a.Python.Engine == profiles.PythonNative {
 				found = append(found, packages.Look(ctx, s.environments, s.probe, &a)...)
 			}
 		}
 		return found, nil
 	}
+}
+
+// stateDisk warns of folders that an agent may fill the disk of the state folder by:
+// below its floor no new runs are taken.
+func (p *program) stateDisk(a *profiles.Agent) (found schema.Diagnostics) {
+	if p.Env.State == "" {
+		return nil
+	}
+	for _, w := range a.Files.Write {
+		if strings.Contains(w.Path, "$") || !cli.Shares(p.Env.State, p.Env.Home, w.Path) {
+			continue
+		}
+		found = append(found, schema.Diagnostic{Severity: schema.Warning, Code: "state_disk",
+			Pos:  schema.Pos{File: w.Rule.File, Line: w.Rule.Line, Column: w.Rule.Column},
+			Msg:  fmt.Sprintf("%s lies on the disk of the state folder %s: a program that fills it keeps new runs from starting", w.Path, p.Env.State),
+			Hint: "mount the folder, or the state folder, as a file system of its own"})
+	}
+	return found
 }

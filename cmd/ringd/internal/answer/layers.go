@@ -178,6 +178,6 @@ func (p page) layers(b *strings.Builder, e explained) {
 		if l.Layer == e.Decided {
 			text += "; it decided"
 		}
-		fmt.Fprintf(b, "layer   %s\n", strings.Join(render.Folded(render.Clean(text), textWidth), "\n        "))
+		fmt.Fprintf(b, "layer   %s\n", strings.Join(render.Folded(render.Block(text), textWidth), "\n        "))
 	}
 }

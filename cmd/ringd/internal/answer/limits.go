@@ -57,7 +57,7 @@ func (p page) limits(b *strings.Builder, list []limit) {
 			text = fmt.Sprintf("%s: %s, for all that lies within %s together", l.Layer, amounts(l.Limits), l.Shared)
 		}
 		text += fmt.Sprintf(", %s:%d", l.Rule.File, l.Rule.Line)
-		fmt.Fprintf(b, "limits  %s\n", strings.Join(render.Folded(render.Clean(text), textWidth), "\n        "))
+		fmt.Fprintf(b, "limits  %s\n", strings.Join(render.Folded(render.Block(text), textWidth), "\n        "))
 	}
 }
 

@@ -23,10 +23,10 @@ func (p page) explained(e explained) error {
 		}
 	}
 	if dec.Text == "" {
-		fmt.Fprintf(&b, "  %s\n", strings.Join(render.Folded(render.Clean(dec.Reason), reasonWidth), "\n  "))
+		fmt.Fprintf(&b, "  %s\n", strings.Join(render.Folded(render.Block(dec.Reason), reasonWidth), "\n  "))
 	}
 	if dec.Text == "" && len(dec.Instead) > 0 {
-		fmt.Fprintf(&b, "  %s\n", strings.Join(render.Folded("instead: "+render.Clean(strings.Join(dec.Instead, ", or ")), reasonWidth-4), "\n      "))
+		fmt.Fprintf(&b, "  %s\n", strings.Join(render.Folded("instead: "+render.Block(strings.Join(dec.Instead, ", or ")), reasonWidth-4), "\n      "))
 	}
 	if w := dec.Would; w != nil {
 		fmt.Fprintf(&b, "  mode audit: %s  %s, and is let through\n", p.verdict(w.Verdict.String()), w.Code)
@@ -38,7 +38,7 @@ func (p page) explained(e explained) error {
 	p.layers(&b, e)
 	p.limits(&b, e.Limits)
 	for _, c := range e.Change {
-		fmt.Fprintf(&b, "change  %s\n", strings.Join(render.Folded(render.Clean(c), textWidth), "\n        "))
+		fmt.Fprintf(&b, "change  %s\n", strings.Join(render.Folded(render.Block(c), textWidth), "\n        "))
 	}
 	if len(e.Tree) > 0 {
 		b.WriteString("\n")
@@ -67,7 +67,7 @@ func (p page) tree(b *strings.Builder, nodes []script.Node, depth int) {
 		fmt.Fprintf(b, "%-6s %s  %s\n", place, p.verdict(n.Verdict), clip(text, 57))
 		if d := n.Decision; d != nil && n.Verdict == profiles.Deny.String() && d.Reason != "" {
 			indent := strings.Repeat(" ", 6+1+verdictWidth+2+2*(depth+1))
-			for _, line := range render.Folded(render.Clean(d.Reason), max(78-len(indent), 20)) {
+			for _, line := range render.Folded(render.Block(d.Reason), max(78-len(indent), 20)) {
 				fmt.Fprintf(b, "%s%s\n", indent, line)
 			}
 		}

@@ -45,7 +45,7 @@ func (v *verbs) powers(d *decider, agent string, asJSON bool) error {
 func (p page) meeting(m meeting, d *decider) error {
 	var b strings.Builder
 	line := func(what, format string, args ...any) {
-		fmt.Fprintf(&b, "%-10s %s\n", what, strings.Join(render.Folded(render.Clean(fmt.Sprintf(format, args...)), textWidth-3), "\n           "))
+		fmt.Fprintf(&b, "%-10s %s\n", what, strings.Join(render.Folded(render.Block(fmt.Sprintf(format, args...)), textWidth-3), "\n           "))
 	}
 	line("agent", "%s has %s", m.Agent, words(m.Powers))
 	if len(m.Starts) > 0 {

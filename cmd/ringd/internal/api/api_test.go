@@ -11,6 +11,7 @@ import (
 	"os"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
@@ -175,8 +176,9 @@ func TestRefusals(t *testing.T) {
 func TestRolesOfRoutes(t *testing.T) {
 	want := map[string]string{
 		"POST /v1/runs": "harness", "GET /v1/runs": "harness approver operator viewer", "GET /v1/runs/{id}": "harness approver operator viewer",
-		"GET /v1/runs/{id}/events": "harness approver operator viewer", "POST /v1/runs/{id}/answers": "harness",
-		"GET /v1/lockdown": "harness approver operator viewer", "POST /v1/lockdown": "operator",
+		"GET /v1/runs/{id}/calls/{call}": "harness approver operator viewer",
+		"GET /v1/runs/{id}/events":       "harness approver operator viewer", "POST /v1/runs/{id}/answers": "harness",
+		"GET /v1/lockdown": "harness approver operator viewer", "POST /v1/lockdown": "operator", "POST /v1/clock": "operator",
 		"POST /v1/runs/{id}/cancel": "harness operator", "GET /v1/approvals": "approver operator viewer",
 		"POST /v1/runs/{id}/resume": "harness operator approver", "POST /v1/runs/{id}/revoke": "harness operator approver",
 		"GET /v1/sessions": "harness approver operator viewer", "DELETE /v1/sessions/{name}": "harness operator",
@@ -480,6 +482,57 @@ func TestHugeHeaderIsRefused(t *testing.T) {
 	defer resp.Body.Close()
 	if resp.StatusCode != http.StatusRequestHeaderFieldsTooLarge {
 		t.Errorf("got %d", resp.StatusCode)
+	}
+}
+
+// The daemon asks itself however many connections its user has: else a harness of that
+// user could have systemd take it for dead.
+func TestOwnConnectionsAreNotCounted(t *testing.T) {
+	f := serve(t, options{config: func(c *api.Config) { c.PerPeer, c.PID = 1, os.Getpid() }})
+	for range 3 {
+		c, err := net.Dial("unix", f.socket)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer c.Close()
+		if _, err := c.Write([]byte("GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")); err != nil {
+			t.Fatal(err)
+		}
+		if resp, err := http.ReadResponse(bufio.NewReader(c), nil); err != nil || resp.StatusCode != 200 {
+			t.Fatalf("%v", err)
+		}
+	}
+}
+
+// short is a listener of a host that is short of something, now and then.
+type short struct {
+	net.Listener
+	left []error
+}
+
+func (s *short) Accept() (net.Conn, error) {
+	if len(s.left) == 0 {
+		return s.Listener.Accept()
+	}
+	err := s.left[0]
+	s.left = s.left[1:]
+	return nil, &net.OpError{Op: "accept", Net: "unix", Err: os.NewSyscallError("accept4", err)}
+}
+
+// The API is there again after a shortage of any kind, and has not ended meanwhile.
+func TestAcceptErrorsEndNothing(t *testing.T) {
+	s := &short{left: []error{syscall.ENOSPC, syscall.ENOMEM, syscall.ENOBUFS, syscall.EMFILE, syscall.ENFILE, syscall.EINVAL, syscall.EPERM}}
+	f := serve(t, options{listener: func(l net.Listener) net.Listener { s.Listener = l; return s }})
+	if got := f.ask("GET", "/healthz", ""); got.status != 200 {
+		t.Errorf("healthz: %d", got.status)
+	}
+	select {
+	case <-f.server.Lost():
+		t.Error("a listener ended")
+	default:
+	}
+	if out := f.Logged.String(); strings.Count(out, "cannot be accepted") != 1 {
+		t.Errorf("want one line for the burst:\n%s", out)
 	}
 }
 

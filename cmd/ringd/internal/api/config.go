@@ -34,7 +34,8 @@ type Views interface {
 
 // Waiting is what moves runs that wait for somebody. The daemon implements it.
 type Waiting interface {
-	ListApprovals(ctx context.Context, a daemon.Actor) (wire.Approvals, error)
+	ListApprovals(ctx context.Context, a daemon.Actor, p daemon.ApprovalPage) (wire.Approvals, error)
+	GetCall(ctx context.Context, a daemon.Actor, run, call string) (wire.WaitingCall, error)
 	Approve(ctx context.Context, a daemon.Approver, run, call string, answer wire.ApprovalAnswer) (wire.Run, error)
 	ResumeRun(ctx context.Context, a daemon.Actor, id string) (wire.Run, error)
 	RevokeGrants(ctx context.Context, a daemon.Actor, id string, grants []string) (wire.Run, error)
@@ -89,12 +90,15 @@ type Config struct {
 	Waiting  Waiting
 	Sessions Sessions
 	Lockdown Lockdown // nil: there are no lockdowns
-	Roles    Roles
+	// AcceptTime makes the host's time the latest that it has seen; nil: nobody keeps one.
+	AcceptTime func(ctx context.Context, actor, reason string) (wire.Clock, error)
+	Roles      Roles
 	// Approvers says who stands for an owner that a policy names:
 	// "group:leads@acme.example": ["uid:1001", "gid:500", "token:ann"]. An owner
 	// that neither is here nor stands with a token has nobody.
 	Approvers map[string][]string
 	UID       uint32 // the daemon's own
+	PID       int    // the daemon's own, which asks itself beside PerPeer; 0: none
 	// Tokens are the callers over TCP, where a uid counts for nothing. Refused is
 	// told of those without one, and required with Tokens; it says itself when it
 	// cannot write.

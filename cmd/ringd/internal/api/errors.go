@@ -40,6 +40,7 @@ func sentinels() []struct {
 	}{
 		{daemon.ErrUnavailable, http.StatusServiceUnavailable, wire.CodeAuditUnavailable},
 		{daemon.ErrDraining, http.StatusServiceUnavailable, wire.CodeDraining},
+		{daemon.ErrDiskLow, http.StatusServiceUnavailable, wire.CodeDiskLow},
 		{daemon.ErrQuota, http.StatusTooManyRequests, wire.CodeQuota},
 		{daemon.ErrNotFound, http.StatusNotFound, wire.CodeNotFound},
 		{daemon.ErrEnded, http.StatusConflict, wire.CodeRunEnded},

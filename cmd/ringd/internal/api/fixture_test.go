@@ -40,6 +40,8 @@ type options struct {
 	config func(*api.Config)
 	stack  daemontest.Config
 	ports  []*port.Port
+	// listener stands between the socket and the server; nil: nothing does.
+	listener func(net.Listener) net.Listener
 }
 
 // everyRole lets this process do all but approve.
@@ -81,6 +83,9 @@ func serve(t *testing.T, o options) *fixture {
 	l, err := api.Listen(f.socket)
 	if err != nil {
 		t.Fatal(err)
+	}
+	if o.listener != nil {
+		l = o.listener(l)
 	}
 	f.server.Start(context.WithoutCancel(t.Context()), l, o.ports...)
 	f.http = &http.Client{Transport: &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {

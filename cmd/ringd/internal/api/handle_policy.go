@@ -163,6 +163,25 @@ func (s *Server) setLockdown(c *call) error {
 	return s.reply(c, http.StatusOK, now)
 }
 
+func (s *Server) acceptTime(c *call) error {
+	if s.cfg.AcceptTime == nil {
+		return noPath(c.r)
+	}
+	raw, err := s.body(c)
+	if err != nil {
+		return err
+	}
+	var o wire.ClockOrder
+	if err := decode(raw, &o); err != nil {
+		return err
+	}
+	now, err := s.cfg.AcceptTime(c.r.Context(), c.actor.Name, o.Reason)
+	if err != nil {
+		return err
+	}
+	return s.reply(c, http.StatusOK, now)
+}
+
 func (s *Server) readyz(c *call) error {
 	st := s.cfg.Runs.Status(c.r.Context())
 	if st.Ready {

@@ -2,17 +2,34 @@ package api
 
 import (
 	"net/http"
+	"strconv"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon"
 	"github.com/ringd/ringd/schema/wire"
 )
 
 func (s *Server) listApprovals(c *call) error {
-	list, err := s.cfg.Waiting.ListApprovals(c.r.Context(), c.actor)
+	p := daemon.ApprovalPage{After: c.r.URL.Query().Get("after"), Limit: 100}
+	if text := c.r.URL.Query().Get("limit"); text != "" {
+		n, err := strconv.Atoi(text)
+		if err != nil || n < 1 || n > 500 {
+			return invalid("limit: want a number between 1 and 500")
+		}
+		p.Limit = n
+	}
+	list, err := s.cfg.Waiting.ListApprovals(c.r.Context(), c.actor, p)
 	if err != nil {
 		return err
 	}
 	return s.reply(c, http.StatusOK, list)
+}
+
+func (s *Server) getCall(c *call) error {
+	out, err := s.cfg.Waiting.GetCall(c.r.Context(), c.actor, c.r.PathValue("id"), c.r.PathValue("call"))
+	if err != nil {
+		return err
+	}
+	return s.reply(c, http.StatusOK, out)
 }
 
 // approve answers a call in the name of the caller and of an owner that the

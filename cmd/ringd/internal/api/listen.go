@@ -54,7 +54,7 @@ func Listen(path string) (net.Listener, error) {
 		return nil, fmt.Errorf("listen on %s: %w", path, err)
 	}
 	l.SetUnlinkOnClose(false)
-	err = os.Chmod(first, socketMode)
+	err = errors.Join(refuseRights(l), os.Chmod(first, socketMode))
 	if err == nil {
 		err = os.Rename(first, path)
 	}
@@ -127,6 +127,7 @@ func (s *socket) Close() error {
 type fair struct {
 	net.Listener
 	room *port.Room[uint32]
+	own  int // process whose connections are not counted; 0: those of all are
 }
 
 func (f *fair) Accept() (net.Conn, error) {
@@ -136,6 +137,9 @@ func (f *fair) Accept() (net.Conn, error) {
 			return nil, err
 		}
 		p := peerOf(c)
+		if p.pid != 0 && int(p.pid) == f.own { // the daemon asks itself, for systemd's watchdog
+			return &peerConn{Conn: c, peer: p}, nil
+		}
 		if held, ok := f.room.Admit(c, p.uid); ok {
 			return &peerConn{Conn: held, peer: p}, nil
 		}

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"errors"
 	"net"
 	"syscall"
 	"unsafe"
@@ -32,6 +33,24 @@ func peerOf(c net.Conn) peer {
 		return peer{}
 	}
 	return peer{uid: cred.Uid, gid: cred.Gid, groups: groups, pid: cred.Pid, known: true}
+}
+
+// refuseRights has the kernel refuse descriptors that peers send to connections of l:
+// nobody wants them, and the thread that reads would have to close them, which takes as
+// long as who sent them has chosen. Before Linux 6.16 they can be sent.
+func refuseRights(l *net.UnixListener) error {
+	raw, err := l.SyscallConn()
+	if err != nil {
+		return err
+	}
+	var failed error
+	err = raw.Control(func(fd uintptr) {
+		failed = unix.SetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_PASSRIGHTS, 0)
+	})
+	if errors.Is(failed, unix.ENOPROTOOPT) {
+		failed = nil
+	}
+	return errors.Join(err, failed)
 }
 
 // groupsOf asks for all groups that the peer was in when it connected.

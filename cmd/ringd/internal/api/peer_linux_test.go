@@ -1,6 +1,7 @@
 package api // a test cannot be somebody else at a socket
 
 import (
+	"errors"
 	"net"
 	"os"
 	"path/filepath"
@@ -8,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/sys/unix"
 )
 
 // A harness is no approver, whichever of its groups it comes in, and a group that
@@ -69,5 +71,46 @@ func TestPeerGroups(t *testing.T) {
 	slices.Sort(got)
 	if diff := cmp.Diff(mine, got); diff != "" || !p.known || int(p.uid) != os.Getuid() {
 		t.Errorf("%+v: %s", p, diff)
+	}
+}
+
+// A peer hands the daemon no descriptor, whose close would be its to make slow; what it
+// says is taken.
+func TestDescriptorsAreRefused(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "s")
+	l, err := Listen(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	raw, err := unix.Socket(unix.AF_UNIX, unix.SOCK_STREAM|unix.SOCK_CLOEXEC, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(raw)
+	if _, err := unix.GetsockoptInt(raw, unix.SOL_SOCKET, unix.SO_PASSRIGHTS); errors.Is(err, unix.ENOPROTOOPT) {
+		t.Skip("before Linux 6.16 every Unix socket takes descriptors")
+	}
+	if err := unix.Connect(raw, &unix.SockaddrUnix{Name: path}); err != nil {
+		t.Fatal(err)
+	}
+	send := func(rights []byte) error { return unix.Sendmsg(raw, []byte("x"), rights, nil, unix.MSG_NOSIGNAL) }
+	if err := send(unix.UnixRights(raw)); !errors.Is(err, unix.EPERM) {
+		t.Errorf("before it is accepted: %v", err)
+	}
+	c, err := l.Accept()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	if err := send(unix.UnixRights(raw)); !errors.Is(err, unix.EPERM) {
+		t.Errorf("once it is accepted: %v", err)
+	}
+	p := make([]byte, 2)
+	if err := send(nil); err != nil {
+		t.Error(err)
+	}
+	if n, err := c.Read(p); n != 1 || err != nil {
+		t.Errorf("without a descriptor: %d, %v", n, err)
 	}
 }

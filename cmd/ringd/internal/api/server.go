@@ -19,6 +19,7 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/api/port"
 	"github.com/ringd/ringd/cmd/ringd/internal/api/tokens"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon"
+	"github.com/ringd/ringd/rings/kernel/listener"
 	"github.com/ringd/ringd/schema/wire"
 )
 
@@ -34,7 +35,8 @@ type Server struct {
 	stop     context.CancelFunc
 	ending   <-chan struct{} // closed by stop
 	served   chan struct{}
-	err      error // of serving; set before served is closed
+	lost     chan struct{} // closed when a listener ended that nobody closed
+	err      error         // of serving; set before served is closed
 }
 
 // New checks cfg.
@@ -86,15 +88,18 @@ func New(cfg Config) (*Server, error) {
 type peerKey struct{}
 
 // Start serves the socket l and the ports until Close, each on a goroutine of its
-// own, and closes them then. Requests end with ctx at the latest.
+// own, and closes them then. Requests end with ctx at the latest. An error of accept
+// ends none of them: see package listener.
 func (s *Server) Start(ctx context.Context, l net.Listener, ports ...*port.Port) {
 	ctx, s.stop = context.WithCancel(ctx)
 	s.ending = ctx.Done()
 	s.http.BaseContext = func(net.Listener) context.Context { return ctx }
 	s.served = make(chan struct{})
-	listeners := []net.Listener{&fair{Listener: l, room: port.NewRoom[uint32](s.cfg.PerPeer, 0)}}
+	s.lost = make(chan struct{})
+	socket := &fair{Listener: l, room: port.NewRoom[uint32](s.cfg.PerPeer, 0), own: s.cfg.PID}
+	listeners := []net.Listener{listener.New(socket, "socket", s.cfg.Logger)}
 	for _, p := range ports {
-		listeners = append(listeners, p)
+		listeners = append(listeners, listener.New(p, p.Addr().String(), s.cfg.Logger))
 	}
 	ended := make(chan error, len(listeners))
 	for _, l := range listeners {
@@ -104,12 +109,19 @@ func (s *Server) Start(ctx context.Context, l net.Listener, ports ...*port.Port)
 		defer close(s.served)
 		for range listeners {
 			if err := <-ended; !errors.Is(err, http.ErrServerClosed) {
+				if s.err == nil {
+					close(s.lost)
+				}
 				s.err = errors.Join(s.err, fmt.Errorf("serve the API: %w", err))
 				s.cfg.Logger.Error("API ended", "error", err)
 			}
 		}
 	}()
 }
+
+// Lost is closed when a listener has ended that Close has not closed: some callers are
+// not answered any more, and Close says why. It is nil before Start.
+func (s *Server) Lost() <-chan struct{} { return s.lost }
 
 // Close stops listening, ends waiting requests and event streams, lets the
 // others finish until ctx ends, and waits for the serving goroutine.

@@ -12,6 +12,8 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -28,6 +30,7 @@ var ErrNone = errors.New("nobody answered")
 type Answer struct {
 	Allow  bool
 	Reason string // of a denial; may be ""
+	As     string // the owner that the person answers for; "": the call names none
 }
 
 // Terminal is the terminal of this process.
@@ -45,9 +48,10 @@ func Open() (*Terminal, error) {
 // Close gives the terminal back.
 func (t *Terminal) Close() error { return t.f.Close() }
 
-// Ask shows q and waits for an answer. It returns ctx's cause as soon as ctx
-// ends, and ErrNone at the end of input.
-func (t *Terminal) Ask(ctx context.Context, page render.Page, q render.Question) (Answer, error) {
+// Ask shows q and waits for an answer. as is the owner that the person has said before;
+// where the call does not wait for it, the person says for whom the answer is. It
+// returns ctx's cause as soon as ctx ends, and ErrNone at the end of input.
+func (t *Terminal) Ask(ctx context.Context, page render.Page, q render.Question, as string) (Answer, error) {
 	// What was typed before the question was shown answers another one.
 	if err := drop(t.f); err != nil {
 		return Answer{}, err
@@ -63,13 +67,58 @@ func (t *Terminal) Ask(ctx context.Context, page render.Page, q render.Question)
 	if err != nil {
 		return Answer{}, err
 	}
-	switch strings.ToLower(said) {
-	case "y", "yes":
-		return Answer{Allow: true}, nil
+	answer := Answer{Allow: slices.Contains([]string{"y", "yes"}, strings.ToLower(said))}
+	if !answer.Allow {
+		fmt.Fprint(t.f, "Why not? The program reads it (Enter for none): ")
+		if answer.Reason, err = t.line(ctx); err != nil {
+			return Answer{}, err
+		}
 	}
-	fmt.Fprint(t.f, "Why not? The program reads it (Enter for none): ")
-	reason, err := t.line(ctx)
-	return Answer{Reason: reason}, err
+	if answer.As, err = t.whom(ctx, q.Pending.From, as); err != nil {
+		return Answer{}, err
+	}
+	return answer, nil
+}
+
+// whom is the owner that the person answers for: the one said before, the only one there
+// is, or the one that the person chooses. It asks until it is one of them.
+func (t *Terminal) whom(ctx context.Context, owners []string, as string) (string, error) {
+	switch {
+	case len(owners) == 0, slices.Contains(owners, as):
+		return as, nil
+	case len(owners) == 1 && as == "":
+		fmt.Fprintf(t.f, "You answer for %s.\n", render.Visible(owners[0]))
+		return owners[0], nil
+	}
+	for {
+		for i, o := range owners {
+			fmt.Fprintf(t.f, "  %d  %s\n", i+1, render.Visible(o))
+		}
+		fmt.Fprintf(t.f, "For whom do you answer? [1-%d] ", len(owners))
+		said, err := t.line(ctx)
+		if err != nil {
+			return "", err
+		}
+		if n, err := strconv.Atoi(said); err == nil && n >= 1 && n <= len(owners) {
+			return owners[n-1], nil
+		}
+		if slices.Contains(owners, said) {
+			return said, nil
+		}
+	}
+}
+
+// Confirm asks for a yes to what was shown before. It returns ctx's cause as soon as ctx
+// ends, and ErrNone at the end of input.
+func (t *Terminal) Confirm(ctx context.Context, question string) (bool, error) {
+	if err := drop(t.f); err != nil { // what was typed before answers another one
+		return false, err
+	}
+	stop := context.AfterFunc(ctx, func() { _ = t.f.SetReadDeadline(time.Unix(1, 0)) })
+	defer stop()
+	fmt.Fprint(t.f, question+" [y/N] ")
+	said, err := t.line(ctx)
+	return err == nil && slices.Contains([]string{"y", "yes"}, strings.ToLower(said)), err
 }
 
 // line reads one line, without what surrounds it.

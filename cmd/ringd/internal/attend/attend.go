@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/ask"
@@ -35,7 +36,7 @@ type Daemon interface {
 
 // Terminal asks a person. ask.Terminal implements it.
 type Terminal interface {
-	Ask(ctx context.Context, page render.Page, q render.Question) (ask.Answer, error)
+	Ask(ctx context.Context, page render.Page, q render.Question, as string) (ask.Answer, error)
 }
 
 // Config is what an Attendant is made of. All but Terminal and Rule is required.
@@ -286,15 +287,16 @@ func (a *Attendant) speak(ctx context.Context, run wire.Run, c wire.Pending) (sp
 	if c.For != "approver" || a.Terminal == nil || a.asked[c.ID] {
 		return false, nil
 	}
+	who := a.Approver
 	answer, err := a.Terminal.Ask(ctx, a.Page(a.Err), render.Question{
 		Run: run.ID, Agent: run.Agent, Pending: c, Rule: a.ruleOf(run.Agent, c), Now: a.Now(),
-	})
+	}, strings.Join(who.Stands, ""))
 	if err != nil {
 		return false, a.unanswered(ctx, err)
 	}
-	word := wire.ApprovalAnswer{Verdict: "allow", Digest: c.Digest, Reason: answer.Reason}
-	if len(a.Approver.Stands) > 0 {
-		word.As = a.Approver.Stands[0]
+	word := wire.ApprovalAnswer{Verdict: "allow", Digest: c.Digest, Reason: answer.Reason, As: answer.As}
+	if answer.As != "" {
+		who.Stands = []string{answer.As} // the word of who sits here, as --as is
 	}
 	if !answer.Allow {
 		word.Verdict = "deny"
@@ -303,7 +305,7 @@ func (a *Attendant) speak(ctx context.Context, run wire.Run, c wire.Pending) (sp
 		}
 	}
 	a.asked[c.ID] = true
-	if _, err := a.Daemon.Approve(context.WithoutCancel(ctx), a.Approver, run.ID, c.ID, word); err != nil {
+	if _, err := a.Daemon.Approve(context.WithoutCancel(ctx), who, run.ID, c.ID, word); err != nil {
 		return false, fmt.Errorf("call %s: %w", c.ID, err)
 	}
 	return true, nil

@@ -111,7 +111,7 @@ type person struct {
 	asked []string
 }
 
-func (p *person) Ask(_ context.Context, _ render.Page, q render.Question) (ask.Answer, error) {
+func (p *person) Ask(_ context.Context, _ render.Page, q render.Question, as string) (ask.Answer, error) {
 	p.asked = append(p.asked, q.Pending.ID)
 	if len(p.says) == 0 {
 		if p.stop != nil {
@@ -121,6 +121,9 @@ func (p *person) Ask(_ context.Context, _ render.Page, q render.Question) (ask.A
 	}
 	a := p.says[0]
 	p.says = p.says[1:]
+	if a.As == "" {
+		a.As = as
+	}
 	return a, nil
 }
 

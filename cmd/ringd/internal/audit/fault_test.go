@@ -337,3 +337,119 @@ func TestRotationFailureCloses(t *testing.T) {
 		t.Errorf("report %+v", r)
 	}
 }
+
+// TestReopen: once the disk is well a closed log goes on by Reopen, with everything
+// that was acknowledged, once; while it is not, the log stays closed.
+func TestReopen(t *testing.T) {
+	noRoom := func() error { return syscall.ENOSPC }
+	tests := []struct {
+		name  string
+		d     audit.Durability
+		fault func(d *disk)
+	}{
+		{"write", audit.Written, func(d *disk) { d.write = func([]byte) (int, error) { return 0, errDisk } }},
+		{"half a write", audit.Written, func(d *disk) { d.write = func(p []byte) (int, error) { return len(p) / 2, errDisk } }},
+		{"sync", audit.Synced, func(d *disk) { d.sync = func() error { return errDisk } }},
+		{"no room", audit.Written, func(d *disk) { d.reserve = noRoom }},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			cfg := config(logDir(t))
+			cfg.SegmentBytes = 2 << 20
+			var d disk
+			l := openOn(t, &d, cfg)
+			if err := l.Reopen(t.Context()); err != nil {
+				t.Fatalf("an open log: %v", err)
+			}
+			acked := []audit.Head{mustAppend(t, l, callRecord(1), audit.Synced), mustAppend(t, l, callRecord(2), audit.Written)}
+			d.set(tt.fault)
+			big := audit.Record{Kind: audit.RunAsked, Agent: strings.Repeat("x", audit.MaxRecord/2)}
+			var err error
+			for err == nil {
+				var h audit.Head
+				if h, err = l.Append(t.Context(), big, tt.d); err == nil {
+					acked = append(acked, h)
+				}
+			}
+			if err := l.Reopen(t.Context()); err == nil {
+				t.Fatal("it was reopened on a disk that is not well")
+			}
+			if _, err := l.Append(t.Context(), callRecord(3), audit.Written); !errors.Is(err, audit.ErrClosed) {
+				t.Fatalf("after a reopen that failed: %v", err)
+			}
+			d.set(func(d *disk) { d.write, d.sync, d.reserve = nil, nil, nil })
+			if err := l.Reopen(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			select {
+			case <-l.Failed():
+				t.Error("a log that is well again has failed")
+			default:
+			}
+			acked = append(acked, mustAppend(t, l, callRecord(4), audit.Synced))
+			mustClose(t, l)
+			if err := l.Reopen(t.Context()); !errors.Is(err, audit.ErrClosed) {
+				t.Errorf("after Close: %v", err)
+			}
+			for _, h := range acked {
+				mustVerify(t, cfg.Dir, audit.Check{Key: publicKey(), Least: h})
+			}
+			if got := all(t, cfg.Dir, audit.Filter{Kinds: []audit.Kind{audit.LogReopened}}); len(got) != 1 || got[0].Record.Detail["cause"] == "" {
+				t.Errorf("%+v, want one log_reopened", got)
+			}
+		})
+	}
+}
+
+// TestReopenNeedsWhatWasSynced: a log that lost what it had synced, or was changed
+// while it was closed, stays closed.
+func TestReopenNeedsWhatWasSynced(t *testing.T) {
+	for name, harm := range map[string]func(t *testing.T, path string){
+		"cut": func(t *testing.T, path string) {
+			info, err := os.Stat(path)
+			if err == nil {
+				err = os.Truncate(path, info.Size()/2)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		},
+		"removed": func(t *testing.T, path string) {
+			if err := os.Remove(path); err != nil {
+				t.Fatal(err)
+			}
+		},
+		"changed": func(t *testing.T, path string) {
+			b, err := os.ReadFile(path)
+			if err == nil {
+				b[len(b)/2] ^= 1
+				err = os.WriteFile(path, b, 0o600)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			cfg := config(logDir(t))
+			var d disk
+			l := openOn(t, &d, cfg)
+			for i := range 8 {
+				mustAppend(t, l, callRecord(i), audit.Synced)
+			}
+			d.set(func(d *disk) { d.write = func([]byte) (int, error) { return 0, errDisk } })
+			if _, err := l.Append(t.Context(), callRecord(9), audit.Written); !errors.Is(err, errDisk) {
+				t.Fatal(err)
+			}
+			d.set(func(d *disk) { d.write = nil })
+			harm(t, filepath.Join(cfg.Dir, audit.SegmentName(1)))
+			if err := l.Reopen(t.Context()); !errors.Is(err, audit.ErrTampered) {
+				t.Errorf("reopened: %v, want ErrTampered", err)
+			}
+			if _, err := l.Append(t.Context(), callRecord(9), audit.Written); !errors.Is(err, audit.ErrClosed) {
+				t.Errorf("appended: %v", err)
+			}
+			_ = l.Close()
+		})
+	}
+}

@@ -83,16 +83,39 @@ func (l *Log) write(b *batch) error {
 	return nil
 }
 
+// reserve takes room ahead of what is written. A disk that has none is an error only
+// when no more is left than the last record needs: until then the log is tight, and
+// the rest is for what ends and closes.
 func (l *Log) reserve(end int64) error {
-	if end+reserveBytes <= l.reserved {
+	want := max(end+reserveBytes, min(end+reserveAhead, l.cfg.SegmentBytes+reserveBytes))
+	if want <= l.reserved {
+		l.tight.Store(false)
 		return nil
 	}
-	to := max(end+reserveBytes, min(l.reserved+reserveChunk, l.cfg.SegmentBytes+reserveBytes))
-	if err := l.f.Reserve(l.reserved, to-l.reserved); err != nil {
+	to := max(want, min(l.reserved+reserveChunk, l.cfg.SegmentBytes+reserveBytes))
+	err := l.f.Reserve(l.reserved, to-l.reserved)
+	switch {
+	case err == nil:
+		l.reserved = to
+		l.tight.Store(false)
+		return nil
+	case noRoom(err) && end+reserveBytes <= l.reserved:
+		l.tight.Store(true)
+		return nil
+	default:
 		return fmt.Errorf("reserve room for the audit log: %w", err)
 	}
-	l.reserved = to
-	return nil
+}
+
+// Tight reports whether the disk has no more room for the log than it took before:
+// records are still taken, and soon are not. It asks the disk again when it had none.
+func (l *Log) Tight() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.tight.Load() && l.err == nil && !l.closed && !l.leading && !l.syncing {
+		_ = l.reserve(l.placed.off) // which says so
+	}
+	return l.tight.Load()
 }
 
 // syncLocked returns when record seq is synced. It releases mu while it waits.
@@ -118,7 +141,7 @@ func (l *Log) syncLocked(seq int64) error {
 func (l *Log) syncNowLocked(sign bool) error {
 	l.syncing = true
 	l.placeCommitLocked(sign)
-	head := l.placed.head()
+	head, end := l.placed.head(), l.placed.off
 	err := l.writeLocked()
 	if err == nil {
 		f := l.f
@@ -130,7 +153,7 @@ func (l *Log) syncNowLocked(sign bool) error {
 		}
 	}
 	if l.err == nil {
-		l.synced = head
+		l.synced, l.durable = head, end
 	}
 	l.syncing = false
 	close(l.round)
@@ -170,7 +193,7 @@ func (l *Log) tickLocked() {
 	}
 }
 
-// failLocked closes the log for good. Whoever waits is told.
+// failLocked closes the log until Reopen. Whoever waits is told.
 func (l *Log) failLocked(cause error) {
 	if l.err != nil {
 		return
@@ -215,7 +238,7 @@ func (l *Log) lastWordsLocked(cause error) {
 		return
 	}
 	if errors.Join(l.f.Truncate(l.placed.off), l.f.Sync()) == nil {
-		l.written, l.synced = l.placed, l.placed.head()
+		l.durableLocked()
 	}
 }
 
@@ -237,8 +260,13 @@ func (l *Log) sealLocked() error {
 	if err := l.f.Sync(); err != nil {
 		return fmt.Errorf("sync audit log: %w", err)
 	}
-	l.written, l.synced = l.placed, l.placed.head()
+	l.durableLocked()
 	return nil
+}
+
+// durableLocked notes that all that is placed is synced.
+func (l *Log) durableLocked() {
+	l.written, l.synced, l.durable = l.placed, l.placed.head(), l.placed.off
 }
 
 // trimLocked gives back to the disk what the segment had reserved.
@@ -277,7 +305,7 @@ func (l *Log) rotateLocked() {
 // or leaves none behind.
 func (l *Log) makeSegment() (file, error) {
 	path := filepath.Join(l.cfg.Dir, segmentName(l.segment+1))
-	f, err := l.create(path)
+	f, err := l.open(path, true)
 	if err != nil {
 		return nil, fmt.Errorf("make audit segment %d: %w", l.segment+1, err)
 	}
@@ -291,7 +319,7 @@ func (l *Log) makeSegment() (file, error) {
 
 // headLocked makes f, an empty segment, the next one and writes its header.
 func (l *Log) headLocked(f file) error {
-	l.f, l.reserved = f, 0
+	l.f, l.reserved, l.durable = f, 0, 0
 	l.segment++
 	h := header{version: formatVersion, segment: l.segment, first: l.placed.seq + 1, prev: l.placed.last}
 	copy(h.key[:], l.cfg.publicKey())
@@ -306,6 +334,6 @@ func (l *Log) headLocked(f file) error {
 		return fmt.Errorf("sync audit segment %d: %w", l.segment, err)
 	}
 	l.placed.last, l.placed.open, l.placed.off = hashLine(line), 0, int64(len(line))+1
-	l.written, l.synced = l.placed, l.placed.head()
+	l.durableLocked()
 	return nil
 }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -16,8 +17,9 @@ const (
 	defaultSegment = 64 << 20
 	minSegment     = 4 << 10
 	signEvery      = time.Second
-	reserveBytes   = 64 << 10 // kept free on the disk for the last record
-	reserveChunk   = 1 << 20  // taken from the disk at once
+	reserveBytes   = 64 << 10  // kept free on the disk for the last record
+	reserveAhead   = 512 << 10 // kept ahead of the last record: below it the log is tight
+	reserveChunk   = 1 << 20   // taken from the disk at once
 )
 
 // Config is what a log needs. Open refuses a Config that lacks Dir, Key or Now,
@@ -48,9 +50,9 @@ type Config struct {
 // wait. So a lone caller changes no goroutine.
 type Log struct {
 	cfg    Config
-	create func(path string) (file, error)
+	open   func(path string, create bool) (file, error)
 	lock   *os.File
-	failed chan struct{}
+	failed chan struct{} // guarded by mu: Reopen replaces it
 	stop   chan struct{}
 	ticker sync.WaitGroup
 
@@ -63,6 +65,7 @@ type Log struct {
 	placed   mark          // after the last placed line
 	written  mark          // after the last written line
 	synced   Head
+	durable  int64 // bytes of the segment that are synced
 	segment  int64
 	unsigned bool // a commit line since the last signed one
 	signedAt time.Time
@@ -72,6 +75,7 @@ type Log struct {
 	// Used by whoever leads, and by rotate and Close while nobody does.
 	f        file
 	reserved int64
+	tight    atomic.Bool // the last attempt to reserve found no room
 }
 
 // batch is what one write puts on disk.
@@ -103,12 +107,11 @@ func open(ctx context.Context, cfg Config, segment func(string, bool) (file, err
 		return nil, err
 	}
 	l := &Log{
-		cfg: cfg, lock: lock, cur: &batch{},
-		create: func(path string) (file, error) { return segment(path, true) },
+		cfg: cfg, lock: lock, cur: &batch{}, open: segment,
 		failed: make(chan struct{}), stop: make(chan struct{}), round: make(chan struct{}),
 	}
 	l.idle = sync.NewCond(&l.mu)
-	if err := l.recover(ctx, segment); err != nil {
+	if err := l.recover(ctx); err != nil {
 		if l.f != nil {
 			_ = l.f.Close()
 		}
@@ -254,8 +257,13 @@ func (l *Log) SyncedHead() Head {
 }
 
 // Failed is closed when a write or sync failed, also one that no Append waited
-// for; Err then says why. It stays open after an orderly Close.
-func (l *Log) Failed() <-chan struct{} { return l.failed }
+// for; Err then says why. It stays open after an orderly Close. Reopen makes
+// another one.
+func (l *Log) Failed() <-chan struct{} {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.failed
+}
 
 // Err is nil while the log takes records; else it wraps ErrClosed.
 func (l *Log) Err() error {

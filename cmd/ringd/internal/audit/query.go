@@ -2,6 +2,7 @@ package audit
 
 import (
 	"bufio"
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -43,6 +44,42 @@ func (f Filter) match(e Entry) bool {
 	return true
 }
 
+// needles are what the text of a record that f chooses holds, as Append writes it: one
+// text of each list. A record that holds them all need not be chosen.
+func (f Filter) needles() (all [][][]byte) {
+	field := func(name, value string) []byte {
+		text, err := json.Marshal(value)
+		if err != nil { // no string gives one
+			return nil
+		}
+		return append([]byte(`"`+name+`":`), text...)
+	}
+	for _, w := range [][2]string{{"run", f.Run}, {"agent", f.Agent}, {"actor", f.Actor}, {"call", f.Call}, {"capability", f.Capability}} {
+		if w[1] != "" {
+			all = append(all, [][]byte{field(w[0], w[1])})
+		}
+	}
+	var kinds [][]byte
+	for _, k := range f.Kinds {
+		kinds = append(kinds, field("kind", string(k)))
+	}
+	if kinds != nil {
+		all = append(all, kinds)
+	}
+	return all
+}
+
+// may reports whether the text of a record holds one of each list: most of a long log
+// is passed over by that, without reading its JSON.
+func may(body []byte, needles [][][]byte) bool {
+	for _, list := range needles {
+		if !slices.ContainsFunc(list, func(n []byte) bool { return bytes.Contains(body, n) }) {
+			return false
+		}
+	}
+	return true
+}
+
 // Query yields the records of the log in dir that f chooses, oldest first. It
 // takes no lock, checks no chain (Verify does) and ends at the last whole line.
 // It yields at most one error, last.
@@ -54,7 +91,7 @@ func Query(ctx context.Context, dir string, f Filter) iter.Seq2[Entry, error] {
 // does or wake is closed, without an error. With a nil wake it is Query.
 func Tail(ctx context.Context, dir string, f Filter, wake <-chan time.Time) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
-		r := reader{dir: dir, filter: f}
+		r := reader{dir: dir, filter: f, needles: f.needles()}
 		defer r.close()
 		for {
 			more, err := r.rest(ctx, func(e Entry) bool { return yield(e, nil) })
@@ -84,6 +121,8 @@ type reader struct {
 	n      int64 // segment that is open, 0 before the first
 	off    int64
 	f      *os.File
+
+	needles [][][]byte // of filter
 }
 
 func (r *reader) close() {
@@ -143,6 +182,9 @@ func (r *reader) segment(ctx context.Context, yield func(Entry) bool) (bool, err
 			return true, nil
 		}
 		r.off += int64(len(line)) + 1
+		if raw, ok := parseEntry(line); ok && (raw.seq <= r.filter.After || !may(raw.body, r.needles)) {
+			continue
+		}
 		e, ok, err := decodeEntry(line)
 		if err != nil {
 			return false, fmt.Errorf("%s before byte %d: %w", segmentName(r.n), r.off, err)

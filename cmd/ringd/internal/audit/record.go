@@ -56,16 +56,18 @@ const (
 	VariableDecided  Kind = "variable_decided" // the same, of a variable that changes what programs do
 	EgressDecided    Kind = "egress_decided"   // a target was refused, or allowed and not dialed yet
 	EgressClosed     Kind = "egress_closed"    // what became of a connection
-	EgressCounted    Kind = "egress_counted"   // refusals that have no records of their own
+	EgressCounted    Kind = "egress_counted"   // what is refused, or allowed, alike and has no records of its own
 	CanaryFailed     Kind = "canary_failed"    // a guest was not refused what a policy denies, or gave no answer: the policy is refused
 	LockdownBegun    Kind = "lockdown_begun"   // everything was closed, by whom and why
 	LockdownLifted   Kind = "lockdown_lifted"  // before anything opens
 	LockdownRefused  Kind = "lockdown_refused" // a signed order that is not obeyed, and why
+	ClockAccepted    Kind = "clock_accepted"   // an operator says that the clock was ahead and is right now; before it counts
 	AuditDecided     Kind = "audit_decided"    // mode audit: what would have been refused, and happened
 	ShadowDecided    Kind = "shadow_decided"   // a candidate would have decided otherwise; nothing came of it
 	HostError        Kind = "host_error"       // what the guest only got an id for
 	LogCut           Kind = "log_cut"          // written by the log: a torn tail was cut
 	LogClosed        Kind = "log_closed"       // written by the log: the last record before it went closed
+	LogReopened      Kind = "log_reopened"     // written by the log: it goes on after a failed write, and why it was closed
 )
 
 // Known reports whether k is in the list.
@@ -76,8 +78,8 @@ func (k Kind) Known() bool {
 		RunAsked, RunRefused, RunStarted, RunPaused, RunResumed, RunCancelled, RunEnded,
 		ImportDecided, CallDecided, CallOpened, CallAnswered, CallBegun, CallClosed, GrantRevoked, CallApproved, CallDenied,
 		ApprovalRefused, ResumeRefused, RunExpired, SessionDropped, GuestRefused, ExecDecided, FileDecided, VariableDecided,
-		EgressDecided, EgressClosed, EgressCounted, CanaryFailed, LockdownBegun, LockdownLifted, LockdownRefused, ShadowDecided, AuditDecided, HostError,
-		LogCut, LogClosed:
+		EgressDecided, EgressClosed, EgressCounted, CanaryFailed, LockdownBegun, LockdownLifted, LockdownRefused, ClockAccepted, ShadowDecided, AuditDecided, HostError,
+		LogCut, LogClosed, LogReopened:
 		return true
 	default:
 		return false

@@ -18,7 +18,7 @@ func (c *Config) publicKey() ed25519.PublicKey {
 }
 
 // recover replays the log, cuts a torn tail and leaves l ready to append.
-func (l *Log) recover(ctx context.Context, segment func(string, bool) (file, error)) error {
+func (l *Log) recover(ctx context.Context) error {
 	w := walk{check: Check{Key: l.cfg.publicKey(), Least: l.cfg.Least}, key: l.cfg.publicKey()}
 	if err := w.run(ctx, l.cfg.Dir); err != nil {
 		return err
@@ -35,7 +35,7 @@ func (l *Log) recover(ctx context.Context, segment func(string, bool) (file, err
 		}
 		return l.headLocked(f)
 	}
-	f, err := segment(filepath.Join(l.cfg.Dir, segmentName(w.segment)), false)
+	f, err := l.open(filepath.Join(l.cfg.Dir, segmentName(w.segment)), false)
 	if err != nil {
 		return fmt.Errorf("open audit segment %d: %w", w.segment, err)
 	}
@@ -50,7 +50,7 @@ func (l *Log) recover(ctx context.Context, segment func(string, bool) (file, err
 			return err
 		}
 	}
-	l.synced = l.placed.head()
+	l.synced, l.durable = l.placed.head(), l.placed.off
 	if w.torn != nil {
 		if err := l.noteCutLocked(w.torn); err != nil {
 			return err

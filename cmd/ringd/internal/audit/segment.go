@@ -49,6 +49,21 @@ func segments(dir string) ([]int64, error) {
 	return out, nil
 }
 
+// Size is how many bytes and segments the log has in its folder; zero where that
+// cannot be told.
+func (l *Log) Size() (bytes, count int64) {
+	list, err := segments(l.cfg.Dir)
+	if err != nil {
+		return 0, 0
+	}
+	for _, n := range list {
+		if info, err := os.Stat(filepath.Join(l.cfg.Dir, segmentName(n))); err == nil {
+			bytes += info.Size()
+		}
+	}
+	return bytes, int64(len(list))
+}
+
 // ownDir makes dir when it is not there and refuses one that others can enter.
 func ownDir(dir string) error {
 	if err := os.MkdirAll(dir, 0o700); err != nil {

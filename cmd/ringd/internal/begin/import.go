@@ -152,7 +152,7 @@ func (c Config) tell(q imported, r result) error {
 		if l.Value != "" {
 			fmt.Fprintf(c.Err, ": %s", render.Visible(l.Value))
 		}
-		fmt.Fprintf(c.Err, "\n    %s\n", strings.Join(render.Folded(render.Clean(l.Why), textWidth), "\n    "))
+		fmt.Fprintf(c.Err, "\n    %s\n", strings.Join(render.Folded(render.Block(l.Why), textWidth), "\n    "))
 	}
 	fmt.Fprintf(c.Err, "%d settings: %d exact, %d stricter, %d left out, %d no part of a policy\n",
 		len(r.Settings), counts[adopt.Exact], counts[adopt.Stricter], counts[adopt.Left], counts[adopt.NoPolicy])

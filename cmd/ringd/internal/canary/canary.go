@@ -102,7 +102,8 @@ func (f *failure) Unwrap() error { return f.error }
 // Prepare has a guest of each executor that set grants try what set denies, all at
 // once. An error names the first executor, by name, whose guest was not refused or did
 // not answer; it is on record as canary_failed. Where an executor cannot run here
-// it is unavailable, which is no error. commit makes the results those of status.
+// it is unavailable, which is no error, unless nobody could look whether it can: that
+// error has a method Later() bool. commit makes the results those of status.
 func (r *Ring) Prepare(ctx context.Context, set *profiles.Set) (commit func(), err error) {
 	results := map[string]wire.Canary{}
 	commit = func() { r.now.Store(&results) }
@@ -124,15 +125,16 @@ func (r *Ring) Prepare(ctx context.Context, set *profiles.Set) (commit func(), e
 	}
 	defer trap.close()
 	var mu sync.Mutex
+	var short error // why the host could not look
 	var all sync.WaitGroup
 	for executor, a := range chosen {
 		all.Add(1)
 		r.cfg.Go(func() {
 			defer all.Done()
-			c := r.try(within, executor, set, a, trap.port)
+			c, err := r.try(within, executor, set, a, trap.port)
 			mu.Lock()
 			defer mu.Unlock()
-			results[executor] = c
+			results[executor], short = c, errors.Join(short, err)
 		})
 	}
 	all.Wait()
@@ -145,7 +147,10 @@ func (r *Ring) Prepare(ctx context.Context, set *profiles.Set) (commit func(), e
 			results[executor] = c
 		}
 	}
-	return commit, r.judge(ctx, set, results)
+	if err := r.judge(ctx, set, results); err != nil || short == nil {
+		return commit, err
+	}
+	return nil, fmt.Errorf("canary: %w", short)
 }
 
 // judge records what failed and returns the first failure.
@@ -185,20 +190,21 @@ func choose(set *profiles.Set) map[string]profiles.Agent {
 	return out
 }
 
-// try runs the programs of one executor.
-func (r *Ring) try(ctx context.Context, executor string, set *profiles.Set, a profiles.Agent, port int) (out wire.Canary) {
+// try runs the programs of one executor. short is set where the host could not look
+// whether they can run.
+func (r *Ring) try(ctx context.Context, executor string, set *profiles.Set, a profiles.Agent, port int) (out wire.Canary, short error) {
 	began := r.cfg.Now()
 	out = wire.Canary{State: wire.CanaryLoaded, Agent: a.Name, Tried: []string{}}
 	defer func() { out.TookMillis = r.cfg.Now().Sub(began).Milliseconds() }()
 	e := r.cfg.Executors[executor]
 	if e == nil {
 		out.State, out.Reason = wire.CanaryUnavailable, "this build has no such executor"
-		return out
+		return out, nil
 	}
 	var word [8]byte
 	if _, err := io.ReadFull(r.cfg.Random, word[:]); err != nil {
 		out.State, out.Reason = wire.CanaryFailed, "no random name: "+err.Error()
-		return out
+		return out, nil
 	}
 	a.Mode = profiles.ModeEnforce // what an agent in audit would be refused
 	decider := profiles.NewDecider(a, set.Revision, profiles.Environment{Now: began})
@@ -220,14 +226,17 @@ func (r *Ring) try(ctx context.Context, executor string, set *profiles.Set, a pr
 			Program: executors.Program{Name: "canary", Language: executor, Source: p.source}, Limits: limits(executor)}, answers)
 		if why := unavailable(err); why != "" {
 			out.State, out.Reason, out.Tried = wire.CanaryUnavailable, why, []string{}
-			return out
+			if lacks := (*executors.Unavailable)(nil); errors.As(err, &lacks) && lacks.Later() {
+				return out, lacks
+			}
+			return out, nil
 		}
 		if why := verdict(executor, p, o, err); why != "" {
 			out.State, out.Reason = wire.CanaryFailed, why
-			return out
+			return out, nil
 		}
 	}
-	return out
+	return out, nil
 }
 
 // unavailable is why an executor cannot run here; "": it can.

@@ -44,6 +44,26 @@ func (l *log) Append(_ context.Context, r audit.Record, _ audit.Durability) (aud
 	return audit.Head{}, nil
 }
 
+// TestShort: an executor of which the host could not look whether it can run is not
+// unavailable: the set waits, and nothing is on record against it.
+func TestShort(t *testing.T) {
+	for _, short := range []bool{true, false} {
+		l, run := &log{}, func(context.Context, executors.Run, executors.Host) (executors.Outcome, error) {
+			return executors.Outcome{}, executors.Refused("js", &executors.Unavailable{Text: "does not start", Short: short})
+		}
+		r, err := canary.New(canary.Config{Executors: map[string]executors.Executor{"js": fake{run}}, Recorder: l,
+			Go: func(f func()) { go f() }, Now: time.Now, Random: rand.Reader})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, err = r.Prepare(t.Context(), &profiles.Set{Agents: map[string]profiles.Agent{"b": {Name: "b", JS: &profiles.JS{}}}})
+		var later interface{ Later() bool }
+		if got := errors.As(err, &later) && later.Later(); got != short || (err != nil) != short || len(l.kinds) > 0 {
+			t.Errorf("short %v: %v, on record %v", short, err, l.kinds)
+		}
+	}
+}
+
 func TestPrepare(t *testing.T) {
 	port := regexp.MustCompile(`127\.0\.0\.1:[0-9]+`)
 	value := func(text string) func(context.Context, executors.Run, executors.Host) (executors.Outcome, error) {

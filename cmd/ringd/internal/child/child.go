@@ -37,15 +37,19 @@ const (
 // are API.
 const (
 	CodeTimeout = "compile.timeout" // wall or processor time is used up
-	CodeBusy    = "compile.busy"    // the host gave the child too little time; it may do so later
+	CodeBusy    = "compile.busy"    // the host gave the child too little of something; it may do so later
 	CodeMemory  = "compile.memory"  // memory is used up
-	CodeCrashed = "compile.crashed" // the child ended without an answer
+	CodeCrashed = "compile.crashed" // the child ended without an answer, each time, on a host that is well
 )
 
 // patience is how many times its wall time a policy gets, in two tries, when the first
 // one ended without the processor time a policy may take: then the host is to blame,
 // and an honest policy is not to be refused for it. Nothing takes longer than that.
 const patience = 4
+
+// deaths is how many children in a row have to end the same way, each on a host that is
+// well, before the policy is blamed for an end that the host may have caused as well.
+const deaths = 3
 
 // maxStderr bounds what is kept of a dying child's words.
 const maxStderr = 16 << 10
@@ -78,11 +82,13 @@ type Request struct {
 	// Unguarded leaves the guardrails on the policy to Check: they are compiled and
 	// not asked.
 	Unguarded bool
+	// Ceilings asks for the OrgPolicies and TeamPolicies as they were read.
+	Ceilings bool
 }
 
 func (r Request) wire() request {
 	return request{Kind: kindCompile, Sources: r.Sources, Files: r.Files, DiagnosticsOnly: r.DiagnosticsOnly, JSONSchema: r.JSONSchema,
-		PythonWasm: r.PythonWasm, Lint: r.Lint, Now: r.Now, Ended: r.Ended, Unguarded: r.Unguarded}
+		PythonWasm: r.PythonWasm, Lint: r.Lint, Now: r.Now, Ended: r.Ended, Unguarded: r.Unguarded, Ceilings: r.Ceilings}
 }
 
 // Result is the answer of a compilation. Set is nil when Diagnostics refuse the
@@ -92,6 +98,7 @@ type Result struct {
 	Encoded     []byte // the canonical bytes of Set
 	Diagnostics schema.Diagnostics
 	JSONSchema  []byte
+	Ceilings    []schema.Policy
 	Usage       Usage
 
 	tests  []RegoTest
@@ -108,7 +115,10 @@ type Usage struct {
 // is in Result.Diagnostics, killed children included. A child that a busy host
 // starved is started again, once, with three times the wall time and the priority of
 // its parent, behind which it runs the first time; if that is not enough either, the
-// finding is CodeBusy, and the same request may succeed later. The error is for the
+// finding is CodeBusy, and the same request may succeed later. So it is for a child that
+// ended without an answer (killed, no memory, no thread, nothing to wait with): the
+// policy is blamed only when it ends three children the same way, while a child that
+// compiles nothing and takes as much memory ends well each time. The error is for the
 // rest: a cancelled context, a binary that cannot be started. Run keeps nothing and
 // may be called concurrently.
 func Run(ctx context.Context, cfg Config, req Request) (Result, error) {
@@ -129,15 +139,64 @@ func run(ctx context.Context, cfg Config, req request) (Result, error) {
 		return Result{Diagnostics: schema.Diagnostics{d}}, nil
 	}
 	may := terms{wall: cfg.Wall, needs: cfg.Wall / 2, most: cpuLimit(cfg.Wall), yields: true}
-	result, starved, err := try(ctx, cfg, req, may)
-	if starved && err == nil {
+	result, end, err := try(ctx, cfg, req, may)
+	if end == starved && err == nil {
 		// A host that is never idle must not keep a policy from coming in force. What
 		// the policy may take of its processors stays the same.
 		may.spent, may.wall, may.yields = may.wall, (patience-1)*may.wall, false
-		result, _, err = try(ctx, cfg, req, may)
+		result, end, err = try(ctx, cfg, req, may)
+	}
+	if end == unanswered && err == nil {
+		return inquire(ctx, cfg, req, may, result)
 	}
 	return result, err
 }
+
+// inquire tries again what ended a child that gave no answer, and blames the policy only
+// for what a host that is well sees each time. first is what the first child ended with.
+func inquire(ctx context.Context, cfg Config, req request, may terms, first Result) (Result, error) {
+	how := first.Diagnostics[0]
+	for n := 1; ; n++ {
+		if why, err := unwell(ctx, cfg, may); err != nil || why != "" {
+			return Result{Usage: first.Usage, Diagnostics: schema.Diagnostics{short(how, why)}}, err
+		}
+		if n == deaths {
+			return first, nil
+		}
+		result, end, err := try(ctx, cfg, req, may)
+		if err != nil || end != unanswered {
+			return result, err
+		}
+		if got := result.Diagnostics[0]; got.Code != how.Code || got.Msg != how.Msg {
+			return Result{Usage: result.Usage, Diagnostics: schema.Diagnostics{short(how, got.Msg)}}, nil
+		}
+	}
+}
+
+// unwell says why this host cannot run a child now; "": it can.
+func unwell(ctx context.Context, cfg Config, may terms) (string, error) {
+	well, _, err := try(ctx, cfg, request{Kind: kindWell, DiagnosticsOnly: true}, may)
+	if err != nil || len(well.Diagnostics) == 0 {
+		return "", err
+	}
+	return well.Diagnostics[0].Msg, nil
+}
+
+// short is the finding for an end that is the host's doing: how a child ended, and how
+// another one did that had nothing to do.
+func short(how schema.Diagnostic, other string) schema.Diagnostic {
+	return schema.Diagnostic{Pos: how.Pos, Code: CodeBusy, Msg: "the host is short of something: " + how.Msg + "; another child: " + other,
+		Hint: "try again when the host has more room; ringd tries a push again by itself"}
+}
+
+// ending is how a child ended, as far as the next step depends on it.
+type ending int
+
+const (
+	answered   ending = iota // or a limit ended it, which is an answer too
+	starved                  // wall time ran out before it had the processor time that it needs
+	unanswered               // the policy or the host may have caused it
+)
 
 // terms are what one try may take.
 type terms struct {
@@ -150,12 +209,11 @@ type terms struct {
 	yields bool
 }
 
-// try runs one child. It was starved when its wall time ran out before it had the
-// processor time that it needs.
-func try(ctx context.Context, cfg Config, req request, may terms) (result Result, starved bool, err error) {
+// try runs one child.
+func try(ctx context.Context, cfg Config, req request, may terms) (result Result, end ending, err error) {
 	input, err := encodeRequest(cfg, may, req)
 	if err != nil {
-		return Result{}, false, fmt.Errorf("start compile child: %w", err)
+		return Result{}, answered, fmt.Errorf("start compile child: %w", err)
 	}
 	limited, cancel := context.WithTimeout(ctx, may.wall)
 	defer cancel()
@@ -169,11 +227,11 @@ func try(ctx context.Context, cfg Config, req request, may terms) (result Result
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	if err := confine.Start(cmd, may.yields); err != nil {
-		return Result{}, false, fmt.Errorf("start compile child: %w", err)
+		return Result{}, answered, fmt.Errorf("start compile child: %w", err)
 	}
 	waitErr := cmd.Wait()
 	if ctx.Err() != nil {
-		return Result{}, false, fmt.Errorf("compile: %w", context.Cause(ctx))
+		return Result{}, answered, fmt.Errorf("compile: %w", context.Cause(ctx))
 	}
 	usage := usageOf(cmd.ProcessState)
 	if waitErr == nil {
@@ -183,13 +241,13 @@ func try(ctx context.Context, cfg Config, req request, may terms) (result Result
 				result.Usage.PeakBytes = usage.PeakBytes
 			}
 			result.Usage.CPU = usage.CPU
-			return result, false, nil
+			return result, answered, nil
 		}
 		stderr.buf.WriteString("\n" + err.Error())
 	}
 	death := postmortem{timedOut: errors.Is(limited.Err(), context.DeadlineExceeded), flooded: stdout.over, err: waitErr, words: stderr.buf.String(), usage: usage, may: may}
-	d := death.finding(cfg, req.Sources)
-	return Result{Usage: usage, Diagnostics: schema.Diagnostics{d}}, d.Code == CodeBusy, nil
+	d, end := death.finding(cfg, req.Sources)
+	return Result{Usage: usage, Diagnostics: schema.Diagnostics{d}}, end, nil
 }
 
 // oversized refuses what is larger than any policy before a child is started.
@@ -225,8 +283,8 @@ type postmortem struct {
 }
 
 // finding puts a death into one finding with its remedy.
-func (p postmortem) finding(cfg Config, sources []schema.Source) schema.Diagnostic {
-	d := schema.Diagnostic{Pos: suspect(sources)}
+func (p postmortem) finding(cfg Config, sources []schema.Source) (d schema.Diagnostic, end ending) {
+	d.Pos = suspect(sources)
 	which := "the policy"
 	if len(sources) > 1 {
 		which = fmt.Sprintf("one of %d files", len(sources))
@@ -238,6 +296,9 @@ func (p postmortem) finding(cfg Config, sources []schema.Source) schema.Diagnost
 	case confine.RanOut(p.words):
 		d.Code, d.Msg = CodeMemory, fmt.Sprintf("%s needs more than %d MiB to compile", which, cfg.MemoryBytes>>20)
 		d.Hint = "look for text or lists that double; a policy of 10,000 rules fits many times"
+		if !confine.AskedTooMuch(p.words) { // else no host has as much
+			end = unanswered
+		}
 	case strings.Contains(p.words, "stack overflow") || strings.Contains(p.words, "stack exceeds"):
 		d.Code, d.Msg = CodeCrashed, which+" nests too deep to compile"
 		d.Hint = "flatten it"
@@ -247,6 +308,7 @@ func (p postmortem) finding(cfg Config, sources []schema.Source) schema.Diagnost
 			d.Msg += fmt.Sprintf(", and within %s before not enough either", p.may.spent)
 		}
 		d.Hint = "try again when the host has less to do"
+		end = starved
 	case p.timedOut:
 		d.Code, d.Msg = CodeTimeout, fmt.Sprintf("%s does not compile within %s", which, p.may.wall)
 		if p.may.spent > 0 {
@@ -265,8 +327,9 @@ func (p postmortem) finding(cfg Config, sources []schema.Source) schema.Diagnost
 			d.Msg += " (" + last + ")"
 		}
 		d.Hint = "take the last change back; report the file that does this"
+		end = unanswered
 	}
-	return d
+	return d, end
 }
 
 // firstLine gives what a dying child said first, short and printable.

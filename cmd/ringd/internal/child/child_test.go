@@ -1,10 +1,12 @@
 package child_test
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -37,9 +39,17 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// misbehave plays children that do not do their work.
+// misbehave plays children that do not do their work, on a host that is well: without
+// a policy to compile they do.
 func misbehave(how string, args []string) int {
-	switch how {
+	text, err := io.ReadAll(os.Stdin)
+	work := func() int {
+		return child.Main(context.Background(), time.Now, bytes.NewReader(text), os.Stdout, os.Stderr)
+	}
+	if err != nil || !strings.HasPrefix(how, "host ") && bytes.Contains(text, []byte(`{"kind":"well"`)) {
+		return work()
+	}
+	switch strings.TrimPrefix(how, "host ") {
 	case "silence":
 		return 0
 	case "garbage":
@@ -84,7 +94,15 @@ func misbehave(how string, args []string) int {
 		if err := os.Remove(args[0]); err == nil {
 			hang()
 		}
-		return child.Main(context.Background(), time.Now, os.Stdin, os.Stdout, os.Stderr)
+		return work()
+	case "once": // dies the first time and answers the second
+		if err := os.Remove(args[0]); err == nil {
+			return 9
+		}
+		return work()
+	case "turns": // dies in another way each time
+		fmt.Fprint(os.Stderr, os.Getpid())
+		return 9
 	case "priority": // says how nice its threads are, once it is not starved
 		if err := os.Remove(args[0]); err == nil {
 			hang()
@@ -170,6 +188,7 @@ func TestDiedChildren(t *testing.T) {
 		"silence": child.CodeCrashed, "garbage": child.CodeCrashed, "flood": child.CodeMemory,
 		"words": child.CodeCrashed, "crash": child.CodeCrashed, "threads": child.CodeMemory,
 		"collector": child.CodeMemory, "elsewhere": child.CodeCrashed, "hang": child.CodeBusy, "spin": child.CodeTimeout,
+		"turns": child.CodeBusy, "host crash": child.CodeBusy, "host threads": child.CodeBusy, "host silence": child.CodeBusy,
 	} {
 		t.Run(how, func(t *testing.T) {
 			cfg := patient(t)
@@ -201,6 +220,40 @@ func TestStarved(t *testing.T) {
 	got, err := child.Run(t.Context(), cfg, one("p.yaml", compact))
 	if err != nil || len(got.Diagnostics) > 0 || got.Set == nil {
 		t.Fatalf("got %v, %v", got.Diagnostics, err)
+	}
+}
+
+// TestUnanswered: a child that the host ended is started again, and the policy is not
+// blamed while a child that has nothing to do ends so too. Each way to end a child is
+// real: the shell takes address space or processes away, or kills, before ringd starts.
+func TestUnanswered(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("needs a shell")
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, ends := range map[string]string{"killed": "kill -KILL $$", "no memory": "ulimit -v 60000", "less memory": "ulimit -v 200000"} {
+		t.Run(name, func(t *testing.T) {
+			flag := filepath.Join(t.TempDir(), "short")
+			script := fmt.Sprintf(`case "$(cat %[1]q 2>/dev/null)" in 1) rm %[1]q; %[2]s;; always) %[2]s;; esac; exec %[3]q %[4]s`, flag, ends, self, subcommand)
+			cfg := patient(t)
+			cfg.Path, cfg.Args = "/bin/sh", []string{"-c", script}
+			for _, tt := range []struct{ short, code string }{{"always", child.CodeBusy}, {"1", ""}, {"never", ""}} {
+				if err := os.WriteFile(flag, []byte(tt.short), 0o600); err != nil {
+					t.Fatal(err)
+				}
+				got, err := child.Run(t.Context(), cfg, one("p.yaml", compact))
+				code := ""
+				if len(got.Diagnostics) > 0 {
+					code = got.Diagnostics[0].Code
+				}
+				if err != nil || code != tt.code || (code == "") != (got.Set != nil) {
+					t.Errorf("host short %q: %v, %v, want %q", tt.short, got.Diagnostics, err, tt.code)
+				}
+			}
+		})
 	}
 }
 

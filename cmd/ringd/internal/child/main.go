@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"runtime"
 	"runtime/debug"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/confine"
 	"github.com/ringd/ringd/compiler"
 	"github.com/ringd/ringd/compiler/guardrail"
+	"github.com/ringd/ringd/compiler/headroom"
 	"github.com/ringd/ringd/compiler/lint"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/schema"
@@ -65,7 +67,7 @@ func (w *worker) answer(h header, stdin io.Reader, stdout io.Writer) error {
 	if err := json.Unmarshal(text, &req); err != nil {
 		return fmt.Errorf("read request: %w", err)
 	}
-	found, set, err := w.do(req)
+	found, set, err := w.do(h, req)
 	if err != nil {
 		return err
 	}
@@ -81,7 +83,7 @@ func (w *worker) answer(h header, stdin io.Reader, stdout io.Writer) error {
 	return nil
 }
 
-func (w *worker) do(req request) (reply, []byte, error) {
+func (w *worker) do(h header, req request) (reply, []byte, error) {
 	switch req.Kind {
 	case kindCompile:
 		return w.compile(req)
@@ -92,9 +94,26 @@ func (w *worker) do(req request) (reply, []byte, error) {
 		return reply{Diagnostics: bound(found), Tests: tests}, nil, nil
 	case kindLayers:
 		return reply{Layers: askLayers(req)}, nil, nil
+	case kindWell:
+		return reply{}, nil, w.well(h)
 	default:
 		return reply{}, nil, errors.New("read request: of no kind that is known")
 	}
+}
+
+// well does what every compilation does: it takes memory, most of what a policy may
+// take, has threads, and waits.
+func (w *worker) well(h header) error {
+	took := make([]byte, h.one/2)
+	for i := 0; i < len(took); i += os.Getpagesize() {
+		took[i] = 1
+	}
+	<-time.After(time.Millisecond) // what the runtime waits with is made by the first wait
+	runtime.KeepAlive(took)
+	if _, found := compileAll(w.ctx, request{Sources: []schema.Source{{Name: "well.yaml", Data: []byte("interpreter_ring: {}\n")}}}); found.Refused() {
+		return found
+	}
+	return nil
 }
 
 func (w *worker) compile(req request) (reply, []byte, error) {
@@ -106,6 +125,10 @@ func (w *worker) compile(req request) (reply, []byte, error) {
 			return reply{}, nil, fmt.Errorf("make JSON Schema: %w", err)
 		}
 		r.JSONSchema = text
+	}
+	if req.Ceilings && !r.Diagnostics.Refused() {
+		policies, _ := schema.Decode(req.Sources)
+		r.Ceilings = headroom.Ceilings(policies)
 	}
 	if r.Diagnostics.Refused() || req.DiagnosticsOnly {
 		return r, nil, nil
@@ -135,16 +158,17 @@ func Compile(ctx context.Context, sources []schema.Source, files map[string][]by
 }
 
 func compileAll(ctx context.Context, req request) (profiles.Set, schema.Diagnostics) {
-	policies, found := schema.Decode(req.Sources)
-	refused := found.Refused()
-	if refused && len(policies) == 0 {
-		return profiles.Set{}, found
+	read := schema.ReadPartly(req.Sources)
+	policies, found := read.Policies, read.Found
+	cfg := compiler.Config{Policies: policies, Files: req.Files, Sources: req.Sources, PythonWasm: req.PythonWasm, Now: req.Now, Ended: req.Ended}
+	if found.Refused() || len(read.Refused) > 0 { // what is left is looked at, and no set is made of it
+		return profiles.Set{}, append(found, compiler.Partly(cfg, read.Refused)...).Sort()
 	}
-	set, more := compiler.Compile(compiler.Config{Policies: policies, Files: req.Files, Sources: req.Sources, PythonWasm: req.PythonWasm, Now: req.Now, Ended: req.Ended})
+	set, more := compiler.Compile(cfg)
 	if req.Lint != nil {
 		more = append(more, lint.Check(lint.Config{Policies: policies, Options: *req.Lint})...)
 	}
-	if found = append(found, more...).Sort(); refused || found.Refused() {
+	if found = append(found, more...).Sort(); found.Refused() {
 		return profiles.Set{}, found
 	}
 	if req.Unguarded {

@@ -40,6 +40,7 @@ type request struct {
 	PythonWasm      bool              `json:"pythonWasm,omitempty"`
 	Ended           bool              `json:"ended,omitempty"`
 	Unguarded       bool              `json:"unguarded,omitempty"`
+	Ceilings        bool              `json:"ceilings,omitempty"`
 	Part            bool              `json:"part,omitempty"`
 	Now             time.Time         `json:"now,omitzero"`
 	Set             []byte            `json:"set,omitempty"`
@@ -56,6 +57,7 @@ const (
 	kindCheck   = "check"
 	kindTest    = "test"
 	kindLayers  = "layers"
+	kindWell    = "well" // nothing: whether this host can run a child
 )
 
 type reply struct {
@@ -63,6 +65,7 @@ type reply struct {
 	JSONSchema  []byte             `json:"jsonSchema,omitempty"`
 	Tests       []RegoTest         `json:"tests,omitempty"`
 	Layers      []asked.Layer      `json:"layers,omitempty"`
+	Ceilings    []schema.Policy    `json:"ceilings,omitempty"`
 }
 
 func frame(one, two uint64, body any) ([]byte, error) {
@@ -122,7 +125,7 @@ func decodeReply(b []byte, req request) (Result, error) {
 	if err := json.Unmarshal(rest[:h.body], &r); err != nil {
 		return Result{}, fmt.Errorf("read the answer: %w", err)
 	}
-	out := Result{Diagnostics: r.Diagnostics, JSONSchema: r.JSONSchema, tests: r.Tests, layers: r.Layers, Usage: Usage{PeakBytes: int64(min(h.one, 1<<62))}}
+	out := Result{Diagnostics: r.Diagnostics, JSONSchema: r.JSONSchema, tests: r.Tests, layers: r.Layers, Ceilings: r.Ceilings, Usage: Usage{PeakBytes: int64(min(h.one, 1<<62))}}
 	set := rest[h.body:]
 	switch {
 	case r.Diagnostics.Refused() || req.DiagnosticsOnly:

@@ -31,8 +31,10 @@ const (
 	Done        = 0   // done, nothing refused
 	Refused     = 1   // refused, findings, or the program failed
 	Misused     = 2   // usage, or input that cannot be read
+	Paused      = 75  // the run waits for an answer, and can go on
 	Unavailable = 125 // a required layer is unavailable here; nothing ran
 	RefusedText = 126 // a shell script was refused before or while running
+	Interrupted = 130 // the user ended it
 )
 
 // Program is what a command may touch: its streams and its environment.
@@ -105,11 +107,11 @@ func (p *Program) Code(err error) int {
 	}
 	var e *Exit
 	if !errors.As(err, &e) {
-		fmt.Fprintf(p.Err, "ringd: %v\n", err)
+		fmt.Fprintf(p.Err, "ringd: %s\n", render.Lines(err.Error()))
 		return Misused
 	}
 	if e.Err != nil {
-		fmt.Fprintf(p.Err, "ringd: %v\n", e.Err)
+		fmt.Fprintf(p.Err, "ringd: %s\n", render.Lines(e.Err.Error()))
 	}
 	return e.Code
 }
@@ -160,7 +162,7 @@ func RefusedBy(err error) error {
 	}
 	text := errors.New(render.Refused(e.Error()))
 	switch {
-	case Unenforceable(profiles.Code(e.Code)), e.Code == string(profiles.CodeClosed), e.Code == wire.CodeAuditUnavailable:
+	case Unenforceable(profiles.Code(e.Code)), e.Code == string(profiles.CodeClosed), e.Code == wire.CodeAuditUnavailable, e.Code == wire.CodeDiskLow:
 		return Failed(Unavailable, text)
 	case e.Code == wire.CodeRequestInvalid:
 		return Failed(Misused, text)
@@ -172,7 +174,8 @@ func RefusedBy(err error) error {
 // Unenforceable reports whether a code says that this host or build lacks what
 // is asked for, as opposed to a policy that refuses.
 func Unenforceable(c profiles.Code) bool {
-	return c == profiles.CodeExecutorUnavailable || c == profiles.CodeTierUnavailable || c == profiles.CodeRingUnavailable
+	return c == profiles.CodeExecutorUnavailable || c == profiles.CodeTierUnavailable || c == profiles.CodeRingUnavailable ||
+		c == profiles.CodeHostFull
 }
 
 // Counts reports whether a refusal is told by the exit code of a program that went on
@@ -181,7 +184,7 @@ func Unenforceable(c profiles.Code) bool {
 // ordinary.
 func Counts(executor string, code profiles.Code) bool {
 	switch code {
-	case profiles.CodeGuestRefused:
+	case profiles.CodeGuestRefused, profiles.CodeEgressNoAddress: // a name that does not resolve is nobody's refusal
 		return false
 	case profiles.CodeImportDenied, profiles.CodeImportNotAllowed:
 		return executor != profiles.ExecutorPython

@@ -2,6 +2,8 @@ package cli
 
 import (
 	"fmt"
+	"path/filepath"
+	"strings"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/render"
 )
@@ -12,6 +14,34 @@ const (
 	leastRoom  = 4 << 20
 	enoughRoom = 128 << 20
 )
+
+// defaultFloor is how much has to be free on the disk of a state folder where the
+// configuration does not say, or a twentieth of a smaller disk.
+const defaultFloor = 256 << 20
+
+// Floor is how many bytes have to be free on the disk of a state folder for new runs:
+// what is asked for, else a default.
+func Floor(dir string, asked uint64) uint64 {
+	size, ok := diskSize(dir)
+	switch {
+	case asked > 0:
+		return asked
+	case ok:
+		return min(defaultFloor, size/20)
+	default:
+		return 0
+	}
+}
+
+// Shares reports whether what is written below a path of a policy, with a ~ for home,
+// goes to the disk of dir.
+func Shares(dir, home, path string) bool {
+	if rest, ok := strings.CutPrefix(path, "~"); ok {
+		path = home + rest
+	}
+	path, _, _ = strings.Cut(path, "*")
+	return filepath.IsAbs(path) && sameDisk(dir, path)
+}
 
 // Full reports whether err, which kept the state folder dir from being used, comes
 // from a full disk: the error says so, or the disk does. A database that finds no
@@ -37,6 +67,9 @@ func StateLayer(dir string, required bool) render.Layer {
 		return l
 	}
 	l.Reason = fmt.Sprintf("%d MiB of room for %s", free>>20, dir)
+	if floor := Floor(dir, 0); floor > 0 && free < floor+floor/4 {
+		l.Reason += fmt.Sprintf("; below %d MiB (limits.freeSpace) no new runs are taken", floor>>20)
+	}
 	switch {
 	case free < leastRoom:
 		l.State, l.Fix = render.LayerUnavailable, FullRemedy(dir)

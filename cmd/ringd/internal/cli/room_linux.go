@@ -10,12 +10,7 @@ import (
 // Room is how many bytes this user may still write where dir is, or will be made.
 // ok is false when that is not known. Quotas are not seen.
 func Room(dir string) (bytes uint64, ok bool) {
-	var at syscall.Statfs_t
-	err := syscall.Statfs(dir, &at)
-	for errors.Is(err, fs.ErrNotExist) && dir != filepath.Dir(dir) {
-		dir = filepath.Dir(dir)
-		err = syscall.Statfs(dir, &at)
-	}
+	at, err := statfs(dir)
 	switch {
 	case err != nil || at.Bsize <= 0 || at.Blocks == 0:
 		return 0, false
@@ -24,6 +19,50 @@ func Room(dir string) (bytes uint64, ok bool) {
 	default:
 		return at.Bavail * uint64(at.Bsize), true
 	}
+}
+
+// statfs asks the file system of dir, or of the folder that it will be made in.
+func statfs(dir string) (at syscall.Statfs_t, err error) {
+	err = syscall.Statfs(dir, &at)
+	for errors.Is(err, fs.ErrNotExist) && dir != filepath.Dir(dir) {
+		dir = filepath.Dir(dir)
+		err = syscall.Statfs(dir, &at)
+	}
+	return at, err
+}
+
+func diskSize(dir string) (bytes uint64, ok bool) {
+	at, err := statfs(dir)
+	if err != nil || at.Bsize <= 0 || at.Blocks == 0 {
+		return 0, false
+	}
+	return at.Blocks * uint64(at.Bsize), true
+}
+
+// btrfs gives each subvolume of a disk a device of its own.
+const btrfs = 0x9123683e
+
+// sameDisk reports whether two paths, or the folders that they will be made in, share
+// the room of one disk. What is not known is shared.
+func sameDisk(a, b string) bool {
+	x, errA := device(a)
+	y, errB := device(b)
+	if errA != nil || errB != nil || x == y {
+		return true
+	}
+	s, errA := statfs(a)
+	t, errB := statfs(b)
+	return errA != nil || errB != nil || int64(s.Type) == btrfs && s.Type == t.Type && s.Blocks == t.Blocks
+}
+
+func device(path string) (uint64, error) {
+	var at syscall.Stat_t
+	err := syscall.Stat(path, &at)
+	for errors.Is(err, fs.ErrNotExist) && path != filepath.Dir(path) {
+		path = filepath.Dir(path)
+		err = syscall.Stat(path, &at)
+	}
+	return uint64(at.Dev), err
 }
 
 func outOfRoom(err error) bool {

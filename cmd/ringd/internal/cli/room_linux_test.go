@@ -52,3 +52,30 @@ func TestRoom(t *testing.T) {
 		})
 	}
 }
+
+func TestShares(t *testing.T) {
+	mount := t.TempDir()
+	if err := syscall.Mount("tmpfs", mount, "tmpfs", 0, "size=64m"); err != nil {
+		t.Skipf("no file system: %v", err)
+	}
+	defer func() {
+		if err := syscall.Unmount(mount, 0); err != nil {
+			t.Error(err)
+		}
+	}()
+	state := filepath.Join(mount, "state")
+	for path, want := range map[string]bool{
+		filepath.Join(mount, "ws"): true, filepath.Join(mount, "not", "made", "*.txt"): true, "~/x": true,
+		t.TempDir(): false, "/": false, "$WORKSPACE": false,
+	} {
+		if got := cli.Shares(state, mount, path); got != want {
+			t.Errorf("%s: %v", path, got)
+		}
+	}
+	if got := cli.Floor(state, 0); got != 64<<20/20 {
+		t.Errorf("the floor of 64 MiB is %d", got)
+	}
+	if got := cli.Floor(state, 7); got != 7 {
+		t.Errorf("a floor that is asked for is %d", got)
+	}
+}

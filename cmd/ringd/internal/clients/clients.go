@@ -52,7 +52,7 @@ func New(cfg Config) []*cobra.Command {
 	p := &verbs{cfg}
 	return []*cobra.Command{
 		newStatus(p), newRuns(p), newAnswer(p), newCancel(p),
-		newApprovals(p), newApprove(p), newDeny(p), newRevoke(p), newSessions(p), newLockdown(p),
+		newApprovals(p), newApprove(p), newDeny(p), newRevoke(p), newSessions(p), newLockdown(p), newClock(p),
 	}
 }
 
@@ -188,8 +188,8 @@ func (p *verbs) listRuns(list wire.RunList, asJSON bool, get func(id string) (wi
 	}
 	shown := 0
 	for _, r := range list.Runs {
-		fmt.Fprintf(p.Out, "%s  %-9s  %s  %s  %s  %s\n", r.ID, r.State, r.Created.UTC().Format(time.RFC3339),
-			render.Clean(r.Agent), r.Executor, r.Actor)
+		fmt.Fprintf(p.Out, "%s  %-9s  %s  %s  %s  %s\n", render.Clean(r.ID), render.Clean(r.State), r.Created.UTC().Format(time.RFC3339),
+			render.Clean(r.Agent), render.Clean(r.Executor), render.Clean(r.Actor))
 		if r.State != string(executors.StatePaused) || shown == maxShown {
 			continue
 		}
@@ -261,9 +261,9 @@ func (p *verbs) showRun(run wire.Run, asJSON bool) error {
 	if asJSON {
 		return render.JSON(p.Out, run)
 	}
-	fmt.Fprintf(p.Out, "run %s: %s\n", run.ID, run.State)
+	fmt.Fprintf(p.Out, "run %s: %s\n", render.Clean(run.ID), render.Clean(run.State))
 	for _, e := range run.Console {
-		fmt.Fprintf(p.Out, "  %s\n", render.Clean(e.Text))
+		fmt.Fprintf(p.Out, "  %s\n", render.Indented(e.Text, "  "))
 	}
 	p.Page(p.Err).Run(run)
 	return p.Page(p.Out).Value(run)

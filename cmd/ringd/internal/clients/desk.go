@@ -21,7 +21,7 @@ type Desk interface {
 // Waits moves runs that wait.
 type Waits interface {
 	GetRun(ctx context.Context, id string) (wire.Run, error)
-	Approvals(ctx context.Context) (wire.Approvals, error)
+	Approvals(ctx context.Context, limit int, after string) (wire.Approvals, error)
 	Approve(ctx context.Context, run, call string, a wire.ApprovalAnswer) (wire.Run, error)
 	Revoke(ctx context.Context, run string, grants []string) (wire.Run, error)
 	Cancel(ctx context.Context, run string) (wire.Run, error)
@@ -33,10 +33,11 @@ type Keeps interface {
 	DropSession(ctx context.Context, name string) error
 }
 
-// Locks closes everything, and opens it again.
+// Locks closes everything, and opens it again; and says that a clock is right that was not.
 type Locks interface {
 	Lockdown(ctx context.Context) (wire.Lockdown, error)
 	SetLockdown(ctx context.Context, o wire.LockdownOrder) (wire.Lockdown, error)
+	AcceptTime(ctx context.Context, o wire.ClockOrder) (wire.Clock, error)
 }
 
 // remote is a daemon.

@@ -9,6 +9,7 @@ import (
 
 	"github.com/spf13/cobra"
 
+	"github.com/ringd/ringd/cmd/ringd/internal/ask"
 	"github.com/ringd/ringd/cmd/ringd/internal/cli"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/approvals"
 	"github.com/ringd/ringd/cmd/ringd/internal/render"
@@ -75,18 +76,25 @@ func (p *verbs) with(ctx context.Context, w place, do func(Desk) error) (err err
 func newApprovals(p *verbs) *cobra.Command {
 	var w place
 	var asJSON bool
+	var limit int
+	var after string
 	cmd := &cobra.Command{
 		Use:   "approvals",
 		Short: "Show the calls that wait for a person",
-		Long: `Approvals shows every call that waits for an approver: what it would do with
-which arguments, who may decide, and until when.
+		Long: `Approvals shows the calls that wait for an approver: what each would do with
+which arguments, who may decide, and until when. The newest of each agent and
+actor come first, then the next of each, so that none hides the calls of
+others. Arguments of more than 4 KiB are shown by ringd approve.
 
 Exit codes: 0 shown, 2 no daemon.`,
 		Example: "  ringd approvals\n  ringd approvals --state ./state --json",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return p.with(cmd.Context(), w, func(d Desk) error {
-				list, err := d.Approvals(cmd.Context())
+				if limit < 1 || limit > 500 {
+					return cli.Usage("--limit %d: want 1 to 500", limit)
+				}
+				list, err := d.Approvals(cmd.Context(), limit, after)
 				if err != nil {
 					return d.Refused(err)
 				}
@@ -95,13 +103,18 @@ Exit codes: 0 shown, 2 no daemon.`,
 				}
 				for _, a := range list.Approvals {
 					p.Page(p.Out).Question(render.Question{Run: a.Run, Agent: a.Agent, Pending: a.Pending, Rule: a.Pending.Rule, Now: p.Now()})
-					fmt.Fprintf(p.Out, "  %-8s ringd approve %s %s\n\n", "allow", a.Run, a.Pending.ID)
+					fmt.Fprintf(p.Out, "  %-8s ringd approve %s %s\n\n", "allow", render.Clean(a.Run), render.Clean(a.Pending.ID))
+				}
+				if list.More {
+					fmt.Fprintf(p.Err, "more calls wait: ringd approvals --limit %d --after %s\n", limit, list.Next)
 				}
 				return nil
 			})
 		},
 	}
 	w.bind(cmd)
+	cmd.Flags().IntVar(&limit, "limit", 100, "at most so many, up to 500")
+	cmd.Flags().StringVar(&after, "after", "", "the next page, as the one before names it")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	return cmd
 }
@@ -110,7 +123,7 @@ Exit codes: 0 shown, 2 no daemon.`,
 type verdict struct {
 	place
 	verb, digest, reason string
-	asJSON               bool
+	asJSON, yes          bool
 }
 
 func newApprove(p *verbs) *cobra.Command {
@@ -120,7 +133,9 @@ func newApprove(p *verbs) *cobra.Command {
 		Short: "Let a waiting call happen, once",
 		Long: `Approve allows a call that waits for an approver. It shows the call, and counts
 for these arguments only: with --digest it is refused when they are others than
-you have seen. CALL may be left out where only one call waits.
+you have seen. At a terminal it asks before it allows, but with --digest or
+--yes. Elsewhere it takes one of them when not all of the arguments are shown.
+CALL may be left out where only one call waits.
 
 The run goes on when every call of it is answered; with --state, at
 ` + "`ringd resume RUN --state DIR -p POLICY`" + `. In a state folder without a daemon
@@ -137,6 +152,7 @@ Exit codes: 0 it counts, 1 refused, 2 usage or no daemon.`,
 	v.bindAs(cmd)
 	cmd.Flags().StringVar(&v.digest, "digest", "", "of the arguments that you have seen")
 	cmd.Flags().StringVar(&v.reason, "reason", "", "for the record")
+	cmd.Flags().BoolVar(&v.yes, "yes", false, "allow it without a question")
 	cmd.Flags().BoolVar(&v.asJSON, "json", false, "print the run as JSON")
 	p.complete(cmd, &v.place)
 	return cmd
@@ -180,8 +196,12 @@ func (p *verbs) decide(ctx context.Context, v verdict, args []string) error {
 		if err != nil {
 			return err
 		}
+		whole := true
 		if !v.asJSON {
-			p.Page(p.Out).Question(render.Question{Run: run.ID, Agent: run.Agent, Pending: call, Rule: call.Rule, Now: p.Now()})
+			whole = p.Page(p.Out).Question(render.Question{Run: run.ID, Agent: run.Agent, Pending: call, Rule: call.Rule, Now: p.Now()})
+		}
+		if err := p.confirm(ctx, v, call, whole); err != nil {
+			return err
 		}
 		digest := call.Digest
 		if v.digest != "" {
@@ -202,10 +222,43 @@ func (p *verbs) decide(ctx context.Context, v verdict, args []string) error {
 		if v.state != "" && len(run.Pending) == 0 && state == wire.StateRunning {
 			state = "answered" // nothing runs in a folder
 		}
-		fmt.Fprintf(p.Out, "%s; run %s: %s\n", said, run.ID, state)
+		fmt.Fprintf(p.Out, "%s; run %s: %s\n", said, render.Clean(run.ID), render.Clean(state))
 		p.next(run, v.state, state)
 		return nil
 	})
+}
+
+// confirm has the person who allows a call say that it was seen. Who names the digest has
+// seen the call before.
+func (p *verbs) confirm(ctx context.Context, v verdict, c wire.Pending, whole bool) error {
+	switch {
+	case v.verb != "allow" || v.yes || v.digest != "" || v.asJSON:
+		return nil
+	case !cli.Terminal(p.In) || !cli.Terminal(p.Out):
+		if whole {
+			return nil
+		}
+		return cli.Usage("not all of the arguments are shown\n    hint: see all of them with --json of ringd runs, and then name --digest %s or --yes", c.Digest)
+	}
+	tty, err := ask.Open()
+	if err != nil {
+		return cli.Failed(cli.Refused, err)
+	}
+	defer func() { _ = tty.Close() }() // the terminal stays the user's
+	question := "Allow it?"
+	if !whole {
+		question = "Not everything is shown above. Allow it?"
+	}
+	ctx, stop := cli.Interruptible(ctx)
+	defer stop()
+	yes, err := tty.Confirm(ctx, question)
+	if err == nil && !yes {
+		err = errors.New("not allowed: the call waits on")
+	}
+	if err != nil {
+		return cli.Failed(cli.Refused, err)
+	}
+	return nil
 }
 
 // remedy adds whom a call waits for to the exit of a word that came from another
@@ -231,7 +284,7 @@ func remedy(exit, err error, c wire.Pending, as string) error {
 // next says what a run still waits for, and how to go on.
 func (p *verbs) next(run wire.Run, folder, state string) {
 	for _, c := range run.Pending {
-		fmt.Fprintf(p.Out, "call %s of %s waits for %s\n", c.ID, render.Visible(c.Bridge), waitsFor(c))
+		fmt.Fprintf(p.Out, "call %s of %s waits for %s\n", render.Clean(c.ID), render.Visible(c.Bridge), waitsFor(c))
 	}
 	if state == "answered" {
 		fmt.Fprintf(p.Out, "go on with: ringd resume %s --state %s -p POLICY\n", run.ID, folder)
@@ -314,7 +367,7 @@ func (p *verbs) stateOf(run wire.Run, asJSON bool) error {
 	if asJSON {
 		return render.JSON(p.Out, run)
 	}
-	fmt.Fprintf(p.Out, "run %s: %s\n", run.ID, run.State)
+	fmt.Fprintf(p.Out, "run %s: %s\n", render.Clean(run.ID), render.Clean(run.State))
 	return nil
 }
 
@@ -383,7 +436,7 @@ func (p *verbs) complete(cmd *cobra.Command, w *place) {
 			return nil, none
 		}
 		defer func() { _ = d.Close() }() // what was read stays true
-		list, err := d.Approvals(cmd.Context())
+		list, err := d.Approvals(cmd.Context(), 0, "")
 		if err != nil || len(args) > 1 {
 			return nil, none
 		}

@@ -24,6 +24,7 @@ bridges:
   ask: {provider: harness}
   note: {provider: log}
 limits: {runs: 8, runsPerActor: 2, drain: "5s"}
+workspace: {default: /srv/work, agents: {a: /srv/a}}
 `))
 	if err != nil {
 		t.Fatal(err)
@@ -37,7 +38,11 @@ limits: {runs: 8, runsPerActor: 2, drain: "5s"}
 			"ask":           {Provider: "harness"},
 			"note":          {Provider: "log"},
 		},
-		Limits: config.Limits{Runs: 8, RunsPerActor: 2, Drain: d(5 * time.Second)},
+		Limits:    config.Limits{Runs: 8, RunsPerActor: 2, Drain: d(5 * time.Second)},
+		Workspace: config.Workspace{Default: "/srv/work", Agents: map[string]string{"a": "/srv/a"}},
+	}
+	if got.Workspace.Of("a") != "/srv/a" || got.Workspace.Of("b") != "/srv/work" || (config.Workspace{}).Of("a") != "" {
+		t.Error("the workspace of an agent")
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -46,6 +51,9 @@ limits: {runs: 8, runsPerActor: 2, drain: "5s"}
 
 func TestReadRefuses(t *testing.T) {
 	for _, tt := range []struct{ name, text, want string }{
+		{"a workspace that is not absolute", "workspace: {default: work}\n", `workspace.default: "work" is not an absolute, clean path`},
+		{"a workspace that is everything", "workspace: {agents: {a: /}}\n", `workspace.agents.a: "/" is not an absolute, clean path`},
+		{"a workspace with dots", "workspace: {agents: {a: /srv/../etc}}\n", `workspace.agents.a: "/srv/../etc"`},
 		{"unknown field", "sync: /a\nstat: /b\n", `c.yaml:2:1: unknown field "stat"`},
 		{"unknown field inside", "limits:\n  run: 3\n", `c.yaml:2:3: unknown field "run"`},
 		{"unknown field of a bridge", "bridges:\n  x: {provider: log, cmd: [A]}\n", `c.yaml:2:22: unknown field "cmd"`},
@@ -54,6 +62,13 @@ func TestReadRefuses(t *testing.T) {
 		{"a number too large", "limits: {runs: 99999999999999999999}\n", "c.yaml:1:16: want a whole number"},
 		{"fields for a text", "sync: {dir: /a}\n", "c.yaml:1:7: want a text"},
 		{"a number for a switch", "bridges: {x: {idempotent: 5}}\n", "want true or false"},
+		{"audience", "trust: {audience: 'A b', roles: {policy: {threshold: 1, keys: [/a.pub]}}}\n", "trust.audience"},
+		{"lift without a role", "trust: {lift: {threshold: 1}, roles: {policy: {threshold: 1, keys: [/a.pub]}}}\n", "trust.lift: threshold 1"},
+		{"lift below closing", "trust: {lift: {threshold: 1}, roles: {policy: {threshold: 1, keys: [/a.pub]}, lockdown: {threshold: 2, keys: [/a.pub, /b.pub]}}}\n", "trust.lift: threshold 1"},
+		{"lift above the keys", "trust: {lift: {threshold: 2}, roles: {policy: {threshold: 1, keys: [/a.pub]}, lockdown: {threshold: 1, keys: [/a.pub]}}}\n", "trust.lift: threshold 2"},
+		{"deaf", "watch: {poll: 5m}\n", "watch.poll: 5m0s is not from 100ms to 1m0s"},
+		{"busy", "watch: {poll: 1ms}\n", "watch.poll"},
+		{"endless", "watch: {settle: 1h}\n", "watch.settle"},
 		{"no duration", "staleness: 10\n", `"10" is not a duration`},
 		{"negative duration", "staleness: -1s\n", `"-1s" is not a duration`},
 		{"syntax", "sync: [\n", "c.yaml:1:"},
@@ -79,6 +94,10 @@ func TestReadRefuses(t *testing.T) {
 		{"guests as a negative number", "guests: {uid: -1}\n", "guests.uid: -1 is not a user"},
 		{"guests beyond all users", "guests: {uid: 4294967295}\n", "is not a user"},
 		{"guests who approve", "guests: {uid: 1001}\nroles: {approver: [\"uid:1001\"]}\n", "guests.uid: 1001 has a role as uid:1001"},
+		{"guests of a range who approve", "guests: {uid: 1001, count: 10}\nroles: {approver: [\"uid:1010\"]}\n", "guests.uid: 1010 has a role as uid:1010"},
+		{"guests of too few users", "guests: {uid: 1001, count: 2}\n", "guests.count: 2 users from 1001 on cannot be"},
+		{"guests of a negative number of users", "guests: {uid: 1001, count: -1}\n", "guests.count: -1 users"},
+		{"guests of more users than there are", "guests: {uid: 2147483000, count: 65536}\n", "guests.count: 65536 users"},
 		{"guests whose group reads", "guests: {uid: 1001}\nroles: {viewer: [\"gid:1001\"]}\n", "has a role as gid:1001"},
 		{"negative runs", "limits: {runs: -1}\n", "negative"},
 		{"no retention", "limits: {retention: 0s}\n", "limits.retention"},
@@ -118,8 +137,8 @@ func TestEnvironment(t *testing.T) {
 			State: "/s/ringd", Cache: "/c/ringd", Runtime: "/r/ringd",
 		}, "/r/ringd/ringd.sock"},
 		{"relative folders are ignored", map[string]string{"TERM": "x", "HOME": "h", "XDG_STATE_HOME": "s"}, config.Environment{}, ""},
-		{"systemd", map[string]string{"TERM": "x", "STATE_DIRECTORY": "/var/lib/ringd", "CACHE_DIRECTORY": "/var/cache/ringd", "RUNTIME_DIRECTORY": "/run/ringd", "NOTIFY_SOCKET": "@n"}, config.Environment{
-			Notify: "@n", State: "/var/lib/ringd", Cache: "/var/cache/ringd", Runtime: "/run/ringd",
+		{"systemd", map[string]string{"TERM": "x", "STATE_DIRECTORY": "/var/lib/ringd", "CACHE_DIRECTORY": "/var/cache/ringd", "RUNTIME_DIRECTORY": "/run/ringd"}, config.Environment{
+			State: "/var/lib/ringd", Cache: "/var/cache/ringd", Runtime: "/run/ringd",
 		}, "/run/ringd/ringd.sock"},
 		{"socket", map[string]string{"TERM": "x", "RINGD_SOCKET": "/x.sock"}, config.Environment{Socket: "/x.sock"}, "/x.sock"},
 		{"empty NO_COLOR", map[string]string{"TERM": "x", "NO_COLOR": ""}, config.Environment{}, ""},

@@ -14,7 +14,6 @@ type Environment struct {
 	Dumb    bool   // TERM is dumb or unset
 	Socket  string // RINGD_SOCKET: where clients find the daemon
 	Token   string // RINGD_TOKEN_FILE: the file with a client's token, over TCP
-	Notify  string // NOTIFY_SOCKET: where systemd waits for READY=1
 	Home    string
 	State   string // folder for state: XDG_STATE_HOME/ringd, else ~/.local/state/ringd
 	Cache   string // folder for caches: XDG_CACHE_HOME/ringd, else ~/.cache/ringd; "" is none
@@ -82,7 +81,6 @@ func ReadEnvironment(lookup func(string) (string, bool)) Environment {
 		Dumb:    get("TERM") == "" || get("TERM") == "dumb",
 		Socket:  get("RINGD_SOCKET"),
 		Token:   get("RINGD_TOKEN_FILE"),
-		Notify:  get("NOTIFY_SOCKET"),
 		Home:    dir("HOME"),
 		Path:    get("PATH"),
 		Temp:    dir("TMPDIR"),

@@ -28,7 +28,9 @@ type File struct {
 	Socket    string            `yaml:"socket"`    // path of the Unix socket
 	Staleness *Duration         `yaml:"staleness"` // how long a generation stands without a good push; nil: 10m
 	Audit     string            `yaml:"audit"`     // "strict" syncs every record
+	Watch     Watch             `yaml:"watch"`     // how the sync folder is looked at
 	Roles     Roles             `yaml:"roles"`
+	Workspace Workspace         `yaml:"workspace"`
 	Bridges   map[string]Bridge `yaml:"bridges"` // by name, as the policy grants it
 	Limits    Limits            `yaml:"limits"`
 	Snapshots Snapshots         `yaml:"snapshots"`
@@ -49,6 +51,30 @@ type File struct {
 	// Trust says who signs pushes; nil: the sync folder holds the policy's sources, and
 	// whoever can write it is trusted.
 	Trust *Trust `yaml:"trust"`
+}
+
+// Watch says how the sync folder, and the shadow folder, are looked at. Nil fields take
+// the defaults of the daemon.
+type Watch struct {
+	Poll   *Duration `yaml:"poll"`   // between looks at names, sizes and times where no event comes; nil: 1s
+	Quiet  *Duration `yaml:"quiet"`  // without an event before a look: what arrives within it is one push; nil: 100ms, 25ms with trust
+	Settle *Duration `yaml:"settle"` // how long a file stays as it is before it counts, where nobody can tell whether it is open; nil: 2s
+}
+
+// check bounds what makes a folder deaf or the daemon busy.
+func (w Watch) check() error {
+	for _, f := range []struct {
+		name        string
+		value       *Duration
+		least, most time.Duration
+	}{
+		{"poll", w.Poll, 100 * time.Millisecond, time.Minute}, {"quiet", w.Quiet, time.Millisecond, 10 * time.Second}, {"settle", w.Settle, 0, time.Minute},
+	} {
+		if f.value != nil && (time.Duration(*f.value) < f.least || time.Duration(*f.value) > f.most) {
+			return fmt.Errorf("watch.%s: %s is not from %s to %s", f.name, time.Duration(*f.value), f.least, f.most)
+		}
+	}
+	return nil
 }
 
 // Roles says who may do what, each entry a uid or a gid: "uid:1000",
@@ -73,22 +99,66 @@ type Bridge struct {
 	Idempotent bool `yaml:"idempotent"`
 }
 
+// Workspace says what $WORKSPACE stands for in policies. Where it names nothing for an
+// agent, a grant below $WORKSPACE grants nothing there. A caller cannot name one.
+type Workspace struct {
+	Default string            `yaml:"default"`
+	Agents  map[string]string `yaml:"agents"` // by the name of the agent
+}
+
+// Of is the workspace of an agent; "": it has none.
+func (w Workspace) Of(agent string) string {
+	if dir, ok := w.Agents[agent]; ok {
+		return dir
+	}
+	return w.Default
+}
+
+func (w Workspace) check() error {
+	var errs []error
+	bad := func(field, dir string) {
+		if !filepath.IsAbs(dir) || filepath.Clean(dir) != dir || dir == "/" {
+			errs = append(errs, fmt.Errorf("workspace.%s: %q is not an absolute, clean path of a folder below /", field, dir))
+		}
+	}
+	if w.Default != "" {
+		bad("default", w.Default)
+	}
+	for _, agent := range sortedKeys(w.Agents) {
+		bad("agents."+agent, w.Agents[agent])
+	}
+	return errors.Join(errs...)
+}
+
 // Limits bound the daemon. Zero takes the default.
 type Limits struct {
 	Runs         int       `yaml:"runs"`         // live runs in all
 	RunsPerActor int       `yaml:"runsPerActor"` // live runs of one actor
 	Drain        *Duration `yaml:"drain"`        // grace of live runs at SIGTERM
 	// Paused are runs that wait in the store, in all and of one actor.
-	Paused         int       `yaml:"paused"`
-	PausedPerActor int       `yaml:"pausedPerActor"`
-	Retention      *Duration `yaml:"retention"` // how long finished runs are kept
+	Paused         int `yaml:"paused"`
+	PausedPerActor int `yaml:"pausedPerActor"`
+	// PausedBytesPerActor bounds what the records of one actor's waiting runs take.
+	PausedBytesPerActor Size      `yaml:"pausedBytesPerActor"`
+	Retention           *Duration `yaml:"retention"` // how long finished runs are kept
+	// RecordsPerRun is how much of the audit log one run may cause: the run that passes
+	// it is ended.
+	RecordsPerRun Size `yaml:"recordsPerRun"`
+	// FreeSpace is what has to be free on the disk of the state folder: below it no new
+	// runs are taken.
+	FreeSpace Size `yaml:"freeSpace"`
 }
 
 // Guests says how guest processes are started.
 type Guests struct {
-	// UID is the user and the group of guests when ringd is root: a number that
-	// nothing else on the host has. 0 takes the default.
+	// UID is the first user of guests when ringd is root, and their group: it owns
+	// their files. 0 takes the default.
 	UID int `yaml:"uid"`
+	// Count is how many users there are from UID on, which nothing else on the host
+	// has: one of files, one of guests that no agent has yet, one for each agent that
+	// has guests at a time. 0 takes the default when UID is 0 too; it is 1 otherwise,
+	// one user of all guests.
+	Count int `yaml:"count"`
 }
 
 // check refuses a user who is somebody.
@@ -96,9 +166,13 @@ func (g Guests) check(r Roles) error {
 	if g.UID < 0 || g.UID > math.MaxInt32 {
 		return fmt.Errorf("guests.uid: %d is not a user", g.UID)
 	}
+	if g.Count < 0 || g.Count == 2 || g.Count > math.MaxInt32-g.UID {
+		return fmt.Errorf("guests.count: %d users from %d on cannot be: one of files, one of guests that no agent has yet, and one for each agent; or 1 for all",
+			g.Count, g.UID)
+	}
 	for _, id := range slices.Concat(r.Harness, r.Approver, r.Operator, r.Viewer) {
-		if _, n, err := ParseID(id); err == nil && g.UID != 0 && n == uint32(g.UID) {
-			return fmt.Errorf("guests.uid: %d has a role as %s; take a number that nobody has", g.UID, id)
+		if _, n, err := ParseID(id); err == nil && g.UID != 0 && int(n) >= g.UID && int(n) < g.UID+max(g.Count, 1) {
+			return fmt.Errorf("guests.uid: %d has a role as %s; take a number that nobody has", n, id)
 		}
 	}
 	return nil
@@ -181,7 +255,7 @@ func Read(name string, r io.Reader) (File, error) {
 // without trust anybody may push. A whole section that only gives may be empty, as the
 // example's are, whose lines are comments.
 func unsaid(v any) string {
-	gives := []string{"approvers", "bridges", "credentials", "egress", "gateways", "limits", "listen", "notify", "python", "roles", "snapshots", "tokens"}
+	gives := []string{"approvers", "bridges", "credentials", "egress", "gateways", "limits", "listen", "notify", "python", "roles", "snapshots", "tokens", "watch", "workspace"}
 	all, _ := v.(map[string]any)
 	for _, name := range slices.Sorted(maps.Keys(all)) {
 		if all[name] == nil && slices.Contains(gives, name) {
@@ -246,6 +320,7 @@ func plain(message string) string {
 func (f File) check() error {
 	var errs []error
 	bad := func(format string, args ...any) { errs = append(errs, fmt.Errorf(format, args...)) }
+	errs = append(errs, f.Watch.check())
 	for _, p := range []struct{ field, path string }{{"sync", f.Sync}, {"shadow", f.Shadow}, {"state", f.State}, {"socket", f.Socket}} {
 		if p.path != "" && !filepath.IsAbs(p.path) {
 			bad("%s: %q is not an absolute path", p.field, p.path)
@@ -260,7 +335,7 @@ func (f File) check() error {
 	if r := f.Limits.Retention; r != nil && *r == 0 {
 		bad("limits.retention: 0 keeps nothing that a caller could read; leave it out for the default")
 	}
-	errs = append(errs, f.Roles.check(), f.Guests.check(f.Roles), f.Python.check(), checkBridges(f.Bridges), f.Snapshots.check(),
+	errs = append(errs, f.Roles.check(), f.Workspace.check(), f.Guests.check(f.Roles), f.Python.check(), checkBridges(f.Bridges), f.Snapshots.check(),
 		checkApprovers(f.Approvers, f.Roles.Harness, f.Tokens), checkNotify(f.Notify),
 		checkListeners(f.Listen, f.Tokens), checkTokens(f.Tokens),
 		checkCredentials(f.Credentials), checkGateways(f.Gateways, f.Credentials), f.Egress.check(), f.Trust.check())
@@ -300,8 +375,9 @@ func (f File) Private() []string {
 	return out
 }
 
-// Apart refuses a state folder that is the sync folder or lies below it, by name
-// or through links: whoever may push a policy could write the records.
+// Apart refuses a state folder and a sync or shadow folder of which one is the
+// other or lies below it, by name or through links: a user who may push a policy
+// could write the records, or a backup of the records would carry a policy along.
 func (f File) Apart() error {
 	for _, resolve := range []func(string) (string, error){filepath.Abs, filepath.EvalSymlinks} {
 		for _, pushed := range []struct{ what, path string }{{"sync", f.Sync}, {"shadow", f.Shadow}} {
@@ -315,6 +391,9 @@ func (f File) Apart() error {
 			}
 			if rel, err := filepath.Rel(dir, state); err == nil && filepath.IsLocal(rel) {
 				return fmt.Errorf("state folder %s lies in the %s folder %s: whoever pushes a policy could write the records", f.State, pushed.what, pushed.path)
+			}
+			if rel, err := filepath.Rel(state, dir); err == nil && filepath.IsLocal(rel) {
+				return fmt.Errorf("%s folder %s lies in the state folder %s, which holds the records of ringd alone: name a folder beside it", pushed.what, pushed.path, f.State)
 			}
 		}
 	}

@@ -53,6 +53,7 @@ const MaxSecret = 4 << 10
 var (
 	digest   = regexp.MustCompile(`^sha256:[0-9a-f]{64}$`)
 	variable = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*$`)
+	audience = regexp.MustCompile(`^[a-z0-9][a-z0-9.-]{0,62}$`)
 	owner    = regexp.MustCompile(`^(user|team|group):\S+$`)
 )
 

@@ -66,3 +66,6 @@ func other(sd *windows.SECURITY_DESCRIPTOR, user *windows.SID) (string, error) {
 	}
 	return "", nil
 }
+
+// Own accepts every folder: nothing runs on this system, and so nothing is recorded.
+func Own(string) error { return nil }

@@ -14,6 +14,17 @@ type Trust struct {
 	Roles map[string]TrustRole `yaml:"roles"`
 	// InOrder refuses a push when this host has missed one before it.
 	InOrder bool `yaml:"inOrder"`
+	// Audience is what this host is for: what is signed for another audience, or for none,
+	// is refused. "": what is signed for any is.
+	Audience string `yaml:"audience"`
+	// Lift says how many keys of the role lockdown have to sign an order that opens; nil:
+	// as many as one that closes.
+	Lift *TrustLift `yaml:"lift"`
+}
+
+// TrustLift is Trust.Lift.
+type TrustLift struct {
+	Threshold int `yaml:"threshold"`
 }
 
 // TrustRole is the keys of a role, and how many of them have to sign. A key is a line
@@ -31,6 +42,13 @@ func (t *Trust) check() error {
 	var errs []error
 	if _, ok := t.Roles["policy"]; !ok {
 		errs = append(errs, errors.New("trust.roles: no role policy: nobody could sign a push"))
+	}
+	if down, ok := t.Roles["lockdown"]; t.Lift != nil && (!ok || t.Lift.Threshold < down.Threshold || t.Lift.Threshold > len(down.Keys) || t.Lift.Threshold < 1) {
+		errs = append(errs, fmt.Errorf("trust.lift: threshold %d: want at least that of the role lockdown, %d, and at most the number of its keys, %d",
+			t.Lift.Threshold, down.Threshold, len(down.Keys)))
+	}
+	if t.Audience != "" && !audience.MatchString(t.Audience) {
+		errs = append(errs, fmt.Errorf("trust.audience: %q: want a short name in lower-case letters, digits, dots and dashes", t.Audience))
 	}
 	for _, name := range sortedKeys(t.Roles) {
 		r := t.Roles[name]

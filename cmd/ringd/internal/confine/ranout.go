@@ -18,3 +18,10 @@ func RanOut(words string) bool {
 	}
 	return false
 }
+
+// AskedTooMuch reports whether words for which RanOut holds are about the work alone: it
+// reached a limit that the child keeps itself, or asked for what no host has. A host
+// that is short of memory says all the others too.
+func AskedTooMuch(words string) bool {
+	return strings.Contains(words, ErrMemory.Error()) || strings.Contains(words, "makeslice: ")
+}

@@ -19,6 +19,7 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/daemontest"
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
+	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/rings/interpreter"
 	"github.com/ringd/ringd/schema"
@@ -548,6 +549,30 @@ func TestBusyHost(t *testing.T) {
 	wantConditions(t, s, true)
 	if last := s.Daemon.Status(t.Context()).LastPush; last == nil || last.Result != wire.PushApplied {
 		t.Errorf("status says %+v", last)
+	}
+}
+
+// TestHostThatCannotLook: a ring that could not look at the host refuses nothing for
+// good and closes nothing, and the push is asked for again. Its twin, which rejects the
+// set, closes every executor.
+func TestHostThatCannotLook(t *testing.T) {
+	for _, short := range []bool{true, false} {
+		spy := &spyRing{}
+		s := daemontest.New(t, daemontest.Config{Rings: []daemon.Ring{spy}})
+		s.Apply(t, "one log")
+		sink, push := s.Daemon.Sink(), daemontest.Push("two log")
+		spy.fail = &executors.Unavailable{Text: "python3 does not start: no more processes", Short: short}
+		if err := sink.Apply(t.Context(), push); err == nil {
+			t.Error("the push is not asked for again")
+		}
+		if closed := len(s.Records(t, audit.ExecutorClosed)) > 0; closed == short {
+			t.Errorf("short %v: closed %v", short, closed)
+		}
+		spy.fail = nil
+		if err := sink.Apply(t.Context(), push); err != nil {
+			t.Error(err)
+		}
+		wantConditions(t, s, true)
 	}
 }
 

@@ -101,7 +101,7 @@ type Quota struct {
 }
 
 // Config is what a daemon needs. New refuses one that lacks anything but
-// Metrics, Outbox, HasEngine, Trust and Point; durations and counts that are zero are the strictest.
+// Metrics, Outbox, HasEngine, Reopen, Room, Trust and Point; durations and counts that are zero are the strictest.
 type Config struct {
 	Version     string
 	Interpreter Starter
@@ -138,11 +138,20 @@ type Config struct {
 	Logger   *slog.Logger
 	Metrics  *metrics.Metrics // nil: none
 
+	// Reopen takes the store and then the audit log up again after a failed write,
+	// when no run is live; nil: both stay closed until a restart.
+	Reopen func(ctx context.Context) error
+
+	// Room says how the disk of the state folder stands; nil: nobody looks.
+	Room *Room
+
 	// Lock closes everything on an operator's word; nil: nobody can.
 	Lock *lockdown.Lock
 
 	// Environment is what the decisions of Decide know of the host.
 	Environment profiles.Environment
+	// Workspace is what $WORKSPACE stands for in the rules of an agent; nil, "": nothing.
+	Workspace func(agent string) string
 
 	// Staleness is how long a generation stays in force while its source is
 	// gone or refused. 0: it is closed at once.

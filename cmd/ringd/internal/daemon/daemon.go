@@ -10,8 +10,10 @@ import (
 
 	"github.com/ringd/ringd/cmd/ringd/internal/audit"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/lockdown"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/metrics"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/policy"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/turns"
+	"github.com/ringd/ringd/schema/wire"
 )
 
 // Daemon is the running daemon. It is safe for concurrent use. Whoever calls
@@ -25,6 +27,8 @@ type Daemon struct {
 	perActor  map[string]int
 	draining  bool
 	drainedAt time.Time
+	low       *low          // why the disk has too little room for new runs; nil: it has enough
+	healing   bool          // audit log and store are being taken up again: nothing starts
 	settled   chan struct{} // closed and replaced when a live run ends
 	line      []waiting     // answered runs that are to go on, in order
 	resuming  int           // of them, being claimed and opened
@@ -57,7 +61,7 @@ func New(ctx context.Context, cfg Config) (*Daemon, error) {
 	}
 	d.policy = policy.New(policy.Config{
 		Rings: cfg.Rings, Compiler: cfg.Compiler, Generations: cfg.Generations, Recorder: cfg.Recorder, Clock: cfg.Clock,
-		Logger: cfg.Logger, Metrics: cfg.Metrics, Environment: cfg.Environment, Staleness: cfg.Staleness,
+		Logger: cfg.Logger, Metrics: cfg.Metrics, Environment: cfg.Environment, Workspace: cfg.Workspace, Staleness: cfg.Staleness,
 		Stop: d.stopAll, Turn: d.look, Lock: cfg.Lock, Trust: cfg.Trust,
 	})
 	lasting := context.WithoutCancel(ctx)
@@ -73,12 +77,20 @@ func New(ctx context.Context, cfg Config) (*Daemon, error) {
 		return nil, err
 	}
 	cfg.Keeper.Grants(d.SessionLimits)
+	cfg.Metrics.Stands(wire.Conditions(), func() metrics.Standing { return d.standing(lasting) })
 	watching, quit := context.WithCancel(lasting)
 	d.quit = quit
+	own := []func(context.Context){d.policy.Watch, d.watch, d.resumes}
+	if cfg.Reopen != nil {
+		own = append(own, d.heal)
+	}
+	if cfg.Room != nil {
+		own = append(own, d.guard)
+	}
 	go func() {
 		defer close(d.over)
 		var loops sync.WaitGroup
-		for _, loop := range []func(context.Context){d.policy.Watch, d.watch, d.resumes} {
+		for _, loop := range own {
 			loops.Go(func() { loop(watching) })
 		}
 		loops.Wait()

@@ -19,7 +19,7 @@ var (
 	// ErrQuota: too many live runs, of this actor or in all.
 	ErrQuota = errors.New("too many live runs")
 	// ErrUnavailable: the audit log or the store cannot be written; nothing runs
-	// until the daemon was restarted on a disk that can be.
+	// until they can be again.
 	ErrUnavailable = records.ErrUnavailable
 	// ErrEnded: the run has ended.
 	ErrEnded = errors.New("the run has ended")

@@ -112,7 +112,7 @@ func TestForgedQuestions(t *testing.T) {
 			if err != nil || len(got.Pending) != 0 || got.Error == nil || got.Error.Name != wire.CodeIntegrity {
 				t.Errorf("%+v, %v", got, err)
 			}
-			if list, err := s.Daemon.ListApprovals(t.Context(), everyone()); err != nil || len(list.Approvals) != 0 {
+			if list, err := s.Daemon.ListApprovals(t.Context(), everyone(), daemon.ApprovalPage{}); err != nil || len(list.Approvals) != 0 {
 				t.Errorf("listed: %+v, %v", list, err)
 			}
 			for _, digest := range []string{p.Digest, evil} {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/audit"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/daemontest"
 	"github.com/ringd/ringd/schema/wire"
 )
@@ -54,7 +55,7 @@ func TestHeldForAPerson(t *testing.T) {
 	}
 	var waits wire.Approvals
 	for len(waits.Approvals) == 0 {
-		if waits, err = s.Daemon.ListApprovals(t.Context(), daemontest.Me()); err != nil {
+		if waits, err = s.Daemon.ListApprovals(t.Context(), daemontest.Me(), daemon.ApprovalPage{}); err != nil {
 			t.Fatal(err)
 		}
 	}

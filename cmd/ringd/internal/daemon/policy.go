@@ -44,3 +44,9 @@ func (d *Daemon) Profile(agent, executor string) (wire.Profile, error) {
 func (d *Daemon) Turned(ctx context.Context, from string, wait time.Duration) (string, error) {
 	return d.policy.Turned(ctx, from, wait)
 }
+
+// AcceptTime makes the time of this host the latest that it has seen; see
+// policy.Holder.AcceptTime.
+func (d *Daemon) AcceptTime(ctx context.Context, actor, reason string) (wire.Clock, error) {
+	return d.policy.AcceptTime(ctx, actor, reason)
+}

@@ -95,7 +95,7 @@ func (d *Daemon) take() (waiting, *liveRun) {
 	g := d.policy.InForce()
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if g == nil || d.cfg.Still || d.draining || d.cfg.Lock.State() != nil || d.resuming >= maxResumes || d.cfg.Recorder.Err() != nil {
+	if g == nil || d.cfg.Still || d.draining || d.healing || d.low != nil || d.cfg.Lock.State() != nil || d.resuming >= maxResumes || d.cfg.Recorder.Err() != nil {
 		return waiting{}, nil
 	}
 	for i, w := range d.line {
@@ -136,7 +136,7 @@ func (d *Daemon) resumeNext(ctx context.Context, w waiting, r *liveRun) {
 
 // ResumeRun tries again to resume an answered run that an error stopped. Errors:
 // ErrNotFound, ErrEnded, ErrNotAnswered, *store.ClaimedError, *StuckError,
-// ErrQuota, ErrDraining, ErrUnavailable, *profiles.Denial, faults.
+// ErrQuota, ErrDraining, ErrDiskLow, ErrUnavailable, *profiles.Denial, faults.
 func (d *Daemon) ResumeRun(ctx context.Context, actor Actor, id string) (wire.Run, error) {
 	if err := d.Writable(); err != nil {
 		return wire.Run{}, err
@@ -157,6 +157,10 @@ func (d *Daemon) ResumeRun(ctx context.Context, actor Actor, id string) (wire.Ru
 	switch {
 	case d.draining:
 		err = ErrDraining
+	case d.healing:
+		err = errHealing
+	case d.low != nil:
+		err = d.lowLocked()
 	case d.cfg.Lock.State() != nil:
 		err = d.cfg.Lock.Denied("run:resume", "")
 	case d.live[id] != nil:

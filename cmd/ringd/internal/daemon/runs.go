@@ -49,7 +49,7 @@ type liveRun struct {
 // StartRun starts a program under the generation in force. When it returns nil
 // the run is on disk: a crash does not lose it. With WaitMillis it waits for the
 // run to pause or end; when ctx ends meanwhile the run goes on, and is kept.
-// Other errors are *InvalidError, ErrNotFound and ErrEnded (the parent run), ErrParent, ErrDraining, ErrQuota, ErrUnavailable,
+// Other errors are *InvalidError, ErrNotFound and ErrEnded (the parent run), ErrParent, ErrDraining, ErrDiskLow, ErrQuota, ErrUnavailable,
 // *profiles.Denial and faults; after any of them nothing runs.
 func (d *Daemon) StartRun(ctx context.Context, actor Actor, req wire.RunRequest) (wire.Run, error) {
 	if err := requests.Run(actor.Name, &req); err != nil {
@@ -90,13 +90,19 @@ func (d *Daemon) StartRun(ctx context.Context, actor Actor, req wire.RunRequest)
 }
 
 // Writable is nil while audit log and store take writes; else it wraps
-// ErrUnavailable, until the daemon is restarted.
+// ErrUnavailable, until they do again and what the fault left behind is settled.
 func (d *Daemon) Writable() error {
+	d.mu.Lock()
+	healing := d.healing
+	d.mu.Unlock()
 	if err := d.cfg.Recorder.Err(); err != nil {
 		return err
 	}
 	if err := d.cfg.Generations.Err(); err != nil {
 		return fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	if healing {
+		return errHealing
 	}
 	return nil
 }
@@ -125,6 +131,12 @@ func (d *Daemon) admit(r *liveRun) error {
 	defer d.mu.Unlock()
 	if d.draining {
 		return ErrDraining
+	}
+	if d.healing {
+		return errHealing
+	}
+	if err := d.lowLocked(); err != nil {
+		return err
 	}
 	if locked := d.cfg.Lock.Denied("executor:"+r.executor, ""); locked != nil {
 		return locked // whoever closes takes mu after it: it stops what has a place
@@ -239,7 +251,7 @@ func (d *Daemon) refused(ctx context.Context, k audit.Kind, r *liveRun, agent st
 		rec.Decision = audit.Decided(denial.Decision)
 	case errors.Is(cause, ErrUnavailable):
 		return cause
-	case errors.Is(cause, ErrDraining), errors.Is(cause, ErrQuota), errors.Is(cause, ErrParent), errors.Is(cause, ErrSessionBusy),
+	case errors.Is(cause, ErrDraining), errors.Is(cause, ErrDiskLow), errors.Is(cause, ErrQuota), errors.Is(cause, ErrParent), errors.Is(cause, ErrSessionBusy),
 		errors.Is(cause, ErrNotFound), errors.Is(cause, ErrEnded), errors.As(cause, &invalid):
 		rec.Detail = map[string]string{"reason": cause.Error()}
 	default:

@@ -773,3 +773,31 @@ func TestAuditLogVerifiesAfterEverything(t *testing.T) {
 		t.Errorf("verify: %+v, %v", rep, err)
 	}
 }
+
+// TestRecordsOfARunAreBounded: a run that goes on putting things on record is ended by
+// name, and its end is on record; one that stays below is not.
+func TestRecordsOfARunAreBounded(t *testing.T) {
+	s := daemontest.New(t, daemontest.Config{Records: 100_000})
+	s.Apply(t, "one log")
+	r, err := run(t, s, "steps"+strings.Repeat(" log", 20))
+	if err != nil || r.State != "done" {
+		t.Fatalf("%+v, %v", r, err)
+	}
+	r, err = run(t, s, "steps"+strings.Repeat(" log", 5000))
+	if err != nil || r.State != "limit" || r.Error == nil || r.Error.Name != "BudgetExceeded" {
+		t.Fatalf("%s, %+v, %v", r.State, r.Error, err)
+	}
+	n := 0
+	var last audit.Record
+	for _, rec := range s.Records(t) {
+		if rec.Run == r.ID {
+			n, last = n+1, rec
+		}
+	}
+	if n > 300 || last.Kind != audit.RunEnded || last.State != "limit" {
+		t.Errorf("%d records, the last is %+v", n, last)
+	}
+	if r, err := run(t, s, "1+1"); err != nil || r.State != "done" {
+		t.Errorf("the next run: %+v, %v", r, err)
+	}
+}

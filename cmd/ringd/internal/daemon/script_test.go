@@ -40,7 +40,7 @@ func TestScriptAskedAhead(t *testing.T) {
 			id := script(t, s, "steps ^run:git:push:origin run:ls run:git:push:origin").ID
 			waiting := waitPaused(t, s, id)
 			s = again(t, s, daemontest.Config{})
-			list, err := s.Daemon.ListApprovals(t.Context(), everyone())
+			list, err := s.Daemon.ListApprovals(t.Context(), everyone(), daemon.ApprovalPage{})
 			if err != nil || len(list.Approvals) != 1 || list.Approvals[0].Pending.Bridge != "exec:/usr/bin/git" ||
 				string(list.Approvals[0].Pending.Args) != `{"exec":{"argv":["/usr/bin/git","push","origin"]}}` {
 				t.Fatalf("%+v, %v", list, err)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"slices"
 
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/metrics"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/pauses"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/schema/wire"
@@ -16,7 +17,7 @@ func (d *Daemon) Status(ctx context.Context) wire.Status {
 	out := wire.Status{Version: d.cfg.Version, Conditions: []wire.Condition{}, AuditSeq: d.cfg.Recorder.Seq()}
 	d.mu.Lock()
 	out.Runs.Live = len(d.live)
-	draining, since := d.draining, d.drainedAt
+	draining, since, low := d.draining, d.drainedAt, d.low
 	d.mu.Unlock()
 	if _, all, err := d.cfg.Keeper.Count(ctx, ""); err == nil {
 		out.Runs.Paused = int(all)
@@ -27,13 +28,17 @@ func (d *Daemon) Status(ctx context.Context) wire.Status {
 		}
 	}
 	unwritable := d.Writable()
-	d.policy.Status(&out, unwritable, draining)
+	d.policy.Status(&out, unwritable, draining || low != nil)
 	if d.cfg.Shadow != nil {
 		out.Shadow = d.cfg.Shadow()
 	}
 	if unwritable != nil {
 		out.Conditions = append(out.Conditions, wire.Condition{Code: wire.ConditionAuditUnavailable,
-			Message: unwritable.Error()})
+			Message: d.unwritable(unwritable)})
+	}
+	if low != nil {
+		out.Conditions = append(out.Conditions, wire.Condition{Code: wire.ConditionDiskLow, Since: low.since,
+			Message: ErrDiskLow.Error() + ": " + low.why + "; runs that may write to it are ended"})
 	}
 	if draining {
 		out.Conditions = append(out.Conditions, wire.Condition{Code: wire.ConditionDraining, Message: ErrDraining.Error(), Since: since})
@@ -49,3 +54,24 @@ func (d *Daemon) Enforced(agent string) *profiles.Decider { return d.policy.Enfo
 
 // Set is the set in force, which nobody changes; nil: none is.
 func (d *Daemon) Set() *profiles.Set { return d.policy.Set() }
+
+// standing is what the figures show of the status.
+func (d *Daemon) standing(ctx context.Context) metrics.Standing {
+	st := d.Status(ctx)
+	out := metrics.Standing{Ready: st.Ready, Now: d.cfg.Clock.Now()}
+	for _, c := range st.Conditions {
+		out.Conditions = append(out.Conditions, c.Code)
+	}
+	if st.Closes != nil {
+		out.Closes = *st.Closes
+	}
+	if st.Signed != nil {
+		out.Expires = st.Signed.Expires
+	}
+	out.LogBytes, out.Segments = d.cfg.Recorder.Size()
+	if d.cfg.Room != nil {
+		out.Free, out.FreeKnown = d.cfg.Room.Free()
+		out.Floor = d.cfg.Room.Floor
+	}
+	return out
+}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/audit"
@@ -21,15 +20,28 @@ import (
 // Approver is a person that answers a call, and the owners it stands for.
 type Approver = approvals.Approver
 
-// ListApprovals shows the calls that wait for a person, oldest first: those of
-// every run for an actor that sees all, else those of its own.
-func (d *Daemon) ListApprovals(ctx context.Context, actor Actor) (wire.Approvals, error) {
-	list, err := d.cfg.Desk.List(ctx)
-	if err != nil {
-		return wire.Approvals{}, err
+// ApprovalPage says which of the waiting calls are listed.
+type ApprovalPage = approvals.Page
+
+// ListApprovals shows a page of the calls that wait for a person: those of every run for
+// an actor that sees all, else those of its own. Errors: *approvals.InvalidError, faults.
+func (d *Daemon) ListApprovals(ctx context.Context, actor Actor, p ApprovalPage) (wire.Approvals, error) {
+	if p.Actor = ""; !actor.All {
+		if p.Actor = actor.Name; p.Actor == "" { // nobody has no runs
+			return wire.Approvals{Approvals: []wire.WaitingCall{}}, nil
+		}
 	}
-	list.Approvals = slices.DeleteFunc(list.Approvals, func(a wire.WaitingCall) bool { return !actor.sees(a.Actor) })
-	return list, nil
+	return d.cfg.Desk.List(ctx, p)
+}
+
+// GetCall shows one call that waits for a person, whole. Errors: ErrNotFound, those of
+// approvals.Desk.Show.
+func (d *Daemon) GetCall(ctx context.Context, actor Actor, run, call string) (wire.WaitingCall, error) {
+	if _, err := d.row(ctx, actor, run); err != nil {
+		return wire.WaitingCall{}, err
+	}
+	out, err := d.cfg.Desk.Show(ctx, run, call)
+	return out, pauses.Damaged(run, err)
 }
 
 // Approve takes an approver's word on a call of a run, live or waiting, and

@@ -98,7 +98,7 @@ func TestApprovals(t *testing.T) {
 	s.Apply(t, "one pay!2@group:leads@user:ann ask")
 	r := start(t, s, "steps pay,ask")
 	waiting := waitPaused(t, s, r.ID)
-	list, err := s.Daemon.ListApprovals(t.Context(), everyone())
+	list, err := s.Daemon.ListApprovals(t.Context(), everyone(), daemon.ApprovalPage{})
 	if err != nil || len(list.Approvals) != 1 {
 		t.Fatalf("%+v, %v", list, err)
 	}
@@ -107,7 +107,7 @@ func TestApprovals(t *testing.T) {
 		!cmp.Equal(p.From, []string{"group:leads", "user:ann"}) {
 		t.Errorf("shown: %+v", p)
 	}
-	if others, err := s.Daemon.ListApprovals(t.Context(), daemon.Actor{Name: "uid:7"}); err != nil || len(others.Approvals) != 0 {
+	if others, err := s.Daemon.ListApprovals(t.Context(), daemon.Actor{Name: "uid:7"}, daemon.ApprovalPage{}); err != nil || len(others.Approvals) != 0 {
 		t.Errorf("another actor sees %+v, %v", others, err)
 	}
 	lead, ann := person("uid:1", "group:leads"), person("uid:2", "user:ann", "group:other")
@@ -568,7 +568,7 @@ func TestSessions(t *testing.T) {
 }
 
 func TestPausedQuota(t *testing.T) {
-	s := daemontest.New(t, daemontest.Config{Paused: pauses.Quota{PerActor: 1, Total: 5}})
+	s := daemontest.New(t, daemontest.Config{Paused: pauses.Quota{PerActor: 1, Total: 5, Bytes: 1 << 30}})
 	s.Apply(t, "one ask")
 	waitPaused(t, s, start(t, s, "steps ask").ID)
 	second := start(t, s, "steps ask")
@@ -576,6 +576,34 @@ func TestPausedQuota(t *testing.T) {
 	if err != nil || got.State != "failed" || got.Error == nil {
 		t.Errorf("%+v %+v, %v", got, got.Error, err)
 	}
+}
+
+// TestPausedBytes: what the records of one actor's waiting runs take is bounded; a run
+// that goes on makes room.
+func TestPausedBytes(t *testing.T) {
+	size := func(s *daemontest.Stack) int64 {
+		n, err := s.Store().PausedBytes(t.Context(), daemontest.Me().Name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return n
+	}
+	s := daemontest.New(t, daemontest.Config{})
+	s.Apply(t, "one ask")
+	waitPaused(t, s, start(t, s, "steps ask").ID)
+	one := size(s)
+	s = daemontest.New(t, daemontest.Config{Paused: pauses.Quota{PerActor: 10, Total: 10, Bytes: one + one/2}})
+	s.Apply(t, "one ask")
+	first := start(t, s, "steps ask")
+	waitPaused(t, s, first.ID)
+	got, err := s.Daemon.GetRun(t.Context(), daemontest.Me(), start(t, s, "steps ask").ID, time.Minute)
+	if err != nil || got.State != "failed" || got.Error == nil || size(s) > one+one/2 {
+		t.Errorf("a second one: %+v %+v, %v", got, got.Error, err)
+	}
+	if _, err := s.Daemon.CancelRun(t.Context(), daemontest.Me(), first.ID); err != nil {
+		t.Fatal(err)
+	}
+	waitPaused(t, s, start(t, s, "steps ask").ID)
 }
 
 // TestEventsAcrossAPause reads a run's events with one reader through two lives:

@@ -40,7 +40,14 @@ type Config struct {
 }
 
 // Compile reads and compiles the policy at a path.
-type Compile func(ctx context.Context, path string) (*profiles.Set, sources.Policy, error)
+type Compile func(ctx context.Context, path string) (Compiled, error)
+
+// Compiled is one policy.
+type Compiled struct {
+	Set      *profiles.Set
+	Files    sources.Policy
+	Ceilings []schema.Policy // what bounds its agents, as it was read
+}
 
 // asked is what the verb is asked.
 type asked struct {
@@ -59,6 +66,9 @@ every change into a class: it widens (more may be done, or less is asked or
 recorded), narrows, or is neutral. The order of a list makes no difference, nor
 does how a grant is split up. What cannot be decided, such as two conditions
 that differ, counts as widening and is marked "undecided".
+
+What OrgPolicies and TeamPolicies let agents ask for is compared too: a raised
+ceiling and a lifted denial are "headroom", which --fail-on widens counts.
 
 OLD and NEW are each a policy file, a folder of policies, or a set that ringd
 compile has printed (FILE.json). For a revision in git, check it out beside:
@@ -91,7 +101,7 @@ Exit codes: 0 done, 1 --fail-on found what it names, or a policy is refused,
 	f.StringVar(&q.format, "format", "text", "text, json or sarif")
 	f.BoolVar(&q.json, "json", false, "print JSON, as --format json does")
 	f.StringVar(&q.html, "html", "", "write a page for reviewers to FILE, too")
-	f.StringVar(&q.failOn, "fail-on", "", "widens or any: exit with 1 where there is one")
+	f.StringVar(&q.failOn, "fail-on", "", "widens (and headroom), or any: exit with 1 for one")
 	f.StringVar(&q.agent, "agent", "", "look at this agent only")
 	f.StringVar(&q.impact, "impact", "", "make the decisions of this LOG again")
 	f.StringVar(&q.workspace, "workspace", "/workspace", "$WORKSPACE, for --impact")
@@ -140,7 +150,8 @@ func (c Config) diff(ctx context.Context, q asked, args []string) (err error) {
 			return err
 		}
 	}
-	doc := document(rep, old, now)
+	ceilings := between(old, now, q.agent)
+	doc := document(rep, ceilings, old, now)
 	if q.impact != "" {
 		calls := decide.NewCalls(c.Calls)
 		defer func() { err = errors.Join(err, calls.Close()) }()
@@ -173,7 +184,7 @@ func (c Config) write(q asked, doc page.Document) (err error) {
 	if err != nil {
 		return err
 	}
-	if n := doc.Counts; q.failOn == "widens" && n["widens"] > 0 || q.failOn == "any" && n["widens"]+n["narrows"]+n["neutral"] > 0 {
+	if n := doc.Counts; q.failOn == "widens" && n["widens"]+n["headroom"] > 0 || q.failOn == "any" && all(n) > 0 {
 		return cli.Failed(cli.Refused, nil)
 	}
 	return nil
@@ -202,6 +213,9 @@ type side struct {
 	path  string
 	set   *profiles.Set
 	files sources.Policy // nothing for a compiled set: it has no lines
+	// ceilings are those of the policy; a compiled set has none to show.
+	ceilings []schema.Policy
+	bare     bool // it is a compiled set
 
 	decoded  bool
 	policies []schema.Policy // of files that are in YAML or JSON, once decoded
@@ -213,10 +227,10 @@ const maxSet = profiles.MaxSetBytes + 1
 // read reads a policy or a compiled set.
 func (c Compile) read(ctx context.Context, path string) (*side, error) {
 	if set, is, err := compiled(path); is || err != nil {
-		return &side{path: path, set: set}, err
+		return &side{path: path, set: set, bare: true}, err
 	}
-	set, files, err := c(ctx, path)
-	return &side{path: path, set: set, files: files}, err
+	r, err := c(ctx, path)
+	return &side{path: path, set: r.Set, files: r.Files, ceilings: r.Ceilings}, err
 }
 
 // compiled reads a compiled set; false for a file that is none.
@@ -274,22 +288,25 @@ func (c Config) writePage(name string, doc page.Document) error {
 }
 
 // document puts the lines of both sides to the changes.
-func document(rep difference.Report, old, now *side) page.Document {
-	doc := page.Document{Old: page.Side{Path: old.path, Revision: rep.Old}, New: page.Side{Path: now.path, Revision: rep.New}, Class: rep.Class, Counts: rep.Counts}
-	for _, k := range []string{"widens", "narrows", "neutral"} {
-		doc.Counts[k] += 0 // every class is there
-	}
-	doc.Agents = make([]page.Agent, len(rep.Agents))
-	for i, a := range rep.Agents {
-		out := page.Agent{Name: a.Name, State: a.State, Class: a.Class, Changes: make([]page.Change, len(a.Changes))}
-		for j, ch := range a.Changes {
-			ch.OldRule, ch.NewRule = old.limit(a.Name, ch.Field, ch.OldRule), now.limit(a.Name, ch.Field, ch.NewRule)
-			if r := ch.NewRule; ch.Layer == "" && r != nil {
-				ch.Layer = r.Layer
+func document(rep difference.Report, ceilings []difference.Agent, old, now *side) page.Document {
+	doc := page.Document{Old: page.Side{Path: old.path, Revision: rep.Old}, New: page.Side{Path: now.path, Revision: rep.New}, Class: difference.Neutral,
+		Counts: map[string]int{"widens": 0, "headroom": 0, "narrows": 0, "neutral": 0}}
+	add := func(to *[]page.Agent, list []difference.Agent) {
+		*to = make([]page.Agent, len(list))
+		for i, a := range list {
+			out := page.Agent{Name: a.Name, State: a.State, Class: a.Class, Changes: make([]page.Change, len(a.Changes))}
+			for j, ch := range a.Changes {
+				ch.OldRule, ch.NewRule = old.limit(a.Name, ch.Field, ch.OldRule), now.limit(a.Name, ch.Field, ch.NewRule)
+				if r := ch.NewRule; ch.Layer == "" && r != nil {
+					ch.Layer = r.Layer
+				}
+				out.Changes[j] = page.Change{Change: ch, OldLine: old.line(ch.OldRule), NewLine: now.line(ch.NewRule)}
+				doc.Counts[ch.Class.String()]++
 			}
-			out.Changes[j] = page.Change{Change: ch, OldLine: old.line(ch.OldRule), NewLine: now.line(ch.NewRule)}
+			doc.Class, (*to)[i] = difference.Worst(doc.Class, a.Class), out
 		}
-		doc.Agents[i] = out
 	}
+	add(&doc.Ceilings, ceilings)
+	add(&doc.Agents, untold(rep.Agents, ceilings))
 	return doc
 }

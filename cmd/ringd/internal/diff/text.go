@@ -19,10 +19,14 @@ const textWidth = 66
 func (p text) document(doc page.Document) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "old  %s  %s\nnew  %s  %s\n", render.Clean(doc.Old.Path), render.Short(doc.Old.Revision), render.Clean(doc.New.Path), render.Short(doc.New.Revision))
-	for _, a := range doc.Agents {
-		if len(a.Changes) == 0 {
-			continue
+	for _, a := range doc.Above() {
+		fmt.Fprintf(&b, "\n%s: %s\n", render.Clean(a.Name), p.class(a.Class, a.Class.String()))
+		for _, ch := range a.Changes {
+			ch.Layer = "" // it is the name above
+			p.change(&b, ch)
 		}
+	}
+	for _, a := range doc.Touched() {
 		name := "agent " + render.Clean(a.Name)
 		if a.Name == "" {
 			name = "the whole set"
@@ -32,8 +36,11 @@ func (p text) document(doc page.Document) error {
 			p.change(&b, ch)
 		}
 	}
-	n := doc.Counts
-	fmt.Fprintf(&b, "\n%s: %d widen, %d narrow, %d neutral\n", p.class(doc.Class, render.Count(n["widens"]+n["narrows"]+n["neutral"], "change")), n["widens"], n["narrows"], n["neutral"])
+	n, headroom := doc.Counts, ""
+	if n["headroom"] > 0 {
+		headroom = fmt.Sprintf("%d headroom, ", n["headroom"])
+	}
+	fmt.Fprintf(&b, "\n%s: %d widen, %s%d narrow, %d neutral\n", p.class(doc.Class, render.Count(all(n), "change")), n["widens"], headroom, n["narrows"], n["neutral"])
 	if doc.Impact != nil {
 		p.impact(&b, doc.Impact)
 	}
@@ -49,7 +56,7 @@ func (p text) class(c difference.Class, text string) string {
 		return p.Good(text)
 	case difference.Neutral:
 		return text
-	case difference.Widens:
+	case difference.Widens, difference.Headroom:
 		return p.Bad(text)
 	default:
 		return p.Bad(text)
@@ -64,10 +71,10 @@ func (p text) change(b *strings.Builder, ch page.Change) {
 	if ch.Undecided {
 		says += " (undecided)"
 	}
-	fmt.Fprintf(b, "  %s %s  %s\n", mark, p.class(ch.Class, fmt.Sprintf("%-7s", class)), strings.Join(render.Folded(render.Clean(says), textWidth), indent))
+	fmt.Fprintf(b, "  %s %s%s%s\n", mark, p.class(ch.Class, class), strings.Repeat(" ", 9-len(class)), strings.Join(render.Folded(render.Block(says), textWidth), indent))
 	note := func(label, s string) {
 		if s != "" {
-			fmt.Fprintf(b, "             %s\n", strings.Join(render.Folded(label+render.Clean(s), textWidth), indent))
+			fmt.Fprintf(b, "             %s\n", strings.Join(render.Folded(label+render.Block(s), textWidth), indent))
 		}
 	}
 	note("", ch.Why)
@@ -98,9 +105,9 @@ func (p text) impact(b *strings.Builder, m *page.Impact) {
 		if g.Agent != "" {
 			line += " of " + g.Agent
 		}
-		fmt.Fprintf(b, "  %s  %s\n", mark, strings.Join(render.Folded(render.Clean(line), textWidth), "\n    "))
+		fmt.Fprintf(b, "  %s  %s\n", mark, strings.Join(render.Folded(render.Block(line), textWidth), "\n    "))
 		if g.Why != "" {
-			fmt.Fprintf(b, "    %s\n", strings.Join(render.Folded(render.Clean(g.Why), textWidth), "\n    "))
+			fmt.Fprintf(b, "    %s\n", strings.Join(render.Folded(render.Block(g.Why), textWidth), "\n    "))
 		}
 	}
 	c := m.Counts
@@ -108,30 +115,39 @@ func (p text) impact(b *strings.Builder, m *page.Impact) {
 		c[page.WouldAllow], c[page.WouldDeny], c[page.WouldAsk], c[page.Unchanged], c[page.NotReplayable])
 }
 
-// findings are the changes as a machine that shows findings takes them: what widens is
-// an error, the rest are warnings.
+// findings are the changes as a machine that shows findings takes them: what widens or
+// raises a ceiling is an error, the rest are warnings.
 func findings(doc page.Document) schema.Diagnostics {
 	var out schema.Diagnostics
-	for _, a := range doc.Agents {
-		for _, ch := range a.Changes {
-			d := schema.Diagnostic{Code: "diff-" + ch.Class.String(), Msg: "agent " + a.Name + ": " + ch.Says, Hint: ch.Why, Severity: schema.Warning}
-			if ch.Class == difference.Widens {
-				d.Severity = schema.Error
+	for _, list := range []struct {
+		of     string
+		agents []page.Agent
+	}{{"", doc.Ceilings}, {"agent ", doc.Agents}} {
+		for _, a := range list.agents {
+			for _, ch := range a.Changes {
+				out = append(out, found(ch, list.of+a.Name))
 			}
-			at := func(l *page.Line, column int) schema.Pos {
-				return schema.Pos{File: l.File, Line: l.Line, Column: column}
-			}
-			switch {
-			case ch.NewLine != nil:
-				d.Pos = at(ch.NewLine, ch.NewRule.Column)
-				if ch.OldLine != nil {
-					d.Related = []schema.Pos{at(ch.OldLine, ch.OldRule.Column)}
-				}
-			case ch.OldLine != nil:
-				d.Pos = at(ch.OldLine, ch.OldRule.Column)
-			}
-			out = append(out, d)
 		}
 	}
 	return out
+}
+
+func found(ch page.Change, of string) schema.Diagnostic {
+	d := schema.Diagnostic{Code: "diff-" + ch.Class.String(), Msg: of + ": " + ch.Says, Hint: ch.Why, Severity: schema.Warning}
+	if ch.Class == difference.Widens || ch.Class == difference.Headroom {
+		d.Severity = schema.Error
+	}
+	at := func(l *page.Line, column int) schema.Pos {
+		return schema.Pos{File: l.File, Line: l.Line, Column: column}
+	}
+	switch {
+	case ch.NewLine != nil:
+		d.Pos = at(ch.NewLine, ch.NewRule.Column)
+		if ch.OldLine != nil {
+			d.Related = []schema.Pos{at(ch.OldLine, ch.OldRule.Column)}
+		}
+	case ch.OldLine != nil:
+		d.Pos = at(ch.OldLine, ch.OldRule.Column)
+	}
+	return d
 }

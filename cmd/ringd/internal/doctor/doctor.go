@@ -33,7 +33,7 @@ type Config struct {
 	Host   host.Sources // of its facts; the zero value is that of this process
 	Kernel Kernel
 	// Engine starts a guest of the JavaScript executor, and returns what stood
-	// around it and the words for its engine.
+	// around it and the digest of its engine.
 	Engine func(ctx context.Context) (executors.Attestation, string, error)
 }
 
@@ -45,7 +45,7 @@ func Examine(ctx context.Context, c Config, h *render.Health) {
 	found := c.Host.Examine(ctx, c.Kernel.Examine)
 	around := c.Kernel.Attestation(ctx, profiles.ExecutorJS)
 	engine := render.Layer{Name: "engine", Required: true, State: render.LayerUnavailable}
-	seen, words, err := c.Engine(ctx)
+	seen, digest, err := c.Engine(ctx)
 	if err != nil {
 		engine.Reason, engine.Fix = err.Error(), found.Remedy
 		var denial *profiles.Denial
@@ -53,7 +53,8 @@ func Examine(ctx context.Context, c Config, h *render.Health) {
 			engine.Reason, engine.Fix = denial.Decision.Reason, strings.Join(denial.Decision.Instead, "; ")
 		}
 	} else {
-		around, engine.State, engine.Reason = seen, render.LayerEnforced, words
+		around, engine.State, engine.Reason = seen, render.LayerEnforced, "JavaScript runs in WebAssembly, metered"
+		h.Engine = digest
 	}
 	h.Tier, h.Kernel, h.Container = string(around.Tier), found.Facts.Release, found.Facts.Container
 	h.LandlockABI = max(around.LandlockABI, found.Facts.LandlockABI)
@@ -66,6 +67,8 @@ func Examine(ctx context.Context, c Config, h *render.Health) {
 		}
 		h.Add(layer(l, around, found, c.Kernel.Unseen()))
 	}
+	users := c.Host.Users()
+	h.Add(render.Layer{Name: users.Name, State: users.State, Reason: users.Reason, Fix: users.Fix})
 }
 
 // egress is the layer that no JavaScript guest has, tried with a guest that has it:

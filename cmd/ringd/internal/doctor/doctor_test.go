@@ -83,7 +83,7 @@ func TestExamine(t *testing.T) {
 		want        []string // on the page
 	}{
 		{"every layer", fakeKernel{report: order.Report{Layers: everything(), ABI: 7}, around: all}, all, nil, true, "os-sandbox", []string{"process", "wasm", "os-sandbox"},
-			[]string{"strongest tier: os-sandbox\nkernel: 6.8.0-45-generic, Landlock version 7\n  js           minTier process, wasm, os-sandbox\n",
+			[]string{"strongest tier: os-sandbox\nkernel: 6.8.0-45-generic, Landlock version 7\nengine: sha256:e\n  js           minTier process, wasm, os-sandbox\n",
 				"  python       minTier process, wasm, os-sandbox\n  shell        minTier process, wasm, os-sandbox\n", "  seal          enforced     a JavaScript guest gave up"}},
 		{"some layers", fakeKernel{report: order.Report{Layers: everything(), ABI: 7}, unseen: errors.New("the log is off: turn it on")}, mixed, nil, true, "os-sandbox", []string{"process", "wasm", "os-sandbox"},
 			[]string{"violations    best-effort  refused system calls", "fix: the log is off: turn it on", "cgroups       unavailable  not around a JavaScript guest"}},
@@ -107,7 +107,7 @@ func TestExamine(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			h := render.Health{Enforceable: true}
 			doctor.Examine(t.Context(), doctor.Config{Host: ubuntu(), Kernel: tt.kernel,
-				Engine: func(context.Context) (executors.Attestation, string, error) { return tt.engine, "runs", tt.err }}, &h)
+				Engine: func(context.Context) (executors.Attestation, string, error) { return tt.engine, "sha256:e", tt.err }}, &h)
 			if h.Enforceable != tt.enforceable || h.Tier != tt.tier {
 				t.Errorf("enforceable %v, tier %q", h.Enforceable, h.Tier)
 			}

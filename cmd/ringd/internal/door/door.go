@@ -13,6 +13,7 @@ import (
 	"fmt"
 	"log/slog"
 	"net"
+	"os"
 	"time"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/api"
@@ -60,9 +61,9 @@ func New(cfg Config) (_ *Door, err error) {
 	r := cfg.File.Roles
 	d := &Door{}
 	d.server, err = api.New(api.Config{
-		Runs: cfg.Daemon, Views: cfg.Daemon, Waiting: cfg.Daemon, Sessions: cfg.Daemon, Lockdown: cfg.Lockdown,
+		Runs: cfg.Daemon, Views: cfg.Daemon, Waiting: cfg.Daemon, Sessions: cfg.Daemon, Lockdown: cfg.Lockdown, AcceptTime: cfg.Daemon.AcceptTime,
 		Roles:     api.Roles{Harness: r.Harness, Approver: r.Approver, Operator: r.Operator, Viewer: r.Viewer},
-		Approvers: cfg.File.Approvers, UID: cfg.UID, Meter: cfg.Metrics, Now: cfg.Now, Logger: cfg.Logger,
+		Approvers: cfg.File.Approvers, UID: cfg.UID, PID: os.Getpid(), Meter: cfg.Metrics, Now: cfg.Now, Logger: cfg.Logger,
 		Tokens: callers, Refused: cfg.refused,
 	})
 	if err != nil {
@@ -119,6 +120,9 @@ func (d *Door) Open(ctx context.Context) {
 	d.open = true
 	d.server.Start(context.WithoutCancel(ctx), d.socket, d.ports...)
 }
+
+// Lost is closed when a listener of the open API has ended by itself.
+func (d *Door) Lost() <-chan struct{} { return d.server.Lost() }
 
 // Close ends the API, open or not.
 func (d *Door) Close(ctx context.Context) error {

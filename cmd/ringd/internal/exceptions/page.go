@@ -55,7 +55,7 @@ func (p page) row(b *strings.Builder, r *row, log bool, files sources.Policy) {
 		r.Expires.UTC().Format(time.DateOnly), days, uses, strings.Join(flags, " ")), " "))
 	line := func(name, text string) {
 		if text != "" {
-			fmt.Fprintf(b, "  %-9s %s\n", name, strings.Join(render.Folded(render.Clean(text), textWidth), "\n            "))
+			fmt.Fprintf(b, "  %-9s %s\n", name, strings.Join(render.Folded(render.Block(text), textWidth), "\n            "))
 		}
 	}
 	line("grants", grants(&r.Exception))

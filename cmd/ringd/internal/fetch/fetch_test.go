@@ -41,6 +41,7 @@ type rig struct {
 	mu     sync.Mutex
 	events []egress.Event
 	asked  []string // of the resolver
+	names  map[string]netip.Addr
 }
 
 // key is the credential of the gateway of a rig.
@@ -63,6 +64,9 @@ func newRig(t testing.TB, change func(*fetch.Config), rules ...profiles.EgressRu
 			r.asked = append(r.asked, name)
 			if name == "private.example." {
 				return []netip.Addr{netip.MustParseAddr("10.0.0.1"), netip.MustParseAddr("127.0.0.1")}, nil
+			}
+			if a, ok := r.names[name]; ok {
+				return []netip.Addr{a}, nil
 			}
 			return nil, &net.DNSError{Err: "no such host", IsNotFound: true}
 		},

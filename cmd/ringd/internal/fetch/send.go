@@ -67,7 +67,12 @@ func (r *run) refuse(u dest.URL, q *asking, code dest.Code, why string) error {
 
 // of is a request as it is decided.
 func of(u dest.URL, q *asking) forward.Request {
-	return forward.Request{Door: egress.DoorFetch, Dest: u.Dest, Method: q.method, Path: u.Path}
+	asked := forward.Request{Door: egress.DoorFetch, Dest: u.Dest, Method: q.method, Path: u.Path}
+	asked.Says = asked.Says.Query(u.Query)
+	for name := range q.header {
+		asked.Says = asked.Says.Field(name)
+	}
+	return asked
 }
 
 func redirects(status int) bool {
@@ -188,18 +193,18 @@ var errSpent = errors.New("the connection is closed")
 // new one.
 func (r *run) line(ctx context.Context, u dest.URL, q *asking) (l *line, used bool, err error) {
 	for l = r.take(lane{u.Scheme, u.Dest}); l != nil; l = r.take(lane{u.Scheme, u.Dest}) {
-		if !l.conn.Use(q.method, u.Path) {
+		if !l.conn.Use(of(u, q)) {
 			l.close()
 			continue
 		}
 		if err := r.guest.Ask(of(u, q)); err != nil {
-			l.conn.Use("", "")
+			l.conn.Use(forward.Request{})
 			r.keep(l)
 			return nil, false, err
 		}
 		return l, true, nil
 	}
-	conn, err := r.guest.DialRequest(ctx, egress.DoorFetch, u.Dest, q.method, u.Path)
+	conn, err := r.guest.DialRequest(ctx, of(u, q))
 	if err != nil {
 		return nil, false, err
 	}
@@ -237,7 +242,7 @@ func (r *run) take(at lane) *line {
 
 // keep puts a line aside for a later request.
 func (r *run) keep(l *line) {
-	l.conn.Use("", "")
+	l.conn.Use(forward.Request{})
 	r.mu.Lock()
 	var over *line
 	if r.closed {

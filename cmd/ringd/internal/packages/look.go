@@ -41,10 +41,14 @@ func Look(ctx context.Context, host *environment.Finder, probe Probe, a *profile
 	}
 	for _, f := range r.Findings {
 		code := codeImportMissing
-		if f.Denied {
+		hint := ""
+		switch {
+		case f.Refuse:
+			code, hint = codeHost, "list the packages that programs import, or name an environment with fewer; what is not denied by name is one mount"
+		case f.Denied:
 			code = codeImportNeeds
 		}
-		add(schema.Warning, &f.Rule, code, f.Text, "")
+		add(schema.Warning, &f.Rule, code, f.Text, hint)
 	}
 	for _, e := range a.Python.Environments {
 		if d, err := environment.Digest(e.Path); err == nil && e.Digest == "" {

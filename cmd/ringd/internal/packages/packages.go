@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/render"
+	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/executors/python"
 	"github.com/ringd/ringd/executors/python/environment"
 	"github.com/ringd/ringd/profiles"
@@ -57,7 +58,11 @@ func Ask(ctx context.Context, argv []string) ([]byte, error) {
 		return nil, err
 	}
 	b, err := io.ReadAll(io.LimitReader(out, maxTold))
-	return b, errors.Join(err, cmd.Wait())
+	err = errors.Join(err, cmd.Wait())
+	if s := cmd.ProcessState; ctx.Err() != nil || err != nil && s != nil && !s.Exited() { // no program of its own kills it
+		err = errors.Join(environment.ErrShort, err)
+	}
+	return b, err
 }
 
 // Ring has the guests of Python decide by the set in force.
@@ -95,6 +100,9 @@ func (i Ring) Prepare(ctx context.Context, set *profiles.Set) (func(), error) {
 			if ctx.Err() != nil {
 				return nil, context.Cause(ctx)
 			}
+			if later(err) {
+				return nil, fmt.Errorf("agent %s: %w", name, err)
+			}
 			if err != nil {
 				continue // this host cannot run it, and each run is told why
 			}
@@ -124,6 +132,13 @@ func (i Ring) Prepare(ctx context.Context, set *profiles.Set) (func(), error) {
 	}, nil
 }
 
+// later reports whether the host could not look: a set that was not probed for that is
+// not one that the probe found good.
+func later(err error) bool {
+	var u *executors.Unavailable
+	return errors.As(err, &u) && u.Later()
+}
+
 // Close leaves the executor to the interpreter ring, which closes it.
 func (Ring) Close() error { return nil }
 
@@ -137,12 +152,28 @@ func (*brokenImport) Executor() string { return profiles.ExecutorPython }
 func (b *brokenImport) Unwrap() error { return b.error }
 
 // Prober imports what the policy of an agent lists and this host has, once for each
-// environment and profile.
+// environment and profile. Where neither profile nor host has changed since, it does not
+// even look what there is.
 func Prober(found *environment.Finder, c python.Config) Probe {
 	known := map[string][]python.Broken{} // a stack prepares one set at a time
+	keep := func(key string, broken []python.Broken) {
+		if len(known) >= maxProbed {
+			clear(known)
+		}
+		known[key] = broken
+	}
 	return func(ctx context.Context, a *profiles.Agent) ([]python.Broken, error) {
 		if a.Python == nil || a.Python.Engine != profiles.PythonNative {
 			return nil, nil
+		}
+		profile, err := json.Marshal([]any{a.Python, a.MinTier, a.Limits})
+		if err != nil {
+			return nil, err
+		}
+		stands, whole := found.Stands(ctx, a)
+		same := stands + "\x00" + string(profile)
+		if broken, ok := known[same]; ok && whole {
+			return broken, nil
 		}
 		r, err := found.Look(ctx, a)
 		if err != nil {
@@ -152,16 +183,19 @@ func Prober(found *environment.Finder, c python.Config) Probe {
 		if err != nil {
 			return nil, err
 		}
-		if broken, ok := known[string(text)]; ok {
-			return broken, nil
+		broken, ok := known[string(text)]
+		if !ok {
+			if broken, err = python.Probe(ctx, c, a, r.Modules); err != nil {
+				return broken, err
+			}
+			keep(string(text), broken)
 		}
-		broken, err := python.Probe(ctx, c, a, r.Modules)
-		if err == nil && len(known) < maxProbed {
-			known[string(text)] = broken
+		if whole {
+			keep(same, broken)
 		}
-		return broken, err
+		return broken, nil
 	}
 }
 
-// maxProbed bounds what is remembered of probes.
-const maxProbed = 1024
+// maxProbed bounds what is remembered of probes: two entries for each agent.
+const maxProbed = 16384

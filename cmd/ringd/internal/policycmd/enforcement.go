@@ -23,7 +23,7 @@ type enforced struct {
 }
 
 func newEnforcement(c Config) *cobra.Command {
-	var policy, agent string
+	var policy, agent, workspace string
 	var asJSON, host bool
 	cmd := &cobra.Command{
 		Use:   "enforcement -p PATH",
@@ -34,7 +34,8 @@ somebody else, or nothing. With --json it names the tests that show it.
 
 With --host it starts a guest, as ringd doctor does, and says whether this host
 has the layers that each executor of the agent needs. One that is missing is an
-error with a remedy: nothing of that executor starts here.
+error with a remedy: nothing of that executor starts here. So is $WORKSPACE in a
+policy, unless --workspace says what it stands for.
 
 Fields that nothing can enforce do not compile. docs/ENFORCEMENT.md has the
 whole table.
@@ -55,6 +56,9 @@ agent, 125 with --host where a layer is missing.`,
 				return err
 			}
 			if host {
+				if set, err = placed(set, workspace); err != nil {
+					return err
+				}
 				h := c.examine(cmd.Context())
 				for i := range out {
 					out[i].Host = around(set.Agents[out[i].Agent], h)
@@ -67,6 +71,7 @@ agent, 125 with --host where a layer is missing.`,
 	cmd.Flags().StringVar(&agent, "agent", "", "this agent only")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON, with the tests that show it")
 	cmd.Flags().BoolVar(&host, "host", false, "try out what this host has of it, as ringd doctor does")
+	cmd.Flags().StringVar(&workspace, "workspace", "", "with --host: folder that $WORKSPACE stands for here")
 	_ = cmd.MarkFlagRequired("policy") // the flag is there
 	_ = cmd.MarkFlagFilename("policy", "yaml", "yml", "json", "cue")
 	_ = cmd.RegisterFlagCompletionFunc("agent", cobra.NoFileCompletions)

@@ -233,7 +233,7 @@ func (c Config) laidOut(q formatting, files []*layoutFile, refused bool, err err
 		case q.diff && f.changed():
 			text := string(diff.Diff(render.Visible(filepath.ToSlash(f.path)), f.before, render.Visible(filepath.ToSlash(f.path)), f.now))
 			if c.Page(c.Out).Terminal { // else it may be for a program, to the byte
-				text = render.Clean(text)
+				text = render.Block(text)
 			}
 			_, err = io.WriteString(c.Out, text)
 		case q.check && f.changed():

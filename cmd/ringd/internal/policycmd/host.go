@@ -3,14 +3,18 @@ package policycmd
 import (
 	"context"
 	"fmt"
+	"maps"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
 
+	"github.com/ringd/ringd/cmd/ringd/internal/cli"
 	"github.com/ringd/ringd/cmd/ringd/internal/render"
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/rings/kernel/order"
+	"github.com/ringd/ringd/schema"
 )
 
 // examineFor bounds what is tried out on a host.
@@ -41,11 +45,8 @@ func (c Config) examine(ctx context.Context) render.Health {
 // around compares what an agent needs with what a host has.
 func around(a profiles.Agent, h render.Health) *onHost {
 	out := &onHost{Missing: []missing{}, Layers: h.Layers}
-	granted := map[string]bool{profiles.ExecutorJS: a.JS != nil, profiles.ExecutorPython: a.Python != nil, profiles.ExecutorShell: a.Shell != nil}
-	for _, e := range []string{profiles.ExecutorJS, profiles.ExecutorPython, profiles.ExecutorShell} {
-		if granted[e] {
-			out.Missing = append(out.Missing, lacks(a, e, h)...)
-		}
+	for _, e := range granted(a) {
+		out.Missing = append(out.Missing, lacks(a, e, h)...)
 	}
 	out.Enforceable = len(out.Missing) == 0
 	return out
@@ -76,6 +77,63 @@ func lacks(a profiles.Agent, executor string, h render.Health) []missing {
 	for _, name := range others {
 		if l, ok := layerOf(h, name); !ok || l.State == render.LayerUnavailable {
 			out = append(out, missing{executor, name, said(l.Reason, "this host does not have it"), said(l.Fix, "run it on a host that has it")})
+		}
+	}
+	if r, ok := a.NeedsWorkspace(executor); ok {
+		out = append(out, missing{executor, "workspace", fmt.Sprintf("%s stands for nothing on this host (%s:%d)", profiles.Workspace, r.Rule.File, r.Rule.Line), nameIt})
+	}
+	return out
+}
+
+// inWorkspace looks at a set as on a host where $WORKSPACE stands for dir; "": for nothing.
+func inWorkspace(look Look, dir string) Look {
+	return func(ctx context.Context, set *profiles.Set) (schema.Diagnostics, error) {
+		set, err := placed(set, dir)
+		if err != nil {
+			return nil, err
+		}
+		found, err := look(ctx, set)
+		return append(unnamed(set), found...), err
+	}
+}
+
+// placed is the set where $WORKSPACE stands for dir; "": for nothing.
+func placed(set *profiles.Set, dir string) (*profiles.Set, error) {
+	if dir == "" {
+		return set, nil
+	}
+	abs, err := filepath.Abs(dir)
+	if err != nil || abs == "/" {
+		return nil, cli.Usage("--workspace %q: want a folder below /", dir)
+	}
+	return set.In(func(string) string { return abs }), nil
+}
+
+// nameIt is what to do about a policy whose host names no workspace.
+const nameIt = "name it with --workspace DIR (run, serve), or as workspace: in the configuration of the daemon"
+
+// unnamed warns of each agent that needs a workspace, which this host does not name.
+func unnamed(set *profiles.Set) (found schema.Diagnostics) {
+	for _, name := range slices.Sorted(maps.Keys(set.Agents)) {
+		a := set.Agents[name]
+		for _, executor := range granted(a) {
+			if r, ok := a.NeedsWorkspace(executor); ok {
+				found = append(found, schema.Diagnostic{
+					Pos: schema.Pos{File: r.Rule.File, Line: r.Rule.Line, Column: r.Rule.Column}, Code: "workspace-unnamed", Severity: schema.Warning,
+					Msg: fmt.Sprintf("agent %s: %s does not start where nothing says what %s stands for", name, executor, profiles.Workspace), Hint: nameIt,
+				})
+				break
+			}
+		}
+	}
+	return found
+}
+
+// granted lists the executors of an agent.
+func granted(a profiles.Agent) (out []string) {
+	for _, e := range []string{profiles.ExecutorJS, profiles.ExecutorPython, profiles.ExecutorShell} {
+		if _, ok := a.Kernel(e); ok {
+			out = append(out, e)
 		}
 	}
 	return out

@@ -12,7 +12,7 @@ import (
 )
 
 func newVet(c Config) *cobra.Command {
-	var format, interpreter string
+	var format, interpreter, workspace string
 	var probe bool
 	cmd := &cobra.Command{
 		Use:   "vet PATH…",
@@ -23,7 +23,9 @@ prints every finding at once, sorted, as file:line:col: code: message.
 With --probe it looks at this host too: which packages of Python that a policy
 lists are installed here, the digest of each environment that it grants, and
 whether every listed package can be imported under the policy, each in a guest.
-One that a rule breaks refuses the policy; what is not installed is a warning.
+One that a rule breaks refuses the policy; what is not installed is a warning,
+so is a policy that names $WORKSPACE where --workspace names no folder, and so
+is a folder that may be written on the disk of the state folder.
 
 Exit codes: 0 nothing to refuse, 1 findings, 2 a PATH cannot be read.`,
 		Example: `  ringd vet policy.yaml
@@ -36,7 +38,7 @@ Exit codes: 0 nothing to refuse, 1 findings, 2 a PATH cannot be read.`,
 			}
 			look := Look(nil)
 			if probe {
-				look = c.Probe(interpreter)
+				look = inWorkspace(c.Probe(interpreter), workspace)
 			}
 			found, err := c.vet(cmd.Context(), paths, look)
 			if err != nil {
@@ -48,6 +50,7 @@ Exit codes: 0 nothing to refuse, 1 findings, 2 a PATH cannot be read.`,
 	cmd.Flags().StringVar(&format, "format", "text", "text, json or sarif")
 	cmd.Flags().BoolVar(&probe, "probe", false, "try the Python packages that they list, on this host")
 	cmd.Flags().StringVar(&interpreter, "python", "", "its interpreter; as python.interpreter for serve")
+	cmd.Flags().StringVar(&workspace, "workspace", "", "with --probe: folder that $WORKSPACE stands for here")
 	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions([]string{"text", "json", "sarif"}, cobra.ShellCompDirectiveNoFileComp)) // the flag is there
 	return cmd
 }

@@ -45,6 +45,9 @@ type Config struct {
 	// same RINGD_IDEMPOTENCY_KEY, does nothing twice. Without it a call whose end
 	// is not known is never tried again.
 	Idempotent bool
+	// Failed is told why a call failed, for the owner of the host: the program is not
+	// told. It may be called concurrently; nil: nobody is told.
+	Failed func(call interpreter.Call, reason string)
 }
 
 // Defaults of Config.
@@ -138,6 +141,15 @@ func executable(path string) error {
 // fails the call; the error's text, with the end of stderr, is for the record
 // only.
 func (c *Command) Call(ctx context.Context, call interpreter.Call) (json.RawMessage, error) {
+	result, err := c.call(ctx, call)
+	if err != nil && c.cfg.Failed != nil {
+		reason := strings.TrimPrefix(err.Error(), "command "+c.cfg.Argv[0]+": ")
+		c.cfg.Failed(call, strings.Replace(reason, stderrMark, ": ", 1))
+	}
+	return result, err
+}
+
+func (c *Command) call(ctx context.Context, call interpreter.Call) (json.RawMessage, error) {
 	stdout, tail, err := c.exec(ctx, withoutUndefined(call.Args), []string{
 		"RINGD_RUN=" + call.Run, "RINGD_CALL=" + call.ID,
 		"RINGD_BRIDGE=" + call.Bridge, "RINGD_IDEMPOTENCY_KEY=" + call.Key,
@@ -287,5 +299,8 @@ func (w *tail) text() string {
 	if s == "" {
 		return ""
 	}
-	return ": stderr: " + s
+	return stderrMark + s
 }
+
+// stderrMark stands in an error before the end of stderr.
+const stderrMark = ": stderr: "

@@ -35,6 +35,7 @@ type Health struct {
 	Kernel      string     `json:"kernel"`      // its release
 	LandlockABI int        `json:"landlock_abi"`
 	Container   string     `json:"container,omitempty"` // that there are signs of around ringd
+	Engine      string     `json:"engine,omitempty"`    // digest of the JavaScript engine, as snapshots.engines names one
 	Executors   []Executor `json:"executors"`
 	Layers      []Layer    `json:"layers"`
 }
@@ -61,13 +62,16 @@ func (p Page) Health(h Health) {
 	if tier == "" {
 		tier = "none: nothing runs"
 	}
-	fmt.Fprintf(p.W, "strongest tier: %s\n", tier)
+	fmt.Fprintf(p.W, "strongest tier: %s\n", Clean(tier))
 	if h.Kernel != "" {
 		in := ""
 		if h.Container != "" {
 			in = ", signs of " + h.Container
 		}
 		fmt.Fprintf(p.W, "kernel: %s, Landlock version %d%s\n", Clean(h.Kernel), h.LandlockABI, Clean(in))
+	}
+	if h.Engine != "" {
+		fmt.Fprintf(p.W, "engine: %s\n", Clean(h.Engine))
 	}
 	for _, e := range h.Executors {
 		can := "minTier " + strings.Join(e.MinTiers, ", ")
@@ -77,8 +81,8 @@ func (p Page) Health(h Health) {
 		case e.Reason != "":
 			can += "; " + e.Reason
 		}
-		for i, l := range fold(Clean(can), width-2-nameColumn) {
-			fmt.Fprintf(p.W, "  %-*s%s\n", nameColumn, map[bool]string{true: e.Name}[i == 0], l)
+		for i, l := range fold(Block(can), width-2-nameColumn) {
+			fmt.Fprintf(p.W, "  %-*s%s\n", nameColumn, map[bool]string{true: Clean(e.Name)}[i == 0], l)
 		}
 	}
 	for _, l := range h.Layers {
@@ -87,7 +91,7 @@ func (p Page) Health(h Health) {
 }
 
 func (p Page) layer(l Layer) {
-	mark, state := " ", fmt.Sprintf("%-*s", stateColumn, l.State)
+	mark, state := " ", fmt.Sprintf("%-*s", stateColumn, Clean(l.State))
 	if l.Required {
 		mark = "*"
 	}
@@ -99,15 +103,15 @@ func (p Page) layer(l Layer) {
 	default:
 		state = p.Middling(state)
 	}
-	words := fold(Clean(l.Reason), width-wordsColumn)
+	words := fold(Block(l.Reason), width-wordsColumn)
 	if len(words) == 0 {
 		words = []string{""}
 	}
-	fmt.Fprintf(p.W, "%s %-*s %s  %s\n", mark, nameColumn, l.Name, state, words[0])
+	fmt.Fprintf(p.W, "%s %-*s %s  %s\n", mark, nameColumn, Clean(l.Name), state, words[0])
 	for _, s := range words[1:] {
 		fmt.Fprintf(p.W, "%*s%s\n", wordsColumn, "", s)
 	}
-	for i, s := range folded(Clean(l.Fix), width-fixColumn) {
+	for i, s := range folded(Block(l.Fix), width-fixColumn) {
 		fmt.Fprintf(p.W, "%*s%s\n", fixColumn, map[bool]string{true: "fix: "}[i == 0], s)
 	}
 }

@@ -96,9 +96,15 @@ func writeEscape(b *strings.Builder, r rune) {
 	fmt.Fprintf(b, `\u%04x`, r)
 }
 
-// Clean makes text of a program fit for a terminal: control characters but
-// newline and tab are shown, not sent.
+// Clean makes a word of somebody else fit for one line of a terminal: control characters
+// are shown, not sent, newline and tab among them. Colour is added after it.
 func Clean(s string) string {
+	return strings.NewReplacer("\n", `\n`, "\t", `\t`).Replace(Block(s))
+}
+
+// Block is Clean for text of several lines: newline and tab stay. Its caller folds it,
+// or indents its further lines, so that none of them stands where a record begins.
+func Block(s string) string {
 	if !strings.ContainsFunc(s, hostile) {
 		return s
 	}
@@ -138,9 +144,9 @@ func hostile(r rune) bool {
 // Findings writes findings as contract.md has them; warnings are marked.
 func (p Page) Findings(ds schema.Diagnostics) error {
 	for _, d := range ds {
-		code := p.style(red, d.Code)
+		code := p.style(red, Clean(d.Code))
 		if d.Severity == schema.Warning {
-			code = p.style(yellow, d.Code) + ": warning"
+			code = p.style(yellow, Clean(d.Code)) + ": warning"
 		}
 		place := ""
 		if d.Pos.File != "" {
@@ -162,7 +168,23 @@ func (p Page) Findings(ds schema.Diagnostics) error {
 // further is a text whose further lines stand under the first: none looks like a finding
 // of its own.
 func further(text string) string {
-	return strings.ReplaceAll(strings.TrimRight(Clean(text), "\n"), "\n", "\n      ")
+	return Indented(strings.TrimRight(text, "\n"), "      ")
+}
+
+// Indented is Block with its further lines behind indent.
+func Indented(text, indent string) string {
+	return strings.ReplaceAll(Block(text), "\n", "\n"+indent)
+}
+
+// Lines is Block in which every further line is indented that is not so already.
+func Lines(text string) string {
+	lines := strings.Split(Block(text), "\n")
+	for i, l := range lines {
+		if i > 0 && l != "" && l[0] != ' ' && l[0] != '\t' {
+			lines[i] = "    " + l
+		}
+	}
+	return strings.Join(lines, "\n")
 }
 
 // Count words a number: 1 finding, 2 findings.

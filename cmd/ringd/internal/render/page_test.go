@@ -13,7 +13,8 @@ import (
 
 func TestClean(t *testing.T) {
 	for _, tt := range []struct{ name, in, want string }{
-		{"plain", "a b\n\tc é 日", "a b\n\tc é 日"},
+		{"plain", "a b c é 日", "a b c é 日"},
+		{"another line", "a b\n\tc é 日", `a b\n\tc é 日`},
 		{"colour", "\x1b[31mred", `\u001b[31mred`},
 		{"title and bell", "\x1b]0;t\a", `\u001b]0;t\u0007`},
 		{"return hides the line before", "ok\rdenied", `ok\u000ddenied`},

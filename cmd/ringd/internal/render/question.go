@@ -37,8 +37,12 @@ func (p Page) Question(q Question) (whole bool) {
 	}
 	fmt.Fprintf(p.W, "%s waits for an approval\n", p.style(yellow, Visible(c.Bridge)))
 	line("run", "%s, call %s, agent %s", q.Run, c.ID, q.Agent)
+	if c.ArgsBytes > 0 {
+		line("does", "%s with %d bytes of arguments, which are shown by", Visible(c.Bridge), c.ArgsBytes)
+		line("", "`ringd approve %s %s`", q.Run, c.ID)
+	}
 	facts, hidden := commandOf(c)
-	if len(facts) == 0 {
+	if len(facts) == 0 && c.ArgsBytes == 0 {
 		facts, hidden = callOf(c)
 	}
 	for _, f := range facts {
@@ -58,7 +62,7 @@ func (p Page) Question(q Question) (whole bool) {
 	if c.Expires != nil {
 		line("until", "%s (%s)", c.Expires.UTC().Format(time.RFC3339), left(c.Expires.Sub(q.Now)))
 	}
-	return hidden == 0
+	return hidden == 0 && c.ArgsBytes == 0
 }
 
 // callOf is the call of a bridge, with its arguments. hidden is how many bytes of

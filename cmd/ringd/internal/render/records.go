@@ -23,7 +23,7 @@ func (p Page) Record(e audit.Entry, asJSON bool) error {
 		return err
 	}
 	r := e.Record
-	words := []string{fmt.Sprintf("%6d  %s  %-15s", e.Seq, r.Time.UTC().Format("2006-01-02T15:04:05.000Z"), r.Kind)}
+	words := []string{fmt.Sprintf("%6d  %s  %-15s", e.Seq, r.Time.UTC().Format("2006-01-02T15:04:05.000Z"), recorded(string(r.Kind)))}
 	by := ""
 	if slices.Contains(personal(), r.Kind) && r.Actor != "" {
 		by = "by " + r.Actor
@@ -34,26 +34,30 @@ func (p Page) Record(e audit.Entry, asJSON bool) error {
 	}
 	for _, w := range []string{r.Run, r.Call, door, capability, r.State, by} {
 		if w != "" {
-			words = append(words, w)
+			words = append(words, recorded(w))
 		}
 	}
 	if d := r.Decision; d != nil {
-		words = append(words, p.verdict(d.Verdict), string(d.Code))
+		words = append(words, p.verdict(d.Verdict), recorded(string(d.Code)))
 		if d.Reason != "" {
-			words = append(words, "("+d.Reason+")")
+			words = append(words, "("+recorded(d.Reason)+")")
 		}
 	}
 	if r.Fault != nil {
-		words = append(words, "fault "+r.Fault.ID+": "+r.Fault.Text)
+		words = append(words, "fault "+recorded(r.Fault.ID+": "+r.Fault.Text))
 	}
 	for _, k := range keys(r.Detail) {
 		if k != "door" || door == "" {
-			words = append(words, k+"="+r.Detail[k])
+			words = append(words, recorded(k+"="+r.Detail[k]))
 		}
 	}
-	_, err := fmt.Fprintln(p.W, Clean(strings.Join(words, "  ")))
+	_, err := fmt.Fprintln(p.W, strings.Join(words, "  "))
 	return err
 }
+
+// recorded is one word of a record. Two spaces stand between words, and in none: a name
+// that a program has made up cannot go on as another word of its record.
+func recorded(w string) string { return strings.ReplaceAll(Clean(w), "  ", ` \u0020`) }
 
 // personal are the kinds of records that say who did something, which need not be
 // the actor of the run.
@@ -85,15 +89,15 @@ func (p Page) verdict(v profiles.Verdict) string {
 // held against.
 func (p Page) Verified(r audit.Report, note string) {
 	fmt.Fprintf(p.W, "%s in %s, up to %d\n", Count(int(r.Records), "record"), Count(int(r.Segments), "segment"), r.Head.Seq)
-	fmt.Fprintf(p.W, "signed up to %d by key %s\n", r.Signed, r.Key)
+	fmt.Fprintf(p.W, "signed up to %d by key %s\n", r.Signed, Clean(r.Key))
 	if note != "" {
-		fmt.Fprintln(p.W, note)
+		fmt.Fprintln(p.W, Lines(note))
 	}
 	if b := r.Torn; b != nil {
-		fmt.Fprintf(p.W, "torn tail: %s at byte %d: %s; the next start cuts it\n", b.Segment, b.Offset, b.Why)
+		fmt.Fprintf(p.W, "torn tail: %s at byte %d: %s; the next start cuts it\n", Clean(b.Segment), b.Offset, Clean(b.Why))
 	}
 	if b := r.Tampered; b != nil {
-		fmt.Fprintf(p.W, "%s: record %d, %s at byte %d: %s\n", p.style(red, "does not hold"), b.Seq, b.Segment, b.Offset, b.Why)
+		fmt.Fprintf(p.W, "%s: record %d, %s at byte %d: %s\n", p.style(red, "does not hold"), b.Seq, Clean(b.Segment), b.Offset, Clean(b.Why))
 		return
 	}
 	fmt.Fprintln(p.W, p.style(green, "every record holds"))
@@ -108,30 +112,30 @@ func (p Page) Status(st wire.Status) {
 	if st.Lockdown != nil {
 		state = p.style(red, "in lockdown")
 	}
-	fmt.Fprintf(p.W, "ringd %s: %s\n", st.Version, state)
+	fmt.Fprintf(p.W, "ringd %s: %s\n", Clean(st.Version), state)
 	if st.Generation > 0 {
-		fmt.Fprintf(p.W, "generation %d, %s\n", st.Generation, st.Revision)
+		fmt.Fprintf(p.W, "generation %d, %s\n", st.Generation, Clean(st.Revision))
 	}
 	if s := st.Signed; s != nil {
 		fmt.Fprintf(p.W, "push %d by %s, %s, expires at %s\n", s.Sequence, Clean(s.Issuer), Count(len(s.Signers), "signature"), s.Expires.UTC().Format(time.RFC3339))
 	}
 	for _, c := range st.Conditions {
-		p.hanging(c.Code+": ", p.style(yellow, c.Code)+": ", Clean(c.Message), "    ")
+		p.hanging(Clean(c.Code)+": ", p.style(yellow, Clean(c.Code))+": ", Block(c.Message), "    ")
 	}
 	for _, part := range append(st.Rings, st.Executors...) {
-		name := fmt.Sprintf("  %-13s %s", part.Name, part.State)
+		name := fmt.Sprintf("  %-13s %s", Clean(part.Name), Clean(part.State))
 		if s := part.Sessions; s != nil {
 			name += fmt.Sprintf(", %s live with at most %s", Count(s.Live, "session"), size(s.Bytes))
 		}
 		if c := part.Canary; c != nil && c.State != wire.CanaryFailed {
-			name += ", " + c.State
+			name += ", " + Clean(c.State)
 		}
 		if part.Reason == "" {
 			fmt.Fprintln(p.W, name)
 			continue
 		}
 		name += "  "
-		p.hanging(name, name, Clean(part.Reason), strings.Repeat(" ", len(name)))
+		p.hanging(name, name, Block(part.Reason), strings.Repeat(" ", len(name)))
 	}
 	p.egress(st.Egress)
 	for _, e := range st.Exceptions {
@@ -144,7 +148,7 @@ func (p Page) Status(st wire.Status) {
 	p.shadow(st.Shadow)
 	fmt.Fprintf(p.W, "runs: %d live, %d of them paused; audit record %d\n", st.Runs.Live, st.Runs.Paused, st.AuditSeq)
 	if push := st.LastPush; push != nil {
-		p.told(fmt.Sprintf("last push: %s at %s", push.Result, push.At.UTC().Format(time.RFC3339)), push.Message)
+		p.told(fmt.Sprintf("last push: %s at %s", Clean(push.Result), push.At.UTC().Format(time.RFC3339)), push.Message)
 		p.findings(push.Findings)
 	}
 }
@@ -156,9 +160,9 @@ func (p Page) egress(e *wire.Network) {
 	}
 	fmt.Fprintf(p.W, "egress: %s open\n", Count(int(e.Connections), "connection"))
 	for _, g := range e.Gateways {
-		name := fmt.Sprintf("  gateway %s of %s: %s", Clean(g.Name), Clean(g.Agent), g.State)
+		name := fmt.Sprintf("  gateway %s of %s: %s", Clean(g.Name), Clean(g.Agent), Clean(g.State))
 		if g.Reason != "" {
-			p.hanging(name+"  ", name+"  ", Clean(g.Reason), "    ")
+			p.hanging(name+"  ", name+"  ", Block(g.Reason), "    ")
 			continue
 		}
 		fmt.Fprintln(p.W, name)
@@ -174,7 +178,7 @@ func (p Page) told(line, message string) {
 		fmt.Fprintln(p.W, line)
 		return
 	}
-	p.hanging(line+" ", line+" ", Clean(message), "    ")
+	p.hanging(line+" ", line+" ", Block(message), "    ")
 }
 
 // hanging writes text behind a heading that is as wide as plain, and its further

@@ -1,6 +1,7 @@
 package render
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -17,26 +18,14 @@ import (
 func (p Page) Stream(e wire.ConsoleEntry) {
 	text := e.Text
 	if p.Terminal {
-		var b strings.Builder
-		for i, line := range strings.Split(text, "\n") {
-			if i > 0 {
-				b.WriteByte('\n')
-			}
-			for j, part := range strings.Split(line, "\t") {
-				if j > 0 {
-					b.WriteByte('\t')
-				}
-				b.WriteString(Clean(part))
-			}
-		}
-		text = b.String()
+		text = Block(text)
 	}
 	_, _ = io.WriteString(p.W, text) // a reader that has gone away does not end the run
 }
 
 // Console writes one line of a program, as it comes.
 func (p Page) Console(e wire.ConsoleEntry) {
-	text := Clean(e.Text)
+	text := Block(e.Text) // the program's own lines, as it has made them
 	switch e.Level {
 	case "error":
 		text = p.style(red, text)
@@ -52,7 +41,7 @@ func (p Page) Console(e wire.ConsoleEntry) {
 func Denial(d *profiles.Denial) string {
 	s := Clean(fmt.Sprintf("%s: %s: %s", d.Decision.Code, d.Capability, d.Decision.Reason))
 	if r := d.Decision.Rule; r != nil && r.File != "" {
-		s += fmt.Sprintf(" (%s:%d:%d)", r.File, r.Line, r.Column)
+		s += Clean(fmt.Sprintf(" (%s:%d:%d)", r.File, r.Line, r.Column))
 	}
 	if len(d.Decision.Instead) > 0 {
 		s += "\n    hint: " + Clean(strings.Join(d.Decision.Instead, "; "))
@@ -74,7 +63,7 @@ func Unavailable(d *profiles.Denial) string {
 
 // Refused words the refusal of a daemon likewise.
 func Refused(text string) string {
-	lines := fold(Clean(text), width-len("ringd: "))
+	lines := fold(Block(text), width-len("ringd: "))
 	if len(lines) < 2 {
 		return strings.Join(lines, "")
 	}
@@ -96,16 +85,25 @@ func (p Page) Value(run wire.Run) error {
 		p.Stream(wire.ConsoleEntry{Text: shown + "\n"})
 		return nil
 	}
-	if _, err := fmt.Fprintf(p.W, "%s\n", run.Value); err != nil {
+	if _, err := fmt.Fprintf(p.W, "%s\n", valueOf(run.Value)); err != nil {
 		return fmt.Errorf("write result: %w", err)
 	}
 	return nil
 }
 
+// valueOf is a value in one line of JSON, of which everything shows.
+func valueOf(value json.RawMessage) string {
+	var b bytes.Buffer
+	if json.Compact(&b, value) != nil {
+		return Clean(string(value))
+	}
+	return escaped(b.String())
+}
+
 // Run writes how a run ended: what it waits for, errors, refusals.
 func (p Page) Run(run wire.Run) {
 	for _, c := range run.Pending {
-		fmt.Fprintf(p.W, "run %s waits for %s: call %s of %s%s\n", run.ID, c.For, c.ID, Visible(c.Bridge), by(c.Rule))
+		fmt.Fprintf(p.W, "run %s waits for %s: call %s of %s%s\n", Clean(run.ID), Clean(c.For), Clean(c.ID), Visible(c.Bridge), by(c.Rule))
 		p.because(c)
 	}
 	if t := run.RuleOfTwo; t != nil && len(t.Touched) == 3 {
@@ -119,7 +117,7 @@ func (p Page) Run(run wire.Run) {
 		fmt.Fprintf(p.W, "%s: %d bytes over the limit were dropped\n", what, run.Dropped)
 	}
 	if run.SessionError != "" {
-		text := fmt.Sprintf("session %s is not kept: %s", Visible(run.Session), Clean(run.SessionError))
+		text := fmt.Sprintf("session %s is not kept: %s", Visible(run.Session), Block(run.SessionError))
 		fmt.Fprintln(p.W, strings.Join(folded(text, width-4), "\n    "))
 	}
 	if e := run.Error; run.State == string(executors.StateDenied) && run.ExitCode != 0 && e != nil && e.Name == "CapabilityDenied" {
@@ -130,20 +128,18 @@ func (p Page) Run(run wire.Run) {
 		return run.Executor == profiles.ExecutorPython && run.ExitCode != 0 && strings.Contains(run.Stderr, e.Name+": "+e.Message)
 	}
 	if e := run.Error; e != nil && !traced(e) {
-		fmt.Fprintf(p.W, "%s: %s\n", p.style(red, Clean(e.Name)), Clean(e.Message))
+		fmt.Fprintf(p.W, "%s: %s\n", p.style(red, Clean(e.Name)), further(e.Message))
 		for _, f := range e.Frames {
 			fmt.Fprintf(p.W, "    at %s\n", Clean(frame(f)))
 		}
 	}
 	for _, d := range run.Denials {
 		if d.Text != "" { // whoever wrote the script reads it as it is
-			for line := range strings.SplitSeq(d.Text, "\n") {
-				fmt.Fprintln(p.W, Clean(line))
-			}
+			fmt.Fprintln(p.W, Lines(d.Text))
 			continue
 		}
 		fmt.Fprintln(p.W, strings.Join(folded("refused: "+decision(d), width-4), "\n    "))
-		for i, l := range folded(Clean(strings.Join(d.Instead, "; ")), width-len("    hint: ")) {
+		for i, l := range folded(Block(strings.Join(d.Instead, "; ")), width-len("    hint: ")) {
 			fmt.Fprintf(p.W, "    %-6s%s\n", map[bool]string{true: "hint:"}[i == 0], l)
 		}
 	}
@@ -155,17 +151,17 @@ func (p Page) Held(run wire.Run, c wire.Pending, now time.Time) {
 	if c.For == "approver" {
 		who = "an approver"
 	}
-	fmt.Fprintf(p.W, "run %s is held: call %s of %s waits for %s%s\n", run.ID, c.ID, Visible(c.Bridge), who, by(c.Rule))
+	fmt.Fprintf(p.W, "run %s is held: call %s of %s waits for %s%s\n", Clean(run.ID), Clean(c.ID), Visible(c.Bridge), who, by(c.Rule))
 	p.because(c)
 	if c.For == "approver" && c.Expires != nil {
-		fmt.Fprintf(p.W, "    hint: ringd approve %s %s, or ringd deny, within %s\n", run.ID, c.ID, c.Expires.Sub(now).Round(time.Second))
+		fmt.Fprintf(p.W, "    hint: ringd approve %s %s, or ringd deny, within %s\n", Clean(run.ID), Clean(c.ID), c.Expires.Sub(now).Round(time.Second))
 	}
 }
 
 // because says why the rule of two asks about a call.
 func (p Page) because(c wire.Pending) {
 	if c.Because != "" {
-		fmt.Fprintln(p.W, "    "+strings.Join(folded("because: "+Clean(c.Because), width-4), "\n    "))
+		fmt.Fprintln(p.W, "    "+strings.Join(folded("because: "+Block(c.Because), width-4), "\n    "))
 	}
 }
 
@@ -198,9 +194,9 @@ func frame(f wire.Frame) string {
 }
 
 func decision(d profiles.Decision) string {
-	s := fmt.Sprintf("%s: %s", d.Code, Clean(d.Reason))
+	s := Clean(fmt.Sprintf("%s: %s", d.Code, d.Reason))
 	if d.Rule != nil && d.Rule.File != "" {
-		s += fmt.Sprintf(" (%s:%d)", d.Rule.File, d.Rule.Line)
+		s += Clean(fmt.Sprintf(" (%s:%d)", d.Rule.File, d.Rule.Line))
 	}
 	return s
 }
@@ -209,7 +205,7 @@ func decision(d profiles.Decision) string {
 // nil when the policy is the daemon's.
 func (p Page) Report(run wire.Run, set *profiles.Set) {
 	line := func(what, format string, args ...any) {
-		fmt.Fprintf(p.W, "%-9s %s\n", what, fmt.Sprintf(format, args...))
+		fmt.Fprintf(p.W, "%-9s %s\n", what, Clean(fmt.Sprintf(format, args...)))
 	}
 	var agent profiles.Agent
 	if set != nil {

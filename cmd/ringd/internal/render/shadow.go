@@ -15,14 +15,14 @@ func (p Page) shadow(s *wire.Shadow) {
 	case s.State == wire.ShadowNone && s.Reason == "":
 		fmt.Fprintln(p.W, "candidate: none yet")
 	case s.State != wire.ShadowReady:
-		p.hanging("candidate: ", "candidate: ", s.State+", "+Clean(s.Reason), "    ")
+		p.hanging("candidate: ", "candidate: ", Clean(s.State)+", "+Block(s.Reason), "    ")
 	default:
-		fmt.Fprintf(p.W, "candidate: %s decides beside, enforces nothing\n", Short(s.Revision))
+		fmt.Fprintf(p.W, "candidate: %s decides beside, enforces nothing\n", Clean(Short(s.Revision)))
 		fmt.Fprintf(p.W, "  of %s: %d would_allow, %d would_deny, %d would_ask\n",
 			Count(int(s.Decided), "decision"), s.WouldAllow, s.WouldDeny, s.WouldAsk)
 	}
 	for _, e := range s.Examples {
-		fmt.Fprintf(p.W, "  %s: %s %s, now %s (%s)\n", e.Outcome, Clean(e.Agent), Clean(e.Capability), e.Enforced, e.Code)
+		fmt.Fprintf(p.W, "  %s: %s %s, now %s (%s)\n", Clean(e.Outcome), Clean(e.Agent), Clean(e.Capability), Clean(fmt.Sprint(e.Enforced)), Clean(fmt.Sprint(e.Code)))
 	}
 	p.findings(s.Findings)
 }
@@ -31,13 +31,13 @@ func (p Page) shadow(s *wire.Shadow) {
 // and the other places below.
 func (p Page) findings(all []wire.Diagnostic) {
 	for _, d := range all {
-		code := d.Code
+		code := Clean(d.Code)
 		if d.Severity == "warning" {
 			code += ": warning"
 		}
-		fmt.Fprintf(p.W, "  %s:%d:%d: %s: %s\n", Clean(d.File), d.Line, d.Column, code, Clean(d.Message))
+		fmt.Fprintf(p.W, "  %s:%d:%d: %s: %s\n", Clean(d.File), d.Line, d.Column, code, further(d.Message))
 		if d.Hint != "" {
-			fmt.Fprintf(p.W, "      hint: %s\n", Clean(d.Hint))
+			fmt.Fprintf(p.W, "      hint: %s\n", further(d.Hint))
 		}
 		for _, other := range d.Related {
 			fmt.Fprintf(p.W, "      also: %s:%d:%d\n", Clean(other.File), other.Line, other.Column)

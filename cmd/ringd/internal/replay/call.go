@@ -58,7 +58,7 @@ func reached(d *profiles.Decider, target string, rec *audit.Record) outcome {
 		return did(dec)
 	}
 	if method, path := rec.Detail["method"], rec.Detail["path"]; method != "" && path != "" {
-		if m, dec = d.EgressRequest(to, m, method, path, rec.Time); dec.Verdict != profiles.Allow {
+		if m, dec = d.EgressRequest(to, m, method, path, "", rec.Time); dec.Verdict != profiles.Allow {
 			return did(dec)
 		}
 	} else if m.Reads && rec.Decision.Verdict == profiles.Allow {
@@ -78,7 +78,7 @@ func reached(d *profiles.Decider, target string, rec *audit.Record) outcome {
 		return no("it was refused by %s: what decides that is not on record", rec.Decision.Code)
 	}
 	switch rec.Decision.Code {
-	case profiles.CodeEgressNotTLS, profiles.CodeEgressSNI, profiles.CodeEgressECH, profiles.CodeEgressRequest, profiles.CodeEgressRedirect, profiles.CodeEgressBudget, profiles.CodeEgressGateway:
+	case profiles.CodeEgressNotTLS, profiles.CodeEgressSNI, profiles.CodeEgressECH, profiles.CodeEgressRequest, profiles.CodeEgressField, profiles.CodeEgressRedirect, profiles.CodeEgressBudget, profiles.CodeEgressGateway:
 		return no("it was refused by %s: what decides that is not on record", rec.Decision.Code)
 	default:
 		return did(dec)

@@ -23,6 +23,7 @@ type orderTerms struct {
 	sign                 bool
 	keys                 []string
 	issuer, out, expires string
+	audience             string
 	sequence             int64
 }
 
@@ -34,15 +35,16 @@ func (c Config) Order(cmd *cobra.Command) func(ctx context.Context, o wire.Lockd
 	f.BoolVar(&t.sign, "sign", false, "write a signed order for sync folders instead")
 	f.StringArrayVar(&t.keys, "key", nil, "private key file of the role; may be repeated")
 	f.StringVar(&t.issuer, "issuer", "", "who issues the order: user:ana@acme.example")
+	f.StringVar(&t.audience, "audience", "", "hosts the order is for, as their trust.audience")
 	f.Int64Var(&t.sequence, "sequence", 0, "number of it (default: seconds since 1970)")
 	f.StringVar(&t.expires, "expires", "24h", "obeyed until: 24h, 7d, or a time")
 	f.StringVarP(&t.out, "output", "o", trust.LockdownFile, "file to write")
 	_ = cmd.MarkFlagFilename("key")
 	_ = cmd.MarkFlagFilename("output", "json")
-	for _, name := range []string{"issuer", "sequence", "expires"} {
+	for _, name := range []string{"issuer", "audience", "sequence", "expires"} {
 		_ = cmd.RegisterFlagCompletionFunc(name, cobra.NoFileCompletions)
 	}
-	with := []string{"key", "issuer", "sequence", "expires", "output"}
+	with := []string{"key", "issuer", "audience", "sequence", "expires", "output"}
 	return func(ctx context.Context, o wire.LockdownOrder, asJSON bool) (bool, error) {
 		if t.sign {
 			if err := without(cmd, "lockdown --sign", "it asks no daemon, and closes nothing by itself",
@@ -75,7 +77,7 @@ func (c Config) order(ctx context.Context, t orderTerms, asked wire.LockdownOrde
 		return err
 	}
 	o := lockdown.Order{Type: lockdown.OrderType, State: asked.State, Sequence: cmp.Or(t.sequence, now.Unix()),
-		Issued: now, Expires: until, Issuer: t.issuer, Reason: asked.Reason}
+		Issued: now, Expires: until, Issuer: t.issuer, Audience: t.audience, Reason: asked.Reason}
 	e, err := orders.New(ctx, o, keys...)
 	if err != nil {
 		return cli.Usage("%w", err)
@@ -94,6 +96,9 @@ func (c Config) order(ctx context.Context, t orderTerms, asked wire.LockdownOrde
 	}
 	fmt.Fprintf(c.Out, "%s %d by %s\n", o.State, o.Sequence, render.Clean(o.Issuer))
 	c.line("reason", render.Clean(o.Reason))
+	if o.Audience != "" {
+		c.line("audience", o.Audience)
+	}
 	c.line("issued", o.Issued.Format(time.RFC3339))
 	c.line("expires", o.Expires.Format(time.RFC3339))
 	for _, s := range e.Signatures {

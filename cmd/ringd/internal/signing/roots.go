@@ -18,7 +18,15 @@ func Roots(t *config.Trust) (*trust.Roots, error) {
 	for name, r := range t.Roles {
 		roles[name] = trust.Named{Keys: r.Keys, Threshold: r.Threshold}
 	}
-	return trust.ParseRoots(roles)
+	roots, err := trust.ParseRoots(roles)
+	if err != nil {
+		return nil, err
+	}
+	lift := 0
+	if t.Lift != nil {
+		lift = t.Lift.Threshold
+	}
+	return roots.For(t.Audience, lift)
 }
 
 // Limits are those of a sync folder: with trust roots it holds one file, and perhaps a

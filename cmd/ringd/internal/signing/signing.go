@@ -54,6 +54,7 @@ type terms struct {
 	keys                   []string
 	out, previous, expires string
 	issuer, reason         string
+	audience               string
 	sequence               int64
 	json                   bool
 	before                 *trust.Push // previous, when that is a file
@@ -67,6 +68,7 @@ func (t *terms) bind(cmd *cobra.Command) {
 	f.Int64Var(&t.sequence, "sequence", 0, "number of it (default: 1 above --previous, or 1)")
 	f.StringVar(&t.expires, "expires", "30d", "when it ends: 30d, 12h, or a time")
 	f.StringVar(&t.issuer, "issuer", "", "who issues it: user:ana@acme.example (required)")
+	f.StringVar(&t.audience, "audience", "", "hosts it is for (default: that of --previous)")
 	f.StringVar(&t.reason, "reason", "", "why, in one line; on record on every host")
 	f.BoolVar(&t.json, "json", false, "print JSON")
 	_ = cmd.MarkFlagRequired("key") // they stand above
@@ -74,7 +76,7 @@ func (t *terms) bind(cmd *cobra.Command) {
 	_ = cmd.MarkFlagFilename("key")
 	_ = cmd.MarkFlagFilename("previous")
 	_ = cmd.MarkFlagFilename("output", "json")
-	for _, name := range []string{"sequence", "expires", "issuer", "reason"} {
+	for _, name := range []string{"sequence", "expires", "issuer", "audience", "reason"} {
 		_ = cmd.RegisterFlagCompletionFunc(name, cobra.NoFileCompletions)
 	}
 }
@@ -87,7 +89,7 @@ func (c Config) read(t *terms) (trust.Statement, []ed25519.PrivateKey, error) {
 		return s, nil, err
 	}
 	now := c.Now().UTC().Truncate(time.Second)
-	s = trust.Statement{Sequence: t.sequence, Issued: now, Reason: t.reason, Issuer: t.issuer}
+	s = trust.Statement{Sequence: t.sequence, Issued: now, Reason: t.reason, Issuer: t.issuer, Audience: t.audience}
 	if s.Expires, err = expiry(t.expires, now); err != nil {
 		return s, nil, err
 	}
@@ -106,7 +108,7 @@ func (c Config) read(t *terms) (trust.Statement, []ed25519.PrivateKey, error) {
 		if t.before, _, err = trust.Peek(raw); err != nil {
 			return s, nil, cli.Usage("--previous %s: %w", t.previous, err)
 		}
-		s.Previous = t.before.Revision
+		s.Previous, s.Audience = t.before.Revision, cmp.Or(s.Audience, t.before.Audience)
 		s.Sequence = cmp.Or(s.Sequence, t.before.Sequence+1)
 		if s.Sequence <= t.before.Sequence {
 			return s, nil, cli.Usage("--sequence %d is not above that of --previous, %d", s.Sequence, t.before.Sequence)
@@ -190,6 +192,7 @@ type shown struct {
 	Issued   time.Time      `json:"issued"`
 	Expires  time.Time      `json:"expires"`
 	Issuer   string         `json:"issuer"`
+	Audience string         `json:"audience,omitempty"`
 	Reason   string         `json:"reason,omitempty"`
 	Rollback bool           `json:"rollback,omitempty"`
 	Agents   []string       `json:"agents"`
@@ -209,7 +212,7 @@ type role struct {
 
 func show(p *trust.Push, e *trust.Envelope, before *trust.Push) shown {
 	out := shown{Type: p.Type, Digest: p.Digest, Revision: p.Revision, Previous: p.Previous, Sequence: p.Sequence, Issued: p.Issued, Expires: p.Expires,
-		Issuer: p.Issuer, Reason: p.Reason, Rollback: p.Rollback, Agents: []string{}, KeyIDs: []string{}, Signers: p.Signers}
+		Issuer: p.Issuer, Audience: p.Audience, Reason: p.Reason, Rollback: p.Rollback, Agents: []string{}, KeyIDs: []string{}, Signers: p.Signers}
 	for name := range p.Policy.Agents {
 		out.Agents = append(out.Agents, name)
 	}
@@ -253,6 +256,9 @@ func (c Config) print(s shown, asJSON bool) error {
 	line("on top of", "%s", cmp.Or(s.Previous, "nothing"))
 	line("issued", "%s", s.Issued.Format(time.RFC3339))
 	line("expires", "%s", s.Expires.Format(time.RFC3339))
+	if s.Audience != "" {
+		line("audience", "%s", render.Clean(s.Audience))
+	}
 	if s.Reason != "" {
 		line("reason", "%s", render.Clean(s.Reason))
 	}

@@ -83,7 +83,7 @@ Exit codes: 0 signed, 1 findings, 2 usage, or a file that cannot be read.`,
 			}
 			if add {
 				return without(cmd, "sign --add", "it changes nothing but the signatures in PUSH",
-					"output", "previous", "sequence", "expires", "issuer", "reason")
+					"output", "previous", "sequence", "expires", "issuer", "audience", "reason")
 			}
 			return nil
 		},
@@ -365,7 +365,8 @@ that cannot be read, or a daemon that does not say in time.`,
 }
 
 // put renames a push into a folder, and returns the digest by which a daemon knows
-// the folder then. A folder with anything else in it is refused: a daemon would.
+// the folder then. A folder without a push that holds something else is refused: it may be
+// one of sources.
 func (c Config) put(name, dir string) (string, error) {
 	raw, err := readFile(name)
 	if err != nil {
@@ -376,7 +377,7 @@ func (c Config) put(name, dir string) (string, error) {
 	}
 	limits := Limits(&config.Trust{})
 	switch _, err := syncer.Read(dir, limits); {
-	case errors.Is(err, syncer.ErrMixed), errors.Is(err, syncer.ErrAnother):
+	case errors.Is(err, syncer.ErrAnother): // and no push yet: these hosts may not take signed ones
 		return "", cli.Failed(cli.Refused, fmt.Errorf("%s: %w: take it away first", dir, err))
 	case errors.Is(err, fs.ErrNotExist):
 		return "", cli.Usage("%s: there is no such folder", dir)
@@ -387,6 +388,9 @@ func (c Config) put(name, dir string) (string, error) {
 	p, err := syncer.Read(dir, limits)
 	if err != nil {
 		return "", cli.Usage("read %s: %w", dir, err)
+	}
+	if p.Beside != "" {
+		fmt.Fprintf(c.Err, "warning: %s\n", p.Beside)
 	}
 	return p.Digest, nil
 }

@@ -123,7 +123,7 @@ func TestApprovedForHarness(t *testing.T) {
 		t.Fatal(err)
 	}
 	for who, want := range map[store.Answerer]int{store.ByApprover: 0, store.ByHarness: 1} {
-		if list, err := s.Waiting(t.Context(), who, 0); err != nil || len(list) != want {
+		if list, err := s.Waiting(t.Context(), who, store.WaitingPage{Args: store.MaxArgs}); err != nil || len(list) != want {
 			t.Errorf("%d wait for the %s, %v", len(list), who, err)
 		}
 	}

@@ -198,7 +198,7 @@ func TestCallLife(t *testing.T) {
 	if _, err := s.Execute(t.Context(), "r1", "c1", store.Head{}); !errors.Is(err, store.ErrState) {
 		t.Errorf("executed without an answer: %v", err)
 	}
-	waiting, err := s.Waiting(t.Context(), store.ByApprover, 0)
+	waiting, err := s.Waiting(t.Context(), store.ByApprover, store.WaitingPage{Args: store.MaxArgs})
 	if err != nil || len(waiting) != 1 || waiting[0].ID != "c1" {
 		t.Errorf("waiting %+v, %v", waiting, err)
 	}
@@ -213,7 +213,7 @@ func TestCallLife(t *testing.T) {
 	if err != nil || second.First || second.By != "uid:5" || !second.At.Equal(first.At) {
 		t.Errorf("the second answer: %+v, %v", second, err)
 	}
-	if waiting, err := s.Waiting(t.Context(), store.ByApprover, 0); err != nil || len(waiting) != 0 {
+	if waiting, err := s.Waiting(t.Context(), store.ByApprover, store.WaitingPage{Args: store.MaxArgs}); err != nil || len(waiting) != 0 {
 		t.Errorf("waiting %+v, %v", waiting, err)
 	}
 	got, err := s.Execute(t.Context(), "r1", "c1", store.Head{Seq: 11, Hash: "cc"})

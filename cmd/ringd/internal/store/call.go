@@ -339,16 +339,66 @@ func (s *Store) Calls(ctx context.Context, run string) ([]Call, error) {
 	return out, nil
 }
 
-// Waiting returns the open calls without an answer that who may answer, oldest
-// first, at most n (0: 100, at most 1000).
-func (s *Store) Waiting(ctx context.Context, who Answerer, n int) ([]Call, error) {
-	out, err := s.readCalls(ctx, `select `+callColumns+` from call
-		where state = 'open' and waits_for = $1 and reply is null order by created, run, n limit $2`, who, limit(n))
+// WaitingPage says which of the waiting calls are read.
+type WaitingPage struct {
+	Limit int    // at most so many; 0: 100, at most 1000
+	Actor string // of the runs of this actor; "": of all
+	Args  int64  // larger arguments are left out
+	After Turn   // those behind this place
+}
+
+// Turn is a place in a list of waiting calls: the newest call of each agent and actor is
+// its first turn. The zero Turn is before all of them.
+type Turn struct {
+	N            int64
+	Agent, Actor string
+}
+
+// Waiting is a call that waits, with whose it is.
+type Waiting struct {
+	Call
+	Turn
+	Size int64 // of the arguments; where Args is nil they were left out
+}
+
+// Waiting returns the open calls without an answer that who may answer, in turns: the
+// newest of each agent and actor, then the next of each. One that floods the list
+// keeps nobody else's calls out of it.
+func (s *Store) Waiting(ctx context.Context, who Answerer, p WaitingPage) ([]Waiting, error) {
+	var out []Waiting
+	err := s.read(ctx, func(row scanner) error {
+		var w Waiting
+		c, err := scanCall(also{row, []any{&w.Turn.Agent, &w.Turn.Actor, &w.Turn.N, &w.Size}})
+		w.Call = c
+		out = append(out, w)
+		return err
+	}, `with waits as (
+			select call.run as run, call.n as n, run.agent as agent, run.actor as actor,
+				row_number() over (partition by run.agent, run.actor order by call.created desc, call.run desc, call.n desc) as turn
+			from call join run on run.id = call.run
+			where call.state = 'open' and call.waits_for = $1 and call.reply is null and ($2 = '' or run.actor = $2))
+		select v, call.run, id, call.n, bridge, waits_for, state, idem, args_digest,
+			case when coalesce(length(args), 0) <= $3 then args end, result,
+			reply, replied_by, replied_at, audit_seq, audit_hash, created, updated,
+			acts, owners, needs, expires, verdict, decided_by, decided_at, wave, notified, started, mark,
+			agent, actor, turn, coalesce(length(args), 0)
+		from waits join call on call.run = waits.run and call.n = waits.n
+		where (turn, agent, actor) > ($4, $5, $6) order by turn, agent, actor limit $7`,
+		who, p.Actor, p.Args, p.After.N, p.After.Agent, p.After.Actor, limit(p.Limit))
 	if err != nil {
 		return nil, fmt.Errorf("calls waiting for %s: %w", who, err)
 	}
 	return out, nil
 }
+
+// also scans further columns behind those of a call.
+type also struct {
+	scanner
+	more []any
+}
+
+// Scan reads one row.
+func (a also) Scan(into ...any) error { return a.scanner.Scan(append(into, a.more...)...) }
 
 func (s *Store) readCalls(ctx context.Context, query string, args ...any) ([]Call, error) {
 	var out []Call

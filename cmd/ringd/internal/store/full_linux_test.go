@@ -12,9 +12,10 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
 )
 
-// TestDiskFullClosesForGood: after a commit that failed nothing is accepted,
-// also when there is room again, until the store is opened anew.
-func TestDiskFullClosesForGood(t *testing.T) {
+// TestDiskFullClosesUntilReopened: after a commit that failed nothing is accepted,
+// also when there is room again, until the store is reopened; then everything is there
+// that was acknowledged, once.
+func TestDiskFullClosesUntilReopened(t *testing.T) {
 	mount := t.TempDir()
 	if err := syscall.Mount("tmpfs", mount, "tmpfs", 0, "size=2m"); err != nil {
 		t.Skipf("no file system to fill: %v", err)
@@ -43,6 +44,13 @@ func TestDiskFullClosesForGood(t *testing.T) {
 	if !errors.Is(err, store.ErrClosed) {
 		t.Fatalf("error %v after %d runs, want ErrClosed", err, len(acked))
 	}
+	if err := s.Reopen(t.Context()); err == nil { // the disk is as full as it was
+		r := newRun("full")
+		r.Agent = strings.Repeat("x", 20_000)
+		if err := s.Start(t.Context(), r); !errors.Is(err, store.ErrClosed) {
+			t.Errorf("reopened on a full disk: %v, want ErrClosed", err)
+		}
+	}
 	if err := os.Remove(filler); err != nil {
 		t.Fatal(err)
 	}
@@ -52,11 +60,29 @@ func TestDiskFullClosesForGood(t *testing.T) {
 	if !errors.Is(s.Err(), store.ErrClosed) {
 		t.Errorf("Err is %v", s.Err())
 	}
-	_ = s.Close()
-	s = mustOpen(t, cfg)
-	defer s.Close()
+	for range 2 { // the second finds an open store
+		if err := errors.Join(s.Reopen(t.Context()), s.Err()); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for _, id := range acked {
 		getRun(t, s, id)
+		if err := s.Start(t.Context(), newRun(id)); !errors.Is(err, store.ErrExists) {
+			t.Errorf("run %s again: %v", id, err)
+		}
 	}
 	mustStart(t, s, newRun("late"))
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
+	if err := s.Reopen(t.Context()); !errors.Is(err, store.ErrClosed) {
+		t.Errorf("reopened after Close: %v", err)
+	}
+	s = mustOpen(t, cfg)
+	for _, id := range append(acked, "late") {
+		getRun(t, s, id)
+	}
+	if err := s.Close(); err != nil {
+		t.Error(err)
+	}
 }

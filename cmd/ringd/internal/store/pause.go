@@ -480,3 +480,14 @@ func (s *Store) CountPaused(ctx context.Context, actor string) (own, all int64, 
 	}
 	return own, all, nil
 }
+
+// PausedBytes is how many bytes the sealed records of an actor's waiting runs have.
+func (s *Store) PausedBytes(ctx context.Context, actor string) (n int64, err error) {
+	err = s.read(ctx, func(row scanner) error { return row.Scan(&n) },
+		`select coalesce(sum(pause.size), 0) from run join pause on pause.run = run.id
+		where run.actor = $1 and run.state in ('paused', 'answered') and run.state in `+liveStates, actor)
+	if err != nil {
+		return 0, fmt.Errorf("size of paused runs: %w", err)
+	}
+	return n, nil
+}

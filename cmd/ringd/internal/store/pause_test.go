@@ -660,6 +660,10 @@ func TestCountPaused(t *testing.T) {
 		if err != nil || own != want || all != 4 {
 			t.Errorf("%s: %d of %d, %v", actor, own, all, err)
 		}
+		size := map[string]int64{"uid:1000": 39, "uid:2": int64(len(newPause("other", 1).Sealed)), "uid:3": 0}[actor]
+		if n, err := s.PausedBytes(t.Context(), actor); err != nil || n != size {
+			t.Errorf("%s: %d bytes, want %d, %v", actor, n, size, err)
+		}
 	}
 }
 

@@ -64,6 +64,23 @@ func (s *Store) Close() error { return s.db.Close() }
 // Err is nil while the store takes writes; else it wraps ErrClosed.
 func (s *Store) Err() error { return s.db.Err() }
 
+// Reopen makes a store that a failed commit has closed take writes again, once the
+// database is whole: see engine.DB.Reopen. Runs that were live stay as they were on
+// disk, for Recover. A store that is open is left as it is.
+func (s *Store) Reopen(ctx context.Context) error {
+	return s.db.Reopen(ctx, func(ctx context.Context) error {
+		h, err := s.AuditHead(ctx) // what a failed commit had set is not there
+		if err == nil {
+			s.head = h.Seq
+		}
+		return err
+	})
+}
+
+// Tight reports whether the disk has no more room for the store than what is kept for
+// small changes.
+func (s *Store) Tight() bool { return s.db.Tight() }
+
 // tx is the transaction a change is made in.
 type tx struct {
 	*engine.Tx

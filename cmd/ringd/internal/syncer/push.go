@@ -6,6 +6,7 @@ import (
 	"encoding/binary"
 	"encoding/hex"
 	"errors"
+	"time"
 
 	"github.com/ringd/ringd/schema"
 )
@@ -17,6 +18,9 @@ type Push struct {
 	Sources []schema.Source
 	// Digest is "sha256:" and the hex digest of names and content.
 	Digest string
+	// Beside says what else lies in a folder that should hold one file alone, and was
+	// not read; "": nothing does.
+	Beside string
 }
 
 // Sink takes what the syncer finds. Its methods are called one at a time, from
@@ -47,13 +51,23 @@ var (
 	ErrTooDeep  = errors.New("nested deeper than a push may be")
 	ErrNotFile  = errors.New("not a regular file")
 	ErrLink     = errors.New("a link that leads out of the folder or nowhere")
-	ErrMixed    = errors.New("lies beside the one file that may be there") // see Limits.Only
-	ErrAnother  = errors.New("is not the one file that may be there")
+	ErrAnother  = errors.New("is not the one file that may be there") // see Limits.Only
+	ErrFresh    = errors.New("it was written a moment ago, and whether its writer has finished cannot be seen: it has to stay as it is for a while")
+	ErrSecond   = errors.New("looks like a second copy of a policy, and would be read as another one: take one of the two away")
 )
+
+// ErrCostly is wrapped by an error of Sink.Apply whose cause costs much to find again:
+// the next tries come at growing distances.
+var ErrCostly = errors.New("trying again costs much")
+
+// errShort is wrapped by a fault that is about the host and not about the folder.
+var errShort = errors.New("the host is short of something")
 
 // unsettled reports whether an error may be gone at the next look, because
 // somebody is at work in the folder.
-func unsettled(err error) bool { return errors.Is(err, ErrTorn) || errors.Is(err, ErrWriting) }
+func unsettled(err error) bool {
+	return errors.Is(err, ErrTorn) || errors.Is(err, ErrWriting) || errors.Is(err, ErrFresh)
+}
 
 // Limits bound a push. A zero field takes the default.
 type Limits struct {
@@ -65,13 +79,20 @@ type Limits struct {
 	// Tests takes in what stands beside policies and is no part of a push: *_test.yaml,
 	// and Rego. Only commands ask for it.
 	Tests bool
-	// Only is the one visible name that the folder may hold; "": what policies need.
+	// Only is the one name that is read: what else lies there is told in Push.Beside, and
+	// refused where that name is not there; "": what policies need.
 	Only string
 	// Beside may be there as well, and is not looked at; "": nothing may.
 	Beside string
 	// Others lets anything be there beside Only, and looks at none of it: not even at
 	// how much there is.
 	Others bool
+
+	// fresh says of a file, of which nobody can tell whether it is still open for
+	// writing, that it may not be finished; nil: it is.
+	fresh func(name, stamp string, changed time.Time) bool
+	// names has no file read: the pass is about names, sizes and times.
+	names bool
 }
 
 // The defaults of Limits.

@@ -26,10 +26,28 @@ const attempts = 5
 // Two passes in a row have to agree in every name, link, inode, time and byte.
 // So a push that replaces several files by the swap of one link is seen whole,
 // before or after the swap. A file that somebody has open for writing is not
-// finished, whatever it holds; that is seen where the system can tell.
+// finished, whatever it holds; that is seen where the system grants a read lease (on
+// Linux to the file's owner and with CAP_LEASE, on file systems of this machine). Where
+// it does not, the daemon takes a file for finished once it has stayed as it is for
+// Config.Settle. A file whose writer died half way cannot be told from a finished one.
 func Read(dir string, l Limits) (Push, error) {
 	p, err := read(dir, l)
 	return p.Push, err
+}
+
+// stamped is what changes when the folder does, without what its files hold. It opens
+// each file: a file system of another machine asks there again how it is.
+func stamped(dir string, l Limits) string {
+	l = l.withDefaults()
+	l.names = true
+	p, err := onePass(dir, l)
+	if p == nil {
+		return "! " + err.Error()
+	}
+	if err != nil {
+		return p.stamp + err.Error()
+	}
+	return p.stamp
 }
 
 // reading is a push and where it was found.
@@ -84,7 +102,7 @@ type pass struct {
 func onePass(dir string, l Limits) (*pass, error) {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
-		return nil, err
+		return nil, short(err)
 	}
 	defer root.Close()
 	p := &pass{root: root, limits: l, stamps: sha256.New()}
@@ -93,7 +111,7 @@ func onePass(dir string, l Limits) (*pass, error) {
 		return nil, err
 	}
 	p.folders = append(p.folders, folder{".", inode(st)})
-	if l.Others {
+	if l.Only != "" {
 		err = p.alone()
 	} else {
 		err = p.folder(".", 0)
@@ -111,16 +129,20 @@ func (p *pass) same(q *pass) bool {
 
 func (p *pass) reading() (reading, error) {
 	policies := slices.ContainsFunc(p.sources, func(s schema.Source) bool { return IsPolicy(s.Name) })
+	beside := ""
 	switch {
 	case p.foreign != "" && policies:
-		return reading{folders: p.folders}, fmt.Errorf("%s: %w, %s", clipped(p.foreign), ErrMixed, p.limits.Only)
+		beside = fmt.Sprintf("%s lies beside %s and is not read: take it out of the folder", clipped(p.foreign), p.limits.Only)
 	case p.foreign != "":
 		return reading{folders: p.folders}, fmt.Errorf("%s: %w, %s", clipped(p.foreign), ErrAnother, p.limits.Only)
 	case !policies:
 		return reading{folders: p.folders}, fmt.Errorf("read the folder: %w", ErrEmpty)
 	}
 	slices.SortFunc(p.sources, func(a, b schema.Source) int { return strings.Compare(a.Name, b.Name) })
-	return reading{Push{p.sources, digestOf(p.sources)}, p.folders}, nil
+	if first, second := twice(p.sources); second != "" {
+		return reading{folders: p.folders}, fmt.Errorf("%s (beside %s): %w", clipped(second), clipped(first), ErrSecond)
+	}
+	return reading{Push{p.sources, digestOf(p.sources), beside}, p.folders}, nil
 }
 
 // folder reads everything in a folder and below.
@@ -140,10 +162,13 @@ func (p *pass) folder(dir string, depth int) error {
 	return nil
 }
 
-// alone reads the one file of Limits.Only and looks at nothing else, so that nothing
-// beside it, however much or however busy, can keep it from being read.
+// alone reads the one file of Limits.Only, so that nothing beside it, however much or
+// however busy, can keep it from being read.
 func (p *pass) alone() error {
 	name := p.limits.Only
+	if err := p.others(); err != nil {
+		return err
+	}
 	st, err := p.root.Lstat(name)
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -158,6 +183,33 @@ func (p *pass) alone() error {
 		}
 	}
 	return p.found(name, st, 0)
+}
+
+// maxOthers is how many names of a folder are looked at to tell what lies beside the one.
+const maxOthers = 256
+
+// others finds one visible name that does not belong beside the one that is read.
+func (p *pass) others() error {
+	if p.limits.Others || p.limits.names {
+		return nil
+	}
+	f, err := p.root.OpenFile(".", os.O_RDONLY|onlyFolders|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return fault(".", err)
+	}
+	defer f.Close()
+	names, err := f.Readdirnames(maxOthers)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return fault(".", err)
+	}
+	slices.Sort(names)
+	for _, name := range names {
+		if name != p.limits.Only && name != p.limits.Beside && !strings.HasPrefix(name, ".") {
+			p.foreign = name
+			return nil
+		}
+	}
+	return nil
 }
 
 // names lists a folder, sorted, within the limit of entries.
@@ -186,12 +238,8 @@ func (p *pass) names(dir string) ([]string, error) {
 }
 
 // entry takes one name of a folder. Every name counts for the comparison of
-// passes; hidden ones count for nothing else. Where only one file may be, a hidden
-// file is somebody's who makes the next one, and counts for nothing at all.
+// passes; hidden ones count for nothing else.
 func (p *pass) entry(name string, depth int) error {
-	if name == p.limits.Beside {
-		return nil
-	}
 	st, err := p.root.Lstat(name)
 	if err != nil {
 		return fault(name, err)
@@ -202,16 +250,7 @@ func (p *pass) entry(name string, depth int) error {
 // found takes a name of which st is what Lstat says.
 func (p *pass) found(name string, st fs.FileInfo, depth int) (err error) {
 	hidden, only := strings.HasPrefix(path.Base(name), "."), p.limits.Only
-	if only != "" && hidden && st.Mode().IsRegular() {
-		return nil
-	}
 	fmt.Fprintf(p.stamps, "%q %s\n", name, stampOf(st))
-	if only != "" && name != only && !hidden {
-		if p.foreign == "" {
-			p.foreign = name
-		}
-		return nil
-	}
 	if st.Mode()&fs.ModeSymlink != 0 && !hidden {
 		if st, err = p.root.Stat(name); err != nil {
 			return link(name, err)
@@ -253,6 +292,10 @@ func (p *pass) file(name string) error {
 	if !before.Mode().IsRegular() {
 		return fmt.Errorf("read %s: %w", name, ErrNotFile)
 	}
+	if p.limits.names {
+		fmt.Fprintf(p.stamps, "= %s\n", stampOf(before))
+		return nil
+	}
 	if before.Size() > p.limits.FileBytes {
 		return fmt.Errorf("read %s: %w (%d bytes, a file may have %d)", name, ErrTooLarge, before.Size(), p.limits.FileBytes)
 	}
@@ -267,8 +310,11 @@ func (p *pass) file(name string) error {
 	if int64(len(data)) != before.Size() || stampOf(before) != stampOf(after) {
 		return fmt.Errorf("read %s: %w", name, ErrTorn)
 	}
-	if beingWritten(f) {
+	switch writing, known := beingWritten(f); {
+	case writing:
 		return fmt.Errorf("read %s: %w", name, ErrWriting)
+	case !known && p.limits.fresh != nil && p.limits.fresh(name, stampOf(after), changed(after)):
+		return fmt.Errorf("read %s: %w", name, ErrFresh)
 	}
 	if p.total += int64(len(data)); p.total > p.limits.TotalBytes {
 		return fmt.Errorf("read %s: %w (a push may have %d bytes)", name, ErrTooLarge, p.limits.TotalBytes)
@@ -297,7 +343,18 @@ func fault(name string, err error) error {
 	if errors.Is(err, fs.ErrNotExist) {
 		return fmt.Errorf("read %s: %w: it is gone", name, ErrTorn)
 	}
-	return fmt.Errorf("read %s: %w", name, err)
+	return fmt.Errorf("read %s: %w", name, short(err))
+}
+
+// short marks a fault that is about the host and not about the folder: what could not
+// be looked at is neither there nor missing.
+func short(err error) error {
+	for _, e := range []error{syscall.EMFILE, syscall.ENFILE, syscall.ENOMEM, syscall.EAGAIN, syscall.EIO} {
+		if errors.Is(err, e) {
+			return fmt.Errorf("%w: %w", errShort, err)
+		}
+	}
+	return err
 }
 
 // link says why a link cannot be followed.
@@ -314,6 +371,44 @@ func link(name string, err error) error {
 func Wanted(name string) bool {
 	return strings.HasPrefix(name, "modules/") || IsPolicy(name) ||
 		strings.HasPrefix(name, "guardrails/") && strings.HasSuffix(name, ".rego") && !strings.HasSuffix(name, "_test.rego")
+}
+
+// twice finds two files of which one is a copy of the other by its name: what a sync
+// tool or a person leaves, or the same name in another case.
+func twice(sources []schema.Source) (first, second string) {
+	seen := map[string]string{}
+	for _, s := range sources {
+		if !IsPolicy(s.Name) {
+			continue
+		}
+		folded := strings.ToLower(s.Name)
+		if before, ok := seen[folded]; ok {
+			return before, s.Name
+		}
+		seen[folded] = s.Name
+	}
+	for _, s := range sources {
+		name := strings.ToLower(path.Base(s.Name))
+		if !IsPolicy(s.Name) || !slices.ContainsFunc(copies(), func(c string) bool { return strings.Contains(name, c) }) {
+			continue
+		}
+		for _, other := range sources { // alone it is what somebody calls a policy
+			stem, _, _ := strings.Cut(path.Base(other.Name), ".")
+			if other.Name != s.Name && IsPolicy(other.Name) && strings.HasPrefix(name, strings.ToLower(stem)) {
+				return other.Name, s.Name
+			}
+		}
+	}
+	return "", ""
+}
+
+// copies returns what Syncthing, Dropbox, Nextcloud, ownCloud, OneDrive, git and file
+// managers put into the name of a copy, in small letters.
+func copies() []string {
+	return []string{
+		".sync-conflict-", "conflicted copy", "case conflict", "_conflict-", "-conflict-", "_backup_", "_local_", "_remote_",
+		"_base_", " - copy", " copy", " (copy", " (1)", " (2)", ".orig.", ".bak.", ".old.", "~.",
+	}
 }
 
 // IsTest reports whether a name is that of tests beside policies, or of a guardrail.

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -33,20 +34,34 @@ func inode(st fs.FileInfo) string {
 
 // beingWritten reports whether somebody has the file open for writing. The
 // kernel grants a read lease only while nobody has; it is given back at once.
-// Where leases cannot be had (another owner, some file systems) it reports
-// false, and the comparison of passes is all there is.
-func beingWritten(f *os.File) bool {
+// Where leases cannot be had (another owner without CAP_LEASE, some file systems) it is
+// not known. Nothing else tells an ordinary user: /proc/locks lists locks and leases, not
+// descriptors; /proc/PID/fd is shown to the writer's own user; fanotify and inotify tell
+// of what is opened from now on.
+func beingWritten(f *os.File) (writing, known bool) {
 	raw, err := f.SyscallConn()
 	if err != nil {
-		return false
+		return false, false
 	}
-	writing := false
 	_ = raw.Control(func(fd uintptr) {
 		_, err := unix.FcntlInt(fd, unix.F_SETLEASE, unix.F_RDLCK)
 		writing = errors.Is(err, unix.EAGAIN)
+		known = writing || err == nil
 		if err == nil {
 			_, _ = unix.FcntlInt(fd, unix.F_SETLEASE, unix.F_UNLCK) // the close of f would do it, too
 		}
 	})
-	return writing
+	return writing, known
+}
+
+// changed is when a file was last written, renamed or given another owner or mode: the
+// later of its two times, of which nobody sets the one of the inode.
+func changed(st fs.FileInfo) time.Time {
+	at := st.ModTime()
+	if s, ok := st.Sys().(*syscall.Stat_t); ok {
+		if inode := time.Unix(s.Ctim.Unix()); inode.After(at) {
+			at = inode
+		}
+	}
+	return at
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"time"
 )
 
 // onlyFolders is nothing here: listing anything else fails.
@@ -17,5 +18,8 @@ func stampOf(st fs.FileInfo) string {
 
 func inode(fs.FileInfo) string { return "" }
 
-// beingWritten cannot be told here; the comparison of passes is all there is.
-func beingWritten(*os.File) bool { return false }
+// beingWritten is not known here.
+func beingWritten(*os.File) (writing, known bool) { return false, false }
+
+// changed is when a file was last written.
+func changed(st fs.FileInfo) time.Time { return st.ModTime() }

@@ -25,6 +25,15 @@ type Config struct {
 	// DefaultPatience. Rescan is the time between looks without any event; 0 is
 	// DefaultRescan.
 	Quiet, Patience, Rescan time.Duration
+	// Poll is the time between looks at names, sizes and times alone, which show what no
+	// event tells: a folder that cannot be watched, or is on another machine; memory
+	// that is mapped; a parent that comes later. What has changed is then read. It is
+	// also when a push that was not taken "now" is handed over again. 0 is DefaultPoll.
+	Poll time.Duration
+	// Settle is how long a file must have stayed as it is where nobody can tell whether
+	// it is still open for writing: see Read. It needs Now. 0: no time.
+	Settle time.Duration
+	Now    func() time.Time
 	// Watch opens a watcher; nil takes the system's. After is time.After's
 	// sibling that can be stopped; nil takes the system's timers.
 	Watch  func() (Watcher, error)
@@ -37,7 +46,12 @@ const (
 	DefaultQuiet    = 25 * time.Millisecond
 	DefaultPatience = 200 * time.Millisecond
 	DefaultRescan   = 30 * time.Second
+	DefaultPoll     = time.Second
 )
+
+// maxPolls bounds, in polls, the wait for the next try of a push whose last one cost
+// much; see ErrCostly.
+const maxPolls = 32
 
 // maxFolders bounds the folders that are watched; the timer sees the rest.
 const maxFolders = 1024
@@ -68,7 +82,19 @@ type Syncer struct {
 	watcher   Watcher
 	watched   string // what watcher watches
 	given     string // the digest that the sink took last
+	beside    string // and what lay beside it
 	unsettled int
+	young     bool // a file has to stay as it is for a while yet
+	stamp     string
+	tries     int // how often in a row the sink has said "not now"
+	costly    bool
+	since     map[string]sighting
+}
+
+// sighting is when a file was first seen as it is.
+type sighting struct {
+	stamp string
+	at    time.Time
 }
 
 // Start looks at once and then whenever something may have changed, until Close
@@ -85,6 +111,10 @@ func Start(ctx context.Context, cfg Config) (*Syncer, error) {
 	cfg.Quiet = cmp.Or(max(cfg.Quiet, 0), DefaultQuiet)
 	cfg.Patience = cmp.Or(max(cfg.Patience, 0), DefaultPatience)
 	cfg.Rescan = cmp.Or(max(cfg.Rescan, 0), DefaultRescan)
+	cfg.Poll = cmp.Or(max(cfg.Poll, 0), DefaultPoll)
+	if cfg.Settle > 0 && cfg.Now == nil {
+		return nil, errors.New("syncer config: Settle needs Now")
+	}
 	if cfg.Watch == nil {
 		cfg.Watch = systemWatcher
 	}
@@ -94,7 +124,10 @@ func Start(ctx context.Context, cfg Config) (*Syncer, error) {
 	if cfg.Logger == nil {
 		cfg.Logger = slog.New(slog.DiscardHandler)
 	}
-	s := &Syncer{cfg: cfg, hint: make(chan struct{}, 1)}
+	s := &Syncer{cfg: cfg, hint: make(chan struct{}, 1), since: map[string]sighting{}}
+	if cfg.Settle > 0 {
+		s.cfg.Limits.fresh = s.fresh
+	}
 	ctx, s.stop = context.WithCancel(ctx)
 	s.wg.Add(1)
 	go s.loop(ctx)
@@ -133,19 +166,32 @@ func (s *Syncer) loop(ctx context.Context) {
 func (s *Syncer) wait(ctx context.Context) {
 	rescan, stop := s.cfg.After(s.cfg.Rescan)
 	defer stop()
-	select {
-	case <-ctx.Done():
-		return
-	case <-rescan:
-		return
-	case <-s.hint:
+	for polls, hinted := 1, false; !hinted; polls++ {
+		poll, stop := s.cfg.After(s.cfg.Poll)
+		select {
+		case <-s.hint:
+			hinted = true
+		case <-poll:
+			if s.due(polls) {
+				return
+			}
+			continue
+		case <-ctx.Done():
+		case <-rescan:
+		}
+		if stop(); !hinted {
+			return
+		}
 	}
-	patience, stop := s.cfg.After(s.cfg.Patience)
-	defer stop()
-	pace := s.cfg.Quiet
+	pace, most := s.cfg.Quiet, s.cfg.Patience
 	if s.unsettled >= maxUnsettled {
 		pace = s.cfg.Patience
 	}
+	if s.young { // and no event will tell when it has stayed so for long enough
+		pace, most = max(pace, s.cfg.Settle/4), max(most, s.cfg.Settle/4)
+	}
+	patience, stop := s.cfg.After(most)
+	defer stop()
 	for {
 		quiet, stop := s.cfg.After(pace)
 		select {
@@ -161,9 +207,35 @@ func (s *Syncer) wait(ctx context.Context) {
 	}
 }
 
+// due reports whether a poll, the n-th since the last look, is reason for a look: the
+// sink may take by now what it did not take, or names, sizes and times have changed.
+func (s *Syncer) due(n int) bool {
+	if s.tries > 0 && (!s.costly || n >= min(1<<min(s.tries, 16), maxPolls)) {
+		return true
+	}
+	return stamped(s.cfg.Dir, s.cfg.Limits) != s.stamp
+}
+
+// fresh reports whether a file has not stayed as it is for long enough. The time of the
+// inode tells it at once; where that cannot be (the clock of another machine), how long
+// it was seen so does.
+func (s *Syncer) fresh(name, stamp string, changed time.Time) bool {
+	now := s.cfg.Now()
+	if age := now.Sub(changed); age >= s.cfg.Settle {
+		return false
+	}
+	seen, ok := s.since[name]
+	if !ok || seen.stamp != stamp {
+		seen = sighting{stamp, now}
+		s.since[name] = seen
+	}
+	return now.Sub(seen.at) < s.cfg.Settle
+}
+
 // look reads the folder once and tells the sink. It reports whether another
 // look is needed soon.
 func (s *Syncer) look(ctx context.Context) (again bool) {
+	s.stamp = stamped(s.cfg.Dir, s.cfg.Limits) // before it is read: what changes after that is seen
 	r, err := read(s.cfg.Dir, s.cfg.Limits)
 	if lost(r, err) || s.watcher == nil || s.moved.Load() || keyOf(r.folders) != s.watched {
 		// What was read before the watch began may have changed unseen.
@@ -172,7 +244,12 @@ func (s *Syncer) look(ctx context.Context) (again bool) {
 			again = keyOf(r.folders) != s.watched
 		}
 	}
+	if s.young = errors.Is(err, ErrFresh); !s.young {
+		clear(s.since)
+	}
 	switch {
+	case lost(r, err) && errors.Is(err, errShort):
+		s.cfg.Sink.Reject(ctx, err) // it may be there
 	case lost(r, err):
 		s.unsettled = 0
 		s.cfg.Sink.Lost(ctx, err)
@@ -185,14 +262,18 @@ func (s *Syncer) look(ctx context.Context) (again bool) {
 	case err != nil:
 		s.unsettled = 0
 		s.cfg.Sink.Reject(ctx, err)
-	case r.Digest == s.given:
+	case r.Digest == s.given && r.Beside == s.beside:
 		s.unsettled = 0
 		s.cfg.Sink.Current(ctx, r.Digest)
 	default:
-		s.unsettled, s.given = 0, r.Digest
-		if err := s.cfg.Sink.Apply(ctx, r.Push); err != nil {
-			s.given = ""
+		s.unsettled, s.given, s.beside = 0, r.Digest, r.Beside
+		err := s.cfg.Sink.Apply(ctx, r.Push)
+		if err == nil {
+			s.tries = 0
+			break
 		}
+		s.given, s.costly = "", errors.Is(err, ErrCostly)
+		s.tries++
 	}
 	return again
 }
@@ -215,7 +296,7 @@ func keyOf(folders []folder) string {
 func (s *Syncer) watch(folders []folder) bool {
 	w, err := s.cfg.Watch()
 	if err != nil {
-		s.cfg.Logger.Warn("cannot watch the sync directory: only the timer looks", "error", err)
+		s.cfg.Logger.Warn("cannot watch the sync directory: changes are found by looking", "every", s.cfg.Poll, "error", err)
 		s.unwatch()
 		return false
 	}

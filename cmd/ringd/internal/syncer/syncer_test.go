@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -124,7 +125,7 @@ func swap(t *testing.T, target, link string) {
 func start(t *testing.T, dir string, change ...func(*syncer.Config)) (*sink, *syncer.Syncer) {
 	t.Helper()
 	sk := newSink()
-	cfg := syncer.Config{Dir: dir, Sink: sk, Quiet: 2 * time.Millisecond, Patience: 20 * time.Millisecond, Rescan: time.Hour}
+	cfg := syncer.Config{Dir: dir, Sink: sk, Quiet: 2 * time.Millisecond, Patience: 20 * time.Millisecond, Rescan: time.Hour, Poll: time.Hour}
 	for _, f := range change {
 		f(&cfg)
 	}
@@ -609,4 +610,159 @@ func TestAlone(t *testing.T) {
 	write(t, dir+"/..b/new", "three")
 	must(t, os.Rename(dir+"/..b/new", dir+"/..b/order.json"))
 	sk.until(t, said("three"))
+}
+
+// TestPolls: where no event comes, names, sizes and times tell of a change, and what has
+// not changed is not read again.
+func TestPolls(t *testing.T) {
+	deaf := func(c *syncer.Config) {
+		c.Poll = 2 * time.Millisecond
+		c.Watch = func() (syncer.Watcher, error) { return nil, errors.New("no inotify") }
+	}
+	unheard := func(c *syncer.Config) { // as of a file system of another machine
+		deaf(c)
+		c.Watch = func() (syncer.Watcher, error) { return newFakeWatcher(), nil }
+	}
+	for name, change := range map[string]func(*syncer.Config){"no watch": deaf, "no events": unheard} {
+		t.Run(name, func(t *testing.T) {
+			root := t.TempDir()
+			dir := filepath.Join(root, "mount", "later", "sync")
+			sk, s := start(t, dir, change)
+			sk.until(t, is("lost"))
+			write(t, dir+"/p.yaml", "old") // the parent's parent comes now
+			sk.until(t, holds("p.yaml", "old"))
+			write(t, dir+"/modules/m.js", "1")
+			sk.until(t, holds("modules/m.js", "1"))
+			write(t, dir+"/p.yaml", "new")
+			sk.until(t, holds("p.yaml", "new"))
+			must(t, os.MkdirAll(dir+"/.two", 0o755), os.WriteFile(dir+"/.two/q.yaml", []byte("q1"), 0o644), os.Symlink(".two/q.yaml", dir+"/q.yaml"))
+			sk.until(t, holds("q.yaml", "q1"))
+			must(t, os.WriteFile(dir+"/.two/q.yaml", []byte("q2"), 0o644))
+			sk.until(t, holds("q.yaml", "q2"))
+			must(t, os.RemoveAll(root+"/mount"))
+			sk.until(t, is("lost"))
+			write(t, dir+"/p.yaml", "back")
+			sk.until(t, holds("p.yaml", "back"))
+			s.Look()
+			sk.until(t, is("current"))
+			time.Sleep(50 * time.Millisecond) // many polls
+			sk.mu.Lock()
+			defer sk.mu.Unlock()
+			if len(sk.list) > 1 {
+				t.Errorf("looked %d times at what did not change", len(sk.list))
+			}
+		})
+	}
+}
+
+// TestNotNow: what the sink does not take now it is given again with the next poll, and
+// at growing distances where that costs much.
+func TestNotNow(t *testing.T) {
+	for _, costly := range []bool{false, true} {
+		dir := filepath.Join(t.TempDir(), "sync")
+		write(t, dir+"/p.yaml", "one")
+		var polls atomic.Int64
+		given, at := 0, []int64{}
+		tick := make(chan time.Time)
+		sk := newSink()
+		sk.answer = func(syncer.Push) error {
+			at = append(at, polls.Load())
+			if given++; given > 4 {
+				return nil
+			}
+			return errors.Join(errors.New("not now"), map[bool]error{true: syncer.ErrCostly}[costly])
+		}
+		s, err := syncer.Start(t.Context(), syncer.Config{Dir: dir, Sink: sk, Poll: 7 * time.Second, After: func(d time.Duration) (<-chan time.Time, func()) {
+			if d == 7*time.Second {
+				return tick, func() {}
+			}
+			return nil, func() {}
+		}})
+		must(t, err)
+		for range 5 {
+			for took := false; !took; {
+				select {
+				case tick <- time.Time{}:
+					polls.Add(1) // what is answered after it has seen it: the next tick is taken by another wait
+				case <-sk.wake:
+					took = true
+				}
+			}
+		}
+		must(t, s.Close())
+		if given != 5 || costly != (at[4] > 5+4) {
+			t.Errorf("costly %v: given %d times, at polls %v", costly, given, at)
+		}
+	}
+}
+
+// TestSecondCopy: what a sync tool leaves beside a policy is refused by name, and so is
+// the same name in another case; the twins are policies of their own.
+func TestSecondCopy(t *testing.T) {
+	for _, tt := range []struct {
+		first, second string
+		refused       bool
+	}{
+		{"policy.yaml", "policy.sync-conflict-20260301-120000-ABCDEFG.yaml", true},
+		{"policy.yaml", "Policy.Yaml", true},
+		{"policy.yaml", "policy.YAML", true},
+		{"policy.yaml", "policy (ana's conflicted copy 2026-03-01).yaml", true},
+		{"policy.yaml", "policy_conflict-20260301-120000.yaml", true},
+		{"policy.yaml", "policy - Copy.yaml", true},
+		{"policy.yaml", "policy (1).yaml", true},
+		{"policy.yaml", "policy_BACKUP_1234.yaml", true},
+		{"policy.yaml", "policy.bak.yaml", true},
+		{"team/policy.cue", "team/policy.orig.cue", true},
+		{"policy.yaml", "policy.yml", false},
+		{"policy.yaml", "team/policy.yaml", false},
+		{"policy.yaml", "policy-eu.yaml", false},
+		{"policy.yaml", "policy.yaml.bak", false},
+		{"policy.yaml", "policy.yaml~", false},
+		{"policy.yaml", "photo copy.yaml", false},
+		{"modules/a.js", "Policy.Yaml", false},
+	} {
+		t.Run(tt.second, func(t *testing.T) {
+			dir := t.TempDir()
+			write(t, filepath.Join(dir, tt.first), "a")
+			write(t, filepath.Join(dir, tt.second), "b")
+			_, err := syncer.Read(dir, syncer.Limits{})
+			if errors.Is(err, syncer.ErrSecond) != tt.refused || !tt.refused && err != nil {
+				t.Errorf("%v, want refused %v", err, tt.refused)
+			}
+			if tt.refused && !strings.Contains(err.Error(), filepath.Base(tt.second)) && !strings.Contains(err.Error(), filepath.Base(tt.first)) {
+				t.Errorf("not told by name: %v", err)
+			}
+		})
+	}
+}
+
+// TestBeside: what lies beside the one file is told and keeps nothing from being read,
+// however much there is.
+func TestBeside(t *testing.T) {
+	limits := syncer.Limits{Only: "push.json", Beside: "order.json", Entries: 50}
+	dir := t.TempDir()
+	write(t, dir+"/push.json", "signed")
+	write(t, dir+"/order.json", "order")
+	write(t, dir+"/.hidden", "x")
+	if p, err := syncer.Read(dir, limits); err != nil || p.Beside != "" || len(p.Sources) != 1 {
+		t.Fatalf("nothing beside it: %+v, %v", p, err)
+	}
+	for _, name := range []string{"push.json.bak", "push.json~", "push.json.tmp", "push.json.part", "push.sync-conflict-20260301-120000-ABCDEFG.json", "policy.yaml"} {
+		write(t, filepath.Join(dir, name), "x")
+		p, err := syncer.Read(dir, limits)
+		if err != nil || len(p.Sources) != 1 || string(p.Sources[0].Data) != "signed" || !strings.Contains(p.Beside, name) {
+			t.Errorf("%s: %+v, %v", name, p, err)
+		}
+		must(t, os.Remove(filepath.Join(dir, name)))
+	}
+	for i := range 10_000 {
+		must(t, os.Symlink("nowhere", fmt.Sprintf("%s/x%d", dir, i)))
+	}
+	if p, err := syncer.Read(dir, limits); err != nil || len(p.Sources) != 1 || p.Beside == "" {
+		t.Errorf("ten thousand names: %+v, %v", p, err)
+	}
+	must(t, os.Remove(dir+"/push.json"))
+	if _, err := syncer.Read(dir, limits); !errors.Is(err, syncer.ErrAnother) {
+		t.Errorf("without the one file: %v", err)
+	}
 }

@@ -123,5 +123,5 @@ func legal(s string) string {
 		default:
 			return '\ufffd'
 		}
-	}, render.Clean(s))
+	}, render.Block(s))
 }

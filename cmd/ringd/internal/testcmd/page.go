@@ -54,7 +54,7 @@ func (p page) one(b *strings.Builder, r *report, f *fileReport, c caseReport) {
 	}
 	fmt.Fprintf(b, "  %s  %s: %s\n", p.Bad("FAIL"), c.Agent, render.Visible(c.Name))
 	line := func(name, text string) {
-		for _, part := range render.Folded(render.Clean(text), textWidth-len("reason    ")) {
+		for _, part := range render.Folded(render.Block(text), textWidth-len("reason    ")) {
 			fmt.Fprintf(b, "        %-8s  %s\n", name, part)
 			name = ""
 		}

@@ -81,7 +81,7 @@ func (p page) rego(b *strings.Builder, f *fileReport, one regoReport) {
 	}
 	name := "test"
 	for _, text := range []string{fmt.Sprintf("%s:%d:%d", f.File, one.Line, one.Column), one.Message} {
-		for _, part := range render.Folded(render.Clean(text), textWidth-len("reason    ")) {
+		for _, part := range render.Folded(render.Block(text), textWidth-len("reason    ")) {
 			fmt.Fprintf(b, "        %-8s  %s\n", name, part)
 			name = ""
 		}

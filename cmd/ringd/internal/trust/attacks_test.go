@@ -3,6 +3,7 @@ package trust_test
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -31,6 +32,8 @@ type attack struct {
 	mend  func(h *host)
 	later bool // once the clock is right the same push is taken
 	open  bool // the layer is the syncer's: without it everything is read
+	// beside: what is signed is taken, and of the rest nothing is but a warning.
+	beside bool
 }
 
 // second is what an honest second push looks like.
@@ -53,18 +56,33 @@ func attacks() []attack {
 			h.remove(trust.FileName)
 			h.put("policy.yaml", source)
 		}},
-		{name: "a source beside the push", code: trust.CodeMixed, says: "policy.yaml", open: true, layers: []trust.Code{trust.CodeMixed}, do: func(h *host) {
+		{name: "a source beside the push", code: trust.CodeMixed, says: "policy.yaml", open: true, beside: true, layers: []trust.Code{trust.CodeMixed}, do: func(h *host) {
 			h.put("policy.yaml", source)
 			h.put(trust.FileName, good(h))
 		}},
-		{name: "a module beside the push", code: trust.CodeMixed, says: "modules", open: true, layers: []trust.Code{trust.CodeMixed}, do: func(h *host) {
+		{name: "a module beside the push", code: trust.CodeMixed, says: "modules", open: true, beside: true, layers: []trust.Code{trust.CodeMixed}, do: func(h *host) {
 			h.must(os.Mkdir(filepath.Join(h.sync, "modules"), 0o700))
 			h.put("modules/m.js", []byte("export default 1"))
 			h.put(trust.FileName, good(h))
 		}},
-		{name: "a read-me beside the push", code: trust.CodeMixed, says: "README", open: true, layers: []trust.Code{trust.CodeMixed}, do: func(h *host) {
+		{name: "a read-me beside the push", code: trust.CodeMixed, says: "README", open: true, beside: true, layers: []trust.Code{trust.CodeMixed}, do: func(h *host) {
 			h.put("README", nil)
 			h.put(trust.FileName, good(h))
+		}},
+		{name: "a sync conflict beside the push", code: trust.CodeMixed, says: "push.dsse.sync-conflict", beside: true, do: func(h *host) {
+			h.put("push.dsse.sync-conflict-20260301-120000-ABCDEFG.json", encoded(h.t, both(second(h), h, "three")))
+			h.put(trust.FileName, good(h))
+		}},
+		{name: "a folder of names beside the push", code: trust.CodeMixed, says: "x", beside: true, do: func(h *host) {
+			for i := range 20_000 {
+				h.must(os.Symlink("nowhere", filepath.Join(h.sync, fmt.Sprint("x", i))))
+			}
+			h.put(trust.FileName, good(h))
+		}},
+		{name: "signed for another audience, on a host without one", code: trust.CodeAudience, says: "staging", layers: []trust.Code{trust.CodeAudience}, do: func(h *host) {
+			s := second(h)
+			s.Audience = "staging"
+			h.push(both(s, h, "two"))
 		}},
 		{name: "another name", code: trust.CodeUnsigned, says: "push2.dsse.json", do: func(h *host) {
 			h.remove(trust.FileName)
@@ -343,6 +361,13 @@ func TestAttacks(t *testing.T) {
 			tt.do(h)
 			in := h.stack.Daemon.Status(t.Context())
 			st := h.look()
+			if tt.beside {
+				if f := st.LastPush.Findings; st.Revision != revision(h, "two") || st.Signed.Sequence != 2 || len(st.Conditions) != 0 ||
+					len(f) != 1 || f[0].Code != string(tt.code) || f[0].Severity != "warning" || !strings.Contains(f[0].Message, tt.says) {
+					t.Errorf("%+v, want what is signed and a warning of %s", st.LastPush, tt.says)
+				}
+				return
+			}
 			if st.LastPush == nil || st.LastPush.Result != wire.PushRejected || st.LastPush.Code != string(tt.code) {
 				t.Fatalf("last push %+v, want %s", st.LastPush, tt.code)
 			}

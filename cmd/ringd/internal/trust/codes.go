@@ -16,6 +16,7 @@ const (
 	CodeType        Code = "push_type"        // a signed statement of another kind
 	CodeSignature   Code = "push_signature"   // no signature by a key of the trust roots
 	CodeThreshold   Code = "push_threshold"   // fewer distinct keys of a role than it asks for
+	CodeAudience    Code = "push_audience"    // signed for other hosts, or for none in particular
 	CodeSet         Code = "push_set"         // the set is not the one that the revision names
 	CodeException   Code = "push_exception"   // an exception without the signature of who approves it
 	CodeGuardrail   Code = "push_guardrail"   // a guardrail of the set refuses it
@@ -62,6 +63,8 @@ func (c Code) remedy() string {
 		return "make it with ringd sign"
 	case CodeSignature, CodeThreshold:
 		return "have keys of the role sign it: ringd sign --add"
+	case CodeAudience:
+		return "sign it for this audience: --audience NAME, as trust.audience of the host"
 	case CodeException:
 		return "have its approvers sign it with ringd sign --add, or take the exception out"
 	case CodeReplayed:

@@ -97,6 +97,9 @@ func verify(ctx context.Context, roots *Roots, e *Envelope, raw []byte, off with
 		return nil, err
 	}
 	p.Signers = signers
+	if err := roots.Meant(p.Audience); err != nil && !off[CodeAudience] {
+		return nil, err
+	}
 	if err := roots.exceptions(p); err != nil && !off[CodeException] {
 		return nil, err
 	}
@@ -154,7 +157,7 @@ func stamp(t time.Time) string { return t.UTC().Format(time.RFC3339) }
 
 func (g *Gate) clock(m memory, now time.Time) error {
 	if !m.Seen.IsZero() && now.Round(0).Before(m.Seen.Add(-Skew)) && !g.off[CodeClock] {
-		return &Refusal{Code: CodeClock, Later: true, Reason: fmt.Sprintf("clock_back: the clock of this host was at %s before: set it right", stamp(m.Seen.Truncate(time.Second)))}
+		return &Refusal{Code: CodeClock, Later: true, Reason: fmt.Sprintf("clock_back: the clock of this host says %s and was at %s before: set it right, or, if it is right now and was ahead then, ringd clock --accept-time --reason TEXT", stamp(now), stamp(m.Seen.Truncate(time.Second)))}
 	}
 	return nil
 }
@@ -236,6 +239,27 @@ func (g *Gate) Expired(p *Push, now time.Time) error {
 	}
 	return expired(p)
 }
+
+// Overdue is Expired for a push that is in force: from its first time on no clock that
+// is set back makes the push hold again, also after a restart. unkept is why that could
+// not be written.
+func (g *Gate) Overdue(p *Push, now time.Time) (expired, unkept error) {
+	if expired = g.Expired(p, now); expired == nil {
+		return nil, nil
+	}
+	if seen := g.cfg.Ledger.read().Seen; seen.Before(p.Expires) || g.cfg.Ledger.owed() {
+		unkept = g.cfg.Ledger.seen(now)
+	}
+	return expired, unkept
+}
+
+// AcceptTime makes now the latest time seen; see Ledger.AcceptTime.
+func (g *Gate) AcceptTime(now time.Time) (before time.Time, err error) {
+	return g.cfg.Ledger.AcceptTime(now)
+}
+
+// LastSeen is the latest time that was seen.
+func (g *Gate) LastSeen() time.Time { return g.cfg.Ledger.LastSeen() }
 
 // Seen notes the time, so that no clock can go back behind it. A clock that did is a
 // *Refusal; other errors are faults.

@@ -161,6 +161,23 @@ func (h *host) down() {
 	h.stack.Close(h.t)
 }
 
+// snapshot is the file of accepted pushes as it is now; restore puts it back.
+func (h *host) snapshot() []byte {
+	h.t.Helper()
+	b, err := os.ReadFile(h.ledger())
+	if err != nil {
+		h.t.Fatal(err)
+	}
+	return b
+}
+
+func (h *host) restore(b []byte) {
+	h.t.Helper()
+	if err := os.WriteFile(h.ledger(), b, 0o600); err != nil {
+		h.t.Fatal(err)
+	}
+}
+
 // put puts a file into the sync folder at once, as a push should be.
 func (h *host) put(name string, text []byte) {
 	h.t.Helper()

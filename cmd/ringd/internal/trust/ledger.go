@@ -41,8 +41,9 @@ type memory struct {
 type Ledger struct {
 	path string
 
-	mu  sync.Mutex
-	now memory
+	mu    sync.Mutex
+	now   memory
+	owing bool // now.Seen is later than what the file says: it could not be written
 }
 
 // OpenLedger reads the file, which need not be there. One that cannot be understood
@@ -126,17 +127,40 @@ func (l *Ledger) accept(p *Push, now time.Time) error {
 	return l.writeLocked(next)
 }
 
-// seen notes the time, durably. An earlier one changes nothing.
+// seen notes the time, durably. An earlier one changes nothing. Where it cannot be
+// written it counts for this process all the same, and is written with the next call.
 func (l *Ledger) seen(now time.Time) error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if !now.After(l.now.Seen) {
+	if !now.After(l.now.Seen) && !l.owing {
 		return nil
+	}
+	l.now.Seen = later(l.now.Seen, now)
+	return l.writeLocked(l.now)
+}
+
+// AcceptTime makes now the latest time that was seen, durably, where a later one was:
+// somebody says that the clock was wrong then. It returns the time before.
+func (l *Ledger) AcceptTime(now time.Time) (before time.Time, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	before = l.now.Seen
+	if !before.After(now) {
+		return before, nil
 	}
 	next := l.now
 	next.Seen = now.UTC().Round(0)
-	return l.writeLocked(next)
+	return before, l.writeLocked(next)
 }
+
+func (l *Ledger) owed() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.owing
+}
+
+// LastSeen is the latest time that was ever seen; zero: none was.
+func (l *Ledger) LastSeen() time.Time { return l.read().Seen }
 
 func later(a, b time.Time) time.Time {
 	if b.After(a) {
@@ -152,8 +176,9 @@ func (l *Ledger) writeLocked(next memory) error {
 		return fmt.Errorf("keep accepted pushes: %w", err)
 	}
 	if err := disk.Replace(l.path, b.Bytes(), 0o600); err != nil {
+		l.owing = true
 		return fmt.Errorf("keep accepted pushes: %w", err)
 	}
-	l.now = next
+	l.now, l.owing = next, false
 	return nil
 }

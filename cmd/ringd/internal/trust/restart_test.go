@@ -16,6 +16,7 @@ import (
 
 	"github.com/fsnotify/fsnotify"
 
+	"github.com/ringd/ringd/cmd/ringd/internal/audit"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/daemontest"
 	"github.com/ringd/ringd/cmd/ringd/internal/syncer"
 	"github.com/ringd/ringd/cmd/ringd/internal/trust"
@@ -188,6 +189,113 @@ func TestExpiresWhileRunning(t *testing.T) {
 	h.nothing(h.again(), trust.CodeExpired)
 }
 
+// TestExpiredIsNoted: whoever finds a push expired notes the time before it answers, so
+// that a clock that is right again after a kill brings nothing back, until an operator
+// says that it is right. The twin found nothing, and its push holds.
+func TestExpiredIsNoted(t *testing.T) {
+	act := []json.RawMessage{json.RawMessage(`{"bridge":{"name":"log","args":[]}}`)}
+	for name, find := range map[string]func(*host){
+		"decide":  func(h *host) { _, _ = h.stack.Daemon.Decide(t.Context(), daemontest.Me(), "default", act) },
+		"status":  func(h *host) { h.stack.Daemon.Status(t.Context()) },
+		"profile": func(h *host) { _, _ = h.stack.Daemon.Profile("default", "js") },
+		"run":     func(h *host) { _ = h.run() },
+		"lift": func(h *host) {
+			_, err := h.stack.Lock.Set(t.Context(), "uid:0", wire.LockdownOrder{State: wire.LockdownLift, Reason: "over"})
+			if err != nil {
+				t.Error(err)
+			}
+		},
+		"nobody": nil,
+	} {
+		t.Run(name, func(t *testing.T) {
+			h := newHost(t)
+			h.up()
+			s := statement(1, "")
+			s.Expires = start.Add(2 * time.Hour)
+			h.push(envelope(t, s, setOf(t, "one"), "ana", "bob"))
+			h.look()
+			h.syncer.Close()
+			h.syncer = nil
+			if name == "lift" {
+				if _, err := h.stack.Lock.Set(t.Context(), "uid:0", wire.LockdownOrder{State: wire.LockdownBegin, Reason: "x"}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			kept := h.snapshot()
+			h.clock.Jump(start.Add(150 * time.Minute))
+			if find != nil {
+				find(h)
+				kept = h.snapshot()
+				if st := h.stack.Daemon.Status(t.Context()); st.Ready || st.Generation != 0 {
+					t.Errorf("ready after it was found expired: %+v", st.Conditions)
+				}
+			}
+			h.stack.Close(t)
+			h.restore(kept) // what a kill at that moment leaves
+			h.clock.Jump(start.Add(time.Minute))
+			h.up()
+			if st := h.look(); (st.Generation != 0) != (find == nil) {
+				t.Errorf("after the kill, with the clock right again: generation %d, %+v", st.Generation, st.Conditions)
+			}
+			if find == nil {
+				return
+			}
+			if _, err := h.stack.Daemon.AcceptTime(t.Context(), "uid:0", ""); err == nil {
+				t.Error("accepted without a reason")
+			}
+			got, err := h.stack.Daemon.AcceptTime(t.Context(), "uid:0", "the clock was ahead")
+			if err != nil || !got.Accepted || !got.Before.After(got.Now) {
+				t.Fatalf("%+v, %v", got, err)
+			}
+			if st := h.look(); st.Generation == 0 || len(h.stack.Records(t, audit.ClockAccepted)) != 1 {
+				t.Errorf("after an operator accepted the time: %+v, %+v", st.LastPush, st.Conditions)
+			}
+		})
+	}
+}
+
+// TestAudience: a host takes what is signed for its audience, and neither what is for
+// another nor what is for none; a host without one takes only what is for none. That also
+// holds for what was in force before a restart.
+func TestAudience(t *testing.T) {
+	for _, tt := range []struct {
+		host, push string
+		taken      bool
+	}{
+		{"", "", true}, {"", "production", false}, {"production", "production", true},
+		{"production", "staging", false}, {"production", "", false}, {"production", "production.eu", false},
+	} {
+		t.Run(tt.host+" "+tt.push, func(t *testing.T) {
+			h := newHost(t)
+			var err error
+			plain := h.roots
+			if h.roots, err = plain.For(tt.host, 0); err != nil {
+				t.Fatal(err)
+			}
+			h.up()
+			s := statement(1, "")
+			s.Audience = tt.push
+			h.push(envelope(t, s, setOf(t, "one"), "ana", "bob"))
+			st := h.look()
+			if (st.Generation == 1) != tt.taken || !tt.taken && st.LastPush.Code != string(trust.CodeAudience) || tt.taken && st.Signed.Audience != tt.push {
+				t.Fatalf("%+v", st.LastPush)
+			}
+			if !tt.taken {
+				return
+			}
+			if h.roots, err = plain.For("another", 0); err != nil {
+				t.Fatal(err)
+			}
+			h.nothing(h.again(), trust.CodeAudience)
+		})
+	}
+	for _, bad := range []string{"A", "a b", "-a", strings.Repeat("a", 64), "a/b", "ä"} {
+		if _, err := newHost(t).roots.For(bad, 0); err == nil {
+			t.Errorf("audience %q", bad)
+		}
+	}
+}
+
 // TestExpiresWhileApplying: closing waits for a push that is being applied, and what has
 // expired grants nothing meanwhile.
 func TestExpiresWhileApplying(t *testing.T) {
@@ -248,11 +356,12 @@ func TestRootsComeAndGo(t *testing.T) {
 	}
 	h.roots = keys
 	h.nothing(h.again(), trust.CodeUnsigned)
-	if st := h.look(); st.Generation != 0 || st.LastPush.Code != string(trust.CodeMixed) {
-		t.Errorf("the folder is mixed: %+v", st.LastPush)
+	if st := h.look(); st.Generation != 2 || st.Signed == nil || st.Signed.Sequence != 1 || len(st.LastPush.Findings) != 1 ||
+		st.LastPush.Findings[0].Code != string(trust.CodeMixed) || !strings.Contains(st.LastPush.Findings[0].Message, "policy.yaml") {
+		t.Errorf("what is signed is read, with a warning of what lies beside it: %+v", st.LastPush)
 	}
 	h.remove("policy.yaml")
-	if st := h.look(); st.Generation != 2 || st.Signed.Sequence != 1 {
+	if st := h.look(); st.Generation != 2 || st.Signed.Sequence != 1 || len(st.LastPush.Findings) != 0 {
 		t.Errorf("the signed push alone: %+v", st.LastPush)
 	}
 }

@@ -31,6 +31,55 @@ type Roots struct {
 	roles map[string]map[string]bool // role -> IDs of its keys
 	need  map[string]int
 	keys  map[string]ed25519.PublicKey // by ID
+
+	audience string // of this host; "": it has none
+	lift     int    // signers that opening after a lockdown needs; 0: as many as closing
+}
+
+// For returns the roots of a host with an audience, which lifts a lockdown for no fewer
+// than lift signers; "" and 0 are none and as many as close.
+func (r *Roots) For(audience string, lift int) (*Roots, error) {
+	if audience != "" && !IsAudience(audience) {
+		return nil, errors.New("trust.audience: want a short name in lower-case letters, digits, dots and dashes")
+	}
+	if need, keys := r.Threshold(RoleLockdown); lift != 0 && (lift < need || lift > keys || keys == 0) {
+		return nil, fmt.Errorf("trust.lift: threshold %d: want at least that of the role lockdown, %d, and at most the number of its keys, %d", lift, need, keys)
+	}
+	out := *r
+	out.audience, out.lift = audience, lift
+	return &out, nil
+}
+
+// IsAudience reports whether a text can name an audience.
+func IsAudience(s string) bool {
+	return len(s) <= 63 && s != "" && strings.Trim(s, "abcdefghijklmnopqrstuvwxyz0123456789.-") == "" && !strings.ContainsAny(s[:1], ".-")
+}
+
+// Audience is that of the host.
+func (r *Roots) Audience() string { return r.audience }
+
+// Meant refuses what is signed for other hosts: another audience than that of the host,
+// one where the host has none, and none where the host has one.
+func (r *Roots) Meant(audience string) error {
+	if audience == r.audience {
+		return nil
+	}
+	says, is := "is for no audience", "this host has none"
+	if audience != "" {
+		says = "is for the audience " + audience
+	}
+	if r.audience != "" {
+		is = "this host is of " + r.audience
+	}
+	return &Refusal{Code: CodeAudience, Reason: "it " + says + ", and " + is}
+}
+
+// RequireLift refuses signers who are too few to lift a lockdown.
+func (r *Roots) RequireLift(signers []Signer) error {
+	if have := Count(RoleLockdown, signers); have < r.lift {
+		return &Refusal{Code: CodeThreshold, Reason: fmt.Sprintf("%d of %d keys of role %s have signed, and a lift needs %d", have, len(r.roles[RoleLockdown]), RoleLockdown, r.lift)}
+	}
+	return nil
 }
 
 // NewRoots checks roles. The role of policies has to be there; a threshold is at

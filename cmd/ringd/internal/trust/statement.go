@@ -31,7 +31,9 @@ type Statement struct {
 	Issued   time.Time `json:"issued"`   // UTC, whole seconds
 	Expires  time.Time `json:"expires"`  // from then on the host is closed
 	Issuer   string    `json:"issuer"`
-	Reason   string    `json:"reason,omitempty"`
+	// Audience names the hosts that it is for; "": those that have no name. See Roots.For.
+	Audience string `json:"audience,omitempty"`
+	Reason   string `json:"reason,omitempty"`
 	// Rollback says that Set was in force before, and is to be again. It needs a reason.
 	Rollback bool            `json:"rollback,omitempty"`
 	Set      json.RawMessage `json:"set"` // canonical, see profiles.DecodeSet
@@ -73,6 +75,8 @@ func (s Statement) check() error {
 		return errors.New("it expires before it is issued")
 	case s.Issuer == "" || !isText(s.Issuer):
 		return errors.New("issuer is not a short line of text")
+	case s.Audience != "" && !IsAudience(s.Audience):
+		return errors.New("audience is not a short name in lower-case letters, digits, dots and dashes")
 	case !isText(s.Reason):
 		return errors.New("reason is not a short line of text")
 	case s.Rollback && s.Reason == "":

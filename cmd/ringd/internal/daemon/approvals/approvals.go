@@ -10,6 +10,8 @@ package approvals
 
 import (
 	"context"
+	"encoding/base64"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -29,7 +31,7 @@ import (
 type Store interface {
 	Run(ctx context.Context, id string) (store.Run, error)
 	Calls(ctx context.Context, run string) ([]store.Call, error)
-	Waiting(ctx context.Context, who store.Answerer, n int) ([]store.Call, error)
+	Waiting(ctx context.Context, who store.Answerer, p store.WaitingPage) ([]store.Waiting, error)
 	Approve(ctx context.Context, run, call string, a store.Approval) (store.Approved, error)
 	Approvals(ctx context.Context, run string) ([]store.Approval, error)
 }
@@ -97,45 +99,131 @@ func New(cfg Config) (*Desk, error) {
 	return &Desk{cfg}, nil
 }
 
-// listed is how many waiting calls a list shows: the oldest ones.
-const listed = 1000
+// Page says which of the calls that wait are shown.
+type Page struct {
+	Limit int    // at most so many; 0: 100, at most 1000
+	After string // wire.Approvals.Next of the page before; "": from the start
+	Actor string // of the runs of this actor; "": of all
+}
 
-// List shows the calls that wait for a person, oldest first.
-func (d *Desk) List(ctx context.Context) (wire.Approvals, error) {
-	calls, err := d.cfg.Store.Waiting(ctx, store.ByApprover, listed)
+// MaxShown is how many bytes of arguments a list shows of a call. One that has more is
+// shown by itself.
+const MaxShown = 4 << 10
+
+// List shows the calls that wait for a person, in turns: the newest of each agent and
+// actor, then the next of each.
+func (d *Desk) List(ctx context.Context, p Page) (wire.Approvals, error) {
+	after, err := turnOf(p.After)
+	if err != nil {
+		return wire.Approvals{}, err
+	}
+	if p.Limit <= 0 || p.Limit > maxPage {
+		p.Limit = defaultPage
+	}
+	calls, err := d.cfg.Store.Waiting(ctx, store.ByApprover, store.WaitingPage{Limit: p.Limit + 1, Actor: p.Actor, Args: MaxShown, After: after})
 	if err != nil {
 		return wire.Approvals{}, fmt.Errorf("list approvals: %w", err)
 	}
 	out := wire.Approvals{Approvals: make([]wire.WaitingCall, 0, len(calls))}
-	runs := map[string]store.Run{}
-	known := map[string][]wire.Pending{}
-	given := map[string][]store.Approval{}
-	for _, c := range calls {
-		if _, ok := runs[c.Run]; !ok {
-			row, err := d.cfg.Store.Run(ctx, c.Run)
-			if errors.Is(err, store.ErrNotFound) {
-				continue // it was pruned meanwhile
-			}
-			if err == nil {
-				given[c.Run], err = d.cfg.Store.Approvals(ctx, c.Run)
-			}
-			if err != nil {
+	if len(calls) > p.Limit {
+		calls = calls[:p.Limit]
+		out.More, out.Next = true, cursor(calls[p.Limit-1].Turn)
+	}
+	known := map[string]*waitingRun{}
+	for _, w := range calls {
+		r := known[w.Run]
+		if r == nil {
+			if r, err = d.waitingRun(ctx, w.Run); err != nil {
 				return wire.Approvals{}, fmt.Errorf("list approvals: %w", err)
 			}
-			shown, err := show.Row(row)
-			if err != nil {
-				return wire.Approvals{}, fmt.Errorf("list approvals: %w", err)
-			}
-			runs[c.Run], known[c.Run] = row, shown.Pending
+			known[w.Run] = r
 		}
-		row := runs[c.Run]
-		if row.State.Final() || vouch.CheckCall(d.cfg.Marks, c) != nil {
+		if r.gone || d.untrue(w) {
 			continue // what nobody may decide; the run says why
 		}
-		out.Approvals = append(out.Approvals, wire.WaitingCall{Run: c.Run, Agent: row.Agent, Actor: row.Actor,
-			Created: c.Created, Pending: show.Pending(c, given[c.Run], known[c.Run])})
+		out.Approvals = append(out.Approvals, r.show(w.Call, w.Size))
 	}
 	return out, nil
+}
+
+const defaultPage, maxPage = 100, 999
+
+// untrue reports whether a row is not of this daemon. Of arguments that were left out the
+// mark vouches for the digest; whoever decides is shown them.
+func (d *Desk) untrue(w store.Waiting) bool {
+	if w.Args == nil && w.Size > MaxShown {
+		return vouch.CheckMark(d.cfg.Marks, w.Call) != nil
+	}
+	return vouch.CheckCall(d.cfg.Marks, w.Call) != nil
+}
+
+// Show shows one call that waits for a person, with all of its arguments. ErrNotFound,
+// ErrNotWaiting, and what says that the row is not of this daemon.
+func (d *Desk) Show(ctx context.Context, run, call string) (wire.WaitingCall, error) {
+	row, c, err := d.find(ctx, run, call)
+	switch {
+	case err != nil:
+		return wire.WaitingCall{}, err
+	case row.State.Final() || c.For != store.ByApprover || c.State != store.CallPending:
+		return wire.WaitingCall{}, ErrNotWaiting
+	}
+	r, err := d.waitingRun(ctx, run)
+	if err != nil {
+		return wire.WaitingCall{}, err
+	}
+	return r.show(c, int64(len(c.Args))), nil
+}
+
+// waitingRun is what of a run is shown with its calls.
+type waitingRun struct {
+	agent, actor string
+	gone         bool // it was pruned or has ended meanwhile
+	known        []wire.Pending
+	given        []store.Approval
+}
+
+func (d *Desk) waitingRun(ctx context.Context, id string) (*waitingRun, error) {
+	row, err := d.cfg.Store.Run(ctx, id)
+	if errors.Is(err, store.ErrNotFound) {
+		return &waitingRun{gone: true}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	given, err := d.cfg.Store.Approvals(ctx, id)
+	if err != nil {
+		return nil, err
+	}
+	shown, err := show.Row(row)
+	return &waitingRun{row.Agent, row.Actor, row.State.Final(), shown.Pending, given}, err
+}
+
+func (r *waitingRun) show(c store.Call, size int64) wire.WaitingCall {
+	out := wire.WaitingCall{Run: c.Run, Agent: r.agent, Actor: r.actor, Created: c.Created, Pending: show.Pending(c, r.given, r.known)}
+	if c.Args == nil && size > 0 {
+		out.Pending.ArgsBytes = size
+	}
+	return out
+}
+
+// cursor is the text of a place in the list.
+func cursor(t store.Turn) string {
+	text, _ := json.Marshal(t) // numbers and texts
+	return base64.RawURLEncoding.EncodeToString(text)
+}
+
+func turnOf(after string) (t store.Turn, err error) {
+	if after == "" {
+		return t, nil
+	}
+	text, err := base64.RawURLEncoding.DecodeString(after)
+	if err == nil && len(text) < 4<<10 {
+		err = json.Unmarshal(text, &t)
+	}
+	if err != nil || t.N <= 0 {
+		return t, &InvalidError{"after", "want next of the page before"}
+	}
+	return t, nil
 }
 
 // Decide takes who's word on a call. When it returns nil the word is on disk and

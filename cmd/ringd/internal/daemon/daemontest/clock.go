@@ -86,3 +86,14 @@ func (c *Clock) waits(least, most time.Duration) {
 // Set moves the clock to a time, which may lie behind. Waiters hear of it as they do
 // of Advance; those whose moment is further away now wait longer.
 func (c *Clock) Set(to time.Time) { c.Advance(to.Sub(c.Now())) }
+
+// Jump sets the wall clock alone, as somebody does who puts it forward or back: timers
+// go on as they did, and nobody is woken.
+func (c *Clock) Jump(to time.Time) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for i := range c.waiters {
+		c.waiters[i].at = c.waiters[i].at.Add(to.Sub(c.now))
+	}
+	c.now = to
+}

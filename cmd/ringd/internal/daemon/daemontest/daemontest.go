@@ -49,6 +49,9 @@ type Config struct {
 	Key       string                 // of pauses; "": one that is always the same
 	Trust     *trust.Gate            // see daemon.Config
 	Point     func(label string)     // see daemon.Config.Point
+	Room      *daemon.Room           // see daemon.Config; without Tight: that of log and store
+	Heals     bool                   // log and store are taken up again after a fault
+	Records   int64                  // bytes of the log that one run may cause; 0: no bound
 	// HasEngine: see daemon.Config; nil: Stack.Executor.HasEngine.
 	HasEngine func(executor, digest string) bool
 }
@@ -107,7 +110,7 @@ func Open(t testing.TB, cfg Config) (*Stack, error) {
 		cfg.Quota = daemon.Quota{PerActor: 100, Total: 200}
 	}
 	if cfg.Paused == (pauses.Quota{}) {
-		cfg.Paused = pauses.Quota{PerActor: 10_000, Total: 20_000}
+		cfg.Paused = pauses.Quota{PerActor: 10_000, Total: 20_000, Bytes: 1 << 40}
 	}
 	if cfg.Clock == nil {
 		cfg.Clock = NewClock()
@@ -139,7 +142,7 @@ func Open(t testing.TB, cfg Config) (*Stack, error) {
 	}
 	journal := records.NewJournal(s.store, keyring)
 	faulty := &faultyStore{s.store, s.Faults}
-	s.Keeper, err = pauses.New(pauses.Config{Store: faulty, Notes: faulty, Sealer: keyring, Gate: journal, Now: s.Clock.Now,
+	s.Keeper, err = pauses.New(pauses.Config{Store: faulty, Notes: faulty, Sizes: faulty, Sealer: keyring, Gate: journal, Now: s.Clock.Now,
 		Quota: cfg.Paused, Metrics: s.Metrics, Point: cfg.Point})
 	if err != nil {
 		return nil, err
@@ -160,15 +163,25 @@ func Open(t testing.TB, cfg Config) (*Stack, error) {
 	if err != nil {
 		return nil, err
 	}
+	recorder.Bound(cfg.Records, func(run string) {
+		s.Ring.Exceed(run, "the run put too much on record")
+	})
 	if cfg.HasEngine == nil {
 		cfg.HasEngine = func(_, digest string) bool { return s.Executor.HasEngine(digest) }
+	}
+	if cfg.Room != nil && cfg.Room.Tight == nil {
+		cfg.Room.Tight = func() bool { return s.store.Tight() || s.log.Tight() }
+	}
+	var reopen func(context.Context) error
+	if cfg.Heals {
+		reopen = func(ctx context.Context) error { return errors.Join(s.store.Reopen(ctx), recorder.Reopen(ctx)) }
 	}
 	s.Daemon, err = daemon.New(t.Context(), daemon.Config{
 		Version: "test", Interpreter: daemon.FromRing(s.Ring), Rings: append(cfg.Rings, daemon.Ring(s.Ring)),
 		Compiler: cfg.Compiler, Runs: faulty, Generations: faulty, Pauses: faulty, Calls: faulty, Records: faulty, Sessions: faulty,
 		Keeper: s.Keeper, Desk: desk, HasEngine: cfg.HasEngine, Point: cfg.Point, Forget: s.Ring.Forget,
 		Recorder: recorder, Journal: journal, Group: group, Clock: s.Clock, Random: rand.Reader, Logger: logger,
-		Metrics: s.Metrics, Staleness: cfg.Staleness, Quota: cfg.Quota, Trust: cfg.Trust, Lock: s.Lock,
+		Metrics: s.Metrics, Staleness: cfg.Staleness, Quota: cfg.Quota, Trust: cfg.Trust, Lock: s.Lock, Reopen: reopen, Room: cfg.Room,
 	})
 	if err != nil {
 		return nil, errors.Join(err, s.log.Close(), s.store.Close())
@@ -282,7 +295,7 @@ func (c *Compiler) Compile(ctx context.Context, p daemon.Push) (*profiles.Set, s
 // Set is what Compiler makes of a text: the policy's name and its bridges, each
 // NAME or NAME/AGENTS-OF-A-CALL/DEPTH/AGENTS-IN-ALL. NAME! needs an approval that
 // expires after a day, NAME!COUNT@OWNER@OWNER as many from these owners. $PROGRAM
-// lists a program for scripts, and $PROGRAM!WORD asks people for that word of it. A pause
+// lists a program for scripts, +FOLDER a folder that is written, and $PROGRAM!WORD asks people for that word of it. A pause
 // lasts two days, a session one hour and 64 bytes.
 func Set(text string) (*profiles.Set, error) {
 	name, bridges, _ := strings.Cut(text, " ")
@@ -292,6 +305,10 @@ func Set(text string) (*profiles.Set, error) {
 	a := profiles.Agent{Name: "default", Policy: name, Limits: limits, JS: &profiles.JS{Limits: limits},
 		Bridges: map[string]profiles.Bridge{}, Sessions: &profiles.Sessions{AgeMillis: 3_600_000, Bytes: 64}}
 	for _, b := range strings.Fields(bridges) {
+		if path, is := strings.CutPrefix(b, "+"); is {
+			a.Files.Write = append(a.Files.Write, profiles.PathRule{Path: path, Rule: profiles.Rule{File: "policy.yaml", Line: 3}})
+			continue
+		}
 		if program, is := strings.CutPrefix(b, "$"); is {
 			a.Shell = lists(a.Shell, program, limits)
 			continue

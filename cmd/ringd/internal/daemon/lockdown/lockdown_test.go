@@ -114,6 +114,28 @@ func TestLockdown(t *testing.T) {
 }
 
 // What cannot be recorded is closed and not opened.
+// Runs that are killed and whose memory the kernel still takes back keep nobody from
+// an answer within the second, and it says how many there are.
+func TestAnswersWhileMemoryIsFreed(t *testing.T) {
+	l := open(t, filepath.Join(t.TempDir(), "lockdown.json"), &memory{})
+	closed := false
+	l.Attach(lockdown.Parts{
+		Close: func() { closed = true },
+		Idle: func(ctx context.Context) int {
+			at, ok := ctx.Deadline()
+			if left := time.Until(at); !ok || !closed || left > 800*time.Millisecond {
+				t.Errorf("closed %v: it waits for %v", closed, left)
+			}
+			<-ctx.Done()
+			return 4
+		},
+	})
+	got, err := l.Set(t.Context(), "uid:1", wire.LockdownOrder{State: "begin", Reason: "x"})
+	if err != nil || got.State != wire.LockdownLocked || got.Live != 4 {
+		t.Errorf("%+v %v", got, err)
+	}
+}
+
 func TestFaults(t *testing.T) {
 	file, log := filepath.Join(t.TempDir(), "lockdown.json"), &memory{}
 	l := open(t, file, log)

@@ -20,6 +20,7 @@ type Order struct {
 	Issued   time.Time `json:"issued"`
 	Expires  time.Time `json:"expires"`
 	Issuer   string    `json:"issuer"`
+	Audience string    `json:"audience,omitempty"` // the hosts that it is for; "": those without a name
 	Reason   string    `json:"reason"`
 }
 

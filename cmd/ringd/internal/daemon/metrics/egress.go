@@ -82,7 +82,7 @@ func egressCodes() (out []string) {
 	for _, c := range []egress.Code{
 		egress.Off, egress.NotGranted, egress.Port, egress.Denied, egress.Expired, egress.Target, egress.Address, egress.NoAddress,
 		egress.NotTLS, egress.SNI, egress.ECH, egress.Request, egress.Method, egress.Path, egress.Redirect, egress.Opaque,
-		egress.Budget, egress.Gateways,
+		egress.Budget, egress.Gateways, egress.Field,
 	} {
 		out = append(out, string(c))
 	}

@@ -35,7 +35,7 @@ func codes() []string {
 	all := []profiles.Code{
 		profiles.CodeAllowed, profiles.CodeActionMalformed, profiles.CodeNoPolicy, profiles.CodeUnknownAgent,
 		profiles.CodeExecutorNotGranted, profiles.CodeExecutorUnavailable, profiles.CodeTierUnavailable,
-		profiles.CodeRingUnavailable, profiles.CodeClosed, profiles.CodeLockdown, profiles.CodeImportNotAllowed, profiles.CodeImportDenied,
+		profiles.CodeRingUnavailable, profiles.CodeHostFull, profiles.CodeClosed, profiles.CodeLockdown, profiles.CodeImportNotAllowed, profiles.CodeImportDenied,
 		profiles.CodeBridgeNotGranted, profiles.CodeBridgeArguments, profiles.CodeBridgeArgumentsBytes,
 		profiles.CodeBridgeResult, profiles.CodeBridgeResultBytes, profiles.CodeBridgeCalls,
 		profiles.CodeBridgeConcurrent, profiles.CodeBridgeSpawn, profiles.CodeBridgeDepth, profiles.CodeBridgeTotal,

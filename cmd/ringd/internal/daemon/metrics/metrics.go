@@ -26,7 +26,6 @@ type Metrics struct {
 	decisions  *prometheus.CounterVec
 	pushes     *prometheus.CounterVec
 	generation prometheus.Gauge
-	closed     prometheus.Gauge
 	lockdown   prometheus.Gauge
 	calls      *prometheus.CounterVec
 	callTime   prometheus.Histogram
@@ -75,7 +74,6 @@ func New() *Metrics {
 	m.decisions = counter("decisions_total", "Recorded decisions, by verdict and code.", "verdict", "code")
 	m.pushes = counter("pushes_total", "Pushes, by result.", "result")
 	m.generation = gauge("generation", "The generation in force; 0: none.")
-	m.closed = gauge("closed", "1 while everything is refused.")
 	m.lockdown = gauge("lockdown", "1 while a lockdown holds.")
 	m.calls = counter("calls_total", "Bridge calls that ended, by state.", "state")
 	m.callTime = histogram("call_seconds", "From the decision to the end of a bridge call.", 0.00001)
@@ -164,15 +162,9 @@ func (m *Metrics) Pushed(result string) {
 
 // InForce sets the generation in force; 0 is none.
 func (m *Metrics) InForce(generation int64) {
-	if m == nil {
-		return
+	if m != nil {
+		m.generation.Set(float64(generation))
 	}
-	m.generation.Set(float64(generation))
-	closed := 0.0
-	if generation == 0 {
-		closed = 1
-	}
-	m.closed.Set(closed)
 }
 
 // maxOpen bounds the calls whose time is taken.

@@ -2,6 +2,7 @@ package network
 
 import (
 	"context"
+	"log/slog"
 	"maps"
 	"sync/atomic"
 	"time"
@@ -20,6 +21,7 @@ type JoinConfig struct {
 	Go      func(func())
 	Now     func() time.Time
 	Metrics *metrics.Metrics // nil: nobody counts
+	Logger  *slog.Logger     // nil: nobody is told
 }
 
 // Joined is the egress of a daemon, with its ring and its records. Until Attach
@@ -44,6 +46,7 @@ func Join(ctx context.Context, c JoinConfig) (*Joined, error) {
 	if err != nil {
 		return nil, err
 	}
+	cfg.Logger = c.Logger
 	if j.Egress, err = egress.New(cfg); err != nil {
 		return nil, err
 	}

@@ -113,6 +113,8 @@ func remedy(code string) string {
 	switch code {
 	case "order_signature", "order_threshold":
 		return "have keys of the role lockdown sign it: ringd lockdown --sign"
+	case "order_audience":
+		return "sign it for this host: ringd lockdown --sign --audience NAME, as trust.audience of its configuration"
 	case "order_malformed", "order_type":
 		return "make it with ringd lockdown --sign"
 	case "order_equivocated":
@@ -173,13 +175,13 @@ func (d *Desk) Reject(ctx context.Context, err error) {
 func (d *Desk) Lost(context.Context, error) {}
 
 // Watch obeys the orders of a folder from now on, until it is closed. It returns when
-// the folder was looked at once. A nil Desk watches nothing.
-func (d *Desk) Watch(ctx context.Context, dir string) (closed func() error, err error) {
+// the folder was looked at once. A nil Desk watches nothing. poll is that of syncer.Config.
+func (d *Desk) Watch(ctx context.Context, dir string, poll time.Duration) (closed func() error, err error) {
 	if d == nil {
 		return func() error { return nil }, nil
 	}
 	first := &first{Desk: d, looked: make(chan struct{})}
-	s, err := syncer.Start(ctx, syncer.Config{Dir: dir, Sink: first, Logger: d.cfg.Logger, Limits: Limits()})
+	s, err := syncer.Start(ctx, syncer.Config{Dir: dir, Sink: first, Logger: d.cfg.Logger, Limits: Limits(), Poll: poll})
 	if err != nil {
 		return nil, err
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/trust"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/profiles/jsontext"
+	"github.com/ringd/ringd/schema/wire"
 )
 
 // PayloadType is that of an order.
@@ -49,6 +50,8 @@ func encode(o lockdown.Order) ([]byte, error) {
 		return nil, err
 	}
 	switch {
+	case o.Audience != "" && !trust.IsAudience(o.Audience):
+		return nil, errors.New("audience has to be a short name in lower-case letters, digits, dots and dashes")
 	case !trust.IsTime(o.Issued) || !trust.IsTime(o.Expires):
 		return nil, errors.New("issued and expires have to be UTC times in whole seconds")
 	case o.Sequence > jsontext.MaxExact:
@@ -77,6 +80,14 @@ func Open(ctx context.Context, roots *trust.Roots, raw []byte) (lockdown.Order, 
 	}
 	if o, err = trust.Exactly(e.Payload, encode); err != nil {
 		return lockdown.Order{}, nil, &trust.Refusal{Code: trust.CodeMalformed, Reason: "order: " + err.Error()}
+	}
+	if err := roots.Meant(o.Audience); err != nil {
+		return lockdown.Order{}, nil, err
+	}
+	if o.State == wire.LockdownLift {
+		if err := roots.RequireLift(signers); err != nil {
+			return lockdown.Order{}, nil, err
+		}
 	}
 	return o, signers, nil
 }

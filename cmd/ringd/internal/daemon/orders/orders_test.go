@@ -540,3 +540,44 @@ func FuzzOpen(f *testing.F) {
 		}
 	})
 }
+
+// TestAudienceAndLift: an order counts on the hosts that it names, and where a lift needs
+// more signatures than closing does, one with fewer opens nothing.
+func TestAudienceAndLift(t *testing.T) {
+	three, err := rootsOf(t, "soc", "duty", "ciso").For("production", 3)
+	if err != nil {
+		t.Fatal(err)
+	}
+	h := newHost(t, three)
+	sequence := int64(0)
+	give := func(state, audience string, by ...string) *wire.Order {
+		t.Helper()
+		sequence++
+		o := order(state, sequence)
+		o.Audience = audience
+		h.order(encoded(t, envelope(t, o, by...)))
+		return h.look()
+	}
+	for _, other := range []string{"", "staging"} {
+		if got := give(wire.LockdownBegin, other, "soc", "duty", "ciso"); got.Code != "order_audience" || h.lock.State() != nil {
+			t.Errorf("for %q: %+v", other, got)
+		}
+	}
+	if got := give(wire.LockdownBegin, "production", "soc", "duty"); got.Result != wire.OrderObeyed || h.lock.State() == nil {
+		t.Fatalf("two close: %+v", got)
+	}
+	if got := give(wire.LockdownLift, "production", "soc", "duty"); got.Code != "order_threshold" || h.lock.State() == nil {
+		t.Errorf("two open: %+v", got)
+	}
+	if got := give(wire.LockdownLift, "", "soc", "duty", "ciso"); got.Code != "order_audience" || h.lock.State() == nil {
+		t.Errorf("a lift for nobody: %+v", got)
+	}
+	if got := give(wire.LockdownLift, "production", "soc", "duty", "ciso"); got.Result != wire.OrderObeyed || h.lock.State() != nil {
+		t.Errorf("three open: %+v", got)
+	}
+	for _, bad := range []int{1, 4, -1} {
+		if _, err := rootsOf(t, "soc", "duty", "ciso").For("", bad); err == nil {
+			t.Errorf("lift threshold %d", bad)
+		}
+	}
+}

@@ -46,16 +46,23 @@ type Gate interface {
 	Wait(ctx context.Context, run string) error
 }
 
+// Sizes tells what waiting runs take.
+type Sizes interface {
+	PausedBytes(ctx context.Context, actor string) (int64, error)
+}
+
 // Quota bounds runs that wait. Zero allows none.
 type Quota struct {
 	PerActor int
 	Total    int
+	Bytes    int64 // of the sealed records of one actor
 }
 
 // Config is what a keeper needs; all but Metrics, Age and Point is required.
 type Config struct {
 	Store   Store
 	Notes   Notes
+	Sizes   Sizes
 	Sealer  Sealer
 	Gate    Gate
 	Now     func() time.Time
@@ -96,7 +103,7 @@ func (k *Keeper) sessions(agent string) (SessionLimits, string) {
 
 // New checks cfg.
 func New(cfg Config) (*Keeper, error) {
-	if cfg.Store == nil || cfg.Notes == nil || cfg.Sealer == nil || cfg.Gate == nil || cfg.Now == nil {
+	if cfg.Store == nil || cfg.Notes == nil || cfg.Sizes == nil || cfg.Sealer == nil || cfg.Gate == nil || cfg.Now == nil {
 		return nil, errors.New("pauses.Config: Store, Notes, Sealer, Gate and Now are required")
 	}
 	if cfg.Point == nil {
@@ -134,6 +141,13 @@ func (k *Keeper) KeepPause(ctx context.Context, p interpreter.Pause, v interpret
 	sealed, err := k.cfg.Sealer.Seal(binding(p.Run, p.Seq, p.Agent, p.Actor, revision, p.Engine), plain)
 	if err != nil {
 		return fmt.Errorf("seal pause %d of run %s: %w", p.Seq, p.Run, err)
+	}
+	held, err := k.cfg.Sizes.PausedBytes(ctx, p.Actor)
+	if err != nil {
+		return fmt.Errorf("count paused runs: %w", err)
+	}
+	if held+int64(len(sealed)) > k.cfg.Quota.Bytes {
+		return fmt.Errorf("%w: %d bytes of one actor", ErrQuota, k.cfg.Quota.Bytes)
 	}
 	k.cfg.Point("pause_sealed")
 	out := show.Run(v, p.Started)

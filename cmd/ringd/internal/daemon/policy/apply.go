@@ -53,12 +53,12 @@ func (d *Holder) apply(ctx context.Context, p Push) error {
 		return d.refuse(ctx, p.Digest, err)
 	}
 	if g := d.inForce.Load(); g != nil && p.Digest != "" && g.digest == p.Digest && !closed {
-		return d.confirm(ctx, g, p.Digest, nil)
+		return d.confirm(ctx, g, p.Digest, aside(signed, p))
 	}
 	var set *profiles.Set
 	var findings schema.Diagnostics
 	if signed != nil {
-		set = signed.Policy
+		set, findings = signed.Policy, aside(signed, p)
 	} else {
 		set, findings, err = d.cfg.Compiler.Compile(ctx, p)
 	}
@@ -68,7 +68,7 @@ func (d *Holder) apply(ctx context.Context, p Push) error {
 	case err != nil:
 		return errors.Join(d.reject(ctx, p.Digest, "the compiler could not be run: "+err.Error(), findings), errCompiler)
 	case busy(findings):
-		return errors.Join(d.reject(ctx, p.Digest, "the host is too busy to compile the policy", findings), errCompiler)
+		return errors.Join(d.reject(ctx, p.Digest, "the host is too busy, or too short of something, to compile the policy now: it is tried again", findings), errCompiler)
 	case findings.Refused() || set == nil:
 		return d.reject(ctx, p.Digest, "the policy does not compile", findings)
 	}
@@ -83,6 +83,18 @@ func (d *Holder) apply(ctx context.Context, p Push) error {
 		return d.await(next)
 	}
 	return d.activate(ctx, next)
+}
+
+// aside is the warning about what lies beside a signed push; nil for sources, and empty
+// where nothing does.
+func aside(signed *trust.Push, p Push) schema.Diagnostics {
+	switch {
+	case signed == nil:
+		return nil
+	case p.Beside == "":
+		return schema.Diagnostics{}
+	}
+	return schema.Diagnostics{{Pos: schema.Pos{File: trust.FileName, Line: 1, Column: 1}, Code: string(trust.CodeMixed), Severity: schema.Warning, Msg: p.Beside}}
 }
 
 // busy reports whether the compiler ended for a reason that lies in the host
@@ -203,9 +215,11 @@ func (d *Holder) activate(ctx context.Context, c coming) error {
 	return nil
 }
 
-// prepare asks every ring, and returns the commits only when all are ready.
+// prepare asks every ring, and returns the commits only when all are ready. Rings see
+// $WORKSPACE as this host names it.
 func (d *Holder) prepare(ctx context.Context, set *profiles.Set) ([]func(), error) {
 	commits := make([]func(), 0, len(d.cfg.Rings))
+	set = set.In(d.cfg.Workspace)
 	for _, r := range d.cfg.Rings {
 		commit, err := r.Prepare(ctx, set)
 		if err != nil {
@@ -253,8 +267,12 @@ func (d *Holder) commit(g *Generation, commits []func()) {
 }
 
 // prepareFailed closes the executor that rejected its profile, or all of them
-// when the ring names none, and refuses the push.
+// when the ring names none, and refuses the push. Where the host could only not look,
+// nothing is closed: the push may be taken later.
 func (d *Holder) prepareFailed(ctx context.Context, p Push, cause error, findings schema.Diagnostics) error {
+	if later := (interface{ Later() bool })(nil); errors.As(cause, &later) && later.Later() { // nothing rejects it
+		return errors.Join(d.reject(ctx, p.Digest, "the host could not look at what the policy needs: "+cause.Error(), findings), errPrepare)
+	}
 	name := ""
 	var named interface{ Executor() string }
 	if errors.As(cause, &named) {

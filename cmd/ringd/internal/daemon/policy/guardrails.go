@@ -34,7 +34,7 @@ func (d *Holder) guarded(ctx context.Context, c coming, set *profiles.Set) (sche
 	case err != nil:
 		return nil, errors.Join(d.reject(ctx, c.Digest, "the guardrails could not be asked: "+err.Error(), all), errCompiler)
 	case busy(found):
-		return nil, errors.Join(d.reject(ctx, c.Digest, "the host is too busy to ask the guardrails", all), errCompiler)
+		return nil, errors.Join(d.reject(ctx, c.Digest, "the host is too busy, or too short of something, to ask the guardrails now: they are asked again", all), errCompiler)
 	case found.Refused():
 		return nil, d.reject(ctx, c.Digest, "a guardrail refuses the policy", all)
 	}

@@ -35,7 +35,8 @@ type Ring interface {
 	Name() string
 	// Prepare builds what set needs, and nothing visible changes. commit makes it
 	// visible, cannot fail and does not wait. An error that has a method
-	// Executor() string names the one executor that rejects its profile.
+	// Executor() string names the one executor that rejects its profile; one whose method
+	// Later() bool says so is for a host that could not look: nothing rejects it.
 	Prepare(ctx context.Context, set *profiles.Set) (commit func(), err error)
 	// Close refuses everything from then on and waits for what the ring started.
 	Close() error
@@ -61,7 +62,7 @@ type Clock interface {
 	After(d time.Duration) <-chan time.Time
 }
 
-// Config is what a holder needs; all but Metrics, Environment and Trust is required.
+// Config is what a holder needs; all but Metrics, Environment, Workspace and Trust is required.
 type Config struct {
 	Rings       []Ring // in the order of commits
 	Compiler    Compiler
@@ -70,12 +71,14 @@ type Config struct {
 	Clock       Clock
 	Logger      *slog.Logger
 	Metrics     *metrics.Metrics
-	Environment profiles.Environment  // what the decisions of Decide know of the host
-	Staleness   time.Duration         // how long a generation stays when its source is not good
-	Trust       *trust.Gate           // verifies pushes; nil: they are sources, and are compiled
-	Stop        func(executor string) // ends the live runs of an executor; "" is all
-	Turn        func()                // told of every commit, after it
-	Lock        *lockdown.Lock        // nil: there are no lockdowns
+	Environment profiles.Environment // what the decisions of Decide know of the host
+	// Workspace is what $WORKSPACE stands for in the rules of an agent; nil, "": nothing.
+	Workspace func(agent string) string
+	Staleness time.Duration         // how long a generation stays when its source is not good
+	Trust     *trust.Gate           // verifies pushes; nil: they are sources, and are compiled
+	Stop      func(executor string) // ends the live runs of an executor; "" is all
+	Turn      func()                // told of every commit, after it
+	Lock      *lockdown.Lock        // nil: there are no lockdowns
 }
 
 // self is the actor of what the daemon does by itself.
@@ -205,8 +208,9 @@ func (d *Holder) Hold(ctx context.Context) error {
 func (d *Holder) generation(number int64, at time.Time, digest string, set *profiles.Set, signed *trust.Push) *Generation {
 	g := &Generation{Number: number, Revision: set.Revision, source: set.Revision, digest: digest, Set: set, Activated: at, Signed: signedOf(signed),
 		deciders: make(map[string]*profiles.Decider, len(set.Agents))}
-	for name := range set.Agents {
-		g.deciders[name] = set.Decider(name, d.cfg.Environment)
+	here := set.In(d.cfg.Workspace)
+	for name := range here.Agents {
+		g.deciders[name] = here.Decider(name, d.cfg.Environment)
 	}
 	return g
 }
@@ -214,6 +218,7 @@ func (d *Holder) generation(number int64, at time.Time, digest string, set *prof
 // Open refuses what is closed: everything without a generation, and executors
 // that rejected their profile.
 func (d *Holder) Open(g *Generation, executor string) error {
+	over := d.expired(g)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	deny := func(code profiles.Code, reason string) error {
@@ -232,8 +237,8 @@ func (d *Holder) Open(g *Generation, executor string) error {
 	case g == nil:
 		return deny(profiles.CodeNoPolicy, "no valid policy is in force")
 	}
-	if err := d.expired(g); err != nil {
-		return deny(profiles.CodeClosed, err.Error())
+	if over != nil {
+		return deny(profiles.CodeClosed, over.Error())
 	}
 	for _, name := range []string{executor, ""} {
 		if c, ok := d.closedBy[name]; ok {

@@ -101,6 +101,13 @@ func (d *Holder) again(ctx context.Context, closed map[string]wire.Condition) er
 		d.mu.Unlock()
 		return nil // and status says why
 	}
+	if d.expired(g) != nil { // the lockdown kept it, its time has passed
+		d.mu.Lock()
+		d.closedBy = closed
+		d.mu.Unlock()
+		d.closeOverdue(ctx, g)
+		return nil
+	}
 	d.cfg.Recorder.Prepare(g.Number)
 	commits, err := d.prepare(ctx, g.Set)
 	if err != nil {

@@ -99,6 +99,9 @@ func detailOf(p *trust.Push) map[string]string {
 	}
 	out := map[string]string{"sequence": fmt.Sprint(p.Sequence), "issuer": p.Issuer, "signers": strings.Join(keys, " "),
 		"issued": p.Issued.Format(time.RFC3339), "expires": p.Expires.Format(time.RFC3339), "previous": p.Previous}
+	if p.Audience != "" {
+		out["audience"] = p.Audience
+	}
 	if p.Reason != "" {
 		out["reason"] = p.Reason
 	}
@@ -150,12 +153,22 @@ func (d *Holder) expiry(g *Generation) (time.Time, bool) {
 	return g.Signed.Expires, true
 }
 
-// expired says whether the push of a generation has expired.
+// expired says whether the push of a generation has expired. Who finds that notes the
+// time before anything is answered, so that the clock may go back and the process be
+// killed the moment after, and has the watch loop close the generation.
 func (d *Holder) expired(g *Generation) error {
 	if g == nil || g.Signed == nil {
 		return nil
 	}
-	return d.cfg.Trust.Expired(g.Signed, d.cfg.Clock.Now())
+	expired, unkept := d.cfg.Trust.Overdue(g.Signed, d.cfg.Clock.Now())
+	if unkept != nil {
+		d.cfg.Metrics.Fault("store")
+		d.cfg.Logger.Error("note the time at which a push has expired", "error", unkept)
+	}
+	if expired != nil {
+		d.poke()
+	}
+	return expired
 }
 
 // closeExpired closes a generation whose push has expired, if it is still in force.
@@ -169,12 +182,76 @@ func (d *Holder) closeExpired(ctx context.Context, g *Generation) {
 	if now == nil || g == nil || now.Number != g.Number {
 		return
 	}
-	at := g.Signed.Expires
-	why := wire.Condition{Code: string(trust.CodeExpired), Since: d.cfg.Clock.Now(),
-		Message: fmt.Sprintf("push %d has expired at %s: everything is denied until a new one comes", g.Signed.Sequence, at.Format(time.RFC3339))}
-	if err := errors.Join(d.close(ctx, why), d.cfg.Trust.Seen(at)); err != nil {
+	d.closeOverdue(ctx, g)
+}
+
+// closeOverdue is closeExpired with applying held.
+func (d *Holder) closeOverdue(ctx context.Context, g *Generation) {
+	if err := errors.Join(d.close(ctx, d.over(g)), d.cfg.Trust.Seen(g.Signed.Expires)); err != nil {
 		d.cfg.Logger.Error("an expired generation is closed, but not all of it is recorded", "error", err)
 	}
+}
+
+// over is the condition of a generation whose push has expired.
+func (d *Holder) over(g *Generation) wire.Condition {
+	return wire.Condition{Code: string(trust.CodeExpired), Since: d.cfg.Clock.Now(),
+		Message: fmt.Sprintf("push %d has expired at %s: everything is denied until a new one comes", g.Signed.Sequence, g.Signed.Expires.Format(time.RFC3339))}
+}
+
+// AcceptTime makes the time of this host's clock the latest that it has seen, on the word
+// of an actor: the clock was ahead before and is right now. It is on record first. What
+// was refused for the time is looked at again with the next look at the folder. Errors:
+// *InvalidError, records.ErrUnavailable.
+func (d *Holder) AcceptTime(ctx context.Context, actor, reason string) (wire.Clock, error) {
+	if d.cfg.Trust == nil {
+		return wire.Clock{}, &InvalidError{"", "this host has no trust roots, and so remembers no time"}
+	}
+	if err := d.acquire(ctx); err != nil {
+		return wire.Clock{}, err
+	}
+	defer d.release()
+	out, err := AcceptTime(ctx, d.cfg.Recorder, d.cfg.Trust, d.Record(audit.ClockAccepted), wire.Clock{Now: d.cfg.Clock.Now()}, actor, reason)
+	if err != nil {
+		return out, err
+	}
+	d.mu.Lock()
+	if d.lastPush != nil && d.lastPush.Result == wire.PushRejected {
+		d.lastPush = nil
+	}
+	d.mu.Unlock()
+	d.poke()
+	return out, nil
+}
+
+// Seer keeps the latest time that a host has seen.
+type Seer interface {
+	AcceptTime(now time.Time) (before time.Time, err error)
+	LastSeen() time.Time
+}
+
+// MaxReason bounds the reason of AcceptTime, in bytes.
+const MaxReason = 2000
+
+// AcceptTime is Holder.AcceptTime for whoever has the state folder alone.
+func AcceptTime(ctx context.Context, log *records.Recorder, s Seer, rec audit.Record, now wire.Clock, actor, reason string) (wire.Clock, error) {
+	now.Now = now.Now.UTC().Truncate(time.Second)
+	now.Before = s.LastSeen().UTC()
+	switch {
+	case strings.TrimSpace(reason) == "" || len(reason) > MaxReason:
+		return now, &InvalidError{"reason", fmt.Sprintf("it has to be given, in at most %d bytes", MaxReason)}
+	case !now.Before.After(now.Now):
+		return now, nil // the clock is not behind
+	}
+	rec.Actor = actor
+	rec.Detail = map[string]string{"reason": reason, "before": now.Before.Format(time.RFC3339), "now": now.Now.Format(time.RFC3339)}
+	if _, err := log.Append(ctx, rec, audit.Synced); err != nil {
+		return now, err
+	}
+	if _, err := s.AcceptTime(now.Now); err != nil {
+		return now, fmt.Errorf("%w: %w", records.ErrUnavailable, err)
+	}
+	now.Accepted = true
+	return now, nil
 }
 
 // lookAtClock notes the time, and takes a clock that went back for a bad push: the
@@ -206,7 +283,7 @@ func refusalOf(err error) *trust.Refusal {
 		err  error
 		code trust.Code
 	}{
-		{syncer.ErrMixed, trust.CodeMixed}, {syncer.ErrAnother, trust.CodeUnsigned}, {syncer.ErrEmpty, trust.CodeMissing},
+		{syncer.ErrAnother, trust.CodeUnsigned}, {syncer.ErrEmpty, trust.CodeMissing},
 		{syncer.ErrTorn, trust.CodeTorn}, {syncer.ErrWriting, trust.CodeTorn},
 		{syncer.ErrTooLarge, trust.CodeTooLarge}, {syncer.ErrTooMany, trust.CodeTooLarge}, {syncer.ErrTooDeep, trust.CodeTooLarge},
 	} {
@@ -226,7 +303,7 @@ func signedState(p *trust.Push) *wire.Signed {
 	if p == nil {
 		return nil
 	}
-	return &wire.Signed{Sequence: p.Sequence, Previous: p.Previous, Issuer: p.Issuer, Issued: p.Issued, Expires: p.Expires,
+	return &wire.Signed{Sequence: p.Sequence, Previous: p.Previous, Issuer: p.Issuer, Audience: p.Audience, Issued: p.Issued, Expires: p.Expires,
 		Reason: p.Reason, Rollback: p.Rollback, Signers: signersOf(p)}
 }
 

@@ -29,10 +29,11 @@ func (s *sink) Apply(ctx context.Context, p Push) error {
 	s.last = p
 	s.mu.Unlock()
 	err := s.holder.ApplyPush(ctx, p)
-	for _, again := range []error{records.ErrUnavailable, errCompiler, errPrepare, errLater} {
-		if errors.Is(err, again) {
-			return err
-		}
+	switch {
+	case errors.Is(err, errCompiler), errors.Is(err, errPrepare):
+		return errors.Join(syncer.ErrCostly, err)
+	case errors.Is(err, records.ErrUnavailable), errors.Is(err, errLater):
+		return err
 	}
 	if errors.Is(err, ErrRejected) {
 		return nil

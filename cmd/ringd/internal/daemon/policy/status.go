@@ -48,9 +48,15 @@ func stateOf(r Ring) wire.Part {
 }
 
 // Status fills in what is in force, and what is not as it should be. It does not
-// wait for a push under way. unwritable is why records cannot be written.
-func (d *Holder) Status(out *wire.Status, unwritable error, draining bool) {
+// wait for a push under way. unwritable is why records cannot be written, full
+// that no new runs are taken for another reason of the daemon.
+func (d *Holder) Status(out *wire.Status, unwritable error, full bool) {
 	g := d.inForce.Load()
+	var over *wire.Condition
+	if d.expired(g) != nil { // and is about to be closed
+		why := d.over(g)
+		g, over = nil, &why
+	}
 	if g != nil {
 		at := g.Activated
 		out.Generation, out.Revision, out.Activated = g.Number, g.Revision, &at
@@ -66,6 +72,8 @@ func (d *Holder) Status(out *wire.Status, unwritable error, draining bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	switch {
+	case over != nil:
+		out.Conditions = append(out.Conditions, *over)
 	case g == nil && d.stale != nil:
 		out.Conditions = append(out.Conditions, *d.stale)
 	case g == nil:
@@ -98,7 +106,7 @@ func (d *Holder) Status(out *wire.Status, unwritable error, draining bool) {
 		}
 	}
 	d.order(out)
-	out.Ready = g != nil && unwritable == nil && !draining && !all && locked == nil
+	out.Ready = g != nil && d.expired(g) == nil && unwritable == nil && !full && !all && locked == nil
 	d.partsLocked(out, g != nil && unwritable == nil && locked == nil, why)
 }
 

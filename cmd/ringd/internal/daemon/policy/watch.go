@@ -24,6 +24,9 @@ func (d *Holder) Watch(ctx context.Context) {
 	var timed *Generation
 	var expires <-chan time.Time
 	for {
+		if g := d.inForce.Load(); d.expired(g) != nil {
+			d.closeExpired(ctx, g)
+		}
 		if g := d.inForce.Load(); g == nil || timed == nil || g.Number != timed.Number {
 			timed, expires = g, nil
 			if at, ok := d.expiry(g); ok {
@@ -52,9 +55,6 @@ func (d *Holder) Watch(ctx context.Context) {
 				d.cfg.Logger.Error("exceptions have ended", "error", err)
 			}
 		case <-tick:
-			if d.expired(timed) != nil { // the timer stood still with the host
-				d.closeExpired(ctx, timed)
-			}
 			d.freshen(ctx)
 			d.lookAtClock(ctx)
 			tick = d.cfg.Clock.After(freshenEvery)

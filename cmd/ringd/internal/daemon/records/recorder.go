@@ -16,15 +16,16 @@ import (
 )
 
 // ErrUnavailable: the audit log or the store cannot be written; nothing runs until
-// the daemon was restarted on a disk that can be.
+// they can be again.
 var ErrUnavailable = errors.New("the audit log or the store cannot be written: nothing runs")
 
 // Log is the audit log.
 type Log interface {
 	Append(ctx context.Context, r audit.Record, d audit.Durability) (audit.Head, error)
 	Head() audit.Head
-	Failed() <-chan struct{}
 	Err() error
+	// Reopen takes the log up again after a failed write.
+	Reopen(ctx context.Context) error
 }
 
 // Recorder is the one way to the audit log: it counts what is written and
@@ -36,6 +37,8 @@ type Recorder struct {
 	broken  atomic.Pointer[fault]
 
 	beside atomic.Pointer[Beside] // nil: nobody else is told
+
+	shares shares // of runs
 
 	preparing atomic.Int64 // the number of the generation that rings prepare
 }
@@ -71,6 +74,9 @@ func (r *Recorder) Append(ctx context.Context, rec audit.Record, d audit.Durabil
 	if f := r.broken.Load(); f != nil {
 		return audit.Head{}, f.err
 	}
+	if err := r.shares.take(&rec); err != nil {
+		return audit.Head{}, err
+	}
 	head, err := r.log.Append(ctx, rec, d)
 	if err != nil {
 		return audit.Head{}, r.failed(err)
@@ -99,6 +105,30 @@ func (r *Recorder) Err() error {
 	if err := r.log.Err(); err != nil {
 		return fmt.Errorf("%w: %w", ErrUnavailable, err)
 	}
+	return nil
+}
+
+// Tight reports whether the log found no further room on its disk.
+func (r *Recorder) Tight() bool {
+	t, ok := r.log.(interface{ Tight() bool })
+	return ok && t.Tight()
+}
+
+// Size is how many bytes and files the log has.
+func (r *Recorder) Size() (bytes, segments int64) {
+	if l, ok := r.log.(interface{ Size() (int64, int64) }); ok {
+		return l.Size()
+	}
+	return 0, 0
+}
+
+// Reopen takes records again once the log does. Nobody may be appending: a failure
+// that comes in later closes it again.
+func (r *Recorder) Reopen(ctx context.Context) error {
+	if err := r.log.Reopen(ctx); err != nil {
+		return fmt.Errorf("%w: %w", ErrUnavailable, err)
+	}
+	r.broken.Store(nil)
 	return nil
 }
 

@@ -27,9 +27,9 @@ func (m *memory) Append(_ context.Context, r audit.Record, d audit.Durability) (
 	m.records, m.durability = append(m.records, r), append(m.durability, d)
 	return audit.Head{Seq: int64(len(m.records))}, nil
 }
-func (*memory) Head() audit.Head        { return audit.Head{} }
-func (*memory) Failed() <-chan struct{} { return nil }
-func (*memory) Err() error              { return nil }
+func (*memory) Head() audit.Head             { return audit.Head{} }
+func (*memory) Err() error                   { return nil }
+func (*memory) Reopen(context.Context) error { return nil }
 
 func TestRefusals(t *testing.T) {
 	log := &memory{}

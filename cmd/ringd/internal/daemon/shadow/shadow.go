@@ -45,13 +45,14 @@ type Log interface {
 	Append(ctx context.Context, r audit.Record, d audit.Durability) (audit.Head, error)
 }
 
-// Config is what a shadow needs; all of it is required.
+// Config is what a shadow needs; all of it but Workspace is required.
 type Config struct {
 	Compiler    Compiler // a Checker, or candidates with guardrails are refused
 	Log         Log
 	Now         func() time.Time
 	Logger      *slog.Logger
-	Environment profiles.Environment // what decisions know of the host
+	Environment profiles.Environment      // what decisions know of the host
+	Workspace   func(agent string) string // what $WORKSPACE stands for; nil, "": nothing
 	// InForce is the set that the guardrails of a candidate see as the one before it;
 	// nil: there is none.
 	InForce func() *profiles.Set
@@ -124,6 +125,7 @@ func (s *Shadow) Apply(ctx context.Context, p syncer.Push) error {
 		s.none(wire.ShadowRejected, "a guardrail refuses the candidate", found)
 		return nil
 	}
+	set = set.In(s.cfg.Workspace)
 	c := &candidate{set: set, deciders: map[string]*profiles.Decider{}, seen: map[string]bool{}}
 	for name := range set.Agents {
 		c.deciders[name] = set.Decider(name, s.cfg.Environment)

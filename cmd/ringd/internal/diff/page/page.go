@@ -19,10 +19,12 @@ import (
 type Document struct {
 	Old    Side             `json:"old"`
 	New    Side             `json:"new"`
-	Class  difference.Class `json:"class"`  // widens when one change does, else narrows when one does
+	Class  difference.Class `json:"class"`  // of the changes together
 	Counts map[string]int   `json:"counts"` // of changes by class
-	Agents []Agent          `json:"agents"`
-	Impact *Impact          `json:"impact,omitempty"` // nil: it was not asked for
+	// Ceilings are the documents above agents, each under its layer's name.
+	Ceilings []Agent `json:"ceilings"`
+	Agents   []Agent `json:"agents"`
+	Impact   *Impact `json:"impact,omitempty"` // nil: it was not asked for
 }
 
 // Side is one of the two policies.
@@ -127,6 +129,9 @@ func shown(page []byte) []byte {
 // Gained and Lost are the sentences of an agent by class.
 func (a Agent) Gained() []Change { return a.by(difference.Widens) }
 
+// Raised are the changes of a ceiling that let agents ask for more.
+func (a Agent) Raised() []Change { return a.by(difference.Headroom) }
+
 // Lost are the changes that narrow.
 func (a Agent) Lost() []Change { return a.by(difference.Narrows) }
 
@@ -162,8 +167,13 @@ func (d Document) Prominent() (out []Change) {
 }
 
 // Touched are the agents with changes.
-func (d Document) Touched() (out []Agent) {
-	for _, a := range d.Agents {
+func (d Document) Touched() []Agent { return touched(d.Agents) }
+
+// Above are the ceilings with changes.
+func (d Document) Above() []Agent { return touched(d.Ceilings) }
+
+func touched(list []Agent) (out []Agent) {
+	for _, a := range list {
 		if len(a.Changes) > 0 {
 			out = append(out, a)
 		}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"sync"
+	"sync/atomic"
 )
 
 // Config is what a database needs; Dir is required.
@@ -49,6 +50,10 @@ type DB struct {
 	conn *sql.Conn
 	prep map[string]*sql.Stmt
 	file os.FileInfo
+
+	ahead    os.FileInfo // of the write-ahead log, when room was last taken for it
+	reserved int64       // bytes of it that have room
+	tight    atomic.Bool // the last attempt found none
 }
 
 // change is what one caller wants done.
@@ -185,7 +190,7 @@ func (d *DB) finish(batch []*change, dead error, leader *change) {
 }
 
 // commit makes the changes of batch in one transaction. A change that fails is
-// undone alone. An error means that the store must not be used again: what is
+// undone alone. An error means that the store must not be used until Reopen: what is
 // on disk is not known.
 func (d *DB) commit(ctx context.Context, batch []*change) error {
 	t := &Tx{d: d}
@@ -215,7 +220,11 @@ func (d *DB) commit(ctx context.Context, batch []*change) error {
 	if err := t.Exec(ctx, "commit"); err != nil {
 		return errors.Join(fmt.Errorf("commit: %w", explain(err)), t.Exec(ctx, "rollback"))
 	}
-	return t.d.stands()
+	if err := t.d.stands(); err != nil {
+		return err
+	}
+	t.d.reserve()
+	return nil
 }
 
 // Tx is the transaction of whoever leads. It is for the change it is given to,

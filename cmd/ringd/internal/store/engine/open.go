@@ -56,6 +56,20 @@ func (d *DB) open(ctx context.Context) error {
 	if err := files.MakeFile(path); err != nil {
 		return err
 	}
+	if err := d.openWriter(ctx, path); err != nil {
+		return err
+	}
+	if d.reads, err = sql.Open("sqlite", dsn(path, "_pragma=query_only(1)")); err != nil {
+		return err
+	}
+	d.reads.SetMaxOpenConns(readers)
+	d.reads.SetMaxIdleConns(readers)
+	d.file, err = os.Lstat(path)
+	return err
+}
+
+// openWriter opens the connection that writes.
+func (d *DB) openWriter(ctx context.Context, path string) (err error) {
 	crashed := files.NotEmpty(path + "-wal")
 	if d.writes, err = sql.Open("sqlite", dsn(path, "_txlock=immediate")); err != nil {
 		return err
@@ -70,16 +84,65 @@ func (d *DB) open(ctx context.Context) error {
 	if err := d.prepare(ctx, crashed); err != nil {
 		return err
 	}
-	if err := disk.Sync(d.cfg.Dir); err != nil {
+	d.reserve()
+	return disk.Sync(d.cfg.Dir)
+}
+
+// Reopen makes a database that a failed commit has closed take writes again: the
+// connection with its broken transaction is closed, another one is opened and the
+// database is checked, as after a crash. What was committed is there, and nothing of
+// the commit that failed, unless it was on disk by then. Readers go on meanwhile.
+// settled, when set, runs before the first write. A database that is open is left
+// as it is; one that is damaged, or not under its name any more, stays closed.
+func (d *DB) Reopen(ctx context.Context, settled func(context.Context) error) error {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for d.leading {
+		d.idle.Wait()
+	}
+	switch {
+	case d.closed:
+		return ErrClosed
+	case d.err == nil:
+		return nil
+	case errors.Is(d.err, ErrCorrupt):
+		return d.err
+	}
+	d.leading = true // nobody else uses the connection, and Close waits
+	d.mu.Unlock()
+	err := d.again(ctx)
+	if err == nil && settled != nil {
+		err = settled(ctx)
+	}
+	d.mu.Lock()
+	d.leading = false
+	d.idle.Broadcast()
+	if err != nil {
+		return fmt.Errorf("reopen store in %s: %w", d.cfg.Dir, explain(err))
+	}
+	d.err = nil
+	return nil
+}
+
+// again opens the writer anew. Whoever calls it leads.
+func (d *DB) again(ctx context.Context) error {
+	path := filepath.Join(d.cfg.Dir, Name)
+	if err := d.named(path); err != nil {
 		return err
 	}
-	if d.reads, err = sql.Open("sqlite", dsn(path, "_pragma=query_only(1)")); err != nil {
-		return err
+	// What fails here belongs to the transaction that is broken.
+	for _, st := range d.prep {
+		_ = st.Close()
 	}
-	d.reads.SetMaxOpenConns(readers)
-	d.reads.SetMaxIdleConns(readers)
-	d.file, err = os.Lstat(path)
-	return err
+	d.prep = map[string]*sql.Stmt{}
+	if d.conn != nil {
+		_ = d.conn.Close()
+		d.conn = nil
+	}
+	if d.writes != nil {
+		_ = d.writes.Close()
+	}
+	return d.openWriter(ctx, path)
 }
 
 // dsn names the database with what every connection needs.
@@ -96,16 +159,29 @@ func dsn(path, more string) string {
 // committed to a file that was removed is kept nowhere.
 func (d *DB) stands() error {
 	path := filepath.Join(d.cfg.Dir, Name)
-	now, err := os.Lstat(path)
-	if err == nil {
-		_, err = os.Lstat(path + "-wal")
+	_, err := os.Lstat(path + "-wal")
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
 	}
+	if err != nil {
+		return taken(path)
+	}
+	return d.named(path)
+}
+
+// named is an error when another file, or none, has the database's name.
+func (d *DB) named(path string) error {
+	now, err := os.Lstat(path)
 	switch {
 	case errors.Is(err, fs.ErrNotExist), err == nil && !os.SameFile(now, d.file):
-		return fmt.Errorf("%s was removed or replaced while it is written", path)
+		return taken(path)
 	default:
 		return err
 	}
+}
+
+func taken(path string) error {
+	return fmt.Errorf("%s was removed or replaced while it is written", path)
 }
 
 // pragma sets a pragma on the writer and refuses when it reads back as anything

@@ -1,0 +1,118 @@
+package metrics
+
+import (
+	"regexp"
+	"strings"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+)
+
+// Standing is how the daemon stands at one moment. Conditions are codes of
+// wire.Condition; those that are not in the list of the collector are not shown.
+type Standing struct {
+	Ready      bool // new runs are taken
+	Conditions []string
+	Now        time.Time
+	Closes     time.Time // zero: the generation in force is not about to be closed
+	Expires    time.Time // of the push in force; zero: it was not signed, or there is none
+	LogBytes   int64
+	Segments   int64
+	Free       uint64 // on the disk of the state folder
+	FreeKnown  bool
+	Floor      uint64
+}
+
+// Stands shows how the daemon stands whenever the figures are asked for. codes are all
+// conditions that there are. It is called once.
+func (m *Metrics) Stands(codes []string, now func() Standing) {
+	if m == nil {
+		return
+	}
+	gauge := func(name, text string, labels ...string) *prometheus.Desc {
+		return prometheus.NewDesc("ringd_"+name, text, labels, nil)
+	}
+	m.registry.MustRegister(&standing{codes: codes, now: now,
+		closed:    gauge("closed", "1 while no new run is taken, whatever the reason."),
+		condition: gauge("condition", "1 while a condition of the status holds, by its code.", "code"),
+		closes:    gauge("closes_seconds", "Until everything is closed unless a good push comes; absent: nothing is about to be."),
+		expires:   gauge("push_expires_seconds", "Until the signed push in force expires; absent: none is in force."),
+		log:       gauge("audit_log_bytes", "Size of the audit log in the state folder."),
+		segments:  gauge("audit_log_segments", "Files of the audit log in the state folder."),
+		free:      gauge("state_free_bytes", "Room on the disk of the state folder; absent: it is not known."),
+		floor:     gauge("state_floor_bytes", "Room below which no new runs are taken."),
+	})
+}
+
+// standing is the collector of Stands.
+type standing struct {
+	codes []string
+	now   func() Standing
+
+	closed, condition, closes, expires, log, segments, free, floor *prometheus.Desc
+}
+
+// Describe names the figures.
+func (s *standing) Describe(to chan<- *prometheus.Desc) {
+	for _, d := range []*prometheus.Desc{s.closed, s.condition, s.closes, s.expires, s.log, s.segments, s.free, s.floor} {
+		to <- d
+	}
+}
+
+// Collect asks how the daemon stands.
+func (s *standing) Collect(to chan<- prometheus.Metric) {
+	now := s.now()
+	put := func(d *prometheus.Desc, v float64, labels ...string) {
+		to <- prometheus.MustNewConstMetric(d, prometheus.GaugeValue, v, labels...)
+	}
+	put(s.closed, one(!now.Ready))
+	for _, code := range s.codes {
+		holds := false
+		for _, c := range now.Conditions {
+			holds = holds || c == code
+		}
+		put(s.condition, one(holds), code)
+	}
+	if !now.Closes.IsZero() {
+		put(s.closes, now.Closes.Sub(now.Now).Seconds())
+	}
+	if !now.Expires.IsZero() {
+		put(s.expires, now.Expires.Sub(now.Now).Seconds())
+	}
+	put(s.log, float64(now.LogBytes))
+	put(s.segments, float64(now.Segments))
+	if now.FreeKnown {
+		put(s.free, float64(now.Free))
+	}
+	put(s.floor, float64(now.Floor))
+}
+
+func one(is bool) float64 {
+	if is {
+		return 1
+	}
+	return 0
+}
+
+// Help is what each figure of ringd is, by its name: its labels, then its help, as
+// docs/METRICS.md has them.
+func (m *Metrics) Help() map[string]string {
+	descs := make(chan *prometheus.Desc, 256)
+	m.registry.Describe(descs)
+	close(descs)
+	describing := regexp.MustCompile(`fqName: "(ringd_[^"]*)", help: "([^"]*)".* constLabels: {([^}]*)}, variableLabels: {([^}]*)}`)
+	out := map[string]string{}
+	for d := range descs { // which shows what it was made of in its text alone
+		parts := describing.FindStringSubmatch(d.String())
+		if parts == nil {
+			continue
+		}
+		var labels []string
+		for _, l := range strings.FieldsFunc(parts[3]+","+parts[4], func(r rune) bool { return r == ',' }) {
+			name, _, _ := strings.Cut(l, "=")
+			labels = append(labels, "`"+name+"`")
+		}
+		out[parts[1]] = strings.Join(labels, ", ") + " | " + parts[2] + " |"
+	}
+	return out
+}

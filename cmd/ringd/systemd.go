@@ -1,0 +1,75 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"time"
+
+	sd "github.com/coreos/go-systemd/v22/daemon"
+)
+
+// tell says a state on the socket that systemd named. Without one, or when systemd does not
+// listen, that is no error: the output of the daemon has said it.
+func tell(state string) { _, _ = sd.SdNotify(false, state) }
+
+// watchdogShare is which part of systemd's time one question has: several can fail before
+// it is over.
+const watchdogShare = 4
+
+// watchdog tells systemd, until ctx ends, that the daemon is well, where its unit has
+// WatchdogSec=: each time that the API answered on its own socket, and at no other time.
+func watchdog(ctx context.Context, socket string, logger *slog.Logger, start func(func())) {
+	within, err := sd.SdWatchdogEnabled(false)
+	if err != nil {
+		logger.Warn("systemd's watchdog is not told anything", "error", err)
+	}
+	if err != nil || within == 0 {
+		return
+	}
+	every := within / watchdogShare
+	start(func() {
+		tick := time.NewTicker(every)
+		defer tick.Stop()
+		for {
+			if err := healthy(ctx, socket, every); err == nil {
+				tell(sd.SdNotifyWatchdog)
+			} else if ctx.Err() == nil {
+				logger.Warn("the API does not answer the daemon itself; systemd's watchdog is not told that it does", "error", err)
+			}
+			select {
+			case <-tick.C:
+			case <-ctx.Done():
+				return
+			}
+		}
+	})
+}
+
+// healthy asks GET /healthz over a connection of its own: one that is kept would not tell
+// that the socket accepts.
+func healthy(ctx context.Context, socket string, within time.Duration) error {
+	ctx, cancel := context.WithTimeout(ctx, within)
+	defer cancel()
+	var d net.Dialer
+	c := http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
+		return d.DialContext(ctx, "unix", socket)
+	}}}
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://ringd/healthz", nil)
+	if err != nil {
+		return err
+	}
+	answer, err := c.Do(req)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(io.Discard, io.LimitReader(answer.Body, 1<<10))
+	if answer.StatusCode != http.StatusOK {
+		err = errors.Join(err, fmt.Errorf("GET /healthz: %s", answer.Status))
+	}
+	return errors.Join(err, answer.Body.Close())
+}

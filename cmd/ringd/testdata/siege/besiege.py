@@ -1,0 +1,128 @@
+# Uses up one thing and holds it: besiege.py WHAT HELD. It runs in a guest of the
+# siege alone, is bounded by the guest's limits, and ends by itself after a minute.
+import errno, mmap, os, select, signal, socket, sys, time
+
+what, held = sys.argv[1:]
+end = time.monotonic() + 60
+if os.path.exists("/var"):
+    sys.exit("besiege.py runs in a guest alone")
+
+
+def hold():
+    time.sleep(max(0, end - time.monotonic()))
+
+
+def each(make, most=1 << 20):
+    kept = []
+    try:
+        while len(kept) < most:
+            kept.append(make())
+    except (OSError, MemoryError):
+        pass
+    return kept
+
+
+def children(work, most=60):
+    """Runs work in as many processes as there may be, and waits until each holds."""
+    r, w = os.pipe()
+    pids = []
+    for _ in range(most):
+        try:
+            pid = os.fork()
+        except OSError:
+            break
+        if pid == 0:
+            os.close(r)
+            kept = work()
+            os.write(w, b".")
+            hold()
+            os._exit(0)
+        pids.append(pid)
+    os.close(w)
+    for _ in pids:
+        if not os.read(r, 1):
+            break
+
+
+def watches():
+    fds = [fd for pair in each(os.pipe, 63) for fd in pair]
+    polls = each(select.epoll, 140)
+    for p in polls:
+        for fd in fds:
+            try:
+                p.register(fd, select.EPOLLIN)
+            except OSError:
+                return fds, polls
+    return fds, polls
+
+
+def full(pair):
+    one, other = pair
+    os.set_blocking(one, False)
+    try:
+        while True:
+            os.write(one, b"x" * 65536)
+    except OSError:
+        return pair
+
+
+def fill(folder, size, most):
+    def one():
+        name = os.path.join(folder, f"{os.getpid()}-{time.monotonic_ns()}")
+        with open(name, "wb") as f:
+            while size and f.write(b"\0" * (1 << 20)) and f.tell() < size:
+                pass
+    try:
+        each(one, most)
+    except OSError as e:
+        if e.errno != errno.ENOSPC:
+            raise
+
+
+def touched(m):
+    for i in range(0, len(m), 4096):
+        m[i] = 1
+    return m
+
+
+def sockets():
+    return [full((a.detach(), b.detach())) for a, b in each(socket.socketpair, 100)]
+
+
+
+
+def refused():
+    for _ in range(3000):
+        try:
+            socket.socket(socket.AF_NETLINK, socket.SOCK_RAW)
+        except OSError:
+            pass
+
+
+def spin():
+    until = time.monotonic() + 3
+    while time.monotonic() < until:
+        pass
+
+
+acts = {
+    "descriptors": lambda: children(lambda: each(lambda: os.open("/dev/null", os.O_RDONLY))),
+    "watches": lambda: children(watches),
+    "tasks": lambda: children(lambda: None, 100_000),
+    "pipes": lambda: children(lambda: [full(p[::-1]) for p in each(os.pipe, 100)]),
+    "sockets": lambda: children(sockets),
+    "memory": lambda: each(lambda: bytearray(b"x" * (8 << 20)), 64),
+    "shared memory": lambda: each(lambda: touched(mmap.mmap(-1, 8 << 20)), 64),
+    "temporary files": lambda: fill("/tmp", 8 << 20, 64),
+    "disk": lambda: fill(os.path.dirname(held), 64 << 20, 8),
+    "inodes": lambda: fill(os.path.dirname(held), 0, 50_000),
+    "processors": lambda: children(lambda: signal.signal(signal.SIGALRM, signal.SIG_IGN) or spin(), 8),
+    "places": lambda: None,
+    "refusals": refused,
+}
+
+with open(held + ".now", "w"):  # before there is no room for it
+    pass
+kept = acts[what]()
+os.rename(held + ".now", held)
+hold()
