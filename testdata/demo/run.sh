@@ -98,8 +98,8 @@ firstline "$tmp/ready" | sed "s|$tmp/||"
 export RINGD_SOCKET="$tmp/ringd.sock"
 
 say "A run asks one reviewer, then waits for its harness (you) at a checkpoint:"
-"$ringd" run --socket "$RINGD_SOCKET" --agent code-review --executor js --json \
-  --input "diff=$tmp/diff.json" "$here/second.ts" 2>&1 >"$tmp/second.json" | sed 's/^/  program: /'
+"$ringd" run --agent code-review --executor js --json \
+  --input "diff=$tmp/diff.json" "$here/second.ts" 2>&1 >"$tmp/second.json" | sed 's/^/  program: /' | hang 13 || [ $? = 75 ] # it waits
 run=$(sed -n 's/^  "id": "\([^"]*\)".*/\1/p' "$tmp/second.json")
 call=$(sed -n 's/^      "id": "\([^"]*\)".*/\1/p' "$tmp/second.json")
 [ -n "$run" ] && [ -n "$call" ] || { cat "$tmp/second.json" >&2; fail "the second run did not pause"; }
@@ -137,8 +137,8 @@ YAML
   firstline "$tmp/ready" >/dev/null
 }
 daemon_on "$tmp/state3"
-"$ringd" run --socket "$RINGD_SOCKET" --agent code-review --executor js --json \
-  --input "diff=$tmp/diff.json" "$here/comment.ts" 2>&1 >"$tmp/third.json" | sed 's/^/  program: /'
+"$ringd" run --agent code-review --executor js --json \
+  --input "diff=$tmp/diff.json" "$here/comment.ts" 2>&1 >"$tmp/third.json" | sed 's/^/  program: /' | hang 13 || [ $? = 75 ] # it waits
 run=$(sed -n 's/^  "id": "\([^"]*\)".*/\1/p' "$tmp/third.json")
 grep -q '"state": "paused"' "$tmp/third.json" || { cat "$tmp/third.json" >&2; fail "the third run did not pause"; }
 kill -9 "$daemon"; wait "$daemon" 2>/dev/null || true; daemon=''
@@ -233,7 +233,7 @@ YAML
 daemon=$!
 firstline "$tmp/ready" >/dev/null
 rc=0
-"$ringd" run --socket "$RINGD_SOCKET" --agent analyst --executor python --session sales --input "sales=$tmp/sales.json" \
+"$ringd" run --agent analyst --executor python --session sales --input "sales=$tmp/sales.json" \
   "$here/python/sales.py" >"$tmp/sales.out" 2>"$tmp/sales.err" || rc=$?
 if [ "$rc" = 125 ]; then
   say "This host lacks an interpreter, or a layer that it needs, so nothing ran:"
@@ -244,7 +244,7 @@ else
   grep -q 'refused: import of "requests"' "$tmp/sales.out" && grep -q "not published: Approval" "$tmp/sales.out" || { cat "$tmp/sales.err" >&2; fail "the program was not refused"; }
   [ ! -e "$tmp/published" ] || fail "it was published"
   say "What it knew is there for the next program of its session:"
-  "$ringd" run --socket "$RINGD_SOCKET" --agent analyst --executor python --session sales "$here/python/next.py" >"$tmp/next.out" 2>&1 || { cat "$tmp/next.out" >&2; fail "the session was not there"; }
+  "$ringd" run --agent analyst --executor python --session sales "$here/python/next.py" >"$tmp/next.out" 2>&1 || { cat "$tmp/next.out" >&2; fail "the session was not there"; }
   sed 's/^/  /' "$tmp/next.out"
 fi
 kill "$daemon"; wait "$daemon" || fail "the daemon did not drain"; daemon=''
