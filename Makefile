@@ -19,7 +19,8 @@ space       := $(empty) $(empty)
 # break, those of the WebAssembly Python, which it would compile for minutes, and long ones of
 # packages that start no goroutine: engines alone, and 10,000 random policies. The same for the
 # set-up of guests with each of its calls failing, which starts the test binary for each. The
-# scripts of the commands run in both: with it those of a daemon, without it all of them and the demo.
+# scripts of the commands run in both: with it those of a daemon, without it all of them, the demo,
+# the siege and the pages of operators.
 PLAIN       := cmd/ringd/internal/child cmd/ringd/internal/confine cmd/ringd/internal/script \
   executors/python/wasm executors/python/guest executors/js/engine compiler/layers profiles/difference
 # The longest begin first: the last one to begin has a processor to itself otherwise.
@@ -86,7 +87,7 @@ rings/kernel/image/init_linux_%: go.mod go.sum $(filter-out %_test.go,$(wildcard
 test: $(MADE) $(PYWASM) ## every test, with the race detector
 	CGO_ENABLED=1 go test -race -timeout 20m $(TESTFLAGS) -skip '^TestInject(Lower)?$$' $(LONGEST) $$(go list ./... | grep -vE '($(subst $(space),|,$(strip $(PLAIN))))$$')
 	go test -timeout 10m $(TESTFLAGS) $(addprefix ./,$(PLAIN))
-	go test -timeout 10m $(TESTFLAGS) -run '^Test(Script|Demo|Inject|InjectLower)$$' ./cmd/ringd ./rings/kernel
+	go test -timeout 10m $(TESTFLAGS) -run '^Test(Script|Demo|Siege|PagesOfOperators|Inject|InjectLower)$$' ./cmd/ringd ./rings/kernel
 
 check: fmt vet lint arch cross golden-clean ## what CI runs beside `make test`: format, vet, lint, architecture, other systems, golden files
 
