@@ -250,9 +250,18 @@ func (s *siege) besiege(what string) []string {
 		}
 		ids = append(ids, run.ID)
 	}
+	s.await(ids, "is there", ".now")
+	s.must(os.WriteFile(filepath.Join(s.dir, "held", "go"), nil, 0o644))
+	s.await(ids, "holds", "")
+	return ids
+}
+
+// await waits until each guest made its file, or has ended.
+func (s *siege) await(ids []string, what, suffix string) {
+	s.t.Helper()
 	for i, id := range ids {
-		s.until("guest holds or ends", func() bool {
-			if _, err := os.Stat(filepath.Join(s.dir, "held", fmt.Sprint(i))); err == nil {
+		s.until(fmt.Sprintf("guest %d %s or ends", i, what), func() bool {
+			if _, err := os.Stat(filepath.Join(s.dir, "held", fmt.Sprint(i)+suffix)); err == nil {
 				return true
 			}
 			run, err := s.client.GetRun(s.t.Context(), id, 0)
@@ -266,7 +275,6 @@ func (s *siege) besiege(what string) []string {
 			return true
 		})
 	}
-	return ids
 }
 
 // until waits for a condition.
