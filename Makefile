@@ -12,6 +12,7 @@ PYWASM      := executors/python/wasm/place/npm/python-3.11.3.wasm
 INIT        := rings/kernel/image/init_linux_amd64 rings/kernel/image/init_linux_arm64
 MADE        := $(ENGINE) $(INIT)
 FUZZTIME    ?= 60s
+PREFIX      ?= /usr/local
 TESTFLAGS   ?=
 empty       :=
 space       := $(empty) $(empty)
@@ -51,7 +52,7 @@ export GOFLAGS ?= -buildvcs=false
 # Static binaries: a guest starts faster without the dynamic linker. Only the race detector needs C.
 export CGO_ENABLED ?= 0
 
-.PHONY: help demo build engine python-wasm init test check fmt vet cross lint arch golden golden-clean fuzz mutants bench long release clean
+.PHONY: help demo build install engine python-wasm init test check fmt vet cross lint arch golden golden-clean fuzz mutants bench long release clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -63,6 +64,11 @@ demo: build ## three reviewers under one policy, an attack, a push, an approval 
 build: $(MADE) ## bin/ringd
 	@mkdir -p bin
 	$(BUILD) -o $(BIN) ./cmd/ringd
+
+# Not after build: `sudo make install` would build again, as root.
+install: ## bin/ringd into PREFIX/bin, /usr/local without a PREFIX; after `make build`
+	@test -x $(BIN) || { echo "there is no $(BIN): type 'make build' first" >&2; exit 2; }
+	install -D -m 0755 $(BIN) $(DESTDIR)$(PREFIX)/bin/ringd
 
 engine: $(MADE) ## what is embedded: the JavaScript engine, fetched and checked, and the init of a guest
 
@@ -87,7 +93,7 @@ rings/kernel/image/init_linux_%: go.mod go.sum $(filter-out %_test.go,$(wildcard
 test: $(MADE) $(PYWASM) ## every test, with the race detector
 	CGO_ENABLED=1 go test -race -timeout 20m $(TESTFLAGS) -skip '^TestInject(Lower)?$$' $(LONGEST) $$(go list ./... | grep -vE '($(subst $(space),|,$(strip $(PLAIN))))$$')
 	go test -timeout 10m $(TESTFLAGS) $(addprefix ./,$(PLAIN))
-	go test -timeout 10m $(TESTFLAGS) -run '^Test(Script|Demo|Siege|PagesOfOperators|Inject|InjectLower)$$' ./cmd/ringd ./rings/kernel
+	go test -timeout 10m $(TESTFLAGS) -run '^Test(Script|Demo|Siege|PagesOfOperators|PagesOfReaders|Inject|InjectLower)$$' ./cmd/ringd ./rings/kernel
 
 check: fmt vet lint arch cross golden-clean ## what CI runs beside `make test`: format, vet, lint, architecture, other systems, golden files
 

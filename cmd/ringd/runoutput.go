@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/cli"
@@ -126,12 +127,43 @@ func (p *program) finish(o runOptions, run wire.Run, set *profiles.Set) error {
 	return cli.Failed(cli.Refused, nil)
 }
 
+// again is what resume has to be given of what run was given: without its bridges a run
+// fails at the call that was allowed.
+func (o runOptions) again() string {
+	var b strings.Builder
+	give := func(flag string, values ...string) {
+		for _, v := range values {
+			if v != "" {
+				b.WriteString(" " + flag + " " + word(v))
+			}
+		}
+	}
+	give("-p", o.policy)
+	give("--workspace", o.workspace)
+	give("--bridge", o.bridges...)
+	give("--bridge-env", o.bridgeEnv...)
+	give("--gateway", o.gateways...)
+	give("--credential", o.credentials...)
+	return b.String()
+}
+
+// word is a text as one word of a command to be typed.
+func word(text string) string {
+	if text != "" && strings.Trim(text, plain) == "" {
+		return text
+	}
+	return "'" + strings.ReplaceAll(render.Visible(text), "'", `'\''`) + "'"
+}
+
+// plain are the characters that mean themselves wherever they are in a word.
+const plain = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_@%+=:,./-"
+
 // goOn says how to go on with a run that waits, in a state folder or in a daemon.
 func (p *program) goOn(o runOptions, run wire.Run) {
 	place := ""
 	switch {
 	case o.state != "":
-		place = " --state " + o.state
+		place = " --state " + word(o.state)
 	case o.daemon.Named():
 		place = " " + o.daemon.Flag() + " " + cmp.Or(o.daemon.Socket, o.daemon.URL)
 	}
@@ -143,7 +175,7 @@ func (p *program) goOn(o runOptions, run wire.Run) {
 		}
 	}
 	if o.state != "" {
-		fmt.Fprintf(p.Err, "    go on:    ringd resume %s%s -p POLICY\n", render.Clean(run.ID), place)
+		fmt.Fprintf(p.Err, "    go on:    ringd resume %s%s%s\n", render.Clean(run.ID), place, o.again())
 	} else {
 		fmt.Fprintf(p.Err, "    go on:    by itself, once every call is answered; ringd runs %s%s\n", render.Clean(run.ID), place)
 	}
