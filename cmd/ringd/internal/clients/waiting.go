@@ -287,7 +287,7 @@ func (p *verbs) next(run wire.Run, folder, state string) {
 		fmt.Fprintf(p.Out, "call %s of %s waits for %s\n", render.Clean(c.ID), render.Visible(c.Bridge), waitsFor(c))
 	}
 	if state == "answered" {
-		fmt.Fprintf(p.Out, "go on with: ringd resume %s --state %s -p POLICY\n", run.ID, folder)
+		fmt.Fprintf(p.Out, "go on with: ringd resume %s --state %s -p POLICY\n    with the policy and every --bridge that ringd run was given\n", run.ID, folder)
 	}
 }
 
