@@ -168,7 +168,7 @@ var layers = map[string][]string{
 	"executors/js/engine/prelude":  {},
 	"executors/js/engine/trace":    {},
 	"executors/js/start":           {"executors", "profiles"},
-	"executors/js/guest":           {"executors", "executors/conn", "executors/js/engine", "executors/js/start", "executors/seal", "profiles"},
+	"executors/js/guest":           {"executors", "executors/conn", "executors/js/engine", "executors/js/start", "executors/seal", "profiles", "profiles/near"},
 	"executors/seal":               {},
 
 	"executors/python":           {"executors", "executors/pool", "executors/python/guest", "executors/python/start", "executors/python/translate", "executors/streams", "profiles"},

@@ -433,7 +433,7 @@ func (r *run) thrown(x *engine.Exception) executors.Result {
 	if x == nil {
 		return failResult("EngineError", "the program failed without an error")
 	}
-	res := failResult(x.Name, x.Message)
+	res := failResult(x.Name, x.Message+absent(x, &r.o))
 	for _, f := range x.Frames {
 		if at, ok := r.frame(f); ok {
 			res.Error.Frames = append(res.Error.Frames, at)

@@ -17,7 +17,18 @@ const described = (e) => {
 };
 const describe = (e) => {
   const d = described(e);
-  return '{"name":' + quote(d.name) + ',"message":' + quote(d.message) + ',"stack":' + quote(d.stack) + '}';
+  return '{"name":' + quote(d.name) + ',"message":' + quote(d.message) + ',"stack":' + quote(d.stack) +
+    ',"reference":' + quote(referenceOf(e)) + '}';
+};
+// The message of the ReferenceError that e is or names as its cause. It runs no
+// getter of the program.
+const MAX_CAUSES = 8;
+const referenceOf = (e) => {
+  for (let i = 0; i < MAX_CAUSES && isError(e); i++) {
+    if (getPrototypeOf(e) === errorProtos.ReferenceError) return textOf(property(e, 'message'), 256);
+    e = property(e, 'cause');
+  }
+  return '';
 };
 
 const raw = globalThis.__raw;

@@ -18,6 +18,9 @@ type Exception struct {
 	Name    string
 	Message string
 	Frames  []Frame
+	// Reference is the message of the ReferenceError that the error is, or names as
+	// its cause; "" when there is none.
+	Reference string
 }
 
 // OutOfMemory reports whether this is what the engine throws when the heap is
@@ -36,11 +39,11 @@ type Frame struct {
 
 // Parse reads the prelude's description of an error.
 func Parse(text string) Exception {
-	var d struct{ Name, Message, Stack string }
+	var d struct{ Name, Message, Stack, Reference string }
 	if err := json.Unmarshal([]byte(text), &d); err != nil {
 		return Exception{Name: "Error", Message: "an error without a description"}
 	}
-	return Exception{Name: d.Name, Message: d.Message, Frames: Frames(d.Stack)}
+	return Exception{Name: d.Name, Message: d.Message, Frames: Frames(d.Stack), Reference: d.Reference}
 }
 
 // Frames reads lines such as "    at pick (plan.js:3:9)". Lines without a place
