@@ -1,7 +1,9 @@
 package main
 
 import (
+	"errors"
 	"os"
+	"path"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -10,7 +12,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/spf13/cobra"
+	"mvdan.cc/sh/v3/syntax"
+
 	"github.com/ringd/ringd/cmd/ringd/internal/child"
+	"github.com/ringd/ringd/cmd/ringd/internal/cli"
 	"github.com/ringd/ringd/cmd/ringd/internal/config"
 	"github.com/ringd/ringd/compiler/condition"
 	"github.com/ringd/ringd/compiler/guardrail"
@@ -18,47 +24,204 @@ import (
 	"github.com/ringd/ringd/schema"
 )
 
-// Every policy that a document shows compiles without a finding.
-func TestPoliciesOfDocuments(t *testing.T) {
-	block := regexp.MustCompile("(?s)```yaml\n(.*?)```")
-	n := 0
-	for _, name := range []string{"../../README.md", "../../docs/POLICY.md"} {
+// pages are README and all documents, by their names.
+func pages(t *testing.T) map[string]string {
+	t.Helper()
+	names := []string{"../../README.md"}
+	for _, pattern := range []string{"../../docs/*.md", "../../docs/adr/*.md"} {
+		found, err := filepath.Glob(pattern)
+		if err != nil {
+			t.Fatal(err)
+		}
+		names = append(names, found...)
+	}
+	texts := make(map[string]string)
+	for _, name := range names {
 		text, err := os.ReadFile(name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, m := range block.FindAllStringSubmatch(string(text), -1) {
-			n++
-			files := map[string][]byte{"modules/math-lite.js": []byte("export const add = (a, b) => a + b;")}
-			if !strings.Contains(m[1], "math-lite") {
-				files = nil
-			}
-			if _, found := child.Compile(t.Context(), []schema.Source{{Name: "policy.yaml", Data: []byte(m[1])}}, files); len(found) > 0 {
-				t.Errorf("%s: a policy has findings:\n%v\n%s", name, found, m[1])
+		texts[name] = string(text)
+	}
+	return texts
+}
+
+var (
+	yamlBlock = regexp.MustCompile("(?ms)^```ya?ml\n(.*?)^```$")
+	topKey    = regexp.MustCompile(`(?m)^([a-zA-Z_]+):`)
+	below     = regexp.MustCompile(`parent: ?([a-z]+)`)
+)
+
+// Every YAML that a document shows is what it looks like: a policy, alone or with those
+// of its page that it stands below, and a part of one compile without a finding; a
+// configuration of the daemon is one.
+func TestYAMLOfDocuments(t *testing.T) {
+	count := make(map[string]int)
+	for name, text := range pages(t) {
+		blocks := yamlBlock.FindAllStringSubmatch(text, -1)
+		for _, m := range blocks {
+			kind, sources := kindOfYAML(m[1], blocks)
+			count[kind]++
+			switch kind {
+			case "policy":
+				files := map[string][]byte{"modules/math-lite.js": []byte("export const add = (a, b) => a + b;")}
+				if !strings.Contains(m[1], "math-lite") {
+					files = nil
+				}
+				if _, found := child.Compile(t.Context(), sources, files); len(found) > 0 {
+					t.Errorf("%s: a policy has findings:\n%v\n%s", name, found, m[1])
+				}
+			case "configuration":
+				if _, err := config.Read("ringd.yaml", strings.NewReader(m[1])); err != nil {
+					t.Errorf("%s: %v\n%s", name, err, m[1])
+				}
 			}
 		}
 	}
-	if n < 4 {
-		t.Errorf("only %d policies found in the documents", n)
+	if count["policy"] < 13 || count["configuration"] < 4 || count["tests of a policy"] != 1 || count["alerts"] != 1 {
+		t.Errorf("found %v in the documents", count)
 	}
 }
 
-// What a document shows of the daemon's configuration is one.
-func TestConfigsOfDocuments(t *testing.T) {
-	block := regexp.MustCompile("(?s)```yml\n(.*?)```")
-	text, err := os.ReadFile("../../docs/POLICY.md")
-	if err != nil {
-		t.Fatal(err)
+// kindOfYAML tells by its first key what a block is, and what is compiled of a policy.
+func kindOfYAML(block string, page [][]string) (kind string, sources []schema.Source) {
+	const header = "apiVersion: ringd/v1\nkind: AgentPolicy\nmetadata: {name: a, revision: 1, owner: \"user:a@acme.example\"}\n"
+	texts := []string{block}
+	key := ""
+	if m := topKey.FindStringSubmatch(block); m != nil {
+		key = m[1]
 	}
-	all := block.FindAllStringSubmatch(string(text), -1)
-	for _, m := range all {
-		if _, err := config.Read("ringd.yaml", strings.NewReader(m[1])); err != nil {
-			t.Errorf("%v\n%s", err, m[1])
+	switch {
+	case key == "groups":
+		return "alerts", nil
+	case key == "policy": // ringd test has tests of its own
+		return "tests of a policy", nil
+	case key == "apiVersion":
+		if parent := below.FindStringSubmatch(block); parent != nil {
+			for _, above := range page {
+				if strings.Contains(above[1], "metadata: {name: "+parent[1]+",") {
+					texts = append(texts, above[1])
+				}
+			}
+		}
+	case key == "spec":
+		texts[0] = header + block
+	case key == "bridges" && strings.HasPrefix(block, "bridges:\n  - "): // a configuration has a map there
+		texts[0] = header + "spec:\n  executors: {allowed: [js]}\n  " + strings.ReplaceAll(block, "\n", "\n  ")
+	case key != "interpreter_ring":
+		return "configuration", nil
+	}
+	for i, text := range texts {
+		sources = append(sources, schema.Source{Name: strconv.Itoa(i) + ".yaml", Data: []byte(text)})
+	}
+	return "policy", sources
+}
+
+var (
+	inlineCode = regexp.MustCompile("`(ringd [a-z][^`]*)`")
+	indented   = regexp.MustCompile(`(?m)^ {4}(ringd [a-z].*)$`)
+	fenced     = regexp.MustCompile("(?ms)^```(sh|console|)\n(.*?)^```$")
+	prompted   = regexp.MustCompile(`(?m)^\$ (.*)$`)
+)
+
+// Every command line of ringd that a document or a help text shows names a verb and flags
+// that there are, with values that these take.
+func TestCommandsOfDocuments(t *testing.T) {
+	root, seen := newRoot(&program{&cli.Program{}, nil}), 0
+	for name, text := range pages(t) {
+		for _, m := range inlineCode.FindAllStringSubmatch(text, -1) {
+			seen += parsed(t, root, name, m[1], false)
+		}
+		for _, m := range indented.FindAllStringSubmatch(text, -1) {
+			seen += parsed(t, root, name, m[1], true)
+		}
+		for _, b := range fenced.FindAllStringSubmatch(text, -1) {
+			if b[1] == "sh" {
+				seen += parsed(t, root, name, b[2], true)
+				continue
+			}
+			for _, m := range prompted.FindAllStringSubmatch(b[2], -1) {
+				seen += parsed(t, root, name, m[1], true)
+			}
 		}
 	}
-	if len(all) == 0 {
-		t.Error("no configuration found")
+	if seen < 100 {
+		t.Errorf("only %d commands in the documents", seen)
 	}
+	for _, c := range commands(root) {
+		if c.Name() == "help" || strings.Contains(c.CommandPath(), "completion") { // cobra's own
+			continue
+		}
+		if parsed(t, root, "example of "+c.CommandPath(), c.Example, true) == 0 {
+			t.Errorf("%s has no example", c.CommandPath())
+		}
+	}
+}
+
+func commands(c *cobra.Command) []*cobra.Command {
+	all := []*cobra.Command{c}
+	for _, sub := range c.Commands() {
+		all = append(all, commands(sub)...)
+	}
+	return all
+}
+
+// parsed reads the commands of a line as ringd does, and counts them; whole: with all
+// their arguments.
+func parsed(t *testing.T, root *cobra.Command, where, line string, whole bool) (n int) {
+	t.Helper()
+	file, err := syntax.NewParser().Parse(strings.NewReader(line), "")
+	if err != nil {
+		t.Errorf("%s: %s: %v", where, line, err)
+		return 0
+	}
+	syntax.Walk(file, func(node syntax.Node) bool {
+		call, ok := node.(*syntax.CallExpr)
+		if !ok || len(call.Args) < 2 || path.Base(literal(call.Args[0])) != "ringd" {
+			return true
+		}
+		n++
+		var args []string
+		for _, w := range call.Args[1:] {
+			args = append(args, literal(w))
+		}
+		verb, rest, err := root.Find(args)
+		if err == nil && (!verb.Runnable() || verb.Parent() == nil) {
+			err = errors.New("no such verb")
+		}
+		if err == nil {
+			err = verb.ParseFlags(rest)
+			if !whole && err != nil && strings.Contains(err.Error(), "needs an argument") {
+				err = nil // a flag is named
+			}
+		}
+		if err == nil && whole {
+			err = verb.ValidateArgs(verb.Flags().Args())
+		}
+		if err != nil {
+			t.Errorf("%s: %s: %v", where, line, err)
+		}
+		return true
+	})
+	return n
+}
+
+// literal is what a word stands for; one with an expansion stands for its text.
+func literal(w *syntax.Word) string {
+	var b strings.Builder
+	for _, part := range w.Parts {
+		switch part := part.(type) {
+		case *syntax.Lit:
+			b.WriteString(part.Value)
+		case *syntax.SglQuoted:
+			b.WriteString(part.Value)
+		case *syntax.DblQuoted:
+			b.WriteString(literal(&syntax.Word{Parts: part.Parts}))
+		default:
+			b.WriteString("X")
+		}
+	}
+	return b.String()
 }
 
 // The document of the policy language says how many names of Python's standard
