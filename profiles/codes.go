@@ -46,6 +46,7 @@ const (
 	CodeApprovalRequired Code = "approval_required" // people have to approve the call first
 	CodeApprovalDenied   Code = "approval_denied"   // somebody refused it
 	CodeApprovalExpired  Code = "approval_expired"  // nobody answered in time
+	CodeApprovalsFull    Code = "approvals_full"    // too many calls of the agent and actor wait for people
 
 	CodeRuleOfTwo Code = "rule_of_two" // untrusted input, sensitive data and an external effect would meet in the run
 

@@ -121,6 +121,7 @@ type stackConfig struct {
 	teller      notify.Teller                                           // of calls that wait; nil: nobody is told
 	guardrails  func(context.Context, *trust.Push, *profiles.Set) error // of signed sets
 	trust       *config.Trust                                           // who signs pushes; nil: they are sources
+	queue       store.Queue                                             // of calls that wait for approvers
 	records     int64                                                   // bytes of the log that one run may cause; 0: a default
 	floor       uint64                                                  // what has to be free on the disk of state; 0: a default
 	still       bool                                                    // nothing is resumed but on request
@@ -374,7 +375,7 @@ func openRecords(ctx context.Context, c stackConfig, s *stack) (*store.Store, er
 		return known
 	}
 	st, err := cli.AfterTheDead(ctx, store.ErrInUse, func() (*store.Store, error) {
-		return store.Open(ctx, store.Config{Dir: at.Store, Now: time.Now, Idempotent: idempotent(c.providers), Head: head})
+		return store.Open(ctx, store.Config{Dir: at.Store, Now: time.Now, Idempotent: idempotent(c.providers), Head: head, Queue: c.queue})
 	})
 	if err != nil {
 		return nil, unavailable(c.state, "open store", err)
@@ -540,6 +541,7 @@ func (p *program) newServer(ctx context.Context, f config.File, logger *slog.Log
 		quota: daemon.Quota{PerActor: cmp.Or(f.Limits.RunsPerActor, defaultRunsPerActor), Total: cmp.Or(f.Limits.Runs, defaultRuns)},
 		paused: pauses.Quota{PerActor: cmp.Or(f.Limits.PausedPerActor, defaultPausedPerActor), Total: cmp.Or(f.Limits.Paused, defaultPaused),
 			Bytes: cmp.Or(int64(f.Limits.PausedBytesPerActor), defaultPausedBytes)},
+		queue: store.Queue{Calls: int64(f.Limits.WaitingCalls), Bytes: int64(f.Limits.WaitingBytes)},
 		pool: poolConfig{blank: 2, idle: 8, perKey: 2, reuse: 64, scripts: 1},
 	})
 	if err != nil {

@@ -27,6 +27,7 @@ type (
 	Parent       = pause.Parent
 	Pending      = port.Pending
 	Provider     = port.Provider
+	QueueError   = port.QueueError
 	Record       = port.Record
 	Recorded     = port.Recorded
 	Reply        = port.Reply

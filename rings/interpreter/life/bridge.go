@@ -2,6 +2,7 @@ package life
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -43,6 +44,9 @@ func (r *Run) ask(ctx context.Context, q executors.Question, c *call) (executors
 	_, c.Harness = p.(port.Harness)
 	waits := c.Harness || c.Unapproved()
 	if err := r.open(c, waits); err != nil {
+		if full, ok := errors.AsType[*port.QueueError](err); ok {
+			return r.unrun(c, r.crowded(c, full), nil)
+		}
 		r.release(c)
 		return executors.Answer{}, err
 	}
@@ -124,6 +128,11 @@ func (r *Run) decide(c *call) *rules.Refusal {
 func (r *Run) unprovided(c *call) *rules.Refusal {
 	return &rules.Refusal{Name: rules.NameBridge, Text: "this host does not provide it",
 		Decision: c.Deny(r.bound, profiles.CodeBridgeUnavailable, "this host has no provider for bridge "+c.Bridge)}
+}
+
+// crowded refuses a call behind which too many wait for approvers.
+func (r *Run) crowded(c *call, why *port.QueueError) *rules.Refusal {
+	return &rules.Refusal{Name: rules.NameBudget, Text: why.Reason, Decision: c.Deny(r.bound, profiles.CodeApprovalsFull, why.Reason)}
 }
 
 // admit takes the call out of the budgets, under the lock that ends the run. It reports

@@ -6,6 +6,13 @@ import (
 	"github.com/ringd/ringd/rings/interpreter/rules"
 )
 
+// QueueError of a Journal: a call would be one too many of those that wait for
+// approvers. Nothing of it is kept, and the program is told the reason.
+type QueueError struct{ Reason string }
+
+// Error gives the reason.
+func (e *QueueError) Error() string { return e.Reason }
+
 // States that a caller must tell apart.
 var (
 	// ErrEnded: the run has ended; nothing of it can begin.

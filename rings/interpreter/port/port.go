@@ -51,7 +51,8 @@ type Call struct {
 // harness, and calls with external power before they are performed. An error
 // from it ends the run, closed.
 type Journal interface {
-	// OpenCall commits e and returns the call's idempotency key.
+	// OpenCall commits e and returns the call's idempotency key. A *QueueError refuses
+	// the call and ends nothing.
 	OpenCall(ctx context.Context, e Entry) (key string, err error)
 	// ExecuteCall commits that the act of a call begins which was approved. The
 	// approval is used up by it.

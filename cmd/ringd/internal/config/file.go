@@ -139,8 +139,12 @@ type Limits struct {
 	Paused         int `yaml:"paused"`
 	PausedPerActor int `yaml:"pausedPerActor"`
 	// PausedBytesPerActor bounds what the records of one actor's waiting runs take.
-	PausedBytesPerActor Size      `yaml:"pausedBytesPerActor"`
-	Retention           *Duration `yaml:"retention"` // how long finished runs are kept
+	PausedBytesPerActor Size `yaml:"pausedBytesPerActor"`
+	// WaitingCalls and WaitingBytes bound the calls of one agent and actor that wait for
+	// approvers: their number, and the bytes of their arguments.
+	WaitingCalls int       `yaml:"waitingCalls"`
+	WaitingBytes Size      `yaml:"waitingBytes"`
+	Retention    *Duration `yaml:"retention"` // how long finished runs are kept
 	// RecordsPerRun is how much of the audit log one run may cause: the run that passes
 	// it is ended.
 	RecordsPerRun Size `yaml:"recordsPerRun"`
@@ -329,8 +333,8 @@ func (f File) check() error {
 	if f.Audit != "" && f.Audit != "strict" {
 		bad(`audit: %q: want "strict", or leave it out`, f.Audit)
 	}
-	if f.Limits.Runs < 0 || f.Limits.RunsPerActor < 0 || f.Limits.Paused < 0 || f.Limits.PausedPerActor < 0 {
-		bad("limits: a number of runs is negative")
+	if f.Limits.Runs < 0 || f.Limits.RunsPerActor < 0 || f.Limits.Paused < 0 || f.Limits.PausedPerActor < 0 || f.Limits.WaitingCalls < 0 {
+		bad("limits: a number of runs or calls is negative")
 	}
 	if r := f.Limits.Retention; r != nil && *r == 0 {
 		bad("limits.retention: 0 keeps nothing that a caller could read; leave it out for the default")

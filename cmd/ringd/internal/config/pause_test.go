@@ -28,7 +28,7 @@ notify:
   - command: [/usr/bin/mail-people]
 bridges:
   pay: {provider: command, command: [/usr/bin/pay], idempotent: true}
-limits: {paused: 500, pausedPerActor: 50}
+limits: {paused: 500, pausedPerActor: 50, waitingCalls: 5, waitingBytes: 1KiB}
 `))
 	if err != nil {
 		t.Fatal(err)
@@ -46,7 +46,7 @@ limits: {paused: 500, pausedPerActor: 50}
 			{Command: []string{"/usr/bin/mail-people"}},
 		},
 		Bridges: map[string]config.Bridge{"pay": {Provider: "command", Command: []string{"/usr/bin/pay"}, Idempotent: true}},
-		Limits:  config.Limits{Paused: 500, PausedPerActor: 50},
+		Limits:  config.Limits{Paused: 500, PausedPerActor: 50, WaitingCalls: 5, WaitingBytes: 1 << 10},
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
@@ -78,6 +78,7 @@ func TestReadRefusesPauses(t *testing.T) {
 		{"no time", hook("url: 'https://hooks.example/', secret: {env: A}, timeout: 0s"), "lets nothing through"},
 		{"idempotent harness", "bridges: {x: {provider: harness, idempotent: true}}\n", "takes no command, dir, env or idempotent"},
 		{"negative paused", "limits: {pausedPerActor: -1}\n", "negative"},
+		{"negative waiting", "limits: {waitingCalls: -1}\n", "negative"},
 		{"unknown field", "snapshots: {keys: []}\n", `unknown field "keys"`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

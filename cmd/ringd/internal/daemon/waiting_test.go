@@ -606,6 +606,62 @@ func TestPausedBytes(t *testing.T) {
 	waitPaused(t, s, start(t, s, "steps ask").ID)
 }
 
+// TestWaitingCalls: calls of one agent and actor that wait for approvers are bounded. One
+// too many is refused by name and on record, and those of another actor are not.
+func TestWaitingCalls(t *testing.T) {
+	cfg := daemontest.Config{Queue: store.Queue{Calls: 10}, Staleness: 1000 * time.Hour}
+	s := daemontest.New(t, cfg)
+	s.Apply(t, "one pay!")
+	eight := "steps " + strings.TrimSuffix(strings.Repeat("pay,", 8), ",")
+	flood := func(actor daemon.Actor, want int) wire.Run {
+		t.Helper()
+		r, err := s.Daemon.StartRun(t.Context(), actor, request(eight, wire.MaxWaitMillis))
+		if err != nil || len(r.Pending) != want || len(r.Denials) != 8-want {
+			t.Fatalf("%d calls wait and %d are refused, want %d to wait: %q %+v, %v", len(r.Pending), len(r.Denials), want, r.State, r.Error, err)
+		}
+		for _, d := range r.Denials {
+			if d.Code != profiles.CodeApprovalsFull || !strings.Contains(d.Reason, "10 calls of this agent and actor wait for approvers, and 10 may: "+
+				"have some decided (ringd approvals), cancel their runs (ringd cancel), or raise limits.waitingCalls of this host") {
+				t.Fatalf("refused as %+v", d)
+			}
+		}
+		return r
+	}
+	me := daemontest.Me()
+	first := flood(me, 8)
+	second := flood(me, 2)
+	var recorded int
+	for _, rec := range s.Records(t, audit.CallDecided) {
+		if rec.Run == second.ID && rec.State == "refused" && rec.Decision.Code == profiles.CodeApprovalsFull {
+			recorded++
+		}
+	}
+	if recorded != 6 {
+		t.Errorf("%d refusals are on record, want 6", recorded)
+	}
+	if r := flood(me, 0); r.State != "done" || strings.Count(string(r.Value), "BudgetExceeded") != 8 {
+		t.Errorf("a program without a place: %q %s", r.State, r.Value)
+	}
+	flood(daemon.Actor{Name: "uid:7"}, 8) // of another actor
+
+	s = again(t, s, cfg)
+	s.Apply(t, "one pay!")
+	flood(me, 0)
+	if _, err := allow(t, s, person("uid:1"), second.ID, second.Pending[0]); err != nil {
+		t.Fatal(err)
+	}
+	flood(me, 1)
+	if _, err := s.Daemon.CancelRun(t.Context(), me, first.ID); err != nil {
+		t.Fatal(err)
+	}
+	flood(me, 8)
+	flood(me, 0)
+	s.Clock.WaitsFor(10 * time.Second)
+	s.Clock.Advance(24*time.Hour + 10*time.Second) // that approvals are asked for
+	s.Clock.WaitsFor(10 * time.Second)             // it has looked
+	flood(me, 8)
+}
+
 // TestEventsAcrossAPause reads a run's events with one reader through two lives:
 // the numbers go on without a gap.
 func TestEventsAcrossAPause(t *testing.T) {
@@ -679,7 +735,7 @@ func TestManyPausedRuns(t *testing.T) {
 	if testing.Short() {
 		n = 100
 	}
-	s := daemontest.New(t, daemontest.Config{})
+	s := daemontest.New(t, daemontest.Config{Queue: store.Queue{Calls: 2_000}})
 	s.Apply(t, "one ask pay!")
 	wait := func() {
 		r, err := s.Daemon.StartRun(t.Context(), daemontest.Me(), request("steps ask,pay", wire.MaxWaitMillis))

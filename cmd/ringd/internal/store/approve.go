@@ -136,6 +136,7 @@ func (t *tx) inTime(ctx context.Context, r Run, now int64) error {
 
 // decide settles the call, or passes it to the harness.
 func (t *tx) decide(ctx context.Context, c *Call, a Approval, now int64) error {
+	t.s.lines.left++
 	c.Verdict, c.DecidedBy, c.DecidedAt = a.Verdict, a.By, fromMicros(now)
 	if a.Verdict == Allow && c.Acts == ByHarness {
 		c.For = ByHarness

@@ -82,7 +82,8 @@ func Key(run, call, argsDigest string) string {
 // the act (CallExecuting), makes the run CallOpen, and returns the call with N
 // and Key. A call without For is ByHost; one for an approver may say what it
 // takes. ErrNotFound (no such run), ErrExists,
-// ErrState (the run is not live, or no call starts so), ErrTooLarge, ErrClosed.
+// ErrState (the run is not live, or no call starts so), ErrTooLarge, ErrClosed;
+// *QueueError.
 func (s *Store) OpenCall(ctx context.Context, c Call) (Call, error) {
 	if c.For == "" {
 		c.For = ByHost
@@ -104,6 +105,9 @@ func (s *Store) OpenCall(ctx context.Context, c Call) (Call, error) {
 		if !r.State.running() {
 			return fmt.Errorf("the run is %s: %w", r.State, ErrState)
 		}
+		if err := t.mayWait(ctx, r, c); err != nil {
+			return err
+		}
 		if err := t.insertCall(ctx, &c, now); err != nil {
 			return err
 		}
@@ -112,11 +116,13 @@ func (s *Store) OpenCall(ctx context.Context, c Call) (Call, error) {
 				return err
 			}
 		}
-		if r.State == CallOpen {
-			return nil
+		if r.State != CallOpen {
+			if _, err = t.moveRun(ctx, r, CallOpen, Change{Audit: c.Audit}, now); err != nil {
+				return err
+			}
 		}
-		_, err = t.moveRun(ctx, r, CallOpen, Change{Audit: c.Audit}, now)
-		return err
+		t.waits(r, c)
+		return nil
 	})
 	if err != nil {
 		return Call{}, fmt.Errorf("open call %s of run %s: %w", c.ID, c.Run, err)
@@ -286,6 +292,7 @@ func (t *tx) inGuest(ctx context.Context, run string) error {
 }
 
 func (t *tx) moveCall(ctx context.Context, c *Call, to CallState, audit Head, now int64) error {
+	t.s.lines.left++
 	c.State, c.Updated = to, fromMicros(now)
 	if audit.Seq != 0 {
 		c.Audit = audit

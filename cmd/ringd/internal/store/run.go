@@ -155,6 +155,7 @@ func (t *tx) moveRun(ctx context.Context, r Run, to State, c Change, now int64) 
 	if err != nil || !to.Final() {
 		return r, err
 	}
+	t.s.lines.left++
 	err = t.Exec(ctx, `update call set state = 'closed', updated = $2 where run = $1
 		and (state = 'open' or state = 'executing' and bridge like '%:%')`, r.ID, now) // exec:…: no bridge has such a name
 	if err != nil || r.Seq == 0 {

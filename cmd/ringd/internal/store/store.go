@@ -10,7 +10,7 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/store/files"
 )
 
-// Config is what a store needs; all fields but Head and Idempotent are required.
+// Config is what a store needs; Dir and Now are required.
 type Config struct {
 	Dir string // made with mode 0700; a looser one is refused
 	Now func() time.Time
@@ -21,6 +21,8 @@ type Config struct {
 	// Idempotent reports whether a provider of the host, asked for the bridge again
 	// with the same key, acts once. Recover asks; nil: none does.
 	Idempotent func(bridge string) bool
+	// Queue bounds the calls that wait for approvers.
+	Queue Queue
 }
 
 // Store is the open database. It is safe for concurrent use; the caller of Open
@@ -33,6 +35,7 @@ type Store struct {
 	// Used in a transaction, of which there is one at a time.
 	head    int64 // highest audit sequence in the database
 	created int64 // when the newest run was made, in microseconds
+	lines   lines
 }
 
 // Open opens or makes the database in cfg.Dir, and brings one of an earlier
@@ -71,7 +74,7 @@ func (s *Store) Reopen(ctx context.Context) error {
 	return s.db.Reopen(ctx, func(ctx context.Context) error {
 		h, err := s.AuditHead(ctx) // what a failed commit had set is not there
 		if err == nil {
-			s.head = h.Seq
+			s.head, s.lines = h.Seq, lines{}
 		}
 		return err
 	})

@@ -46,6 +46,7 @@ type Config struct {
 	Acted     func(interpreter.Call) // called for every act, before it returns
 	Compiler  daemon.Compiler        // nil: Stack.Compiler
 	Paused    pauses.Quota           // zero: 10000 of an actor, 20000 in all
+	Queue     store.Queue            // of calls that wait for approvers; zero: the store's default
 	Key       string                 // of pauses; "": one that is always the same
 	Trust     *trust.Gate            // see daemon.Config
 	Point     func(label string)     // see daemon.Config.Point
@@ -124,7 +125,7 @@ func Open(t testing.TB, cfg Config) (*Stack, error) {
 	if s.log, err = openLog(t.Context(), s); err != nil {
 		return nil, err
 	}
-	s.store, err = store.Open(t.Context(), store.Config{Dir: filepath.Join(cfg.Dir, "store"), Now: s.Clock.Now,
+	s.store, err = store.Open(t.Context(), store.Config{Dir: filepath.Join(cfg.Dir, "store"), Now: s.Clock.Now, Queue: cfg.Queue,
 		Idempotent: func(bridge string) bool { return bridge == "again" || interpreter.IsAct(bridge) }})
 	if err != nil {
 		return nil, err

@@ -42,7 +42,7 @@ func codes() []string {
 		profiles.CodeBridgeTimeout, profiles.CodeBridgeRefused, profiles.CodeBridgeRevoked,
 		profiles.CodeFileNotGranted, profiles.CodeFileDenied, profiles.CodeFilePath, profiles.CodeExecNotGranted,
 		profiles.CodeExecDenied, profiles.CodeShellDenied, profiles.CodeGuestRefused,
-		profiles.CodeApprovalRequired, profiles.CodeApprovalDenied, profiles.CodeApprovalExpired, profiles.CodeRuleOfTwo,
+		profiles.CodeApprovalRequired, profiles.CodeApprovalDenied, profiles.CodeApprovalExpired, profiles.CodeApprovalsFull, profiles.CodeRuleOfTwo,
 		profiles.CodeShellParse, profiles.CodeShellSize, profiles.CodeShellUnsupported, profiles.CodeShellSwitch,
 		profiles.CodeShellOpaque, profiles.CodeShellUnsettled, profiles.CodeShellEndless, profiles.CodeShellRedirect,
 		profiles.CodeShellSubcommand, profiles.CodeShellConfig, profiles.CodeShellStarts, profiles.CodeVariable, profiles.CodeShellBuiltin,

@@ -88,10 +88,23 @@ func (j *Journal) OpenCall(ctx context.Context, e interpreter.Entry) (string, er
 	}
 	c.Mark = vouch.Call(j.marks, c)
 	c, err := j.calls.OpenCall(ctx, c)
+	if full, ok := errors.AsType[*store.QueueError](err); ok {
+		return "", crowded(full)
+	}
 	if err != nil {
 		return "", fmt.Errorf("keep call %s of run %s: %w", e.Call, e.Run, err)
 	}
 	return c.Key, nil
+}
+
+// crowded says what helps against full.
+func crowded(full *store.QueueError) error {
+	setting := "limits.waitingBytes"
+	if full.Calls >= full.Most.Calls {
+		setting = "limits.waitingCalls"
+	}
+	return &interpreter.QueueError{Reason: full.Error() +
+		": have some decided (ringd approvals), cancel their runs (ringd cancel), or raise " + setting + " of this host"}
 }
 
 // ExecuteCall commits that an approved call begins.
