@@ -542,7 +542,7 @@ func (p *program) newServer(ctx context.Context, f config.File, logger *slog.Log
 		paused: pauses.Quota{PerActor: cmp.Or(f.Limits.PausedPerActor, defaultPausedPerActor), Total: cmp.Or(f.Limits.Paused, defaultPaused),
 			Bytes: cmp.Or(int64(f.Limits.PausedBytesPerActor), defaultPausedBytes)},
 		queue: store.Queue{Calls: int64(f.Limits.WaitingCalls), Bytes: int64(f.Limits.WaitingBytes)},
-		pool: poolConfig{blank: 2, idle: 8, perKey: 2, reuse: 64, scripts: 1},
+		pool:  poolConfig{blank: 2, idle: 8, perKey: 2, reuse: 64, scripts: 1},
 	})
 	if err != nil {
 		return nil, nil, err
