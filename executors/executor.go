@@ -83,6 +83,8 @@ var (
 	// ErrEngine is wrapped when no guest has the engine of the snapshot; the text
 	// names its digest.
 	ErrEngine = errors.New("no guest has the engine of the snapshot")
+	// ErrFormat is wrapped, beside ErrSnapshot, when another version wrote the snapshot.
+	ErrFormat = errors.New("a format that this version does not know")
 	// ErrSnapshot is wrapped when the snapshot cannot be restored.
 	ErrSnapshot = errors.New("the snapshot cannot be restored")
 	// ErrSlow is wrapped when that took too long, as on a host that is busy: nothing

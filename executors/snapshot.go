@@ -46,8 +46,11 @@ func (k kept) encode(parts [][]byte) []byte {
 // decodeKept reads a snapshot. It is authentic when the caller checked so, and
 // read as carefully as if it were not.
 func decodeKept(b []byte) (kept, error) {
-	if len(b) == 0 || b[0] != snapshotFormat {
-		return kept{}, fmt.Errorf("%w: another format", ErrSnapshot)
+	if len(b) == 0 {
+		return kept{}, fmt.Errorf("%w: it is empty", ErrSnapshot)
+	}
+	if b[0] != snapshotFormat {
+		return kept{}, fmt.Errorf("%w: %w: %d", ErrSnapshot, ErrFormat, b[0])
 	}
 	const most = 1 << 40 // of every count, far from overflowing
 	f := fields{b: b[1:]}

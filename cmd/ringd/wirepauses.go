@@ -59,19 +59,23 @@ func newOutbox(c stackConfig, st *store.Store, group *daemon.Group) (*outbox.Out
 	})
 }
 
-// hasEngine tells of which engines there are guests. Before the first guest has
-// said which is its own, the executor has to try.
-func (s *stack) hasEngine(others map[string][]string) func(executor, digest string) bool {
-	return func(executor, digest string) bool {
-		own := s.js.Digest()
-		_, other := others[digest]
-		if executor == profiles.ExecutorShell {
-			return digest == s.shell.Digest()
+// hasEngine tells of which engines there are guests, and which is the executor's
+// own. Before the first guest has said which that is, the executor has to try.
+func (s *stack) hasEngine(others map[string][]string) func(executor, digest string) (own string, has bool) {
+	return func(executor, digest string) (string, bool) {
+		switch executor {
+		case profiles.ExecutorShell:
+			own := s.shell.Digest()
+			return own, digest == own
+		case profiles.ExecutorPython:
+			return "", s.python.HasEngine(digest)
+		case profiles.ExecutorJS:
+			own := s.js.Digest()
+			_, other := others[digest]
+			return own, own == "" || own == digest || other
+		default:
+			return "", true
 		}
-		if executor == profiles.ExecutorPython {
-			return s.python.HasEngine(digest)
-		}
-		return executor != profiles.ExecutorJS || own == "" || own == digest || other
 	}
 }
 

@@ -18,6 +18,7 @@ const (
 	CodeIntegrity        = "integrity"           // 409: the record of the pause is not what was sealed; nothing was loaded
 	CodeKeyUnknown       = "key_unknown"         // 409: the record is sealed with a key that this daemon does not have
 	CodeEngineUnknown    = "engine_unknown"      // 409: the record needs an engine that this daemon does not have
+	CodeFormatUnknown    = "format_unknown"      // 409: the record has a format that this daemon does not know
 	CodeResumeFailed     = "resume_failed"       // 409: the run could not be resumed for another reason; it stays paused
 	CodeSessionBusy      = "session_busy"        // 409: another run has the session
 	CodeRunEnded         = "run_ended"           // 409

@@ -10,13 +10,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+
+	"github.com/ringd/ringd/executors"
 )
 
 // magic begins every encoded record and names the format.
 const magic = "ringd.pause/v1\n"
 
 // ErrFormat is wrapped by Decode for what is no record of a format it knows.
-var ErrFormat = errors.New("not a pause record of this format")
+var ErrFormat = fmt.Errorf("pause record: %w", executors.ErrFormat)
 
 // Digest is "sha256:" and hex.
 func Digest(b []byte) string {

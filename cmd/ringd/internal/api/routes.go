@@ -88,7 +88,7 @@ func Routes() []Route {
 			Summary: "Try again to resume a run whose calls are answered and which an error stopped",
 			Roles:   []Role{Harness, Operator, Approver}, Waits: true, Response: wire.Run{},
 			Codes: []string{wire.CodeNotFound, wire.CodeRunEnded, wire.CodeNotWaiting, wire.CodeAlreadyResumed, wire.CodeIntegrity, wire.CodeKeyUnknown,
-				wire.CodeEngineUnknown, wire.CodeResumeFailed, string(profiles.CodeLockdown), wire.CodeQuota, wire.CodeDraining, wire.CodeDiskLow, wire.CodeAuditUnavailable},
+				wire.CodeEngineUnknown, wire.CodeFormatUnknown, wire.CodeResumeFailed, string(profiles.CodeLockdown), wire.CodeQuota, wire.CodeDraining, wire.CodeDiskLow, wire.CodeAuditUnavailable},
 			handle: (*Server).resumeRun},
 		{Method: "POST", Path: "/v1/runs/{id}/revoke", Name: "revoke", Summary: "Take grants from a run, while it runs or waits, for good",
 			Roles: []Role{Harness, Operator, Approver}, Waits: true, Request: wire.Revocation{}, Response: wire.Run{},

@@ -116,9 +116,10 @@ type Config struct {
 	Keeper      *pauses.Keeper // the same one that the interpreter ring keeps pauses with
 	Desk        *approvals.Desk
 	Outbox      *outbox.Outbox // nil: nobody is told of calls that wait
-	// HasEngine says whether an executor can go on from snapshots of an engine;
-	// nil: the executor says so itself when it tries.
-	HasEngine func(executor, digest string) bool
+	// HasEngine says whether an executor can go on from snapshots of an engine, and
+	// which engine is its own, "" when that is not known. If it is nil, the executor
+	// says so itself when it tries.
+	HasEngine func(executor, digest string) (own string, has bool)
 	// Shadow tells of a candidate policy; nil: none is looked for.
 	Shadow func() *wire.Shadow
 	// Forget is told of the state of a session that is kept no more: what lives of it

@@ -175,9 +175,9 @@ func TestStopWhileARunIsClaimed(t *testing.T) {
 // TestPanicWhileARunIsOpened gives the claim back: the run goes on later.
 func TestPanicWhileARunIsOpened(t *testing.T) {
 	var once sync.Once
-	s := daemontest.New(t, daemontest.Config{HasEngine: func(string, string) bool {
+	s := daemontest.New(t, daemontest.Config{HasEngine: func(string, string) (string, bool) {
 		once.Do(func() { panic("a fault of the host") })
-		return true
+		return "", true
 	}})
 	s.Apply(t, "one pay!")
 	r := start(t, s, "steps pay")

@@ -129,7 +129,8 @@ func (d *Daemon) resumeNext(ctx context.Context, w waiting, r *liveRun) {
 		d.line = append(d.line, w)
 		d.mu.Unlock()
 	}
-	if err != nil && ctx.Err() == nil {
+	var stuck *pauses.StuckError // giveBack has logged its cause
+	if err != nil && ctx.Err() == nil && !errors.As(err, &stuck) {
 		d.cfg.Logger.Warn("run not resumed", "run", r.id, "error", err)
 	}
 }
@@ -261,8 +262,10 @@ func (d *Daemon) resume(ctx context.Context, r *liveRun, by string) error {
 
 // unseal opens the record of a pause, if there is an engine for it.
 func (d *Daemon) unseal(p store.Pause, row store.Run) (interpreter.Pause, error) {
-	if d.cfg.HasEngine != nil && !d.cfg.HasEngine(row.Executor, p.Engine) {
-		return interpreter.Pause{}, &pauses.EngineError{Digest: p.Engine}
+	if d.cfg.HasEngine != nil {
+		if own, has := d.cfg.HasEngine(row.Executor, p.Engine); !has {
+			return interpreter.Pause{}, &pauses.EngineError{Digest: p.Engine, Own: own}
+		}
 	}
 	return d.cfg.Keeper.Open(p, row)
 }
@@ -359,6 +362,7 @@ func (d *Daemon) giveBack(ctx context.Context, r *liveRun, row store.Run, by str
 	default:
 		rec.Detail["code"] = why.Code
 		rec.Fault = &audit.Fault{ID: r.id, Text: cause.Error()}
+		d.cfg.Logger.Warn("run not resumed", "run", r.id, "code", why.Code, "error", cause)
 	}
 	_, err := d.cfg.Recorder.Append(ctx, rec, audit.Written)
 	if kept := d.cfg.Pauses.Unclaim(ctx, row.ID, row.Seq, by, fault); kept != nil {

@@ -2,6 +2,8 @@ package daemon_test
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"runtime"
@@ -261,7 +263,7 @@ func TestStuck(t *testing.T) {
 		{"another key", wire.CodeKeyUnknown, daemontest.Config{Key: "other"}, ""},
 		{"another engine", wire.CodeEngineUnknown, daemontest.Config{}, other},
 		{"another engine, told by the executor", wire.CodeEngineUnknown, daemontest.Config{
-			HasEngine: func(string, string) bool { return true }}, other},
+			HasEngine: func(string, string) (string, bool) { return "", true }}, other},
 	} {
 		t.Run(tc.name, func(t *testing.T) {
 			s := daemontest.New(t, daemontest.Config{})
@@ -279,6 +281,9 @@ func TestStuck(t *testing.T) {
 				s.Executor.Break(errors.New("no guest"))
 				settle(t, s, r.ID, "c1")
 				waitStuck(t, s, r.ID, wire.CodeResumeFailed)
+				if log := s.Logged.String(); !strings.Contains(log, "no guest") {
+					t.Errorf("the log does not say why: %s", log)
+				}
 				s = again(t, s, tc.wrong)
 				got = waitStuck(t, s, r.ID, tc.code)
 			}
@@ -292,6 +297,9 @@ func TestStuck(t *testing.T) {
 			}
 			if tc.engine != "" && !strings.Contains(got.Error.Message, daemontest.Engine) {
 				t.Errorf("the digest is not named: %s", got.Error.Message)
+			}
+			if tc.wrong.HasEngine == nil && tc.engine != "" && !strings.Contains(got.Error.Message, "this ringd has "+other) {
+				t.Errorf("the daemon's own engine is not named: %s", got.Error.Message)
 			}
 			if tc.wrong.HasEngine != nil {
 				return // it learns of it later than it can tell a caller
@@ -356,6 +364,30 @@ func TestSwappedRecords(t *testing.T) {
 		if daemon.StuckCode(err) != wire.CodeIntegrity {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// A record of a later version of ringd is refused as that, and not as damaged.
+func TestLaterRecord(t *testing.T) {
+	s := daemontest.New(t, daemontest.Config{})
+	s.Apply(t, "one ask")
+	r := start(t, s, "steps ask")
+	waitPaused(t, s, r.ID)
+	row, err := s.Store().Run(t.Context(), r.ID)
+	p, _, err2 := s.Store().Pause(t.Context(), r.ID)
+	if err := errors.Join(err, err2); err != nil {
+		t.Fatal(err)
+	}
+	b := append([]byte(nil), p.Sealed...)
+	binary.BigEndian.PutUint16(b[8:], 2) // magic, version, length, sum, header
+	sum := sha256.New()
+	sum.Write(b[:14])
+	sum.Write(b[22 : 22+binary.BigEndian.Uint32(b[10:])])
+	copy(b[14:22], sum.Sum(nil))
+	p.Sealed = b
+	_, err = s.Keeper.Open(p, row)
+	if code := daemon.StuckCode(err); code != wire.CodeFormatUnknown {
+		t.Errorf("%s: %v", code, err)
 	}
 }
 

@@ -54,7 +54,7 @@ type Config struct {
 	Heals     bool                   // log and store are taken up again after a fault
 	Records   int64                  // bytes of the log that one run may cause; 0: no bound
 	// HasEngine: see daemon.Config; nil: Stack.Executor.HasEngine.
-	HasEngine func(executor, digest string) bool
+	HasEngine func(executor, digest string) (own string, has bool)
 }
 
 // Never is the Staleness that closes at once.
@@ -168,7 +168,7 @@ func Open(t testing.TB, cfg Config) (*Stack, error) {
 		s.Ring.Exceed(run, "the run put too much on record")
 	})
 	if cfg.HasEngine == nil {
-		cfg.HasEngine = func(_, digest string) bool { return s.Executor.HasEngine(digest) }
+		cfg.HasEngine = func(_, digest string) (string, bool) { return s.Executor.Digest(), s.Executor.HasEngine(digest) }
 	}
 	if cfg.Room != nil && cfg.Room.Tight == nil {
 		cfg.Room.Tight = func() bool { return s.store.Tight() || s.log.Tight() }

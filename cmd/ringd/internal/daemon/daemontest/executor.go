@@ -85,7 +85,21 @@ func (e *Executor) SetEngine(digest string) {
 func (e *Executor) HasEngine(digest string) bool {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return digest == e.engine || e.engine == "" && digest == Engine
+	return digest == e.ownLocked()
+}
+
+// Digest is the executor's own engine.
+func (e *Executor) Digest() string {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	return e.ownLocked()
+}
+
+func (e *Executor) ownLocked() string {
+	if e.engine == "" {
+		return Engine
+	}
+	return e.engine
 }
 
 // Prepare refuses if Reject said so.

@@ -31,6 +31,7 @@ func (e *StuckError) Fault() store.Fault { return store.Fault{Code: e.Code, Text
 func Stuck(run string, err error) *StuckError {
 	e := &StuckError{Run: run, Code: wire.CodeResumeFailed, Text: "the run could not be resumed: see the daemon's log"}
 	var integrity *seal.IntegrityError
+	var version *seal.VersionError
 	var key *seal.KeyError
 	var engine *EngineError
 	switch {
@@ -38,6 +39,10 @@ func Stuck(run string, err error) *StuckError {
 		e.Code, e.Text = wire.CodeIntegrity, integrity.Error()
 	case errors.As(err, &key):
 		e.Code, e.Text = wire.CodeKeyUnknown, key.Error()
+	case errors.As(err, &version):
+		e.Code, e.Text = wire.CodeFormatUnknown, version.Error()
+	case errors.Is(err, executors.ErrFormat):
+		e.Code, e.Text = wire.CodeFormatUnknown, "the record of the pause has a format that this ringd does not know: use the ringd that wrote it"
 	case errors.As(err, &engine):
 		e.Code, e.Text = wire.CodeEngineUnknown, engine.Error()
 	case errors.Is(err, executors.ErrEngine):
@@ -59,7 +64,7 @@ func Again(f store.Fault, now time.Time) bool {
 	switch f.Code {
 	case "":
 		return true
-	case wire.CodeIntegrity, wire.CodeKeyUnknown, wire.CodeEngineUnknown:
+	case wire.CodeIntegrity, wire.CodeKeyUnknown, wire.CodeEngineUnknown, wire.CodeFormatUnknown:
 		return false
 	default:
 		return !now.Before(f.At.Add(tryAgain))
@@ -78,6 +83,8 @@ func Condition(code string, n int64) wire.Condition {
 		remedy = "name the key that sealed them under snapshots.previous, and start the daemon again"
 	case wire.CodeEngineUnknown:
 		remedy = "name a guest with their engine under snapshots.engines, and start the daemon again"
+	case wire.CodeFormatUnknown:
+		remedy = "another version of ringd wrote their records: resume them with that version, or cancel them"
 	case wire.CodeResumeFailed:
 		remedy = "a fault of the host, which its log has; they are tried again every minute"
 	}
@@ -98,9 +105,15 @@ func Damaged(run string, err error) error {
 func Clip(s string) string { return strings.ToValidUTF8(s[:min(len(s), 1000)], "") }
 
 // EngineError is a snapshot of an engine that this daemon does not have.
-type EngineError struct{ Digest string }
+type EngineError struct {
+	Digest string // of the snapshot's engine
+	Own    string // of this daemon's; "" when no guest has told it yet
+}
 
-// Error names the digest.
+// Error names both digests.
 func (e *EngineError) Error() string {
-	return "no engine " + e.Digest + " is configured: the run waits until it is"
+	if e.Own == "" {
+		return "no engine " + e.Digest + " is configured: the run waits until it is"
+	}
+	return "no engine " + e.Digest + " is configured, and this ringd has " + e.Own + ": the run waits until it is"
 }
