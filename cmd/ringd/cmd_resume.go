@@ -62,6 +62,10 @@ Exit codes: those of ringd run.`,
 // for an approver is asked about.
 func (p *program) resumeHere(ctx context.Context, o runOptions, id string) error {
 	return p.local(ctx, o, func(ctx context.Context, l *local) (string, error) {
+		id, err := keptID(ctx, l.stack, l.actor, id)
+		if err != nil {
+			return "", err
+		}
 		was, err := l.stack.daemon.GetRun(ctx, l.actor, id, 0)
 		if err != nil {
 			return id, err
@@ -84,6 +88,9 @@ func (p *program) resumeThere(ctx context.Context, o runOptions, id string) erro
 		return err
 	}
 	defer c.Close()
+	if id, err = cli.RunThere(ctx, c, id); err != nil {
+		return err
+	}
 	run, err := c.Resume(ctx, id)
 	if err != nil {
 		return cli.RefusedBy(err)

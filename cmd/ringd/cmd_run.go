@@ -142,32 +142,32 @@ func (p *program) run(ctx context.Context, o runOptions) error {
 	if err := o.daemon.Check(); err != nil {
 		return err
 	}
-	if !o.daemon.Named() && o.policy == "" && o.state == "" && !o.own() { // the daemon that the other verbs ask
+	there := o.daemon.Named()
+	if !there && o.policy == "" && o.state == "" && !o.own() { // the daemon that the other verbs ask
 		if socket := p.Env.DefaultSocket(); socket != "" {
-			if _, err := os.Stat(socket); err == nil {
-				o.daemon.Socket = socket
-			}
+			_, err := os.Stat(socket)
+			there = err == nil
 		}
 	}
 	switch {
-	case o.daemon.Named() && (o.policy != "" || o.state != "" || o.own()):
+	case there && (o.policy != "" || o.state != "" || o.own()):
 		return cli.Usage("%s: policy, state, workspace, bridges, gateways and credentials are the daemon's", o.daemon.Flag())
-	case o.daemon.Named() && (o.as != "" || o.ask):
+	case there && (o.as != "" || o.ask):
 		return cli.Usage("%s: who starts a run there cannot approve it; see ringd approve", o.daemon.Flag())
-	case o.session != "" && o.executor == profiles.ExecutorPython && !o.daemon.Named():
+	case o.session != "" && o.executor == profiles.ExecutorPython && !there:
 		return cli.Usage("--session of python needs --socket or --url: it is a live process, which a daemon keeps")
-	case o.session != "" && o.state == "" && !o.daemon.Named():
+	case o.session != "" && o.state == "" && !there:
 		return cli.Usage("--session needs --state DIR, where it is kept")
-	case !o.daemon.Named() && o.policy == "":
+	case !there && o.policy == "":
 		return cli.Usage("run needs a policy: -p PATH (or --socket PATH or --url, for the daemon's)")
-	case !o.daemon.Named() && o.detach:
+	case !there && o.detach:
 		return cli.Usage("--detach needs --socket or --url")
 	}
 	req, err := request.Read(request.Given{Agent: o.agent, Executor: o.executor, Language: o.language, Program: o.program, Inputs: o.inputs, Session: o.session, Grants: o.grants, Stdin: o.stdin, Cwd: o.cwd}, p.In)
 	if err != nil {
 		return cli.Failed(cli.Misused, err)
 	}
-	if o.daemon.Named() {
+	if there {
 		return p.runThere(ctx, o, req)
 	}
 	return p.runHere(ctx, o, req)

@@ -49,6 +49,18 @@ func (k *kept) GetRun(ctx context.Context, id string) (wire.Run, error) {
 	return k.daemon.GetRun(ctx, k.actor, id, 0)
 }
 
+// RunID looks among those of the folder.
+func (k *kept) RunID(ctx context.Context, given string) (string, error) {
+	return keptID(ctx, k.stack, k.actor, given)
+}
+
+// keptID is the whole id of the run of a state folder that given stands for.
+func keptID(ctx context.Context, s *stack, actor daemon.Actor, given string) (string, error) {
+	return cli.RunKept(given, func(prefix string, limit int) (wire.RunList, error) {
+		return s.daemon.ListRuns(ctx, actor, daemon.Filter{Prefix: prefix, Limit: limit})
+	})
+}
+
 func (k *kept) Approvals(ctx context.Context, limit int, after string) (wire.Approvals, error) {
 	return k.daemon.ListApprovals(ctx, k.actor, daemon.ApprovalPage{Limit: limit, After: after})
 }

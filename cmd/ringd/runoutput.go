@@ -1,7 +1,6 @@
 package main
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -20,6 +19,10 @@ import (
 // notStarted turns a refusal before the program began into an exit. What this
 // host cannot give is exit 125: nothing ran.
 func (p *program) notStarted(o runOptions, err error) error {
+	var exit *cli.Exit
+	if errors.As(err, &exit) {
+		return err
+	}
 	code := cli.Refused
 	var denial *profiles.Denial
 	var invalid *daemon.InvalidError
@@ -134,7 +137,7 @@ func (o runOptions) again() string {
 	give := func(flag string, values ...string) {
 		for _, v := range values {
 			if v != "" {
-				b.WriteString(" " + flag + " " + word(v))
+				b.WriteString(" " + flag + " " + render.Word(v))
 			}
 		}
 	}
@@ -147,36 +150,27 @@ func (o runOptions) again() string {
 	return b.String()
 }
 
-// word is a text as one word of a command to be typed.
-func word(text string) string {
-	if text != "" && strings.Trim(text, plain) == "" {
-		return text
+// place is the flags that say where the run is, as a command that is shown carries them.
+func (o runOptions) place() string {
+	if o.state != "" {
+		return " --state " + render.Word(o.state)
 	}
-	return "'" + strings.ReplaceAll(render.Visible(text), "'", `'\''`) + "'"
+	return o.daemon.Hint()
 }
-
-// plain are the characters that mean themselves wherever they are in a word.
-const plain = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_@%+=:,./-"
 
 // goOn says how to go on with a run that waits, in a state folder or in a daemon.
 func (p *program) goOn(o runOptions, run wire.Run) {
-	place := ""
-	switch {
-	case o.state != "":
-		place = " --state " + word(o.state)
-	case o.daemon.Named():
-		place = " " + o.daemon.Flag() + " " + cmp.Or(o.daemon.Socket, o.daemon.URL)
-	}
+	id, place := render.ShortID(run.ID), render.Clean(o.place())
 	for _, c := range run.Pending {
 		if c.For == "approver" {
-			fmt.Fprintf(p.Err, "    allow it: ringd approve %s %s%s\n", render.Clean(run.ID), render.Clean(c.ID), place)
+			fmt.Fprintf(p.Err, "    allow it: ringd approve %s %s%s\n", id, render.Clean(c.ID), place)
 		} else {
-			fmt.Fprintf(p.Err, "    answer:   ringd answer %s %s --value JSON%s\n", render.Clean(run.ID), render.Clean(c.ID), place)
+			fmt.Fprintf(p.Err, "    answer:   ringd answer %s %s --value JSON%s\n", id, render.Clean(c.ID), place)
 		}
 	}
 	if o.state != "" {
-		fmt.Fprintf(p.Err, "    go on:    ringd resume %s%s%s\n", render.Clean(run.ID), place, o.again())
+		fmt.Fprintf(p.Err, "    go on:    ringd resume %s%s%s\n", id, place, render.Clean(o.again()))
 	} else {
-		fmt.Fprintf(p.Err, "    go on:    by itself, once every call is answered; ringd runs %s%s\n", render.Clean(run.ID), place)
+		fmt.Fprintf(p.Err, "    go on:    by itself, once every call is answered; ringd runs %s%s\n", id, place)
 	}
 }

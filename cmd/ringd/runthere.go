@@ -37,7 +37,7 @@ func (p *program) runThere(ctx context.Context, o runOptions, req wire.RunReques
 			p.Console(*e.Console, o.asJSON)
 		}
 		if e.Call != nil && e.Call.State == "pending" {
-			p.held(ctx, c, run.ID, told)
+			p.held(ctx, c, run.ID, o.place(), told)
 		}
 		if e.Type == wire.EventState && e.State != wire.StateRunning {
 			break
@@ -55,7 +55,7 @@ func (p *program) runThere(ctx context.Context, o runOptions, req wire.RunReques
 }
 
 // held says, once for each call and who has to answer it, what a program is held for.
-func (p *program) held(ctx context.Context, c *client.Client, id string, told map[string]bool) {
+func (p *program) held(ctx context.Context, c *client.Client, id, place string, told map[string]bool) {
 	run, err := c.GetRun(ctx, id, 0)
 	if err != nil {
 		return // the events go on, or say why not
@@ -63,7 +63,7 @@ func (p *program) held(ctx context.Context, c *client.Client, id string, told ma
 	for _, call := range run.Pending {
 		if key := call.ID + " " + call.For; call.Held && !told[key] {
 			told[key] = true
-			p.Page(p.Err).Held(run, call, time.Now())
+			p.Page(p.Err).Held(run, call, place, time.Now())
 		}
 	}
 }

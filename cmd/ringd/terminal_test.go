@@ -123,7 +123,7 @@ func TestRunAsks(t *testing.T) {
 			p := sit(t, dir, append([]string{"run", "--executor", "js"}, tt.args...)...)
 			p.Until("Allow it? [y/N] ")
 			shown := p.Seen.String()
-			for _, want := range []string{"pay waits for an approval", `"euro": 5`, `\u001b[2Jada`, "digest   sha256:", "rule     p.yaml:", "from     " + leads, "minutes left"} {
+			for _, want := range []string{"pay waits for an approval", `"euro": 5`, `\u001b[2Jada`, "digest sha256:", "rule     p.yaml:", "from     " + leads, "minutes left"} {
 				if !strings.Contains(shown, want) {
 					t.Errorf("want %q in\n%s", want, shown)
 				}

@@ -180,6 +180,7 @@ func (c *Client) Cancel(ctx context.Context, id string) (wire.Run, error) {
 
 // Filter chooses runs of a list. Zero fields choose all.
 type Filter struct {
+	Prefix string // of the id, at least wire.MinRunPrefix letters
 	Agent  string
 	States []string
 	Before string // Next of the list before
@@ -194,6 +195,7 @@ func (c *Client) Runs(ctx context.Context, f Filter) (wire.RunList, error) {
 			q.Set(k, v)
 		}
 	}
+	set("id", f.Prefix)
 	set("agent", f.Agent)
 	set("before", f.Before)
 	if f.Limit > 0 {

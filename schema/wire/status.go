@@ -197,6 +197,10 @@ type RunSummary struct {
 	Updated  time.Time `json:"updated"`
 }
 
+// MinRunPrefix is how many letters the beginning of an id has at least that
+// stands for a run.
+const MinRunPrefix = 4
+
 // RunList is the answer of GET /v1/runs, newest first. Next, when not empty, is
 // the "before" of the next page.
 type RunList struct {

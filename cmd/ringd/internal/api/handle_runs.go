@@ -35,7 +35,10 @@ func (s *Server) startRun(c *call) error {
 
 func (s *Server) listRuns(c *call) error {
 	q := c.r.URL.Query()
-	f := daemon.Filter{Agent: q.Get("agent"), States: q["state"], Limit: 100}
+	f := daemon.Filter{Prefix: q.Get("id"), Agent: q.Get("agent"), States: q["state"], Limit: 100}
+	if f.Prefix != "" && len(f.Prefix) < wire.MinRunPrefix {
+		return invalid("id: want at least %d letters", wire.MinRunPrefix)
+	}
 	if text := q.Get("before"); text != "" {
 		at, err := time.Parse(time.RFC3339Nano, text)
 		if err != nil {

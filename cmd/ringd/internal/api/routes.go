@@ -50,7 +50,7 @@ func Routes() []Route {
 				string(profiles.CodeExecutorNotGranted), string(profiles.CodeExecutorUnavailable), string(profiles.CodeTierUnavailable)},
 			handle: (*Server).startRun},
 		{Method: "GET", Path: "/v1/runs", Name: "listRuns", Summary: "List runs, newest first; a harness sees its own",
-			Roles: everyone, Response: wire.RunList{}, Query: []Param{{Name: "agent", In: "query", Text: "of this agent"},
+			Roles: everyone, Response: wire.RunList{}, Query: []Param{{Name: "id", In: "query", Text: "whose id begins so; at least 4 letters"}, {Name: "agent", In: "query", Text: "of this agent"},
 				{Name: "state", In: "query", Text: "in this state; may be repeated", Many: true}, {Name: "before", In: "query", Text: "created before this RFC 3339 time"},
 				{Name: "limit", In: "query", Text: "at most so many, 1 to 1000"}},
 			Codes: []string{wire.CodeRequestInvalid}, handle: (*Server).listRuns},

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/ringd/ringd/profiles"
@@ -20,6 +21,7 @@ import (
 // Filter chooses records. A zero field chooses all; set fields must all match.
 type Filter struct {
 	Run, Agent, Actor, Call, Capability string
+	RunPrefix                           string // how the id of the run begins
 	Kinds                               []Kind
 	Verdict                             *profiles.Verdict // only records with this decision
 	Since, Until                        time.Time         // Since <= Time < Until
@@ -31,6 +33,7 @@ func (f Filter) match(e Entry) bool {
 	switch {
 	case e.Seq <= f.After,
 		f.Run != "" && r.Run != f.Run,
+		!strings.HasPrefix(r.Run, f.RunPrefix),
 		f.Agent != "" && r.Agent != f.Agent,
 		f.Actor != "" && r.Actor != f.Actor,
 		f.Call != "" && r.Call != f.Call,
@@ -58,6 +61,9 @@ func (f Filter) needles() (all [][][]byte) {
 		if w[1] != "" {
 			all = append(all, [][]byte{field(w[0], w[1])})
 		}
+	}
+	if f.RunPrefix != "" {
+		all = append(all, [][]byte{bytes.TrimSuffix(field("run", f.RunPrefix), []byte(`"`))})
 	}
 	var kinds [][]byte
 	for _, k := range f.Kinds {

@@ -7,6 +7,7 @@ import (
 	"context"
 	"crypto/ed25519"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -21,6 +22,7 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/sources"
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
 	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/schema/wire"
 )
 
 // tailEvery is how often `audit tail -f` looks for more.
@@ -45,7 +47,7 @@ func New(cfg Config) *cobra.Command {
 not hold, tail prints the last records, query chooses among all.`,
 		Example: `  ringd audit verify --state /var/lib/ringd
   ringd audit tail -f
-  ringd audit query --run r_01 --verdict deny --json`,
+  ringd audit query --run RUN --verdict deny --json`,
 		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := cmd.Help(); err != nil {
@@ -179,7 +181,7 @@ type auditFlags struct {
 }
 
 func (f *auditFlags) bind(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.run, "run", "", "records of this run")
+	cmd.Flags().StringVar(&f.run, "run", "", "of this run; the beginning of its id is enough")
 	cmd.Flags().StringVar(&f.agent, "agent", "", "records of this agent")
 	cmd.Flags().StringVar(&f.actor, "actor", "", "records of this actor, such as uid:1000")
 	cmd.Flags().StringVar(&f.call, "call", "", "records of this call")
@@ -193,7 +195,7 @@ func (f *auditFlags) bind(cmd *cobra.Command) {
 }
 
 func (f *auditFlags) filter(now time.Time) (audit.Filter, error) {
-	out := audit.Filter{Run: f.run, Agent: f.agent, Actor: f.actor, Call: f.call, Capability: f.capability, After: f.after}
+	out := audit.Filter{Agent: f.agent, Actor: f.actor, Call: f.call, Capability: f.capability, After: f.after}
 	if f.verdict != "" {
 		var v profiles.Verdict
 		if err := v.UnmarshalText([]byte(f.verdict)); err != nil {
@@ -213,6 +215,31 @@ func (f *auditFlags) filter(now time.Time) (audit.Filter, error) {
 	}
 	out.Until, err = Moment("--until", f.until, now)
 	return out, err
+}
+
+// runOf is the whole id of the run of the log that given stands for; "" stands for none.
+func runOf(ctx context.Context, dir, given string) (string, error) {
+	if given == "" {
+		return "", nil
+	}
+	return cli.RunKept(given, func(prefix string, limit int) (out wire.RunList, err error) {
+		seen := map[string]bool{}
+		for e, err := range audit.Query(ctx, dir, audit.Filter{RunPrefix: prefix}) {
+			if err != nil {
+				return out, fmt.Errorf("read log: %w", err)
+			}
+			r := e.Record
+			if seen[r.Run] {
+				continue
+			}
+			seen[r.Run] = true
+			out.Runs = append(out.Runs, wire.RunSummary{ID: r.Run, State: string(r.Kind), Agent: r.Agent})
+			if len(out.Runs) == limit {
+				break
+			}
+		}
+		return out, nil
+	})
 }
 
 // Moment reads a time (RFC 3339) or an age such as 2h; "" is the zero time. The error
@@ -245,6 +272,9 @@ func newAuditQuery(p *verbs, state *string) *cobra.Command {
 			}
 			dir, err := p.auditDir(state)
 			if err != nil {
+				return err
+			}
+			if filter.Run, err = runOf(cmd.Context(), dir, f.run); err != nil {
 				return err
 			}
 			for e, err := range audit.Query(cmd.Context(), dir, filter) {
@@ -281,6 +311,9 @@ func newAuditTail(p *verbs, state *string) *cobra.Command {
 			}
 			dir, err := p.auditDir(state)
 			if err != nil {
+				return err
+			}
+			if filter.Run, err = runOf(cmd.Context(), dir, f.run); err != nil {
 				return err
 			}
 			return p.auditTail(cmd.Context(), dir, filter, last, follow, f.asJSON)

@@ -6,10 +6,12 @@ import (
 	"crypto/x509"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/spf13/cobra"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/config"
+	"github.com/ringd/ringd/cmd/ringd/internal/render"
 	"github.com/ringd/ringd/cmd/ringd/internal/sources"
 	"github.com/ringd/ringd/schema/client"
 )
@@ -53,6 +55,18 @@ func (d Daemon) Flag() string {
 		return "--url"
 	}
 	return "--socket"
+}
+
+// Hint is the flags that name the daemon, as a command that is shown carries them:
+// none where the environment says where it is.
+func (d Daemon) Hint() string {
+	var b strings.Builder
+	for _, f := range [][2]string{{"socket", d.Socket}, {"url", d.URL}, {"token-file", d.TokenFile}, {"ca", d.CA}, {"cert", d.Cert}, {"cert-key", d.Key}} {
+		if f[1] != "" {
+			b.WriteString(" --" + f[0] + " " + render.Word(f[1]))
+		}
+	}
+	return b.String()
 }
 
 // Check refuses flags that do not go together.

@@ -129,15 +129,18 @@ func newRuns(p *verbs) *cobra.Command {
 	var at cli.Daemon
 	var state string
 	var f client.Filter
-	var asJSON bool
+	var how listing
 	var wait time.Duration
 	cmd := &cobra.Command{
 		Use:   "runs [RUN]",
 		Short: "List the daemon's runs, or show one",
 		Long: `Runs lists the runs of the daemon, newest first, or shows one with its console
 and outcome. With --state it reads the folder that a run or a daemon kept and
-has left.`,
-		Example: "  ringd runs --only paused\n  ringd runs RUN --json\n  ringd runs --state ./state",
+has left.
+
+The list shows 12 letters of an id. Wherever RUN stands, the beginning of an id
+is enough: at least 4 letters, and those of one run only.`,
+		Example: "  ringd runs --only paused\n  ringd runs RUN --json\n  ringd runs --wide --state ./state",
 		Args:    cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			if f.Limit < 0 {
@@ -147,7 +150,7 @@ has left.`,
 				if err := (place{daemon: at, state: state}).check(); err != nil {
 					return err
 				}
-				return p.keptRuns(cmd.Context(), state, args, f, asJSON)
+				return p.keptRuns(cmd.Context(), state, args, f, how)
 			}
 			c, err := p.Connect(at)
 			if err != nil {
@@ -155,17 +158,21 @@ has left.`,
 			}
 			defer c.Close()
 			if len(args) == 1 {
-				run, err := c.GetRun(cmd.Context(), args[0], wait)
+				id, err := cli.RunThere(cmd.Context(), c, args[0])
+				if err != nil {
+					return err
+				}
+				run, err := c.GetRun(cmd.Context(), id, wait)
 				if err != nil {
 					return cli.RefusedBy(err)
 				}
-				return p.showRun(run, asJSON)
+				return p.showRun(run, how.asJSON)
 			}
 			list, err := c.Runs(cmd.Context(), f)
 			if err != nil {
 				return cli.RefusedBy(err)
 			}
-			return p.listRuns(list, asJSON, func(id string) (wire.Run, error) { return c.GetRun(cmd.Context(), id, 0) })
+			return p.listRuns(list, how, func(id string) (wire.Run, error) { return c.GetRun(cmd.Context(), id, 0) })
 		},
 	}
 	at.Bind(cmd)
@@ -175,41 +182,59 @@ has left.`,
 	cmd.Flags().StringSliceVar(&f.States, "only", nil, "runs in these states, such as paused")
 	cmd.Flags().IntVar(&f.Limit, "limit", 0, "how many")
 	cmd.Flags().DurationVar(&wait, "wait", 0, "with RUN: until it pauses or ends (at most 1m)")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	cmd.Flags().BoolVar(&how.wide, "wide", false, "whole ids and names, in lines as long as they are")
+	cmd.Flags().BoolVar(&how.asJSON, "json", false, "print JSON")
 	return cmd
 }
 
 // maxShown is of how many waiting runs a list says what they wait for.
 const maxShown = 100
 
-func (p *verbs) listRuns(list wire.RunList, asJSON bool, get func(id string) (wire.Run, error)) error {
-	if asJSON {
+// listing is how a list is shown.
+type listing struct{ wide, asJSON bool }
+
+// id is an id as the list shows it.
+func (l listing) id(run string) string {
+	if l.wide {
+		return run
+	}
+	return render.ShortID(run)
+}
+
+func (p *verbs) listRuns(list wire.RunList, how listing, get func(id string) (wire.Run, error)) error {
+	if how.asJSON {
 		return render.JSON(p.Out, list)
 	}
-	shown := 0
+	shown, now := 0, p.Now()
+	var rows []render.Row
 	for _, r := range list.Runs {
-		fmt.Fprintf(p.Out, "%s  %-9s  %s  %s  %s  %s\n", render.Clean(r.ID), render.Clean(r.State), r.Created.UTC().Format(time.RFC3339),
-			render.Clean(r.Agent), render.Clean(r.Executor), render.Clean(r.Actor))
-		if r.State != string(executors.StatePaused) || shown == maxShown {
-			continue
+		row := render.Row{Cells: []string{how.id(r.ID), r.State, render.Age(now.Sub(r.Created)), r.Agent, r.Executor, r.Actor}}
+		if r.State == string(executors.StatePaused) && shown < maxShown {
+			shown++
+			if run, err := get(r.ID); err == nil { // else it went on, or is gone, since it was listed
+				row.Under = waits(run)
+			}
 		}
-		shown++
-		run, err := get(r.ID)
-		if err != nil {
-			continue // it went on, or is gone, since it was listed
-		}
-		for _, c := range run.Pending {
-			fmt.Fprintf(p.Out, "  call %s of %s waits for %s\n", c.ID, render.Visible(c.Bridge), waitsFor(c))
-		}
-		if run.Error != nil {
-			fmt.Fprintf(p.Out, "  cannot go on: %s: %s\n", render.Visible(run.Error.Name), render.Visible(run.Error.Message))
-		}
+		rows = append(rows, row)
 	}
+	p.Page(p.Out).Table([]string{"RUN", "STATE", "AGE", "AGENT", "EXECUTOR", "ACTOR"}, rows, how.wide)
 	return nil
 }
 
+// waits says what a paused run waits for.
+func waits(run wire.Run) []string {
+	var out []string
+	for _, c := range run.Pending {
+		out = append(out, fmt.Sprintf("call %s of %s waits for %s", c.ID, render.Visible(c.Bridge), waitsFor(c)))
+	}
+	if run.Error != nil {
+		out = append(out, fmt.Sprintf("cannot go on: %s: %s", run.Error.Name, run.Error.Message))
+	}
+	return out
+}
+
 // keptRuns lists the runs of a state folder, or shows one.
-func (p *verbs) keptRuns(ctx context.Context, state string, args []string, f client.Filter, asJSON bool) (err error) {
+func (p *verbs) keptRuns(ctx context.Context, state string, args []string, f client.Filter, how listing) (err error) {
 	dir, err := p.State(state)
 	if err != nil {
 		return err
@@ -223,17 +248,23 @@ func (p *verbs) keptRuns(ctx context.Context, state string, args []string, f cli
 	}
 	defer func() { err = errors.Join(err, st.Close()) }()
 	if len(args) == 1 {
-		run, err := keptRun(ctx, st, args[0])
+		id, err := cli.RunKept(args[0], func(prefix string, limit int) (wire.RunList, error) {
+			return show.ListKept(ctx, st, daemon.Filter{Prefix: prefix, Limit: limit})
+		})
+		if err != nil {
+			return err
+		}
+		run, err := keptRun(ctx, st, id)
 		if err != nil {
 			return cli.Failed(cli.Refused, fmt.Errorf("run %s: %w", args[0], err))
 		}
-		return p.showRun(run, asJSON)
+		return p.showRun(run, how.asJSON)
 	}
 	list, err := show.ListKept(ctx, st, daemon.Filter{Agent: f.Agent, States: f.States, Limit: f.Limit})
 	if err != nil {
 		return cli.Usage("read state folder: %w", err)
 	}
-	return p.listRuns(list, asJSON, func(id string) (wire.Run, error) { return keptRun(ctx, st, id) })
+	return p.listRuns(list, how, func(id string) (wire.Run, error) { return keptRun(ctx, st, id) })
 }
 
 // keptRun is a run of a store, with the calls that it still waits on.
@@ -302,7 +333,11 @@ Exit codes: 0 taken, 1 refused, 2 usage or no daemon.`,
 				return err
 			}
 			defer c.Close()
-			run, err := c.Answer(cmd.Context(), args[0], a)
+			id, err := cli.RunThere(cmd.Context(), c, args[0])
+			if err != nil {
+				return err
+			}
+			run, err := c.Answer(cmd.Context(), id, a)
 			if err != nil {
 				return cli.RefusedBy(err)
 			}
@@ -327,7 +362,11 @@ func newCancel(p *verbs) *cobra.Command {
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return p.with(cmd.Context(), w, func(d Desk) error {
-				run, err := d.Cancel(cmd.Context(), args[0])
+				id, err := d.RunID(cmd.Context(), args[0])
+				if err != nil {
+					return err
+				}
+				run, err := d.Cancel(cmd.Context(), id)
 				if err != nil {
 					return d.Refused(err)
 				}

@@ -20,6 +20,9 @@ type Desk interface {
 
 // Waits moves runs that wait.
 type Waits interface {
+	// RunID is the whole id of the only run whose id begins with given. Its error is an
+	// exit.
+	RunID(ctx context.Context, given string) (string, error)
 	GetRun(ctx context.Context, id string) (wire.Run, error)
 	Approvals(ctx context.Context, limit int, after string) (wire.Approvals, error)
 	Approve(ctx context.Context, run, call string, a wire.ApprovalAnswer) (wire.Run, error)
@@ -49,6 +52,11 @@ func (r remote) GetRun(ctx context.Context, id string) (wire.Run, error) {
 
 func (r remote) Revoke(ctx context.Context, run string, grants []string) (wire.Run, error) {
 	return r.Client.Revoke(ctx, run, grants...)
+}
+
+// RunID asks the daemon.
+func (r remote) RunID(ctx context.Context, given string) (string, error) {
+	return cli.RunThere(ctx, r.Client, given)
 }
 
 func (r remote) Refused(err error) error { return cli.RefusedBy(err) }

@@ -44,6 +44,14 @@ func (w place) check() error {
 	return w.daemon.Check()
 }
 
+// hint is the flags that name w, as a command that is shown carries them.
+func (w place) hint() string {
+	if w.state != "" {
+		return " --state " + render.Word(w.state)
+	}
+	return w.daemon.Hint()
+}
+
 // open returns the desk of w.
 func (p *verbs) open(ctx context.Context, w place) (Desk, error) {
 	if err := w.check(); err != nil {
@@ -75,19 +83,21 @@ func (p *verbs) with(ctx context.Context, w place, do func(Desk) error) (err err
 
 func newApprovals(p *verbs) *cobra.Command {
 	var w place
-	var asJSON bool
+	var how listing
+	var long bool
 	var limit int
 	var after string
 	cmd := &cobra.Command{
 		Use:   "approvals",
 		Short: "Show the calls that wait for a person",
-		Long: `Approvals shows the calls that wait for an approver: what each would do with
-which arguments, who may decide, and until when. The newest of each agent and
-actor come first, then the next of each, so that none hides the calls of
-others. Arguments of more than 4 KiB are shown by ringd approve.
+		Long: `Approvals lists the calls that wait for an approver: since when, how long yet,
+and what each would do. With --long it shows each one whole: the arguments and
+their digest, who may decide, and until when. The newest of each agent and actor
+come first, then the next of each, so that none hides the calls of others.
+Arguments of more than 4 KiB are shown by ringd approve.
 
 Exit codes: 0 shown, 2 no daemon.`,
-		Example: "  ringd approvals\n  ringd approvals --state ./state --json",
+		Example: "  ringd approvals\n  ringd approvals --long\n  ringd approvals --state ./state --json",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return p.with(cmd.Context(), w, func(d Desk) error {
@@ -98,15 +108,16 @@ Exit codes: 0 shown, 2 no daemon.`,
 				if err != nil {
 					return d.Refused(err)
 				}
-				if asJSON {
+				switch {
+				case how.asJSON:
 					return render.JSON(p.Out, list)
-				}
-				for _, a := range list.Approvals {
-					p.Page(p.Out).Question(render.Question{Run: a.Run, Agent: a.Agent, Pending: a.Pending, Rule: a.Pending.Rule, Now: p.Now()})
-					fmt.Fprintf(p.Out, "  %-8s ringd approve %s %s\n\n", "allow", render.Clean(a.Run), render.Clean(a.Pending.ID))
+				case long:
+					p.showCalls(list, w)
+				default:
+					p.listCalls(list, w, how)
 				}
 				if list.More {
-					fmt.Fprintf(p.Err, "more calls wait: ringd approvals --limit %d --after %s\n", limit, list.Next)
+					fmt.Fprintf(p.Err, "more calls wait: ringd approvals --limit %d --after %s%s\n", limit, list.Next, w.hint())
 				}
 				return nil
 			})
@@ -115,8 +126,35 @@ Exit codes: 0 shown, 2 no daemon.`,
 	w.bind(cmd)
 	cmd.Flags().IntVar(&limit, "limit", 100, "at most so many, up to 500")
 	cmd.Flags().StringVar(&after, "after", "", "the next page, as the one before names it")
-	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	cmd.Flags().BoolVar(&long, "long", false, "show each call whole, with arguments and digest")
+	cmd.Flags().BoolVar(&how.wide, "wide", false, "whole ids and names, in lines as long as they are")
+	cmd.Flags().BoolVar(&how.asJSON, "json", false, "print JSON")
 	return cmd
+}
+
+// showCalls shows each call as its approver is asked.
+func (p *verbs) showCalls(list wire.Approvals, w place) {
+	for _, a := range list.Approvals {
+		p.Page(p.Out).Question(render.Question{Run: a.Run, Agent: a.Agent, Pending: a.Pending, Rule: a.Pending.Rule, Now: p.Now(), Place: w.hint()})
+		fmt.Fprintf(p.Out, "  %-8s ringd approve %s %s%s\n\n", "allow", render.ShortID(a.Run), render.Clean(a.Pending.ID), render.Clean(w.hint()))
+	}
+}
+
+// listCalls shows a call on a line, and how to decide it.
+func (p *verbs) listCalls(list wire.Approvals, w place, how listing) {
+	var rows []render.Row
+	for _, a := range list.Approvals {
+		left := "-"
+		if e := a.Pending.Expires; e != nil {
+			left = render.Age(e.Sub(p.Now()))
+		}
+		rows = append(rows, render.Row{Cells: []string{how.id(a.Run), a.Pending.ID, render.Age(p.Now().Sub(a.Created)), left, a.Agent, render.Does(a.Pending)}})
+	}
+	p.Page(p.Out).Table([]string{"RUN", "CALL", "AGE", "LEFT", "AGENT", "DOES"}, rows, how.wide)
+	if len(rows) > 0 {
+		at := render.Clean(w.hint())
+		fmt.Fprintf(p.Out, "\nshow them whole: ringd approvals --long%s\nallow one:       ringd approve RUN CALL%s\n", at, at)
+	}
 }
 
 // verdict is what approve and deny share.
@@ -188,7 +226,11 @@ Exit codes: 0 it counts, 1 refused, 2 usage or no daemon.`,
 // decide shows the call and says allow or deny to it.
 func (p *verbs) decide(ctx context.Context, v verdict, args []string) error {
 	return p.with(ctx, v.place, func(d Desk) error {
-		run, err := d.GetRun(ctx, args[0])
+		id, err := d.RunID(ctx, args[0])
+		if err != nil {
+			return err
+		}
+		run, err := d.GetRun(ctx, id)
 		if err != nil {
 			return d.Refused(err)
 		}
@@ -198,7 +240,7 @@ func (p *verbs) decide(ctx context.Context, v verdict, args []string) error {
 		}
 		whole := true
 		if !v.asJSON {
-			whole = p.Page(p.Out).Question(render.Question{Run: run.ID, Agent: run.Agent, Pending: call, Rule: call.Rule, Now: p.Now()})
+			whole = p.Page(p.Out).Question(render.Question{Run: run.ID, Agent: run.Agent, Pending: call, Rule: call.Rule, Now: p.Now(), Place: v.hint()})
 		}
 		if err := p.confirm(ctx, v, call, whole); err != nil {
 			return err
@@ -223,7 +265,7 @@ func (p *verbs) decide(ctx context.Context, v verdict, args []string) error {
 			state = "answered" // nothing runs in a folder
 		}
 		fmt.Fprintf(p.Out, "%s; run %s: %s\n", said, render.Clean(run.ID), render.Clean(state))
-		p.next(run, v.state, state)
+		p.next(run, v.hint(), state)
 		return nil
 	})
 }
@@ -282,12 +324,13 @@ func remedy(exit, err error, c wire.Pending, as string) error {
 }
 
 // next says what a run still waits for, and how to go on.
-func (p *verbs) next(run wire.Run, folder, state string) {
+func (p *verbs) next(run wire.Run, place, state string) {
 	for _, c := range run.Pending {
 		fmt.Fprintf(p.Out, "call %s of %s waits for %s\n", render.Clean(c.ID), render.Visible(c.Bridge), waitsFor(c))
 	}
 	if state == "answered" {
-		fmt.Fprintf(p.Out, "go on with: ringd resume %s --state %s -p POLICY\n    with the policy and every --bridge that ringd run was given\n", run.ID, folder)
+		fmt.Fprintf(p.Out, "go on with: ringd resume %s%s -p POLICY\n    with the policy and every --bridge that ringd run was given\n",
+			render.ShortID(run.ID), render.Clean(place))
 	}
 }
 
@@ -349,7 +392,11 @@ Exit codes: 0 taken, 1 refused, 2 usage or no daemon.`,
 				}
 			}
 			return p.with(cmd.Context(), w, func(d Desk) error {
-				run, err := d.Revoke(cmd.Context(), args[0], args[1:])
+				id, err := d.RunID(cmd.Context(), args[0])
+				if err != nil {
+					return err
+				}
+				run, err := d.Revoke(cmd.Context(), id, args[1:])
 				if err != nil {
 					return d.Refused(err)
 				}
@@ -444,7 +491,7 @@ func (p *verbs) complete(cmd *cobra.Command, w *place) {
 		for _, a := range list.Approvals {
 			word := a.Run
 			if len(args) == 1 {
-				if a.Run != args[0] {
+				if !strings.HasPrefix(a.Run, args[0]) {
 					continue
 				}
 				word = a.Pending.ID

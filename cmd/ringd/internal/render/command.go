@@ -25,18 +25,18 @@ func commandOf(c wire.Pending) (facts []fact, hidden int) {
 	}
 	words := make([]string, len(a.Exec.Argv))
 	for i, w := range a.Exec.Argv {
-		words[i] = word(w)
+		words[i] = Word(w)
 	}
 	facts = []fact{{"does", strings.Join(words, " ")}, {"program", Visible(program)}}
 	if a.Exec.Cwd != "" {
-		facts = append(facts, fact{"in", word(a.Exec.Cwd)})
+		facts = append(facts, fact{"in", Word(a.Exec.Cwd)})
 	}
 	for i, e := range a.Exec.Env {
 		what := ""
 		if i == 0 {
 			what = "with"
 		}
-		facts = append(facts, fact{what, word(e)})
+		facts = append(facts, fact{what, Word(e)})
 	}
 	room := maxArgs
 	for i := range facts {
@@ -50,9 +50,9 @@ func commandOf(c wire.Pending) (facts []fact, hidden int) {
 	return facts, hidden
 }
 
-// word is one word of a command as a shell reads it, with everything escaped that a
+// Word is one word of a command as a shell reads it, with everything escaped that a
 // terminal would not show as itself.
-func word(w string) string {
+func Word(w string) string {
 	const plain = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+./:=@%,"
 	switch seen := Visible(w); {
 	case seen != w:

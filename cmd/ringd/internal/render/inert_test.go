@@ -109,7 +109,11 @@ func sinks() map[string]struct {
 		"Findings":    {0, func(p render.Page, text string) error { return p.Findings(filled[schema.Diagnostics](text)) }},
 		"Run":         {0, func(p render.Page, text string) error { p.Run(run(text)); return nil }},
 		"Held": {0, func(p render.Page, text string) error {
-			p.Held(run(text), filled[wire.Pending](text), time.Unix(0, 0))
+			p.Held(run(text), filled[wire.Pending](text), text, time.Unix(0, 0))
+			return nil
+		}},
+		"Table": {0, func(p render.Page, text string) error {
+			p.Table([]string{"RUN", "AGENT"}, []render.Row{{Cells: []string{text, text}, Under: []string{text}}}, false)
 			return nil
 		}},
 		"Report": {0, func(p render.Page, text string) error { p.Report(run(text), nil); return nil }},

@@ -24,6 +24,7 @@ type Question struct {
 	Run, Agent string
 	Pending    wire.Pending
 	Rule       *profiles.Rule // that asks for the approval; nil: not known
+	Place      string         // flags of the commands that are shown, behind a space; "": none
 	Now        time.Time
 }
 
@@ -36,10 +37,10 @@ func (p Page) Question(q Question) (whole bool) {
 		fmt.Fprintf(p.W, "  %s %s\n", p.style(dim, fmt.Sprintf("%-8s", what)), strings.Join(text, "\n           "))
 	}
 	fmt.Fprintf(p.W, "%s waits for an approval\n", p.style(yellow, Visible(c.Bridge)))
-	line("run", "%s, call %s, agent %s", q.Run, c.ID, q.Agent)
+	line("run", "%s, call %s, agent %s", ShortID(q.Run), c.ID, q.Agent)
 	if c.ArgsBytes > 0 {
 		line("does", "%s with %d bytes of arguments, which are shown by", Visible(c.Bridge), c.ArgsBytes)
-		line("", "`ringd approve %s %s`", q.Run, c.ID)
+		line("", "`ringd approve %s %s%s`", ShortID(q.Run), c.ID, q.Place)
 	}
 	facts, hidden := commandOf(c)
 	if len(facts) == 0 && c.ArgsBytes == 0 {
@@ -49,9 +50,14 @@ func (p Page) Question(q Question) (whole bool) {
 		line(f.what, "%s", f.text)
 	}
 	if hidden > 0 {
-		line("", "… %d of %d bytes are not shown: see `ringd runs %s --json`", hidden, len(c.Args), q.Run)
+		line("", "… %d of %d bytes are not shown: see `ringd runs %s%s --json`", hidden, len(c.Args), ShortID(q.Run), q.Place)
 	}
-	line("digest", "%s", c.Digest)
+	const name = "digest"
+	if text := Clean(c.Digest); len(text) <= columns-len("  "+name+" ") {
+		fmt.Fprintf(p.W, "  %s %s\n", p.style(dim, name), text) // one line, to be copied
+	} else {
+		line(name, "%s", text)
+	}
 	if q.Rule != nil && q.Rule.File != "" {
 		line("rule", "%s:%d:%d %s", q.Rule.File, q.Rule.Line, q.Rule.Column, q.Rule.Path)
 	}
@@ -63,6 +69,17 @@ func (p Page) Question(q Question) (whole bool) {
 		line("until", "%s (%s)", c.Expires.UTC().Format(time.RFC3339), left(c.Expires.Sub(q.Now)))
 	}
 	return hidden == 0 && c.ArgsBytes == 0
+}
+
+// Does is what a call would do, on one line.
+func Does(c wire.Pending) string {
+	if c.ArgsBytes > 0 {
+		return fmt.Sprintf("%s(%d bytes)", Visible(c.Bridge), c.ArgsBytes)
+	}
+	if facts, _ := commandOf(c); len(facts) > 0 {
+		return facts[0].text
+	}
+	return Visible(c.Bridge) + "(" + valueOf(c.Args) + ")"
 }
 
 // callOf is the call of a bridge, with its arguments. hidden is how many bytes of
@@ -198,11 +215,13 @@ func wrap(s string, width int) []string {
 	}
 }
 
+// firstWide is the first letter that may be two columns wide.
+const firstWide = 0x1100
+
 // fits is how many of the runes have room in a width of columns. A letter of the
 // scripts that some terminals show twice as wide counts twice: what a terminal
 // folds by itself begins where the names of the lines stand.
 func fits(r []rune, width int) int {
-	const firstWide = 0x1100
 	for n, c := range r {
 		if width--; c >= firstWide {
 			width--

@@ -103,7 +103,7 @@ func valueOf(value json.RawMessage) string {
 // Run writes how a run ended: what it waits for, errors, refusals.
 func (p Page) Run(run wire.Run) {
 	for _, c := range run.Pending {
-		fmt.Fprintf(p.W, "run %s waits for %s: call %s of %s%s\n", Clean(run.ID), Clean(c.For), Clean(c.ID), Visible(c.Bridge), by(c.Rule))
+		fmt.Fprintf(p.W, "run %s waits for %s: call %s of %s%s\n", ShortID(run.ID), Clean(c.For), Clean(c.ID), Visible(c.Bridge), by(c.Rule))
 		p.because(c)
 	}
 	if t := run.RuleOfTwo; t != nil && len(t.Touched) == 3 {
@@ -145,16 +145,17 @@ func (p Page) Run(run wire.Run) {
 	}
 }
 
-// Held writes that a program is held by a call, and what lets it go on.
-func (p Page) Held(run wire.Run, c wire.Pending, now time.Time) {
+// Held writes that a program is held by a call, and what lets it go on. place is the
+// flags that a command needs there, behind a space.
+func (p Page) Held(run wire.Run, c wire.Pending, place string, now time.Time) {
 	who := "its harness"
 	if c.For == "approver" {
 		who = "an approver"
 	}
-	fmt.Fprintf(p.W, "run %s is held: call %s of %s waits for %s%s\n", Clean(run.ID), Clean(c.ID), Visible(c.Bridge), who, by(c.Rule))
+	fmt.Fprintf(p.W, "run %s is held: call %s of %s waits for %s%s\n", ShortID(run.ID), Clean(c.ID), Visible(c.Bridge), who, by(c.Rule))
 	p.because(c)
 	if c.For == "approver" && c.Expires != nil {
-		fmt.Fprintf(p.W, "    hint: ringd approve %s %s, or ringd deny, within %s\n", Clean(run.ID), Clean(c.ID), c.Expires.Sub(now).Round(time.Second))
+		fmt.Fprintf(p.W, "    hint: ringd approve %s %s%s, or ringd deny, within %s\n", ShortID(run.ID), Clean(c.ID), Clean(place), c.Expires.Sub(now).Round(time.Second))
 	}
 }
 

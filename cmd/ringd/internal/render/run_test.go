@@ -63,7 +63,7 @@ func TestHeld(t *testing.T) {
 	var out bytes.Buffer
 	at := time.Unix(1e9, 0)
 	until := at.Add(5 * time.Minute)
-	render.Page{W: &out}.Held(wire.Run{ID: "r1"}, wire.Pending{ID: "c2", Bridge: "send\x1b[2J", For: "approver", Held: true, Expires: &until}, at)
+	render.Page{W: &out}.Held(wire.Run{ID: "r1"}, wire.Pending{ID: "c2", Bridge: "send\x1b[2J", For: "approver", Held: true, Expires: &until}, "", at)
 	got := out.String()
 	if !strings.Contains(got, "run r1 is held: call c2 of send") || !strings.Contains(got, "ringd approve r1 c2") || !strings.Contains(got, "within 5m0s") || strings.Contains(got, "\x1b") {
 		t.Errorf("%q", got)

@@ -188,6 +188,9 @@ func (s *Store) Runs(ctx context.Context, f Filter) ([]Run, error) {
 		args = append(args, v)
 		where = append(where, fmt.Sprintf(cond, len(args)))
 	}
+	if f.Prefix != "" {
+		add("substr(id, 1, length($%[1]d)) = $%[1]d", f.Prefix)
+	}
 	if f.Agent != "" {
 		add("agent = $%d", f.Agent)
 	}

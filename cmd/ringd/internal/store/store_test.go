@@ -226,6 +226,9 @@ func TestRuns(t *testing.T) {
 		want   string
 	}{
 		{"all", store.Filter{}, "r5 r4 r3 r2 r1 r0"},
+		{"id", store.Filter{Prefix: "r3"}, "r3"},
+		{"ids", store.Filter{Prefix: "r"}, "r5 r4 r3 r2 r1 r0"},
+		{"no id", store.Filter{Prefix: "r%"}, ""},
 		{"agent", store.Filter{Agent: "other"}, "r5 r3 r1"},
 		{"actor", store.Filter{Actor: "uid:1000"}, "r4 r2 r0"},
 		{"state", store.Filter{States: []store.State{store.Done, store.Failed}}, "r1 r0"},

@@ -234,6 +234,7 @@ type Generation struct {
 
 // Filter chooses runs. Zero fields choose all.
 type Filter struct {
+	Prefix string // of the id
 	Agent  string
 	Actor  string
 	States []State

@@ -12,6 +12,7 @@ import (
 
 // Filter chooses runs of a list. Zero fields choose all.
 type Filter struct {
+	Prefix string // of the id
 	Agent  string
 	States []string // those of wire.Run
 	Before time.Time
@@ -21,7 +22,7 @@ type Filter struct {
 // Stored is f in the words of the store, which calls every run that has not
 // ended by the step it is at.
 func (f Filter) Stored() (store.Filter, error) {
-	out := store.Filter{Agent: f.Agent, Before: f.Before, Limit: f.Limit}
+	out := store.Filter{Prefix: f.Prefix, Agent: f.Agent, Before: f.Before, Limit: f.Limit}
 	for _, state := range f.States {
 		switch {
 		case Ended(state):

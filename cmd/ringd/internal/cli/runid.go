@@ -1,0 +1,90 @@
+package cli
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/ringd/ringd/cmd/ringd/internal/render"
+	"github.com/ringd/ringd/schema/client"
+	"github.com/ringd/ringd/schema/wire"
+)
+
+const (
+	wholeID  = 27 // letters of the id of a run
+	maxNamed = 5  // ids that a refusal lists
+)
+
+// runID returns the whole id of the run that given stands for: an id, or the
+// beginning of one. list returns the runs whose ids begin so, newest first. It is
+// not asked for a whole id. A beginning that several runs share is refused, so
+// that no verb acts on a run that its caller did not mean. One that no run has is
+// returned as it is: there is no such run. Its errors are exits.
+func runID(given string, list func(prefix string) (wire.RunList, error)) (string, error) {
+	if len(given) >= wholeID {
+		return given, nil
+	}
+	if len(given) < wire.MinRunPrefix {
+		return "", Usage("run %q: name at least %d letters of its id", given, wire.MinRunPrefix)
+	}
+	found, err := list(given)
+	if err != nil {
+		return "", err
+	}
+	for _, r := range found.Runs {
+		if !strings.HasPrefix(r.ID, given) {
+			return "", Usage("run %q: this daemon takes whole ids only", given)
+		}
+	}
+	switch len(found.Runs) {
+	case 0:
+		return given, nil
+	case 1:
+		if found.Next == "" {
+			return found.Runs[0].ID, nil
+		}
+	}
+	return "", Failed(Refused, ambiguous(given, found))
+}
+
+// RunThere returns the whole id of the run of a daemon that given stands for: an id, or
+// the beginning of one that no other run has. Its errors are exits.
+func RunThere(ctx context.Context, c *client.Client, given string) (string, error) {
+	return runID(given, func(prefix string) (wire.RunList, error) {
+		list, err := c.Runs(ctx, client.Filter{Prefix: prefix, Limit: maxNamed + 1})
+		switch {
+		case err != nil:
+			return list, RefusedBy(err)
+		case len(list.Runs) == 0:
+			return list, Failed(Refused, fmt.Errorf("%s: no run has an id that begins with %s", wire.CodeNotFound, render.Visible(prefix)))
+		default:
+			return list, nil
+		}
+	})
+}
+
+// RunKept is RunThere for a state folder, whose runs list returns.
+func RunKept(given string, list func(prefix string, limit int) (wire.RunList, error)) (string, error) {
+	return runID(given, func(prefix string) (wire.RunList, error) {
+		found, err := list(prefix, maxNamed+1)
+		if err != nil {
+			return found, Usage("read state folder: %w", err)
+		}
+		return found, nil
+	})
+}
+
+// ambiguous lists the runs that a beginning stands for.
+func ambiguous(given string, found wire.RunList) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "run %s: the ids of several runs begin so; name more letters", render.Visible(given))
+	for i, r := range found.Runs {
+		if i == maxNamed {
+			b.WriteString("\n    …")
+			break
+		}
+		fmt.Fprintf(&b, "\n    %s  %s  %s", render.Visible(r.ID), render.Visible(r.State), render.Visible(r.Agent))
+	}
+	return errors.New(b.String())
+}
