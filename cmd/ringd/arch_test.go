@@ -273,7 +273,7 @@ var layers = map[string][]string{
 	},
 	"cmd/ringd/internal/auditcmd": {
 		"profiles", "cmd/ringd/internal/audit", "cmd/ringd/internal/cli", "cmd/ringd/internal/render",
-		"cmd/ringd/internal/sources", "cmd/ringd/internal/store",
+		"cmd/ringd/internal/sources", "cmd/ringd/internal/store", "schema/wire",
 	},
 	"cmd/ringd/internal/pipetest": {},
 	"cmd/ringd/internal/provider": {"executors/js/engine/value", "rings/interpreter"},

@@ -18,12 +18,17 @@ type Desk interface {
 	Close() error
 }
 
-// Waits moves runs that wait.
-type Waits interface {
+// Finds finds a run.
+type Finds interface {
 	// RunID is the whole id of the only run whose id begins with given. Its error is an
 	// exit.
 	RunID(ctx context.Context, given string) (string, error)
 	GetRun(ctx context.Context, id string) (wire.Run, error)
+}
+
+// Waits moves runs that wait.
+type Waits interface {
+	Finds
 	Approvals(ctx context.Context, limit int, after string) (wire.Approvals, error)
 	Approve(ctx context.Context, run, call string, a wire.ApprovalAnswer) (wire.Run, error)
 	Revoke(ctx context.Context, run string, grants []string) (wire.Run, error)
