@@ -51,6 +51,7 @@ const (
 	RunExpired       Kind = "run_expired"      // it waited too long; run_ended follows
 	SessionDropped   Kind = "session_dropped"
 	GuestRefused     Kind = "guest_refused"    // what a guest tried and the kernel refused
+	ProbeRefused     Kind = "probe_refused"    // the same of a guest of ringd's own, which tries out host or policy for no agent
 	ExecDecided      Kind = "exec_decided"     // a guest may start a program, may not, or people are asked; before it starts
 	FileDecided      Kind = "file_decided"     // the same, of a file that a script opens
 	VariableDecided  Kind = "variable_decided" // the same, of a variable that changes what programs do
@@ -77,7 +78,7 @@ func (k Kind) Known() bool {
 		GenerationHeld, GenerationEnded, ExceptionEnded, ExecutorClosed, RequestRefused, ActionDecided,
 		RunAsked, RunRefused, RunStarted, RunPaused, RunResumed, RunCancelled, RunEnded,
 		ImportDecided, CallDecided, CallOpened, CallAnswered, CallBegun, CallClosed, GrantRevoked, CallApproved, CallDenied,
-		ApprovalRefused, ResumeRefused, RunExpired, SessionDropped, GuestRefused, ExecDecided, FileDecided, VariableDecided,
+		ApprovalRefused, ResumeRefused, RunExpired, SessionDropped, GuestRefused, ProbeRefused, ExecDecided, FileDecided, VariableDecided,
 		EgressDecided, EgressClosed, EgressCounted, CanaryFailed, LockdownBegun, LockdownLifted, LockdownRefused, ClockAccepted, ShadowDecided, AuditDecided, HostError,
 		LogCut, LogClosed, LogReopened:
 		return true

@@ -138,6 +138,9 @@ func TestRefusedPushKeepsTheLastGenerationUntilItIsStale(t *testing.T) {
 			t.Fatalf("a broken push gives %v", err)
 		}
 	}
+	if log := s.Logged.String(); !strings.Contains(log, `:3:5: unknown_field: spec.netwrok: no such field"`) {
+		t.Errorf("the log does not have the first finding: %s", log)
+	}
 	wantConditions(t, s, true, wire.ConditionPushRejected)
 	wantRuns(t, s, 1)
 	st := s.Daemon.Status(t.Context())

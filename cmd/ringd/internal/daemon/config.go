@@ -125,7 +125,8 @@ type Config struct {
 	// Forget is told of the state of a session that is kept no more: what lives of it
 	// ends. Nil: nothing does.
 	Forget func(executor string, snapshot []byte)
-	// Still resumes nothing but by ResumeRun: a daemon for one run, or for none.
+	// Still resumes nothing but by ResumeRun, and puts no start on record: a daemon for
+	// one run, or for none.
 	Still bool
 	// Point is told where a run stands on disk, for tests that end the process
 	// there. Nil: nobody.

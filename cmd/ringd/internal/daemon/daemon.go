@@ -66,9 +66,11 @@ func New(ctx context.Context, cfg Config) (*Daemon, error) {
 	})
 	lasting := context.WithoutCancel(ctx)
 	cfg.Lock.Attach(lockdown.Parts{Close: func() { d.policy.Close(lasting) }, Idle: d.idle, Open: d.policy.Reopen})
-	start := audit.Record{Kind: audit.DaemonStarted, Actor: self, Detail: map[string]string{"version": cfg.Version}}
-	if _, err := cfg.Recorder.Append(ctx, start, audit.Synced); err != nil {
-		return nil, err
+	if !cfg.Still { // a daemon for one command has the records of that
+		start := audit.Record{Kind: audit.DaemonStarted, Actor: self, Detail: map[string]string{"version": cfg.Version}}
+		if _, err := cfg.Recorder.Append(ctx, start, audit.Synced); err != nil {
+			return nil, err
+		}
 	}
 	if err := d.recover(ctx); err != nil {
 		return nil, err

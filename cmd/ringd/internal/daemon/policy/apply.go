@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/audit"
@@ -342,7 +343,11 @@ func (d *Holder) rejectAs(ctx context.Context, code trust.Code, digest, why stri
 	refused := fmt.Errorf("%w: %s", ErrRejected, why)
 	var err error
 	if !again {
-		d.cfg.Logger.Warn("push refused", "digest", digest, "reason", why, "findings", len(findings))
+		attrs := []any{"digest", digest, "reason", why, "findings", len(findings)}
+		if len(findings) > 0 {
+			attrs = append(attrs, "first", line(findings[0]))
+		}
+		d.cfg.Logger.Warn("push refused", attrs...)
 		rec := d.Record(audit.PushRejected)
 		rec.Digest = digest
 		rec.Detail = map[string]string{"reason": why, "findings": fmt.Sprint(len(findings))}
@@ -355,6 +360,16 @@ func (d *Holder) rejectAs(ctx context.Context, code trust.Code, digest, why stri
 		_, err = d.cfg.Recorder.Append(ctx, rec, audit.Written)
 	}
 	return errors.Join(refused, err, d.closeIfStale(ctx))
+}
+
+// line is a finding as the daemon's log has it.
+func line(f schema.Diagnostic) string {
+	const most = 400
+	text := f.Pos.String() + ": " + f.Code + ": " + f.Msg
+	if len(text) > most {
+		text = strings.ToValidUTF8(text[:most], "") + "…"
+	}
+	return text
 }
 
 // confirm notes that the source is well and brings what is in force.

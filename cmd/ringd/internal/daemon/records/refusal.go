@@ -53,6 +53,9 @@ func (r *Refusals) Record(ctx context.Context, v Refusal) error {
 		Kind: audit.GuestRefused, Agent: v.Agent, Run: v.Run, Decision: audit.Decided(d),
 		Detail: map[string]string{"executor": v.Executor, "layer": v.Layer, "call": v.Call, "count": strconv.Itoa(v.Count)},
 	}
+	if v.own() { // no program of an agent tried it, so it is no verdict on one
+		rec.Kind, rec.Decision = audit.ProbeRefused, nil
+	}
 	if v.Detail != "" {
 		rec.Detail["detail"] = v.Detail
 	}
@@ -67,12 +70,19 @@ func (r *Refusals) Record(ctx context.Context, v Refusal) error {
 	if _, err := to.recorder.Append(ctx, rec, durability); err != nil {
 		return fmt.Errorf("record what a guest was refused: %w", err)
 	}
+	if v.own() {
+		return nil
+	}
 	to.recorder.metrics.Refused(v.Executor, v.Layer)
 	if v.Run != "" && to.tell != nil {
 		to.tell(v.Run, d)
 	}
 	return nil
 }
+
+// own reports whether the guest was ringd's own: it had no agent. One that is ended
+// for what it tried is suspect whoever it served.
+func (v Refusal) own() bool { return v.Agent == "" && !v.Ends }
 
 func (v Refusal) decision() profiles.Decision {
 	what := v.Call

@@ -47,6 +47,7 @@ func TestRefusals(t *testing.T) {
 	r.Attach(recorder, func(run string, d profiles.Decision) { tells = append(tells, told{run, d}) })
 	for _, v := range []records.Refusal{
 		{Run: "r1", Agent: "a", Executor: "shell", Layer: "seccomp", Call: "socket", Detail: "AF_NETLINK", PID: 12, Count: 10},
+		{Run: "probe", Executor: "python", Layer: "exec", Call: "execve", Detail: "/usr/bin/uname", PID: 13, Count: 1},
 		{Executor: "js", Layer: "seal", Call: "mprotect", Count: 1, Ends: true},
 	} {
 		if err := r.Record(t.Context(), v); err != nil {
@@ -59,13 +60,15 @@ func TestRefusals(t *testing.T) {
 	want := []audit.Record{
 		{Kind: audit.GuestRefused, Agent: "a", Run: "r1", Decision: audit.Decided(refused),
 			Detail: map[string]string{"executor": "shell", "layer": "seccomp", "call": "socket", "detail": "AF_NETLINK", "pid": "12", "count": "10"}},
+		{Kind: audit.ProbeRefused, Run: "probe",
+			Detail: map[string]string{"executor": "python", "layer": "exec", "call": "execve", "detail": "/usr/bin/uname", "pid": "13", "count": "1"}},
 		{Kind: audit.GuestRefused, Decision: audit.Decided(ended),
 			Detail: map[string]string{"executor": "js", "layer": "seal", "call": "mprotect", "count": "1", "guest": "ended"}},
 	}
 	if d := cmp.Diff(want, log.records); d != "" {
 		t.Error(d)
 	}
-	if d := cmp.Diff([]audit.Durability{audit.Written, audit.Synced}, log.durability); d != "" {
+	if d := cmp.Diff([]audit.Durability{audit.Written, audit.Written, audit.Synced}, log.durability); d != "" {
 		t.Error(d)
 	}
 	if d := cmp.Diff([]told{{"r1", refused}}, tells); d != "" {
