@@ -28,6 +28,7 @@ const (
 	GenerationEnded  Kind = "generation_ended"  // the staleness limit passed: closed
 	ExceptionEnded   Kind = "exception_expired" // what it granted was taken out, as a generation of its own
 	ExecutorClosed   Kind = "executor_closed"
+	ExecutorOpened   Kind = "executor_opened" // the push that had closed it is gone
 	RequestRefused   Kind = "request_refused" // by role or quota
 	ActionDecided    Kind = "action_decided"  // POST /v1/decide: nothing ran
 	RunAsked         Kind = "run_asked"
@@ -75,7 +76,7 @@ const (
 func (k Kind) Known() bool {
 	switch k {
 	case DaemonStarted, DaemonStopped, StoreRecovered, PushApplied, PushRejected, PolicyRolledBack,
-		GenerationHeld, GenerationEnded, ExceptionEnded, ExecutorClosed, RequestRefused, ActionDecided,
+		GenerationHeld, GenerationEnded, ExceptionEnded, ExecutorClosed, ExecutorOpened, RequestRefused, ActionDecided,
 		RunAsked, RunRefused, RunStarted, RunPaused, RunResumed, RunCancelled, RunEnded,
 		ImportDecided, CallDecided, CallOpened, CallAnswered, CallBegun, CallClosed, GrantRevoked, CallApproved, CallDenied,
 		ApprovalRefused, ResumeRefused, RunExpired, SessionDropped, GuestRefused, ProbeRefused, ExecDecided, FileDecided, VariableDecided,

@@ -19,6 +19,7 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/daemontest"
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
+	"github.com/ringd/ringd/cmd/ringd/internal/syncer"
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/rings/interpreter"
@@ -258,6 +259,77 @@ func TestClosedExecutorOpensWithTheOldPushToo(t *testing.T) {
 	}
 	wantConditions(t, s, true)
 	wantRuns(t, s, 2)
+}
+
+// TestClosedByAPushThatIsGone: an executor is closed as long as the push is there that it
+// cannot take, and opens with the generation in force when another one is refused, or
+// none is there. It stays closed where that generation cannot be taken up either.
+func TestClosedByAPushThatIsGone(t *testing.T) {
+	reject := errors.New("cannot enforce this")
+	apply := func(ctx context.Context, sink syncer.Sink, p daemon.Push) { _ = sink.Apply(ctx, p) } // refused
+	current := func(ctx context.Context, sink syncer.Sink, p daemon.Push) { sink.Current(ctx, p.Digest) }
+	for _, tc := range []struct {
+		name string
+		goes func(context.Context, syncer.Sink)
+		back func(context.Context, syncer.Sink, daemon.Push)
+		want []string
+	}{
+		{"another that does not compile", func(ctx context.Context, sink syncer.Sink) {
+			_ = sink.Apply(ctx, daemontest.Push("broken")) // refused
+		}, apply, []string{wire.ConditionPushRejected}},
+		{"no push", func(ctx context.Context, sink syncer.Sink) {
+			sink.Reject(ctx, errors.New("no policy in the folder"))
+		}, current, []string{wire.ConditionPushRejected}},
+		{"no folder", func(ctx context.Context, sink syncer.Sink) {
+			sink.Lost(ctx, errors.New("no such folder"))
+		}, current, []string{wire.ConditionPushRejected, wire.ConditionSyncLost}},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := daemontest.New(t, daemontest.Config{})
+			sink := s.Daemon.Sink()
+			if err := sink.Apply(t.Context(), daemontest.Push("one log")); err != nil {
+				t.Fatal(err)
+			}
+			two := daemontest.Push("two log")
+			s.Executor.Reject(reject)
+			if err := sink.Apply(t.Context(), two); err == nil {
+				t.Error("a push that could not be prepared is not asked for again")
+			}
+			wantDenied(t, s, profiles.CodeClosed)
+			if c := s.Daemon.Status(t.Context()).Conditions; !slices.ContainsFunc(c, func(c wire.Condition) bool {
+				return c.Code == wire.ConditionExecutorClosed && strings.Contains(c.Message, "closed by push "+two.Digest[:19]+", which is refused")
+			}) {
+				t.Errorf("not said whose it is: %+v", c)
+			}
+			s.Executor.Reject(nil)
+			tc.goes(t.Context(), sink)
+			wantConditions(t, s, true, tc.want...)
+			wantRuns(t, s, 1)
+			if got := s.Records(t, audit.ExecutorOpened); len(got) != 1 || got[0].Generation != 1 {
+				t.Errorf("records: %+v", got)
+			}
+			if g := s.Daemon.Status(t.Context()).Generation; g != 1 {
+				t.Errorf("generation %d", g)
+			}
+			// It is back, and closes again.
+			s.Executor.Reject(reject)
+			tc.back(t.Context(), sink, two)
+			wantDenied(t, s, profiles.CodeClosed)
+			// What cannot take the generation in force stays closed, whoever pushes what.
+			for range 2 {
+				tc.goes(t.Context(), sink)
+				wantDenied(t, s, profiles.CodeClosed)
+			}
+			s.Executor.Reject(nil)
+			tc.goes(t.Context(), sink)
+			wantDenied(t, s, profiles.CodeClosed)
+			if err := sink.Apply(t.Context(), daemontest.Push("three log")); err != nil {
+				t.Fatal(err)
+			}
+			wantConditions(t, s, true)
+			wantRuns(t, s, 2)
+		})
+	}
 }
 
 func TestRingThatCannotPrepareClosesEveryExecutor(t *testing.T) {

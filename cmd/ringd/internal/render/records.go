@@ -146,7 +146,7 @@ func (p Page) Status(st wire.Status) {
 		fmt.Fprintf(p.W, "exception: %s of %s, %s %s\n", Clean(e.ID), Clean(e.Agent), word, e.Expires.UTC().Format(time.RFC3339))
 	}
 	p.shadow(st.Shadow)
-	fmt.Fprintf(p.W, "runs: %d live, %d of them paused; audit record %d\n", st.Runs.Live, st.Runs.Paused, st.AuditSeq)
+	fmt.Fprintf(p.W, "runs: %d running, %d paused; audit record %d\n", st.Runs.Live, st.Runs.Paused, st.AuditSeq)
 	if push := st.LastPush; push != nil {
 		p.told(fmt.Sprintf("last push: %s at %s", Clean(push.Result), push.At.UTC().Format(time.RFC3339)), push.Message)
 		p.findings(push.Findings)

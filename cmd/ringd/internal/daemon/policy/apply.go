@@ -148,6 +148,11 @@ func (d *Holder) SyncLost(ctx context.Context, why string) error {
 	rec := d.Record(audit.PushRejected)
 	rec.Detail = map[string]string{"reason": "sync_lost: " + why}
 	_, err := d.cfg.Recorder.Append(ctx, rec, audit.Written)
+	if d.gone(ctx, "") {
+		d.mu.Lock()
+		d.reread = true
+		d.mu.Unlock()
+	}
 	return errors.Join(err, d.closeIfStale(ctx))
 }
 
@@ -232,8 +237,11 @@ func (d *Holder) prepare(ctx context.Context, set *profiles.Set) ([]func(), erro
 }
 
 // commit makes g the generation in force on all rings at once; nil closes. It
-// cannot fail. No run is bound while it swaps.
-func (d *Holder) commit(g *Generation, commits []func()) {
+// cannot fail. No run is bound while it swaps. No executor stays closed.
+func (d *Holder) commit(g *Generation, commits []func()) { d.commitBut(g, commits, nil) }
+
+// commitBut is commit, but for the executors that stay closed.
+func (d *Holder) commitBut(g *Generation, commits []func(), closed map[string]closing) {
 	d.binding.Lock()
 	d.swap.Lock()
 	if d.cfg.Lock.State() == nil { // else the rings stay closed, and get it when the lockdown is lifted
@@ -253,6 +261,7 @@ func (d *Holder) commit(g *Generation, commits []func()) {
 		d.stale = nil
 	}
 	clear(d.closedBy)
+	maps.Copy(d.closedBy, closed)
 	turned := d.turned
 	d.turned = make(chan struct{})
 	d.mu.Unlock()
@@ -279,7 +288,8 @@ func (d *Holder) prepareFailed(ctx context.Context, p Push, cause error, finding
 	if errors.As(cause, &named) {
 		name = named.Executor()
 	}
-	why := wire.Condition{Code: wire.ConditionExecutorClosed, Message: cause.Error(), Since: d.cfg.Clock.Now()}
+	why := closing{wire.Condition{Code: wire.ConditionExecutorClosed, Since: d.cfg.Clock.Now(),
+		Message: cause.Error() + "; closed by push " + short(p.Digest) + ", which is refused"}, p.Digest}
 	d.binding.Lock() // a run that is being bound is either seen below or refused
 	d.mu.Lock()
 	old, known := d.closedBy[name]
@@ -300,6 +310,9 @@ func (d *Holder) prepareFailed(ctx context.Context, p Push, cause error, finding
 	_, err := d.cfg.Recorder.Append(ctx, rec, audit.Synced)
 	return errors.Join(refused, err)
 }
+
+// short is what a person needs of a digest.
+func short(digest string) string { return digest[:min(len(digest), len("sha256:")+12)] }
 
 // notApplied is notKept for a push of which the log says already that it was applied:
 // it takes that back, where it can.
@@ -359,6 +372,7 @@ func (d *Holder) rejectAs(ctx context.Context, code trust.Code, digest, why stri
 		}
 		_, err = d.cfg.Recorder.Append(ctx, rec, audit.Written)
 	}
+	d.gone(ctx, digest)
 	return errors.Join(refused, err, d.closeIfStale(ctx))
 }
 
@@ -444,11 +458,4 @@ func (d *Holder) Record(k audit.Kind) audit.Record {
 		rec.Generation, rec.Revision = g.Number, g.Revision
 	}
 	return rec
-}
-
-// closedExecutors returns why executors are closed, by name; "" is all.
-func (d *Holder) closedExecutors() map[string]wire.Condition {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return maps.Clone(d.closedBy)
 }

@@ -111,11 +111,12 @@ type Holder struct {
 	newest   atomic.Int64  // the ticket of the last push that came
 
 	mu         sync.Mutex
-	closedBy   map[string]wire.Condition // executor -> why it is closed; "" is all of them
+	closedBy   map[string]closing        // executor -> why it is closed; "" is all of them
 	trouble    map[string]wire.Condition // push_rejected, sync_lost, held
 	troubledAt time.Time                 // since when the source has not been good
 	stale      *wire.Condition           // the generation was closed
 	lastPush   *wire.Push
+	reread     bool          // the last push, refused or not, is applied again where it comes back
 	waiting    *Push         // came during a lockdown
 	lastNumber int64         // of the newest generation ever
 	turned     chan struct{} // closed and replaced when the generation changes
@@ -127,7 +128,7 @@ type Holder struct {
 // Watch.
 func New(cfg Config) *Holder {
 	return &Holder{cfg: cfg, started: cfg.Clock.Now(), applying: make(chan struct{}, 1),
-		closedBy: map[string]wire.Condition{}, trouble: map[string]wire.Condition{},
+		closedBy: map[string]closing{}, trouble: map[string]wire.Condition{},
 		turned: make(chan struct{}), wake: make(chan struct{}, 1)}
 }
 

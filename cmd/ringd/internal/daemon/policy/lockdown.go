@@ -65,7 +65,7 @@ func (d *Holder) Reopen(ctx context.Context, opened func() bool) error {
 	p := d.waiting
 	d.waiting = nil
 	before := maps.Clone(d.closedBy)
-	opening := wire.Condition{Code: wire.ConditionExecutorClosed, Message: "it opens after a lockdown", Since: d.cfg.Clock.Now()}
+	opening := closing{Condition: wire.Condition{Code: wire.ConditionExecutorClosed, Message: "it opens after a lockdown", Since: d.cfg.Clock.Now()}}
 	d.closedBy[""] = opening
 	d.mu.Unlock()
 	if !opened() {
@@ -93,7 +93,7 @@ func (d *Holder) Reopen(ctx context.Context, opened func() bool) error {
 
 // again prepares and commits what is in force, with the same number. Executors that
 // were closed before stay so.
-func (d *Holder) again(ctx context.Context, closed map[string]wire.Condition) error {
+func (d *Holder) again(ctx context.Context, closed map[string]closing) error {
 	g := d.inForce.Load()
 	if g == nil {
 		d.mu.Lock()
@@ -119,10 +119,7 @@ func (d *Holder) again(ctx context.Context, closed map[string]wire.Condition) er
 		return err
 	}
 	next := *g
-	d.commit(&next, commits)
-	d.mu.Lock()
-	maps.Copy(d.closedBy, closed)
-	d.mu.Unlock()
+	d.commitBut(&next, commits, closed)
 	return nil
 }
 

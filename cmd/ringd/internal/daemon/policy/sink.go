@@ -51,7 +51,8 @@ func (s *sink) Current(ctx context.Context, digest string) {
 	s.mu.Unlock()
 	d.mu.Lock()
 	last, troubled, closed := d.lastPush, len(d.trouble) > 0, len(d.closedBy) > 0
-	refused := last != nil && last.Result == wire.PushRejected && last.Digest == digest
+	refused := last != nil && last.Result == wire.PushRejected && last.Digest == digest && !d.reread
+	d.reread = false
 	delete(d.trouble, wire.ConditionSyncLost)
 	d.mu.Unlock()
 	g := d.inForce.Load()

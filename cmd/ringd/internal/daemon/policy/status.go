@@ -87,7 +87,7 @@ func (d *Holder) Status(out *wire.Status, unwritable error, full bool) {
 		if name != "" {
 			c.Message = name + ": " + c.Message
 		}
-		out.Conditions = append(out.Conditions, c)
+		out.Conditions = append(out.Conditions, c.Condition)
 	}
 	if d.lastPush != nil {
 		push := *d.lastPush
@@ -169,7 +169,7 @@ func (d *Holder) partsLocked(out *wire.Status, open bool, why string) {
 	}
 }
 
-func (d *Holder) closedFor(executor string) (wire.Condition, bool) {
+func (d *Holder) closedFor(executor string) (closing, bool) {
 	if c, ok := d.closedBy[executor]; ok {
 		return c, true
 	}
