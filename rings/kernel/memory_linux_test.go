@@ -31,7 +31,10 @@ func limited(t *testing.T, r *kernel.Ring, s stage, token, probe, id string, mib
 	defer cancel()
 	spec := own(s, append(s.argv(probe, token, id, ""), fmt.Sprintf("mib=%d", mib), fmt.Sprintf("ms=%d", ms)))
 	spec.MemoryBytes, spec.Kernel.MemoryBytes, spec.Kernel.TempBytes = 128<<20, 128<<20, 512<<20
-	spec.Kernel.Network, spec.Kernel.Processes = profiles.NetworkOff, 128
+	spec.Kernel.Processes = 128
+	if id != "m_queue" {
+		spec.Kernel.Network = profiles.NetworkOff
+	}
 	spec.Kernel.CPUMillis, spec.CPU, spec.Kernel.WallMillis = cpu.Milliseconds(), cpu, 60_000
 	spec.FileBytes, spec.Kernel.FileBytes = 512<<20, 512<<20
 	g, err := r.Launch(ctx, spec)
@@ -87,6 +90,7 @@ func TestMemoryOfEveryKind(t *testing.T) {
 		{"files of its own folder", "m_tmp", 96, 256, ""},
 		{"files and shared memory", "m_both", 96, 256, ""},
 		{"page tables", "m_tables", 32, 224, ""},
+		{"connections that nobody accepts", "m_queue", 64, 256, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()

@@ -92,12 +92,17 @@ func (v *reserve) another() bool {
 	return !errors.Is(err, unix.ENOSPC)
 }
 
-// guard begins to look when the first guest that can make watches is live.
+// guard begins to look when the first guest is live that can make watches and locks.
 func (r *Ring) guard(g *guest) {
-	if r.users.own || !g.watches() {
+	if !g.watches() {
 		return
 	}
-	r.guarding.Do(func() { r.begin(func() { r.guardWatches(r.over) }) })
+	r.guarding.Do(func() {
+		r.begin(func() { r.guardLocks(r.over) })
+		if !r.users.own {
+			r.begin(func() { r.guardWatches(r.over) })
+		}
+	})
 }
 
 // guardWatches looks until stop is closed.
@@ -125,35 +130,44 @@ func (r *Ring) guardWatches(stop <-chan struct{}) {
 	}
 }
 
-// holding is a guest that may hold watches, and how many were found.
+// holding is a guest that may hold watches or locks, and how many were found.
 type holding struct {
-	guest   *guest
-	watches int
+	guest *guest
+	found int
 }
+
+// counter counts, up to most, what a process holds by one descriptor: what link says
+// it is, and the file of what the kernel tells of it.
+type counter func(link, info string, most int) int
 
 // endHolders ends guests until there are watches again: first those that hold the
 // share of each or more, then the others, the largest first. What a guest has hidden
 // in its sockets is not found: it counts by the descriptors there.
 func (r *Ring) endHolders(share int, enough func() bool) {
 	all := r.holders()
-	countWatches(all, share)
-	slices.SortStableFunc(all, func(a, b *holding) int { return cmp.Compare(b.watches, a.watches) })
+	countHeld(all, share, watchesBy)
+	slices.SortStableFunc(all, func(a, b *holding) int { return cmp.Compare(b.found, a.found) })
 	for _, h := range all {
-		if h.watches < share && enough() {
+		if h.found < share && enough() {
 			return
 		}
-		why := watch.Violation{Layer: order.LayerLimits, Call: "epoll_ctl", Detail: fmt.Sprintf("%d watches or more", h.watches), Count: 1, End: true}
-		_ = h.guest.refused(why) // it is ended with and without a record
-		_ = h.guest.revoke(fmt.Errorf("%w: %w", executors.ErrViolation, errWatches))
+		h.end("epoll_ctl", fmt.Sprintf("%d watches or more", h.found), errWatches)
 		_ = h.guest.reap() // what it held is free then
 	}
 }
 
-// watches tells whether a guest can make any: one that has sealed itself cannot, nor
+// end ends a guest that holds too much, and puts it on record.
+func (h *holding) end(call, detail string, why error) {
+	v := watch.Violation{Layer: order.LayerLimits, Call: call, Detail: detail, Count: 1, End: true}
+	_ = h.guest.refused(v) // it is ended with and without a record
+	_ = h.guest.revoke(fmt.Errorf("%w: %w", executors.ErrViolation, why))
+}
+
+// watches tells whether a guest can make any, and locks of files: one that has sealed itself cannot, nor
 // can a program in WebAssembly, which is all that a guest without the layers runs.
 func (g *guest) watches() bool { return g.around != nil && g.around.seal == nil }
 
-// holders are the guests that can make watches.
+// holders are the guests that can make watches and locks.
 func (r *Ring) holders() (all []*holding) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -165,9 +179,9 @@ func (r *Ring) holders() (all []*holding) {
 	return all
 }
 
-// countWatches counts those of the processes of guests, each up to most. A process
-// that ends meanwhile has none.
-func countWatches(all []*holding, most int) {
+// countHeld counts what the processes of guests hold, each up to most. A process that
+// ends meanwhile has nothing.
+func countHeld(all []*holding, most int, by counter) {
 	of := map[string]*holding{}
 	for _, h := range all {
 		if ns, err := os.Readlink(procPath(h.guest.process.Pid, "ns/pid")); err == nil {
@@ -184,17 +198,17 @@ func countWatches(all []*holding, most int) {
 			continue
 		}
 		ns, err := os.Readlink(procPath(pid, "ns/pid"))
-		if h := of[ns]; err == nil && h != nil && h.watches < most {
-			h.watches += watchesOf(pid, most-h.watches)
+		if h := of[ns]; err == nil && h != nil && h.found < most {
+			h.found += heldOf(pid, most-h.found, by)
 		}
 	}
 }
 
 func procPath(pid int, name string) string { return "/proc/" + strconv.Itoa(pid) + "/" + name }
 
-// watchesOf counts the watches of one process, up to most: the threads of one may
-// have descriptors of their own.
-func watchesOf(pid, most int) int {
+// heldOf counts what one process holds, up to most: the threads of one may have
+// descriptors of their own.
+func heldOf(pid, most int, by counter) int {
 	tasks, err := os.ReadDir(procPath(pid, "task"))
 	if err != nil {
 		return 0
@@ -208,21 +222,29 @@ func watchesOf(pid, most int) int {
 		}
 		n := 0
 		for _, fd := range fds {
-			info := at + "/fdinfo/" + fd.Name()
-			switch link, err := os.Readlink(at + "/fd/" + fd.Name()); {
-			case err != nil:
-			case strings.HasSuffix(link, "[eventpoll]"):
-				n += watchesIn(info, most-n)
-			case strings.HasPrefix(link, "socket:"):
-				n += underWay(info) * hidden
+			link, err := os.Readlink(at + "/fd/" + fd.Name())
+			if err != nil {
+				continue
 			}
-			if n >= most {
+			if n += by(link, at+"/fdinfo/"+fd.Name(), most-n); n >= most {
 				return n
 			}
 		}
 		largest = max(largest, n)
 	}
 	return largest
+}
+
+// watchesBy counts watches, and what may be some.
+func watchesBy(link, info string, most int) int {
+	switch {
+	case strings.HasSuffix(link, "[eventpoll]"):
+		return linesIn(info, "tfd:", most)
+	case strings.HasPrefix(link, "socket:"):
+		return underWay(info) * hidden
+	default:
+		return 0
+	}
 }
 
 // hidden is what a descriptor under way in a socket counts for: it may be one of epoll
@@ -244,8 +266,8 @@ func underWay(name string) int {
 	return 0
 }
 
-// watchesIn counts the lines of watches, up to most.
-func watchesIn(name string, most int) (n int) {
+// linesIn counts the lines of a file that begin so, up to most.
+func linesIn(name, begin string, most int) (n int) {
 	f, err := os.Open(name)
 	if err != nil {
 		return 0
@@ -254,7 +276,7 @@ func watchesIn(name string, most int) (n int) {
 	b := bufio.NewReader(io.LimitReader(f, 1<<30))
 	for n < most {
 		line, err := b.ReadSlice('\n')
-		if bytes.HasPrefix(line, []byte("tfd:")) {
+		if bytes.HasPrefix(line, []byte(begin)) {
 			n++
 		}
 		if err != nil {

@@ -105,6 +105,31 @@ func TestHoldersThatHide(t *testing.T) {
 	}
 }
 
+// TestHoldersOfLocksEnd: a guest that holds more locks of files than one may is ended
+// and on record, and one with some goes on.
+func TestHoldersOfLocksEnd(t *testing.T) {
+	r, refused := recordedRing(t)
+	c := newCounting(t)
+	few := c.start(t, r, "victim", "locks", "2000")
+	hog := c.start(t, r, "hog", "locking", "12000")
+	if few.line != "2000 locks" {
+		t.Fatalf("the guest has %s", few.line)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	if _, err := hog.Guest.(executors.Streamer).Wait(ctx); !errors.Is(err, executors.ErrViolation) || !strings.Contains(err.Error(), "locks of files") {
+		t.Errorf("the end of the hog: %v", err)
+	}
+	if !few.lives(t) {
+		t.Error("a guest with some locks was ended")
+	}
+	if got := refused(); !slices.ContainsFunc(got, func(v kernel.Violation) bool {
+		return v.Agent == "hog" && v.Layer == "rlimits" && v.Call == "fcntl" && v.End
+	}) {
+		t.Errorf("on record is %+v", got)
+	}
+}
+
 // TestNoStartWithoutWatches: a guest is refused by name while there are none, and
 // starts when there are again.
 func TestNoStartWithoutWatches(t *testing.T) {

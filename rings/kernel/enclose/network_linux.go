@@ -47,6 +47,12 @@ func (g *guest) setNetwork() error {
 	if err := anyip.Up(); err != nil {
 		return missing(order.LayerNetwork, "bring loopback up", err)
 	}
+	// The kernel has one allowance for the buffers of the whole host.
+	for name, sizes := range map[string]string{"tcp_rmem": proc.ReadSizes, "tcp_wmem": proc.WriteSizes} {
+		if err := write("/proc/sys/net/ipv4/"+name, sizes); err != nil {
+			return missing(order.LayerNetwork, "bound the buffers of connections", err)
+		}
+	}
 	if g.Listen == nil {
 		return nil
 	}

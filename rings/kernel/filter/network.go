@@ -59,10 +59,13 @@ const (
 )
 
 // setting is setsockopt: no programs that the kernel runs for packets, no other
-// protocol on top of a socket or below it, no tables of a firewall.
+// protocol on top of a socket or below it, no tables of a firewall. Buffers keep their
+// size, since the kernel has one allowance for all of the host: the kernel, too, gives
+// less than it is asked for and says that all is well.
 func setting(b *builder) *node {
 	refuse := b.lack(enoprotoopt)
-	socket := oneOf(2, []uint32{26, 50, 51, 52}, refuse, b.allow) // ATTACH_FILTER, ATTACH_BPF, ATTACH_REUSEPORT_{C,E}BPF
+	others := oneOf(2, []uint32{26, 50, 51, 52}, refuse, b.allow) // ATTACH_FILTER, ATTACH_BPF, ATTACH_REUSEPORT_{C,E}BPF
+	socket := oneOf(2, []uint32{7, 8}, b.prove(0), others)        // SNDBUF, RCVBUF
 	if !b.own() {
 		return arg(1, equal(levelSocket, socket, refuse))
 	}

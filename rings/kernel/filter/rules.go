@@ -58,7 +58,7 @@ func plainNode(mode int) rule {
 func control(b *builder) *node {
 	ok := []uint32{
 		0, 1, 2, 3, 4, // DUPFD, GETFD, SETFD, GETFL, SETFL
-		5, 6, 7, 36, 37, 38, // locks, and those of an open file
+		5, 6, 7, // locks
 		9, 11, // GETOWN, GETSIG
 		1025,       // GETLEASE
 		1027, 1028, // DUPFD_QUERY, CREATED_QUERY
@@ -66,8 +66,11 @@ func control(b *builder) *node {
 		1032,       // GETPIPE_SZ
 		1033, 1034, // ADD_SEALS, GET_SEALS
 	}
+	// Locks of an open file belong to no process, so nobody can tell which guest holds
+	// how many: the kernel says that of a command that it does not know.
+	ofFile := among([]uint32{36, 37, 38}, b.lack(einval), b.deny(eperm))
 	// A larger pipe is of an allowance that all processes of a user share.
-	return oneOf(1, ok, b.allow, arg(1, equal(1031, b.lack(eperm), b.deny(eperm))))
+	return oneOf(1, ok, b.allow, arg(1, equal(1031, b.lack(eperm), ofFile)))
 }
 
 // request is ioctl: what a descriptor is and how much it holds. A guest has no

@@ -142,6 +142,9 @@ func attacks() []attack {
 		{network, "setsockopt", []uint64{3, 6, 1}, ok},
 		{network, "setsockopt", []uint64{3, 1, 2}, ok},
 		{network, "setsockopt", []uint64{3, 41, 26}, ok},
+		{network, "setsockopt", []uint64{3, 1, 7}, done}, // SO_SNDBUF, which stays
+		{network, "setsockopt", []uint64{3, 1, 8}, done}, // SO_RCVBUF
+		{tight, "setsockopt", []uint64{3, 1, 7}, done},
 		{tight, "setsockopt", []uint64{3, 6, 1}, enoprotoopt},
 		{tight, "setsockopt", []uint64{3, 1, 2}, ok},
 
@@ -226,7 +229,9 @@ func attacks() []attack {
 		{wide, "fcntl", []uint64{3, 1031, o}, eperm},  // SETPIPE_SZ
 		{wide, "fcntl", []uint64{3, 1036, 1}, eperm},  // SET_RW_HINT
 		{wide, "fcntl", []uint64{3, 1030, 0}, ok},     // DUPFD_CLOEXEC
-		{wide, "fcntl", []uint64{3, 37, 1}, ok},       // OFD_SETLK
+		{wide, "fcntl", []uint64{3, 6, 1}, ok},        // SETLK
+		{wide, "fcntl", []uint64{3, 37, 1}, einval},   // OFD_SETLK
+		{wide, "fcntl", []uint64{3, 38, 1}, einval},   // OFD_SETLKW
 		{wide, "prlimit64", []uint64{1, 7, 1}, eperm}, // of pid 1
 		{wide, "prlimit64", []uint64{0, 7, 1, 1}, ok}, //
 		{wide, "prlimit64", []uint64{0, 4, 1}, done},  // sets it

@@ -1,6 +1,6 @@
 # Uses up one thing and holds it: besiege.py WHAT HELD. It runs in a guest of the
 # siege alone, is bounded by the guest's limits, and ends by itself after a minute.
-import errno, mmap, os, select, signal, socket, sys, time
+import errno, fcntl, mmap, os, select, signal, socket, sys, time
 
 what, held = sys.argv[1:]
 end = time.monotonic() + 60
@@ -89,6 +89,14 @@ def sockets():
     return [full((a.detach(), b.detach())) for a, b in each(socket.socketpair, 100)]
 
 
+def locks():
+    files = [open(f"/tmp/{os.getpid()}-{i}", "wb") for i in range(100)]
+    for f in files:
+        for at in range(1000, 0, -1):  # never two that touch
+            fcntl.lockf(f, fcntl.LOCK_EX, 1, 2 * at)
+    return files
+
+
 def refused():
     for _ in range(3000):
         try:
@@ -109,6 +117,7 @@ acts = {
     "tasks": lambda: children(lambda: None, 100_000),
     "pipes": lambda: children(lambda: [full(p[::-1]) for p in each(os.pipe, 100)]),
     "sockets": lambda: children(sockets),
+    "locks": lambda: children(locks, 8),
     "memory": lambda: each(lambda: bytearray(b"x" * (8 << 20)), 64),
     "shared memory": lambda: each(lambda: touched(mmap.mmap(-1, 8 << 20)), 64),
     "temporary files": lambda: fill("/tmp", 8 << 20, 64),

@@ -17,17 +17,19 @@ import (
 type memory struct {
 	limit   int64 // bytes; 0: none
 	folders []string
-	used    int64 // at the last look
-	files   int64 // of used: in the folders
-	largest int64 // of one process, at the last look
-	cost    time.Duration
+	network bool          // the guest has sockets of a network
+	sockets int64         // what they hold in the kernel, at the last look
+	used    int64         // at the last look
+	files   int64         // of used: in the folders
+	largest int64         // of one process, at the last look
+	cost    time.Duration // of processor time, of a look
 
 	asked time.Duration // when the ring was told that the guest is heavy; 0: it has answered
 	again time.Duration // not before this is it told once more
 }
 
 func newMemory(o order.Order) memory {
-	return memory{limit: o.Memory, folders: o.InMemory()}
+	return memory{limit: o.Memory, folders: o.InMemory(), network: o.Network == order.NetworkOwn}
 }
 
 // Times between two looks at memory.
@@ -44,7 +46,7 @@ func (m *memory) next() time.Duration {
 	if m.limit <= 0 {
 		return time.Hour
 	}
-	left := max(m.limit-m.used, 0)
+	left := max(m.limit-max(m.used, m.sockets), 0)
 	soon := time.Duration(float64(left) / pace / float64(runtime.NumCPU()) * float64(time.Second))
 	return min(max(soon, soonestMemory, share*m.cost), max(latest, share*m.cost))
 }
@@ -53,7 +55,7 @@ func (m *memory) next() time.Duration {
 // as one that a child has of its parent, counts for each: used is the most that the
 // guest may hold.
 func (m *memory) look() error {
-	began := now()
+	began := spent()
 	names, err := proc.List("/proc")
 	if err != nil {
 		return err
@@ -72,13 +74,19 @@ func (m *memory) look() error {
 		m.used += one
 		m.largest = max(m.largest, one)
 	}
-	m.cost = now() - began
+	if m.network {
+		if m.sockets, err = proc.Buffered(m.limit); err != nil {
+			return err
+		}
+	}
+	m.cost = spent() - began
 	return nil
 }
 
 // over says that a single process holds more than all may: what one process holds
-// counts once.
-func (m *memory) over() bool { return m.limit > 0 && max(m.largest, m.files) > m.limit }
+// counts once. So do the sockets: the kernel has one allowance for those of the whole
+// host, and a guest may take of it what it may have itself.
+func (m *memory) over() bool { return m.limit > 0 && max(m.largest, m.files, m.sockets) > m.limit }
 
 // heavy says that the ring is to weigh the guest.
 func (m *memory) heavy() bool {
@@ -107,9 +115,13 @@ func (m *memory) inFolders() (bytes int64) {
 	return bytes
 }
 
-// now is a clock of this process, for differences.
-func now() time.Duration {
+// now is a clock for differences, and spent the processor time of this process: a
+// look that had to wait for a busy host is no reason to look less.
+func now() time.Duration   { return clock(unix.CLOCK_MONOTONIC) }
+func spent() time.Duration { return clock(unix.CLOCK_PROCESS_CPUTIME_ID) }
+
+func clock(id int32) time.Duration {
 	var t unix.Timespec
-	_ = unix.ClockGettime(unix.CLOCK_MONOTONIC, &t) // 0 makes a look seem short
+	_ = unix.ClockGettime(id, &t) // 0 makes a look seem short
 	return time.Duration(t.Nano())
 }

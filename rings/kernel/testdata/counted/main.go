@@ -49,6 +49,16 @@ func do(args []string) (string, error) {
 			return "", err
 		}
 		return watches(n)
+	case "locks", "locking":
+		n, err := strconv.Atoi(args[1])
+		if err != nil {
+			return "", err
+		}
+		if args[0] == "locking" { // it may be ended before there are all
+			go locks(n)
+			return "locking", nil
+		}
+		return locks(n)
 	case "hidden": // in a socket
 		line, err := watches(100)
 		if err != nil {
@@ -109,6 +119,25 @@ func watches(n int) (string, error) {
 	}
 	return fmt.Sprintf("%d watches", made), nil
 }
+
+// locks makes so many of single bytes, of one file, and never two that touch.
+func locks(n int) (string, error) {
+	f, err := os.Create("/tmp/locked")
+	if err != nil {
+		return "", err
+	}
+	for i := range n {
+		l := syscall.Flock_t{Type: syscall.F_WRLCK, Start: int64(2 * (n - i)), Len: 1}
+		if err := syscall.FcntlFlock(f.Fd(), syscall.F_SETLK, &l); err != nil {
+			return fmt.Sprintf("%d locks, %v", i, err), nil
+		}
+	}
+	kept = f
+	return fmt.Sprintf("%d locks", n), nil
+}
+
+// kept keeps the locks: they go with the file.
+var kept *os.File
 
 // room is how many bytes a new pipe takes.
 func room() (string, error) {

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -28,6 +29,7 @@ func holds() map[string]probe {
 		"m_tables": func(a args) string { return several(a, "m_tables_one", 16) },
 		"m_many":   func(a args) string { return several(a, "m_private", 8) },
 		"m_fork":   family,
+		"m_queue":  func(a args) string { return held(a, unaccepted(a.mib())) },
 
 		"m_cpu_waited":  func(args) string { return burnt(0, 0, true) },
 		"m_cpu_ignored": func(args) string { return burnt(1, 0, false) },
@@ -119,6 +121,38 @@ func written(dir string, mib int) string {
 		if err := os.WriteFile(filepath.Join(dir, "held-"+strconv.Itoa(i)), b, 0o600); err != nil {
 			return is(err)
 		}
+	}
+	return "ok"
+}
+
+// unaccepted fills connections that nobody accepts, and keeps no descriptor of them.
+func unaccepted(mib int) string {
+	const stream = unix.SOCK_STREAM | unix.SOCK_CLOEXEC
+	l, err := unix.Socket(unix.AF_INET, stream, 0)
+	if err != nil {
+		return is(err)
+	}
+	to := &unix.SockaddrInet4{Port: 4040, Addr: [4]byte{127, 0, 0, 1}}
+	if err := cmp.Or(unix.Bind(l, to), unix.Listen(l, 4096)); err != nil {
+		return is(err)
+	}
+	b := make([]byte, 64<<10)
+	for sent := 0; sent < mib<<20; {
+		c, err := unix.Socket(unix.AF_INET, stream, 0)
+		if err != nil {
+			return is(err)
+		}
+		if err := cmp.Or(unix.Connect(c, to), unix.SetNonblock(c, true)); err != nil {
+			return is(err)
+		}
+		for sent < mib<<20 {
+			n, err := unix.Write(c, b)
+			if err != nil {
+				break
+			}
+			sent += n
+		}
+		unix.Close(c)
 	}
 	return "ok"
 }

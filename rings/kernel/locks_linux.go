@@ -1,0 +1,56 @@
+package kernel
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// A lock of a part of a file is memory of the kernel, some 200 bytes, which no limit
+// of a process counts and of which one file can have any number. Only a memory control
+// group bounds it. So the ring counts them, and ends the guest that holds too many.
+// Locks of open files (F_OFD_SETLK) belong to no process: the filter lets none be made.
+
+// errLocks ends a guest over its locks.
+var errLocks = errors.New("it held more locks of files than a guest may")
+
+const (
+	// mostLocks is how many locks a guest may hold: 2 MB.
+	mostLocks = 10_000
+	// locksEvery is the time between two looks: what can be made meanwhile passes.
+	locksEvery = time.Second
+	// locksShare is how much longer than a look the time behind it is.
+	locksShare = 20
+)
+
+// guardLocks looks until stop is closed.
+func (r *Ring) guardLocks(stop <-chan struct{}) {
+	wait := time.NewTimer(locksEvery)
+	defer wait.Stop()
+	for {
+		select {
+		case <-stop:
+			return
+		case <-wait.C:
+		}
+		began := time.Now()
+		if linesIn("/proc/locks", "", mostLocks) >= mostLocks { // of the whole host
+			r.endLockers()
+		}
+		wait.Reset(max(locksEvery, locksShare*time.Since(began)))
+	}
+}
+
+// endLockers ends the guests that hold too many locks.
+func (r *Ring) endLockers() {
+	all := r.holders()
+	countHeld(all, mostLocks, locksBy)
+	for _, h := range all {
+		if h.found >= mostLocks {
+			h.end("fcntl", fmt.Sprintf("%d locks of files or more", h.found), errLocks)
+		}
+	}
+}
+
+// locksBy counts the locks that were made by a descriptor.
+func locksBy(_, info string, most int) int { return linesIn(info, "lock:", most) }
