@@ -19,25 +19,21 @@ const (
 	mostLocks = 10_000
 	// locksEvery is the time between two looks: what can be made meanwhile passes.
 	locksEvery = time.Second
-	// locksShare is how much longer than a look the time behind it is.
-	locksShare = 20
 )
 
 // guardLocks looks until stop is closed.
 func (r *Ring) guardLocks(stop <-chan struct{}) {
-	wait := time.NewTimer(locksEvery)
-	defer wait.Stop()
+	looks := time.NewTicker(locksEvery)
+	defer looks.Stop()
 	for {
 		select {
 		case <-stop:
 			return
-		case <-wait.C:
+		case <-looks.C:
 		}
-		began := time.Now()
 		if linesIn("/proc/locks", "", mostLocks) >= mostLocks { // of the whole host
 			r.endLockers()
 		}
-		wait.Reset(max(locksEvery, locksShare*time.Since(began)))
 	}
 }
 
