@@ -10,6 +10,7 @@ import (
 
 // Bounds of a refusal as a guest tells it.
 const (
+	maxTold     = 1000
 	maxCode     = 64
 	maxRevision = 128
 	maxText     = 16 << 10
@@ -20,10 +21,11 @@ const (
 // refusals, whatever else they say, whose codes, rules and texts can be shown as they
 // are. A reason is left as it is: by it the host knows one of its own again.
 func reported(denials []profiles.Decision) []profiles.Decision {
-	out := slices.Clone(denials)
+	out := slices.Clone(denials[:min(len(denials), maxTold)])
 	for i := range out {
 		d := &out[i]
-		d.Verdict, d.Start, d.Dial = profiles.Deny, nil, ""
+		d.Verdict, d.Start, d.Dial, d.Exception, d.Would = profiles.Deny, nil, "", "", nil
+		d.Count = min(max(d.Count, 0), profiles.MaxTimes)
 		if !isCode(d.Code) {
 			d.Code = profiles.CodeGuestRefused
 		}
@@ -32,11 +34,20 @@ func reported(denials []profiles.Decision) []profiles.Decision {
 		}
 		d.Text = printable(d.Text, maxText)
 		if r := d.Rule; r != nil && (len(r.File)+len(r.Path) > maxRule || r.Line < 0 || r.Column < 0 ||
-			r.File != printable(r.File, maxRule) || r.Path != printable(r.Path, maxRule)) {
+			r.File != printable(r.File, maxRule) || r.Path != printable(r.Path, maxRule) || strings.ContainsAny(r.File+r.Path, "\n\t")) {
 			d.Rule = nil
 		}
 	}
 	return out
+}
+
+// beyond is how many refusals a guest tells of beside those that are reported.
+func beyond(e End) int64 {
+	n := min(e.Refused, profiles.MaxTimes)
+	for _, d := range e.Denials[min(len(e.Denials), maxTold):] {
+		n = min(n+max(d.Count, 1), profiles.MaxTimes)
+	}
+	return n
 }
 
 // isCode tells whether a code looks like one of a refusal.

@@ -203,7 +203,8 @@ type Outcome struct {
 	Console     []ConsoleEntry
 	Dropped     int64 // bytes of console output over the limit
 	Error       *ProgramError
-	Denials     []profiles.Decision // imports that the policy refused; the caller audits them
+	Denials     []profiles.Decision // what the guest itself refused, as it says; the caller audits them
+	Refused     int64               // refusals beside those of Denials
 	Imports     []string            // modules that the program itself imported, as its guest says
 	Repr        bool                // Value is text that shows a value which is not JSON
 	Usage       Usage

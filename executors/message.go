@@ -171,7 +171,8 @@ type Result struct {
 type End struct {
 	State     State               `json:"state"`
 	Error     *ProgramError       `json:"error,omitempty"`
-	Denials   []profiles.Decision `json:"denials,omitempty"` // imports the policy refused
+	Denials   []profiles.Decision `json:"denials,omitempty"` // what the guest itself refused the program
+	Refused   int64               `json:"refused,omitempty"` // refusals beside those of Denials
 	Dropped   int64               `json:"dropped,omitempty"` // bytes of console output
 	PeakBytes int64               `json:"peakBytes"`
 	Again     bool                `json:"again,omitempty"`    // sound for another program of the same agent

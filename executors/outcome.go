@@ -58,7 +58,7 @@ func (r *linkRun) result(m Result) error {
 		return fmt.Errorf("%w: result: exit code %d", ErrProtocol, m.ExitCode)
 	}
 	switch {
-	case m.PeakBytes < 0, m.Dropped < 0:
+	case m.PeakBytes < 0, m.Dropped < 0, m.Refused < 0:
 		return fmt.Errorf("%w: result: a negative figure", ErrProtocol)
 	case m.Dropped > 0 && r.work.OutputBytes == 0:
 		return fmt.Errorf("%w: result: output dropped of a guest that says no lines", ErrProtocol)
@@ -86,7 +86,7 @@ func (r *linkRun) outcome(c cause) Outcome {
 	case causeNone:
 		out.State, out.Error, out.Value = r.said.State, r.said.Error, r.said.Value
 		out.Dropped, out.Denials, out.ExitCode = r.said.Dropped, reported(r.said.Denials), r.said.ExitCode
-		out.Imports, out.Repr = r.said.Imports, r.said.Repr
+		out.Imports, out.Repr, out.Refused = r.said.Imports, r.said.Repr, beyond(r.said.End)
 		if out.State != StateDone {
 			out.Value = nil
 		}

@@ -49,6 +49,8 @@ type Decision struct {
 	// Would is what would have been decided where the agent's mode is audit; nil: the
 	// decision stands as it is.
 	Would *Would `json:"would,omitempty"`
+	// Count is how often a refusal happened that stands for equal ones; 0: once.
+	Count int64 `json:"count,omitempty"`
 	// Text is the refusal of a script for whoever wrote it: see executors/shell/refusal.
 	Text string `json:"text,omitempty"`
 }

@@ -344,7 +344,7 @@ func TestBudgetsTravel(t *testing.T) {
 		t.Errorf("used %+v", last.Resume.Used)
 	}
 	v := s.resume(p, value("c3", `1`))
-	if v.State != executors.StateDenied || v.Error.Name != "BudgetExceeded" || len(v.Denials) != 4 {
+	if v.State != executors.StateDenied || v.Error.Name != "BudgetExceeded" || len(v.Denials) != 3 || v.Denials[0].Count != 2 {
 		t.Errorf("%s %+v, %d denials", v.State, v.Error, len(v.Denials))
 	}
 	if len(v.Console) != 1 || v.Dropped != 7 {

@@ -159,7 +159,7 @@ func TestTheThirdPowerIsDenied(t *testing.T) {
 		run, err := s.run(interpreter.StartRequest{}, oneByOne("mail", "web", "send", "send", "signed", "mail"))
 		must(t, err)
 		v := s.end(run)
-		if v.State != executors.StateDone || s.echo.count() != 3 || len(v.Denials) != 3 || v.Denials[0].Code != profiles.CodeRuleOfTwo || v.Denials[0].Rule.Path != "spec.ruleOfTwo" {
+		if v.State != executors.StateDone || s.echo.count() != 3 || len(v.Denials) != 2 || v.Denials[0].Count != 2 || v.Denials[0].Code != profiles.CodeRuleOfTwo || v.Denials[0].Rule.Path != "spec.ruleOfTwo" {
 			t.Fatalf("%s: %s, %d acts, %+v", mode, v.State, s.echo.count(), v.Denials)
 		}
 		for _, call := range []string{"c3", "c4", "c5"} {

@@ -87,10 +87,13 @@ type Run struct {
 	Imports []string `json:"imports,omitempty"`
 	// Asked are the programs whose start people were asked to approve, and the calls
 	// that a program was held for meanwhile.
-	Asked       []Asked             `json:"asked,omitempty"`
-	Error       *RunError           `json:"error,omitempty"`
-	Pending     []Pending           `json:"pending,omitempty"`
+	Asked   []Asked   `json:"asked,omitempty"`
+	Error   *RunError `json:"error,omitempty"`
+	Pending []Pending `json:"pending,omitempty"`
+	// Denials are the refusals that differ, oldest first, each with how often it
+	// happened; DenialsMore counts those beyond the first 256.
 	Denials     []profiles.Decision `json:"denials"`
+	DenialsMore int64               `json:"denials_more,omitempty"`
 	Usage       Usage               `json:"usage"`
 	Attestation Attestation         `json:"attestation"`
 	// Session is that of the request. SessionError says why its state was not kept.

@@ -30,7 +30,7 @@ type modules struct {
 	o       start.Options
 	decider *profiles.Decider
 	loaded  map[string]loaded // checked
-	denials []profiles.Decision
+	refused profiles.Refusals
 
 	// Of the parts of the run before this one.
 	before   map[string]served // what the engine has, by its names
@@ -45,8 +45,9 @@ type loaded struct {
 	maps       *sourcemap.Consumer // from javaScript to source; nil when they are the same
 }
 
-// maxDenials bounds what one run reports; the program may go on asking.
-const maxDenials = 16
+// maxDenials bounds the refusals that one run reports and that differ; those beyond are
+// counted.
+const maxDenials = 64
 
 // newModules are those of a run at a time.
 func newModules(o start.Options, now time.Time) *modules {
@@ -89,10 +90,8 @@ func (m *modules) decide(specifier string) error {
 		dec = profiles.Decision{Code: profiles.CodeImportNotAllowed, Rule: dec.Rule, Revision: dec.Revision,
 			Reason: fmt.Sprintf("import of %q is allowed, and the policy ships no such module", specifier)}
 	}
-	dec.Instead = m.allowed()
-	if m.reported+len(m.denials) < maxDenials {
-		m.denials = append(m.denials, dec)
-	}
+	dec.Instead, dec.Evidence = m.allowed(), &profiles.Evidence{Argv: []string{short(specifier, maxNameBytes)}}
+	m.refused.Add(dec, maxDenials-m.reported)
 	return &engine.GuestError{Name: engine.NameImportDenied, Message: denied(specifier, dec)}
 }
 
@@ -174,11 +173,12 @@ func pinned(source string) string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
+// denied reports whether this part of the run was refused a module.
+func (m *modules) denied() bool { return len(m.refused.List) > 0 || m.refused.More > 0 }
+
 // refuse notes a module that the policy allows and that cannot be used.
 func (m *modules) refuse(mod profiles.Module, reason string) error {
-	if m.reported+len(m.denials) < maxDenials {
-		m.denials = append(m.denials, profiles.Decision{Code: profiles.CodeImportDenied, Reason: reason, Rule: &mod.Rule, Revision: m.o.Revision})
-	}
+	m.refused.Add(profiles.Decision{Code: profiles.CodeImportDenied, Reason: reason, Rule: &mod.Rule, Revision: m.o.Revision}, maxDenials-m.reported)
 	return &engine.GuestError{Name: engine.NameImportDenied, Message: reason}
 }
 
@@ -230,6 +230,6 @@ func javaScript(name, source string) (loaded, error) {
 
 // endDenied makes the end of a program that was not started because of an import.
 func (m *modules) endDenied(text string, at []executors.Frame) *executors.End {
-	return &executors.End{State: executors.StateDenied, Denials: m.denials,
+	return &executors.End{State: executors.StateDenied, Denials: m.refused.List, Refused: m.refused.More,
 		Error: &executors.ProgramError{Name: engine.NameImportDenied, Message: text, Frames: at}}
 }

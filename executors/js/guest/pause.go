@@ -206,7 +206,7 @@ func (r *run) restore(ctx context.Context, rec record, snapshot []byte, asked ui
 // waits is the record of a program that waits, once the engine has written it.
 func (r *run) waits() record {
 	rec := record{Format: recordFormat, Modules: r.mods.served(), Programs: r.programs, Count: r.count, Clock: r.nanos(),
-		Console: r.console, Dropped: r.dropped, Denials: r.mods.reported + len(r.mods.denials),
+		Console: r.console, Dropped: r.dropped, Denials: r.mods.reported + len(r.mods.refused.List),
 		CPU: r.vm.Usage().CPU, File: r.file, Text: r.digest, Session: r.session}
 	if rec.Text == "" {
 		rec.Text = r.text.digest()

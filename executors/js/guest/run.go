@@ -83,7 +83,7 @@ func (p *process) serveRun(ctx context.Context, options, source []byte, part fun
 	r.leave(&res)
 	err = r.sendErr
 	if err == nil && report {
-		res.Denials = r.mods.denials // those that the program caught too
+		res.Denials, res.Refused = r.mods.refused.List, r.mods.refused.More // those that the program caught too
 		if res.State != executors.StatePaused {
 			res.Dropped = r.dropped
 		}
@@ -441,7 +441,7 @@ func (r *run) thrown(x *engine.Exception) executors.Result {
 	}
 	res.Again = true
 	switch {
-	case x.Name == engine.NameImportDenied && len(r.mods.denials) > 0:
+	case x.Name == engine.NameImportDenied && r.mods.denied():
 		res.State = executors.StateDenied
 	case x.OutOfMemory():
 		res.State, res.Again = executors.StateLimit, false

@@ -72,20 +72,20 @@ func (r *run) environment() []string {
 func (r *run) begin(ctx context.Context, w *waits) executors.Result {
 	s, refusal := script.Parse(r.source)
 	if refusal != nil {
-		return r.denied([]profiles.Decision{unread(refusal, r.o.Revision)})
+		return r.denied([]profiles.Decision{unread(refusal, r.o.Revision)}, 0)
 	}
 	dir := r.dir()
 	report := preflight.Check(ctx, s, preflight.Config{Decider: r.decider, Cwd: dir, Home: start.Home, Functions: r.functions()})
 	switch report.Decision.Verdict {
 	case profiles.Allow, profiles.Ask:
 	case profiles.Deny:
-		return r.denied(append(report.Refused, report.Decision)[:max(len(report.Refused), 1)])
+		return r.denied(append(report.Refused, report.Decision)[:max(len(report.Refused), 1)], report.More)
 	default:
-		return r.denied([]profiles.Decision{{Code: profiles.CodeShellUnsettled, Reason: "the script was not decided"}})
+		return r.denied([]profiles.Decision{{Code: profiles.CodeShellUnsettled, Reason: "the script was not decided"}}, 0)
 	}
 	if !isFolder(dir) {
 		return r.denied([]profiles.Decision{{Code: profiles.CodeFileNotGranted, Revision: r.o.Revision, Instead: r.o.Places(),
-			Reason: fmt.Sprintf("the script cannot start in %s: no folder of that name is granted", short(dir, maxMessage))}})
+			Reason: fmt.Sprintf("the script cannot start in %s: no folder of that name is granted", short(dir, maxMessage))}}, 0)
 	}
 	if err := r.approve(ctx, report.Asks, w); err != nil {
 		return r.stopped(err)
@@ -248,7 +248,7 @@ func (r *run) stopped(err error) executors.Result {
 	case errors.Is(err, errPause):
 		return executors.Result{End: executors.End{State: executors.StatePaused}}
 	case errors.As(err, &denial):
-		return r.denied([]profiles.Decision{denial.Decision})
+		return r.denied([]profiles.Decision{denial.Decision}, 0)
 	default:
 		return failed("GuestError", err.Error(), exitFailed)
 	}
@@ -277,7 +277,7 @@ func (r *run) ended(res runner.Result, err error) executors.Result {
 			d.Evidence = &e
 			all = append(all, d)
 		}
-		return r.denied(all)
+		return r.denied(all, 0)
 	case errors.Is(err, errPrograms):
 		out := failed("TooManyPrograms", fmt.Sprintf("the script has started %d programs, its limit", r.o.Programs), exitFailed)
 		out.State = executors.StateLimit
@@ -304,8 +304,9 @@ const (
 )
 
 // denied is the result of a refused script. What the daemon refused it has
-// recorded: it knows that again by its code and reason, and has the text from here.
-func (r *run) denied(all []profiles.Decision) executors.Result {
+// recorded: it knows that again by its code and reason, and has the text from here. more
+// is how many were refused beside all.
+func (r *run) denied(all []profiles.Decision, more int64) executors.Result {
 	first := all[0]
 	frame := executors.Frame{File: short(r.o.File, maxNameBytes)}
 	if e := first.Evidence; e != nil {
@@ -318,21 +319,26 @@ func (r *run) denied(all []profiles.Decision) executors.Result {
 	// Whoever reads the streams alone, as most who run commands do, reads it too.
 	fmt.Fprintln(os.Stderr, refused.Text(first, at))
 	out.Error.Frames = []executors.Frame{frame}
-	size := 0
-	for _, d := range all[:min(len(all), maxDenials)] {
+	told := profiles.Refusals{More: more}
+	for _, d := range all {
 		d.Verdict = profiles.Deny
 		c := clip(d)
 		if c.Reason != d.Reason && r.host.recorded(d) {
 			continue // the daemon would not know it again
 		}
-		d = c
+		told.Add(c, maxDenials)
+	}
+	size := 0
+	for _, d := range told.List {
 		d.Text = refused.Text(d, at)
 		b, err := json.Marshal(d)
 		if size += len(b); err != nil || size > maxDenialBytes {
-			break
+			told.Beyond(max(d.Count, 1))
+			continue
 		}
 		out.Denials = append(out.Denials, d)
 	}
+	out.Refused = told.More
 	return out
 }
 

@@ -37,7 +37,7 @@ type values map[string][][]string
 func (w *walker) guess() {
 	known := map[*syntax.File]values{}
 	for _, l := range w.later {
-		if w.ended() != nil || len(w.refused) >= maxRefused {
+		if w.ended() != nil {
 			return
 		}
 		v, ok := known[l.file]

@@ -31,7 +31,8 @@ type Report struct {
 	// Decision is the first refusal in the order of the text, or an approval that
 	// is needed (Ask), or Allow. With Open, Allow is no permission: the run decides.
 	Decision profiles.Decision
-	Refused  []profiles.Decision // all refusals, in the order of the text, bounded
+	Refused  []profiles.Decision // the refusals that differ, in the order of the text, bounded
+	More     int64               // those beyond the bound
 	Open     bool                // something only the run can settle
 	Asks     []Ask               // all words known, and people have to approve it
 	Tree     []*Node             // for explain
@@ -88,12 +89,10 @@ func Check(ctx context.Context, s *script.Script, cfg Config) Report {
 
 // conclude puts the refusals in the order of the text, and decides.
 func (w *walker) conclude() {
-	slices.SortStableFunc(w.refused, func(a, b refusal) int {
-		return cmp.Or(cmp.Compare(a.line, b.line), cmp.Compare(a.column, b.column))
+	w.out.Refused, w.out.More = w.refused.List, w.refused.More
+	slices.SortStableFunc(w.out.Refused, func(a, b profiles.Decision) int {
+		return cmp.Or(cmp.Compare(a.Evidence.Line, b.Evidence.Line), cmp.Compare(a.Evidence.Column, b.Evidence.Column))
 	})
-	for _, r := range w.refused {
-		w.out.Refused = append(w.out.Refused, r.Decision)
-	}
 	if w.ended() != nil {
 		w.out.Refused = append(w.out.Refused, profiles.Decision{
 			Code: profiles.CodeShellUnsettled, Reason: "the check was ended before it was done", Revision: w.d.Revision(),

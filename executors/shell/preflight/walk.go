@@ -21,15 +21,10 @@ type walker struct {
 	out     *Report
 	cwd     string
 	home    string
-	refused []refusal
+	refused profiles.Refusals
 	later   []later
 
 	scripts, nested, words int
-}
-
-type refusal struct {
-	profiles.Decision
-	line, column int
 }
 
 // place is where in a script a statement stands. It is handed down by value.
@@ -121,9 +116,7 @@ func (w *walker) refuse(p place, at syntax.Pos, d profiles.Decision) profiles.De
 		e.Chain = append(slices.Clone(p.chain), e.Chain...)
 	}
 	d.Evidence = &e
-	if len(w.refused) < maxRefused {
-		w.refused = append(w.refused, refusal{d, e.Line, e.Column})
-	}
+	w.refused.Add(d, maxRefused)
 	return d
 }
 
@@ -175,7 +168,7 @@ func (w *walker) stmts(list []*syntax.Stmt, p place) {
 }
 
 func (w *walker) stmt(s *syntax.Stmt, p place) {
-	if s == nil || w.ended() != nil || len(w.refused) >= maxRefused {
+	if s == nil || w.ended() != nil {
 		return
 	}
 	if s.Background {

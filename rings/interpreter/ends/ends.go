@@ -109,18 +109,33 @@ func Denied(reason string) Result {
 	return Result{Name: rules.NameUnapproved, Text: text, Code: profiles.CodeApprovalDenied, End: port.CallUnrun}
 }
 
-// Explain gives a refusal of the ring's own the words that the executor has for it,
-// which alone knows where in the program it happened. False: list has no such
-// refusal, and d is another one.
-func Explain(list *[]profiles.Decision, d profiles.Decision) bool {
-	i := slices.IndexFunc(*list, func(own profiles.Decision) bool {
-		return own.Code == d.Code && own.Reason == d.Reason && own.Text == ""
-	})
-	if i < 0 || d.Text == "" {
+// Explained are the refusals of the ring's own in a list that the executor may have words
+// for: how often each may still be told of.
+type Explained []int64
+
+// NewExplained returns those of a list in which the executor was not told of anything.
+func NewExplained(list []profiles.Decision) Explained {
+	left := make(Explained, len(list))
+	for i := range list {
+		if list[i].Text == "" {
+			left[i] = max(list[i].Count, 1)
+		}
+	}
+	return left
+}
+
+// Explain gives a refusal of the ring's own, which is in list, the words that the executor
+// has for it, which alone knows where in the program it happened. False: the ring has not
+// refused so, or not as often, and d is another one.
+func (left Explained) Explain(list []profiles.Decision, d profiles.Decision) bool {
+	i := slices.IndexFunc(list[:len(left)], func(own profiles.Decision) bool { return own.Code == d.Code && own.Reason == d.Reason })
+	if i < 0 || d.Text == "" || left[i] < max(d.Count, 1) {
 		return false
 	}
-	*list = slices.Clone(*list) // others read it
-	(*list)[i].Text, (*list)[i].Evidence = d.Text, cmp.Or(d.Evidence, (*list)[i].Evidence)
+	left[i] -= max(d.Count, 1)
+	if list[i].Text == "" {
+		list[i].Text, list[i].Evidence = d.Text, cmp.Or(d.Evidence, list[i].Evidence)
+	}
 	return true
 }
 
@@ -137,9 +152,9 @@ func OfRun(err error, v *port.View) (executors.State, *executors.ProgramError) {
 	var gone *executors.SessionError
 	switch {
 	case errors.As(err, &denial):
-		if len(v.Denials) < port.MaxDenials {
-			v.Denials = append(v.Denials, denial.Decision)
-		}
+		all := profiles.Refusals{List: v.Denials, More: v.DenialsMore}
+		all.Add(denial.Decision, port.MaxDenials)
+		v.Denials, v.DenialsMore = all.List, all.More
 		return executors.StateDenied, &executors.ProgramError{Name: rules.NameDenied, Message: denial.Decision.Reason}
 	case errors.Is(err, ErrPanicked):
 		return failed(NameClosed, "the run was closed: a fault of the host")

@@ -15,11 +15,13 @@ func (r *Run) outcome(out executors.Outcome, err error) (v View, fault string) {
 	r.printAll(out.Console)
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	own := ends.NewExplained(r.denials.List) // what the executor says comes behind it
 	for _, d := range out.Denials {
-		if !ends.Explain(&r.denials, d) {
+		if !own.Explain(r.denials.List, d) {
 			r.denyLocked(d)
 		}
 	}
+	r.denials.Beyond(out.Refused)
 	v = r.viewLocked()
 	v.State, v.Error, v.Attestation = out.State, out.Error, out.Attestation
 	v.Usage = r.from.Plus(out.Usage, v.Usage.Calls)

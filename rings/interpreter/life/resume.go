@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
@@ -30,7 +31,7 @@ func Restore(h *Host, p *Pause) (*Run, error) {
 	run.tree = budget.NewTree(p.Spawned)
 	run.two.Restore(p.Touched)
 	run.feed = feed.Feed{Console: p.Console[:len(p.Console):len(p.Console)], Printed: p.Printed, Dropped: p.Dropped, Last: p.LastEvent}
-	run.denials = p.Denials[:len(p.Denials):len(p.Denials)]
+	run.denials = profiles.Refusals{List: slices.Clone(p.Denials), More: p.DenialsMore}
 	run.spent.Refused, run.acts = p.Refused, p.Acts.Clone()
 	maps.Copy(run.spent.Calls, p.Spent)
 	for _, g := range p.Revoked {

@@ -70,7 +70,7 @@ type Run struct {
 	revoked map[string]bool
 	reach   rules.Reach // of guests
 	reached rules.Reach // of providers
-	denials []profiles.Decision
+	denials profiles.Refusals
 	feed    feed.Feed
 	final   *View
 	err     error
@@ -390,7 +390,7 @@ func (r *Run) viewLocked() View {
 	v := View{
 		ID: r.id, Actor: r.actor, Agent: r.agentName, Executor: r.executor, Started: r.started, Session: r.session,
 		Generation: r.bound.Generation(), Revision: r.bound.First().Revision, State: port.StateRunning,
-		Console: slices.Clone(r.feed.Console), Dropped: r.feed.Dropped, Denials: slices.Clone(r.denials),
+		Console: slices.Clone(r.feed.Console), Dropped: r.feed.Dropped, Denials: slices.Clone(r.denials.List), DenialsMore: r.denials.More,
 		Usage: executors.Usage{Calls: maps.Clone(r.spent.Calls)}, LastEvent: r.feed.Last, Touched: r.two.View(),
 		Ran: r.acts.Ran[:len(r.acts.Ran):len(r.acts.Ran)], RanMore: r.acts.More, Asked: r.acts.Asked[:len(r.acts.Asked):len(r.acts.Asked)],
 	}

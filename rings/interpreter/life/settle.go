@@ -43,13 +43,12 @@ func (r *Run) refuse(c *call, no *rules.Refusal) (executors.Answer, error) {
 	return c.Refused(r.bound, no.Name, no.Text, &no.Decision)
 }
 
-// denyLocked keeps a refusal for the outcome and tells the readers of events.
+// denyLocked keeps a refusal for the outcome and tells the readers of events: of equal
+// ones the first, the tenth, the hundredth and so on.
 func (r *Run) denyLocked(d profiles.Decision) {
-	d = rules.Brief(d)
-	if len(r.denials) < port.MaxDenials {
-		r.denials = append(r.denials, d)
+	if now, tell := r.denials.Add(rules.Brief(d), port.MaxDenials); tell {
+		r.emitLocked(event{Kind: feed.Decision, Decision: &now})
 	}
-	r.emitLocked(event{Kind: feed.Decision, Decision: &d})
 }
 
 // Refused tells of something that the guest of the run tried and was refused.

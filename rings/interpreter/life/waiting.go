@@ -147,6 +147,7 @@ func (r *Run) pauseOf(out executors.Outcome) (Pause, *ends.Ending) {
 	for _, d := range out.Denials {
 		r.denyLocked(d)
 	}
+	r.denials.Beyond(out.Refused)
 	now := r.host.Now()
 	p := Pause{
 		Run: r.id, Actor: r.actor, Agent: r.agentName, Executor: r.executor, Program: r.program, Parent: r.parent,
@@ -156,7 +157,7 @@ func (r *Run) pauseOf(out executors.Outcome) (Pause, *ends.Ending) {
 		Acts: r.acts.Clone(), Spent: maps.Clone(r.spent.Calls), Refused: r.spent.Refused, Spawned: r.tree.Total(), Root: r.root,
 		Touched: r.two.Park(),
 		Console: slices.Clone(r.feed.Console), Printed: r.feed.Printed, Dropped: r.feed.Dropped + out.Dropped,
-		Denials: slices.Clone(r.denials), LastEvent: r.feed.Last + 1, Attestation: out.Attestation,
+		Denials: slices.Clone(r.denials.List), DenialsMore: r.denials.More, LastEvent: r.feed.Last + 1, Attestation: out.Attestation,
 	}
 	r.feed.Dropped = p.Dropped
 	if r.from != nil {

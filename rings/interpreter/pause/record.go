@@ -25,7 +25,7 @@ const (
 	MaxProfiles = 8         // policies that one run may be bound by
 	MaxHanded   = 64        // grants that narrow its subagents
 	MaxCalls    = 4096      // open calls
-	MaxDenials  = 256       // refusals that are kept
+	MaxDenials  = 256       // refusals that are kept, which differ
 	maxHead     = 128 << 20 // bytes of all but the snapshot
 )
 
@@ -79,6 +79,7 @@ type Record struct {
 	Printed     int64 // bytes of the output limit that are used
 	Dropped     int64
 	Denials     []profiles.Decision
+	DenialsMore int64 `json:",omitempty"`
 	LastEvent   int64 // number of the event that says that the run is paused
 	Attestation executors.Attestation
 }
@@ -175,7 +176,7 @@ func (r *Record) Check() error {
 		return fmt.Errorf("its subagents are narrowed by %d grants", len(r.Handed))
 	case len(r.Calls) == 0 || len(r.Calls) > MaxCalls:
 		return fmt.Errorf("it waits on %d calls", len(r.Calls))
-	case r.Depth < 0 || r.LastCall < 0 || r.Order < len(r.Calls) || r.LastEvent < 1 || len(r.Denials) > MaxDenials:
+	case r.Depth < 0 || r.LastCall < 0 || r.Order < len(r.Calls) || r.LastEvent < 1 || len(r.Denials) > MaxDenials || r.DenialsMore < 0:
 		return errors.New("a count is out of range")
 	case r.Usage.CPU < 0 || r.Usage.Wall < 0 || r.Usage.HostWait < 0 || r.Usage.PeakBytes < 0 || r.Refused < 0 ||
 		r.Spawned < 0 || r.Printed < 0 || r.Dropped < 0:

@@ -38,7 +38,8 @@ type View struct {
 	Dropped     int64 // bytes of console output over the limit
 	Error       *executors.ProgramError
 	Pending     []Pending
-	Denials     []profiles.Decision // at most MaxDenials, oldest first
+	Denials     []profiles.Decision // at most MaxDenials that differ, each with how often, oldest first
+	DenialsMore int64               // refusals that found Denials full
 	Imports     []string            // modules that the program itself imported, as its guest says; at most MaxImports
 	Usage       executors.Usage     // Calls: admitted, by bridge; the rest once ended
 	Attestation executors.Attestation

@@ -135,7 +135,7 @@ func (p Page) Run(run wire.Run) {
 	}
 	for _, d := range run.Denials {
 		if d.Text != "" { // whoever wrote the script reads it as it is
-			fmt.Fprintln(p.W, Lines(d.Text))
+			fmt.Fprintln(p.W, Lines(d.Text)+times(d.Count))
 			continue
 		}
 		fmt.Fprintln(p.W, strings.Join(folded("refused: "+decision(d), width-4), "\n    "))
@@ -143,6 +143,22 @@ func (p Page) Run(run wire.Run) {
 			fmt.Fprintf(p.W, "    %-6s%s\n", map[bool]string{true: "hint:"}[i == 0], l)
 		}
 	}
+	if run.DenialsMore > 0 {
+		fmt.Fprintf(p.W, "refused: and %s\n", more(run))
+	}
+}
+
+// more says how many refusals the outcome does not list.
+func more(run wire.Run) string {
+	return fmt.Sprintf("%d more, beside the %d kinds above", run.DenialsMore, len(run.Denials))
+}
+
+// times is how often a refusal happened; "" for one.
+func times(n int64) string {
+	if n < 2 {
+		return ""
+	}
+	return fmt.Sprintf(" (%d times)", n)
 }
 
 // Held writes that a program is held by a call, and what lets it go on. place is the
@@ -199,7 +215,7 @@ func decision(d profiles.Decision) string {
 	if d.Rule != nil && d.Rule.File != "" {
 		s += Clean(fmt.Sprintf(" (%s:%d)", d.Rule.File, d.Rule.Line))
 	}
-	return s
+	return s + times(d.Count)
 }
 
 // Report says what ran, under what, and how much of each limit it took. set is
@@ -240,6 +256,9 @@ func (p Page) Report(run wire.Run, set *profiles.Set) {
 	}
 	for _, d := range run.Denials {
 		line("refused", "%s", decision(d))
+	}
+	if run.DenialsMore > 0 {
+		line("refused", "and %s", more(run))
 	}
 }
 

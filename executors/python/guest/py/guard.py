@@ -25,7 +25,7 @@ import sys
 
 import profiler
 from audit import Events, absolute, lies
-from policy import DENIED, Refusal, Rules, is_name, is_standard
+from policy import DENIED, UNDECIDED, Refusal, Rules, is_name, is_standard
 from seal import opaque, seal
 
 _getframe = sys._getframe
@@ -33,7 +33,8 @@ _cause = BaseException.__cause__.__get__
 
 _OURS = "<ringd import>"  # the file that frames of ours show, which nobody else can have
 _FROZEN = "<frozen "  # and those of modules within the interpreter
-_MOST = 4096  # refusals that are told, and known again
+_MOST = 4096  # refusals that are known again
+_LISTED = 256  # those that are told
 _OWN = ("ringd", "__main__", "__future__")
 
 
@@ -123,7 +124,8 @@ class Guard:
     def __init__(self, profile, unguarded, look):
         self.rules = Rules(profile)
         self._look = look
-        self._denials = []
+        self._denials = {}  # of this program, by what is equal: [decision, how often]
+        self._beyond = 0  # refusals that found no room there
         self._texts = {}  # of refusals
         self._seen = {}  # what this program asked for
         self._ever = {}  # and those before it
@@ -162,18 +164,30 @@ class Guard:
         text = refusal.text()
         if len(self._texts) < _MOST:
             self._texts[text] = True
-        if refusal.told and len(self._denials) < _MOST:
-            self._denials.append(refusal.decision(self.rules.revision))
+        if refusal.told:
+            self._count(refusal)
         if refusal.kind == "import":
             return ModuleNotFoundError(text, name=refusal.what)
         if refusal.kind == "file":
             return _NotGranted(13, text, refusal.what)
         return PermissionError(13, text)
 
+    def _count(self, refusal):
+        """Keep a refusal for the end of the run: equal ones once, with how often."""
+        key = refusal.kind, refusal.what, refusal.code, refusal.reason, refusal.rule
+        known = self._denials.get(key)
+        if known is not None:
+            known[1] += 1
+        elif len(self._denials) < _LISTED:
+            self._denials[key] = [refusal.decision(self.rules.revision), 1]
+        else:
+            self._beyond += 1
+
     def undecided(self, what):
         """A check that broke refuses."""
         text = "%s cannot be decided, and is refused" % what
         self._texts[text] = True
+        self._count(Refusal("guard", what, UNDECIDED, text))
         return PermissionError(13, text)
 
     def refused(self, exc):
@@ -192,8 +206,12 @@ class Guard:
         return False
 
     def denials(self):
-        """The refusals of this program, a profiles.Decision each, in order."""
-        return self._denials
+        """The refusals of this program that differ, a profiles.Decision each, in order."""
+        return [decision if n == 1 else {**decision, "count": n} for decision, n in list(self._denials.values())]
+
+    def beyond(self):
+        """How many refusals there were beside those of denials."""
+        return self._beyond
 
     def imports(self):
         """The modules that this program itself imported, sorted."""
@@ -202,7 +220,7 @@ class Guard:
     def begin(self):
         """Another program of the same session begins."""
         self._ever.update(self._seen)
-        self._denials, self._seen = [], {}
+        self._denials, self._beyond, self._seen = {}, 0, {}
 
     # Whose import it is.
 

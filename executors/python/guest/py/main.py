@@ -260,13 +260,25 @@ class Guest:
         return not self.calls.open
 
     def told(self, end):
-        """Add what the guard knows; False when that is too long."""
+        """Add what the guard knows, of which less is told where that is too long; False when
+        nothing fits."""
         try:
             most = max(int(self.options["denials"]), 0)
-            denials = self.guard.denials() if self.guard is not None else []
-            end["denials"] = denials[:most]
-            end["imports"] = self.guard.imports()[:2000] if self.guard is not None else []
-            return len(values.dumps(end)) <= _CUT
+            if self.guard is None:
+                return True
+            denials, beyond = self.guard.denials(), self.guard.beyond()
+            end["imports"] = self.guard.imports()[:2000]
+            while True:
+                end["denials"] = denials[:most]
+                end["refused"] = beyond + sum([d.get("count", 1) for d in denials[most:]])
+                if len(values.dumps(end)) <= _CUT:
+                    return True
+                if end["imports"]:
+                    end["imports"] = []
+                elif most:
+                    most //= 2
+                else:
+                    return False
         except Exception:
             return False
 

@@ -5,6 +5,7 @@ For a program's own import the answer is that of profiles.Decider.Import.
 import sys
 
 DENIED, NOT_ALLOWED = "import.denied", "import.not_allowed"
+UNDECIDED = "guest.refused"
 
 _STANDARD = frozenset(sys.stdlib_module_names)
 
