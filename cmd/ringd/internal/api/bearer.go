@@ -15,6 +15,7 @@ import (
 type line struct {
 	from   string      // address
 	proved atomic.Bool // its last token was right
+	keep   func()      // called when one was
 }
 
 type lineKey struct{}
@@ -40,6 +41,7 @@ func (s *Server) admit(w http.ResponseWriter, r *http.Request, over *line) (_ *h
 		w.Header().Set("WWW-Authenticate", `Bearer realm="ringd"`)
 		return nil, done, &coded{http.StatusUnauthorized, wire.CodeUnauthorized, "a token that counts is needed: Authorization: Bearer TOKEN"}
 	}
+	over.keep()
 	ctx := context.WithValue(r.Context(), peerKey{}, peer{known: true, tcp: true, token: holder.Name})
 	if !holder.Expires.IsZero() {
 		ctx, done = context.WithTimeout(ctx, holder.Expires.Sub(now))

@@ -44,3 +44,16 @@ func TestFairOutlivesRefused(t *testing.T) {
 		t.Errorf("%d connections left, %v: the refused ended it", len(q.conns), err)
 	}
 }
+
+// TestNobodyHasOneRoom: peers without a role have the places of one peer together.
+func TestNobodyHasOneRoom(t *testing.T) {
+	f := &fair{room: port.NewRoom[uint32](2, 0), nobody: port.NewRoom[bool](2, 0), known: func(p peer) bool { return p.uid < 10 }}
+	for _, tt := range []struct {
+		uid  uint32
+		want bool
+	}{{1, true}, {1, true}, {1, false}, {2, true}, {100, true}, {101, true}, {102, false}, {3, true}} {
+		if _, got := f.admit(cut{}, peer{uid: tt.uid, known: true}); got != tt.want {
+			t.Errorf("uid %d is admitted: %v", tt.uid, got)
+		}
+	}
+}

@@ -128,6 +128,10 @@ type fair struct {
 	net.Listener
 	room *port.Room[uint32]
 	own  int // process whose connections are not counted; 0: those of all are
+	// Peers that hold no role share one room: whoever has a range of users could take
+	// the descriptors of the daemon otherwise. nil: each has its own.
+	known  func(peer) bool
+	nobody *port.Room[bool]
 }
 
 func (f *fair) Accept() (net.Conn, error) {
@@ -140,10 +144,17 @@ func (f *fair) Accept() (net.Conn, error) {
 		if p.pid != 0 && int(p.pid) == f.own { // the daemon asks itself, for systemd's watchdog
 			return &peerConn{Conn: c, peer: p}, nil
 		}
-		if held, ok := f.room.Admit(c, p.uid); ok {
+		if held, ok := f.admit(c, p); ok {
 			return &peerConn{Conn: held, peer: p}, nil
 		}
 	}
+}
+
+func (f *fair) admit(c net.Conn, p peer) (net.Conn, bool) {
+	if f.known != nil && !f.known(p) {
+		return f.nobody.Admit(c, true)
+	}
+	return f.room.Admit(c, p.uid)
 }
 
 // peerConn is a connection whose peer the kernel has named.

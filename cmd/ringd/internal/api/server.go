@@ -73,7 +73,7 @@ func New(cfg Config) (*Server, error) {
 				return context.WithValue(ctx, peerKey{}, known.peer)
 			}
 			if from, ok := port.Source(c); ok {
-				return context.WithValue(ctx, lineKey{}, &line{from: from})
+				return context.WithValue(ctx, lineKey{}, &line{from: from, keep: func() { port.Prove(c) }})
 			}
 			return ctx // nobody: no route is for it
 		},
@@ -96,7 +96,10 @@ func (s *Server) Start(ctx context.Context, l net.Listener, ports ...*port.Port)
 	s.http.BaseContext = func(net.Listener) context.Context { return ctx }
 	s.served = make(chan struct{})
 	s.lost = make(chan struct{})
-	socket := &fair{Listener: l, room: port.NewRoom[uint32](s.cfg.PerPeer, 0), own: s.cfg.PID}
+	socket := &fair{
+		Listener: l, room: port.NewRoom[uint32](s.cfg.PerPeer, 0), own: s.cfg.PID,
+		known: func(p peer) bool { return len(s.table.roles(p)) > 0 }, nobody: port.NewRoom[bool](s.cfg.PerPeer, 0),
+	}
 	listeners := []net.Listener{listener.New(socket, "socket", s.cfg.Logger)}
 	for _, p := range ports {
 		listeners = append(listeners, listener.New(p, p.Addr().String(), s.cfg.Logger))

@@ -7,9 +7,11 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 	"time"
 
@@ -294,6 +296,28 @@ func TestTheEndOfAToken(t *testing.T) {
 		t.Fatalf("%v, %v", resp, err)
 	}
 	_, _ = io.Copy(io.Discard, resp.Body) // a run that waits for ever: only the token ends this
+}
+
+// TestStrangersTakeNoPlaces: callers without a token that take every connection there
+// may be, from several addresses, keep nobody out who has one.
+func TestStrangersTakeNoPlaces(t *testing.T) {
+	r := remotely(t, nil)
+	for address := byte(2); address < 6; address++ {
+		from := net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, address)}}
+		for range 128 {
+			c, err := from.DialContext(t.Context(), "tcp", strings.TrimPrefix(r.url, "https://"))
+			if errors.Is(err, syscall.EADDRNOTAVAIL) {
+				t.Skip("this host has one address of its own")
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+			t.Cleanup(func() { c.Close() })
+		}
+	}
+	if _, err := r.client("viewer").Status(t.Context()); err != nil {
+		t.Errorf("a caller with a token: %v", err)
+	}
 }
 
 func TestSlowAndHugeOverTCP(t *testing.T) {

@@ -100,6 +100,20 @@ func Source(c net.Conn) (from string, ok bool) {
 	return known.from, true
 }
 
+// Prove says that the caller of a connection of a Port is known: the connection is not
+// closed for another one that comes when all places are taken.
+func Prove(c net.Conn) {
+	over, ok := c.(*tls.Conn)
+	if !ok {
+		return
+	}
+	if known, ok := over.NetConn().(*placed); ok {
+		if h, ok := known.Conn.(interface{ Prove() }); ok {
+			h.Prove()
+		}
+	}
+}
+
 // source is what connections and wrong tokens are counted by: an address of IPv4,
 // or the network of 64 bits that one of IPv6 lies in.
 func source(a net.Addr) string {
