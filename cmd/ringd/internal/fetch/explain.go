@@ -29,7 +29,7 @@ var errLate = errors.New("the program's own time for it is over")
 // hop says in a denial that it is of a redirect.
 func hop(n int, err error) error {
 	var no *profiles.Denial
-	if n == 0 || !errors.As(err, &no) {
+	if n == 0 || !errors.As(err, &no) || no.Decision.Code == profiles.CodeEgressNoAddress {
 		return err
 	}
 	d := no.Decision
@@ -49,6 +49,8 @@ func explain(ctx context.Context, err error) error {
 		return &interpreter.Failure{Name: nameTimeout, Text: "the operation timed out", Err: err}
 	case ctx.Err() != nil:
 		return fmt.Errorf("fetch: %w", err)
+	case errors.As(err, &no) && no.Decision.Code == profiles.CodeEgressNoAddress: // a failure, and nobody's refusal
+		return &interpreter.Failure{Name: nameType, Text: no.Decision.Reason, Err: errors.New(string(no.Decision.Code))}
 	case errors.As(err, &no):
 		return no
 	case errors.As(err, &told):

@@ -36,7 +36,8 @@ func Denied(dst []byte, d profiles.Decision, keep bool) []byte {
 	}
 	status := "403 Forbidden"
 	if d.Code == profiles.Code(egress.NoAddress) {
-		status, body.Note = "502 Bad Gateway", ""
+		// Most clients show the words behind the number, and no more of the answer.
+		status, body.Note = "502 The Name Has No Address", ""
 	}
 	return whole(dst, status, "X-Ringd-Deny: "+string(d.Code), body, keep)
 }

@@ -87,6 +87,9 @@ func TestFor(t *testing.T) {
 		if res.StatusCode != tt.status || res.Header.Get("X-Ringd-Deny") != tt.header || bytes.Contains(text, []byte("10.1.2.3")) {
 			t.Errorf("%v:\n%s", tt.err, text)
 		}
+		if noAddress := tt.header == "egress.no_address"; strings.HasSuffix(res.Status, "The Name Has No Address") != noAddress {
+			t.Errorf("%v: status %q", tt.err, res.Status)
+		}
 		if got := answer.Reply(tt.err); got != tt.reply {
 			t.Errorf("%v: reply %d, want %d", tt.err, got, tt.reply)
 		}

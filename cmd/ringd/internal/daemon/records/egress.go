@@ -60,10 +60,12 @@ func (e *Egress) Record(ctx context.Context, v egress.Event) error {
 }
 
 // telling reports whether an event is a refusal that its run has to learn of here:
-// that of a fetch ends the call, and the run knows. The end of a connection tells
+// that of a fetch ends the call, and the run knows. A name without an address is a
+// failure, which the program learns from its door. The end of a connection tells
 // one only when its first bytes were refused, or a budget ended it.
 func telling(v egress.Event) bool {
-	refused := v.Decision.Verdict != profiles.Allow && v.Count == 0 && v.Door != egress.DoorFetch
+	refused := v.Decision.Verdict != profiles.Allow && v.Count == 0 && v.Door != egress.DoorFetch &&
+		v.Decision.Code != profiles.CodeEgressNoAddress
 	return refused && (v.End == "" || v.End == egress.EndRefused || v.End == egress.EndBudget)
 }
 

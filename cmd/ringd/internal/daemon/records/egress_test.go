@@ -35,6 +35,7 @@ func TestEgress(t *testing.T) {
 		func(run string, d profiles.Decision) { tells = append(tells, told{run, d.Code}) })
 	allowed := profiles.Decision{Verdict: profiles.Allow, Code: profiles.CodeAllowed, Revision: "sha256:1"}
 	refused := profiles.Decision{Code: profiles.Code(target.NotGranted), Reason: "no entry covers it", Revision: "sha256:1"}
+	lost := profiles.Decision{Code: profiles.CodeEgressNoAddress, Reason: "api.example.com has no address", Revision: "sha256:1"}
 	dial := netip.MustParseAddrPort("203.0.113.9:443")
 	events := []egress.Event{
 		{Agent: "a", Executor: "js", Run: "r1", Generation: 3, Connection: "x1", Door: egress.DoorFetch, Dest: dest, Method: "GET", Path: "/v1",
@@ -47,6 +48,7 @@ func TestEgress(t *testing.T) {
 		{Agent: "a", Run: "r3", Door: egress.DoorConnect, Dest: dest, Decision: refused, End: egress.EndRefused},
 		{Agent: "a", Door: egress.DoorConnect, Dest: dest, Decision: refused},
 		{Agent: "a", Run: "r4", Door: egress.DoorFetch, Dest: dest, Decision: refused},
+		{Agent: "a", Run: "r8", Door: egress.DoorConnect, Dest: dest, Decision: lost},
 	}
 	for _, v := range events {
 		if err := e.Record(t.Context(), v); err != nil {
@@ -75,12 +77,13 @@ func TestEgress(t *testing.T) {
 			Detail: ended(map[string]string{"door": "connect"}, "0", "0", "0")},
 		{Kind: audit.EgressDecided, Agent: "a", Revision: "sha256:1", Capability: on, Decision: no, Detail: map[string]string{"door": "connect"}},
 		{Kind: audit.EgressDecided, Agent: "a", Run: "r4", Revision: "sha256:1", Capability: on, Decision: no, Detail: map[string]string{"door": "fetch"}},
+		{Kind: audit.EgressDecided, Agent: "a", Run: "r8", Revision: "sha256:1", Capability: on, Decision: audit.Decided(lost), Detail: map[string]string{"door": "connect"}},
 	}
 	if d := cmp.Diff(want, log.records); d != "" {
 		t.Error(d)
 	}
 	w, s := audit.Written, audit.Synced
-	if d := cmp.Diff([]audit.Durability{w, w, s, s, w, w, w, w}, log.durability); d != "" {
+	if d := cmp.Diff([]audit.Durability{w, w, s, s, w, w, w, w, w}, log.durability); d != "" {
 		t.Error(d)
 	}
 	if d := cmp.Diff([]told{{"r2", refused.Code}, {"r3", refused.Code}}, tells); d != "" {
