@@ -303,7 +303,7 @@ var layers = map[string][]string{
 		"cmd/ringd/internal/daemon", "cmd/ringd/internal/daemon/approvals", "cmd/ringd/internal/render",
 	},
 	"cmd/ringd/internal/clients": {
-		"executors", "executors/js/engine/value", "schema/wire", "schema/client", "cmd/ringd/internal/ask", "cmd/ringd/internal/cli",
+		"executors", "executors/js/engine/value", "schema/wire", "schema/client", "cmd/ringd/internal/ask", "cmd/ringd/internal/auditcmd", "cmd/ringd/internal/cli",
 		"cmd/ringd/internal/daemon", "cmd/ringd/internal/daemon/approvals", "cmd/ringd/internal/daemon/lockdown", "cmd/ringd/internal/daemon/show", "cmd/ringd/internal/render", "cmd/ringd/internal/store",
 	},
 	"cmd/ringd/internal/daemon": {

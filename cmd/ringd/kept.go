@@ -101,6 +101,11 @@ func (k *kept) AcceptTime(ctx context.Context, o wire.ClockOrder) (wire.Clock, e
 	return policy.AcceptTime(ctx, k.recorder, ledger, audit.Record{Kind: audit.ClockAccepted}, wire.Clock{Now: time.Now()}, k.actor.Name, o.Reason)
 }
 
+// Archive moves the beginning of the audit log to a folder.
+func (k *kept) Archive(ctx context.Context, to string, o wire.ArchiveOrder) (wire.Archived, error) {
+	return daemon.ArchiveLog(ctx, k.recorder, to, k.actor.Name, o)
+}
+
 // Refused is exit 1, and 2 for what cannot be understood.
 func (k *kept) Refused(err error) error {
 	var invalid *daemon.InvalidError

@@ -113,8 +113,9 @@ decides, records and answers.`,
 	add("policy", testcmd.New(p.tests()), diff.New(p.diffs()))
 	add("policy", signing.New(p.signing())...)
 	add("run", newRun(p), newResume(p))
-	add("daemon", append([]*cobra.Command{newServe(p)}, clients.New(clients.Config{Program: p.Program, Now: time.Now, Kept: p.openKept, Order: p.signing().Order})...)...)
-	add("host", newDoctor(p), auditcmd.New(auditcmd.Config{Program: p.Program, Now: time.Now}), newVersion(p))
+	asking := clients.Config{Program: p.Program, Now: time.Now, Kept: p.openKept, Order: p.signing().Order}
+	add("daemon", append([]*cobra.Command{newServe(p)}, clients.New(asking)...)...)
+	add("host", newDoctor(p), auditcmd.New(auditcmd.Config{Program: p.Program, Now: time.Now}, clients.NewArchive(asking)), newVersion(p))
 	root.SetCompletionCommandGroupID("host")
 	root.SetHelpCommandGroupID("host")
 	root.InitDefaultCompletionCmd()

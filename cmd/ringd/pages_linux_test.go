@@ -70,7 +70,7 @@ func newPageHost(t *testing.T) *pageHost {
 	}
 	for name, text := range map[string]string{
 		"usr/local/bin/ringd": string(self), "srv/new/ringd": string(self), "usr/local/bin/systemctl": systemctl,
-		"etc/ringd/ringd.yaml": h.here("sync: /etc/ringd/policy\nstate: /var/lib/ringd\nsocket: /run/ringd/ringd.sock\nbridges: {ask: {provider: harness}}\n"),
+		"etc/ringd/ringd.yaml": h.here("sync: /etc/ringd/policy\nstate: /var/lib/ringd\nsocket: /run/ringd/ringd.sock\nbridges: {ask: {provider: harness}}\naudit: {archive: /srv/archive}\n"),
 		"etc/ringd/policy/a.yaml": `apiVersion: ringd/v1
 kind: AgentPolicy
 metadata: {name: a, revision: 1, owner: "user:a"}
@@ -132,7 +132,7 @@ func TestPagesOfOperators(t *testing.T) {
 	for _, tt := range []struct {
 		page   string
 		blocks int
-	}{{"BACKUP.md", 3}, {"UPGRADE.md", 5}} {
+	}{{"BACKUP.md", 4}, {"UPGRADE.md", 5}} {
 		t.Run(tt.page, func(t *testing.T) {
 			h := newPageHost(t)
 			h.sh(t, "systemctl start ringd")

@@ -109,6 +109,8 @@ type stackConfig struct {
 	workspace   func(agent string) string // what $WORKSPACE stands for; nil: nothing
 	private     []string                  // what no guest may have, the state folder among it
 	strict      bool                      // sync every record
+	archive     daemon.Archive            // of the audit log
+	point       func(label string)        // is told where an archive stands on disk; nil: nobody
 	compiler    daemon.Compiler
 	providers   map[string]interpreter.Provider
 	staleness   time.Duration
@@ -206,6 +208,7 @@ func (s *stack) Close() error {
 // is unavailable on this host: nothing ran.
 func (p *program) newStack(ctx context.Context, c stackConfig) (*stack, error) {
 	s := &stack{group: c.group}
+	c.point = p.point
 	if err := p.buildStack(ctx, c, s); err != nil {
 		return nil, errors.Join(err, s.Close())
 	}
@@ -303,7 +306,7 @@ func (p *program) buildStack(ctx context.Context, c stackConfig, s *stack) (err 
 		Lock: s.lock, Trust: s.gate, Still: c.still, Point: p.point, HasEngine: s.hasEngine(c.engines), Forget: ring.Forget,
 		Group: s.group, Clock: systemClock{}, Random: rand.Reader, Logger: c.logger, Metrics: c.metrics,
 		Environment: env, Workspace: c.workspace, Shadow: s.newShadow(c, env),
-		Staleness: c.staleness, Retention: c.retention, Quota: c.quota, Reopen: s.reopen(c, st), Room: p.room(c, s, st),
+		Staleness: c.staleness, Retention: c.retention, Quota: c.quota, Reopen: s.reopen(c, st), Room: p.room(c, s, st), Archive: c.archive,
 	})
 	if err != nil {
 		return errors.Join(unavailable(c.state, "start", err), ring.Close())
@@ -400,7 +403,7 @@ func openRecords(ctx context.Context, c stackConfig, s *stack) (*store.Store, er
 	}
 	ticker := time.NewTicker(syncEvery)
 	log, err := cli.AfterTheDead(ctx, audit.ErrInUse, func() (*audit.Log, error) {
-		return audit.Open(ctx, audit.Config{Dir: at.Audit, Key: key, Now: time.Now, Ticks: ticker.C, Strict: c.strict, Least: least})
+		return audit.Open(ctx, audit.Config{Dir: at.Audit, Key: key, Now: time.Now, Ticks: ticker.C, Strict: c.strict, Least: least, Point: c.point})
 	})
 	if err != nil {
 		ticker.Stop()
@@ -531,7 +534,7 @@ func (p *program) newServer(ctx context.Context, f config.File, logger *slog.Log
 	}
 	m := metrics.New()
 	s, err := p.newStack(ctx, stackConfig{
-		group: &daemon.Group{Logger: logger}, state: f.State, strict: f.Audit == "strict",
+		group: &daemon.Group{Logger: logger}, state: f.State, strict: f.Audit.Strict, archive: daemon.Archive{To: f.Audit.Archive},
 		workspace: f.Workspace.Of, private: f.Private(), host: network.HostOf(f, p.Env),
 		compiler: p.compiler(), providers: providers, metrics: m, logger: logger, warm: true, groups: true,
 		guests: f.Guests, python: pythonOf(f.Python), interpreter: f.Python.Interpreter, probes: true,

@@ -56,9 +56,14 @@ func (p *program) guardrails(ctx context.Context, signed *trust.Push, previous *
 	return nil
 }
 
-// lockdownBegun reports whether the last that the log in dir says of lockdowns is that
-// one was begun.
+// lockdownBegun reports whether the last that the log in dir says of lockdowns, what of it
+// is archived included, is that one was begun.
 func lockdownBegun(ctx context.Context, dir string) (begun bool, err error) {
+	archived, err := audit.ReadArchived(dir, nil) // Open has held it against the host's key
+	if err != nil {
+		return false, err
+	}
+	begun = archived.Kinds[audit.LockdownBegun] > archived.Kinds[audit.LockdownLifted]
 	for e, err := range audit.Query(ctx, dir, audit.Filter{Kinds: []audit.Kind{audit.LockdownBegun, audit.LockdownLifted}}) {
 		if err != nil {
 			return false, err

@@ -74,6 +74,13 @@ func (c *Client) AcceptTime(ctx context.Context, o wire.ClockOrder) (wire.Clock,
 	return out, c.call(ctx, "POST", "/v1/clock", o, &out)
 }
 
+// Archive moves the beginning of the daemon's audit log to the archive that its host
+// names; the caller needs the role operator.
+func (c *Client) Archive(ctx context.Context, o wire.ArchiveOrder) (wire.Archived, error) {
+	var out wire.Archived
+	return out, c.call(ctx, "POST", "/v1/audit/archive", o, &out)
+}
+
 // Sessions lists kept sessions; a harness sees its own.
 func (c *Client) Sessions(ctx context.Context) (wire.SessionList, error) {
 	var out wire.SessionList

@@ -35,5 +35,6 @@ const (
 	CodeDiskLow          = "disk_low"            // 503: the disk of the state folder is nearly full; no new runs
 	CodeAuditUnavailable = "audit_unavailable"   // 503: audit or store cannot be written
 	CodeNotLifted        = "lockdown.not_lifted" // 503: its end cannot be written down: everything stays closed
+	CodeNotArchived      = "not_archived"        // 503: the archive cannot take the audit log, which stays as it is
 	CodeNotReady         = "not_ready"           // 503: GET /readyz
 )

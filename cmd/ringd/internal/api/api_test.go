@@ -178,7 +178,7 @@ func TestRolesOfRoutes(t *testing.T) {
 		"POST /v1/runs": "harness", "GET /v1/runs": "harness approver operator viewer", "GET /v1/runs/{id}": "harness approver operator viewer",
 		"GET /v1/runs/{id}/calls/{call}": "harness approver operator viewer",
 		"GET /v1/runs/{id}/events":       "harness approver operator viewer", "POST /v1/runs/{id}/answers": "harness",
-		"GET /v1/lockdown": "harness approver operator viewer", "POST /v1/lockdown": "operator", "POST /v1/clock": "operator",
+		"GET /v1/lockdown": "harness approver operator viewer", "POST /v1/lockdown": "operator", "POST /v1/audit/archive": "operator", "POST /v1/clock": "operator",
 		"POST /v1/runs/{id}/cancel": "harness operator", "GET /v1/approvals": "approver operator viewer",
 		"POST /v1/runs/{id}/resume": "harness operator approver", "POST /v1/runs/{id}/revoke": "harness operator approver",
 		"GET /v1/sessions": "harness approver operator viewer", "DELETE /v1/sessions/{name}": "harness operator",

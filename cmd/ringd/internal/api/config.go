@@ -92,7 +92,9 @@ type Config struct {
 	Lockdown Lockdown // nil: there are no lockdowns
 	// AcceptTime makes the host's time the latest that it has seen; nil: nobody keeps one.
 	AcceptTime func(ctx context.Context, actor, reason string) (wire.Clock, error)
-	Roles      Roles
+	// Archive moves the beginning of the audit log to its archive; nil: nobody does.
+	Archive func(ctx context.Context, a daemon.Actor, o wire.ArchiveOrder) (wire.Archived, error)
+	Roles   Roles
 	// Approvers says who stands for an owner that a policy names:
 	// "group:leads@acme.example": ["uid:1001", "gid:500", "token:ann"]. An owner
 	// that neither is here nor stands with a token has nobody.

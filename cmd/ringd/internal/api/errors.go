@@ -91,6 +91,8 @@ func errorFor(err error) (status int, e wire.Error) {
 		return http.StatusBadRequest, wire.Error{Code: wire.CodeRequestInvalid, Message: word.Error()}
 	case errors.As(err, &order):
 		return http.StatusBadRequest, wire.Error{Code: wire.CodeRequestInvalid, Message: order.Error()}
+	case errors.Is(err, daemon.ErrNotArchived):
+		return http.StatusServiceUnavailable, wire.Error{Code: wire.CodeNotArchived, Message: err.Error()}
 	case errors.Is(err, lockdown.ErrNotLifted):
 		return http.StatusServiceUnavailable, wire.Error{Code: wire.CodeNotLifted, Message: err.Error()}
 	}

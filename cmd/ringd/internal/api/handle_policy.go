@@ -182,6 +182,25 @@ func (s *Server) acceptTime(c *call) error {
 	return s.reply(c, http.StatusOK, now)
 }
 
+func (s *Server) archiveAudit(c *call) error {
+	if s.cfg.Archive == nil {
+		return noPath(c.r)
+	}
+	raw, err := s.body(c)
+	if err != nil {
+		return err
+	}
+	var o wire.ArchiveOrder
+	if err := decode(raw, &o); err != nil {
+		return err
+	}
+	done, err := s.cfg.Archive(c.r.Context(), c.actor, o)
+	if err != nil {
+		return err
+	}
+	return s.reply(c, http.StatusOK, done)
+}
+
 func (s *Server) readyz(c *call) error {
 	st := s.cfg.Runs.Status(c.r.Context())
 	if st.Ready {

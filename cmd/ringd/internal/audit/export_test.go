@@ -1,5 +1,7 @@
 package audit
 
+import "crypto/ed25519"
+
 // What the tests in audit_test need to put a failing disk under a log, and to
 // fuzz the decoders.
 
@@ -27,3 +29,22 @@ func Redecode(line []byte) (header, entry, commit []byte) {
 }
 
 var DecodeEntry = decodeEntry
+
+// RedecodeArchived parses a head and writes it again with key; nil: it was refused.
+func RedecodeArchived(text []byte, key ed25519.PrivateKey) []byte {
+	a, _, cause := parseArchived(text, nil)
+	if cause != nil {
+		return nil
+	}
+	out, err := a.text(key)
+	if err != nil {
+		return nil
+	}
+	return out
+}
+
+// SignArchived is a head with this line.
+func SignArchived(line []byte, key ed25519.PrivateKey) []byte { return signArchived(line, key) }
+
+// ArchivePoints are the labels that Archive tells.
+var ArchivePoints = []string{"archive_written", "archive_packed", "archive_recorded", "archive_copied", "archive_headed", "archive_removed"}

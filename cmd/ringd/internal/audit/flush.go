@@ -321,6 +321,7 @@ func (l *Log) makeSegment() (file, error) {
 func (l *Log) headLocked(f file) error {
 	l.f, l.reserved, l.durable = f, 0, 0
 	l.segment++
+	l.turning = false
 	h := header{version: formatVersion, segment: l.segment, first: l.placed.seq + 1, prev: l.placed.last}
 	copy(h.key[:], l.cfg.publicKey())
 	line := h.append(nil)

@@ -39,6 +39,9 @@ type Config struct {
 	// A log that does not contain it is ErrTampered.
 	Least Head
 
+	// Point is told how far Archive has come, for tests of crashes; nil: nobody.
+	Point func(label string)
+
 	SegmentBytes int64 // size at which a segment is closed; 0: 64 MiB, at least 4 KiB
 }
 
@@ -56,7 +59,10 @@ type Log struct {
 	stop   chan struct{}
 	ticker sync.WaitGroup
 
+	archiving sync.Mutex // held by Archive, and by what must not run beside it; before mu
+
 	mu       sync.Mutex
+	turning  bool       // the segment is closed before the next record
 	idle     *sync.Cond // leading or syncing became false
 	cur      *batch     // records that are placed, but in no write
 	leading  bool       // a write is under way, or its turn is being handed on
@@ -198,7 +204,7 @@ func (l *Log) admitLocked() error {
 			return l.err
 		case l.closed:
 			return ErrClosed
-		case l.placed.off < l.cfg.SegmentBytes:
+		case l.placed.off < l.cfg.SegmentBytes && !l.turning:
 			return nil
 		case l.leading || l.syncing:
 			l.idle.Wait()
@@ -279,6 +285,8 @@ func (l *Log) Err() error {
 // that come later fail with ErrClosed. A log that had failed is closed too; the
 // cause is returned. Closing twice does nothing more.
 func (l *Log) Close() error {
+	l.archiving.Lock()
+	defer l.archiving.Unlock()
 	l.mu.Lock()
 	if l.closed {
 		defer l.mu.Unlock()

@@ -3,11 +3,13 @@ package audit
 import (
 	"bufio"
 	"bytes"
+	"compress/gzip"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"iter"
 	"os"
 	"path/filepath"
@@ -155,7 +157,11 @@ func (r *reader) rest(ctx context.Context, yield func(Entry) bool) (bool, error)
 		if at < 0 {
 			return true, nil
 		}
-		if err := r.next(list[at]); err != nil {
+		err = r.next(list[at])
+		if errors.Is(err, fs.ErrNotExist) {
+			continue // archived since it was listed
+		}
+		if err != nil {
 			return false, err
 		}
 	}
@@ -175,30 +181,91 @@ func (r *reader) segment(ctx context.Context, yield func(Entry) bool) (bool, err
 	if _, err := r.f.Seek(r.off, io.SeekStart); err != nil {
 		return false, fmt.Errorf("read audit log: %w", err)
 	}
-	in := bufio.NewReaderSize(r.f, maxLine+1)
+	n, more, err := r.lines(ctx, r.f, segmentName(r.n), yield)
+	r.off += n
+	return more, err
+}
+
+// lines yields the records of the whole lines of in, and returns how many bytes these
+// have; false: yield wants no more.
+func (r *reader) lines(ctx context.Context, from io.Reader, name string, yield func(Entry) bool) (n int64, more bool, err error) {
+	in := bufio.NewReaderSize(from, maxLine+1)
 	for {
 		if err := ctx.Err(); err != nil {
-			return false, err
+			return n, false, err
 		}
 		line, whole, err := readLine(in)
 		if err != nil {
-			return false, fmt.Errorf("read %s: %w", segmentName(r.n), err)
+			return n, false, fmt.Errorf("read %s: %w", name, err)
 		}
 		if !whole {
-			return true, nil
+			return n, true, nil
 		}
-		r.off += int64(len(line)) + 1
+		n += int64(len(line)) + 1
 		if raw, ok := parseEntry(line); ok && (raw.seq <= r.filter.After || !may(raw.body, r.needles)) {
 			continue
 		}
 		e, ok, err := decodeEntry(line)
 		if err != nil {
-			return false, fmt.Errorf("%s before byte %d: %w", segmentName(r.n), r.off, err)
+			return n, false, fmt.Errorf("%s before byte %d: %w", name, n, err)
 		}
 		if ok && r.filter.match(e) && !yield(e) {
-			return false, nil
+			return n, false, nil
 		}
 	}
+}
+
+// Whole is Query that reads the archived segments first, in the folders of an archive.
+func Whole(ctx context.Context, dir string, folders []string, f Filter) iter.Seq2[Entry, error] {
+	return func(yield func(Entry, error) bool) {
+		base, err := ReadArchived(dir, nil)
+		if err != nil {
+			yield(Entry{}, err)
+			return
+		}
+		r := reader{filter: f, needles: f.needles()}
+		for _, file := range base.Files {
+			if file.Last <= f.After {
+				continue
+			}
+			more, err := r.unpacked(ctx, folders, file, func(e Entry) bool { return yield(e, nil) })
+			if err != nil {
+				yield(Entry{}, err)
+			}
+			if err != nil || !more {
+				return
+			}
+		}
+		f.After = max(f.After, base.Seq)
+		Query(ctx, dir, f)(yield)
+	}
+}
+
+// unpacked yields the records of an archived segment.
+func (r *reader) unpacked(ctx context.Context, folders []string, file ArchivedFile, yield func(Entry) bool) (more bool, err error) {
+	f, err := openIn(folders, file.Name)
+	if err != nil {
+		return false, fmt.Errorf("read archived segment: %w", err)
+	}
+	defer f.Close()
+	in, err := gzip.NewReader(f)
+	if err != nil {
+		return false, fmt.Errorf("read %s: %w", file.Name, err)
+	}
+	_, more, err = r.lines(ctx, in, file.Name, yield)
+	return more, err
+}
+
+// openIn opens a file in the first of the folders that has it.
+func openIn(folders []string, name string) (*os.File, error) {
+	err := error(&fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist})
+	for _, dir := range folders {
+		var f *os.File
+		if f, err = os.Open(filepath.Join(dir, name)); err == nil || !errors.Is(err, fs.ErrNotExist) {
+			return f, err
+		}
+	}
+	return nil, err
 }
 
 // decodeEntry reads one whole line; false for a header or a commit line. What

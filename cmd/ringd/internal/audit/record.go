@@ -69,6 +69,7 @@ const (
 	HostError        Kind = "host_error"       // what the guest only got an id for
 	LogCut           Kind = "log_cut"          // written by the log: a torn tail was cut
 	LogClosed        Kind = "log_closed"       // written by the log: the last record before it went closed
+	AuditArchived    Kind = "audit_archived"   // written by the log: a segment is in the archive and is about to go from the log
 	LogReopened      Kind = "log_reopened"     // written by the log: it goes on after a failed write, and why it was closed
 )
 
@@ -81,7 +82,7 @@ func (k Kind) Known() bool {
 		ImportDecided, CallDecided, CallOpened, CallAnswered, CallBegun, CallClosed, GrantRevoked, CallApproved, CallDenied,
 		ApprovalRefused, ResumeRefused, RunExpired, SessionDropped, GuestRefused, ProbeRefused, ExecDecided, FileDecided, VariableDecided,
 		EgressDecided, EgressClosed, EgressCounted, CanaryFailed, LockdownBegun, LockdownLifted, LockdownRefused, ClockAccepted, ShadowDecided, AuditDecided, HostError,
-		LogCut, LogClosed, LogReopened:
+		LogCut, LogClosed, LogReopened, AuditArchived:
 		return true
 	default:
 		return false

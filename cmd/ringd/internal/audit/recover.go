@@ -26,6 +26,9 @@ func (l *Log) recover(ctx context.Context) error {
 	if w.tampered != nil {
 		return w.refusal()
 	}
+	if err := w.base.sweep(l.cfg.Dir); err != nil {
+		return err
+	}
 	l.placed, l.written, l.segment = w.mark, w.mark, w.segment
 	l.unsigned = w.seq > 0 && !w.sealed
 	if w.segment == 0 {

@@ -20,6 +20,8 @@ import (
 // Errors: ErrTampered (now, or as the cause that closed it), ErrKey, ErrFormat,
 // ErrDiskFull, ErrClosed after Close, faults.
 func (l *Log) Reopen(ctx context.Context) error {
+	l.archiving.Lock()
+	defer l.archiving.Unlock()
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for l.leading || l.syncing {

@@ -3,13 +3,19 @@ package audit
 import (
 	"bufio"
 	"bytes"
+	"compress/flate"
+	"compress/gzip"
 	"context"
 	"crypto/ed25519"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 )
 
 // mark is a position between two lines of a segment.
@@ -31,8 +37,12 @@ type walk struct {
 	key   ed25519.PublicKey
 
 	segment int64
-	headed  bool // the segment has its header
-	sealed  bool // the last line is a signed commit
+	base    Archived       // what was archived before the first segment in the folder
+	full    bool           // the archived segments were walked over, too
+	visit   func(Entry)    // told of each record; nil: nobody
+	kinds   map[Kind]int64 // with visit: the last sequence of each
+	headed  bool           // the segment has its header
+	sealed  bool           // the last line is a signed commit
 	signed  int64
 	records int64
 	commits int64
@@ -45,9 +55,17 @@ type walk struct {
 	cause          error // the sentinel behind tampered
 }
 
+// walk is one that goes on behind what was archived.
+func (a Archived) walk(key ed25519.PublicKey) *walk {
+	return &walk{key: key, base: a, mark: mark{seq: a.Seq, hash: a.Hash, last: a.Line}, segment: a.Segment, signed: a.Seq}
+}
+
 // run walks over all segments. Its error is a fault or that of ctx; what does
 // not hold is in torn or tampered.
 func (w *walk) run(ctx context.Context, dir string) error {
+	if err := w.begin(ctx, dir); err != nil || w.tampered != nil {
+		return err
+	}
 	list, err := segments(dir)
 	if errors.Is(err, ErrTampered) {
 		w.tampered, w.cause = &Break{Why: err.Error()}, ErrTampered
@@ -56,27 +74,133 @@ func (w *walk) run(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	w.least = w.check.Least.Seq == 0
+	// A crash leaves segments that are archived.
+	list = slices.DeleteFunc(list, func(n int64) bool { return n <= w.base.Segment })
 	for i, n := range list {
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if n != int64(i)+1 {
-			w.breakAt(segmentName(int64(i)+1), "the segment is missing")
+		if want := w.base.Segment + int64(i) + 1; n != want {
+			w.missing(want)
 			return nil
 		}
-		if err := w.oneSegment(ctx, dir, n, i == len(list)-1); err != nil {
+		if err := w.file(ctx, filepath.Join(dir, segmentName(n)), n, i == len(list)-1); err != nil {
 			return err
 		}
 		if w.tampered != nil {
 			return nil
 		}
 	}
-	if !w.least {
+	switch {
+	case len(list) == 0 && w.base.Segment > 0:
+		w.missing(w.base.Segment + 1)
+	case !w.least:
 		w.breakAt(segmentName(max(w.segment, 1)),
 			fmt.Sprintf("the log ends at record %d; record %d is known to have been written", w.seq, w.check.Least.Seq))
 	}
 	return nil
+}
+
+// begin goes to where the log begins: behind what was archived, which it walks over
+// where Check.Archive is given.
+func (w *walk) begin(ctx context.Context, dir string) error {
+	base, err := ReadArchived(dir, w.key)
+	var bad *headError
+	if errors.As(err, &bad) {
+		w.tampered, w.cause = &Break{Segment: archivedName, Seq: 1, Why: bad.said()}, bad.cause
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	least := w.check.Least
+	w.base, w.least = base, least.Seq == 0
+	if base.Segment == 0 {
+		return nil
+	}
+	if w.key == nil {
+		if w.key, err = hex.DecodeString(base.Key); err != nil {
+			return fmt.Errorf("read %s: %w", archivedName, err)
+		}
+	}
+	if len(w.check.Archive) > 0 {
+		return w.whole(ctx)
+	}
+	w.mark, w.segment, w.signed = mark{seq: base.Seq, hash: base.Hash, last: base.Line}, base.Segment, base.Seq
+	w.least = w.least || least.Seq < base.Seq || least == base.Head
+	if !w.least && least.Seq == base.Seq {
+		w.breakAt(archivedName, "its last record is not the one that is known to have been written")
+	}
+	return nil
+}
+
+// whole walks over the archived segments, from record 1, up to where the head is.
+func (w *walk) whole(ctx context.Context) error {
+	w.full = true
+	for _, f := range w.base.Files {
+		in, err := openIn(w.check.Archive, f.Name)
+		if errors.Is(err, fs.ErrNotExist) {
+			w.off = 0
+			w.breakAt(f.Name, "it is in no folder of the archive that was named")
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("read archived segment: %w", err)
+		}
+		err = errors.Join(w.archived(ctx, in, f.Digest), in.Close())
+		if err != nil || w.tampered != nil {
+			return err
+		}
+		if w.seq != f.Last {
+			w.breakAt(f.Name, fmt.Sprintf("it ends at record %d, and %s says %d", w.seq, archivedName, f.Last))
+			return nil
+		}
+	}
+	if w.head() != w.base.Head || w.last != w.base.Line {
+		w.breakAt(archivedName, "it does not follow from the archived segments")
+	}
+	return nil
+}
+
+// archived walks over the next segment, which is compressed; its digest is looked at
+// where one is given.
+func (w *walk) archived(ctx context.Context, f *os.File, digest string) error {
+	sum := sha256.New()
+	in := io.TeeReader(f, sum)
+	name := filepath.Base(f.Name())
+	w.off = 0
+	zip, err := gzip.NewReader(in)
+	if err == nil {
+		if err = w.oneSegment(ctx, zip, w.segment+1, false); err == nil && w.tampered == nil {
+			_, err = io.Copy(io.Discard, in) // what lies behind counts for the digest
+		}
+	}
+	switch {
+	case errors.Is(err, gzip.ErrHeader), errors.Is(err, gzip.ErrChecksum), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, io.EOF), corrupt(err):
+		w.breakAt(name, "it is damaged: "+err.Error())
+	case err != nil:
+		return fmt.Errorf("read %s: %w", name, err)
+	case w.tampered != nil:
+		w.tampered.Segment = name
+	case digest != "" && digest != "sha256:"+hex.EncodeToString(sum.Sum(nil)):
+		w.breakAt(name, "its digest is not that of "+archivedName)
+	}
+	return nil
+}
+
+func corrupt(err error) bool {
+	var at flate.CorruptInputError
+	return errors.As(err, &at)
+}
+
+// missing says that segment n is not there.
+func (w *walk) missing(n int64) {
+	said := "the segment is missing"
+	if w.base.Segment == 0 && n == 1 {
+		said += "; if it was archived, " + archivedName + " is missing, of which the archive has a copy"
+	}
+	w.off = 0
+	w.breakAt(segmentName(n), said)
 }
 
 func (w *walk) breakAt(segment, why string) {
@@ -84,15 +208,20 @@ func (w *walk) breakAt(segment, why string) {
 	w.cause = ErrTampered
 }
 
-func (w *walk) oneSegment(ctx context.Context, dir string, n int64, newest bool) error {
-	name := segmentName(n)
-	f, err := os.Open(filepath.Join(dir, name))
+// file walks over a segment of the folder.
+func (w *walk) file(ctx context.Context, path string, n int64, newest bool) error {
+	f, err := os.Open(path)
 	if err != nil {
 		return fmt.Errorf("read audit log: %w", err)
 	}
 	defer f.Close()
+	return w.oneSegment(ctx, f, n, newest)
+}
+
+func (w *walk) oneSegment(ctx context.Context, from io.Reader, n int64, newest bool) error {
+	name := segmentName(n)
 	w.segment, w.off, w.headed, w.sealed = n, 0, false, false
-	in := bufio.NewReaderSize(f, maxLine+1)
+	in := bufio.NewReaderSize(from, maxLine+1)
 	for {
 		line, whole, err := readLine(in)
 		if err != nil {
@@ -204,6 +333,23 @@ func (w *walk) stepRecord(line []byte) string {
 	w.seq, w.hash, w.last, w.sealed = e.seq, hash, hash, false
 	w.open += int64(len(line)) + 1
 	w.records++
+	return w.visited(line)
+}
+
+// visited tells of a record that holds.
+func (w *walk) visited(line []byte) string {
+	if w.visit == nil {
+		return ""
+	}
+	e, _, err := decodeEntry(line)
+	if err != nil {
+		return "the record cannot be read"
+	}
+	if w.kinds == nil {
+		w.kinds = map[Kind]int64{}
+	}
+	w.kinds[e.Record.Kind] = e.Seq
+	w.visit(e)
 	return ""
 }
 
@@ -215,7 +361,7 @@ func (w *walk) stepCommit(line []byte) string {
 	case c.seq != w.seq || c.hash != w.hash || c.bytes != w.open:
 		w.broken = true
 		return "the commit line and the records before it do not match: one of them was changed"
-	case w.commits == 0 && c.sig == nil:
+	case w.signed == 0 && c.sig == nil:
 		return "the first commit line of the log is not signed"
 	case c.sig != nil && !ed25519.Verify(w.key, c.message(), c.sig):
 		return "the signature does not hold"

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"os"
 	"path/filepath"
 	"slices"
@@ -36,15 +37,16 @@ type Config struct {
 
 type verbs struct{ Config }
 
-// New returns the verb audit with those below it.
-func New(cfg Config) *cobra.Command {
+// New returns the verb audit with those below it, and more of them.
+func New(cfg Config, more ...*cobra.Command) *cobra.Command {
 	p := &verbs{cfg}
 	var state string
 	cmd := &cobra.Command{
 		Use:   "audit",
-		Short: "Verify and read the audit log",
+		Short: "Verify, read and archive the audit log",
 		Long: `Audit reads the log of a state folder: verify names the first record that does
-not hold, tail prints the last records, query chooses among all.`,
+not hold, tail prints the last records, query chooses among all. Archive moves
+its beginning to another folder.`,
 		Example: `  ringd audit verify --state /var/lib/ringd
   ringd audit tail -f
   ringd audit query --run RUN --verdict deny --json`,
@@ -58,12 +60,14 @@ not hold, tail prints the last records, query chooses among all.`,
 	}
 	cmd.PersistentFlags().StringVar(&state, "state", "", "state folder (default: ~/.local/state/ringd)")
 	cmd.AddCommand(newAuditVerify(p, &state), newAuditTail(p, &state), newAuditQuery(p, &state))
+	cmd.AddCommand(more...)
 	return cmd
 }
 
 func newAuditVerify(p *verbs, state *string) *cobra.Command {
 	var asJSON bool
 	var key string
+	var archive []string
 	cmd := &cobra.Command{
 		Use:   "verify",
 		Short: "Check the whole log: chain, signatures, end",
@@ -72,24 +76,29 @@ not hold. A torn tail, which a crash leaves and the next start cuts, is told
 apart from tampering. It is held against the host's key and, when no daemon
 runs, against the newest record the store knows of.
 
+Where the beginning was archived, the head that the host signed stands for it.
+With --archive the archived segments are read as well, from record 1.
+
 Exit codes: 0 it holds, 1 it does not, 2 it cannot be read.`,
-		Example: "  ringd audit verify --state /var/lib/ringd --key host.key.pub",
-		Args:    cobra.NoArgs,
+		Example: `  ringd audit verify --state /var/lib/ringd --key host.key.pub
+  ringd audit verify --archive /srv/archive/ringd`,
+		Args: cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return p.auditVerify(cmd.Context(), *state, key, asJSON)
+			return p.auditVerify(cmd.Context(), *state, key, archive, asJSON)
 		},
 	}
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.Flags().StringVar(&key, "key", "", "public key file (default: STATE/host.key.pub)")
+	bindArchive(cmd, &archive)
 	return cmd
 }
 
-func (p *verbs) auditVerify(ctx context.Context, state, keyFile string, asJSON bool) error {
+func (p *verbs) auditVerify(ctx context.Context, state, keyFile string, archive []string, asJSON bool) error {
 	dir, err := p.auditDir(&state)
 	if err != nil {
 		return err
 	}
-	check := audit.Check{}
+	check := audit.Check{Archive: archive}
 	if check.Key, err = publicKey(state, keyFile); err != nil {
 		return err
 	}
@@ -113,6 +122,10 @@ func (p *verbs) auditVerify(ctx context.Context, state, keyFile string, asJSON b
 		return cli.Failed(cli.Refused, err)
 	}
 	return nil
+}
+
+func bindArchive(cmd *cobra.Command, into *[]string) {
+	cmd.Flags().StringSliceVar(into, "archive", nil, "folders of archived segments, to read them too")
 }
 
 // auditDir is the log of a state folder that has one. It makes state absolute.
@@ -178,6 +191,7 @@ type auditFlags struct {
 	since, until                                 string
 	after                                        int64
 	asJSON                                       bool
+	archive                                      []string
 }
 
 func (f *auditFlags) bind(cmd *cobra.Command) {
@@ -192,6 +206,7 @@ func (f *auditFlags) bind(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.until, "until", "", "a time (RFC 3339) or an age such as 1h")
 	cmd.Flags().Int64Var(&f.after, "after", 0, "records after this sequence number")
 	cmd.Flags().BoolVar(&f.asJSON, "json", false, "print one JSON object a line")
+	bindArchive(cmd, &f.archive)
 }
 
 func (f *auditFlags) filter(now time.Time) (audit.Filter, error) {
@@ -218,13 +233,13 @@ func (f *auditFlags) filter(now time.Time) (audit.Filter, error) {
 }
 
 // runOf is the whole id of the run of the log that given stands for; "" stands for none.
-func runOf(ctx context.Context, dir, given string) (string, error) {
+func runOf(ctx context.Context, dir string, archive []string, given string) (string, error) {
 	if given == "" {
 		return "", nil
 	}
 	return cli.RunKept(given, func(prefix string, limit int) (out wire.RunList, err error) {
 		seen := map[string]bool{}
-		for e, err := range audit.Query(ctx, dir, audit.Filter{RunPrefix: prefix}) {
+		for e, err := range records(ctx, dir, archive, audit.Filter{RunPrefix: prefix}) {
 			if err != nil {
 				return out, fmt.Errorf("read log: %w", err)
 			}
@@ -274,10 +289,13 @@ func newAuditQuery(p *verbs, state *string) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if filter.Run, err = runOf(cmd.Context(), dir, f.run); err != nil {
+			if err := p.begins(dir, f.archive, filter); err != nil {
 				return err
 			}
-			for e, err := range audit.Query(cmd.Context(), dir, filter) {
+			if filter.Run, err = runOf(cmd.Context(), dir, f.archive, f.run); err != nil {
+				return err
+			}
+			for e, err := range records(cmd.Context(), dir, f.archive, filter) {
 				if err != nil {
 					return cli.Usage("read log: %w", err)
 				}
@@ -290,6 +308,27 @@ func newAuditQuery(p *verbs, state *string) *cobra.Command {
 	}
 	f.bind(cmd)
 	return cmd
+}
+
+// records are those that are asked for, of the archive too where it is named.
+func records(ctx context.Context, dir string, archive []string, f audit.Filter) iter.Seq2[audit.Entry, error] {
+	if len(archive) > 0 {
+		return audit.Whole(ctx, dir, archive, f)
+	}
+	return audit.Query(ctx, dir, f)
+}
+
+// begins says where the log begins, if records that are asked for may be archived and
+// the archive is not named.
+func (p *verbs) begins(dir string, archive []string, f audit.Filter) error {
+	head, err := audit.ReadArchived(dir, nil)
+	if err != nil {
+		return cli.Usage("read log: %w", err)
+	}
+	if len(archive) == 0 && head.Seq > f.After && (f.Since.IsZero() || f.Since.Before(head.Until())) {
+		p.Page(p.Err).Begins(head)
+	}
+	return nil
 }
 
 func newAuditTail(p *verbs, state *string) *cobra.Command {
@@ -313,10 +352,10 @@ func newAuditTail(p *verbs, state *string) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if filter.Run, err = runOf(cmd.Context(), dir, f.run); err != nil {
+			if filter.Run, err = runOf(cmd.Context(), dir, f.archive, f.run); err != nil {
 				return err
 			}
-			return p.auditTail(cmd.Context(), dir, filter, last, follow, f.asJSON)
+			return p.auditTail(cmd.Context(), dir, f.archive, filter, last, follow, f.asJSON)
 		},
 	}
 	f.bind(cmd)
@@ -325,15 +364,21 @@ func newAuditTail(p *verbs, state *string) *cobra.Command {
 	return cmd
 }
 
-func (p *verbs) auditTail(ctx context.Context, dir string, filter audit.Filter, last int, follow, asJSON bool) error {
+func (p *verbs) auditTail(ctx context.Context, dir string, archive []string, filter audit.Filter, last int, follow, asJSON bool) error {
+	all := filter
 	var kept []audit.Entry
-	for e, err := range audit.Query(ctx, dir, filter) {
+	for e, err := range records(ctx, dir, archive, filter) {
 		if err != nil {
 			return cli.Usage("read log: %w", err)
 		}
 		filter.After = e.Seq
 		if kept = append(kept, e); len(kept) > max(2*last, 1024) {
 			kept = slices.Delete(kept, 0, len(kept)-last)
+		}
+	}
+	if len(kept) < last {
+		if err := p.begins(dir, archive, all); err != nil {
+			return err
 		}
 	}
 	for _, e := range kept[max(0, len(kept)-last):] {

@@ -41,11 +41,14 @@ type Keeps interface {
 	DropSession(ctx context.Context, name string) error
 }
 
-// Locks closes everything, and opens it again; and says that a clock is right that was not.
+// Locks is for operators: it closes everything, and opens it again; it says that a clock is
+// right that was not; it archives the beginning of the audit log, which a daemon does to
+// the folder of its configuration whatever to says.
 type Locks interface {
 	Lockdown(ctx context.Context) (wire.Lockdown, error)
 	SetLockdown(ctx context.Context, o wire.LockdownOrder) (wire.Lockdown, error)
 	AcceptTime(ctx context.Context, o wire.ClockOrder) (wire.Clock, error)
+	Archive(ctx context.Context, to string, o wire.ArchiveOrder) (wire.Archived, error)
 }
 
 // remote is a daemon.
@@ -62,6 +65,11 @@ func (r remote) Revoke(ctx context.Context, run string, grants []string) (wire.R
 // RunID asks the daemon.
 func (r remote) RunID(ctx context.Context, given string) (string, error) {
 	return cli.RunThere(ctx, r.Client, given)
+}
+
+// Archive asks the daemon.
+func (r remote) Archive(ctx context.Context, _ string, o wire.ArchiveOrder) (wire.Archived, error) {
+	return r.Client.Archive(ctx, o)
 }
 
 func (r remote) Refused(err error) error { return cli.RefusedBy(err) }

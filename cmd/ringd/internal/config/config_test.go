@@ -1,6 +1,9 @@
 package config_test
 
 import (
+	"os"
+	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -31,7 +34,7 @@ workspace: {default: /srv/work, agents: {a: /srv/a}}
 	}
 	want := config.File{
 		Sync: "/etc/ringd/policy", State: "/var/lib/ringd", Socket: "/run/ringd/ringd.sock",
-		Staleness: d(0), Audit: "strict",
+		Staleness: d(0), Audit: config.Audit{Strict: true},
 		Roles: config.Roles{Harness: []string{"uid:1000"}, Viewer: []string{"gid:4"}},
 		Bridges: map[string]config.Bridge{
 			"spawnSubagent": {Provider: "command", Command: []string{"/usr/bin/review", "--json"}, Dir: "/srv", Env: map[string]string{"A": "b"}},
@@ -76,6 +79,9 @@ func TestReadRefuses(t *testing.T) {
 		{"relative sync", "sync: policy\n", `sync: "policy" is not an absolute path`},
 		{"relative socket", "socket: ringd.sock\n", `socket: "ringd.sock" is not an absolute path`},
 		{"audit", "audit: loose\n", `audit: "loose"`},
+		{"audit of another kind", "audit: [strict]\n", "c.yaml:1:8: sequence was used where mapping is expected"},
+		{"audit with an unknown key", "audit:\n  archives: /a\n", "c.yaml:2:3: unknown field \"archives\""},
+		{"archive by a relative path", "audit: {archive: srv}\n", "audit.archive: \"srv\" is not an absolute"},
 		{"role", "roles: {harness: [root]}\n", `roles.harness: "root": want uid:NUMBER`},
 		{"harness approves", "roles: {harness: [\"uid:7\"], approver: [\"uid:7\"]}\n", "a harness can never approve"},
 		{"no provider", "bridges: {x: {}}\n", `bridges.x: provider ""`},
@@ -109,6 +115,42 @@ func TestReadRefuses(t *testing.T) {
 				t.Errorf("got %v, want %q", err, tt.want)
 			}
 		})
+	}
+}
+
+// TestAudit: the word is the fields in short.
+func TestAudit(t *testing.T) {
+	for text, want := range map[string]config.Audit{
+		"audit: strict\n":                        {Strict: true},
+		"audit: {strict: true, archive: /srv}\n": {Strict: true, Archive: "/srv"},
+		"audit: {archive: /srv}\n":               {Archive: "/srv"},
+	} {
+		if f, err := config.Read("c.yaml", strings.NewReader(text)); err != nil || f.Audit != want {
+			t.Errorf("%q: %+v, %v, want %+v", text, f.Audit, err, want)
+		}
+	}
+}
+
+// TestArchiveApart: no guest gets the archive, and it does not lie in the state folder,
+// by name or by a link.
+func TestArchiveApart(t *testing.T) {
+	dir := t.TempDir()
+	for _, d := range []string{"state", "archive"} {
+		if err := os.Mkdir(filepath.Join(dir, d), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.Symlink(filepath.Join(dir, "state"), filepath.Join(dir, "link")); err != nil {
+		t.Fatal(err)
+	}
+	for to, apart := range map[string]bool{"archive": true, "state": false, "state/archive": false, "link": false, "none": true} {
+		f := config.File{State: filepath.Join(dir, "state"), Audit: config.Audit{Archive: filepath.Join(dir, to)}}
+		if err := f.Apart(); (err == nil) != apart {
+			t.Errorf("archive in %s: %v", to, err)
+		}
+		if !slices.Contains(f.Private(), f.Audit.Archive) {
+			t.Errorf("%s is not private: %v", to, f.Private())
+		}
 	}
 }
 

@@ -27,8 +27,8 @@ type File struct {
 	State     string            `yaml:"state"`     // folder of audit log and store
 	Socket    string            `yaml:"socket"`    // path of the Unix socket
 	Staleness *Duration         `yaml:"staleness"` // how long a generation stands without a good push; nil: 10m
-	Audit     string            `yaml:"audit"`     // "strict" syncs every record
-	Watch     Watch             `yaml:"watch"`     // how the sync folder is looked at
+	Audit     Audit             `yaml:"audit"`
+	Watch     Watch             `yaml:"watch"` // how the sync folder is looked at
 	Roles     Roles             `yaml:"roles"`
 	Workspace Workspace         `yaml:"workspace"`
 	Bridges   map[string]Bridge `yaml:"bridges"` // by name, as the policy grants it
@@ -330,16 +330,13 @@ func (f File) check() error {
 			bad("%s: %q is not an absolute path", p.field, p.path)
 		}
 	}
-	if f.Audit != "" && f.Audit != "strict" {
-		bad(`audit: %q: want "strict", or leave it out`, f.Audit)
-	}
 	if f.Limits.Runs < 0 || f.Limits.RunsPerActor < 0 || f.Limits.Paused < 0 || f.Limits.PausedPerActor < 0 || f.Limits.WaitingCalls < 0 {
 		bad("limits: a number of runs or calls is negative")
 	}
 	if r := f.Limits.Retention; r != nil && *r == 0 {
 		bad("limits.retention: 0 keeps nothing that a caller could read; leave it out for the default")
 	}
-	errs = append(errs, f.Roles.check(), f.Workspace.check(), f.Guests.check(f.Roles), f.Python.check(), checkBridges(f.Bridges), f.Snapshots.check(),
+	errs = append(errs, f.Audit.check(), f.Roles.check(), f.Workspace.check(), f.Guests.check(f.Roles), f.Python.check(), checkBridges(f.Bridges), f.Snapshots.check(),
 		checkApprovers(f.Approvers, f.Roles.Harness, f.Tokens), checkNotify(f.Notify),
 		checkListeners(f.Listen, f.Tokens), checkTokens(f.Tokens),
 		checkCredentials(f.Credentials), checkGateways(f.Gateways, f.Credentials), f.Egress.check(), f.Trust.check())
@@ -349,7 +346,7 @@ func (f File) check() error {
 // Private lists what is the daemon's alone and no guest's: its folders, and the
 // files of its secrets. The paths are absolute and clean.
 func (f File) Private() []string {
-	all := []string{f.Sync, f.Shadow, f.State}
+	all := []string{f.Sync, f.Shadow, f.State, f.Audit.Archive}
 	if f.Snapshots.Key != nil {
 		all = append(all, f.Snapshots.Key.File)
 	}
@@ -381,9 +378,15 @@ func (f File) Private() []string {
 
 // Apart refuses a state folder and a sync or shadow folder of which one is the
 // other or lies below it, by name or through links: a user who may push a policy
-// could write the records, or a backup of the records would carry a policy along.
+// could write the records, or a backup of the records would carry a policy along. It
+// refuses an archive in the state folder, which would make no room there.
 func (f File) Apart() error {
 	for _, resolve := range []func(string) (string, error){filepath.Abs, filepath.EvalSymlinks} {
+		if archive, err := resolve(f.Audit.Archive); err == nil && f.Audit.Archive != "" {
+			if state, err := resolve(f.State); err == nil && below(state, archive) {
+				return fmt.Errorf("audit.archive %s lies in the state folder %s: name a folder outside it", f.Audit.Archive, f.State)
+			}
+		}
 		for _, pushed := range []struct{ what, path string }{{"sync", f.Sync}, {"shadow", f.Shadow}} {
 			if pushed.path == "" {
 				continue
@@ -393,15 +396,21 @@ func (f File) Apart() error {
 			if errDir != nil || errState != nil {
 				continue // not there yet
 			}
-			if rel, err := filepath.Rel(dir, state); err == nil && filepath.IsLocal(rel) {
+			if below(dir, state) {
 				return fmt.Errorf("state folder %s lies in the %s folder %s: whoever pushes a policy could write the records", f.State, pushed.what, pushed.path)
 			}
-			if rel, err := filepath.Rel(state, dir); err == nil && filepath.IsLocal(rel) {
+			if below(state, dir) {
 				return fmt.Errorf("%s folder %s lies in the state folder %s, which holds the records of ringd alone: name a folder beside it", pushed.what, pushed.path, f.State)
 			}
 		}
 	}
 	return nil
+}
+
+// below reports whether a path is a folder, or lies in it.
+func below(dir, path string) bool {
+	rel, err := filepath.Rel(dir, path)
+	return err == nil && filepath.IsLocal(rel)
 }
 
 func (r Roles) check() error {

@@ -147,6 +147,9 @@ type Config struct {
 	// Room says how the disk of the state folder stands; nil: nobody looks.
 	Room *Room
 
+	// Archive is where the beginning of the audit log goes.
+	Archive Archive
+
 	// Lock closes everything on an operator's word; nil: nobody can.
 	Lock *lockdown.Lock
 

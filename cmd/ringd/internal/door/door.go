@@ -62,6 +62,7 @@ func New(cfg Config) (_ *Door, err error) {
 	d := &Door{}
 	d.server, err = api.New(api.Config{
 		Runs: cfg.Daemon, Views: cfg.Daemon, Waiting: cfg.Daemon, Sessions: cfg.Daemon, Lockdown: cfg.Lockdown, AcceptTime: cfg.Daemon.AcceptTime,
+		Archive:   cfg.Daemon.Archive,
 		Roles:     api.Roles{Harness: r.Harness, Approver: r.Approver, Operator: r.Operator, Viewer: r.Viewer},
 		Approvers: cfg.File.Approvers, UID: cfg.UID, PID: os.Getpid(), Meter: cfg.Metrics, Now: cfg.Now, Logger: cfg.Logger,
 		Tokens: callers, Refused: cfg.refused,

@@ -101,6 +101,7 @@ func sinks() map[string]struct {
 	return map[string]sink{
 		"Record":      {1, func(p render.Page, text string) error { return p.Record(filled[audit.Entry](text), false) }},
 		"Record JSON": {1, func(p render.Page, text string) error { return p.Record(filled[audit.Entry](text), true) }},
+		"Begins":      {1, func(p render.Page, text string) error { p.Begins(filled[audit.Archived](text)); return nil }},
 		"Verified":    {0, func(p render.Page, text string) error { p.Verified(filled[audit.Report](text), text); return nil }},
 		"Status":      {0, func(p render.Page, text string) error { p.Status(filled[wire.Status](text)); return nil }},
 		"Lockdown":    {0, func(p render.Page, text string) error { p.Lockdown(filled[wire.Lockdown](text)); return nil }},

@@ -63,7 +63,7 @@ func recorded(w string) string { return strings.ReplaceAll(Clean(w), "  ", ` \u0
 // the actor of the run.
 func personal() []audit.Kind {
 	return []audit.Kind{audit.RunAsked, audit.RunRefused, audit.RunCancelled, audit.CallAnswered, audit.CallApproved, audit.CallDenied,
-		audit.CallBegun, audit.ApprovalRefused, audit.GrantRevoked, audit.ResumeRefused, audit.SessionDropped, audit.LockdownBegun, audit.LockdownLifted}
+		audit.CallBegun, audit.ApprovalRefused, audit.GrantRevoked, audit.ResumeRefused, audit.SessionDropped, audit.LockdownBegun, audit.LockdownLifted, audit.AuditArchived}
 }
 
 // outward are the kinds of records about connections: door and target come
@@ -93,6 +93,12 @@ func (p Page) Verified(r audit.Report, note string) {
 	if note != "" {
 		fmt.Fprintln(p.W, Lines(note))
 	}
+	if a := r.Archived; a != nil && a.Read {
+		fmt.Fprintf(p.W, "those up to %d, until %s, were read in the archive\n", a.Seq, a.Until.UTC().Format(time.RFC3339))
+	} else if a != nil {
+		fmt.Fprintf(p.W, "records up to %d, until %s, are archived in %s: read them with --archive DIR\n",
+			a.Seq, a.Until.UTC().Format(time.RFC3339), Count(int(a.Segments), "segment"))
+	}
 	if b := r.Torn; b != nil {
 		fmt.Fprintf(p.W, "torn tail: %s at byte %d: %s; the next start cuts it\n", Clean(b.Segment), b.Offset, Clean(b.Why))
 	}
@@ -101,6 +107,11 @@ func (p Page) Verified(r audit.Report, note string) {
 		return
 	}
 	fmt.Fprintln(p.W, p.style(green, "every record holds"))
+}
+
+// Begins says that a log does not begin with record 1.
+func (p Page) Begins(a audit.Archived) {
+	fmt.Fprintf(p.W, "records up to %d, until %s, are archived: read them with --archive DIR\n", a.Seq, a.Until().UTC().Format(time.RFC3339))
 }
 
 // Status writes what is in force, and what is not as it should be.

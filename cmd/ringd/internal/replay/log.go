@@ -36,7 +36,11 @@ func each(ctx context.Context, path string, visit func(audit.Entry)) (string, er
 	if rep.Records == 0 {
 		return "", fmt.Errorf("%s has no records of an audit log", path)
 	}
-	for e, err := range audit.Query(ctx, path, audit.Filter{}) {
+	verified := audit.Filter{}
+	if rep.Archived != nil {
+		verified.After = rep.Archived.Seq
+	}
+	for e, err := range audit.Query(ctx, path, verified) {
 		if err != nil {
 			return "", err
 		}

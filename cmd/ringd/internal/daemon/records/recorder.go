@@ -122,6 +122,25 @@ func (r *Recorder) Size() (bytes, segments int64) {
 	return 0, 0
 }
 
+// Archive moves the beginning of the log to an archive; see [audit.Log.Archive]. A log
+// that takes no records is ErrUnavailable.
+func (r *Recorder) Archive(ctx context.Context, o audit.Order) ([]audit.ArchivedFile, error) {
+	if err := r.Err(); err != nil {
+		return nil, err
+	}
+	l, ok := r.log.(interface {
+		Archive(ctx context.Context, o audit.Order) ([]audit.ArchivedFile, error)
+	})
+	if !ok {
+		return nil, fmt.Errorf("%w: this log has none", audit.ErrArchive)
+	}
+	done, err := l.Archive(ctx, o)
+	if errors.Is(err, audit.ErrClosed) {
+		err = r.failed(err)
+	}
+	return done, err
+}
+
 // Reopen takes records again once the log does. Nobody may be appending: a failure
 // that comes in later closes it again.
 func (r *Recorder) Reopen(ctx context.Context) error {

@@ -1,0 +1,178 @@
+package audit
+
+import (
+	"bytes"
+	"crypto/ed25519"
+	"encoding/base64"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"time"
+
+	"github.com/ringd/ringd/cmd/ringd/internal/disk"
+)
+
+const (
+	archivedName    = "archived.json"
+	archivedVersion = 1
+	archivedDomain  = "ringd audit archived v1\n"
+	archivedMost    = 64 << 20 // bytes of the file: some 200,000 segments
+	archiveSuffix   = ".gz"
+)
+
+// Archived is the head of the segments that were moved to an archive: what Open needs
+// to hold the rest of the log against them, and what the daemon asks the log for at its
+// start. It lies as archived.json in the folder of the log, signed by the host, with a
+// copy in the archive. The zero Archived is a log of which all is there.
+type Archived struct {
+	Version int64  `json:"v"`
+	Key     string `json:"key"`     // the host's public key, hex
+	Segment int64  `json:"segment"` // the last one that was archived
+	Head           // its last record; as sequences begin at 1, Seq is how many records are archived
+	Line    Hash   `json:"line"` // of its last line, which the next header names
+	// Kinds has the sequence of the last archived record of each kind.
+	Kinds map[Kind]int64 `json:"kinds"`
+	Files []ArchivedFile `json:"files"` // one a segment, the first one first
+}
+
+// ArchivedFile is one segment in an archive.
+type ArchivedFile struct {
+	Name   string    `json:"name"`
+	Digest string    `json:"digest"` // of the file
+	Bytes  int64     `json:"bytes"`
+	First  int64     `json:"first"` // sequences of its records
+	Last   int64     `json:"last"`
+	From   time.Time `json:"from"` // times of these two
+	Until  time.Time `json:"until"`
+}
+
+// Until is the time of the last archived record; zero: none is.
+func (a Archived) Until() time.Time {
+	if len(a.Files) == 0 {
+		return time.Time{}
+	}
+	return a.Files[len(a.Files)-1].Until
+}
+
+// ReadArchived reads the head in dir, the folder of a log or an archive. Without a key
+// it believes the one that the head names, which Verify and Open do not. Errors:
+// ErrTampered, ErrKey, ErrFormat, faults.
+func ReadArchived(dir string, key ed25519.PublicKey) (Archived, error) {
+	f, err := os.Open(filepath.Join(dir, archivedName))
+	if errors.Is(err, fs.ErrNotExist) {
+		return Archived{}, nil
+	}
+	if err != nil {
+		return Archived{}, fmt.Errorf("read audit log: %w", err)
+	}
+	defer f.Close()
+	text, err := io.ReadAll(io.LimitReader(f, archivedMost+1))
+	if err != nil {
+		return Archived{}, fmt.Errorf("read %s: %w", archivedName, err)
+	}
+	a, why, cause := parseArchived(text, key)
+	if cause != nil {
+		return Archived{}, &headError{cause, why}
+	}
+	return a, nil
+}
+
+// headError is a head that does not hold; cause is the sentinel.
+type headError struct {
+	cause error
+	why   string
+}
+
+// Error names the file, and says where another one is.
+func (e *headError) Error() string { return fmt.Sprintf("%v: %s: %s", e.cause, archivedName, e.said()) }
+
+func (e *headError) said() string { return e.why + "; the archive has a copy of the file" }
+
+// Unwrap is the sentinel.
+func (e *headError) Unwrap() error { return e.cause }
+
+// parseArchived reads a head: a line of JSON, and one with its signature.
+func parseArchived(text []byte, key ed25519.PublicKey) (a Archived, why string, cause error) {
+	line, rest, whole := bytes.Cut(text, []byte("\n"))
+	c := cursor{b: rest}
+	c.literal(`{"sig":"`)
+	sig := c.signature()
+	c.literal("\"}\n")
+	var named struct {
+		Version int64  `json:"v"`
+		Key     string `json:"key"`
+	}
+	if !whole || !c.end() || len(text) > archivedMost || json.Unmarshal(line, &named) != nil {
+		return a, "it is not what ringd writes", ErrTampered
+	}
+	own, err := hex.DecodeString(named.Key)
+	switch {
+	case err != nil || len(own) != ed25519.PublicKeySize:
+		return a, "it names no key", ErrTampered
+	case key != nil && !bytes.Equal(key, own):
+		return a, "it names another key", ErrKey
+	case !ed25519.Verify(own, append([]byte(archivedDomain), line...), sig):
+		return a, "the signature does not hold: it was changed after it was written", ErrTampered
+	case named.Version != archivedVersion:
+		return a, fmt.Sprintf("format %d; this ringd reads %d", named.Version, archivedVersion), ErrFormat
+	}
+	in := json.NewDecoder(bytes.NewReader(line))
+	in.DisallowUnknownFields()
+	if err := in.Decode(&a); err != nil || !a.sound() {
+		return Archived{}, "it does not fit together", ErrTampered
+	}
+	return a, "", nil
+}
+
+// sound reports whether the files follow each other and end where the head is.
+func (a Archived) sound() bool {
+	seq := int64(0)
+	for i, f := range a.Files {
+		if f.Name != segmentName(int64(i)+1)+archiveSuffix || f.First != seq+1 || f.Last < f.First {
+			return false
+		}
+		seq = f.Last
+	}
+	return len(a.Files) > 0 && a.Segment == int64(len(a.Files)) && a.Seq == seq
+}
+
+// text is a as the host signs it.
+func (a Archived) text(key ed25519.PrivateKey) ([]byte, error) {
+	line, err := json.Marshal(a)
+	if err != nil {
+		return nil, fmt.Errorf("write %s: %w", archivedName, err)
+	}
+	return signArchived(line, key), nil
+}
+
+func signArchived(line []byte, key ed25519.PrivateKey) []byte {
+	sig := ed25519.Sign(key, append([]byte(archivedDomain), line...))
+	out := append(slices.Clone(line), "\n{\"sig\":\""...)
+	return append(base64.StdEncoding.AppendEncode(out, sig), "\"}\n"...)
+}
+
+// sweep removes the segments that a says are archived. A crash may have left them.
+func (a Archived) sweep(dir string) error {
+	list, err := segments(dir)
+	if err != nil {
+		return err
+	}
+	for _, n := range list {
+		if n > a.Segment {
+			break
+		}
+		if err := os.Remove(filepath.Join(dir, segmentName(n))); err != nil {
+			return fmt.Errorf("remove archived segment: %w", err)
+		}
+	}
+	if len(list) == 0 || list[0] > a.Segment {
+		return nil
+	}
+	return disk.Sync(dir)
+}

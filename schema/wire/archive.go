@@ -1,0 +1,29 @@
+package wire
+
+import "time"
+
+// ArchiveOrder is the body of POST /v1/audit/archive: segments of the audit log all of
+// whose records have a sequence below Seq, or are older than Time, are archived. At
+// least one of both is given.
+type ArchiveOrder struct {
+	Seq  int64     `json:"seq,omitempty"`
+	Time time.Time `json:"time,omitzero"`
+}
+
+// Archived is the answer of POST /v1/audit/archive.
+type Archived struct {
+	To    string         `json:"to"`    // folder
+	Files []ArchivedFile `json:"files"` // that this order has archived
+	Seq   int64          `json:"seq"`   // of the last record in them; 0: nothing was to be archived
+}
+
+// ArchivedFile is one archived segment of the audit log.
+type ArchivedFile struct {
+	Name   string    `json:"name"`
+	Digest string    `json:"digest"` // of the file
+	Bytes  int64     `json:"bytes"`
+	First  int64     `json:"first"` // sequences of its records
+	Last   int64     `json:"last"`
+	From   time.Time `json:"from"` // times of these two
+	Until  time.Time `json:"until"`
+}
