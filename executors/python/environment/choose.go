@@ -213,7 +213,7 @@ func (c *choice) count() {
 	if c.imports.Any != nil {
 		rule = *c.imports.Any
 	}
-	c.find(rule, "*", "the packages of this host take %d mounts, and a guest has at most %d: its runs end with GuestLost", n, profiles.MaxMounts)
+	c.find(rule, "*", "the packages of this host take %d mounts, and a guest has at most %d", n, profiles.MaxMounts)
 	c.report.Findings[len(c.report.Findings)-1].Refuse = true
 }
 

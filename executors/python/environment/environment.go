@@ -95,22 +95,55 @@ const (
 	KindWheels   = "folder of wheels"
 )
 
-// Finding is something to know that refuses nothing by itself.
+// Finding is something to know that refuses nothing by itself, but for Refuse.
 type Finding struct {
 	Rule   profiles.Rule // zero: none of the policy's
 	Module string        // that it is about
 	Denied bool          // a rule takes away what an allowed package declares to need
-	Refuse bool          // the ring refuses such a guest: runs end with GuestLost
+	Refuse bool          // no guest can be given it: nothing of Python runs
 	Text   string
 }
 
 // Of implements python.Environments. What cannot be given is an *executors.Unavailable.
 func (f *Finder) Of(ctx context.Context, a *profiles.Agent) (start.Environment, error) {
 	r, err := f.Look(ctx, a)
+	if err == nil {
+		err = r.Refused()
+	}
 	if err != nil {
 		return start.Environment{}, err
 	}
 	return r.Environment, nil
+}
+
+// RefusedError is an environment that no guest can be given, by a rule of the policy.
+type RefusedError struct{ Finding }
+
+// Error says it with the rule, and what helps.
+func (e *RefusedError) Error() string {
+	at := ""
+	if r := e.Rule; r.File != "" {
+		at = fmt.Sprintf(" (%s:%d: %s)", r.File, r.Line, r.Path)
+	}
+	return e.Text + at + ": " + FewerMounts
+}
+
+// Unwrap gives what an executor refuses a run with.
+func (e *RefusedError) Unwrap() error {
+	return &executors.Unavailable{Text: e.Error()}
+}
+
+// FewerMounts is what helps against a finding that refuses.
+const FewerMounts = "list the packages that programs import, or name an environment with fewer; what is not denied by name is one mount"
+
+// Refused is a *RefusedError when a guest cannot be given the environment; else nil.
+func (r *Report) Refused() error {
+	for _, f := range r.Findings {
+		if f.Refuse {
+			return &RefusedError{f}
+		}
+	}
+	return nil
 }
 
 // Again has the next look read everything anew, digests too: a new generation.

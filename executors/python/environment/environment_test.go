@@ -221,6 +221,12 @@ func TestPackages(t *testing.T) {
 		if !slices.ContainsFunc(r.Findings, func(x environment.Finding) bool { return x.Refuse && strings.Contains(x.Text, "mounts") }) {
 			t.Errorf("nothing tells that it is too much: %v", r.Findings)
 		}
+		a.Python.Imports.Any = &profiles.Rule{File: "p.yaml", Line: 7, Path: "spec.x"}
+		_, err = f.Of(t.Context(), a)
+		var no *executors.Unavailable
+		if !errors.As(err, &no) || !strings.Contains(no.Text, "a guest has at most 768 (p.yaml:7: spec.x): list the packages") {
+			t.Errorf("a guest is given it: %v", err)
+		}
 	})
 	t.Run("the same is the same, and an upgrade is not", func(t *testing.T) {
 		a := agent("frame", "", site)

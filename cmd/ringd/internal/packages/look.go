@@ -40,15 +40,15 @@ func Look(ctx context.Context, host *environment.Finder, probe Probe, a *profile
 		return found
 	}
 	for _, f := range r.Findings {
-		code := codeImportMissing
+		code, severity := codeImportMissing, schema.Warning
 		hint := ""
 		switch {
 		case f.Refuse:
-			code, hint = codeHost, "list the packages that programs import, or name an environment with fewer; what is not denied by name is one mount"
+			code, severity, hint = codeHost, schema.Error, environment.FewerMounts
 		case f.Denied:
 			code = codeImportNeeds
 		}
-		add(schema.Warning, &f.Rule, code, f.Text, hint)
+		add(severity, &f.Rule, code, f.Text, hint)
 	}
 	for _, e := range a.Python.Environments {
 		if d, err := environment.Digest(e.Path); err == nil && e.Digest == "" {
@@ -56,7 +56,7 @@ func Look(ctx context.Context, host *environment.Finder, probe Probe, a *profile
 		}
 	}
 	broken, err := probe(ctx, a)
-	if err != nil {
+	if refused := (*environment.RefusedError)(nil); err != nil && !errors.As(err, &refused) { // else it is among the findings
 		add(schema.Warning, nil, codeHost, err.Error(), "")
 	}
 	for _, b := range broken {

@@ -88,7 +88,7 @@ func (i Ring) State() (state, reason string) {
 
 // Prepare has what stands on this host looked at anew, digests of environments too,
 // and refuses a set that breaks a package which it allows: one of its rules denies
-// what that needs.
+// what that needs. It refuses one whose packages are more than a guest can be given.
 // Programs that start after its commit have the set;
 // guests that live are told beside it.
 func (i Ring) Prepare(ctx context.Context, set *profiles.Set) (func(), error) {
@@ -102,6 +102,9 @@ func (i Ring) Prepare(ctx context.Context, set *profiles.Set) (func(), error) {
 			}
 			if later(err) {
 				return nil, fmt.Errorf("agent %s: %w", name, err)
+			}
+			if refused := (*environment.RefusedError)(nil); errors.As(err, &refused) {
+				return nil, &brokenImport{fmt.Errorf("agent %s: %w", name, refused)}
 			}
 			if err != nil {
 				continue // this host cannot run it, and each run is told why
@@ -176,6 +179,9 @@ func Prober(found *environment.Finder, c python.Config) Probe {
 			return broken, nil
 		}
 		r, err := found.Look(ctx, a)
+		if err == nil {
+			err = r.Refused()
+		}
 		if err != nil {
 			return nil, err
 		}
