@@ -251,7 +251,7 @@ func (d *document) size(path, s string) (int64, bool) {
 func (d *document) duration(path, s string) (int64, bool) {
 	n, ok := plain.Duration(s)
 	if !ok {
-		d.report(path, CodeDuration, "", "%q is not a duration such as 500ms, 30s, 5m or 2h", clip(s))
+		d.report(path, CodeDuration, "", "%q is not a duration such as 500ms, 30s, 5m, 2h or 1d", clip(s))
 	}
 	return n, ok
 }

@@ -34,7 +34,7 @@ func TestEveryMistakeAtOnce(t *testing.T) {
     shell:
       binaries:
         - path: git # wrong
-  limits: {wall: 1d} # wrong
+  limits: {wall: 1 day} # wrong
   network: {mode: allowlist, egress: [{host: "10.0.0.1/8"}]} # wrong
   bridges:
     - name: send

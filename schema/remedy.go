@@ -170,7 +170,7 @@ func size(text string) string {
 	}), []unit{{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}, {"B", 1}})
 }
 
-// duration reads 5 minutes, 1d, 1h30m, 1.5h.
+// duration reads 5 minutes, 1 day, 1h30m, 1.5h.
 func duration(text string) string {
 	if iso := regexp.MustCompile(`^P(?:([0-9]+)D)?T?((?:[0-9]+[HMS])*)$`).FindStringSubmatch(text); iso != nil {
 		text = strings.ToLower(iso[2])
@@ -189,7 +189,7 @@ func duration(text string) string {
 			}
 		}
 		return 0
-	}), []unit{{"h", 3600e3}, {"m", 60e3}, {"s", 1e3}, {"ms", 1}})
+	}), []unit{{"d", 24 * 3600e3}, {"h", 3600e3}, {"m", 60e3}, {"s", 1e3}, {"ms", 1}})
 }
 
 // rate reads 60/min, 60 per minute.

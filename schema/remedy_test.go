@@ -15,8 +15,8 @@ func TestRemedies(t *testing.T) {
 	for _, tc := range []struct{ field, was, fix string }{
 		{"limits: {memory: %s}", "1GB", "1GiB"}, {"limits: {memory: %s}", "512M", "512MiB"}, {"limits: {memory: %s}", "512 mb", "512MiB"},
 		{"limits: {memory: %s}", "1.5GB", "1536MiB"}, {"limits: {memory: %s}", "64Mi", "64MiB"}, {"limits: {memory: %s}", "100 bytes", "100B"},
-		{"limits: {wall: %s}", "5 minutes", "5m"}, {"limits: {wall: %s}", "1d", "24h"}, {"limits: {wall: %s}", "1h30m", "90m"},
-		{"limits: {wall: %s}", "2 weeks", "336h"}, {"limits: {wall: %s}", "PT5M", "5m"}, {"limits: {wall: %s}", "30sec", "30s"},
+		{"limits: {wall: %s}", "5 minutes", "5m"}, {"limits: {wall: %s}", "1 day", "1d"}, {"limits: {wall: %s}", "1h30m", "90m"},
+		{"limits: {wall: %s}", "2 weeks", "14d"}, {"limits: {wall: %s}", "PT5M", "5m"}, {"limits: {wall: %s}", "30sec", "30s"},
 		{"network: {egress: [{host: %s}]}", `"https://api.example.com/v1"`, "api.example.com"},
 		{"network: {egress: [{host: %s}]}", "api.example.com/v1", "api.example.com"},
 		{"network: {egress: [{host: %s}]}", `"http://api.example.com:8080"`, "api.example.com:8080"},

@@ -27,7 +27,7 @@ var layers = map[string][]string{
 	"schema/finding": {},
 
 	"cmd/ringd/internal/policycmd": {
-		"compiler/enforcement", "compiler/guardrail", "profiles", "schema", "schema/layout", "cmd/ringd/internal/auditcmd", "cmd/ringd/internal/suggest", "compiler/least", "compiler/lint", "cmd/ringd/internal/cli", "cmd/ringd/internal/render", "cmd/ringd/internal/sources", "cmd/ringd/internal/disk",
+		"compiler/enforcement", "compiler/guardrail", "profiles", "schema", "schema/layout", "cmd/ringd/internal/auditcmd", "cmd/ringd/internal/suggest", "compiler/least", "compiler/lint", "cmd/ringd/internal/cli", "cmd/ringd/internal/config", "cmd/ringd/internal/render", "cmd/ringd/internal/sources", "cmd/ringd/internal/disk",
 		"executors", "rings/kernel/order",
 	},
 
@@ -219,7 +219,7 @@ var layers = map[string][]string{
 	},
 	"rings/interpreter/port": {"executors", "profiles", "rings/interpreter/pause", "rings/interpreter/rules", "rings/interpreter/shape", "rings/interpreter/touched"},
 	"rings/interpreter/rules": {
-		"profiles", "profiles/egress", "profiles/hosts", "profiles/powers", "profiles/words", "rings/interpreter/budget", "rings/interpreter/pause", "rings/interpreter/shape", "rings/interpreter/touched",
+		"profiles", "profiles/jsontext", "profiles/near", "profiles/egress", "profiles/hosts", "profiles/powers", "profiles/words", "rings/interpreter/budget", "rings/interpreter/pause", "rings/interpreter/shape", "rings/interpreter/touched",
 	},
 	"rings/interpreter/ends":    {"executors", "profiles", "profiles/powers", "rings/interpreter/port", "rings/interpreter/rules", "rings/interpreter/shape"},
 	"rings/interpreter/keep":    {"profiles", "rings/interpreter/port"},
@@ -247,7 +247,7 @@ var layers = map[string][]string{
 	"cmd/ringd/internal/confine":      {},
 	"cmd/ringd/internal/lasting":      {"cmd/ringd/internal/confine"},
 	"cmd/ringd/internal/script":       {"executors/shell/start", "profiles", "cmd/ringd/internal/confine", "cmd/ringd/internal/lasting"},
-	"cmd/ringd/internal/config":       {"schema", "profiles/egress"},
+	"cmd/ringd/internal/config":       {"compiler/plain", "schema", "profiles/egress"},
 	"cmd/ringd/internal/answer": {
 		"compiler/asked", "profiles", "profiles/powers", "cmd/ringd/internal/cli", "cmd/ringd/internal/decide", "cmd/ringd/internal/render",
 		"cmd/ringd/internal/script", "cmd/ringd/internal/sources",
@@ -266,13 +266,13 @@ var layers = map[string][]string{
 	},
 	"cmd/ringd/internal/exceptions": {
 		"compiler/exceptions", "profiles", "schema", "cmd/ringd/internal/audit", "cmd/ringd/internal/auditcmd",
-		"cmd/ringd/internal/cli", "cmd/ringd/internal/render", "cmd/ringd/internal/sources",
+		"cmd/ringd/internal/cli", "cmd/ringd/internal/config", "cmd/ringd/internal/render", "cmd/ringd/internal/sources",
 	},
 	"cmd/ringd/internal/begin": {
 		"schema", "schema/adopt", "schema/emit", "schema/layout", "cmd/ringd/internal/cli", "cmd/ringd/internal/render", "cmd/ringd/internal/sources", "cmd/ringd/internal/disk",
 	},
 	"cmd/ringd/internal/auditcmd": {
-		"profiles", "cmd/ringd/internal/audit", "cmd/ringd/internal/cli", "cmd/ringd/internal/render",
+		"profiles", "profiles/near", "cmd/ringd/internal/audit", "cmd/ringd/internal/cli", "cmd/ringd/internal/config", "cmd/ringd/internal/render",
 		"cmd/ringd/internal/sources", "cmd/ringd/internal/store", "schema/wire",
 	},
 	"cmd/ringd/internal/pipetest": {},
@@ -295,7 +295,7 @@ var layers = map[string][]string{
 	"cmd/ringd/internal/ask/asktest": {},
 	"cmd/ringd/internal/request":     {"executors/js/engine/value", "profiles", "schema/wire", "cmd/ringd/internal/sources"},
 	"cmd/ringd/internal/cli": {
-		"profiles", "executors", "schema/wire", "schema/client",
+		"profiles", "profiles/near", "executors", "schema/wire", "schema/client",
 		"cmd/ringd/internal/config", "cmd/ringd/internal/render", "cmd/ringd/internal/sources",
 	},
 	"cmd/ringd/internal/attend": {
@@ -383,6 +383,7 @@ var owners = map[string][]string{
 	"github.com/prometheus/client_golang":   {"cmd/ringd/internal/api", "cmd/ringd/internal/daemon"},
 	"github.com/invopop/jsonschema":         {"cmd/ringd/internal/api/openapi"},
 	"github.com/spf13/cobra":                {"cmd/ringd"},
+	"github.com/spf13/pflag":                {"cmd/ringd/internal/cli"},
 	"github.com/coreos/go-systemd":          {"cmd/ringd/systemd.go"},
 	"github.com/mattn/go-isatty":            {"cmd/ringd/internal/cli"},
 	"github.com/goccy/go-yaml":              {"cmd/ringd/internal/config"},

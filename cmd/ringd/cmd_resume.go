@@ -55,6 +55,8 @@ Exit codes: those of ringd run.`,
 	f.BoolVar(&o.asJSON, "json", false, "print the whole outcome as JSON")
 	f.BoolVar(&o.report, "report", false, "say on stderr what ran and what limits held")
 	o.bindHere(cmd)
+	_ = cmd.MarkFlagFilename("policy", "yaml", "yml", "json", "cue") // it stands above
+	_ = cmd.MarkFlagDirname("state")
 	return cmd
 }
 

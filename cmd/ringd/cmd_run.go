@@ -53,14 +53,16 @@ type runOptions struct {
 func newRun(p *program) *cobra.Command {
 	var o runOptions
 	cmd := &cobra.Command{
-		Use:   "run -p PATH --executor js PROGRAM|-",
+		Use:   "run -p PATH PROGRAM|-",
 		Short: "Run one program under a policy",
 		Long: `Run runs one program in a guest, under the policy PATH, and prints the value of
-its last expression as JSON. What it writes to its console comes on stderr as it
-is written. A command given with --bridge performs a bridge that the policy
-grants: it gets the arguments as JSON on stdin and prints the result as JSON; it
-runs in this folder with PATH, HOME and what --bridge-env names. Why one failed
-comes on stderr, and as faults in --json: the program only learns that it did.
+its last expression as JSON. The end of its name says which executor runs it:
+.js and .ts, .py or .sh; any other needs --executor. What it writes to its
+console comes on stderr as it is written. A command given with --bridge performs
+a bridge that the policy grants: it gets the arguments as JSON on stdin and
+prints the result as JSON; it runs in this folder with PATH, HOME and what
+--bridge-env names. Why one failed comes on stderr, and as faults in --json: the
+program only learns that it did.
 
 A shell script (--executor shell) has its standard output and error on ours. It
 is checked before any of it runs, and each program that it starts once more: the
@@ -91,12 +93,12 @@ program went on without it, but for an import that Python caught) or it failed,
 the executor or a layer the policy asks for is not available here: nothing ran,
 126 a shell script was refused before or while it ran, 130 interrupted. The exit
 code of a script or a Python program that ran is in the outcome of --json.`,
-		Example: `  ringd run -p policy.yaml --executor js program.ts
+		Example: `  ringd run -p policy.yaml program.ts
   echo '1+1' | ringd run -p policy.yaml --executor js -
-  ringd run -p policy.yaml --executor js --input diff=diff.json \
+  ringd run -p policy.yaml --input diff=diff.json \
     --bridge spawnSubagent=./reviewer --report review.ts
-  ringd run -p policy.yaml --executor shell build.sh
-  ringd run -p policy.yaml --executor python --stdin data.csv report.py`,
+  ringd run -p policy.yaml build.sh
+  ringd run -p policy.yaml --stdin data.csv report.py`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.program = args[0]
@@ -106,7 +108,7 @@ code of a script or a Python program that ran is in the outcome of --json.`,
 	f := cmd.Flags()
 	f.StringVarP(&o.policy, "policy", "p", "", "policy file or folder")
 	f.StringVar(&o.agent, "agent", "", `agent (default: the only one, else "default")`)
-	f.StringVar(&o.executor, "executor", "", "js, python or shell (required)")
+	f.StringVar(&o.executor, "executor", "", "js, python or shell (default: by the name)")
 	f.StringVar(&o.language, "language", "", "js or ts (default: by the program's name)")
 	f.StringArrayVar(&o.inputs, "input", nil, "NAME=FILE.json, the program's inputs.NAME")
 	f.StringArrayVar(&o.bridges, "bridge", nil, "NAME=COMMAND, performs a bridge with sh -c")
@@ -122,7 +124,9 @@ code of a script or a Python program that ran is in the outcome of --json.`,
 	f.StringVar(&o.cwd, "cwd", "", "folder that shell and Python programs start in")
 	f.StringVar(&o.grants, "grants", "", "FILE.json that narrows what the run is granted")
 	o.bindHere(cmd)
-	_ = cmd.MarkFlagRequired("executor") // the flag is there
+	cli.OneOf(cmd, "executor", profiles.ExecutorJS, profiles.ExecutorPython, profiles.ExecutorShell)
+	cli.OneOf(cmd, "language", "js", "ts")
+	_ = cmd.MarkFlagFilename("policy", "yaml", "yml", "json", "cue")
 	return cmd
 }
 
@@ -136,8 +140,9 @@ func (o *runOptions) bindHere(cmd *cobra.Command) {
 }
 
 func (p *program) run(ctx context.Context, o runOptions) error {
-	if !slices.Contains([]string{profiles.ExecutorJS, profiles.ExecutorPython, profiles.ExecutorShell}, o.executor) {
-		return cli.Usage("--executor %q: want js, python or shell", o.executor)
+	var err error
+	if o.executor, err = request.Executor(o.executor, o.program); err != nil {
+		return cli.Failed(cli.Misused, err)
 	}
 	if err := o.daemon.Check(); err != nil {
 		return err

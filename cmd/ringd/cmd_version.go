@@ -22,7 +22,7 @@ func newVersion(p *program) *cobra.Command {
 			if asJSON {
 				return render.JSON(p.Out, v)
 			}
-			_, err := fmt.Fprintf(p.Out, "ringd %s %s\n", v.Version, v.Go)
+			_, err := fmt.Fprintf(p.Out, "ringd %s\n", v)
 			return err
 		},
 	}
@@ -36,6 +36,9 @@ type versionInfo struct {
 	Go       string `json:"go"`
 	Init     string `json:"init,omitempty"` // digest of the init of guests
 }
+
+// String is the version for people.
+func (v versionInfo) String() string { return v.Version + " " + v.Go }
 
 // buildVersion is what the Go toolchain stamped into the binary.
 func buildVersion() versionInfo {

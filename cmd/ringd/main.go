@@ -75,10 +75,11 @@ func newRoot(p *program) *cobra.Command {
 untrusted programs under them: a program can do nothing but ask, ringd
 decides, records and answers.`,
 		Example: `  ringd vet policy.yaml
-  ringd run -p policy.yaml --executor js program.ts
+  ringd run -p policy.yaml program.ts
   ringd serve --sync /etc/ringd/policy`,
 		SilenceErrors:     true,
 		SilenceUsage:      true,
+		Version:           buildVersion().String(),
 		CompletionOptions: cobra.CompletionOptions{HiddenDefaultCmd: false},
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if err := cmd.Help(); err != nil {
@@ -87,6 +88,7 @@ decides, records and answers.`,
 			return cli.Failed(cli.Misused, nil)
 		},
 	}
+	root.SetVersionTemplate("ringd {{.Version}}\n")
 	root.SetIn(p.In)
 	root.SetOut(p.Out)
 	root.SetErr(p.Err)

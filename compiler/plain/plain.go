@@ -19,7 +19,7 @@ func Size(s string) (int64, bool) {
 
 // Duration reads a duration such as 30s, in milliseconds.
 func Duration(s string) (int64, bool) {
-	return readUnit(s, []unit{{"ms", 1}, {"s", 1000}, {"m", 60_000}, {"h", 3_600_000}})
+	return readUnit(s, []unit{{"ms", 1}, {"s", 1000}, {"m", 60_000}, {"h", 3_600_000}, {"d", 86_400_000}})
 }
 
 // Rate reads a rate such as 60/m, by the minute.

@@ -115,7 +115,7 @@ func (k *Case) Now(b *Binding, g *Generation) (*Grant, profiles.Decision) {
 	}
 	a := g.Agent(b.agent)
 	if a == nil {
-		return nil, g.Refusal()
+		return nil, g.Refusal(b.agent)
 	}
 	if len(k.Own) > 0 && a == b.First() { // decided already
 		return k.Own[0], k.Own[0].decision

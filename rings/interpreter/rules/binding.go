@@ -34,7 +34,7 @@ var ErrPolicies = fmt.Errorf("more than %d policies were in force while the run 
 func Bind(g *Generation, agent, executor string, grants *profiles.Grants, above *Binding) (*Binding, error) {
 	a := g.Agent(agent)
 	if a == nil {
-		return nil, errors.New("the policy has no such agent")
+		return nil, errors.New(g.Refusal(agent).Reason)
 	}
 	narrow, handed, err := a.Profile, above.Handed(), error(nil)
 	for _, one := range handed {
@@ -252,7 +252,7 @@ func (g *Generation) Now(agent, executor, bridge string, size int64) (*Grant, pr
 	}
 	a := g.Agent(agent)
 	if a == nil {
-		return nil, g.Refusal()
+		return nil, g.Refusal(agent)
 	}
 	return a.decide(executor, bridge, size)
 }

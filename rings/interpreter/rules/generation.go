@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/profiles/jsontext"
 	"github.com/ringd/ringd/profiles/powers"
 	"github.com/ringd/ringd/rings/interpreter/shape"
 )
@@ -74,12 +75,13 @@ func (g *Generation) Closed(executor string) (reason string, closed bool) {
 	return reason, closed
 }
 
-// Refusal is the decision for everything that an agent unknown to g asks.
-func (g *Generation) Refusal() profiles.Decision {
+// Refusal is the decision for everything that an agent unknown to g asks. A guest may
+// read it, so it does not name the other agents.
+func (g *Generation) Refusal(agent string) profiles.Decision {
 	if g == nil || !g.Open {
 		return profiles.Decision{Code: profiles.CodeNoPolicy, Reason: "no valid policy is in force"}
 	}
-	return profiles.Decision{Code: profiles.CodeUnknownAgent, Reason: "the policy has no such agent", Revision: g.Revision}
+	return profiles.Decision{Code: profiles.CodeUnknownAgent, Reason: fmt.Sprintf("the policy has no agent %q", jsontext.Clip(agent)), Revision: g.Revision}
 }
 
 // New indexes set; nil is the closed generation. Validators are taken from before

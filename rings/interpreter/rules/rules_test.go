@@ -83,7 +83,7 @@ func TestZeroDenies(t *testing.T) {
 	if a := g.Agent("x"); a != nil {
 		t.Error("the nil generation has an agent")
 	}
-	if d := g.Refusal(); d.Verdict != profiles.Deny || d.Code != profiles.CodeNoPolicy {
+	if d := g.Refusal("x"); d.Verdict != profiles.Deny || d.Code != profiles.CodeNoPolicy {
 		t.Errorf("%+v", d)
 	}
 	closed := &rules.Generation{}

@@ -3,9 +3,12 @@ package rules
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 
 	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/profiles/near"
 	"github.com/ringd/ringd/rings/interpreter/shape"
 )
 
@@ -23,7 +26,10 @@ type Host struct {
 func (g *Generation) Start(name string, h Host) *profiles.Decision {
 	a, executor := g.Agent(name), h.Name
 	if a == nil {
-		d := g.Refusal()
+		d := g.Refusal(name)
+		if d.Code == profiles.CodeUnknownAgent { // a harness reads it: say which there are
+			d.Reason += ": it has " + strings.Join(near.Instead(name, slices.Sorted(maps.Keys(g.agents))), ", ")
+		}
 		return &d
 	}
 	deny := func(code profiles.Code, format string, args ...any) *profiles.Decision {

@@ -40,13 +40,16 @@ func New(cfg Config) []*cobra.Command {
 }
 
 // target is whose policy answers.
-type target struct{ policy, agent, workspace string }
+type target struct {
+	policy           cli.OnePolicy
+	path             string // that policy names
+	agent, workspace string
+}
 
 func (t *target) bind(cmd *cobra.Command) {
-	cmd.Flags().StringVarP(&t.policy, "policy", "p", "", "policy file or folder (required)")
+	t.policy.Bind(cmd, ".")
 	cmd.Flags().StringVar(&t.agent, "agent", "", `agent (default: the only one, else "default")`)
 	cmd.Flags().StringVar(&t.workspace, "workspace", "/workspace", "what $WORKSPACE stands for")
-	_ = cmd.MarkFlagRequired("policy") // the flag is there
 }
 
 // decider is a policy that answers. The caller closes it.
@@ -62,7 +65,7 @@ type decider struct {
 func (d *decider) Close() error { return errors.Join(d.reader.Close(), d.calls.Close()) }
 
 func (v *verbs) decider(ctx context.Context, t target) (*decider, error) {
-	set, files, err := v.Compile(ctx, t.policy)
+	set, files, err := v.Compile(ctx, t.path)
 	if err != nil {
 		return nil, err
 	}
@@ -82,7 +85,7 @@ func (v *verbs) decider(ctx context.Context, t target) (*decider, error) {
 func newDecide(v *verbs) *cobra.Command {
 	var t target
 	cmd := &cobra.Command{
-		Use:   "decide -p PATH",
+		Use:   "decide [PATH]",
 		Short: "Decide actions, one a line; runs nothing",
 		Long: `Decide reads one action a line from stdin, as JSON, and prints one decision a
 line, in the same order. It runs nothing, opens nothing and resolves nothing.
@@ -93,11 +96,14 @@ takes too long.
 Exit codes: 0 nothing denied, 1 something denied, 2 the policy or stdin cannot
 be read.`,
 		Example: `  echo '{"import":{"executor":"python","module":"urllib3.util"}}' |
-    ringd decide -p policy.yaml
+    ringd decide policy.yaml
   echo '{"shell":{"script":"git fetch && rm -fr build"}}' |
-    ringd decide -p policy.yaml`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) (err error) {
+    ringd decide policy.yaml`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if t.path, err = t.policy.Path(args); err != nil {
+				return err
+			}
 			d, err := v.decider(cmd.Context(), t)
 			if err != nil {
 				return err

@@ -52,6 +52,9 @@ the policy or the action cannot be read.`,
   ringd explain -p policy.yaml '{"file":{"op":"write","path":"/etc/passwd"}}'`,
 		Args: cobra.MaximumNArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if q.path, err = q.policy.Path(nil); err != nil {
+				return err
+			}
 			var action profiles.Action
 			if !q.powers {
 				action, err = q.action(args, v.In)

@@ -2,8 +2,6 @@ package answer
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/cli"
@@ -27,7 +25,7 @@ type meeting struct {
 func (v *verbs) powers(d *decider, agent string, asJSON bool) error {
 	a, ok := d.set.Agent(agent)
 	if !ok {
-		return cli.Failed(cli.Misused, fmt.Errorf("the policy has no agent %q: it has %s", agent, strings.Join(slices.Sorted(maps.Keys(d.set.Agents)), ", ")))
+		return cli.NoAgent(d.set, agent)
 	}
 	all := powers.Of(d.set.Agents, agent)
 	m := meeting{Agent: agent, RuleOfTwo: a.RuleOfTwo, Starts: all.Starts, Together: powers.List(all.Powers), Sources: all.Sources, Revision: d.set.Revision,

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/ringd/ringd/profiles"
@@ -73,21 +74,21 @@ const (
 	LogReopened      Kind = "log_reopened"     // written by the log: it goes on after a failed write, and why it was closed
 )
 
-// Known reports whether k is in the list.
-func (k Kind) Known() bool {
-	switch k {
-	case DaemonStarted, DaemonStopped, StoreRecovered, PushApplied, PushRejected, PolicyRolledBack,
+// Kinds are all kinds of record.
+func Kinds() []Kind {
+	return []Kind{
+		DaemonStarted, DaemonStopped, StoreRecovered, PushApplied, PushRejected, PolicyRolledBack,
 		GenerationHeld, GenerationEnded, ExceptionEnded, ExecutorClosed, ExecutorOpened, RequestRefused, ActionDecided,
 		RunAsked, RunRefused, RunStarted, RunPaused, RunResumed, RunCancelled, RunEnded,
 		ImportDecided, CallDecided, CallOpened, CallAnswered, CallBegun, CallClosed, GrantRevoked, CallApproved, CallDenied,
 		ApprovalRefused, ResumeRefused, RunExpired, SessionDropped, GuestRefused, ProbeRefused, ExecDecided, FileDecided, VariableDecided,
 		EgressDecided, EgressClosed, EgressCounted, CanaryFailed, LockdownBegun, LockdownLifted, LockdownRefused, ClockAccepted, ShadowDecided, AuditDecided, HostError,
-		LogCut, LogClosed, LogReopened, AuditArchived:
-		return true
-	default:
-		return false
+		LogCut, LogClosed, LogReopened, AuditArchived,
 	}
 }
+
+// Known reports whether k is in the list.
+func (k Kind) Known() bool { return slices.Contains(Kinds(), k) }
 
 // Record is one line of the log. Kind is required; the rest is left out where
 // it has no meaning. Append does not keep the Record or anything it points to.

@@ -19,10 +19,12 @@ import (
 
 	"github.com/ringd/ringd/cmd/ringd/internal/audit"
 	"github.com/ringd/ringd/cmd/ringd/internal/cli"
+	"github.com/ringd/ringd/cmd/ringd/internal/config"
 	"github.com/ringd/ringd/cmd/ringd/internal/render"
 	"github.com/ringd/ringd/cmd/ringd/internal/sources"
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
 	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/profiles/near"
 	"github.com/ringd/ringd/schema/wire"
 )
 
@@ -202,11 +204,23 @@ func (f *auditFlags) bind(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.capability, "capability", "", "such as bridge:spawnSubagent")
 	cmd.Flags().StringVar(&f.verdict, "verdict", "", "allow, ask or deny")
 	cmd.Flags().StringSliceVar(&f.kinds, "kind", nil, "kinds of record, such as call_decided")
-	cmd.Flags().StringVar(&f.since, "since", "", "a time (RFC 3339) or an age such as 2h")
-	cmd.Flags().StringVar(&f.until, "until", "", "a time (RFC 3339) or an age such as 1h")
+	cmd.Flags().StringVar(&f.since, "since", "", "a time (RFC 3339) or an age such as 2h or 30d")
+	cmd.Flags().StringVar(&f.until, "until", "", "a time (RFC 3339) or an age such as 1h or 7d")
 	cmd.Flags().Int64Var(&f.after, "after", 0, "records after this sequence number")
 	cmd.Flags().BoolVar(&f.asJSON, "json", false, "print one JSON object a line")
 	bindArchive(cmd, &f.archive)
+	cli.OneOf(cmd, "verdict", profiles.Allow.String(), profiles.Ask.String(), profiles.Deny.String())
+	cli.OneOf(cmd, "kind", kinds()...)
+}
+
+// kinds are the words of --kind.
+func kinds() []string {
+	var out []string
+	for _, k := range audit.Kinds() {
+		out = append(out, string(k))
+	}
+	slices.Sort(out)
+	return out
 }
 
 func (f *auditFlags) filter(now time.Time) (audit.Filter, error) {
@@ -220,7 +234,7 @@ func (f *auditFlags) filter(now time.Time) (audit.Filter, error) {
 	}
 	for _, k := range f.kinds {
 		if !audit.Kind(k).Known() {
-			return out, cli.Usage("--kind %q: no record is of this kind", k)
+			return out, unknownKind(k)
 		}
 		out.Kinds = append(out.Kinds, audit.Kind(k))
 	}
@@ -257,18 +271,27 @@ func runOf(ctx context.Context, dir string, archive []string, given string) (str
 	})
 }
 
-// Moment reads a time (RFC 3339) or an age such as 2h; "" is the zero time. The error
+// unknownKind refuses a word of --kind.
+func unknownKind(word string) error {
+	names := kinds()
+	if i := near.Of(word, names, near.Effort{Names: 256, Letters: 4096}); i >= 0 {
+		return cli.Usage("--kind %q: no record is of this kind; did you mean %s?", word, names[i])
+	}
+	return cli.Usage("--kind %q: no record is of this kind\n    hint: such as %s, %s or %s", word, audit.RunAsked, audit.CallDecided, audit.EgressDecided)
+}
+
+// Moment reads a time (RFC 3339) or an age such as 2h or 30d; "" is the zero time. The error
 // names the flag.
 func Moment(flag, text string, now time.Time) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil
 	}
-	if age, err := time.ParseDuration(text); err == nil && age >= 0 {
+	if age, err := config.Span(text); err == nil {
 		return now.Add(-age), nil
 	}
 	t, err := time.Parse(time.RFC3339, text)
 	if err != nil {
-		return time.Time{}, cli.Usage("%s %q: want a time such as 2026-11-20T08:00:00Z or an age such as 2h", flag, text)
+		return time.Time{}, cli.Usage("%s %q: want a time such as 2026-11-20T08:00:00Z or an age such as 2h or 30d", flag, text)
 	}
 	return t, nil
 }

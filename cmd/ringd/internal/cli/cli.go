@@ -16,7 +16,6 @@ import (
 	"syscall"
 
 	"github.com/mattn/go-isatty"
-	"github.com/spf13/cobra"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/config"
 	"github.com/ringd/ringd/cmd/ringd/internal/render"
@@ -68,35 +67,6 @@ func Failed(code int, err error) error { return &Exit{code, err} }
 // Usage is a mistake on the command line or input that cannot be read.
 func Usage(format string, args ...any) error {
 	return &Exit{Misused, fmt.Errorf(format, args...)}
-}
-
-// ShowUse has c, and the commands below it, say how they are used where they
-// refuse their arguments, or miss a flag.
-func ShowUse(c *cobra.Command) {
-	for _, sub := range c.Commands() {
-		ShowUse(sub)
-	}
-	args := c.Args
-	if args == nil {
-		return
-	}
-	c.Args = func(c *cobra.Command, given []string) error {
-		err := args(c, given)
-		switch {
-		case err != nil && len(given) > 0 && c.HasParent() && !c.HasSubCommands() && err.Error() == cobra.NoArgs(c, given).Error():
-			err = fmt.Errorf("%s takes no argument, and %q is one", c.Name(), given[0])
-		case err == nil:
-			err = c.ValidateRequiredFlags()
-		}
-		if err == nil {
-			return nil
-		}
-		before := " "
-		if use := c.UseLine(); len("    usage: ")+len(use) > 80 {
-			before = "\n      "
-		}
-		return Usage("%w\n    usage:%s%s", err, before, c.UseLine())
-	}
 }
 
 // Code prints err once and turns it into the exit code. What carries no code

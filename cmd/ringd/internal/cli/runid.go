@@ -57,7 +57,7 @@ func RunThere(ctx context.Context, c *client.Client, given string) (string, erro
 		case err != nil:
 			return list, RefusedBy(err)
 		case len(list.Runs) == 0:
-			return list, Failed(Refused, fmt.Errorf("%s: no run has an id that begins with %s", wire.CodeNotFound, render.Visible(prefix)))
+			return list, Failed(Refused, fmt.Errorf("%s: no run that you may see has an id that begins with %s\n    hint: ringd runs lists them", wire.CodeNotFound, render.Visible(prefix)))
 		default:
 			return list, nil
 		}

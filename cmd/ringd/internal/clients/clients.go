@@ -99,7 +99,7 @@ Exit codes: 0 new runs are taken, 1 they are not, or --wait passed, 2 no daemon.
 	at.Bind(cmd)
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.Flags().Int64Var(&generation, "generation", 0, "wait for this generation")
-	cmd.Flags().DurationVar(&wait, "wait", 0, "for the daemon and --generation (10s)")
+	cli.Span(cmd, &wait, "wait", 0, "for the daemon and --generation (10s)")
 	return cmd
 }
 
@@ -164,7 +164,7 @@ is enough: at least 4 letters, and those of one run only.`,
 				}
 				run, err := c.GetRun(cmd.Context(), id, wait)
 				if err != nil {
-					return cli.RefusedBy(err)
+					return (place{daemon: at}).noRun(cli.RefusedBy(err), err, args[0])
 				}
 				return p.showRun(run, how.asJSON)
 			}
@@ -181,7 +181,9 @@ is enough: at least 4 letters, and those of one run only.`,
 	cmd.Flags().StringVar(&f.Agent, "agent", "", "runs of this agent")
 	cmd.Flags().StringSliceVar(&f.States, "only", nil, "runs in these states, such as paused")
 	cmd.Flags().IntVar(&f.Limit, "limit", 0, "how many")
-	cmd.Flags().DurationVar(&wait, "wait", 0, "with RUN: until it pauses or ends (at most 1m)")
+	cli.OneOf(cmd, "only", wire.StateRunning, string(executors.StatePaused), string(executors.StateDone), string(executors.StateFailed),
+		string(executors.StateDenied), string(executors.StateLimit), string(executors.StateCancelled), string(executors.StateUnknown))
+	cli.Span(cmd, &wait, "wait", 0, "with RUN: until it pauses or ends (at most 1m)")
 	cmd.Flags().BoolVar(&how.wide, "wide", false, "whole ids and names, in lines as long as they are")
 	cmd.Flags().BoolVar(&how.asJSON, "json", false, "print JSON")
 	return cmd
@@ -204,6 +206,10 @@ func (l listing) id(run string) string {
 func (p *verbs) listRuns(list wire.RunList, how listing, get func(id string) (wire.Run, error)) error {
 	if how.asJSON {
 		return render.JSON(p.Out, list)
+	}
+	if len(list.Runs) == 0 {
+		fmt.Fprintln(p.Err, "no runs") // a script reads an empty list
+		return nil
 	}
 	shown, now := 0, p.Now()
 	var rows []render.Row
@@ -255,8 +261,11 @@ func (p *verbs) keptRuns(ctx context.Context, state string, args []string, f cli
 			return err
 		}
 		run, err := keptRun(ctx, st, id)
+		if errors.Is(err, store.ErrNotFound) {
+			err = daemon.ErrNotFound
+		}
 		if err != nil {
-			return cli.Failed(cli.Refused, fmt.Errorf("run %s: %w", args[0], err))
+			return (place{state: state}).noRun(cli.Failed(cli.Refused, fmt.Errorf("run %s: %w", args[0], err)), err, args[0])
 		}
 		return p.showRun(run, how.asJSON)
 	}
@@ -368,7 +377,7 @@ func newCancel(p *verbs) *cobra.Command {
 				}
 				run, err := d.Cancel(cmd.Context(), id)
 				if err != nil {
-					return d.Refused(err)
+					return w.noRun(d.Refused(err), err, args[0])
 				}
 				return p.stateOf(run, asJSON)
 			})

@@ -11,6 +11,7 @@ import (
 
 	"github.com/ringd/ringd/cmd/ringd/internal/ask"
 	"github.com/ringd/ringd/cmd/ringd/internal/cli"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/approvals"
 	"github.com/ringd/ringd/cmd/ringd/internal/render"
 	"github.com/ringd/ringd/schema/client"
@@ -50,6 +51,27 @@ func (w place) hint() string {
 		return " --state " + render.Word(w.state)
 	}
 	return w.daemon.Hint()
+}
+
+// noRun names the run that a daemon or folder does not have, or does not show to this
+// caller.
+func (w place) noRun(exit, err error, run string) error {
+	return w.absent(exit, err, fmt.Sprintf("run %q", run), "runs")
+}
+
+// absent words an exit for something that is not found, and names the verb that lists
+// what there is. Any other exit stays as it is.
+func (w place) absent(exit, err error, what, list string) error {
+	var e *cli.Exit
+	missing := errors.Is(err, daemon.ErrNotFound) || errors.Is(err, &client.Error{Code: wire.CodeNotFound})
+	if !missing || !errors.As(exit, &e) {
+		return exit
+	}
+	where := "the daemon shows you"
+	if w.state != "" {
+		where = "the folder " + render.Visible(w.state) + " has"
+	}
+	return cli.Failed(e.Code, fmt.Errorf("not found: %s no %s\n    hint: ringd %s%s lists what there is", where, what, list, render.Clean(w.hint())))
 }
 
 // open returns the desk of w.
@@ -111,6 +133,8 @@ Exit codes: 0 shown, 2 no daemon.`,
 				switch {
 				case how.asJSON:
 					return render.JSON(p.Out, list)
+				case len(list.Approvals) == 0:
+					fmt.Fprintln(p.Err, "no calls wait for a person")
 				case long:
 					p.showCalls(list, w)
 				default:
@@ -232,7 +256,7 @@ func (p *verbs) decide(ctx context.Context, v verdict, args []string) error {
 		}
 		run, err := d.GetRun(ctx, id)
 		if err != nil {
-			return d.Refused(err)
+			return v.noRun(d.Refused(err), err, args[0])
 		}
 		call, err := choose(run, args[1:])
 		if err != nil {
@@ -398,7 +422,7 @@ Exit codes: 0 taken, 1 refused, 2 usage or no daemon.`,
 				}
 				run, err := d.Revoke(cmd.Context(), id, args[1:])
 				if err != nil {
-					return d.Refused(err)
+					return w.noRun(d.Refused(err), err, args[0])
 				}
 				return p.stateOf(run, asJSON)
 			})
@@ -437,6 +461,9 @@ and actor. Drop forgets one.`,
 				if asJSON {
 					return render.JSON(p.Out, list)
 				}
+				if len(list.Sessions) == 0 {
+					fmt.Fprintln(p.Err, "no sessions")
+				}
 				for _, s := range list.Sessions {
 					fmt.Fprintf(p.Out, "%-20s  %s  %s  %7d bytes  %s\n", render.Visible(s.Name),
 						s.Updated.UTC().Format(time.RFC3339), render.Visible(s.Agent), s.Bytes, render.Visible(s.Actor))
@@ -461,7 +488,7 @@ func newDrop(p *verbs) *cobra.Command {
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return p.with(cmd.Context(), w, func(d Desk) error {
 				if err := d.DropSession(cmd.Context(), args[0]); err != nil {
-					return d.Refused(err)
+					return w.absent(d.Refused(err), err, fmt.Sprintf("session %q", args[0]), "sessions")
 				}
 				return nil
 			})

@@ -14,6 +14,8 @@ import (
 	"time"
 
 	"github.com/goccy/go-yaml"
+
+	"github.com/ringd/ringd/compiler/plain"
 )
 
 // MaxFile is the size in bytes of the largest config file that is read.
@@ -208,16 +210,29 @@ func (p Python) check() error {
 	return nil
 }
 
-// Duration is a span such as 500ms, 30s, 5m or 2h.
+// Span reads a duration of the command line and of this file: those of policies, such
+// as 30s or 1d, and several units in one, such as 1h30m. It refuses negative ones.
+func Span(text string) (time.Duration, error) {
+	if n, ok := plain.Duration(text); ok && n <= math.MaxInt64/int64(time.Millisecond) {
+		return time.Duration(n) * time.Millisecond, nil
+	}
+	d, err := time.ParseDuration(text)
+	if err == nil && d < 0 {
+		err = errors.New("negative")
+	}
+	return d, err
+}
+
+// Duration is a span such as 500ms, 30s, 5m, 2h or 1d.
 type Duration time.Duration
 
 // UnmarshalYAML reads a quoted or plain span; a bare number has no unit and is
 // refused, except 0.
 func (d *Duration) UnmarshalYAML(b []byte) error {
 	s := strings.Trim(strings.TrimSpace(string(b)), `"'`)
-	v, err := time.ParseDuration(s)
-	if err != nil || v < 0 {
-		return fmt.Errorf("%q is not a duration such as 500ms, 30s, 5m or 2h", s)
+	v, err := Span(s)
+	if err != nil {
+		return fmt.Errorf("%q is not a duration such as 500ms, 30s, 5m, 2h or 1d", s)
 	}
 	*d = Duration(v)
 	return nil
@@ -298,13 +313,13 @@ func place(name string, err error) error {
 	var at yaml.Error
 	if errors.As(err, &at) && at.GetToken() != nil && at.GetToken().Position != nil {
 		p := at.GetToken().Position
-		return fmt.Errorf("%s:%d:%d: %s", name, p.Line, p.Column, plain(at.GetMessage()))
+		return fmt.Errorf("%s:%d:%d: %s", name, p.Line, p.Column, worded(at.GetMessage()))
 	}
 	return fmt.Errorf("%s: %w", name, err)
 }
 
-// plain says what is wanted instead of a Go type, and leaves the value out.
-func plain(message string) string {
+// worded says what is wanted instead of a Go type, and leaves the value out.
+func worded(message string) string {
 	_, kind, found := strings.Cut(message, " of type ")
 	if !found || !strings.HasPrefix(message, "cannot unmarshal ") {
 		return message

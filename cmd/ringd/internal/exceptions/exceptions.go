@@ -16,6 +16,7 @@ import (
 
 	"github.com/ringd/ringd/cmd/ringd/internal/auditcmd"
 	"github.com/ringd/ringd/cmd/ringd/internal/cli"
+	"github.com/ringd/ringd/cmd/ringd/internal/config"
 	"github.com/ringd/ringd/cmd/ringd/internal/render"
 	"github.com/ringd/ringd/cmd/ringd/internal/sources"
 	"github.com/ringd/ringd/compiler/exceptions"
@@ -50,8 +51,9 @@ type asked struct {
 // New returns the verb.
 func New(cfg Config) *cobra.Command {
 	var q asked
+	var policy cli.OnePolicy
 	cmd := &cobra.Command{
-		Use:   "exceptions -p PATH",
+		Use:   "exceptions [PATH]",
 		Short: "List the exceptions of a policy, when they end and what uses them",
 		Long: `Exceptions lists what lifts a ceiling for a while, of every agent, the next to
 end first: what it grants, the layers that it exceeds, who owns and who approved
@@ -64,19 +66,23 @@ A policy that is refused only since an exception has ended is listed as well.
 
 Exit codes: 0 listed, 1 one has ended or has a flag of --fail-on, 2 the policy
 is refused, or the policy or the log cannot be read.`,
-		Example: `  ringd exceptions -p policies/
-  ringd exceptions -p policies/ --since 720h --fail-on unused,soon`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return cfg.list(cmd.Context(), q) },
+		Example: `  ringd exceptions policies/
+  ringd exceptions policies/ --since 30d --fail-on unused,soon`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if q.policy, err = policy.Path(args); err != nil {
+				return err
+			}
+			return cfg.list(cmd.Context(), q)
+		},
 	}
-	cmd.Flags().StringVarP(&q.policy, "policy", "p", "", "policy file or folder (required)")
+	policy.Bind(cmd, ".")
 	cmd.Flags().StringVar(&q.agent, "agent", "", "those of one agent")
 	cmd.Flags().StringVar(&q.state, "state", "", "state folder (default: ~/.local/state/ringd, if there)")
-	cmd.Flags().StringVar(&q.since, "since", "", "uses since a time (RFC 3339) or an age such as 720h")
+	cmd.Flags().StringVar(&q.since, "since", "", "uses since a time (RFC 3339) or an age such as 30d")
 	cmd.Flags().StringVar(&q.soon, "soon", "30d", "flag what ends within 30d, 12h, …")
 	cmd.Flags().StringSliceVar(&q.failOn, "fail-on", nil, "exit with 1 for these too: unused, soon")
 	cmd.Flags().BoolVar(&q.json, "json", false, "print JSON")
-	_ = cmd.MarkFlagRequired("policy") // the flag is there
 	_ = cmd.MarkFlagDirname("state")
 	_ = cmd.RegisterFlagCompletionFunc("fail-on", cobra.FixedCompletions([]string{FlagUnused, FlagSoon}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
@@ -103,9 +109,9 @@ type row struct {
 }
 
 func (c Config) list(ctx context.Context, q asked) error {
-	soon, err := cli.Days(q.soon)
+	soon, err := config.Span(q.soon)
 	if err != nil {
-		return cli.Usage("--soon %q: want days or a duration, such as 30d or 12h", q.soon)
+		return cli.Usage("--soon %q: want a duration such as 30d or 12h", q.soon)
 	}
 	for _, flag := range q.failOn {
 		if flag != FlagUnused && flag != FlagSoon && flag != FlagEnded {
@@ -122,7 +128,7 @@ func (c Config) list(ctx context.Context, q asked) error {
 		return err
 	}
 	if _, ok := set.Agent(q.agent); q.agent != "" && !ok {
-		return cli.Usage("the policy has no agent %q", q.agent)
+		return cli.NoAgent(set, q.agent)
 	}
 	log, err := c.log(q)
 	if err != nil {

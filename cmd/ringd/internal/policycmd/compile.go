@@ -15,31 +15,35 @@ import (
 )
 
 func newCompile(c Config) *cobra.Command {
-	var policy, agent, dir string
+	var policy cli.OnePolicy
+	var agent, dir string
 	cmd := &cobra.Command{
-		Use:   "compile -p PATH",
+		Use:   "compile [PATH]",
 		Short: "Print the compiled set of a policy",
 		Long: `Compile prints what a policy compiles to: canonical JSON (RFC 8785), the same
 bytes and the same revision on every host. With --agent it prints that agent's
 part. With -o DIR it writes set.json and one agent-NAME.json an agent instead.
 
 Exit codes: 0 done, 1 findings, 2 the policy cannot be read.`,
-		Example: `  ringd compile -p policy.yaml
-  ringd compile -p policies/ --agent code-review
-  ringd compile -p policies/ -o out/`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			set, _, err := c.Compiled(cmd.Context(), policy)
+		Example: `  ringd compile policy.yaml
+  ringd compile policies/ --agent code-review
+  ringd compile policies/ -o out/`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			path, err := policy.Path(args)
+			if err != nil {
+				return err
+			}
+			set, _, err := c.Compiled(cmd.Context(), path)
 			if err != nil {
 				return err
 			}
 			return c.writeSet(set, agent, dir)
 		},
 	}
-	cmd.Flags().StringVarP(&policy, "policy", "p", "", "policy file or folder (required)")
+	policy.Bind(cmd, ".")
 	cmd.Flags().StringVar(&agent, "agent", "", "print this agent's part only")
 	cmd.Flags().StringVarP(&dir, "output", "o", "", "write into this folder instead of printing")
-	_ = cmd.MarkFlagRequired("policy") // the flag is there
 	return cmd
 }
 
@@ -56,7 +60,7 @@ func (c Config) writeSet(set *profiles.Set, agent, dir string) error {
 		parts[name] = b
 	}
 	if agent != "" && len(parts) == 0 {
-		return cli.Usage("the policy has no agent %q", agent)
+		return cli.NoAgent(set, agent)
 	}
 	whole, err := canonical(set)
 	if err != nil {

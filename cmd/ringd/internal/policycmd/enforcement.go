@@ -23,10 +23,11 @@ type enforced struct {
 }
 
 func newEnforcement(c Config) *cobra.Command {
-	var policy, agent, workspace string
+	var policy cli.OnePolicy
+	var agent, workspace string
 	var asJSON, host bool
 	cmd := &cobra.Command{
-		Use:   "enforcement -p PATH",
+		Use:   "enforcement [PATH]",
 		Short: "Say what enforces each field that a policy uses",
 		Long: `Enforcement prints, for each agent of a policy, the fields that it uses and what
 enforces them in each executor that it grants: a ring or layer, the compiler,
@@ -42,12 +43,16 @@ whole table.
 
 Exit codes: 0 done, 1 findings, 2 the policy cannot be read, or has no such
 agent, 125 with --host where a layer is missing.`,
-		Example: `  ringd enforcement -p policies/
-  ringd enforcement -p policies/ --host
-  ringd enforcement -p policies/ --agent code-review --json`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			set, _, err := c.Compiled(cmd.Context(), policy)
+		Example: `  ringd enforcement policies/
+  ringd enforcement policies/ --host
+  ringd enforcement policies/ --agent code-review --json`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			path, err := policy.Path(args)
+			if err != nil {
+				return err
+			}
+			set, _, err := c.Compiled(cmd.Context(), path)
 			if err != nil {
 				return err
 			}
@@ -67,13 +72,11 @@ agent, 125 with --host where a layer is missing.`,
 			return c.enforcement(out, asJSON)
 		},
 	}
-	cmd.Flags().StringVarP(&policy, "policy", "p", "", "policy file or folder (required)")
+	policy.Bind(cmd, ".")
 	cmd.Flags().StringVar(&agent, "agent", "", "this agent only")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON, with the tests that show it")
 	cmd.Flags().BoolVar(&host, "host", false, "try out what this host has of it, as ringd doctor does")
 	cmd.Flags().StringVar(&workspace, "workspace", "", "with --host: folder that $WORKSPACE stands for here")
-	_ = cmd.MarkFlagRequired("policy") // the flag is there
-	_ = cmd.MarkFlagFilename("policy", "yaml", "yml", "json", "cue")
 	_ = cmd.RegisterFlagCompletionFunc("agent", cobra.NoFileCompletions)
 	return cmd
 }
@@ -87,7 +90,7 @@ func enforcedOf(set *profiles.Set, agent string) ([]enforced, error) {
 		}
 	}
 	if agent != "" && len(out) == 0 {
-		return nil, cli.Usage("the policy has no agent %q", agent)
+		return nil, cli.NoAgent(set, agent)
 	}
 	return out, nil
 }

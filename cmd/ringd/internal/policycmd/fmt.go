@@ -28,6 +28,7 @@ type formatting struct{ write, check, diff bool }
 
 func newFmt(c Config) *cobra.Command {
 	var q formatting
+	var policy cli.OnePolicy
 	cmd := &cobra.Command{
 		Use:   "fmt [PATH…]",
 		Short: "Write policies in the one way",
@@ -45,13 +46,18 @@ change, 2 a PATH cannot be read or written.`,
 		Example: `  ringd fmt policy.yaml
   ringd fmt -w policies/
   ringd fmt --check policies/`,
-		RunE: func(cmd *cobra.Command, paths []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
+			paths, err := policy.Paths(args)
+			if err != nil {
+				return err
+			}
 			if q.write && (q.check || q.diff) {
 				return cli.Usage("-w goes without --check and --diff")
 			}
 			return c.format(cmd.Context(), q, paths)
 		},
 	}
+	policy.Bind(cmd, "")
 	cmd.Flags().BoolVarP(&q.write, "write", "w", false, "write the files")
 	cmd.Flags().BoolVar(&q.check, "check", false, "list the files that would change")
 	cmd.Flags().BoolVar(&q.diff, "diff", false, "show what would change")

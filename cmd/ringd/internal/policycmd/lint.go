@@ -12,6 +12,7 @@ import (
 
 	"github.com/ringd/ringd/cmd/ringd/internal/auditcmd"
 	"github.com/ringd/ringd/cmd/ringd/internal/cli"
+	"github.com/ringd/ringd/cmd/ringd/internal/config"
 	"github.com/ringd/ringd/cmd/ringd/internal/render"
 	"github.com/ringd/ringd/cmd/ringd/internal/suggest"
 	"github.com/ringd/ringd/compiler/least"
@@ -25,8 +26,9 @@ type linting struct{ policy, format, failOn, soon, log, since string }
 
 func newLint(c Config) *cobra.Command {
 	var q linting
+	var policy cli.OnePolicy
 	cmd := &cobra.Command{
-		Use:   "lint -p PATH",
+		Use:   "lint [PATH]",
 		Short: "Say what is unwise in a policy",
 		Long: `Lint prints what vet does, and what is valid and unwise: rules that another one
 covers, hosts by wildcard, any port or any method, grants of far too many files,
@@ -40,19 +42,23 @@ One that takes nothing back is told.
 
 Exit codes: 0 nothing to tell, 1 findings of --fail-on or worse, 2 PATH or the
 log cannot be read.`,
-		Example: `  ringd lint -p policies/
-  ringd lint -p policies/ --fail-on error --format sarif > lint.sarif
-  ringd lint -p policies/ --log ~/.local/state/ringd --since 720h`,
-		Args: cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error { return c.lint(cmd.Context(), q) },
+		Example: `  ringd lint policies/
+  ringd lint policies/ --fail-on error --format sarif > lint.sarif
+  ringd lint policies/ --log ~/.local/state/ringd --since 30d`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if q.policy, err = policy.Path(args); err != nil {
+				return err
+			}
+			return c.lint(cmd.Context(), q)
+		},
 	}
-	cmd.Flags().StringVarP(&q.policy, "policy", "p", "", "policy file or folder (required)")
+	policy.Bind(cmd, ".")
 	cmd.Flags().StringVar(&q.format, "format", "text", "text, json or sarif")
 	cmd.Flags().StringVar(&q.failOn, "fail-on", "warning", "what exits with 1: warning or error")
 	cmd.Flags().StringVar(&q.soon, "soon", "30d", "tell what ends within 30d, 12h, …")
 	cmd.Flags().StringVar(&q.log, "log", "", "state folder whose audit log says what is used")
-	cmd.Flags().StringVar(&q.since, "since", "", "with --log: a time (RFC 3339) or an age such as 720h")
-	_ = cmd.MarkFlagRequired("policy") // the flag is there
+	cmd.Flags().StringVar(&q.since, "since", "", "with --log: a time (RFC 3339) or an age such as 30d")
 	_ = cmd.MarkFlagDirname("log")
 	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions([]string{"text", "json", "sarif"}, cobra.ShellCompDirectiveNoFileComp))
 	_ = cmd.RegisterFlagCompletionFunc("fail-on", cobra.FixedCompletions([]string{"warning", "error"}, cobra.ShellCompDirectiveNoFileComp))
@@ -60,14 +66,14 @@ log cannot be read.`,
 }
 
 func (c Config) lint(ctx context.Context, q linting) error {
-	soon, err := cli.Days(q.soon)
+	soon, err := config.Span(q.soon)
 	switch {
 	case q.format != "text" && q.format != "json" && q.format != "sarif":
 		return cli.Usage("--format %q: want text, json or sarif", q.format)
 	case q.failOn != "warning" && q.failOn != "error":
 		return cli.Usage("--fail-on %q: want warning or error", q.failOn)
 	case err != nil:
-		return cli.Usage("--soon %q: want days or a duration, such as 30d or 12h", q.soon)
+		return cli.Usage("--soon %q: want a duration such as 30d or 12h", q.soon)
 	case q.since != "" && q.log == "":
 		return cli.Usage("--since goes with --log")
 	}

@@ -12,13 +12,15 @@ import (
 )
 
 func newVet(c Config) *cobra.Command {
+	var policy cli.OnePolicy
 	var format, interpreter, workspace string
 	var probe bool
 	cmd := &cobra.Command{
-		Use:   "vet PATH…",
+		Use:   "vet [PATH…]",
 		Short: "Check policies and print every finding",
-		Long: `Vet reads policies, each PATH a file or a folder (.yaml .yml .json .cue), and
-prints every finding at once, sorted, as file:line:col: code: message.
+		Long: `Vet reads policies, each PATH a file or a folder (.yaml .yml .json .cue; by
+default this folder), and prints every finding at once, sorted, as
+file:line:col: code: message.
 
 With --probe it looks at this host too: which packages of Python that a policy
 lists are installed here, the digest of each environment that it grants, and
@@ -31,8 +33,11 @@ Exit codes: 0 nothing to refuse, 1 findings, 2 a PATH cannot be read.`,
 		Example: `  ringd vet policy.yaml
   ringd vet --format sarif policies/ > vet.sarif
   ringd vet --probe policy.yaml`,
-		Args: cobra.MinimumNArgs(1),
-		RunE: func(cmd *cobra.Command, paths []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
+			paths, err := policy.Paths(args)
+			if err != nil {
+				return err
+			}
 			if format != "text" && format != "json" && format != "sarif" {
 				return cli.Usage("--format %q: want text, json or sarif", format)
 			}
@@ -47,6 +52,7 @@ Exit codes: 0 nothing to refuse, 1 findings, 2 a PATH cannot be read.`,
 			return c.reportVet(format, found)
 		},
 	}
+	policy.Bind(cmd, ".")
 	cmd.Flags().StringVar(&format, "format", "text", "text, json or sarif")
 	cmd.Flags().BoolVar(&probe, "probe", false, "try the Python packages that they list, on this host")
 	cmd.Flags().StringVar(&interpreter, "python", "", "its interpreter; as python.interpreter for serve")

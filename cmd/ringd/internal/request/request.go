@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 	"strings"
 	"unicode/utf8"
 
@@ -33,6 +34,27 @@ type Given struct {
 	Grants                    string // a file; "": none
 	Stdin                     string // a file, or "-"; "": none
 	Cwd                       string
+}
+
+// Executor is the one that runs a program, by the ending of its name where none is given.
+func Executor(given, program string) (string, error) {
+	known := map[string]string{
+		".js": profiles.ExecutorJS, ".mjs": profiles.ExecutorJS, ".cjs": profiles.ExecutorJS, ".ts": profiles.ExecutorJS, ".mts": profiles.ExecutorJS, ".cts": profiles.ExecutorJS,
+		".py": profiles.ExecutorPython, ".sh": profiles.ExecutorShell,
+	}
+	by, sure := known[strings.ToLower(filepath.Ext(program))]
+	switch {
+	case given == profiles.ExecutorJS, given == profiles.ExecutorPython, given == profiles.ExecutorShell:
+		return given, nil
+	case given != "":
+		return "", fmt.Errorf("--executor %q: want js, python or shell", given)
+	case sure:
+		return by, nil
+	case program == "-":
+		return "", errors.New("a program on standard input needs --executor js, python or shell")
+	default:
+		return "", fmt.Errorf("the name %q does not say which language it is\n    hint: name --executor js, python or shell; .js, .ts, .py and .sh need none", program)
+	}
 }
 
 // Read reads the program and its inputs.

@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -143,13 +142,7 @@ func expiry(text string, now time.Time) (time.Time, error) {
 	at, err := time.Parse(time.RFC3339, text)
 	if err != nil {
 		var life time.Duration
-		if days, ok := strings.CutSuffix(text, "d"); ok {
-			n, bad := strconv.ParseUint(days, 10, 16)
-			life, err = time.Duration(n)*24*time.Hour, bad
-		} else {
-			life, err = time.ParseDuration(text)
-		}
-		if err != nil {
+		if life, err = config.Span(text); err != nil {
 			return at, cli.Usage("--expires %q: want a span such as 30d or 12h, or a time such as 2026-12-31T00:00:00Z", text)
 		}
 		at = now.Add(life)

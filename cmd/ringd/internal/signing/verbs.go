@@ -359,7 +359,7 @@ that cannot be read, or a daemon that does not say in time.`,
 	}
 	bindRoots(cmd, &roots)
 	at.Bind(cmd)
-	cmd.Flags().DurationVar(&wait, "wait", 60*time.Second, "how long to wait for the daemon")
+	cli.Span(cmd, &wait, "wait", 60*time.Second, "how long to wait for the daemon")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print what the daemon says as JSON")
 	return cmd
 }

@@ -39,8 +39,9 @@ type asked struct {
 // New returns the verb.
 func New(cfg Config) *cobra.Command {
 	var q asked
+	var policy cli.OnePolicy
 	cmd := &cobra.Command{
-		Use:   "suggest -p PATH",
+		Use:   "suggest [PATH]",
 		Short: "Suggest the smallest grants that programs used",
 		Long: `Suggest reads from the audit log what the programs of an agent did: the modules
 of Python they imported, as their guests said, the bridges they called and how
@@ -53,18 +54,20 @@ and a rare task leaves no trace in a short log: read before you cut.
 
 Exit codes: 0 a suggestion is printed, 2 the policy or the log cannot be read,
 or the log has nothing of the agent.`,
-		Example: "  ringd suggest -p policy.yaml --agent analyst --since 720h",
-		Args:    cobra.NoArgs,
-		RunE: func(cmd *cobra.Command, _ []string) error {
+		Example: "  ringd suggest policy.yaml --agent analyst --since 30d",
+		Args:    cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if q.policy, err = policy.Path(args); err != nil {
+				return err
+			}
 			return cfg.suggest(cmd.Context(), q)
 		},
 	}
-	cmd.Flags().StringVarP(&q.policy, "policy", "p", "", "policy file or folder (required)")
+	policy.Bind(cmd, ".")
 	cmd.Flags().StringVar(&q.agent, "agent", "", `agent (default: the only one, else "default")`)
 	cmd.Flags().StringVar(&q.state, "state", "", "state folder (default: ~/.local/state/ringd)")
-	cmd.Flags().StringVar(&q.since, "since", "", "a time (RFC 3339) or an age such as 720h")
+	cmd.Flags().StringVar(&q.since, "since", "", "a time (RFC 3339) or an age such as 30d")
 	cmd.Flags().BoolVar(&q.json, "json", false, "print JSON")
-	_ = cmd.MarkFlagRequired("policy") // the flag is there
 	return cmd
 }
 
@@ -83,7 +86,7 @@ func (c Config) suggest(ctx context.Context, q asked) error {
 	name := answer.Agent(set, q.agent)
 	a, ok := set.Agent(name)
 	if !ok {
-		return cli.Usage("the policy has no agent %q", name)
+		return cli.NoAgent(set, name)
 	}
 	since, err := auditcmd.Moment("--since", q.since, c.Now())
 	if err != nil {

@@ -113,12 +113,12 @@ func TestSuggestStaysAComment(t *testing.T) {
 func TestSuggestRefuses(t *testing.T) {
 	dir := audittest.State(t, start, ended("other", "json", 0))
 	for want, args := range map[string][]string{
-		`no agent "nobody"`:       {"--agent", "nobody", "--state", dir},
-		"no runs of agent":        {"--agent", "analyst", "--state", dir},
-		"want a time":             {"--agent", "analyst", "--state", dir, "--since", "yesterday"},
-		"read state folder":       {"--agent", "analyst", "--state", filepath.Join(dir, "none")},
-		`unknown flag`:            {"--colour"},
-		`unknown command "extra"`: {"extra"},
+		`no agent "nobody"`:    {"--agent", "nobody", "--state", dir},
+		"no runs of agent":     {"--agent", "analyst", "--state", dir},
+		"want a time":          {"--agent", "analyst", "--state", dir, "--since", "yesterday"},
+		"read state folder":    {"--agent", "analyst", "--state", filepath.Join(dir, "none")},
+		`unknown flag`:         {"--colour"},
+		"name the policy once": {"extra"},
 	} {
 		if got, err := run(t, args...); err == nil || !strings.Contains(err.Error(), want) || got != "" {
 			t.Errorf("%v: %v, want %q\n%s", args, err, want, got)

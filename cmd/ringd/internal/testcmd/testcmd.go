@@ -50,6 +50,7 @@ type asked struct {
 // New returns the verb.
 func New(cfg Config) *cobra.Command {
 	var q asked
+	var policy cli.OnePolicy
 	cmd := &cobra.Command{
 		Use:   "test [PATH]",
 		Short: "Run the tests beside policies",
@@ -72,12 +73,10 @@ policy or a test has findings, 2 PATH cannot be read, or there are no tests.`,
   ringd test --junit report.xml policies/
   ringd test --watch policies/`,
 		Args: cobra.MaximumNArgs(1),
-		RunE: func(cmd *cobra.Command, args []string) error {
-			q.path = "."
-			if len(args) > 0 {
-				q.path = args[0]
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if q.path, err = policy.Path(args); err != nil {
+				return err
 			}
-			var err error
 			if q.only, err = regexp.Compile(q.run); err != nil {
 				return cli.Usage("--run: %w", err)
 			}
@@ -90,6 +89,7 @@ policy or a test has findings, 2 PATH cannot be read, or there are no tests.`,
 			return cfg.once(cmd.Context(), q)
 		},
 	}
+	policy.Bind(cmd, ".")
 	cmd.Flags().StringVar(&q.run, "run", "", "REGEXP: only what it matches: FILE/AGENT/NAME")
 	cmd.Flags().BoolVar(&q.coverage, "coverage", false, "list the rules that decided no case")
 	cmd.Flags().BoolVar(&q.json, "json", false, "print JSON")
