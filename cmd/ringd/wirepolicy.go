@@ -26,7 +26,7 @@ import (
 
 // policies is what the verbs of policies are made of.
 func (p *program) policies() policycmd.Config {
-	return policycmd.Config{Program: p.Program, Version: buildVersion().Version, Now: time.Now, Compile: p.compile, Lint: p.lint, Probe: p.pythonLook, Host: p.examine}
+	return policycmd.Config{Program: p.Program, Version: buildVersion().Version, Now: time.Now, Compile: p.compile, Lint: p.lint, Probe: p.pythonLook, Host: p.examine, Unmet: p.unmet}
 }
 
 // compile turns a policy into its set in the compile child. Positions in the
@@ -99,31 +99,63 @@ func (p *program) compared(ended bool) diff.Compile {
 	}
 }
 
-// pythonLook looks at what the agents of a set find on this host, and tries it.
+// pythonLook looks at an agent's packages and folders on this host.
 func (p *program) pythonLook(interpreter string) policycmd.Look {
 	return func(ctx context.Context, set *profiles.Set) (found schema.Diagnostics, err error) {
-		state, remove, err := p.privateState("")
-		if err != nil {
-			return nil, err
-		}
-		defer func() { err = errors.Join(err, remove()) }()
-		s, err := p.newStack(ctx, stackConfig{
-			group: &daemon.Group{}, state: state, private: []string{state}, compiler: p.compiler(), still: true, ownKey: true,
-			quota: daemon.Quota{PerActor: 1, Total: 1}, logger: slog.New(slog.DiscardHandler), pool: poolConfig{once: true}, interpreter: interpreter,
+		err = p.looking(ctx, interpreter, func(s *stack) error {
+			for _, name := range slices.Sorted(maps.Keys(set.Agents)) {
+				a := set.Agents[name]
+				found = append(found, p.stateDisk(&a)...)
+				if a.Python != nil && a.Python.Engine == profiles.PythonNative {
+					found = append(found, packages.Look(ctx, s.environments, s.probe, &a)...)
+				}
+			}
+			return nil
 		})
+		return found, err
+	}
+}
+
+// unmet is what a set names and this host does not have: paths, and environments of Python.
+func (p *program) unmet(ctx context.Context, set *profiles.Set) (out []policycmd.Unmet, err error) {
+	err = p.looking(ctx, "", func(s *stack) error {
+		all, err := s.kernel.Unmet(ctx, set)
 		if err != nil {
-			return nil, err
+			return err
 		}
-		defer func() { err = errors.Join(err, s.Close()) }()
+		for _, u := range all {
+			out = append(out, policycmd.Unmet{Agent: u.Agent, Executor: u.Executor, Path: u.Path, Rule: u.Rule, Reason: u.Reason, Fix: u.Remedy})
+		}
 		for _, name := range slices.Sorted(maps.Keys(set.Agents)) {
 			a := set.Agents[name]
-			found = append(found, p.stateDisk(&a)...)
-			if a.Python != nil && a.Python.Engine == profiles.PythonNative {
-				found = append(found, packages.Look(ctx, s.environments, s.probe, &a)...)
+			if a.Python == nil || a.Python.Engine != profiles.PythonNative {
+				continue
+			}
+			if reason, fix := packages.Keeps(ctx, s.environments, &a); reason != "" {
+				out = append(out, policycmd.Unmet{Agent: name, Executor: profiles.ExecutorPython, Rule: a.Python.Rule, Reason: reason, Fix: fix})
 			}
 		}
-		return found, nil
+		return nil
+	})
+	return out, err
+}
+
+// looking has do look at this host with the parts of a daemon that runs nothing.
+func (p *program) looking(ctx context.Context, interpreter string, do func(*stack) error) (err error) {
+	state, remove, err := p.privateState("")
+	if err != nil {
+		return err
 	}
+	defer func() { err = errors.Join(err, remove()) }()
+	s, err := p.newStack(ctx, stackConfig{
+		group: &daemon.Group{}, state: state, private: []string{state}, compiler: p.compiler(), still: true, ownKey: true,
+		quota: daemon.Quota{PerActor: 1, Total: 1}, logger: slog.New(slog.DiscardHandler), pool: poolConfig{once: true}, interpreter: interpreter,
+	})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, s.Close()) }()
+	return do(s)
 }
 
 // stateDisk warns of folders that an agent may fill the disk of the state folder by:

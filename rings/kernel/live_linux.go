@@ -36,6 +36,24 @@ func (r *Ring) Prepare(ctx context.Context, s *profiles.Set) (commit func(), err
 // resolve looks at every path of a set. before is nil, or the generation of the
 // same set that is to be healed: what of it cannot be taken anew stays as it is.
 func (r *Ring) resolve(ctx context.Context, s *profiles.Set, before *generation) (*generation, error) {
+	next := r.next(s, before)
+	err := r.each(ctx, s, func(h holder, k profiles.Kernel) error {
+		if k.Network == profiles.NetworkOwn && next.ports[h.agent] == nil {
+			next.ports[h.agent] = doors.Ports(next.deciders.Of(h.agent, nil))
+		}
+		if err := next.add(h, k, r.places(next), before); err != nil {
+			return &executorError{h.executor, fmt.Errorf("agent %s: %w", h.agent, err)}
+		}
+		return nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return next, nil
+}
+
+// next is the generation of a set, without its profiles.
+func (r *Ring) next(s *profiles.Set, before *generation) *generation {
 	next := &generation{
 		set: s, deciders: doors.NewDeciders(s), kernels: map[holder]profiles.Kernel{},
 		grants: map[string][]order.Mount{}, known: map[string]order.Mount{}, ports: map[string][]uint16{},
@@ -52,25 +70,45 @@ func (r *Ring) resolve(ctx context.Context, s *profiles.Set, before *generation)
 	if before != nil { // what lives may write where it could before
 		next.written = slices.Compact(slices.Sorted(slices.Values(slices.Concat(next.written, before.written))))
 	}
+	return next
+}
+
+// each calls do with the profile of each executor of each agent, until one fails.
+func (r *Ring) each(ctx context.Context, s *profiles.Set, do func(holder, profiles.Kernel) error) error {
 	for _, name := range slices.Sorted(maps.Keys(s.Agents)) {
 		if err := ctx.Err(); err != nil {
-			return nil, fmt.Errorf("prepare kernel ring: %w", err)
+			return fmt.Errorf("prepare kernel ring: %w", err)
 		}
 		agent := s.Agents[name]
 		for _, executor := range r.cfg.Executors {
-			k, ok := agent.Kernel(executor)
-			if !ok {
-				continue
-			}
-			if k.Network == profiles.NetworkOwn && next.ports[name] == nil {
-				next.ports[name] = doors.Ports(next.deciders.Of(name, nil))
-			}
-			if err := next.add(holder{name, executor}, k, r.places(next), before); err != nil {
-				return nil, &executorError{executor, fmt.Errorf("agent %s: %w", name, err)}
+			if k, ok := agent.Kernel(executor); ok {
+				if err := do(holder{name, executor}, k); err != nil {
+					return err
+				}
 			}
 		}
 	}
-	return next, nil
+	return nil
+}
+
+// Unmet lists every rule over which Prepare would refuse the set on this host.
+func (r *Ring) Unmet(ctx context.Context, s *profiles.Set) (out []Unmet, err error) {
+	next := r.next(s, nil)
+	err = r.each(ctx, s, func(h holder, k profiles.Kernel) error {
+		err := next.add(h, k, r.places(next), nil)
+		if err == nil {
+			return nil
+		}
+		refused := view.Refusals(err)
+		for _, no := range refused {
+			out = append(out, Unmet{Agent: h.agent, Executor: h.executor, Path: no.Path, Rule: no.Rule, Reason: no.Reason, Remedy: no.Remedy})
+		}
+		if len(refused) == 0 {
+			out = append(out, Unmet{Agent: h.agent, Executor: h.executor, Reason: err.Error()})
+		}
+		return nil
+	})
+	return out, err
 }
 
 // add resolves the profile of one executor of one agent.

@@ -118,6 +118,14 @@ type Live struct {
 	Restart bool
 }
 
+// Unmet is a rule that this host cannot hold as it is meant: the set is refused.
+type Unmet struct {
+	Agent, Executor string
+	Path            string        // as the rule names it; "": it is no rule of a path
+	Rule            profiles.Rule // zero: the executor's own
+	Reason, Remedy  string
+}
+
 // executorError rejects a set over the profile of one executor.
 type executorError struct {
 	executor string

@@ -43,6 +43,9 @@ func (r *Ring) ExamineEgress(context.Context) (order.Report, error) {
 // Prepare refuses.
 func (r *Ring) Prepare(context.Context, *profiles.Set) (func(), error) { return nil, errLinux }
 
+// Unmet says that guests need Linux.
+func (r *Ring) Unmet(context.Context, *profiles.Set) ([]Unmet, error) { return nil, errLinux }
+
 // State says that nothing is started.
 func (r *Ring) State() (state, reason string) { return "closed", errLinux.Error() }
 

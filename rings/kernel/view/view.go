@@ -91,6 +91,22 @@ type Refusal struct {
 	Remedy string
 }
 
+// Refusals are those that err joins.
+func Refusals(err error) (out []*Refusal) {
+	var joined interface{ Unwrap() []error }
+	if errors.As(err, &joined) {
+		for _, one := range joined.Unwrap() {
+			out = append(out, Refusals(one)...)
+		}
+		return out
+	}
+	var no *Refusal
+	if errors.As(err, &no) {
+		out = append(out, no)
+	}
+	return out
+}
+
 // Error says which path, why, where it stands and what to do.
 func (r *Refusal) Error() string {
 	at := ""

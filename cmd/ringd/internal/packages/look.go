@@ -19,6 +19,25 @@ const (
 	codeHost          = "python-host" // programs of Python cannot run on this host as the policy has it
 )
 
+// Keeps says what keeps every Python program of an agent from starting on this host, and
+// what to do about it; "" is nothing.
+func Keeps(ctx context.Context, host *environment.Finder, a *profiles.Agent) (reason, fix string) {
+	r, err := host.Look(ctx, a)
+	var no *executors.Unavailable
+	switch {
+	case errors.As(err, &no):
+		return no.Text, no.Fix
+	case err != nil:
+		return err.Error(), ""
+	}
+	for _, f := range r.Findings {
+		if f.Refuse {
+			return f.Text, environment.FewerMounts
+		}
+	}
+	return "", ""
+}
+
 // Look is what an agent finds on this host, as findings about its policy.
 func Look(ctx context.Context, host *environment.Finder, probe Probe, a *profiles.Agent) (found schema.Diagnostics) {
 	add := func(severity schema.Severity, rule *profiles.Rule, code, msg, hint string) {

@@ -68,6 +68,9 @@ agent, 125 with --host where a layer is missing.`,
 				for i := range out {
 					out[i].Host = around(set.Agents[out[i].Agent], h)
 				}
+				if err := c.prepared(cmd.Context(), set, out); err != nil {
+					return err
+				}
 			}
 			return c.enforcement(out, asJSON)
 		},

@@ -52,6 +52,58 @@ func around(a profiles.Agent, h render.Health) *onHost {
 	return out
 }
 
+// prepared looks at what the policy names of a host, once every layer is there.
+func (c Config) prepared(ctx context.Context, set *profiles.Set, out []enforced) error {
+	if slices.ContainsFunc(out, func(a enforced) bool { return !a.Host.Enforceable }) {
+		return nil
+	}
+	all, err := c.Unmet(ctx, set)
+	if err != nil {
+		return err
+	}
+	for i := range out {
+		h := out[i].Host
+		for _, u := range all {
+			if u.Agent == out[i].Agent {
+				layer := "filesystem"
+				if u.Path == "" {
+					layer = u.Executor
+				}
+				h.Missing = append(h.Missing, missing{u.Executor, layer, u.said(), said(u.Fix, "run it on a host that has it")})
+			}
+		}
+		h.Enforceable = len(h.Missing) == 0
+	}
+	return nil
+}
+
+// said names the path, what is wrong with it, and where it stands.
+func (u Unmet) said() string {
+	text := strings.TrimSpace(u.Path + " " + u.Reason)
+	if u.Path != "" && u.Rule.Line > 0 {
+		text += fmt.Sprintf(" (%s:%d)", u.Rule.File, u.Rule.Line)
+	}
+	return text
+}
+
+// unmet warns of each path that this host does not have as the policy means it.
+func unmet(all []Unmet) (found schema.Diagnostics) {
+	for _, u := range all {
+		// Several executors have the rule; the look at $WORKSPACE and at packages say their own.
+		if u.Path == "" || u.Rule.Line == 0 || strings.HasPrefix(u.Path, profiles.Workspace) {
+			continue
+		}
+		d := schema.Diagnostic{
+			Pos: schema.Pos{File: u.Rule.File, Line: u.Rule.Line, Column: u.Rule.Column}, Code: "path-host", Severity: schema.Warning,
+			Msg: fmt.Sprintf("agent %s: %s %s: a host such as this one refuses the whole policy", u.Agent, u.Path, u.Reason), Hint: u.Fix,
+		}
+		if !slices.ContainsFunc(found, func(f schema.Diagnostic) bool { return f.Pos == d.Pos && f.Msg == d.Msg }) {
+			found = append(found, d)
+		}
+	}
+	return found
+}
+
 // lacks names what keeps an executor of an agent from starting.
 func lacks(a profiles.Agent, executor string, h render.Health) []missing {
 	want, others := a.MinTier, []string{}
@@ -86,14 +138,18 @@ func lacks(a profiles.Agent, executor string, h render.Health) []missing {
 }
 
 // inWorkspace looks at a set as on a host where $WORKSPACE stands for dir; "": for nothing.
-func inWorkspace(look Look, dir string) Look {
+func (c Config) inWorkspace(look Look, dir string) Look {
 	return func(ctx context.Context, set *profiles.Set) (schema.Diagnostics, error) {
 		set, err := placed(set, dir)
 		if err != nil {
 			return nil, err
 		}
+		all, err := c.Unmet(ctx, set)
+		if err != nil {
+			return nil, err
+		}
 		found, err := look(ctx, set)
-		return append(unnamed(set), found...), err
+		return slices.Concat(unnamed(set), unmet(all), found), err
 	}
 }
 

@@ -37,6 +37,17 @@ type Config struct {
 	// Host tries out what this host can enforce; state is the folder of the daemon, ""
 	// the usual one.
 	Host func(ctx context.Context, state string) render.Health
+	// Unmet prepares a set for this host, which has every layer: what keeps programs of
+	// its agents from starting all the same.
+	Unmet func(context.Context, *profiles.Set) ([]Unmet, error)
+}
+
+// Unmet is what a policy names and a host does not have: nothing of the executor starts.
+type Unmet struct {
+	Agent, Executor string
+	Path            string        // that the rule names; "": it names none
+	Rule            profiles.Rule // zero: no rule is to blame
+	Reason, Fix     string
 }
 
 // New returns the verbs.

@@ -26,8 +26,9 @@ With --probe it looks at this host too: which packages of Python that a policy
 lists are installed here, the digest of each environment that it grants, and
 whether every listed package can be imported under the policy, each in a guest.
 One that a rule breaks refuses the policy; what is not installed is a warning,
-so is a policy that names $WORKSPACE where --workspace names no folder, and so
-is a folder that may be written on the disk of the state folder.
+so is a policy that names $WORKSPACE where --workspace names no folder, a path
+that is not there, and a folder that may be written on the disk of the state
+folder.
 
 Exit codes: 0 nothing to refuse, 1 findings, 2 a PATH cannot be read.`,
 		Example: `  ringd vet policy.yaml
@@ -43,7 +44,7 @@ Exit codes: 0 nothing to refuse, 1 findings, 2 a PATH cannot be read.`,
 			}
 			look := Look(nil)
 			if probe {
-				look = inWorkspace(c.Probe(interpreter), workspace)
+				look = c.inWorkspace(c.Probe(interpreter), workspace)
 			}
 			found, err := c.vet(cmd.Context(), paths, look)
 			if err != nil {
