@@ -33,9 +33,10 @@ func reported(denials []profiles.Decision) []profiles.Decision {
 			d.Revision = ""
 		}
 		d.Text = printable(d.Text, maxText)
-		if r := d.Rule; r != nil && (len(r.File)+len(r.Path) > maxRule || r.Line < 0 || r.Column < 0 ||
-			r.File != printable(r.File, maxRule) || r.Path != printable(r.Path, maxRule) || strings.ContainsAny(r.File+r.Path, "\n\t")) {
-			d.Rule = nil
+		if r := d.Rule; r != nil {
+			if text := r.File + r.Path + r.Layer; r.Line < 0 || r.Column < 0 || text != printable(text, maxRule) || strings.ContainsAny(text, "\n\t") {
+				d.Rule = nil
+			}
 		}
 	}
 	return out

@@ -221,7 +221,7 @@ var layers = map[string][]string{
 	"rings/interpreter/rules": {
 		"profiles", "profiles/jsontext", "profiles/near", "profiles/egress", "profiles/hosts", "profiles/powers", "profiles/words", "rings/interpreter/budget", "rings/interpreter/pause", "rings/interpreter/shape", "rings/interpreter/touched",
 	},
-	"rings/interpreter/ends":    {"executors", "profiles", "profiles/powers", "rings/interpreter/port", "rings/interpreter/rules", "rings/interpreter/shape"},
+	"rings/interpreter/ends":    {"executors", "profiles", "profiles/powers", "rings/interpreter/pause", "rings/interpreter/port", "rings/interpreter/rules", "rings/interpreter/shape"},
 	"rings/interpreter/keep":    {"profiles", "rings/interpreter/port"},
 	"rings/interpreter/calls":   {"executors", "profiles", "profiles/powers", "rings/interpreter/budget", "rings/interpreter/pause", "rings/interpreter/port", "rings/interpreter/rules", "rings/interpreter/shape"},
 	"rings/interpreter/feed":    {"executors", "profiles"},

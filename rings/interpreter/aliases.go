@@ -67,6 +67,8 @@ const (
 	StateRunning = port.StateRunning
 	MaxDenials   = port.MaxDenials
 	MaxImports   = port.MaxImports
+	MaxClaims    = port.MaxClaims
+	SourceGuest  = port.SourceGuest
 	MaxFull      = port.MaxFull
 
 	CallDone    = port.CallDone
@@ -77,17 +79,20 @@ const (
 	Synced  = port.Synced
 	Written = port.Written
 
-	RunStarted    = port.RunStarted
-	RunPaused     = port.RunPaused
-	RunResumed    = port.RunResumed
-	RunCancelled  = port.RunCancelled
-	RunEnded      = port.RunEnded
-	CallDecided   = port.CallDecided
-	ImportDecided = port.ImportDecided
-	CallOpened    = port.CallOpened
-	CallBegun     = port.CallBegun
-	CallAnswered  = port.CallAnswered
-	CallClosed    = port.CallClosed
+	RunStarted      = port.RunStarted
+	RunPaused       = port.RunPaused
+	RunResumed      = port.RunResumed
+	RunCancelled    = port.RunCancelled
+	RunEnded        = port.RunEnded
+	CallDecided     = port.CallDecided
+	ImportDecided   = port.ImportDecided
+	EgressDecided   = port.EgressDecided
+	GuestRefused    = port.GuestRefused
+	RefusalsCounted = port.RefusalsCounted
+	CallOpened      = port.CallOpened
+	CallBegun       = port.CallBegun
+	CallAnswered    = port.CallAnswered
+	CallClosed      = port.CallClosed
 
 	ExecDecided     = port.ExecDecided
 	FileDecided     = port.FileDecided

@@ -307,7 +307,7 @@ func TestImportsOfARun(t *testing.T) {
 	if rec.Detail["imports"] != "json,os.path" {
 		t.Errorf("record %+v", rec)
 	}
-	if kinds := w.audit.kinds(run.ID()); !slices.Equal(kinds, []string{"run_started:running", "import_decided:refused", "run_ended:done"}) {
+	if kinds := w.audit.kinds(run.ID()); !slices.Equal(kinds, []string{"run_started:running", "import_decided:refused", "file_decided:refused", "run_ended:done"}) {
 		t.Errorf("records %q", kinds)
 	}
 }

@@ -1,6 +1,7 @@
 package ends
 
 import (
+	"errors"
 	"slices"
 	"strconv"
 	"strings"
@@ -126,32 +127,21 @@ func Detail(v *port.View) map[string]string {
 	return d
 }
 
-// Refused is the first of what the executor itself refused a program, as the record
-// of its end has it; nil: nothing.
-func Refused(denials []profiles.Decision, executor string) *profiles.Decision {
-	if len(denials) == 0 {
+// Refused is the first of what the executor itself refused a program, or why it was not
+// started, as the record of its end has it; nil: nothing.
+func Refused(denials []profiles.Decision, err error, executor string) *profiles.Decision {
+	var d profiles.Decision
+	var denial *profiles.Denial
+	switch {
+	case len(denials) > 0:
+		d = denials[0]
+	case errors.As(err, &denial):
+		d = denial.Decision
+	default:
 		return nil
 	}
-	d := denials[0]
-	if executor == profiles.ExecutorShell { // its reason quotes the script
+	if d.Reason = inert(d.Reason, maxReason); executor == profiles.ExecutorShell { // its reason quotes the script
 		d = profiles.Decision{Code: d.Code, Rule: d.Rule, Revision: d.Revision}
 	}
 	return &d
-}
-
-// Imported are the records of the imports among what the executor itself refused a
-// program, each like rec.
-func Imported(rec port.Record, denials []profiles.Decision) (out []port.Record) {
-	for i := range denials[:min(len(denials), port.MaxDenials)] {
-		d := rules.Brief(denials[i])
-		if d.Code != profiles.CodeImportDenied && d.Code != profiles.CodeImportNotAllowed {
-			continue
-		}
-		rec.State, rec.Decision, rec.Capability = "refused", &d, strings.TrimSuffix(rules.GrantImport, ":")
-		if e := d.Evidence; e != nil && len(e.Argv) > 0 && len(Imports(e.Argv[:1])) > 0 {
-			rec.Capability = rules.GrantImport + e.Argv[0]
-		}
-		out = append(out, rec)
-	}
-	return out
 }

@@ -70,7 +70,10 @@ func (r *Run) ask(ctx context.Context, q executors.Question, c *call) (executors
 // act performs a call whose act may begin.
 func (r *Run) act(ctx context.Context, c *call, p Provider) (executors.Answer, error) {
 	out, err := p.Call(ctx, Call{Run: r.id, ID: c.ID, Agent: r.agentName, Actor: r.actor,
-		Bridge: c.Bridge, Args: c.Args, Key: c.Key, Deciders: r.CallDeciders, Guest: r.guestFor(c), Act: r.actFor(c)})
+		Bridge: c.Bridge, Args: c.Args, Key: c.Key, Deciders: r.CallDeciders, Guest: r.guestFor(c), Act: r.actFor(c),
+		Claims: func(executor string, denials []profiles.Decision, beyond int64) error {
+			return r.recordClaims(c.ID, executor, denials, beyond)
+		}})
 	r.point("acted")
 	return r.finish(c, r.judge(c, out, err, context.Cause(ctx)))
 }

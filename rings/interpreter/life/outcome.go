@@ -11,7 +11,7 @@ import (
 
 // outcome joins what the executor says with what the ring knows. The ring's
 // word counts: an executor cannot turn a run that was ended into a result.
-func (r *Run) outcome(out executors.Outcome, err error) (v View, fault string) {
+func (r *Run) outcome(out executors.Outcome, err error) (v View, fault string, claims []profiles.Decision) {
 	r.printAll(out.Console)
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -19,6 +19,7 @@ func (r *Run) outcome(out executors.Outcome, err error) (v View, fault string) {
 	for _, d := range out.Denials {
 		if !own.Explain(r.denials.List, d) {
 			r.denyLocked(d)
+			claims = append(claims, d)
 		}
 	}
 	r.denials.Beyond(out.Refused)
@@ -43,14 +44,18 @@ func (r *Run) outcome(out executors.Outcome, err error) (v View, fault string) {
 	if v.State == executors.StateDenied && r.executor == profiles.ExecutorShell {
 		v.ExitCode = ends.ExitRefused
 	}
-	return v, fault
+	return v, fault, claims
 }
 
-// recordImports records what the executor itself refused the program to import.
-func (r *Run) recordImports(denials []profiles.Decision) error {
-	for _, rec := range ends.Imported(r.Record(port.ImportDecided), denials) {
+// recordClaims records what an executor itself refused its program, for a call of the run
+// or, where call is "", for the run.
+func (r *Run) recordClaims(call, executor string, denials []profiles.Decision, beyond int64) error {
+	c := ends.Claims{Executor: executor, Denials: denials, Beyond: beyond, Full: r.bound.FullWords()}
+	rec := r.Record("")
+	rec.Call = call
+	for _, rec := range c.Records(rec) {
 		if err := r.Put(rec, port.Written); err != nil {
-			return fmt.Errorf("record what run %s was refused to import: %w", r.id, err)
+			return fmt.Errorf("record what run %s was refused: %w", r.id, err)
 		}
 	}
 	return nil

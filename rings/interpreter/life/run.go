@@ -318,7 +318,7 @@ func (r *Run) concludeWhole(out executors.Outcome, err error) {
 	<-r.idle
 	r.stop(ends.ErrRun)
 	left := r.closeLeft()
-	v, fault := r.outcome(out, err)
+	v, fault, claims := r.outcome(out, err)
 	if left != nil && v.State != executors.StateUnknown {
 		v.State, v.Value, fault = executors.StateFailed, nil, left.Error()
 		v.Error = &executors.ProgramError{Name: ends.NameClosed, Message: "the end of a call could not be recorded"}
@@ -326,8 +326,8 @@ func (r *Run) concludeWhole(out executors.Outcome, err error) {
 	r.keepSession(out, &v)
 	rec := r.Record(port.RunEnded)
 	rec.State, rec.Fault, rec.Detail = string(v.State), fault, ends.Detail(&v)
-	rec.Decision = ends.Refused(out.Denials, r.executor) // the import, or the command
-	werr := r.recordImports(out.Denials)
+	rec.Decision = ends.Refused(out.Denials, err, r.executor) // the import, or the command
+	werr := r.recordClaims("", r.executor, claims, out.Refused)
 	if werr = errors.Join(werr, r.Put(rec, port.Written)); werr != nil && v.State != executors.StateUnknown {
 		v.State, v.Value = executors.StateFailed, nil
 		v.Error = &executors.ProgramError{Name: ends.NameClosed, Message: "the end of the run could not be recorded"}

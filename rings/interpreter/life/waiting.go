@@ -100,6 +100,10 @@ func (r *Run) commitPause(out executors.Outcome) *ends.Ending {
 	for i := range p.Calls {
 		ids[i] = p.Calls[i].ID
 	}
+	if err := r.recordClaims("", r.executor, out.Denials, out.Refused); err != nil {
+		e := ends.Closed("what it was refused could not be recorded", err)
+		return &e
+	}
 	rec := r.Record(port.RunPaused)
 	rec.State = string(executors.StatePaused)
 	rec.Detail = map[string]string{"seq": strconv.FormatInt(p.Seq, 10), "calls": shape.Clip(fmt.Sprint(ids), 1<<10)}

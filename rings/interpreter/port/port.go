@@ -36,6 +36,9 @@ type Call struct {
 	// Deciders give what the run may reach, in force at the moment they are asked
 	// for: each of them has to allow it. None, or nil: nothing.
 	Deciders func() []*profiles.Decider
+	// Claims puts on record what such a guest says that it refused itself, which Act was
+	// not asked of. Without the record the call fails.
+	Claims func(executor string, denials []profiles.Decision, beyond int64) error
 	// Guest is what a guest of another executor runs under that the provider starts
 	// for the call; false: the policy in force, or one that binds the run, does not
 	// grant it. Program, inputs and Seed are the provider's to set.
@@ -117,24 +120,38 @@ type Kind string
 
 // The kinds that this ring writes.
 const (
-	RunStarted    Kind = "run_started"
-	RunPaused     Kind = "run_paused"
-	RunResumed    Kind = "run_resumed"
-	RunCancelled  Kind = "run_cancelled"
-	RunEnded      Kind = "run_ended"
-	ImportDecided Kind = "import_decided" // refused, as the executor says
-	CallDecided   Kind = "call_decided"   // refused: nothing happens
-	CallOpened    Kind = "call_opened"    // the intent, before the act
-	CallBegun     Kind = "call_begun"     // the act of an approved call, before it
-	CallAnswered  Kind = "call_answered"
-	CallClosed    Kind = "call_closed"
+	RunStarted   Kind = "run_started"
+	RunPaused    Kind = "run_paused"
+	RunResumed   Kind = "run_resumed"
+	RunCancelled Kind = "run_cancelled"
+	RunEnded     Kind = "run_ended"
+	CallDecided  Kind = "call_decided" // refused: nothing happens
+	CallOpened   Kind = "call_opened"  // the intent, before the act
+	CallBegun    Kind = "call_begun"   // the act of an approved call, before it
+	CallAnswered Kind = "call_answered"
+	CallClosed   Kind = "call_closed"
 
 	// Of what a guest does itself, before it does: allowed, refused, or asked of
 	// people, which calls of the kinds above follow.
 	ExecDecided     Kind = "exec_decided"
 	FileDecided     Kind = "file_decided"
 	VariableDecided Kind = "variable_decided"
+
+	// Of what an executor itself refused its program, as the guest says: beside
+	// ExecDecided and FileDecided.
+	ImportDecided   Kind = "import_decided"
+	EgressDecided   Kind = "egress_decided"
+	GuestRefused    Kind = "guest_refused"
+	RefusalsCounted Kind = "refusals_counted" // those that have no records of their own
 )
+
+// SourceGuest is what a record has in Detail under "source" that rests on the word of a
+// guest alone.
+const SourceGuest = "guest"
+
+// MaxClaims is how many refusals a run, up to its end or its pause, has on record one by
+// one that rest on the word of its guest. Those beyond are counted.
+const MaxClaims = 100
 
 // MaxFull bounds Record.Full as JSON text. A call whose arguments take more is
 // refused, so an Auditor has to take records that are somewhat larger.

@@ -76,9 +76,7 @@ func (a *Agent) act(k *Case) (*Grant, profiles.Decision) {
 func (k *Case) prepare(b *Binding) *Refusal {
 	args, err := pause.ArgsOf(k.Action)
 	k.Args = args
-	for _, a := range b.agents {
-		k.Full = k.Full || a.Profile.Shell != nil && a.Profile.Shell.Audit == auditFull
-	}
+	k.Full = k.Full || b.FullWords()
 	if err != nil || len(args) > MaxFull {
 		k.Full = false
 		text := fmt.Sprintf("its words take more than %d bytes in a record", MaxFull)

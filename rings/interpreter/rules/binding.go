@@ -175,6 +175,12 @@ func (b *Binding) Strict(g *Generation) bool {
 		slices.ContainsFunc(b.agents, func(a *Agent) bool { return a.Profile.Audit == strict })
 }
 
+// FullWords reports whether a policy that binds the run has the words of scripts and of
+// their programs on record.
+func (b *Binding) FullWords() bool {
+	return slices.ContainsFunc(b.agents, func(a *Agent) bool { return a.Profile.Shell != nil && a.Profile.Shell.Audit == auditFull })
+}
+
 // Modules are those of g that a resumed run may still load: allowed by all that
 // binds it and by g, of the digest it has everywhere, and not taken back.
 func (b *Binding) Modules(g *Generation, revoked func(string) bool) map[string]profiles.Module {

@@ -39,7 +39,8 @@ const (
 	RunResumed       Kind = "run_resumed"
 	RunCancelled     Kind = "run_cancelled" // someone asked for the end; run_ended follows
 	RunEnded         Kind = "run_ended"
-	ImportDecided    Kind = "import_decided" // an import that a program was refused, as its executor says; before run_ended
+	ImportDecided    Kind = "import_decided"   // an import that a program was refused, as its executor says; before run_paused or run_ended
+	RefusalsCounted  Kind = "refusals_counted" // those that an executor tells of, and that have no records of their own
 	CallDecided      Kind = "call_decided"
 	CallOpened       Kind = "call_opened"
 	CallAnswered     Kind = "call_answered" // or approved, or denied
@@ -52,7 +53,7 @@ const (
 	ResumeRefused    Kind = "resume_refused"   // a paused run could not go on; it stays where it is
 	RunExpired       Kind = "run_expired"      // it waited too long; run_ended follows
 	SessionDropped   Kind = "session_dropped"
-	GuestRefused     Kind = "guest_refused"    // what a guest tried and the kernel refused
+	GuestRefused     Kind = "guest_refused"    // what a guest tried and the kernel refused, or its own guard
 	ProbeRefused     Kind = "probe_refused"    // the same of a guest of ringd's own, which tries out host or policy for no agent
 	ExecDecided      Kind = "exec_decided"     // a guest may start a program, may not, or people are asked; before it starts
 	FileDecided      Kind = "file_decided"     // the same, of a file that a script opens
@@ -80,7 +81,7 @@ func Kinds() []Kind {
 		DaemonStarted, DaemonStopped, StoreRecovered, PushApplied, PushRejected, PolicyRolledBack,
 		GenerationHeld, GenerationEnded, ExceptionEnded, ExecutorClosed, ExecutorOpened, RequestRefused, ActionDecided,
 		RunAsked, RunRefused, RunStarted, RunPaused, RunResumed, RunCancelled, RunEnded,
-		ImportDecided, CallDecided, CallOpened, CallAnswered, CallBegun, CallClosed, GrantRevoked, CallApproved, CallDenied,
+		ImportDecided, RefusalsCounted, CallDecided, CallOpened, CallAnswered, CallBegun, CallClosed, GrantRevoked, CallApproved, CallDenied,
 		ApprovalRefused, ResumeRefused, RunExpired, SessionDropped, GuestRefused, ProbeRefused, ExecDecided, FileDecided, VariableDecided,
 		EgressDecided, EgressClosed, EgressCounted, CanaryFailed, LockdownBegun, LockdownLifted, LockdownRefused, ClockAccepted, ShadowDecided, AuditDecided, HostError,
 		LogCut, LogClosed, LogReopened, AuditArchived,
@@ -109,6 +110,10 @@ type Record struct {
 	Fault      *Fault            `json:"fault,omitempty"`
 	Detail     map[string]string `json:"detail,omitempty"` // never argument values
 }
+
+// Claimed reports whether r rests on the word of a guest alone, which the interpreter ring
+// marks so. Nothing of the host was decided then.
+func (r *Record) Claimed() bool { return r.Detail["source"] == "guest" }
 
 // Decision is the part of a profiles.Decision that is recorded: not the
 // evidence, which can quote what a program said.

@@ -157,20 +157,21 @@ func (r *replay) record(e audit.Entry) {
 		one := *rec
 		one.Capability, one.Decision = "executor:"+r.executors[rec.Run], &audit.Decision{Verdict: profiles.Allow}
 		r.decision(e.Seq, &one, 1)
-	case audit.EgressCounted:
-		n, err := strconv.Atoi(rec.Detail["count"])
-		if err != nil || n < 1 || n > maxCount {
-			n = 1
-		}
-		if rec.Decision != nil {
-			r.decision(e.Seq, rec, n)
-		}
 	case audit.RunRefused, audit.ImportDecided, audit.CallDecided, audit.CallOpened, audit.ExecDecided, audit.FileDecided, audit.VariableDecided,
-		audit.EgressDecided, audit.EgressClosed, audit.ActionDecided:
+		audit.EgressDecided, audit.EgressClosed, audit.EgressCounted, audit.RefusalsCounted, audit.ActionDecided:
 		if rec.Decision != nil && rec.State != "loaded" {
-			r.decision(e.Seq, rec, 1)
+			r.decision(e.Seq, rec, times(rec))
 		}
 	}
+}
+
+// times is how many decisions a record stands for.
+func times(rec *audit.Record) int {
+	n, err := strconv.Atoi(rec.Detail["count"])
+	if err != nil || n < 1 || n > maxCount {
+		return 1
+	}
+	return n
 }
 
 // decision makes one decision again, and counts it.
@@ -255,6 +256,9 @@ func (r *replay) make(s *side, rec *audit.Record, old bool) (outcome, bool) {
 // again decides what a record is about.
 func (r *replay) again(s *side, d *profiles.Decider, rec *audit.Record) outcome {
 	kind, name, _ := strings.Cut(rec.Capability, ":")
+	if rec.Claimed() && rec.Kind != audit.ImportDecided {
+		return no("a guest refused it itself, and the record has its word alone")
+	}
 	switch rec.Kind {
 	case audit.RunRefused, audit.RunStarted:
 		return executor(d, kind, name, rec)

@@ -12,6 +12,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 
@@ -60,7 +61,7 @@ func (p *Provider) Call(ctx context.Context, c interpreter.Call) (json.RawMessag
 	if err != nil {
 		return nil, err
 	}
-	if c.Guest == nil || c.Act == nil || c.Deciders == nil {
+	if c.Guest == nil || c.Act == nil || c.Deciders == nil || c.Claims == nil {
 		return nil, errors.New("the call cannot start a guest")
 	}
 	r, ok := c.Guest(p.executor.Name())
@@ -83,11 +84,14 @@ func (p *Provider) Call(ctx context.Context, c interpreter.Call) (json.RawMessag
 			r.Resume = &executors.Resume{Engine: s.engine, Snapshot: s.snapshot, Session: true}
 		}
 	}
-	h := &host{act: c.Act}
+	h := &host{act: c.Act, said: map[said]bool{}}
 	out, err := p.executor.Run(ctx, r, h)
 	unkept := p.leave(s, out, err)
 	if err != nil {
 		return nil, explain(err)
+	}
+	if err := c.Claims(p.executor.Name(), h.claims(out), out.Refused); err != nil {
+		return nil, err
 	}
 	if err := h.refused(q, out); err != nil {
 		return nil, err
@@ -175,6 +179,20 @@ type host struct {
 	ran    [][]string
 	more   int
 	denied *profiles.Decision // the first
+	said   map[said]bool      // all that it was refused
+}
+
+// said tells a refusal of the daemon again, which is on record.
+type said struct {
+	code   profiles.Code
+	reason string
+}
+
+// claims are the refusals of a script that the daemon was not asked of.
+func (h *host) claims(out executors.Outcome) []profiles.Decision {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return slices.DeleteFunc(slices.Clone(out.Denials), func(d profiles.Decision) bool { return h.said[said{d.Code, d.Reason}] })
 }
 
 // Ask has an act decided as one of the run that called.
@@ -192,6 +210,9 @@ func (h *host) Ask(ctx context.Context, q executors.Question) (executors.Answer,
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
+	if d.Verdict != profiles.Allow {
+		h.said[said{d.Code, d.Reason}] = true
+	}
 	switch {
 	case d.Verdict != profiles.Allow && h.denied == nil:
 		h.denied = &d

@@ -55,6 +55,7 @@ func call(args string, result int64) interpreter.Call {
 		Guest: func(executor string) (executors.Run, bool) {
 			return executors.Run{ID: "r1", Agent: &agent}, executor == "shell"
 		},
+		Claims: func(string, []profiles.Decision, int64) error { return nil },
 		Act: func(_ context.Context, q executors.Question) (executors.Answer, error) {
 			dec := profiles.Decision{Code: profiles.CodeExecNotGranted, Reason: "rm is not listed", Rule: &profiles.Rule{File: "p.yaml", Line: 7}, Instead: []string{"ls"}}
 			if q.Action.Exec.Argv[0] == "ls" {

@@ -218,7 +218,7 @@ func (r *Recorder) Record(ctx context.Context, rec interpreter.Record, d interpr
 			r.metrics.Acted(rec.Detail["executor"], string(rec.Kind), rec.Decision.Verdict.String())
 		}
 	case interpreter.RunStarted, interpreter.RunPaused, interpreter.RunResumed, interpreter.RunCancelled,
-		interpreter.RunEnded, interpreter.ImportDecided, interpreter.CallDecided, interpreter.CallBegun, interpreter.CallAnswered:
+		interpreter.RunEnded, interpreter.ImportDecided, interpreter.EgressDecided, interpreter.GuestRefused, interpreter.RefusalsCounted, interpreter.CallDecided, interpreter.CallBegun, interpreter.CallAnswered:
 	}
 	return nil
 }

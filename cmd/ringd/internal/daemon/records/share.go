@@ -57,7 +57,7 @@ func (s *shares) count(rec *audit.Record) (over bool, err error) {
 		return false, nil
 	}
 	after := before + size(rec)
-	if act(rec.Kind) && after > s.most+s.most/8 {
+	if act(rec) && after > s.most+s.most/8 {
 		return false, fmt.Errorf("%w: %d bytes", ErrShare, s.most)
 	}
 	s.used[rec.Run] = after
@@ -65,9 +65,13 @@ func (s *shares) count(rec *audit.Record) (over bool, err error) {
 }
 
 // act reports whether a record stands for something that a guest does, and that does
-// not happen without it. Ends are on record whatever came before.
-func act(k audit.Kind) bool {
-	switch k {
+// not happen without it. Ends are on record whatever came before, and so is what a guest
+// says that it refused itself: there are few of these in a run.
+func act(rec *audit.Record) bool {
+	if rec.Claimed() {
+		return false
+	}
+	switch rec.Kind {
 	case audit.CallDecided, audit.CallOpened, audit.GuestRefused, audit.ExecDecided, audit.FileDecided, audit.VariableDecided,
 		audit.EgressDecided, audit.AuditDecided:
 		return true

@@ -257,6 +257,8 @@ func questions(r audit.Record, a *profiles.Action) []question {
 		return []question{{r.Capability, *a, was}}
 	case r.Kind == audit.ImportDecided && kind == "import":
 		return []question{imported(r.Capability, name, was)}
+	case r.Claimed(): // it names no target
+		return nil
 	case r.Kind == audit.EgressDecided && kind == "egress":
 		return []question{{r.Capability, profiles.Action{Egress: asked(r.Detail["door"], name)}, was}}
 	default:
