@@ -67,7 +67,7 @@ func (p *program) newPython(c stackConfig, s *stack) (*python.Executor, error) {
 	c.python.Go, c.python.Now, c.python.Random, c.python.Home = s.group.Go, time.Now, rand.Reader, p.Env.Home
 	c.python.Notice = func(n python.Notice) {
 		err := s.noticed(records.Notice{Agent: n.Agent, Actor: n.Actor, Run: n.Run, Executor: profiles.ExecutorPython,
-			Revision: n.Revision, Loaded: n.Loaded, Ended: n.Ended})
+			Revision: n.Revision, Loaded: n.Loaded, Ended: n.Ended, Restart: n.Restart})
 		if c.logger != nil {
 			c.logger.Info("python guest told of the policy in force", "agent", n.Agent, "run", n.Run, "revision", n.Revision,
 				"denied_and_loaded", n.Loaded, "ended", n.Ended, "restart_needed", n.Restart, "error", err)

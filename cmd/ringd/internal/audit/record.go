@@ -30,6 +30,7 @@ const (
 	ExceptionEnded   Kind = "exception_expired" // what it granted was taken out, as a generation of its own
 	ExecutorClosed   Kind = "executor_closed"
 	ExecutorOpened   Kind = "executor_opened" // the push that had closed it is gone
+	RestartNeeded    Kind = "restart_needed"  // what cannot take the generation in force before it is started again, and why
 	RequestRefused   Kind = "request_refused" // by role or quota
 	ActionDecided    Kind = "action_decided"  // POST /v1/decide: nothing ran
 	RunAsked         Kind = "run_asked"
@@ -79,7 +80,7 @@ const (
 func Kinds() []Kind {
 	return []Kind{
 		DaemonStarted, DaemonStopped, StoreRecovered, PushApplied, PushRejected, PolicyRolledBack,
-		GenerationHeld, GenerationEnded, ExceptionEnded, ExecutorClosed, ExecutorOpened, RequestRefused, ActionDecided,
+		GenerationHeld, GenerationEnded, ExceptionEnded, ExecutorClosed, ExecutorOpened, RestartNeeded, RequestRefused, ActionDecided,
 		RunAsked, RunRefused, RunStarted, RunPaused, RunResumed, RunCancelled, RunEnded,
 		ImportDecided, RefusalsCounted, CallDecided, CallOpened, CallAnswered, CallBegun, CallClosed, GrantRevoked, CallApproved, CallDenied,
 		ApprovalRefused, ResumeRefused, RunExpired, SessionDropped, GuestRefused, ProbeRefused, ExecDecided, FileDecided, VariableDecided,

@@ -410,6 +410,15 @@ func TestRestartNeededIsShown(t *testing.T) {
 	s := daemontest.New(t, daemontest.Config{Rings: []daemon.Ring{spy}})
 	s.Apply(t, "one log")
 	wantConditions(t, s, true, wire.ConditionRestartNeeded)
+	got := s.Records(t, audit.RestartNeeded)
+	if len(got) != 1 || got[0].Capability != "executor:python" || got[0].Detail["reason"] != "mounts of run r1" || got[0].Generation == 0 || got[0].State != wire.PartRestartNeeded {
+		t.Errorf("records %+v", got)
+	}
+	spy.parts = nil
+	s.Apply(t, "two log")
+	if got := s.Records(t, audit.RestartNeeded); len(got) != 1 {
+		t.Errorf("nothing needs a restart, and the records are %+v", got)
+	}
 }
 
 // statedRing is a ring that tells how it is itself.

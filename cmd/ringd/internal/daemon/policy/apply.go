@@ -215,6 +215,7 @@ func (d *Holder) activate(ctx context.Context, c coming) error {
 	g := d.generation(number, now, p.Digest, set, c.signed)
 	g.source = c.set.Revision
 	d.commit(g, commits)
+	d.restarts(ctx)
 	d.pushed(wire.Push{Digest: p.Digest, Revision: set.Revision, Result: wire.PushApplied, At: now,
 		Findings: show.Findings(findings)})
 	d.cfg.Logger.Info("push applied", "generation", number, "revision", set.Revision)

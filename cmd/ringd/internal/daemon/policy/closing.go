@@ -66,5 +66,6 @@ func (d *Holder) gone(ctx context.Context, digest string) (opened bool) {
 	maps.DeleteFunc(closed, func(name string, _ closing) bool { return slices.Contains(names, name) })
 	next := *g
 	d.commitBut(&next, commits, closed)
+	d.restarts(ctx)
 	return true
 }

@@ -84,6 +84,7 @@ func (d *Holder) expire(ctx context.Context) error {
 	next := d.generation(number, now, g.digest, left, g.Signed)
 	next.source = g.source
 	d.commit(next, commits)
+	d.restarts(ctx)
 	d.cfg.Logger.Info("ended exceptions taken out", "generation", number, "revision", left.Revision)
 	return err
 }

@@ -120,6 +120,7 @@ func (d *Holder) again(ctx context.Context, closed map[string]closing) error {
 	}
 	next := *g
 	d.commitBut(&next, commits, closed)
+	d.restarts(ctx)
 	return nil
 }
 

@@ -17,14 +17,16 @@ type Notice struct {
 	Revision     string   // in force now
 	Loaded       []string // modules that are denied now and that it has loaded, as it says
 	Ended        string   // why it was ended; "": it goes on
+	Restart      bool     // it goes on without packages that the policy grants now
 }
 
 // maxLoaded bounds the records of one notice.
 const maxLoaded = 64
 
 // Notice puts n on record: each module that is denied now and loaded, as an
-// import_decided of state loaded, which the run is told of too; and the end of a session
-// that waited, as a session_dropped.
+// import_decided of state loaded, which the run is told of too; a guest that lacks some of
+// what is granted now, as a restart_needed; and the end of a session that waited, as a
+// session_dropped.
 func (r *Refusals) Notice(ctx context.Context, n Notice) error {
 	to := r.to.Load()
 	if to == nil {
@@ -42,6 +44,14 @@ func (r *Refusals) Notice(ctx context.Context, n Notice) error {
 		}
 		if n.Run != "" && to.tell != nil {
 			to.tell(n.Run, d)
+		}
+	}
+	if n.Restart {
+		one := rec
+		one.Kind, one.State, one.Capability = audit.RestartNeeded, string(audit.RestartNeeded), "executor:"+n.Executor
+		one.Detail = map[string]string{"reason": "it goes on without packages that the policy grants now"}
+		if _, err := to.recorder.Append(ctx, one, audit.Written); err != nil {
+			return fmt.Errorf("record that a guest needs a restart: %w", err)
 		}
 	}
 	if n.Ended == "" || n.Run != "" { // the end of a run has a record of its own

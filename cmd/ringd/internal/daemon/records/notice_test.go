@@ -36,6 +36,7 @@ func TestNotice(t *testing.T) {
 		{"a run that ends", records.Notice{Agent: "a", Run: "r1", Loaded: []string{"csv"}, Ended: "denied"}, []audit.Kind{audit.ImportDecided}, 1},
 		{"a session", records.Notice{Agent: "a", Loaded: []string{"csv"}}, []audit.Kind{audit.ImportDecided}, 0},
 		{"a session that ends", records.Notice{Agent: "a", Actor: "uid:1", Ended: "denied"}, []audit.Kind{audit.SessionDropped}, 0},
+		{"a run that lacks packages", records.Notice{Agent: "a", Run: "r1", Executor: "python", Restart: true}, []audit.Kind{audit.RestartNeeded}, 0},
 		{"nothing", records.Notice{Agent: "a"}, nil, 0},
 		{"many", records.Notice{Run: "r1", Loaded: many}, make([]audit.Kind, 64), 64},
 	} {
@@ -52,6 +53,8 @@ func TestNotice(t *testing.T) {
 				case tt.kinds[i] != "" && rec.Kind != tt.kinds[i]:
 					t.Errorf("record %+v", rec)
 				case rec.Kind == audit.ImportDecided && (rec.State != "loaded" || rec.Capability != "import:"+tt.n.Loaded[i] || rec.Decision.Code != profiles.CodeImportDenied):
+					t.Errorf("record %+v", rec)
+				case !rec.Kind.Known(), rec.Kind == audit.RestartNeeded && (rec.Run != "r1" || rec.Capability != "executor:python" || rec.Detail["reason"] == ""):
 					t.Errorf("record %+v", rec)
 				case rec.Kind == audit.SessionDropped && (rec.Detail["reason"] != "denied" || rec.Detail["of"] != "uid:1"):
 					t.Errorf("record %+v", rec)
