@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"log/slog"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"time"
 
@@ -136,7 +138,7 @@ func orElse(d *config.Duration, fallback time.Duration) time.Duration {
 func (p *program) serve(ctx context.Context, f config.File) (err error) {
 	ctx, stop := cli.Interruptible(ctx)
 	defer stop()
-	logger := slog.New(slog.NewTextHandler(p.Err, nil))
+	logger := slog.New(journal(p.Err))
 	s, server, err := p.newServer(ctx, f, logger)
 	if err != nil {
 		return err
@@ -246,4 +248,15 @@ func (f *firstLook) Reject(ctx context.Context, err error) {
 func (f *firstLook) Lost(ctx context.Context, err error) {
 	defer f.seen()
 	f.Sink.Lost(ctx, err)
+}
+
+// journal is the handler of a daemon's log. The text handler of slog quotes every value
+// that does not print, but for one that has only a DEL.
+func journal(w io.Writer) slog.Handler {
+	return slog.NewTextHandler(w, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+		if text := a.Value.String(); strings.ContainsRune(text, '\x7f') {
+			return slog.String(a.Key, render.Clean(text))
+		}
+		return a
+	}})
 }

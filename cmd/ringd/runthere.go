@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/cli"
+	"github.com/ringd/ringd/cmd/ringd/internal/render"
 	"github.com/ringd/ringd/schema/client"
 	"github.com/ringd/ringd/schema/wire"
 )
@@ -24,7 +25,7 @@ func (p *program) runThere(ctx context.Context, o runOptions, req wire.RunReques
 		return cli.RefusedBy(err)
 	}
 	if o.detach {
-		_, err := fmt.Fprintln(p.Out, run.ID)
+		_, err := fmt.Fprintln(p.Out, render.Clean(run.ID))
 		return err
 	}
 	printed, told := int64(0), map[string]bool{}

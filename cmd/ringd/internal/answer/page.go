@@ -16,7 +16,7 @@ type page struct{ render.Page }
 func (p page) explained(e explained) error {
 	var b strings.Builder
 	dec := e.Decision
-	fmt.Fprintf(&b, "%s  %s\n", p.verdict(dec.Verdict.String()), dec.Code)
+	fmt.Fprintf(&b, "%s  %s\n", p.verdict(dec.Verdict.String()), render.Clean(string(dec.Code)))
 	for line := range strings.SplitSeq(dec.Text, "\n") {
 		if dec.Text != "" {
 			fmt.Fprintf(&b, "  %s\n", render.Clean(line))
@@ -29,7 +29,7 @@ func (p page) explained(e explained) error {
 		fmt.Fprintf(&b, "  %s\n", strings.Join(render.Folded("instead: "+render.Block(strings.Join(dec.Instead, ", or ")), reasonWidth-4), "\n      "))
 	}
 	if w := dec.Would; w != nil {
-		fmt.Fprintf(&b, "  mode audit: %s  %s, and is let through\n", p.verdict(w.Verdict.String()), w.Code)
+		fmt.Fprintf(&b, "  mode audit: %s  %s, and is let through\n", p.verdict(w.Verdict.String()), render.Clean(string(w.Code)))
 	}
 	if s := e.Source; s != nil {
 		fmt.Fprintf(&b, "\nrule    %s:%d\n        %s\n        %s\n", render.Visible(s.File), s.Line, render.Visible(dec.Rule.Path), clip(render.Clean(strings.TrimSpace(s.Text)), textWidth))
@@ -79,7 +79,7 @@ func (p page) tree(b *strings.Builder, nodes []script.Node, depth int) {
 const verdictWidth = len("at run time")
 
 func (p page) verdict(v string) string {
-	padded := fmt.Sprintf("%-*s", verdictWidth, v)
+	padded := fmt.Sprintf("%-*s", verdictWidth, render.Clean(v))
 	switch v {
 	case profiles.Allow.String():
 		return p.Good(padded)

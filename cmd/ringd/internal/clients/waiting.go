@@ -141,7 +141,7 @@ Exit codes: 0 shown, 2 no daemon.`,
 					p.listCalls(list, w, how)
 				}
 				if list.More {
-					fmt.Fprintf(p.Err, "more calls wait: ringd approvals --limit %d --after %s%s\n", limit, list.Next, w.hint())
+					fmt.Fprintf(p.Err, "more calls wait: ringd approvals --limit %d --after %s%s\n", limit, render.Clean(list.Next), render.Clean(w.hint()))
 				}
 				return nil
 			})

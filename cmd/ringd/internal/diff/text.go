@@ -94,7 +94,7 @@ func where(l *page.Line) string {
 func (p text) impact(b *strings.Builder, m *page.Impact) {
 	fmt.Fprintf(b, "\nimpact on %s of %s\n", render.Count(m.Decisions, "decision"), render.Clean(m.Log))
 	for _, g := range m.Groups {
-		mark := g.Result
+		mark := render.Clean(g.Result)
 		switch g.Result {
 		case page.WouldAllow:
 			mark = p.Bad(mark)

@@ -349,9 +349,9 @@ func size(n int64) string {
 func Short(revision string) string {
 	const n = len("sha256:") + 12
 	if len(revision) > n {
-		return revision[:n]
+		revision = revision[:n]
 	}
-	return revision
+	return Clean(revision)
 }
 
 // RefusedRun is the outcome of a run that did not begin.

@@ -222,6 +222,7 @@ func show(p *trust.Push, e *trust.Envelope, before *trust.Push) shown {
 // line prints a value beside its name, or below where it is too wide for that: a
 // digest is copied whole.
 func (c Config) line(name, value string) {
+	value = render.Clean(value)
 	if utf8.RuneCountInString(value) <= 68 {
 		fmt.Fprintf(c.Out, "  %-10s%s\n", name, value)
 		return

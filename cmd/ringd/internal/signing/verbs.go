@@ -390,7 +390,7 @@ func (c Config) put(name, dir string) (string, error) {
 		return "", cli.Usage("read %s: %w", dir, err)
 	}
 	if p.Beside != "" {
-		fmt.Fprintf(c.Err, "warning: %s\n", p.Beside)
+		fmt.Fprintf(c.Err, "warning: %s\n", render.Clean(p.Beside))
 	}
 	return p.Digest, nil
 }
@@ -427,7 +427,7 @@ func (c Config) became(st wire.Status, asJSON bool) error {
 	switch last.Result {
 	case wire.PushApplied, wire.PushUnchanged:
 		if !asJSON {
-			fmt.Fprintf(c.Out, "%s: generation %d, %s\n", last.Result, st.Generation, render.Short(st.Revision))
+			fmt.Fprintf(c.Out, "%s: generation %d, %s\n", render.Clean(last.Result), st.Generation, render.Short(st.Revision))
 		}
 		return nil
 	case wire.PushWaiting:

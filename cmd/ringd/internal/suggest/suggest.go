@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -170,9 +171,9 @@ func text(f found, files sources.Policy) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# agent %s: what its programs did, runs: %d\n", render.Visible(f.Agent), f.Runs)
 	if f.Imports != nil {
-		fmt.Fprintf(&b, "imports:\n  allow: [%s]\n", strings.Join(f.Imports.Allow, ", "))
+		fmt.Fprintf(&b, "imports:\n  allow: [%s]\n", entries(f.Imports.Allow))
 		if len(f.Imports.Deny) > 0 {
-			fmt.Fprintf(&b, "  deny: [%s] # beside what is denied now\n", strings.Join(f.Imports.Deny, ", "))
+			fmt.Fprintf(&b, "  deny: [%s] # beside what is denied now\n", entries(f.Imports.Deny))
 		}
 	}
 	for _, c := range f.Changes {
@@ -180,6 +181,7 @@ func text(f found, files sources.Policy) string {
 		if c.Rule.Layer != "" {
 			at += ", of " + c.Rule.Layer
 		}
+		at = render.Visible(at)
 		if c.Do == least.Remove {
 			fmt.Fprintf(&b, "# not used: %s, at %s\n", render.Visible(c.What), at)
 			continue
@@ -196,4 +198,19 @@ func text(f found, files sources.Policy) string {
 		b.WriteString("# every grant was used\n")
 	}
 	return b.String()
+}
+
+// entries are names as a list of YAML has them. One with more than letters, digits
+// and the signs of a module's name is quoted, since a program may have chosen it.
+func entries(names []string) string {
+	out := make([]string, len(names))
+	for i, name := range names {
+		plain := name != "" && !strings.ContainsFunc(name, func(r rune) bool {
+			return (r < 'a' || r > 'z') && (r < 'A' || r > 'Z') && (r < '0' || r > '9') && r != '_' && r != '.'
+		})
+		if out[i] = name; !plain {
+			out[i] = strconv.Quote(name)
+		}
+	}
+	return strings.Join(out, ", ")
 }

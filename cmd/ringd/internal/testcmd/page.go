@@ -49,10 +49,10 @@ func (p page) report(r *report, covered bool) error {
 
 func (p page) one(b *strings.Builder, r *report, f *fileReport, c caseReport) {
 	if c.Passed {
-		fmt.Fprintf(b, "  %s  %s: %s\n", p.Good("PASS"), c.Agent, render.Visible(c.Name))
+		fmt.Fprintf(b, "  %s  %s: %s\n", p.Good("PASS"), render.Visible(c.Agent), render.Visible(c.Name))
 		return
 	}
-	fmt.Fprintf(b, "  %s  %s: %s\n", p.Bad("FAIL"), c.Agent, render.Visible(c.Name))
+	fmt.Fprintf(b, "  %s  %s: %s\n", p.Bad("FAIL"), render.Visible(c.Agent), render.Visible(c.Name))
 	line := func(name, text string) {
 		for _, part := range render.Folded(render.Block(text), textWidth-len("reason    ")) {
 			fmt.Fprintf(b, "        %-8s  %s\n", name, part)

@@ -1,0 +1,23 @@
+// The handler is not exported.
+package main
+
+import (
+	"bytes"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+
+	"github.com/ringd/ringd/cmd/ringd/internal/render/rendertest"
+)
+
+// An event is one line of the journal, whatever a text of it holds.
+func TestJournalIsInert(t *testing.T) {
+	for _, text := range append(rendertest.Hostile(), "\x7f", "a\x7fb") {
+		var b bytes.Buffer
+		log := slog.New(journal(&b))
+		log.Warn(text, "reason", text, "error", errors.New(text), "agents", []string{text})
+		log.With("run", text).WithGroup("g").Error("x", "at", text)
+		rendertest.Check(t, "the journal", text, strings.ReplaceAll(b.String(), "\t", " "), 2)
+	}
+}
