@@ -155,8 +155,10 @@ func TestManyPackages(t *testing.T) {
 	b := importing("", "fake7")
 	b.Python.Imports.Any, b.Python.Environments = a.Python.Imports.Any, a.Python.Environments
 	_, err = e.Run(t.Context(), run(b, program), nil)
-	if why := executors.Why(err); !strings.Contains(why, "mounts") || !strings.Contains(why, "a guest has at most") {
-		t.Errorf("with one of them denied: %q of %v", why, err)
+	var denial *profiles.Denial
+	if !errors.As(err, &denial) || denial.Decision.Code != profiles.CodeExecutorUnavailable ||
+		!strings.Contains(denial.Decision.Reason, "mounts, and a guest has at most 768: list the packages") {
+		t.Errorf("with one of them denied: %v", err)
 	}
 }
 
