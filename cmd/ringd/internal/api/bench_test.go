@@ -23,7 +23,7 @@ func BenchmarkRunThroughTheSocket(b *testing.B) {
 		b.Fatal(err)
 	}
 	socket := filepath.Join(b.TempDir(), "s")
-	l, err := api.Listen(socket)
+	l, err := api.Listen(socket, "")
 	if err != nil {
 		b.Fatal(err)
 	}

@@ -80,7 +80,7 @@ func serve(t *testing.T, o options) *fixture {
 	if f.server, err = api.New(cfg); err != nil {
 		t.Fatal(err)
 	}
-	l, err := api.Listen(f.socket)
+	l, err := api.Listen(f.socket, "")
 	if err != nil {
 		t.Fatal(err)
 	}

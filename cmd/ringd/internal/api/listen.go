@@ -30,7 +30,12 @@ const (
 // with mode 0750 when it is missing. A socket that nobody listens on is
 // replaced; a live one is ErrInUse, anything else is refused. Closing the
 // listener removes the socket.
-func Listen(path string) (net.Listener, error) {
+//
+// group, by name or number, is whose users may connect besides the daemon's own;
+// "" is the group of the process. The folder is given to the group too, where the
+// process owns it and it lets its group in. A folder that keeps the group out is
+// refused. No mode is ever loosened.
+func Listen(path, group string) (net.Listener, error) {
 	path, err := filepath.Abs(path)
 	if err != nil {
 		return nil, fmt.Errorf("listen on %s: %w", path, err)
@@ -38,7 +43,14 @@ func Listen(path string) (net.Listener, error) {
 	if most := maxSocket - len(fresh); len(path) > most {
 		return nil, fmt.Errorf("listen on %s: the path has %d bytes and may have %d; choose a shorter one", path, len(path), most)
 	}
+	gid, err := groupID(group)
+	if err != nil {
+		return nil, fmt.Errorf("socketGroup: %w", err)
+	}
 	if err := folder(filepath.Dir(path)); err != nil {
+		return nil, err
+	}
+	if err := letIn(filepath.Dir(path), gid); err != nil {
 		return nil, err
 	}
 	if err := vacant(path); err != nil {
@@ -54,7 +66,7 @@ func Listen(path string) (net.Listener, error) {
 		return nil, fmt.Errorf("listen on %s: %w", path, err)
 	}
 	l.SetUnlinkOnClose(false)
-	err = errors.Join(refuseRights(l), os.Chmod(first, socketMode))
+	err = errors.Join(refuseRights(l), give(first, gid), os.Chmod(first, socketMode))
 	if err == nil {
 		err = os.Rename(first, path)
 	}

@@ -17,7 +17,7 @@ func discard() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
 func TestListen(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "run", "ringd.sock")
-	l, err := api.Listen(path)
+	l, err := api.Listen(path, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -27,7 +27,7 @@ func TestListen(t *testing.T) {
 			t.Errorf("%s has mode %v, %v; want %v", name, info.Mode(), err, want)
 		}
 	}
-	if _, err := api.Listen(path); !errors.Is(err, api.ErrInUse) {
+	if _, err := api.Listen(path, ""); !errors.Is(err, api.ErrInUse) {
 		t.Errorf("a second listener: %v", err)
 	}
 	if err := l.Close(); err != nil {
@@ -49,7 +49,7 @@ func TestListenReplacesADeadSocketOnly(t *testing.T) {
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
-	again, err := api.Listen(dead)
+	again, err := api.Listen(dead, "")
 	if err != nil {
 		t.Fatalf("a dead socket: %v", err)
 	}
@@ -64,7 +64,7 @@ func TestListenReplacesADeadSocketOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, path := range []string{file, link} {
-		if _, err := api.Listen(path); err == nil || !strings.Contains(err.Error(), "is no socket") {
+		if _, err := api.Listen(path, ""); err == nil || !strings.Contains(err.Error(), "is no socket") {
 			t.Errorf("%s: %v", path, err)
 		}
 	}
@@ -74,7 +74,7 @@ func TestListenReplacesADeadSocketOnly(t *testing.T) {
 }
 
 func TestListenRefusesALongPath(t *testing.T) {
-	if _, err := api.Listen(filepath.Join(t.TempDir(), strings.Repeat("x", 100))); err == nil || !strings.Contains(err.Error(), "choose a shorter one") {
+	if _, err := api.Listen(filepath.Join(t.TempDir(), strings.Repeat("x", 100)), ""); err == nil || !strings.Contains(err.Error(), "choose a shorter one") {
 		t.Errorf("got %v", err)
 	}
 }
@@ -87,7 +87,7 @@ func TestListenRefusesAFolderForEverybody(t *testing.T) {
 	if err := os.Chmod(dir, 0o777); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := api.Listen(filepath.Join(dir, "s")); err == nil || !strings.Contains(err.Error(), "can be written by everybody") {
+	if _, err := api.Listen(filepath.Join(dir, "s"), ""); err == nil || !strings.Contains(err.Error(), "can be written by everybody") {
 		t.Errorf("got %v", err)
 	}
 }

@@ -78,7 +78,7 @@ func TestPeerGroups(t *testing.T) {
 // says is taken.
 func TestDescriptorsAreRefused(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s")
-	l, err := Listen(path)
+	l, err := Listen(path, "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -128,6 +128,9 @@ func RefusedBy(err error) error {
 		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ECONNREFUSED) {
 			return Usage("%w\n    hint: no daemon listens there: start one with ringd serve, or name it with\n      --socket or --url", err)
 		}
+		if errors.Is(err, fs.ErrPermission) {
+			return Usage("%w\n    hint: the socket is for the users of its group: add this user to it, or name the\n      group with socketGroup: in the daemon's configuration (docs/HOSTS.md)", err)
+		}
 		return Usage("%w", err)
 	}
 	text := errors.New(render.Refused(e.Error()))

@@ -2,7 +2,10 @@ package cli_test
 
 import (
 	"errors"
+	"net"
+	"os"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/cli"
@@ -43,5 +46,13 @@ func TestRunKept(t *testing.T) {
 	}
 	if _, err := cli.RunKept("raaa", func(string, int) (wire.RunList, error) { return wire.RunList{}, errors.New("gone") }); err == nil {
 		t.Error("a list that fails is none")
+	}
+}
+
+// A user whom the socket keeps out is told what lets them in.
+func TestKeptOut(t *testing.T) {
+	err := cli.RefusedBy(&net.OpError{Op: "dial", Net: "unix", Err: os.NewSyscallError("connect", syscall.EACCES)})
+	if err == nil || !strings.Contains(err.Error(), "socketGroup") {
+		t.Errorf("got %v", err)
 	}
 }

@@ -24,10 +24,14 @@ const MaxFile = 1 << 20
 // File is the daemon's config file. Its zero value is a daemon with no policy,
 // no bridges, and no actor but root and its own user.
 type File struct {
-	Sync      string            `yaml:"sync"`      // folder of the policy
-	Shadow    string            `yaml:"shadow"`    // folder of a candidate that decides beside the policy; "": none
-	State     string            `yaml:"state"`     // folder of audit log and store
-	Socket    string            `yaml:"socket"`    // path of the Unix socket
+	Sync   string `yaml:"sync"`   // folder of the policy
+	Shadow string `yaml:"shadow"` // folder of a candidate that decides beside the policy; "": none
+	State  string `yaml:"state"`  // folder of audit log and store
+	Socket string `yaml:"socket"` // path of the Unix socket
+	// SocketGroup is the group, by name or number, whose users may connect to the
+	// socket; "": that of the daemon's user. What each may ask stands in Roles.
+	SocketGroup string `yaml:"socketGroup"`
+
 	Staleness *Duration         `yaml:"staleness"` // how long a generation stands without a good push; nil: 10m
 	Audit     Audit             `yaml:"audit"`
 	Watch     Watch             `yaml:"watch"` // how the sync folder is looked at

@@ -77,7 +77,7 @@ func New(cfg Config) (_ *Door, err error) {
 		}
 		d.ports = append(d.ports, p)
 	}
-	if d.socket, err = api.Listen(cfg.File.Socket); err != nil {
+	if d.socket, err = api.Listen(cfg.File.Socket, cfg.File.SocketGroup); err != nil {
 		return nil, errors.Join(err, d.shut())
 	}
 	for _, p := range d.ports {

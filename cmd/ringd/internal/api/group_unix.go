@@ -1,0 +1,67 @@
+//go:build unix
+
+package api
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"os/user"
+	"strconv"
+	"syscall"
+)
+
+// ownGroup stands for the group that a new file gets.
+const ownGroup = -1
+
+// groupID is the number of a group that is given by name or number; ownGroup for none.
+func groupID(group string) (int, error) {
+	if group == "" {
+		return ownGroup, nil
+	}
+	const bits = 31
+	if n, err := strconv.ParseUint(group, 10, bits); err == nil {
+		return int(n), nil
+	}
+	g, err := user.LookupGroup(group)
+	if err != nil {
+		return 0, fmt.Errorf("%q: this host has no such group", group)
+	}
+	return strconv.Atoi(g.Gid)
+}
+
+// give gives a file to a group.
+func give(path string, gid int) error {
+	if gid == ownGroup {
+		return nil
+	}
+	err := os.Chown(path, -1, gid)
+	if errors.Is(err, os.ErrPermission) {
+		return fmt.Errorf("socketGroup: the daemon's user is not in the group %d: %w", gid, err)
+	}
+	return err
+}
+
+// letIn has the users of a group reach what is in dir, or says what keeps them out.
+func letIn(dir string, gid int) error {
+	const byGroup, byOthers = 0o010, 0o001
+	if gid == ownGroup {
+		return nil
+	}
+	info, err := os.Stat(dir)
+	if err != nil {
+		return fmt.Errorf("check the socket's folder: %w", err)
+	}
+	st, ok := info.Sys().(*syscall.Stat_t)
+	mode := info.Mode().Perm()
+	switch {
+	case !ok:
+		return fmt.Errorf("check the socket's folder: %s has no owner", dir)
+	case mode&byOthers != 0, mode&byGroup != 0 && int(st.Gid) == gid:
+		return nil
+	case mode&byGroup != 0 && int(st.Uid) == os.Geteuid():
+		return give(dir, gid)
+	default:
+		return fmt.Errorf("the socket's folder %s keeps the group %d out: chgrp %d %s && chmod 0750 %s", dir, gid, gid, dir, dir)
+	}
+}
