@@ -313,7 +313,7 @@ func (p *program) local(ctx context.Context, o runOptions, begin func(context.Co
 	if err := s.daemon.ApplyPush(ctx, daemon.Push{Sources: files.Sources}); err != nil {
 		return p.notApplied(files, early, err)
 	}
-	if err := policycmd.Refuse(p.Program, files.Place(early.found)); err != nil {
+	if err := policycmd.Refuse(p.Program, files.Path, files.Place(early.found)); err != nil {
 		return err
 	}
 	if err := knownBridges(early.set, providers); err != nil {
@@ -453,7 +453,7 @@ func (p *program) notApplied(files sources.Policy, c *earlyCompiler, err error) 
 	case c.err != nil:
 		return cli.Failed(cli.Unavailable, c.err)
 	case c.found.Refused():
-		return policycmd.Refuse(p.Program, files.Place(c.found))
+		return policycmd.Refuse(p.Program, files.Path, files.Place(c.found))
 	case errors.Is(err, daemon.ErrUnavailable):
 		return cli.Failed(cli.Unavailable, err)
 	default:

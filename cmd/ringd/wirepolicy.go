@@ -46,8 +46,8 @@ func (p *program) compileEnded(ctx context.Context, files sources.Policy) (*prof
 func (p *program) layers(ctx context.Context, files sources.Policy, policy string, a asked.Action) ([]asked.Layer, error) {
 	policies, _ := sources.Split(files.Sources)
 	all, found, err := child.Layers(ctx, p.compiler().cfg, child.LayersRequest{Sources: policies, Policy: policy, Asked: a})
-	if err == nil {
-		err = policycmd.Refuse(p.Program, files.Place(found))
+	if err == nil && found.Refused() { // its warnings were told as it was compiled
+		err = policycmd.Refuse(p.Program, files.Path, files.Place(found))
 	}
 	return all, err
 }
@@ -95,7 +95,7 @@ func (p *program) compared(ended bool) diff.Compile {
 		if err != nil {
 			return diff.Compiled{}, err
 		}
-		return diff.Compiled{Set: r.Set, Files: files, Ceilings: r.Ceilings}, policycmd.Refuse(p.Program, files.Place(r.Diagnostics))
+		return diff.Compiled{Set: r.Set, Files: files, Ceilings: r.Ceilings}, policycmd.Refuse(p.Program, path, files.Place(r.Diagnostics))
 	}
 }
 

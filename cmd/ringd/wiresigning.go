@@ -35,7 +35,7 @@ func (p *program) onTop(ctx context.Context, set, previous *profiles.Set) error 
 	if err != nil {
 		return err
 	}
-	return policycmd.Refuse(p.Program, found)
+	return policycmd.Refuse(p.Program, "", found)
 }
 
 // guardrails asks the guardrails of a signed set again, on this host and at this time.

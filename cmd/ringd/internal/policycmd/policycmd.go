@@ -64,8 +64,8 @@ func Read(path string) (sources.Policy, error) {
 	return policy, nil
 }
 
-// Compiled is the set of the policy at path. Findings are printed; those that
-// refuse the policy are the error.
+// Compiled is the set of the policy at path. Findings that refuse the policy are
+// printed, and are the error; of the warnings it says how many there are.
 func (c Config) Compiled(ctx context.Context, path string) (*profiles.Set, sources.Policy, error) {
 	files, err := Read(path)
 	if err != nil {
@@ -75,20 +75,32 @@ func (c Config) Compiled(ctx context.Context, path string) (*profiles.Set, sourc
 	if err != nil {
 		return nil, files, err
 	}
-	return set, files, Refuse(c.Program, found)
+	return set, files, Refuse(c.Program, path, found)
 }
 
-// Refuse prints findings where a result cannot be given; nil when none of them
-// refuses.
-func Refuse(p *cli.Program, found schema.Diagnostics) error {
-	if err := p.Page(p.Err).Findings(found); err != nil {
+// Refuse prints the findings that refuse the policy at path, and that there are
+// warnings, which vet shows; nil when none refuses. With path "" no file holds the
+// policy, and the warnings are printed too.
+func Refuse(p *cli.Program, path string, found schema.Diagnostics) error {
+	var errs, warnings schema.Diagnostics
+	for _, d := range found {
+		if d.Severity == schema.Error || path == "" {
+			errs = append(errs, d)
+		} else {
+			warnings = append(warnings, d)
+		}
+	}
+	if err := p.Page(p.Err).Findings(errs); err != nil {
 		return err
+	}
+	if len(warnings) > 0 {
+		fmt.Fprintf(p.Err, "%s: ringd vet %s\n", render.Count(len(warnings), "warning"), render.Word(path))
 	}
 	if !found.Refused() {
 		return nil
 	}
 	n := 0
-	for _, d := range found {
+	for _, d := range errs {
 		if d.Severity == schema.Error {
 			n++
 		}
