@@ -69,6 +69,7 @@ build: $(MADE) ## bin/ringd
 install: ## bin/ringd into PREFIX/bin, /usr/local without a PREFIX; after `make build`
 	@test -x $(BIN) || { echo "there is no $(BIN): type 'make build' first" >&2; exit 2; }
 	install -D -m 0755 $(BIN) $(DESTDIR)$(PREFIX)/bin/ringd
+	@if test -d bin/python-wasm; then install -D -m 0644 -t $(DESTDIR)$(PREFIX)/bin/python-wasm bin/python-wasm/*; fi
 
 engine: $(MADE) ## what is embedded: the JavaScript engine, fetched and checked, and the init of a guest
 

@@ -49,7 +49,7 @@ func owner(given string) (string, error) {
 	}
 	who, err := user.Current()
 	if err != nil || who.Username == "" {
-		return "", cli.Usage("--owner is missing, and this user has no name")
+		return "", cli.Usage("--owner is missing, and this user has no name: give one, such as --owner team:devex@acme.example")
 	}
 	return "user:" + strings.ReplaceAll(who.Username, " ", "-"), nil
 }
