@@ -110,6 +110,7 @@ type stackConfig struct {
 	private     []string                  // what no guest may have, the state folder among it
 	strict      bool                      // sync every record
 	archive     daemon.Archive            // of the audit log
+	segment     int64                     // size of a segment of it; 0: a default
 	point       func(label string)        // is told where an archive stands on disk; nil: nobody
 	compiler    daemon.Compiler
 	providers   map[string]interpreter.Provider
@@ -403,7 +404,7 @@ func openRecords(ctx context.Context, c stackConfig, s *stack) (*store.Store, er
 	}
 	ticker := time.NewTicker(syncEvery)
 	log, err := cli.AfterTheDead(ctx, audit.ErrInUse, func() (*audit.Log, error) {
-		return audit.Open(ctx, audit.Config{Dir: at.Audit, Key: key, Now: time.Now, Ticks: ticker.C, Strict: c.strict, Least: least, Point: c.point})
+		return audit.Open(ctx, audit.Config{Dir: at.Audit, Key: key, Now: time.Now, Ticks: ticker.C, Strict: c.strict, Least: least, Point: c.point, SegmentBytes: c.segment})
 	})
 	if err != nil {
 		ticker.Stop()
@@ -534,7 +535,8 @@ func (p *program) newServer(ctx context.Context, f config.File, logger *slog.Log
 	}
 	m := metrics.New()
 	s, err := p.newStack(ctx, stackConfig{
-		group: &daemon.Group{Logger: logger}, state: f.State, strict: f.Audit.Strict, archive: daemon.Archive{To: f.Audit.Archive},
+		group: &daemon.Group{Logger: logger}, state: f.State, strict: f.Audit.Strict, segment: f.Audit.SegmentBytes(),
+		archive:   daemon.Archive{To: f.Audit.Archive, Bytes: int64(f.Audit.Keep.Bytes), Age: time.Duration(f.Audit.Keep.Age)},
 		workspace: f.Workspace.Of, private: f.Private(), host: network.HostOf(f, p.Env),
 		compiler: p.compiler(), providers: providers, metrics: m, logger: logger, warm: true, groups: true,
 		guests: f.Guests, python: pythonOf(f.Python), interpreter: f.Python.Interpreter, probes: true,

@@ -20,6 +20,7 @@ const (
 	ConditionHeld             = "held"                // in force since before a restart, not yet seen again
 	ConditionDraining         = "draining"            // new runs are refused
 	ConditionDiskLow          = "disk_low"            // the disk of the state folder is nearly full: new runs are refused
+	ConditionNotArchived      = "audit_not_archived"  // the audit log cannot be archived as the configuration says, and grows
 	ConditionGateway          = "gateway_unavailable" // the gateway of a policy has no upstream or no credential here
 	ConditionRunsStuck        = "runs_stuck"          // runs whose calls are answered cannot go on
 	ConditionLockdown         = "lockdown"            // an operator, or a signed order, closed everything
@@ -29,7 +30,7 @@ const (
 // Conditions lists the codes of all conditions.
 func Conditions() []string {
 	return []string{ConditionNoPolicy, ConditionPushRejected, ConditionExecutorClosed, ConditionRestartNeeded,
-		ConditionAuditUnavailable, ConditionSyncLost, ConditionStale, ConditionHeld, ConditionDraining, ConditionDiskLow,
+		ConditionAuditUnavailable, ConditionSyncLost, ConditionStale, ConditionHeld, ConditionDraining, ConditionDiskLow, ConditionNotArchived,
 		ConditionGateway, ConditionRunsStuck, ConditionLockdown, ConditionOrderRefused}
 }
 

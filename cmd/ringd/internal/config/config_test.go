@@ -81,6 +81,9 @@ func TestReadRefuses(t *testing.T) {
 		{"audit", "audit: loose\n", `audit: "loose"`},
 		{"audit of another kind", "audit: [strict]\n", "c.yaml:1:8: sequence was used where mapping is expected"},
 		{"audit with an unknown key", "audit:\n  archives: /a\n", "c.yaml:2:3: unknown field \"archives\""},
+		{"what is kept without an archive", "audit: {keep: {age: 720h}}\n", "name a folder with audit.archive"},
+		{"next to nothing kept", "audit: {archive: /a, keep: {bytes: 4KiB}}\n", "audit.keep.bytes"},
+		{"no time kept", "audit: {archive: /a, keep: {age: 1s}}\n", "audit.keep.age"},
 		{"archive by a relative path", "audit: {archive: srv}\n", "audit.archive: \"srv\" is not an absolute"},
 		{"role", "roles: {harness: [root]}\n", `roles.harness: "root": want uid:NUMBER`},
 		{"harness approves", "roles: {harness: [\"uid:7\"], approver: [\"uid:7\"]}\n", "a harness can never approve"},
@@ -121,9 +124,10 @@ func TestReadRefuses(t *testing.T) {
 // TestAudit: the word is the fields in short.
 func TestAudit(t *testing.T) {
 	for text, want := range map[string]config.Audit{
-		"audit: strict\n":                        {Strict: true},
-		"audit: {strict: true, archive: /srv}\n": {Strict: true, Archive: "/srv"},
-		"audit: {archive: /srv}\n":               {Archive: "/srv"},
+		"audit: strict\n":                                          {Strict: true},
+		"audit: {strict: true, archive: /srv}\n":                   {Strict: true, Archive: "/srv"},
+		"audit: {archive: /srv, keep: {bytes: 2MiB, age: 720h}}\n": {Archive: "/srv", Keep: config.Keep{Bytes: 2 << 20, Age: config.Duration(720 * time.Hour)}},
+		"audit: {archive: /srv}\n":                                 {Archive: "/srv"},
 	} {
 		if f, err := config.Read("c.yaml", strings.NewReader(text)); err != nil || f.Audit != want {
 			t.Errorf("%q: %+v, %v, want %+v", text, f.Audit, err, want)

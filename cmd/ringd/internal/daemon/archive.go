@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/audit"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/records"
@@ -16,6 +17,56 @@ var ErrNotArchived = errors.New("the audit log is not archived")
 // Archive is what the configuration says of the archive of the audit log.
 type Archive struct {
 	To string // folder; "": there is none
+	// Bytes and Age are how much of the log is kept in the state folder: what is beyond
+	// goes to the archive. 0: an operator says when.
+	Bytes int64
+	Age   time.Duration
+}
+
+// archiveEvery is how often the daemon looks whether the log is larger or older than what
+// is kept.
+const archiveEvery = 10 * time.Second
+
+// archives moves the beginning of the log to the archive, as the configuration says,
+// until ctx ends.
+func (d *Daemon) archives(ctx context.Context) {
+	for {
+		d.archiveNow(ctx)
+		select {
+		case <-ctx.Done():
+			return
+		case <-d.cfg.Clock.After(archiveEvery):
+		}
+	}
+}
+
+// archiveNow archives what is beyond, and takes note of why that cannot be done.
+func (d *Daemon) archiveNow(ctx context.Context) {
+	a := d.cfg.Archive
+	o := audit.Order{To: a.To, Bytes: a.Bytes, Actor: self}
+	if a.Age > 0 {
+		o.Until = d.cfg.Clock.Now().Add(-a.Age)
+	}
+	done, err := d.cfg.Recorder.Archive(ctx, o)
+	if ctx.Err() != nil || errors.Is(err, ErrUnavailable) { // which has a condition of its own
+		return
+	}
+	d.mu.Lock()
+	was := d.unarchived
+	d.unarchived = nil
+	if err != nil {
+		d.unarchived = &low{since: d.cfg.Clock.Now(), why: err.Error()}
+		if was != nil {
+			d.unarchived.since = was.since
+		}
+	}
+	d.mu.Unlock()
+	if len(done) > 0 {
+		d.cfg.Logger.Info("audit log archived", "to", a.To, "segments", len(done), "last", done[len(done)-1].Last)
+	}
+	if err != nil && (was == nil || was.why != err.Error()) {
+		d.cfg.Logger.Error("the audit log is not archived, and grows", "error", err)
+	}
 }
 
 // Archive moves the beginning of the audit log to the archive that is configured, on the

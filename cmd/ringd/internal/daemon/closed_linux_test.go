@@ -51,6 +51,7 @@ func faultTable(t *testing.T) (codes []string) {
 func TestClosedIsShown(t *testing.T) {
 	const sync = 10 * time.Minute
 	var free atomic.Uint64
+	var archive string
 	states := map[string]struct {
 		closed bool
 		bring  func(t *testing.T, s *daemontest.Stack)
@@ -88,6 +89,19 @@ func TestClosedIsShown(t *testing.T) {
 			free.Store(1)
 			until(t, s, func() bool { _, err := run(t, s, "1+1"); return errors.Is(err, daemon.ErrDiskLow) })
 		}},
+		wire.ConditionNotArchived: {false, func(t *testing.T, s *daemontest.Stack) {
+			s.Apply(t, "one act")
+			if err := os.Remove(archive); err != nil {
+				t.Fatal(err)
+			}
+			until(t, s, func() bool {
+				s.Clock.Advance(10 * time.Second)
+				return slices.ContainsFunc(s.Daemon.Status(t.Context()).Conditions, func(c wire.Condition) bool { return c.Code == wire.ConditionNotArchived })
+			})
+			if page := figures(t, s); !strings.Contains(page, "\nringd_faults_total{place=\"archive\"} ") || strings.Contains(page, "\nringd_faults_total{place=\"archive\"} 0\n") {
+				t.Error(page)
+			}
+		}},
 		wire.ConditionAuditUnavailable: {true, func(t *testing.T, s *daemontest.Stack) {
 			s.Apply(t, "one act")
 			s.Faults.On(func(what string) error {
@@ -113,7 +127,8 @@ func TestClosedIsShown(t *testing.T) {
 	for code, st := range states {
 		t.Run(code, func(t *testing.T) {
 			free.Store(1000)
-			s := daemontest.New(t, daemontest.Config{Staleness: sync, Room: &daemon.Room{Floor: 100,
+			archive = t.TempDir()
+			s := daemontest.New(t, daemontest.Config{Staleness: sync, Archive: daemon.Archive{To: archive, Bytes: 1 << 30}, Room: &daemon.Room{Floor: 100,
 				Free: func() (uint64, bool) { return free.Load(), true }, Shares: func(string) bool { return false }}})
 			if st.bring != nil {
 				if page := figures(t, s); !strings.Contains(page, "\nringd_condition{code=\""+code+"\"} 0\n") {

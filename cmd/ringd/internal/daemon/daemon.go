@@ -27,11 +27,13 @@ type Daemon struct {
 	perActor  map[string]int
 	draining  bool
 	drainedAt time.Time
-	low       *low          // why the disk has too little room for new runs; nil: it has enough
-	healing   bool          // audit log and store are being taken up again: nothing starts
-	settled   chan struct{} // closed and replaced when a live run ends
-	line      []waiting     // answered runs that are to go on, in order
-	resuming  int           // of them, being claimed and opened
+	low       *low // why the disk has too little room for new runs; nil: it has enough
+
+	unarchived *low          // since when, and why, the audit log is not archived; nil: it is
+	healing    bool          // audit log and store are being taken up again: nothing starts
+	settled    chan struct{} // closed and replaced when a live run ends
+	line       []waiting     // answered runs that are to go on, in order
+	resuming   int           // of them, being claimed and opened
 
 	turns     turns.Turns
 	resumable chan struct{} // the loop of resumes looks again
@@ -88,6 +90,9 @@ func New(ctx context.Context, cfg Config) (*Daemon, error) {
 	}
 	if cfg.Room != nil {
 		own = append(own, d.guard)
+	}
+	if cfg.Archive.Bytes > 0 || cfg.Archive.Age > 0 {
+		own = append(own, d.archives)
 	}
 	go func() {
 		defer close(d.over)

@@ -17,7 +17,7 @@ func (d *Daemon) Status(ctx context.Context) wire.Status {
 	out := wire.Status{Version: d.cfg.Version, Conditions: []wire.Condition{}, AuditSeq: d.cfg.Recorder.Seq()}
 	d.mu.Lock()
 	out.Runs.Live = len(d.live)
-	draining, since, low := d.draining, d.drainedAt, d.low
+	draining, since, low, unarchived := d.draining, d.drainedAt, d.low, d.unarchived
 	d.mu.Unlock()
 	if _, all, err := d.cfg.Keeper.Count(ctx, ""); err == nil {
 		out.Runs.Paused = int(all)
@@ -39,6 +39,10 @@ func (d *Daemon) Status(ctx context.Context) wire.Status {
 	if low != nil {
 		out.Conditions = append(out.Conditions, wire.Condition{Code: wire.ConditionDiskLow, Since: low.since,
 			Message: ErrDiskLow.Error() + ": " + low.why + "; runs that may write to it are ended"})
+	}
+	if unarchived != nil {
+		out.Conditions = append(out.Conditions, wire.Condition{Code: wire.ConditionNotArchived, Since: unarchived.since,
+			Message: ErrNotArchived.Error() + ", and grows: " + unarchived.why})
 	}
 	if draining {
 		out.Conditions = append(out.Conditions, wire.Condition{Code: wire.ConditionDraining, Message: ErrDraining.Error(), Since: since})

@@ -50,6 +50,7 @@ type Config struct {
 	Key       string                 // of pauses; "": one that is always the same
 	Trust     *trust.Gate            // see daemon.Config
 	Point     func(label string)     // see daemon.Config.Point
+	Archive   daemon.Archive         // of the audit log
 	Room      *daemon.Room           // see daemon.Config; without Tight: that of log and store
 	Heals     bool                   // log and store are taken up again after a fault
 	Records   int64                  // bytes of the log that one run may cause; 0: no bound
@@ -182,7 +183,7 @@ func Open(t testing.TB, cfg Config) (*Stack, error) {
 		Compiler: cfg.Compiler, Runs: faulty, Generations: faulty, Pauses: faulty, Calls: faulty, Records: faulty, Sessions: faulty,
 		Keeper: s.Keeper, Desk: desk, HasEngine: cfg.HasEngine, Point: cfg.Point, Forget: s.Ring.Forget,
 		Recorder: recorder, Journal: journal, Group: group, Clock: s.Clock, Random: rand.Reader, Logger: logger,
-		Metrics: s.Metrics, Staleness: cfg.Staleness, Quota: cfg.Quota, Trust: cfg.Trust, Lock: s.Lock, Reopen: reopen, Room: cfg.Room,
+		Metrics: s.Metrics, Staleness: cfg.Staleness, Quota: cfg.Quota, Trust: cfg.Trust, Lock: s.Lock, Reopen: reopen, Room: cfg.Room, Archive: cfg.Archive,
 	})
 	if err != nil {
 		return nil, errors.Join(err, s.log.Close(), s.store.Close())

@@ -21,7 +21,7 @@ func approvals() []string { return []string{"allow", "deny", "refused"} }
 
 func tellings() []string { return []string{"heard", "failed"} }
 
-func places() []string { return []string{"audit", "store"} }
+func places() []string { return []string{"archive", "audit", "store"} }
 
 // acts are kinds of records.
 func acts() []string { return []string{"exec_decided", "file_decided", "variable_decided"} }

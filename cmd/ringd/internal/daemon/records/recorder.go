@@ -135,8 +135,11 @@ func (r *Recorder) Archive(ctx context.Context, o audit.Order) ([]audit.Archived
 		return nil, fmt.Errorf("%w: this log has none", audit.ErrArchive)
 	}
 	done, err := l.Archive(ctx, o)
-	if errors.Is(err, audit.ErrClosed) {
+	switch {
+	case errors.Is(err, audit.ErrClosed):
 		err = r.failed(err)
+	case err != nil && ctx.Err() == nil:
+		r.metrics.Fault("archive")
 	}
 	return done, err
 }
