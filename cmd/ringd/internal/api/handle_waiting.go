@@ -1,10 +1,14 @@
 package api
 
 import (
+	"errors"
+	"fmt"
 	"net/http"
 	"strconv"
+	"strings"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/approvals"
 	"github.com/ringd/ringd/schema/wire"
 )
 
@@ -48,10 +52,24 @@ func (s *Server) approve(c *call) error {
 	}
 	who := daemon.Approver{Name: c.actor.Name, Stands: s.table.stands(c.peer)}
 	run, err := s.cfg.Waiting.Approve(c.r.Context(), who, c.r.PathValue("run"), c.r.PathValue("call"), answer)
+	if errors.Is(err, approvals.ErrNotApprover) {
+		return notApprover(who)
+	}
 	if err != nil {
 		return err
 	}
 	return s.reply(c, http.StatusOK, run)
+}
+
+// notApprover says for whom the caller stands, and where that is given.
+func notApprover(who daemon.Approver) error {
+	stands := "nobody"
+	if len(who.Stands) > 0 {
+		stands = strings.Join(who.Stands, ", ")
+	}
+	return &coded{http.StatusForbidden, wire.CodeNotAnApprover, fmt.Sprintf(
+		"%s: %s stands for %s; approvers in the daemon's configuration, or owners of a token, says who stands for whom",
+		approvals.ErrNotApprover, who.Name, stands)}
 }
 
 func (s *Server) resumeRun(c *call) error {

@@ -3,11 +3,13 @@ package api
 import (
 	"fmt"
 	"maps"
+	"net/http"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon"
+	"github.com/ringd/ringd/schema/wire"
 )
 
 // Role is what a caller may do. The zero Role may nothing.
@@ -194,4 +196,38 @@ func actor(p peer, roles []Role) daemon.Actor {
 		}
 	}
 	return a
+}
+
+// forbidden refuses a route to a caller whose roles do not take it. It says what
+// the caller is and where roles are given, and nothing of others.
+func forbidden(route Route, p peer, roles []Role) error {
+	who, as := "a caller that the kernel does not name", "without a role"
+	if p.known {
+		who = actor(p, roles).Name
+	}
+	if len(roles) > 0 {
+		as = "as " + join(roles)
+	}
+	text := fmt.Sprintf("%s is for %s only, and %s asks %s", route.Path, join(route.Roles), who, as)
+	if len(route.Roles) > 0 {
+		text += "; " + given(route.Roles, p.tcp)
+	}
+	return &coded{http.StatusForbidden, wire.CodeForbidden, text}
+}
+
+// given says where the daemon's configuration names who has one of the roles.
+func given(roles []Role, tcp bool) string {
+	keys := make([]string, len(roles))
+	for i, r := range roles {
+		keys[i] = "roles." + string(r)
+	}
+	who, whom := "under "+strings.Join(keys, " or "), "under approvers"
+	if tcp {
+		who, whom = "by the roles of an entry of tokens", "by its owners"
+	}
+	text := "the daemon's configuration says who may, " + who
+	if slices.Equal(roles, []Role{Approver}) {
+		text += ", and for whom, " + whom + "; a harness never approves"
+	}
+	return text
 }

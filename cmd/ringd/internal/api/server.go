@@ -296,8 +296,7 @@ func (s *Server) authorise(c *call, route Route) error {
 			return nil
 		}
 	}
-	return &coded{http.StatusForbidden, wire.CodeForbidden,
-		fmt.Sprintf("%s is for %s only", route.Path, join(route.Roles))}
+	return forbidden(route, p, c.roles)
 }
 
 func join(roles []Role) string {

@@ -67,8 +67,12 @@ func TestApproveThroughTheAPI(t *testing.T) {
 		{"allowed again", c1, word("allow", digest[c1], "", ""), wire.CodeAlreadyAnswered},
 		{"denied", c2, word("deny", digest[c2], "", "too dear"), ""},
 	} {
-		if got := f.ask("POST", "/v1/approvals/"+tc.path, tc.body); got.code() != tc.code {
+		got := f.ask("POST", "/v1/approvals/"+tc.path, tc.body)
+		if got.code() != tc.code {
 			t.Errorf("%s gives %d %q, want %q", tc.name, got.status, got.code(), tc.code)
+		}
+		if tc.code == wire.CodeNotAnApprover && !strings.Contains(string(got.body), fmt.Sprintf("uid:%d stands for group:leads, user:eve; approvers in", os.Getuid())) {
+			t.Errorf("%s says %s", tc.name, got.body)
 		}
 	}
 	end, err := f.Daemon.GetRun(t.Context(), daemontest.Me(), r.ID, time.Minute)

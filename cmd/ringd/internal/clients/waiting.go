@@ -275,7 +275,7 @@ func (p *verbs) decide(ctx context.Context, v verdict, args []string) error {
 		}
 		run, err = d.Approve(ctx, run.ID, call.ID, wire.ApprovalAnswer{Verdict: v.verb, Reason: v.reason, Digest: digest, As: v.as})
 		if err != nil {
-			return remedy(d.Refused(err), err, call, v.as)
+			return v.remedy(d.Refused(err), err, call)
 		}
 		if v.asJSON {
 			return render.JSON(p.Out, run)
@@ -327,24 +327,33 @@ func (p *verbs) confirm(ctx context.Context, v verdict, c wire.Pending, whole bo
 	return nil
 }
 
-// remedy adds whom a call waits for to the exit of a word that came from another
-// owner.
-func remedy(exit, err error, c wire.Pending, as string) error {
+// remedy adds to the exit of a word that does not count whose word would.
+func (v verdict) remedy(exit, err error, c wire.Pending) error {
 	var e *cli.Exit
-	other := errors.Is(err, approvals.ErrNotApprover) || errors.Is(err, &client.Error{Code: wire.CodeNotAnApprover})
-	if !other || len(c.From) == 0 || !errors.As(exit, &e) {
+	if !errors.As(exit, &e) {
 		return exit
 	}
-	did := "no --as was given"
-	if as != "" {
-		did = "not for " + render.Visible(as)
+	if errors.Is(err, &client.Error{Code: wire.CodeForbidden}) {
+		return cli.Failed(e.Code, fmt.Errorf("%w\n    hint: %s it as a user of roles.approver (sudo -u USER ringd …), or with\n"+
+			"          the token of an approver (--url, --token-file); docs/HOSTS.md has the\n"+
+			"          commands under \"Approvals on one machine\"", e.Err, v.verb))
+	}
+	other := errors.Is(err, approvals.ErrNotApprover) || errors.Is(err, &client.Error{Code: wire.CodeNotAnApprover})
+	if !other || len(c.From) == 0 {
+		return exit
 	}
 	owners := make([]string, len(c.From))
 	for i, owner := range c.From {
 		owners[i] = render.Visible(owner)
 	}
-	return cli.Failed(e.Code, fmt.Errorf("%w\n    hint: it waits for %s, %s: say for whom you speak, --as %s",
-		e.Err, strings.Join(owners, " or "), did, owners[0]))
+	did, fix := "not for "+render.Visible(v.as), "say for whom you speak, --as "+owners[0]
+	switch {
+	case v.as == "" && v.state == "":
+		did, fix = "and you stand for none of them", "have approvers in the daemon's configuration name you"
+	case v.as == "":
+		did = "no --as was given"
+	}
+	return cli.Failed(e.Code, fmt.Errorf("%w\n    hint: it waits for %s, %s: %s", e.Err, strings.Join(owners, " or "), did, fix))
 }
 
 // next says what a run still waits for, and how to go on.
