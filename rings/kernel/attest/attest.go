@@ -99,6 +99,12 @@ func Enclosed(wasm bool, digest string, r order.Report, groups map[string]string
 	}
 }
 
+// layered tells the executors whose guests of native code ask for every layer,
+// whatever minTier says.
+func layered(executor string) bool {
+	return executor == profiles.ExecutorPython || executor == profiles.ExecutorShell
+}
+
 // TierDenial is the denial of a tier that this host cannot give. why is what is
 // missing.
 func TierDenial(executor string, want, have profiles.Tier, why, remedy string) *profiles.Denial {
@@ -110,13 +116,18 @@ func TierDenial(executor string, want, have profiles.Tier, why, remedy string) *
 	if remedy != "" {
 		instead = []string{remedy, instead[0]}
 	}
-	if !executors.Satisfies(have, profiles.TierProcess) {
+	reason := fmt.Sprintf("isolation tier %s is asked for, and this host gives the %s executor %s: %s", asked, executor, have, why)
+	always := want == profiles.TierOS && have == profiles.TierProcess && layered(executor)
+	if always {
+		reason = fmt.Sprintf("the executor %s always needs tier %s, which this host does not give: %s", executor, want, why)
+	}
+	if always || !executors.Satisfies(have, profiles.TierProcess) {
 		instead = instead[:max(len(instead)-1, 0)]
 	}
 	return &profiles.Denial{Capability: "executor " + executor, Decision: profiles.Decision{
 		Verdict: profiles.Deny,
 		Code:    profiles.CodeTierUnavailable,
-		Reason:  fmt.Sprintf("isolation tier %s is asked for, and this host gives the %s executor %s: %s", asked, executor, have, why),
+		Reason:  reason,
 		Instead: instead,
 	}}
 }

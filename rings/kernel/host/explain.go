@@ -115,7 +115,7 @@ func (f Facts) everywhere(e syscall.Errno) said {
 		return said{"this is WSL 1, which has no Linux kernel", "wsl --set-version <distribution> 2"}
 	case f.Emulated == "gvisor":
 		return said{"this is gVisor, whose kernel has no Landlock and only part of the rest",
-			"run ringd outside gVisor; where gVisor is the isolation you want, set minTier: wasm"}
+			"run ringd outside gVisor; where gVisor is the isolation you want, JavaScript runs with minTier: wasm"}
 	case e == syscall.EAGAIN:
 		return said{"no more processes are allowed to this user", "raise LimitNPROC= and TasksMax= of ringd's unit, or `ulimit -u`"}
 	default:

@@ -111,7 +111,7 @@ func executorsOf(js profiles.Tier, err error, ring profiles.Tier, failed string)
 		case executors.Satisfies(ring, profiles.TierOS):
 			e.MinTiers, e.Reason = tiers(ring), ""
 		case failed != "":
-			e.Reason = "it needs every layer of the kernel ring, and " + failed + " failed"
+			e.Reason = "it needs every layer of the kernel ring, whatever minTier says, and " + failed + " failed"
 		}
 		out = append(out, e)
 	}

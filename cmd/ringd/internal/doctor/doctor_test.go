@@ -88,7 +88,7 @@ func TestExamine(t *testing.T) {
 		{"some layers", fakeKernel{report: order.Report{Layers: everything(), ABI: 7}, unseen: errors.New("the log is off: turn it on")}, mixed, nil, true, "os-sandbox", []string{"process", "wasm", "os-sandbox"},
 			[]string{"violations    best-effort  refused system calls", "fix: the log is off: turn it on", "cgroups       unavailable  not around a JavaScript guest"}},
 		{"Ubuntu", fakeKernel{report: refused, around: plain()}, plain(), nil, true, "wasm", []string{"process", "wasm"},
-			[]string{"  js           minTier process, wasm\n  python       nothing runs: it needs every layer of the kernel ring, and\n               namespaces failed\n", "* rlimits       enforced", "  namespaces    unavailable  clone: operation not permitted: AppArmor keeps user\n", "minTier os-sandbox is refused\n",
+			[]string{"  js           minTier process, wasm\n  python       nothing runs: it needs every layer of the kernel ring, whatever\n               minTier says, and namespaces failed\n", "* rlimits       enforced", "  namespaces    unavailable  clone: operation not permitted: AppArmor keeps user\n", "minTier os-sandbox is refused\n",
 				"\n  fix: ringd doctor --apparmor | sudo tee /etc/apparmor.d/ringd &&\n       sudo apparmor_parser -r /etc/apparmor.d/ringd\n",
 				"  seccomp       unavailable  not in use, since the layer namespaces failed"}},
 		{"a lie", fakeKernel{report: order.Report{Failed: order.LayerLimits, Kind: order.KindLies, Layers: everything()}}, executors.Attestation{}, errors.New("refused"), false, "", nil,

@@ -120,8 +120,8 @@ func (p Page) Run(run wire.Run) {
 		text := fmt.Sprintf("session %s is not kept: %s", Visible(run.Session), Block(run.SessionError))
 		fmt.Fprintln(p.W, strings.Join(folded(text, width-4), "\n    "))
 	}
-	if e := run.Error; run.State == string(executors.StateDenied) && run.ExitCode != 0 && e != nil && e.Name == "CapabilityDenied" {
-		return // a script, whose refusal stands on its standard error
+	if e := run.Error; run.State == string(executors.StateDenied) && run.ExitCode != 0 && run.Stderr != "" && e != nil && e.Name == "CapabilityDenied" {
+		return // a script, whose refusal stands on its standard error; one that no guest could be had for wrote none
 	}
 	// A traceback stands on the standard error of its program.
 	traced := func(e *wire.RunError) bool {
