@@ -31,6 +31,7 @@ const (
 type Policy struct {
 	Path    string // as the user gave it
 	Folder  bool
+	Others  []string        // names of other policies in the folder of a file, which were not read
 	Sources []schema.Source // policies and, below modules/ and guardrails/, what they name
 }
 
@@ -67,7 +68,33 @@ func Read(path string) (Policy, error) {
 			return Policy{}, fmt.Errorf("read %s: %w", name, Bare(err))
 		}
 	}
+	p.Others = others(path)
 	return p, nil
+}
+
+// maxOthers is how many names of a folder are looked at.
+const maxOthers = 1000
+
+// others lists the policies in the folder of a file beside it, sorted. They only word a
+// hint, so a folder that cannot be listed has none.
+func others(path string) (names []string) {
+	dir, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return nil
+	}
+	defer dir.Close()
+	entries, err := dir.ReadDir(maxOthers)
+	if err != nil {
+		return nil
+	}
+	for _, e := range entries {
+		name := e.Name()
+		if e.Type().IsRegular() && name != filepath.Base(path) && !strings.HasPrefix(name, ".") && syncer.IsPolicy(name) && !syncer.IsTest(name) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
 }
 
 // Split tells policies from the files that they name: modules, which lie below
@@ -97,7 +124,8 @@ func (p Policy) Shown(name string) string {
 }
 
 // Place puts the paths the user would type into findings, and into what they say of
-// their other places.
+// their other places. Of a file that was read alone a parent that is missing may lie in
+// its folder, so its hint says that.
 func (p Policy) Place(ds schema.Diagnostics) schema.Diagnostics {
 	out := make(schema.Diagnostics, len(ds))
 	for i, d := range ds {
@@ -107,9 +135,29 @@ func (p Policy) Place(ds schema.Diagnostics) schema.Diagnostics {
 			d.Related[j].File = p.Shown(was.File)
 			d.Msg = renamed(d.Msg, was.String(), d.Related[j].String())
 		}
+		if d.Code == codeUnknownParent && !p.Folder && !strings.HasPrefix(d.Hint, "did you mean") {
+			d.Hint = p.alone()
+		}
 		out[i] = d
 	}
 	return out
+}
+
+// codeUnknownParent is the finding of compiler/layers about a parent that no policy has
+// as its name.
+const codeUnknownParent = "unknown-parent"
+
+// alone is what to do about a layer that a file names and does not hold.
+func (p Policy) alone() string {
+	dir := filepath.Dir(p.Path)
+	if len(p.Others) == 0 {
+		return fmt.Sprintf("this file alone was read, and %s holds no other policy: name the folder that holds the OrgPolicy or the TeamPolicy, or leave parent out", dir)
+	}
+	list := strings.Join(p.Others[:min(len(p.Others), 3)], ", ")
+	if more := len(p.Others) - 3; more > 0 {
+		list += fmt.Sprintf(" and %d more", more)
+	}
+	return fmt.Sprintf("this file alone was read; `ringd vet %s` reads the layers of the folder too: %s", dir, list)
 }
 
 // renamed puts a place into a text for another one, where it stands as a word.

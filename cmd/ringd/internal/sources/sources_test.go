@@ -123,6 +123,37 @@ func TestPlaceOther(t *testing.T) {
 	}
 }
 
+// TestPlaceAlone: a file that was read alone says so where its parent is missing, and
+// names what its folder holds beside it.
+func TestPlaceAlone(t *testing.T) {
+	dir := write(t, map[string]string{
+		"pol/a.yaml": "a", "pol/org.yaml": "o", "pol/a_test.yaml": "t", "pol/.b.yaml": "b", "pol/note.txt": "n", "one/a.yaml": "a",
+		"many/a.yaml": "a", "many/b.yaml": "b", "many/c.cue": "c", "many/d.json": "d", "many/e.yml": "e",
+	})
+	t.Chdir(dir)
+	missing := schema.Diagnostic{Code: "unknown-parent", Hint: "the folder holds none"}
+	meant := schema.Diagnostic{Code: "unknown-parent", Hint: `did you mean "acme"?`}
+	for _, tt := range []struct {
+		path  string
+		found schema.Diagnostic
+		want  string
+	}{
+		{"pol/a.yaml", missing, "this file alone was read; `ringd vet pol` reads the layers of the folder too: org.yaml"},
+		{"many/a.yaml", missing, "this file alone was read; `ringd vet many` reads the layers of the folder too: b.yaml, c.cue, d.json and 1 more"},
+		{"one/a.yaml", missing, "this file alone was read, and one holds no other policy: name the folder that holds the OrgPolicy or the TeamPolicy, or leave parent out"},
+		{"one", missing, missing.Hint},
+		{"pol/a.yaml", meant, meant.Hint},
+	} {
+		p, err := sources.Read(tt.path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := p.Place(schema.Diagnostics{tt.found})[0].Hint; got != tt.want {
+			t.Errorf("%s: got  %s\nwant %s", tt.path, got, tt.want)
+		}
+	}
+}
+
 func TestSplit(t *testing.T) {
 	policies, modules := sources.Split([]schema.Source{{Name: "a.yaml"}, {Name: "modules/m.js", Data: []byte("m")}, {Name: "modulesx/b.yaml"}})
 	if len(policies) != 2 || string(modules["modules/m.js"]) != "m" || len(modules) != 1 {
