@@ -52,7 +52,7 @@ var layers = map[string][]string{
 
 	"rings/kernel/egress": {
 		"profiles", "profiles/egress", "profiles/egress/head", "profiles/egress/hello", "profiles/egress/names", "profiles/egress/request", "profiles/egress/socks",
-		"rings/kernel/egress/answer", "rings/kernel/egress/budget", "rings/kernel/egress/fake", "rings/kernel/egress/forward", "rings/kernel/egress/gateway", "rings/kernel/egress/queries", "rings/kernel/egress/reach", "rings/kernel/egress/relay", "rings/kernel/listener",
+		"rings/kernel/egress/answer", "rings/kernel/egress/budget", "rings/kernel/egress/fake", "rings/kernel/egress/forward", "rings/kernel/egress/gateway", "rings/kernel/egress/queries", "rings/kernel/egress/reach", "rings/kernel/egress/relay", "rings/kernel/listener", "rings/kernel/pace",
 	},
 	"rings/kernel/order":          {},
 	"rings/kernel/spawn":          {"rings/kernel/order"},
@@ -66,6 +66,7 @@ var layers = map[string][]string{
 	"rings/kernel/limit":          {"executors", "rings/kernel/order"},
 
 	"rings/kernel/listener":          {},
+	"rings/kernel/pace":              {},
 	"rings/kernel/egress/relay":      {},
 	"rings/kernel/egress/reach":      {},
 	"rings/kernel/egress/budget":     {"profiles"},
@@ -401,7 +402,7 @@ var owners = map[string][]string{
 	"golang.org/x/net/idna":                 {"profiles/egress"},
 	"code.dny.dev/ssrf":                     {"profiles/egress"},
 	"github.com/nlnwa/whatwg-url":           {"profiles/egress"},
-	"golang.org/x/time":                     {"cmd/ringd/internal/api/tokens"},
+	"golang.org/x/time":                     {"cmd/ringd/internal/api/tokens", "rings/kernel/pace"},
 	"golang.org/x/sys":                      {"rings/kernel", "executors/conn", "executors/js/engine", "executors/seal", "executors/shell/guest", "cmd"},
 	"github.com/landlock-lsm/go-landlock":   {"rings/kernel"},
 	"mvdan.cc/sh":                           {"executors/shell"},

@@ -92,7 +92,7 @@ func (g *Guest) dial(ctx context.Context, w wanted) (*link, error) {
 		return nil, fmt.Errorf("record the connection to %s: %w", w.dest, err)
 	}
 	g.egress.observe(Figure{Door: w.door, Verdict: dec.Verdict, Code: l.decision.Code})
-	conn, at, err := reach.Dial(ctx, g.egress.cfg.Go, candidates, func(a netip.AddrPort) error { return g.egress.second(s, l.claim, a) })
+	conn, at, err := reach.Dial(ctx, g.egress.cfg.Go, candidates, g.paced, func(a netip.AddrPort) error { return g.egress.second(s, l.claim, a) })
 	if errors.Is(err, reach.ErrPinned) {
 		err = denial(refusal(egress.Address, reach.ErrPinned.Error()))
 	}
@@ -100,6 +100,18 @@ func (g *Guest) dial(ctx context.Context, w wanted) (*link, error) {
 		return nil, l.broken(err)
 	}
 	return l.opened(conn, at, s)
+}
+
+// route is what dials are paced by. A closed connection keeps a port of the host
+// towards its address for a minute, and agents share the ports.
+type route struct {
+	agent string
+	at    netip.AddrPort
+}
+
+// paced waits until the agent may dial the address once more.
+func (g *Guest) paced(ctx context.Context, at netip.AddrPort) error {
+	return g.egress.pace.Wait(ctx, route{g.holder.Agent, at})
 }
 
 // opened settles a link that was dialed: a policy that changed while it was has

@@ -56,6 +56,10 @@ type Config struct {
 	FirstBytes time.Duration // 0: 10 s
 	// DialWithin is how long a lookup and the dial after it may take.
 	DialWithin time.Duration // 0: 15 s
+	// Dials is how many connections an agent may open to one address and port in a
+	// row. Each further one waits for the next DialEvery, within DialWithin.
+	Dials     int           // 0: 1,000
+	DialEvery time.Duration // 0: 10 ms
 }
 
 const (
@@ -63,6 +67,8 @@ const (
 	defaultUndecided   = 256
 	defaultFirstBytes  = 10 * time.Second
 	defaultDialWithin  = 15 * time.Second
+	defaultDials       = 1000
+	defaultDialEvery   = 10 * time.Millisecond
 )
 
 // Holder is for whom a connection is: a guest, or a run that calls fetch.

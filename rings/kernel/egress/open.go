@@ -16,6 +16,7 @@ import (
 	"github.com/ringd/ringd/rings/kernel/egress/fake"
 	"github.com/ringd/ringd/rings/kernel/egress/forward"
 	"github.com/ringd/ringd/rings/kernel/egress/relay"
+	"github.com/ringd/ringd/rings/kernel/pace"
 )
 
 // ErrClosed says that the Egress, or the Guest, was closed.
@@ -26,8 +27,9 @@ type Egress struct {
 	cfg    Config
 	pump   *relay.Pump
 	reads  *forward.Forwarder
-	heads  sync.Pool // *[firstBytes]byte
-	prefix string    // of the names of connections
+	pace   *pace.Buckets[route] // of dials
+	heads  sync.Pool            // *[firstBytes]byte
+	prefix string               // of the names of connections
 	count  atomic.Uint64
 
 	// walk is held by a Recheck: what it says of connections is said in order.
@@ -48,17 +50,22 @@ func New(cfg Config) (*Egress, error) {
 	if cfg.Go == nil || cfg.Now == nil || cfg.Resolve == nil || cfg.Record == nil {
 		return nil, errors.New("egress: Go, Now, Resolve and Record are needed")
 	}
-	if slices.ContainsFunc([]int{cfg.Connections, cfg.Undecided}, func(n int) bool { return n < 0 }) ||
-		slices.ContainsFunc([]time.Duration{cfg.FirstBytes, cfg.DialWithin}, func(d time.Duration) bool { return d < 0 }) {
+	if slices.ContainsFunc([]int{cfg.Connections, cfg.Undecided, cfg.Dials}, func(n int) bool { return n < 0 }) ||
+		slices.ContainsFunc([]time.Duration{cfg.FirstBytes, cfg.DialWithin, cfg.DialEvery}, func(d time.Duration) bool { return d < 0 }) {
 		return nil, errors.New("egress: a limit is negative")
 	}
 	cfg.Connections = or(cfg.Connections, defaultConnections)
 	cfg.Undecided = or(cfg.Undecided, defaultUndecided)
 	cfg.FirstBytes = or(cfg.FirstBytes, defaultFirstBytes)
 	cfg.DialWithin = or(cfg.DialWithin, defaultDialWithin)
+	cfg.Dials = or(cfg.Dials, defaultDials)
+	cfg.DialEvery = or(cfg.DialEvery, defaultDialEvery)
 	e := &Egress{cfg: cfg, pump: relay.New(), guests: map[*Guest]struct{}{}}
 	var err error
 	if e.reads, err = forward.New(forward.Config{Go: cfg.Go, Now: cfg.Now, Denied: answer.Denied}); err != nil {
+		return nil, err
+	}
+	if e.pace, err = pace.New[route](pace.Config{Now: cfg.Now, Every: cfg.DialEvery, Burst: cfg.Dials}); err != nil {
 		return nil, err
 	}
 	e.prefix = strconv.FormatInt(cfg.Now().UnixMilli(), 36) + "-"

@@ -22,16 +22,20 @@ const stagger = 250 * time.Millisecond
 // address than the one that was decided on.
 var ErrPinned = errors.New("the socket connects to another address than the one that was decided on")
 
+// Wait holds a dial of an address back; its error is that of ctx.
+type Wait func(ctx context.Context, at netip.AddrPort) error
+
 // Dial connects to the candidates in order, each beside the ones before it after a
 // while, and keeps the first that answers. Guard is asked about each socket's
-// address; its error is in that of Dial. Start makes goroutines; none of them runs
-// any more when Dial returns. Without candidates it fails.
-func Dial(ctx context.Context, start func(func()), candidates []netip.AddrPort, guard func(netip.AddrPort) error) (*net.TCPConn, netip.AddrPort, error) {
+// address; its error is in that of Dial. Each socket is made once wait returns nil
+// for its address. Start makes goroutines; none of them runs any more when Dial
+// returns. Without candidates it fails.
+func Dial(ctx context.Context, start func(func()), candidates []netip.AddrPort, wait Wait, guard func(netip.AddrPort) error) (*net.TCPConn, netip.AddrPort, error) {
 	switch len(candidates) {
 	case 0:
 		return nil, netip.AddrPort{}, errors.New("dial: no address")
 	case 1:
-		conn, err := pinned(ctx, candidates[0], guard)
+		conn, err := pinned(ctx, candidates[0], wait, guard)
 		return conn, candidates[0], err
 	}
 	ctx, cancel := context.WithCancel(ctx)
@@ -42,24 +46,24 @@ func Dial(ctx context.Context, start func(func()), candidates []netip.AddrPort, 
 		candidates = candidates[1:]
 		r.running++
 		start(func() {
-			conn, err := pinned(ctx, at, guard)
+			conn, err := pinned(ctx, at, wait, guard)
 			r.results <- dialed{conn, at, err}
 		})
 	}
 	next()
-	wait := time.NewTimer(stagger)
-	defer wait.Stop()
+	later := time.NewTimer(stagger)
+	defer later.Stop()
 	for r.running > 0 {
 		select {
 		case d := <-r.results:
 			if r.ended(d) {
 				cancel()
 			}
-		case <-wait.C:
+		case <-later.C:
 		}
 		if r.won.conn == nil && len(candidates) > 0 && ctx.Err() == nil {
 			next()
-			wait.Reset(stagger)
+			later.Reset(stagger)
 		}
 	}
 	return r.won.conn, r.won.at, r.won.err
@@ -97,7 +101,10 @@ func (r *race) ended(d dialed) bool {
 }
 
 // pinned dials one address.
-func pinned(ctx context.Context, at netip.AddrPort, guard func(netip.AddrPort) error) (*net.TCPConn, error) {
+func pinned(ctx context.Context, at netip.AddrPort, wait Wait, guard func(netip.AddrPort) error) (*net.TCPConn, error) {
+	if err := wait(ctx, at); err != nil {
+		return nil, fmt.Errorf("dial: %w", err)
+	}
 	d := net.Dialer{ControlContext: control(at, guard)}
 	// Not DialTCP: it binds the socket before it connects, for which a port has to be
 	// free towards everybody.

@@ -36,6 +36,8 @@ func TestControl(t *testing.T) {
 	}
 }
 
+func atOnce(context.Context, netip.AddrPort) error { return nil }
+
 // The guard is asked by the dial itself, about each address, and nothing that it
 // refuses is connected to.
 func TestDial(t *testing.T) {
@@ -67,7 +69,7 @@ func TestDial(t *testing.T) {
 			var mu sync.Mutex
 			var asked int
 			no := errors.New("no")
-			conn, at, err := Dial(t.Context(), work.Go, tt.candidates, func(a netip.AddrPort) error {
+			conn, at, err := Dial(t.Context(), work.Go, tt.candidates, atOnce, func(a netip.AddrPort) error {
 				mu.Lock()
 				defer mu.Unlock()
 				asked++
@@ -97,7 +99,7 @@ func TestDial(t *testing.T) {
 	}
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
-	if _, _, err := Dial(ended, work.Go, []netip.AddrPort{closed, open}, func(netip.AddrPort) error { return nil }); err == nil {
+	if _, _, err := Dial(ended, work.Go, []netip.AddrPort{closed, open}, atOnce, func(netip.AddrPort) error { return nil }); err == nil {
 		t.Error("a context that has ended dials")
 	}
 }

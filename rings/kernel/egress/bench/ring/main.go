@@ -56,7 +56,7 @@ func run() error {
 	}
 	var mu sync.Mutex
 	e, err := egress.New(egress.Config{
-		Go: func(f func()) { go f() }, Now: time.Now,
+		Go: func(f func()) { go f() }, Now: time.Now, Dials: 1 << 30,
 		Resolve: func(context.Context, string) ([]netip.Addr, error) { return nil, nil },
 		Record: func(v egress.Event) error {
 			b, err := json.Marshal(v)

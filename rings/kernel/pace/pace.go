@@ -1,0 +1,109 @@
+// Package pace owns token buckets by key: how often one caller may do something,
+// and how much of it at once. It refuses nothing: Wait holds
+// the caller back. Package egress asks it.
+package pace
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"golang.org/x/time/rate"
+)
+
+// leastSwept is how many buckets there are before full ones are looked for.
+const leastSwept = 1024
+
+// Config is the size of each bucket.
+type Config struct {
+	Now   func() time.Time
+	Every time.Duration // one more token comes into a bucket
+	Burst int           // tokens of a full bucket
+}
+
+// Buckets is a bucket for each key. It is safe for concurrent use. A bucket that is
+// full again is forgotten, so there are no more than were used while one fills.
+type Buckets[K comparable] struct {
+	cfg Config
+
+	mu    sync.Mutex
+	all   map[K]*rate.Limiter
+	sweep int // buckets at which full ones are forgotten
+}
+
+// New refuses a Config with a zero or negative field.
+func New[K comparable](cfg Config) (*Buckets[K], error) {
+	if cfg.Now == nil || cfg.Every <= 0 || cfg.Burst <= 0 {
+		return nil, errors.New("pace: Now, Every and Burst are needed")
+	}
+	return &Buckets[K]{cfg: cfg, all: map[K]*rate.Limiter{}, sweep: leastSwept}, nil
+}
+
+// Len counts the buckets.
+func (b *Buckets[K]) Len() int {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	return len(b.all)
+}
+
+// Wait takes a token of the bucket, and returns when it is there. A caller whose
+// deadline comes first takes none and waits for that, so that a loop of callers is
+// held back too. The error is ctx's.
+func (b *Buckets[K]) Wait(ctx context.Context, key K) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	taken, wait := b.reserve(ctx, key)
+	if wait <= 0 {
+		return nil
+	}
+	var there <-chan time.Time
+	if taken != nil {
+		t := time.NewTimer(wait)
+		defer t.Stop()
+		there = t.C
+	}
+	select {
+	case <-there:
+		return nil
+	case <-ctx.Done():
+		if taken != nil {
+			taken.CancelAt(b.cfg.Now())
+		}
+		return ctx.Err()
+	}
+}
+
+// reserve takes a token that comes after wait; nil: it comes after the deadline,
+// and is not taken.
+func (b *Buckets[K]) reserve(ctx context.Context, key K) (taken *rate.Reservation, wait time.Duration) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	now := b.cfg.Now()
+	taken = b.bucketLocked(key, now).ReserveN(now, 1)
+	wait = taken.DelayFrom(now)
+	if end, ok := ctx.Deadline(); ok && wait > 0 && now.Add(wait).After(end) {
+		taken.CancelAt(now)
+		return nil, wait
+	}
+	return taken, wait
+}
+
+// bucketLocked is the bucket of a key, a full one when there is none.
+func (b *Buckets[K]) bucketLocked(key K, now time.Time) *rate.Limiter {
+	if l, ok := b.all[key]; ok {
+		return l
+	}
+	if len(b.all) >= b.sweep {
+		for k, l := range b.all {
+			if l.TokensAt(now) >= float64(b.cfg.Burst) {
+				delete(b.all, k)
+			}
+		}
+		b.sweep = max(leastSwept, 2*len(b.all))
+	}
+	l := rate.NewLimiter(rate.Every(b.cfg.Every), b.cfg.Burst)
+	b.all[key] = l
+	return l
+}
