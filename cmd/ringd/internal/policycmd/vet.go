@@ -20,8 +20,9 @@ func newVet(c Config) *cobra.Command {
 		Short: "Check policies and print every finding",
 		Long: `Vet reads policies, each PATH a file or a folder (.yaml .yml .json .cue; by
 default this folder), and prints every finding at once, sorted, as
-file:line:col: code: message. Warnings refuse nothing; vet and lint print them,
-other verbs how many there are.
+file:line:col: code: message. At a terminal they are broken at 80 columns.
+Warnings refuse nothing; vet and lint print them, other verbs how many there
+are.
 
 With --probe it looks at this host too: which packages of Python that a policy
 lists are installed here, the digest of each environment that it grants, and

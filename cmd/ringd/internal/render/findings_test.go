@@ -3,8 +3,11 @@ package render_test
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
+	"slices"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/render"
 	"github.com/ringd/ringd/schema"
@@ -26,6 +29,34 @@ func TestFindingsAreOneEach(t *testing.T) {
 	}
 	if strings.ContainsAny(b.String(), "\u200b\u202e\u2028\x1b\U000e0041") || !strings.Contains(b.String(), `fine\u200b\u202e\u2028\u001b[31m\U000e0041`) {
 		t.Errorf("%q", b.String())
+	}
+}
+
+// TestFindingsFitATerminal: at a terminal findings are broken between words, and place
+// and code stay whole on the first line; elsewhere a message is one line.
+func TestFindingsFitATerminal(t *testing.T) {
+	long := strings.Repeat("spec.executors.python.limits.memory is above ", 6) + "the\nceiling  of  4GiB"
+	for _, file := range []string{"p.yaml", strings.Repeat("folder/", 9) + "p.yaml", strings.Repeat("folder/", 15) + "p.yaml"} {
+		found := schema.Diagnostics{{Pos: schema.Pos{File: file, Line: 12, Column: 3}, Code: "widens-parent", Msg: long, Hint: long, Severity: schema.Warning}}
+		var narrow, whole bytes.Buffer
+		if err := errors.Join((render.Page{W: &narrow, Terminal: true}).Findings(found), (render.Page{W: &whole}).Findings(found)); err != nil {
+			t.Fatal(err)
+		}
+		begin := file + ":12:3: widens-parent: warning:"
+		if !strings.HasPrefix(narrow.String(), begin) || !strings.Contains(narrow.String(), "\n      ceiling  of  4GiB\n") {
+			t.Errorf("got %q", narrow.String())
+		}
+		for i, line := range strings.Split(narrow.String(), "\n") {
+			if columns := utf8.RuneCountInString(line); columns > 80 && line != begin || strings.TrimRight(line, " ") != line {
+				t.Errorf("line %d has %d columns: %q", i, columns, line)
+			}
+		}
+		if a, b := strings.Fields(narrow.String()), strings.Fields(whole.String()); !slices.Equal(a, b) {
+			t.Errorf("words differ: %q, %q", a, b)
+		}
+		if n := strings.Count(whole.String(), "\n"); n != 4 {
+			t.Errorf("%d lines: %q", n, whole.String())
+		}
 	}
 }
 

@@ -11,15 +11,20 @@ const width = 80
 // fold breaks text between words, so that no line is wider than columns unless a
 // word is.
 func fold(text string, columns int) []string {
+	return foldAfter(text, columns, columns)
+}
+
+// foldAfter is fold with a first line of another width.
+func foldAfter(text string, first, columns int) []string {
 	var out []string
-	now := ""
+	now, room := "", first
 	for _, word := range strings.Fields(text) {
 		switch {
 		case now == "":
 			now = word
-		case utf8.RuneCountInString(now)+1+utf8.RuneCountInString(word) > columns:
+		case columnsOf(now)+1+columnsOf(word) > room:
 			out = append(out, now)
-			now = word
+			now, room = word, columns
 		default:
 			now += " " + word
 		}
@@ -28,6 +33,14 @@ func fold(text string, columns int) []string {
 		out = append(out, now)
 	}
 	return out
+}
+
+// firstWord is what of a line cannot be broken at its begin.
+func firstWord(line string) string {
+	if words := strings.Fields(line); len(words) > 0 {
+		return words[0]
+	}
+	return ""
 }
 
 // folded is fold for text with commands in it: it breaks a line behind "&&" and

@@ -141,28 +141,63 @@ func hostile(r rune) bool {
 	}
 }
 
-// Findings writes findings as contract.md has them; warnings are marked.
+// Findings writes findings as contract.md has them; warnings are marked. At a terminal
+// they are broken at 80 columns, but never between place and code, which editors read.
+// Elsewhere every line stays whole, for grep.
 func (p Page) Findings(ds schema.Diagnostics) error {
 	for _, d := range ds {
-		code := p.style(red, Clean(d.Code))
-		if d.Severity == schema.Warning {
-			code = p.style(yellow, Clean(d.Code)) + ": warning"
-		}
-		place := ""
-		if d.Pos.File != "" {
-			place = Visible(d.Pos.String()) + ": "
-		}
-		if _, err := fmt.Fprintf(p.W, "%s%s: %s\n", place, code, further(d.Msg)); err != nil {
+		if _, err := io.WriteString(p.W, p.finding(d)); err != nil {
 			return fmt.Errorf("write findings: %w", err)
-		}
-		if d.Hint != "" {
-			fmt.Fprintf(p.W, "    hint: %s\n", further(d.Hint))
-		}
-		for _, other := range d.Related {
-			fmt.Fprintf(p.W, "    also: %s\n", Visible(other.String()))
 		}
 	}
 	return nil
+}
+
+func (p Page) finding(d schema.Diagnostic) string {
+	code, colour, marked := Clean(d.Code), red, ""
+	if d.Severity == schema.Warning {
+		colour, marked = yellow, ": warning"
+	}
+	place := ""
+	if d.Pos.File != "" {
+		place = Visible(d.Pos.String()) + ": "
+	}
+	var b strings.Builder
+	b.WriteString(place + p.style(colour, code) + marked + ":")
+	b.WriteString(p.after(columnsOf(place+code+marked+":"), d.Msg) + "\n")
+	if d.Hint != "" {
+		b.WriteString("    hint:" + p.after(len("    hint:"), d.Hint) + "\n")
+	}
+	for _, other := range d.Related {
+		b.WriteString("    also: " + Visible(other.String()) + "\n")
+	}
+	return b.String()
+}
+
+// after is a text that stands behind so many columns of its first line. Its further
+// lines are indented: none looks like a finding of its own. At a terminal a line that
+// does not fit is broken between words.
+func (p Page) after(columns int, text string) string {
+	if !p.Terminal {
+		return " " + further(text)
+	}
+	const indent = "      "
+	var out []string
+	for i, line := range strings.Split(strings.TrimRight(Block(text), "\n"), "\n") {
+		taken := len(indent)
+		if i == 0 {
+			taken = columns + 1
+		}
+		switch {
+		case taken+columnsOf(line) <= width:
+			out = append(out, line)
+		case i == 0 && taken+columnsOf(firstWord(line)) > width:
+			out = append(append(out, ""), fold(line, width-len(indent))...)
+		default:
+			out = append(out, foldAfter(line, width-taken, width-len(indent))...)
+		}
+	}
+	return strings.TrimRight(" "+out[0], " ") + strings.Join(append([]string{""}, out[1:]...), "\n"+indent)
 }
 
 // further is a text whose further lines stand under the first: none looks like a finding
