@@ -434,6 +434,43 @@ func TestDecodeActionRefuses(t *testing.T) {
 	}
 }
 
+// A host with a port stands for a request, and what reads as another host is refused.
+func TestDecodeEgress(t *testing.T) {
+	for line, want := range map[string]profiles.EgressAction{
+		`{"host":"a.example"}`:                              {Kind: "connect", Target: "a.example:443"},
+		`{"host":"a.example","port":8443}`:                  {Kind: "connect", Target: "a.example:8443"},
+		`{"host":"[::1]","port":80,"method":"PUT"}`:         {Kind: "http", Target: "http://[::1]:80/", Method: "PUT"},
+		`{"host":"2001:db8::1","path":"x"}`:                 {Kind: "fetch", Target: "https://[2001:db8::1]:443/x", Method: "GET"},
+		`{"kind":"http","target":"x","path":"/y","sni":""}`: {Kind: "http", Target: "x", Path: "/y", SNI: new(string)},
+	} {
+		a, err := profiles.DecodeAction([]byte(`{"egress":` + line + `}`))
+		if err != nil {
+			t.Fatalf("%s: %v", line, err)
+		}
+		if diff := cmp.Diff(&want, a.Egress); diff != "" {
+			t.Errorf("%s:\n%s", line, diff)
+		}
+	}
+	for line, want := range map[string]string{
+		`{"hots":"a.example"}`:                           `egress has no field "hots": it has host, port, kind, target, method`,
+		`{"Request":{}}`:                                 `egress has no field "Request"`,
+		`{"host":"a.example","port":0}`:                  "egress.port is from 1 to 65535",
+		`{"host":"a.example","port":65536}`:              "egress.port is from 1 to 65535",
+		`{"host":"a.example","port":null}`:               "egress.port is or holds null",
+		`{"host":"a.example:80"}`:                        "write its port as port",
+		`{"host":"a.example/x","path":"/y"}`:             "egress.host is a host alone",
+		`{"host":"good.example@a.example"}`:              "egress.host is a host alone",
+		`{"host":"a.example","kind":"dns"}`:              "host and port, or kind and target",
+		`{"host":"a","kind":"dns","target":"b.example"}`: "host and port, or kind and target",
+		`{"kind":"dns","target":"a.example","port":53}`:  "host and port, or kind and target",
+		`{"port":443}`:                                   "host and port, or kind and target",
+	} {
+		if a, err := profiles.DecodeAction([]byte(`{"egress":` + line + `}`)); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%s: got %+v, %v", line, a.Egress, err)
+		}
+	}
+}
+
 func TestSetRoundTrip(t *testing.T) {
 	set, b := sealed(t, agent())
 	again, err := profiles.DecodeSet(b)

@@ -263,7 +263,8 @@ func TestNarrowingNeverWidens(t *testing.T) {
 func FuzzDecodeAction(f *testing.F) {
 	for _, seed := range []string{`{"bridge":{"name":"a","args":{"x":[1,"\u0000"]}}}`, `{"file":{"op":"read","path":"/a"}}`,
 		`{"exec":{"argv":["/usr/bin/git","-C","x","push"]}}`, `{"import":{"executor":"python","module":"a.b"}}`,
-		`{"egress":{"kind":"http","target":"x","headers":[["a","b"]],"sni":"","no_dns":true}}`, `{"shell":{"script":"x","cwd":"/"}}`, `{"a":1,"a":2}`} {
+		`{"egress":{"kind":"http","target":"x","headers":[["a","b"]],"sni":"","no_dns":true}}`, `{"shell":{"script":"x","cwd":"/"}}`, `{"a":1,"a":2}`,
+		`{"egress":{"host":"a.example","port":80,"path":"/x"}}`, `{"egress":{"host":"2001:db8::1"}}`} {
 		f.Add([]byte(seed))
 	}
 	d := profiles.NewDecider(agent(), "r", home)

@@ -254,7 +254,7 @@ func (r *reading) action(path string, w *written) (text json.RawMessage, kind st
 		add("import", "js", encoded(profiles.ImportAction{Executor: profiles.ExecutorJS, Module: w.JS.Import}))
 	}
 	add("import", "import", w.Import)
-	add("egress", "egress", r.egress(path+".egress", w.Egress))
+	add("egress", "egress", w.Egress)
 	if s := w.Shell; s != nil {
 		kind, text := s.action()
 		if text == nil {
@@ -271,9 +271,7 @@ func (r *reading) action(path string, w *written) (text json.RawMessage, kind st
 	add("variable", "variable", w.Variable)
 	switch len(forms) {
 	case 0:
-		if w.Egress == nil { // what is wrong with an egress is told
-			r.report(path+".name", CodeAction, "name one of python, js, import, egress, shell, exec, file, bridge and variable", "the case has no action")
-		}
+		r.report(path+".name", CodeAction, "name one of python, js, import, egress, shell, exec, file, bridge and variable", "the case has no action")
 		return nil, "", false
 	case 1:
 		return forms[0].text, forms[0].kind, true
@@ -302,73 +300,6 @@ func (s *shell) action() (kind string, text []byte) {
 	default:
 		return "", nil
 	}
-}
-
-// egress turns a host with a port into the request of ringd decide; one that has a
-// kind is that already.
-func (r *reading) egress(path string, text []byte) []byte {
-	if text == nil {
-		return nil
-	}
-	var short struct {
-		Host   string `json:"host"`
-		Port   int    `json:"port"`
-		Method string `json:"method"`
-		Path   string `json:"path"`
-		Kind   string `json:"kind"`
-		Target string `json:"target"`
-	}
-	if err := json.Unmarshal(text, &short); err != nil { // the definition has checked it
-		r.report(path, CodeAction, "", "cannot be read")
-		return nil
-	}
-	switch {
-	case short.Host == "" && (short.Kind == "" || short.Target == "" || short.Port != 0),
-		short.Host != "" && (short.Kind != "" || short.Target != ""):
-		r.report(path, CodeAction, `egress: {host: api.example.com, port: 443}`, "has host and port, or kind and target as ringd decide takes them")
-		return nil
-	case short.Host == "":
-		return text
-	}
-	var whole map[string]json.RawMessage
-	if err := json.Unmarshal(text, &whole); err != nil {
-		return nil
-	}
-	for _, name := range []string{"host", "port", "method", "path"} {
-		delete(whole, name)
-	}
-	kind, target, method := request(short.Host, short.Port, short.Method, short.Path)
-	whole["kind"], whole["target"] = encoded(kind), encoded(target)
-	if method != "" {
-		whole["method"] = encoded(method)
-	}
-	return encoded(whole)
-}
-
-// request says what reaches a host: a connection where nothing is said of the request,
-// and else the request, which is readable on any port but that of TLS, where fetch makes
-// it.
-func request(host string, port int, method, path string) (kind, target, verb string) {
-	if port == 0 {
-		port = 443
-	}
-	if strings.Contains(host, ":") && !strings.HasPrefix(host, "[") {
-		host = "[" + host + "]"
-	}
-	at := host + ":" + strconv.Itoa(port)
-	if method == "" && path == "" {
-		return "connect", at, ""
-	}
-	if method == "" {
-		method = "GET"
-	}
-	if !strings.HasPrefix(path, "/") {
-		path = "/" + path
-	}
-	if port == 443 {
-		return "fetch", "https://" + at + path, method
-	}
-	return "http", "http://" + at + path, method
 }
 
 // Targets are the agents that the cases of a file are decided for, sorted, and what

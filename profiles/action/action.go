@@ -78,7 +78,7 @@ type Variable struct {
 	Value string `json:"value"`
 }
 
-// Egress reaches a host.
+// Egress reaches a host. Decode reads a host with a port as well.
 type Egress = request.Request
 
 // Decode reads one action. It refuses unknown and repeated fields at any
@@ -122,10 +122,9 @@ func (a *Action) decode(kind string, raw json.RawMessage) error {
 		}
 		return nil
 	case "egress":
-		if err := flat(kind, raw, &a.Egress, "kind", "target"); err != nil {
-			return err
-		}
-		return request.CheckJSON(a.Egress.Kind, raw)
+		egress, err := decodeEgress(raw)
+		a.Egress = egress
+		return err
 	case "bridge":
 		return flat(kind, raw, &a.Bridge, "name")
 	case "file":

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 )
 
@@ -16,14 +17,10 @@ func Strict(kind string, raw json.RawMessage, v any, required ...string) error {
 	if err := json.Unmarshal(raw, &fields); err != nil || fields == nil {
 		return fmt.Errorf("%s is a JSON object", kind)
 	}
-	known := map[string]bool{}
-	for f := range reflect.TypeOf(v).Elem().Fields() {
-		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		known[name] = true
-	}
+	known := Fields(reflect.TypeOf(v).Elem())
 	for name, value := range fields {
-		if !known[name] {
-			return fmt.Errorf("%s has no field %q", kind, Clip(name))
+		if !slices.Contains(known, name) {
+			return fmt.Errorf("%s has no field %q: it has %s", kind, Clip(name), strings.Join(known, ", "))
 		}
 		if string(value) == "null" && name != "args" || !mayHoldNull(name) && holdsNull(value) {
 			return fmt.Errorf("%s.%s is or holds null", kind, name)
@@ -42,6 +39,18 @@ func Strict(kind string, raw json.RawMessage, v any, required ...string) error {
 		return fmt.Errorf("%s is not valid", kind)
 	}
 	return nil
+}
+
+// Fields are the JSON names of the fields of a struct, in its order; those of an
+// embedded struct are among them.
+func Fields(t reflect.Type) []string {
+	var names []string
+	for _, f := range reflect.VisibleFields(t) {
+		if name, _, _ := strings.Cut(f.Tag.Get("json"), ","); !f.Anonymous && name != "" {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // mayHoldNull reports whether a field holds somebody else's JSON.
