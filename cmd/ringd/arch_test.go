@@ -313,7 +313,7 @@ var layers = map[string][]string{
 		"cmd/ringd/internal/audit", "cmd/ringd/internal/store", "cmd/ringd/internal/daemon/policy",
 		"cmd/ringd/internal/syncer", "cmd/ringd/internal/daemon/metrics", "cmd/ringd/internal/daemon/records",
 		"cmd/ringd/internal/daemon/show", "cmd/ringd/internal/daemon/approvals", "cmd/ringd/internal/daemon/outbox",
-		"cmd/ringd/internal/daemon/pauses", "cmd/ringd/internal/daemon/turns", "cmd/ringd/internal/daemon/live", "cmd/ringd/internal/daemon/lockdown", "cmd/ringd/internal/daemon/requests",
+		"cmd/ringd/internal/daemon/pauses", "cmd/ringd/internal/daemon/turns", "cmd/ringd/internal/daemon/live", "cmd/ringd/internal/daemon/lockdown", "cmd/ringd/internal/daemon/requests", "rings/kernel/pace",
 	},
 	"cmd/ringd/internal/canary": {"schema/wire", "profiles", "executors", "cmd/ringd/internal/audit"},
 	"cmd/ringd/internal/daemon/orders": {

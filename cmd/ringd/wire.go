@@ -104,42 +104,43 @@ func (p *program) compiler() childCompiler {
 
 // stackConfig says how the parts are joined: for one program, or for a daemon.
 type stackConfig struct {
-	group       *daemon.Group             // owns every goroutine; Close of the stack waits for it
-	state       string                    // folder of audit log, store and key
-	workspace   func(agent string) string // what $WORKSPACE stands for; nil: nothing
-	private     []string                  // what no guest may have, the state folder among it
-	strict      bool                      // sync every record
-	archive     daemon.Archive            // of the audit log
-	segment     int64                     // size of a segment of it; 0: a default
-	point       func(label string)        // is told where an archive stands on disk; nil: nobody
-	compiler    daemon.Compiler
-	providers   map[string]interpreter.Provider
-	staleness   time.Duration
-	retention   time.Duration
-	quota       daemon.Quota
-	paused      pauses.Quota
-	keys        []seal.Key                                              // of pauses: the first one seals
-	ownKey      bool                                                    // before them, one in the state folder, which is made when it is not there
-	engines     map[string][]string                                     // guests of other engines, by digest
-	teller      notify.Teller                                           // of calls that wait; nil: nobody is told
-	guardrails  func(context.Context, *trust.Push, *profiles.Set) error // of signed sets
-	trust       *config.Trust                                           // who signs pushes; nil: they are sources
-	queue       store.Queue                                             // of calls that wait for approvers
-	records     int64                                                   // bytes of the log that one run may cause; 0: a default
-	floor       uint64                                                  // what has to be free on the disk of state; 0: a default
-	still       bool                                                    // nothing is resumed but on request
-	pool        poolConfig
-	host        network.Host  // what its configuration says of egress
-	python      python.Config // what is kept of its guests
-	interpreter string        // of Python; "": what the host has
-	probes      bool          // a set that breaks a package of Python is refused
-	guests      config.Guests // their users when ringd is root
-	shadow      bool          // a candidate decides beside the policy
-	groups      bool          // each guest gets a control group where they are delegated
-	warm        bool          // start a first guest at once
-	metrics     *metrics.Metrics
-	logger      *slog.Logger
-	given       func(*profiles.Agent) // of canaries: what a broken ring would give a guest; for tests
+	group          *daemon.Group             // owns every goroutine; Close of the stack waits for it
+	state          string                    // folder of audit log, store and key
+	workspace      func(agent string) string // what $WORKSPACE stands for; nil: nothing
+	private        []string                  // what no guest may have, the state folder among it
+	strict         bool                      // sync every record
+	archive        daemon.Archive            // of the audit log
+	segment        int64                     // size of a segment of it; 0: a default
+	point          func(label string)        // is told where an archive stands on disk; nil: nobody
+	compiler       daemon.Compiler
+	providers      map[string]interpreter.Provider
+	staleness      time.Duration
+	retention      time.Duration
+	quota          daemon.Quota
+	paused         pauses.Quota
+	keys           []seal.Key                                              // of pauses: the first one seals
+	ownKey         bool                                                    // before them, one in the state folder, which is made when it is not there
+	engines        map[string][]string                                     // guests of other engines, by digest
+	teller         notify.Teller                                           // of calls that wait; nil: nobody is told
+	guardrails     func(context.Context, *trust.Push, *profiles.Set) error // of signed sets
+	trust          *config.Trust                                           // who signs pushes; nil: they are sources
+	requestRecords int                                                     // of one caller in a second; 0: the default
+	queue          store.Queue                                             // of calls that wait for approvers
+	records        int64                                                   // bytes of the log that one run may cause; 0: a default
+	floor          uint64                                                  // what has to be free on the disk of state; 0: a default
+	still          bool                                                    // nothing is resumed but on request
+	pool           poolConfig
+	host           network.Host  // what its configuration says of egress
+	python         python.Config // what is kept of its guests
+	interpreter    string        // of Python; "": what the host has
+	probes         bool          // a set that breaks a package of Python is refused
+	guests         config.Guests // their users when ringd is root
+	shadow         bool          // a candidate decides beside the policy
+	groups         bool          // each guest gets a control group where they are delegated
+	warm           bool          // start a first guest at once
+	metrics        *metrics.Metrics
+	logger         *slog.Logger
+	given          func(*profiles.Agent) // of canaries: what a broken ring would give a guest; for tests
 }
 
 // newShadow makes what is told of each decision and reports what would have been decided
@@ -307,7 +308,7 @@ func (p *program) buildStack(ctx context.Context, c stackConfig, s *stack) (err 
 		Lock: s.lock, Trust: s.gate, Still: c.still, Point: p.point, HasEngine: s.hasEngine(c.engines), Forget: ring.Forget,
 		Group: s.group, Clock: systemClock{}, Random: rand.Reader, Logger: c.logger, Metrics: c.metrics,
 		Environment: env, Workspace: c.workspace, Shadow: s.newShadow(c, env),
-		Staleness: c.staleness, Retention: c.retention, Quota: c.quota, Reopen: s.reopen(c, st), Room: p.room(c, s, st), Archive: c.archive,
+		Staleness: c.staleness, Retention: c.retention, Quota: c.quota, RequestRecords: c.requestRecords, Reopen: s.reopen(c, st), Room: p.room(c, s, st), Archive: c.archive,
 	})
 	if err != nil {
 		return errors.Join(unavailable(c.state, "start", err), ring.Close())
@@ -546,8 +547,9 @@ func (p *program) newServer(ctx context.Context, f config.File, logger *slog.Log
 		quota: daemon.Quota{PerActor: cmp.Or(f.Limits.RunsPerActor, defaultRunsPerActor), Total: cmp.Or(f.Limits.Runs, defaultRuns)},
 		paused: pauses.Quota{PerActor: cmp.Or(f.Limits.PausedPerActor, defaultPausedPerActor), Total: cmp.Or(f.Limits.Paused, defaultPaused),
 			Bytes: cmp.Or(int64(f.Limits.PausedBytesPerActor), defaultPausedBytes)},
-		queue: store.Queue{Calls: int64(f.Limits.WaitingCalls), Bytes: int64(f.Limits.WaitingBytes)},
-		pool:  poolConfig{blank: 2, idle: 8, perKey: 2, reuse: 64, scripts: 1},
+		requestRecords: f.Limits.RequestRecords,
+		queue:          store.Queue{Calls: int64(f.Limits.WaitingCalls), Bytes: int64(f.Limits.WaitingBytes)},
+		pool:           poolConfig{blank: 2, idle: 8, perKey: 2, reuse: 64, scripts: 1},
 	})
 	if err != nil {
 		return nil, nil, err

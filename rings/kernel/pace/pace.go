@@ -1,6 +1,7 @@
 // Package pace owns token buckets by key: how often one caller may do something,
-// and how much of it at once. It refuses nothing: Wait holds
-// the caller back. Package egress asks it.
+// and how much of it at once. Wait holds a caller back, and Take refuses it. Package
+// egress waits, so that a program is slowed and not refused; the daemon refuses requests
+// that would fill its audit log.
 package pace
 
 import (
@@ -73,6 +74,30 @@ func (b *Buckets[K]) Wait(ctx context.Context, key K) error {
 		}
 		return ctx.Err()
 	}
+}
+
+// Take takes n tokens of the bucket, or none of them: wait is then how long it takes until
+// they are there. More than a full bucket has are never there: callers bound n.
+func (b *Buckets[K]) Take(key K, n int) (wait time.Duration) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	now := b.cfg.Now()
+	r := b.bucketLocked(key, now).ReserveN(now, n)
+	if !r.OK() {
+		return time.Duration(n) * b.cfg.Every
+	}
+	if wait = r.DelayFrom(now); wait > 0 {
+		r.CancelAt(now)
+	}
+	return wait
+}
+
+// Empty is how long it takes until the bucket has a token; 0: it has one.
+func (b *Buckets[K]) Empty(key K) (wait time.Duration) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	tokens := b.bucketLocked(key, b.cfg.Now()).TokensAt(b.cfg.Now())
+	return time.Duration(max(1-tokens, 0) * float64(b.cfg.Every))
 }
 
 // reserve takes a token that comes after wait; nil: it comes after the deadline,

@@ -32,6 +32,28 @@ func times(t *testing.T, b *pace.Buckets[int], key, n int) time.Duration {
 	return time.Since(began)
 }
 
+// TestTake: tokens are taken all or not at all, and Empty takes none.
+func TestTake(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := buckets(t, 10*time.Millisecond, 100)
+		for i, c := range []struct {
+			key, n int
+			want   time.Duration
+		}{{1, 100, 0}, {1, 1, 10 * time.Millisecond}, {1, 30, 300 * time.Millisecond}, {2, 60, 0}, {2, 50, 100 * time.Millisecond}, {2, 40, 0}, {3, 101, 1010 * time.Millisecond}} {
+			if got := b.Take(c.key, c.n); got != c.want {
+				t.Errorf("%d: %d tokens of %d come in %s, want %s", i, c.n, c.key, got, c.want)
+			}
+		}
+		if got := b.Empty(1); got != 10*time.Millisecond {
+			t.Errorf("empty for %s", got)
+		}
+		time.Sleep(10 * time.Millisecond)
+		if got := b.Empty(1); got != 0 || b.Take(1, 1) != 0 {
+			t.Errorf("a token came, and it is empty for %s", got)
+		}
+	})
+}
+
 func TestWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := buckets(t, 10*time.Millisecond, 1000)

@@ -323,6 +323,7 @@ func TestErrorsOfTheDaemon(t *testing.T) {
 		{daemon.ErrUnavailable, 503, wire.CodeAuditUnavailable},
 		{daemon.ErrDraining, 503, wire.CodeDraining},
 		{daemon.ErrQuota, 429, wire.CodeQuota},
+		{&daemon.TooFastError{After: time.Second}, 429, wire.CodeQuota},
 		{daemon.ErrRole, 403, wire.CodeWrongRole},
 		{daemon.ErrAnswered, 409, wire.CodeAlreadyAnswered},
 		{denial, 403, string(profiles.CodeTierUnavailable)},

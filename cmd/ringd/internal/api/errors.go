@@ -42,6 +42,7 @@ func sentinels() []struct {
 		{daemon.ErrDraining, http.StatusServiceUnavailable, wire.CodeDraining},
 		{daemon.ErrDiskLow, http.StatusServiceUnavailable, wire.CodeDiskLow},
 		{daemon.ErrQuota, http.StatusTooManyRequests, wire.CodeQuota},
+		{daemon.ErrTooFast, http.StatusTooManyRequests, wire.CodeQuota},
 		{daemon.ErrNotFound, http.StatusNotFound, wire.CodeNotFound},
 		{daemon.ErrEnded, http.StatusConflict, wire.CodeRunEnded},
 		{daemon.ErrAnswered, http.StatusConflict, wire.CodeAlreadyAnswered},

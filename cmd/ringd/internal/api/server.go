@@ -348,6 +348,9 @@ func allow(methods []string) string {
 func (s *Server) fail(c *call, route string, err error) {
 	status, e := errorFor(err)
 	e.RequestID = c.id
+	if late := new(daemon.TooFastError); errors.As(err, &late) {
+		c.w.Header().Set("Retry-After", strconv.Itoa(int(late.After/time.Second)))
+	}
 	if status == http.StatusInternalServerError {
 		s.cfg.Logger.Error("request failed", "request", c.id, "route", route, "actor", c.actor.Name, "error", err)
 	}

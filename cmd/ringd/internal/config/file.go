@@ -21,6 +21,9 @@ import (
 // MaxFile is the size in bytes of the largest config file that is read.
 const MaxFile = 1 << 20
 
+// maxRequestRecords: more in a second than any log takes.
+const maxRequestRecords = 1_000_000
+
 // File is the daemon's config file. Its zero value is a daemon with no policy,
 // no bridges, and no actor but root and its own user.
 type File struct {
@@ -148,9 +151,12 @@ type Limits struct {
 	PausedBytesPerActor Size `yaml:"pausedBytesPerActor"`
 	// WaitingCalls and WaitingBytes bound the calls of one agent and actor that wait for
 	// approvers: their number, and the bytes of their arguments.
-	WaitingCalls int       `yaml:"waitingCalls"`
-	WaitingBytes Size      `yaml:"waitingBytes"`
-	Retention    *Duration `yaml:"retention"` // how long finished runs are kept
+	WaitingCalls int  `yaml:"waitingCalls"`
+	WaitingBytes Size `yaml:"waitingBytes"`
+	// RequestRecords is how many records one caller may cause in a second with requests
+	// outside of runs.
+	RequestRecords int       `yaml:"requestRecords"`
+	Retention      *Duration `yaml:"retention"` // how long finished runs are kept
 	// RecordsPerRun is how much of the audit log one run may cause: the run that passes
 	// it is ended.
 	RecordsPerRun Size `yaml:"recordsPerRun"`
@@ -349,8 +355,11 @@ func (f File) check() error {
 			bad("%s: %q is not an absolute path", p.field, p.path)
 		}
 	}
-	if f.Limits.Runs < 0 || f.Limits.RunsPerActor < 0 || f.Limits.Paused < 0 || f.Limits.PausedPerActor < 0 || f.Limits.WaitingCalls < 0 {
-		bad("limits: a number of runs or calls is negative")
+	if f.Limits.Runs < 0 || f.Limits.RunsPerActor < 0 || f.Limits.Paused < 0 || f.Limits.PausedPerActor < 0 || f.Limits.WaitingCalls < 0 || f.Limits.RequestRecords < 0 {
+		bad("limits: a number of runs, calls or records is negative")
+	}
+	if f.Limits.RequestRecords > maxRequestRecords {
+		bad("limits.requestRecords: at most %d", maxRequestRecords)
 	}
 	if r := f.Limits.Retention; r != nil && *r == 0 {
 		bad("limits.retention: 0 keeps nothing that a caller could read; leave it out for the default")

@@ -79,6 +79,8 @@ func TestReadRefusesPauses(t *testing.T) {
 		{"idempotent harness", "bridges: {x: {provider: harness, idempotent: true}}\n", "takes no command, dir, env or idempotent"},
 		{"negative paused", "limits: {pausedPerActor: -1}\n", "negative"},
 		{"negative waiting", "limits: {waitingCalls: -1}\n", "negative"},
+		{"negative records", "limits: {requestRecords: -1}\n", "negative"},
+		{"records without an end", "limits: {requestRecords: 2000000}\n", "at most 1000000"},
 		{"unknown field", "snapshots: {keys: []}\n", `unknown field "keys"`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

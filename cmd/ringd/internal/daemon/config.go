@@ -140,6 +140,10 @@ type Config struct {
 	Logger   *slog.Logger
 	Metrics  *metrics.Metrics // nil: none
 
+	// RequestRecords is how many records one actor may cause in a second with requests
+	// outside of runs; 0: 200.
+	RequestRecords int
+
 	// Reopen takes the store and then the audit log up again after a failed write,
 	// when no run is live; nil: both stay closed until a restart.
 	Reopen func(ctx context.Context) error

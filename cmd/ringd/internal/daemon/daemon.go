@@ -35,6 +35,7 @@ type Daemon struct {
 	line       []waiting     // answered runs that are to go on, in order
 	resuming   int           // of them, being claimed and opened
 
+	paces     paces
 	turns     turns.Turns
 	resumable chan struct{} // the loop of resumes looks again
 	quit      context.CancelFunc
@@ -60,6 +61,10 @@ func New(ctx context.Context, cfg Config) (*Daemon, error) {
 	d := &Daemon{
 		cfg: cfg, live: map[string]*liveRun{}, perActor: map[string]int{}, settled: make(chan struct{}),
 		resumable: make(chan struct{}, 1), over: make(chan struct{}),
+	}
+	var err error
+	if d.paces, err = newPaces(cfg.Clock, cfg.RequestRecords); err != nil {
+		return nil, err
 	}
 	d.policy = policy.New(policy.Config{
 		Rings: cfg.Rings, Compiler: cfg.Compiler, Generations: cfg.Generations, Recorder: cfg.Recorder, Clock: cfg.Clock,

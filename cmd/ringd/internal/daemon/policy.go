@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"time"
 
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/policy"
 	"github.com/ringd/ringd/cmd/ringd/internal/syncer"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/schema"
@@ -28,8 +29,13 @@ func (d *Daemon) SyncLost(ctx context.Context, why string) error { return d.poli
 func (d *Daemon) Sink() syncer.Sink { return d.policy.Sink() }
 
 // Decide answers actions for one agent under the generation in force, in order;
-// see policy.Holder.Decide.
+// see policy.Holder.Decide. Beside its errors: ErrTooFast.
 func (d *Daemon) Decide(ctx context.Context, actor Actor, agent string, actions []json.RawMessage) ([]profiles.Decision, error) {
+	if len(actions) <= policy.MaxActions { // more are refused unrecorded
+		if err := d.spend(ctx, actor.Name, max(len(actions), 1)); err != nil {
+			return nil, err
+		}
+	}
 	return d.policy.Decide(ctx, actor.Name, agent, actions)
 }
 

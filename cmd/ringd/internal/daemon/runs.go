@@ -49,13 +49,16 @@ type liveRun struct {
 // StartRun starts a program under the generation in force. When it returns nil
 // the run is on disk: a crash does not lose it. With WaitMillis it waits for the
 // run to pause or end; when ctx ends meanwhile the run goes on, and is kept.
-// Other errors are *InvalidError, ErrNotFound and ErrEnded (the parent run), ErrParent, ErrDraining, ErrDiskLow, ErrQuota, ErrUnavailable,
+// Other errors are *InvalidError, ErrNotFound and ErrEnded (the parent run), ErrParent, ErrDraining, ErrDiskLow, ErrQuota, ErrTooFast, ErrUnavailable,
 // *profiles.Denial and faults; after any of them nothing runs.
 func (d *Daemon) StartRun(ctx context.Context, actor Actor, req wire.RunRequest) (wire.Run, error) {
 	if err := requests.Run(actor.Name, &req); err != nil {
 		return wire.Run{}, err
 	}
 	if err := d.Writable(); err != nil {
+		return wire.Run{}, err
+	}
+	if err := d.mayFail(ctx, actor.Name); err != nil {
 		return wire.Run{}, err
 	}
 	id, err := d.newID()
@@ -242,6 +245,7 @@ func (d *Daemon) drop(r *liveRun, err error) {
 
 // refused records why a run did not start and returns cause.
 func (d *Daemon) refused(ctx context.Context, k audit.Kind, r *liveRun, agent string, cause error) error {
+	d.failed(r.actor)
 	rec := d.record(k)
 	rec.Actor, rec.Agent, rec.Run, rec.Capability = r.actor, agent, r.id, "executor:"+r.executor
 	var denial *profiles.Denial

@@ -657,6 +657,66 @@ func TestListByState(t *testing.T) {
 	}
 }
 
+// TestRequestsArePaced: what one caller has put on record outside of runs is bounded in
+// time, for decisions, starts that are refused and sessions that are dropped; that of
+// another one, and the caller's runs, are not. It is on record once.
+func TestRequestsArePaced(t *testing.T) {
+	s := daemontest.New(t, daemontest.Config{})
+	s.Apply(t, "one log")
+	asked := slices.Repeat([]json.RawMessage{json.RawMessage(`{"bridge":{"name":"log","args":{}}}`)}, inforce.MaxActions)
+	many := func(actor daemon.Actor, n int) (decided int, err error) {
+		for range n {
+			if _, err = s.Daemon.Decide(t.Context(), actor, "default", asked); err != nil {
+				return decided, err
+			}
+			decided += len(asked)
+		}
+		return decided, nil
+	}
+	me, other := daemontest.Me(), daemon.Actor{Name: "uid:1001"}
+	var fast *daemon.TooFastError
+	if n, err := many(me, 10); n != 5000 || !errors.As(err, &fast) || !errors.Is(err, daemon.ErrTooFast) || fast.After != 5*time.Second {
+		t.Fatalf("%d were decided, then %v", n, err)
+	}
+	if _, err := s.Daemon.StartRun(t.Context(), me, request("1+1", wire.MaxWaitMillis)); !errors.Is(err, daemon.ErrTooFast) {
+		t.Errorf("a start: %v", err)
+	}
+	if err := s.Daemon.DropSession(t.Context(), me, "", "s"); !errors.Is(err, daemon.ErrTooFast) {
+		t.Errorf("a session: %v", err)
+	}
+	if n, err := many(other, 5); n != 5000 || err != nil {
+		t.Errorf("another caller: %d were decided, then %v", n, err)
+	}
+	var told int
+	for _, r := range s.Records(t, audit.RequestRefused) {
+		if r.Actor == me.Name && r.Detail["reason"] == daemon.ErrTooFast.Error() {
+			told++
+		}
+	}
+	if told != 1 || len(s.Records(t, audit.ActionDecided)) != 10_000 {
+		t.Errorf("%d records say so, and %d are of decisions", told, len(s.Records(t, audit.ActionDecided)))
+	}
+	s.Clock.Advance(5 * time.Second)
+	if n, err := many(me, 2); n != 1000 || !errors.Is(err, daemon.ErrTooFast) {
+		t.Errorf("5 s later: %d were decided, then %v", n, err)
+	}
+	s.Clock.Advance(time.Second)
+	for i := range 300 { // runs that start cost nothing
+		if r, err := s.Daemon.StartRun(t.Context(), me, request("1+1", wire.MaxWaitMillis)); err != nil || r.State != "done" {
+			t.Fatalf("run %d: %+v, %v", i, r, err)
+		}
+	}
+	var refused int
+	for ; refused < 1000; refused++ {
+		if _, err := s.Daemon.StartRun(t.Context(), me, wire.RunRequest{Agent: "nobody", Executor: "js", Program: wire.Program{Name: "p", Source: "1"}}); errors.Is(err, daemon.ErrTooFast) {
+			break
+		}
+	}
+	if refused != 200 {
+		t.Errorf("%d starts were refused on record, want 200", refused)
+	}
+}
+
 func TestDecide(t *testing.T) {
 	s := daemontest.New(t, daemontest.Config{})
 	s.Apply(t, "one log")

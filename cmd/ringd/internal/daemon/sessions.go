@@ -104,6 +104,9 @@ func (d *Daemon) DropSession(ctx context.Context, actor Actor, owner, name strin
 	if err := d.Writable(); err != nil {
 		return err
 	}
+	if err := d.spend(ctx, actor.Name, 1); err != nil {
+		return err
+	}
 	rec := d.record(audit.SessionDropped)
 	rec.Actor, rec.Detail = actor.Name, map[string]string{"session": name, "of": owner}
 	if _, err := d.cfg.Recorder.Append(ctx, rec, audit.Written); err != nil {

@@ -1,0 +1,80 @@
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/ringd/ringd/cmd/ringd/internal/audit"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/policy"
+	"github.com/ringd/ringd/rings/kernel/pace"
+)
+
+// What a run causes on record is bounded by its own share. What an actor causes with
+// requests outside of runs has a bucket: decisions, refused starts, dropped sessions.
+
+const (
+	// defaultRequestRecords is how many such records an actor causes in a second, in the
+	// long run: 200 of some 540 bytes are 9 GB a day.
+	defaultRequestRecords = 200
+	// burstSeconds is for how long an actor that caused none may cause them at once.
+	burstSeconds = 25
+	// tellEvery is how often it is on record that an actor is refused for it.
+	tellEvery = time.Minute
+)
+
+// ErrTooFast: the actor's requests cause more records than one actor may in this time.
+var ErrTooFast = errors.New("requests of this caller cause more records than one caller may: wait, and ask for fewer decisions at a time")
+
+// TooFastError is an ErrTooFast that says when to try again.
+type TooFastError struct{ After time.Duration }
+
+func (e *TooFastError) Error() string { return fmt.Sprintf("%v; try again in %s", ErrTooFast, e.After) }
+
+// Unwrap gives ErrTooFast.
+func (e *TooFastError) Unwrap() error { return ErrTooFast }
+
+// paces are the buckets of actors.
+type paces struct{ records, told *pace.Buckets[string] }
+
+func newPaces(clock Clock, perSecond int) (paces, error) {
+	if perSecond == 0 {
+		perSecond = defaultRequestRecords
+	}
+	records, err := pace.New[string](pace.Config{Now: clock.Now, Every: time.Second / time.Duration(perSecond), Burst: max(burstSeconds*perSecond, policy.MaxActions)})
+	if err != nil {
+		return paces{}, err
+	}
+	told, err := pace.New[string](pace.Config{Now: clock.Now, Every: tellEvery, Burst: 1})
+	return paces{records, told}, err
+}
+
+// spend takes n records of an actor's bucket, or refuses them.
+func (d *Daemon) spend(ctx context.Context, actor string, n int) error {
+	return d.tooFast(ctx, actor, d.paces.records.Take(actor, n))
+}
+
+// mayFail refuses an actor whose bucket is empty: what it asks for may be refused, and
+// that is a record.
+func (d *Daemon) mayFail(ctx context.Context, actor string) error {
+	return d.tooFast(ctx, actor, d.paces.records.Empty(actor))
+}
+
+// failed takes the record of a refusal, which is made in any case.
+func (d *Daemon) failed(actor string) { d.paces.records.Take(actor, 1) }
+
+// tooFast puts on record, now and then, that an actor is refused.
+func (d *Daemon) tooFast(ctx context.Context, actor string, wait time.Duration) error {
+	if wait <= 0 {
+		return nil
+	}
+	err := error(&TooFastError{After: max(wait.Round(time.Second), time.Second)})
+	if d.paces.told.Take(actor, 1) > 0 {
+		return err
+	}
+	rec := d.record(audit.RequestRefused)
+	rec.Actor, rec.Detail = actor, map[string]string{"reason": ErrTooFast.Error()}
+	_, failed := d.cfg.Recorder.Append(context.WithoutCancel(ctx), rec, audit.Written)
+	return errors.Join(err, failed)
+}
