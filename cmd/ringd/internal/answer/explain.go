@@ -29,11 +29,13 @@ type question struct {
 func newExplain(v *verbs) *cobra.Command {
 	var q question
 	cmd := &cobra.Command{
-		Use:   "explain -p PATH [ACTION]",
+		Use:   "explain -p PATH [ACTION...]",
 		Short: "Say why an action is allowed or denied, and what would change it",
 		Long: `Explain decides one action, as ringd decide does, and shows the line of the
 policy that decided and what would have to change. ACTION is JSON, as decide
-takes it; without it one is read from stdin. --script FILE and --command TEXT
+takes it, or words: shell TEXT, import [python|js] MODULE, egress HOST[:PORT],
+bridge NAME, file read|write PATH, exec PROGRAM [ARG...], variable NAME=VALUE.
+Without it JSON is read from stdin. --script FILE and --command TEXT
 explain a shell script: every command that its text could run, at any nesting
 and in any branch, with the verdict of each. "at run time" means that the final
 words decide. Nothing runs. Below layers it says too what each of them says of
@@ -49,8 +51,11 @@ the policy or the action cannot be read.`,
 		Example: `  ringd explain -p policy.yaml --command 'git fetch && rm -fr build'
   ringd explain -p policy.yaml --script build.sh
   ringd explain -p policy.yaml --powers
+  ringd explain -p policy.yaml import pandas
+  ringd explain -p policy.yaml egress api.example.com:443
+  ringd explain -p policy.yaml -- exec git log --oneline
   ringd explain -p policy.yaml '{"file":{"op":"write","path":"/etc/passwd"}}'`,
-		Args: cobra.MaximumNArgs(1),
+		Args: cobra.ArbitraryArgs,
 		RunE: func(cmd *cobra.Command, args []string) (err error) {
 			if q.path, err = q.policy.Path(nil); err != nil {
 				return err
@@ -106,7 +111,7 @@ func (q *question) action(args []string, in io.Reader) (profiles.Action, error) 
 	case q.cwd != "":
 		return profiles.Action{}, errors.New("--cwd goes with --script or --command")
 	case len(args) > 0:
-		return profiles.DecodeAction([]byte(args[0]))
+		return spoken(args)
 	default:
 		text, err := readAll("-", in)
 		if err != nil {
