@@ -14,6 +14,7 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/cli"
 	"github.com/ringd/ringd/cmd/ringd/internal/config"
 	"github.com/ringd/ringd/cmd/ringd/internal/render"
+	"github.com/ringd/ringd/cmd/ringd/internal/sources"
 	"github.com/ringd/ringd/cmd/ringd/internal/suggest"
 	"github.com/ringd/ringd/compiler/least"
 	"github.com/ringd/ringd/compiler/lint"
@@ -95,7 +96,7 @@ func (c Config) lint(ctx context.Context, q linting) error {
 		found = append(found, unused...)
 	}
 	found = files.Place(lint.Suppress(files.Sources, found, skipped...))
-	if err := c.reportVet(q.format, found); err != nil {
+	if err := c.reportVet(q.format, []sources.Policy{files}, found); err != nil {
 		return err
 	}
 	if q.format == "text" && len(found) > 0 {

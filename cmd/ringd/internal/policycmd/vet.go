@@ -2,6 +2,7 @@ package policycmd
 
 import (
 	"context"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -20,7 +21,8 @@ func newVet(c Config) *cobra.Command {
 		Short: "Check policies and print every finding",
 		Long: `Vet reads policies, each PATH a file or a folder (.yaml .yml .json .cue; by
 default this folder), and prints every finding at once, sorted, as
-file:line:col: code: message. At a terminal they are broken at 80 columns.
+file:line:col: code: message. At a terminal they are broken at 80 columns, and
+show the line of the file, with a caret below the place.
 Warnings refuse nothing; vet and lint print them, other verbs how many there
 are.
 
@@ -48,11 +50,15 @@ Exit codes: 0 nothing to refuse, 1 findings, 2 a PATH cannot be read.`,
 			if probe {
 				look = c.inWorkspace(c.Probe(interpreter), workspace)
 			}
-			found, err := c.vet(cmd.Context(), paths, look)
+			read, err := readAll(paths)
 			if err != nil {
 				return err
 			}
-			return c.reportVet(format, found)
+			found, err := c.vet(cmd.Context(), read, look)
+			if err != nil {
+				return err
+			}
+			return c.reportVet(format, read, found)
 		},
 	}
 	policy.Bind(cmd, ".")
@@ -64,9 +70,8 @@ Exit codes: 0 nothing to refuse, 1 findings, 2 a PATH cannot be read.`,
 	return cmd
 }
 
-// vet checks each path as a policy of its own; look may be nil.
-func (c Config) vet(ctx context.Context, paths []string, look Look) (schema.Diagnostics, error) {
-	var read []sources.Policy
+// readAll reads each path as a policy of its own.
+func readAll(paths []string) (read []sources.Policy, err error) {
 	for _, path := range paths {
 		files, err := Read(path)
 		if err != nil {
@@ -74,6 +79,11 @@ func (c Config) vet(ctx context.Context, paths []string, look Look) (schema.Diag
 		}
 		read = append(read, files)
 	}
+	return read, nil
+}
+
+// vet checks policies, each by itself; look may be nil.
+func (c Config) vet(ctx context.Context, read []sources.Policy, look Look) (schema.Diagnostics, error) {
 	var found schema.Diagnostics
 	for _, files := range read {
 		set, ds, err := c.Compile(ctx, files)
@@ -104,7 +114,27 @@ type vetFinding struct {
 	Related  []schema.Pos `json:"related,omitempty"`
 }
 
-func (c Config) reportVet(format string, found schema.Diagnostics) error {
+// linesOf finds the lines of what was read, by the names that findings have.
+func linesOf(read []sources.Policy) func(file string, line int) (string, bool) {
+	split := map[string][]string{}
+	return func(file string, line int) (string, bool) {
+		lines, ok := split[file]
+		for _, p := range read {
+			for i := 0; i < len(p.Sources) && !ok; i++ {
+				if ok = p.Shown(p.Sources[i].Name) == file; ok {
+					lines = strings.Split(string(p.Sources[i].Data), "\n")
+					split[file] = lines
+				}
+			}
+		}
+		if line < 1 || line > len(lines) {
+			return "", false
+		}
+		return lines[line-1], true
+	}
+}
+
+func (c Config) reportVet(format string, read []sources.Policy, found schema.Diagnostics) error {
 	var err error
 	switch format {
 	case "json":
@@ -120,7 +150,9 @@ func (c Config) reportVet(format string, found schema.Diagnostics) error {
 	case "sarif":
 		err = render.JSON(c.Out, render.SARIF(found, c.Version))
 	default:
-		err = c.Page(c.Out).Findings(found)
+		page := c.Page(c.Out)
+		page.Line = linesOf(read)
+		err = page.Findings(found)
 	}
 	if err != nil {
 		return err

@@ -47,7 +47,14 @@ func sinks() map[string]struct {
 			p.Question(rendertest.Filled[render.Question](text))
 			return nil
 		}},
-		"Findings": {0, func(p render.Page, text string) error { return p.Findings(rendertest.Filled[schema.Diagnostics](text)) }},
+		"Findings": {0, func(p render.Page, text string) error {
+			p.Line = func(string, int) (string, bool) { line, _, _ := strings.Cut(text, "\n"); return line, true }
+			ds := rendertest.Filled[schema.Diagnostics](text)
+			for i := range ds {
+				ds[i].Pos.Line, ds[i].Pos.Column = 1, 1
+			}
+			return p.Findings(ds)
+		}},
 		"Run":      {0, func(p render.Page, text string) error { p.Run(run(text)); return nil }},
 		"Held": {0, func(p render.Page, text string) error {
 			p.Held(run(text), rendertest.Filled[wire.Pending](text), text, time.Unix(0, 0))

@@ -33,6 +33,10 @@ type Page struct {
 	Colour bool // W is a terminal that wants colour
 
 	Terminal bool // W is a terminal
+
+	// Line gives a line of a file that findings name, from 1, without its end; nil: no
+	// lines are shown.
+	Line func(file string, line int) (text string, ok bool)
 }
 
 func (p Page) style(s, text string) string {
@@ -142,7 +146,8 @@ func hostile(r rune) bool {
 }
 
 // Findings writes findings as contract.md has them; warnings are marked. At a terminal
-// they are broken at 80 columns, but never between place and code, which editors read.
+// they are broken at 80 columns, but never between place and code, which editors read, and
+// show the line where p has it.
 // Elsewhere every line stays whole, for grep.
 func (p Page) Findings(ds schema.Diagnostics) error {
 	for _, d := range ds {
@@ -165,6 +170,7 @@ func (p Page) finding(d schema.Diagnostic) string {
 	var b strings.Builder
 	b.WriteString(place + p.style(colour, code) + marked + ":")
 	b.WriteString(p.after(columnsOf(place+code+marked+":"), d.Msg) + "\n")
+	b.WriteString(p.excerpt(d.Pos))
 	if d.Hint != "" {
 		b.WriteString("    hint:" + p.after(len("    hint:"), d.Hint) + "\n")
 	}

@@ -1,0 +1,89 @@
+package render
+
+import (
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/ringd/ringd/schema"
+)
+
+// leastBehind is how many columns of a line are shown from the place on, where it has them.
+const leastBehind = 24
+
+// excerpt is the line that a finding is about, with a caret below its place; "" where the
+// page knows no lines, or the place lies in none.
+func (p Page) excerpt(at schema.Pos) string {
+	if !p.Terminal || p.Line == nil || at.Line < 1 || at.Column < 1 {
+		return ""
+	}
+	line, ok := p.Line(at.File, at.Line)
+	before := at.Column - 1 // in bytes, as places are
+	if !ok || before > len(line) || !utf8.ValidString(line) || !utf8.RuneStart((line + "\n")[before]) || strings.Contains(line, "\x00") {
+		return ""
+	}
+	spaced := strings.NewReplacer("\t", " ", "\r", "")
+	front, back := Clean(spaced.Replace(lastRunes(line[:before]))), Clean(spaced.Replace(firstRunes(line[before:])))
+	number := fmt.Sprintf("%6d | ", at.Line)
+	room := width - len(number)
+	front = lastColumns(front, max(room-max(columnsOf(back), 1), room-leastBehind))
+	below := columnsOf(front)
+	if strings.HasPrefix(front, cut) {
+		below = columnsOf(front[len(cut):]) + 1
+	}
+	back = firstColumns(back, room-below)
+	gutter := strings.Repeat(" ", len(number)-2) + "| "
+	return p.style(dim, number) + front + back + "\n" + p.style(dim, gutter) + strings.Repeat(" ", below) + "^\n"
+}
+
+// nearby is how many bytes on each side of a place are looked at: some lines are very long.
+const nearby = 16 * width
+
+func firstRunes(text string) string {
+	if len(text) <= nearby {
+		return text
+	}
+	end := nearby
+	for !utf8.RuneStart(text[end]) {
+		end--
+	}
+	return text[:end]
+}
+
+func lastRunes(text string) string {
+	if len(text) <= nearby {
+		return text
+	}
+	from := len(text) - nearby
+	for !utf8.RuneStart(text[from]) {
+		from++
+	}
+	return text[from:]
+}
+
+// cut stands for the rest of a line, in one column.
+const cut = "…"
+
+// firstColumns is a text of which so many columns are shown, and cut stands for the rest.
+func firstColumns(text string, columns int) string {
+	if columnsOf(text) <= columns {
+		return text
+	}
+	for columnsOf(text) > columns-1 {
+		_, size := utf8.DecodeLastRuneInString(text)
+		text = text[:len(text)-size]
+	}
+	return text + cut
+}
+
+// lastColumns is firstColumns from the other end.
+func lastColumns(text string, columns int) string {
+	if columnsOf(text) <= columns {
+		return text
+	}
+	for columnsOf(text) > columns-1 {
+		_, size := utf8.DecodeRuneInString(text)
+		text = text[size:]
+	}
+	return cut + text
+}
