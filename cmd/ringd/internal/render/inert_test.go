@@ -55,7 +55,7 @@ func sinks() map[string]struct {
 			}
 			return p.Findings(ds)
 		}},
-		"Run":      {0, func(p render.Page, text string) error { p.Run(run(text)); return nil }},
+		"Run": {0, func(p render.Page, text string) error { p.Run(run(text)); return nil }},
 		"Held": {0, func(p render.Page, text string) error {
 			p.Held(run(text), rendertest.Filled[wire.Pending](text), text, time.Unix(0, 0))
 			return nil
