@@ -442,6 +442,7 @@ func TestDecodeEgress(t *testing.T) {
 		`{"host":"[::1]","port":80,"method":"PUT"}`:         {Kind: "http", Target: "http://[::1]:80/", Method: "PUT"},
 		`{"host":"2001:db8::1","path":"x"}`:                 {Kind: "fetch", Target: "https://[2001:db8::1]:443/x", Method: "GET"},
 		`{"kind":"http","target":"x","path":"/y","sni":""}`: {Kind: "http", Target: "x", Path: "/y", SNI: new(string)},
+		`{"kind":"dns","target":""}`:                        {Kind: "dns"},
 	} {
 		a, err := profiles.DecodeAction([]byte(`{"egress":` + line + `}`))
 		if err != nil {

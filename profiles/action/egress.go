@@ -30,8 +30,13 @@ func decodeEgress(raw json.RawMessage) (*Egress, error) {
 	if err := jsontext.Strict("egress", raw, &w); err != nil {
 		return nil, err
 	}
-	short := w.Host != "" && w.Kind == "" && w.Target == ""
-	whole := w.Host == "" && w.Port == nil && w.Kind != "" && w.Target != ""
+	var has map[string]json.RawMessage // what is there counts, and not what is in it: an empty target is decided
+	if err := json.Unmarshal(raw, &has); err != nil {
+		return nil, errors.New("egress is not valid")
+	}
+	there := func(name string) bool { _, ok := has[name]; return ok }
+	short := there("host") && !there("kind") && !there("target")
+	whole := there("kind") && there("target") && !there("host") && !there("port")
 	switch {
 	case short:
 		if err := w.lengthen(); err != nil {
