@@ -19,7 +19,8 @@ func (p Page) excerpt(at schema.Pos) string {
 	}
 	line, ok := p.Line(at.File, at.Line)
 	before := at.Column - 1 // in bytes, as places are
-	if !ok || before > len(line) || !utf8.ValidString(line) || !utf8.RuneStart((line + "\n")[before]) || strings.Contains(line, "\x00") {
+	if !ok || before > len(line) || !utf8.ValidString(line) || strings.Contains(line, "\x00") ||
+		before < len(line) && !utf8.RuneStart(line[before]) {
 		return ""
 	}
 	spaced := strings.NewReplacer("\t", " ", "\r", "")
@@ -31,7 +32,7 @@ func (p Page) excerpt(at schema.Pos) string {
 	if strings.HasPrefix(front, cut) {
 		below = columnsOf(front[len(cut):]) + 1
 	}
-	back = firstColumns(back, room-below)
+	back = clip(back, room-below)
 	gutter := strings.Repeat(" ", len(number)-2) + "| "
 	return p.style(dim, number) + front + back + "\n" + p.style(dim, gutter) + strings.Repeat(" ", below) + "^\n"
 }
@@ -64,19 +65,7 @@ func lastRunes(text string) string {
 // cut stands for the rest of a line, in one column.
 const cut = "…"
 
-// firstColumns is a text of which so many columns are shown, and cut stands for the rest.
-func firstColumns(text string, columns int) string {
-	if columnsOf(text) <= columns {
-		return text
-	}
-	for columnsOf(text) > columns-1 {
-		_, size := utf8.DecodeLastRuneInString(text)
-		text = text[:len(text)-size]
-	}
-	return text + cut
-}
-
-// lastColumns is firstColumns from the other end.
+// lastColumns is clip from the other end.
 func lastColumns(text string, columns int) string {
 	if columnsOf(text) <= columns {
 		return text
