@@ -41,7 +41,7 @@ func (l *List) Addresses(d Dest, m Match, answers []netip.Addr, now time.Time) (
 	}
 	if len(kept) == 0 {
 		return nil, &Refusal{Code: Address, Entry: entry,
-			Why: "no address of the name may be dialed: it is not a public one, and no entry lists it with this port"}
+			Why: "no address of " + d.Name + " may be dialed: it is not a public one, and no entry lists it with this port"}
 	}
 	return kept, nil
 }
@@ -64,7 +64,7 @@ func (l *List) Request(d Dest, m Match, method, path string, says Saying, now ti
 		if m.Virtual > len(l.virtual) {
 			return Match{}, refusal(NotGranted, "nothing covers the target")
 		}
-		if r := l.virtual[m.Virtual-1].request(method, path, says, now); r != nil {
+		if r := l.virtual[m.Virtual-1].request(d, method, path, says, now); r != nil {
 			r.Virtual = m.Virtual
 			return Match{}, r
 		}
@@ -78,7 +78,7 @@ func (l *List) Request(d Dest, m Match, method, path string, says Saying, now ti
 			continue
 		}
 		e := &l.allow[i]
-		r := granted(e.Methods, e.Paths, e.Expires, method, path, now)
+		r := granted(d, e.Methods, e.Paths, e.Expires, method, path, now)
 		if r == nil {
 			r = says.refuse(true, false, nil)
 		}
@@ -112,8 +112,8 @@ func Unsent(method string) bool {
 }
 
 // request decides one that goes below the path of an upstream.
-func (v *Virtual) request(method, path string, says Saying, now time.Time) *Refusal {
-	if r := granted(v.Methods, v.Paths, v.Expires, method, path, now); r != nil {
+func (v *Virtual) request(d Dest, method, path string, says Saying, now time.Time) *Refusal {
+	if r := granted(d, v.Methods, v.Paths, v.Expires, method, path, now); r != nil {
 		return r
 	}
 	if path, _, _ = strings.Cut(path, "?"); !Joins(path) {
@@ -146,12 +146,12 @@ func Joins(path string) bool {
 	return true
 }
 
-func granted(methods, paths []string, expires time.Time, method, path string, now time.Time) *Refusal {
+func granted(d Dest, methods, paths []string, expires time.Time, method, path string, now time.Time) *Refusal {
 	if !live(expires, now) {
-		return refusal(Expired, "the entry has expired")
+		return refusal(Expired, "the entry for %s has expired", d)
 	}
 	if len(methods) > 0 && !slices.Contains(methods, method) {
-		r := refusal(Method, "the policy does not grant the method %s here", quoted(method))
+		r := refusal(Method, "the policy does not grant the method %s on %s", quoted(method), d)
 		r.Instead = methods[:min(len(methods), 8)]
 		return r
 	}
@@ -167,7 +167,7 @@ func granted(methods, paths []string, expires time.Time, method, path string, no
 			return nil
 		}
 	}
-	r := refusal(Path, "the policy does not grant the path here")
+	r := refusal(Path, "the policy does not grant the path on %s", d)
 	r.Instead = paths[:min(len(paths), 8)]
 	return r
 }

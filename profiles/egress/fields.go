@@ -2,7 +2,7 @@ package egress
 
 import (
 	"bytes"
-	"net/url"
+	"encoding/hex"
 	"slices"
 	"strings"
 )
@@ -46,11 +46,14 @@ func appendFieldName(dst []byte, name string) []byte {
 
 // FieldSays tells what a field means to servers that believe it.
 func FieldSays(text string) Say {
+	var buf [maxFieldName]byte
+	name := appendFieldName(buf[:0], text)
+	if says := saysWithin(name); says != SaysNothing {
+		return says
+	}
 	if text == "" || strings.IndexByte("abgjklnpquvwyzABGJKLNPQUVWYZ", text[0]) >= 0 {
 		return SaysNothing // as most do: nothing below begins so
 	}
-	var buf [maxFieldName]byte
-	name := appendFieldName(buf[:0], text)
 	switch string(name) {
 	case "x-http-method", "x-method", "x-http-verb", "x-forwarded-method", "x-original-method", "x-rewrite-method", "http-method":
 		return SaysMethod
@@ -63,13 +66,23 @@ func FieldSays(text string) Say {
 		return SaysCaller
 	}
 	switch {
-	case has(name, "override") && (has(name, "method") || has(name, "verb")):
-		return SaysMethod
-	case has(name, "override"), has(name, "-copy-source"), has(name, "-rename-source"), starts(name, "x-original-", "x-rewrite-", "x-envoy-", "x-middleware-", "x-invoke-"):
+	case starts(name, "x-original-", "x-rewrite-", "x-envoy-", "x-middleware-", "x-invoke-"):
 		return SaysPath
 	case starts(name, "x-forwarded-", "x-remote-", "remote-", "impersonate-", "x-authenticated-", "x-auth-request-", "x-goog-authenticated-", "x-goog-iap-", "x-amzn-oidc-",
 		"x-ms-client-principal", "x-ssl-client-", "ssl-client-", "x-client-verify", "x-client-dn"):
 		return SaysCaller
+	default:
+		return SaysNothing
+	}
+}
+
+// saysWithin is FieldSays by a word that may stand anywhere in the name.
+func saysWithin(name []byte) Say {
+	switch {
+	case has(name, "override") && (has(name, "method") || has(name, "verb")):
+		return SaysMethod
+	case has(name, "override"), has(name, "-copy-source"), has(name, "-rename-source"):
+		return SaysPath
 	default:
 		return SaysNothing
 	}
@@ -162,15 +175,38 @@ func (s Saying) Query(query string) Saying {
 			one, query = query, ""
 		}
 		name, _, _ := strings.Cut(one, "=")
-		if plain, err := url.QueryUnescape(name); err == nil {
-			name = plain
-		}
-		name, _, _ = strings.Cut(name, "[") // a list of them
+		name = generous(name)
 		if parameterSays(name) != SaysNothing {
 			s = s.with("?" + parameterName(name))
 		}
 	}
 	return s
+}
+
+// generous is the name of a parameter as the most generous server reads it: an escape that
+// is none stands for itself, a NUL ends the name, and brackets are of a list of them or
+// around it.
+func generous(escaped string) string {
+	name := make([]byte, 0, len(escaped))
+	for i := 0; i < len(escaped); i++ {
+		c := escaped[i]
+		switch {
+		case c == '+':
+			c = ' '
+		case c == '%' && i+2 < len(escaped):
+			if b, err := hex.DecodeString(escaped[i+1 : i+3]); err == nil {
+				c = b[0]
+				i += 2
+			}
+		}
+		if c == 0 {
+			break
+		}
+		name = append(name, c)
+	}
+	first, _, _ := bytes.Cut(bytes.TrimLeft(name, " ["), []byte("["))
+	first, _, _ = bytes.Cut(first, []byte("]"))
+	return string(first)
 }
 
 func (s Saying) with(name string) Saying {
@@ -186,8 +222,9 @@ const methodParameter = "_method"
 
 // parameterName is the name of a parameter of a query as FieldName is of a field.
 func parameterName(name string) string {
-	if name = strings.TrimSpace(strings.ToLower(name)); name == methodParameter {
-		return name
+	name = strings.TrimSpace(strings.ToLower(name))
+	if name == methodParameter || name == "."+methodParameter[1:] { // PHP reads . as _
+		return methodParameter
 	}
 	return strings.Trim(FieldName(name), "-")
 }

@@ -191,6 +191,36 @@ func TestMatchOrder(t *testing.T) {
 	reasons(t, l, now(), map[string]egress.Code{"r.example.net:443": egress.Opaque})
 }
 
+// TestRefusalsOfRequestsNameTheTarget: an outcome shows the reason of a refusal alone, so the reason
+// says where to; what is granted has none.
+func TestRefusalsOfRequestsNameTheTarget(t *testing.T) {
+	list := []egress.Entry{{Host: "a.example.com", Ports: []int{80}, Methods: []string{"GET"}, Paths: []string{"/v1"}, Expires: time.Unix(1e9+10, 0)}}
+	l := egress.NewList(egress.Allowlist, list, nil, []egress.Virtual{{Name: "g", Methods: []string{"POST"}}})
+	for _, host := range []string{"a.example.com:80", "g.ringd.internal:80"} {
+		d := dest(t, host)
+		m, r := l.Match(d, now())
+		if r != nil {
+			t.Fatal(r)
+		}
+		for _, ask := range []struct {
+			method, path string
+			at           time.Time
+		}{{"PUT", "/v1", now()}, {"GET", "/v2", now()}, {"GET", "/v1", time.Unix(1e9+11, 0)}, {"GET", "/v1", now()}, {"POST", "/v1", now()}} {
+			if _, r := l.Request(d, m, ask.method, ask.path, "", ask.at); r != nil && !strings.Contains(r.Why, host) {
+				t.Errorf("%s %s %s: %s does not name it: %s", ask.method, host, ask.path, r.Code, r.Why)
+			} else if granted := ask.at.Equal(now()) && (host[0] == 'a' && ask.method == "GET" && ask.path == "/v1" || host[0] == 'g' && ask.method == "POST"); granted != (r == nil) {
+				t.Errorf("%s %s %s: %v", ask.method, host, ask.path, r)
+			}
+		}
+		if host[0] != 'a' {
+			continue
+		}
+		if _, r := l.Addresses(d, m, []netip.Addr{netip.MustParseAddr("10.0.0.1")}, now()); r == nil || !strings.Contains(r.Why, "a.example.com") {
+			t.Errorf("the refusal of an address does not name the host: %v", r)
+		}
+	}
+}
+
 func TestRequest(t *testing.T) {
 	list := []egress.Entry{
 		{Host: "a.example.com", Ports: []int{80}, Methods: []string{"GET", "HEAD"}, Paths: []string{"/v1", "/pub/"}},

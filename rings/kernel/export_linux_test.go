@@ -19,6 +19,16 @@ func SetFinding(r *Ring, report order.Report) {
 // EndHolders ends guests over their watches until enough says so.
 func EndHolders(r *Ring, share int, enough func() bool) { r.endHolders(share, enough) }
 
+// EndOpeners ends guests over their open files.
+func EndOpeners(r *Ring, total, each int) { r.endOpeners(total, each) }
+
+// SetFiles has a ring count the open files of guests from look of the host on, and let
+// all of them hold most.
+func SetFiles(r *Ring, look, most int) { r.files = fileRoom{look: look, most: most} }
+
+// Files is from how many open files of the host on a ring counts those of guests.
+func Files(r *Ring) int { return r.files.look }
+
 // SetRoom bounds the tasks of all guests.
 func SetRoom(r *Ring, most uint64) { r.room.most = most }
 

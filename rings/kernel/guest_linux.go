@@ -60,6 +60,7 @@ type guest struct {
 	peak        int64                 // under mu
 	told        *order.Told           // under mu; the program's end, as init saw it
 	limit       string                // under mu; the limit that the ring itself held
+	held        string                // under mu; as in executors.Exit
 	status      syscall.WaitStatus    // under mu; once dead
 	failed      error                 // under mu; why its end is not known
 	attestation executors.Attestation // under mu
@@ -181,12 +182,12 @@ func (g *guest) left(free func()) {
 	}
 }
 
-// endFor ends the guest over a limit that the ring holds itself. Its end shows on
-// its streams.
-func (g *guest) endFor(limit string) {
+// endFor ends the guest over a limit that the ring holds itself; held is as in
+// executors.Exit. Its end shows on its streams.
+func (g *guest) endFor(limit, held string) {
 	g.mu.Lock()
 	if g.limit == "" && !g.dead {
-		g.limit = limit
+		g.limit, g.held = limit, held
 	}
 	g.mu.Unlock()
 	_ = g.signal() // Close of the ring, or a Kill, meets the error again
@@ -195,7 +196,7 @@ func (g *guest) endFor(limit string) {
 // streamsOf is what the streams of s need.
 func (g *guest) streamsOf(s executors.Spec) conn.Config {
 	return conn.Config{
-		UID: g.uid, GID: g.ring.gid, Most: s.Kernel.OutputBytes, Over: func() { g.endFor("output") },
+		UID: g.uid, GID: g.ring.gid, Most: s.Kernel.OutputBytes, Over: func() { g.endFor("output", "") },
 	}
 }
 
@@ -293,7 +294,7 @@ func (g *guest) Wait(ctx context.Context) (executors.Exit, error) {
 	if why := g.conn.Cause(); why != nil {
 		return executors.Exit{}, why
 	}
-	e := executors.Exit{Limit: g.limit, CPU: g.cpu, Peak: g.peak}
+	e := executors.Exit{Limit: g.limit, Held: g.held, CPU: g.cpu, Peak: g.peak}
 	switch status := g.status; {
 	case g.told != nil:
 		e.Code, e.Signal, e.Limit = g.told.Code, g.told.Signal, cmp.Or(e.Limit, g.told.Limit)

@@ -1,7 +1,6 @@
 package kernel
 
 import (
-	"errors"
 	"fmt"
 	"time"
 )
@@ -10,9 +9,6 @@ import (
 // of a process counts and of which one file can have any number. Only a memory control
 // group bounds it. So the ring counts them, and ends the guest that holds too many.
 // Locks of open files (F_OFD_SETLK) belong to no process: the filter lets none be made.
-
-// errLocks ends a guest over its locks.
-var errLocks = errors.New("it held more locks of files than a guest may")
 
 const (
 	// mostLocks is how many locks a guest may hold: 2 MB.
@@ -40,10 +36,10 @@ func (r *Ring) guardLocks(stop <-chan struct{}) {
 // endLockers ends the guests that hold too many locks.
 func (r *Ring) endLockers() {
 	all := r.holders()
-	countHeld(all, mostLocks, locksBy)
+	countHeld(all, survey{most: mostLocks, count: byDescriptors(locksBy)})
 	for _, h := range all {
 		if h.found >= mostLocks {
-			h.end("fcntl", fmt.Sprintf("%d locks of files or more", h.found), errLocks)
+			h.end("fcntl", fmt.Sprintf("%d locks of files or more", h.found), "more than a guest may")
 		}
 	}
 }

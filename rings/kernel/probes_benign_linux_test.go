@@ -30,7 +30,7 @@ type benign struct {
 	want     string // of standard output
 }
 
-const coreutils = "basename cat chmod comm cp cut date dd dirname du env expr find grep head id join ln ls md5sum mkdir mktemp mv nproc od paste printf readlink realpath rm rmdir sed seq sha256sum sleep sort split stat tail tee timeout touch tr true uname uniq wc xargs awk gzip tar diff"
+const coreutils = "basename cat chmod cmp comm cp cut date dd dirname du env expr find grep head id join ln ls md5sum mkdir mktemp mv nproc od paste printf readlink realpath rm rmdir sed seq sha256sum sleep sort split stat tail tee timeout touch tr true truncate uname uniq wc xargs awk gzip tar diff"
 
 const bashScript = `set -euo pipefail
 a=(one two three); declare -A m=([x]=1 [y]=2)
@@ -59,7 +59,8 @@ mv d/n d/e/n; ln -s e/n d/l; ln d/e/n d/h; readlink d/l; realpath d/l >/dev/null
 head -3 d/h | tail -1; wc -l <d/h; sort -rn d/h | uniq | sed -n 1p; tr 0-9 a-j <d/h | sed -n 1p
 split -l 10 d/h d/x; paste d/xaa d/xab | wc -l; comm -12 d/xaa d/xaa | wc -l; join d/xaa d/xaa | wc -l
 find d -type f -name 'x*' | xargs -n 3 wc -l | awk '{s+=$1} END {print s>0}'
-dd if=/dev/zero of=d/z bs=1k count=4 2>/dev/null; od -An -tx1 -N4 d/z; md5sum d/z | cut -c1-4
+dd if=/dev/zero of=d/z bs=1k count=4 2>/dev/null; cp --sparse=always d/z d/y; dd if=d/z of=d/w bs=1k conv=sparse 2>/dev/null
+truncate -s 9000 d/v; cmp d/z d/y; tar cSf d.tar d/v; tar xf d.tar -O | wc -c; rm d/[vwy] d.tar; od -An -tx1 -N4 d/z; md5sum d/z | cut -c1-4
 tar czf d.tgz d; mkdir o; tar xzf d.tgz -C o; diff -r d o/d
 t=$(mktemp); echo x >"$t"; rm "$t"; timeout 5 true; sed s/1/one/ d/xaa | sed -n 1p; grep -c 1 d/h; expr 2 + 3
 dirname /a/b; basename /a/b; printf '%03d\n' 7; [ "$(nproc)" -ge 1 ]; date +%Y >/dev/null; uname -s; env -i true; id -u >/dev/null
@@ -84,6 +85,8 @@ import json, sqlite3, ssl, subprocess, threading, tempfile, os, socket, hashlib,
 assert json.loads(json.dumps({"a": [1, 2.5, None]})) == {"a": [1, 2.5, None]}
 db = sqlite3.connect("t.db"); db.execute("create table t(x)"); db.executemany("insert into t values(?)", [(i,) for i in range(100)]); db.commit()
 assert db.execute("select sum(x) from t").fetchone() == (4950,)
+db.execute("pragma journal_mode=wal"); db.executemany("insert into t values(?)", [(i,) for i in range(10000)]); db.commit(); db.execute("vacuum"); db.close()
+with open("room", "wb") as f: os.posix_fallocate(f.fileno(), 0, 1 << 20); assert os.stat("room").st_size == 1 << 20
 assert ssl.OPENSSL_VERSION and ssl.create_default_context is not None
 assert subprocess.run(["/usr/bin/bash", "-c", "echo $((6*7))"], capture_output=True, text=True).stdout == "42\n"
 n = []; ts = [threading.Thread(target=n.append, args=(i,)) for i in range(8)]
@@ -108,6 +111,7 @@ const nodeScript = `
 const fs = require('fs'), { Worker } = require('worker_threads'), { execFileSync } = require('child_process'), zlib = require('zlib'), crypto = require('crypto');
 let s = 0; for (let i = 0; i < 2e6; i++) s += i % 7;
 fs.writeFileSync('n.json', JSON.stringify({s})); if (JSON.parse(fs.readFileSync('n.json')).s !== s) throw 1;
+fs.copyFileSync('n.json', 'c.json'); fs.truncateSync('c.json', 1 << 20); fs.appendFileSync('c.json', 'x'); if (fs.statSync('c.json').size !== (1 << 20) + 1) throw 6;
 if (String(execFileSync('/usr/bin/bash', ['-c', 'echo hi'])) !== 'hi\n') throw 2;
 if (String(zlib.gunzipSync(zlib.gzipSync('x'))) !== 'x') throw 3;
 crypto.createHash('sha256').update('x').digest('hex');

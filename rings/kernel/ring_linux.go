@@ -41,6 +41,7 @@ type Ring struct {
 	room      room            // for tasks
 	exhausted atomic.Bool     // there are no watches of epoll
 	guarding  sync.Once
+	files     fileRoom
 	over      chan struct{} // closed by Close
 	ending    sync.Once
 	work      sync.WaitGroup
@@ -75,6 +76,7 @@ func newRing(c Config, init []byte) (*Ring, error) {
 	}
 	r := &Ring{cfg: c, arch: runtime.GOARCH, users: users, gid: gid, over: make(chan struct{}), spawn: s, live: map[*guest]struct{}{}, starting: map[int]context.CancelCauseFunc{}, recipes: map[kind]*recipe{}, pool: newPool()}
 	r.room.most = host.Here().Counts().ForGuests()
+	r.files = roomForFiles()
 	_, err = unix.PrctlRetInt(unix.PR_GET_MDWE, 0, 0, 0, 0)
 	r.denyWX = err == nil
 	if err := r.findGroups(); err != nil {

@@ -15,7 +15,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/rings/kernel/host"
 	"github.com/ringd/ringd/rings/kernel/order"
 	"github.com/ringd/ringd/rings/kernel/watch"
@@ -28,9 +27,6 @@ import (
 // have some 600,000. The ring keeps some watches in reserve, looks whether there is
 // another one, and when there is none gives the reserve to this process and ends the
 // guests that hold more than their share.
-
-// errWatches ends a guest over its watches.
-var errWatches = errors.New("it held the watches of epoll that all processes of its user share")
 
 const (
 	// lookEvery is how long this process is at most without a watch.
@@ -92,13 +88,17 @@ func (v *reserve) another() bool {
 	return !errors.Is(err, unix.ENOSPC)
 }
 
-// guard begins to look when the first guest is live that can make watches and locks.
+// guard begins to look when the first guest is live that can make watches, locks and
+// files.
 func (r *Ring) guard(g *guest) {
 	if !g.watches() {
 		return
 	}
 	r.guarding.Do(func() {
 		r.begin(func() { r.guardLocks(r.over) })
+		if r.files.look > 0 {
+			r.begin(func() { r.guardFiles(r.over) })
+		}
 		if !r.users.own {
 			r.begin(func() { r.guardWatches(r.over) })
 		}
@@ -130,7 +130,7 @@ func (r *Ring) guardWatches(stop <-chan struct{}) {
 	}
 }
 
-// holding is a guest that may hold watches or locks, and how many were found.
+// holding is a guest that may hold watches, locks or files, and how many were found.
 type holding struct {
 	guest *guest
 	found int
@@ -145,22 +145,23 @@ type counter func(link, info string, most int) int
 // in its sockets is not found: it counts by the descriptors there.
 func (r *Ring) endHolders(share int, enough func() bool) {
 	all := r.holders()
-	countHeld(all, share, watchesBy)
+	countHeld(all, survey{most: share, count: byDescriptors(watchesBy)})
 	slices.SortStableFunc(all, func(a, b *holding) int { return cmp.Compare(b.found, a.found) })
 	for _, h := range all {
 		if h.found < share && enough() {
 			return
 		}
-		h.end("epoll_ctl", fmt.Sprintf("%d watches or more", h.found), errWatches)
+		h.end("epoll_ctl", fmt.Sprintf("%d watches or more", h.found), "of those of epoll that all processes of its user share")
 		_ = h.guest.reap() // what it held is free then
 	}
 }
 
-// end ends a guest that holds too much, and puts it on record.
-func (h *holding) end(call, detail string, why error) {
+// end ends a guest that holds too much, and puts it on record. What it holds is memory
+// of the kernel, so its run ends as at the limit of memory.
+func (h *holding) end(call, detail, of string) {
 	v := watch.Violation{Layer: order.LayerLimits, Call: call, Detail: detail, Count: 1, End: true}
 	_ = h.guest.refused(v) // it is ended with and without a record
-	_ = h.guest.revoke(fmt.Errorf("%w: %w", executors.ErrViolation, why))
+	h.guest.endFor("memory", "held "+detail+", "+of)
 }
 
 // watches tells whether a guest can make any, and locks of files: one that has sealed itself cannot, nor
@@ -179,9 +180,15 @@ func (r *Ring) holders() (all []*holding) {
 	return all
 }
 
-// countHeld counts what the processes of guests hold, each up to most. A process that
-// ends meanwhile has nothing.
-func countHeld(all []*holding, most int, by counter) {
+// survey says what is counted of the processes of guests.
+type survey struct {
+	most  int                     // of a guest
+	count func(pid, most int) int // what a process holds, up to most; of one that ends nothing
+	full  func(*holding)          // hears of a guest as soon as it has most; nil: nobody does
+}
+
+// countHeld counts what the processes of guests hold.
+func countHeld(all []*holding, s survey) {
 	of := map[string]*holding{}
 	for _, h := range all {
 		if ns, err := os.Readlink(procPath(h.guest.process.Pid, "ns/pid")); err == nil {
@@ -198,16 +205,25 @@ func countHeld(all []*holding, most int, by counter) {
 			continue
 		}
 		ns, err := os.Readlink(procPath(pid, "ns/pid"))
-		if h := of[ns]; err == nil && h != nil && h.found < most {
-			h.found += heldOf(pid, most-h.found, by)
+		h := of[ns]
+		if err != nil || h == nil || h.found >= s.most {
+			continue
+		}
+		if h.found += s.count(pid, s.most-h.found); h.found >= s.most && s.full != nil {
+			s.full(h)
 		}
 	}
 }
 
 func procPath(pid int, name string) string { return "/proc/" + strconv.Itoa(pid) + "/" + name }
 
-// heldOf counts what one process holds, up to most: the threads of one may have
-// descriptors of their own.
+// byDescriptors counts what processes hold by their descriptors.
+func byDescriptors(by counter) func(pid, most int) int {
+	return func(pid, most int) int { return heldOf(pid, most, by) }
+}
+
+// heldOf counts what one process holds, up to most. Its threads have the same descriptors,
+// as the filter has it, and only those that live show them.
 func heldOf(pid, most int, by counter) int {
 	tasks, err := os.ReadDir(procPath(pid, "task"))
 	if err != nil {
@@ -266,22 +282,32 @@ func underWay(name string) int {
 	return 0
 }
 
-// linesIn counts the lines of a file that begin so, up to most.
-func linesIn(name, begin string, most int) (n int) {
+// linesIn counts the lines of a file that begin so, up to most. Of a file that cannot
+// be read it counts what it has.
+func linesIn(name, begin string, most int) int {
+	n, _ := linesThat(name, func(line []byte) bool { return bytes.HasPrefix(line, []byte(begin)) }, most)
+	return n
+}
+
+// linesThat counts the lines of a file that count says yes to, up to most.
+func linesThat(name string, count func(line []byte) bool, most int) (n int, err error) {
 	f, err := os.Open(name)
 	if err != nil {
-		return 0
+		return 0, err
 	}
 	defer f.Close()
 	b := bufio.NewReader(io.LimitReader(f, 1<<30))
 	for n < most {
 		line, err := b.ReadSlice('\n')
-		if bytes.HasPrefix(line, []byte(begin)) {
+		if len(line) > 0 && count(line) {
 			n++
 		}
-		if err != nil {
+		if errors.Is(err, io.EOF) {
 			break
 		}
+		if err != nil && !errors.Is(err, bufio.ErrBufferFull) {
+			return n, err
+		}
 	}
-	return n
+	return n, nil
 }

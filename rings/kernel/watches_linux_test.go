@@ -56,6 +56,24 @@ func (c *counted) lives(t *testing.T) bool {
 	return errors.Is(err, context.DeadlineExceeded)
 }
 
+// endsOver waits for the end of a guest, which is that of its limit of memory and says
+// what was held.
+func endsOver(t *testing.T, c *counted, held string) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	e, err := c.Guest.(executors.Streamer).Wait(ctx)
+	if err != nil || e.Limit != "memory" || !strings.Contains(e.Held, held) {
+		t.Errorf("it ended with %+v, %v; want the limit of memory, and %q", e, err, held)
+	}
+	if err := c.Guest.Kill(); err != nil {
+		t.Error(err)
+	}
+	if got := c.Guest.(executors.Fallen).Fell(); !strings.Contains(got, "limit of memory: it held") || !strings.Contains(got, held) {
+		t.Errorf("its process ended by %q", got)
+	}
+}
+
 // TestHoldersOfWatchesEnd: when there are no watches left, the guest with more than
 // its share is ended and on record, and those with a few go on. A number of the
 // guest's descriptors is no bound: this one has 20,000 watches with 200 of them.
@@ -72,9 +90,7 @@ func TestHoldersOfWatchesEnd(t *testing.T) {
 		t.Fatal("a guest with less than its share was ended though there were watches")
 	}
 	kernel.EndHolders(r, 10_000, gone)
-	if _, err := hog.Guest.(executors.Streamer).Wait(t.Context()); !errors.Is(err, executors.ErrViolation) || !strings.Contains(err.Error(), "watches of epoll") {
-		t.Errorf("the end of the hog: %v", err)
-	}
+	endsOver(t, hog, "watches or more, of those of epoll")
 	if !few.lives(t) {
 		t.Error("a guest with a few watches was ended")
 	}
@@ -115,11 +131,7 @@ func TestHoldersOfLocksEnd(t *testing.T) {
 	if few.line != "2000 locks" {
 		t.Fatalf("the guest has %s", few.line)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-	defer cancel()
-	if _, err := hog.Guest.(executors.Streamer).Wait(ctx); !errors.Is(err, executors.ErrViolation) || !strings.Contains(err.Error(), "locks of files") {
-		t.Errorf("the end of the hog: %v", err)
-	}
+	endsOver(t, hog, "10000 locks of files or more")
 	if !few.lives(t) {
 		t.Error("a guest with some locks was ended")
 	}

@@ -21,7 +21,7 @@ func (g *guest) hearHeavy(t order.Told) {
 	g.peak = max(g.peak, w)
 	g.mu.Unlock()
 	if g.memory > 0 && w > g.memory {
-		g.endFor("memory")
+		g.endFor("memory", "")
 		return
 	}
 	_ = g.control.Send(order.Ask{What: order.AskWeighed}) // an init that is gone needs not know

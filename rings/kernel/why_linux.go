@@ -70,7 +70,7 @@ func whyNot(err error) string {
 func (g *guest) Fell() string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	limit, code, signal := g.limit, g.status.ExitStatus(), syscall.Signal(0)
+	limit, held, code, signal := g.limit, g.held, g.status.ExitStatus(), syscall.Signal(0)
 	if g.status.Signaled() {
 		signal = g.status.Signal()
 	}
@@ -80,6 +80,8 @@ func (g *guest) Fell() string {
 	switch {
 	case !g.dead:
 		return ""
+	case held != "":
+		return "its process reached the limit of " + limit + ": it " + held
 	case limit != "":
 		return "its process reached the limit of " + limit
 	case signal == unix.SIGKILL:

@@ -109,9 +109,18 @@ type route struct {
 	at    netip.AddrPort
 }
 
-// paced waits until the agent may dial the address once more.
+// agentsAtOnce is how many agents may dial one address as fast as each of them may.
+// Where more do, all of them have a share: the ports that they leave behind are three
+// quarters of those that a host has towards an address.
+const agentsAtOnce = 3
+
+// paced waits until the agent may dial the address once more: by its own pace, and then
+// in turn with the agents that dial it too.
 func (g *Guest) paced(ctx context.Context, at netip.AddrPort) error {
-	return g.egress.pace.Wait(ctx, route{g.holder.Agent, at})
+	if err := g.egress.pace.Wait(ctx, route{g.holder.Agent, at}); err != nil {
+		return err
+	}
+	return g.egress.all.Wait(ctx, at, g.holder.Agent)
 }
 
 // opened settles a link that was dialed: a policy that changed while it was has

@@ -393,6 +393,57 @@ func TestUndecided(t *testing.T) {
 	}
 }
 
+// TestAgentsLeaveConnections: one agent, whatever it has opened, leaves a quarter of
+// all connections to others, and has room again when some of its own are over.
+func TestAgentsLeaveConnections(t *testing.T) {
+	r := newRig(t, []profiles.EgressRule{host("a.example", 5432)}, func(c *egress.Config) { c.Most = 8 })
+	r.Name("a.example", "93.184.216.34")
+	r.echo("93.184.216.34:5432")
+	reset := func(what string) {
+		t.Helper()
+		c, err := (&net.Dialer{}).DialContext(t.Context(), "tcp", r.proxy)
+		if err == nil {
+			defer c.Close()
+			err = gone(t, c)
+		}
+		if !errors.Is(err, syscall.ECONNRESET) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	var waiting []net.Conn
+	for range 5 { // nothing is decided of them
+		waiting = append(waiting, r.dial())
+	}
+	says(t, r.tunnel("a.example:5432"), "the sixth")
+	reset("the seventh of an agent")
+
+	mine, other := r.proxy, r.egress.Open(egress.Holder{Agent: "b", Executor: "python", Deciders: func() []*profiles.Decider { return *r.deciders.Load() }})
+	l := r.Listen("127.0.0.1:0")
+	if err := other.ServeProxy(l); err != nil {
+		t.Fatal(err)
+	}
+	r.proxy = l.Addr().String()
+	for range 2 {
+		says(t, r.tunnel("a.example:5432"), "another agent's")
+	}
+	reset("the ninth of all")
+	if _, err := other.Dial(t.Context(), egress.DoorFetch, target(t, "a.example:5432")); code(err) != profiles.Code(dest.Budget) {
+		t.Errorf("one by fetch: %v", err)
+	}
+	other.Close()
+
+	r.proxy = mine
+	for _, c := range waiting {
+		if err := c.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+	for r.guest.Held() > 1 {
+		time.Sleep(time.Millisecond)
+	}
+	says(t, r.tunnel("a.example:5432"), "room again")
+}
+
 // Close cuts everything, waits for it, and refuses what comes later.
 func TestClose(t *testing.T) {
 	for name, end := range map[string]func(*rig){

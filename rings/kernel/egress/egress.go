@@ -52,12 +52,20 @@ type Config struct {
 	// what it has opened may wait for their first bytes and a decision.
 	Connections int // 0: 1,024
 	Undecided   int // 0: 256
+	// Most is how many connections all holders together may have, each of which takes
+	// up to two descriptors; those of one agent may have three quarters of them.
+	Most int // 0: as many as they like
+	// Heads is how many bytes all holders together may take for heads of requests, of
+	// answers and of TLS that are not complete. One agent may have a quarter of them, and
+	// less when others have some as well.
+	Heads int // 0: 64 MiB
 	// FirstBytes is how long a client may take to say what it wants.
 	FirstBytes time.Duration // 0: 10 s
 	// DialWithin is how long a lookup and the dial after it may take.
 	DialWithin time.Duration // 0: 15 s
 	// Dials is how many connections an agent may open to one address and port in a
-	// row. Each further one waits for the next DialEvery, within DialWithin.
+	// row. Each further one waits for the next DialEvery, within DialWithin. All agents
+	// together may open as many as three of them, and then take turns.
 	Dials     int           // 0: 1,000
 	DialEvery time.Duration // 0: 10 ms
 }
@@ -65,6 +73,7 @@ type Config struct {
 const (
 	defaultConnections = 1024
 	defaultUndecided   = 256
+	defaultHeads       = 64 << 20
 	defaultFirstBytes  = 10 * time.Second
 	defaultDialWithin  = 15 * time.Second
 	defaultDials       = 1000

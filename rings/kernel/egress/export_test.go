@@ -17,6 +17,9 @@ func (g *Guest) Open() int {
 	return len(g.links)
 }
 
+// Held counts those, and the clients of which nothing is decided.
+func (g *Guest) Held() int { return g.held() }
+
 // InFlight counts the connections on which a request is being answered. The client
 // may have read the whole answer by then.
 func (g *Guest) InFlight() int {
@@ -33,3 +36,22 @@ func (g *Guest) InFlight() int {
 	}
 	return n
 }
+
+// Room is how many bytes of incomplete heads are held.
+func (e *Egress) Room() int {
+	e.room.mu.Lock()
+	defer e.room.mu.Unlock()
+	return e.room.all
+}
+
+// Heads is the room of an Egress, for a test of its shares alone.
+type Heads struct{ room }
+
+// NewHeads returns room for most bytes.
+func NewHeads(most int) *Heads { return &Heads{room{most: most, of: map[string]int{}}} }
+
+// Take is take.
+func (h *Heads) Take(agent string, n int) bool { return h.take(agent, n) }
+
+// Give is give.
+func (h *Heads) Give(agent string, n int) { h.give(agent, n) }

@@ -69,6 +69,11 @@ func (g *Guest) admit(w wanted, cancel context.CancelFunc) (*link, error) {
 	e := g.egress
 	l := &link{guest: g, id: e.count.Add(1), door: w.door, began: e.cfg.Now(), client: w.client, cancel: cancel, served: true}
 	l.claim = claim{dest: w.dest, via: w.via, reads: w.reads, method: w.method, path: w.path, says: w.says}
+	if w.client == nil { // else it was counted as it was accepted
+		if full := e.crowded(g.holder.Agent); full != "" {
+			return nil, g.refuse(Event{Door: w.door, Dest: w.dest, Method: w.method, Path: w.path, Decision: refusal(egress.Budget, full)})
+		}
+	}
 	g.mu.Lock()
 	if g.closed {
 		g.mu.Unlock()

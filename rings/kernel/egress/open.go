@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"net"
+	"net/netip"
 	"slices"
 	"strconv"
 	"sync"
@@ -27,9 +28,11 @@ type Egress struct {
 	cfg    Config
 	pump   *relay.Pump
 	reads  *forward.Forwarder
-	pace   *pace.Buckets[route] // of dials
-	heads  sync.Pool            // *[firstBytes]byte
-	prefix string               // of the names of connections
+	pace   *pace.Buckets[route]                 // of dials of one agent
+	all    *pace.Shared[netip.AddrPort, string] // of dials of all agents
+	heads  sync.Pool                            // *[firstBytes]byte
+	room   room                                 // for more of them
+	prefix string                               // of the names of connections
 	count  atomic.Uint64
 
 	// walk is held by a Recheck: what it says of connections is said in order.
@@ -50,22 +53,27 @@ func New(cfg Config) (*Egress, error) {
 	if cfg.Go == nil || cfg.Now == nil || cfg.Resolve == nil || cfg.Record == nil {
 		return nil, errors.New("egress: Go, Now, Resolve and Record are needed")
 	}
-	if slices.ContainsFunc([]int{cfg.Connections, cfg.Undecided, cfg.Dials}, func(n int) bool { return n < 0 }) ||
+	if slices.ContainsFunc([]int{cfg.Connections, cfg.Undecided, cfg.Most, cfg.Heads, cfg.Dials}, func(n int) bool { return n < 0 }) ||
 		slices.ContainsFunc([]time.Duration{cfg.FirstBytes, cfg.DialWithin, cfg.DialEvery}, func(d time.Duration) bool { return d < 0 }) {
 		return nil, errors.New("egress: a limit is negative")
 	}
 	cfg.Connections = or(cfg.Connections, defaultConnections)
 	cfg.Undecided = or(cfg.Undecided, defaultUndecided)
+	cfg.Heads = or(cfg.Heads, defaultHeads)
 	cfg.FirstBytes = or(cfg.FirstBytes, defaultFirstBytes)
 	cfg.DialWithin = or(cfg.DialWithin, defaultDialWithin)
 	cfg.Dials = or(cfg.Dials, defaultDials)
 	cfg.DialEvery = or(cfg.DialEvery, defaultDialEvery)
-	e := &Egress{cfg: cfg, pump: relay.New(), guests: map[*Guest]struct{}{}}
+	e := &Egress{cfg: cfg, pump: relay.New(), guests: map[*Guest]struct{}{}, room: room{most: cfg.Heads, of: map[string]int{}}}
 	var err error
 	if e.reads, err = forward.New(forward.Config{Go: cfg.Go, Now: cfg.Now, Denied: answer.Denied}); err != nil {
 		return nil, err
 	}
 	if e.pace, err = pace.New[route](pace.Config{Now: cfg.Now, Every: cfg.DialEvery, Burst: cfg.Dials}); err != nil {
+		return nil, err
+	}
+	shared := pace.Config{Now: cfg.Now, Every: max(cfg.DialEvery/agentsAtOnce, 1), Burst: cfg.Dials * agentsAtOnce}
+	if e.all, err = pace.NewShared[netip.AddrPort, string](shared); err != nil {
 		return nil, err
 	}
 	e.prefix = strconv.FormatInt(cfg.Now().UnixMilli(), 36) + "-"

@@ -73,6 +73,58 @@ func TestPace(t *testing.T) {
 	}
 }
 
+// TestPaceOfAll: agents that are each within their own pace wait when all of them
+// together dial one address as three may; an agent's dial to another address does not.
+func TestPaceOfAll(t *testing.T) {
+	const burst = 50
+	address, elsewhere := "198.51.100.7:80", "198.51.100.7:81"
+	r := newRig(t, []profiles.EgressRule{host("198.51.100.7", 80), host("198.51.100.7", 81)}, func(c *egress.Config) {
+		c.Dials, c.DialEvery = burst, time.Hour
+	})
+	accepted, beside := counted(t, r.Listen(address)), counted(t, r.Listen(elsewhere))
+	open := func(agent string) *egress.Guest {
+		return r.egress.Open(egress.Holder{Agent: agent, Executor: "python", Deciders: func() []*profiles.Decider { return *r.deciders.Load() }})
+	}
+	dial := func(g *egress.Guest, at string, accepted <-chan string) {
+		t.Helper()
+		c, err := g.Dial(t.Context(), egress.DoorFetch, target(t, at))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Close(); err != nil {
+			t.Fatal(err)
+		}
+		<-accepted
+	}
+	for i := range 6 { // each half as much as an agent may
+		g := open(string(rune('a' + i)))
+		for range burst / 2 {
+			dial(g, address, accepted)
+		}
+		g.Close()
+	}
+	late, ended := open("late"), make(chan error, 1)
+	go func() {
+		_, err := late.Dial(t.Context(), egress.DoorFetch, target(t, address))
+		ended <- err
+	}()
+	for late.Open() == 0 {
+		time.Sleep(time.Millisecond)
+	}
+	dial(open("late"), elsewhere, beside)
+	select {
+	case from := <-accepted:
+		t.Errorf("a dial beyond what all agents may went out, from %s", from)
+	case err := <-ended:
+		t.Errorf("a dial beyond what all agents may ended: %v", err)
+	default:
+	}
+	late.Close()
+	if err := <-ended; err == nil {
+		t.Error("a dial of a guest that is closed succeeded")
+	}
+}
+
 // ask sends the first bytes of a client to the proxy, and waits for no answer.
 func (r *rig) ask(text string) {
 	r.t.Helper()

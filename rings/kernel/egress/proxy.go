@@ -78,20 +78,27 @@ type client struct {
 	conn    relay.Stream
 	buf     []byte            // what was read of it so far
 	first   *[firstBytes]byte // where it is, until it needs more; given back in the end
+	size    int               // of what buf is part of
+	held    int               // bytes of it that room was taken for
 	waiting bool              // nothing is decided of it yet
 	taken   bool              // a link, or who reads requests, closes it
 }
 
-// accepted gives a connection to handle, unless too many wait for a decision.
+// accepted gives a connection to handle, unless too many are open or wait for a
+// decision.
 func (g *Guest) accepted(conn net.Conn, handle func(*client)) {
 	stream, ok := conn.(relay.Stream)
+	full := g.egress.crowded(g.holder.Agent)
 	g.mu.Lock()
-	if !ok || g.closed || g.undecided >= g.egress.cfg.Undecided {
+	if full == "" && g.undecided >= g.egress.cfg.Undecided {
+		full = "more connections wait for a decision than one holder may have"
+	}
+	if !ok || g.closed || full != "" {
 		closed := g.closed
 		g.mu.Unlock()
 		relay.Reset(conn)
 		if ok && !closed {
-			_ = g.refuse(Event{Decision: refusal(egress.Budget, "more connections wait for a decision than one holder may have")})
+			_ = g.refuse(Event{Decision: refusal(egress.Budget, full)})
 		}
 		return
 	}
@@ -122,19 +129,18 @@ func (c *client) leave() {
 	c.guest.mu.Lock()
 	delete(c.guest.clients, c.conn)
 	c.guest.mu.Unlock()
-	if c.first != nil {
-		c.buf = nil
-		c.guest.egress.heads.Put(c.first)
-	}
+	c.drop()
 	if !c.taken {
 		c.conn.Close()
 	}
 }
 
-// errLate says that a client took too long, errLong that it said too much.
+// errLate says that a client took too long, errLong that it said too much, errNoRoom
+// that its agent holds too much that is not complete.
 var (
-	errLate = errors.New("the client took too long to say what it wants")
-	errLong = errors.New("the client said more than is read")
+	errLate   = errors.New("the client took too long to say what it wants")
+	errLong   = errors.New("the client said more than is read")
+	errNoRoom = errors.New("there is no room for a larger head")
 )
 
 // within lets f read from the client, and write to it, for so long altogether.
@@ -175,21 +181,40 @@ func (c *client) say(answer []byte) error {
 	})
 }
 
-// more reads what comes next, behind what was read already.
+// more reads what comes next, behind what was read already. It takes room for the
+// buffer, but for that of a client whose first bytes are waited for: what is whole
+// with one read needs none.
 func (c *client) more() error {
 	if len(c.buf) >= mostBytes {
 		return errLong
 	}
 	switch room := cap(c.buf) - len(c.buf); {
-	case c.first == nil:
+	case c.size == 0:
+		if !c.waiting {
+			if err := c.hold(firstBytes); err != nil {
+				return err
+			}
+		}
 		if c.first, _ = c.guest.egress.heads.Get().(*[firstBytes]byte); c.first == nil {
 			c.first = new([firstBytes]byte)
 		}
-		c.buf = c.first[:0]
+		c.buf, c.size = c.first[:0], firstBytes
 	case room < firstBytes/8:
-		next := make([]byte, len(c.buf), max(firstBytes, 2*cap(c.buf)))
+		size := max(firstBytes, 2*cap(c.buf))
+		if err := c.hold(size); err != nil {
+			return err
+		}
+		next := make([]byte, len(c.buf), size)
 		copy(next, c.buf)
-		c.buf = next
+		c.buf, c.size = next, size
+		if c.first != nil {
+			c.guest.egress.heads.Put(c.first)
+			c.first = nil
+		}
+	default:
+		if err := c.hold(c.size); err != nil {
+			return err
+		}
 	}
 	n, err := c.conn.Read(c.buf[len(c.buf):cap(c.buf)])
 	c.buf = c.buf[:len(c.buf)+n]
@@ -213,6 +238,9 @@ func (g *Guest) proxy(c *client) {
 		return nil
 	})
 	switch {
+	case errors.Is(err, errNoRoom):
+		c.refuse(g.refuse(Event{Door: DoorConnect, Decision: noRoom()}))
+		return
 	case err != nil:
 		return
 	case c.buf[0] == 5:
@@ -234,6 +262,9 @@ func (g *Guest) connect(c *client) {
 	case errors.As(err, &malformed), errors.Is(err, errLong):
 		why := request.Unread(err)
 		c.refuse(g.refuse(Event{Door: DoorConnect, Decision: refusal(why.Code, why.Why)}))
+		return
+	case errors.Is(err, errNoRoom):
+		c.refuse(g.refuse(Event{Door: DoorConnect, Decision: noRoom()}))
 		return
 	case err != nil:
 		return
@@ -261,6 +292,7 @@ func (c *client) farewell(answer []byte) {
 	if len(answer) == 0 {
 		return
 	}
+	c.drop()
 	_ = c.within(farewell, func() error {
 		if _, err := c.conn.Write(answer); err != nil {
 			return err
@@ -301,6 +333,9 @@ func (g *Guest) socks(c *client) {
 		why := request.UnreadSOCKS(err)
 		_ = g.refuse(Event{Door: DoorSOCKS, Decision: refusal(why.Code, why.Why)})
 		c.farewell(socks.AppendReply(nil, malformed.Reply()))
+		return
+	case errors.Is(err, errNoRoom):
+		_ = g.refuse(Event{Door: DoorSOCKS, Decision: noRoom()})
 		return
 	case err != nil:
 		return
@@ -363,6 +398,10 @@ func (g *Guest) inspect(c *client, l *link) bool {
 	switch {
 	case errors.As(err, &malformed), errors.Is(err, errLong):
 		return l.greeted(h, err)
+	case errors.Is(err, errNoRoom):
+		dec := noRoom()
+		l.cut(ending{how: EndRefused, decision: &dec})
+		return false
 	case err != nil:
 		l.cut(ending{how: EndError})
 		return false

@@ -1,6 +1,7 @@
 package egress
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"net"
@@ -32,10 +33,18 @@ func (g *Guest) read(c *client, door string, d egress.Dest) {
 	}()
 	c.decided()
 	connect := false
-	c.buf, connect = g.egress.reads.Serve(ever{}, reader{guest: g}, forward.Client{Conn: c.conn, Early: c.buf, Door: door, Dest: d})
-	if connect {
-		g.connect(c)
+	early := bytes.Clone(c.buf)
+	c.drop()
+	c.buf, connect = g.egress.reads.Serve(ever{}, reader{guest: g}, forward.Client{Conn: c.conn, Early: early, Door: door, Room: reader{guest: g}, Dest: d})
+	if !connect {
+		return
 	}
+	c.size = cap(c.buf)
+	if c.hold(c.size) != nil {
+		c.refuse(g.refuse(Event{Door: DoorConnect, Decision: noRoom()}))
+		return
+	}
+	g.connect(c)
 }
 
 // reader is what a forwarder asks of a guest.
@@ -77,6 +86,17 @@ func (g *Guest) ask(q forward.Request, plain bool) (forward.Grant, error) {
 		return forward.Grant{}, fmt.Errorf("record the request to %s: %w", q.Dest, err)
 	}
 	return forward.Grant{Granted: true, Virtual: virtual(matches)}, nil
+}
+
+// Hold takes room for a head that is not complete.
+func (r reader) Hold(n int) bool { return r.guest.egress.room.take(r.guest.holder.Agent, n) }
+
+// Release gives it back.
+func (r reader) Release(n int) { r.guest.egress.room.give(r.guest.holder.Agent, n) }
+
+// Crowded puts on record that there was no room.
+func (r reader) Crowded(q forward.Request) profiles.Decision {
+	return r.guest.refuse(Event{Door: q.Door, Dest: q.Dest, Method: q.Method, Path: q.Path, Decision: noRoom()}).Decision
 }
 
 // Refuse puts on record that a request was not in strict form.

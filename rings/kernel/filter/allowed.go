@@ -14,13 +14,14 @@ func allowed() []row {
 func content() []row {
 	return []row{
 		{"read write readv writev pread64 pwrite64 preadv pwritev preadv2 pwritev2 lseek", any, "the bytes of a descriptor"},
-		{"close close_range dup dup2 dup3", any, "descriptors come and go; their number is a limit"},
+		{"close dup dup2 dup3", any, "descriptors come and go; their number is a limit"},
+		{"close_range", closing, "as close"},
 		{"pipe pipe2", any, "bytes to a child, or between threads"},
 		{"sendfile splice tee copy_file_range", any, "cat, cp and git copy in the kernel"},
 		{"open", creating(1, 2), "files by name, without set-id bits"},
 		{"openat", creating(2, 3), "files by name, without set-id bits"},
 		{"creat", plainMode(1), "as open"},
-		{"truncate ftruncate fallocate", any, "the size of a file, under its limit"},
+		{"truncate ftruncate", any, "the size of a file, under its limit"},
 		{"fsync fdatasync sync_file_range", any, "a database waits for its own file"},
 		{"flock", any, "locks of whole files: git, sqlite"},
 		{"fadvise64 readahead", any, "hints about a file"},

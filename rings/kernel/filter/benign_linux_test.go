@@ -186,7 +186,7 @@ func outcome(t *testing.T, s filter.Spec, name string, args [6]uint64) (string, 
 // ruled are the arguments that rules look at.
 func ruled() map[string][]int {
 	return map[string][]int{
-		"prctl": {0}, "ioctl": {1}, "fcntl": {1}, "clone": {0}, "socket": {0, 1, 2}, "socketpair": {0, 1, 2}, "open": {1, 2},
+		"prctl": {0}, "ioctl": {1}, "fcntl": {1}, "clone": {0}, "close_range": {2}, "socket": {0, 1, 2}, "socketpair": {0, 1, 2}, "open": {1, 2},
 		"openat": {2, 3}, "memfd_create": {1}, "madvise": {2}, "prlimit64": {0}, "arch_prctl": {0}, "setsockopt": {1, 2},
 		"sendto": {3}, "sendmsg": {2}, "sendmmsg": {3}, "mmap": {2, 3}, "mprotect": {2}, "chmod": {1}, "fchmod": {1},
 		"fchmodat": {2}, "fchmodat2": {2}, "creat": {1}, "mkdir": {1}, "mkdirat": {2}, "mknod": {1}, "mknodat": {2},

@@ -217,22 +217,33 @@ func starting(b *builder) *node {
 // Flags of clone(2). The lowest byte is the signal at the end of the process; the
 // kernel looks at the low 32 bits alone.
 const (
+	cloneFiles   = 0x400
 	cloneThread  = 0x10000
-	cloneThreads = 0x100 | 0x200 | 0x400 | 0x800 | cloneThread | // VM FS FILES SIGHAND
+	cloneThreads = 0x100 | 0x200 | cloneFiles | 0x800 | cloneThread | // VM FS SIGHAND
 		0x40000 | 0x80000 | 0x100000 | 0x200000 | 0x400000 | 0x1000000 // SYSVSEM SETTLS PARENT_SETTID CHILD_CLEARTID DETACHED CHILD_SETTID
 	cloneProcesses = cloneThreads | 0xff | 0x1000 | 0x4000 // signal, PIDFD, VFORK
 )
 
 // cloning is clone: of what it can do only threads, and processes where granted.
 // New namespaces, a child of one's parent, and a child that is traced or cannot
-// be, are refused with all that is not known.
+// be, are refused with all that is not known. So is a thread with descriptors of its
+// own, as no C library makes one: the limit of descriptors, and what the ring counts of
+// them, is of a process.
 func cloning(b *builder) *node {
-	threads := hasBits(0, ^uint32(cloneThreads), b.deny(eperm), b.allow)
+	shares := hasBits(0, cloneFiles, b.allow, b.deny(eperm))
+	threads := hasBits(0, ^uint32(cloneThreads), b.deny(eperm), shares)
 	process := b.deny(eperm)
 	if b.spec.Processes {
 		process = hasBits(0, ^uint32(cloneProcesses), b.deny(eperm), b.allow)
 	}
 	return hasBits(0, cloneThread, threads, process)
+}
+
+// closing is close_range. CLOSE_RANGE_UNSHARE gives a thread descriptors of its own, see
+// cloning.
+func closing(b *builder) *node {
+	const unshare = 0x2
+	return hasBits(2, unshare, b.lack(einval), b.allow)
 }
 
 // option is prctl.

@@ -73,6 +73,12 @@ func attacks() []attack {
 		{tight, "clone", []uint64{17}, eperm},
 		{tight, "clone", []uint64{0x4111}, eperm},
 		{tight, "clone", []uint64{0x10000 | 0x1000}, eperm},
+		{tight, "clone", []uint64{0x3d0b00}, eperm}, // without FILES: descriptors of its own
+		{wide, "clone", []uint64{0x10900}, eperm},
+		{wide, "close_range", []uint64{3, o, 2}, einval}, // UNSHARE
+		{tight, "close_range", []uint64{3, o, 6}, einval},
+		{tight, "close_range", []uint64{3, o, 4}, ok}, // CLOEXEC
+		{tight, "close_range", []uint64{3, o, 0}, ok},
 		{tight, "fork", nil, eperm},
 		{tight, "vfork", nil, eperm},
 		{forks, "fork", nil, ok},
@@ -179,6 +185,13 @@ func attacks() []attack {
 		{wide, "mknodat", []uint64{o, 1, 0o104755, 0}, eperm},
 		{wide, "mknodat", []uint64{o, 1, 0o010644, 0}, ok},
 		{wide, "mknodat", []uint64{o, 1, 0o644, 0}, ok},
+
+		// Room on the disk, which is asked for in one call: with its size, without, and as holes.
+		{tight, "fallocate", []uint64{3, 0, 0, 1 << 30}, eopnotsupp},
+		{wide, "fallocate", []uint64{3, 0, 0, 1 << 30}, eopnotsupp},
+		{wide, "fallocate", []uint64{3, 1, 0, 1 << 30}, eopnotsupp},
+		{wide, "fallocate", []uint64{3, 3, 0, 4096}, eopnotsupp},
+		{tight, "ftruncate", []uint64{3, 1 << 30}, ok},
 
 		// Memory.
 		{tight, "mmap", []uint64{0, 4096, 5, anon}, eacces},

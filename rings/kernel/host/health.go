@@ -147,14 +147,14 @@ func AppArmorProfile(program string) (profile string, ok bool) {
 		return "", false
 	}
 	return `# AppArmor profile of ringd: it may make user namespaces, which it needs to
-# start guests. Nothing else changes: ringd stays unconfined by AppArmor, and what
-# bounds a guest is ringd's own affair.
+# start guests. Nothing else changes: ringd stays unconfined by AppArmor, and
+# what bounds a guest is ringd's own affair.
 #
 #   ringd doctor --apparmor | sudo tee /etc/apparmor.d/ringd
 #   sudo apparmor_parser -r /etc/apparmor.d/ringd
 #
-# The path must be that of a file that only root may change: whoever can replace
-# it gets what the profile gives.
+# The path must be that of a file that only root may change: whoever can
+# replace it gets what the profile gives.
 abi <abi/4.0>,
 include <tunables/global>
 

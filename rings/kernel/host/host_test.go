@@ -48,12 +48,38 @@ func missing(layer, step string, e syscall.Errno) order.Report {
 	return order.Report{Failed: layer, Kind: order.KindMissing, Step: step, Errno: int(e)}
 }
 
+// TestFiles: how many files may be open is what the kernel says, and no more than its
+// own default is, also where systemd has lifted that.
+func TestFiles(t *testing.T) {
+	for _, tt := range []struct {
+		name, max, memory string
+		want              int
+	}{
+		{"the kernel's default", "809612\n", "MemTotal:        8192000 kB\n", 809612},
+		{"lifted", "9223372036854775807\n", "MemFree:    1 kB\nMemTotal:        8192000 kB\n", 819200},
+		{"no memory told", "5000\n", "", 5000},
+		{"nothing told", "", "MemTotal:        8192000 kB\n", 0},
+	} {
+		s := sources("6.18.0", 7, 0, "proc/sys/fs/file-max", tt.max, "proc/meminfo", tt.memory, "proc/sys/fs/file-nr", "4892\t0\t2466183\n")
+		if got := s.Counts().Files; got != tt.want {
+			t.Errorf("%s: %d files, want %d", tt.name, got, tt.want)
+		}
+		if got := s.OpenFiles(); got != 4892 {
+			t.Errorf("%s: %d are open", tt.name, got)
+		}
+	}
+}
+
 // Whose the guests are, and what they share.
 func TestUsers(t *testing.T) {
-	limits := "Limit                     Soft Limit           Hard Limit           Units\nMax processes             1000                 2000                 processes\n"
+	limits := "Limit                     Soft Limit           Hard Limit           Units\nMax processes             1000                 2000                 processes\n" +
+		"Max open files            4096                 524288               files\n"
 	ordinary := sources("6.18.0", 7, 0, "proc/sys/fs/epoll/max_user_watches", "900000\n", "proc/self/limits", limits, "proc/sys/fs/pipe-user-pages-hard", "0\n")
-	if got, want := ordinary.Counts(), (host.Counts{Watches: 900000, Tasks: 1000}); got != want {
+	if got, want := ordinary.Counts(), (host.Counts{Watches: 900000, Tasks: 1000, Descriptors: 4096}); got != want {
 		t.Errorf("counts %+v, want %+v", got, want)
+	}
+	if got := ordinary.Counts().Connections(); got != 1024 {
+		t.Errorf("guests may have %d connections", got)
 	}
 	l := ordinary.Users()
 	for _, want := range []string{"ringd's own user, 1000", "900000", "750 tasks in all: room for 8 of 88"} {

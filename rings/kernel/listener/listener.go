@@ -81,7 +81,8 @@ func (p *Patient) ended(err error) bool {
 // tell logs the first error of a burst.
 func (p *Patient) tell(err error) {
 	over := p.burst == nil || !p.burst.Stop() // the time without an error has passed
-	p.burst = time.NewTimer(quiet)
+	// Stop of a timer with a channel is true after its time as well, as long as nobody reads.
+	p.burst = time.AfterFunc(quiet, func() {})
 	if !over {
 		return
 	}

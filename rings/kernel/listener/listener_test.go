@@ -10,6 +10,8 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/ringd/ringd/rings/kernel/listener"
 )
@@ -72,6 +74,36 @@ func TestPatientGoesOn(t *testing.T) {
 			}
 		})
 	}
+}
+
+// burst is a listener of nothing but errors, and of a connection for each burst of them.
+type burst struct {
+	net.Listener
+	errors int
+}
+
+func (b *burst) Accept() (net.Conn, error) {
+	if b.errors++; b.errors%3 != 0 {
+		return nil, syscall.ENOMEM
+	}
+	return nil, nil
+}
+
+// Each burst of errors is logged once: the second one too, after a time without an error.
+func TestPatientTellsOfEachBurst(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var logged bytes.Buffer
+		p := listener.New(&burst{}, "api", slog.New(slog.NewTextHandler(&logged, nil)))
+		for i, wait := range []time.Duration{0, time.Second, time.Minute, 0, time.Hour} {
+			time.Sleep(wait)
+			if _, err := p.Accept(); err != nil {
+				t.Fatal(err)
+			}
+			if got := strings.Count(logged.String(), "\n"); got != []int{1, 1, 2, 2, 3}[i] {
+				t.Errorf("%d lines after %s without an error", got, wait)
+			}
+		}
+	})
 }
 
 // A listener ends by its Close, also while it waits to try again, and when its socket is

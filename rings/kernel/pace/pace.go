@@ -1,5 +1,6 @@
 // Package pace owns token buckets by key: how often one caller may do something,
-// and how much of it at once. Wait holds a caller back, and Take refuses it. Package
+// and how much of it at once; and how often all callers together may, in turns. Wait
+// holds a caller back, and Take refuses it. Package
 // egress waits, so that a program is slowed and not refused; the daemon refuses requests
 // that would fill its audit log.
 package pace
@@ -23,6 +24,13 @@ type Config struct {
 	Burst int           // tokens of a full bucket
 }
 
+func (c Config) check() error {
+	if c.Now == nil || c.Every <= 0 || c.Burst <= 0 {
+		return errors.New("pace: Now, Every and Burst are needed")
+	}
+	return nil
+}
+
 // Buckets is a bucket for each key. It is safe for concurrent use. A bucket that is
 // full again is forgotten, so there are no more than were used while one fills.
 type Buckets[K comparable] struct {
@@ -35,8 +43,8 @@ type Buckets[K comparable] struct {
 
 // New refuses a Config with a zero or negative field.
 func New[K comparable](cfg Config) (*Buckets[K], error) {
-	if cfg.Now == nil || cfg.Every <= 0 || cfg.Burst <= 0 {
-		return nil, errors.New("pace: Now, Every and Burst are needed")
+	if err := cfg.check(); err != nil {
+		return nil, err
 	}
 	return &Buckets[K]{cfg: cfg, all: map[K]*rate.Limiter{}, sweep: leastSwept}, nil
 }
@@ -51,11 +59,15 @@ func (b *Buckets[K]) Len() int {
 // Wait takes a token of the bucket, and returns when it is there. A caller whose
 // deadline comes first takes none and waits for that, so that a loop of callers is
 // held back too. The error is ctx's.
-func (b *Buckets[K]) Wait(ctx context.Context, key K) error {
+func (b *Buckets[K]) Wait(ctx context.Context, key K) error { return b.WaitN(ctx, key, 1) }
+
+// WaitN is Wait for n tokens, which come after those of callers that wait already. More
+// than a full bucket has count as a full one.
+func (b *Buckets[K]) WaitN(ctx context.Context, key K, n int) error {
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	taken, wait := b.reserve(ctx, key)
+	taken, wait := b.reserve(ctx, key, min(n, b.cfg.Burst))
 	if wait <= 0 {
 		return nil
 	}
@@ -74,6 +86,15 @@ func (b *Buckets[K]) Wait(ctx context.Context, key K) error {
 		}
 		return ctx.Err()
 	}
+}
+
+// Owe takes n tokens that are there or come: who waits for others then waits for these as
+// well. It does not wait. More than a full bucket has count as a full one.
+func (b *Buckets[K]) Owe(key K, n int) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	now := b.cfg.Now()
+	b.bucketLocked(key, now).ReserveN(now, min(n, b.cfg.Burst))
 }
 
 // Take takes n tokens of the bucket, or none of them: wait is then how long it takes until
@@ -100,13 +121,13 @@ func (b *Buckets[K]) Empty(key K) (wait time.Duration) {
 	return time.Duration(max(1-tokens, 0) * float64(b.cfg.Every))
 }
 
-// reserve takes a token that comes after wait; nil: it comes after the deadline,
-// and is not taken.
-func (b *Buckets[K]) reserve(ctx context.Context, key K) (taken *rate.Reservation, wait time.Duration) {
+// reserve takes n tokens that are there after wait; nil: that is after the deadline,
+// and none is taken.
+func (b *Buckets[K]) reserve(ctx context.Context, key K, n int) (taken *rate.Reservation, wait time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	now := b.cfg.Now()
-	taken = b.bucketLocked(key, now).ReserveN(now, 1)
+	taken = b.bucketLocked(key, now).ReserveN(now, n)
 	wait = taken.DelayFrom(now)
 	if end, ok := ctx.Deadline(); ok && wait > 0 && now.Add(wait).After(end) {
 		taken.CancelAt(now)

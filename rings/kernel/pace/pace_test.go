@@ -73,6 +73,35 @@ func TestWait(t *testing.T) {
 	})
 }
 
+// TestWaitN: what one caller takes at once, or owes, the next one waits for; who gives up
+// leaves its tokens to the next.
+func TestWaitN(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		b := buckets(t, 10*time.Millisecond, 100)
+		began := time.Now()
+		takes := func(what string, ctx context.Context, n int, want error, after time.Duration) {
+			t.Helper()
+			if err := b.WaitN(ctx, 1, n); !errors.Is(err, want) {
+				t.Errorf("%s: %v, want %v", what, err, want)
+			}
+			if took := time.Since(began); took != after {
+				t.Errorf("%s: after %s, want %s", what, took, after)
+			}
+		}
+		takes("a full bucket", t.Context(), 100, nil, 0)
+		takes("30 more", t.Context(), 30, nil, 300*time.Millisecond)
+		b.Owe(1, 50)
+		takes("behind what is owed", t.Context(), 20, nil, time.Second)
+		ctx, cancel := context.WithCancel(t.Context())
+		time.AfterFunc(100*time.Millisecond, cancel)
+		takes("given up", ctx, 100, context.Canceled, 1100*time.Millisecond)
+		takes("what was left", t.Context(), 30, nil, 1300*time.Millisecond)
+		takes("more than a bucket has", t.Context(), 1000, nil, 2300*time.Millisecond)
+		b.Owe(1, 1000)
+		takes("behind more than a bucket has", t.Context(), 1, nil, 3310*time.Millisecond)
+	})
+}
+
 // A caller whose deadline comes before its token waits for the deadline, and takes
 // nothing from those who come after it.
 func TestWaitDeadline(t *testing.T) {
@@ -137,6 +166,9 @@ func TestNew(t *testing.T) {
 	} {
 		if _, err := pace.New[int](cfg); err == nil {
 			t.Errorf("%+v is taken", cfg)
+		}
+		if _, err := pace.NewShared[int, string](cfg); err == nil {
+			t.Errorf("%+v is taken to be shared", cfg)
 		}
 	}
 }

@@ -228,7 +228,7 @@ func (r *resolver) hide() {
 		}
 		switch {
 		case d.absent:
-			r.refuse(d.rule, "make it (mkdir -p "+real+"), so that there is something to hide, or grant less than "+r.over(real),
+			r.refuse(d.rule, makeIt("touch %s for a file, mkdir -p for a folder", real)+", so that there is something to hide, or grant less than "+r.over(real),
 				"%s and not there, inside of a granted folder: a guest would see it once it is", what)
 		case d.info.regular() && d.info.names > 1:
 			r.refuse(d.rule, "deny the folder it is in, or remove its other names",

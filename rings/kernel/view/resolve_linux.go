@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"unicode"
 
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/profiles/paths"
@@ -177,13 +178,24 @@ func (r *resolver) find(rule profiles.PathRule) (place, bool) {
 		case !errors.Is(err, errAbsent):
 			r.refuse(rule, "let this user look at it, or take the line out of the policy", "%s", err)
 		case at.real == p:
-			r.refuse(rule, "make it, or take the line out of the policy", "%s", err)
+			r.refuse(rule, makeIt("mkdir -p %s", at.real)+", or take the line out of the policy", "%s", err)
 		default:
-			r.refuse(rule, "make it, or take the line out of the policy", "%s: %s", err, at.real)
+			r.refuse(rule, makeIt("mkdir -p %s", at.real)+", or take the line out of the policy", "%s: %s", err, at.real)
 		}
 		return place{}, false
 	}
 	return at, true
+}
+
+// makeIt is the remedy for a path that is not there: with the command, where a shell
+// takes the path as it is written.
+func makeIt(command, p string) string {
+	if strings.ContainsFunc(p, func(c rune) bool {
+		return !strings.ContainsRune("/._-+@", c) && !unicode.IsLetter(c) && !unicode.IsDigit(c)
+	}) {
+		return "make it"
+	}
+	return "make it (" + fmt.Sprintf(command, p) + ")"
 }
 
 // steady refuses a way that leads through a link which the guest may change.

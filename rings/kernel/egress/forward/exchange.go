@@ -26,9 +26,8 @@ type exchange struct {
 func (s *serving) exchange(ctx context.Context, r Request, reused bool) end {
 	x := &s.x
 	*x = exchange{r: r, keep: s.req.KeepAlive, minor: s.req.Minor, asked: head.Asked{Head: r.Method == "HEAD", Upgrade: s.req.Upgrade}}
-	out := s.req.AppendForward((*s.out)[:0], s.canonical)
-	// From here on the parts of s.req are not read: they may be overwritten.
-	s.in.used(0)
+	out := s.req.AppendForward(s.blank(), s.canonical)
+	s.passed()
 	out, err := s.body.gather(out, s.in, s.body.kind)
 	*s.out = out
 	if err != nil {
@@ -57,6 +56,9 @@ func (s *serving) attempt(x *exchange, again bool) (e end, stale bool) {
 	if err := s.up.write(*s.out, s.f.cfg.Stall); err != nil && again {
 		return endKept, true
 	} // else it may have answered before it closed
+	if !again {
+		s.release() // nothing is sent twice
+	}
 	if !s.body.done() {
 		s.upload(x)
 	}
@@ -82,6 +84,8 @@ func (s *serving) attempt(x *exchange, again bool) (e end, stale bool) {
 		return endBroken, false
 	case again && !heard && !timeout(err) && !isRefusal(err):
 		return endKept, true
+	case errors.Is(err, errCrowded):
+		return s.crowded(x.r), false
 	default:
 		return s.unreachable(x.r, err), false
 	}
@@ -117,10 +121,12 @@ func (s *serving) respond(x *exchange) (end, error) {
 		to = head.Chunked
 	}
 	keep := x.keep && to != head.UntilClose
-	*s.out = s.res.AppendForward((*s.out)[:0], to, keep)
+	*s.out = s.res.AppendForward(s.blank(), to, keep)
 	s.down = flow{dst: s.in, src: s.up, conn: s.conn, body: body{kind: s.res.Body, left: s.res.Length}, to: to, stall: s.f.cfg.Stall}
 	reusable, upgrade := s.res.KeepAlive, s.res.Upgrade
+	s.keep(s.up)
 	s.up.used(0)
+	s.res.Reset()
 	x.begun = true
 	if upgrade {
 		return s.switched(), nil
@@ -154,7 +160,7 @@ func (s *serving) awaitHead(asked head.Asked) error {
 			}
 		}
 		s.up.patience(s.f.cfg.Stall)
-		if err := s.up.fill(headBytes); err != nil {
+		if err := s.up.fillHead(); err != nil {
 			if errors.Is(err, errNoRoom) {
 				return head.ErrLarge
 			}

@@ -72,6 +72,15 @@ type Guest interface {
 	RoundTrip(ctx context.Context, r Request, client net.Conn, q *http.Request) (*http.Response, error)
 }
 
+// Room is where heads that are not complete take their bytes from.
+type Room interface {
+	// Hold takes room for n bytes of a head, beside those that it has; false: there is
+	// none, and Crowded puts that on record. Release gives n bytes back.
+	Hold(n int) bool
+	Release(n int)
+	Crowded(r Request) profiles.Decision
+}
+
 // Conn is a connection to a target. It is cut, and its client with it, when the
 // request in flight on it no longer passes; without one it is cut alone.
 type Conn interface {
@@ -91,6 +100,7 @@ type Client struct {
 	Conn  net.Conn
 	Early []byte // what was read of it already
 	Door  string
+	Room  Room // needed
 	// Dest is what a tunnel leads to, where its requests are read. Zero: of a proxy,
 	// whose clients name the target in each request.
 	Dest egress.Dest
@@ -133,7 +143,8 @@ func (f *Forwarder) out() *[]byte {
 // of a proxy asks for a tunnel (CONNECT), Serve returns true and what it has read
 // of that request and behind it, and the connection is open.
 func (f *Forwarder) Serve(ctx context.Context, g Guest, c Client) (rest []byte, connect bool) {
-	s := &serving{f: f, guest: g, client: c, in: newSide(c.Conn, &f.buffers, f.cfg.Now, c.Early)}
+	s := &serving{f: f, guest: g, client: c, in: newSide(c.Conn, &f.buffers, f.cfg.Now, c.Early, c.Room)}
+	s.client.Early = nil
 	end := s.run(ctx)
 	s.leave()
 	if end == endConnect {

@@ -38,6 +38,8 @@ type door struct {
 	dials  int
 	conns  []*conn
 	budget int64
+	room   int // for heads that are not complete; 0: as much as they like
+	held   int
 	trip   func(*http.Request) (*http.Response, error)
 	rest   chan string
 }
@@ -90,6 +92,26 @@ func (d *door) Refuse(r forward.Request, why *egress.Refusal) profiles.Decision 
 	defer d.mu.Unlock()
 	d.asked = append(d.asked, "refuse "+string(why.Code))
 	return profiles.Decision{Code: profiles.Code(why.Code), Reason: why.Why}
+}
+
+func (d *door) Hold(n int) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.room > 0 && d.held+n > d.room {
+		return false
+	}
+	d.held += n
+	return true
+}
+
+func (d *door) Release(n int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.held -= n
+}
+
+func (d *door) Crowded(forward.Request) profiles.Decision {
+	return profiles.Decision{Code: profiles.Code(egress.Budget), Reason: "no room"}
 }
 
 func (d *door) Dial(ctx context.Context, r forward.Request, client net.Conn) (forward.Conn, error) {
@@ -149,7 +171,7 @@ func serve(t *testing.T, at string, change func(*door)) *door {
 			}
 			open.Store(c, nil)
 			spawn(func() {
-				rest, connect := d.forward.Serve(t.Context(), d, forward.Client{Conn: c, Door: "http", Dest: d.dest})
+				rest, connect := d.forward.Serve(t.Context(), d, forward.Client{Conn: c, Door: "http", Room: d, Dest: d.dest})
 				if connect {
 					d.rest <- string(rest)
 					c.Close()
@@ -166,6 +188,9 @@ func serve(t *testing.T, at string, change func(*door)) *door {
 		}
 		d.mu.Unlock()
 		work.Wait()
+		if d.held != 0 {
+			t.Errorf("room for %d bytes of heads was not given back", d.held)
+		}
 	})
 	return d
 }

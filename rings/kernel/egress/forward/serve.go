@@ -49,7 +49,8 @@ type serving struct {
 	res  head.Response
 	x    exchange
 	down flow
-	out  *[]byte // while a request is served
+	out  *[]byte // while there is something to write
+	kept int     // room that the head of the request took, and what was made of it has
 
 	// The target of the last request, as it was sent: a client of a proxy tends to
 	// name the same one again.
@@ -63,13 +64,47 @@ func (s *serving) run(ctx context.Context) end {
 		if e := s.head(); e != endKept {
 			return e
 		}
-		s.out = s.f.out()
 		e := s.serve(ctx)
-		s.release()
+		s.forget()
 		if e != endKept {
 			return e
 		}
 	}
+}
+
+// blank is the buffer for writing, with nothing in it.
+func (s *serving) blank() []byte {
+	if s.out == nil {
+		s.out = s.f.out()
+	}
+	return (*s.out)[:0]
+}
+
+// passed lets go of the head of the request, which is not read from any more. What was
+// made of a large one keeps its room until the request is over.
+func (s *serving) passed() {
+	s.keep(s.in)
+	s.in.used(0)
+	alive, expect := s.req.KeepAlive, s.req.Expect
+	s.req.Reset()
+	s.req.KeepAlive, s.req.Expect = alive, expect
+}
+
+// keep takes over the room of a buffer that is about to be dropped.
+func (s *serving) keep(from *side) {
+	if from.r >= from.w && from.held > chunkBytes {
+		s.kept, from.held = s.kept+from.held, 0
+	}
+}
+
+// forget lets go of all that a request, and its answer, held.
+func (s *serving) forget() {
+	s.release()
+	s.req.Reset()
+	s.res.Reset()
+	s.x = exchange{}
+	s.in.release(s.kept)
+	s.kept = 0
 }
 
 // release gives the buffer for writing back.
@@ -85,6 +120,9 @@ func (s *serving) release() {
 func (s *serving) head() end {
 	begun := false
 	s.in.used(0)
+	if b := s.in.buf; b != nil && len(*b) > chunkBytes && !s.in.take(len(*b)) {
+		return s.crowded(Request{Door: s.client.Door, Dest: s.client.Dest})
+	}
 	for {
 		if b := s.in.unread(); len(b) > 0 {
 			n, err := s.req.Read(b)
@@ -105,10 +143,12 @@ func (s *serving) head() end {
 		if !begun {
 			s.in.patience(s.f.cfg.Idle)
 		}
-		if err := s.in.fill(headBytes); err != nil {
-			if errors.Is(err, errNoRoom) {
-				return s.malformed(head.ErrLarge)
-			}
+		switch err := s.in.fillHead(); {
+		case errors.Is(err, errNoRoom):
+			return s.malformed(head.ErrLarge)
+		case errors.Is(err, errCrowded):
+			return s.crowded(Request{Door: s.client.Door, Dest: s.client.Dest})
+		case err != nil:
 			return endClosed
 		}
 	}
@@ -119,6 +159,15 @@ func (s *serving) head() end {
 func (s *serving) malformed(err error) end {
 	d := s.guest.Refuse(Request{Door: s.client.Door, Dest: s.client.Dest}, request.Unread(err))
 	_ = s.in.write(s.f.cfg.Denied(nil, d, false), s.f.cfg.Head) // a client that is gone needs no answer
+	return endAnswered
+}
+
+// crowded refuses a request, as there is no room for its head or for that of its
+// answer.
+func (s *serving) crowded(r Request) end {
+	out := s.f.cfg.Denied(nil, s.client.Room.Crowded(r), false)
+	s.in.drop()
+	_ = s.in.write(out, s.f.cfg.Head) // as above
 	return endAnswered
 }
 
@@ -221,7 +270,7 @@ func (s *serving) dial(ctx context.Context, r Request) error {
 		return err
 	}
 	s.conn, s.dest = conn, r.Dest
-	s.up = newSide(conn, &s.f.buffers, s.f.cfg.Now, nil)
+	s.up = newSide(conn, &s.f.buffers, s.f.cfg.Now, nil, s.client.Room)
 	return nil
 }
 
@@ -247,7 +296,7 @@ func (s *serving) failed(r Request, err error) end {
 // if that is not much.
 func (s *serving) refuse(r Request, d profiles.Decision) end {
 	keep := s.req.KeepAlive && !s.req.Expect && (s.body.kind != head.Sized || s.body.left <= skipBytes)
-	out := s.f.cfg.Denied((*s.out)[:0], d, keep)
+	out := s.f.cfg.Denied(s.blank(), d, keep)
 	if i := bytes.Index(out, []byte("\r\n\r\n")); r.Method == "HEAD" && i >= 0 {
 		out = out[:i+4]
 	}
@@ -294,7 +343,7 @@ func (s *serving) unreachable(r Request, err error) end {
 		status, code, what = "504 Gateway Timeout", "timeout", "did not answer in time"
 	}
 	text := `{"code":"` + code + `","reason":` + strconv.QuoteToASCII(r.Dest.String()+" "+what) + "}\n"
-	out := append((*s.out)[:0], "HTTP/1.1 "+status+"\r\nContent-Type: application/json\r\nContent-Length: "+strconv.Itoa(len(text))+"\r\nConnection: close\r\n\r\n"...)
+	out := append(s.blank(), "HTTP/1.1 "+status+"\r\nContent-Type: application/json\r\nContent-Length: "+strconv.Itoa(len(text))+"\r\nConnection: close\r\n\r\n"...)
 	if r.Method != "HEAD" {
 		out = append(out, text...)
 	}

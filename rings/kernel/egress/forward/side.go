@@ -17,8 +17,18 @@ const (
 	headBytes  = 64<<10 + 512
 )
 
-// errNoRoom says that a head is larger than any head may be.
-var errNoRoom = errors.New("the head is too large")
+// errNoRoom says that a head is larger than any head may be, errCrowded that too much
+// of heads is held that are not complete.
+var (
+	errNoRoom  = errors.New("the head is too large")
+	errCrowded = errors.New("there is no room for a larger head")
+)
+
+// heads is where a side takes room for them, as a Room has it.
+type heads interface {
+	Hold(n int) bool
+	Release(n int)
+}
 
 // pool lends buffers of chunkBytes.
 type pool struct{ free sync.Pool }
@@ -40,12 +50,14 @@ func (p *pool) give(b *[]byte) {
 // side is one connection, and what was read from it and not used yet. While it
 // waits for a first byte it holds no buffer. One goroutine at a time reads.
 type side struct {
-	conn net.Conn
-	raw  syscall.RawConn // nil: the connection has none
-	pool *pool
-	now  func() time.Time
-	buf  *[]byte
-	r, w int // unread: buf[r:w]
+	conn  net.Conn
+	raw   syscall.RawConn // nil: the connection has none
+	pool  *pool
+	heads heads
+	now   func() time.Time
+	buf   *[]byte
+	held  int // bytes of buf that room was taken for
+	r, w  int // unread: buf[r:w]
 
 	// Deadlines as they are set. One goroutine reads and one writes.
 	readBy, writeBy time.Time
@@ -55,16 +67,20 @@ type side struct {
 	fail error
 }
 
-func newSide(conn net.Conn, p *pool, now func() time.Time, early []byte) *side {
-	s := &side{conn: conn, pool: p, now: now}
+func newSide(conn net.Conn, p *pool, now func() time.Time, early []byte, h heads) *side {
+	s := &side{conn: conn, pool: p, heads: h, now: now}
 	if c, ok := conn.(syscall.Conn); ok {
 		if raw, err := c.SyscallConn(); err == nil {
 			s.raw, s.try = raw, s.attempt
 		}
 	}
-	if len(early) > 0 {
-		b := make([]byte, max(headBytes, len(early)))
+	switch n := len(early); {
+	case n > chunkBytes:
+		b := make([]byte, max(headBytes, n))
 		s.buf, s.w = &b, copy(b, early)
+	case n > 0:
+		s.hold()
+		s.w = copy(*s.buf, early)
 	}
 	return s
 }
@@ -89,6 +105,41 @@ func (s *side) used(n int) {
 func (s *side) drop() {
 	s.pool.give(s.buf)
 	s.buf, s.r, s.w = nil, 0, 0
+	s.release(s.held)
+	s.held = 0
+}
+
+func (s *side) release(n int) {
+	if n > 0 {
+		s.heads.Release(n)
+	}
+}
+
+// fillHead is fill for more of a head. What was read of one that is not complete, and
+// the buffer that the next fill needs for it, takes room.
+func (s *side) fillHead() error {
+	if s.buf != nil {
+		size := len(*s.buf)
+		if s.w == size && s.r == 0 {
+			size = max(size, headBytes)
+		}
+		if !s.take(size) {
+			return errCrowded
+		}
+	}
+	return s.fill(headBytes)
+}
+
+// take takes room for a buffer of size bytes.
+func (s *side) take(size int) bool {
+	if size <= s.held {
+		return true
+	}
+	if !s.heads.Hold(size - s.held) {
+		return false
+	}
+	s.held = size
+	return true
 }
 
 // fill reads more behind what is unread, at least one byte. limit is what may be

@@ -181,3 +181,57 @@ func FuzzExchange(f *testing.F) {
 		}
 	})
 }
+
+// TestLargeHeadKeepsRoom: what was made of a large head takes room until its request is
+// answered, and a connection between two requests takes none.
+func TestLargeHeadKeepsRoom(t *testing.T) {
+	asked, answer := make(chan struct{}), make(chan struct{})
+	at := origin(t, func(_ int, c *net.TCPConn, r *bufio.Reader) {
+		if _, err := http.ReadRequest(r); err != nil {
+			return
+		}
+		close(asked)
+		<-answer
+		_, _ = io.WriteString(c, "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+	})
+	d := serve(t, at, nil)
+	held := func() int {
+		d.mu.Lock()
+		defer d.mu.Unlock()
+		return d.held
+	}
+	w := d.dial()
+	w.say("GET http://a.test/" + strings.Repeat("x", 40<<10) + " HTTP/1.1\r\nHost: a.test\r\n\r\n")
+	<-asked
+	if n := held(); n < 40<<10 {
+		t.Errorf("a head of 40 KiB holds %d bytes while its answer is waited for", n)
+	}
+	close(answer)
+	if r, _ := w.hear("GET"); r.StatusCode != http.StatusOK {
+		t.Fatalf("got %d", r.StatusCode)
+	}
+	for began := time.Now(); held() != 0; time.Sleep(time.Millisecond) {
+		if time.Since(began) > 20*time.Second {
+			t.Fatalf("%d bytes are held between two requests", held())
+		}
+	}
+}
+
+// TestCrowded: a head that there is no room for is refused, and one that comes in one
+// piece needs none.
+func TestCrowded(t *testing.T) {
+	at, _ := heads(t, ok)
+	d := serve(t, at, func(d *door) { d.room = 1 })
+	w := d.dial()
+	w.say("GET http://a.test/ HTTP/1.1\r\nHost: a.test\r\n\r\n")
+	if r, _ := w.hear("GET"); r.StatusCode != http.StatusOK {
+		t.Errorf("a whole head: %d", r.StatusCode)
+	}
+	w.say("GET http://a.test/ HTTP/1.1\r\nHost: a.te")
+	if r, body := w.hear("GET"); r.StatusCode != http.StatusForbidden || !strings.HasPrefix(body, "egress.budget") {
+		t.Errorf("half a head: %d %s", r.StatusCode, body)
+	}
+	if err := w.ended(); err != nil {
+		t.Errorf("behind it: %v", err)
+	}
+}

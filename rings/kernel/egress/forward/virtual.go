@@ -23,7 +23,7 @@ func (s *serving) virtual(ctx context.Context, r Request) end {
 	if s.req.Body != head.None {
 		q.Body = content
 	}
-	s.in.used(0) // from here on the parts of s.req are not read
+	s.passed()
 	answer, err := s.guest.RoundTrip(ctx, r, s.client.Conn, q)
 	if err != nil {
 		content.settle()
@@ -81,7 +81,7 @@ func (s *serving) relate(r Request, answer *http.Response, minor uint8, keep, up
 	if chunked && minor == 0 {
 		chunked, keep = false, false
 	}
-	out := appendAnswer((*s.out)[:0], answer)
+	out := appendAnswer(s.blank(), answer)
 	switch {
 	case chunked:
 		out = append(out, "Transfer-Encoding: chunked\r\n"...)
@@ -148,7 +148,7 @@ func (s *serving) stream(from io.Reader, chunked bool) error {
 	for {
 		n, err := from.Read(*buf)
 		if n > 0 {
-			if err := s.in.write(appendPart((*s.out)[:0], (*buf)[:n], to), s.f.cfg.Stall); err != nil {
+			if err := s.in.write(appendPart(s.blank(), (*buf)[:n], to), s.f.cfg.Stall); err != nil {
 				return err
 			}
 		}
@@ -166,7 +166,7 @@ func (s *serving) stream(from io.Reader, chunked bool) error {
 // switchedTo carries a WebSocket of a virtual host until both directions have
 // ended.
 func (s *serving) switchedTo(target io.ReadWriteCloser, answer *http.Response) end {
-	out := append(appendAnswer((*s.out)[:0], answer), "\r\n"...)
+	out := append(appendAnswer(s.blank(), answer), "\r\n"...)
 	if err := s.in.write(out, s.f.cfg.Stall); err != nil {
 		return endClosed
 	}

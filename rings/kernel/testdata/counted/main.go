@@ -59,6 +59,16 @@ func do(args []string) (string, error) {
 			return "locking", nil
 		}
 		return locks(n)
+	case "mapped", "mapping":
+		n, err := strconv.Atoi(args[1])
+		if err != nil {
+			return "", err
+		}
+		if args[0] == "mapping" {
+			go mapped(n)
+			return "mapping", nil
+		}
+		return mapped(n)
 	case "hidden": // in a socket
 		line, err := watches(100)
 		if err != nil {
@@ -118,6 +128,17 @@ func watches(n int) (string, error) {
 		}
 	}
 	return fmt.Sprintf("%d watches", made), nil
+}
+
+// mapped makes so many mappings of one page of shared memory, each a file of its own
+// without a descriptor. Their rights differ from one to the next, so that none merge.
+func mapped(n int) (string, error) {
+	for i := range n {
+		if _, err := syscall.Mmap(-1, 0, 4096, syscall.PROT_READ|i&1*syscall.PROT_WRITE, syscall.MAP_SHARED|syscall.MAP_ANON); err != nil {
+			return fmt.Sprintf("%d files, %v", i, err), nil
+		}
+	}
+	return fmt.Sprintf("%d files", n), nil
 }
 
 // locks makes so many of single bytes, of one file, and never two that touch.
