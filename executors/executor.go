@@ -152,6 +152,11 @@ type Question struct {
 	// true while people are asked about the question, and with false when that is over.
 	// The wall time between is not the program's.
 	Hold func(bool) `json:"-"`
+
+	// Taken is set where the arguments are not small: the host calls it, once or more
+	// often, when the question waits for its turn no longer. Until then little more is
+	// read of the guest.
+	Taken func() `json:"-"`
 }
 
 // Answer settles a question: a tagged value, or an error the program can catch.
@@ -395,6 +400,7 @@ type Exit struct {
 	Code   int
 	Signal int           // not 0: it was ended by this signal
 	Limit  string        // "cpu", "wall", "output", "memory": the limit that ended it; "": none
+	Held   string        // what it held of the kernel, where that was over Limit "memory"; "": memory of its own
 	CPU    time.Duration // of all its processes
 	Peak   int64         // bytes, of its largest process
 }

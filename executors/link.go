@@ -188,7 +188,7 @@ const slack = 100 * time.Millisecond
 // No call of h is under way when Run returns, so Ask has to return soon after
 // its context ended.
 func (l *Link) Run(ctx context.Context, w Work, h Host) (out Outcome, again bool, err error) {
-	r := &linkRun{l: l, h: h, work: w, open: map[string]openAsk{}, calls: map[string]int64{}, began: l.cfg.Now()}
+	r := &linkRun{l: l, h: h, work: w, room: make(chan struct{}, 1), open: map[string]openAsk{}, calls: map[string]int64{}, began: l.cfg.Now()}
 	if w.Resume != nil {
 		if err := r.adopt(w.Resume); err != nil {
 			return Outcome{Engine: l.ready.Digest}, true, err // the guest knows nothing of it
@@ -298,8 +298,10 @@ type linkRun struct {
 	slow      *time.Timer
 	wall      *time.Timer
 	wallLeft  time.Duration
-	wallFrom  time.Time // when the timer was started last
-	acting    int       // acts without an answer: meanwhile it stands still
+	wallFrom  time.Time     // when the timer was started last
+	acting    int           // acts without an answer: meanwhile it stands still
+	untaken   int64         // bytes of questions that wait for their turn
+	room      chan struct{} // has a value when they may have become fewer
 }
 
 // openAsk is a call without an answer.
@@ -373,6 +375,7 @@ func (r *linkRun) finish(err error) (c cause, hostErr error, quiet bool) {
 // serve reads the guest until its Result.
 func (r *linkRun) serve(ctx context.Context) error {
 	for {
+		r.mayRead(ctx)
 		m, err := r.l.s.Read()
 		if err != nil {
 			return err
@@ -448,6 +451,7 @@ func (r *linkRun) take(q *question, err error) error {
 	r.mu.Lock()
 	r.open[q.Call] = openAsk{call: q.call, bytes: q.size}
 	r.openBytes += q.size
+	r.untakenLocked(q)
 	r.actingLocked(q.Question, 1)
 	tooMany := len(r.open) > MaxOpenAsks || r.openBytes > MaxOpenBytes
 	over := r.cause != causeNone
@@ -470,6 +474,9 @@ func (r *linkRun) take(q *question, err error) error {
 func (r *linkRun) answer(ctx context.Context, q *question) {
 	if r.work.Holds {
 		q.Hold = r.holder()
+	}
+	if q.Taken != nil {
+		defer q.Taken() // whatever the host left
 	}
 	a, err := r.h.Ask(ctx, q.Question)
 	if q.Hold != nil {

@@ -1,6 +1,7 @@
 package python
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -152,7 +153,7 @@ func judge(ctx context.Context, o executors.Outcome, exit ending, err error) (ex
 	case !told && exit.Limit == "wall":
 		return limit("Timeout", "wall time limit reached")
 	case !told && exit.Limit == "memory":
-		return limit("OutOfMemory", "memory limit reached: all processes of the program together have taken more")
+		return limit("OutOfMemory", "memory limit reached: all processes of the program together "+cmp.Or(exit.Held, "have taken more"))
 	}
 	if err == nil && (o.State == executors.StateCancelled || o.State == executors.StateLimit && o.Error != nil && o.Error.Name == "Timeout") {
 		o.ExitCode = exitKilled // by the host

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"runtime"
 	"slices"
@@ -108,6 +109,21 @@ func TestMemory(t *testing.T) {
 		default:
 			t.Error(brief(o))
 		}
+	}
+}
+
+// TestLocks: a program that takes memory of the kernel by locks of files ends at its
+// limit of memory, and is told what it held; one with some comes to its end.
+func TestLocks(t *testing.T) {
+	e := executor(t, nil)
+	const program = "import fcntl, time\nf = open('held', 'w')\nfor i in range(%[1]d, 0, -1): fcntl.lockf(f, fcntl.LOCK_EX, 1, 2 * i)\nif %[1]d > 10000: time.sleep(1000)\n%[1]d"
+	o := play(t, e, run(agent(), fmt.Sprintf(program, 12_000)))
+	if o.State != executors.StateLimit || o.Error == nil || o.Error.Name != "OutOfMemory" || o.ExitCode != 137 ||
+		!strings.Contains(o.Error.Message, "held 10000 locks of files or more") {
+		t.Error(brief(o))
+	}
+	if o := play(t, e, run(agent(), fmt.Sprintf(program, 2000))); o.State != executors.StateDone || string(o.Value) != "2000" {
+		t.Errorf("a program with some locks: %s", brief(o))
 	}
 }
 

@@ -1,6 +1,7 @@
 package shell
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -85,7 +86,7 @@ func judge(ctx context.Context, o executors.Outcome, cut bool, exit executors.Ex
 	case !told && exit.Limit == "wall":
 		return limit("Timeout", "wall time limit reached")
 	case !told && exit.Limit == "memory":
-		return limit("OutOfMemory", "memory limit reached: all processes of the script together have taken more")
+		return limit("OutOfMemory", "memory limit reached: all processes of the script together "+cmp.Or(exit.Held, "have taken more"))
 	}
 	if errors.Is(err, executors.ErrGuest) && !errors.Is(err, executors.ErrSnapshot) && !errors.Is(err, executors.ErrGone) {
 		o.State, o.ExitCode = executors.StateFailed, exitKilled

@@ -320,6 +320,12 @@ func TestFiles(t *testing.T) {
 	}
 }
 
+// locking is a Python program that takes memory of the kernel by locks of a file.
+const locking = `import fcntl, time
+f = open("/tmp/held", "w")
+for i in range(12000, 0, -1): fcntl.lockf(f, fcntl.LOCK_EX, 1, 2 * i)
+time.sleep(1000)`
+
 func TestLimits(t *testing.T) {
 	ring := launcher(t, nil)
 	e := executorOver(t, ring, nil)
@@ -334,6 +340,14 @@ func TestLimits(t *testing.T) {
 		{"wall", "sleep 1000", func(r *executors.Run) { r.Limits.WallMillis = ptr(300) }, "Timeout"},
 		{"wall of the shell", "while :; do :; done", func(r *executors.Run) { r.Limits.WallMillis = ptr(300) }, "Timeout"},
 		{"cpu of programs", "yes > /dev/null & yes > /dev/null & wait", func(r *executors.Run) { r.Limits.CPUMillis = ptr(300) }, "Timeout"},
+		{"locks of files", "python3 -I -S -c '" + locking + "'", func(r *executors.Run) {
+			python, err := filepath.EvalSymlinks("/usr/bin/python3")
+			if err != nil {
+				t.Fatal(err)
+			}
+			r.Agent = agent(append(tools, "python3")...)
+			r.Agent.Files.Read = append(r.Agent.Files.Read, profiles.PathRule{Path: "/usr/lib/" + filepath.Base(python)})
+		}, "OutOfMemory"},
 		{"a text that doubles", "a=xx; while :; do a=$a$a; done", func(*executors.Run) {}, "Endless"},
 		{"a function that calls itself", "f() { f; }; f", func(*executors.Run) {}, "Endless"},
 		{"processes", "for i in $(seq 100); do sleep 1000 & done; wait", func(r *executors.Run) {

@@ -22,6 +22,7 @@ type (
 	Harness      = port.Harness
 	Idempotent   = port.Idempotent
 	Journal      = port.Journal
+	Pacer        = port.Pacer
 	Keeper       = port.Keeper
 	Kind         = port.Kind
 	Parent       = pause.Parent
@@ -35,6 +36,7 @@ type (
 	Settlement   = port.Settlement
 	Spawned      = port.Spawned
 	Touched      = touched.Touched
+	Unprovided   = port.UnprovidedError
 	View         = port.View
 )
 
@@ -106,6 +108,9 @@ func DecodePause(b []byte) (Pause, error) { return pause.Decode(b) }
 // Capability is what records call a call by its name: that of a bridge, or of an
 // act of a guest, as exec:/usr/bin/git.
 func Capability(name string) string { return rules.GrantOf(name) }
+
+// Ready returns why a provider cannot begin a call that was approved; see port.Ready.
+func Ready(p Provider) error { return port.Ready(p) }
 
 // IsAct reports whether a call is an act of a guest by its name: that it was approved
 // may be told again.

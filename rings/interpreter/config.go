@@ -32,6 +32,8 @@ type Config struct {
 	// Audit and Journal are required.
 	Audit   Auditor
 	Journal Journal
+	// Pacer has calls wait that bring much on disk; nil: none waits.
+	Pacer Pacer
 	// Keeper keeps pauses and sessions. Nil: a run that would pause ends, and no
 	// session can be had.
 	Keeper Keeper

@@ -24,6 +24,8 @@ var (
 	ErrDigest    = port.ErrDigest
 	ErrValue     = port.ErrValue
 	ErrParent    = port.ErrParent
+
+	ErrNoProvider = port.ErrNoProvider
 )
 
 // ExecutorError says that one executor rejects its profile of a set. The ring

@@ -22,7 +22,8 @@ import (
 // begins. Errors, after which nothing ran and the pause stands: ErrUnsettled,
 // ErrClosed, ErrExists, ErrParent (a subagent whose parent is neither live nor
 // held), *profiles.Denial (no policy, executor closed or unavailable, tier
-// unavailable), and faults. A snapshot that cannot be restored shows in Run.Err.
+// unavailable), *Unprovided (an approved call that is still granted cannot begin
+// here), and faults. A snapshot that cannot be restored shows in Run.Err.
 func (r *Ring) Resume(ctx context.Context, p Pause, settled []Settlement) (*Run, error) {
 	if err := p.Check(); err != nil {
 		return nil, fmt.Errorf("resume run %s: %w", shape.Clip(p.Run, 40), err)
@@ -40,8 +41,12 @@ func (r *Ring) Resume(ctx context.Context, p Pause, settled []Settlement) (*Run,
 	if err != nil {
 		return nil, fmt.Errorf("resume run %s: %w", p.Run, err)
 	}
+	host := r.has(ctx, p.Executor)
+	if err := run.Provided(host); err != nil {
+		return nil, fmt.Errorf("resume run %s: %w", p.Run, err)
+	}
 	ctx = run.Under(ctx)
-	g, never, err := r.rejoin(run, r.has(ctx, p.Executor))
+	g, never, err := r.rejoin(run, host)
 	if err != nil {
 		run.Abandon(err)
 		return nil, err

@@ -138,6 +138,75 @@ func TestSettlements(t *testing.T) {
 	}
 }
 
+// An approved call whose bridge cannot begin it keeps its run from going on: nothing is
+// loaded or recorded, and the same pause goes on once the bridge is there. A call that
+// needs no bridge any more does not.
+func TestUnprovided(t *testing.T) {
+	gone := errors.New("its command is missing")
+	gated := func() *profiles.Set {
+		return set("a", bridge("redo", external, approval()), bridge("act", external, approval()))
+	}
+	redo, act := question("c1", "redo", `[{"q":1}]`), question("c2", "act", `[{"q":2}]`)
+	without := func(c *interpreter.Config) {
+		c.Providers["act"], c.Default = c.Default, nil
+		delete(c.Providers, "redo")
+	}
+	harness := func(c *interpreter.Config) { c.Providers["redo"] = interpreter.Harness{} }
+	both := []interpreter.Settlement{approve("c1"), approve("c2")}
+	for _, tt := range []struct {
+		name    string
+		host    func(*interpreter.Config) // where it is to go on
+		unready error
+		after   *profiles.Set
+		settle  []interpreter.Settlement
+		want    error
+	}{
+		{name: "not there", host: without, settle: both, want: interpreter.ErrNoProvider},
+		{name: "the harness's now", host: harness, settle: both, want: interpreter.ErrNoProvider},
+		{name: "it cannot begin", unready: gone, settle: both, want: gone},
+		{name: "begun before a crash", host: without, settle: []interpreter.Settlement{{Call: "c1", Approved: true, Again: true}, approve("c2")}, want: interpreter.ErrNoProvider},
+		{name: "all is there", settle: both},
+		{name: "denied", host: without, settle: []interpreter.Settlement{{Call: "c1", Denied: true, By: "uid:7"}, approve("c2")}},
+		{name: "no longer granted", host: without, after: set("b", bridge("act", external, approval())), settle: both},
+		{name: "it has its result", host: without, settle: []interpreter.Settlement{
+			{Call: "c1", Approved: true, Result: &interpreter.Recorded{End: interpreter.CallDone, Value: json.RawMessage(`1`)}}, approve("c2")}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			s := newStage(t)
+			s.apply(gated())
+			p := s.pausedRun(waves([]executors.Question{redo, act}))
+			next := newStage(t)
+			if tt.host != nil {
+				next = newStage(t, tt.host)
+			}
+			next.unready = tt.unready
+			next.apply(gated())
+			if tt.after != nil {
+				next.apply(tt.after)
+			}
+			next.pauser.scripts["r1"] = waves([]executors.Question{redo, act})
+			run, err := next.ring.Resume(t.Context(), p, tt.settle)
+			if tt.want == nil {
+				if err != nil || next.end(run).State != executors.StateDone {
+					t.Fatalf("%v", err)
+				}
+				return
+			}
+			var lacks *interpreter.Unprovided
+			if !errors.As(err, &lacks) || !errors.Is(err, tt.want) || lacks.Call != "c1" || !slices.Equal(lacks.Bridges, []string{"redo"}) {
+				t.Fatalf("%v, %+v", err, lacks)
+			}
+			if n := next.echo.count(); n != 0 || len(next.audit.kinds("r1")) != 0 || len(next.log.entries()) != 0 {
+				t.Errorf("%d acts, records %v, journal %v", n, next.audit.kinds("r1"), next.log.entries())
+			}
+			s.resume(p, approve("c1"), approve("c2")) // with the bridge
+			if n := s.echo.count(); n != 2 {
+				t.Errorf("%d acts on the second try", n)
+			}
+		})
+	}
+}
+
 // idempotent makes the bridge "redo" one that may be repeated.
 func idempotent(s *stage) { s.redo = again{s.echo} }
 

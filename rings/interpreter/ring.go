@@ -49,7 +49,7 @@ func New(cfg Config) (*Ring, error) {
 		cfg.CheckValue = refuseMarked
 	}
 	r := &Ring{cfg: cfg, enders: enders(cfg), live: map[string]*life.Run{}, empty: make(chan struct{})}
-	r.host = life.Host{Audit: cfg.Audit, Journal: cfg.Journal, Keeper: cfg.Keeper, Conditions: cfg.Conditions,
+	r.host = life.Host{Audit: cfg.Audit, Journal: cfg.Journal, Pacer: cfg.Pacer, Keeper: cfg.Keeper, Conditions: cfg.Conditions,
 		Turns: budget.NewTurns(cmp.Or(cfg.Pausing, 4)), Provider: r.provider, InForce: r.gen.Load, Gone: r.forget, Rested: r.rest, Now: cfg.Now, CheckValue: cfg.CheckValue, Point: cfg.Point, Narrowed: cfg.Narrowed, Go: cfg.Go, Forget: r.Forget}
 	r.gen.Store(&rules.Generation{})
 	return r, nil

@@ -259,11 +259,12 @@ func (k *keeper) pause(t *testing.T, run string) interpreter.Pause {
 // stage is a world whose programs are scripts and whose pauses are kept.
 type stage struct {
 	*world
-	pauser *pauser
-	keeper *keeper
-	points sync.Map
-	redo   interpreter.Provider // of the bridge "redo"; nil: the echo
-	slow   func(context.Context)
+	pauser  *pauser
+	keeper  *keeper
+	points  sync.Map
+	unready error                // why the bridge "redo" cannot begin a call
+	redo    interpreter.Provider // of the bridge "redo"; nil: the echo
+	slow    func(context.Context)
 }
 
 func newStage(t *testing.T, change ...func(*interpreter.Config)) *stage {
@@ -290,6 +291,7 @@ func (r redone) Call(ctx context.Context, c interpreter.Call) (json.RawMessage, 
 	return r.s.echo.Call(ctx, c)
 }
 func (r redone) Idempotent() bool { return r.s.redo != nil }
+func (r redone) Ready() error     { return r.s.unready }
 
 // run starts a script.
 func (s *stage) run(req interpreter.StartRequest, sc script) (*interpreter.Run, error) {

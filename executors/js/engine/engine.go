@@ -115,6 +115,15 @@ func engineFile(c Config, build fs.ReadFileFS) ([]byte, error) {
 	return wasm, nil
 }
 
+// FileDigest names the engine file of this build, "sha256:" and hex; "" when it has none,
+// or another than the pinned one.
+func FileDigest() string {
+	if _, err := engineFile(Config{}, embedded); err != nil {
+		return ""
+	}
+	return "sha256:" + wasmDigest
+}
+
 // digestOf names the code, the prelude, and the image made of them, to which
 // snapshots are differences.
 func digestOf(metered []byte, prelude string, im *image) string {

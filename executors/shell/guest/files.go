@@ -86,15 +86,15 @@ func decidesIn(dir string) bool {
 	return has(dir, "config", false) || has(dir, "config.worktree", false) || has(dir, "commondir", false) || has(dir, "hooks", true)
 }
 
-// has looks for a file, or a folder, of a name in any case. A folder that cannot be read
-// may have it.
+// has looks for a file, or a folder, of a name in any case. A link may lead to either, and
+// a folder that cannot be read may have it.
 func has(dir, name string, folder bool) bool {
 	list, err := os.ReadDir(dir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return false
 	}
 	for _, e := range list {
-		if strings.EqualFold(e.Name(), name) && e.IsDir() == folder {
+		if strings.EqualFold(e.Name(), name) && (e.IsDir() == folder || e.Type() == fs.ModeSymlink) {
 			return true
 		}
 	}
@@ -102,5 +102,5 @@ func has(dir, name string, folder bool) bool {
 		return false
 	}
 	info, err := os.Lstat(path.Join(dir, name))
-	return !errors.Is(err, fs.ErrNotExist) && (err != nil || info.IsDir() == folder)
+	return !errors.Is(err, fs.ErrNotExist) && (err != nil || info.IsDir() == folder || info.Mode().Type() == fs.ModeSymlink)
 }

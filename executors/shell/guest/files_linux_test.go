@@ -108,11 +108,11 @@ func TestOpenReal(t *testing.T) {
 func TestSteersGit(t *testing.T) {
 	root := tree(t, map[string]string{
 		"bare/HEAD": "ref: x", "bare/objects/": "", "bare/refs/": "", "lower/head": "x", "linked/HEAD": "-> ../bare/HEAD",
-		"conf/config": "x", "hooked/hooks/": "", "rails/config/a": "x", "plain/a": "a",
+		"conf/config": "x", "hooked/hooks/": "", "hung/hooks": "-> ../hooked/hooks", "rails/config/a": "x", "plain/a": "a",
 	})
 	for p, want := range map[string]bool{
 		"bare/config": true, "bare/CONFIG": true, "bare/hooks/pre-commit": true, "bare/Hooks/a/b": true, "bare/commondir": true, "bare/gitdir": true, "bare/config.worktree": true, "bare/info/attributes": true,
-		"lower/config": true, "linked/config": true, "conf/HEAD": true, "conf/head": true, "hooked/HEAD": true,
+		"lower/config": true, "linked/config": true, "conf/HEAD": true, "conf/head": true, "hooked/HEAD": true, "hung/HEAD": true,
 		"plain/config": false, "plain/hooks/list": false, "plain/HEAD": false, "rails/HEAD": false, "rails/config/HEAD": false, "rails/config/database": false,
 		"bare/a": false, "bare/docs/config": false, "bare/configs": false, "bare/hooks": false, "none/config": false, "conf/config": false,
 	} {

@@ -48,6 +48,7 @@ type Call[C any] struct {
 	Settled   *port.Settlement // of a call of the pause that the run goes on from
 	Holder    *budget.Hold     // of the wall time of its program; nil: it has none that is held
 	Release   func()           // lets what was held for its approval go on; nil: nothing was
+	Taken     func()           // lets the guest say more; nil: it may anyway
 
 	rules.Case
 	Children []C   // that were started for it; they end with it
@@ -68,7 +69,7 @@ type Reply struct {
 
 // For is the call that a question is about, not decided yet.
 func For[C any](q executors.Question) *Call[C] {
-	c := &Call[C]{ID: q.Call, Holder: budget.HoldOf(q.Hold),
+	c := &Call[C]{ID: q.Call, Holder: budget.HoldOf(q.Hold), Taken: q.Taken,
 		Case: rules.Case{Bridge: q.Bridge, Size: int64(len(q.Args)), Held: q.Hold != nil}}
 	if q.Action != nil {
 		c.Bridge, c.Action, c.Ahead, c.Held = pause.NameOf(q.Action, ""), q.Action, q.Ahead, !q.Ahead
@@ -145,6 +146,10 @@ func (c *Call[C]) Open() bool { return c.State == Pending || c.State == Left && 
 
 // Working reports whether the call has begun and has no answer yet.
 func (c *Call[C]) Working() bool { return c.State == Pending || c.State == Acting || c.State == Left }
+
+// Slowed reports whether the call is admitted and waits until its agent may bring more
+// on disk.
+func (c *Call[C]) Slowed() bool { return c.State == Admitted && c.Cancel != nil }
 
 // WaitsFor says who settles an open call.
 func (c *Call[C]) WaitsFor() string {

@@ -37,12 +37,15 @@ func (r *Run) ask(ctx context.Context, q executors.Question, c *call) (executors
 	if no != nil {
 		return r.refuse(c, no)
 	}
+	_, c.Harness = p.(port.Harness)
+	waits := c.Harness || c.Unapproved()
+	if no, err := r.slow(ctx, c, waits); err != nil || no != nil {
+		return r.unopened(c, no)
+	}
 	if err := r.two.Grew(c.Grown); err != nil {
 		r.release(c)
 		return executors.Answer{}, err
 	}
-	_, c.Harness = p.(port.Harness)
-	waits := c.Harness || c.Unapproved()
 	if err := r.open(c, waits); err != nil {
 		if full, ok := errors.AsType[*port.QueueError](err); ok {
 			return r.unrun(c, r.crowded(c, full), nil)
@@ -199,7 +202,7 @@ func (r *Run) open(c *call, waits bool) error {
 	}
 	r.point("call_recorded")
 	c.Key = pause.Key(r.id, c.ID, c.Digest)
-	if !c.External && !waits && !(r.parent != nil && c.Agents > 0) && !r.goesOnBy(c) {
+	if !r.journals(c, waits) {
 		return nil
 	}
 	key, err := r.kept.Open(c.Entry(r.id, r.root, r.tree.Total(), waits))

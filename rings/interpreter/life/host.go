@@ -19,6 +19,7 @@ type Host struct {
 	Journal    port.Journal
 	Keeper     port.Keeper     // nil: a run that would pause ends
 	Conditions port.Conditions // nil: every condition asks
+	Pacer      port.Pacer      // nil: calls bring what they have at once
 	Turns      *budget.Turns   // of runs that stop
 	Provider   func(bridge string) Provider
 	InForce    func() *rules.Generation

@@ -74,6 +74,39 @@ func (r *Run) GoOn(p *Pause, settled []Settlement) error {
 	return nil
 }
 
+// Provided refuses to go on on host h when an approved call could not begin there: the
+// program would lose its approval. A call that is no longer granted needs no provider:
+// the program is told that it was revoked. The error is a *port.UnprovidedError.
+func (r *Run) Provided(h rules.Host) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	var lacks *port.UnprovidedError
+	bound, g := r.bound.On(h), r.host.InForce()
+	for i := range r.from.Calls { // in the order of the record
+		c := r.calls[r.from.Calls[i].ID]
+		if s := c.Settled; c.Harness || c.IsAct() || s.Denied || s.Result != nil {
+			continue
+		}
+		err := port.Ready(r.provider(c))
+		if err == nil || r.takenLocked(c) != nil {
+			continue
+		}
+		if _, no := c.Still(bound, g); no != nil {
+			continue
+		}
+		if lacks == nil {
+			lacks = &port.UnprovidedError{Call: c.ID, Err: err}
+		}
+		if !slices.Contains(lacks.Bridges, c.Bridge) {
+			lacks.Bridges = append(lacks.Bridges, c.Bridge)
+		}
+	}
+	if lacks == nil {
+		return nil
+	}
+	return lacks
+}
+
 // MayGoOn decides whether the run may go on under g. An error says that it may
 // not now, a decision that it may never.
 func (r *Run) MayGoOn(g *rules.Generation, h rules.Host) (*profiles.Decision, error) {

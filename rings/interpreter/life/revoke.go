@@ -65,7 +65,7 @@ func (r *Run) takeLocked(grants []string) (children []*Run) {
 		}
 		children = append(children, c.Children...)
 		// The calls of a run that stops are decided again when it goes on.
-		if r.phase == running && c.Working() && c.State != calls.Left && r.revoked[c.Grant()] {
+		if r.phase == running && (c.Working() || c.Slowed()) && c.State != calls.Left && r.revoked[c.Grant()] {
 			c.Stop(c.Cancel, ends.ErrRevoked)
 		}
 	}

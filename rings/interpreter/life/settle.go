@@ -72,6 +72,7 @@ func (r *Run) settle(c *call, end Recorded) (err error) {
 		r.mu.Unlock()
 	default:
 		err = r.kept.Close(c.ID, end)
+		r.owe(len(end.Value))
 	}
 	if err != nil {
 		return fmt.Errorf("commit the end of call %s of run %s: %w", c.ID, r.id, err)
@@ -375,7 +376,7 @@ func (r *Run) Cut(g *rules.Generation) {
 		return
 	}
 	for _, c := range r.calls {
-		if c == nil || !c.Working() || c.State == calls.Left {
+		if c == nil || !c.Working() && !c.Slowed() || c.State == calls.Left {
 			continue
 		}
 		if _, no := c.Still(r.bound, g); no != nil {

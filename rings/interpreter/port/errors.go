@@ -2,6 +2,7 @@ package port
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/ringd/ringd/rings/interpreter/rules"
 )
@@ -12,6 +13,25 @@ type QueueError struct{ Reason string }
 
 // Error gives the reason.
 func (e *QueueError) Error() string { return e.Reason }
+
+// UnprovidedError: an approved call of a paused run cannot begin here. Nothing of the
+// run was loaded.
+type UnprovidedError struct {
+	Call    string
+	Bridges []string // all that cannot; the first is that of Call
+	Err     error    // why Call cannot
+}
+
+// Error names the call, its bridge and the cause.
+func (e *UnprovidedError) Error() string {
+	return fmt.Sprintf("call %s is approved, and bridge %s cannot begin it: %v", e.Call, e.Bridges[0], e.Err)
+}
+
+// Unwrap returns the cause.
+func (e *UnprovidedError) Unwrap() error { return e.Err }
+
+// ErrNoProvider: nothing here performs the bridge.
+var ErrNoProvider = errors.New("nothing here performs it")
 
 // States that a caller must tell apart.
 var (

@@ -93,6 +93,25 @@ func (Harness) Call(context.Context, Call) (json.RawMessage, error) {
 // second has no further effect and the same result.
 type Idempotent interface{ Idempotent() bool }
 
+// Readier is a Provider that can tell ahead that a call could not begin.
+type Readier interface {
+	// Ready returns nil, or why no call can begin now, such as a missing command.
+	Ready() error
+}
+
+// Ready returns why p cannot begin a call that was approved: ErrNoProvider when p is
+// nil or is the harness, which such a call does not wait for, else what p says.
+func Ready(p Provider) error {
+	switch p := p.(type) {
+	case nil, Harness: // a call of the harness has its answer, and no provider
+		return ErrNoProvider
+	case Readier:
+		return p.Ready()
+	default:
+		return nil
+	}
+}
+
 // Ender is a Provider that keeps something open for a run between its calls. It is
 // told when a life of a run is over, paused or ended, before its Done is closed and
 // before another life of it may begin. It may be told more than once, and of runs

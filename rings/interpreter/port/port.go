@@ -64,6 +64,14 @@ type Journal interface {
 	CloseCall(ctx context.Context, run, call string, end Recorded) error
 }
 
+// Pacer bounds how fast the calls of one agent, in all its runs, bring bytes on disk.
+type Pacer interface {
+	// Wait returns once the agent may bring n bytes more. The error is ctx's.
+	Wait(ctx context.Context, agent string, n int) error
+	// Owe counts n bytes that come in any case: the next that Wait waits for them too.
+	Owe(agent string, n int)
+}
+
 // Entry is an open call.
 type Entry struct {
 	Run       string
