@@ -27,7 +27,7 @@ var layers = map[string][]string{
 	"schema/finding": {},
 
 	"cmd/ringd/internal/policycmd": {
-		"compiler/enforcement", "compiler/guardrail", "profiles", "schema", "schema/layout", "cmd/ringd/internal/auditcmd", "cmd/ringd/internal/suggest", "compiler/least", "compiler/lint", "cmd/ringd/internal/cli", "cmd/ringd/internal/config", "cmd/ringd/internal/render", "cmd/ringd/internal/sources", "cmd/ringd/internal/disk",
+		"cmd/ringd/internal/inert", "compiler/enforcement", "compiler/guardrail", "profiles", "schema", "schema/layout", "cmd/ringd/internal/auditcmd", "cmd/ringd/internal/suggest", "compiler/least", "compiler/lint", "cmd/ringd/internal/cli", "cmd/ringd/internal/config", "cmd/ringd/internal/render", "cmd/ringd/internal/sources", "cmd/ringd/internal/disk",
 		"executors", "rings/kernel/order",
 	},
 
@@ -270,7 +270,7 @@ var layers = map[string][]string{
 		"cmd/ringd/internal/cli", "cmd/ringd/internal/config", "cmd/ringd/internal/render", "cmd/ringd/internal/sources",
 	},
 	"cmd/ringd/internal/begin": {
-		"schema", "schema/adopt", "schema/emit", "schema/layout", "cmd/ringd/internal/cli", "cmd/ringd/internal/render", "cmd/ringd/internal/sources", "cmd/ringd/internal/disk",
+		"cmd/ringd/internal/inert", "schema", "schema/adopt", "schema/emit", "schema/layout", "cmd/ringd/internal/cli", "cmd/ringd/internal/render", "cmd/ringd/internal/sources", "cmd/ringd/internal/disk",
 	},
 	"cmd/ringd/internal/auditcmd": {
 		"profiles", "profiles/near", "cmd/ringd/internal/audit", "cmd/ringd/internal/cli", "cmd/ringd/internal/config", "cmd/ringd/internal/render",
@@ -282,22 +282,23 @@ var layers = map[string][]string{
 	"cmd/ringd/internal/fetch":    {"executors/js/engine/value", "profiles", "profiles/egress", "profiles/egress/request", "rings/interpreter", "rings/kernel/egress", "rings/kernel/egress/forward"},
 	"cmd/ringd/internal/notify":   {"cmd/ringd/internal/provider"},
 	"cmd/ringd/internal/signing": {
-		"profiles", "profiles/difference", "schema/wire", "cmd/ringd/internal/cli", "cmd/ringd/internal/config", "cmd/ringd/internal/render",
+		"cmd/ringd/internal/inert", "profiles", "profiles/difference", "schema/wire", "cmd/ringd/internal/cli", "cmd/ringd/internal/config", "cmd/ringd/internal/render",
 		"cmd/ringd/internal/sources", "cmd/ringd/internal/syncer", "cmd/ringd/internal/trust", "cmd/ringd/internal/daemon/lockdown", "cmd/ringd/internal/daemon/orders", "cmd/ringd/internal/disk",
 	},
 	"cmd/ringd/internal/trust":             {"profiles", "profiles/jsontext", "profiles/sound", "schema", "cmd/ringd/internal/disk", "cmd/ringd/internal/keypem"},
 	"cmd/ringd/internal/syncer":            {"schema"},
 	"cmd/ringd/internal/decide":            {"compiler/condition", "compiler/guardrail", "profiles", "cmd/ringd/internal/confine", "cmd/ringd/internal/lasting"},
 	"cmd/ringd/internal/sources":           {"schema", "cmd/ringd/internal/syncer"},
-	"cmd/ringd/internal/render":            {"schema", "schema/wire", "profiles", "executors", "cmd/ringd/internal/audit"},
+	"cmd/ringd/internal/inert":             {},
+	"cmd/ringd/internal/render":            {"cmd/ringd/internal/inert", "schema", "schema/wire", "profiles", "executors", "cmd/ringd/internal/audit"},
 	"cmd/ringd/internal/packages":          {"cmd/ringd/internal/render", "schema/wire", "executors", "executors/python", "executors/python/environment", "profiles", "schema"},
 	"cmd/ringd/internal/doctor":            {"profiles", "executors", "rings/kernel/host", "rings/kernel/order", "cmd/ringd/internal/render"},
-	"cmd/ringd/internal/ask":               {"cmd/ringd/internal/render"},
+	"cmd/ringd/internal/ask":               {"cmd/ringd/internal/inert", "cmd/ringd/internal/render"},
 	"cmd/ringd/internal/ask/asktest":       {},
 	"cmd/ringd/internal/render/rendertest": {"profiles"},
 	"cmd/ringd/internal/request":           {"executors/js/engine/value", "profiles", "schema/wire", "cmd/ringd/internal/sources"},
 	"cmd/ringd/internal/cli": {
-		"profiles", "profiles/near", "executors", "schema/wire", "schema/client",
+		"cmd/ringd/internal/inert", "profiles", "profiles/near", "executors", "schema/wire", "schema/client",
 		"cmd/ringd/internal/config", "cmd/ringd/internal/render", "cmd/ringd/internal/sources",
 	},
 	"cmd/ringd/internal/attend": {
@@ -345,18 +346,18 @@ var layers = map[string][]string{
 		"cmd/ringd/internal/daemon/metrics", "cmd/ringd/internal/daemon/show", "cmd/ringd/internal/daemon/vouch",
 	},
 	"cmd/ringd/internal/daemon/records": {
-		"executors", "profiles", "cmd/ringd/internal/daemon/vouch", "rings/interpreter", "rings/kernel/egress", "cmd/ringd/internal/audit", "cmd/ringd/internal/store", "cmd/ringd/internal/daemon/metrics",
+		"executors", "profiles", "cmd/ringd/internal/daemon/vouch", "rings/interpreter", "rings/kernel/egress", "rings/kernel/pace", "cmd/ringd/internal/audit", "cmd/ringd/internal/store", "cmd/ringd/internal/daemon/metrics",
 	},
 	"cmd/ringd/internal/daemon/show":    {"schema", "schema/wire", "profiles", "profiles/powers", "executors", "rings/interpreter", "cmd/ringd/internal/store"},
 	"cmd/ringd/internal/daemon/metrics": {"profiles", "profiles/egress"},
-	"cmd/ringd/internal/daemon/network": {"profiles", "profiles/egress", "cmd/ringd/internal/config", "rings/interpreter", "rings/kernel/egress", "schema/wire", "cmd/ringd/internal/daemon/metrics", "cmd/ringd/internal/daemon/records", "cmd/ringd/internal/fetch"},
+	"cmd/ringd/internal/daemon/network": {"profiles", "profiles/egress", "cmd/ringd/internal/config", "rings/interpreter", "rings/kernel/egress", "rings/kernel/host", "schema/wire", "cmd/ringd/internal/daemon/metrics", "cmd/ringd/internal/daemon/records", "cmd/ringd/internal/fetch"},
 	"cmd/ringd/internal/daemon/daemontest": {
 		"cmd/ringd/internal/trust", "schema", "profiles", "executors", "rings/interpreter", "cmd/ringd/internal/audit", "cmd/ringd/internal/store",
 		"cmd/ringd/internal/daemon", "cmd/ringd/internal/daemon/metrics", "cmd/ringd/internal/daemon/records",
 		"cmd/ringd/internal/daemon/approvals", "cmd/ringd/internal/daemon/lockdown", "cmd/ringd/internal/daemon/pauses", "cmd/ringd/internal/seal",
 	},
 	"cmd/ringd/internal/api": {
-		"schema/wire", "profiles", "cmd/ringd/internal/daemon", "cmd/ringd/internal/daemon/approvals", "cmd/ringd/internal/daemon/lockdown", "cmd/ringd/internal/store", "cmd/ringd/internal/api/dts",
+		"cmd/ringd/internal/inert", "schema/wire", "profiles", "cmd/ringd/internal/daemon", "cmd/ringd/internal/daemon/approvals", "cmd/ringd/internal/daemon/lockdown", "cmd/ringd/internal/store", "cmd/ringd/internal/api/dts",
 		"cmd/ringd/internal/api/port", "cmd/ringd/internal/api/tokens", "rings/kernel/listener",
 	},
 	"cmd/ringd/internal/api/porttest": {},
@@ -523,6 +524,59 @@ var calls = map[string][]string{
 	"recover":            {"cmd/ringd/internal/daemon", "cmd/ringd/internal/api", "cmd/ringd/internal/child", "executors/js/engine", "executors/js/guest"},
 }
 
+// sinks says where cmd may reach a stream that people read, past the edge that makes its
+// text inert (cmd/ringd/internal/inert): a package or a file. A row is a selector, an
+// import, a method (".SetOut") or the begin of a path ("/dev/tty").
+var sinks = map[string][]string{
+	"os.Stdout":     {"cmd/ringd/main.go"},
+	"os.Stderr":     {"cmd/ringd/main.go"},
+	"os.NewFile":    {},
+	"/dev/tty":      {"cmd/ringd/internal/ask/ask.go"},
+	"/dev/std":      {},
+	"/dev/fd":       {},
+	"/dev/pts":      {},
+	"/dev/console":  {},
+	"/proc/self/fd": {},
+
+	"syscall.Write":                {},
+	"syscall.Stdout":               {},
+	"syscall.Stderr":               {},
+	"syscall.Syscall":              {},
+	"syscall.RawSyscall":           {},
+	"golang.org/x/sys/unix.Write":  {},
+	"golang.org/x/sys/unix.Writev": {},
+	"golang.org/x/sys/unix.Stdout": {},
+	"golang.org/x/sys/unix.Stderr": {},
+
+	"fmt.Print":                       {},
+	"fmt.Printf":                      {},
+	"fmt.Println":                     {},
+	"print":                           {},
+	"println":                         {},
+	"log":                             {},
+	"log/slog.Default":                {},
+	"log/slog.Debug":                  {},
+	"log/slog.Info":                   {},
+	"log/slog.Warn":                   {},
+	"log/slog.Error":                  {},
+	"log/slog.Log":                    {},
+	"log/slog.LogAttrs":               {},
+	"log/slog.NewJSONHandler":         {},
+	"log/slog.NewTextHandler":         {"cmd/ringd/cmd_serve.go", "cmd/ringd/internal/daemon/daemontest"},
+	"runtime/debug.PrintStack":        {},
+	"github.com/spf13/cobra.CheckErr": {},
+	".SetOut":                         {"cmd/ringd/main.go"},
+	".SetErr":                         {"cmd/ringd/main.go"},
+	".SetOutput":                      {},
+	"net/http.ResponseWriter":         {"cmd/ringd/internal/api/server.go", "cmd/ringd/internal/api/bearer.go"},
+	".ResponseWriter":                 {"cmd/ringd/internal/api/server.go", "cmd/ringd/internal/api/bearer.go"},
+	".Hijack":                         {"cmd/ringd/internal/api/server.go"},
+	module + "/cmd/ringd/internal/inert.NewEdge": {"cmd/ringd/internal/ask/ask.go", "cmd/ringd/internal/cli/cli.go", "cmd/ringd/internal/api/server.go"},
+	module + "/cmd/ringd/internal/inert.Bytes": { // what a program reads, to the byte
+		"cmd/ringd/internal/begin/import.go", "cmd/ringd/internal/policycmd/compile.go", "cmd/ringd/internal/policycmd/fmt.go", "cmd/ringd/internal/render/run.go",
+	},
+}
+
 // sizes are the limits of house style. Test files are exempt. Neither a file nor
 // a package has a cap: a cap is paid for in names and walls.
 var sizes = limits{function: 100, methods: 5}
@@ -584,7 +638,11 @@ func TestOwners(t *testing.T) {
 	report(t, checkPure(tr, pure, impure))
 }
 
-func TestCalls(t *testing.T) { report(t, checkCalls(repository(t), calls)) }
+func TestCalls(t *testing.T) {
+	tr := repository(t)
+	report(t, checkCalls(tr, calls))
+	report(t, checkSinks(tr, "cmd", sinks))
+}
 
 func TestSizes(t *testing.T) { report(t, checkSizes(repository(t), sizes)) }
 
@@ -640,6 +698,19 @@ func TestTablesCatch(t *testing.T) {
 		{"environment", map[string]string{"rings/kernel/a.go": "package kernel\nimport \"os\"\nvar e = os.Getenv(\"HOME\")"}, withCalls, "rings/kernel/a.go:3: os.Getenv"},
 		{"best effort", map[string]string{"rings/kernel/a.go": "package kernel\nvar c = landlock.V5.BestEffort()"}, withCalls, "rings/kernel/a.go:2: BestEffort"},
 		{"dot import", map[string]string{"rings/kernel/a.go": "package kernel\nimport . \"time\"\nvar n = Now()"}, withCalls, "rings/kernel/a.go:2: dot import"},
+		{"stdout past the edge", map[string]string{"cmd/ringd/a.go": "package main\nimport \"os\"\nvar w = os.Stdout"}, withSinks, "cmd/ringd/a.go:3: os.Stdout"},
+		{"stderr under another name", map[string]string{"cmd/ringd/internal/clients/a.go": "package clients\nimport x \"os\"\nfunc f() { x.Stderr.WriteString(text) }"}, withSinks, "cmd/ringd/internal/clients/a.go:3: os.Stderr"},
+		{"print", map[string]string{"cmd/ringd/a.go": "package main\nimport \"fmt\"\nfunc f() { fmt.Printf(text) }"}, withSinks, "cmd/ringd/a.go:3: fmt.Printf"},
+		{"builtin print", map[string]string{"cmd/ringd/a.go": "package main\nfunc f() { println(text) }"}, withSinks, "cmd/ringd/a.go:2: println"},
+		{"package log", map[string]string{"cmd/ringd/internal/daemon/a.go": "package daemon\nimport l \"log\"\nfunc f() { l.Print(text) }"}, withSinks, "cmd/ringd/internal/daemon/a.go:2: log"},
+		{"log line of its own", map[string]string{"cmd/ringd/internal/daemon/a.go": "package daemon\nimport \"log/slog\"\nfunc f() { slog.Info(text) }"}, withSinks, "cmd/ringd/internal/daemon/a.go:3: log/slog.Info"},
+		{"terminal by its path", map[string]string{"cmd/ringd/a.go": "package main\nimport \"os\"\nvar f, _ = os.Create(\"/dev/stdout\")"}, withSinks, "cmd/ringd/a.go:3: /dev/std"},
+		{"stream of a command", map[string]string{"cmd/ringd/a.go": "package main\nfunc f() { cmd.SetOut(w) }"}, withSinks, "cmd/ringd/a.go:2: .SetOut"},
+		{"answer past the edge", map[string]string{"cmd/ringd/internal/api/a.go": "package api\nfunc f(c *call) { c.w.ResponseWriter.Write(text) }"}, withSinks, "cmd/ringd/internal/api/a.go:2: .ResponseWriter"},
+		{"handler of its own", map[string]string{"cmd/ringd/internal/api/a.go": "package api\nimport \"net/http\"\nfunc f(w http.ResponseWriter) { w.Write(text) }"}, withSinks, "cmd/ringd/internal/api/a.go:3: net/http.ResponseWriter"},
+		{"bytes to a reader", map[string]string{"cmd/ringd/internal/clients/a.go": "package clients\nimport \"" + module + "/cmd/ringd/internal/inert\"\nvar w = inert.Bytes(out)"}, withSinks, "/inert.Bytes"},
+		{"the edge", map[string]string{"cmd/ringd/internal/clients/a.go": "package clients\nimport \"fmt\"\nfunc f() { fmt.Fprint(p.Out, text) }"}, withSinks, ""},
+		{"stdout of a guest", map[string]string{"executors/shell/guest/a.go": "package guest\nimport \"os\"\nvar w = os.Stdout"}, withSinks, ""},
 		{"long function", map[string]string{"schema/a.go": "package schema\nfunc f() {\n" + strings.Repeat("\n", 99) + "}\n"}, withSizes, "schema/a.go:2: function f has 101 lines"},
 		{"long generated function", map[string]string{"schema/a.go": "// Code generated by a test. DO NOT EDIT.\npackage schema\nfunc f() {\n" + strings.Repeat("\n", 99) + "}\n"}, withSizes, ""},
 		{"wide interface", map[string]string{"schema/a.go": "package schema\ntype i interface{ a(); b(); c(); d(); e(); f() }"}, withSizes, "schema/a.go:2: interface i has 6 methods"},
@@ -662,3 +733,4 @@ func withOwners(tr tree) []string { return checkOwners(tr, owners) }
 func withPure(tr tree) []string   { return checkPure(tr, pure, impure) }
 func withCalls(tr tree) []string  { return checkCalls(tr, calls) }
 func withSizes(tr tree) []string  { return checkSizes(tr, sizes) }
+func withSinks(tr tree) []string  { return checkSinks(tr, "cmd", sinks) }

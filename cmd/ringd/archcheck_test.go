@@ -204,6 +204,55 @@ func checkCalls(tr tree, table map[string][]string) (out []string) {
 	return out
 }
 
+// checkSinks finds ways around the edge below root. A row of the table is what the
+// comment of sinks says.
+func checkSinks(tr tree, root string, table map[string][]string) (out []string) {
+	tr.each(func(pkg string, s source) {
+		if !below(pkg, root) {
+			return
+		}
+		names, found := map[string]string{}, func(n ast.Node, what string) {
+			may, listed := table[what]
+			if listed && !slices.Contains(may, pkg) && !slices.Contains(may, s.name) {
+				out = append(out, fmt.Sprintf("%s: %s is a sink of raw text: write to the streams of cli.Program", tr.place(n), what))
+			}
+		}
+		for _, imp := range s.file.Imports {
+			p, err := strconv.Unquote(imp.Path.Value)
+			if err != nil {
+				continue
+			}
+			found(imp, p)
+			names[path.Base(p)] = p
+			if imp.Name != nil {
+				names[imp.Name.Name] = p
+			}
+		}
+		ast.Inspect(s.file, func(n ast.Node) bool {
+			switch n := n.(type) {
+			case *ast.CallExpr:
+				if id, ok := n.Fun.(*ast.Ident); ok {
+					found(n, id.Name)
+				}
+			case *ast.BasicLit:
+				for row := range table {
+					if strings.HasPrefix(row, "/") && strings.HasPrefix(strings.Trim(n.Value, "\"`"), row) {
+						found(n, row)
+					}
+				}
+			case *ast.SelectorExpr:
+				if id, ok := n.X.(*ast.Ident); ok && names[id.Name] != "" {
+					found(n, names[id.Name]+"."+n.Sel.Name)
+				} else {
+					found(n, "."+n.Sel.Name)
+				}
+			}
+			return true
+		})
+	})
+	return out
+}
+
 func checkSizes(tr tree, max limits) (out []string) {
 	tr.each(func(_ string, s source) {
 		if generated(s.file) {

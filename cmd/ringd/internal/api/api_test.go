@@ -17,6 +17,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/ringd/ringd/cmd/ringd/internal/api"
+	"github.com/ringd/ringd/cmd/ringd/internal/audit"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/daemontest"
 	"github.com/ringd/ringd/profiles"
@@ -225,6 +226,31 @@ func TestRolesOfRoutes(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestForbiddenLeavesNoRecord: a caller without the role cannot fill the audit log with
+// what it may not, a lockdown first of all; one with the role is on record.
+func TestForbiddenLeavesNoRecord(t *testing.T) {
+	begin := `{"state":"begin","reason":"r"}`
+	for _, tc := range []struct {
+		role   string
+		status int
+		locks  int
+	}{{"harness", http.StatusForbidden, 0}, {"operator", http.StatusOK, 1}} {
+		f := serve(t, options{roles: mine(tc.role), lock: true})
+		before := len(f.Records(t))
+		for range 20 {
+			if got := f.ask("POST", "/v1/lockdown", begin); got.status != tc.status {
+				t.Errorf("a lockdown as %s: %d %s", tc.role, got.status, got.code())
+			}
+			if got := f.ask("POST", "/v1/approvals/r1/c1", `{"verdict":"allow","digest":"x"}`); got.code() != wire.CodeForbidden {
+				t.Errorf("an approval as %s: %d %s", tc.role, got.status, got.code())
+			}
+		}
+		if n := len(f.Records(t, audit.LockdownBegun)); n != tc.locks || len(f.Records(t)) != before+tc.locks {
+			t.Errorf("as %s: %d lockdowns and %d new records, want %d", tc.role, n, len(f.Records(t))-before, tc.locks)
+		}
 	}
 }
 

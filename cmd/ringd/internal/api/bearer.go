@@ -69,7 +69,7 @@ func (s *Server) turnAway(c *call, err error) {
 	began := s.cfg.Now()
 	c.w.Header().Set("Connection", "close")
 	s.fail(c, "unauthorized", err)
-	if a, ok := c.w.(*answer); ok && s.cfg.Meter != nil {
-		s.cfg.Meter.Requested("unauthorized", a.status, s.cfg.Now().Sub(began), false)
+	if s.cfg.Meter != nil {
+		s.cfg.Meter.Requested("unauthorized", c.w.status, s.cfg.Now().Sub(began), false)
 	}
 }

@@ -40,6 +40,7 @@ type options struct {
 	config func(*api.Config)
 	stack  daemontest.Config
 	ports  []*port.Port
+	lock   bool // there are lockdowns
 	// listener stands between the socket and the server; nil: nothing does.
 	listener func(net.Listener) net.Listener
 }
@@ -72,6 +73,9 @@ func serve(t *testing.T, o options) *fixture {
 		Now: time.Now, Logger: slog.New(slog.NewTextHandler(f.Logged, nil))}
 	if o.runs != nil {
 		cfg.Runs = o.runs
+	}
+	if o.lock {
+		cfg.Lockdown = f.Lock
 	}
 	if o.config != nil {
 		o.config(&cfg)

@@ -16,8 +16,8 @@ func (s *Server) listApprovals(c *call) error {
 	p := daemon.ApprovalPage{After: c.r.URL.Query().Get("after"), Limit: 100}
 	if text := c.r.URL.Query().Get("limit"); text != "" {
 		n, err := strconv.Atoi(text)
-		if err != nil || n < 1 || n > 500 {
-			return invalid("limit: want a number between 1 and 500")
+		if err != nil || n < 1 || n > approvals.MaxPage {
+			return invalid("limit: want a number between 1 and %d", approvals.MaxPage)
 		}
 		p.Limit = n
 	}

@@ -19,6 +19,7 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/api/port"
 	"github.com/ringd/ringd/cmd/ringd/internal/api/tokens"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon"
+	"github.com/ringd/ringd/cmd/ringd/internal/inert"
 	"github.com/ringd/ringd/rings/kernel/listener"
 	"github.com/ringd/ringd/schema/wire"
 )
@@ -143,7 +144,7 @@ func (s *Server) Close(ctx context.Context) error {
 
 // call is one request on its way through a handler.
 type call struct {
-	w     http.ResponseWriter
+	w     *answer
 	r     *http.Request
 	id    string
 	peer  peer
@@ -152,10 +153,16 @@ type call struct {
 	read  bool // the body was read to its end
 }
 
-// answer is the recording ResponseWriter of one request.
+// answer is the recording ResponseWriter of one request, and the edge of the API: people
+// read answers at terminals, too, so what is written is inert.
 type answer struct {
 	http.ResponseWriter
+	edge   *inert.Edge // before ResponseWriter
 	status int
+}
+
+func newAnswer(w http.ResponseWriter) *answer {
+	return &answer{ResponseWriter: w, edge: inert.NewEdge(w, false, false)}
 }
 
 func (a *answer) WriteHeader(status int) {
@@ -169,7 +176,10 @@ func (a *answer) Write(b []byte) (int, error) {
 	if a.status == 0 {
 		a.status = http.StatusOK
 	}
-	return a.ResponseWriter.Write(b)
+	if a.Header().Get("Content-Encoding") != "" { // figures, compressed: they are numbers and names of ours
+		return a.ResponseWriter.Write(b)
+	}
+	return a.edge.Write(b)
 }
 
 // Unwrap lets http.ResponseController reach the connection.
@@ -187,7 +197,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.ContentLength != 0 {
 		deadline := s.cfg.Now().Add(s.cfg.ReadTimeout)
 		if err := http.NewResponseController(w).SetReadDeadline(deadline); err != nil && !errors.Is(err, http.ErrNotSupported) {
-			s.fail(&call{w: &answer{ResponseWriter: w}, r: r, id: id}, "unknown", err)
+			s.fail(&call{w: newAnswer(w), r: r, id: id}, "unknown", err)
 			return
 		}
 	}
@@ -195,13 +205,13 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		known, done, err := s.admit(w, r, over)
 		defer done()
 		if err != nil {
-			s.turnAway(&call{w: &answer{ResponseWriter: w}, r: r, id: id}, err)
+			s.turnAway(&call{w: newAnswer(w), r: r, id: id}, err)
 			return
 		}
 		r = known
 	}
 	if r.URL.Path != path.Clean("/"+r.URL.Path) { // the mux would redirect
-		s.fail(&call{w: &answer{ResponseWriter: w}, r: r, id: id}, "unknown", noPath(r))
+		s.fail(&call{w: newAnswer(w), r: r, id: id}, "unknown", noPath(r))
 		return
 	}
 	s.mux.ServeHTTP(w, r)
@@ -216,7 +226,7 @@ func (s *Server) handler(route Route) http.Handler {
 	pattern := route.Method + " " + route.Path
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		began := s.cfg.Now()
-		a := &answer{ResponseWriter: w}
+		a := newAnswer(w)
 		c := &call{w: a, r: r, id: w.Header().Get("X-Request-Id")}
 		defer func() {
 			if v := recover(); v != nil {
@@ -313,7 +323,7 @@ func join(roles []Role) string {
 
 // unknown answers paths and methods that no route has.
 func (s *Server) unknown(w http.ResponseWriter, r *http.Request) {
-	c := &call{w: &answer{ResponseWriter: w}, r: r, id: w.Header().Get("X-Request-Id")}
+	c := &call{w: newAnswer(w), r: r, id: w.Header().Get("X-Request-Id")}
 	var methods []string
 	for _, route := range Routes() {
 		probe := r.Clone(r.Context())
@@ -354,9 +364,9 @@ func (s *Server) fail(c *call, route string, err error) {
 	if status == http.StatusInternalServerError {
 		s.cfg.Logger.Error("request failed", "request", c.id, "route", route, "actor", c.actor.Name, "error", err)
 	}
-	if a, ok := c.w.(*answer); ok && a.status != 0 {
+	if c.w.status != 0 {
 		if errors.Is(err, errPanic) {
-			a.status = status
+			c.w.status = status
 		}
 		if conn, _, err := http.NewResponseController(c.w).Hijack(); err == nil {
 			if err := conn.Close(); err != nil {
@@ -386,6 +396,7 @@ func (s *Server) write(c *call, status int, kind string, b []byte) error {
 	if err := s.deadline(c); err != nil {
 		return err
 	}
+	b = inert.Text(b) // what the edge would make of it, for its length
 	h := c.w.Header()
 	h.Set("Content-Type", kind)
 	h.Set("Content-Length", strconv.Itoa(len(b)))

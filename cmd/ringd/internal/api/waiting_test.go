@@ -2,8 +2,10 @@ package api_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -153,6 +155,53 @@ func TestStuckThroughTheAPI(t *testing.T) {
 		t.Errorf("%d %s", got.status, got.body)
 	}
 	if end, err := f.Daemon.GetRun(t.Context(), daemontest.Me(), r.ID, time.Minute); err != nil || end.State != "done" {
+		t.Errorf("%+v, %v", end, err)
+	}
+}
+
+// TestUnprovidedThroughTheAPI: a call is approved whose bridge cannot begin it. The run
+// waits, says why without a word on the host's files, keeps the approval and goes on once
+// the bridge is there.
+func TestUnprovidedThroughTheAPI(t *testing.T) {
+	f := serve(t, options{roles: mine("approver", "operator"), config: approvers("group:leads")})
+	f.Apply(t, "one pay!1@group:leads")
+	r := f.paused(daemontest.Me(), "steps pay")
+	f.Acts.Break(errors.New("/srv/secret/pay: no such file"))
+	digest := r.Pending[0].Digest
+	if got := f.ask("POST", "/v1/approvals/"+r.ID+"/c1", word("allow", digest, "group:leads", "")); got.code() != "" {
+		t.Fatalf("%d %s", got.status, got.body)
+	}
+	stuck := func() wire.Run {
+		var run wire.Run
+		for run.Error == nil {
+			var err error
+			if run, err = f.Daemon.GetRun(t.Context(), daemontest.Me(), r.ID, 0); err != nil || run.State != "paused" && run.State != "running" {
+				t.Fatalf("%+v, %v", run, err)
+			}
+		}
+		return run
+	}
+	const text = "call c1 is approved and needs bridge pay: its command cannot be started"
+	if run := stuck(); run.Error.Name != wire.CodeBridgeUnprovided || run.Error.Message != text || len(run.Pending) != 0 {
+		t.Errorf("%+v", run.Error)
+	}
+	got := f.ask("POST", "/v1/runs/"+r.ID+"/resume", "")
+	if got.status != 409 || got.code() != wire.CodeBridgeUnprovided || !strings.Contains(string(got.body), text) || strings.Contains(string(got.body), "secret") {
+		t.Errorf("%d %s", got.status, got.body)
+	}
+	if st := f.Daemon.Status(t.Context()); !slices.ContainsFunc(st.Conditions, func(c wire.Condition) bool {
+		return c.Code == wire.ConditionRunsStuck && strings.Contains(c.Message, "name it under bridges")
+	}) {
+		t.Errorf("status says %+v", st.Conditions)
+	}
+	if n := len(f.Acts.Calls()); n != 0 {
+		t.Errorf("%d acts", n)
+	}
+	f.Acts.Break(nil)
+	if got := f.ask("POST", "/v1/runs/"+r.ID+"/resume", ""); got.code() != "" {
+		t.Errorf("%d %s", got.status, got.body)
+	}
+	if end, err := f.Daemon.GetRun(t.Context(), daemontest.Me(), r.ID, time.Minute); err != nil || end.State != "done" || len(f.Acts.Calls()) != 1 {
 		t.Errorf("%+v, %v", end, err)
 	}
 }

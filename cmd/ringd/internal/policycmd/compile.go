@@ -10,6 +10,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/cli"
+	"github.com/ringd/ringd/cmd/ringd/internal/inert"
 	"github.com/ringd/ringd/cmd/ringd/internal/sources"
 	"github.com/ringd/ringd/profiles"
 )
@@ -70,9 +71,9 @@ func (c Config) writeSet(set *profiles.Set, agent, dir string) error {
 	case dir != "":
 		return writeParts(dir, whole, parts)
 	case agent != "":
-		_, err = fmt.Fprintf(c.Out, "%s\n", parts[agent])
+		_, err = fmt.Fprintf(inert.Bytes(c.Out), "%s\n", parts[agent])
 	default:
-		_, err = fmt.Fprintf(c.Out, "%s\n", whole)
+		_, err = fmt.Fprintf(inert.Bytes(c.Out), "%s\n", whole) // of which the digest is the revision
 	}
 	return err
 }

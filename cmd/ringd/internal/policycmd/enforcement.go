@@ -1,7 +1,6 @@
 package policycmd
 
 import (
-	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -100,10 +99,7 @@ func enforcedOf(set *profiles.Set, agent string) ([]enforced, error) {
 
 func (c Config) enforcement(out []enforced, asJSON bool) error {
 	if asJSON {
-		enc := json.NewEncoder(c.Out)
-		enc.SetEscapeHTML(false)
-		enc.SetIndent("", "  ")
-		if err := enc.Encode(out); err != nil {
+		if err := render.JSON(c.Out, out); err != nil {
 			return err
 		}
 	} else {

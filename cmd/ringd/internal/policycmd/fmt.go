@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -16,6 +15,7 @@ import (
 
 	"github.com/ringd/ringd/cmd/ringd/internal/cli"
 	"github.com/ringd/ringd/cmd/ringd/internal/disk"
+	"github.com/ringd/ringd/cmd/ringd/internal/inert"
 	"github.com/ringd/ringd/cmd/ringd/internal/render"
 	"github.com/ringd/ringd/cmd/ringd/internal/sources"
 	"github.com/ringd/ringd/profiles"
@@ -237,11 +237,8 @@ func (c Config) laidOut(q formatting, files []*layoutFile, refused bool, err err
 		changed = changed || f.changed()
 		switch {
 		case q.diff && f.changed():
-			text := string(diff.Diff(render.Visible(filepath.ToSlash(f.path)), f.before, render.Visible(filepath.ToSlash(f.path)), f.now))
-			if c.Page(c.Out).Terminal { // else it may be for a program, to the byte
-				text = render.Block(text)
-			}
-			_, err = io.WriteString(c.Out, text)
+			name := render.Visible(filepath.ToSlash(f.path))
+			_, err = inert.Bytes(c.Out).Write(diff.Diff(name, f.before, name, f.now))
 		case q.check && f.changed():
 			_, err = fmt.Fprintln(c.Out, render.Visible(filepath.ToSlash(f.path)))
 		case q.write && f.changed():
@@ -249,7 +246,7 @@ func (c Config) laidOut(q formatting, files []*layoutFile, refused bool, err err
 				_, err = fmt.Fprintln(c.Out, render.Visible(filepath.ToSlash(f.path)))
 			}
 		case !q.diff && !q.check && !q.write && !refused:
-			_, err = io.Copy(c.Out, bytes.NewReader(f.now))
+			_, err = inert.Bytes(c.Out).Write(f.now)
 		}
 		if err != nil {
 			return cli.Usage("write: %w", sources.Bare(err))

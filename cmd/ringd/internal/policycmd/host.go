@@ -237,7 +237,7 @@ func (c Config) onHost(h *onHost) {
 	}
 	for _, m := range h.Missing {
 		for i, line := range render.Folded(render.Visible(fmt.Sprintf("error: layer %s: %s", m.Layer, m.Reason)), 80-12) {
-			fmt.Fprintf(c.Out, "    %-8s%s\n", map[bool]string{true: m.Executor}[i == 0], line)
+			fmt.Fprintf(c.Out, "    %-8s%s\n", map[bool]string{true: render.Visible(m.Executor)}[i == 0], line)
 		}
 		for i, line := range render.Folded(render.Visible(m.Fix), 80-17) {
 			fmt.Fprintf(c.Out, "    %-8s%-5s%s\n", "", map[bool]string{true: "fix:"}[i == 0], line)

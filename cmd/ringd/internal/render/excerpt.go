@@ -5,6 +5,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/ringd/ringd/cmd/ringd/internal/inert"
 	"github.com/ringd/ringd/schema"
 )
 
@@ -28,13 +29,10 @@ func (p Page) excerpt(at schema.Pos) string {
 	number := fmt.Sprintf("%6d | ", at.Line)
 	room := width - len(number)
 	front = lastColumns(front, max(room-max(columnsOf(back), 1), room-leastBehind))
-	below := columnsOf(front)
-	if strings.HasPrefix(front, cut) {
-		below = columnsOf(front[len(cut):]) + 1
-	}
+	below := columnsCut(front)
 	back = clip(back, room-below)
 	gutter := strings.Repeat(" ", len(number)-2) + "| "
-	return p.style(dim, number) + front + back + "\n" + p.style(dim, gutter) + strings.Repeat(" ", below) + "^\n"
+	return p.style(inert.Dim, number) + front + back + "\n" + p.style(inert.Dim, gutter) + strings.Repeat(" ", below) + "^\n"
 }
 
 // nearby is how many bytes on each side of a place are looked at: some lines are very long.
@@ -75,4 +73,12 @@ func lastColumns(text string, columns int) string {
 		text = text[size:]
 	}
 	return cut + text
+}
+
+// columnsCut is how wide a text of [lastColumns] is.
+func columnsCut(text string) int {
+	if rest, ok := strings.CutPrefix(text, cut); ok {
+		return 1 + columnsOf(rest)
+	}
+	return columnsOf(text)
 }

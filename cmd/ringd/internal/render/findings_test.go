@@ -84,3 +84,41 @@ func TestSARIFPlaces(t *testing.T) {
 		}
 	}
 }
+
+// TestOtherPlaces: a finding has its other places on one line, without those that its
+// message names already.
+func TestOtherPlaces(t *testing.T) {
+	at := func(file string, line, column int) schema.Pos {
+		return schema.Pos{File: file, Line: line, Column: column}
+	}
+	for _, tt := range []struct {
+		name, msg string
+		related   []schema.Pos
+		want      string
+	}{
+		{"a place that is named", "above the ceiling at org.yaml:10:83 (OrgPolicy acme)", []schema.Pos{at("org.yaml", 10, 83)}, ""},
+		{"its begin is", "above the ceiling at org.yaml:10:831", []schema.Pos{at("org.yaml", 10, 83)}, "org.yaml:10:83"},
+		{"a line that is named", `"x" is already used on line 7`, []schema.Pos{at("a.yaml", 7, 2)}, ""},
+		{"its begin is", `"x" is already used on line 71, and on line 7`, []schema.Pos{at("a.yaml", 7, 2)}, ""},
+		{"another line is", `"x" is already used on line 71`, []schema.Pos{at("a.yaml", 7, 2)}, "a.yaml:7:2"},
+		{"the line of another file", `"x" is already used on line 7`, []schema.Pos{at("b.yaml", 7, 2)}, "b.yaml:7:2"},
+		{"the finding's own line", `"x" is already set on line 5`, []schema.Pos{at("a.yaml", 5, 2)}, "a.yaml:5:2"},
+		{"CUE's words", "two values disagree; the other stands at 7:14", []schema.Pos{at("a.yaml", 7, 14)}, ""},
+		{"the finding's own place", "wrong", []schema.Pos{at("a.yaml", 5, 31)}, ""},
+		{"several", "all three powers", []schema.Pos{at("a.yaml", 7, 7), at("a.yaml", 8, 7), at("a.yaml", 7, 7)}, "a.yaml:7:7, a.yaml:8:7"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			if tt.want != "" {
+				tt.want = "    also: " + tt.want + "\n"
+			}
+			var b strings.Builder
+			d := schema.Diagnostic{Pos: at("a.yaml", 5, 31), Code: "x", Msg: tt.msg, Related: tt.related}
+			if err := (render.Page{W: &b}).Findings(schema.Diagnostics{d}); err != nil {
+				t.Fatal(err)
+			}
+			if want := "a.yaml:5:31: x: " + tt.msg + "\n" + tt.want; b.String() != want {
+				t.Errorf("got\n%swant\n%s", b.String(), want)
+			}
+		})
+	}
+}

@@ -35,6 +35,16 @@ func foldAfter(text string, first, columns int) []string {
 	return out
 }
 
+// Hang is a line of text that stands behind so many columns. At a terminal it is broken
+// between words where it does not fit, with its further lines behind indent. Elsewhere it
+// stays whole, for grep.
+func (p Page) Hang(columns int, text, indent string) string {
+	if !p.Terminal || columns+columnsOf(text) <= width {
+		return text
+	}
+	return strings.Join(foldAfter(text, width-columns, width-len(indent)), "\n"+indent)
+}
+
 // firstWord is what of a line cannot be broken at its begin.
 func firstWord(line string) string {
 	if words := strings.Fields(line); len(words) > 0 {

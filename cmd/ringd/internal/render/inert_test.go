@@ -34,6 +34,7 @@ func sinks() map[string]struct {
 	}
 	return map[string]sink{
 		"Record":      {1, func(p render.Page, text string) error { return p.Record(rendertest.Filled[audit.Entry](text), false) }},
+		"Brief":       {1, func(p render.Page, text string) error { return p.Brief(rendertest.Filled[audit.Entry](text)) }},
 		"Record JSON": {1, func(p render.Page, text string) error { return p.Record(rendertest.Filled[audit.Entry](text), true) }},
 		"Begins":      {1, func(p render.Page, text string) error { p.Begins(rendertest.Filled[audit.Archived](text)); return nil }},
 		"Verified": {0, func(p render.Page, text string) error {
@@ -114,6 +115,7 @@ func TestSinksAreListed(t *testing.T) {
 	all := sinks()
 	for _, name := range []string{
 		"Good", "Bad", "Middling", // words of ours, coloured
+		"Hang",              // breaks what its caller has made inert: TestReportIsInert
 		"Stream", "Console", // the lines of a program, which are its own: TestProgramsText
 	} {
 		all[name] = all[""]

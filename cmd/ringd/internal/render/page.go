@@ -13,18 +13,9 @@ import (
 	"slices"
 	"strings"
 	"unicode"
-	"unicode/utf16"
 
+	"github.com/ringd/ringd/cmd/ringd/internal/inert"
 	"github.com/ringd/ringd/schema"
-)
-
-// The styles a terminal may get.
-const (
-	red    = "\x1b[31m"
-	yellow = "\x1b[33m"
-	green  = "\x1b[32m"
-	dim    = "\x1b[2m"
-	plain  = "\x1b[0m"
 )
 
 // Page is where text goes.
@@ -43,17 +34,17 @@ func (p Page) style(s, text string) string {
 	if !p.Colour {
 		return text
 	}
-	return s + text + plain
+	return s + text + inert.Plain
 }
 
 // Good and Bad mark a state.
-func (p Page) Good(text string) string { return p.style(green, text) }
+func (p Page) Good(text string) string { return p.style(inert.Green, text) }
 
 // Bad marks a state that refuses.
-func (p Page) Bad(text string) string { return p.style(red, text) }
+func (p Page) Bad(text string) string { return p.style(inert.Red, text) }
 
 // Middling marks a state that is neither.
-func (p Page) Middling(text string) string { return p.style(yellow, text) }
+func (p Page) Middling(text string) string { return p.style(inert.Yellow, text) }
 
 // JSON writes v, indented, with a newline, and sends a terminal nothing that does
 // not show.
@@ -82,22 +73,12 @@ func escaped(text string) string {
 	var b strings.Builder
 	for _, r := range text {
 		if hidden(r) {
-			writeEscape(&b, r)
+			inert.Escape(&b, r)
 		} else {
 			b.WriteRune(r)
 		}
 	}
 	return b.String()
-}
-
-// writeEscape writes a rune as JSON escapes it.
-func writeEscape(b *strings.Builder, r rune) {
-	if r > 0xffff {
-		hi, lo := utf16.EncodeRune(r)
-		fmt.Fprintf(b, `\u%04x\u%04x`, hi, lo)
-		return
-	}
-	fmt.Fprintf(b, `\u%04x`, r)
 }
 
 // Clean makes a word of somebody else fit for one line of a terminal: control characters
@@ -109,12 +90,12 @@ func Clean(s string) string {
 // Block is Clean for text of several lines: newline and tab stay. Its caller folds it,
 // or indents its further lines, so that none of them stands where a record begins.
 func Block(s string) string {
-	if !strings.ContainsFunc(s, hostile) {
+	if !strings.ContainsFunc(s, inert.Hostile) {
 		return s
 	}
 	var b strings.Builder
 	for _, r := range s {
-		if hostile(r) {
+		if inert.Hostile(r) {
 			b.WriteString(shown(r))
 		} else {
 			b.WriteRune(r)
@@ -131,20 +112,6 @@ func shown(r rune) string {
 	return fmt.Sprintf(`\u%04x`, r)
 }
 
-// hostile runes move the cursor, change the terminal, turn text around, or are not seen.
-// What joins letters and signs of some scripts is none.
-func hostile(r rune) bool {
-	const lineSeparator, paragraphSeparator, nonJoiner, joiner = 0x2028, 0x2029, 0x200c, 0x200d
-	switch {
-	case r == '\n', r == '\t', r == nonJoiner, r == joiner:
-		return false
-	case r < 0x20, r >= 0x7f && r < 0xa0, r == lineSeparator, r == paragraphSeparator:
-		return true
-	default:
-		return unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point) && !unicode.Is(unicode.Prepended_Concatenation_Mark, r)
-	}
-}
-
 // Findings writes findings as contract.md has them; warnings are marked. At a terminal
 // they are broken at 80 columns, but never between place and code, which editors read, and
 // show the line where p has it.
@@ -159,9 +126,9 @@ func (p Page) Findings(ds schema.Diagnostics) error {
 }
 
 func (p Page) finding(d schema.Diagnostic) string {
-	code, colour, marked := Clean(d.Code), red, ""
+	code, colour, marked := Clean(d.Code), inert.Red, ""
 	if d.Severity == schema.Warning {
-		colour, marked = yellow, ": warning"
+		colour, marked = inert.Yellow, ": warning"
 	}
 	place := ""
 	if d.Pos.File != "" {
@@ -174,10 +141,47 @@ func (p Page) finding(d schema.Diagnostic) string {
 	if d.Hint != "" {
 		b.WriteString("    hint:" + p.after(len("    hint:"), d.Hint) + "\n")
 	}
-	for _, other := range d.Related {
-		b.WriteString("    also: " + Visible(other.String()) + "\n")
+	if also := others(d.Pos, d.Msg, d.Related); also != "" {
+		b.WriteString("    also: " + p.Hang(len("    also: "), also, "      ") + "\n")
 	}
 	return b.String()
+}
+
+// others are the other places of a finding, on a line, each once; without those that its
+// message names.
+func others(at schema.Pos, msg string, related []schema.Pos) string {
+	var out []string
+	for _, other := range related {
+		text := Visible(other.String())
+		if other != at && !named(at, msg, other) && !slices.Contains(out, text) {
+			out = append(out, text)
+		}
+	}
+	return strings.Join(out, ", ")
+}
+
+// named reports whether a message says where other is: its place, or the number of its
+// line where that is another line of the same file.
+func named(at schema.Pos, msg string, other schema.Pos) bool {
+	if says(msg, other.String()) {
+		return true
+	}
+	return other.File == at.File && other.Line != at.Line &&
+		(says(msg, fmt.Sprintf("line %d", other.Line)) || says(msg, fmt.Sprintf("at %d:%d", other.Line, other.Column)))
+}
+
+// says reports whether words stand in a text, and not as the begin of a longer number.
+func says(text, words string) bool {
+	for {
+		_, rest, ok := strings.Cut(text, words)
+		if !ok {
+			return false
+		}
+		if rest == "" || rest[0] < '0' || rest[0] > '9' {
+			return true
+		}
+		text = rest
+	}
 }
 
 // after is a text that stands behind so many columns of its first line. Its further

@@ -8,6 +8,7 @@ import (
 	"time"
 	"unicode"
 
+	"github.com/ringd/ringd/cmd/ringd/internal/inert"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/schema/wire"
 )
@@ -34,9 +35,9 @@ func (p Page) Question(q Question) (whole bool) {
 	c := q.Pending
 	line := func(what, format string, args ...any) {
 		text := wrap(Clean(fmt.Sprintf(format, args...)), columns-12)
-		fmt.Fprintf(p.W, "  %s %s\n", p.style(dim, fmt.Sprintf("%-8s", what)), strings.Join(text, "\n           "))
+		fmt.Fprintf(p.W, "  %s %s\n", p.style(inert.Dim, fmt.Sprintf("%-8s", what)), strings.Join(text, "\n           "))
 	}
-	fmt.Fprintf(p.W, "%s waits for an approval\n", p.style(yellow, Visible(c.Bridge)))
+	fmt.Fprintf(p.W, "%s waits for an approval\n", p.style(inert.Yellow, Visible(c.Bridge)))
 	line("run", "%s, call %s, agent %s", ShortID(q.Run), c.ID, q.Agent)
 	if c.ArgsBytes > 0 {
 		line("does", "%s with %d bytes of arguments, which are shown by", Visible(c.Bridge), c.ArgsBytes)
@@ -54,7 +55,7 @@ func (p Page) Question(q Question) (whole bool) {
 	}
 	const name = "digest"
 	if text := Clean(c.Digest); len(text) <= columns-len("  "+name+" ") {
-		fmt.Fprintf(p.W, "  %s %s\n", p.style(dim, name), text) // one line, to be copied
+		fmt.Fprintf(p.W, "  %s %s\n", p.style(inert.Dim, name), text) // one line, to be copied
 	} else {
 		line(name, "%s", text)
 	}
@@ -183,7 +184,7 @@ func Visible(s string) string {
 		case unicode.IsPrint(r) && !blank(r) && !(mark && marks > maxMarks):
 			b.WriteRune(r)
 		default:
-			writeEscape(&b, r)
+			inert.Escape(&b, r)
 		}
 	}
 	return b.String()

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/audit"
+	"github.com/ringd/ringd/cmd/ringd/internal/inert"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/schema/wire"
 )
@@ -75,13 +76,13 @@ func outward() []audit.Kind {
 func (p Page) verdict(v profiles.Verdict) string {
 	switch v {
 	case profiles.Allow:
-		return p.style(green, v.String())
+		return p.style(inert.Green, v.String())
 	case profiles.Ask:
-		return p.style(yellow, v.String())
+		return p.style(inert.Yellow, v.String())
 	case profiles.Deny:
-		return p.style(red, v.String())
+		return p.style(inert.Red, v.String())
 	default:
-		return p.style(red, profiles.Deny.String())
+		return p.style(inert.Red, profiles.Deny.String())
 	}
 }
 
@@ -103,10 +104,10 @@ func (p Page) Verified(r audit.Report, note string) {
 		fmt.Fprintf(p.W, "torn tail: %s at byte %d: %s; the next start cuts it\n", Clean(b.Segment), b.Offset, Clean(b.Why))
 	}
 	if b := r.Tampered; b != nil {
-		fmt.Fprintf(p.W, "%s: record %d, %s at byte %d: %s\n", p.style(red, "does not hold"), b.Seq, Clean(b.Segment), b.Offset, Clean(b.Why))
+		fmt.Fprintf(p.W, "%s: record %d, %s at byte %d: %s\n", p.style(inert.Red, "does not hold"), b.Seq, Clean(b.Segment), b.Offset, Clean(b.Why))
 		return
 	}
-	fmt.Fprintln(p.W, p.style(green, "every record holds"))
+	fmt.Fprintln(p.W, p.style(inert.Green, "every record holds"))
 }
 
 // Begins says that a log does not begin with record 1.
@@ -116,12 +117,12 @@ func (p Page) Begins(a audit.Archived) {
 
 // Status writes what is in force, and what is not as it should be.
 func (p Page) Status(st wire.Status) {
-	state := p.style(green, "ready")
+	state := p.style(inert.Green, "ready")
 	if !st.Ready {
-		state = p.style(red, "not ready")
+		state = p.style(inert.Red, "not ready")
 	}
 	if st.Lockdown != nil {
-		state = p.style(red, "in lockdown")
+		state = p.style(inert.Red, "in lockdown")
 	}
 	fmt.Fprintf(p.W, "ringd %s: %s\n", Clean(st.Version), state)
 	if st.Generation > 0 {
@@ -131,7 +132,7 @@ func (p Page) Status(st wire.Status) {
 		fmt.Fprintf(p.W, "push %d by %s, %s, expires at %s\n", s.Sequence, Clean(s.Issuer), Count(len(s.Signers), "signature"), s.Expires.UTC().Format(time.RFC3339))
 	}
 	for _, c := range st.Conditions {
-		p.hanging(Clean(c.Code)+": ", p.style(yellow, Clean(c.Code))+": ", Block(c.Message), "    ")
+		p.hanging(Clean(c.Code)+": ", p.style(inert.Yellow, Clean(c.Code))+": ", Block(c.Message), "    ")
 	}
 	for _, part := range append(st.Rings, st.Executors...) {
 		name := fmt.Sprintf("  %-13s %s", Clean(part.Name), Clean(part.State))

@@ -5,22 +5,24 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 	"time"
 
+	"github.com/ringd/ringd/cmd/ringd/internal/inert"
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/schema/wire"
 )
 
-// Stream writes what a program wrote to a standard stream, as it comes. A terminal
-// gets no more than text: what would move its cursor is shown instead.
+// Stream writes what a program wrote to a standard stream, as it comes, to the byte. A
+// terminal gets no more than text: what would move its cursor is shown instead.
 func (p Page) Stream(e wire.ConsoleEntry) {
 	text := e.Text
 	if p.Terminal {
 		text = Block(text)
 	}
-	_, _ = io.WriteString(p.W, text) // a reader that has gone away does not end the run
+	_, _ = io.WriteString(inert.Bytes(p.W), text) // a reader that has gone away does not end the run
 }
 
 // Console writes one line of a program, as it comes.
@@ -28,11 +30,11 @@ func (p Page) Console(e wire.ConsoleEntry) {
 	text := Block(e.Text) // the program's own lines, as it has made them
 	switch e.Level {
 	case "error":
-		text = p.style(red, text)
+		text = p.style(inert.Red, text)
 	case "warn":
-		text = p.style(yellow, text)
+		text = p.style(inert.Yellow, text)
 	case "debug":
-		text = p.style(dim, text)
+		text = p.style(inert.Dim, text)
 	}
 	fmt.Fprintln(p.W, text)
 }
@@ -127,8 +129,14 @@ func (p Page) Run(run wire.Run) {
 	traced := func(e *wire.RunError) bool {
 		return run.Executor == profiles.ExecutorPython && run.ExitCode != 0 && strings.Contains(run.Stderr, e.Name+": "+e.Message)
 	}
-	if e := run.Error; e != nil && !traced(e) {
-		fmt.Fprintf(p.W, "%s: %s\n", p.style(red, Clean(e.Name)), further(e.Message))
+	// A run that did not begin has no place, and its refusal stands below.
+	refused := func(e *wire.RunError) bool {
+		return len(e.Frames) == 0 && e.Message != "" && slices.ContainsFunc(run.Denials, func(d profiles.Decision) bool {
+			return d.Text == "" && (e.Message == d.Reason || e.Message == string(d.Code)+": "+d.Reason)
+		})
+	}
+	if e := run.Error; e != nil && !traced(e) && !refused(e) {
+		fmt.Fprintf(p.W, "%s:%s\n", p.style(inert.Red, Clean(e.Name)), p.after(columnsOf(Clean(e.Name))+1, e.Message))
 		for _, f := range e.Frames {
 			fmt.Fprintf(p.W, "    at %s\n", Clean(frame(f)))
 		}

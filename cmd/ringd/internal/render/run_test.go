@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/render"
+	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/schema/wire"
 )
 
@@ -53,6 +54,35 @@ func TestPythonErrorIsToldOnce(t *testing.T) {
 			render.Page{W: &out}.Run(tt.run)
 			if strings.Contains(out.String(), tt.run.Error.Name+": ") != tt.want {
 				t.Errorf("shown %q", out.String())
+			}
+		})
+	}
+}
+
+// TestRunSaysARefusalOnce: the error of a run that is its refusal stands once, in lines of
+// 80 columns; an error with a place in the program, or of other words, stands beside it.
+func TestRunSaysARefusalOnce(t *testing.T) {
+	reason := "the executor python always needs tier os-sandbox, which this host does not give: layer namespaces is missing"
+	denial := []profiles.Decision{{Code: profiles.CodeTierUnavailable, Reason: reason, Instead: []string{"sudo sysctl -w user.max_user_namespaces=15000"}}}
+	for _, tt := range []struct {
+		name string
+		err  wire.RunError
+		want int
+	}{
+		{"the refusal", wire.RunError{Name: "CapabilityDenied", Message: reason}, 0},
+		{"with its place", wire.RunError{Name: "CapabilityDenied", Message: reason, Frames: []wire.Frame{{File: "a.js", Line: 1, Column: 2}}}, 1},
+		{"other words", wire.RunError{Name: "TypeError", Message: "no, and " + reason}, 1},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			var out bytes.Buffer
+			render.Page{W: &out, Terminal: true}.Run(wire.Run{Executor: "python", State: "denied", Error: &tt.err, Denials: denial})
+			if n := strings.Count(out.String(), tt.err.Name+":"); n != tt.want || strings.Count(out.String(), "refused: tier_unavailable: ") != 1 {
+				t.Errorf("%d times\n%s", n, out.String())
+			}
+			for line := range strings.Lines(out.String()) {
+				if len(line) > 81 {
+					t.Errorf("wider than 80 columns: %q", line)
+				}
 			}
 		})
 	}

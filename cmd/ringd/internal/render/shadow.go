@@ -3,6 +3,7 @@ package render
 import (
 	"fmt"
 
+	"github.com/ringd/ringd/schema"
 	"github.com/ringd/ringd/schema/wire"
 )
 
@@ -39,8 +40,12 @@ func (p Page) findings(all []wire.Diagnostic) {
 		if d.Hint != "" {
 			fmt.Fprintf(p.W, "      hint: %s\n", further(d.Hint))
 		}
+		var related []schema.Pos
 		for _, other := range d.Related {
-			fmt.Fprintf(p.W, "      also: %s:%d:%d\n", Clean(other.File), other.Line, other.Column)
+			related = append(related, schema.Pos{File: other.File, Line: other.Line, Column: other.Column})
+		}
+		if also := others(schema.Pos{File: d.File, Line: d.Line, Column: d.Column}, d.Message, related); also != "" {
+			fmt.Fprintln(p.W, "      also: "+also)
 		}
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/ringd/ringd/cmd/ringd/internal/inert"
 )
 
 // shortID is how many letters of a run's id are shown: 55 bits of it, which stand
@@ -66,7 +68,7 @@ func (p Page) Table(header []string, rows []Row, wide bool) {
 		}
 		line := strings.TrimRight(b.String(), " ")
 		if n == 0 {
-			fmt.Fprintln(p.W, p.style(dim, line))
+			fmt.Fprintln(p.W, p.style(inert.Dim, line))
 			continue
 		}
 		fmt.Fprintln(p.W, line)

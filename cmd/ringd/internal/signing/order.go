@@ -3,7 +3,6 @@ package signing
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"time"
 
@@ -90,9 +89,7 @@ func (c Config) order(ctx context.Context, t orderTerms, asked wire.LockdownOrde
 		return err
 	}
 	if asJSON {
-		enc := json.NewEncoder(c.Out)
-		enc.SetEscapeHTML(false)
-		return enc.Encode(o)
+		return c.json(o)
 	}
 	fmt.Fprintf(c.Out, "%s %d by %s\n", o.State, o.Sequence, render.Clean(o.Issuer))
 	c.line("reason", render.Clean(o.Reason))

@@ -1,6 +1,7 @@
 package signing
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/ed25519"
@@ -19,6 +20,7 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/cli"
 	"github.com/ringd/ringd/cmd/ringd/internal/config"
 	"github.com/ringd/ringd/cmd/ringd/internal/disk"
+	"github.com/ringd/ringd/cmd/ringd/internal/inert"
 	"github.com/ringd/ringd/cmd/ringd/internal/render"
 	"github.com/ringd/ringd/cmd/ringd/internal/sources"
 	"github.com/ringd/ringd/cmd/ringd/internal/trust"
@@ -233,12 +235,25 @@ func (c Config) line(name, value string) {
 	}
 }
 
+// json prints v on one line, of which everything shows.
+func (c Config) json(v any) error {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(v)
+	if err == nil {
+		_, err = c.Out.Write(inert.Text(b.Bytes()))
+	}
+	if err != nil {
+		return fmt.Errorf("write result: %w", err)
+	}
+	return nil
+}
+
 // print prints a push, as text or as JSON.
 func (c Config) print(s shown, asJSON bool) error {
 	if asJSON {
-		enc := json.NewEncoder(c.Out)
-		enc.SetEscapeHTML(false)
-		return enc.Encode(s)
+		return c.json(s)
 	}
 	line := func(name, format string, args ...any) { c.line(name, fmt.Sprintf(format, args...)) }
 	what := "push"

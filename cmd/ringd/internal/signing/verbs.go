@@ -2,7 +2,6 @@ package signing
 
 import (
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -420,7 +419,7 @@ func (c Config) wait(ctx context.Context, at cli.Daemon, digest string, asJSON b
 func (c Config) became(st wire.Status, asJSON bool) error {
 	last := st.LastPush
 	if asJSON {
-		if err := json.NewEncoder(c.Out).Encode(last); err != nil {
+		if err := c.json(last); err != nil {
 			return err
 		}
 	}

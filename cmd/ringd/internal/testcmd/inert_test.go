@@ -3,11 +3,14 @@ package testcmd
 
 import (
 	"bytes"
+	"strings"
 	"testing"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/render"
 	"github.com/ringd/ringd/cmd/ringd/internal/render/rendertest"
 	"github.com/ringd/ringd/cmd/ringd/internal/sources"
+	"github.com/ringd/ringd/compiler/cases"
+	"github.com/ringd/ringd/profiles"
 )
 
 func TestReportIsInert(t *testing.T) {
@@ -20,5 +23,38 @@ func TestReportIsInert(t *testing.T) {
 			t.Fatal(err)
 		}
 		rendertest.Check(t, "test", text, b.String(), 0)
+	}
+}
+
+// TestReportFits: at a terminal the lines of a report are broken between words, deeper
+// than where a mark stands; elsewhere each is one line.
+func TestReportFits(t *testing.T) {
+	long := strings.TrimSpace(strings.Repeat("PASS  the name goes on ", 12))
+	rule := profiles.Rule{File: "policies/of/a folder/with spaces/in its name/analyst.yaml", Line: 6, Column: 114, Path: "spec.executors.python.imports.deny[0]"}
+	r := report{Revision: "x", Files: []*fileReport{{
+		File:     "a_test.yaml",
+		Cases:    []caseReport{{Name: long, Agent: "analyst", Passed: true}, {Name: long, Agent: "analyst"}},
+		Tests:    []regoReport{{Name: long, Guardrail: "g", Passed: true}},
+		Coverage: &thresholds{Uncovered: []cases.Line{{Rule: rule}}},
+	}}}
+	r.Summary.Skipped, r.Summary.Passed = 123456, 123456
+	for _, terminal := range []bool{true, false} {
+		var b bytes.Buffer
+		if err := (page{render.Page{W: &b, Terminal: terminal}}).report(&r, true); err != nil {
+			t.Fatal(err)
+		}
+		widest, marks := 0, 0
+		for line := range strings.Lines(b.String()) {
+			widest = max(widest, len(strings.TrimSuffix(line, "\n")))
+			if strings.HasPrefix(line, "  PASS  ") || strings.HasPrefix(line, "  FAIL  ") {
+				marks++
+			}
+		}
+		if (widest <= 80) != terminal || marks != 4 {
+			t.Errorf("terminal %t: %d columns, %d marks\n%s", terminal, widest, marks, b.String())
+		}
+		if whole := strings.Contains(b.String(), "        no case: "+rule.File+":6:114 grant "+rule.Path+"\n"); whole == terminal {
+			t.Errorf("terminal %t: the rule is whole: %t\n%s", terminal, whole, b.String())
+		}
 	}
 }

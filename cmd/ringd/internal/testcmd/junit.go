@@ -108,7 +108,7 @@ func (t *thresholds) junit(file string) junitCase {
 		return out
 	}
 	var b strings.Builder
-	uncovered(&b, t.Uncovered)
+	page{}.uncovered(&b, t.Uncovered)
 	out.Failure = &junitProblem{Type: "coverage", Text: legal(b.String()),
 		Message: fmt.Sprintf("rules %s of %d%%, denies %s of %d%%", share(t.Rules), t.WantRules, share(t.Denies), t.WantDenies)}
 	return out

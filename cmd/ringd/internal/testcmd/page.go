@@ -15,6 +15,9 @@ type page struct{ render.Page }
 // textWidth is what is left of 80 columns beside the indentation of a failure.
 const textWidth = 70
 
+// below is what stands before the further lines of a name or a rule.
+const below = "          "
+
 // report writes a report for people.
 func (p page) report(r *report, covered bool) error {
 	if err := p.Findings(r.Findings); err != nil {
@@ -38,7 +41,7 @@ func (p page) report(r *report, covered bool) error {
 	}
 	if covered && r.Revision != "" {
 		fmt.Fprintf(&b, "coverage  rules %s, denies %s\n", share(r.Coverage.Rules), share(r.Coverage.Denies))
-		uncovered(&b, r.untold())
+		p.uncovered(&b, r.untold())
 	}
 	p.summary(&b, r)
 	if _, err := fmt.Fprint(p.W, b.String()); err != nil {
@@ -48,11 +51,10 @@ func (p page) report(r *report, covered bool) error {
 }
 
 func (p page) one(b *strings.Builder, r *report, f *fileReport, c caseReport) {
+	p.marked(b, c.Passed, render.Visible(c.Agent)+": "+render.Visible(c.Name))
 	if c.Passed {
-		fmt.Fprintf(b, "  %s  %s: %s\n", p.Good("PASS"), render.Visible(c.Agent), render.Visible(c.Name))
 		return
 	}
-	fmt.Fprintf(b, "  %s  %s: %s\n", p.Bad("FAIL"), render.Visible(c.Agent), render.Visible(c.Name))
 	line := func(name, text string) {
 		for _, part := range render.Folded(render.Block(text), textWidth-len("reason    ")) {
 			fmt.Fprintf(b, "        %-8s  %s\n", name, part)
@@ -70,14 +72,19 @@ func (p page) one(b *strings.Builder, r *report, f *fileReport, c caseReport) {
 	}
 }
 
-func (p page) thresholds(b *strings.Builder, t *thresholds) {
+// marked writes PASS or FAIL before a text without line breaks.
+func (p page) marked(b *strings.Builder, passed bool, text string) {
 	mark := p.Good("PASS")
-	if !t.Met {
+	if !passed {
 		mark = p.Bad("FAIL")
 	}
-	fmt.Fprintf(b, "  %s  coverage: rules %s of %d%%, denies %s of %d%%\n", mark, share(t.Rules), t.WantRules, share(t.Denies), t.WantDenies)
+	fmt.Fprintf(b, "  %s  %s\n", mark, p.Hang(len("  PASS  "), text, below))
+}
+
+func (p page) thresholds(b *strings.Builder, t *thresholds) {
+	p.marked(b, t.Met, fmt.Sprintf("coverage: rules %s of %d%%, denies %s of %d%%", share(t.Rules), t.WantRules, share(t.Denies), t.WantDenies))
 	if !t.Met {
-		uncovered(b, t.Uncovered)
+		p.uncovered(b, t.Uncovered)
 	}
 }
 
@@ -100,13 +107,15 @@ func (r *report) untold() (out []cases.Line) {
 }
 
 // uncovered lists rules that decided no case.
-func uncovered(b *strings.Builder, lines []cases.Line) {
+func (p page) uncovered(b *strings.Builder, lines []cases.Line) {
 	for _, l := range lines {
 		what := "grant"
 		if l.Denies {
 			what = "deny"
 		}
-		fmt.Fprintf(b, "        no case: %s:%d:%d %s %s\n", render.Visible(l.Rule.File), l.Rule.Line, l.Rule.Column, what, render.Visible(l.Rule.Path))
+		const heading = "        no case: "
+		text := fmt.Sprintf("%s:%d:%d %s %s", render.Visible(l.Rule.File), l.Rule.Line, l.Rule.Column, what, render.Visible(l.Rule.Path))
+		fmt.Fprintln(b, heading+p.Hang(len(heading), text, below))
 	}
 }
 
@@ -124,7 +133,7 @@ func (p page) summary(b *strings.Builder, r *report) {
 	case s.Failed > 0:
 		text = p.Bad(text)
 	case !s.Covered:
-		text = p.Bad(text + ", coverage below what is asked for")
+		text = p.Bad(p.Hang(0, text+", coverage below what is asked for", "    "))
 	default:
 		text = p.Good(text)
 	}

@@ -71,11 +71,7 @@ func (t *trial) guardrails(tests []child.RegoTest) {
 
 // rego writes a test of a guardrail for people.
 func (p page) rego(b *strings.Builder, f *fileReport, one regoReport) {
-	mark := p.Good("PASS")
-	if !one.Passed {
-		mark = p.Bad("FAIL")
-	}
-	fmt.Fprintf(b, "  %s  %s: %s (%s ms)\n", mark, render.Visible(one.Guardrail), render.Visible(one.Name), strconv.FormatFloat(one.Millis, 'f', 1, 64))
+	p.marked(b, one.Passed, fmt.Sprintf("%s: %s (%s ms)", render.Visible(one.Guardrail), render.Visible(one.Name), strconv.FormatFloat(one.Millis, 'f', 1, 64)))
 	if one.Passed {
 		return
 	}

@@ -99,7 +99,7 @@ func (w *watching) changed(now []schema.Source) {
 		return
 	}
 	slices.Sort(names)
-	fmt.Fprintf(w.cfg.Out, "\nchanged: %s\n", render.Clean(strings.Join(names, ", ")))
+	fmt.Fprintf(w.cfg.Out, "\nchanged: %s\n", w.cfg.Page(w.cfg.Out).Hang(len("changed: "), render.Clean(strings.Join(names, ", ")), "    "))
 }
 
 // tell shows why the tests could not be run; what they found is shown.

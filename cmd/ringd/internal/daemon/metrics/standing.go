@@ -18,9 +18,11 @@ type Standing struct {
 	Expires    time.Time // of the push in force; zero: it was not signed, or there is none
 	LogBytes   int64
 	Segments   int64
-	Free       uint64 // on the disk of the state folder
-	FreeKnown  bool
-	Floor      uint64
+	// ArchivedBytes and Archives are what the head of the log has in an archive.
+	ArchivedBytes, Archives int64
+	Free                    uint64 // on the disk of the state folder
+	FreeKnown               bool
+	Floor                   uint64
 }
 
 // Stands shows how the daemon stands whenever the figures are asked for. codes are all
@@ -39,6 +41,8 @@ func (m *Metrics) Stands(codes []string, now func() Standing) {
 		expires:   gauge("push_expires_seconds", "Until the signed push in force expires; absent: none is in force."),
 		log:       gauge("audit_log_bytes", "Size of the audit log in the state folder."),
 		segments:  gauge("audit_log_segments", "Files of the audit log in the state folder."),
+		packed:    gauge("audit_archived_bytes", "Size of the files that the audit log has in its archive, as its head names them."),
+		archives:  gauge("audit_archives", "Files that the audit log has in its archive, as its head names them."),
 		free:      gauge("state_free_bytes", "Room on the disk of the state folder; absent: it is not known."),
 		floor:     gauge("state_floor_bytes", "Room below which no new runs are taken."),
 	})
@@ -49,12 +53,12 @@ type standing struct {
 	codes []string
 	now   func() Standing
 
-	closed, condition, closes, expires, log, segments, free, floor *prometheus.Desc
+	closed, condition, closes, expires, log, segments, packed, archives, free, floor *prometheus.Desc
 }
 
 // Describe names the figures.
 func (s *standing) Describe(to chan<- *prometheus.Desc) {
-	for _, d := range []*prometheus.Desc{s.closed, s.condition, s.closes, s.expires, s.log, s.segments, s.free, s.floor} {
+	for _, d := range []*prometheus.Desc{s.closed, s.condition, s.closes, s.expires, s.log, s.segments, s.packed, s.archives, s.free, s.floor} {
 		to <- d
 	}
 }
@@ -81,6 +85,8 @@ func (s *standing) Collect(to chan<- prometheus.Metric) {
 	}
 	put(s.log, float64(now.LogBytes))
 	put(s.segments, float64(now.Segments))
+	put(s.packed, float64(now.ArchivedBytes))
+	put(s.archives, float64(now.Archives))
 	if now.FreeKnown {
 		put(s.free, float64(now.Free))
 	}
