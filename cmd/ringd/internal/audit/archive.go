@@ -57,6 +57,9 @@ func (l *Log) Archive(ctx context.Context, o Order) (done []ArchivedFile, err er
 	if err := checkArchive(o.To, l.cfg.Dir); err != nil {
 		return nil, err
 	}
+	if _, err := ReadArchived(o.To, l.cfg.publicKey()); errors.Is(err, ErrKey) {
+		return nil, fmt.Errorf("%w: %s is the archive of another host, whose head lies there: %w; name another folder", ErrArchive, o.To, err)
+	}
 	base, err := ReadArchived(l.cfg.Dir, l.cfg.publicKey())
 	if err == nil {
 		err = base.sweep(l.cfg.Dir)
@@ -179,6 +182,10 @@ func (l *Log) archiveOne(ctx context.Context, o Order, base Archived) (Archived,
 	if err != nil {
 		return base, err
 	}
+	text, err := next.text(l.cfg.Key)
+	if err != nil {
+		return base, err
+	}
 	file := next.Files[len(next.Files)-1]
 	l.point("archive_packed")
 	if _, err := l.Append(ctx, Record{Kind: AuditArchived, Actor: o.Actor, Digest: file.Digest, Detail: map[string]string{
@@ -188,17 +195,14 @@ func (l *Log) archiveOne(ctx context.Context, o Order, base Archived) (Archived,
 		return base, err
 	}
 	l.point("archive_recorded")
-	text, err := next.text(l.cfg.Key)
-	if err != nil {
-		return base, err
-	}
 	if err := disk.Replace(filepath.Join(o.To, archivedName), text, 0o600); err != nil {
-		return base, fmt.Errorf("%w: %w", ErrArchive, err)
+		return base, roomFor(o.To, fmt.Errorf("%w: %w", ErrArchive, err))
 	}
 	l.point("archive_copied")
 	if err := disk.Replace(filepath.Join(l.cfg.Dir, archivedName), text, 0o600); err != nil {
-		return base, fmt.Errorf("%w: %w", ErrArchive, err)
+		return base, roomFor(l.cfg.Dir, fmt.Errorf("%w: %w", ErrArchive, err))
 	}
+	l.note(next)
 	l.point("archive_headed")
 	if err := next.sweep(l.cfg.Dir); err != nil {
 		return next, fmt.Errorf("%w: %w", ErrArchive, err)
@@ -224,7 +228,7 @@ func (l *Log) pack(ctx context.Context, to string, base Archived) (next Archived
 	}
 	out, err := os.OpenFile(aside, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
-		return base, fmt.Errorf("%w: %w", ErrArchive, err)
+		return base, roomFor(to, fmt.Errorf("%w: %w", ErrArchive, err))
 	}
 	sum, file := sha256.New(), ArchivedFile{Name: name}
 	w, err := l.squeeze(ctx, io.MultiWriter(out, sum), base, &file)
@@ -243,9 +247,17 @@ func (l *Log) pack(ctx context.Context, to string, base Archived) (next Archived
 		err = l.place(ctx, aside, filepath.Join(to, name), base, w)
 	}
 	if err != nil {
-		return base, errors.Join(err, gone(aside))
+		return base, errors.Join(roomFor(to, err), gone(aside))
 	}
 	return l.headed(base, w, file), nil
+}
+
+// roomFor is err, with the remedy where the disk of a folder is full.
+func roomFor(dir string, err error) error {
+	if !noRoom(err) {
+		return err
+	}
+	return fmt.Errorf("%w; nothing left the log for it: make room on the disk of %s, and archive again", err, dir)
 }
 
 // gone removes a file that need not be there.
@@ -308,7 +320,7 @@ func (t *tee) Read(p []byte) (int, error) {
 // place gives the packed segment its name. A file of that name is what a crash left, and
 // then the same; else it is the archive of another log, or of another life of this one.
 func (l *Log) place(ctx context.Context, aside, path string, base Archived, w *walk) error {
-	switch f, err := os.Open(path); {
+	switch f, err := regular(path); {
 	case err == nil:
 		there := base.walk(l.cfg.publicKey())
 		err := errors.Join(there.archived(ctx, f, ""), f.Close())

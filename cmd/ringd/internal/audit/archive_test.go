@@ -4,9 +4,11 @@ import (
 	"compress/gzip"
 	"context"
 	"crypto/ed25519"
+	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"os"
 	"path/filepath"
 	"slices"
@@ -445,6 +447,15 @@ func TestArchiveRefused(t *testing.T) {
 			b.archive(t, l, b.order(2))
 			mustClose(t, l)
 		}, "holds something else"},
+		{"of another host", func(t *testing.T, a *archived) {
+			b := &archived{cfg: a.cfg, to: a.to}
+			b.cfg.Dir, b.cfg.Key = logDir(t), ed25519.NewKeyFromSeed([]byte(strings.Repeat("x", ed25519.SeedSize)))
+			l := mustOpen(t, b.cfg)
+			mustAppend(t, l, callRecord(77), audit.Written)
+			b.archive(t, l, b.order(2))
+			mustClose(t, l)
+			check(t, os.Remove(filepath.Join(a.to, "audit-00000001.jsonl.gz"))) // moved on to another place
+		}, "the archive of another host"},
 		{"no file can be made", func(t *testing.T, a *archived) {
 			check(t, os.Mkdir(filepath.Join(a.to, ".audit-00000001.jsonl.gz.new"), 0o700))
 			write(t, filepath.Join(a.to, ".audit-00000001.jsonl.gz.new", "x"), nil)
@@ -472,6 +483,25 @@ func TestArchiveRefused(t *testing.T) {
 	}
 }
 
+// TestArchiveHeadTooLarge: a head that Open would not read again is not written; one that
+// just fits is, and is read.
+func TestArchiveHeadTooLarge(t *testing.T) {
+	const most = 64 << 20
+	head := func(padding int) audit.Archived {
+		return audit.Archived{Version: 1, Key: hex.EncodeToString(publicKey()), Segment: 1, Head: audit.Head{Seq: 1},
+			Files: []audit.ArchivedFile{{Name: audit.SegmentName(1) + ".gz", First: 1, Last: 1, Digest: strings.Repeat("x", padding)}}}
+	}
+	bare, err := audit.HeadText(head(0), testKey())
+	check(t, err)
+	room := most - len(bare)
+	if text, err := audit.HeadText(head(room), testKey()); err != nil || len(text) != most || audit.RedecodeArchived(text, testKey()) == nil {
+		t.Errorf("a head of %d bytes: %v, or it cannot be read", len(text), err)
+	}
+	if _, err := audit.HeadText(head(room+1), testKey()); !errors.Is(err, audit.ErrArchive) {
+		t.Errorf("a head of one byte more: %v, want ErrArchive", err)
+	}
+}
+
 // TestArchiveChangedSegment: a closed segment that was changed under an open log is not
 // archived, and stays as evidence.
 func TestArchiveChangedSegment(t *testing.T) {
@@ -487,6 +517,73 @@ func TestArchiveChangedSegment(t *testing.T) {
 		t.Errorf("the archive has %v", got)
 	}
 	mustClose(t, l)
+}
+
+// whole reads records, of which none may be missing between two. It may end with one error.
+func whole(t testing.TB, what string, records iter.Seq2[audit.Entry, error], may error) {
+	t.Helper()
+	last := int64(0)
+	for e, err := range records {
+		switch {
+		case err != nil && (may == nil || !errors.Is(err, may)):
+			t.Errorf("%s: %v", what, err)
+		case err == nil && last > 0 && e.Seq != last+1:
+			t.Errorf("%s: record %d after %d", what, e.Seq, last)
+		}
+		last = e.Seq
+	}
+}
+
+// TestArchiveWhileRead: who reads a log while it goes to its archive misses nothing: the
+// records come from there, or the reader is told.
+func TestArchiveWhileRead(t *testing.T) {
+	for _, tc := range []struct {
+		name    string
+		folders bool
+		before  int64 // what is archived after the first record was read
+		after   int64
+		want    error
+	}{
+		{"with the archive", true, 60, 0, nil},
+		{"without it", false, 60, 0, audit.ErrGap},
+		{"nothing is archived", false, 0, 0, nil},
+		{"only what was left out", false, 60, 60, nil},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			a := newArchived(t)
+			l := mustOpen(t, a.cfg)
+			a.fill(t, l, 100)
+			records := audit.Query(t.Context(), a.cfg.Dir, audit.Filter{After: tc.after})
+			if tc.folders {
+				a.archive(t, l, a.order(20)) // the reader begins in the archive
+				records = audit.Whole(t.Context(), a.cfg.Dir, []string{a.to}, audit.Filter{After: tc.after})
+			}
+			var got []int64
+			var failed error
+			for e, err := range records {
+				if failed = err; err != nil {
+					break
+				}
+				if got = append(got, e.Seq); len(got) == 1 && tc.before > 0 {
+					a.archive(t, l, a.order(tc.before))
+				}
+			}
+			end := l.Head().Seq
+			if !errors.Is(failed, tc.want) {
+				t.Errorf("error %v, want %v", failed, tc.want)
+			}
+			if tc.want != nil {
+				end = got[len(got)-1]
+				if first := fmt.Sprintf("records %d to", end+1); !strings.Contains(fmt.Sprint(failed), first) {
+					t.Errorf("%v does not name %s", failed, first)
+				}
+			}
+			if !slices.Equal(got, contiguous(tc.after+1, end)) {
+				t.Errorf("read %d, want %d to %d", got, tc.after+1, end)
+			}
+			mustClose(t, l)
+		})
+	}
 }
 
 // TestArchiveHammer archives while others append, query and verify.
@@ -511,11 +608,8 @@ func TestArchiveHammer(t *testing.T) {
 			if _, err := audit.Verify(t.Context(), a.cfg.Dir, audit.Check{Key: publicKey()}); err != nil {
 				t.Errorf("verify meanwhile: %v", err)
 			}
-			for _, err := range audit.Query(t.Context(), a.cfg.Dir, audit.Filter{}) {
-				if err != nil {
-					t.Errorf("query meanwhile: %v", err)
-				}
-			}
+			whole(t, "query", audit.Query(t.Context(), a.cfg.Dir, audit.Filter{}), audit.ErrGap)
+			whole(t, "query with the archive", audit.Whole(t.Context(), a.cfg.Dir, []string{a.to}, audit.Filter{}), nil)
 		}
 	})
 	wg.Go(func() {

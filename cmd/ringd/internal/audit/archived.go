@@ -64,7 +64,7 @@ func (a Archived) Until() time.Time {
 // it believes the one that the head names, which Verify and Open do not. Errors:
 // ErrTampered, ErrKey, ErrFormat, faults.
 func ReadArchived(dir string, key ed25519.PublicKey) (Archived, error) {
-	f, err := os.Open(filepath.Join(dir, archivedName))
+	f, err := regular(filepath.Join(dir, archivedName))
 	if errors.Is(err, fs.ErrNotExist) {
 		return Archived{}, nil
 	}
@@ -142,13 +142,18 @@ func (a Archived) sound() bool {
 	return len(a.Files) > 0 && a.Segment == int64(len(a.Files)) && a.Seq == seq
 }
 
-// text is a as the host signs it.
+// text is a as the host signs it. One that would be too large to be read again is
+// ErrArchive: no daemon could start on it.
 func (a Archived) text(key ed25519.PrivateKey) ([]byte, error) {
 	line, err := json.Marshal(a)
 	if err != nil {
 		return nil, fmt.Errorf("write %s: %w", archivedName, err)
 	}
-	return signArchived(line, key), nil
+	text := signArchived(line, key)
+	if len(text) > archivedMost {
+		return nil, fmt.Errorf("%w: %s may have %d bytes, and would have %d with %d segments", ErrArchive, archivedName, archivedMost, len(text), len(a.Files))
+	}
+	return text, nil
 }
 
 func signArchived(line []byte, key ed25519.PrivateKey) []byte {

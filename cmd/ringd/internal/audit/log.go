@@ -59,7 +59,9 @@ type Log struct {
 	stop   chan struct{}
 	ticker sync.WaitGroup
 
-	archiving sync.Mutex // held by Archive, and by what must not run beside it; before mu
+	packed      atomic.Int64 // files in the archive, as the head has them, and their bytes
+	packedBytes atomic.Int64
+	archiving   sync.Mutex // held by Archive, and by what must not run beside it; before mu
 
 	mu       sync.Mutex
 	turning  bool       // the segment is closed before the next record

@@ -15,6 +15,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/ringd/ringd/profiles"
@@ -90,16 +91,25 @@ func may(body []byte, needles [][][]byte) bool {
 
 // Query yields the records of the log in dir that f chooses, oldest first. It
 // takes no lock, checks no chain (Verify does) and ends at the last whole line.
-// It yields at most one error, last.
+// It yields at most one error, last; ErrGap is one of them.
 func Query(ctx context.Context, dir string, f Filter) iter.Seq2[Entry, error] {
-	return Tail(ctx, dir, f, nil)
+	return tail(ctx, dir, nil, f, nil)
+}
+
+// Whole is Query that reads the archived segments too, in the folders of an archive.
+func Whole(ctx context.Context, dir string, folders []string, f Filter) iter.Seq2[Entry, error] {
+	return tail(ctx, dir, folders, f, nil)
 }
 
 // Tail is Query that goes on: at every wake it looks for more. It ends when ctx
 // does or wake is closed, without an error. With a nil wake it is Query.
 func Tail(ctx context.Context, dir string, f Filter, wake <-chan time.Time) iter.Seq2[Entry, error] {
+	return tail(ctx, dir, nil, f, wake)
+}
+
+func tail(ctx context.Context, dir string, folders []string, f Filter, wake <-chan time.Time) iter.Seq2[Entry, error] {
 	return func(yield func(Entry, error) bool) {
-		r := reader{dir: dir, filter: f, needles: f.needles()}
+		r := reader{dir: dir, folders: folders, filter: f, needles: f.needles()}
 		defer r.close()
 		for {
 			more, err := r.rest(ctx, func(e Entry) bool { return yield(e, nil) })
@@ -124,11 +134,12 @@ func Tail(ctx context.Context, dir string, f Filter, wake <-chan time.Time) iter
 
 // reader reads whole lines and remembers where it stopped.
 type reader struct {
-	dir    string
-	filter Filter
-	n      int64 // segment that is open, 0 before the first
-	off    int64
-	f      *os.File
+	dir     string
+	folders []string // of the archive; nil: archived segments are not read
+	filter  Filter
+	n       int64 // last segment that was read, 0 before the first
+	off     int64
+	f       *os.File
 
 	needles [][][]byte // of filter
 }
@@ -156,6 +167,9 @@ func (r *reader) rest(ctx context.Context, yield func(Entry) bool) (bool, error)
 		at := slices.IndexFunc(list, func(n int64) bool { return n > r.n })
 		if at < 0 {
 			return true, nil
+		}
+		if more, err := r.between(ctx, list[at], yield); err != nil || !more {
+			return more, err
 		}
 		err = r.next(list[at])
 		if errors.Is(err, fs.ErrNotExist) {
@@ -215,35 +229,35 @@ func (r *reader) lines(ctx context.Context, from io.Reader, name string, yield f
 	}
 }
 
-// Whole is Query that reads the archived segments first, in the folders of an archive.
-func Whole(ctx context.Context, dir string, folders []string, f Filter) iter.Seq2[Entry, error] {
-	return func(yield func(Entry, error) bool) {
-		base, err := ReadArchived(dir, nil)
-		if err != nil {
-			yield(Entry{}, err)
-			return
-		}
-		r := reader{filter: f, needles: f.needles()}
-		for _, file := range base.Files {
-			if file.Last <= f.After {
-				continue
-			}
-			more, err := r.unpacked(ctx, folders, file, func(e Entry) bool { return yield(e, nil) })
-			if err != nil {
-				yield(Entry{}, err)
-			}
-			if err != nil || !more {
-				return
-			}
-		}
-		f.After = max(f.After, base.Seq)
-		Query(ctx, dir, f)(yield)
+// between goes over the segments before n that are archived: those before the log
+// begins, and those that went to the archive while it was read. Without the archive the
+// latter are ErrGap, if they hold records that Filter.After does not leave out.
+func (r *reader) between(ctx context.Context, n int64, yield func(Entry) bool) (more bool, err error) {
+	if n == r.n+1 || r.n == 0 && r.folders == nil {
+		return true, nil
 	}
+	base, err := ReadArchived(r.dir, nil)
+	if err != nil {
+		return false, err
+	}
+	for ; r.n+1 < n && r.n < base.Segment; r.n++ {
+		file := base.Files[r.n]
+		switch {
+		case file.Last <= r.filter.After:
+			continue
+		case r.folders == nil:
+			return false, fmt.Errorf("%w: records %d to %d", ErrGap, max(file.First, r.filter.After+1), base.Files[min(n-1, base.Segment)-1].Last)
+		}
+		if more, err := r.unpacked(ctx, file, yield); err != nil || !more {
+			return more, err
+		}
+	}
+	return true, nil
 }
 
 // unpacked yields the records of an archived segment.
-func (r *reader) unpacked(ctx context.Context, folders []string, file ArchivedFile, yield func(Entry) bool) (more bool, err error) {
-	f, err := openIn(folders, file.Name)
+func (r *reader) unpacked(ctx context.Context, file ArchivedFile, yield func(Entry) bool) (more bool, err error) {
+	f, err := openIn(r.folders, file.Name)
 	if err != nil {
 		return false, fmt.Errorf("read archived segment: %w", err)
 	}
@@ -256,12 +270,28 @@ func (r *reader) unpacked(ctx context.Context, folders []string, file ArchivedFi
 	return more, err
 }
 
+// regular opens a file to read it. A named pipe in its place would be waited for, for ever.
+func regular(path string) (*os.File, error) {
+	f, err := os.OpenFile(path, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	if err != nil {
+		return nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = &fs.PathError{Op: "open", Path: path, Err: errors.New("not a regular file")}
+	}
+	if err != nil {
+		return nil, errors.Join(err, f.Close())
+	}
+	return f, nil
+}
+
 // openIn opens a file in the first of the folders that has it.
 func openIn(folders []string, name string) (*os.File, error) {
 	err := error(&fs.PathError{Op: "open", Path: name, Err: fs.ErrNotExist})
 	for _, dir := range folders {
 		var f *os.File
-		if f, err = os.Open(filepath.Join(dir, name)); err == nil || !errors.Is(err, fs.ErrNotExist) {
+		if f, err = regular(filepath.Join(dir, name)); err == nil || !errors.Is(err, fs.ErrNotExist) {
 			return f, err
 		}
 	}

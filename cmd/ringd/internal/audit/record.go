@@ -210,6 +210,9 @@ var (
 	ErrKey = errors.New("audit log is signed by another key")
 	// ErrFormat: the log is of a format this ringd does not know.
 	ErrFormat = errors.New("audit log has an unknown format")
+	// ErrGap: segments were archived while the log was read, and their records are not
+	// among those that were yielded.
+	ErrGap = errors.New("the log went to its archive while it was read, and the reader missed a part")
 	// ErrRecord: the record is too large or its kind is unknown. The log is well;
 	// the act must not happen.
 	ErrRecord = errors.New("audit record refused")

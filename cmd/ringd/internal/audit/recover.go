@@ -26,6 +26,7 @@ func (l *Log) recover(ctx context.Context) error {
 	if w.tampered != nil {
 		return w.refusal()
 	}
+	l.note(w.base)
 	if err := w.base.sweep(l.cfg.Dir); err != nil {
 		return err
 	}

@@ -49,6 +49,19 @@ func segments(dir string) ([]int64, error) {
 	return out, nil
 }
 
+// Packed is how many bytes and files of the log are in an archive, as its head has them.
+func (l *Log) Packed() (bytes, count int64) { return l.packedBytes.Load(), l.packed.Load() }
+
+// note takes note of what a head has.
+func (l *Log) note(base Archived) {
+	bytes := int64(0)
+	for _, f := range base.Files {
+		bytes += f.Bytes
+	}
+	l.packedBytes.Store(bytes)
+	l.packed.Store(int64(len(base.Files)))
+}
+
 // Size is how many bytes and segments the log has in its folder; zero where that
 // cannot be told.
 func (l *Log) Size() (bytes, count int64) {

@@ -192,7 +192,7 @@ type auditFlags struct {
 	kinds                                        []string
 	since, until                                 string
 	after                                        int64
-	asJSON                                       bool
+	asJSON, long                                 bool
 	archive                                      []string
 }
 
@@ -208,6 +208,7 @@ func (f *auditFlags) bind(cmd *cobra.Command) {
 	cmd.Flags().StringVar(&f.until, "until", "", "a time (RFC 3339) or an age such as 1h or 7d")
 	cmd.Flags().Int64Var(&f.after, "after", 0, "records after this sequence number")
 	cmd.Flags().BoolVar(&f.asJSON, "json", false, "print one JSON object a line")
+	cmd.Flags().BoolVar(&f.long, "long", false, "print whole records at a terminal too")
 	bindArchive(cmd, &f.archive)
 	cli.OneOf(cmd, "verdict", profiles.Allow.String(), profiles.Ask.String(), profiles.Deny.String())
 	cli.OneOf(cmd, "kind", kinds()...)
@@ -296,11 +297,18 @@ func Moment(flag, text string, now time.Time) (time.Time, error) {
 	return t, nil
 }
 
+// lineHelp says what a line of a record has.
+const lineHelp = `At a terminal a record is one line of 80 columns: month, day and time (UTC),
+run, verdict, subject, and the code of the decision. What does not fit is cut
+and marked. --long prints whole records; a pipe or a file always gets them.
+Programs read --json.`
+
 func newAuditQuery(p *verbs, state *string) *cobra.Command {
 	var f auditFlags
 	cmd := &cobra.Command{
 		Use:     "query",
 		Short:   "Print the records that match",
+		Long:    "Query prints the records that match all flags.\n\n" + lineHelp,
 		Example: "  ringd audit query --kind call_decided --verdict deny --since 2h",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -322,7 +330,7 @@ func newAuditQuery(p *verbs, state *string) *cobra.Command {
 				if err != nil {
 					return cli.Usage("read log: %w", err)
 				}
-				if err := p.printRecord(e, f.asJSON); err != nil {
+				if err := p.printRecord(e, &f); err != nil {
 					return err
 				}
 			}
@@ -361,6 +369,7 @@ func newAuditTail(p *verbs, state *string) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "tail",
 		Short:   "Print the last records, and new ones with -f",
+		Long:    "Tail prints the last records that match all flags.\n\n" + lineHelp,
 		Example: "  ringd audit tail -n 20 -f",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -378,7 +387,7 @@ func newAuditTail(p *verbs, state *string) *cobra.Command {
 			if filter.Run, err = runOf(cmd.Context(), dir, f.archive, f.run); err != nil {
 				return err
 			}
-			return p.auditTail(cmd.Context(), dir, f.archive, filter, last, follow, f.asJSON)
+			return p.auditTail(cmd.Context(), dir, &f, filter, last, follow)
 		},
 	}
 	f.bind(cmd)
@@ -387,10 +396,10 @@ func newAuditTail(p *verbs, state *string) *cobra.Command {
 	return cmd
 }
 
-func (p *verbs) auditTail(ctx context.Context, dir string, archive []string, filter audit.Filter, last int, follow, asJSON bool) error {
+func (p *verbs) auditTail(ctx context.Context, dir string, f *auditFlags, filter audit.Filter, last int, follow bool) error {
 	all := filter
 	var kept []audit.Entry
-	for e, err := range records(ctx, dir, archive, filter) {
+	for e, err := range records(ctx, dir, f.archive, filter) {
 		if err != nil {
 			return cli.Usage("read log: %w", err)
 		}
@@ -400,12 +409,12 @@ func (p *verbs) auditTail(ctx context.Context, dir string, archive []string, fil
 		}
 	}
 	if len(kept) < last {
-		if err := p.begins(dir, archive, all); err != nil {
+		if err := p.begins(dir, f.archive, all); err != nil {
 			return err
 		}
 	}
 	for _, e := range kept[max(0, len(kept)-last):] {
-		if err := p.printRecord(e, asJSON); err != nil {
+		if err := p.printRecord(e, f); err != nil {
 			return err
 		}
 	}
@@ -420,13 +429,19 @@ func (p *verbs) auditTail(ctx context.Context, dir string, archive []string, fil
 		if err != nil {
 			return cli.Usage("read log: %w", err)
 		}
-		if err := p.printRecord(e, asJSON); err != nil {
+		if err := p.printRecord(e, f); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-func (p *verbs) printRecord(e audit.Entry, asJSON bool) error {
-	return p.Page(p.Out).Record(e, asJSON)
+// printRecord writes a record on a line: short at a terminal, whole elsewhere, since
+// other programs read it there.
+func (p *verbs) printRecord(e audit.Entry, f *auditFlags) error {
+	page := p.Page(p.Out)
+	if page.Terminal && !f.long && !f.asJSON {
+		return page.Brief(e)
+	}
+	return page.Record(e, f.asJSON)
 }

@@ -180,8 +180,9 @@ func (d *DB) named(path string) error {
 	}
 }
 
+// taken is the error for a database that is gone: no room on a disk brings it back.
 func taken(path string) error {
-	return fmt.Errorf("%s was removed or replaced while it is written", path)
+	return fmt.Errorf("%w: %s was removed or replaced while it is written", ErrCorrupt, path)
 }
 
 // pragma sets a pragma on the writer and refuses when it reads back as anything
