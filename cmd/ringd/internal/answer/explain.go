@@ -235,17 +235,34 @@ func (d *decider) source(r *profiles.Rule) *source {
 	return nil
 }
 
+// subject is what the codes with a first word are about: one of what a policy grants.
+func subject(word string) string {
+	switch word {
+	case "egress":
+		return "a host"
+	case "file":
+		return "a file"
+	case "bridge":
+		return "a bridge"
+	case "import":
+		return "a module"
+	}
+	return "it"
+}
+
 // change says what of the policy would have to change for another verdict; layered is
 // what its layers say of that.
 func change(dec profiles.Decision, d *decider, layered []string) []string {
 	if dec.Verdict == profiles.Allow {
 		return nil
 	}
-	at := "the policy"
-	if dec.Rule != nil && dec.Rule.Path != "" {
+	// Where the rule is. Where nothing in the policy is about such an action, it is missing
+	// or the document itself.
+	at := ""
+	if dec.Rule != nil && dec.Rule.Path != "" && dec.Rule.Path != "metadata.name" {
 		at = fmt.Sprintf("%s (%s:%d)", dec.Rule.Path, d.files.Shown(dec.Rule.File), dec.Rule.Line)
 	}
-	_, kind, _ := strings.Cut(string(dec.Code), ".")
+	about, kind, _ := strings.Cut(string(dec.Code), ".")
 	switch {
 	case dec.Verdict == profiles.Ask:
 		return []string{"it happens once people approve it; without the approval at " + at + " nobody is asked"}
@@ -260,6 +277,8 @@ func change(dec profiles.Decision, d *decider, layered []string) []string {
 		return []string{"no change of the policy: no rule of it decided, and none can allow this"}
 	case len(layered) > 0:
 		return layered
+	case at == "":
+		return []string{"grant it: no line of the policy grants " + subject(about)}
 	case kind == "denied" || kind == "denied_pattern" || kind == "subcommand":
 		return []string{"narrow or take out " + at + "; a denial wins over every grant"}
 	default:

@@ -17,6 +17,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ringd/ringd/cmd/ringd/internal/inert"
 	"github.com/ringd/ringd/cmd/ringd/internal/render"
 )
 
@@ -34,15 +35,18 @@ type Answer struct {
 }
 
 // Terminal is the terminal of this process.
-type Terminal struct{ f *os.File }
+type Terminal struct {
+	f *os.File
+	w *inert.Edge // before f
+}
 
-// Open opens the controlling terminal. The caller closes it.
-func Open() (*Terminal, error) {
+// Open opens the controlling terminal. With colour, it takes styles. The caller closes it.
+func Open(colour bool) (*Terminal, error) {
 	f, err := os.OpenFile("/dev/tty", os.O_RDWR, 0)
 	if err != nil {
 		return nil, fmt.Errorf("open terminal: %w", err)
 	}
-	return &Terminal{f}, nil
+	return &Terminal{f, inert.NewEdge(f, true, colour)}, nil
 }
 
 // Close gives the terminal back.
@@ -56,20 +60,20 @@ func (t *Terminal) Ask(ctx context.Context, page render.Page, q render.Question,
 	if err := drop(t.f); err != nil {
 		return Answer{}, err
 	}
-	page.W = t.f
+	page.W = t.w
 	if whole := page.Question(q); !whole {
-		fmt.Fprintln(t.f, page.Bad("Not everything is shown above."))
+		fmt.Fprintln(t.w, page.Bad("Not everything is shown above."))
 	}
 	stop := context.AfterFunc(ctx, func() { _ = t.f.SetReadDeadline(time.Unix(1, 0)) })
 	defer stop()
-	fmt.Fprint(t.f, "Allow it? [y/N] ")
+	fmt.Fprint(t.w, "Allow it? [y/N] ")
 	said, err := t.line(ctx)
 	if err != nil {
 		return Answer{}, err
 	}
 	answer := Answer{Allow: slices.Contains([]string{"y", "yes"}, strings.ToLower(said))}
 	if !answer.Allow {
-		fmt.Fprint(t.f, "Why not? The program reads it (Enter for none): ")
+		fmt.Fprint(t.w, "Why not? The program reads it (Enter for none): ")
 		if answer.Reason, err = t.line(ctx); err != nil {
 			return Answer{}, err
 		}
@@ -87,14 +91,14 @@ func (t *Terminal) whom(ctx context.Context, owners []string, as string) (string
 	case len(owners) == 0, slices.Contains(owners, as):
 		return as, nil
 	case len(owners) == 1 && as == "":
-		fmt.Fprintf(t.f, "You answer for %s.\n", render.Visible(owners[0]))
+		fmt.Fprintf(t.w, "You answer for %s.\n", render.Visible(owners[0]))
 		return owners[0], nil
 	}
 	for {
 		for i, o := range owners {
-			fmt.Fprintf(t.f, "  %d  %s\n", i+1, render.Visible(o))
+			fmt.Fprintf(t.w, "  %d  %s\n", i+1, render.Visible(o))
 		}
-		fmt.Fprintf(t.f, "For whom do you answer? [1-%d] ", len(owners))
+		fmt.Fprintf(t.w, "For whom do you answer? [1-%d] ", len(owners))
 		said, err := t.line(ctx)
 		if err != nil {
 			return "", err
@@ -116,7 +120,7 @@ func (t *Terminal) Confirm(ctx context.Context, question string) (bool, error) {
 	}
 	stop := context.AfterFunc(ctx, func() { _ = t.f.SetReadDeadline(time.Unix(1, 0)) })
 	defer stop()
-	fmt.Fprint(t.f, question+" [y/N] ")
+	fmt.Fprint(t.w, question+" [y/N] ")
 	said, err := t.line(ctx)
 	return err == nil && slices.Contains([]string{"y", "yes"}, strings.ToLower(said)), err
 }
@@ -130,10 +134,10 @@ func (t *Terminal) line(ctx context.Context) (string, error) {
 		text = append(text, buf[:n]...)
 		switch {
 		case ctx.Err() != nil:
-			fmt.Fprintln(t.f)
+			fmt.Fprintln(t.w)
 			return "", context.Cause(ctx)
 		case errors.Is(err, io.EOF), err == nil && n == 0:
-			fmt.Fprintln(t.f)
+			fmt.Fprintln(t.w)
 			return "", ErrNone
 		case err != nil:
 			return "", fmt.Errorf("read terminal: %w", err)

@@ -37,7 +37,7 @@ func TestMain(m *testing.M) {
 }
 
 func here(ctx context.Context) (ask.Answer, error) {
-	tty, err := ask.Open()
+	tty, err := ask.Open(false)
 	if err != nil {
 		return ask.Answer{}, err
 	}

@@ -39,7 +39,7 @@ type Terminal interface {
 	Ask(ctx context.Context, page render.Page, q render.Question, as string) (ask.Answer, error)
 }
 
-// Config is what an Attendant is made of. All but Terminal and Rule is required.
+// Config is what an Attendant is made of. All but Terminal, Lacks and Rule is required.
 type Config struct {
 	*cli.Program
 	Daemon   Daemon
@@ -49,6 +49,9 @@ type Config struct {
 	Keep     bool            // a run that waits stays in its state folder
 	JSON     bool            // Out is for the outcome alone
 	Shown    int64           // the last line of the console that an earlier part of the run has shown
+	// Lacks is why a call of a run that waits could not begin here if it were approved;
+	// nobody is asked about it then. nil: it always could.
+	Lacks func(run wire.Run, c wire.Pending) error
 	// Rule is the rule by which a bridge of an agent waits; nil: not known.
 	Rule func(agent, bridge string) *profiles.Rule
 	Now  func() time.Time
@@ -85,6 +88,9 @@ func (a *Attendant) Attend(ctx context.Context, id string) (wire.Run, error) {
 		}
 		switch {
 		case err != nil:
+			if now, gone := a.Daemon.GetRun(context.WithoutCancel(ctx), a.Actor, id, 0); gone == nil {
+				run = now // with the answers that it has by now
+			}
 			return run, err
 		case !on && a.Keep:
 			return a.Daemon.GetRun(context.WithoutCancel(ctx), a.Actor, id, 0)
@@ -268,6 +274,13 @@ func (a *Attendant) end(ctx context.Context, id string) error {
 // settle asks about the calls of a run that waits, and has it go on when all are
 // answered. It reports whether it goes on.
 func (a *Attendant) settle(ctx context.Context, run wire.Run) (on bool, err error) {
+	if a.Terminal != nil && a.Lacks != nil {
+		for _, c := range run.Pending {
+			if err := a.Lacks(run, c); err != nil {
+				return false, err
+			}
+		}
+	}
 	for _, c := range run.Pending {
 		if spoke, err := a.speak(ctx, run, c); err != nil || !spoke {
 			return false, err

@@ -184,6 +184,33 @@ func TestAttend(t *testing.T) {
 	}
 }
 
+// Nobody is asked about a call that could not begin here: the run waits where it is kept,
+// and ends where it is not.
+func TestAttendLacks(t *testing.T) {
+	lacks := errors.New("no command")
+	for _, tt := range []struct {
+		name  string
+		keep  bool
+		lacks error
+		did   []string
+		asked int
+	}{
+		{"kept", true, lacks, nil, 0},
+		{"not kept", false, lacks, []string{"cancel"}, 0},
+		{"it could", true, nil, []string{`allow c1 sha256:c1  as "" by uid:1`, "resume"}, 1},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			f, says := newFake([]wire.Pending{pending("c1", "approver")}), &person{says: []ask.Answer{yes}}
+			a := attendant(f, says, tt.keep, nil)
+			a.Lacks = func(_ wire.Run, c wire.Pending) error { return tt.lacks }
+			_, err := a.Attend(t.Context(), "r1")
+			if !errors.Is(err, tt.lacks) || !slices.Equal(f.did, tt.did) || len(says.asked) != tt.asked {
+				t.Errorf("%v, did %q, asked %q", err, f.did, says.asked)
+			}
+		})
+	}
+}
+
 // What an earlier part of the run has printed is not printed again, and a run
 // that is ended for want of somebody says so.
 func TestAttendSays(t *testing.T) {

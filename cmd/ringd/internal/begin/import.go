@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/cli"
+	"github.com/ringd/ringd/cmd/ringd/internal/inert"
 	"github.com/ringd/ringd/cmd/ringd/internal/render"
 	"github.com/ringd/ringd/cmd/ringd/internal/sources"
 	"github.com/ringd/ringd/schema"
@@ -135,7 +136,7 @@ func (c Config) tell(q imported, r result) error {
 			return err
 		}
 	default:
-		if _, err := fmt.Fprint(c.Out, r.Policy); err != nil {
+		if _, err := fmt.Fprint(inert.Bytes(c.Out), r.Policy); err != nil {
 			return fmt.Errorf("write policy: %w", err)
 		}
 	}

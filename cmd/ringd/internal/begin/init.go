@@ -22,20 +22,23 @@ import (
 //go:embed templates
 var templates embed.FS
 
-// kind is one template: what it is for, and its files.
+// kind is one template: what it is for, its files, and the shell command that makes
+// what its paths below $WORKSPACE name, where it names more than the workspace: a
+// guest does not start while a path that is granted or denied to it is missing.
 type kind struct {
 	name, about string
 	files       []string
+	prepare     string
 }
 
 func kinds() []kind {
 	return []kind{
-		{"code-review", "reads a change, asks reviewers, comments once a person approves", []string{"code-review.yaml", "code-review_test.yaml"}},
-		{"data-engineer", "Python with pandas over one warehouse, through a gateway", []string{"data-engineer.yaml", "data-engineer_test.yaml"}},
-		{"orchestrator", "JavaScript that starts subagents and nothing else", []string{"orchestrator.yaml", "orchestrator_test.yaml"}},
+		{"code-review", "reads a change, asks reviewers, comments once a person approves", []string{"code-review.yaml", "code-review_test.yaml"}, ""},
+		{"data-engineer", "Python with pandas over one warehouse, through a gateway", []string{"data-engineer.yaml", "data-engineer_test.yaml"}, "mkdir -p data out"},
+		{"orchestrator", "JavaScript that starts subagents and nothing else", []string{"orchestrator.yaml", "orchestrator_test.yaml"}, ""},
 		{"layered", "an organisation, a team, and the three agents below them", []string{
 			"org.yaml", "team.yaml", "code-review.yaml", "code-review_test.yaml", "data-engineer.yaml", "data-engineer_test.yaml",
-			"orchestrator.yaml", "orchestrator_test.yaml"}},
+			"orchestrator.yaml", "orchestrator_test.yaml"}, "mkdir -p data out .git/hooks && touch .env"},
 	}
 }
 
@@ -134,6 +137,9 @@ func (c Config) initialise(ctx context.Context, q asked, dir string) error {
 		}
 	}
 	fmt.Fprintf(c.Err, "next: ringd vet %s && ringd test %s\n", dir, dir)
+	if k.prepare != "" {
+		fmt.Fprintf(c.Err, "before a run, in the workspace: %s\n", k.prepare)
+	}
 	return nil
 }
 

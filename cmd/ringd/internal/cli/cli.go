@@ -18,6 +18,7 @@ import (
 	"github.com/mattn/go-isatty"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/config"
+	"github.com/ringd/ringd/cmd/ringd/internal/inert"
 	"github.com/ringd/ringd/cmd/ringd/internal/render"
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
@@ -36,7 +37,8 @@ const (
 	Interrupted = 130 // the user ended it
 )
 
-// Program is what a command may touch: its streams and its environment.
+// Program is what a command may touch: its streams and its environment. Out and Err are
+// those of an [Edge], but in tests.
 type Program struct {
 	In   io.Reader
 	Out  io.Writer
@@ -88,8 +90,8 @@ func (p *Program) Code(err error) int {
 
 // Page is where text goes: colour only on a terminal.
 func (p *Program) Page(w io.Writer) render.Page {
-	is := Terminal(w)
-	return render.Page{W: w, Terminal: is, Colour: !p.Env.NoColor && !p.Env.Dumb && is}
+	e, ok := w.(*inert.Edge)
+	return render.Page{W: w, Terminal: ok && e.Terminal(), Colour: ok && e.Colour()}
 }
 
 // Console writes what a run wrote: its standard streams each to our own, unless
@@ -108,8 +110,17 @@ func (p *Program) Console(e wire.ConsoleEntry, asJSON bool) {
 
 // Terminal reports whether a stream is a terminal.
 func Terminal(stream any) bool {
+	if e, ok := stream.(*inert.Edge); ok {
+		return e.Terminal()
+	}
 	f, ok := stream.(*os.File)
 	return ok && isatty.IsTerminal(f.Fd())
+}
+
+// Edge is the stream w as commands write to it: colour only on a terminal.
+func Edge(w io.Writer, env config.Environment) *inert.Edge {
+	is := Terminal(w)
+	return inert.NewEdge(w, is, !env.NoColor && !env.Dumb && is)
 }
 
 // Interruptible ends ctx at the first SIGINT or SIGTERM, for commands with

@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -123,8 +123,8 @@ Exit codes: 0 shown, 2 no daemon.`,
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			return p.with(cmd.Context(), w, func(d Desk) error {
-				if limit < 1 || limit > 500 {
-					return cli.Usage("--limit %d: want 1 to 500", limit)
+				if limit < 1 || limit > approvals.MaxPage {
+					return cli.Usage("--limit %d: want 1 to %d", limit, approvals.MaxPage)
 				}
 				list, err := d.Approvals(cmd.Context(), limit, after)
 				if err != nil {
@@ -306,7 +306,7 @@ func (p *verbs) confirm(ctx context.Context, v verdict, c wire.Pending, whole bo
 		}
 		return cli.Usage("not all of the arguments are shown\n    hint: see all of them with --json of ringd runs, and then name --digest %s or --yes", c.Digest)
 	}
-	tty, err := ask.Open()
+	tty, err := ask.Open(p.Page(p.Out).Colour)
 	if err != nil {
 		return cli.Failed(cli.Refused, err)
 	}
@@ -362,8 +362,12 @@ func (p *verbs) next(run wire.Run, place, state string) {
 		fmt.Fprintf(p.Out, "call %s of %s waits for %s\n", render.Clean(c.ID), render.Visible(c.Bridge), waitsFor(c))
 	}
 	if state == "answered" {
-		fmt.Fprintf(p.Out, "go on with: ringd resume %s%s -p POLICY\n    with the policy and every --bridge that ringd run was given\n",
-			render.ShortID(run.ID), render.Clean(place))
+		policy, with := "POLICY", "the policy and every --bridge" // a folder of an older ringd does not say which
+		if run.PolicyPath != "" {
+			policy, with = render.Clean(render.Word(run.PolicyPath)), "every --bridge"
+		}
+		fmt.Fprintf(p.Out, "go on with: ringd resume %s%s -p %s\n    with %s that ringd run was given\n",
+			render.ShortID(run.ID), render.Clean(place), policy, with)
 	}
 }
 
@@ -453,12 +457,12 @@ func (p *verbs) stateOf(run wire.Run, asJSON bool) error {
 
 func newSessions(p *verbs) *cobra.Command {
 	var w place
-	var asJSON bool
+	var asJSON, wide bool
 	cmd := &cobra.Command{
 		Use:   "sessions",
 		Short: "List or forget the kept states of interpreters",
 		Long: `Sessions lists what runs with --session left for the next run of the same agent
-and actor. Drop forgets one.`,
+and actor. AGE is the time since its last run. Drop forgets one.`,
 		Example: "  ringd sessions\n  ringd sessions drop notebook",
 		Args:    cobra.NoArgs,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -473,15 +477,17 @@ and actor. Drop forgets one.`,
 				if len(list.Sessions) == 0 {
 					fmt.Fprintln(p.Err, "no sessions")
 				}
+				var rows []render.Row
 				for _, s := range list.Sessions {
-					fmt.Fprintf(p.Out, "%-20s  %s  %s  %7d bytes  %s\n", render.Visible(s.Name),
-						s.Updated.UTC().Format(time.RFC3339), render.Visible(s.Agent), s.Bytes, render.Visible(s.Actor))
+					rows = append(rows, render.Row{Cells: []string{s.Name, render.Age(p.Now().Sub(s.Updated)), strconv.FormatInt(s.Bytes, 10), s.Agent, s.Actor}})
 				}
+				p.Page(p.Out).Table([]string{"SESSION", "AGE", "BYTES", "AGENT", "ACTOR"}, rows, wide)
 				return nil
 			})
 		},
 	}
 	w.bind(cmd)
+	cmd.Flags().BoolVar(&wide, "wide", false, "whole names, in lines as long as they are")
 	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
 	cmd.AddCommand(newDrop(p))
 	return cmd

@@ -154,7 +154,7 @@ type Limits struct {
 	WaitingCalls int  `yaml:"waitingCalls"`
 	WaitingBytes Size `yaml:"waitingBytes"`
 	// RequestRecords is how many records one caller may cause in a second with requests
-	// outside of runs.
+	// of one kind that are outside of runs.
 	RequestRecords int       `yaml:"requestRecords"`
 	Retention      *Duration `yaml:"retention"` // how long finished runs are kept
 	// RecordsPerRun is how much of the audit log one run may cause: the run that passes

@@ -1,9 +1,11 @@
 package daemon_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -41,6 +43,19 @@ func TestLogIsArchived(t *testing.T) {
 	})
 	if len(archived()) == 0 || len(s.Records(t, audit.AuditArchived)) == 0 {
 		t.Errorf("the archive has %v", archived())
+	}
+	size := int64(0)
+	for _, name := range archived() {
+		info, err := os.Stat(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		size += info.Size()
+	}
+	for name, n := range map[string]int64{"archives": int64(len(archived())), "archived_bytes": size} {
+		if want := fmt.Sprintf("\nringd_audit_%s %d\n", name, n); n == 0 || !strings.Contains(figures(t, s), want) {
+			t.Errorf("the figures lack %q", want)
+		}
 	}
 	check := audit.Check{Archive: []string{to}}
 	if r, err := audit.Verify(t.Context(), log, check); err != nil || r.Archived == nil || r.Records != r.Head.Seq {

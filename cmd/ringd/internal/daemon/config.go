@@ -141,7 +141,7 @@ type Config struct {
 	Metrics  *metrics.Metrics // nil: none
 
 	// RequestRecords is how many records one actor may cause in a second with requests
-	// outside of runs; 0: 200.
+	// of one kind that are outside of runs; 0: 200.
 	RequestRecords int
 
 	// Reopen takes the store and then the audit log up again after a failed write,

@@ -31,6 +31,7 @@ type Daemon struct {
 
 	unarchived *low          // since when, and why, the audit log is not archived; nil: it is
 	healing    bool          // audit log and store are being taken up again: nothing starts
+	damaged    error         // they cannot be: one of them does not hold; nil: nobody found that
 	settled    chan struct{} // closed and replaced when a live run ends
 	line       []waiting     // answered runs that are to go on, in order
 	resuming   int           // of them, being claimed and opened

@@ -65,6 +65,11 @@ func (d *Daemon) mend(ctx context.Context, cause error) error {
 		return fmt.Errorf("%d runs have not ended yet", n)
 	}
 	if err := d.cfg.Reopen(ctx); err != nil {
+		if forGood(err) { // it stays so, whatever the fault was that closed them
+			d.mu.Lock()
+			d.damaged = fmt.Errorf("%w: %w", ErrUnavailable, err)
+			d.mu.Unlock()
+		}
 		return err
 	}
 	if err := d.recover(ctx); err != nil {

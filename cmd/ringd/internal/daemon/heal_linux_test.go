@@ -3,6 +3,7 @@ package daemon_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -15,6 +16,7 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/audit"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/daemontest"
+	"github.com/ringd/ringd/cmd/ringd/internal/store"
 	"github.com/ringd/ringd/schema/wire"
 )
 
@@ -165,6 +167,84 @@ func TestTamperedLogDoesNotHeal(t *testing.T) {
 	}
 	if err := s.Daemon.Writable(); !errors.Is(err, audit.ErrTampered) {
 		t.Errorf("writable: %v", err)
+	}
+}
+
+// TestRemovedStoreDoesNotHeal: room is no cure for a database that was removed, and status
+// does not say that it is.
+func TestRemovedStoreDoesNotHeal(t *testing.T) {
+	s := daemontest.New(t, daemontest.Config{Heals: true})
+	s.Faults.On(nil)
+	s.Apply(t, "one act")
+	if err := os.Remove(filepath.Join(s.Dir, "store", "ringd.db")); err != nil {
+		t.Fatal(err)
+	}
+	until(t, s, func() bool { _, err := run(t, s, "call act"); return err != nil })
+	for range 5 {
+		s.Clock.Advance(time.Minute)
+		time.Sleep(10 * time.Millisecond)
+	}
+	if err := s.Daemon.Writable(); !errors.Is(err, store.ErrCorrupt) {
+		t.Errorf("writable: %v", err)
+	}
+	for _, c := range s.Daemon.Status(t.Context()).Conditions {
+		if c.Code == wire.ConditionAuditUnavailable && !strings.Contains(c.Message, "a person has to look") {
+			t.Errorf("status: %s", c.Message)
+		}
+	}
+}
+
+// TestDamageFoundWhileHealing: a log or store that does not hold, which shows only as it is
+// taken up again, stays closed for good, and status says that room is no cure. Any other
+// fault is tried again.
+func TestDamageFoundWhileHealing(t *testing.T) {
+	for _, tc := range []struct {
+		name  string
+		found error
+		stays bool
+	}{
+		{"the log does not hold", fmt.Errorf("reopen audit log: %w: record 7", audit.ErrTampered), true},
+		{"the store is damaged", fmt.Errorf("reopen store: %w", store.ErrCorrupt), true},
+		{"the disk is full yet", fmt.Errorf("reopen audit log: %w", audit.ErrDiskFull), false},
+	} {
+		t.Run(tc.name, func(t *testing.T) {
+			s := daemontest.New(t, daemontest.Config{Heals: true})
+			s.Apply(t, "one act")
+			var broken, found atomic.Bool
+			broken.Store(true)
+			s.Faults.On(func(what string) error {
+				switch {
+				case what == "audit reopen" && !found.Swap(true): // the next time it would succeed
+					return tc.found
+				case strings.HasPrefix(what, "audit run_asked") && broken.Load():
+					return errors.New("input/output error")
+				}
+				return nil
+			})
+			if _, err := run(t, s, "call act"); !errors.Is(err, daemon.ErrUnavailable) {
+				t.Fatalf("run on a log that cannot be written: %v", err)
+			}
+			broken.Store(false)
+			until(t, s, found.Load)
+			if !tc.stays {
+				until(t, s, func() bool { return s.Daemon.Writable() == nil })
+				return
+			}
+			until(t, s, func() bool { return errors.Is(s.Daemon.Writable(), tc.found) })
+			for range 5 {
+				s.Clock.Advance(time.Minute)
+				time.Sleep(10 * time.Millisecond)
+			}
+			if _, err := run(t, s, "call act"); !errors.Is(err, daemon.ErrUnavailable) || !errors.Is(err, tc.found) {
+				t.Errorf("run: %v", err)
+			}
+			i := slices.IndexFunc(s.Daemon.Status(t.Context()).Conditions, func(c wire.Condition) bool {
+				return c.Code == wire.ConditionAuditUnavailable && strings.Contains(c.Message, "a person has to look")
+			})
+			if i < 0 {
+				t.Errorf("conditions: %+v", s.Daemon.Status(t.Context()).Conditions)
+			}
+		})
 	}
 }
 

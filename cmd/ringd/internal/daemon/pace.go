@@ -12,7 +12,11 @@ import (
 )
 
 // What a run causes on record is bounded by its own share. What an actor causes with
-// requests outside of runs has a bucket: decisions, refused starts, dropped sessions.
+// requests outside of runs has buckets. Each is of one actor, and one kind of request:
+// nothing that is refused here is refused for what somebody else did, and who asks for
+// too many decisions can still revoke. A lockdown has none, and needs none: while it
+// holds, another one writes no record, and a caller who may not begin one causes none.
+// Nor has an answer of a harness: one that does not count leaves no record.
 
 const (
 	// defaultRequestRecords is how many such records an actor causes in a second, in the
@@ -25,7 +29,7 @@ const (
 )
 
 // ErrTooFast: the actor's requests cause more records than one actor may in this time.
-var ErrTooFast = errors.New("requests of this caller cause more records than one caller may: wait, and ask for fewer decisions at a time")
+var ErrTooFast = errors.New("requests of this caller cause more records than one caller may: wait, and ask for less at a time")
 
 // TooFastError is an ErrTooFast that says when to try again.
 type TooFastError struct{ After time.Duration }
@@ -35,46 +39,60 @@ func (e *TooFastError) Error() string { return fmt.Sprintf("%v; try again in %s"
 // Unwrap gives ErrTooFast.
 func (e *TooFastError) Unwrap() error { return ErrTooFast }
 
+// purse is a bucket of records: whose, and of which requests.
+type purse struct{ actor, of string }
+
+// The requests with a bucket of their own.
+const (
+	ofRequests  = ""         // decisions, refused starts, dropped sessions
+	ofApprovals = "approval" // words on a call that are refused; a word that counts takes nothing
+	ofRevokes   = "revoke"
+	ofResumes   = "resume" // that failed
+)
+
 // paces are the buckets of actors.
-type paces struct{ records, told *pace.Buckets[string] }
+type paces struct{ records, told *pace.Buckets[purse] }
 
 func newPaces(clock Clock, perSecond int) (paces, error) {
 	if perSecond == 0 {
 		perSecond = defaultRequestRecords
 	}
-	records, err := pace.New[string](pace.Config{Now: clock.Now, Every: time.Second / time.Duration(perSecond), Burst: max(burstSeconds*perSecond, policy.MaxActions)})
+	records, err := pace.New[purse](pace.Config{Now: clock.Now, Every: time.Second / time.Duration(perSecond), Burst: max(burstSeconds*perSecond, policy.MaxActions)})
 	if err != nil {
 		return paces{}, err
 	}
-	told, err := pace.New[string](pace.Config{Now: clock.Now, Every: tellEvery, Burst: 1})
+	told, err := pace.New[purse](pace.Config{Now: clock.Now, Every: tellEvery, Burst: 1})
 	return paces{records, told}, err
 }
 
-// spend takes n records of an actor's bucket, or refuses them.
-func (d *Daemon) spend(ctx context.Context, actor string, n int) error {
-	return d.tooFast(ctx, actor, d.paces.records.Take(actor, n))
+// spend takes n records of a bucket, or refuses them.
+func (d *Daemon) spend(ctx context.Context, p purse, n int) error {
+	return d.tooFast(ctx, p, d.paces.records.Take(p, n))
 }
 
 // mayFail refuses an actor whose bucket is empty: what it asks for may be refused, and
 // that is a record.
-func (d *Daemon) mayFail(ctx context.Context, actor string) error {
-	return d.tooFast(ctx, actor, d.paces.records.Empty(actor))
+func (d *Daemon) mayFail(ctx context.Context, p purse) error {
+	return d.tooFast(ctx, p, d.paces.records.Empty(p))
 }
 
 // failed takes the record of a refusal, which is made in any case.
-func (d *Daemon) failed(actor string) { d.paces.records.Take(actor, 1) }
+func (d *Daemon) failed(p purse) { d.paces.records.Take(p, 1) }
 
 // tooFast puts on record, now and then, that an actor is refused.
-func (d *Daemon) tooFast(ctx context.Context, actor string, wait time.Duration) error {
+func (d *Daemon) tooFast(ctx context.Context, p purse, wait time.Duration) error {
 	if wait <= 0 {
 		return nil
 	}
 	err := error(&TooFastError{After: max(wait.Round(time.Second), time.Second)})
-	if d.paces.told.Take(actor, 1) > 0 {
+	if d.paces.told.Take(p, 1) > 0 {
 		return err
 	}
 	rec := d.record(audit.RequestRefused)
-	rec.Actor, rec.Detail = actor, map[string]string{"reason": ErrTooFast.Error()}
+	rec.Actor, rec.Detail = p.actor, map[string]string{"reason": ErrTooFast.Error()}
+	if p.of != ofRequests {
+		rec.Detail["of"] = p.of
+	}
 	_, failed := d.cfg.Recorder.Append(context.WithoutCancel(ctx), rec, audit.Written)
 	return errors.Join(err, failed)
 }

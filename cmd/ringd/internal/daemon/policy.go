@@ -32,7 +32,7 @@ func (d *Daemon) Sink() syncer.Sink { return d.policy.Sink() }
 // see policy.Holder.Decide. Beside its errors: ErrTooFast.
 func (d *Daemon) Decide(ctx context.Context, actor Actor, agent string, actions []json.RawMessage) ([]profiles.Decision, error) {
 	if len(actions) <= policy.MaxActions { // more are refused unrecorded
-		if err := d.spend(ctx, actor.Name, max(len(actions), 1)); err != nil {
+		if err := d.spend(ctx, purse{actor.Name, ofRequests}, max(len(actions), 1)); err != nil {
 			return nil, err
 		}
 	}

@@ -137,7 +137,7 @@ func (d *Daemon) resumeNext(ctx context.Context, w waiting, r *liveRun) {
 
 // ResumeRun tries again to resume an answered run that an error stopped. Errors:
 // ErrNotFound, ErrEnded, ErrNotAnswered, *store.ClaimedError, *StuckError,
-// ErrQuota, ErrDraining, ErrDiskLow, ErrUnavailable, *profiles.Denial, faults.
+// ErrQuota, ErrTooFast, ErrDraining, ErrDiskLow, ErrUnavailable, *profiles.Denial, faults.
 func (d *Daemon) ResumeRun(ctx context.Context, actor Actor, id string) (wire.Run, error) {
 	if err := d.Writable(); err != nil {
 		return wire.Run{}, err
@@ -152,6 +152,10 @@ func (d *Daemon) ResumeRun(ctx context.Context, actor Actor, id string) (wire.Ru
 		return wire.Run{}, fmt.Errorf("run %s: %w", id, ErrNotAnswered)
 	case row.State != store.Answered:
 		return wire.Run{}, d.lost(ctx, row)
+	}
+	own := purse{actor.Name, ofResumes}
+	if err := d.mayFail(ctx, own); err != nil {
+		return wire.Run{}, err
 	}
 	d.mu.Lock()
 	err = d.roomLocked(row.Actor)
@@ -175,6 +179,7 @@ func (d *Daemon) ResumeRun(ctx context.Context, actor Actor, id string) (wire.Ru
 	r := d.placeLocked(id, row.Actor)
 	d.mu.Unlock()
 	if err := d.resume(ctx, r, actor.Name); err != nil {
+		d.failed(own)
 		return wire.Run{}, err
 	}
 	return d.GetRun(ctx, actor, id, 0)
@@ -363,6 +368,9 @@ func (d *Daemon) giveBack(ctx context.Context, r *liveRun, row store.Run, by str
 		rec.Detail["code"] = why.Code
 		rec.Fault = &audit.Fault{ID: r.id, Text: cause.Error()}
 		d.cfg.Logger.Warn("run not resumed", "run", r.id, "code", why.Code, "error", cause)
+	}
+	if why.Lacks != nil && d.cfg.Still { // a flag is missing, which must not have the run expire
+		fault = store.Fault{}
 	}
 	_, err := d.cfg.Recorder.Append(ctx, rec, audit.Written)
 	if kept := d.cfg.Pauses.Unclaim(ctx, row.ID, row.Seq, by, fault); kept != nil {

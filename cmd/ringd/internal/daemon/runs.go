@@ -58,7 +58,7 @@ func (d *Daemon) StartRun(ctx context.Context, actor Actor, req wire.RunRequest)
 	if err := d.Writable(); err != nil {
 		return wire.Run{}, err
 	}
-	if err := d.mayFail(ctx, actor.Name); err != nil {
+	if err := d.mayFail(ctx, purse{actor.Name, ofRequests}); err != nil {
 		return wire.Run{}, err
 	}
 	id, err := d.newID()
@@ -96,8 +96,11 @@ func (d *Daemon) StartRun(ctx context.Context, actor Actor, req wire.RunRequest)
 // ErrUnavailable, until they do again and what the fault left behind is settled.
 func (d *Daemon) Writable() error {
 	d.mu.Lock()
-	healing := d.healing
+	healing, damaged := d.healing, d.damaged
 	d.mu.Unlock()
+	if damaged != nil {
+		return damaged
+	}
 	if err := d.cfg.Recorder.Err(); err != nil {
 		return err
 	}
@@ -245,7 +248,7 @@ func (d *Daemon) drop(r *liveRun, err error) {
 
 // refused records why a run did not start and returns cause.
 func (d *Daemon) refused(ctx context.Context, k audit.Kind, r *liveRun, agent string, cause error) error {
-	d.failed(r.actor)
+	d.failed(purse{r.actor, ofRequests})
 	rec := d.record(k)
 	rec.Actor, rec.Agent, rec.Run, rec.Capability = r.actor, agent, r.id, "executor:"+r.executor
 	var denial *profiles.Denial

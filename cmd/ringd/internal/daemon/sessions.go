@@ -104,7 +104,7 @@ func (d *Daemon) DropSession(ctx context.Context, actor Actor, owner, name strin
 	if err := d.Writable(); err != nil {
 		return err
 	}
-	if err := d.spend(ctx, actor.Name, 1); err != nil {
+	if err := d.spend(ctx, purse{actor.Name, ofRequests}, 1); err != nil {
 		return err
 	}
 	rec := d.record(audit.SessionDropped)

@@ -73,6 +73,7 @@ func (d *Daemon) standing(ctx context.Context) metrics.Standing {
 		out.Expires = st.Signed.Expires
 	}
 	out.LogBytes, out.Segments = d.cfg.Recorder.Size()
+	out.ArchivedBytes, out.Archives = d.cfg.Recorder.Packed()
 	if d.cfg.Room != nil {
 		out.Free, out.FreeKnown = d.cfg.Room.Free()
 		out.Floor = d.cfg.Room.Floor

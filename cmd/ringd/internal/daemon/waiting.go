@@ -46,12 +46,13 @@ func (d *Daemon) GetCall(ctx context.Context, actor Actor, run, call string) (wi
 
 // Approve takes an approver's word on a call of a run, live or waiting, and
 // returns the run as it stands after it. Errors: those of approvals.Desk.Decide,
-// ErrUnavailable.
+// ErrTooFast, ErrUnavailable.
 func (d *Daemon) Approve(ctx context.Context, who Approver, run, call string, a wire.ApprovalAnswer) (wire.Run, error) {
 	if err := d.taken("approval"); err != nil {
 		return wire.Run{}, err
 	}
-	out, err := d.cfg.Desk.Decide(ctx, who, run, call, a)
+	refused := func(ctx context.Context) error { return d.spend(ctx, purse{who.Name, ofApprovals}, 1) }
+	out, err := d.cfg.Desk.Decide(ctx, who, run, call, a, refused)
 	if err != nil {
 		return wire.Run{}, pauses.Damaged(run, err)
 	}
@@ -79,7 +80,7 @@ func (d *Daemon) Approve(ctx context.Context, who Approver, run, call string, a 
 
 // RevokeGrants takes grants from a run for good, live or waiting: what it asks
 // for under them afterwards is refused. Errors: ErrNotFound, ErrEnded,
-// *InvalidError, ErrUnavailable, faults.
+// *InvalidError, ErrTooFast, ErrUnavailable, faults.
 func (d *Daemon) RevokeGrants(ctx context.Context, actor Actor, id string, grants []string) (wire.Run, error) {
 	if err := pauses.CheckGrants(grants); err != nil {
 		return wire.Run{}, invalid("grants", err.Error())
@@ -104,6 +105,9 @@ func (d *Daemon) RevokeGrants(ctx context.Context, actor Actor, id string, grant
 				}
 			}
 		}
+	}
+	if err := d.spend(ctx, purse{actor.Name, ofRevokes}, 1); err != nil {
+		return wire.Run{}, err
 	}
 	rec := d.record(audit.GrantRevoked)
 	rec.Actor, rec.Agent, rec.Run = actor.Name, row.Agent, id

@@ -18,6 +18,7 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/approvals"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/daemontest"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/pauses"
+	inforce "github.com/ringd/ringd/cmd/ringd/internal/daemon/policy"
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/schema/wire"
@@ -174,6 +175,155 @@ func TestApprovals(t *testing.T) {
 	}
 	if len(refused) != 10 {
 		t.Errorf("%d refusals are recorded", len(refused))
+	}
+}
+
+// floods asks until it is refused for its pace, and returns how often it was not. The
+// other errors are those of want.
+func floods(t *testing.T, want error, ask func() error) (n int) {
+	t.Helper()
+	for n = 0; n <= inforce.MaxActions; n++ {
+		err := ask()
+		if fast := new(daemon.TooFastError); errors.As(err, &fast) {
+			return n
+		}
+		if !errors.Is(err, want) {
+			t.Fatalf("request %d: %v, want %v", n, err, want)
+		}
+	}
+	return n
+}
+
+// paced tells how often it is on record that an actor's requests of a kind are refused for
+// their pace.
+func paced(t *testing.T, s *daemontest.Stack, actor, of string) (n int) {
+	t.Helper()
+	for _, r := range s.Records(t, audit.RequestRefused) {
+		if r.Actor == actor && r.Detail["of"] == of && r.Detail["reason"] == daemon.ErrTooFast.Error() {
+			n++
+		}
+	}
+	return n
+}
+
+// TestRefusedWordsArePaced: what one approver has put on record with words that do not
+// count is bounded. A word that counts is taken all the same, and so is one of another
+// approver; an unknown call, and an answer that does not count, leave no record.
+func TestRefusedWordsArePaced(t *testing.T) {
+	s := daemontest.New(t, daemontest.Config{Requests: 1})
+	s.Apply(t, "one pay!2 ask")
+	r := start(t, s, "steps pay,ask")
+	waiting := waitPaused(t, s, r.ID)
+	p, flooder := waiting.Pending[0], person("uid:1")
+	word := func(who daemon.Approver, call, digest string) error {
+		_, err := s.Daemon.Approve(t.Context(), who, r.ID, call, wire.ApprovalAnswer{Verdict: "allow", Digest: digest})
+		return err
+	}
+	if n := floods(t, approvals.ErrDigest, func() error { return word(flooder, p.ID, "sha256:0") }); n != inforce.MaxActions {
+		t.Errorf("%d words were refused on record, want %d", n, inforce.MaxActions)
+	}
+	for range 10 {
+		if err := word(flooder, p.ID, "sha256:0"); !errors.Is(err, daemon.ErrTooFast) {
+			t.Errorf("one more: %v", err)
+		}
+		if err := word(flooder, "c9", p.Digest); !errors.Is(err, approvals.ErrNotFound) {
+			t.Errorf("an unknown call: %v", err)
+		}
+		_, err := s.Daemon.AnswerRun(t.Context(), daemontest.Me(), r.ID, wire.Answers{Answers: []wire.Answer{{Call: "c2", Digest: "sha256:0", Value: json.RawMessage("1")}}})
+		if !errors.Is(err, daemon.ErrDigest) {
+			t.Errorf("an answer to other arguments: %v", err)
+		}
+	}
+	if n := len(s.Records(t, audit.ApprovalRefused)); n != inforce.MaxActions {
+		t.Errorf("%d refused words are on record", n)
+	}
+	if n := len(s.Records(t, audit.CallAnswered)); n != 0 {
+		t.Errorf("%d answers are on record", n)
+	}
+	if n := paced(t, s, "uid:1", "approval"); n != 1 {
+		t.Errorf("%d records say that it was too fast", n)
+	}
+	if err := word(person("uid:2"), p.ID, "sha256:0"); !errors.Is(err, approvals.ErrDigest) {
+		t.Errorf("a wrong word of another approver: %v", err)
+	}
+	for _, who := range []daemon.Approver{person("uid:2"), flooder} {
+		if _, err := allow(t, s, who, r.ID, p); err != nil {
+			t.Errorf("a word of %s that counts: %v", who.Name, err)
+		}
+	}
+	if got := settle(t, s, r.ID, "c2"); got.State != "done" || len(s.Acts.Calls()) != 1 {
+		t.Errorf("%+v after %d acts", got, len(s.Acts.Calls()))
+	}
+}
+
+// TestRevokesArePaced: the revocations of one caller are bounded, and nobody else's are
+// refused for it; nor are they for the caller's decisions, or a lockdown for anything.
+func TestRevokesArePaced(t *testing.T) {
+	s := daemontest.New(t, daemontest.Config{Requests: 1})
+	s.Apply(t, "one ask/0/0/0 act/0/0/0")
+	r := start(t, s, "steps ask act")
+	waitPaused(t, s, r.ID)
+	revoke := func(actor daemon.Actor) error {
+		_, err := s.Daemon.RevokeGrants(t.Context(), actor, r.ID, []string{"bridge:act"})
+		return err
+	}
+	asked := slices.Repeat([]json.RawMessage{json.RawMessage(`{"bridge":{"name":"ask","args":{}}}`)}, inforce.MaxActions)
+	for _, want := range []error{nil, daemon.ErrTooFast} {
+		if _, err := s.Daemon.Decide(t.Context(), daemontest.Me(), "default", asked); !errors.Is(err, want) {
+			t.Fatalf("decisions: %v, want %v", err, want)
+		}
+	}
+	if n := floods(t, nil, func() error { return revoke(daemontest.Me()) }); n != inforce.MaxActions {
+		t.Errorf("%d revocations were taken, want %d", n, inforce.MaxActions)
+	}
+	if err := revoke(everyone()); err != nil {
+		t.Errorf("a revocation of another caller: %v", err)
+	}
+	if n := len(s.Records(t, audit.GrantRevoked)); n != inforce.MaxActions+1 {
+		t.Errorf("%d revocations are on record", n)
+	}
+	if n := paced(t, s, daemontest.Me().Name, "revoke"); n != 1 {
+		t.Errorf("%d records say that it was too fast", n)
+	}
+	for range 10 { // one that holds is on record once
+		if _, err := s.Lock.Set(t.Context(), daemontest.Me().Name, wire.LockdownOrder{State: wire.LockdownBegin, Reason: "too many"}); err != nil {
+			t.Errorf("a lockdown: %v", err)
+		}
+	}
+	if n := len(s.Records(t, audit.LockdownBegun)); n != 1 {
+		t.Errorf("%d lockdowns are on record", n)
+	}
+}
+
+// TestFailedResumesArePaced: what one caller has put on record by resuming what cannot be
+// is bounded, and another caller is told why it cannot.
+func TestFailedResumesArePaced(t *testing.T) {
+	s := daemontest.New(t, daemontest.Config{Requests: 1})
+	s.Apply(t, "one ask")
+	r := start(t, s, "steps ask")
+	waitPaused(t, s, r.ID)
+	s = again(t, s, daemontest.Config{Requests: 1})
+	s.Executor.SetEngine("sha256:0101010101010101010101010101010101010101010101010101010101010101")
+	settle(t, s, r.ID, "c1")
+	waitStuck(t, s, r.ID, wire.CodeEngineUnknown)
+	var code string
+	resume := func(actor daemon.Actor) error {
+		_, err := s.Daemon.ResumeRun(t.Context(), actor, r.ID)
+		if stuck := new(daemon.StuckError); errors.As(err, &stuck) {
+			code = stuck.Code
+			return nil
+		}
+		return err
+	}
+	if n := floods(t, nil, func() error { return resume(daemontest.Me()) }); n != inforce.MaxActions || code == "" {
+		t.Errorf("%d resumes failed on record with %q, want %d", n, code, inforce.MaxActions)
+	}
+	before := len(s.Records(t, audit.ResumeRefused))
+	if err := resume(daemontest.Me()); !errors.Is(err, daemon.ErrTooFast) || len(s.Records(t, audit.ResumeRefused)) != before {
+		t.Errorf("one more: %v, and %d records beside %d", err, len(s.Records(t, audit.ResumeRefused)), before)
+	}
+	if err := resume(everyone()); err != nil {
+		t.Errorf("another caller: %v", err)
 	}
 }
 

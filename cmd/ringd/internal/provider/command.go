@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -28,6 +29,9 @@ type Config struct {
 	// Dir is the command's working directory, an absolute path; "" is the root
 	// directory.
 	Dir string
+	// Starts is an executable file that Argv, a command line for a shell, starts first,
+	// absolute or below Dir; "": not known. Ready looks for it.
+	Starts string
 	// Path is the command's PATH; "" is DefaultPath.
 	Path string
 	// Env are further variables, NAME=value. The command gets these, PATH,
@@ -166,6 +170,55 @@ func (c *Command) call(ctx context.Context, call interpreter.Call) (json.RawMess
 		return nil, fmt.Errorf("command %s: its output: %w%s", c.cfg.Argv[0], err, tail.text())
 	}
 	return tagged, nil
+}
+
+// Ready returns why no call can begin now: the program, the file that it starts or the
+// folder is not there any more, or has no interpreter.
+func (c *Command) Ready() error {
+	files := []string{c.program}
+	if starts := c.cfg.Starts; starts != "" {
+		if !filepath.IsAbs(starts) {
+			starts = filepath.Join(c.cfg.Dir, starts)
+		}
+		files = append(files, starts)
+	}
+	for _, f := range files {
+		err := startable(f)
+		path, ok := errors.AsType[*fs.PathError](err)
+		switch {
+		case ok:
+			return fmt.Errorf("%s: %w", path.Path, path.Err)
+		case err != nil:
+			return fmt.Errorf("%s: %w", f, err)
+		}
+	}
+	if st, err := os.Stat(c.cfg.Dir); err != nil || !st.IsDir() {
+		return fmt.Errorf("%s: %w", c.cfg.Dir, fs.ErrNotExist)
+	}
+	return nil
+}
+
+// startable is executable, and looks for the interpreter that a script names as well.
+func startable(path string) error {
+	if err := executable(path); err != nil {
+		return err
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil // it may be one that can be executed and not read
+	}
+	defer func() { _ = f.Close() }() // it was read
+	head := make([]byte, 256)        // of which the kernel reads no more
+	n, _ := io.ReadFull(f, head)
+	line, ok := bytes.CutPrefix(head[:n], []byte("#!"))
+	if !ok {
+		return nil
+	}
+	line, _, _ = bytes.Cut(line, []byte("\n"))
+	if words := strings.Fields(string(line)); len(words) > 0 && filepath.IsAbs(words[0]) {
+		return executable(words[0])
+	}
+	return nil
 }
 
 // Idempotent reports Config.Idempotent.

@@ -208,3 +208,45 @@ func TestNewCommandRefuses(t *testing.T) {
 		}
 	}
 }
+
+// Ready finds out that a command could not begin, and starts none.
+func TestReady(t *testing.T) {
+	dir := t.TempDir()
+	for name, text := range map[string]string{"tool": "#!/bin/sh\n", "lost": "#!/no/such/interpreter -e\n", "binary": "\x7fELF", "empty": ""} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := os.WriteFile(filepath.Join(dir, "plain"), nil, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for starts, want := range map[string]string{
+		"": "", "./tool": "", filepath.Join(dir, "tool"): "", "./binary": "", "./empty": "",
+		"./gone": "gone: no such file", "./plain": "plain: permission denied: not an executable file", "./": "not an executable file",
+		"./lost": "/no/such/interpreter: no such file",
+	} {
+		c := shell(t, "exit 1", func(c *provider.Config) { c.Starts, c.Dir = starts, dir })
+		if err := c.Ready(); (err == nil) != (want == "") || err != nil && !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", starts, err, want)
+		}
+	}
+	c, err := provider.NewCommand(provider.Config{Argv: []string{filepath.Join(dir, "tool")}, Dir: filepath.Join(dir, "none")})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Ready(); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a folder that is not there: %v", err)
+	}
+	if err := os.Mkdir(filepath.Join(dir, "none"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Ready(); err != nil {
+		t.Errorf("it is there: %v", err)
+	}
+	if err := os.Remove(filepath.Join(dir, "tool")); err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Ready(); !errors.Is(err, os.ErrNotExist) {
+		t.Errorf("a program that has gone: %v", err)
+	}
+}

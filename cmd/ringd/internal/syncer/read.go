@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -387,9 +388,10 @@ func twice(sources []schema.Source) (first, second string) {
 		}
 		seen[folded] = s.Name
 	}
+	copied := copies()
 	for _, s := range sources {
 		name := strings.ToLower(path.Base(s.Name))
-		if !IsPolicy(s.Name) || !slices.ContainsFunc(copies(), func(c string) bool { return strings.Contains(name, c) }) {
+		if !IsPolicy(s.Name) || !copied.MatchString(name) {
 			continue
 		}
 		for _, other := range sources { // alone it is what somebody calls a policy
@@ -402,13 +404,12 @@ func twice(sources []schema.Source) (first, second string) {
 	return "", ""
 }
 
-// copies returns what Syncthing, Dropbox, Nextcloud, ownCloud, OneDrive, git and file
-// managers put into the name of a copy, in small letters.
-func copies() []string {
-	return []string{
-		".sync-conflict-", "conflicted copy", "case conflict", "_conflict-", "-conflict-", "_backup_", "_local_", "_remote_",
-		"_base_", " - copy", " copy", " (copy", " (1)", " (2)", ".orig.", ".bak.", ".old.", "~.",
-	}
+// copies matches what Syncthing, Dropbox, Nextcloud, ownCloud, OneDrive, git and file
+// managers put into the name of a copy, in small letters. Words that a policy may have in
+// its name, such as local, count with the number that such a tool puts behind them.
+func copies() *regexp.Regexp {
+	return regexp.MustCompile(`\.sync-conflict-|conflicted copy|case conflict|[_-]conflict-[0-9]|_(backup|local|remote|base)_[0-9]|` +
+		` - copy| copy| \(copy| \([12]\)|\.(orig|bak|old)\.|~\.`)
 }
 
 // IsTest reports whether a name is that of tests beside policies, or of a guardrail.

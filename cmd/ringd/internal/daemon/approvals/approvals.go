@@ -101,10 +101,13 @@ func New(cfg Config) (*Desk, error) {
 
 // Page says which of the calls that wait are shown.
 type Page struct {
-	Limit int    // at most so many; 0: 100, at most 1000
+	Limit int    // at most so many; 0: 100, at most MaxPage
 	After string // wire.Approvals.Next of the page before; "": from the start
 	Actor string // of the runs of this actor; "": of all
 }
+
+// MaxPage is how many calls one page has at most.
+const MaxPage = 500
 
 // MaxShown is how many bytes of arguments a list shows of a call. One that has more is
 // shown by itself.
@@ -117,9 +120,10 @@ func (d *Desk) List(ctx context.Context, p Page) (wire.Approvals, error) {
 	if err != nil {
 		return wire.Approvals{}, err
 	}
-	if p.Limit <= 0 || p.Limit > maxPage {
+	if p.Limit <= 0 {
 		p.Limit = defaultPage
 	}
+	p.Limit = min(p.Limit, MaxPage)
 	calls, err := d.cfg.Store.Waiting(ctx, store.ByApprover, store.WaitingPage{Limit: p.Limit + 1, Actor: p.Actor, Args: MaxShown, After: after})
 	if err != nil {
 		return wire.Approvals{}, fmt.Errorf("list approvals: %w", err)
@@ -146,7 +150,7 @@ func (d *Desk) List(ctx context.Context, p Page) (wire.Approvals, error) {
 	return out, nil
 }
 
-const defaultPage, maxPage = 100, 999
+const defaultPage = 100
 
 // untrue reports whether a row is not of this daemon. Of arguments that were left out the
 // mark vouches for the digest; whoever decides is shown them.
@@ -229,8 +233,9 @@ func turnOf(after string) (t store.Turn, err error) {
 // Decide takes who's word on a call. When it returns nil the word is on disk and
 // counts. Errors are the sentinels here, *InvalidError and faults; after any of
 // them nothing changed. *seal.IntegrityError and *seal.KeyError: the rows of the
-// call were not written by this daemon, and nothing comes of the word.
-func (d *Desk) Decide(ctx context.Context, who Approver, run, call string, a wire.ApprovalAnswer) (store.Approved, error) {
+// call were not written by this daemon, and nothing comes of the word. A word that does
+// not count is put on record unless spend refuses that: its error is then returned.
+func (d *Desk) Decide(ctx context.Context, who Approver, run, call string, a wire.ApprovalAnswer, spend func(context.Context) error) (store.Approved, error) {
 	if err := check(who, a); err != nil {
 		return store.Approved{}, err
 	}
@@ -248,7 +253,7 @@ func (d *Desk) Decide(ctx context.Context, who Approver, run, call string, a wir
 		err = ErrDecided
 	}
 	if err != nil {
-		return store.Approved{}, d.refused(ctx, row, c, who, a, err)
+		return store.Approved{}, d.refused(ctx, row, c, who, a, err, spend)
 	}
 	kind, verdict := audit.CallApproved, store.Allow
 	if a.Verdict == "deny" {
@@ -265,7 +270,7 @@ func (d *Desk) Decide(ctx context.Context, who Approver, run, call string, a wir
 		err = ErrDecided
 	}
 	if err != nil {
-		return store.Approved{}, d.refused(ctx, row, c, who, a, translate(err))
+		return store.Approved{}, d.refused(ctx, row, c, who, a, translate(err), spend)
 	}
 	d.cfg.Point("answer_kept")
 	d.cfg.Metrics.Approved(a.Verdict)
@@ -377,8 +382,12 @@ func record(kind audit.Kind, row store.Run, c store.Call, who Approver, as strin
 	return rec
 }
 
-// refused records a word that does not count and returns cause.
-func (d *Desk) refused(ctx context.Context, row store.Run, c store.Call, who Approver, a wire.ApprovalAnswer, cause error) error {
+// refused records a word that does not count and returns cause, or what spend refuses
+// that with.
+func (d *Desk) refused(ctx context.Context, row store.Run, c store.Call, who Approver, a wire.ApprovalAnswer, cause error, spend func(context.Context) error) error {
+	if err := spend(ctx); err != nil {
+		return err
+	}
 	rec := record(audit.ApprovalRefused, row, c, who, clip(a.As))
 	rec.Detail["verdict"] = a.Verdict
 	known := false

@@ -54,6 +54,7 @@ type Config struct {
 	Room      *daemon.Room           // see daemon.Config; without Tight: that of log and store
 	Heals     bool                   // log and store are taken up again after a fault
 	Records   int64                  // bytes of the log that one run may cause; 0: no bound
+	Requests  int                    // see daemon.Config.RequestRecords
 	// HasEngine: see daemon.Config; nil: Stack.Executor.HasEngine.
 	HasEngine func(executor, digest string) (own string, has bool)
 }
@@ -183,7 +184,7 @@ func Open(t testing.TB, cfg Config) (*Stack, error) {
 		Compiler: cfg.Compiler, Runs: faulty, Generations: faulty, Pauses: faulty, Calls: faulty, Records: faulty, Sessions: faulty,
 		Keeper: s.Keeper, Desk: desk, HasEngine: cfg.HasEngine, Point: cfg.Point, Forget: s.Ring.Forget,
 		Recorder: recorder, Journal: journal, Group: group, Clock: s.Clock, Random: rand.Reader, Logger: logger,
-		Metrics: s.Metrics, Staleness: cfg.Staleness, Quota: cfg.Quota, Trust: cfg.Trust, Lock: s.Lock, Reopen: reopen, Room: cfg.Room, Archive: cfg.Archive,
+		Metrics: s.Metrics, Staleness: cfg.Staleness, Quota: cfg.Quota, RequestRecords: cfg.Requests, Trust: cfg.Trust, Lock: s.Lock, Reopen: reopen, Room: cfg.Room, Archive: cfg.Archive,
 	})
 	if err != nil {
 		return nil, errors.Join(err, s.log.Close(), s.store.Close())
@@ -393,6 +394,21 @@ type Acts struct {
 	calls []interpreter.Call
 	gate  chan struct{}
 	acted func(interpreter.Call)
+	gone  error
+}
+
+// Break makes err why no call could begin; nil: calls can.
+func (a *Acts) Break(err error) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.gone = err
+}
+
+// Ready returns what Break was given.
+func (a *Acts) Ready() error {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.gone
 }
 
 // Hold makes calls wait until the returned function is called.

@@ -56,6 +56,14 @@ func (l *faultyLog) Append(ctx context.Context, r audit.Record, d audit.Durabili
 	return l.Log.Append(ctx, r, d)
 }
 
+// Reopen is "audit reopen".
+func (l *faultyLog) Reopen(ctx context.Context) error {
+	if err := l.faults.at("audit reopen"); err != nil {
+		return err
+	}
+	return l.Log.Reopen(ctx)
+}
+
 type faultyStore struct {
 	*store.Store
 	faults *Faults

@@ -12,6 +12,7 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/config"
 	target "github.com/ringd/ringd/profiles/egress"
 	"github.com/ringd/ringd/rings/kernel/egress"
+	"github.com/ringd/ringd/rings/kernel/host"
 )
 
 // Host is what the configuration of a host says of egress. The zero Host has no
@@ -176,6 +177,7 @@ func (h Host) Egress(ctx context.Context, r *Ring, to Records, run func(func()))
 	roots, err := h.Trusted()
 	return egress.Config{
 		Go: run, Now: r.cfg.Now, Resolve: Resolver(servers), Observe: r.Observe, Secret: h.Secret, Upstream: h.Upstream, Own: own, Roots: roots,
+		Most:   host.Here().Counts().Connections(),
 		Record: func(v egress.Event) error { return to.Record(ctx, v) },
 	}, err
 }

@@ -22,6 +22,8 @@ type JoinConfig struct {
 	Now     func() time.Time
 	Metrics *metrics.Metrics // nil: nobody counts
 	Logger  *slog.Logger     // nil: nobody is told
+	// Lost hears of a target that a run looked up and that has no address; nil: nobody does.
+	Lost func(target, why string)
 }
 
 // Joined is the egress of a daemon, with its ring and its records. Until Attach
@@ -32,6 +34,7 @@ type Joined struct {
 	fetch   *fetch.Provider
 	records records.Egress
 	runs    atomic.Pointer[Runs]
+	lost    func(target, why string)
 }
 
 // Join makes the egress of a daemon. It records under ctx, which should not end
@@ -41,7 +44,7 @@ func Join(ctx context.Context, c JoinConfig) (*Joined, error) {
 	if err != nil {
 		return nil, err
 	}
-	j := &Joined{Ring: ring}
+	j := &Joined{Ring: ring, lost: c.Lost}
 	cfg, err := c.Host.Egress(ctx, ring, &j.records, c.Go)
 	if err != nil {
 		return nil, err
@@ -101,7 +104,7 @@ func (j *Joined) Attach(recorder *records.Recorder, runs Runs) {
 			}
 		}
 		return false
-	}, runs.Refused)
+	}, runs.Refused, j.lost)
 }
 
 // Deciders are those of a live run; none, so that it reaches nothing, before

@@ -285,6 +285,9 @@ func TestHost(t *testing.T) {
 	if pool, err := h.Trusted(); pool != nil || err != nil {
 		t.Error("those of the host are asked for by none", err)
 	}
+	if cfg, err := (network.Host{Resolver: []string{"127.0.0.1:53"}}).Egress(t.Context(), newRing(t), nil, func(f func()) { f() }); err != nil || cfg.Most <= 0 {
+		t.Errorf("guests may have %d connections in all, %v", cfg.Most, err)
+	}
 	for _, bad := range []network.Host{{Resolver: []string{"localhost"}}, {Listen: []string{"nowhere:1"}}, {Roots: file}} {
 		r := newRing(t)
 		if _, err := bad.Egress(t.Context(), r, nil, func(f func()) { f() }); err == nil {

@@ -15,6 +15,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+	"unicode/utf8"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/metrics"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/show"
@@ -68,6 +69,9 @@ type Config struct {
 	Now     func() time.Time
 	Quota   Quota
 	Metrics *metrics.Metrics
+	// PolicyPath is kept with each pause as it is, for a command that is shown; "" keeps
+	// none. One of more than 4096 bytes, or that JSON cannot say, is not kept.
+	PolicyPath string
 	// Point is told where a pause stands, for tests that end the process there.
 	// Nil: nobody.
 	Point func(label string)
@@ -78,6 +82,9 @@ type SessionLimits struct {
 	Age   time.Duration
 	Bytes int64 // of the state
 }
+
+// maxPath bounds the path of a policy that is kept.
+const maxPath = 4096
 
 // ErrQuota: too many runs wait, of this actor or in all.
 var ErrQuota = errors.New("too many paused runs")
@@ -104,7 +111,7 @@ func (k *Keeper) sessions(agent string) (SessionLimits, string) {
 // New checks cfg.
 func New(cfg Config) (*Keeper, error) {
 	if cfg.Store == nil || cfg.Notes == nil || cfg.Sizes == nil || cfg.Sealer == nil || cfg.Gate == nil || cfg.Now == nil {
-		return nil, errors.New("pauses.Config: Store, Notes, Sealer, Gate and Now are required")
+		return nil, errors.New("pauses.Config: Store, Notes, Sizes, Sealer, Gate and Now are required")
 	}
 	if cfg.Point == nil {
 		cfg.Point = func(string) {}
@@ -152,6 +159,9 @@ func (k *Keeper) KeepPause(ctx context.Context, p interpreter.Pause, v interpret
 	k.cfg.Point("pause_sealed")
 	out := show.Run(v, p.Started)
 	out.State, out.LastEvent = string(store.Paused), p.LastEvent
+	if path := k.cfg.PolicyPath; len(path) <= maxPath && utf8.ValidString(path) {
+		out.PolicyPath = path
+	}
 	out.Pending = show.Known(out.Pending) // the store has the rest, as it stands
 	outcome, err := show.Interim(out)
 	if err != nil {

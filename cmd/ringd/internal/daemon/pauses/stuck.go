@@ -10,6 +10,7 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/rings/interpreter"
 	"github.com/ringd/ringd/schema/wire"
 )
 
@@ -19,6 +20,9 @@ type StuckError struct {
 	Run  string
 	Code string // of wire
 	Text string
+	// Lacks is set with wire.CodeBridgeUnprovided. Its cause may name files of the
+	// host, which Text does not.
+	Lacks *interpreter.Unprovided
 }
 
 // Error is the text, which holds nothing of the run.
@@ -34,7 +38,10 @@ func Stuck(run string, err error) *StuckError {
 	var version *seal.VersionError
 	var key *seal.KeyError
 	var engine *EngineError
+	var lacks *interpreter.Unprovided
 	switch {
+	case errors.As(err, &lacks):
+		return Unprovided(run, lacks)
 	case errors.As(err, &integrity):
 		e.Code, e.Text = wire.CodeIntegrity, integrity.Error()
 	case errors.As(err, &key):
@@ -54,17 +61,27 @@ func Stuck(run string, err error) *StuckError {
 	return e
 }
 
+// Unprovided is a run that waits for a bridge.
+func Unprovided(run string, lacks *interpreter.Unprovided) *StuckError {
+	why := "its command cannot be started"
+	if errors.Is(lacks.Err, interpreter.ErrNoProvider) {
+		why = "nothing here performs it"
+	}
+	text := fmt.Sprintf("call %s is approved and needs bridge %s: %s", lacks.Call, lacks.Bridges[0], why)
+	return &StuckError{Run: run, Code: wire.CodeBridgeUnprovided, Text: Clip(text), Lacks: lacks}
+}
+
 // tryAgain is how long a run that a fault of the host kept from going on waits
 // for the next attempt.
 const tryAgain = time.Minute
 
 // Again says whether a run that could not go on is tried again by itself: not one
-// whose record, key or engine is wrong, which nothing but a person mends.
+// whose record, key, engine or bridge is wrong, which nothing but a person mends.
 func Again(f store.Fault, now time.Time) bool {
 	switch f.Code {
 	case "":
 		return true
-	case wire.CodeIntegrity, wire.CodeKeyUnknown, wire.CodeEngineUnknown, wire.CodeFormatUnknown:
+	case wire.CodeIntegrity, wire.CodeKeyUnknown, wire.CodeEngineUnknown, wire.CodeFormatUnknown, wire.CodeBridgeUnprovided:
 		return false
 	default:
 		return !now.Before(f.At.Add(tryAgain))
@@ -85,6 +102,8 @@ func Condition(code string, n int64) wire.Condition {
 		remedy = "name a guest with their engine under snapshots.engines, and start the daemon again"
 	case wire.CodeFormatUnknown:
 		remedy = "another version of ringd wrote their records: resume them with that version, or cancel them"
+	case wire.CodeBridgeUnprovided:
+		remedy = "a bridge that has to perform an approved call is not configured, or its command is missing: name it under bridges and start the daemon again, or put the command back and resume them"
 	case wire.CodeResumeFailed:
 		remedy = "a fault of the host, which its log has; they are tried again every minute"
 	}

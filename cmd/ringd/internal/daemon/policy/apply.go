@@ -354,7 +354,7 @@ func (d *Holder) rejectAs(ctx context.Context, code trust.Code, digest, why stri
 	d.mu.Unlock()
 	d.pushed(wire.Push{Digest: digest, Result: wire.PushRejected, Code: string(code), At: now, Message: why, Findings: show.Findings(findings)})
 	d.troubled(wire.Condition{Code: wire.ConditionPushRejected, Message: why, Since: now}, now)
-	refused := fmt.Errorf("%w: %s", ErrRejected, why)
+	refused := &RejectedError{why}
 	var err error
 	if !again {
 		attrs := []any{"digest", digest, "reason", why, "findings", len(findings)}

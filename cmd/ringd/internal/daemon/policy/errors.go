@@ -19,6 +19,15 @@ var (
 	ErrRejected = errors.New("the push was refused")
 )
 
+// RejectedError is why a push was refused. It is ErrRejected.
+type RejectedError struct{ Why string }
+
+// Error says that the push was refused, and why.
+func (e *RejectedError) Error() string { return ErrRejected.Error() + ": " + e.Why }
+
+// Is reports whether target is ErrRejected.
+func (e *RejectedError) Is(target error) bool { return target == ErrRejected }
+
 // InvalidError is a request that cannot be understood. Field names the member,
 // "" the whole.
 type InvalidError struct {

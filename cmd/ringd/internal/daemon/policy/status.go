@@ -53,7 +53,7 @@ func stateOf(r Ring) wire.Part {
 func (d *Holder) Status(out *wire.Status, unwritable error, full bool) {
 	g := d.inForce.Load()
 	var over *wire.Condition
-	if d.expired(g) != nil { // and is about to be closed
+	if d.expired(g) != nil { // and is about to be closed; looked at without mu, since it may write
 		why := d.over(g)
 		g, over = nil, &why
 	}
@@ -78,7 +78,7 @@ func (d *Holder) Status(out *wire.Status, unwritable error, full bool) {
 		out.Conditions = append(out.Conditions, *d.stale)
 	case g == nil:
 		out.Conditions = append(out.Conditions, wire.Condition{Code: wire.ConditionNoPolicy,
-			Message: "no valid policy is in force: everything is denied", Since: d.started})
+			Message: "no valid policy is in force: everything is denied until the sync folder holds one that compiles; try it with ringd vet", Since: d.started})
 	}
 	for _, c := range d.trouble {
 		out.Conditions = append(out.Conditions, c)
@@ -106,7 +106,7 @@ func (d *Holder) Status(out *wire.Status, unwritable error, full bool) {
 		}
 	}
 	d.order(out)
-	out.Ready = g != nil && d.expired(g) == nil && unwritable == nil && !full && !all && locked == nil
+	out.Ready = g != nil && unwritable == nil && !full && !all && locked == nil
 	d.partsLocked(out, g != nil && unwritable == nil && locked == nil, why)
 }
 

@@ -1,6 +1,7 @@
 package records
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -26,13 +27,15 @@ type egressTo struct {
 	recorder *Recorder
 	strict   func(agent, run string) bool
 	tell     func(run string, d profiles.Decision)
+	lost     func(target, why string)
 }
 
 // Attach says where events are recorded, for whom each record is synced, and who
-// is told of a refusal of a run once it is on record. strict and tell may be nil:
-// nothing is, nobody is.
-func (e *Egress) Attach(recorder *Recorder, strict func(agent, run string) bool, tell func(run string, d profiles.Decision)) {
-	e.to.Store(&egressTo{recorder, strict, tell})
+// is told of a refusal of a run once it is on record; lost hears of a name, with its
+// port, that was looked up for a run and has no address. Each may be nil: nothing is
+// synced, nobody is told.
+func (e *Egress) Attach(recorder *Recorder, strict func(agent, run string) bool, tell func(run string, d profiles.Decision), lost func(target, why string)) {
+	e.to.Store(&egressTo{recorder, strict, tell, lost})
 }
 
 // Record returns nil once v is on record. An error means that what it is about
@@ -55,6 +58,9 @@ func (e *Egress) Record(ctx context.Context, v egress.Event) error {
 		d := v.Decision
 		d.Dial = ""
 		to.tell(v.Run, d)
+	}
+	if v.Run != "" && to.lost != nil && v.Decision.Code == profiles.CodeEgressNoAddress {
+		to.lost(v.Dest.String(), v.Decision.Reason)
 	}
 	return nil
 }
@@ -80,8 +86,11 @@ func egressRecord(v egress.Event) audit.Record {
 	case v.End != "":
 		rec.Kind = audit.EgressClosed
 	}
-	// Who was refused is told once, and so is who was allowed: when it was decided.
-	if v.End == "" || v.Decision.Verdict != profiles.Allow && v.Decision.Code != "" {
+	// Who was refused is told once, and so is who was allowed: when it was decided. A
+	// listed name without an address is a failure of its lookup, and no decision.
+	if v.Decision.Code == profiles.CodeEgressNoAddress {
+		rec.Fault = &audit.Fault{ID: cmp.Or(v.Run, "egress"), Text: string(v.Decision.Code) + ": " + v.Decision.Reason}
+	} else if v.End == "" || v.Decision.Verdict != profiles.Allow && v.Decision.Code != "" {
 		rec.Decision = audit.Decided(v.Decision)
 	}
 	set := func(key, value string) {

@@ -26,13 +26,15 @@ func TestEgress(t *testing.T) {
 		Code profiles.Code
 	}
 	var tells []told
+	var lacking []string
 	var e records.Egress
 	dest := target.Dest{Name: "api.example.com", Port: 443}
 	if err := e.Record(t.Context(), egress.Event{Run: "r1", Dest: dest}); err == nil {
 		t.Error("a connection went nowhere on record, and is dialed")
 	}
 	e.Attach(recorder, func(agent, run string) bool { return agent == "strict" || run == "r7" },
-		func(run string, d profiles.Decision) { tells = append(tells, told{run, d.Code}) })
+		func(run string, d profiles.Decision) { tells = append(tells, told{run, d.Code}) },
+		func(target, why string) { lacking = append(lacking, target+": "+why) })
 	allowed := profiles.Decision{Verdict: profiles.Allow, Code: profiles.CodeAllowed, Revision: "sha256:1"}
 	refused := profiles.Decision{Code: profiles.Code(target.NotGranted), Reason: "no entry covers it", Revision: "sha256:1"}
 	lost := profiles.Decision{Code: profiles.CodeEgressNoAddress, Reason: "api.example.com has no address", Revision: "sha256:1"}
@@ -49,6 +51,7 @@ func TestEgress(t *testing.T) {
 		{Agent: "a", Door: egress.DoorConnect, Dest: dest, Decision: refused},
 		{Agent: "a", Run: "r4", Door: egress.DoorFetch, Dest: dest, Decision: refused},
 		{Agent: "a", Run: "r8", Door: egress.DoorConnect, Dest: dest, Decision: lost},
+		{Agent: "a", Door: egress.DoorDNS, Dest: dest, Decision: lost},
 	}
 	for _, v := range events {
 		if err := e.Record(t.Context(), v); err != nil {
@@ -77,13 +80,16 @@ func TestEgress(t *testing.T) {
 			Detail: ended(map[string]string{"door": "connect"}, "0", "0", "0")},
 		{Kind: audit.EgressDecided, Agent: "a", Revision: "sha256:1", Capability: on, Decision: no, Detail: map[string]string{"door": "connect"}},
 		{Kind: audit.EgressDecided, Agent: "a", Run: "r4", Revision: "sha256:1", Capability: on, Decision: no, Detail: map[string]string{"door": "fetch"}},
-		{Kind: audit.EgressDecided, Agent: "a", Run: "r8", Revision: "sha256:1", Capability: on, Decision: audit.Decided(lost), Detail: map[string]string{"door": "connect"}},
+		{Kind: audit.EgressDecided, Agent: "a", Run: "r8", Revision: "sha256:1", Capability: on, Fault: &audit.Fault{ID: "r8", Text: "egress.no_address: api.example.com has no address"},
+			Detail: map[string]string{"door": "connect"}},
+		{Kind: audit.EgressDecided, Agent: "a", Revision: "sha256:1", Capability: on, Fault: &audit.Fault{ID: "egress", Text: "egress.no_address: api.example.com has no address"},
+			Detail: map[string]string{"door": "dns"}},
 	}
 	if d := cmp.Diff(want, log.records); d != "" {
 		t.Error(d)
 	}
 	w, s := audit.Written, audit.Synced
-	if d := cmp.Diff([]audit.Durability{w, w, s, s, w, w, w, w, w}, log.durability); d != "" {
+	if d := cmp.Diff([]audit.Durability{w, w, s, s, w, w, w, w, w, w}, log.durability); d != "" {
 		t.Error(d)
 	}
 	if d := cmp.Diff([]told{{"r2", refused.Code}, {"r3", refused.Code}}, tells); d != "" {
@@ -93,6 +99,9 @@ func TestEgress(t *testing.T) {
 		if !k.Kind.Known() {
 			t.Errorf("the log would refuse %s", k.Kind)
 		}
+	}
+	if d := cmp.Diff([]string{"api.example.com:443: api.example.com has no address"}, lacking); d != "" {
+		t.Errorf("told of names without an address (-want +got):\n%s", d)
 	}
 	// What cannot be recorded must not happen, and nobody is told of it.
 	log.fail = errors.New("no space")

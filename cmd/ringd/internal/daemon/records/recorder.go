@@ -122,6 +122,14 @@ func (r *Recorder) Size() (bytes, segments int64) {
 	return 0, 0
 }
 
+// Packed is how many bytes and files of the log are in an archive.
+func (r *Recorder) Packed() (bytes, files int64) {
+	if l, ok := r.log.(interface{ Packed() (int64, int64) }); ok {
+		return l.Packed()
+	}
+	return 0, 0
+}
+
 // Archive moves the beginning of the log to an archive; see [audit.Log.Archive]. A log
 // that takes no records is ErrUnavailable.
 func (r *Recorder) Archive(ctx context.Context, o audit.Order) ([]audit.ArchivedFile, error) {

@@ -22,9 +22,10 @@ type shares struct {
 }
 
 // Bound sets how many bytes of records one run may cause, from its start or from when
-// it goes on to its end or its pause. The run that passes it is told of once, before
-// its record is written: over ends it, and must not wait. An eighth above it nothing is recorded any more of what the run does. It is
-// called before anything is recorded; without, there is no bound.
+// it goes on to its end or its pause. over gets the run that passes the bound, once,
+// before the record is written: it ends the run, and must not wait. An eighth above the
+// bound nothing that the run does is recorded any more, and so does not happen. Bound is
+// called before anything is recorded; without it there is no bound.
 func (r *Recorder) Bound(most int64, over func(run string)) {
 	r.shares.most, r.shares.over, r.shares.used = most, over, map[string]int64{}
 }

@@ -249,14 +249,14 @@ func questions(r audit.Record, a *profiles.Action) []question {
 		var out []question
 		for module := range strings.SplitSeq(r.Detail["imports"], ",") {
 			if module != "" {
-				out = append(out, imported("import:"+module, module, profiles.Allow))
+				out = append(out, imported(profiles.ExecutorPython, "import:"+module, module, profiles.Allow)) // none other tells of them
 			}
 		}
 		return out
 	case a != nil:
 		return []question{{r.Capability, *a, was}}
 	case r.Kind == audit.ImportDecided && kind == "import":
-		return []question{imported(r.Capability, name, was)}
+		return []question{imported(r.Detail["executor"], r.Capability, name, was)} // a name is another module in each language
 	case r.Claimed(): // it names no target
 		return nil
 	case r.Kind == audit.EgressDecided && kind == "egress":
@@ -275,8 +275,8 @@ func asked(door, target string) *profiles.EgressAction {
 	return &profiles.EgressAction{Kind: request.Connect, Target: target}
 }
 
-func imported(capability, module string, was profiles.Verdict) question {
-	return question{capability, profiles.Action{Import: &profiles.ImportAction{Executor: profiles.ExecutorPython, Module: module}}, was}
+func imported(executor, capability, module string, was profiles.Verdict) question {
+	return question{capability, profiles.Action{Import: &profiles.ImportAction{Executor: executor, Module: module}}, was}
 }
 
 // compare decides under the candidate. Nil: there is none, or it decides the same.

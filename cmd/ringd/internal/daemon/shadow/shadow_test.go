@@ -25,7 +25,9 @@ spec:
   executors:
     allowed: [js, python, shell]
     python: {imports: {allow: [json]}}
+    js: {imports: {allow: [scores]}}
     shell: {binaries: [{path: /usr/bin/git, args: {subcommands: [status]}}]}
+  modules: {scores: {source: "export const worst = 1;"}}
   bridges:
     - {name: search, powers: {sensitive: false, untrusted: true, external: false}}
     - {name: send, powers: {sensitive: false, untrusted: false, external: true}, approval: {required: true}}
@@ -72,6 +74,7 @@ func start(t *testing.T, l *log) *shadow.Shadow {
 }
 
 func TestDecided(t *testing.T) {
+	by := func(executor string) map[string]string { return map[string]string{"executor": executor} }
 	allow, deny := &audit.Decision{Verdict: profiles.Allow}, &audit.Decision{Verdict: profiles.Deny}
 	exec := func(words ...string) *profiles.Action {
 		return &profiles.Action{Exec: &profiles.ExecAction{Argv: words}}
@@ -91,7 +94,10 @@ func TestDecided(t *testing.T) {
 		{"new", audit.Record{Kind: audit.CallDecided, Capability: "bridge:search", Decision: deny}, bridge("search"), []string{"would_allow"}},
 		{"words", audit.Record{Kind: audit.ExecDecided, Capability: "exec:/usr/bin/git", Decision: allow}, exec("/usr/bin/git", "push"), []string{"would_deny"}},
 		{"words that stay", audit.Record{Kind: audit.ExecDecided, Capability: "exec:/usr/bin/git", Decision: allow}, exec("/usr/bin/git", "status"), nil},
-		{"a refused import", audit.Record{Kind: audit.ImportDecided, Capability: "import:json", Decision: deny}, nil, []string{"would_allow"}},
+		{"a refused import", audit.Record{Kind: audit.ImportDecided, Capability: "import:json", Decision: deny, Detail: by("python")}, nil, []string{"would_allow"}},
+		{"one of Python that JavaScript has", audit.Record{Kind: audit.ImportDecided, Capability: "import:scores", Decision: deny, Detail: by("python")}, nil, nil},
+		{"a refused import of JavaScript", audit.Record{Kind: audit.ImportDecided, Capability: "import:scores", Decision: deny, Detail: by("js")}, nil, []string{"would_allow"}},
+		{"one of JavaScript that Python has", audit.Record{Kind: audit.ImportDecided, Capability: "import:json", Decision: deny, Detail: by("js")}, nil, nil},
 		{"imports of a run", audit.Record{Kind: audit.RunEnded, Detail: map[string]string{"imports": "json,csv"}}, nil, []string{"would_deny"}},
 		{"a run without imports", audit.Record{Kind: audit.RunEnded}, nil, nil},
 		{"a host", audit.Record{Kind: audit.EgressDecided, Capability: records.GrantHost + "api.example.com:443", Decision: allow}, nil, nil},
