@@ -197,7 +197,7 @@ func (c *checker) interpreter(b *profiles.Binary) {
 		msg += fmt.Sprintf(", not the rules for words (%s) of the programs it can start", first(c.past[0], len(c.past)))
 	}
 	f := c.warn(CodeInterpreter, b.Rule, "keep files and network narrow; "+c.known("says that you know"), "%s", msg)
-	f.Related = c.past[:min(len(c.past), 3)]
+	f.Related = c.past[:min(len(c.past), 1)] // the one that the message names
 }
 
 func first(r profiles.Rule, n int) string {

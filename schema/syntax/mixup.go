@@ -101,9 +101,14 @@ func Indent(text []byte) Trouble {
 	type level struct{ column, line int }
 	var open []level
 	holds := regexp.MustCompile(`^(- )*[A-Za-z_"'][^:#]*: +[^#\s|>&*!]`) // a field with its value
-	for i, line := range strings.Split(string(text), "\n") {
+	lines := strings.Split(string(text), "\n")
+	before, last := 0, 0 // lines that hold something: the one before, and this one, from 1
+	for i, line := range lines {
 		trimmed := strings.TrimSpace(line)
-		if trimmed == "" || trimmed[0] == '#' || trimmed == "---" {
+		if trimmed == "" || trimmed[0] == '#' {
+			continue
+		}
+		if before, last = last, i+1; trimmed == "---" {
 			continue
 		}
 		if strings.ContainsAny(trimmed[:1], "[]{}") || strings.HasSuffix(trimmed, "|") || strings.HasSuffix(trimmed, ">") || strings.HasSuffix(trimmed, "|-") {
@@ -127,7 +132,7 @@ func Indent(text []byte) Trouble {
 				near = top
 			}
 			return Trouble{i + 1, at + 1, "the indentation does not fit the fields above", fmt.Sprintf("indent it with %s, as line %d", spaces(near.column), near.line)}
-		case top.line > 0 && top.line == previous(text, i) && holds.MatchString(strings.TrimSpace(lineOf(text, top.line))):
+		case top.line > 0 && top.line == before && holds.MatchString(strings.TrimSpace(lines[top.line-1])):
 			return Trouble{i + 1, at + 1, "the line is indented further than the field above, which has its value", fmt.Sprintf("indent it with %s, as line %d", spaces(top.column), top.line)}
 		default:
 			open = append(open, level{at, i + 1})
@@ -153,17 +158,4 @@ func spaces(n int) string {
 	default:
 		return fmt.Sprintf("%d spaces", n)
 	}
-}
-
-func lineOf(text []byte, line int) string { return strings.Split(string(text), "\n")[line-1] }
-
-// previous is the last line before the i-th, from 0, that holds something; from 1.
-func previous(text []byte, i int) int {
-	lines := strings.Split(string(text), "\n")
-	for i--; i >= 0; i-- {
-		if t := strings.TrimSpace(lines[i]); t != "" && t[0] != '#' {
-			return i + 1
-		}
-	}
-	return 0
 }

@@ -19,6 +19,7 @@ const (
 	CodeKeyUnknown       = "key_unknown"         // 409: the record is sealed with a key that this daemon does not have
 	CodeEngineUnknown    = "engine_unknown"      // 409: the record needs an engine that this daemon does not have
 	CodeFormatUnknown    = "format_unknown"      // 409: the record has a format that this daemon does not know
+	CodeBridgeUnprovided = "bridge_unprovided"   // 409: an approved call needs a bridge that nothing here performs, or whose command is missing
 	CodeResumeFailed     = "resume_failed"       // 409: the run could not be resumed for another reason; it stays paused
 	CodeSessionBusy      = "session_busy"        // 409: another run has the session
 	CodeRunEnded         = "run_ended"           // 409

@@ -102,6 +102,9 @@ type Run struct {
 	// RuleOfTwo is what the run and its subagents have touched of three powers; absent:
 	// no rule of two binds them.
 	RuleOfTwo *RuleOfTwo `json:"rule_of_two,omitempty"`
+	// PolicyPath is the path that ringd run or resume was given, while the run waits in a
+	// state folder: a hint for a command that is shown, and nothing that counts.
+	PolicyPath string `json:"policy_path,omitempty"`
 	// LastEvent is the number of the newest event when the run paused or ended: what a
 	// reader that knows this answer goes on after.
 	LastEvent int64 `json:"last_event,omitempty"`
