@@ -25,7 +25,9 @@ engine that was missing.
 
 With --state it goes on here, under the policy PATH and the bridges given: every
 call is decided again, and only what the run's own policy and PATH both grant is
-granted. At a terminal it asks about calls that wait for an approver.
+granted. At a terminal it asks about calls that wait for an approver. When an
+approved call needs a bridge that is not given, or whose command is missing,
+nothing runs (exit 2) and the run waits on as it was.
 
 Exit codes: those of ringd run.`,
 		Example: `  ringd resume RUN
@@ -98,11 +100,15 @@ func (p *program) resumeThere(ctx context.Context, o runOptions, id string) erro
 		return cli.RefusedBy(err)
 	}
 	if o.asJSON {
-		return render.JSON(p.Out, run)
+		err = render.JSON(p.Out, run)
+	} else {
+		_, err = fmt.Fprintf(p.Out, "run %s: %s\n", render.Clean(run.ID), render.Clean(run.State))
 	}
-	if _, err = fmt.Fprintf(p.Out, "run %s: %s\n", render.Clean(run.ID), render.Clean(run.State)); err == nil && run.State == string(executors.StatePaused) {
+	if err != nil || run.State != string(executors.StatePaused) {
+		return err
+	}
+	if !o.asJSON {
 		p.goOn(o, run)
-		err = cli.Failed(cli.Paused, nil)
 	}
-	return err
+	return cli.Failed(cli.Paused, nil)
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/network"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/pauses"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/policy"
 	"github.com/ringd/ringd/cmd/ringd/internal/policycmd"
 	"github.com/ringd/ringd/cmd/ringd/internal/provider"
 	"github.com/ringd/ringd/cmd/ringd/internal/render"
@@ -47,7 +48,7 @@ type runOptions struct {
 	workspace                         string // of $WORKSPACE
 	asJSON, report, detach, ask       bool
 	program                           string
-	faults                            *faults // of bridges performed here
+	faults                            *faults // of what the host did for the run
 }
 
 func newRun(p *program) *cobra.Command {
@@ -62,7 +63,7 @@ console comes on stderr as it is written. A command given with --bridge performs
 a bridge that the policy grants: it gets the arguments as JSON on stdin and
 prints the result as JSON; it runs in this folder with PATH, HOME and what
 --bridge-env names. Why one failed comes on stderr, and as faults in --json: the
-program only learns that it did.
+program only learns that it did. So does a listed host that has no address.
 
 A shell script (--executor shell) has its standard output and error on ours. It
 is checked before any of it runs, and each program that it starts once more: the
@@ -205,11 +206,22 @@ func (p *program) commands(o runOptions) (map[string]interpreter.Provider, error
 		if _, twice := out[name]; twice {
 			return nil, cli.Usage("--bridge %s is given twice", name)
 		}
-		if out[name], err = p.commandProvider(provider.Config{Argv: []string{"/bin/sh", "-c", command}, Dir: dir, Env: env, Failed: o.faults.add}); err != nil {
+		if out[name], err = p.commandProvider(provider.Config{Argv: []string{"/bin/sh", "-c", command}, Starts: starts(command), Dir: dir, Env: env, Failed: o.faults.add}); err != nil {
 			return nil, cli.Usage("--bridge %s: %w", name, err)
 		}
 	}
 	return out, nil
+}
+
+// starts is the file that a command line for sh starts, "" when only a shell can say:
+// a first word with a slash is a path, and no word is more than itself without one of the
+// characters that mean something to a shell.
+func starts(command string) string {
+	words := strings.Fields(command)
+	if len(words) == 0 || !strings.Contains(words[0], "/") || strings.ContainsAny(command, "|&;<>()$`\\\"'*?[#~=%!{}\n") {
+		return ""
+	}
+	return words[0]
 }
 
 // knownBridges refuses a --bridge that no agent of the policy is granted: it would
@@ -251,6 +263,7 @@ type local struct {
 	stack *stack
 	set   *profiles.Set
 	actor daemon.Actor
+	gives map[string]interpreter.Provider
 	shown int64 // the last line of the console that an earlier part has shown
 }
 
@@ -298,13 +311,13 @@ func (p *program) local(ctx context.Context, o runOptions, begin func(context.Co
 	group := &daemon.Group{}
 	early := p.compileEarly(ctx, group, files)
 	s, err := p.newStack(ctx, stackConfig{
-		group: group, state: state, workspace: func(string) string { return workspace }, private: append(host.Files(), state), host: host, compiler: early, providers: providers,
+		group: group, state: state, policyPath: o.policy, workspace: func(string) string { return workspace }, private: append(host.Files(), state), host: host, compiler: early, providers: providers,
 		quota:  daemon.Quota{PerActor: 1, Total: 1},
 		paused: pauses.Quota{PerActor: defaultPausedPerActor, Total: defaultPaused, Bytes: defaultPausedBytes},
-		logger: slog.New(slog.DiscardHandler),
-		pool:   poolConfig{blank: 1, once: true},
-		warm:   o.executor == profiles.ExecutorJS,
-		still:  true, ownKey: true,
+		logger: slog.New(slog.DiscardHandler), lost: o.faults.lost,
+		pool:  poolConfig{blank: 1, once: true},
+		warm:  o.executor == profiles.ExecutorJS,
+		still: true, ownKey: true,
 	})
 	if err != nil {
 		return err
@@ -320,7 +333,7 @@ func (p *program) local(ctx context.Context, o runOptions, begin func(context.Co
 		return err
 	}
 	<-s.warmed
-	l := &local{stack: s, set: early.set, actor: runner()}
+	l := &local{stack: s, set: early.set, actor: runner(), gives: providers}
 	id, err := begin(ctx, l)
 	if err != nil {
 		return p.notStarted(o, err)
@@ -336,7 +349,7 @@ func (p *program) local(ctx context.Context, o runOptions, begin func(context.Co
 	end := p.finish(o, final, early.set)
 	switch {
 	case err != nil:
-		return cli.Failed(cli.Refused, err)
+		return p.stuck(o, err, cli.Failed(cli.Refused, err))
 	case stopped:
 		return cli.Failed(cli.Interrupted, nil)
 	default:
@@ -348,6 +361,7 @@ func (p *program) local(ctx context.Context, o runOptions, begin func(context.Co
 func (p *program) attend(ctx context.Context, o runOptions, l *local, id string) (wire.Run, error) {
 	c := attend.Config{
 		Program: p.Program, Daemon: l.stack.daemon, Actor: l.actor, Approver: owner(o.as), Keep: o.state != "", JSON: o.asJSON, Shown: l.shown, Now: time.Now,
+		Lacks: l.lacks,
 		Rule: func(agent, bridge string) *profiles.Rule {
 			if a, ok := l.set.Agent(agent); ok && a.Bridges[bridge].Approval != nil {
 				return &a.Bridges[bridge].Approval.Rule
@@ -356,7 +370,7 @@ func (p *program) attend(ctx context.Context, o runOptions, l *local, id string)
 		},
 	}
 	if (o.state == "" || o.ask) && cli.Terminal(p.In) && cli.Terminal(p.Err) {
-		tty, err := ask.Open()
+		tty, err := ask.Open(p.Page(p.Err).Colour)
 		if err != nil {
 			return wire.Run{}, errors.Join(err, endRun(ctx, l, id))
 		}
@@ -364,6 +378,19 @@ func (p *program) attend(ctx context.Context, o runOptions, l *local, id string)
 		c.Terminal = tty
 	}
 	return attend.New(c).Attend(ctx, id)
+}
+
+// lacks is why a call that is granted could not begin here once it is approved.
+func (l *local) lacks(run wire.Run, c wire.Pending) error {
+	a, _ := l.set.Agent(run.Agent)
+	if _, granted := a.Bridges[c.Bridge]; !granted || c.For != "approver" || interpreter.IsAct(c.Bridge) {
+		return nil
+	}
+	err := interpreter.Ready(l.gives[c.Bridge])
+	if err == nil {
+		return nil
+	}
+	return pauses.Unprovided(run.ID, &interpreter.Unprovided{Call: c.ID, Bridges: []string{c.Bridge}, Err: err})
 }
 
 func endRun(ctx context.Context, l *local, id string) error {
@@ -456,7 +483,9 @@ func (p *program) notApplied(files sources.Policy, c *earlyCompiler, err error) 
 		return policycmd.Refuse(p.Program, files.Path, files.Place(c.found))
 	case errors.Is(err, daemon.ErrUnavailable):
 		return cli.Failed(cli.Unavailable, err)
-	default:
-		return cli.Failed(cli.Refused, err)
 	}
+	if no, ok := errors.AsType[*policy.RejectedError](err); ok { // nobody pushed here
+		err = fmt.Errorf("the policy was refused: %s", no.Why)
+	}
+	return cli.Failed(cli.Refused, err)
 }

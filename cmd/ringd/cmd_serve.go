@@ -10,6 +10,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"syscall"
 	"time"
 
 	"github.com/spf13/cobra"
@@ -47,6 +48,10 @@ func newServe(p *program) *cobra.Command {
 runs, and runs programs for harnesses that connect to its socket. It prints one
 line when it is ready and tells systemd. SIGTERM and SIGINT drain: new runs are
 refused, live ones get a grace, then they are cancelled; a second signal kills.
+
+Without a policy that can be taken it starts, refuses every run, and says so in
+its log, in ringd status and as ringd_closed in its metrics. A sync folder that
+is a file is refused.
 
 Flags win over the config file. docs/systemd has a unit and an example file.
 
@@ -124,7 +129,24 @@ func (p *program) serveConfig(name string, given config.File) (config.File, erro
 	if err := f.Apart(); err != nil {
 		return f, cli.Usage("%w", err)
 	}
-	return f, nil
+	return f, mayBeFolders(f)
+}
+
+// mayBeFolders refuses a sync or shadow folder that can never be read: a file, or below
+// one. A folder that is not there yet may come.
+func mayBeFolders(f config.File) error {
+	for _, of := range [][2]string{{"sync", f.Sync}, {"shadow", f.Shadow}} {
+		what, dir := of[0], of[1]
+		st, err := os.Stat(dir)
+		switch {
+		case errors.Is(err, syscall.ENOTDIR):
+			return cli.Usage("%s: %s lies below a file, where no folder can be\n    hint: name the folder that the policy is in", what, dir)
+		case err == nil && !st.IsDir():
+			return cli.Usage("%s: %s is a file, and is never read: the policy is a folder, which pushes replace\n"+
+				"    hint: name the folder that it is in, or put it alone into one", what, dir)
+		}
+	}
+	return nil
 }
 
 func orElse(d *config.Duration, fallback time.Duration) time.Duration {
@@ -171,7 +193,9 @@ func (p *program) serve(ctx context.Context, f config.File) (err error) {
 	}
 	if ctx.Err() == nil {
 		server.Open(ctx)
-		p.ready(s.daemon.Status(ctx), f.Socket)
+		st := s.daemon.Status(ctx)
+		closedAt(logger, f, st)
+		p.ready(st, f.Socket)
 		watchdog(ctx, f.Socket, logger, s.group.Go)
 	}
 	grace := orElse(f.Limits.Drain, defaultDrain)
@@ -216,14 +240,31 @@ func looking(f config.File, c syncer.Config) syncer.Config {
 	return c
 }
 
+// closedAt logs that the daemon begins with nothing in force, why, and what helps.
+func closedAt(logger *slog.Logger, f config.File, st wire.Status) {
+	if st.Generation > 0 {
+		return
+	}
+	why := make([]string, len(st.Conditions))
+	for i, c := range st.Conditions {
+		why[i] = c.Code + ": " + c.Message
+	}
+	check := "ringd vet " + render.Word(f.Sync)
+	if f.Trust != nil {
+		check = "ringd sign makes a push of it"
+	}
+	logger.Error("no policy is in force: every run is refused", "sync", f.Sync, "reason", strings.Join(why, " | "),
+		"remedy", "put a policy that compiles into the sync folder ("+check+"): it is taken by itself")
+}
+
 // ready prints the one line that scripts wait for, and tells systemd.
 func (p *program) ready(st wire.Status, socket string) {
 	what := "no policy in force"
 	if st.Generation > 0 {
-		what = fmt.Sprintf("generation %d, %s", st.Generation, render.Short(st.Revision))
+		what = fmt.Sprintf("generation %d, %s", st.Generation, render.Visible(render.Short(st.Revision)))
 	}
-	fmt.Fprintf(p.Out, "ringd ready: %s, %s\n", socket, what)
-	tell("READY=1\nSTATUS=" + what)
+	fmt.Fprintf(p.Out, "ringd ready: %s, %s\n", render.Visible(socket), what)
+	tell("READY=1", "STATUS="+what)
 }
 
 // firstLook says when the sync folder was looked at once, whatever it held.
@@ -255,8 +296,9 @@ func (f *firstLook) Lost(ctx context.Context, err error) {
 func journal(w io.Writer) slog.Handler {
 	return slog.NewTextHandler(w, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
 		if text := a.Value.String(); strings.ContainsRune(text, '\x7f') {
-			return slog.String(a.Key, render.Clean(text))
+			a.Value = slog.StringValue(render.Clean(text))
 		}
+		a.Key = strings.ReplaceAll(a.Key, "\x7f", `\u007f`)
 		return a
 	}})
 }

@@ -7,22 +7,30 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/render"
+	"github.com/ringd/ringd/executors/js/engine"
+	"github.com/ringd/ringd/executors/python/wasm/place"
 	"github.com/ringd/ringd/rings/kernel/image"
 )
 
 func newVersion(p *program) *cobra.Command {
 	var asJSON bool
 	cmd := &cobra.Command{
-		Use:     "version",
-		Short:   "Print the version",
+		Use:   "version",
+		Short: "Print the version",
+		Long: `Version prints the version of ringd, and the digest (sha256) of each engine file
+that programs would run on: that of JavaScript in this build, and that of the
+second engine of Python where it lies beside ringd. An engine that is not there,
+or that is not the pinned one, has no line. What snapshots name is another
+digest, of the engine with all that is loaded into it: engine in ringd doctor
+--json.`,
 		Example: "  ringd version --json",
 		Args:    cobra.NoArgs,
 		RunE: func(*cobra.Command, []string) error {
-			v := buildVersion()
+			v := p.withEngines(buildVersion())
 			if asJSON {
 				return render.JSON(p.Out, v)
 			}
-			_, err := fmt.Fprintf(p.Out, "ringd %s\n", v)
+			_, err := fmt.Fprintf(p.Out, "ringd %s\n%s", v, v.engines())
 			return err
 		},
 	}
@@ -35,6 +43,30 @@ type versionInfo struct {
 	Revision string `json:"revision,omitempty"` // of the source
 	Go       string `json:"go"`
 	Init     string `json:"init,omitempty"` // digest of the init of guests
+	// Digests of the engine files: of JavaScript, and of the second engine of Python.
+	JS     string `json:"js_engine_file,omitempty"`
+	Python string `json:"python_engine_file,omitempty"`
+}
+
+// withEngines adds the engines that are there and are those that are pinned.
+func (p *program) withEngines(v versionInfo) versionInfo {
+	v.JS = engine.FileDigest()
+	if _, err := place.Read(p.wasmDir()); err == nil {
+		v.Python = "sha256:" + place.WasmDigest
+	}
+	return v
+}
+
+// engines are the lines of the engines that are there.
+func (v versionInfo) engines() string {
+	out := ""
+	if v.JS != "" {
+		out += "js engine file      " + v.JS + "\n"
+	}
+	if v.Python != "" {
+		out += "python engine file  " + v.Python + "\n"
+	}
+	return out
 }
 
 // String is the version for people.

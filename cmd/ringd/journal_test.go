@@ -17,7 +17,8 @@ func TestJournalIsInert(t *testing.T) {
 		var b bytes.Buffer
 		log := slog.New(journal(&b))
 		log.Warn(text, "reason", text, "error", errors.New(text), "agents", []string{text})
+		log.Warn("x", text, 1)
 		log.With("run", text).WithGroup("g").Error("x", "at", text)
-		rendertest.Check(t, "the journal", text, strings.ReplaceAll(b.String(), "\t", " "), 2)
+		rendertest.Check(t, "the journal", text, strings.ReplaceAll(b.String(), "\t", " "), 3)
 	}
 }

@@ -52,12 +52,14 @@ func runAt(ctx context.Context, argv []string, in io.Reader, out, stderr io.Writ
 			return verb(ctx, in, out, stderr)
 		}
 	}
+	p, end := newProgram(in, out, stderr)
+	defer end()
+	p.point = point
 	self, err := os.Executable()
 	if err != nil {
-		fmt.Fprintf(stderr, "ringd: find this program: %v\n", err)
-		return cli.Unavailable
+		return p.Code(cli.Failed(cli.Unavailable, fmt.Errorf("find this program: %w", err)))
 	}
-	p := &program{&cli.Program{In: in, Out: out, Err: stderr, Env: config.FromSystem(), Self: self}, point}
+	p.Self = self
 	root := newRoot(p)
 	if len(argv) > 1 {
 		root.SetArgs(argv[1:])
@@ -65,6 +67,16 @@ func runAt(ctx context.Context, argv []string, in io.Reader, out, stderr io.Writ
 		root.SetArgs([]string{})
 	}
 	return p.Code(root.ExecuteContext(ctx))
+}
+
+// newProgram is the program whose text goes to out and stderr through their edges. end sends
+// what no write has ended.
+func newProgram(in io.Reader, out, stderr io.Writer) (p *program, end func()) {
+	env := config.FromSystem()
+	shown, told := cli.Edge(out, env), cli.Edge(stderr, env)
+	return &program{Program: &cli.Program{In: in, Out: shown, Err: told, Env: env}}, func() {
+		_, _ = shown.Close(), told.Close() // a reader that has gone away is no error of the command
+	}
 }
 
 func newRoot(p *program) *cobra.Command {

@@ -6,9 +6,11 @@ import (
 	"bytes"
 	"net"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/cli"
+	"github.com/ringd/ringd/cmd/ringd/internal/render/rendertest"
 	"github.com/ringd/ringd/schema/wire"
 )
 
@@ -38,5 +40,37 @@ func TestReadyTellsSystemd(t *testing.T) {
 	}
 	if want := "ringd ready: /run/r.sock, generation 4, sha256:0123456789ab\nringd ready: /run/r.sock, no policy in force\n"; out.String() != want {
 		t.Errorf("got %q, want %q", out.String(), want)
+	}
+}
+
+// TestFieldsForSystemdAreInert: systemd hears the fields of ringd and no other, and the line
+// that scripts wait for is one line, whatever is in force.
+func TestFieldsForSystemdAreInert(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "notify")
+	c, err := net.ListenUnixgram("unixgram", &net.UnixAddr{Name: path, Net: "unixgram"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	t.Setenv("NOTIFY_SOCKET", path)
+	buf := make([]byte, 4<<10)
+	hear := func(name, text string) {
+		n, err := c.Read(buf)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rendertest.Check(t, name, text, string(buf[:n])+"\n", 2)
+		if !strings.HasPrefix(string(buf[:n]), "READY=1\nSTATUS=") {
+			t.Errorf("%s of %q: %q", name, text, buf[:n])
+		}
+	}
+	for _, text := range append(rendertest.Hostile(), "x\nMAINPID=1") {
+		var out bytes.Buffer
+		p := &program{Program: &cli.Program{Out: &out}}
+		p.ready(wire.Status{Generation: 4, Revision: text}, "/run/"+text)
+		hear("the state", text)
+		rendertest.Check(t, "the ready line", text, out.String(), 1)
+		tell("READY=1", "STATUS="+text)
+		hear("a field", text)
 	}
 }

@@ -23,6 +23,9 @@ func (p *program) notStarted(o runOptions, err error) error {
 	if errors.As(err, &exit) {
 		return err
 	}
+	if out := p.stuck(o, err, nil); out != nil {
+		return out
+	}
 	code := cli.Refused
 	var denial *profiles.Denial
 	var invalid *daemon.InvalidError
@@ -48,18 +51,52 @@ func (p *program) notStarted(o runOptions, err error) error {
 	return cli.Failed(code, err)
 }
 
+// stuck is the exit of a run that waits for a bridge, with the flags that it takes:
+// nothing of it ran. Of any other error it is other.
+func (p *program) stuck(o runOptions, err, other error) error {
+	var stuck *daemon.StuckError
+	if !errors.As(err, &stuck) || stuck.Lacks == nil {
+		return other
+	}
+	lacks := stuck.Lacks
+	if o.state == "" { // which has no pause to go on from
+		return cli.Failed(cli.Misused, fmt.Errorf("bridge %s: %w\n    hint: give run a command that performs it: --bridge %s=COMMAND",
+			render.Visible(lacks.Bridges[0]), lacks.Err, render.Word(lacks.Bridges[0])))
+	}
+	given := slices.Clone(o.bridges)
+	o.bridges = slices.DeleteFunc(given, func(g string) bool {
+		name, _, _ := strings.Cut(g, "=")
+		return slices.Contains(lacks.Bridges, name)
+	})
+	for _, b := range lacks.Bridges {
+		o.bridges = append(o.bridges, b+"=COMMAND")
+	}
+	return cli.Failed(cli.Misused, fmt.Errorf("run %s: call %s needs bridge %s: %w; nothing ran, and the run is kept as it was\n    hint: ringd resume %s%s%s",
+		render.ShortID(stuck.Run), render.Visible(lacks.Call), render.Visible(lacks.Bridges[0]), lacks.Err, render.ShortID(stuck.Run), render.Clean(o.place()), render.Clean(o.again())))
+}
+
 // outcome is a run as this host has seen it: why its bridges failed is not the program's
-// to know, and so not part of the run.
+// to know, and so not part of the run. Nor are targets that could not be reached, of which
+// the program has an error and nobody a denial.
 type outcome struct {
 	wire.Run
 	Faults []fault `json:"faults,omitempty"`
 }
 
-// fault is why a call of a bridge failed.
+// fault is why a call of a bridge failed, or a target was not reached.
 type fault struct {
-	Call   string `json:"call"`
-	Bridge string `json:"bridge"`
+	Call   string `json:"call,omitempty"`
+	Bridge string `json:"bridge,omitempty"`
+	Target string `json:"target,omitempty"` // HOST:PORT
 	Reason string `json:"reason"`
+}
+
+// String names what failed, and why.
+func (f fault) String() string {
+	if f.Target != "" {
+		return render.Visible(f.Target) + ": " + render.Visible(f.Reason)
+	}
+	return "bridge " + render.Visible(f.Bridge) + ": " + render.Visible(f.Reason)
 }
 
 // maxFaults is how many of a run are told; the audit log has all.
@@ -72,10 +109,17 @@ type faults struct {
 }
 
 func (f *faults) add(c interpreter.Call, reason string) {
+	f.put(fault{Call: c.ID, Bridge: c.Bridge, Reason: reason})
+}
+
+// lost adds a target that has no address, once.
+func (f *faults) lost(target, why string) { f.put(fault{Target: target, Reason: why}) }
+
+func (f *faults) put(one fault) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if len(f.list) < maxFaults {
-		f.list = append(f.list, fault{c.ID, c.Bridge, reason})
+	if len(f.list) < maxFaults && !slices.Contains(f.list, one) {
+		f.list = append(f.list, one)
 	}
 }
 
@@ -101,7 +145,7 @@ func (p *program) finish(o runOptions, run wire.Run, set *profiles.Set) error {
 		p.Page(p.Err).Run(run)
 	}
 	for _, f := range o.faults.all() {
-		fmt.Fprintf(p.Err, "ringd: bridge %s: %s\n", render.Visible(f.Bridge), render.Visible(f.Reason))
+		fmt.Fprintf(p.Err, "ringd: %s\n", f)
 	}
 	if o.report {
 		p.Page(p.Err).Report(run, set)

@@ -8,14 +8,23 @@ import (
 	"log/slog"
 	"net"
 	"net/http"
+	"strings"
 	"time"
 
 	sd "github.com/coreos/go-systemd/v22/daemon"
+
+	"github.com/ringd/ringd/cmd/ringd/internal/render"
 )
 
-// tell says a state on the socket that systemd named. Without one, or when systemd does not
-// listen, that is no error: the output of the daemon has said it.
-func tell(state string) { _, _ = sd.SdNotify(false, state) }
+// tell says fields, NAME=VALUE, on the socket that systemd named. A newline in a field begins
+// no other one. Without a socket, or when systemd does not listen, that is no error: the
+// output of the daemon has said it.
+func tell(fields ...string) {
+	for i, f := range fields {
+		fields[i] = render.Visible(f)
+	}
+	_, _ = sd.SdNotify(false, strings.Join(fields, "\n"))
+}
 
 // watchdogShare is which part of systemd's time one question has: several can fail before
 // it is over.

@@ -17,6 +17,7 @@ import (
 	"syscall"
 	"testing"
 	"unicode"
+	"unicode/utf8"
 
 	"github.com/creack/pty"
 
@@ -170,10 +171,26 @@ func TestResumeAsks(t *testing.T) {
 	if !ok || id == "" {
 		t.Fatalf("no word on how to go on\n%s", p.Seen.String())
 	}
-	p = sit(t, dir, "resume", id, "--state", "st", "--ask", "--as", "group:leads@acme.example")
+	// A command that is not there is told before anybody is asked, and one that goes away
+	// while the question stands costs neither the run nor the word.
+	args := []string{"resume", id, "--state", "st", "--ask", "--as", "group:leads@acme.example", "-p", "p.yaml"}
+	for _, bridge := range [][]string{nil, {"--bridge", "pay=./gone"}} {
+		p = sitAs(t, dir, false, append(args, bridge...)...)
+		if code := p.end(); code != 2 || strings.Contains(p.Seen.String(), "Allow it?") || !strings.Contains(p.Seen.String(), "--bridge pay=COMMAND") {
+			t.Fatalf("exit code %d\n%s", code, p.Seen.String())
+		}
+	}
+	p = sitAs(t, dir, false, append(args, "--bridge", "pay=./pay")...)
 	p.Until("Allow it? [y/N] ")
+	if err := os.Remove(filepath.Join(dir, "pay")); err != nil {
+		t.Fatal(err)
+	}
 	p.Types("yes\n")
-	if code := p.end(); code != 0 || p.stdout.String() != "5\n" {
+	if code := p.end(); code != 2 || p.stdout.String() != "" || !strings.Contains(p.Seen.String(), "pay: no such file or directory; nothing ran") {
+		t.Fatalf("exit code %d, stdout %q\n%s", code, p.stdout.String(), p.Seen.String())
+	}
+	p = sitAs(t, dir, false, append(args, "--bridge", "pay=./pay")...)
+	if code := p.end(); code != 0 || strings.Contains(p.Seen.String(), "Allow it?") || p.stdout.String() != "5\n" {
 		t.Errorf("exit code %d, stdout %q\n%s", code, p.stdout.String(), p.Seen.String())
 	}
 	did, err := os.ReadFile(filepath.Join(dir, "effects"))
@@ -226,7 +243,8 @@ func TestTerminalGetsText(t *testing.T) {
 		t.Errorf("the value is not there: %q", run)
 	}
 	query, tail := atTerminal(t, dir, "audit", "query", "--state", "st"), atTerminal(t, dir, "audit", "tail", "--state", "st")
-	for what, text := range map[string]string{"run": run, "audit query": query, "audit tail": tail, "runs": atTerminal(t, dir, "approvals", "--state", "st")} {
+	whole := atTerminal(t, dir, "audit", "query", "--state", "st", "--long")
+	for what, text := range map[string]string{"run": run, "audit query": query, "audit tail": tail, "audit query --long": whole, "runs": atTerminal(t, dir, "approvals", "--state", "st")} {
 		if i := strings.IndexFunc(text, func(r rune) bool {
 			return r >= 0x7f && r < 0xa0 || r < ' ' && !strings.ContainsRune("\r\n\x1b", r) || unicode.Is(unicode.Cf, r)
 		}); i >= 0 {
@@ -236,9 +254,43 @@ func TestTerminalGetsText(t *testing.T) {
 			t.Errorf("%s has a line that the program has made up:\n%s", what, text)
 		}
 	}
-	for _, text := range []string{query, tail} {
-		if !strings.Contains(text, "\x1b[31mdeny\x1b[0m") || strings.Contains(text, `\u001b`) || !strings.Contains(text, "rforged") {
+	for _, text := range []string{query, tail, whole} {
+		if !strings.Contains(text, "\x1b[31mdeny\x1b[0m") || strings.Contains(text, `\u001b`) || !strings.Contains(text, "by uid:0") {
 			t.Errorf("the verdicts are not coloured, or the names are not there:\n%q", text)
+		}
+	}
+}
+
+// TestAuditAtTerminal: a record is a line of 80 columns at a terminal, and whole there
+// with --long and elsewhere without it.
+func TestAuditAtTerminal(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts ringd")
+	}
+	dir := t.TempDir()
+	for name, text := range map[string]string{"p.yaml": askPolicy, "v.js": `try { await import("a-module-with-a-name-that-is-long-enough-to-be-cut/at/a/terminal.js") } catch {} 1`} {
+		if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	atTerminal(t, dir, "run", "-p", "p.yaml", "--state", "st", "--executor", "js", "v.js")
+	colours := strings.NewReplacer("\x1b[31m", "", "\x1b[32m", "", "\x1b[0m", "", "\r", "")
+	for _, verb := range []string{"query", "tail"} {
+		short := colours.Replace(atTerminal(t, dir, "audit", verb, "--state", "st"))
+		for line := range strings.Lines(short) {
+			if n := utf8.RuneCountInString(strings.TrimSuffix(line, "\n")); n > 80 {
+				t.Errorf("%s: %d columns: %q", verb, n, line)
+			}
+		}
+		if !strings.Contains(short, "  deny   import …") || !strings.Contains(short, "terminal.js  not_allowed\n") || strings.Contains(short, "landlock") {
+			t.Errorf("%s has not the short lines:\n%s", verb, short)
+		}
+		long := colours.Replace(atTerminal(t, dir, "audit", verb, "--state", "st", "--long"))
+		pipe := exec.CommandContext(t.Context(), "ringd", "audit", verb, "--state", "st")
+		pipe.Dir = dir
+		out, err := pipe.Output()
+		if err != nil || string(out) != long || !strings.Contains(long, `is not allowed)`) || strings.Count(long, "\n") != strings.Count(short, "\n") {
+			t.Errorf("%s: %v; at a pipe:\n%s\nwith --long:\n%s", verb, err, out, long)
 		}
 	}
 }

@@ -106,6 +106,7 @@ func (p *program) compiler() childCompiler {
 type stackConfig struct {
 	group          *daemon.Group             // owns every goroutine; Close of the stack waits for it
 	state          string                    // folder of audit log, store and key
+	policyPath     string                    // as it was given, for a hint; "": none
 	workspace      func(agent string) string // what $WORKSPACE stands for; nil: nothing
 	private        []string                  // what no guest may have, the state folder among it
 	strict         bool                      // sync every record
@@ -139,6 +140,7 @@ type stackConfig struct {
 	groups         bool          // each guest gets a control group where they are delegated
 	warm           bool          // start a first guest at once
 	metrics        *metrics.Metrics
+	lost           func(target, why string) // hears of names without an address; nil: nobody does
 	logger         *slog.Logger
 	given          func(*profiles.Agent) // of canaries: what a broken ring would give a guest; for tests
 }
@@ -188,6 +190,7 @@ type stack struct {
 	closes       []func() error
 
 	recorder *records.Recorder
+	pacer    *records.Pacer // of what calls bring on disk
 	lock     *lockdown.Lock
 	orders   *orders.Desk               // nil: nobody may sign one
 	gate     *trust.Gate                // nil: pushes are sources
@@ -226,7 +229,7 @@ func (p *program) buildStack(ctx context.Context, c stackConfig, s *stack) (err 
 	}
 	lasting := context.WithoutCancel(ctx) // what a guest tries while the daemon ends is on record as well
 	s.noticed = func(n records.Notice) error { return refusals.Notice(lasting, n) }
-	out, err := network.Join(lasting, network.JoinConfig{Host: c.host, Go: s.group.Go, Now: time.Now, Metrics: c.metrics, Logger: c.logger})
+	out, err := network.Join(lasting, network.JoinConfig{Host: c.host, Go: s.group.Go, Now: time.Now, Metrics: c.metrics, Logger: c.logger, Lost: c.lost})
 	if err != nil {
 		return cli.Failed(cli.Misused, err)
 	}
@@ -275,7 +278,7 @@ func (p *program) buildStack(ctx context.Context, c stackConfig, s *stack) (err 
 			return s.kernel.Attestation(ctx, executor).Tier
 		},
 		Lacks:     s.kernel.Lacks,
-		Providers: withShell(out.Providers(c.providers), s.shell), Audit: recorder, Journal: journal, Conditions: asked,
+		Providers: withShell(out.Providers(c.providers), s.shell), Audit: recorder, Journal: journal, Pacer: s.pacer, Conditions: asked,
 		Go: s.group.Go, Now: time.Now, Random: rand.Reader, Generation: recorder.Generation,
 		Keeper: keeper, Point: p.point, Narrowed: out.Ring.Recheck, Places: interpreter.Places{Home: p.Env.Home},
 		CheckValue: checkValue,
@@ -417,6 +420,9 @@ func openRecords(ctx context.Context, c stackConfig, s *stack) (*store.Store, er
 		return log.Close()
 	})
 	s.recorder = records.NewRecorder(log, c.metrics)
+	if s.pacer, err = records.NewPacer(time.Now); err != nil {
+		return nil, err
+	}
 	s.lock, err = lockdown.Open(lockdown.Config{File: at.Lockdown, Recorder: s.recorder, Now: time.Now, Metrics: c.metrics,
 		Begun: func() (bool, error) { return lockdownBegun(ctx, at.Audit) }})
 	if err != nil {

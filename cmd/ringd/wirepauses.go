@@ -40,7 +40,7 @@ func keyring(c stackConfig) (*seal.Keyring, error) {
 // newDesk joins what keeps runs that wait and what takes approvals.
 func (p *program) newDesk(c stackConfig, st *store.Store, ring *seal.Keyring, recorder *records.Recorder, journal *records.Journal) (*pauses.Keeper, *approvals.Desk, error) {
 	keeper, err := pauses.New(pauses.Config{
-		Store: st, Notes: st, Sizes: st, Sealer: ring, Gate: journal, Now: time.Now, Quota: c.paused, Metrics: c.metrics, Point: p.point,
+		Store: st, Notes: st, Sizes: st, Sealer: ring, Gate: journal, Now: time.Now, Quota: c.paused, Metrics: c.metrics, PolicyPath: c.policyPath, Point: p.point,
 	})
 	if err != nil {
 		return nil, nil, err

@@ -78,7 +78,7 @@ if grep -q WORKED "$tmp/console"; then fail "an attempt worked"; fi
 say "There was nothing to call: what a policy does not grant does not exist."
 
 title "5. The record of it"
-"$ringd" audit query --state "$tmp/state1" --kind call_opened,call_decided,call_closed \
+"$ringd" audit query --state "$tmp/state1" --long --kind call_opened,call_decided,call_closed \
   | sed -e 's/  [0-9-]*T\([0-9:.]*\)Z/ \1/' -e 's/  r[a-z2-7]*  c/  c/' -e 's/  (.*//' -e 's/bridge:\([a-zA-Z]*\)/\1/' -e 's|  allow  allowed.*|  allow|' -e 's/  refused  deny/  deny/'
 "$ringd" audit verify --state "$tmp/state1" | cut -c1-79
 
@@ -153,7 +153,7 @@ grep -q '"state": "done"' "$tmp/third.json" || { cat "$tmp/third.json" >&2; fail
 kill "$daemon"; wait "$daemon" || fail "the daemon did not drain"; daemon=''
 say "What happened outside, and what is on record:"
 sort "$tmp/trail" | uniq -c | sed 's/^ */  /;s/ / x /3'
-"$ringd" audit query --state "$tmp/state4" --run "$run" --kind call_opened,run_paused,call_approved,run_resumed,call_begun,call_closed,run_ended \
+"$ringd" audit query --state "$tmp/state4" --run "$run" --long --kind call_opened,run_paused,call_approved,run_resumed,call_begun,call_closed,run_ended \
   | sed -e 's/  [0-9-]*T\([0-9:.]*\)Z/ \1/' -e 's/  r[a-z2-7]\{20,\}//' -e 's/  (.*//' -e 's/bridge:\([a-zA-Z]*\)/\1/' -e 's/  allow  allowed$/  allow/' | cut -c1-79
 [ "$(grep -c lookup "$tmp/trail")" = 3 ] || fail "a reviewer was asked twice"
 [ "$(grep -c effect "$tmp/trail")" = 1 ] || fail "the comment was not posted once"
@@ -189,7 +189,7 @@ grep -q "200 POST /v1/messages, with a credential of $((7 + ${#key})) letters" "
 [ "$(grep -c ' 200 ' "$tmp/fetch.out")" = 2 ] || fail "an attempt worked"
 if grep -rq "$key" "$tmp/state8" "$tmp/fetch.json" "$tmp/fetch.out"; then fail "the credential is in an output or a record"; fi
 say "On record, the credential by its name alone:"
-"$ringd" audit query --state "$tmp/state8" --kind egress_decided \
+"$ringd" audit query --state "$tmp/state8" --long --kind egress_decided \
   | awk -v port=":$port" '{ line = sprintf("  %-5s %s %s", $7, $6, $8); sub(port, ":PORT", line); for (i = 9; i <= NF; i++) if ($i ~ /^(credential|method|path)=/) line = line " " $i; print line }' | hang 8
 exec 8>&-
 wait "$server"; server=''
