@@ -53,7 +53,7 @@ func egress() map[string]probe {
 
 const (
 	proxyPort = "3128"
-	patience  = 5 * time.Second
+	patience  = 15 * time.Second
 )
 
 // patiently opens a connection that does not wait for ever.
