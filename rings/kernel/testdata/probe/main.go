@@ -29,6 +29,10 @@ type args map[string]string
 
 type probe func(a args) string
 
+// Probes ask on the first thread of the process: the signal of a parent's death is of
+// a thread, and the guest was started with it on that one.
+func init() { runtime.LockOSThread() }
+
 func main() {
 	if len(os.Args) < 3 {
 		fmt.Fprintln(os.Stderr, "usage: probe TOKEN ID [key=value...]")
@@ -53,7 +57,6 @@ func main() {
 	if unix.Fstat(0, &st) == nil && st.Mode&unix.S_IFMT == unix.S_IFIFO && !stays(ids[0]) {
 		_, _ = io.Copy(io.Discard, os.Stdin)
 	}
-	runtime.LockOSThread()
 	all := probes()
 	for _, id := range ids {
 		p := all[id]
