@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"slices"
 	"strconv"
@@ -126,8 +127,17 @@ func (r *Ring) guardWatches(stop <-chan struct{}) {
 		}
 		r.exhausted.Store(true)
 		_ = kept.release()
-		r.endHolders(host.Here().Counts().Watches/(len(r.holders())+1), kept.another)
+		r.endHolders(shareOf(host.Here().Counts().Watches, len(r.holders())), kept.another)
 	}
+}
+
+// shareOf is what one of n guests may have of the watches of this user. Where the host
+// does not say how many there are, nobody has too many: the largest ends first.
+func shareOf(watches, n int) int {
+	if watches == 0 {
+		return math.MaxInt
+	}
+	return watches / (n + 1)
 }
 
 // holding is a guest that may hold watches, locks or files, and how many were found.

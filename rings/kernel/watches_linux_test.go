@@ -101,6 +101,21 @@ func TestHoldersOfWatchesEnd(t *testing.T) {
 	}
 }
 
+// TestShareOfWatches: where the host does not say how many watches there are, no guest
+// has too many, so that the largest is ended first, and not all of them.
+func TestShareOfWatches(t *testing.T) {
+	if got := kernel.ShareOf(100_000, 3); got != 25_000 {
+		t.Errorf("one of 3 may have %d of 100,000", got)
+	}
+	r, _ := recordedRing(t)
+	c := newCounting(t)
+	few, more := c.start(t, r, "a", "watches", "50"), c.start(t, r, "b", "watches", "900")
+	kernel.EndHolders(r, kernel.ShareOf(0, 2), func() bool { return !more.lives(t) })
+	if more.lives(t) || !few.lives(t) {
+		t.Errorf("the larger one lives: %v, the smaller one: %v", more.lives(t), few.lives(t))
+	}
+}
+
 // TestHoldersThatHide: when no guest shows more than its share, the largest goes
 // first, until there are watches; what lies in a socket is taken for more than what
 // can be seen.
