@@ -1,6 +1,8 @@
 package executors
 
 import (
+	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"unicode"
@@ -40,6 +42,50 @@ func reported(denials []profiles.Decision) []profiles.Decision {
 		}
 	}
 	return out
+}
+
+// maxDeniedBytes bounds what a guest says of one refusal.
+const maxDeniedBytes = 16 << 10
+
+// deniedNow takes a refusal of the guest itself, as it happens.
+func (r *linkRun) deniedNow(m Denied) error {
+	var d profiles.Decision
+	switch {
+	case len(r.denied) >= r.work.Denials:
+		return fmt.Errorf("%w: more than %d refusals of the guest before its end", ErrProtocol, r.work.Denials)
+	case len(m.Decision) > maxDeniedBytes:
+		return fmt.Errorf("%w: a refusal of %d bytes", ErrProtocol, len(m.Decision))
+	case Decode(m.Decision, &d) != nil:
+		return fmt.Errorf("%w: a refusal that is no decision", ErrProtocol)
+	case d.Verdict != profiles.Deny:
+		return fmt.Errorf("%w: a denial that is none", ErrProtocol)
+	}
+	r.denied = append(r.denied, d)
+	return nil
+}
+
+// withSaid is the end of a program with the refusals that its guest has said before and
+// does not list: what a program takes away from the list was said.
+func withSaid(e End, said []profiles.Decision) End {
+	listed := map[string]bool{}
+	key := func(d profiles.Decision) string {
+		d.Count = 0
+		b, err := json.Marshal(d)
+		if err != nil {
+			return "" // a Decision of the wire marshals
+		}
+		return string(b)
+	}
+	for _, d := range e.Denials {
+		listed[key(d)] = true
+	}
+	for _, d := range said {
+		if !listed[key(d)] {
+			e.Denials = append(e.Denials, d)
+			e.Refused = max(e.Refused-1, 0) // one that the list had no room for was counted
+		}
+	}
+	return e
 }
 
 // beyond is how many refusals a guest tells of beside those that are reported.

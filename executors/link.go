@@ -159,6 +159,7 @@ type Work struct {
 	Acts    bool // the guest itself may ask for actions; else one that does is ended
 	Holds   bool // the program cannot be written down: it is held while people are asked
 	Prints  bool // the guest itself hands on what goes to standard streams; else one that does is ended
+	Denials int  // most refusals of its own that the guest says as they happen; one that says more is ended
 	// Updated is called, in order, for what the guest says of an Update while it runs;
 	// nil: one that says it is ended. An error ends the run, closed.
 	Updated func(Updated) error
@@ -274,10 +275,11 @@ type linkRun struct {
 	calls     map[string]int64
 	said      Result
 	parts     [][]byte
-	packed    int64  // their bytes
-	restore   []byte // the guest's bytes of the snapshot to go on from
-	restoring bool   // it has not said that it could
-	begun     bool   // the program has: its guest has asked for an act of it
+	packed    int64               // their bytes
+	restore   []byte              // the guest's bytes of the snapshot to go on from
+	restoring bool                // it has not said that it could
+	denied    []profiles.Decision // said before the end
+	begun     bool                // the program has: its guest has asked for an act of it
 
 	mu        sync.Mutex
 	over      bool  // no kill after this
@@ -404,6 +406,8 @@ func (r *linkRun) serve(ctx context.Context) error {
 			err = r.idle(ctx, m)
 		case Updated:
 			err = r.updated(m)
+		case Denied:
+			err = r.deniedNow(m)
 		case Result:
 			r.askNext(ctx)
 			return r.result(m)

@@ -18,7 +18,7 @@ import (
 // text or byte field as its length and its bytes. The order of a run:
 //
 //	host   Hello                      Start                 Answer*   Pause?
-//	guest          Ready (or gone)           (Ask|Act|Console|Idle)*        Part* Result
+//	guest          Ready (or gone)           (Ask|Act|Console|Idle|Denied)* Part* Result
 //
 // and after a Result the next Start, or the end of the connection. There is no
 // message to cancel: the host kills the guest. In place of Start the host may
@@ -58,6 +58,7 @@ const (
 	kindPart     kind = 135
 	kindAct      kind = 136
 	kindUpdated  kind = 137
+	kindDenied   kind = 138
 )
 
 // Hello is the host's first message.
@@ -160,6 +161,11 @@ type Line struct {
 // an Idle that one of its answers has overtaken.
 type Idle struct{ Seen uint64 }
 
+// Denied is a refusal of the guest itself, as it happens: a program that is ended has no
+// Result to list it in. Of equal ones the first is said. Decision is JSON of
+// profiles.Decision.
+type Denied struct{ Decision []byte }
+
 // Result is the end of a program. Value is set only when State is done.
 type Result struct {
 	End
@@ -197,6 +203,7 @@ func (Restored) kind() kind { return kindRestored }
 func (Part) kind() kind     { return kindPart }
 func (Line) kind() kind     { return kindConsole }
 func (Idle) kind() kind     { return kindIdle }
+func (Denied) kind() kind   { return kindDenied }
 func (Result) kind() kind   { return kindResult }
 
 func appendField[T string | []byte](b []byte, v T) []byte {
@@ -258,6 +265,8 @@ func (m Line) append(b []byte) []byte { return appendField(appendField(b, m.Leve
 
 func (m Idle) append(b []byte) []byte { return binary.AppendUvarint(b, m.Seen) }
 
+func (m Denied) append(b []byte) []byte { return appendField(b, m.Decision) }
+
 func (m Result) append(b []byte) []byte {
 	head, err := json.Marshal(m.End)
 	if err != nil {
@@ -302,6 +311,8 @@ func decode(side Side, k kind, body []byte) (Message, error) {
 		m = Line{Level: f.text(16), Text: f.text(MaxFrameBytes)}
 	case side == HostSide && k == kindIdle:
 		m = Idle{Seen: f.uvarint()}
+	case side == HostSide && k == kindDenied:
+		m = Denied{Decision: f.bytes()}
 	case side == HostSide && k == kindResult:
 		m = f.result()
 	default:

@@ -82,11 +82,13 @@ func (r *linkRun) outcome(c cause) Outcome {
 		Wall: r.l.cfg.Now().Sub(r.began), HostWait: r.hostWait, Calls: r.calls, PeakBytes: r.said.PeakBytes,
 	}}
 	out.Usage.CPU = r.cpu()
+	out.Denials = reported(r.denied) // of a program that did not come to its end
 	switch c {
 	case causeNone:
 		out.State, out.Error, out.Value = r.said.State, r.said.Error, r.said.Value
-		out.Dropped, out.Denials, out.ExitCode = r.said.Dropped, reported(r.said.Denials), r.said.ExitCode
-		out.Imports, out.Repr, out.Refused = r.said.Imports, r.said.Repr, beyond(r.said.End)
+		end := withSaid(r.said.End, r.denied)
+		out.Dropped, out.Denials, out.ExitCode = end.Dropped, reported(end.Denials), end.ExitCode
+		out.Imports, out.Repr, out.Refused = end.Imports, end.Repr, beyond(end)
 		if out.State != StateDone {
 			out.Value = nil
 		}

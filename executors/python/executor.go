@@ -231,6 +231,7 @@ func (e *Executor) bind(ctx context.Context, r executors.Run) (bound, error) {
 		return bound{}, fmt.Errorf("start run %s: %w", r.ID, err)
 	}
 	b.work = executors.Work{
+		Denials: maxDenials,
 		Options: text, Source: []byte(r.Program.Source), Holds: true,
 		// It says no line: what a program prints comes by its streams, which are counted there.
 		Budget: executors.Budget{CPU: millis(r.Limits.CPUMillis), Wall: millis(r.Limits.WallMillis), ResultBytes: *r.Limits.ResultBytes},

@@ -14,6 +14,7 @@ import (
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/executors/executorstest"
 	"github.com/ringd/ringd/executors/python/start"
+	"github.com/ringd/ringd/profiles"
 )
 
 // TestEnds shows how programs end, as the host is told.
@@ -270,6 +271,48 @@ func TestDenied(t *testing.T) {
 		}
 		o.Unguarded = true
 		want(t, run(t, python, o, "import json\njson.dumps(1)", nil), `"1"`)
+	})
+}
+
+// TestRefusalsOfTheEnded: a program that ends its interpreter, or has it ended, does not
+// take back what it was refused: each refusal is told before the program goes on.
+func TestRefusalsOfTheEnded(t *testing.T) {
+	each(t, func(t *testing.T, python string) {
+		tries := "import os, signal, threading, time\nfor m in 'xml', 'json', 'xml':\n    try: __import__(m)\n    except ImportError: pass\n"
+		for name, end := range map[string]string{
+			"leaves":    "os._exit(0)",
+			"kills":     "os.kill(os.getpid(), signal.SIGKILL)",
+			"computes":  "while True: pass",
+			"crashes":   "os.kill(os.getpid(), signal.SIGSEGV)",
+			"hangs up":  "os.close(4), time.sleep(1), os._exit(0)",
+			"in thread": "threading.Thread(target=lambda: (__import__('os')._exit(0))).start(); time.sleep(20)",
+		} {
+			t.Run(name, func(t *testing.T) {
+				o := options(t)
+				if err := json.Unmarshal(denying("json", "xml"), o.Profile); err != nil {
+					t.Fatal(err)
+				}
+				l, _ := dial(t, python, start.Settings{})
+				w := work(t, o, tries+end)
+				w.Budget.Wall = 3 * time.Second
+				out, again, err := l.Run(t.Context(), w, quickHost{})
+				if again {
+					t.Error("it is there for another program")
+				}
+				if name != "computes" && err == nil {
+					t.Errorf("its end is known: %+v", out)
+				}
+				got := map[string]bool{}
+				for _, d := range out.Denials {
+					if d.Code == profiles.CodeImportDenied && d.Evidence != nil {
+						got[d.Evidence.Argv[0]] = true
+					}
+				}
+				if len(out.Denials) != 2 || !got["xml"] || !got["json"] {
+					t.Errorf("told of %+v", out.Denials)
+				}
+			})
+		}
 	})
 }
 

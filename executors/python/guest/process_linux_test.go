@@ -182,6 +182,7 @@ func work(t testing.TB, o start.Options, program string) executors.Work {
 		t.Fatal(err)
 	}
 	return executors.Work{
+		Denials: 100,
 		Budget:  executors.Budget{CPU: time.Minute, Wall: time.Minute, OutputBytes: 1 << 20, ResultBytes: o.ResultBytes},
 		Options: b, Source: []byte(program), Holds: true, Session: o.Session,
 		Updated: func(executors.Updated) error { return nil },

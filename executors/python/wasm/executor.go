@@ -121,7 +121,7 @@ func (e *Executor) Run(ctx context.Context, r executors.Run, h executors.Host) (
 		return executors.Outcome{}, fmt.Errorf("start run %s: %w", r.ID, err)
 	}
 	work := executors.Work{
-		Options: raw, Source: []byte(r.Program.Source), Holds: true, Prints: true, Updated: begins,
+		Options: raw, Source: []byte(r.Program.Source), Holds: true, Prints: true, Updated: begins, Denials: maxDenials,
 		Budget: executors.Budget{CPU: o.CPU, Wall: millis(r.Limits.WallMillis), OutputBytes: o.OutputBytes, ResultBytes: o.Python.ResultBytes},
 	}
 	g, kept, err := e.blank.Take(ctx, want, want.fits)

@@ -56,11 +56,14 @@ class Calls:
         self.loops = {}  # event loops that watch it, with the number of their open calls
         self.open = {}
         self.followers = []
-        self.begin_run(())
+        self.untold = []  # refusals on their way to the host
+        self.begin_run((), 0)
         self.running = False
 
-    def begin_run(self, bridges):
+    def begin_run(self, bridges, denials):
         self.bridges = frozenset(bridges)
+        self.untold.clear()
+        self.denials = denials  # how many refusals may be told before the end
         self.asked = self.seen = self.waiting = self.open_bytes = self.said = 0
         self.running = True
 
@@ -88,6 +91,7 @@ class Calls:
         body = frames.field(bridge) + frames.field(text)
         with lock:
             self.room(size)
+            self.tell_denials()
             n = self.asked + 1
             data = frames.frame(frames.ASK, frames.uvarint(n) + body)
             if idle and self.waiting >= _thread._count():
@@ -97,6 +101,26 @@ class Calls:
             self.open_bytes += size
             self.said += len(data)
             self.conn.write(data)
+
+    def denied(self, decision):
+        """Tell the host of a refusal before the program goes on: one that is ended then has
+        no other word. A thread that is within a call of its own leaves it to that call; and
+        one that waits in vain, for whoever may want what it holds, to the next."""
+        self.untold.append(decision)
+        lock = self.lock
+        if not lock._is_owned() and lock.acquire(True, 1):
+            try:
+                self.tell_denials()
+            finally:
+                lock.release()
+
+    def tell_denials(self):
+        """The caller holds the lock. After the last call of a run nothing is told."""
+        while self.untold and self.denials > 0 and self.running and not self.conn.gone:
+            data = frames.frame(frames.DENIED, frames.field(values.dumps(self.untold[0])))
+            self.denials -= 1
+            self.conn.write(data)
+            del self.untold[0]
 
     def room(self, size):
         if not self.running:

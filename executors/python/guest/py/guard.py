@@ -116,14 +116,16 @@ class Guard:
 
     builtins is what its own frames run on. profile is a start.Profile as JSON reads it.
     look() is called before each decision on an import: it reads what the host has said,
-    without waiting, and may call update.
+    without waiting, and may call update. tell() is called with each refusal that differs
+    from those before, a profiles.Decision.
     """
 
     OURS = "<ringd"  # how the names of our own code begin
 
-    def __init__(self, profile, unguarded, look):
+    def __init__(self, profile, unguarded, look, tell):
         self.rules = Rules(profile)
         self._look = look
+        self._tell = None  # until the hooks are known to bite
         self._denials = {}  # of this program, by what is equal: [decision, how often]
         self._beyond = 0  # refusals that found no room there
         self._texts = {}  # of refusals
@@ -139,6 +141,7 @@ class Guard:
         self._events = Events(self, self.libraries)
         self._install()
         self._probe()
+        self._tell = tell
 
     def _folders(self):
         """Where the code of libraries lies. A folder that the program may write to is none."""
@@ -179,7 +182,10 @@ class Guard:
         if known is not None:
             known[1] += 1
         elif len(self._denials) < _LISTED:
-            self._denials[key] = [refusal.decision(self.rules.revision), 1]
+            decision = refusal.decision(self.rules.revision)
+            self._denials[key] = [decision, 1]
+            if self._tell is not None:
+                self._tell(decision)
         else:
             self._beyond += 1
 

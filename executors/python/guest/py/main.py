@@ -112,7 +112,7 @@ class Guest:
             self.next = None
             self.options = o = read_options(options)
             self.runs += 1
-            self.calls.begin_run(o["bridges"] or ())
+            self.calls.begin_run(o["bridges"] or (), o["denials"])
             try:
                 self.begin(o, source)
                 return vars(self.main), *self.compiled(o["file"], source)
@@ -149,7 +149,7 @@ class Guest:
         """Have the guard judge this program; without one nothing runs."""
         try:
             if self.guard is None:
-                self.guard = guard.Guard(o["profile"], o["unguarded"], self.calls.look)
+                self.guard = guard.Guard(o["profile"], o["unguarded"], self.calls.look, self.calls.denied)
             else:
                 self.guard.update(o["profile"])
                 self.guard.begin()

@@ -57,7 +57,7 @@ def session(programs):
             guard.update(pending.pop())
 
     guard = None
-    guard = module.Guard(asked["profile"], False, look)
+    guard = module.Guard(asked["profile"], False, look, lambda decision: None)
     return [end(guard, p, pending) for p in programs]
 
 

@@ -194,7 +194,7 @@ func (r *run) taken(m executors.Message) error {
 	case executors.Ask:
 		r.made(int64(3 * len(m.Args)))
 		return r.put(m)
-	case executors.Idle, executors.Updated: // of the latter one: the program begins
+	case executors.Idle, executors.Denied, executors.Updated: // of the last one: the program begins
 		return r.put(m)
 	case executors.Result:
 		return r.finish(r.said(m))
