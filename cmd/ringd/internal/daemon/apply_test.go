@@ -660,6 +660,21 @@ func TestHostThatCannotLook(t *testing.T) {
 	}
 }
 
+// waitingContext tells when somebody waits for its end: whoever has come to that has its
+// place among those that wait.
+type waitingContext struct {
+	context.Context
+	waits chan<- struct{}
+}
+
+func (c waitingContext) Done() <-chan struct{} {
+	select {
+	case c.waits <- struct{}{}:
+	default: // again
+	}
+	return c.Context.Done()
+}
+
 func TestNewestPushWins(t *testing.T) {
 	s := daemontest.New(t, daemontest.Config{})
 	began, goOn := make(chan struct{}), make(chan struct{})
@@ -674,9 +689,12 @@ func TestNewestPushWins(t *testing.T) {
 	go func() { first <- s.Daemon.ApplyPush(t.Context(), daemontest.Push("one")) }()
 	<-began
 	const waiting = 5
-	others := make(chan error, waiting)
+	others, waits := make(chan error, waiting), make(chan struct{}, waiting)
 	for i := range waiting {
-		go func() { others <- s.Daemon.ApplyPush(t.Context(), daemontest.Push(fmt.Sprintf("later%d", i))) }()
+		go func() {
+			others <- s.Daemon.ApplyPush(waitingContext{t.Context(), waits}, daemontest.Push(fmt.Sprintf("later%d", i)))
+		}()
+		<-waits
 	}
 	canceled, cancel := context.WithCancel(t.Context())
 	cancel()
