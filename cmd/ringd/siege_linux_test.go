@@ -91,7 +91,7 @@ func TestSiege(t *testing.T) {
 			s := newSiege(t, uid)
 			for _, what := range []string{
 				"descriptors", "watches", "tasks", "pipes", "sockets", "locks", "memory", "shared memory", "temporary files",
-				"disk", "inodes", "processors", "threads", "places", "refusals", "approvals",
+				"disk", "inodes", "processors", "places", "refusals", "approvals",
 			} {
 				t.Run(what, func(t *testing.T) { s.step(t, what) })
 			}
@@ -230,7 +230,7 @@ func (s *siege) besiege(what string) []string {
 	switch what {
 	case "watches":
 		guests = 6
-	case "places", "threads":
+	case "places":
 		guests = 16
 	case "approvals":
 		request.Agent, request.Executor, guests = "flood", "js", 40

@@ -1,6 +1,6 @@
 # Uses up one thing and holds it: besiege.py WHAT HELD. It runs in a guest of the
 # siege alone, is bounded by the guest's limits, and ends by itself after a minute.
-import errno, fcntl, mmap, os, select, signal, socket, sys, threading, time
+import errno, fcntl, mmap, os, select, signal, socket, sys, time
 
 what, held = sys.argv[1:]
 end = time.monotonic() + 60
@@ -111,19 +111,6 @@ def spin():
         pass
 
 
-def storm():
-    """Threads that wake one another for as long as they live."""
-    turns = [threading.Condition() for _ in range(2)]
-
-    def one(turn):
-        while time.monotonic() < end:
-            with turn:
-                turn.notify_all()
-                turn.wait(0.0005)
-
-    return [t.start() for t in each(lambda: threading.Thread(target=one, args=(turns[os.getpid() % 2],), daemon=True), 18)]
-
-
 acts = {
     "descriptors": lambda: children(lambda: each(lambda: os.open("/dev/null", os.O_RDONLY))),
     "watches": lambda: children(watches),
@@ -137,7 +124,6 @@ acts = {
     "disk": lambda: fill(os.path.dirname(held), 64 << 20, 8),
     "inodes": lambda: fill(os.path.dirname(held), 0, 50_000),
     "processors": lambda: children(lambda: signal.signal(signal.SIGALRM, signal.SIG_IGN) or spin(), 8),
-    "threads": lambda: children(storm, 3),
     "places": lambda: None,
     "refusals": refused,
 }
