@@ -91,7 +91,7 @@ func TestSiege(t *testing.T) {
 			s := newSiege(t, uid)
 			for _, what := range []string{
 				"descriptors", "watches", "tasks", "pipes", "sockets", "locks", "memory", "shared memory", "temporary files",
-				"disk", "inodes", "processors", "places", "refusals", "approvals",
+				"disk", "inodes", "processors", "threads", "places", "refusals", "approvals",
 			} {
 				t.Run(what, func(t *testing.T) { s.step(t, what) })
 			}
@@ -230,7 +230,7 @@ func (s *siege) besiege(what string) []string {
 	switch what {
 	case "watches":
 		guests = 6
-	case "places":
+	case "places", "threads":
 		guests = 16
 	case "approvals":
 		request.Agent, request.Executor, guests = "flood", "js", 40
@@ -253,6 +253,10 @@ func (s *siege) besiege(what string) []string {
 	s.await(ids, "is there", ".now")
 	s.must(os.WriteFile(filepath.Join(s.dir, "held", "go"), nil, 0o644))
 	s.await(ids, "holds", "")
+	if what == "threads" { // which begin when all guests hold
+		s.must(os.WriteFile(filepath.Join(s.dir, "held", "all"), nil, 0o644))
+		time.Sleep(time.Second) // until they are in full swing
+	}
 	return ids
 }
 

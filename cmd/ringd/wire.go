@@ -234,7 +234,7 @@ func (p *program) buildStack(ctx context.Context, c stackConfig, s *stack) (err 
 		return cli.Failed(cli.Misused, err)
 	}
 	s.kernel, err = kernel.New(kernel.Config{
-		Go: s.group.Go, Token: rand.Reader, GuestID: c.guests.UID, GuestCount: c.guests.Count, Groups: c.groups, Spare: c.pool.blank > 0,
+		Go: s.group.Go, Token: rand.Reader, GuestID: c.guests.UID, GuestCount: c.guests.Count, Processors: c.guests.Processors, Groups: c.groups, Spare: c.pool.blank > 0,
 		Executors: []string{profiles.ExecutorJS, profiles.ExecutorPython, profiles.ExecutorShell}, Home: p.Env.Home, Private: private,
 		Report: func(v kernel.Violation) error { return refusals.Record(lasting, refusal(v)) },
 		Egress: out.Egress, Generation: out.Ring.Generation, Runs: out.Deciders,

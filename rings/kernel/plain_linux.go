@@ -37,7 +37,7 @@ func (r *Ring) plain(s executors.Spec) (*guest, error) {
 		}
 	}
 	if err == nil {
-		g.process, err = r.spawn.Plain(s.Argv, s.Env, cmp.Or(s.Dir, "/"), files)
+		g.process, err = r.spawn.Plain(s.Argv, s.Env, cmp.Or(s.Dir, "/"), files, s.Seals)
 	}
 	err = errors.Join(err, spawn.CloseFiles(theirs), spawn.CloseFiles(far))
 	if g.process == nil {

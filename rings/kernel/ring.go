@@ -41,6 +41,10 @@ type Config struct {
 	// Nothing else on the host should have them. 0 and 0 are DefaultGuestID and
 	// DefaultGuestCount; a GuestID without a count is one user of all guests.
 	GuestID, GuestCount int
+	// Processors is how many processors a guest of programs may run on, of those that this process
+	// may use: 0 is 1. With more of them, threads of a guest can take turns from all
+	// others, see spawn.
+	Processors int
 	// Executors are those of this host: a set is refused when a profile of theirs
 	// cannot be built.
 	Executors []string

@@ -70,7 +70,7 @@ func newRing(c Config, init []byte) (*Ring, error) {
 	if err != nil {
 		return nil, err
 	}
-	s, err := spawn.New(spawn.Config{Go: c.Go, Image: init})
+	s, err := spawn.New(spawn.Config{Go: c.Go, Image: init, Processors: c.Processors})
 	if err != nil {
 		return nil, fmt.Errorf("kernel ring: %w", err)
 	}

@@ -106,7 +106,7 @@ func threads() []row {
 		{"futex futex_waitv futex_wake futex_wait futex_requeue", any, "locks between threads"},
 		{"set_tid_address set_robust_list rseq membarrier", any, "what a C library sets up for each thread"},
 		{"arch_prctl", registers, "the register of thread-local memory, and a shadow stack"},
-		{"sched_yield sched_getaffinity sched_setaffinity getcpu", any, "which processors, of those there are"},
+		{"sched_yield sched_getaffinity getcpu", any, "which processors it has, which the ring says"},
 		{"sched_getscheduler sched_getparam sched_getattr", any, "how one is scheduled"},
 		{"sched_get_priority_max sched_get_priority_min sched_rr_get_interval", any, "constants of the scheduler"},
 		{"sched_setscheduler", ordinary, "the ordinary policies only, and not for init"},

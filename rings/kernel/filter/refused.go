@@ -41,6 +41,7 @@ func costly() []row {
 		{"sync syncfs", quiet(eperm), "writes out what others have written; sync has no result"},
 		{"mlockall munlockall", quiet(eperm), "all of a process in memory, when programs can do without"},
 		{"ioprio_set", quiet(eperm), "before other users of a disk"},
+		{"sched_setaffinity", quiet(eperm), "more processors than a guest is given; programs without it go on where they are"},
 		{"fallocate", quiet(eopnotsupp), "room on a disk faster than it is written, and than anyone sees it; C libraries write instead"},
 	}
 }

@@ -35,4 +35,6 @@ type Config struct {
 	Go func(func())
 	// Image is the program that Init starts; nil: Init refuses.
 	Image []byte
+	// Processors is how many processors a process may run on; 0 is 1.
+	Processors int
 }

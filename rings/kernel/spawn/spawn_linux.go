@@ -21,6 +21,7 @@ type Spawner struct {
 	null     *os.File
 	program  []byte   // that Init starts; nil: there is none
 	image    *os.File // of it, sealed, in memory; the thread's own
+	turns    turns    // the thread's own
 
 	mu     sync.Mutex
 	closed bool
@@ -37,6 +38,7 @@ type started struct {
 type request struct {
 	argv  []string // argv[0] is replaced when image is set
 	image bool
+	free  bool // to run on any processor
 	attr  *os.ProcAttr
 	reply chan<- reply
 }
@@ -52,9 +54,9 @@ func New(c Config) (*Spawner, error) {
 	if err != nil {
 		return nil, err
 	}
-	s := &Spawner{requests: make(chan request), done: make(chan struct{}), null: null, program: c.Image}
+	s := &Spawner{requests: make(chan request), done: make(chan struct{}), null: null, program: c.Image, turns: turns{each: max(c.Processors, 1)}}
 	ready := make(chan error, 1)
-	c.Go(func() { s.thread(ready) })
+	c.Go(func() { s.thread(c.Go, ready) })
 	if err := <-ready; err != nil {
 		return nil, errors.Join(err, s.closeFiles())
 	}
@@ -98,11 +100,28 @@ func seal(f *os.File) (err error) {
 	return err
 }
 
-// thread forks until requests is closed. It never unlocks its thread, which
-// therefore ends with it, and with the thread every process still alive.
-func (s *Spawner) thread(ready chan<- error) {
-	defer close(s.done)
+// thread forks on a thread of its own, which is not the first of this process: that
+// one keeps its processors, by which those of guests are dealt out.
+func (s *Spawner) thread(start func(func()), ready chan<- error) {
 	runtime.LockOSThread()
+	if unix.Gettid() != os.Getpid() {
+		s.serve(ready)
+		return
+	}
+	locked := make(chan struct{})
+	start(func() { // on another thread, while this one is taken
+		runtime.LockOSThread()
+		close(locked)
+		s.serve(ready)
+	})
+	<-locked
+	runtime.UnlockOSThread()
+}
+
+// serve forks until requests is closed. It never unlocks its thread, which
+// therefore ends with it, and with the thread every process still alive.
+func (s *Spawner) serve(ready chan<- error) {
+	defer close(s.done)
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
 		ready <- &Refused{order.LayerPrivileges, "give up new privileges", err}
 		return
@@ -120,6 +139,17 @@ func (s *Spawner) fork(q request) (*os.Process, error) {
 	if err := unix.CloseRange(3, ^uint(0)>>1, unix.CLOSE_RANGE_CLOEXEC); err != nil {
 		return nil, &Refused{order.LayerDescriptors, "mark descriptors", err}
 	}
+	processors, err := s.turns.pin(q.free)
+	if err != nil {
+		return nil, err
+	}
+	p, err := s.forked(q)
+	s.turns.gave(p, processors)
+	return p, err
+}
+
+// forked starts a process where this thread runs.
+func (s *Spawner) forked(q request) (*os.Process, error) {
 	if !q.image {
 		return os.StartProcess(q.argv[0], q.argv, q.attr)
 	}
@@ -179,12 +209,12 @@ func (s *Spawner) start(q request) (*os.Process, error) {
 // Plain starts a program with files as its descriptors, where nil is the null
 // device for the first three and nothing for another: a session of its own, the
 // environment and folder given, no new privileges, a death that follows this
-// process's.
-func (s *Spawner) Plain(argv, env []string, dir string, files []*os.File) (*os.Process, error) {
+// process's. With free it runs on any processor, else on its share of them.
+func (s *Spawner) Plain(argv, env []string, dir string, files []*os.File, free bool) (*os.Process, error) {
 	if env == nil {
 		env = []string{} // nil would be this process's own
 	}
-	return s.start(request{argv: argv, attr: &os.ProcAttr{
+	return s.start(request{argv: argv, free: free, attr: &os.ProcAttr{
 		Dir: dir, Env: env, Files: s.standard(files),
 		Sys: &syscall.SysProcAttr{Setsid: true, Pdeathsig: syscall.SIGKILL},
 	}})
@@ -208,7 +238,9 @@ type Place struct {
 	UID, GID int
 	// Group is the folder of a control group, open; nil: none.
 	Group *os.File
-	// Stays is an init for orders with Reap, and for no others.
+	// Stays is an init for orders with Reap, and for no others: of programs that may
+	// start threads and processes. They run on their share of the processors, others on
+	// any.
 	Stays bool
 }
 
@@ -315,7 +347,7 @@ func (s *Spawner) init(p Place) (*os.Process, *Control, error) {
 	if p.Stays {
 		argv = append(argv, order.Stays)
 	}
-	process, err := s.start(request{image: true, argv: argv, attr: &os.ProcAttr{
+	process, err := s.start(request{image: true, free: !p.Stays, argv: argv, attr: &os.ProcAttr{
 		Dir: "/", Env: []string{oneThread}, Files: files, Sys: sys,
 	}})
 	runtime.KeepAlive(p.Group)
@@ -350,7 +382,7 @@ func (s *Spawner) Users(a, b int) (*os.File, error) {
 	files := make([]*os.File, order.Control+1)
 	copy(files, []*os.File{s.null, s.null, s.null})
 	files[order.Control] = theirs
-	process, err := s.start(request{image: true, argv: []string{"ringd-init"}, attr: &os.ProcAttr{
+	process, err := s.start(request{image: true, free: true, argv: []string{"ringd-init"}, attr: &os.ProcAttr{
 		Dir: "/", Env: []string{oneThread}, Files: files, Sys: &syscall.SysProcAttr{
 			Cloneflags: unix.CLONE_NEWUSER, Setsid: true, Pdeathsig: syscall.SIGKILL, UidMappings: users,
 			GidMappings: []syscall.SysProcIDMap{{Size: all}}, GidMappingsEnableSetgroups: true,

@@ -107,6 +107,7 @@ func TestReadRefuses(t *testing.T) {
 		{"guests of too few users", "guests: {uid: 1001, count: 2}\n", "guests.count: 2 users from 1001 on cannot be"},
 		{"guests of a negative number of users", "guests: {uid: 1001, count: -1}\n", "guests.count: -1 users"},
 		{"guests of more users than there are", "guests: {uid: 2147483000, count: 65536}\n", "guests.count: 65536 users"},
+		{"guests of less than a processor", "guests: {processors: -1}\n", "guests.processors: -1 is no number"},
 		{"guests whose group reads", "guests: {uid: 1001}\nroles: {viewer: [\"gid:1001\"]}\n", "has a role as gid:1001"},
 		{"negative runs", "limits: {runs: -1}\n", "negative"},
 		{"no retention", "limits: {retention: 0s}\n", "limits.retention"},

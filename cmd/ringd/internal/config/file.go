@@ -175,6 +175,9 @@ type Guests struct {
 	// has guests at a time. 0 takes the default when UID is 0 too; it is 1 otherwise,
 	// one user of all guests.
 	Count int `yaml:"count"`
+	// Processors is how many processors one guest may run on; 0 is 1. With more of them
+	// the threads of a guest can take turns from everybody else on the host.
+	Processors int `yaml:"processors"`
 }
 
 // check refuses a user who is somebody.
@@ -185,6 +188,9 @@ func (g Guests) check(r Roles) error {
 	if g.Count < 0 || g.Count == 2 || g.Count > math.MaxInt32-g.UID {
 		return fmt.Errorf("guests.count: %d users from %d on cannot be: one of files, one of guests that no agent has yet, and one for each agent; or 1 for all",
 			g.Count, g.UID)
+	}
+	if g.Processors < 0 {
+		return fmt.Errorf("guests.processors: %d is no number of processors", g.Processors)
 	}
 	for _, id := range slices.Concat(r.Harness, r.Approver, r.Operator, r.Viewer) {
 		if _, n, err := ParseID(id); err == nil && g.UID != 0 && int(n) >= g.UID && int(n) < g.UID+max(g.Count, 1) {

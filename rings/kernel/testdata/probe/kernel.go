@@ -3,7 +3,9 @@ package main
 import (
 	"fmt"
 	"os"
+	"runtime"
 	"slices"
+	"strconv"
 	"strings"
 	"syscall"
 	"time"
@@ -68,6 +70,10 @@ func kernel() map[string]probe {
 		"k_child_affinity": func(args) string {
 			return onChild(func(p int) string { return sys(unix.SYS_SCHED_SETAFFINITY, uintptr(p), 8, slice([]uintptr{1})) })
 		},
+		"k_affinity": func(args) string {
+			return sys(unix.SYS_SCHED_SETAFFINITY, 0, 8, slice([]uintptr{1}))
+		},
+		"k_processors":       func(args) string { return strconv.Itoa(runtime.NumCPU()) },
 		"k_kill_child":       func(args) string { return onChild(func(p int) string { return is(unix.Kill(p, 0)) }) },
 		"k_tiocsti":          func(args) string { return sys(unix.SYS_IOCTL, 0, unix.TIOCSTI, text("x")) },
 		"k_tiocsti_hi":       func(args) string { return sys(unix.SYS_IOCTL, 0, unix.TIOCSTI|1<<32, text("x")) },
