@@ -103,6 +103,7 @@ type compilation struct {
 	set     profiles.Set
 
 	pythonWasm bool
+	ceiling    bool // what is compiled is an organisation's or a team's
 
 	found   Diagnostics
 	agents  map[string]schema.Origin

@@ -35,6 +35,7 @@ func (c *compilation) check(p schema.Policy) {
 	alone := &compilation{files: c.files, sources: c.sources, pythonWasm: c.pythonWasm, set: profiles.Set{Agents: map[string]profiles.Agent{}},
 		agents: map[string]schema.Origin{}, modules: map[string]moduleUse{}, schemas: c.schemas, conditions: c.conditions}
 	if p.Kind != layers.KindAgent && !p.Compact {
+		alone.ceiling = true
 		p.Kind = layers.KindAgent
 		if e := p.Spec.Executors; e != nil && e.Allowed == nil {
 			all := *e

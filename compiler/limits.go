@@ -18,7 +18,7 @@ const (
 	DefaultMemoryBytes = 64 << 20
 	DefaultOutputBytes = 256 << 10
 	DefaultResultBytes = 1 << 20
-	DefaultStackBytes  = 256 << 10
+	DefaultStackBytes  = profiles.DefaultJSStackBytes
 	DefaultProcesses   = 16
 	DefaultFiles       = 64
 	DefaultRefused     = 64
@@ -97,8 +97,8 @@ func limitKinds() []limitKind {
 			out: func(l *profiles.Limits) **int64 { return &l.MemoryBytes },
 			for_: func(executor string) bound {
 				switch executor {
-				case profiles.ExecutorJS: // WebAssembly addresses 4 GiB, the engine needs some of it
-					return bound{1 << 20, 3 << 30, DefaultMemoryBytes}
+				case profiles.ExecutorJS:
+					return bound{1 << 20, profiles.MaxJSMemoryBytes, DefaultMemoryBytes}
 				case profiles.ExecutorPython:
 					return bound{16 << 20, 1 << 40, DefaultPythonMemoryBytes}
 				case profiles.ExecutorShell:
@@ -115,7 +115,7 @@ func limitKinds() []limitKind {
 			out: func(l *profiles.Limits) **int64 { return &l.ResultBytes }, for_: always(bound{1, 64 << 20, DefaultResultBytes})},
 		{name: "stack", size: func(l *schema.Limits) (string, bool) { return l.Stack, true },
 			out:  func(l *profiles.Limits) **int64 { return &l.StackBytes },
-			for_: each(bound{16 << 10, 64 << 20, DefaultStackBytes}, bound{64 << 10, 64 << 20, DefaultPythonStackBytes}, bound{64 << 10, 64 << 20, DefaultShellStackBytes})},
+			for_: each(bound{16 << 10, profiles.MaxJSStackBytes, DefaultStackBytes}, bound{64 << 10, 64 << 20, DefaultPythonStackBytes}, bound{64 << 10, 64 << 20, DefaultShellStackBytes})},
 		{name: "processes", num: func(l *schema.Limits) *int64 { return l.Processes },
 			out: func(l *profiles.Limits) **int64 { return &l.Processes }, for_: each(bound{1, 4096, DefaultProcesses}, bound{1, 4096, DefaultProcesses}, bound{1, 4096, DefaultShellProcesses})},
 		{name: "files", num: func(l *schema.Limits) *int64 { return l.Files },
@@ -142,10 +142,14 @@ func (d *document) limits(executor, path string, own *schema.Limits) profiles.Li
 			at, other := d.origin(path+"."+k.name), d.origin("spec.limits."+k.name)
 			d.add(at, schema.Diagnostic{Code: CodeLimitAbove, Related: []schema.Pos{other.Pos},
 				Msg: fmt.Sprintf("is above the agent's own limit at %s", other.Pos)})
-		case !written && ceiling && over > b.most && d.origin("spec.limits."+k.name).Layer != "":
+		case !written && ceiling && over > b.most && (d.ceiling || d.origin("spec.limits."+k.name).Layer != ""):
 			value = b.most // a ceiling is for every executor, and this one has one of its own
 		case !written && ceiling && (over < b.least || over > b.most):
-			d.report("spec.limits."+k.name, CodeLimit, "", "is outside what %s takes: %s", executor, b.reach(k))
+			hint := ""
+			if over > b.most {
+				hint = fmt.Sprintf("give %s a limit of its own: spec.executors.%[1]s.limits.%s", executor, k.name)
+			}
+			d.report("spec.limits."+k.name, CodeLimit, hint, "is outside what %s takes: %s", executor, b.reach(k))
 		case !written && ceiling:
 			value = over
 		case !written:

@@ -159,8 +159,11 @@ func (e *entry) check(t *testing.T, out executors.Outcome, err error) {
 	if c := e.head["calls"]; c != "" && c != fmt.Sprint(e.calls.Load()) {
 		t.Errorf("the host saw %d calls, want %s", e.calls.Load(), c)
 	}
-	if limit := 2 * time.Duration(*e.run.Limits.CPUMillis) * time.Millisecond; out.Usage.CPU > limit && out.State == executors.StateLimit {
-		t.Errorf("it used %v of processor time, twice its limit is %v", out.Usage.CPU, limit)
+	// The clock is read every few milliseconds, and later on a busy host. Unread, it lets
+	// a program go on to the end of limits.wall.
+	limit := time.Duration(*e.run.Limits.CPUMillis) * time.Millisecond
+	if out.State == executors.StateLimit && out.Usage.CPU > limit+time.Second {
+		t.Errorf("it used %v of processor time, its limit is %v", out.Usage.CPU, limit)
 	}
 	var n int64
 	for _, c := range out.Console {

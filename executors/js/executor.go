@@ -255,6 +255,8 @@ func options(r executors.Run, now time.Time) (start.Options, error) {
 	}
 	if p := r.Resume; p != nil {
 		o.UsedCPU, o.UsedWall, o.Ended = p.Used.CPU, p.Used.Wall, p.Session
+		// Policies could once name more, and the run was given this.
+		o.StackBytes = min(o.StackBytes, profiles.MaxJSStackBytes)
 	}
 	if o.File == "" {
 		o.File = "program." + o.Language

@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"time"
+
+	"github.com/ringd/ringd/profiles"
 )
 
 // Config builds an Engine. Its zero value uses the embedded engine file and
@@ -27,10 +29,10 @@ type Config struct {
 // Defaults and bounds of Options.
 const (
 	DefaultHeapBytes  = 32 << 20
-	DefaultStackBytes = 256 << 10
-	MaxStackBytes     = 512 << 10 // half of the engine's 1 MiB stack
+	DefaultStackBytes = profiles.DefaultJSStackBytes
+	MaxStackBytes     = profiles.MaxJSStackBytes
 	MinHeapBytes      = 1 << 20
-	MaxMemoryBytes    = 1 << 30
+	MaxMemoryBytes    = profiles.MaxJSMemoryBytes
 	DefaultValueBytes = 4 << 20
 )
 

@@ -185,7 +185,7 @@ func (r *run) left() time.Duration { return r.o.CPU - r.o.UsedCPU - (seal.Proces
 func (r *run) options(cpu time.Duration) engine.Options {
 	return engine.Options{
 		HeapBytes:  max(r.o.MemoryBytes, engine.MinHeapBytes),
-		StackBytes: min(r.o.StackBytes, engine.MaxStackBytes),
+		StackBytes: r.o.StackBytes,
 		CPU:        cpu, CPUClock: r.cpuClock,
 		Deadline: r.began.Add(r.o.Wall - r.o.UsedWall), Now: r.p.now, Clock: r.nanos, Seed: r.o.Seed,
 		Bridges: r.o.Bridges, DenyGlobals: r.o.DenyGlobals, Inputs: r.o.Inputs,
