@@ -2,6 +2,10 @@ package profiles
 
 import "github.com/ringd/ringd/profiles/egress"
 
+// ExitRefused is the exit code of a shell script that was refused something, and of the
+// command that ran it.
+const ExitRefused = 126
+
 // Code names the reason of a decision. Codes are API: a code is added, never
 // renamed.
 type Code string

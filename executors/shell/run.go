@@ -10,6 +10,7 @@ import (
 
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/executors/streams"
+	"github.com/ringd/ringd/profiles"
 )
 
 // runIn runs a script in g, which is gone afterwards.
@@ -95,7 +96,7 @@ func judge(ctx context.Context, o executors.Outcome, cut bool, exit executors.Ex
 		}
 		o.Error.Message = err.Error()
 		if errors.Is(err, executors.ErrRevoked) { // a push took away what it had been started with
-			o.State, o.ExitCode, o.Error.Name = executors.StateDenied, exitRefused, "CapabilityRevoked"
+			o.State, o.ExitCode, o.Error.Name = executors.StateDenied, profiles.ExitRefused, "CapabilityRevoked"
 			return o, nil
 		}
 		if exit.Signal != 0 {

@@ -51,9 +51,6 @@ func (w *witness) refused() (executors.Answer, *profiles.Decision) {
 	return w.answer, w.no
 }
 
-// exitRefused is the exit code of a script that was refused something.
-const exitRefused = 126
-
 // correct makes the outcome of what a guest said, and of what it was told. said
 // takes what is to stand on the script's standard error.
 func (w *witness) correct(o executors.Outcome, r executors.Run, said func([]byte)) executors.Outcome {
@@ -64,7 +61,7 @@ func (w *witness) correct(o executors.Outcome, r executors.Run, said func([]byte
 	if no == nil || o.State != executors.StateDone && o.State != executors.StateFailed {
 		return o
 	}
-	o.State, o.ExitCode, o.Value, o.Snapshot = executors.StateDenied, exitRefused, nil, nil
+	o.State, o.ExitCode, o.Value, o.Snapshot = executors.StateDenied, profiles.ExitRefused, nil, nil
 	o.Error = &executors.ProgramError{Name: "CapabilityDenied", Message: string(no.Code) + ": " + no.Reason}
 	o.Unkept = "the script was refused something"
 	said([]byte(refusal.Text(*no, refusal.Place{Script: r.Program.Source, Begun: true, More: int(o.Usage.Calls["exec"])}) + "\n"))

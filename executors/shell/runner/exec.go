@@ -123,7 +123,7 @@ func (g *rig) start(ctx context.Context, hc interp.HandlerContext, p *place, arg
 		if err := g.failed(err, p.at); err != nil {
 			return err
 		}
-		exit = ExitRefused
+		exit = profiles.ExitRefused
 	}
 	if exit != 0 {
 		return interp.ExitStatus(exit)
@@ -177,7 +177,7 @@ func (g *rig) kill(p *place, target string, signal int) bool {
 func (g *rig) ours(ctx context.Context, hc interp.HandlerContext, p *place, name string, args []string) error {
 	switch name {
 	case "refused":
-		return interp.ExitStatus(ExitRefused)
+		return interp.ExitStatus(profiles.ExitRefused)
 	case "usage", "failed":
 		_, _ = fmt.Fprintln(hc.Stderr, "bash: "+args[0])
 		if name == "usage" {
@@ -282,7 +282,7 @@ func (g *rig) nested(ctx context.Context, hc interp.HandlerContext, p *place, l 
 		if err := g.refuse(d, p.at); err != nil {
 			return err
 		}
-		return interp.ExitStatus(ExitRefused)
+		return interp.ExitStatus(profiles.ExitRefused)
 	}
 	if p.shell+1 > g.c.Limits.Shell {
 		return g.bound("shells run inside of one another more than %d deep", g.c.Limits.Shell)
@@ -315,7 +315,7 @@ func (g *rig) nested(ctx context.Context, hc interp.HandlerContext, p *place, l 
 		if err := g.failed(err, at); err != nil {
 			return err
 		}
-		return interp.ExitStatus(ExitRefused)
+		return interp.ExitStatus(profiles.ExitRefused)
 	}
 	inner := &place{base: raw(hc.Stderr), at: at, depth: p.depth + 1, shell: p.shell + 1, home: &shell{}, job: p.job}
 	r, err := g.shell(hc.Dir, environOf(l.environment(exported(hc.Env)), g.c.User), call.params, stdin, hc.Stdout, inner)

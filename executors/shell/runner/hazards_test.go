@@ -159,7 +159,7 @@ func TestRefusalStops(t *testing.T) {
 		})
 	}
 	r := runText(t, t.TempDir(), "trap 'touch after' EXIT\nevil", nil)
-	if slices.Contains(r.asked, "start touch after") || r.res.Exit != runner.ExitRefused {
+	if slices.Contains(r.asked, "start touch after") || r.res.Exit != profiles.ExitRefused {
 		t.Errorf("the exit trap of a refused script ran: %q, %+v", r.asked, r.res)
 	}
 }

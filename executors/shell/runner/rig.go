@@ -51,16 +51,16 @@ func run(ctx context.Context, c Config, s *script.Script) (Result, error) {
 	root := &place{base: g.c.Stderr, home: &shell{}}
 	r, err := g.shell(c.Dir, startEnv(g.c), c.Params, c.Stdin, g.c.Stdout, root)
 	if err != nil {
-		return Result{Exit: ExitRefused}, err
+		return Result{Exit: profiles.ExitRefused}, err
 	}
 	if err := g.restore(ctx, r, c.State); err != nil {
-		return Result{Exit: ExitRefused}, err
+		return Result{Exit: profiles.ExitRefused}, err
 	}
 	g.enter(c.Dir)
 	tree, err := g.plant(s, nil)
 	if err != nil {
 		_ = g.failed(err, At{})
-		return g.result(r, ExitRefused, nil)
+		return g.result(r, profiles.ExitRefused, nil)
 	}
 	exit, fault := g.end(ctx, r.Run(ctx, tree))
 	if !g.c.Dry {
@@ -126,7 +126,7 @@ func (g *rig) end(ctx context.Context, err error) (uint8, error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	if g.ended != nil {
-		return ExitRefused, g.fault()
+		return profiles.ExitRefused, g.fault()
 	}
 	if err := ctx.Err(); err != nil {
 		return ExitBound, err
@@ -162,7 +162,7 @@ func (g *rig) result(r *interp.Runner, exit uint8, fault error) (Result, error) 
 	})
 	switch {
 	case len(g.refused) > 0:
-		res.Exit = ExitRefused
+		res.Exit = profiles.ExitRefused
 		return res, nil
 	case g.endless != "":
 		res.Exit = ExitBound

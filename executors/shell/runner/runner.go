@@ -158,17 +158,15 @@ type Refusal struct {
 
 // Result is how a script ended.
 type Result struct {
-	Exit    uint8     // 126 after a refusal
+	Exit    uint8     // profiles.ExitRefused after a refusal
 	Refused []Refusal // the first; of a dry run all, in the order of the text
 	Endless string    // not "": the bound that the script ran into
 	State   *State    // nil after a refusal or a fault, and of a dry run
 }
 
-// Exit codes of a refusal and of a bound.
-const (
-	ExitRefused = 126
-	ExitBound   = 125
-)
+// ExitBound is the exit code of a script that ran into a bound; that of a refusal is
+// profiles.ExitRefused.
+const ExitBound = 125
 
 // Run runs a script and returns when it has ended and no Host call is open. The
 // error is a fault of the host, or that of ctx when it ended; then the Result has
@@ -176,7 +174,7 @@ const (
 // takes the tree of s, and only reads its text: nobody else may use s meanwhile.
 func Run(ctx context.Context, c Config, s *script.Script) (Result, error) {
 	if c.Host == nil || c.Decider == nil || s == nil || !path.IsAbs(c.Dir) || c.Now == nil {
-		return Result{Exit: ExitRefused}, errors.New("run script: host, decider, clock, folder and script are needed")
+		return Result{Exit: profiles.ExitRefused}, errors.New("run script: host, decider, clock, folder and script are needed")
 	}
 	return run(ctx, c, s)
 }

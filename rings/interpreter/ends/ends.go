@@ -174,6 +174,3 @@ func OfRun(err error, v *port.View) (executors.State, *executors.ProgramError) {
 		return failed("GuestLost", text)
 	}
 }
-
-// ExitRefused is the exit code of a script that was refused something.
-const ExitRefused = 126

@@ -42,7 +42,7 @@ func (r *Run) outcome(out executors.Outcome, err error) (v View, fault string, c
 		v.State = executors.StateUnknown
 	}
 	if v.State == executors.StateDenied && r.executor == profiles.ExecutorShell {
-		v.ExitCode = ends.ExitRefused
+		v.ExitCode = profiles.ExitRefused
 	}
 	return v, fault, claims
 }

@@ -262,7 +262,7 @@ func verdict(executor string, p program, o executors.Outcome, err error) string 
 		return "its guest gave no answer: " + err.Error()
 	}
 	if executor == profiles.ExecutorShell {
-		if o.State == executors.StateDenied && o.ExitCode == refusedExit && len(o.Denials) > 0 {
+		if o.State == executors.StateDenied && o.ExitCode == profiles.ExitRefused && len(o.Denials) > 0 {
 			return ""
 		}
 		return fmt.Sprintf("%s %s was not refused: %s, exit code %d", p.trials[0].kind, p.trials[0].what, o.State, o.ExitCode)
@@ -285,9 +285,6 @@ func verdict(executor string, p program, o executors.Outcome, err error) string 
 	}
 	return ""
 }
-
-// refusedExit is the exit code of a script that was refused.
-const refusedExit = 126
 
 // limits are those of a program that does next to nothing.
 func limits(executor string) profiles.Limits {

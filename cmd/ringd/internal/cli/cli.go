@@ -33,7 +33,7 @@ const (
 	Misused     = 2   // usage, or input that cannot be read
 	Paused      = 75  // the run waits for an answer, and can go on
 	Unavailable = 125 // a required layer is unavailable here; nothing ran
-	RefusedText = 126 // a shell script was refused before or while running
+	RefusedText = profiles.ExitRefused
 	Interrupted = 130 // the user ended it
 )
 
