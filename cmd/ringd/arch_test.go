@@ -159,7 +159,7 @@ var layers = map[string][]string{
 	"executors/conn":            {},
 	"executors/engines":         {"executors", "executors/js/engine/kept"},
 	"executors/streams":         {"executors"},
-	"executors/js/engine":       {"executors/js/engine/meter", "executors/js/engine/value", "executors/js/engine/snapshot", "executors/js/engine/kept", "executors/js/engine/names", "executors/js/engine/prelude", "executors/js/engine/trace"},
+	"executors/js/engine":       {"profiles", "executors/js/engine/meter", "executors/js/engine/value", "executors/js/engine/snapshot", "executors/js/engine/kept", "executors/js/engine/names", "executors/js/engine/prelude", "executors/js/engine/trace"},
 	"executors/js/engine/meter": {},
 	"executors/js/engine/value": {},
 
@@ -508,7 +508,7 @@ var calls = map[string][]string{
 	"panic":              {},
 	"init":               {},
 	"go":                 {"cmd/ringd/internal/confine/watch.go", "cmd/ringd/internal/daemon", "cmd/ringd/internal/syncer", "cmd/ringd/internal/api", "cmd/ringd/internal/audit", "cmd/ringd/internal/store", "rings/kernel/egress", "rings/kernel/egress/egresstest", "rings/kernel/enclose/reap"},
-	"context.Background": {"cmd/ringd"},
+	"context.Background": {"cmd/ringd", "rings/kernel/egress"}, // what serves guests has no caller
 	"context.TODO":       {},
 	"time.Now":           {"cmd/ringd"},
 	"time.Since":         {"cmd/ringd"},
@@ -641,6 +641,7 @@ func TestOwners(t *testing.T) {
 func TestCalls(t *testing.T) {
 	tr := repository(t)
 	report(t, checkCalls(tr, calls))
+	report(t, checkContexts(tr))
 	report(t, checkSinks(tr, "cmd", sinks))
 }
 
@@ -692,6 +693,9 @@ func TestTablesCatch(t *testing.T) {
 		{"a method named init", map[string]string{"schema/a.go": "package schema\ntype t int\nfunc (t) init() {}"}, withCalls, ""},
 		{"go statement", map[string]string{"rings/interpreter/a.go": "package interpreter\nfunc f() { go f() }"}, withCalls, "rings/interpreter/a.go:2: go"},
 		{"go statement in the daemon", map[string]string{"cmd/ringd/internal/daemon/a.go": "package daemon\nfunc f() { go f() }"}, withCalls, ""},
+		{"a context by hand", map[string]string{"rings/kernel/a.go": "package kernel\nimport \"time\"\ntype c struct{}\nfunc (c) Deadline() (t time.Time, ok bool) { return }\nfunc (c) Done() <-chan struct{} { return nil }\nfunc (*c) Err() error { return nil }\nfunc (c) Value(any) any { return nil }"},
+			checkContexts, "rings/kernel/a.go:7: c is a context made by hand"},
+		{"three methods of a context", map[string]string{"rings/kernel/a.go": "package kernel\ntype c struct{}\nfunc (c) Done() <-chan struct{} { return nil }\nfunc (c) Err() error { return nil }\nfunc (c) Value(any) any { return nil }"}, checkContexts, ""},
 		{"background", map[string]string{"rings/kernel/a.go": "package kernel\nimport \"context\"\nvar c = context.Background()"}, withCalls, "rings/kernel/a.go:3: context.Background"},
 		{"background under another name", map[string]string{"rings/kernel/a.go": "package kernel\nimport x \"context\"\nvar c = x.Background()"}, withCalls, "rings/kernel/a.go:3: context.Background"},
 		{"clock as a value", map[string]string{"profiles/a.go": "package profiles\nimport \"time\"\nvar now = time.Now"}, withCalls, "profiles/a.go:3: time.Now"},

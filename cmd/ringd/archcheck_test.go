@@ -204,6 +204,36 @@ func checkCalls(tr tree, table map[string][]string) (out []string) {
 	return out
 }
 
+// checkContexts finds types that are contexts by methods of their own: what they leave
+// out, a deadline or a cancellation, is left out of everything below them.
+func checkContexts(tr tree) (out []string) {
+	methods := map[string]map[string]bool{} // of a type, by its package and name
+	tr.each(func(pkg string, s source) {
+		for _, d := range s.file.Decls {
+			f, ok := d.(*ast.FuncDecl)
+			if !ok || f.Recv == nil || !slices.Contains([]string{"Deadline", "Done", "Err", "Value"}, f.Name.Name) {
+				continue
+			}
+			of := f.Recv.List[0].Type
+			if p, ok := of.(*ast.StarExpr); ok {
+				of = p.X
+			}
+			name, ok := of.(*ast.Ident)
+			if !ok {
+				continue
+			}
+			key := pkg + "." + name.Name
+			if methods[key] == nil {
+				methods[key] = map[string]bool{}
+			}
+			if methods[key][f.Name.Name] = true; len(methods[key]) == 4 {
+				out = append(out, fmt.Sprintf("%s: %s is a context made by hand", tr.place(f), name.Name))
+			}
+		}
+	})
+	return out
+}
+
 // checkSinks finds ways around the edge below root. A row of the table is what the
 // comment of sinks says.
 func checkSinks(tr tree, root string, table map[string][]string) (out []string) {

@@ -21,14 +21,6 @@ const (
 	mostSettled = 8
 )
 
-// ever is a context that never ends.
-type ever struct{}
-
-func (ever) Deadline() (time.Time, bool) { return time.Time{}, false }
-func (ever) Done() <-chan struct{}       { return nil }
-func (ever) Err() error                  { return nil }
-func (ever) Value(any) any               { return nil }
-
 var errReads = errors.New("the requests to this host are to be read")
 
 // wanted is what a door asks for.
@@ -79,7 +71,7 @@ func (g *Guest) dial(ctx context.Context, w wanted) (*link, error) {
 	if err != nil {
 		return nil, l.broken(err)
 	}
-	candidates, dec := g.egress.first(s, l.claim, matches, answers, now)
+	candidates, dec := g.egress.guards.first(g.egress, s, l.claim, matches, answers, now)
 	if dec.Verdict != profiles.Allow {
 		return nil, l.refused(dec)
 	}
@@ -92,7 +84,7 @@ func (g *Guest) dial(ctx context.Context, w wanted) (*link, error) {
 		return nil, fmt.Errorf("record the connection to %s: %w", w.dest, err)
 	}
 	g.egress.observe(Figure{Door: w.door, Verdict: dec.Verdict, Code: l.decision.Code})
-	conn, at, err := reach.Dial(ctx, g.egress.cfg.Go, candidates, g.paced, func(a netip.AddrPort) error { return g.egress.second(s, l.claim, a) })
+	conn, at, err := reach.Dial(ctx, g.egress.cfg.Go, candidates, g.paced, func(a netip.AddrPort) error { return g.egress.guards.second(g.egress, s, l.claim, a) })
 	if errors.Is(err, reach.ErrPinned) {
 		err = denial(refusal(egress.Address, reach.ErrPinned.Error()))
 	}
@@ -217,18 +209,28 @@ func (g *Guest) lookUp(ctx context.Context, d egress.Dest) ([]netip.Addr, error)
 	return answers, nil
 }
 
-// first is the guard over the answers.
-func (e *Egress) first(s standing, c claim, matches []egress.Match, answers []netip.Addr, now time.Time) ([]netip.AddrPort, profiles.Decision) {
-	kept, dec := answers, profiles.Decision{Verdict: profiles.Allow}
-	if !e.without.first {
-		kept, dec = s.guard(c, matches, answers, now)
-	}
+// guards are over the addresses of a target. Each refuses without the other.
+type guards struct {
+	first  answersGuard
+	second addressGuard
+}
+
+// answersGuard returns which of the addresses that a name was found to have may be
+// dialed, at most maxCandidates. Without any the decision denies.
+type answersGuard func(e *Egress, s standing, c claim, matches []egress.Match, answers []netip.Addr, now time.Time) ([]netip.AddrPort, profiles.Decision)
+
+// addressGuard refuses the address that a socket is about to connect to, or returns nil.
+type addressGuard func(e *Egress, s standing, c claim, at netip.AddrPort) error
+
+// answers is the first guard.
+func (e *Egress) answers(s standing, c claim, matches []egress.Match, answers []netip.Addr, now time.Time) ([]netip.AddrPort, profiles.Decision) {
+	kept, dec := s.guard(c, matches, answers, now)
 	if dec.Verdict != profiles.Allow {
 		return nil, dec
 	}
 	out := make([]netip.AddrPort, 0, min(len(kept), maxCandidates))
 	for _, a := range kept {
-		if at := netip.AddrPortFrom(a.Unmap(), c.target().Port); len(out) < maxCandidates && (e.without.first || !e.own(at)) {
+		if at := netip.AddrPortFrom(a.Unmap(), c.target().Port); len(out) < maxCandidates && !e.own(at) {
 			out = append(out, at)
 		}
 	}
@@ -238,12 +240,9 @@ func (e *Egress) first(s standing, c claim, matches []egress.Match, answers []ne
 	return out, dec
 }
 
-// second is the guard over the address that a socket is about to connect to. It
-// asks what the first did not: about the address and the port alone.
-func (e *Egress) second(s standing, c claim, at netip.AddrPort) error {
-	if e.without.second {
-		return nil
-	}
+// address is the second guard. It asks what the first did not: about the address and
+// the port alone.
+func (e *Egress) address(s standing, c claim, at netip.AddrPort) error {
 	if e.own(at) {
 		return denial(refusal(egress.Address, "no address of the host may be dialed"))
 	}

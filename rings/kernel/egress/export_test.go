@@ -2,13 +2,29 @@ package egress
 
 import (
 	"maps"
+	"net/netip"
 	"slices"
+	"time"
+
+	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/profiles/egress"
 )
 
 // WithoutFirst takes away the guard over what was looked up, WithoutSecond the one
 // over what a socket is about to connect to, to see that the other refuses.
-func (e *Egress) WithoutFirst()  { e.without.first = true }
-func (e *Egress) WithoutSecond() { e.without.second = true }
+func (e *Egress) WithoutFirst() {
+	e.guards.first = func(_ *Egress, _ standing, c claim, _ []egress.Match, answers []netip.Addr, _ time.Time) (out []netip.AddrPort, _ profiles.Decision) {
+		for _, a := range answers {
+			out = append(out, netip.AddrPortFrom(a.Unmap(), c.target().Port))
+		}
+		return out, profiles.Decision{Verdict: profiles.Allow}
+	}
+}
+
+// WithoutSecond is described at WithoutFirst.
+func (e *Egress) WithoutSecond() {
+	e.guards.second = func(*Egress, standing, claim, netip.AddrPort) error { return nil }
+}
 
 // Open counts the connections that are open, or are dialed.
 func (g *Guest) Open() int {

@@ -39,8 +39,7 @@ type Egress struct {
 	walk   sync.Mutex
 	expiry expiry
 
-	// without takes a guard away, which a test does to see the other one refuse.
-	without struct{ first, second bool }
+	guards guards
 
 	mu     sync.Mutex
 	guests map[*Guest]struct{}
@@ -64,7 +63,12 @@ func New(cfg Config) (*Egress, error) {
 	cfg.DialWithin = or(cfg.DialWithin, defaultDialWithin)
 	cfg.Dials = or(cfg.Dials, defaultDials)
 	cfg.DialEvery = or(cfg.DialEvery, defaultDialEvery)
-	e := &Egress{cfg: cfg, pump: relay.New(), guests: map[*Guest]struct{}{}, room: room{most: cfg.Heads, of: map[string]int{}}}
+	return newEgress(cfg, (*Egress).answers, (*Egress).address)
+}
+
+// newEgress is New with the two guards over addresses.
+func newEgress(cfg Config, first answersGuard, second addressGuard) (*Egress, error) {
+	e := &Egress{cfg: cfg, guards: guards{first, second}, pump: relay.New(), guests: map[*Guest]struct{}{}, room: room{most: cfg.Heads, of: map[string]int{}}}
 	var err error
 	if e.reads, err = forward.New(forward.Config{Go: cfg.Go, Now: cfg.Now, Denied: answer.Denied}); err != nil {
 		return nil, err

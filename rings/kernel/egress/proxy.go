@@ -2,6 +2,7 @@ package egress
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"io"
 	"net"
@@ -364,7 +365,7 @@ func (c *client) parse(f func([]byte) (int, error)) (int, error) {
 // tunnel connects a client with a target that it named, and answers it by reply,
 // of which nothing is sent to ErrClosed.
 func (g *Guest) tunnel(c *client, door string, d egress.Dest, reply func(error) []byte) {
-	l, err := g.dial(ever{}, wanted{door: door, dest: d, client: c.conn, mayRead: true})
+	l, err := g.dial(context.Background(), wanted{door: door, dest: d, client: c.conn, mayRead: true})
 	switch {
 	case errors.Is(err, errReads):
 		if c.say(reply(nil)) == nil {

@@ -35,7 +35,7 @@ func (g *Guest) read(c *client, door string, d egress.Dest) {
 	connect := false
 	early := bytes.Clone(c.buf)
 	c.drop()
-	c.buf, connect = g.egress.reads.Serve(ever{}, reader{guest: g}, forward.Client{Conn: c.conn, Early: early, Door: door, Room: reader{guest: g}, Dest: d})
+	c.buf, connect = g.egress.reads.Serve(context.Background(), reader{guest: g}, forward.Client{Conn: c.conn, Early: early, Door: door, Room: reader{guest: g}, Dest: d})
 	if !connect {
 		return
 	}
@@ -67,7 +67,7 @@ func (g *Guest) ask(q forward.Request, plain bool) (forward.Grant, error) {
 		dec = s.hello(q.Dest, matches, hello.Hello{}, hello.ErrNotTLS, now)
 	}
 	if dec.Verdict == profiles.Allow && virtual(matches) {
-		credential, ready := g.ready(ever{}, s, q, matches)
+		credential, ready := g.ready(context.Background(), s, q, matches)
 		if ev.Credential = credential; ready.Verdict != profiles.Allow {
 			ready.Rule, ready.Revision = dec.Rule, dec.Revision
 			dec = ready

@@ -123,7 +123,7 @@ func TestRecheckContext(t *testing.T) {
 // A rule that expires cuts what stands on it, without anybody asking.
 func TestExpiry(t *testing.T) {
 	soon := host("a.example", 5432)
-	at := time.Now().Add(150 * time.Millisecond)
+	at := time.Now().Add(2 * time.Second)
 	soon.Expires = &at
 	r := newRig(t, []profiles.EgressRule{soon, host("b.example", 5432)})
 	r.Name("a.example", "93.184.216.34")
