@@ -1,7 +1,6 @@
 package schema
 
 import (
-	"bytes"
 	"fmt"
 	"slices"
 	"strings"
@@ -22,13 +21,27 @@ import (
 // maxValues bounds what a CUE file may evaluate to.
 const maxValues = 200_000
 
+// divides tells whether a field of the file is one thing divided by another, which
+// is how CUE reads the version of a policy in YAML.
+func divides(file *ast.File, field string) bool {
+	return slices.ContainsFunc(file.Decls, func(d ast.Decl) bool {
+		f, ok := d.(*ast.Field)
+		if !ok {
+			return false
+		}
+		name, _, err := ast.LabelName(f.Label)
+		_, divided := f.Value.(*ast.BinaryExpr)
+		return err == nil && name == field && divided
+	})
+}
+
 // readCUE evaluates text in a fresh context and returns its policies. The
 // definitions of policy.cue are in scope as values that take everything: the
 // author's own constraints are evaluated by CUE, the language's by checker,
 // which speaks of fields and not of failed unifications.
 func readCUE(text []byte, defs map[string]*shape.Shape, found *findings) []*node {
 	file, err := parser.ParseFile(found.file, text, parser.ParseComments)
-	if t := syntax.InCUE(text); t.Line > 0 && (err != nil || bytes.Contains(text, []byte("\napiVersion: ringd/")) || bytes.HasPrefix(text, []byte("apiVersion: ringd/"))) {
+	if t := syntax.InCUE(text); t.Line > 0 && (err != nil || divides(file, "apiVersion")) {
 		found.add(spot{t.Line, t.Column}, CodeSyntax, t.Msg, t.Hint)
 		return nil
 	}

@@ -1,6 +1,8 @@
 package schema_test
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -83,6 +85,20 @@ func TestCUENeedsNoDefinition(t *testing.T) {
 		_, found := schema.Decode([]schema.Source{{Name: "p.cue", Data: []byte("a: " + with + "{kernel_ring: fs_read: [\"/\"]}\n")}})
 		if len(found) != 1 || found[0].Code != schema.CodeUnknownField {
 			t.Errorf("%q: %v, want an unknown field", with, found)
+		}
+	}
+}
+
+// A text may show a policy in YAML; a file that is one is told what it is.
+func TestCUEThatSpeaksOfYAML(t *testing.T) {
+	const policy = "a: {apiVersion: \"ringd/v1\", kind: \"AgentPolicy\", metadata: {name: \"a\", revision: 1, owner: \"team:x\", description: \"\"\"\n%s\n\"\"\"}, spec: {}}\n"
+	if p := one(t, "p.cue", fmt.Sprintf(policy, "It was:\n\napiVersion: ringd/v1\nspec:\n  - x")); !strings.Contains(p.Metadata.Description, "apiVersion: ringd/v1") {
+		t.Errorf("%q", p.Metadata.Description)
+	}
+	for _, text := range []string{"apiVersion: ringd/v1\nkind: AgentPolicy\n", "kind: AgentPolicy\napiVersion: ringd/v1\n", "# by hand\napiVersion: ringd/v1\n"} {
+		_, found := schema.Decode([]schema.Source{{Name: "p.cue", Data: []byte(text)}})
+		if len(found) != 1 || !strings.Contains(found[0].String(), "looks like YAML") {
+			t.Errorf("%q: %v", text, found)
 		}
 	}
 }
