@@ -20,8 +20,8 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/disk"
 )
 
-// ErrArchive: the archive cannot take a segment. Nothing was removed from the log, and
-// the log goes on.
+// ErrArchive: the archive cannot take a segment, or one that it has taken cannot be
+// removed from the log. No record was lost, and the log goes on.
 var ErrArchive = errors.New("archive of the audit log")
 
 // Order says which segments of a log are moved to an archive: the oldest ones, one
