@@ -90,7 +90,7 @@ func (q *question) decided(a Answer) Answer {
 	}
 	var d profiles.Decision
 	if err := json.Unmarshal(a.Value, &d); err != nil || d.Verdict == profiles.Ask || d.Code == "" {
-		return Answer{Error: &GuestError{Name: "BridgeError", Message: "the action was not decided"}}
+		return Answer{Error: &GuestError{Name: profiles.ErrorBridge, Message: "the action was not decided"}}
 	}
 	return a
 }

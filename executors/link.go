@@ -506,16 +506,16 @@ func (r *linkRun) answer(ctx context.Context, q *question) {
 	case a.Error != nil:
 		reply = Reply{Call: q.call, Name: a.Error.Name, Message: a.Error.Message}
 		if reply.Name == "" || len(reply.Name) > MaxNameBytes {
-			reply.Name = "BridgeError"
+			reply.Name = profiles.ErrorBridge
 		}
 	case len(a.Value) > 0 && !json.Valid(a.Value):
-		reply = Reply{Call: q.call, Name: "BridgeError", Message: "the result of " + q.name() + " is not a value"}
+		reply = Reply{Call: q.call, Name: profiles.ErrorBridge, Message: "the result of " + q.name() + " is not a value"}
 	}
 	if !r.settle(q.Question) {
 		return
 	}
 	if err := r.l.s.Put(reply); err != nil {
-		reply = Reply{Call: q.call, Name: "ResultTooLarge", Message: "the result of " + q.name() + " is too large"}
+		reply = Reply{Call: q.call, Name: profiles.ErrorResultTooLarge, Message: "the result of " + q.name() + " is too large"}
 		if err := r.l.s.Put(reply); err != nil {
 			r.end(causeHost, err)
 			return

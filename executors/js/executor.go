@@ -196,9 +196,9 @@ func spent(r executors.Run, o start.Options) (executors.Outcome, bool) {
 	out := executors.Outcome{State: executors.StateLimit, Engine: r.Resume.Engine, Usage: executors.Usage{Calls: map[string]int64{}}}
 	switch {
 	case o.UsedCPU >= o.CPU:
-		out.Error = &executors.ProgramError{Name: "Timeout", Message: fmt.Sprintf("processor time limit of %v reached", o.CPU)}
+		out.Error = &executors.ProgramError{Name: profiles.ErrorTimeout, Message: fmt.Sprintf("processor time limit of %v reached", o.CPU)}
 	case o.UsedWall >= o.Wall:
-		out.Error = &executors.ProgramError{Name: "Timeout", Message: fmt.Sprintf("wall time limit of %v reached", o.Wall)}
+		out.Error = &executors.ProgramError{Name: profiles.ErrorTimeout, Message: fmt.Sprintf("wall time limit of %v reached", o.Wall)}
 	default:
 		return executors.Outcome{}, false
 	}

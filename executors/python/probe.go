@@ -135,7 +135,7 @@ func probeLimits() profiles.Limits {
 type deaf struct{}
 
 func (deaf) Ask(context.Context, executors.Question) (executors.Answer, error) {
-	return executors.Answer{Error: &executors.GuestError{Name: "CapabilityDenied", Message: "a probe has no bridges"}}, nil
+	return executors.Answer{Error: &executors.GuestError{Name: profiles.ErrorCapabilityDenied, Message: "a probe has no bridges"}}, nil
 }
 func (deaf) Console(executors.ConsoleEntry) {}
 func (deaf) Idle([]string)                  {}

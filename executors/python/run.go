@@ -10,6 +10,7 @@ import (
 
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/executors/streams"
+	"github.com/ringd/ringd/profiles"
 )
 
 // runIn runs a program in g, which is gone afterwards unless again is true.
@@ -149,13 +150,13 @@ func judge(ctx context.Context, o executors.Outcome, exit ending, err error) (ex
 	case exit.cut, !told && exit.Limit == "output":
 		return limit("OutputTooLarge", "the program has printed more than its limit of output")
 	case !told && exit.Limit == "cpu":
-		return limit("Timeout", "processor time limit reached")
+		return limit(profiles.ErrorTimeout, "processor time limit reached")
 	case !told && exit.Limit == "wall":
-		return limit("Timeout", "wall time limit reached")
+		return limit(profiles.ErrorTimeout, "wall time limit reached")
 	case !told && exit.Limit == "memory":
-		return limit("OutOfMemory", "memory limit reached: all processes of the program together "+cmp.Or(exit.Held, "have taken more"))
+		return limit(profiles.ErrorOutOfMemory, "memory limit reached: all processes of the program together "+cmp.Or(exit.Held, "have taken more"))
 	}
-	if err == nil && (o.State == executors.StateCancelled || o.State == executors.StateLimit && o.Error != nil && o.Error.Name == "Timeout") {
+	if err == nil && (o.State == executors.StateCancelled || o.State == executors.StateLimit && o.Error != nil && o.Error.Name == profiles.ErrorTimeout) {
 		o.ExitCode = exitKilled // by the host
 	}
 	if errors.Is(err, executors.ErrRevoked) || errors.Is(err, executors.ErrGuest) && !errors.Is(err, executors.ErrGone) {
@@ -171,12 +172,12 @@ func broken(o executors.Outcome, exit ending, err error) executors.Outcome {
 	o.Error = &executors.ProgramError{Name: "GuestError", Message: err.Error()}
 	switch {
 	case errors.Is(err, executors.ErrRevoked): // a push took away what it had been started with
-		o.State, o.ExitCode, o.Error.Name = executors.StateDenied, 1, "CapabilityRevoked"
+		o.State, o.ExitCode, o.Error.Name = executors.StateDenied, 1, profiles.ErrorCapabilityRevoked
 	case errors.Is(err, executors.ErrProtocol):
 		o.ExitCode = exitKilled
 		o.Error.Message += ": the interpreter said what no guest says, and was ended"
 	case exit.full() && (exit.Signal != 0 || exit.Code != 0):
-		o.State, o.ExitCode, o.Error.Name = executors.StateLimit, exitKilled, "OutOfMemory"
+		o.State, o.ExitCode, o.Error.Name = executors.StateLimit, exitKilled, profiles.ErrorOutOfMemory
 		o.Error.Message = fmt.Sprintf("the program has taken the %d bytes of memory that it may, and more, and its interpreter ended", exit.memory)
 	case exit.Signal == signalKill:
 		o.ExitCode, o.Error.Name = exitKilled, "Killed"

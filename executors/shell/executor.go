@@ -162,9 +162,9 @@ func spent(r executors.Run) (executors.Outcome, bool) {
 	out := executors.Outcome{State: executors.StateLimit, Engine: start.Engine, Usage: executors.Usage{Calls: map[string]int64{}}}
 	switch used := r.Resume.Used; {
 	case used.CPU >= millis(r.Limits.CPUMillis):
-		out.Error = &executors.ProgramError{Name: "Timeout", Message: fmt.Sprintf("processor time limit of %v reached", millis(r.Limits.CPUMillis))}
+		out.Error = &executors.ProgramError{Name: profiles.ErrorTimeout, Message: fmt.Sprintf("processor time limit of %v reached", millis(r.Limits.CPUMillis))}
 	case used.Wall >= millis(r.Limits.WallMillis):
-		out.Error = &executors.ProgramError{Name: "Timeout", Message: fmt.Sprintf("wall time limit of %v reached", millis(r.Limits.WallMillis))}
+		out.Error = &executors.ProgramError{Name: profiles.ErrorTimeout, Message: fmt.Sprintf("wall time limit of %v reached", millis(r.Limits.WallMillis))}
 	default:
 		return executors.Outcome{}, false
 	}

@@ -83,11 +83,11 @@ func judge(ctx context.Context, o executors.Outcome, cut bool, exit executors.Ex
 	case cut, !told && exit.Limit == "output":
 		return limit("OutputTooLarge", "the script has printed more than its limit of output")
 	case !told && exit.Limit == "cpu":
-		return limit("Timeout", "processor time limit reached")
+		return limit(profiles.ErrorTimeout, "processor time limit reached")
 	case !told && exit.Limit == "wall":
-		return limit("Timeout", "wall time limit reached")
+		return limit(profiles.ErrorTimeout, "wall time limit reached")
 	case !told && exit.Limit == "memory":
-		return limit("OutOfMemory", "memory limit reached: all processes of the script together "+cmp.Or(exit.Held, "have taken more"))
+		return limit(profiles.ErrorOutOfMemory, "memory limit reached: all processes of the script together "+cmp.Or(exit.Held, "have taken more"))
 	}
 	if errors.Is(err, executors.ErrGuest) && !errors.Is(err, executors.ErrSnapshot) && !errors.Is(err, executors.ErrGone) {
 		o.State, o.ExitCode = executors.StateFailed, exitKilled
@@ -96,7 +96,7 @@ func judge(ctx context.Context, o executors.Outcome, cut bool, exit executors.Ex
 		}
 		o.Error.Message = err.Error()
 		if errors.Is(err, executors.ErrRevoked) { // a push took away what it had been started with
-			o.State, o.ExitCode, o.Error.Name = executors.StateDenied, profiles.ExitRefused, "CapabilityRevoked"
+			o.State, o.ExitCode, o.Error.Name = executors.StateDenied, profiles.ExitRefused, profiles.ErrorCapabilityRevoked
 			return o, nil
 		}
 		if exit.Signal != 0 {

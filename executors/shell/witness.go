@@ -62,7 +62,7 @@ func (w *witness) correct(o executors.Outcome, r executors.Run, said func([]byte
 		return o
 	}
 	o.State, o.ExitCode, o.Value, o.Snapshot = executors.StateDenied, profiles.ExitRefused, nil, nil
-	o.Error = &executors.ProgramError{Name: "CapabilityDenied", Message: string(no.Code) + ": " + no.Reason}
+	o.Error = &executors.ProgramError{Name: profiles.ErrorCapabilityDenied, Message: string(no.Code) + ": " + no.Reason}
 	o.Unkept = "the script was refused something"
 	said([]byte(refusal.Text(*no, refusal.Place{Script: r.Program.Source, Begun: true, More: int(o.Usage.Calls["exec"])}) + "\n"))
 	return o

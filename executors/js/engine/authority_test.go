@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/ringd/ringd/executors/js/engine"
+	"github.com/ringd/ringd/profiles"
 )
 
 // TestNoAmbientAuthority: what other engines give a program does not exist.
@@ -160,7 +161,7 @@ func (m modules) Resolve(base, name string) (string, error) {
 	if _, ok := m[name]; ok {
 		return name, nil
 	}
-	return "", fmt.Errorf("resolve: %w", &engine.GuestError{Name: engine.NameImportDenied, Message: fmt.Sprintf("import of %q from %q is denied; allowed: math", name, base)})
+	return "", fmt.Errorf("resolve: %w", &engine.GuestError{Name: profiles.ErrorImportDenied, Message: fmt.Sprintf("import of %q from %q is denied; allowed: math", name, base)})
 }
 
 func (m modules) Load(name string) (string, error) {

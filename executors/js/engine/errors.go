@@ -1,6 +1,8 @@
 package engine
 
-import "errors"
+import (
+	"errors"
+)
 
 // ErrUnavailable is returned by New when the engine file is not in this build.
 // Run `make engine` and build again.
@@ -52,20 +54,8 @@ var (
 	ErrValue = errors.New("not a tagged value")
 )
 
-// Names of the errors that a program can catch, each a global class.
-const (
-	NameImportDenied      = "ImportDenied"
-	NameCapabilityDenied  = "CapabilityDenied"
-	NameCapabilityRevoked = "CapabilityRevoked"
-	NameApprovalDenied    = "ApprovalDenied"
-	NameBudgetExceeded    = "BudgetExceeded"
-	NameArgumentError     = "ArgumentError"
-	NameResultTooLarge    = "ResultTooLarge"
-	NameBridgeError       = "BridgeError"
-)
-
 // GuestError is an error that a program sees and can catch. Message must hold
-// no text, path or stack of the host. A Name that is none of the Name constants
+// no text, path or stack of the host. A Name that is none of [profiles.CatchableErrors]
 // becomes BridgeError.
 type GuestError struct {
 	Name    string

@@ -10,6 +10,7 @@ import (
 	"github.com/tetratelabs/wazero/api"
 
 	"github.com/ringd/ringd/executors/js/engine/value"
+	"github.com/ringd/ringd/profiles"
 )
 
 const (
@@ -103,7 +104,7 @@ func hostCall(ctx context.Context, vm *VM, stack []uint64) {
 		vm.kill(fmt.Errorf("%w: malformed call of the host", ErrCorrupt))
 	case vm.refused:
 		vm.refused = false
-		vm.throw(ctx, NameBudgetExceeded, "the arguments of calls that wait to be made are too large together")
+		vm.throw(ctx, profiles.ErrorBudgetExceeded, "the arguments of calls that wait to be made are too large together")
 	default:
 		stack[0] = vm.call(ctx, fnUndefined)
 	}
@@ -209,12 +210,12 @@ func moduleResolve(ctx context.Context, vm *VM, stack []uint64) {
 	name, okName := vm.cString(uint32(stack[1]), maxSpecifier)
 	stack[0] = 0
 	if !okBase || !okName {
-		vm.throw(ctx, NameImportDenied, "the name of the import is too long")
+		vm.throw(ctx, profiles.ErrorImportDenied, "the name of the import is too long")
 		return
 	}
 	base, name = strings.ToValidUTF8(base, "\uFFFD"), strings.ToValidUTF8(name, "\uFFFD")
 	if vm.options.Modules == nil {
-		vm.throw(ctx, NameImportDenied, fmt.Sprintf("import of %q is denied: no module is allowed here", name))
+		vm.throw(ctx, profiles.ErrorImportDenied, fmt.Sprintf("import of %q is denied: no module is allowed here", name))
 		return
 	}
 	full, err := vm.options.Modules.Resolve(base, name)
@@ -232,7 +233,7 @@ func moduleLoad(ctx context.Context, vm *VM, stack []uint64) {
 	length := uint32(stack[1])
 	stack[0] = 0
 	if !ok || vm.options.Modules == nil {
-		vm.throw(ctx, NameImportDenied, "import is denied: no module is allowed here")
+		vm.throw(ctx, profiles.ErrorImportDenied, "import is denied: no module is allowed here")
 		return
 	}
 	source, err := vm.options.Modules.Load(name)
@@ -255,7 +256,7 @@ func (vm *VM) throwImport(ctx context.Context, name string, err error) {
 		vm.throw(ctx, g.Name, g.Message)
 		return
 	}
-	vm.throw(ctx, NameImportDenied, fmt.Sprintf("import of %q is denied", name))
+	vm.throw(ctx, profiles.ErrorImportDenied, fmt.Sprintf("import of %q is denied", name))
 }
 
 func utc(_ context.Context, _ *VM, stack []uint64) { stack[0] = 0 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/ringd/ringd/executors/js/engine"
+	"github.com/ringd/ringd/profiles"
 )
 
 // resealed gives bytes of a snapshot that was tampered with the sum that they
@@ -100,7 +101,7 @@ func TestBridgesAfterARestore(t *testing.T) {
 	if len(calls) != 1 || calls[0].Bridge != "tools.search" || calls[0].ID != 2 || string(calls[0].Args) != `["q"]` {
 		t.Fatalf("%+v", calls)
 	}
-	err := vm.Settle(t.Context(), 2, engine.Answer{Error: &engine.GuestError{Name: engine.NameCapabilityRevoked, Message: "gone"}})
+	err := vm.Settle(t.Context(), 2, engine.Answer{Error: &engine.GuestError{Name: profiles.ErrorCapabilityRevoked, Message: "gone"}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -235,7 +236,7 @@ func TestValueBytesAfterARestore(t *testing.T) {
 	o := gated()
 	o.ValueBytes = 1000
 	s := answer(t, restored(t, e, b, o), 1, `0`)
-	if s.Exception == nil || s.Exception.Name != engine.NameResultTooLarge {
+	if s.Exception == nil || s.Exception.Name != profiles.ErrorResultTooLarge {
 		t.Errorf("got %.50s %+v", s.Value, s.Exception)
 	}
 }

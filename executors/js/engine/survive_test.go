@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/ringd/ringd/executors/js/engine"
+	"github.com/ringd/ringd/profiles"
 )
 
 // The table: each program of testdata/programs is run without a pause, and again
@@ -98,7 +99,7 @@ func settle(t testing.TB, vm *engine.VM, c engine.Call) {
 		a.Value = args[0]
 	}
 	if c.Bridge == "refuse" {
-		a = engine.Answer{Error: &engine.GuestError{Name: engine.NameApprovalDenied, Message: string(args[0])}}
+		a = engine.Answer{Error: &engine.GuestError{Name: profiles.ErrorApprovalDenied, Message: string(args[0])}}
 	}
 	if err := vm.Settle(t.Context(), c.ID, a); err != nil {
 		t.Fatal(err)

@@ -92,7 +92,7 @@ func (m *modules) decide(specifier string) error {
 	}
 	dec.Instead, dec.Evidence = m.allowed(), &profiles.Evidence{Argv: []string{short(specifier, maxNameBytes)}}
 	m.refused.Add(dec, maxDenials-m.reported)
-	return &engine.GuestError{Name: engine.NameImportDenied, Message: denied(specifier, dec)}
+	return &engine.GuestError{Name: profiles.ErrorImportDenied, Message: denied(specifier, dec)}
 }
 
 // Load gives the source of a module that Resolve let through.
@@ -120,7 +120,7 @@ func (m *modules) load(name string) (loaded, error) {
 	}
 	mod, ok := m.o.Modules[name]
 	if !ok {
-		return loaded{}, &engine.GuestError{Name: engine.NameImportDenied, Message: fmt.Sprintf("there is no module %q", name)}
+		return loaded{}, &engine.GuestError{Name: profiles.ErrorImportDenied, Message: fmt.Sprintf("there is no module %q", name)}
 	}
 	if mod.Digest != pinned(mod.Source) {
 		return loaded{}, m.refuse(mod, fmt.Sprintf("module %q is not the one that the policy pins by digest", name))
@@ -179,7 +179,7 @@ func (m *modules) denied() bool { return len(m.refused.List) > 0 || m.refused.Mo
 // refuse notes a module that the policy allows and that cannot be used.
 func (m *modules) refuse(mod profiles.Module, reason string) error {
 	m.refused.Add(profiles.Decision{Code: profiles.CodeImportDenied, Reason: reason, Rule: &mod.Rule, Revision: m.o.Revision}, maxDenials-m.reported)
-	return &engine.GuestError{Name: engine.NameImportDenied, Message: reason}
+	return &engine.GuestError{Name: profiles.ErrorImportDenied, Message: reason}
 }
 
 // allowed is the names a program may import, at most a few.
@@ -231,5 +231,5 @@ func javaScript(name, source string) (loaded, error) {
 // endDenied makes the end of a program that was not started because of an import.
 func (m *modules) endDenied(text string, at []executors.Frame) *executors.End {
 	return &executors.End{State: executors.StateDenied, Denials: m.refused.List, Refused: m.refused.More,
-		Error: &executors.ProgramError{Name: engine.NameImportDenied, Message: text, Frames: at}}
+		Error: &executors.ProgramError{Name: profiles.ErrorImportDenied, Message: text, Frames: at}}
 }

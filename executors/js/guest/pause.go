@@ -12,6 +12,7 @@ import (
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/executors/js/engine"
 	"github.com/ringd/ringd/executors/seal"
+	"github.com/ringd/ringd/profiles"
 )
 
 // A snapshot of a guest is the length of its record (4 bytes, big endian), the
@@ -143,7 +144,7 @@ func (p *process) resume(ctx context.Context, m executors.Restore) error {
 			return r.final(err), true
 		case errors.Is(err, engine.ErrPermanent): // as sound, and the program's own doing
 			r.put(executors.Restored{})
-			res := failResult(engine.NameCapabilityRevoked, err.Error())
+			res := failResult(profiles.ErrorCapabilityRevoked, err.Error())
 			res.State = executors.StateDenied
 			return res, true
 		case err != nil:

@@ -11,6 +11,7 @@ import (
 	"github.com/ringd/ringd/executors/js/engine"
 	"github.com/ringd/ringd/executors/js/start"
 	"github.com/ringd/ringd/executors/seal"
+	"github.com/ringd/ringd/profiles"
 )
 
 // valueBytes bounds one value on the connection; it leaves room for the frame.
@@ -157,7 +158,7 @@ func (r *run) first(ctx context.Context) executors.Result {
 	r.text, r.file = text, text.file
 	left := r.left()
 	if left <= 0 {
-		return limitResult("Timeout", r.cpuText())
+		return limitResult(profiles.ErrorTimeout, r.cpuText())
 	}
 	if r.vm == nil {
 		vm, err := r.p.engine.Start(ctx, r.options(left))
@@ -258,7 +259,7 @@ func (r *run) drive(ctx context.Context) executors.Result {
 // deadlock makes the result of a program that waits for ever. An error that
 // nothing handled is most likely why.
 func (r *run) deadlock(unhandled []engine.Exception) executors.Result {
-	res := limitResult("Deadlock", "the program waits for a promise that nothing can settle")
+	res := limitResult(profiles.ErrorDeadlock, "the program waits for a promise that nothing can settle")
 	if len(unhandled) == 0 {
 		return res
 	}
@@ -321,7 +322,7 @@ func (r *run) settle(ctx context.Context, reply executors.Reply) (engine.State, 
 	st, err := r.vm.Turn(ctx, call.id, a)
 	if errors.Is(err, engine.ErrValue) {
 		st, err = r.vm.Turn(ctx, call.id, engine.Answer{Error: &engine.GuestError{
-			Name: engine.NameBridgeError, Message: "the result of the call is not a value of the encoding"}})
+			Name: profiles.ErrorBridge, Message: "the result of the call is not a value of the encoding"}})
 	}
 	return st, err
 }
@@ -333,7 +334,7 @@ func (r *run) ask(ctx context.Context) (refused bool, err error) {
 		n := int64(len(c.Args))
 		if n > valueBytes { // the engine counts UTF-16 units
 			refused = true
-			err := r.vm.Settle(ctx, c.ID, engine.Answer{Error: &engine.GuestError{Name: engine.NameArgumentError,
+			err := r.vm.Settle(ctx, c.ID, engine.Answer{Error: &engine.GuestError{Name: profiles.ErrorArgument,
 				Message: fmt.Sprintf("%s: the arguments are larger than %d bytes", c.Bridge, valueBytes)}})
 			if err != nil {
 				return true, err
@@ -345,7 +346,7 @@ func (r *run) ask(ctx context.Context) (refused bool, err error) {
 		if !room {
 			refused = true
 			err := r.vm.Settle(ctx, c.ID, engine.Answer{Error: &engine.GuestError{
-				Name: engine.NameBudgetExceeded, Message: "too many open calls, or too many bytes in the calls of this run"}})
+				Name: profiles.ErrorBudgetExceeded, Message: "too many open calls, or too many bytes in the calls of this run"}})
 			if err != nil {
 				return true, err
 			}
@@ -409,7 +410,7 @@ func (r *run) ended(st engine.State) executors.Result {
 		return r.thrown(&st.Unhandled[0])
 	}
 	if int64(len(st.Value)) > r.o.ResultBytes {
-		return limitResult(engine.NameResultTooLarge,
+		return limitResult(profiles.ErrorResultTooLarge,
 			fmt.Sprintf("the value of the program has %d bytes, the limit is %d", len(st.Value), r.o.ResultBytes))
 	}
 	return executors.Result{End: executors.End{State: executors.StateDone, Again: true}, Value: st.Value}
@@ -441,12 +442,12 @@ func (r *run) thrown(x *engine.Exception) executors.Result {
 	}
 	res.Again = true
 	switch {
-	case x.Name == engine.NameImportDenied && r.mods.denied():
+	case x.Name == profiles.ErrorImportDenied && r.mods.denied():
 		res.State = executors.StateDenied
 	case x.OutOfMemory():
 		res.State, res.Again = executors.StateLimit, false
-		res.Error.Name, res.Error.Message = "OutOfMemory", fmt.Sprintf("memory limit of %d bytes reached", r.o.MemoryBytes)
-	case x.Name == engine.NameResultTooLarge && x.Frames == nil:
+		res.Error.Name, res.Error.Message = profiles.ErrorOutOfMemory, fmt.Sprintf("memory limit of %d bytes reached", r.o.MemoryBytes)
+	case x.Name == profiles.ErrorResultTooLarge && x.Frames == nil:
 		res.State = executors.StateLimit
 	}
 	return res
@@ -456,11 +457,11 @@ func (r *run) thrown(x *engine.Exception) executors.Result {
 func (r *run) final(err error) executors.Result {
 	switch {
 	case errors.Is(err, engine.ErrCPU), errors.Is(err, engine.ErrFuel):
-		return limitResult("Timeout", r.cpuText())
+		return limitResult(profiles.ErrorTimeout, r.cpuText())
 	case errors.Is(err, engine.ErrWall):
-		return limitResult("Timeout", fmt.Sprintf("wall time limit of %v reached", r.o.Wall))
+		return limitResult(profiles.ErrorTimeout, fmt.Sprintf("wall time limit of %v reached", r.o.Wall))
 	case errors.Is(err, engine.ErrMemory):
-		return limitResult("OutOfMemory", fmt.Sprintf("memory limit of %d bytes reached", r.o.MemoryBytes))
+		return limitResult(profiles.ErrorOutOfMemory, fmt.Sprintf("memory limit of %d bytes reached", r.o.MemoryBytes))
 	default:
 		return failResult("EngineError", "the engine stopped: "+err.Error())
 	}

@@ -155,7 +155,7 @@ func judged(out executors.Outcome, err error) (executors.Outcome, error) {
 	out.State, out.Value = executors.StateFailed, nil
 	out.Error = &executors.ProgramError{Name: "GuestError", Message: err.Error()}
 	if errors.Is(err, executors.ErrRevoked) { // a push took away what it had been started with
-		out.State, out.Error.Name = executors.StateDenied, "CapabilityRevoked"
+		out.State, out.Error.Name = executors.StateDenied, profiles.ErrorCapabilityRevoked
 	}
 	return out, nil
 }

@@ -312,7 +312,7 @@ func (r *run) denied(all []profiles.Decision, more int64) executors.Result {
 	if e := first.Evidence; e != nil {
 		frame.Line, frame.Column = e.Line, e.Column
 	}
-	out := failed("CapabilityDenied", string(first.Code)+": "+first.Reason, profiles.ExitRefused)
+	out := failed(profiles.ErrorCapabilityDenied, string(first.Code)+": "+first.Reason, profiles.ExitRefused)
 	out.State = executors.StateDenied
 	at := refused.Place{Script: string(r.source), Begun: r.begun}
 	at.Ran, at.More = r.host.ran()

@@ -62,7 +62,7 @@ func (res *Result) Recorded() port.Recorded {
 // context ended, nil while it has not; then external says whether it may have been
 // performed.
 func Failed(err, cause error, external bool) Result {
-	res := Result{Name: rules.NameBridge, Text: "failed", Fault: err.Error(), End: port.CallFailed}
+	res := Result{Name: profiles.ErrorBridge, Text: "failed", Fault: err.Error(), End: port.CallFailed}
 	if cause == nil {
 		res.Name, res.Text, res.By = rules.Told(err)
 		return res
@@ -75,9 +75,9 @@ func Failed(err, cause error, external bool) Result {
 	case errors.Is(cause, ErrTimeout):
 		res.Text, res.Code = "did not answer in time", profiles.CodeBridgeTimeout
 	case errors.As(cause, &unapproved):
-		res.Name, res.Text, res.Code = rules.NameUnapproved, unapproved.Error(), profiles.CodeApprovalExpired
+		res.Name, res.Text, res.Code = profiles.ErrorApprovalDenied, unapproved.Error(), profiles.CodeApprovalExpired
 	case errors.Is(cause, ErrRevoked):
-		res.Name, res.Text, res.Code = rules.NameRevoked, rules.TextRevoked, profiles.CodeBridgeRevoked
+		res.Name, res.Text, res.Code = profiles.ErrorCapabilityRevoked, rules.TextRevoked, profiles.CodeBridgeRevoked
 	default:
 		res.Text, res.Cut = "was interrupted", true
 	}
@@ -94,7 +94,7 @@ const maxReplyText = 4 << 10
 
 // FailedBy is the result of a call whose harness says that it failed.
 func FailedBy(text string) Result {
-	return Result{Name: rules.NameBridge, Text: shape.Clip(text, maxReplyText), End: port.CallFailed}
+	return Result{Name: profiles.ErrorBridge, Text: shape.Clip(text, maxReplyText), End: port.CallFailed}
 }
 
 // maxReason bounds the reason of a denial.
@@ -106,7 +106,7 @@ func Denied(reason string) Result {
 	if reason != "" {
 		text += ": " + shape.Clip(reason, maxReason)
 	}
-	return Result{Name: rules.NameUnapproved, Text: text, Code: profiles.CodeApprovalDenied, End: port.CallUnrun}
+	return Result{Name: profiles.ErrorApprovalDenied, Text: text, Code: profiles.CodeApprovalDenied, End: port.CallUnrun}
 }
 
 // Explained are the refusals of the ring's own in a list that the executor may have words
@@ -155,7 +155,7 @@ func OfRun(err error, v *port.View) (executors.State, *executors.ProgramError) {
 		all := profiles.Refusals{List: v.Denials, More: v.DenialsMore}
 		all.Add(denial.Decision, port.MaxDenials)
 		v.Denials, v.DenialsMore = all.List, all.More
-		return executors.StateDenied, &executors.ProgramError{Name: rules.NameDenied, Message: denial.Decision.Reason}
+		return executors.StateDenied, &executors.ProgramError{Name: profiles.ErrorCapabilityDenied, Message: denial.Decision.Reason}
 	case errors.Is(err, ErrPanicked):
 		return failed(NameClosed, "the run was closed: a fault of the host")
 	case errors.Is(err, executors.ErrEngine): // of a session: a pause stands
@@ -171,6 +171,6 @@ func OfRun(err error, v *port.View) (executors.State, *executors.ProgramError) {
 		if why := executors.Why(err); why != "" {
 			text += ": " + shape.Clip(why, maxWhy)
 		}
-		return failed("GuestLost", text)
+		return failed(profiles.ErrorGuestLost, text)
 	}
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/profiles/powers"
 	"github.com/ringd/ringd/rings/interpreter/port"
-	"github.com/ringd/ringd/rings/interpreter/rules"
 	"github.com/ringd/ringd/rings/interpreter/shape"
 )
 
@@ -43,7 +42,7 @@ func Settle(out executors.Outcome, limit int64, v *port.View) {
 	switch out.State {
 	case executors.StateDone:
 		if int64(len(out.Value)) > limit {
-			failed(rules.NameResultTooLarge, "the result is larger than the limit")
+			failed(profiles.ErrorResultTooLarge, "the result is larger than the limit")
 			return
 		}
 		if _, err := shape.Scan(out.Value); len(out.Value) > 0 && err != nil {
@@ -55,7 +54,7 @@ func Settle(out executors.Outcome, limit int64, v *port.View) {
 	case executors.StateFailed:
 		// A refusal that the program let through is a denial, if there was one:
 		// the name alone is the program's word.
-		if out.Error != nil && len(v.Denials) > 0 && rules.IsRefusal(out.Error.Name) {
+		if out.Error != nil && len(v.Denials) > 0 && profiles.IsRefusal(out.Error.Name) {
 			v.State = executors.StateDenied
 		}
 	case executors.StateDenied, executors.StateLimit, executors.StateCancelled, executors.StateUnknown:

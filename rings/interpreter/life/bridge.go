@@ -132,13 +132,13 @@ func (r *Run) decide(c *call) *rules.Refusal {
 
 // unprovided refuses a call that nothing here performs.
 func (r *Run) unprovided(c *call) *rules.Refusal {
-	return &rules.Refusal{Name: rules.NameBridge, Text: "this host does not provide it",
+	return &rules.Refusal{Name: profiles.ErrorBridge, Text: "this host does not provide it",
 		Decision: c.Deny(r.bound, profiles.CodeBridgeUnavailable, "this host has no provider for bridge "+c.Bridge)}
 }
 
 // crowded refuses a call behind which too many wait for approvers.
 func (r *Run) crowded(c *call, why *port.QueueError) *rules.Refusal {
-	return &rules.Refusal{Name: rules.NameBudget, Text: why.Reason, Decision: c.Deny(r.bound, profiles.CodeApprovalsFull, why.Reason)}
+	return &rules.Refusal{Name: profiles.ErrorBudgetExceeded, Text: why.Reason, Decision: c.Deny(r.bound, profiles.CodeApprovalsFull, why.Reason)}
 }
 
 // admit takes the call out of the budgets, under the lock that ends the run. It reports
@@ -157,7 +157,7 @@ func (r *Run) admit(c *call) (ok bool, no *rules.Refusal) {
 		return over == nil && c.Two == "" // else it counts once it is approved
 	})
 	if over != nil {
-		return false, &rules.Refusal{Name: rules.NameBudget, Text: over.Text, Decision: c.Deny(r.bound, over.Code, over.Text)}
+		return false, &rules.Refusal{Name: profiles.ErrorBudgetExceeded, Text: over.Text, Decision: c.Deny(r.bound, over.Code, over.Text)}
 	}
 	if ok {
 		r.order++

@@ -130,7 +130,7 @@ func (r *Run) Refuse(d profiles.Decision) {
 	r.mu.Lock()
 	r.denyLocked(d)
 	r.mu.Unlock()
-	r.end(ends.Ending{State: executors.StateDenied, Name: rules.NameRevoked, Text: d.Reason})
+	r.end(ends.Ending{State: executors.StateDenied, Name: profiles.ErrorCapabilityRevoked, Text: d.Reason})
 	r.conclude(executors.Outcome{}, nil)
 }
 
@@ -218,11 +218,11 @@ func (r *Run) replay(c *call, end Recorded) (executors.Answer, error) {
 		return executors.Answer{}, fmt.Errorf("record the end of call %s of run %s: %w", c.ID, r.id, err)
 	}
 	if end.End != port.CallDone && end.Name == "" {
-		end.Name, end.Text = rules.NameBridge, "was interrupted"
+		end.Name, end.Text = profiles.ErrorBridge, "was interrupted"
 	}
 	r.release(c)
 	r.mu.Lock()
-	if rules.IsRefusal(end.Name) {
+	if profiles.IsRefusal(end.Name) {
 		r.denyLocked(c.Deny(r.bound, profiles.CodeBridgeRevoked, "it was refused before the host was restarted"))
 	}
 	r.emitLocked(event{Kind: feed.CallChange, Call: &callEvent{ID: c.ID, Bridge: c.Bridge, State: "closed", Error: end.Name, Digest: c.Digest}})
@@ -241,7 +241,7 @@ func (r *Run) giveUp(c *call) (executors.Answer, error) {
 	r.mu.Unlock()
 	r.end(ends.Ending{State: executors.StateUnknown, Name: "Unknown",
 		Text: "a call may have been performed, and its result is lost (call " + c.ID + ")"})
-	if _, err := r.finish(c, ends.Result{Name: rules.NameBridge, Text: "may have been performed; its result is lost", Cut: true, End: port.CallUnknown}); err != nil {
+	if _, err := r.finish(c, ends.Result{Name: profiles.ErrorBridge, Text: "may have been performed; its result is lost", Cut: true, End: port.CallUnknown}); err != nil {
 		return executors.Answer{}, err
 	}
 	return executors.Answer{}, port.ErrEnded

@@ -96,7 +96,7 @@ func (r *Run) takenLocked(c *call) *rules.Refusal {
 		return nil
 	}
 	d := c.Deny(r.bound, profiles.CodeBridgeRevoked, reason)
-	return &rules.Refusal{Name: rules.NameRevoked, Text: reason, Decision: d}
+	return &rules.Refusal{Name: profiles.ErrorCapabilityRevoked, Text: reason, Decision: d}
 }
 
 // Deciders are those of what a guest of the run may reach at this moment; none once it

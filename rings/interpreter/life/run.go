@@ -159,7 +159,7 @@ func (r *Run) Err() error {
 // it is, and so does one whose pause is being committed or is kept: View tells,
 // once Done is closed. The record is written even when ctx has ended.
 func (r *Run) Cancel(ctx context.Context, by, reason string) {
-	if !r.end(ends.Ending{State: executors.StateCancelled, Name: "Cancelled", Text: shape.Clip(reason, 200)}) {
+	if !r.end(ends.Ending{State: executors.StateCancelled, Name: profiles.ErrorCancelled, Text: shape.Clip(reason, 200)}) {
 		return
 	}
 	rec := r.Record(port.RunCancelled)
@@ -170,7 +170,7 @@ func (r *Run) Cancel(ctx context.Context, by, reason string) {
 
 // Exceed ends the run for a limit that is not its policy's, which text names.
 func (r *Run) Exceed(text string) {
-	r.end(ends.Ending{State: executors.StateLimit, Name: rules.NameBudget, Text: shape.Clip(text, 200)})
+	r.end(ends.Ending{State: executors.StateLimit, Name: profiles.ErrorBudgetExceeded, Text: shape.Clip(text, 200)})
 }
 
 // end stops the run; the first reason counts. It reports whether this was it.
@@ -207,7 +207,7 @@ func (r *Run) childrenLocked() []*Run {
 // endAll ends subagents whose call or parent has ended. No lock is held.
 func endAll(children []*Run) {
 	for _, child := range children {
-		child.end(ends.Ending{State: executors.StateCancelled, Name: "Cancelled", Text: "the call that started it has ended"})
+		child.end(ends.Ending{State: executors.StateCancelled, Name: profiles.ErrorCancelled, Text: "the call that started it has ended"})
 	}
 }
 
@@ -249,7 +249,7 @@ func (r *Run) Live(ctx context.Context, e executors.Executor, run executors.Run)
 	defer r.host.Turns.End(r) // once it is over, and takes none any more
 	defer func() { r.conclude(out, err) }()
 	clock := budget.Tick(r.host.Now, budget.Wall(*r.limits.WallMillis, r.from.Plus(executors.Usage{}, nil).Wall), func() {
-		r.end(ends.Ending{State: executors.StateLimit, Name: "Timeout", Text: "the wall clock limit is reached"})
+		r.end(ends.Ending{State: executors.StateLimit, Name: profiles.ErrorTimeout, Text: "the wall clock limit is reached"})
 	})
 	defer clock.Stop()
 	r.mu.Lock()
@@ -257,7 +257,7 @@ func (r *Run) Live(ctx context.Context, e executors.Executor, run executors.Run)
 	r.mu.Unlock()
 	if at := r.bound.Deadline(); at != nil {
 		deadline := time.AfterFunc(at.Sub(r.host.Now()), func() {
-			r.end(ends.Ending{State: executors.StateDenied, Name: rules.NameRevoked, Text: textDeadline})
+			r.end(ends.Ending{State: executors.StateDenied, Name: profiles.ErrorCapabilityRevoked, Text: textDeadline})
 		})
 		defer deadline.Stop()
 	}
@@ -370,7 +370,7 @@ func (r *Run) Abandon(why error) {
 
 // Close ends a run because the host ends.
 func (r *Run) Close() {
-	r.end(ends.Ending{State: executors.StateCancelled, Name: "Cancelled", Text: "ringd is closing"})
+	r.end(ends.Ending{State: executors.StateCancelled, Name: profiles.ErrorCancelled, Text: "ringd is closing"})
 }
 
 // View returns how the run stands.

@@ -37,7 +37,7 @@ func (r *Run) refuse(c *call, no *rules.Refusal) (executors.Answer, error) {
 		r.mu.Lock()
 		r.denyLocked(c.Deny(r.bound, profiles.CodeBridgeRefused, text))
 		r.mu.Unlock()
-		r.end(ends.Ending{State: executors.StateDenied, Name: rules.NameBudget, Text: text})
+		r.end(ends.Ending{State: executors.StateDenied, Name: profiles.ErrorBudgetExceeded, Text: text})
 		return executors.Answer{}, port.ErrEnded
 	}
 	return c.Refused(r.bound, no.Name, no.Text, &no.Decision)

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/ringd/ringd/executors"
+	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/rings/interpreter/ends"
 	"github.com/ringd/ringd/rings/interpreter/port"
 	"github.com/ringd/ringd/rings/interpreter/rules"
@@ -63,5 +64,5 @@ func (r *Run) unopened(c *call, no *rules.Refusal) (executors.Answer, error) {
 	if no != nil {
 		return r.unrun(c, no, nil)
 	}
-	return r.finish(c, ends.Result{Name: rules.NameBridge, Text: "was interrupted", Cut: true, End: port.CallUnrun})
+	return r.finish(c, ends.Result{Name: profiles.ErrorBridge, Text: "was interrupted", Cut: true, End: port.CallUnrun})
 }

@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"github.com/ringd/ringd/executors"
+	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/rings/interpreter/calls"
 	"github.com/ringd/ringd/rings/interpreter/ends"
 	"github.com/ringd/ringd/rings/interpreter/pause"
@@ -144,7 +145,7 @@ func (r *Run) pauseOf(out executors.Outcome) (Pause, *ends.Ending) {
 	g := r.host.InForce()
 	recorded, err := r.bound.Record(g)
 	if err != nil {
-		return Pause{}, &ends.Ending{State: executors.StateDenied, Name: rules.NameRevoked, Text: err.Error()}
+		return Pause{}, &ends.Ending{State: executors.StateDenied, Name: profiles.ErrorCapabilityRevoked, Text: err.Error()}
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -203,7 +204,7 @@ func (r *Run) closeLeft() error {
 		if c.Settled != nil && c.Settled.Result != nil {
 			continue // its end was kept before
 		}
-		res := ends.Result{Name: rules.NameBridge, Text: "was interrupted", Cut: true, End: port.CallUnrun}
+		res := ends.Result{Name: profiles.ErrorBridge, Text: "was interrupted", Cut: true, End: port.CallUnrun}
 		if c.Settled != nil && c.Settled.Again {
 			res.End = port.CallUnknown
 		}

@@ -146,9 +146,9 @@ type Terms struct {
 func (r *Record) Expiry() executors.ProgramError {
 	at := r.Expires.UTC().Format(time.RFC3339)
 	if r.Approval {
-		return executors.ProgramError{Name: "ApprovalExpired", Message: "a call was not approved in time; approvals ended at " + at}
+		return executors.ProgramError{Name: profiles.ErrorApprovalExpired, Message: "a call was not approved in time; approvals ended at " + at}
 	}
-	return executors.ProgramError{Name: "PauseExpired", Message: "the run waited longer than it may; the pause ended at " + at}
+	return executors.ProgramError{Name: profiles.ErrorPauseExpired, Message: "the run waited longer than it may; the pause ended at " + at}
 }
 
 // Number is N of a call's id "cN".

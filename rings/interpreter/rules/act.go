@@ -80,7 +80,7 @@ func (k *Case) prepare(b *Binding) *Refusal {
 	if err != nil || len(args) > MaxFull {
 		k.Full = false
 		text := fmt.Sprintf("its words take more than %d bytes in a record", MaxFull)
-		return &Refusal{Name: NameArgument, Text: text, Decision: k.Deny(b, profiles.CodeActionMalformed, text)}
+		return &Refusal{Name: profiles.ErrorArgument, Text: text, Decision: k.Deny(b, profiles.CodeActionMalformed, text)}
 	}
 	return nil
 }
@@ -203,7 +203,7 @@ func (k *Case) Ask(b *Binding, now time.Time, before *pause.Given, asked ...*pro
 	}
 	terms, ok := Terms(now, asked...)
 	if !ok {
-		return &Refusal{Name: NameDenied, Text: "it needs an approval that nobody can give",
+		return &Refusal{Name: profiles.ErrorCapabilityDenied, Text: "it needs an approval that nobody can give",
 			Decision: k.Deny(b, profiles.CodeApprovalRequired, "the policies that bind the run name no common approver, or no time to approve")}
 	}
 	if k.Terms = terms; terms != nil && k.Held {

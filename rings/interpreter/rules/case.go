@@ -87,9 +87,9 @@ func (k *Case) Decide(b *Binding, g *Generation) *Refusal {
 	}
 	own, d, later := k.own(b)
 	if own == nil {
-		name := NameDenied
+		name := profiles.ErrorCapabilityDenied
 		if later {
-			name = NameRevoked
+			name = profiles.ErrorCapabilityRevoked
 		}
 		return refusalOf(d, name)
 	}
@@ -124,13 +124,13 @@ func (k *Case) Grants() []*Grant {
 func (k *Case) under(b *Binding, g *Generation) (*Grant, *Refusal) {
 	gr, d := k.Now(b, g)
 	if gr == nil {
-		return nil, refusalOf(d, NameRevoked)
+		return nil, refusalOf(d, profiles.ErrorCapabilityRevoked)
 	}
 	if len(k.Own) > 0 && g.Agent(b.agent) == b.First() {
 		return k.Own[0], nil
 	}
 	if d := g.Agent(b.agent).tier(b.host); d != nil { // raised since the run began
-		return nil, refusalOf(*d, NameRevoked)
+		return nil, refusalOf(*d, profiles.ErrorCapabilityRevoked)
 	}
 	return gr, nil
 }
@@ -141,10 +141,10 @@ func refusalOf(d profiles.Decision, name string) *Refusal {
 	no := &Refusal{Name: name, Decision: d, Text: d.Reason}
 	switch {
 	case d.Code == profiles.CodeBridgeArgumentsBytes:
-		no.Name = NameArgument
+		no.Name = profiles.ErrorArgument
 	case d.Code == profiles.CodeClosed:
 		no.Text = "the executor is closed"
-	case name == NameRevoked:
+	case name == profiles.ErrorCapabilityRevoked:
 		no.Decision.Reason = "the policy now in force refuses it: " + d.Reason
 		no.Decision.Code = revokedCode(d.Code)
 		no.Text = TextRevoked
@@ -180,7 +180,7 @@ func (k *Case) Check(args json.RawMessage, tagged func(json.RawMessage) error) *
 	}
 	refuse := func(code profiles.Code, text, reason string) *Refusal {
 		rule := k.Own[0].Rule
-		return &Refusal{Name: NameArgument, Text: text,
+		return &Refusal{Name: profiles.ErrorArgument, Text: text,
 			Decision: profiles.Decision{Code: code, Reason: reason, Rule: &rule, Revision: k.Gen.Revision}}
 	}
 	bad := func(text, reason string) *Refusal { return refuse(profiles.CodeBridgeArguments, text, reason) }
@@ -254,7 +254,7 @@ func (k *Case) Again(b *Binding, g *Generation, used Used) *Refusal {
 func (k *Case) Settle(b *Binding, g *Generation, used Used) *Refusal {
 	own, d, _ := k.own(b)
 	if own == nil {
-		return refusalOf(d, NameRevoked)
+		return refusalOf(d, profiles.ErrorCapabilityRevoked)
 	}
 	k.Own = own
 	if k.Revoked {
@@ -275,7 +275,7 @@ func (k *Case) Settle(b *Binding, g *Generation, used Used) *Refusal {
 		return no
 	}
 	if k.Terms != nil && !k.Approved {
-		return &Refusal{Name: NameUnapproved, Text: "it was not approved", Decision: k.Deny(b, profiles.CodeApprovalRequired, "it was not approved")}
+		return &Refusal{Name: profiles.ErrorApprovalDenied, Text: "it was not approved", Decision: k.Deny(b, profiles.CodeApprovalRequired, "it was not approved")}
 	}
 	return nil
 }
@@ -341,6 +341,6 @@ func (k *Case) lacks(a *profiles.Approval) bool {
 }
 
 func revoked(revision string, gr *Grant, reason string) *Refusal {
-	return &Refusal{Name: NameRevoked, Text: TextRevoked, Decision: profiles.Decision{
+	return &Refusal{Name: profiles.ErrorCapabilityRevoked, Text: TextRevoked, Decision: profiles.Decision{
 		Code: profiles.CodeBridgeRevoked, Reason: reason, Rule: &gr.Rule, Revision: revision}}
 }

@@ -52,10 +52,10 @@ func Told(err error) (name, text string, by *profiles.Decision) {
 		if len(d.Instead) > 0 {
 			text += "; ask for " + strings.Join(d.Instead, ", ")
 		}
-		return NameDenied, shape.Clip(text, maxTold), &d
+		return profiles.ErrorCapabilityDenied, shape.Clip(text, maxTold), &d
 	case errors.As(err, &f):
 		return f.Name, shape.Clip(f.Text, maxTold), f.By
 	default:
-		return NameBridge, "failed", nil
+		return profiles.ErrorBridge, "failed", nil
 	}
 }

@@ -46,7 +46,7 @@ func (k *Case) Guarded(ctx context.Context, b *Binding, ask Guards, grants ...*G
 				d := g.Refuses(by, profiles.Call{Agent: b.agent, Bridge: k.Bridge, Args: k.Args, Executor: b.executor, Powers: gr.Powers})
 				if d != nil {
 					d.Revision = gr.Revision
-					no = &Refusal{Name: NameDenied, Text: d.Reason, Decision: *d}
+					no = &Refusal{Name: profiles.ErrorCapabilityDenied, Text: d.Reason, Decision: *d}
 				}
 				if k.guards == nil {
 					k.guards = map[guard]*Refusal{}

@@ -33,7 +33,7 @@ func (g *Grant) Takes() Taken { return Taken{g.Limits.ResultBytes, results(g)} }
 // that uses the tagged encoding.
 func (t Taken) Judge(out json.RawMessage, tagged func(json.RawMessage) error) (json.RawMessage, *Flaw) {
 	if int64(len(out)) > t.most {
-		return nil, &Flaw{NameResultTooLarge, fmt.Sprintf("the result is larger than %d bytes", t.most), profiles.CodeBridgeResultBytes,
+		return nil, &Flaw{profiles.ErrorResultTooLarge, fmt.Sprintf("the result is larger than %d bytes", t.most), profiles.CodeBridgeResultBytes,
 			fmt.Sprintf("the result has %d bytes", len(out))}
 	}
 	if len(out) == 0 && len(t.schemas) == 0 {
@@ -44,11 +44,11 @@ func (t Taken) Judge(out json.RawMessage, tagged func(json.RawMessage) error) (j
 		err = tagged(out)
 	}
 	if err != nil {
-		return nil, &Flaw{NameBridge, "gave a result that is not a valid value", profiles.CodeBridgeResult, err.Error()}
+		return nil, &Flaw{profiles.ErrorBridge, "gave a result that is not a valid value", profiles.CodeBridgeResult, err.Error()}
 	}
 	value, err := shape.Validate(out, s.Marked, t.schemas...)
 	if err != nil {
-		return nil, &Flaw{NameBridge, "gave a result that does not fit its schema", profiles.CodeBridgeResult, err.Error()}
+		return nil, &Flaw{profiles.ErrorBridge, "gave a result that does not fit its schema", profiles.CodeBridgeResult, err.Error()}
 	}
 	return value, nil
 }

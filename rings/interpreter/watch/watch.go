@@ -130,7 +130,7 @@ func (w *Run) Asks(k *rules.Case) (*profiles.Approval, *rules.Refusal) {
 
 func (w *Run) refuse(d *profiles.Decision) *rules.Refusal {
 	d.Revision = w.bound.First().Revision
-	return &rules.Refusal{Name: rules.NameDenied, Text: d.Reason, Decision: *d}
+	return &rules.Refusal{Name: profiles.ErrorCapabilityDenied, Text: d.Reason, Decision: *d}
 }
 
 // Touch counts what a call brings if then admits it; nil does. ok is false where people

@@ -328,7 +328,7 @@ func (h *host) Ask(_ context.Context, q executors.Question) (executors.Answer, e
 	if dec.Verdict == profiles.Allow {
 		return executors.Answer{Value: json.RawMessage("null")}, nil
 	}
-	return executors.Answer{Error: &executors.GuestError{Name: "CapabilityDenied", Message: dec.Reason}}, nil
+	return executors.Answer{Error: &executors.GuestError{Name: profiles.ErrorCapabilityDenied, Message: dec.Reason}}, nil
 }
 
 // Console is nobody's to read.

@@ -254,7 +254,7 @@ func (d *Daemon) resume(ctx context.Context, r *liveRun, by string) error {
 		err = d.giveBack(ctx, r, row, by, err)
 		if errors.Is(err, errOrphan) {
 			_, err = d.endKept(ctx, row, self, executors.StateCancelled,
-				wire.RunError{Name: "Cancelled", Message: "the run that started it has ended"})
+				wire.RunError{Name: profiles.ErrorCancelled, Message: "the run that started it has ended"})
 		}
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/show"
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
 	"github.com/ringd/ringd/executors"
+	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/rings/interpreter"
 	"github.com/ringd/ringd/schema/wire"
 )
@@ -216,7 +217,7 @@ func (d *Daemon) CancelRun(ctx context.Context, actor Actor, id string) (wire.Ru
 			return wire.Run{}, err
 		case r == nil:
 			run, err := d.endKept(ctx, row, actor.Name, executors.StateCancelled,
-				wire.RunError{Name: "Cancelled", Message: "cancelled through the API"})
+				wire.RunError{Name: profiles.ErrorCancelled, Message: "cancelled through the API"})
 			if errors.Is(err, store.ErrState) {
 				continue // it was claimed, or it ended, meanwhile
 			}

@@ -13,6 +13,7 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/show"
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
 	"github.com/ringd/ringd/executors"
+	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/rings/interpreter"
 	"github.com/ringd/ringd/schema/wire"
 )
@@ -240,7 +241,7 @@ func (d *Daemon) expireOne(ctx context.Context, run string) error {
 	if err != nil {
 		return err
 	}
-	why := wire.RunError{Name: "PauseExpired", Message: "the run waited longer than it may"}
+	why := wire.RunError{Name: profiles.ErrorPauseExpired, Message: "the run waited longer than it may"}
 	calls, err := d.cfg.Calls.Calls(ctx, run)
 	if err != nil {
 		return err
@@ -248,7 +249,7 @@ func (d *Daemon) expireOne(ctx context.Context, run string) error {
 	now := d.cfg.Clock.Now()
 	for _, c := range calls {
 		if c.State == store.CallPending && c.For == store.ByApprover && c.Verdict == "" && !c.Expires.IsZero() && !now.Before(c.Expires) {
-			why = wire.RunError{Name: "ApprovalExpired", Message: "call " + c.ID + " was not approved in time"}
+			why = wire.RunError{Name: profiles.ErrorApprovalExpired, Message: "call " + c.ID + " was not approved in time"}
 			break
 		}
 	}

@@ -262,7 +262,7 @@ func (h *host) refused(q *asked, out executors.Outcome) error {
 		if text == "" {
 			text = refusal.Text(*d, at)
 		}
-		return &interpreter.Failure{Name: "CapabilityDenied", Text: string(d.Code) + ": " + text, Secret: true,
+		return &interpreter.Failure{Name: profiles.ErrorCapabilityDenied, Text: string(d.Code) + ": " + text, Secret: true,
 			By: &profiles.Decision{Code: d.Code, Rule: d.Rule, Revision: d.Revision, Reason: "a script was refused"}}
 	case executors.StateLimit:
 		if out.Error != nil {

@@ -9,6 +9,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/ringd/ringd/executors"
+	"github.com/ringd/ringd/profiles"
 )
 
 // asked is what a program asks for.
@@ -115,7 +116,7 @@ func encode(out executors.Outcome, h *host, unkept string, most int64) (json.Raw
 		over := int(int64(len(text)) - most)
 		switch longest := max(len(r.Stdout), len(r.Stderr)); {
 		case longest == 0 && len(r.Ran) == 0:
-			return nil, failure("ResultTooLarge", "the bridge may not return as much as an exit code")
+			return nil, failure(profiles.ErrorResultTooLarge, "the bridge may not return as much as an exit code")
 		case longest == 0:
 			r.Ran = r.Ran[:len(r.Ran)/2]
 		case len(r.Stdout) == longest:

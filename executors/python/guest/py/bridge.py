@@ -18,7 +18,7 @@ Error = type("Error", (Exception,), {
     "__module__": "ringd", "name": "Error",
     "__doc__": "A call that failed. name says how; the subclasses are those of the known names."})
 
-NAMES = ("CapabilityDenied", "CapabilityRevoked", "ApprovalDenied", "ApprovalExpired", "BudgetExceeded", "ArgumentError",
+NAMES = ("CapabilityDenied", "CapabilityRevoked", "ApprovalDenied", "BudgetExceeded", "ArgumentError",
          "ResultTooLarge", "BridgeError")
 
 _classes = {name: type(name, (Error,), {"__module__": "ringd", "name": name}) for name in NAMES}

@@ -18,6 +18,7 @@ import (
 	"github.com/ringd/ringd/executors/python/wasm/engine"
 	"github.com/ringd/ringd/executors/python/wasm/start"
 	"github.com/ringd/ringd/executors/seal"
+	"github.com/ringd/ringd/profiles"
 )
 
 // What an interpreter has beside the limits of its run.
@@ -149,7 +150,7 @@ func (r *run) watch(d time.Duration) {
 		}
 		// The host ends the process by it: the program computes on until then. That the
 		// host cannot be told shows on the interpreter's own thread.
-		_ = r.finish(failed(executors.StateLimit, "Timeout", fmt.Sprintf("processor time limit of %v reached", r.o.CPU)))
+		_ = r.finish(failed(executors.StateLimit, profiles.ErrorTimeout, fmt.Sprintf("processor time limit of %v reached", r.o.CPU)))
 	})
 }
 
@@ -210,7 +211,7 @@ func (r *run) said(m executors.Result) executors.Result {
 		p.end()
 	}
 	if m.State == executors.StateFailed && m.Error != nil && m.Error.Name == "MemoryError" && r.memory.Refused() {
-		m.State, m.Error.Name, m.Error.Message = executors.StateLimit, "OutOfMemory", r.memoryText()
+		m.State, m.Error.Name, m.Error.Message = executors.StateLimit, profiles.ErrorOutOfMemory, r.memoryText()
 	}
 	m.PeakBytes = r.memory.Bytes()
 	return m
@@ -226,7 +227,7 @@ func (r *run) ended(err error) executors.Result {
 	res := failed(executors.StateFailed, "Exited", "the program ended its interpreter without a result, as os._exit does")
 	switch {
 	case errors.Is(err, engine.ErrBroke) && r.memory.Refused():
-		res = failed(executors.StateLimit, "OutOfMemory", r.memoryText())
+		res = failed(executors.StateLimit, profiles.ErrorOutOfMemory, r.memoryText())
 	case errors.Is(err, engine.ErrBroke):
 		res = failed(executors.StateFailed, "Crashed", "the interpreter broke over this program: its own stack was full, or it did what WebAssembly refuses")
 	case errors.As(err, &exit):

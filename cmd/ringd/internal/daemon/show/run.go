@@ -216,6 +216,6 @@ func Outcome(out *wire.Run) ([]byte, error) {
 	*out = wire.Run{ID: out.ID, State: string(executors.StateFailed), Agent: out.Agent, Executor: out.Executor,
 		Created: out.Created, Console: []wire.ConsoleEntry{}, Denials: []profiles.Decision{}, Usage: out.Usage,
 		Attestation: out.Attestation,
-		Error:       &wire.RunError{Name: "ResultTooLarge", Message: "the outcome is too large to keep"}}
+		Error:       &wire.RunError{Name: profiles.ErrorResultTooLarge, Message: "the outcome is too large to keep"}}
 	return json.Marshal(out)
 }
