@@ -52,7 +52,7 @@ export GOFLAGS ?= -buildvcs=false
 # Static binaries: a guest starts faster without the dynamic linker. Only the race detector needs C.
 export CGO_ENABLED ?= 0
 
-.PHONY: help demo build install engine python-wasm init test check fmt vet cross lint arch golden golden-clean fuzz mutants bench long release clean
+.PHONY: help demo build install engine python-wasm init test check fmt tidy vet cross lint arch golden golden-clean fuzz mutants bench bench-once long release clean
 
 help: ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  %-14s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -96,11 +96,14 @@ test: $(MADE) $(PYWASM) ## every test, with the race detector
 	go test -timeout 10m $(TESTFLAGS) $(addprefix ./,$(PLAIN))
 	go test -timeout 10m $(TESTFLAGS) -run '^Test(Script|Demo|Siege|PagesOfOperators|PagesOfReaders|Inject|InjectLower)$$' ./cmd/ringd ./rings/kernel
 
-check: fmt vet lint arch cross golden-clean ## what CI runs beside `make test`: format, vet, lint, architecture, other systems, golden files
+check: fmt tidy vet lint arch cross golden-clean bench-once ## what CI runs beside `make test`: format, modules, vet, lint, architecture, other systems, golden files, benches
 
 fmt: ## refuse unformatted files
 	@out=$$(gofmt -l $$(git ls-files '*.go' 2>/dev/null || find . -name '*.go' -not -path './.cache/*')); \
 	if [ -n "$$out" ]; then echo "not formatted, run gofmt -w:"; echo "$$out"; exit 1; fi
+
+tidy: ## refuse a go.mod that go mod tidy would change
+	go mod tidy -diff
 
 vet: $(MADE)
 	go vet ./...
@@ -139,11 +142,10 @@ mutants: $(MADE) ## each check of the egress decision taken out in turn: a test 
 
 bench: build ## benchmarks, and the peers side by side: engines, launchers and proxies
 	go test -run '^$$' -bench . -benchmem ./...
-	executors/js/bench/run
-	rings/kernel/bench/run
-	rings/kernel/egress/bench/run
-	executors/shell/bench/run
-	executors/python/bench/run
+	@set -e; for b in js kernel egress shell python; do docs/benchmarks/$$b/run; done
+
+bench-once: build ## build and start every bench, one round of each
+	docs/benchmarks/once >/dev/null
 
 long: $(MADE) ## the tests too long for every run: 10,000 pushes, 400 kills, 1,000 paused runs, 5,000 policies narrowed, all of Python on every interpreter
 	RINGD_LONG=1 go test -count=1 -timeout 60m ./cmd/ringd/... ./profiles/... ./executors/python/...

@@ -582,7 +582,7 @@ var sinks = map[string][]string{
 var sizes = limits{function: 100, methods: 5}
 
 // skipped names folders that hold no code of this module.
-var skipped = []string{"testdata", "node_modules", "bench", ".git", ".cache", "bin"}
+var skipped = []string{"testdata", "node_modules", "docs", ".git", ".cache", "bin"}
 
 func repository(t *testing.T) tree {
 	t.Helper()

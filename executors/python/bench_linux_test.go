@@ -84,7 +84,7 @@ func BenchmarkCall(b *testing.B) {
 		"for i in range(2000): ringd.call('echo', i)\ntime.perf_counter_ns() - t")
 }
 
-// BenchmarkCompute is what the peers of bench/peers compute too: fib(20), and 200,000
+// BenchmarkCompute is what the peers of docs/benchmarks/python compute too: fib(20), and 200,000
 // words counted in a dict.
 func BenchmarkCompute(b *testing.B) {
 	const head, tail = "import time\nt = time.perf_counter_ns()\n", "\ntime.perf_counter_ns() - t"

@@ -24,7 +24,7 @@ import (
 
 func main() {
 	ringd := flag.String("ringd", "", "the binary")
-	peers := flag.String("peers", "", "folder of peer.mjs")
+	peers := flag.String("peers", "", "folder of peer.mjs; without it ringd alone")
 	corpus := flag.String("corpus", "", "JSON lines, as testdata/shell.jsonl")
 	flag.Parse()
 	if err := run(context.Background(), *ringd, *peers, *corpus); err != nil {
@@ -63,6 +63,9 @@ func run(ctx context.Context, ringd, peers, corpus string) error {
 		return err
 	}
 	table("ringd decide, through its pipe", rows, own)
+	if peers == "" {
+		return nil
+	}
 	for _, p := range []struct{ name, arg string }{
 		{"Gemini CLI 0.61.0, PolicyEngine in process", "gemini"},
 		{"Codex 0.169.0, `execpolicy check`, a process each", "codex"},
