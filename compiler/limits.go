@@ -7,6 +7,7 @@ import (
 
 	"github.com/ringd/ringd/compiler/plain"
 	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/profiles/jsontext"
 	"github.com/ringd/ringd/schema"
 )
 
@@ -260,9 +261,4 @@ func (d *document) duration(path, s string) (int64, bool) {
 	return n, ok
 }
 
-func clip(s string) string {
-	if r := []rune(s); len(r) > 60 {
-		return string(r[:60]) + "…"
-	}
-	return s
-}
+func clip(s string) string { return jsontext.Truncate(s, 60) }

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/ringd/ringd/profiles/jsontext"
 	"github.com/ringd/ringd/schema/prose"
 	"github.com/ringd/ringd/schema/shape"
 )
@@ -218,12 +219,7 @@ func wanted(s *shape.Shape) string {
 }
 
 // clip keeps a finding short and free of control characters' effect.
-func clip(s string) string {
-	if r := []rune(s); len(r) > 40 {
-		return string(r[:40]) + "…"
-	}
-	return s
-}
+func clip(s string) string { return jsontext.Truncate(s, 40) }
 
 func (c *checker) object(n *node, s *shape.Shape, p *place) {
 	if s.Open {

@@ -10,6 +10,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 
 	"github.com/ringd/ringd/compiler/rego"
+	"github.com/ringd/ringd/profiles/jsontext"
 )
 
 // checker holds a condition to the part of Rego that it may use, and writes it
@@ -449,9 +450,7 @@ func named(name string) string {
 }
 
 func clip(s string) string {
-	if r := []rune(s); len(r) > 60 {
-		s = string(r[:60]) + "…"
-	}
+	s = jsontext.Truncate(s, 60)
 	if strings.ContainsFunc(s, func(r rune) bool { return !strconv.IsPrint(r) }) {
 		return strconv.Quote(s)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/ringd/ringd/compiler/layers/places"
 	"github.com/ringd/ringd/compiler/says"
+	"github.com/ringd/ringd/profiles/jsontext"
 	"github.com/ringd/ringd/profiles/modules"
 	"github.com/ringd/ringd/schema"
 )
@@ -322,9 +323,4 @@ func (k *checker) approvers(over map[int]string) {
 
 func layerName(p *schema.Policy) string { return p.Kind + " " + p.Metadata.Name }
 
-func clip(s string) string {
-	if r := []rune(s); len(r) > 60 {
-		return string(r[:60]) + "…"
-	}
-	return s
-}
+func clip(s string) string { return jsontext.Truncate(s, 60) }

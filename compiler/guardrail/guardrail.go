@@ -24,6 +24,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/topdown"
 
 	"github.com/ringd/ringd/compiler/rego"
+	"github.com/ringd/ringd/profiles/jsontext"
 )
 
 // What a guardrail is asked about: the value of `on`.
@@ -298,13 +299,10 @@ func clip(s string) string {
 		}
 		return r
 	}, s)
-	if r := []rune(s); len(r) > maxMessage {
-		return string(r[:maxMessage]) + "…"
-	}
 	if strings.TrimSpace(s) == "" {
 		return "refused"
 	}
-	return s
+	return jsontext.Truncate(s, maxMessage)
 }
 
 // allowed reports whether a guardrail may call a function.

@@ -21,6 +21,7 @@ import (
 	"github.com/ringd/ringd/compiler/layers/places"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/profiles/difference"
+	"github.com/ringd/ringd/profiles/jsontext"
 	"github.com/ringd/ringd/schema"
 )
 
@@ -269,9 +270,4 @@ func show(v reflect.Value) string {
 	}
 }
 
-func clip(s string) string {
-	if r := []rune(s); len(r) > 200 {
-		return string(r[:200]) + "…"
-	}
-	return s
-}
+func clip(s string) string { return jsontext.Truncate(s, 200) }

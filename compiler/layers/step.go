@@ -8,6 +8,7 @@ import (
 
 	"github.com/ringd/ringd/compiler/layers/chain"
 	"github.com/ringd/ringd/compiler/layers/places"
+	"github.com/ringd/ringd/profiles/jsontext"
 	"github.com/ringd/ringd/profiles/near"
 	"github.com/ringd/ringd/schema"
 )
@@ -157,12 +158,7 @@ func (s *step) subset(path, up string, own, above []string, filled bool) []strin
 	return keep(s, path, own, refused)
 }
 
-func clip(s string) string {
-	if r := []rune(s); len(r) > 60 {
-		return string(r[:60]) + "…"
-	}
-	return s
-}
+func clip(s string) string { return jsontext.Truncate(s, 60) }
 
 func effort() near.Effort { return near.Effort{Names: 1000, Letters: 100_000} }
 

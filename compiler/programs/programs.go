@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/profiles/jsontext"
 )
 
 // The codes of findings.
@@ -299,9 +300,4 @@ func merged(p string) string {
 	return p
 }
 
-func clip(s string) string {
-	if r := []rune(s); len(r) > 60 {
-		return string(r[:60]) + "…"
-	}
-	return cmp.Or(s, "''")
-}
+func clip(s string) string { return cmp.Or(jsontext.Truncate(s, 60), "''") }

@@ -122,14 +122,7 @@ func noRepeats(b []byte) error {
 // out what could move a terminal's cursor.
 func Clip(s string) string {
 	const most = 120
-	short := s
-	if len(s) > most {
-		cut := most
-		for cut > 0 && !utf8.RuneStart(s[cut]) {
-			cut--
-		}
-		short = s[:cut] + "…"
-	}
+	short := Truncate(s, most)
 	if !strings.ContainsFunc(short, unprintable) {
 		return short
 	}

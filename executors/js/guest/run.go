@@ -12,6 +12,7 @@ import (
 	"github.com/ringd/ringd/executors/js/start"
 	"github.com/ringd/ringd/executors/seal"
 	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/profiles/jsontext"
 )
 
 // valueBytes bounds one value on the connection; it leaves room for the frame.
@@ -137,12 +138,7 @@ func clip(e *executors.ProgramError) {
 	}
 }
 
-func short(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	return strings.ToValidUTF8(s[:n], "") + "…"
-}
+func short(s string, n int) string { return jsontext.Truncate(s, n) }
 
 // first translates and starts the program, in a fresh VM or in that of a session,
 // and drives it.

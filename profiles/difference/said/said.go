@@ -6,18 +6,15 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+
+	"github.com/ringd/ringd/profiles/jsontext"
 )
 
 // most is how much is shown of what an author wrote freely: a schema, a text in Rego.
 const most = 200
 
 // Clip shortens such a text.
-func Clip(s string) string {
-	if len(s) > most {
-		return strings.ToValidUTF8(s[:most], "") + "…"
-	}
-	return s
-}
+func Clip(s string) string { return jsontext.Truncate(s, most) }
 
 // Apart shortens two such texts to where they differ: what is the same in front of it
 // would hide that from a reader.

@@ -9,9 +9,10 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/ringd/ringd/profiles/jsontext"
 )
 
 // schemaName is the address of the one document a validator is made of.
@@ -176,12 +177,4 @@ func finding(err error) string {
 }
 
 // Clip shortens s to at most n bytes at a rune's edge.
-func Clip(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n] + "…"
-}
+func Clip(s string, n int) string { return jsontext.Truncate(s, n) }

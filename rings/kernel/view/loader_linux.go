@@ -6,6 +6,8 @@ import (
 	"path"
 	"slices"
 	"strings"
+
+	"github.com/ringd/ringd/profiles/jsontext"
 )
 
 // maxObjects bounds what one program or library may need, all of it together.
@@ -187,9 +189,4 @@ func (l *loader) interpreter(o *object) (p place, musl bool, err error) {
 	return p, strings.HasPrefix(path.Base(o.interp), "ld-musl-"), nil
 }
 
-func clip(s string) string {
-	if r := []rune(s); len(r) > 80 {
-		return string(r[:80]) + "…"
-	}
-	return s
-}
+func clip(s string) string { return jsontext.Truncate(s, 80) }

@@ -16,6 +16,8 @@ import (
 	"path"
 	"strings"
 	"syscall"
+
+	"github.com/ringd/ringd/profiles/jsontext"
 )
 
 // Violation is something that a guest tried and was refused. It holds no
@@ -157,12 +159,5 @@ func clip(s string) string {
 		}
 		return r
 	}, s)
-	if len(s) <= maxDetail {
-		return s
-	}
-	cut := maxDetail - len("…")
-	for cut > 0 && s[cut]&0xc0 == 0x80 {
-		cut--
-	}
-	return s[:cut] + "…"
+	return jsontext.Truncate(s, maxDetail-len("…"))
 }

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/ringd/ringd/profiles/jsontext"
 	"github.com/ringd/ringd/schema/wire"
 )
 
@@ -189,10 +190,4 @@ func exactNames(raw []byte, t reflect.Type, path string) error {
 }
 
 // clip bounds what a message repeats of a request.
-func clip(s string) string {
-	const most = 80
-	if len(s) > most {
-		return strings.ToValidUTF8(s[:most], "") + "…"
-	}
-	return s
-}
+func clip(s string) string { return jsontext.Truncate(s, 80) }
