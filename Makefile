@@ -28,7 +28,7 @@ PLAIN       := cmd/ringd/internal/child cmd/ringd/internal/confine cmd/ringd/int
 LONGEST     := ./cmd/ringd ./rings/kernel ./executors/python ./executors/js ./cmd/ringd/internal/daemon
 # The tests that keep golden files, and where they are; `make golden` rewrites them.
 GOLDEN      := -run '^Test(Mistakes|ErrorNames|Golden|Document|EgressAttackFile|Arguable|Numbers|DocumentIsWhatTheCodeSays)$$' \
-  ./executors ./schema ./schema/adopt ./compiler ./compiler/enforcement ./compiler/layers ./profiles \
+  ./executors ./schema ./schema/convert ./compiler ./compiler/enforcement ./compiler/layers ./profiles \
   ./executors/shell/verdict ./rings/kernel/filter ./cmd/ringd/internal/api/openapi
 
 # Where ringd also builds: guests need Linux, policies do not. Releases are of these, and of linux/amd64.

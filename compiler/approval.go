@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/ringd/ringd/compiler/condition"
-	"github.com/ringd/ringd/compiler/plain"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/schema"
 )
@@ -44,9 +43,9 @@ func (d *document) approval(at string, a *schema.Approval, pause int64) *profile
 		switch {
 		case !ok:
 		case n < 1000 || n > maxExpiresMillis:
-			d.report(at+".expiresAfter", CodeLimit, "", "must be from 1s to %s", plain.ShowDuration(maxExpiresMillis))
+			d.report(at+".expiresAfter", CodeLimit, "", "must be from 1s to %s", schema.ShowDuration(maxExpiresMillis))
 		case n > pause:
-			d.report(at+".expiresAfter", CodeLimitAbove, "raise spec.limits.pause", "is above the time that a run may be paused, %s", plain.ShowDuration(pause))
+			d.report(at+".expiresAfter", CodeLimitAbove, "raise spec.limits.pause", "is above the time that a run may be paused, %s", schema.ShowDuration(pause))
 		default:
 			out.ExpiresMillis = n
 		}
@@ -67,9 +66,9 @@ func (d *document) hold(at, text string, expires int64) int64 {
 	switch {
 	case !ok:
 	case n < minHoldMillis || n > maxHoldMillis:
-		d.report(at, CodeLimit, "", "must be from %s to %s", plain.ShowDuration(minHoldMillis), plain.ShowDuration(maxHoldMillis))
+		d.report(at, CodeLimit, "", "must be from %s to %s", schema.ShowDuration(minHoldMillis), schema.ShowDuration(maxHoldMillis))
 	case n > expires:
-		d.report(at, CodeLimitAbove, "", "is above the time that the question stands, %s", plain.ShowDuration(expires))
+		d.report(at, CodeLimitAbove, "", "is above the time that the question stands, %s", schema.ShowDuration(expires))
 	default:
 		return n
 	}
@@ -87,7 +86,7 @@ func (d *document) approvers(at string, a *schema.Approval, out *profiles.Approv
 	people := 0
 	for i, who := range a.From {
 		kind, name, _ := strings.Cut(who, ":")
-		if kind != "user" && kind != "group" && kind != "team" || name == "" || strings.ContainsFunc(who, plain.Unseen) || strings.ContainsAny(who, " ,") {
+		if kind != "user" && kind != "group" && kind != "team" || name == "" || strings.ContainsFunc(who, schema.Unseen) || strings.ContainsAny(who, " ,") {
 			d.report(fmt.Sprintf("%s.from[%d]", at, i), CodeApproval, "write user:, group: or team: and a name", "%q names nobody", clip(who))
 		}
 		if kind == "user" && !slices.Contains(a.From[:i], who) {
@@ -143,14 +142,14 @@ func (d *document) sessions() *profiles.Sessions {
 	if s.MaxAge != "" {
 		n, ok := d.duration(at+".maxAge", s.MaxAge)
 		if ok && (n < minSessionAge || n > maxSessionAge) {
-			d.report(at+".maxAge", CodeLimit, "", "must be from %s to %s", plain.ShowDuration(minSessionAge), plain.ShowDuration(maxSessionAge))
+			d.report(at+".maxAge", CodeLimit, "", "must be from %s to %s", schema.ShowDuration(minSessionAge), schema.ShowDuration(maxSessionAge))
 		}
 		out.AgeMillis = n
 	}
 	if s.MaxSize != "" {
 		n, ok := d.size(at+".maxSize", s.MaxSize)
 		if ok && (n < minSessionBytes || n > maxSessionBytes) {
-			d.report(at+".maxSize", CodeLimit, "", "must be from %s to %s", plain.ShowSize(minSessionBytes), plain.ShowSize(maxSessionBytes))
+			d.report(at+".maxSize", CodeLimit, "", "must be from %s to %s", schema.ShowSize(minSessionBytes), schema.ShowSize(maxSessionBytes))
 		}
 		out.Bytes = n
 	}

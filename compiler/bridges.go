@@ -8,7 +8,6 @@ import (
 	"strings"
 
 	"github.com/ringd/ringd/compiler/bridgeschema"
-	"github.com/ringd/ringd/compiler/plain"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/schema"
 )
@@ -72,16 +71,16 @@ func newNames() *names { return &names{map[string]string{}, map[string]string{}}
 // and the other needs an object of that name.
 func (d *document) bridgeName(taken *names, at, name string) bool {
 	parts := strings.Split(name, ".")
-	if !plain.DottedName(name) || len(parts) > 4 || len(name) > 255 {
+	if !schema.DottedName(name) || len(parts) > 4 || len(name) > 255 {
 		d.report(at, CodeBridgeName, "write a camelCase name such as spawnSubagent, or dotted such as tools.search", "%q is not a name of a bridge", clip(name))
 		return false
 	}
-	if plain.ReservedGlobal(parts[0]) {
+	if schema.ReservedGlobal(parts[0]) {
 		d.report(at, CodeBridgeName, "", "%q is taken: it means something else in the program", parts[0])
 		return false
 	}
 	for _, p := range parts {
-		if plain.ReservedProperty(p) {
+		if schema.ReservedProperty(p) {
 			d.report(at, CodeBridgeName, "", "%q cannot be part of a name: the program has a meaning for it", p)
 			return false
 		}
@@ -130,7 +129,7 @@ func (d *document) bridgeLimits(at string, l *schema.BridgeLimits) profiles.Brid
 			n, ok = d.size(at+"."+name, text)
 		}
 		if ok && (n < 1 || n > most) {
-			d.report(at+"."+name, CodeLimit, "", "must be from 1B to %s", plain.ShowSize(most))
+			d.report(at+"."+name, CodeLimit, "", "must be from 1B to %s", schema.ShowSize(most))
 		}
 		return n
 	}
@@ -156,7 +155,7 @@ func (d *document) bridgeLimits(at string, l *schema.BridgeLimits) profiles.Brid
 	if l.Timeout != "" {
 		n, ok := d.duration(at+".timeout", l.Timeout)
 		if ok && (n < 1 || n > 30*day) {
-			d.report(at+".timeout", CodeLimit, "", "must be from 1ms to %s", plain.ShowDuration(30*day))
+			d.report(at+".timeout", CodeLimit, "", "must be from 1ms to %s", schema.ShowDuration(30*day))
 		}
 		out.TimeoutMillis = n
 	}

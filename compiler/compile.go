@@ -18,7 +18,6 @@ import (
 	"github.com/ringd/ringd/compiler/guardrail"
 	"github.com/ringd/ringd/compiler/language"
 	"github.com/ringd/ringd/compiler/layers"
-	"github.com/ringd/ringd/compiler/layers/places"
 	"github.com/ringd/ringd/compiler/powers"
 	"github.com/ringd/ringd/compiler/programs"
 	"github.com/ringd/ringd/profiles"
@@ -64,7 +63,7 @@ func Compile(cfg Config) (profiles.Set, Diagnostics) {
 		conditions: map[string]error{}}
 	policies := slices.Clone(cfg.Policies)
 	slices.SortStableFunc(policies, func(a, b schema.Policy) int {
-		pa, pb := places.Of(&a, "").Pos, places.Of(&b, "").Pos
+		pa, pb := schema.OriginOf(&a, "").Pos, schema.OriginOf(&b, "").Pos
 		return cmp.Or(cmp.Compare(a.File, b.File), pa.Compare(pb),
 			cmp.Compare(a.Metadata.Name, b.Metadata.Name))
 	})
@@ -210,7 +209,7 @@ func (d *document) claim(a namedAgent) bool {
 }
 
 // origin gives the place of a value, or of the nearest value around it.
-func (d *document) origin(path string) schema.Origin { return places.Of(d.policy, path) }
+func (d *document) origin(path string) schema.Origin { return schema.OriginOf(d.policy, path) }
 
 func (d *document) rule(path string) profiles.Rule { return ruleAt(d.origin(path)) }
 

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/ringd/ringd/compiler/plain"
 	"github.com/ringd/ringd/compiler/powers"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/profiles/paths"
@@ -93,11 +92,11 @@ func (d *document) js(js *schema.JS, rule profiles.Rule) *profiles.JS {
 	}
 	for i, name := range js.DenyGlobals {
 		here := fmt.Sprintf("%s.globals.deny[%d]", at, i)
-		if !plain.Identifier(name) {
+		if !schema.Identifier(name) {
 			d.report(here, CodeNeverMatches, "", "%q is not the name of a global", clip(name))
 			continue
 		}
-		if !plain.ReservedGlobal(name) && !d.grantsBridge(name) {
+		if !schema.ReservedGlobal(name) && !d.grantsBridge(name) {
 			d.warn(here, CodeNeverMatches, "", "no program has a global called %q", clip(name))
 		}
 		out.DenyGlobals = append(out.DenyGlobals, profiles.ImportRule{Name: name, Rule: d.rule(here)})
@@ -122,8 +121,8 @@ func (d *document) filesystem() profiles.Files {
 	list := func(name string, paths []string, under map[string][]string) (out []profiles.PathRule) {
 		for i, p := range paths {
 			here := fmt.Sprintf("spec.filesystem.%s[%d]", name, i)
-			if !plain.CleanFilePath(p) {
-				d.report(here, CodePath, plain.CleanHint(p), "%q is not a clean path from /, ~ or $WORKSPACE", clip(p))
+			if !schema.CleanFilePath(p) {
+				d.report(here, CodePath, schema.CleanHint(p), "%q is not a clean path from /, ~ or $WORKSPACE", clip(p))
 				continue
 			}
 			if d.oddPath(here, p, "name the folder: a rule covers everything below its path") {
@@ -159,7 +158,7 @@ func (d *document) deniedAbove(granted, denied []profiles.PathRule) {
 // be taken for just that. A denial of /keys/* that covers nothing is worse than
 // a file that cannot be listed.
 func (d *document) oddPath(at, p, patternHint string) bool {
-	why, hint := plain.OddPath(p, patternHint)
+	why, hint := schema.OddPath(p, patternHint)
 	if why != "" {
 		d.report(at, CodePath, hint, why, clip(p))
 	}

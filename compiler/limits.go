@@ -5,7 +5,6 @@ import (
 	"math"
 	"strconv"
 
-	"github.com/ringd/ringd/compiler/plain"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/profiles/jsontext"
 	"github.com/ringd/ringd/schema"
@@ -235,9 +234,9 @@ func (b bound) reach(k limitKind) string {
 	show := func(n int64) string { return strconv.FormatInt(n, 10) }
 	if k.size != nil {
 		if _, isSize := k.size(&schema.Limits{}); isSize {
-			show = plain.ShowSize
+			show = schema.ShowSize
 		} else {
-			show = plain.ShowDuration
+			show = schema.ShowDuration
 		}
 	}
 	return "from " + show(b.least) + " to " + show(b.most)
@@ -245,7 +244,7 @@ func (b bound) reach(k limitKind) string {
 
 // size reads a size such as 64MiB.
 func (d *document) size(path, s string) (int64, bool) {
-	n, ok := plain.Size(s)
+	n, ok := schema.Size(s)
 	if !ok {
 		d.report(path, CodeSize, "", "%q is not a size such as 64MiB", clip(s))
 	}
@@ -254,7 +253,7 @@ func (d *document) size(path, s string) (int64, bool) {
 
 // duration reads a duration such as 30s, in milliseconds.
 func (d *document) duration(path, s string) (int64, bool) {
-	n, ok := plain.Duration(s)
+	n, ok := schema.Duration(s)
 	if !ok {
 		d.report(path, CodeDuration, "", "%q is not a duration such as 500ms, 30s, 5m, 2h or 1d", clip(s))
 	}

@@ -9,7 +9,6 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/ringd/ringd/compiler/plain"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/schema"
 )
@@ -72,7 +71,7 @@ func (d *document) noModule(at, specifier string) {
 			"no module is called %q", clip(specifier))
 		return
 	}
-	if !plain.DottedName(strings.TrimSuffix(specifier, ".*")) {
+	if !schema.DottedName(strings.TrimSuffix(specifier, ".*")) {
 		d.warn(at, CodeModuleUnknown, hint, "%q names neither a Python module nor a module of this policy", clip(specifier))
 	}
 }
@@ -146,7 +145,7 @@ func (d *document) checkModules() {
 func (d *document) moduleText(at, file string, text []byte) (profiles.Module, bool) {
 	switch {
 	case len(text) > MaxModuleBytes:
-		d.report(at, CodeModuleText, "", "the module is above %s", plain.ShowSize(MaxModuleBytes))
+		d.report(at, CodeModuleText, "", "the module is above %s", schema.ShowSize(MaxModuleBytes))
 		return profiles.Module{}, false
 	case !utf8.Valid(text) || slices.Contains(text, 0):
 		d.report(at, CodeModuleText, "", "the module is not UTF-8 text")

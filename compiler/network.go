@@ -11,14 +11,12 @@ import (
 
 	"github.com/ringd/ringd/compiler/exceptions"
 	"github.com/ringd/ringd/compiler/layers"
-	"github.com/ringd/ringd/compiler/plain"
 	"github.com/ringd/ringd/compiler/powers"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/profiles/egress"
 	"github.com/ringd/ringd/profiles/hosts"
 	has "github.com/ringd/ringd/profiles/powers"
 	"github.com/ringd/ringd/schema"
-	"github.com/ringd/ringd/schema/above"
 )
 
 // egress compiles the network part.
@@ -228,7 +226,7 @@ func (d *document) egressLimits(at string, l *schema.EgressLimits) (out profiles
 }
 
 // shared gives what an entry shares the limits of. They were read with the layers.
-func shared(list []above.Entry) (out []profiles.Budget) {
+func shared(list []schema.Entry) (out []profiles.Budget) {
 	for _, e := range list {
 		out = append(out, profiles.Budget{Host: e.Host, Ports: e.Ports, AnyPort: e.AnyPort, Methods: e.Methods, Paths: e.Paths, Rule: ruleAt(schema.Origin{Pos: e.Pos, Path: e.Path, Layer: e.Layer}),
 			Limits: profiles.EgressLimits{UpBytes: e.Up, DownBytes: e.Down, Connections: e.Connections, PerMinute: e.PerMinute}})
@@ -238,7 +236,7 @@ func shared(list []above.Entry) (out []profiles.Budget) {
 
 // rate reads a rate such as 60/m, by the minute.
 func (d *document) rate(path, text string) (int64, bool) {
-	n, ok := plain.Rate(text)
+	n, ok := schema.Rate(text)
 	if !ok {
 		d.report(path, CodeRate, "", "%q is not a rate such as 60/m or 10/s", clip(text))
 	}

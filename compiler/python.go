@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/ringd/ringd/compiler/imports"
-	"github.com/ringd/ringd/compiler/plain"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/schema"
 )
@@ -29,7 +28,7 @@ func (d *document) python(py *schema.Python, rule profiles.Rule) *profiles.Pytho
 	}
 	for i, name := range py.DenyBuiltins {
 		here := fmt.Sprintf("%s.builtins.deny[%d]", at, i)
-		if !plain.Identifier(name) {
+		if !schema.Identifier(name) {
 			d.report(here, CodeNeverMatches, "", "%q is not the name of a builtin", clip(name))
 			continue
 		}
@@ -75,7 +74,7 @@ func (d *document) pythonImports(at string, im *schema.PythonImports, out *profi
 // names no Python import can have.
 func (d *document) pythonName(list []profiles.ImportRule, at, name string) []profiles.ImportRule {
 	short := strings.TrimSuffix(name, ".*")
-	if !plain.DottedName(short) {
+	if !schema.DottedName(short) {
 		if !d.policy.Compact {
 			d.report(at, CodeNeverMatches, "", "%q is not a dotted module name", clip(name))
 		}
@@ -90,8 +89,8 @@ func (d *document) pythonName(list []profiles.ImportRule, at, name string) []pro
 func (d *document) environments(at string, py *schema.Python) (out []profiles.PythonEnvironment) {
 	add := func(at string, e schema.Environment) {
 		here := at + ".path"
-		if !plain.CleanAbsolute(e.Path) {
-			d.report(here, CodePath, plain.CleanHint(e.Path), "%q is not a clean absolute path", clip(e.Path))
+		if !schema.CleanAbsolute(e.Path) {
+			d.report(here, CodePath, schema.CleanHint(e.Path), "%q is not a clean absolute path", clip(e.Path))
 		} else if !d.oddPath(here, e.Path, "name the folder of the environment") {
 			out = append(out, profiles.PythonEnvironment{Path: e.Path, Digest: e.Digest, Rule: d.rule(here)})
 		}

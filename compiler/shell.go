@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/ringd/ringd/compiler/plain"
 	"github.com/ringd/ringd/compiler/programs"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/schema"
@@ -91,8 +90,8 @@ func (d *document) binary(at string, b schema.Binary, pause int64) (profiles.Bin
 
 // programPath reports whether a path can name a program.
 func (d *document) programPath(at, p, patternHint string) bool {
-	if !plain.CleanAbsolute(p) || p == "/" {
-		d.report(at, CodePath, plain.CleanHint(p), "%q is not the absolute, clean path of a program", clip(p))
+	if !schema.CleanAbsolute(p) || p == "/" {
+		d.report(at, CodePath, schema.CleanHint(p), "%q is not the absolute, clean path of a program", clip(p))
 		return false
 	}
 	return !d.oddPath(at, p, patternHint)
@@ -150,7 +149,7 @@ func (d *document) args(at string, a *schema.Args, out *profiles.Binary, pause i
 	}
 	for i, word := range a.Force {
 		here := fmt.Sprintf("%s.force[%d]", at, i)
-		if len(word) > maxForcedBytes || strings.ContainsFunc(word, plain.Unseen) {
+		if len(word) > maxForcedBytes || strings.ContainsFunc(word, schema.Unseen) {
 			d.report(here, CodePattern, "", "is longer than %d bytes, or holds a character that is not seen", maxForcedBytes)
 			continue
 		}
@@ -197,7 +196,7 @@ func isFlag(word string) bool { return strings.HasPrefix(word, "-") }
 
 // said checks a sentence that a refusal shows.
 func (d *document) said(at, text string) string {
-	if strings.ContainsFunc(strings.ReplaceAll(text, "\n", " "), plain.Unseen) {
+	if strings.ContainsFunc(strings.ReplaceAll(text, "\n", " "), schema.Unseen) {
 		d.report(at, CodePattern, "write it again by hand", "holds a character that is not seen")
 	}
 	return text
@@ -221,7 +220,7 @@ func (d *document) variables(at string, env map[string]string) (out []string) {
 		switch {
 		case programs.Reserved(name):
 			d.report(here, CodeProgramVariable, "leave it out", "%s is set by ringd for every program", name)
-		case len(value) > maxForcedBytes || strings.ContainsFunc(value, plain.Unseen):
+		case len(value) > maxForcedBytes || strings.ContainsFunc(value, schema.Unseen):
 			d.report(here, CodeProgramVariable, "", "is longer than %d bytes, or holds a character that is not seen", maxForcedBytes)
 		default:
 			out = append(out, name+"="+value)
@@ -269,7 +268,7 @@ func (d *document) plainWords(at, text, hint string) ([]string, bool) {
 		d.report(at, CodePattern, "", "the pattern is empty")
 	case i >= 0:
 		d.report(at, CodePattern, hint, "%q has no meaning in a pattern", text[i:i+1])
-	case strings.ContainsFunc(strings.Join(words, ""), plain.Unseen):
+	case strings.ContainsFunc(strings.Join(words, ""), schema.Unseen):
 		d.report(at, CodePattern, "write it again by hand", "%q holds a character that is not seen", clip(text))
 	case len(words) > maxWords:
 		d.report(at, CodePattern, "", "has more than %d words", maxWords)

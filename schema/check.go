@@ -9,8 +9,6 @@ import (
 	"strings"
 
 	"github.com/ringd/ringd/profiles/jsontext"
-	"github.com/ringd/ringd/schema/prose"
-	"github.com/ringd/ringd/schema/shape"
 )
 
 // place is where a check stands in the author's tree; its text is made only
@@ -28,7 +26,7 @@ func (p *place) String() string {
 	if p.name == "" {
 		return p.up.String() + "[" + strconv.Itoa(p.i) + "]"
 	}
-	if !prose.Plain(p.name) {
+	if !plainName(p.name) {
 		return p.up.String() + "[" + strconv.Quote(clip(p.name)) + "]"
 	}
 	if p.up == nil {
@@ -56,7 +54,7 @@ func (c *checker) report(at spot, code, hint string, p *place, format string, ar
 }
 
 // value reports every difference between n and s, one finding a mistake.
-func (c *checker) value(n *node, s *shape.Shape, p *place) {
+func (c *checker) value(n *node, s *Shape, p *place) {
 	if n.bad {
 		return // the reader has told
 	}
@@ -75,21 +73,21 @@ func (c *checker) value(n *node, s *shape.Shape, p *place) {
 		return
 	}
 	switch s.Kind {
-	case shape.Object:
+	case Object:
 		c.object(n, s, p)
-	case shape.List:
+	case List:
 		c.items(n, s, p)
-	case shape.String:
+	case String:
 		c.text(n, s, p)
-	case shape.Int:
+	case Int:
 		c.whole(n, s, p)
-	case shape.Bool, shape.Null, shape.Float, shape.Bytes:
+	case Bool, Null, Float, Bytes:
 	}
 }
 
 // repeated checks what an alias stands for. What is wrong with it where it is written has
 // been told there; what does not fit here alone is one finding, at the alias.
-func (c *checker) repeated(n *node, s *shape.Shape, p *place, alias string) {
+func (c *checker) repeated(n *node, s *Shape, p *place, alias string) {
 	before, paths := len(c.list), len(c.paths)
 	c.value(n, s, p)
 	var own *Diagnostic
@@ -111,16 +109,16 @@ func (c *checker) repeated(n *node, s *shape.Shape, p *place, alias string) {
 	c.list, c.paths, n.bad = append(c.list, *own), append(c.paths, p.String()), c.mends
 }
 
-func (c *checker) mismatch(n *node, s *shape.Shape, p *place) {
+func (c *checker) mismatch(n *node, s *Shape, p *place) {
 	hint := ""
 	switch {
-	case s.Kind == shape.Bool && n.trap != "":
+	case s.Kind == Bool && n.trap != "":
 		hint = "write true or false"
-	case len(s.Enum) > 0 && n.kind == shape.Bool:
+	case len(s.Enum) > 0 && n.kind == Bool:
 		if n.text == "false" && slices.Contains(s.Enum, "off") {
 			hint = `did you mean "off"?`
 		}
-	case s.Kind == shape.String && (n.kind == shape.Int || n.kind == shape.Float || n.kind == shape.Bool):
+	case s.Kind == String && (n.kind == Int || n.kind == Float || n.kind == Bool):
 		if hint = s.Says; len(s.Enum) == 0 && s.Matches(n.text) {
 			hint = fmt.Sprintf("put it in quotes: %q", n.text)
 		} else if fix, _ := c.remedy(n.text, s); fix != "" {
@@ -129,41 +127,41 @@ func (c *checker) mismatch(n *node, s *shape.Shape, p *place) {
 			unit := map[string]string{"#Bytes": "MiB", "#Dur": "s"}[s.Name]
 			hint = fmt.Sprintf("write the unit: %s%s; it %s", n.text, unit, s.Says)
 		}
-	case s.Kind == shape.List && n.plain && strings.HasPrefix(n.text, "-") && !strings.HasPrefix(n.text, "--") && n.kind == shape.String:
+	case s.Kind == List && n.plain && strings.HasPrefix(n.text, "-") && !strings.HasPrefix(n.text, "--") && n.kind == String:
 		hint = "put a space after the -"
-	case s.Kind == shape.List && s.Item.Kind == n.kind && n.kind == shape.String:
+	case s.Kind == List && s.Item.Kind == n.kind && n.kind == String:
 		hint = fmt.Sprintf("a list of one is [%q]", clip(n.text))
-	case s.Kind == shape.List && s.Item.Kind == n.kind && n.kind == shape.Int:
+	case s.Kind == List && s.Item.Kind == n.kind && n.kind == Int:
 		hint = fmt.Sprintf("a list of one is [%s]", clip(n.text))
-	case s.Kind == shape.String && n.kind == shape.Object && strings.HasPrefix(p.String(), "interpreter_ring."):
+	case s.Kind == String && n.kind == Object && strings.HasPrefix(p.String(), "interpreter_ring."):
 		hint = "the compact form lists texts alone; what says more is written in the full form, with apiVersion: ringd/v1"
-	case s.Kind == shape.Object && n.plain && fieldLike().MatchString(n.text):
+	case s.Kind == Object && n.plain && fieldLike().MatchString(n.text):
 		m := fieldLike().FindStringSubmatch(n.text)
 		hint = fmt.Sprintf("write %s: %s, with a space after the colon", m[1], clip(m[2]))
-	case s.Kind == shape.List && n.kind == shape.Object:
+	case s.Kind == List && n.kind == Object:
 		hint = "put - in front of the first field: each item of a list begins with -"
-	case s.Kind == shape.Object && n.kind == shape.String && onlyRequired(s) != "":
+	case s.Kind == Object && n.kind == String && onlyRequired(s) != "":
 		hint = fmt.Sprintf("write {%s: %q}", onlyRequired(s), clip(n.text))
-	case s.Name == "#Port" && n.kind == shape.String && strings.ContainsAny(n.text, "-:*"):
+	case s.Name == "#Port" && n.kind == String && strings.ContainsAny(n.text, "-:*"):
 		hint = "list each port: there are no ranges; HOST:* is every port"
-	case (s.Kind == shape.Int || s.Kind == shape.Bool) && n.kind == shape.String && !n.plain:
+	case (s.Kind == Int || s.Kind == Bool) && n.kind == String && !n.plain:
 		hint = "leave the quotes out"
 	}
 	at := n.at
-	if n.kind == shape.Null {
+	if n.kind == Null {
 		at = n.where()
 	}
 	c.report(at, CodeType, hint, p, "found %s, want %s", n.found(), wanted(s))
 	switch {
 	case !c.mends:
-	case s.Kind == shape.List && s.Item.Kind == n.kind && !strings.HasPrefix(n.text, "-"): // a list of one
+	case s.Kind == List && s.Item.Kind == n.kind && !strings.HasPrefix(n.text, "-"): // a list of one
 		item := *n
-		*n = node{kind: shape.List, key: n.key, at: n.at, items: []*node{&item}}
+		*n = node{kind: List, key: n.key, at: n.at, items: []*node{&item}}
 		c.value(n, s, p)
-	case s.Kind == shape.Bool && (n.text == "true" || n.text == "false"):
-		n.kind = shape.Bool
-	case s.Kind == shape.String && len(s.Enum) == 0 && s.Matches(n.text) && n.kind != shape.Null && n.kind != shape.List && n.kind != shape.Object:
-		n.kind = shape.String
+	case s.Kind == Bool && (n.text == "true" || n.text == "false"):
+		n.kind = Bool
+	case s.Kind == String && len(s.Enum) == 0 && s.Matches(n.text) && n.kind != Null && n.kind != List && n.kind != Object:
+		n.kind = String
 	default:
 		n.bad = c.mends
 	}
@@ -175,10 +173,10 @@ func fieldLike() *regexp.Regexp {
 }
 
 // onlyRequired is the one text that an object needs, "" when it is not one.
-func onlyRequired(s *shape.Shape) (name string) {
+func onlyRequired(s *Shape) (name string) {
 	for _, f := range s.Fields {
 		switch {
-		case f.Required && (name != "" || f.Shape.Kind != shape.String):
+		case f.Required && (name != "" || f.Shape.Kind != String):
 			return ""
 		case f.Required:
 			name = f.Name
@@ -190,24 +188,24 @@ func onlyRequired(s *shape.Shape) (name string) {
 // found says what the author wrote, shortly.
 func (n *node) found() string {
 	switch n.kind {
-	case shape.String:
+	case String:
 		return "the text " + strconv.Quote(clip(n.text))
-	case shape.Int, shape.Float:
+	case Int, Float:
 		return "the number " + clip(n.text)
-	case shape.Bool:
+	case Bool:
 		return n.text
-	case shape.Null, shape.List, shape.Object, shape.Bytes:
+	case Null, List, Object, Bytes:
 		return n.kind.String()
 	default:
 		return n.kind.String()
 	}
 }
 
-func wanted(s *shape.Shape) string {
+func wanted(s *Shape) string {
 	switch {
 	case len(s.Enum) > 0:
 		return strings.Join(s.Enum, " or ")
-	case s.Kind == shape.Object && len(s.Fields) > 0:
+	case s.Kind == Object && len(s.Fields) > 0:
 		names := s.FieldNames()
 		if len(names) > 6 {
 			names = append(names[:6:6], "…")
@@ -221,7 +219,7 @@ func wanted(s *shape.Shape) string {
 // clip keeps a finding short and free of control characters' effect.
 func clip(s string) string { return jsontext.Truncate(s, 40) }
 
-func (c *checker) object(n *node, s *shape.Shape, p *place) {
+func (c *checker) object(n *node, s *Shape, p *place) {
 	if s.Open {
 		c.free(n, p)
 		return
@@ -270,7 +268,7 @@ func (c *checker) object(n *node, s *shape.Shape, p *place) {
 // outdented finds fields that stand beside the empty field they belong into: a
 // line that lost its indentation. It reports one of them and returns the names
 // that this explains.
-func (c *checker) outdented(n *node, s *shape.Shape, p *place) map[string]bool {
+func (c *checker) outdented(n *node, s *Shape, p *place) map[string]bool {
 	explained := map[string]bool{}
 	defer func() {
 		for i, name := range n.names {
@@ -279,7 +277,7 @@ func (c *checker) outdented(n *node, s *shape.Shape, p *place) map[string]bool {
 	}()
 	for i, name := range n.names {
 		f := s.Field(name)
-		if f == nil || n.items[i].kind != shape.Null || f.Shape.Kind != shape.Object {
+		if f == nil || n.items[i].kind != Null || f.Shape.Kind != Object {
 			continue
 		}
 		for j, inner := range n.names {
@@ -298,7 +296,7 @@ func (c *checker) outdented(n *node, s *shape.Shape, p *place) map[string]bool {
 
 // unknown reports a name the shape does not have and returns the field it
 // stands for, so that one typo is not also a missing field.
-func (c *checker) unknown(child *node, s *shape.Shape, present map[string]bool, p *place, name string) string {
+func (c *checker) unknown(child *node, s *Shape, present map[string]bool, p *place, name string) string {
 	if c.count > maxFindings {
 		c.count++
 		return ""
@@ -309,13 +307,13 @@ func (c *checker) unknown(child *node, s *shape.Shape, present map[string]bool, 
 			open = append(open, f.Name)
 		}
 	}
-	meant := shape.Nearest(name, open)
+	meant := nearest(name, open)
 	hint := ""
 	switch {
 	case meant != "":
 		hint = fmt.Sprintf("did you mean %q?", meant)
-	case shape.Nearest(name, s.FieldNames()) != "":
-		hint = fmt.Sprintf("%q is already set", shape.Nearest(name, s.FieldNames()))
+	case nearest(name, s.FieldNames()) != "":
+		hint = fmt.Sprintf("%q is already set", nearest(name, s.FieldNames()))
 	case belongs(name, s) != "":
 		hint = fmt.Sprintf("it is a field of %s: indent it further", belongs(name, s))
 	case len(s.Fields) > 0:
@@ -327,9 +325,9 @@ func (c *checker) unknown(child *node, s *shape.Shape, present map[string]bool, 
 }
 
 // belongs is the field of an object that has a field of this name, "" when there is none.
-func belongs(name string, s *shape.Shape) string {
+func belongs(name string, s *Shape) string {
 	for _, f := range s.Fields {
-		if f.Shape.Kind == shape.Object && f.Shape.Field(name) != nil {
+		if f.Shape.Kind == Object && f.Shape.Field(name) != nil {
 			return f.Name
 		}
 	}
@@ -341,18 +339,18 @@ func (c *checker) free(n *node, p *place) {
 	c.trapped(n, p)
 	for i, item := range n.items {
 		at := &place{up: p, i: i}
-		if n.kind == shape.Object {
+		if n.kind == Object {
 			at.name = n.names[i]
 			c.trappedName(item, at.name, at)
 		}
 		c.free(item, at)
 	}
-	if n.kind == shape.Bytes {
+	if n.kind == Bytes {
 		c.report(n.at, CodeType, "", p, "found bytes, want a JSON value")
 	}
 }
 
-func (c *checker) items(n *node, s *shape.Shape, p *place) {
+func (c *checker) items(n *node, s *Shape, p *place) {
 	if len(n.items) < s.Least {
 		c.report(n.where(), CodeSchema, "", p, "must hold at least %d", s.Least)
 	}
@@ -380,22 +378,22 @@ func (c *checker) items(n *node, s *shape.Shape, p *place) {
 	}
 }
 
-// uniqueKind is the kind of what tells items of a list apart; shape.Null, which
+// uniqueKind is the kind of what tells items of a list apart; Null, which
 // no such value has, when nothing does.
-func uniqueKind(s *shape.Shape, name string) shape.Kind {
+func uniqueKind(s *Shape, name string) ValueKind {
 	if name != "" {
 		if f := s.Field(name); f != nil {
 			return f.Shape.Kind
 		}
-		return shape.Null
+		return Null
 	}
-	if s.Kind == shape.String || s.Kind == shape.Int {
+	if s.Kind == String || s.Kind == Int {
 		return s.Kind
 	}
-	return shape.Null
+	return Null
 }
 
-func (c *checker) text(n *node, s *shape.Shape, p *place) {
+func (c *checker) text(n *node, s *Shape, p *place) {
 	switch {
 	case strings.ContainsRune(n.text, 0):
 		c.report(n.at, CodeSchema, "", p, "must not hold a NUL character")
@@ -422,11 +420,11 @@ func (c *checker) text(n *node, s *shape.Shape, p *place) {
 // checked as well; the file stays refused.
 func (c *checker) mend(n *node, fix string) {
 	if n.bad = c.mends && fix == ""; c.mends && !n.bad {
-		n.kind, n.text, n.trap = shape.String, fix, ""
+		n.kind, n.text, n.trap = String, fix, ""
 	}
 }
 
-func (c *checker) choice(n *node, s *shape.Shape, p *place) {
+func (c *checker) choice(n *node, s *Shape, p *place) {
 	for _, word := range s.Enum {
 		if word == n.text {
 			c.trapped(n, p)
@@ -434,7 +432,7 @@ func (c *checker) choice(n *node, s *shape.Shape, p *place) {
 		}
 	}
 	plain := unquoted(n.text)
-	meant := shape.Nearest(plain, s.Enum)
+	meant := nearest(plain, s.Enum)
 	hint := fmt.Sprintf("did you mean %q?", meant)
 	switch {
 	case plain != n.text && meant != "":
@@ -453,7 +451,7 @@ func (c *checker) choice(n *node, s *shape.Shape, p *place) {
 
 // trapped warns of text that other YAML readers take for something else.
 func (c *checker) trapped(n *node, p *place) {
-	if n.trap != "" && n.kind == shape.String {
+	if n.trap != "" && n.kind == String {
 		d := c.report(n.at, CodeYAMLTrap, "write "+strconv.Quote(n.text), p, "%s is %s to YAML 1.1 readers", clip(n.text), n.trap)
 		d.Severity = Warning
 	}
@@ -466,7 +464,7 @@ func (c *checker) trappedName(n *node, name string, p *place) {
 	}
 }
 
-func (c *checker) whole(n *node, s *shape.Shape, p *place) {
+func (c *checker) whole(n *node, s *Shape, p *place) {
 	v, err := strconv.ParseInt(n.text, 10, 64)
 	if err != nil || s.Min != nil && v < *s.Min || s.Max != nil && v > *s.Max {
 		c.report(n.at, CodeSchema, numberHint(s, v), p, "%s %s", clip(n.text), s.Says)
@@ -474,7 +472,7 @@ func (c *checker) whole(n *node, s *shape.Shape, p *place) {
 	}
 }
 
-func numberHint(s *shape.Shape, v int64) string {
+func numberHint(s *Shape, v int64) string {
 	switch {
 	case s.Name == "#Port":
 		return "list each port, or write the host as HOST:* for every one"

@@ -2,8 +2,6 @@ package schema
 
 import (
 	"fmt"
-
-	"github.com/ringd/ringd/schema/shape"
 )
 
 // lowerCompact turns a checked document of the compact form into one of the
@@ -42,7 +40,7 @@ func lowerCompact(doc *node) *node {
 			spec.set(part.name, part.value)
 		}
 	}
-	metadata := l.object().set("name", l.text("default", nil)).set("revision", &node{kind: shape.Int, text: "1", at: l.top(), path: l.topPath()})
+	metadata := l.object().set("name", l.text("default", nil)).set("revision", &node{kind: Int, text: "1", at: l.top(), path: l.topPath()})
 	return l.object().set("apiVersion", l.text("ringd/v1", nil)).set("kind", l.text("AgentPolicy", nil)).
 		set("metadata", metadata).set("spec", spec)
 }
@@ -54,23 +52,23 @@ func (l lowering) top() spot       { return l.root.items[0].where() }
 func (l lowering) topPath() string { return l.root.names[0] }
 
 func (l lowering) object() *node {
-	return &node{kind: shape.Object, at: l.top(), path: l.topPath()}
+	return &node{kind: Object, at: l.top(), path: l.topPath()}
 }
 
 func (l lowering) one(n *node) *node {
-	return &node{kind: shape.List, at: l.top(), path: l.topPath(), items: []*node{n}}
+	return &node{kind: List, at: l.top(), path: l.topPath(), items: []*node{n}}
 }
 
 // text is a word that stands where from stands, or at the top.
 func (l lowering) text(word string, from *node) *node {
 	if from == nil {
-		return &node{kind: shape.String, text: word, at: l.top(), path: l.topPath()}
+		return &node{kind: String, text: word, at: l.top(), path: l.topPath()}
 	}
-	return &node{kind: shape.String, text: word, at: from.at, path: from.path}
+	return &node{kind: String, text: word, at: from.at, path: from.path}
 }
 
 func (l lowering) words(words ...string) *node {
-	out := &node{kind: shape.List, at: l.top(), path: l.topPath()}
+	out := &node{kind: List, at: l.top(), path: l.topPath()}
 	for _, word := range words {
 		out.items = append(out.items, l.text(word, nil))
 	}
@@ -105,7 +103,7 @@ func (l lowering) list(out *node, to string, ring *node, from string, item func(
 	if l.root.get("kernel_ring") == ring {
 		path = "kernel_ring." + from
 	}
-	list := &node{kind: shape.List, at: old.at, path: path, items: []*node{}}
+	list := &node{kind: List, at: old.at, path: path, items: []*node{}}
 	for i, entry := range old.items {
 		entry = entry.named(fmt.Sprintf("%s[%d]", path, i))
 		lowered := item(entry)

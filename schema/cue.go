@@ -12,10 +12,6 @@ import (
 	"cuelang.org/go/cue/literal"
 	"cuelang.org/go/cue/parser"
 	"cuelang.org/go/cue/token"
-
-	"github.com/ringd/ringd/schema/scalar"
-	"github.com/ringd/ringd/schema/shape"
-	"github.com/ringd/ringd/schema/syntax"
 )
 
 // maxValues bounds what a CUE file may evaluate to.
@@ -39,9 +35,9 @@ func divides(file *ast.File, field string) bool {
 // definitions of policy.cue are in scope as values that take everything: the
 // author's own constraints are evaluated by CUE, the language's by checker,
 // which speaks of fields and not of failed unifications.
-func readCUE(text []byte, defs map[string]*shape.Shape, found *findings) []*node {
+func readCUE(text []byte, defs map[string]*Shape, found *findings) []*node {
 	file, err := parser.ParseFile(found.file, text, parser.ParseComments)
-	if t := syntax.InCUE(text); t.Line > 0 && (err != nil || divides(file, "apiVersion")) {
+	if t := yamlInCUE(text); t.Line > 0 && (err != nil || divides(file, "apiVersion")) {
 		found.add(spot{t.Line, t.Column}, CodeSyntax, t.Msg, t.Hint)
 		return nil
 	}
@@ -67,7 +63,7 @@ func readCUE(text []byte, defs map[string]*shape.Shape, found *findings) []*node
 	return docs
 }
 
-func openDefinitions(defs map[string]*shape.Shape) string {
+func openDefinitions(defs map[string]*Shape) string {
 	var b strings.Builder
 	for name := range defs {
 		fmt.Fprintf(&b, "%s: _\n", name)
@@ -122,7 +118,7 @@ func (r *cueReader) allowed(file *ast.File) bool {
 
 // single reports whether the file is one policy: a field at its top is one of
 // a policy's, or it has no fields of its own at all.
-func (r *cueReader) single(file *ast.File, defs map[string]*shape.Shape) bool {
+func (r *cueReader) single(file *ast.File, defs map[string]*Shape) bool {
 	known := append(defs["#Policy"].FieldNames(), defs["#Compact"].FieldNames()...)
 	fields := 0
 	for _, decl := range file.Decls {
@@ -134,7 +130,7 @@ func (r *cueReader) single(file *ast.File, defs map[string]*shape.Shape) bool {
 		if err != nil || strings.HasPrefix(name, "_") || strings.HasPrefix(name, "#") {
 			continue
 		}
-		if fields++; shape.Nearest(name, known) != "" {
+		if fields++; nearest(name, known) != "" {
 			return true
 		}
 	}
@@ -199,8 +195,8 @@ func (r *cueReader) unsetIn(e ast.Expr, root cue.Value, at []cue.Selector) {
 // those of a policy, and each of its fields otherwise.
 func (r *cueReader) documents(root cue.Value) []*node {
 	whole := r.value(root, spot{1, 1}, 0)
-	if whole.kind != shape.Object || len(whole.names) == 0 {
-		if whole.kind == shape.Object {
+	if whole.kind != Object || len(whole.names) == 0 {
+		if whole.kind == Object {
 			r.add(spot{1, 1}, CodeEmpty, "the file defines no policy", "a policy is a field without _ or # in front of its name")
 			return nil
 		}
@@ -236,26 +232,26 @@ func (r *cueReader) value(v cue.Value, near spot, depth int) *node {
 func (r *cueReader) content(v cue.Value, n *node, depth int) {
 	switch v.Kind() {
 	case cue.NullKind:
-		n.kind = shape.Null
+		n.kind = Null
 	case cue.BoolKind:
 		b, _ := v.Bool() // the kind was just read
-		n.kind, n.text = shape.Bool, fmt.Sprint(b)
+		n.kind, n.text = Bool, fmt.Sprint(b)
 	case cue.IntKind, cue.FloatKind, cue.NumberKind:
-		n.kind = shape.Float
+		n.kind = Float
 		if v.Kind() == cue.IntKind {
-			n.kind = shape.Int
+			n.kind = Int
 		}
 		text, err := v.MarshalJSON()
 		if n.text = string(text); err != nil {
 			r.incomplete(v, n)
 		}
 	case cue.StringKind:
-		n.kind = shape.String
+		n.kind = String
 		n.text, _ = v.String() // the kind was just read
 	case cue.BytesKind:
-		n.kind = shape.Bytes
+		n.kind = Bytes
 	case cue.ListKind:
-		n.kind, n.items = shape.List, []*node{}
+		n.kind, n.items = List, []*node{}
 		it, err := v.List()
 		if err != nil {
 			r.incomplete(v, n)
@@ -265,7 +261,7 @@ func (r *cueReader) content(v cue.Value, n *node, depth int) {
 			n.items = append(n.items, r.value(it.Value(), n.at, depth+1))
 		}
 	case cue.StructKind:
-		n.kind = shape.Object
+		n.kind = Object
 		it, err := v.Fields()
 		if err != nil {
 			r.incomplete(v, n)
@@ -468,7 +464,7 @@ func (r *cueReader) authorPath(names []string) string {
 	var b strings.Builder
 	for _, name := range names {
 		switch {
-		case scalar.Decimal(name):
+		case decimal(name):
 			b.WriteString("[" + name + "]")
 		case b.Len() > 0:
 			b.WriteString("." + name)

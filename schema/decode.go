@@ -7,9 +7,6 @@ import (
 	"slices"
 	"strings"
 	"unicode/utf8"
-
-	"github.com/ringd/ringd/schema/prose"
-	"github.com/ringd/ringd/schema/shape"
 )
 
 // The bounds of a reading. They keep a reading cheap; they do not replace the
@@ -51,7 +48,7 @@ type Reading struct {
 
 // ReadPartly is Decode for a search of every mistake at once: what one mistake hides.
 func ReadPartly(sources []Source) Reading {
-	defs, err := shape.Parse(policyCUE)
+	defs, err := ParseShapes(policyCUE)
 	if err != nil { // the definitions are part of the program, so a test would have failed
 		return Reading{Found: Diagnostics{{Pos: Pos{File: "policy.cue", Line: 1, Column: 1}, Code: CodeSchema, Msg: err.Error()}}}
 	}
@@ -79,7 +76,7 @@ func ReadPartly(sources []Source) Reading {
 	return Reading{Policies: policies, Found: all.Sort(), Refused: refused}
 }
 
-func decodeFile(src Source, defs map[string]*shape.Shape, found *findings) []Policy {
+func decodeFile(src Source, defs map[string]*Shape, found *findings) []Policy {
 	text, ok := readable(src, found)
 	if !ok {
 		return nil
@@ -119,11 +116,11 @@ func readable(src Source, found *findings) ([]byte, bool) {
 	case bytes.IndexByte(text, 0) >= 0:
 		return refuse(bytes.IndexByte(text, 0), CodeEncoding, "the file holds a NUL byte", "")
 	case !utf8.Valid(text):
-		return refuse(prose.Invalid(text), CodeEncoding, "the file is not UTF-8", "save it as UTF-8")
-	case prose.LoneReturn(text) >= 0:
-		return refuse(prose.LoneReturn(text), CodeEncoding, "a carriage return without a line feed", "end lines with \\n")
-	case prose.Misleading(text) >= 0:
-		return refuse(prose.Misleading(text), CodeEncoding, "a character that changes how the text looks and not what it says", "leave out control and direction characters, and end lines with \\n")
+		return refuse(invalidAt(text), CodeEncoding, "the file is not UTF-8", "save it as UTF-8")
+	case loneReturn(text) >= 0:
+		return refuse(loneReturn(text), CodeEncoding, "a carriage return without a line feed", "end lines with \\n")
+	case misleading(text) >= 0:
+		return refuse(misleading(text), CodeEncoding, "a character that changes how the text looks and not what it says", "leave out control and direction characters, and end lines with \\n")
 	case len(bytes.TrimSpace(text)) == 0:
 		return refuse(0, CodeEmpty, "the file is empty", "a policy starts with apiVersion: ringd/v1, or with interpreter_ring:")
 	}
@@ -138,7 +135,7 @@ func spotAt(text []byte, offset int) spot {
 
 // decodeDocument checks one document against the form it is written in and
 // binds it.
-func decodeDocument(doc *node, defs map[string]*shape.Shape, found *findings) (Policy, bool) {
+func decodeDocument(doc *node, defs map[string]*Shape, found *findings) (Policy, bool) {
 	before := found.count
 	c := &checker{findings: found, mends: true}
 	if owner := doc.get("metadata").get("owner"); owner != nil {
@@ -169,9 +166,9 @@ func decodeDocument(doc *node, defs map[string]*shape.Shape, found *findings) (P
 }
 
 // formOf tells the full language from the compact form by the names at the top.
-func formOf(doc *node, defs map[string]*shape.Shape, c *checker) (string, bool) {
+func formOf(doc *node, defs map[string]*Shape, c *checker) (string, bool) {
 	const hint = "a policy starts with apiVersion: ringd/v1, or with interpreter_ring:"
-	if doc.kind != shape.Object {
+	if doc.kind != Object {
 		c.report(doc.at, CodeNotPolicy, hint, nil, "found %s, want a policy", doc.found())
 		return "", false
 	}
@@ -186,7 +183,7 @@ func formOf(doc *node, defs map[string]*shape.Shape, c *checker) (string, bool) 
 			switch {
 			case slices.Contains(fields, name):
 				votes[form]++
-			case i < 32 && shape.Nearest(name, fields) != "":
+			case i < 32 && nearest(name, fields) != "":
 				near[form]++
 			}
 		}
@@ -205,13 +202,13 @@ func formOf(doc *node, defs map[string]*shape.Shape, c *checker) (string, bool) 
 
 // foreign reports a document of Kubernetes, or of another program that names an apiVersion
 // and a kind: none of its fields is a mistake by itself.
-func (c *checker) foreign(doc *node, defs map[string]*shape.Shape) bool {
+func (c *checker) foreign(doc *node, defs map[string]*Shape) bool {
 	version, kind := doc.get("apiVersion"), doc.get("kind")
-	if version == nil || kind == nil || version.kind != shape.String || kind.kind != shape.String || strings.HasPrefix(version.text, "ringd") {
+	if version == nil || kind == nil || version.kind != String || kind.kind != String || strings.HasPrefix(version.text, "ringd") {
 		return false
 	}
 	kinds := defs["#Policy"].Field("kind").Shape.Enum
-	if slices.Contains(kinds, kind.text) || shape.Nearest(kind.text, kinds) != "" || synonym(kind.text, defs["#Policy"].Field("kind").Shape) != "" {
+	if slices.Contains(kinds, kind.text) || nearest(kind.text, kinds) != "" || synonym(kind.text, defs["#Policy"].Field("kind").Shape) != "" {
 		return false
 	}
 	hint := "a policy has apiVersion: ringd/v1 and kind: AgentPolicy, TeamPolicy or OrgPolicy"
@@ -223,7 +220,7 @@ func (c *checker) foreign(doc *node, defs map[string]*shape.Shape) bool {
 }
 
 // mixed reports a file that holds names of both forms.
-func (c *checker) mixed(doc *node, name string, defs map[string]*shape.Shape) bool {
+func (c *checker) mixed(doc *node, name string, defs map[string]*Shape) bool {
 	own, other := defs[name].FieldNames(), defs["#Compact"].FieldNames()
 	if name == "#Compact" {
 		other = defs["#Policy"].FieldNames()

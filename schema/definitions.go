@@ -2,8 +2,6 @@ package schema
 
 import (
 	_ "embed"
-
-	"github.com/ringd/ringd/schema/shape"
 )
 
 //go:embed policy.cue
@@ -16,9 +14,9 @@ func CUE() string { return policyCUE }
 // made from policy.cue. What it accepts is close to what Decode accepts; what
 // compares two values, such as a name used twice, only Decode knows.
 func JSONSchema() ([]byte, error) {
-	defs, err := shape.Parse(policyCUE)
+	defs, err := ParseShapes(policyCUE)
 	if err != nil {
 		return nil, err
 	}
-	return shape.JSONSchema(defs)
+	return shapesSchema(defs)
 }

@@ -1,7 +1,5 @@
 package schema
 
-import "github.com/ringd/ringd/schema/shape"
-
 // disagreements reports what no single field is wrong about: the same thing
 // granted and denied, and fields that exclude each other.
 func (c *checker) disagreements(doc *node, compact bool) {
@@ -43,13 +41,13 @@ func (c *checker) overlap(allow, deny *node, by string, p *place) {
 		if by != "" {
 			item = item.get(by)
 		}
-		if item != nil && item.kind == shape.String {
+		if item != nil && item.kind == String {
 			allowed[item.text] = item
 		}
 	}
 	for i, item := range deny.list() {
 		other := allowed[item.text]
-		if item.kind != shape.String || other == nil {
+		if item.kind != String || other == nil {
 			continue
 		}
 		c.warn(item.at, other.at, CodeAllowAndDeny, &place{up: p, i: i}, "%q is also allowed on line %d; the deny wins", clip(item.text), other.at.line)
@@ -58,7 +56,7 @@ func (c *checker) overlap(allow, deny *node, by string, p *place) {
 
 // modules holds that a module has one source.
 func (c *checker) modules(modules *node) {
-	if modules == nil || modules.kind != shape.Object {
+	if modules == nil || modules.kind != Object {
 		return
 	}
 	for i, name := range modules.names {
@@ -68,7 +66,7 @@ func (c *checker) modules(modules *node) {
 		case file != nil && source != nil:
 			d := c.report(source.where(), CodeSchema, "keep one of them", p, "file and source exclude each other")
 			d.Related = []Pos{c.pos(file.where())}
-		case file == nil && source == nil && modules.items[i].kind == shape.Object && len(modules.items[i].names) == 0:
+		case file == nil && source == nil && modules.items[i].kind == Object && len(modules.items[i].names) == 0:
 			c.report(modules.items[i].where(), CodeMissing, "", p, "missing required field %q or %q", "file", "source")
 		}
 	}

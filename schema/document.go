@@ -5,8 +5,6 @@ import (
 	"path"
 	"reflect"
 	"strings"
-
-	"github.com/ringd/ringd/schema/shape"
 )
 
 // Document decodes the one document of a YAML or JSON file that is no policy, such as
@@ -15,7 +13,7 @@ import (
 // origins are by path: "cases[0].name". Where the findings refuse, into is left as it was.
 func Document(src Source, definitions, name string, into any) (map[string]Origin, Diagnostics) {
 	found := &findings{file: src.Name}
-	defs, err := shape.Parse(definitions)
+	defs, err := ParseShapes(definitions)
 	if err != nil || defs[name] == nil { // the definitions are part of the program, so a test would have failed
 		found.add(spot{1, 1}, CodeSchema, fmt.Sprintf("the definition %s cannot be read: %v", name, err), "")
 		return nil, found.list

@@ -8,9 +8,6 @@ import (
 	"io"
 	"strings"
 	"unicode/utf8"
-
-	"github.com/ringd/ringd/schema/shape"
-	"github.com/ringd/ringd/schema/syntax"
 )
 
 // readJSON reads the one value of text, which must be JSON without extensions.
@@ -73,14 +70,14 @@ func (r *jsonReader) value(depth int) (*node, error) {
 	switch tok := tok.(type) {
 	case nil:
 	case bool:
-		out.kind, out.text = shape.Bool, fmt.Sprint(tok)
+		out.kind, out.text = Bool, fmt.Sprint(tok)
 	case json.Number:
-		out.kind, out.text = shape.Int, tok.String()
+		out.kind, out.text = Int, tok.String()
 		if strings.ContainsAny(out.text, ".eE") {
-			out.kind = shape.Float
+			out.kind = Float
 		}
 	case string:
-		out.kind, out.text = shape.String, tok
+		out.kind, out.text = String, tok
 		r.replaced(tok, out.at)
 	case json.Delim:
 		if tok == '[' {
@@ -100,7 +97,7 @@ func (r *jsonReader) replaced(text string, at spot) {
 }
 
 func (r *jsonReader) list(out *node, depth int) error {
-	out.kind, out.items = shape.List, []*node{}
+	out.kind, out.items = List, []*node{}
 	for r.dec.More() {
 		item, err := r.value(depth + 1)
 		if err != nil {
@@ -113,7 +110,7 @@ func (r *jsonReader) list(out *node, depth int) error {
 }
 
 func (r *jsonReader) object(out *node, depth int) error {
-	out.kind = shape.Object
+	out.kind = Object
 	first := map[string]spot{}
 	for r.dec.More() {
 		tok, err := r.token()
@@ -158,6 +155,6 @@ func jsonSyntax(text []byte, err error, found *findings) {
 		found.add(spotAt(text, offset), CodeSyntax, "the text is not closed on its line", "close it with \", and write line ends in it as \\n")
 	default:
 		r, _ := utf8.DecodeRune(text[min(offset, len(text)-1):])
-		found.add(spotAt(text, offset), CodeSyntax, fmt.Sprintf("unexpected %q", r), syntax.JSONHint(r, words))
+		found.add(spotAt(text, offset), CodeSyntax, fmt.Sprintf("unexpected %q", r), jsonHint(r, words))
 	}
 }

@@ -2,8 +2,6 @@ package schema
 
 import (
 	"encoding/json"
-
-	"github.com/ringd/ringd/schema/shape"
 )
 
 // spot is a line and column of the one file a node is from.
@@ -12,7 +10,7 @@ type spot struct{ line, col int }
 // node is one value of any input form. All forms are read into it, so that
 // they are checked and bound by the same code.
 type node struct {
-	kind    shape.Kind
+	kind    ValueKind
 	plain   bool   // YAML, unquoted
 	alias   string // of the anchor that it repeats
 	bad     bool   // it was refused, and is taken out of what is checked further
@@ -28,7 +26,7 @@ type node struct {
 
 // get returns the value under name, nil when n is nil, no object or lacks it.
 func (n *node) get(name string) *node {
-	if n == nil || n.kind != shape.Object {
+	if n == nil || n.kind != Object {
 		return nil
 	}
 	for i, k := range n.names {
@@ -62,7 +60,7 @@ func (n *node) prune() {
 
 // list returns the items of a list, nil when n is nil or no list.
 func (n *node) list() []*node {
-	if n == nil || n.kind != shape.List {
+	if n == nil || n.kind != List {
 		return nil
 	}
 	return n.items
@@ -79,25 +77,25 @@ func (n *node) where() spot {
 // plainValue returns n as encoding/json would decode it, for canonical output.
 func (n *node) plainValue() any {
 	switch n.kind {
-	case shape.Bool:
+	case Bool:
 		return n.text == "true"
-	case shape.Int, shape.Float:
+	case Int, Float:
 		return json.Number(n.text)
-	case shape.String:
+	case String:
 		return n.text
-	case shape.List:
+	case List:
 		out := make([]any, len(n.items))
 		for i, item := range n.items {
 			out[i] = item.plainValue()
 		}
 		return out
-	case shape.Object:
+	case Object:
 		out := make(map[string]any, len(n.items))
 		for i, item := range n.items {
 			out[n.names[i]] = item.plainValue()
 		}
 		return out
-	case shape.Null, shape.Bytes:
+	case Null, Bytes:
 		return nil
 	default:
 		return nil

@@ -7,8 +7,6 @@
 // and the compile child call it; nothing else evaluates CUE.
 package schema
 
-import "github.com/ringd/ringd/schema/above"
-
 // Source is one file of a policy. Name is what positions show: relative to its folder.
 type Source struct {
 	Name string
@@ -298,7 +296,7 @@ type Filesystem struct {
 	Write  []string `cue:"write"`
 	Deny   []string `cue:"deny"`
 	Powers *Touches `cue:"powers"`
-	Under  above.Paths
+	Under  Paths
 }
 
 // Network grants hosts.
@@ -322,7 +320,7 @@ type Egress struct {
 	Binaries []string      `cue:"binaries"`
 	Powers   *Touches      `cue:"powers"`
 	Reason   string        `cue:"reason"`
-	Under    []above.Entry // the entries of layers above that it shares limits with; nil as it was decoded
+	Under    []Entry       // the entries of layers above that it shares limits with; nil as it was decoded
 }
 
 // EgressLimits as written: sizes "64MiB", a rate "60/m"; "" and nil are absent.
@@ -346,7 +344,7 @@ type Gateway struct {
 	Expires    string        `cue:"expires"`
 	Powers     *Touches      `cue:"powers"`
 	Reason     string        `cue:"reason"`
-	Under      []above.Entry // as of an Egress
+	Under      []Entry       // as of an Egress
 }
 
 // Limits as written: sizes "64MiB", durations "30s"; "" and nil are absent.

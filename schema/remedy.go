@@ -7,14 +7,12 @@ import (
 	"strconv"
 	"strings"
 	"time"
-
-	"github.com/ringd/ringd/schema/shape"
 )
 
 // remedy says how an author writes what a text of a definition was meant to be: what to
 // write, "" when that is not known, and the advice. A text that it gives meets the
 // definition, so the rest of the policy is read with it.
-func (c *checker) remedy(text string, s *shape.Shape) (fix, hint string) {
+func (c *checker) remedy(text string, s *Shape) (fix, hint string) {
 	if plain := unquoted(text); plain != text {
 		if !s.Matches(plain) {
 			plain, _ = c.remedy(plain, s)
@@ -70,7 +68,7 @@ func (c *checker) remedy(text string, s *shape.Shape) (fix, hint string) {
 }
 
 // usual is what helps with a text of which nobody knows what was meant.
-func usual(s *shape.Shape) string {
+func usual(s *Shape) string {
 	return map[string]string{
 		"#Date":       `write the day as "2026-12-31": year, month, day`,
 		"#Digest":     "ringd vet --probe prints the digest of an environment; leave the field out to pin nothing",
@@ -92,7 +90,7 @@ func usual(s *shape.Shape) string {
 }
 
 // private reports whether a text may hold a secret: a finding is kept and shown to others.
-func private(text string, s *shape.Shape) bool {
+func private(text string, s *Shape) bool {
 	return s.Name == "#Credential" || (s.Name == "#Upstream" || s.Name == "#Host") && strings.ContainsAny(text, "@?")
 }
 
@@ -208,7 +206,7 @@ func rate(text string) string {
 
 // host reads an address of the web, a pattern and a regular expression as the host that
 // was meant.
-func host(text string, s *shape.Shape) (fix, hint string) {
+func host(text string, s *Shape) (fix, hint string) {
 	rest := text
 	if _, after, ok := strings.Cut(rest, "://"); ok {
 		rest = after
@@ -253,7 +251,7 @@ func host(text string, s *shape.Shape) (fix, hint string) {
 }
 
 // filePath reads a path that is not written from a place.
-func filePath(text string, s *shape.Shape) (fix, hint string) {
+func filePath(text string, s *Shape) (fix, hint string) {
 	fix = strings.TrimPrefix(text, "file://")
 	for _, place := range [][2]string{{"${HOME}", "~"}, {"$HOME", "~"}, {"${WORKSPACE}", "$WORKSPACE"}, {"$PWD", "$WORKSPACE"}, {"${PWD}", "$WORKSPACE"}, {"%WORKSPACE%", "$WORKSPACE"}} {
 		if rest, ok := strings.CutPrefix(fix, place[0]); ok && (rest == "" || rest[0] == '/') {
@@ -280,7 +278,7 @@ func filePath(text string, s *shape.Shape) (fix, hint string) {
 }
 
 // absolute reads the path of a program or a folder of the host.
-func absolute(text string, s *shape.Shape) (fix, hint string) {
+func absolute(text string, s *Shape) (fix, hint string) {
 	switch {
 	case regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9._+-]*$`).MatchString(text):
 		return "/usr/bin/" + text, "write the whole path, such as /usr/bin/" + text
@@ -293,7 +291,7 @@ func absolute(text string, s *shape.Shape) (fix, hint string) {
 }
 
 // owner reads a name without the word for what it is.
-func (c *checker) owner(text string, s *shape.Shape) (fix, hint string) {
+func (c *checker) owner(text string, s *Shape) (fix, hint string) {
 	name := strings.TrimPrefix(strings.ReplaceAll(text, " ", "-"), "@")
 	if kind, rest, ok := strings.Cut(name, ":"); ok {
 		word := map[string]string{"u": "user", "users": "user", "person": "user", "g": "group", "groups": "group", "role": "group", "t": "team", "teams": "team"}[strings.ToLower(kind)]
@@ -359,7 +357,7 @@ func module(text string) string {
 }
 
 // synonyms are words that authors use for the choices of a definition.
-func synonym(word string, s *shape.Shape) string {
+func synonym(word string, s *Shape) string {
 	for _, m := range []struct{ words, means string }{
 		{"javascript node nodejs node.js typescript ts ecmascript es", "js"}, {"py python3 cpython", "python"}, {"bash sh zsh posix", "shell"},
 		{"docker oci pod", "container"}, {"vm firecracker kata", "microvm"}, {"webassembly", "wasm"}, {"none any host", "process"},
@@ -376,7 +374,7 @@ func synonym(word string, s *shape.Shape) string {
 }
 
 // choiceHint says more of a choice than its words do.
-func choiceHint(s *shape.Shape, meant string) string {
+func choiceHint(s *Shape, meant string) string {
 	switch {
 	case slices.Contains(s.Enum, "AgentPolicy"):
 		return "write AgentPolicy, which grants; OrgPolicy and TeamPolicy set ceilings"

@@ -13,13 +13,11 @@ import (
 
 	"cuelang.org/go/cue"
 	"cuelang.org/go/cue/cuecontext"
-
-	"github.com/ringd/ringd/schema/shape"
 )
 
-func definitions(t testing.TB) map[string]*shape.Shape {
+func definitions(t testing.TB) map[string]*Shape {
 	t.Helper()
-	defs, err := shape.Parse(policyCUE)
+	defs, err := ParseShapes(policyCUE)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -29,7 +27,7 @@ func definitions(t testing.TB) map[string]*shape.Shape {
 // verdicts compares what the shapes and what CUE itself say of a tree.
 type verdicts struct {
 	t    testing.TB
-	defs map[string]*shape.Shape
+	defs map[string]*Shape
 	ctx  *cue.Context
 	def  map[string]cue.Value
 	used int
@@ -153,16 +151,16 @@ func TestShapesAgreeWithCUE(t *testing.T) {
 // mutate calls try with every small change of the tree, and undoes it.
 func mutate(n *node, try func(what string)) {
 	replacements := []*node{
-		{kind: shape.String, text: ""}, {kind: shape.String, text: "x"}, {kind: shape.String, text: "../x"},
-		{kind: shape.Int, text: "0"}, {kind: shape.Int, text: "-1"}, {kind: shape.Int, text: "70000"}, {kind: shape.Float, text: "1.5"},
-		{kind: shape.Bool, text: "true"}, {kind: shape.Null}, {kind: shape.List, items: []*node{}}, {kind: shape.Object},
-		{kind: shape.String, text: n.text + " "}, {kind: shape.String, text: n.text + "\n"}, {kind: shape.String, text: n.text + ".."},
-		{kind: shape.String, text: strings.ToUpper(n.text)},
+		{kind: String, text: ""}, {kind: String, text: "x"}, {kind: String, text: "../x"},
+		{kind: Int, text: "0"}, {kind: Int, text: "-1"}, {kind: Int, text: "70000"}, {kind: Float, text: "1.5"},
+		{kind: Bool, text: "true"}, {kind: Null}, {kind: List, items: []*node{}}, {kind: Object},
+		{kind: String, text: n.text + " "}, {kind: String, text: n.text + "\n"}, {kind: String, text: n.text + ".."},
+		{kind: String, text: strings.ToUpper(n.text)},
 	}
-	if n.kind == shape.Object || n.kind == shape.List {
+	if n.kind == Object || n.kind == List {
 		for i, child := range n.items {
 			what := child.text
-			if n.kind == shape.Object {
+			if n.kind == Object {
 				what = n.names[i]
 			}
 			for _, other := range replacements {
@@ -235,13 +233,13 @@ func TestDefinitionsAndTypesHaveTheSameFields(t *testing.T) {
 	}
 }
 
-func shapeFields(s *shape.Shape, path string, into map[string]bool) {
+func shapeFields(s *Shape, path string, into map[string]bool) {
 	switch {
-	case s.Kind == shape.List:
+	case s.Kind == List:
 		shapeFields(s.Item, path+"[]", into)
 	case s.Keys != nil:
 		shapeFields(s.Item, path+"{}", into)
-	case s.Kind == shape.Object && !s.Open:
+	case s.Kind == Object && !s.Open:
 		for _, f := range s.Fields {
 			shapeFields(f.Shape, path+"."+f.Name, into)
 		}

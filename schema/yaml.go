@@ -10,18 +10,13 @@ import (
 	"unicode/utf8"
 
 	"go.yaml.in/yaml/v3"
-
-	"github.com/ringd/ringd/schema/prose"
-	"github.com/ringd/ringd/schema/scalar"
-	"github.com/ringd/ringd/schema/shape"
-	"github.com/ringd/ringd/schema/syntax"
 )
 
 // readYAML reads the one document of text. It returns nothing when it found an
 // error.
 func readYAML(text []byte, found *findings) []*node {
 	y := &yamlReader{text: text, letters: newLetters(text), findings: found, open: map[*yaml.Node]bool{}}
-	if at := prose.OddIndent(text); at >= 0 {
+	if at := oddIndent(text); at >= 0 {
 		found.add(spotAt(text, at), CodeSyntax, "the line is indented with a character that looks like a space and is none", "indent with spaces")
 		return nil
 	}
@@ -143,7 +138,7 @@ func (y *yamlReader) value(n *yaml.Node, depth int) *node {
 		y.scalar(n, out)
 	case yaml.SequenceNode:
 		y.open[n] = true
-		out.kind = shape.List
+		out.kind = List
 		out.items = make([]*node, 0, len(n.Content))
 		for _, item := range n.Content {
 			out.items = append(out.items, y.value(item, depth+1))
@@ -202,7 +197,7 @@ func (y *yamlReader) from(at spot) []byte {
 }
 
 func (y *yamlReader) mapping(n *yaml.Node, out *node, depth int) {
-	out.kind = shape.Object
+	out.kind = Object
 	out.names = make([]string, 0, len(n.Content)/2)
 	out.items = make([]*node, 0, len(n.Content)/2)
 	first := make(map[string]spot, len(n.Content)/2)
@@ -225,7 +220,7 @@ func (y *yamlReader) mapping(n *yaml.Node, out *node, depth int) {
 		child := y.value(n.Content[i+1], depth+1)
 		child.key = at
 		if name.Style == 0 {
-			_, child.keyTrap, _ = scalar.Resolve(name.Value)
+			_, child.keyTrap, _ = ResolveScalar(name.Value)
 		}
 		out.names = append(out.names, name.Value)
 		out.items = append(out.items, child)
@@ -235,7 +230,7 @@ func (y *yamlReader) mapping(n *yaml.Node, out *node, depth int) {
 // scalar resolves an unquoted word as YAML 1.2 does and remembers where YAML
 // 1.1 differs.
 func (y *yamlReader) scalar(n *yaml.Node, out *node) {
-	out.kind, out.text = shape.String, n.Value
+	out.kind, out.text = String, n.Value
 	if n.Style&^yaml.FlowStyle != 0 {
 		return
 	}
@@ -250,8 +245,8 @@ func (y *yamlReader) scalar(n *yaml.Node, out *node) {
 		return
 	}
 	var refused string
-	out.kind, out.trap, refused = scalar.Resolve(n.Value)
-	if out.kind == shape.Bool {
+	out.kind, out.trap, refused = ResolveScalar(n.Value)
+	if out.kind == Bool {
 		out.text = strings.ToLower(n.Value)
 	}
 	if out.bad = refused != ""; out.bad {
@@ -304,7 +299,7 @@ func (y *yamlReader) syntax(err error, read int) {
 	if len(y.text) <= maxSearched && y.trouble(text) {
 		return
 	}
-	msg, hint := syntax.YAML(text, line)
+	msg, hint := yamlTrouble(text, line)
 	if i := bytes.IndexByte(line, ':'); i >= 0 && i+1 < len(line) && (line[i+1] == '{' || line[i+1] == '[') {
 		msg, hint = "a field name without a space after its \":\"", "put a space after the colon"
 	}
@@ -317,7 +312,7 @@ func (y *yamlReader) trouble(words string) bool {
 	if strings.Contains(words, "tab character") {
 		return false
 	}
-	for _, look := range []func([]byte) syntax.Trouble{syntax.CUE, syntax.Open, syntax.Indent} {
+	for _, look := range []func([]byte) trouble{cueTrouble, openTrouble, indentTrouble} {
 		if t := look(y.text); t.Line > 0 {
 			y.add(spot{t.Line, t.Column}, CodeSyntax, t.Msg, t.Hint)
 			return true
@@ -335,7 +330,7 @@ const maxSearched = 512 << 10
 // that of the shortest beginning of the text with the same error; it lies
 // shortly before the byte up to which the parser has read.
 func (y *yamlReader) errorLine(text string, read int) int {
-	line, words := syntax.SplitYAML(text)
+	line, words := splitYAML(text)
 	if !strings.HasPrefix(words, "did not find expected") || strings.Contains(words, "',' or") || len(y.text) > maxSearched {
 		return line
 	}
@@ -353,7 +348,7 @@ func (y *yamlReader) errorLine(text string, read int) int {
 		if err == nil {
 			return false
 		}
-		_, same := syntax.SplitYAML(err.Error())
+		_, same := splitYAML(err.Error())
 		return same == words
 	})
 }

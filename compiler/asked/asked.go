@@ -6,7 +6,6 @@ import (
 	"slices"
 
 	"github.com/ringd/ringd/compiler/layers/chain"
-	"github.com/ringd/ringd/compiler/layers/places"
 	"github.com/ringd/ringd/compiler/says"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/profiles/egress"
@@ -59,7 +58,7 @@ func Of(policies []schema.Policy, name string, a Action) (out []Layer) {
 		ans := a.of(p)
 		l := Layer{Layer: chain.Layer(p.Kind, p.Metadata.Name), Owner: p.Metadata.Owner, Says: ans.Word.String()}
 		if ans.Path != "" {
-			o := places.Of(p, ans.Path)
+			o := schema.OriginOf(p, ans.Path)
 			l.Rule = &profiles.Rule{File: o.Pos.File, Line: o.Pos.Line, Column: o.Pos.Column, Path: o.Path}
 		}
 		out = append(out, l)

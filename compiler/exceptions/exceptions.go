@@ -10,7 +10,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ringd/ringd/compiler/layers/places"
 	"github.com/ringd/ringd/compiler/says"
 	"github.com/ringd/ringd/profiles/jsontext"
 	"github.com/ringd/ringd/profiles/modules"
@@ -226,7 +225,7 @@ type checker struct {
 }
 
 func (k *checker) add(path, code, hint, msg string, related ...schema.Pos) {
-	o := places.Of(k.doc, path)
+	o := schema.OriginOf(k.doc, path)
 	if o.Path != "" {
 		msg = o.Path + ": " + msg
 	}
@@ -245,7 +244,7 @@ func (k *checker) unique() {
 			if p.Spec.Exceptions[i].ID != k.e.ID {
 				continue
 			}
-			other := places.Of(p, fmt.Sprintf("spec.exceptions[%d].id", i)).Pos
+			other := schema.OriginOf(p, fmt.Sprintf("spec.exceptions[%d].id", i)).Pos
 			k.add(k.at+".id", CodeDuplicate, "give it an id of its own: records name what stood by it", fmt.Sprintf("%s is another exception at %s", k.e.ID, other), other)
 			return
 		}
@@ -273,7 +272,7 @@ func (k *checker) lifts(i int) {
 		layers, denied := k.chain.exceeded(g)
 		switch {
 		case denied >= 0:
-			other := places.Of(k.chain[denied], g.says(k.chain[denied]).Path)
+			other := schema.OriginOf(k.chain[denied], g.says(k.chain[denied]).Path)
 			k.add(g.path, CodeDenied, "leave it out: an exception lifts what is not allowed, never what is denied",
 				fmt.Sprintf("%s is denied by %s (%s)", clip(g.name), other.Pos, layerName(k.chain[denied])), other.Pos)
 			continue
@@ -315,7 +314,7 @@ func (k *checker) approvers(over map[int]string) {
 		if slices.Contains(k.e.ApprovedBy, p.Metadata.Owner) {
 			continue
 		}
-		other := places.Of(p, over[l]).Pos
+		other := schema.OriginOf(p, over[l]).Pos
 		k.add(k.at+".approvedBy", CodeApprover, fmt.Sprintf("ask %s, and name it here when it has agreed", p.Metadata.Owner),
 			fmt.Sprintf("%s exceeds %s (%s), and %s, who owns that, has not approved it", k.e.ID, other, layerName(p), p.Metadata.Owner), other)
 	}

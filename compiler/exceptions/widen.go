@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/ringd/ringd/compiler/layers/places"
 	"github.com/ringd/ringd/compiler/says"
 	"github.com/ringd/ringd/profiles/modules"
 	"github.com/ringd/ringd/schema"
@@ -229,7 +228,7 @@ func (w *widener) defaults(c Chain) {
 		}
 		within = modules.Within(within, up.Python.Imports.Allow)
 		for i, name := range up.Python.Imports.Allow {
-			o := places.Of(p, fmt.Sprintf("%s[%d]", atPython, i))
+			o := schema.OriginOf(p, fmt.Sprintf("%s[%d]", atPython, i))
 			o.Layer = layerName(p)
 			from[strings.TrimSuffix(name, ".*")] = o
 		}

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/ringd/ringd/compiler/layers/places"
 	"github.com/ringd/ringd/compiler/says"
 	"github.com/ringd/ringd/profiles/egress"
 	"github.com/ringd/ringd/schema"
@@ -49,7 +48,7 @@ func (k *checker) within(g grant) bool {
 		return true
 	}
 	p := k.chain[l]
-	other := places.Of(p, at).Pos
+	other := schema.OriginOf(p, at).Pos
 	list := atEgress
 	if g.program {
 		list = atProgram
@@ -92,7 +91,7 @@ func (k *checker) gateway(at string, g grant) {
 			continue
 		}
 		if e := k.chain.lifted(g, i+1, len(k.chain)); e != nil {
-			other := places.Of(p, atEgress).Pos
+			other := schema.OriginOf(p, atEgress).Pos
 			k.add(at, CodeWidens, "list the host, or the gateway, in every layer above", fmt.Sprintf("%s is left out at %s (%s), and %s lifts that for connections alone: an exception grants no gateway",
 				clip(g.name), other, layerName(p), e.ID), other)
 			return

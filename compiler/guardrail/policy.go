@@ -11,7 +11,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/ringd/ringd/compiler/layers/places"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/profiles/near"
 	"github.com/ringd/ringd/schema"
@@ -36,7 +35,7 @@ func Of(p *schema.Policy, from Source, rule func(schema.Origin) profiles.Rule) (
 	var out []profiles.Guardrail
 	var found schema.Diagnostics
 	if n := len(p.Spec.Guardrails); n > maxAll {
-		at := places.Of(p, "spec.guardrails")
+		at := schema.OriginOf(p, "spec.guardrails")
 		return nil, schema.Diagnostics{{Pos: at.Pos, Code: CodeInvalid, Msg: fmt.Sprintf("%s: %d guardrails, at most %d", at.Path, n, maxAll)}}
 	}
 	for i, g := range p.Spec.Guardrails {
@@ -49,7 +48,7 @@ func Of(p *schema.Policy, from Source, rule func(schema.Origin) profiles.Rule) (
 		on := cmp.Or(g.On, OnPolicy)
 		_, err := Compile(on, text)
 		if found = append(found, place(p, at, g, text, err, from)...); err == nil {
-			out = append(out, profiles.Guardrail{Name: g.Name, On: on, Rego: text, Rule: rule(places.Of(p, at))})
+			out = append(out, profiles.Guardrail{Name: g.Name, On: on, Rego: text, Rule: rule(schema.OriginOf(p, at))})
 		}
 	}
 	return out, found
@@ -58,7 +57,7 @@ func Of(p *schema.Policy, from Source, rule func(schema.Origin) profiles.Rule) (
 // textOfOne is the text of one guardrail, its own or that of its file.
 func textOfOne(p *schema.Policy, at string, g schema.Guardrail, from Source) (string, schema.Diagnostics) {
 	refuse := func(field, hint, format string, args ...any) (string, schema.Diagnostics) {
-		o := places.Of(p, field)
+		o := schema.OriginOf(p, field)
 		return "", schema.Diagnostics{{Pos: o.Pos, Code: CodeInvalid, Msg: o.Path + ": " + fmt.Sprintf(format, args...), Hint: hint}}
 	}
 	switch {
@@ -103,13 +102,13 @@ func place(p *schema.Policy, at string, g schema.Guardrail, text string, err err
 	}
 	for _, f := range found {
 		d := schema.Diagnostic{Code: CodeInvalid, Msg: "guardrail " + g.Name + ": " + f.Msg, Hint: f.Hint}
-		whole := places.Of(p, at)
+		whole := schema.OriginOf(p, at)
 		if g.File != "" {
 			d.Pos, d.Related = schema.Pos{File: g.File, Line: f.Line, Column: f.Column}, []schema.Pos{whole.Pos}
 			out = append(out, d)
 			continue
 		}
-		value := places.Of(p, at+".rego")
+		value := schema.OriginOf(p, at+".rego")
 		inside, ok := within(from.text(value.Pos.File), value.Pos, text, f.Line, f.Column)
 		if d.Pos = inside; !ok {
 			d.Pos, d.Msg = value.Pos, fmt.Sprintf("guardrail %s: line %d, column %d: %s", g.Name, f.Line, f.Column, f.Msg)

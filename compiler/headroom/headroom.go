@@ -18,7 +18,6 @@ import (
 
 	"github.com/ringd/ringd/compiler/layers/chain"
 	"github.com/ringd/ringd/compiler/layers/fields"
-	"github.com/ringd/ringd/compiler/layers/places"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/profiles/difference"
 	"github.com/ringd/ringd/profiles/jsontext"
@@ -116,7 +115,7 @@ func pair(old, now *schema.Policy) difference.Agent {
 
 // rule is the place of a value.
 func rule(p *schema.Policy, path string) *profiles.Rule {
-	o := places.Of(p, path)
+	o := schema.OriginOf(p, path)
 	return &profiles.Rule{File: o.Pos.File, Line: o.Pos.Line, Column: o.Pos.Column, Path: o.Path}
 }
 

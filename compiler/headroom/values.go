@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/ringd/ringd/compiler/layers/chain"
-	"github.com/ringd/ringd/compiler/plain"
 	"github.com/ringd/ringd/profiles/difference"
+	"github.com/ringd/ringd/schema"
 )
 
 // strict lists the words of a field from loose to strict. What a ceiling leaves out
@@ -128,7 +128,7 @@ func measure(v reflect.Value) (n int64, written, ok bool) {
 	if text == "" {
 		return 0, false, true
 	}
-	for _, read := range []func(string) (int64, bool){plain.Size, plain.Duration, plain.Rate, date} {
+	for _, read := range []func(string) (int64, bool){schema.Size, schema.Duration, schema.Rate, date} {
 		if n, ok := read(text); ok {
 			return n, true, true
 		}

@@ -3,10 +3,8 @@ package layers
 import (
 	"slices"
 
-	"github.com/ringd/ringd/compiler/layers/places"
 	"github.com/ringd/ringd/compiler/layers/reach"
 	"github.com/ringd/ringd/schema"
-	"github.com/ringd/ringd/schema/above"
 )
 
 // entryLimit is one field of a schema.EgressLimits.
@@ -14,15 +12,15 @@ type entryLimit struct {
 	name string
 	kind func() measure
 	text func(*schema.EgressLimits) *string
-	of   func(*above.Entry) *int64
+	of   func(*schema.Entry) *int64
 }
 
 func entryLimits() [4]entryLimit { // no slice: it is asked for with each entry
 	return [4]entryLimit{
-		{"up", size, func(l *schema.EgressLimits) *string { return &l.Up }, func(e *above.Entry) *int64 { return &e.Up }},
-		{"down", size, func(l *schema.EgressLimits) *string { return &l.Down }, func(e *above.Entry) *int64 { return &e.Down }},
-		{"rate", rate, func(l *schema.EgressLimits) *string { return &l.Rate }, func(e *above.Entry) *int64 { return &e.PerMinute }},
-		{"connections", number, nil, func(e *above.Entry) *int64 { return &e.Connections }},
+		{"up", size, func(l *schema.EgressLimits) *string { return &l.Up }, func(e *schema.Entry) *int64 { return &e.Up }},
+		{"down", size, func(l *schema.EgressLimits) *string { return &l.Down }, func(e *schema.Entry) *int64 { return &e.Down }},
+		{"rate", rate, func(l *schema.EgressLimits) *string { return &l.Rate }, func(e *schema.Entry) *int64 { return &e.PerMinute }},
+		{"connections", number, nil, func(e *schema.Entry) *int64 { return &e.Connections }},
 	}
 }
 
@@ -86,7 +84,7 @@ func (s *step) entryLimit(f entryLimit, path, up string, own, above *schema.Egre
 		s.tooMuch(here, there, f.kind().show(n), f.kind().show(most))
 	}
 	f.set(own, above)
-	places.Move(s.child.Origins, here, s.parent.Origins, there, "")
+	schema.MoveOrigins(s.child.Origins, here, s.parent.Origins, there, "")
 	s.place(path, up)
 }
 
@@ -144,7 +142,7 @@ func (s *step) looser(i int, e *reach.Entry, j int, q *reach.Entry) {
 		reported = true
 		e.Limits = copied(e.Limits)
 		f.set(e.Limits, q.Limits)
-		places.Move(s.child.Origins, path+".limits."+f.name, s.parent.Origins, up, "")
+		schema.MoveOrigins(s.child.Origins, path+".limits."+f.name, s.parent.Origins, up, "")
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/ringd/ringd/compiler/layers/places"
 	"github.com/ringd/ringd/schema"
 )
 
@@ -122,7 +121,7 @@ func (s *step) approval(path, up string, own, above *schema.Approval) *schema.Ap
 		return inherit(s, path, up, above)
 	case !asks(own):
 		s.refuse(CodeWidens, path+".required", up, "write required: true, or leave approval out", "asks nobody, and %s asks people", shown(s.above(up)))
-		places.Forget(s.child.Origins, path, own)
+		schema.ForgetOrigins(s.child.Origins, path, own)
 		return inherit(s, path, up, above)
 	}
 	own = copied(own)

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/ringd/ringd/compiler/layers/places"
 	"github.com/ringd/ringd/schema"
 )
 
@@ -20,11 +19,11 @@ func Classes(p *schema.Policy) (found schema.Diagnostics) {
 		if slices.Index(order, b.DataClass) <= most {
 			continue
 		}
-		here, ceiling := places.Of(p, index("spec.bridges", i)+".dataClass"), places.Of(p, "spec.data.maxClass")
+		here, ceiling := schema.OriginOf(p, index("spec.bridges", i)+".dataClass"), schema.OriginOf(p, "spec.data.maxClass")
 		if here.Layer != "" { // the ceiling's class; what the author did is to grant the bridge
-			here = places.Of(p, index("spec.bridges", i)+".name")
+			here = schema.OriginOf(p, index("spec.bridges", i)+".name")
 		}
-		found = append(found, places.Placed(here, schema.Diagnostic{Code: CodeClassAboveMax, Related: []schema.Pos{ceiling.Pos},
+		found = append(found, schema.WithOrigin(here, schema.Diagnostic{Code: CodeClassAboveMax, Related: []schema.Pos{ceiling.Pos},
 			Hint: "leave the bridge out, or let data.maxClass be " + b.DataClass,
 			Msg:  fmt.Sprintf("bridge %s carries %s data, and data.maxClass at %s is %s", clip(b.Name), b.DataClass, shown(ceiling), p.Spec.Data.MaxClass)}))
 	}

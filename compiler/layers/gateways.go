@@ -3,7 +3,6 @@ package layers
 import (
 	"slices"
 
-	"github.com/ringd/ringd/compiler/layers/places"
 	"github.com/ringd/ringd/compiler/layers/reach"
 	"github.com/ringd/ringd/profiles/egress"
 	"github.com/ringd/ringd/profiles/hosts"
@@ -180,7 +179,7 @@ func (s *step) requestPaths(path, up string, own, above []string) []string {
 		}
 	}
 	if len(own) > 0 && len(refused) == len(own) {
-		places.Forget(s.child.Origins, path, own)
+		schema.ForgetOrigins(s.child.Origins, path, own)
 		return inherit(s, path, up, above)
 	}
 	return keep(s, path, own, refused)

@@ -3,8 +3,6 @@ package layers
 import (
 	"strconv"
 
-	"github.com/ringd/ringd/compiler/layers/places"
-	"github.com/ringd/ringd/compiler/plain"
 	"github.com/ringd/ringd/schema"
 )
 
@@ -16,10 +14,10 @@ type measure struct {
 }
 
 // The measures.
-func duration() measure { return measure{plain.Duration, plain.ShowDuration} }
-func size() measure     { return measure{plain.Size, plain.ShowSize} }
+func duration() measure { return measure{schema.Duration, schema.ShowDuration} }
+func size() measure     { return measure{schema.Size, schema.ShowSize} }
 func rate() measure {
-	return measure{plain.Rate, func(n int64) string { return strconv.FormatInt(n, 10) + "/m" }}
+	return measure{schema.Rate, func(n int64) string { return strconv.FormatInt(n, 10) + "/m" }}
 }
 func number() measure {
 	return measure{func(text string) (int64, bool) {
@@ -132,14 +130,14 @@ func (s *step) limits(path string, own, above *schema.Limits, overAt string, ove
 		case there && bound && n > most && (!boundAll || most <= all):
 			s.tooMuch(here, here, f.show(n), f.show(most))
 			f.set(own, above)
-			places.Move(s.child.Origins, here, s.parent.Origins, here, "")
+			schema.MoveOrigins(s.child.Origins, here, s.parent.Origins, here, "")
 		case there && boundAll && n > all:
 			s.tooMuch(here, overAt+"."+f.name, f.show(n), f.show(all))
 			f.set(own, over)
-			places.Move(s.child.Origins, here, s.parent.Origins, overAt+"."+f.name, "")
+			schema.MoveOrigins(s.child.Origins, here, s.parent.Origins, overAt+"."+f.name, "")
 		case !f.written(own) && bound && !s.lower(f, overAt, most):
 			f.set(own, above)
-			places.Move(s.child.Origins, here, s.parent.Origins, here, "")
+			schema.MoveOrigins(s.child.Origins, here, s.parent.Origins, here, "")
 		}
 	}
 	if was == nil && *own == (schema.Limits{}) {

@@ -4,13 +4,13 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/ringd/ringd/compiler/layers/places"
+	"github.com/ringd/ringd/schema"
 )
 
 // origins are the places of values by their path.
-type origins = places.Origins
+type origins = schema.Origins
 
-func index(at string, i int) string { return places.Index(at, i) }
+func index(at string, i int) string { return schema.IndexPath(at, i) }
 
 // keep gives the items of a list of the child that were not refused, and moves the
 // places of those that come closer.
@@ -22,12 +22,12 @@ func keep[T any](s *step, at string, list []T, refused map[int]bool) []T {
 	moved := origins{}
 	for i, item := range list {
 		if !refused[i] {
-			places.Move(moved, index(at, len(kept)), s.child.Origins, index(at, i), item)
+			schema.MoveOrigins(moved, index(at, len(kept)), s.child.Origins, index(at, i), item)
 			kept = append(kept, item)
 		}
 	}
 	for i, item := range list {
-		places.Forget(s.child.Origins, index(at, i), item)
+		schema.ForgetOrigins(s.child.Origins, index(at, i), item)
 	}
 	maps.Copy(s.child.Origins, moved)
 	return kept
@@ -49,17 +49,17 @@ func accumulate[T any](s *step, at, up string, own, above []T, key func(T) strin
 	}
 	out := make([]T, 0, len(above)+len(own))
 	for i, item := range above {
-		places.Move(moved, index(at, i), s.parent.Origins, index(up, i), item)
+		schema.MoveOrigins(moved, index(at, i), s.parent.Origins, index(up, i), item)
 		out = append(out, item)
 	}
 	for i, item := range own {
 		if !known[key(item)] {
-			places.Move(moved, index(at, len(out)), s.child.Origins, index(at, i), item)
+			schema.MoveOrigins(moved, index(at, len(out)), s.child.Origins, index(at, i), item)
 			out = append(out, item)
 		}
 	}
 	for i, item := range own {
-		places.Forget(s.child.Origins, index(at, i), item)
+		schema.ForgetOrigins(s.child.Origins, index(at, i), item)
 	}
 	maps.Copy(s.child.Origins, moved)
 	return out
@@ -67,7 +67,7 @@ func accumulate[T any](s *step, at, up string, own, above []T, key func(T) strin
 
 // inherit gives the child a value of the layer above, with its places.
 func inherit[T any](s *step, at, up string, v T) T {
-	places.Move(s.child.Origins, at, s.parent.Origins, up, v)
+	schema.MoveOrigins(s.child.Origins, at, s.parent.Origins, up, v)
 	return v
 }
 

@@ -4,13 +4,13 @@ import (
 	"slices"
 
 	"github.com/ringd/ringd/compiler/layers/reach"
-	"github.com/ringd/ringd/schema/above"
+	"github.com/ringd/ringd/schema"
 )
 
 // shared adds the entries above that a target may count against to those that an entry
 // shares the limits of, with those that they share limits with, the outermost first.
 // The limits that the entry has by itself do not do: two of them have twice as much.
-func (s *step) shared(have []above.Entry, list *reach.Entries, of ...int) []above.Entry {
+func (s *step) shared(have []schema.Entry, list *reach.Entries, of ...int) []schema.Entry {
 	have = slices.Clone(have)
 	for _, j := range of {
 		o := &list.List[j]
@@ -29,12 +29,12 @@ func (s *step) shared(have []above.Entry, list *reach.Entries, of ...int) []abov
 // budget is an entry above with its own limits, and without its place: one that it shares
 // already with others, and has not lowered, is that of the layer above it. False: it has
 // none.
-func budget(o *reach.Entry) (above.Entry, bool) {
-	out := above.Entry{Host: o.Name, AnyPort: o.Any, Methods: o.Methods, Paths: o.Paths}
+func budget(o *reach.Entry) (schema.Entry, bool) {
+	out := schema.Entry{Host: o.Name, AnyPort: o.Any, Methods: o.Methods, Paths: o.Paths}
 	limited := false
 	for _, f := range entryLimits() {
 		n, ok := f.get(o.Limits)
-		if !ok || slices.ContainsFunc(o.Under, func(up above.Entry) bool { most := *f.of(&up); return most > 0 && most <= n }) {
+		if !ok || slices.ContainsFunc(o.Under, func(up schema.Entry) bool { most := *f.of(&up); return most > 0 && most <= n }) {
 			continue
 		}
 		*f.of(&out), limited = n, true
@@ -47,8 +47,8 @@ func budget(o *reach.Entry) (above.Entry, bool) {
 }
 
 // joined adds an entry to a list, or its limits to those of the same one.
-func joined(list []above.Entry, e above.Entry) []above.Entry {
-	same := func(o above.Entry) bool {
+func joined(list []schema.Entry, e schema.Entry) []schema.Entry {
+	same := func(o schema.Entry) bool {
 		return o.Layer == e.Layer && o.Host == e.Host && o.AnyPort == e.AnyPort && slices.Equal(o.Ports, e.Ports) && slices.Equal(o.Methods, e.Methods) && slices.Equal(o.Paths, e.Paths)
 	}
 	i := slices.IndexFunc(list, same)

@@ -10,8 +10,6 @@ import (
 	"strings"
 
 	"github.com/ringd/ringd/compiler/layers/folders"
-	"github.com/ringd/ringd/compiler/layers/places"
-	"github.com/ringd/ringd/compiler/plain"
 	"github.com/ringd/ringd/profiles/paths"
 	"github.com/ringd/ringd/profiles/variables"
 	"github.com/ringd/ringd/profiles/words"
@@ -70,10 +68,10 @@ func (s *step) variables(path, up string, own, above map[string]string) map[stri
 		switch {
 		case set && value != theirs:
 			s.refuse(CodeWidens, here, there, "leave it out", "is set to another value at %s", shown(s.above(there)))
-			places.Forget(s.child.Origins, here, value)
+			schema.ForgetOrigins(s.child.Origins, here, value)
 		case !set && (refused || maybe):
 			s.refuse(CodeWidens, here, up, "let "+s.owner(up)+" set it there", "is not set by %s, and no layer below may: %s", shown(s.above(up)), reason)
-			places.Forget(s.child.Origins, here, value)
+			schema.ForgetOrigins(s.child.Origins, here, value)
 		default:
 			merged[name] = value
 		}
@@ -194,7 +192,7 @@ func (s *step) forced(path, up string, own, above []string) []string {
 		return own
 	}
 	s.refuse(CodeWidens, path, up, "leave it out, or let "+s.owner(up)+" force the words", "forces other words than %s", shown(s.above(up)))
-	places.Forget(s.child.Origins, path, own)
+	schema.ForgetOrigins(s.child.Origins, path, own)
 	if above == nil {
 		return nil
 	}
@@ -242,7 +240,7 @@ func (s *step) subcommands(path, up string, own []string, above *schema.Args) []
 		refused[i] = true
 	}
 	if len(own) > 0 && len(refused) == len(own) {
-		places.Forget(s.child.Origins, path, own)
+		schema.ForgetOrigins(s.child.Origins, path, own)
 		if above.Subcommands == nil {
 			return nil
 		}
@@ -278,7 +276,7 @@ func (s *step) asksOf(path, up string, own, above []schema.AskWords) []schema.As
 	keyed := func(w schema.AskWords) string { return plainWords(w.Words) }
 	add := func(to *[]schema.AskWords, w schema.AskWords, from origins, at string) {
 		o := origins{}
-		places.Move(o, "", from, at, w)
+		schema.MoveOrigins(o, "", from, at, w)
 		kept[keyed(w)] = o
 		*to = append(*to, w)
 	}
@@ -304,12 +302,12 @@ func (s *step) asksOf(path, up string, own, above []schema.AskWords) []schema.As
 		add(&before, w, s.child.Origins, index(path, i))
 	}
 	for i, w := range own {
-		places.Forget(s.child.Origins, index(path, i), w)
+		schema.ForgetOrigins(s.child.Origins, index(path, i), w)
 	}
 	s.place(path, up)
 	out := append(before, behind...)
 	for i, w := range out {
-		places.Move(s.child.Origins, index(path, i), kept[keyed(w)], "", w)
+		schema.MoveOrigins(s.child.Origins, index(path, i), kept[keyed(w)], "", w)
 	}
 	return out
 }
@@ -345,7 +343,7 @@ func asksNoLess(a, b *schema.WordsApproval) bool {
 	}
 	// An absent time is the compiler's default.
 	time := func(text, usual string) int64 {
-		if n, ok := plain.Duration(cmp.Or(text, usual)); ok {
+		if n, ok := schema.Duration(cmp.Or(text, usual)); ok {
 			return n
 		}
 		return math.MaxInt64

@@ -4,7 +4,6 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/ringd/ringd/compiler/layers/places"
 	"github.com/ringd/ringd/schema"
 )
 
@@ -187,7 +186,7 @@ func (s *step) modules(own, above *schema.Spec) {
 		here := at + "." + name
 		if mine, redefined := merged[name]; redefined && mine != above.Modules[name] {
 			s.refuse(CodeWidens, here, here, "leave it out, or give yours another name", "%s is another module than at %s", clip(name), shown(s.above(here)))
-			places.Forget(s.child.Origins, here, mine)
+			schema.ForgetOrigins(s.child.Origins, here, mine)
 		} else if redefined {
 			continue
 		}

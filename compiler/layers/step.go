@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"github.com/ringd/ringd/compiler/layers/chain"
-	"github.com/ringd/ringd/compiler/layers/places"
 	"github.com/ringd/ringd/profiles/jsontext"
 	"github.com/ringd/ringd/profiles/near"
 	"github.com/ringd/ringd/schema"
@@ -25,8 +24,8 @@ type step struct {
 }
 
 // own is the place of a value of the child, over that of a value above.
-func (s *step) own(path string) schema.Origin   { return places.Of(s.child, path) }
-func (s *step) above(path string) schema.Origin { return places.Of(s.parent, path) }
+func (s *step) own(path string) schema.Origin   { return schema.OriginOf(s.child, path) }
+func (s *step) above(path string) schema.Origin { return schema.OriginOf(s.parent, path) }
 
 // refuse reports a value of the child against one of the layers above.
 func (s *step) refuse(code, path, up, hint, format string, args ...any) {
@@ -34,7 +33,7 @@ func (s *step) refuse(code, path, up, hint, format string, args ...any) {
 	if o.Layer != "" && s.grants { // it was filled in by a ceiling, and is no mistake of the agent
 		o.Path = other.Path
 	}
-	s.found = append(s.found, places.Placed(o, schema.Diagnostic{Code: code, Hint: hint, Msg: fmt.Sprintf(format, args...), Related: []schema.Pos{other.Pos}}))
+	s.found = append(s.found, schema.WithOrigin(o, schema.Diagnostic{Code: code, Hint: hint, Msg: fmt.Sprintf(format, args...), Related: []schema.Pos{other.Pos}}))
 }
 
 // owner is who to ask about a value above.
@@ -152,7 +151,7 @@ func (s *step) subset(path, up string, own, above []string, filled bool) []strin
 		}
 	}
 	if filled && len(own) > 0 && len(refused) == len(own) {
-		places.Forget(s.child.Origins, path, own)
+		schema.ForgetOrigins(s.child.Origins, path, own)
 		return inherit(s, path, up, above)
 	}
 	return keep(s, path, own, refused)

@@ -14,7 +14,6 @@ import (
 
 	"github.com/ringd/ringd/compiler/exceptions"
 	"github.com/ringd/ringd/compiler/layers"
-	"github.com/ringd/ringd/compiler/layers/places"
 	"github.com/ringd/ringd/schema"
 )
 
@@ -73,7 +72,7 @@ type check struct {
 
 // report adds a finding about the value at path; other is the path of a second value.
 func (c *check) report(p *schema.Policy, path, code, hint, other, format string, args ...any) {
-	o := places.Of(p, path)
+	o := schema.OriginOf(p, path)
 	key := code + " " + o.Pos.String()
 	if c.seen[key] {
 		return
@@ -81,7 +80,7 @@ func (c *check) report(p *schema.Policy, path, code, hint, other, format string,
 	c.seen[key] = true
 	d := schema.Diagnostic{Pos: o.Pos, Code: code, Hint: hint, Msg: o.Path + ": " + fmt.Sprintf(format, args...), Severity: schema.Warning}
 	if other != "" {
-		d.Related = []schema.Pos{places.Of(p, other).Pos}
+		d.Related = []schema.Pos{schema.OriginOf(p, other).Pos}
 	}
 	c.found = append(c.found, d)
 }

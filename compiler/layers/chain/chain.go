@@ -8,7 +8,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/ringd/ringd/compiler/layers/places"
 	"github.com/ringd/ringd/profiles/near"
 	"github.com/ringd/ringd/schema"
 )
@@ -238,8 +237,10 @@ func (m *finder) circle(circle []int) {
 }
 
 // origin is the place of a value of a document, or of what is around it.
-func (m *finder) origin(i int, path string) schema.Origin { return places.Of(&m.policies[i], path) }
+func (m *finder) origin(i int, path string) schema.Origin {
+	return schema.OriginOf(&m.policies[i], path)
+}
 
 func (m *finder) report(i int, path string, d schema.Diagnostic) {
-	m.found = append(m.found, places.Placed(m.origin(i, path), d))
+	m.found = append(m.found, schema.WithOrigin(m.origin(i, path), d))
 }

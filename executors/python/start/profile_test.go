@@ -18,7 +18,7 @@ func rules(names ...string) (out []profiles.ImportRule) {
 	return out
 }
 
-// program decides as the comment of start.Profile has the guard decide, by the
+// program decides as the comment of Profile has the guard decide, by the
 // profile alone: names that cover others, Nobody over Deny over Allow over the set.
 func program(p start.Profile, module string) bool {
 	covered := func(names []string) bool {

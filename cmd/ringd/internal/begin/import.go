@@ -16,8 +16,8 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/render"
 	"github.com/ringd/ringd/cmd/ringd/internal/sources"
 	"github.com/ringd/ringd/schema"
-	"github.com/ringd/ringd/schema/adopt"
-	"github.com/ringd/ringd/schema/emit"
+	"github.com/ringd/ringd/schema/convert"
+	"github.com/ringd/ringd/schema/format"
 )
 
 // imported is what import is asked.
@@ -52,7 +52,7 @@ meaning here, 2 FILE cannot be read or is not such settings.`,
 	cmd.Flags().StringVar(&q.owner, "owner", "", "such as team:devex@acme.example (default: this user)")
 	cmd.Flags().BoolVar(&q.json, "json", false, "print the policy and each setting's outcome as JSON")
 	cmd.Flags().BoolVar(&q.strict, "strict", false, "exit 1 where something has no exact meaning here")
-	_ = cmd.RegisterFlagCompletionFunc("from", cobra.FixedCompletions(adopt.Formats(), cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("from", cobra.FixedCompletions(convert.Formats(), cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
@@ -60,19 +60,19 @@ meaning here, 2 FILE cannot be read or is not such settings.`,
 type result struct {
 	Format   string             `json:"format"`
 	Policy   string             `json:"policy"` // YAML
-	Settings []adopt.Line       `json:"settings"`
+	Settings []convert.Line     `json:"settings"`
 	Findings schema.Diagnostics `json:"findings"`
 }
 
 func (c Config) imports(ctx context.Context, q imported, path string) error {
-	format := q.from
-	if format == "" {
-		if format = adopt.Guess(path); format == "" {
+	formatName := q.from
+	if formatName == "" {
+		if formatName = convert.Guess(path); formatName == "" {
 			return cli.Usage("--from is missing, and the name %s does not tell the format", filepath.Base(path))
 		}
 	}
-	if !slices.Contains(adopt.Formats(), format) {
-		return cli.Usage("--from %q: want %s", format, strings.Join(adopt.Formats(), ", "))
+	if !slices.Contains(convert.Formats(), formatName) {
+		return cli.Usage("--from %q: want %s", formatName, strings.Join(convert.Formats(), ", "))
 	}
 	text, err := readFile(path)
 	if err != nil {
@@ -84,13 +84,13 @@ func (c Config) imports(ctx context.Context, q imported, path string) error {
 	}
 	called := q.name
 	if called == "" {
-		called = "from-" + format
+		called = "from-" + formatName
 	}
-	p, lines, err := adopt.Policy(adopt.Config{Name: called, Owner: by, Find: find, Root: c.root(path)}, format, filepath.Base(path), text)
+	p, lines, err := convert.Policy(convert.Config{Name: called, Owner: by, Find: find, Root: c.root(path)}, formatName, filepath.Base(path), text)
 	if err != nil {
 		return cli.Usage("%s: %w", path, err)
 	}
-	written, err := emit.YAML(p)
+	written, err := format.YAML(p)
 	if err != nil {
 		return err
 	}
@@ -98,10 +98,10 @@ func (c Config) imports(ctx context.Context, q imported, path string) error {
 	if err != nil {
 		return cli.Failed(cli.Unavailable, fmt.Errorf("compile the policy: %w", err))
 	}
-	if err := c.tell(q, result{format, string(written), lines, found}); err != nil {
+	if err := c.tell(q, result{formatName, string(written), lines, found}); err != nil {
 		return err
 	}
-	inexact := slices.ContainsFunc(lines, func(l adopt.Line) bool { return l.Outcome == adopt.Left || l.Outcome == adopt.Stricter })
+	inexact := slices.ContainsFunc(lines, func(l convert.Line) bool { return l.Outcome == convert.Left || l.Outcome == convert.Stricter })
 	if found.Refused() || q.strict && inexact {
 		return cli.Failed(cli.Refused, nil)
 	}
@@ -143,10 +143,10 @@ func (c Config) tell(q imported, r result) error {
 	if q.json {
 		return nil
 	}
-	counts := map[adopt.Outcome]int{}
+	counts := map[convert.Outcome]int{}
 	for _, l := range r.Settings {
 		counts[l.Outcome]++
-		if l.Outcome == adopt.Exact || l.Outcome == adopt.NoPolicy {
+		if l.Outcome == convert.Exact || l.Outcome == convert.NoPolicy {
 			continue
 		}
 		fmt.Fprintf(c.Err, "%s: %s", l.Outcome, render.Visible(l.Path))
@@ -156,7 +156,7 @@ func (c Config) tell(q imported, r result) error {
 		fmt.Fprintf(c.Err, "\n    %s\n", strings.Join(render.Folded(render.Block(l.Why), textWidth), "\n    "))
 	}
 	fmt.Fprintf(c.Err, "%d settings: %d exact, %d stricter, %d left out, %d no part of a policy\n",
-		len(r.Settings), counts[adopt.Exact], counts[adopt.Stricter], counts[adopt.Left], counts[adopt.NoPolicy])
+		len(r.Settings), counts[convert.Exact], counts[convert.Stricter], counts[convert.Left], counts[convert.NoPolicy])
 	if !r.Findings.Refused() {
 		return nil
 	}

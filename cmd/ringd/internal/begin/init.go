@@ -16,7 +16,7 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/cli"
 	"github.com/ringd/ringd/cmd/ringd/internal/sources"
 	"github.com/ringd/ringd/schema"
-	"github.com/ringd/ringd/schema/layout"
+	"github.com/ringd/ringd/schema/format"
 )
 
 //go:embed templates
@@ -160,7 +160,7 @@ func fill(file string, with filled) ([]byte, error) {
 	if strings.HasSuffix(file, "_test.yaml") {
 		return out.Bytes(), nil
 	}
-	written, found, err := layout.Format(schema.Source{Name: file, Data: out.Bytes()})
+	written, found, err := format.Source(schema.Source{Name: file, Data: out.Bytes()})
 	if err == nil && found.Refused() {
 		err = found
 	}

@@ -15,7 +15,7 @@ import (
 
 	"github.com/goccy/go-yaml"
 
-	"github.com/ringd/ringd/compiler/plain"
+	"github.com/ringd/ringd/schema"
 )
 
 // MaxFile is the size in bytes of the largest config file that is read.
@@ -229,7 +229,7 @@ func (p Python) check() error {
 // Span reads a duration of the command line and of this file: those of policies, such
 // as 30s or 1d, and several units in one, such as 1h30m. It refuses negative ones.
 func Span(text string) (time.Duration, error) {
-	if n, ok := plain.Duration(text); ok && n <= math.MaxInt64/int64(time.Millisecond) {
+	if n, ok := schema.Duration(text); ok && n <= math.MaxInt64/int64(time.Millisecond) {
 		return time.Duration(n) * time.Millisecond, nil
 	}
 	d, err := time.ParseDuration(text)

@@ -20,7 +20,7 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/sources"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/schema"
-	"github.com/ringd/ringd/schema/layout"
+	"github.com/ringd/ringd/schema/format"
 )
 
 // formatting is what the verb fmt is asked.
@@ -146,7 +146,7 @@ func (c Config) layOut(ctx context.Context, policy sources.Policy, files []*layo
 	after.Sources = slices.Clone(policy.Sources)
 	changed := false
 	for _, f := range files {
-		now, found, err := layout.Format(schema.Source{Name: f.name, Data: f.before})
+		now, found, err := format.Source(schema.Source{Name: f.name, Data: f.before})
 		if err != nil {
 			return false, cli.Failed(cli.Refused, err)
 		}
@@ -184,7 +184,7 @@ func (c Config) equal(ctx context.Context, before, after sources.Policy) error {
 		return err
 	}
 	if two == nil || !bytes.Equal(placeless(one), placeless(two)) {
-		return cli.Failed(cli.Refused, fmt.Errorf("%s: %w: it does not compile to the same", before.Path, layout.ErrChanged))
+		return cli.Failed(cli.Refused, fmt.Errorf("%s: %w: it does not compile to the same", before.Path, format.ErrChanged))
 	}
 	return nil
 }

@@ -1,0 +1,314 @@
+// Package adopt turns the settings of other systems into a policy, as far as their
+// meaning is the same: the compact form of ringd, and the settings of Claude Code, Codex
+// and srt (sandbox-runtime).
+//
+// It never gives more than the settings do. A grant that ringd cannot say exactly is
+// left out; a denial that it cannot say exactly becomes a stricter one, or takes the
+// grants away that it would have bounded. Each setting is accounted for in a Line. The
+// package is pure: bytes in, a policy and its lines out. The verb import calls it.
+package convert
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"unicode"
+
+	"github.com/ringd/ringd/schema"
+)
+
+// Formats of settings.
+const (
+	Compact = "compact"
+	Claude  = "claude-code" // settings.json
+	Codex   = "codex"       // config.toml
+	Srt     = "srt"         // .srt-settings.json
+)
+
+// Formats lists what Policy reads.
+func Formats() []string { return []string{Compact, Claude, Codex, Srt} }
+
+// ErrFormat means that the text is not of the format it was read as. The error around it
+// says what is wrong.
+var ErrFormat = errors.New("not the settings")
+
+// Config is how settings are read. The zero Config finds no program, so that no program
+// is granted.
+type Config struct {
+	Name  string // of the policy
+	Owner string
+	// Find gives the absolute path of a program that settings name by its last name.
+	Find func(name string) (path string, ok bool)
+	// Root is the folder that Claude Code's paths with one slash start from: ~/.claude for
+	// the settings of a user. "": that of a project, which is the working folder.
+	Root string
+}
+
+func (c Config) root() string {
+	if c.Root == "" {
+		return "."
+	}
+	return c.Root
+}
+
+// Outcome says what became of a setting.
+type Outcome string
+
+// The outcomes.
+const (
+	Exact    Outcome = "exact"
+	Stricter Outcome = "stricter" // the policy allows less than the setting
+	Left     Outcome = "left"     // not in the policy, which therefore allows less
+	NoPolicy Outcome = "other"    // says nothing that a policy could
+)
+
+// Line accounts for one setting.
+type Line struct {
+	Path    string  `json:"path"` // permissions.allow[2]
+	Value   string  `json:"value,omitempty"`
+	Outcome Outcome `json:"outcome"`
+	Why     string  `json:"why,omitempty"`
+}
+
+// Policy reads settings. The policy is one of the full language. The error wraps
+// ErrFormat.
+func Policy(cfg Config, format, file string, text []byte) (schema.Policy, []Line, error) {
+	d := &draft{cfg: cfg}
+	d.policy.APIVersion, d.policy.Kind = "ringd/v1", "AgentPolicy"
+	d.policy.Metadata = schema.Metadata{Name: cfg.Name, Revision: 1, Owner: cfg.Owner}
+	var err error
+	switch format {
+	case Compact:
+		err = d.compact(file, text)
+	case Claude:
+		err = d.claude(text)
+	case Codex:
+		err = d.codex(text)
+	case Srt:
+		err = d.srt(text)
+	default:
+		err = fmt.Errorf("%w of a system that is known: want one of %s", ErrFormat, strings.Join(Formats(), ", "))
+	}
+	if err != nil {
+		return schema.Policy{}, nil, err
+	}
+	d.withhold()
+	return d.policy, d.lines, nil
+}
+
+// Guess tells a format by the name of its file; "" when it does not tell.
+func Guess(file string) string {
+	base := file[strings.LastIndexAny(file, `/\`)+1:]
+	switch {
+	case base == "config.toml":
+		return Codex
+	case strings.Contains(base, "srt-settings"):
+		return Srt
+	case strings.HasPrefix(base, "settings") && strings.HasSuffix(base, ".json"), base == "managed-settings.json":
+		return Claude
+	case strings.HasSuffix(base, ".yaml"), strings.HasSuffix(base, ".yml"):
+		return Compact
+	default:
+		return ""
+	}
+}
+
+// draft is a policy in the making.
+type draft struct {
+	cfg    Config
+	policy schema.Policy
+	lines  []Line
+	// noRead and noWrite say that a denial could not be said, so that nothing it would
+	// have bounded may be granted.
+	noRead, noWrite bool
+	noNet           bool // the same of hosts
+}
+
+func (d *draft) line(path, value string, o Outcome, why string) {
+	d.lines = append(d.lines, Line{path, value, o, why})
+}
+
+// compact takes a policy of the compact form over; it is the same language.
+func (d *draft) compact(file string, text []byte) error {
+	policies, found := schema.Decode([]schema.Source{{Name: file, Data: text}})
+	if found.Refused() || len(policies) != 1 {
+		return fmt.Errorf("%w of the compact form: %w", ErrFormat, found)
+	}
+	p := policies[0]
+	if !p.Compact {
+		return fmt.Errorf("%w of the compact form: it is a policy of the full language already", ErrFormat)
+	}
+	d.policy.Spec = p.Spec
+	d.line("interpreter_ring", "", Exact, "")
+	d.constructs(true) // which the compact form has without a word
+	js := p.Spec.Executors.JS
+	if js == nil || js.Imports == nil {
+		return nil
+	}
+	for i, name := range js.Imports.Allow {
+		d.line(fmt.Sprintf("interpreter_ring.allowed_imports[%d]", i), name, Left,
+			"for JavaScript, where it is a file of modules/; Python has it. Add it to executors.js.imports.allow if there is one")
+	}
+	js.Imports.Allow = nil
+	if js.Imports.Deny == nil {
+		js.Imports = nil
+	}
+	return nil
+}
+
+func (d *draft) shell() *schema.Shell {
+	s := &d.policy.Spec
+	if s.Executors == nil {
+		s.Executors = &schema.Executors{Allowed: []string{"shell"}}
+	}
+	if s.Executors.Shell == nil {
+		s.Executors.Shell = &schema.Shell{}
+	}
+	return s.Executors.Shell
+}
+
+// constructs lets scripts have pipes, and with all redirects and substitution too: what
+// they open and start is bounded by the grants of files and programs.
+func (d *draft) constructs(all bool) {
+	s, yes := d.shell(), true
+	s.AllowPipes = &yes
+	if all {
+		s.AllowRedirects, s.AllowSubstitution = &yes, &yes
+	}
+}
+
+func (d *draft) files() *schema.Filesystem {
+	if d.policy.Spec.Filesystem == nil {
+		d.policy.Spec.Filesystem = &schema.Filesystem{}
+	}
+	return d.policy.Spec.Filesystem
+}
+
+func (d *draft) network() *schema.Network {
+	if d.policy.Spec.Network == nil {
+		d.policy.Spec.Network = &schema.Network{Mode: "off"}
+	}
+	return d.policy.Spec.Network
+}
+
+// withhold takes away what a denial that could not be said would have bounded, and
+// orders the lists.
+func (d *draft) withhold() {
+	if e := d.policy.Spec.Executors; e != nil && e.Shell != nil {
+		for i := range e.Shell.Binaries {
+			b := &e.Shell.Binaries[i]
+			if b.Args != nil && b.Args.Subcommands == nil && b.Args.Ask == nil {
+				b.Args = nil
+			}
+			d.bounded(b)
+		}
+	}
+	if n := d.policy.Spec.Network; n != nil && d.noNet {
+		n.Mode, n.Egress = "off", nil
+	}
+	f := d.policy.Spec.Filesystem
+	if f == nil {
+		return
+	}
+	if d.noRead && len(f.Read) > 0 {
+		d.line("(reads)", strings.Join(f.Read, " "), Left, "a denial above cannot be said here, so no file is granted; grant the folders it does not touch")
+		f.Read = nil
+	}
+	if d.noWrite && len(f.Write) > 0 {
+		d.line("(writes)", strings.Join(f.Write, " "), Left, "a denial above cannot be said here, so no file is granted; grant the folders it does not touch")
+		f.Write = nil
+	}
+	for _, list := range []*[]string{&f.Read, &f.Write, &f.Deny} {
+		slices.Sort(*list)
+		*list = slices.Compact(*list)
+	}
+	denied := func(p string) bool { return slices.Contains(f.Deny, p) }
+	f.Read = slices.DeleteFunc(f.Read, denied) // a path in both lists is a finding, and the denial wins
+	f.Write = slices.DeleteFunc(f.Write, denied)
+}
+
+// bounded refuses the options of a program that would lead its sub-commands elsewhere.
+func (d *draft) bounded(b *schema.Binary) {
+	if b.Args == nil || b.Args.Subcommands == nil {
+		return
+	}
+	name := path.Base(b.Path)
+	if flags := before(name, b.Args.Subcommands); flags != nil {
+		b.Args.DenyFlags = flags
+		d.line("("+name+")", strings.Join(flags, " "), Stricter, "options that lead elsewhere, which the settings let nobody write in front of a sub-command, are refused wherever they stand")
+	}
+}
+
+// environment takes variables over.
+func (d *draft) environment(at string, vars map[string]string) {
+	for _, name := range sortedKeys(vars) {
+		here := at + "." + name
+		if d.policy.Spec.Executors != nil && d.barred() {
+			d.line(here, "", Left, "no program is granted that would see it")
+			continue
+		}
+		if why := d.unset(name, vars[name]); why != "" {
+			d.line(here, "", Left, why)
+			continue
+		}
+		s := d.shell()
+		if s.Env == nil {
+			s.Env = map[string]string{}
+		}
+		s.Env[name] = vars[name]
+		d.line(here, "", Exact, "")
+	}
+}
+
+// unset says why a policy cannot set a variable; "": it can.
+func (d *draft) unset(name, value string) string {
+	switch {
+	case !variable(name):
+		return "no name of a variable"
+	case own(name):
+		return "ringd sets it itself, for every program"
+	case len(value) > maxValue || strings.ContainsFunc(value, func(r rune) bool { return !unicode.IsPrint(r) }):
+		return "it is longer than a policy takes, or holds a character that is not seen"
+	default:
+		return ""
+	}
+}
+
+// maxValue is how long the value of a variable may be.
+const maxValue = 4096
+
+// host takes an entry of a list of hosts over, where every port is meant.
+func (d *draft) host(at, entry string, deny bool) {
+	text := entry
+	if !ported(entry) {
+		text += ":*"
+	}
+	if deny && !ported(entry) {
+		text = entry
+	}
+	if why := badHost(text); why != "" {
+		if deny {
+			d.noHosts(at, entry, why)
+			return
+		}
+		d.line(at, entry, Left, why)
+		return
+	}
+	n := d.network()
+	if deny {
+		n.Deny = append(n.Deny, text)
+	} else {
+		n.Mode = "allowlist"
+		n.Egress = append(n.Egress, schema.Egress{Host: text})
+	}
+	d.line(at, entry, Exact, "")
+}
+
+// noHosts takes every host away, also those that come after it, for a denial that
+// cannot be said.
+func (d *draft) noHosts(at, entry, why string) {
+	d.noNet = true
+	d.line(at, entry, Stricter, why+"; the network is off instead")
+}

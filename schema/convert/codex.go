@@ -1,0 +1,113 @@
+package convert
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/pelletier/go-toml/v2"
+)
+
+// codexSettings is what of config.toml says what programs may do.
+type codexSettings struct {
+	SandboxMode    string `toml:"sandbox_mode"`
+	ApprovalPolicy any    `toml:"approval_policy"`
+	Write          struct {
+		Roots   []string `toml:"writable_roots"`
+		Network bool     `toml:"network_access"`
+		NoTmp   bool     `toml:"exclude_slash_tmp"`
+		NoVar   bool     `toml:"exclude_tmpdir_env_var"`
+	} `toml:"sandbox_workspace_write"`
+	Environment struct {
+		Inherit string            `toml:"inherit"`
+		Set     map[string]string `toml:"set"`
+		Only    []string          `toml:"include_only"`
+	} `toml:"shell_environment_policy"`
+}
+
+// codex reads config.toml. Reads are allowed everywhere, writes below some roots, whose
+// .git and .codex stay read-only, and any program starts.
+func (d *draft) codex(text []byte) error {
+	var s codexSettings
+	if err := toml.Unmarshal(text, &s); err != nil {
+		return fmt.Errorf("%w of Codex: %w", ErrFormat, err)
+	}
+	var all map[string]any
+	if err := toml.Unmarshal(text, &all); err != nil {
+		return fmt.Errorf("%w of Codex: %w", ErrFormat, err)
+	}
+	d.network()
+	d.constructs(true)
+	switch s.SandboxMode {
+	case "", "read-only", "workspace-write":
+		d.files().Read = []string{workspace}
+		d.line("sandbox_mode", s.SandboxMode, Stricter, "everything may be read there, and no host grants all of it: the working folder is granted; name the others that are needed")
+	case "danger-full-access":
+		d.line("sandbox_mode", s.SandboxMode, Left, "nothing bounds programs there, and no policy says that")
+	default:
+		return fmt.Errorf("%w of Codex: sandbox_mode %q is not known", ErrFormat, s.SandboxMode)
+	}
+	if s.SandboxMode == "workspace-write" {
+		d.codexWrites(s)
+	}
+	if s.Write.Network {
+		d.line("sandbox_workspace_write.network_access", "true", Left, "it opens every host; list hosts in spec.network.egress")
+	}
+	if len(s.Environment.Only) > 0 {
+		d.line("shell_environment_policy.set", "", Left, "include_only keeps some of it, by patterns of names; list those in spec.executors.shell.env")
+	} else {
+		d.environment("shell_environment_policy.set", s.Environment.Set)
+	}
+	if s.Environment.Inherit != "" {
+		d.line("shell_environment_policy.inherit", s.Environment.Inherit, Stricter, "a guest has nothing of the host's environment")
+	}
+	if s.ApprovalPolicy != nil {
+		d.line("approval_policy", fmt.Sprint(s.ApprovalPolicy), Left, "here people are asked where a grant says so: args.ask of a program, approval of a bridge")
+	}
+	d.line("(programs)", "", Left, "Codex starts any program; list programs in spec.executors.shell.binaries")
+	for _, name := range sortedKeys(all) {
+		switch name {
+		case "sandbox_mode", "approval_policy", "sandbox_workspace_write", "shell_environment_policy":
+		case "default_permissions", "profile":
+			d.noRead, d.noWrite = true, true
+			d.line(name, "", Stricter, "it replaces sandbox_mode by a profile, which is not read: no file is granted")
+		case "permissions", "profiles", "features":
+			d.line(name, "", Left, "a profile is not read; only sandbox_mode is")
+		default:
+			d.line(name, "", NoPolicy, "no part of a policy")
+		}
+	}
+	d.codexParts(all)
+	return nil
+}
+
+// codexParts accounts for the settings of a part that nothing takes.
+func (d *draft) codexParts(all map[string]any) {
+	taken := []string{"writable_roots", "network_access", "exclude_slash_tmp", "exclude_tmpdir_env_var", "inherit", "set"}
+	for _, part := range []string{"sandbox_workspace_write", "shell_environment_policy"} {
+		fields, ok := all[part].(map[string]any)
+		if !ok {
+			continue
+		}
+		for _, name := range sortedKeys(fields) {
+			if !slices.Contains(taken, name) {
+				d.line(part+"."+name, "", NoPolicy, "no part of a policy")
+			}
+		}
+	}
+}
+
+// codexWrites takes the roots that may be written.
+func (d *draft) codexWrites(s codexSettings) {
+	const why = "Codex keeps its .git, .codex and .agents read-only, and a policy has no read-only part of a folder that may be written; grant the folders below it that are meant"
+	d.line("(writes)", workspace, Left, why)
+	for i, root := range s.Write.Roots {
+		d.line(fmt.Sprintf("sandbox_workspace_write.writable_roots[%d]", i), root, Left, why)
+	}
+	if !s.Write.NoTmp {
+		d.line("sandbox_workspace_write.exclude_slash_tmp", "false", Stricter, ungranted("/tmp"))
+	}
+	if !s.Write.NoVar {
+		d.line("sandbox_workspace_write.exclude_tmpdir_env_var", strings.ToLower(fmt.Sprint(s.Write.NoVar)), Left, "which folder TMPDIR names is not known here")
+	}
+}

@@ -1,0 +1,158 @@
+package convert
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// srt reads .srt-settings.json. Reads are allowed everywhere but where they are denied,
+// writes and hosts nowhere but where they are allowed, and any program starts.
+func (d *draft) srt(text []byte) error {
+	all, err := object(text, "srt")
+	if err != nil {
+		return err
+	}
+	if err := d.srtFiles(all, ""); err != nil {
+		return err
+	}
+	if err := d.srtCredentials(all, ""); err != nil {
+		return err
+	}
+	if err := d.srtNetwork(all, ""); err != nil {
+		return err
+	}
+	d.constructs(true)
+	d.line("(programs)", "", Left, "srt starts whatever its command names; list programs in spec.executors.shell.binaries")
+	d.rest(all, "", "no part of a policy")
+	return nil
+}
+
+// srtFiles reads the part filesystem of srt, which Claude Code has as well.
+func (d *draft) srtFiles(from map[string]json.RawMessage, at string) error {
+	at = join(at, "filesystem")
+	fs, err := part[map[string]json.RawMessage](from, "filesystem", at)
+	if err != nil {
+		return err
+	}
+	lists := map[string][]string{}
+	for _, name := range []string{"denyRead", "allowRead", "allowWrite", "denyWrite"} {
+		if lists[name], err = part[[]string](fs, name, join(at, name)); err != nil {
+			return err
+		}
+	}
+	f := d.files()
+	f.Read = append(f.Read, workspace)
+	d.line("(reads)", "/", Stricter, "srt lets programs read everything that denyRead does not name, and no host grants all of it: the working folder is granted; name the others that are needed")
+	for i, p := range lists["denyRead"] {
+		d.denyPath(fmt.Sprintf("%s.denyRead[%d]", at, i), p, p, true, false)
+	}
+	for i, p := range lists["allowRead"] {
+		d.line(fmt.Sprintf("%s.allowRead[%d]", at, i), p, Left, "it opens a part of what is denied, and here a denial wins")
+	}
+	for i, p := range lists["allowWrite"] {
+		here := fmt.Sprintf("%s.allowWrite[%d]", at, i)
+		path, why := folder(p, workspace)
+		if why == "" && guarded(path) {
+			why = keeps + "; grant the folders that have none of them"
+		}
+		if why == "" {
+			why = ungranted(path)
+		}
+		if why != "" {
+			d.line(here, p, Left, why)
+			continue
+		}
+		f.Write = append(f.Write, path)
+		d.line(here, p, Exact, "if the working folder is not in it: "+keeps)
+	}
+	for i, p := range lists["denyWrite"] {
+		d.denyPath(fmt.Sprintf("%s.denyWrite[%d]", at, i), p, p, false, true)
+	}
+	d.rest(fs, at, "no part of a policy")
+	return nil
+}
+
+const keeps = "of the working folder srt keeps .git/hooks, .git/config, .vscode, .idea, .mcp.json and start-up files of shells read-only, " +
+	"also in the folders below it, and a policy has no read-only part of a folder that may be written"
+
+// guarded reports whether srt keeps a part of a path read-only by itself: in the working
+// folder and all below it, and where the path is or lies in such a name.
+func guarded(p string) bool {
+	names := []string{".git", ".vscode", ".idea", ".claude", ".gitconfig", ".gitmodules", ".bashrc", ".bash_profile", ".zshrc", ".zprofile", ".profile",
+		".ripgreprc", ".mcp.json"}
+	return p == workspace || strings.HasPrefix(p, workspace+"/") || slices.ContainsFunc(strings.Split(strings.ToLower(p), "/"), func(s string) bool { return slices.Contains(names, s) })
+}
+
+// srtCredentials denies the files whose content programs do not see as it is.
+func (d *draft) srtCredentials(from map[string]json.RawMessage, at string) error {
+	at = join(at, "credentials")
+	c, err := part[map[string]json.RawMessage](from, "credentials", at)
+	if err != nil {
+		return err
+	}
+	type file struct {
+		Path string `json:"path"`
+	}
+	files, err := part[[]file](c, "files", at+".files")
+	if err != nil {
+		return err
+	}
+	for i, f := range files {
+		d.denyPath(fmt.Sprintf("%s.files[%d]", at, i), f.Path, f.Path, true, true)
+	}
+	d.rest(c, at, "a guest has nothing of the host's environment")
+	return nil
+}
+
+// denyPath takes a denied path over. A denial of a policy binds reading and writing.
+func (d *draft) denyPath(at, value, p string, reads, writes bool) {
+	path, why := folder(p, workspace)
+	if path == "/" {
+		why = "everything"
+	}
+	if why != "" {
+		d.noRead, d.noWrite = d.noRead || reads, d.noWrite || writes
+		d.line(at, value, Stricter, why+": what it would bound is not granted")
+		return
+	}
+	f := d.files()
+	f.Deny = append(f.Deny, path)
+	d.line(at, value, Stricter, "it may neither be read nor written")
+}
+
+// srtNetwork reads the part network of srt, which Claude Code has as well.
+func (d *draft) srtNetwork(from map[string]json.RawMessage, at string) error {
+	at = join(at, "network")
+	n, err := part[map[string]json.RawMessage](from, "network", at)
+	if err != nil {
+		return err
+	}
+	allowed, err := part[[]string](n, "allowedDomains", join(at, "allowedDomains"))
+	if err != nil {
+		return err
+	}
+	denied, err := part[[]string](n, "deniedDomains", join(at, "deniedDomains"))
+	if err != nil {
+		return err
+	}
+	d.network()
+	for i, h := range allowed {
+		d.host(fmt.Sprintf("%s.allowedDomains[%d]", at, i), strings.ToLower(h), false)
+	}
+	for i, h := range denied {
+		d.host(fmt.Sprintf("%s.deniedDomains[%d]", at, i), strings.ToLower(h), true)
+	}
+	for _, name := range sortedKeys(n) {
+		switch name {
+		case "allowUnixSockets", "allowAllUnixSockets", "allowLocalBinding", "allowMachLookup", "allowAppleEvents":
+			d.line(join(at, name), "", Left, "guests reach no sockets of the host")
+		case "httpProxyPort", "socksProxyPort", "mitmProxy":
+			d.noHosts(join(at, name), "", "a proxy of its own decides what is reached, and what it refuses is not known")
+		default:
+			d.line(join(at, name), "", NoPolicy, "no part of a policy")
+		}
+	}
+	return nil
+}

@@ -1,0 +1,137 @@
+package convert
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"path"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+var (
+	variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,254}$`)
+	// hostText is an entry that the policy language takes, with or without a port.
+	hostText = regexp.MustCompile(`^(\*\.)?[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)+(:([0-9]{1,5}|\*))?$`)
+	portEnd  = regexp.MustCompile(`:([0-9]{1,5}|\*)$`)
+	// plainWords are words of a command that mean themselves to every shell.
+	plainWords = regexp.MustCompile(`^[A-Za-z0-9_./:@%+=,-]+( [A-Za-z0-9_./:@%+=,-]+)*$`)
+)
+
+func variable(name string) bool { return variableName.MatchString(name) }
+
+// own reports whether ringd sets a variable itself for every program, whatever a policy says.
+func own(name string) bool {
+	return slices.Contains([]string{"PATH", "HOME", "PWD", "OLDPWD", "SHELL", "TMPDIR"}, name)
+}
+
+func ported(host string) bool { return portEnd.MatchString(host) }
+
+// badHost says why an entry is none of a policy's; "" when it is one.
+func badHost(text string) string {
+	if !hostText.MatchString(text) {
+		return "no host name of a policy: a lower-case name, or *. over a domain"
+	}
+	return ""
+}
+
+func sortedKeys[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
+
+// folder turns a path of settings into one of a policy; relative is what a relative path
+// starts from. why says what is wrong with it, "" nothing.
+func folder(p, relative string) (out, why string) {
+	switch {
+	case strings.ContainsAny(p, "*?[]{}!\\"):
+		return "", "a pattern of names, and a rule of a policy covers a path and all below it"
+	case p == "":
+		return "", "an empty path"
+	case p == "~", strings.HasPrefix(p, "~/"):
+		below := path.Clean(strings.TrimLeft(p[1:], "/")) // not under a root, which would swallow ..
+		if below == "." {
+			return "", "the whole home folder, which no rule names"
+		}
+		out = "~/" + below
+	case strings.HasPrefix(p, "/"):
+		out = path.Clean(p)
+	case strings.HasPrefix(p, "$"), strings.HasPrefix(p, "~"):
+		return "", "a variable or another user's home, which no rule names"
+	default:
+		out = path.Join(relative, p)
+		if out != relative && !strings.HasPrefix(out, relative+"/") {
+			return "", "a path that leads out of the working folder"
+		}
+	}
+	if strings.Contains(out, "..") && slices.Contains(strings.Split(out, "/"), "..") {
+		return "", "a path with .."
+	}
+	return out, ""
+}
+
+// ungranted says why no host takes a grant of a path; "": hosts may.
+func ungranted(p string) string {
+	switch p {
+	case "/":
+		return "it is everything, the kernel's own files among it, and no host grants that; name the folders that are needed"
+	case "/tmp":
+		return "a guest has a /tmp of its own, which it may write; the host's is never granted"
+	}
+	for _, top := range []string{"/proc", "/sys", "/dev"} {
+		if p == top || strings.HasPrefix(p, top+"/") {
+			return "files of the kernel are never granted"
+		}
+	}
+	return ""
+}
+
+// workspace is where relative paths start from.
+const workspace = "$WORKSPACE"
+
+// object decodes an object of JSON into named parts.
+func object(text []byte, what string) (map[string]json.RawMessage, error) {
+	var out map[string]json.RawMessage
+	if err := json.Unmarshal(text, &out); err != nil || out == nil {
+		return nil, fmt.Errorf("%w of %s: want a JSON object", ErrFormat, what)
+	}
+	return out, nil
+}
+
+// part decodes one part of settings, with its path in the error.
+func part[T any](from map[string]json.RawMessage, name, at string) (out T, err error) {
+	raw, ok := from[name]
+	if !ok {
+		return out, nil
+	}
+	delete(from, name)
+	if err := json.Unmarshal(raw, &out); err != nil {
+		return out, fmt.Errorf("%w: %s: want %s", ErrFormat, at, kind(out))
+	}
+	return out, nil
+}
+
+func kind(v any) string {
+	switch v.(type) {
+	case []string:
+		return "a list of texts"
+	case map[string]json.RawMessage, map[string]string:
+		return "an object"
+	case bool:
+		return "true or false"
+	default:
+		return "text"
+	}
+}
+
+// rest accounts for the settings that nothing took.
+func (d *draft) rest(from map[string]json.RawMessage, at, why string) {
+	for _, name := range sortedKeys(from) {
+		d.line(join(at, name), "", NoPolicy, why)
+	}
+}
+
+func join(at, name string) string {
+	if at == "" {
+		return name
+	}
+	return at + "." + name
+}

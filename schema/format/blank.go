@@ -1,0 +1,88 @@
+package format
+
+import (
+	"bytes"
+	"slices"
+	"strings"
+
+	"go.yaml.in/yaml/v3"
+)
+
+// The YAML library has no place for blank lines in its trees: it writes those around
+// comments and no others. What is here finds them by the lines of the nodes, in the text
+// that was read, and puts them into the one that was written.
+
+// withBlanks puts one blank line above each field and item that had some above it, or
+// above its comments. The first of an object or a list has none, since it may have come
+// there from elsewhere. It takes the text that was read and the one without blank lines,
+// and their trees, which say the same.
+func withBlanks(text, out []byte, before, after *yaml.Node) []byte {
+	const breaks = "\r\u0085\u2028\u2029" // lines end there for the library alone
+	if bytes.ContainsAny(text, breaks) || bytes.ContainsAny(out, breaks) {
+		return out
+	}
+	b := &blanks{was: strings.Split(string(text), "\n"), is: strings.Split(string(out), "\n")}
+	b.walk(before, after)
+	slices.Sort(b.above)
+	lines := b.is
+	for _, at := range slices.Backward(slices.Compact(b.above)) {
+		lines = slices.Insert(lines, at, "")
+	}
+	return []byte(strings.Join(lines, "\n"))
+}
+
+type blanks struct {
+	was, is []string // lines
+	above   []int    // indexes in is that get a blank line above them
+}
+
+func (b *blanks) walk(before, after *yaml.Node) {
+	if before.Kind != after.Kind || before.Style&yaml.FlowStyle != 0 || after.Style&yaml.FlowStyle != 0 {
+		return
+	}
+	switch after.Kind {
+	case yaml.SequenceNode:
+		for i, item := range after.Content {
+			if i > 0 {
+				b.keep(before.Content[i], item)
+			}
+			b.walk(before.Content[i], item)
+		}
+	case yaml.MappingNode:
+		values := map[string][2]*yaml.Node{}
+		for i := 0; i+1 < len(before.Content); i += 2 {
+			values[before.Content[i].Value] = [2]*yaml.Node{before.Content[i], before.Content[i+1]}
+		}
+		for i := 0; i+1 < len(after.Content); i += 2 {
+			was := values[after.Content[i].Value]
+			if i > 0 {
+				b.keep(was[0], after.Content[i])
+			}
+			b.walk(was[1], after.Content[i+1])
+		}
+	case yaml.DocumentNode, yaml.ScalarNode, yaml.AliasNode:
+	}
+}
+
+// keep notes a blank line above what begins with a node, where it had one.
+func (b *blanks) keep(was, is *yaml.Node) {
+	if at := top(b.was, was.Line-1); at < 1 || !blank(b.was[at-1]) {
+		return
+	}
+	if at := top(b.is, is.Line-1); at > 0 && !blank(b.is[at-1]) {
+		b.above = append(b.above, at)
+	}
+}
+
+// top is the first of the lines of comments right above a line; -1 where there is no such line.
+func top(lines []string, at int) int {
+	if at < 0 || at >= len(lines) {
+		return -1
+	}
+	for at > 0 && strings.HasPrefix(strings.TrimSpace(lines[at-1]), "#") {
+		at--
+	}
+	return at
+}
+
+func blank(line string) bool { return strings.TrimSpace(line) == "" }

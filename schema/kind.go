@@ -1,0 +1,40 @@
+package schema
+
+// Kind is the type of a value as the author wrote it.
+type ValueKind uint8
+
+// The kinds.
+const (
+	Null ValueKind = iota
+	Bool
+	Int
+	Float
+	String
+	List
+	Object
+	Bytes // CUE only; no field takes it
+)
+
+// String names the kind in words for a finding.
+func (k ValueKind) String() string {
+	switch k {
+	case Null:
+		return "nothing"
+	case Bool:
+		return "true or false"
+	case Int:
+		return "a whole number"
+	case Float:
+		return "a number"
+	case String:
+		return "text"
+	case List:
+		return "a list"
+	case Object:
+		return "fields"
+	case Bytes:
+		return "bytes"
+	default:
+		return "an unknown value"
+	}
+}

@@ -1,0 +1,135 @@
+// This file owns how small texts of a policy are read and shown: sizes,
+// durations, paths and names. It is pure and reports nothing: package compiler says
+// what is wrong with them.
+
+package schema
+
+import (
+	"fmt"
+	"math"
+	"path"
+	"strconv"
+	"strings"
+	"unicode"
+)
+
+// Size reads a size such as 64MiB.
+func Size(s string) (int64, bool) {
+	return readUnit(s, []unitOfTime{{"KiB", 1 << 10}, {"MiB", 1 << 20}, {"GiB", 1 << 30}, {"B", 1}})
+}
+
+// Duration reads a duration such as 30s, in milliseconds.
+func Duration(s string) (int64, bool) {
+	return readUnit(s, []unitOfTime{{"ms", 1}, {"s", 1000}, {"m", 60_000}, {"h", 3_600_000}, {"d", 86_400_000}})
+}
+
+// Rate reads a rate such as 60/m, by the minute.
+func Rate(s string) (int64, bool) { return readUnit(s, []unitOfTime{{"/m", 1}, {"/s", 60}}) }
+
+type unitOfTime struct {
+	suffix string
+	factor int64
+}
+
+func readUnit(text string, units []unitOfTime) (int64, bool) {
+	for _, u := range units {
+		digits, ok := strings.CutSuffix(text, u.suffix)
+		if !ok {
+			continue
+		}
+		n, err := strconv.ParseUint(digits, 10, 63)
+		if err != nil || digits[0] == '+' || int64(n) > math.MaxInt64/u.factor {
+			return 0, false
+		}
+		return int64(n) * u.factor, true
+	}
+	return 0, false
+}
+
+// ShowSize writes a size in the largest unit that it is whole in.
+func ShowSize(n int64) string {
+	for _, u := range []unitOfTime{{"GiB", 1 << 30}, {"MiB", 1 << 20}, {"KiB", 1 << 10}} {
+		if n >= u.factor && n%u.factor == 0 {
+			return strconv.FormatInt(n/u.factor, 10) + u.suffix
+		}
+	}
+	return strconv.FormatInt(n, 10) + "B"
+}
+
+// ShowDuration writes milliseconds in the largest unit that they are whole in.
+func ShowDuration(n int64) string {
+	for _, u := range []unitOfTime{{"h", 3_600_000}, {"m", 60_000}, {"s", 1000}} {
+		if n >= u.factor && n%u.factor == 0 {
+			return strconv.FormatInt(n/u.factor, 10) + u.suffix
+		}
+	}
+	return strconv.FormatInt(n, 10) + "ms"
+}
+
+// Unseen reports whether a character does not show: what holds one never equals
+// what the author sees.
+func Unseen(r rune) bool { return !unicode.IsPrint(r) }
+
+// CleanAbsolute reports whether a path is absolute and as short as it can be.
+func CleanAbsolute(p string) bool {
+	return path.IsAbs(p) && path.Clean(p) == p && !strings.ContainsRune(p, 0)
+}
+
+// CleanFilePath is CleanAbsolute for a path that may also begin with $WORKSPACE or ~.
+func CleanFilePath(p string) bool {
+	for _, place := range []string{"$WORKSPACE", "~"} {
+		if rest, ok := strings.CutPrefix(p, place); ok {
+			return rest == "" || rest != "/" && CleanAbsolute(rest)
+		}
+	}
+	return CleanAbsolute(p)
+}
+
+// CleanHint says how a path is written cleanly, "" when that is not what is wrong.
+func CleanHint(p string) string {
+	if p == "" || strings.Contains(p, "..") || path.Clean(p) == p {
+		return ""
+	}
+	return fmt.Sprintf("write %q", path.Clean(p))
+}
+
+// maxPath is the longest path that a system opens.
+const maxPath = 4095
+
+// OddPath says why a path looks like more than one file's name, or cannot be opened:
+// a format with one text, the path. "" when nothing is odd.
+func OddPath(p, patternHint string) (why, hint string) {
+	switch {
+	case len(p) > maxPath:
+		return fmt.Sprintf("the path has more than %d bytes: %%q", maxPath), ""
+	case strings.ContainsAny(p, "*?[]{}"):
+		return "%q looks like a pattern, and a path is none", patternHint
+	case strings.ContainsFunc(p, Unseen):
+		return "%q holds a line end or another character that is not seen", "write it on one line, without | or >"
+	case strings.TrimSpace(p) != p:
+		return "%q ends in a space", fmt.Sprintf("write %q", strings.TrimSpace(p))
+	default:
+		return "", ""
+	}
+}
+
+// Identifier reports whether name is one ASCII name.
+func Identifier(name string) bool {
+	return DottedName(name) && !strings.Contains(name, ".")
+}
+
+// DottedName reports whether name is ASCII names joined by dots.
+func DottedName(name string) bool {
+	for part := range strings.SplitSeq(name, ".") {
+		if part == "" || '0' <= part[0] && part[0] <= '9' {
+			return false
+		}
+		for i := range len(part) {
+			c := part[i]
+			if c != '_' && (c < '0' || c > '9') && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') {
+				return false
+			}
+		}
+	}
+	return true
+}

@@ -1,0 +1,12 @@
+package schema
+
+import "github.com/ringd/ringd/profiles/near"
+
+// Nearest returns the choice that word most likely meant, "" when none is near
+// enough.
+func nearest(word string, choices []string) string {
+	if at := near.Of(word, choices, near.Effort{Names: 1000, Letters: 100_000}); at >= 0 {
+		return choices[at]
+	}
+	return ""
+}
