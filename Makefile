@@ -23,7 +23,7 @@ space       := $(empty) $(empty)
 # scripts of the commands run in both: with it those of a daemon, without it all of them, the demo,
 # the siege and the pages of operators.
 PLAIN       := cmd/ringd/internal/child cmd/ringd/internal/confine cmd/ringd/internal/script \
-  executors/python/wasm executors/python/guest executors/js/engine compiler/layers profiles/difference
+  executors/python/wasm executors/python/guest executors/js/engine compiler/layers profiles/diff
 # The longest begin first: the last one to begin has a processor to itself otherwise.
 LONGEST     := ./cmd/ringd ./rings/kernel ./executors/python ./executors/js ./cmd/ringd/internal/daemon
 # The tests that keep golden files, and where they are; `make golden` rewrites them.

@@ -8,7 +8,6 @@ import (
 
 	"github.com/ringd/ringd/compiler"
 	"github.com/ringd/ringd/profiles"
-	"github.com/ringd/ringd/profiles/expiry"
 	"github.com/ringd/ringd/schema"
 )
 
@@ -95,7 +94,7 @@ func TestExceptionEnds(t *testing.T) {
 			if found.Refused() {
 				t.Fatal(found)
 			}
-			later, err := expiry.At(&set, now.AddDate(0, 6, 0))
+			later, err := profiles.Unexpired(&set, now.AddDate(0, 6, 0))
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -6,7 +6,7 @@ import (
 	"strconv"
 
 	"github.com/ringd/ringd/profiles"
-	"github.com/ringd/ringd/profiles/jsontext"
+	"github.com/ringd/ringd/profiles/canonjson"
 	"github.com/ringd/ringd/schema"
 )
 
@@ -260,4 +260,4 @@ func (d *document) duration(path, s string) (int64, bool) {
 	return n, ok
 }
 
-func clip(s string) string { return jsontext.Truncate(s, 60) }
+func clip(s string) string { return canonjson.Truncate(s, 60) }

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/ringd/ringd/profiles/near"
+	"github.com/ringd/ringd/profiles/spelling"
 )
 
 // bridgeEntry is a granted bridge with its decisions made ahead. Without an
@@ -56,7 +56,7 @@ func (d *Decider) Bridge(executor, name string, argumentBytes int64) Decision {
 			rule = &d.agent.Rule
 		}
 		dec := d.deny(CodeBridgeNotGranted, rule, "no bridge %q is granted", clip(name))
-		dec.Instead = near.Instead(name, d.names)
+		dec.Instead = spelling.Instead(name, d.names)
 		return dec
 	}
 	if !d.reaches(executor, e.bridge.Executors) {

@@ -8,7 +8,7 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/ringd/ringd/profiles/jsontext"
+	"github.com/ringd/ringd/profiles/canonjson"
 )
 
 // MaxSetBytes bounds an encoded set.
@@ -22,7 +22,7 @@ func Digest(b []byte) string {
 
 // Canonical returns the RFC 8785 form of JSON text, which is one value. It
 // refuses text that is not UTF-8, and numbers that no double holds.
-func Canonical(b []byte) ([]byte, error) { return jsontext.Canonical(b) }
+func Canonical(b []byte) ([]byte, error) { return canonjson.Canonical(b) }
 
 // Encode returns the canonical JSON of the set with the Revision it has. A nil
 // set is an error.
@@ -53,7 +53,7 @@ func (s Set) Seal() (Set, []byte, error) {
 		return Set{}, nil, err
 	}
 	s.Revision = Digest(unsealed)
-	sealed, ok := jsontext.ReplaceTail(unsealed, `"revision":""}`, `"revision":"`+s.Revision+`"}`)
+	sealed, ok := canonjson.ReplaceTail(unsealed, `"revision":""}`, `"revision":"`+s.Revision+`"}`)
 	if !ok {
 		return Set{}, nil, errors.New("seal set: the revision is not the last field")
 	}
@@ -77,7 +77,7 @@ func DecodeSet(b []byte) (*Set, error) {
 	if s.Format != Format {
 		return nil, fmt.Errorf("decode set: format %q, this build reads %q", clip(s.Format), Format)
 	}
-	unsealed, ok := jsontext.ReplaceTail(b, `"revision":"`+s.Revision+`"}`, `"revision":""}`)
+	unsealed, ok := canonjson.ReplaceTail(b, `"revision":"`+s.Revision+`"}`, `"revision":""}`)
 	if !ok || Digest(unsealed) != s.Revision {
 		return nil, errors.New("decode set: the revision is not the digest of the set")
 	}

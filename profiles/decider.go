@@ -6,7 +6,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/ringd/ringd/profiles/near"
+	"github.com/ringd/ringd/profiles/spelling"
 )
 
 // Names of the executors in policies and actions.
@@ -81,7 +81,7 @@ func (s *Set) Decider(name string, env Environment) *Decider {
 	if !ok {
 		known := slices.Sorted(maps.Keys(s.Agents))
 		return &Decider{closed: &Decision{Code: CodeUnknownAgent, Revision: s.Revision,
-			Reason: fmt.Sprintf("the policy has no agent %q", clip(name)), Instead: near.Instead(name, known)}}
+			Reason: fmt.Sprintf("the policy has no agent %q", clip(name)), Instead: spelling.Instead(name, known)}}
 	}
 	return NewDecider(a, s.Revision, env)
 }
@@ -267,4 +267,4 @@ func (d *Decider) executor(name string) bool {
 }
 
 // maxInstead bounds Decision.Instead.
-const maxInstead = near.MaxInstead
+const maxInstead = spelling.MaxInstead

@@ -10,26 +10,6 @@ package profiles
 
 import (
 	"fmt"
-
-	"github.com/ringd/ringd/profiles/rule"
-	"github.com/ringd/ringd/profiles/verdict"
-)
-
-// Verdict is the answer to one question. The zero value denies.
-type Verdict = verdict.Verdict
-
-// The verdicts, from strict to loose.
-const (
-	Deny  = verdict.Deny  // refused
-	Ask   = verdict.Ask   // a person has to answer first
-	Allow = verdict.Allow // granted
-)
-
-// Rule names the line of the author's text that a compiled rule comes from, and Evidence
-// what in the action met it.
-type (
-	Rule     = rule.Rule
-	Evidence = rule.Evidence
 )
 
 // Decision is a verdict with its reason. The zero Decision denies. Rule and

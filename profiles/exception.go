@@ -2,8 +2,6 @@ package profiles
 
 import (
 	"time"
-
-	"github.com/ringd/ringd/profiles/excepted"
 )
 
 // Exception is a grant above the ceiling of a layer, for a while. What it grants stands
@@ -20,9 +18,6 @@ type Exception struct {
 	Lifts      []string  `json:"lifts,omitempty"` // the layers that it exceeds: "OrgPolicy acme"
 	Grants     Excepted  `json:"grants"`
 }
-
-// Excepted is what an exception grants: see package excepted.
-type Excepted = excepted.Grants
 
 // Ended reports whether the exception is over at a time. At no known time it is.
 func (e *Exception) Ended(now time.Time) bool { return !live(&e.Expires, now) }

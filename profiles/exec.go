@@ -4,8 +4,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ringd/ringd/profiles/argv"
 	"github.com/ringd/ringd/profiles/command"
-	"github.com/ringd/ringd/profiles/words"
 )
 
 // maxArgs bounds the words of one exec action.
@@ -56,7 +56,7 @@ func (d *Decider) judgeExec(a ExecAction) (command.Judgement, Decision) {
 	if slices.ContainsFunc(a.Argv, func(w string) bool { return strings.IndexByte(w, 0) >= 0 }) {
 		return none, d.deny(CodeActionMalformed, nil, "argv holds a NUL byte")
 	}
-	c := command.Command{Words: words.AllKnown(a.Argv), Outside: true}
+	c := command.Command{Words: argv.AllKnown(a.Argv), Outside: true}
 	var forced []string
 	if at, ok := d.shell.rules.Find(a.Argv[0]); ok {
 		forced = d.agent.Shell.Binaries[at].ForceEnv
@@ -67,7 +67,7 @@ func (d *Decider) judgeExec(a ExecAction) (command.Judgement, Decision) {
 			return none, d.deny(CodeActionMalformed, nil, "env holds NAME=value")
 		}
 		if !slices.Contains(forced, e) {
-			c.Set = append(c.Set, command.Assignment{Name: name, Value: words.Known(value)})
+			c.Set = append(c.Set, command.Assignment{Name: name, Value: argv.Known(value)})
 		}
 	}
 	j := d.shell.rules.Judge(c)

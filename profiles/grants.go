@@ -8,29 +8,13 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/ringd/ringd/profiles/argschema"
 	"github.com/ringd/ringd/profiles/egress"
-	"github.com/ringd/ringd/profiles/grants"
 	"github.com/ringd/ringd/profiles/hosts"
 	"github.com/ringd/ringd/profiles/modules"
 )
 
-// MaxGrantsBytes bounds the text of grants.
-const MaxGrantsBytes = grants.MaxBytes
-
-// ErrGrants means that grants cannot be used as they are: they are malformed,
-// or name what the agent does not have. The error around it says which, in words
-// for the one who wrote them.
-var ErrGrants = grants.ErrInvalid
-
-// Grants narrow what the policy gives an agent, for one run: see package grants.
-type Grants = grants.Grants
-
-// GrantOfBridge narrows one bridge.
-type GrantOfBridge = grants.Bridge
-
 // DecodeGrants reads grants; the error wraps ErrGrants.
-func DecodeGrants(b []byte) (Grants, error) { return grants.Decode(b) }
+func DecodeGrants(b []byte) (Grants, error) { return decodeGrants(b) }
 
 // Narrow returns the agent with no more than the grants. It never widens: no
 // action gets a looser verdict, no limit grows. The order of two narrowings does
@@ -87,7 +71,7 @@ func (b *Bridge) narrow(by GrantOfBridge) error {
 	if by.Arguments == nil {
 		return nil
 	}
-	text, err := argschema.Canonical(by.Arguments)
+	text, err := canonicalArguments(by.Arguments)
 	if err != nil {
 		return err
 	}

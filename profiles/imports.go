@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/ringd/ringd/profiles/modules"
-	"github.com/ringd/ringd/profiles/near"
+	"github.com/ringd/ringd/profiles/spelling"
 )
 
 // importIndex answers imports of one executor. Decisions for listed names are
@@ -41,7 +41,7 @@ func newImportIndex(im *Imports, executor, revision string, now time.Time) *impo
 	put(&x.Absent, im.Absent, Deny, CodeImportNotAllowed, " is listed, and the policy ships no module of that name")
 	x.Ready()
 	for name, dec := range x.Absent {
-		dec.Instead = near.Instead(name, x.Names())
+		dec.Instead = spelling.Instead(name, x.Names())
 	}
 	return x
 }
@@ -122,7 +122,7 @@ func (d *Decider) imported(x *importIndex, module string, a modules.Answer[*Deci
 	}
 	dec := d.deny(CodeImportNotAllowed, x.rule, "import of %q is not allowed", clip(module))
 	if names := x.Names(); len(names) > 0 {
-		dec.Instead = near.Instead(module, names)
+		dec.Instead = spelling.Instead(module, names)
 	}
 	d.lapsed(&dec, func(g *Excepted) bool { return g.Module(!x.JavaScript, module) })
 	return dec

@@ -1,33 +1,8 @@
 package profiles
 
-import (
-	"github.com/ringd/ringd/profiles/form"
-	"github.com/ringd/ringd/profiles/guest"
-)
-
-// Kernel is what one guest process may do to its host: see package guest.
-type Kernel = guest.Kernel
-
-// Networks of a guest.
-const (
-	NetworkOff = guest.NetworkOff
-	NetworkOwn = guest.NetworkOwn
-)
-
 // MaxMounts is how many files and folders a guest may be given, each by itself: each
 // is work at every start of one, and all of them are one message.
 const MaxMounts = 768
-
-// Change is what a new profile means to a guest that runs under the old one; the zero
-// Change is the strict one.
-type Change = form.Change
-
-// The changes.
-const (
-	ChangeNarrower = form.Narrower // the new profile lacks something: the guest ends
-	ChangeWider    = form.Wider    // the guest goes on with less than it could have
-	ChangeSame     = form.Same
-)
 
 // What a guest process gets beside the limits of its profile: the runtime of
 // its executor needs that much before a program has begun.
@@ -105,7 +80,7 @@ func (a Agent) native(executor string, l least) Kernel {
 type least struct{ cpu, memory, output, processes, files int64 }
 
 func leastOf(a, b Limits) least {
-	of := form.Least
+	of := lesser
 	return least{
 		cpu: of(a.CPUMillis, b.CPUMillis), memory: of(a.MemoryBytes, b.MemoryBytes),
 		output: of(a.OutputBytes, b.OutputBytes), processes: of(a.Processes, b.Processes), files: of(a.Files, b.Files),

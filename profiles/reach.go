@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"github.com/ringd/ringd/profiles/egress"
-	"github.com/ringd/ringd/profiles/egress/hello"
+	"github.com/ringd/ringd/profiles/egress/clienthello"
 	"github.com/ringd/ringd/profiles/egress/request"
-	"github.com/ringd/ringd/profiles/near"
+	"github.com/ringd/ringd/profiles/spelling"
 )
 
 // reach is the network of one agent, indexed.
@@ -43,7 +43,7 @@ func newReach(e *Egress) reach {
 	for i := range e.Gateways {
 		r.allowed = append(r.allowed, "the policy has the gateway "+e.Gateways[i].Name)
 	}
-	r.hosts = near.Sorted(r.hosts)
+	r.hosts = spelling.Sorted(r.hosts)
 	return r
 }
 
@@ -147,7 +147,7 @@ func (d *Decider) EgressDialable(to netip.AddrPort, now time.Time) Decision {
 
 // EgressHello decides on the first bytes of a connection of m; err is that of the
 // package hello. Where egress.Inspected says no, they are not looked at.
-func (d *Decider) EgressHello(to egress.Dest, m egress.Match, h hello.Hello, err error, now time.Time) Decision {
+func (d *Decider) EgressHello(to egress.Dest, m egress.Match, h clienthello.Hello, err error, now time.Time) Decision {
 	if dec, closed := d.refuse(); closed {
 		return dec
 	}
@@ -244,7 +244,7 @@ func (d *Decider) egressRefused(r *egress.Refusal, host string) Decision {
 func (d *Decider) reachable(host string) []string {
 	e := &d.agent.Egress
 	if e.Mode == EgressAllowlist && len(e.Gateways) == 0 {
-		return near.Instead(host, d.reach.hosts)
+		return spelling.Instead(host, d.reach.hosts)
 	}
 	names := make([]string, 0, len(e.Gateways)+len(d.reach.hosts))
 	for _, g := range e.Gateways {
@@ -254,5 +254,5 @@ func (d *Decider) reachable(host string) []string {
 		names = append(names, d.reach.hosts...)
 	}
 	slices.SortFunc(names, strings.Compare)
-	return near.Instead(host, names)
+	return spelling.Instead(host, names)
 }

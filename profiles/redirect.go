@@ -3,9 +3,9 @@ package profiles
 import (
 	"path"
 
+	"github.com/ringd/ringd/profiles/argv"
+	"github.com/ringd/ringd/profiles/command"
 	"github.com/ringd/ringd/profiles/paths"
-	"github.com/ringd/ringd/profiles/redirect"
-	"github.com/ringd/ringd/profiles/words"
 )
 
 // scriptWorkspace is where a script works that has no file grants: a folder of its
@@ -20,21 +20,21 @@ const ScriptTemp = "/tmp/tmp"
 // target is known in part, and the final one decides; the Decision is a Deny.
 //
 // It decides on the path as it stands: links are the business of who opens it.
-func (d *Decider) Redirect(op string, target words.Word, cwd string) (Decision, bool) {
+func (d *Decider) Redirect(op string, target argv.Word, cwd string) (Decision, bool) {
 	if dec, closed := d.noShell(); closed {
 		return dec, true
 	}
-	t := redirect.Of(op, target, cwd)
+	t := command.ReadRedirect(op, target, cwd)
 	switch t.Kind {
-	case redirect.Malformed:
+	case command.RedirectMalformed:
 		return d.deny(CodeActionMalformed, nil, "a redirect is read, write, append or readwrite, not %q", clip(op)), true
-	case redirect.Unsettled:
+	case command.RedirectUnsettled:
 		return d.deny(CodeShellUnsettled, &d.agent.Shell.Rule, "which file is opened is known only when it happens"), false
-	case redirect.Device:
+	case command.RedirectDevice:
 		return d.opens("it keeps nothing"), true
-	case redirect.File:
+	case command.RedirectFile:
 		return d.openFile(t), true
-	case redirect.Refused:
+	case command.RedirectRefused:
 		return d.deny(CodeShellRedirect, &d.agent.Shell.Rule, "%s cannot be opened: %s", clip(target.Text), t.Reason), true
 	default:
 		return d.deny(CodeShellRedirect, &d.agent.Shell.Rule, "what is opened is not known"), true
@@ -43,7 +43,7 @@ func (d *Decider) Redirect(op string, target words.Word, cwd string) (Decision, 
 
 // openFile decides by the file grants, and where there are none by the folder that
 // a script has of its own.
-func (d *Decider) openFile(t redirect.Target) Decision {
+func (d *Decider) openFile(t command.RedirectTarget) Decision {
 	p := t.Path
 	if paths.Of(ScriptTemp).Above(p) && d.File("read", p).Code == CodeFileNotGranted && d.File("write", p).Code == CodeFileNotGranted {
 		return d.opens("it is the script's own temporary folder")

@@ -3,8 +3,6 @@ package profiles
 import (
 	"encoding/json"
 	"time"
-
-	"github.com/ringd/ringd/profiles/rule"
 )
 
 // Format is the version of the compiled set. A reader refuses any other.
@@ -345,9 +343,6 @@ type BridgeLimits struct {
 	ResultBytes   int64 `json:"resultBytes"`
 	TimeoutMillis int64 `json:"timeoutMillis"`
 }
-
-// PathRule is one file grant or denial.
-type PathRule = rule.PathRule
 
 // Files is the file profile. Deny wins; write does not imply read.
 type Files struct {

@@ -6,11 +6,10 @@ import (
 	"sync"
 	"time"
 
+	"github.com/ringd/ringd/profiles/argv"
 	"github.com/ringd/ringd/profiles/command"
-	"github.com/ringd/ringd/profiles/near"
 	"github.com/ringd/ringd/profiles/paths"
-	"github.com/ringd/ringd/profiles/variables"
-	"github.com/ringd/ringd/profiles/words"
+	"github.com/ringd/ringd/profiles/spelling"
 )
 
 // shellIndex is the shell profile, indexed.
@@ -32,7 +31,7 @@ func newShellIndex(s *Shell, workspace string, now time.Time) shellIndex {
 			}
 			paths, names = append(paths, b.Path), append(names, path.Base(b.Path))
 		}
-		return near.Sorted(paths), near.Sorted(names)
+		return spelling.Sorted(paths), spelling.Sorted(names)
 	})}
 	for i, b := range s.Binaries {
 		one := command.Binary{Path: b.Path, Interpreted: b.Interpreted, Deny: wordsOf(b.Deny), MaxArgs: b.MaxArgs, SafeConfig: b.SafeConfig}
@@ -162,7 +161,7 @@ func (d *Decider) meant(dec *Decision, f command.Finding) {
 		if strings.Contains(f.Argv[0], "/") {
 			names = paths
 		}
-		dec.Instead = near.Instead(f.Argv[0], names)
+		dec.Instead = spelling.Instead(f.Argv[0], names)
 	}
 	if dec.Code == CodeExecNotGranted && len(f.Argv) > 0 {
 		d.lapsed(dec, func(g *Excepted) bool { return g.Program(f.Argv[0]) })
@@ -184,21 +183,21 @@ func (d *Decider) authored(dec *Decision, p *Pattern) {
 
 // Variable decides setting a variable.
 func (d *Decider) Variable(a VariableAction) Decision {
-	dec, _ := d.Assign(a.Name, words.Known(a.Value))
+	dec, _ := d.Assign(a.Name, argv.Known(a.Value))
 	return dec
 }
 
 // Assign decides setting a variable to a value that may be known in part. False:
 // the final value decides; the Decision is a Deny.
-func (d *Decider) Assign(name string, value words.Word) (Decision, bool) {
+func (d *Decider) Assign(name string, value argv.Word) (Decision, bool) {
 	if dec, closed := d.noShell(); closed {
 		return dec, true
 	}
-	reason, refused, maybe := variables.Refused(name, value)
+	reason, refused, maybe := command.VariableRefused(name, value)
 	switch {
 	case refused:
 		dec := d.deny(CodeVariable, &d.agent.Shell.Rule, "%s", clip(reason))
-		dec.Instead = variables.Instead(name)
+		dec.Instead = command.VariableInstead(name)
 		return dec, true
 	case maybe:
 		return d.deny(CodeShellUnsettled, &d.agent.Shell.Rule, "%s", clip(reason)), false

@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/profiles/argv"
 	"github.com/ringd/ringd/profiles/command"
-	"github.com/ringd/ringd/profiles/words"
 )
 
 // ruleWords are words behind a program's name, as rules have them.
@@ -101,10 +101,10 @@ func programNarrowings(a profiles.Agent, r *rand.Rand) map[string]profiles.Agent
 func anyCommand(r *rand.Rand) command.Command {
 	c := command.Command{More: r.IntN(12) == 0, Outside: r.IntN(6) == 0}
 	if r.IntN(8) == 0 {
-		c.Set = []words.Assignment{{Name: pick(r, "FOO", "GIT_PAGER", "PATH", "LD_PRELOAD"), Value: words.Known(pick(r, "cat", "1"))}}
+		c.Set = []argv.Assignment{{Name: pick(r, "FOO", "GIT_PAGER", "PATH", "LD_PRELOAD"), Value: argv.Known(pick(r, "cat", "1"))}}
 	}
 	add := func(text string) {
-		w := words.Known(text)
+		w := argv.Known(text)
 		if r.IntN(20) == 0 {
 			w.Open, w.Many = true, r.IntN(2) == 0
 		}

@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/profiles/argv"
 	"github.com/ringd/ringd/profiles/command"
-	"github.com/ringd/ringd/profiles/words"
 )
 
 // shellAgent has a shell profile with the rules that a program can have.
@@ -179,13 +179,13 @@ func TestRedirect(t *testing.T) {
 		{profiles.NewDecider(profiles.Agent{}, "r", home), "write", "/tmp/tmp/x", "/", profiles.CodeExecutorNotGranted},
 		{profiles.NewDecider(profiles.Agent{}, "r", home), "write", "/workspace/x", "/", profiles.CodeExecutorNotGranted}, {nil, "write", "x", "/workspace", profiles.CodeClosed},
 	} {
-		got, settled := tt.d.Redirect(tt.op, words.Known(tt.target), tt.cwd)
+		got, settled := tt.d.Redirect(tt.op, argv.Known(tt.target), tt.cwd)
 		if got.Code != tt.want || (got.Verdict == profiles.Allow) != (tt.want == profiles.CodeAllowed) || settled != (tt.want != profiles.CodeShellUnsettled) {
 			t.Errorf("%s %q in %q: %+v, want %s", tt.op, tt.target, tt.cwd, got, tt.want)
 		}
 	}
 	for text, settled := range map[string]bool{"": false, "/etc/": false, "/dev/tcp/": true, "/workspace/": false} {
-		if got, is := plain.Redirect("write", words.Word{Text: text, Open: true}, "/workspace"); got.Verdict != profiles.Deny || is != settled {
+		if got, is := plain.Redirect("write", argv.Word{Text: text, Open: true}, "/workspace"); got.Verdict != profiles.Deny || is != settled {
 			t.Errorf("%q…: %+v, settled %v", text, got, is)
 		}
 	}
@@ -194,15 +194,15 @@ func TestRedirect(t *testing.T) {
 // TestCommandDecision: what is known in part is no permission.
 func TestCommandDecision(t *testing.T) {
 	d := profiles.NewDecider(shellAgent(), "r", home)
-	open := words.Word{Open: true, Many: true}
-	dec, j := d.Command(command.Command{Words: []words.Word{words.Known("rm"), open}})
+	open := argv.Word{Open: true, Many: true}
+	dec, j := d.Command(command.Command{Words: []argv.Word{argv.Known("rm"), open}})
 	if dec.Verdict != profiles.Deny || dec.Code != profiles.CodeShellUnsettled || j.Verdict != command.Unsettled || dec.Rule == nil || dec.Rule.Line != 7 {
 		t.Errorf("got %+v", dec)
 	}
-	if dec, _ := d.Command(command.Command{Words: words.AllKnown([]string{"echo", "x"})}); dec.Verdict != profiles.Allow {
+	if dec, _ := d.Command(command.Command{Words: argv.AllKnown([]string{"echo", "x"})}); dec.Verdict != profiles.Allow {
 		t.Errorf("got %+v", dec)
 	}
-	if dec, _ := d.Command(command.Command{Words: words.AllKnown([]string{"gti", "status"})}); len(dec.Instead) == 0 || dec.Instead[0] != "git" {
+	if dec, _ := d.Command(command.Command{Words: argv.AllKnown([]string{"gti", "status"})}); len(dec.Instead) == 0 || dec.Instead[0] != "git" {
 		t.Errorf("got %+v", dec)
 	}
 	for _, name := range []string{"cd", "echo", "trap", "[", ":"} {

@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/ringd/ringd/profiles/jsontext"
+	"github.com/ringd/ringd/profiles/canonjson"
 )
 
 // place is where a check stands in the author's tree; its text is made only
@@ -217,7 +217,7 @@ func wanted(s *Shape) string {
 }
 
 // clip keeps a finding short and free of control characters' effect.
-func clip(s string) string { return jsontext.Truncate(s, 40) }
+func clip(s string) string { return canonjson.Truncate(s, 40) }
 
 func (c *checker) object(n *node, s *Shape, p *place) {
 	if s.Open {

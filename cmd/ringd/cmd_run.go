@@ -30,7 +30,7 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/sources"
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
-	"github.com/ringd/ringd/profiles/near"
+	"github.com/ringd/ringd/profiles/spelling"
 	"github.com/ringd/ringd/rings/interpreter"
 	"github.com/ringd/ringd/schema"
 	"github.com/ringd/ringd/schema/wire"
@@ -239,7 +239,7 @@ func knownBridges(set *profiles.Set, providers map[string]interpreter.Provider) 
 			continue
 		}
 		hint := "the policy grants no bridge"
-		if i := near.Of(name, names, near.Effort{Names: 256, Letters: 4096}); i >= 0 {
+		if i := spelling.Of(name, names, spelling.Effort{Names: 256, Letters: 4096}); i >= 0 {
 			hint = fmt.Sprintf("did you mean %q?", names[i])
 		} else if len(names) > 0 {
 			hint = "it grants " + strings.Join(names, ", ")

@@ -16,7 +16,7 @@ import (
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
 	"github.com/ringd/ringd/profiles"
-	"github.com/ringd/ringd/profiles/jsontext"
+	"github.com/ringd/ringd/profiles/canonjson"
 )
 
 // Bounds of a bridge's JSON Schema.
@@ -206,7 +206,7 @@ func schemaError(err error) error {
 	return fmt.Errorf("not a JSON Schema: %s", clipLine(strings.ReplaceAll(err.Error(), "ringd:schema", "")))
 }
 
-func clip(s string) string { return jsontext.Truncate(s, 60) }
+func clip(s string) string { return canonjson.Truncate(s, 60) }
 
 func clipLine(s string) string {
 	s, _, _ = strings.Cut(s, "\n")

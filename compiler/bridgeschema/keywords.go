@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/ringd/ringd/profiles/near"
+	"github.com/ringd/ringd/profiles/spelling"
 )
 
 // holds says what stands under a keyword of JSON Schema.
@@ -85,7 +85,7 @@ func exactKeyword(name string, v any, at string, old bool) error {
 	switch {
 	case !known:
 		names := keywordNames()
-		if meant := near.Of(name, names, near.Effort{Names: 1000, Letters: 100_000}); meant >= 0 {
+		if meant := spelling.Of(name, names, spelling.Effort{Names: 1000, Letters: 100_000}); meant >= 0 {
 			return fmt.Errorf("at %s: no such keyword, did you mean %q?", clip(at), names[meant])
 		}
 		return fmt.Errorf("at %s: no such keyword, so nothing would check it", clip(at))

@@ -17,7 +17,7 @@ import (
 	"time"
 
 	"github.com/ringd/ringd/profiles"
-	"github.com/ringd/ringd/profiles/near"
+	"github.com/ringd/ringd/profiles/spelling"
 	"github.com/ringd/ringd/schema"
 )
 
@@ -309,7 +309,7 @@ func (f *File) Targets(set *profiles.Set) ([]string, schema.Diagnostics) {
 	known, policies := agentsOf(set)
 	report := func(path, kind, name string, names []string) {
 		d := schema.Diagnostic{Pos: f.origins[path].Pos, Code: CodeTarget, Msg: fmt.Sprintf("%s: there is no %s %q", path, kind, name)}
-		if some := near.Some(name, names, 1, near.Effort{Names: 32, Letters: 400}); len(some) > 0 {
+		if some := spelling.Some(name, names, 1, spelling.Effort{Names: 32, Letters: 400}); len(some) > 0 {
 			d.Hint = "there is: " + strings.Join(some, ", ")
 		}
 		found = append(found, d)

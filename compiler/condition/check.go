@@ -10,7 +10,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 
 	"github.com/ringd/ringd/compiler/rego"
-	"github.com/ringd/ringd/profiles/jsontext"
+	"github.com/ringd/ringd/profiles/canonjson"
 )
 
 // checker holds a condition to the part of Rego that it may use, and writes it
@@ -450,7 +450,7 @@ func named(name string) string {
 }
 
 func clip(s string) string {
-	s = jsontext.Truncate(s, 60)
+	s = canonjson.Truncate(s, 60)
 	if strings.ContainsFunc(s, func(r rune) bool { return !strconv.IsPrint(r) }) {
 		return strconv.Quote(s)
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/ast"
 
 	"github.com/ringd/ringd/profiles"
-	"github.com/ringd/ringd/profiles/jsontext"
+	"github.com/ringd/ringd/profiles/canonjson"
 )
 
 // maxNumber bounds the characters of a number.
@@ -22,7 +22,7 @@ func inputOf(call profiles.Call) (*ast.Term, error) {
 	if len(call.Args) > MaxArgs {
 		return nil, fmt.Errorf("the arguments have more than %d bytes", MaxArgs)
 	}
-	if err := jsontext.Check(call.Args); err != nil {
+	if err := canonjson.Check(call.Args); err != nil {
 		return nil, errors.New("the arguments are not plain JSON")
 	}
 	dec := json.NewDecoder(bytes.NewReader(call.Args))

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/ringd/ringd/compiler/says"
-	"github.com/ringd/ringd/profiles/jsontext"
+	"github.com/ringd/ringd/profiles/canonjson"
 	"github.com/ringd/ringd/profiles/modules"
 	"github.com/ringd/ringd/schema"
 )
@@ -322,4 +322,4 @@ func (k *checker) approvers(over map[int]string) {
 
 func layerName(p *schema.Policy) string { return p.Kind + " " + p.Metadata.Name }
 
-func clip(s string) string { return jsontext.Truncate(s, 60) }
+func clip(s string) string { return canonjson.Truncate(s, 60) }

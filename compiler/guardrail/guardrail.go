@@ -24,7 +24,7 @@ import (
 	"github.com/open-policy-agent/opa/v1/topdown"
 
 	"github.com/ringd/ringd/compiler/rego"
-	"github.com/ringd/ringd/profiles/jsontext"
+	"github.com/ringd/ringd/profiles/canonjson"
 )
 
 // What a guardrail is asked about: the value of `on`.
@@ -302,7 +302,7 @@ func clip(s string) string {
 	if strings.TrimSpace(s) == "" {
 		return "refused"
 	}
-	return jsontext.Truncate(s, maxMessage)
+	return canonjson.Truncate(s, maxMessage)
 }
 
 // allowed reports whether a guardrail may call a function.

@@ -12,7 +12,7 @@ import (
 	"strings"
 
 	"github.com/ringd/ringd/profiles"
-	"github.com/ringd/ringd/profiles/near"
+	"github.com/ringd/ringd/profiles/spelling"
 	"github.com/ringd/ringd/schema"
 )
 
@@ -74,7 +74,7 @@ func textOfOne(p *schema.Policy, at string, g schema.Guardrail, from Source) (st
 	if !there {
 		hint := "put it beside the policy, at " + g.File
 		names := regoFiles(from.Files)
-		if i := near.Of(g.File, names, near.Effort{Names: 100, Letters: 4000}); i >= 0 {
+		if i := spelling.Of(g.File, names, spelling.Effort{Names: 100, Letters: 4000}); i >= 0 {
 			hint = fmt.Sprintf("did you mean %q?", names[i])
 		}
 		return refuse(at+".file", hint, "there is no file %q", clip(g.File))

@@ -19,8 +19,8 @@ import (
 	"github.com/ringd/ringd/compiler/layers/chain"
 	"github.com/ringd/ringd/compiler/layers/fields"
 	"github.com/ringd/ringd/profiles"
-	"github.com/ringd/ringd/profiles/difference"
-	"github.com/ringd/ringd/profiles/jsontext"
+	"github.com/ringd/ringd/profiles/canonjson"
+	"github.com/ringd/ringd/profiles/diff"
 	"github.com/ringd/ringd/schema"
 )
 
@@ -34,9 +34,9 @@ func Ceilings(policies []schema.Policy) []schema.Policy {
 
 // Compare tells what changed of the ceilings, one entry for each, the organisation's
 // first. Documents that are no ceilings are left out. The policies are not changed.
-func Compare(old, now []schema.Policy) []difference.Agent {
+func Compare(old, now []schema.Policy) []diff.Agent {
 	old, now = Ceilings(old), Ceilings(now)
-	out := []difference.Agent{}
+	out := []diff.Agent{}
 	taken := make([]bool, len(now))
 	for i := range old {
 		j := same(&old[i], now, taken)
@@ -52,7 +52,7 @@ func Compare(old, now []schema.Policy) []difference.Agent {
 			out = append(out, came(&now[j]))
 		}
 	}
-	slices.SortStableFunc(out, func(a, b difference.Agent) int { return cmp.Compare(a.Name, b.Name) })
+	slices.SortStableFunc(out, func(a, b diff.Agent) int { return cmp.Compare(a.Name, b.Name) })
 	return out
 }
 
@@ -72,45 +72,45 @@ func same(p *schema.Policy, list []schema.Policy, taken []bool) int {
 	return -1
 }
 
-func gone(p *schema.Policy) difference.Agent {
+func gone(p *schema.Policy) diff.Agent {
 	name := chain.Layer(p.Kind, p.Metadata.Name)
-	return entry(name, string(difference.Removed), []difference.Change{{Kind: difference.Removed, Class: difference.Headroom, Capability: "ceiling",
+	return entry(name, string(diff.Removed), []diff.Change{{Kind: diff.Removed, Class: diff.Headroom, Capability: "ceiling",
 		Field: "kind", Layer: name, OldRule: rule(p, "kind"), Says: name + " is gone: it bounds nothing any more", Why: raised}})
 }
 
-func came(p *schema.Policy) difference.Agent {
+func came(p *schema.Policy) diff.Agent {
 	name := chain.Layer(p.Kind, p.Metadata.Name)
-	ch := difference.Change{Kind: difference.Added, Class: difference.Narrows, Capability: "ceiling", Field: "kind", Layer: name,
+	ch := diff.Change{Kind: diff.Added, Class: diff.Narrows, Capability: "ceiling", Field: "kind", Layer: name,
 		NewRule: rule(p, "kind"), Says: name + " is new, and bounds the documents below it"}
-	changes := []difference.Change{ch}
+	changes := []diff.Change{ch}
 	if len(p.Spec.Exceptions) > 0 { // the only part of a ceiling that gives something
 		c := &comparer{name: name, old: &schema.Policy{Kind: p.Kind}, now: p, rules: table()}
 		c.field("Spec.Exceptions", reflect.ValueOf([]schema.Exception(nil)), reflect.ValueOf(p.Spec.Exceptions), "spec.exceptions", "spec.exceptions")
 		changes = append(changes, c.out...)
 	}
-	return entry(name, string(difference.Added), changes)
+	return entry(name, string(diff.Added), changes)
 }
 
-func entry(name, state string, changes []difference.Change) difference.Agent {
-	difference.Sort(changes)
+func entry(name, state string, changes []diff.Change) diff.Agent {
+	diff.Sort(changes)
 	if changes == nil {
-		changes, state = []difference.Change{}, "same"
+		changes, state = []diff.Change{}, "same"
 	}
-	return difference.Agent{Name: name, State: state, Class: difference.ClassOf(changes), Changes: changes}
+	return diff.Agent{Name: name, State: state, Class: diff.ClassOf(changes), Changes: changes}
 }
 
-func pair(old, now *schema.Policy) difference.Agent {
+func pair(old, now *schema.Policy) diff.Agent {
 	name := chain.Layer(now.Kind, now.Metadata.Name)
 	c := &comparer{name: name, old: old, now: now, rules: table()}
 	if old.Metadata.Name != now.Metadata.Name {
-		c.tell(difference.Neutral, difference.Changed, "metadata.name", "metadata.name", old.Metadata.Name, now.Metadata.Name,
+		c.tell(diff.Neutral, diff.Changed, "metadata.name", "metadata.name", old.Metadata.Name, now.Metadata.Name,
 			"it was called "+old.Metadata.Name, "a name bounds nothing")
 	}
 	if old.Metadata.Parent != now.Metadata.Parent {
 		c.undecided("metadata.parent", "metadata.parent", old.Metadata.Parent, now.Metadata.Parent, "another layer is above it")
 	}
 	c.fields(reflect.ValueOf(old.Spec), reflect.ValueOf(now.Spec), "spec", "spec")
-	return entry(name, string(difference.Changed), c.out)
+	return entry(name, string(diff.Changed), c.out)
 }
 
 // rule is the place of a value.
@@ -132,34 +132,34 @@ type comparer struct {
 	name     string
 	old, now *schema.Policy
 	rules    map[string]fields.Rule
-	out      []difference.Change
+	out      []diff.Change
 }
 
-func (c *comparer) tell(class difference.Class, kind difference.Kind, was, is, old, now, says, why string) {
-	ch := difference.Change{Kind: kind, Class: class, Capability: "ceiling", Field: is, Layer: c.name, Old: clip(old), New: clip(now),
+func (c *comparer) tell(class diff.Class, kind diff.Kind, was, is, old, now, says, why string) {
+	ch := diff.Change{Kind: kind, Class: class, Capability: "ceiling", Field: is, Layer: c.name, Old: clip(old), New: clip(now),
 		OldRule: rule(c.old, was), NewRule: rule(c.now, is), Says: says, Why: why}
 	switch kind {
-	case difference.Added:
+	case diff.Added:
 		ch.OldRule = nil
-	case difference.Removed:
+	case diff.Removed:
 		ch.Field, ch.NewRule = was, nil
-	case difference.Changed:
+	case diff.Changed:
 	}
 	c.out = append(c.out, ch)
 }
 
 // raise and lower tell of a value that bounds less, or more.
-func (c *comparer) raise(kind difference.Kind, was, is, old, now, says string) {
-	c.tell(difference.Headroom, kind, was, is, old, now, says, raised)
+func (c *comparer) raise(kind diff.Kind, was, is, old, now, says string) {
+	c.tell(diff.Headroom, kind, was, is, old, now, says, raised)
 }
 
-func (c *comparer) lower(kind difference.Kind, was, is, old, now, says string) {
-	c.tell(difference.Narrows, kind, was, is, old, now, says, "")
+func (c *comparer) lower(kind diff.Kind, was, is, old, now, says string) {
+	c.tell(diff.Narrows, kind, was, is, old, now, says, "")
 }
 
 // undecided tells of a value of which nothing proves that it bounds as much.
 func (c *comparer) undecided(was, is, old, now, says string) {
-	c.tell(difference.Headroom, difference.Changed, was, is, old, now, is+": "+says, "whether it bounds as much as before is not decided here")
+	c.tell(diff.Headroom, diff.Changed, was, is, old, now, is+": "+says, "whether it bounds as much as before is not decided here")
 	c.out[len(c.out)-1].Undecided = true
 }
 
@@ -269,4 +269,4 @@ func show(v reflect.Value) string {
 	}
 }
 
-func clip(s string) string { return jsontext.Truncate(s, 200) }
+func clip(s string) string { return canonjson.Truncate(s, 200) }

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/ringd/ringd/compiler/layers/reach"
-	"github.com/ringd/ringd/profiles/difference"
+	"github.com/ringd/ringd/profiles/diff"
 	"github.com/ringd/ringd/profiles/egress"
 	"github.com/ringd/ringd/profiles/hosts"
 	"github.com/ringd/ringd/profiles/modules"
@@ -89,10 +89,10 @@ func (c *comparer) items(a, b reflect.Value, was, is string) {
 		return
 	case denies || a.Type().Elem().Name() == "Exception": // no list is an empty one
 	case a.IsNil():
-		c.lower(difference.Added, was, is, "", show(b), is+" lists "+orNothing(show(b))+", and nothing else any more")
+		c.lower(diff.Added, was, is, "", show(b), is+" lists "+orNothing(show(b))+", and nothing else any more")
 		return
 	case b.IsNil():
-		c.raise(difference.Removed, was, is, show(a), "", was+" is gone, which listed "+orNothing(show(a)))
+		c.raise(diff.Removed, was, is, show(a), "", was+" is gone, which listed "+orNothing(show(a)))
 		return
 	}
 	a, b = usual(a), usual(b)
@@ -100,27 +100,27 @@ func (c *comparer) items(a, b reflect.Value, was, is string) {
 	for j := range b.Len() {
 		i := mine[j]
 		if i < 0 {
-			c.one(denies, difference.Added, b.Index(j), was, at(is, j), is)
+			c.one(denies, diff.Added, b.Index(j), was, at(is, j), is)
 			continue
 		}
 		before := len(c.out)
 		c.fields(a.Index(i), b.Index(j), at(was, i), at(is, j))
 		if name := show(b.Index(j)); name != show(a.Index(i)) && len(c.out) == before {
-			c.tell(difference.Neutral, difference.Added, was, at(is, j), "", name, is+" now holds "+name, show(a.Index(i))+" held it before")
+			c.tell(diff.Neutral, diff.Added, was, at(is, j), "", name, is+" now holds "+name, show(a.Index(i))+" held it before")
 		}
 	}
 	for _, i := range left {
-		c.one(denies, difference.Removed, a.Index(i), at(was, i), is, was)
+		c.one(denies, diff.Removed, a.Index(i), at(was, i), is, was)
 	}
 }
 
 // one tells of an item that came or went.
-func (c *comparer) one(denies bool, kind difference.Kind, v reflect.Value, was, is, list string) {
+func (c *comparer) one(denies bool, kind diff.Kind, v reflect.Value, was, is, list string) {
 	says, old, now := list+" now holds "+show(v), "", show(v)
-	if kind == difference.Removed {
+	if kind == diff.Removed {
 		says, old, now = list+" no longer holds "+show(v), show(v), ""
 	}
-	if (kind == difference.Added) != denies {
+	if (kind == diff.Added) != denies {
 		c.raise(kind, was, is, old, now, says)
 	} else {
 		c.lower(kind, was, is, old, now, says)
@@ -239,9 +239,9 @@ func (c *comparer) ports(a, b reflect.Value, was, is string) {
 	more := old != nil && (now == nil || slices.ContainsFunc(now, func(p int) bool { return !slices.Contains(old, p) }))
 	says := fmt.Sprintf("%s: %s now, and was %s", is, all(now), all(old))
 	if more {
-		c.raise(difference.Changed, was, is, all(old), all(now), says)
+		c.raise(diff.Changed, was, is, all(old), all(now), says)
 	} else {
-		c.lower(difference.Changed, was, is, all(old), all(now), says)
+		c.lower(diff.Changed, was, is, all(old), all(now), says)
 	}
 }
 
@@ -249,9 +249,9 @@ func (c *comparer) ports(a, b reflect.Value, was, is string) {
 func (c *comparer) condition(a, b reflect.Value, was, is string) {
 	switch {
 	case a.String() == "":
-		c.raise(difference.Added, was, is, "", b.String(), is+": people are asked only when "+clip(b.String()))
+		c.raise(diff.Added, was, is, "", b.String(), is+": people are asked only when "+clip(b.String()))
 	case b.String() == "":
-		c.lower(difference.Removed, was, is, a.String(), "", was+": people are asked always")
+		c.lower(diff.Removed, was, is, a.String(), "", was+": people are asked always")
 	default:
 		c.undecided(was, is, a.String(), b.String(), "the condition is another one")
 	}
@@ -263,14 +263,14 @@ func (c *comparer) modules(a, b reflect.Value, was, is string) {
 	old, now := a.Interface().(map[string]schema.ModuleSource), b.Interface().(map[string]schema.ModuleSource)
 	for _, name := range slices.Sorted(maps.Keys(now)) {
 		if _, had := old[name]; !had {
-			c.tell(difference.Neutral, difference.Added, was, is+"."+name, "", name, is+" now has the module "+name, "a module gives nothing until it is imported")
+			c.tell(diff.Neutral, diff.Added, was, is+"."+name, "", name, is+" now has the module "+name, "a module gives nothing until it is imported")
 		} else if old[name] != now[name] {
 			c.undecided(was+"."+name, is+"."+name, old[name].Digest, now[name].Digest, "it is another module")
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(old)) {
 		if _, has := now[name]; !has {
-			c.raise(difference.Removed, was+"."+name, is, name, "", was+" no longer has the module "+name+": documents below may write their own")
+			c.raise(diff.Removed, was+"."+name, is, name, "", was+" no longer has the module "+name+": documents below may write their own")
 		}
 	}
 }
@@ -287,12 +287,12 @@ func (c *comparer) granted(a, b reflect.Value, was, is string) {
 	}
 	for j := range b.Len() {
 		if !has(a, b.Index(j)) {
-			c.one(false, difference.Added, b.Index(j), was, at(is, j), is)
+			c.one(false, diff.Added, b.Index(j), was, at(is, j), is)
 		}
 	}
 	for i := range a.Len() {
 		if !has(b, a.Index(i)) {
-			c.one(false, difference.Removed, a.Index(i), at(was, i), is, was)
+			c.one(false, diff.Removed, a.Index(i), at(was, i), is, was)
 		}
 	}
 }

@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/ringd/ringd/compiler/layers/chain"
-	"github.com/ringd/ringd/profiles/difference"
+	"github.com/ringd/ringd/profiles/diff"
 	"github.com/ringd/ringd/schema"
 )
 
@@ -67,9 +67,9 @@ func (c *comparer) word(field string, a, b reflect.Value, was, is string) {
 	case order == nil || now != "" && rank(now) == 0 || old != "" && rank(old) == 0:
 		c.undecided(was, is, old, now, "one of the two words is not known")
 	case rank(now) < rank(old):
-		c.raise(difference.Changed, was, is, old, now, says)
+		c.raise(diff.Changed, was, is, old, now, says)
 	default:
-		c.lower(difference.Changed, was, is, old, now, says)
+		c.lower(diff.Changed, was, is, old, now, says)
 	}
 }
 
@@ -94,14 +94,14 @@ func (c *comparer) number(atLeast bool, a, b reflect.Value, was, is string) {
 	case !okOld || !okNow:
 		c.undecided(was, is, from, to, "one of the two cannot be read")
 	case !had:
-		c.lower(difference.Added, was, is, from, to, is+" is "+to+" now; there was no bound")
+		c.lower(diff.Added, was, is, from, to, is+" is "+to+" now; there was no bound")
 	case !has:
-		c.raise(difference.Removed, was, is, from, to, was+" is gone, which was "+from)
+		c.raise(diff.Removed, was, is, from, to, was+" is gone, which was "+from)
 	case old == now:
 	case more:
-		c.raise(difference.Changed, was, is, from, to, fmt.Sprintf("%s is %s from %s to %s", is, up(atLeast), from, to))
+		c.raise(diff.Changed, was, is, from, to, fmt.Sprintf("%s is %s from %s to %s", is, up(atLeast), from, to))
 	default:
-		c.lower(difference.Changed, was, is, from, to, fmt.Sprintf("%s is %s from %s to %s", is, up(!atLeast), from, to))
+		c.lower(diff.Changed, was, is, from, to, fmt.Sprintf("%s is %s from %s to %s", is, up(!atLeast), from, to))
 	}
 }
 
@@ -172,9 +172,9 @@ func (c *comparer) flag(opens bool, a, b reflect.Value, was, is string) {
 	says := fmt.Sprintf("%s is %s now, and was %s", is, orNone(show(b)), orNone(show(a)))
 	switch {
 	case old && !now:
-		c.raise(difference.Changed, was, is, show(a), show(b), says)
+		c.raise(diff.Changed, was, is, show(a), show(b), says)
 	case now && !old:
-		c.lower(difference.Changed, was, is, show(a), show(b), says)
+		c.lower(diff.Changed, was, is, show(a), show(b), says)
 	}
 }
 
@@ -185,13 +185,13 @@ func (c *comparer) owner(a, b reflect.Value, was, is string) {
 	says := fmt.Sprintf("%s is %s now, and was %s", is, orNone(clip(show(b))), orNone(clip(show(a))))
 	switch {
 	case isBool && show(b) == "true":
-		c.lower(difference.Changed, was, is, show(a), show(b), says)
+		c.lower(diff.Changed, was, is, show(a), show(b), says)
 	case isBool && show(a) == "true":
-		c.raise(difference.Changed, was, is, show(a), show(b), says)
+		c.raise(diff.Changed, was, is, show(a), show(b), says)
 	case a.IsZero() && !isBool:
-		c.lower(difference.Added, was, is, "", show(b), is+" is "+clip(show(b))+" now, and was left to the documents below")
+		c.lower(diff.Added, was, is, "", show(b), is+" is "+clip(show(b))+" now, and was left to the documents below")
 	case b.IsZero() && !isBool:
-		c.raise(difference.Removed, was, is, show(a), "", was+" is left to the documents below")
+		c.raise(diff.Removed, was, is, show(a), "", was+" is left to the documents below")
 	default:
 		c.undecided(was, is, show(a), show(b), strings.TrimPrefix(says, is+" "))
 	}
@@ -205,10 +205,10 @@ func (c *comparer) list(field string, a, b reflect.Value, was, is string) {
 		c.folder(a.String(), b.String(), was, is)
 		return
 	case a.IsNil():
-		c.lower(difference.Added, was, is, "", show(b), is+" lists "+orNothing(show(b))+", and nothing else any more")
+		c.lower(diff.Added, was, is, "", show(b), is+" lists "+orNothing(show(b))+", and nothing else any more")
 		return
 	case b.IsNil():
-		c.raise(difference.Removed, was, is, show(a), "", was+" is gone, which listed "+orNothing(show(a)))
+		c.raise(diff.Removed, was, is, show(a), "", was+" is gone, which listed "+orNothing(show(a)))
 		return
 	case field == "PythonImports.Allow" && (a.Len() == 0) != (b.Len() == 0):
 		c.undecided(was, is, show(a), show(b), "an empty list is the default set, and the other one names modules")
@@ -217,14 +217,14 @@ func (c *comparer) list(field string, a, b reflect.Value, was, is string) {
 	old, now := texts(a), texts(b)
 	for i, item := range now {
 		if !covered(field, item, old) {
-			c.raise(difference.Added, was, at(is, i), "", item, is+" now holds "+item)
+			c.raise(diff.Added, was, at(is, i), "", item, is+" now holds "+item)
 		} else if !slices.Contains(old, item) {
-			c.tell(difference.Neutral, difference.Added, was, at(is, i), "", item, is+" now holds "+item, "the list before covers it")
+			c.tell(diff.Neutral, diff.Added, was, at(is, i), "", item, is+" now holds "+item, "the list before covers it")
 		}
 	}
 	for i, item := range old {
 		if !covered(field, item, now) {
-			c.lower(difference.Removed, at(was, i), is, item, "", is+" no longer holds "+item)
+			c.lower(diff.Removed, at(was, i), is, item, "", is+" no longer holds "+item)
 		}
 	}
 }
@@ -232,9 +232,9 @@ func (c *comparer) list(field string, a, b reflect.Value, was, is string) {
 func (c *comparer) folder(old, now, was, is string) {
 	switch "" {
 	case old:
-		c.lower(difference.Added, was, is, old, now, is+" is "+now+" now, and was left to the documents below")
+		c.lower(diff.Added, was, is, old, now, is+" is "+now+" now, and was left to the documents below")
 	case now:
-		c.raise(difference.Removed, was, is, old, now, was+" is left to the documents below")
+		c.raise(diff.Removed, was, is, old, now, was+" is left to the documents below")
 	default:
 		c.undecided(was, is, old, now, "it is "+now+" now, and was "+old)
 	}
@@ -258,14 +258,14 @@ func (c *comparer) denials(field string, a, b reflect.Value, was, is string) {
 		switch {
 		case slices.Contains(now, item):
 		case covered(field, item, now):
-			c.tell(difference.Neutral, difference.Removed, at(was, i), is, item, "", was+" no longer holds "+item, "what is left of the list denies it")
+			c.tell(diff.Neutral, diff.Removed, at(was, i), is, item, "", was+" no longer holds "+item, "what is left of the list denies it")
 		default:
-			c.raise(difference.Removed, at(was, i), is, item, "", was+" no longer holds "+item)
+			c.raise(diff.Removed, at(was, i), is, item, "", was+" no longer holds "+item)
 		}
 	}
 	for i, item := range now {
 		if !covered(field, item, old) {
-			c.lower(difference.Added, was, at(is, i), "", item, is+" now holds "+item)
+			c.lower(diff.Added, was, at(is, i), "", item, is+" now holds "+item)
 		}
 	}
 }
@@ -274,9 +274,9 @@ func (c *comparer) denials(field string, a, b reflect.Value, was, is string) {
 func (c *comparer) schemas(a, b reflect.Value, was, is string) {
 	switch {
 	case a.Len() == 0:
-		c.lower(difference.Added, was, is, "", show(b), is+" has to be fitted now")
+		c.lower(diff.Added, was, is, "", show(b), is+" has to be fitted now")
 	case b.Len() == 0:
-		c.raise(difference.Removed, was, is, show(a), "", was+" is gone")
+		c.raise(diff.Removed, was, is, show(a), "", was+" is gone")
 	default:
 		c.undecided(was, is, show(a), show(b), "it is another schema")
 	}

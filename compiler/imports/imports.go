@@ -11,8 +11,8 @@ import (
 
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/profiles/modules"
-	"github.com/ringd/ringd/profiles/near"
 	"github.com/ringd/ringd/profiles/paths"
+	"github.com/ringd/ringd/profiles/spelling"
 )
 
 // The codes of findings.
@@ -108,7 +108,7 @@ func (c *checker) name(r profiles.ImportRule) {
 	if known(top) {
 		return
 	}
-	if i := near.Of(top, public(standard), near.Effort{Names: 1000, Letters: 100_000}); i >= 0 && len(top) > 3 {
+	if i := spelling.Of(top, public(standard), spelling.Effort{Names: 1000, Letters: 100_000}); i >= 0 && len(top) > 3 {
 		c.warn(CodeUnknown, r.Rule, "", "%s is no module of the standard library; did you mean %s?", top, public(standard)[i])
 	}
 }

@@ -4,7 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/ringd/ringd/profiles/near"
+	"github.com/ringd/ringd/profiles/spelling"
 )
 
 // distribution gives the module of a package that is installed by another name, and
@@ -74,7 +74,7 @@ func (c *checker) builtins() {
 			continue
 		}
 		hint := ""
-		if i := near.Of(r.Name, names, near.Effort{Names: 1000, Letters: 100_000}); i >= 0 {
+		if i := spelling.Of(r.Name, names, spelling.Effort{Names: 1000, Letters: 100_000}); i >= 0 {
 			hint = "did you mean " + names[i] + "?"
 		}
 		c.warn(CodeNever, r.Rule, hint, "Python has no builtin called %s", r.Name)

@@ -10,7 +10,6 @@ import (
 
 	"github.com/ringd/ringd/compiler"
 	"github.com/ringd/ringd/profiles"
-	"github.com/ringd/ringd/profiles/expiry"
 	"github.com/ringd/ringd/schema"
 )
 
@@ -39,7 +38,7 @@ func TestNarrowingOfExceptions(t *testing.T) {
 		judged++
 		for day := range 5 {
 			now := end(day + 1).Add(-time.Hour)
-			left, err := expiry.At(&set, now)
+			left, err := profiles.Unexpired(&set, now)
 			if err != nil {
 				t.Fatal(err)
 			}

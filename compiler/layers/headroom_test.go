@@ -7,7 +7,7 @@ import (
 
 	"github.com/ringd/ringd/compiler/headroom"
 	"github.com/ringd/ringd/compiler/layers/fields"
-	"github.com/ringd/ringd/profiles/difference"
+	"github.com/ringd/ringd/profiles/diff"
 	"github.com/ringd/ringd/schema"
 )
 
@@ -16,7 +16,7 @@ import (
 // The proofs are those of the merge, so a field that has one and no comparison fails.
 func TestEveryFieldHasHeadroom(t *testing.T) {
 	org, _ := full(t)
-	compare := func(change func(*schema.Spec, *schema.Policy), back bool) []difference.Change {
+	compare := func(change func(*schema.Spec, *schema.Policy), back bool) []diff.Change {
 		old, now := read(t, "org.yaml", org), read(t, "org.yaml", org)
 		change(&now[0].Spec, &now[0])
 		if back {
@@ -24,7 +24,7 @@ func TestEveryFieldHasHeadroom(t *testing.T) {
 		}
 		return headroom.Compare(old, now)[0].Changes
 	}
-	raises := func(changes []difference.Change) bool { return difference.ClassOf(changes) == difference.Headroom }
+	raises := func(changes []diff.Change) bool { return diff.ClassOf(changes) == diff.Headroom }
 	proved := map[string]bool{}
 	for _, p := range proofs() {
 		told := false

@@ -10,9 +10,9 @@ import (
 	"strings"
 
 	"github.com/ringd/ringd/compiler/layers/folders"
+	"github.com/ringd/ringd/profiles/argv"
+	"github.com/ringd/ringd/profiles/command"
 	"github.com/ringd/ringd/profiles/paths"
-	"github.com/ringd/ringd/profiles/variables"
-	"github.com/ringd/ringd/profiles/words"
 	"github.com/ringd/ringd/schema"
 )
 
@@ -64,7 +64,7 @@ func (s *step) variables(path, up string, own, above map[string]string) map[stri
 	for _, name := range slices.Sorted(maps.Keys(own)) {
 		value, here, there := own[name], path+"."+name, up+"."+name
 		theirs, set := above[name]
-		reason, refused, maybe := variables.Refused(name, words.Known(value))
+		reason, refused, maybe := command.VariableRefused(name, argv.Known(value))
 		switch {
 		case set && value != theirs:
 			s.refuse(CodeWidens, here, there, "leave it out", "is set to another value at %s", shown(s.above(there)))

@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/ringd/ringd/compiler/layers/chain"
-	"github.com/ringd/ringd/profiles/jsontext"
-	"github.com/ringd/ringd/profiles/near"
+	"github.com/ringd/ringd/profiles/canonjson"
+	"github.com/ringd/ringd/profiles/spelling"
 	"github.com/ringd/ringd/schema"
 )
 
@@ -157,17 +157,17 @@ func (s *step) subset(path, up string, own, above []string, filled bool) []strin
 	return keep(s, path, own, refused)
 }
 
-func clip(s string) string { return jsontext.Truncate(s, 60) }
+func clip(s string) string { return canonjson.Truncate(s, 60) }
 
-func effort() near.Effort { return near.Effort{Names: 1000, Letters: 100_000} }
+func effort() spelling.Effort { return spelling.Effort{Names: 1000, Letters: 100_000} }
 
 func nearest(word string, names []string) string {
-	at := near.Of(word, names, effort())
+	at := spelling.Of(word, names, effort())
 	if at < 0 {
 		return ""
 	}
 	// Paths are much alike where their folder is: what they end in tells them apart.
-	if strings.HasPrefix(word, "/") && path.Base(word) != path.Base(names[at]) && near.Of(path.Base(word), []string{path.Base(names[at])}, effort()) < 0 {
+	if strings.HasPrefix(word, "/") && path.Base(word) != path.Base(names[at]) && spelling.Of(path.Base(word), []string{path.Base(names[at])}, effort()) < 0 {
 		return ""
 	}
 	return names[at]

@@ -5,8 +5,8 @@ import (
 	"strings"
 
 	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/profiles/argv"
 	"github.com/ringd/ringd/profiles/command"
-	"github.com/ringd/ringd/profiles/words"
 )
 
 // maxExampleWords bounds one example.
@@ -81,7 +81,7 @@ func (c *checker) patternExamples(i int) {
 }
 
 // judge decides one command. False: it holds a script, which nobody reads here.
-func (c *checker) judge(d *profiles.Decider, cmd words.Command, e Example) (profiles.Decision, bool) {
+func (c *checker) judge(d *profiles.Decider, cmd argv.Command, e Example) (profiles.Decision, bool) {
 	dec, j := d.Command(command.Command(cmd))
 	if dec.Verdict != profiles.Deny && (len(j.Scripts) > 0 || j.Stdin != "") {
 		c.report(CodeExample, e.Rule, "write the command that stands in it as an example of its own", "%q holds a script, which is not read here", clip(e.Text))
@@ -92,26 +92,26 @@ func (c *checker) judge(d *profiles.Decider, cmd words.Command, e Example) (prof
 
 // read reads an example: words, quoted where they hold what a shell would change,
 // and variables in front.
-func (c *checker) read(e Example) (words.Command, bool) {
+func (c *checker) read(e Example) (argv.Command, bool) {
 	list, why := fields(e.Text)
 	if why == "" && len(list) > maxExampleWords {
 		why = "has more words than one example may have"
 	}
-	var cmd words.Command
+	var cmd argv.Command
 	for i, w := range list {
 		name, value, set := strings.Cut(w, "=")
 		if set && len(cmd.Set) == i && variable(name) {
-			cmd.Set = append(cmd.Set, words.Assignment{Name: name, Value: words.Known(value)})
+			cmd.Set = append(cmd.Set, argv.Assignment{Name: name, Value: argv.Known(value)})
 			continue
 		}
-		cmd.Words = append(cmd.Words, words.Known(w))
+		cmd.Words = append(cmd.Words, argv.Known(w))
 	}
 	if why == "" && len(cmd.Words) == 0 {
 		why = "has no command"
 	}
 	if why != "" {
 		c.report(CodeExample, e.Rule, `an example is one command, such as git commit -m "one word"`, "%q %s", clip(e.Text), why)
-		return words.Command{}, false
+		return argv.Command{}, false
 	}
 	return cmd, true
 }

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/ringd/ringd/profiles"
-	"github.com/ringd/ringd/profiles/near"
+	"github.com/ringd/ringd/profiles/spelling"
 )
 
 // options are all that a program, or a sub-command of one, takes.
@@ -38,7 +38,7 @@ func (c *checker) unknownFlag(name string, rule []string, at profiles.Rule) bool
 				continue
 			}
 			hint := ""
-			if i := near.Of(long[2:], o.long, near.Effort{Names: 100, Letters: 4000}); i >= 0 {
+			if i := spelling.Of(long[2:], o.long, spelling.Effort{Names: 100, Letters: 4000}); i >= 0 {
 				hint = "did you mean --" + o.long[i] + "?"
 			}
 			c.warn(CodeNever, at, hint, "%s has no option %s, so no command meets this", called, clip(long))

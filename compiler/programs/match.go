@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/ringd/ringd/profiles"
-	"github.com/ringd/ringd/profiles/words"
+	"github.com/ringd/ringd/profiles/argv"
 )
 
 // rule is a denied pattern, or a rule of one program, that was read once: its words
@@ -13,14 +13,14 @@ import (
 type rule struct {
 	*profiles.Pattern
 	words   []string // behind the program's name
-	command *words.Words
-	pattern words.Pattern
+	command *argv.Words
+	pattern argv.Pattern
 }
 
 func read(name string, p *profiles.Pattern, behind int) rule {
 	behindName := p.Words[behind:]
-	return rule{Pattern: p, words: behindName, pattern: words.NewPattern(name, behindName),
-		command: words.Split(words.AllKnown(append([]string{name}, behindName...)), false)}
+	return rule{Pattern: p, words: behindName, pattern: argv.NewPattern(name, behindName),
+		command: argv.Split(argv.AllKnown(append([]string{name}, behindName...)), false)}
 }
 
 func readAll(name string, list []profiles.Pattern) []rule {
@@ -33,7 +33,7 @@ func readAll(name string, list []profiles.Pattern) []rule {
 
 // covers reports whether a rule matches every command that another one of the same
 // program matches.
-func (r rule) covers(other rule) bool { return other.command.Denies(r.pattern) == words.Yes }
+func (r rule) covers(other rule) bool { return other.command.Denies(r.pattern) == argv.Yes }
 
 // coverer gives a rule of the list that covers another, and comes first or says
 // more. at is the place of that other rule in the list, or -1.
@@ -66,7 +66,7 @@ func subcommand(name string, args []string) string {
 	if !strings.HasPrefix(args[0], "-") {
 		return args[0]
 	}
-	if sub, sure := words.Split(words.AllKnown(append([]string{name}, args...)), false).Sub(); sure && len(sub) > 0 {
+	if sub, sure := argv.Split(argv.AllKnown(append([]string{name}, args...)), false).Sub(); sure && len(sub) > 0 {
 		return sub[0].Text
 	}
 	return ""

@@ -13,7 +13,7 @@ import (
 	"strings"
 
 	"github.com/ringd/ringd/profiles"
-	"github.com/ringd/ringd/profiles/jsontext"
+	"github.com/ringd/ringd/profiles/canonjson"
 )
 
 // The codes of findings.
@@ -300,4 +300,4 @@ func merged(p string) string {
 	return p
 }
 
-func clip(s string) string { return cmp.Or(jsontext.Truncate(s, 60), "''") }
+func clip(s string) string { return cmp.Or(canonjson.Truncate(s, 60), "''") }

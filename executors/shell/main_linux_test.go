@@ -15,7 +15,7 @@ import (
 	"github.com/ringd/ringd/executors/shell"
 	"github.com/ringd/ringd/executors/shell/guest"
 	"github.com/ringd/ringd/profiles"
-	"github.com/ringd/ringd/profiles/words"
+	"github.com/ringd/ringd/profiles/argv"
 	"github.com/ringd/ringd/rings/kernel"
 	"github.com/ringd/ringd/rings/kernel/egress/egresstest"
 )
@@ -156,7 +156,7 @@ func (d *daemon) decide(q executors.Question) (executors.Answer, error) {
 	by := profiles.NewDecider(*d.agent, "sha256:1", profiles.Environment{})
 	dec := by.Decide(*q.Action)
 	if f := q.Action.File; f != nil {
-		dec, _ = by.Redirect(f.Op, words.Known(f.Path), "/")
+		dec, _ = by.Redirect(f.Op, argv.Known(f.Path), "/")
 	}
 	b, err := json.Marshal(dec)
 	return executors.Answer{Value: b}, err

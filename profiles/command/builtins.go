@@ -3,8 +3,8 @@ package command
 import (
 	"strings"
 
-	"github.com/ringd/ringd/profiles/jsontext"
-	"github.com/ringd/ringd/profiles/words"
+	"github.com/ringd/ringd/profiles/argv"
+	"github.com/ringd/ringd/profiles/canonjson"
 )
 
 // Builtin reports whether the shell has a builtin of that name, and why a script
@@ -56,7 +56,7 @@ func (o *one) asBuiltin(name string) bool {
 }
 
 // refusedOptions judges options in front of the operands.
-func (o *one) refusedOptions(args []words.Word, letters, why string) {
+func (o *one) refusedOptions(args []argv.Word, letters, why string) {
 	for _, a := range args {
 		switch {
 		case a.Open && (a.Text == "" || a.Text[0] == '-'):
@@ -65,21 +65,21 @@ func (o *one) refusedOptions(args []words.Word, letters, why string) {
 		case a.Text == "--" || len(a.Text) < 2 || a.Text[0] != '-':
 			return
 		case strings.ContainsAny(a.Text[1:], letters):
-			o.note(Deny, finding(codeBuiltin, o.Words[0].Text+" "+jsontext.Clip(a.Text)+" "+why))
+			o.note(Deny, finding(codeBuiltin, o.Words[0].Text+" "+canonjson.Clip(a.Text)+" "+why))
 			return
 		}
 	}
 }
 
 // declared judges NAME=value words of a declaration.
-func (o *one) declared(args []words.Word) {
+func (o *one) declared(args []argv.Word) {
 	for _, a := range args {
 		name, value, sets := strings.Cut(a.Text, "=")
 		switch {
 		case !sets && a.Open, a.Many:
 			o.note(Unsettled, finding(codeUnsettled, "which variable "+o.Words[0].Text+" sets is known only when it runs"))
 		case sets && (name == "" || name[0] != '-'):
-			o.variable(variableName(name), words.Word{Text: value, Open: a.Open, Many: a.Many})
+			o.variable(variableName(name), argv.Word{Text: value, Open: a.Open, Many: a.Many})
 		}
 	}
 }
@@ -92,8 +92,8 @@ func variableName(name string) string {
 }
 
 // named judges builtins that set the variables they are given the names of.
-func (o *one) named(builtin string, args []words.Word) {
-	unknown := words.Word{Open: true}
+func (o *one) named(builtin string, args []argv.Word) {
+	unknown := argv.Word{Open: true}
 	valued := map[string]string{"read": "adeintNpu", "mapfile": "dnOsucC", "readarray": "dnOsucC", "printf": "v", "wait": "p"}[builtin]
 	names := map[string]string{"read": "a", "printf": "v", "wait": "p"}[builtin]
 	i := 0
@@ -113,7 +113,7 @@ func (o *one) named(builtin string, args []words.Word) {
 		if at < 0 {
 			continue
 		}
-		letter, value := a.Text[1+at:2+at], words.Word{Text: a.Text[2+at:], Open: a.Open}
+		letter, value := a.Text[1+at:2+at], argv.Word{Text: a.Text[2+at:], Open: a.Open}
 		if value.Text == "" && !value.Open && i+1 < len(args) {
 			i++
 			value = args[i]
@@ -144,7 +144,7 @@ func (o *one) named(builtin string, args []words.Word) {
 	}
 }
 
-func (o *one) setName(builtin string, name, value words.Word) {
+func (o *one) setName(builtin string, name, value argv.Word) {
 	if name.Open {
 		o.note(Unsettled, finding(codeUnsettled, "which variable "+builtin+" sets is known only when it runs"))
 		return
@@ -153,13 +153,13 @@ func (o *one) setName(builtin string, name, value words.Word) {
 }
 
 // arithmetic judges the names that an expression could set.
-func (o *one) arithmetic(a words.Word) {
+func (o *one) arithmetic(a argv.Word) {
 	letter := func(c rune) bool {
 		return c != '_' && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9')
 	}
 	for _, name := range strings.FieldsFunc(a.Text, letter) {
 		if strings.ContainsAny(a.Text, "=+-") {
-			o.variable(name, words.Word{Open: true})
+			o.variable(name, argv.Word{Open: true})
 		}
 	}
 	if a.Open {

@@ -9,7 +9,7 @@
 package command
 
 import (
-	"github.com/ringd/ringd/profiles/words"
+	"github.com/ringd/ringd/profiles/argv"
 )
 
 // Verdict is what is known of a command. The zero Verdict denies.
@@ -41,9 +41,9 @@ func (v Verdict) String() string {
 
 // The parts of a command, which package launch gives as well.
 type (
-	Command    = words.Command
-	Assignment = words.Assignment
-	Script     = words.Script
+	Command    = argv.Command
+	Assignment = argv.Assignment
+	Script     = argv.Script
 )
 
 // Judgement is the decision of one command.
@@ -66,7 +66,7 @@ type Judgement struct {
 // Nested is a listed program that a command starts by its words.
 type Nested struct {
 	Binary  int // in Config.Binaries
-	Words   []words.Word
+	Words   []argv.Word
 	Cleared bool // it may not get the environment that its starter has
 }
 

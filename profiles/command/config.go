@@ -3,14 +3,14 @@ package command
 import (
 	"strings"
 
-	"github.com/ringd/ringd/profiles/launch/gitkey"
-	"github.com/ringd/ringd/profiles/words"
+	"github.com/ringd/ringd/profiles/argv"
+	"github.com/ringd/ringd/profiles/command/programs"
 )
 
 // config judges the configuration keys on a command line of git: each is to be
 // known to start nothing.
 func (o *one) config(rule func(code, format string, args ...any) Finding) {
-	if o.words.Has("c") == words.Maybe || o.words.Has("config") == words.Maybe {
+	if o.words.Has("c") == argv.Maybe || o.words.Has("config") == argv.Maybe {
 		o.note(Unsettled, rule(codeUnsettled, "which configuration is set is known only when it runs"))
 	}
 	for _, v := range append(o.words.Values("c"), o.words.Values("config")...) {
@@ -18,11 +18,11 @@ func (o *one) config(rule func(code, format string, args ...any) Finding) {
 		if !strings.Contains(key, ".") && !v.Open {
 			continue // another option of that letter: no key is without a dot
 		}
-		o.key(key, words.Word{Text: value, Open: v.Open}, rule)
+		o.key(key, argv.Word{Text: value, Open: v.Open}, rule)
 	}
 	for _, v := range o.words.Values("config-env") {
 		key, _, _ := strings.Cut(v.Text, "=")
-		if gitkey.Of(key, "", false) != gitkey.Safe {
+		if programs.GitKey(key, "", false) != programs.GitKeySafe {
 			o.note(Deny, rule(codeConfig, "%s is not known to start nothing: git may run what it says", quoted(key)))
 		}
 	}
@@ -31,15 +31,15 @@ func (o *one) config(rule func(code, format string, args ...any) Finding) {
 		return
 	}
 	for _, reads := range []string{"get", "get-all", "get-regexp", "get-urlmatch", "list", "unset", "unset-all", "get-color", "get-colorbool"} {
-		if o.words.Has(reads) == words.Yes {
+		if o.words.Has(reads) == argv.Yes {
 			return
 		}
 	}
 	switch o.words.Has("edit") {
-	case words.No:
-	case words.Maybe:
+	case argv.No:
+	case argv.Maybe:
 		o.note(Unsettled, rule(codeUnsettled, "which configuration is set is known only when it runs"))
-	case words.Yes:
+	case argv.Yes:
 		o.note(Deny, rule(codeConfig, "git config --edit can set every key"))
 		return
 	}
@@ -59,7 +59,7 @@ func (o *one) config(rule func(code, format string, args ...any) Finding) {
 		if !o.More && !args[0].Open {
 			return // it is read
 		}
-		o.key(args[0].Text, words.Word{Open: true}, rule)
+		o.key(args[0].Text, argv.Word{Open: true}, rule)
 	default:
 		value := args[1]
 		value.Open = value.Open || args[0].Open
@@ -68,8 +68,8 @@ func (o *one) config(rule func(code, format string, args ...any) Finding) {
 }
 
 // key judges one key.
-func (o *one) key(key string, value words.Word, rule func(code, format string, args ...any) Finding) {
-	if gitkey.Of(key, value.Text, !value.Open) == gitkey.Safe {
+func (o *one) key(key string, value argv.Word, rule func(code, format string, args ...any) Finding) {
+	if programs.GitKey(key, value.Text, !value.Open) == programs.GitKeySafe {
 		return
 	}
 	if value.Open {

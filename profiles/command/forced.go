@@ -3,7 +3,7 @@ package command
 import (
 	"slices"
 
-	"github.com/ringd/ringd/profiles/words"
+	"github.com/ringd/ringd/profiles/argv"
 )
 
 // Forced is what a profile puts into each start of a program.
@@ -40,7 +40,7 @@ func Force(argv []string, first int, nested []Nested, of func(int) Forced) (out,
 
 // within finds the one place in argv where the known words stand in a row; -1 when
 // there is none or several.
-func within(argv []string, ws []words.Word) int {
+func within(argv []string, ws []argv.Word) int {
 	for len(ws) > 0 && ws[len(ws)-1].Open {
 		ws = ws[:len(ws)-1]
 	}

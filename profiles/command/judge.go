@@ -6,10 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/ringd/ringd/profiles/jsontext"
-	"github.com/ringd/ringd/profiles/launch"
-	"github.com/ringd/ringd/profiles/variables"
-	"github.com/ringd/ringd/profiles/words"
+	"github.com/ringd/ringd/profiles/argv"
+	"github.com/ringd/ringd/profiles/canonjson"
+	"github.com/ringd/ringd/profiles/command/programs"
 )
 
 // Bounds of one judgement.
@@ -53,7 +52,7 @@ type one struct {
 	*judge
 	Command
 	chain   []string
-	words   *words.Words
+	words   *argv.Words
 	cleared bool // it may not get the environment of the first command
 	filled  bool // words are filled by a program: nobody sees the final ones
 }
@@ -84,7 +83,7 @@ func (o *one) note(v Verdict, f Finding) {
 }
 
 // texts are the words as far as they are known.
-func texts(ws []words.Word) []string {
+func texts(ws []argv.Word) []string {
 	out := make([]string, len(ws))
 	for i, w := range ws {
 		out[i] = w.Text
@@ -124,8 +123,8 @@ func (j *judge) command(c Command, chain []string, cleared bool) {
 		o.note(Unsettled, finding(codeUnsettled, "the name of the command is known only when it runs"))
 		return
 	}
-	o.words = words.Split(c.Words, c.More)
-	o.pattern(words.Base(first.Text))
+	o.words = argv.Split(c.Words, c.More)
+	o.pattern(argv.Base(first.Text))
 	if !c.Outside && o.asBuiltin(first.Text) {
 		j.builtin = j.builtin || len(chain) == 0
 	} else if !o.program(first.Text) {
@@ -141,13 +140,13 @@ func (o *one) assignments(set []Assignment) {
 	}
 }
 
-func (o *one) variable(name string, value words.Word) {
-	reason, refused, maybe := variables.Refused(name, value)
+func (o *one) variable(name string, value argv.Word) {
+	reason, refused, maybe := VariableRefused(name, value)
 	switch {
 	case refused:
-		o.note(Deny, finding(codeVariable, jsontext.Clip(reason)))
+		o.note(Deny, finding(codeVariable, canonjson.Clip(reason)))
 	case maybe:
-		o.note(Unsettled, finding(codeUnsettled, jsontext.Clip(reason)))
+		o.note(Unsettled, finding(codeUnsettled, canonjson.Clip(reason)))
 	}
 }
 
@@ -159,31 +158,31 @@ func (o *one) pattern(name string) {
 	}
 	for i, p := range of.read(name, o.rules.denied) {
 		is := o.words.Denies(p)
-		if is == words.No {
+		if is == argv.No {
 			continue
 		}
 		f := finding(codePattern, "")
 		f.Pattern = of.at[i]
 		text := strings.Join(o.rules.denied[of.at[i]], " ")
 		switch is {
-		case words.Yes:
+		case argv.Yes:
 			f.Reason = fmt.Sprintf("%s matches the denied pattern %q", short(o.words), text)
 			o.note(Deny, f)
 			return
-		case words.Maybe:
+		case argv.Maybe:
 			f.Code = codeUnsettled
 			if o.filled {
 				f.Code = codePattern
 			}
 			f.Reason = fmt.Sprintf("the words of %s that are not known yet could make it match the denied pattern %q", short(o.words), text)
 			o.note(Unsettled, f)
-		case words.No:
+		case argv.No:
 		}
 	}
 }
 
 // short is a command in one line for a reason.
-func short(w *words.Words) string { return jsontext.Clip(w.Text()) }
+func short(w *argv.Words) string { return canonjson.Clip(w.Text()) }
 
 // program finds the listed program of a first word and judges its rules; false
 // when there is none.
@@ -212,7 +211,7 @@ func (o *one) program(word string) bool {
 	return true
 }
 
-func quoted(word string) string { return fmt.Sprintf("%q", jsontext.Clip(word)) }
+func quoted(word string) string { return fmt.Sprintf("%q", canonjson.Clip(word)) }
 
 // own judges the rules of a program.
 func (o *one) own(b *binary, at int) {
@@ -233,15 +232,15 @@ func (o *one) own(b *binary, at int) {
 	own := b.read()
 	for i, p := range own.deny {
 		switch o.words.Denies(p) {
-		case words.Yes:
+		case argv.Yes:
 			f := rule(codeSubcommand, "%s matches the denied words %q of %s", short(o.words), strings.Join(b.Deny[i], " "), b.name)
 			f.Deny = i
 			o.note(Deny, f)
-		case words.Maybe:
+		case argv.Maybe:
 			f := rule(codeUnsettled, "the words of %s that are not known yet could match the denied words %q", short(o.words), strings.Join(b.Deny[i], " "))
 			f.Deny = i
 			o.note(Unsettled, f)
-		case words.No:
+		case argv.No:
 		}
 	}
 	if own.allow != nil {
@@ -252,12 +251,12 @@ func (o *one) own(b *binary, at int) {
 	}
 	for i, p := range own.ask {
 		t := o.words.Denies(p)
-		if t == words.No {
+		if t == argv.No {
 			continue
 		}
 		f := rule(codeAsk, "%s needs an approval", short(o.words))
 		f.Ask = i
-		if t == words.Maybe && !o.filled {
+		if t == argv.Maybe && !o.filled {
 			f.Code = codeUnsettled
 			o.note(Unsettled, f)
 		} else {
@@ -268,13 +267,13 @@ func (o *one) own(b *binary, at int) {
 
 // listed judges the sub-commands that alone are allowed.
 func (o *one) listed(b *binary, rule func(code, format string, args ...any) Finding) {
-	best, at := words.No, -1
+	best, at := argv.No, -1
 	for i, p := range b.read().allow {
 		if t := o.words.Allows(p); t > best {
 			best, at = t, i
 		}
 	}
-	if best == words.Yes {
+	if best == argv.Yes {
 		return
 	}
 	f := rule(codeSubcommand, "%s is not among the allowed words of %s", short(o.words), b.name)
@@ -282,7 +281,7 @@ func (o *one) listed(b *binary, rule func(code, format string, args ...any) Find
 	for _, p := range b.Allow[:min(len(b.Allow), 8)] {
 		f.Instead = append(f.Instead, strings.Join(append([]string{b.name}, p...), " "))
 	}
-	if best == words.Maybe {
+	if best == argv.Maybe {
 		f.Code = codeUnsettled
 		o.note(Unsettled, f)
 		return
@@ -295,9 +294,9 @@ func (o *one) launches() {
 	if o.verdict == Deny {
 		return
 	}
-	res := launch.Of(o.Command)
+	res := programs.Of(o.Command)
 	for _, r := range res.Refused {
-		f := finding(codeStarts, jsontext.Clip(r.Reason))
+		f := finding(codeStarts, canonjson.Clip(r.Reason))
 		o.note(Deny, f)
 	}
 	o.assignments(res.Sets)
@@ -327,10 +326,10 @@ func (o *one) launches() {
 
 // clears reports whether the command may start others without its environment.
 func (o *one) clears() bool {
-	switch words.Base(o.Words[0].Text) {
+	switch argv.Base(o.Words[0].Text) {
 	case "env":
-		return o.words.Has("i") != words.No || o.words.Has("u") != words.No ||
-			slices.ContainsFunc(o.Words[1:], func(w words.Word) bool { return !w.Open && w.Text == "-" })
+		return o.words.Has("i") != argv.No || o.words.Has("u") != argv.No ||
+			slices.ContainsFunc(o.Words[1:], func(w argv.Word) bool { return !w.Open && w.Text == "-" })
 	case "command", "builtin", "exec", "time", "timeout", "nice", "nohup", "ionice", "chrt", "taskset", "setsid", "stdbuf", "xargs", "find", "parallel", "watch":
 		return false
 	default:

@@ -6,8 +6,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/ringd/ringd/profiles/argv"
 	"github.com/ringd/ringd/profiles/command"
-	"github.com/ringd/ringd/profiles/words"
 )
 
 // read makes a command of a line: words in single quotes may hold blanks, "…" ends
@@ -29,14 +29,14 @@ func read(line string) command.Command {
 	return c
 }
 
-func word(f string) words.Word {
+func word(f string) argv.Word {
 	if text, ok := strings.CutSuffix(f, "……"); ok {
-		return words.Word{Text: text, Open: true, Many: true}
+		return argv.Word{Text: text, Open: true, Many: true}
 	}
 	if text, ok := strings.CutSuffix(f, "…"); ok {
-		return words.Word{Text: text, Open: true}
+		return argv.Word{Text: text, Open: true}
 	}
-	return words.Known(f)
+	return argv.Known(f)
 }
 
 func split(line string) []string {
@@ -413,7 +413,7 @@ func TestBounds(t *testing.T) {
 	if j := r.Judge(read(deep)); j.Verdict != command.Deny || j.Finding.Code != "shell.size" {
 		t.Errorf("deep: %+v", j)
 	}
-	if j := r.Judge(command.Command{Words: words.AllKnown(make([]string, 5000))}); j.Verdict != command.Deny {
+	if j := r.Judge(command.Command{Words: argv.AllKnown(make([]string, 5000))}); j.Verdict != command.Deny {
 		t.Errorf("long: %+v", j)
 	}
 	wide := "find ."
@@ -423,7 +423,7 @@ func TestBounds(t *testing.T) {
 	if j := r.Judge(read(wide)); j.Verdict != command.Deny {
 		t.Errorf("wide: %+v", j)
 	}
-	if j := r.Judge(command.Command{Words: words.AllKnown([]string{"git", "a\x00b"})}); j.Verdict != command.Deny {
+	if j := r.Judge(command.Command{Words: argv.AllKnown([]string{"git", "a\x00b"})}); j.Verdict != command.Deny {
 		t.Errorf("NUL: %+v", j)
 	}
 }

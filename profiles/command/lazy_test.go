@@ -5,8 +5,8 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/ringd/ringd/profiles/argv"
 	"github.com/ringd/ringd/profiles/command"
-	"github.com/ringd/ringd/profiles/words"
 )
 
 // TestConcurrent: rules that nobody has asked yet are asked by many at once.
@@ -22,7 +22,7 @@ func TestConcurrent(t *testing.T) {
 		} {
 			for range 2 {
 				all.Go(func() {
-					if j := r.Judge(command.Command{Words: words.AllKnown(strings.Fields(text))}); j.Verdict != want {
+					if j := r.Judge(command.Command{Words: argv.AllKnown(strings.Fields(text))}); j.Verdict != want {
 						t.Errorf("%s: %+v", text, j)
 					}
 				})

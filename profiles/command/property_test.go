@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ringd/ringd/profiles/argv"
 	"github.com/ringd/ringd/profiles/command"
-	"github.com/ringd/ringd/profiles/words"
 )
 
 func pick(r *rand.Rand, list ...string) string { return list[r.IntN(len(list))] }
@@ -18,12 +18,12 @@ func anyText(r *rand.Rand) string {
 		"PATH=x", "FOO=1", "-c", "core.pager=x", "color.ui=never", "config", "alias.x", "unknown.key", "unknown.key=1", "-C", "log", "add", "sort", "--compress-program=rm", "tar", "cf", "--checkpoint-action=exec=rm", "-n", "mytool", "get", "+main", "docker", "run", "--privileged", "bash", "'", "curl", "1e", "sed", "-i", "export", "read", "-a")
 }
 
-func anyWords(r *rand.Rand, open bool) []words.Word {
-	out := []words.Word{words.Known(pick(r, "git", "git", "rm", "find", "env", "timeout", "xargs", "tar", "sort", "sed", "mytool", "docker", "bash", "export", "read", "sudo"))}
+func anyWords(r *rand.Rand, open bool) []argv.Word {
+	out := []argv.Word{argv.Known(pick(r, "git", "git", "rm", "find", "env", "timeout", "xargs", "tar", "sort", "sed", "mytool", "docker", "bash", "export", "read", "sudo"))}
 	for range r.IntN(6) {
-		w := words.Known(anyText(r))
+		w := argv.Known(anyText(r))
 		if open && r.IntN(3) == 0 {
-			w = words.Word{Text: pick(r, "", "", "-", "--", "p", "./", "core.", "--fo", "+"), Open: true, Many: r.IntN(2) == 0}
+			w = argv.Word{Text: pick(r, "", "", "-", "--", "p", "./", "core.", "--fo", "+"), Open: true, Many: r.IntN(2) == 0}
 		}
 		out = append(out, w)
 	}
@@ -43,9 +43,9 @@ func fill(r *rand.Rand, c command.Command) command.Command {
 			if r.IntN(3) > 0 {
 				text += anyText(r)
 			}
-			out.Words = append(out.Words, words.Known(text))
+			out.Words = append(out.Words, argv.Known(text))
 			for w.Many && r.IntN(2) == 0 {
-				out.Words = append(out.Words, words.Known(anyText(r)))
+				out.Words = append(out.Words, argv.Known(anyText(r)))
 			}
 		}
 	}

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/ringd/ringd/profiles/words"
+	"github.com/ringd/ringd/profiles/argv"
 )
 
 // Config is what a profile says about commands. The zero Config allows builtins
@@ -45,7 +45,7 @@ type binary struct {
 	rules rules
 }
 
-type rules struct{ allow, deny, ask []words.Pattern }
+type rules struct{ allow, deny, ask []argv.Pattern }
 
 func (b *binary) read() *rules {
 	b.once.Do(func() {
@@ -54,13 +54,13 @@ func (b *binary) read() *rules {
 	return &b.rules
 }
 
-func read(name string, list [][]string) []words.Pattern {
+func read(name string, list [][]string) []argv.Pattern {
 	if list == nil {
 		return nil
 	}
-	out := make([]words.Pattern, len(list))
+	out := make([]argv.Pattern, len(list))
 	for i, p := range list {
-		out[i] = words.NewPattern(name, p)
+		out[i] = argv.NewPattern(name, p)
 	}
 	return out
 }
@@ -69,14 +69,14 @@ func read(name string, list [][]string) []words.Pattern {
 type patterns struct {
 	at   []int // in Config.Patterns
 	once sync.Once
-	all  []words.Pattern
+	all  []argv.Pattern
 }
 
-func (p *patterns) read(name string, denied [][]string) []words.Pattern {
+func (p *patterns) read(name string, denied [][]string) []argv.Pattern {
 	p.once.Do(func() {
-		p.all = make([]words.Pattern, len(p.at))
+		p.all = make([]argv.Pattern, len(p.at))
 		for i, at := range p.at {
-			p.all[i] = words.NewPattern(name, denied[at][1:])
+			p.all[i] = argv.NewPattern(name, denied[at][1:])
 		}
 	})
 	return p.all
@@ -106,7 +106,7 @@ func New(cfg Config) *Rules {
 		if len(p) == 0 {
 			continue
 		}
-		name := words.Base(p[0])
+		name := argv.Base(p[0])
 		of := r.patterns[name]
 		if of == nil {
 			of = &patterns{}

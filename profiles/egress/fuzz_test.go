@@ -17,7 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/ringd/ringd/profiles/egress"
-	"github.com/ringd/ringd/profiles/egress/hello"
+	"github.com/ringd/ringd/profiles/egress/clienthello"
 	"github.com/ringd/ringd/profiles/egress/request"
 )
 
@@ -368,7 +368,7 @@ func FuzzHello(f *testing.F) {
 			if r != nil {
 				t.Fatal(r)
 			}
-			if r := l.Hello(d, m, hello.Hello{Name: name, HasName: has, ECH: ech}, nil, now()); r != nil {
+			if r := l.Hello(d, m, clienthello.Hello{Name: name, HasName: has, ECH: ech}, nil, now()); r != nil {
 				continue
 			}
 			lower := strings.TrimSuffix(strings.ToLower(name), ".")

@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/ringd/ringd/profiles/egress"
-	"github.com/ringd/ringd/profiles/egress/hello"
+	"github.com/ringd/ringd/profiles/egress/clienthello"
 )
 
 func dest(t testing.TB, text string) egress.Dest {
@@ -289,7 +289,7 @@ func TestHello(t *testing.T) {
 	list := append(entry(t, "a.example.com", "*.b.example.com", "93.184.215.14", "c.example.com:8443", "denied.b.example.com", "e.example.com:*"),
 		egress.Entry{Host: "ech.example.com", ECH: true}, egress.Entry{Host: "r.example.com", Ports: []int{8443}, Methods: []string{"GET"}})
 	l := egress.NewList(egress.Allowlist, list, entry(t, "denied.b.example.com"), nil)
-	ask := func(target string, h hello.Hello, err error) egress.Code {
+	ask := func(target string, h clienthello.Hello, err error) egress.Code {
 		d := dest(t, target)
 		m, r := l.Match(d, now())
 		if r != nil {
@@ -300,10 +300,10 @@ func TestHello(t *testing.T) {
 		}
 		return ""
 	}
-	names := func(name string) hello.Hello { return hello.Hello{Name: name, HasName: true} }
+	names := func(name string) clienthello.Hello { return clienthello.Hello{Name: name, HasName: true} }
 	for _, tt := range []struct {
 		target string
-		h      hello.Hello
+		h      clienthello.Hello
 		err    error
 		want   egress.Code
 	}{
@@ -312,11 +312,11 @@ func TestHello(t *testing.T) {
 		{"a.example.com:443", names("r.example.com"), nil, egress.SNI}, {"a.example.com:443", names("93.184.215.14"), nil, egress.SNI}, {"a.example.com:443", names("a.example.com."), nil, ""},
 		{"a.example.com:443", names("x.b.example.com."), nil, ""}, {"93.184.215.14:443", names("a.example.com."), nil, ""}, {"a.example.com:443", names("a.example.com.."), nil, egress.SNI}, {"a.example.com:443", names("evil.net."), nil, egress.SNI},
 		{"a.example.com:443", names("denied.b.example.com."), nil, egress.SNI}, {"a.example.com:443", names("."), nil, egress.SNI}, {"a.example.com:443", names("93.184.215.14."), nil, egress.SNI},
-		{"a.example.com:443", hello.Hello{}, nil, egress.SNI}, {"93.184.215.14:443", hello.Hello{}, nil, ""}, {"93.184.215.14:443", names("a.example.com"), nil, ""}, {"93.184.215.14:443", names("evil.net"), nil, egress.SNI},
-		{"a.example.com:443", hello.Hello{Name: "a.example.com", HasName: true, ECH: true}, nil, egress.ECH}, {"ech.example.com:443", hello.Hello{Name: "ech.example.com", HasName: true, ECH: true}, nil, ""},
-		{"ech.example.com:443", hello.Hello{Name: "evil.net", HasName: true, ECH: true}, nil, egress.SNI}, {"a.example.com:443", hello.Hello{Name: "ech.example.com", HasName: true, ECH: true}, nil, egress.ECH},
-		{"a.example.com:443", names("a.example.com"), hello.ErrNotTLS, egress.NotTLS}, {"a.example.com:443", names("a.example.com"), hello.ErrMore, egress.NotTLS}, {"a.example.com:443", names("a.example.com"), hello.ErrForm, egress.NotTLS},
-		{"a.example.com:443", names("a.example.com"), hello.ErrName, egress.SNI}, {"c.example.com:8443", names("evil.net"), nil, ""}, {"c.example.com:8443", hello.Hello{}, hello.ErrNotTLS, ""}, {"e.example.com:443", hello.Hello{}, hello.ErrNotTLS, egress.NotTLS},
+		{"a.example.com:443", clienthello.Hello{}, nil, egress.SNI}, {"93.184.215.14:443", clienthello.Hello{}, nil, ""}, {"93.184.215.14:443", names("a.example.com"), nil, ""}, {"93.184.215.14:443", names("evil.net"), nil, egress.SNI},
+		{"a.example.com:443", clienthello.Hello{Name: "a.example.com", HasName: true, ECH: true}, nil, egress.ECH}, {"ech.example.com:443", clienthello.Hello{Name: "ech.example.com", HasName: true, ECH: true}, nil, ""},
+		{"ech.example.com:443", clienthello.Hello{Name: "evil.net", HasName: true, ECH: true}, nil, egress.SNI}, {"a.example.com:443", clienthello.Hello{Name: "ech.example.com", HasName: true, ECH: true}, nil, egress.ECH},
+		{"a.example.com:443", names("a.example.com"), clienthello.ErrNotTLS, egress.NotTLS}, {"a.example.com:443", names("a.example.com"), clienthello.ErrMore, egress.NotTLS}, {"a.example.com:443", names("a.example.com"), clienthello.ErrForm, egress.NotTLS},
+		{"a.example.com:443", names("a.example.com"), clienthello.ErrName, egress.SNI}, {"c.example.com:8443", names("evil.net"), nil, ""}, {"c.example.com:8443", clienthello.Hello{}, clienthello.ErrNotTLS, ""}, {"e.example.com:443", clienthello.Hello{}, clienthello.ErrNotTLS, egress.NotTLS},
 	} {
 		if got := ask(tt.target, tt.h, tt.err); got != tt.want {
 			t.Errorf("%s, %+v, %v: %q, want %q", tt.target, tt.h, tt.err, got, tt.want)

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"time"
 
-	"github.com/ringd/ringd/profiles/egress/hello"
+	"github.com/ringd/ringd/profiles/egress/clienthello"
 )
 
 // Inspected reports whether the first bytes on a connection to d are held back
@@ -16,7 +16,7 @@ func Inspected(d Dest) bool { return d.Port == 443 }
 // none is needed for an address that is listed. A name that may be hidden is
 // refused unless an entry lets it pass. err is that of the package hello, and
 // means a refusal whatever it is.
-func (l *List) Hello(d Dest, m Match, h hello.Hello, err error, now time.Time) *Refusal {
+func (l *List) Hello(d Dest, m Match, h clienthello.Hello, err error, now time.Time) *Refusal {
 	entry := -1
 	if len(m.Entries) > 0 {
 		entry = m.Entries[0]
@@ -29,7 +29,7 @@ func (l *List) Hello(d Dest, m Match, h hello.Hello, err error, now time.Time) *
 		return nil
 	case m.Reads:
 		return refuse(Opaque, "the entry names methods or paths, and no request can be read in TLS")
-	case errors.Is(err, hello.ErrName):
+	case errors.Is(err, clienthello.ErrName):
 		return refuse(SNI, "the server name in the ClientHello is not one host name")
 	case err != nil:
 		return refuse(NotTLS, "what comes first on port 443 is a ClientHello of TLS, in a strict form")

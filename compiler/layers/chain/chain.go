@@ -8,7 +8,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/ringd/ringd/profiles/near"
+	"github.com/ringd/ringd/profiles/spelling"
 	"github.com/ringd/ringd/schema"
 )
 
@@ -169,7 +169,7 @@ func (m *finder) ceilingNames(word string) string {
 }
 
 func nearest(word string, names []string) string {
-	if at := near.Of(word, names, near.Effort{Names: 1000, Letters: 100_000}); word != "" && at >= 0 {
+	if at := spelling.Of(word, names, spelling.Effort{Names: 1000, Letters: 100_000}); word != "" && at >= 0 {
 		return names[at]
 	}
 	return ""

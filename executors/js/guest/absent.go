@@ -7,7 +7,7 @@ import (
 
 	"github.com/ringd/ringd/executors/js/engine"
 	"github.com/ringd/ringd/executors/js/start"
-	"github.com/ringd/ringd/profiles/near"
+	"github.com/ringd/ringd/profiles/spelling"
 )
 
 // Bounds of the list of bridges in a hint.
@@ -77,7 +77,7 @@ func instead(name string, o *start.Options) string {
 		return why
 	}
 	known := roots(o)
-	if i := near.Of(name, known, near.Effort{Names: 256, Letters: 4096}); i >= 0 {
+	if i := spelling.Of(name, known, spelling.Effort{Names: 256, Letters: 4096}); i >= 0 {
 		return fmt.Sprintf("did you mean %s?", known[i])
 	}
 	return ""

@@ -12,7 +12,7 @@ import (
 	"github.com/ringd/ringd/executors/js/start"
 	"github.com/ringd/ringd/executors/seal"
 	"github.com/ringd/ringd/profiles"
-	"github.com/ringd/ringd/profiles/jsontext"
+	"github.com/ringd/ringd/profiles/canonjson"
 )
 
 // valueBytes bounds one value on the connection; it leaves room for the frame.
@@ -138,7 +138,7 @@ func clip(e *executors.ProgramError) {
 	}
 }
 
-func short(s string, n int) string { return jsontext.Truncate(s, n) }
+func short(s string, n int) string { return canonjson.Truncate(s, n) }
 
 // first translates and starts the program, in a fresh VM or in that of a session,
 // and drives it.

@@ -20,8 +20,8 @@ import (
 	"github.com/ringd/ringd/executors/shell/runner"
 	"github.com/ringd/ringd/executors/shell/script"
 	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/profiles/argv"
 	"github.com/ringd/ringd/profiles/command"
-	"github.com/ringd/ringd/profiles/words"
 )
 
 // Config is what a dry run needs. A nil Decider refuses everything.
@@ -195,7 +195,7 @@ func (h *host) text(ctx context.Context, p runner.Program, s command.Script) err
 const fed = "\u2060{}\u2060"
 
 // paramsOf are $0, and $1 and on, of a text.
-func paramsOf(all []words.Word) (name string, rest []string) {
+func paramsOf(all []argv.Word) (name string, rest []string) {
 	rest = []string{}
 	for i, w := range all {
 		text := w.Text
@@ -213,11 +213,11 @@ func paramsOf(all []words.Word) (name string, rest []string) {
 
 // wordsOf are the words of a start: what comes from a parameter that a program
 // fills is not known, and nothing settles it later.
-func wordsOf(argv []string) []words.Word {
-	out := words.AllKnown(argv)
-	for i, a := range argv {
+func wordsOf(words []string) []argv.Word {
+	out := argv.AllKnown(words)
+	for i, a := range words {
 		if before, _, ok := strings.Cut(a, fed); ok {
-			out[i] = words.Word{Text: before, Open: true, Fed: true}
+			out[i] = argv.Word{Text: before, Open: true, Fed: true}
 		}
 	}
 	return out
@@ -246,7 +246,7 @@ func (h *host) changed(env []string) []command.Assignment {
 		case "PWD", "OLDPWD", "SHLVL", "_", "PATH", "HOME", "USER", "LOGNAME", "LANG", "TMPDIR", "TERM", "SHELL":
 			// A change of these is refused where it happens.
 		default:
-			out = append(out, command.Assignment{Name: name, Value: words.Known(value)})
+			out = append(out, command.Assignment{Name: name, Value: argv.Known(value)})
 		}
 	}
 	return out
@@ -254,7 +254,7 @@ func (h *host) changed(env []string) []command.Assignment {
 
 // Open decides a file. What is read is empty, what is written goes nowhere.
 func (h *host) Open(_ context.Context, f runner.File) (io.ReadWriteCloser, error) {
-	dec, settled := h.c.Decider.Redirect(f.Op, words.Known(path.Clean(f.Path)), "/")
+	dec, settled := h.c.Decider.Redirect(f.Op, argv.Known(path.Clean(f.Path)), "/")
 	if !settled || dec.Verdict != profiles.Allow {
 		return nil, &profiles.Denial{Capability: profiles.ExecutorShell, Decision: dec}
 	}

@@ -19,7 +19,7 @@ import (
 	"github.com/ringd/ringd/executors/shell/runner"
 	"github.com/ringd/ringd/executors/shell/start"
 	"github.com/ringd/ringd/profiles"
-	"github.com/ringd/ringd/profiles/words"
+	"github.com/ringd/ringd/profiles/argv"
 )
 
 // host is all that a script reaches: it decides, asks, and does what was allowed.
@@ -320,7 +320,7 @@ func steers(p string) error {
 }
 
 func (h *host) redirect(op, p string) error {
-	dec, settled := h.decider.Redirect(op, words.Known(p), "/")
+	dec, settled := h.decider.Redirect(op, argv.Known(p), "/")
 	if !settled || dec.Verdict != profiles.Allow {
 		return &profiles.Denial{Capability: "file", Decision: dec}
 	}

@@ -17,7 +17,7 @@ import (
 	"github.com/ringd/ringd/executors/shell/script"
 	"github.com/ringd/ringd/executors/shell/start"
 	"github.com/ringd/ringd/profiles"
-	"github.com/ringd/ringd/profiles/jsontext"
+	"github.com/ringd/ringd/profiles/canonjson"
 )
 
 // run is one script.
@@ -367,7 +367,7 @@ func failed(name, message string, exit int) executors.Result {
 	}}
 }
 
-func short(s string, n int) string { return jsontext.Truncate(strings.ToValidUTF8(s, "\uFFFD"), n) }
+func short(s string, n int) string { return canonjson.Truncate(strings.ToValidUTF8(s, "\uFFFD"), n) }
 
 // adopt takes over the state of a session. What its functions do is decided when
 // they are called, as everything else.

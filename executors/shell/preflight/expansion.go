@@ -7,7 +7,7 @@ import (
 
 	"github.com/ringd/ringd/executors/shell/static"
 	"github.com/ringd/ringd/profiles"
-	"github.com/ringd/ringd/profiles/words"
+	"github.com/ringd/ringd/profiles/argv"
 )
 
 func (w *walker) wordList(list []*syntax.Word, p place) {
@@ -123,7 +123,7 @@ func (w *walker) target(x syntax.ArithmExpr, p place) {
 		return
 	}
 	if name := t.Lit(); name != "" {
-		w.variable(p, t.Pos(), name, words.Word{Open: true})
+		w.variable(p, t.Pos(), name, argv.Word{Open: true})
 		return
 	}
 	w.out.Open = true

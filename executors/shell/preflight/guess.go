@@ -6,8 +6,8 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 
 	"github.com/ringd/ringd/executors/shell/static"
+	"github.com/ringd/ringd/profiles/argv"
 	"github.com/ringd/ringd/profiles/command"
-	"github.com/ringd/ringd/profiles/words"
 )
 
 // What the run settles where it comes by, nobody settles in a branch that it does
@@ -45,7 +45,7 @@ func (w *walker) guess() {
 			v = given(l.file)
 			known[l.file] = v
 		}
-		tries := [][]words.Word{nil}
+		tries := [][]argv.Word{nil}
 		for _, a := range l.args {
 			tries = w.extend(tries, a, v, l.place)
 		}
@@ -64,24 +64,24 @@ func (w *walker) guess() {
 }
 
 // extend appends the words that one may be.
-func (w *walker) extend(tries [][]words.Word, a *syntax.Word, v values, p place) [][]words.Word {
+func (w *walker) extend(tries [][]argv.Word, a *syntax.Word, v values, p place) [][]argv.Word {
 	plain, ok := static.Fields(nil, a)
 	if !ok {
 		return tries
 	}
-	options := [][]words.Word{plain}
+	options := [][]argv.Word{plain}
 	for _, f := range plain {
 		if f.Open {
 			if some := w.readings(a.Parts, v, p); len(some) > 0 {
 				options = nil
 				for _, s := range some {
-					options = append(options, words.AllKnown(s))
+					options = append(options, argv.AllKnown(s))
 				}
 			}
 			break
 		}
 	}
-	var out [][]words.Word
+	var out [][]argv.Word
 	for _, t := range tries {
 		for _, o := range options {
 			if len(out) < maxTries {

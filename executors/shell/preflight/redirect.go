@@ -7,8 +7,8 @@ import (
 
 	"github.com/ringd/ringd/executors/shell/static"
 	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/profiles/argv"
 	"github.com/ringd/ringd/profiles/command"
-	"github.com/ringd/ringd/profiles/words"
 )
 
 // redirect decides the file that a redirect opens.
@@ -67,7 +67,7 @@ func (w *walker) redirect(r *syntax.Redirect, p place) {
 }
 
 // opened decides a file below each folder that it may stand below.
-func (w *walker) opened(op string, target words.Word, p place) (profiles.Decision, command.Verdict) {
+func (w *walker) opened(op string, target argv.Word, p place) (profiles.Decision, command.Verdict) {
 	list := p.dirs.list
 	if strings.HasPrefix(target.Text, "/") && (!target.Open || target.Text != "/") {
 		list = []string{w.cwd}
@@ -96,7 +96,7 @@ func (w *walker) opened(op string, target words.Word, p place) (profiles.Decisio
 
 // located is the target of a redirect. HOME is the same all through a script, since
 // nothing may set it.
-func (w *walker) located(x *syntax.Word) words.Word {
+func (w *walker) located(x *syntax.Word) argv.Word {
 	v := static.One(x)
 	if !v.Open || v.Text != "" || w.home == "" || len(x.Parts) == 0 {
 		return v
@@ -106,7 +106,7 @@ func (w *walker) located(x *syntax.Word) words.Word {
 		part = q.Parts[0]
 		rest = append([]syntax.WordPart{&syntax.DblQuoted{Left: q.Left, Right: q.Right, Parts: q.Parts[1:]}}, rest...)
 	}
-	var tail words.Word
+	var tail argv.Word
 	switch y := part.(type) {
 	case *syntax.ParamExp:
 		if y.Param == nil || y.Param.Value != "HOME" || y.Exp != nil || y.Repl != nil || y.Slice != nil || y.Index != nil || y.Length || y.Excl {
@@ -121,5 +121,5 @@ func (w *walker) located(x *syntax.Word) words.Word {
 		return v
 	}
 	end := static.One(&syntax.Word{Parts: append([]syntax.WordPart{&syntax.SglQuoted{}}, rest...)})
-	return words.Word{Text: w.home + tail.Text + end.Text, Open: end.Open}
+	return argv.Word{Text: w.home + tail.Text + end.Text, Open: end.Open}
 }

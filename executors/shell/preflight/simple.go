@@ -10,13 +10,13 @@ import (
 	"github.com/ringd/ringd/executors/shell/script"
 	"github.com/ringd/ringd/executors/shell/static"
 	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/profiles/argv"
 	"github.com/ringd/ringd/profiles/command"
-	"github.com/ringd/ringd/profiles/words"
 )
 
 // call decides a simple command.
 func (w *walker) call(x *syntax.CallExpr, p place) {
-	var args []words.Word
+	var args []argv.Word
 	for _, a := range x.Args {
 		var ok bool
 		if args, ok = static.Fields(args, a); !ok {
@@ -72,7 +72,7 @@ func (w *walker) call(x *syntax.CallExpr, p place) {
 }
 
 // joined is words in a line, … for what is not known.
-func joined(args []words.Word) string {
+func joined(args []argv.Word) string {
 	var b strings.Builder
 	for i, a := range args {
 		if i > 0 {
@@ -152,7 +152,7 @@ func (w *walker) started(s command.Script, at syntax.Pos, p place) *Node {
 
 // hidden reports whether a refused name may be that of a function or an alias when
 // it runs.
-func (w *walker) hidden(name words.Word, p place) bool {
+func (w *walker) hidden(name argv.Word, p place) bool {
 	if name.Open {
 		return false
 	}
@@ -256,7 +256,7 @@ func (w *walker) inside(s command.Script, at syntax.Pos, p place) {
 }
 
 // moves keeps the folders that a relative path may stand below.
-func (w *walker) moves(args []words.Word, p place) {
+func (w *walker) moves(args []argv.Word, p place) {
 	if args[0].Open {
 		p.dirs.unknown = true
 		return
@@ -286,10 +286,10 @@ func (w *walker) moves(args []words.Word, p place) {
 }
 
 // valueOf is what an assignment gives, as far as it is known.
-func valueOf(a *syntax.Assign) words.Word {
+func valueOf(a *syntax.Assign) argv.Word {
 	switch {
 	case a.Array != nil || a.Index != nil || a.Append:
-		return words.Word{Open: true}
+		return argv.Word{Open: true}
 	default:
 		return static.One(a.Value)
 	}
@@ -298,7 +298,7 @@ func valueOf(a *syntax.Assign) words.Word {
 // decl decides declare, export, local, readonly and typeset as the builtins they are.
 func (w *walker) decl(x *syntax.DeclClause, p place) {
 	n, inner := w.node(p, "builtin", x)
-	c := command.Command{Words: []words.Word{words.Known(x.Variant.Value)}}
+	c := command.Command{Words: []argv.Word{argv.Known(x.Variant.Value)}}
 	refers := false
 	for _, a := range x.Args {
 		w.assigned(a, inner)
@@ -308,10 +308,10 @@ func (w *walker) decl(x *syntax.DeclClause, p place) {
 			c.Words = append(c.Words, v)
 			continue
 		}
-		word := words.Known(a.Name.Value)
+		word := argv.Known(a.Name.Value)
 		if !a.Naked {
 			v := valueOf(a)
-			word = words.Word{Text: a.Name.Value + "=" + v.Text, Open: v.Open}
+			word = argv.Word{Text: a.Name.Value + "=" + v.Text, Open: v.Open}
 			if refers {
 				w.refers(v, a.Pos(), inner)
 			}
@@ -324,11 +324,11 @@ func (w *walker) decl(x *syntax.DeclClause, p place) {
 
 // refers decides a name that stands for another: what is set through it is not seen
 // again in the text.
-func (w *walker) refers(to words.Word, at syntax.Pos, p place) {
+func (w *walker) refers(to argv.Word, at syntax.Pos, p place) {
 	if to.Open {
 		w.out.Open = true
 		return
 	}
 	name, _, _ := strings.Cut(to.Text, "[")
-	w.variable(p, at, name, words.Word{Open: true})
+	w.variable(p, at, name, argv.Word{Open: true})
 }

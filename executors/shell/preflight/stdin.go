@@ -8,9 +8,9 @@ import (
 
 	"github.com/ringd/ringd/executors/shell/static"
 	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/profiles/argv"
 	"github.com/ringd/ringd/profiles/command"
-	"github.com/ringd/ringd/profiles/launch"
-	"github.com/ringd/ringd/profiles/words"
+	"github.com/ringd/ringd/profiles/command/programs"
 )
 
 // source is what a command finds on its standard input.
@@ -143,7 +143,7 @@ func (w *walker) output(s *syntax.Stmt, p place) source {
 		}
 		return opaque
 	}
-	var args []words.Word
+	var args []argv.Word
 	for _, a := range call.Args {
 		args, _ = static.Fields(args, a)
 	}
@@ -197,7 +197,7 @@ func own(s *syntax.Stmt, p place) bool {
 }
 
 // printed is what echo or printf writes.
-func printed(args []words.Word) (string, bool) {
+func printed(args []argv.Word) (string, bool) {
 	texts := make([]string, len(args))
 	for i, a := range args {
 		if a.Open {
@@ -286,7 +286,7 @@ func (w *walker) program(lang string, c command.Command, at syntax.Pos, p place)
 
 // inline decides the text of such a program.
 func (w *walker) inline(lang, text string, at syntax.Pos, p place) {
-	if what, starts := launch.Inline(lang, text); starts {
+	if what, starts := programs.Inline(lang, text); starts {
 		w.deny(p, at, profiles.CodeShellStarts, "the "+lang+" program on standard input names what starts programs: "+what)
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/ringd/ringd/executors/shell/script"
 	"github.com/ringd/ringd/executors/shell/static"
 	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/profiles/argv"
 	"github.com/ringd/ringd/profiles/command"
-	"github.com/ringd/ringd/profiles/words"
 )
 
 // walker decides a script and the scripts in it. Refusals are kept until the end.
@@ -274,9 +274,9 @@ func (w *walker) each(f *syntax.ForClause, p place) {
 	switch l := f.Loop.(type) {
 	case *syntax.WordIter:
 		w.wordList(l.Items, p)
-		w.variable(p, l.Name.Pos(), l.Name.Value, words.Word{Open: true})
+		w.variable(p, l.Name.Pos(), l.Name.Value, argv.Word{Open: true})
 		if f.Select {
-			w.variable(p, l.Name.Pos(), "REPLY", words.Word{Open: true})
+			w.variable(p, l.Name.Pos(), "REPLY", argv.Word{Open: true})
 		}
 	case *syntax.CStyleLoop:
 		w.arithm(l.Init, p)
@@ -322,7 +322,7 @@ func (w *walker) binary(b *syntax.BinaryCmd, p place) {
 }
 
 // variable decides setting one.
-func (w *walker) variable(p place, at syntax.Pos, name string, value words.Word) {
+func (w *walker) variable(p place, at syntax.Pos, name string, value argv.Word) {
 	d, settled := w.d.Assign(name, value)
 	switch {
 	case d.Verdict == profiles.Allow:
@@ -335,7 +335,7 @@ func (w *walker) variable(p place, at syntax.Pos, name string, value words.Word)
 	}
 }
 
-func shown(v words.Word) string {
+func shown(v argv.Word) string {
 	if len(v.Text) > maxNodeText {
 		v.Text = v.Text[:maxNodeText]
 	}

@@ -20,8 +20,8 @@ import (
 	"github.com/ringd/ringd/executors/shell/script"
 	"github.com/ringd/ringd/executors/shell/steps"
 	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/profiles/argv"
 	"github.com/ringd/ringd/profiles/command"
-	"github.com/ringd/ringd/profiles/words"
 )
 
 // Names that lead from call to exec. They hold a NUL byte, which no word of a
@@ -80,7 +80,7 @@ func (g *rig) plain(hc interp.HandlerContext, p *place, args []string) ([]string
 // judge asks the rules about a command that the shell runs itself. With words or
 // an error that is the answer; with neither it is allowed.
 func (g *rig) judge(_ interp.HandlerContext, p *place, args []string) ([]string, error) {
-	d, j := g.c.Decider.Command(command.Command{Words: words.AllKnown(args)})
+	d, j := g.c.Decider.Command(command.Command{Words: argv.AllKnown(args)})
 	if j.Verdict != command.Deny || len(j.Scripts) > 0 && d.Verdict != profiles.Deny {
 		return nil, nil
 	}

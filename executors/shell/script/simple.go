@@ -6,7 +6,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 
 	"github.com/ringd/ringd/executors/shell/static"
-	"github.com/ringd/ringd/profiles/words"
+	"github.com/ringd/ringd/profiles/argv"
 )
 
 func (c *check) call(x *syntax.CallExpr) {
@@ -23,7 +23,7 @@ func (c *check) call(x *syntax.CallExpr) {
 	if name.Open || !looked(name.Text) {
 		return
 	}
-	var args []words.Word
+	var args []argv.Word
 	for _, w := range x.Args[1:] {
 		args, _ = static.Fields(args, w)
 	}
@@ -40,7 +40,7 @@ func looked(name string) bool {
 	}
 }
 
-func (c *check) builtin(name string, args []words.Word, x *syntax.CallExpr) {
+func (c *check) builtin(name string, args []argv.Word, x *syntax.CallExpr) {
 	switch name {
 	case "set":
 		c.set(args, x.Pos())
@@ -69,7 +69,7 @@ func (c *check) builtin(name string, args []words.Word, x *syntax.CallExpr) {
 	}
 }
 
-func (c *check) set(args []words.Word, at syntax.Pos) {
+func (c *check) set(args []argv.Word, at syntax.Pos) {
 	if len(args) == 0 {
 		c.refuse("set.print", at)
 		return
@@ -125,7 +125,7 @@ func setIgnored(name string) bool {
 	}
 }
 
-func (c *check) shopt(args []words.Word, at syntax.Pos) {
+func (c *check) shopt(args []argv.Word, at syntax.Pos) {
 	if len(args) < 2 || args[0].Open || args[0].Text != "-s" && args[0].Text != "-u" {
 		c.refuse("shopt.print", at)
 		return
@@ -159,7 +159,7 @@ func shoptIgnored(name string) bool {
 	}
 }
 
-func (c *check) trap(args []words.Word, at syntax.Pos) {
+func (c *check) trap(args []argv.Word, at syntax.Pos) {
 	if len(args) > 0 && !args[0].Open && args[0].Text == "--" {
 		args = args[1:]
 	}

@@ -14,7 +14,7 @@ import (
 	"mvdan.cc/sh/v3/expand"
 	"mvdan.cc/sh/v3/syntax"
 
-	"github.com/ringd/ringd/profiles/words"
+	"github.com/ringd/ringd/profiles/argv"
 )
 
 // MaxFields bounds the words that the braces of one word make. expand has the
@@ -29,7 +29,7 @@ const maxFieldBytes = 1 << 20
 
 // Fields appends the words that a word of a command becomes. False: its braces make
 // too many.
-func Fields(out []words.Word, w *syntax.Word) ([]words.Word, bool) {
+func Fields(out []argv.Word, w *syntax.Word) ([]argv.Word, bool) {
 	if !hasBrace(w) {
 		if f, ok := field(w.Parts); ok {
 			out = append(out, f)
@@ -61,9 +61,9 @@ func Fields(out []words.Word, w *syntax.Word) ([]words.Word, bool) {
 
 // One is the word as it stands where no words are made of it: a value, the target
 // of a redirect, the word of case.
-func One(w *syntax.Word) words.Word {
+func One(w *syntax.Word) argv.Word {
 	if w == nil {
-		return words.Word{}
+		return argv.Word{}
 	}
 	var b builder
 	b.parts(w.Parts, value)
@@ -71,9 +71,9 @@ func One(w *syntax.Word) words.Word {
 }
 
 // Body is the text of a here-document.
-func Body(w *syntax.Word) words.Word {
+func Body(w *syntax.Word) argv.Word {
 	if w == nil {
-		return words.Word{}
+		return argv.Word{}
 	}
 	var b builder
 	b.parts(w.Parts, document)
@@ -172,10 +172,10 @@ func hasBrace(w *syntax.Word) bool {
 }
 
 // field is one word of a command. False: nothing stands there, as in a=$b cmd.
-func field(parts []syntax.WordPart) (words.Word, bool) {
+func field(parts []syntax.WordPart) (argv.Word, bool) {
 	if len(parts) == 1 { // the commonest word
 		if l, ok := parts[0].(*syntax.Lit); ok && !strings.ContainsAny(l.Value, "\\*?[~\x00") {
-			return words.Word{Text: l.Value}, true
+			return argv.Word{Text: l.Value}, true
 		}
 	}
 	var b builder
@@ -208,8 +208,8 @@ type builder struct {
 	many bool
 }
 
-func (b *builder) word() words.Word {
-	return words.Word{Text: b.text.String(), Open: b.open, Many: b.many}
+func (b *builder) word() argv.Word {
+	return argv.Word{Text: b.text.String(), Open: b.open, Many: b.many}
 }
 
 // put appends known text, unless what stands before it is not known.

@@ -9,7 +9,7 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 
 	"github.com/ringd/ringd/executors/shell/static"
-	"github.com/ringd/ringd/profiles/words"
+	"github.com/ringd/ringd/profiles/argv"
 )
 
 func args(t testing.TB, text string) []*syntax.Word {
@@ -28,30 +28,30 @@ func args(t testing.TB, text string) []*syntax.Word {
 	return c.Args
 }
 
-func open(text string) words.Word { return words.Word{Text: text, Open: true} }
-func many(text string) words.Word { return words.Word{Text: text, Open: true, Many: true} }
+func open(text string) argv.Word { return argv.Word{Text: text, Open: true} }
+func many(text string) argv.Word { return argv.Word{Text: text, Open: true, Many: true} }
 
 func TestFields(t *testing.T) {
-	for text, want := range map[string][]words.Word{
-		`a b`:                        words.AllKnown([]string{"a", "b"}),
-		`a 'b c' "d e"`:              words.AllKnown([]string{"a", "b c", "d e"}),
-		`a b\ c \$x \\ "\$\\\z"`:     words.AllKnown([]string{"a", "b c", "$x", "\\", "$\\\\z"}),
-		`a $'b\tc\x41\''`:            words.AllKnown([]string{"a", "b\tcA'"}),
-		`a "" ''`:                    words.AllKnown([]string{"a", "", ""}),
-		`a b'c'"d"$'e'f`:             words.AllKnown([]string{"a", "bcdef"}),
-		`{a,b}c{1..3}`:               words.AllKnown([]string{"ac1", "ac2", "ac3", "bc1", "bc2", "bc3"}),
-		`a {b} {b, '{c,d}' \{e,f}`:   words.AllKnown([]string{"a", "{b}", "{b,", "{c,d}", "{e,f}"}),
-		`[ -f x ]`:                   words.AllKnown([]string{"[", "-f", "x", "]"}),
-		`a $x "$x" b$x "c$x"`:        {words.Known("a"), many(""), open(""), many("b"), open("c")},
-		`a "$@" "x${y[@]}" $@`:       {words.Known("a"), many(""), many("x"), many("")},
-		`a "$*" "${#y[@]}"`:          {words.Known("a"), open(""), open("")},
-		`a $(b) "$(b)" $((1))`:       {words.Known("a"), many(""), open(""), many("")},
-		`a *.go src/* x[ab]y "*" \*`: {words.Known("a"), many(""), many("src/"), many("x"), words.Known("*"), words.Known("*")},
-		`a ~ ~/x ~root/y "~" x~`:     {words.Known("a"), open(""), open(""), open(""), words.Known("~"), words.Known("x~")},
-		`a <(b)`:                     {words.Known("a"), open("/")},
-		`{a,$x}b`:                    {words.Known("ab"), many("")},
+	for text, want := range map[string][]argv.Word{
+		`a b`:                        argv.AllKnown([]string{"a", "b"}),
+		`a 'b c' "d e"`:              argv.AllKnown([]string{"a", "b c", "d e"}),
+		`a b\ c \$x \\ "\$\\\z"`:     argv.AllKnown([]string{"a", "b c", "$x", "\\", "$\\\\z"}),
+		`a $'b\tc\x41\''`:            argv.AllKnown([]string{"a", "b\tcA'"}),
+		`a "" ''`:                    argv.AllKnown([]string{"a", "", ""}),
+		`a b'c'"d"$'e'f`:             argv.AllKnown([]string{"a", "bcdef"}),
+		`{a,b}c{1..3}`:               argv.AllKnown([]string{"ac1", "ac2", "ac3", "bc1", "bc2", "bc3"}),
+		`a {b} {b, '{c,d}' \{e,f}`:   argv.AllKnown([]string{"a", "{b}", "{b,", "{c,d}", "{e,f}"}),
+		`[ -f x ]`:                   argv.AllKnown([]string{"[", "-f", "x", "]"}),
+		`a $x "$x" b$x "c$x"`:        {argv.Known("a"), many(""), open(""), many("b"), open("c")},
+		`a "$@" "x${y[@]}" $@`:       {argv.Known("a"), many(""), many("x"), many("")},
+		`a "$*" "${#y[@]}"`:          {argv.Known("a"), open(""), open("")},
+		`a $(b) "$(b)" $((1))`:       {argv.Known("a"), many(""), open(""), many("")},
+		`a *.go src/* x[ab]y "*" \*`: {argv.Known("a"), many(""), many("src/"), many("x"), argv.Known("*"), argv.Known("*")},
+		`a ~ ~/x ~root/y "~" x~`:     {argv.Known("a"), open(""), open(""), open(""), argv.Known("~"), argv.Known("x~")},
+		`a <(b)`:                     {argv.Known("a"), open("/")},
+		`{a,$x}b`:                    {argv.Known("ab"), many("")},
 	} {
-		var got []words.Word
+		var got []argv.Word
 		for _, w := range args(t, text) {
 			var ok bool
 			if got, ok = static.Fields(got, w); !ok {
@@ -65,16 +65,16 @@ func TestFields(t *testing.T) {
 }
 
 func TestOne(t *testing.T) {
-	for text, want := range map[string]words.Word{
-		`a\ b`: words.Known("a b"), `'a b'`: words.Known("a b"), `*.go`: words.Known("*.go"), `{a,b}`: words.Known("{a,b}"),
-		`a$x`: open("a"), `"$@"`: open(""), `~/x`: open(""), `a:~/x`: open("a:"), `a:b`: words.Known("a:b"), `"~"`: words.Known("~"),
+	for text, want := range map[string]argv.Word{
+		`a\ b`: argv.Known("a b"), `'a b'`: argv.Known("a b"), `*.go`: argv.Known("*.go"), `{a,b}`: argv.Known("{a,b}"),
+		`a$x`: open("a"), `"$@"`: open(""), `~/x`: open(""), `a:~/x`: open("a:"), `a:b`: argv.Known("a:b"), `"~"`: argv.Known("~"),
 	} {
 		w := args(t, text)
 		if d := cmp.Diff(want, static.One(w[0])); d != "" {
 			t.Errorf("%s: %s", text, d)
 		}
 	}
-	if d := cmp.Diff(words.Word{}, static.One(nil)); d != "" {
+	if d := cmp.Diff(argv.Word{}, static.One(nil)); d != "" {
 		t.Error(d)
 	}
 }
@@ -123,7 +123,7 @@ func FuzzFields(f *testing.F) {
 }
 
 // compare matches what is known with what there is.
-func compare(t *testing.T, text string, known []words.Word, got []string) {
+func compare(t *testing.T, text string, known []argv.Word, got []string) {
 	t.Helper()
 	for i, k := range known {
 		switch {

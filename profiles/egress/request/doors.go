@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"github.com/ringd/ringd/profiles/egress"
-	"github.com/ringd/ringd/profiles/egress/head"
-	"github.com/ringd/ringd/profiles/egress/hello"
+	"github.com/ringd/ringd/profiles/egress/clienthello"
+	"github.com/ringd/ringd/profiles/egress/httphead"
 	"github.com/ringd/ringd/profiles/egress/socks"
 )
 
@@ -23,12 +23,12 @@ func (t *trial) connect() (Outcome, *egress.Refusal) {
 			return Outcome{}, r
 		}
 	}
-	var req head.Request
+	var req httphead.Request
 	n, err := req.Read(wire)
 	if err != nil {
 		return Outcome{}, Unread(err)
 	}
-	if req.Form != head.Authority {
+	if req.Form != httphead.Authority {
 		return Outcome{}, refuse(egress.Request, "a tunnel is asked for with CONNECT")
 	}
 	d, r := Tunnel(&req)
@@ -40,7 +40,7 @@ func (t *trial) connect() (Outcome, *egress.Refusal) {
 
 // Tunnel reads the target of a CONNECT. Its Host, where there is one, names the
 // same; a port that it leaves out is that of the target.
-func Tunnel(req *head.Request) (egress.Dest, *egress.Refusal) {
+func Tunnel(req *httphead.Request) (egress.Dest, *egress.Refusal) {
 	d, r := egress.ParseAuthority(string(req.Authority))
 	if r != nil {
 		return egress.Dest{}, r
@@ -57,16 +57,16 @@ func Tunnel(req *head.Request) (egress.Dest, *egress.Refusal) {
 func Unread(err error) *egress.Refusal {
 	code := egress.Request
 	switch {
-	case errors.Is(err, head.ErrTarget), errors.Is(err, head.ErrUser), errors.Is(err, head.ErrScheme):
+	case errors.Is(err, httphead.ErrTarget), errors.Is(err, httphead.ErrUser), errors.Is(err, httphead.ErrScheme):
 		code = egress.Target
-	case errors.Is(err, head.ErrMethod):
+	case errors.Is(err, httphead.ErrMethod):
 		code = egress.Method
 	}
 	return refuse(code, err.Error())
 }
 
 // Says lists what a request says of itself beside its first line.
-func Says(req *head.Request) (s egress.Saying) {
+func Says(req *httphead.Request) (s egress.Saying) {
 	for f := range req.Fields() {
 		s = s.Field(string(f.Name))
 	}
@@ -132,15 +132,15 @@ func (t *trial) tunnel(d egress.Dest, early []byte) (Outcome, *egress.Refusal) {
 
 // hello decides on the first bytes, where the description has any.
 func (t *trial) hello(out Outcome, first []byte) *egress.Refusal {
-	var h hello.Hello
+	var h clienthello.Hello
 	var err error
 	switch {
 	case len(first) > 0 || t.TLS == "none":
-		h, err = hello.Parse(first)
+		h, err = clienthello.Parse(first)
 	case t.SNI != nil:
-		h = hello.Hello{Name: *t.SNI, HasName: *t.SNI != "", ECH: t.ECH}
+		h = clienthello.Hello{Name: *t.SNI, HasName: *t.SNI != "", ECH: t.ECH}
 	case t.ECH:
-		h = hello.Hello{Name: out.Dest.Name, HasName: out.Dest.Name != "", ECH: true}
+		h = clienthello.Hello{Name: out.Dest.Name, HasName: out.Dest.Name != "", ECH: true}
 	default:
 		return nil
 	}
@@ -165,11 +165,11 @@ func (t *trial) inside(out Outcome, first []byte) (egress.Match, *egress.Refusal
 	case len(first) == 0 && t.TLS == "":
 		return out.Match, nil
 	}
-	var req head.Request
+	var req httphead.Request
 	if _, err := req.Read(first); err != nil {
 		return egress.Match{}, Unread(err)
 	}
-	if req.Form != head.Origin {
+	if req.Form != httphead.Origin {
 		return egress.Match{}, refuse(egress.Request, "the target of a request in a tunnel begins with a slash")
 	}
 	if r := egress.SameHost(out.Dest, string(req.Host), 80); r != nil {
@@ -197,11 +197,11 @@ func (t *trial) http() (Outcome, *egress.Refusal) {
 			return Outcome{}, r
 		}
 	}
-	var req head.Request
+	var req httphead.Request
 	if _, err := req.Read(wire); err != nil {
 		return Outcome{}, Unread(err)
 	}
-	if req.Form != head.Absolute {
+	if req.Form != httphead.Absolute {
 		return Outcome{}, refuse(egress.Request, "the target of a request to a proxy begins with http://")
 	}
 	d, path, r := egress.ParseAbsolute(string(req.Target))
@@ -218,7 +218,7 @@ func (t *trial) http() (Outcome, *egress.Refusal) {
 	case r != nil:
 		return Outcome{}, r
 	case egress.Inspected(d):
-		return Outcome{}, t.list.Hello(d, m, hello.Hello{}, hello.ErrNotTLS, t.now)
+		return Outcome{}, t.list.Hello(d, m, clienthello.Hello{}, clienthello.ErrNotTLS, t.now)
 	}
 	if m, r = t.list.Request(d, m, string(req.Method), path, Says(&req), t.now); r != nil {
 		return Outcome{}, r

@@ -12,7 +12,7 @@ import (
 	"io"
 
 	"github.com/ringd/ringd/executors"
-	"github.com/ringd/ringd/profiles/jsontext"
+	"github.com/ringd/ringd/profiles/canonjson"
 )
 
 // magic begins every encoded record and names the format.
@@ -111,4 +111,4 @@ func uvarint(b []byte) (v uint64, rest []byte, ok bool) {
 	return v, b[n:], true
 }
 
-func clip(s string) string { return jsontext.Truncate(s, 64) }
+func clip(s string) string { return canonjson.Truncate(s, 64) }

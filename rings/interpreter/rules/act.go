@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/ringd/ringd/profiles"
-	"github.com/ringd/ringd/profiles/words"
+	"github.com/ringd/ringd/profiles/argv"
 	"github.com/ringd/ringd/rings/interpreter/pause"
 	"github.com/ringd/ringd/rings/interpreter/shape"
 )
@@ -28,7 +28,7 @@ func actLimits() profiles.BridgeLimits {
 // decideAct asks one decider. A file is one that a script opens.
 func decideAct(d *profiles.Decider, a *profiles.Action) profiles.Decision {
 	if a.File != nil {
-		dec, settled := d.Redirect(a.File.Op, words.Known(a.File.Path), "/")
+		dec, settled := d.Redirect(a.File.Op, argv.Known(a.File.Path), "/")
 		if !settled {
 			dec.Verdict = profiles.Deny
 		}
@@ -154,7 +154,7 @@ func (k *Case) Sub() string {
 	if k.Action == nil || k.Action.Exec == nil {
 		return ""
 	}
-	operands, sure := words.Split(words.AllKnown(k.Action.Exec.Argv), false).Sub()
+	operands, sure := argv.Split(argv.AllKnown(k.Action.Exec.Argv), false).Sub()
 	if !sure || len(operands) == 0 || len(operands[0].Text) > maxSub ||
 		strings.Trim(operands[0].Text, "abcdefghijklmnopqrstuvwxyz-") != "" {
 		return ""

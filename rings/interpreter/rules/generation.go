@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/ringd/ringd/profiles"
-	"github.com/ringd/ringd/profiles/jsontext"
+	"github.com/ringd/ringd/profiles/canonjson"
 	"github.com/ringd/ringd/profiles/powers"
 	"github.com/ringd/ringd/rings/interpreter/shape"
 )
@@ -81,7 +81,7 @@ func (g *Generation) Refusal(agent string) profiles.Decision {
 	if g == nil || !g.Open {
 		return profiles.Decision{Code: profiles.CodeNoPolicy, Reason: "no valid policy is in force"}
 	}
-	return profiles.Decision{Code: profiles.CodeUnknownAgent, Reason: fmt.Sprintf("the policy has no agent %q", jsontext.Clip(agent)), Revision: g.Revision}
+	return profiles.Decision{Code: profiles.CodeUnknownAgent, Reason: fmt.Sprintf("the policy has no agent %q", canonjson.Clip(agent)), Revision: g.Revision}
 }
 
 // New indexes set; nil is the closed generation. Validators are taken from before

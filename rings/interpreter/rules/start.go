@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/ringd/ringd/profiles"
-	"github.com/ringd/ringd/profiles/near"
+	"github.com/ringd/ringd/profiles/spelling"
 	"github.com/ringd/ringd/rings/interpreter/shape"
 )
 
@@ -28,7 +28,7 @@ func (g *Generation) Start(name string, h Host) *profiles.Decision {
 	if a == nil {
 		d := g.Refusal(name)
 		if d.Code == profiles.CodeUnknownAgent { // a harness reads it: say which there are
-			d.Reason += ": it has " + strings.Join(near.Instead(name, slices.Sorted(maps.Keys(g.agents))), ", ")
+			d.Reason += ": it has " + strings.Join(spelling.Instead(name, slices.Sorted(maps.Keys(g.agents))), ", ")
 		}
 		return &d
 	}

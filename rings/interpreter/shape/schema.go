@@ -12,7 +12,7 @@ import (
 
 	"github.com/santhosh-tekuri/jsonschema/v6"
 
-	"github.com/ringd/ringd/profiles/jsontext"
+	"github.com/ringd/ringd/profiles/canonjson"
 )
 
 // schemaName is the address of the one document a validator is made of.
@@ -177,4 +177,4 @@ func finding(err error) string {
 }
 
 // Clip shortens s to at most n bytes at a rune's edge.
-func Clip(s string, n int) string { return jsontext.Truncate(s, n) }
+func Clip(s string, n int) string { return canonjson.Truncate(s, n) }

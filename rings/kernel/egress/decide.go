@@ -7,7 +7,7 @@ import (
 
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/profiles/egress"
-	"github.com/ringd/ringd/profiles/egress/hello"
+	"github.com/ringd/ringd/profiles/egress/clienthello"
 	"github.com/ringd/ringd/rings/kernel/egress/reach"
 )
 
@@ -73,7 +73,7 @@ func several(matches []egress.Match) bool {
 }
 
 // hello asks each decider for first bytes that are a ClientHello.
-func (s standing) hello(d egress.Dest, matches []egress.Match, h hello.Hello, err error, now time.Time) profiles.Decision {
+func (s standing) hello(d egress.Dest, matches []egress.Match, h clienthello.Hello, err error, now time.Time) profiles.Decision {
 	return s.each(func(i int, decider *profiles.Decider) profiles.Decision {
 		return decider.EgressHello(d, matches[i], h, err, now)
 	})
@@ -143,7 +143,7 @@ func (s standing) allows(c claim, own func(netip.AddrPort) bool, now time.Time) 
 		}
 	}
 	if c.hello {
-		if dec := s.hello(c.dest, matches, hello.Hello{Name: c.sni, HasName: c.named, ECH: c.ech}, nil, now); dec.Verdict != profiles.Allow {
+		if dec := s.hello(c.dest, matches, clienthello.Hello{Name: c.sni, HasName: c.named, ECH: c.ech}, nil, now); dec.Verdict != profiles.Allow {
 			return nil, dec
 		}
 	}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/profiles/egress"
-	"github.com/ringd/ringd/profiles/egress/names"
+	"github.com/ringd/ringd/profiles/egress/dnsmsg"
 	"github.com/ringd/ringd/rings/kernel/egress/queries"
 )
 
@@ -49,7 +49,7 @@ func (g *Guest) ServeDNSPackets(conn net.PacketConn, ipv6 bool) error {
 }
 
 func (g *Guest) answer(query []byte, ipv6 bool) []byte {
-	return names.Answer(query, func(name string) (v4, v6 netip.Addr, ok bool) {
+	return dnsmsg.Answer(query, func(name string) (v4, v6 netip.Addr, ok bool) {
 		d, why := egress.ParseHost(name, portOfNames)
 		if why != nil || d.Name == "" || !g.Listed(d.Name) {
 			_ = g.refuse(Event{Door: DoorDNS, Dest: egress.Dest{Name: name, Port: portOfNames}, Decision: g.unlisted(d, why)})

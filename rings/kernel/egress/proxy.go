@@ -11,8 +11,8 @@ import (
 
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/profiles/egress"
-	"github.com/ringd/ringd/profiles/egress/head"
-	"github.com/ringd/ringd/profiles/egress/hello"
+	"github.com/ringd/ringd/profiles/egress/clienthello"
+	"github.com/ringd/ringd/profiles/egress/httphead"
 	"github.com/ringd/ringd/profiles/egress/request"
 	"github.com/ringd/ringd/profiles/egress/socks"
 	"github.com/ringd/ringd/rings/kernel/egress/answer"
@@ -255,10 +255,10 @@ func (g *Guest) proxy(c *client) {
 
 // connect serves a client whose next request is CONNECT.
 func (g *Guest) connect(c *client) {
-	var r head.Request
+	var r httphead.Request
 	size := 0
-	err := c.until(func() (err error) { size, err = r.Read(c.buf); return err }, head.ErrMore)
-	var malformed head.Error
+	err := c.until(func() (err error) { size, err = r.Read(c.buf); return err }, httphead.ErrMore)
+	var malformed httphead.Error
 	switch {
 	case errors.As(err, &malformed), errors.Is(err, errLong):
 		why := request.Unread(err)
@@ -393,9 +393,9 @@ func (g *Guest) tunnel(c *client, door string, d egress.Dest, reply func(error) 
 // inspect holds back what a client sends until it is known to be a ClientHello
 // that is allowed. Nothing of the target has reached the client before.
 func (g *Guest) inspect(c *client, l *link) bool {
-	var h hello.Hello
-	err := c.until(func() (err error) { h, err = hello.Parse(c.buf); return err }, hello.ErrMore)
-	var malformed hello.Error
+	var h clienthello.Hello
+	err := c.until(func() (err error) { h, err = clienthello.Parse(c.buf); return err }, clienthello.ErrMore)
+	var malformed clienthello.Error
 	switch {
 	case errors.As(err, &malformed), errors.Is(err, errLong):
 		return l.greeted(h, err)
@@ -413,7 +413,7 @@ func (g *Guest) inspect(c *client, l *link) bool {
 
 // greeted decides on the first bytes of a link. What they were is held against
 // every policy from then on.
-func (l *link) greeted(h hello.Hello, malformed error) bool {
+func (l *link) greeted(h clienthello.Hello, malformed error) bool {
 	l.mu.Lock()
 	if malformed == nil {
 		l.claim.hello, l.claim.sni, l.claim.named, l.claim.ech = true, h.Name, h.HasName, h.ECH
@@ -424,7 +424,7 @@ func (l *link) greeted(h hello.Hello, malformed error) bool {
 	s, now := g.standing(), g.egress.cfg.Now()
 	matches, dec := s.allows(c, g.egress.own, now)
 	if dec.Verdict == profiles.Allow && malformed != nil {
-		dec = s.hello(c.dest, matches, hello.Hello{}, malformed, now)
+		dec = s.hello(c.dest, matches, clienthello.Hello{}, malformed, now)
 	}
 	if dec.Verdict != profiles.Allow || malformed != nil {
 		l.cut(ending{how: EndRefused, decision: &dec})

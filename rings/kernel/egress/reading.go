@@ -8,7 +8,7 @@ import (
 
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/profiles/egress"
-	"github.com/ringd/ringd/profiles/egress/hello"
+	"github.com/ringd/ringd/profiles/egress/clienthello"
 	"github.com/ringd/ringd/rings/kernel/egress/forward"
 )
 
@@ -64,7 +64,7 @@ func (g *Guest) ask(q forward.Request, plain bool) (forward.Grant, error) {
 		dec = s.request(q.Dest, matches, q.Method, q.Path, q.Says, now)
 	}
 	if dec.Verdict == profiles.Allow && plain && egress.Inspected(q.Dest) {
-		dec = s.hello(q.Dest, matches, hello.Hello{}, hello.ErrNotTLS, now)
+		dec = s.hello(q.Dest, matches, clienthello.Hello{}, clienthello.ErrNotTLS, now)
 	}
 	if dec.Verdict == profiles.Allow && virtual(matches) {
 		credential, ready := g.ready(context.Background(), s, q, matches)

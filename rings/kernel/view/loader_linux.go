@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/ringd/ringd/profiles/jsontext"
+	"github.com/ringd/ringd/profiles/canonjson"
 )
 
 // maxObjects bounds what one program or library may need, all of it together.
@@ -189,4 +189,4 @@ func (l *loader) interpreter(o *object) (p place, musl bool, err error) {
 	return p, strings.HasPrefix(path.Base(o.interp), "ld-musl-"), nil
 }
 
-func clip(s string) string { return jsontext.Truncate(s, 80) }
+func clip(s string) string { return canonjson.Truncate(s, 80) }

@@ -17,7 +17,7 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/ringd/ringd/profiles/jsontext"
+	"github.com/ringd/ringd/profiles/canonjson"
 )
 
 // Violation is something that a guest tried and was refused. It holds no
@@ -159,5 +159,5 @@ func clip(s string) string {
 		}
 		return r
 	}, s)
-	return jsontext.Truncate(s, maxDetail-len("…"))
+	return canonjson.Truncate(s, maxDetail-len("…"))
 }

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/ringd/ringd/profiles/jsontext"
+	"github.com/ringd/ringd/profiles/canonjson"
 	"github.com/ringd/ringd/schema/wire"
 )
 
@@ -190,4 +190,4 @@ func exactNames(raw []byte, t reflect.Type, path string) error {
 }
 
 // clip bounds what a message repeats of a request.
-func clip(s string) string { return jsontext.Truncate(s, 80) }
+func clip(s string) string { return canonjson.Truncate(s, 80) }

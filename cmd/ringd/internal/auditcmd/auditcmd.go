@@ -24,7 +24,7 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/sources"
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
 	"github.com/ringd/ringd/profiles"
-	"github.com/ringd/ringd/profiles/near"
+	"github.com/ringd/ringd/profiles/spelling"
 	"github.com/ringd/ringd/schema/wire"
 )
 
@@ -275,7 +275,7 @@ func runOf(ctx context.Context, dir string, archive []string, given string) (str
 // unknownKind refuses a word of --kind.
 func unknownKind(word string) error {
 	names := kinds()
-	if i := near.Of(word, names, near.Effort{Names: 256, Letters: 4096}); i >= 0 {
+	if i := spelling.Of(word, names, spelling.Effort{Names: 256, Letters: 4096}); i >= 0 {
 		return cli.Usage("--kind %q: no record is of this kind; did you mean %s?", word, names[i])
 	}
 	return cli.Usage("--kind %q: no record is of this kind\n    hint: such as %s, %s or %s", word, audit.RunAsked, audit.CallDecided, audit.EgressDecided)

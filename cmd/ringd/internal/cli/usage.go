@@ -15,7 +15,7 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/config"
 	"github.com/ringd/ringd/cmd/ringd/internal/render"
 	"github.com/ringd/ringd/profiles"
-	"github.com/ringd/ringd/profiles/near"
+	"github.com/ringd/ringd/profiles/spelling"
 )
 
 // ShowUse has c, and the commands below it, say in the words of ringd which argument
@@ -68,7 +68,7 @@ func noVerb(c *cobra.Command, word string) error {
 	}
 	slices.Sort(names)
 	hint := c.CommandPath() + " --help lists the verbs"
-	if i := near.Of(word, names, near.Effort{Names: 256, Letters: 4096}); i >= 0 {
+	if i := spelling.Of(word, names, spelling.Effort{Names: 256, Letters: 4096}); i >= 0 {
 		hint = fmt.Sprintf("did you mean %q?", names[i])
 	} else if c.HasParent() {
 		hint = c.CommandPath() + " has " + strings.Join(names, ", ")
@@ -133,7 +133,7 @@ func flagError(c *cobra.Command, err error) error {
 		var names []string
 		c.Flags().VisitAll(func(f *pflag.Flag) { names = append(names, f.Name) })
 		text := fmt.Sprintf("%s has no flag --%s", c.Name(), unknown.GetSpecifiedName())
-		if i := near.Of(unknown.GetSpecifiedName(), names, near.Effort{Names: 256, Letters: 4096}); i >= 0 {
+		if i := spelling.Of(unknown.GetSpecifiedName(), names, spelling.Effort{Names: 256, Letters: 4096}); i >= 0 {
 			text += fmt.Sprintf("; did you mean --%s?", names[i])
 		}
 		return errors.New(text)

@@ -5,22 +5,22 @@ import (
 
 	"github.com/ringd/ringd/compiler/headroom"
 	"github.com/ringd/ringd/profiles"
-	"github.com/ringd/ringd/profiles/difference"
+	"github.com/ringd/ringd/profiles/diff"
 	"github.com/ringd/ringd/schema"
 )
 
 // between compares the ceilings of both sides; with an agent only those above it. A
 // compiled set holds agents alone: of a policy with layers it cannot be said that no
 // ceiling was raised, and what is not decided counts.
-func between(old, now *side, agent string) []difference.Agent {
+func between(old, now *side, agent string) []diff.Agent {
 	if old == now || !old.layered() && !now.layered() {
-		return []difference.Agent{}
+		return []diff.Agent{}
 	}
 	for _, s := range []*side{old, now} {
 		if s.bare {
-			ch := difference.Change{Kind: difference.Changed, Class: difference.Headroom, Undecided: true, Capability: "ceiling", Field: "kind",
+			ch := diff.Change{Kind: diff.Changed, Class: diff.Headroom, Undecided: true, Capability: "ceiling", Field: "kind",
 				Says: "whether a ceiling was raised is not known", Why: s.path + " is a compiled set, which holds no ceilings: compare the sources"}
-			return []difference.Agent{{Name: "ceilings", State: string(difference.Changed), Class: difference.Headroom, Changes: []difference.Change{ch}}}
+			return []diff.Agent{{Name: "ceilings", State: string(diff.Changed), Class: diff.Headroom, Changes: []diff.Change{ch}}}
 		}
 	}
 	above := func(list []schema.Policy, s *side) []schema.Policy {
@@ -54,16 +54,16 @@ func (s *side) layered() bool {
 }
 
 // untold leaves out of the agents what the ceilings tell: a denial above that is lifted.
-func untold(agents, ceilings []difference.Agent) []difference.Agent {
-	told := slices.ContainsFunc(ceilings, func(a difference.Agent) bool { return a.Class == difference.Headroom })
+func untold(agents, ceilings []diff.Agent) []diff.Agent {
+	told := slices.ContainsFunc(ceilings, func(a diff.Agent) bool { return a.Class == diff.Headroom })
 	if !told {
 		return agents
 	}
 	out := slices.Clone(agents)
 	for i := range out {
 		a := &out[i]
-		a.Changes = slices.DeleteFunc(slices.Clone(a.Changes), func(ch difference.Change) bool { return ch.Class == difference.Headroom })
-		if a.Class = difference.ClassOf(a.Changes); len(a.Changes) == 0 && a.State == string(difference.Changed) {
+		a.Changes = slices.DeleteFunc(slices.Clone(a.Changes), func(ch diff.Change) bool { return ch.Class == diff.Headroom })
+		if a.Class = diff.ClassOf(a.Changes); len(a.Changes) == 0 && a.State == string(diff.Changed) {
 			a.State = "same"
 		}
 	}

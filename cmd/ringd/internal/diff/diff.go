@@ -22,7 +22,7 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/replay"
 	"github.com/ringd/ringd/cmd/ringd/internal/sources"
 	"github.com/ringd/ringd/profiles"
-	"github.com/ringd/ringd/profiles/difference"
+	"github.com/ringd/ringd/profiles/diff"
 	"github.com/ringd/ringd/schema"
 )
 
@@ -144,7 +144,7 @@ func (c Config) diff(ctx context.Context, q asked, args []string) (err error) {
 			return err
 		}
 	}
-	rep := difference.Compare(old.set, now.set, difference.Config{Now: c.Now()})
+	rep := diff.Compare(old.set, now.set, diff.Config{Now: c.Now()})
 	if q.agent != "" {
 		if rep, err = one(rep, q.agent); err != nil {
 			return err
@@ -191,8 +191,8 @@ func (c Config) write(q asked, doc page.Document) (err error) {
 }
 
 // one keeps one agent of a report.
-func one(rep difference.Report, agent string) (difference.Report, error) {
-	out := difference.Report{Old: rep.Old, New: rep.New, Class: difference.Neutral, Counts: map[string]int{}}
+func one(rep diff.Report, agent string) (diff.Report, error) {
+	out := diff.Report{Old: rep.Old, New: rep.New, Class: diff.Neutral, Counts: map[string]int{}}
 	for _, a := range rep.Agents {
 		if a.Name != agent {
 			continue
@@ -288,10 +288,10 @@ func (c Config) writePage(name string, doc page.Document) error {
 }
 
 // document puts the lines of both sides to the changes.
-func document(rep difference.Report, ceilings []difference.Agent, old, now *side) page.Document {
-	doc := page.Document{Old: page.Side{Path: old.path, Revision: rep.Old}, New: page.Side{Path: now.path, Revision: rep.New}, Class: difference.Neutral,
+func document(rep diff.Report, ceilings []diff.Agent, old, now *side) page.Document {
+	doc := page.Document{Old: page.Side{Path: old.path, Revision: rep.Old}, New: page.Side{Path: now.path, Revision: rep.New}, Class: diff.Neutral,
 		Counts: map[string]int{"widens": 0, "headroom": 0, "narrows": 0, "neutral": 0}}
-	add := func(to *[]page.Agent, list []difference.Agent) {
+	add := func(to *[]page.Agent, list []diff.Agent) {
 		*to = make([]page.Agent, len(list))
 		for i, a := range list {
 			out := page.Agent{Name: a.Name, State: a.State, Class: a.Class, Changes: make([]page.Change, len(a.Changes))}
@@ -303,7 +303,7 @@ func document(rep difference.Report, ceilings []difference.Agent, old, now *side
 				out.Changes[j] = page.Change{Change: ch, OldLine: old.line(ch.OldRule), NewLine: now.line(ch.NewRule)}
 				doc.Counts[ch.Class.String()]++
 			}
-			doc.Class, (*to)[i] = difference.Worst(doc.Class, a.Class), out
+			doc.Class, (*to)[i] = diff.Worst(doc.Class, a.Class), out
 		}
 	}
 	add(&doc.Ceilings, ceilings)

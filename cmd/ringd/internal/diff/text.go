@@ -6,7 +6,7 @@ import (
 
 	"github.com/ringd/ringd/cmd/ringd/internal/diff/page"
 	"github.com/ringd/ringd/cmd/ringd/internal/render"
-	"github.com/ringd/ringd/profiles/difference"
+	"github.com/ringd/ringd/profiles/diff"
 	"github.com/ringd/ringd/schema"
 )
 
@@ -50,13 +50,13 @@ func (p text) document(doc page.Document) error {
 	return nil
 }
 
-func (p text) class(c difference.Class, text string) string {
+func (p text) class(c diff.Class, text string) string {
 	switch c {
-	case difference.Narrows:
+	case diff.Narrows:
 		return p.Good(text)
-	case difference.Neutral:
+	case diff.Neutral:
 		return text
-	case difference.Widens, difference.Headroom:
+	case diff.Widens, diff.Headroom:
 		return p.Bad(text)
 	default:
 		return p.Bad(text)
@@ -64,7 +64,7 @@ func (p text) class(c difference.Class, text string) string {
 }
 
 func (p text) change(b *strings.Builder, ch page.Change) {
-	mark := map[difference.Kind]string{difference.Added: "+", difference.Removed: "-", difference.Changed: "~"}[ch.Kind]
+	mark := map[diff.Kind]string{diff.Added: "+", diff.Removed: "-", diff.Changed: "~"}[ch.Kind]
 	class := ch.Class.String()
 	indent := "\n             "
 	says := ch.Says
@@ -134,7 +134,7 @@ func findings(doc page.Document) schema.Diagnostics {
 
 func found(ch page.Change, of string) schema.Diagnostic {
 	d := schema.Diagnostic{Code: "diff-" + ch.Class.String(), Msg: of + ": " + ch.Says, Hint: ch.Why, Severity: schema.Warning}
-	if ch.Class == difference.Widens || ch.Class == difference.Headroom {
+	if ch.Class == diff.Widens || ch.Class == diff.Headroom {
 		d.Severity = schema.Error
 	}
 	at := func(l *page.Line, column int) schema.Pos {

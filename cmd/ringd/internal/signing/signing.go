@@ -25,7 +25,7 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/sources"
 	"github.com/ringd/ringd/cmd/ringd/internal/trust"
 	"github.com/ringd/ringd/profiles"
-	"github.com/ringd/ringd/profiles/difference"
+	"github.com/ringd/ringd/profiles/diff"
 )
 
 // Config is what the verbs are made of.
@@ -216,7 +216,7 @@ func show(p *trust.Push, e *trust.Envelope, before *trust.Push) shown {
 		out.KeyIDs = append(out.KeyIDs, render.Clean(s.KeyID))
 	}
 	if before != nil {
-		out.Changes = difference.Compare(before.Policy, p.Policy, difference.Config{Now: p.Issued}).Counts
+		out.Changes = diff.Compare(before.Policy, p.Policy, diff.Config{Now: p.Issued}).Counts
 	}
 	return out
 }

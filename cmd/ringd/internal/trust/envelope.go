@@ -13,7 +13,7 @@ import (
 
 	"github.com/secure-systems-lab/go-securesystemslib/dsse"
 
-	"github.com/ringd/ringd/profiles/jsontext"
+	"github.com/ringd/ringd/profiles/canonjson"
 )
 
 // FileName is the name of the push in a sync folder of signed pushes.
@@ -56,7 +56,7 @@ func DecodeEnvelope(b []byte) (*Envelope, error) {
 	if len(bytes.TrimSpace(b)) == 0 {
 		return nil, &Refusal{Code: CodeTorn, Reason: "the envelope is empty"}
 	}
-	if err := jsontext.Check(b); err != nil {
+	if err := canonjson.Check(b); err != nil {
 		return nil, malformed("envelope", b, err)
 	}
 	var e dsse.Envelope

@@ -11,7 +11,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/ringd/ringd/profiles/jsontext"
+	"github.com/ringd/ringd/profiles/canonjson"
 )
 
 // Exactly reads the bytes that encode makes of what is signed, and no others: a field
@@ -19,7 +19,7 @@ import (
 // with an error is not to be used.
 func Exactly[T any](b []byte, encode func(T) ([]byte, error)) (T, error) {
 	var out T
-	if err := jsontext.Check(b); err != nil {
+	if err := canonjson.Check(b); err != nil {
 		return out, err
 	}
 	dec := json.NewDecoder(bytes.NewReader(b))
@@ -43,9 +43,9 @@ func inWords(err error) error {
 	var moment *time.ParseError
 	switch {
 	case errors.As(err, &kind):
-		return fmt.Errorf("%s: %s is not of the right kind", cmp.Or(kind.Field, "the whole"), jsontext.Clip(kind.Value))
+		return fmt.Errorf("%s: %s is not of the right kind", cmp.Or(kind.Field, "the whole"), canonjson.Clip(kind.Value))
 	case errors.As(err, &moment):
-		return fmt.Errorf("%s is no time such as 2026-12-31T00:00:00Z", jsontext.Clip(moment.Value))
+		return fmt.Errorf("%s is no time such as 2026-12-31T00:00:00Z", canonjson.Clip(moment.Value))
 	default:
 		return errors.New(strings.TrimPrefix(err.Error(), "json: "))
 	}

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/ringd/ringd/profiles"
-	"github.com/ringd/ringd/profiles/jsontext"
+	"github.com/ringd/ringd/profiles/canonjson"
 	"github.com/ringd/ringd/schema"
 )
 
@@ -57,7 +57,7 @@ func (g *Gate) Open(ctx context.Context, sources []schema.Source) (*Push, error)
 	case at < 0:
 		return nil, &Refusal{Code: CodeUnsigned, Reason: fmt.Sprintf("trust roots are configured: the folder has to hold %s and nothing else", FileName)}
 	case len(sources) > 1 && !g.off[CodeMixed]:
-		return nil, &Refusal{Code: CodeMixed, Reason: fmt.Sprintf("%s lies beside %s", jsontext.Clip(sources[(at+1)%len(sources)].Name), FileName)}
+		return nil, &Refusal{Code: CodeMixed, Reason: fmt.Sprintf("%s lies beside %s", canonjson.Clip(sources[(at+1)%len(sources)].Name), FileName)}
 	}
 	return g.open(ctx, sources[at].Data)
 }
@@ -83,7 +83,7 @@ func (r *Roots) Open(ctx context.Context, raw []byte) (*Push, error) {
 // verify verifies the signatures, and only then reads what they are for.
 func verify(ctx context.Context, roots *Roots, e *Envelope, raw []byte, off without) (*Push, error) {
 	if e.PayloadType != PayloadType && !off[CodeType] {
-		return nil, &Refusal{Code: CodeType, Reason: fmt.Sprintf("the payload is %q, and a push is %q", jsontext.Clip(e.PayloadType), PayloadType)}
+		return nil, &Refusal{Code: CodeType, Reason: fmt.Sprintf("the payload is %q, and a push is %q", canonjson.Clip(e.PayloadType), PayloadType)}
 	}
 	signers, err := roots.Signers(ctx, e)
 	if err != nil && !off[CodeSignature] {

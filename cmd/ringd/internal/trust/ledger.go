@@ -14,7 +14,7 @@ import (
 	"time"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/disk"
-	"github.com/ringd/ringd/profiles/jsontext"
+	"github.com/ringd/ringd/profiles/canonjson"
 )
 
 // ledgerFormat is the version of the file. A reader refuses any other.
@@ -87,9 +87,9 @@ func OpenLedger(path string) (*Ledger, error) {
 		return nil, damaged(errors.New("a field is missing, stands twice or is not as ringd writes it"))
 	}
 	if m.Format != ledgerFormat {
-		return nil, damaged(fmt.Errorf("format %q, this build reads %q", jsontext.Clip(m.Format), ledgerFormat))
+		return nil, damaged(fmt.Errorf("format %q, this build reads %q", canonjson.Clip(m.Format), ledgerFormat))
 	}
-	if m.Sequence < 0 || m.Sequence > jsontext.MaxExact || m.Sequence > 0 && (!isDigest(m.Digest) || !isDigest(m.Revision)) {
+	if m.Sequence < 0 || m.Sequence > canonjson.MaxExact || m.Sequence > 0 && (!isDigest(m.Digest) || !isDigest(m.Revision)) {
 		return nil, damaged(errors.New("it names no push that could have been accepted"))
 	}
 	l.now = m

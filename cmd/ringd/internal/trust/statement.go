@@ -10,8 +10,7 @@ import (
 	"time"
 
 	"github.com/ringd/ringd/profiles"
-	"github.com/ringd/ringd/profiles/jsontext"
-	"github.com/ringd/ringd/profiles/sound"
+	"github.com/ringd/ringd/profiles/canonjson"
 )
 
 // TypePush is the version of the statement. A reader refuses any other.
@@ -62,12 +61,12 @@ func (s Statement) encode() ([]byte, error) {
 func (s Statement) check() error {
 	switch {
 	case s.Type != TypePush:
-		return fmt.Errorf("type %q, this build reads %q", jsontext.Clip(s.Type), TypePush)
+		return fmt.Errorf("type %q, this build reads %q", canonjson.Clip(s.Type), TypePush)
 	case !isDigest(s.Revision):
 		return errors.New("revision is not sha256: and 64 hex digits")
 	case s.Previous != "" && !isDigest(s.Previous):
 		return errors.New("previous is not sha256: and 64 hex digits")
-	case s.Sequence < 1 || s.Sequence > jsontext.MaxExact:
+	case s.Sequence < 1 || s.Sequence > canonjson.MaxExact:
 		return errors.New("sequence is not a number from 1 on")
 	case !IsTime(s.Issued) || !IsTime(s.Expires):
 		return errors.New("issued and expires have to be UTC times in whole seconds")
@@ -146,7 +145,7 @@ func Peek(raw []byte) (*Push, *Envelope, error) {
 // read reads the payload of an envelope. off are checks that a test has taken away.
 func read(e *Envelope, raw []byte, off without) (*Push, error) {
 	if e.PayloadType != PayloadType && !off[CodeType] {
-		return nil, &Refusal{Code: CodeType, Reason: fmt.Sprintf("the payload is %q, and a push is %q", jsontext.Clip(e.PayloadType), PayloadType)}
+		return nil, &Refusal{Code: CodeType, Reason: fmt.Sprintf("the payload is %q, and a push is %q", canonjson.Clip(e.PayloadType), PayloadType)}
 	}
 	s, err := Exactly(e.Payload, Statement.encode)
 	if err != nil {
@@ -159,7 +158,7 @@ func read(e *Envelope, raw []byte, off without) (*Push, error) {
 	if set.Revision != s.Revision && !off[CodeSet] {
 		return nil, &Refusal{Code: CodeSet, Reason: fmt.Sprintf("the statement names revision %s and carries the set of %s", s.Revision, set.Revision)}
 	}
-	if err := sound.Check(set); err != nil && !off[CodeSet] {
+	if err := profiles.CheckSet(set); err != nil && !off[CodeSet] {
 		return nil, &Refusal{Code: CodeSet, Reason: "no compiler made this set: " + err.Error()}
 	}
 	return &Push{Statement: s, Policy: set, Digest: profiles.Digest(e.Payload), Raw: raw}, nil

@@ -15,7 +15,7 @@ import (
 	"github.com/ringd/ringd/executors/shell"
 	"github.com/ringd/ringd/executors/shell/guest"
 	"github.com/ringd/ringd/profiles"
-	"github.com/ringd/ringd/profiles/words"
+	"github.com/ringd/ringd/profiles/argv"
 )
 
 // scripts is the guest of the shell executor, of which this binary is one.
@@ -32,7 +32,7 @@ type decides struct{ by *profiles.Decider }
 func (d decides) Ask(_ context.Context, q executors.Question) (executors.Answer, error) {
 	dec := d.by.Decide(*q.Action)
 	if f := q.Action.File; f != nil {
-		dec, _ = d.by.Redirect(f.Op, words.Known(f.Path), "/")
+		dec, _ = d.by.Redirect(f.Op, argv.Known(f.Path), "/")
 	}
 	b, err := json.Marshal(dec)
 	return executors.Answer{Value: b}, err

@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/ringd/ringd/profiles/egress/head"
+	"github.com/ringd/ringd/profiles/egress/httphead"
 )
 
 // outBytes is what is gathered for one write: the bytes of a read, and a head or
@@ -21,21 +21,21 @@ var errStopped = errors.New("the answer is complete")
 
 // body follows one body through the bytes that carry it. The zero body is none.
 type body struct {
-	kind   head.Body
+	kind   httphead.Body
 	left   int64 // of a Sized one
-	chunks head.Chunks
+	chunks httphead.Chunks
 	ended  bool // of one UntilClose
 }
 
 func (b *body) done() bool {
 	switch b.kind {
-	case head.Sized:
+	case httphead.Sized:
 		return b.left == 0
-	case head.Chunked:
+	case httphead.Chunked:
 		return b.chunks.Done()
-	case head.UntilClose:
+	case httphead.UntilClose:
 		return b.ended
-	case head.None:
+	case httphead.None:
 		return true
 	default:
 		return true
@@ -45,15 +45,15 @@ func (b *body) done() bool {
 // next takes n bytes from buf, of which part is content.
 func (b *body) next(buf []byte) (part []byte, n int, err error) {
 	switch b.kind {
-	case head.Sized:
+	case httphead.Sized:
 		n = int(min(b.left, int64(len(buf))))
 		b.left -= int64(n)
 		return buf[:n], n, nil
-	case head.Chunked:
+	case httphead.Chunked:
 		return b.chunks.Next(buf)
-	case head.UntilClose:
+	case httphead.UntilClose:
 		return buf, len(buf), nil
-	case head.None:
+	case httphead.None:
 		return nil, 0, nil
 	default:
 		return nil, 0, nil
@@ -62,7 +62,7 @@ func (b *body) next(buf []byte) (part []byte, n int, err error) {
 
 // gather appends to out what src has read of the body, in the form of to, as long
 // as out has room for it.
-func (b *body) gather(out []byte, src *side, to head.Body) ([]byte, error) {
+func (b *body) gather(out []byte, src *side, to httphead.Body) ([]byte, error) {
 	for !b.done() && len(out)+len(src.unread()) < outBytes-64 {
 		buf := src.unread()
 		if len(buf) == 0 {
@@ -74,18 +74,18 @@ func (b *body) gather(out []byte, src *side, to head.Body) ([]byte, error) {
 		}
 		out = appendPart(out, part, to)
 		src.used(n)
-		if b.done() && to == head.Chunked {
-			out = append(out, head.LastChunk...)
+		if b.done() && to == httphead.Chunked {
+			out = append(out, httphead.LastChunk...)
 		}
 	}
 	return out, nil
 }
 
-func appendPart(out, part []byte, to head.Body) []byte {
-	if len(part) == 0 || to != head.Chunked {
+func appendPart(out, part []byte, to httphead.Body) []byte {
+	if len(part) == 0 || to != httphead.Chunked {
 		return append(out, part...)
 	}
-	return append(append(head.AppendSize(out, len(part)), part...), "\r\n"...)
+	return append(append(httphead.AppendSize(out, len(part)), part...), "\r\n"...)
 }
 
 // flow is one direction of an exchange, while a body is on its way.
@@ -94,7 +94,7 @@ type flow struct {
 	conn     Conn
 	up       bool // to the target
 	body     body
-	to       head.Body
+	to       httphead.Body
 	stall    time.Duration
 	stop     *atomic.Bool // nil: nobody stops it
 	writing  bool         // and while it did it broke
@@ -134,15 +134,15 @@ func (w *flow) more(out []byte) ([]byte, error) {
 		return out, errStopped // after patience: the deadline of who stops it comes last
 	}
 	err := w.src.fill(chunkBytes)
-	if !errors.Is(err, io.EOF) || w.body.kind != head.UntilClose {
-		if err == nil && w.to != head.Chunked && len(w.src.unread()) >= chunkBytes/2 {
+	if !errors.Is(err, io.EOF) || w.body.kind != httphead.UntilClose {
+		if err == nil && w.to != httphead.Chunked && len(w.src.unread()) >= chunkBytes/2 {
 			err = w.direct()
 		}
 		return out, err
 	}
 	w.body.ended = true
-	if w.to == head.Chunked {
-		out = append(out, head.LastChunk...)
+	if w.to == httphead.Chunked {
+		out = append(out, httphead.LastChunk...)
 	}
 	return out, nil
 }
@@ -184,7 +184,7 @@ func (w *flow) direct() error {
 	if err != nil {
 		return err
 	}
-	if w.to == head.Chunked {
+	if w.to == httphead.Chunked {
 		err = w.send(appendPart(nil, part, w.to))
 	} else if len(part) > 0 {
 		err = w.send(part)

@@ -6,7 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/ringd/ringd/profiles/egress/head"
+	"github.com/ringd/ringd/profiles/egress/httphead"
 )
 
 // exchange is one request under way over an open connection.
@@ -14,7 +14,7 @@ type exchange struct {
 	r      Request
 	keep   bool  // the client's connection
 	minor  uint8 // version of the client
-	asked  head.Asked
+	asked  httphead.Asked
 	upload *upload // nil: the body went out with the head
 	begun  bool    // some of the answer was written
 }
@@ -25,7 +25,7 @@ type exchange struct {
 // the request goes out again over a new one.
 func (s *serving) exchange(ctx context.Context, r Request, reused bool) end {
 	x := &s.x
-	*x = exchange{r: r, keep: s.req.KeepAlive, minor: s.req.Minor, asked: head.Asked{Head: r.Method == "HEAD", Upgrade: s.req.Upgrade}}
+	*x = exchange{r: r, keep: s.req.KeepAlive, minor: s.req.Minor, asked: httphead.Asked{Head: r.Method == "HEAD", Upgrade: s.req.Upgrade}}
 	out := s.req.AppendForward(s.blank(), s.canonical)
 	s.passed()
 	out, err := s.body.gather(out, s.in, s.body.kind)
@@ -92,7 +92,7 @@ func (s *serving) attempt(x *exchange, again bool) (e end, stale bool) {
 }
 
 func isRefusal(err error) bool {
-	var e head.Error
+	var e httphead.Error
 	return errors.As(err, &e)
 }
 
@@ -107,7 +107,7 @@ func (s *serving) respond(x *exchange) (end, error) {
 			break
 		}
 		if interim == maxInterim {
-			return endClosed, head.ErrStatus
+			return endClosed, httphead.ErrStatus
 		}
 		if err := s.interim(x); err != nil {
 			return endClosed, nil
@@ -115,12 +115,12 @@ func (s *serving) respond(x *exchange) (end, error) {
 	}
 	to := s.res.Body
 	switch {
-	case to == head.Chunked && x.minor == 0:
-		to = head.UntilClose
-	case to == head.UntilClose && x.minor > 0:
-		to = head.Chunked
+	case to == httphead.Chunked && x.minor == 0:
+		to = httphead.UntilClose
+	case to == httphead.UntilClose && x.minor > 0:
+		to = httphead.Chunked
 	}
-	keep := x.keep && to != head.UntilClose
+	keep := x.keep && to != httphead.UntilClose
 	*s.out = s.res.AppendForward(s.blank(), to, keep)
 	s.down = flow{dst: s.in, src: s.up, conn: s.conn, body: body{kind: s.res.Body, left: s.res.Length}, to: to, stall: s.f.cfg.Stall}
 	reusable, upgrade := s.res.KeepAlive, s.res.Upgrade
@@ -147,7 +147,7 @@ func (s *serving) respond(x *exchange) (end, error) {
 }
 
 // awaitHead reads the next head of the answer.
-func (s *serving) awaitHead(asked head.Asked) error {
+func (s *serving) awaitHead(asked httphead.Asked) error {
 	for {
 		if b := s.up.unread(); len(b) > 0 {
 			n, err := s.res.Read(b, asked)
@@ -155,14 +155,14 @@ func (s *serving) awaitHead(asked head.Asked) error {
 				s.up.r += n // and not used: the head is still read from
 				return nil
 			}
-			if !errors.Is(err, head.ErrMore) {
+			if !errors.Is(err, httphead.ErrMore) {
 				return err
 			}
 		}
 		s.up.patience(s.f.cfg.Stall)
 		if err := s.up.fillHead(); err != nil {
 			if errors.Is(err, errNoRoom) {
-				return head.ErrLarge
+				return httphead.ErrLarge
 			}
 			return err
 		}
@@ -175,7 +175,7 @@ func (s *serving) interim(x *exchange) error {
 	if x.minor == 0 {
 		return nil
 	}
-	out := s.res.AppendForward(nil, head.None, true)
+	out := s.res.AppendForward(nil, httphead.None, true)
 	if !s.conn.Count(0, int64(len(out))) {
 		return errUsedUp
 	}
@@ -209,7 +209,7 @@ func (s *serving) upload(x *exchange) {
 
 // uploaded ends the upload when the answer is over. whole says that all of the
 // body went out; wrong is what a body was that was not in form.
-func (s *serving) uploaded(x *exchange) (whole bool, wrong head.Error) {
+func (s *serving) uploaded(x *exchange) (whole bool, wrong httphead.Error) {
 	up := x.upload
 	select {
 	case <-up.over:

@@ -9,7 +9,7 @@ import (
 
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/profiles/egress"
-	"github.com/ringd/ringd/profiles/egress/head"
+	"github.com/ringd/ringd/profiles/egress/httphead"
 	"github.com/ringd/ringd/profiles/egress/request"
 )
 
@@ -44,9 +44,9 @@ type serving struct {
 	up   *side
 	dest egress.Dest // of conn
 
-	req  head.Request
+	req  httphead.Request
 	body body // of the request, as far as it was read
-	res  head.Response
+	res  httphead.Response
 	x    exchange
 	down flow
 	out  *[]byte // while there is something to write
@@ -127,12 +127,12 @@ func (s *serving) head() end {
 		if b := s.in.unread(); len(b) > 0 {
 			n, err := s.req.Read(b)
 			switch {
-			case err == nil && s.req.Form == head.Authority && s.client.Dest == (egress.Dest{}):
+			case err == nil && s.req.Form == httphead.Authority && s.client.Dest == (egress.Dest{}):
 				return endConnect
 			case err == nil:
 				s.in.r += n // and not used: the head is still read from
 				return endKept
-			case !errors.Is(err, head.ErrMore):
+			case !errors.Is(err, httphead.ErrMore):
 				return s.malformed(err)
 			}
 			if !begun {
@@ -145,7 +145,7 @@ func (s *serving) head() end {
 		}
 		switch err := s.in.fillHead(); {
 		case errors.Is(err, errNoRoom):
-			return s.malformed(head.ErrLarge)
+			return s.malformed(httphead.ErrLarge)
 		case errors.Is(err, errCrowded):
 			return s.crowded(Request{Door: s.client.Door, Dest: s.client.Dest})
 		case err != nil:
@@ -208,14 +208,14 @@ func (s *serving) serve(ctx context.Context) end {
 func (s *serving) aim() *egress.Refusal {
 	if d := s.client.Dest; d != (egress.Dest{}) {
 		s.target = d
-		if s.req.Form != head.Origin && s.req.Form != head.Asterisk {
+		if s.req.Form != httphead.Origin && s.req.Form != httphead.Asterisk {
 			return &egress.Refusal{Code: egress.Request, Why: "the target of a request in a tunnel begins with a slash", Entry: -1}
 		}
 		if s.canonical != "" && bytes.Equal(s.req.Host, s.host) {
 			return nil
 		}
 	} else {
-		if s.req.Form != head.Absolute {
+		if s.req.Form != httphead.Absolute {
 			s.target, s.canonical = egress.Dest{}, ""
 			return &egress.Refusal{Code: egress.Request, Why: "the target of a request to a proxy begins with http://", Entry: -1}
 		}
@@ -229,7 +229,7 @@ func (s *serving) aim() *egress.Refusal {
 		}
 	}
 	// HTTP/1.0 may leave the Host out, where the target names the server.
-	if s.req.Host != nil || s.req.Form != head.Absolute {
+	if s.req.Host != nil || s.req.Form != httphead.Absolute {
 		if why := egress.SameHost(s.target, string(s.req.Host), httpPort); why != nil {
 			return why
 		}
@@ -295,7 +295,7 @@ func (s *serving) failed(r Request, err error) end {
 // refuse answers with the decision, passes over the body, and keeps the connection
 // if that is not much.
 func (s *serving) refuse(r Request, d profiles.Decision) end {
-	keep := s.req.KeepAlive && !s.req.Expect && (s.body.kind != head.Sized || s.body.left <= skipBytes)
+	keep := s.req.KeepAlive && !s.req.Expect && (s.body.kind != httphead.Sized || s.body.left <= skipBytes)
 	out := s.f.cfg.Denied(s.blank(), d, keep)
 	if i := bytes.Index(out, []byte("\r\n\r\n")); r.Method == "HEAD" && i >= 0 {
 		out = out[:i+4]

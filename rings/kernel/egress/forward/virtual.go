@@ -11,7 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/ringd/ringd/profiles/egress/head"
+	"github.com/ringd/ringd/profiles/egress/httphead"
 )
 
 // virtual has the guest carry the request in s.req, which is for a virtual host,
@@ -20,7 +20,7 @@ func (s *serving) virtual(ctx context.Context, r Request) end {
 	minor, keep, upgrade := s.req.Minor, s.req.KeepAlive, s.req.Upgrade
 	q := s.message(r)
 	content := &content{s: s, waits: s.req.Expect}
-	if s.req.Body != head.None {
+	if s.req.Body != httphead.None {
 		q.Body = content
 	}
 	s.passed()
@@ -49,14 +49,14 @@ func (s *serving) message(r Request) *http.Request {
 		q.URL.ForceQuery = len(s.req.Query) == 1
 	}
 	switch s.req.Body {
-	case head.Sized:
+	case httphead.Sized:
 		q.ContentLength = s.req.Length
-	case head.Chunked:
+	case httphead.Chunked:
 		q.ContentLength = -1
-	case head.None, head.UntilClose: // a request has no body that ends with its connection
+	case httphead.None, httphead.UntilClose: // a request has no body that ends with its connection
 	}
 	for f := range s.req.Fields() {
-		if !f.Hop && f.Kind != head.Host && f.Kind != head.ContentLength && f.Kind != head.Expect {
+		if !f.Hop && f.Kind != httphead.Host && f.Kind != httphead.ContentLength && f.Kind != httphead.Expect {
 			q.Header.Add(string(f.Name), string(f.Value))
 		}
 	}
@@ -72,7 +72,7 @@ func (s *serving) relate(r Request, answer *http.Response, minor uint8, keep, up
 	if answer.StatusCode == http.StatusSwitchingProtocols {
 		target, both := answer.Body.(io.ReadWriteCloser)
 		if !upgrade || !both {
-			return s.unreachable(r, head.ErrUpgrade)
+			return s.unreachable(r, httphead.ErrUpgrade)
 		}
 		return s.switchedTo(target, answer)
 	}
@@ -141,9 +141,9 @@ func printable(text string) bool {
 func (s *serving) stream(from io.Reader, chunked bool) error {
 	buf := s.f.buffers.take()
 	defer s.f.buffers.give(buf)
-	to := head.Sized
+	to := httphead.Sized
 	if chunked {
-		to = head.Chunked
+		to = httphead.Chunked
 	}
 	for {
 		n, err := from.Read(*buf)
@@ -154,7 +154,7 @@ func (s *serving) stream(from io.Reader, chunked bool) error {
 		}
 		switch {
 		case errors.Is(err, io.EOF) && chunked:
-			return s.in.write([]byte(head.LastChunk), s.f.cfg.Stall)
+			return s.in.write([]byte(httphead.LastChunk), s.f.cfg.Stall)
 		case errors.Is(err, io.EOF):
 			return nil
 		case err != nil:

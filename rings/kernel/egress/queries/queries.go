@@ -8,7 +8,7 @@ import (
 	"net"
 	"time"
 
-	"github.com/ringd/ringd/profiles/egress/names"
+	"github.com/ringd/ringd/profiles/egress/dnsmsg"
 )
 
 // Answer gives the answer to a query; nil: there is none.
@@ -39,7 +39,7 @@ const originBytes = 128
 // Serve answers packets, each from the address that it was sent to, whichever that
 // is. After an error it goes on while again is true.
 func (p *Packets) Serve(answer Answer, again func() bool) {
-	query, origin := make([]byte, names.MaxQuery+1), make([]byte, originBytes)
+	query, origin := make([]byte, dnsmsg.MaxQuery+1), make([]byte, originBytes)
 	for {
 		n, on, _, from, err := p.conn.ReadMsgUDPAddrPort(query, origin)
 		if err != nil {
@@ -74,7 +74,7 @@ func Stream(conn net.Conn, answer Answer) {
 		if a == nil {
 			return
 		}
-		if err := within(conn, func() error { _, err := conn.Write(names.AppendFrame(nil, a)); return err }); err != nil {
+		if err := within(conn, func() error { _, err := conn.Write(dnsmsg.AppendFrame(nil, a)); return err }); err != nil {
 			return
 		}
 		buf = rest
@@ -87,7 +87,7 @@ var errNoQuery = errors.New("no query")
 func next(conn net.Conn, buf []byte) (query, rest []byte, err error) {
 	err = within(conn, func() error {
 		for {
-			q, n, ok := names.Frame(buf)
+			q, n, ok := dnsmsg.Frame(buf)
 			if !ok {
 				return errNoQuery
 			}
@@ -95,7 +95,7 @@ func next(conn net.Conn, buf []byte) (query, rest []byte, err error) {
 				query, rest = q, buf[n:]
 				return nil
 			}
-			more := make([]byte, names.MaxQuery)
+			more := make([]byte, dnsmsg.MaxQuery)
 			got, err := conn.Read(more)
 			buf = append(buf[:len(buf):len(buf)], more[:got]...)
 			if got == 0 && err != nil {

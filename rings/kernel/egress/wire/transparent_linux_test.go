@@ -14,7 +14,7 @@ import (
 	"golang.org/x/net/dns/dnsmessage"
 
 	"github.com/ringd/ringd/profiles"
-	"github.com/ringd/ringd/profiles/egress/names"
+	"github.com/ringd/ringd/profiles/egress/dnsmsg"
 )
 
 // aimed is a listener as in a guest's network, where the local address of a
@@ -63,7 +63,7 @@ func (s *stage) ask(q []byte) dnsmessage.Message {
 	}
 	c := s.dial(l.Addr().String())
 	defer c.Close()
-	if _, err := c.Write(names.AppendFrame(nil, q)); err != nil {
+	if _, err := c.Write(dnsmsg.AppendFrame(nil, q)); err != nil {
 		s.t.Fatal(err)
 	}
 	size := make([]byte, 2)

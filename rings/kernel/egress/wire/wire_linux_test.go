@@ -23,8 +23,8 @@ import (
 	"time"
 
 	"github.com/ringd/ringd/profiles"
-	"github.com/ringd/ringd/profiles/egress/head"
-	"github.com/ringd/ringd/profiles/egress/hello"
+	"github.com/ringd/ringd/profiles/egress/clienthello"
+	"github.com/ringd/ringd/profiles/egress/httphead"
 	"github.com/ringd/ringd/profiles/egress/socks"
 	"github.com/ringd/ringd/rings/kernel/egress"
 	"github.com/ringd/ringd/rings/kernel/egress/egresstest"
@@ -213,7 +213,7 @@ func (s *stage) sendHead(c net.Conn, wire string) {
 	if _, err := io.WriteString(c, wire); err != nil {
 		s.t.Log(err) // it may be refused before its end
 	}
-	if _, _, err := parseRequest([]byte(wire)); errors.Is(err, head.ErrMore) {
+	if _, _, err := parseRequest([]byte(wire)); errors.Is(err, httphead.ErrMore) {
 		s.finish(c)
 	}
 }
@@ -225,8 +225,8 @@ func (s *stage) speak(c net.Conn, in *bufio.Reader, host string, port uint16) bo
 	if _, err := io.WriteString(c, first); err != nil {
 		return false
 	}
-	_, err := hello.Parse([]byte(first))
-	if s.silent = first == ""; s.silent || port == 443 && errors.Is(err, hello.ErrMore) {
+	_, err := clienthello.Parse([]byte(first))
+	if s.silent = first == ""; s.silent || port == 443 && errors.Is(err, clienthello.ErrMore) {
 		s.finish(c)
 	}
 	reached := s.answered(c, in)
@@ -576,8 +576,8 @@ func TestSecond(t *testing.T) {
 }
 
 // parseRequest reads one head.
-func parseRequest(wire []byte) (head.Request, int, error) {
-	var r head.Request
+func parseRequest(wire []byte) (httphead.Request, int, error) {
+	var r httphead.Request
 	n, err := r.Read(wire)
 	return r, n, err
 }

@@ -23,7 +23,7 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/show"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/vouch"
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
-	"github.com/ringd/ringd/profiles/jsontext"
+	"github.com/ringd/ringd/profiles/canonjson"
 	"github.com/ringd/ringd/rings/interpreter"
 	"github.com/ringd/ringd/schema/wire"
 )
@@ -421,4 +421,4 @@ func translate(err error) error {
 }
 
 // clip bounds what a record repeats of a request.
-func clip(s string) string { return jsontext.Truncate(s, 200) }
+func clip(s string) string { return canonjson.Truncate(s, 200) }

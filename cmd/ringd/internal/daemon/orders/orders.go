@@ -18,7 +18,7 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/syncer"
 	"github.com/ringd/ringd/cmd/ringd/internal/trust"
 	"github.com/ringd/ringd/profiles"
-	"github.com/ringd/ringd/profiles/jsontext"
+	"github.com/ringd/ringd/profiles/canonjson"
 	"github.com/ringd/ringd/schema/wire"
 )
 
@@ -54,7 +54,7 @@ func encode(o lockdown.Order) ([]byte, error) {
 		return nil, errors.New("audience has to be a short name in lower-case letters, digits, dots and dashes")
 	case !trust.IsTime(o.Issued) || !trust.IsTime(o.Expires):
 		return nil, errors.New("issued and expires have to be UTC times in whole seconds")
-	case o.Sequence > jsontext.MaxExact:
+	case o.Sequence > canonjson.MaxExact:
 		return nil, errors.New("sequence is too large")
 	case !trust.IsLine(o.Issuer) || !trust.IsLine(o.Reason):
 		return nil, errors.New("issuer and reason have to be lines of text")

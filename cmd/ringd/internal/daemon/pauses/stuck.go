@@ -9,7 +9,7 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
-	"github.com/ringd/ringd/profiles/jsontext"
+	"github.com/ringd/ringd/profiles/canonjson"
 	"github.com/ringd/ringd/rings/interpreter"
 	"github.com/ringd/ringd/schema/wire"
 )
@@ -121,7 +121,7 @@ func Damaged(run string, err error) error {
 }
 
 // Clip bounds a text that is kept.
-func Clip(s string) string { return jsontext.Truncate(s, 1000) }
+func Clip(s string) string { return canonjson.Truncate(s, 1000) }
 
 // EngineError is a snapshot of an engine that this daemon does not have.
 type EngineError struct {

@@ -17,7 +17,6 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/syncer"
 	"github.com/ringd/ringd/cmd/ringd/internal/trust"
 	"github.com/ringd/ringd/profiles"
-	"github.com/ringd/ringd/profiles/expiry"
 	"github.com/ringd/ringd/schema"
 	"github.com/ringd/ringd/schema/wire"
 )
@@ -171,7 +170,7 @@ func (d *Holder) release() { <-d.applying }
 // applying is held.
 func (d *Holder) activate(ctx context.Context, c coming) error {
 	p := c.Push
-	set, err := expiry.At(c.set, d.cfg.Clock.Now()) // a signed one may be older than its exceptions
+	set, err := profiles.Unexpired(c.set, d.cfg.Clock.Now()) // a signed one may be older than its exceptions
 	if err != nil {
 		return d.reject(ctx, p.Digest, err.Error(), c.findings)
 	}

@@ -14,7 +14,6 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/trust"
 	"github.com/ringd/ringd/compiler/exceptions"
 	"github.com/ringd/ringd/profiles"
-	"github.com/ringd/ringd/profiles/expiry"
 	"github.com/ringd/ringd/schema"
 	"github.com/ringd/ringd/schema/wire"
 )
@@ -28,7 +27,7 @@ func ended(findings schema.Diagnostics) bool {
 // endedPush decides on a push with ended exceptions: the one in force is confirmed,
 // another one is refused. applying is held.
 func (d *Holder) endedPush(ctx context.Context, p Push, set *profiles.Set, findings schema.Diagnostics) error {
-	left, err := expiry.At(set, d.cfg.Clock.Now())
+	left, err := profiles.Unexpired(set, d.cfg.Clock.Now())
 	if g := d.inForce.Load(); err == nil && g != nil && g.Revision == left.Revision && len(d.closedExecutors()) == 0 {
 		return d.confirm(ctx, g, p.Digest, findings)
 	}
@@ -47,7 +46,7 @@ func (d *Holder) expires() (time.Time, bool) {
 	if g == nil {
 		return time.Time{}, false
 	}
-	return expiry.Next(g.Set, time.Time{}) // what is over is due
+	return profiles.NextExpiry(g.Set, time.Time{}) // what is over is due
 }
 
 // expire takes what has ended out of the set in force, as a generation of its own. It
@@ -63,7 +62,7 @@ func (d *Holder) expire(ctx context.Context) error {
 		return nil
 	}
 	now := d.cfg.Clock.Now()
-	left, err := expiry.At(g.Set, now)
+	left, err := profiles.Unexpired(g.Set, now)
 	if err == nil && left == g.Set {
 		return nil
 	}
@@ -91,7 +90,7 @@ func (d *Holder) expire(ctx context.Context) error {
 
 // recordEnded puts on record what has ended.
 func (d *Holder) recordEnded(ctx context.Context, number int64, before, after *profiles.Set) error {
-	gone := expiry.Ended(before, after)
+	gone := profiles.EndedExceptions(before, after)
 	var errs []error
 	for _, agent := range slices.Sorted(maps.Keys(gone)) {
 		for _, e := range gone[agent] {
@@ -145,7 +144,7 @@ func (d *Holder) keep(ctx context.Context, g store.Generation, set *profiles.Set
 // heldWithout is the generation that a restart takes up, without what has ended
 // meanwhile: that is a generation of its own, as it would have been.
 func (d *Holder) heldWithout(ctx context.Context, g store.Generation, set *profiles.Set, signed *trust.Push, now time.Time) (store.Generation, *profiles.Set, error) {
-	left, err := expiry.At(set, now)
+	left, err := profiles.Unexpired(set, now)
 	if err != nil || left == set {
 		return g, left, err
 	}

@@ -12,15 +12,15 @@ import (
 	"strings"
 	"unicode"
 
-	"github.com/ringd/ringd/profiles/difference"
+	"github.com/ringd/ringd/profiles/diff"
 )
 
 // Document is what ringd diff says.
 type Document struct {
-	Old    Side             `json:"old"`
-	New    Side             `json:"new"`
-	Class  difference.Class `json:"class"`  // of the changes together
-	Counts map[string]int   `json:"counts"` // of changes by class
+	Old    Side           `json:"old"`
+	New    Side           `json:"new"`
+	Class  diff.Class     `json:"class"`  // of the changes together
+	Counts map[string]int `json:"counts"` // of changes by class
 	// Ceilings are the documents above agents, each under its layer's name.
 	Ceilings []Agent `json:"ceilings"`
 	Agents   []Agent `json:"agents"`
@@ -35,15 +35,15 @@ type Side struct {
 
 // Agent is what changed for one agent.
 type Agent struct {
-	Name    string           `json:"name"`  // "": of the whole set
-	State   string           `json:"state"` // added, removed, changed, same
-	Class   difference.Class `json:"class"`
-	Changes []Change         `json:"changes"`
+	Name    string     `json:"name"`  // "": of the whole set
+	State   string     `json:"state"` // added, removed, changed, same
+	Class   diff.Class `json:"class"`
+	Changes []Change   `json:"changes"`
 }
 
 // Change is one change with the lines that it stands in.
 type Change struct {
-	difference.Change
+	diff.Change
 	OldLine *Line `json:"oldLine,omitempty"`
 	NewLine *Line `json:"newLine,omitempty"`
 }
@@ -127,18 +127,18 @@ func shown(page []byte) []byte {
 }
 
 // Gained and Lost are the sentences of an agent by class.
-func (a Agent) Gained() []Change { return a.by(difference.Widens) }
+func (a Agent) Gained() []Change { return a.by(diff.Widens) }
 
 // Raised are the changes of a ceiling that let agents ask for more.
-func (a Agent) Raised() []Change { return a.by(difference.Headroom) }
+func (a Agent) Raised() []Change { return a.by(diff.Headroom) }
 
 // Lost are the changes that narrow.
-func (a Agent) Lost() []Change { return a.by(difference.Narrows) }
+func (a Agent) Lost() []Change { return a.by(diff.Narrows) }
 
 // Same are the changes that make no difference.
-func (a Agent) Same() []Change { return a.by(difference.Neutral) }
+func (a Agent) Same() []Change { return a.by(diff.Neutral) }
 
-func (a Agent) by(c difference.Class) (out []Change) {
+func (a Agent) by(c diff.Class) (out []Change) {
 	for _, ch := range a.Changes {
 		if ch.Class == c {
 			out = append(out, ch)
@@ -193,13 +193,13 @@ func (d Document) of(result string) (out []Group) {
 	return out
 }
 
-func mark(k difference.Kind) string {
+func mark(k diff.Kind) string {
 	switch k {
-	case difference.Added:
+	case diff.Added:
 		return "+"
-	case difference.Removed:
+	case diff.Removed:
 		return "−"
-	case difference.Changed:
+	case diff.Changed:
 		return "~"
 	default:
 		return "?"
@@ -213,4 +213,4 @@ func count(n int, one, many string) string {
 	return fmt.Sprintf("%d %s", n, many)
 }
 
-func classOf(c difference.Class) string { return c.String() }
+func classOf(c diff.Class) string { return c.String() }

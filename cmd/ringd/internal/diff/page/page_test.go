@@ -5,13 +5,13 @@ import (
 	"testing"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/diff/page"
-	"github.com/ringd/ringd/profiles/difference"
+	"github.com/ringd/ringd/profiles/diff"
 )
 
 // TestHostileTextStaysText puts markup into every text of a document.
 func TestHostileTextStaysText(t *testing.T) {
 	const evil = `"><script>alert(1)</script><img src=x onerror=alert(1)>{{.}}javascript:`
-	ch := page.Change{Change: difference.Change{Agent: evil, Kind: difference.Kind(evil), Capability: evil, Field: "exceptions", Old: evil, New: evil, Says: evil, Why: evil, Layer: evil, Exception: evil},
+	ch := page.Change{Change: diff.Change{Agent: evil, Kind: diff.Kind(evil), Capability: evil, Field: "exceptions", Old: evil, New: evil, Says: evil, Why: evil, Layer: evil, Exception: evil},
 		OldLine: &page.Line{File: evil, Line: 1, Text: evil, Path: evil, Layer: evil}, NewLine: &page.Line{File: evil, Line: 2, Text: evil}}
 	doc := page.Document{Old: page.Side{Path: evil, Revision: evil}, New: page.Side{Path: evil}, Counts: map[string]int{},
 		Agents: []page.Agent{{Name: evil, State: evil, Changes: []page.Change{ch}}},
@@ -36,7 +36,7 @@ func TestHostileTextStaysText(t *testing.T) {
 
 func TestNothingChanged(t *testing.T) {
 	var b strings.Builder
-	if err := page.Write(&b, page.Document{Class: difference.Neutral, Counts: map[string]int{}}); err != nil || !strings.Contains(b.String(), "makes no difference to any agent") {
+	if err := page.Write(&b, page.Document{Class: diff.Neutral, Counts: map[string]int{}}); err != nil || !strings.Contains(b.String(), "makes no difference to any agent") {
 		t.Errorf("%v\n%s", err, b.String())
 	}
 }
@@ -46,7 +46,7 @@ func TestManyAgents(t *testing.T) {
 	doc := page.Document{Counts: map[string]int{}}
 	for _, name := range []string{"one", "<two>", "three"} {
 		doc.Agents = append(doc.Agents, page.Agent{Name: name, Changes: []page.Change{
-			{Change: difference.Change{Says: "a", Class: difference.Widens}}, {Change: difference.Change{Says: "b", Class: difference.Widens}}, {Change: difference.Change{Says: "c", Class: difference.Narrows}}}})
+			{Change: diff.Change{Says: "a", Class: diff.Widens}}, {Change: diff.Change{Says: "b", Class: diff.Widens}}, {Change: diff.Change{Says: "c", Class: diff.Narrows}}}})
 	}
 	var b strings.Builder
 	if err := page.Write(&b, doc); err != nil {
@@ -67,7 +67,7 @@ func TestManyAgents(t *testing.T) {
 func TestNothingTurnsText(t *testing.T) {
 	const evil = "api\u202emoc.live\u2066\u200b\x1b[2J\r\U000e0041\u2028"
 	doc := page.Document{Old: page.Side{Path: evil}, Counts: map[string]int{},
-		Agents: []page.Agent{{Name: "é" + evil, Changes: []page.Change{{Change: difference.Change{Says: evil}, NewLine: &page.Line{File: evil, Text: evil}}}}},
+		Agents: []page.Agent{{Name: "é" + evil, Changes: []page.Change{{Change: diff.Change{Says: evil}, NewLine: &page.Line{File: evil, Text: evil}}}}},
 		Impact: &page.Impact{Log: evil, Counts: map[string]int{}, Groups: []page.Group{{Capability: evil, Why: evil}}}}
 	var b strings.Builder
 	if err := page.Write(&b, doc); err != nil {

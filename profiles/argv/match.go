@@ -1,0 +1,284 @@
+package argv
+
+import (
+	"path"
+	"strings"
+)
+
+// Match reports whether a denied pattern is there: its flags in any order and
+// spelling, and its operands, which lead for programs with sub-commands. Pattern is
+// the words behind the program's name. What the tables do not know counts for a
+// match.
+func (w *Words) Match(pattern []string) Tri { return w.Denies(NewPattern(w.base, pattern)) }
+
+// Pattern is a pattern that was read for one program.
+type Pattern struct{ w *Words }
+
+// NewPattern reads a pattern for the program called base: the words behind its name.
+func NewPattern(base string, pattern []string) Pattern {
+	return Pattern{Split(append([]Word{Known(base)}, AllKnown(pattern)...), false)}
+}
+
+// Denies is Match for a pattern that was read before. It is for the same program.
+func (w *Words) Denies(p Pattern) Tri {
+	if p.w == nil {
+		return Yes
+	}
+	return w.match(p.w, true)
+}
+
+// Allows reports whether what a pattern allows is surely there. What the tables do
+// not know counts against it.
+func (w *Words) Allows(p Pattern) Tri {
+	if p.w == nil {
+		return No
+	}
+	return w.match(p.w, false)
+}
+
+func (w *Words) match(p *Words, deny bool) Tri {
+	all := Yes
+	for i := range p.flags {
+		all = min(all, w.has(&p.flags[i], deny))
+		if all == No {
+			return No
+		}
+	}
+	want := p.operands
+	if deny && !w.tool.known {
+		want = w.unjoined(want)
+		if w.wild && len(want) > 0 { // an unknown word may be joined to one of them
+			return min(all, max(Maybe, w.leads(want, deny)))
+		}
+	}
+	return min(all, w.leads(want, deny))
+}
+
+// unjoined drops the operands of a pattern that are joined to an option: -XPOST,
+// --request=POST. Which options of the program take values is not known.
+func (w *Words) unjoined(want []operand) []operand {
+	var kept []operand
+	for i := range want {
+		joined := false
+		for j := range w.flags {
+			f := &w.flags[j]
+			text := want[i].word.Text
+			joined = joined || text != "" && !f.soft && (f.has && !f.value.Open && f.value.Text == text || f.cluster && len(f.name) > len(text) && strings.HasSuffix(f.name, text))
+		}
+		if !joined {
+			kept = append(kept, want[i])
+		}
+	}
+	return kept
+}
+
+// has reports whether a flag of a pattern is there.
+func (w *Words) has(want *flag, deny bool) Tri {
+	best := No
+	if w.wild {
+		best = Maybe
+	}
+	if want.cluster {
+		return max(best, w.hasCluster(want, deny))
+	}
+	for i := range w.flags {
+		f := &w.flags[i]
+		if !w.same(f, want, deny) {
+			continue
+		}
+		t := Yes
+		switch {
+		case want.has && f.has:
+			t = w.equal(want.value, f.value, f)
+		case want.has:
+			t = No
+		}
+		if f.skip && !f.soft && !deny {
+			t = No
+		}
+		if f.soft {
+			t = min(t, Maybe)
+		}
+		best = max(best, t)
+	}
+	if _, also, ok := strings.Cut(want.entry, "~"); ok && best < Yes {
+		every := Yes
+		for name := range strings.SplitSeq(also, ",") {
+			every = min(every, w.has(&flag{name: name, entry: find(w.specOf(), name), long: len(name) > 1}, deny))
+		}
+		best = max(best, every)
+	}
+	return best
+}
+
+// specOf is the line of options of the sub-command.
+func (w *Words) specOf() string {
+	if w.tool.sub != nil && len(w.operands) > 0 && !w.operands[0].word.Open {
+		return w.tool.sub(w.operands[0].word.Text)
+	}
+	return w.tool.global
+}
+
+// same reports whether two spellings are of one option.
+func (w *Words) same(f, want *flag, deny bool) bool {
+	if f.cluster {
+		return deny && len(want.name) == 1 && strings.Contains(f.name, want.name)
+	}
+	if f.name == want.name || means(f.entry, want.name) || means(want.entry, f.name) {
+		return true
+	}
+	if !deny || !f.long || f.entry != "" || w.tool.exact || w.tool.whole {
+		return false
+	}
+	if begins(want.entry, f.name) || want.long && strings.HasPrefix(want.name, f.name) {
+		return true
+	}
+	return anyAbbreviated(w.specOf(), f.name, func(entry string) bool { return means(entry, want.name) })
+}
+
+// hasCluster is has where nothing is known of the program: -rf may be one option
+// or two.
+func (w *Words) hasCluster(want *flag, deny bool) Tri {
+	best := No
+	for i := range w.flags {
+		f := &w.flags[i]
+		if f.cluster && f.name == want.name && (deny || !f.skip) && (!want.has || f.has && f.value == want.value) {
+			best = max(best, certain(f))
+		}
+	}
+	if !deny || want.has {
+		return best
+	}
+	every := Yes
+	for i := range len(want.name) {
+		one := No
+		for j := range w.flags {
+			if f := &w.flags[j]; f.cluster && strings.IndexByte(f.name, want.name[i]) >= 0 {
+				one = max(one, certain(f))
+			}
+		}
+		every = min(every, one)
+	}
+	return max(best, every)
+}
+
+func certain(f *flag) Tri {
+	if f.soft {
+		return Maybe
+	}
+	return Yes
+}
+
+// equal compares the value of an option with that of a pattern.
+func (w *Words) equal(want, have Word, f *flag) Tri {
+	if w.tool.signals && f.entry == signalEntry || means(f.entry, "signal") {
+		if n, ok := signal(want.Text); ok {
+			want.Text = n
+		}
+		if n, ok := signal(have.Text); ok && !have.Open {
+			have.Text = n
+		}
+	}
+	return equal(want.Text, have)
+}
+
+// equal compares a word of a pattern with one that may be known in part.
+func equal(want string, have Word) Tri {
+	switch {
+	case !have.Open && have.Text == want:
+		return Yes
+	case !have.Open && strings.HasPrefix(want, "/") && strings.HasPrefix(have.Text, "/") && path.Clean(have.Text) == path.Clean(want):
+		return Yes
+	case have.Open && (strings.HasPrefix(want, have.Text) || strings.HasPrefix(want, "/") && strings.HasPrefix(have.Text, "/")):
+		return Maybe
+	default:
+		return No
+	}
+}
+
+// equalOperand compares the operand at a place.
+func (w *Words) equalOperand(at int, want string, have Word, deny bool) Tri {
+	best := equal(want, have)
+	if best == Yes || w.tool.usual == nil && (w.tool.aliases == "" || at > 0) {
+		return best
+	}
+	switch {
+	case have.Open && w.tool.usual != nil:
+		if w.tool.usual(at, want, have.Text, true) {
+			return Maybe
+		}
+	case have.Open:
+		if couldBe(w.tool.aliases, have.Text, pick(want, w.tool.aliases)) {
+			return Maybe
+		}
+	case w.tool.usual != nil:
+		if w.tool.usual(at, want, have.Text, false) {
+			return Yes
+		}
+	case pick(want, w.tool.aliases) == pick(have.Text, w.tool.aliases):
+		return Yes
+	case deny && w.tool.short && len(have.Text) > 1 && strings.HasPrefix(want, have.Text):
+		return Yes
+	}
+	return best
+}
+
+// couldBe reports whether a word that begins with part may be an alias of to.
+func couldBe(aliases, part, to string) bool {
+	for pair := range strings.FieldsSeq(aliases) {
+		if from, means, _ := strings.Cut(pair, "="); means == to && strings.HasPrefix(from, part) {
+			return true
+		}
+	}
+	return false
+}
+
+// leads reports whether the operands of a pattern are there. Those of a program
+// with sub-commands lead; those of another stand anywhere, in their order, and to
+// be allowed right behind the name.
+func (w *Words) leads(want []operand, deny bool) Tri {
+	if len(want) == 0 || len(want) == 1 && w.group != "" && want[0].word.Text == w.group {
+		return Yes
+	}
+	n := len(want)
+	var small [8]Tri
+	state := append(small[:0], make([]Tri, n+1)...)
+	state[0] = Yes
+	anywhere := w.tool.sub == nil && deny
+	for _, o := range w.operands {
+		if !deny && !o.soft && (o.skip || w.tool.sub == nil && !o.front) {
+			return state[n]
+		}
+		for i := n - 1; i >= 0; i-- {
+			from := state[i]
+			if from == No {
+				continue
+			}
+			eq := w.equalOperand(i, want[i].word.Text, o.word, deny)
+			if o.soft {
+				eq = min(eq, Maybe)
+			}
+			state[i+1] = max(state[i+1], min(from, eq))
+			if o.word.Many && (eq != No || anywhere) { // it may be this word and any others
+				for k := i + 1; k <= n; k++ {
+					state[k] = max(state[k], min(from, Maybe))
+				}
+			}
+			switch {
+			case anywhere || o.skip:
+			case o.soft || o.word.Many && o.word.Text == "":
+				state[i] = min(from, Maybe)
+			default:
+				state[i] = No
+			}
+		}
+	}
+	if w.tail && state[n] != Yes {
+		for i := range n {
+			if state[i] != No {
+				return Maybe
+			}
+		}
+	}
+	return state[n]
+}

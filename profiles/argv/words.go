@@ -1,0 +1,399 @@
+// Package words owns how the words of a command are read without running it:
+// which flags and operands are there, in whatever spelling, and what of that is
+// certain while some words are not known. It decides nothing, is pure, and reads
+// conservatively: in doubt a denied pattern matches, and an allowed one does not.
+package argv
+
+import (
+	"path"
+	"strings"
+)
+
+// Tri says what is certain about words that may be known in part.
+type Tri uint8
+
+// The answers. The zero Tri is No.
+const (
+	No    Tri = iota // whatever the unknown words are
+	Maybe            // the unknown words decide
+	Yes              // whatever the unknown words are
+)
+
+// String returns "no", "maybe" or "yes".
+func (t Tri) String() string {
+	switch t {
+	case Yes:
+		return "yes"
+	case Maybe:
+		return "maybe"
+	case No:
+		return "no"
+	default:
+		return "no"
+	}
+}
+
+// Words is a command read the way its program reads it. It is not changed after
+// it was made.
+type Words struct {
+	base     string
+	tool     tool
+	words    []Word
+	flags    []flag
+	operands []operand
+	group    string // what stood in front of operands[0] and is a part of it: container run
+	wild     bool   // an unknown word may be any flag
+	tail     bool   // any operands may follow
+}
+
+// flag is an option that was found.
+type flag struct {
+	name    string // without dashes
+	entry   string // what the table says of it; "" when it says nothing
+	value   Word
+	has     bool // it has a value
+	long    bool
+	cluster bool // name may be one option or several letters
+	skip    bool // it may be the value of an option that the table does not know
+	soft    bool // it may be something else, or nothing, by the unknown words before it
+}
+
+// operand is a word that is no option.
+type operand struct {
+	word       Word
+	skip, soft bool
+	front      bool // nothing but operands before it
+}
+
+// Split reads the words of a command, the first of which is its name. With more,
+// any number of unknown words follow.
+func Split(ws []Word, more bool) *Words {
+	w := &Words{words: ws}
+	if len(ws) == 0 {
+		w.wild, w.tail = more, more
+		return w
+	}
+	w.base = Base(ws[0].Text)
+	w.tool = toolOf(w.base)
+	r := reader{w: w, spec: w.tool.global}
+	r.read(ws[1:])
+	if more {
+		w.tail = true
+		w.wild = w.wild || !r.ended
+	}
+	return w
+}
+
+// Base is the name by which patterns know a program.
+func Base(name string) string {
+	if strings.IndexByte(name, '/') < 0 {
+		return name
+	}
+	return path.Base(name)
+}
+
+// maxText is how much of a command Text gives.
+const maxText = 400
+
+// Text is the first words in one line as far as they are known, the program
+// without its folder.
+func (w *Words) Text() string {
+	var b strings.Builder
+	for i, x := range w.words {
+		if i > 0 {
+			b.WriteByte(' ')
+		}
+		if b.Len() > maxText {
+			break
+		}
+		if i == 0 {
+			b.WriteString(w.base)
+		} else {
+			b.WriteString(x.Text)
+		}
+		if x.Open {
+			b.WriteString("…")
+		}
+	}
+	return b.String()
+}
+
+// Sub gives the operands from the sub-command on, without the options. False: the
+// program is not known to have sub-commands, or something before the first operand
+// may change which word is the sub-command.
+func (w *Words) Sub() ([]Word, bool) {
+	out := make([]Word, len(w.operands))
+	for i, o := range w.operands {
+		out[i] = o.word
+	}
+	sure := w.tool.sub != nil && len(out) > 0 && !w.operands[0].skip && !w.operands[0].soft && !out[0].Open
+	return out, sure
+}
+
+// Args is how many words stand behind the name; false: there may be more.
+func (w *Words) Args() (int, bool) {
+	n, sure := 0, !w.tail
+	for _, x := range w.words[min(1, len(w.words)):] {
+		if x.Open && x.Many {
+			sure = false
+			continue // it may be none
+		}
+		n++
+	}
+	return n, sure
+}
+
+// reader is the state of reading one command.
+type reader struct {
+	w     *Words
+	spec  string
+	ended bool // behind --
+	soft  bool
+	skip  bool  // the next word may be a value
+	wants []int // flags that still take a word each
+	until bool  // within the words of find -exec
+}
+
+func (r *reader) read(ws []Word) {
+	for i, x := range ws {
+		switch {
+		case r.until:
+			r.within(x)
+		case len(r.wants) > 0:
+			r.value(x)
+		case r.ended:
+			r.operand(x)
+		case i == 0 && r.w.tool.bundle && x.Text != "" && x.Text[0] != '-':
+			r.letters(x.Text, Word{}, true)
+			if x.Open {
+				r.loosen(x.Many)
+			}
+		case x.Open && (x.Text == "" || x.Text[0] == '-'):
+			r.unknown(x)
+		case len(x.Text) > 1 && x.Text[0] == '-':
+			r.option(x)
+		default:
+			r.operand(x)
+			if x.Many {
+				r.soft, r.w.wild = true, true
+			}
+		}
+	}
+}
+
+// loosen is called behind an option that is known in part, or a value that may be
+// several words: from there on anything may have another meaning.
+func (r *reader) loosen(many bool) {
+	r.soft, r.w.wild = true, true
+	if many {
+		r.w.operands = append(r.w.operands, operand{word: Word{Open: true, Many: true}, soft: true})
+	}
+}
+
+// within skips what an option takes up to a ";" or a "+" (find -exec).
+func (r *reader) within(x Word) {
+	ends := !x.Open && (x.Text == ";" || x.Text == "+")
+	switch {
+	case ends:
+		r.until = false
+	case x.Open && (x.Many || x.Text == ""):
+		r.until = false // it may end here; if it does not, what follows is read too strictly
+		r.loosen(x.Many)
+	}
+}
+
+// value gives a word to the option that waits for one.
+func (r *reader) value(x Word) {
+	f := &r.w.flags[r.wants[0]]
+	r.wants = r.wants[1:]
+	f.value, f.has = x, true
+	r.same(*f)
+	if x.Open && x.Many {
+		r.loosen(true)
+	}
+}
+
+// same notes the option that another one with this value has the meaning of.
+func (r *reader) same(f flag) {
+	if r.w.tool.location && f.name == "location" && (f.value.Text == "global" || f.value.Open && strings.HasPrefix("global", f.value.Text)) {
+		r.w.flags = append(r.w.flags, flag{name: "global", entry: find(r.spec, "global"), long: true, skip: f.skip, soft: f.soft || f.value.Open})
+	}
+}
+
+// unknown reads a word that may be an option, or part of one.
+func (r *reader) unknown(x Word) {
+	name := strings.TrimPrefix(x.Text, "-")
+	switch {
+	case strings.HasPrefix(name, "-") && strings.Contains(name, "="):
+		head, rest, _ := strings.Cut(name[1:], "=")
+		r.long(head, Word{Text: rest, Open: true, Many: x.Many}, true)
+		if x.Many {
+			r.loosen(true)
+		}
+		return
+	case name == "" || name[0] == '-' || r.w.tool.whole || !r.w.tool.known:
+	default:
+		if r.letters(name, Word{Open: true, Many: x.Many}, false) {
+			if x.Many {
+				r.loosen(true)
+			}
+			return
+		}
+	}
+	if x.Text == "" || x.Text == "-" {
+		r.w.operands = append(r.w.operands, operand{word: x, skip: r.skip, soft: true, front: len(r.w.flags) == 0})
+	}
+	r.loosen(x.Many && x.Text != "")
+}
+
+// option reads a word that begins with a dash and is known.
+func (r *reader) option(x Word) {
+	t := &r.w.tool
+	text := x.Text
+	if text == "--" {
+		if r.soft || r.skip { // it may be the value of the option before it
+			r.skip = true
+			return
+		}
+		r.ended = true
+		return
+	}
+	if t.signals {
+		if n, ok := signal(text[1:]); ok && !strings.HasPrefix(text, "--") {
+			r.add(flag{name: "signal", entry: signalEntry, value: Known(n), has: true, long: true})
+			return
+		}
+	}
+	name, rest, joined := strings.Cut(strings.TrimPrefix(text[1:], "-"), "=")
+	switch {
+	case text[1] == '-' || t.whole:
+		r.long(name, Known(rest), joined)
+	case !t.known:
+		r.add(flag{name: name, value: Known(rest), has: joined, cluster: true})
+		r.skip = !joined
+	default:
+		r.letters(text[1:], Word{}, false)
+	}
+}
+
+// long reads an option by its name.
+func (r *reader) long(name string, value Word, joined bool) {
+	entry := find(r.spec, name)
+	f := flag{name: name, entry: entry, value: value, has: joined, long: true}
+	at := r.add(f)
+	if joined {
+		r.same(f)
+		return
+	}
+	switch {
+	case entry != "":
+		switch kind(entry) {
+		case '=':
+			r.wants = append(r.wants, at)
+		case ';':
+			r.until = true
+		}
+	case r.w.tool.signals && name == "signal":
+		r.wants = append(r.wants, at)
+	case strings.HasPrefix(name, "no-") && find(r.spec, name[len("no-"):]) != "":
+	case !r.w.tool.exact && abbreviates(r.spec, name):
+		r.skip = takesValue(r.spec, name)
+	default:
+		r.skip = true
+	}
+}
+
+// letters reads a cluster of short options; rest is what may follow the known part
+// of the word. It reports whether rest is all a value. In a bundle values are the
+// words that follow.
+func (r *reader) letters(text string, rest Word, bundle bool) bool {
+	for i := 0; i < len(text); i++ {
+		name := text[i : i+1]
+		entry := find(r.spec, name)
+		f := flag{name: name, entry: entry}
+		left := text[i+1:]
+		switch k := kind(entry); {
+		case bundle && k == '=':
+			r.wants = append(r.wants, r.add(f))
+		case k == '=' && left == "" && !rest.Open:
+			r.wants = append(r.wants, r.add(f))
+			return true
+		case k == '=' || k == '?' && (left != "" || rest.Open):
+			f.value, f.has = Word{Text: strings.TrimPrefix(left, "="), Open: rest.Open, Many: rest.Many}, true
+			r.add(f)
+			return true
+		default:
+			r.add(f)
+			r.skip = entry == "" && left == "" && name != "h"
+		}
+	}
+	return false
+}
+
+// add notes a flag with what it implies, and returns its place.
+func (r *reader) add(f flag) int {
+	f.skip, f.soft = r.skip, r.soft
+	r.skip = false
+	r.w.flags = append(r.w.flags, f)
+	at := len(r.w.flags) - 1
+	for _, mark := range []byte{'>', '~'} {
+		if _, also, ok := strings.Cut(f.entry, string(mark)); ok {
+			for name := range strings.SplitSeq(also, ",") {
+				r.w.flags = append(r.w.flags, flag{name: name, entry: find(r.spec, name), long: len(name) > 1, skip: f.skip, soft: f.soft})
+			}
+		}
+	}
+	return at
+}
+
+// operand notes an operand. The first one of a program with sub-commands says
+// which options follow.
+func (r *reader) operand(x Word) {
+	t := &r.w.tool
+	o := operand{word: x, skip: r.skip, soft: r.soft, front: len(r.w.flags) == 0 && !r.ended}
+	r.skip = false
+	if t.sub != nil && !x.Open {
+		switch len(r.w.operands) {
+		case 0:
+			if t.drop != nil && t.drop(x.Text, "") == "" {
+				return
+			}
+			r.spec = t.sub(x.Text)
+		case 1:
+			if t.drop != nil && !r.w.operands[0].word.Open {
+				if one := t.drop(r.w.operands[0].word.Text, x.Text); one != "" && one != r.w.operands[0].word.Text {
+					r.w.group = r.w.operands[0].word.Text
+					r.w.operands[0].word = Known(one)
+					r.spec = t.sub(one)
+					return
+				}
+			}
+		}
+	} else if t.sub != nil && len(r.w.operands) == 0 {
+		r.spec, r.soft, r.w.wild = "", true, true // which options follow is not known yet
+	}
+	if t.imply != nil {
+		if name := t.imply(r.w, x); name != "" {
+			at := flag{name: name, entry: find(r.spec, name), long: true, skip: o.skip, soft: o.soft || x.Open && x.Text == ":"}
+			r.w.flags = append(r.w.flags, at)
+		}
+	}
+	r.w.operands = append(r.w.operands, o)
+}
+
+// Values gives what the options of a name have as values: git's "c" for -c key=value.
+// One that may be something else, by the unknown words before it, is Open.
+func (w *Words) Values(name string) []Word {
+	var out []Word
+	for i := range w.flags {
+		if f := &w.flags[i]; f.has && (f.name == name || means(f.entry, name)) {
+			v := f.value
+			v.Open = v.Open || f.soft
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+// Has reports whether an option is there, by one of its names.
+func (w *Words) Has(name string) Tri { return w.has(&flag{name: name, long: len(name) > 1}, true) }

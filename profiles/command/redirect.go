@@ -1,0 +1,96 @@
+// This file owns what a redirect of a script would open: a file, a device
+// that anybody may use, a connection in a file's name, or a file that decides what
+// git runs. It is pure, follows no link, and knows no grants: package profiles
+// decides on the files.
+
+package command
+
+import (
+	"path"
+	"strings"
+
+	"github.com/ringd/ringd/profiles/argv"
+	"github.com/ringd/ringd/profiles/paths"
+)
+
+// Kind is what would be opened. The zero Kind is to be refused.
+type RedirectKind uint8
+
+// The kinds.
+const (
+	RedirectRefused   RedirectKind = iota // Reason says why
+	RedirectMalformed                     // the way to open it is none
+	RedirectUnsettled                     // the name is known in part: the final one decides
+	RedirectDevice                        // one that keeps nothing and tells nothing
+	RedirectFile
+)
+
+// Target is what a redirect would open.
+type RedirectTarget struct {
+	Kind          RedirectKind
+	Path          string // of a File: absolute and clean
+	Reason        string
+	Reads, Writes bool
+}
+
+// Of reads a redirect. Op is read, write, append or readwrite; a relative name
+// stands below cwd.
+func ReadRedirect(op string, name argv.Word, cwd string) RedirectTarget {
+	t := RedirectTarget{Reads: op == "read" || op == "readwrite", Writes: op == "write" || op == "append" || op == "readwrite"}
+	switch p := name.Text; {
+	case !t.Reads && !t.Writes:
+		t.Kind = RedirectMalformed
+		return t
+	case strings.IndexByte(p, 0) >= 0 || len(p) >= paths.MaxPath:
+		t.Reason = "no file has that name"
+		return t
+	case connects(p):
+		t.Reason = "it is a network connection, and no file"
+		return t
+	case name.Open || p != "" && !path.IsAbs(p) && !path.IsAbs(cwd):
+		t.Kind = RedirectUnsettled
+		return t
+	case p == "":
+		t.Reason = "a redirect to an empty name opens nothing"
+		return t
+	case path.IsAbs(p):
+		t.Path = path.Clean(p)
+	default:
+		t.Path = path.Join(cwd, p)
+	}
+	switch {
+	case connects(t.Path + "/"):
+		t.Reason = "it is a network connection, and no file"
+	case device(t.Path, t.Reads, t.Writes):
+		t.Kind = RedirectDevice
+	case t.Writes && paths.GitControl(t.Path):
+		t.Reason = "it decides what git runs, and that is the operator's"
+	default:
+		t.Kind = RedirectFile
+	}
+	return t
+}
+
+// connects reports whether a path begins as one of the names that a shell connects
+// to.
+func connects(p string) bool {
+	if !strings.HasPrefix(p, "/") {
+		return false
+	}
+	p = "/" + strings.TrimLeft(p, "/")
+	return strings.HasPrefix(p, "/dev/tcp/") || strings.HasPrefix(p, "/dev/udp/")
+}
+
+// device reports whether p is a device that anybody may use so.
+func device(p string, reads, writes bool) bool {
+	switch p {
+	case "/dev/null":
+		return true
+	case "/dev/stdout", "/dev/stderr", "/dev/fd/1", "/dev/fd/2", "/proc/self/fd/1", "/proc/self/fd/2", "/dev/full":
+		return writes && !reads
+	case "/dev/zero", "/dev/urandom", "/dev/random", "/dev/stdin", "/dev/fd/0", "/proc/self/fd/0":
+		return reads && !writes
+	default:
+		return false
+	}
+}

@@ -1,0 +1,388 @@
+// Package difference owns what two revisions mean to each other: every change between
+// two compiled sets, agent by agent and field by field, with the class that a reviewer
+// or a gate needs. It compares what is granted, not text: the order of a list, or how
+// a grant is split into entries, makes no difference.
+//
+// It is pure, and refuses to guess: what it cannot decide widens, and says so; so does
+// a field that nothing here knows. Nothing is enforced by it. ringd diff shows it.
+package diff
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ringd/ringd/profiles"
+)
+
+// Class says what a change does to what an agent may do. The zero Class widens.
+type Class uint8
+
+// The classes. A change that is not proven to be one of the others widens.
+const (
+	Widens   Class = iota // more may be done, or less is asked or recorded
+	Narrows               // less may be done, and nothing more
+	Neutral               // nothing more and nothing less
+	Headroom              // nobody may do more by it, but a layer above lets agents ask for more
+)
+
+// String returns "widens", "narrows", "neutral" or "headroom"; every unknown value is
+// "widens".
+func (c Class) String() string {
+	switch c {
+	case Narrows:
+		return "narrows"
+	case Neutral:
+		return "neutral"
+	case Headroom:
+		return "headroom"
+	case Widens:
+		return "widens"
+	default:
+		return "widens"
+	}
+}
+
+// MarshalText writes the class as String does.
+func (c Class) MarshalText() ([]byte, error) { return []byte(c.String()), nil }
+
+// UnmarshalText reads what MarshalText writes; anything else is an error and leaves
+// Widens.
+func (c *Class) UnmarshalText(b []byte) error {
+	*c = Widens
+	switch string(b) {
+	case "narrows":
+		*c = Narrows
+	case "neutral":
+		*c = Neutral
+	case "headroom":
+		*c = Headroom
+	case "widens":
+	default:
+		return fmt.Errorf("class %q: want widens, headroom, narrows or neutral", b)
+	}
+	return nil
+}
+
+// Kind is what happened to a value.
+type Kind string
+
+// The kinds.
+const (
+	Added   Kind = "added"
+	Removed Kind = "removed"
+	Changed Kind = "changed"
+)
+
+// Change is one difference.
+type Change struct {
+	Agent string `json:"agent"` // "": of the whole set
+	Kind  Kind   `json:"kind"`
+	Class Class  `json:"class"`
+	// Capability is what it is about: import:pandas, egress:api.example.com,
+	// bridge:search, exec:/usr/bin/git, file.read:/data, limit:wall, mode.
+	Capability string `json:"capability"`
+	Field      string `json:"field"` // of the compiled set: python.imports.allow
+	Old        string `json:"old,omitempty"`
+	New        string `json:"new,omitempty"`
+	Says       string `json:"says"` // a sentence for people, without a stop
+	Why        string `json:"why,omitempty"`
+	// Undecided says that it counts as widening because nothing proves that it is
+	// something else.
+	Undecided bool `json:"undecided,omitempty"`
+	// Layer is the document above the agent that it comes from; "": the agent's own.
+	Layer     string         `json:"layer,omitempty"`
+	Exception string         `json:"exception,omitempty"` // the ID of the exception that grants it
+	OldRule   *profiles.Rule `json:"oldRule,omitempty"`
+	NewRule   *profiles.Rule `json:"newRule,omitempty"`
+}
+
+// Agent is what changed for one agent.
+type Agent struct {
+	Name    string   `json:"name"`
+	State   string   `json:"state"` // added, removed, changed, same
+	Class   Class    `json:"class"` // of the changes together, as ClassOf has it
+	Changes []Change `json:"changes"`
+}
+
+// Report is every change between two sets, the agents sorted by name, and the changes
+// of each with those that widen first.
+type Report struct {
+	Old    string         `json:"old"` // revisions
+	New    string         `json:"new"`
+	Class  Class          `json:"class"`
+	Counts map[string]int `json:"counts"` // of changes by class
+	Agents []Agent        `json:"agents"`
+}
+
+// Config is what a comparison needs to know.
+type Config struct {
+	// Now is the time of the comparison: what has expired by then grants nothing.
+	// Zero: nothing has expired yet.
+	Now time.Time
+}
+
+// Compare tells what changed from old to now. A nil set is an empty one.
+func Compare(old, now *profiles.Set, cfg Config) Report {
+	if old == nil {
+		old = &profiles.Set{}
+	}
+	if now == nil {
+		now = &profiles.Set{}
+	}
+	r := Report{Old: old.Revision, New: now.Revision, Class: Neutral, Counts: map[string]int{}, Agents: []Agent{}}
+	names := slices.Sorted(maps.Keys(old.Agents))
+	names = append(names, slices.Collect(maps.Keys(now.Agents))...)
+	slices.Sort(names)
+	for _, name := range slices.Compact(names) {
+		a, was := old.Agents[name]
+		b, is := now.Agents[name]
+		r.add(agentOf(name, a, was, b, is, old, now, cfg))
+	}
+	whole := &comparer{now: cfg.Now}
+	whole.set(old, now)
+	if len(whole.out) > 0 {
+		r.add(Agent{State: string(Changed), Changes: whole.out})
+	}
+	return r
+}
+
+// Changes are those of all agents.
+func (r Report) Changes() []Change {
+	var out []Change
+	for _, a := range r.Agents {
+		out = append(out, a.Changes...)
+	}
+	return out
+}
+
+func (r *Report) add(a Agent) {
+	a.Class = ClassOf(a.Changes)
+	if a.Changes == nil {
+		a.Changes = []Change{}
+	}
+	r.Agents = append(r.Agents, a)
+	for _, c := range a.Changes {
+		r.Counts[c.Class.String()]++
+	}
+	r.Class = Worst(r.Class, a.Class)
+}
+
+// ClassOf is the class of several changes together: neutral when there is none.
+func ClassOf(changes []Change) Class {
+	class := Neutral
+	for _, c := range changes {
+		class = Worst(class, c.Class)
+	}
+	return class
+}
+
+// Worst is the class of two together: widens before headroom, narrows and neutral.
+func Worst(a, b Class) Class {
+	if b.rank() < a.rank() {
+		a = b
+	}
+	if a.rank() == 0 {
+		return Widens // an unknown one, too
+	}
+	return a
+}
+
+// rank orders classes as a reader asks for them: what gives something first.
+func (c Class) rank() int { return 1 + slices.Index([]Class{Headroom, Narrows, Neutral}, c) }
+
+// Sort puts the changes that give something first, and keeps the order otherwise.
+func Sort(changes []Change) {
+	slices.SortStableFunc(changes, func(x, y Change) int { return cmp.Compare(x.Class.rank(), y.Class.rank()) })
+}
+
+// comparer collects the changes of one agent.
+type comparer struct {
+	now   time.Time
+	agent string
+	// fresh says that there was no such part before: what would bound it took nothing
+	// away.
+	fresh bool
+	inner bool // it compares what mode audit records, and holds no such thing itself
+	out   []Change
+}
+
+func agentOf(name string, a profiles.Agent, was bool, b profiles.Agent, is bool, old, now *profiles.Set, cfg Config) Agent {
+	c := &comparer{now: cfg.Now, agent: name}
+	out := Agent{Name: name, State: string(Changed)}
+	switch {
+	case !is:
+		out.State = string(Removed)
+		c.add(Change{Kind: Removed, Class: Narrows, Capability: "agent:" + name, Field: "agents", Old: summary(&a), OldRule: &a.Rule,
+			Says: "the agent is gone: it may do nothing any more"})
+	case !was:
+		out.State = string(Added)
+		c.add(Change{Kind: Added, Capability: "agent:" + name, Field: "agents", New: summary(&b), NewRule: &b.Rule,
+			Says: "the agent is new: all that it may do is added", Why: "an agent that was not there could do nothing"})
+		c.fresh = true
+		none := profiles.Agent{Name: b.Name, Policy: b.Policy, MinTier: b.MinTier, Audit: b.Audit, Limits: b.Limits, Inputs: b.Inputs, Egress: profiles.Egress{Mode: profiles.EgressOff}}
+		c.whole(&none, &b)
+	default:
+		c.whole(&a, &b)
+		c.modules(&a, &b, old, now)
+	}
+	slices.SortStableFunc(c.out, func(x, y Change) int {
+		return cmp.Or(cmp.Compare(x.Class.rank(), y.Class.rank()), cmp.Compare(group(x.Field), group(y.Field)))
+	})
+	if len(c.out) == 0 {
+		out.State = "same"
+	}
+	out.Changes = c.out
+	return out
+}
+
+// group orders fields as a reader asks for them.
+func group(field string) int {
+	for i, p := range []string{"agents", "mode", "exceptions", "ruleOfTwo", "guardrails", "inputs", "layers", "minTier", "js", "python", "shell", "bridges", "files", "egress", "limits"} {
+		if strings.HasPrefix(field, p) {
+			return i
+		}
+	}
+	return 99
+}
+
+// lifted is what the end of a denial without effect is: that of a layer above lets the
+// agent ask for what it could not.
+func (ch *Change) lifted(r *profiles.Rule, says string) {
+	if r.Layer == "" {
+		ch.Says = moot(says)
+		return
+	}
+	ch.Class, ch.Says = Headroom, says
+	ch.Why = r.Layer + " lets the agent ask for it now; today the agent has no more by it"
+}
+
+// add records a change, with the layer that it comes from.
+func (c *comparer) add(ch Change) {
+	ch.Agent = c.agent
+	ch.OldRule, ch.NewRule = place(ch.OldRule), place(ch.NewRule)
+	if ch.Layer == "" {
+		switch {
+		case ch.NewRule != nil:
+			ch.Layer = ch.NewRule.Layer
+		case ch.OldRule != nil:
+			ch.Layer = ch.OldRule.Layer
+		}
+	}
+	if ch.Undecided {
+		ch.Class = Widens
+	}
+	c.out = append(c.out, ch)
+}
+
+// place copies a rule, and drops one that names no place.
+func place(r *profiles.Rule) *profiles.Rule {
+	if r == nil || *r == (profiles.Rule{}) {
+		return nil
+	}
+	out := *r
+	return &out
+}
+
+// ended reports whether a grant with this expiry has ended.
+func (c *comparer) ended(expires *time.Time) bool {
+	return expires != nil && !c.now.IsZero() && !c.now.Before(*expires)
+}
+
+// set compares what belongs to no agent.
+func (c *comparer) set(old, now *profiles.Set) {
+	if old.Format != now.Format && old.Format != "" && now.Format != "" {
+		c.add(Change{Kind: Changed, Undecided: true, Capability: "format", Field: "format", Old: old.Format, New: now.Format,
+			Says: "the format of the set is another one", Why: "fields may mean something else"})
+	}
+	for _, name := range both(old.Modules, now.Modules) {
+		a, was := old.Modules[name]
+		b, is := now.Modules[name]
+		if was == is || importedBy(old, now, name) { // of one that is imported, its agents tell
+			continue
+		}
+		ch := Change{Class: Neutral, Capability: "module:" + name, Field: "modules", Why: "a module gives nothing until an agent may import it"}
+		if is {
+			ch.Kind, ch.New, ch.NewRule, ch.Says = Added, b.Digest, &b.Rule, "the policy ships a module more: "+name
+		} else {
+			ch.Kind, ch.Old, ch.OldRule, ch.Says = Removed, a.Digest, &a.Rule, "the policy no longer ships the module "+name
+		}
+		c.add(ch)
+	}
+	c.residue("", "set", old, now)
+}
+
+// importedBy reports whether an agent of both sets may import a module in both.
+func importedBy(old, now *profiles.Set, module string) bool {
+	has := func(a profiles.Agent) bool {
+		return a.JS != nil && slices.ContainsFunc(a.JS.Imports.Allow, func(r profiles.ImportRule) bool { return r.Name == module })
+	}
+	for name, a := range old.Agents {
+		if b, ok := now.Agents[name]; ok && has(a) && has(b) {
+			return true
+		}
+	}
+	return false
+}
+
+// modules tells of modules whose text is another one, to an agent that may import them.
+func (c *comparer) modules(a, b *profiles.Agent, old, now *profiles.Set) {
+	if a.JS == nil || b.JS == nil {
+		return
+	}
+	for _, r := range b.JS.Imports.Allow {
+		was, had := old.Modules[r.Name]
+		is, has := now.Modules[r.Name]
+		if !had || !has || was.Digest == is.Digest && was.File == is.File {
+			continue
+		}
+		c.add(Change{Kind: Changed, Class: Neutral, Capability: "import:" + r.Name, Field: "modules", Old: short(was.Digest), New: short(is.Digest),
+			OldRule: &was.Rule, NewRule: &is.Rule, Says: "the module " + r.Name + " has another text",
+			Why: "a module can do no more than the program that imports it; read what it does now"})
+	}
+}
+
+func short(digest string) string {
+	if len(digest) > 19 {
+		return digest[:19] + "…"
+	}
+	return digest
+}
+
+// both lists the keys of two maps, sorted.
+func both[T any](a, b map[string]T) []string {
+	keys := slices.Collect(maps.Keys(a))
+	keys = append(keys, slices.Collect(maps.Keys(b))...)
+	slices.Sort(keys)
+	return slices.Compact(keys)
+}
+
+// summary is an agent in a line.
+func summary(a *profiles.Agent) string {
+	var parts []string
+	for _, e := range []struct {
+		name string
+		has  bool
+	}{{"js", a.JS != nil}, {"python", a.Python != nil}, {"shell", a.Shell != nil}} {
+		if e.has {
+			parts = append(parts, e.name)
+		}
+	}
+	count := func(n int, what string) {
+		if n > 0 {
+			parts = append(parts, plural(n, what))
+		}
+	}
+	count(len(a.Bridges), "bridge")
+	count(len(a.Files.Read)+len(a.Files.Write), "file grant")
+	if a.Egress.Mode == profiles.EgressAllowlist {
+		count(len(a.Egress.Allow), "host")
+	}
+	if len(parts) == 0 {
+		return "nothing"
+	}
+	return strings.Join(parts, ", ")
+}

@@ -1,0 +1,240 @@
+// This file owns the comparison of two import profiles: which names of modules
+// only one of them allows. It is pure, and package difference tells of it.
+//
+// An import list is a tree of names: whether a name is allowed depends on which of its
+// parents the lists hold. So the names that stand in a list or in a table of Python,
+// and one unknown name below each, stand for all names there are. They are asked of
+// both profiles: what only the new one allows is gained, what only the old one does is
+// lost. An entry that changed widens when something below it was gained.
+
+package diff
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/profiles/modules"
+)
+
+// Side is one import profile, and whether its executor is granted at all.
+type namesSide struct {
+	Granted bool
+	Imports *profiles.Imports
+}
+
+// Compared is what two import profiles allow.
+type namesCompared struct {
+	separator byte
+	old, now  *side
+	// Gained and Lost are the names that only one of them allows, or for longer, and
+	// what is above these. Program are those that the program itself gains or loses;
+	// the others are those of its libraries.
+	Gained, Lost, Program map[string]bool
+
+	left map[string]bool // gained
+	// What changes tell of: names with what is below them, and other kinds of names.
+	told    map[string]bool
+	regions []func(string) bool
+}
+
+// Of compares two profiles of one executor; ended says which grants have ended.
+func compareNames(javascript bool, old, now namesSide, ended func(*time.Time) bool) *namesCompared {
+	x := &namesCompared{separator: '.', old: index(old.Granted, old.Imports, javascript, ended), now: index(now.Granted, now.Imports, javascript, ended),
+		Gained: map[string]bool{}, Lost: map[string]bool{}, Program: map[string]bool{}, left: map[string]bool{}, told: map[string]bool{}}
+	if javascript {
+		x.separator = '/'
+	}
+	if old.Granted != now.Granted || !alike(old.Imports, now.Imports) {
+		x.ask(old.Imports, now.Imports)
+	}
+	return x
+}
+
+// New reports whether the executor is new.
+func (x *namesCompared) New() bool { return x.now.is && !x.old.is }
+
+// Answer is what one of the profiles says about a name, to the program itself.
+func (x *namesCompared) Answer(name string, now bool) modules.Answer[*profiles.ImportRule] {
+	if now {
+		return x.now.index.Program(name)
+	}
+	return x.old.index.Program(name)
+}
+
+// ClaimAll takes note that a change tells of every name that was gained and is one.
+func (x *namesCompared) ClaimAll(of func(string) bool) { x.regions = append(x.regions, of) }
+
+// Unlisted reports whether a name stands for those that no list has.
+func unlistedName(name string) bool { return strings.HasSuffix(name, unlisted) }
+
+// Packages reports whether libraries may load third-party packages that they could
+// not before.
+func (x *namesCompared) Packages() bool {
+	if x.separator != '.' {
+		return false
+	}
+	was, _ := x.old.answer(unlisted, true)
+	is, _ := x.now.answer(unlisted, true)
+	return is && !was
+}
+
+// unlisted is a part of a name that no list has.
+const unlisted = "ringd_any_other"
+
+// side is one import profile, indexed.
+type side struct {
+	is    bool // the executor is granted
+	index modules.Index[*profiles.ImportRule]
+}
+
+func index(is bool, im *profiles.Imports, javascript bool, ended func(*time.Time) bool) *side {
+	s := &side{is: is}
+	x := &s.index
+	x.JavaScript, x.Defaults, x.Any = javascript, im.Default && !javascript, im.Any != nil && !javascript
+	x.Only = im.Only
+	put := func(list *map[string]*profiles.ImportRule, rules []profiles.ImportRule) {
+		for i := range rules {
+			if list != &x.Allow || !ended(rules[i].Expires) { // a grant ends, a denial does not
+				modules.Put(list, rules[i].Name, &rules[i])
+			}
+		}
+	}
+	put(&x.Allow, im.Allow)
+	put(&x.Everybody, im.Process)
+	put(&x.Deny, im.Deny)
+	put(&x.Absent, im.Absent)
+	x.Ready()
+	return s
+}
+
+// answer says whether a name is allowed, and until when; nil: for ever.
+func (s *side) answer(name string, library bool) (bool, *time.Time) {
+	if !s.is {
+		return false, nil
+	}
+	a := s.index.Program(name)
+	if library {
+		a = s.index.Library(name)
+	}
+	if a.Kind == modules.Listed {
+		return true, a.D.Expires
+	}
+	return a.Kind > modules.Listed, nil
+}
+
+// alike reports whether two profiles have the same entries, in any order.
+func alike(a, b *profiles.Imports) bool {
+	if a.Default != b.Default || (a.Any == nil) != (b.Any == nil) || (a.Only == nil) != (b.Only == nil) || !slices.Equal(a.Only, b.Only) {
+		return false
+	}
+	for _, l := range [][2][]profiles.ImportRule{{a.Allow, b.Allow}, {a.Deny, b.Deny}, {a.Process, b.Process}, {a.Absent, b.Absent}} {
+		x, y := rulesByName(l[0]), rulesByName(l[1])
+		for name, p := range x {
+			if q := y[name]; q == nil || !Same(p.Expires, q.Expires) {
+				return false
+			}
+		}
+		if len(x) != len(y) {
+			return false
+		}
+	}
+	return true
+}
+
+// ask asks both sides about every name that stands for others.
+func (x *namesCompared) ask(a, b *profiles.Imports) {
+	names := map[string]bool{unlisted: true}
+	add := func(name string) {
+		if name == "" {
+			return
+		}
+		names[name] = true
+		names[name+string(x.separator)+unlisted] = true
+	}
+	for _, im := range []*profiles.Imports{a, b} {
+		for _, list := range [][]profiles.ImportRule{im.Allow, im.Deny, im.Process, im.Absent} {
+			for _, r := range list {
+				add(r.Name)
+			}
+		}
+		for _, o := range im.Only {
+			add(strings.TrimSuffix(o, ".*"))
+		}
+	}
+	if x.separator == '.' {
+		for _, table := range [][]string{modules.StandardNames(), modules.OutsideNames(), modules.NeverNames(), modules.OwnNames()} {
+			for _, name := range table {
+				add(name)
+			}
+		}
+	}
+	for name := range names {
+		x.compare(name, false)
+		if x.separator == '.' {
+			x.compare(name, true)
+		}
+	}
+}
+
+func (x *namesCompared) compare(name string, library bool) {
+	was, before := x.old.answer(name, library)
+	is, after := x.now.answer(name, library)
+	switch {
+	case is && (!was || Outlasts(after, before)):
+		x.left[name] = true
+		x.mark(x.Gained, name, library)
+	case was && (!is || Outlasts(before, after)):
+		x.mark(x.Lost, name, library)
+	}
+}
+
+// mark notes a name and everything above it.
+func (x *namesCompared) mark(in map[string]bool, name string, library bool) {
+	for at := name; at != ""; {
+		in[at] = true
+		if !library {
+			x.Program[at] = true
+		}
+		i := strings.LastIndexByte(at, x.separator)
+		if i < 0 {
+			return
+		}
+		at = at[:i]
+	}
+}
+
+// Claim takes note that a change tells of what was gained below a name.
+func (x *namesCompared) Claim(name string) { x.told[name] = true }
+
+// Untold lists what was gained and no change tells of, sorted.
+func (x *namesCompared) Untold() (out []string) {
+	for name := range x.left {
+		told := slices.ContainsFunc(x.regions, func(of func(string) bool) bool { return of(name) })
+		for at := name; at != "" && !told; {
+			told = x.told[at]
+			i := strings.LastIndexByte(at, x.separator)
+			if i < 0 {
+				break
+			}
+			at = at[:i]
+		}
+		if !told {
+			out = append(out, name)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// ByName indexes rules; the first of a name counts.
+func rulesByName(rules []profiles.ImportRule) map[string]*profiles.ImportRule {
+	out := make(map[string]*profiles.ImportRule, len(rules))
+	for i := range rules {
+		if out[rules[i].Name] == nil {
+			out[rules[i].Name] = &rules[i]
+		}
+	}
+	return out
+}

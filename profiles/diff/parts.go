@@ -1,0 +1,74 @@
+package diff
+
+import (
+	"net/netip"
+	"strings"
+
+	"github.com/ringd/ringd/profiles"
+)
+
+// Together reports whether entries for parts of a range of addresses give, all of them
+// together, what an entry for the range gives. A part that is listed by itself opens no
+// less than the same part of a wider range does; limits that are not shared may not.
+func Together(parts []profiles.EgressRule, r *profiles.EgressRule, deny bool) bool {
+	whole := prefix(r.Host)
+	if !whole.IsValid() || limited(r) {
+		return false
+	}
+	var list []netip.Prefix
+	for i := range parts {
+		o := &parts[i]
+		part := prefix(o.Host)
+		if !part.IsValid() || part.Bits() < whole.Bits() || !whole.Contains(part.Addr()) || limited(o) {
+			continue
+		}
+		same := *o
+		same.Host = r.Host
+		if SameOrMore(&same, r, deny) {
+			list = append(list, part.Masked())
+		}
+	}
+	return filled(whole.Masked(), list)
+}
+
+func limited(r *profiles.EgressRule) bool {
+	return r.Limits != (profiles.EgressLimits{}) || len(r.Under) > 0 || r.Of != ""
+}
+
+// filled reports whether prefixes that lie in one fill it. Each step looks at those in
+// one half, so it ends when none is left there.
+func filled(whole netip.Prefix, parts []netip.Prefix) bool {
+	var inside []netip.Prefix
+	for _, p := range parts {
+		switch {
+		case p.Bits() <= whole.Bits() && p.Contains(whole.Addr()):
+			return true
+		case whole.Contains(p.Addr()):
+			inside = append(inside, p)
+		}
+	}
+	if len(inside) < 2 || whole.IsSingleIP() {
+		return false
+	}
+	low, high := halves(whole)
+	return filled(low, inside) && filled(high, inside)
+}
+
+// halves are the two prefixes that a prefix consists of.
+func halves(p netip.Prefix) (low, high netip.Prefix) {
+	low = netip.PrefixFrom(p.Addr(), p.Bits()+1)
+	b := p.Addr().AsSlice()
+	b[p.Bits()/8] |= 0x80 >> (p.Bits() % 8)
+	a, _ := netip.AddrFromSlice(b) // as long as an address is
+	return low, netip.PrefixFrom(a, p.Bits()+1)
+}
+
+// Within reports whether the names or addresses of an entry are a part of another's, and
+// not all of it.
+func Within(part, whole string) bool {
+	if suffix, is := strings.CutPrefix(whole, "*"); is {
+		return part != whole && strings.HasSuffix(part, suffix)
+	}
+	p, w := prefix(part), prefix(whole)
+	return p.IsValid() && w.IsValid() && p.Bits() > w.Bits() && w.Contains(p.Addr())
+}

@@ -1,0 +1,344 @@
+// This file owns the comparison of two lists of hosts: which targets only one of
+// them lets be reached. It is pure, and package difference tells of it.
+//
+// A name and a port are reached by entries for the name or for a domain above it. So
+// the names that stand in a list, and one unknown name below each, on each port that
+// stands in a list and on one other, stand for every target: both lists are asked about
+// each, as the doors ask them. Addresses are compared entry by entry: one inside of a
+// range can open what the range does not.
+
+package diff
+
+import (
+	"net/netip"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/profiles/egress"
+	"github.com/ringd/ringd/profiles/powers"
+)
+
+// other is a label that no list has.
+const other = "ringd-any-other"
+
+// maxTargets bounds what is asked of two lists; beyond it every entry that came widens.
+const maxTargets = 2_000_000
+
+// reachable is one side.
+type reachable struct {
+	egress *profiles.Egress
+	list   *profiles.Decider
+	at     time.Time
+}
+
+func reachSide(e *profiles.Egress, at time.Time) *reachable {
+	if at.IsZero() {
+		at = time.Unix(0, 0).UTC() // before anything expires
+	}
+	return &reachable{egress: e, list: profiles.NewDecider(profiles.Agent{Egress: *e}, "", profiles.Environment{Now: at}), at: at}
+}
+
+// Compared is what two lists let be reached.
+type reachCompared struct {
+	old, now *reachable
+	// Gained and Lost are the targets that only one of them lets be reached, or lets
+	// do more.
+	Gained, Lost Targets
+	Many         bool // they are too many to be asked about: neither is filled
+	shares       map[string]*share
+}
+
+// Of compares two networks at a time; zero: before anything expires.
+func compareReach(old, now *profiles.Egress, at time.Time) *reachCompared {
+	n := &reachCompared{old: reachSide(old, at), now: reachSide(now, at), Gained: Targets{}, Lost: Targets{}, shares: map[string]*share{}}
+	n.ask()
+	n.split()
+	return n
+}
+
+// Left lists the gained targets that nothing told covers, sorted.
+func (n *reachCompared) Left(told Targets) (left []string) {
+	for host, ports := range n.Gained {
+		if strings.HasPrefix(host, "*.") {
+			continue
+		}
+		for port := range ports {
+			if !told.of(host, port) {
+				entry := host
+				if domain, is := strings.CutPrefix(host, other+"."); is {
+					entry = "*." + domain // the names below it that no list has
+				}
+				left = append(left, entry+":"+strconv.Itoa(int(port)))
+			}
+		}
+	}
+	slices.Sort(left)
+	left = slices.Compact(left)
+	all := slices.Clone(left)
+	return slices.DeleteFunc(left, func(s string) bool {
+		return slices.ContainsFunc(all, func(o string) bool { return Within(s, o) }) // with its port
+	})
+}
+
+// Reached reports whether anything is reached, by the old list or by the new one.
+func (n *reachCompared) Reached(old bool) bool {
+	if old {
+		return n.old.any()
+	}
+	return n.now.any()
+}
+
+// ask asks both lists about every target that stands for others.
+func (n *reachCompared) ask() {
+	hosts, ports := map[string]bool{}, map[uint16]bool{80: true, 443: true}
+	for _, side := range []*reachable{n.old, n.now} {
+		for _, rules := range [][]profiles.EgressRule{side.egress.Allow, side.egress.Deny} {
+			for _, r := range rules {
+				for _, p := range r.Ports {
+					ports[uint16(p)] = true //nolint:gosec // the compiler writes ports of 16 bits
+				}
+				if !Addresses(r.Host) {
+					name := strings.TrimPrefix(r.Host, "*.")
+					hosts[name], hosts[other+"."+name] = true, true
+				}
+			}
+		}
+	}
+	unlisted := uint16(1)
+	for ports[unlisted] {
+		unlisted++
+	}
+	ports[unlisted] = true
+	if n.Many = len(hosts)*len(ports) > maxTargets; n.Many {
+		return
+	}
+	for host := range hosts {
+		for port := range ports {
+			n.compare(host, port)
+		}
+	}
+}
+
+// Targets are ports by the entry that would cover them: a name, or *. over a domain
+// above one.
+type Targets map[string]map[uint16]bool
+
+// put adds a target under every entry that covers it.
+func (t Targets) put(host string, port uint16) {
+	add := func(entry string) {
+		if t[entry] == nil {
+			t[entry] = map[uint16]bool{}
+		}
+		t[entry][port] = true
+	}
+	add(host)
+	for rest := host; ; {
+		_, after, ok := strings.Cut(rest, ".")
+		if !ok {
+			return
+		}
+		rest = after
+		add("*." + rest)
+	}
+}
+
+// Has reports whether there is a target of an entry.
+func (t Targets) Has(r *profiles.EgressRule) bool {
+	ports := t[r.Host]
+	if r.AnyPort || len(r.Ports) == 0 {
+		return len(ports) > 0
+	}
+	return slices.ContainsFunc(r.Ports, func(p int) bool { return ports[uint16(p)] }) //nolint:gosec // as above
+}
+
+// Tell notes an entry that a change tells of.
+func (t Targets) Tell(r *profiles.EgressRule) {
+	if t[r.Host] == nil {
+		t[r.Host] = map[uint16]bool{}
+	}
+	if r.AnyPort || len(r.Ports) == 0 {
+		t[r.Host][0] = true // every port
+	}
+	for _, p := range r.Ports {
+		t[r.Host][uint16(p)] = true //nolint:gosec // as above
+	}
+}
+
+// of reports whether a target is one of an entry that was told.
+func (t Targets) of(host string, port uint16) bool {
+	on := func(entry string) bool { return t[entry][0] || t[entry][port] }
+	if on(host) {
+		return true
+	}
+	for rest := host; ; {
+		_, after, ok := strings.Cut(rest, ".")
+		if !ok {
+			return false
+		}
+		if rest = after; on("*." + rest) {
+			return true
+		}
+	}
+}
+
+// Addresses reports whether an entry is one for addresses.
+func Addresses(host string) bool {
+	_, one := netip.ParseAddr(host)
+	_, block := netip.ParsePrefix(host)
+	return one == nil || block == nil
+}
+
+func (n *reachCompared) compare(host string, port uint16) {
+	to := egress.Dest{Name: host, Port: port}
+	before, was := n.old.match(to)
+	after, is := n.now.match(to)
+	var more, less bool
+	switch {
+	case was && is:
+		more, less = looser(after, before), looser(before, after)
+		n.share(before, after, reachTarget{host, port})
+	default:
+		more, less = is, was
+	}
+	if more {
+		n.Gained.put(host, port)
+	}
+	if less {
+		n.Lost.put(host, port)
+	}
+}
+
+// match gives the rules that let a target be reached, the one that counts first.
+func (r *reachable) match(to egress.Dest) ([]*profiles.EgressRule, bool) {
+	m, d := r.list.EgressMatch(to, r.at)
+	if d.Verdict != profiles.Allow || m.Virtual != 0 {
+		return nil, false
+	}
+	out := make([]*profiles.EgressRule, len(m.Entries))
+	for i, at := range m.Entries {
+		out[i] = &r.egress.Allow[at]
+	}
+	return out, len(out) > 0
+}
+
+// looser reports whether rules let pass what others do not. Each is asked about the
+// requests that it names.
+func looser(rules, than []*profiles.EgressRule) bool {
+	for _, r := range rules {
+		if r.ECH && !slices.ContainsFunc(than, func(o *profiles.EgressRule) bool { return o.ECH }) {
+			return true
+		}
+		for _, method := range orAny(r.Methods) {
+			for _, path := range orAny(r.Paths) {
+				mine, theirs := first(rules, method, path), first(than, method, path)
+				if theirs == nil || mine == nil || looserLimits(mine.Limits, theirs.Limits) || fewerPowers(mine, theirs) || Outlasts(latest(rules, method, path), latest(than, method, path)) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// orAny is a list of which an empty one is everything, which is "".
+func orAny(list []string) []string {
+	if len(list) == 0 {
+		return []string{""}
+	}
+	return list
+}
+
+// lets reports whether a rule lets a method on a path pass; "" is every one.
+func lets(r *profiles.EgressRule, method, path string) bool {
+	if len(r.Methods) > 0 && (method == "" || !slices.Contains(r.Methods, method)) {
+		return false
+	}
+	return len(r.Paths) == 0 || path != "" && slices.ContainsFunc(r.Paths, func(p string) bool {
+		return p == "/" || path == p || strings.HasPrefix(path, strings.TrimSuffix(p, "/")+"/")
+	})
+}
+
+func first(rules []*profiles.EgressRule, method, path string) *profiles.EgressRule {
+	for _, r := range rules {
+		if lets(r, method, path) {
+			return r
+		}
+	}
+	return nil
+}
+
+// latest is when the last of the rules for a request expires; nil: never.
+func latest(rules []*profiles.EgressRule, method, path string) *time.Time {
+	var last *time.Time
+	for _, r := range rules {
+		switch {
+		case !lets(r, method, path):
+		case r.Expires == nil:
+			return nil
+		case last == nil || r.Expires.After(*last):
+			last = r.Expires
+		}
+	}
+	return last
+}
+
+func looserLimits(a, b profiles.EgressLimits) bool {
+	return higher(a.UpBytes, b.UpBytes) || higher(a.DownBytes, b.DownBytes) || higher(a.Connections, b.Connections) || higher(a.PerMinute, b.PerMinute)
+}
+
+// fewerPowers reports whether the rule of two counts less of one rule than what another
+// declares.
+func fewerPowers(r, than *profiles.EgressRule) bool {
+	a, b := powers.OfHost(*r), than.Powers
+	return b.Sensitive && !a.Sensitive || b.Untrusted && !a.Untrusted || b.External && !a.External
+}
+
+// higher compares limits of which 0 is none.
+func higher(a, b int64) bool { return b != 0 && (a == 0 || a > b) }
+
+func (r *reachable) any() bool {
+	mode := r.egress.Mode
+	return mode == profiles.EgressAllowlist && len(r.egress.Allow) > 0 || (mode == profiles.EgressAllowlist || mode == profiles.EgressGatewayOnly) && len(r.egress.Gateways) > 0
+}
+
+// SameOrMore reports whether an entry for addresses gives all that another does.
+func SameOrMore(o, r *profiles.EgressRule, deny bool) bool {
+	whole, part := prefix(o.Host), prefix(r.Host)
+	if !whole.IsValid() || !part.IsValid() || whole.Bits() > part.Bits() || !whole.Contains(part.Addr()) {
+		return false
+	}
+	ports := o.AnyPort || len(o.Ports) == 0 && deny || !r.AnyPort && len(r.Ports) > 0 && len(missingPorts(r.Ports, o.Ports)) == 0
+	if deny || !ports {
+		return ports
+	}
+	return o.AnyPort == r.AnyPort && !egress.Opens(part, whole) && !looser([]*profiles.EgressRule{r}, []*profiles.EgressRule{o})
+}
+
+func missingPorts(a, b []int) (out []int) {
+	for _, p := range a {
+		if !slices.Contains(b, p) {
+			out = append(out, p)
+		}
+	}
+	return out
+}
+
+func prefix(host string) netip.Prefix {
+	if p, err := netip.ParsePrefix(host); err == nil {
+		return p
+	}
+	if a, err := netip.ParseAddr(host); err == nil {
+		return netip.PrefixFrom(a, a.BitLen())
+	}
+	return netip.Prefix{}
+}
+
+// Outlasts reports whether a grant with the expiry a ends after one with b; nil is
+// never.
+func Outlasts(a, b *time.Time) bool { return b != nil && (a == nil || a.After(*b)) }
+
+// Same reports whether two ends are one; nil is no end.
+func Same(a, b *time.Time) bool { return a == b || a != nil && b != nil && a.Equal(*b) }

@@ -1,0 +1,189 @@
+package diff
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+
+	"github.com/ringd/ringd/profiles"
+)
+
+// target is one that stands for others.
+type reachTarget struct {
+	host string
+	port uint16
+}
+
+// share is what became of limits that are counted together: what is sent, received and
+// open is counted for an entry as a whole, and for one of a layer above over all that
+// lie within it, so those of several add up.
+type share struct {
+	limits  profiles.EgressLimits
+	now     map[string]profiles.EgressLimits // that bound its targets now, by what is counted together
+	targets []reachTarget
+}
+
+// bound is limits by what is counted together.
+type bound struct {
+	key    string
+	limits profiles.EgressLimits
+}
+
+// bounds lists the limits that an entry counts against, as the doors do: those of the
+// layers above and its own, the last.
+func bounds(r *profiles.EgressRule) (out []bound) {
+	for i := range r.Under {
+		b := &r.Under[i]
+		out = append(out, bound{"above " + above(b), b.Limits})
+	}
+	return append(out, bound{fmt.Sprintf("%q %v %t %q %q", cmp.Or(r.Of, r.Host), r.Ports, r.AnyPort, r.Methods, r.Paths), r.Limits})
+}
+
+// above names an entry of a layer above. Of two layers that have the same one both hold.
+func above(b *profiles.Budget) string {
+	return fmt.Sprintf("%q %v %t %q %q", b.Host, b.Ports, b.AnyPort, b.Methods, b.Paths)
+}
+
+// holds is what bounds an entry to no more than some limits, shared as widely as there
+// is; if nothing does, what is its own.
+func holds(r *profiles.EgressRule, than profiles.EgressLimits) bound {
+	all := bounds(r)
+	for _, b := range all {
+		if !looserLimits(b.limits, than) {
+			return b
+		}
+	}
+	return all[len(all)-1]
+}
+
+func (s *share) put(b bound) {
+	if s.now == nil {
+		s.now = map[string]profiles.EgressLimits{}
+	}
+	s.now[b.key] = b.limits
+}
+
+// share notes which rules bound a target, before and now.
+func (n *reachCompared) share(before, after []*profiles.EgressRule, t reachTarget) {
+	for _, r := range before {
+		for _, method := range orAny(r.Methods) {
+			for _, path := range orAny(r.Paths) {
+				is := first(after, method, path)
+				if first(before, method, path) != r || is == nil {
+					continue
+				}
+				for _, was := range bounds(r) {
+					if was.limits != (profiles.EgressLimits{}) {
+						n.shared(was).add(holds(is, was.limits), t)
+					}
+				}
+			}
+		}
+	}
+}
+
+func (n *reachCompared) shared(was bound) *share {
+	s := n.shares[was.key]
+	if s == nil {
+		s = &share{limits: was.limits}
+		n.shares[was.key] = s
+	}
+	return s
+}
+
+func (s *share) add(b bound, t reachTarget) {
+	s.put(b)
+	s.targets = append(s.targets, t)
+}
+
+// split has the targets of limits gained where they are now bound by those of several
+// that give more together.
+func (n *reachCompared) split() {
+	for _, s := range n.shares {
+		if !s.more() {
+			continue
+		}
+		for _, t := range s.targets {
+			n.Gained.put(t.host, t.port)
+		}
+	}
+}
+
+// more reports whether the limits that hold now exceed those before, added up.
+func (s *share) more() bool {
+	var sum profiles.EgressLimits
+	for _, l := range s.now {
+		if looserLimits(l, s.limits) {
+			return true
+		}
+		sum.UpBytes += l.UpBytes
+		sum.DownBytes += l.DownBytes
+		sum.Connections += l.Connections
+		sum.PerMinute += l.PerMinute
+	}
+	return looserLimits(sum, s.limits)
+}
+
+// Budgets compares the entries of layers above that two entries share the limits of:
+// whether some limit is looser now, and whether some is stricter.
+func Budgets(old, now []profiles.Budget) (looser, stricter bool) {
+	return exceed(now, old), exceed(old, now)
+}
+
+// exceed reports whether some limit of the second list is looser in the first, or not
+// there.
+func exceed(list, than []profiles.Budget) bool {
+	for i := range than {
+		same := slices.ContainsFunc(list, func(b profiles.Budget) bool {
+			return above(&b) == above(&than[i]) && !looserLimits(b.Limits, than[i].Limits)
+		})
+		if !same && than[i].Limits != (profiles.EgressLimits{}) {
+			return true
+		}
+	}
+	return false
+}
+
+// Eased reports whether the addresses of an entry that went are reached by one of others
+// that gives them more: a higher limit, or fewer powers.
+func Eased(r *profiles.EgressRule, others []profiles.EgressRule) bool {
+	for i := range others {
+		o := &others[i]
+		if overlap(r, o) && looser([]*profiles.EgressRule{o}, []*profiles.EgressRule{r}) {
+			return true
+		}
+	}
+	return false
+}
+
+// Adds reports whether an entry for addresses that came is counted beside others of its
+// list that bound a part of what one of the old list bounds, with more in all.
+func Adds(r *profiles.EgressRule, old, now []profiles.EgressRule) bool {
+	for i := range old {
+		o := &old[i]
+		if !overlap(r, o) {
+			continue
+		}
+		for _, was := range bounds(o) {
+			s := share{limits: was.limits}
+			for j := range now {
+				if overlap(&now[j], o) {
+					s.put(holds(&now[j], was.limits))
+				}
+			}
+			if len(s.now) > 1 && s.more() {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+// overlap reports whether two entries for addresses have a target in common.
+func overlap(a, b *profiles.EgressRule) bool {
+	x, y := prefix(a.Host), prefix(b.Host)
+	if !x.IsValid() || !y.IsValid() || !x.Overlaps(y) {
+		return false
+	}
+	return a.AnyPort || b.AnyPort || len(missingPorts(a.Ports, b.Ports)) < len(a.Ports)
+}

@@ -1,0 +1,166 @@
+// This file owns what the end of an exception does to a compiled set: what it
+// granted is taken out. It is pure; the daemon asks it on its clock, and brings the
+// result in force as a generation of its own.
+
+package profiles
+
+import (
+	"fmt"
+	"iter"
+	"maps"
+	"slices"
+	"time"
+)
+
+// At is the set at a time: the same set while nothing of it has ended, and otherwise
+// a sealed one of another revision, without what ended exceptions granted. The
+// exceptions themselves stay, for refusals to name. It never widens, asking twice is
+// asking once, and at the zero time nothing is left of any exception. A nil set gives
+// nil; the set that is given is not changed.
+func Unexpired(set *Set, now time.Time) (*Set, error) {
+	if set == nil {
+		return nil, nil
+	}
+	out := *set
+	changed := false
+	for name, a := range set.Agents {
+		left, ended := strip(a, now)
+		if !ended {
+			continue
+		}
+		if !changed {
+			out.Agents, changed = maps.Clone(set.Agents), true
+		}
+		out.Agents[name] = left
+	}
+	if !changed {
+		return set, nil
+	}
+	sealed, _, err := out.Seal()
+	if err != nil {
+		return nil, fmt.Errorf("take ended exceptions out: %w", err)
+	}
+	return &sealed, nil
+}
+
+// Next is when something more of the set ends, after now; false: never.
+func NextExpiry(set *Set, now time.Time) (time.Time, bool) {
+	var next time.Time
+	if set == nil {
+		return next, false
+	}
+	for _, a := range set.Agents {
+		for id, end := range Expiries(&a) {
+			if end != nil && id != "" && end.After(now) && (next.IsZero() || end.Before(next)) {
+				next = *end
+			}
+		}
+	}
+	return next, !next.IsZero()
+}
+
+// Ended lists the exceptions, by agent, that granted something in before and nothing
+// in after.
+func EndedExceptions(before, after *Set) map[string][]Exception {
+	out := map[string][]Exception{}
+	if before == nil || after == nil {
+		return out
+	}
+	for name, a := range before.Agents {
+		had, has := grants(a), grants(after.Agents[name])
+		for _, e := range a.Exceptions {
+			if had[e.ID] && !has[e.ID] {
+				out[name] = append(out[name], e)
+			}
+		}
+	}
+	return out
+}
+
+// grants are the exceptions that still grant something to the agent.
+func grants(a Agent) map[string]bool {
+	out := map[string]bool{}
+	for id := range Expiries(&a) {
+		if id != "" {
+			out[id] = true
+		}
+	}
+	return out
+}
+
+// Entries are the entries that an exception can grant: its ID, "" for one that none
+// grants, and when the entry ends.
+func Expiries(a *Agent) iter.Seq2[string, *time.Time] {
+	return func(yield func(string, *time.Time) bool) {
+		var imports []ImportRule
+		if a.JS != nil {
+			imports = append(imports, a.JS.Imports.Allow...)
+		}
+		if a.Python != nil {
+			imports = append(imports, a.Python.Imports.Allow...)
+		}
+		for _, r := range imports {
+			if !yield(r.Exception, r.Expires) {
+				return
+			}
+		}
+		if a.Shell != nil {
+			for _, b := range a.Shell.Binaries {
+				if !yield(b.Exception, b.Expires) {
+					return
+				}
+			}
+		}
+		for _, r := range a.Egress.Allow {
+			if !yield(r.Exception, r.Expires) {
+				return
+			}
+		}
+	}
+}
+
+// over reports whether what an exception grants has ended. One without an end is
+// none: it grants nothing.
+func over(id string, end *time.Time, now time.Time) bool {
+	return id != "" && (end == nil || now.IsZero() || !now.Before(*end))
+}
+
+// strip gives the agent without what has ended.
+func strip(a Agent, now time.Time) (Agent, bool) {
+	ended := false
+	for id, end := range Expiries(&a) {
+		ended = ended || over(id, end, now)
+	}
+	if a.Strict != nil { // what would be enforced
+		strict, too := strip(*a.Strict, now)
+		a.Strict, ended = &strict, ended || too
+	}
+	if !ended {
+		return a, false
+	}
+	if a.JS != nil {
+		js := *a.JS
+		js.Imports.Allow = without(js.Imports.Allow, now)
+		a.JS = &js
+	}
+	if a.Python != nil {
+		py := *a.Python
+		py.Imports.Allow = without(py.Imports.Allow, now)
+		a.Python = &py
+	}
+	if a.Shell != nil {
+		sh := *a.Shell
+		sh.Binaries = slices.DeleteFunc(slices.Clone(sh.Binaries), func(b Binary) bool { return over(b.Exception, b.Expires, now) })
+		a.Shell = &sh
+	}
+	a.Egress.Allow = slices.DeleteFunc(slices.Clone(a.Egress.Allow), func(r EgressRule) bool { return over(r.Exception, r.Expires, now) })
+	if a.Strict != nil {
+		enforced, _ := strip(*a.Strict, now)
+		a.Strict = &enforced
+	}
+	return a, true
+}
+
+func without(rules []ImportRule, now time.Time) []ImportRule {
+	return slices.DeleteFunc(slices.Clone(rules), func(r ImportRule) bool { return over(r.Exception, r.Expires, now) })
+}

@@ -1,0 +1,126 @@
+// This file says whether a compiled set could come from the compiler. A set that is
+// signed elsewhere is taken as it is, so what the compiler never says together has to be
+// refused where it is read: a grant that names an exception which nobody approved, an agent
+// under another one's name, a mode that is none.
+//
+// It is pure. Package trust calls it; whether a host can enforce the set its rings say.
+
+package profiles
+
+import (
+	"fmt"
+	"maps"
+	"math"
+	"regexp"
+	"slices"
+	"time"
+)
+
+// maxMillis is the longest span that a host can count, in milliseconds.
+const maxMillis = int64(math.MaxInt64 / time.Millisecond)
+
+// Check returns the first thing that is wrong with a set, by the names of its agents; nil:
+// nothing is. The error names the agent and quotes nothing else of the set.
+func CheckSet(set *Set) error {
+	for _, name := range slices.Sorted(maps.Keys(set.Agents)) {
+		a := set.Agents[name]
+		if !agentName.MatchString(name) || a.Name != name {
+			return fmt.Errorf("agent %.70q: its name is none, or another than the one it stands under", name)
+		}
+		if err := agent(&a); err != nil {
+			return fmt.Errorf("agent %s: %w", name, err)
+		}
+	}
+	return nil
+}
+
+var (
+	agentName = regexp.MustCompile(`^[a-z][a-z0-9-]{0,62}$`)
+	owner     = regexp.MustCompile(`^(user|group|team):[^\s]+$`)
+)
+
+func agent(a *Agent) error {
+	switch a.Mode {
+	case ModeEnforce:
+		if a.Strict != nil {
+			return fmt.Errorf("it is enforced, and says what would be enforced")
+		}
+	case ModeAudit:
+		if err := strict(a); err != nil {
+			return err
+		}
+	default:
+		return fmt.Errorf("mode %.20q is not known", a.Mode)
+	}
+	if err := excepted(a); err != nil {
+		return err
+	}
+	return limits(a)
+}
+
+// strict checks the agent as it would be enforced: it stands by no other exceptions.
+func strict(a *Agent) error {
+	s := a.Strict
+	if s == nil || s.Mode != ModeEnforce || s.Strict != nil || s.Name != a.Name {
+		return fmt.Errorf("mode audit, and not what would be enforced")
+	}
+	same := func(x, y Exception) bool {
+		return x.ID == y.ID && x.Expires.Equal(y.Expires) && slices.Equal(x.ApprovedBy, y.ApprovedBy)
+	}
+	if !slices.EqualFunc(s.Exceptions, a.Exceptions, same) {
+		return fmt.Errorf("mode audit, and other exceptions than would be enforced")
+	}
+	return agent(s)
+}
+
+// excepted checks that each grant of an exception ends with one that owners approve.
+func excepted(a *Agent) error {
+	ends := map[string]time.Time{}
+	for _, e := range a.Exceptions {
+		if _, twice := ends[e.ID]; twice || e.ID == "" {
+			return fmt.Errorf("exception %.40q stands twice, or has no name", e.ID)
+		}
+		if slices.ContainsFunc(e.ApprovedBy, func(by string) bool { return !owner.MatchString(by) }) {
+			return fmt.Errorf("exception %.40q: who approves it is no owner", e.ID)
+		}
+		ends[e.ID] = e.Expires
+	}
+	for id, end := range Expiries(a) {
+		until, listed := ends[id]
+		switch {
+		case id == "":
+		case !listed:
+			return fmt.Errorf("a grant by exception %.40q, which is not listed", id)
+		case end == nil || end.After(until):
+			return fmt.Errorf("a grant by exception %.40q that does not end with it", id)
+		}
+	}
+	return nil
+}
+
+// limits checks that every limit is one; nil is the default of an executor.
+func limits(a *Agent) error {
+	all := []Limits{a.Limits}
+	if a.JS != nil {
+		all = append(all, a.JS.Limits)
+	}
+	if a.Python != nil {
+		all = append(all, a.Python.Limits)
+	}
+	if a.Shell != nil {
+		all = append(all, a.Shell.Limits)
+	}
+	for _, l := range all {
+		for _, n := range []*int64{l.CPUMillis, l.WallMillis, l.PauseMillis} {
+			if n != nil && *n > maxMillis {
+				return fmt.Errorf("a limit of %d milliseconds is none", *n)
+			}
+		}
+		for _, n := range []*int64{l.CPUMillis, l.MemoryBytes, l.WallMillis, l.OutputBytes, l.ResultBytes, l.StackBytes, l.Processes, l.Files, l.RefusedCalls, l.PauseMillis} {
+			if n != nil && *n < 0 {
+				return fmt.Errorf("a limit is below 0")
+			}
+		}
+	}
+	return nil
+}
