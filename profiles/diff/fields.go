@@ -22,6 +22,8 @@ func known(of string) (compared, places string) {
 		return "Kind Name Revision Owner", "File"
 	case "RuleOfTwo":
 		return "Mode OnThree Scope", "Rule"
+	case "Excepted":
+		return "Imports Egress Binaries", ""
 	case "Exception":
 		return "ID Owner ApprovedBy Reason Ticket Expires Lifts Grants", "Rule"
 	case "Guardrail":

@@ -19,7 +19,7 @@ func types(t reflect.Type, seen map[reflect.Type]bool) {
 	case reflect.Pointer, reflect.Slice, reflect.Map:
 		types(t.Elem(), seen)
 	case reflect.Struct:
-		if p := t.PkgPath(); seen[t] || !strings.HasSuffix(p, "/profiles") && !strings.HasSuffix(p, "/profiles/rule") || t.Name() == "Rule" {
+		if p := t.PkgPath(); seen[t] || !strings.HasSuffix(p, "/profiles") || t.Name() == "Rule" {
 			return
 		}
 		seen[t] = true

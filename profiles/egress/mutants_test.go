@@ -140,7 +140,7 @@ func mutants() []mutant {
 		{"check.go", `if !live(expires, now) {`, `if false {`},
 		{"check.go", `return m.led(at), nil`, `return m.led(0 * at), nil`},
 		// first bytes
-		{"sni.go", `case errors.Is(err, hello.ErrName):`, `case errors.Is(err, hello.ErrName) && false:`},
+		{"sni.go", `case errors.Is(err, clienthello.ErrName):`, `case errors.Is(err, clienthello.ErrName) && false:`},
 		{"sni.go", `case err != nil:`, `case false:`},
 		{"sni.go", `case h.ECH && !l.passesECH(m):`, `case false:`},
 		{"sni.go", `case h.HasName:

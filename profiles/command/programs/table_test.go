@@ -202,8 +202,9 @@ func clauses(t *testing.T) map[string][]string {
 	t.Helper()
 	out := map[string][]string{}
 	tables := map[string][]string{
-		"running/table.go": {"Rows", "rowsRunningToo", "wrapperRows"}, "running/rare.go": {"rare"}, "tools/table.go": {"Rows", "rowsInteractive"}, "tools/remote.go": {"Remote"}, "tools/rare.go": {"rare"},
-		"interpreters/texts.go": {"Texts"}, "interpreters/shells.go": {"Rows"}, "build/build.go": {"Rows"}, "builtins.go": {"builtinRow"},
+		"running_table.go": {"runningRows", "rowsRunningToo", "wrapperRows"}, "running_rare.go": {"rare"},
+		"tools_table.go": {"toolRows", "rowsInteractive"}, "tools_remote.go": {"remoteRow"}, "tools_rare.go": {"rareTool"},
+		"texts.go": {"Texts"}, "shells.go": {"interpreterRows"}, "build.go": {"buildRows"}, "builtins.go": {"builtinRow"},
 	}
 	for file, funcs := range tables {
 		set := token.NewFileSet()
