@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/ringd/ringd/compiler/bridgeschema"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/schema"
 )
@@ -170,7 +169,7 @@ func (d *document) jsonSchema(at string, text []byte) json.RawMessage {
 	}
 	known, seen := d.schemas[string(text)]
 	if !seen {
-		known.canonical, known.err = bridgeschema.Check(text)
+		known.canonical, known.err = checkBridgeSchema(text)
 		d.schemas[string(text)] = known
 	}
 	if known.err != nil {

@@ -1,9 +1,7 @@
 package compiler
 
 import (
-	"github.com/ringd/ringd/compiler/imports"
-	"github.com/ringd/ringd/compiler/powers"
-	"github.com/ringd/ringd/compiler/programs"
+	"github.com/ringd/ringd/compiler/known"
 )
 
 // The codes of findings about a policy's meaning. They are API: tools match on
@@ -46,33 +44,27 @@ const (
 // The codes of findings about the imports of Python; what each means stands in
 // package imports.
 const (
-	CodeImportAgent   = imports.CodeAgentOnly
-	CodeImportAny     = imports.CodeAny
-	CodeImportUnknown = imports.CodeUnknown
-	CodeImportNeeded  = imports.CodeNeeded
-	CodeEnvironment   = imports.CodeEnvironment
-)
-
-// The codes of findings about powers; what each means stands in package powers.
-const (
-	CodeRuleOfTwo     = powers.CodeRuleOfTwo
-	CodePowerMismatch = powers.CodeMismatch
+	CodeImportAgent   = known.CodeAgentOnly
+	CodeImportAny     = known.CodeAny
+	CodeImportUnknown = known.CodeUnknown
+	CodeImportNeeded  = known.CodeNeeded
+	CodeEnvironment   = known.CodeEnvironment
 )
 
 // The codes of findings about programs and the rules of their words; what each
 // means stands in package programs.
 const (
-	CodeProgramShell       = programs.CodeShell
-	CodeProgramInterpreter = programs.CodeInterpreter
-	CodeProgramLauncher    = programs.CodeLauncher
-	CodeProgramMany        = programs.CodeMany
-	CodeProgramDuplicate   = programs.CodeDuplicate
-	CodeProgramWritable    = programs.CodeWritable
-	CodeProgramHelper      = programs.CodeHelper
-	CodeProgramForce       = programs.CodeForce
-	CodeProgramVariable    = programs.CodeVariable
-	CodeRuleRedundant      = programs.CodeRedundant
-	CodeRuleUnreachable    = programs.CodeUnreachable
-	CodeRuleShadowed       = programs.CodeShadowed
-	CodeExample            = programs.CodeExample
+	CodeProgramShell       = known.CodeShell
+	CodeProgramInterpreter = known.CodeInterpreter
+	CodeProgramLauncher    = known.CodeLauncher
+	CodeProgramMany        = known.CodeMany
+	CodeProgramDuplicate   = known.CodeDuplicate
+	CodeProgramWritable    = known.CodeWritable
+	CodeProgramHelper      = known.CodeHelper
+	CodeProgramForce       = known.CodeForce
+	CodeProgramVariable    = known.CodeVariable
+	CodeRuleRedundant      = known.CodeRedundant
+	CodeRuleUnreachable    = known.CodeUnreachable
+	CodeRuleShadowed       = known.CodeShadowed
+	CodeExample            = known.CodeExample
 )

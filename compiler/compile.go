@@ -14,12 +14,9 @@ import (
 	"slices"
 	"time"
 
-	"github.com/ringd/ringd/compiler/audited"
 	"github.com/ringd/ringd/compiler/guardrail"
-	"github.com/ringd/ringd/compiler/language"
+	"github.com/ringd/ringd/compiler/known"
 	"github.com/ringd/ringd/compiler/layers"
-	"github.com/ringd/ringd/compiler/powers"
-	"github.com/ringd/ringd/compiler/programs"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/schema"
 )
@@ -84,7 +81,7 @@ func Compile(cfg Config) (profiles.Set, Diagnostics) {
 		c.check(merged.Alone[i])
 	}
 	c.pinModules()
-	c.found = append(c.found, powers.Check(c.set.Agents)...)
+	c.found = append(c.found, checkPowers(c.set.Agents)...)
 	if c.found = c.found.Sort(); c.found.Refused() {
 		return profiles.Set{}, c.found
 	}
@@ -116,7 +113,7 @@ type compilation struct {
 type document struct {
 	*compilation
 	policy *schema.Policy
-	told   programs.Config // what of the shell no profile carries
+	told   known.ProgramsConfig // what of the shell no profile carries
 }
 
 func (d *document) compile() {
@@ -162,7 +159,7 @@ func (d *document) inMode(agent profiles.Agent) profiles.Agent {
 	}
 	d.warn("spec.mode", CodeModeAudit, "take it out before the agent does real work",
 		"imports, the words of programs and the constructs of scripts are recorded and not refused; what a guest is not given stays refused")
-	return audited.Of(agent, d.rule("spec.mode"))
+	return auditedAgent(agent, d.rule("spec.mode"))
 }
 
 type namedAgent struct {
@@ -250,7 +247,7 @@ func (c *compilation) add(o schema.Origin, f schema.Diagnostic) {
 // unsupported reports every set field that nothing compiles, and values of
 // compiled fields that stand for something nothing enforces.
 func (d *document) unsupported() {
-	language.Unsupported(*d.policy, func(path, by string) {
+	unsupportedFields(*d.policy, func(path, by string) {
 		d.report(path, CodeUnsupported, "leave it out: this build does not enforce it", "nothing enforces this yet: %s", by)
 	})
 	if p := d.policy; !p.Compact && p.Kind != layers.KindAgent {

@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/ringd/ringd/compiler/exceptions"
+	"github.com/ringd/ringd/compiler/layers"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/schema"
 )
@@ -13,17 +13,17 @@ import (
 // The codes of findings about exceptions; what each means stands in package
 // exceptions.
 const (
-	CodeExceptionExpired   = exceptions.CodeExpired
-	CodeExceptionApprover  = exceptions.CodeApprover
-	CodeExceptionUnneeded  = exceptions.CodeUnneeded
-	CodeExceptionDuplicate = exceptions.CodeDuplicate
+	CodeExceptionExpired   = layers.CodeExpired
+	CodeExceptionApprover  = layers.CodeApprover
+	CodeExceptionUnneeded  = layers.CodeUnneeded
+	CodeExceptionDuplicate = layers.CodeDuplicate
 )
 
 // exceptions compiles the exceptions that bear on an agent; what they grant is compiled
 // where it stands.
 func (d *document) exceptions() (out []profiles.Exception) {
 	for i, e := range d.policy.Spec.Exceptions {
-		end, _ := exceptions.Ending(e.Expires) // a finding has said so
+		end, _ := layers.ExceptionEnd(e.Expires) // a finding has said so
 		x := profiles.Exception{ID: e.ID, Owner: e.Owner, ApprovedBy: e.ApprovedBy, Reason: e.Reason, Ticket: e.Ticket, Expires: end,
 			Rule: d.rule("spec.exceptions[" + strconv.Itoa(i) + "]"), Lifts: e.Lifts,
 			Grants: profiles.Excepted{Imports: e.Grants.Imports, Binaries: e.Grants.Binaries}}
@@ -56,7 +56,7 @@ func (d *document) excepted(path string) (id string, end *time.Time) {
 		return "", nil
 	}
 	for _, e := range d.policy.Spec.Exceptions {
-		if at, ok := exceptions.Ending(e.Expires); ok && e.ID == id {
+		if at, ok := layers.ExceptionEnd(e.Expires); ok && e.ID == id {
 			return id, &at
 		}
 	}

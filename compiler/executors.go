@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/ringd/ringd/compiler/powers"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/profiles/paths"
 	"github.com/ringd/ringd/schema"
@@ -133,7 +132,7 @@ func (d *document) filesystem() profiles.Files {
 		return out
 	}
 	out := profiles.Files{Read: list("read", fs.Read, fs.Under.Read), Write: list("write", fs.Write, fs.Under.Write), Deny: list("deny", fs.Deny, nil), Rule: d.rule("spec.filesystem")}
-	out.Powers = powers.Touches(fs.Powers)
+	out.Powers = touchedPowers(fs.Powers)
 	for _, granted := range [][]profiles.PathRule{out.Read, out.Write} {
 		d.deniedAbove(granted, out.Deny)
 	}

@@ -6,8 +6,6 @@ import (
 	"regexp"
 	"slices"
 
-	"github.com/ringd/ringd/compiler/powers"
-	"github.com/ringd/ringd/compiler/secrets"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/profiles/egress"
 	has "github.com/ringd/ringd/profiles/powers"
@@ -47,7 +45,7 @@ func (d *document) gateway(at string, g schema.Gateway) profiles.Gateway {
 			d.report(fmt.Sprintf("%s.headers[%d]", at, i), CodeGateway, "leave it out", "%s does not go through a gateway: %s", clip(h), why)
 		}
 	}
-	out.Powers, out.Under = powers.Touches(g.Powers), shared(g.Under)
+	out.Powers, out.Under = touchedPowers(g.Powers), shared(g.Under)
 	d.outward(at+".powers", g.Powers, has.OfGateway(out))
 	out.Addresses = d.addresses(at+".addresses", g.Addresses)
 	out.Credential = d.credential(at+".credential", g.Credential)
@@ -57,7 +55,7 @@ func (d *document) gateway(at string, g schema.Gateway) profiles.Gateway {
 		}
 		return out
 	}
-	if what := secrets.Find(g.Upstream); what != "" {
+	if what := findSecret(g.Upstream); what != "" {
 		d.report(at+".upstream", CodeSecret, hintSecret, "holds what looks like %s", what)
 		return out
 	}
@@ -88,7 +86,7 @@ func (d *document) credential(at, name string) string {
 	if name == "" {
 		return ""
 	}
-	if what := secrets.FindInName(name); what != "" {
+	if what := findSecretInName(name); what != "" {
 		d.report(at, CodeSecret, hintSecret, "looks like %s, where the name of a credential is wanted", what)
 		return ""
 	}
@@ -125,7 +123,7 @@ func (d *document) secrets() {
 	visit = func(v reflect.Value, path string) {
 		switch v.Kind() {
 		case reflect.String:
-			if what := secrets.Find(v.String()); what != "" {
+			if what := findSecret(v.String()); what != "" {
 				d.warn(path, CodeSecret, hintSecret, "holds what looks like %s", what)
 			}
 		case reflect.Pointer:
@@ -134,7 +132,7 @@ func (d *document) secrets() {
 			}
 		case reflect.Slice:
 			if v.Type().Elem().Kind() == reflect.Uint8 {
-				if what := secrets.Find(string(v.Bytes())); what != "" {
+				if what := findSecret(string(v.Bytes())); what != "" {
 					d.warn(path, CodeSecret, hintSecret, "holds what looks like %s", what)
 				}
 				return

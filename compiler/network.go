@@ -9,9 +9,7 @@ import (
 
 	"golang.org/x/net/publicsuffix"
 
-	"github.com/ringd/ringd/compiler/exceptions"
 	"github.com/ringd/ringd/compiler/layers"
-	"github.com/ringd/ringd/compiler/powers"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/profiles/egress"
 	"github.com/ringd/ringd/profiles/hosts"
@@ -127,7 +125,7 @@ func (d *document) egressRule(at string, e schema.Egress) (profiles.EgressRule, 
 			rule.Expires = end
 		}
 	}
-	rule.Powers, rule.Under = powers.Touches(e.Powers), shared(e.Under)
+	rule.Powers, rule.Under = touchedPowers(e.Powers), shared(e.Under)
 	d.outward(at+".powers", e.Powers, has.OfHost(rule))
 	d.broad(at+".host", rule.Host)
 	d.shut(at+".host", rule.Host)
@@ -249,7 +247,7 @@ func (d *document) expiry(path, text string) *time.Time {
 	if text == "" {
 		return nil
 	}
-	if at, ok := exceptions.Ending(text); ok {
+	if at, ok := layers.ExceptionEnd(text); ok {
 		return &at
 	}
 	d.report(path, CodeDate, "", "%q is no day of the calendar, or no time of a day", clip(text))

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/ringd/ringd/compiler/imports"
+	"github.com/ringd/ringd/compiler/known"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/schema"
 )
@@ -107,7 +107,7 @@ func (d *document) environments(at string, py *schema.Python) (out []profiles.Py
 // overruled warns of allowed names that a denied one takes back. A name that
 // stands in both lists word for word is schema's finding.
 func (d *document) overruled(allowAt, denyAt string, allow, deny []string, sep byte) {
-	for _, o := range imports.Overruled(allow, deny, sep) {
+	for _, o := range known.Overruled(allow, deny, sep) {
 		here, other := d.rule(fmt.Sprintf("%s[%d]", allowAt, o.Allow)), d.rule(fmt.Sprintf("%s[%d]", denyAt, o.Deny))
 		d.tell(here, schema.Diagnostic{Code: CodeDenyWins, Msg: fmt.Sprintf("%s is denied at %s, and a denial wins", clip(allow[o.Allow]), posOf(other))}, true, other)
 	}
@@ -116,7 +116,7 @@ func (d *document) overruled(allowAt, denyAt string, allow, deny []string, sep b
 // pythonFindings reports what is worth knowing about the import lists of an agent,
 // once all of it is compiled.
 func (d *document) pythonFindings(agent profiles.Agent) {
-	for _, f := range imports.Check(imports.Config{Agent: agent, Compact: d.policy.Compact}) {
+	for _, f := range known.CheckImports(known.ImportsConfig{Agent: agent, Compact: d.policy.Compact}) {
 		d.tell(f.Rule, schema.Diagnostic{Code: f.Code, Msg: f.Msg, Hint: f.Hint}, f.Warning)
 	}
 }

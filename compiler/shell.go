@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/ringd/ringd/compiler/programs"
+	"github.com/ringd/ringd/compiler/known"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/schema"
 )
@@ -48,7 +48,7 @@ func (d *document) shell(sh *schema.Shell, rule profiles.Rule) *profiles.Shell {
 			d.told.Broken = true
 		} else {
 			out.DeniedPatterns = append(out.DeniedPatterns, words)
-			d.told.Patterns = append(d.told.Patterns, programs.Told{Rule: words.Rule,
+			d.told.Patterns = append(d.told.Patterns, known.Told{Rule: words.Rule,
 				Match: d.examples(here+".match", p.Match), NotMatch: d.examples(here+".notMatch", p.NotMatch)})
 		}
 	}
@@ -73,7 +73,7 @@ func (d *document) binary(at string, b schema.Binary, pause int64) (profiles.Bin
 	if strings.Contains(b.Path, " ") {
 		d.warn(here, CodePath, "the words of a command are no part of the program's path; denied patterns take words back", "%q holds a space", clip(b.Path))
 	}
-	out := profiles.Binary{Path: b.Path, Rule: d.rule(here), Interpreted: programs.IsShell(b.Path), ForceEnv: d.variables(at+".env", b.Env)}
+	out := profiles.Binary{Path: b.Path, Rule: d.rule(here), Interpreted: known.IsShell(b.Path), ForceEnv: d.variables(at+".env", b.Env)}
 	out.Exception, out.Expires = d.excepted(at)
 	for i, p := range b.Helpers {
 		if here := fmt.Sprintf("%s.helpers[%d]", at, i); d.programPath(here, p, "list a folder, which stands for the programs in it") {
@@ -82,7 +82,7 @@ func (d *document) binary(at string, b schema.Binary, pause int64) (profiles.Bin
 	}
 	before := len(d.found)
 	d.args(at+".args", b.Args, &out, pause)
-	d.told.Binaries = append(d.told.Binaries, programs.Told{Rule: out.Rule, Force: d.rule(at + ".args.force"), Broken: d.found[before:].Refused(),
+	d.told.Binaries = append(d.told.Binaries, known.Told{Rule: out.Rule, Force: d.rule(at + ".args.force"), Broken: d.found[before:].Refused(),
 		Acknowledged: grantedUnless(false, b.Acknowledge),
 		Match:        d.examples(at+".match", b.Match), NotMatch: d.examples(at+".notMatch", b.NotMatch)})
 	return out, true
@@ -218,7 +218,7 @@ func (d *document) variables(at string, env map[string]string) (out []string) {
 	for _, name := range slices.Sorted(maps.Keys(env)) {
 		here, value := at+"."+name, env[name]
 		switch {
-		case programs.Reserved(name):
+		case known.ReservedProgram(name):
 			d.report(here, CodeProgramVariable, "leave it out", "%s is set by ringd for every program", name)
 		case len(value) > maxForcedBytes || strings.ContainsFunc(value, schema.Unseen):
 			d.report(here, CodeProgramVariable, "", "is longer than %d bytes, or holds a character that is not seen", maxForcedBytes)
@@ -229,13 +229,13 @@ func (d *document) variables(at string, env map[string]string) (out []string) {
 	return out
 }
 
-func (d *document) examples(at string, texts []string) (out []programs.Example) {
+func (d *document) examples(at string, texts []string) (out []known.Example) {
 	if len(texts) > maxExamples {
 		d.report(at, CodeLimit, "", "holds more than %d examples", maxExamples)
 		texts = nil
 	}
 	for i, text := range texts {
-		out = append(out, programs.Example{Text: text, Rule: d.rule(fmt.Sprintf("%s[%d]", at, i))})
+		out = append(out, known.Example{Text: text, Rule: d.rule(fmt.Sprintf("%s[%d]", at, i))})
 	}
 	return out
 }
@@ -282,7 +282,7 @@ func (d *document) plainWords(at, text, hint string) ([]string, bool) {
 // an agent has, once all of it is compiled.
 func (d *document) programs(agent profiles.Agent) {
 	d.told.Agent, d.told.Compact = agent, d.policy.Compact
-	for _, f := range programs.Check(d.told) {
+	for _, f := range known.CheckPrograms(d.told) {
 		d.tell(f.Rule, schema.Diagnostic{Code: f.Code, Msg: f.Msg, Hint: f.Hint}, f.Warning, f.Related...)
 	}
 }

@@ -1,7 +1,6 @@
 package compiler
 
 import (
-	"github.com/ringd/ringd/compiler/powers"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/schema"
 )
@@ -9,10 +8,10 @@ import (
 // ruleOfTwo compiles the rule of two, and what inputs and files carry.
 func (d *document) ruleOfTwo(agent *profiles.Agent) {
 	p := d.policy
-	agent.RuleOfTwo = powers.Rule(p.Spec.RuleOfTwo, len(p.Layers) > 1, d.rule("spec.ruleOfTwo"))
+	agent.RuleOfTwo = ruleOfTwo(p.Spec.RuleOfTwo, len(p.Layers) > 1, d.rule("spec.ruleOfTwo"))
 	if in := p.Spec.Inputs; in != nil && in.Powers != nil {
 		const at = "spec.inputs.powers"
-		agent.Inputs, agent.InputsRule = powers.Touches(in.Powers), d.rule(at)
+		agent.Inputs, agent.InputsRule = touchedPowers(in.Powers), d.rule(at)
 		if agent.Inputs.External {
 			d.report(at+".external", CodeNeverMatches, "leave it out", "nothing goes out by the inputs of a run")
 		}
@@ -28,7 +27,7 @@ func (d *document) ruleOfTwo(agent *profiles.Agent) {
 
 // outward refuses to say that nothing goes out where something can be sent.
 func (d *document) outward(at string, t *schema.Touches, has profiles.Powers) {
-	if powers.Denies(t) && has.External {
+	if powersDeny(t) && has.External {
 		d.report(at+".external", CodePowerMismatch, "name methods that send nothing (GET, HEAD), where requests can be read, or leave it out",
 			"something can be sent there, so others see it")
 	}

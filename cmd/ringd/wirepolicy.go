@@ -18,7 +18,7 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/policycmd"
 	"github.com/ringd/ringd/cmd/ringd/internal/sources"
 	"github.com/ringd/ringd/cmd/ringd/internal/testcmd"
-	"github.com/ringd/ringd/compiler/asked"
+	"github.com/ringd/ringd/compiler/layers"
 	"github.com/ringd/ringd/compiler/lint"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/schema"
@@ -43,7 +43,7 @@ func (p *program) compileEnded(ctx context.Context, files sources.Policy) (*prof
 }
 
 // layers asks the layers of a policy about an action, in the compile child.
-func (p *program) layers(ctx context.Context, files sources.Policy, policy string, a asked.Action) ([]asked.Layer, error) {
+func (p *program) layers(ctx context.Context, files sources.Policy, policy string, a layers.AskedAction) ([]layers.LayerAnswer, error) {
 	policies, _ := sources.Split(files.Sources)
 	all, found, err := child.Layers(ctx, p.compiler().cfg, child.LayersRequest{Sources: policies, Policy: policy, Asked: a})
 	if err == nil && found.Refused() { // its warnings were told as it was compiled

@@ -13,8 +13,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ringd/ringd/compiler"
 	"github.com/ringd/ringd/compiler/enforcement"
-	"github.com/ringd/ringd/compiler/language"
 	"github.com/ringd/ringd/profiles"
 )
 
@@ -32,11 +32,11 @@ func TestEveryFieldHasARow(t *testing.T) {
 			rows[f] = r
 		}
 	}
-	for _, f := range language.Fields() {
+	for _, f := range compiler.Fields() {
 		r, ok := rows[f.Go]
 		delete(rows, f.Go)
 		switch {
-		case f.Fate == language.Parts:
+		case f.Fate == compiler.Parts:
 			if ok {
 				t.Errorf("%s: its own fields are listed", f.Go)
 			}
@@ -46,10 +46,10 @@ func TestEveryFieldHasARow(t *testing.T) {
 			continue
 		}
 		for _, c := range r.Cells {
-			if refused := c.Level == enforcement.Unsupported; f.Fate == language.Refused && !refused {
+			if refused := c.Level == enforcement.Unsupported; f.Fate == compiler.Refused && !refused {
 				t.Errorf("%s is refused, and %s says %s", f.Go, r.Name, c.Level)
 			}
-			if f.Fate == language.Annotation && c.Level != enforcement.Annotation && c.Level != enforcement.Elsewhere {
+			if f.Fate == compiler.Annotation && c.Level != enforcement.Annotation && c.Level != enforcement.Elsewhere {
 				t.Errorf("%s is an annotation, and %s says %s", f.Go, r.Name, c.Level)
 			}
 		}

@@ -16,8 +16,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/ringd/ringd/compiler/layers/chain"
-	"github.com/ringd/ringd/compiler/layers/fields"
+	"github.com/ringd/ringd/compiler/layers"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/profiles/canonjson"
 	"github.com/ringd/ringd/profiles/diff"
@@ -29,7 +28,7 @@ const raised = "documents below it may ask for more; by this alone no agent has 
 
 // Ceilings keeps the ceilings of a folder.
 func Ceilings(policies []schema.Policy) []schema.Policy {
-	return slices.DeleteFunc(slices.Clone(policies), func(p schema.Policy) bool { return !chain.Ceiling(&p) })
+	return slices.DeleteFunc(slices.Clone(policies), func(p schema.Policy) bool { return !layers.IsCeiling(&p) })
 }
 
 // Compare tells what changed of the ceilings, one entry for each, the organisation's
@@ -61,7 +60,7 @@ func Compare(old, now []schema.Policy) []diff.Agent {
 func same(p *schema.Policy, list []schema.Policy, taken []bool) int {
 	for _, is := range []func(q *schema.Policy) bool{
 		func(q *schema.Policy) bool { return q.Metadata.Name == p.Metadata.Name },
-		func(q *schema.Policy) bool { return q.File == p.File || p.Kind == chain.KindOrg },
+		func(q *schema.Policy) bool { return q.File == p.File || p.Kind == layers.KindOrg },
 	} {
 		for j := range list {
 			if !taken[j] && list[j].Kind == p.Kind && is(&list[j]) {
@@ -73,13 +72,13 @@ func same(p *schema.Policy, list []schema.Policy, taken []bool) int {
 }
 
 func gone(p *schema.Policy) diff.Agent {
-	name := chain.Layer(p.Kind, p.Metadata.Name)
+	name := layers.LayerName(p.Kind, p.Metadata.Name)
 	return entry(name, string(diff.Removed), []diff.Change{{Kind: diff.Removed, Class: diff.Headroom, Capability: "ceiling",
 		Field: "kind", Layer: name, OldRule: rule(p, "kind"), Says: name + " is gone: it bounds nothing any more", Why: raised}})
 }
 
 func came(p *schema.Policy) diff.Agent {
-	name := chain.Layer(p.Kind, p.Metadata.Name)
+	name := layers.LayerName(p.Kind, p.Metadata.Name)
 	ch := diff.Change{Kind: diff.Added, Class: diff.Narrows, Capability: "ceiling", Field: "kind", Layer: name,
 		NewRule: rule(p, "kind"), Says: name + " is new, and bounds the documents below it"}
 	changes := []diff.Change{ch}
@@ -100,7 +99,7 @@ func entry(name, state string, changes []diff.Change) diff.Agent {
 }
 
 func pair(old, now *schema.Policy) diff.Agent {
-	name := chain.Layer(now.Kind, now.Metadata.Name)
+	name := layers.LayerName(now.Kind, now.Metadata.Name)
 	c := &comparer{name: name, old: old, now: now, rules: table()}
 	if old.Metadata.Name != now.Metadata.Name {
 		c.tell(diff.Neutral, diff.Changed, "metadata.name", "metadata.name", old.Metadata.Name, now.Metadata.Name,
@@ -119,9 +118,9 @@ func rule(p *schema.Policy, path string) *profiles.Rule {
 	return &profiles.Rule{File: o.Pos.File, Line: o.Pos.Line, Column: o.Pos.Column, Path: o.Path}
 }
 
-func table() map[string]fields.Rule {
-	out := map[string]fields.Rule{}
-	for _, r := range fields.Rules() {
+func table() map[string]layers.FieldRule {
+	out := map[string]layers.FieldRule{}
+	for _, r := range layers.FieldRules() {
 		out[r.Go] = r
 	}
 	return out
@@ -131,7 +130,7 @@ func table() map[string]fields.Rule {
 type comparer struct {
 	name     string
 	old, now *schema.Policy
-	rules    map[string]fields.Rule
+	rules    map[string]layers.FieldRule
 	out      []diff.Change
 }
 
@@ -187,22 +186,22 @@ func (c *comparer) field(name string, a, b reflect.Value, was, is string) {
 		return
 	}
 	switch r.Kind {
-	case fields.Annotation, fields.Filled, fields.Key:
-	case fields.Parts:
+	case layers.Annotation, layers.Filled, layers.Key:
+	case layers.Parts:
 		c.parts(a, b, was, is)
-	case fields.Subset:
+	case layers.Subset:
 		c.list(name, a, b, was, is)
-	case fields.Accumulates:
+	case layers.Accumulates:
 		c.denials(name, a, b, was, is)
-	case fields.Stricter:
+	case layers.Stricter:
 		c.word(name, a, b, was, is)
-	case fields.AtMost, fields.AtLeast:
-		c.number(r.Kind == fields.AtLeast, a, b, was, is)
-	case fields.Opens, fields.Restrains:
-		c.flag(r.Kind == fields.Opens, a, b, was, is)
-	case fields.Owner:
+	case layers.AtMost, layers.AtLeast:
+		c.number(r.Kind == layers.AtLeast, a, b, was, is)
+	case layers.Opens, layers.Restrains:
+		c.flag(r.Kind == layers.Opens, a, b, was, is)
+	case layers.Owner:
 		c.owner(a, b, was, is)
-	case fields.Own:
+	case layers.Own:
 		c.undecided(was, is, show(a), show(b), "it is another one")
 	default:
 		c.undecided(was, is, show(a), show(b), "this ringd has no rule for the field")

@@ -7,7 +7,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/ringd/ringd/compiler/layers/reach"
+	"github.com/ringd/ringd/compiler/layers"
 	"github.com/ringd/ringd/profiles/diff"
 	"github.com/ringd/ringd/profiles/egress"
 	"github.com/ringd/ringd/profiles/hosts"
@@ -51,7 +51,7 @@ func trimmed(p string) string {
 
 // hostWithin reports whether a denied host, on its ports, lies within another one.
 func hostWithin(a, b string) bool {
-	x, y := reach.ReadEntry(&schema.Egress{Host: a}, true), reach.ReadEntry(&schema.Egress{Host: b}, true)
+	x, y := layers.ReadEntry(&schema.Egress{Host: a}, true), layers.ReadEntry(&schema.Egress{Host: b}, true)
 	return x.Readable && y.Readable && y.Pattern.Covers(x.Pattern) && x.Within(&y)
 }
 
@@ -178,7 +178,7 @@ func usual(list reflect.Value) reflect.Value {
 	}
 	out := slices.Clone(entries)
 	for i := range out {
-		if e := reach.ReadEntry(&entries[i], false); e.Readable {
+		if e := layers.ReadEntry(&entries[i], false); e.Readable {
 			out[i].Host, out[i].Ports = e.Name, slices.Clone(e.On)
 			slices.Sort(out[i].Ports)
 			if e.Any {

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/ringd/ringd/compiler/layers/chain"
+	"github.com/ringd/ringd/compiler/layers"
 	"github.com/ringd/ringd/profiles/diff"
 	"github.com/ringd/ringd/schema"
 )
@@ -48,7 +48,7 @@ func (c *comparer) word(field string, a, b reflect.Value, was, is string) {
 	first := func(word, kind string) string {
 		switch field {
 		case "Spec.Mode", "RuleOfTwo.OnThree", "RuleOfTwo.Scope", "RuleOfTwo.Mode":
-			if word == "" && kind == chain.KindOrg { // what the first layer leaves out is the strictest
+			if word == "" && kind == layers.KindOrg { // what the first layer leaves out is the strictest
 				return order[len(order)-1]
 			}
 		}

@@ -3,7 +3,6 @@ package layers
 import (
 	"slices"
 
-	"github.com/ringd/ringd/compiler/layers/reach"
 	"github.com/ringd/ringd/schema"
 )
 
@@ -51,7 +50,7 @@ func (f entryLimit) set(l, from *schema.EgressLimits) {
 }
 
 // entryLimits puts the limits of an entry under the least of those that bound it.
-func (s *step) entryLimits(path string, own *schema.EgressLimits, above *reach.Entries, bounds []int) *schema.EgressLimits {
+func (s *step) entryLimits(path string, own *schema.EgressLimits, above *Entries, bounds []int) *schema.EgressLimits {
 	was := own
 	own = copied(own)
 	for _, f := range entryLimits() {
@@ -91,17 +90,17 @@ func (s *step) entryLimit(f entryLimit, path, up string, own, above *schema.Egre
 // closer looks at the entries above that lie inside of one of the child's: a decision
 // takes the closest, so where the layer above limits such a part by itself, the child
 // has to as well. It gives for each line the parts that it holds.
-func (s *step) closer(lines []reach.Entry, refused map[int]bool, above *reach.Entries) map[int][]int {
-	if !slices.ContainsFunc(above.List, func(q reach.Entry) bool { return q.Limits != nil || q.Powers != nil }) {
+func (s *step) closer(lines []Entry, refused map[int]bool, above *Entries) map[int][]int {
+	if !slices.ContainsFunc(above.List, func(q Entry) bool { return q.Limits != nil || q.Powers != nil }) {
 		return nil
 	}
-	kept := make([]reach.Entry, len(lines))
+	kept := make([]Entry, len(lines))
 	for i, e := range lines {
 		if kept[i] = e; refused[i] {
 			kept[i].Readable = false
 		}
 	}
-	own := reach.Indexed(atEgress, kept)
+	own := IndexEntries(atEgress, kept)
 	inner := map[int][]int{}
 	for j := range above.List {
 		q := &above.List[j]
@@ -127,7 +126,7 @@ func (s *step) closer(lines []reach.Entry, refused map[int]bool, above *reach.En
 
 // looser reports an entry that holds a part for which the layer above has a lower limit,
 // and takes that limit for all of it.
-func (s *step) looser(i int, e *reach.Entry, j int, q *reach.Entry) {
+func (s *step) looser(i int, e *Entry, j int, q *Entry) {
 	reported := false
 	for _, f := range entryLimits() {
 		most, bound := f.get(q.Limits)
@@ -147,7 +146,7 @@ func (s *step) looser(i int, e *reach.Entry, j int, q *reach.Entry) {
 }
 
 // entryPowers: what any of the entries above says that a target brings stands.
-func (s *step) entryPowers(path string, own *schema.Touches, above *reach.Entries, of []int) *schema.Touches {
+func (s *step) entryPowers(path string, own *schema.Touches, above *Entries, of []int) *schema.Touches {
 	for _, f := range []struct {
 		name string
 		get  func(*schema.Touches) **bool

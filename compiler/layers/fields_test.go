@@ -6,9 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ringd/ringd/compiler/language"
+	"github.com/ringd/ringd/compiler"
 	"github.com/ringd/ringd/compiler/layers"
-	"github.com/ringd/ringd/compiler/layers/fields"
 	"github.com/ringd/ringd/schema"
 )
 
@@ -40,20 +39,20 @@ func full(t testing.TB) (org, agent string) {
 
 // TestEveryFieldHasARule holds the table of rules to the table of the language.
 func TestEveryFieldHasARule(t *testing.T) {
-	rules := map[string]fields.Rule{}
-	for _, r := range fields.Rules() {
+	rules := map[string]layers.FieldRule{}
+	for _, r := range layers.FieldRules() {
 		if _, twice := rules[r.Go]; twice {
 			t.Errorf("%s has two rules", r.Go)
 		}
 		rules[r.Go] = r
 	}
-	for _, f := range language.Fields() {
+	for _, f := range compiler.Fields() {
 		r, ok := rules[f.Go]
 		switch {
 		case !ok:
 			t.Errorf("%s has no rule: say in fields.go what becomes of it under a ceiling, and prove it in proofs", f.Go)
-		case (f.Fate == language.Parts) != (r.Kind == fields.Parts) && f.Fate != language.Refused:
-			t.Errorf("%s is %q here, and the language lists its parts: %t", f.Go, r.Kind, f.Fate == language.Parts)
+		case (f.Fate == compiler.Parts) != (r.Kind == layers.Parts) && f.Fate != compiler.Refused:
+			t.Errorf("%s is %q here, and the language lists its parts: %t", f.Go, r.Kind, f.Fate == compiler.Parts)
 		}
 		delete(rules, f.Go)
 	}
@@ -110,8 +109,8 @@ func TestEveryFieldNarrows(t *testing.T) {
 			t.Errorf("%s: proves nothing", p.field)
 		}
 	}
-	exempt := []fields.Kind{fields.Parts, fields.Annotation, fields.Own, fields.Filled}
-	for _, r := range fields.Rules() {
+	exempt := []layers.FieldKind{layers.Parts, layers.Annotation, layers.Own, layers.Filled}
+	for _, r := range layers.FieldRules() {
 		if !proved[r.Go] && !slices.Contains(exempt, r.Kind) && !strings.HasPrefix(r.Go, "Policy.") {
 			t.Errorf("%s: nothing proves its rule %q", r.Go, r.Kind)
 		}
@@ -168,7 +167,7 @@ func TestDocument(t *testing.T) {
 // rulesTable writes the rules for readers, those that say the same in one line.
 func rulesTable() string {
 	names := map[string]string{}
-	for _, f := range language.Fields() {
+	for _, f := range compiler.Fields() {
 		names[f.Go] = f.Name
 	}
 	within := map[string]string{"Policy": "", "Spec": "", "Metadata": "metadata.", "AgentMatch": "agents[].", "RuleOfTwo": "ruleOfTwo.", "Touches": "powers.", "Executors": "executors.",
@@ -180,9 +179,9 @@ func rulesTable() string {
 	type line struct{ kind, says string }
 	var order []line
 	lines := map[line][]string{}
-	for _, r := range fields.Rules() {
+	for _, r := range layers.FieldRules() {
 		kind, _, _ := strings.Cut(r.Go, ".")
-		if r.Kind == fields.Parts || r.Kind == fields.Filled || names[r.Go] == "" {
+		if r.Kind == layers.Parts || r.Kind == layers.Filled || names[r.Go] == "" {
 			continue
 		}
 		l := line{string(r.Kind), r.Says}

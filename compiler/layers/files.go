@@ -1,7 +1,6 @@
 package layers
 
 import (
-	"github.com/ringd/ringd/compiler/layers/folders"
 	"github.com/ringd/ringd/profiles/paths"
 	"github.com/ringd/ringd/schema"
 )
@@ -17,8 +16,8 @@ func (s *step) filesystem(own, above *schema.Spec) {
 	up, fs := above.Filesystem, own.Filesystem
 	fs.Read = s.paths(at+".read", at+".read", fs.Read, up.Read, at+".deny", up.Deny)
 	fs.Write = s.paths(at+".write", at+".write", fs.Write, up.Write, at+".deny", up.Deny)
-	fs.Under.Read = folders.Below(fs.Read, up.Read, fs.Under.Read, up.Under.Read)
-	fs.Under.Write = folders.Below(fs.Write, up.Write, fs.Under.Write, up.Under.Write)
+	fs.Under.Read = foldersBelow(fs.Read, up.Read, fs.Under.Read, up.Under.Read)
+	fs.Under.Write = foldersBelow(fs.Write, up.Write, fs.Under.Write, up.Under.Write)
 	fs.Deny = accumulate(s, at+".deny", at+".deny", fs.Deny, up.Deny, same)
 	fs.Powers = s.touches(at+".powers", at+".powers", fs.Powers, up.Powers)
 }

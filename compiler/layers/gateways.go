@@ -3,7 +3,6 @@ package layers
 import (
 	"slices"
 
-	"github.com/ringd/ringd/compiler/layers/reach"
 	"github.com/ringd/ringd/profiles/egress"
 	"github.com/ringd/ringd/profiles/hosts"
 	"github.com/ringd/ringd/schema"
@@ -186,12 +185,12 @@ func (s *step) requestPaths(path, up string, own, above []string) []string {
 }
 
 // upstreamEntry is the upstream of a gateway as a host of a list.
-func upstreamEntry(g *schema.Gateway) (reach.Entry, egress.UpstreamURL, bool) {
+func upstreamEntry(g *schema.Gateway) (Entry, egress.UpstreamURL, bool) {
 	u, err := egress.ReadUpstream(g.Upstream)
 	if err != nil {
-		return reach.Entry{}, u, false
+		return Entry{}, u, false
 	}
-	e := reach.ReadEntry(&schema.Egress{Host: u.Dest.Host(), Ports: []int{int(u.Dest.Port)}, Methods: g.Methods, Expires: g.Expires, Limits: g.Limits, Powers: g.Powers}, false)
+	e := ReadEntry(&schema.Egress{Host: u.Dest.Host(), Ports: []int{int(u.Dest.Port)}, Methods: g.Methods, Expires: g.Expires, Limits: g.Limits, Powers: g.Powers}, false)
 	e.Gateway = true
 	return e, u, e.Readable
 }
@@ -241,7 +240,7 @@ func (s *step) upstream(at string, g *schema.Gateway, above *schema.Network) boo
 	g.Powers = s.entryPowers(at+".powers", g.Powers, allow, bounds)
 	refused := map[int]bool{}
 	for i, text := range g.Addresses {
-		other := reach.ReadEntry(&schema.Egress{Host: text, Ports: e.Egress.Ports}, false)
+		other := ReadEntry(&schema.Egress{Host: text, Ports: e.Egress.Ports}, false)
 		if other.Readable && !slices.ContainsFunc(allow.Covering(&other), func(j int) bool {
 			return allow.List[j].Pattern.Holds(other.Pattern) && other.Within(&allow.List[j])
 		}) {

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/ringd/ringd/compiler/headroom"
-	"github.com/ringd/ringd/compiler/layers/fields"
+	"github.com/ringd/ringd/compiler/layers"
 	"github.com/ringd/ringd/profiles/diff"
 	"github.com/ringd/ringd/schema"
 )
@@ -65,8 +65,8 @@ func TestEveryFieldHasHeadroom(t *testing.T) {
 		}
 		proved[p.field] = proved[p.field] || told
 	}
-	exempt := []fields.Kind{fields.Parts, fields.Annotation, fields.Own, fields.Filled}
-	for _, r := range fields.Rules() {
+	exempt := []layers.FieldKind{layers.Parts, layers.Annotation, layers.Own, layers.Filled}
+	for _, r := range layers.FieldRules() {
 		if !proved[r.Go] && !slices.Contains(exempt, r.Kind) && !strings.HasPrefix(r.Go, "Policy.") {
 			t.Errorf("%s: nothing proves that a ceiling of it is compared", r.Go)
 		}

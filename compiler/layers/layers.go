@@ -15,17 +15,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/ringd/ringd/compiler/exceptions"
-	"github.com/ringd/ringd/compiler/layers/chain"
-	"github.com/ringd/ringd/compiler/layers/reach"
 	"github.com/ringd/ringd/schema"
-)
-
-// The kinds of documents.
-const (
-	KindOrg   = chain.KindOrg
-	KindTeam  = chain.KindTeam
-	KindAgent = chain.KindAgent
 )
 
 // Config is the input of Merge. The zero Config merges nothing.
@@ -51,12 +41,12 @@ type Merged struct {
 // Merge puts every agent under its layers. The order of the documents does not matter
 // for what comes out, but for the order of it.
 func Merge(cfg Config) Merged {
-	m := &merger{policies: cfg.Policies, now: cfg.Now, chains: chain.Of(cfg.Policies), folded: map[int]*ceiling{}}
+	m := &merger{policies: cfg.Policies, now: cfg.Now, chains: ChainsOf(cfg.Policies), folded: map[int]*ceiling{}}
 	m.out.Found = m.chains.Found
 	for i := range m.policies {
 		p := &m.policies[i]
 		switch {
-		case chain.Ceiling(p):
+		case IsCeiling(p):
 			m.ceiling(i)
 			m.out.Alone = append(m.out.Alone, *p)
 		case m.chains.Broken[i]:
@@ -73,7 +63,7 @@ func Merge(cfg Config) Merged {
 // merger is the state of one Merge.
 type merger struct {
 	policies []schema.Policy
-	chains   chain.Chains
+	chains   Chains
 	now      time.Time
 	folded   map[int]*ceiling
 	out      Merged
@@ -82,7 +72,7 @@ type merger struct {
 // ceiling is a layer under everything above it.
 type ceiling struct {
 	policy  schema.Policy // its origins name the layers
-	network *reach.Reach  // read from it when it is first needed
+	network *Reach        // read from it when it is first needed
 }
 
 // ceiling folds a layer under those above it; nil where the chain is broken.
@@ -100,11 +90,11 @@ func (m *merger) ceiling(i int) *ceiling {
 	} else {
 		own.Layers = []schema.Layer{layerOf(&own)}
 	}
-	m.out.Found = append(m.out.Found, exceptions.Gateways(m.written(i))...)
+	m.out.Found = append(m.out.Found, CheckExceptionGateways(m.written(i))...)
 	if p := m.policies[i]; len(p.Spec.Exceptions) > 0 {
-		m.out.Found = append(m.out.Found, exceptions.Check(m.written(i), m.now)...)
+		m.out.Found = append(m.out.Found, CheckExceptions(m.written(i), m.now)...)
 		p = labelled(p)
-		own = exceptions.Widen(own, &p)
+		own = WidenCeiling(own, &p)
 	}
 	m.folded[i] = &ceiling{policy: own}
 	return m.folded[i]
@@ -118,7 +108,7 @@ func (m *merger) effective(i int) schema.Policy {
 }
 
 // written is a document under its layers, as their authors wrote them.
-func (m *merger) written(i int) (c exceptions.Chain) {
+func (m *merger) written(i int) (c Chain) {
 	for at := i; at >= 0; at = m.chains.Parents[at] {
 		c = append(c, &m.policies[at])
 	}
@@ -133,22 +123,22 @@ func (m *merger) under(i int, up *ceiling) *ceiling {
 	if len(p.Spec.Exceptions) == 0 {
 		return up
 	}
-	if chain.Ceiling(&p) {
+	if IsCeiling(&p) {
 		p = labelled(p)
 	}
-	return &ceiling{policy: exceptions.Widen(up.policy, &p)}
+	return &ceiling{policy: WidenCeiling(up.policy, &p)}
 }
 
 // excepted gives an agent what it has by exceptions.
 func (m *merger) excepted(i int, effective schema.Policy) schema.Policy {
 	c := m.written(i)
-	m.out.Found = slices.Concat(m.out.Found, exceptions.Check(c, m.now), exceptions.Gateways(c))
-	return exceptions.Grant(effective, c)
+	m.out.Found = slices.Concat(m.out.Found, CheckExceptions(c, m.now), CheckExceptionGateways(c))
+	return GrantExceptions(effective, c)
 }
 
 // labelled is a document whose origins say which layer they are.
 func labelled(p schema.Policy) schema.Policy {
-	name := chain.Layer(p.Kind, p.Metadata.Name)
+	name := LayerName(p.Kind, p.Metadata.Name)
 	origins := make(map[string]schema.Origin, len(p.Origins))
 	for path, o := range p.Origins {
 		o.Layer = name

@@ -3,7 +3,6 @@ package layers
 import (
 	"slices"
 
-	"github.com/ringd/ringd/compiler/layers/reach"
 	"github.com/ringd/ringd/profiles/paths"
 	"github.com/ringd/ringd/schema"
 )
@@ -31,7 +30,7 @@ func (s *step) networkOf(own, above *schema.Spec) {
 		s.word(atNetwork+".mode", atNetwork+".mode", &n.Mode, up.Mode, networks()...)
 	}
 	if s.up.network == nil {
-		s.up.network = reach.Read(up)
+		s.up.network = ReadReach(up)
 	}
 	n.Egress = s.egress(n.Egress, s.up.network)
 	n.Gateways = s.gateways(n, up)
@@ -40,7 +39,7 @@ func (s *step) networkOf(own, above *schema.Spec) {
 
 // egress takes the hosts that lie within one entry above each. A list above is all that
 // there is; an agent that leaves it out reaches none.
-func (s *step) egress(own []schema.Egress, above *reach.Reach) []schema.Egress {
+func (s *step) egress(own []schema.Egress, above *Reach) []schema.Egress {
 	switch {
 	case own == nil:
 		if s.grants || !above.Listed {
@@ -52,10 +51,10 @@ func (s *step) egress(own []schema.Egress, above *reach.Reach) []schema.Egress {
 	}
 	own = slices.Clone(own)
 	refused := map[int]bool{}
-	lines := make([]reach.Entry, len(own))
+	lines := make([]Entry, len(own))
 	bounds := make([][]int, len(own))
 	for i := range own {
-		lines[i] = reach.ReadEntry(&own[i], false)
+		lines[i] = ReadEntry(&own[i], false)
 		e := &lines[i]
 		if !e.Readable {
 			continue
@@ -84,7 +83,7 @@ func (s *step) egress(own []schema.Egress, above *reach.Reach) []schema.Egress {
 // fit puts an entry of the child into the closest entry above that holds it, and gives
 // that and the others whose host and port it shares; nil: none holds it, and that was
 // reported, what is said of the host at hostAt.
-func (s *step) fit(at, hostAt string, e *reach.Entry, above *reach.Entries, covering []int) []int {
+func (s *step) fit(at, hostAt string, e *Entry, above *Entries, covering []int) []int {
 	var meets []int
 	for _, j := range covering {
 		if o := &above.List[j]; e.Meets(o) {
@@ -119,7 +118,7 @@ func (s *step) fit(at, hostAt string, e *reach.Entry, above *reach.Entries, cove
 
 // misfit says why an entry does not lie within one above whose host covers it, as what
 // reports that; nil: it does.
-func (s *step) misfit(at, hostAt string, e *reach.Entry, j int, o *reach.Entry) func() {
+func (s *step) misfit(at, hostAt string, e *Entry, j int, o *Entry) func() {
 	up := index(atEgress, j)
 	wider := func(path, above, hint, format string, args ...any) func() {
 		return func() { s.refuse(CodeWidens, path, above, hint, format, args...) }
@@ -157,7 +156,7 @@ func (s *step) misfit(at, hostAt string, e *reach.Entry, j int, o *reach.Entry) 
 }
 
 // take fills in what an entry leaves out, from the one above that holds it.
-func (s *step) take(at string, e *reach.Entry, j int, o *reach.Entry) {
+func (s *step) take(at string, e *Entry, j int, o *Entry) {
 	up := index(atEgress, j)
 	if e.Methods == nil && o.Methods != nil {
 		e.Methods = inherit(s, at+".methods", up+".methods", o.Methods)

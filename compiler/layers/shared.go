@@ -3,14 +3,13 @@ package layers
 import (
 	"slices"
 
-	"github.com/ringd/ringd/compiler/layers/reach"
 	"github.com/ringd/ringd/schema"
 )
 
 // shared adds the entries above that a target may count against to those that an entry
 // shares the limits of, with those that they share limits with, the outermost first.
 // The limits that the entry has by itself do not do: two of them have twice as much.
-func (s *step) shared(have []schema.Entry, list *reach.Entries, of ...int) []schema.Entry {
+func (s *step) shared(have []schema.Entry, list *Entries, of ...int) []schema.Entry {
 	have = slices.Clone(have)
 	for _, j := range of {
 		o := &list.List[j]
@@ -29,7 +28,7 @@ func (s *step) shared(have []schema.Entry, list *reach.Entries, of ...int) []sch
 // budget is an entry above with its own limits, and without its place: one that it shares
 // already with others, and has not lowered, is that of the layer above it. False: it has
 // none.
-func budget(o *reach.Entry) (schema.Entry, bool) {
+func budget(o *Entry) (schema.Entry, bool) {
 	out := schema.Entry{Host: o.Name, AnyPort: o.Any, Methods: o.Methods, Paths: o.Paths}
 	limited := false
 	for _, f := range entryLimits() {

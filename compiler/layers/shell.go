@@ -9,7 +9,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/ringd/ringd/compiler/layers/folders"
 	"github.com/ringd/ringd/profiles/argv"
 	"github.com/ringd/ringd/profiles/command"
 	"github.com/ringd/ringd/profiles/paths"
@@ -131,7 +130,7 @@ func (s *step) binary(at, up string, own, above *schema.Binary) {
 	own.Args = s.args(at+".args", up+".args", own.Args, above.Args)
 	own.Env = s.variables(at+".env", up+".env", own.Env, above.Env)
 	own.Helpers = s.helpers(at+".helpers", up, own.Helpers, above.Helpers)
-	own.Under = folders.Below(own.Helpers, above.Helpers, own.Under, above.Under)
+	own.Under = foldersBelow(own.Helpers, above.Helpers, own.Under, above.Under)
 	if own.Acknowledge == nil && above.Acknowledge != nil {
 		own.Acknowledge = inherit(s, at+".acknowledge", up+".acknowledge", above.Acknowledge)
 	}

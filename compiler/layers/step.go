@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/ringd/ringd/compiler/layers/chain"
 	"github.com/ringd/ringd/profiles/canonjson"
 	"github.com/ringd/ringd/profiles/spelling"
 	"github.com/ringd/ringd/schema"
@@ -40,7 +39,7 @@ func (s *step) refuse(code, path, up, hint, format string, args ...any) {
 func (s *step) owner(up string) string {
 	o := s.above(up)
 	for _, l := range s.parent.Layers {
-		if chain.Layer(l.Kind, l.Metadata.Name) == o.Layer && l.Metadata.Owner != "" {
+		if LayerName(l.Kind, l.Metadata.Name) == o.Layer && l.Metadata.Owner != "" {
 			return l.Metadata.Owner
 		}
 	}

@@ -12,7 +12,6 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ringd/ringd/compiler/exceptions"
 	"github.com/ringd/ringd/compiler/layers"
 	"github.com/ringd/ringd/schema"
 )
@@ -107,7 +106,7 @@ func (c *check) metadata(p *schema.Policy) {
 
 // ends tells of a date that has come, or soon will.
 func (c *check) ends(p *schema.Policy, path, date, past, soon, hint, what string) {
-	day, ok := exceptions.Ending(date)
+	day, ok := layers.ExceptionEnd(date)
 	if c.cfg.Now.IsZero() || !ok { // what is no date the compiler refuses
 		return
 	}

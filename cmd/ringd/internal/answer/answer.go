@@ -13,7 +13,7 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/decide"
 	"github.com/ringd/ringd/cmd/ringd/internal/script"
 	"github.com/ringd/ringd/cmd/ringd/internal/sources"
-	"github.com/ringd/ringd/compiler/asked"
+	"github.com/ringd/ringd/compiler/layers"
 	"github.com/ringd/ringd/profiles"
 )
 
@@ -25,7 +25,7 @@ type Config struct {
 	Compile func(ctx context.Context, path string) (*profiles.Set, sources.Policy, error)
 	// Layers asks what each layer above a policy, and the policy itself, says of an
 	// action; nil where the policy is not to be found by itself.
-	Layers func(ctx context.Context, files sources.Policy, policy string, a asked.Action) ([]asked.Layer, error)
+	Layers func(ctx context.Context, files sources.Policy, policy string, a layers.AskedAction) ([]layers.LayerAnswer, error)
 	// Scripts says how to start what reads scripts; Workspace and Home are set here.
 	Scripts script.Config
 	Calls   decide.CallsConfig

@@ -15,7 +15,7 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/cli"
 	"github.com/ringd/ringd/cmd/ringd/internal/render"
 	"github.com/ringd/ringd/cmd/ringd/internal/script"
-	"github.com/ringd/ringd/compiler/asked"
+	"github.com/ringd/ringd/compiler/layers"
 	"github.com/ringd/ringd/profiles"
 )
 
@@ -142,14 +142,14 @@ func readAll(path string, in io.Reader) ([]byte, error) {
 
 // explained is the answer as JSON.
 type explained struct {
-	Decision profiles.Decision `json:"decision"`
-	Source   *source           `json:"source,omitempty"`
-	Policy   string            `json:"policy"` // metadata.name
-	Change   []string          `json:"change,omitempty"`
-	Tree     []script.Node     `json:"tree,omitempty"`
-	Limits   []limit           `json:"limits,omitempty"`  // that an allowed host or gateway counts against
-	Layers   []asked.Layer     `json:"layers,omitempty"`  // the outermost first, the agent's own policy last; absent: it has none above
-	Decided  string            `json:"decided,omitempty"` // the one of them that decided
+	Decision profiles.Decision    `json:"decision"`
+	Source   *source              `json:"source,omitempty"`
+	Policy   string               `json:"policy"` // metadata.name
+	Change   []string             `json:"change,omitempty"`
+	Tree     []script.Node        `json:"tree,omitempty"`
+	Limits   []limit              `json:"limits,omitempty"`  // that an allowed host or gateway counts against
+	Layers   []layers.LayerAnswer `json:"layers,omitempty"`  // the outermost first, the agent's own policy last; absent: it has none above
+	Decided  string               `json:"decided,omitempty"` // the one of them that decided
 }
 
 // source is the line of the policy that decided.

@@ -10,13 +10,13 @@ import (
 	"strings"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/render"
-	"github.com/ringd/ringd/compiler/asked"
+	"github.com/ringd/ringd/compiler/layers"
 	"github.com/ringd/ringd/profiles"
 )
 
 // layers asks every layer of the agent what it says of an action; nil: the agent has
 // none above it.
-func (v *verbs) layers(ctx context.Context, d *decider, t target, a profiles.Action, dec profiles.Decision) ([]asked.Layer, error) {
+func (v *verbs) layers(ctx context.Context, d *decider, t target, a profiles.Action, dec profiles.Decision) ([]layers.LayerAnswer, error) {
 	q, ok := about(a, dec)
 	if len(d.Profile().Layers) == 0 || !ok {
 		return nil, nil
@@ -44,8 +44,8 @@ func (v *verbs) layers(ctx context.Context, d *decider, t target, a profiles.Act
 // about is what of an action the layers are asked: its language where the agent has
 // not that, and of a script the program that was refused. False: nothing of it stands
 // in a list.
-func about(a profiles.Action, dec profiles.Decision) (asked.Action, bool) {
-	var q asked.Action
+func about(a profiles.Action, dec profiles.Decision) (layers.AskedAction, bool) {
+	var q layers.AskedAction
 	switch {
 	case a.Import != nil && dec.Code == profiles.CodeExecutorNotGranted:
 		q.Executor = a.Import.Executor
@@ -72,7 +72,7 @@ func about(a profiles.Action, dec profiles.Decision) (asked.Action, bool) {
 
 // host is what an action of the network reaches: its target is a URL, or a host with
 // its port. Nil: it cannot be read.
-func host(e *profiles.EgressAction) *asked.Host {
+func host(e *profiles.EgressAction) *layers.AskedHost {
 	text := e.Target
 	if !strings.Contains(text, "://") {
 		text = "//" + text
@@ -81,7 +81,7 @@ func host(e *profiles.EgressAction) *asked.Host {
 	if err != nil || u.Hostname() == "" {
 		return nil
 	}
-	h := &asked.Host{Name: u.Hostname(), Method: e.Method, Path: cmp.Or(e.Path, u.Path)}
+	h := &layers.AskedHost{Name: u.Hostname(), Method: e.Method, Path: cmp.Or(e.Path, u.Path)}
 	if u.Scheme == "http" {
 		h.Port = 80
 	}
@@ -95,7 +95,7 @@ func host(e *profiles.EgressAction) *asked.Host {
 
 // stands reports whether a rule stands in the layer at i; without a name of a layer in
 // the agent's own document.
-func stands(r *profiles.Rule, all []asked.Layer, i int) bool {
+func stands(r *profiles.Rule, all []layers.LayerAnswer, i int) bool {
 	if r.Layer == "" {
 		return i == len(all)-1
 	}
@@ -111,13 +111,13 @@ func denial(code profiles.Code) bool {
 // decided is the layer that decided: whose denial it was, else the outermost that
 // leaves the thing out, else the one whose rule grants it. "": none of them by what it
 // lists.
-func decided(all []asked.Layer, dec profiles.Decision) string {
+func decided(all []layers.LayerAnswer, dec profiles.Decision) string {
 	if len(all) == 0 {
 		return ""
 	}
 	own := all[len(all)-1].Layer
 	for _, word := range []string{"denies", "leaves out"} {
-		i := slices.IndexFunc(all, func(l asked.Layer) bool { return l.Says == word })
+		i := slices.IndexFunc(all, func(l layers.LayerAnswer) bool { return l.Says == word })
 		switch {
 		case dec.Verdict != profiles.Deny:
 		case i >= 0:
@@ -134,8 +134,8 @@ func decided(all []asked.Layer, dec profiles.Decision) string {
 
 // layered says in which document what would have to change for a denial to become
 // another verdict; nil: no list of any stands in the way.
-func layered(all []asked.Layer, q asked.Action, d *decider) (out []string) {
-	at := func(l asked.Layer) string {
+func layered(all []layers.LayerAnswer, q layers.AskedAction, d *decider) (out []string) {
+	at := func(l layers.LayerAnswer) string {
 		if l.Rule == nil {
 			return l.Layer
 		}

@@ -21,7 +21,7 @@ import (
 	"unicode"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/confine"
-	"github.com/ringd/ringd/compiler/asked"
+	"github.com/ringd/ringd/compiler/layers"
 	"github.com/ringd/ringd/compiler/lint"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/schema"
@@ -102,7 +102,7 @@ type Result struct {
 	Usage       Usage
 
 	tests  []RegoTest
-	layers []asked.Layer
+	layers []layers.LayerAnswer
 }
 
 // Usage is what a child took.

@@ -3,7 +3,7 @@ package child
 import (
 	"context"
 
-	"github.com/ringd/ringd/compiler/asked"
+	"github.com/ringd/ringd/compiler/layers"
 	"github.com/ringd/ringd/schema"
 )
 
@@ -11,23 +11,23 @@ import (
 type LayersRequest struct {
 	Sources []schema.Source
 	Policy  string // its name
-	Asked   asked.Action
+	Asked   layers.AskedAction
 }
 
 // Layers reads the sources in a child, under the limits of Run, and gives what each
 // layer says, the outermost first; nil where the sources have no such policy, or its
 // layers are not whole. Findings say that the child was ended; the error is as that of
 // Run.
-func Layers(ctx context.Context, cfg Config, req LayersRequest) ([]asked.Layer, schema.Diagnostics, error) {
+func Layers(ctx context.Context, cfg Config, req LayersRequest) ([]layers.LayerAnswer, schema.Diagnostics, error) {
 	got, err := run(ctx, cfg, request{Kind: kindLayers, Sources: req.Sources, Policy: req.Policy, Asked: &req.Asked, DiagnosticsOnly: true})
 	return got.layers, got.Diagnostics, err
 }
 
 // askLayers is the child's side of Layers.
-func askLayers(req request) []asked.Layer {
+func askLayers(req request) []layers.LayerAnswer {
 	if req.Asked == nil {
 		return nil
 	}
 	policies, _ := schema.Decode(req.Sources)
-	return asked.Of(policies, req.Policy, *req.Asked)
+	return layers.AskLayers(policies, req.Policy, *req.Asked)
 }

@@ -9,7 +9,7 @@ import (
 	"io"
 	"time"
 
-	"github.com/ringd/ringd/compiler/asked"
+	"github.com/ringd/ringd/compiler/layers"
 	"github.com/ringd/ringd/compiler/lint"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/schema"
@@ -32,23 +32,23 @@ const (
 
 // request is any of Request, CheckRequest, TestRequest and LayersRequest; kind says which.
 type request struct {
-	Kind            string            `json:"kind,omitempty"`
-	Sources         []schema.Source   `json:"sources,omitempty"`
-	Files           map[string][]byte `json:"files,omitempty"`
-	DiagnosticsOnly bool              `json:"diagnosticsOnly,omitempty"`
-	JSONSchema      bool              `json:"jsonSchema,omitempty"`
-	PythonWasm      bool              `json:"pythonWasm,omitempty"`
-	Ended           bool              `json:"ended,omitempty"`
-	Unguarded       bool              `json:"unguarded,omitempty"`
-	Ceilings        bool              `json:"ceilings,omitempty"`
-	Part            bool              `json:"part,omitempty"`
-	Now             time.Time         `json:"now,omitzero"`
-	Set             []byte            `json:"set,omitempty"`
-	Previous        []byte            `json:"previous,omitempty"`
-	Target          string            `json:"target,omitempty"`
-	Lint            *lint.Options     `json:"lint,omitempty"`
-	Policy          string            `json:"policy,omitempty"`
-	Asked           *asked.Action     `json:"asked,omitempty"`
+	Kind            string              `json:"kind,omitempty"`
+	Sources         []schema.Source     `json:"sources,omitempty"`
+	Files           map[string][]byte   `json:"files,omitempty"`
+	DiagnosticsOnly bool                `json:"diagnosticsOnly,omitempty"`
+	JSONSchema      bool                `json:"jsonSchema,omitempty"`
+	PythonWasm      bool                `json:"pythonWasm,omitempty"`
+	Ended           bool                `json:"ended,omitempty"`
+	Unguarded       bool                `json:"unguarded,omitempty"`
+	Ceilings        bool                `json:"ceilings,omitempty"`
+	Part            bool                `json:"part,omitempty"`
+	Now             time.Time           `json:"now,omitzero"`
+	Set             []byte              `json:"set,omitempty"`
+	Previous        []byte              `json:"previous,omitempty"`
+	Target          string              `json:"target,omitempty"`
+	Lint            *lint.Options       `json:"lint,omitempty"`
+	Policy          string              `json:"policy,omitempty"`
+	Asked           *layers.AskedAction `json:"asked,omitempty"`
 }
 
 // The kinds of requests.
@@ -61,11 +61,11 @@ const (
 )
 
 type reply struct {
-	Diagnostics schema.Diagnostics `json:"diagnostics,omitempty"`
-	JSONSchema  []byte             `json:"jsonSchema,omitempty"`
-	Tests       []RegoTest         `json:"tests,omitempty"`
-	Layers      []asked.Layer      `json:"layers,omitempty"`
-	Ceilings    []schema.Policy    `json:"ceilings,omitempty"`
+	Diagnostics schema.Diagnostics   `json:"diagnostics,omitempty"`
+	JSONSchema  []byte               `json:"jsonSchema,omitempty"`
+	Tests       []RegoTest           `json:"tests,omitempty"`
+	Layers      []layers.LayerAnswer `json:"layers,omitempty"`
+	Ceilings    []schema.Policy      `json:"ceilings,omitempty"`
 }
 
 func frame(one, two uint64, body any) ([]byte, error) {

@@ -19,7 +19,7 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/config"
 	"github.com/ringd/ringd/cmd/ringd/internal/render"
 	"github.com/ringd/ringd/cmd/ringd/internal/sources"
-	"github.com/ringd/ringd/compiler/exceptions"
+	"github.com/ringd/ringd/compiler/layers"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/schema"
 )
@@ -176,7 +176,7 @@ func (c Config) compiled(ctx context.Context, path string) (*profiles.Set, sourc
 		return nil, files, err
 	}
 	found = slices.DeleteFunc(found, func(d schema.Diagnostic) bool {
-		return d.Code == exceptions.CodeExpired && d.Severity != schema.Error
+		return d.Code == layers.CodeExpired && d.Severity != schema.Error
 	})
 	if err := c.Page(c.Err).Findings(found); err != nil {
 		return nil, files, err

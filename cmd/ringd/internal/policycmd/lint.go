@@ -16,8 +16,8 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/render"
 	"github.com/ringd/ringd/cmd/ringd/internal/sources"
 	"github.com/ringd/ringd/cmd/ringd/internal/suggest"
-	"github.com/ringd/ringd/compiler/least"
 	"github.com/ringd/ringd/compiler/lint"
+	"github.com/ringd/ringd/compiler/minimize"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/schema"
 )
@@ -136,8 +136,8 @@ func (c Config) unused(ctx context.Context, q linting, set *profiles.Set) (found
 		}
 		ran[a.Policy]++
 		runs[a.Policy] += n
-		for _, change := range least.Of(a, used).Changes {
-			if change.Do == least.Remove {
+		for _, change := range minimize.SuggestFor(a, used).Changes {
+			if change.Do == minimize.Remove {
 				left[grant{change.Rule, change.What, a.Policy}]++
 			}
 		}

@@ -19,7 +19,7 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/cli"
 	"github.com/ringd/ringd/cmd/ringd/internal/render"
 	"github.com/ringd/ringd/cmd/ringd/internal/sources"
-	"github.com/ringd/ringd/compiler/least"
+	"github.com/ringd/ringd/compiler/minimize"
 	"github.com/ringd/ringd/profiles"
 )
 
@@ -76,7 +76,7 @@ or the log has nothing of the agent.`,
 type found struct {
 	Agent string `json:"agent"`
 	Runs  int    `json:"runs"` // that the log has of the agent
-	least.Suggestion
+	minimize.Suggestion
 }
 
 func (c Config) suggest(ctx context.Context, q asked) error {
@@ -104,7 +104,7 @@ func (c Config) suggest(ctx context.Context, q asked) error {
 	if runs == 0 {
 		return cli.Usage("the log has no runs of agent %q: there is nothing to suggest from", name)
 	}
-	out := found{name, runs, least.Of(a, used)}
+	out := found{name, runs, minimize.SuggestFor(a, used)}
 	if q.json {
 		return render.JSON(c.Out, out)
 	}
@@ -115,16 +115,16 @@ func (c Config) suggest(ctx context.Context, q asked) error {
 }
 
 // Used collects what programs of an agent did, and in how many runs.
-func Used(ctx context.Context, dir, agent string, since time.Time) (least.Used, int, error) {
+func Used(ctx context.Context, dir, agent string, since time.Time) (minimize.Used, int, error) {
 	t := tally{runs: map[string]bool{}, modules: map[string]bool{}, programs: map[string]bool{}, targets: map[string]bool{}, calls: map[[2]string]map[string]bool{}}
 	kinds := []audit.Kind{audit.RunStarted, audit.RunEnded, audit.CallOpened, audit.CallBegun, audit.ExecDecided, audit.EgressDecided}
 	for e, err := range audit.Query(ctx, dir, audit.Filter{Agent: agent, Kinds: kinds, Since: since}) {
 		if err != nil {
-			return least.Used{}, 0, err
+			return minimize.Used{}, 0, err
 		}
 		t.take(e.Record)
 	}
-	used := least.Used{Imports: slices.Sorted(maps.Keys(t.modules)), Python: t.python, Calls: map[string]int64{},
+	used := minimize.Used{Imports: slices.Sorted(maps.Keys(t.modules)), Python: t.python, Calls: map[string]int64{},
 		Programs: slices.Sorted(maps.Keys(t.programs)), Targets: slices.Sorted(maps.Keys(t.targets))}
 	for of, ids := range t.calls {
 		used.Calls[of[1]] = max(used.Calls[of[1]], int64(len(ids)))
@@ -182,7 +182,7 @@ func text(f found, files sources.Policy) string {
 			at += ", of " + c.Rule.Layer
 		}
 		at = render.Visible(at)
-		if c.Do == least.Remove {
+		if c.Do == minimize.Remove {
 			fmt.Fprintf(&b, "# not used: %s, at %s\n", render.Visible(c.What), at)
 			continue
 		}

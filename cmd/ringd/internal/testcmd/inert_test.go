@@ -9,7 +9,7 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/render"
 	"github.com/ringd/ringd/cmd/ringd/internal/render/rendertest"
 	"github.com/ringd/ringd/cmd/ringd/internal/sources"
-	"github.com/ringd/ringd/compiler/cases"
+	"github.com/ringd/ringd/compiler/policytest"
 	"github.com/ringd/ringd/profiles"
 )
 
@@ -35,7 +35,7 @@ func TestReportFits(t *testing.T) {
 		File:     "a_test.yaml",
 		Cases:    []caseReport{{Name: long, Agent: "analyst", Passed: true}, {Name: long, Agent: "analyst"}},
 		Tests:    []regoReport{{Name: long, Guardrail: "g", Passed: true}},
-		Coverage: &thresholds{Uncovered: []cases.Line{{Rule: rule}}},
+		Coverage: &thresholds{Uncovered: []policytest.Line{{Rule: rule}}},
 	}}}
 	r.Summary.Skipped, r.Summary.Passed = 123456, 123456
 	for _, terminal := range []bool{true, false} {

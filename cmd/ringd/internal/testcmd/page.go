@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/render"
-	"github.com/ringd/ringd/compiler/cases"
+	"github.com/ringd/ringd/compiler/policytest"
 	"github.com/ringd/ringd/profiles"
 )
 
@@ -89,7 +89,7 @@ func (p page) thresholds(b *strings.Builder, t *thresholds) {
 }
 
 // untold are the rules that decided no case and that no file has told of, for its share.
-func (r *report) untold() (out []cases.Line) {
+func (r *report) untold() (out []policytest.Line) {
 	told := map[profiles.Rule]bool{}
 	for _, f := range r.Files {
 		if f.Coverage != nil && !f.Coverage.Met {
@@ -107,7 +107,7 @@ func (r *report) untold() (out []cases.Line) {
 }
 
 // uncovered lists rules that decided no case.
-func (p page) uncovered(b *strings.Builder, lines []cases.Line) {
+func (p page) uncovered(b *strings.Builder, lines []policytest.Line) {
 	for _, l := range lines {
 		what := "grant"
 		if l.Denies {
@@ -119,7 +119,9 @@ func (p page) uncovered(b *strings.Builder, lines []cases.Line) {
 	}
 }
 
-func share(s cases.Share) string { return fmt.Sprintf("%d/%d (%d%%)", s.Covered, s.All, s.Percent()) }
+func share(s policytest.Share) string {
+	return fmt.Sprintf("%d/%d (%d%%)", s.Covered, s.All, s.Percent())
+}
 
 func (p page) summary(b *strings.Builder, r *report) {
 	s := r.Summary

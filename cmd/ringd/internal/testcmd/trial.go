@@ -14,8 +14,8 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/decide"
 	"github.com/ringd/ringd/cmd/ringd/internal/script"
 	"github.com/ringd/ringd/cmd/ringd/internal/sources"
-	"github.com/ringd/ringd/compiler/cases"
-	"github.com/ringd/ringd/compiler/exceptions"
+	"github.com/ringd/ringd/compiler/layers"
+	"github.com/ringd/ringd/compiler/policytest"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/rings/interpreter/budget"
 	"github.com/ringd/ringd/rings/interpreter/shape"
@@ -57,19 +57,19 @@ type caseReport struct {
 
 // coverage is which rules decided a case.
 type coverage struct {
-	Rules     cases.Share  `json:"rules"`
-	Denies    cases.Share  `json:"denies"`
-	Uncovered []cases.Line `json:"uncovered"`
+	Rules     policytest.Share  `json:"rules"`
+	Denies    policytest.Share  `json:"denies"`
+	Uncovered []policytest.Line `json:"uncovered"`
 }
 
 // thresholds are the shares that a file asks for, and what its agents have.
 type thresholds struct {
-	WantRules  int          `json:"wantRules"`
-	WantDenies int          `json:"wantDenies"`
-	Rules      cases.Share  `json:"rules"`
-	Denies     cases.Share  `json:"denies"`
-	Met        bool         `json:"met"`
-	Uncovered  []cases.Line `json:"uncovered"`
+	WantRules  int               `json:"wantRules"`
+	WantDenies int               `json:"wantDenies"`
+	Rules      policytest.Share  `json:"rules"`
+	Denies     policytest.Share  `json:"denies"`
+	Met        bool              `json:"met"`
+	Uncovered  []policytest.Line `json:"uncovered"`
 }
 
 type summary struct {
@@ -86,15 +86,15 @@ type trial struct {
 	sets    map[time.Time]*profiles.Set // by when it was compiled for
 	clock   time.Time                   // when is decided where a file does not say
 	report  *report
-	marked  map[string]*cases.Coverage // by agent
+	marked  map[string]*policytest.Coverage // by agent
 	schemas shape.Known
 }
 
 // run compiles a policy, runs the tests of its guardrails and decides its cases.
 func (c Config) run(ctx context.Context, q asked, policy sources.Policy, tests []schema.Source) (*report, error) {
 	r := &report{Findings: schema.Diagnostics{}, Files: []*fileReport{}, policy: policy}
-	r.Coverage.Uncovered = []cases.Line{}
-	var files []cases.File
+	r.Coverage.Uncovered = []policytest.Line{}
+	var files []policytest.File
 	var rego []schema.Source
 	var unread schema.Diagnostics // findings about files of tests
 	for _, src := range tests {
@@ -102,13 +102,13 @@ func (c Config) run(ctx context.Context, q asked, policy sources.Policy, tests [
 			rego = append(rego, src)
 			continue
 		}
-		f, found := cases.Decode(src)
+		f, found := policytest.Decode(src)
 		unread = append(unread, policy.Place(found)...)
 		if !found.Refused() {
 			files = append(files, f)
 		}
 	}
-	t := &trial{Config: c, q: q, clock: c.Now().Round(0).UTC(), report: r, sets: map[time.Time]*profiles.Set{}, marked: map[string]*cases.Coverage{}, schemas: shape.Known{}}
+	t := &trial{Config: c, q: q, clock: c.Now().Round(0).UTC(), report: r, sets: map[time.Time]*profiles.Set{}, marked: map[string]*policytest.Coverage{}, schemas: shape.Known{}}
 	if err := t.compile(ctx, policy, files); err != nil {
 		return nil, err
 	}
@@ -129,7 +129,7 @@ func (c Config) run(ctx context.Context, q asked, policy sources.Policy, tests [
 	for _, set := range t.sets {
 		r.Revision = set.Revision // the time of a compilation is no part of a set
 		for name, a := range set.Agents {
-			t.marked[name] = cases.NewCoverage(a)
+			t.marked[name] = policytest.NewCoverage(a)
 		}
 	}
 	for i := range files {
@@ -143,7 +143,7 @@ func (c Config) run(ctx context.Context, q asked, policy sources.Policy, tests [
 }
 
 // when is the time at which the cases of a file are decided.
-func (t *trial) when(f *cases.File) time.Time {
+func (t *trial) when(f *policytest.File) time.Time {
 	if f.Now.IsZero() {
 		return t.clock
 	}
@@ -154,7 +154,7 @@ func (t *trial) when(f *cases.File) time.Time {
 // where one says none, or there is none. At a time that a file says, what has ended by
 // then is as in a daemon: it grants nothing and refuses nothing, and the cases say what
 // follows. Each finding is told once.
-func (t *trial) compile(ctx context.Context, policy sources.Policy, files []cases.File) error {
+func (t *trial) compile(ctx context.Context, policy sources.Policy, files []policytest.File) error {
 	type moment struct {
 		at   time.Time
 		said bool
@@ -178,7 +178,7 @@ func (t *trial) compile(ctx context.Context, policy sources.Policy, files []case
 		t.sets[m.at] = set
 		for _, d := range found {
 			text := d.String()
-			if told[text] || m.said && d.Code == exceptions.CodeExpired && d.Severity == schema.Warning {
+			if told[text] || m.said && d.Code == layers.CodeExpired && d.Severity == schema.Warning {
 				continue
 			}
 			told[text] = true
@@ -192,7 +192,7 @@ func (t *trial) compile(ctx context.Context, policy sources.Policy, files []case
 }
 
 // file decides the cases of one file.
-func (t *trial) file(ctx context.Context, f *cases.File, targets []string) (err error) {
+func (t *trial) file(ctx context.Context, f *policytest.File, targets []string) (err error) {
 	out := &fileReport{File: t.report.policy.Shown(f.Name), Cases: []caseReport{}}
 	t.report.Files = append(t.report.Files, out)
 	cfg := t.Scripts
@@ -230,11 +230,11 @@ func (t *trial) file(ctx context.Context, f *cases.File, targets []string) (err 
 }
 
 // used notes the programs and their sub-commands that a case used.
-func (t *trial) used(a profiles.Agent, env profiles.Environment, c *cases.Case, got profiles.Decision) {
+func (t *trial) used(a profiles.Agent, env profiles.Environment, c *policytest.Case, got profiles.Decision) {
 	if got.Verdict == profiles.Deny || got.Would != nil || c.Action.Exec == nil && c.Action.Shell == nil {
 		return
 	}
-	rules := cases.Programs(a, func(other profiles.Agent) bool {
+	rules := policytest.Programs(a, func(other profiles.Agent) bool {
 		return t.decide(profiles.NewDecider(other, "", env), c).Verdict != profiles.Deny
 	})
 	for _, m := range t.marked {
@@ -243,11 +243,11 @@ func (t *trial) used(a profiles.Agent, env profiles.Environment, c *cases.Case, 
 }
 
 // one decides a case for an agent.
-func (t *trial) one(d *profiles.Decider, a profiles.Agent, agent string, c *cases.Case) caseReport {
+func (t *trial) one(d *profiles.Decider, a profiles.Agent, agent string, c *policytest.Case) caseReport {
 	got := t.decide(d, c)
 	out := caseReport{Name: c.Name, Agent: agent, Line: c.Pos.Line, Expect: c.Expect, Got: got, Problems: c.Misses(a, got), action: c.Action}
 	if got.Rule != nil {
-		out.GotRule = cases.Named(a, got.Rule)
+		out.GotRule = policytest.Named(a, got.Rule)
 	}
 	out.Passed = len(out.Problems) == 0
 	if out.Passed {
@@ -264,7 +264,7 @@ func (t *trial) one(d *profiles.Decider, a profiles.Agent, agent string, c *case
 
 // decide decides an action, and for a call of a bridge what the ring adds: the
 // schemas of an argument that the case has, and how many calls a run may make.
-func (t *trial) decide(d *profiles.Decider, c *cases.Case) profiles.Decision {
+func (t *trial) decide(d *profiles.Decider, c *policytest.Case) profiles.Decision {
 	dec := d.Decide(c.Action)
 	b := c.Action.Bridge
 	if b == nil || dec.Verdict == profiles.Deny {
@@ -299,7 +299,7 @@ func (t *trial) decide(d *profiles.Decider, c *cases.Case) profiles.Decision {
 
 // sum adds up what decided, and compares it with what the files ask for. A part of the
 // cases says nothing about rules.
-func (t *trial) sum(files []cases.File, targets [][]string) {
+func (t *trial) sum(files []policytest.File, targets [][]string) {
 	r := t.report
 	r.Summary.Covered = true
 	all := t.of(slices.Sorted(maps.Keys(t.marked)))
@@ -324,7 +324,7 @@ func (t *trial) sum(files []cases.File, targets [][]string) {
 
 // of adds up what some agents have covered; what several have is counted once.
 func (t *trial) of(agents []string) thresholds {
-	seen := map[string]cases.Line{}
+	seen := map[string]policytest.Line{}
 	for _, agent := range agents {
 		for _, l := range t.marked[agent].Lines() {
 			key := fmt.Sprint(l.Rule)
@@ -334,7 +334,7 @@ func (t *trial) of(agents []string) thresholds {
 			seen[key] = l
 		}
 	}
-	out := thresholds{Uncovered: []cases.Line{}}
+	out := thresholds{Uncovered: []policytest.Line{}}
 	for _, l := range seen {
 		out.Rules.Count(l.Covered)
 		if l.Denies {
@@ -345,7 +345,7 @@ func (t *trial) of(agents []string) thresholds {
 			out.Uncovered = append(out.Uncovered, l)
 		}
 	}
-	slices.SortFunc(out.Uncovered, func(a, b cases.Line) int {
+	slices.SortFunc(out.Uncovered, func(a, b policytest.Line) int {
 		return cmp.Or(strings.Compare(a.Rule.File, b.Rule.File), cmp.Compare(a.Rule.Line, b.Rule.Line), cmp.Compare(a.Rule.Column, b.Rule.Column),
 			strings.Compare(a.Rule.Path, b.Rule.Path))
 	})

@@ -12,7 +12,7 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/records"
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
 	"github.com/ringd/ringd/cmd/ringd/internal/trust"
-	"github.com/ringd/ringd/compiler/exceptions"
+	"github.com/ringd/ringd/compiler/layers"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/schema"
 	"github.com/ringd/ringd/schema/wire"
@@ -21,7 +21,7 @@ import (
 // ended reports whether a push holds exceptions that have ended. It then is not taken
 // anew: only where it is what is in force already, without them, it goes on.
 func ended(findings schema.Diagnostics) bool {
-	return slices.ContainsFunc(findings, func(f schema.Diagnostic) bool { return f.Code == exceptions.CodeExpired })
+	return slices.ContainsFunc(findings, func(f schema.Diagnostic) bool { return f.Code == layers.CodeExpired })
 }
 
 // endedPush decides on a push with ended exceptions: the one in force is confirmed,
@@ -33,7 +33,7 @@ func (d *Holder) endedPush(ctx context.Context, p Push, set *profiles.Set, findi
 	}
 	refused := slices.Clone(findings)
 	for i := range refused {
-		if refused[i].Code == exceptions.CodeExpired {
+		if refused[i].Code == layers.CodeExpired {
 			refused[i].Severity = schema.Error
 		}
 	}

@@ -1,0 +1,218 @@
+// This file owns what a JSON Schema of a bridge may be: one that a
+// validator here looks at in every part, that refers to nothing but itself, and
+// whose check ends soon. It is pure, and refuses keywords and formats that nothing
+// would check. Package compiler calls it.
+
+package compiler
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"reflect"
+	"slices"
+	"strings"
+
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
+	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/profiles/canonjson"
+)
+
+// Bounds of a bridge's JSON Schema.
+const (
+	MaxSchemaBytes = 64 << 10
+	maxSchemaDepth = 32
+	maxSchemaParts = 2_000
+)
+
+// Check refuses a JSON Schema that would not hold what it says, or cost more
+// than a call may, and returns its canonical form.
+func checkBridgeSchema(text []byte) (json.RawMessage, error) {
+	if len(text) > MaxSchemaBytes {
+		return nil, fmt.Errorf("the schema is above %dKiB", MaxSchemaBytes>>10)
+	}
+	doc, err := jsonschema.UnmarshalJSON(bytes.NewReader(text))
+	if err != nil {
+		return nil, errors.New("the schema is not JSON")
+	}
+	if err := exactJSON(doc, 0); err != nil {
+		return nil, err
+	}
+	const here = "ringd:schema"
+	c := jsonschema.NewCompiler()
+	c.UseLoader(noLoader{})
+	c.DefaultDraft(jsonschema.Draft2020)
+	if err := c.AddResource(here, doc); err != nil {
+		return nil, schemaError(err)
+	}
+	compiled, err := c.Compile(here)
+	if err != nil {
+		return nil, schemaError(err)
+	}
+	if err := exactKeywords(doc, "", oldDraft(doc)); err != nil {
+		return nil, err
+	}
+	if err := (&schemaCost{memo: map[*jsonschema.Schema]int{}}).check(compiled); err != nil {
+		return nil, err
+	}
+	return profiles.Canonical(text)
+}
+
+// exactJSON refuses nesting that a validator would follow for long and numbers
+// that lose digits in canonical JSON.
+func exactJSON(v any, depth int) error {
+	if depth > maxSchemaDepth {
+		return fmt.Errorf("the schema is nested deeper than %d", maxSchemaDepth)
+	}
+	switch v := v.(type) {
+	case json.Number:
+		return exactNumber(v)
+	case []any:
+		for _, e := range v {
+			if err := exactJSON(e, depth+1); err != nil {
+				return err
+			}
+		}
+	case map[string]any:
+		for _, e := range v {
+			if err := exactJSON(e, depth+1); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func exactNumber(n json.Number) error {
+	const most = 1<<53 - 1
+	whole := !strings.ContainsAny(string(n), ".eE")
+	if i, err := n.Int64(); whole && (err != nil || i > most || i < -most) {
+		return fmt.Errorf("the number %s is larger than a double holds exactly", clipWord(string(n)))
+	}
+	if f, err := n.Float64(); err != nil || f == 0 && strings.ContainsAny(string(n), "123456789") && tiny(string(n)) {
+		return fmt.Errorf("the number %s is not one that a double holds", clipWord(string(n)))
+	}
+	return nil
+}
+
+// tiny reports whether a number is nothing but its exponent's smallness: a
+// validator computes with it exactly, digit by digit.
+func tiny(n string) bool {
+	mantissa, _, _ := strings.Cut(strings.ToLower(n), "e")
+	return strings.ContainsAny(mantissa, "123456789")
+}
+
+// schemaCost counts how many schemas one value can be held against. A
+// validator follows every reference wherever it stands, so that references to
+// references double the work each time, and a schema that refers to itself
+// makes it grow with the value. A guest chooses the value.
+type schemaCost struct {
+	memo map[*jsonschema.Schema]int // 0: being counted
+}
+
+var (
+	errRecursive = errors.New("the schema refers to itself: write out the levels that a value may have")
+	errExpensive = fmt.Errorf("the schema has more than %d parts once its references are followed", maxSchemaParts)
+)
+
+func (c *schemaCost) check(s *jsonschema.Schema) error {
+	_, err := c.of(s)
+	return err
+}
+
+func (c *schemaCost) of(s *jsonschema.Schema) (int, error) {
+	if n, seen := c.memo[s]; seen {
+		if n == 0 {
+			return 0, errRecursive
+		}
+		return n, nil
+	}
+	c.memo[s] = 0
+	if s.RecursiveRef != nil || s.DynamicRef != nil {
+		return 0, errRecursive
+	}
+	total := 1
+	for _, part := range schemaParts(reflect.ValueOf(*s)) {
+		n, err := c.of(part)
+		if err != nil {
+			return 0, err
+		}
+		if total += n; total > maxSchemaParts {
+			return 0, errExpensive
+		}
+	}
+	c.memo[s] = total
+	return total, nil
+}
+
+// schemaParts lists every schema below v, whatever field it stands in: a field
+// that a later version of the library adds is counted too.
+func schemaParts(v reflect.Value) (parts []*jsonschema.Schema) {
+	switch v.Kind() {
+	case reflect.Struct:
+		if v.Type() == reflect.TypeFor[jsonschema.Schema]() {
+			for i := range v.NumField() {
+				if v.Type().Field(i).IsExported() {
+					parts = append(parts, schemaParts(v.Field(i))...)
+				}
+			}
+		}
+	case reflect.Pointer:
+		if s, ok := v.Interface().(*jsonschema.Schema); ok && s != nil {
+			return []*jsonschema.Schema{s}
+		}
+	case reflect.Interface:
+		if !v.IsNil() {
+			return schemaParts(v.Elem())
+		}
+	case reflect.Slice:
+		for i := range v.Len() {
+			parts = append(parts, schemaParts(v.Index(i))...)
+		}
+	case reflect.Map:
+		for _, key := range v.MapKeys() {
+			parts = append(parts, schemaParts(v.MapIndex(key))...)
+		}
+	}
+	return parts
+}
+
+// noLoader refuses every reference out of the schema.
+type noLoader struct{}
+
+func (noLoader) Load(url string) (any, error) {
+	return nil, fmt.Errorf("it refers to %s, and a schema refers only to itself", clipWord(url))
+}
+
+// schemaError shortens what the validator says to one line without its own
+// name for the text.
+func schemaError(err error) error {
+	var invalid *jsonschema.SchemaValidationError
+	var verr *jsonschema.ValidationError
+	if errors.As(err, &invalid) && errors.As(invalid.Err, &verr) {
+		for len(verr.Causes) > 0 {
+			verr = verr.Causes[0]
+		}
+		where := "/" + strings.Join(verr.InstanceLocation, "/")
+		lines := strings.Split(verr.Error(), "\n")
+		_, what, _ := strings.Cut(lines[len(lines)-1], "': ")
+		return fmt.Errorf("not a JSON Schema: at %s: %s", clipWord(where), clipLine(what))
+	}
+	var load *jsonschema.LoadURLError
+	if errors.As(err, &load) {
+		return fmt.Errorf("not a JSON Schema: %w", load.Err)
+	}
+	return fmt.Errorf("not a JSON Schema: %s", clipLine(strings.ReplaceAll(err.Error(), "ringd:schema", "")))
+}
+
+func clipWord(s string) string { return canonjson.Truncate(s, 60) }
+
+func clipLine(s string) string {
+	s, _, _ = strings.Cut(s, "\n")
+	if r := []rune(s); len(r) > 160 {
+		return string(slices.Concat(r[:160], []rune("…")))
+	}
+	return s
+}

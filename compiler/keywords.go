@@ -1,0 +1,136 @@
+package compiler
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/ringd/ringd/profiles/spelling"
+)
+
+// holds says what stands under a keyword of JSON Schema.
+type holds uint8
+
+const (
+	aValue   holds = iota // no schema
+	aSchema               // a schema, or a list of them
+	aMap                  // schemas by name
+	noEffect              // a keyword that no validator here looks at
+)
+
+// keyword gives what stands under a keyword. JSON Schema lets unknown keywords
+// pass, and so a typo would widen the grant: they are refused. A name that
+// starts with x- is the author's own.
+func keyword(name string, old bool) (holds, bool) {
+	switch name {
+	case "$schema", "$id", "$anchor", "$ref", "$comment", "$dynamicRef", "$dynamicAnchor", "$recursiveRef", "$recursiveAnchor",
+		"title", "description", "default", "deprecated", "readOnly", "writeOnly", "examples",
+		"type", "enum", "const", "multipleOf", "maximum", "exclusiveMaximum", "minimum", "exclusiveMinimum", "maxLength", "minLength",
+		"pattern", "format", "maxItems", "minItems", "uniqueItems", "maxContains", "minContains", "maxProperties", "minProperties",
+		"required", "dependentRequired":
+		return aValue, true
+	case "allOf", "anyOf", "oneOf", "not", "if", "then", "else", "prefixItems", "items", "contains", "additionalProperties",
+		"propertyNames", "unevaluatedItems", "unevaluatedProperties":
+		return aSchema, true
+	case "properties", "patternProperties", "dependentSchemas", "$defs", "definitions":
+		return aMap, true
+	case "additionalItems":
+		return aSchema, old
+	case "dependencies":
+		return aMap, old
+	case "contentEncoding", "contentMediaType", "contentSchema":
+		return noEffect, true
+	default:
+		return aValue, strings.HasPrefix(name, "x-")
+	}
+}
+
+// keywordNames are what a typo is compared with.
+func keywordNames() []string {
+	return []string{"type", "properties", "required", "additionalProperties", "items", "enum", "const", "pattern", "format", "description",
+		"maximum", "minimum", "maxLength", "minLength", "maxItems", "minItems", "uniqueItems", "oneOf", "anyOf", "allOf", "not",
+		"exclusiveMaximum", "exclusiveMinimum", "patternProperties", "propertyNames", "prefixItems", "maxProperties", "minProperties"}
+}
+
+// formats are those the validator of the bridges knows; it lets others pass.
+func formats() []string {
+	return []string{"date", "date-time", "duration", "email", "hostname", "ipv4", "ipv6", "json-pointer", "period", "regex",
+		"relative-json-pointer", "semver", "time", "uri", "uri-reference", "uri-template", "uuid"}
+}
+
+// exactKeywords refuses what a validator would pass over: keywords and formats
+// that it does not know, and lists of choices without a choice. old is whether
+// the schema is of a draft before 2019.
+func exactKeywords(v any, at string, old bool) error {
+	switch v := v.(type) {
+	case []any:
+		for i, e := range v {
+			if err := exactKeywords(e, fmt.Sprintf("%s/%d", at, i), old); err != nil {
+				return err
+			}
+		}
+	case map[string]any:
+		for _, name := range slices.Sorted(maps.Keys(v)) {
+			if err := exactKeyword(name, v[name], at+"/"+name, old); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+func exactKeyword(name string, v any, at string, old bool) error {
+	what, known := keyword(name, old)
+	switch {
+	case !known:
+		names := keywordNames()
+		if meant := spelling.Of(name, names, spelling.Effort{Names: 1000, Letters: 100_000}); meant >= 0 {
+			return fmt.Errorf("at %s: no such keyword, did you mean %q?", clipWord(at), names[meant])
+		}
+		return fmt.Errorf("at %s: no such keyword, so nothing would check it", clipWord(at))
+	case what == noEffect:
+		return fmt.Errorf("at %s: nothing checks this", clipWord(at))
+	case name == "format":
+		if text, ok := v.(string); ok && !slices.Contains(formats(), text) {
+			return fmt.Errorf("at %s: no format is called %q", clipWord(at), clipWord(text))
+		}
+	case name == "$ref":
+		if text, ok := v.(string); ok && !schemaPlace(text) {
+			return fmt.Errorf("at %s: %q is no place of a schema", clipWord(at), clipWord(text))
+		}
+	case name == "enum":
+		if list, ok := v.([]any); ok && len(list) == 0 {
+			return fmt.Errorf("at %s: the list is empty, so nothing fits", clipWord(at))
+		}
+	case what == aSchema:
+		return exactKeywords(v, at, old)
+	case what == aMap:
+		if parts, ok := v.(map[string]any); ok {
+			for _, part := range slices.Sorted(maps.Keys(parts)) {
+				if err := exactKeywords(parts[part], at+"/"+part, old); err != nil {
+					return err
+				}
+			}
+		}
+	}
+	return nil
+}
+
+// schemaPlace reports whether a reference leads to where exactKeywords looks.
+func schemaPlace(ref string) bool {
+	for step := range strings.SplitSeq(ref, "/") {
+		switch {
+		case strings.HasPrefix(step, "x-"), step == "default", step == "examples", step == "const", step == "enum":
+			return false
+		}
+	}
+	return true
+}
+
+// oldDraft reports whether a schema says that it is of a draft before 2019.
+func oldDraft(doc any) bool {
+	root, _ := doc.(map[string]any)
+	version, _ := root["$schema"].(string)
+	return strings.Contains(version, "json-schema.org/draft-0")
+}

@@ -1,0 +1,178 @@
+package known
+
+import (
+	"path"
+	"strings"
+
+	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/profiles/argv"
+	"github.com/ringd/ringd/profiles/command"
+)
+
+// maxExampleWords bounds one example.
+const maxExampleWords = 256
+
+// binaryExamples decides the examples of one program as a command of a script is
+// decided.
+func (c *checker) binaryExamples(i int) {
+	b, told := &c.shell.Binaries[i], c.Binaries[i]
+	decide := func(e Example) (profiles.Decision, bool) {
+		cmd, ok := c.read(e)
+		if !ok {
+			return profiles.Decision{}, false
+		}
+		called := cmd.Words[0].Text
+		if named := path.Base(called) == path.Base(b.Path); !named || strings.Contains(called, "/") && merged(called) != merged(b.Path) {
+			c.report(CodeExample, e.Rule, "begin with "+clip(path.Base(b.Path)), "%q is no command of %s", clip(e.Text), clip(b.Path))
+			return profiles.Decision{}, false
+		}
+		return c.judge(c.decider, cmd, e)
+	}
+	for _, e := range told.Match {
+		if dec, ok := decide(e); ok && dec.Verdict == profiles.Deny {
+			c.disagree(e, dec, "is refused", "mend the rules, or write it into notMatch")
+		}
+	}
+	for _, e := range told.NotMatch {
+		if dec, ok := decide(e); ok && dec.Verdict != profiles.Deny {
+			verdict := map[profiles.Verdict]string{profiles.Allow: "is let through", profiles.Ask: "is let through once it is approved"}[dec.Verdict]
+			c.disagree(e, dec, verdict, "mend the rules, or write it into match")
+		}
+	}
+}
+
+// disagree reports an example that is decided otherwise.
+func (c *checker) disagree(e Example, dec profiles.Decision, verdict, hint string) {
+	f := c.report(CodeExample, e.Rule, hint, "%q %s: %s", clip(e.Text), verdict, dec.Reason)
+	if dec.Rule != nil {
+		f.Related = []profiles.Rule{*dec.Rule}
+	}
+}
+
+// patternExamples decides the examples of one denied pattern, as if it were the
+// only one, and the program it names were listed.
+func (c *checker) patternExamples(i int) {
+	p, told := c.shell.DeniedPatterns[i], c.Patterns[i]
+	meets := func(e Example) (met, ok bool) {
+		cmd, ok := c.read(e)
+		if !ok {
+			return false, false
+		}
+		agent := profiles.Agent{Shell: &profiles.Shell{DeniedPatterns: []profiles.Pattern{p}, Pipes: true, Redirects: true, Substitution: true}}
+		for _, name := range []string{path.Base(p.Words[0]), cmd.Words[0].Text} {
+			if !strings.HasPrefix(name, "/") {
+				name = "/usr/bin/" + path.Base(name)
+			}
+			agent.Shell.Binaries = append(agent.Shell.Binaries, profiles.Binary{Path: path.Clean(name), Interpreted: IsShell(name)})
+		}
+		dec, ok := c.judge(profiles.NewDecider(agent, "", profiles.Environment{}), cmd, e)
+		return dec.Code == profiles.CodeExecDenied || dec.Code == profiles.CodeShellDenied, ok
+	}
+	for _, e := range told.Match {
+		if met, ok := meets(e); ok && !met {
+			c.report(CodeExample, e.Rule, "mend the pattern, or write it into notMatch", "%q does not meet the pattern %q", clip(e.Text), clip(p.Text)).Related = []profiles.Rule{p.Rule}
+		}
+	}
+	for _, e := range told.NotMatch {
+		if met, ok := meets(e); ok && met {
+			c.report(CodeExample, e.Rule, "mend the pattern, or write it into match", "%q meets the pattern %q", clip(e.Text), clip(p.Text)).Related = []profiles.Rule{p.Rule}
+		}
+	}
+}
+
+// judge decides one command. False: it holds a script, which nobody reads here.
+func (c *checker) judge(d *profiles.Decider, cmd argv.Command, e Example) (profiles.Decision, bool) {
+	dec, j := d.Command(command.Command(cmd))
+	if dec.Verdict != profiles.Deny && (len(j.Scripts) > 0 || j.Stdin != "") {
+		c.report(CodeExample, e.Rule, "write the command that stands in it as an example of its own", "%q holds a script, which is not read here", clip(e.Text))
+		return dec, false
+	}
+	return dec, true
+}
+
+// read reads an example: words, quoted where they hold what a shell would change,
+// and variables in front.
+func (c *checker) read(e Example) (argv.Command, bool) {
+	list, why := fields(e.Text)
+	if why == "" && len(list) > maxExampleWords {
+		why = "has more words than one example may have"
+	}
+	var cmd argv.Command
+	for i, w := range list {
+		name, value, set := strings.Cut(w, "=")
+		if set && len(cmd.Set) == i && variable(name) {
+			cmd.Set = append(cmd.Set, argv.Assignment{Name: name, Value: argv.Known(value)})
+			continue
+		}
+		cmd.Words = append(cmd.Words, argv.Known(w))
+	}
+	if why == "" && len(cmd.Words) == 0 {
+		why = "has no command"
+	}
+	if why != "" {
+		c.report(CodeExample, e.Rule, `an example is one command, such as git commit -m "one word"`, "%q %s", clip(e.Text), why)
+		return argv.Command{}, false
+	}
+	return cmd, true
+}
+
+func variable(name string) bool {
+	for i := range len(name) {
+		if b := name[i]; b != '_' && (b < 'a' || b > 'z') && (b < 'A' || b > 'Z') && (i == 0 || b < '0' || b > '9') {
+			return false
+		}
+	}
+	return name != ""
+}
+
+// fields splits a command into words as a shell does, as long as it is plain: it
+// refuses what a shell would do more with.
+func fields(text string) (out []string, why string) {
+	if strings.ContainsAny(text, "\n\r\x00") {
+		return nil, "has more than one line"
+	}
+	var word strings.Builder
+	begun, quote := false, byte(0)
+	for i := 0; i < len(text); i++ {
+		b := text[i]
+		switch {
+		case quote == '\'' && b != '\'':
+			word.WriteByte(b)
+		case b == quote && quote != 0:
+			quote = 0
+		case quote == 0 && (b == '\'' || b == '"'):
+			quote, begun = b, true
+		case b == '\\':
+			if i++; i == len(text) {
+				return nil, "ends in a backslash"
+			}
+			if quote != 0 && !strings.ContainsRune("\"\\$`", rune(text[i])) {
+				word.WriteByte(b)
+			}
+			word.WriteByte(text[i])
+			begun = true
+		case b == '$' || b == '`':
+			return nil, "holds " + string(b) + ", which a script would replace"
+		case quote != 0:
+			word.WriteByte(b)
+		case b == ' ' || b == '\t':
+			if begun {
+				out = append(out, word.String())
+			}
+			begun = false
+			word.Reset()
+		case strings.IndexByte("|&;<>()*?[", b) >= 0 || b == '#' && !begun || b == '~' && !begun || b == '{' && !strings.HasPrefix(text[i:], "{}"):
+			return nil, "holds " + string(b) + ", which means more than itself in a script: put it in quotes"
+		default:
+			word.WriteByte(b)
+			begun = true
+		}
+	}
+	if quote != 0 {
+		return nil, "has a quote without an end"
+	}
+	if begun {
+		out = append(out, word.String())
+	}
+	return out, ""
+}

@@ -1,0 +1,272 @@
+// This file owns what is worth knowing about the import lists of Python
+// before anything runs: names that mean nothing, denials that bind less than their
+// author may think, and folders of packages that a guest could write into. It is
+// pure and decides nothing that runs. Package compiler calls it.
+
+package known
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/profiles/modules"
+	"github.com/ringd/ringd/profiles/paths"
+	"github.com/ringd/ringd/profiles/spelling"
+)
+
+// The codes of findings.
+const (
+	CodeAgentOnly   = "import-agent-only" // a denial that binds the program and not its libraries
+	CodeAny         = "import-any"        // "*", and nothing denies what reaches outside
+	CodeUnknown     = "import-unknown"    // a name that is another one's, or a misspelt one
+	CodeNeeded      = "import-needed"     // the interpreter itself needs it
+	CodeEnvironment = "environment"       // a folder of packages that cannot be one
+	CodeImportNever = "never-matches"     // a rule that no import can meet
+)
+
+// Config is what Check looks at. The zero Config has no findings.
+type ImportsConfig struct {
+	Agent   profiles.Agent // compiled in whole
+	Compact bool           // written in the compact form, whose lists bind JavaScript too
+}
+
+// Finding is one mistake, or one thing to know, at the place of a rule.
+type ImportFinding struct {
+	Code, Msg, Hint string
+	Rule            profiles.Rule
+	Warning         bool
+}
+
+// Check looks at the lists of an agent; an agent without Python has no findings.
+func CheckImports(cfg ImportsConfig) []ImportFinding {
+	if cfg.Agent.Python == nil {
+		return nil
+	}
+	c := &importChecker{ImportsConfig: cfg, python: cfg.Agent.Python}
+	im := &c.python.Imports
+	for _, list := range [][]profiles.ImportRule{im.Allow, im.Deny, im.Process} {
+		for _, r := range list {
+			c.name(r)
+		}
+	}
+	for _, r := range im.Allow {
+		if modules.Never(r.Name) {
+			c.add(CodeImportNever, r.Rule, "", "no policy can allow %s: it steps round what watches a program", r.Name)
+		}
+	}
+	c.agentOnly(im)
+	c.any(im)
+	c.needed(im)
+	c.builtins()
+	c.environments()
+	c.engine()
+	return c.found
+}
+
+type importChecker struct {
+	ImportsConfig
+	python *profiles.Python
+	found  []ImportFinding
+}
+
+func (c *importChecker) add(code string, at profiles.Rule, hint, format string, args ...any) {
+	c.found = append(c.found, ImportFinding{Code: code, Rule: at, Hint: hint, Msg: fmt.Sprintf(format, args...)})
+}
+
+func (c *importChecker) warn(code string, at profiles.Rule, hint, format string, args ...any) {
+	c.add(code, at, hint, format, args...)
+	c.found[len(c.found)-1].Warning = true
+}
+
+// name warns of a name that no module of Python has, as far as that can be told
+// without the packages: the name of a distribution, one of JavaScript, or one that
+// nearly is a module of the standard library.
+func (c *importChecker) name(r profiles.ImportRule) {
+	top, rest, _ := strings.Cut(r.Name, ".")
+	if modules.Standard(r.Name) || modules.Never(r.Name) || modules.Own(r.Name) {
+		return
+	}
+	if module, of := distribution(top); module != "" && rest == "" {
+		c.warn(CodeUnknown, r.Rule, fmt.Sprintf("write %s", module), "%s is the name that %s is installed by; programs import %s", top, of, module)
+		return
+	}
+	if c.Compact {
+		return // a name of JavaScript may be one
+	}
+	if javascript(top) {
+		c.warn(CodeUnknown, r.Rule, "imports of JavaScript stand in executors.js.imports", "%s is a module of JavaScript", top)
+		return
+	}
+	standard := modules.StandardNames()
+	for _, name := range standard {
+		if strings.EqualFold(name, top) {
+			c.warn(CodeUnknown, r.Rule, fmt.Sprintf("write %s", name), "capitals count in names of modules: %s is not %s", top, name)
+			return
+		}
+	}
+	if known(top) {
+		return
+	}
+	if i := spelling.Of(top, public(standard), spelling.Effort{Names: 1000, Letters: 100_000}); i >= 0 && len(top) > 3 {
+		c.warn(CodeUnknown, r.Rule, "", "%s is no module of the standard library; did you mean %s?", top, public(standard)[i])
+	}
+}
+
+// public leaves the private names out.
+func public(names []string) []string {
+	return slices.DeleteFunc(slices.Clone(names), func(n string) bool { return n[0] == '_' })
+}
+
+// agentOnly says once what a denial of the standard library means: the rest of the
+// list would say the same.
+func (c *importChecker) agentOnly(im *profiles.Imports) {
+	var names []string
+	var first profiles.Rule
+	for _, r := range im.Deny {
+		if !modules.Standard(r.Name) || modules.Covered(r.Name, namesOf(im.Process)) || !reaches(r.Name) {
+			continue
+		}
+		if len(names) == 0 {
+			first = r.Rule
+		}
+		names = append(names, r.Name)
+	}
+	if len(names) == 0 {
+		return
+	}
+	list := "imports.denyProcess"
+	if c.Compact {
+		list = "denied_process"
+	}
+	is, it := "is", "it"
+	if len(names) > 1 {
+		is, it = "are", "them"
+	}
+	c.warn(CodeAgentOnly, first, "what "+list+" lists is denied to libraries too, and some do not load then: pandas needs ctypes, asyncio needs socket",
+		"%s %s denied to the program alone: libraries that need %s still load %s, and the kernel ring holds what they reach", some(names), is, it, it)
+}
+
+// any warns of "*" where what it opens reaches outside.
+func (c *importChecker) any(im *profiles.Imports) {
+	if im.Any == nil {
+		return
+	}
+	denied := slices.Concat(namesOf(im.Deny), namesOf(im.Process))
+	var open []string
+	for _, name := range reaching() {
+		if !modules.Covered(name, denied) {
+			open = append(open, name)
+		}
+	}
+	if len(open) > 0 {
+		c.warn(CodeAny, *im.Any, "deny what the program does not need; an allow list that is left out grants what reaches nothing outside",
+			"allows %s too: what they reach is held by the kernel ring alone", some(open))
+	}
+}
+
+// reaching lists the modules that start programs, open connections or read memory.
+func reaching() []string {
+	return []string{"ctypes", "subprocess", "socket", "multiprocessing", "posix", "pty"}
+}
+
+// reaches reports whether a denial is about what a module can do, which somebody
+// else could do for the program. Denying statistics is about the name.
+func reaches(name string) bool {
+	return modules.Outside(name) || slices.Contains([]string{"os", "io", "shutil"}, name)
+}
+
+// needed refuses to deny everybody what the interpreter cannot start without.
+func (c *importChecker) needed(im *profiles.Imports) {
+	for _, r := range im.Process {
+		switch r.Name {
+		case "sys", "builtins", "io", "os", "abc", "codecs", "encodings", "importlib", "posix", "stat", "time", "errno", "_io", "_imp", "_thread", "_warnings",
+			"_weakref", "_abc", "_codecs", "_signal", "_frozen_importlib", "_frozen_importlib_external", "__main__":
+			c.add(CodeNeeded, r.Rule, "deny it to the program alone", "the interpreter cannot start without %s", r.Name)
+		}
+	}
+}
+
+// environments refuses folders that a guest could change: what lies there runs as
+// code of a library.
+func (c *importChecker) environments() {
+	first := map[string]bool{}
+	for _, e := range c.python.Environments {
+		if first[e.Path] {
+			c.add(CodeEnvironment, e.Rule, "leave it out", "the environment is listed twice")
+		}
+		first[e.Path] = true
+		if e.Path == "/" {
+			c.add(CodeEnvironment, e.Rule, "name the folder of the environment", "is the whole host")
+			continue
+		}
+		for _, w := range c.Agent.Files.Write {
+			if paths.Of(w.Path).Cover(e.Path) || paths.Of(e.Path).Cover(w.Path) {
+				c.add(CodeEnvironment, e.Rule, "keep packages where no guest writes",
+					"a guest may write %s, and what lies in an environment runs as code of its libraries", w.Path)
+				break
+			}
+		}
+	}
+}
+
+// engine tells what the WebAssembly engine does not have.
+func (c *importChecker) engine() {
+	if c.python.Engine != profiles.PythonWasm {
+		return
+	}
+	at := c.python.EngineRule
+	if len(c.python.Environments) > 0 {
+		c.add(CodeEnvironment, c.python.Environments[0].Rule, "leave the environment or tier: wasm out", "the WebAssembly engine has the standard library alone")
+	}
+	for _, r := range c.python.Imports.Allow {
+		if !modules.Standard(r.Name) && !modules.Own(r.Name) {
+			c.warn(CodeImportNever, r.Rule, "", "the WebAssembly engine has the standard library alone, and no %s", r.Name)
+		}
+	}
+	if c.python.JIT {
+		c.warn(CodeImportNever, at, "leave jit out", "the WebAssembly engine makes no code as it runs")
+	}
+}
+
+// Overrule is an allowed name that a denied one takes back, by their places.
+type Overrule struct{ Allow, Deny int }
+
+// Overruled lists allowed names that a denied one covers, unless the two are the
+// same word for word. What covers what ends at sep.
+func Overruled(allow, deny []string, sep byte) (out []Overrule) {
+	denied := make(map[string]int, len(deny))
+	for i, name := range deny {
+		denied[strings.TrimSuffix(name, ".*")] = i
+	}
+	for i, name := range allow {
+		for short := strings.TrimSuffix(name, ".*"); short != ""; short = short[:max(0, strings.LastIndexByte(short, sep))] {
+			if j, ok := denied[short]; ok && deny[j] != name {
+				out = append(out, Overrule{i, j})
+				break
+			}
+		}
+	}
+	return out
+}
+
+func namesOf(rules []profiles.ImportRule) []string {
+	out := make([]string, len(rules))
+	for i, r := range rules {
+		out[i] = r.Name
+	}
+	return out
+}
+
+// some lists a few names.
+func some(names []string) string {
+	const most = 5
+	if len(names) > most {
+		names = append(slices.Clone(names[:most]), fmt.Sprintf("%d more", len(names)-most))
+	}
+	if len(names) == 1 {
+		return names[0]
+	}
+	return strings.Join(names[:len(names)-1], ", ") + " and " + names[len(names)-1]
+}

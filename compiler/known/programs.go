@@ -1,0 +1,303 @@
+// Package programs owns what is worth knowing about the programs that a policy
+// lists and the rules of their words, before anything runs: programs that can do
+// what no rule sees, rules that nothing meets, and examples that the policy does
+// not decide as their author says. It is pure, decides nothing that runs, and
+// never follows what is on a host: the kernel ring does. Package compiler calls it.
+package known
+
+import (
+	"cmp"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/profiles/canonjson"
+)
+
+// The codes of findings.
+const (
+	CodeShell       = "program-shell"       // a shell, which ringd interprets and never starts
+	CodeInterpreter = "program-interpreter" // it runs what no rule sees
+	CodeLauncher    = "program-launcher"    // it starts others, and there is none, or it cannot
+	CodeMany        = "program-many"        // it is every program: busybox, a dynamic loader
+	CodeDuplicate   = "program-duplicate"   // two programs of one name
+	CodeWritable    = "program-writable"    // a guest may write it
+	CodeHelper      = "program-helper"      // a helper that would be a way around the list
+	CodeForce       = "program-force"       // forced words that the rules refuse, or that change the sub-command
+	CodeVariable    = "program-variable"    // a forced variable that is ringd's to set, or that nothing would see
+	CodeRedundant   = "rule-redundant"      // it refuses what is not granted
+	CodeUnreachable = "rule-unreachable"    // another rule comes first, always
+	CodeShadowed    = "rule-shadowed"       // another rule says the same, or more
+	CodeNever       = "never-matches"       // no command can meet it
+	CodeExample     = "example"             // the policy decides an example otherwise, or it is none
+)
+
+// Config is what Check looks at. The zero Config has no findings.
+type ProgramsConfig struct {
+	Agent    profiles.Agent // compiled in whole
+	Compact  bool           // written in the compact form
+	Broken   bool           // a pattern is left out: examples are not decided
+	Binaries []Told         // beside Agent.Shell.Binaries
+	Patterns []Told         // beside Agent.Shell.DeniedPatterns
+}
+
+// Told is what an author says about a program or a denied pattern that no profile
+// carries. A match of a program has to be let through, one of a pattern has to
+// meet it; a NotMatch is the opposite.
+type Told struct {
+	Rule            profiles.Rule // as the compiled one
+	Force           profiles.Rule // where forced words stand
+	Broken          bool          // compiled in part: nothing is said about what it lacks
+	Acknowledged    bool
+	Match, NotMatch []Example
+}
+
+// Example is a command as its author wrote it.
+type Example struct {
+	Text string
+	Rule profiles.Rule
+}
+
+// Finding is one mistake, or one thing to know, at the place of a rule.
+type ProgramFinding struct {
+	Code, Msg, Hint string
+	Rule            profiles.Rule
+	Related         []profiles.Rule
+	Warning         bool
+}
+
+// Check looks at all programs and rules of an agent. The order of the findings is
+// that of the policy.
+func CheckPrograms(cfg ProgramsConfig) []ProgramFinding {
+	if sh := cfg.Agent.Shell; sh == nil || len(cfg.Binaries) != len(sh.Binaries) || len(cfg.Patterns) != len(sh.DeniedPatterns) || wordless(sh) {
+		return nil
+	}
+	c := &checker{ProgramsConfig: cfg, shell: cfg.Agent.Shell, decider: profiles.NewDecider(cfg.Agent, "", profiles.Environment{}),
+		patterns: index(cfg.Agent.Shell.DeniedPatterns), names: map[string]bool{}, kinds: map[kind]int{}}
+	c.count()
+	broken := false
+	for i, told := range c.Binaries {
+		c.program(i)
+		c.rules(i)
+		broken = broken || told.Broken
+	}
+	c.duplicates()
+	c.denied()
+	for i := range c.shell.Binaries {
+		if !broken && !cfg.Broken {
+			c.binaryExamples(i)
+		}
+	}
+	for i := range c.shell.DeniedPatterns {
+		c.patternExamples(i)
+	}
+	return c.found
+}
+
+// wordless reports whether a rule has no words, which no compiled one is.
+func wordless(sh *profiles.Shell) bool {
+	empty := func(p profiles.Pattern) bool { return len(p.Words) == 0 }
+	return slices.ContainsFunc(sh.DeniedPatterns, empty) || slices.ContainsFunc(sh.Binaries, func(b profiles.Binary) bool {
+		return slices.ContainsFunc(slices.Concat(b.Allow, b.Deny), empty) ||
+			slices.ContainsFunc(b.Ask, func(a profiles.AskRule) bool { return empty(a.Pattern) })
+	})
+}
+
+type checker struct {
+	ProgramsConfig
+	shell    *profiles.Shell
+	decider  *profiles.Decider
+	patterns map[string][]rule
+	names    map[string]bool // of listed programs
+	kinds    map[kind]int    // how many are listed
+	past     []profiles.Rule // for words of programs that can be started
+	found    []ProgramFinding
+}
+
+// count takes the programs in, once.
+func (c *checker) count() {
+	for i := range c.shell.Binaries {
+		b := &c.shell.Binaries[i]
+		c.kinds[kindOf(b.Path)]++
+		c.names[path.Base(b.Path)] = true
+		if b.Interpreted {
+			continue
+		}
+		for _, p := range slices.Concat(b.Allow, b.Deny) {
+			c.past = append(c.past, p.Rule)
+		}
+		for _, a := range b.Ask {
+			c.past = append(c.past, a.Pattern.Rule)
+		}
+	}
+	for _, p := range c.shell.DeniedPatterns {
+		if name := path.Base(p.Words[0]); c.names[name] && kindOf(name) != shell {
+			c.past = append(c.past, p.Rule)
+		}
+	}
+}
+
+func (c *checker) report(code string, at profiles.Rule, hint, format string, args ...any) *ProgramFinding {
+	c.found = append(c.found, ProgramFinding{Code: code, Rule: at, Hint: hint, Msg: fmt.Sprintf(format, args...)})
+	return &c.found[len(c.found)-1]
+}
+
+func (c *checker) warn(code string, at profiles.Rule, hint, format string, args ...any) *ProgramFinding {
+	f := c.report(code, at, hint, format, args...)
+	f.Warning = true
+	return f
+}
+
+// program looks at one listed program by itself and among the others.
+func (c *checker) program(i int) {
+	b, told := &c.shell.Binaries[i], c.Binaries[i]
+	name := path.Base(b.Path)
+	if rule := c.writable(b.Path); rule != nil {
+		c.report(CodeWritable, b.Rule, "list a program that no guest may write", "a guest may write %s, and so change what it is", clip(b.Path)).Related = []profiles.Rule{*rule}
+	}
+	kind := kindOf(b.Path)
+	switch {
+	case kind == many:
+		f := c.report(CodeMany, b.Rule, "list the programs that are needed by themselves; "+c.known("lists it all the same"),
+			"%s can be any program, and the kernel ring cannot tell which", clip(name))
+		f.Warning = told.Acknowledged || c.Compact // which cannot say so
+		if told.Acknowledged {
+			c.found = c.found[:len(c.found)-1]
+		}
+	case told.Acknowledged:
+	case kind == shell:
+		c.warn(CodeShell, b.Rule, c.known("says that you know"),
+			"%s is never started: ringd interprets its scripts by these same rules, as bash does", clip(name))
+	case kind == interpreter:
+		c.interpreter(b)
+	case kind == escalator:
+		c.warn(CodeLauncher, b.Rule, "leave it out", "%s has no effect: nobody gets other rights in a guest", clip(name))
+	case kind == launcher && c.kinds[launcher]+c.kinds[escalator] == len(c.Binaries):
+		c.warn(CodeLauncher, b.Rule, "list the programs that it is to start", "%s starts other programs, and no other is listed", clip(name))
+	}
+	if b.Interpreted {
+		c.neverStarted(b, told.Force)
+	}
+	c.helpers(b, told.Acknowledged)
+}
+
+// known says how an author acknowledges a program; the compact form has no way.
+func (c *checker) known(what string) string {
+	if c.Compact {
+		return "in the full form acknowledge: true " + what
+	}
+	return "acknowledge: true " + what
+}
+
+// interpreter says what a program that runs files makes unenforceable.
+func (c *checker) interpreter(b *profiles.Binary) {
+	msg := fmt.Sprintf("nobody sees what %s runs: only the kernel ring holds it", clip(path.Base(b.Path)))
+	if len(c.past) > 0 {
+		msg += fmt.Sprintf(", not the rules for words (%s) of the programs it can start", first(c.past[0], len(c.past)))
+	}
+	f := c.warn(CodeInterpreter, b.Rule, "keep files and network narrow; "+c.known("says that you know"), "%s", msg)
+	f.Related = c.past[:min(len(c.past), 1)] // the one that the message names
+}
+
+func first(r profiles.Rule, n int) string {
+	if n == 1 {
+		return fmt.Sprintf("line %d", r.Line)
+	}
+	return fmt.Sprintf("line %d and %d more", r.Line, n-1)
+}
+
+// neverStarted reports what an author gives a shell that is not started.
+func (c *checker) neverStarted(b *profiles.Binary, force profiles.Rule) {
+	name := clip(path.Base(b.Path))
+	if len(b.ForceArgs) == 0 {
+		force = b.Rule
+	}
+	if len(b.ForceArgs) > 0 || len(b.ForceEnv) > 0 {
+		c.report(CodeForce, force, "leave args.force and env out", "%s is never started, and nothing can be forced upon it", name)
+	}
+	if len(b.Helpers) > 0 {
+		c.report(CodeHelper, b.Helpers[0].Rule, "list it in binaries, where scripts may start it", "%s is never started, and has no helpers", name)
+	}
+}
+
+// helpers looks at what a program may start itself.
+func (c *checker) helpers(b *profiles.Binary, acknowledged bool) {
+	for _, h := range b.Helpers {
+		if rule := c.writable(h.Path); rule != nil {
+			c.report(CodeWritable, h.Rule, "name programs that no guest may write", "a guest may write %s, and so change what it is", clip(h.Path)).Related = []profiles.Rule{*rule}
+			continue
+		}
+		name := clip(path.Base(h.Path))
+		switch k := kindOf(h.Path); {
+		case k == shell || k == many:
+			c.report(CodeHelper, h.Rule, "leave it out: whatever starts it could run anything listed", "%s as a helper runs commands that no rule sees", name)
+		case everything(h.Path):
+			c.report(CodeHelper, h.Rule, "name the programs, or a folder that is the program's own", "%s holds the programs of the whole host", clip(h.Path))
+		case h.Path == b.Path:
+			c.warn(CodeHelper, h.Rule, "leave it out", "the program may start itself without it")
+		case k == interpreter && !acknowledged:
+			c.warn(CodeHelper, h.Rule, "acknowledge: true says that you know", "nobody sees what %s runs: only the kernel ring holds it", name)
+		}
+	}
+}
+
+// writable gives the rule by which a guest may write a path, nil when none does.
+// It knows no host: what $WORKSPACE and ~ are, and links, the kernel ring sees.
+func (c *checker) writable(p string) *profiles.Rule {
+	covers := func(rules []profiles.PathRule) *profiles.Rule {
+		for i, r := range rules {
+			if r.Path == "/" || p == r.Path || strings.HasPrefix(p, r.Path+"/") {
+				return &rules[i].Rule
+			}
+		}
+		return nil
+	}
+	if covers(c.Agent.Files.Deny) != nil {
+		return nil
+	}
+	return covers(c.Agent.Files.Write)
+}
+
+// duplicates reports programs of one name: a script that says the name means the
+// first.
+func (c *checker) duplicates() {
+	seen := map[string]int{}
+	for i, b := range c.shell.Binaries {
+		name := path.Base(b.Path)
+		j, twice := seen[name]
+		if !twice {
+			seen[name] = i
+			continue
+		}
+		other := c.shell.Binaries[j]
+		hint := fmt.Sprintf("a script reaches this one by its whole path alone: %s", clip(b.Path))
+		if merged(b.Path) == merged(other.Path) {
+			hint = "leave one of them out"
+		}
+		f := c.warn(CodeDuplicate, b.Rule, hint, "%s on line %d is called %s too, and comes first", clip(other.Path), other.Rule.Line, clip(name))
+		f.Related = []profiles.Rule{other.Rule}
+		if restricted(&b) || restricted(&other) { // without the first, its name would mean what has other rules
+			f.Warning, f.Msg = false, fmt.Sprintf("%s on line %d is called %s too, and a name has one set of rules", clip(other.Path), other.Rule.Line, clip(name))
+			f.Hint = "list one of them, or leave out the rules of both"
+		}
+	}
+}
+
+// restricted reports whether a program has rules of its own.
+func restricted(b *profiles.Binary) bool {
+	return b.Allow != nil || len(b.Deny)+len(b.Ask)+len(b.ForceArgs)+len(b.ForceEnv) > 0 || b.MaxArgs > 0 || b.SafeConfig
+}
+
+// merged is a path on a host where /bin and /sbin are links into /usr.
+func merged(p string) string {
+	for _, dir := range []string{"/bin/", "/sbin/"} {
+		if strings.HasPrefix(p, dir) {
+			return "/usr" + p
+		}
+	}
+	return p
+}
+
+func clip(s string) string { return cmp.Or(canonjson.Truncate(s, 60), "''") }

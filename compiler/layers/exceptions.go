@@ -1,0 +1,325 @@
+// This file owns what lifts a ceiling for a while: which layers an exception of
+// a document exceeds, who has to approve it, what it adds to whose lists, and which
+// grants of an agent stand by it alone. It is pure; the time comes in.
+
+package layers
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ringd/ringd/profiles/canonjson"
+	"github.com/ringd/ringd/profiles/modules"
+	"github.com/ringd/ringd/schema"
+)
+
+// The codes of findings about exceptions. They are API.
+const (
+	CodeExpired         = "exception-expired"   // it has ended, or the time is not known
+	CodeApprover        = "exception-approver"  // an owner of a layer that it exceeds has not approved it
+	CodeUnneeded        = "exception-unneeded"  // what it grants is inside of every ceiling
+	CodeDenied          = "denied-by-parent"    // a layer denies it, and an exception lifts no denial
+	CodeExceptionWidens = "widens-parent"       // a layer offers it within bounds that the exception would not have
+	CodeDuplicate       = "exception-duplicate" // a layer above has one of that ID
+	CodeDate            = "date"                // not a date
+)
+
+// Chain holds the documents that lie over each other as they were written, the
+// outermost first. The last one is whose exceptions are meant.
+type Chain []*schema.Policy
+
+func (c Chain) last() *schema.Policy { return c[len(c)-1] }
+
+// grant is one thing that an exception grants.
+type grant struct {
+	path     string // of the author's document
+	name     string
+	executor string // of an import
+	program  bool
+	egress   *schema.Egress
+}
+
+// says is what a document says of the thing.
+func (g grant) says(p *schema.Policy) Answer {
+	switch {
+	case g.egress != nil:
+		return answerHost(p, *g.egress)
+	case g.program:
+		return answerProgram(p, g.name)
+	default:
+		a := answerImport(p, g.executor, g.name)
+		if g.executor == "python" && a.Word == Offers && a.Path == atPython && holdsOutside(g.name) {
+			a.Word = Withholds // the default set has a part of it alone
+		}
+		return a
+	}
+}
+
+// holdsOutside reports whether a module holds some that are not in the default set.
+func holdsOutside(name string) bool {
+	below := strings.TrimSuffix(name, ".*") + "."
+	return slices.ContainsFunc(modules.OutsideNames(), func(o string) bool { return strings.HasPrefix(o, below) })
+}
+
+// same reports whether one of the grants of e is, or covers, the thing.
+func (g grant) same(e *schema.Exception) bool {
+	alone := &schema.Policy{Spec: schema.Spec{
+		Executors: &schema.Executors{JS: &schema.JS{Imports: &schema.Imports{Allow: e.Grants.Imports}},
+			Python: &schema.Python{Imports: &schema.PythonImports{Allow: e.Grants.Imports}},
+			Shell:  &schema.Shell{Binaries: programs(e)}},
+		Network: &schema.Network{Egress: e.Grants.Egress}}}
+	if len(e.Grants.Imports) == 0 && g.egress == nil && !g.program || len(e.Grants.Egress) == 0 && g.egress != nil || len(e.Grants.Binaries) == 0 && g.program {
+		return false
+	}
+	return g.says(alone).Word == Offers
+}
+
+func programs(e *schema.Exception) []schema.Binary {
+	out := make([]schema.Binary, len(e.Grants.Binaries))
+	for i, p := range e.Grants.Binaries {
+		out[i] = schema.Binary{Path: p}
+	}
+	return out
+}
+
+// Executors are the languages whose modules a name can be, as it is written, for a
+// document: a specifier is JavaScript's, a dotted name is Python's, and a plain one is
+// Python's where the document allows Python, and otherwise JavaScript's.
+func ExceptionExecutors(p *schema.Policy, name string) string {
+	switch {
+	case strings.ContainsAny(name, ":@/-"):
+		return "js"
+	case strings.Contains(name, "."):
+		return "python"
+	case p.Kind == "AgentPolicy" && p.Spec.Executors != nil && !slices.Contains(p.Spec.Executors.Allowed, "python"):
+		return "js"
+	default:
+		return "python"
+	}
+}
+
+func grants(p *schema.Policy, i int) (out []grant) {
+	e := &p.Spec.Exceptions[i]
+	at := fmt.Sprintf("spec.exceptions[%d].grants", i)
+	for j, name := range e.Grants.Imports {
+		out = append(out, grant{path: fmt.Sprintf("%s.imports[%d]", at, j), name: name, executor: ExceptionExecutors(p, name)})
+	}
+	for j := range e.Grants.Egress {
+		out = append(out, grant{path: fmt.Sprintf("%s.egress[%d]", at, j), name: e.Grants.Egress[j].Host, egress: &e.Grants.Egress[j]})
+	}
+	for j, name := range e.Grants.Binaries {
+		out = append(out, grant{path: fmt.Sprintf("%s.binaries[%d]", at, j), name: name, program: true})
+	}
+	return out
+}
+
+// Ending reads when an exception or another grant ends: a date is its first moment.
+func ExceptionEnd(text string) (time.Time, bool) {
+	for _, form := range []string{time.DateOnly, "2006-01-02T15:04:05Z"} {
+		if at, err := time.Parse(form, text); err == nil && !at.IsZero() {
+			return at, true
+		}
+	}
+	return time.Time{}, false
+}
+
+// exceeded lists the layers above that leave a thing out, and that no exception between
+// them and the last document lifts; denied is the one that denies it, -1: none.
+func (c Chain) exceeded(g grant) (over []int, denied int) {
+	denied = -1
+	for i, p := range c[:len(c)-1] {
+		switch g.says(p).Word {
+		case Denies:
+			denied = i
+		case Withholds:
+			if c.lifted(g, i+1, len(c)-1) == nil {
+				over = append(over, i)
+			}
+		case Silent, Offers:
+		}
+	}
+	return over, denied
+}
+
+// lifted is an exception of the documents from..to-1 that covers a thing.
+func (c Chain) lifted(g grant, from, to int) *schema.Exception {
+	for _, p := range c[from:to] {
+		for i := range p.Spec.Exceptions {
+			if e := &p.Spec.Exceptions[i]; g.same(e) {
+				return e
+			}
+		}
+	}
+	return nil
+}
+
+// stands is the exception that a thing stands by: for each layer that leaves it out, the
+// last to end of those that its owner has approved; and of all these the first to end.
+// Nil: no layer leaves it out.
+func (c Chain) stands(g grant) (by *schema.Exception) {
+	for i, layer := range c[:len(c)-1] {
+		if g.says(layer).Word != Withholds {
+			continue
+		}
+		e := c[i+1:].lasting(g, layer.Metadata.Owner)
+		if own := c[i:i+1].lasting(g, ""); own != nil && (e == nil || sooner(e, own)) {
+			e = own // a layer raises its own list as well
+		}
+		if e == nil {
+			e = c.lifted(g, i+1, len(c)) // a finding has said that the owner is missing
+		}
+		if e != nil && (by == nil || sooner(e, by)) {
+			by = e
+		}
+	}
+	return by
+}
+
+// lasting is the exception that covers a thing and ends last, of those that somebody has
+// approved; "" asks for no approval.
+func (c Chain) lasting(g grant, approver string) (out *schema.Exception) {
+	for _, p := range c {
+		for i := range p.Spec.Exceptions {
+			e := &p.Spec.Exceptions[i]
+			if (approver == "" || slices.Contains(e.ApprovedBy, approver)) && g.same(e) && (out == nil || sooner(out, e)) {
+				out = e
+			}
+		}
+	}
+	return out
+}
+
+// sooner reports whether an exception ends before another one.
+func sooner(a, b *schema.Exception) bool {
+	x, _ := ExceptionEnd(a.Expires)
+	y, _ := ExceptionEnd(b.Expires)
+	return x.Before(y)
+}
+
+// Check reports what is wrong with the exceptions of the last document. At the zero
+// time, which is none, every exception has ended.
+func CheckExceptions(c Chain, now time.Time) (found schema.Diagnostics) {
+	p := c.last()
+	for i := range p.Spec.Exceptions {
+		e := &p.Spec.Exceptions[i]
+		at := fmt.Sprintf("spec.exceptions[%d]", i)
+		k := &checker{chain: c, doc: p, e: e, at: at}
+		k.unique()
+		k.ending(now)
+		k.lifts(i)
+		found = append(found, k.found...)
+	}
+	return found
+}
+
+// checker looks at one exception.
+type checker struct {
+	chain Chain
+	doc   *schema.Policy
+	e     *schema.Exception
+	at    string
+	found schema.Diagnostics
+}
+
+func (k *checker) add(path, code, hint, msg string, related ...schema.Pos) {
+	o := schema.OriginOf(k.doc, path)
+	if o.Path != "" {
+		msg = o.Path + ": " + msg
+	}
+	k.found = append(k.found, schema.Diagnostic{Pos: o.Pos, Code: code, Msg: msg, Hint: hint, Related: related})
+}
+
+func (k *checker) warn(path, code, hint, msg string, related ...schema.Pos) {
+	k.add(path, code, hint, msg, related...)
+	k.found[len(k.found)-1].Severity = schema.Warning
+}
+
+// unique: what a record says stood by an exception means one of them.
+func (k *checker) unique() {
+	for _, p := range k.chain[:len(k.chain)-1] {
+		for i := range p.Spec.Exceptions {
+			if p.Spec.Exceptions[i].ID != k.e.ID {
+				continue
+			}
+			other := schema.OriginOf(p, fmt.Sprintf("spec.exceptions[%d].id", i)).Pos
+			k.add(k.at+".id", CodeDuplicate, "give it an id of its own: records name what stood by it", fmt.Sprintf("%s is another exception at %s", k.e.ID, other), other)
+			return
+		}
+	}
+}
+
+func (k *checker) ending(now time.Time) {
+	end, ok := ExceptionEnd(k.e.Expires)
+	switch {
+	case !ok:
+		k.add(k.at+".expires", CodeDate, "write a day such as 2026-12-31, or a time such as 2026-12-31T12:00:00Z", fmt.Sprintf("%q is no day of the calendar, or no time of a day", k.e.Expires))
+	case now.IsZero():
+		k.add(k.at+".expires", CodeExpired, "leave the exception out where nothing knows the time", k.e.ID+" ends, and the time is not known here")
+	case !now.Before(end):
+		k.add(k.at+".expires", CodeExpired, "leave the exception out, or let its approvers set a later end", fmt.Sprintf("%s ended at %s", k.e.ID, end.Format(time.RFC3339)))
+	}
+}
+
+// lifts checks who has approved, and whether it lifts anything.
+func (k *checker) lifts(i int) {
+	all := grants(k.doc, i)
+	over := map[int]string{} // the layers that it exceeds, and where each says what it offers
+	var idle []grant
+	for _, g := range all {
+		layers, denied := k.chain.exceeded(g)
+		switch {
+		case denied >= 0:
+			other := schema.OriginOf(k.chain[denied], g.says(k.chain[denied]).Path)
+			k.add(g.path, CodeDenied, "leave it out: an exception lifts what is not allowed, never what is denied",
+				fmt.Sprintf("%s is denied by %s (%s)", clipGrant(g.name), other.Pos, layerName(k.chain[denied])), other.Pos)
+			continue
+		case !k.within(g):
+			continue
+		case len(layers) == 0:
+			idle = append(idle, g)
+		}
+		for _, l := range layers {
+			if _, known := over[l]; !known {
+				over[l] = g.says(k.chain[l]).Path
+			}
+		}
+	}
+	k.approvers(over)
+	const hint = "grant it as everything else is granted, and leave it out here"
+	switch {
+	case len(all) == 0:
+		k.warn(k.at+".grants", CodeUnneeded, "leave the exception out", k.e.ID+" grants nothing")
+	case len(idle) == len(all):
+		k.warn(k.at+".id", CodeUnneeded, "grant what it grants as everything else is granted, and leave the exception out", k.e.ID+" lifts nothing: "+k.inside())
+	default:
+		for _, g := range idle {
+			k.warn(g.path, CodeUnneeded, hint, fmt.Sprintf("%s needs no exception: %s", clipGrant(g.name), k.inside()))
+		}
+	}
+}
+
+func (k *checker) inside() string {
+	if len(k.chain) == 1 {
+		return "there is no layer above"
+	}
+	return "no layer above leaves it out"
+}
+
+func (k *checker) approvers(over map[int]string) {
+	for _, l := range slices.Sorted(maps.Keys(over)) {
+		p := k.chain[l]
+		if slices.Contains(k.e.ApprovedBy, p.Metadata.Owner) {
+			continue
+		}
+		other := schema.OriginOf(p, over[l]).Pos
+		k.add(k.at+".approvedBy", CodeApprover, fmt.Sprintf("ask %s, and name it here when it has agreed", p.Metadata.Owner),
+			fmt.Sprintf("%s exceeds %s (%s), and %s, who owns that, has not approved it", k.e.ID, other, layerName(p), p.Metadata.Owner), other)
+	}
+}
+
+func layerName(p *schema.Policy) string { return p.Kind + " " + p.Metadata.Name }
+
+func clipGrant(s string) string { return canonjson.Truncate(s, 60) }

@@ -1,0 +1,264 @@
+// This file owns what one document of a policy says by itself about one thing that
+// an agent could do: that it offers it, that its list leaves it out, that it denies it,
+// or nothing. It is what exceptions are measured by. It is pure and decides nothing that
+// runs.
+
+package layers
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/ringd/ringd/profiles/egress"
+	"github.com/ringd/ringd/profiles/hosts"
+	"github.com/ringd/ringd/profiles/modules"
+	"github.com/ringd/ringd/profiles/paths"
+	"github.com/ringd/ringd/schema"
+)
+
+// Word is what a document says. The zero Word is nothing.
+type Word uint8
+
+// The words.
+const (
+	Silent    Word = iota // it says nothing: the layer above decides
+	Offers                // a list of it holds the thing
+	Withholds             // a list of it does not hold the thing
+	Denies                // a denial of it covers the thing
+)
+
+// String is "silent", "offers", "leaves out" or "denies".
+func (w Word) String() string {
+	switch w {
+	case Offers:
+		return "offers"
+	case Withholds:
+		return "leaves out"
+	case Denies:
+		return "denies"
+	case Silent:
+		return "silent"
+	default:
+		return "silent"
+	}
+}
+
+// Answer is a word with the place that it stands at: a path of the full language.
+type Answer struct {
+	Word Word
+	Path string
+}
+
+// Import answers for a module of "js" or "python"; a name that ends in .* is the name.
+func answerImport(p *schema.Policy, executor, name string) Answer {
+	e := p.Spec.Executors
+	name = strings.TrimSuffix(name, ".*")
+	switch {
+	case e == nil:
+	case executor == "js" && e.JS != nil && e.JS.Imports != nil:
+		const at = "spec.executors.js.imports"
+		im := e.JS.Imports
+		if i := covered(name, im.Deny, '/'); i >= 0 {
+			return Answer{Denies, item(at+".deny", i)}
+		}
+		if im.Allow != nil {
+			return listed(at+".allow", slices.IndexFunc(im.Allow, func(n string) bool { return strings.TrimSuffix(n, ".*") == name }))
+		}
+	case executor == "python" && e.Python != nil && e.Python.Imports != nil:
+		return pythonImport(e.Python.Imports, name)
+	}
+	return Answer{}
+}
+
+func pythonImport(im *schema.PythonImports, name string) Answer {
+	const at = "spec.executors.python.imports"
+	for _, list := range []struct {
+		name string
+		deny []string
+	}{{".deny", im.Deny}, {".denyProcess", im.DenyProcess}} {
+		if i := covered(name, list.deny, '.'); i >= 0 {
+			return Answer{Denies, item(at+list.name, i)}
+		}
+	}
+	switch {
+	case im.Allow == nil:
+		return Answer{}
+	case (len(im.Allow) == 0 || im.Beside) && modules.PythonDefault(name) && (im.Within == nil || modules.Covered(name, im.Within)) || modules.Own(name):
+		return Answer{Offers, at + ".allow"}
+	}
+	if i := slices.Index(im.Allow, "*"); i >= 0 {
+		return Answer{Offers, item(at+".allow", i)}
+	}
+	return listed(at+".allow", covered(name, im.Allow, '.'))
+}
+
+// covered is the place of a name of list that is name, or that name lies below; -1:
+// there is none.
+func covered(name string, list []string, sep byte) int {
+	return slices.IndexFunc(list, func(n string) bool {
+		n = strings.TrimSuffix(n, ".*")
+		return n != "" && (name == n || strings.HasPrefix(name, n) && name[len(n)] == sep)
+	})
+}
+
+func item(at string, i int) string { return fmt.Sprintf("%s[%d]", at, i) }
+
+func listed(at string, i int) Answer {
+	if i < 0 {
+		return Answer{Withholds, at}
+	}
+	return Answer{Offers, item(at, i)}
+}
+
+// Executor answers for a language.
+func answerExecutor(p *schema.Policy, name string) Answer {
+	if e := p.Spec.Executors; e != nil && e.Allowed != nil {
+		return listed("spec.executors.allowed", slices.Index(e.Allowed, name))
+	}
+	return Answer{}
+}
+
+// Program answers for a program of scripts, by its path or its bare name.
+func answerProgram(p *schema.Policy, word string) Answer {
+	e := p.Spec.Executors
+	if e == nil || e.Shell == nil || e.Shell.Binaries == nil {
+		return Answer{}
+	}
+	return listed("spec.executors.shell.binaries", slices.IndexFunc(e.Shell.Binaries, func(b schema.Binary) bool {
+		return b.Path == word || !strings.Contains(word, "/") && b.Path[strings.LastIndexByte(b.Path, '/')+1:] == word
+	}))
+}
+
+// Bridge answers for a bridge.
+func answerBridge(p *schema.Policy, name string) Answer {
+	if p.Spec.Bridges == nil {
+		return Answer{}
+	}
+	return listed("spec.bridges", slices.IndexFunc(p.Spec.Bridges, func(b schema.Bridge) bool { return b.Name == name }))
+}
+
+// File answers for reading or writing a path, which may begin with $WORKSPACE or ~ as
+// those of policies do. expand gives the real path of one that does; nil: compare them
+// as they are written.
+func answerFile(p *schema.Policy, op, path string, expand func(string) (string, bool)) Answer {
+	fs := p.Spec.Filesystem
+	if fs == nil {
+		return Answer{}
+	}
+	above := func(rule string) bool {
+		if expand != nil {
+			var ok bool
+			if rule, ok = expand(rule); !ok {
+				return false
+			}
+		}
+		return paths.Of(rule).Cover(path)
+	}
+	if i := slices.IndexFunc(fs.Deny, above); i >= 0 {
+		return Answer{Denies, item("spec.filesystem.deny", i)}
+	}
+	list := fs.Read
+	if op == "write" {
+		list = fs.Write
+	}
+	if list == nil {
+		return Answer{}
+	}
+	return listed("spec.filesystem."+op, slices.IndexFunc(list, above))
+}
+
+// Host answers for what an entry of a list asks: its host, ports, methods and paths.
+func answerHost(p *schema.Policy, asked schema.Egress) Answer {
+	n := p.Spec.Network
+	if n == nil {
+		return Answer{}
+	}
+	want, err := read(asked, false)
+	if err != nil {
+		return Answer{}
+	}
+	for i, host := range n.Deny {
+		if d, err := read(schema.Egress{Host: host}, true); err == nil && d.host.Covers(want.host) && d.ports(want) {
+			return Answer{Denies, item("spec.network.deny", i)}
+		}
+	}
+	if n.Egress == nil {
+		if n.Mode == "off" || n.Mode == "gateway-only" {
+			return Answer{Withholds, "spec.network.mode"}
+		}
+		return Answer{}
+	}
+	return listed("spec.network.egress", slices.IndexFunc(n.Egress, func(e schema.Egress) bool {
+		o, err := read(e, false)
+		return err == nil && o.host.Holds(want.host) && o.ports(want) && subset(asked.Methods, e.Methods) && below(asked.Paths, e.Paths) && (!is(asked.ECH) || is(e.ECH))
+	}))
+}
+
+func is(b *bool) bool { return b != nil && *b }
+
+// Gateway answers for a gateway.
+func answerGateway(p *schema.Policy, name string) Answer {
+	n := p.Spec.Network
+	switch {
+	case n == nil:
+		return Answer{}
+	case n.Mode == "off":
+		return Answer{Withholds, "spec.network.mode"}
+	case n.Gateways == nil:
+		return Answer{}
+	}
+	return listed("spec.network.gateways", slices.IndexFunc(n.Gateways, func(g schema.Gateway) bool { return g.Name == name }))
+}
+
+// Meets reports whether two entries of hosts have a target in common.
+func meets(a, b *schema.Egress) bool {
+	x, err := read(*a, false)
+	y, other := read(*b, false)
+	if err != nil || other != nil || !x.host.Covers(y.host) && !y.host.Covers(x.host) {
+		return false
+	}
+	return x.any || y.any || slices.ContainsFunc(x.list, func(p int) bool { return slices.Contains(y.list, p) })
+}
+
+// entry is a host of a list that was read.
+type entry struct {
+	host hosts.Pattern
+	list []int
+	any  bool
+}
+
+func read(e schema.Egress, everyPort bool) (entry, error) {
+	text, err := egress.ReadEntry(e.Host)
+	if err != nil {
+		return entry{}, err
+	}
+	out := entry{list: append(text.Ports, e.Ports...), any: text.AnyPort}
+	if out.host, err = hosts.Read(text.Host); err != nil {
+		return entry{}, err
+	}
+	if len(out.list) == 0 && !out.any {
+		if out.any = everyPort; !everyPort {
+			out.list = []int{443}
+		}
+	}
+	return out, nil
+}
+
+func (o entry) ports(want entry) bool {
+	return o.any || !want.any && !slices.ContainsFunc(want.list, func(p int) bool { return !slices.Contains(o.list, p) })
+}
+
+// subset reports whether the methods are among those of an entry; none are all.
+func subset(want, of []string) bool {
+	return len(of) == 0 || len(want) > 0 && !slices.ContainsFunc(want, func(m string) bool { return !slices.Contains(of, m) })
+}
+
+// below reports whether each path is one of an entry's, or below it; none are all.
+func below(want, of []string) bool {
+	return len(of) == 0 || len(want) > 0 && !slices.ContainsFunc(want, func(p string) bool {
+		return !slices.ContainsFunc(of, func(o string) bool {
+			return paths.Of(o).Cover(p) || strings.HasSuffix(o, "/") && strings.HasPrefix(p, o)
+		})
+	})
+}

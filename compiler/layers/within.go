@@ -1,0 +1,99 @@
+package layers
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/ringd/ringd/profiles/egress"
+	"github.com/ringd/ringd/schema"
+)
+
+// bounded finds what a layer above says of a thing that it offers: words of a program, or
+// limits, an end or powers of a host. A grant by an exception stands beside the lists of
+// the layers, so it would have none of that, and nobody has to approve it.
+func (c Chain) bounded(g grant) (layer int, at string) {
+	for i, p := range c[:len(c)-1] {
+		if g.says(p).Word != Offers {
+			continue
+		}
+		switch {
+		case g.program:
+			for j, b := range p.Spec.Executors.Shell.Binaries {
+				if b.Path == g.name && (b.Args != nil || b.Env != nil || b.Network != nil) {
+					return i, fmt.Sprintf("%s[%d]", atProgram, j)
+				}
+			}
+		case g.egress != nil:
+			for j := range p.Spec.Network.Egress {
+				if e := &p.Spec.Network.Egress[j]; bounds(e) && meets(e, g.egress) {
+					return i, fmt.Sprintf("%s[%d]", atEgressList, j)
+				}
+			}
+		}
+	}
+	return -1, ""
+}
+
+// bounds reports whether an entry says more than what is reached: methods and paths are
+// compared where it is decided whether a layer offers something.
+func bounds(e *schema.Egress) bool {
+	return e.Limits != nil || e.Expires != "" || e.Powers != nil || e.Binaries != nil || e.TLS != ""
+}
+
+// within refuses a grant of what a layer above offers within bounds.
+func (k *checker) within(g grant) bool {
+	l, at := k.chain.bounded(g)
+	if l < 0 {
+		return true
+	}
+	p := k.chain[l]
+	other := schema.OriginOf(p, at).Pos
+	list := atEgressList
+	if g.program {
+		list = atProgram
+	}
+	k.add(g.path, CodeExceptionWidens, "leave it out, and list it in "+list+" here and in every layer above",
+		fmt.Sprintf("%s is offered at %s (%s), and an exception would have none of what that says of it", clipGrant(g.name), other, layerName(p)), other)
+	return false
+}
+
+// Gateways finds gateways of the last document to hosts that a layer above leaves out, and
+// that an exception lifts: it grants the host, and a gateway would go on when it ends.
+func CheckExceptionGateways(c Chain) (found schema.Diagnostics) {
+	k := &checker{chain: c, doc: c.last()}
+	if k.doc.Spec.Network == nil || !slices.ContainsFunc(c, func(p *schema.Policy) bool { return len(p.Spec.Exceptions) > 0 }) {
+		return nil
+	}
+	for i := range k.doc.Spec.Network.Gateways {
+		gw := &k.doc.Spec.Network.Gateways[i]
+		u, err := egress.ReadUpstream(gw.Upstream)
+		if err != nil {
+			continue // the host's own, or nothing that is one
+		}
+		to := schema.Egress{Host: u.Dest.Host(), Ports: []int{int(u.Dest.Port)}, Methods: gw.Methods}
+		for _, path := range gw.Paths {
+			to.Paths = append(to.Paths, u.Prefix+path)
+		}
+		if gw.Paths == nil && u.Prefix != "" {
+			to.Paths = []string{u.Prefix}
+		}
+		k.gateway(fmt.Sprintf("spec.network.gateways[%d].upstream", i), grant{name: to.Host, egress: &to})
+	}
+	return k.found
+}
+
+// gateway reports a gateway that stands by an exception.
+func (k *checker) gateway(at string, g grant) {
+	for i, p := range k.chain[:len(k.chain)-1] {
+		n := p.Spec.Network
+		if n == nil || n.Egress == nil || n.Gateways != nil || g.says(p).Word != Withholds {
+			continue
+		}
+		if e := k.chain.lifted(g, i+1, len(k.chain)); e != nil {
+			other := schema.OriginOf(p, atEgressList).Pos
+			k.add(at, CodeExceptionWidens, "list the host, or the gateway, in every layer above", fmt.Sprintf("%s is left out at %s (%s), and %s lifts that for connections alone: an exception grants no gateway",
+				clipGrant(g.name), other, layerName(p), e.ID), other)
+			return
+		}
+	}
+}
