@@ -23,13 +23,13 @@ space       := $(empty) $(empty)
 # scripts of the commands run in both: with it those of a daemon, without it all of them, the demo,
 # the siege and the pages of operators.
 PLAIN       := cmd/ringd/internal/child cmd/ringd/internal/confine cmd/ringd/internal/script \
-  executors/python/wasm executors/python/guest executors/js/engine compiler/layers profiles/diff
+  executors/python/wasm executors/python/pyguest executors/js/engine compiler/layers profiles/diff
 # The longest begin first: the last one to begin has a processor to itself otherwise.
 LONGEST     := ./cmd/ringd ./rings/kernel ./executors/python ./executors/js ./cmd/ringd/internal/daemon
 # The tests that keep golden files, and where they are; `make golden` rewrites them.
 GOLDEN      := -run '^Test(Mistakes|ErrorNames|Golden|Document|EgressAttackFile|Arguable|Numbers|DocumentIsWhatTheCodeSays)$$' \
   ./executors ./schema ./schema/convert ./compiler ./compiler/enforcement ./compiler/layers ./profiles \
-  ./executors/shell/verdict ./rings/kernel/filter ./cmd/ringd/internal/api/openapi
+  ./executors/shell/dryrun ./rings/kernel/filter ./cmd/ringd/internal/api/openapi
 
 # Where ringd also builds: guests need Linux, policies do not. Releases are of these, and of linux/amd64.
 OTHERS      := linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64

@@ -11,7 +11,7 @@ package compiler
 
 import "github.com/ringd/ringd/profiles"
 
-// Of is an agent in mode audit. The agent itself stands in Strict of what it returns.
+// auditedAgent is an agent in mode audit. The agent itself stands in Strict of what it returns.
 func auditedAgent(a profiles.Agent, mode profiles.Rule) profiles.Agent {
 	out := a
 	out.Mode, out.ModeRule = profiles.ModeAudit, mode

@@ -27,7 +27,7 @@ const (
 	maxSchemaParts = 2_000
 )
 
-// Check refuses a JSON Schema that would not hold what it says, or cost more
+// checkBridgeSchema refuses a JSON Schema that would not hold what it says, or cost more
 // than a call may, and returns its canonical form.
 func checkBridgeSchema(text []byte) (json.RawMessage, error) {
 	if len(text) > MaxSchemaBytes {

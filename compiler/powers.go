@@ -34,7 +34,7 @@ const (
 	PerSession = "session"
 )
 
-// Rule compiles what a policy says of the rule; nil where it says nothing and no layer
+// ruleOfTwo compiles what a policy says of the rule; nil where it says nothing and no layer
 // above it is there to expect that. What is left out is what is strictest.
 func ruleOfTwo(r *schema.RuleOfTwo, layered bool, at profiles.Rule) *profiles.RuleOfTwo {
 	if r == nil {
@@ -52,7 +52,7 @@ func ruleOfTwo(r *schema.RuleOfTwo, layered bool, at profiles.Rule) *profiles.Ru
 	return &profiles.RuleOfTwo{Mode: or(r.Mode, Enforce), OnThree: or(r.OnThree, Deny), Scope: or(r.Scope, PerSession), Rule: at}
 }
 
-// Touches are the powers that an author names.
+// touchedPowers are the powers that an author names.
 func touchedPowers(t *schema.Touches) (p profiles.Powers) {
 	if t == nil {
 		return p
@@ -61,10 +61,10 @@ func touchedPowers(t *schema.Touches) (p profiles.Powers) {
 	return profiles.Powers{Sensitive: is(t.Sensitive), Untrusted: is(t.Untrusted), External: is(t.External)}
 }
 
-// Denies reports whether an author says that nothing goes out by something.
+// powersDeny reports whether an author says that nothing goes out by something.
 func powersDeny(t *schema.Touches) bool { return t != nil && t.External != nil && !*t.External }
 
-// Check holds every agent to its rule of two. Where that denies, the agents count as
+// checkPowers holds every agent to its rule of two. Where that denies, the agents count as
 // well that it may start, which are all of the set. Where it asks, they do not: the
 // interpreter ring counts what a run and its subagents touch together, and asks before
 // something goes out.

@@ -57,7 +57,7 @@ func forms() []form {
 // shortest is the length of the shortest text that is taken for a secret.
 const shortest = 12
 
-// Find says what the text looks like, "" when it is no secret of a known form.
+// findSecret says what the text looks like, "" when it is no secret of a known form.
 func findSecret(text string) string {
 	if len(text) < shortest {
 		return ""
@@ -73,7 +73,7 @@ func findSecret(text string) string {
 	return ""
 }
 
-// FindInName is Find for a text that ought to be the name of something: a long
+// findSecretInName is Find for a text that ought to be the name of something: a long
 // run of letters and digits without a word in it is a secret as well.
 func findSecretInName(text string) string {
 	if what := findSecret(text); what != "" {

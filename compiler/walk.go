@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Unsupported calls report for every set field of a policy that nothing compiles: its
+// unsupportedFields calls report for every set field of a policy that nothing compiles: its
 // path in the full language, and what would compile it.
 func unsupportedFields(policy any, report func(path, by string)) {
 	w := &walker{report: report, known: map[string]Field{}}

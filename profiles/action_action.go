@@ -82,7 +82,7 @@ type VariableAction struct {
 // Egress reaches a host. Decode reads a host with a port as well.
 type EgressAction = request.Request
 
-// Decode reads one action. It refuses unknown and repeated fields at any
+// decodeAction reads one action. It refuses unknown and repeated fields at any
 // depth, names that differ in case, null outside of arguments, more or fewer
 // than one action, text that is not UTF-8 or escapes half a character, and lines
 // above MaxBytes. The error says what is wrong in words an author

@@ -19,7 +19,7 @@ const (
 	maxSchemaDepth = 16
 )
 
-// Canonical gives the canonical form of a schema that narrows arguments. It
+// canonicalArguments gives the canonical form of a schema that narrows arguments. It
 // takes the part of JSON Schema 2020-12 that says something about one value and
 // refers to nothing: a keyword that nothing checks would narrow nothing. The
 // ring compiles the schema, which finds the rest.

@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// At is the set at a time: the same set while nothing of it has ended, and otherwise
+// Unexpired is the set at a time: the same set while nothing of it has ended, and otherwise
 // a sealed one of another revision, without what ended exceptions granted. The
 // exceptions themselves stay, for refusals to name. It never widens, asking twice is
 // asking once, and at the zero time nothing is left of any exception. A nil set gives
@@ -43,7 +43,7 @@ func Unexpired(set *Set, now time.Time) (*Set, error) {
 	return &sealed, nil
 }
 
-// Next is when something more of the set ends, after now; false: never.
+// NextExpiry is when something more of the set ends, after now; false: never.
 func NextExpiry(set *Set, now time.Time) (time.Time, bool) {
 	var next time.Time
 	if set == nil {
@@ -59,7 +59,7 @@ func NextExpiry(set *Set, now time.Time) (time.Time, bool) {
 	return next, !next.IsZero()
 }
 
-// Ended lists the exceptions, by agent, that granted something in before and nothing
+// EndedExceptions lists the exceptions, by agent, that granted something in before and nothing
 // in after.
 func EndedExceptions(before, after *Set) map[string][]Exception {
 	out := map[string][]Exception{}
@@ -88,7 +88,7 @@ func grants(a Agent) map[string]bool {
 	return out
 }
 
-// Entries are the entries that an exception can grant: its ID, "" for one that none
+// Expiries are the entries that an exception can grant: its ID, "" for one that none
 // grants, and when the entry ends.
 func Expiries(a *Agent) iter.Seq2[string, *time.Time] {
 	return func(yield func(string, *time.Time) bool) {

@@ -6,10 +6,10 @@ package profiles
 
 import "github.com/ringd/ringd/profiles/paths"
 
-// Own is the network of a profile that has one. Every other network is none.
+// ownNetwork is the network of a profile that has one. Every other network is none.
 const ownNetwork = "own"
 
-// Form is a profile without what makes no difference.
+// guestForm is a profile without what makes no difference.
 type guestForm struct {
 	Executor string   `json:"executor"`
 	Read     []string `json:"read"` // each list sorted, and no path below another
@@ -62,7 +62,7 @@ func (a *guestForm) Within(b *guestForm) bool {
 		paths.Of(b.Helpers...).HasAll(a.Helpers) && paths.Of(b.Names...).HasAll(a.Names)
 }
 
-// Least is the stricter of two limits; nil is none, and what neither has is 0.
+// lesser is the stricter of two limits; nil is none, and what neither has is 0.
 func lesser(x, y *int64) int64 {
 	switch {
 	case x != nil && y != nil:

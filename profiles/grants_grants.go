@@ -56,7 +56,7 @@ func (g *Grants) UnmarshalJSON(b []byte) error {
 	return nil
 }
 
-// Decode reads grants as Grants.UnmarshalJSON does.
+// decodeGrants reads grants as Grants.UnmarshalJSON does.
 func decodeGrants(b []byte) (Grants, error) {
 	if len(b) > MaxGrantsBytes {
 		return Grants{}, fmt.Errorf("%w: %d bytes are above the limit of %d", ErrGrants, len(b), MaxGrantsBytes)

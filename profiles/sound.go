@@ -19,7 +19,7 @@ import (
 // maxMillis is the longest span that a host can count, in milliseconds.
 const maxMillis = int64(math.MaxInt64 / time.Millisecond)
 
-// Check returns the first thing that is wrong with a set, by the names of its agents; nil:
+// CheckSet returns the first thing that is wrong with a set, by the names of its agents; nil:
 // nothing is. The error names the agent and quotes nothing else of the set.
 func CheckSet(set *Set) error {
 	for _, name := range slices.Sorted(maps.Keys(set.Agents)) {

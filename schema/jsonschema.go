@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// JSONSchema returns a JSON Schema (draft 7, which editors know) of the
+// shapesSchema returns a JSON Schema (draft 7, which editors know) of the
 // definitions #Policy and #Compact and all they use.
 func shapesSchema(defs map[string]*Shape) ([]byte, error) {
 	definitions := map[string]any{}

@@ -1,6 +1,6 @@
 package schema
 
-// Kind is the type of a value as the author wrote it.
+// ValueKind is the type of a value as the author wrote it.
 type ValueKind uint8
 
 // The kinds.

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Trouble is what a text that cannot be parsed is wrong about, as its lines show it. The
+// trouble is what a text that cannot be parsed is wrong about, as its lines show it. The
 // zero Trouble is none.
 type trouble struct {
 	Line      int // from 1
@@ -15,7 +15,7 @@ type trouble struct {
 	Msg, Hint string
 }
 
-// CUE finds what makes a text CUE and no YAML: a package, or fields behind one another.
+// cueTrouble finds what makes a text CUE and no YAML: a package, or fields behind one another.
 func cueTrouble(text []byte) trouble {
 	is := regexp.MustCompile(`^(package [a-z]+|import "|\s*[A-Za-z_]+: [A-Za-z_]+: (["{\[0-9]|true|false)|#?[A-Za-z_]+: #?[A-Za-z_]* ?&? ?\{$)`)
 	lines := strings.Split(string(text), "\n")
@@ -28,7 +28,7 @@ func cueTrouble(text []byte) trouble {
 	return trouble{}
 }
 
-// InCUE finds what makes a text YAML and no CUE: a version without quotes, an item with a
+// yamlInCUE finds what makes a text YAML and no CUE: a version without quotes, an item with a
 // dash.
 func yamlInCUE(text []byte) trouble {
 	is := regexp.MustCompile(`^(apiVersion:\s*ringd/|---\s*$|\s+- [A-Za-z]|[A-Za-z]+:\s*$|\s*[A-Za-z]+: [A-Za-z$][^"{\[]*:[^"{\[]*$)`)
@@ -42,7 +42,7 @@ func yamlInCUE(text []byte) trouble {
 
 func indent(line string) int { return len(line) - len(strings.TrimLeft(line, " \t")) }
 
-// Open finds a bracket or a quote of YAML that is not closed: the innermost one.
+// openTrouble finds a bracket or a quote of YAML that is not closed: the innermost one.
 func openTrouble(text []byte) trouble {
 	type at struct {
 		line, column int
@@ -95,7 +95,7 @@ func openTrouble(text []byte) trouble {
 	return trouble{}
 }
 
-// Indent finds the first line of YAML in blocks that stands in no column of those around
+// indentTrouble finds the first line of YAML in blocks that stands in no column of those around
 // it, or deeper than a line that holds a value.
 func indentTrouble(text []byte) trouble {
 	type level struct{ column, line int }

@@ -13,7 +13,7 @@ import (
 // Origins are the places of values by their path.
 type Origins = map[string]Origin
 
-// Move copies the places of a value, and of everything in it, from one path of a map
+// MoveOrigins copies the places of a value, and of everything in it, from one path of a map
 // to a path of another one.
 func MoveOrigins(to Origins, path string, from Origins, old string, v any) {
 	walk(reflect.ValueOf(v), path, old, func(path, old string) {
@@ -23,7 +23,7 @@ func MoveOrigins(to Origins, path string, from Origins, old string, v any) {
 	})
 }
 
-// Forget drops the places of a value and of everything in it.
+// ForgetOrigins drops the places of a value and of everything in it.
 func ForgetOrigins(from Origins, path string, v any) {
 	walk(reflect.ValueOf(v), path, path, func(path, _ string) { delete(from, path) })
 }
@@ -67,10 +67,10 @@ func inside(v reflect.Value, path, other string, visit func(path, other string))
 	}
 }
 
-// Index is the path of an item.
+// IndexPath is the path of an item.
 func IndexPath(at string, i int) string { return at + "[" + strconv.Itoa(i) + "]" }
 
-// Placed puts a finding at a place, the author's path before its message.
+// WithOrigin puts a finding at a place, the author's path before its message.
 func WithOrigin(o Origin, d Diagnostic) Diagnostic {
 	d.Pos = o.Pos
 	if o.Path != "" {
@@ -79,7 +79,7 @@ func WithOrigin(o Origin, d Diagnostic) Diagnostic {
 	return d
 }
 
-// Of is the place of a value of a policy, or of what is around it.
+// OriginOf is the place of a value of a policy, or of what is around it.
 func OriginOf(p *Policy, path string) Origin {
 	for at := path; at != ""; at = at[:max(0, strings.LastIndexAny(at, ".["))] {
 		if o, ok := p.Origins[at]; ok {

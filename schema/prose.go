@@ -9,7 +9,7 @@ import (
 	"unicode/utf8"
 )
 
-// LoneReturn returns the offset of the first carriage return without a line
+// loneReturn returns the offset of the first carriage return without a line
 // feed, which some readers take for the end of a line; -1 if none.
 func loneReturn(text []byte) int {
 	for i, b := range text {
@@ -20,7 +20,7 @@ func loneReturn(text []byte) int {
 	return -1
 }
 
-// Misleading returns the offset of the first character that a reviewer does not
+// misleading returns the offset of the first character that a reviewer does not
 // see, or that editors and parsers count lines by differently; -1 if none.
 func misleading(text []byte) int {
 	return bytes.IndexFunc(text, func(r rune) bool {
@@ -37,7 +37,7 @@ func misleading(text []byte) int {
 	})
 }
 
-// Invalid returns the offset of the first byte that is not UTF-8; 0 if none.
+// invalidAt returns the offset of the first byte that is not UTF-8; 0 if none.
 func invalidAt(text []byte) int {
 	for i := 0; i < len(text); {
 		r, n := utf8.DecodeRune(text[i:])
@@ -49,7 +49,7 @@ func invalidAt(text []byte) int {
 	return 0
 }
 
-// OddIndent returns the offset of the first space at the front of a line that
+// oddIndent returns the offset of the first space at the front of a line that
 // is not a plain one and that parsers take for a letter; -1 if none.
 func oddIndent(text []byte) int {
 	start := 0
@@ -63,7 +63,7 @@ func oddIndent(text []byte) int {
 	return -1
 }
 
-// Plain reports whether a name can stand in a path of a finding as it is.
+// plainName reports whether a name can stand in a path of a finding as it is.
 func plainName(name string) bool {
 	for _, r := range name {
 		if r <= ' ' || r >= 0x7f {

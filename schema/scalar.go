@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// Resolve returns what an unquoted YAML word is, what a YAML 1.1 reader
+// ResolveScalar returns what an unquoted YAML word is, what a YAML 1.1 reader
 // would see instead, and why it is refused, if it is.
 func ResolveScalar(word string) (k ValueKind, trap, refused string) {
 	if word == "" || word == "~" {
@@ -76,7 +76,7 @@ func radix(digits string) bool {
 	return err == nil
 }
 
-// Decimal reports whether s is one or more decimal digits.
+// decimal reports whether s is one or more decimal digits.
 func decimal(s string) bool {
 	for _, r := range s {
 		if r < '0' || r > '9' {

@@ -85,7 +85,7 @@ func (s *Shape) Matches(text string) bool {
 	return true
 }
 
-// Parse reads the definitions of src. It knows the part of CUE that
+// ParseShapes reads the definitions of src. It knows the part of CUE that
 // policy.cue uses and refuses the rest.
 func ParseShapes(src string) (map[string]*Shape, error) {
 	file, err := parser.ParseFile("policy.cue", src, parser.ParseComments)

@@ -2,7 +2,7 @@ package schema
 
 import "github.com/ringd/ringd/profiles/spelling"
 
-// Nearest returns the choice that word most likely meant, "" when none is near
+// nearest returns the choice that word most likely meant, "" when none is near
 // enough.
 func nearest(word string, choices []string) string {
 	if at := spelling.Of(word, choices, spelling.Effort{Names: 1000, Letters: 100_000}); at >= 0 {

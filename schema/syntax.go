@@ -10,7 +10,7 @@ import (
 	"strings"
 )
 
-// SplitYAML splits an error such as "yaml: line 3: words" and corrects the line,
+// splitYAML splits an error such as "yaml: line 3: words" and corrects the line,
 // which counts from 1.
 func splitYAML(text string) (line int, words string) {
 	words = strings.TrimPrefix(text, "yaml: ")
@@ -27,7 +27,7 @@ func splitYAML(text string) (line int, words string) {
 	return max(1, line), words
 }
 
-// YAML gives the words, and a hint or "", for an error of the parser about a line.
+// yamlTrouble gives the words, and a hint or "", for an error of the parser about a line.
 func yamlTrouble(text string, line []byte) (msg, hint string) {
 	lead := line[:len(line)-len(bytes.TrimLeft(line, " \t"))]
 	if bytes.IndexByte(lead, '\t') >= 0 {
@@ -59,7 +59,7 @@ func yamlTrouble(text string, line []byte) (msg, hint string) {
 	return "the text is not valid YAML", ""
 }
 
-// JSONHint says how to mend what the parser did not expect, "" when it cannot tell;
+// jsonHint says how to mend what the parser did not expect, "" when it cannot tell;
 // words are the parser's.
 func jsonHint(r rune, words string) string {
 	switch {

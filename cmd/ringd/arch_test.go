@@ -188,10 +188,10 @@ var layers = map[string][]string{
 		"cmd/ringd/internal/sources", "executors/js/engine/value", "profiles", "schema/wire",
 	},
 	"cmd/ringd/internal/script": {
-		"cmd/ringd/internal/confine", "cmd/ringd/internal/lasting", "executors/shell/start", "profiles",
+		"cmd/ringd/internal/confine", "cmd/ringd/internal/lasting", "executors/shell/shellproto", "profiles",
 	},
 	"cmd/ringd/internal/seal":  {"cmd/ringd/internal/disk"},
-	"cmd/ringd/internal/shell": {"executors", "executors/shell/refusal", "profiles", "rings/interpreter"},
+	"cmd/ringd/internal/shell": {"executors", "executors/shell/shellproto", "profiles", "rings/interpreter"},
 	"cmd/ringd/internal/signing": {
 		"cmd/ringd/internal/cli", "cmd/ringd/internal/config", "cmd/ringd/internal/daemon/lockdown",
 		"cmd/ringd/internal/daemon/orders", "cmd/ringd/internal/disk", "cmd/ringd/internal/inert",
@@ -247,90 +247,61 @@ var layers = map[string][]string{
 	"compiler/policytest":     {"profiles", "profiles/spelling", "schema"},
 	"compiler/rego":           {},
 	"executors":               {"profiles"},
-	"executors/conn":          {},
-	"executors/engines":       {"executors", "executors/js/engine/kept"},
 	"executors/executorstest": {"executors", "profiles"},
-	"executors/js":            {"executors", "executors/engines", "executors/js/start", "profiles"},
+	"executors/guestside":     {},
+	"executors/js":            {"executors", "executors/js/jsproto", "executors/pool", "profiles"},
 	"executors/js/engine": {
-		"executors/js/engine/kept", "executors/js/engine/meter", "executors/js/engine/names",
-		"executors/js/engine/prelude", "executors/js/engine/snapshot", "executors/js/engine/trace",
-		"executors/js/engine/value", "profiles",
+		"executors/js/engine/snapshot", "executors/js/engine/value", "executors/wasmcache", "profiles",
 	},
-	"executors/js/engine/kept":     {},
-	"executors/js/engine/meter":    {},
-	"executors/js/engine/names":    {},
-	"executors/js/engine/prelude":  {},
 	"executors/js/engine/snapshot": {},
-	"executors/js/engine/trace":    {},
 	"executors/js/engine/value":    {},
-	"executors/js/guest": {
-		"executors", "executors/conn", "executors/js/engine", "executors/js/start", "executors/seal", "profiles",
+	"executors/js/jsguest": {
+		"executors", "executors/guestside", "executors/js/engine", "executors/js/jsproto", "profiles",
 		"profiles/canonjson", "profiles/spelling",
 	},
-	"executors/js/start": {"executors", "profiles"},
-	"executors/pool":     {},
+	"executors/js/jsproto": {"executors", "profiles"},
+	"executors/pool":       {"executors", "executors/wasmcache"},
 	"executors/python": {
-		"executors", "executors/pool", "executors/python/guest", "executors/python/start",
-		"executors/python/translate", "executors/streams", "profiles",
-	},
-	"executors/python/environment": {
-		"executors", "executors/python/environment/installed", "executors/python/environment/require",
-		"executors/python/environment/wheels", "executors/python/start", "profiles", "profiles/modules",
-		"profiles/paths",
-	},
-	"executors/python/environment/installed": {"executors/python/environment/require"},
-	"executors/python/environment/require":   {},
-	"executors/python/environment/wheels":    {},
-	"executors/python/guest":                 {},
-	"executors/python/start":                 {"profiles", "profiles/hosts", "profiles/modules"},
-	"executors/python/translate":             {"executors", "executors/python/start", "profiles"},
-	"executors/python/wasm": {
-		"executors", "executors/engines", "executors/pool", "executors/python/start", "executors/python/translate",
-		"executors/python/wasm/place", "executors/python/wasm/start", "profiles",
-	},
-	"executors/python/wasm/engine": {
-		"executors/js/engine/kept", "executors/python/wasm/files", "executors/python/wasm/place",
-	},
-	"executors/python/wasm/files": {},
-	"executors/python/wasm/guest": {
-		"executors", "executors/conn", "executors/python/guest", "executors/python/start",
-		"executors/python/wasm/engine", "executors/python/wasm/place", "executors/python/wasm/start",
-		"executors/seal", "profiles",
-	},
-	"executors/python/wasm/place": {},
-	"executors/python/wasm/start": {"executors", "executors/python/start"},
-	"executors/seal":              {},
-	"executors/shell": {
-		"executors", "executors/pool", "executors/shell/refusal", "executors/shell/start", "executors/streams",
+		"executors", "executors/pool", "executors/python/pyguest", "executors/python/pyproto", "executors/streams",
 		"profiles",
 	},
-	"executors/shell/alike":   {"executors/shell/static", "executors/shell/steps"},
-	"executors/shell/builtin": {},
-	"executors/shell/dry": {
-		"executors/shell/runner", "executors/shell/script", "profiles", "profiles/argv", "profiles/command",
+	"executors/python/environment": {
+		"executors", "executors/python/pyproto", "profiles", "profiles/modules", "profiles/paths",
 	},
-	"executors/shell/guest": {
-		"executors", "executors/conn", "executors/shell/preflight", "executors/shell/refusal",
-		"executors/shell/runner", "executors/shell/script", "executors/shell/start", "profiles", "profiles/argv",
-		"profiles/canonjson",
+	"executors/python/pyguest": {},
+	"executors/python/pyproto": {"executors", "profiles", "profiles/hosts", "profiles/modules"},
+	"executors/python/wasm": {
+		"executors", "executors/pool", "executors/python/pyproto", "executors/python/wasm/place",
+		"executors/python/wasm/wasmproto", "profiles",
+	},
+	"executors/python/wasm/place": {},
+	"executors/python/wasm/wasmguest": {
+		"executors", "executors/guestside", "executors/python/pyguest", "executors/python/pyproto",
+		"executors/python/wasm/place", "executors/python/wasm/wasmproto", "executors/wasmcache", "profiles",
+	},
+	"executors/python/wasm/wasmproto": {"executors", "executors/python/pyproto"},
+	"executors/shell": {
+		"executors", "executors/pool", "executors/shell/shellproto", "executors/streams", "profiles",
+	},
+	"executors/shell/bashcompat": {"executors/shell/script"},
+	"executors/shell/dryrun": {
+		"executors/shell/preflight", "executors/shell/runner", "executors/shell/script", "profiles", "profiles/argv",
+		"profiles/command",
 	},
 	"executors/shell/preflight": {
-		"executors/shell/script", "executors/shell/static", "profiles", "profiles/argv", "profiles/command",
-		"profiles/command/programs",
+		"executors/shell/script", "profiles", "profiles/argv", "profiles/command", "profiles/command/programs",
 	},
-	"executors/shell/refusal": {"profiles"},
 	"executors/shell/runner": {
-		"executors/shell/alike", "executors/shell/builtin", "executors/shell/script", "executors/shell/steps",
-		"profiles", "profiles/argv", "profiles/command",
+		"executors/shell/bashcompat", "executors/shell/script", "profiles", "profiles/argv", "profiles/command",
 	},
-	"executors/shell/script": {"executors/shell/static", "profiles", "profiles/argv"},
-	"executors/shell/start":  {"executors", "profiles"},
-	"executors/shell/static": {"profiles/argv"},
-	"executors/shell/steps":  {},
-	"executors/shell/verdict": {
-		"executors/shell/dry", "executors/shell/preflight", "executors/shell/script", "profiles",
+	"executors/shell/script": {"profiles", "profiles/argv"},
+	"executors/shell/shellguest": {
+		"executors", "executors/guestside", "executors/shell/preflight", "executors/shell/runner",
+		"executors/shell/script", "executors/shell/shellproto", "profiles", "profiles/argv", "profiles/canonjson",
 	},
-	"executors/streams": {"executors"},
+	"executors/shell/shellproto": {"executors", "profiles"},
+	"executors/streams":          {"executors"},
+	"executors/wasmcache":        {},
 	"profiles": {
 		"profiles/argv", "profiles/canonjson", "profiles/command", "profiles/egress", "profiles/egress/clienthello",
 		"profiles/egress/request", "profiles/hosts", "profiles/modules", "profiles/paths", "profiles/spelling",
@@ -456,9 +427,9 @@ var layers = map[string][]string{
 // covers the paths below it. What is not listed and not in the standard library fails.
 var owners = map[string][]string{
 	"cuelang.org/go":                        {"schema"},
-	"github.com/tetratelabs/wazero":         {"executors/js/engine", "executors/js/engine/meter", "executors/python/wasm/engine", "executors/python/wasm/files"},
+	"github.com/tetratelabs/wazero":         {"executors/js/engine", "executors/js/engine", "executors/python/wasm/wasmguest", "executors/python/wasm/wasmguest"},
 	"github.com/klauspost/compress":         {"executors/js/engine/snapshot"},
-	"github.com/evanw/esbuild":              {"executors/js/guest"},
+	"github.com/evanw/esbuild":              {"executors/js/jsguest"},
 	"github.com/gowebpki/jcs":               {"profiles"},
 	"github.com/santhosh-tekuri/jsonschema": {"schema", "compiler", "rings/interpreter"},
 	"github.com/fsnotify/fsnotify":          {"cmd/ringd/internal/syncer"},
@@ -470,7 +441,7 @@ var owners = map[string][]string{
 	"github.com/coreos/go-systemd":          {"cmd/ringd/systemd.go"},
 	"github.com/mattn/go-isatty":            {"cmd/ringd/internal/cli"},
 	"github.com/goccy/go-yaml":              {"cmd/ringd/internal/config"},
-	"github.com/go-sourcemap/sourcemap":     {"executors/js/guest"},
+	"github.com/go-sourcemap/sourcemap":     {"executors/js/jsguest"},
 	"github.com/rogpeppe/go-internal":       {"cmd/ringd/internal/policycmd"},
 	"github.com/google/go-cmp":              {"executors/executorstest"},
 	"github.com/secure-systems-lab":         {"cmd/ringd/internal/trust"},
@@ -484,13 +455,13 @@ var owners = map[string][]string{
 	"code.dny.dev/ssrf":                     {"profiles/egress"},
 	"github.com/nlnwa/whatwg-url":           {"profiles/egress"},
 	"golang.org/x/time":                     {"cmd/ringd/internal/api/tokens", "rings/kernel/pace"},
-	"golang.org/x/sys":                      {"rings/kernel", "executors/conn", "executors/js/engine", "executors/seal", "executors/shell/guest", "cmd"},
+	"golang.org/x/sys":                      {"rings/kernel", "executors/guestside", "executors/js/engine", "executors/guestside", "executors/shell/shellguest", "cmd"},
 	"github.com/landlock-lsm/go-landlock":   {"rings/kernel"},
 	"mvdan.cc/sh":                           {"executors/shell"},
 	"github.com/open-policy-agent/opa":      {"compiler"},
-	"os/exec":                               {"rings/kernel", "cmd", "executors/shell/guest"},
+	"os/exec":                               {"rings/kernel", "cmd", "executors/shell/shellguest"},
 	"net":                                   {"rings/kernel", "cmd", "schema/client"},
-	"unsafe":                                {"executors/js/engine/memory_linux.go", "rings/kernel/enclose/raw_linux.go", "executors/seal/filter_linux.go", "cmd/ringd/internal/api/peer_linux.go", "cmd/ringd/internal/config/secret_windows.go", "rings/kernel/watch/notif_linux.go"},
+	"unsafe":                                {"executors/js/engine/memory_linux.go", "rings/kernel/enclose/raw_linux.go", "executors/guestside/filter_linux.go", "cmd/ringd/internal/api/peer_linux.go", "cmd/ringd/internal/config/secret_windows.go", "rings/kernel/watch/notif_linux.go"},
 	"plugin":                                {},
 	"net/netip":                             {"profiles", "compiler", "schema", "rings/kernel", "cmd"},
 	"net/url":                               {"profiles", "compiler", "schema", "rings/kernel", "cmd"},
@@ -508,15 +479,13 @@ var pure = []string{
 	"compiler/known",
 	"compiler/minimize",
 	"schema",
-	"executors/js/engine/meter",
+	"executors/js/engine",
 	"executors/js/engine/snapshot",
-	"executors/js/engine/trace",
 	"executors/js/engine/value",
-	"executors/python/translate",
-	"executors/shell/alike",
+	"executors/python/pyproto",
+	"executors/shell/bashcompat",
 	"executors/shell/preflight",
 	"executors/shell/script",
-	"executors/shell/static",
 	"profiles",
 	"profiles/command",
 	"profiles/diff",
@@ -541,7 +510,7 @@ var impure = []string{"os", "net", "net/http", "io/ioutil", "math/rand", "crypto
 
 // guestHalf lists packages that run inside a guest. They may not reach rings
 // or cmd, not even through another package.
-var guestHalf = []string{"executors/conn", "executors/seal", "executors/python/wasm/guest", "executors/python/wasm/engine", "executors/python/wasm/files", "executors/js/guest", "executors/js/engine", "executors/shell/guest"}
+var guestHalf = []string{"executors/guestside", "executors/guestside", "executors/python/wasm/wasmguest", "executors/python/wasm/wasmguest", "executors/python/wasm/wasmguest", "executors/js/jsguest", "executors/js/engine", "executors/shell/shellguest"}
 
 // calls says where a call that hides a dependency is allowed: a package, a
 // file, or a path with /... for everything below it.
@@ -562,7 +531,7 @@ var calls = map[string][]string{
 	"log.Fatalf":         {},
 	"log.Fatalln":        {},
 	"BestEffort":         {},
-	"recover":            {"cmd/ringd/internal/daemon", "cmd/ringd/internal/api", "cmd/ringd/internal/child", "executors/js/engine", "executors/js/guest"},
+	"recover":            {"cmd/ringd/internal/daemon", "cmd/ringd/internal/api", "cmd/ringd/internal/child", "executors/js/engine", "executors/js/jsguest"},
 }
 
 // sinks says where cmd may reach a stream that people read, past the edge that makes its
@@ -713,11 +682,11 @@ func TestTablesCatch(t *testing.T) {
 		{"ring imports ring", map[string]string{"rings/kernel/a.go": `package kernel; import _ "github.com/ringd/ringd/rings/interpreter"`}, withLayers, "rings/kernel/a.go:1: imports rings/interpreter"},
 		{"allowed import", map[string]string{"compiler/a.go": `package compiler; import _ "github.com/ringd/ringd/schema"`}, withLayers, ""},
 		{"guest reaches cmd through another", map[string]string{
-			"executors/js/guest/a.go":  `package guest; import _ "github.com/ringd/ringd/executors/js/engine"`,
-			"executors/js/engine/a.go": `package engine; import _ "github.com/ringd/ringd/rings/kernel"`,
-			"rings/kernel/a.go":        "package kernel",
+			"executors/js/jsguest/a.go": `package guest; import _ "github.com/ringd/ringd/executors/js/engine"`,
+			"executors/js/engine/a.go":  `package engine; import _ "github.com/ringd/ringd/rings/kernel"`,
+			"rings/kernel/a.go":         "package kernel",
 		}, func(tr tree) []string {
-			return checkReach(tr, []string{"executors/js/guest"}, []string{"rings", "cmd"})
+			return checkReach(tr, []string{"executors/js/jsguest"}, []string{"rings", "cmd"})
 		},
 			"executors/js/guest: reaches rings/kernel"},
 		{"wazero outside its owner", map[string]string{"profiles/a.go": `package profiles; import _ "github.com/tetratelabs/wazero"`}, withOwners, "profiles/a.go:1: github.com/tetratelabs/wazero belongs to"},
@@ -755,7 +724,7 @@ func TestTablesCatch(t *testing.T) {
 		{"handler of its own", map[string]string{"cmd/ringd/internal/api/a.go": "package api\nimport \"net/http\"\nfunc f(w http.ResponseWriter) { w.Write(text) }"}, withSinks, "cmd/ringd/internal/api/a.go:3: net/http.ResponseWriter"},
 		{"bytes to a reader", map[string]string{"cmd/ringd/internal/clients/a.go": "package clients\nimport \"" + module + "/cmd/ringd/internal/inert\"\nvar w = inert.Bytes(out)"}, withSinks, "/inert.Bytes"},
 		{"the edge", map[string]string{"cmd/ringd/internal/clients/a.go": "package clients\nimport \"fmt\"\nfunc f() { fmt.Fprint(p.Out, text) }"}, withSinks, ""},
-		{"stdout of a guest", map[string]string{"executors/shell/guest/a.go": "package guest\nimport \"os\"\nvar w = os.Stdout"}, withSinks, ""},
+		{"stdout of a guest", map[string]string{"executors/shell/shellguest/a.go": "package guest\nimport \"os\"\nvar w = os.Stdout"}, withSinks, ""},
 		{"long function", map[string]string{"schema/a.go": "package schema\nfunc f() {\n" + strings.Repeat("\n", 99) + "}\n"}, withSizes, "schema/a.go:2: function f has 101 lines"},
 		{"long generated function", map[string]string{"schema/a.go": "// Code generated by a test. DO NOT EDIT.\npackage schema\nfunc f() {\n" + strings.Repeat("\n", 99) + "}\n"}, withSizes, ""},
 		{"wide interface", map[string]string{"schema/a.go": "package schema\ntype i interface{ a(); b(); c(); d(); e(); f() }"}, withSizes, "schema/a.go:2: interface i has 6 methods"},

@@ -6,6 +6,7 @@ package main
 
 import (
 	"bufio"
+	"context"
 	"encoding/json"
 	"fmt"
 	"net"
@@ -17,8 +18,6 @@ import (
 	"strings"
 	"testing"
 	"time"
-
-	"context"
 
 	"github.com/ringd/ringd/schema/wire"
 )
@@ -290,7 +289,7 @@ func TestOlderEngine(t *testing.T) {
 func olderRingd(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	parts, err := filepath.Glob("../../executors/js/engine/prelude/*.js")
+	parts, err := filepath.Glob("../../executors/js/engine/*.js")
 	if err != nil || len(parts) == 0 {
 		t.Fatal("no prelude", err)
 	}

@@ -43,13 +43,13 @@ import (
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/executors/js"
 	"github.com/ringd/ringd/executors/js/engine/value"
-	"github.com/ringd/ringd/executors/js/guest"
+	"github.com/ringd/ringd/executors/js/jsguest"
 	"github.com/ringd/ringd/executors/python"
 	"github.com/ringd/ringd/executors/python/environment"
-	wasmguest "github.com/ringd/ringd/executors/python/wasm/guest"
 	"github.com/ringd/ringd/executors/python/wasm/place"
+	"github.com/ringd/ringd/executors/python/wasm/wasmguest"
 	"github.com/ringd/ringd/executors/shell"
-	shellguest "github.com/ringd/ringd/executors/shell/guest"
+	"github.com/ringd/ringd/executors/shell/shellguest"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/rings/interpreter"
 	"github.com/ringd/ringd/rings/kernel"
@@ -83,7 +83,7 @@ func hiddenVerb(name string) (func(ctx context.Context, in io.Reader, out, stder
 		return decide.CallsMain, true
 	case verbGuest:
 		return func(ctx context.Context, _ io.Reader, _, _ io.Writer) int {
-			return guest.Main(ctx, guest.Config{Now: time.Now})
+			return jsguest.Main(ctx, jsguest.Config{Now: time.Now})
 		}, true
 	case verbShell:
 		return func(ctx context.Context, _ io.Reader, _, _ io.Writer) int {

@@ -9,9 +9,9 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/script"
 	shellbridge "github.com/ringd/ringd/cmd/ringd/internal/shell"
 	"github.com/ringd/ringd/executors"
+	"github.com/ringd/ringd/executors/shell/dryrun"
 	"github.com/ringd/ringd/executors/shell/preflight"
-	shellrefusal "github.com/ringd/ringd/executors/shell/refusal"
-	"github.com/ringd/ringd/executors/shell/verdict"
+	"github.com/ringd/ringd/executors/shell/shellproto"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/profiles/command"
 	"github.com/ringd/ringd/rings/interpreter"
@@ -41,8 +41,8 @@ func (p *program) calls() decide.CallsConfig {
 
 // readScript decides a script in the process that reads it.
 func readScript(d *profiles.Decider, a profiles.ShellAction, tree bool) (profiles.Decision, any) {
-	dec, report := verdict.Decide(context.Background(), d, a)
-	dec.Text = shellrefusal.Text(dec, shellrefusal.Place{Script: a.Script})
+	dec, report := dryrun.Decide(context.Background(), d, a)
+	dec.Text = shellproto.RefusalText(dec, shellproto.RefusalPlace{Script: a.Script})
 	if !tree || report == nil {
 		return dec, nil
 	}

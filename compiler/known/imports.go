@@ -26,20 +26,20 @@ const (
 	CodeImportNever = "never-matches"     // a rule that no import can meet
 )
 
-// Config is what Check looks at. The zero Config has no findings.
+// ImportsConfig is what Check looks at. The zero Config has no findings.
 type ImportsConfig struct {
 	Agent   profiles.Agent // compiled in whole
 	Compact bool           // written in the compact form, whose lists bind JavaScript too
 }
 
-// Finding is one mistake, or one thing to know, at the place of a rule.
+// ImportFinding is one mistake, or one thing to know, at the place of a rule.
 type ImportFinding struct {
 	Code, Msg, Hint string
 	Rule            profiles.Rule
 	Warning         bool
 }
 
-// Check looks at the lists of an agent; an agent without Python has no findings.
+// CheckImports looks at the lists of an agent; an agent without Python has no findings.
 func CheckImports(cfg ImportsConfig) []ImportFinding {
 	if cfg.Agent.Python == nil {
 		return nil

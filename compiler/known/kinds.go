@@ -23,7 +23,7 @@ const (
 // started: ringd reads and interprets what it is given.
 func IsShell(p string) bool { return kindOf(p) == shell }
 
-// Reserved reports whether a variable is ringd's to set for every program.
+// ReservedProgram reports whether a variable is ringd's to set for every program.
 func ReservedProgram(name string) bool {
 	switch name {
 	case "PATH", "HOME", "PWD", "OLDPWD", "TMPDIR", "SHELL":

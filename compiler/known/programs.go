@@ -34,7 +34,7 @@ const (
 	CodeExample     = "example"             // the policy decides an example otherwise, or it is none
 )
 
-// Config is what Check looks at. The zero Config has no findings.
+// ProgramsConfig is what Check looks at. The zero Config has no findings.
 type ProgramsConfig struct {
 	Agent    profiles.Agent // compiled in whole
 	Compact  bool           // written in the compact form
@@ -60,7 +60,7 @@ type Example struct {
 	Rule profiles.Rule
 }
 
-// Finding is one mistake, or one thing to know, at the place of a rule.
+// ProgramFinding is one mistake, or one thing to know, at the place of a rule.
 type ProgramFinding struct {
 	Code, Msg, Hint string
 	Rule            profiles.Rule
@@ -68,7 +68,7 @@ type ProgramFinding struct {
 	Warning         bool
 }
 
-// Check looks at all programs and rules of an agent. The order of the findings is
+// CheckPrograms looks at all programs and rules of an agent. The order of the findings is
 // that of the policy.
 func CheckPrograms(cfg ProgramsConfig) []ProgramFinding {
 	if sh := cfg.Agent.Shell; sh == nil || len(cfg.Binaries) != len(sh.Binaries) || len(cfg.Patterns) != len(sh.DeniedPatterns) || wordless(sh) {

@@ -8,7 +8,7 @@ import (
 	"github.com/ringd/ringd/profiles/modules"
 )
 
-// Suggestion is a narrower import list for an agent: what its programs used.
+// ImportSuggestion is a narrower import list for an agent: what its programs used.
 type ImportSuggestion struct {
 	Allow []string `json:"allow"` // sorted
 	// Deny is what Allow covers and the agent does not have: submodules that reach outside.
@@ -19,7 +19,7 @@ type ImportSuggestion struct {
 	Refused []string `json:"refused,omitempty"`
 }
 
-// Suggest makes the narrowest list that lets an agent's program import what it used,
+// SuggestImports makes the narrowest list that lets an agent's program import what it used,
 // in the author's own entries where there are any. Its lists beside those of the
 // agent never allow what the agent is denied. Names that cannot be ones are left out:
 // a guest says what it used. False: the agent has no Python.

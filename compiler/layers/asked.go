@@ -12,7 +12,7 @@ import (
 	"github.com/ringd/ringd/schema"
 )
 
-// Action is what is asked: one of its parts, the first that is there. The zero Action
+// AskedAction is what is asked: one of its parts, the first that is there. The zero Action
 // is answered by silence.
 type AskedAction struct {
 	Import    *profiles.ImportAction `json:"import,omitempty"`
@@ -25,7 +25,7 @@ type AskedAction struct {
 	Home      string                 `json:"home,omitempty"`
 }
 
-// Host is what is reached. A method or a path that is left out is not looked at.
+// AskedHost is what is reached. A method or a path that is left out is not looked at.
 type AskedHost struct {
 	Name   string `json:"name"`
 	Port   int    `json:"port,omitempty"` // 0: 443
@@ -33,7 +33,7 @@ type AskedHost struct {
 	Path   string `json:"path,omitempty"`
 }
 
-// Layer is what one document says.
+// LayerAnswer is what one document says.
 type LayerAnswer struct {
 	Layer string         `json:"layer"` // "OrgPolicy acme"
 	Owner string         `json:"owner"`
@@ -41,7 +41,7 @@ type LayerAnswer struct {
 	Rule  *profiles.Rule `json:"rule,omitempty"` // where; nil: it is silent
 }
 
-// Of asks the layers of an agent's policy, by the policy's name, the outermost first
+// AskLayers asks the layers of an agent's policy, by the policy's name, the outermost first
 // and the policy itself last. Nil: there is no such policy, or its chain is not whole.
 func AskLayers(policies []schema.Policy, name string, a AskedAction) (out []LayerAnswer) {
 	at := slices.IndexFunc(policies, func(p schema.Policy) bool { return !p.Compact && p.Kind == KindAgent && p.Metadata.Name == name })

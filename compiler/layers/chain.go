@@ -29,12 +29,12 @@ const (
 	KindAgent = "AgentPolicy"
 )
 
-// Ceiling reports whether a document bounds others.
+// IsCeiling reports whether a document bounds others.
 func IsCeiling(p *schema.Policy) bool {
 	return !p.Compact && (p.Kind == KindOrg || p.Kind == KindTeam)
 }
 
-// Layer is how a layer is called: "OrgPolicy acme".
+// LayerName is how a layer is called: "OrgPolicy acme".
 func LayerName(kind, name string) string { return kind + " " + name }
 
 // Chains are the parents of documents.
@@ -44,7 +44,7 @@ type Chains struct {
 	Found   schema.Diagnostics
 }
 
-// Of finds the parent of every document, and what is wrong with the chains.
+// ChainsOf finds the parent of every document, and what is wrong with the chains.
 func ChainsOf(policies []schema.Policy) Chains {
 	m := &finder{policies: policies, parents: make([]int, len(policies)), broken: make([]bool, len(policies))}
 	m.chains()

@@ -85,7 +85,7 @@ func programs(e *schema.Exception) []schema.Binary {
 	return out
 }
 
-// Executors are the languages whose modules a name can be, as it is written, for a
+// ExceptionExecutors are the languages whose modules a name can be, as it is written, for a
 // document: a specifier is JavaScript's, a dotted name is Python's, and a plain one is
 // Python's where the document allows Python, and otherwise JavaScript's.
 func ExceptionExecutors(p *schema.Policy, name string) string {
@@ -116,7 +116,7 @@ func grants(p *schema.Policy, i int) (out []grant) {
 	return out
 }
 
-// Ending reads when an exception or another grant ends: a date is its first moment.
+// ExceptionEnd reads when an exception or another grant ends: a date is its first moment.
 func ExceptionEnd(text string) (time.Time, bool) {
 	for _, form := range []string{time.DateOnly, "2006-01-02T15:04:05Z"} {
 		if at, err := time.Parse(form, text); err == nil && !at.IsZero() {
@@ -199,7 +199,7 @@ func sooner(a, b *schema.Exception) bool {
 	return x.Before(y)
 }
 
-// Check reports what is wrong with the exceptions of the last document. At the zero
+// CheckExceptions reports what is wrong with the exceptions of the last document. At the zero
 // time, which is none, every exception has ended.
 func CheckExceptions(c Chain, now time.Time) (found schema.Diagnostics) {
 	p := c.last()

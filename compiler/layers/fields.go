@@ -6,14 +6,14 @@ package layers
 
 import "slices"
 
-// Rule says what becomes of one field of the language when a lower document states it.
+// FieldRule says what becomes of one field of the language when a lower document states it.
 type FieldRule struct {
 	Go   string // its name in schema's Go types: Spec.Mode
 	Kind FieldKind
 	Says string // more than the kind does, or ""
 }
 
-// Kind is how a field is merged.
+// FieldKind is how a field is merged.
 type FieldKind string
 
 // The kinds.
@@ -33,7 +33,7 @@ const (
 	Filled      FieldKind = "merged"      // written by the merge, not by authors
 )
 
-// Rules lists every field of the language. A field that has no rule fails a test, and so
+// FieldRules lists every field of the language. A field that has no rule fails a test, and so
 // does one whose rule nothing proves.
 func FieldRules() []FieldRule {
 	return slices.Concat(documentRules(), executorRules(), programRules(), bridgeRules(), reachRules(), limitRules())

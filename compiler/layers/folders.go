@@ -10,7 +10,7 @@ import (
 	"github.com/ringd/ringd/profiles/paths"
 )
 
-// Below notes for each path the closest one above that covers it, with those that this one
+// foldersBelow notes for each path the closest one above that covers it, with those that this one
 // lies below. A link in between may lead elsewhere, which only the host sees.
 func foldersBelow(own, above []string, have, up map[string][]string) map[string][]string {
 	offered := make(map[string]*string, len(above))

@@ -21,7 +21,7 @@ type Reach struct {
 	Deny   Entries
 }
 
-// Read indexes a network.
+// ReadReach indexes a network.
 func ReadReach(n *schema.Network) *Reach {
 	denied := make([]schema.Egress, len(n.Deny))
 	for i, host := range n.Deny {
@@ -57,7 +57,7 @@ func readAll(path string, list []schema.Egress, everyPort bool) Entries {
 	return IndexEntries(path, out)
 }
 
-// Indexed indexes entries by their place in the list.
+// IndexEntries indexes entries by their place in the list.
 func IndexEntries(path string, list []Entry) Entries {
 	out := Entries{Path: path, List: list}
 	patterns := make([]hosts.Pattern, 0, len(list))

@@ -50,7 +50,7 @@ type Answer struct {
 	Path string
 }
 
-// Import answers for a module of "js" or "python"; a name that ends in .* is the name.
+// answerImport answers for a module of "js" or "python"; a name that ends in .* is the name.
 func answerImport(p *schema.Policy, executor, name string) Answer {
 	e := p.Spec.Executors
 	name = strings.TrimSuffix(name, ".*")
@@ -111,7 +111,7 @@ func listed(at string, i int) Answer {
 	return Answer{Offers, item(at, i)}
 }
 
-// Executor answers for a language.
+// answerExecutor answers for a language.
 func answerExecutor(p *schema.Policy, name string) Answer {
 	if e := p.Spec.Executors; e != nil && e.Allowed != nil {
 		return listed("spec.executors.allowed", slices.Index(e.Allowed, name))
@@ -119,7 +119,7 @@ func answerExecutor(p *schema.Policy, name string) Answer {
 	return Answer{}
 }
 
-// Program answers for a program of scripts, by its path or its bare name.
+// answerProgram answers for a program of scripts, by its path or its bare name.
 func answerProgram(p *schema.Policy, word string) Answer {
 	e := p.Spec.Executors
 	if e == nil || e.Shell == nil || e.Shell.Binaries == nil {
@@ -130,7 +130,7 @@ func answerProgram(p *schema.Policy, word string) Answer {
 	}))
 }
 
-// Bridge answers for a bridge.
+// answerBridge answers for a bridge.
 func answerBridge(p *schema.Policy, name string) Answer {
 	if p.Spec.Bridges == nil {
 		return Answer{}
@@ -138,7 +138,7 @@ func answerBridge(p *schema.Policy, name string) Answer {
 	return listed("spec.bridges", slices.IndexFunc(p.Spec.Bridges, func(b schema.Bridge) bool { return b.Name == name }))
 }
 
-// File answers for reading or writing a path, which may begin with $WORKSPACE or ~ as
+// answerFile answers for reading or writing a path, which may begin with $WORKSPACE or ~ as
 // those of policies do. expand gives the real path of one that does; nil: compare them
 // as they are written.
 func answerFile(p *schema.Policy, op, path string, expand func(string) (string, bool)) Answer {
@@ -168,7 +168,7 @@ func answerFile(p *schema.Policy, op, path string, expand func(string) (string, 
 	return listed("spec.filesystem."+op, slices.IndexFunc(list, above))
 }
 
-// Host answers for what an entry of a list asks: its host, ports, methods and paths.
+// answerHost answers for what an entry of a list asks: its host, ports, methods and paths.
 func answerHost(p *schema.Policy, asked schema.Egress) Answer {
 	n := p.Spec.Network
 	if n == nil {
@@ -197,7 +197,7 @@ func answerHost(p *schema.Policy, asked schema.Egress) Answer {
 
 func is(b *bool) bool { return b != nil && *b }
 
-// Gateway answers for a gateway.
+// answerGateway answers for a gateway.
 func answerGateway(p *schema.Policy, name string) Answer {
 	n := p.Spec.Network
 	switch {
@@ -211,7 +211,7 @@ func answerGateway(p *schema.Policy, name string) Answer {
 	return listed("spec.network.gateways", slices.IndexFunc(n.Gateways, func(g schema.Gateway) bool { return g.Name == name }))
 }
 
-// Meets reports whether two entries of hosts have a target in common.
+// meets reports whether two entries of hosts have a target in common.
 func meets(a, b *schema.Egress) bool {
 	x, err := read(*a, false)
 	y, other := read(*b, false)

@@ -17,7 +17,7 @@ const (
 	atEgressList = "spec.network.egress"
 )
 
-// Widen gives a ceiling with what the exceptions of a document below it, or its own,
+// WidenCeiling gives a ceiling with what the exceptions of a document below it, or its own,
 // lift: lists that it has get the grants that they lack, at the places of the
 // exceptions. The ceiling that comes in is not changed.
 func WidenCeiling(ceiling schema.Policy, doc *schema.Policy) schema.Policy {
@@ -154,7 +154,7 @@ func (w *widener) place(g grant, list string, i int) string {
 	return at
 }
 
-// Grant gives an effective policy with what stands by exceptions: the grants of the
+// GrantExceptions gives an effective policy with what stands by exceptions: the grants of the
 // last document's are put into its lists, and everything that no layer above offers
 // without an exception is noted in Excepted. The policy that comes in is not changed.
 func GrantExceptions(effective schema.Policy, c Chain) schema.Policy {
@@ -308,7 +308,7 @@ func lifts(p *schema.Policy, c Chain) {
 	}
 }
 
-// each calls f for everything in the lists that an exception can grant.
+// eachGrant calls f for everything in the lists that an exception can grant.
 func eachGrant(p *schema.Policy, f func(at string, g grant)) {
 	if e := p.Spec.Executors; e != nil {
 		if e.JS != nil && e.JS.Imports != nil {

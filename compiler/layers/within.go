@@ -57,7 +57,7 @@ func (k *checker) within(g grant) bool {
 	return false
 }
 
-// Gateways finds gateways of the last document to hosts that a layer above leaves out, and
+// CheckExceptionGateways finds gateways of the last document to hosts that a layer above leaves out, and
 // that an exception lifts: it grants the host, and a gateway would go on when it ends.
 func CheckExceptionGateways(c Chain) (found schema.Diagnostics) {
 	k := &checker{chain: c, doc: c.last()}

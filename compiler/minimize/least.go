@@ -48,7 +48,7 @@ type Suggestion struct {
 	Refused []string `json:"refused,omitempty"`
 }
 
-// Of suggests for an agent. Files stand as the agent has them: a guest reads them without
+// SuggestFor suggests for an agent. Files stand as the agent has them: a guest reads them without
 // a question, so no record says which.
 func SuggestFor(a profiles.Agent, u Used) Suggestion {
 	s := &Suggestion{Changes: []Change{}}

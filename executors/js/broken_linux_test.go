@@ -17,9 +17,9 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/ringd/ringd/executors"
+	"github.com/ringd/ringd/executors/guestside"
 	"github.com/ringd/ringd/executors/js"
-	"github.com/ringd/ringd/executors/js/guest"
-	"github.com/ringd/ringd/executors/seal"
+	"github.com/ringd/ringd/executors/js/jsguest"
 	"github.com/ringd/ringd/rings/kernel"
 	"github.com/ringd/ringd/rings/kernel/order"
 )
@@ -31,7 +31,7 @@ const broken = "js-broken-"
 
 func playBroken(attack string) int {
 	tried := false
-	return guest.Main(context.Background(), guest.Config{Now: func() time.Time {
+	return jsguest.Main(context.Background(), jsguest.Config{Now: func() time.Time {
 		if n, err := unix.PrctlRetInt(unix.PR_GET_MDWE, 0, 0, 0, 0); err == nil && n != 0 && !tried { // sealed
 			tried = true
 			if err := breakOut()[attack](); err != nil {
@@ -142,7 +142,7 @@ func (r *recorded) take() []kernel.Violation {
 func sealAsOne() error {
 	time.AfterFunc(time.Hour, func() {}).Stop() // the runtime's poller takes descriptors
 	buf := make([]byte, 1<<16)
-	n, err := unix.Read(seal.Control, buf)
+	n, err := unix.Read(guestside.Control, buf)
 	if err != nil {
 		return err
 	}
@@ -161,7 +161,7 @@ func sealAsOne() error {
 		return e
 	}
 	b, err := json.Marshal(order.Sealed{Version: order.Version})
-	return errors.Join(err, unix.Sendmsg(seal.Control, b, unix.UnixRights(int(fd)), nil, 0), unix.Close(seal.Control))
+	return errors.Join(err, unix.Sendmsg(guestside.Control, b, unix.UnixRights(int(fd)), nil, 0), unix.Close(guestside.Control))
 }
 
 // Whatever a guest tries once it was broken out of, it is refused, it is on

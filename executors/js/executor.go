@@ -20,8 +20,8 @@ import (
 	"time"
 
 	"github.com/ringd/ringd/executors"
-	"github.com/ringd/ringd/executors/engines"
-	"github.com/ringd/ringd/executors/js/start"
+	"github.com/ringd/ringd/executors/js/jsproto"
+	"github.com/ringd/ringd/executors/pool"
 	"github.com/ringd/ringd/profiles"
 )
 
@@ -62,7 +62,7 @@ type Executor struct {
 	cfg     Config
 	work    sync.WaitGroup // refills and runs
 	waiting chan struct{}  // bounds starts under way
-	cache   *engines.Cache
+	cache   *pool.Cache
 
 	mu     sync.Mutex
 	closed bool
@@ -103,7 +103,7 @@ func New(cfg Config) (*Executor, error) {
 		cfg.Waiting = 2
 	}
 	cfg.Engines = maps.Clone(cfg.Engines)
-	return &Executor{cfg: cfg, waiting: make(chan struct{}, cfg.Waiting), cache: engines.NewCache(cfg.CacheDir, cfg.Now), coming: map[int]context.CancelFunc{}}, nil
+	return &Executor{cfg: cfg, waiting: make(chan struct{}, cfg.Waiting), cache: pool.NewCache(cfg.CacheDir, cfg.Now), coming: map[int]context.CancelFunc{}}, nil
 }
 
 // Name is "js".
@@ -189,7 +189,7 @@ func (e *Executor) Run(ctx context.Context, r executors.Run, h executors.Host) (
 }
 
 // spent is the outcome of a run that has nothing left of a limit to go on with.
-func spent(r executors.Run, o start.Options) (executors.Outcome, bool) {
+func spent(r executors.Run, o jsproto.Options) (executors.Outcome, bool) {
 	if r.Resume == nil {
 		return executors.Outcome{}, false
 	}
@@ -235,18 +235,18 @@ func (e *Executor) enter() error {
 }
 
 // options makes the guest's options, or refuses what the profile does not grant.
-func options(r executors.Run, now time.Time) (start.Options, error) {
+func options(r executors.Run, now time.Time) (jsproto.Options, error) {
 	if r.Agent == nil || r.Agent.JS == nil {
-		return start.Options{}, &profiles.Denial{Capability: "executor js", Decision: profiles.Decision{
+		return jsproto.Options{}, &profiles.Denial{Capability: "executor js", Decision: profiles.Decision{
 			Verdict: profiles.Deny, Code: profiles.CodeExecutorNotGranted, Revision: r.Revision,
 			Reason: "the policy does not grant the js executor",
 		}}
 	}
 	l := r.Limits
 	if l.CPUMillis == nil || l.WallMillis == nil || l.MemoryBytes == nil || l.OutputBytes == nil || l.ResultBytes == nil || l.StackBytes == nil {
-		return start.Options{}, fmt.Errorf("start run %s: a limit is missing", r.ID)
+		return jsproto.Options{}, fmt.Errorf("start run %s: a limit is missing", r.ID)
 	}
-	o := start.Options{
+	o := jsproto.Options{
 		File: r.Program.Name, Language: language(r.Program),
 		Inputs: r.Inputs, Seed: r.Seed, Revision: r.Revision,
 		Imports: r.Agent.JS.Imports, Modules: allowed(r, now), Keep: r.Session,
@@ -271,7 +271,7 @@ func options(r executors.Run, now time.Time) (start.Options, error) {
 		}
 	}
 	if err := o.Check(); err != nil {
-		return start.Options{}, fmt.Errorf("start run %s: %w", r.ID, err)
+		return jsproto.Options{}, fmt.Errorf("start run %s: %w", r.ID, err)
 	}
 	return o, nil
 }
@@ -291,14 +291,14 @@ func allowed(r executors.Run, now time.Time) map[string]profiles.Module {
 
 func language(p executors.Program) string {
 	switch p.Language {
-	case start.JavaScript, start.TypeScript:
+	case jsproto.JavaScript, jsproto.TypeScript:
 		return p.Language
 	case "":
 		switch path.Ext(p.Name) {
 		case ".ts", ".mts", ".cts":
-			return start.TypeScript
+			return jsproto.TypeScript
 		default:
-			return start.JavaScript
+			return jsproto.JavaScript
 		}
 	default:
 		return p.Language // refused by Check

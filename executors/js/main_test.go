@@ -12,7 +12,7 @@ import (
 
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/executors/js"
-	"github.com/ringd/ringd/executors/js/guest"
+	"github.com/ringd/ringd/executors/js/jsguest"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/rings/kernel"
 )
@@ -22,7 +22,7 @@ const verb = "js-guest"
 
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == verb {
-		os.Exit(guest.Main(context.Background(), guest.Config{Now: time.Now}))
+		os.Exit(jsguest.Main(context.Background(), jsguest.Config{Now: time.Now}))
 	}
 	if len(os.Args) > 1 && strings.HasPrefix(os.Args[1], wrong) {
 		os.Exit(playWrong(strings.TrimPrefix(os.Args[1], wrong)))

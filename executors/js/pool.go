@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/ringd/ringd/executors"
-	"github.com/ringd/ringd/executors/engines"
-	"github.com/ringd/ringd/executors/js/start"
+	"github.com/ringd/ringd/executors/js/jsproto"
+	"github.com/ringd/ringd/executors/pool"
 	"github.com/ringd/ringd/profiles"
 )
 
@@ -116,8 +116,8 @@ func (e *Executor) startGuest(ctx context.Context, s spec, argv []string) (*gues
 	case <-ctx.Done():
 		return nil, fmt.Errorf("start js guest: %w", context.Cause(ctx))
 	}
-	link, err := e.cache.Start(ctx, engines.Starts{
-		Cold:  start.Cold,
+	link, err := e.cache.Start(ctx, pool.Starts{
+		Cold:  jsproto.Cold,
 		Begin: func(ctx context.Context, cache string) (*executors.Link, error) { return e.begin(ctx, s, argv, cache) },
 		Fill: func(ctx context.Context, room, made string) (*executors.Link, error) {
 			return e.fill(ctx, s, argv, room, made)
@@ -149,7 +149,7 @@ func (e *Executor) begin(ctx context.Context, s spec, argv []string, cache strin
 	if err != nil {
 		return nil, err
 	}
-	return engines.Dial(ctx, e.link(), g, start.Settings{CacheDir: cache, Ring: engines.InRing(g)})
+	return pool.Dial(ctx, e.link(), g, jsproto.Settings{CacheDir: cache, Ring: pool.InRing(g)})
 }
 
 // fill starts a guest that compiles into a folder of its own and runs no program.
@@ -161,7 +161,7 @@ func (e *Executor) fill(ctx context.Context, s spec, argv []string, room, made s
 	if err != nil {
 		return nil, err
 	}
-	return engines.Greet(ctx, e.link(), g, start.Settings{CacheDir: made, Ring: true, Fill: true})
+	return pool.Greet(ctx, e.link(), g, jsproto.Settings{CacheDir: made, Ring: true, Fill: true})
 }
 
 func (e *Executor) link() executors.LinkConfig {

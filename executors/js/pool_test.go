@@ -11,9 +11,9 @@ import (
 	"time"
 
 	"github.com/ringd/ringd/executors"
-	"github.com/ringd/ringd/executors/conn"
+	"github.com/ringd/ringd/executors/guestside"
 	"github.com/ringd/ringd/executors/js"
-	"github.com/ringd/ringd/executors/js/start"
+	"github.com/ringd/ringd/executors/js/jsproto"
 	"github.com/ringd/ringd/profiles"
 )
 
@@ -225,14 +225,14 @@ func TestKeptGuestDied(t *testing.T) {
 const wrong = "js-wrong-"
 
 func playWrong(how string) int {
-	host := conn.Open()
+	host := guestside.Connect()
 	s := executors.NewStream(host, executors.GuestSide)
 	m, err := s.Read()
 	if err != nil {
 		return 1
 	}
 	hello, _ := m.(executors.Hello)
-	if settings, err := start.DecodeSettings(hello.Settings); err != nil || settings.Ring && how != "unsealed" && sealAsOne() != nil {
+	if settings, err := jsproto.DecodeSettings(hello.Settings); err != nil || settings.Ring && how != "unsealed" && sealAsOne() != nil {
 		return 1
 	}
 	ready := executors.Ready{Version: executors.ProtocolVersion, Executor: "js", Digest: "sha256:wrong"}

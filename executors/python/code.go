@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/ringd/ringd/executors"
-	"github.com/ringd/ringd/executors/python/guest"
+	"github.com/ringd/ringd/executors/python/pyguest"
 	"github.com/ringd/ringd/executors/streams"
 	"github.com/ringd/ringd/profiles"
 )
@@ -79,7 +79,7 @@ func (e *Executor) compile(ctx context.Context, s spec) (code []byte, err error)
 		CPUMillis: compileTime.Milliseconds(), MemoryBytes: compileMemory, Processes: 4, Files: 64, OutputBytes: maxSaid,
 	}
 	g, err := e.cfg.Launcher.Launch(ctx, executors.Spec{
-		Executor: profiles.ExecutorPython, Argv: argv(s.env, guest.Compiler), MinTier: s.tier, Kernel: k, Streams: true,
+		Executor: profiles.ExecutorPython, Argv: argv(s.env, pyguest.Compiler), MinTier: s.tier, Kernel: k, Streams: true,
 		CPU: compileTime, MemoryBytes: compileMemory, Own: s.env.Own, Code: s.env.Code, List: s.env.List, Env: ofProcess(),
 	})
 	if err != nil {
@@ -87,7 +87,7 @@ func (e *Executor) compile(ctx context.Context, s spec) (code []byte, err error)
 	}
 	defer func() { err = errors.Join(err, g.Conn().Close(), streams.Close(g)) }()
 	stop := context.AfterFunc(ctx, func() { _ = g.Kill() }) // the read below ends by it
-	code, err = exchange(g.Conn(), guest.Source())
+	code, err = exchange(g.Conn(), pyguest.Source())
 	if !stop() {
 		err = errors.Join(context.Cause(ctx), err)
 	}

@@ -21,8 +21,7 @@ import (
 
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/executors/pool"
-	"github.com/ringd/ringd/executors/python/start"
-	"github.com/ringd/ringd/executors/python/translate"
+	"github.com/ringd/ringd/executors/python/pyproto"
 	"github.com/ringd/ringd/profiles"
 )
 
@@ -62,7 +61,7 @@ type Config struct {
 type Environments interface {
 	// Of gives the environment of an agent that has the executor. A host without one
 	// that the policy asks for is an *executors.Unavailable error.
-	Of(ctx context.Context, a *profiles.Agent) (start.Environment, error)
+	Of(ctx context.Context, a *profiles.Agent) (pyproto.Environment, error)
 }
 
 // ErrClosed is returned by Run after Close.
@@ -282,17 +281,17 @@ func (e *Executor) enter() error {
 }
 
 // options makes the guest's options.
-func (e *Executor) options(r executors.Run, env start.Environment) (start.Options, error) {
+func (e *Executor) options(r executors.Run, env pyproto.Environment) (pyproto.Options, error) {
 	if l := r.Program.Language; l != "" && l != profiles.ExecutorPython {
-		return start.Options{}, fmt.Errorf("start run %s: %q is not a language of this executor", r.ID, l)
+		return pyproto.Options{}, fmt.Errorf("start run %s: %q is not a language of this executor", r.ID, l)
 	}
 	l := r.Limits
 	if l.CPUMillis == nil || l.WallMillis == nil || l.MemoryBytes == nil || l.OutputBytes == nil || l.ResultBytes == nil {
-		return start.Options{}, fmt.Errorf("start run %s: a limit is missing", r.ID)
+		return pyproto.Options{}, fmt.Errorf("start run %s: a limit is missing", r.ID)
 	}
-	profile := translate.Profile(r.Agent, r.Revision, env, e.places())
-	o := start.Options{
-		File: r.Program.Name, Profile: &profile, Inputs: r.Inputs, Bridges: translate.Bridges(r.Agent),
+	profile := pyproto.ProfileOfAgent(r.Agent, r.Revision, env, e.places())
+	o := pyproto.Options{
+		File: r.Program.Name, Profile: &profile, Inputs: r.Inputs, Bridges: pyproto.BridgesOf(r.Agent),
 		Dir: r.Program.Dir, Env: environment(e.cfg.Env), Stdin: len(r.Program.Stdin) > 0, Session: r.Session,
 		Denials: maxDenials, ResultBytes: *l.ResultBytes, Unguarded: e.cfg.Unguarded,
 	}
@@ -300,13 +299,13 @@ func (e *Executor) options(r executors.Run, env start.Environment) (start.Option
 		o.File = "program.py"
 	}
 	if err := o.Check(); err != nil {
-		return start.Options{}, fmt.Errorf("start run %s: %w", r.ID, err)
+		return pyproto.Options{}, fmt.Errorf("start run %s: %w", r.ID, err)
 	}
 	return o, nil
 }
 
-func (e *Executor) places() translate.Places {
-	return translate.Places{Workspace: e.cfg.Workspace, Home: e.cfg.Home, Now: e.cfg.Now()}
+func (e *Executor) places() pyproto.Places {
+	return pyproto.Places{Workspace: e.cfg.Workspace, Home: e.cfg.Home, Now: e.cfg.Now()}
 }
 
 // maxDenials is how many refusals the end of a run lists.

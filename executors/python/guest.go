@@ -8,8 +8,8 @@ import (
 	"time"
 
 	"github.com/ringd/ringd/executors"
-	"github.com/ringd/ringd/executors/python/guest"
-	"github.com/ringd/ringd/executors/python/start"
+	"github.com/ringd/ringd/executors/python/pyguest"
+	"github.com/ringd/ringd/executors/python/pyproto"
 	"github.com/ringd/ringd/executors/streams"
 	"github.com/ringd/ringd/profiles"
 )
@@ -20,7 +20,7 @@ type spec struct {
 	digest   string // of kernel
 	kernel   profiles.Kernel
 	tier     profiles.Tier
-	env      start.Environment
+	env      pyproto.Environment
 	revision string
 	bare     bool // nothing is imported ahead
 }
@@ -106,12 +106,12 @@ func (e *Executor) launch(ctx context.Context, s spec) (*process, error) {
 	if err != nil {
 		return nil, executors.Refused(profiles.ExecutorPython, err)
 	}
-	settings, err := start.Hello(start.Settings{Sites: list(s.env.Sites), Preload: s.preload()}, code)
+	settings, err := pyproto.Hello(pyproto.Settings{Sites: list(s.env.Sites), Preload: s.preload()}, code)
 	if err != nil {
 		return nil, err
 	}
 	g, err := e.cfg.Launcher.Launch(ctx, executors.Spec{
-		Executor: profiles.ExecutorPython, Argv: argv(s.env, guest.Launcher), MinTier: s.tier, Agent: s.agent, Kernel: s.kernel, Streams: true,
+		Executor: profiles.ExecutorPython, Argv: argv(s.env, pyguest.Launcher), MinTier: s.tier, Agent: s.agent, Kernel: s.kernel, Streams: true,
 		CPU: time.Duration(s.kernel.CPUMillis) * time.Millisecond, MemoryBytes: s.kernel.MemoryBytes, FileBytes: s.kernel.FileBytes,
 		Own: s.env.Own, Code: s.env.Code, List: s.env.List, Env: ofProcess(),
 	})
@@ -141,7 +141,7 @@ func (e *Executor) launch(ctx context.Context, s spec) (*process, error) {
 
 // argv starts an interpreter that reads no variable, no site, no folder of its own
 // accord, and writes no byte code. It says nothing of the policy.
-func argv(env start.Environment, program string) []string {
+func argv(env pyproto.Environment, program string) []string {
 	return []string{env.Interpreter, "-I", "-S", "-B", "-X", "utf8", "-c", program}
 }
 

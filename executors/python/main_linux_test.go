@@ -13,7 +13,7 @@ import (
 
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/executors/python"
-	"github.com/ringd/ringd/executors/python/start"
+	"github.com/ringd/ringd/executors/python/pyproto"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/rings/kernel"
 )
@@ -53,11 +53,11 @@ func launcher(t testing.TB, change func(*kernel.Config)) *kernel.Ring {
 
 // fixed has every agent on one interpreter and its standard library.
 type fixed struct {
-	start.Environment
-	of func(*profiles.Agent) start.Environment // nil: that one
+	pyproto.Environment
+	of func(*profiles.Agent) pyproto.Environment // nil: that one
 }
 
-func (f fixed) Of(_ context.Context, a *profiles.Agent) (start.Environment, error) {
+func (f fixed) Of(_ context.Context, a *profiles.Agent) (pyproto.Environment, error) {
 	if f.of != nil {
 		return f.of(a), nil
 	}
@@ -65,7 +65,7 @@ func (f fixed) Of(_ context.Context, a *profiles.Agent) (start.Environment, erro
 }
 
 // environment is that of an interpreter of this host; the test skips without.
-func environment(t testing.TB, path string) start.Environment {
+func environment(t testing.TB, path string) pyproto.Environment {
 	t.Helper()
 	real, err := filepath.EvalSymlinks(path)
 	if err != nil {
@@ -73,7 +73,7 @@ func environment(t testing.TB, path string) start.Environment {
 	}
 	version := strings.TrimPrefix(filepath.Base(real), "python")
 	library := filepath.Join(filepath.Dir(filepath.Dir(real)), "lib", "python"+version)
-	return start.Environment{
+	return pyproto.Environment{
 		Interpreter: real, Version: version, Own: []profiles.PathRule{{Path: library}},
 		Code: []profiles.PathRule{{Path: filepath.Join(library, "lib-dynload")}}, Digest: real,
 	}

@@ -12,8 +12,7 @@ import (
 	"time"
 
 	"github.com/ringd/ringd/executors"
-	"github.com/ringd/ringd/executors/python/start"
-	"github.com/ringd/ringd/executors/python/translate"
+	"github.com/ringd/ringd/executors/python/pyproto"
 	"github.com/ringd/ringd/profiles"
 )
 
@@ -127,10 +126,10 @@ func (e *Executor) tell(ctx context.Context, l life, p *policy) {
 	a := p.agent(l.agent, l.grants)
 	env, restart, why := e.means(ctx, l, a)
 	if why == "" || l.session == nil {
-		why = cmp.Or(why, l.update(translate.Profile(a, p.revision, env, e.places())))
+		why = cmp.Or(why, l.update(pyproto.ProfileOfAgent(a, p.revision, env, e.places())))
 	}
 	if l.session != nil && why == "" {
-		var r start.Report
+		var r pyproto.Report
 		r, why = l.confirm(ctx)
 		n.Loaded = r.Loaded
 	}
@@ -147,7 +146,7 @@ func (e *Executor) tell(ctx context.Context, l life, p *policy) {
 // means is what a policy means to a guest of an agent, which is nil where it does not
 // grant python any more: the environment to judge imports by, whether another guest
 // would have more, and why this one may not be kept.
-func (e *Executor) means(ctx context.Context, l life, a *profiles.Agent) (env start.Environment, restart bool, why string) {
+func (e *Executor) means(ctx context.Context, l life, a *profiles.Agent) (env pyproto.Environment, restart bool, why string) {
 	if a == nil {
 		return l.spec.env, false, "the policy in force does not grant python to the agent"
 	}
@@ -220,7 +219,7 @@ func (e *Executor) updated(g *process, r *executors.Run) func(executors.Updated)
 }
 
 // lacks says what a guest has that the environment of the policy in force has not.
-func (g *process) lacks(env start.Environment) string {
+func (g *process) lacks(env pyproto.Environment) string {
 	have := func(list []profiles.PathRule) map[string]bool {
 		m := map[string]bool{}
 		for _, r := range list {
@@ -252,7 +251,7 @@ type updates struct {
 }
 
 // update tells a guest what it decides by from now on. why says that it was ended.
-func (g *process) update(p start.Profile) (why string) {
+func (g *process) update(p pyproto.Profile) (why string) {
 	text, err := json.Marshal(p)
 	if err != nil {
 		return "the policy in force cannot be written down"
@@ -294,17 +293,17 @@ func (u *updates) state() (sent uint64, open bool, why string) {
 }
 
 // took takes what a guest says of an update. The error ends it.
-func (g *process) took(m executors.Updated) (start.Report, error) {
+func (g *process) took(m executors.Updated) (pyproto.Report, error) {
 	g.up.mu.Lock()
 	defer g.up.mu.Unlock()
 	if m.Seq > g.up.sent || m.Seq < g.up.taken {
-		return start.Report{}, fmt.Errorf("%w: %w: update %d of %d", executors.ErrGuest, executors.ErrProtocol, m.Seq, g.up.sent)
+		return pyproto.Report{}, fmt.Errorf("%w: %w: update %d of %d", executors.ErrGuest, executors.ErrProtocol, m.Seq, g.up.sent)
 	}
 	g.up.taken = m.Seq
-	report, err := start.DecodeReport(m.Report)
+	report, err := pyproto.DecodeReport(m.Report)
 	switch {
 	case err != nil:
-		return start.Report{}, fmt.Errorf("%w: %w: %w", executors.ErrGuest, executors.ErrProtocol, err)
+		return pyproto.Report{}, fmt.Errorf("%w: %w: %w", executors.ErrGuest, executors.ErrProtocol, err)
 	case report.Ends:
 		return report, fmt.Errorf("%w: it has loaded %s", executors.ErrRevoked, shown(report.Loaded))
 	}
@@ -313,7 +312,7 @@ func (g *process) took(m executors.Updated) (start.Report, error) {
 
 // confirm waits until a guest without a run has taken all that it was told, and has
 // said nothing else. why says that it is over.
-func (g *process) confirm(ctx context.Context) (r start.Report, why string) {
+func (g *process) confirm(ctx context.Context) (r pyproto.Report, why string) {
 	for {
 		sent, open, why := g.up.state()
 		switch {

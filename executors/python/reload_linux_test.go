@@ -11,7 +11,7 @@ import (
 
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/executors/python"
-	"github.com/ringd/ringd/executors/python/start"
+	"github.com/ringd/ringd/executors/python/pyproto"
 	"github.com/ringd/ringd/profiles"
 )
 
@@ -173,7 +173,7 @@ func TestReloadMounts(t *testing.T) {
 	var told notices
 	e := executor(t, func(c *python.Config) {
 		c.Notice = told.take
-		c.Environments = fixed{of: func(a *profiles.Agent) start.Environment {
+		c.Environments = fixed{of: func(a *profiles.Agent) pyproto.Environment {
 			if len(a.Python.Imports.Deny) > 0 {
 				return more
 			}
@@ -291,10 +291,10 @@ type lost struct {
 	denied string
 }
 
-func (l lost) Of(ctx context.Context, a *profiles.Agent) (start.Environment, error) {
+func (l lost) Of(ctx context.Context, a *profiles.Agent) (pyproto.Environment, error) {
 	for _, r := range a.Python.Imports.Deny {
 		if r.Name == l.denied {
-			return start.Environment{}, &executors.Unavailable{Text: "it is gone"}
+			return pyproto.Environment{}, &executors.Unavailable{Text: "it is gone"}
 		}
 	}
 	return l.Environments.Of(ctx, a)

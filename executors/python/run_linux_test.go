@@ -15,7 +15,7 @@ import (
 
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/executors/python"
-	"github.com/ringd/ringd/executors/python/start"
+	"github.com/ringd/ringd/executors/python/pyproto"
 	"github.com/ringd/ringd/profiles"
 )
 
@@ -371,6 +371,6 @@ func TestStart(t *testing.T) {
 
 type unavailable struct{ fixed }
 
-func (unavailable) Of(context.Context, *profiles.Agent) (env start.Environment, err error) {
+func (unavailable) Of(context.Context, *profiles.Agent) (env pyproto.Environment, err error) {
 	return env, &executors.Unavailable{Text: "there is none", Fix: "install it"}
 }

@@ -15,7 +15,7 @@ import (
 
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/executors/python"
-	"github.com/ringd/ringd/executors/python/start"
+	"github.com/ringd/ringd/executors/python/pyproto"
 	"github.com/ringd/ringd/profiles"
 )
 
@@ -52,7 +52,7 @@ func (l *liar) Launch(_ context.Context, s executors.Spec) (executors.Guest, err
 		if _, err := str.Read(); err != nil {
 			return
 		}
-		if err := str.Send(executors.Ready{Version: executors.ProtocolVersion, Executor: "python", Digest: start.Engine + " cpython-3.11.2"}); err != nil {
+		if err := str.Send(executors.Ready{Version: executors.ProtocolVersion, Executor: "python", Digest: pyproto.Engine + " cpython-3.11.2"}); err != nil {
 			return
 		}
 		l.play(str, theirs)
@@ -281,6 +281,6 @@ func TestWrongGuest(t *testing.T) {
 
 // lies is an executor over guests that lie.
 func lies(t *testing.T, play func(*executors.Stream, net.Conn)) *python.Executor {
-	env := start.Environment{Interpreter: "/python", Version: "3.11.2"}
+	env := pyproto.Environment{Interpreter: "/python", Version: "3.11.2"}
 	return executorOver(t, &liar{play: play}, func(c *python.Config) { c.Environments = fixed{Environment: env} })
 }

@@ -19,7 +19,7 @@ import (
 
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/executors/pool"
-	"github.com/ringd/ringd/executors/shell/start"
+	"github.com/ringd/ringd/executors/shell/shellproto"
 	"github.com/ringd/ringd/profiles"
 )
 
@@ -84,7 +84,7 @@ func New(cfg Config) (*Executor, error) {
 func (e *Executor) Name() string { return profiles.ExecutorShell }
 
 // Digest names how scripts are read and run.
-func (e *Executor) Digest() string { return start.Engine }
+func (e *Executor) Digest() string { return shellproto.Engine }
 
 // Warm keeps guests ready for an agent and waits for the first. Its error tells
 // why this host cannot run scripts: a *profiles.Denial with CodeTierUnavailable
@@ -114,8 +114,8 @@ func (e *Executor) Run(ctx context.Context, r executors.Run, h executors.Host) (
 	if err != nil {
 		return executors.Outcome{}, err
 	}
-	if r.Resume != nil && r.Resume.Engine != start.Engine {
-		return executors.Outcome{}, fmt.Errorf("resume run %s: %w: %q; this host has %s", r.ID, executors.ErrEngine, r.Resume.Engine, start.Engine)
+	if r.Resume != nil && r.Resume.Engine != shellproto.Engine {
+		return executors.Outcome{}, fmt.Errorf("resume run %s: %w: %q; this host has %s", r.ID, executors.ErrEngine, r.Resume.Engine, shellproto.Engine)
 	}
 	o, err := e.options(r)
 	if err != nil {
@@ -159,7 +159,7 @@ func spent(r executors.Run) (executors.Outcome, bool) {
 	if r.Resume == nil {
 		return executors.Outcome{}, false
 	}
-	out := executors.Outcome{State: executors.StateLimit, Engine: start.Engine, Usage: executors.Usage{Calls: map[string]int64{}}}
+	out := executors.Outcome{State: executors.StateLimit, Engine: shellproto.Engine, Usage: executors.Usage{Calls: map[string]int64{}}}
 	switch used := r.Resume.Used; {
 	case used.CPU >= millis(r.Limits.CPUMillis):
 		out.Error = &executors.ProgramError{Name: profiles.ErrorTimeout, Message: fmt.Sprintf("processor time limit of %v reached", millis(r.Limits.CPUMillis))}
@@ -212,13 +212,13 @@ const maxPrograms = 10_000
 const defaultAtOnce = 16
 
 // options makes the guest's options.
-func (e *Executor) options(r executors.Run) (start.Options, error) {
+func (e *Executor) options(r executors.Run) (shellproto.Options, error) {
 	l := r.Limits
 	if l.CPUMillis == nil || l.WallMillis == nil || l.MemoryBytes == nil || l.OutputBytes == nil {
-		return start.Options{}, fmt.Errorf("start run %s: a limit is missing", r.ID)
+		return shellproto.Options{}, fmt.Errorf("start run %s: a limit is missing", r.ID)
 	}
-	o := start.Options{
-		File: r.Program.Name, Agent: start.Profile(*r.Agent), Revision: r.Revision,
+	o := shellproto.Options{
+		File: r.Program.Name, Agent: shellproto.Profile(*r.Agent), Revision: r.Revision,
 		Workspace: e.cfg.Workspace, Home: e.cfg.Home, Dir: r.Program.Dir, Env: slices.Clone(e.cfg.Env),
 		Stdin: len(r.Program.Stdin) > 0, Seed: r.Seed, Keep: r.Session,
 		CPU: millis(l.CPUMillis), Wall: millis(l.WallMillis), Memory: *l.MemoryBytes, Programs: maxPrograms,
@@ -234,7 +234,7 @@ func (e *Executor) options(r executors.Run) (start.Options, error) {
 		o.File = "script.sh"
 	}
 	if err := o.Check(); err != nil {
-		return start.Options{}, fmt.Errorf("start run %s: %w", r.ID, err)
+		return shellproto.Options{}, fmt.Errorf("start run %s: %w", r.ID, err)
 	}
 	return o, nil
 }

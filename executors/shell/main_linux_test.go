@@ -13,7 +13,7 @@ import (
 
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/executors/shell"
-	"github.com/ringd/ringd/executors/shell/guest"
+	"github.com/ringd/ringd/executors/shell/shellguest"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/profiles/argv"
 	"github.com/ringd/ringd/rings/kernel"
@@ -26,7 +26,7 @@ const verb = "shell-guest"
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == verb {
 		var wg sync.WaitGroup
-		os.Exit(guest.Main(context.Background(), guest.Config{
+		os.Exit(shellguest.Main(context.Background(), shellguest.Config{
 			Now: time.Now, Go: func(f func()) { wg.Go(f) }, Env: os.Environ(),
 		}))
 	}

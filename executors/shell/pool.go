@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/ringd/ringd/executors"
-	"github.com/ringd/ringd/executors/shell/start"
+	"github.com/ringd/ringd/executors/shell/shellproto"
 	"github.com/ringd/ringd/executors/streams"
 	"github.com/ringd/ringd/profiles"
 )
@@ -48,7 +48,7 @@ func (e *Executor) launch(ctx context.Context, s spec) (*guest, error) {
 	if err != nil {
 		return nil, errors.Join(executors.Refused(profiles.ExecutorShell, err), streams.Close(g))
 	}
-	if r := link.Ready(); r.Executor != profiles.ExecutorShell || r.Digest != start.Engine {
+	if r := link.Ready(); r.Executor != profiles.ExecutorShell || r.Digest != shellproto.Engine {
 		return nil, errors.Join(fmt.Errorf("start shell guest: %q with engine %q answered", r.Executor, r.Digest), link.Close(), streams.Close(g))
 	}
 	if _, ok := g.(executors.Streamer); !ok {

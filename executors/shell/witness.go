@@ -6,7 +6,7 @@ import (
 	"sync"
 
 	"github.com/ringd/ringd/executors"
-	"github.com/ringd/ringd/executors/shell/refusal"
+	"github.com/ringd/ringd/executors/shell/shellproto"
 	"github.com/ringd/ringd/profiles"
 )
 
@@ -64,6 +64,6 @@ func (w *witness) correct(o executors.Outcome, r executors.Run, said func([]byte
 	o.State, o.ExitCode, o.Value, o.Snapshot = executors.StateDenied, profiles.ExitRefused, nil, nil
 	o.Error = &executors.ProgramError{Name: profiles.ErrorCapabilityDenied, Message: string(no.Code) + ": " + no.Reason}
 	o.Unkept = "the script was refused something"
-	said([]byte(refusal.Text(*no, refusal.Place{Script: r.Program.Source, Begun: true, More: int(o.Usage.Calls["exec"])}) + "\n"))
+	said([]byte(shellproto.RefusalText(*no, shellproto.RefusalPlace{Script: r.Program.Source, Begun: true, More: int(o.Usage.Calls["exec"])}) + "\n"))
 	return o
 }

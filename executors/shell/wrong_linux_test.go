@@ -12,9 +12,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/ringd/ringd/executors"
-	"github.com/ringd/ringd/executors/conn"
+	"github.com/ringd/ringd/executors/guestside"
 	"github.com/ringd/ringd/executors/shell"
-	"github.com/ringd/ringd/executors/shell/start"
+	"github.com/ringd/ringd/executors/shell/shellproto"
 	"github.com/ringd/ringd/profiles"
 )
 
@@ -23,7 +23,7 @@ import (
 const wrong = "wrong-"
 
 func playWrong(how string) int {
-	f := conn.Open()
+	f := guestside.Connect()
 	s := executors.NewStream(f, executors.GuestSide)
 	if how == "garbage" {
 		_, _ = f.Write([]byte(strings.Repeat("x", 100_000)))
@@ -31,7 +31,7 @@ func playWrong(how string) int {
 	if _, err := s.Read(); err != nil {
 		return 1
 	}
-	ready := executors.Ready{Version: executors.ProtocolVersion, Executor: profiles.ExecutorShell, Digest: start.Engine}
+	ready := executors.Ready{Version: executors.ProtocolVersion, Executor: profiles.ExecutorShell, Digest: shellproto.Engine}
 	switch how {
 	case "another executor":
 		ready.Executor = profiles.ExecutorJS

@@ -163,7 +163,7 @@ func compilerFlags(v string) bool {
 	})(v)
 }
 
-// Instead gives assignments of a refused variable that pass; nil: there are none.
+// VariableInstead gives assignments of a refused variable that pass; nil: there are none.
 func VariableInstead(name string) []string {
 	harmless := harmlessValue(name)
 	if harmless == nil {

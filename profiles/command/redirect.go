@@ -13,7 +13,7 @@ import (
 	"github.com/ringd/ringd/profiles/paths"
 )
 
-// Kind is what would be opened. The zero Kind is to be refused.
+// RedirectKind is what would be opened. The zero Kind is to be refused.
 type RedirectKind uint8
 
 // The kinds.
@@ -25,7 +25,7 @@ const (
 	RedirectFile
 )
 
-// Target is what a redirect would open.
+// RedirectTarget is what a redirect would open.
 type RedirectTarget struct {
 	Kind          RedirectKind
 	Path          string // of a File: absolute and clean
@@ -33,7 +33,7 @@ type RedirectTarget struct {
 	Reads, Writes bool
 }
 
-// Of reads a redirect. Op is read, write, append or readwrite; a relative name
+// ReadRedirect reads a redirect. Op is read, write, append or readwrite; a relative name
 // stands below cwd.
 func ReadRedirect(op string, name argv.Word, cwd string) RedirectTarget {
 	t := RedirectTarget{Reads: op == "read" || op == "readwrite", Writes: op == "write" || op == "append" || op == "readwrite"}

@@ -13,7 +13,7 @@ import (
 	"github.com/ringd/ringd/profiles/argv"
 )
 
-// Refused reports whether setting a variable to a value is refused, and why. With
+// VariableRefused reports whether setting a variable to a value is refused, and why. With
 // maybe the value is not known far enough: the final one decides. A name that is no
 // name of a variable is refused.
 func VariableRefused(name string, value argv.Word) (reason string, refused, maybe bool) {

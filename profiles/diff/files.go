@@ -9,7 +9,7 @@ import (
 	"github.com/ringd/ringd/profiles/paths"
 )
 
-// ByPath are rules by their path; the first of one counts.
+// rulesByPath are rules by their path; the first of one counts.
 func rulesByPath(rules []profiles.PathRule) map[string]*profiles.PathRule {
 	out := make(map[string]*profiles.PathRule, len(rules))
 	for i := range rules {
@@ -20,7 +20,7 @@ func rulesByPath(rules []profiles.PathRule) map[string]*profiles.PathRule {
 	return out
 }
 
-// Inside lists what is granted of a path that is not.
+// pathsInside lists what is granted of a path that is not.
 func pathsInside(p string, list []profiles.PathRule, deny paths.Set) (out []string) {
 	for _, r := range list {
 		if paths.Of(p).Cover(r.Path) && !deny.Cover(r.Path) {
@@ -30,7 +30,7 @@ func pathsInside(p string, list []profiles.PathRule, deny paths.Set) (out []stri
 	return out
 }
 
-// Elsewhere says that what the path of two rules leads to is held to other folders of the
+// elsewhere says that what the path of two rules leads to is held to other folders of the
 // layers above, and why that widens; "" narrows, and both are "" where it does not differ.
 func elsewhere(x, y *profiles.PathRule) (says, why string) {
 	if slices.Equal(x.Within, y.Within) {

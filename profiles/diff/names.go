@@ -18,13 +18,13 @@ import (
 	"github.com/ringd/ringd/profiles/modules"
 )
 
-// Side is one import profile, and whether its executor is granted at all.
+// namesSide is one import profile, and whether its executor is granted at all.
 type namesSide struct {
 	Granted bool
 	Imports *profiles.Imports
 }
 
-// Compared is what two import profiles allow.
+// namesCompared is what two import profiles allow.
 type namesCompared struct {
 	separator byte
 	old, now  *side
@@ -39,7 +39,7 @@ type namesCompared struct {
 	regions []func(string) bool
 }
 
-// Of compares two profiles of one executor; ended says which grants have ended.
+// compareNames compares two profiles of one executor; ended says which grants have ended.
 func compareNames(javascript bool, old, now namesSide, ended func(*time.Time) bool) *namesCompared {
 	x := &namesCompared{separator: '.', old: index(old.Granted, old.Imports, javascript, ended), now: index(now.Granted, now.Imports, javascript, ended),
 		Gained: map[string]bool{}, Lost: map[string]bool{}, Program: map[string]bool{}, left: map[string]bool{}, told: map[string]bool{}}
@@ -66,7 +66,7 @@ func (x *namesCompared) Answer(name string, now bool) modules.Answer[*profiles.I
 // ClaimAll takes note that a change tells of every name that was gained and is one.
 func (x *namesCompared) ClaimAll(of func(string) bool) { x.regions = append(x.regions, of) }
 
-// Unlisted reports whether a name stands for those that no list has.
+// unlistedName reports whether a name stands for those that no list has.
 func unlistedName(name string) bool { return strings.HasSuffix(name, unlisted) }
 
 // Packages reports whether libraries may load third-party packages that they could
@@ -228,7 +228,7 @@ func (x *namesCompared) Untold() (out []string) {
 	return out
 }
 
-// ByName indexes rules; the first of a name counts.
+// rulesByName indexes rules; the first of a name counts.
 func rulesByName(rules []profiles.ImportRule) map[string]*profiles.ImportRule {
 	out := make(map[string]*profiles.ImportRule, len(rules))
 	for i := range rules {

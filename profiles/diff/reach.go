@@ -41,7 +41,7 @@ func reachSide(e *profiles.Egress, at time.Time) *reachable {
 	return &reachable{egress: e, list: profiles.NewDecider(profiles.Agent{Egress: *e}, "", profiles.Environment{Now: at}), at: at}
 }
 
-// Compared is what two lists let be reached.
+// reachCompared is what two lists let be reached.
 type reachCompared struct {
 	old, now *reachable
 	// Gained and Lost are the targets that only one of them lets be reached, or lets
@@ -51,7 +51,7 @@ type reachCompared struct {
 	shares       map[string]*share
 }
 
-// Of compares two networks at a time; zero: before anything expires.
+// compareReach compares two networks at a time; zero: before anything expires.
 func compareReach(old, now *profiles.Egress, at time.Time) *reachCompared {
 	n := &reachCompared{old: reachSide(old, at), now: reachSide(now, at), Gained: Targets{}, Lost: Targets{}, shares: map[string]*share{}}
 	n.ask()

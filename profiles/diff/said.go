@@ -11,13 +11,13 @@ import (
 	"github.com/ringd/ringd/profiles/canonjson"
 )
 
-// most is how much is shown of what an author wrote freely: a schema, a text in Rego.
+// mostShown is how much is shown of what an author wrote freely: a schema, a text in Rego.
 const mostShown = 200
 
-// Clip shortens such a text.
+// clip shortens such a text.
 func clip(s string) string { return canonjson.Truncate(s, mostShown) }
 
-// Apart shortens two such texts to where they differ: what is the same in front of it
+// ShortenApart shortens two such texts to where they differ: what is the same in front of it
 // would hide that from a reader.
 func ShortenApart(a, b string) (string, string) {
 	same := 0
@@ -32,7 +32,7 @@ func ShortenApart(a, b string) (string, string) {
 	return "…" + clip(strings.ToValidUTF8(a[from:], "")), "…" + clip(strings.ToValidUTF8(b[from:], ""))
 }
 
-// But adds to a sentence about something that is gone what is left of it.
+// but adds to a sentence about something that is gone what is left of it.
 func but(says string, left []string) string {
 	const shown = 3
 	if len(left) == 0 {

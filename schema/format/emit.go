@@ -151,7 +151,7 @@ func schemaText(b []byte) (*yaml.Node, error) {
 	return doc.Content[0], nil
 }
 
-// flow puts a short list or object of plain values on one line.
+// flowStyle puts a short list or object of plain values on one line.
 func flowStyle(n *yaml.Node) *yaml.Node {
 	width := 2
 	for _, c := range n.Content {

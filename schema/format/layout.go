@@ -33,7 +33,7 @@ const flowWidth = 140
 // went in, or without one of its comments. The file stays as it is.
 var ErrChanged = errors.New("formatting would change what the text says") // a sentinel
 
-// Format returns a policy, or tests beside one, as they are written. Findings say why a
+// Source returns a policy, or tests beside one, as they are written. Findings say why a
 // text cannot be read; then nothing comes out.
 func Source(src schema.Source) ([]byte, schema.Diagnostics, error) {
 	switch strings.ToLower(path.Ext(src.Name)) {

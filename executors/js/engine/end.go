@@ -9,8 +9,6 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/ringd/ringd/executors/js/engine/prelude"
-	"github.com/ringd/ringd/executors/js/engine/trace"
 	"github.com/ringd/ringd/executors/js/engine/value"
 )
 
@@ -71,7 +69,7 @@ func (vm *VM) fulfilled(ctx context.Context) State {
 	settled := vm.call(ctx, fnPromiseResult, vm.state.program)
 	var v pointer
 	if vm.state.module && !vm.state.adopted {
-		v = vm.invoke(ctx, prelude.Exported, settled)
+		v = vm.invoke(ctx, preludeExported, settled)
 		if v == 0 {
 			vm.fail(ctx, vm.exception(ctx))
 			return *vm.ended
@@ -87,7 +85,7 @@ func (vm *VM) fulfilled(ctx context.Context) State {
 	}
 	vm.free(ctx, settled)
 	if vm.call(ctx, fnIsPromise, v) != 0 {
-		vm.free(ctx, vm.invoke(ctx, prelude.Adopt, v))
+		vm.free(ctx, vm.invoke(ctx, preludeAdopt, v))
 		old := vm.state.program
 		vm.watch(ctx, v)
 		vm.free(ctx, old)
@@ -104,7 +102,7 @@ func (vm *VM) fulfilled(ctx context.Context) State {
 
 // encoded ends the program with value v.
 func (vm *VM) encoded(ctx context.Context, v pointer) State {
-	text, ok := vm.invokeText(ctx, prelude.Result, v)
+	text, ok := vm.invokeText(ctx, preludeResult, v)
 	if vm.dead != nil {
 		return State{}
 	}
@@ -119,7 +117,7 @@ func (vm *VM) encoded(ctx context.Context, v pointer) State {
 		}
 		vm.finish(ctx, State{Status: StatusDone, Value: json.RawMessage(text)})
 	default:
-		vm.fail(ctx, trace.Parse(strings.TrimPrefix(text, "e")))
+		vm.fail(ctx, parseException(strings.TrimPrefix(text, "e")))
 	}
 	if vm.ended == nil {
 		return State{}
@@ -148,7 +146,7 @@ func (vm *VM) unawaited(ctx context.Context) []Call {
 	for id, index := range vm.state.open {
 		left[id] = index
 	}
-	text, _ := vm.invokeText(ctx, prelude.Unawaited)
+	text, _ := vm.invokeText(ctx, preludeUnawaited)
 	for _, pair := range strings.Split(text, ",") {
 		a, b, _ := strings.Cut(pair, " ")
 		id, err := strconv.ParseInt(a, 10, 64)
@@ -189,9 +187,9 @@ func (vm *VM) exception(ctx context.Context) Exception {
 
 // describe asks the prelude what an error says.
 func (vm *VM) describe(ctx context.Context, e pointer) Exception {
-	text, ok := vm.invokeText(ctx, prelude.Describe, e)
+	text, ok := vm.invokeText(ctx, preludeDescribe, e)
 	if !ok {
 		return Exception{Name: "InternalError", Message: "out of memory"}
 	}
-	return trace.Parse(text)
+	return parseException(text)
 }

@@ -12,10 +12,8 @@ import (
 
 	"github.com/tetratelabs/wazero"
 
-	"github.com/ringd/ringd/executors/js/engine/kept"
-	"github.com/ringd/ringd/executors/js/engine/meter"
-	"github.com/ringd/ringd/executors/js/engine/prelude"
 	"github.com/ringd/ringd/executors/js/engine/snapshot"
+	"github.com/ringd/ringd/executors/wasmcache"
 )
 
 // wasmDigest pins the engine file: quickjs.wasm of npm quickjs-wasi 3.6.2.
@@ -45,7 +43,7 @@ func New(ctx context.Context, c Config) (*Engine, error) {
 	if err != nil {
 		return nil, err
 	}
-	text, err := prelude.Source()
+	text, err := preludeSource()
 	if err != nil {
 		return nil, err
 	}
@@ -60,12 +58,12 @@ func New(ctx context.Context, c Config) (*Engine, error) {
 }
 
 // build makes the module and the image, from what c.CacheDir keeps or anew.
-func (e *Engine) build(ctx context.Context, c Config, wasm []byte, text prelude.Text) error {
+func (e *Engine) build(ctx context.Context, c Config, wasm []byte, text preludeText) error {
 	path := "" // nothing is kept
 	if c.CacheDir != "" {
 		name, err := startName(text.String())
 		if err == nil {
-			err = kept.CheckFolder(c.CacheDir)
+			err = wasmcache.CheckFolder(c.CacheDir)
 		}
 		if err != nil {
 			return err
@@ -79,7 +77,7 @@ func (e *Engine) build(ctx context.Context, c Config, wasm []byte, text prelude.
 			return ErrCold
 		}
 	}
-	metered, err := meter.Rewrite(wasm, "env", "host_interrupt")
+	metered, err := rewriteMetered(wasm, "env", "host_interrupt")
 	if err != nil {
 		return fmt.Errorf("meter the engine: %w", err)
 	}

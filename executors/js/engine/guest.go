@@ -6,8 +6,6 @@ import (
 	"fmt"
 
 	"github.com/tetratelabs/wazero/api"
-
-	"github.com/ringd/ringd/executors/js/engine/prelude"
 )
 
 // pageSize is that of WebAssembly.
@@ -240,7 +238,7 @@ func (vm *VM) invokeText(ctx context.Context, fn int, args ...pointer) (string, 
 // throw makes the guest's error of that name the pending exception.
 func (vm *VM) throw(ctx context.Context, name, message string) {
 	n, m := vm.newString(ctx, name), vm.newString(ctx, message)
-	e := vm.invoke(ctx, prelude.MakeError, n, m)
+	e := vm.invoke(ctx, preludeMakeError, n, m)
 	vm.free(ctx, n, m)
 	if e == 0 {
 		return // out of memory is pending instead, or the VM is dead

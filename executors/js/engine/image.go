@@ -10,9 +10,6 @@ import (
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/experimental"
-
-	"github.com/ringd/ringd/executors/js/engine/meter"
-	"github.com/ringd/ringd/executors/js/engine/prelude"
 )
 
 const (
@@ -36,9 +33,9 @@ const (
 type image struct {
 	from            uint32 // where memory starts; below is stack, which is all zero
 	memory          []byte
-	size            uint32                // of the whole linear memory
-	backing         *backing              // for copy-on-write; nil copies
-	prelude         [prelude.Count]uint32 // functions of the prelude
+	size            uint32               // of the whole linear memory
+	backing         *backing             // for copy-on-write; nil copies
+	prelude         [preludeCount]uint32 // functions of the prelude
 	scratch, buffer uint32
 	undefined, yes  uint32 // the values undefined and true
 	runtime         uint32 // of the engine
@@ -54,7 +51,7 @@ func (im *image) close() error {
 
 // boot builds the image. What compiling the prelude leaves behind in memory is
 // left behind in another VM.
-func (e *Engine) boot(ctx context.Context, data []meter.Segment, p prelude.Text) (*image, error) {
+func (e *Engine) boot(ctx context.Context, data []meteredSegment, p preludeText) (*image, error) {
 	compiler, err := e.bootVM(ctx, data)
 	if err != nil {
 		return nil, err
@@ -81,7 +78,7 @@ func (e *Engine) boot(ctx context.Context, data []meter.Segment, p prelude.Text)
 }
 
 // bootVM is a VM in which the engine has started. The caller closes its module.
-func (e *Engine) bootVM(ctx context.Context, data []meter.Segment) (*VM, error) {
+func (e *Engine) bootVM(ctx context.Context, data []meteredSegment) (*VM, error) {
 	never := func() time.Duration { return 0 }
 	vm := &VM{engine: e, image: &image{}, memoryBytes: MaxMemoryBytes, state: newState(), options: Options{
 		Fuel: bootFuel, CPU: math.MaxInt64, CPUClock: never, Clock: func() int64 { return 0 }, Now: func() time.Time { return time.Time{} },
@@ -174,12 +171,12 @@ func (vm *VM) bootPrelude(ctx context.Context, code [][]byte) error {
 		if err != nil {
 			return err
 		}
-		if i == prelude.Main {
+		if i == preludeMain {
 			result, value = value, 0
 		}
 		vm.free(ctx, value)
 	}
-	for i, name := range prelude.Functions() {
+	for i, name := range preludeFunctions() {
 		key := vm.write(ctx, name)
 		vm.image.prelude[i] = uint32(vm.call(ctx, fnGetProp, result, key))
 		vm.call(ctx, fnFree, key)
@@ -195,7 +192,7 @@ func (vm *VM) bootPrelude(ctx context.Context, code [][]byte) error {
 
 // compile gives the parts of the prelude as the engine keeps code, without source
 // or line numbers.
-func (vm *VM) compile(ctx context.Context, p prelude.Text) (out [][]byte, err error) {
+func (vm *VM) compile(ctx context.Context, p preludeText) (out [][]byte, err error) {
 	for _, text := range p {
 		source, file := vm.write(ctx, text), vm.write(ctx, "prelude")
 		code, err := vm.bootCall(ctx, "qjs_compile", source, uint64(len(text)), file, 0, stripSource|stripDebug, uint64(vm.image.scratch))
@@ -293,7 +290,7 @@ func (vm *VM) instantiate(ctx context.Context, a experimental.MemoryAllocator) e
 	}
 	vm.module, vm.memory = m, m.Memory()
 	if vm.stackPointer, err = global(m, "__stack_pointer"); err == nil {
-		vm.fuel, err = global(m, meter.FuelGlobal)
+		vm.fuel, err = global(m, FuelGlobal)
 	}
 	if err != nil {
 		return errors.Join(err, m.Close(ctx))

@@ -9,8 +9,6 @@ import (
 	"testing"
 	"testing/fstest"
 	"time"
-
-	"github.com/ringd/ringd/executors/js/engine/prelude"
 )
 
 func TestUnavailableWithoutTheFile(t *testing.T) {
@@ -121,7 +119,7 @@ func FuzzForgedMemory(f *testing.F) {
 	o := Options{CPU: time.Hour, CPUClock: func() time.Duration { return 0 }, Now: func() time.Time { return time.Unix(0, 0) },
 		Clock: func() int64 { return 0 }, Bridges: []string{"gate"}, Fuel: 100_000_000}
 	const source = `const m = new Map([[1, { a: 'x' }]]); class A { #n = 1; n() { return this.#n } } const v = await gate({ q: [1] }); [m.get(1).a, new A().n(), v]`
-	for _, at := range []uint32{0, 8, 4096, e.image.scratch - e.image.from, e.image.prelude[prelude.Settle] - e.image.from, e.image.runtime - e.image.from, e.image.size - e.image.from - 8} {
+	for _, at := range []uint32{0, 8, 4096, e.image.scratch - e.image.from, e.image.prelude[preludeSettle] - e.image.from, e.image.runtime - e.image.from, e.image.size - e.image.from - 8} {
 		f.Add(at, []byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}, uint32(0))
 		f.Add(at, []byte{0, 0, 0, 0}, uint32(3))
 	}

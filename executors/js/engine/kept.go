@@ -5,36 +5,30 @@ import (
 	"embed"
 	"encoding/hex"
 	"fmt"
-	"io/fs"
 	"path/filepath"
 
-	"github.com/ringd/ringd/executors/js/engine/kept"
+	"github.com/ringd/ringd/executors/wasmcache"
 )
 
 // sources are what the metered code and the image depend on beside the engine
 // file and the prelude: a build of other sources loads no file of this one's.
 //
-//go:embed config.go doc.go end.go engine.go errors.go guest.go image.go imports.go kept.go memory.go memory_linux.go memory_other.go
-//go:embed prelude/prelude.go snapshot.go state.go vm.go kept/install.go kept/kept.go kept/owner_other.go kept/owner_unix.go meter/code.go meter/meter.go meter/module.go meter/reader.go names/names.go
+//go:embed code.go config.go doc.go end.go engine.go errors.go guest.go image.go imports.go kept.go memory.go memory_linux.go
+//go:embed memory_other.go meter.go module.go names.go prelude.go reader.go snapshot.go state.go trace.go vm.go
 var sources embed.FS
 
 // startName names the file in which this build keeps them.
 func startName(prelude string) (string, error) {
-	h := sha256.New()
-	fmt.Fprintf(h, "%s %d\n%s", wasmDigest, len(prelude), prelude)
-	err := fs.WalkDir(sources, ".", func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
-		}
-		text, err := sources.ReadFile(path)
-		fmt.Fprintf(h, "%s %d\n", path, len(text))
-		h.Write(text)
-		return err
-	})
+	own, err := wasmcache.DigestOf(sources)
 	if err != nil {
 		return "", fmt.Errorf("name the engine's start: %w", err)
 	}
-	return kept.StartPrefix + hex.EncodeToString(h.Sum(nil)), nil
+	cache, err := wasmcache.Digest()
+	if err != nil {
+		return "", fmt.Errorf("name the engine's start: %w", err)
+	}
+	sum := sha256.Sum256(fmt.Appendf(nil, "%s %s %s %d\n%s", wasmDigest, own, cache, len(prelude), prelude))
+	return wasmcache.StartPrefix + hex.EncodeToString(sum[:]), nil
 }
 
 // words are the numbers of an image, in the order of the file.
@@ -46,8 +40,8 @@ func (im *image) words() []*uint32 {
 	return w
 }
 
-func start(wasm []byte, im *image) kept.Start {
-	s := kept.Start{Wasm: wasm, Memory: im.memory}
+func start(wasm []byte, im *image) wasmcache.Start {
+	s := wasmcache.Start{Wasm: wasm, Memory: im.memory}
 	for _, w := range im.words() {
 		s.Numbers = append(s.Numbers, *w)
 	}
@@ -57,7 +51,7 @@ func start(wasm []byte, im *image) kept.Start {
 // loadStart returns what is kept under path, or false: whatever is wrong with
 // it, it can be made again.
 func loadStart(path string) (wasm []byte, im *image, ok bool) {
-	s, err := kept.Load(path)
+	s, err := wasmcache.Load(path)
 	im = &image{memory: s.Memory}
 	words := im.words()
 	if err != nil || len(s.Numbers) != len(words) {
@@ -81,8 +75,8 @@ func loadStart(path string) (wasm []byte, im *image, ok bool) {
 // that process its time and nothing else.
 func keepStart(path string, wasm []byte, im *image) {
 	b := start(wasm, im).Encode()
-	if len(b) <= kept.MaxBytes {
-		_ = kept.Keep(path, b)
-		kept.Prune(filepath.Dir(path), kept.StartPrefix, kept.StartFiles)
+	if len(b) <= wasmcache.MaxBytes {
+		_ = wasmcache.Keep(path, b)
+		wasmcache.Prune(filepath.Dir(path), wasmcache.StartPrefix, wasmcache.StartFiles)
 	}
 }

@@ -10,8 +10,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ringd/ringd/executors/js/engine/kept"
-	"github.com/ringd/ringd/executors/js/engine/prelude"
+	"github.com/ringd/ringd/executors/wasmcache"
 )
 
 // twoPlusTwo proves that an engine made from what is kept runs programs.
@@ -93,9 +92,9 @@ func TestKeptStart(t *testing.T) {
 		{"longer", append(slices.Clone(whole), 0), false},
 		{"a flip in the code", flip(whole, 1000), false},
 		{"a flip in the image", flip(whole, len(whole)-1), false},
-		{"whole, and no image", kept.Start{Wasm: []byte("\x00asm"), Numbers: make([]uint32, len(im.words()))}.Encode(), false},
+		{"whole, and no image", wasmcache.Start{Wasm: []byte("\x00asm"), Numbers: make([]uint32, len(im.words()))}.Encode(), false},
 		{"whole, with an address outside", outside(*im).Encode(), false},
-		{"whole, with numbers left out", kept.Start{Numbers: []uint32{1}}.Encode(), false},
+		{"whole, with numbers left out", wasmcache.Start{Numbers: []uint32{1}}.Encode(), false},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -119,7 +118,7 @@ func TestKeptStart(t *testing.T) {
 }
 
 // outside is a start whose image has its scratch space below its memory.
-func outside(im image) kept.Start {
+func outside(im image) wasmcache.Start {
 	im.scratch = im.from - 8
 	return start(nil, &im)
 }
@@ -135,19 +134,19 @@ func TestStartsOfOtherBuilds(t *testing.T) {
 	dir := t.TempDir()
 	old := time.Unix(1_700_000_000, 0)
 	for _, n := range []string{"1", "2", "3", "4", "5", "6-123"} {
-		path := filepath.Join(dir, kept.StartPrefix+n)
+		path := filepath.Join(dir, wasmcache.StartPrefix+n)
 		if err := errors.Join(os.WriteFile(path, nil, 0o600), os.Chtimes(path, old, old)); err != nil {
 			t.Fatal(err)
 		}
 	}
-	text, err := prelude.Source()
+	text, err := preludeSource()
 	if err != nil {
 		t.Fatal(err)
 	}
 	name, err := startName(text.String())
 	twoPlusTwo(t, Config{CacheDir: dir})
 	_, own := os.Stat(filepath.Join(dir, name))
-	if found, _ := filepath.Glob(filepath.Join(dir, kept.StartPrefix+"*")); err != nil || own != nil || len(found) != kept.StartFiles {
+	if found, _ := filepath.Glob(filepath.Join(dir, wasmcache.StartPrefix+"*")); err != nil || own != nil || len(found) != wasmcache.StartFiles {
 		t.Errorf("%v %v %v", found, err, own)
 	}
 }
@@ -175,7 +174,7 @@ func TestStartNameFollowsThePrelude(t *testing.T) {
 		t.Errorf("%s %v", other, err)
 	}
 	var all []string
-	for _, pattern := range []string{"*.go", "meter/*.go", "kept/*.go", "names/*.go"} {
+	for _, pattern := range []string{"*.go"} {
 		found, err := filepath.Glob(pattern)
 		if err != nil {
 			t.Fatal(err)

@@ -8,8 +8,6 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/ringd/ringd/executors/js/engine/names"
-	"github.com/ringd/ringd/executors/js/engine/prelude"
 	"github.com/ringd/ringd/executors/js/engine/snapshot"
 )
 
@@ -150,7 +148,7 @@ func (e *Engine) Restore(ctx context.Context, b []byte, o Options) (*VM, error) 
 		return nil, restoreError(err)
 	}
 	defer r.Close()
-	if _, err := names.Paths(r.State.Bridges); err != nil {
+	if _, err := bridgePaths(r.State.Bridges); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrSnapshot, err)
 	}
 	vm.read(r.State)
@@ -205,7 +203,7 @@ func (vm *VM) resume(ctx context.Context, config string) error {
 		vm.abandon(ctx)
 	}
 	text := vm.newString(ctx, config)
-	r := vm.invoke(ctx, prelude.Resume, text)
+	r := vm.invoke(ctx, preludeResume, text)
 	if r == 0 && vm.dead == nil {
 		return fmt.Errorf("%w: %s", ErrSnapshot, vm.exception(ctx).Message)
 	}

@@ -3,8 +3,6 @@ package engine
 import (
 	"encoding/json"
 	"time"
-
-	"github.com/ringd/ringd/executors/js/engine/trace"
 )
 
 // Status is where a program stands.
@@ -53,13 +51,6 @@ type Answer struct {
 	Value json.RawMessage
 	Error *GuestError
 }
-
-// Exception is an error as the program threw it. All of it is the program's
-// text: bounded, and not to be trusted.
-type Exception = trace.Exception
-
-// Frame is a line of a stack trace.
-type Frame = trace.Frame
 
 // Usage is what a VM has used so far.
 type Usage struct {

@@ -14,8 +14,6 @@ import (
 
 	"github.com/tetratelabs/wazero/api"
 
-	"github.com/ringd/ringd/executors/js/engine/names"
-	"github.com/ringd/ringd/executors/js/engine/prelude"
 	"github.com/ringd/ringd/executors/js/engine/value"
 )
 
@@ -93,7 +91,7 @@ func (e *Engine) Start(ctx context.Context, o Options) (*VM, error) {
 	}
 	vm := &VM{engine: e, image: e.image, options: o, state: newState(), memoryBytes: o.MemoryBytes &^ (pageSize - 1)}
 	vm.state.bridges = slices.Clone(o.Bridges)
-	paths, err := names.Paths(o.Bridges)
+	paths, err := bridgePaths(o.Bridges)
 	if err != nil {
 		return nil, err
 	}
@@ -144,7 +142,7 @@ func (vm *VM) install(ctx context.Context, config string) error {
 	vm.call(ctx, fnMemoryLimit, uint64(vm.options.HeapBytes))
 	vm.call(ctx, fnStackSize, uint64(vm.options.StackBytes))
 	text := vm.newString(ctx, config)
-	r := vm.invoke(ctx, prelude.Install, text)
+	r := vm.invoke(ctx, preludeInstall, text)
 	if r == 0 && vm.dead == nil {
 		e := vm.exception(ctx)
 		return fmt.Errorf("engine options: %s", e.Message)
@@ -263,7 +261,7 @@ func (vm *VM) Eval(ctx context.Context, p Program) error {
 // release frees the names that scripts before declared. When it cannot, the
 // program has failed.
 func (vm *VM) release(ctx context.Context) bool {
-	r := vm.invoke(ctx, prelude.Release)
+	r := vm.invoke(ctx, preludeRelease)
 	if r == 0 && vm.dead == nil {
 		vm.fail(ctx, vm.exception(ctx))
 	}
@@ -348,7 +346,7 @@ func (vm *VM) Settle(ctx context.Context, id int64, a Answer) error {
 	case tagged:
 		k = uint64(vm.image.yes)
 	}
-	r := vm.invoke(ctx, prelude.Settle, i, vm.orUndefined(t), vm.orUndefined(k))
+	r := vm.invoke(ctx, preludeSettle, i, vm.orUndefined(t), vm.orUndefined(k))
 	if tagged {
 		k = 0 // the image's
 	}

@@ -11,8 +11,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/ringd/ringd/executors/python/environment/installed"
-	"github.com/ringd/ringd/executors/python/environment/require"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/profiles/modules"
 	"github.com/ringd/ringd/profiles/paths"
@@ -22,20 +20,20 @@ import (
 type choice struct {
 	sites    []site
 	imports  *profiles.Imports
-	platform require.Platform
+	platform Platform
 	report   *Report
 	layout   *layout
 
 	denied  []profiles.ImportRule // third-party names, which nobody may load
 	without []string              // paths of them
-	chosen  map[*installed.Distribution]map[string]bool
-	order   []*installed.Distribution
-	roots   map[*installed.Distribution]string
+	chosen  map[*Distribution]map[string]bool
+	order   []*Distribution
+	roots   map[*Distribution]string
 }
 
 // make chooses, and adds what was chosen to the layout.
 func (c *choice) make() {
-	c.chosen, c.roots = map[*installed.Distribution]map[string]bool{}, map[*installed.Distribution]string{}
+	c.chosen, c.roots = map[*Distribution]map[string]bool{}, map[*Distribution]string{}
 	for _, r := range slices.Concat(c.imports.Deny, c.imports.Process) {
 		if !modules.Standard(r.Name) {
 			c.denied = append(c.denied, r)
@@ -120,9 +118,9 @@ func (c *choice) rule(name string) *profiles.ImportRule {
 
 // take chooses a package with what it needs, and these extras of it. by is who needs
 // it; "": the policy lists it.
-func (c *choice) take(d *installed.Distribution, extras []string, by string) {
+func (c *choice) take(d *Distribution, extras []string, by string) {
 	if len(d.Modules) > 0 && !slices.ContainsFunc(d.Modules, func(m string) bool { return c.rule(m) == nil }) {
-		if r := c.rule(d.Modules[0]); by != "" && !strings.HasPrefix(by, installed.Part) {
+		if r := c.rule(d.Modules[0]); by != "" && !strings.HasPrefix(by, Part) {
 			c.find(r.Rule, r.Name, "%s needs %s, which is denied (%s:%d): where it imports that, it fails", by, d.Name, r.Rule.File, r.Rule.Line)
 			c.report.Findings[len(c.report.Findings)-1].Denied = true
 		}
@@ -154,7 +152,7 @@ func (c *choice) take(d *installed.Distribution, extras []string, by string) {
 	}
 }
 
-func (c *choice) distribution(name string) *installed.Distribution {
+func (c *choice) distribution(name string) *Distribution {
 	for _, s := range c.sites {
 		if d := s.Find(name); d != nil {
 			return d
@@ -164,7 +162,7 @@ func (c *choice) distribution(name string) *installed.Distribution {
 }
 
 // give adds the files of a package.
-func (c *choice) give(d *installed.Distribution) {
+func (c *choice) give(d *Distribution) {
 	for _, e := range d.Entries {
 		at := filepath.Join(d.Site, filepath.FromSlash(e))
 		for dir := filepath.Dir(at); len(dir) > len(d.Site); dir = filepath.Dir(dir) { // of a name that packages share
@@ -218,7 +216,7 @@ func (c *choice) count() {
 }
 
 // name reports a package that guests have.
-func (c *choice) name(d *installed.Distribution) {
+func (c *choice) name(d *Distribution) {
 	if len(d.Entries) > 0 {
 		c.report.Packages = append(c.report.Packages, Package{Name: d.Name, Version: d.Version, Site: d.Site})
 	}

@@ -21,10 +21,7 @@ import (
 	"sync"
 
 	"github.com/ringd/ringd/executors"
-	"github.com/ringd/ringd/executors/python/environment/installed"
-	"github.com/ringd/ringd/executors/python/environment/require"
-	"github.com/ringd/ringd/executors/python/environment/wheels"
-	"github.com/ringd/ringd/executors/python/start"
+	"github.com/ringd/ringd/executors/python/pyproto"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/profiles/paths"
 )
@@ -58,7 +55,7 @@ type Finder struct {
 	best1 *Interpreter     // the host's, as it was found since Again
 	state string           // of what stands on the host, since Again; "": not looked at
 	known map[string]*Report
-	sites map[string]*installed.Site
+	sites map[string]*Site
 }
 
 // New checks cfg. It looks at nothing.
@@ -69,12 +66,12 @@ func New(cfg Config) (*Finder, error) {
 	if cfg.Interpreter != "" && !filepath.IsAbs(cfg.Interpreter) {
 		return nil, fmt.Errorf("python environments: the interpreter %q is no absolute path", cfg.Interpreter)
 	}
-	return &Finder{cfg: cfg, asked: map[string]asked{}, known: map[string]*Report{}, sites: map[string]*installed.Site{}}, nil
+	return &Finder{cfg: cfg, asked: map[string]asked{}, known: map[string]*Report{}, sites: map[string]*Site{}}, nil
 }
 
 // Report is what was found for an agent. It is immutable.
 type Report struct {
-	Environment start.Environment
+	Environment pyproto.Environment
 	Interpreter Interpreter
 	Packages    []Package // that its guests have, sorted
 	Modules     []string  // third-party modules that the policy lists and that are here: what a probe imports
@@ -105,13 +102,13 @@ type Finding struct {
 }
 
 // Of implements python.Environments. What cannot be given is an *executors.Unavailable.
-func (f *Finder) Of(ctx context.Context, a *profiles.Agent) (start.Environment, error) {
+func (f *Finder) Of(ctx context.Context, a *profiles.Agent) (pyproto.Environment, error) {
 	r, err := f.Look(ctx, a)
 	if err == nil {
 		err = r.Refused()
 	}
 	if err != nil {
-		return start.Environment{}, err
+		return pyproto.Environment{}, err
 	}
 	return r.Environment, nil
 }
@@ -192,7 +189,7 @@ const maxKnown = 256
 // site is a folder of packages with what stands in it, and the folder that it must
 // not lead out of.
 type site struct {
-	*installed.Site
+	*Site
 	root string
 }
 
@@ -219,10 +216,10 @@ func (f *Finder) look(ctx context.Context, a *profiles.Agent) (*Report, error) {
 	l.interpreter(r.Interpreter, network(a))
 	c := choice{
 		sites: sites, imports: &a.Python.Imports, report: r, layout: &l,
-		platform: require.Platform{Version: r.Interpreter.Version, Machine: f.cfg.Machine},
+		platform: Platform{Version: r.Interpreter.Version, Machine: f.cfg.Machine},
 	}
 	c.make()
-	r.Environment = start.Environment{
+	r.Environment = pyproto.Environment{
 		Interpreter: r.Interpreter.Path, Version: r.Interpreter.Version, Own: rules(l.own), Code: rules(l.code), List: rules(l.list),
 		Preload: preload(r.Modules), Library: c.library(),
 	}
@@ -373,7 +370,7 @@ func (f *Finder) sitesOf(r *Report, all []opened) (out []site, err error) {
 				return nil, err
 			}
 		case KindWheels:
-			u, err := wheels.Unpack(o.Path, wheels.Config{Cache: f.cfg.Cache, Minor: r.Interpreter.Minor(), Machine: f.cfg.Machine})
+			u, err := unpackWheels(o.Path, unpackConfig{Cache: f.cfg.Cache, Minor: r.Interpreter.Minor(), Machine: f.cfg.Machine})
 			if err != nil {
 				return nil, &executors.Unavailable{Text: "the Python environment " + o.Path + ": " + err.Error(), Fix: "take the wheel out of the folder, or get it anew"}
 			}
@@ -403,7 +400,7 @@ func (f *Finder) sitesOf(r *Report, all []opened) (out []site, err error) {
 }
 
 // read reads a site once in an age.
-func (f *Finder) read(path string) (*installed.Site, error) {
+func (f *Finder) read(path string) (*Site, error) {
 	f.mu.Lock()
 	known := f.sites[path]
 	f.mu.Unlock()
@@ -414,7 +411,7 @@ func (f *Finder) read(path string) (*installed.Site, error) {
 	if path == debianSite {
 		database = dpkg
 	}
-	s, err := installed.Read(path, database)
+	s, err := readSite(path, database)
 	if err != nil {
 		return nil, err
 	}

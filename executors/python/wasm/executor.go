@@ -17,12 +17,10 @@ import (
 	"time"
 
 	"github.com/ringd/ringd/executors"
-	"github.com/ringd/ringd/executors/engines"
 	"github.com/ringd/ringd/executors/pool"
-	pythonstart "github.com/ringd/ringd/executors/python/start"
-	"github.com/ringd/ringd/executors/python/translate"
+	"github.com/ringd/ringd/executors/python/pyproto"
 	"github.com/ringd/ringd/executors/python/wasm/place"
-	"github.com/ringd/ringd/executors/python/wasm/start"
+	"github.com/ringd/ringd/executors/python/wasm/wasmproto"
 	"github.com/ringd/ringd/profiles"
 )
 
@@ -61,7 +59,7 @@ type Executor struct {
 	cfg   Config
 	work  sync.WaitGroup
 	blank *pool.Pool[spec, *process]
-	cache *engines.Cache
+	cache *pool.Cache
 
 	mu     sync.Mutex
 	closed bool
@@ -75,7 +73,7 @@ func New(cfg Config) (*Executor, error) {
 	case len(cfg.Argv) == 0:
 		return nil, errors.New("WebAssembly Python: Argv must name the guest")
 	}
-	e := &Executor{cfg: cfg, cache: engines.NewCache(cfg.CacheDir, cfg.Now)}
+	e := &Executor{cfg: cfg, cache: pool.NewCache(cfg.CacheDir, cfg.Now)}
 	var err error
 	e.blank, err = pool.New(pool.Config[spec, *process]{Go: cfg.Go, Launch: e.launch, End: end, Blank: cfg.Blank, Most: cfg.Blank})
 	if err != nil {
@@ -198,15 +196,15 @@ func millis(n *int64) time.Duration { return time.Duration(*n) * time.Millisecon
 
 // options makes the process and the options of a run, or refuses what the profile does
 // not grant and what this engine cannot do.
-func options(r executors.Run, now time.Time) (spec, start.Options, error) {
+func options(r executors.Run, now time.Time) (spec, wasmproto.Options, error) {
 	if r.Agent == nil || r.Agent.Python == nil {
-		return spec{}, start.Options{}, &profiles.Denial{Capability: capability, Decision: profiles.Decision{
+		return spec{}, wasmproto.Options{}, &profiles.Denial{Capability: capability, Decision: profiles.Decision{
 			Verdict: profiles.Deny, Code: profiles.CodeExecutorNotGranted, Revision: r.Revision,
 			Reason: "the policy does not grant the python executor",
 		}}
 	}
 	if r.Session {
-		return spec{}, start.Options{}, &profiles.Denial{Capability: capability, Decision: profiles.Decision{
+		return spec{}, wasmproto.Options{}, &profiles.Denial{Capability: capability, Decision: profiles.Decision{
 			Verdict: profiles.Deny, Code: profiles.CodeExecutorUnavailable, Revision: r.Revision,
 			Reason:  "the WebAssembly Python keeps nothing for a later run, so it has no sessions",
 			Instead: []string{"run the program without a session", "set tier: os-sandbox for python in the policy"},
@@ -214,16 +212,16 @@ func options(r executors.Run, now time.Time) (spec, start.Options, error) {
 	}
 	l := r.Limits
 	if l.CPUMillis == nil || l.WallMillis == nil || l.MemoryBytes == nil || l.OutputBytes == nil || l.ResultBytes == nil {
-		return spec{}, start.Options{}, fmt.Errorf("start run %s: a limit is missing", r.ID)
+		return spec{}, wasmproto.Options{}, fmt.Errorf("start run %s: a limit is missing", r.ID)
 	}
 	own := []string{executors.Workspace}
-	profile := pythonstart.ProfileOf(pythonstart.ProfileConfig{
+	profile := pyproto.ProfileOf(pyproto.ProfileConfig{
 		Agent: r.Agent, Revision: r.Revision, Read: append([]string{place.Library}, own...), Write: own, Library: []string{}, Now: now,
 	})
 	profile.Network = profiles.NetworkOff
-	o := start.Options{
-		Python: pythonstart.Options{
-			File: r.Program.Name, Profile: &profile, Inputs: r.Inputs, Bridges: translate.Bridges(r.Agent), Dir: executors.Workspace,
+	o := wasmproto.Options{
+		Python: pyproto.Options{
+			File: r.Program.Name, Profile: &profile, Inputs: r.Inputs, Bridges: pyproto.BridgesOf(r.Agent), Dir: executors.Workspace,
 			Env: []string{}, Stdin: true, Denials: maxDenials, ResultBytes: *l.ResultBytes,
 		},
 		Stdin: r.Program.Stdin, Seed: r.Seed, CPU: millis(l.CPUMillis), MemoryBytes: *l.MemoryBytes, OutputBytes: *l.OutputBytes,
@@ -232,7 +230,7 @@ func options(r executors.Run, now time.Time) (spec, start.Options, error) {
 		o.Python.File = "program.py"
 	}
 	if err := o.Check(); err != nil {
-		return spec{}, start.Options{}, fmt.Errorf("start run %s: %w", r.ID, err)
+		return spec{}, wasmproto.Options{}, fmt.Errorf("start run %s: %w", r.ID, err)
 	}
 	want := blankSpec()
 	want.bare = r.Agent.Python != nil && len(r.Agent.Python.Imports.Process) > 0

@@ -12,7 +12,7 @@ import (
 
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/executors/python/wasm"
-	"github.com/ringd/ringd/executors/python/wasm/guest"
+	"github.com/ringd/ringd/executors/python/wasm/wasmguest"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/rings/kernel"
 )
@@ -22,7 +22,7 @@ const verb = "python-wasm-guest"
 
 func TestMain(m *testing.M) {
 	if len(os.Args) > 1 && os.Args[1] == verb {
-		os.Exit(guest.Main(context.Background(), guest.Config{Now: time.Now, Sleep: time.Sleep}))
+		os.Exit(wasmguest.Main(context.Background(), wasmguest.Config{Now: time.Now, Sleep: time.Sleep}))
 	}
 	os.Exit(inCache(m))
 }

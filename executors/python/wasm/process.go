@@ -9,9 +9,9 @@ import (
 	"time"
 
 	"github.com/ringd/ringd/executors"
-	"github.com/ringd/ringd/executors/engines"
+	"github.com/ringd/ringd/executors/pool"
 	"github.com/ringd/ringd/executors/python/wasm/place"
-	"github.com/ringd/ringd/executors/python/wasm/start"
+	"github.com/ringd/ringd/executors/python/wasm/wasmproto"
 	"github.com/ringd/ringd/profiles"
 )
 
@@ -61,8 +61,8 @@ func (e *Executor) launch(ctx context.Context, s spec) (*process, error) {
 	if err := place.Check(e.cfg.Dir); err != nil {
 		return nil, refused(err)
 	}
-	link, err := e.cache.Start(ctx, engines.Starts{
-		Cold:  start.Cold,
+	link, err := e.cache.Start(ctx, pool.Starts{
+		Cold:  wasmproto.Cold,
 		Begin: func(ctx context.Context, cache string) (*executors.Link, error) { return e.begin(ctx, s, cache) },
 		Fill:  e.fill,
 	})
@@ -104,7 +104,7 @@ func (e *Executor) begin(ctx context.Context, s spec, cache string) (*executors.
 	if s.bare {
 		preload = []string{}
 	}
-	return engines.Dial(ctx, e.link(), g, start.Settings{Dir: e.cfg.Dir, CacheDir: cache, Preload: preload, Ring: engines.InRing(g)})
+	return pool.Dial(ctx, e.link(), g, wasmproto.Settings{Dir: e.cfg.Dir, CacheDir: cache, Preload: preload, Ring: pool.InRing(g)})
 }
 
 // fill starts a guest that compiles into a folder of its own and runs no program.
@@ -116,7 +116,7 @@ func (e *Executor) fill(ctx context.Context, room, made string) (*executors.Link
 	if err != nil {
 		return nil, err
 	}
-	return engines.Greet(ctx, e.link(), g, start.Settings{Dir: e.cfg.Dir, CacheDir: made, Ring: true, Fill: true})
+	return pool.Greet(ctx, e.link(), g, wasmproto.Settings{Dir: e.cfg.Dir, CacheDir: made, Ring: true, Fill: true})
 }
 
 func (e *Executor) link() executors.LinkConfig {

@@ -5,7 +5,7 @@ import (
 
 	"mvdan.cc/sh/v3/syntax"
 
-	"github.com/ringd/ringd/executors/shell/static"
+	"github.com/ringd/ringd/executors/shell/script"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/profiles/argv"
 )
@@ -74,7 +74,7 @@ func (w *walker) param(x *syntax.ParamExp, p place) {
 			w.out.Open = true // the name is what the variable holds
 			return
 		}
-		w.variable(p, x.Pos(), x.Param.Value, static.One(x.Exp.Word))
+		w.variable(p, x.Pos(), x.Param.Value, script.StaticWord(x.Exp.Word))
 	}
 }
 
@@ -137,7 +137,7 @@ func (w *walker) let(l *syntax.LetClause, p place) {
 			continue
 		}
 		w.word(t, p)
-		if v := static.One(t); v.Open {
+		if v := script.StaticWord(t); v.Open {
 			w.out.Open = true
 		} else if read, err := syntax.NewParser().Arithmetic(strings.NewReader(v.Text)); err == nil && read != nil {
 			w.arithm(read, p)

@@ -5,7 +5,7 @@ import (
 
 	"mvdan.cc/sh/v3/syntax"
 
-	"github.com/ringd/ringd/executors/shell/static"
+	"github.com/ringd/ringd/executors/shell/script"
 	"github.com/ringd/ringd/profiles/argv"
 	"github.com/ringd/ringd/profiles/command"
 )
@@ -65,7 +65,7 @@ func (w *walker) guess() {
 
 // extend appends the words that one may be.
 func (w *walker) extend(tries [][]argv.Word, a *syntax.Word, v values, p place) [][]argv.Word {
-	plain, ok := static.Fields(nil, a)
+	plain, ok := script.Fields(nil, a)
 	if !ok {
 		return tries
 	}
@@ -126,7 +126,7 @@ func (w *walker) readings(parts []syntax.WordPart, v values, p place) [][]string
 				more = append(more, strings.Join(list, " "))
 			}
 		default:
-			f := static.One(&syntax.Word{Parts: []syntax.WordPart{part}})
+			f := script.StaticWord(&syntax.Word{Parts: []syntax.WordPart{part}})
 			if f.Open {
 				return nil
 			}
@@ -176,7 +176,7 @@ func (w *walker) of(part syntax.WordPart, v values, p place) [][]string {
 		if x.Exp == nil {
 			return list
 		}
-		word := static.One(x.Exp.Word)
+		word := script.StaticWord(x.Exp.Word)
 		switch x.Exp.Op {
 		case syntax.DefaultUnset, syntax.DefaultUnsetOrNull, syntax.AssignUnset, syntax.AssignUnsetOrNull:
 			if !word.Open && word.Text != "" {
@@ -216,7 +216,7 @@ func given(f *syntax.File) values {
 				return true
 			}
 			for _, i := range l.Items {
-				fields, _ := static.Fields(nil, i)
+				fields, _ := script.Fields(nil, i)
 				for _, v := range fields {
 					if !v.Open && len(loops[l.Name.Value]) < maxValues {
 						loops[l.Name.Value] = append(loops[l.Name.Value], []string{v.Text})
@@ -240,7 +240,7 @@ func constant(a *syntax.Assign) []string {
 		return nil
 	}
 	if a.Array == nil {
-		v := static.One(a.Value)
+		v := script.StaticWord(a.Value)
 		if v.Open || v.Text == "" {
 			return nil
 		}
@@ -251,7 +251,7 @@ func constant(a *syntax.Assign) []string {
 		if e.Index != nil || len(out) > maxValues {
 			return nil
 		}
-		fields, _ := static.Fields(nil, e.Value)
+		fields, _ := script.Fields(nil, e.Value)
 		for _, v := range fields {
 			if v.Open {
 				return nil

@@ -5,7 +5,7 @@ import (
 
 	"mvdan.cc/sh/v3/syntax"
 
-	"github.com/ringd/ringd/executors/shell/static"
+	"github.com/ringd/ringd/executors/shell/script"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/profiles/argv"
 	"github.com/ringd/ringd/profiles/command"
@@ -97,7 +97,7 @@ func (w *walker) opened(op string, target argv.Word, p place) (profiles.Decision
 // located is the target of a redirect. HOME is the same all through a script, since
 // nothing may set it.
 func (w *walker) located(x *syntax.Word) argv.Word {
-	v := static.One(x)
+	v := script.StaticWord(x)
 	if !v.Open || v.Text != "" || w.home == "" || len(x.Parts) == 0 {
 		return v
 	}
@@ -116,10 +116,10 @@ func (w *walker) located(x *syntax.Word) argv.Word {
 		if y.Value != "~" && !strings.HasPrefix(y.Value, "~/") {
 			return v
 		}
-		tail = static.One(&syntax.Word{Parts: []syntax.WordPart{&syntax.Lit{Value: y.Value[1:]}}})
+		tail = script.StaticWord(&syntax.Word{Parts: []syntax.WordPart{&syntax.Lit{Value: y.Value[1:]}}})
 	default:
 		return v
 	}
-	end := static.One(&syntax.Word{Parts: append([]syntax.WordPart{&syntax.SglQuoted{}}, rest...)})
+	end := script.StaticWord(&syntax.Word{Parts: append([]syntax.WordPart{&syntax.SglQuoted{}}, rest...)})
 	return argv.Word{Text: w.home + tail.Text + end.Text, Open: end.Open}
 }

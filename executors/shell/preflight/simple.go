@@ -8,7 +8,6 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 
 	"github.com/ringd/ringd/executors/shell/script"
-	"github.com/ringd/ringd/executors/shell/static"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/profiles/argv"
 	"github.com/ringd/ringd/profiles/command"
@@ -19,7 +18,7 @@ func (w *walker) call(x *syntax.CallExpr, p place) {
 	var args []argv.Word
 	for _, a := range x.Args {
 		var ok bool
-		if args, ok = static.Fields(args, a); !ok {
+		if args, ok = script.Fields(args, a); !ok {
 			w.deny(p, a.Pos(), profiles.CodeShellSize, "braces make too many words")
 			return
 		}
@@ -291,7 +290,7 @@ func valueOf(a *syntax.Assign) argv.Word {
 	case a.Array != nil || a.Index != nil || a.Append:
 		return argv.Word{Open: true}
 	default:
-		return static.One(a.Value)
+		return script.StaticWord(a.Value)
 	}
 }
 
@@ -303,7 +302,7 @@ func (w *walker) decl(x *syntax.DeclClause, p place) {
 	for _, a := range x.Args {
 		w.assigned(a, inner)
 		if a.Name == nil {
-			v := static.One(a.Value)
+			v := script.StaticWord(a.Value)
 			refers = refers || !v.Open && len(v.Text) > 1 && v.Text[0] == '-' && strings.Contains(v.Text, "n")
 			c.Words = append(c.Words, v)
 			continue

@@ -6,7 +6,7 @@ import (
 	"mvdan.cc/sh/v3/expand"
 	"mvdan.cc/sh/v3/syntax"
 
-	"github.com/ringd/ringd/executors/shell/static"
+	"github.com/ringd/ringd/executors/shell/script"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/profiles/argv"
 	"github.com/ringd/ringd/profiles/command"
@@ -62,7 +62,7 @@ func (w *walker) input(s *syntax.Stmt, p place) (in source, found bool) {
 			in, found = document(r), true
 		case syntax.WordHdoc:
 			in, found = source{kind: inOpen}, true
-			if v := static.One(r.Word); !v.Open {
+			if v := script.StaticWord(r.Word); !v.Open {
 				in = source{kind: inText, text: v.Text + "\n"}
 			}
 		case syntax.RdrIn:
@@ -70,7 +70,7 @@ func (w *walker) input(s *syntax.Stmt, p place) (in source, found bool) {
 		case syntax.RdrInOut:
 			in, found = source{kind: inFile}, true
 		case syntax.DplIn:
-			if v := static.One(r.Word); v.Open || v.Text != "-" && v.Text != "0" {
+			if v := script.StaticWord(r.Word); v.Open || v.Text != "-" && v.Text != "0" {
 				in, found = source{kind: inFile}, true
 			} else if v.Text == "-" {
 				in, found = source{kind: inText}, true
@@ -81,7 +81,7 @@ func (w *walker) input(s *syntax.Stmt, p place) (in source, found bool) {
 }
 
 func document(r *syntax.Redirect) source {
-	v := static.Body(r.Hdoc)
+	v := script.StaticBody(r.Hdoc)
 	if v.Open {
 		return source{kind: inOpen}
 	}
@@ -124,7 +124,7 @@ func (w *walker) file(r *syntax.Redirect, p place) source {
 			return source{kind: inOpaque, what: "another command"}
 		}
 	}
-	if v := static.One(r.Word); !v.Open && v.Text == "/dev/null" {
+	if v := script.StaticWord(r.Word); !v.Open && v.Text == "/dev/null" {
 		return source{kind: inText}
 	}
 	return source{kind: inFile}
@@ -145,7 +145,7 @@ func (w *walker) output(s *syntax.Stmt, p place) source {
 	}
 	var args []argv.Word
 	for _, a := range call.Args {
-		args, _ = static.Fields(args, a)
+		args, _ = script.Fields(args, a)
 	}
 	name := args[0]
 	if _, f := p.funcs[name.Text]; f || name.Open || p.aliases != nil {
@@ -182,7 +182,7 @@ func own(s *syntax.Stmt, p place) bool {
 	all := true
 	syntax.Walk(s, func(n syntax.Node) bool {
 		if c, ok := n.(*syntax.CallExpr); ok && len(c.Args) > 0 {
-			switch v := static.One(c.Args[0]); {
+			switch v := script.StaticWord(c.Args[0]); {
 			case v.Open:
 			case v.Text == "echo" || v.Text == "printf" || v.Text == ":" || v.Text == "true" || v.Text == "read" || v.Text == "test" || v.Text == "[":
 			default:

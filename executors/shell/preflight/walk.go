@@ -7,7 +7,6 @@ import (
 	"mvdan.cc/sh/v3/syntax"
 
 	"github.com/ringd/ringd/executors/shell/script"
-	"github.com/ringd/ringd/executors/shell/static"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/profiles/argv"
 	"github.com/ringd/ringd/profiles/command"
@@ -252,7 +251,7 @@ func changesDir(list []*syntax.Stmt) bool {
 	for _, s := range list {
 		syntax.Walk(s, func(n syntax.Node) bool {
 			if c, ok := n.(*syntax.CallExpr); ok && len(c.Args) > 0 {
-				name := static.One(c.Args[0])
+				name := script.StaticWord(c.Args[0])
 				found = found || name.Open || movesDir(name.Text)
 			}
 			return !found

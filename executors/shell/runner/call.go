@@ -15,10 +15,8 @@ import (
 	"mvdan.cc/sh/v3/interp"
 	"mvdan.cc/sh/v3/syntax"
 
-	"github.com/ringd/ringd/executors/shell/alike"
-	"github.com/ringd/ringd/executors/shell/builtin"
+	"github.com/ringd/ringd/executors/shell/bashcompat"
 	"github.com/ringd/ringd/executors/shell/script"
-	"github.com/ringd/ringd/executors/shell/steps"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/profiles/argv"
 	"github.com/ringd/ringd/profiles/command"
@@ -140,11 +138,11 @@ func (g *rig) builtin(ctx context.Context, hc interp.HandlerContext, p *place, a
 	case "wait":
 		return g.wait(args), nil
 	case "read":
-		if builtin.PlainRead(args[1:]) {
+		if plainRead(args[1:]) {
 			return args, nil
 		}
 	}
-	if builtin.Has(args[0]) {
+	if hasBuiltin(args[0]) {
 		return slices.Concat([]string{ours + args[0]}, args[1:]), nil
 	}
 	return args, nil
@@ -219,12 +217,12 @@ func (g *rig) plant(read *script.Script, from *At) (*syntax.File, error) {
 	if d := g.functions(tree); d != nil {
 		return nil, d
 	}
-	o := steps.Options{Dry: g.c.Dry}
+	o := bashcompat.StepOptions{Dry: g.c.Dry}
 	if from != nil {
 		o.Line, o.Column = from.Line, from.Column
 	}
-	alike.Rewrite(tree, read.Text)
-	steps.Plant(tree, o)
+	bashcompat.Rewrite(tree, read.Text)
+	bashcompat.PlantSteps(tree, o)
 	tree.Name = g.c.Name
 	return tree, nil
 }
@@ -291,7 +289,7 @@ func (g *rig) inner(ctx context.Context, text, by, dir string, p *place) (string
 		}
 		return "", g.failed(err, at)
 	}
-	out, err := steps.Text(tree)
+	out, err := bashcompat.Source(tree)
 	if err != nil {
 		return "", g.failed(err, p.at)
 	}
@@ -448,7 +446,7 @@ func set(args []string) []string {
 // none, over which the interpreter would break.
 func shift(args []string) []string {
 	have := -1 // not known
-	if count, ok := strings.CutPrefix(args[len(args)-1], steps.Count); ok && len(args) > 1 {
+	if count, ok := strings.CutPrefix(args[len(args)-1], bashcompat.Count); ok && len(args) > 1 {
 		args = args[: len(args)-1 : len(args)-1]
 		n, err := strconv.Atoi(count)
 		if err != nil {

@@ -12,8 +12,8 @@ import (
 	"mvdan.cc/sh/v3/interp"
 	"mvdan.cc/sh/v3/syntax"
 
+	"github.com/ringd/ringd/executors/shell/bashcompat"
 	"github.com/ringd/ringd/executors/shell/script"
-	"github.com/ringd/ringd/executors/shell/steps"
 )
 
 // environ is what a shell starts with. Until it is ready it gives a TMPDIR that
@@ -222,8 +222,8 @@ func (g *rig) state(r *interp.Runner) *State {
 		if s.Functions == nil {
 			s.Functions = map[string]string{}
 		}
-		steps.Strip(body)
-		text, err := steps.Text(&syntax.File{Stmts: []*syntax.Stmt{{Cmd: &syntax.FuncDecl{
+		bashcompat.StripSteps(body)
+		text, err := bashcompat.Source(&syntax.File{Stmts: []*syntax.Stmt{{Cmd: &syntax.FuncDecl{
 			Parens: true, Name: &syntax.Lit{Value: name}, Body: body,
 		}}}})
 		if err == nil {

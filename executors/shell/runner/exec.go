@@ -14,8 +14,7 @@ import (
 	"mvdan.cc/sh/v3/interp"
 	"mvdan.cc/sh/v3/syntax"
 
-	"github.com/ringd/ringd/executors/shell/builtin"
-	"github.com/ringd/ringd/executors/shell/steps"
+	"github.com/ringd/ringd/executors/shell/bashcompat"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/profiles/argv"
 	"github.com/ringd/ringd/profiles/command"
@@ -32,16 +31,16 @@ func (g *rig) exec(ctx context.Context, args []string) error {
 	if name, ok := strings.CutPrefix(args[0], ours); ok {
 		return g.ours(ctx, hc, p, name, args[1:])
 	}
-	if args[0] == steps.Capture {
+	if args[0] == bashcompat.Capture {
 		return g.keep(ctx, hc, p)
 	}
-	if args[0] == steps.Quoted {
+	if args[0] == bashcompat.Quoted {
 		if len(args) == 3 {
-			_, _ = io.WriteString(hc.Stdout, builtin.Enclose(args[1]))
+			_, _ = io.WriteString(hc.Stdout, encloseWord(args[1]))
 		}
 		return nil
 	}
-	if strings.HasPrefix(args[0], steps.Pipe) || args[0] == steps.Stage {
+	if strings.HasPrefix(args[0], bashcompat.Pipe) || args[0] == bashcompat.Stage {
 		return g.statuses(ctx, hc, args)
 	}
 	if args[0] == program {
@@ -185,7 +184,7 @@ func (g *rig) ours(ctx context.Context, hc interp.HandlerContext, p *place, name
 		}
 		return interp.ExitStatus(1)
 	}
-	s := builtin.Shell{
+	s := builtinShell{
 		Stdin: hc.Stdin, Stdout: hc.Stdout, Stderr: hc.Stderr, Dir: hc.Dir, Now: g.c.Now,
 		Get: func(name string) (string, bool) {
 			v := hc.Env.Get(name)
@@ -196,7 +195,7 @@ func (g *rig) ours(ctx context.Context, hc interp.HandlerContext, p *place, name
 		What:    func(name string) (string, string) { return g.what(name) },
 		Kill:    func(target string, signal int) bool { return g.kill(p, target, signal) },
 	}
-	if exit := builtin.Run(ctx, name, args, s); exit != 0 {
+	if exit := runBuiltin(ctx, name, args, s); exit != 0 {
 		return interp.ExitStatus(exit)
 	}
 	return nil

@@ -11,14 +11,14 @@ import (
 
 	"mvdan.cc/sh/v3/interp"
 
-	"github.com/ringd/ringd/executors/shell/steps"
+	"github.com/ringd/ringd/executors/shell/bashcompat"
 )
 
 // openFile answers each open of the shell: a statement's beginning, a text that
 // source reads, or a file of the host.
 func (g *rig) openFile(ctx context.Context, name string, flag int, _ os.FileMode) (io.ReadWriteCloser, error) {
 	hc := interp.HandlerCtx(ctx)
-	if s, ok := steps.Parse(name); ok && flag&os.O_APPEND != 0 {
+	if s, ok := bashcompat.ParseStep(name); ok && flag&os.O_APPEND != 0 {
 		p, err := g.step(ctx, hc, s)
 		if err != nil {
 			return nil, err
@@ -81,10 +81,10 @@ func (g *rig) openHost(ctx context.Context, f File, dir string) (io.ReadWriteClo
 }
 
 func (g *rig) stat(ctx context.Context, name string, follow bool) (fs.FileInfo, error) {
-	if loop, ok := steps.ParseTurn(name); ok && g.c.Dry {
+	if loop, ok := bashcompat.ParseTurn(name); ok && g.c.Dry {
 		return nil, g.turn(loop)
 	}
-	if lists, leaves, ok := steps.ParseLeft(name); ok {
+	if lists, leaves, ok := bashcompat.ParseLeft(name); ok {
 		return nil, g.left(placeOf(interp.HandlerCtx(ctx)).home, lists, leaves)
 	}
 	seen, err := g.look(ctx, Look{Path: name, Link: !follow})

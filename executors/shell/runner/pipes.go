@@ -7,7 +7,7 @@ import (
 
 	"mvdan.cc/sh/v3/interp"
 
-	"github.com/ringd/ringd/executors/shell/steps"
+	"github.com/ringd/ringd/executors/shell/bashcompat"
 )
 
 // maxParts bounds the parts of a pipe whose statuses are kept.
@@ -17,14 +17,14 @@ const maxParts = 1000
 // script that writes them itself tells itself something.
 func (g *rig) statuses(ctx context.Context, hc interp.HandlerContext, args []string) error {
 	switch args[0] {
-	case steps.Pipe:
+	case bashcompat.Pipe:
 		g.mu.Lock()
 		g.piped++
 		n := g.piped
 		g.pipes[n] = nil
 		g.mu.Unlock()
 		return assignList(ctx, hc, "PIPESTATUS", append([]string{strconv.Itoa(n)}, args[1:]...))
-	case steps.Stage:
+	case bashcompat.Stage:
 		if len(args) != 4 {
 			return interp.ExitStatus(1)
 		}
@@ -39,7 +39,7 @@ func (g *rig) statuses(ctx context.Context, hc interp.HandlerContext, args []str
 			g.pipes[n] = told
 		}
 		g.mu.Unlock()
-	case steps.Piped:
+	case bashcompat.Piped:
 		n, _ := strconv.Atoi(hc.Env.Get("PIPESTATUS").String())
 		g.mu.Lock()
 		told := slices.Clone(g.pipes[n])

@@ -11,7 +11,7 @@ import (
 	"mvdan.cc/sh/v3/expand"
 	"mvdan.cc/sh/v3/interp"
 
-	"github.com/ringd/ringd/executors/shell/steps"
+	"github.com/ringd/ringd/executors/shell/bashcompat"
 	"github.com/ringd/ringd/profiles"
 )
 
@@ -120,7 +120,7 @@ func placeOf(hc interp.HandlerContext) *place {
 }
 
 // step begins a statement.
-func (g *rig) step(ctx context.Context, hc interp.HandlerContext, s steps.Step) (*place, error) {
+func (g *rig) step(ctx context.Context, hc interp.HandlerContext, s bashcompat.Step) (*place, error) {
 	from := placeOf(hc)
 	p := &place{base: raw(hc.Stderr), at: from.at, depth: from.depth + 1, texts: from.texts, shell: from.shell, home: from.home, job: from.job}
 	p.at.Line, p.at.Column = s.Line, s.Column

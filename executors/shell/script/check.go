@@ -6,7 +6,6 @@ import (
 
 	"mvdan.cc/sh/v3/syntax"
 
-	"github.com/ringd/ringd/executors/shell/static"
 	"github.com/ringd/ringd/profiles"
 )
 
@@ -318,7 +317,7 @@ func (c *check) heredoc(r *syntax.Redirect) {
 
 // dup allows the copies that run: of 0, 1 and 2, closing one, and >&file.
 func (c *check) dup(r *syntax.Redirect) {
-	to := static.One(r.Word)
+	to := StaticWord(r.Word)
 	switch {
 	case to.Open:
 		c.refuse("redirect.dup", r.Pos())
@@ -341,8 +340,8 @@ func (c *check) word(w *syntax.Word) {
 	if c.bad != nil || w == nil {
 		return
 	}
-	n, ok := static.Braces(w)
-	if c.braces += n; !ok || c.braces > static.MaxFields {
+	n, ok := Braces(w)
+	if c.braces += n; !ok || c.braces > MaxFields {
 		c.refuse("brace.size", w.Pos())
 		return
 	}

@@ -4,8 +4,6 @@ import (
 	"strings"
 
 	"mvdan.cc/sh/v3/syntax"
-
-	"github.com/ringd/ringd/executors/shell/static"
 )
 
 func (c *check) param(p *syntax.ParamExp) {
@@ -114,7 +112,7 @@ func empty(w *syntax.Word) bool {
 	if w == nil {
 		return true
 	}
-	v := static.One(w)
+	v := StaticWord(w)
 	return !v.Open && v.Text == ""
 }
 
@@ -183,7 +181,7 @@ func (c *check) changes(x syntax.ArithmExpr) {
 
 // operand is a word of an expression. What a variable holds is evaluated.
 func (c *check) operand(w *syntax.Word) {
-	v := static.One(w)
+	v := StaticWord(w)
 	if !v.Open && keeps(v.Text) {
 		c.refuse("variable", w.Pos())
 	}
@@ -211,7 +209,7 @@ func (c *check) let(l *syntax.LetClause) {
 	for _, x := range l.Exprs {
 		w, ok := x.(*syntax.Word)
 		if ok && quotes(w) {
-			if v := static.One(w); v.Open || strings.ContainsAny(v.Text, "\\'\"`") {
+			if v := StaticWord(w); v.Open || strings.ContainsAny(v.Text, "\\'\"`") {
 				c.refuse("let.quoted", w.Pos())
 			} else {
 				c.coded(v.Text, w.Pos())
@@ -277,7 +275,7 @@ func (c *check) unary(x *syntax.UnaryTest) {
 		return
 	}
 	if w, ok := x.X.(*syntax.Word); ok && (x.Op == syntax.TsVarSet || x.Op == syntax.TsRefVar) {
-		v := static.One(w)
+		v := StaticWord(w)
 		c.coded(v.Text, w.Pos())
 		if strings.Contains(v.Text, "[") {
 			c.refuse("test.code", w.Pos())
@@ -302,7 +300,7 @@ func (c *check) comparison(x *syntax.BinaryTest) {
 		c.word(right)
 	case syntax.TsReMatch:
 		for _, p := range right.Parts {
-			if q, ok := p.(*syntax.DblQuoted); ok && static.One(&syntax.Word{Parts: []syntax.WordPart{q}}).Open {
+			if q, ok := p.(*syntax.DblQuoted); ok && StaticWord(&syntax.Word{Parts: []syntax.WordPart{q}}).Open {
 				c.refuse("test.pattern", q.Pos())
 			}
 		}
@@ -314,7 +312,7 @@ func (c *check) comparison(x *syntax.BinaryTest) {
 
 // number allows what runs as in bash: a number, a variable, an expansion.
 func (c *check) number(w *syntax.Word) {
-	v := static.One(w)
+	v := StaticWord(w)
 	c.coded(v.Text, w.Pos())
 	if v.Open {
 		c.evaluates = true

@@ -5,7 +5,6 @@ import (
 
 	"mvdan.cc/sh/v3/syntax"
 
-	"github.com/ringd/ringd/executors/shell/static"
 	"github.com/ringd/ringd/profiles/argv"
 )
 
@@ -19,13 +18,13 @@ func (c *check) call(x *syntax.CallExpr) {
 	if c.bad != nil || len(x.Args) == 0 {
 		return
 	}
-	name := static.One(x.Args[0])
+	name := StaticWord(x.Args[0])
 	if name.Open || !looked(name.Text) {
 		return
 	}
 	var args []argv.Word
 	for _, w := range x.Args[1:] {
-		args, _ = static.Fields(args, w)
+		args, _ = Fields(args, w)
 	}
 	c.builtin(name.Text, args, x)
 }
@@ -208,7 +207,7 @@ func (c *check) assign(a *syntax.Assign) {
 	}
 	c.subscript(a.Index)
 	if a.Value != nil {
-		v := static.One(a.Value)
+		v := StaticWord(a.Value)
 		c.coded(v.Text, a.Pos())
 		if substitutes(v.Text) && !c.stored.IsValid() {
 			c.stored = a.Pos()
@@ -240,7 +239,7 @@ func (c *check) decl(d *syntax.DeclClause) {
 			c.assign(a)
 			continue
 		}
-		v := static.One(a.Value)
+		v := StaticWord(a.Value)
 		c.word(a.Value)
 		c.coded(v.Text, a.Pos())
 		if v.Open || len(v.Text) < 2 || v.Text[0] != '-' && v.Text[0] != '+' || v.Text == "--" {

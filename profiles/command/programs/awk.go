@@ -9,17 +9,17 @@ package programs
 
 import "strings"
 
-// Most is the longest text that is read.
+// mostAwk is the longest text that is read.
 const mostAwk = 64 << 10
 
-// Program is what a text starts. The zero Program starts nothing.
+// awkProgram is what a text starts. The zero Program starts nothing.
 type awkProgram struct {
 	Texts   []string // shell text that it runs
 	Refused string   // why nobody can know what it starts; "" where everybody can
 	Files   bool     // it takes more program from files
 }
 
-// Read reads a program.
+// parseAwk reads a program.
 func parseAwk(text string) awkProgram {
 	if len(text) > mostAwk {
 		return awkProgram{Refused: "the program is too long to be read"}

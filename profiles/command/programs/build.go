@@ -12,12 +12,12 @@ import (
 // reader is the engine's, with what this package reads by itself.
 type buildReader struct{ *Reader }
 
-// own makes a reader of this package one of the engine.
+// ownBuild makes a reader of this package one of the engine.
 func ownBuild(f func(*buildReader)) func(*Reader) {
 	return func(r *Reader) { f(&buildReader{r}) }
 }
 
-// Rows are git, what builds, and what installs.
+// buildRows are git, what builds, and what installs.
 func buildRows(name string) (row, bool) {
 	switch name {
 	case "git":

@@ -494,7 +494,7 @@ func (r *Reader) Script(via string, w argv.Word, shell string, params []argv.Wor
 	})
 }
 
-// Read reads a command by its row. Lookup finds the rows of others; it is nil for
+// readCommandLine reads a command by its row. Lookup finds the rows of others; it is nil for
 // what the shell does itself.
 func readCommandLine(c argv.Command, name string, t row, lookup func(string) (row, bool)) Result {
 	r := &Reader{C: c, Name: name, Args: c.Words[1:], Row: t, Lookup: lookup}

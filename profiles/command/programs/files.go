@@ -6,10 +6,10 @@ import (
 	"github.com/ringd/ringd/profiles/argv"
 )
 
-// reader is the engine's, with what this package reads by itself.
+// toolReader is the engine's, with what this package reads by itself.
 type toolReader struct{ *Reader }
 
-// own makes a reader of this package one of the engine.
+// ownTool makes a reader of this package one of the engine.
 func ownTool(f func(*toolReader)) func(*Reader) {
 	return func(r *Reader) { f(&toolReader{r}) }
 }

@@ -6,7 +6,7 @@ package programs
 
 import "strings"
 
-// Kind is what a setting can do. The zero Kind is that of a key nobody knows.
+// GitKeyKind is what a setting can do. The zero Kind is that of a key nobody knows.
 type GitKeyKind uint8
 
 // The kinds.
@@ -17,7 +17,7 @@ const (
 	GitKeySafe                      // changes what git shows or does itself
 )
 
-// Of tells what a setting can do. A value that is not known is to be given with
+// GitKey tells what a setting can do. A value that is not known is to be given with
 // known false: then a key whose harm depends on its value is of the worse kind.
 func GitKey(key, value string, known bool) GitKeyKind {
 	section, name, _ := cut(key)
@@ -184,7 +184,7 @@ func safeCore(name string) bool {
 	}
 }
 
-// Rewrites gives what a url section rewrites addresses to, "" for other keys.
+// RewritesGitKey gives what a url section rewrites addresses to, "" for other keys.
 func RewritesGitKey(key string) string {
 	section, name, between := cut(key)
 	if section == "url" && (name == "insteadof" || name == "pushinsteadof") {

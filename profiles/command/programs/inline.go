@@ -11,10 +11,10 @@ import (
 	"strings"
 )
 
-// Most is the longest text that is read.
+// MostInline is the longest text that is read.
 const MostInline = 64 << 10
 
-// Starts reports what in a text of a language starts programs, or could hide that
+// inlineStarts reports what in a text of a language starts programs, or could hide that
 // it does. A language that is not known is read with all names there are.
 func inlineStarts(language, text string) (what string, starts bool) {
 	if len(text) > MostInline {

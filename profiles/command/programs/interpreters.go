@@ -9,10 +9,10 @@ import (
 	"github.com/ringd/ringd/profiles/argv"
 )
 
-// reader is the engine's, with what this package reads by itself.
+// interpreterReader is the engine's, with what this package reads by itself.
 type interpreterReader struct{ *Reader }
 
-// own makes a reader of this package one of the engine.
+// ownInterpreter makes a reader of this package one of the engine.
 func ownInterpreter(f func(*interpreterReader)) func(*Reader) {
 	return func(r *Reader) { f(&interpreterReader{r}) }
 }

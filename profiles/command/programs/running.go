@@ -6,10 +6,10 @@ import (
 	"github.com/ringd/ringd/profiles/argv"
 )
 
-// reader is the engine's, with what this package reads by itself.
+// runningReader is the engine's, with what this package reads by itself.
 type runningReader struct{ *Reader }
 
-// own makes a reader of this package one of the engine.
+// ownRunning makes a reader of this package one of the engine.
 func ownRunning(f func(*runningReader)) func(*Reader) {
 	return func(r *Reader) { f(&runningReader{r}) }
 }

@@ -7,7 +7,7 @@ package programs
 // engine.go, whose row says what the letters mean. A program that starts nothing
 // by its words has no row.
 
-// Rows are programs whose operands are a command.
+// runningRows are programs whose operands are a command.
 func runningRows(name string) (row, bool) {
 	switch name {
 	case "nice":

@@ -7,16 +7,16 @@ package programs
 
 import "strings"
 
-// Most is the longest text that is read.
+// mostSed is the longest text that is read.
 const mostSed = 64 << 10
 
-// Program is what a text starts. The zero Program starts nothing.
+// sedProgram is what a text starts. The zero Program starts nothing.
 type sedProgram struct {
 	Texts   []string // shell text that it runs
 	Refused string   // why nobody can know what it starts; "" where everybody can
 }
 
-// Read reads a program: the script of one sed, its pieces joined by line ends.
+// parseSed reads a program: the script of one sed, its pieces joined by line ends.
 func parseSed(text string) sedProgram {
 	if len(text) > mostSed {
 		return sedProgram{Refused: "the program is too long to be read"}

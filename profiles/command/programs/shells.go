@@ -6,7 +6,7 @@ import (
 	"github.com/ringd/ringd/profiles/argv"
 )
 
-// Rows are shells and general interpreters.
+// interpreterRows are shells and general interpreters.
 func interpreterRows(name string) (row, bool) {
 	switch name {
 	case "sh", "bash", "dash", "ash", "ksh", "ksh93", "mksh", "lksh", "oksh", "pdksh", "posh", "yash", "rbash", "rksh", "zsh", "rzsh", "hush", "static-sh", "bash-static", "zsh-static", "osh":

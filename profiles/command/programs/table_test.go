@@ -57,7 +57,7 @@ func examples(tb testing.TB) []example {
 	return out
 }
 
-// argv splits a line of the tables.
+// argvOf splits a line of the tables.
 func argvOf(line string) []argv.Word {
 	var out []argv.Word
 	var b strings.Builder

@@ -187,7 +187,7 @@ func (r *interpreterReader) inlineText(language string, w argv.Word) {
 	}
 }
 
-// Inline reports what in a program text starts programs. The language is one that
+// inlineText reports what in a program text starts programs. The language is one that
 // Result.Stdin gives: a caller that knows what stands on standard input asks it.
 func inlineText(language, text string) (what string, starts bool) {
 	switch language {

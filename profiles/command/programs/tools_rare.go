@@ -4,7 +4,7 @@ import (
 	"strings"
 )
 
-// rare are tools of which few have one.
+// rareTool are tools of which few have one.
 func rareTool(name string) (row, bool) {
 	switch name {
 	case "borg", "borgmatic":

@@ -6,7 +6,7 @@ import (
 	"github.com/ringd/ringd/profiles/argv"
 )
 
-// Remote are programs that reach other hosts, and containers.
+// remoteRow are programs that reach other hosts, and containers.
 func remoteRow(name string) (row, bool) {
 	switch name {
 	case "ssh", "autossh", "slogin", "mosh", "dbclient":

@@ -3,7 +3,7 @@
 
 package programs
 
-// Rows are tools of which some options start a program.
+// toolRows are tools of which some options start a program.
 func toolRows(name string) (row, bool) {
 	switch name {
 	case "tar", "gtar", "bsdtar", "star":

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/lasting"
-	shellstart "github.com/ringd/ringd/executors/shell/start"
+	"github.com/ringd/ringd/executors/shell/shellproto"
 	"github.com/ringd/ringd/profiles"
 )
 
@@ -94,7 +94,7 @@ func (w *worker) one(next, tell func(v any) error) error {
 // begins is the folder that a script begins in which says none, as in a guest. What
 // is no folder of this host is not known here.
 func (p profile) begins() string {
-	places := shellstart.Options{Agent: p.Agent, Workspace: p.Workspace, Home: p.Home}.Places()
+	places := shellproto.Options{Agent: p.Agent, Workspace: p.Workspace, Home: p.Home}.Places()
 	if len(places) == 1 { // a folder of its own
 		return cmp.Or(p.Workspace, places[0])
 	}

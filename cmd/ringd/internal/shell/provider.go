@@ -17,7 +17,7 @@ import (
 	"sync"
 
 	"github.com/ringd/ringd/executors"
-	"github.com/ringd/ringd/executors/shell/refusal"
+	"github.com/ringd/ringd/executors/shell/shellproto"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/rings/interpreter"
 )
@@ -245,7 +245,7 @@ func (h *host) refused(q *asked, out executors.Outcome) error {
 		h.mu.Lock()
 		defer h.mu.Unlock()
 		d := h.denied
-		at := refusal.Place{Script: q.script, Begun: len(h.ran) > 0 || d != nil, More: h.more}
+		at := shellproto.RefusalPlace{Script: q.script, Begun: len(h.ran) > 0 || d != nil, More: h.more}
 		for _, argv := range h.ran {
 			at.Ran = append(at.Ran, strings.Join(argv, " "))
 		}
@@ -260,7 +260,7 @@ func (h *host) refused(q *asked, out executors.Outcome) error {
 		}
 		text := d.Text
 		if text == "" {
-			text = refusal.Text(*d, at)
+			text = shellproto.RefusalText(*d, at)
 		}
 		return &interpreter.Failure{Name: profiles.ErrorCapabilityDenied, Text: string(d.Code) + ": " + text, Secret: true,
 			By: &profiles.Decision{Code: d.Code, Rule: d.Rule, Revision: d.Revision, Reason: "a script was refused"}}

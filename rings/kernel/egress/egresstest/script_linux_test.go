@@ -13,7 +13,7 @@ import (
 
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/executors/shell"
-	"github.com/ringd/ringd/executors/shell/guest"
+	"github.com/ringd/ringd/executors/shell/shellguest"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/profiles/argv"
 )
@@ -23,7 +23,7 @@ const scripts = "egresstest-shell-guest"
 
 func scriptGuest() int {
 	var wg sync.WaitGroup
-	return guest.Main(context.Background(), guest.Config{Now: time.Now, Go: func(f func()) { wg.Go(f) }, Env: os.Environ()})
+	return shellguest.Main(context.Background(), shellguest.Config{Now: time.Now, Go: func(f func()) { wg.Go(f) }, Env: os.Environ()})
 }
 
 // decides answers a script by its agent's profile.

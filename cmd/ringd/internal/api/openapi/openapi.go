@@ -28,7 +28,7 @@ type Config struct {
 
 // documented are the packages whose comments become descriptions.
 func documented() []string {
-	return []string{"schema/wire", "profiles", "profiles/grants", "profiles/rule"}
+	return []string{"schema/wire", "profiles"}
 }
 
 type object = map[string]any

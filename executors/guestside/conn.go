@@ -1,0 +1,55 @@
+// Package conn is the connection of a guest process of this program to its host, as
+// the guest has it.
+package guestside
+
+import (
+	"errors"
+	"os"
+)
+
+// The connection that the launcher leaves open: two pipes, or of a guest that seals itself
+// one socket, on Descriptor.
+const (
+	Descriptor = 3 // what the host says
+	Answers    = 4 // what it is told
+)
+
+// Conn is the connection to the host. Its descriptors block, since a guest has
+// nothing else to do.
+type Conn struct {
+	said       *os.File // by the host
+	told       *os.File // the same in a socket
+	descriptor int
+}
+
+// Connect takes the connection, once in a process.
+func Connect() Conn { return of(Descriptor, Answers) }
+
+func of(descriptor, answers int) Conn {
+	c := Conn{said: os.NewFile(uintptr(descriptor), "host"), descriptor: descriptor}
+	c.told = c.said
+	if piped(c.said) {
+		c.told = os.NewFile(uintptr(answers), "host")
+	}
+	return c
+}
+
+func piped(f *os.File) bool {
+	s, err := f.Stat()
+	return err == nil && s.Mode()&os.ModeNamedPipe != 0
+}
+
+// Read reads what the host says.
+func (c Conn) Read(p []byte) (int, error) { return c.said.Read(p) }
+
+// Write tells the host.
+func (c Conn) Write(p []byte) (int, error) { return c.told.Write(p) }
+
+// Close closes the connection.
+func (c Conn) Close() error {
+	err := c.said.Close()
+	if c.told != c.said {
+		err = errors.Join(err, c.told.Close())
+	}
+	return err
+}

@@ -1,0 +1,71 @@
+// This file rewrites a WebAssembly module so that everything it does is
+// paid for: each function entry and loop header takes fuel from an exported
+// counter, and bulk memory instructions take it in proportion to their length.
+// When the counter falls below zero the module calls an import of its own, and
+// the host decides whether it may go on: it traps unless the import returns 0.
+//
+// It decodes strictly: a section, type or instruction that it does not know is
+// refused, so nothing can run unmetered. It does not prove the module valid;
+// the compiler that loads the result does.
+//
+// It also takes the data segments out: the host lays them in memory once, and
+// instances start from an image instead.
+
+package engine
+
+import (
+	"errors"
+	"fmt"
+)
+
+// FuelGlobal is the export name of the added counter, a mutable i64.
+const FuelGlobal = "ringd_fuel"
+
+// MaxCost caps what one check takes. A longer stretch of instructions without a
+// loop is a switch, of which a small part runs.
+const MaxCost = 32
+
+// bulkShift is how many bytes of a bulk instruction one unit of fuel moves, as
+// a power of two.
+const bulkShift = 2
+
+// meteredModule is a metered module.
+type meteredModule struct {
+	Wasm  []byte // without data segments
+	Data  []meteredSegment
+	Sites int // checks inserted
+}
+
+// meteredSegment is an active data segment of memory 0.
+type meteredSegment struct {
+	Offset uint32
+	Bytes  []byte // aliases the input
+}
+
+// errModuleRefused wraps every reason for which Rewrite refuses a module.
+var errModuleRefused = errors.New("meter: module refused")
+
+func refused(format string, args ...any) error {
+	return fmt.Errorf("%w: %s", errModuleRefused, fmt.Sprintf(format, args...))
+}
+
+// rewriteMetered meters wasm. The import hookModule.hookName must be a function
+// without parameters that returns an i32. It is called when fuel is below zero
+// and refills it and returns 0, or ends execution with any other value, which
+// traps. The output aliases nothing of wasm but the
+// segments' bytes.
+func rewriteMetered(wasm []byte, hookModule, hookName string) (meteredModule, error) {
+	m, err := parse(wasm, hookModule, hookName)
+	if err != nil {
+		return meteredModule{}, err
+	}
+	data, err := m.segments()
+	if err != nil {
+		return meteredModule{}, err
+	}
+	code, sites, err := m.code()
+	if err != nil {
+		return meteredModule{}, err
+	}
+	return meteredModule{Wasm: m.encode(code), Data: data, Sites: sites}, nil
+}

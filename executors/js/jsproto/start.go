@@ -1,0 +1,100 @@
+// Package start owns what the host half of the JavaScript executor tells the
+// guest half: the settings of a process and the options of a run, as JSON. Both
+// halves import it; it imports neither.
+//
+// A guest may be of an older build, for the snapshots of its engine, and refuses
+// a field that it does not know: a new field is a new executors.ProtocolVersion.
+// Ring and Fill are not there when they are false: outside of a kernel ring a
+// build before them goes on, and inside one it cannot seal itself and is refused.
+package jsproto
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/ringd/ringd/executors"
+	"github.com/ringd/ringd/profiles"
+)
+
+// Settings is what a guest process is told first.
+type Settings struct {
+	CacheDir string `json:"cacheDir"` // compiled code; "" compiles in the process
+	// Ring says that the kernel ring stands around the process. It seals itself with
+	// the filter that comes on Control, and CacheDir is read-only: when that lacks
+	// something, the process is Unavailable with the text Cold.
+	Ring bool `json:"ring,omitempty"`
+	// Fill says that the process fills CacheDir and ends. No program comes.
+	Fill bool `json:"fill,omitempty"`
+}
+
+// Cold is why a guest is unavailable that would first have to compile the engine.
+const Cold = "the compile cache does not hold the engine"
+
+// Options is one run without its source text.
+type Options struct {
+	File     string                     `json:"file"`     // what frames show
+	Language string                     `json:"language"` // js or ts
+	Bridges  []string                   `json:"bridges"`
+	Inputs   map[string]json.RawMessage `json:"inputs"`
+	Seed     [32]byte                   `json:"seed"`
+
+	// Imports is the agent's import profile, so that a refusal names its rule.
+	// Modules holds only what that profile allows.
+	Imports     profiles.Imports           `json:"imports"`
+	Modules     map[string]profiles.Module `json:"modules"`
+	Revision    string                     `json:"revision"`
+	DenyGlobals []string                   `json:"denyGlobals"`
+
+	CPU         time.Duration `json:"cpu"`
+	Wall        time.Duration `json:"wall"`
+	MemoryBytes int64         `json:"memoryBytes"`
+	StackBytes  int64         `json:"stackBytes"`
+	OutputBytes int64         `json:"outputBytes"`
+	ResultBytes int64         `json:"resultBytes"`
+
+	// UsedCPU and UsedWall were used by the parts of the run before this one; CPU
+	// and Wall are the whole run's.
+	UsedCPU  time.Duration `json:"usedCPU"`
+	UsedWall time.Duration `json:"usedWall"`
+	Keep     bool          `json:"keep"`  // send the state at a clean end
+	Ended    bool          `json:"ended"` // the snapshot is of an ended program: start the source in it
+}
+
+// Languages of Options.
+const (
+	JavaScript = "js"
+	TypeScript = "ts"
+)
+
+// DecodeSettings reads what Settings marshals to, and nothing else.
+func DecodeSettings(b []byte) (Settings, error) {
+	var s Settings
+	return s, executors.Decode(b, &s)
+}
+
+// DecodeOptions reads what Options marshals to and refuses a run without limits.
+func DecodeOptions(b []byte) (Options, error) {
+	var o Options
+	if err := executors.Decode(b, &o); err != nil {
+		return Options{}, err
+	}
+	if err := o.Check(); err != nil {
+		return Options{}, err
+	}
+	return o, nil
+}
+
+// Check tells what of the options cannot be run.
+func (o Options) Check() error {
+	switch {
+	case o.Language != JavaScript && o.Language != TypeScript:
+		return fmt.Errorf("language %q", o.Language)
+	case o.CPU <= 0, o.Wall <= 0, o.MemoryBytes <= 0, o.StackBytes <= 0, o.OutputBytes < 0, o.ResultBytes <= 0:
+		return errors.New("a limit is missing")
+	case o.UsedCPU < 0, o.UsedWall < 0:
+		return errors.New("a used figure is negative")
+	}
+	return nil
+}

@@ -1,0 +1,28 @@
+package pyproto
+
+import (
+	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/profiles/hosts"
+)
+
+// inside are the addresses that a guest has without being granted them: its loopback,
+// no address, which is that too, and what the egress ring hands out for names (package
+// rings/kernel/egress/fake).
+func inside() []string {
+	return []string{"127.0.0.0/8", "::1/128", "0.0.0.0/32", "::/128", "198.18.0.0/15", "fd72:696e:6764::/48"}
+}
+
+// reach lists the addresses that a program may name as such.
+func reach(list []profiles.EgressRule) []Span {
+	names := inside()
+	for _, r := range list {
+		names = append(names, r.Host)
+	}
+	out := []Span{}
+	for _, text := range names {
+		if from, to, ok := hosts.Span(text); ok {
+			out = append(out, Span{From: from, To: to})
+		}
+	}
+	return out
+}

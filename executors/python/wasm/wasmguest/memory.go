@@ -1,0 +1,55 @@
+package wasmguest
+
+import "github.com/tetratelabs/wazero/experimental"
+
+// Memory is the linear memory of one interpreter, under a limit that may be set while
+// it waits. It is used by the goroutine that runs the interpreter.
+type Memory struct {
+	limit   uint64
+	size    uint64
+	refused bool
+	b       []byte // reserved
+	err     error
+}
+
+// NewMemory returns a memory that may grow to limit bytes.
+func NewMemory(limit int64) *Memory { m := &Memory{}; m.Limit(limit); return m }
+
+// Limit sets what it may grow to. What it has already it keeps.
+func (m *Memory) Limit(limit int64) { m.limit = uint64(max(0, min(limit, MaxMemoryBytes))) }
+
+// Refused tells whether it was to grow over its limit.
+func (m *Memory) Refused() bool { return m.refused }
+
+// Bytes is how large it is.
+func (m *Memory) Bytes() int64 { return int64(m.size) }
+
+// Allocate implements experimental.MemoryAllocator.
+func (m *Memory) Allocate(_, _ uint64) experimental.LinearMemory {
+	m.b, m.err = reserve(MaxMemoryBytes)
+	return m
+}
+
+// Reallocate implements experimental.LinearMemory. Python has nil as a MemoryError.
+func (m *Memory) Reallocate(size uint64) []byte {
+	if size > m.limit || size > uint64(len(m.b)) {
+		m.refused = true
+		return nil
+	}
+	if size > m.size {
+		if m.err = open(m.b[m.size:size]); m.err != nil {
+			m.refused = true
+			return nil
+		}
+		m.size = size
+	}
+	return m.b[:size:size]
+}
+
+// Free implements experimental.LinearMemory.
+func (m *Memory) Free() {
+	if m.b != nil {
+		release(m.b)
+		m.b = nil
+	}
+}

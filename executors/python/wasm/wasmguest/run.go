@@ -1,0 +1,98 @@
+package wasmguest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/tetratelabs/wazero"
+	"github.com/tetratelabs/wazero/experimental"
+	"github.com/tetratelabs/wazero/experimental/sysfs"
+	"github.com/tetratelabs/wazero/sys"
+
+	"github.com/ringd/ringd/executors/python/wasm/place"
+)
+
+// DevicePath is where a program's interpreter finds Options.Host, once.
+const DevicePath = "/dev/host"
+
+// EngineOptions are what one interpreter has. All fields but Stdin, FileBytes and Made must be set.
+type EngineOptions struct {
+	Args   []string // behind the interpreter's own
+	Host   Device
+	Stdin  io.Reader // nil is at its end
+	Stdout io.Writer
+	Stderr io.Writer
+	Chance io.Reader // what the interpreter's random bytes are taken from
+	// Now is the interpreter's clock. It cannot sleep: the file system that is built into
+	// it refuses to poll, so a guest asks for it on its device.
+	Now func() time.Time
+	// Folder is the program's own, in memory, with room for FileBytes.
+	Folder    string
+	FileBytes int64
+	Memory    *Memory
+	// Made is told how many bytes of Go's memory a call of the interpreter took; nil:
+	// nobody.
+	Made func(n int64)
+}
+
+// ErrBroke is wrapped by the error of Run where the interpreter did what WebAssembly
+// refuses, as it does when its stack is full.
+var ErrBroke = errors.New("the interpreter broke")
+
+// ExitError is the error of Run where the interpreter ended with a code that is not 0.
+type ExitError struct{ Code uint32 }
+
+// Error names the code.
+func (e ExitError) Error() string { return fmt.Sprintf("the interpreter exited with code %d", e.Code) }
+
+// Run runs an interpreter to its end. While it computes, its thread cannot be stopped,
+// and Go's collector would wait for it: the caller has switched that off, has more than
+// one processor for its own goroutines, and collects in Options.Host, which is called
+// from the interpreter. It returns nil after exit code 0.
+func (e *Engine) Run(ctx context.Context, o EngineOptions) error {
+	tree, err := e.tree(o)
+	if err != nil {
+		return err
+	}
+	now := func() (int64, int32) { t := o.Now(); return t.Unix(), int32(t.Nanosecond()) }
+	begin := o.Now()
+	config := wazero.NewModuleConfig().WithName("").
+		WithEnv("PYTHONHOME", place.Home).WithArgs(append([]string{"python", "-s", "-P", "-S", "-B", "-X", "utf8"}, o.Args...)...).
+		WithStdout(o.Stdout).WithStderr(o.Stderr).WithRandSource(o.Chance).
+		WithWalltime(now, sys.ClockResolution(time.Microsecond)).
+		WithNanotime(func() int64 { return int64(o.Now().Sub(begin)) }, sys.ClockResolution(1)).
+		WithFSConfig(wazero.NewFSConfig().(sysfs.FSConfig).WithSysFSMount(tree, "/"))
+	if o.Stdin != nil {
+		config = config.WithStdin(o.Stdin)
+	}
+	_, err = e.runtime.InstantiateModule(experimental.WithMemoryAllocator(ctx, o.Memory), e.module, config)
+	var exit *sys.ExitError
+	switch {
+	case err == nil, errors.As(err, &exit) && exit.ExitCode() == 0:
+		return nil
+	case errors.As(err, &exit):
+		return ExitError{exit.ExitCode()}
+	default:
+		return fmt.Errorf("%w: %w", ErrBroke, err)
+	}
+}
+
+// tree is the files of one program.
+func (e *Engine) tree(o EngineOptions) (*Tree, error) {
+	t, err := NewTree(TreeConfig{Now: func() int64 { return o.Now().UnixNano() }, Bytes: o.FileBytes, Made: o.Made})
+	if err != nil {
+		return nil, err
+	}
+	if err := e.library.put(t); err != nil {
+		return nil, err
+	}
+	if o.Folder != "" {
+		if err := t.AddFolder(o.Folder); err != nil {
+			return nil, err
+		}
+	}
+	return t, t.AddDevice(DevicePath, o.Host)
+}

@@ -1,0 +1,106 @@
+package shellguest
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"os/exec"
+	"path"
+	"strings"
+	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/ringd/ringd/executors/guestside"
+)
+
+// seal keeps what a script starts away from this process: none inherits its
+// connection, and none can look into its memory or change it, although they are
+// of the same user.
+func seal() error {
+	unix.CloseOnExec(guestside.Descriptor)
+	unix.CloseOnExec(guestside.Answers)
+	if err := unix.Prctl(unix.PR_SET_DUMPABLE, 0, 0, 0, 0); err != nil {
+		return fmt.Errorf("close this process to the programs of a script: %w", err)
+	}
+	unix.Umask(0o022)
+	return nil
+}
+
+// apart makes a program the first of a process group of its own.
+func apart(c *exec.Cmd) { c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
+
+// await waits for the end of a child without a thread: each counts as a process of
+// the script, and the runtime cannot do without those it wants.
+func await(pid int) error {
+	fd, err := unix.PidfdOpen(pid, unix.PIDFD_NONBLOCK)
+	if err != nil {
+		return nil // the wait itself takes a thread, then
+	}
+	f := os.NewFile(uintptr(fd), "child")
+	defer f.Close()
+	raw, err := f.SyscallConn()
+	if err != nil {
+		return fmt.Errorf("wait for a program: %w", err)
+	}
+	err = raw.Read(func(fd uintptr) bool {
+		n, err := unix.Poll([]unix.PollFd{{Fd: int32(fd), Events: unix.POLLIN}}, 0) //nolint:gosec // a descriptor is small
+		return n > 0 || err != nil && !errors.Is(err, unix.EINTR)
+	})
+	if err != nil {
+		return fmt.Errorf("wait for a program: %w", err)
+	}
+	return nil
+}
+
+// kill ends a process group. One that is gone needs nothing.
+func kill(pid int) error {
+	if err := unix.Kill(-pid, unix.SIGKILL); err != nil && !errors.Is(err, unix.ESRCH) {
+		return fmt.Errorf("kill process group %d: %w", pid, err)
+	}
+	return nil
+}
+
+// signaled tells which signal ended a program; 0: none.
+func signaled(s *os.ProcessState) int {
+	if w, ok := s.Sys().(syscall.WaitStatus); ok && w.Signaled() {
+		return int(w.Signal())
+	}
+	return 0
+}
+
+// openReal opens a path that goes through no symbolic link, whatever happens to it
+// meanwhile: each folder of it is opened in the one before.
+func openReal(p string, flags int, mode fs.FileMode) (*os.File, error) {
+	fault := func(err error) error { return &fs.PathError{Op: "open", Path: p, Err: err} }
+	at, err := unix.Open("/", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return nil, fault(err)
+	}
+	dir, base := path.Split(p)
+	for name := range strings.SplitSeq(strings.Trim(dir, "/"), "/") {
+		if name == "" {
+			continue
+		}
+		next, err := unix.Openat(at, name, unix.O_PATH|unix.O_NOFOLLOW|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+		if err = errors.Join(err, unix.Close(at)); err != nil {
+			return nil, fault(err)
+		}
+		at = next
+	}
+	if base == "" {
+		base = "."
+	}
+	// Not waiting for the other side of a pipe that has a name: nobody could end
+	// such a wait.
+	fd, err := unix.Openat(at, base, flags|unix.O_NOFOLLOW|unix.O_CLOEXEC|unix.O_NOCTTY|unix.O_NONBLOCK, uint32(mode.Perm()))
+	err = errors.Join(err, unix.Close(at))
+	if err != nil {
+		return nil, fault(err)
+	}
+	return os.NewFile(uintptr(fd), p), nil
+}
+
+// access asks whether this process may read (4), write (2) or enter (1).
+func access(p string, mode uint32) error { return unix.Access(p, mode) }

@@ -1,0 +1,128 @@
+// Package start is what the two halves of the shell executor tell each other
+// beside the guest protocol: how a script is started and what is kept of it. It
+// decodes strictly, bounds what it reads, and runs nothing.
+package shellproto
+
+import (
+	"errors"
+	"fmt"
+	"path"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/ringd/ringd/executors"
+	"github.com/ringd/ringd/profiles"
+)
+
+// Engine names how scripts are read and run. A state that another one wrote is
+// not gone on with.
+const Engine = "shell/1"
+
+// Places of a guest beside those of executors.Programs and executors.Workspace.
+const (
+	Home = "/tmp/home"         // made by the guest, empty
+	Temp = profiles.ScriptTemp // made by the guest, for anything of the script's
+)
+
+// Options is one run without its source text.
+type Options struct {
+	File     string         `json:"file"`  // what messages show
+	Agent    profiles.Agent `json:"agent"` // what of the profile a script is read by: see Profile
+	Revision string         `json:"revision"`
+
+	Workspace string   `json:"workspace"` // what $WORKSPACE stands for in the profile; "": nothing
+	Home      string   `json:"home"`      // what ~ stands for there
+	Dir       string   `json:"dir"`       // where the script starts; "": where its profile lets it
+	Env       []string `json:"env"`       // NAME=value, beside what every script has
+	Stdin     bool     `json:"stdin"`     // standard input is more than its end
+	Seed      [32]byte `json:"seed"`      // of $RANDOM
+
+	CPU      time.Duration `json:"cpu"`
+	Wall     time.Duration `json:"wall"`
+	Memory   int64         `json:"memory"`   // of variables and words together
+	Programs int64         `json:"programs"` // most starts
+	AtOnce   int64         `json:"atOnce"`   // of them
+	Keep     bool          `json:"keep"`     // send the state at a clean end
+	Ended    bool          `json:"ended"`    // the snapshot is of an ended script: start the source in it
+}
+
+// Profile is the part of an agent's profile that a script is read by.
+func Profile(a profiles.Agent) profiles.Agent {
+	return profiles.Agent{
+		Name: a.Name, Policy: a.Policy, MinTier: a.MinTier, Shell: a.Shell, Files: a.Files, Limits: a.Limits,
+		Audit: a.Audit, Rule: a.Rule, ExecutorsRule: a.ExecutorsRule, Exceptions: a.Exceptions, Bridges: map[string]profiles.Bridge{},
+	}
+}
+
+// DecodeOptions reads what Options marshals to and refuses a run without limits.
+func DecodeOptions(b []byte) (Options, error) {
+	var o Options
+	if err := executors.Decode(b, &o); err != nil {
+		return Options{}, err
+	}
+	if err := o.Check(); err != nil {
+		return Options{}, err
+	}
+	return o, nil
+}
+
+// Check tells what of the options cannot be run.
+func (o Options) Check() error {
+	switch {
+	case o.Agent.Shell == nil:
+		return errors.New("the agent has no shell")
+	case o.CPU <= 0, o.Wall <= 0, o.Memory <= 0, o.Programs <= 0, o.AtOnce <= 0:
+		return errors.New("a limit is missing")
+	case o.Dir != "" && !CleanPath(o.Dir):
+		return fmt.Errorf("the folder %q is not an absolute path without \"..\"", o.Dir)
+	}
+	for _, e := range o.Env {
+		if name, _, ok := strings.Cut(e, "="); !ok || !ValidName(name) || strings.IndexByte(e, 0) >= 0 {
+			return fmt.Errorf("%q is not a variable with its value", name)
+		}
+	}
+	return nil
+}
+
+// Places lists where a script may start that says nothing of it: in the first of
+// these that is a folder. What it may write comes first, then what it may read, then
+// its private folder.
+func (o Options) Places() (all []string) {
+	for _, rule := range slices.Concat(o.Agent.Files.Write, o.Agent.Files.Read) {
+		p := rule.Path
+		for _, place := range []struct{ name, at string }{{"$WORKSPACE", o.Workspace}, {"~", o.Home}} {
+			if p == place.name || strings.HasPrefix(p, place.name+"/") {
+				if place.at == "" { // a place that this host has not
+					p = ""
+					break
+				}
+				p = path.Join(place.at, strings.TrimPrefix(p, place.name))
+			}
+		}
+		if CleanPath(p) {
+			all = append(all, p)
+		}
+	}
+	return append(all, executors.Workspace)
+}
+
+// maxPath is the longest path a system opens, its closing NUL counted.
+const maxPath = 4096
+
+// CleanPath tells whether p is an absolute path as it would be printed.
+func CleanPath(p string) bool {
+	return len(p) < maxPath && path.IsAbs(p) && path.Clean(p) == p && strings.IndexByte(p, 0) < 0 && utf8.ValidString(p)
+}
+
+// ValidName tells whether a variable can be called so.
+func ValidName(s string) bool {
+	for i := range len(s) {
+		c := s[i]
+		if c != '_' && (c|0x20 < 'a' || c|0x20 > 'z') && (i == 0 || c < '0' || c > '9') {
+			return false
+		}
+	}
+	return s != ""
+}
