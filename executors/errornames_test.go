@@ -21,7 +21,7 @@ func TestErrorNames(t *testing.T) {
 		indent           string
 	}{
 		{"js/engine/prelude/1-captured.js", "const guestErrors = [", "];", names, "'", "  "},
-		{"python/guest/py/bridge.py", "NAMES = (", ")", without(names, profiles.ErrorImportDenied), `"`, strings.Repeat(" ", 9)},
+		{"python/pyguest/py/bridge.py", "NAMES = (", ")", without(names, profiles.ErrorImportDenied), `"`, strings.Repeat(" ", 9)},
 	} {
 		text, err := os.ReadFile(c.file)
 		if err != nil {
