@@ -9,7 +9,7 @@ ENGINE      := executors/js/engine/wasm/quickjs.wasm
 # The second engine of Python, opt-in: it lies beside the binary, not in it.
 PYWASM      := executors/python/wasm/place/npm/python-3.11.3.wasm
 # The init of a guest, embedded by package image: a small static program for each architecture.
-INIT        := rings/kernel/image/init_linux_amd64 rings/kernel/image/init_linux_arm64
+INIT        := rings/kernel/initimage/init_linux_amd64 rings/kernel/initimage/init_linux_arm64
 MADE        := $(ENGINE) $(INIT)
 FUZZTIME    ?= 60s
 PREFIX      ?= /usr/local
@@ -29,7 +29,7 @@ LONGEST     := ./cmd/ringd ./rings/kernel ./executors/python ./executors/js ./cm
 # The tests that keep golden files, and where they are; `make golden` rewrites them.
 GOLDEN      := -run '^Test(Mistakes|ErrorNames|Golden|Document|EgressAttackFile|Arguable|Numbers|DocumentIsWhatTheCodeSays)$$' \
   ./executors ./schema ./schema/convert ./compiler ./compiler/enforcement ./compiler/layers ./profiles \
-  ./executors/shell/dryrun ./rings/kernel/filter ./cmd/ringd/internal/api/openapi
+  ./executors/shell/dryrun ./rings/kernel/seccomp ./cmd/ringd/internal/api/openapi
 
 # Where ringd also builds: guests need Linux, policies do not. Releases are of these, and of linux/amd64.
 OTHERS      := linux/arm64 darwin/amd64 darwin/arm64 windows/amd64 windows/arm64
@@ -87,7 +87,7 @@ $(ENGINE): executors/js/engine/package-lock.json
 	sh executors/js/engine/fetch.sh
 	@touch $@
 
-rings/kernel/image/init_linux_%: go.mod go.sum $(filter-out %_test.go,$(wildcard rings/kernel/init/*.go rings/kernel/enclose/*.go rings/kernel/enclose/*/*.go rings/kernel/order/*.go))
+rings/kernel/initimage/init_linux_%: go.mod go.sum $(filter-out %_test.go,$(wildcard rings/kernel/init/*.go rings/kernel/guestinit/*.go rings/kernel/guestinit/*/*.go rings/kernel/initproto/*.go))
 	CGO_ENABLED=0 GOOS=linux GOARCH=$* GOFLAGS= GOEXPERIMENT= GOAMD64=v1 GOARM64=v8.0 \
 	  go build -trimpath -buildvcs=false -ldflags '-s -w -buildid=' -o $@ ./rings/kernel/init
 

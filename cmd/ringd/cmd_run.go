@@ -32,6 +32,7 @@ import (
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/profiles/spelling"
 	"github.com/ringd/ringd/rings/interpreter"
+	"github.com/ringd/ringd/rings/interpreter/contract"
 	"github.com/ringd/ringd/schema"
 	"github.com/ringd/ringd/schema/wire"
 )
@@ -185,7 +186,7 @@ func (o *runOptions) own() bool {
 }
 
 // commands are the providers of --bridge.
-func (p *program) commands(o runOptions) (map[string]interpreter.Provider, error) {
+func (p *program) commands(o runOptions) (map[string]contract.Provider, error) {
 	env, err := config.Variables(o.bridgeEnv)
 	if err != nil {
 		return nil, cli.Usage("--bridge-env: %w", err)
@@ -197,7 +198,7 @@ func (p *program) commands(o runOptions) (map[string]interpreter.Provider, error
 	if err != nil {
 		return nil, cli.Usage("find this folder: %w", err)
 	}
-	out := map[string]interpreter.Provider{}
+	out := map[string]contract.Provider{}
 	for _, arg := range o.bridges {
 		name, command, ok := strings.Cut(arg, "=")
 		if !ok || name == "" || command == "" {
@@ -226,7 +227,7 @@ func starts(command string) string {
 
 // knownBridges refuses a --bridge that no agent of the policy is granted: it would
 // perform nothing, and the call that it was meant for would fail.
-func knownBridges(set *profiles.Set, providers map[string]interpreter.Provider) error {
+func knownBridges(set *profiles.Set, providers map[string]contract.Provider) error {
 	granted := map[string]bool{}
 	for _, a := range set.Agents {
 		for name := range a.Bridges {
@@ -263,7 +264,7 @@ type local struct {
 	stack *stack
 	set   *profiles.Set
 	actor daemon.Actor
-	gives map[string]interpreter.Provider
+	gives map[string]contract.Provider
 	shown int64 // the last line of the console that an earlier part has shown
 }
 
@@ -390,7 +391,7 @@ func (l *local) lacks(run wire.Run, c wire.Pending) error {
 	if err == nil {
 		return nil
 	}
-	return pauses.Unprovided(run.ID, &interpreter.Unprovided{Call: c.ID, Bridges: []string{c.Bridge}, Err: err})
+	return pauses.Unprovided(run.ID, &contract.UnprovidedError{Call: c.ID, Bridges: []string{c.Bridge}, Err: err})
 }
 
 func endRun(ctx context.Context, l *local, id string) error {

@@ -9,7 +9,7 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/render"
 	"github.com/ringd/ringd/executors/js/engine"
 	"github.com/ringd/ringd/executors/python/wasm/place"
-	"github.com/ringd/ringd/rings/kernel/image"
+	"github.com/ringd/ringd/rings/kernel/initimage"
 )
 
 func newVersion(p *program) *cobra.Command {
@@ -74,7 +74,7 @@ func (v versionInfo) String() string { return v.Version + " " + v.Go }
 
 // buildVersion is what the Go toolchain stamped into the binary.
 func buildVersion() versionInfo {
-	v := versionInfo{Version: "(devel)", Init: image.Digest()}
+	v := versionInfo{Version: "(devel)", Init: initimage.Digest()}
 	info, ok := debug.ReadBuildInfo()
 	if !ok {
 		return v

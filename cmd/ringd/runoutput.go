@@ -12,7 +12,7 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/render"
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
-	"github.com/ringd/ringd/rings/interpreter"
+	"github.com/ringd/ringd/rings/interpreter/contract"
 	"github.com/ringd/ringd/schema/wire"
 )
 
@@ -108,7 +108,7 @@ type faults struct {
 	list []fault
 }
 
-func (f *faults) add(c interpreter.Call, reason string) {
+func (f *faults) add(c contract.Call, reason string) {
 	f.put(fault{Call: c.ID, Bridge: c.Bridge, Reason: reason})
 }
 

@@ -52,6 +52,8 @@ import (
 	"github.com/ringd/ringd/executors/shell/shellguest"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/rings/interpreter"
+	"github.com/ringd/ringd/rings/interpreter/binding"
+	"github.com/ringd/ringd/rings/interpreter/contract"
 	"github.com/ringd/ringd/rings/kernel"
 	"github.com/ringd/ringd/schema/wire"
 )
@@ -114,7 +116,7 @@ type stackConfig struct {
 	segment        int64                     // size of a segment of it; 0: a default
 	point          func(label string)        // is told where an archive stands on disk; nil: nobody
 	compiler       daemon.Compiler
-	providers      map[string]interpreter.Provider
+	providers      map[string]contract.Provider
 	staleness      time.Duration
 	retention      time.Duration
 	quota          daemon.Quota
@@ -280,7 +282,7 @@ func (p *program) buildStack(ctx context.Context, c stackConfig, s *stack) (err 
 		Lacks:     s.kernel.Lacks,
 		Providers: withShell(out.Providers(c.providers), s.shell), Audit: recorder, Journal: journal, Pacer: s.pacer, Conditions: asked,
 		Go: s.group.Go, Now: time.Now, Random: rand.Reader, Generation: recorder.Generation,
-		Keeper: keeper, Point: p.point, Narrowed: out.Ring.Recheck, Places: interpreter.Places{Home: p.Env.Home},
+		Keeper: keeper, Point: p.point, Narrowed: out.Ring.Recheck, Places: binding.Places{Home: p.Env.Home},
 		CheckValue: checkValue,
 	})
 	if err != nil {
@@ -575,8 +577,8 @@ func (p *program) newServer(ctx context.Context, f config.File, logger *slog.Log
 }
 
 // providers performs the bridges of a config file.
-func (p *program) providers(bridges map[string]config.Bridge, logger *slog.Logger) (map[string]interpreter.Provider, error) {
-	out := map[string]interpreter.Provider{}
+func (p *program) providers(bridges map[string]config.Bridge, logger *slog.Logger) (map[string]contract.Provider, error) {
+	out := map[string]contract.Provider{}
 	for name, b := range bridges {
 		switch b.Provider {
 		case "command":
@@ -585,7 +587,7 @@ func (p *program) providers(bridges map[string]config.Bridge, logger *slog.Logge
 				env = append(env, k+"="+b.Env[k])
 			}
 			c, err := p.commandProvider(provider.Config{Argv: b.Command, Dir: b.Dir, Env: env, Idempotent: b.Idempotent,
-				Failed: func(c interpreter.Call, reason string) {
+				Failed: func(c contract.Call, reason string) {
 					logger.Warn("bridge failed", "bridge", c.Bridge, "run", c.Run, "call", c.ID, "agent", c.Agent, "reason", reason)
 				}})
 			if err != nil {
@@ -593,7 +595,7 @@ func (p *program) providers(bridges map[string]config.Bridge, logger *slog.Logge
 			}
 			out[name] = c
 		case "harness":
-			out[name] = interpreter.Harness{}
+			out[name] = contract.Harness{}
 		case "log":
 			out[name] = interpreter.Log{Logger: logger}
 		default:
@@ -635,7 +637,7 @@ func (p *program) probe(ctx context.Context, h *render.Health) {
 }
 
 // commandProvider is a bridge performed by a command of the host.
-func (p *program) commandProvider(cfg provider.Config) (interpreter.Provider, error) {
+func (p *program) commandProvider(cfg provider.Config) (contract.Provider, error) {
 	cfg.Path = p.Env.Path
 	return provider.NewCommand(cfg)
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/rings/interpreter"
+	"github.com/ringd/ringd/rings/interpreter/contract"
 )
 
 // keyring is what seals and marks: the state folder's own key, if it uses that,
@@ -146,9 +147,9 @@ func (p *program) tellerOf(n config.Notification) (notify.Teller, error) {
 
 // idempotent says which bridges act once however often they are asked with one
 // key.
-func idempotent(providers map[string]interpreter.Provider) func(bridge string) bool {
+func idempotent(providers map[string]contract.Provider) func(bridge string) bool {
 	return func(bridge string) bool {
-		p, ok := providers[bridge].(interpreter.Idempotent)
+		p, ok := providers[bridge].(contract.Idempotent)
 		return ok && p.Idempotent() || interpreter.IsAct(bridge)
 	}
 }

@@ -14,7 +14,7 @@ import (
 	"github.com/ringd/ringd/executors/shell/shellproto"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/profiles/command"
-	"github.com/ringd/ringd/rings/interpreter"
+	"github.com/ringd/ringd/rings/interpreter/contract"
 )
 
 // verbScripts is this binary where it reads scripts, verbCalls where it is asked
@@ -73,7 +73,7 @@ func nodes(tree []*preflight.Node) []script.Node {
 
 // withShell adds the daemon's own provider of the bridge shell where the host names
 // no other.
-func withShell(named map[string]interpreter.Provider, scripts executors.Executor) map[string]interpreter.Provider {
+func withShell(named map[string]contract.Provider, scripts executors.Executor) map[string]contract.Provider {
 	if named[shellbridge.Bridge] == nil {
 		named[shellbridge.Bridge] = shellbridge.New(scripts)
 	}

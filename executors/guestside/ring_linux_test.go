@@ -20,9 +20,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 
-	"github.com/ringd/ringd/rings/kernel/filter"
-	"github.com/ringd/ringd/rings/kernel/order"
-	"github.com/ringd/ringd/rings/kernel/watch"
+	"github.com/ringd/ringd/rings/kernel/initproto"
+	"github.com/ringd/ringd/rings/kernel/seccomp"
+	"github.com/ringd/ringd/rings/kernel/violations"
 )
 
 const roleRing = "ring-seal-test"
@@ -125,14 +125,14 @@ func verdict(verdict uint32, calls ...uint32) []unix.SockFilter {
 }
 
 // canaryFilter refuses what the canaries try, but for one call.
-func canaryFilter(but string) order.Program {
+func canaryFilter(but string) initproto.Program {
 	calls := map[string]uint32{
 		"openat": unix.SYS_OPENAT, "socket": unix.SYS_SOCKET, "memfd_create": unix.SYS_MEMFD_CREATE, "pipe2": unix.SYS_PIPE2,
 		"execve": unix.SYS_EXECVE, "dup": unix.SYS_DUP,
 	}
-	var out order.Program
+	var out initproto.Program
 	add := func(code uint16, k uint32, jt, jf uint8) {
-		out = append(out, order.Instruction{Code: code, K: k, Jt: jt, Jf: jf})
+		out = append(out, initproto.Instruction{Code: code, K: k, Jt: jt, Jf: jf})
 	}
 	add(0x20, 0, 0, 0)
 	for name, c := range calls {
@@ -163,8 +163,8 @@ func canaryFilter(but string) order.Program {
 
 // ended is what a ring sees of one guest.
 type ended struct {
-	sealed     order.Sealed
-	violations []watch.Violation
+	sealed     initproto.Sealed
+	violations []violations.Violation
 	canaries   bool // it closed control: they were refused
 	output     string
 	code       int
@@ -239,18 +239,18 @@ func serve(t *testing.T, control int, guest *os.Process, e *ended) {
 	var work sync.WaitGroup
 	var mu sync.Mutex
 	armed := false
-	l, err := watch.Listen(watch.Config{
+	l, err := violations.Listen(violations.Config{
 		Go: func(f func()) { work.Go(f) }, Name: strconv.Itoa, Sealed: true,
 		Canary: func() bool {
 			mu.Lock()
 			defer mu.Unlock()
 			return !armed
 		},
-		Report: func(v watch.Violation) error {
+		Report: func(v violations.Violation) error {
 			e.violations = append(e.violations, v)
 			return nil
 		},
-		End: func(watch.Violation, error) {
+		End: func(violations.Violation, error) {
 			if err := guest.Kill(); err != nil {
 				t.Error(err)
 			}
@@ -276,11 +276,13 @@ func serve(t *testing.T, control int, guest *os.Process, e *ended) {
 	armed, e.canaries = true, n == 0
 }
 
-func sealWith(p order.Program) order.Seal { return order.Seal{Version: order.Version, Filter: p} }
+func sealWith(p initproto.Program) initproto.Seal {
+	return initproto.Seal{Version: initproto.Version, Filter: p}
+}
 
 // A sealed guest runs on; over the first thing that it gave up it ends.
 func TestSealInRing(t *testing.T) {
-	real, err := filter.Seal(runtime.GOARCH, true)
+	real, err := seccomp.Seal(runtime.GOARCH, true)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -296,7 +298,7 @@ func TestSealInRing(t *testing.T) {
 				}
 				return
 			}
-			if !e.killed || len(e.violations) != 1 || !e.violations[0].End || e.violations[0].Layer != order.LayerSeal {
+			if !e.killed || len(e.violations) != 1 || !e.violations[0].End || e.violations[0].Layer != initproto.LayerSeal {
 				t.Errorf("%+v", e)
 			}
 		})
@@ -330,11 +332,11 @@ func TestSealInRingRefuses(t *testing.T) {
 		seal any
 		want string
 	}{
-		"another version": {order.Seal{Version: order.Version + 1, Filter: canaryFilter("")}, fmt.Sprintf("version %d", order.Version+1)},
-		"no filter":       {order.Seal{Version: order.Version}, "0 bytes are no filter"},
-		"half a filter":   {map[string]any{"Version": order.Version, "Filter": []byte("1234")}, "4 bytes are no filter"},
-		"a field more":    {map[string]any{"Version": order.Version, "Filter": []byte("12345678"), "More": 1}, "unknown field"},
-		"no program":      {map[string]any{"Version": order.Version, "Filter": []byte("12345678")}, "put the filter on all threads"},
+		"another version": {initproto.Seal{Version: initproto.Version + 1, Filter: canaryFilter("")}, fmt.Sprintf("version %d", initproto.Version+1)},
+		"no filter":       {initproto.Seal{Version: initproto.Version}, "0 bytes are no filter"},
+		"half a filter":   {map[string]any{"Version": initproto.Version, "Filter": []byte("1234")}, "4 bytes are no filter"},
+		"a field more":    {map[string]any{"Version": initproto.Version, "Filter": []byte("12345678"), "More": 1}, "unknown field"},
+		"no program":      {map[string]any{"Version": initproto.Version, "Filter": []byte("12345678")}, "put the filter on all threads"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := inTestRing(t, "", "none", tt.seal)
@@ -347,7 +349,7 @@ func TestSealInRingRefuses(t *testing.T) {
 
 // The guest may not import the ring's messages; they are the same.
 func TestMessagesOfTheRing(t *testing.T) {
-	b, err := json.Marshal(sealWith(order.Program{{Code: 0x15, Jt: 1, Jf: 2, K: 0xc0000001}, {Code: 6, K: 7}}))
+	b, err := json.Marshal(sealWith(initproto.Program{{Code: 0x15, Jt: 1, Jf: 2, K: 0xc0000001}, {Code: 6, K: 7}}))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -362,11 +364,11 @@ func TestMessagesOfTheRing(t *testing.T) {
 	if b, err = json.Marshal(Sealed{Version: ControlVersion, Failed: "why"}); err != nil {
 		t.Fatal(err)
 	}
-	var sealed order.Sealed
-	if err := decode(b, &sealed); err != nil || sealed != (order.Sealed{Version: order.Version, Failed: "why"}) {
+	var sealed initproto.Sealed
+	if err := decode(b, &sealed); err != nil || sealed != (initproto.Sealed{Version: initproto.Version, Failed: "why"}) {
 		t.Errorf("%+v %v", sealed, err)
 	}
-	if Control != order.Control {
+	if Control != initproto.Control {
 		t.Error("another descriptor")
 	}
 }

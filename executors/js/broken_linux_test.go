@@ -21,7 +21,7 @@ import (
 	"github.com/ringd/ringd/executors/js"
 	"github.com/ringd/ringd/executors/js/jsguest"
 	"github.com/ringd/ringd/rings/kernel"
-	"github.com/ringd/ringd/rings/kernel/order"
+	"github.com/ringd/ringd/rings/kernel/initproto"
 )
 
 // broken are guests that were broken out of, played by this test binary: they are
@@ -120,7 +120,7 @@ type recorded struct {
 }
 
 func (r *recorded) report(v kernel.Violation) error {
-	if v.Layer != order.LayerSeal {
+	if v.Layer != initproto.LayerSeal {
 		return nil
 	}
 	r.mu.Lock()
@@ -146,7 +146,7 @@ func sealAsOne() error {
 	if err != nil {
 		return err
 	}
-	var sent order.Seal
+	var sent initproto.Seal
 	if err := executors.Decode(buf[:n], &sent); err != nil {
 		return err
 	}
@@ -160,7 +160,7 @@ func sealAsOne() error {
 	if e != 0 {
 		return e
 	}
-	b, err := json.Marshal(order.Sealed{Version: order.Version})
+	b, err := json.Marshal(initproto.Sealed{Version: initproto.Version})
 	return errors.Join(err, unix.Sendmsg(guestside.Control, b, unix.UnixRights(int(fd)), nil, 0), unix.Close(guestside.Control))
 }
 
@@ -188,7 +188,7 @@ func TestBrokenOut(t *testing.T) {
 				t.Fatalf("%s %s %+v %v", out.State, out.Value, out.Error, err)
 			}
 			got := seen.take()
-			if len(got) != 1 || got[0].Layer != order.LayerSeal || !got[0].End || got[0].Executor != "js" || got[0].Agent != "default" {
+			if len(got) != 1 || got[0].Layer != initproto.LayerSeal || !got[0].End || got[0].Executor != "js" || got[0].Agent != "default" {
 				t.Fatalf("%+v", got)
 			}
 			if !strings.Contains(out.Error.Message, "what it had given up") || !strings.Contains(out.Error.Message, got[0].Call) {
@@ -227,7 +227,7 @@ func TestAttestation(t *testing.T) {
 		t.Errorf("%+v", out.Attestation)
 	}
 	var missing []string
-	for _, layer := range []string{"wasm", order.LayerSeal, order.LayerMemory, order.LayerViolations, order.LayerNamespaces, order.LayerMounts, order.LayerLandlock, order.LayerSeccomp, order.LayerSelfTest} {
+	for _, layer := range []string{"wasm", initproto.LayerSeal, initproto.LayerMemory, initproto.LayerViolations, initproto.LayerNamespaces, initproto.LayerMounts, initproto.LayerLandlock, initproto.LayerSeccomp, initproto.LayerSelfTest} {
 		if out.Attestation.Layers[layer] != "enforced" {
 			missing = append(missing, fmt.Sprintf("%s: %q", layer, out.Attestation.Layers[layer]))
 		}

@@ -13,8 +13,8 @@ import (
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/rings/kernel"
-	"github.com/ringd/ringd/rings/kernel/egress"
-	"github.com/ringd/ringd/rings/kernel/egress/egresstest"
+	"github.com/ringd/ringd/rings/kernel/proxy"
+	"github.com/ringd/ringd/rings/kernel/proxy/proxytest"
 )
 
 // served makes a repository with two commits, as a server of files gives it away.
@@ -44,7 +44,7 @@ func served(t *testing.T) http.Handler {
 // another; what follows is an agent's day.
 func TestClone(t *testing.T) {
 	withBash(t)
-	net := egresstest.New(t)
+	net := proxytest.New(t)
 	net.Name("git.example", "93.184.216.36")
 	net.Name("other.example", "93.184.216.37")
 	for _, address := range []string{"93.184.216.36:80", "93.184.216.37:80"} {
@@ -55,8 +55,8 @@ func TestClone(t *testing.T) {
 	}
 	var work sync.WaitGroup
 	var mu sync.Mutex
-	var seen []egress.Event
-	out, err := egress.New(egress.Config{Go: work.Go, Now: time.Now, Resolve: net.Resolve, Record: func(ev egress.Event) error {
+	var seen []proxy.Event
+	out, err := proxy.New(proxy.Config{Go: work.Go, Now: time.Now, Resolve: net.Resolve, Record: func(ev proxy.Event) error {
 		mu.Lock()
 		defer mu.Unlock()
 		seen = append(seen, ev)

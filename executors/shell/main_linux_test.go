@@ -17,7 +17,7 @@ import (
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/profiles/argv"
 	"github.com/ringd/ringd/rings/kernel"
-	"github.com/ringd/ringd/rings/kernel/egress/egresstest"
+	"github.com/ringd/ringd/rings/kernel/proxy/proxytest"
 )
 
 // The test binary is its own guest.
@@ -34,7 +34,7 @@ func TestMain(m *testing.M) {
 		os.Exit(playWrong(strings.TrimPrefix(os.Args[1], wrong)))
 	}
 	// A server of a test is on an internet that is the test's.
-	if code, over := egresstest.Enter(); over {
+	if code, over := proxytest.Enter(); over {
 		os.Exit(code)
 	}
 	os.Exit(m.Run())

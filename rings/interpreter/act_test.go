@@ -16,6 +16,7 @@ import (
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/rings/interpreter"
+	"github.com/ringd/ringd/rings/interpreter/contract"
 	"github.com/ringd/ringd/rings/interpreter/pause"
 )
 
@@ -121,16 +122,16 @@ func TestActs(t *testing.T) {
 		q       executors.Question
 		allowed bool
 		code    profiles.Code
-		kind    interpreter.Kind
+		kind    contract.Kind
 		on      string // capability of its record
 	}{
-		{"a listed program", exec("/usr/bin/ls", "-l", "s3cret"), true, profiles.CodeAllowed, interpreter.ExecDecided, "exec:/usr/bin/ls"},
-		{"a program that is not listed", exec("/usr/bin/rm", "s3cret"), false, profiles.CodeExecNotGranted, interpreter.ExecDecided, "exec:/usr/bin/rm"},
-		{"words that are denied", exec("/usr/bin/git", "push", "s3cret"), false, profiles.CodeShellDenied, interpreter.ExecDecided, "exec:/usr/bin/git"},
-		{"a relative path", exec("bin/ls"), false, profiles.CodeExecNotGranted, interpreter.ExecDecided, "exec:bin/ls"},
-		{"no words", executors.Question{Action: &profiles.Action{Exec: &profiles.ExecAction{}}}, false, profiles.CodeActionMalformed, interpreter.ExecDecided, "exec:"},
+		{"a listed program", exec("/usr/bin/ls", "-l", "s3cret"), true, profiles.CodeAllowed, contract.ExecDecided, "exec:/usr/bin/ls"},
+		{"a program that is not listed", exec("/usr/bin/rm", "s3cret"), false, profiles.CodeExecNotGranted, contract.ExecDecided, "exec:/usr/bin/rm"},
+		{"words that are denied", exec("/usr/bin/git", "push", "s3cret"), false, profiles.CodeShellDenied, contract.ExecDecided, "exec:/usr/bin/git"},
+		{"a relative path", exec("bin/ls"), false, profiles.CodeExecNotGranted, contract.ExecDecided, "exec:bin/ls"},
+		{"no words", executors.Question{Action: &profiles.Action{Exec: &profiles.ExecAction{}}}, false, profiles.CodeActionMalformed, contract.ExecDecided, "exec:"},
 		{"a variable that changes what programs load", executors.Question{Action: &profiles.Action{Variable: &profiles.VariableAction{Name: "LD_PRELOAD", Value: "s3cret"}}},
-			false, profiles.CodeVariable, interpreter.VariableDecided, "variable:set"},
+			false, profiles.CodeVariable, contract.VariableDecided, "variable:set"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w := newShell(t)
@@ -183,7 +184,7 @@ func TestActsInFull(t *testing.T) {
 	}
 	var full []string
 	for _, r := range w.audit.records {
-		if r.Kind == interpreter.ExecDecided {
+		if r.Kind == contract.ExecDecided {
 			full = append(full, r.Decision.Verdict.String()+" "+string(r.Full))
 		}
 	}
@@ -205,7 +206,7 @@ func TestActRecordWithoutWords(t *testing.T) {
 	type told struct{ Capability, Sub, Words string }
 	var got []told
 	for _, r := range w.audit.records {
-		if r.Kind == interpreter.ExecDecided {
+		if r.Kind == contract.ExecDecided {
 			got = append(got, told{r.Capability, r.Detail["sub"], r.Detail["words"]})
 			if !strings.HasPrefix(r.Digest, "sha256:") || len(r.Full) > 0 {
 				t.Errorf("record %+v", r)
@@ -253,8 +254,8 @@ func TestActRefusalExplained(t *testing.T) {
 func TestActWithoutRecord(t *testing.T) {
 	w := newShell(t)
 	w.apply(shellSet("a", nil, "ls"))
-	w.audit.onRecord(func(r interpreter.Record) error {
-		if r.Kind == interpreter.ExecDecided {
+	w.audit.onRecord(func(r contract.Record) error {
+		if r.Kind == contract.ExecDecided {
 			return errors.New("disk full")
 		}
 		return nil
@@ -306,8 +307,8 @@ func TestActGenerations(t *testing.T) {
 				}
 			}
 			if tt.at != "before" {
-				w.audit.onRecord(func(r interpreter.Record) error {
-					if r.Kind == interpreter.ExecDecided && r.Decision.Verdict == profiles.Allow {
+				w.audit.onRecord(func(r contract.Record) error {
+					if r.Kind == contract.ExecDecided && r.Decision.Verdict == profiles.Allow {
 						once.Do(change)
 					}
 					return nil

@@ -13,6 +13,8 @@ import (
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/rings/interpreter"
+	"github.com/ringd/ringd/rings/interpreter/binding"
+	"github.com/ringd/ringd/rings/interpreter/contract"
 	"github.com/ringd/ringd/rings/interpreter/pause"
 )
 
@@ -59,7 +61,7 @@ func TestActAskedAhead(t *testing.T) {
 		t.Errorf("asked %+v", v.Asked)
 	}
 	for _, r := range other.audit.records {
-		if r.Call == "c3" && (r.Kind != interpreter.ExecDecided || r.Detail["approved"] != "uid:7") {
+		if r.Call == "c3" && (r.Kind != contract.ExecDecided || r.Detail["approved"] != "uid:7") {
 			t.Errorf("its record does not say who approved: %+v", r)
 		}
 	}
@@ -69,7 +71,7 @@ func TestActAskedAhead(t *testing.T) {
 // words that were approved.
 func TestActApprovalHoldsForNoMore(t *testing.T) {
 	policy := shellSet("a", asking(func(a *profiles.Approval) { a.HoldMillis = 1 }), "git", "ls")
-	start := func(after executors.Question) (*stage, interpreter.Pause) {
+	start := func(after executors.Question) (*stage, pause.Record) {
 		s := newShellStage(t)
 		s.apply(policy)
 		return s, s.pausedRun(waves([]executors.Question{ahead("c1", "/usr/bin/git", "push", "origin")}, []executors.Question{after}))
@@ -79,18 +81,18 @@ func TestActApprovalHoldsForNoMore(t *testing.T) {
 		name  string
 		after executors.Question
 		next  *profiles.Set
-		with  interpreter.Settlement
+		with  contract.Settlement
 		code  profiles.Code // of c2
 		first profiles.Code // of c1
 	}{
 		{"the words", used, policy, approve("c1"), profiles.CodeAllowed, profiles.CodeAllowed},
 		{"other words", named("c2", exec("/usr/bin/git", "push", "origin", "--force")), policy, approve("c1"), profiles.CodeApprovalExpired, profiles.CodeAllowed},
 		{"fewer words", named("c2", exec("/usr/bin/git", "push")), policy, approve("c1"), profiles.CodeApprovalExpired, profiles.CodeAllowed},
-		{"it was denied", used, policy, interpreter.Settlement{Call: "c1", Denied: true, Reason: "no", By: "uid:7"}, profiles.CodeApprovalExpired, profiles.CodeApprovalDenied},
+		{"it was denied", used, policy, contract.Settlement{Call: "c1", Denied: true, Reason: "no", By: "uid:7"}, profiles.CodeApprovalExpired, profiles.CodeApprovalDenied},
 		{"the policy now in force denies it", used, shellSet("b", denying("git", "push"), "git", "ls"), approve("c1"), profiles.CodeShellDenied, profiles.CodeShellDenied},
 		{"the policy now in force wants more people", used, shellSet("b", asking(func(a *profiles.Approval) { a.Count, a.HoldMillis = 2, 1 }), "git", "ls"), approve("c1"),
 			profiles.CodeApprovalExpired, profiles.CodeBridgeRevoked},
-		{"nobody approved it", used, policy, interpreter.Settlement{Call: "c1", Value: json.RawMessage(`{"verdict":"allow","code":"allowed"}`), By: "uid:7"},
+		{"nobody approved it", used, policy, contract.Settlement{Call: "c1", Value: json.RawMessage(`{"verdict":"allow","code":"allowed"}`), By: "uid:7"},
 			profiles.CodeApprovalExpired, profiles.CodeApprovalRequired},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -111,10 +113,10 @@ func TestActApprovalHoldsForNoMore(t *testing.T) {
 // guest once more, and one that was killed before does it again.
 func TestActAskedAheadAfterCrash(t *testing.T) {
 	policy := shellSet("a", asking(), "git")
-	for name, change := range map[string]func(*interpreter.Settlement){
-		"begun": func(s *interpreter.Settlement) { s.Again = true },
-		"ended": func(s *interpreter.Settlement) {
-			s.Result = &interpreter.Recorded{End: interpreter.CallDone, Value: json.RawMessage(`{"verdict":"allow","code":"allowed"}`)}
+	for name, change := range map[string]func(*contract.Settlement){
+		"begun": func(s *contract.Settlement) { s.Again = true },
+		"ended": func(s *contract.Settlement) {
+			s.Result = &contract.Recorded{End: contract.CallDone, Value: json.RawMessage(`{"verdict":"allow","code":"allowed"}`)}
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -157,7 +159,7 @@ func TestActHeld(t *testing.T) {
 		}
 		must(t, run.Approved(t.Context(), approve("c1")))
 		waitsFor(t, run, "c2", "approver") // an approval half way is for one start
-		must(t, run.Approved(t.Context(), interpreter.Settlement{Call: "c2", Denied: true, Reason: "enough", By: "uid:7"}))
+		must(t, run.Approved(t.Context(), contract.Settlement{Call: "c2", Denied: true, Reason: "enough", By: "uid:7"}))
 		v := s.end(run)
 		if s.keeper.kept != 0 || v.State != executors.StateDone || len(v.Ran) != 1 {
 			t.Errorf("%d pauses, %s, ran %v", s.keeper.kept, v.State, v.Ran)
@@ -203,7 +205,7 @@ func TestActHeld(t *testing.T) {
 		run, err := s.run(interpreter.StartRequest{}, waves([]executors.Question{named("c1", exec("/usr/bin/git", "push"))}))
 		must(t, err)
 		waitsFor(t, run, "c1", "approver")
-		if err := run.Revoke(t.Context(), []string{"exec:/usr/bin/rm"}); !errors.Is(err, interpreter.ErrGrant) {
+		if err := run.Revoke(t.Context(), []string{"exec:/usr/bin/rm"}); !errors.Is(err, binding.ErrGrant) {
 			t.Errorf("a program that is not listed was taken: %v", err)
 		}
 		must(t, run.Revoke(t.Context(), []string{"exec:/usr/bin/git"}))
@@ -220,11 +222,11 @@ func TestActPauseForged(t *testing.T) {
 	s := newShellStage(t)
 	s.apply(shellSet("a", asking(), "git", "ls"))
 	p := s.pausedRun(waves([]executors.Question{ahead("c1", "/usr/bin/git", "push")}))
-	for name, forge := range map[string]func(*interpreter.Pause){
-		"no act":            func(p *interpreter.Pause) { p.Calls[0].Args = []byte(`{"n":1}`) },
-		"a file":            func(p *interpreter.Pause) { p.Calls[0].Args = []byte(`{"file":{"op":"read","path":"/x"}}`) },
-		"an empty approval": func(p *interpreter.Pause) { p.Acts.Given = append(p.Acts.Given, given()) },
-		"counts":            func(p *interpreter.Pause) { p.Acts.Count = -1 },
+	for name, forge := range map[string]func(*pause.Record){
+		"no act":            func(p *pause.Record) { p.Calls[0].Args = []byte(`{"n":1}`) },
+		"a file":            func(p *pause.Record) { p.Calls[0].Args = []byte(`{"file":{"op":"read","path":"/x"}}`) },
+		"an empty approval": func(p *pause.Record) { p.Acts.Given = append(p.Acts.Given, given()) },
+		"counts":            func(p *pause.Record) { p.Acts.Count = -1 },
 	} {
 		bad := p
 		bad.Calls = slices.Clone(p.Calls)
@@ -232,7 +234,7 @@ func TestActPauseForged(t *testing.T) {
 		if name != "an empty approval" && name != "counts" {
 			bad.Calls[0].Digest = digest(bad.Calls[0].Args)
 		}
-		if _, err := s.ring.Resume(t.Context(), bad, []interpreter.Settlement{approve("c1")}); err == nil {
+		if _, err := s.ring.Resume(t.Context(), bad, []contract.Settlement{approve("c1")}); err == nil {
 			t.Errorf("%s: it was taken", name)
 		}
 	}
@@ -257,7 +259,7 @@ func TestActsOfAProvider(t *testing.T) {
 	}
 	var got []told
 	var after func(context.Context, executors.Question) (executors.Answer, error)
-	shell := provide(func(ctx context.Context, c interpreter.Call) (json.RawMessage, error) {
+	shell := provide(func(ctx context.Context, c contract.Call) (json.RawMessage, error) {
 		g, ok := c.Guest("shell")
 		if !ok {
 			return nil, errors.New("no guest")
@@ -298,7 +300,7 @@ func TestActsOfAProvider(t *testing.T) {
 	if v.State != executors.StateDone || len(v.Ran) != 2 || len(v.Asked) != 1 || v.Asked[0].When != "held" || len(v.Denials) != 1 {
 		t.Errorf("%s, ran %v, asked %v, denials %v", v.State, v.Ran, v.Asked, v.Denials)
 	}
-	rec, ok := s.audit.find(interpreter.ExecDecided)
+	rec, ok := s.audit.find(contract.ExecDecided)
 	if !ok || rec.Run != run.ID() || rec.Call != "c1-3" || rec.Detail["executor"] != "js" {
 		t.Errorf("record %+v", rec)
 	}

@@ -13,10 +13,11 @@ import (
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/rings/interpreter"
+	"github.com/ringd/ringd/rings/interpreter/contract"
 )
 
 // waitsFor waits until a call of the run waits for somebody, and returns it.
-func waitsFor(t *testing.T, run *interpreter.Run, call, who string) interpreter.Pending {
+func waitsFor(t *testing.T, run *interpreter.Run, call, who string) contract.Pending {
 	t.Helper()
 	var seen int64
 	for {
@@ -61,21 +62,21 @@ func TestApprovedWhileLive(t *testing.T) {
 	if p.Digest == "" || p.Count != 1 || s.echo.count() != 0 {
 		t.Errorf("pending %+v, %d acts", p, s.echo.count())
 	}
-	if err := run.Answer(t.Context(), interpreter.Reply{Call: "c1", Value: json.RawMessage(`1`)}); !errors.Is(err, interpreter.ErrNoCall) {
+	if err := run.Answer(t.Context(), contract.Reply{Call: "c1", Value: json.RawMessage(`1`)}); !errors.Is(err, contract.ErrNoCall) {
 		t.Errorf("a harness answered for an approver: %v", err)
 	}
-	for name, bad := range map[string]interpreter.Settlement{"neither": {Call: "c1"}, "both": {Call: "c1", Approved: true, Denied: true}} {
-		if err := run.Approved(t.Context(), bad); !errors.Is(err, interpreter.ErrUnsettled) {
+	for name, bad := range map[string]contract.Settlement{"neither": {Call: "c1"}, "both": {Call: "c1", Approved: true, Denied: true}} {
+		if err := run.Approved(t.Context(), bad); !errors.Is(err, contract.ErrUnsettled) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if err := run.Approved(t.Context(), approve("c8")); !errors.Is(err, interpreter.ErrNoCall) {
+	if err := run.Approved(t.Context(), approve("c8")); !errors.Is(err, contract.ErrNoCall) {
 		t.Error(err)
 	}
 	var wg sync.WaitGroup
 	for range 8 {
 		wg.Go(func() {
-			if err := run.Approved(t.Context(), approve("c1")); err != nil && !errors.Is(err, interpreter.ErrAnswered) {
+			if err := run.Approved(t.Context(), approve("c1")); err != nil && !errors.Is(err, contract.ErrAnswered) {
 				t.Error(err)
 			}
 		})
@@ -83,11 +84,11 @@ func TestApprovedWhileLive(t *testing.T) {
 	wg.Wait()
 	must(t, run.Approved(t.Context(), approve("c2")))
 	waitsFor(t, run, "c2", "harness")
-	if err := run.Approved(t.Context(), approve("c2")); !errors.Is(err, interpreter.ErrAnswered) {
+	if err := run.Approved(t.Context(), approve("c2")); !errors.Is(err, contract.ErrAnswered) {
 		t.Errorf("approved twice: %v", err)
 	}
-	must(t, run.Answer(t.Context(), interpreter.Reply{Call: "c2", Value: json.RawMessage(`2`)}))
-	must(t, run.Approved(t.Context(), interpreter.Settlement{Call: "c3", Denied: true, Reason: "no\nway", By: "uid:7"}))
+	must(t, run.Answer(t.Context(), contract.Reply{Call: "c2", Value: json.RawMessage(`2`)}))
+	must(t, run.Approved(t.Context(), contract.Settlement{Call: "c3", Denied: true, Reason: "no\nway", By: "uid:7"}))
 	close(busy)
 	if v := s.end(run); v.State != executors.StateDone {
 		t.Fatalf("%s %+v", v.State, v.Error)
@@ -190,7 +191,7 @@ func TestApprovalExpires(t *testing.T) {
 	run := busyRun(t, s, busy, question("c1", "act", `[]`))
 	waitsFor(t, run, "c1", "approver")
 	c.set(c.now().Add(time.Minute))
-	if err := run.Approved(t.Context(), approve("c1")); !errors.Is(err, interpreter.ErrExpired) || s.echo.count() != 0 {
+	if err := run.Approved(t.Context(), approve("c1")); !errors.Is(err, contract.ErrExpired) || s.echo.count() != 0 {
 		t.Errorf("%v, %d acts", err, s.echo.count())
 	}
 	run.Cancel(t.Context(), "uid:1", "enough")
@@ -256,7 +257,7 @@ func TestGuardrailsOnCalls(t *testing.T) {
 	asks := asker{"no bad": "bad", "no worse": "worse", "no external": true}
 	for name, tt := range map[string]struct {
 		set  *profiles.Set
-		by   interpreter.Conditions
+		by   contract.Conditions
 		args string
 		code profiles.Code
 	}{
@@ -366,7 +367,7 @@ func TestApprovalThatCannotBeRecorded(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			s := newStage(t)
 			s.apply(set("a", bridge("act", external, approval()), bridge("slow")))
-			s.audit.onRecord(func(r interpreter.Record) error {
+			s.audit.onRecord(func(r contract.Record) error {
 				if string(r.Kind) == test.record {
 					return errors.New("disk full")
 				}

@@ -11,6 +11,8 @@ import (
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/rings/interpreter"
+	"github.com/ringd/ringd/rings/interpreter/contract"
+	"github.com/ringd/ringd/rings/interpreter/run"
 )
 
 // What stood around a guest is in the outcome and in the record of the end; what
@@ -42,11 +44,11 @@ func TestAttestationIsOnRecord(t *testing.T) {
 			if d := cmp.Diff(tt.around, v.Attestation); d != "" {
 				t.Error(d)
 			}
-			rec, _ := w.audit.find(interpreter.RunEnded)
+			rec, _ := w.audit.find(contract.RunEnded)
 			if d := cmp.Diff(tt.want, rec.Detail); d != "" {
 				t.Error(d)
 			}
-			if rec, _ := w.audit.find(interpreter.RunStarted); rec.Detail["min_tier"] != "wasm" {
+			if rec, _ := w.audit.find(contract.RunStarted); rec.Detail["min_tier"] != "wasm" {
 				t.Errorf("start %v", rec.Detail)
 			}
 		})
@@ -59,22 +61,22 @@ func TestGuestRefused(t *testing.T) {
 	w := newWorld(t)
 	w.apply(set("rev1"))
 	d := profiles.Decision{Verdict: profiles.Deny, Code: profiles.CodeGuestRefused, Reason: "seccomp refused socket AF_NETLINK"}
-	run := w.start(func(context.Context, executors.Run, executors.Host) (executors.Outcome, error) {
+	started := w.start(func(context.Context, executors.Run, executors.Host) (executors.Outcome, error) {
 		w.ring.Refused("another", d)
 		w.ring.Refused("r1", d)
 		return executors.Outcome{State: executors.StateDone}, nil
 	})
-	v := w.end(run)
+	v := w.end(started)
 	if diff := cmp.Diff([]profiles.Decision{d}, v.Denials); diff != "" || v.State != executors.StateDone {
 		t.Errorf("%s %s", v.State, diff)
 	}
-	events, err := run.Events(t.Context(), 0)
+	events, err := started.Events(t.Context(), 0)
 	if err != nil {
 		t.Fatal(err)
 	}
 	seen := 0
 	for _, e := range events {
-		if e.Kind == interpreter.EventDecision && e.Decision.Code == d.Code {
+		if e.Kind == run.EventDecision && e.Decision.Code == d.Code {
 			seen++
 		}
 	}
@@ -82,7 +84,7 @@ func TestGuestRefused(t *testing.T) {
 		t.Errorf("%d events of it", seen)
 	}
 	w.ring.Refused("r1", d) // the run is over: nothing changes
-	if v := w.end(run); len(v.Denials) != 1 {
+	if v := w.end(started); len(v.Denials) != 1 {
 		t.Errorf("denials after the end: %v", v.Denials)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/rings/interpreter"
+	"github.com/ringd/ringd/rings/interpreter/contract"
 )
 
 // lines writes each record as a line of a file, as the audit log does.
@@ -22,7 +23,7 @@ type lines struct {
 	f  *os.File
 }
 
-func (l *lines) Record(_ context.Context, r interpreter.Record, _ interpreter.Durability) error {
+func (l *lines) Record(_ context.Context, r contract.Record, _ contract.Durability) error {
 	b, err := json.Marshal(r)
 	if err != nil {
 		return err
@@ -36,7 +37,7 @@ func (l *lines) Record(_ context.Context, r interpreter.Record, _ interpreter.Du
 // nothing keeps no record: what is left is the ring's own time.
 type nothing struct{}
 
-func (nothing) Record(context.Context, interpreter.Record, interpreter.Durability) error { return nil }
+func (nothing) Record(context.Context, contract.Record, contract.Durability) error { return nil }
 
 func BenchmarkAsk(b *testing.B) {
 	f, err := os.Create(filepath.Join(b.TempDir(), "audit"))
@@ -47,7 +48,7 @@ func BenchmarkAsk(b *testing.B) {
 	schema := arguments(`{"type":"object","properties":{"level":{"enum":["info","warn"]},"text":{"type":"string","maxLength":200}},"required":["text"]}`)
 	for _, bench := range []struct {
 		name  string
-		audit interpreter.Auditor
+		audit contract.Auditor
 		grant profiles.Bridge
 	}{
 		{"own", nothing{}, bridge("log")},
@@ -58,7 +59,7 @@ func BenchmarkAsk(b *testing.B) {
 	}
 }
 
-func benchmarkAsk(b *testing.B, audit interpreter.Auditor, grant profiles.Bridge) {
+func benchmarkAsk(b *testing.B, audit contract.Auditor, grant profiles.Bridge) {
 	grant.Limits.CallsPerRun = 1 << 40
 	js := &fakeExecutor{name: "js", list: map[string]program{}}
 	var wg sync.WaitGroup

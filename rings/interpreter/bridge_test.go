@@ -13,6 +13,8 @@ import (
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/rings/interpreter"
+	"github.com/ringd/ringd/rings/interpreter/binding"
+	"github.com/ringd/ringd/rings/interpreter/contract"
 )
 
 func TestAllowedCall(t *testing.T) {
@@ -39,7 +41,7 @@ func TestAllowedCall(t *testing.T) {
 	if diff := cmp.Diff(map[string]int64{"search": 3}, v.Usage.Calls); diff != "" {
 		t.Error(diff)
 	}
-	rec, _ := w.audit.find(interpreter.CallOpened)
+	rec, _ := w.audit.find(contract.CallOpened)
 	if rec.Revision != "rev1" || rec.Generation != 1 || rec.Capability != "bridge:search" || rec.Decision.Verdict != profiles.Allow ||
 		rec.Decision.Rule.Line != 7 || rec.Full != nil || !strings.HasPrefix(rec.Digest, "sha256:") {
 		t.Errorf("record %+v", rec)
@@ -79,9 +81,9 @@ func TestRefusals(t *testing.T) {
 		{"schema and two arguments", bridge("search", arguments(`{"type":"object"}`)), nil, ask("search", `[{},{}]`), "ArgumentError", profiles.CodeBridgeArguments, "exactly one"},
 		{"schema and a map", bridge("search", arguments(`{"type":"object"}`)), nil,
 			ask("search", `[{"a":{"$ringd":"map","value":[]}}]`), "ArgumentError", profiles.CodeBridgeArguments, "$.a is not plain JSON (map)"},
-		{"too large to record in full", bridge("search", inFull), nil, ask("search", `["`+strings.Repeat("x", interpreter.MaxFull)+`"]`),
+		{"too large to record in full", bridge("search", inFull), nil, ask("search", `["`+strings.Repeat("x", binding.MaxFull)+`"]`),
 			"ArgumentError", profiles.CodeBridgeArgumentsBytes, "recorded in full"},
-		{"larger in the record than on the way", bridge("search", inFull), nil, ask("search", `["`+strings.Repeat("<", interpreter.MaxFull/5)+`"]`),
+		{"larger in the record than on the way", bridge("search", inFull), nil, ask("search", `["`+strings.Repeat("<", binding.MaxFull/5)+`"]`),
 			"ArgumentError", profiles.CodeBridgeArgumentsBytes, "recorded in full"},
 		{"concurrent none", bridge("search", limits(func(l *profiles.BridgeLimits) { l.Concurrent = 0 })), nil,
 			ask("search", `[]`), "BudgetExceeded", profiles.CodeBridgeConcurrent, ""},
@@ -121,7 +123,7 @@ func TestRefusals(t *testing.T) {
 			if len(v.Denials) != 1 || v.Denials[0].Code != test.code || v.Denials[0].Verdict != profiles.Deny {
 				t.Errorf("denials %+v, want %s", v.Denials, test.code)
 			}
-			rec, ok := w.audit.find(interpreter.CallDecided)
+			rec, ok := w.audit.find(contract.CallDecided)
 			if !ok || rec.Decision.Code != test.code || rec.State != "refused" {
 				t.Errorf("record %+v", rec)
 			}
@@ -185,7 +187,7 @@ func TestHostileResults(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			w := newWorld(t, func(c *interpreter.Config) {
-				c.Default = provide(func(context.Context, interpreter.Call) (json.RawMessage, error) {
+				c.Default = provide(func(context.Context, contract.Call) (json.RawMessage, error) {
 					return json.RawMessage(test.result), nil
 				})
 			})
@@ -215,7 +217,7 @@ func TestHostileResults(t *testing.T) {
 func TestHostTextStaysWithTheHost(t *testing.T) {
 	secret := "open /etc/ringd/token: permission denied at provider.go:77"
 	w := newWorld(t, func(c *interpreter.Config) {
-		c.Default = provide(func(context.Context, interpreter.Call) (json.RawMessage, error) { return nil, errors.New(secret) })
+		c.Default = provide(func(context.Context, contract.Call) (json.RawMessage, error) { return nil, errors.New(secret) })
 	})
 	w.apply(set("rev1", bridge("get")))
 	p, got := calls(ask("get", `[]`))
@@ -224,7 +226,7 @@ func TestHostTextStaysWithTheHost(t *testing.T) {
 	if e == nil || e.Name != "BridgeError" || e.Message != "get: failed (call c1)" {
 		t.Errorf("error %+v", e)
 	}
-	rec, _ := w.audit.find(interpreter.CallClosed)
+	rec, _ := w.audit.find(contract.CallClosed)
 	if rec.Fault != secret || rec.Call != "c1" || rec.Run != "r1" {
 		t.Errorf("record %+v", rec)
 	}
@@ -240,12 +242,12 @@ func TestWhatAProviderTells(t *testing.T) {
 		code          profiles.Code
 		fault         string
 	}{
-		{fmt.Errorf("call: %w", &interpreter.Failure{Name: "TypeError", Text: "connection refused", Err: errors.New("dial 10.0.0.1")}), "TypeError", "get: connection refused (call c1)", "", "call: TypeError: connection refused: dial 10.0.0.1"},
+		{fmt.Errorf("call: %w", &binding.Failure{Name: "TypeError", Text: "connection refused", Err: errors.New("dial 10.0.0.1")}), "TypeError", "get: connection refused (call c1)", "", "call: TypeError: connection refused: dial 10.0.0.1"},
 		{&profiles.Denial{Capability: "egress", Decision: profiles.Decision{Verdict: profiles.Allow, Code: "egress.not_granted", Reason: "evil.example is not listed", Instead: []string{"evil.example:443"}, Rule: &rule}},
 			"CapabilityDenied", "get: egress.not_granted: evil.example is not listed; ask for evil.example:443 (call c1)", "egress.not_granted", "egress denied: egress.not_granted: evil.example is not listed"},
 	} {
 		w := newWorld(t, func(c *interpreter.Config) {
-			c.Default = provide(func(context.Context, interpreter.Call) (json.RawMessage, error) { return nil, tt.err })
+			c.Default = provide(func(context.Context, contract.Call) (json.RawMessage, error) { return nil, tt.err })
 		})
 		w.apply(set("rev1", bridge("get")))
 		p, got := calls(ask("get", `[]`))
@@ -253,7 +255,7 @@ func TestWhatAProviderTells(t *testing.T) {
 		if e := (*got)[0].Error; e == nil || e.Name != tt.name || e.Message != tt.message {
 			t.Errorf("error %+v", e)
 		}
-		rec, _ := w.audit.find(interpreter.CallClosed)
+		rec, _ := w.audit.find(contract.CallClosed)
 		if rec.Fault != tt.fault || rec.State != "failed" || (rec.Decision == nil) != (tt.code == "") || len(v.Denials) != len(tt.code)/max(len(tt.code), 1) {
 			t.Errorf("record %+v, denials %+v", rec, v.Denials)
 		}
@@ -293,25 +295,25 @@ func TestRefusedBudgetEndsTheRun(t *testing.T) {
 // A failure of the record or the journal means that nothing happens and the run
 // ends, closed.
 func TestRecordFirst(t *testing.T) {
-	kinds := []interpreter.Kind{interpreter.CallOpened, interpreter.CallDecided, interpreter.CallClosed}
+	kinds := []contract.Kind{contract.CallOpened, contract.CallDecided, contract.CallClosed}
 	for _, kind := range kinds {
 		t.Run(string(kind), func(t *testing.T) {
 			w := newWorld(t)
 			w.apply(set("rev1", bridge("search", external)))
-			w.audit.onRecord(func(r interpreter.Record) error {
+			w.audit.onRecord(func(r contract.Record) error {
 				if r.Kind == kind {
 					return errors.New("disk full")
 				}
 				return nil
 			})
 			q := ask("search", `[]`)
-			if kind == interpreter.CallDecided {
+			if kind == contract.CallDecided {
 				q = ask("post", `[]`)
 			}
 			p, got := calls(q, ask("search", `[]`))
 			v := w.end(w.start(p))
 			want, acted := executors.StateFailed, 0
-			if kind == interpreter.CallClosed { // it happened, and nobody knows the end
+			if kind == contract.CallClosed { // it happened, and nobody knows the end
 				want, acted = executors.StateUnknown, 1
 			}
 			if v.State != want || v.Error.Name != "Closed" || strings.Contains(v.Error.Message, "disk") {
@@ -320,7 +322,7 @@ func TestRecordFirst(t *testing.T) {
 			if w.echo.count() != acted || len(*got) != 0 {
 				t.Errorf("%d acts, %d answers", w.echo.count(), len(*got))
 			}
-			if rec, _ := w.audit.find(interpreter.RunEnded); !strings.Contains(rec.Fault, "disk full") {
+			if rec, _ := w.audit.find(contract.RunEnded); !strings.Contains(rec.Fault, "disk full") {
 				t.Errorf("the record of the end has no cause: %+v", rec)
 			}
 		})
@@ -344,7 +346,7 @@ func TestRecordFirst(t *testing.T) {
 	t.Run("start", func(t *testing.T) {
 		w := newWorld(t)
 		w.apply(set("rev1"))
-		w.audit.onRecord(func(interpreter.Record) error { return errors.New("disk full") })
+		w.audit.onRecord(func(contract.Record) error { return errors.New("disk full") })
 		ran := false
 		_, err := w.tryStart(interpreter.StartRequest{}, func(context.Context, executors.Run, executors.Host) (executors.Outcome, error) {
 			ran = true
@@ -357,8 +359,8 @@ func TestRecordFirst(t *testing.T) {
 	t.Run("end", func(t *testing.T) {
 		w := newWorld(t)
 		w.apply(set("rev1"))
-		w.audit.onRecord(func(r interpreter.Record) error {
-			if r.Kind == interpreter.RunEnded {
+		w.audit.onRecord(func(r contract.Record) error {
+			if r.Kind == contract.RunEnded {
 				return errors.New("disk full")
 			}
 			return nil
@@ -373,7 +375,7 @@ func TestRecordFirst(t *testing.T) {
 func TestExternalPower(t *testing.T) {
 	w := newWorld(t)
 	var order []string
-	w.audit.onRecord(func(r interpreter.Record) error { order = append(order, string(r.Kind)); return nil })
+	w.audit.onRecord(func(r contract.Record) error { order = append(order, string(r.Kind)); return nil })
 	w.apply(set("rev1", bridge("send", external, func(b *profiles.Bridge) { b.Audit = "full" })))
 	p, got := calls(ask("send", `[{"to":"x"}]`))
 	v := w.end(w.start(p))
@@ -390,7 +392,7 @@ func TestExternalPower(t *testing.T) {
 	if w.echo.calls[0].Key != "key-r1-c1" {
 		t.Errorf("key %q is not the journal's", w.echo.calls[0].Key)
 	}
-	if rec, _ := w.audit.find(interpreter.CallOpened); string(rec.Full) != `{"to":"x"}` {
+	if rec, _ := w.audit.find(contract.CallOpened); string(rec.Full) != `{"to":"x"}` {
 		t.Errorf("full record %s", rec.Full)
 	}
 }
@@ -405,13 +407,13 @@ func inFull(b *profiles.Bridge) {
 func TestFullRecordThatFits(t *testing.T) {
 	w := newWorld(t)
 	w.apply(set("rev1", bridge("search", inFull)))
-	text := `"` + strings.Repeat("x", interpreter.MaxFull-2) + `"`
+	text := `"` + strings.Repeat("x", binding.MaxFull-2) + `"`
 	p, got := calls(ask("search", "["+text+"]"))
 	w.end(w.start(p))
 	if (*got)[0].Error != nil || w.echo.count() != 1 {
 		t.Fatalf("%+v after %d acts", (*got)[0].Error, w.echo.count())
 	}
-	if rec, _ := w.audit.find(interpreter.CallOpened); string(rec.Full) != text {
+	if rec, _ := w.audit.find(contract.CallOpened); string(rec.Full) != text {
 		t.Errorf("a record of %d bytes", len(rec.Full))
 	}
 }
@@ -465,7 +467,7 @@ func TestNoProvider(t *testing.T) {
 // A panic of a provider ends its run, closed, and no other.
 func TestPanicEndsTheRun(t *testing.T) {
 	w := newWorld(t, func(c *interpreter.Config) {
-		c.Providers["boom"] = provide(func(context.Context, interpreter.Call) (json.RawMessage, error) { panic("boom") })
+		c.Providers["boom"] = provide(func(context.Context, contract.Call) (json.RawMessage, error) { panic("boom") })
 	})
 	w.apply(set("rev1", bridge("boom", external), bridge("search")))
 	p, _ := calls(ask("boom", `[]`))

@@ -9,7 +9,9 @@ import (
 
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
-	"github.com/ringd/ringd/rings/interpreter/shape"
+	"github.com/ringd/ringd/rings/interpreter/binding"
+	"github.com/ringd/ringd/rings/interpreter/contract"
+	"github.com/ringd/ringd/rings/interpreter/jsonvalue"
 )
 
 // Config is what a Ring is made of. The maps are copied by New.
@@ -25,31 +27,31 @@ type Config struct {
 	Lacks func() (reason, remedy string)
 	// Providers perform bridges, by the bridge's name. Those that are an Ender are
 	// told of the ends of runs.
-	Providers map[string]Provider
+	Providers map[string]contract.Provider
 	// Default performs the bridges that Providers does not name; nil refuses
 	// their calls.
-	Default Provider
+	Default contract.Provider
 	// Audit and Journal are required.
-	Audit   Auditor
-	Journal Journal
+	Audit   contract.Auditor
+	Journal contract.Journal
 	// Pacer has calls wait that bring much on disk; nil: none waits.
-	Pacer Pacer
+	Pacer contract.Pacer
 	// Keeper keeps pauses and sessions. Nil: a run that would pause ends, and no
 	// session can be had.
-	Keeper Keeper
+	Keeper contract.Keeper
 	// Pausing is how many runs are written down and kept at once, which bounds the
 	// memory that takes; the others go on waiting, in order, and their wall time
 	// goes on too. 0 is 4.
 	Pausing int
 	// Conditions evaluates the conditions of approvals and the guardrails on calls;
 	// nil: every condition asks, and every guardrail refuses.
-	Conditions Conditions
+	Conditions contract.Conditions
 	// Point is told of every step after which a crash may leave something half
 	// done; nil: nobody is. For tests of crashes.
 	Point func(label string)
 	// Places are what $WORKSPACE and ~ stand for in a policy, where files that a
 	// script opens are decided. The zero Places grant nothing there.
-	Places Places
+	Places binding.Places
 	// Go starts a goroutine that its owner waits for. Required.
 	Go func(func())
 	// Now and Random are required.
@@ -98,7 +100,7 @@ func (c *Config) check() error {
 
 // refuseMarked is CheckValue when nobody can check.
 func refuseMarked(v json.RawMessage) error {
-	s, err := shape.Scan(v)
+	s, err := jsonvalue.Scan(v)
 	if err == nil && s.Marked {
 		err = errors.New("a tagged value, which this host cannot check")
 	}

@@ -2,8 +2,6 @@ package interpreter
 
 import (
 	"errors"
-
-	"github.com/ringd/ringd/rings/interpreter/port"
 )
 
 // States that a caller must tell apart. Those of package port are the same values.
@@ -12,20 +10,6 @@ var (
 	ErrClosed = errors.New("interpreter ring is closed")
 	// ErrExists: a live run has this id.
 	ErrExists = errors.New("a live run has this id")
-
-	ErrEnded     = port.ErrEnded
-	ErrNoCall    = port.ErrNoCall
-	ErrAnswered  = port.ErrAnswered
-	ErrPaused    = port.ErrPaused
-	ErrExpired   = port.ErrExpired
-	ErrUnsettled = port.ErrUnsettled
-	ErrSession   = port.ErrSession
-	ErrGrant     = port.ErrGrant
-	ErrDigest    = port.ErrDigest
-	ErrValue     = port.ErrValue
-	ErrParent    = port.ErrParent
-
-	ErrNoProvider = port.ErrNoProvider
 )
 
 // ExecutorError says that one executor rejects its profile of a set. The ring

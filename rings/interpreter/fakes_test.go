@@ -14,6 +14,7 @@ import (
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/rings/interpreter"
+	"github.com/ringd/ringd/rings/interpreter/contract"
 )
 
 // program is what the fake executor runs in the place of a guest.
@@ -41,12 +42,12 @@ func (e *fakeExecutor) Run(ctx context.Context, r executors.Run, h executors.Hos
 // fakeAudit keeps records. hook runs before a record is kept and may refuse it.
 type fakeAudit struct {
 	mu      sync.Mutex
-	records []interpreter.Record
+	records []contract.Record
 	synced  []bool
-	hook    func(interpreter.Record) error
+	hook    func(contract.Record) error
 }
 
-func (a *fakeAudit) Record(_ context.Context, r interpreter.Record, d interpreter.Durability) error {
+func (a *fakeAudit) Record(_ context.Context, r contract.Record, d contract.Durability) error {
 	a.mu.Lock()
 	hook := a.hook
 	a.mu.Unlock()
@@ -58,11 +59,11 @@ func (a *fakeAudit) Record(_ context.Context, r interpreter.Record, d interprete
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.records = append(a.records, r)
-	a.synced = append(a.synced, d == interpreter.Synced)
+	a.synced = append(a.synced, d == contract.Synced)
 	return nil
 }
 
-func (a *fakeAudit) onRecord(f func(interpreter.Record) error) {
+func (a *fakeAudit) onRecord(f func(contract.Record) error) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.hook = f
@@ -89,7 +90,7 @@ func (a *fakeAudit) kinds(run string) []string {
 	return out
 }
 
-func (a *fakeAudit) find(kind interpreter.Kind) (interpreter.Record, bool) {
+func (a *fakeAudit) find(kind contract.Kind) (contract.Record, bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	for _, r := range slices.Backward(a.records) {
@@ -97,7 +98,7 @@ func (a *fakeAudit) find(kind interpreter.Kind) (interpreter.Record, bool) {
 			return r, true
 		}
 	}
-	return interpreter.Record{}, false
+	return contract.Record{}, false
 }
 
 // fakeJournal keeps what is open, and refuses when err is set.
@@ -105,24 +106,24 @@ type fakeJournal struct {
 	mu   sync.Mutex
 	log  []string
 	fail string // the method that fails
-	open map[string]interpreter.Entry
+	open map[string]contract.Entry
 }
 
 // last is the entry of a call.
-func (j *fakeJournal) last(run, call string) interpreter.Entry {
+func (j *fakeJournal) last(run, call string) contract.Entry {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	return j.open[run+"/"+call]
 }
 
-func (j *fakeJournal) OpenCall(_ context.Context, e interpreter.Entry) (string, error) {
+func (j *fakeJournal) OpenCall(_ context.Context, e contract.Entry) (string, error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.fail == "open" {
 		return "", errors.New("disk gone: /var/lib/secret")
 	}
 	if j.open == nil {
-		j.open = map[string]interpreter.Entry{}
+		j.open = map[string]contract.Entry{}
 	}
 	j.open[e.Run+"/"+e.Call] = e
 	j.log = append(j.log, fmt.Sprintf("open %s for=%q executing=%v", e.Call, e.For, e.Executing))
@@ -139,7 +140,7 @@ func (j *fakeJournal) ExecuteCall(_ context.Context, _, call string) error {
 	return nil
 }
 
-func (j *fakeJournal) CloseCall(_ context.Context, _, call string, end interpreter.Recorded) error {
+func (j *fakeJournal) CloseCall(_ context.Context, _, call string, end contract.Recorded) error {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	if j.fail == "close" {
@@ -156,19 +157,19 @@ func (j *fakeJournal) entries() []string {
 }
 
 // provide is a Provider made of a function.
-type provide func(ctx context.Context, c interpreter.Call) (json.RawMessage, error)
+type provide func(ctx context.Context, c contract.Call) (json.RawMessage, error)
 
-func (f provide) Call(ctx context.Context, c interpreter.Call) (json.RawMessage, error) {
+func (f provide) Call(ctx context.Context, c contract.Call) (json.RawMessage, error) {
 	return f(ctx, c)
 }
 
 // counter counts the calls that reach it, and echoes.
 type counter struct {
 	mu    sync.Mutex
-	calls []interpreter.Call
+	calls []contract.Call
 }
 
-func (c *counter) Call(_ context.Context, call interpreter.Call) (json.RawMessage, error) {
+func (c *counter) Call(_ context.Context, call contract.Call) (json.RawMessage, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.calls = append(c.calls, call)
@@ -209,7 +210,7 @@ func newWorld(t *testing.T, change ...func(*interpreter.Config)) *world {
 	cfg := interpreter.Config{
 		Executors: map[string]executors.Executor{"js": w.js},
 		Tier:      tier(profiles.TierWasm),
-		Providers: map[string]interpreter.Provider{"ask": interpreter.Harness{}, "askOut": interpreter.Harness{}},
+		Providers: map[string]contract.Provider{"ask": contract.Harness{}, "askOut": contract.Harness{}},
 		Default:   w.echo,
 		Audit:     w.audit,
 		Journal:   w.log,
@@ -289,14 +290,14 @@ func (w *world) tryStart(req interpreter.StartRequest, p program) (*interpreter.
 }
 
 // end waits for the run's end.
-func (w *world) end(r *interpreter.Run) interpreter.View {
+func (w *world) end(r *interpreter.Run) contract.View {
 	w.t.Helper()
 	select {
 	case <-r.Done():
 		return r.View()
 	case <-w.t.Context().Done():
 		w.t.Fatal("the run did not end")
-		return interpreter.View{}
+		return contract.View{}
 	}
 }
 

@@ -9,6 +9,9 @@ import (
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/rings/interpreter"
+	"github.com/ringd/ringd/rings/interpreter/binding"
+	"github.com/ringd/ringd/rings/interpreter/contract"
+	"github.com/ringd/ringd/rings/interpreter/pause"
 )
 
 func grants(t *testing.T, text string) *profiles.Grants {
@@ -60,7 +63,7 @@ func TestGrantsAreHandedDown(t *testing.T) {
 			// The child of the run starts one more: it is narrowed by both above.
 			begin := func(parent, call, text string, sc script) *interpreter.Run {
 				req := request(text)
-				req.Parent = &interpreter.Parent{Run: parent, Call: call}
+				req.Parent = &pause.Parent{Run: parent, Call: call}
 				run, err := s.run(req, sc)
 				must(t, err)
 				return run
@@ -86,7 +89,7 @@ func TestGrantsAreHandedDown(t *testing.T) {
 }
 
 // encoded is a pause as another process reads it.
-func encoded(t *testing.T, p interpreter.Pause) interpreter.Pause {
+func encoded(t *testing.T, p pause.Record) pause.Record {
 	t.Helper()
 	b, err := p.Encode()
 	must(t, err)
@@ -100,7 +103,7 @@ func encoded(t *testing.T, p interpreter.Pause) interpreter.Pause {
 func TestGrantsBelowGrants(t *testing.T) {
 	c := &clock{at: time.Unix(1e9, 0)}
 	s := newStage(t, func(cfg *interpreter.Config) {
-		cfg.Providers["team"], cfg.Now = interpreter.Harness{}, c.now
+		cfg.Providers["team"], cfg.Now = contract.Harness{}, c.now
 	})
 	s.apply(set("a", bridge("act"), bridge("free"), bridge("ask"), bridge("team", spawner(3, 3, 9))))
 	root, err := s.run(interpreter.StartRequest{Grants: grants(t, `{"bridges":{"team":{},"act":{},"ask":{}},"deadline":"2001-09-09T02:00:00Z"}`)},
@@ -110,7 +113,7 @@ func TestGrantsBelowGrants(t *testing.T) {
 	parent := s.keeper.pause(t, "r1")
 	held, err := s.ring.Hold(t.Context(), parent)
 	must(t, err)
-	above := &interpreter.Parent{Run: "r1", Call: "c1"}
+	above := &pause.Parent{Run: "r1", Call: "c1"}
 	if _, err := s.run(interpreter.StartRequest{Parent: above, Grants: grants(t, `{"bridges":{"free":{}}}`)}, script{}); !errors.Is(err, profiles.ErrGrants) {
 		t.Errorf("a bridge that the run above does not have: %v", err)
 	}
@@ -154,7 +157,7 @@ func TestRevokeReachesSubagents(t *testing.T) {
 			must(t, err)
 			act := []executors.Question{question("c2", "act", `[]`)}
 			revoke := func() {
-				if err := held.Revoke(t.Context(), take); !errors.Is(err, interpreter.ErrPaused) {
+				if err := held.Revoke(t.Context(), take); !errors.Is(err, contract.ErrPaused) {
 					t.Errorf("a held run: %v", err)
 				}
 			}
@@ -203,7 +206,7 @@ func TestRevokeTakesWhatItCan(t *testing.T) {
 	run, err := s.run(interpreter.StartRequest{}, waves([]executors.Question{question("c1", "slow", `[]`)}, []executors.Question{question("c2", "act", `[]`)}))
 	must(t, err)
 	<-begun
-	if err := run.Revoke(t.Context(), []string{"import:x", "bridge:act"}); !errors.Is(err, interpreter.ErrGrant) {
+	if err := run.Revoke(t.Context(), []string{"import:x", "bridge:act"}); !errors.Is(err, binding.ErrGrant) {
 		t.Errorf("a module taken from a live guest: %v", err)
 	}
 	close(busy)

@@ -8,6 +8,7 @@ import (
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/rings/interpreter"
+	"github.com/ringd/ringd/rings/interpreter/contract"
 )
 
 // Whatever a guest asks and a provider returns: the provider is called only with
@@ -30,7 +31,7 @@ func FuzzAsk(f *testing.F) {
 	f.Fuzz(func(t *testing.T, name string, args, result []byte) {
 		w := newWorld(t, func(c *interpreter.Config) {
 			c.CheckValue = nil
-			c.Default = provide(func(_ context.Context, c interpreter.Call) (json.RawMessage, error) {
+			c.Default = provide(func(_ context.Context, c contract.Call) (json.RawMessage, error) {
 				if !json.Valid(c.Args) || len(c.Args) > 1000 {
 					t.Errorf("a provider got %d bytes: %q", len(c.Args), c.Args)
 				}

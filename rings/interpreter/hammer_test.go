@@ -11,6 +11,7 @@ import (
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/rings/interpreter"
+	"github.com/ringd/ringd/rings/interpreter/contract"
 )
 
 // Generations are swapped while runs call, answer and cancel. No act begins
@@ -21,7 +22,7 @@ func TestHammer(t *testing.T) {
 	const runs, perRun, swaps = 60, 40, 400
 	var over sync.Map // runs that have ended
 	var late, mixed atomic.Int64
-	act := provide(func(_ context.Context, c interpreter.Call) (json.RawMessage, error) {
+	act := provide(func(_ context.Context, c contract.Call) (json.RawMessage, error) {
 		if _, ended := over.Load(c.Run); ended {
 			late.Add(1)
 		}
@@ -78,7 +79,7 @@ func TestHammer(t *testing.T) {
 					seen = list[len(list)-1].Seq
 					for _, p := range run.View().Pending {
 						for range 2 {
-							_ = run.Answer(t.Context(), interpreter.Reply{Call: p.ID, Value: json.RawMessage(`1`)})
+							_ = run.Answer(t.Context(), contract.Reply{Call: p.ID, Value: json.RawMessage(`1`)})
 						}
 					}
 				}

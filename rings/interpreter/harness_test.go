@@ -15,6 +15,8 @@ import (
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/rings/interpreter"
+	"github.com/ringd/ringd/rings/interpreter/contract"
+	"github.com/ringd/ringd/rings/interpreter/run"
 )
 
 // wave asks all questions at once and returns the answers. It does not say that it
@@ -48,7 +50,7 @@ func TestHarnessAnswers(t *testing.T) {
 	if len(v.Pending) != 2 || v.Pending[0].For != "harness" || v.Pending[0].Bridge != "ask" {
 		t.Fatalf("pending %+v", v.Pending)
 	}
-	byID := map[string]interpreter.Pending{}
+	byID := map[string]contract.Pending{}
 	for _, p := range v.Pending {
 		byID[p.ID] = p
 	}
@@ -58,18 +60,18 @@ func TestHarnessAnswers(t *testing.T) {
 	text := "no idea"
 	refused := []struct {
 		name  string
-		reply interpreter.Reply
+		reply contract.Reply
 		want  error
 	}{
-		{"unknown", interpreter.Reply{Call: "c9", Value: json.RawMessage(`1`)}, interpreter.ErrNoCall},
-		{"digest", interpreter.Reply{Call: "c1", Digest: byID["c2"].Digest, Value: json.RawMessage(`1`)}, interpreter.ErrDigest},
-		{"schema", interpreter.Reply{Call: "c1", Value: json.RawMessage(`"x"`)}, interpreter.ErrValue},
-		{"no value", interpreter.Reply{Call: "c1"}, interpreter.ErrValue},
-		{"not JSON", interpreter.Reply{Call: "c1", Value: json.RawMessage(`{`)}, interpreter.ErrValue},
-		{"large", interpreter.Reply{Call: "c1", Value: json.RawMessage(strings.Repeat("1", 2000))}, interpreter.ErrValue},
-		{"first", interpreter.Reply{Call: "c1", Digest: byID["c1"].Digest, By: "uid:7", Value: json.RawMessage(`7`)}, nil},
-		{"second", interpreter.Reply{Call: "c1", Value: json.RawMessage(`8`)}, interpreter.ErrAnswered},
-		{"other", interpreter.Reply{Call: "c2", Error: &text}, nil},
+		{"unknown", contract.Reply{Call: "c9", Value: json.RawMessage(`1`)}, contract.ErrNoCall},
+		{"digest", contract.Reply{Call: "c1", Digest: byID["c2"].Digest, Value: json.RawMessage(`1`)}, contract.ErrDigest},
+		{"schema", contract.Reply{Call: "c1", Value: json.RawMessage(`"x"`)}, contract.ErrValue},
+		{"no value", contract.Reply{Call: "c1"}, contract.ErrValue},
+		{"not JSON", contract.Reply{Call: "c1", Value: json.RawMessage(`{`)}, contract.ErrValue},
+		{"large", contract.Reply{Call: "c1", Value: json.RawMessage(strings.Repeat("1", 2000))}, contract.ErrValue},
+		{"first", contract.Reply{Call: "c1", Digest: byID["c1"].Digest, By: "uid:7", Value: json.RawMessage(`7`)}, nil},
+		{"second", contract.Reply{Call: "c1", Value: json.RawMessage(`8`)}, contract.ErrAnswered},
+		{"other", contract.Reply{Call: "c2", Error: &text}, nil},
 	}
 	for _, r := range refused {
 		if err := run.Answer(t.Context(), r.reply); !errors.Is(err, r.want) {
@@ -80,7 +82,7 @@ func TestHarnessAnswers(t *testing.T) {
 	if string(got[0].Value) != "7" || got[1].Error == nil || got[1].Error.Message != "ask: no idea (call c2)" || got[1].Error.Name != "BridgeError" {
 		t.Errorf("answers %+v", got)
 	}
-	if err := run.Answer(t.Context(), interpreter.Reply{Call: "c1", Value: json.RawMessage(`1`)}); !errors.Is(err, interpreter.ErrEnded) {
+	if err := run.Answer(t.Context(), contract.Reply{Call: "c1", Value: json.RawMessage(`1`)}); !errors.Is(err, contract.ErrEnded) {
 		t.Error(err)
 	}
 	counts := map[string]int{}
@@ -95,7 +97,7 @@ func TestHarnessAnswers(t *testing.T) {
 	if log := w.log.entries(); len(log) != 4 || !strings.Contains(log[0], `for="harness" executing=false`) {
 		t.Errorf("journal %q", log)
 	}
-	if rec, _ := w.audit.find(interpreter.CallAnswered); rec.Actor != "uid:1000" && rec.Actor != "uid:7" && rec.Actor != "" {
+	if rec, _ := w.audit.find(contract.CallAnswered); rec.Actor != "uid:1000" && rec.Actor != "uid:7" && rec.Actor != "" {
 		t.Errorf("actor %q", rec.Actor)
 	}
 }
@@ -105,7 +107,7 @@ func TestHarnessAnswers(t *testing.T) {
 func TestNotPausedWhileTheHostWorks(t *testing.T) {
 	working, finish := make(chan struct{}), make(chan struct{})
 	w := newWorld(t, func(c *interpreter.Config) {
-		c.Providers["slow"] = provide(func(context.Context, interpreter.Call) (json.RawMessage, error) {
+		c.Providers["slow"] = provide(func(context.Context, contract.Call) (json.RawMessage, error) {
 			close(working)
 			<-finish
 			return nil, nil
@@ -129,7 +131,7 @@ func TestNotPausedWhileTheHostWorks(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := run.Answer(t.Context(), interpreter.Reply{Call: "c1"}); err != nil {
+	if err := run.Answer(t.Context(), contract.Reply{Call: "c1"}); err != nil {
 		t.Error(err)
 	}
 	w.end(run)
@@ -143,8 +145,8 @@ func TestNotPausedWhileTheHostWorks(t *testing.T) {
 func TestAnswerThatCannotBeRecorded(t *testing.T) {
 	w := newWorld(t)
 	w.apply(set("a", bridge("ask")))
-	w.audit.onRecord(func(r interpreter.Record) error {
-		if r.Kind == interpreter.CallAnswered {
+	w.audit.onRecord(func(r contract.Record) error {
+		if r.Kind == contract.CallAnswered {
 			return errors.New("disk full")
 		}
 		return nil
@@ -155,7 +157,7 @@ func TestAnswerThatCannotBeRecorded(t *testing.T) {
 		return executors.Outcome{State: executors.StateDone}, nil
 	})
 	waitsFor(t, run, "c1", "harness")
-	if err := run.Answer(t.Context(), interpreter.Reply{Call: "c1", Value: json.RawMessage(`"effect"`)}); err == nil {
+	if err := run.Answer(t.Context(), contract.Reply{Call: "c1", Value: json.RawMessage(`"effect"`)}); err == nil {
 		t.Error("an answer without a record took effect")
 	}
 	v := w.end(run)
@@ -189,9 +191,9 @@ func TestRevokedWhileWaiting(t *testing.T) {
 	})
 	waitsFor(t, run, "c1", "harness")
 	w.apply(set("b", bridge("askOut")))
-	err := run.Answer(t.Context(), interpreter.Reply{Call: "c1", Value: json.RawMessage(`1`)})
+	err := run.Answer(t.Context(), contract.Reply{Call: "c1", Value: json.RawMessage(`1`)})
 	var d *profiles.Denial
-	if !errors.As(err, &d) && !errors.Is(err, interpreter.ErrAnswered) && !errors.Is(err, interpreter.ErrEnded) {
+	if !errors.As(err, &d) && !errors.Is(err, contract.ErrAnswered) && !errors.Is(err, contract.ErrEnded) {
 		t.Errorf("answer to a revoked call: %v", err)
 	}
 	w.end(run)
@@ -220,12 +222,12 @@ func TestOneAnswerWins(t *testing.T) {
 		for p := range people {
 			wg.Go(func() {
 				value := fmt.Sprintf(`"person %d"`, p)
-				err := run.Answer(t.Context(), interpreter.Reply{Call: fmt.Sprintf("c%d", i), Value: json.RawMessage(value)})
+				err := run.Answer(t.Context(), contract.Reply{Call: fmt.Sprintf("c%d", i), Value: json.RawMessage(value)})
 				switch {
 				case err == nil:
 					winners.Add(1)
 					won[i] = value
-				case !errors.Is(err, interpreter.ErrAnswered) && !errors.Is(err, interpreter.ErrEnded):
+				case !errors.Is(err, contract.ErrAnswered) && !errors.Is(err, contract.ErrEnded):
 					t.Errorf("loser: %v", err)
 				}
 			})
@@ -248,7 +250,7 @@ func TestAnswerWhileAnotherIsChecked(t *testing.T) {
 	var w *world
 	w = newWorld(t, func(c *interpreter.Config) {
 		c.CheckValue = func(json.RawMessage) error {
-			return run.Answer(w.t.Context(), interpreter.Reply{Call: "c1", Value: json.RawMessage(`"quick"`)})
+			return run.Answer(w.t.Context(), contract.Reply{Call: "c1", Value: json.RawMessage(`"quick"`)})
 		}
 	})
 	w.apply(set("a", bridge("ask"), bridge("askOut", external)))
@@ -259,11 +261,11 @@ func TestAnswerWhileAnotherIsChecked(t *testing.T) {
 	})
 	waitsFor(t, run, "c1", "harness")
 	waitsFor(t, run, "c2", "harness")
-	err := run.Answer(t.Context(), interpreter.Reply{Call: "c1", Value: json.RawMessage(`{"$ringd":"undefined"}`)})
-	if !errors.Is(err, interpreter.ErrAnswered) {
+	err := run.Answer(t.Context(), contract.Reply{Call: "c1", Value: json.RawMessage(`{"$ringd":"undefined"}`)})
+	if !errors.Is(err, contract.ErrAnswered) {
 		t.Errorf("the slower answer: %v", err)
 	}
-	must(t, run.Answer(t.Context(), interpreter.Reply{Call: "c2", Value: json.RawMessage(`2`)}))
+	must(t, run.Answer(t.Context(), contract.Reply{Call: "c2", Value: json.RawMessage(`2`)}))
 	w.end(run)
 	if string(got[0].Value) != `"quick"` {
 		t.Errorf("answer %+v", got[0])
@@ -280,7 +282,7 @@ func must(t *testing.T, err error) {
 func TestEventsTellALife(t *testing.T) {
 	w := newWorld(t)
 	w.apply(set("a", bridge("ask"), bridge("b")))
-	run := w.start(func(ctx context.Context, _ executors.Run, h executors.Host) (executors.Outcome, error) {
+	started := w.start(func(ctx context.Context, _ executors.Run, h executors.Host) (executors.Outcome, error) {
 		h.Console(executors.ConsoleEntry{Level: "warn", Text: "one"})
 		h.Console(executors.ConsoleEntry{Level: "shout", Text: "two\xff"})
 		_, _ = h.Ask(ctx, question("c1", "b", `[]`))
@@ -288,12 +290,12 @@ func TestEventsTellALife(t *testing.T) {
 		wave(ctx, t, h, question("c3", "ask", `[]`))
 		return executors.Outcome{State: executors.StateDone}, nil
 	})
-	waitsFor(t, run, "c3", "harness")
-	if err := run.Answer(t.Context(), interpreter.Reply{Call: "c3"}); err != nil {
+	waitsFor(t, started, "c3", "harness")
+	if err := started.Answer(t.Context(), contract.Reply{Call: "c3"}); err != nil {
 		t.Fatal(err)
 	}
-	w.end(run)
-	list, err := run.Events(t.Context(), 0)
+	w.end(started)
+	list, err := started.Events(t.Context(), 0)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -303,15 +305,15 @@ func TestEventsTellALife(t *testing.T) {
 			t.Errorf("event %d has sequence %d", i, e.Seq)
 		}
 		switch e.Kind {
-		case interpreter.EventState:
+		case run.EventState:
 			got = append(got, string(e.State))
-		case interpreter.EventConsole:
+		case run.EventConsole:
 			got = append(got, fmt.Sprintf("%s %d %s", e.Console.Level, e.Console.Seq, e.Console.Text))
-		case interpreter.EventCall:
+		case run.EventCall:
 			got = append(got, e.Call.ID+" "+e.Call.State+e.Call.Error)
-		case interpreter.EventDecision:
+		case run.EventDecision:
 			got = append(got, string(e.Decision.Code))
-		case interpreter.EventDropped:
+		case run.EventDropped:
 			got = append(got, "dropped")
 		}
 	}
@@ -320,7 +322,7 @@ func TestEventsTellALife(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	if rest, err := run.Events(t.Context(), list[len(list)-1].Seq); err != nil || len(rest) != 0 {
+	if rest, err := started.Events(t.Context(), list[len(list)-1].Seq); err != nil || len(rest) != 0 {
 		t.Errorf("after the last: %v %v", rest, err)
 	}
 }
@@ -333,18 +335,18 @@ func TestSlowReaderGetsANote(t *testing.T) {
 	s.Agents["default"] = a
 	w.apply(s)
 	const lines = 5000
-	run := w.start(func(_ context.Context, _ executors.Run, h executors.Host) (executors.Outcome, error) {
+	started := w.start(func(_ context.Context, _ executors.Run, h executors.Host) (executors.Outcome, error) {
 		for range lines {
 			h.Console(executors.ConsoleEntry{Level: "log", Text: "x"})
 		}
 		return executors.Outcome{State: executors.StateDone}, nil
 	})
-	w.end(run)
-	list, err := run.Events(t.Context(), 3)
+	w.end(started)
+	list, err := started.Events(t.Context(), 3)
 	if err != nil {
 		t.Fatal(err)
 	}
-	if first := list[0]; first.Kind != interpreter.EventDropped || first.Dropped == 0 || first.Seq != 3+first.Dropped || list[1].Seq != first.Seq+1 {
+	if first := list[0]; first.Kind != run.EventDropped || first.Dropped == 0 || first.Seq != 3+first.Dropped || list[1].Seq != first.Seq+1 {
 		t.Errorf("first event %+v, then %+v", list[0], list[1])
 	}
 	if last := list[len(list)-1]; last.Seq != lines+2 || last.State != executors.StateDone {

@@ -12,6 +12,7 @@ import (
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/rings/interpreter"
+	"github.com/ringd/ringd/rings/interpreter/contract"
 )
 
 // holds is what a run was told about its wall time, by call.
@@ -64,7 +65,7 @@ func TestCallHeld(t *testing.T) {
 	run, err := s.run(interpreter.StartRequest{}, waves([]executors.Question{question("c1", "act", `[1]`)}, []executors.Question{question("c2", "act", `[2]`)}))
 	must(t, err)
 	p := waitsFor(t, run, "c1", "approver")
-	if !p.Held || p.Expires.Sub(s.now()).Milliseconds() != 20_000 || run.View().State != interpreter.StateRunning {
+	if !p.Held || p.Expires.Sub(s.now()).Milliseconds() != 20_000 || run.View().State != contract.StateRunning {
 		t.Errorf("pending %+v of a run that is %s", p, run.View().State)
 	}
 	if d := told.of("c1"); !slices.Equal(d, []bool{true}) {
@@ -75,7 +76,7 @@ func TestCallHeld(t *testing.T) {
 	if d := told.of("c1"); !slices.Equal(d, []bool{true, false}) {
 		t.Errorf("its wall time was told %v", d)
 	}
-	must(t, run.Approved(t.Context(), interpreter.Settlement{Call: "c2", Denied: true, Reason: "enough", By: "uid:7"}))
+	must(t, run.Approved(t.Context(), contract.Settlement{Call: "c2", Denied: true, Reason: "enough", By: "uid:7"}))
 	v := s.end(run)
 	if s.keeper.kept != 0 || v.State != executors.StateDone || s.echo.count() != 1 {
 		t.Errorf("%d pauses, %s, %d acts", s.keeper.kept, v.State, s.echo.count())
@@ -140,7 +141,7 @@ func TestCallHeldEnds(t *testing.T) {
 		{"the run is cancelled", 0, func(t *testing.T, s *stage, run *interpreter.Run) {
 			waitsFor(t, run, "c1", "approver")
 			run.Cancel(t.Context(), "uid:1", "enough")
-			if err := run.Approved(t.Context(), approve("c1")); !errors.Is(err, interpreter.ErrEnded) {
+			if err := run.Approved(t.Context(), approve("c1")); !errors.Is(err, contract.ErrEnded) {
 				t.Errorf("an approval behind a cancel: %v", err)
 			}
 		}, "BridgeError", "was interrupted", "", executors.StateCancelled},
@@ -200,10 +201,10 @@ func TestHarnessHeld(t *testing.T) {
 	must(t, err)
 	v, err := run.Settled(t.Context()) // its harness is told, though it runs
 	must(t, err)
-	if v.State != interpreter.StateRunning || len(v.Pending) != 1 || !v.Pending[0].Held || v.Pending[0].For != "harness" {
+	if v.State != contract.StateRunning || len(v.Pending) != 1 || !v.Pending[0].Held || v.Pending[0].For != "harness" {
 		t.Errorf("%s, pending %+v", v.State, v.Pending)
 	}
-	must(t, run.Answer(t.Context(), interpreter.Reply{Call: "c1", Value: json.RawMessage(`7`), By: "uid:1"}))
+	must(t, run.Answer(t.Context(), contract.Reply{Call: "c1", Value: json.RawMessage(`7`), By: "uid:1"}))
 	v = s.end(run)
 	if got := s.got(run.ID(), "c1"); string(got.Value) != "7" {
 		t.Errorf("answer %+v", got)
@@ -233,7 +234,7 @@ func TestHarnessHeldBehindAnApproval(t *testing.T) {
 	if len(v.Pending) != 1 || v.Pending[0].For != "harness" {
 		t.Fatalf("pending %+v", v.Pending)
 	}
-	must(t, run.Answer(t.Context(), interpreter.Reply{Call: "c1", Value: json.RawMessage(`7`), By: "uid:1"}))
+	must(t, run.Answer(t.Context(), contract.Reply{Call: "c1", Value: json.RawMessage(`7`), By: "uid:1"}))
 	if s.end(run); string(s.got(run.ID(), "c1").Value) != "7" {
 		t.Errorf("answer %+v", s.got(run.ID(), "c1"))
 	}
@@ -250,7 +251,7 @@ func TestCallsHeldAtOnce(t *testing.T) {
 	waitsFor(t, run, "c1", "approver")
 	waitsFor(t, run, "c2", "approver")
 	must(t, run.Approved(t.Context(), approve("c2")))
-	must(t, run.Approved(t.Context(), interpreter.Settlement{Call: "c1", Denied: true, Reason: "no", By: "uid:7"}))
+	must(t, run.Approved(t.Context(), contract.Settlement{Call: "c1", Denied: true, Reason: "no", By: "uid:7"}))
 	v := s.end(run)
 	if nameOf(s.got(run.ID(), "c1")) != "ApprovalDenied" || string(s.got(run.ID(), "c2").Value) != "2" || string(s.got(run.ID(), "c3").Value) != "3" {
 		t.Errorf("%+v", s.pauser.ended[run.ID()].Got)
@@ -262,7 +263,7 @@ func TestCallsHeldAtOnce(t *testing.T) {
 
 // An act that waits in the guest of a provider holds the program that called it.
 func TestActOfAProviderHoldsItsCaller(t *testing.T) {
-	shell := provide(func(ctx context.Context, c interpreter.Call) (json.RawMessage, error) {
+	shell := provide(func(ctx context.Context, c contract.Call) (json.RawMessage, error) {
 		a, err := c.Act(ctx, exec("/usr/bin/git", "push"))
 		return a.Value, err
 	})
@@ -299,11 +300,11 @@ func TestImportsOfARun(t *testing.T) {
 	if want := []string{"json", "os.path"}; !slices.Equal(v.Imports, want) || !v.Repr || len(v.Denials) != 2 {
 		t.Errorf("imports %q, repr %v, denials %+v", v.Imports, v.Repr, v.Denials)
 	}
-	rec, ok := w.audit.find(interpreter.ImportDecided)
+	rec, ok := w.audit.find(contract.ImportDecided)
 	if !ok || rec.Capability != "import:requests" || rec.State != "refused" || rec.Decision.Code != no.Code || rec.Decision.Rule.Line != 4 {
 		t.Errorf("record %+v", rec)
 	}
-	rec, _ = w.audit.find(interpreter.RunEnded)
+	rec, _ = w.audit.find(contract.RunEnded)
 	if rec.Detail["imports"] != "json,os.path" {
 		t.Errorf("record %+v", rec)
 	}
@@ -323,8 +324,8 @@ func TestImportsAreBounded(t *testing.T) {
 	v := w.end(w.start(func(context.Context, executors.Run, executors.Host) (executors.Outcome, error) {
 		return executors.Outcome{State: executors.StateFailed, Error: &executors.ProgramError{Name: "E"}, Imports: many, Repr: true}, nil
 	}))
-	rec, _ := w.audit.find(interpreter.RunEnded)
-	if len(v.Imports) != interpreter.MaxImports || v.Repr || len(rec.Detail["imports"]) > 512*256 {
+	rec, _ := w.audit.find(contract.RunEnded)
+	if len(v.Imports) != contract.MaxImports || v.Repr || len(rec.Detail["imports"]) > 512*256 {
 		t.Errorf("%d imports, repr %v, a record of %d bytes", len(v.Imports), v.Repr, len(rec.Detail["imports"]))
 	}
 }

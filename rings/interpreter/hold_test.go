@@ -10,17 +10,19 @@ import (
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/rings/interpreter"
+	"github.com/ringd/ringd/rings/interpreter/contract"
+	"github.com/ringd/ringd/rings/interpreter/pause"
 )
 
 // family is a stage whose bridge "team" lets the harness start subagents.
 func family(t *testing.T, perCall, depth, total int64) *stage {
-	s := newStage(t, func(c *interpreter.Config) { c.Providers["team"] = interpreter.Harness{} })
+	s := newStage(t, func(c *interpreter.Config) { c.Providers["team"] = contract.Harness{} })
 	s.apply(set("a", bridge("ask"), bridge("team", spawner(perCall, depth, total))))
 	return s
 }
 
 func (s *stage) child(parent, call string, sc script) (*interpreter.Run, error) {
-	return s.run(interpreter.StartRequest{Parent: &interpreter.Parent{Run: parent, Call: call}}, sc)
+	return s.run(interpreter.StartRequest{Parent: &pause.Parent{Run: parent, Call: call}}, sc)
 }
 
 // hang is a script that works until its run ends.
@@ -36,7 +38,7 @@ func TestHold(t *testing.T) {
 	s := family(t, 3, 2, 5)
 	hang := s.hang(t)
 	p := s.pausedRun(waves([]executors.Question{question("c1", "team", `[[1,2]]`), question("c2", "ask", `[]`)}))
-	if _, err := s.child("r1", "c1", hang); !errors.Is(err, interpreter.ErrParent) {
+	if _, err := s.child("r1", "c1", hang); !errors.Is(err, contract.ErrParent) {
 		t.Errorf("a child of a run that is not held: %v", err)
 	}
 	held, err := s.ring.Hold(t.Context(), p)
@@ -47,7 +49,7 @@ func TestHold(t *testing.T) {
 		t.Errorf("view %+v", held.View())
 	}
 	for _, call := range []string{"c2", "c9"} {
-		if _, err := s.child("r1", call, hang); !errors.Is(err, interpreter.ErrParent) {
+		if _, err := s.child("r1", call, hang); !errors.Is(err, contract.ErrParent) {
 			t.Errorf("%s: %v", call, err)
 		}
 	}
@@ -57,15 +59,15 @@ func TestHold(t *testing.T) {
 		must(t, err)
 		children = append(children, c)
 	}
-	if _, err := s.child("r1", "c1", hang); !errors.Is(err, interpreter.ErrParent) {
+	if _, err := s.child("r1", "c1", hang); !errors.Is(err, contract.ErrParent) {
 		t.Errorf("a third child of a call for two: %v", err)
 	}
 	if sp := held.Spawned(); sp.Total != 2 || sp.Calls["c1"] != 2 {
 		t.Errorf("spawned %+v", sp)
 	}
-	for _, err := range []error{held.Answer(t.Context(), interpreter.Reply{Call: "c2"}), held.Approved(t.Context(), approve("c2")),
+	for _, err := range []error{held.Answer(t.Context(), contract.Reply{Call: "c2"}), held.Approved(t.Context(), approve("c2")),
 		held.Revoke(t.Context(), []string{"bridge:ask"})} {
-		if !errors.Is(err, interpreter.ErrPaused) {
+		if !errors.Is(err, contract.ErrPaused) {
 			t.Errorf("a held run was settled: %v", err)
 		}
 	}
@@ -111,7 +113,7 @@ func TestHoldEndsAndCounts(t *testing.T) {
 	p.Calls[0].Children = 2
 	held, err = s.ring.Hold(t.Context(), p)
 	must(t, err)
-	if _, err := s.child("r1", "c1", script{}); !errors.Is(err, interpreter.ErrParent) {
+	if _, err := s.child("r1", "c1", script{}); !errors.Is(err, contract.ErrParent) {
 		t.Errorf("a third child over three holds: %v", err)
 	}
 	held.Release()
@@ -152,7 +154,7 @@ func TestParentPausesWhileChildrenLive(t *testing.T) {
 	}()
 	close(stop)
 	got := <-back
-	if errors.Is(got.err, interpreter.ErrParent) { // it paused first: held as a daemon does
+	if errors.Is(got.err, contract.ErrParent) { // it paused first: held as a daemon does
 		s.end(run)
 		_, err := s.ring.Hold(t.Context(), s.keeper.pause(t, "r1"))
 		must(t, err)
@@ -171,7 +173,7 @@ func TestParentPausesWhileChildrenLive(t *testing.T) {
 	s.pauser.mu.Lock()
 	s.pauser.stopped = nil
 	s.pauser.mu.Unlock()
-	next, err := s.ring.Resume(t.Context(), p, []interpreter.Settlement{value("c1", `1`), value("c2", `1`)})
+	next, err := s.ring.Resume(t.Context(), p, []contract.Settlement{value("c1", `1`), value("c2", `1`)})
 	must(t, err)
 	s.end(held) // that life is over
 	if v := s.end(got.run); v.State != executors.StateCancelled {
@@ -202,13 +204,13 @@ func TestChildPauses(t *testing.T) {
 	if p.Depth != 1 || p.Root != "r1" || p.Parent == nil || p.Parent.Call != "c1" {
 		t.Fatalf("pause %+v", p)
 	}
-	if _, err := s.ring.Resume(t.Context(), p, []interpreter.Settlement{value("c1", `1`)}); !errors.Is(err, interpreter.ErrParent) {
+	if _, err := s.ring.Resume(t.Context(), p, []contract.Settlement{value("c1", `1`)}); !errors.Is(err, contract.ErrParent) {
 		t.Errorf("resumed without its parent: %v", err)
 	}
 	parent.Calls[0].Children = 1
 	held, err = s.ring.Hold(t.Context(), parent)
 	must(t, err)
-	next, err := s.ring.Resume(t.Context(), p, []interpreter.Settlement{value("c1", `1`)})
+	next, err := s.ring.Resume(t.Context(), p, []contract.Settlement{value("c1", `1`)})
 	must(t, err)
 	if v := s.end(next); v.State != executors.StatePaused {
 		t.Fatalf("%s %+v", v.State, v.Error)
@@ -254,7 +256,7 @@ func TestSessions(t *testing.T) {
 	}
 	s := newStage(t)
 	s.apply(granted("a", 10_000))
-	session := func(state *interpreter.SessionState, change func(*interpreter.StartRequest)) interpreter.StartRequest {
+	session := func(state *contract.SessionState, change func(*interpreter.StartRequest)) interpreter.StartRequest {
 		req := interpreter.StartRequest{Session: "repl", SessionState: state}
 		if change != nil {
 			change(&req)
@@ -287,14 +289,14 @@ func TestSessions(t *testing.T) {
 		"empty":    func(r *interpreter.StartRequest) { c := state; c.Snapshot = nil; r.SessionState = &c },
 		"age":      func(r *interpreter.StartRequest) { c := state; c.At = c.At.Add(-61e9); r.SessionState = &c },
 	} {
-		if _, err := s.run(session(&state, change), script{}); !errors.Is(err, interpreter.ErrSession) {
+		if _, err := s.run(session(&state, change), script{}); !errors.Is(err, contract.ErrSession) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
 	// A state that cannot be gone on from is named, and stands.
-	for _, change := range []func(*interpreter.SessionState){
-		func(s *interpreter.SessionState) { s.Engine = "sha256:older" },
-		func(s *interpreter.SessionState) { s.Snapshot = []byte("{") },
+	for _, change := range []func(*contract.SessionState){
+		func(s *contract.SessionState) { s.Engine = "sha256:older" },
+		func(s *contract.SessionState) { s.Snapshot = []byte("{") },
 	} {
 		bad := state
 		change(&bad)
@@ -392,12 +394,12 @@ func TestTreeGrowsWhileTheParentIsPaused(t *testing.T) {
 
 // No subagent is started for a call that is not approved.
 func TestNoSubagentsBeforeTheApproval(t *testing.T) {
-	s := newStage(t, func(c *interpreter.Config) { c.Providers["team"] = interpreter.Harness{} })
+	s := newStage(t, func(c *interpreter.Config) { c.Providers["team"] = contract.Harness{} })
 	s.apply(set("a", bridge("team", spawner(3, 2, 4), approval())))
 	p := s.pausedRun(waves([]executors.Question{question("c1", "team", `[1]`)}))
 	held, err := s.ring.Hold(t.Context(), p)
 	must(t, err)
-	if _, err := s.child("r1", "c1", script{}); !errors.Is(err, interpreter.ErrParent) {
+	if _, err := s.child("r1", "c1", script{}); !errors.Is(err, contract.ErrParent) {
 		t.Error(err)
 	}
 	held.Release()
@@ -412,7 +414,7 @@ func TestHeldUnderATier(t *testing.T) {
 		return agentOf(set(rev, bridge("ask"), bridge("team", spawner(3, 2, 5))), func(a *profiles.Agent) { a.MinTier = least })
 	}
 	for least, want := range map[profiles.Tier]profiles.Code{profiles.TierProcess: "", profiles.TierWasm: "", profiles.TierMicroVM: profiles.CodeTierUnavailable} {
-		s := newStage(t, func(c *interpreter.Config) { c.Providers["team"] = interpreter.Harness{} })
+		s := newStage(t, func(c *interpreter.Config) { c.Providers["team"] = contract.Harness{} })
 		s.apply(of("a", profiles.TierProcess))
 		p := s.pausedRun(waves([]executors.Question{question("c1", "team", `[[1,2]]`)}))
 		s.apply(of("b", least))

@@ -6,7 +6,7 @@ import (
 
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
-	"github.com/ringd/ringd/rings/interpreter"
+	"github.com/ringd/ringd/rings/interpreter/contract"
 )
 
 // An import that the policy refused is in the view and on record, like the
@@ -22,7 +22,7 @@ func TestRefusedImport(t *testing.T) {
 	if v.State != executors.StateDenied || len(v.Denials) != 1 || v.Denials[0].Code != no.Code {
 		t.Errorf("state %s denials %+v", v.State, v.Denials)
 	}
-	rec, ok := w.audit.find(interpreter.RunEnded)
+	rec, ok := w.audit.find(contract.RunEnded)
 	if !ok || rec.Decision == nil || rec.Decision.Code != no.Code {
 		t.Errorf("record %+v", rec)
 	}

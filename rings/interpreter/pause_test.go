@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/ringd/ringd/executors"
-	"github.com/ringd/ringd/rings/interpreter"
+	"github.com/ringd/ringd/rings/interpreter/contract"
 )
 
 // A run pauses where it waits, its guest is gone, and another ring goes on: what
@@ -25,7 +25,7 @@ func TestPauseAndResumeElsewhere(t *testing.T) {
 		t.Errorf("live %v, %d acts", live, one.echo.count())
 	}
 	v := one.keeper.views["r1"]
-	waits := map[string]interpreter.Pending{}
+	waits := map[string]contract.Pending{}
 	for _, q := range v.Pending {
 		waits[q.ID] = q
 	}

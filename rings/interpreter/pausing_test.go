@@ -14,6 +14,9 @@ import (
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/rings/interpreter"
+	"github.com/ringd/ringd/rings/interpreter/binding"
+	"github.com/ringd/ringd/rings/interpreter/contract"
+	"github.com/ringd/ringd/rings/interpreter/pause"
 )
 
 // stopping starts a run that is held up where its program was asked to stop, and
@@ -35,7 +38,7 @@ func newStopping(t *testing.T) *stopping {
 		<-s.goOn
 		return nil
 	}
-	s.keeper.hook = func(interpreter.Pause) error {
+	s.keeper.hook = func(pause.Record) error {
 		close(s.keeping)
 		<-s.keepGoOn
 		return nil
@@ -85,7 +88,7 @@ func TestRunsStopInTurn(t *testing.T) {
 		<-goOn
 		return nil
 	}
-	s.keeper.hook = func(interpreter.Pause) error {
+	s.keeper.hook = func(pause.Record) error {
 		in.Add(-1)
 		return nil
 	}
@@ -120,7 +123,7 @@ func TestWhileARunStops(t *testing.T) {
 		errs := make(chan error, 3)
 		for _, ask := range []func(context.Context) error{
 			func(ctx context.Context) error {
-				return s.run.Answer(ctx, interpreter.Reply{Call: "c1", Value: json.RawMessage(`1`)})
+				return s.run.Answer(ctx, contract.Reply{Call: "c1", Value: json.RawMessage(`1`)})
 			},
 			func(ctx context.Context) error { return s.run.Approved(ctx, approve("c2")) },
 			func(ctx context.Context) error { return s.run.Revoke(ctx, []string{"bridge:act"}) },
@@ -135,7 +138,7 @@ func TestWhileARunStops(t *testing.T) {
 		}
 		gone, cancel := context.WithCancel(t.Context())
 		cancel()
-		if err := s.run.Answer(gone, interpreter.Reply{Call: "c1", Value: json.RawMessage(`1`)}); !errors.Is(err, context.Canceled) {
+		if err := s.run.Answer(gone, contract.Reply{Call: "c1", Value: json.RawMessage(`1`)}); !errors.Is(err, context.Canceled) {
 			t.Error(err)
 		}
 		select {
@@ -147,14 +150,14 @@ func TestWhileARunStops(t *testing.T) {
 		<-s.keeping
 		close(s.keepGoOn)
 		for range 3 {
-			if err := <-errs; !errors.Is(err, interpreter.ErrPaused) {
+			if err := <-errs; !errors.Is(err, contract.ErrPaused) {
 				t.Error(err)
 			}
 		}
 		if v := s.end(s.run); v.State != executors.StatePaused || s.echo.count() != 0 {
 			t.Errorf("%s, %d acts", v.State, s.echo.count())
 		}
-		if err := s.run.Answer(t.Context(), interpreter.Reply{Call: "c1", Value: json.RawMessage(`1`)}); !errors.Is(err, interpreter.ErrPaused) {
+		if err := s.run.Answer(t.Context(), contract.Reply{Call: "c1", Value: json.RawMessage(`1`)}); !errors.Is(err, contract.ErrPaused) {
 			t.Error(err)
 		}
 		if p := s.keeper.pause(t, "r1"); len(p.Revoked) != 0 || len(p.Calls) != 2 {
@@ -182,7 +185,7 @@ func TestWhileARunStops(t *testing.T) {
 		if v := s.end(s.run); v.State != executors.StatePaused || s.keeper.kept != 1 {
 			t.Errorf("%s, %d kept", v.State, s.keeper.kept)
 		}
-		if _, ok := s.audit.find(interpreter.RunCancelled); ok {
+		if _, ok := s.audit.find(contract.RunCancelled); ok {
 			t.Error("a run that is paused was recorded as cancelled")
 		}
 	})
@@ -260,19 +263,19 @@ func TestPauseThatCannotBeKept(t *testing.T) {
 		state executors.State
 		err   string
 	}{
-		{"keeper", func(s *stage) { s.keeper.hook = func(interpreter.Pause) error { return errors.New("disk full") } }, executors.StateFailed, "PauseUnavailable"},
-		{"keeper panics", func(s *stage) { s.keeper.hook = func(interpreter.Pause) error { panic("boom") } }, executors.StateFailed, "Closed"},
+		{"keeper", func(s *stage) { s.keeper.hook = func(pause.Record) error { return errors.New("disk full") } }, executors.StateFailed, "PauseUnavailable"},
+		{"keeper panics", func(s *stage) { s.keeper.hook = func(pause.Record) error { panic("boom") } }, executors.StateFailed, "Closed"},
 		{"record", func(s *stage) {
-			s.audit.onRecord(func(r interpreter.Record) error {
-				if r.Kind == interpreter.RunPaused {
+			s.audit.onRecord(func(r contract.Record) error {
+				if r.Kind == contract.RunPaused {
 					return errors.New("disk full")
 				}
 				return nil
 			})
 		}, executors.StateFailed, "Closed"},
 		{"record panics", func(s *stage) {
-			s.audit.onRecord(func(r interpreter.Record) error {
-				if r.Kind == interpreter.RunPaused {
+			s.audit.onRecord(func(r contract.Record) error {
+				if r.Kind == contract.RunPaused {
 					panic("boom")
 				}
 				return nil
@@ -328,8 +331,8 @@ func TestPauseThatCannotBeKept(t *testing.T) {
 func TestPanicAtTheEnd(t *testing.T) {
 	s := newStage(t)
 	s.apply(set("a"))
-	s.audit.onRecord(func(r interpreter.Record) error {
-		if r.Kind == interpreter.RunEnded {
+	s.audit.onRecord(func(r contract.Record) error {
+		if r.Kind == contract.RunEnded {
 			panic("boom")
 		}
 		return nil
@@ -371,7 +374,7 @@ func TestExecutorOutOfOrder(t *testing.T) {
 	}
 	for name, p := range tests {
 		t.Run(name, func(t *testing.T) {
-			k := &keeper{pauses: map[string][]byte{}, views: map[string]interpreter.View{}}
+			k := &keeper{pauses: map[string][]byte{}, views: map[string]contract.View{}}
 			w := newWorld(t, func(c *interpreter.Config) { c.Keeper = k })
 			w.apply(policy)
 			v := w.end(w.start(p))
@@ -441,11 +444,11 @@ func TestRevoke(t *testing.T) {
 	must(t, err)
 	waitsFor(t, run, "c1", "approver")
 	for _, bad := range []string{"bridge:nope", "import:x", "host:", "shell", ""} {
-		if err := run.Revoke(t.Context(), []string{bad}); !errors.Is(err, interpreter.ErrGrant) {
+		if err := run.Revoke(t.Context(), []string{bad}); !errors.Is(err, binding.ErrGrant) {
 			t.Errorf("%q: %v", bad, err)
 		}
 	}
-	if err := run.Revoke(t.Context(), nil); !errors.Is(err, interpreter.ErrGrant) {
+	if err := run.Revoke(t.Context(), nil); !errors.Is(err, binding.ErrGrant) {
 		t.Error(err)
 	}
 	must(t, run.Revoke(t.Context(), []string{"bridge:act", "host:api.example.com"}))
@@ -470,7 +473,7 @@ func TestRevoke(t *testing.T) {
 	if s.echo.count() != 0 {
 		t.Errorf("%d acts", s.echo.count())
 	}
-	if err := run.Revoke(t.Context(), []string{"bridge:ask"}); !errors.Is(err, interpreter.ErrPaused) {
+	if err := run.Revoke(t.Context(), []string{"bridge:ask"}); !errors.Is(err, contract.ErrPaused) {
 		t.Error(err)
 	}
 }

@@ -13,6 +13,8 @@ import (
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/rings/interpreter"
+	"github.com/ringd/ringd/rings/interpreter/contract"
+	"github.com/ringd/ringd/rings/interpreter/pause"
 )
 
 // ledger is what a store would keep of one run: who may act on what, and what was
@@ -24,7 +26,7 @@ type ledger struct {
 	wrong    []string
 }
 
-func (l *ledger) Call(_ context.Context, c interpreter.Call) (json.RawMessage, error) {
+func (l *ledger) Call(_ context.Context, c contract.Call) (json.RawMessage, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	key := c.Run + "/" + c.ID
@@ -64,7 +66,7 @@ func anyOrder(t *testing.T, rnd *rand.Rand, name string) {
 	l := &ledger{approved: map[string]bool{}, acts: map[string]int{}}
 	s := newStage(t, func(c *interpreter.Config) {
 		c.Providers["act"], c.Providers["actOnce"], c.Providers["free"] = l, l, l
-		c.Providers["askAll"] = interpreter.Harness{}
+		c.Providers["askAll"] = contract.Harness{}
 	})
 	sets := []*profiles.Set{
 		set("all", bridge("act", external, approval()), bridge("actOnce", approval()), bridge("ask"), bridge("askAll", approval()), bridge("free")),
@@ -146,10 +148,10 @@ func anyOrder(t *testing.T, rnd *rand.Rand, name string) {
 }
 
 // settle answers every open call of a pause as people would.
-func settle(p interpreter.Pause, l *ledger, rnd *rand.Rand) []interpreter.Settlement {
-	var out []interpreter.Settlement
+func settle(p pause.Record, l *ledger, rnd *rand.Rand) []contract.Settlement {
+	var out []contract.Settlement
 	for _, c := range p.Calls {
-		s := interpreter.Settlement{Call: c.ID, By: "uid:7"}
+		s := contract.Settlement{Call: c.ID, By: "uid:7"}
 		if c.Terms != nil && !c.Approved {
 			if s.Denied = rnd.IntN(3) == 0; !s.Denied {
 				s.Approved = true
@@ -170,11 +172,11 @@ func talkTo(t *testing.T, run *interpreter.Run, l *ledger, done <-chan struct{})
 		for _, p := range run.View().Pending {
 			for range 2 {
 				if p.For == "harness" {
-					_ = run.Answer(t.Context(), interpreter.Reply{Call: p.ID, Value: json.RawMessage(`"` + p.ID + `"`)})
+					_ = run.Answer(t.Context(), contract.Reply{Call: p.ID, Value: json.RawMessage(`"` + p.ID + `"`)})
 					continue
 				}
 				l.approve(run.ID(), p.ID) // the store commits first
-				if err := run.Approved(t.Context(), approve(p.ID)); errors.Is(err, interpreter.ErrUnsettled) {
+				if err := run.Approved(t.Context(), approve(p.ID)); errors.Is(err, contract.ErrUnsettled) {
 					t.Error(err)
 				}
 			}
@@ -188,7 +190,7 @@ func talkTo(t *testing.T, run *interpreter.Run, l *ledger, done <-chan struct{})
 }
 
 // check compares the end of a run with its ledger, journal and program.
-func check(t *testing.T, s *stage, l *ledger, v interpreter.View, calls int, name string) {
+func check(t *testing.T, s *stage, l *ledger, v contract.View, calls int, name string) {
 	t.Helper()
 	l.mu.Lock()
 	defer l.mu.Unlock()

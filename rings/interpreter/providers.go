@@ -6,7 +6,8 @@ import (
 	"errors"
 	"log/slog"
 
-	"github.com/ringd/ringd/rings/interpreter/shape"
+	"github.com/ringd/ringd/rings/interpreter/contract"
+	"github.com/ringd/ringd/rings/interpreter/jsonvalue"
 )
 
 // Log is the provider of bridges that leave a line for the operator: the call's
@@ -19,11 +20,11 @@ type Log struct{ Logger *slog.Logger }
 const MaxLogText = 1 << 10
 
 // Call writes the line.
-func (l Log) Call(ctx context.Context, c Call) (json.RawMessage, error) {
+func (l Log) Call(ctx context.Context, c contract.Call) (json.RawMessage, error) {
 	if l.Logger == nil {
 		return nil, errors.New("the log provider has no logger")
 	}
 	l.Logger.LogAttrs(ctx, slog.LevelInfo, "program", slog.String("bridge", c.Bridge), slog.String("run", c.Run),
-		slog.String("call", c.ID), slog.String("agent", c.Agent), slog.String("text", shape.Clip(string(c.Args), MaxLogText)))
+		slog.String("call", c.ID), slog.String("agent", c.Agent), slog.String("text", jsonvalue.Clip(string(c.Args), MaxLogText)))
 	return nil, nil
 }

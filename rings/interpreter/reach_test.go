@@ -17,6 +17,8 @@ import (
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/rings/interpreter"
+	"github.com/ringd/ringd/rings/interpreter/binding"
+	"github.com/ringd/ringd/rings/interpreter/contract"
 )
 
 // reaching is a set whose one agent may reach the hosts, and the gateway.
@@ -61,7 +63,7 @@ func told(all []*profiles.Decider) []string {
 func TestReach(t *testing.T) {
 	asked, goOn := make(chan func() []*profiles.Decider, 1), make(chan struct{})
 	var narrowed atomic.Int32
-	over := &ends{Provider: provide(func(_ context.Context, call interpreter.Call) (json.RawMessage, error) {
+	over := &ends{Provider: provide(func(_ context.Context, call contract.Call) (json.RawMessage, error) {
 		asked <- call.Deciders
 		<-goOn
 		return nil, nil
@@ -125,7 +127,7 @@ func TestReach(t *testing.T) {
 
 // ends is a provider that is told of the ends of runs.
 type ends struct {
-	interpreter.Provider
+	contract.Provider
 	mu   sync.Mutex
 	runs []string
 }
@@ -170,7 +172,7 @@ func TestEnder(t *testing.T) {
 // resumed.
 func TestEnderOfHeld(t *testing.T) {
 	over := &ends{Provider: interpreter.Log{}}
-	s := newStage(t, func(c *interpreter.Config) { c.Providers["team"], c.Default = interpreter.Harness{}, over })
+	s := newStage(t, func(c *interpreter.Config) { c.Providers["team"], c.Default = contract.Harness{}, over })
 	hang := s.hang(t)
 	p := s.pausedRun(waves([]executors.Question{question("c1", "team", `[[1]]`)}))
 	_, err := s.ring.Hold(t.Context(), p)
@@ -179,7 +181,7 @@ func TestEnderOfHeld(t *testing.T) {
 	must(t, err)
 	torn := p
 	torn.Snapshot = []byte("{")
-	run, err := s.ring.Resume(t.Context(), torn, []interpreter.Settlement{value("c1", `1`)})
+	run, err := s.ring.Resume(t.Context(), torn, []contract.Settlement{value("c1", `1`)})
 	must(t, err)
 	s.end(run)
 	if held, ok := s.ring.Run("r1"); !ok || held.View().State != executors.StatePaused {
@@ -261,7 +263,7 @@ func TestRevokeOfAHostThatIsNone(t *testing.T) {
 	w.apply(reaching("one", "a.example"))
 	run, end := w.startLive()
 	for _, bad := range []string{"host:A.example", "host:https://a.example", "host:a.example:443", "host:*", "host: a.example"} {
-		if err := run.Revoke(t.Context(), []string{bad}); !errors.Is(err, interpreter.ErrGrant) {
+		if err := run.Revoke(t.Context(), []string{bad}); !errors.Is(err, binding.ErrGrant) {
 			t.Errorf("%s: %v", bad, err)
 		}
 	}

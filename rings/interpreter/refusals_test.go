@@ -9,9 +9,12 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
-	"github.com/ringd/ringd/rings/interpreter"
+	"github.com/ringd/ringd/rings/interpreter/contract"
+	"github.com/ringd/ringd/rings/interpreter/pause"
+	"github.com/ringd/ringd/rings/interpreter/run"
 )
 
 // tries is a program that asks for bridges which it has not.
@@ -39,22 +42,22 @@ func TestEqualRefusalsAreCounted(t *testing.T) {
 		decisions int // events
 	}{
 		{"one thing, ten thousand times", 10_000, func(int) string { return "nope" }, 1, 10_000, 0, 5},
-		{"ten thousand things", 10_000, func(i int) string { return fmt.Sprintf("nope%d", i) }, interpreter.MaxDenials, 0, 10_000 - interpreter.MaxDenials, interpreter.MaxDenials},
+		{"ten thousand things", 10_000, func(i int) string { return fmt.Sprintf("nope%d", i) }, pause.MaxDenials, 0, 10_000 - pause.MaxDenials, pause.MaxDenials},
 		{"two things", 2, func(i int) string { return fmt.Sprintf("nope%d", i) }, 2, 0, 0, 2},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			w := newWorld(t)
 			w.apply(agentOf(set("a"), func(a *profiles.Agent) { a.Limits.RefusedCalls = num(20_000) }))
-			run := w.start(tries(tt.n, tt.of))
-			v := w.end(run)
+			started := w.start(tries(tt.n, tt.of))
+			v := w.end(started)
 			if v.State != executors.StateDone || len(v.Denials) != tt.denials || v.Denials[0].Count != tt.count || v.DenialsMore != tt.more {
 				t.Errorf("%s %+v: %d denials, the first %d times, %d more", v.State, v.Error, len(v.Denials), v.Denials[0].Count, v.DenialsMore)
 			}
-			list, err := run.Events(t.Context(), 0)
+			list, err := started.Events(t.Context(), 0)
 			must(t, err)
 			decisions, last := 0, int64(0)
 			for _, e := range list {
-				if e.Kind == interpreter.EventDecision {
+				if e.Kind == run.EventDecision {
 					decisions, last = decisions+1, e.Decision.Count
 				}
 			}
@@ -73,9 +76,9 @@ func said(beyond int64, denials ...profiles.Decision) program {
 }
 
 // claimed are the records of a run that rest on the word of its guest.
-func (w *world) claimed() (out []interpreter.Record) {
+func (w *world) claimed() (out []contract.Record) {
 	for _, r := range w.audit.records {
-		if r.Detail["source"] == interpreter.SourceGuest {
+		if r.Detail["source"] == contract.SourceGuest {
 			out = append(out, r)
 		}
 	}
@@ -135,7 +138,7 @@ func TestClaimsAreBounded(t *testing.T) {
 		records int
 		count   string // of the last
 	}{
-		{"ten thousand things", said(5, many...), interpreter.MaxClaims + 1, fmt.Sprint(10_000 - interpreter.MaxClaims + 5)},
+		{"ten thousand things", said(5, many...), contract.MaxClaims + 1, fmt.Sprint(10_000 - contract.MaxClaims + 5)},
 		{"one thing, ten thousand times", said(0, same...), 1, "10000"},
 		{"more than it tells", said(1 << 60), 1, fmt.Sprint(int64(profiles.MaxTimes))},
 		{"nothing", said(0), 0, ""},
@@ -155,7 +158,7 @@ func TestClaimsAreBounded(t *testing.T) {
 			if last.Detail["count"] != tt.count || last.Decision.Verdict != profiles.Deny {
 				t.Errorf("last %+v", last)
 			}
-			if (last.Kind == interpreter.RefusalsCounted) != (tt.records > 1 || len(all) == 1 && tt.name == "more than it tells") {
+			if (last.Kind == contract.RefusalsCounted) != (tt.records > 1 || len(all) == 1 && tt.name == "more than it tells") {
 				t.Errorf("last is %s", last.Kind)
 			}
 		})
@@ -166,8 +169,8 @@ func TestClaimsAreBounded(t *testing.T) {
 func TestClaimsThatCannotBeRecorded(t *testing.T) {
 	w := newWorld(t)
 	w.apply(set("a"))
-	w.audit.onRecord(func(r interpreter.Record) error {
-		if r.Kind == interpreter.FileDecided {
+	w.audit.onRecord(func(r contract.Record) error {
+		if r.Kind == contract.FileDecided {
 			return errors.New("no space")
 		}
 		return nil
@@ -201,7 +204,7 @@ func TestRefusedScriptIsOnRecord(t *testing.T) {
 		w.end(run)
 		var got []string
 		for _, r := range w.audit.records {
-			if r.Kind != interpreter.ExecDecided {
+			if r.Kind != contract.ExecDecided {
 				continue
 			}
 			got = append(got, strings.Join([]string{r.Capability, r.State, r.Detail["source"], r.Detail["line"], r.Detail["count"], r.Detail["words"]}, " "))
@@ -226,7 +229,7 @@ func TestRefusedStartIsOnRecord(t *testing.T) {
 	w.end(w.start(func(context.Context, executors.Run, executors.Host) (executors.Outcome, error) {
 		return executors.Outcome{}, &profiles.Denial{Capability: "executor js", Decision: profiles.Decision{Code: profiles.CodeTierUnavailable, Reason: "no such tier"}}
 	}))
-	rec, _ := w.audit.find(interpreter.RunEnded)
+	rec, _ := w.audit.find(contract.RunEnded)
 	if rec.Decision == nil || rec.Decision.Code != profiles.CodeTierUnavailable || rec.State != string(executors.StateDenied) {
 		t.Errorf("record %+v", rec)
 	}

@@ -7,11 +7,11 @@ import (
 	"strconv"
 
 	"github.com/ringd/ringd/profiles"
-	"github.com/ringd/ringd/rings/interpreter/life"
+	"github.com/ringd/ringd/rings/interpreter/binding"
+	"github.com/ringd/ringd/rings/interpreter/contract"
+	"github.com/ringd/ringd/rings/interpreter/jsonvalue"
 	"github.com/ringd/ringd/rings/interpreter/pause"
-	"github.com/ringd/ringd/rings/interpreter/port"
-	"github.com/ringd/ringd/rings/interpreter/rules"
-	"github.com/ringd/ringd/rings/interpreter/shape"
+	"github.com/ringd/ringd/rings/interpreter/run"
 )
 
 // Resume goes on with a paused run under its id, and ends it when ctx ends. The
@@ -24,11 +24,11 @@ import (
 // held), *profiles.Denial (no policy, executor closed or unavailable, tier
 // unavailable), *Unprovided (an approved call that is still granted cannot begin
 // here), and faults. A snapshot that cannot be restored shows in Run.Err.
-func (r *Ring) Resume(ctx context.Context, p Pause, settled []Settlement) (*Run, error) {
+func (r *Ring) Resume(ctx context.Context, p pause.Record, settled []contract.Settlement) (*Run, error) {
 	if err := p.Check(); err != nil {
-		return nil, fmt.Errorf("resume run %s: %w", shape.Clip(p.Run, 40), err)
+		return nil, fmt.Errorf("resume run %s: %w", jsonvalue.Clip(p.Run, 40), err)
 	}
-	run, err := life.Restore(&r.host, &p)
+	run, err := run.Restore(&r.host, &p)
 	if err == nil {
 		err = run.GoOn(&p, settled)
 	}
@@ -51,9 +51,9 @@ func (r *Ring) Resume(ctx context.Context, p Pause, settled []Settlement) (*Run,
 		run.Abandon(err)
 		return nil, err
 	}
-	rec := run.Record(RunResumed)
-	rec.State, rec.Detail = string(StateRunning), map[string]string{"seq": strconv.FormatInt(p.Seq, 10)}
-	if err := run.Put(rec, Synced); err != nil {
+	rec := run.Record(contract.RunResumed)
+	rec.State, rec.Detail = string(contract.StateRunning), map[string]string{"seq": strconv.FormatInt(p.Seq, 10)}
+	if err := run.Put(rec, contract.Synced); err != nil {
 		run.Abandon(err)
 		return nil, fmt.Errorf("resume run %s: record: %w", p.Run, err)
 	}
@@ -73,7 +73,7 @@ func (r *Ring) Resume(ctx context.Context, p Pause, settled []Settlement) (*Run,
 
 // rejoin makes a resumed run live under the generation in force, in the place of
 // a held one. never is why the run has to end.
-func (r *Ring) rejoin(run *life.Run, host rules.Host) (g *rules.Generation, never *profiles.Decision, err error) {
+func (r *Ring) rejoin(run *run.Run, host binding.Host) (g *binding.Generation, never *profiles.Decision, err error) {
 	r.mu.Lock()
 	g = r.gen.Load()
 	before := r.live[run.ID()]
@@ -99,7 +99,7 @@ func (r *Ring) rejoin(run *life.Run, host rules.Host) (g *rules.Generation, neve
 }
 
 // freeLocked reports whether a run that was not live may be.
-func (r *Ring) freeLocked(run, before *life.Run) error {
+func (r *Ring) freeLocked(run, before *run.Run) error {
 	if r.shut {
 		return ErrClosed
 	}
@@ -110,14 +110,14 @@ func (r *Ring) freeLocked(run, before *life.Run) error {
 }
 
 // placeLocked finds the place of a run in the tree of its parent.
-func (r *Ring) placeLocked(run *life.Run) error {
+func (r *Ring) placeLocked(run *run.Run) error {
 	parent := run.Parent()
 	if parent == nil {
 		return nil
 	}
 	p := r.live[parent.Run]
 	if p == nil {
-		return fmt.Errorf("resume run %s: %w", run.ID(), ErrParent)
+		return fmt.Errorf("resume run %s: %w", run.ID(), contract.ErrParent)
 	}
 	return p.Readopt(run)
 }
@@ -128,11 +128,11 @@ func (r *Ring) placeLocked(run *life.Run) error {
 // Resume. Who starts a subagent of a held run commits Spawned with the pause.
 // Errors: ErrClosed, ErrExists (it is live), ErrParent (its own parent is neither
 // live nor held), and faults.
-func (r *Ring) Hold(ctx context.Context, p Pause) (*Run, error) {
+func (r *Ring) Hold(ctx context.Context, p pause.Record) (*Run, error) {
 	if err := p.Check(); err != nil {
-		return nil, fmt.Errorf("hold run %s: %w", shape.Clip(p.Run, 40), err)
+		return nil, fmt.Errorf("hold run %s: %w", jsonvalue.Clip(p.Run, 40), err)
 	}
-	run, err := life.Restore(&r.host, &p)
+	run, err := run.Restore(&r.host, &p)
 	if err == nil {
 		err = r.parentStill(ctx, p.Parent)
 	}
@@ -160,19 +160,19 @@ func (r *Ring) Hold(ctx context.Context, p Pause) (*Run, error) {
 }
 
 // rest holds a run that is paused while subagents of its open calls live.
-func (r *Ring) rest(run *life.Run, p *Pause) {
-	if !run.Any(func(*life.Run) bool { return true }) { // it adopts none any more
+func (r *Ring) rest(started *run.Run, p *pause.Record) {
+	if !started.Any(func(*run.Run) bool { return true }) { // it adopts none any more
 		return
 	}
-	next, err := life.Restore(&r.host, p)
+	next, err := run.Restore(&r.host, p)
 	if err != nil {
 		return // its policies were read when it was started
 	}
-	next.Bind(next.Bound().On(run.Bound().Host()))
+	next.Bind(next.Bound().On(started.Bound().Host()))
 	r.tell(p.Run) // what follows it may be resumed at once
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	run.HandOver(next)
+	started.HandOver(next)
 	if next.Any(r.livesLocked) {
 		next.Hold()
 		r.live[p.Run] = next
@@ -180,7 +180,7 @@ func (r *Ring) rest(run *life.Run, p *Pause) {
 }
 
 // release ends a hold of which no subagent lives.
-func (r *Ring) release(run *life.Run) {
+func (r *Ring) release(run *run.Run) {
 	r.mu.Lock()
 	free := r.live[run.ID()] == run && run.Letting(r.livesLocked)
 	r.mu.Unlock()
@@ -189,12 +189,12 @@ func (r *Ring) release(run *life.Run) {
 	}
 }
 
-func (r *Ring) livesLocked(run *life.Run) bool { return r.live[run.ID()] == run }
+func (r *Ring) livesLocked(run *run.Run) bool { return r.live[run.ID()] == run }
 
 // Idempotent reports whether a call of the bridge that may have been performed
 // is tried again. That people approved an act of a guest is told again.
 func (r *Ring) Idempotent(bridge string) bool {
-	return pause.IsAct(bridge) || port.IsIdempotent(r.provider(bridge))
+	return pause.IsAct(bridge) || contract.IsIdempotent(r.provider(bridge))
 }
 
 // CheckReply checks an answer to a call of a paused run, as Run.Answer would: its
@@ -203,10 +203,10 @@ func (r *Ring) Idempotent(bridge string) bool {
 func (r *Ring) CheckReply(agent, executor, bridge string, value json.RawMessage) error {
 	gr, d := r.gen.Load().Now(agent, executor, bridge, 0)
 	if gr == nil {
-		return &profiles.Denial{Capability: "bridge:" + shape.Clip(bridge, 80), Decision: d}
+		return &profiles.Denial{Capability: "bridge:" + jsonvalue.Clip(bridge, 80), Decision: d}
 	}
 	if _, flaw := gr.Takes().Judge(value, r.cfg.CheckValue); flaw != nil {
-		return fmt.Errorf("answer bridge %s: %s: %w", shape.Clip(bridge, 80), shape.Clip(flaw.Text+": "+flaw.Fault, 400), ErrValue)
+		return fmt.Errorf("answer bridge %s: %s: %w", jsonvalue.Clip(bridge, 80), jsonvalue.Clip(flaw.Text+": "+flaw.Fault, 400), contract.ErrValue)
 	}
 	return nil
 }

@@ -15,6 +15,9 @@ import (
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/rings/interpreter"
+	"github.com/ringd/ringd/rings/interpreter/contract"
+	"github.com/ringd/ringd/rings/interpreter/pause"
+	"github.com/ringd/ringd/rings/interpreter/run"
 )
 
 func agentOf(s *profiles.Set, change func(*profiles.Agent)) *profiles.Set {
@@ -38,23 +41,23 @@ func TestSettlements(t *testing.T) {
 	text := "no idea"
 	many := func(n int64) func(*profiles.Approval) { return func(a *profiles.Approval) { a.Count = n } }
 	from := func(who ...string) func(*profiles.Approval) { return func(a *profiles.Approval) { a.From = who } }
-	deny := interpreter.Settlement{Call: "c1", Denied: true, Reason: "not today", By: "uid:7"}
-	result := func(r interpreter.Recorded) interpreter.Settlement {
-		return interpreter.Settlement{Call: "c1", Approved: true, Result: &r}
+	deny := contract.Settlement{Call: "c1", Denied: true, Reason: "not today", By: "uid:7"}
+	result := func(r contract.Recorded) contract.Settlement {
+		return contract.Settlement{Call: "c1", Approved: true, Result: &r}
 	}
 	tests := []struct {
 		name   string
 		before profiles.Bridge
 		call   executors.Question
 		after  *profiles.Set // nil: the same
-		settle interpreter.Settlement
+		settle contract.Settlement
 		want   string // value, or the error's name
 		text   string // in the error's message
 		acts   int
 		code   profiles.Code
 	}{
 		{name: "value", before: bridge("ask"), call: ask, settle: value("c1", `{"a":1}`), want: `{"a":1}`},
-		{name: "error", before: bridge("ask"), call: ask, settle: interpreter.Settlement{Call: "c1", Error: &text}, want: "BridgeError", text: "no idea"},
+		{name: "error", before: bridge("ask"), call: ask, settle: contract.Settlement{Call: "c1", Error: &text}, want: "BridgeError", text: "no idea"},
 		{name: "value of another shape", before: bridge("ask", results(word)), call: ask, settle: value("c1", `1`), want: "BridgeError", text: "schema", code: profiles.CodeBridgeResult},
 		{name: "value of another shape now", before: bridge("ask"), call: ask, after: set("b", bridge("ask", results(word))), settle: value("c1", `1`),
 			want: "BridgeError", text: "schema", code: profiles.CodeBridgeResult},
@@ -64,7 +67,7 @@ func TestSettlements(t *testing.T) {
 		{name: "a value is no approval", before: gated, call: act, settle: value("c1", `1`), want: "ApprovalDenied", text: "not approved", code: profiles.CodeApprovalRequired},
 		{name: "an answer without its approval", before: bridge("ask", approval()), call: ask, settle: value("c1", `1`), want: "ApprovalDenied", code: profiles.CodeApprovalRequired},
 		{name: "an answer with its approval", before: bridge("ask", approval()), call: ask,
-			settle: interpreter.Settlement{Call: "c1", Value: json.RawMessage(`1`), Approved: true}, want: `1`},
+			settle: contract.Settlement{Call: "c1", Value: json.RawMessage(`1`), Approved: true}, want: `1`},
 
 		{name: "bridge gone", before: gated, call: act, after: set("b"), settle: approve("c1"), want: "CapabilityRevoked", code: profiles.CodeBridgeRevoked},
 		{name: "answered bridge gone", before: bridge("ask"), call: ask, after: set("b"), settle: value("c1", `1`), want: "CapabilityRevoked", code: profiles.CodeBridgeRevoked},
@@ -83,7 +86,7 @@ func TestSettlements(t *testing.T) {
 		{name: "an approval is asked for now", before: bridge("ask"), call: ask, after: set("b", bridge("ask", approval())), settle: value("c1", `1`),
 			want: "CapabilityRevoked", code: profiles.CodeBridgeRevoked},
 		{name: "an approval is asked for now, and somebody says so", before: bridge("ask"), call: ask, after: set("b", bridge("ask", approval())),
-			settle: interpreter.Settlement{Call: "c1", Value: json.RawMessage(`1`), Approved: true}, want: "CapabilityRevoked", code: profiles.CodeBridgeRevoked},
+			settle: contract.Settlement{Call: "c1", Value: json.RawMessage(`1`), Approved: true}, want: "CapabilityRevoked", code: profiles.CodeBridgeRevoked},
 		{name: "more approvers now", before: gated, call: act, after: set("b", bridge("act", external, approval(many(2)))), settle: approve("c1"),
 			want: "CapabilityRevoked", code: profiles.CodeBridgeRevoked},
 		{name: "fewer approvers now", before: bridge("act", external, approval(many(2))), call: act, after: set("b", gated), settle: approve("c1"), want: `{"q":1}`, acts: 1},
@@ -94,13 +97,13 @@ func TestSettlements(t *testing.T) {
 		{name: "loosened widens nothing", before: bridge("act", external, approval(), arguments(`{"type":"object"}`)), call: act,
 			after: set("b", bridge("act", approval())), settle: approve("c1"), want: `{"q":1}`, acts: 1},
 
-		{name: "recorded", before: gated, call: act, settle: result(interpreter.Recorded{End: interpreter.CallDone, Value: json.RawMessage(`"done before"`)}), want: `"done before"`},
-		{name: "recorded, and gone since", before: gated, call: act, after: set("b"), settle: result(interpreter.Recorded{End: interpreter.CallDone, Value: json.RawMessage(`"done before"`)}), want: `"done before"`},
-		{name: "recorded failure", before: gated, call: act, settle: result(interpreter.Recorded{End: interpreter.CallFailed, Name: "BridgeError", Text: "failed"}), want: "BridgeError", text: "act: failed (call c1)"},
-		{name: "recorded refusal", before: gated, call: act, settle: result(interpreter.Recorded{End: interpreter.CallUnrun, Name: "CapabilityRevoked", Text: "gone"}), want: "CapabilityRevoked", code: profiles.CodeBridgeRevoked},
-		{name: "recorded as not performed", before: gated, call: act, settle: result(interpreter.Recorded{End: interpreter.CallUnrun}), want: "BridgeError", text: "interrupted"},
+		{name: "recorded", before: gated, call: act, settle: result(contract.Recorded{End: contract.CallDone, Value: json.RawMessage(`"done before"`)}), want: `"done before"`},
+		{name: "recorded, and gone since", before: gated, call: act, after: set("b"), settle: result(contract.Recorded{End: contract.CallDone, Value: json.RawMessage(`"done before"`)}), want: `"done before"`},
+		{name: "recorded failure", before: gated, call: act, settle: result(contract.Recorded{End: contract.CallFailed, Name: "BridgeError", Text: "failed"}), want: "BridgeError", text: "act: failed (call c1)"},
+		{name: "recorded refusal", before: gated, call: act, settle: result(contract.Recorded{End: contract.CallUnrun, Name: "CapabilityRevoked", Text: "gone"}), want: "CapabilityRevoked", code: profiles.CodeBridgeRevoked},
+		{name: "recorded as not performed", before: gated, call: act, settle: result(contract.Recorded{End: contract.CallUnrun}), want: "BridgeError", text: "interrupted"},
 		{name: "begun before a crash, idempotent", before: bridge("redo", external, approval()), call: question("c1", "redo", `[{"q":1}]`),
-			settle: interpreter.Settlement{Call: "c1", Approved: true, Again: true}, want: `{"q":1}`, acts: 1},
+			settle: contract.Settlement{Call: "c1", Approved: true, Again: true}, want: `{"q":1}`, acts: 1},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
@@ -151,25 +154,25 @@ func TestUnprovided(t *testing.T) {
 		c.Providers["act"], c.Default = c.Default, nil
 		delete(c.Providers, "redo")
 	}
-	harness := func(c *interpreter.Config) { c.Providers["redo"] = interpreter.Harness{} }
-	both := []interpreter.Settlement{approve("c1"), approve("c2")}
+	harness := func(c *interpreter.Config) { c.Providers["redo"] = contract.Harness{} }
+	both := []contract.Settlement{approve("c1"), approve("c2")}
 	for _, tt := range []struct {
 		name    string
 		host    func(*interpreter.Config) // where it is to go on
 		unready error
 		after   *profiles.Set
-		settle  []interpreter.Settlement
+		settle  []contract.Settlement
 		want    error
 	}{
-		{name: "not there", host: without, settle: both, want: interpreter.ErrNoProvider},
-		{name: "the harness's now", host: harness, settle: both, want: interpreter.ErrNoProvider},
+		{name: "not there", host: without, settle: both, want: contract.ErrNoProvider},
+		{name: "the harness's now", host: harness, settle: both, want: contract.ErrNoProvider},
 		{name: "it cannot begin", unready: gone, settle: both, want: gone},
-		{name: "begun before a crash", host: without, settle: []interpreter.Settlement{{Call: "c1", Approved: true, Again: true}, approve("c2")}, want: interpreter.ErrNoProvider},
+		{name: "begun before a crash", host: without, settle: []contract.Settlement{{Call: "c1", Approved: true, Again: true}, approve("c2")}, want: contract.ErrNoProvider},
 		{name: "all is there", settle: both},
-		{name: "denied", host: without, settle: []interpreter.Settlement{{Call: "c1", Denied: true, By: "uid:7"}, approve("c2")}},
+		{name: "denied", host: without, settle: []contract.Settlement{{Call: "c1", Denied: true, By: "uid:7"}, approve("c2")}},
 		{name: "no longer granted", host: without, after: set("b", bridge("act", external, approval())), settle: both},
-		{name: "it has its result", host: without, settle: []interpreter.Settlement{
-			{Call: "c1", Approved: true, Result: &interpreter.Recorded{End: interpreter.CallDone, Value: json.RawMessage(`1`)}}, approve("c2")}},
+		{name: "it has its result", host: without, settle: []contract.Settlement{
+			{Call: "c1", Approved: true, Result: &contract.Recorded{End: contract.CallDone, Value: json.RawMessage(`1`)}}, approve("c2")}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := newStage(t)
@@ -192,7 +195,7 @@ func TestUnprovided(t *testing.T) {
 				}
 				return
 			}
-			var lacks *interpreter.Unprovided
+			var lacks *contract.UnprovidedError
 			if !errors.As(err, &lacks) || !errors.Is(err, tt.want) || lacks.Call != "c1" || !slices.Equal(lacks.Bridges, []string{"redo"}) {
 				t.Fatalf("%v, %+v", err, lacks)
 			}
@@ -213,10 +216,10 @@ func idempotent(s *stage) { s.redo = again{s.echo} }
 // A call that was begun before a crash and has no result ends its run, unknown,
 // unless its provider may be asked again.
 func TestNothingIsRepeated(t *testing.T) {
-	for name, settled := range map[string]interpreter.Settlement{
+	for name, settled := range map[string]contract.Settlement{
 		"no result":       {Call: "c1", Approved: true, Again: true},
-		"recorded so":     {Call: "c1", Approved: true, Result: &interpreter.Recorded{End: interpreter.CallUnknown}},
-		"recorded badly":  {Call: "c1", Approved: true, Result: &interpreter.Recorded{}},
+		"recorded so":     {Call: "c1", Approved: true, Result: &contract.Recorded{End: contract.CallUnknown}},
+		"recorded badly":  {Call: "c1", Approved: true, Result: &contract.Recorded{}},
 		"denied too late": {Call: "c1", Approved: true, Denied: true, Again: true},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -239,17 +242,17 @@ func TestUnsettled(t *testing.T) {
 	s := newStage(t)
 	s.apply(set("a", bridge("ask"), bridge("askOut", approval())))
 	p := s.pausedRun(waves([]executors.Question{question("c1", "ask", `[]`), question("c2", "askOut", `[]`)}))
-	ok := interpreter.Settlement{Call: "c2", Approved: true, Value: json.RawMessage(`2`)}
-	for name, list := range map[string][]interpreter.Settlement{
+	ok := contract.Settlement{Call: "c2", Approved: true, Value: json.RawMessage(`2`)}
+	for name, list := range map[string][]contract.Settlement{
 		"none": nil, "one": {value("c1", `1`)}, "twice": {value("c1", `1`), value("c1", `1`)},
 		"unknown": {value("c1", `1`), ok, value("c9", `1`)}, "empty": {{Call: "c1"}, ok},
 		"an approval is no answer": {value("c1", `1`), approve("c2")},
 	} {
-		if _, err := s.ring.Resume(t.Context(), p, list); !errors.Is(err, interpreter.ErrUnsettled) {
+		if _, err := s.ring.Resume(t.Context(), p, list); !errors.Is(err, contract.ErrUnsettled) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	run, err := s.ring.Resume(t.Context(), p, []interpreter.Settlement{value("c1", `1`), ok})
+	run, err := s.ring.Resume(t.Context(), p, []contract.Settlement{value("c1", `1`), ok})
 	must(t, err)
 	if v := s.end(run); v.State != executors.StateDone {
 		t.Errorf("%s %+v", v.State, v.Error)
@@ -278,7 +281,7 @@ func TestMayNotGoOn(t *testing.T) {
 			s.apply(set("a", bridge("ask")))
 			p := s.pausedRun(waves([]executors.Question{question("c1", "ask", `[]`)}))
 			test.after(s)
-			run, err := s.ring.Resume(t.Context(), p, []interpreter.Settlement{value("c1", `1`)})
+			run, err := s.ring.Resume(t.Context(), p, []contract.Settlement{value("c1", `1`)})
 			if test.code != "" {
 				var d *profiles.Denial
 				if !errors.As(err, &d) || d.Decision.Code != test.code {
@@ -311,7 +314,7 @@ func TestResumeOnAWeakerHost(t *testing.T) {
 	weak := newStage(t, func(c *interpreter.Config) { c.Tier = tier(profiles.TierProcess) })
 	weak.apply(set("b", bridge("ask")))
 	var d *profiles.Denial
-	if _, err := weak.ring.Resume(t.Context(), p, []interpreter.Settlement{value("c1", `1`)}); !errors.As(err, &d) || d.Decision.Code != profiles.CodeTierUnavailable {
+	if _, err := weak.ring.Resume(t.Context(), p, []contract.Settlement{value("c1", `1`)}); !errors.As(err, &d) || d.Decision.Code != profiles.CodeTierUnavailable {
 		t.Errorf("%v", err)
 	}
 }
@@ -326,10 +329,10 @@ func TestSnapshotThatCannotBeRestored(t *testing.T) {
 	other.Engine = "sha256:older"
 	torn.Snapshot = []byte("{")
 	for _, bad := range []struct {
-		p    interpreter.Pause
+		p    pause.Record
 		want error
 	}{{other, executors.ErrEngine}, {torn, executors.ErrSnapshot}} {
-		run, err := s.ring.Resume(t.Context(), bad.p, []interpreter.Settlement{approve("c1")})
+		run, err := s.ring.Resume(t.Context(), bad.p, []contract.Settlement{approve("c1")})
 		must(t, err)
 		v := s.end(run)
 		if v.State != executors.StatePaused || !errors.Is(run.Err(), bad.want) || s.echo.count() != 0 {
@@ -444,17 +447,17 @@ func (f reader) Read(p []byte) (int, error) { return f(p) }
 func TestEventsGoOn(t *testing.T) {
 	s := newStage(t)
 	s.apply(set("a", bridge("ask")))
-	run, err := s.run(interpreter.StartRequest{}, waves([]executors.Question{question("c1", "ask", `[]`)}))
+	started, err := s.run(interpreter.StartRequest{}, waves([]executors.Question{question("c1", "ask", `[]`)}))
 	must(t, err)
-	v := s.end(run)
-	first, err := run.Events(t.Context(), 0)
+	v := s.end(started)
+	first, err := started.Events(t.Context(), 0)
 	must(t, err)
 	last := first[len(first)-1]
 	p := s.keeper.pause(t, "r1")
 	if last.State != executors.StatePaused || last.Seq != p.LastEvent || v.LastEvent != last.Seq || s.keeper.views["r1"].LastEvent != last.Seq {
 		t.Errorf("last event %+v, pause %d, view %d", last, p.LastEvent, v.LastEvent)
 	}
-	next, err := s.ring.Resume(t.Context(), p, []interpreter.Settlement{value("c1", `1`)})
+	next, err := s.ring.Resume(t.Context(), p, []contract.Settlement{value("c1", `1`)})
 	must(t, err)
 	s.end(next)
 	list, err := next.Events(t.Context(), last.Seq)
@@ -469,7 +472,7 @@ func TestEventsGoOn(t *testing.T) {
 	if diff := cmp.Diff([]string{"state:running", "call:", "state:done"}, got); diff != "" {
 		t.Error(diff)
 	}
-	if lost, err := next.Events(t.Context(), 1); err != nil || lost[0].Kind != interpreter.EventDropped || lost[0].Seq != last.Seq {
+	if lost, err := next.Events(t.Context(), 1); err != nil || lost[0].Kind != run.EventDropped || lost[0].Seq != last.Seq {
 		t.Errorf("events from before: %+v %v", lost, err)
 	}
 }
@@ -555,7 +558,7 @@ func TestCheckReply(t *testing.T) {
 	s.apply(set("a", bridge("ask", results(`{"type":"integer"}`))))
 	must(t, s.ring.CheckReply("default", "js", "ask", json.RawMessage(`7`)))
 	for _, bad := range []string{`"x"`, `{`, ``, strings.Repeat("1", 2000), `{"$ringd":"bogus"}`} {
-		if err := s.ring.CheckReply("default", "js", "ask", json.RawMessage(bad)); !errors.Is(err, interpreter.ErrValue) {
+		if err := s.ring.CheckReply("default", "js", "ask", json.RawMessage(bad)); !errors.Is(err, contract.ErrValue) {
 			t.Errorf("%.20q: %v", bad, err)
 		}
 	}
@@ -578,21 +581,21 @@ func TestResumeRefusesWhatIsLive(t *testing.T) {
 		}
 		return nil
 	}
-	run, err := s.ring.Resume(t.Context(), p, []interpreter.Settlement{value("c1", `1`)})
+	run, err := s.ring.Resume(t.Context(), p, []contract.Settlement{value("c1", `1`)})
 	must(t, err)
-	if _, err := s.ring.Resume(t.Context(), p, []interpreter.Settlement{value("c1", `2`)}); !errors.Is(err, interpreter.ErrExists) {
+	if _, err := s.ring.Resume(t.Context(), p, []contract.Settlement{value("c1", `2`)}); !errors.Is(err, interpreter.ErrExists) {
 		t.Error(err)
 	}
 	if _, err := s.ring.Hold(t.Context(), p); !errors.Is(err, interpreter.ErrExists) {
 		t.Error(err)
 	}
-	if err := run.Answer(t.Context(), interpreter.Reply{Call: "c1", Value: json.RawMessage(`3`)}); !errors.Is(err, interpreter.ErrAnswered) {
+	if err := run.Answer(t.Context(), contract.Reply{Call: "c1", Value: json.RawMessage(`3`)}); !errors.Is(err, contract.ErrAnswered) {
 		t.Errorf("a settled call was answered again: %v", err)
 	}
 	close(hold)
 	s.end(run)
 	must(t, s.ring.Close())
-	if _, err := s.ring.Resume(context.WithoutCancel(t.Context()), p, []interpreter.Settlement{value("c1", `2`)}); !errors.Is(err, interpreter.ErrClosed) {
+	if _, err := s.ring.Resume(context.WithoutCancel(t.Context()), p, []contract.Settlement{value("c1", `2`)}); !errors.Is(err, interpreter.ErrClosed) {
 		t.Error(err)
 	}
 }

@@ -12,9 +12,10 @@ import (
 
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/rings/interpreter/binding"
 	"github.com/ringd/ringd/rings/interpreter/budget"
-	"github.com/ringd/ringd/rings/interpreter/life"
-	"github.com/ringd/ringd/rings/interpreter/rules"
+	"github.com/ringd/ringd/rings/interpreter/contract"
+	"github.com/ringd/ringd/rings/interpreter/run"
 )
 
 // Preparer is an Executor that has to look at a set before it is in force, and
@@ -26,12 +27,12 @@ type Preparer interface {
 // Ring answers for executors. It is safe for concurrent use.
 type Ring struct {
 	cfg    Config
-	enders []Ender
-	host   life.Host
-	gen    atomic.Pointer[rules.Generation] // never nil; replaced with mu held
+	enders []contract.Ender
+	host   run.Host
+	gen    atomic.Pointer[binding.Generation] // never nil; replaced with mu held
 
 	mu     sync.Mutex
-	live   map[string]*life.Run
+	live   map[string]*run.Run
 	shut   bool
 	counts int64         // generations numbered so far, when Config gives no number
 	empty  chan struct{} // closed when the ring is shut and no run is left
@@ -48,22 +49,22 @@ func New(cfg Config) (*Ring, error) {
 	if cfg.CheckValue == nil {
 		cfg.CheckValue = refuseMarked
 	}
-	r := &Ring{cfg: cfg, enders: enders(cfg), live: map[string]*life.Run{}, empty: make(chan struct{})}
-	r.host = life.Host{Audit: cfg.Audit, Journal: cfg.Journal, Pacer: cfg.Pacer, Keeper: cfg.Keeper, Conditions: cfg.Conditions,
+	r := &Ring{cfg: cfg, enders: enders(cfg), live: map[string]*run.Run{}, empty: make(chan struct{})}
+	r.host = run.Host{Audit: cfg.Audit, Journal: cfg.Journal, Pacer: cfg.Pacer, Keeper: cfg.Keeper, Conditions: cfg.Conditions,
 		Turns: budget.NewTurns(cmp.Or(cfg.Pausing, 4)), Provider: r.provider, InForce: r.gen.Load, Gone: r.forget, Rested: r.rest, Now: cfg.Now, CheckValue: cfg.CheckValue, Point: cfg.Point, Narrowed: cfg.Narrowed, Go: cfg.Go, Forget: r.Forget}
-	r.gen.Store(&rules.Generation{})
+	r.gen.Store(&binding.Generation{})
 	return r, nil
 }
 
 // enders are the providers that are told of the ends of runs. One of several
 // bridges is there several times.
-func enders(cfg Config) (out []Ender) {
+func enders(cfg Config) (out []contract.Ender) {
 	for _, p := range cfg.Providers {
-		if e, ok := p.(Ender); ok {
+		if e, ok := p.(contract.Ender); ok {
 			out = append(out, e)
 		}
 	}
-	if e, ok := cfg.Default.(Ender); ok {
+	if e, ok := cfg.Default.(contract.Ender); ok {
 		out = append(out, e)
 	}
 	return out
@@ -90,7 +91,7 @@ func (r *Ring) Prepare(ctx context.Context, set *profiles.Set) (commit func(), e
 	}
 	at := r.cfg.Places
 	at.Now = r.cfg.Now()
-	next, err := rules.New(ctx, set, number, r.gen.Load(), at)
+	next, err := binding.New(ctx, set, number, r.gen.Load(), at)
 	if err != nil {
 		return nil, err
 	}
@@ -113,7 +114,7 @@ func (r *Ring) Prepare(ctx context.Context, set *profiles.Set) (commit func(), e
 }
 
 // commit swaps the generation and cuts what it no longer grants.
-func (r *Ring) commit(next *rules.Generation) {
+func (r *Ring) commit(next *binding.Generation) {
 	r.mu.Lock()
 	if r.shut {
 		r.mu.Unlock()
@@ -236,7 +237,7 @@ func (r *Ring) Close() error {
 	r.mu.Lock()
 	first := !r.shut
 	r.shut = true
-	r.gen.Store(&rules.Generation{Number: r.gen.Load().Number})
+	r.gen.Store(&binding.Generation{Number: r.gen.Load().Number})
 	runs := slices.Collect(maps.Values(r.live))
 	if first && len(runs) == 0 {
 		close(r.empty)
@@ -261,18 +262,18 @@ func (r *Ring) Close() error {
 // forget drops a run that is over, and a held run that it was the last live
 // subagent of. Its providers are told before: while it is live, and no longer
 // held, no other life of it begins.
-func (r *Ring) forget(run *life.Run) {
+func (r *Ring) forget(started *run.Run) {
 	r.mu.Lock()
-	is := r.live[run.ID()] == run // and not a later life of it
+	is := r.live[started.ID()] == started // and not a later life of it
 	r.mu.Unlock()
 	if is {
-		r.tell(run.ID())
+		r.tell(started.ID())
 	}
-	var parent *life.Run
+	var parent *run.Run
 	r.mu.Lock()
-	if r.live[run.ID()] == run {
-		delete(r.live, run.ID())
-		if p := run.Parent(); p != nil {
+	if r.live[started.ID()] == started {
+		delete(r.live, started.ID())
+		if p := started.Parent(); p != nil {
 			parent = r.live[p.Run]
 		}
 		if r.shut && len(r.live) == 0 {
@@ -293,7 +294,7 @@ func (r *Ring) tell(run string) {
 }
 
 // provider returns what performs a bridge, or nil.
-func (r *Ring) provider(bridge string) Provider {
+func (r *Ring) provider(bridge string) contract.Provider {
 	if p := r.cfg.Providers[bridge]; p != nil {
 		return p
 	}

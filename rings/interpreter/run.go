@@ -3,15 +3,16 @@ package interpreter
 import (
 	"context"
 
-	"github.com/ringd/ringd/rings/interpreter/life"
+	"github.com/ringd/ringd/rings/interpreter/contract"
+	"github.com/ringd/ringd/rings/interpreter/run"
 )
 
 // Run is one life of a run: from its start, or from a pause, to its end or to the
 // next pause. It is safe for concurrent use, also after the end. Its methods are
-// those of life.Run.
+// those of run.Run.
 type Run struct {
 	ring *Ring
-	life *life.Run
+	life *run.Run
 }
 
 // ID is the id of the request.
@@ -22,40 +23,42 @@ func (r *Run) ID() string { return r.life.ID() }
 // View tells which.
 func (r *Run) Done() <-chan struct{} { return r.life.Done() }
 
-// Err is, once Done is closed, why a resumed run did not begin; see life.Run.Err.
+// Err is, once Done is closed, why a resumed run did not begin; see run.Run.Err.
 func (r *Run) Err() error { return r.life.Err() }
 
 // View returns how the run stands.
-func (r *Run) View() View { return r.life.View() }
+func (r *Run) View() contract.View { return r.life.View() }
 
 // Settled waits until the run has ended or is paused, and returns the view. An
 // error is ctx's.
-func (r *Run) Settled(ctx context.Context) (View, error) { return r.life.Settled(ctx) }
+func (r *Run) Settled(ctx context.Context) (contract.View, error) { return r.life.Settled(ctx) }
 
 // Events returns the events after the given sequence number, waiting for one if
-// there is none; see life.Run.Events.
-func (r *Run) Events(ctx context.Context, after int64) ([]Event, error) {
+// there is none; see run.Run.Events.
+func (r *Run) Events(ctx context.Context, after int64) ([]run.Event, error) {
 	return r.life.Events(ctx, after)
 }
 
-// Answer settles a call that waits for the harness; see life.Run.Answer.
-func (r *Run) Answer(ctx context.Context, a Reply) error { return r.life.Answer(ctx, a) }
+// Answer settles a call that waits for the harness; see run.Run.Answer.
+func (r *Run) Answer(ctx context.Context, a contract.Reply) error { return r.life.Answer(ctx, a) }
 
 // Approved tells a live run that a call has its approvals, or that it was denied:
-// what a store has committed; see life.Run.Approved.
-func (r *Run) Approved(ctx context.Context, s Settlement) error { return r.life.Approved(ctx, s) }
+// what a store has committed; see run.Run.Approved.
+func (r *Run) Approved(ctx context.Context, s contract.Settlement) error {
+	return r.life.Approved(ctx, s)
+}
 
-// Revoke takes grants from the run for good; see life.Run.Revoke.
+// Revoke takes grants from the run for good; see run.Run.Revoke.
 func (r *Run) Revoke(ctx context.Context, grants []string) error {
 	return r.life.Revoke(ctx, grants)
 }
 
 // Cancel ends the run: from its return on no effect of the run begins; see
-// life.Run.Cancel.
+// run.Run.Cancel.
 func (r *Run) Cancel(ctx context.Context, by, reason string) { r.life.Cancel(ctx, by, reason) }
 
 // Spawned is what the run's calls have started, and what the tree has.
-func (r *Run) Spawned() Spawned { return r.life.Spawned() }
+func (r *Run) Spawned() contract.Spawned { return r.life.Spawned() }
 
 // Release ends a hold of which no subagent lives; any other run stays as it is.
 func (r *Run) Release() { r.ring.release(r.life) }

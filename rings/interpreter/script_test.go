@@ -12,6 +12,8 @@ import (
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/rings/interpreter"
+	"github.com/ringd/ringd/rings/interpreter/contract"
+	"github.com/ringd/ringd/rings/interpreter/pause"
 )
 
 // script is a program that can be stopped where it waits: waves of calls, each
@@ -202,16 +204,16 @@ func (s *script) wave(ctx context.Context, h executors.Host, pause <-chan struct
 type keeper struct {
 	mu       sync.Mutex
 	pauses   map[string][]byte
-	views    map[string]interpreter.View
+	views    map[string]contract.View
 	kept     int
-	sessions map[string]interpreter.SessionState
-	hook     func(interpreter.Pause) error
-	after    func(interpreter.Pause) // once it is kept, before that is told
+	sessions map[string]contract.SessionState
+	hook     func(pause.Record) error
+	after    func(pause.Record) // once it is kept, before that is told
 	noted    map[string]profiles.Powers
 	deaf     bool // notes nothing
 }
 
-func (k *keeper) KeepPause(_ context.Context, p interpreter.Pause, v interpreter.View) error {
+func (k *keeper) KeepPause(_ context.Context, p pause.Record, v contract.View) error {
 	k.mu.Lock()
 	hook, after := k.hook, k.after
 	k.mu.Unlock()
@@ -234,7 +236,7 @@ func (k *keeper) KeepPause(_ context.Context, p interpreter.Pause, v interpreter
 	return nil
 }
 
-func (k *keeper) KeepSession(_ context.Context, s interpreter.SessionState) error {
+func (k *keeper) KeepSession(_ context.Context, s contract.SessionState) error {
 	k.mu.Lock()
 	defer k.mu.Unlock()
 	if k.sessions == nil {
@@ -244,7 +246,7 @@ func (k *keeper) KeepSession(_ context.Context, s interpreter.SessionState) erro
 	return nil
 }
 
-func (k *keeper) pause(t *testing.T, run string) interpreter.Pause {
+func (k *keeper) pause(t *testing.T, run string) pause.Record {
 	t.Helper()
 	k.mu.Lock()
 	b := k.pauses[run]
@@ -262,20 +264,20 @@ type stage struct {
 	pauser  *pauser
 	keeper  *keeper
 	points  sync.Map
-	unready error                // why the bridge "redo" cannot begin a call
-	redo    interpreter.Provider // of the bridge "redo"; nil: the echo
+	unready error             // why the bridge "redo" cannot begin a call
+	redo    contract.Provider // of the bridge "redo"; nil: the echo
 	slow    func(context.Context)
 }
 
 func newStage(t *testing.T, change ...func(*interpreter.Config)) *stage {
 	t.Helper()
 	s := &stage{pauser: &pauser{scripts: map[string]script{}, ended: map[string]script{}},
-		keeper: &keeper{pauses: map[string][]byte{}, views: map[string]interpreter.View{}, sessions: map[string]interpreter.SessionState{}}}
+		keeper: &keeper{pauses: map[string][]byte{}, views: map[string]contract.View{}, sessions: map[string]contract.SessionState{}}}
 	s.world = newWorld(t, append([]func(*interpreter.Config){func(c *interpreter.Config) {
 		c.Executors = map[string]executors.Executor{"js": s.pauser}
 		c.Keeper = s.keeper
 		c.Providers["redo"] = redone{s}
-		c.Providers["slow"] = provide(func(ctx context.Context, _ interpreter.Call) (json.RawMessage, error) {
+		c.Providers["slow"] = provide(func(ctx context.Context, _ contract.Call) (json.RawMessage, error) {
 			s.slow(ctx)
 			return nil, nil
 		})
@@ -287,7 +289,7 @@ func newStage(t *testing.T, change ...func(*interpreter.Config)) *stage {
 // redone is idempotent when the stage says so.
 type redone struct{ s *stage }
 
-func (r redone) Call(ctx context.Context, c interpreter.Call) (json.RawMessage, error) {
+func (r redone) Call(ctx context.Context, c contract.Call) (json.RawMessage, error) {
 	return r.s.echo.Call(ctx, c)
 }
 func (r redone) Idempotent() bool { return r.s.redo != nil }
@@ -319,7 +321,7 @@ func (s *stage) run(req interpreter.StartRequest, sc script) (*interpreter.Run, 
 }
 
 // paused starts a script and waits until it is paused and kept.
-func (s *stage) pausedRun(sc script) interpreter.Pause {
+func (s *stage) pausedRun(sc script) pause.Record {
 	s.t.Helper()
 	run, err := s.run(interpreter.StartRequest{}, sc)
 	if err != nil {
@@ -332,7 +334,7 @@ func (s *stage) pausedRun(sc script) interpreter.Pause {
 }
 
 // resume resumes a pause and waits for the end of that life.
-func (s *stage) resume(p interpreter.Pause, settled ...interpreter.Settlement) interpreter.View {
+func (s *stage) resume(p pause.Record, settled ...contract.Settlement) contract.View {
 	s.t.Helper()
 	run, err := s.ring.Resume(s.t.Context(), p, settled)
 	if err != nil {
@@ -350,12 +352,12 @@ func (s *stage) got(run, call string) executors.Answer {
 
 func waves(list ...[]executors.Question) script { return script{Waves: list} }
 
-func value(call, json string) interpreter.Settlement {
-	return interpreter.Settlement{Call: call, Value: []byte(json), By: "uid:7"}
+func value(call, json string) contract.Settlement {
+	return contract.Settlement{Call: call, Value: []byte(json), By: "uid:7"}
 }
 
-func approve(call string) interpreter.Settlement {
-	return interpreter.Settlement{Call: call, Approved: true, By: "uid:7"}
+func approve(call string) contract.Settlement {
+	return contract.Settlement{Call: call, Approved: true, By: "uid:7"}
 }
 
 // approval makes a bridge need people.

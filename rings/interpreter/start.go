@@ -8,10 +8,11 @@ import (
 
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
-	"github.com/ringd/ringd/rings/interpreter/life"
+	"github.com/ringd/ringd/rings/interpreter/binding"
+	"github.com/ringd/ringd/rings/interpreter/contract"
+	"github.com/ringd/ringd/rings/interpreter/jsonvalue"
 	"github.com/ringd/ringd/rings/interpreter/pause"
-	"github.com/ringd/ringd/rings/interpreter/rules"
-	"github.com/ringd/ringd/rings/interpreter/shape"
+	"github.com/ringd/ringd/rings/interpreter/run"
 )
 
 // StartRequest asks for a run.
@@ -22,11 +23,11 @@ type StartRequest struct {
 	Executor string
 	Program  executors.Program
 	Inputs   map[string]json.RawMessage // tagged values by name
-	Parent   *Parent                    // of a subagent; nil for a first run
+	Parent   *pause.Parent              // of a subagent; nil for a first run
 	// Session names what the run's state is kept under at a clean end; "": it is
 	// not kept. SessionState is what the last run left; nil: the session is new.
 	Session      string
-	SessionState *SessionState
+	SessionState *contract.SessionState
 	// Grants narrow what the policy grants the agent, for this run; nil: not. Those
 	// of a parent narrow it as well.
 	Grants *profiles.Grants
@@ -44,11 +45,11 @@ func (r *Ring) Start(ctx context.Context, req StartRequest) (*Run, error) {
 		return nil, errors.New("start run: no id")
 	}
 	for name, v := range req.Inputs {
-		if _, err := shape.Scan(v); err != nil {
-			return nil, fmt.Errorf("start run: input %s: %w", shape.Clip(name, 40), err)
+		if _, err := jsonvalue.Scan(v); err != nil {
+			return nil, fmt.Errorf("start run: input %s: %w", jsonvalue.Clip(name, 40), err)
 		}
 	}
-	run := life.New(&r.host, req.ID, req.Actor, req.Agent, req.Executor)
+	run := run.New(&r.host, req.ID, req.Actor, req.Agent, req.Executor)
 	run.Started(req.Program, req.Parent, req.Session)
 	if err := run.Draw(r.cfg.Random); err != nil {
 		return nil, fmt.Errorf("start run %s: seed: %w", req.ID, err)
@@ -59,18 +60,18 @@ func (r *Ring) Start(ctx context.Context, req StartRequest) (*Run, error) {
 		run.Abandon(err)
 		return nil, err
 	}
-	rec := run.Record(RunStarted)
-	rec.State, rec.Digest = string(StateRunning), pause.Digest([]byte(req.Program.Source))
-	rec.Detail = map[string]string{"executor": req.Executor, "program": shape.Clip(req.Program.Name, 200)}
+	rec := run.Record(contract.RunStarted)
+	rec.State, rec.Digest = string(contract.StateRunning), pause.Digest([]byte(req.Program.Source))
+	rec.Detail = map[string]string{"executor": req.Executor, "program": jsonvalue.Clip(req.Program.Name, 200)}
 	// What is asked for; run_ended says what there was.
 	rec.Detail["min_tier"] = string(run.Bound().Agent(nil).MinTier)
 	if req.Parent != nil {
 		rec.Detail["parent"] = req.Parent.Run + "/" + req.Parent.Call
 	}
 	if req.Session != "" {
-		rec.Detail["session"] = shape.Clip(req.Session, 200)
+		rec.Detail["session"] = jsonvalue.Clip(req.Session, 200)
 	}
-	if err := run.Put(rec, Written); err != nil {
+	if err := run.Put(rec, contract.Written); err != nil {
 		run.Abandon(err)
 		return nil, fmt.Errorf("start run %s: record: %w", req.ID, err)
 	}
@@ -83,7 +84,7 @@ func (r *Ring) Start(ctx context.Context, req StartRequest) (*Run, error) {
 
 // register binds the run to the generation in force and makes it live, so that
 // every later commit reaches it.
-func (r *Ring) register(ctx context.Context, run *life.Run, req StartRequest) (*rules.Generation, error) {
+func (r *Ring) register(ctx context.Context, started *run.Run, req StartRequest) (*binding.Generation, error) {
 	if err := r.parentStill(ctx, req.Parent); err != nil {
 		return nil, fmt.Errorf("start run %s: %w", req.ID, err)
 	}
@@ -93,44 +94,44 @@ func (r *Ring) register(ctx context.Context, run *life.Run, req StartRequest) (*
 	if r.shut {
 		return nil, ErrClosed
 	}
-	if r.live[run.ID()] != nil {
+	if r.live[started.ID()] != nil {
 		return nil, fmt.Errorf("start run %s: %w", req.ID, ErrExists)
 	}
 	g := r.gen.Load()
 	if d := g.Start(req.Agent, host); d != nil {
 		return nil, &profiles.Denial{Capability: "executor:" + req.Executor, Decision: *d}
 	}
-	var parent *life.Run
-	var above *rules.Binding
+	var parent *run.Run
+	var above *binding.Binding
 	if req.Parent != nil {
 		if parent = r.live[req.Parent.Run]; parent == nil {
-			return nil, fmt.Errorf("start run %s: %w", req.ID, ErrParent)
+			return nil, fmt.Errorf("start run %s: %w", req.ID, contract.ErrParent)
 		}
 		above = parent.Bound()
 	}
-	bound, err := rules.Bind(g, req.Agent, req.Executor, req.Grants, above)
+	bound, err := binding.Bind(g, req.Agent, req.Executor, req.Grants, above)
 	if err != nil {
 		return nil, fmt.Errorf("start run %s: %w", req.ID, err)
 	}
-	run.Bind(bound.On(host))
+	started.Bind(bound.On(host))
 	if err := r.checkSession(g, bound, req); err != nil {
 		return nil, err
 	}
-	if err := run.Begins(len(req.Inputs)+len(req.Program.Stdin) > 0, req.SessionState); err != nil {
+	if err := started.Begins(len(req.Inputs)+len(req.Program.Stdin) > 0, req.SessionState); err != nil {
 		return nil, err
 	}
 	if parent != nil {
-		if err := parent.Adopt(g, run); err != nil {
+		if err := parent.Adopt(g, started); err != nil {
 			return nil, err
 		}
 	}
-	r.live[run.ID()] = run
+	r.live[started.ID()] = started
 	return g, nil
 }
 
 // has is what this host has for an executor.
-func (r *Ring) has(ctx context.Context, executor string) rules.Host {
-	h := rules.Host{Name: executor, Executor: r.cfg.Executors[executor] != nil}
+func (r *Ring) has(ctx context.Context, executor string) binding.Host {
+	h := binding.Host{Name: executor, Executor: r.cfg.Executors[executor] != nil}
 	if h.Executor && r.cfg.Tier != nil {
 		h.Tier = r.cfg.Tier(ctx, executor)
 		if r.cfg.Lacks != nil {
@@ -141,7 +142,7 @@ func (r *Ring) has(ctx context.Context, executor string) rules.Host {
 }
 
 // parentStill waits while the parent of a run stops.
-func (r *Ring) parentStill(ctx context.Context, p *Parent) error {
+func (r *Ring) parentStill(ctx context.Context, p *pause.Parent) error {
 	if p == nil {
 		return nil
 	}
@@ -149,15 +150,15 @@ func (r *Ring) parentStill(ctx context.Context, p *Parent) error {
 	parent := r.live[p.Run]
 	r.mu.Unlock()
 	if parent == nil {
-		return ErrParent
+		return contract.ErrParent
 	}
 	return parent.Still(ctx)
 }
 
 // checkSession refuses a session that the run may not have.
-func (r *Ring) checkSession(g *rules.Generation, bound *rules.Binding, req StartRequest) error {
+func (r *Ring) checkSession(g *binding.Generation, bound *binding.Binding, req StartRequest) error {
 	s := req.SessionState
-	wrong := func(text string) error { return fmt.Errorf("start run %s: %s: %w", req.ID, text, ErrSession) }
+	wrong := func(text string) error { return fmt.Errorf("start run %s: %s: %w", req.ID, text, contract.ErrSession) }
 	if req.Session == "" {
 		if s != nil {
 			return wrong("a state without a name")

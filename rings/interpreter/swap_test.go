@@ -13,6 +13,7 @@ import (
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/rings/interpreter"
+	"github.com/ringd/ringd/rings/interpreter/contract"
 )
 
 // A push between two calls of a live run: the stricter of both generations
@@ -111,8 +112,8 @@ func TestNothingBeginsAfter(t *testing.T) {
 			w := newWorld(t)
 			w.apply(set("a", bridge("b")))
 			ready := make(chan *interpreter.Run, 1)
-			w.audit.onRecord(func(r interpreter.Record) error {
-				if r.Kind == interpreter.CallOpened {
+			w.audit.onRecord(func(r contract.Record) error {
+				if r.Kind == contract.CallOpened {
 					w.audit.onRecord(nil)
 					test.event(w, <-ready)
 				}
@@ -163,7 +164,7 @@ func TestProgramEndsDuringACall(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			begun := make(chan struct{})
 			w := newWorld(t, func(c *interpreter.Config) {
-				c.Default = provide(func(ctx context.Context, _ interpreter.Call) (json.RawMessage, error) {
+				c.Default = provide(func(ctx context.Context, _ contract.Call) (json.RawMessage, error) {
 					close(begun)
 					<-ctx.Done()
 					return nil, ctx.Err()
@@ -205,7 +206,7 @@ func TestWorkingProviderIsCut(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			begun, stopped := make(chan struct{}), make(chan struct{})
 			w := newWorld(t, func(c *interpreter.Config) {
-				c.Default = provide(func(ctx context.Context, _ interpreter.Call) (json.RawMessage, error) {
+				c.Default = provide(func(ctx context.Context, _ contract.Call) (json.RawMessage, error) {
 					close(begun)
 					<-ctx.Done()
 					close(stopped)
@@ -236,7 +237,7 @@ func TestWorkingProviderIsCut(t *testing.T) {
 
 func TestTimeoutOfABridge(t *testing.T) {
 	w := newWorld(t, func(c *interpreter.Config) {
-		c.Default = provide(func(ctx context.Context, _ interpreter.Call) (json.RawMessage, error) {
+		c.Default = provide(func(ctx context.Context, _ contract.Call) (json.RawMessage, error) {
 			<-ctx.Done()
 			return nil, errors.New("killed by /usr/bin/secret")
 		})

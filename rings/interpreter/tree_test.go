@@ -11,14 +11,16 @@ import (
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/rings/interpreter"
+	"github.com/ringd/ringd/rings/interpreter/contract"
+	"github.com/ringd/ringd/rings/interpreter/pause"
 )
 
 // subagents makes the bridge "spawn" start a run for each call, and gives the
 // program that the runs have.
 func subagents(w **world, p *program, started *atomic.Int64) func(*interpreter.Config) {
 	return func(c *interpreter.Config) {
-		c.Providers["spawn"] = provide(func(ctx context.Context, call interpreter.Call) (json.RawMessage, error) {
-			run, err := (*w).tryStart(interpreter.StartRequest{Parent: &interpreter.Parent{Run: call.Run, Call: call.ID}}, *p)
+		c.Providers["spawn"] = provide(func(ctx context.Context, call contract.Call) (json.RawMessage, error) {
+			run, err := (*w).tryStart(interpreter.StartRequest{Parent: &pause.Parent{Run: call.Run, Call: call.ID}}, *p)
 			if err != nil {
 				return nil, err
 			}
@@ -69,7 +71,7 @@ func TestParentMustBeAnOpenCall(t *testing.T) {
 	release := make(chan struct{})
 	begun := make(chan struct{})
 	w := newWorld(t, func(c *interpreter.Config) {
-		c.Providers["spawn"] = provide(func(ctx context.Context, _ interpreter.Call) (json.RawMessage, error) {
+		c.Providers["spawn"] = provide(func(ctx context.Context, _ contract.Call) (json.RawMessage, error) {
 			close(begun)
 			select {
 			case <-release:
@@ -96,10 +98,10 @@ func TestParentMustBeAnOpenCall(t *testing.T) {
 		return executors.Outcome{State: executors.StateCancelled}, nil
 	}
 	child := func(run, call string) (*interpreter.Run, error) {
-		return w.tryStart(interpreter.StartRequest{Parent: &interpreter.Parent{Run: run, Call: call}}, block)
+		return w.tryStart(interpreter.StartRequest{Parent: &pause.Parent{Run: run, Call: call}}, block)
 	}
 	for name, p := range map[string][2]string{"run": {"nobody", "c1"}, "call": {"r1", "c9"}, "not a spawning bridge": {"r1", "c2"}} {
-		if _, err := child(p[0], p[1]); !errors.Is(err, interpreter.ErrParent) {
+		if _, err := child(p[0], p[1]); !errors.Is(err, contract.ErrParent) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -111,7 +113,7 @@ func TestParentMustBeAnOpenCall(t *testing.T) {
 		}
 		children = append(children, c)
 	}
-	if _, err := child("r1", "c1"); !errors.Is(err, interpreter.ErrParent) {
+	if _, err := child("r1", "c1"); !errors.Is(err, contract.ErrParent) {
 		t.Errorf("a third child of a call for two: %v", err)
 	}
 	// A tightening push counts for children, too.
@@ -136,9 +138,9 @@ func TestDepthIsCheckedAtTheStartToo(t *testing.T) {
 		return executors.Outcome{State: executors.StateDone}, nil
 	}
 	w = newWorld(t, func(c *interpreter.Config) {
-		c.Providers["spawn"] = provide(func(_ context.Context, call interpreter.Call) (json.RawMessage, error) {
+		c.Providers["spawn"] = provide(func(_ context.Context, call contract.Call) (json.RawMessage, error) {
 			// The push between admission and start allows no depth.
-			_, denied = w.tryStart(interpreter.StartRequest{Agent: "other", Parent: &interpreter.Parent{Run: call.Run, Call: call.ID}}, leaf)
+			_, denied = w.tryStart(interpreter.StartRequest{Agent: "other", Parent: &pause.Parent{Run: call.Run, Call: call.ID}}, leaf)
 			return nil, nil
 		})
 	})

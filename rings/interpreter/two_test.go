@@ -16,6 +16,8 @@ import (
 	"github.com/ringd/ringd/profiles/egress"
 	"github.com/ringd/ringd/profiles/powers"
 	"github.com/ringd/ringd/rings/interpreter"
+	"github.com/ringd/ringd/rings/interpreter/contract"
+	"github.com/ringd/ringd/rings/interpreter/pause"
 )
 
 // KeepTouched remembers what was noted, as a daemon's keeper does on disk.
@@ -71,7 +73,7 @@ func oneByOne(names ...string) script {
 }
 
 // touchedBy lists what a view says.
-func touchedBy(v interpreter.View) (out []string) {
+func touchedBy(v contract.View) (out []string) {
 	if v.Touched == nil {
 		return []string{"nothing binds it"}
 	}
@@ -102,7 +104,7 @@ func TestTheThirdPowerAsks(t *testing.T) {
 			if r := v.Pending[0].Rule; r == nil || r.Path != "spec.ruleOfTwo" {
 				t.Errorf("rule %+v", r)
 			}
-			if rec, _ := s.audit.find(interpreter.CallOpened); rec.Decision.Code != profiles.CodeRuleOfTwo || rec.Decision.Verdict != profiles.Ask {
+			if rec, _ := s.audit.find(contract.CallOpened); rec.Decision.Code != profiles.CodeRuleOfTwo || rec.Decision.Verdict != profiles.Ask {
 				t.Errorf("record %+v", rec.Decision)
 			}
 			two := newStage(t) // in another process
@@ -111,7 +113,7 @@ func TestTheThirdPowerAsks(t *testing.T) {
 			if w.State != executors.StateDone || two.echo.count() != 2 || w.Touched == nil || !powers.Three(w.Touched.Powers) {
 				t.Errorf("%s, %d acts, touched %v", w.State, two.echo.count(), touchedBy(w))
 			}
-			if rec, _ := two.audit.find(interpreter.RunEnded); rec.Detail["touched"] != "untrusted sensitive external" {
+			if rec, _ := two.audit.find(contract.RunEnded); rec.Detail["touched"] != "untrusted sensitive external" {
 				t.Errorf("record %v", rec.Detail)
 			}
 		})
@@ -135,7 +137,7 @@ func TestAfterTheThird(t *testing.T) {
 	p := s.pausedRun(oneByOne("mail", "web", "send", "web", "send", "mail", "web", "send"))
 	two := newStage(t)
 	two.apply(powered(rule("dynamic", require)))
-	v := two.resume(p, interpreter.Settlement{Call: "c3", Denied: true, By: "uid:7"})
+	v := two.resume(p, contract.Settlement{Call: "c3", Denied: true, By: "uid:7"})
 	if v.State != executors.StatePaused || len(v.Pending) != 1 || v.Pending[0].ID != "c5" || two.echo.count() != 1 {
 		t.Fatalf("%s %+v, %d acts", v.State, v.Pending, two.echo.count())
 	}
@@ -167,7 +169,7 @@ func TestTheThirdPowerIsDenied(t *testing.T) {
 				t.Errorf("%s: %s: %q", mode, call, got)
 			}
 		}
-		if rec, _ := s.audit.find(interpreter.CallDecided); rec.Decision.Code != profiles.CodeRuleOfTwo {
+		if rec, _ := s.audit.find(contract.CallDecided); rec.Decision.Code != profiles.CodeRuleOfTwo {
 			t.Errorf("record %+v", rec.Decision)
 		}
 	}
@@ -259,7 +261,7 @@ func TestSplitOverSubagents(t *testing.T) {
 	s.end(root)
 	_, err = s.ring.Hold(t.Context(), s.keeper.pause(t, "r1"))
 	must(t, err)
-	child, err := s.run(interpreter.StartRequest{Agent: "other", Parent: &interpreter.Parent{Run: "r1", Call: "c2"}}, oneByOne("web", "send"))
+	child, err := s.run(interpreter.StartRequest{Agent: "other", Parent: &pause.Parent{Run: "r1", Call: "c2"}}, oneByOne("web", "send"))
 	must(t, err)
 	v := s.end(child)
 	if v.State != executors.StatePaused || len(v.Pending) != 1 || v.Pending[0].ID != "c2" || s.echo.count() != 2 {
@@ -313,7 +315,7 @@ func TestWhatASubagentBeginsWithIsNoted(t *testing.T) {
 		must(t, err)
 		before := s.echo.count()
 		s.keeper.deaf = deaf
-		child, err := s.run(interpreter.StartRequest{Agent: "reader", Parent: &interpreter.Parent{Run: "r1", Call: "c2"}}, oneByOne("free"))
+		child, err := s.run(interpreter.StartRequest{Agent: "reader", Parent: &pause.Parent{Run: "r1", Call: "c2"}}, oneByOne("free"))
 		must(t, err)
 		v := s.end(child)
 		if acts := s.echo.count() - before; (v.State == executors.StateDone) == deaf || (acts == 1) == deaf {
@@ -341,7 +343,7 @@ func TestASubagentBeginsWithItsFiles(t *testing.T) {
 	_, err = s.ring.Hold(t.Context(), s.keeper.pause(t, "r1"))
 	must(t, err)
 	var d *profiles.Denial
-	_, err = s.run(interpreter.StartRequest{Agent: "reader", Parent: &interpreter.Parent{Run: "r1", Call: "c3"}}, oneByOne("free"))
+	_, err = s.run(interpreter.StartRequest{Agent: "reader", Parent: &pause.Parent{Run: "r1", Call: "c3"}}, oneByOne("free"))
 	if !errors.As(err, &d) || d.Decision.Code != profiles.CodeRuleOfTwo || !strings.Contains(d.Decision.Reason, "files:read brings sensitive data") {
 		t.Errorf("%v", err)
 	}
@@ -500,7 +502,7 @@ func TestOpenConnectionsClose(t *testing.T) {
 				defer mu.Unlock()
 				seen = append(seen, "recheck")
 			}
-			c.Providers["mail"] = provide(func(_ context.Context, call interpreter.Call) (json.RawMessage, error) {
+			c.Providers["mail"] = provide(func(_ context.Context, call contract.Call) (json.RawMessage, error) {
 				mu.Lock()
 				defer mu.Unlock()
 				seen = append(seen, "mail")
@@ -553,7 +555,7 @@ func TestOpenConnectionsClose(t *testing.T) {
 func TestFetchIsAskedOnce(t *testing.T) {
 	var codes []profiles.Code
 	s := newStage(t, func(c *interpreter.Config) {
-		c.Providers["fetch"] = provide(func(_ context.Context, call interpreter.Call) (json.RawMessage, error) {
+		c.Providers["fetch"] = provide(func(_ context.Context, call contract.Call) (json.RawMessage, error) {
 			codes = append(codes, connect(t, call.Deciders(), "out.example.com", 443), connect(t, call.Deciders(), "web.example.com", 80))
 			return json.RawMessage(`1`), nil
 		})
@@ -565,7 +567,7 @@ func TestFetchIsAskedOnce(t *testing.T) {
 	if len(p.Calls) != 1 || p.Calls[0].Two == "" || len(codes) != 0 {
 		t.Fatalf("%+v %v", p.Calls, codes)
 	}
-	run, err := s.ring.Resume(t.Context(), p, []interpreter.Settlement{approve("c2")})
+	run, err := s.ring.Resume(t.Context(), p, []contract.Settlement{approve("c2")})
 	must(t, err)
 	if v := s.end(run); v.State != executors.StateDone || !slices.Equal(codes, []profiles.Code{"", ""}) {
 		t.Errorf("%s %v", v.State, codes)

@@ -10,20 +10,19 @@ import (
 	"time"
 
 	"github.com/ringd/ringd/executors"
-	"github.com/ringd/ringd/rings/kernel/attest"
 	"github.com/ringd/ringd/rings/kernel/cgroup"
-	"github.com/ringd/ringd/rings/kernel/filter"
-	"github.com/ringd/ringd/rings/kernel/order"
+	"github.com/ringd/ringd/rings/kernel/initproto"
+	"github.com/ringd/ringd/rings/kernel/seccomp"
 	"github.com/ringd/ringd/rings/kernel/spawn"
-	"github.com/ringd/ringd/rings/kernel/watch"
+	"github.com/ringd/ringd/rings/kernel/violations"
 )
 
 // around is what the ring holds of an enclosed guest beside its process.
 type around struct {
-	group    *cgroup.Group   // nil: it has none
-	listener *watch.Listener // nil: refused calls are not seen
-	seal     *seal           // nil: the guest seals nothing
-	unfollow func()          // nil: what Landlock refuses is not seen
+	group    *cgroup.Group        // nil: it has none
+	listener *violations.Listener // nil: refused calls are not seen
+	seal     *seal                // nil: the guest seals nothing
+	unfollow func()               // nil: what Landlock refuses is not seen
 }
 
 // kill ends what is in the guest's group, in whatever namespace it is.
@@ -64,14 +63,14 @@ func (a *around) close() error {
 }
 
 // listen serves the listener of a guest's filter.
-func (r *Ring) listen(g *guest, fd *os.File, c watch.Config) (*watch.Listener, error) {
+func (r *Ring) listen(g *guest, fd *os.File, c violations.Config) (*violations.Listener, error) {
 	c.Go, c.Name, c.Report, c.End = r.begin, r.callName, g.refused, g.endOver
-	return watch.Listen(c, fd)
+	return violations.Listen(c, fd)
 }
 
 // refused puts on record what the guest tried. One that is ended for it does
 // nothing more while that is written.
-func (g *guest) refused(v watch.Violation) error {
+func (g *guest) refused(v violations.Violation) error {
 	if v.End && g.around.group != nil {
 		_ = g.around.group.Freeze() // it is ended all the same
 	}
@@ -82,11 +81,11 @@ func (g *guest) refused(v watch.Violation) error {
 }
 
 // endOver ends the guest over what it tried, how often, or what cannot be recorded.
-func (g *guest) endOver(v watch.Violation, err error) {
+func (g *guest) endOver(v violations.Violation, err error) {
 	why := executors.Because(fmt.Errorf("%w: it tried what it had given up: %s", executors.ErrViolation, v),
 		"it was ended, since it tried what it had given up: "+v.String())
 	switch {
-	case errors.Is(err, watch.ErrTooMany):
+	case errors.Is(err, violations.ErrTooMany):
 		why = executors.Because(fmt.Errorf("%w: %w", executors.ErrViolation, err), "it was ended over too many calls that were refused")
 	case err != nil:
 		why = executors.Because(fmt.Errorf("%w: what it tried cannot be recorded: %w", executors.ErrViolation, err),
@@ -100,7 +99,7 @@ func (r *Ring) followLandlock() {
 	if r.cfg.Report == nil {
 		return
 	}
-	f, err := watch.Follow(r.begin)
+	f, err := violations.Follow(r.begin)
 	if err != nil {
 		r.unseen = err
 		return
@@ -115,7 +114,7 @@ func (r *Ring) followed(g *guest) (stop func()) {
 	if r.follower == nil {
 		return nil
 	}
-	return r.follower.Guest(g.process.Pid, watch.Told{Report: g.refused, End: g.endOver})
+	return r.follower.Guest(g.process.Pid, violations.Told{Report: g.refused, End: g.endOver})
 }
 
 // Unseen says why refusals of Landlock are not seen, and what would help; nil
@@ -127,17 +126,17 @@ type seal struct {
 	mu       sync.Mutex
 	settled  bool
 	err      error
-	listener *watch.Listener
+	listener *violations.Listener
 	closed   chan struct{} // by the guest: its canaries are over
 }
 
 // offer sends the filter, behind Go.
 func (r *Ring) offer(c *spawn.Control) error {
-	program, err := filter.Seal(r.arch, true)
+	program, err := seccomp.Seal(r.arch, true)
 	if err != nil {
 		return err
 	}
-	return c.Send(order.Seal{Version: order.Version, Filter: program})
+	return c.Send(initproto.Seal{Version: initproto.Version, Filter: program})
 }
 
 // wait takes the guest's answer and its canaries, and arms the listener. Only the
@@ -157,21 +156,21 @@ func (s *seal) wait(ctx context.Context, g *guest) error {
 		err = fmt.Errorf("seal %s guest: %w", g.executor, err)
 		_ = g.revoke(err) // the executor kills it too
 	} else {
-		g.attest(order.LayerSeal, attest.Enforced)
-		g.attest(order.LayerMemory, attest.Enforced)
-		g.attest(order.LayerViolations, attest.Enforced)
+		g.attest(initproto.LayerSeal, Enforced)
+		g.attest(initproto.LayerMemory, Enforced)
+		g.attest(initproto.LayerViolations, Enforced)
 	}
 	s.settled, s.err = true, err
 	return err
 }
 
 func (s *seal) take(g *guest) error {
-	var said order.Sealed
+	var said initproto.Sealed
 	files, err := g.control.Receive(&said)
 	switch {
 	case err != nil:
-	case said.Version != order.Version:
-		err = fmt.Errorf("version %d, want %d", said.Version, order.Version)
+	case said.Version != initproto.Version:
+		err = fmt.Errorf("version %d, want %d", said.Version, initproto.Version)
 	case said.Failed != "":
 		err = errors.New(said.Failed)
 	case len(files) != 1:
@@ -181,7 +180,7 @@ func (s *seal) take(g *guest) error {
 		return errors.Join(err, spawn.CloseFiles(files))
 	}
 	s.closed = make(chan struct{})
-	s.listener, err = g.ring.listen(g, files[0], watch.Config{Sealed: true, Canary: s.trying})
+	s.listener, err = g.ring.listen(g, files[0], violations.Config{Sealed: true, Canary: s.trying})
 	if err != nil {
 		return err
 	}

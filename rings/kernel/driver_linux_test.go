@@ -19,7 +19,7 @@ import (
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/rings/kernel"
-	"github.com/ringd/ringd/rings/kernel/order"
+	"github.com/ringd/ringd/rings/kernel/initproto"
 )
 
 // start is one program that the driver is to start.
@@ -49,7 +49,7 @@ type ended struct {
 func driver() int {
 	from, to := os.Stdin, os.Stdout // in a lab
 	if len(os.Args) == 2 {
-		from, to = os.NewFile(order.Connection, "host"), os.NewFile(order.Answers, "host")
+		from, to = os.NewFile(initproto.Connection, "host"), os.NewFile(initproto.Answers, "host")
 	}
 	in, out := json.NewDecoder(from), json.NewEncoder(to)
 	closed := false

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/ringd/ringd/rings/kernel"
-	"github.com/ringd/ringd/rings/kernel/egress"
-	"github.com/ringd/ringd/rings/kernel/order"
+	"github.com/ringd/ringd/rings/kernel/initproto"
+	"github.com/ringd/ringd/rings/kernel/proxy"
 )
 
 // A guest of nothing shows whether this host can give guests a network that leads
@@ -19,15 +19,15 @@ import (
 func TestExamineEgress(t *testing.T) {
 	var wg sync.WaitGroup
 	defer wg.Wait()
-	e, err := egress.New(egress.Config{Go: func(f func()) { wg.Go(f) }, Now: time.Now,
+	e, err := proxy.New(proxy.Config{Go: func(f func()) { wg.Go(f) }, Now: time.Now,
 		Resolve: func(context.Context, string) ([]netip.Addr, error) { return nil, errors.New("no names here") },
-		Record:  func(egress.Event) error { return errors.New("no records here") },
+		Record:  func(proxy.Event) error { return errors.New("no records here") },
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer e.Close()
-	for _, with := range []*egress.Egress{e, nil} {
+	for _, with := range []*proxy.Egress{e, nil} {
 		r, err := kernel.New(kernel.Config{Go: func(f func()) { wg.Go(f) }, Token: rand.Reader, Egress: with})
 		if err != nil {
 			t.Fatal(err)
@@ -37,7 +37,7 @@ func TestExamineEgress(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if there := report.Layers[order.LayerEgress] == "enforced"; report.Failed != "" || there != (with != nil) {
+		if there := report.Layers[initproto.LayerEgress] == "enforced"; report.Failed != "" || there != (with != nil) {
 			t.Errorf("with an egress %t: %+v", with != nil, report)
 		}
 		if err := r.Close(); err != nil {

@@ -2,17 +2,16 @@ package kernel
 
 import (
 	"github.com/ringd/ringd/executors"
-	"github.com/ringd/ringd/rings/kernel/attest"
-	"github.com/ringd/ringd/rings/kernel/order"
+	"github.com/ringd/ringd/rings/kernel/initproto"
 )
 
 // SetFinding has a ring believe that its first guest has reported this.
-func SetFinding(r *Ring, report order.Report) {
+func SetFinding(r *Ring, report initproto.Report) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.found = &finding{report: report, kind: report.Kind}
 	if report.Kind != "" {
-		r.found.why = &attest.Lack{Report: report}
+		r.found.why = &Lack{Report: report}
 	}
 }
 

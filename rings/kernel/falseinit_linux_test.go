@@ -16,31 +16,31 @@ import (
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/rings/kernel"
-	"github.com/ringd/ringd/rings/kernel/order"
+	"github.com/ringd/ringd/rings/kernel/initproto"
 )
 
 // falseInit is this binary in the place of the init of a guest. It builds nothing,
 // and says what the name of the program tells it to.
 func falseInit() int {
 	b := make([]byte, 1<<20)
-	n, _, _, _, err := unix.Recvmsg(order.Control, b, nil, 0)
-	var o order.Order
+	n, _, _, _, err := unix.Recvmsg(initproto.Control, b, nil, 0)
+	var o initproto.Order
 	if err != nil || json.Unmarshal(b[:n], &o) != nil {
 		return 1
 	}
-	r := order.Report{Version: order.Version, ABI: 99, Layers: map[string]string{
-		order.LayerNamespaces: "enforced", order.LayerMounts: "enforced", order.LayerExec: "enforced", order.LayerNetwork: "enforced",
-		order.LayerLimits: "enforced", order.LayerPrivileges: "enforced", order.LayerLandlock: "enforced",
-		order.LayerCapabilities: "enforced", order.LayerSeccomp: "enforced", order.LayerSelfTest: "enforced", order.LayerMemory: "enforced",
+	r := initproto.Report{Version: initproto.Version, ABI: 99, Layers: map[string]string{
+		initproto.LayerNamespaces: "enforced", initproto.LayerMounts: "enforced", initproto.LayerExec: "enforced", initproto.LayerNetwork: "enforced",
+		initproto.LayerLimits: "enforced", initproto.LayerPrivileges: "enforced", initproto.LayerLandlock: "enforced",
+		initproto.LayerCapabilities: "enforced", initproto.LayerSeccomp: "enforced", initproto.LayerSelfTest: "enforced", initproto.LayerMemory: "enforced",
 	}}
 	fail := func(kind string) {
-		r.Failed, r.Kind, r.Step, r.Reason, r.Errno = order.LayerLandlock, kind, "landlock_create_ruleset", "the kernel says no", int(unix.EOPNOTSUPP)
+		r.Failed, r.Kind, r.Step, r.Reason, r.Errno = initproto.LayerLandlock, kind, "landlock_create_ruleset", "the kernel says no", int(unix.EOPNOTSUPP)
 	}
 	files := 0
 	switch word, rest, _ := strings.Cut(programOf(o), "-"); word {
 	case "hangs":
 		for {
-			_, _, _, _, _ = unix.Recvmsg(order.Control, b, nil, 0)
+			_, _, _, _, _ = unix.Recvmsg(initproto.Control, b, nil, 0)
 		}
 	case "dies":
 		return 1
@@ -57,7 +57,7 @@ func falseInit() int {
 	case "files":
 		files = 1
 	case "garbage":
-		_, _ = unix.Write(order.Control, []byte(`{"Version":1,"Unknown":true}`))
+		_, _ = unix.Write(initproto.Control, []byte(`{"Version":1,"Unknown":true}`))
 		return 0
 	}
 	text, err := json.Marshal(r)
@@ -68,17 +68,17 @@ func falseInit() int {
 	if files > 0 {
 		oob = unix.UnixRights(0)
 	}
-	if err := unix.Sendmsg(order.Control, text, oob, nil, 0); err != nil {
+	if err := unix.Sendmsg(initproto.Control, text, oob, nil, 0); err != nil {
 		return 1
 	}
-	_, _, _, _, _ = unix.Recvmsg(order.Control, b, nil, 0) // Go, or the end
+	_, _, _, _, _ = unix.Recvmsg(initproto.Control, b, nil, 0) // Go, or the end
 	if programOf(o) == "stays" {
-		_, _, _, _, _ = unix.Recvmsg(order.Control, b, nil, 0)
+		_, _, _, _, _ = unix.Recvmsg(initproto.Control, b, nil, 0)
 	}
 	return 1 // and no program ever runs
 }
 
-func programOf(o order.Order) string {
+func programOf(o initproto.Order) string {
 	for _, m := range o.Mounts {
 		if m.Exec {
 			return filepath.Base(m.Path)
@@ -134,10 +134,10 @@ func TestNoProofNoProgram(t *testing.T) {
 		{"version", "of another build", false},
 		{"files", "1 descriptors came", false},
 		{"abi", "layer landlock", true},
-		{"lacks-" + order.LayerSeccomp, `layer seccomp: the init of the guest reports it as ""`, true},
-		{"lacks-" + order.LayerSelfTest, "layer self_test", true},
-		{"weak-" + order.LayerMounts, `layer mounts: the init of the guest reports it as "best-effort"`, true},
-		{"weak-" + order.LayerMemory, "layer memory_wx", true},
+		{"lacks-" + initproto.LayerSeccomp, `layer seccomp: the init of the guest reports it as ""`, true},
+		{"lacks-" + initproto.LayerSelfTest, "layer self_test", true},
+		{"weak-" + initproto.LayerMounts, `layer mounts: the init of the guest reports it as "best-effort"`, true},
+		{"weak-" + initproto.LayerMemory, "layer memory_wx", true},
 		{"missing", "layer landlock is missing", true},
 		{"lies", "layer landlock", true},
 		{"fault", "landlock_create_ruleset", false},
@@ -178,7 +178,7 @@ func TestWhatTheFirstGuestShows(t *testing.T) {
 		if _, e := end(t, g.Guest); e.Code != 0 {
 			t.Errorf("%+v", e)
 		}
-		if a := r.Attestation(t.Context(), "shell"); a.Tier != profiles.TierProcess || a.Layers[order.LayerLandlock] != "unavailable" {
+		if a := r.Attestation(t.Context(), "shell"); a.Tier != profiles.TierProcess || a.Layers[initproto.LayerLandlock] != "unavailable" {
 			t.Errorf("%+v", a)
 		}
 		_, err := r.Launch(t.Context(), named(t, "good"))
@@ -213,7 +213,7 @@ func TestWhatTheFirstGuestShows(t *testing.T) {
 	})
 	t.Run("able", func(t *testing.T) {
 		r := liar(t)
-		kernel.SetFinding(r, order.Report{Version: order.Version})
+		kernel.SetFinding(r, initproto.Report{Version: initproto.Version})
 		g, err := r.Launch(t.Context(), weak(named(t, "missing")))
 		var d *profiles.Denial
 		if g != nil || !errors.As(err, &d) {

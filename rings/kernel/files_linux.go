@@ -13,7 +13,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/ringd/ringd/rings/kernel/host"
+	"github.com/ringd/ringd/rings/kernel/hostcheck"
 )
 
 // The kernel counts open files for the whole host, and beyond fs.file-max nobody but
@@ -39,7 +39,7 @@ type fileRoom struct {
 
 // roomForFiles leaves three quarters of the host's files to others.
 func roomForFiles() fileRoom {
-	n := host.Here().Counts().Files / 4
+	n := hostcheck.Here().Counts().Files / 4
 	return fileRoom{look: n, most: n}
 }
 
@@ -53,7 +53,7 @@ func (r *Ring) guardFiles(stop <-chan struct{}) {
 			return
 		case <-wait.C:
 		}
-		if after = lookEvery; host.Here().OpenFiles() >= r.files.look && !r.endOpeners(r.files.most, mostFiles) {
+		if after = lookEvery; hostcheck.Here().OpenFiles() >= r.files.look && !r.endOpeners(r.files.most, mostFiles) {
 			after = afterNone
 		}
 	}

@@ -7,15 +7,14 @@ import (
 
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
-	"github.com/ringd/ringd/rings/kernel/attest"
-	"github.com/ringd/ringd/rings/kernel/order"
+	"github.com/ringd/ringd/rings/kernel/initproto"
 )
 
 // finding is what the first guest has shown of this host.
 type finding struct {
-	report order.Report // of it
-	kind   string       // of its failure; "": the host gives every layer
-	why    *attest.Lack // nil: nothing failed
+	report initproto.Report // of it
+	kind   string           // of its failure; "": the host gives every layer
+	why    *Lack            // nil: nothing failed
 }
 
 // look returns what is known of the host. mine is true for the one caller that is
@@ -48,24 +47,24 @@ func (r *Ring) tell(p *prepared, err error) {
 	defer r.mu.Unlock()
 	close(r.looking)
 	r.looking = nil
-	var layer *attest.Lack
+	var layer *Lack
 	switch {
 	case err == nil:
 		r.found = &finding{report: p.report}
-	case errors.As(err, &layer) && layer.Report.Kind != order.KindFault:
+	case errors.As(err, &layer) && layer.Report.Kind != initproto.KindFault:
 		r.found = &finding{report: layer.Report, kind: layer.Report.Kind, why: layer}
 	}
 }
 
 // lied remembers that a host which had shown every layer does not give one.
 func (r *Ring) lied(err error) {
-	var layer *attest.Lack
-	if !errors.As(err, &layer) || layer.Report.Kind != order.KindLies {
+	var layer *Lack
+	if !errors.As(err, &layer) || layer.Report.Kind != initproto.KindLies {
 		return
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.found = &finding{report: layer.Report, kind: order.KindLies, why: layer}
+	r.found = &finding{report: layer.Report, kind: initproto.KindLies, why: layer}
 	r.emptyLocked(func(kind) bool { return true })
 }
 
@@ -84,16 +83,16 @@ func (r *Ring) launch(ctx context.Context, s executors.Spec, uid int) (*guest, e
 	} else {
 		r.lied(err)
 	}
-	var layer *attest.Lack
+	var layer *Lack
 	switch {
 	case err == nil:
 		return r.goes(ctx, p, s)
-	case !errors.As(err, &layer), layer.Report.Kind == order.KindFault:
+	case !errors.As(err, &layer), layer.Report.Kind == initproto.KindFault:
 		return nil, err
-	case mine && layer.Report.Kind == order.KindMissing:
+	case mine && layer.Report.Kind == initproto.KindMissing:
 		return r.plainIfEnough(s, &finding{kind: layer.Report.Kind, why: layer})
 	default:
-		return nil, attest.Denied(s, layer)
+		return nil, lackDenied(s, layer)
 	}
 }
 
@@ -132,8 +131,8 @@ func (r *Ring) obtain(ctx context.Context, s executors.Spec, uid int, fresh bool
 			}
 		}
 		p, err := r.prepare(ctx, c)
-		var layer *attest.Lack
-		if again || !errors.As(err, &layer) || layer.Report.Kind != order.KindFault {
+		var layer *Lack
+		if again || !errors.As(err, &layer) || layer.Report.Kind != initproto.KindFault {
 			return p, err
 		}
 		r.unlearn(c) // a file of it may have been replaced since it was looked at
@@ -143,8 +142,8 @@ func (r *Ring) obtain(ctx context.Context, s executors.Spec, uid int, fresh bool
 // plainIfEnough starts a guest without the layers on a host that lacks one, when
 // s asks for no more. On one that lies nothing is started.
 func (r *Ring) plainIfEnough(s executors.Spec, f *finding) (*guest, error) {
-	if f.kind != order.KindMissing || !executors.Satisfies(attest.PlainTier(attest.Wasm(s)), s.MinTier) {
-		return nil, attest.Denied(s, f.why)
+	if f.kind != initproto.KindMissing || !executors.Satisfies(plainTier(isWasm(s)), s.MinTier) {
+		return nil, lackDenied(s, f.why)
 	}
 	return r.plain(s)
 }
@@ -163,12 +162,12 @@ func (r *Ring) Attestation(ctx context.Context, executor string) executors.Attes
 		f, err = r.examine(ctx)
 	}
 	switch {
-	case err != nil || f == nil || f.kind == order.KindLies:
+	case err != nil || f == nil || f.kind == initproto.KindLies:
 		return executors.Attestation{Layers: map[string]string{}}
-	case f.kind == order.KindMissing:
-		return attest.Plain(executor == profiles.ExecutorJS)
+	case f.kind == initproto.KindMissing:
+		return attestPlain(executor == profiles.ExecutorJS)
 	default:
-		return attest.Enclosed(executor == profiles.ExecutorJS, "", f.report, r.grouped)
+		return attestEnclosed(executor == profiles.ExecutorJS, "", f.report, r.grouped)
 	}
 }
 
@@ -176,7 +175,7 @@ func (r *Ring) Attestation(ctx context.Context, executor string) executors.Attes
 func (r *Ring) examine(ctx context.Context) (*finding, error) {
 	p, err := r.tryOne(ctx, "")
 	r.tell(p, err)
-	var layer *attest.Lack
+	var layer *Lack
 	switch {
 	case err == nil:
 		err = p.drop()
@@ -190,24 +189,24 @@ func (r *Ring) examine(ctx context.Context) (*finding, error) {
 
 // Examine starts a guest that runs nothing, and returns what its init reports:
 // also when a layer is not there. An error says nothing of the host.
-func (r *Ring) Examine(ctx context.Context) (order.Report, error) {
+func (r *Ring) Examine(ctx context.Context) (initproto.Report, error) {
 	return r.reported(ctx, "")
 }
 
 // ExamineEgress is Examine with a guest whose network leads to egress. Without
 // Config.Egress there is none, and the report has no such layer.
-func (r *Ring) ExamineEgress(ctx context.Context) (order.Report, error) {
+func (r *Ring) ExamineEgress(ctx context.Context) (initproto.Report, error) {
 	return r.reported(ctx, profiles.NetworkOwn)
 }
 
-func (r *Ring) reported(ctx context.Context, network string) (order.Report, error) {
+func (r *Ring) reported(ctx context.Context, network string) (initproto.Report, error) {
 	p, err := r.tryOne(ctx, network)
-	var layer *attest.Lack
+	var layer *Lack
 	if errors.As(err, &layer) {
 		return layer.Report, nil
 	}
 	if err != nil {
-		return order.Report{}, err
+		return initproto.Report{}, err
 	}
 	report := p.report
 	report.IPv6 = p.sockets.IPv6

@@ -4,9 +4,8 @@ import (
 	"errors"
 	"os"
 
-	"github.com/ringd/ringd/rings/kernel/attest"
 	"github.com/ringd/ringd/rings/kernel/cgroup"
-	"github.com/ringd/ringd/rings/kernel/order"
+	"github.com/ringd/ringd/rings/kernel/initproto"
 )
 
 // findGroups looks for a subtree of control groups, and notes what holds by it.
@@ -24,16 +23,16 @@ func (r *Ring) findGroups() error {
 		return err
 	}
 	r.groups = tree
-	r.grouped = map[string]string{order.LayerCgroups: attest.Enforced}
+	r.grouped = map[string]string{initproto.LayerCgroups: Enforced}
 	for _, c := range []string{cgroup.Memory, cgroup.PIDs, cgroup.CPU} {
-		state := attest.Enforced
+		state := Enforced
 		if tree.Missing(c) != "" {
-			state = attest.Unavailable
-			r.grouped[order.LayerCgroups] = attest.Partly // they still freeze and end a guest
+			state = Unavailable
+			r.grouped[initproto.LayerCgroups] = Partly // they still freeze and end a guest
 		}
-		r.grouped[order.LayerCgroups+"_"+c] = state
-		if c == cgroup.Memory && state == attest.Enforced {
-			r.grouped[order.LayerHeld] = state
+		r.grouped[initproto.LayerCgroups+"_"+c] = state
+		if c == cgroup.Memory && state == Enforced {
+			r.grouped[initproto.LayerHeld] = state
 		}
 	}
 	return nil

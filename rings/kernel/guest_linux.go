@@ -17,9 +17,7 @@ import (
 
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
-	"github.com/ringd/ringd/rings/kernel/conn"
-	"github.com/ringd/ringd/rings/kernel/doors"
-	"github.com/ringd/ringd/rings/kernel/order"
+	"github.com/ringd/ringd/rings/kernel/initproto"
 	"github.com/ringd/ringd/rings/kernel/spawn"
 )
 
@@ -33,19 +31,19 @@ type guest struct {
 	kernel   profiles.Kernel // of the policy, what it was started with
 	base     profiles.Kernel // of the policy, when it was started; before it is live
 	process  *os.Process
-	conn     conn.Connection
-	control  *spawn.Control // nil: there is no init
-	around   *around        // nil: there is no init
-	reaps    bool           // its init stays and tells of the program's end
-	memory   int64          // what all of it may hold, bytes; 0: nobody counts
-	folders  []string       // of it that are memory
-	before   time.Duration  // what its group had used when its program began
-	streams  *conn.Streams  // nil: it has none
-	doors    *doors.Doors   // nil: its network leads nowhere
-	done     chan struct{}  // closed when its program has ended and nothing else of it lives
-	after    func()         // when it was waited for; nil: nothing
-	followed chan struct{}  // closed when all that init said was read; nil: it says nothing
-	end      sync.Once      // closes done
+	conn     connection
+	control  *spawn.Control  // nil: there is no init
+	around   *around         // nil: there is no init
+	reaps    bool            // its init stays and tells of the program's end
+	memory   int64           // what all of it may hold, bytes; 0: nobody counts
+	folders  []string        // of it that are memory
+	before   time.Duration   // what its group had used when its program began
+	streams  *guestStreams   // nil: it has none
+	doors    *guestListeners // nil: its network leads nowhere
+	done     chan struct{}   // closed when its program has ended and nothing else of it lives
+	after    func()          // when it was waited for; nil: nothing
+	followed chan struct{}   // closed when all that init said was read; nil: it says nothing
+	end      sync.Once       // closes done
 	usage    chan time.Duration
 	free     func()    // gives its user up; under mu
 	reaped   sync.Once // gives up what the ring holds of it
@@ -58,7 +56,7 @@ type guest struct {
 	dead        bool                  // under mu
 	cpu         time.Duration         // under mu; the last figure, once dead
 	peak        int64                 // under mu
-	told        *order.Told           // under mu; the program's end, as init saw it
+	told        *initproto.Told       // under mu; the program's end, as init saw it
 	limit       string                // under mu; the limit that the ring itself held
 	held        string                // under mu; as in executors.Exit
 	status      syscall.WaitStatus    // under mu; once dead
@@ -194,8 +192,8 @@ func (g *guest) endFor(limit, held string) {
 }
 
 // streamsOf is what the streams of s need.
-func (g *guest) streamsOf(s executors.Spec) conn.Config {
-	return conn.Config{
+func (g *guest) streamsOf(s executors.Spec) streamsConfig {
+	return streamsConfig{
 		UID: g.uid, GID: g.ring.gid, Most: s.Kernel.OutputBytes, Over: func() { g.endFor("output", "") },
 	}
 }
@@ -253,7 +251,7 @@ func (g *guest) askUsage() (time.Duration, error) {
 		defer g.mu.Unlock()
 		return g.cpu, nil
 	}
-	if err := g.control.Send(order.Ask{What: order.AskUsage}); err != nil {
+	if err := g.control.Send(initproto.Ask{What: initproto.AskUsage}); err != nil {
 		<-g.done // it is ending: follow waits for it
 		return last()
 	}

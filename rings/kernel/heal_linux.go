@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/ringd/ringd/rings/kernel/order"
+	"github.com/ringd/ringd/rings/kernel/initproto"
 )
 
 // An upgrade replaces files that a policy grants, and links on the way to them.
@@ -29,7 +29,7 @@ func (e *movedError) Error() string {
 
 // moved lists what of a profile is not what it was when g was resolved. g may be
 // nil.
-func (g *generation) moved(digest string, now []order.Mount) (list []string) {
+func (g *generation) moved(digest string, now []initproto.Mount) (list []string) {
 	if g == nil {
 		return nil
 	}

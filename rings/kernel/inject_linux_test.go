@@ -24,7 +24,7 @@ import (
 
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
-	"github.com/ringd/ringd/rings/kernel/filter"
+	"github.com/ringd/ringd/rings/kernel/seccomp"
 )
 
 // An injection makes one system call of the daemon and of a guest's init fail, or
@@ -68,7 +68,7 @@ func (i injection) program() ([]unix.SockFilter, error) {
 	if m == nil {
 		return nil, fmt.Errorf("%q is no call", i.Call)
 	}
-	nr, ok := filter.Number(runtime.GOARCH, m[1])
+	nr, ok := seccomp.Number(runtime.GOARCH, m[1])
 	if !ok {
 		return nil, fmt.Errorf("%s has no number", m[1])
 	}
@@ -81,8 +81,8 @@ func (i injection) program() ([]unix.SockFilter, error) {
 		return unix.SockFilter{Code: unix.BPF_JMP | op | unix.BPF_K, Jt: jt, Jf: jf, K: k}
 	}
 	const load, ret = unix.BPF_LD | unix.BPF_W | unix.BPF_ABS, unix.BPF_RET | unix.BPF_K
-	refuse := stmt(ret, filter.RetErrno|uint32(e))
-	allow := stmt(ret, filter.RetAllow)
+	refuse := stmt(ret, seccomp.RetErrno|uint32(e))
+	allow := stmt(ret, seccomp.RetAllow)
 	if m[2] == "" {
 		return []unix.SockFilter{stmt(load, 0), jump(unix.BPF_JEQ, uint32(nr), 0, 1), refuse, allow}, nil
 	}

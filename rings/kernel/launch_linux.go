@@ -12,13 +12,10 @@ import (
 	"time"
 
 	"github.com/ringd/ringd/executors"
-	"github.com/ringd/ringd/rings/kernel/attest"
 	"github.com/ringd/ringd/rings/kernel/cgroup"
-	"github.com/ringd/ringd/rings/kernel/conn"
-	"github.com/ringd/ringd/rings/kernel/doors"
-	"github.com/ringd/ringd/rings/kernel/order"
+	"github.com/ringd/ringd/rings/kernel/initproto"
 	"github.com/ringd/ringd/rings/kernel/spawn"
-	"github.com/ringd/ringd/rings/kernel/watch"
+	"github.com/ringd/ringd/rings/kernel/violations"
 )
 
 // prepared is an init that has built and proved everything and waits for its
@@ -27,9 +24,9 @@ type prepared struct {
 	recipe   *recipe
 	process  *os.Process
 	control  *spawn.Control
-	report   order.Report
+	report   initproto.Report
 	listener *os.File      // of its filter; nil: it has none
-	sockets  doors.Sockets // of its network
+	sockets  listenSockets // of its network
 	group    *cgroup.Group // nil: it has none
 	after    func()        // nil: nothing is to be done when the guest has ended
 }
@@ -76,14 +73,14 @@ func spawnError(err error) error {
 	}
 	var errno syscall.Errno // 0: it was no call
 	errors.As(err, &errno)
-	r := order.Report{
-		Version: order.Version, Failed: refused.Layer, Kind: order.KindMissing,
+	r := initproto.Report{
+		Version: initproto.Version, Failed: refused.Layer, Kind: initproto.KindMissing,
 		Step: refused.Step, Errno: int(errno),
 	}
 	if r.Errno == 0 {
 		r.Reason = refused.Err.Error()
 	}
-	return attest.Explained(r)
+	return Explained(r)
 }
 
 func (r *Ring) build(p *prepared, token string) error {
@@ -119,7 +116,7 @@ func (r *Ring) build(p *prepared, token string) error {
 
 // take receives one report.
 func (p *prepared) take() ([]*os.File, error) {
-	p.report = order.Report{}
+	p.report = initproto.Report{}
 	files, err := p.control.Receive(&p.report)
 	if errors.Is(err, io.EOF) {
 		err = said("its first process ended before it had reported")
@@ -134,11 +131,11 @@ func (p *prepared) takeSockets() error {
 	}
 	files, err := p.take()
 	r := p.report
-	p.sockets = doors.Sockets{Listeners: r.Listeners, Files: files, IPv6: r.IPv6} // drop closes them
+	p.sockets = listenSockets{Listeners: r.Listeners, Files: files, IPv6: r.IPv6} // drop closes them
 	switch {
 	case err != nil:
 		return err
-	case r.Version != order.Version || r.Failed != "":
+	case r.Version != initproto.Version || r.Failed != "":
 		return p.check()
 	case !p.sockets.Are(*p.recipe.order.Listen):
 		return fmt.Errorf("the init of the guest listens on %v, and %+v was ordered", r.Listeners, *p.recipe.order.Listen)
@@ -150,30 +147,30 @@ func (p *prepared) takeSockets() error {
 // there.
 func (p *prepared) check() error {
 	r := p.report
-	if r.Version != order.Version {
-		return said(fmt.Sprintf("its first process is of another build: version %d, want %d", r.Version, order.Version))
+	if r.Version != initproto.Version {
+		return said(fmt.Sprintf("its first process is of another build: version %d, want %d", r.Version, initproto.Version))
 	}
 	if r.Failed != "" {
-		return attest.Explained(r)
+		return Explained(r)
 	}
-	need := attest.Built()
+	need := builtLayers()
 	if p.recipe.order.Listen != nil {
-		need = append(need, order.LayerEgress)
+		need = append(need, initproto.LayerEgress)
 	}
 	if p.recipe.order.WX {
-		need = append(need, order.LayerMemory)
+		need = append(need, initproto.LayerMemory)
 	}
 	for _, layer := range need {
-		if r.Layers[layer] != attest.Enforced {
-			return &attest.Lack{Report: order.Report{
-				Failed: layer, Kind: order.KindLies,
+		if r.Layers[layer] != Enforced {
+			return &Lack{Report: initproto.Report{
+				Failed: layer, Kind: initproto.KindLies,
 				Reason: fmt.Sprintf("the init of the guest reports it as %q and no failure", r.Layers[layer]),
 			}}
 		}
 	}
 	if r.ABI < p.recipe.order.ABI {
-		return &attest.Lack{Report: order.Report{
-			Failed: order.LayerLandlock, Kind: order.KindLies,
+		return &Lack{Report: initproto.Report{
+			Failed: initproto.LayerLandlock, Kind: initproto.KindLies,
 			Reason: fmt.Sprintf("its version is %d, and %d was ordered", r.ABI, p.recipe.order.ABI),
 		}}
 	}
@@ -192,7 +189,7 @@ func (r *Ring) become(ctx context.Context, p *prepared, s executors.Spec) (*gues
 		ring: r, agent: s.Agent, executor: s.Executor, kernel: p.recipe.plan.Kernel, uid: p.recipe.order.UID,
 		process: p.process, control: p.control, around: &around{group: p.group}, reaps: p.recipe.order.Reap,
 		memory: p.recipe.order.Memory, folders: p.recipe.order.InMemory(),
-		attestation: attest.Enclosed(attest.Wasm(s), p.recipe.kind.profile, p.report, r.grouped),
+		attestation: attestEnclosed(isWasm(s), p.recipe.kind.profile, p.report, r.grouped),
 		done:        make(chan struct{}), usage: make(chan time.Duration, 1), after: p.after,
 	}
 	if g.reaps {
@@ -229,9 +226,9 @@ func (r *Ring) become(ctx context.Context, p *prepared, s executors.Spec) (*gues
 // goOn sends what the program needs, and waits until it has started where init
 // stays to say so.
 func (r *Ring) goOn(g *guest, p *prepared, s executors.Spec) (err error) {
-	connect := conn.Pipes
+	connect := connectPipes
 	if s.Seals {
-		connect = conn.Socket
+		connect = connectSocket
 	}
 	connection, theirs, err := connect(&r.watching)
 	if err != nil {
@@ -244,7 +241,7 @@ func (r *Ring) goOn(g *guest, p *prepared, s executors.Spec) (err error) {
 	files := append([]*os.File{r.spawn.Null(), r.spawn.Null(), r.spawn.Null()}, theirs...)
 	var far []*os.File
 	if s.Streams {
-		if g.streams, far, err = conn.NewStreams(g.streamsOf(s)); err == nil {
+		if g.streams, far, err = newGuestStreams(g.streamsOf(s)); err == nil {
 			copy(files, far)
 		}
 	}
@@ -256,7 +253,7 @@ func (r *Ring) goOn(g *guest, p *prepared, s executors.Spec) (err error) {
 	}
 	if err == nil {
 		argv := append([]string{p.recipe.plan.Program}, s.Argv[1:]...)
-		err = p.control.Send(order.Go{Argv: argv, Env: g.environment(s.Env), Dir: cmp.Or(s.Dir, "/"), Files: len(files)}, files...)
+		err = p.control.Send(initproto.Go{Argv: argv, Env: g.environment(s.Env), Dir: cmp.Or(s.Dir, "/"), Files: len(files)}, files...)
 	}
 	err = errors.Join(err, spawn.CloseFiles(theirs), spawn.CloseFiles(far))
 	if err != nil {
@@ -278,14 +275,16 @@ func (r *Ring) openDoors(g *guest, p *prepared, s executors.Spec) (err error) {
 	if p.recipe.order.Listen == nil {
 		return nil
 	}
-	c := doors.Config{
+	c := listenersConfig{
 		Egress: r.cfg.Egress, Agent: s.Agent, Executor: s.Executor, Grants: s.Grants,
 		Run: g.run, Runs: r.cfg.Runs, Generation: r.cfg.Generation,
 	}
 	if g.reaps {
-		c.Ask = func(ports []uint16) error { return g.control.Send(order.Ask{What: order.AskListen, Ports: ports}) }
+		c.Ask = func(ports []uint16) error {
+			return g.control.Send(initproto.Ask{What: initproto.AskListen, Ports: ports})
+		}
 	}
-	g.doors, err = doors.Open(c, &p.sockets)
+	g.doors, err = openListeners(c, &p.sockets)
 	return err
 }
 
@@ -294,7 +293,7 @@ func (g *guest) environment(env []string) []string {
 	if g.doors == nil {
 		return env
 	}
-	return doors.Environment(env, g.doors.Proxy())
+	return proxyEnvironment(env, g.doors.Proxy())
 }
 
 // watch serves the listener of a guest's filter.
@@ -302,12 +301,12 @@ func (r *Ring) watch(g *guest, p *prepared) (err error) {
 	if p.listener == nil {
 		return nil
 	}
-	g.around.listener, err = r.listen(g, p.listener, watch.Config{Granted: p.recipe.judgesStarts(), Begun: g.begun.Load, Shells: g.kernel.Path})
+	g.around.listener, err = r.listen(g, p.listener, violations.Config{Granted: p.recipe.judgesStarts(), Begun: g.begun.Load, Shells: g.kernel.Path})
 	if err != nil {
 		return err
 	}
 	// Of files only what Landlock refuses, where that can be seen.
-	g.attest(order.LayerViolations, attest.Partly)
+	g.attest(initproto.LayerViolations, Partly)
 	g.around.unfollow = r.followed(g)
 	return nil
 }
@@ -323,7 +322,7 @@ func (c *recipe) mayStart(device, inode uint64) bool { return c.granted[[2]uint6
 
 // started waits until init says that the program runs.
 func (g *guest) started() error {
-	var t order.Told
+	var t initproto.Told
 	files, err := g.control.Receive(&t)
 	err = errors.Join(err, spawn.CloseFiles(files))
 	switch {
@@ -347,10 +346,10 @@ func (g *guest) started() error {
 // follow reads what init says until it is gone, and waits for the guest.
 func (g *guest) follow() {
 	for {
-		var t order.Told
+		var t initproto.Told
 		files, err := g.control.Receive(&t)
 		if err == nil && len(t.Listeners) > 0 {
-			err = g.doors.Add(&doors.Sockets{Listeners: t.Listeners, Files: files})
+			err = g.doors.Add(&listenSockets{Listeners: t.Listeners, Files: files})
 			files = nil
 		}
 		err = errors.Join(err, spawn.CloseFiles(files))
@@ -366,7 +365,7 @@ func (g *guest) follow() {
 }
 
 // hear takes one message of a running init.
-func (g *guest) hear(t order.Told) {
+func (g *guest) hear(t initproto.Told) {
 	g.mu.Lock()
 	cpu := max(time.Duration(t.CPU)*time.Millisecond, g.around.used()-g.before)
 	g.cpu, g.peak = max(g.cpu, cpu), max(g.peak, t.Peak)
@@ -377,11 +376,11 @@ func (g *guest) hear(t order.Told) {
 		}
 	}
 	g.mu.Unlock()
-	if t.What == order.ToldHeavy {
+	if t.What == initproto.ToldHeavy {
 		g.hearHeavy(t)
 		return
 	}
-	if t.What != order.AskUsage {
+	if t.What != initproto.AskUsage {
 		return
 	}
 	select {

@@ -11,9 +11,8 @@ import (
 
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
-	"github.com/ringd/ringd/rings/kernel/doors"
-	"github.com/ringd/ringd/rings/kernel/order"
-	"github.com/ringd/ringd/rings/kernel/view"
+	"github.com/ringd/ringd/rings/kernel/initproto"
+	"github.com/ringd/ringd/rings/kernel/rootfs"
 )
 
 // Prepare looks at every path that s grants to an executor of this host. One that
@@ -39,7 +38,7 @@ func (r *Ring) resolve(ctx context.Context, s *profiles.Set, before *generation)
 	next := r.next(s, before)
 	err := r.each(ctx, s, func(h holder, k profiles.Kernel) error {
 		if k.Network == profiles.NetworkOwn && next.ports[h.agent] == nil {
-			next.ports[h.agent] = doors.Ports(next.deciders.Of(h.agent, nil))
+			next.ports[h.agent] = listenedPorts(next.deciders.Of(h.agent, nil))
 		}
 		if err := next.add(h, k, r.places(next), before); err != nil {
 			return &executorError{h.executor, fmt.Errorf("agent %s: %w", h.agent, err)}
@@ -55,8 +54,8 @@ func (r *Ring) resolve(ctx context.Context, s *profiles.Set, before *generation)
 // next is the generation of a set, without its profiles.
 func (r *Ring) next(s *profiles.Set, before *generation) *generation {
 	next := &generation{
-		set: s, deciders: doors.NewDeciders(s), kernels: map[holder]profiles.Kernel{},
-		grants: map[string][]order.Mount{}, known: map[string]order.Mount{}, ports: map[string][]uint16{},
+		set: s, deciders: newRunDeciders(s), kernels: map[holder]profiles.Kernel{},
+		grants: map[string][]initproto.Mount{}, known: map[string]initproto.Mount{}, ports: map[string][]uint16{},
 	}
 	var written []profiles.PathRule
 	for _, agent := range s.Agents {
@@ -66,7 +65,7 @@ func (r *Ring) next(s *profiles.Set, before *generation) *generation {
 			}
 		}
 	}
-	next.written = view.Real(written, r.places(nil))
+	next.written = rootfs.Real(written, r.places(nil))
 	if before != nil { // what lives may write where it could before
 		next.written = slices.Compact(slices.Sorted(slices.Values(slices.Concat(next.written, before.written))))
 	}
@@ -99,7 +98,7 @@ func (r *Ring) Unmet(ctx context.Context, s *profiles.Set) (out []Unmet, err err
 		if err == nil {
 			return nil
 		}
-		refused := view.Refusals(err)
+		refused := rootfs.Refusals(err)
 		for _, no := range refused {
 			out = append(out, Unmet{Agent: h.agent, Executor: h.executor, Path: no.Path, Rule: no.Rule, Reason: no.Reason, Remedy: no.Remedy})
 		}
@@ -112,15 +111,15 @@ func (r *Ring) Unmet(ctx context.Context, s *profiles.Set) (out []Unmet, err err
 }
 
 // add resolves the profile of one executor of one agent.
-func (g *generation) add(h holder, k profiles.Kernel, at view.Places, before *generation) error {
+func (g *generation) add(h holder, k profiles.Kernel, at rootfs.Places, before *generation) error {
 	digest, err := k.Digest()
 	if err != nil {
 		return err
 	}
-	plan, err := view.Resolve(k, "", at)
+	plan, err := rootfs.Resolve(k, "", at)
 	switch {
 	case before != nil && (err != nil || swapped(before.moved(digest, plan.Mounts), g.written)):
-		plan = view.Plan{Kernel: before.kernels[h], Mounts: before.grants[digest]}
+		plan = rootfs.Plan{Kernel: before.kernels[h], Mounts: before.grants[digest]}
 	case err != nil:
 		return err
 	}

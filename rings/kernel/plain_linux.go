@@ -10,9 +10,6 @@ import (
 
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
-	"github.com/ringd/ringd/rings/kernel/attest"
-	"github.com/ringd/ringd/rings/kernel/conn"
-	"github.com/ringd/ringd/rings/kernel/limit"
 	"github.com/ringd/ringd/rings/kernel/spawn"
 )
 
@@ -21,18 +18,18 @@ import (
 // limits hold before anything is sent to it. What the profile grants is granted
 // to nobody here.
 func (r *Ring) plain(s executors.Spec) (*guest, error) {
-	connection, theirs, err := conn.Pipes(&r.watching) // nothing of this guest is sealed
+	connection, theirs, err := connectPipes(&r.watching) // nothing of this guest is sealed
 	if err != nil {
 		return nil, err
 	}
 	g := &guest{
 		ring: r, agent: s.Agent, executor: s.Executor, kernel: ungranted(s.Kernel), uid: r.users.first,
-		conn: connection, attestation: attest.Plain(attest.Wasm(s)), done: make(chan struct{}),
+		conn: connection, attestation: attestPlain(isWasm(s)), done: make(chan struct{}),
 	}
 	files := append([]*os.File{nil, nil, nil}, theirs...)
 	var far []*os.File
 	if s.Streams {
-		if g.streams, far, err = conn.NewStreams(g.streamsOf(s)); err == nil {
+		if g.streams, far, err = newGuestStreams(g.streamsOf(s)); err == nil {
 			copy(files, far)
 		}
 	}
@@ -44,7 +41,7 @@ func (r *Ring) plain(s executors.Spec) (*guest, error) {
 		return nil, errors.Join(err, g.abandon())
 	}
 	if err == nil {
-		err = limit.Set(g.process.Pid, s)
+		err = setLimits(g.process.Pid, s)
 	}
 	if err == nil {
 		err = r.keep(g)

@@ -20,7 +20,7 @@ import (
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/rings/kernel"
-	"github.com/ringd/ringd/rings/kernel/egress"
+	"github.com/ringd/ringd/rings/kernel/proxy"
 )
 
 // same gives the same bytes for ever, so that a test knows the token of a guest.
@@ -34,11 +34,11 @@ func (s same) Read(p []byte) (int, error) {
 }
 
 // refusing is egress that nobody's profile lets anything out of.
-func refusing(t *testing.T, work func(func())) *egress.Egress {
+func refusing(t *testing.T, work func(func())) *proxy.Egress {
 	t.Helper()
-	e, err := egress.New(egress.Config{
+	e, err := proxy.New(proxy.Config{
 		Go: work, Now: time.Now,
-		Record: func(ev egress.Event) error {
+		Record: func(ev proxy.Event) error {
 			if ev.Decision.Verdict == profiles.Allow || ev.Dial.IsValid() {
 				t.Errorf("on record: %+v", ev)
 			}

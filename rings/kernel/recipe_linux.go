@@ -14,11 +14,9 @@ import (
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/rings/kernel/cgroup"
-	"github.com/ringd/ringd/rings/kernel/doors"
-	"github.com/ringd/ringd/rings/kernel/filter"
-	"github.com/ringd/ringd/rings/kernel/limit"
-	"github.com/ringd/ringd/rings/kernel/order"
-	"github.com/ringd/ringd/rings/kernel/view"
+	"github.com/ringd/ringd/rings/kernel/initproto"
+	"github.com/ringd/ringd/rings/kernel/rootfs"
+	"github.com/ringd/ringd/rings/kernel/seccomp"
 )
 
 // kind is what guests have in common that one init can be built for before their
@@ -39,13 +37,13 @@ type kind struct {
 // recipe is how guests of one kind are built. It is immutable.
 type recipe struct {
 	kind    kind
-	order   order.Order // without a token
-	head    []byte      // of its JSON, up to the token
-	tail    []byte      // behind the token
-	plan    view.Plan
+	order   initproto.Order // without a token
+	head    []byte          // of its JSON, up to the token
+	tail    []byte          // behind the token
+	plan    rootfs.Plan
 	granted map[[2]uint64]bool // what may be started
 	group   cgroup.Limits      // of all its processes
-	seen    view.Seen
+	seen    rootfs.Seen
 }
 
 func kindOf(s executors.Spec, uid int) (kind, error) {
@@ -73,27 +71,27 @@ func kindOf(s executors.Spec, uid int) (kind, error) {
 // portsOf lists what the init of a guest listens on beside its proxy; nil: it
 // listens on nothing.
 func (r *Ring) portsOf(s executors.Spec) []uint16 {
-	if r.cfg.Egress == nil || network(s.Kernel.Network) != order.NetworkOwn {
+	if r.cfg.Egress == nil || network(s.Kernel.Network) != initproto.NetworkOwn {
 		return nil
 	}
 	if g := r.inForce.Load(); g != nil && g.ports[s.Agent] != nil {
 		return g.ports[s.Agent]
 	}
-	return doors.Ports(nil)
+	return listenedPorts(nil)
 }
 
 // keyOf gives the key to the start of the program of s; zero where it may start
 // others. An error: s asks for what goes not together.
-func (r *Ring) keyOf(s executors.Spec) (key order.Key, err error) {
+func (r *Ring) keyOf(s executors.Spec) (key initproto.Key, err error) {
 	switch {
 	case len(s.Code) == 0:
-		return order.Key{}, nil
+		return initproto.Key{}, nil
 	case s.Seals || len(s.Kernel.Exec)+len(s.Kernel.Helpers) > 0:
-		return order.Key{}, errors.New("a guest that loads code of its executor's neither seals itself nor starts programs")
+		return initproto.Key{}, errors.New("a guest that loads code of its executor's neither seals itself nor starts programs")
 	}
 	b := make([]byte, 8*len(key))
 	if _, err := io.ReadFull(r.cfg.Token, b); err != nil {
-		return order.Key{}, fmt.Errorf("the key of a guest: %w", err)
+		return initproto.Key{}, fmt.Errorf("the key of a guest: %w", err)
 	}
 	for i := range key {
 		key[i] = binary.NativeEndian.Uint64(b[8*i:]) | 1
@@ -103,7 +101,7 @@ func (r *Ring) keyOf(s executors.Spec) (key order.Key, err error) {
 
 // judgesStarts decides about programs that a guest starts; nil: it starts none.
 func (r *recipe) judgesStarts() func(device, inode uint64) bool {
-	if r.order.Key != (order.Key{}) {
+	if r.order.Key != (initproto.Key{}) {
 		return nil
 	}
 	return r.mayStart
@@ -167,7 +165,7 @@ func (r *Ring) newRecipe(k kind, s executors.Spec) (*recipe, error) {
 	if err != nil {
 		return nil, err
 	}
-	plan, err := view.Resolve(s.Kernel, s.Argv[0], at)
+	plan, err := rootfs.Resolve(s.Kernel, s.Argv[0], at)
 	if at.RefusesOwn(err) {
 		return nil, fmt.Errorf("%w: %w", executors.ErrOwn, err)
 	}
@@ -179,9 +177,9 @@ func (r *Ring) newRecipe(k kind, s executors.Spec) (*recipe, error) {
 	}
 	jit := s.Kernel.JIT || s.Seals
 	notify := r.cfg.Report != nil && !s.Seals
-	program, err := filter.Build(filter.Spec{
+	program, err := seccomp.Build(seccomp.Spec{
 		Arch: r.arch, Network: s.Kernel.Network, Processes: !s.Seals, JIT: jit, WX: !jit && !r.denyWX,
-		Notify: notify, Exec: notify && key == (order.Key{}), Key: key, Seals: s.Seals,
+		Notify: notify, Exec: notify && key == (initproto.Key{}), Key: key, Seals: s.Seals,
 	})
 	if err != nil {
 		return nil, err
@@ -189,7 +187,7 @@ func (r *Ring) newRecipe(k kind, s executors.Spec) (*recipe, error) {
 	if s.Seals {
 		s.Kernel.Files = sealedFiles
 	}
-	list, err := limit.Within(limit.Of(s))
+	list, err := limitsWithin(limitsOf(s))
 	if err != nil {
 		return nil, err
 	}
@@ -197,17 +195,17 @@ func (r *Ring) newRecipe(k kind, s executors.Spec) (*recipe, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := order.Order{
-		Version: order.Version, Namespaces: apart, Mounts: plan.Mounts, Temp: s.Kernel.TempBytes, Limits: list,
+	o := initproto.Order{
+		Version: initproto.Version, Namespaces: apart, Mounts: plan.Mounts, Temp: s.Kernel.TempBytes, Limits: list,
 		UID: k.uid, GID: r.gid, Network: network(s.Kernel.Network), ABI: leastABI,
 		Filter: program, Key: key, Notify: notify, WX: !jit && r.denyWX, Reap: !s.Seals, Seal: s.Seals,
 		Wall: s.Kernel.WallMillis,
 	}
-	if s.Kernel.Scratch && o.Temp > 0 && !view.Stands(plan.Mounts, executors.Workspace) {
+	if s.Kernel.Scratch && o.Temp > 0 && !rootfs.Stands(plan.Mounts, executors.Workspace) {
 		o.Scratch = executors.Workspace
 	}
 	if ports := r.portsOf(s); ports != nil {
-		o.Listen = doors.Wanted(ports)
+		o.Listen = wantedListen(ports)
 		k.ports = portsText(ports) // of one set, whatever came into force since
 	}
 	if k.uid != r.users.first {
@@ -220,12 +218,12 @@ func (r *Ring) newRecipe(k kind, s executors.Spec) (*recipe, error) {
 		}
 	}
 	if o.Reap {
-		o.CPU = limit.Tighter(s.CPU.Milliseconds(), s.Kernel.CPUMillis)
-		o.Memory = limit.Together(s)
+		o.CPU = tighter(s.CPU.Milliseconds(), s.Kernel.CPUMillis)
+		o.Memory = limitTogether(s)
 	}
-	made := &recipe{kind: k, order: o, plan: plan, granted: map[[2]uint64]bool{}, seen: view.Look(plan.Mounts)}
+	made := &recipe{kind: k, order: o, plan: plan, granted: map[[2]uint64]bool{}, seen: rootfs.Look(plan.Mounts)}
 	made.group = cgroup.Limits{
-		MemoryBytes: limit.Tighter(s.MemoryBytes, s.Kernel.MemoryBytes) + limit.Beside,
+		MemoryBytes: tighter(s.MemoryBytes, s.Kernel.MemoryBytes) + memoryBeside,
 		Processes:   max(s.Kernel.Processes, 1) + initThreads,
 	}
 	for _, m := range plan.Mounts {
@@ -248,7 +246,7 @@ func (r *Ring) newRecipe(k kind, s executors.Spec) (*recipe, error) {
 // ownNamespaces are those that no guest may be in.
 func ownNamespaces() (map[string]uint64, error) {
 	own := map[string]uint64{}
-	for _, kind := range order.Kinds() {
+	for _, kind := range initproto.Kinds() {
 		var st unix.Stat_t
 		if err := unix.Stat("/proc/self/ns/"+kind, &st); err != nil {
 			return nil, fmt.Errorf("look at the %s namespace: %w", kind, err)
@@ -269,10 +267,10 @@ const tokenField = `"Token":"`
 const leastABI = 3
 
 func network(n string) string {
-	if n == order.NetworkOwn {
+	if n == initproto.NetworkOwn {
 		return n
 	}
-	return order.NetworkOff
+	return initproto.NetworkOff
 }
 
 // withToken is the JSON of the order of one guest. The token is hex.
@@ -281,8 +279,8 @@ func (r *recipe) withToken(token string) []byte {
 }
 
 // places is what profiles of a set are resolved against; g may be nil.
-func (r *Ring) places(g *generation) view.Places {
-	at := view.Places{Home: r.cfg.Home, Workspace: r.cfg.Workspace, Private: r.cfg.Private, Links: executors.Programs}
+func (r *Ring) places(g *generation) rootfs.Places {
+	at := rootfs.Places{Home: r.cfg.Home, Workspace: r.cfg.Workspace, Private: r.cfg.Private, Links: executors.Programs}
 	if g != nil {
 		at.Written = g.written
 	}

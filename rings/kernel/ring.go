@@ -23,10 +23,9 @@ import (
 
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
-	"github.com/ringd/ringd/rings/kernel/doors"
-	"github.com/ringd/ringd/rings/kernel/egress"
-	"github.com/ringd/ringd/rings/kernel/order"
-	"github.com/ringd/ringd/rings/kernel/watch"
+	"github.com/ringd/ringd/rings/kernel/initproto"
+	"github.com/ringd/ringd/rings/kernel/proxy"
+	"github.com/ringd/ringd/rings/kernel/violations"
 )
 
 // Config is what a Ring needs.
@@ -67,7 +66,7 @@ type Config struct {
 	Report func(Violation) error
 	// Egress is where the networks of guests lead to; nil: nowhere. Its Recheck is
 	// due behind each commit.
-	Egress *egress.Egress
+	Egress *proxy.Egress
 	// Runs gives what a live run may reach: a guest that serves one reaches no more
 	// than that, and nothing once the run is over. nil: the agent's profile alone
 	// decides.
@@ -87,7 +86,7 @@ type Violation struct {
 	Run      string // that it served last; "": none yet
 	Agent    string // "": nobody's yet
 	Executor string
-	watch.Violation
+	violations.Violation
 }
 
 // ErrClosed is returned by Launch after Close.
@@ -99,12 +98,12 @@ func (r *Ring) Name() string { return "kernel" }
 // generation is what Prepare's commit swaps. It is immutable.
 type generation struct {
 	set      *profiles.Set
-	deciders *doors.Deciders
-	kernels  map[holder]profiles.Kernel // of each agent that has the executor, with real paths
-	grants   map[string][]order.Mount   // by digest of a profile: what its paths were
-	known    map[string]order.Mount     // by path: the same, of all profiles
-	written  []string                   // real: what guests of any agent may write into
-	ports    map[string][]uint16        // of each agent whose guests have a network: what they listen on
+	deciders *runDeciders
+	kernels  map[holder]profiles.Kernel   // of each agent that has the executor, with real paths
+	grants   map[string][]initproto.Mount // by digest of a profile: what its paths were
+	known    map[string]initproto.Mount   // by path: the same, of all profiles
+	written  []string                     // real: what guests of any agent may write into
+	ports    map[string][]uint16          // of each agent whose guests have a network: what they listen on
 }
 
 // holder is who has a profile.

@@ -12,14 +12,12 @@ import (
 
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
-	"github.com/ringd/ringd/rings/kernel/attest"
 	"github.com/ringd/ringd/rings/kernel/cgroup"
-	"github.com/ringd/ringd/rings/kernel/filter"
-	"github.com/ringd/ringd/rings/kernel/host"
-	"github.com/ringd/ringd/rings/kernel/image"
-	"github.com/ringd/ringd/rings/kernel/limit"
+	"github.com/ringd/ringd/rings/kernel/hostcheck"
+	"github.com/ringd/ringd/rings/kernel/initimage"
+	"github.com/ringd/ringd/rings/kernel/seccomp"
 	"github.com/ringd/ringd/rings/kernel/spawn"
-	"github.com/ringd/ringd/rings/kernel/watch"
+	"github.com/ringd/ringd/rings/kernel/violations"
 )
 
 // Ring starts guests. It is safe for concurrent use.
@@ -35,11 +33,11 @@ type Ring struct {
 	grouped   map[string]string   // what holds by them
 	ungrouped *cgroup.Unavailable // why there are none; nil: they were not asked for
 	inForce   atomic.Pointer[generation]
-	watching  atomic.Bool     // see connection.Watch
-	follower  *watch.Follower // nil: what Landlock refuses is not seen
-	unseen    error           // why it is not
-	room      room            // for tasks
-	exhausted atomic.Bool     // there are no watches of epoll
+	watching  atomic.Bool          // see connection.Watch
+	follower  *violations.Follower // nil: what Landlock refuses is not seen
+	unseen    error                // why it is not
+	room      room                 // for tasks
+	exhausted atomic.Bool          // there are no watches of epoll
 	guarding  sync.Once
 	files     fileRoom
 	over      chan struct{} // closed by Close
@@ -60,7 +58,7 @@ type Ring struct {
 }
 
 // New starts the launching thread. The caller closes the Ring.
-func New(c Config) (*Ring, error) { return newRing(c, image.Init()) }
+func New(c Config) (*Ring, error) { return newRing(c, initimage.Init()) }
 
 func newRing(c Config, init []byte) (*Ring, error) {
 	if c.Go == nil || c.Token == nil {
@@ -75,7 +73,7 @@ func newRing(c Config, init []byte) (*Ring, error) {
 		return nil, fmt.Errorf("kernel ring: %w", err)
 	}
 	r := &Ring{cfg: c, arch: runtime.GOARCH, users: users, gid: gid, over: make(chan struct{}), spawn: s, live: map[*guest]struct{}{}, starting: map[int]context.CancelCauseFunc{}, recipes: map[kind]*recipe{}, pool: newPool()}
-	r.room.most = host.Here().Counts().ForGuests()
+	r.room.most = hostcheck.Here().Counts().ForGuests()
 	r.files = roomForFiles()
 	_, err = unix.PrctlRetInt(unix.PR_GET_MDWE, 0, 0, 0, 0)
 	r.denyWX = err == nil
@@ -95,7 +93,7 @@ func (r *Ring) begin(f func()) {
 	})
 }
 
-func (r *Ring) callName(nr int) string { return filter.Name(r.arch, nr) }
+func (r *Ring) callName(nr int) string { return seccomp.Name(r.arch, nr) }
 
 // Launch starts a guest and returns when its program runs: with the layers, or
 // without them on a host that does not give them, when s asks for no more. The
@@ -103,10 +101,10 @@ func (r *Ring) callName(nr int) string { return filter.Name(r.arch, nr) }
 // start. Errors: *profiles.Denial, ErrClosed, faults.
 func (r *Ring) Launch(ctx context.Context, s executors.Spec) (executors.Guest, error) {
 	if s.Executor == "" || !executors.Satisfies(profiles.TierOS, s.MinTier) {
-		return nil, attest.TierDenial(s.Executor, s.MinTier, profiles.TierOS, "no version of this program gives more", "")
+		return nil, tierDenial(s.Executor, s.MinTier, profiles.TierOS, "no version of this program gives more", "")
 	}
-	if len(s.Argv) == 0 || s.Kernel.Executor != s.Executor || limit.Tighter(s.CPU.Milliseconds(), s.Kernel.CPUMillis) <= 0 ||
-		limit.Tighter(s.MemoryBytes, s.Kernel.MemoryBytes) <= 0 || s.FileBytes < 0 {
+	if len(s.Argv) == 0 || s.Kernel.Executor != s.Executor || tighter(s.CPU.Milliseconds(), s.Kernel.CPUMillis) <= 0 ||
+		tighter(s.MemoryBytes, s.Kernel.MemoryBytes) <= 0 || s.FileBytes < 0 {
 		return nil, fmt.Errorf("launch %s guest: the spec is incomplete", s.Executor)
 	}
 	if err := ctx.Err(); err != nil {

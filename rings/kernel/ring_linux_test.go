@@ -22,7 +22,7 @@ import (
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/rings/kernel"
-	"github.com/ringd/ringd/rings/kernel/order"
+	"github.com/ringd/ringd/rings/kernel/initproto"
 )
 
 // Roles of this test binary when it is started again.
@@ -60,7 +60,7 @@ func TestMain(m *testing.M) {
 
 // guest answers commands on its connection.
 func guest() int {
-	from, to := os.NewFile(order.Connection, "host"), os.NewFile(order.Answers, "host")
+	from, to := os.NewFile(initproto.Connection, "host"), os.NewFile(initproto.Answers, "host")
 	in := bufio.NewScanner(from)
 	for in.Scan() {
 		word, arg, _ := strings.Cut(in.Text(), " ")
@@ -155,8 +155,8 @@ func bare(t *testing.T) *kernel.Ring {
 	return r
 }
 
-func lacking() order.Report {
-	return order.Report{Failed: order.LayerNamespaces, Kind: order.KindMissing, Reason: "not here", Remedy: "another host"}
+func lacking() initproto.Report {
+	return initproto.Report{Failed: initproto.LayerNamespaces, Kind: initproto.KindMissing, Reason: "not here", Remedy: "another host"}
 }
 
 func ring(t testing.TB) *kernel.Ring {

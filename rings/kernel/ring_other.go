@@ -9,7 +9,7 @@ import (
 
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
-	"github.com/ringd/ringd/rings/kernel/order"
+	"github.com/ringd/ringd/rings/kernel/initproto"
 )
 
 // Ring refuses on this system: guests need Linux.
@@ -33,11 +33,13 @@ func (r *Ring) Attestation(context.Context, string) executors.Attestation {
 }
 
 // Examine refuses.
-func (r *Ring) Examine(context.Context) (order.Report, error) { return order.Report{}, errLinux }
+func (r *Ring) Examine(context.Context) (initproto.Report, error) {
+	return initproto.Report{}, errLinux
+}
 
 // ExamineEgress refuses.
-func (r *Ring) ExamineEgress(context.Context) (order.Report, error) {
-	return order.Report{}, errLinux
+func (r *Ring) ExamineEgress(context.Context) (initproto.Report, error) {
+	return initproto.Report{}, errLinux
 }
 
 // Prepare refuses.

@@ -10,8 +10,7 @@ import (
 
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
-	"github.com/ringd/ringd/rings/kernel/host"
-	"github.com/ringd/ringd/rings/kernel/limit"
+	"github.com/ringd/ringd/rings/kernel/hostcheck"
 )
 
 // room is what guests may have at a time of the tasks that the kernel lets the user of
@@ -56,12 +55,12 @@ const moreTasks = "raise LimitNPROC= of ringd's unit, or `ulimit -u`"
 
 // tasksOf is how many tasks a guest may have, those of its init included.
 func tasksOf(s executors.Spec) uint64 {
-	for _, l := range limit.Of(s) {
+	for _, l := range limitsOf(s) {
 		if l.Resource == unix.RLIMIT_NPROC {
-			return l.Value + host.InitTasks
+			return l.Value + hostcheck.InitTasks
 		}
 	}
-	return host.InitTasks
+	return hostcheck.InitTasks
 }
 
 // full refuses a guest for which this host has no room.

@@ -5,7 +5,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/ringd/ringd/rings/kernel/order"
+	"github.com/ringd/ringd/rings/kernel/initproto"
 )
 
 // The states of a ring that State returns, in the words of the API.
@@ -28,7 +28,7 @@ func (r *Ring) State() (state, reason string) {
 	switch {
 	case closed:
 		return stateClosed, ErrClosed.Error()
-	case found != nil && found.kind == order.KindLies:
+	case found != nil && found.kind == initproto.KindLies:
 		return stateClosed, "nothing is started: " + withRemedy(found.report)
 	case found != nil && found.kind != "":
 		return statePlain, "guests have no layers: " + withRemedy(found.report)
@@ -51,7 +51,7 @@ func (r *Ring) Lacks() (reason, remedy string) {
 	return fmt.Sprintf("layer %s: %s", report.Failed, report.Reason), report.Remedy
 }
 
-func withRemedy(r order.Report) string {
+func withRemedy(r initproto.Report) string {
 	s := fmt.Sprintf("layer %s: %s", r.Failed, r.Reason)
 	if r.Remedy != "" {
 		s += "; " + r.Remedy

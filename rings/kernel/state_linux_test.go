@@ -4,15 +4,15 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ringd/ringd/rings/kernel/order"
+	"github.com/ringd/ringd/rings/kernel/initproto"
 )
 
 func TestState(t *testing.T) {
 	behindOne := map[*guest]struct{}{{agent: "a", executor: "shell", wider: true}: {}}
 	served := &guest{agent: "a", executor: "shell", wider: true}
 	served.Serve("r1")
-	missing := &finding{kind: order.KindMissing, report: order.Report{Failed: "landlock", Kind: order.KindMissing, Reason: "no Landlock", Remedy: "use Linux 6.12"}}
-	lies := &finding{kind: order.KindLies, report: order.Report{Failed: "seccomp", Kind: order.KindLies, Reason: "it did not"}}
+	missing := &finding{kind: initproto.KindMissing, report: initproto.Report{Failed: "landlock", Kind: initproto.KindMissing, Reason: "no Landlock", Remedy: "use Linux 6.12"}}
+	lies := &finding{kind: initproto.KindLies, report: initproto.Report{Failed: "seccomp", Kind: initproto.KindLies, Reason: "it did not"}}
 	for _, tt := range []struct {
 		name  string
 		ring  *Ring

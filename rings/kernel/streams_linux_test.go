@@ -22,7 +22,7 @@ import (
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/rings/kernel"
-	"github.com/ringd/ringd/rings/kernel/order"
+	"github.com/ringd/ringd/rings/kernel/initproto"
 )
 
 // script is a spec of /bin/sh with some programs.
@@ -288,12 +288,12 @@ func TestGuestHasAGroupOfItsOwn(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	for _, want := range []string{filepath.Base(dir) + "/guest-", order.LayerCgroups + ":", "cgroups_memory:"} {
+	for _, want := range []string{filepath.Base(dir) + "/guest-", initproto.LayerCgroups + ":", "cgroups_memory:"} {
 		if !strings.Contains(string(out), want) {
 			t.Errorf("%s lacks %q", out, want)
 		}
 	}
-	if strings.Contains(string(out), order.LayerCgroups+":unavailable") {
+	if strings.Contains(string(out), initproto.LayerCgroups+":unavailable") {
 		t.Errorf("%s", out)
 	}
 }

@@ -9,8 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/ringd/ringd/rings/kernel/attest"
-	"github.com/ringd/ringd/rings/kernel/order"
+	"github.com/ringd/ringd/rings/kernel/initproto"
 	"github.com/ringd/ringd/rings/kernel/spawn"
 )
 
@@ -68,7 +67,7 @@ func (s *spaces) closeLocked() (err error) {
 // nobody's to change and belong to root: they are not. ok is false when this host
 // cannot map one that the guest may write into: the guest then needs the user to
 // whom files belong on disk.
-func (r *Ring) mapMounts(o *order.Order) (ok bool, err error) {
+func (r *Ring) mapMounts(o *initproto.Order) (ok bool, err error) {
 	o.Mounts = slices.Clone(o.Mounts)
 	left := maxTrees
 	for _, write := range []bool{true, false} {
@@ -115,20 +114,20 @@ func (e *notMapped) Unwrap() error { return e.err }
 
 // treeError is a mount that could not be taken, as init says it of the others.
 func treeError(step string, err error) error {
-	r := order.Report{Version: order.Version, Failed: order.LayerMounts, Kind: order.KindFault, Step: step}
+	r := initproto.Report{Version: initproto.Version, Failed: initproto.LayerMounts, Kind: initproto.KindFault, Step: step}
 	var errno syscall.Errno
 	errors.As(err, &errno)
 	switch errno {
 	case unix.EPERM, unix.ENOSYS, unix.EINVAL, unix.EOPNOTSUPP:
-		r.Kind = order.KindMissing
+		r.Kind = initproto.KindMissing
 	}
 	r.Errno = int(errno)
-	return attest.Explained(r)
+	return Explained(r)
 }
 
 // trees opens the mounts of an order that are mapped, in its order. The caller
 // closes them.
-func (r *Ring) trees(o order.Order) (files []*os.File, err error) {
+func (r *Ring) trees(o initproto.Order) (files []*os.File, err error) {
 	for _, m := range o.Mounts {
 		if !m.Tree {
 			continue
@@ -144,7 +143,7 @@ func (r *Ring) trees(o order.Order) (files []*os.File, err error) {
 
 // tree clones what is mounted at a path, through no symbolic link, as init does for
 // other mounts, and maps its users. Init looks whether it is what was granted.
-func (r *Ring) tree(m order.Mount, uid int) (*os.File, error) {
+func (r *Ring) tree(m initproto.Mount, uid int) (*os.File, error) {
 	at, err := unix.Openat2(unix.AT_FDCWD, m.Path, &unix.OpenHow{
 		Flags: unix.O_PATH | unix.O_CLOEXEC, Resolve: unix.RESOLVE_NO_SYMLINKS,
 	})

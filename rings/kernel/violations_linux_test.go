@@ -14,7 +14,7 @@ import (
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/rings/kernel"
-	"github.com/ringd/ringd/rings/kernel/watch"
+	"github.com/ringd/ringd/rings/kernel/violations"
 )
 
 // reporting is a ring that keeps what guests were refused, or fails to.
@@ -115,7 +115,7 @@ func TestFloodOfViolationsEndsTheGuest(t *testing.T) {
 		t.Fatal(err)
 	}
 	e, err := g.Guest.(executors.Streamer).Wait(t.Context())
-	if !errors.Is(err, executors.ErrViolation) || !errors.Is(err, watch.ErrTooMany) {
+	if !errors.Is(err, executors.ErrViolation) || !errors.Is(err, violations.ErrTooMany) {
 		t.Errorf("%+v, %v", e, err)
 	}
 	if len(seen) > 8 {

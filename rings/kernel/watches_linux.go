@@ -16,9 +16,9 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/ringd/ringd/rings/kernel/host"
-	"github.com/ringd/ringd/rings/kernel/order"
-	"github.com/ringd/ringd/rings/kernel/watch"
+	"github.com/ringd/ringd/rings/kernel/hostcheck"
+	"github.com/ringd/ringd/rings/kernel/initproto"
+	"github.com/ringd/ringd/rings/kernel/violations"
 )
 
 // Where guests have the user of this process, their watches of epoll count with its
@@ -127,7 +127,7 @@ func (r *Ring) guardWatches(stop <-chan struct{}) {
 		}
 		r.exhausted.Store(true)
 		_ = kept.release()
-		r.endHolders(shareOf(host.Here().Counts().Watches, len(r.holders())), kept.another)
+		r.endHolders(shareOf(hostcheck.Here().Counts().Watches, len(r.holders())), kept.another)
 	}
 }
 
@@ -169,7 +169,7 @@ func (r *Ring) endHolders(share int, enough func() bool) {
 // end ends a guest that holds too much, and puts it on record. What it holds is memory
 // of the kernel, so its run ends as at the limit of memory.
 func (h *holding) end(call, detail, of string) {
-	v := watch.Violation{Layer: order.LayerLimits, Call: call, Detail: detail, Count: 1, End: true}
+	v := violations.Violation{Layer: initproto.LayerLimits, Call: call, Detail: detail, Count: 1, End: true}
 	_ = h.guest.refused(v) // it is ended with and without a record
 	h.guest.endFor("memory", "held "+detail+", "+of)
 }

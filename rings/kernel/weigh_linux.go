@@ -8,14 +8,14 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/ringd/ringd/rings/kernel/enclose/proc"
-	"github.com/ringd/ringd/rings/kernel/order"
+	"github.com/ringd/ringd/rings/kernel/initproto"
+	"github.com/ringd/ringd/rings/kernel/procfs"
 )
 
 // hearHeavy weighs a guest whose init has counted more than its limit, where what
 // processes share counts for each. The init may not look into the program's maps;
 // the ring may.
-func (g *guest) hearHeavy(t order.Told) {
+func (g *guest) hearHeavy(t initproto.Told) {
 	w := g.weigh(t.Files)
 	g.mu.Lock()
 	g.peak = max(g.peak, w)
@@ -24,7 +24,7 @@ func (g *guest) hearHeavy(t order.Told) {
 		g.endFor("memory", "")
 		return
 	}
-	_ = g.control.Send(order.Ask{What: order.AskWeighed}) // an init that is gone needs not know
+	_ = g.control.Send(initproto.Ask{What: initproto.AskWeighed}) // an init that is gone needs not know
 }
 
 // weigh is what the guest holds in memory, where a page that processes share counts
@@ -32,7 +32,7 @@ func (g *guest) hearHeavy(t order.Told) {
 // look into, all that it has counts.
 func (g *guest) weigh(files int64) int64 {
 	root := "/proc/" + strconv.Itoa(g.process.Pid) + "/root/proc"
-	names, err := proc.List(root)
+	names, err := procfs.List(root)
 	switch {
 	case errors.Is(err, fs.ErrNotExist), errors.Is(err, unix.ESRCH):
 		return 0 // it has ended, which its init tells
@@ -45,19 +45,19 @@ func (g *guest) weigh(files int64) int64 {
 			continue
 		}
 		at := root + "/" + name
-		status, err := proc.Read(at + "/status")
+		status, err := procfs.Read(at + "/status")
 		if err != nil {
 			continue // it has ended
 		}
-		rollup, err := proc.Read(at + "/smaps_rollup")
+		rollup, err := procfs.Read(at + "/smaps_rollup")
 		if err != nil {
-			if again, err := proc.Read(at + "/status"); err == nil {
-				private += proc.Held(again)
+			if again, err := procfs.Read(at + "/status"); err == nil {
+				private += procfs.Held(again)
 			}
 			continue
 		}
-		private += proc.Sum(rollup, "Pss_Anon", "SwapPss") + proc.Sum(status, "VmPTE")
-		if s := proc.Sum(rollup, "Pss_Shmem"); s > 0 {
+		private += procfs.Sum(rollup, "Pss_Anon", "SwapPss") + procfs.Sum(status, "VmPTE")
+		if s := procfs.Sum(rollup, "Pss_Shmem"); s > 0 {
 			shared += s
 			mapped += g.mappedFiles(at)
 		}
@@ -74,7 +74,7 @@ const heaviest = 1 << 62
 
 // mappedFiles is the share of a process of what is mapped of files in memory.
 func (g *guest) mappedFiles(at string) (bytes int64) {
-	text, err := proc.Read(at + "/smaps")
+	text, err := procfs.Read(at + "/smaps")
 	if err != nil {
 		return 0
 	}
@@ -83,7 +83,7 @@ func (g *guest) mappedFiles(at string) (bytes int64) {
 		if f := strings.Fields(line); len(f) >= 5 && !strings.HasSuffix(f[0], ":") {
 			in = len(f) >= 6 && g.inMemory(f[5])
 		} else if in {
-			bytes += proc.Sum(line, "Pss")
+			bytes += procfs.Sum(line, "Pss")
 		}
 	}
 	return bytes

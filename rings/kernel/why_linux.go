@@ -10,8 +10,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/ringd/ringd/executors"
-	"github.com/ringd/ringd/rings/kernel/attest"
-	"github.com/ringd/ringd/rings/kernel/view"
+	"github.com/ringd/ringd/rings/kernel/rootfs"
 )
 
 // said is an error in words of the ring's own, which name nothing of the host.
@@ -38,8 +37,8 @@ func whyNot(err error) string {
 	const start = "it could not be started: "
 	var (
 		reason  *executors.Reason
-		lack    *attest.Lack
-		refusal *view.Refusal
+		lack    *Lack
+		refusal *rootfs.Refusal
 		moved   *movedError
 		own     said
 		errno   syscall.Errno

@@ -11,7 +11,7 @@ import (
 	"sync"
 
 	"github.com/ringd/ringd/profiles"
-	"github.com/ringd/ringd/rings/interpreter/shape"
+	"github.com/ringd/ringd/rings/interpreter/jsonvalue"
 )
 
 // Effective returns the Stricter of two profiles, field by field. A field that
@@ -194,7 +194,7 @@ func AgentsOf(first []byte) (int64, error) {
 		}
 		first = tasks
 	}
-	s, err := shape.Scan(first)
+	s, err := jsonvalue.Scan(first)
 	if err != nil {
 		return 0, err
 	}
@@ -218,14 +218,14 @@ func tasksOf(object []byte) ([]byte, error) {
 			return nil, errUncountable
 		}
 		switch {
-		case key == shape.Mark:
+		case key == jsonvalue.Mark:
 			return nil, errUncountable
 		case key != "tasks":
 		case tasks != nil:
 			return nil, errUncountable
 		case member[0] == '{':
 			var tagged map[string]json.RawMessage
-			if err := json.Unmarshal(member, &tagged); err != nil || (tagged[shape.Mark] != nil && string(tagged[shape.Mark]) != `"undefined"`) {
+			if err := json.Unmarshal(member, &tagged); err != nil || (tagged[jsonvalue.Mark] != nil && string(tagged[jsonvalue.Mark]) != `"undefined"`) {
 				return nil, errUncountable
 			}
 			tasks = member

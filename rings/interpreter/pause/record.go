@@ -17,7 +17,7 @@ import (
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/rings/interpreter/budget"
-	"github.com/ringd/ringd/rings/interpreter/touched"
+	"github.com/ringd/ringd/rings/interpreter/ruleoftwo"
 )
 
 // Bounds of a record.
@@ -73,7 +73,7 @@ type Record struct {
 	Acts Acts // of its guests
 
 	// Touched is what the tree of the run had touched of three powers; nil: nothing.
-	Touched *touched.Touched `json:",omitempty"`
+	Touched *ruleoftwo.Touched `json:",omitempty"`
 
 	Console     []executors.ConsoleEntry
 	Printed     int64 // bytes of the output limit that are used

@@ -10,7 +10,7 @@ package main
 import (
 	"os"
 
-	"github.com/ringd/ringd/rings/kernel/enclose"
+	"github.com/ringd/ringd/rings/kernel/guestinit"
 )
 
-func main() { os.Exit(enclose.Main()) }
+func main() { os.Exit(guestinit.Main()) }

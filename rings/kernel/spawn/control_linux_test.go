@@ -9,7 +9,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/ringd/ringd/rings/kernel/order"
+	"github.com/ringd/ringd/rings/kernel/initproto"
 )
 
 func ends(t *testing.T) (*Control, *os.File) {
@@ -41,7 +41,7 @@ func TestControlCarriesFiles(t *testing.T) {
 	if !c.Ready() {
 		t.Error("not ready")
 	}
-	var told order.Told
+	var told initproto.Told
 	files, err := c.Receive(&told)
 	if err != nil || !told.Started || len(files) != 1 {
 		t.Fatalf("%+v %v %v", told, files, err)
@@ -74,7 +74,7 @@ func TestControlRefuses(t *testing.T) {
 			if err := unix.Sendmsg(int(far.Fd()), []byte(tt.text), unix.UnixRights(int(null.Fd())), nil, 0); err != nil {
 				t.Fatal(err)
 			}
-			var told order.Told
+			var told initproto.Told
 			files, err := c.Receive(&told)
 			if err == nil || !strings.Contains(err.Error(), tt.want) {
 				t.Errorf("%+v %v", told, err)
@@ -94,17 +94,17 @@ func TestControlEnds(t *testing.T) {
 	if err := far.Close(); err != nil {
 		t.Fatal(err)
 	}
-	var told order.Told
+	var told initproto.Told
 	if _, err := c.Receive(&told); !errors.Is(err, io.EOF) {
 		t.Errorf("%v", err)
 	}
-	if err := c.Send(order.Ask{What: order.AskUsage}); !errors.Is(err, unix.EPIPE) {
+	if err := c.Send(initproto.Ask{What: initproto.AskUsage}); !errors.Is(err, unix.EPIPE) {
 		t.Errorf("send to nobody: %v", err)
 	}
 	c, _ = ends(t)
 	result := make(chan error, 1)
 	go func() {
-		_, err := c.Receive(&order.Told{})
+		_, err := c.Receive(&initproto.Told{})
 		result <- err
 	}()
 	if err := c.Interrupt(); err != nil {
@@ -127,13 +127,13 @@ func TestControlGivesLastWords(t *testing.T) {
 	if err := unix.Sendmsg(int(far.Fd()), []byte(`{"Ended":true,"Code":5}`), nil, nil, 0); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Send(order.Ask{What: order.AskUsage}); err != nil {
+	if err := c.Send(initproto.Ask{What: initproto.AskUsage}); err != nil {
 		t.Fatal(err)
 	}
 	if err := far.Close(); err != nil {
 		t.Fatal(err)
 	}
-	var told order.Told
+	var told initproto.Told
 	if _, err := c.Receive(&told); err != nil || !told.Ended || told.Code != 5 {
 		t.Errorf("%+v %v", told, err)
 	}
@@ -183,7 +183,7 @@ func FuzzDecode(f *testing.F) {
 	f.Add([]byte(`{"Started":true,"CPU":3}`))
 	f.Add([]byte(`{"Version":1,"Layers":{"seccomp":"enforced"}}`))
 	f.Fuzz(func(_ *testing.T, b []byte) {
-		for _, into := range []any{&order.Report{}, &order.Told{}, &order.Sealed{}} {
+		for _, into := range []any{&initproto.Report{}, &initproto.Told{}, &initproto.Sealed{}} {
 			_ = decode(b, into)
 		}
 	})

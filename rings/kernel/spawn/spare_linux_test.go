@@ -7,17 +7,17 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/ringd/ringd/rings/kernel/image"
+	"github.com/ringd/ringd/rings/kernel/initimage"
 )
 
 // spawner starts inits of this user, or says why there are none.
 func spawner(t *testing.T) (*Spawner, Place) {
 	t.Helper()
-	if image.Init() == nil {
+	if initimage.Init() == nil {
 		t.Skip("there is no init for this system")
 	}
 	var all sync.WaitGroup
-	s, err := New(Config{Go: func(f func()) { all.Go(f) }, Image: image.Init()})
+	s, err := New(Config{Go: func(f func()) { all.Go(f) }, Image: initimage.Init()})
 	if err != nil {
 		t.Fatal(err)
 	}

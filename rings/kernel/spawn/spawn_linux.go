@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/ringd/ringd/rings/kernel/order"
+	"github.com/ringd/ringd/rings/kernel/initproto"
 )
 
 // Spawner starts processes. It is safe for concurrent use.
@@ -71,7 +71,7 @@ func sealed(image []byte) (*os.File, error) {
 		fd, err = unix.MemfdCreate("ringd-init", flags)
 	}
 	if err != nil && missing(err) {
-		return nil, &Refused{order.LayerNamespaces, "memfd_create", err}
+		return nil, &Refused{initproto.LayerNamespaces, "memfd_create", err}
 	}
 	if err != nil {
 		return nil, fmt.Errorf("keep the init of guests in memory: %w", err)
@@ -123,7 +123,7 @@ func (s *Spawner) thread(start func(func()), ready chan<- error) {
 func (s *Spawner) serve(ready chan<- error) {
 	defer close(s.done)
 	if err := unix.Prctl(unix.PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0); err != nil {
-		ready <- &Refused{order.LayerPrivileges, "give up new privileges", err}
+		ready <- &Refused{initproto.LayerPrivileges, "give up new privileges", err}
 		return
 	}
 	ready <- nil
@@ -137,7 +137,7 @@ func (s *Spawner) fork(q request) (*os.Process, error) {
 	// Descriptors that this process was itself started with are not marked, and a
 	// guest must not have them.
 	if err := unix.CloseRange(3, ^uint(0)>>1, unix.CLOSE_RANGE_CLOEXEC); err != nil {
-		return nil, &Refused{order.LayerDescriptors, "mark descriptors", err}
+		return nil, &Refused{initproto.LayerDescriptors, "mark descriptors", err}
 	}
 	processors, err := s.turns.pin(q.free)
 	if err != nil {
@@ -176,7 +176,7 @@ func (s *Spawner) forked(q request) (*os.Process, error) {
 	}
 	p, err := os.StartProcess("/proc/self/fd/"+strconv.Itoa(fd), q.argv, q.attr)
 	if err != nil && missing(err) {
-		err = &Refused{order.LayerNamespaces, "make namespaces", err}
+		err = &Refused{initproto.LayerNamespaces, "make namespaces", err}
 	}
 	return p, errors.Join(err, unix.Close(fd))
 }
@@ -324,9 +324,9 @@ func (s *Spawner) init(p Place) (*os.Process, *Control, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	files := make([]*os.File, order.Control+1)
+	files := make([]*os.File, initproto.Control+1)
 	copy(files, []*os.File{s.null, s.null, s.null})
-	files[order.Control] = theirs
+	files[initproto.Control] = theirs
 	sys := &syscall.SysProcAttr{
 		Cloneflags: namespaces, Setsid: true, Pdeathsig: syscall.SIGKILL,
 		UidMappings: []syscall.SysProcIDMap{{ContainerID: p.UID, HostID: p.UID, Size: 1}},
@@ -345,7 +345,7 @@ func (s *Spawner) init(p Place) (*os.Process, *Control, error) {
 	}
 	argv := []string{"ringd-init"}
 	if p.Stays {
-		argv = append(argv, order.Stays)
+		argv = append(argv, initproto.Stays)
 	}
 	process, err := s.start(request{image: true, free: !p.Stays, argv: argv, attr: &os.ProcAttr{
 		Dir: "/", Env: []string{oneThread}, Files: files, Sys: sys,
@@ -379,9 +379,9 @@ func (s *Spawner) Users(a, b int) (*os.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	files := make([]*os.File, order.Control+1)
+	files := make([]*os.File, initproto.Control+1)
 	copy(files, []*os.File{s.null, s.null, s.null})
-	files[order.Control] = theirs
+	files[initproto.Control] = theirs
 	process, err := s.start(request{image: true, free: true, argv: []string{"ringd-init"}, attr: &os.ProcAttr{
 		Dir: "/", Env: []string{oneThread}, Files: files, Sys: &syscall.SysProcAttr{
 			Cloneflags: unix.CLONE_NEWUSER, Setsid: true, Pdeathsig: syscall.SIGKILL, UidMappings: users,

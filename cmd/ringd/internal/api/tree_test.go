@@ -14,7 +14,7 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/daemontest"
 	"github.com/ringd/ringd/profiles"
-	"github.com/ringd/ringd/rings/interpreter"
+	"github.com/ringd/ringd/rings/interpreter/contract"
 	"github.com/ringd/ringd/schema/client"
 	"github.com/ringd/ringd/schema/wire"
 )
@@ -30,7 +30,7 @@ func dial(t *testing.T, f *fixture) *client.Client {
 }
 
 // subagent is a request for a run on behalf of a call.
-func subagent(source string, c interpreter.Call) wire.RunRequest {
+func subagent(source string, c contract.Call) wire.RunRequest {
 	return wire.RunRequest{Executor: "js", Program: wire.Program{Source: source},
 		Parent: &wire.Parent{Run: c.Run, Call: c.ID}}
 }
@@ -49,7 +49,7 @@ func TestSubagentTree(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			var c *client.Client
 			var started atomic.Int64
-			f := serve(t, options{roles: mine("harness"), stack: daemontest.Config{Acted: func(call interpreter.Call) {
+			f := serve(t, options{roles: mine("harness"), stack: daemontest.Config{Acted: func(call contract.Call) {
 				if _, err := c.Run(t.Context(), subagent("wave act act", call)); err == nil {
 					started.Add(1)
 				}
@@ -69,8 +69,8 @@ func TestSubagentTree(t *testing.T) {
 // One call may start so many subagents and no more, only while it is open, and
 // they end with it.
 func TestSubagentsEndWithTheirCall(t *testing.T) {
-	calls, release := make(chan interpreter.Call), make(chan struct{})
-	f := serve(t, options{roles: mine("harness"), stack: daemontest.Config{Acted: func(call interpreter.Call) {
+	calls, release := make(chan contract.Call), make(chan struct{})
+	f := serve(t, options{roles: mine("harness"), stack: daemontest.Config{Acted: func(call contract.Call) {
 		calls <- call
 		<-release
 	}}})
@@ -85,7 +85,7 @@ func TestSubagentsEndWithTheirCall(t *testing.T) {
 	if err != nil || child.State != wire.StateRunning {
 		t.Fatalf("child: %+v, %v", child, err)
 	}
-	refused := func(name, code string, p interpreter.Call) {
+	refused := func(name, code string, p contract.Call) {
 		t.Helper()
 		run, err := c.StartRun(t.Context(), subagent("spin", p))
 		if got := client.Code(err); got != code {
@@ -93,11 +93,11 @@ func TestSubagentsEndWithTheirCall(t *testing.T) {
 		}
 	}
 	refused("a second of a call for one", wire.CodeParentUnfit, call)
-	refused("no such call", wire.CodeParentUnfit, interpreter.Call{Run: parent.ID, ID: "c9"})
-	refused("a bridge that starts none", wire.CodeParentUnfit, interpreter.Call{Run: parent.ID, ID: "c2"})
-	refused("no such run", wire.CodeNotFound, interpreter.Call{Run: "r2", ID: "c1"})
-	refused("no call", wire.CodeRequestInvalid, interpreter.Call{Run: parent.ID})
-	refused("no run", wire.CodeRequestInvalid, interpreter.Call{ID: "c1"})
+	refused("no such call", wire.CodeParentUnfit, contract.Call{Run: parent.ID, ID: "c9"})
+	refused("a bridge that starts none", wire.CodeParentUnfit, contract.Call{Run: parent.ID, ID: "c2"})
+	refused("no such run", wire.CodeNotFound, contract.Call{Run: "r2", ID: "c1"})
+	refused("no call", wire.CodeRequestInvalid, contract.Call{Run: parent.ID})
+	refused("no run", wire.CodeRequestInvalid, contract.Call{ID: "c1"})
 	close(release)
 	if got, err := c.Wait(t.Context(), child.ID); err != nil || got.State != "cancelled" {
 		t.Errorf("the child of a call that has ended: %+v, %v", got, err)
@@ -118,8 +118,8 @@ func TestSubagentUnderTheGenerationInForce(t *testing.T) {
 		{"fewer in all", "two act/1/1/0", wire.CodeParentUnfit},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			calls, release := make(chan interpreter.Call), make(chan struct{})
-			f := serve(t, options{roles: mine("harness"), stack: daemontest.Config{Acted: func(call interpreter.Call) {
+			calls, release := make(chan contract.Call), make(chan struct{})
+			f := serve(t, options{roles: mine("harness"), stack: daemontest.Config{Acted: func(call contract.Call) {
 				calls <- call
 				<-release
 			}}})
@@ -142,9 +142,9 @@ func TestSubagentUnderTheGenerationInForce(t *testing.T) {
 
 // A harness starts no subagents of the runs of others: they do not exist for it.
 func TestSubagentOfAnotherActor(t *testing.T) {
-	calls, release := make(chan interpreter.Call), make(chan struct{})
+	calls, release := make(chan contract.Call), make(chan struct{})
 	f := serve(t, options{roles: api.Roles{Harness: []string{"uid:" + strconv.Itoa(os.Getuid())}},
-		stack: daemontest.Config{Acted: func(call interpreter.Call) {
+		stack: daemontest.Config{Acted: func(call contract.Call) {
 			calls <- call
 			<-release
 		}}})

@@ -12,6 +12,7 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/rings/interpreter"
+	"github.com/ringd/ringd/rings/interpreter/contract"
 	"github.com/ringd/ringd/schema/wire"
 )
 
@@ -39,7 +40,7 @@ func (d *Daemon) AnswerRun(ctx context.Context, actor Actor, id string, answers 
 		default:
 			left, err = answerLive(ctx, actor, r, left)
 		}
-		if errors.Is(err, interpreter.ErrPaused) {
+		if errors.Is(err, contract.ErrPaused) {
 			select { // what is left goes to the store once the pause is there
 			case <-r.done:
 				continue
@@ -57,7 +58,7 @@ func (d *Daemon) AnswerRun(ctx context.Context, actor Actor, id string, answers 
 // answerLive answers calls of a run in a guest, and returns those that are left
 // when that fails.
 func answerLive(ctx context.Context, actor Actor, r *liveRun, answers []wire.Answer) ([]wire.Answer, error) {
-	pending := map[string]interpreter.Pending{}
+	pending := map[string]contract.Pending{}
 	for _, p := range r.handle.View().Pending {
 		pending[p.ID] = p
 	}
@@ -73,7 +74,7 @@ func answerLive(ctx context.Context, actor Actor, r *liveRun, answers []wire.Ans
 		}
 	}
 	for i, a := range answers {
-		reply := interpreter.Reply{Call: a.Call, Digest: a.Digest, By: actor.Name, Value: a.Value}
+		reply := contract.Reply{Call: a.Call, Digest: a.Digest, By: actor.Name, Value: a.Value}
 		if a.Error != nil {
 			reply.Error = &a.Error.Message
 		}
@@ -86,15 +87,15 @@ func answerLive(ctx context.Context, actor Actor, r *liveRun, answers []wire.Ans
 
 func answerError(call string, err error) error {
 	for from, to := range map[error]error{
-		interpreter.ErrEnded: ErrEnded, interpreter.ErrClosed: ErrEnded, interpreter.ErrNoCall: ErrNotFound,
-		interpreter.ErrAnswered: ErrAnswered, interpreter.ErrDigest: ErrDigest,
+		contract.ErrEnded: ErrEnded, interpreter.ErrClosed: ErrEnded, contract.ErrNoCall: ErrNotFound,
+		contract.ErrAnswered: ErrAnswered, contract.ErrDigest: ErrDigest,
 		store.ErrNotFound: ErrNotFound, store.ErrDigest: ErrDigest, store.ErrState: ErrRole, store.ErrExpired: ErrEnded,
 	} {
 		if errors.Is(err, from) {
 			return fmt.Errorf("call %s: %w", call, to)
 		}
 	}
-	if errors.Is(err, interpreter.ErrValue) {
+	if errors.Is(err, contract.ErrValue) {
 		return invalid("answers", err.Error())
 	}
 	return err

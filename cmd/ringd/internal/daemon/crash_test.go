@@ -17,7 +17,7 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/audit"
 	"github.com/ringd/ringd/cmd/ringd/internal/child"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/daemontest"
-	"github.com/ringd/ringd/rings/interpreter"
+	"github.com/ringd/ringd/rings/interpreter/contract"
 	"github.com/ringd/ringd/schema/wire"
 )
 
@@ -52,7 +52,7 @@ func TestKilledDaemon(t *testing.T) {
 		defer mu.Unlock()
 		fmt.Fprintf(f, format+"\n", args...)
 	}
-	s := daemontest.New(t, daemontest.Config{Dir: dir, Acted: func(c interpreter.Call) { say(acts, "%s %s", c.Run, c.ID) }})
+	s := daemontest.New(t, daemontest.Config{Dir: dir, Acted: func(c contract.Call) { say(acts, "%s %s", c.Run, c.ID) }})
 	s.Apply(t, "one log act ask")
 	say(os.Stdout, "ready")
 	var wg sync.WaitGroup

@@ -12,7 +12,7 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/approvals"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/daemontest"
-	"github.com/ringd/ringd/rings/interpreter"
+	"github.com/ringd/ringd/rings/interpreter/contract"
 	"github.com/ringd/ringd/schema/wire"
 )
 
@@ -23,7 +23,7 @@ type effects struct {
 	run map[string][]string // keys by run
 }
 
-func (e *effects) act(c interpreter.Call) {
+func (e *effects) act(c contract.Call) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.did == nil {

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/show"
-	"github.com/ringd/ringd/rings/interpreter"
+	"github.com/ringd/ringd/rings/interpreter/run"
 	"github.com/ringd/ringd/schema/wire"
 )
 
@@ -63,7 +63,7 @@ func (d *Daemon) eventsLive(ctx context.Context, r *liveRun, after int64) ([]wir
 	}
 	out := make([]wire.Event, 0, len(got))
 	for _, e := range got {
-		if e.Kind == interpreter.EventDropped {
+		if e.Kind == run.EventDropped {
 			d.cfg.Metrics.EventsDropped(e.Dropped)
 		}
 		out = append(out, show.Event(r.id, e))

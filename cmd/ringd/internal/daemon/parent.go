@@ -7,7 +7,7 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/pauses"
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
 	"github.com/ringd/ringd/profiles"
-	"github.com/ringd/ringd/rings/interpreter"
+	"github.com/ringd/ringd/rings/interpreter/pause"
 )
 
 // holdParent makes sure that a run which actor may act on can have subagents: it
@@ -15,7 +15,7 @@ import (
 // they begin, so that a crash gives none back. let ends the hold unless one lives.
 // Errors: ErrNotFound, ErrEnded, *StuckError,
 // *profiles.Denial (the grant of the call was taken from the run), faults.
-func (d *Daemon) holdParent(ctx context.Context, actor Actor, parent interpreter.Parent, more int64) (let func(), err error) {
+func (d *Daemon) holdParent(ctx context.Context, actor Actor, parent pause.Parent, more int64) (let func(), err error) {
 	id := parent.Run
 	for {
 		r, row, err := d.reach(ctx, actor, id)
@@ -50,7 +50,7 @@ func (d *Daemon) holdParent(ctx context.Context, actor Actor, parent interpreter
 }
 
 // hold holds a run that waits; nil: it does not any more.
-func (d *Daemon) hold(ctx context.Context, parent interpreter.Parent, more int64) (let func(), err error) {
+func (d *Daemon) hold(ctx context.Context, parent pause.Parent, more int64) (let func(), err error) {
 	id := parent.Run
 	row, err := d.cfg.Runs.Run(ctx, id)
 	if err != nil {
@@ -60,7 +60,7 @@ func (d *Daemon) hold(ctx context.Context, parent interpreter.Parent, more int64
 		return nil, nil
 	}
 	p, calls, err := d.cfg.Records.Pause(ctx, id)
-	var record interpreter.Pause
+	var record pause.Record
 	if err == nil {
 		record, err = d.cfg.Keeper.Open(p, row)
 	}
@@ -104,7 +104,7 @@ func (d *Daemon) hold(ctx context.Context, parent interpreter.Parent, more int64
 
 // revokedCall refuses a subagent for a call whose grant was taken from the run,
 // before it is counted.
-func revokedCall(p interpreter.Pause, call string) error {
+func revokedCall(p pause.Record, call string) error {
 	for _, c := range p.Calls {
 		if c.ID == call && slices.Contains(p.Revoked, "bridge:"+c.Bridge) {
 			return &profiles.Denial{Capability: "bridge:" + c.Bridge, Decision: profiles.Decision{

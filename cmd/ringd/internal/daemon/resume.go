@@ -12,7 +12,8 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
-	"github.com/ringd/ringd/rings/interpreter"
+	"github.com/ringd/ringd/rings/interpreter/contract"
+	"github.com/ringd/ringd/rings/interpreter/pause"
 	"github.com/ringd/ringd/schema/wire"
 )
 
@@ -234,8 +235,8 @@ func (d *Daemon) resume(ctx context.Context, r *liveRun, by string) error {
 			_ = d.giveBack(ctx, r, row, by, errPanicked)
 		}
 	}()
-	var record interpreter.Pause
-	var settled []interpreter.Settlement
+	var record pause.Record
+	var settled []contract.Settlement
 	if err == nil {
 		record, err = d.unseal(p, row)
 	}
@@ -266,17 +267,17 @@ func (d *Daemon) resume(ctx context.Context, r *liveRun, by string) error {
 }
 
 // unseal opens the record of a pause, if there is an engine for it.
-func (d *Daemon) unseal(p store.Pause, row store.Run) (interpreter.Pause, error) {
+func (d *Daemon) unseal(p store.Pause, row store.Run) (pause.Record, error) {
 	if d.cfg.HasEngine != nil {
 		if own, has := d.cfg.HasEngine(row.Executor, p.Engine); !has {
-			return interpreter.Pause{}, &pauses.EngineError{Digest: p.Engine, Own: own}
+			return pause.Record{}, &pauses.EngineError{Digest: p.Engine, Own: own}
 		}
 	}
 	return d.cfg.Keeper.Open(p, row)
 }
 
 // bindAgain makes a run of the record live under the generation in force.
-func (d *Daemon) bindAgain(ctx context.Context, r *liveRun, p interpreter.Pause, s []interpreter.Settlement) error {
+func (d *Daemon) bindAgain(ctx context.Context, r *liveRun, p pause.Record, s []contract.Settlement) error {
 	if p.Parent != nil {
 		let, err := d.holdParent(ctx, Actor{All: true}, *p.Parent, 0)
 		if errors.Is(err, ErrEnded) || errors.Is(err, ErrNotFound) {

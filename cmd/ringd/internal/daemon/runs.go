@@ -17,6 +17,8 @@ import (
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/rings/interpreter"
+	"github.com/ringd/ringd/rings/interpreter/contract"
+	"github.com/ringd/ringd/rings/interpreter/pause"
 	"github.com/ringd/ringd/schema/wire"
 )
 
@@ -277,7 +279,7 @@ const soon = 2 * time.Millisecond
 // leaves the host, before that commit.
 func (d *Daemon) start(ctx, running context.Context, actor Actor, r *liveRun, req wire.RunRequest) error {
 	if req.Parent != nil {
-		let, err := d.holdParent(ctx, actor, interpreter.Parent(*req.Parent), 1)
+		let, err := d.holdParent(ctx, actor, pause.Parent(*req.Parent), 1)
 		if err != nil {
 			return fmt.Errorf("parent: %w", err)
 		}
@@ -308,16 +310,16 @@ func (d *Daemon) bind(running context.Context, r *liveRun, req wire.RunRequest, 
 		return err
 	}
 	row.Generation, row.Revision = g.Number, g.Revision
-	var session *interpreter.SessionState
+	var session *contract.SessionState
 	if req.Session != "" {
 		if session, err = d.enterSession(running, r, *row); err != nil {
 			return err
 		}
 	}
 	r.gate = d.cfg.Journal.Expect(r.id)
-	var parent *interpreter.Parent
+	var parent *pause.Parent
 	if req.Parent != nil {
-		parent = &interpreter.Parent{Run: req.Parent.Run, Call: req.Parent.Call}
+		parent = &pause.Parent{Run: req.Parent.Run, Call: req.Parent.Call}
 	}
 	handle, err := d.cfg.Interpreter.Start(running, interpreter.StartRequest{
 		ID: r.id, Actor: r.actor, Agent: req.Agent, Executor: req.Executor, Inputs: req.Inputs, Parent: parent,
@@ -326,13 +328,13 @@ func (d *Daemon) bind(running context.Context, r *liveRun, req wire.RunRequest, 
 	})
 	if errors.Is(err, profiles.ErrGrants) {
 		err = invalid("grants", strings.TrimPrefix(strings.TrimPrefix(err.Error(), "start run "+r.id+": "), "grants: "))
-	} else if errors.Is(err, interpreter.ErrSession) {
+	} else if errors.Is(err, contract.ErrSession) {
 		err = invalid("session", strings.TrimPrefix(err.Error(), "start run "+r.id+": "))
 	}
 	if err != nil && r.kept {
 		d.leaveSession(running, r, err)
 	}
-	if errors.Is(err, interpreter.ErrParent) {
+	if errors.Is(err, contract.ErrParent) {
 		return fmt.Errorf("%w: %w", ErrParent, err)
 	}
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
-	"github.com/ringd/ringd/rings/interpreter"
+	"github.com/ringd/ringd/rings/interpreter/contract"
 	"github.com/ringd/ringd/schema/wire"
 )
 
@@ -32,7 +32,7 @@ func (d *Daemon) SessionLimits(agent string) (pauses.SessionLimits, string) {
 
 // enterSession commits that a run has the session, and returns what it goes on
 // from; nil: the session is new. Nobody else has the session until the run ends.
-func (d *Daemon) enterSession(ctx context.Context, r *liveRun, row store.Run) (*interpreter.SessionState, error) {
+func (d *Daemon) enterSession(ctx context.Context, r *liveRun, row store.Run) (*contract.SessionState, error) {
 	err := d.cfg.Runs.Start(ctx, row)
 	if errors.Is(err, store.ErrBusy) {
 		return nil, fmt.Errorf("session %s: %w", row.Session, ErrSessionBusy)

@@ -12,7 +12,7 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
-	"github.com/ringd/ringd/rings/interpreter"
+	"github.com/ringd/ringd/rings/interpreter/contract"
 	"github.com/ringd/ringd/schema/wire"
 )
 
@@ -184,7 +184,7 @@ func (d *Daemon) row(ctx context.Context, actor Actor, id string) (store.Run, er
 // end is shown only once it is on disk, as a pause is; kept says that it is.
 func (d *Daemon) view(ctx, waiting context.Context, r *liveRun) (run wire.Run, kept bool, err error) {
 	v := r.handle.View()
-	if v.State == interpreter.StateRunning && waiting.Err() == nil {
+	if v.State == contract.StateRunning && waiting.Err() == nil {
 		settled, err := r.handle.Settled(waiting)
 		switch {
 		case err == nil:
@@ -195,7 +195,7 @@ func (d *Daemon) view(ctx, waiting context.Context, r *liveRun) (run wire.Run, k
 			v = r.handle.View()
 		}
 	}
-	if v.State == interpreter.StateRunning {
+	if v.State == contract.StateRunning {
 		return show.Run(v, r.created), false, nil
 	}
 	select {

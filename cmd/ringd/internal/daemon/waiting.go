@@ -14,7 +14,8 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
-	"github.com/ringd/ringd/rings/interpreter"
+	"github.com/ringd/ringd/rings/interpreter/binding"
+	"github.com/ringd/ringd/rings/interpreter/contract"
 	"github.com/ringd/ringd/schema/wire"
 )
 
@@ -68,11 +69,11 @@ func (d *Daemon) Approve(ctx context.Context, who Approver, run, call string, a 
 		d.goOn(run, row.Actor, who.Name)
 	}
 	if _, handle := d.liveRun(everyone, run); handle != nil && out.Verdict != "" {
-		err := handle.Approved(ctx, interpreter.Settlement{Call: call, Approved: out.Verdict == store.Allow,
+		err := handle.Approved(ctx, contract.Settlement{Call: call, Approved: out.Verdict == store.Allow,
 			Denied: out.Verdict == store.Deny, Reason: a.Reason, By: who.Name})
 		// A run that has paused meanwhile finds it in the store; one that has ended
 		// needs it no more.
-		if err != nil && !errors.Is(err, interpreter.ErrPaused) && !errors.Is(err, interpreter.ErrEnded) {
+		if err != nil && !errors.Is(err, contract.ErrPaused) && !errors.Is(err, contract.ErrEnded) {
 			d.cfg.Logger.Warn("live run not told of an approval", "run", run, "call", call, "error", err)
 		}
 	}
@@ -139,12 +140,12 @@ func (d *Daemon) RevokeGrants(ctx context.Context, actor Actor, id string, grant
 		}
 		err = r.handle.Revoke(ctx, grants)
 		switch {
-		case errors.Is(err, interpreter.ErrPaused):
+		case errors.Is(err, contract.ErrPaused):
 			<-r.done
 			continue
-		case errors.Is(err, interpreter.ErrGrant):
+		case errors.Is(err, binding.ErrGrant):
 			return wire.Run{}, invalid("grants", err.Error())
-		case err != nil && !errors.Is(err, interpreter.ErrEnded):
+		case err != nil && !errors.Is(err, contract.ErrEnded):
 			return wire.Run{}, err
 		}
 		break

@@ -12,16 +12,16 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/render"
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
-	"github.com/ringd/ringd/rings/kernel/host"
-	"github.com/ringd/ringd/rings/kernel/order"
+	"github.com/ringd/ringd/rings/kernel/hostcheck"
+	"github.com/ringd/ringd/rings/kernel/initproto"
 )
 
 // Kernel is the kernel ring.
 type Kernel interface {
 	// Examine starts a guest of nothing and returns what its init reports.
-	Examine(ctx context.Context) (order.Report, error)
+	Examine(ctx context.Context) (initproto.Report, error)
 	// ExamineEgress is Examine with a guest whose network leads to egress.
-	ExamineEgress(ctx context.Context) (order.Report, error)
+	ExamineEgress(ctx context.Context) (initproto.Report, error)
 	// Attestation is what a guest of the executor gets.
 	Attestation(ctx context.Context, executor string) executors.Attestation
 	// Unseen says why Landlock's refusals are not seen; nil: they are.
@@ -30,7 +30,7 @@ type Kernel interface {
 
 // Config is what an examination needs.
 type Config struct {
-	Host   host.Sources // of its facts; the zero value is that of this process
+	Host   hostcheck.Sources // of its facts; the zero value is that of this process
 	Kernel Kernel
 	// Engine starts a guest of the JavaScript executor, and returns what stood
 	// around it and the digest of its engine.
@@ -40,7 +40,7 @@ type Config struct {
 // Examine fills in what the kernel ring and the executors give.
 func Examine(ctx context.Context, c Config, h *render.Health) {
 	if c.Host.Root == nil {
-		c.Host = host.Here()
+		c.Host = hostcheck.Here()
 	}
 	found := c.Host.Examine(ctx, c.Kernel.Examine)
 	around := c.Kernel.Attestation(ctx, profiles.ExecutorJS)
@@ -61,7 +61,7 @@ func Examine(ctx context.Context, c Config, h *render.Health) {
 	h.Executors = executorsOf(around.Tier, err, c.Kernel.Attestation(ctx, profiles.ExecutorPython).Tier, found.Failed)
 	h.Add(engine)
 	for _, l := range found.Layers {
-		if l.Name == order.LayerEgress && found.Stands {
+		if l.Name == initproto.LayerEgress && found.Stands {
 			h.Add(c.egress(ctx))
 			continue
 		}
@@ -75,14 +75,14 @@ func Examine(ctx context.Context, c Config, h *render.Health) {
 // every address is local to it, and it listens on low ports.
 func (c Config) egress(ctx context.Context) render.Layer {
 	ipv6 := false
-	found := c.Host.Examine(ctx, func(ctx context.Context) (order.Report, error) {
+	found := c.Host.Examine(ctx, func(ctx context.Context) (initproto.Report, error) {
 		r, err := c.Kernel.ExamineEgress(ctx)
 		ipv6 = r.IPv6
 		return r, err
 	})
-	out := render.Layer{Name: order.LayerEgress, State: render.LayerUnavailable, Reason: found.Reason, Fix: found.Remedy}
+	out := render.Layer{Name: initproto.LayerEgress, State: render.LayerUnavailable, Reason: found.Reason, Fix: found.Remedy}
 	for _, l := range found.Layers {
-		if l.Name == order.LayerEgress && found.Stands {
+		if l.Name == initproto.LayerEgress && found.Stands {
 			out.State, out.Reason, out.Fix = l.State, l.Reason, l.Fix
 		}
 	}
@@ -153,22 +153,22 @@ func tiers(have profiles.Tier) []string {
 
 // layer words one layer as a JavaScript guest has it, with the reasons of the
 // guest of nothing.
-func layer(l host.Layer, around executors.Attestation, found host.Health, unseen error) render.Layer {
+func layer(l hostcheck.Layer, around executors.Attestation, found hostcheck.Health, unseen error) render.Layer {
 	out := render.Layer{Name: l.Name, State: around.Layers[l.Name], Required: required(l.Name), Reason: l.Reason, Fix: l.Fix}
 	switch {
 	case found.Lies: // nothing is started here, whatever a guest would have
 		out.State = l.State
 	case out.State == render.LayerEnforced:
-		out.Reason, out.Fix = host.Holds(l.Name), ""
+		out.Reason, out.Fix = hostcheck.Holds(l.Name), ""
 	case out.State == render.LayerPartly && l.State != render.LayerPartly:
-		out.Reason, out.Fix = host.HoldsPartly(l.Name), ""
+		out.Reason, out.Fix = hostcheck.HoldsPartly(l.Name), ""
 	case out.State != render.LayerPartly:
 		out.State = render.LayerUnavailable
 		if l.State != render.LayerUnavailable {
-			out.Reason = "not around a JavaScript guest: " + host.Holds(l.Name)
+			out.Reason = "not around a JavaScript guest: " + hostcheck.Holds(l.Name)
 		}
 	}
-	if l.Name == order.LayerViolations && unseen != nil && out.State != render.LayerEnforced {
+	if l.Name == initproto.LayerViolations && unseen != nil && out.State != render.LayerEnforced {
 		out.Fix = unseen.Error()
 	}
 	if l.Name == found.Failed && !found.Lies {
@@ -180,8 +180,8 @@ func layer(l host.Layer, around executors.Attestation, found host.Health, unseen
 // required tells the layers that tier wasm has.
 func required(name string) bool {
 	switch name {
-	case order.LayerProcess, order.LayerEnvironment, order.LayerDescriptors, order.LayerParentDeath, order.LayerLimits,
-		order.LayerPrivileges:
+	case initproto.LayerProcess, initproto.LayerEnvironment, initproto.LayerDescriptors, initproto.LayerParentDeath, initproto.LayerLimits,
+		initproto.LayerPrivileges:
 		return true
 	default:
 		return false
@@ -191,4 +191,6 @@ func required(name string) bool {
 // AppArmorProfile is the profile that lets the program at this path start guests
 // on hosts where AppArmor keeps namespaces from programs without one; ok is false
 // for a path that cannot stand in a profile.
-func AppArmorProfile(program string) (profile string, ok bool) { return host.AppArmorProfile(program) }
+func AppArmorProfile(program string) (profile string, ok bool) {
+	return hostcheck.AppArmorProfile(program)
+}

@@ -16,21 +16,21 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/render"
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
-	"github.com/ringd/ringd/rings/kernel/host"
-	"github.com/ringd/ringd/rings/kernel/order"
+	"github.com/ringd/ringd/rings/kernel/hostcheck"
+	"github.com/ringd/ringd/rings/kernel/initproto"
 )
 
 // fakeKernel is a kernel ring on a host that is described.
 type fakeKernel struct {
-	report order.Report
+	report initproto.Report
 	err    error
 	around executors.Attestation
 	unseen error
-	reach  *order.Report // of the guest with a network; nil: as the other one
+	reach  *initproto.Report // of the guest with a network; nil: as the other one
 }
 
-func (k fakeKernel) Examine(context.Context) (order.Report, error) { return k.report, k.err }
-func (k fakeKernel) ExamineEgress(context.Context) (order.Report, error) {
+func (k fakeKernel) Examine(context.Context) (initproto.Report, error) { return k.report, k.err }
+func (k fakeKernel) ExamineEgress(context.Context) (initproto.Report, error) {
 	if k.reach != nil {
 		return *k.reach, nil
 	}
@@ -43,7 +43,7 @@ func (k fakeKernel) Attestation(context.Context, string) executors.Attestation {
 
 func everything() map[string]string {
 	all := map[string]string{}
-	for _, n := range host.Names() {
+	for _, n := range hostcheck.Names() {
 		all[n] = render.LayerEnforced
 	}
 	return all
@@ -51,7 +51,7 @@ func everything() map[string]string {
 
 func plain() executors.Attestation {
 	l := map[string]string{}
-	for _, n := range host.Names() {
+	for _, n := range hostcheck.Names() {
 		l[n] = render.LayerUnavailable
 	}
 	for _, n := range []string{"process", "environment", "descriptors", "parent_death", "rlimits", "no_new_privs"} {
@@ -60,8 +60,8 @@ func plain() executors.Attestation {
 	return executors.Attestation{Tier: profiles.TierWasm, Layers: l}
 }
 
-func ubuntu() host.Sources {
-	return host.Sources{UID: 1000, Landlock: func() (int, syscall.Errno) { return 4, 0 }, Root: fstest.MapFS{
+func ubuntu() hostcheck.Sources {
+	return hostcheck.Sources{UID: 1000, Landlock: func() (int, syscall.Errno) { return 4, 0 }, Root: fstest.MapFS{
 		"proc/sys/kernel/osrelease":                             {Data: []byte("6.8.0-45-generic\n")},
 		"proc/sys/kernel/apparmor_restrict_unprivileged_userns": {Data: []byte("1\n")},
 	}}
@@ -70,8 +70,8 @@ func ubuntu() host.Sources {
 func TestExamine(t *testing.T) {
 	all := executors.Attestation{Tier: profiles.TierOS, LandlockABI: 7, Layers: everything()}
 	mixed := executors.Attestation{Tier: profiles.TierOS, LandlockABI: 7, Layers: everything()}
-	mixed.Layers[order.LayerViolations], mixed.Layers[order.LayerCgroups] = render.LayerPartly, render.LayerUnavailable
-	refused := order.Report{Failed: order.LayerNamespaces, Kind: order.KindMissing, Step: "clone", Errno: int(syscall.EPERM)}
+	mixed.Layers[initproto.LayerViolations], mixed.Layers[initproto.LayerCgroups] = render.LayerPartly, render.LayerUnavailable
+	refused := initproto.Report{Failed: initproto.LayerNamespaces, Kind: initproto.KindMissing, Step: "clone", Errno: int(syscall.EPERM)}
 	for _, tt := range []struct {
 		name        string
 		kernel      fakeKernel
@@ -82,24 +82,24 @@ func TestExamine(t *testing.T) {
 		tiers       []string
 		want        []string // on the page
 	}{
-		{"every layer", fakeKernel{report: order.Report{Layers: everything(), ABI: 7}, around: all}, all, nil, true, "os-sandbox", []string{"process", "wasm", "os-sandbox"},
+		{"every layer", fakeKernel{report: initproto.Report{Layers: everything(), ABI: 7}, around: all}, all, nil, true, "os-sandbox", []string{"process", "wasm", "os-sandbox"},
 			[]string{"strongest tier: os-sandbox\nkernel: 6.8.0-45-generic, Landlock version 7\nengine: sha256:e\n  js           minTier process, wasm, os-sandbox\n",
 				"  python       minTier process, wasm, os-sandbox\n  shell        minTier process, wasm, os-sandbox\n", "  seal          enforced     a JavaScript guest gave up"}},
-		{"some layers", fakeKernel{report: order.Report{Layers: everything(), ABI: 7}, unseen: errors.New("the log is off: turn it on")}, mixed, nil, true, "os-sandbox", []string{"process", "wasm", "os-sandbox"},
+		{"some layers", fakeKernel{report: initproto.Report{Layers: everything(), ABI: 7}, unseen: errors.New("the log is off: turn it on")}, mixed, nil, true, "os-sandbox", []string{"process", "wasm", "os-sandbox"},
 			[]string{"violations    best-effort  refused system calls", "fix: the log is off: turn it on", "cgroups       unavailable  not around a JavaScript guest"}},
 		{"Ubuntu", fakeKernel{report: refused, around: plain()}, plain(), nil, true, "wasm", []string{"process", "wasm"},
 			[]string{"  js           minTier process, wasm\n  python       nothing runs: it needs every layer of the kernel ring, whatever\n               minTier says, and namespaces failed\n", "* rlimits       enforced", "  namespaces    unavailable  clone: operation not permitted: AppArmor keeps user\n", "minTier os-sandbox is refused\n",
 				"\n  fix: ringd doctor --apparmor | sudo tee /etc/apparmor.d/ringd &&\n       sudo apparmor_parser -r /etc/apparmor.d/ringd\n",
 				"  seccomp       unavailable  not in use, since the layer namespaces failed"}},
-		{"a lie", fakeKernel{report: order.Report{Failed: order.LayerLimits, Kind: order.KindLies, Layers: everything()}}, executors.Attestation{}, errors.New("refused"), false, "", nil,
+		{"a lie", fakeKernel{report: initproto.Report{Failed: initproto.LayerLimits, Kind: initproto.KindLies, Layers: everything()}}, executors.Attestation{}, errors.New("refused"), false, "", nil,
 			[]string{"strongest tier: none: nothing runs", "  js           nothing runs: no guest can be started\n  python       nothing runs: it needs every layer", "* rlimits       unavailable  the host says that it gave",
 				"run no untrusted code on this host", "* engine        unavailable  refused"}},
-		{"no network for guests", fakeKernel{report: order.Report{Layers: everything(), ABI: 7},
-			reach: &order.Report{Failed: order.LayerEgress, Kind: order.KindMissing, Step: "RTM_NEWROUTE", Errno: int(syscall.EPERM)}}, all, nil, true, "os-sandbox", []string{"process", "wasm", "os-sandbox"},
+		{"no network for guests", fakeKernel{report: initproto.Report{Layers: everything(), ABI: 7},
+			reach: &initproto.Report{Failed: initproto.LayerEgress, Kind: initproto.KindMissing, Step: "RTM_NEWROUTE", Errno: int(syscall.EPERM)}}, all, nil, true, "os-sandbox", []string{"process", "wasm", "os-sandbox"},
 			[]string{"  egress        unavailable  RTM_NEWROUTE: operation not permitted"}},
-		{"IPv6", fakeKernel{report: order.Report{Layers: everything(), ABI: 7}, reach: &order.Report{Layers: everything(), IPv6: true}}, all, nil, true, "os-sandbox", []string{"process", "wasm", "os-sandbox"},
+		{"IPv6", fakeKernel{report: initproto.Report{Layers: everything(), ABI: 7}, reach: &initproto.Report{Layers: everything(), IPv6: true}}, all, nil, true, "os-sandbox", []string{"process", "wasm", "os-sandbox"},
 			[]string{"  egress        enforced     what is sent to any address arrives at ringd, which\n", "decides; IPv4 and IPv6\n"}},
-		{"no engine", fakeKernel{report: order.Report{Layers: everything()}, around: all}, executors.Attestation{}, &profiles.Denial{Decision: profiles.Decision{Reason: "no engine", Instead: []string{"make engine"}}}, false, "os-sandbox", nil,
+		{"no engine", fakeKernel{report: initproto.Report{Layers: everything()}, around: all}, executors.Attestation{}, &profiles.Denial{Decision: profiles.Decision{Reason: "no engine", Instead: []string{"make engine"}}}, false, "os-sandbox", nil,
 			[]string{"* engine        unavailable  no engine\n  fix: make engine\n"}},
 		{"no guest at all", fakeKernel{err: errors.New("start init: no memory")}, executors.Attestation{}, errors.New("start init: no memory"), false, "", nil,
 			[]string{"* process       unavailable  start init: no memory"}},

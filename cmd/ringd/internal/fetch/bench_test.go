@@ -21,13 +21,14 @@ import (
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/rings/interpreter"
-	"github.com/ringd/ringd/rings/kernel/egress"
+	"github.com/ringd/ringd/rings/interpreter/contract"
+	"github.com/ringd/ringd/rings/kernel/proxy"
 )
 
 // trail writes records of the ring and of egress to a real log.
 type trail struct{ log *audit.Log }
 
-func (l trail) Record(ctx context.Context, rec interpreter.Record, _ interpreter.Durability) error {
+func (l trail) Record(ctx context.Context, rec contract.Record, _ contract.Durability) error {
 	out := audit.Record{Kind: audit.Kind(rec.Kind), Revision: rec.Revision, Agent: rec.Agent, Run: rec.Run, Call: rec.Call, Capability: rec.Capability, State: rec.State, Digest: rec.Digest}
 	if rec.Decision != nil {
 		out.Decision = audit.Decided(*rec.Decision)
@@ -36,7 +37,7 @@ func (l trail) Record(ctx context.Context, rec interpreter.Record, _ interpreter
 	return err
 }
 
-func (l trail) event(ctx context.Context, ev egress.Event) error {
+func (l trail) event(ctx context.Context, ev proxy.Event) error {
 	out := audit.Record{Kind: audit.EgressDecided, Agent: ev.Agent, Run: ev.Run, Capability: "egress:" + ev.Dest.String(), Decision: audit.Decided(ev.Decision),
 		Detail: map[string]string{"door": ev.Door, "method": ev.Method, "path": ev.Path}}
 	if ev.End != "" {
@@ -48,9 +49,9 @@ func (l trail) event(ctx context.Context, ev egress.Event) error {
 
 type noJournal struct{}
 
-func (noJournal) OpenCall(context.Context, interpreter.Entry) (string, error)           { return "", nil }
-func (noJournal) ExecuteCall(context.Context, string, string) error                     { return nil }
-func (noJournal) CloseCall(context.Context, string, string, interpreter.Recorded) error { return nil }
+func (noJournal) OpenCall(context.Context, contract.Entry) (string, error)           { return "", nil }
+func (noJournal) ExecuteCall(context.Context, string, string) error                  { return nil }
+func (noJournal) CloseCall(context.Context, string, string, contract.Recorded) error { return nil }
 
 // asker is an executor whose program asks as long as the benchmark wants.
 type asker struct {
@@ -118,9 +119,9 @@ func benchmarkCall(b *testing.B, bridge, args string, to netip.AddrPort) {
 	defer log.Close()
 	var work sync.WaitGroup
 	defer work.Wait()
-	e, err := egress.New(egress.Config{
+	e, err := proxy.New(proxy.Config{
 		Go: work.Go, Now: time.Now, Resolve: func(context.Context, string) ([]netip.Addr, error) { return nil, nil },
-		Record: func(ev egress.Event) error { return trail{log}.event(b.Context(), ev) },
+		Record: func(ev proxy.Event) error { return trail{log}.event(b.Context(), ev) },
 	})
 	if err != nil {
 		b.Fatal(err)
@@ -134,7 +135,7 @@ func benchmarkCall(b *testing.B, bridge, args string, to netip.AddrPort) {
 	a := &asker{b: b, bridge: bridge, args: json.RawMessage(args)}
 	ring, err := interpreter.New(interpreter.Config{
 		Executors: map[string]executors.Executor{profiles.ExecutorJS: a}, Audit: trail{log}, Journal: noJournal{},
-		Providers: map[string]interpreter.Provider{"fetch": p, "log": interpreter.Log{Logger: slog.New(slog.DiscardHandler)}},
+		Providers: map[string]contract.Provider{"fetch": p, "log": interpreter.Log{Logger: slog.New(slog.DiscardHandler)}},
 		Go:        func(f func()) { work.Go(f) }, Now: time.Now, Random: rand.Reader,
 	})
 	if err != nil {

@@ -18,8 +18,8 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/fetch"
 	"github.com/ringd/ringd/profiles"
 	dest "github.com/ringd/ringd/profiles/egress"
-	"github.com/ringd/ringd/rings/interpreter"
-	"github.com/ringd/ringd/rings/kernel/egress"
+	"github.com/ringd/ringd/rings/interpreter/contract"
+	"github.com/ringd/ringd/rings/kernel/proxy"
 )
 
 // errDialed stops a request of the corpus where it would be dialed: its addresses
@@ -99,7 +99,7 @@ func corpusFetch(t *testing.T, d *profiles.Decider, a profiles.EgressAction) (di
 	t.Helper()
 	var work sync.WaitGroup
 	lookups := 0
-	e, err := egress.New(egress.Config{
+	e, err := proxy.New(proxy.Config{
 		Go: work.Go, Now: func() time.Time { return time.Unix(1e9, 0) },
 		Resolve: func(context.Context, string) ([]netip.Addr, error) {
 			if a.NoDNS {
@@ -124,7 +124,7 @@ func corpusFetch(t *testing.T, d *profiles.Decider, a profiles.EgressAction) (di
 			}
 			return out, nil
 		},
-		Record: func(ev egress.Event) error {
+		Record: func(ev proxy.Event) error {
 			if ev.Decision.Verdict == profiles.Allow && ev.End == "" {
 				dialed = ev.Dial.String()
 				return errDialed
@@ -157,7 +157,7 @@ func corpusFetch(t *testing.T, d *profiles.Decider, a profiles.EgressAction) (di
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = p.Call(t.Context(), interpreter.Call{Run: "run", Agent: "a", Bridge: "fetch", Args: b, Deciders: func() []*profiles.Decider { return []*profiles.Decider{d} }})
+	_, err = p.Call(t.Context(), contract.Call{Run: "run", Agent: "a", Bridge: "fetch", Args: b, Deciders: func() []*profiles.Decider { return []*profiles.Decider{d} }})
 	if err == nil {
 		err = fmt.Errorf("an answer from nowhere")
 	}

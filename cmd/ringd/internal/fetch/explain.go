@@ -12,8 +12,8 @@ import (
 
 	"github.com/ringd/ringd/profiles"
 	dest "github.com/ringd/ringd/profiles/egress"
-	"github.com/ringd/ringd/rings/interpreter"
-	"github.com/ringd/ringd/rings/kernel/egress"
+	"github.com/ringd/ringd/rings/interpreter/binding"
+	"github.com/ringd/ringd/rings/kernel/proxy"
 )
 
 // Names of errors that a program gets.
@@ -42,21 +42,21 @@ func hop(n int, err error) error {
 // could see itself, of this host and of addresses nothing.
 func explain(ctx context.Context, err error) error {
 	var no *profiles.Denial
-	var told *interpreter.Failure
+	var told *binding.Failure
 	awaitDeadline(ctx, err)
 	switch {
 	case errors.Is(context.Cause(ctx), errLate):
-		return &interpreter.Failure{Name: nameTimeout, Text: "the operation timed out", Err: err}
+		return &binding.Failure{Name: nameTimeout, Text: "the operation timed out", Err: err}
 	case ctx.Err() != nil:
 		return fmt.Errorf("fetch: %w", err)
 	case errors.As(err, &no) && no.Decision.Code == profiles.CodeEgressNoAddress: // a failure, and nobody's refusal
-		return &interpreter.Failure{Name: nameType, Text: no.Decision.Reason, Err: errors.New(string(no.Decision.Code))}
+		return &binding.Failure{Name: nameType, Text: no.Decision.Reason, Err: errors.New(string(no.Decision.Code))}
 	case errors.As(err, &no):
 		return no
 	case errors.As(err, &told):
 		return told
 	}
-	return &interpreter.Failure{Name: nameType, Text: words(err), Err: err}
+	return &binding.Failure{Name: nameType, Text: words(err), Err: err}
 }
 
 // awaitDeadline waits for the moment at which ctx says itself that its time is over:
@@ -89,9 +89,9 @@ func words(err error) string {
 		timeout     net.Error
 	)
 	switch {
-	case errors.Is(err, egress.ErrClosed):
+	case errors.Is(err, proxy.ErrClosed):
 		return "the run has no network any more"
-	case errors.Is(err, egress.ErrCut):
+	case errors.Is(err, proxy.ErrCut):
 		return "the connection was cut by the policy in force"
 	case errors.As(err, &authority):
 		return "its certificate is signed by an unknown authority"

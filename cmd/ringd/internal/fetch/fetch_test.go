@@ -26,20 +26,21 @@ import (
 	"github.com/ringd/ringd/executors/js/engine/value"
 	"github.com/ringd/ringd/profiles"
 	dest "github.com/ringd/ringd/profiles/egress"
-	"github.com/ringd/ringd/rings/interpreter"
-	"github.com/ringd/ringd/rings/kernel/egress"
+	"github.com/ringd/ringd/rings/interpreter/binding"
+	"github.com/ringd/ringd/rings/interpreter/contract"
+	"github.com/ringd/ringd/rings/kernel/proxy"
 )
 
 // rig is a Provider over an Egress, with one run whose policy a test changes.
 type rig struct {
 	*fetch.Provider
 	t        testing.TB
-	egress   *egress.Egress
+	egress   *proxy.Egress
 	deciders atomic.Pointer[[]*profiles.Decider]
 	most     int64
 
 	mu     sync.Mutex
-	events []egress.Event
+	events []proxy.Event
 	asked  []string // of the resolver
 	names  map[string]netip.Addr
 }
@@ -53,10 +54,10 @@ func newRig(t testing.TB, change func(*fetch.Config), rules ...profiles.EgressRu
 	r.allow(rules...)
 	var work sync.WaitGroup
 	var err error
-	r.egress, err = egress.New(egress.Config{
+	r.egress, err = proxy.New(proxy.Config{
 		Go: work.Go, Now: time.Now,
-		Secret: func(context.Context, string, dest.Dest) (egress.Secret, error) {
-			return egress.Secret{Header: "Authorization", Value: key}, nil
+		Secret: func(context.Context, string, dest.Dest) (proxy.Secret, error) {
+			return proxy.Secret{Header: "Authorization", Value: key}, nil
 		},
 		Resolve: func(_ context.Context, name string) ([]netip.Addr, error) {
 			r.mu.Lock()
@@ -70,7 +71,7 @@ func newRig(t testing.TB, change func(*fetch.Config), rules ...profiles.EgressRu
 			}
 			return nil, &net.DNSError{Err: "no such host", IsNotFound: true}
 		},
-		Record: func(ev egress.Event) error {
+		Record: func(ev proxy.Event) error {
 			r.mu.Lock()
 			defer r.mu.Unlock()
 			r.events = append(r.events, ev)
@@ -121,7 +122,7 @@ func (r *rig) call(run, args string) (json.RawMessage, error) {
 }
 
 func (r *rig) in(ctx context.Context, run, args string) (json.RawMessage, error) {
-	return r.Call(ctx, interpreter.Call{
+	return r.Call(ctx, contract.Call{
 		Run: run, ID: "c1", Agent: "a", Bridge: "fetch", Args: json.RawMessage(args), Deciders: func() []*profiles.Decider { return *r.deciders.Load() },
 	})
 }
@@ -156,7 +157,7 @@ func (r *rig) get(args string) answer {
 
 // told is the name and the text that a program gets.
 func told(err error) string {
-	var f *interpreter.Failure
+	var f *binding.Failure
 	var no *profiles.Denial
 	switch {
 	case errors.As(err, &f):
@@ -171,7 +172,7 @@ func (r *rig) kinds() (out []string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for _, ev := range r.events {
-		if ev.Door != egress.DoorFetch || ev.Run != "run" || ev.Agent != "a" {
+		if ev.Door != proxy.DoorFetch || ev.Run != "run" || ev.Agent != "a" {
 			out = append(out, fmt.Sprintf("%+v", ev))
 		} else if ev.End != "" {
 			out = append(out, "end "+ev.End)
@@ -506,8 +507,8 @@ func TestFailures(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancelCause(t.Context())
 	cancel(errors.New("the run has ended"))
-	_, err := r.Call(ctx, interpreter.Call{Run: "run", Bridge: "fetch", Args: json.RawMessage(`{"url":"` + secured.URL + `/"}`), Deciders: func() []*profiles.Decider { return *r.deciders.Load() }})
-	if err == nil || errors.As(err, new(*interpreter.Failure)) {
+	_, err := r.Call(ctx, contract.Call{Run: "run", Bridge: "fetch", Args: json.RawMessage(`{"url":"` + secured.URL + `/"}`), Deciders: func() []*profiles.Decider { return *r.deciders.Load() }})
+	if err == nil || errors.As(err, new(*binding.Failure)) {
 		t.Errorf("cancelled: %v", err)
 	}
 }
@@ -634,7 +635,7 @@ func TestDeadlineSeenFirst(t *testing.T) {
 	late, cancel := context.WithTimeout(t.Context(), 20*time.Millisecond)
 	defer cancel()
 	_, err := r.in(slow{late, time.Now()}, "run", `{"url":"`+s.URL+`/"}`)
-	var words *interpreter.Failure
+	var words *binding.Failure
 	if !errors.Is(err, context.DeadlineExceeded) || errors.As(err, &words) {
 		t.Errorf("got %v", err)
 	}

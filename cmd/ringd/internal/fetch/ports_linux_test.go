@@ -16,13 +16,13 @@ import (
 
 	"github.com/ringd/ringd/cmd/ringd/internal/fetch"
 	"github.com/ringd/ringd/profiles"
-	"github.com/ringd/ringd/rings/kernel/egress/egresstest"
+	"github.com/ringd/ringd/rings/kernel/proxy/proxytest"
 )
 
 // TestMain runs the tests in a network namespace of their own: the ports 80 and 443,
 // which have rules of their own, are free there, and every address is local.
 func TestMain(m *testing.M) {
-	if code, over := egresstest.Enter(); over {
+	if code, over := proxytest.Enter(); over {
 		os.Exit(code)
 	}
 	os.Exit(m.Run())
@@ -41,7 +41,7 @@ func onPort(t *testing.T, at string, secured bool) (s *httptest.Server, conns *a
 		fmt.Fprintf(w, "%s %s %s %v", q.Method, q.Host, q.RequestURI, q.TLS != nil)
 	}))
 	_ = s.Listener.Close()
-	s.Listener = egresstest.New(t).Listen(at)
+	s.Listener = proxytest.New(t).Listen(at)
 	s.Config.ConnState = func(_ net.Conn, st http.ConnState) {
 		if st == http.StateNew {
 			conns.Add(1)

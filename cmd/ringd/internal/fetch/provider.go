@@ -11,14 +11,14 @@ import (
 	"time"
 
 	"github.com/ringd/ringd/profiles"
-	"github.com/ringd/ringd/rings/interpreter"
-	"github.com/ringd/ringd/rings/kernel/egress"
+	"github.com/ringd/ringd/rings/interpreter/contract"
+	"github.com/ringd/ringd/rings/kernel/proxy"
 )
 
 // Config is what a Provider needs.
 type Config struct {
 	// Egress opens the connections, and stands behind the virtual hosts.
-	Egress *egress.Egress
+	Egress *proxy.Egress
 	// Roots verify servers; nil: those of the system.
 	Roots *x509.CertPool
 	// Generation in force, for the record.
@@ -55,7 +55,7 @@ func New(cfg Config) (*Provider, error) {
 
 // Call performs one request, and the redirects that it is answered with. An error
 // is a *profiles.Denial, an *interpreter.Failure, or a fault.
-func (p *Provider) Call(ctx context.Context, c interpreter.Call) (json.RawMessage, error) {
+func (p *Provider) Call(ctx context.Context, c contract.Call) (json.RawMessage, error) {
 	q, err := readRequest(c.Args)
 	if err != nil {
 		return nil, err
@@ -81,7 +81,7 @@ func (p *Provider) Call(ctx context.Context, c interpreter.Call) (json.RawMessag
 }
 
 // resultBytes is the least of what the policies that bind the run let fetch return.
-func resultBytes(c interpreter.Call) (most int64, ok bool) {
+func resultBytes(c contract.Call) (most int64, ok bool) {
 	if c.Deciders == nil {
 		return 0, false
 	}
@@ -101,7 +101,7 @@ func resultBytes(c interpreter.Call) (most int64, ok bool) {
 type run struct {
 	provider *Provider
 	deciders func() []*profiles.Decider
-	guest    *egress.Guest
+	guest    *proxy.Guest
 	tls      *tls.Config
 
 	mu     sync.Mutex
@@ -111,18 +111,18 @@ type run struct {
 }
 
 // open finds or makes what the call's run has, which is there until RunEnded.
-func (p *Provider) open(c interpreter.Call) (*run, error) {
+func (p *Provider) open(c contract.Call) (*run, error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	if p.closed {
-		return nil, egress.ErrClosed
+		return nil, proxy.ErrClosed
 	}
 	if r := p.runs[c.Run]; r != nil {
 		return r, nil
 	}
 	id := c.Run
 	r := &run{provider: p, deciders: c.Deciders, idle: map[lane][]*line{}}
-	r.guest = p.cfg.Egress.Open(egress.Holder{
+	r.guest = p.cfg.Egress.Open(proxy.Holder{
 		Agent: c.Agent, Executor: profiles.ExecutorJS, Run: func() string { return id },
 		Deciders: c.Deciders, Generation: p.cfg.Generation,
 	})

@@ -12,7 +12,7 @@ import (
 	"github.com/ringd/ringd/executors/js/engine/value"
 	"github.com/ringd/ringd/profiles/egress"
 	"github.com/ringd/ringd/profiles/egress/request"
-	"github.com/ringd/ringd/rings/interpreter"
+	"github.com/ringd/ringd/rings/interpreter/binding"
 )
 
 // asking is what a program asks for, checked as far as no target is known.
@@ -35,7 +35,7 @@ type asked struct {
 	Timeout  float64           `json:"timeout"` // milliseconds; 0: none
 }
 
-func wrong(text string) error { return &interpreter.Failure{Name: nameType, Text: text} }
+func wrong(text string) error { return &binding.Failure{Name: nameType, Text: text} }
 
 // readRequest reads the argument of a call. The guest has checked most of it; that
 // counts for nothing here.
@@ -48,7 +48,7 @@ func readRequest(args json.RawMessage) (*asking, error) {
 		err = spelled(args)
 	}
 	if err != nil {
-		return nil, &interpreter.Failure{Name: nameType, Text: "the request is not one that can be read", Err: err}
+		return nil, &binding.Failure{Name: nameType, Text: "the request is not one that can be read", Err: err}
 	}
 	q := &asking{url: a.URL, method: request.Method(a.Method), header: http.Header{}, redirect: a.Redirect}
 	if q.redirect == "" {

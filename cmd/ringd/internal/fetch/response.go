@@ -14,7 +14,7 @@ import (
 
 	"github.com/ringd/ringd/executors/js/engine/value"
 	"github.com/ringd/ringd/profiles/egress"
-	"github.com/ringd/ringd/rings/interpreter"
+	"github.com/ringd/ringd/rings/interpreter/binding"
 )
 
 // response is the answer of the last hop.
@@ -88,7 +88,7 @@ func sound(r *http.Response) bool {
 }
 
 func tooLarge(most int64) error {
-	return &interpreter.Failure{Name: nameTooLarge, Text: fmt.Sprintf("the result is larger than %d bytes", most)}
+	return &binding.Failure{Name: nameTooLarge, Text: fmt.Sprintf("the result is larger than %d bytes", most)}
 }
 
 // counted counts what is read.

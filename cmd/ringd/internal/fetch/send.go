@@ -15,8 +15,8 @@ import (
 
 	dest "github.com/ringd/ringd/profiles/egress"
 	"github.com/ringd/ringd/profiles/egress/request"
-	"github.com/ringd/ringd/rings/kernel/egress"
-	"github.com/ringd/ringd/rings/kernel/egress/forward"
+	"github.com/ringd/ringd/rings/kernel/proxy"
+	"github.com/ringd/ringd/rings/kernel/proxy/httpproxy"
 )
 
 // What redirect may be.
@@ -30,7 +30,7 @@ const (
 func (r *run) follow(ctx context.Context, q *asking, most int64) (*response, error) {
 	u, no := dest.ParseURL(q.url)
 	if no != nil {
-		return nil, r.guest.Refuse(forward.Request{Door: egress.DoorFetch, Method: q.method}, no)
+		return nil, r.guest.Refuse(httpproxy.Request{Door: proxy.DoorFetch, Method: q.method}, no)
 	}
 	for hops := 0; ; hops++ {
 		a, err := r.exchange(ctx, u, q, most)
@@ -53,7 +53,7 @@ func (r *run) follow(ctx context.Context, q *asking, most int64) (*response, err
 		}
 		next, no := u.Parse(location)
 		if no != nil {
-			return nil, hop(hops+1, r.guest.Refuse(forward.Request{Door: egress.DoorFetch, Method: q.method}, no))
+			return nil, hop(hops+1, r.guest.Refuse(httpproxy.Request{Door: proxy.DoorFetch, Method: q.method}, no))
 		}
 		q.redirected(a.status, u, next)
 		u = next
@@ -66,8 +66,8 @@ func (r *run) refuse(u dest.URL, q *asking, code dest.Code, why string) error {
 }
 
 // of is a request as it is decided.
-func of(u dest.URL, q *asking) forward.Request {
-	asked := forward.Request{Door: egress.DoorFetch, Dest: u.Dest, Method: q.method, Path: u.Path}
+func of(u dest.URL, q *asking) httpproxy.Request {
+	asked := httpproxy.Request{Door: proxy.DoorFetch, Dest: u.Dest, Method: q.method, Path: u.Path}
 	asked.Says = asked.Says.Query(u.Query)
 	for name := range q.header {
 		asked.Says = asked.Says.Field(name)
@@ -183,7 +183,7 @@ type lane struct {
 // line is one connection, with what speaks HTTP over it. It dials nothing itself.
 type line struct {
 	lane      lane
-	conn      *egress.Conn
+	conn      *proxy.Conn
 	transport *http.Transport
 }
 
@@ -198,7 +198,7 @@ func (r *run) line(ctx context.Context, u dest.URL, q *asking) (l *line, used bo
 			continue
 		}
 		if err := r.guest.Ask(of(u, q)); err != nil {
-			l.conn.Use(forward.Request{})
+			l.conn.Use(httpproxy.Request{})
 			r.keep(l)
 			return nil, false, err
 		}
@@ -242,7 +242,7 @@ func (r *run) take(at lane) *line {
 
 // keep puts a line aside for a later request.
 func (r *run) keep(l *line) {
-	l.conn.Use(forward.Request{})
+	l.conn.Use(httpproxy.Request{})
 	r.mu.Lock()
 	var over *line
 	if r.closed {

@@ -13,7 +13,7 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/render"
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
-	"github.com/ringd/ringd/rings/kernel/order"
+	"github.com/ringd/ringd/rings/kernel/initproto"
 	"github.com/ringd/ringd/schema"
 )
 
@@ -120,7 +120,7 @@ func lacks(a profiles.Agent, executor string, h render.Health) []missing {
 		others = append(others, "python")
 	}
 	if a.Egress.Mode != profiles.EgressOff && len(a.Egress.Allow)+len(a.Egress.Gateways) > 0 {
-		others = append(others, order.LayerEgress)
+		others = append(others, initproto.LayerEgress)
 	}
 	var out []missing
 	if !executors.Satisfies(profiles.Tier(h.Tier), want) {
@@ -203,8 +203,8 @@ func tierLacks(executor string, want profiles.Tier, h render.Health) missing {
 		out.Fix = "lower minTier to what ringd gives"
 		return out
 	}
-	strong := []string{order.LayerNamespaces, order.LayerMounts, order.LayerExec, order.LayerNetwork, order.LayerLandlock,
-		order.LayerCapabilities, order.LayerMemory, order.LayerSeccomp, order.LayerSelfTest}
+	strong := []string{initproto.LayerNamespaces, initproto.LayerMounts, initproto.LayerExec, initproto.LayerNetwork, initproto.LayerLandlock,
+		initproto.LayerCapabilities, initproto.LayerMemory, initproto.LayerSeccomp, initproto.LayerSelfTest}
 	for _, l := range h.Layers {
 		needed := l.Required || executors.Satisfies(want, profiles.TierOS) && slices.Contains(strong, l.Name)
 		if needed && l.State != render.LayerEnforced {

@@ -17,14 +17,16 @@ import (
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/rings/interpreter"
+	"github.com/ringd/ringd/rings/interpreter/binding"
+	"github.com/ringd/ringd/rings/interpreter/contract"
 )
 
 // recorder writes the ring's records to the real log.
 type recorder struct{ log *audit.Log }
 
-func (r recorder) Record(ctx context.Context, rec interpreter.Record, d interpreter.Durability) error {
+func (r recorder) Record(ctx context.Context, rec contract.Record, d contract.Durability) error {
 	durability := audit.Synced
-	if d == interpreter.Written {
+	if d == contract.Written {
 		durability = audit.Written
 	}
 	out := audit.Record{Kind: audit.Kind(rec.Kind), Generation: rec.Generation, Revision: rec.Revision, Actor: rec.Actor,
@@ -39,9 +41,9 @@ func (r recorder) Record(ctx context.Context, rec interpreter.Record, d interpre
 // journal forgets: nothing here has external power.
 type journal struct{}
 
-func (journal) OpenCall(context.Context, interpreter.Entry) (string, error)           { return "", nil }
-func (journal) ExecuteCall(context.Context, string, string) error                     { return nil }
-func (journal) CloseCall(context.Context, string, string, interpreter.Recorded) error { return nil }
+func (journal) OpenCall(context.Context, contract.Entry) (string, error)           { return "", nil }
+func (journal) ExecuteCall(context.Context, string, string) error                  { return nil }
+func (journal) CloseCall(context.Context, string, string, contract.Recorded) error { return nil }
 
 // asker is an executor whose program asks as long as the benchmark wants.
 type asker struct {
@@ -76,7 +78,7 @@ func BenchmarkCall(b *testing.B) {
 	if err != nil {
 		b.Fatal(err)
 	}
-	for name, p := range map[string]interpreter.Provider{
+	for name, p := range map[string]contract.Provider{
 		"log":     interpreter.Log{Logger: slog.New(slog.DiscardHandler)},
 		"command": command,
 	} {
@@ -84,7 +86,7 @@ func BenchmarkCall(b *testing.B) {
 	}
 }
 
-func benchmarkCall(b *testing.B, p interpreter.Provider) {
+func benchmarkCall(b *testing.B, p contract.Provider) {
 	dir := b.TempDir()
 	key, err := audit.LoadKey(dir+"/key", rand.Reader)
 	if err != nil {
@@ -140,12 +142,12 @@ func TestFullRecordFitsTheLog(t *testing.T) {
 	}
 	defer log.Close()
 	long := strings.Repeat("<", 1000)
-	for fill, want := range map[int]bool{interpreter.MaxFull: true, audit.MaxRecord: false} {
-		err := recorder{log}.Record(t.Context(), interpreter.Record{
-			Kind: interpreter.CallOpened, Actor: long, Agent: long, Run: long, Call: long, Capability: long, State: "open",
+	for fill, want := range map[int]bool{binding.MaxFull: true, audit.MaxRecord: false} {
+		err := recorder{log}.Record(t.Context(), contract.Record{
+			Kind: contract.CallOpened, Actor: long, Agent: long, Run: long, Call: long, Capability: long, State: "open",
 			Decision: &profiles.Decision{Verdict: profiles.Allow, Reason: long, Revision: long, Rule: &profiles.Rule{File: long, Path: long}},
 			Full:     json.RawMessage(`"` + strings.Repeat("x", fill-2) + `"`),
-		}, interpreter.Written)
+		}, contract.Written)
 		if (err == nil) != want {
 			t.Errorf("%d bytes: %v", fill, err)
 		}

@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"github.com/ringd/ringd/executors/js/engine/value"
-	"github.com/ringd/ringd/rings/interpreter"
+	"github.com/ringd/ringd/rings/interpreter/contract"
 )
 
 // Config describes one command.
@@ -51,7 +51,7 @@ type Config struct {
 	Idempotent bool
 	// Failed is told why a call failed, for the owner of the host: the program is not
 	// told. It may be called concurrently; nil: nobody is told.
-	Failed func(call interpreter.Call, reason string)
+	Failed func(call contract.Call, reason string)
 }
 
 // Defaults of Config.
@@ -144,7 +144,7 @@ func executable(path string) error {
 // command that exits with another status than 0, or prints anything but JSON,
 // fails the call; the error's text, with the end of stderr, is for the record
 // only.
-func (c *Command) Call(ctx context.Context, call interpreter.Call) (json.RawMessage, error) {
+func (c *Command) Call(ctx context.Context, call contract.Call) (json.RawMessage, error) {
 	result, err := c.call(ctx, call)
 	if err != nil && c.cfg.Failed != nil {
 		reason := strings.TrimPrefix(err.Error(), "command "+c.cfg.Argv[0]+": ")
@@ -153,7 +153,7 @@ func (c *Command) Call(ctx context.Context, call interpreter.Call) (json.RawMess
 	return result, err
 }
 
-func (c *Command) call(ctx context.Context, call interpreter.Call) (json.RawMessage, error) {
+func (c *Command) call(ctx context.Context, call contract.Call) (json.RawMessage, error) {
 	stdout, tail, err := c.exec(ctx, withoutUndefined(call.Args), []string{
 		"RINGD_RUN=" + call.Run, "RINGD_CALL=" + call.ID,
 		"RINGD_BRIDGE=" + call.Bridge, "RINGD_IDEMPOTENCY_KEY=" + call.Key,

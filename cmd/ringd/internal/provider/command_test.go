@@ -19,7 +19,7 @@ import (
 
 	"github.com/ringd/ringd/cmd/ringd/internal/pipetest"
 	"github.com/ringd/ringd/cmd/ringd/internal/provider"
-	"github.com/ringd/ringd/rings/interpreter"
+	"github.com/ringd/ringd/rings/interpreter/contract"
 )
 
 func shell(t *testing.T, script string, change ...func(*provider.Config)) *provider.Command {
@@ -35,8 +35,8 @@ func shell(t *testing.T, script string, change ...func(*provider.Config)) *provi
 	return c
 }
 
-func call(args string) interpreter.Call {
-	return interpreter.Call{Run: "r1", ID: "c1", Bridge: "tools.search", Args: json.RawMessage(args), Key: "k1"}
+func call(args string) contract.Call {
+	return contract.Call{Run: "r1", ID: "c1", Bridge: "tools.search", Args: json.RawMessage(args), Key: "k1"}
 }
 
 func TestCommandResults(t *testing.T) {

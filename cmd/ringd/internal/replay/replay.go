@@ -17,7 +17,7 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/decide"
 	"github.com/ringd/ringd/cmd/ringd/internal/diff/page"
 	"github.com/ringd/ringd/profiles"
-	"github.com/ringd/ringd/rings/interpreter/shape"
+	"github.com/ringd/ringd/rings/interpreter/jsonvalue"
 )
 
 // Config is a replay.
@@ -42,7 +42,7 @@ const maxCount = 1 << 40
 // that of reading the log; ErrTampered is among them: a log that does not hold proves
 // nothing.
 func Run(ctx context.Context, cfg Config) (*page.Impact, error) {
-	r := &replay{cfg: cfg, executors: map[string]string{}, groups: map[page.Group]*page.Group{}, known: map[known]outcome{}, schemas: shape.Known{},
+	r := &replay{cfg: cfg, executors: map[string]string{}, groups: map[page.Group]*page.Group{}, known: map[known]outcome{}, schemas: jsonvalue.Known{},
 		out: &page.Impact{Log: cfg.Log, Counts: map[string]int{}, Groups: []page.Group{}}}
 	for _, k := range []string{page.WouldAllow, page.WouldDeny, page.WouldAsk, page.Unchanged, page.NotReplayable} {
 		r.out.Counts[k] = 0
@@ -74,7 +74,7 @@ type replay struct {
 	executors map[string]string // by run
 	groups    map[page.Group]*page.Group
 	known     map[known]outcome
-	schemas   shape.Known
+	schemas   jsonvalue.Known
 	out       *page.Impact
 }
 

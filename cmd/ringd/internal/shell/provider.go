@@ -19,7 +19,8 @@ import (
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/executors/shell/shellproto"
 	"github.com/ringd/ringd/profiles"
-	"github.com/ringd/ringd/rings/interpreter"
+	"github.com/ringd/ringd/rings/interpreter/binding"
+	"github.com/ringd/ringd/rings/interpreter/contract"
 )
 
 // Bridge is the bridge that a Provider performs.
@@ -56,7 +57,7 @@ func New(scripts executors.Executor) *Provider {
 // Call runs one script to its end. An error is a *profiles.Denial, an
 // *interpreter.Failure, or a fault. A script that fails by itself is a result: its
 // exit code says so.
-func (p *Provider) Call(ctx context.Context, c interpreter.Call) (json.RawMessage, error) {
+func (p *Provider) Call(ctx context.Context, c contract.Call) (json.RawMessage, error) {
 	q, err := read(c.Args)
 	if err != nil {
 		return nil, err
@@ -101,7 +102,7 @@ func (p *Provider) Call(ctx context.Context, c interpreter.Call) (json.RawMessag
 
 // resultBytes is the least of what the policies that bind the run let the bridge
 // return.
-func resultBytes(c interpreter.Call) (most int64, ok bool) {
+func resultBytes(c contract.Call) (most int64, ok bool) {
 	for _, d := range c.Deciders() {
 		b, granted := d.BridgeGrant(c.Bridge)
 		if !granted {
@@ -262,7 +263,7 @@ func (h *host) refused(q *asked, out executors.Outcome) error {
 		if text == "" {
 			text = shellproto.RefusalText(*d, at)
 		}
-		return &interpreter.Failure{Name: profiles.ErrorCapabilityDenied, Text: string(d.Code) + ": " + text, Secret: true,
+		return &binding.Failure{Name: profiles.ErrorCapabilityDenied, Text: string(d.Code) + ": " + text, Secret: true,
 			By: &profiles.Decision{Code: d.Code, Rule: d.Rule, Revision: d.Revision, Reason: "a script was refused"}}
 	case executors.StateLimit:
 		if out.Error != nil {
@@ -291,9 +292,9 @@ func nameOf(out executors.Outcome) string {
 // explain turns an error of the executor into what the program is told.
 func explain(err error) error {
 	if errors.Is(err, executors.ErrEngine) || errors.Is(err, executors.ErrSnapshot) {
-		return &interpreter.Failure{Name: "SessionUnusable", Text: "the state of the session cannot be restored", Err: err}
+		return &binding.Failure{Name: "SessionUnusable", Text: "the state of the session cannot be restored", Err: err}
 	}
 	return err
 }
 
-func failure(name, text string) error { return &interpreter.Failure{Name: name, Text: text} }
+func failure(name, text string) error { return &binding.Failure{Name: name, Text: text} }

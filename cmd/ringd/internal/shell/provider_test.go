@@ -13,7 +13,8 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/shell"
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
-	"github.com/ringd/ringd/rings/interpreter"
+	"github.com/ringd/ringd/rings/interpreter/binding"
+	"github.com/ringd/ringd/rings/interpreter/contract"
 )
 
 // fake runs a script that a function plays.
@@ -46,11 +47,11 @@ func stderr(s string) executors.ConsoleEntry {
 }
 
 // call is one of a run that may start ls and nothing else.
-func call(args string, result int64) interpreter.Call {
+func call(args string, result int64) contract.Call {
 	agent := profiles.Agent{Name: "a", JS: &profiles.JS{}, Shell: &profiles.Shell{}, Bridges: map[string]profiles.Bridge{
 		"shell": {Name: "shell", Limits: profiles.BridgeLimits{ResultBytes: result}}}}
 	d := profiles.NewDecider(agent, "r", profiles.Environment{})
-	return interpreter.Call{Run: "r1", ID: "c1", Bridge: "shell", Args: json.RawMessage(args),
+	return contract.Call{Run: "r1", ID: "c1", Bridge: "shell", Args: json.RawMessage(args),
 		Deciders: func() []*profiles.Decider { return []*profiles.Decider{d} },
 		Guest: func(executor string) (executors.Run, bool) {
 			return executors.Run{ID: "r1", Agent: &agent}, executor == "shell"
@@ -135,7 +136,7 @@ func TestCallRefused(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := shell.New(&fake{play: tt.play}).Call(t.Context(), call(`"x"`, 1000))
-			var no *interpreter.Failure
+			var no *binding.Failure
 			if !errors.As(err, &no) || no.Name != "CapabilityDenied" || no.By == nil || no.By.Verdict != profiles.Deny {
 				t.Fatalf("error %v", err)
 			}
@@ -160,7 +161,7 @@ func TestCallFails(t *testing.T) {
 		"null": `{"script":null}`, "no text": `{"script":1}`, "an undefined script": `{"script":{"$ringd":"undefined"}}`,
 		"a relative folder": `{"script":"x","cwd":"w"}`, "a long name": `{"script":"x","session":"` + strings.Repeat("a", 65) + `"}`,
 	} {
-		var no *interpreter.Failure
+		var no *binding.Failure
 		if _, err := shell.New(never).Call(t.Context(), call(args, 1000)); !errors.As(err, &no) {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -244,7 +245,7 @@ func TestSessions(t *testing.T) {
 	q := shell.New(busy)
 	busy.play = func(ctx context.Context, _ executors.Run, _ executors.Host) (executors.Outcome, error) {
 		_, err := q.Call(ctx, call(`{"script":"x","session":"s"}`, 1000))
-		var no *interpreter.Failure
+		var no *binding.Failure
 		if !errors.As(err, &no) || no.Name != "InvalidStateError" {
 			t.Errorf("two scripts of one session at once: %v", err)
 		}

@@ -18,7 +18,7 @@ import (
 	"github.com/ringd/ringd/compiler/policytest"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/rings/interpreter/budget"
-	"github.com/ringd/ringd/rings/interpreter/shape"
+	"github.com/ringd/ringd/rings/interpreter/jsonvalue"
 	"github.com/ringd/ringd/schema"
 )
 
@@ -87,7 +87,7 @@ type trial struct {
 	clock   time.Time                   // when is decided where a file does not say
 	report  *report
 	marked  map[string]*policytest.Coverage // by agent
-	schemas shape.Known
+	schemas jsonvalue.Known
 }
 
 // run compiles a policy, runs the tests of its guardrails and decides its cases.
@@ -108,7 +108,7 @@ func (c Config) run(ctx context.Context, q asked, policy sources.Policy, tests [
 			files = append(files, f)
 		}
 	}
-	t := &trial{Config: c, q: q, clock: c.Now().Round(0).UTC(), report: r, sets: map[time.Time]*profiles.Set{}, marked: map[string]*policytest.Coverage{}, schemas: shape.Known{}}
+	t := &trial{Config: c, q: q, clock: c.Now().Round(0).UTC(), report: r, sets: map[time.Time]*profiles.Set{}, marked: map[string]*policytest.Coverage{}, schemas: jsonvalue.Known{}}
 	if err := t.compile(ctx, policy, files); err != nil {
 		return nil, err
 	}

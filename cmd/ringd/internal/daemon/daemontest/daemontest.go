@@ -33,28 +33,29 @@ import (
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/rings/interpreter"
+	"github.com/ringd/ringd/rings/interpreter/contract"
 	"github.com/ringd/ringd/schema"
 )
 
 // Config says how the stack differs from the usual one.
 type Config struct {
-	Dir       string                 // "": a temporary folder
-	Staleness time.Duration          // 0: ten minutes; Never: at once
-	Quota     daemon.Quota           // zero: 100 of an actor, 200 in all
-	Rings     []daemon.Ring          // more rings, before the interpreter's
-	Clock     *Clock                 // nil: one that stands at a fixed time
-	Acted     func(interpreter.Call) // called for every act, before it returns
-	Compiler  daemon.Compiler        // nil: Stack.Compiler
-	Paused    pauses.Quota           // zero: 10000 of an actor, 20000 in all
-	Queue     store.Queue            // of calls that wait for approvers; zero: the store's default
-	Key       string                 // of pauses; "": one that is always the same
-	Trust     *trust.Gate            // see daemon.Config
-	Point     func(label string)     // see daemon.Config.Point
-	Archive   daemon.Archive         // of the audit log
-	Room      *daemon.Room           // see daemon.Config; without Tight: that of log and store
-	Heals     bool                   // log and store are taken up again after a fault
-	Records   int64                  // bytes of the log that one run may cause; 0: no bound
-	Requests  int                    // see daemon.Config.RequestRecords
+	Dir       string              // "": a temporary folder
+	Staleness time.Duration       // 0: ten minutes; Never: at once
+	Quota     daemon.Quota        // zero: 100 of an actor, 200 in all
+	Rings     []daemon.Ring       // more rings, before the interpreter's
+	Clock     *Clock              // nil: one that stands at a fixed time
+	Acted     func(contract.Call) // called for every act, before it returns
+	Compiler  daemon.Compiler     // nil: Stack.Compiler
+	Paused    pauses.Quota        // zero: 10000 of an actor, 20000 in all
+	Queue     store.Queue         // of calls that wait for approvers; zero: the store's default
+	Key       string              // of pauses; "": one that is always the same
+	Trust     *trust.Gate         // see daemon.Config
+	Point     func(label string)  // see daemon.Config.Point
+	Archive   daemon.Archive      // of the audit log
+	Room      *daemon.Room        // see daemon.Config; without Tight: that of log and store
+	Heals     bool                // log and store are taken up again after a fault
+	Records   int64               // bytes of the log that one run may cause; 0: no bound
+	Requests  int                 // see daemon.Config.RequestRecords
 	// HasEngine: see daemon.Config; nil: Stack.Executor.HasEngine.
 	HasEngine func(executor, digest string) (own string, has bool)
 }
@@ -158,7 +159,7 @@ func Open(t testing.TB, cfg Config) (*Stack, error) {
 	s.Ring, err = interpreter.New(interpreter.Config{
 		Executors: map[string]executors.Executor{"js": s.Executor, "shell": Scripts{s.Executor}},
 		Tier:      func(context.Context, string) profiles.Tier { return profiles.TierWasm },
-		Providers: map[string]interpreter.Provider{"ask": interpreter.Harness{}, "sign": interpreter.Harness{},
+		Providers: map[string]contract.Provider{"ask": contract.Harness{}, "sign": contract.Harness{},
 			"act": s.Acts, "log": s.Acts, "pay": s.Acts, "again": idempotent{s.Acts}},
 		Audit: recorder, Journal: journal, Go: group.Go, Now: s.Clock.Now, Random: rand.Reader,
 		Generation: recorder.Generation, Keeper: s.Keeper, Point: cfg.Point,
@@ -391,9 +392,9 @@ func (b *Buffer) String() string {
 // Acts performs the bridges act and log, and counts.
 type Acts struct {
 	mu    sync.Mutex
-	calls []interpreter.Call
+	calls []contract.Call
 	gate  chan struct{}
-	acted func(interpreter.Call)
+	acted func(contract.Call)
 	gone  error
 }
 
@@ -421,14 +422,14 @@ func (a *Acts) Hold() (release func()) {
 }
 
 // Calls returns what was performed so far.
-func (a *Acts) Calls() []interpreter.Call {
+func (a *Acts) Calls() []contract.Call {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	return append([]interpreter.Call(nil), a.calls...)
+	return append([]contract.Call(nil), a.calls...)
 }
 
 // Call performs c: it returns the number of calls so far.
-func (a *Acts) Call(ctx context.Context, c interpreter.Call) (json.RawMessage, error) {
+func (a *Acts) Call(ctx context.Context, c contract.Call) (json.RawMessage, error) {
 	a.mu.Lock()
 	a.calls = append(a.calls, c)
 	n, gate := len(a.calls), a.gate

@@ -7,6 +7,9 @@ import (
 	"encoding/json"
 
 	"github.com/ringd/ringd/rings/interpreter"
+	"github.com/ringd/ringd/rings/interpreter/contract"
+	"github.com/ringd/ringd/rings/interpreter/pause"
+	"github.com/ringd/ringd/rings/interpreter/run"
 )
 
 // Starter starts runs; see FromRing.
@@ -15,9 +18,9 @@ type Starter interface {
 	// when ctx does.
 	Start(ctx context.Context, r interpreter.StartRequest) (Run, error)
 	// Resume goes on with a run that waited, under its id.
-	Resume(ctx context.Context, p interpreter.Pause, s []interpreter.Settlement) (Run, error)
+	Resume(ctx context.Context, p pause.Record, s []contract.Settlement) (Run, error)
 	// Hold makes a run that waits a parent of subagents, without a guest.
-	Hold(ctx context.Context, p interpreter.Pause) (Held, error)
+	Hold(ctx context.Context, p pause.Record) (Held, error)
 	// Held returns a run that is live or held, or nil.
 	Held(id string) Held
 	// CheckReply checks a harness's answer to a call of a run that waits.
@@ -26,7 +29,7 @@ type Starter interface {
 
 // Held is a run that waits and whose calls have subagents.
 type Held interface {
-	Spawned() interpreter.Spawned
+	Spawned() contract.Spawned
 	Cancel(ctx context.Context, by, reason string)
 	// Revoke takes grants from its subagents.
 	Revoke(ctx context.Context, grants []string) error
@@ -36,7 +39,7 @@ type Held interface {
 
 // Run is a run that has started. Its methods are those of interpreter.Run.
 type Run interface {
-	View() interpreter.View
+	View() contract.View
 	Done() <-chan struct{}
 	Talker
 	Handle
@@ -44,7 +47,7 @@ type Run interface {
 
 // Handle is the part of Run that approvers and whoever holds the run reach.
 type Handle interface {
-	Approved(ctx context.Context, s interpreter.Settlement) error
+	Approved(ctx context.Context, s contract.Settlement) error
 	Revoke(ctx context.Context, grants []string) error
 	// Err says, once Done is closed, why a resume did not begin.
 	Err() error
@@ -52,9 +55,9 @@ type Handle interface {
 
 // Talker is the part of Run that callers of the API reach.
 type Talker interface {
-	Settled(ctx context.Context) (interpreter.View, error)
-	Events(ctx context.Context, after int64) ([]interpreter.Event, error)
-	Answer(ctx context.Context, a interpreter.Reply) error
+	Settled(ctx context.Context) (contract.View, error)
+	Events(ctx context.Context, after int64) ([]run.Event, error)
+	Answer(ctx context.Context, a contract.Reply) error
 	Cancel(ctx context.Context, by, reason string)
 }
 
@@ -71,7 +74,7 @@ func (s ringStarter) Start(ctx context.Context, r interpreter.StartRequest) (Run
 	return run, nil
 }
 
-func (s ringStarter) Resume(ctx context.Context, p interpreter.Pause, set []interpreter.Settlement) (Run, error) {
+func (s ringStarter) Resume(ctx context.Context, p pause.Record, set []contract.Settlement) (Run, error) {
 	run, err := s.Ring.Resume(ctx, p, set)
 	if err != nil {
 		return nil, err
@@ -79,7 +82,7 @@ func (s ringStarter) Resume(ctx context.Context, p interpreter.Pause, set []inte
 	return run, nil
 }
 
-func (s ringStarter) Hold(ctx context.Context, p interpreter.Pause) (Held, error) {
+func (s ringStarter) Hold(ctx context.Context, p pause.Record) (Held, error) {
 	run, err := s.Ring.Hold(ctx, p)
 	if err != nil {
 		return nil, err

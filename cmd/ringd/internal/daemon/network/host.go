@@ -11,8 +11,8 @@ import (
 
 	"github.com/ringd/ringd/cmd/ringd/internal/config"
 	target "github.com/ringd/ringd/profiles/egress"
-	"github.com/ringd/ringd/rings/kernel/egress"
-	"github.com/ringd/ringd/rings/kernel/host"
+	"github.com/ringd/ringd/rings/kernel/hostcheck"
+	"github.com/ringd/ringd/rings/kernel/proxy"
 )
 
 // Host is what the configuration of a host says of egress. The zero Host has no
@@ -87,30 +87,30 @@ func (h Host) Files() (out []string) {
 
 // Secret reads a credential, each time anew, so that a file that was replaced
 // counts from the next request. An error names the credential and never holds it.
-func (h Host) Secret(_ context.Context, name string, upstream target.Dest) (egress.Secret, error) {
+func (h Host) Secret(_ context.Context, name string, upstream target.Dest) (proxy.Secret, error) {
 	return h.secret(name, upstream)
 }
 
-func (h Host) secret(name string, upstream target.Dest) (egress.Secret, error) {
+func (h Host) secret(name string, upstream target.Dest) (proxy.Secret, error) {
 	c, ok := h.Credentials[name]
 	if !ok {
-		return egress.Secret{}, fmt.Errorf("no credential %s on this host; add credentials.%s to the configuration", name, name)
+		return proxy.Secret{}, fmt.Errorf("no credential %s on this host; add credentials.%s to the configuration", name, name)
 	}
 	header, value, err := c.Field(h.Env, upstream)
 	if err != nil {
-		return egress.Secret{}, fmt.Errorf("credential %s: %w", name, err)
+		return proxy.Secret{}, fmt.Errorf("credential %s: %w", name, err)
 	}
-	return egress.Secret{Header: header, Value: value}, nil
+	return proxy.Secret{Header: header, Value: value}, nil
 }
 
 // Upstream is that of a gateway for which a policy names none; the zero Upstream
 // when the configuration has none either.
-func (h Host) Upstream(gateway string) egress.Upstream {
+func (h Host) Upstream(gateway string) proxy.Upstream {
 	g, ok := h.Gateways[gateway]
 	if !ok {
-		return egress.Upstream{}
+		return proxy.Upstream{}
 	}
-	return egress.Upstream{URL: g.Upstream, Addresses: g.Reach(), Credential: g.Credential}
+	return proxy.Upstream{URL: g.Upstream, Addresses: g.Reach(), Credential: g.Credential}
 }
 
 // Servers are the name servers.
@@ -160,24 +160,24 @@ func addresses(what string, all []string) (out []netip.AddrPort, err error) {
 
 // Records takes events.
 type Records interface {
-	Record(ctx context.Context, v egress.Event) error
+	Record(ctx context.Context, v proxy.Event) error
 }
 
 // Egress is the config of the Egress of a host, which counts at r and records
 // under ctx.
-func (h Host) Egress(ctx context.Context, r *Ring, to Records, run func(func())) (egress.Config, error) {
+func (h Host) Egress(ctx context.Context, r *Ring, to Records, run func(func())) (proxy.Config, error) {
 	servers, err := h.Servers()
 	if err != nil {
-		return egress.Config{}, err
+		return proxy.Config{}, err
 	}
 	own, err := h.Own()
 	if err != nil {
-		return egress.Config{}, err
+		return proxy.Config{}, err
 	}
 	roots, err := h.Trusted()
-	return egress.Config{
+	return proxy.Config{
 		Go: run, Now: r.cfg.Now, Resolve: Resolver(servers), Observe: r.Observe, Secret: h.Secret, Upstream: h.Upstream, Own: own, Roots: roots,
-		Most:   host.Here().Counts().Connections(),
-		Record: func(v egress.Event) error { return to.Record(ctx, v) },
+		Most:   hostcheck.Here().Counts().Connections(),
+		Record: func(v proxy.Event) error { return to.Record(ctx, v) },
 	}, err
 }

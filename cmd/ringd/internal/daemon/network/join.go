@@ -11,8 +11,8 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/records"
 	"github.com/ringd/ringd/cmd/ringd/internal/fetch"
 	"github.com/ringd/ringd/profiles"
-	"github.com/ringd/ringd/rings/interpreter"
-	"github.com/ringd/ringd/rings/kernel/egress"
+	"github.com/ringd/ringd/rings/interpreter/contract"
+	"github.com/ringd/ringd/rings/kernel/proxy"
 )
 
 // JoinConfig is what Join needs.
@@ -30,7 +30,7 @@ type JoinConfig struct {
 // nothing can be recorded, and so nothing is dialed.
 type Joined struct {
 	Ring    *Ring // which closes Egress
-	Egress  *egress.Egress
+	Egress  *proxy.Egress
 	fetch   *fetch.Provider
 	records records.Egress
 	runs    atomic.Pointer[Runs]
@@ -50,7 +50,7 @@ func Join(ctx context.Context, c JoinConfig) (*Joined, error) {
 		return nil, err
 	}
 	cfg.Logger = c.Logger
-	if j.Egress, err = egress.New(cfg); err != nil {
+	if j.Egress, err = proxy.New(cfg); err != nil {
 		return nil, err
 	}
 	if j.fetch, err = fetch.New(fetch.Config{Egress: j.Egress, Roots: cfg.Roots, Generation: ring.Generation}); err != nil {
@@ -62,8 +62,8 @@ func Join(ctx context.Context, c JoinConfig) (*Joined, error) {
 
 // Providers are those that the host names, and the daemon's own of fetch when it
 // names no other.
-func (j *Joined) Providers(named map[string]interpreter.Provider) map[string]interpreter.Provider {
-	out := map[string]interpreter.Provider{bridgeFetch: j.fetch}
+func (j *Joined) Providers(named map[string]contract.Provider) map[string]contract.Provider {
+	out := map[string]contract.Provider{bridgeFetch: j.fetch}
 	maps.Copy(out, named)
 	return out
 }

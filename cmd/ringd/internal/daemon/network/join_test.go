@@ -15,7 +15,7 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/records"
 	"github.com/ringd/ringd/profiles"
 	target "github.com/ringd/ringd/profiles/egress"
-	"github.com/ringd/ringd/rings/kernel/egress"
+	"github.com/ringd/ringd/rings/kernel/proxy"
 )
 
 // memory is an audit log that breaks when it is told to.
@@ -114,11 +114,11 @@ func TestJoined(t *testing.T) {
 		}
 	}()
 	live, log := &runs{}, &memory{}
-	guest := j.Egress.Open(egress.Holder{Agent: "a", Executor: "js", Run: func() string { return "r1" },
+	guest := j.Egress.Open(proxy.Holder{Agent: "a", Executor: "js", Run: func() string { return "r1" },
 		Deciders: func() []*profiles.Decider { return live.Deciders("r1") }, Generation: j.Ring.Generation})
 	defer guest.Close()
-	dial := func(to netip.AddrPort) (*egress.Conn, error) {
-		return guest.Dial(t.Context(), egress.DoorConnect, target.Dest{Addr: to.Addr(), Port: to.Port()})
+	dial := func(to netip.AddrPort) (*proxy.Conn, error) {
+		return guest.Dial(t.Context(), proxy.DoorConnect, target.Dest{Addr: to.Addr(), Port: to.Port()})
 	}
 	recorder := records.NewRecorder(log, nil)
 	apply := func(number int64, s *profiles.Set) {
@@ -153,7 +153,7 @@ func TestJoined(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range []*egress.Conn{gone, stays} {
+	for _, c := range []*proxy.Conn{gone, stays} {
 		if err := says(c); err != nil {
 			t.Fatal(err)
 		}

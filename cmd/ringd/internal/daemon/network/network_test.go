@@ -21,7 +21,7 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/network"
 	"github.com/ringd/ringd/profiles"
 	target "github.com/ringd/ringd/profiles/egress"
-	"github.com/ringd/ringd/rings/kernel/egress"
+	"github.com/ringd/ringd/rings/kernel/proxy"
 	"github.com/ringd/ringd/schema/wire"
 )
 
@@ -94,7 +94,7 @@ func TestStatus(t *testing.T) {
 	off.Egress.Mode = profiles.EgressOff
 	apply(t, r, &profiles.Set{Agents: map[string]profiles.Agent{"a": open, "off": off}})
 	for _, n := range []int{1, 1, -1} {
-		r.Observe(egress.Figure{Door: egress.DoorConnect, Open: n})
+		r.Observe(proxy.Figure{Door: proxy.DoorConnect, Open: n})
 	}
 	got, conditions := r.Egress()
 	want := wire.Network{Connections: 1,
@@ -253,17 +253,17 @@ func TestHost(t *testing.T) {
 	}, config.Environment{})
 	to := target.Dest{Name: "api.example.com", Port: 443}
 	got, err := h.Secret(t.Context(), "key", to)
-	if d := cmp.Diff(egress.Secret{Header: "Authorization", Value: "Bearer sk-one"}, got); d != "" || err != nil {
+	if d := cmp.Diff(proxy.Secret{Header: "Authorization", Value: "Bearer sk-one"}, got); d != "" || err != nil {
 		t.Error(d, err)
 	}
 	write("sk-two") // replaced: it counts from the next request
 	if got, err := h.Secret(t.Context(), "key", to); got.Value != "Bearer sk-two" || err != nil {
 		t.Error(got.Value, err)
 	}
-	if got, err := h.Secret(t.Context(), "none", to); err == nil || got != (egress.Secret{}) {
+	if got, err := h.Secret(t.Context(), "none", to); err == nil || got != (proxy.Secret{}) {
 		t.Error("a credential that is not there")
 	}
-	want := egress.Upstream{URL: "https://10.0.0.9/v1", Addresses: []string{"10.0.1.0/24", "10.0.0.9"}, Credential: "key"}
+	want := proxy.Upstream{URL: "https://10.0.0.9/v1", Addresses: []string{"10.0.1.0/24", "10.0.0.9"}, Credential: "key"}
 	if d := cmp.Diff(want, h.Upstream("gateway")); d != "" {
 		t.Error(d)
 	}

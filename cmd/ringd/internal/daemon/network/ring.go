@@ -16,7 +16,7 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/metrics"
 	"github.com/ringd/ringd/profiles"
 	target "github.com/ringd/ringd/profiles/egress"
-	"github.com/ringd/ringd/rings/kernel/egress"
+	"github.com/ringd/ringd/rings/kernel/proxy"
 	"github.com/ringd/ringd/schema/wire"
 )
 
@@ -111,7 +111,7 @@ func (r *Ring) Close() error {
 func (r *Ring) Strict(agent string) bool { return r.force.Load().strict[agent] }
 
 // Observe counts what an Egress tells.
-func (r *Ring) Observe(f egress.Figure) {
+func (r *Ring) Observe(f proxy.Figure) {
 	r.open.Add(int64(f.Open))
 	e := metrics.Egress{Door: f.Door, Code: string(f.Code), End: f.End, Dialed: f.Dialed, Up: f.Up, Down: f.Down, Open: f.Open}
 	if f.End == "" && f.Dialed == 0 && f.Open == 0 {

@@ -7,7 +7,7 @@ import (
 
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
 	"github.com/ringd/ringd/profiles/hosts"
-	"github.com/ringd/ringd/rings/interpreter"
+	"github.com/ringd/ringd/rings/interpreter/pause"
 )
 
 // maxGrants bounds what one request takes back.
@@ -15,7 +15,7 @@ const maxGrants = 256
 
 // Revocable refuses to take from a run that waits a bridge that neither it nor a
 // subagent of it can have: a name that is not meant would leave it the other.
-func Revocable(p interpreter.Pause, grants []string) error {
+func Revocable(p pause.Record, grants []string) error {
 	for _, g := range grants {
 		name, bridge := strings.CutPrefix(g, "bridge:")
 		if bridge && len(p.Profiles) > 0 && !p.Profiles[0].Has(name) {

@@ -23,6 +23,8 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/seal"
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
 	"github.com/ringd/ringd/rings/interpreter"
+	"github.com/ringd/ringd/rings/interpreter/contract"
+	"github.com/ringd/ringd/rings/interpreter/pause"
 )
 
 // Store keeps pauses and sessions.
@@ -126,7 +128,7 @@ func (k *Keeper) Count(ctx context.Context, actor string) (mine, all int64, err 
 
 // KeepPause seals p and commits it with the outcome so far. It is durable when it
 // returns nil; ErrQuota, faults.
-func (k *Keeper) KeepPause(ctx context.Context, p interpreter.Pause, v interpreter.View) error {
+func (k *Keeper) KeepPause(ctx context.Context, p pause.Record, v contract.View) error {
 	began := k.cfg.Now()
 	if err := k.cfg.Gate.Wait(ctx, p.Run); err != nil {
 		return err
@@ -187,16 +189,16 @@ func binding(run string, seq int64, agent, actor, revision, engine string) seal.
 // inside must be what the store says beside it; what was taken from the run since, and
 // what its subagents touched, is added. Errors are those of seal, of
 // decoding, and *seal.IntegrityError for a record that names another run.
-func (k *Keeper) Open(p store.Pause, row store.Run) (interpreter.Pause, error) {
+func (k *Keeper) Open(p store.Pause, row store.Run) (pause.Record, error) {
 	out, err := k.record(p, row)
 	if err != nil {
-		return interpreter.Pause{}, err
+		return pause.Record{}, err
 	}
 	k.cfg.Point("unsealed")
 	for _, note := range p.Revoked { // since it was sealed
 		power, err := noted(&out, note)
 		if err != nil {
-			return interpreter.Pause{}, fmt.Errorf("open pause %d of run %s: %w", row.Seq, row.ID, err)
+			return pause.Record{}, fmt.Errorf("open pause %d of run %s: %w", row.Seq, row.ID, err)
 		}
 		if !power && !slices.Contains(out.Revoked, note) {
 			out.Revoked = append(slices.Clip(out.Revoked), note)
@@ -207,14 +209,14 @@ func (k *Keeper) Open(p store.Pause, row store.Run) (interpreter.Pause, error) {
 }
 
 // record is what was sealed, once it is certain whose it is.
-func (k *Keeper) record(p store.Pause, row store.Run) (interpreter.Pause, error) {
+func (k *Keeper) record(p store.Pause, row store.Run) (pause.Record, error) {
 	plain, err := k.cfg.Sealer.Open(binding(row.ID, row.Seq, row.Agent, row.Actor, p.Revision, p.Engine), p.Sealed)
 	if err != nil {
-		return interpreter.Pause{}, fmt.Errorf("open pause %d of run %s: %w", row.Seq, row.ID, err)
+		return pause.Record{}, fmt.Errorf("open pause %d of run %s: %w", row.Seq, row.ID, err)
 	}
 	out, err := interpreter.DecodePause(plain)
 	if err != nil {
-		return interpreter.Pause{}, fmt.Errorf("open pause %d of run %s: %w", row.Seq, row.ID, err)
+		return pause.Record{}, fmt.Errorf("open pause %d of run %s: %w", row.Seq, row.ID, err)
 	}
 	for _, f := range []struct {
 		name string
@@ -224,7 +226,7 @@ func (k *Keeper) record(p store.Pause, row store.Run) (interpreter.Pause, error)
 		{"actor", out.Actor == row.Actor}, {"executor", out.Executor == row.Executor}, {"engine", out.Engine == p.Engine},
 	} {
 		if !f.same {
-			return interpreter.Pause{}, fmt.Errorf("open pause %d of run %s: %w", row.Seq, row.ID, &seal.IntegrityError{Field: f.name})
+			return pause.Record{}, fmt.Errorf("open pause %d of run %s: %w", row.Seq, row.ID, &seal.IntegrityError{Field: f.name})
 		}
 	}
 	return out, nil

@@ -12,7 +12,8 @@ import (
 
 	"github.com/ringd/ringd/cmd/ringd/internal/seal"
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
-	"github.com/ringd/ringd/rings/interpreter"
+	"github.com/ringd/ringd/rings/interpreter/contract"
+	"github.com/ringd/ringd/rings/interpreter/ruleoftwo"
 )
 
 // sessionMagic begins an encoded session and names the format.
@@ -29,12 +30,12 @@ var ErrSession = errors.New("not a session of this run")
 type sessionHead struct {
 	Name, Agent, Actor, Executor, Engine, Run string
 	At                                        time.Time
-	Touched                                   *interpreter.Touched `json:",omitempty"`
+	Touched                                   *ruleoftwo.Touched `json:",omitempty"`
 }
 
 // encodeSession writes s: the format's name, the length of the head, the head as
 // JSON, and the snapshot.
-func encodeSession(s interpreter.SessionState) ([]byte, error) {
+func encodeSession(s contract.SessionState) ([]byte, error) {
 	head, err := json.Marshal(sessionHead{s.Name, s.Agent, s.Actor, s.Executor, s.Engine, s.Run, s.At, s.Touched})
 	if err != nil {
 		return nil, fmt.Errorf("encode session: %w", err)
@@ -47,9 +48,9 @@ func encodeSession(s interpreter.SessionState) ([]byte, error) {
 }
 
 // decodeSession reads what encodeSession wrote. The snapshot shares b.
-func decodeSession(b []byte) (interpreter.SessionState, error) {
-	bad := func(what string) (interpreter.SessionState, error) {
-		return interpreter.SessionState{}, errors.New("decode session: " + what)
+func decodeSession(b []byte) (contract.SessionState, error) {
+	bad := func(what string) (contract.SessionState, error) {
+		return contract.SessionState{}, errors.New("decode session: " + what)
 	}
 	rest, ok := bytes.CutPrefix(b, []byte(sessionMagic))
 	if !ok {
@@ -72,7 +73,7 @@ func decodeSession(b []byte) (interpreter.SessionState, error) {
 	if h.Name == "" || h.Agent == "" || h.Actor == "" || h.Executor == "" || h.Engine == "" || len(snapshot) == 0 {
 		return bad("it is not whole")
 	}
-	return interpreter.SessionState{Name: h.Name, Agent: h.Agent, Actor: h.Actor, Executor: h.Executor,
+	return contract.SessionState{Name: h.Name, Agent: h.Agent, Actor: h.Actor, Executor: h.Executor,
 		Engine: h.Engine, Run: h.Run, At: h.At, Touched: h.Touched, Snapshot: snapshot}, nil
 }
 
@@ -83,7 +84,7 @@ func sessionBinding(s store.Session) seal.Binding {
 // KeepSession seals s and commits it in the place of the state that was there.
 // Errors are ErrSession, for the reader of the outcome, and faults; after any of
 // them the session is as it was.
-func (k *Keeper) KeepSession(ctx context.Context, s interpreter.SessionState) error {
+func (k *Keeper) KeepSession(ctx context.Context, s contract.SessionState) error {
 	limits, revision := k.sessions(s.Agent)
 	if limits.Age <= 0 || limits.Bytes <= 0 {
 		return fmt.Errorf("%w: the policy in force grants agent %s no sessions", ErrSession, s.Agent)
@@ -111,7 +112,7 @@ func (k *Keeper) KeepSession(ctx context.Context, s interpreter.SessionState) er
 // from; nil when there is none, it is too old, or the policy grants none, which the
 // ring refuses. ErrSession: the session is of another agent or executor. Other
 // errors are those of Open.
-func (k *Keeper) OpenSession(ctx context.Context, actor, name, agent, executor string) (*interpreter.SessionState, error) {
+func (k *Keeper) OpenSession(ctx context.Context, actor, name, agent, executor string) (*contract.SessionState, error) {
 	if limits, _ := k.sessions(agent); limits.Age <= 0 || limits.Bytes <= 0 {
 		return nil, nil
 	}
@@ -138,22 +139,22 @@ func (k *Keeper) OpenSession(ctx context.Context, actor, name, agent, executor s
 
 // StateOf is the state of a session, whatever the policy grants. Errors are those of
 // the store and of Open.
-func (k *Keeper) StateOf(ctx context.Context, actor, name string) (interpreter.SessionState, error) {
+func (k *Keeper) StateOf(ctx context.Context, actor, name string) (contract.SessionState, error) {
 	row, err := k.cfg.Store.Session(ctx, actor, name)
 	if err != nil {
-		return interpreter.SessionState{}, err
+		return contract.SessionState{}, err
 	}
 	return k.unseal(row)
 }
 
-func (k *Keeper) unseal(row store.Session) (interpreter.SessionState, error) {
+func (k *Keeper) unseal(row store.Session) (contract.SessionState, error) {
 	plain, err := k.cfg.Sealer.Open(sessionBinding(row), row.Sealed)
 	if err != nil {
-		return interpreter.SessionState{}, fmt.Errorf("open session %s: %w", row.Name, err)
+		return contract.SessionState{}, fmt.Errorf("open session %s: %w", row.Name, err)
 	}
 	s, err := decodeSession(plain)
 	if err != nil {
-		return interpreter.SessionState{}, fmt.Errorf("open session %s: %w", row.Name, err)
+		return contract.SessionState{}, fmt.Errorf("open session %s: %w", row.Name, err)
 	}
 	return s, nil
 }

@@ -1,18 +1,19 @@
 package pauses
 
-// The encoding of sessions is nobody's but this package's, so its test is inside.
-
 import (
 	"bytes"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/ringd/ringd/rings/interpreter"
+
+	"github.com/ringd/ringd/rings/interpreter/contract"
 )
 
-func session() interpreter.SessionState {
-	return interpreter.SessionState{Name: "notes", Agent: "default", Actor: "uid:1000", Executor: "js", Engine: "sha256:0",
+// The encoding of sessions is nobody's but this package's, so its test is inside.
+
+func session() contract.SessionState {
+	return contract.SessionState{Name: "notes", Agent: "default", Actor: "uid:1000", Executor: "js", Engine: "sha256:0",
 		Snapshot: []byte{0, 1, 2, 255}, Run: "r1", At: time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)}
 }
 

@@ -9,7 +9,8 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/vouch"
 	"github.com/ringd/ringd/cmd/ringd/internal/seal"
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
-	"github.com/ringd/ringd/rings/interpreter"
+	"github.com/ringd/ringd/rings/interpreter/contract"
+	"github.com/ringd/ringd/rings/interpreter/pause"
 	"github.com/ringd/ringd/schema/wire"
 )
 
@@ -47,19 +48,19 @@ func (k *Keeper) CheckCall(row store.Run, c store.Call, words []store.Approval) 
 // this daemon wrote and under the terms in the record. A call that the store does
 // not know as answered has no settlement, and cannot be resumed. Errors are those
 // of seal, and faults.
-func (k *Keeper) Settlements(p interpreter.Pause, calls []store.Call, words []store.Approval) ([]interpreter.Settlement, error) {
+func (k *Keeper) Settlements(p pause.Record, calls []store.Call, words []store.Approval) ([]contract.Settlement, error) {
 	known := make(map[string]store.Call, len(calls))
 	for _, c := range calls {
 		known[c.ID] = c
 	}
-	out := make([]interpreter.Settlement, 0, len(p.Calls))
+	out := make([]contract.Settlement, 0, len(p.Calls))
 	for i := range p.Calls {
 		open := &p.Calls[i]
 		c, ok := known[open.ID]
 		if !ok || c.ArgsDigest != open.Digest || c.Bridge != open.Bridge {
 			return nil, fmt.Errorf("call %s of run %s: the store has another one under this name: %w", open.ID, p.Run, &seal.IntegrityError{Field: "call"})
 		}
-		s := interpreter.Settlement{Call: c.ID, By: c.RepliedBy}
+		s := contract.Settlement{Call: c.ID, By: c.RepliedBy}
 		var err error
 		if open.Terms != nil && !open.Approved { // else nobody had to be asked, or the record has that it was approved
 			err = k.decided(&s, vouch.Terms{Run: p.Run, Call: open.ID, Actor: p.Actor, Digest: open.Digest,
@@ -77,7 +78,7 @@ func (k *Keeper) Settlements(p interpreter.Pause, calls []store.Call, words []st
 }
 
 // decided says what approvers have said of a call that takes an approval.
-func (k *Keeper) decided(s *interpreter.Settlement, t vouch.Terms, words []store.Approval) error {
+func (k *Keeper) decided(s *contract.Settlement, t vouch.Terms, words []store.Approval) error {
 	word, err := vouch.Verdict(k.cfg.Sealer, t, words)
 	if err != nil {
 		return err
@@ -95,14 +96,14 @@ func (k *Keeper) decided(s *interpreter.Settlement, t vouch.Terms, words []store
 
 // settle says what the row has of a call: its end, that it was being performed, or
 // the harness's answer.
-func (k *Keeper) settle(s *interpreter.Settlement, c store.Call) error {
+func (k *Keeper) settle(s *contract.Settlement, c store.Call) error {
 	switch {
 	case c.Result != nil && c.State == store.CallClosed:
 		body, err := vouch.OpenResult(k.cfg.Sealer, c.Run, c.ID, c.Result)
 		if err != nil {
 			return err
 		}
-		var done interpreter.Recorded
+		var done contract.Recorded
 		d := json.NewDecoder(bytes.NewReader(body))
 		d.DisallowUnknownFields()
 		if err := d.Decode(&done); err != nil {

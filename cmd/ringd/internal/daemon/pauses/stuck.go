@@ -10,7 +10,7 @@ import (
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/profiles/canonjson"
-	"github.com/ringd/ringd/rings/interpreter"
+	"github.com/ringd/ringd/rings/interpreter/contract"
 	"github.com/ringd/ringd/schema/wire"
 )
 
@@ -22,7 +22,7 @@ type StuckError struct {
 	Text string
 	// Lacks is set with wire.CodeBridgeUnprovided. Its cause may name files of the
 	// host, which Text does not.
-	Lacks *interpreter.Unprovided
+	Lacks *contract.UnprovidedError
 }
 
 // Error is the text, which holds nothing of the run.
@@ -38,7 +38,7 @@ func Stuck(run string, err error) *StuckError {
 	var version *seal.VersionError
 	var key *seal.KeyError
 	var engine *EngineError
-	var lacks *interpreter.Unprovided
+	var lacks *contract.UnprovidedError
 	switch {
 	case errors.As(err, &lacks):
 		return Unprovided(run, lacks)
@@ -62,9 +62,9 @@ func Stuck(run string, err error) *StuckError {
 }
 
 // Unprovided is a run that waits for a bridge.
-func Unprovided(run string, lacks *interpreter.Unprovided) *StuckError {
+func Unprovided(run string, lacks *contract.UnprovidedError) *StuckError {
 	why := "its command cannot be started"
-	if errors.Is(lacks.Err, interpreter.ErrNoProvider) {
+	if errors.Is(lacks.Err, contract.ErrNoProvider) {
 		why = "nothing here performs it"
 	}
 	text := fmt.Sprintf("call %s is approved and needs bridge %s: %s", lacks.Call, lacks.Bridges[0], why)

@@ -11,7 +11,8 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/profiles/powers"
-	"github.com/ringd/ringd/rings/interpreter"
+	"github.com/ringd/ringd/rings/interpreter/pause"
+	"github.com/ringd/ringd/rings/interpreter/ruleoftwo"
 )
 
 // Notes keeps words beside the pauses of a run, which come with each of them, and
@@ -83,7 +84,7 @@ func (k *Keeper) reseal(ctx context.Context, run string, p profiles.Powers) erro
 
 // noted counts a note among what a run has touched. It reports whether it was one. A
 // note of no power that there is was not written by this daemon.
-func noted(p *interpreter.Pause, note string) (bool, error) {
+func noted(p *pause.Record, note string) (bool, error) {
 	text, ok := strings.CutPrefix(note, noteTouched)
 	if !ok {
 		return false, nil
@@ -97,8 +98,8 @@ func noted(p *interpreter.Pause, note string) (bool, error) {
 }
 
 // touch counts a power among what a run has touched, and reports whether it is new.
-func touch(p *interpreter.Pause, power powers.Power) bool {
-	t := interpreter.Touched{}
+func touch(p *pause.Record, power powers.Power) bool {
+	t := ruleoftwo.Touched{}
 	if p.Touched != nil {
 		t = *p.Touched
 	}

@@ -12,7 +12,7 @@ import (
 
 	"github.com/ringd/ringd/cmd/ringd/internal/audit"
 	"github.com/ringd/ringd/profiles"
-	"github.com/ringd/ringd/rings/kernel/egress"
+	"github.com/ringd/ringd/rings/kernel/proxy"
 )
 
 // GrantHost is before host:port in the capability of a record of egress.
@@ -40,7 +40,7 @@ func (e *Egress) Attach(recorder *Recorder, strict func(agent, run string) bool,
 
 // Record returns nil once v is on record. An error means that what it is about
 // must not happen.
-func (e *Egress) Record(ctx context.Context, v egress.Event) error {
+func (e *Egress) Record(ctx context.Context, v proxy.Event) error {
 	to := e.to.Load()
 	if to == nil {
 		return errors.New("record egress: no records yet")
@@ -69,13 +69,13 @@ func (e *Egress) Record(ctx context.Context, v egress.Event) error {
 // that of a fetch ends the call, and the run knows. A name without an address is a
 // failure, which the program learns from its door. The end of a connection tells
 // one only when its first bytes were refused, or a budget ended it.
-func telling(v egress.Event) bool {
-	refused := v.Decision.Verdict != profiles.Allow && v.Count == 0 && v.Door != egress.DoorFetch &&
+func telling(v proxy.Event) bool {
+	refused := v.Decision.Verdict != profiles.Allow && v.Count == 0 && v.Door != proxy.DoorFetch &&
 		v.Decision.Code != profiles.CodeEgressNoAddress
-	return refused && (v.End == "" || v.End == egress.EndRefused || v.End == egress.EndBudget)
+	return refused && (v.End == "" || v.End == proxy.EndRefused || v.End == proxy.EndBudget)
 }
 
-func egressRecord(v egress.Event) audit.Record {
+func egressRecord(v proxy.Event) audit.Record {
 	rec := audit.Record{
 		Kind: audit.EgressDecided, Generation: v.Generation, Revision: v.Decision.Revision,
 		Agent: v.Agent, Run: v.Run, Capability: GrantHost + v.Dest.String(), State: v.End, Detail: map[string]string{},

@@ -15,7 +15,7 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/records"
 	"github.com/ringd/ringd/profiles"
 	target "github.com/ringd/ringd/profiles/egress"
-	"github.com/ringd/ringd/rings/kernel/egress"
+	"github.com/ringd/ringd/rings/kernel/proxy"
 )
 
 func TestEgress(t *testing.T) {
@@ -29,7 +29,7 @@ func TestEgress(t *testing.T) {
 	var lacking []string
 	var e records.Egress
 	dest := target.Dest{Name: "api.example.com", Port: 443}
-	if err := e.Record(t.Context(), egress.Event{Run: "r1", Dest: dest}); err == nil {
+	if err := e.Record(t.Context(), proxy.Event{Run: "r1", Dest: dest}); err == nil {
 		t.Error("a connection went nowhere on record, and is dialed")
 	}
 	e.Attach(recorder, func(agent, run string) bool { return agent == "strict" || run == "r7" },
@@ -39,19 +39,19 @@ func TestEgress(t *testing.T) {
 	refused := profiles.Decision{Code: profiles.Code(target.NotGranted), Reason: "no entry covers it", Revision: "sha256:1"}
 	lost := profiles.Decision{Code: profiles.CodeEgressNoAddress, Reason: "api.example.com has no address", Revision: "sha256:1"}
 	dial := netip.MustParseAddrPort("203.0.113.9:443")
-	events := []egress.Event{
-		{Agent: "a", Executor: "js", Run: "r1", Generation: 3, Connection: "x1", Door: egress.DoorFetch, Dest: dest, Method: "GET", Path: "/v1",
+	events := []proxy.Event{
+		{Agent: "a", Executor: "js", Run: "r1", Generation: 3, Connection: "x1", Door: proxy.DoorFetch, Dest: dest, Method: "GET", Path: "/v1",
 			Decision: allowed, Answers: []netip.Addr{dial.Addr(), netip.MustParseAddr("2001:db8::9")}, Dial: dial, Credential: "KEY"},
-		{Agent: "a", Executor: "js", Run: "r1", Generation: 4, Before: 3, Connection: "x1", Door: egress.DoorFetch, Dest: dest, SNI: "api.example.com",
-			Decision: refused, End: egress.EndCut, Up: 5, Down: 0, Took: 1500 * time.Millisecond},
-		{Agent: "strict", Executor: "shell", Run: "r2", Door: egress.DoorDNS, Dest: dest, Decision: refused},
-		{Agent: "a", Executor: "shell", Run: "r7", Door: egress.DoorSOCKS, Dest: dest, Decision: refused, Count: 40},
-		{Agent: "a", Run: "r2", Door: egress.DoorConnect, Dest: dest, Decision: allowed, End: egress.EndEOF, Up: 1, Down: 2},
-		{Agent: "a", Run: "r3", Door: egress.DoorConnect, Dest: dest, Decision: refused, End: egress.EndRefused},
-		{Agent: "a", Door: egress.DoorConnect, Dest: dest, Decision: refused},
-		{Agent: "a", Run: "r4", Door: egress.DoorFetch, Dest: dest, Decision: refused},
-		{Agent: "a", Run: "r8", Door: egress.DoorConnect, Dest: dest, Decision: lost},
-		{Agent: "a", Door: egress.DoorDNS, Dest: dest, Decision: lost},
+		{Agent: "a", Executor: "js", Run: "r1", Generation: 4, Before: 3, Connection: "x1", Door: proxy.DoorFetch, Dest: dest, SNI: "api.example.com",
+			Decision: refused, End: proxy.EndCut, Up: 5, Down: 0, Took: 1500 * time.Millisecond},
+		{Agent: "strict", Executor: "shell", Run: "r2", Door: proxy.DoorDNS, Dest: dest, Decision: refused},
+		{Agent: "a", Executor: "shell", Run: "r7", Door: proxy.DoorSOCKS, Dest: dest, Decision: refused, Count: 40},
+		{Agent: "a", Run: "r2", Door: proxy.DoorConnect, Dest: dest, Decision: allowed, End: proxy.EndEOF, Up: 1, Down: 2},
+		{Agent: "a", Run: "r3", Door: proxy.DoorConnect, Dest: dest, Decision: refused, End: proxy.EndRefused},
+		{Agent: "a", Door: proxy.DoorConnect, Dest: dest, Decision: refused},
+		{Agent: "a", Run: "r4", Door: proxy.DoorFetch, Dest: dest, Decision: refused},
+		{Agent: "a", Run: "r8", Door: proxy.DoorConnect, Dest: dest, Decision: lost},
+		{Agent: "a", Door: proxy.DoorDNS, Dest: dest, Decision: lost},
 	}
 	for _, v := range events {
 		if err := e.Record(t.Context(), v); err != nil {
@@ -119,11 +119,11 @@ func TestEgressFigures(t *testing.T) {
 	codes := []target.Code{target.Off, target.NotGranted, target.Port, target.Denied, target.Expired, target.Target, target.Address,
 		target.NoAddress, target.NotTLS, target.SNI, target.ECH, target.Request, target.Method, target.Path, target.Redirect, target.Opaque,
 		target.Budget, target.Gateways, target.Code(profiles.CodeAllowed)}
-	for _, door := range []string{egress.DoorConnect, egress.DoorHTTP, egress.DoorSOCKS, egress.DoorTransparent, egress.DoorDNS, egress.DoorFetch} {
+	for _, door := range []string{proxy.DoorConnect, proxy.DoorHTTP, proxy.DoorSOCKS, proxy.DoorTransparent, proxy.DoorDNS, proxy.DoorFetch} {
 		for _, c := range codes {
 			m.Egress(metrics.Egress{Door: door, Verdict: "deny", Code: string(c), Open: 1})
 		}
-		for _, end := range []string{egress.EndEOF, egress.EndCut, egress.EndBudget, egress.EndRefused, egress.EndError, egress.EndClosed} {
+		for _, end := range []string{proxy.EndEOF, proxy.EndCut, proxy.EndBudget, proxy.EndRefused, proxy.EndError, proxy.EndClosed} {
 			m.Egress(metrics.Egress{Door: door, End: end, Up: 10, Down: 20, Dialed: time.Millisecond})
 		}
 	}

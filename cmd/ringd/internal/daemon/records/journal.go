@@ -10,7 +10,7 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/audit"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/vouch"
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
-	"github.com/ringd/ringd/rings/interpreter"
+	"github.com/ringd/ringd/rings/interpreter/contract"
 )
 
 // CallStore keeps the open calls of runs.
@@ -68,7 +68,7 @@ func NewJournal(calls CallStore, marks vouch.Marker) *Journal {
 }
 
 // OpenCall commits e once its run is on disk.
-func (j *Journal) OpenCall(ctx context.Context, e interpreter.Entry) (string, error) {
+func (j *Journal) OpenCall(ctx context.Context, e contract.Entry) (string, error) {
 	if err := j.Wait(ctx, e.Run); err != nil {
 		return "", err
 	}
@@ -103,7 +103,7 @@ func crowded(full *store.QueueError) error {
 	if full.Calls >= full.Most.Calls {
 		setting = "limits.waitingCalls"
 	}
-	return &interpreter.QueueError{Reason: full.Error() +
+	return &contract.QueueError{Reason: full.Error() +
 		": have some decided (ringd approvals), cancel their runs (ringd cancel), or raise " + setting + " of this host"}
 }
 
@@ -120,14 +120,14 @@ func (j *Journal) ExecuteCall(ctx context.Context, run, call string) error {
 
 // CloseCall commits the end of a call. The result is end as JSON, so that it can
 // be told once more.
-func (j *Journal) CloseCall(ctx context.Context, run, call string, end interpreter.Recorded) error {
+func (j *Journal) CloseCall(ctx context.Context, run, call string, end contract.Recorded) error {
 	if err := j.begun(ctx, run); err != nil {
 		return err
 	}
 	to := store.CallUnknown
 	var result []byte
 	switch end.End {
-	case interpreter.CallDone, interpreter.CallFailed, interpreter.CallUnrun:
+	case contract.CallDone, contract.CallFailed, contract.CallUnrun:
 		to = store.CallClosed
 		var err error
 		if result, err = json.Marshal(end); err == nil {
@@ -136,7 +136,7 @@ func (j *Journal) CloseCall(ctx context.Context, run, call string, end interpret
 		if err != nil {
 			return fmt.Errorf("keep the end of call %s of run %s: %w", call, run, err)
 		}
-	case interpreter.CallUnknown:
+	case contract.CallUnknown:
 	default:
 	}
 	if err := j.calls.CloseCall(ctx, run, call, to, result, store.Head{}); err != nil {
@@ -184,7 +184,7 @@ func (j *Journal) Wait(ctx context.Context, run string) error {
 }
 
 // Record writes a record of the interpreter ring.
-func (r *Recorder) Record(ctx context.Context, rec interpreter.Record, d interpreter.Durability) error {
+func (r *Recorder) Record(ctx context.Context, rec contract.Record, d contract.Durability) error {
 	out := audit.Record{
 		Kind: audit.Kind(rec.Kind), Generation: rec.Generation, Revision: rec.Revision, Actor: rec.Actor,
 		Agent: rec.Agent, Run: rec.Run, Call: rec.Call, Capability: rec.Capability, State: rec.State,
@@ -201,7 +201,7 @@ func (r *Recorder) Record(ctx context.Context, rec interpreter.Record, d interpr
 		out.Fault = &audit.Fault{ID: id, Text: rec.Fault}
 	}
 	durability := audit.Synced
-	if d == interpreter.Written {
+	if d == contract.Written {
 		durability = audit.Written
 	}
 	if _, err := r.Append(ctx, out, durability); err != nil {
@@ -209,16 +209,16 @@ func (r *Recorder) Record(ctx context.Context, rec interpreter.Record, d interpr
 	}
 	r.told(ctx, out, rec.Action)
 	switch rec.Kind {
-	case interpreter.CallOpened:
+	case contract.CallOpened:
 		r.metrics.CallOpened(rec.Run, rec.Call)
-	case interpreter.CallClosed:
+	case contract.CallClosed:
 		r.metrics.CallClosed(rec.Run, rec.Call, rec.State)
-	case interpreter.ExecDecided, interpreter.FileDecided, interpreter.VariableDecided:
+	case contract.ExecDecided, contract.FileDecided, contract.VariableDecided:
 		if rec.Decision != nil {
 			r.metrics.Acted(rec.Detail["executor"], string(rec.Kind), rec.Decision.Verdict.String())
 		}
-	case interpreter.RunStarted, interpreter.RunPaused, interpreter.RunResumed, interpreter.RunCancelled,
-		interpreter.RunEnded, interpreter.ImportDecided, interpreter.EgressDecided, interpreter.GuestRefused, interpreter.RefusalsCounted, interpreter.CallDecided, interpreter.CallBegun, interpreter.CallAnswered:
+	case contract.RunStarted, contract.RunPaused, contract.RunResumed, contract.RunCancelled,
+		contract.RunEnded, contract.ImportDecided, contract.EgressDecided, contract.GuestRefused, contract.RefusalsCounted, contract.CallDecided, contract.CallBegun, contract.CallAnswered:
 	}
 	return nil
 }

@@ -1,31 +1,31 @@
 package show
 
 import (
-	"github.com/ringd/ringd/rings/interpreter"
+	"github.com/ringd/ringd/rings/interpreter/run"
 	"github.com/ringd/ringd/schema/wire"
 )
 
 // Event is an event of the ring.
-func Event(run string, e interpreter.Event) wire.Event {
-	out := wire.Event{Seq: e.Seq, Run: run}
+func Event(started string, e run.Event) wire.Event {
+	out := wire.Event{Seq: e.Seq, Run: started}
 	switch e.Kind {
-	case interpreter.EventState:
+	case run.EventState:
 		out.Type, out.State = wire.EventState, string(e.State)
-	case interpreter.EventConsole:
+	case run.EventConsole:
 		out.Type = wire.EventConsole
 		if e.Console != nil {
 			line := wire.ConsoleEntry(*e.Console)
 			out.Console = &line
 		}
-	case interpreter.EventCall:
+	case run.EventCall:
 		out.Type = wire.EventCall
 		if e.Call != nil {
 			call := wire.CallEvent(*e.Call)
 			out.Call = &call
 		}
-	case interpreter.EventDecision:
+	case run.EventDecision:
 		out.Type, out.Decision = wire.EventDecision, e.Decision
-	case interpreter.EventDropped:
+	case run.EventDropped:
 		out.Type, out.Missed = wire.EventGap, e.Dropped
 	default:
 		out.Type = wire.EventGap

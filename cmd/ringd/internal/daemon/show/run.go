@@ -15,12 +15,13 @@ import (
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/profiles/powers"
-	"github.com/ringd/ringd/rings/interpreter"
+	"github.com/ringd/ringd/rings/interpreter/contract"
+	"github.com/ringd/ringd/rings/interpreter/ruleoftwo"
 	"github.com/ringd/ringd/schema/wire"
 )
 
 // Run is the wire form of a run as the ring sees it.
-func Run(v interpreter.View, created time.Time) wire.Run {
+func Run(v contract.View, created time.Time) wire.Run {
 	out := wire.Run{ID: v.ID, State: string(v.State), Agent: v.Agent, Executor: v.Executor, Created: &created,
 		Value: v.Value, Repr: v.Repr, Imports: v.Imports, Dropped: v.Dropped, ExitCode: v.ExitCode, Ran: v.Ran, RanMore: v.RanMore,
 		Session: v.Session, SessionError: v.SessionError, Denials: v.Denials, DenialsMore: v.DenialsMore,
@@ -64,7 +65,7 @@ func Run(v interpreter.View, created time.Time) wire.Run {
 }
 
 // ruleOfTwo is what a run has touched; nil: no rule binds it.
-func ruleOfTwo(t *interpreter.Touched) *wire.RuleOfTwo {
+func ruleOfTwo(t *ruleoftwo.Touched) *wire.RuleOfTwo {
 	if t == nil {
 		return nil
 	}
@@ -135,7 +136,7 @@ func Ended(state string) bool {
 	case executors.StateDone, executors.StateFailed, executors.StateDenied, executors.StateLimit,
 		executors.StateCancelled, executors.StateUnknown:
 		return true
-	case executors.StatePaused, interpreter.StateRunning:
+	case executors.StatePaused, contract.StateRunning:
 		return false
 	default:
 		return false

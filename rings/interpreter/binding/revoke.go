@@ -1,0 +1,71 @@
+package binding
+
+import (
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+
+	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/profiles/hosts"
+	"github.com/ringd/ringd/rings/interpreter/jsonvalue"
+)
+
+// Kinds of grants that can be taken from a run.
+const (
+	GrantBridge = "bridge:"
+	GrantImport = "import:"
+	grantHost   = "host:"
+	grantExec   = "exec:"
+)
+
+// ErrGrant: what is to be taken from a run is no grant, or none that it can lose.
+var ErrGrant = errors.New("not a grant of this run")
+
+// Revocable gives the grants that a live run can lose, and what is wrong with the
+// first of the others, which wraps ErrGrant; nil: there is no other.
+func (b *Binding) Revocable(grants []string) (can []string, flaw error) {
+	if len(grants) == 0 {
+		return nil, fmt.Errorf("revoke: none is named: %w", ErrGrant)
+	}
+	for _, g := range grants {
+		text := b.irrevocable(g)
+		if text == "" {
+			can = append(can, g)
+		} else if flaw == nil {
+			flaw = fmt.Errorf("revoke %s: %s: %w", jsonvalue.Clip(g, 40), text, ErrGrant)
+		}
+	}
+	return can, flaw
+}
+
+// irrevocable says why a live run cannot lose a grant; "": it can.
+func (b *Binding) irrevocable(grant string) string {
+	name, bridge := strings.CutPrefix(grant, GrantBridge)
+	has := b.recorded[0].Has(name)
+	host, isHost := strings.CutPrefix(grant, grantHost)
+	program, isExec := strings.CutPrefix(grant, grantExec)
+	switch {
+	case len(grant) > 256:
+		return "too long"
+	case bridge && !has:
+		return "the run has no such bridge"
+	case strings.HasPrefix(grant, GrantImport):
+		return "a module cannot be taken from a live guest; cancel the run"
+	case isExec && !b.lists(program):
+		return "the run may start no such program"
+	case !bridge && !isHost && !isExec:
+		return "want bridge:NAME, host:NAME, exec:PATH or import:NAME"
+	case isHost:
+		if _, err := hosts.Read(host); err != nil {
+			return err.Error()
+		}
+	}
+	return ""
+}
+
+// lists reports whether the policy of the start lists a program.
+func (b *Binding) lists(program string) bool {
+	shell := b.recorded[0].Agent.Shell
+	return shell != nil && slices.ContainsFunc(shell.Binaries, func(p profiles.Binary) bool { return p.Path == program })
+}

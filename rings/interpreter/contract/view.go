@@ -1,0 +1,124 @@
+package contract
+
+import (
+	"encoding/json"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/ringd/ringd/executors"
+	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/rings/interpreter/pause"
+	"github.com/ringd/ringd/rings/interpreter/ruleoftwo"
+)
+
+// StateRunning is the state of a run that has not ended and is not paused.
+const StateRunning executors.State = "running"
+
+// View is a run as it stands: the outcome as far as it is known. It is a copy.
+type View struct {
+	ID         string
+	Actor      string
+	Agent      string
+	Executor   string
+	Generation int64 // bound at the start
+	Revision   string
+	Started    time.Time
+	State      executors.State // StateRunning, StatePaused or how it ended
+	Value      json.RawMessage // tagged; nil unless done
+	Repr       bool            // Value is text that shows a value which is not JSON
+	ExitCode   int             // of a shell script or a Python program; 126: a script was refused
+	// Ran are the programs that its guests were allowed to start, the first of them,
+	// and RanMore how many came after. Asked are those of which people were asked.
+	Ran         [][]string
+	RanMore     int64
+	Asked       []pause.Asked
+	Console     []executors.ConsoleEntry
+	Dropped     int64 // bytes of console output over the limit
+	Error       *executors.ProgramError
+	Pending     []Pending
+	Denials     []profiles.Decision // at most MaxDenials that differ, each with how often, oldest first
+	DenialsMore int64               // refusals that found Denials full
+	Imports     []string            // modules that the program itself imported, as its guest says; at most MaxImports
+	Usage       executors.Usage     // Calls: admitted, by bridge; the rest once ended
+	Attestation executors.Attestation
+	LastEvent   int64 // number of the newest event
+	Session     string
+	// Touched is what the run and its subagents have touched of three powers; nil: no
+	// rule of two binds them.
+	Touched *ruleoftwo.Touched
+	// SessionError says why the state of the session was not kept; "" while the
+	// run goes on and when it was.
+	SessionError string
+}
+
+// Bounds of View.Denials and View.Imports.
+const (
+	MaxImports = 512
+)
+
+// Pending is an open call that waits for an answer.
+type Pending struct {
+	ID     string
+	Bridge string
+	Args   json.RawMessage // as a provider would get them
+	For    string          // "harness", "approver"
+	Digest string
+	Held   bool // its program cannot be written down: the run goes on running
+	// Of a call that waits for an approver.
+	Expires   time.Time
+	From      []string // owners, of which one must approve; empty: any approver
+	Count     int64
+	Rule      *profiles.Rule // that asks for the approval; nil: not known
+	Because   string         // why the rule of two asks for the approval; "": a policy asks for it always
+	Approvals []Approved     // none from the ring; a store knows them
+}
+
+// Reply settles a pending call: with a tagged value, or with an error, whose
+// message the program sees as that of a BridgeError.
+type Reply struct {
+	Call   string
+	Digest string // when given, must be that of the pending call
+	By     string // the actor
+	Value  json.RawMessage
+	Error  *string
+}
+
+// ValidCallID reports whether a guest's call id is fit for records and messages.
+func ValidCallID(id string) bool {
+	if id == "" || len(id) > 32 {
+		return false
+	}
+	for _, c := range []byte(id) {
+		if (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && (c < '0' || c > '9') && c != '-' && c != '_' {
+			return false
+		}
+	}
+	return true
+}
+
+// Attested is what a record says of what stood around a guest: layers by their
+// state, and nothing of a guest that never was.
+func Attested(a executors.Attestation) map[string]string {
+	out := map[string]string{}
+	if a.Tier == "" {
+		return out
+	}
+	out["tier"] = string(a.Tier)
+	if a.LandlockABI > 0 {
+		out["landlock_abi"] = strconv.Itoa(a.LandlockABI)
+	}
+	if a.Profile != "" {
+		out["profile"] = a.Profile
+	}
+	by := map[string][]string{}
+	for layer, state := range a.Layers {
+		by[state] = append(by[state], layer)
+	}
+	for state, layers := range by {
+		slices.Sort(layers)
+		out[state] = strings.Join(layers, " ")
+	}
+	return out
+}

@@ -1,0 +1,281 @@
+// Package touched counts which powers a run and its subagents have touched: untrusted
+// input, sensitive data, an external effect. It decides whether a further use may bring
+// the third, under the rule of two of all policies that bind the tree.
+//
+// A use is decided and counted under one lock, so two at once do not both pass as the
+// second. What is counted stays, over pauses, other processes and, where the rule's
+// scope is the session, later runs. It is pure but for that lock. The lives of runs
+// call it.
+package ruleoftwo
+
+import (
+	"maps"
+	"slices"
+	"sync"
+
+	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/profiles/powers"
+)
+
+// maxBy bounds the uses that are told of one power.
+const maxBy = 8
+
+// maxWhat bounds the name of a use.
+const maxWhat = 280
+
+// Touched is what was touched, and the first uses by which. It encodes as JSON.
+type Touched struct {
+	Powers profiles.Powers           `json:"powers"`
+	By     map[powers.Power][]string `json:"by,omitempty"`
+	// Exit says that something goes out whenever the program likes, as files do that
+	// others see.
+	Exit bool `json:"exit,omitempty"`
+}
+
+// add counts one use.
+func (t *Touched) add(p profiles.Powers, what string) {
+	t.Powers = powers.Join(t.Powers, p)
+	if len(what) > maxWhat {
+		what = what[:maxWhat]
+	}
+	for _, one := range powers.List(p) {
+		if list := t.By[one]; len(list) < maxBy && !slices.Contains(list, what) {
+			if t.By == nil {
+				t.By = map[powers.Power][]string{}
+			}
+			t.By[one] = append(list[:len(list):len(list)], what)
+		}
+	}
+}
+
+// Note counts one power. The receiver shares nothing with who has a copy of it.
+func (t *Touched) Note(p powers.Power, what string) {
+	*t = *t.clone()
+	t.add(only(p), what)
+}
+
+// join counts what another has counted.
+func (t *Touched) join(o Touched) {
+	t.Powers, t.Exit = powers.Join(t.Powers, o.Powers), t.Exit || o.Exit
+	for _, one := range powers.All() {
+		for _, what := range o.By[one] {
+			t.add(only(one), what)
+		}
+	}
+}
+
+func only(p powers.Power) profiles.Powers {
+	return profiles.Powers{Untrusted: p == powers.Untrusted, Sensitive: p == powers.Sensitive, External: p == powers.External}
+}
+
+// clone shares nothing that is written to.
+func (t *Touched) clone() *Touched {
+	out := &Touched{Powers: t.Powers, Exit: t.Exit}
+	for p, list := range t.By {
+		if out.By == nil {
+			out.By = map[powers.Power][]string{}
+		}
+		out.By[p] = slices.Clone(list)
+	}
+	return out
+}
+
+// Grown is what came new with a use.
+type Grown struct {
+	Powers profiles.Powers
+	Third  bool // all three are there now, and were not before
+}
+
+// Account is what one tree of runs has touched. It is safe for concurrent use, and
+// shared by the runs of the tree.
+type Account struct {
+	mu     sync.Mutex
+	t      Touched
+	rule   *profiles.RuleOfTwo // of the runs of the tree so far
+	parked map[string]bool     // runs of the tree that wait on disk
+}
+
+// New is the account of a run that begins.
+func New() *Account { return &Account{parked: map[string]bool{}} }
+
+// View is what was touched, or nil: nothing binds the tree.
+func (a *Account) View() *Touched {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.rule == nil {
+		return nil
+	}
+	return a.t.clone()
+}
+
+// Record is what was touched, for a later life of the run or the next of its session.
+func (a *Account) Record() *Touched {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.t.clone()
+}
+
+// Park is Record for a run whose pause is being kept: from then on Waiting names it.
+func (a *Account) Park(run string) *Touched {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.parked[run] = true
+	return a.t.clone()
+}
+
+// Unpark takes a run off that goes on, or has ended.
+func (a *Account) Unpark(run string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.parked, run)
+}
+
+// Waiting are the runs of the tree that wait on disk: what the tree touches has to be
+// noted for each.
+func (a *Account) Waiting() (out []string) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	for run := range a.parked {
+		out = append(out, run)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// Restore counts what a record says; nil says nothing.
+func (a *Account) Restore(t *Touched) {
+	if t == nil {
+		return
+	}
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.t.join(*t)
+}
+
+// Join counts what another tree has, which becomes a part of this one.
+func (a *Account) Join(other *Account) {
+	if a == other || other == nil {
+		return
+	}
+	other.mu.Lock()
+	t, rule, parked := other.t.clone(), other.rule, maps.Clone(other.parked)
+	other.mu.Unlock()
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.t.join(*t)
+	a.rule = Strictest(a.rule, rule)
+	maps.Copy(a.parked, parked)
+}
+
+// Three reports whether all three powers were touched and the rule counts: nothing goes
+// out from then on of which nobody was asked.
+func (a *Account) Three() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return powers.Three(a.t.Powers) && binds(a.rule)
+}
+
+// Bound reports whether anything binds the tree.
+func (a *Account) Bound() bool {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	return a.rule != nil
+}
+
+// Use is one use of a grant that brings powers.
+type Use struct {
+	What   string // bridge:readMail
+	Brings profiles.Powers
+	// Rule is that of all policies that bind the run at this moment; nil: none has one.
+	Rule *profiles.RuleOfTwo
+	// Asked says that people are asked about this use, or were.
+	Asked bool
+	// Alone says that nobody can be asked about it: a connection, a file.
+	Alone bool
+	// Exit says that it lasts: something goes out by it whenever the program likes.
+	Exit bool
+}
+
+// Begin counts the uses that a run begins with, all or none: nobody can be asked about
+// them. What it returns refuses the run.
+func (a *Account) Begin(uses ...Use) (Grown, *profiles.Decision) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	before, rule := a.t.clone(), a.rule
+	for _, u := range uses {
+		u.Alone = true
+		a.bindLocked(u.Rule)
+		if no, asks := a.judgeLocked(u); no != nil || asks {
+			d := a.refuseLocked(u, no == nil)
+			a.t, a.rule = *before, rule
+			return Grown{}, d
+		}
+		a.t.add(u.Brings, u.What)
+		a.t.Exit = a.t.Exit || u.Exit
+	}
+	return a.grownLocked(before.Powers), nil
+}
+
+// Bind notes a rule that a run of the tree is bound by.
+func (a *Account) Bind(r *profiles.RuleOfTwo) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.bindLocked(r)
+}
+
+func (a *Account) bindLocked(r *profiles.RuleOfTwo) { a.rule = Strictest(a.rule, r) }
+
+// Asks reports whether people have to be asked about a use, or refuses it.
+func (a *Account) Asks(u Use) (asks bool, why string, no *profiles.Decision) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.bindLocked(u.Rule)
+	u.Asked = false
+	no, asks = a.judgeLocked(u)
+	if asks {
+		why = a.whyLocked(u)
+	}
+	return asks, why, no
+}
+
+// Try counts a use if it may be: then admits it as well, under the same lock, and
+// reports false to undo nothing. ok is false where the use has to be asked about and
+// is not, which another one that passed meanwhile may have caused: the caller begins
+// anew. What refuses it is no.
+func (a *Account) Try(u Use, then func() bool) (ok bool, grown Grown, no *profiles.Decision) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.bindLocked(u.Rule)
+	no, asks := a.judgeLocked(u)
+	if no != nil || asks {
+		return false, Grown{}, no
+	}
+	if then != nil && !then() {
+		return true, Grown{}, nil
+	}
+	return true, a.countLocked(u), nil
+}
+
+func (a *Account) countLocked(u Use) Grown {
+	was := a.t.Powers
+	a.t.add(u.Brings, u.What)
+	return a.grownLocked(was)
+}
+
+func (a *Account) grownLocked(was profiles.Powers) Grown {
+	now := a.t.Powers
+	return Grown{Third: binds(a.rule) && powers.Three(now) && !powers.Three(was),
+		Powers: profiles.Powers{Sensitive: now.Sensitive && !was.Sensitive, Untrusted: now.Untrusted && !was.Untrusted, External: now.External && !was.External}}
+}
+
+// Connect decides and counts what goes over a connection, of which nobody can be asked.
+func (a *Account) Connect(u Use) (Grown, *profiles.Decision) {
+	u.Alone = true
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.bindLocked(u.Rule)
+	if no, asks := a.judgeLocked(u); no != nil || asks {
+		return Grown{}, a.refuseLocked(u, no == nil)
+	}
+	return a.countLocked(u), nil
+}

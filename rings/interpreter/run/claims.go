@@ -1,0 +1,115 @@
+package run
+
+import (
+	"strconv"
+	"strings"
+	"unicode"
+
+	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/rings/interpreter/binding"
+	"github.com/ringd/ringd/rings/interpreter/contract"
+	"github.com/ringd/ringd/rings/interpreter/jsonvalue"
+	"github.com/ringd/ringd/rings/interpreter/pause"
+)
+
+// guestClaims are refusals that a guest tells of and nobody of the host has decided.
+type guestClaims struct {
+	Executor string
+	Denials  []profiles.Decision
+	Beyond   int64 // those that are not told
+	Full     bool  // records hold the words of scripts
+}
+
+// Bounds of the text of one record.
+const (
+	maxClaim  = 512
+	maxTarget = 200
+)
+
+// Records are the records of c, each like rec: of refusals that differ one each, up to
+// contract.MaxClaims, and one that counts the rest.
+func (c guestClaims) Records(rec contract.Record) (out []contract.Record) {
+	var all profiles.Refusals
+	all.Beyond(c.Beyond)
+	for _, d := range c.Denials {
+		all.Add(binding.Brief(d), contract.MaxClaims)
+	}
+	for i := range all.List {
+		out = append(out, c.record(rec, all.List[i]))
+	}
+	if all.More > 0 {
+		rec.Kind, rec.State, rec.Detail = contract.RefusalsCounted, "refused", c.detail(all.More)
+		rec.Decision = &profiles.Decision{Code: profiles.CodeGuestRefused, Reason: "more refusals like those on record before"}
+		out = append(out, rec)
+	}
+	return out
+}
+
+func (c guestClaims) detail(count int64) map[string]string {
+	out := map[string]string{"source": contract.SourceGuest, "executor": c.Executor}
+	if count > 0 {
+		out["count"] = strconv.FormatInt(count, 10)
+	}
+	return out
+}
+
+// record is that of one refusal. The code says what was tried, and so which kind of
+// record it is.
+func (c guestClaims) record(rec contract.Record, d profiles.Decision) contract.Record {
+	rec.State, rec.Detail = "refused", c.detail(d.Count)
+	rec.Decision = &profiles.Decision{Code: d.Code, Reason: inert(d.Reason, maxClaim), Rule: d.Rule}
+	var argv []string
+	if e := d.Evidence; e != nil {
+		argv = e.Argv
+		if e.Line > 0 {
+			rec.Detail["line"] = strconv.Itoa(e.Line)
+		}
+	}
+	switch area, _, _ := strings.Cut(string(d.Code), "."); area {
+	case "import":
+		rec.Kind, rec.Capability = contract.ImportDecided, strings.TrimSuffix(binding.GrantImport, ":")
+		if len(argv) > 0 && len(importsOf(argv[:1])) > 0 {
+			rec.Capability = binding.GrantImport + argv[0]
+		}
+	case "exec", "shell":
+		c.exec(&rec, argv)
+	case "file":
+		rec.Kind, rec.Capability = contract.FileDecided, area
+	case "egress":
+		rec.Kind, rec.Capability = contract.EgressDecided, area
+	default:
+		rec.Kind, rec.Detail["layer"] = contract.GuestRefused, "guard"
+	}
+	if c.Executor == profiles.ExecutorShell && !c.Full {
+		rec.Decision.Reason = "" // it quotes the script
+	}
+	return rec
+}
+
+// exec makes rec that of a command with these words.
+func (c guestClaims) exec(rec *contract.Record, argv []string) {
+	rec.Kind, rec.Capability = contract.ExecDecided, "exec"
+	if len(argv) == 0 {
+		return
+	}
+	a := &profiles.Action{Exec: &profiles.ExecAction{Argv: argv}}
+	rec.Capability = inert(pause.NameOf(a, ""), maxTarget)
+	rec.Detail["words"] = strconv.Itoa(len(argv))
+	args, err := pause.ArgsOf(a)
+	if err != nil {
+		return // words are text: it marshals
+	}
+	if rec.Digest = pause.Digest(args); c.Full && len(args) <= binding.MaxFull {
+		rec.Full = args
+	}
+}
+
+// inert is text of a guest in one line that a terminal shows as it is.
+func inert(s string, most int) string {
+	return strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return unicode.ReplacementChar
+	}, jsonvalue.Clip(strings.ToValidUTF8(s, "\uFFFD"), most))
+}

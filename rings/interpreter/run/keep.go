@@ -1,0 +1,45 @@
+// This file writes what a run leaves on disk: its records, the entries of its
+// calls, its pauses and sessions, all under one context that outlives the run's.
+// It decides nothing; the lives of runs call it.
+
+package run
+
+import (
+	"context"
+	"errors"
+
+	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/rings/interpreter/contract"
+	"github.com/ringd/ringd/rings/interpreter/pause"
+)
+
+// journalWriter writes for one run. The zero Run writes nothing and must not be used.
+type journalWriter struct {
+	Write   func(contract.Record, contract.Durability) error
+	Open    func(contract.Entry) (string, error)
+	Execute func(call string) error
+	Close   func(call string, end contract.Recorded) error
+	Pause   func(pause.Record, contract.View) error
+	Session func(contract.SessionState) error
+	Touched func(run string, p profiles.Powers) error
+}
+
+// newJournalWriter writes for the run id. A nil Keeper keeps no pause and no session: whoever
+// asks for one has made sure that there is one.
+func newJournalWriter(ctx context.Context, id string, a contract.Auditor, j contract.Journal, k contract.Keeper) journalWriter {
+	return journalWriter{
+		Write:   func(rec contract.Record, d contract.Durability) error { return a.Record(ctx, rec, d) },
+		Open:    func(e contract.Entry) (string, error) { return j.OpenCall(ctx, e) },
+		Execute: func(call string) error { return j.ExecuteCall(ctx, id, call) },
+		Close:   func(call string, end contract.Recorded) error { return j.CloseCall(ctx, id, call, end) },
+		Pause:   func(p pause.Record, v contract.View) error { return k.KeepPause(ctx, p, v) },
+		Session: func(s contract.SessionState) error { return k.KeepSession(ctx, s) },
+		Touched: func(run string, p profiles.Powers) error {
+			t, ok := k.(contract.Touches)
+			if !ok {
+				return errors.New("this host does not note what subagents of a run that waits touch")
+			}
+			return t.KeepTouched(ctx, run, p)
+		},
+	}
+}

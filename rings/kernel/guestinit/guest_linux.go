@@ -1,0 +1,225 @@
+package guestinit
+
+import (
+	"encoding/hex"
+	"fmt"
+	"path"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/ringd/ringd/rings/kernel/initproto"
+)
+
+// guest is what init knows of the guest that it builds.
+type guest struct {
+	initproto.Order
+
+	abi      int // of Landlock, as the host has it
+	rules    int // the Landlock ruleset
+	top      int // the guest's root, while it is built
+	canary   int // a file of the guest's root that no rule grants, open
+	program  int // that stands nowhere, open; -1: it has a path
+	points   map[string]point
+	folders  map[string]bool // that are mounted from the host
+	made     map[string]bool // folders of the guest's own root
+	root     bool            // init has another user than the program
+	old      uint64          // device of the root that was left behind
+	told     int             // where to say that the program cannot be started
+	listener int             // of the filter; -1: none
+	trees    []int           // of the mounts that have Tree, in their order
+	clock    int             // counts what the program and all its descendants run; -1: none
+	page     []byte          // written once, to be made code
+	ipv6     bool            // every address of IPv6 is local too
+	wx       bool            // the kernel itself refuses memory that becomes executable
+	proved   []string
+}
+
+// point is a place where something is mounted, and what must be true of it.
+type point struct {
+	Flags  uint64 // MOUNT_ATTR_RDONLY, NOSUID, NODEV, NOEXEC
+	Device uint64
+	Inode  uint64 // 0: a file system of the guest's own
+	Hidden bool   // an empty cover
+}
+
+// newGuest refuses an order that this init does not understand, or that would
+// leave out a layer.
+func newGuest(o initproto.Order, stays bool) (*guest, error) {
+	const step = "read the order"
+	wrong := func(format string, a ...any) (*guest, error) {
+		return nil, broken(initproto.LayerProcess, step, fmt.Errorf(format, a...))
+	}
+	switch {
+	case o.Version != initproto.Version:
+		return wrong("version %d of the messages, and this init knows %d", o.Version, initproto.Version)
+	case o.Network != initproto.NetworkOff && o.Network != initproto.NetworkOwn:
+		return wrong("unknown network %q", o.Network)
+	case len(o.Filter) == 0:
+		return wrong("there is no filter")
+	case o.UID < 0 || o.GID < 0:
+		return wrong("no user")
+	case o.Reap != stays:
+		return wrong("it is for an init of the other kind")
+	case o.Reap && o.Seal:
+		return wrong("a guest that seals itself has no other for its init")
+	case o.Scratch != "" && (!path.IsAbs(o.Scratch) || path.Clean(o.Scratch) != o.Scratch || o.Scratch == "/" || reserved(o.Scratch) || o.Temp <= 0):
+		return wrong("a workspace of %d bytes at %q", o.Temp, o.Scratch)
+	}
+	if b, err := hex.DecodeString(o.Token); err != nil || len(b) < 8 || len(o.Token) > 48 {
+		return wrong("no token")
+	}
+	if why := wrongListen(o); why != "" {
+		return wrong("%s", why)
+	}
+	for _, kind := range initproto.Kinds() {
+		if o.Namespaces[kind] == 0 {
+			return wrong("the %s namespace of the ring is not named", kind)
+		}
+	}
+	once := 0
+	for _, m := range o.Mounts {
+		if m.Once {
+			once++
+		}
+		if m.Once && (once > 1 || !o.Reap || !m.Exec) {
+			return wrong("%s would be started once, and cannot", m.Path)
+		}
+		if !path.IsAbs(m.Path) || path.Clean(m.Path) != m.Path || m.Path == "/" || reserved(m.Path) {
+			return wrong("a mount at %q", m.Path)
+		}
+		if (m.Exec || m.Map) && m.Write || m.Exec && m.Dir {
+			return wrong("%s would be a folder or a file of its own making that starts", m.Path)
+		}
+		if m.Tree && (m.Hide || m.List || m.Once || m.Exec || m.Map || m.Link != "") {
+			return wrong("%s would come with the order, and is no folder or file of data", m.Path)
+		}
+		if m.List && (!m.Dir || m.Read || m.Write || m.Exec || m.Map || m.Hide || m.Once || m.Link != "") {
+			return wrong("%s would be listed, and more", m.Path)
+		}
+		if m.Map && m.Dir && o.Key == (initproto.Key{}) {
+			return wrong("%s would be a folder of code where a loader can be started", m.Path)
+		}
+	}
+	return &guest{
+		Order: o, root: unix.Getuid() != o.UID, rules: -1, top: -1, canary: -1, program: -1, listener: -1, clock: -1, told: initproto.Control,
+		points: map[string]point{}, folders: map[string]bool{}, made: map[string]bool{},
+	}, nil
+}
+
+// reserved says that a place is init's own.
+func reserved(p string) bool {
+	for _, own := range []string{procPath, devPath, canaryPath, closedPath, coverPath} {
+		if p == own || len(p) > len(own) && p[:len(own)] == own && p[len(own)] == '/' {
+			return true
+		}
+	}
+	return false
+}
+
+// name is the host name of the guest.
+func (g *guest) name() string { return "guest-" + g.Token }
+
+// step is one thing that init does, in its place of an order that matters.
+type step struct {
+	name string
+	do   func(*guest) error
+}
+
+// building is what is done once, for the whole guest, with the privileges of its
+// namespaces.
+func building() []step {
+	return []step{
+		{"hostname", (*guest).setName},
+		{"network", (*guest).setNetwork},
+		{"listeners", (*guest).setListeners},
+		{"landlock rules", (*guest).newRules},
+		{"mounts", (*guest).setMounts},
+		{"counts of namespaces", (*guest).setNamespaces},
+		{"root", (*guest).leave},
+		{"no more namespaces", (*guest).isLast},
+	}
+}
+
+// restricting is done on the one thread that executes the program. Each step
+// takes away what an earlier one needs.
+func restricting() []step {
+	return []step{
+		{"page", (*guest).setPage},
+		{"limits", (*guest).setLimits},
+		{"descriptors", (*guest).setDescriptors},
+		{"clock", (*guest).setClock},
+		{"no new privileges", (*guest).setPrivileges},
+		{"landlock", (*guest).setLandlock},
+		{"bounding set", (*guest).setBounding},
+		{"user", (*guest).setUser},
+		{"capabilities", (*guest).setCapabilities},
+		{"parent death", (*guest).setParentDeath},
+		{"memory", (*guest).setMemory},
+		{"filter", (*guest).setFilter},
+	}
+}
+
+func (g *guest) run(steps []step) error {
+	for _, s := range steps {
+		if err := s.do(g); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// noDomain is what a host says that has no domain.
+const noDomain = "(none)"
+
+// setName gives the guest's host name.
+func (g *guest) setName() error {
+	if err := unix.Sethostname([]byte(g.name())); err != nil {
+		return missing(initproto.LayerNamespaces, "sethostname", err)
+	}
+	if err := unix.Setdomainname([]byte(noDomain)); err != nil {
+		return missing(initproto.LayerNamespaces, "setdomainname", err)
+	}
+	return nil
+}
+
+// setNamespaces lets no namespace be made below this one. A clone of a mount is
+// one too, so it comes after them, and before the host's /proc is gone.
+func (g *guest) setNamespaces() error {
+	const step = "open /proc/sys/user"
+	dir, err := unix.Open("/proc/sys/user", unix.O_PATH|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err != nil {
+		return missing(initproto.LayerNamespaces, step, err)
+	}
+	defer unix.Close(dir)
+	for _, kind := range []string{"user", "mnt", "pid", "net", "ipc", "uts", "cgroup", "time"} {
+		name := "max_" + kind + "_namespaces"
+		fd, err := unix.Openat(dir, name, unix.O_WRONLY|unix.O_CLOEXEC, 0)
+		if err == nil {
+			_, err = unix.Write(fd, []byte("0"))
+			unix.Close(fd)
+		}
+		if err != nil {
+			return missing(initproto.LayerNamespaces, "write /proc/sys/user/"+name, err)
+		}
+	}
+	return nil
+}
+
+// isLast tries to make each namespace that one thread of several can make. It is
+// a canary before its time: without capabilities the question is another. That of
+// IPC is left out: the kernel would first wait for others to be gone.
+func (g *guest) isLast() error {
+	for _, kind := range []struct {
+		name string
+		flag int
+	}{
+		{"mnt", unix.CLONE_NEWNS}, {"pid", unix.CLONE_NEWPID}, {"net", unix.CLONE_NEWNET},
+		{"uts", unix.CLONE_NEWUTS}, {"cgroup", unix.CLONE_NEWCGROUP},
+	} {
+		if err := expect("unshare of "+kind.name, unix.Unshare(kind.flag), unix.ENOSPC); err != nil {
+			return canary{name: "counts of namespaces", layer: initproto.LayerNamespaces}.shows(err)
+		}
+	}
+	g.proved = append(g.proved, "counts of namespaces")
+	return nil
+}

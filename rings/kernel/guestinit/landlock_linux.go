@@ -1,0 +1,116 @@
+package guestinit
+
+import (
+	"fmt"
+
+	ll "github.com/landlock-lsm/go-landlock/landlock/syscall"
+	"golang.org/x/sys/unix"
+
+	"github.com/ringd/ringd/rings/kernel/initproto"
+)
+
+// knownABI is the newest version of Landlock whose rights are handled here.
+const knownABI = 10
+
+// Rights by what a mount grants. A program is read by the kernel that starts it.
+const (
+	rightsRead  = ll.AccessFSReadFile | ll.AccessFSReadDir
+	rightsWrite = ll.AccessFSWriteFile | ll.AccessFSTruncate | ll.AccessFSRefer |
+		ll.AccessFSMakeDir | ll.AccessFSMakeReg | ll.AccessFSMakeSym | ll.AccessFSMakeFifo |
+		ll.AccessFSRemoveDir | ll.AccessFSRemoveFile
+	rightsExec = ll.AccessFSExecute | ll.AccessFSReadFile
+	ofFiles    = ll.AccessFSExecute | ll.AccessFSReadFile | ll.AccessFSWriteFile | ll.AccessFSTruncate
+)
+
+// handled are the rights that a ruleset takes away on a kernel of this version:
+// all that it has. A version that is not known here has more, and is treated as
+// the newest known.
+func handled(abi int, network string) ll.RulesetAttr {
+	a := ll.RulesetAttr{HandledAccessFS: 1<<13 - 1}
+	if abi >= 2 {
+		a.HandledAccessFS |= ll.AccessFSRefer
+	}
+	if abi >= 3 {
+		a.HandledAccessFS |= ll.AccessFSTruncate
+	}
+	if abi >= 4 && network == initproto.NetworkOff {
+		a.HandledAccessNet = ll.AccessNetBindTCP | ll.AccessNetConnectTCP
+	}
+	if abi >= 5 {
+		a.HandledAccessFS |= ll.AccessFSIoctlDev
+	}
+	if abi >= 6 {
+		a.Scoped = ll.ScopeAbstractUnixSocket | ll.ScopeSignal
+	}
+	if abi >= 9 {
+		a.HandledAccessFS |= ll.AccessFSResolveUnix
+	}
+	if abi >= 10 && network == initproto.NetworkOff {
+		a.HandledAccessNet |= ll.AccessNetBindUDP | ll.AccessNetConnectSendUDP
+	}
+	return a
+}
+
+// newRules makes the ruleset, which grants nothing yet.
+func (g *guest) newRules() error {
+	abi, err := ll.LandlockGetABIVersion()
+	if err != nil {
+		return missing(initproto.LayerLandlock, "landlock_create_ruleset", err)
+	}
+	if abi < max(g.ABI, 1) {
+		return missing(initproto.LayerLandlock, "compare versions",
+			fmt.Errorf("this kernel has version %d of Landlock, and %d is needed", abi, g.ABI))
+	}
+	g.abi = min(abi, knownABI)
+	a := handled(g.abi, g.Network)
+	if g.rules, err = ll.LandlockCreateRuleset(&a, 0); err != nil {
+		return missing(initproto.LayerLandlock, "landlock_create_ruleset", err)
+	}
+	return nil
+}
+
+// grant adds what a mount allows to the ruleset. The rule is of the file that was
+// opened, not of its name.
+func (g *guest) grant(fd int, m initproto.Mount) error {
+	var rights uint64
+	if m.Read || m.Map {
+		rights |= rightsRead
+	}
+	if m.List {
+		rights |= ll.AccessFSReadDir
+	}
+	if m.Write {
+		rights |= rightsWrite
+	}
+	if m.Exec {
+		rights |= rightsExec
+	}
+	if !m.Dir {
+		rights &= ofFiles
+	}
+	rights &= handled(g.abi, g.Network).HandledAccessFS
+	if rights == 0 {
+		return nil
+	}
+	if err := ll.LandlockAddPathBeneathRule(g.rules, &ll.PathBeneathAttr{AllowedAccess: rights, ParentFd: fd}, 0); err != nil {
+		return perhaps(initproto.LayerLandlock, "landlock_add_rule "+m.Path, err)
+	}
+	return nil
+}
+
+// landlockFlags log what the program is refused, and not what init tries.
+func landlockFlags(abi int) uint32 {
+	if abi >= 7 {
+		return ll.FlagRestrictSelfLogSameExecOff | ll.FlagRestrictSelfLogNewExecOn
+	}
+	return 0
+}
+
+// setLandlock enforces the ruleset on this thread.
+func (g *guest) setLandlock() error {
+	if err := ll.LandlockRestrictSelf(g.rules, landlockFlags(g.abi)); err != nil {
+		return missing(initproto.LayerLandlock, "landlock_restrict_self", err)
+	}
+	unix.Close(g.rules)
+	return nil
+}

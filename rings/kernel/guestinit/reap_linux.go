@@ -1,0 +1,245 @@
+package guestinit
+
+import (
+	"errors"
+	"time"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/ringd/ringd/rings/kernel/initproto"
+)
+
+// reaper is the first process of a guest whose program runs: it collects what
+// ends, counts processor time, and ends with the ring or at a limit, and with it
+// the whole guest.
+type reaper struct {
+	initproto.Order
+	ipv6    bool // listeners have those addresses too
+	child   int
+	socket  int
+	ready   bool // the starter is about to become the program
+	running bool // it is
+	usage   usage
+	memory  memory
+	ends    chan end
+	news    chan news
+	asks    chan ask
+}
+
+// end is a process that was waited for.
+type end struct {
+	pid    int
+	status unix.WaitStatus
+	used   unix.Rusage
+	err    error
+}
+
+// news is what the starter says; err is io.EOF when it has become the program or
+// is gone.
+type news struct {
+	initproto.Told
+	fds []int // of Started: the clock of the program, where there is one
+	err error
+}
+
+type ask struct {
+	initproto.Ask
+	err error
+}
+
+// failedReap is the exit code of an init whose program did not run.
+const failedReap = 125
+
+// reapGuest stays with a guest whose starter is the process child, at the other end of
+// socket. What it listens on later has the addresses of IPv6 too where ipv6 is set. It returns the exit code of init, that of the program when it has ended.
+func reapGuest(o initproto.Order, ipv6 bool, child, socket int) int {
+	r := &reaper{
+		Order: o, ipv6: ipv6, child: child, socket: socket, usage: newUsage(), memory: newMemory(o),
+		ends: make(chan end), news: make(chan news), asks: make(chan ask),
+	}
+	return r.run()
+}
+
+func (r *reaper) run() int {
+	go r.wait()
+	go r.listen()
+	scan, wall, look := time.NewTimer(time.Hour), time.NewTimer(time.Hour), time.NewTimer(time.Hour)
+	scan.Stop()
+	wall.Stop()
+	look.Stop()
+	for {
+		select {
+		case n := <-r.news:
+			if code, over := r.learn(n); over {
+				return code
+			}
+			if r.running {
+				go r.hear()
+				scan.Reset(r.usage.next(r.CPU))
+				if r.Memory > 0 {
+					look.Reset(0)
+				}
+				if r.Wall > 0 {
+					wall.Reset(time.Duration(r.Wall) * time.Millisecond)
+				}
+			}
+		case e := <-r.ends:
+			if e.err != nil {
+				return failedReap
+			}
+			r.usage.reaped(e.pid, e.used)
+			if e.pid == r.child {
+				return r.over(e.status)
+			}
+		case a := <-r.asks:
+			if a.err != nil || r.answer(a.Ask) != nil {
+				return failedReap
+			}
+		case <-scan.C:
+			if r.usage.scan() != nil {
+				return failedReap
+			}
+			if r.CPU > 0 && r.usage.total().Milliseconds() >= r.CPU {
+				return r.limit("cpu")
+			}
+			scan.Reset(r.usage.next(r.CPU))
+		case <-look.C:
+			if r.weigh() != nil {
+				return failedReap
+			}
+			if r.memory.over() {
+				return r.limit("memory")
+			}
+			look.Reset(r.memory.next())
+		case <-wall.C:
+			return r.limit("wall")
+		}
+	}
+}
+
+// weigh looks at what the guest holds in memory, and has the ring weigh it when that
+// may be too much.
+func (r *reaper) weigh() error {
+	m := &r.memory
+	if err := m.look(); err != nil {
+		return err
+	}
+	r.usage.peak = max(r.usage.peak, m.largest)
+	if !m.heavy() {
+		return nil
+	}
+	m.asked = now()
+	t := initproto.Told{CPU: r.usage.total().Milliseconds(), Peak: r.usage.peak, What: initproto.ToldHeavy, Files: m.files}
+	return initproto.Send(initproto.Control, t)
+}
+
+// learn takes what the starter says, until it is the program or has failed.
+func (r *reaper) learn(n news) (code int, over bool) {
+	switch {
+	case n.err != nil && r.ready:
+		r.running = true
+		return failedReap, initproto.Send(initproto.Control, initproto.Told{Started: true}) != nil
+	case n.err != nil:
+		return failedReap, true // the starter has said why
+	case n.Failed != "":
+		_ = initproto.Send(initproto.Control, n.Told) // a ring that is gone needs not know
+		return failedReap, true
+	}
+	r.ready = n.Started
+	if len(n.fds) == 1 {
+		r.usage.clock = n.fds[0]
+	}
+	go r.listen()
+	return 0, false
+}
+
+// wait collects every process that ends, also those whose parents have ended.
+func (r *reaper) wait() {
+	for {
+		var e end
+		e.pid, e.err = initproto.Again(func() (int, error) { return unix.Wait4(-1, &e.status, 0, &e.used) })
+		r.ends <- e
+		if e.err != nil {
+			return
+		}
+	}
+}
+
+// listen takes one message of the starter.
+func (r *reaper) listen() {
+	var n news
+	n.fds, n.err = initproto.Receive(r.socket, &n.Told)
+	r.news <- n
+}
+
+// hear takes what the ring asks.
+func (r *reaper) hear() {
+	for {
+		var a ask
+		fds, err := initproto.Receive(initproto.Control, &a.Ask)
+		for _, fd := range fds {
+			unix.Close(fd)
+		}
+		a.err = err
+		r.asks <- a
+		if err != nil {
+			return
+		}
+	}
+}
+
+// told is what the guest has used so far, as well as that can be read.
+func (r *reaper) told() initproto.Told {
+	_ = r.usage.scan() // the figures before it stand
+	return initproto.Told{CPU: r.usage.total().Milliseconds(), Peak: r.usage.peak}
+}
+
+// over tells how the program has ended.
+func (r *reaper) over(s unix.WaitStatus) int {
+	for !r.running {
+		if code, over := r.learn(<-r.news); over {
+			return code
+		}
+	}
+	t := r.told()
+	t.Ended, t.Alone = true, alone()
+	code := s.ExitStatus()
+	if s.Signaled() {
+		t.Signal = int(s.Signal())
+		code = 128 + t.Signal
+		if s.Signal() == unix.SIGXCPU || s.Signal() == unix.SIGKILL && r.spent() {
+			t.Limit = "cpu"
+		}
+	} else {
+		t.Code = code
+	}
+	_ = initproto.Send(initproto.Control, t) // a ring that is gone needs not know
+	return code
+}
+
+// alone says that the first process has no child: since it is the parent of all
+// whose own has ended, nothing else of the guest lives.
+func alone() bool {
+	var status unix.WaitStatus // of one that ended meanwhile: then there was another
+	_, err := initproto.Again(func() (int, error) { return unix.Wait4(-1, &status, unix.WNOHANG, nil) })
+	return errors.Is(err, unix.ECHILD)
+}
+
+// spent says that the kernel's own limit of processor time is reached, or nearly:
+// the kernel counts by ticks when it looks at the limit, and exactly afterwards.
+func (r *reaper) spent() bool {
+	for _, l := range r.Limits {
+		if l.Resource == unix.RLIMIT_CPU && r.usage.total() >= time.Duration(l.Value)*time.Second*3/4 {
+			return true
+		}
+	}
+	return false
+}
+
+// limit ends the guest: with the first process go all.
+func (r *reaper) limit(name string) int {
+	t := r.told()
+	t.Ended, t.Limit, t.Signal = true, name, int(unix.SIGKILL)
+	_ = initproto.Send(initproto.Control, t) // a ring that is gone needs not know
+	return 128 + t.Signal
+}

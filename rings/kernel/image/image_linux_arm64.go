@@ -1,9 +1,0 @@
-package image
-
-import _ "embed"
-
-//go:embed init_linux_arm64
-var program []byte // go:embed needs a variable; never written
-
-// Init is the program, an ELF file; nil where there is none. Nobody may change it.
-func Init() []byte { return program }

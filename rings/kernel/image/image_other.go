@@ -1,6 +1,0 @@
-//go:build !linux || !(amd64 || arm64)
-
-package image
-
-// Init is the program; there is none for this system.
-func Init() []byte { return nil }

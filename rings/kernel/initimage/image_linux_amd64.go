@@ -1,0 +1,9 @@
+package initimage
+
+import _ "embed"
+
+//go:embed init_linux_amd64
+var program []byte // go:embed needs a variable; never written
+
+// Init is the program, an ELF file; nil where there is none. Nobody may change it.
+func Init() []byte { return program }

@@ -1,6 +1,0 @@
-//go:build !race
-
-package limit
-
-// RaceDetector is false.
-const RaceDetector = false

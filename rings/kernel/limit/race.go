@@ -1,7 +1,0 @@
-//go:build race
-
-package limit
-
-// RaceDetector is true in a test build, whose guests cannot start under a
-// memory limit. Such a build never attests that the limit holds.
-const RaceDetector = true

@@ -1,0 +1,6 @@
+//go:build !race
+
+package kernel
+
+// raceDetector is false.
+const raceDetector = false

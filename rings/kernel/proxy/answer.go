@@ -1,0 +1,91 @@
+// This file says to a client of a door why it was not connected: with a code,
+// a reason, and what to ask for instead, and never with an address that was looked
+// up. Package egress alone calls it.
+
+package proxy
+
+import (
+	"encoding/json"
+	"errors"
+	"net"
+	"strconv"
+
+	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/profiles/egress"
+	"github.com/ringd/ringd/profiles/egress/socks"
+)
+
+// another tells a program that looks for a way around a policy to stop.
+const another = "This is the policy that is in force; another way will be refused as well."
+
+// refused is what a program reads of a refusal. It never has an address that
+// was looked up.
+type refused struct {
+	Code    string   `json:"code"`
+	Reason  string   `json:"reason"`
+	Rule    string   `json:"rule,omitempty"`
+	Instead []string `json:"instead,omitempty"`
+	Note    string   `json:"note,omitempty"`
+}
+
+// answerDenied appends a whole answer of HTTP that refuses; the connection is kept after
+// it if keep says so.
+func answerDenied(dst []byte, d profiles.Decision, keep bool) []byte {
+	body := refused{Code: string(d.Code), Reason: d.Reason, Instead: d.Instead, Note: another}
+	if d.Rule != nil {
+		body.Rule = d.Rule.Path
+	}
+	status := "403 Forbidden"
+	if d.Code == profiles.Code(egress.NoAddress) {
+		// Most clients show the words behind the number, and no more of the answer.
+		status, body.Note = "502 The Name Has No Address", ""
+	}
+	return whole(dst, status, "X-Ringd-Deny: "+string(d.Code), body, keep)
+}
+
+func whole(dst []byte, status, header string, body refused, keep bool) []byte {
+	text, err := json.Marshal(body)
+	if err != nil { // of strings alone: it has no error
+		text = []byte("{}")
+	}
+	dst = append(dst, "HTTP/1.1 "...)
+	dst = append(dst, status...)
+	dst = append(dst, "\r\n"...)
+	dst = append(dst, header...)
+	dst = append(dst, "\r\nContent-Type: application/json\r\nCache-Control: no-store\r\nContent-Length: "...)
+	dst = strconv.AppendInt(dst, int64(len(text))+1, 10)
+	if !keep {
+		dst = append(dst, "\r\nConnection: close"...)
+	}
+	dst = append(dst, "\r\n\r\n"...)
+	dst = append(dst, text...)
+	return append(dst, '\n')
+}
+
+// answerFor is the last answer of HTTP to what was not opened: a *profiles.Denial, or a
+// fault, of which nothing is said.
+func answerFor(err error) []byte {
+	var d *profiles.Denial
+	if errors.As(err, &d) {
+		return answerDenied(nil, d.Decision, false)
+	}
+	return whole(nil, "502 Bad Gateway", "X-Ringd-Error: unreachable", refused{Code: "unreachable", Reason: "the host could not be reached"}, false)
+}
+
+// socksReply is that of SOCKS5 to what was opened (nil) or was not.
+func socksReply(err error) socks.Reply {
+	var d *profiles.Denial
+	var not net.Error
+	switch {
+	case errors.As(err, &d) && d.Decision.Code == profiles.Code(egress.NoAddress):
+		return socks.HostUnreachable
+	case errors.As(err, &d):
+		return socks.NotAllowed
+	case errors.As(err, &not) && not.Timeout():
+		return socks.HostUnreachable
+	case err != nil:
+		return socks.Refused
+	default:
+		return socks.Succeeded
+	}
+}

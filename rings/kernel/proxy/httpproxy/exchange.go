@@ -1,0 +1,276 @@
+package httpproxy
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"time"
+
+	"github.com/ringd/ringd/profiles/egress/httphead"
+)
+
+// exchange is one request under way over an open connection.
+type exchange struct {
+	r      Request
+	keep   bool  // the client's connection
+	minor  uint8 // version of the client
+	asked  httphead.Asked
+	upload *upload // nil: the body went out with the head
+	begun  bool    // some of the answer was written
+}
+
+// exchange sends the request in s.req over the open connection and carries the
+// answer back. A connection that was used before may have been closed by its
+// target meanwhile: when nothing came back, and doing it twice is doing it once,
+// the request goes out again over a new one.
+func (s *serving) exchange(ctx context.Context, r Request, reused bool) end {
+	x := &s.x
+	*x = exchange{r: r, keep: s.req.KeepAlive, minor: s.req.Minor, asked: httphead.Asked{Head: r.Method == "HEAD", Upgrade: s.req.Upgrade}}
+	out := s.req.AppendForward(s.blank(), s.canonical)
+	s.passed()
+	out, err := s.body.gather(out, s.in, s.body.kind)
+	*s.out = out
+	if err != nil {
+		s.leave()
+		return s.malformed(err)
+	}
+	again := reused && idempotent(r.Method) && s.body.done()
+	for {
+		e, stale := s.attempt(x, again)
+		if !stale {
+			return e
+		}
+		if err := s.dial(ctx, r); err != nil {
+			return s.failed(r, err)
+		}
+		again = false
+	}
+}
+
+// attempt sends once. stale says that it may be done again.
+func (s *serving) attempt(x *exchange, again bool) (e end, stale bool) {
+	if !s.conn.Count(int64(len(*s.out)), 0) {
+		s.leave()
+		return endBroken, false
+	}
+	if err := s.up.write(*s.out, s.f.cfg.Stall); err != nil && again {
+		return endKept, true
+	} // else it may have answered before it closed
+	if !again {
+		s.release() // nothing is sent twice
+	}
+	if !s.body.done() {
+		s.upload(x)
+	}
+	e, err := s.respond(x)
+	if x.upload != nil {
+		if whole, wrong := s.uploaded(x); !whole {
+			s.leave()
+			if e == endKept {
+				e = endAnswered
+			}
+			if err != nil && !x.begun && wrong != "" {
+				return s.malformed(wrong), false
+			}
+		}
+	}
+	if err == nil {
+		return e, false
+	}
+	heard := s.up != nil && len(s.up.unread()) > 0
+	s.leave()
+	switch {
+	case x.begun:
+		return endBroken, false
+	case again && !heard && !timeout(err) && !isRefusal(err):
+		return endKept, true
+	case errors.Is(err, errCrowded):
+		return s.crowded(x.r), false
+	default:
+		return s.unreachable(x.r, err), false
+	}
+}
+
+func isRefusal(err error) bool {
+	var e httphead.Error
+	return errors.As(err, &e)
+}
+
+// respond carries the answer to the client. An error is one of the target, or of
+// what it sent.
+func (s *serving) respond(x *exchange) (end, error) {
+	for interim := 0; ; interim++ {
+		if err := s.awaitHead(x.asked); err != nil {
+			return endClosed, err
+		}
+		if !s.res.Interim {
+			break
+		}
+		if interim == maxInterim {
+			return endClosed, httphead.ErrStatus
+		}
+		if err := s.interim(x); err != nil {
+			return endClosed, nil
+		}
+	}
+	to := s.res.Body
+	switch {
+	case to == httphead.Chunked && x.minor == 0:
+		to = httphead.UntilClose
+	case to == httphead.UntilClose && x.minor > 0:
+		to = httphead.Chunked
+	}
+	keep := x.keep && to != httphead.UntilClose
+	*s.out = s.res.AppendForward(s.blank(), to, keep)
+	s.down = flow{dst: s.in, src: s.up, conn: s.conn, body: body{kind: s.res.Body, left: s.res.Length}, to: to, stall: s.f.cfg.Stall}
+	reusable, upgrade := s.res.KeepAlive, s.res.Upgrade
+	s.keep(s.up)
+	s.up.used(0)
+	s.res.Reset()
+	x.begun = true
+	if upgrade {
+		return s.switched(), nil
+	}
+	if err := s.down.run(*s.out); err != nil {
+		s.leave()
+		return endBroken, nil
+	}
+	if reusable && len(s.up.unread()) == 0 {
+		s.conn.End()
+	} else {
+		s.leave()
+	}
+	if !keep {
+		return endAnswered, nil
+	}
+	return endKept, nil
+}
+
+// awaitHead reads the next head of the answer.
+func (s *serving) awaitHead(asked httphead.Asked) error {
+	for {
+		if b := s.up.unread(); len(b) > 0 {
+			n, err := s.res.Read(b, asked)
+			if err == nil {
+				s.up.r += n // and not used: the head is still read from
+				return nil
+			}
+			if !errors.Is(err, httphead.ErrMore) {
+				return err
+			}
+		}
+		s.up.patience(s.f.cfg.Stall)
+		if err := s.up.fillHead(); err != nil {
+			if errors.Is(err, errNoRoom) {
+				return httphead.ErrLarge
+			}
+			return err
+		}
+	}
+}
+
+// interim passes a 1xx on, which HTTP/1.0 does not know.
+func (s *serving) interim(x *exchange) error {
+	defer s.up.used(0)
+	if x.minor == 0 {
+		return nil
+	}
+	out := s.res.AppendForward(nil, httphead.None, true)
+	if !s.conn.Count(0, int64(len(out))) {
+		return errUsedUp
+	}
+	return s.in.write(out, s.f.cfg.Stall)
+}
+
+// upload is a body on its way beside the answer.
+type upload struct {
+	flow flow
+	over chan struct{}
+	stop atomic.Bool
+	err  error // once over is closed
+}
+
+// upload sends the rest of the body. When its client breaks it off, so is the
+// connection to the target, and with it the wait for an answer; a target that
+// reads no further may still give one.
+func (s *serving) upload(x *exchange) {
+	up := &upload{over: make(chan struct{})}
+	up.flow = flow{dst: s.up, src: s.in, conn: s.conn, up: true, body: s.body, to: s.body.kind, stall: s.f.cfg.Stall, stop: &up.stop}
+	x.upload = up
+	target := s.conn
+	s.f.cfg.Go(func() {
+		defer close(up.over)
+		up.err = up.flow.run(nil)
+		if up.err != nil && !up.flow.writing {
+			sever(target)
+		}
+	})
+}
+
+// uploaded ends the upload when the answer is over. whole says that all of the
+// body went out; wrong is what a body was that was not in form.
+func (s *serving) uploaded(x *exchange) (whole bool, wrong httphead.Error) {
+	up := x.upload
+	select {
+	case <-up.over:
+	default:
+		up.stop.Store(true)
+		past := time.Unix(1, 0)
+		_ = s.in.conn.SetReadDeadline(past) // of a closed connection no read waits
+		if s.up != nil {
+			_ = s.up.conn.SetWriteDeadline(past) // nor a write
+		}
+		<-up.over
+		s.in.readBy = time.Time{}
+		if s.up != nil {
+			s.up.writeBy = time.Time{}
+		}
+	}
+	s.body = up.flow.body
+	if up.err == nil {
+		return true, ""
+	}
+	_ = errors.As(up.err, &wrong) // "" for all else
+	return false, wrong
+}
+
+// switched carries a WebSocket until both directions have ended.
+func (s *serving) switched() end {
+	if err := s.down.send(*s.out); err != nil {
+		s.leave()
+		return endBroken
+	}
+	s.release()
+	for _, side := range [...]*side{s.in, s.up} {
+		_ = side.conn.SetDeadline(time.Time{}) // of a closed connection no read waits
+		side.readBy, side.writeBy = time.Time{}, time.Time{}
+	}
+	back := &flow{dst: s.up, src: s.in, conn: s.conn, up: true, stall: s.f.cfg.Stall}
+	over := make(chan error, 1)
+	s.f.cfg.Go(func() { over <- s.oneWay(back) })
+	err := s.oneWay(&s.down)
+	if other := <-over; err == nil {
+		err = other
+	}
+	s.leave()
+	if err != nil {
+		return endBroken
+	}
+	return endClosed
+}
+
+// oneWay carries one direction of a WebSocket. When it breaks so does the other.
+func (s *serving) oneWay(w *flow) error {
+	err := w.pass()
+	if err != nil {
+		sever(s.in.conn)
+		sever(s.up.conn)
+		return err
+	}
+	if c, ok := w.dst.conn.(interface{ CloseWrite() error }); ok {
+		_ = c.CloseWrite() // closed already: the other direction sees it
+		return nil
+	}
+	sever(w.dst.conn)
+	return nil
+}

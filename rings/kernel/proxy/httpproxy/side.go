@@ -1,0 +1,257 @@
+package httpproxy
+
+import (
+	"errors"
+	"io"
+	"net"
+	"os"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// Sizes of what is read at once. A head that does not fit the first takes the
+// second, and nothing larger is a head.
+const (
+	chunkBytes = 16 << 10
+	headBytes  = 64<<10 + 512
+)
+
+// errNoRoom says that a head is larger than any head may be, errCrowded that too much
+// of heads is held that are not complete.
+var (
+	errNoRoom  = errors.New("the head is too large")
+	errCrowded = errors.New("there is no room for a larger head")
+)
+
+// heads is where a side takes room for them, as a Room has it.
+type heads interface {
+	Hold(n int) bool
+	Release(n int)
+}
+
+// pool lends buffers of chunkBytes.
+type pool struct{ free sync.Pool }
+
+func (p *pool) take() *[]byte {
+	if b, ok := p.free.Get().(*[]byte); ok {
+		return b
+	}
+	b := make([]byte, chunkBytes)
+	return &b
+}
+
+func (p *pool) give(b *[]byte) {
+	if b != nil && len(*b) == chunkBytes {
+		p.free.Put(b)
+	}
+}
+
+// side is one connection, and what was read from it and not used yet. While it
+// waits for a first byte it holds no buffer. One goroutine at a time reads.
+type side struct {
+	conn  net.Conn
+	raw   syscall.RawConn // nil: the connection has none
+	pool  *pool
+	heads heads
+	now   func() time.Time
+	buf   *[]byte
+	held  int // bytes of buf that room was taken for
+	r, w  int // unread: buf[r:w]
+
+	// Deadlines as they are set. One goroutine reads and one writes.
+	readBy, writeBy time.Time
+
+	try  func(fd uintptr) bool // fill's own, made once
+	got  int
+	fail error
+}
+
+func newSide(conn net.Conn, p *pool, now func() time.Time, early []byte, h heads) *side {
+	s := &side{conn: conn, pool: p, heads: h, now: now}
+	if c, ok := conn.(syscall.Conn); ok {
+		if raw, err := c.SyscallConn(); err == nil {
+			s.raw, s.try = raw, s.attempt
+		}
+	}
+	switch n := len(early); {
+	case n > chunkBytes:
+		b := make([]byte, max(headBytes, n))
+		s.buf, s.w = &b, copy(b, early)
+	case n > 0:
+		s.hold()
+		s.w = copy(*s.buf, early)
+	}
+	return s
+}
+
+// unread is what was read and not used. It holds until the next fill.
+func (s *side) unread() []byte {
+	if s.buf == nil {
+		return nil
+	}
+	return (*s.buf)[s.r:s.w]
+}
+
+// used drops the first n unread bytes, and the buffer with the last one.
+func (s *side) used(n int) {
+	s.r += n
+	if s.r >= s.w {
+		s.drop()
+	}
+}
+
+// drop gives the buffer back with whatever is in it.
+func (s *side) drop() {
+	s.pool.give(s.buf)
+	s.buf, s.r, s.w = nil, 0, 0
+	s.release(s.held)
+	s.held = 0
+}
+
+func (s *side) release(n int) {
+	if n > 0 {
+		s.heads.Release(n)
+	}
+}
+
+// fillHead is fill for more of a head. What was read of one that is not complete, and
+// the buffer that the next fill needs for it, takes room.
+func (s *side) fillHead() error {
+	if s.buf != nil {
+		size := len(*s.buf)
+		if s.w == size && s.r == 0 {
+			size = max(size, headBytes)
+		}
+		if !s.take(size) {
+			return errCrowded
+		}
+	}
+	return s.fill(headBytes)
+}
+
+// take takes room for a buffer of size bytes.
+func (s *side) take(size int) bool {
+	if size <= s.held {
+		return true
+	}
+	if !s.heads.Hold(size - s.held) {
+		return false
+	}
+	s.held = size
+	return true
+}
+
+// fill reads more behind what is unread, at least one byte. limit is what may be
+// unread at most.
+func (s *side) fill(limit int) error {
+	if s.buf != nil && !s.room(limit) {
+		return errNoRoom
+	}
+	s.got, s.fail = 0, nil
+	var err error
+	if s.raw != nil && readable {
+		err = s.raw.Read(s.try)
+	} else {
+		s.hold()
+		s.got, s.fail = s.conn.Read((*s.buf)[s.w:])
+	}
+	switch {
+	case s.got > 0:
+		s.w += s.got
+		return nil
+	case err == nil:
+		err = s.fail
+	}
+	if s.r == s.w {
+		s.drop()
+	}
+	if err == nil {
+		err = io.EOF
+	}
+	return err
+}
+
+// room makes space behind what is unread.
+func (s *side) room(limit int) bool {
+	b := *s.buf
+	if s.w < len(b) {
+		return s.w-s.r < limit
+	}
+	if s.r > 0 {
+		s.w = copy(b, b[s.r:s.w])
+		s.r = 0
+		return s.w < limit
+	}
+	if len(b) >= limit {
+		return false
+	}
+	more := make([]byte, limit)
+	copy(more, b)
+	s.pool.give(s.buf)
+	s.buf = &more
+	return true
+}
+
+func (s *side) hold() {
+	if s.buf == nil {
+		s.buf = s.pool.take()
+	}
+}
+
+// patience bounds the wait of the reads that follow. A deadline is moved only when
+// it is off by more than an eighth: to set one is dear.
+func (s *side) patience(d time.Duration) {
+	if want := s.now().Add(d); late(s.readBy, want, d) {
+		s.readBy = want
+		_ = s.conn.SetReadDeadline(want) // fails on a closed connection alone, as the read will
+	}
+}
+
+// hurry bounds the wait of the reads that follow, from now on and in all.
+func (s *side) hurry(d time.Duration) {
+	s.readBy = s.now().Add(d)
+	_ = s.conn.SetReadDeadline(s.readBy) // as above
+}
+
+// pace bounds the wait of the writes that follow, in the same way.
+func (s *side) pace(d time.Duration) {
+	if want := s.now().Add(d); late(s.writeBy, want, d) {
+		s.writeBy = want
+		_ = s.conn.SetWriteDeadline(want) // the same
+	}
+}
+
+func late(set, want time.Time, d time.Duration) bool {
+	off := want.Sub(set)
+	return off > d/8 || off < 0
+}
+
+// write sends all of b.
+func (s *side) write(b []byte, within time.Duration) error {
+	s.pace(within)
+	_, err := s.conn.Write(b)
+	return err
+}
+
+// reset closes the connection so that the other end sees that it broke.
+func (s *side) reset() {
+	sever(s.conn)
+	s.drop()
+}
+
+// sever is reset for another goroutine than the one that reads.
+func sever(c net.Conn) {
+	if l, ok := c.(interface{ SetLinger(int) error }); ok {
+		_ = l.SetLinger(0) // on a closed connection it fails, and there is nothing left to reset
+	}
+	_ = c.Close() // closed already
+}
+
+func (s *side) close() {
+	_ = s.conn.Close() // nothing is lost: all was written before
+	s.drop()
+}
+
+// timeout tells a wait that was too long from a connection that broke.
+func timeout(err error) bool { return errors.Is(err, os.ErrDeadlineExceeded) }

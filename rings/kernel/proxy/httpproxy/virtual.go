@@ -1,0 +1,288 @@
+package httpproxy
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net/http"
+	"net/url"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/ringd/ringd/profiles/egress/httphead"
+)
+
+// virtual has the guest carry the request in s.req, which is for a virtual host,
+// and writes the answer.
+func (s *serving) virtual(ctx context.Context, r Request) end {
+	minor, keep, upgrade := s.req.Minor, s.req.KeepAlive, s.req.Upgrade
+	q := s.message(r)
+	content := &content{s: s, waits: s.req.Expect}
+	if s.req.Body != httphead.None {
+		q.Body = content
+	}
+	s.passed()
+	answer, err := s.guest.RoundTrip(ctx, r, s.client.Conn, q)
+	if err != nil {
+		content.settle()
+		return s.failed(r, err)
+	}
+	e := s.relate(r, answer, minor, keep, upgrade, content)
+	closing := answer.Body.Close()
+	if whole := content.settle(); e == endKept && (!whole || closing != nil) {
+		e = endAnswered
+	}
+	return e
+}
+
+// message makes a request of net/http out of s.req. Its target is as it was sent.
+func (s *serving) message(r Request) *http.Request {
+	q := &http.Request{
+		Method: r.Method, Host: s.canonical, Header: make(http.Header, 8), Body: http.NoBody,
+		URL:   &url.URL{Scheme: "http", Host: s.canonical, Opaque: r.Path, RawQuery: "", ForceQuery: false},
+		Proto: "HTTP/1.1", ProtoMajor: 1, ProtoMinor: 1,
+	}
+	if len(s.req.Query) > 0 {
+		q.URL.RawQuery = string(s.req.Query[1:])
+		q.URL.ForceQuery = len(s.req.Query) == 1
+	}
+	switch s.req.Body {
+	case httphead.Sized:
+		q.ContentLength = s.req.Length
+	case httphead.Chunked:
+		q.ContentLength = -1
+	case httphead.None, httphead.UntilClose: // a request has no body that ends with its connection
+	}
+	for f := range s.req.Fields() {
+		if !f.Hop && f.Kind != httphead.Host && f.Kind != httphead.ContentLength && f.Kind != httphead.Expect {
+			q.Header.Add(string(f.Name), string(f.Value))
+		}
+	}
+	if s.req.Upgrade {
+		q.Header.Set("Connection", "Upgrade")
+		q.Header.Set("Upgrade", "websocket")
+	}
+	return q
+}
+
+// relate writes an answer of net/http to the client, as it comes.
+func (s *serving) relate(r Request, answer *http.Response, minor uint8, keep, upgrade bool, c *content) end {
+	if answer.StatusCode == http.StatusSwitchingProtocols {
+		target, both := answer.Body.(io.ReadWriteCloser)
+		if !upgrade || !both {
+			return s.unreachable(r, httphead.ErrUpgrade)
+		}
+		return s.switchedTo(target, answer)
+	}
+	bodiless := r.Method == "HEAD" || answer.StatusCode == http.StatusNoContent || answer.StatusCode == http.StatusNotModified
+	chunked := !bodiless && answer.ContentLength < 0
+	if chunked && minor == 0 {
+		chunked, keep = false, false
+	}
+	out := appendAnswer(s.blank(), answer)
+	switch {
+	case chunked:
+		out = append(out, "Transfer-Encoding: chunked\r\n"...)
+	case answer.ContentLength >= 0 && answer.StatusCode != http.StatusNoContent && (!bodiless || answer.ContentLength > 0):
+		out = strconv.AppendInt(append(out, "Content-Length: "...), answer.ContentLength, 10)
+		out = append(out, "\r\n"...)
+	}
+	if !keep {
+		out = append(out, "Connection: close\r\n"...)
+	}
+	out = append(out, "\r\n"...)
+	c.answered()
+	if err := s.in.write(out, s.f.cfg.Stall); err != nil {
+		return endClosed
+	}
+	if !bodiless {
+		if err := s.stream(answer.Body, chunked); err != nil {
+			return endBroken
+		}
+	}
+	if !keep {
+		return endAnswered
+	}
+	return endKept
+}
+
+// appendAnswer appends a head without what frames a body. What could end a line
+// early is not in it.
+func appendAnswer(out []byte, answer *http.Response) []byte {
+	out = append(out, "HTTP/1.1 "...)
+	out = strconv.AppendInt(out, int64(answer.StatusCode), 10)
+	out = append(append(append(out, ' '), http.StatusText(answer.StatusCode)...), "\r\n"...)
+	for name, values := range answer.Header {
+		switch name {
+		case "Content-Length", "Transfer-Encoding", "Trailer":
+			continue
+		}
+		for _, v := range values {
+			if printable(name) && printable(v) {
+				out = append(append(append(append(out, name...), ": "...), v...), "\r\n"...)
+			}
+		}
+	}
+	return out
+}
+
+func printable(text string) bool {
+	for i := range len(text) {
+		if c := text[i]; c < ' ' && c != '\t' || c == 0x7f {
+			return false
+		}
+	}
+	return true
+}
+
+// stream writes a body as it comes.
+func (s *serving) stream(from io.Reader, chunked bool) error {
+	buf := s.f.buffers.take()
+	defer s.f.buffers.give(buf)
+	to := httphead.Sized
+	if chunked {
+		to = httphead.Chunked
+	}
+	for {
+		n, err := from.Read(*buf)
+		if n > 0 {
+			if err := s.in.write(appendPart(s.blank(), (*buf)[:n], to), s.f.cfg.Stall); err != nil {
+				return err
+			}
+		}
+		switch {
+		case errors.Is(err, io.EOF) && chunked:
+			return s.in.write([]byte(httphead.LastChunk), s.f.cfg.Stall)
+		case errors.Is(err, io.EOF):
+			return nil
+		case err != nil:
+			return err
+		}
+	}
+}
+
+// switchedTo carries a WebSocket of a virtual host until both directions have
+// ended.
+func (s *serving) switchedTo(target io.ReadWriteCloser, answer *http.Response) end {
+	out := append(appendAnswer(s.blank(), answer), "\r\n"...)
+	if err := s.in.write(out, s.f.cfg.Stall); err != nil {
+		return endClosed
+	}
+	_ = s.in.conn.SetReadDeadline(time.Time{}) // of a closed connection no read waits
+	s.in.readBy = time.Time{}
+	over := make(chan struct{})
+	s.f.cfg.Go(func() {
+		defer close(over)
+		for {
+			if b := s.in.unread(); len(b) > 0 {
+				if _, err := target.Write(b); err != nil {
+					return
+				}
+				s.in.used(len(b))
+			}
+			if err := s.in.fill(chunkBytes); err != nil {
+				_ = target.Close() // which ends the other direction, as it has to: it has no half
+				return
+			}
+		}
+	})
+	_ = s.stream(target, false) // an end of either kind is the end of both
+	sever(s.in.conn)
+	<-over
+	return endClosed
+}
+
+// content is the body of a client's request as net/http reads it, in whatever
+// goroutine and for as long as it likes; settle takes it back.
+type content struct {
+	s *serving
+
+	reading sync.Mutex // held by who reads
+	over    atomic.Bool
+
+	asking sync.Mutex
+	waits  bool // the client waits to be asked for the body
+}
+
+// errSettled is what a body gives that was taken back.
+var errSettled = errors.New("the request is over")
+
+// answered says that the answer is about to be written: nobody is asked for a body
+// any more.
+func (c *content) answered() {
+	c.asking.Lock()
+	defer c.asking.Unlock()
+	c.waits = false
+}
+
+// ask asks a client for its body that waits for that.
+func (c *content) ask() error {
+	c.asking.Lock()
+	defer c.asking.Unlock()
+	if !c.waits {
+		return nil
+	}
+	c.waits = false
+	return c.s.in.write([]byte("HTTP/1.1 100 Continue\r\n\r\n"), c.s.f.cfg.Head)
+}
+
+// Read reads from the client.
+func (c *content) Read(p []byte) (int, error) {
+	c.reading.Lock()
+	defer c.reading.Unlock()
+	in, b := c.s.in, &c.s.body
+	for {
+		switch {
+		case c.over.Load():
+			return 0, errSettled
+		case b.done():
+			return 0, io.EOF
+		case len(p) == 0:
+			return 0, nil
+		}
+		buf := in.unread()
+		if len(buf) == 0 {
+			if err := c.more(in); err != nil {
+				return 0, err
+			}
+			continue
+		}
+		part, n, err := b.next(buf[:min(len(buf), len(p))])
+		got := copy(p, part)
+		in.used(n)
+		if err != nil || got > 0 {
+			return got, err
+		}
+	}
+}
+
+func (c *content) more(in *side) error {
+	if err := c.ask(); err != nil {
+		return err
+	}
+	in.patience(c.s.f.cfg.Stall)
+	if c.over.Load() {
+		return errSettled // after patience: the deadline of settle comes last
+	}
+	err := in.fill(chunkBytes)
+	if errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
+	}
+	return err
+}
+
+// Close is called by net/http when it needs no more.
+func (c *content) Close() error { return nil }
+
+// settle takes the body back, and says whether all of it was read: else where the
+// next request begins is not known.
+func (c *content) settle() bool {
+	c.over.Store(true)
+	_ = c.s.in.conn.SetReadDeadline(time.Unix(1, 0)) // of a closed connection no read waits
+	c.reading.Lock()
+	defer c.reading.Unlock()
+	c.s.in.readBy = time.Time{}
+	return c.s.body.done()
+}

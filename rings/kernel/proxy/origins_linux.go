@@ -1,0 +1,34 @@
+package proxy
+
+import (
+	"errors"
+	"fmt"
+	"net"
+
+	"golang.org/x/sys/unix"
+)
+
+// tellOrigins has the kernel say of each packet where it was meant to go.
+func tellOrigins(c *net.UDPConn) error {
+	raw, err := c.SyscallConn()
+	if err != nil {
+		return fmt.Errorf("serve names: %w", err)
+	}
+	failed := raw.Control(func(fd uintptr) {
+		var family int
+		if family, err = unix.GetsockoptInt(int(fd), unix.SOL_SOCKET, unix.SO_DOMAIN); err != nil {
+			return
+		}
+		if family == unix.AF_INET6 {
+			// That every address is local is not enough to answer from one of IPv6.
+			err = errors.Join(unix.SetsockoptInt(int(fd), unix.IPPROTO_IPV6, unix.IPV6_RECVPKTINFO, 1),
+				unix.SetsockoptInt(int(fd), unix.IPPROTO_IPV6, unix.IPV6_FREEBIND, 1))
+		} else {
+			err = unix.SetsockoptInt(int(fd), unix.IPPROTO_IP, unix.IP_PKTINFO, 1)
+		}
+	})
+	if err = errors.Join(failed, err); err != nil {
+		return fmt.Errorf("serve names: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,278 @@
+package rootfs
+
+import (
+	"errors"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/profiles/paths"
+)
+
+// denials walks to what is denied, before it is known what is granted.
+func (r *resolver) denials(rules []profiles.PathRule) []profiles.PathRule {
+	out := make([]profiles.PathRule, 0, len(rules))
+	var private []string
+	for _, p := range r.at.Private {
+		if d, ok := r.denial(profiles.PathRule{Path: p}); ok {
+			d.own = true
+			r.deny[d.real] = d
+			private = append(private, d.real)
+		}
+	}
+	r.private = paths.Of(private...)
+	for _, rule := range rules {
+		d, ok := r.denial(rule)
+		if !ok {
+			continue
+		}
+		if r.deny[d.real].real == "" {
+			r.deny[d.real] = d
+		}
+		out = append(out, profiles.PathRule{Path: d.real, Rule: rule.Rule})
+	}
+	r.denied = make(paths.Set, len(r.deny))
+	for p := range r.deny {
+		r.denied[p] = struct{}{}
+	}
+	return out
+}
+
+func (r *resolver) denial(rule profiles.PathRule) (denial, bool) {
+	p, ok := r.expand(rule)
+	if !ok {
+		return denial{}, false
+	}
+	at, err := r.walk(p)
+	switch {
+	case errors.Is(err, errAbsent):
+		return denial{place: at, rule: rule, absent: true}, true
+	case err != nil: // it is not known where it is, so it is where it is written
+		at.real = p
+		return denial{place: at, rule: rule, absent: true}, true
+	default:
+		return denial{place: at, rule: rule}, true
+	}
+}
+
+// grant is a file rule with the place it names.
+type grant struct {
+	place
+	rule profiles.PathRule
+	own  bool
+	kept bool // and no guest changes it
+}
+
+// files makes nodes of what may be read and written, and gives the rules with
+// real paths.
+func (r *resolver) files(read, write []profiles.PathRule) (readable, writable []profiles.PathRule) {
+	var all []grant
+	take := func(rules []profiles.PathRule, own bool) (out []profiles.PathRule, set paths.Set) {
+		set = paths.Set{}
+		for _, rule := range rules {
+			p, ok := r.find(rule)
+			if !ok {
+				continue
+			}
+			if r.denied.Cover(p.real) && !own {
+				if r.private.Cover(p.real) {
+					r.refuse(rule, "take the line out of the policy", "is the daemon's own: no guest may have it")
+				}
+				continue // a denial wins
+			}
+			if !r.grantable(rule, p) || !r.within(rule, p) {
+				continue
+			}
+			all = append(all, grant{p, rule, own, own && rule.Path != r.at.Room})
+			if !own {
+				out = append(out, profiles.PathRule{Path: p.real, Rule: rule.Rule})
+			}
+			set[p.real] = struct{}{}
+		}
+		return out, set
+	}
+	readable, r.reads = take(read, false)
+	writable, r.writes = take(write, false)
+	_, own := take(r.at.Own, true)
+	maps.Copy(r.reads, own)
+	_, r.loads = take(r.at.Code, true)
+	maps.Copy(r.reads, r.loads)
+	if r.at.Room != "" {
+		_, room := take([]profiles.PathRule{{Path: r.at.Room}}, true)
+		maps.Copy(r.reads, room)
+		maps.Copy(r.writes, room)
+	}
+	r.written = r.others()
+	r.grants = paths.Set{}
+	for _, g := range all {
+		if !r.steady(g.rule, g.place) {
+			continue
+		}
+		if g.info.dir() {
+			r.grants[g.real] = struct{}{}
+		}
+		r.follow(g.place)
+		if g.kept && !r.kept(g) {
+			continue
+		}
+		if r.nodes[g.real] == nil {
+			r.nodes[g.real] = &node{
+				info: g.info, read: r.reads.Cover(g.real), write: r.writes.Cover(g.real), load: r.loads.Cover(g.real), rule: g.rule,
+			}
+		}
+	}
+	return readable, writable
+}
+
+// within holds a rule to those of the layers above that it lies below: none of them
+// grants what a link in between leads to.
+func (r *resolver) within(rule profiles.PathRule, p place) bool {
+	for _, name := range rule.Within {
+		up, ok := r.find(profiles.PathRule{Path: name, Rule: rule.Rule})
+		if !ok {
+			return false
+		}
+		if !paths.Of(up.real).Cover(p.real) {
+			r.refuse(rule, "name what it leads to, where the layer above grants that", "leads to %s, and the layer above grants %s, which does not hold that", p.real, name)
+			return false
+		}
+	}
+	return true
+}
+
+// others gives the folders that some guest writes into.
+func (r *resolver) others() paths.Set {
+	all := paths.Of(r.at.Written...)
+	for p := range r.writes {
+		if !r.denied.Cover(p) {
+			all[p] = struct{}{}
+		}
+	}
+	return all
+}
+
+// Real gives the real paths of what the rules name, sorted and each once. A rule
+// that names nothing is left out: whoever resolves its profile is told.
+func Real(rules []profiles.PathRule, at Places) []string {
+	r := resolver{host: host{root: strings.TrimSuffix(at.Root, "/")}, at: at}
+	all := paths.Set{}
+	for _, rule := range rules {
+		if all.Has(rule.Path) {
+			continue
+		}
+		if p, ok := r.find(rule); ok {
+			all[p.real] = struct{}{}
+		}
+	}
+	return slices.Sorted(maps.Keys(all))
+}
+
+// grantable refuses what no guest is given, whoever writes it.
+func (r *resolver) grantable(rule profiles.PathRule, p place) bool {
+	const narrower = "name the folders that are needed"
+	top, _, _ := strings.Cut(strings.TrimPrefix(p.real, "/"), "/")
+	switch {
+	case p.real == "/":
+		r.refuse(rule, narrower, "is everything, the kernel's own files among it")
+		return false
+	case top == "proc", top == "sys":
+		r.refuse(rule, "take the line out of the policy", "shows the host's kernel; a guest has a /proc of its own processes, and no /sys")
+		return false
+	case top == "dev":
+		r.refuse(rule, "take the line out of the policy", "holds devices; a guest has null, zero, full, random and urandom without being granted them")
+		return false
+	case r.at.Links != "" && paths.Of(r.at.Links).Cover(p.real), r.at.Links != "" && paths.Of(p.real).Cover(r.at.Links):
+		r.refuse(rule, narrower, "holds %s, where a guest has the links to its programs", r.at.Links)
+		return false
+	case p.real == "/tmp" && r.temp:
+		r.refuse(rule, "name a folder in it", "is shared by all of the host; a guest has a /tmp of its own")
+		return false
+	case !p.info.dir() && !p.info.regular():
+		r.refuse(rule, "take the line out of the policy", "is %s: only files and folders are granted", p.info.kind())
+		return false
+	}
+	on := ""
+	for _, m := range r.mounts {
+		if paths.Of(m.at).Cover(p.real) && len(m.at) >= len(on) { // the last of several counts
+			on = m.at
+		}
+		if ofKernel(m.kind) && paths.Of(p.real).Above(m.at) && !r.denied.Cover(m.at) {
+			r.refuse(rule, narrower+", or deny "+m.at, "holds %s, where a %s is mounted that shows the host's kernel", m.at, m.kind)
+			return false
+		}
+	}
+	for _, m := range slices.Backward(r.mounts) {
+		if m.at == on {
+			if ofKernel(m.kind) {
+				r.refuse(rule, "take the line out of the policy", "lies in a %s, which shows the host's kernel", m.kind)
+				return false
+			}
+			break
+		}
+	}
+	return true
+}
+
+// hide makes nodes of what is denied inside of what is granted.
+func (r *resolver) hide() {
+	for _, real := range slices.Sorted(maps.Keys(r.deny)) {
+		d := r.deny[real]
+		if !r.steady(d.rule, d.place) || !r.grants.Above(real) || r.denied.Above(real) {
+			continue // the last two: nothing shows it
+		}
+		what := "is denied"
+		if d.own {
+			what = "is the daemon's own"
+		}
+		switch {
+		case d.absent:
+			r.refuse(d.rule, makeIt("touch %s for a file, mkdir -p for a folder", real)+", so that there is something to hide, or grant less than "+r.over(real),
+				"%s and not there, inside of a granted folder: a guest would see it once it is", what)
+		case d.info.regular() && d.info.names > 1:
+			r.refuse(d.rule, "deny the folder it is in, or remove its other names",
+				"%s and has %d names (hard links): the others would show it", what, d.info.names)
+		case r.otherCase(real):
+			r.refuse(d.rule, "grant less than "+r.over(real)+", or keep it on another file system",
+				"%s on a file system that takes upper and lower case for one: by the other a guest would find it", what)
+		default:
+			r.nodes[real] = &node{info: d.info, hide: true, rule: d.rule}
+		}
+	}
+}
+
+// otherCase tells whether something below the granted folder, on the way to a real
+// path, is found by its name in the other case too. The kernel may keep what it
+// found as another file then, which a cover does not hide (9p, CIFS, FUSE).
+func (r *resolver) otherCase(real string) bool {
+	top := r.over(real)
+	for p := real; p != top && p != "/"; p = path.Dir(p) {
+		name := path.Base(p)
+		other := strings.ToUpper(name)
+		if other == name {
+			other = strings.ToLower(name)
+		}
+		if other == name {
+			continue // a name without letters
+		}
+		i, err := r.stat(p)
+		if err != nil {
+			continue // it is looked for again, and then refused
+		}
+		if o, err := r.stat(path.Join(path.Dir(p), other)); err == nil && o.same(i) {
+			return true
+		}
+	}
+	return false
+}
+
+// over names the closest granted folder above p.
+func (r *resolver) over(p string) string {
+	for p != "/" {
+		if p = path.Dir(p); r.grants.Has(p) {
+			break
+		}
+	}
+	return p
+}

@@ -1,0 +1,167 @@
+package kernel
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"sync"
+	"time"
+
+	"golang.org/x/sys/unix"
+)
+
+// guestStreams are the standard streams of a guest, as the executor holds them.
+type guestStreams struct {
+	stdin          input
+	stdout, stderr *output
+}
+
+// streamsConfig is what streams need.
+type streamsConfig struct {
+	UID, GID int    // of the guest
+	Most     int64  // bytes of standard output and error together
+	Over     func() // is called once when there are more
+}
+
+// newGuestStreams makes the three pipes of a guest; far are the guest's ends, which the
+// caller closes.
+func newGuestStreams(c streamsConfig) (s *guestStreams, far []*os.File, err error) {
+	var near []*os.File
+	for i := range 3 {
+		n, f, err := pipe(i > 0)
+		if err != nil {
+			return nil, nil, errors.Join(err, closeAll(near), closeAll(far))
+		}
+		near, far = append(near, n), append(far, f)
+		if os.Getuid() == 0 {
+			// A program opens its streams by name as well, /dev/stdin, and is not root.
+			if err := f.Chown(c.UID, c.GID); err != nil {
+				return nil, nil, errors.Join(fmt.Errorf("give a guest its streams: %w", err), closeAll(near), closeAll(far))
+			}
+		}
+	}
+	count := &count{most: c.Most, over: c.Over}
+	return &guestStreams{stdin: input{near[0]}, stdout: &output{near[1], count}, stderr: &output{near[2], count}}, far, nil
+}
+
+// pipe returns our end, which waits through the poller, and the guest's, which
+// blocks. reads says that ours is the one to read.
+func pipe(reads bool) (near, far *os.File, err error) {
+	var fds [2]int
+	if err := unix.Pipe2(fds[:], unix.O_CLOEXEC); err != nil {
+		return nil, nil, fmt.Errorf("make a pipe: %w", err)
+	}
+	n, f := fds[1], fds[0]
+	if reads {
+		n, f = f, n
+	}
+	if err := unix.SetNonblock(n, true); err != nil {
+		return nil, nil, errors.Join(fmt.Errorf("make a pipe: %w", err), unix.Close(n), unix.Close(f))
+	}
+	return os.NewFile(uintptr(n), "stream"), os.NewFile(uintptr(f), "stream"), nil
+}
+
+// input may be closed more than once: by who writes and by the ring.
+type input struct{ *os.File }
+
+// Close closes the pipe.
+func (i input) Close() error {
+	if err := i.File.Close(); err != nil && !errors.Is(err, os.ErrClosed) {
+		return err
+	}
+	return nil
+}
+
+// count is what a guest may write.
+type count struct {
+	over func()
+
+	mu   sync.Mutex
+	most int64 // left
+	done bool
+}
+
+// take returns how many of n bytes may be handed on, and ends the guest over the
+// rest.
+func (c *count) take(n int) int {
+	c.mu.Lock()
+	given := int(min(int64(n), c.most))
+	c.most -= int64(given)
+	over := given < n && !c.done
+	c.done = c.done || over
+	c.mu.Unlock()
+	if over {
+		c.over()
+	}
+	return given
+}
+
+// output is one of the two streams that a guest writes.
+type output struct {
+	f *os.File
+	*count
+}
+
+// Read implements io.Reader. Behind the limit it is at its end.
+func (o *output) Read(p []byte) (int, error) {
+	n, err := o.f.Read(p)
+	given := o.take(n)
+	switch {
+	case given < n:
+		return given, io.EOF
+	case errors.Is(err, os.ErrClosed):
+		return given, io.EOF
+	}
+	return given, err
+}
+
+// SetReadDeadline implements executors.Drainer.
+func (o *output) SetReadDeadline(t time.Time) error { return o.f.SetReadDeadline(t) }
+
+// Drain implements executors.Drainer. A deadline that is over does not count.
+func (o *output) Drain(p []byte) (n int, err error) {
+	raw, err := o.f.SyscallConn()
+	if err != nil {
+		return 0, err
+	}
+	var failed error
+	err = raw.Control(func(fd uintptr) {
+		if n, failed = unix.Read(int(fd), p); n < 0 {
+			n = 0
+		}
+	})
+	given := o.take(n)
+	switch {
+	case errors.Is(failed, unix.EAGAIN), errors.Is(failed, unix.EINTR):
+		failed = nil
+	case failed == nil && err == nil && n == 0 && len(p) > 0, given < n:
+		failed = io.EOF
+	}
+	return given, errors.Join(err, failed)
+}
+
+// Close gives up our end, for whoever reads no more; it may be called again.
+func (o *output) Close() error { return input{o.f}.Close() }
+
+// Stdin is closed by the caller.
+func (s *guestStreams) Stdin() io.WriteCloser { return s.stdin }
+
+// Stdout ends with the guest or its limit.
+func (s *guestStreams) Stdout() io.Reader { return s.stdout }
+
+// Stderr ends with the guest or its limit.
+func (s *guestStreams) Stderr() io.Reader { return s.stderr }
+
+// Close closes our ends.
+func (s *guestStreams) Close() error {
+	return errors.Join(s.stdin.Close(), s.stdout.Close(), s.stderr.Close())
+}
+
+func closeAll(files []*os.File) error {
+	var err error
+	for _, f := range files {
+		err = errors.Join(err, f.Close())
+	}
+	return err
+}

@@ -1,0 +1,115 @@
+package violations
+
+import (
+	"errors"
+	"sync"
+)
+
+// ErrUnseen is wrapped when the audit log of the kernel is not to be had; the
+// text says why and what would help.
+var ErrUnseen = errors.New("what Landlock refuses is not seen")
+
+// Told is whom a Follower tells of one guest.
+type Told struct {
+	// Report is given each violation, one at a time. What cannot be reported ends
+	// the guest. It must not close the Follower.
+	Report func(Violation) error
+	// End is called once, in a goroutine of its own, when a violation could not be
+	// reported or ends the guest.
+	End func(Violation, error)
+	// Sealed says that the guest needs nothing of what Landlock decides: its first
+	// violation ends it.
+	Sealed bool
+}
+
+// guests are those that a Follower tells of, by the threads of which one made
+// their Landlock domain.
+type guests struct {
+	mu   sync.Mutex
+	told map[int]*followed // under mu
+	// over are guests that have ended, oldest first: the log is behind, and what it
+	// still has of them is theirs. Under mu.
+	over []*followed
+}
+
+// maxOver is how many guests that have ended are remembered.
+const maxOver = 64
+
+type followed struct {
+	told    Told
+	pid     int
+	threads []int
+	mu      sync.Mutex // one report at a time
+	tally   tally      // under mu
+	ended   bool       // under mu
+}
+
+func (g *guests) add(pid int, threads []int, t Told) (stop func()) {
+	f := &followed{told: t, pid: pid, threads: threads}
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.told == nil {
+		g.told = map[int]*followed{}
+	}
+	for _, id := range threads {
+		g.told[id] = f
+	}
+	var once sync.Once
+	return func() { once.Do(func() { g.end(f) }) }
+}
+
+// end forgets the guest that ended longest ago, for f.
+func (g *guests) end(f *followed) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.over = append(g.over, f)
+	if len(g.over) > maxOver {
+		g.forgetLocked(g.over[0])
+		g.over = g.over[1:]
+	}
+}
+
+func (g *guests) forgetLocked(f *followed) {
+	for _, id := range f.threads {
+		if g.told[id] == f { // else another thread has its number by now
+			delete(g.told, id)
+		}
+	}
+}
+
+// gone forgets the guest of a domain that is no more, if it has ended.
+func (g *guests) gone(thread int) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	for i, f := range g.over {
+		if g.told[thread] == f {
+			g.forgetLocked(f)
+			g.over = append(g.over[:i], g.over[i+1:]...)
+			return
+		}
+	}
+}
+
+func (g *guests) of(thread int) *followed {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.told[thread]
+}
+
+// tell reports one violation.
+func (f *followed) tell(v Violation, goes func(func())) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.ended {
+		return
+	}
+	v.PID, v.End = f.pid, f.told.Sealed
+	v, tell := f.tally.add(v)
+	if !tell && !v.End {
+		return
+	}
+	if err := f.told.Report(v); err != nil || v.End {
+		f.ended = true
+		goes(func() { f.told.End(v, err) })
+	}
+}
