@@ -11,8 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/cli"
-	"github.com/ringd/ringd/cmd/ringd/internal/doctor"
-	"github.com/ringd/ringd/cmd/ringd/internal/render"
+	"github.com/ringd/ringd/cmd/ringd/internal/commands/doctorcmd"
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/executors/python/wasm/place"
 	"github.com/ringd/ringd/schema"
@@ -48,7 +47,7 @@ Exit codes: 0 the default profile can be enforced, 125 it cannot.`,
 			defer cancel()
 			h := p.examine(ctx, state)
 			if asJSON {
-				if err := render.JSON(p.Out, h); err != nil {
+				if err := cli.JSON(p.Out, h); err != nil {
 					return err
 				}
 			} else {
@@ -68,7 +67,7 @@ Exit codes: 0 the default profile can be enforced, 125 it cannot.`,
 
 // appArmor prints the profile for this program.
 func (p *program) appArmor() error {
-	profile, ok := doctor.AppArmorProfile(p.Self)
+	profile, ok := doctorcmd.AppArmorProfile(p.Self)
 	if !ok {
 		return cli.Failed(cli.Refused, fmt.Errorf("the path %q cannot stand in a profile: install ringd as /usr/local/bin/ringd", p.Self))
 	}
@@ -76,12 +75,12 @@ func (p *program) appArmor() error {
 	return err
 }
 
-func (p *program) examine(ctx context.Context, state string) render.Health {
-	h := render.Health{Enforceable: true}
+func (p *program) examine(ctx context.Context, state string) cli.Health {
+	h := cli.Health{Enforceable: true}
 	h.Add(p.examineCompiler(ctx))
 	p.probe(ctx, &h)
 	interpreter, engine := p.examineInterpreter(ctx), p.examineWasm()
-	doctor.Python(&h, interpreter, engine)
+	doctorcmd.Python(&h, interpreter, engine)
 	h.Add(interpreter)
 	h.Add(engine)
 	if dir := cmp.Or(state, p.Env.State); dir != "" {
@@ -91,21 +90,21 @@ func (p *program) examine(ctx context.Context, state string) render.Health {
 }
 
 // examineWasm looks at the second engine of Python, which no policy has to ask for.
-func (p *program) examineWasm() render.Layer {
-	l := render.Layer{Name: "python_wasm", State: render.LayerEnforced, Reason: "CPython " + place.Version + " in WebAssembly, for policies with tier: wasm"}
+func (p *program) examineWasm() cli.Layer {
+	l := cli.Layer{Name: "python_wasm", State: cli.LayerEnforced, Reason: "CPython " + place.Version + " in WebAssembly, for policies with tier: wasm"}
 	err := place.Check(p.wasmDir())
 	if errors.Is(err, place.ErrAbsent) {
 		err = place.ErrAbsent // where it might have been, the remedy says: a path is not to be folded
 	}
 	if err != nil {
-		l.State, l.Reason, l.Fix = render.LayerUnavailable, err.Error(), place.Remedy
+		l.State, l.Reason, l.Fix = cli.LayerUnavailable, err.Error(), place.Remedy
 	}
 	return l
 }
 
 // examineCompiler compiles a small policy in the child.
-func (p *program) examineCompiler(ctx context.Context) render.Layer {
-	l := render.Layer{Name: "compiler", Required: true, State: render.LayerUnavailable, Fix: "ringd starts itself as a child: its file must be there and allowed to run"}
+func (p *program) examineCompiler(ctx context.Context) cli.Layer {
+	l := cli.Layer{Name: "compiler", Required: true, State: cli.LayerUnavailable, Fix: "ringd starts itself as a child: its file must be there and allowed to run"}
 	text := []byte("interpreter_ring:\n  allowed_imports: []\n")
 	_, found, err := p.compiler().run(ctx, []schema.Source{{Name: "policy.yaml", Data: text}})
 	switch {
@@ -114,14 +113,14 @@ func (p *program) examineCompiler(ctx context.Context) render.Layer {
 	case found.Refused():
 		l.Reason, l.Fix = found.Error(), "report this: the policy is a fixed one"
 	default:
-		l.State, l.Reason, l.Fix = render.LayerEnforced, "policies compile in a process with limits on time and memory", ""
+		l.State, l.Reason, l.Fix = cli.LayerEnforced, "policies compile in a process with limits on time and memory", ""
 	}
 	return l
 }
 
 // examineInterpreter looks for the interpreter of Python.
-func (p *program) examineInterpreter(ctx context.Context) render.Layer {
-	l := render.Layer{Name: "python", State: render.LayerUnavailable}
+func (p *program) examineInterpreter(ctx context.Context) cli.Layer {
+	l := cli.Layer{Name: "python", State: cli.LayerUnavailable}
 	found, err := p.newEnvironments("", nil)
 	if err != nil {
 		l.Reason = err.Error()
@@ -135,7 +134,7 @@ func (p *program) examineInterpreter(ctx context.Context) render.Layer {
 	case err != nil:
 		l.Reason = err.Error()
 	default:
-		l.State, l.Reason = render.LayerEnforced, fmt.Sprintf("CPython %s, %s, with %s", i.Version, i.Path, render.Count(packages, "package"))
+		l.State, l.Reason = cli.LayerEnforced, fmt.Sprintf("CPython %s, %s, with %s", i.Version, i.Path, cli.Count(packages, "package"))
 	}
 	return l
 }

@@ -9,7 +9,6 @@ import (
 
 	"github.com/ringd/ringd/cmd/ringd/internal/cli"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon"
-	"github.com/ringd/ringd/cmd/ringd/internal/render"
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
 )
@@ -100,9 +99,9 @@ func (p *program) resumeThere(ctx context.Context, o runOptions, id string) erro
 		return cli.RefusedBy(err)
 	}
 	if o.asJSON {
-		err = render.JSON(p.Out, run)
+		err = cli.JSON(p.Out, run)
 	} else {
-		_, err = fmt.Fprintf(p.Out, "run %s: %s\n", render.Clean(run.ID), render.Clean(run.State))
+		_, err = fmt.Fprintf(p.Out, "run %s: %s\n", cli.Clean(run.ID), cli.Clean(run.State))
 	}
 	if err != nil || run.State != string(executors.StatePaused) {
 		return err

@@ -14,20 +14,16 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/ringd/ringd/cmd/ringd/internal/answer"
-	"github.com/ringd/ringd/cmd/ringd/internal/ask"
-	"github.com/ringd/ringd/cmd/ringd/internal/attend"
+	"github.com/ringd/ringd/cmd/ringd/internal/bridges"
 	"github.com/ringd/ringd/cmd/ringd/internal/cli"
+	"github.com/ringd/ringd/cmd/ringd/internal/commands/daemoncmd"
+	"github.com/ringd/ringd/cmd/ringd/internal/commands/decidecmd"
+	"github.com/ringd/ringd/cmd/ringd/internal/commands/policycmd"
 	"github.com/ringd/ringd/cmd/ringd/internal/config"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/network"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/pauses"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/policy"
-	"github.com/ringd/ringd/cmd/ringd/internal/policycmd"
-	"github.com/ringd/ringd/cmd/ringd/internal/provider"
-	"github.com/ringd/ringd/cmd/ringd/internal/render"
-	"github.com/ringd/ringd/cmd/ringd/internal/request"
-	"github.com/ringd/ringd/cmd/ringd/internal/sources"
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/profiles/spelling"
@@ -143,7 +139,7 @@ func (o *runOptions) bindHere(cmd *cobra.Command) {
 
 func (p *program) run(ctx context.Context, o runOptions) error {
 	var err error
-	if o.executor, err = request.Executor(o.executor, o.program); err != nil {
+	if o.executor, err = cli.ExecutorOf(o.executor, o.program); err != nil {
 		return cli.Failed(cli.Misused, err)
 	}
 	if err := o.daemon.Check(); err != nil {
@@ -170,7 +166,7 @@ func (p *program) run(ctx context.Context, o runOptions) error {
 	case !there && o.detach:
 		return cli.Usage("--detach needs --socket or --url")
 	}
-	req, err := request.Read(request.Given{Agent: o.agent, Executor: o.executor, Language: o.language, Program: o.program, Inputs: o.inputs, Session: o.session, Grants: o.grants, Stdin: o.stdin, Cwd: o.cwd}, p.In)
+	req, err := cli.ReadRequest(cli.GivenRequest{Agent: o.agent, Executor: o.executor, Language: o.language, Program: o.program, Inputs: o.inputs, Session: o.session, Grants: o.grants, Stdin: o.stdin, Cwd: o.cwd}, p.In)
 	if err != nil {
 		return cli.Failed(cli.Misused, err)
 	}
@@ -207,7 +203,7 @@ func (p *program) commands(o runOptions) (map[string]contract.Provider, error) {
 		if _, twice := out[name]; twice {
 			return nil, cli.Usage("--bridge %s is given twice", name)
 		}
-		if out[name], err = p.commandProvider(provider.Config{Argv: []string{"/bin/sh", "-c", command}, Starts: starts(command), Dir: dir, Env: env, Failed: o.faults.add}); err != nil {
+		if out[name], err = p.commandProvider(bridges.CommandConfig{Argv: []string{"/bin/sh", "-c", command}, Starts: starts(command), Dir: dir, Env: env, Failed: o.faults.add}); err != nil {
 			return nil, cli.Usage("--bridge %s: %w", name, err)
 		}
 	}
@@ -245,7 +241,7 @@ func knownBridges(set *profiles.Set, providers map[string]contract.Provider) err
 		} else if len(names) > 0 {
 			hint = "it grants " + strings.Join(names, ", ")
 		}
-		return cli.Usage("--bridge %s: the policy grants no such bridge\n    hint: %s", render.Visible(name), render.Visible(hint))
+		return cli.Usage("--bridge %s: the policy grants no such bridge\n    hint: %s", cli.Visible(name), cli.Visible(hint))
 	}
 	return nil
 }
@@ -253,7 +249,7 @@ func knownBridges(set *profiles.Set, providers map[string]contract.Provider) err
 // runHere runs the program in a stack of its own.
 func (p *program) runHere(ctx context.Context, o runOptions, req wire.RunRequest) error {
 	return p.local(ctx, o, func(ctx context.Context, l *local) (string, error) {
-		req.Agent = answer.Agent(l.set, req.Agent)
+		req.Agent = decidecmd.Agent(l.set, req.Agent)
 		run, err := l.stack.daemon.StartRun(context.WithoutCancel(ctx), l.actor, req) // soon done; an interrupt cancels later
 		return run.ID, err
 	})
@@ -360,7 +356,7 @@ func (p *program) local(ctx context.Context, o runOptions, begin func(context.Co
 
 // attend stays with a run, at the terminal where there is one to ask at.
 func (p *program) attend(ctx context.Context, o runOptions, l *local, id string) (wire.Run, error) {
-	c := attend.Config{
+	c := daemoncmd.AttendConfig{
 		Program: p.Program, Daemon: l.stack.daemon, Actor: l.actor, Approver: owner(o.as), Keep: o.state != "", JSON: o.asJSON, Shown: l.shown, Now: time.Now,
 		Lacks: l.lacks,
 		Rule: func(agent, bridge string) *profiles.Rule {
@@ -371,14 +367,14 @@ func (p *program) attend(ctx context.Context, o runOptions, l *local, id string)
 		},
 	}
 	if (o.state == "" || o.ask) && cli.Terminal(p.In) && cli.Terminal(p.Err) {
-		tty, err := ask.Open(p.Page(p.Err).Colour)
+		tty, err := cli.Open(p.Page(p.Err).Colour)
 		if err != nil {
 			return wire.Run{}, errors.Join(err, endRun(ctx, l, id))
 		}
 		defer func() { _ = tty.Close() }() // the terminal stays the user's
 		c.Terminal = tty
 	}
-	return attend.New(c).Attend(ctx, id)
+	return daemoncmd.NewAttendant(c).Attend(ctx, id)
 }
 
 // lacks is why a call that is granted could not begin here once it is approved.
@@ -436,7 +432,7 @@ func (p *program) privateState(dir string) (string, func() error, error) {
 		dir, err = os.MkdirTemp(p.Env.Temp, "ringd-run-")
 	}
 	if err != nil {
-		return "", nil, cli.Usage("make temporary folder: %w", sources.Bare(err))
+		return "", nil, cli.Usage("make temporary folder: %w", cli.Bare(err))
 	}
 	return dir, func() error { return os.RemoveAll(dir) }, nil
 }
@@ -450,7 +446,7 @@ type earlyCompiler struct {
 	err           error
 }
 
-func (p *program) compileEarly(ctx context.Context, group *daemon.Group, files sources.Policy) *earlyCompiler {
+func (p *program) compileEarly(ctx context.Context, group *daemon.Group, files cli.Policy) *earlyCompiler {
 	c := &earlyCompiler{childCompiler: p.compiler(), done: make(chan struct{})}
 	group.Go(func() {
 		defer close(c.done)
@@ -470,7 +466,7 @@ func (c *earlyCompiler) Compile(ctx context.Context, _ daemon.Push) (*profiles.S
 }
 
 // notApplied tells why the policy is not in force.
-func (p *program) notApplied(files sources.Policy, c *earlyCompiler, err error) error {
+func (p *program) notApplied(files cli.Policy, c *earlyCompiler, err error) error {
 	<-c.done
 	var e *cli.Exit
 	switch {

@@ -16,11 +16,9 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/cli"
+	"github.com/ringd/ringd/cmd/ringd/internal/commands/signingcmd"
 	"github.com/ringd/ringd/cmd/ringd/internal/config"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon"
-	"github.com/ringd/ringd/cmd/ringd/internal/render"
-	"github.com/ringd/ringd/cmd/ringd/internal/signing"
-	"github.com/ringd/ringd/cmd/ringd/internal/sources"
 	"github.com/ringd/ringd/cmd/ringd/internal/syncer"
 	"github.com/ringd/ringd/schema/wire"
 )
@@ -83,7 +81,7 @@ func (p *program) serveConfig(name string, given config.File) (config.File, erro
 	if name != "" {
 		in, err := os.Open(name)
 		if err != nil {
-			return f, cli.Usage("read config: %w", sources.Bare(err))
+			return f, cli.Usage("read config: %w", cli.Bare(err))
 		}
 		defer in.Close()
 		if f, err = config.Read(name, in); err != nil {
@@ -176,7 +174,7 @@ func (p *program) serve(ctx context.Context, f config.File) (err error) {
 	}
 	defer func() { err = errors.Join(err, obey()) }()
 	sink := &firstLook{Sink: s.daemon.Sink(), looked: make(chan struct{})}
-	watch, err := syncer.Start(ctx, looking(f, syncer.Config{Dir: f.Sync, Sink: sink, Logger: logger, Limits: signing.Limits(f.Trust)}))
+	watch, err := syncer.Start(ctx, looking(f, syncer.Config{Dir: f.Sync, Sink: sink, Logger: logger, Limits: signingcmd.Limits(f.Trust)}))
 	if err != nil {
 		return errors.Join(cli.Usage("watch %s: %w", f.Sync, err), server.Close(ctx))
 	}
@@ -249,7 +247,7 @@ func closedAt(logger *slog.Logger, f config.File, st wire.Status) {
 	for i, c := range st.Conditions {
 		why[i] = c.Code + ": " + c.Message
 	}
-	check := "ringd vet " + render.Word(f.Sync)
+	check := "ringd vet " + cli.Word(f.Sync)
 	if f.Trust != nil {
 		check = "ringd sign makes a push of it"
 	}
@@ -261,9 +259,9 @@ func closedAt(logger *slog.Logger, f config.File, st wire.Status) {
 func (p *program) ready(st wire.Status, socket string) {
 	what := "no policy in force"
 	if st.Generation > 0 {
-		what = fmt.Sprintf("generation %d, %s", st.Generation, render.Visible(render.Short(st.Revision)))
+		what = fmt.Sprintf("generation %d, %s", st.Generation, cli.Visible(cli.Short(st.Revision)))
 	}
-	fmt.Fprintf(p.Out, "ringd ready: %s, %s\n", render.Visible(socket), what)
+	fmt.Fprintf(p.Out, "ringd ready: %s, %s\n", cli.Visible(socket), what)
 	tell("READY=1", "STATUS="+what)
 }
 
@@ -296,7 +294,7 @@ func (f *firstLook) Lost(ctx context.Context, err error) {
 func journal(w io.Writer) slog.Handler {
 	return slog.NewTextHandler(w, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
 		if text := a.Value.String(); strings.ContainsRune(text, '\x7f') {
-			a.Value = slog.StringValue(render.Clean(text))
+			a.Value = slog.StringValue(cli.Clean(text))
 		}
 		a.Key = strings.ReplaceAll(a.Key, "\x7f", `\u007f`)
 		return a

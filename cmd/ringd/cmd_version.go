@@ -6,7 +6,7 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/ringd/ringd/cmd/ringd/internal/render"
+	"github.com/ringd/ringd/cmd/ringd/internal/cli"
 	"github.com/ringd/ringd/executors/js/engine"
 	"github.com/ringd/ringd/executors/python/wasm/place"
 	"github.com/ringd/ringd/rings/kernel/initimage"
@@ -28,7 +28,7 @@ digest, of the engine with all that is loaded into it: engine in ringd doctor
 		RunE: func(*cobra.Command, []string) error {
 			v := p.withEngines(buildVersion())
 			if asJSON {
-				return render.JSON(p.Out, v)
+				return cli.JSON(p.Out, v)
 			}
 			_, err := fmt.Fprintf(p.Out, "ringd %s\n%s", v, v.engines())
 			return err

@@ -19,7 +19,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/ringd/ringd/cmd/ringd/internal/api/porttest"
+	"github.com/ringd/ringd/cmd/ringd/internal/api/apitest"
 	"github.com/ringd/ringd/schema/wire"
 )
 
@@ -27,8 +27,8 @@ import (
 // approve or lock down, ends: its runs at once, and itself with what systemd starts again.
 func TestLostListenerEndsTheDaemon(t *testing.T) {
 	h := newHost(t, false)
-	files := porttest.New(t).Write(t, h.dir, "daemon")
-	secret := h.write("token", porttest.Secret())
+	files := apitest.New(t).Write(t, h.dir, "daemon")
+	secret := h.write("token", apitest.Secret())
 	text, err := os.ReadFile(h.config)
 	h.must(err)
 	h.write("ringd.yaml", fmt.Sprintf("%slisten: [{tcp: '127.0.0.1:0', tls: {cert: %s, key: %s}}]\ntokens: [{name: a, file: %s, roles: [harness]}]\n",

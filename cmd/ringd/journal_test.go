@@ -8,17 +8,17 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ringd/ringd/cmd/ringd/internal/render/rendertest"
+	"github.com/ringd/ringd/cmd/ringd/internal/cli/clitest"
 )
 
 // An event is one line of the journal, whatever a text of it holds.
 func TestJournalIsInert(t *testing.T) {
-	for _, text := range append(rendertest.Hostile(), "\x7f", "a\x7fb") {
+	for _, text := range append(clitest.Hostile(), "\x7f", "a\x7fb") {
 		var b bytes.Buffer
 		log := slog.New(journal(&b))
 		log.Warn(text, "reason", text, "error", errors.New(text), "agents", []string{text})
 		log.Warn("x", text, 1)
 		log.With("run", text).WithGroup("g").Error("x", "at", text)
-		rendertest.Check(t, "the journal", text, strings.ReplaceAll(b.String(), "\t", " "), 3)
+		clitest.Check(t, "the journal", text, strings.ReplaceAll(b.String(), "\t", " "), 3)
 	}
 }

@@ -15,19 +15,13 @@ import (
 
 	"github.com/spf13/cobra"
 
-	"github.com/ringd/ringd/cmd/ringd/internal/answer"
-	"github.com/ringd/ringd/cmd/ringd/internal/auditcmd"
-	"github.com/ringd/ringd/cmd/ringd/internal/begin"
 	"github.com/ringd/ringd/cmd/ringd/internal/cli"
-	"github.com/ringd/ringd/cmd/ringd/internal/clients"
+	"github.com/ringd/ringd/cmd/ringd/internal/commands/auditcmd"
+	"github.com/ringd/ringd/cmd/ringd/internal/commands/daemoncmd"
+	"github.com/ringd/ringd/cmd/ringd/internal/commands/decidecmd"
+	"github.com/ringd/ringd/cmd/ringd/internal/commands/policycmd"
+	"github.com/ringd/ringd/cmd/ringd/internal/commands/signingcmd"
 	"github.com/ringd/ringd/cmd/ringd/internal/config"
-	"github.com/ringd/ringd/cmd/ringd/internal/diff"
-	"github.com/ringd/ringd/cmd/ringd/internal/exceptions"
-	"github.com/ringd/ringd/cmd/ringd/internal/policycmd"
-	"github.com/ringd/ringd/cmd/ringd/internal/signing"
-	"github.com/ringd/ringd/cmd/ringd/internal/sources"
-	"github.com/ringd/ringd/cmd/ringd/internal/suggest"
-	"github.com/ringd/ringd/cmd/ringd/internal/testcmd"
 	"github.com/ringd/ringd/schema"
 )
 
@@ -117,19 +111,19 @@ decides, records and answers.`,
 		}
 	}
 	add("policy", policycmd.New(p.policies())...)
-	add("policy", answer.New(p.answers())...)
-	add("policy", begin.New(begin.Config{Program: p.Program, Check: func(ctx context.Context, files sources.Policy) (schema.Diagnostics, error) {
+	add("policy", decidecmd.New(p.answers())...)
+	add("policy", policycmd.NewInit(policycmd.InitConfig{Program: p.Program, Check: func(ctx context.Context, files cli.Policy) (schema.Diagnostics, error) {
 		_, found, err := p.compile(ctx, files)
 		return found, err
 	}})...)
-	add("policy", suggest.New(suggest.Config{Program: p.Program, Now: time.Now, Compile: p.policies().Compiled}))
-	add("policy", exceptions.New(exceptions.Config{Program: p.Program, Now: time.Now, Compile: p.compileEnded}))
-	add("policy", testcmd.New(p.tests()), diff.New(p.diffs()))
-	add("policy", signing.New(p.signing())...)
+	add("policy", policycmd.NewSuggest(policycmd.SuggestConfig{Program: p.Program, Now: time.Now, Compile: p.policies().Compiled}))
+	add("policy", policycmd.NewExceptions(policycmd.ExceptionsConfig{Program: p.Program, Now: time.Now, Compile: p.compileEnded}))
+	add("policy", policycmd.NewTest(p.tests()), policycmd.NewDiff(p.diffs()))
+	add("policy", signingcmd.New(p.signing())...)
 	add("run", newRun(p), newResume(p))
-	asking := clients.Config{Program: p.Program, Now: time.Now, Kept: p.openKept, Order: p.signing().Order}
-	add("daemon", append([]*cobra.Command{newServe(p)}, clients.New(asking)...)...)
-	add("host", newDoctor(p), auditcmd.New(auditcmd.Config{Program: p.Program, Now: time.Now}, clients.NewArchive(asking)), newVersion(p))
+	asking := daemoncmd.Config{Program: p.Program, Now: time.Now, Kept: p.openKept, Order: p.signing().Order}
+	add("daemon", append([]*cobra.Command{newServe(p)}, daemoncmd.New(asking)...)...)
+	add("host", newDoctor(p), auditcmd.New(auditcmd.Config{Program: p.Program, Now: time.Now}, daemoncmd.NewArchive(asking)), newVersion(p))
 	root.SetCompletionCommandGroupID("host")
 	root.SetHelpCommandGroupID("host")
 	root.InitDefaultCompletionCmd()

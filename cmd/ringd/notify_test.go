@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/cli"
-	"github.com/ringd/ringd/cmd/ringd/internal/render/rendertest"
+	"github.com/ringd/ringd/cmd/ringd/internal/cli/clitest"
 	"github.com/ringd/ringd/schema/wire"
 )
 
@@ -59,17 +59,17 @@ func TestFieldsForSystemdAreInert(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		rendertest.Check(t, name, text, string(buf[:n])+"\n", 2)
+		clitest.Check(t, name, text, string(buf[:n])+"\n", 2)
 		if !strings.HasPrefix(string(buf[:n]), "READY=1\nSTATUS=") {
 			t.Errorf("%s of %q: %q", name, text, buf[:n])
 		}
 	}
-	for _, text := range append(rendertest.Hostile(), "x\nMAINPID=1") {
+	for _, text := range append(clitest.Hostile(), "x\nMAINPID=1") {
 		var out bytes.Buffer
 		p := &program{Program: &cli.Program{Out: &out}}
 		p.ready(wire.Status{Generation: 4, Revision: text}, "/run/"+text)
 		hear("the state", text)
-		rendertest.Check(t, "the ready line", text, out.String(), 1)
+		clitest.Check(t, "the ready line", text, out.String(), 1)
 		tell("READY=1", "STATUS="+text)
 		hear("a field", text)
 	}

@@ -13,7 +13,7 @@ import (
 
 	"github.com/creack/pty"
 
-	"github.com/ringd/ringd/cmd/ringd/internal/ask/asktest"
+	"github.com/ringd/ringd/cmd/ringd/internal/cli/clitest"
 )
 
 // reader is the shell of a reader's terminal: it takes a command at a time, ended by a zero
@@ -22,7 +22,7 @@ const reader = `s=0; while IFS= read -r -d "" c <&3; do (exit $s); eval "$c"; s=
 
 // terminal is one of 80 columns with a shell.
 type terminal struct {
-	*asktest.Person
+	*clitest.Person
 	commands *os.File
 	cmd      *exec.Cmd
 	ids      map[string]string // the run ids of the page, and those that were printed in their place
@@ -57,7 +57,7 @@ func newTerminal(t *testing.T, dir string, ids map[string]string) *terminal {
 		_ = master.Close() // hangs up: what still runs there ends
 		_ = c.Wait()
 	})
-	return &terminal{&asktest.Person{T: t, TTY: master}, w, c, ids}
+	return &terminal{&clitest.Person{T: t, TTY: master}, w, c, ids}
 }
 
 // typed sends a command with the ids that were printed here.

@@ -9,7 +9,6 @@ import (
 
 	"github.com/ringd/ringd/cmd/ringd/internal/cli"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon"
-	"github.com/ringd/ringd/cmd/ringd/internal/render"
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/rings/interpreter/contract"
@@ -35,14 +34,14 @@ func (p *program) notStarted(o runOptions, err error) error {
 			code = cli.Unavailable
 		}
 		if o.asJSON {
-			if err := render.JSON(p.Out, render.RefusedRun(o.agent, o.executor, denial)); err != nil {
+			if err := cli.JSON(p.Out, cli.RefusedRun(o.agent, o.executor, denial)); err != nil {
 				return err
 			}
 		}
 		if code == cli.Unavailable {
-			return cli.Failed(code, errors.New(render.Unavailable(denial)))
+			return cli.Failed(code, errors.New(cli.UnavailableText(denial)))
 		}
-		return cli.Failed(code, errors.New(render.Denial(denial)))
+		return cli.Failed(code, errors.New(cli.Denial(denial)))
 	case errors.As(err, &invalid):
 		code = cli.Misused
 	case errors.Is(err, daemon.ErrUnavailable):
@@ -61,7 +60,7 @@ func (p *program) stuck(o runOptions, err, other error) error {
 	lacks := stuck.Lacks
 	if o.state == "" { // which has no pause to go on from
 		return cli.Failed(cli.Misused, fmt.Errorf("bridge %s: %w\n    hint: give run a command that performs it: --bridge %s=COMMAND",
-			render.Visible(lacks.Bridges[0]), lacks.Err, render.Word(lacks.Bridges[0])))
+			cli.Visible(lacks.Bridges[0]), lacks.Err, cli.Word(lacks.Bridges[0])))
 	}
 	given := slices.Clone(o.bridges)
 	o.bridges = slices.DeleteFunc(given, func(g string) bool {
@@ -72,7 +71,7 @@ func (p *program) stuck(o runOptions, err, other error) error {
 		o.bridges = append(o.bridges, b+"=COMMAND")
 	}
 	return cli.Failed(cli.Misused, fmt.Errorf("run %s: call %s needs bridge %s: %w; nothing ran, and the run is kept as it was\n    hint: ringd resume %s%s%s",
-		render.ShortID(stuck.Run), render.Visible(lacks.Call), render.Visible(lacks.Bridges[0]), lacks.Err, render.ShortID(stuck.Run), render.Clean(o.place()), render.Clean(o.again())))
+		cli.ShortID(stuck.Run), cli.Visible(lacks.Call), cli.Visible(lacks.Bridges[0]), lacks.Err, cli.ShortID(stuck.Run), cli.Clean(o.place()), cli.Clean(o.again())))
 }
 
 // outcome is a run as this host has seen it: why its bridges failed is not the program's
@@ -94,9 +93,9 @@ type fault struct {
 // String names what failed, and why.
 func (f fault) String() string {
 	if f.Target != "" {
-		return render.Visible(f.Target) + ": " + render.Visible(f.Reason)
+		return cli.Visible(f.Target) + ": " + cli.Visible(f.Reason)
 	}
-	return "bridge " + render.Visible(f.Bridge) + ": " + render.Visible(f.Reason)
+	return "bridge " + cli.Visible(f.Bridge) + ": " + cli.Visible(f.Reason)
 }
 
 // maxFaults is how many of a run are told; the audit log has all.
@@ -135,7 +134,7 @@ func (f *faults) all() []fault {
 // finish prints how a run ended and gives the exit.
 func (p *program) finish(o runOptions, run wire.Run, set *profiles.Set) error {
 	if o.asJSON {
-		if err := render.JSON(p.Out, outcome{run, o.faults.all()}); err != nil {
+		if err := cli.JSON(p.Out, outcome{run, o.faults.all()}); err != nil {
 			return err
 		}
 	} else {
@@ -150,7 +149,7 @@ func (p *program) finish(o runOptions, run wire.Run, set *profiles.Set) error {
 	if o.report {
 		p.Page(p.Err).Report(run, set)
 	} else if o.state != "" && !o.asJSON {
-		fmt.Fprintf(p.Err, "run %s: %s\n", render.Clean(run.ID), render.Clean(run.State))
+		fmt.Fprintf(p.Err, "run %s: %s\n", cli.Clean(run.ID), cli.Clean(run.State))
 	}
 	if state := executors.State(run.State); state == executors.StateDenied && len(run.Denials) == 1 && cli.Unenforceable(run.Denials[0].Code) {
 		return cli.Failed(cli.Unavailable, nil) // the guest could not be had: nothing ran
@@ -181,7 +180,7 @@ func (o runOptions) again() string {
 	give := func(flag string, values ...string) {
 		for _, v := range values {
 			if v != "" {
-				b.WriteString(" " + flag + " " + render.Word(v))
+				b.WriteString(" " + flag + " " + cli.Word(v))
 			}
 		}
 	}
@@ -197,23 +196,23 @@ func (o runOptions) again() string {
 // place is the flags that say where the run is, as a command that is shown carries them.
 func (o runOptions) place() string {
 	if o.state != "" {
-		return " --state " + render.Word(o.state)
+		return " --state " + cli.Word(o.state)
 	}
 	return o.daemon.Hint()
 }
 
 // goOn says how to go on with a run that waits, in a state folder or in a daemon.
 func (p *program) goOn(o runOptions, run wire.Run) {
-	id, place := render.ShortID(run.ID), render.Clean(o.place())
+	id, place := cli.ShortID(run.ID), cli.Clean(o.place())
 	for _, c := range run.Pending {
 		if c.For == "approver" {
-			fmt.Fprintf(p.Err, "    allow it: ringd approve %s %s%s\n", id, render.Clean(c.ID), place)
+			fmt.Fprintf(p.Err, "    allow it: ringd approve %s %s%s\n", id, cli.Clean(c.ID), place)
 		} else {
-			fmt.Fprintf(p.Err, "    answer:   ringd answer %s %s --value JSON%s\n", id, render.Clean(c.ID), place)
+			fmt.Fprintf(p.Err, "    answer:   ringd answer %s %s --value JSON%s\n", id, cli.Clean(c.ID), place)
 		}
 	}
 	if o.state != "" {
-		fmt.Fprintf(p.Err, "    go on:    ringd resume %s%s%s\n", id, place, render.Clean(o.again()))
+		fmt.Fprintf(p.Err, "    go on:    ringd resume %s%s%s\n", id, place, cli.Clean(o.again()))
 	} else {
 		fmt.Fprintf(p.Err, "    go on:    by itself, once every call is answered; ringd runs %s%s\n", id, place)
 	}

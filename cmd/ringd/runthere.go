@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/cli"
-	"github.com/ringd/ringd/cmd/ringd/internal/render"
 	"github.com/ringd/ringd/schema/client"
 	"github.com/ringd/ringd/schema/wire"
 )
@@ -25,7 +24,7 @@ func (p *program) runThere(ctx context.Context, o runOptions, req wire.RunReques
 		return cli.RefusedBy(err)
 	}
 	if o.detach {
-		_, err := fmt.Fprintln(p.Out, render.Clean(run.ID))
+		_, err := fmt.Fprintln(p.Out, cli.Clean(run.ID))
 		return err
 	}
 	printed, told := int64(0), map[string]bool{}

@@ -15,7 +15,7 @@ import (
 
 	"github.com/rogpeppe/go-internal/testscript"
 
-	"github.com/ringd/ringd/cmd/ringd/internal/api/porttest"
+	"github.com/ringd/ringd/cmd/ringd/internal/api/apitest"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/rings/kernel"
 )
@@ -140,9 +140,9 @@ func certs(ts *testscript.TestScript, neg bool, args []string) {
 	}
 	dir := ts.MkAbs(args[0])
 	ts.Check(os.MkdirAll(dir, 0o700))
-	porttest.New(fatal{ts}).Write(fatal{ts}, dir, "server")
+	apitest.New(fatal{ts}).Write(fatal{ts}, dir, "server")
 	for _, name := range args[1:] {
-		ts.Check(os.WriteFile(filepath.Join(dir, name+".token"), []byte(porttest.Secret()), 0o600))
+		ts.Check(os.WriteFile(filepath.Join(dir, name+".token"), []byte(apitest.Secret()), 0o600))
 	}
 }
 

@@ -13,7 +13,7 @@ import (
 
 	sd "github.com/coreos/go-systemd/v22/daemon"
 
-	"github.com/ringd/ringd/cmd/ringd/internal/render"
+	"github.com/ringd/ringd/cmd/ringd/internal/cli"
 )
 
 // tell says fields, NAME=VALUE, on the socket that systemd named. A newline in a field begins
@@ -21,7 +21,7 @@ import (
 // output of the daemon has said it.
 func tell(fields ...string) {
 	for i, f := range fields {
-		fields[i] = render.Visible(f)
+		fields[i] = cli.Visible(f)
 	}
 	_, _ = sd.SdNotify(false, strings.Join(fields, "\n"))
 }

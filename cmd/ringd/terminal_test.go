@@ -21,7 +21,7 @@ import (
 
 	"github.com/creack/pty"
 
-	"github.com/ringd/ringd/cmd/ringd/internal/ask/asktest"
+	"github.com/ringd/ringd/cmd/ringd/internal/cli/clitest"
 )
 
 const askPolicy = `apiVersion: ringd/v1
@@ -40,7 +40,7 @@ const askProgram = `let end; try { end = (await pay({euro: 5, to: "\u001b[2Jada"
 
 // person sits at the terminal of a ringd.
 type person struct {
-	asktest.Person
+	clitest.Person
 	stdout bytes.Buffer
 	cmd    *exec.Cmd
 }
@@ -76,7 +76,7 @@ func sitAs(t *testing.T, dir string, shown bool, args ...string) *person {
 		t.Fatal(err)
 	}
 	defer tty.Close()
-	p := &person{Person: asktest.Person{T: t, TTY: master}}
+	p := &person{Person: clitest.Person{T: t, TTY: master}}
 	p.cmd = exec.CommandContext(context.WithoutCancel(t.Context()), "ringd", args...)
 	p.cmd.Dir, p.cmd.Env = dir, append(os.Environ(), "XDG_CACHE_HOME="+sharedCache, "TERM=xterm", "NO_COLOR=1")
 	p.cmd.Stdin, p.cmd.Stdout, p.cmd.Stderr = tty, &p.stdout, tty

@@ -15,9 +15,13 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/ringd/ringd/cmd/ringd/internal/api"
 	"github.com/ringd/ringd/cmd/ringd/internal/audit"
-	"github.com/ringd/ringd/cmd/ringd/internal/child"
+	"github.com/ringd/ringd/cmd/ringd/internal/bridges"
 	"github.com/ringd/ringd/cmd/ringd/internal/cli"
+	"github.com/ringd/ringd/cmd/ringd/internal/commands/doctorcmd"
+	"github.com/ringd/ringd/cmd/ringd/internal/commands/signingcmd"
+	"github.com/ringd/ringd/cmd/ringd/internal/compilechild"
 	"github.com/ringd/ringd/cmd/ringd/internal/config"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/lockdown"
@@ -26,18 +30,10 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/orders"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/pauses"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/records"
-	"github.com/ringd/ringd/cmd/ringd/internal/daemon/shadow"
 	"github.com/ringd/ringd/cmd/ringd/internal/decide"
-	"github.com/ringd/ringd/cmd/ringd/internal/doctor"
-	"github.com/ringd/ringd/cmd/ringd/internal/door"
 	"github.com/ringd/ringd/cmd/ringd/internal/notify"
-	"github.com/ringd/ringd/cmd/ringd/internal/packages"
-	"github.com/ringd/ringd/cmd/ringd/internal/provider"
-	"github.com/ringd/ringd/cmd/ringd/internal/render"
-	"github.com/ringd/ringd/cmd/ringd/internal/script"
+	"github.com/ringd/ringd/cmd/ringd/internal/scriptchild"
 	"github.com/ringd/ringd/cmd/ringd/internal/seal"
-	"github.com/ringd/ringd/cmd/ringd/internal/signing"
-	"github.com/ringd/ringd/cmd/ringd/internal/sources"
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
 	"github.com/ringd/ringd/cmd/ringd/internal/trust"
 	"github.com/ringd/ringd/executors"
@@ -75,11 +71,11 @@ func hiddenVerb(name string) (func(ctx context.Context, in io.Reader, out, stder
 	switch name {
 	case verbCompile:
 		return func(ctx context.Context, in io.Reader, out, stderr io.Writer) int {
-			return child.Main(ctx, time.Now, in, out, stderr)
+			return compilechild.Main(ctx, time.Now, in, out, stderr)
 		}, true
 	case verbScripts:
 		return func(_ context.Context, in io.Reader, out, stderr io.Writer) int {
-			return script.Main(in, out, stderr, readScript)
+			return scriptchild.Main(in, out, stderr, readScript)
 		}, true
 	case verbCalls:
 		return decide.CallsMain, true
@@ -101,7 +97,7 @@ func hiddenVerb(name string) (func(ctx context.Context, in io.Reader, out, stder
 }
 
 func (p *program) compiler() childCompiler {
-	return childCompiler{cfg: child.Config{Path: p.Self, Args: []string{verbCompile}}, pythonWasm: place.There(p.wasmDir())}
+	return childCompiler{cfg: compilechild.Config{Path: p.Self, Args: []string{verbCompile}}, pythonWasm: place.There(p.wasmDir())}
 }
 
 // stackConfig says how the parts are joined: for one program, or for a daemon.
@@ -150,7 +146,7 @@ type stackConfig struct {
 // newShadow makes what is told of each decision and reports what would have been decided
 // otherwise. It returns what tells of a candidate; nil: none is looked for.
 func (s *stack) newShadow(c stackConfig, env profiles.Environment) func() *wire.Shadow {
-	told := shadow.New(shadow.Config{Compiler: c.compiler, Log: s.recorder, Now: time.Now, Logger: c.logger, Environment: env, Workspace: c.workspace,
+	told := daemon.NewShadow(daemon.ShadowConfig{Compiler: c.compiler, Log: s.recorder, Now: time.Now, Logger: c.logger, Environment: env, Workspace: c.workspace,
 		InForce:  func() *profiles.Set { return s.daemon.Set() },
 		Enforced: func(agent string) *profiles.Decider { return s.daemon.Enforced(agent) }})
 	s.recorder.Beside(told.Decided)
@@ -180,11 +176,11 @@ type stack struct {
 	js     *js.Executor
 	shell  *shell.Executor
 	python *python.Executor
-	shadow *shadow.Shadow // nil: no candidate is looked for
+	shadow *daemon.Shadow // nil: no candidate is looked for
 	group  *daemon.Group
 
 	environments *environment.Finder // of Python
-	probe        packages.Probe
+	probe        doctorcmd.PackagesProbe
 	tried        *python.Executor // of canaries
 	warmed       chan struct{}    // closed when the first guest is there, or cannot be
 	cold         error            // why it cannot be; read once warmed is closed
@@ -296,7 +292,7 @@ func (p *program) buildStack(ctx context.Context, c stackConfig, s *stack) (err 
 	if err != nil {
 		return errors.Join(err, ring.Close())
 	}
-	scripts, err := script.New(p.scripts())
+	scripts, err := scriptchild.New(p.scripts())
 	if err != nil {
 		return errors.Join(err, ring.Close())
 	}
@@ -370,10 +366,10 @@ func refusal(v kernel.Violation) records.Refusal {
 // which is held against the newest record the store knows of, and the lock.
 func openRecords(ctx context.Context, c stackConfig, s *stack) (*store.Store, error) {
 	if err := os.MkdirAll(c.state, 0o700); err != nil {
-		return nil, cli.Usage("make state folder: %w", sources.Bare(err))
+		return nil, cli.Usage("make state folder: %w", cli.Bare(err))
 	}
 	if err := config.Own(c.state); err != nil {
-		return nil, cli.Usage("state folder: %w", sources.Bare(err))
+		return nil, cli.Usage("state folder: %w", cli.Bare(err))
 	}
 	at := cli.Layout(c.state)
 	var open atomic.Pointer[audit.Log]
@@ -391,7 +387,7 @@ func openRecords(ctx context.Context, c stackConfig, s *stack) (*store.Store, er
 		return nil, unavailable(c.state, "open store", err)
 	}
 	s.onClose(st.Close)
-	if s.gate, err = signing.Gate(c.trust, at.Pushes, c.guardrails); err != nil {
+	if s.gate, err = signingcmd.Gate(c.trust, at.Pushes, c.guardrails); err != nil {
 		return nil, cli.Failed(cli.Misused, err)
 	}
 	known, err := st.AuditHead(ctx)
@@ -430,7 +426,7 @@ func openRecords(ctx context.Context, c stackConfig, s *stack) (*store.Store, er
 	if err != nil {
 		return nil, unavailable(c.state, "start", err)
 	}
-	if s.orders, err = signing.Orders(c.trust, orders.Config{Lock: s.lock, Recorder: s.recorder, Now: time.Now, Logger: c.logger}); err != nil {
+	if s.orders, err = signingcmd.Orders(c.trust, orders.Config{Lock: s.lock, Recorder: s.recorder, Now: time.Now, Logger: c.logger}); err != nil {
 		return nil, cli.Failed(cli.Misused, err)
 	}
 	return st, nil
@@ -529,7 +525,7 @@ func (systemClock) Now() time.Time                         { return time.Now() }
 func (systemClock) After(d time.Duration) <-chan time.Time { return time.After(d) }
 
 // newServer joins a stack and the API, behind a door that is still shut.
-func (p *program) newServer(ctx context.Context, f config.File, logger *slog.Logger) (*stack, *door.Door, error) {
+func (p *program) newServer(ctx context.Context, f config.File, logger *slog.Logger) (*stack, *api.Listeners, error) {
 	providers, err := p.providers(f.Bridges, logger)
 	if err != nil {
 		return nil, nil, cli.Failed(cli.Misused, err)
@@ -567,7 +563,7 @@ func (p *program) newServer(ctx context.Context, f config.File, logger *slog.Log
 		logger.Error("no guest can be started: the JavaScript executor is closed", "error", s.cold)
 		s.guests.shut(s.cold.Error())
 	}
-	server, err := door.New(door.Config{
+	server, err := api.NewListeners(api.ListenersConfig{
 		File: f, Env: p.Env, UID: uint32(os.Getuid()), Daemon: s.daemon, Lockdown: s.lock, Recorder: s.recorder, Metrics: m, Now: time.Now, Logger: logger,
 	})
 	if err != nil {
@@ -577,16 +573,16 @@ func (p *program) newServer(ctx context.Context, f config.File, logger *slog.Log
 }
 
 // providers performs the bridges of a config file.
-func (p *program) providers(bridges map[string]config.Bridge, logger *slog.Logger) (map[string]contract.Provider, error) {
+func (p *program) providers(given map[string]config.Bridge, logger *slog.Logger) (map[string]contract.Provider, error) {
 	out := map[string]contract.Provider{}
-	for name, b := range bridges {
+	for name, b := range given {
 		switch b.Provider {
 		case "command":
 			env := []string{}
 			for _, k := range slices.Sorted(maps.Keys(b.Env)) {
 				env = append(env, k+"="+b.Env[k])
 			}
-			c, err := p.commandProvider(provider.Config{Argv: b.Command, Dir: b.Dir, Env: env, Idempotent: b.Idempotent,
+			c, err := p.commandProvider(bridges.CommandConfig{Argv: b.Command, Dir: b.Dir, Env: env, Idempotent: b.Idempotent,
 				Failed: func(c contract.Call, reason string) {
 					logger.Warn("bridge failed", "bridge", c.Bridge, "run", c.Run, "call", c.ID, "agent", c.Agent, "reason", reason)
 				}})
@@ -606,7 +602,7 @@ func (p *program) providers(bridges map[string]config.Bridge, logger *slog.Logge
 }
 
 // probe examines what the kernel ring and the executors give on this host.
-func (p *program) probe(ctx context.Context, h *render.Health) {
+func (p *program) probe(ctx context.Context, h *cli.Health) {
 	group := &daemon.Group{}
 	defer group.Wait()
 	out, err := network.Join(ctx, network.JoinConfig{Go: group.Go, Now: time.Now}) // which records nothing, and so reaches nothing
@@ -616,11 +612,11 @@ func (p *program) probe(ctx context.Context, h *render.Health) {
 		k, err = kernel.New(kernel.Config{Go: group.Go, Token: rand.Reader, Report: func(kernel.Violation) error { return nil }, Egress: out.Egress})
 	}
 	if err != nil {
-		h.Add(render.Layer{Name: "engine", Required: true, State: render.LayerUnavailable, Reason: err.Error()})
+		h.Add(cli.Layer{Name: "engine", Required: true, State: cli.LayerUnavailable, Reason: err.Error()})
 		return
 	}
 	defer func() { _ = k.Close() }() // the process ends next
-	doctor.Examine(ctx, doctor.Config{Kernel: k, Engine: func(ctx context.Context) (around executors.Attestation, digest string, err error) {
+	doctorcmd.Examine(ctx, doctorcmd.Config{Kernel: k, Engine: func(ctx context.Context) (around executors.Attestation, digest string, err error) {
 		e, err := js.New(js.Config{
 			Launcher: k, Argv: []string{p.Self, verbGuest}, CacheDir: p.Env.Cache, Go: group.Go, Now: time.Now, Blank: 1,
 		})
@@ -637,7 +633,7 @@ func (p *program) probe(ctx context.Context, h *render.Health) {
 }
 
 // commandProvider is a bridge performed by a command of the host.
-func (p *program) commandProvider(cfg provider.Config) (contract.Provider, error) {
+func (p *program) commandProvider(cfg bridges.CommandConfig) (contract.Provider, error) {
 	cfg.Path = p.Env.Path
-	return provider.NewCommand(cfg)
+	return bridges.NewCommand(cfg)
 }

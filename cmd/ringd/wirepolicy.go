@@ -10,14 +10,11 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ringd/ringd/cmd/ringd/internal/child"
 	"github.com/ringd/ringd/cmd/ringd/internal/cli"
+	"github.com/ringd/ringd/cmd/ringd/internal/commands/doctorcmd"
+	"github.com/ringd/ringd/cmd/ringd/internal/commands/policycmd"
+	"github.com/ringd/ringd/cmd/ringd/internal/compilechild"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon"
-	"github.com/ringd/ringd/cmd/ringd/internal/diff"
-	"github.com/ringd/ringd/cmd/ringd/internal/packages"
-	"github.com/ringd/ringd/cmd/ringd/internal/policycmd"
-	"github.com/ringd/ringd/cmd/ringd/internal/sources"
-	"github.com/ringd/ringd/cmd/ringd/internal/testcmd"
 	"github.com/ringd/ringd/compiler/layers"
 	"github.com/ringd/ringd/compiler/lint"
 	"github.com/ringd/ringd/profiles"
@@ -31,21 +28,21 @@ func (p *program) policies() policycmd.Config {
 
 // compile turns a policy into its set in the compile child. Positions in the
 // findings are what the user typed; those in the set are not.
-func (p *program) compile(ctx context.Context, files sources.Policy) (*profiles.Set, schema.Diagnostics, error) {
+func (p *program) compile(ctx context.Context, files cli.Policy) (*profiles.Set, schema.Diagnostics, error) {
 	set, found, err := p.compiler().run(ctx, files.Sources)
 	return set, files.Place(found), err
 }
 
 // compileEnded is compile, where ended exceptions are no error.
-func (p *program) compileEnded(ctx context.Context, files sources.Policy) (*profiles.Set, schema.Diagnostics, error) {
-	r, err := p.compiler().request(ctx, files.Sources, child.Request{Now: time.Now(), Ended: true})
+func (p *program) compileEnded(ctx context.Context, files cli.Policy) (*profiles.Set, schema.Diagnostics, error) {
+	r, err := p.compiler().request(ctx, files.Sources, compilechild.Request{Now: time.Now(), Ended: true})
 	return r.Set, files.Place(r.Diagnostics), err
 }
 
 // layers asks the layers of a policy about an action, in the compile child.
-func (p *program) layers(ctx context.Context, files sources.Policy, policy string, a layers.AskedAction) ([]layers.LayerAnswer, error) {
-	policies, _ := sources.Split(files.Sources)
-	all, found, err := child.Layers(ctx, p.compiler().cfg, child.LayersRequest{Sources: policies, Policy: policy, Asked: a})
+func (p *program) layers(ctx context.Context, files cli.Policy, policy string, a layers.AskedAction) ([]layers.LayerAnswer, error) {
+	policies, _ := cli.Split(files.Sources)
+	all, found, err := compilechild.Layers(ctx, p.compiler().cfg, compilechild.LayersRequest{Sources: policies, Policy: policy, Asked: a})
 	if err == nil && found.Refused() { // its warnings were told as it was compiled
 		err = policycmd.Refuse(p.Program, files.Path, files.Place(found))
 	}
@@ -53,49 +50,49 @@ func (p *program) layers(ctx context.Context, files sources.Policy, policy strin
 }
 
 // lint is compile with what is unwise; positions are those of the sources.
-func (p *program) lint(ctx context.Context, files sources.Policy, o lint.Options) (*profiles.Set, schema.Diagnostics, error) {
+func (p *program) lint(ctx context.Context, files cli.Policy, o lint.Options) (*profiles.Set, schema.Diagnostics, error) {
 	c := p.compiler()
-	policies, modules := sources.Split(files.Sources)
-	r, err := child.Run(ctx, c.cfg, child.Request{Sources: policies, Files: modules, PythonWasm: c.pythonWasm, Lint: &o, Now: o.Now})
+	policies, modules := cli.Split(files.Sources)
+	r, err := compilechild.Run(ctx, c.cfg, compilechild.Request{Sources: policies, Files: modules, PythonWasm: c.pythonWasm, Lint: &o, Now: o.Now})
 	return r.Set, r.Diagnostics, err
 }
 
 // tests is what the verb that runs tests is made of.
-func (p *program) tests() testcmd.Config {
-	return testcmd.Config{Program: p.Program, Now: time.Now, Compile: p.compileAt, Rego: p.rego, Scripts: p.scripts(), Calls: p.calls()}
+func (p *program) tests() policycmd.TestConfig {
+	return policycmd.TestConfig{Program: p.Program, Now: time.Now, Compile: p.compileAt, Rego: p.rego, Scripts: p.scripts(), Calls: p.calls()}
 }
 
 // compileAt is compile as of a time. With ended, exceptions that have ended are warnings.
-func (p *program) compileAt(ctx context.Context, files sources.Policy, now time.Time, ended bool) (*profiles.Set, schema.Diagnostics, error) {
-	r, err := p.compiler().request(ctx, files.Sources, child.Request{Now: now, Ended: ended})
+func (p *program) compileAt(ctx context.Context, files cli.Policy, now time.Time, ended bool) (*profiles.Set, schema.Diagnostics, error) {
+	r, err := p.compiler().request(ctx, files.Sources, compilechild.Request{Now: now, Ended: ended})
 	return r.Set, files.Place(r.Diagnostics), err
 }
 
 // rego runs tests of the guardrails of a policy.
-func (p *program) rego(ctx context.Context, files sources.Policy, tests []schema.Source) (child.TestResult, error) {
-	policies, named := sources.Split(append(slices.Clone(files.Sources), tests...))
-	return child.TestRego(ctx, p.compiler().cfg, child.TestRequest{Sources: policies, Files: named, Part: !files.Folder})
+func (p *program) rego(ctx context.Context, files cli.Policy, tests []schema.Source) (compilechild.TestResult, error) {
+	policies, named := cli.Split(append(slices.Clone(files.Sources), tests...))
+	return compilechild.TestRego(ctx, p.compiler().cfg, compilechild.TestRequest{Sources: policies, Files: named, Part: !files.Folder})
 }
 
 // diffs is what the verb that compares is made of.
-func (p *program) diffs() diff.Config {
-	return diff.Config{Program: p.Program, Version: buildVersion().Version, Now: time.Now,
+func (p *program) diffs() policycmd.DiffConfig {
+	return policycmd.DiffConfig{Program: p.Program, Version: buildVersion().Version, Now: time.Now,
 		Compile: p.compared(false), Earlier: p.compared(true), Calls: p.calls()}
 }
 
 // compared reads one side of a comparison. With ended, exceptions that have ended are no
 // error.
-func (p *program) compared(ended bool) diff.Compile {
-	return func(ctx context.Context, path string) (diff.Compiled, error) {
+func (p *program) compared(ended bool) policycmd.Compile {
+	return func(ctx context.Context, path string) (policycmd.Compiled, error) {
 		files, err := policycmd.Read(path)
 		if err != nil {
-			return diff.Compiled{}, err
+			return policycmd.Compiled{}, err
 		}
-		r, err := p.compiler().request(ctx, files.Sources, child.Request{Now: time.Now(), Ended: ended, Ceilings: true})
+		r, err := p.compiler().request(ctx, files.Sources, compilechild.Request{Now: time.Now(), Ended: ended, Ceilings: true})
 		if err != nil {
-			return diff.Compiled{}, err
+			return policycmd.Compiled{}, err
 		}
-		return diff.Compiled{Set: r.Set, Files: files, Ceilings: r.Ceilings}, policycmd.Refuse(p.Program, path, files.Place(r.Diagnostics))
+		return policycmd.Compiled{Set: r.Set, Files: files, Ceilings: r.Ceilings}, policycmd.Refuse(p.Program, path, files.Place(r.Diagnostics))
 	}
 }
 
@@ -107,7 +104,7 @@ func (p *program) pythonLook(interpreter string) policycmd.Look {
 				a := set.Agents[name]
 				found = append(found, p.stateDisk(&a)...)
 				if a.Python != nil && a.Python.Engine == profiles.PythonNative {
-					found = append(found, packages.Look(ctx, s.environments, s.probe, &a)...)
+					found = append(found, doctorcmd.LookAtPackages(ctx, s.environments, s.probe, &a)...)
 				}
 			}
 			return nil
@@ -131,7 +128,7 @@ func (p *program) unmet(ctx context.Context, set *profiles.Set) (out []policycmd
 			if a.Python == nil || a.Python.Engine != profiles.PythonNative {
 				continue
 			}
-			if reason, fix := packages.Keeps(ctx, s.environments, &a); reason != "" {
+			if reason, fix := doctorcmd.KeepsPackages(ctx, s.environments, &a); reason != "" {
 				out = append(out, policycmd.Unmet{Agent: name, Executor: profiles.ExecutorPython, Rule: a.Python.Rule, Reason: reason, Fix: fix})
 			}
 		}

@@ -4,10 +4,10 @@ import (
 	"context"
 	"time"
 
-	"github.com/ringd/ringd/cmd/ringd/internal/answer"
+	"github.com/ringd/ringd/cmd/ringd/internal/bridges"
+	"github.com/ringd/ringd/cmd/ringd/internal/commands/decidecmd"
 	"github.com/ringd/ringd/cmd/ringd/internal/decide"
-	"github.com/ringd/ringd/cmd/ringd/internal/script"
-	shellbridge "github.com/ringd/ringd/cmd/ringd/internal/shell"
+	"github.com/ringd/ringd/cmd/ringd/internal/scriptchild"
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/executors/shell/dryrun"
 	"github.com/ringd/ringd/executors/shell/preflight"
@@ -25,13 +25,13 @@ const (
 )
 
 // answers is what decide and explain are made of.
-func (p *program) answers() answer.Config {
-	return answer.Config{Program: p.Program, Now: time.Now, Compile: p.policies().Compiled, Layers: p.layers, Scripts: p.scripts(), Calls: p.calls()}
+func (p *program) answers() decidecmd.Config {
+	return decidecmd.Config{Program: p.Program, Now: time.Now, Compile: p.policies().Compiled, Layers: p.layers, Scripts: p.scripts(), Calls: p.calls()}
 }
 
 // scripts says how to start what reads scripts.
-func (p *program) scripts() script.Config {
-	return script.Config{Path: p.Self, Args: []string{verbScripts}, Home: p.Env.Home}
+func (p *program) scripts() scriptchild.Config {
+	return scriptchild.Config{Path: p.Self, Args: []string{verbScripts}, Home: p.Env.Home}
 }
 
 // calls says how to start what is asked about calls.
@@ -50,10 +50,10 @@ func readScript(d *profiles.Decider, a profiles.ShellAction, tree bool) (profile
 }
 
 // nodes are commands as they are shown.
-func nodes(tree []*preflight.Node) []script.Node {
-	out := make([]script.Node, len(tree))
+func nodes(tree []*preflight.Node) []scriptchild.Node {
+	out := make([]scriptchild.Node, len(tree))
 	for i, n := range tree {
-		out[i] = script.Node{Kind: n.Kind, Text: n.Text, Line: n.Line, Column: n.Column, Chain: n.Chain, Children: nodes(n.Children)}
+		out[i] = scriptchild.Node{Kind: n.Kind, Text: n.Text, Line: n.Line, Column: n.Column, Chain: n.Chain, Children: nodes(n.Children)}
 		switch n.Verdict {
 		case command.Allow:
 			out[i].Verdict = profiles.Allow.String()
@@ -74,8 +74,8 @@ func nodes(tree []*preflight.Node) []script.Node {
 // withShell adds the daemon's own provider of the bridge shell where the host names
 // no other.
 func withShell(named map[string]contract.Provider, scripts executors.Executor) map[string]contract.Provider {
-	if named[shellbridge.Bridge] == nil {
-		named[shellbridge.Bridge] = shellbridge.New(scripts)
+	if named[bridges.ShellBridge] == nil {
+		named[bridges.ShellBridge] = bridges.NewShell(scripts)
 	}
 	return named
 }

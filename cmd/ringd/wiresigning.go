@@ -7,17 +7,17 @@ import (
 	"time"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/audit"
-	"github.com/ringd/ringd/cmd/ringd/internal/child"
-	"github.com/ringd/ringd/cmd/ringd/internal/policycmd"
-	"github.com/ringd/ringd/cmd/ringd/internal/signing"
+	"github.com/ringd/ringd/cmd/ringd/internal/commands/policycmd"
+	"github.com/ringd/ringd/cmd/ringd/internal/commands/signingcmd"
+	"github.com/ringd/ringd/cmd/ringd/internal/compilechild"
 	"github.com/ringd/ringd/cmd/ringd/internal/trust"
 	"github.com/ringd/ringd/compiler/guardrail"
 	"github.com/ringd/ringd/profiles"
 )
 
 // signing is what the verbs of signed pushes are made of.
-func (p *program) signing() signing.Config {
-	return signing.Config{Program: p.Program, Now: time.Now, Random: rand.Reader, Compile: p.policies().Compiled,
+func (p *program) signing() signingcmd.Config {
+	return signingcmd.Config{Program: p.Program, Now: time.Now, Random: rand.Reader, Compile: p.policies().Compiled,
 		Guardrails: p.onTop,
 		Sleep: func(ctx context.Context, d time.Duration) {
 			t := time.NewTimer(d)
@@ -31,7 +31,7 @@ func (p *program) signing() signing.Config {
 
 // onTop asks the guardrails of a set that is to be signed on top of another one.
 func (p *program) onTop(ctx context.Context, set, previous *profiles.Set) error {
-	found, err := child.Check(ctx, p.compiler().cfg, child.CheckRequest{Set: set, Previous: previous, Now: time.Now(), Target: guardrail.TargetSources})
+	found, err := compilechild.Check(ctx, p.compiler().cfg, compilechild.CheckRequest{Set: set, Previous: previous, Now: time.Now(), Target: guardrail.TargetSources})
 	if err != nil {
 		return err
 	}
@@ -45,7 +45,7 @@ func (p *program) guardrails(ctx context.Context, signed *trust.Push, previous *
 		return err
 	}
 	for _, d := range found {
-		if d.Code == child.CodeBusy {
+		if d.Code == compilechild.CodeBusy {
 			return errors.New(d.Msg)
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"strings"
 	"sync/atomic"
 
-	"github.com/ringd/ringd/cmd/ringd/internal/api/tokens"
 	"github.com/ringd/ringd/schema/wire"
 )
 
@@ -28,15 +27,15 @@ const retryAfter = "5"
 func (s *Server) admit(w http.ResponseWriter, r *http.Request, over *line) (_ *http.Request, done func(), _ error) {
 	done = func() {}
 	now := s.cfg.Now()
-	holder, record, err := s.gate.Check(tokens.Attempt{From: over.from, Secret: bearer(r), Proved: over.proved.Load(), Now: now})
+	holder, record, err := s.gate.Check(TokenAttempt{From: over.from, Secret: bearer(r), Proved: over.proved.Load(), Now: now})
 	over.proved.Store(err == nil)
 	if record && s.cfg.Refused != nil {
 		s.cfg.Refused(r.Context(), Refusal{From: over.from, Why: err})
 	}
 	switch {
-	case errors.Is(err, tokens.ErrTooMany):
+	case errors.Is(err, ErrTooMany):
 		w.Header().Set("Retry-After", retryAfter)
-		return nil, done, &coded{http.StatusTooManyRequests, wire.CodeTooManyAttempts, tokens.ErrTooMany.Error()}
+		return nil, done, &coded{http.StatusTooManyRequests, wire.CodeTooManyAttempts, ErrTooMany.Error()}
 	case err != nil: // which of them is not for the caller
 		w.Header().Set("WWW-Authenticate", `Bearer realm="ringd"`)
 		return nil, done, &coded{http.StatusUnauthorized, wire.CodeUnauthorized, "a token that counts is needed: Authorization: Bearer TOKEN"}

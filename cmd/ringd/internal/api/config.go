@@ -8,7 +8,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/ringd/ringd/cmd/ringd/internal/api/tokens"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/schema/wire"
@@ -71,7 +70,7 @@ type Roles struct {
 
 // Token is a caller over TCP.
 type Token struct {
-	tokens.Token
+	IssuedToken
 	Roles  []Role   // at least one; a harness is no approver
 	Owners []string // that its holder stands for, beside what Config.Approvers says; for approvers
 }
@@ -79,7 +78,7 @@ type Token struct {
 // Refusal is a request over TCP that had no token that counts.
 type Refusal struct {
 	From string // address
-	Why  error  // tokens.ErrMissing, ErrUnknown, ErrExpired, ErrTooMany
+	Why  error  // ErrTokenMissing, ErrUnknown, ErrExpired, ErrTooMany
 }
 
 // Config is what a server needs. New refuses one that lacks Runs, Views,
@@ -106,8 +105,8 @@ type Config struct {
 	// cannot write.
 	Tokens  []Token
 	Refused func(ctx context.Context, r Refusal)
-	Wrong   tokens.Config // how many wrong tokens one address may present; its Tokens are ignored
-	Meter   Meter         // nil: GET /metrics is not found
+	Wrong   TokensConfig // how many wrong tokens one address may present; its Tokens are ignored
+	Meter   Meter        // nil: GET /metrics is not found
 	Now     func() time.Time
 	Logger  *slog.Logger
 

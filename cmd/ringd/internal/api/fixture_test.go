@@ -16,11 +16,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/santhosh-tekuri/jsonschema/v6"
+
 	"github.com/ringd/ringd/cmd/ringd/internal/api"
-	"github.com/ringd/ringd/cmd/ringd/internal/api/port"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/daemontest"
 	"github.com/ringd/ringd/schema/wire"
-	"github.com/santhosh-tekuri/jsonschema/v6"
 )
 
 // fixture is a served daemon. Every answer it gets is held against the OpenAPI
@@ -39,7 +39,7 @@ type options struct {
 	runs   api.Runs // nil: the daemon
 	config func(*api.Config)
 	stack  daemontest.Config
-	ports  []*port.Port
+	ports  []*api.Port
 	lock   bool // there are lockdowns
 	// listener stands between the socket and the server; nil: nothing does.
 	listener func(net.Listener) net.Listener

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ringd/ringd/cmd/ringd/internal/api/dts"
+	"github.com/ringd/ringd/cmd/ringd/internal/api/typescript"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/schema/wire"
 )
@@ -121,7 +121,7 @@ func (s *Server) getTypes(c *call) error {
 	if done || err != nil {
 		return err
 	}
-	text, err := dts.Declare(p.Agent, p.Revision, p.Bridges)
+	text, err := typescript.Declare(p.Agent, p.Revision, p.Bridges)
 	if err != nil {
 		return fmt.Errorf("declare the bridges of agent %s: %w", p.Agent, err)
 	}

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ringd/ringd/cmd/ringd/internal/render/rendertest"
+	"github.com/ringd/ringd/cmd/ringd/internal/cli/clitest"
 	"github.com/ringd/ringd/schema/wire"
 )
 
@@ -16,7 +16,7 @@ func TestAnswersAreInert(t *testing.T) {
 	f := serve(t, options{roles: mine("harness")})
 	for _, text := range []string{"\u009b31m", "\u202egnp.exe", "a\u200bb\ufeffc", "\x7f", "\U000e0041", "\u2028x", "東京"} {
 		got := f.ask("GET", "/"+url.PathEscape(text), "")
-		rendertest.Check(t, "the API", text, string(got.body), 1)
+		clitest.Check(t, "the API", text, string(got.body), 1)
 		var body wire.ErrorBody
 		if err := json.Unmarshal(got.body, &body); err != nil || !strings.Contains(body.Error.Message, text) {
 			t.Errorf("%q: %q, %v", text, got.body, err)

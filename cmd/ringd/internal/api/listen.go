@@ -10,8 +10,6 @@ import (
 	"sync"
 	"syscall"
 	"time"
-
-	"github.com/ringd/ringd/cmd/ringd/internal/api/port"
 )
 
 // ErrInUse: another process listens on the socket.
@@ -138,12 +136,12 @@ func (s *socket) Close() error {
 // fair refuses the connections of a peer that has too many.
 type fair struct {
 	net.Listener
-	room *port.Room[uint32]
+	room *ConnRoom[uint32]
 	own  int // process whose connections are not counted; 0: those of all are
 	// Peers that hold no role share one room: whoever has a range of users could take
 	// the descriptors of the daemon otherwise. nil: each has its own.
 	known  func(peer) bool
-	nobody *port.Room[bool]
+	nobody *ConnRoom[bool]
 }
 
 func (f *fair) Accept() (net.Conn, error) {

@@ -16,10 +16,8 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/ringd/ringd/cmd/ringd/internal/api/port"
-	"github.com/ringd/ringd/cmd/ringd/internal/api/tokens"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon"
-	"github.com/ringd/ringd/cmd/ringd/internal/inert"
+	"github.com/ringd/ringd/cmd/ringd/internal/safetext"
 	"github.com/ringd/ringd/rings/kernel/listener"
 	"github.com/ringd/ringd/schema/wire"
 )
@@ -29,7 +27,7 @@ import (
 type Server struct {
 	cfg      Config
 	table    *table
-	gate     *tokens.Gate
+	gate     *TokenGate
 	mux      *http.ServeMux
 	http     *http.Server
 	requests atomic.Uint64
@@ -50,14 +48,14 @@ func New(cfg Config) (*Server, error) {
 		return nil, err
 	}
 	for _, c := range cfg.Tokens {
-		cfg.Wrong.Tokens = append(slices.Clip(cfg.Wrong.Tokens), c.Token)
+		cfg.Wrong.Tokens = append(slices.Clip(cfg.Wrong.Tokens), c.IssuedToken)
 	}
-	gate, err := tokens.New(cfg.Wrong)
+	gate, err := NewTokens(cfg.Wrong)
 	if err != nil {
 		return nil, err
 	}
 	s := &Server{cfg: cfg, table: t, gate: gate, mux: http.NewServeMux()}
-	s.cfg.Tokens, s.cfg.Wrong = nil, tokens.Config{} // the secrets are not kept
+	s.cfg.Tokens, s.cfg.Wrong = nil, TokensConfig{} // the secrets are not kept
 	var one http.Protocols
 	one.SetHTTP1(true)
 	s.http = &http.Server{
@@ -73,8 +71,8 @@ func New(cfg Config) (*Server, error) {
 			if known, ok := c.(*peerConn); ok {
 				return context.WithValue(ctx, peerKey{}, known.peer)
 			}
-			if from, ok := port.Source(c); ok {
-				return context.WithValue(ctx, lineKey{}, &line{from: from, keep: func() { port.Prove(c) }})
+			if from, ok := ConnSource(c); ok {
+				return context.WithValue(ctx, lineKey{}, &line{from: from, keep: func() { ProveConn(c) }})
 			}
 			return ctx // nobody: no route is for it
 		},
@@ -91,15 +89,15 @@ type peerKey struct{}
 // Start serves the socket l and the ports until Close, each on a goroutine of its
 // own, and closes them then. Requests end with ctx at the latest. An error of accept
 // ends none of them: see package listener.
-func (s *Server) Start(ctx context.Context, l net.Listener, ports ...*port.Port) {
+func (s *Server) Start(ctx context.Context, l net.Listener, ports ...*Port) {
 	ctx, s.stop = context.WithCancel(ctx)
 	s.ending = ctx.Done()
 	s.http.BaseContext = func(net.Listener) context.Context { return ctx }
 	s.served = make(chan struct{})
 	s.lost = make(chan struct{})
 	socket := &fair{
-		Listener: l, room: port.NewRoom[uint32](s.cfg.PerPeer, 0), own: s.cfg.PID,
-		known: func(p peer) bool { return len(s.table.roles(p)) > 0 }, nobody: port.NewRoom[bool](s.cfg.PerPeer, 0),
+		Listener: l, room: NewRoom[uint32](s.cfg.PerPeer, 0), own: s.cfg.PID,
+		known: func(p peer) bool { return len(s.table.roles(p)) > 0 }, nobody: NewRoom[bool](s.cfg.PerPeer, 0),
 	}
 	listeners := []net.Listener{listener.New(socket, "socket", s.cfg.Logger)}
 	for _, p := range ports {
@@ -157,12 +155,12 @@ type call struct {
 // read answers at terminals, too, so what is written is inert.
 type answer struct {
 	http.ResponseWriter
-	edge   *inert.Edge // before ResponseWriter
+	edge   *safetext.Edge // before ResponseWriter
 	status int
 }
 
 func newAnswer(w http.ResponseWriter) *answer {
-	return &answer{ResponseWriter: w, edge: inert.NewEdge(w, false, false)}
+	return &answer{ResponseWriter: w, edge: safetext.NewEdge(w, false, false)}
 }
 
 func (a *answer) WriteHeader(status int) {
@@ -396,7 +394,7 @@ func (s *Server) write(c *call, status int, kind string, b []byte) error {
 	if err := s.deadline(c); err != nil {
 		return err
 	}
-	b = inert.Text(b) // what the edge would make of it, for its length
+	b = safetext.Text(b) // what the edge would make of it, for its length
 	h := c.w.Header()
 	h.Set("Content-Type", kind)
 	h.Set("Content-Length", strconv.Itoa(len(b)))

@@ -16,9 +16,7 @@ import (
 	"time"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/api"
-	"github.com/ringd/ringd/cmd/ringd/internal/api/port"
-	"github.com/ringd/ringd/cmd/ringd/internal/api/porttest"
-	"github.com/ringd/ringd/cmd/ringd/internal/api/tokens"
+	"github.com/ringd/ringd/cmd/ringd/internal/api/apitest"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/daemontest"
 	"github.com/ringd/ringd/schema/client"
@@ -41,22 +39,22 @@ type remote struct {
 // socket.
 func remotely(t *testing.T, change func(*api.Config)) *remote {
 	t.Helper()
-	ca := porttest.New(t)
+	ca := apitest.New(t)
 	files := ca.Write(t, t.TempDir(), "server")
-	p, err := port.Open(port.Config{Address: "127.0.0.1:0", Cert: files.Cert, Key: files.Key, Logger: discard()})
+	p, err := api.Open(api.PortConfig{Address: "127.0.0.1:0", Cert: files.Cert, Key: files.Key, Logger: discard()})
 	if err != nil {
 		t.Fatal(err)
 	}
 	r := &remote{url: "https://" + p.Addr().String(), trust: &tls.Config{RootCAs: ca.Pool()}, secret: map[string]string{}}
-	r.fixture = serve(t, options{roles: mine("harness", "operator", "viewer"), ports: []*port.Port{p}, config: func(c *api.Config) {
-		c.Wrong = tokens.Config{Burst: 1000}
+	r.fixture = serve(t, options{roles: mine("harness", "operator", "viewer"), ports: []*api.Port{p}, config: func(c *api.Config) {
+		c.Wrong = api.TokensConfig{Burst: 1000}
 		c.Refused = func(_ context.Context, refusal api.Refusal) {
 			r.mu.Lock()
 			defer r.mu.Unlock()
 			r.refused = append(r.refused, refusal)
 		}
 		for _, role := range []api.Role{api.Harness, api.Approver, api.Operator, api.Viewer, "expired"} {
-			token := api.Token{Token: tokens.Token{Name: string(role), Secret: porttest.Secret()}, Roles: []api.Role{role}}
+			token := api.Token{IssuedToken: api.IssuedToken{Name: string(role), Secret: apitest.Secret()}, Roles: []api.Role{role}}
 			if role == "expired" {
 				token.Roles, token.Expires = []api.Role{api.Operator}, c.Now().Add(-time.Second)
 			}
@@ -115,27 +113,27 @@ func TestNobodyWithoutAToken(t *testing.T) {
 	}{
 		{"right", status(bearer(good)), 200, nil},
 		{"right, in another case of the scheme", status("Authorization: bearer " + good + "\r\n"), 200, nil},
-		{"none", status(""), 401, tokens.ErrMissing},
-		{"empty", status("Authorization: Bearer \r\n"), 401, tokens.ErrMissing},
-		{"wrong", status(bearer(porttest.Secret())), 401, tokens.ErrUnknown},
-		{"half of one", status(bearer(good[:32])), 401, tokens.ErrUnknown},
-		{"its name", status(bearer("operator")), 401, tokens.ErrUnknown},
-		{"expired", status(bearer(expired)), 401, tokens.ErrExpired},
-		{"another scheme", status("Authorization: Basic " + good + "\r\n"), 401, tokens.ErrMissing},
-		{"no scheme", status("Authorization: " + good + "\r\n"), 401, tokens.ErrMissing},
-		{"two", status(bearer(good) + bearer(good)), 401, tokens.ErrMissing},
-		{"in the query", "GET /v1/status?access_token=" + good + " HTTP/1.1\r\nHost: ringd\r\n\r\n", 401, tokens.ErrMissing},
-		{"in a cookie", status("Cookie: token=" + good + "\r\n"), 401, tokens.ErrMissing},
-		{"as a password", "GET https://operator:" + good + "@ringd/v1/status HTTP/1.1\r\nHost: ringd\r\n\r\n", 401, tokens.ErrMissing},
+		{"none", status(""), 401, api.ErrTokenMissing},
+		{"empty", status("Authorization: Bearer \r\n"), 401, api.ErrTokenMissing},
+		{"wrong", status(bearer(apitest.Secret())), 401, api.ErrUnknown},
+		{"half of one", status(bearer(good[:32])), 401, api.ErrUnknown},
+		{"its name", status(bearer("operator")), 401, api.ErrUnknown},
+		{"expired", status(bearer(expired)), 401, api.ErrExpired},
+		{"another scheme", status("Authorization: Basic " + good + "\r\n"), 401, api.ErrTokenMissing},
+		{"no scheme", status("Authorization: " + good + "\r\n"), 401, api.ErrTokenMissing},
+		{"two", status(bearer(good) + bearer(good)), 401, api.ErrTokenMissing},
+		{"in the query", "GET /v1/status?access_token=" + good + " HTTP/1.1\r\nHost: ringd\r\n\r\n", 401, api.ErrTokenMissing},
+		{"in a cookie", status("Cookie: token=" + good + "\r\n"), 401, api.ErrTokenMissing},
+		{"as a password", "GET https://operator:" + good + "@ringd/v1/status HTTP/1.1\r\nHost: ringd\r\n\r\n", 401, api.ErrTokenMissing},
 		{"in the query besides", "GET /v1/status?access_token=" + good + " HTTP/1.1\r\nHost: ringd\r\n" + bearer(good) + "\r\n", 400, nil},
-		{"a uid", status("X-Ringd-Uid: 0\r\nX-Peer-Uid: 0\r\nX-Remote-User: root\r\nRingd-Role: operator\r\n"), 401, tokens.ErrMissing},
-		{"from this host", status("X-Forwarded-For: 127.0.0.1\r\nForwarded: for=unix:\r\n"), 401, tokens.ErrMissing},
-		{"health", "GET /healthz HTTP/1.1\r\nHost: ringd\r\n\r\n", 401, tokens.ErrMissing},
-		{"the document", "GET /openapi.json HTTP/1.1\r\nHost: ringd\r\n\r\n", 401, tokens.ErrMissing},
-		{"a path that is not there", "GET /nothing HTTP/1.1\r\nHost: ringd\r\n\r\n", 401, tokens.ErrMissing},
-		{"the server's options", "OPTIONS * HTTP/1.1\r\nHost: ringd\r\n\r\n", 401, tokens.ErrMissing},
-		{"a body that never comes", "POST /v1/runs HTTP/1.1\r\nHost: ringd\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{", 401, tokens.ErrMissing},
-		{"HTTP/2 by prior knowledge", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 401, tokens.ErrMissing},
+		{"a uid", status("X-Ringd-Uid: 0\r\nX-Peer-Uid: 0\r\nX-Remote-User: root\r\nRingd-Role: operator\r\n"), 401, api.ErrTokenMissing},
+		{"from this host", status("X-Forwarded-For: 127.0.0.1\r\nForwarded: for=unix:\r\n"), 401, api.ErrTokenMissing},
+		{"health", "GET /healthz HTTP/1.1\r\nHost: ringd\r\n\r\n", 401, api.ErrTokenMissing},
+		{"the document", "GET /openapi.json HTTP/1.1\r\nHost: ringd\r\n\r\n", 401, api.ErrTokenMissing},
+		{"a path that is not there", "GET /nothing HTTP/1.1\r\nHost: ringd\r\n\r\n", 401, api.ErrTokenMissing},
+		{"the server's options", "OPTIONS * HTTP/1.1\r\nHost: ringd\r\n\r\n", 401, api.ErrTokenMissing},
+		{"a body that never comes", "POST /v1/runs HTTP/1.1\r\nHost: ringd\r\nContent-Type: application/json\r\nContent-Length: 100\r\n\r\n{", 401, api.ErrTokenMissing},
+		{"HTTP/2 by prior knowledge", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", 401, api.ErrTokenMissing},
 	} {
 		before := len(r.records())
 		resp, err := r.raw(tc.text)
@@ -225,7 +223,7 @@ func TestRolesOfTokens(t *testing.T) {
 func TestTokensAreChecked(t *testing.T) {
 	one := func(change func(*api.Token)) func(*api.Config) {
 		return func(c *api.Config) {
-			token := api.Token{Token: tokens.Token{Name: "a", Secret: porttest.Secret()}, Roles: []api.Role{api.Harness}}
+			token := api.Token{IssuedToken: api.IssuedToken{Name: "a", Secret: apitest.Secret()}, Roles: []api.Role{api.Harness}}
 			change(&token)
 			c.Tokens, c.Refused = []api.Token{token}, func(context.Context, api.Refusal) {}
 		}
@@ -258,12 +256,12 @@ func TestTokensAreChecked(t *testing.T) {
 }
 
 func TestGuessesAreBounded(t *testing.T) {
-	r := remotely(t, func(c *api.Config) { c.Wrong = tokens.Config{Burst: 3, Every: time.Hour} })
+	r := remotely(t, func(c *api.Config) { c.Wrong = api.TokensConfig{Burst: 3, Every: time.Hour} })
 	old := r.client("operator")
 	if _, err := old.Status(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	r.secret["guess"] = porttest.Secret()
+	r.secret["guess"] = apitest.Secret()
 	for i, want := range []string{wire.CodeUnauthorized, wire.CodeUnauthorized, wire.CodeUnauthorized, wire.CodeTooManyAttempts, wire.CodeTooManyAttempts} {
 		if _, err := r.client("guess").Status(t.Context()); client.Code(err) != want {
 			t.Errorf("guess %d: %v, want %s", i, err, want)
@@ -275,7 +273,7 @@ func TestGuessesAreBounded(t *testing.T) {
 	if _, err := old.Status(t.Context()); err != nil {
 		t.Errorf("the connection that had a right token: %v", err)
 	}
-	if got := r.records(); len(got) != 4 || !errors.Is(got[3].Why, tokens.ErrTooMany) {
+	if got := r.records(); len(got) != 4 || !errors.Is(got[3].Why, api.ErrTooMany) {
 		t.Errorf("recorded %+v", got)
 	}
 }

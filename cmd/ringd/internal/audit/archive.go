@@ -17,7 +17,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/ringd/ringd/cmd/ringd/internal/disk"
+	"github.com/ringd/ringd/cmd/ringd/internal/atomicfile"
 )
 
 // ErrArchive: the archive cannot take a segment, or one that it has taken cannot be
@@ -195,11 +195,11 @@ func (l *Log) archiveOne(ctx context.Context, o Order, base Archived) (Archived,
 		return base, err
 	}
 	l.point("archive_recorded")
-	if err := disk.Replace(filepath.Join(o.To, archivedName), text, 0o600); err != nil {
+	if err := atomicfile.Replace(filepath.Join(o.To, archivedName), text, 0o600); err != nil {
 		return base, roomFor(o.To, fmt.Errorf("%w: %w", ErrArchive, err))
 	}
 	l.point("archive_copied")
-	if err := disk.Replace(filepath.Join(l.cfg.Dir, archivedName), text, 0o600); err != nil {
+	if err := atomicfile.Replace(filepath.Join(l.cfg.Dir, archivedName), text, 0o600); err != nil {
 		return base, roomFor(l.cfg.Dir, fmt.Errorf("%w: %w", ErrArchive, err))
 	}
 	l.note(next)
@@ -330,7 +330,7 @@ func (l *Log) place(ctx context.Context, aside, path string, base Archived, w *w
 	case !errors.Is(err, fs.ErrNotExist):
 		return fmt.Errorf("%w: %w", ErrArchive, err)
 	}
-	if err := errors.Join(os.Rename(aside, path), disk.Sync(filepath.Dir(path))); err != nil {
+	if err := errors.Join(os.Rename(aside, path), atomicfile.Sync(filepath.Dir(path))); err != nil {
 		return fmt.Errorf("%w: %w", ErrArchive, err)
 	}
 	return nil

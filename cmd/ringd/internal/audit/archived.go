@@ -15,7 +15,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/ringd/ringd/cmd/ringd/internal/disk"
+	"github.com/ringd/ringd/cmd/ringd/internal/atomicfile"
 )
 
 const (
@@ -179,5 +179,5 @@ func (a Archived) sweep(dir string) error {
 	if len(list) == 0 || list[0] > a.Segment {
 		return nil
 	}
-	return disk.Sync(dir)
+	return atomicfile.Sync(dir)
 }

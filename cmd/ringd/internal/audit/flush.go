@@ -6,7 +6,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/ringd/ringd/cmd/ringd/internal/disk"
+	"github.com/ringd/ringd/cmd/ringd/internal/atomicfile"
 )
 
 // writeLocked returns when everything placed so far is written. It releases mu
@@ -331,7 +331,7 @@ func (l *Log) headLocked(f file) error {
 	if _, err := l.f.WriteAt(append(line, '\n'), 0); err != nil {
 		return fmt.Errorf("write header of audit segment %d: %w", l.segment, err)
 	}
-	if err := errors.Join(l.f.Sync(), disk.Sync(l.cfg.Dir)); err != nil {
+	if err := errors.Join(l.f.Sync(), atomicfile.Sync(l.cfg.Dir)); err != nil {
 		return fmt.Errorf("sync audit segment %d: %w", l.segment, err)
 	}
 	l.placed.last, l.placed.open, l.placed.off = hashLine(line), 0, int64(len(line))+1

@@ -11,7 +11,7 @@ import (
 	"os"
 	"strings"
 
-	"github.com/ringd/ringd/cmd/ringd/internal/disk"
+	"github.com/ringd/ringd/cmd/ringd/internal/atomicfile"
 	"github.com/ringd/ringd/cmd/ringd/internal/keypem"
 )
 
@@ -57,7 +57,7 @@ func makeKey(path string, random io.Reader) (ed25519.PrivateKey, error) {
 }
 
 func writeKey(path string, text []byte, mode fs.FileMode) error {
-	if err := disk.Replace(path, text, mode); err != nil {
+	if err := atomicfile.Replace(path, text, mode); err != nil {
 		return fmt.Errorf("write host key: %w", err)
 	}
 	return nil

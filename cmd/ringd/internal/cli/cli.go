@@ -18,8 +18,7 @@ import (
 	"github.com/mattn/go-isatty"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/config"
-	"github.com/ringd/ringd/cmd/ringd/internal/inert"
-	"github.com/ringd/ringd/cmd/ringd/internal/render"
+	"github.com/ringd/ringd/cmd/ringd/internal/safetext"
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/schema/client"
@@ -79,19 +78,19 @@ func (p *Program) Code(err error) int {
 	}
 	var e *Exit
 	if !errors.As(err, &e) {
-		fmt.Fprintf(p.Err, "ringd: %s\n", render.Lines(err.Error()))
+		fmt.Fprintf(p.Err, "ringd: %s\n", Lines(err.Error()))
 		return Misused
 	}
 	if e.Err != nil {
-		fmt.Fprintf(p.Err, "ringd: %s\n", render.Lines(e.Err.Error()))
+		fmt.Fprintf(p.Err, "ringd: %s\n", Lines(e.Err.Error()))
 	}
 	return e.Code
 }
 
 // Page is where text goes: colour only on a terminal.
-func (p *Program) Page(w io.Writer) render.Page {
-	e, ok := w.(*inert.Edge)
-	return render.Page{W: w, Terminal: ok && e.Terminal(), Colour: ok && e.Colour()}
+func (p *Program) Page(w io.Writer) Page {
+	e, ok := w.(*safetext.Edge)
+	return Page{W: w, Terminal: ok && e.Terminal(), Colour: ok && e.Colour()}
 }
 
 // Console writes what a run wrote: its standard streams each to our own, unless
@@ -110,7 +109,7 @@ func (p *Program) Console(e wire.ConsoleEntry, asJSON bool) {
 
 // Terminal reports whether a stream is a terminal.
 func Terminal(stream any) bool {
-	if e, ok := stream.(*inert.Edge); ok {
+	if e, ok := stream.(*safetext.Edge); ok {
 		return e.Terminal()
 	}
 	f, ok := stream.(*os.File)
@@ -118,9 +117,9 @@ func Terminal(stream any) bool {
 }
 
 // Edge is the stream w as commands write to it: colour only on a terminal.
-func Edge(w io.Writer, env config.Environment) *inert.Edge {
+func Edge(w io.Writer, env config.Environment) *safetext.Edge {
 	is := Terminal(w)
-	return inert.NewEdge(w, is, !env.NoColor && !env.Dumb && is)
+	return safetext.NewEdge(w, is, !env.NoColor && !env.Dumb && is)
 }
 
 // Interruptible ends ctx at the first SIGINT or SIGTERM, for commands with
@@ -144,7 +143,7 @@ func RefusedBy(err error) error {
 		}
 		return Usage("%w", err)
 	}
-	text := errors.New(render.Refused(e.Error()))
+	text := errors.New(RenderRefused(e.Error()))
 	switch {
 	case Unenforceable(profiles.Code(e.Code)), e.Code == string(profiles.CodeClosed), e.Code == wire.CodeAuditUnavailable, e.Code == wire.CodeDiskLow:
 		return Failed(Unavailable, text)

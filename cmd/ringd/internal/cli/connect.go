@@ -11,8 +11,6 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/config"
-	"github.com/ringd/ringd/cmd/ringd/internal/render"
-	"github.com/ringd/ringd/cmd/ringd/internal/sources"
 	"github.com/ringd/ringd/schema/client"
 )
 
@@ -63,7 +61,7 @@ func (d Daemon) Hint() string {
 	var b strings.Builder
 	for _, f := range [][2]string{{"socket", d.Socket}, {"url", d.URL}, {"token-file", d.TokenFile}, {"ca", d.CA}, {"cert", d.Cert}, {"cert-key", d.Key}} {
 		if f[1] != "" {
-			b.WriteString(" --" + f[0] + " " + render.Word(f[1]))
+			b.WriteString(" --" + f[0] + " " + Word(f[1]))
 		}
 	}
 	return b.String()
@@ -124,7 +122,7 @@ func (p *Program) remote(d Daemon) (client.Config, error) {
 	if d.CA != "" {
 		pem, err := os.ReadFile(d.CA)
 		if err != nil {
-			return none, Usage("--ca: %w", sources.Bare(err))
+			return none, Usage("--ca: %w", Bare(err))
 		}
 		secure.RootCAs = x509.NewCertPool()
 		if !secure.RootCAs.AppendCertsFromPEM(pem) {

@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"strings"
-
-	"github.com/ringd/ringd/cmd/ringd/internal/render"
 )
 
 // Below leastRoom a daemon does not start or soon closes; below enoughRoom the
@@ -59,11 +57,11 @@ func FullRemedy(dir string) string {
 
 // StateLayer says whether the disk has room for a state folder. required is
 // whether a daemon needs it there.
-func StateLayer(dir string, required bool) render.Layer {
-	l := render.Layer{Name: "state", Required: required, State: render.LayerEnforced}
+func StateLayer(dir string, required bool) Layer {
+	l := Layer{Name: "state", Required: required, State: LayerEnforced}
 	free, known := Room(dir)
 	if !known {
-		l.State, l.Reason = render.LayerPartly, "how much room there is for "+dir+" is not known"
+		l.State, l.Reason = LayerPartly, "how much room there is for "+dir+" is not known"
 		return l
 	}
 	l.Reason = fmt.Sprintf("%d MiB of room for %s", free>>20, dir)
@@ -72,10 +70,10 @@ func StateLayer(dir string, required bool) render.Layer {
 	}
 	switch {
 	case free < leastRoom:
-		l.State, l.Fix = render.LayerUnavailable, FullRemedy(dir)
+		l.State, l.Fix = LayerUnavailable, FullRemedy(dir)
 		l.Reason += ": nothing runs without a record"
 	case free < enoughRoom:
-		l.State, l.Fix = render.LayerPartly, FullRemedy(dir)
+		l.State, l.Fix = LayerPartly, FullRemedy(dir)
 	}
 	return l
 }

@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/cli"
-	"github.com/ringd/ringd/cmd/ringd/internal/render"
 )
 
 func TestRoom(t *testing.T) {
@@ -19,10 +18,10 @@ func TestRoom(t *testing.T) {
 		name, options, state string
 		full                 bool
 	}{
-		{"enough", "size=256m", render.LayerEnforced, false},
-		{"little", "size=64m", render.LayerPartly, false},
-		{"none", "size=1m", render.LayerUnavailable, true},
-		{"no file can be made", "size=256m,nr_inodes=2", render.LayerUnavailable, true},
+		{"enough", "size=256m", cli.LayerEnforced, false},
+		{"little", "size=64m", cli.LayerPartly, false},
+		{"none", "size=1m", cli.LayerUnavailable, true},
+		{"no file can be made", "size=256m,nr_inodes=2", cli.LayerUnavailable, true},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if err := syscall.Mount("tmpfs", mount, "tmpfs", 0, tt.options); err != nil {
@@ -40,7 +39,7 @@ func TestRoom(t *testing.T) {
 			}
 			dir := filepath.Join(mount, "not", "made yet")
 			l := cli.StateLayer(dir, true)
-			if l.State != tt.state || (l.Fix != "") != (tt.state != render.LayerEnforced) || !strings.Contains(l.Reason, dir) {
+			if l.State != tt.state || (l.Fix != "") != (tt.state != cli.LayerEnforced) || !strings.Contains(l.Reason, dir) {
 				t.Errorf("%+v", l)
 			}
 			if got := cli.Full(dir, errors.New("disk I/O error")); got != tt.full {

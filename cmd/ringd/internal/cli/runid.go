@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 
-	"github.com/ringd/ringd/cmd/ringd/internal/render"
 	"github.com/ringd/ringd/schema/client"
 	"github.com/ringd/ringd/schema/wire"
 )
@@ -57,7 +56,7 @@ func RunThere(ctx context.Context, c *client.Client, given string) (string, erro
 		case err != nil:
 			return list, RefusedBy(err)
 		case len(list.Runs) == 0:
-			return list, Failed(Refused, fmt.Errorf("%s: no run that you may see has an id that begins with %s\n    hint: ringd runs lists them", wire.CodeNotFound, render.Visible(prefix)))
+			return list, Failed(Refused, fmt.Errorf("%s: no run that you may see has an id that begins with %s\n    hint: ringd runs lists them", wire.CodeNotFound, Visible(prefix)))
 		default:
 			return list, nil
 		}
@@ -78,13 +77,13 @@ func RunKept(given string, list func(prefix string, limit int) (wire.RunList, er
 // ambiguous lists the runs that a beginning stands for.
 func ambiguous(given string, found wire.RunList) error {
 	var b strings.Builder
-	fmt.Fprintf(&b, "run %s: the ids of several runs begin so; name more letters", render.Visible(given))
+	fmt.Fprintf(&b, "run %s: the ids of several runs begin so; name more letters", Visible(given))
 	for i, r := range found.Runs {
 		if i == maxNamed {
 			b.WriteString("\n    …")
 			break
 		}
-		fmt.Fprintf(&b, "\n    %s  %s  %s", render.Visible(r.ID), render.Visible(r.State), render.Visible(r.Agent))
+		fmt.Fprintf(&b, "\n    %s  %s  %s", Visible(r.ID), Visible(r.State), Visible(r.Agent))
 	}
 	return errors.New(b.String())
 }

@@ -4,8 +4,6 @@ import (
 	"cmp"
 	"os"
 	"path/filepath"
-
-	"github.com/ringd/ringd/cmd/ringd/internal/sources"
 )
 
 // Folders is what a state folder holds.
@@ -40,7 +38,7 @@ func (p *Program) State(dir string) (string, error) {
 		_, err = os.Stat(Layout(abs).Store)
 	}
 	if err != nil {
-		return "", Usage("read state folder: %w", sources.Bare(err))
+		return "", Usage("read state folder: %w", Bare(err))
 	}
 	return abs, nil
 }

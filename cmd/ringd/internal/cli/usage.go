@@ -13,7 +13,6 @@ import (
 	"github.com/spf13/pflag"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/config"
-	"github.com/ringd/ringd/cmd/ringd/internal/render"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/profiles/spelling"
 )
@@ -220,7 +219,7 @@ func (o *OnePolicy) Paths(args []string) ([]string, error) {
 	case slices.Contains(args, "") || given && o.flag == "":
 		return nil, Usage("PATH is empty: name a policy file or folder")
 	case given && len(args) > 0:
-		return nil, Usage("-p %s and %s: name the policy once", render.Visible(o.flag), render.Visible(args[0]))
+		return nil, Usage("-p %s and %s: name the policy once", Visible(o.flag), Visible(args[0]))
 	case given:
 		return []string{o.flag}, nil
 	case len(args) == 0 && o.otherwise != "":
@@ -238,5 +237,5 @@ func NoAgent(set *profiles.Set, name string) error {
 	if len(names) > most {
 		text += fmt.Sprintf(" and %d more", len(names)-most)
 	}
-	return Usage("the policy has no agent %q: it has %s", name, render.Visible(text))
+	return Usage("the policy has no agent %q: it has %s", name, Visible(text))
 }

@@ -8,7 +8,6 @@ import (
 
 	"github.com/ringd/ringd/cmd/ringd/internal/audit"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/pauses"
-	"github.com/ringd/ringd/cmd/ringd/internal/daemon/requests"
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/rings/interpreter"
@@ -23,7 +22,7 @@ import (
 // ErrEnded, ErrAnswered, ErrDigest, ErrRole, *InvalidError, *profiles.Denial (no
 // longer granted), ErrUnavailable.
 func (d *Daemon) AnswerRun(ctx context.Context, actor Actor, id string, answers wire.Answers) (wire.Run, error) {
-	if err := requests.Answers(answers); err != nil {
+	if err := CheckAnswers(answers); err != nil {
 		return wire.Run{}, err
 	}
 	if err := d.taken("answer"); err != nil {

@@ -15,7 +15,7 @@ import (
 	"time"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/audit"
-	"github.com/ringd/ringd/cmd/ringd/internal/child"
+	"github.com/ringd/ringd/cmd/ringd/internal/compilechild"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/daemontest"
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
@@ -617,7 +617,7 @@ func TestBusyHost(t *testing.T) {
 	s.Apply(t, "one log")
 	sink, push := s.Daemon.Sink(), daemontest.Push("two log")
 	s.Compiler.Before(func(string) error {
-		return schema.Diagnostics{{Pos: schema.Pos{File: "policy.yaml", Line: 1, Column: 1}, Code: child.CodeBusy, Msg: "the host is busy"}}
+		return schema.Diagnostics{{Pos: schema.Pos{File: "policy.yaml", Line: 1, Column: 1}, Code: compilechild.CodeBusy, Msg: "the host is busy"}}
 	})
 	if err := sink.Apply(t.Context(), push); err == nil {
 		t.Error("a push that a busy host did not compile is not asked for again")

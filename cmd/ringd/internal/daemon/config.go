@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/approvals"
-	"github.com/ringd/ringd/cmd/ringd/internal/daemon/live"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/lockdown"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/metrics"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/outbox"
@@ -31,14 +30,8 @@ type Compiler = policy.Compiler
 // Push is what was synced: every file of the policy's folder, read whole.
 type Push = policy.Push
 
-// Starter starts runs; see live.Starter.
-type Starter = live.Starter
-
-// Live is a run that has started; see live.Run.
-type Live = live.Run
-
 // FromRing makes the interpreter ring a Starter.
-func FromRing(r *interpreter.Ring) Starter { return live.FromRing(r) }
+func FromRing(r *interpreter.Ring) Starter { return fromRing(r) }
 
 // RunStore keeps runs.
 type RunStore interface {

@@ -12,7 +12,6 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/lockdown"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/metrics"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/policy"
-	"github.com/ringd/ringd/cmd/ringd/internal/daemon/turns"
 	"github.com/ringd/ringd/schema/wire"
 )
 
@@ -37,7 +36,7 @@ type Daemon struct {
 	resuming   int           // of them, being claimed and opened
 
 	paces     paces
-	turns     turns.Turns
+	turns     Turns
 	resumable chan struct{} // the loop of resumes looks again
 	quit      context.CancelFunc
 	over      chan struct{} // the daemon's own loops have ended

@@ -3,7 +3,7 @@ package daemon
 import (
 	"context"
 
-	"github.com/ringd/ringd/cmd/ringd/internal/daemon/show"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/view"
 	"github.com/ringd/ringd/rings/interpreter/run"
 	"github.com/ringd/ringd/schema/wire"
 )
@@ -46,12 +46,12 @@ func (d *Daemon) eventsNow(ctx context.Context, actor Actor, id string, after in
 	switch {
 	case err != nil:
 		return nil, err
-	case show.Ended(run.State):
-		return show.Replay(run, after), nil
+	case view.Ended(run.State):
+		return view.Replay(run, after), nil
 	case run.LastEvent == 0:
 		return nil, nil // it goes on in this moment
 	default:
-		return show.Waiting(run, after), nil
+		return view.Waiting(run, after), nil
 	}
 }
 
@@ -66,7 +66,7 @@ func (d *Daemon) eventsLive(ctx context.Context, r *liveRun, after int64) ([]wir
 		if e.Kind == run.EventDropped {
 			d.cfg.Metrics.EventsDropped(e.Dropped)
 		}
-		out = append(out, show.Event(r.id, e))
+		out = append(out, view.Event(r.id, e))
 	}
 	if len(out) > 0 && !out[len(out)-1].Final() {
 		return out, nil

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ringd/ringd/cmd/ringd/internal/child"
+	"github.com/ringd/ringd/cmd/ringd/internal/compilechild"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/daemontest"
 	"github.com/ringd/ringd/profiles"
@@ -17,15 +17,15 @@ import (
 )
 
 // guarding compiles for real and asks the guardrails for real, as the daemon does.
-type guarding struct{ cfg child.Config }
+type guarding struct{ cfg compilechild.Config }
 
 func (g guarding) Compile(ctx context.Context, p daemon.Push) (*profiles.Set, schema.Diagnostics, error) {
-	r, err := child.Run(ctx, g.cfg, child.Request{Sources: p.Sources, Unguarded: true})
+	r, err := compilechild.Run(ctx, g.cfg, compilechild.Request{Sources: p.Sources, Unguarded: true})
 	return r.Set, r.Diagnostics, err
 }
 
 func (g guarding) Check(ctx context.Context, set, previous *profiles.Set) (schema.Diagnostics, error) {
-	return child.Check(ctx, g.cfg, child.CheckRequest{Set: set, Previous: previous})
+	return compilechild.Check(ctx, g.cfg, compilechild.CheckRequest{Set: set, Previous: previous})
 }
 
 func guardingChild(t testing.TB) guarding {
@@ -34,7 +34,7 @@ func guardingChild(t testing.TB) guarding {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return guarding{child.Config{Path: self, Args: []string{verbCompile}, Wall: 30 * time.Second}}
+	return guarding{compilechild.Config{Path: self, Args: []string{verbCompile}, Wall: 30 * time.Second}}
 }
 
 // guardedPolicy grants bridges, and has a guardrail with this condition.
@@ -96,7 +96,7 @@ func TestGuardrailRefusesAPush(t *testing.T) {
 
 	// A restart asks again: where nobody can be asked, nothing is in force.
 	for name, compiler := range map[string]daemon.Compiler{
-		"a host that cannot ask": guarding{child.Config{Path: "/nonexistent", Args: []string{verbCompile}}}, "nobody asks": &daemontest.Compiler{},
+		"a host that cannot ask": guarding{compilechild.Config{Path: "/nonexistent", Args: []string{verbCompile}}}, "nobody asks": &daemontest.Compiler{},
 	} {
 		cfg.Compiler = compiler
 		s = daemontest.New(t, cfg)

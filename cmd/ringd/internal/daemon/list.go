@@ -3,13 +3,13 @@ package daemon
 import (
 	"context"
 
-	"github.com/ringd/ringd/cmd/ringd/internal/daemon/show"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/view"
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
 	"github.com/ringd/ringd/schema/wire"
 )
 
 // Filter chooses runs of a list. Zero fields choose all.
-type Filter = show.Filter
+type Filter = view.Filter
 
 // ListRuns returns the runs that actor may see, newest first. A page may hold
 // fewer than f.Limit and have a Next. Errors: *InvalidError, faults.
@@ -24,10 +24,10 @@ func (d *Daemon) ListRuns(ctx context.Context, actor Actor, f Filter) (wire.RunL
 		}
 		kept.Actor = actor.Name
 	}
-	return show.List(ctx, d.cfg.Runs, kept, f.States, func(row store.Run) string {
-		state := show.State(row.State)
+	return view.List(ctx, d.cfg.Runs, kept, f.States, func(row store.Run) string {
+		state := view.State(row.State)
 		if _, handle := d.liveRun(actor, row.ID); handle != nil && state == wire.StateRunning {
-			if now := string(handle.View().State); !show.Ended(now) {
+			if now := string(handle.View().State); !view.Ended(now) {
 				return now
 			}
 		}

@@ -17,7 +17,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ringd/ringd/cmd/ringd/internal/child"
+	"github.com/ringd/ringd/cmd/ringd/internal/compilechild"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/daemontest"
 	"github.com/ringd/ringd/cmd/ringd/internal/syncer"
@@ -27,13 +27,13 @@ import (
 
 // childCompiler compiles for real, in a killable child of this binary.
 type childCompiler struct {
-	cfg   child.Config
+	cfg   compilechild.Config
 	count atomic.Int64
 }
 
 func (c *childCompiler) Compile(ctx context.Context, p daemon.Push) (*profiles.Set, schema.Diagnostics, error) {
 	c.count.Add(1)
-	r, err := child.Run(ctx, c.cfg, child.Request{Sources: p.Sources})
+	r, err := compilechild.Run(ctx, c.cfg, compilechild.Request{Sources: p.Sources})
 	return r.Set, r.Diagnostics, err
 }
 
@@ -128,7 +128,7 @@ func TestPushesFromAFolder(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	compiler := &childCompiler{cfg: child.Config{Path: self, Args: []string{verbCompile}, Wall: 20 * time.Second}}
+	compiler := &childCompiler{cfg: compilechild.Config{Path: self, Args: []string{verbCompile}, Wall: 20 * time.Second}}
 	s := daemontest.New(t, daemontest.Config{Compiler: compiler})
 	root := t.TempDir()
 	w := &writer{t: t, root: root, dir: filepath.Join(root, "sync"), dice: rand.New(rand.NewPCG(3, 4))}

@@ -11,8 +11,7 @@ import (
 
 	"github.com/ringd/ringd/cmd/ringd/internal/audit"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/records"
-	"github.com/ringd/ringd/cmd/ringd/internal/daemon/requests"
-	"github.com/ringd/ringd/cmd/ringd/internal/daemon/show"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/view"
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
@@ -54,7 +53,7 @@ type liveRun struct {
 // Other errors are *InvalidError, ErrNotFound and ErrEnded (the parent run), ErrParent, ErrDraining, ErrDiskLow, ErrQuota, ErrTooFast, ErrUnavailable,
 // *profiles.Denial and faults; after any of them nothing runs.
 func (d *Daemon) StartRun(ctx context.Context, actor Actor, req wire.RunRequest) (wire.Run, error) {
-	if err := requests.Run(actor.Name, &req); err != nil {
+	if err := CheckRunRequest(actor.Name, &req); err != nil {
 		return wire.Run{}, err
 	}
 	if err := d.Writable(); err != nil {
@@ -82,7 +81,7 @@ func (d *Daemon) StartRun(ctx context.Context, actor Actor, req wire.RunRequest)
 	waiting, cancel := context.WithTimeout(ctx, time.Duration(req.WaitMillis)*time.Millisecond)
 	defer cancel()
 	run, over, err := d.view(ctx, waiting, r)
-	if err != nil || over && show.Ended(run.State) {
+	if err != nil || over && view.Ended(run.State) {
 		return run, err
 	}
 	if over { // it waits, and may have gone on
@@ -375,7 +374,7 @@ func (d *Daemon) follow(ctx context.Context, r *liveRun, row store.Run) {
 // finish keeps how a life of r ended, unless its beginning could not be. A pause
 // is kept by then; answers that came first make it go on.
 func (d *Daemon) finish(ctx context.Context, r *liveRun, unkept error) {
-	r.final = show.Run(r.handle.View(), r.created)
+	r.final = view.Run(r.handle.View(), r.created)
 	paused := r.final.State == string(executors.StatePaused)
 	err := unkept
 	if err == nil && !paused {
@@ -402,8 +401,8 @@ func (d *Daemon) finish(ctx context.Context, r *liveRun, unkept error) {
 
 // keepWhole keeps a run that ended before anybody asked for it, in one commit.
 func (d *Daemon) keepWhole(ctx context.Context, r *liveRun, row store.Run) {
-	r.final = show.Run(r.handle.View(), r.created)
-	raw, err := show.Outcome(&r.final)
+	r.final = view.Run(r.handle.View(), r.created)
+	raw, err := view.Outcome(&r.final)
 	if err == nil {
 		row.State, row.Outcome = store.State(r.final.State), raw
 		err = d.cfg.Runs.Start(ctx, row)
@@ -424,7 +423,7 @@ func (d *Daemon) unkept(what, run string, err error) error {
 
 // keep commits the outcome of a run whose start is on disk.
 func (d *Daemon) keep(ctx context.Context, out *wire.Run) error {
-	raw, err := show.Outcome(out)
+	raw, err := view.Outcome(out)
 	if err != nil {
 		return err
 	}

@@ -14,11 +14,11 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
 	"github.com/ringd/ringd/cmd/ringd/internal/audit"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/daemontest"
 	inforce "github.com/ringd/ringd/cmd/ringd/internal/daemon/policy"
-	"github.com/ringd/ringd/cmd/ringd/internal/daemon/requests"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/schema/wire"
 )
@@ -78,7 +78,7 @@ func TestOutcomes(t *testing.T) {
 func TestStartRefuses(t *testing.T) {
 	s := daemontest.New(t, daemontest.Config{})
 	s.Apply(t, "one log")
-	long := strings.Repeat("x", requests.MaxNames+1)
+	long := strings.Repeat("x", daemon.MaxNames+1)
 	ok := func() wire.RunRequest { return request("1+1", 0) }
 	for _, tc := range []struct {
 		name   string
@@ -88,9 +88,9 @@ func TestStartRefuses(t *testing.T) {
 	}{
 		{"no executor", func(r *wire.RunRequest) { r.Executor = "" }, "", "executor"},
 		{"long agent", func(r *wire.RunRequest) { r.Agent = long }, "", ""},
-		{"long source", func(r *wire.RunRequest) { r.Program.Source = strings.Repeat("x", requests.MaxSource+1) }, "", "program.source"},
+		{"long source", func(r *wire.RunRequest) { r.Program.Source = strings.Repeat("x", daemon.MaxSource+1) }, "", "program.source"},
 		{"long inputs", func(r *wire.RunRequest) {
-			r.Inputs = map[string]json.RawMessage{"a": bytes.Repeat([]byte("1"), requests.MaxInputs)}
+			r.Inputs = map[string]json.RawMessage{"a": bytes.Repeat([]byte("1"), daemon.MaxInputs)}
 		}, "", "inputs"},
 		{"long input name", func(r *wire.RunRequest) { r.Inputs = map[string]json.RawMessage{long: json.RawMessage("1")} }, "", "inputs"},
 		{"wait below zero", func(r *wire.RunRequest) { r.WaitMillis = -1 }, "", "wait_ms"},

@@ -14,7 +14,7 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/audit"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/daemontest"
-	"github.com/ringd/ringd/cmd/ringd/internal/daemon/show"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/view"
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
 	"github.com/ringd/ringd/schema/wire"
 )
@@ -173,7 +173,7 @@ func held(t *testing.T, s *daemontest.Stack, id string) (wire.Pending, bool) {
 		if len(r.Pending) > 0 {
 			return r.Pending[0], true
 		}
-		if show.Ended(r.State) {
+		if view.Ended(r.State) {
 			return wire.Pending{}, false
 		}
 		events, err := s.Daemon.Events(t.Context(), daemontest.Me(), id, after)

@@ -8,7 +8,6 @@ import (
 
 	"github.com/ringd/ringd/cmd/ringd/internal/audit"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/pauses"
-	"github.com/ringd/ringd/cmd/ringd/internal/daemon/requests"
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
@@ -98,7 +97,7 @@ func (d *Daemon) DropSession(ctx context.Context, actor Actor, owner, name strin
 	if owner == "" {
 		owner = actor.Name
 	}
-	if !actor.sees(owner) || len(name) > requests.MaxNames {
+	if !actor.sees(owner) || len(name) > MaxNames {
 		return fmt.Errorf("session: %w", ErrNotFound)
 	}
 	if err := d.Writable(); err != nil {

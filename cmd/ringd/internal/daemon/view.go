@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/pauses"
-	"github.com/ringd/ringd/cmd/ringd/internal/daemon/show"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/view"
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
@@ -66,13 +66,13 @@ func (d *Daemon) stands(ctx, waiting context.Context, actor Actor, id string) (w
 			case handle != nil:
 				continue // it became live meanwhile
 			case r != nil:
-				return show.Row(row) // it is about to
+				return view.Row(row) // it is about to
 			}
 			if again, err := d.row(ctx, actor, id); err != nil || again.State == row.State && again.Seq == row.Seq {
 				return wire.Run{}, errors.Join(err, fmt.Errorf("%w: the end of run %s could not be kept", ErrUnavailable, id))
 			}
 		default:
-			return show.Row(row)
+			return view.Row(row)
 		}
 	}
 }
@@ -80,7 +80,7 @@ func (d *Daemon) stands(ctx, waiting context.Context, actor Actor, id string) (w
 // kept shows a run that waits in the store: its calls as they stand, and why it
 // could not go on.
 func (d *Daemon) kept(ctx context.Context, row store.Run) (wire.Run, error) {
-	out, err := show.Row(row)
+	out, err := view.Row(row)
 	if err != nil {
 		return wire.Run{}, err
 	}
@@ -103,7 +103,7 @@ func (d *Daemon) kept(ctx context.Context, row store.Run) (wire.Run, error) {
 		}
 		return err != nil
 	})
-	out.Pending = show.Waits(calls, given, out.Pending)
+	out.Pending = view.Waits(calls, given, out.Pending)
 	if row.State != store.Answered {
 		return out, nil
 	}
@@ -196,7 +196,7 @@ func (d *Daemon) view(ctx, waiting context.Context, r *liveRun) (run wire.Run, k
 		}
 	}
 	if v.State == contract.StateRunning {
-		return show.Run(v, r.created), false, nil
+		return view.Run(v, r.created), false, nil
 	}
 	select {
 	case <-r.done:

@@ -10,7 +10,7 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/audit"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/approvals"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/pauses"
-	"github.com/ringd/ringd/cmd/ringd/internal/daemon/show"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/view"
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
@@ -168,11 +168,11 @@ func (d *Daemon) endKept(ctx context.Context, row store.Run, by string, state ex
 	if row.State != store.Answered && row.State != store.Paused {
 		return wire.Run{}, store.ErrState
 	}
-	out, err := show.Row(row)
+	out, err := view.Row(row)
 	if err != nil { // what cannot be read any more can still be ended
 		d.cfg.Logger.Error("a run ends without what it has shown", "run", row.ID, "error", err)
 		row.Outcome = nil
-		if out, err = show.Row(row); err != nil {
+		if out, err = view.Row(row); err != nil {
 			return wire.Run{}, err
 		}
 	}

@@ -9,8 +9,8 @@ import (
 	"sync"
 	"time"
 
+	"github.com/ringd/ringd/cmd/ringd/internal/childpool"
 	"github.com/ringd/ringd/cmd/ringd/internal/confine"
-	"github.com/ringd/ringd/cmd/ringd/internal/lasting"
 	"github.com/ringd/ringd/compiler/condition"
 	"github.com/ringd/ringd/compiler/guardrail"
 	"github.com/ringd/ringd/profiles"
@@ -41,7 +41,7 @@ type CallsConfig struct {
 // killed: what no answer comes of asks, or refuses. It is safe for concurrent use.
 type Calls struct {
 	cfg  CallsConfig
-	pool *lasting.Pool
+	pool *childpool.Pool
 	none error // why there is no pool
 }
 
@@ -54,7 +54,7 @@ func NewCalls(cfg CallsConfig) *Calls {
 		cfg.Children = 2
 	}
 	c := &Calls{cfg: cfg}
-	c.pool, c.none = lasting.New(lasting.Config{Path: cfg.Path, Args: cfg.Args, Wall: cfg.Wall, MemoryBytes: CallMemoryBytes,
+	c.pool, c.none = childpool.New(childpool.Config{Path: cfg.Path, Args: cfg.Args, Wall: cfg.Wall, MemoryBytes: CallMemoryBytes,
 		Children: cfg.Children, MaxReply: maxReply})
 	return c
 }
@@ -93,8 +93,8 @@ func (c *Calls) ask(ctx context.Context, q question) (reply, error) {
 		return reply{}, errors.New("the arguments are not plain JSON")
 	}
 	var r reply
-	err := c.pool.Ask(ctx, func(*lasting.Child) any { return q }, &r)
-	var died *lasting.Death
+	err := c.pool.Ask(ctx, func(*childpool.Child) any { return q }, &r)
+	var died *childpool.Death
 	switch {
 	case err == nil && !r.Known:
 		return reply{}, errors.New("it was not answered")
@@ -102,7 +102,7 @@ func (c *Calls) ask(ctx context.Context, q question) (reply, error) {
 		return r, errors.New(r.Error)
 	case err == nil:
 		return r, nil
-	case errors.Is(err, lasting.ErrTime) || ctx.Err() != nil:
+	case errors.Is(err, childpool.ErrTime) || ctx.Err() != nil:
 		return reply{}, condition.ErrTimeout
 	case errors.As(err, &died) && died.RanOut():
 		return reply{}, errors.New("it needs more memory than it may take")
@@ -136,10 +136,10 @@ func (c *Calls) Guardrail(ctx context.Context) func(rego string, call profiles.C
 	return func(rego string, call profiles.Call) ([]string, error) { return c.Denies(ctx, rego, call) }
 }
 
-// CallsMain is the child's side; see lasting.Serve.
+// CallsMain is the child's side; see childpool.Serve.
 func CallsMain(ctx context.Context, stdin io.Reader, stdout, stderr io.Writer) int {
 	w := &callsWorker{known: map[string]rule{}}
-	return lasting.Serve(stdin, stdout, stderr, 0, maxQuestion, func(next, tell func(v any) error) error {
+	return childpool.Serve(stdin, stdout, stderr, 0, maxQuestion, func(next, tell func(v any) error) error {
 		var q question
 		if err := next(&q); err != nil {
 			return err

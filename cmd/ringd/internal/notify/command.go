@@ -6,13 +6,13 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/ringd/ringd/cmd/ringd/internal/provider"
+	"github.com/ringd/ringd/cmd/ringd/internal/bridges"
 )
 
 // CommandConfig describes one command.
 type CommandConfig struct {
 	Argv   []string // Argv[0] is an absolute path
-	Path   string   // the command's PATH; "" is provider.DefaultPath
+	Path   string   // the command's PATH; "" is bridges.DefaultPath
 	Within time.Duration
 	Now    func() time.Time // required
 }
@@ -22,7 +22,7 @@ type CommandConfig struct {
 // RINGD_BRIDGE. What it prints is dropped. It is safe for concurrent use.
 type Command struct {
 	cfg CommandConfig
-	run *provider.Command
+	run *bridges.Command
 }
 
 // NewCommand checks cfg and finds the program.
@@ -30,7 +30,7 @@ func NewCommand(cfg CommandConfig) (*Command, error) {
 	if cfg.Now == nil {
 		return nil, errors.New("notification command: Now is missing")
 	}
-	run, err := provider.NewCommand(provider.Config{Argv: cfg.Argv, Path: cfg.Path})
+	run, err := bridges.NewCommand(bridges.CommandConfig{Argv: cfg.Argv, Path: cfg.Path})
 	if err != nil {
 		return nil, fmt.Errorf("notification: %w", err)
 	}

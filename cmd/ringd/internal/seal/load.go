@@ -14,7 +14,7 @@ import (
 
 	"golang.org/x/crypto/chacha20poly1305"
 
-	"github.com/ringd/ringd/cmd/ringd/internal/disk"
+	"github.com/ringd/ringd/cmd/ringd/internal/atomicfile"
 )
 
 // maxFile bounds a key file: a key as text with some space around it.
@@ -141,7 +141,7 @@ func makeFile(path string, random io.Reader) (err error) {
 		return fmt.Errorf("read randomness: %w", err)
 	}
 	temp := path + ".new-" + hex.EncodeToString(name[:])
-	if err := disk.Create(temp, []byte(base64.StdEncoding.EncodeToString(secret[:])+"\n"), 0o600); err != nil {
+	if err := atomicfile.Create(temp, []byte(base64.StdEncoding.EncodeToString(secret[:])+"\n"), 0o600); err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.Remove(temp)) }()
@@ -149,5 +149,5 @@ func makeFile(path string, random io.Reader) (err error) {
 	if err := os.Link(temp, path); err != nil {
 		return err
 	}
-	return disk.Sync(filepath.Dir(path))
+	return atomicfile.Sync(filepath.Dir(path))
 }

@@ -9,8 +9,6 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
-
-	"github.com/ringd/ringd/cmd/ringd/internal/store/format"
 )
 
 const callColumns = `v, run, id, n, bridge, waits_for, state, idem, args_digest, args, result,
@@ -36,7 +34,7 @@ func scanCall(row scanner) (Call, error) {
 	if err := c.checkRow(); err != nil {
 		return Call{}, fmt.Errorf("call %s of run %s: %w", c.ID, c.Run, err)
 	}
-	if c.From, err = format.ReadCapacities(owners); err != nil {
+	if c.From, err = ReadCapacities(owners); err != nil {
 		return Call{}, fmt.Errorf("call %s of run %s: %w", c.ID, c.Run, err)
 	}
 	c.Expires, c.DecidedAt, c.Notified = when(expires), when(decided), when(notified)
@@ -158,7 +156,7 @@ func (t *tx) insertCall(ctx context.Context, c *Call, now int64) error {
 	if err != nil {
 		return err
 	}
-	from := format.Capacities(c.From)
+	from := Capacities(c.From)
 	if err := checkSize("capacities", len(from), MaxReason); err != nil {
 		return err
 	}

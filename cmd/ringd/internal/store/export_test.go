@@ -2,8 +2,6 @@ package store
 
 import (
 	"context"
-
-	"github.com/ringd/ringd/cmd/ringd/internal/store/engine"
 )
 
 // What the tests in store_test need to look behind the interface.
@@ -16,7 +14,6 @@ var (
 )
 
 const (
-	DBName    = engine.Name
 	FilesName = filesName
 	MaxInline = maxInline
 )

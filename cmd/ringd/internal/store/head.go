@@ -5,8 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-
-	"github.com/ringd/ringd/cmd/ringd/internal/store/engine"
 )
 
 const headQuery = `select seq, hash from audit_head where id = 1`
@@ -27,7 +25,7 @@ func (s *Store) AuditHead(ctx context.Context) (Head, error) {
 // ErrFormat, ErrCorrupt.
 func ReadAuditHead(ctx context.Context, dir string) (Head, error) {
 	var h Head
-	err := engine.Peek(ctx, dir, func(row scanner) error { return row.Scan(&h.Seq, &h.Hash) }, headQuery)
+	err := Peek(ctx, dir, func(row scanner) error { return row.Scan(&h.Seq, &h.Hash) }, headQuery)
 	if errors.Is(err, fs.ErrNotExist) {
 		err = ErrNotFound
 	}
@@ -39,7 +37,7 @@ func ReadAuditHead(ctx context.Context, dir string) (Head, error) {
 
 // keepHead writes the audit log's newest synced head when it is higher than the
 // one that is there.
-func (s *Store) keepHead(ctx context.Context, t *engine.Tx) error {
+func (s *Store) keepHead(ctx context.Context, t *Tx) error {
 	if s.cfg.Head == nil {
 		return nil
 	}

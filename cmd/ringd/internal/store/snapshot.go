@@ -5,8 +5,6 @@ import (
 	"database/sql"
 	"fmt"
 	"path/filepath"
-
-	"github.com/ringd/ringd/cmd/ringd/internal/store/files"
 )
 
 const filesName = "snapshots"
@@ -31,7 +29,7 @@ func (s *Store) openFiles(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	s.files, err = files.Open(filepath.Join(s.cfg.Dir, filesName), func(name string) bool { return names[name] })
+	s.files, err = openKeepDir(filepath.Join(s.cfg.Dir, filesName), func(name string) bool { return names[name] })
 	if err != nil {
 		return fmt.Errorf("open the folder of snapshots: %w", err)
 	}

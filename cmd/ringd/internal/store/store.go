@@ -5,9 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"time"
-
-	"github.com/ringd/ringd/cmd/ringd/internal/store/engine"
-	"github.com/ringd/ringd/cmd/ringd/internal/store/files"
 )
 
 // Config is what a store needs; Dir and Now are required.
@@ -29,8 +26,8 @@ type Config struct {
 // closes it.
 type Store struct {
 	cfg   Config
-	db    *engine.DB
-	files *files.Keep
+	db    *DB
+	files *Keep
 
 	// Used in a transaction, of which there is one at a time.
 	head    int64 // highest audit sequence in the database
@@ -47,7 +44,7 @@ func Open(ctx context.Context, cfg Config) (*Store, error) {
 	}
 	s := &Store{cfg: cfg}
 	var err error
-	if s.db, err = engine.Open(ctx, engine.Config{Dir: cfg.Dir, Before: s.keepHead}); err != nil {
+	if s.db, err = openDB(ctx, dbConfig{Dir: cfg.Dir, Before: s.keepHead}); err != nil {
 		return nil, err
 	}
 	h, err := s.AuditHead(ctx)
@@ -68,7 +65,7 @@ func (s *Store) Close() error { return s.db.Close() }
 func (s *Store) Err() error { return s.db.Err() }
 
 // Reopen makes a store that a failed commit has closed take writes again, once the
-// database is whole: see engine.DB.Reopen. Runs that were live stay as they were on
+// database is whole: see DB.Reopen. Runs that were live stay as they were on
 // disk, for Recover. A store that is open is left as it is.
 func (s *Store) Reopen(ctx context.Context) error {
 	return s.db.Reopen(ctx, func(ctx context.Context) error {
@@ -86,17 +83,14 @@ func (s *Store) Tight() bool { return s.db.Tight() }
 
 // tx is the transaction a change is made in.
 type tx struct {
-	*engine.Tx
+	*Tx
 	s *Store
 }
-
-// scanner is a row.
-type scanner = engine.Scanner
 
 // write runs do in a transaction and returns when that is durable, or has done
 // nothing.
 func (s *Store) write(ctx context.Context, do func(context.Context, *tx) error) error {
-	return s.db.Write(ctx, func(ctx context.Context, t *engine.Tx) error { return do(ctx, &tx{t, s}) })
+	return s.db.Write(ctx, func(ctx context.Context, t *Tx) error { return do(ctx, &tx{t, s}) })
 }
 
 // read runs a query outside of any transaction.

@@ -4,10 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"time"
-
-	"github.com/ringd/ringd/cmd/ringd/internal/store/engine"
-	"github.com/ringd/ringd/cmd/ringd/internal/store/files"
-	"github.com/ringd/ringd/cmd/ringd/internal/store/format"
 )
 
 // State is where a run stands.
@@ -281,17 +277,6 @@ var (
 	ErrApprover = errors.New("not one who may approve this call")
 	// ErrBusy: another live run goes on with the session.
 	ErrBusy = errors.New("session is in use by another run")
-	// ErrDamaged: a snapshot is not there, or not of the size it had.
-	ErrDamaged = files.ErrDamaged
-	// ErrFormat: the database or a record has a format this ringd does not know.
-	ErrFormat = format.ErrUnknown
-	// ErrCorrupt: the database is damaged.
-	ErrCorrupt = engine.ErrCorrupt
-	// ErrInUse: another process holds the folder.
-	ErrInUse = files.ErrInUse
-	// ErrClosed: the store was closed, or a commit failed and its cause is
-	// wrapped beside it. Nothing may run.
-	ErrClosed = engine.ErrClosed
 )
 
 // ClaimedError: somebody else has claimed the pause.

@@ -14,7 +14,7 @@ import (
 	"strings"
 	"syscall"
 
-	"github.com/ringd/ringd/cmd/ringd/internal/disk"
+	"github.com/ringd/ringd/cmd/ringd/internal/atomicfile"
 	"github.com/ringd/ringd/cmd/ringd/internal/keypem"
 )
 
@@ -102,10 +102,10 @@ func MakeKey(path string, random io.Reader) (ed25519.PublicKey, error) {
 	if _, err := os.Lstat(path + ".pub"); !errors.Is(err, fs.ErrNotExist) {
 		return nil, fmt.Errorf("make key: %s.pub is there: %w", path, fs.ErrExist)
 	}
-	if err := disk.Create(path, made.Private, 0o600); err != nil {
+	if err := atomicfile.Create(path, made.Private, 0o600); err != nil {
 		return nil, fmt.Errorf("make key: %w", err)
 	}
-	if err := disk.Create(path+".pub", made.Public, 0o644); err != nil {
+	if err := atomicfile.Create(path+".pub", made.Public, 0o644); err != nil {
 		return nil, errors.Join(fmt.Errorf("make key: %w", err), os.Remove(path))
 	}
 	return publicOf(made.Key), nil

@@ -13,7 +13,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/ringd/ringd/cmd/ringd/internal/disk"
+	"github.com/ringd/ringd/cmd/ringd/internal/atomicfile"
 	"github.com/ringd/ringd/profiles/canonjson"
 )
 
@@ -175,7 +175,7 @@ func (l *Ledger) writeLocked(next memory) error {
 	if err := json.NewEncoder(&b).Encode(next); err != nil {
 		return fmt.Errorf("keep accepted pushes: %w", err)
 	}
-	if err := disk.Replace(l.path, b.Bytes(), 0o600); err != nil {
+	if err := atomicfile.Replace(l.path, b.Bytes(), 0o600); err != nil {
 		l.owing = true
 		return fmt.Errorf("keep accepted pushes: %w", err)
 	}

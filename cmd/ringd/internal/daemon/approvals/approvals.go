@@ -20,8 +20,8 @@ import (
 
 	"github.com/ringd/ringd/cmd/ringd/internal/audit"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/metrics"
-	"github.com/ringd/ringd/cmd/ringd/internal/daemon/show"
-	"github.com/ringd/ringd/cmd/ringd/internal/daemon/vouch"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/rowmac"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/view"
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
 	"github.com/ringd/ringd/profiles/canonjson"
 	"github.com/ringd/ringd/rings/interpreter"
@@ -46,7 +46,7 @@ type Recorder interface {
 type Config struct {
 	Store    Store
 	Recorder Recorder
-	Marks    vouch.Marker
+	Marks    rowmac.Marker
 	Now      func() time.Time
 	Metrics  *metrics.Metrics
 	// Point is told where an approval stands, for tests that end the process
@@ -157,9 +157,9 @@ const defaultPage = 100
 // mark vouches for the digest; whoever decides is shown them.
 func (d *Desk) untrue(w store.Waiting) bool {
 	if w.Args == nil && w.Size > MaxShown {
-		return vouch.CheckMark(d.cfg.Marks, w.Call) != nil
+		return rowmac.CheckMark(d.cfg.Marks, w.Call) != nil
 	}
-	return vouch.CheckCall(d.cfg.Marks, w.Call) != nil
+	return rowmac.CheckCall(d.cfg.Marks, w.Call) != nil
 }
 
 // Show shows one call that waits for a person, with all of its arguments. ErrNotFound,
@@ -199,12 +199,12 @@ func (d *Desk) waitingRun(ctx context.Context, id string) (*waitingRun, error) {
 	if err != nil {
 		return nil, err
 	}
-	shown, err := show.Row(row)
+	shown, err := view.Row(row)
 	return &waitingRun{row.Agent, row.Actor, row.State.Final(), shown.Pending, given}, err
 }
 
 func (r *waitingRun) show(c store.Call, size int64) wire.WaitingCall {
-	out := wire.WaitingCall{Run: c.Run, Agent: r.agent, Actor: r.actor, Created: c.Created, Pending: show.Pending(c, r.given, r.known)}
+	out := wire.WaitingCall{Run: c.Run, Agent: r.agent, Actor: r.actor, Created: c.Created, Pending: view.Pending(c, r.given, r.known)}
 	if c.Args == nil && size > 0 {
 		out.Pending.ArgsBytes = size
 	}
@@ -265,7 +265,7 @@ func (d *Desk) Decide(ctx context.Context, who Approver, run, call string, a wir
 	}
 	d.cfg.Point("answer_recorded")
 	word := store.Approval{Run: run, Call: call, By: who.Name, As: as, Verdict: verdict, Reason: a.Reason, Digest: a.Digest, At: d.cfg.Now()}
-	word.Mark = vouch.Approval(d.cfg.Marks, word)
+	word.Mark = rowmac.Approval(d.cfg.Marks, word)
 	out, err := d.cfg.Store.Approve(ctx, run, call, word)
 	if err == nil && !out.First {
 		err = ErrDecided
@@ -289,7 +289,7 @@ func (d *Desk) stands(ctx context.Context, row store.Run, c store.Call, out stor
 		return err
 	}
 	c.Verdict, c.For = out.Verdict, out.For
-	return vouch.CheckVerdict(d.cfg.Marks, row, c, words)
+	return rowmac.CheckVerdict(d.cfg.Marks, row, c, words)
 }
 
 // person is whoever has the name: the owner of a state folder is the user that it
@@ -329,7 +329,7 @@ func (d *Desk) find(ctx context.Context, run, call string) (store.Run, store.Cal
 		return store.Run{}, store.Call{}, ErrNotFound
 	}
 	if !row.State.Final() && calls[i].State == store.CallPending {
-		err = vouch.CheckCall(d.cfg.Marks, calls[i])
+		err = rowmac.CheckCall(d.cfg.Marks, calls[i])
 	}
 	return row, calls[i], err
 }

@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 	"time"
 
-	"github.com/ringd/ringd/cmd/ringd/internal/disk"
+	"github.com/ringd/ringd/cmd/ringd/internal/atomicfile"
 )
 
 // block is the size of the file, whatever it says: closing overwrites what is
@@ -104,7 +104,7 @@ func write(name string, k kept) (err error) {
 	if err := f.Sync(); err != nil || statErr == nil {
 		return err
 	}
-	return disk.Sync(filepath.Dir(name)) // a new file is there once its folder is
+	return atomicfile.Sync(filepath.Dir(name)) // a new file is there once its folder is
 }
 
 // Keep writes a lockdown into the file of a stopped daemon whose log or store

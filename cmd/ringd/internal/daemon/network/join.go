@@ -7,9 +7,9 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/ringd/ringd/cmd/ringd/internal/bridges"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/metrics"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/records"
-	"github.com/ringd/ringd/cmd/ringd/internal/fetch"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/rings/interpreter/contract"
 	"github.com/ringd/ringd/rings/kernel/proxy"
@@ -31,7 +31,7 @@ type JoinConfig struct {
 type Joined struct {
 	Ring    *Ring // which closes Egress
 	Egress  *proxy.Egress
-	fetch   *fetch.Provider
+	fetch   *bridges.Fetch
 	records records.Egress
 	runs    atomic.Pointer[Runs]
 	lost    func(target, why string)
@@ -53,7 +53,7 @@ func Join(ctx context.Context, c JoinConfig) (*Joined, error) {
 	if j.Egress, err = proxy.New(cfg); err != nil {
 		return nil, err
 	}
-	if j.fetch, err = fetch.New(fetch.Config{Egress: j.Egress, Roots: cfg.Roots, Generation: ring.Generation}); err != nil {
+	if j.fetch, err = bridges.NewFetch(bridges.Config{Egress: j.Egress, Roots: cfg.Roots, Generation: ring.Generation}); err != nil {
 		return nil, err
 	}
 	ring.Attach(doors{j})

@@ -18,8 +18,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/metrics"
-	"github.com/ringd/ringd/cmd/ringd/internal/daemon/show"
-	"github.com/ringd/ringd/cmd/ringd/internal/daemon/vouch"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/rowmac"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/view"
 	"github.com/ringd/ringd/cmd/ringd/internal/seal"
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
 	"github.com/ringd/ringd/rings/interpreter"
@@ -41,7 +41,7 @@ type Sealer interface {
 	Seal(b seal.Binding, plain []byte) ([]byte, error)
 	Open(b seal.Binding, sealed []byte) ([]byte, error)
 	KeyID() string
-	vouch.Marker
+	rowmac.Marker
 }
 
 // Gate waits until the start of a run is on disk.
@@ -159,13 +159,13 @@ func (k *Keeper) KeepPause(ctx context.Context, p pause.Record, v contract.View)
 		return fmt.Errorf("%w: %d bytes of one actor", ErrQuota, k.cfg.Quota.Bytes)
 	}
 	k.cfg.Point("pause_sealed")
-	out := show.Run(v, p.Started)
+	out := view.Run(v, p.Started)
 	out.State, out.LastEvent = string(store.Paused), p.LastEvent
 	if path := k.cfg.PolicyPath; len(path) <= maxPath && utf8.ValidString(path) {
 		out.PolicyPath = path
 	}
-	out.Pending = show.Known(out.Pending) // the store has the rest, as it stands
-	outcome, err := show.Interim(out)
+	out.Pending = view.Known(out.Pending) // the store has the rest, as it stands
+	outcome, err := view.Interim(out)
 	if err != nil {
 		return fmt.Errorf("encode the outcome of run %s: %w", p.Run, err)
 	}

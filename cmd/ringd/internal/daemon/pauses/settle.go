@@ -6,7 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 
-	"github.com/ringd/ringd/cmd/ringd/internal/daemon/vouch"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/rowmac"
 	"github.com/ringd/ringd/cmd/ringd/internal/seal"
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
 	"github.com/ringd/ringd/rings/interpreter/contract"
@@ -31,17 +31,17 @@ func (k *Keeper) Reply(run, digest, by string, a wire.Answer) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return vouch.Answer(k.cfg.Sealer, run, a.Call, digest, by, body)
+	return rowmac.Answer(k.cfg.Sealer, run, a.Call, digest, by, body)
 }
 
 // CheckCall refuses a row that a person or the harness must not be asked about:
 // the call, its arguments or its verdict were not written by this daemon. Errors
 // are those of seal.
 func (k *Keeper) CheckCall(row store.Run, c store.Call, words []store.Approval) error {
-	if err := vouch.CheckCall(k.cfg.Sealer, c); err != nil {
+	if err := rowmac.CheckCall(k.cfg.Sealer, c); err != nil {
 		return err
 	}
-	return vouch.CheckVerdict(k.cfg.Sealer, row, c, words)
+	return rowmac.CheckVerdict(k.cfg.Sealer, row, c, words)
 }
 
 // Settlements says how the open calls of a pause were answered, by the rows that
@@ -63,7 +63,7 @@ func (k *Keeper) Settlements(p pause.Record, calls []store.Call, words []store.A
 		s := contract.Settlement{Call: c.ID, By: c.RepliedBy}
 		var err error
 		if open.Terms != nil && !open.Approved { // else nobody had to be asked, or the record has that it was approved
-			err = k.decided(&s, vouch.Terms{Run: p.Run, Call: open.ID, Actor: p.Actor, Digest: open.Digest,
+			err = k.decided(&s, rowmac.Terms{Run: p.Run, Call: open.ID, Actor: p.Actor, Digest: open.Digest,
 				From: open.Terms.From, Count: open.Terms.Count, Expires: open.Terms.Expires}, words)
 		}
 		if err == nil {
@@ -78,8 +78,8 @@ func (k *Keeper) Settlements(p pause.Record, calls []store.Call, words []store.A
 }
 
 // decided says what approvers have said of a call that takes an approval.
-func (k *Keeper) decided(s *contract.Settlement, t vouch.Terms, words []store.Approval) error {
-	word, err := vouch.Verdict(k.cfg.Sealer, t, words)
+func (k *Keeper) decided(s *contract.Settlement, t rowmac.Terms, words []store.Approval) error {
+	word, err := rowmac.Verdict(k.cfg.Sealer, t, words)
 	if err != nil {
 		return err
 	}
@@ -99,7 +99,7 @@ func (k *Keeper) decided(s *contract.Settlement, t vouch.Terms, words []store.Ap
 func (k *Keeper) settle(s *contract.Settlement, c store.Call) error {
 	switch {
 	case c.Result != nil && c.State == store.CallClosed:
-		body, err := vouch.OpenResult(k.cfg.Sealer, c.Run, c.ID, c.Result)
+		body, err := rowmac.OpenResult(k.cfg.Sealer, c.Run, c.ID, c.Result)
 		if err != nil {
 			return err
 		}
@@ -114,7 +114,7 @@ func (k *Keeper) settle(s *contract.Settlement, c store.Call) error {
 		s.Again = true
 	case s.Denied:
 	case c.For == store.ByHarness && c.Reply != nil:
-		body, err := vouch.OpenAnswer(k.cfg.Sealer, c.Run, c.ID, c.ArgsDigest, c.RepliedBy, c.Reply)
+		body, err := rowmac.OpenAnswer(k.cfg.Sealer, c.Run, c.ID, c.ArgsDigest, c.RepliedBy, c.Reply)
 		if err != nil {
 			return err
 		}

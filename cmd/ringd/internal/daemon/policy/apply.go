@@ -10,9 +10,9 @@ import (
 	"time"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/audit"
-	"github.com/ringd/ringd/cmd/ringd/internal/child"
+	"github.com/ringd/ringd/cmd/ringd/internal/compilechild"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/records"
-	"github.com/ringd/ringd/cmd/ringd/internal/daemon/show"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/view"
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
 	"github.com/ringd/ringd/cmd/ringd/internal/syncer"
 	"github.com/ringd/ringd/cmd/ringd/internal/trust"
@@ -100,7 +100,7 @@ func aside(signed *trust.Push, p Push) schema.Diagnostics {
 // busy reports whether the compiler ended for a reason that lies in the host
 // and not in the policy.
 func busy(findings schema.Diagnostics) bool {
-	return slices.ContainsFunc(findings, func(d schema.Diagnostic) bool { return d.Code == child.CodeBusy })
+	return slices.ContainsFunc(findings, func(d schema.Diagnostic) bool { return d.Code == compilechild.CodeBusy })
 }
 
 // RejectPush takes note of a push that could not be verified: torn, unreadable,
@@ -216,7 +216,7 @@ func (d *Holder) activate(ctx context.Context, c coming) error {
 	d.commit(g, commits)
 	d.restarts(ctx)
 	d.pushed(wire.Push{Digest: p.Digest, Revision: set.Revision, Result: wire.PushApplied, At: now,
-		Findings: show.Findings(findings)})
+		Findings: view.Findings(findings)})
 	d.cfg.Logger.Info("push applied", "generation", number, "revision", set.Revision)
 	return nil
 }
@@ -351,7 +351,7 @@ func (d *Holder) rejectAs(ctx context.Context, code trust.Code, digest, why stri
 	last := d.lastPush
 	again := last != nil && last.Result == wire.PushRejected && last.Digest == digest && last.Message == why
 	d.mu.Unlock()
-	d.pushed(wire.Push{Digest: digest, Result: wire.PushRejected, Code: string(code), At: now, Message: why, Findings: show.Findings(findings)})
+	d.pushed(wire.Push{Digest: digest, Result: wire.PushRejected, Code: string(code), At: now, Message: why, Findings: view.Findings(findings)})
 	d.troubled(wire.Condition{Code: wire.ConditionPushRejected, Message: why, Since: now}, now)
 	refused := &RejectedError{why}
 	var err error
@@ -398,7 +398,7 @@ func (d *Holder) confirm(ctx context.Context, g *Generation, digest string, find
 	last := d.lastPush
 	d.waiting = nil // what came during a lockdown was taken back
 	d.mu.Unlock()
-	push := wire.Push{Digest: digest, Revision: g.Revision, Result: wire.PushUnchanged, At: now, Findings: show.Findings(findings)}
+	push := wire.Push{Digest: digest, Revision: g.Revision, Result: wire.PushUnchanged, At: now, Findings: view.Findings(findings)}
 	if findings == nil && last != nil && last.Digest == digest {
 		push.Findings = last.Findings
 	}

@@ -5,7 +5,7 @@ import (
 	"errors"
 	"maps"
 
-	"github.com/ringd/ringd/cmd/ringd/internal/daemon/show"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/view"
 	"github.com/ringd/ringd/schema/wire"
 )
 
@@ -35,7 +35,7 @@ func (d *Holder) Close(ctx context.Context) {
 func (d *Holder) await(c coming) error {
 	p := c.Push
 	d.pushed(wire.Push{Digest: p.Digest, Revision: c.set.Revision, Result: wire.PushWaiting, At: d.cfg.Clock.Now(),
-		Message: "it compiles, and is applied when the lockdown is lifted", Findings: show.Findings(c.findings)})
+		Message: "it compiles, and is applied when the lockdown is lifted", Findings: view.Findings(c.findings)})
 	d.mu.Lock()
 	d.waiting = &p
 	d.mu.Unlock()

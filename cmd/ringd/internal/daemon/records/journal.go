@@ -8,7 +8,7 @@ import (
 	"sync"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/audit"
-	"github.com/ringd/ringd/cmd/ringd/internal/daemon/vouch"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/rowmac"
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
 	"github.com/ringd/ringd/rings/interpreter/contract"
 )
@@ -28,7 +28,7 @@ var ErrNotExpected = errors.New("no live run has this id")
 // use.
 type Journal struct {
 	calls CallStore
-	marks vouch.Marker
+	marks rowmac.Marker
 
 	mu    sync.Mutex
 	gates map[string]*Gate // by run
@@ -63,7 +63,7 @@ func (g *Gate) Open(err error) {
 }
 
 // NewJournal returns a journal over a store, whose rows it marks.
-func NewJournal(calls CallStore, marks vouch.Marker) *Journal {
+func NewJournal(calls CallStore, marks rowmac.Marker) *Journal {
 	return &Journal{calls: calls, marks: marks, gates: map[string]*Gate{}}
 }
 
@@ -86,7 +86,7 @@ func (j *Journal) OpenCall(ctx context.Context, e contract.Entry) (string, error
 	if e.Executing {
 		c.State = store.CallExecuting
 	}
-	c.Mark = vouch.Call(j.marks, c)
+	c.Mark = rowmac.Call(j.marks, c)
 	c, err := j.calls.OpenCall(ctx, c)
 	if full, ok := errors.AsType[*store.QueueError](err); ok {
 		return "", crowded(full)
@@ -131,7 +131,7 @@ func (j *Journal) CloseCall(ctx context.Context, run, call string, end contract.
 		to = store.CallClosed
 		var err error
 		if result, err = json.Marshal(end); err == nil {
-			result, err = vouch.Result(j.marks, run, call, result)
+			result, err = rowmac.Result(j.marks, run, call, result)
 		}
 		if err != nil {
 			return fmt.Errorf("keep the end of call %s of run %s: %w", call, run, err)

@@ -1,0 +1,16 @@
+//go:build !linux
+
+package bridges
+
+import (
+	"errors"
+	"syscall"
+)
+
+const supported = false
+
+func attributes() *syscall.SysProcAttr { return nil }
+
+func killGroup(int) error { return errors.ErrUnsupported }
+
+func awaitExit(int) {}

@@ -1,0 +1,119 @@
+package bridges
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"io"
+	"net"
+	"syscall"
+
+	"github.com/ringd/ringd/profiles"
+	dest "github.com/ringd/ringd/profiles/egress"
+	"github.com/ringd/ringd/rings/interpreter/binding"
+	"github.com/ringd/ringd/rings/kernel/proxy"
+)
+
+// Names of errors that a program gets.
+const (
+	nameType     = "TypeError"
+	nameTimeout  = "TimeoutError"
+	nameTooLarge = "ResultTooLarge"
+)
+
+// errLate says that the time a program gave is over.
+var errLate = errors.New("the program's own time for it is over")
+
+// hop says in a denial that it is of a redirect.
+func hop(n int, err error) error {
+	var no *profiles.Denial
+	if n == 0 || !errors.As(err, &no) || no.Decision.Code == profiles.CodeEgressNoAddress {
+		return err
+	}
+	d := no.Decision
+	d.Code = profiles.Code(dest.Redirect)
+	d.Reason = fmt.Sprintf("redirect %d leads where it may not: %s", n, d.Reason)
+	return &profiles.Denial{Capability: no.Capability, Decision: d}
+}
+
+// explain gives an error the words that a program may read: of a server what it
+// could see itself, of this host and of addresses nothing.
+func explain(ctx context.Context, err error) error {
+	var no *profiles.Denial
+	var told *binding.Failure
+	awaitDeadline(ctx, err)
+	switch {
+	case errors.Is(context.Cause(ctx), errLate):
+		return &binding.Failure{Name: nameTimeout, Text: "the operation timed out", Err: err}
+	case ctx.Err() != nil:
+		return fmt.Errorf("fetch: %w", err)
+	case errors.As(err, &no) && no.Decision.Code == profiles.CodeEgressNoAddress: // a failure, and nobody's refusal
+		return &binding.Failure{Name: nameType, Text: no.Decision.Reason, Err: errors.New(string(no.Decision.Code))}
+	case errors.As(err, &no):
+		return no
+	case errors.As(err, &told):
+		return told
+	}
+	return &binding.Failure{Name: nameType, Text: words(err), Err: err}
+}
+
+// awaitDeadline waits for the moment at which ctx says itself that its time is over:
+// a dial that is given its deadline may tell of it before.
+func awaitDeadline(ctx context.Context, err error) {
+	var timeout net.Error
+	if !errors.As(err, &timeout) || !timeout.Timeout() {
+		return
+	}
+	at, ok := ctx.Deadline()
+	if !ok {
+		return
+	}
+	passed, cancel := context.WithDeadline(context.WithoutCancel(ctx), at) // over at once, where at is
+	defer cancel()
+	if passed.Err() != nil {
+		<-ctx.Done()
+	}
+}
+
+func words(err error) string {
+	var (
+		authority   x509.UnknownAuthorityError
+		other       x509.HostnameError
+		invalid     x509.CertificateInvalidError
+		certificate *tls.CertificateVerificationError
+		alert       tls.AlertError
+		record      tls.RecordHeaderError
+		lookup      *net.DNSError
+		timeout     net.Error
+	)
+	switch {
+	case errors.Is(err, proxy.ErrClosed):
+		return "the run has no network any more"
+	case errors.Is(err, proxy.ErrCut):
+		return "the connection was cut by the policy in force"
+	case errors.As(err, &authority):
+		return "its certificate is signed by an unknown authority"
+	case errors.As(err, &other):
+		return "its certificate is for another name"
+	case errors.As(err, &invalid), errors.As(err, &certificate):
+		return "its certificate is not valid"
+	case errors.As(err, &record):
+		return "it does not speak TLS"
+	case errors.As(err, &alert):
+		return "it refuses the TLS connection"
+	case errors.As(err, &lookup):
+		return "its name could not be looked up"
+	case errors.Is(err, syscall.ECONNREFUSED):
+		return "connection refused"
+	case errors.Is(err, syscall.ECONNRESET), errors.Is(err, syscall.EPIPE), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
+		return "the connection was lost"
+	case errors.Is(err, syscall.EHOSTUNREACH), errors.Is(err, syscall.ENETUNREACH):
+		return "it cannot be reached"
+	case errors.As(err, &timeout) && timeout.Timeout():
+		return "it did not answer in time"
+	default:
+		return "the exchange with it failed"
+	}
+}

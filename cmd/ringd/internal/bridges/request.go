@@ -1,0 +1,187 @@
+package bridges
+
+import (
+	"bytes"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/ringd/ringd/executors/js/engine/value"
+	"github.com/ringd/ringd/profiles/egress"
+	"github.com/ringd/ringd/profiles/egress/request"
+	"github.com/ringd/ringd/rings/interpreter/binding"
+)
+
+// asking is what a program asks for, checked as far as no target is known.
+type asking struct {
+	url      string
+	method   string
+	header   http.Header
+	body     []byte // nil: none
+	redirect string // follow, error, manual
+	timeout  time.Duration
+}
+
+// asked is the argument as a guest sends it.
+type asked struct {
+	URL      string            `json:"url"`
+	Method   string            `json:"method"`
+	Headers  map[string]string `json:"headers"`
+	Body     json.RawMessage   `json:"body"`
+	Redirect string            `json:"redirect"`
+	Timeout  float64           `json:"timeout"` // milliseconds; 0: none
+}
+
+func wrong(text string) error { return &binding.Failure{Name: nameType, Text: text} }
+
+// readRequest reads the argument of a call. The guest has checked most of it; that
+// counts for nothing here.
+func readRequest(args json.RawMessage) (*asking, error) {
+	var a asked
+	d := json.NewDecoder(bytes.NewReader(args))
+	d.DisallowUnknownFields()
+	err := d.Decode(&a)
+	if err == nil {
+		err = spelled(args)
+	}
+	if err != nil {
+		return nil, &binding.Failure{Name: nameType, Text: "the request is not one that can be read", Err: err}
+	}
+	q := &asking{url: a.URL, method: request.Method(a.Method), header: http.Header{}, redirect: a.Redirect}
+	if q.redirect == "" {
+		q.redirect = follow
+	}
+	switch {
+	case q.redirect != follow && q.redirect != manual && q.redirect != fails:
+		return nil, wrong("redirect is 'follow', 'error' or 'manual'")
+	case !token(q.method):
+		return nil, wrong("that is not a method")
+	case egress.Unsent(q.method):
+		return nil, wrong("the method " + strings.ToUpper(q.method) + " cannot be fetched")
+	}
+	if a.Timeout > 0 { // one that is too long for a Duration is none
+		if ms := a.Timeout * float64(time.Millisecond); ms < float64(1<<62) {
+			q.timeout = max(time.Duration(ms), 1)
+		}
+	}
+	if err := q.setHeaders(a.Headers); err != nil {
+		return nil, err
+	}
+	if err := q.setBody(a.Body); err != nil {
+		return nil, err
+	}
+	if q.body != nil && (q.method == http.MethodGet || q.method == http.MethodHead) {
+		return nil, wrong("a request with " + q.method + " has no body")
+	}
+	return q, nil
+}
+
+// spelled checks that the members of a request are written as they are read by whoever
+// decided about them: a decoder takes "URL" for "url".
+func spelled(args json.RawMessage) error {
+	var members map[string]json.RawMessage
+	if err := json.Unmarshal(args, &members); err != nil {
+		return err
+	}
+	for name := range members {
+		switch name {
+		case "url", "method", "headers", "body", "redirect", "timeout":
+		default:
+			return fmt.Errorf("there is no option of the name %q", name)
+		}
+	}
+	return nil
+}
+
+func (q *asking) setHeaders(all map[string]string) error {
+	for name, text := range all {
+		name = strings.ToLower(name)
+		if !token(name) {
+			return wrong("a header has no name that can be sent")
+		}
+		if request.Forbidden(name) {
+			return wrong("the header '" + name + "' is the host's to set")
+		}
+		raw, ok := latin1(text)
+		if !ok {
+			return wrong("the header '" + name + "' has no value that can be sent")
+		}
+		if name == "accept-encoding" { // what is answered is decoded here
+			continue
+		}
+		q.header.Set(name, raw)
+	}
+	return nil
+}
+
+func (q *asking) setBody(raw json.RawMessage) error {
+	if len(raw) == 0 || string(raw) == "null" {
+		return nil
+	}
+	var text string
+	if json.Unmarshal(raw, &text) == nil {
+		q.body = []byte(text)
+		return nil
+	}
+	var tagged struct {
+		Mark  string `json:"$ringd"`
+		Type  string `json:"type"`
+		Value string `json:"value"`
+	}
+	if json.Unmarshal(raw, &tagged) == nil && tagged.Mark == "bytes" {
+		b, err := base64.StdEncoding.DecodeString(tagged.Value)
+		if err == nil {
+			q.body = b
+			return nil
+		}
+	}
+	return wrong("a body is a string or bytes")
+}
+
+// token reports whether s is one, as names of headers and methods are.
+func token(s string) bool {
+	for i := range len(s) {
+		c := s[i]
+		if c <= ' ' || c >= 0x7f || strings.IndexByte(`"(),/:;<=>?@[\]{}`, c) >= 0 {
+			return false
+		}
+	}
+	return s != ""
+}
+
+// latin1 is a value of a header as it is sent: one byte for each character.
+func latin1(s string) (string, bool) {
+	var b strings.Builder
+	for _, r := range s {
+		if r > 0xff || r == 0x7f || r < ' ' && r != '\t' {
+			return "", false
+		}
+		b.WriteByte(byte(r))
+	}
+	return b.String(), true
+}
+
+// redirected makes q the request for the next hop, as WHATWG fetch does: what was
+// posted is not posted again unless the status says so, and what identifies the
+// sender stays with the origin it was meant for.
+func (q *asking) redirected(status int, from, to egress.URL) {
+	post := q.method == http.MethodPost
+	if (status == http.StatusMovedPermanently || status == http.StatusFound) && post ||
+		status == http.StatusSeeOther && q.method != http.MethodGet && q.method != http.MethodHead {
+		q.method, q.body = http.MethodGet, nil
+		for _, name := range []string{"Content-Encoding", "Content-Language", "Content-Location", "Content-Type"} {
+			q.header.Del(name)
+		}
+	}
+	if from.Scheme != to.Scheme || from.Dest != to.Dest {
+		for _, name := range []string{"Authorization", "Cookie"} {
+			q.header.Del(name)
+		}
+	}
+}
+
+// plainName reports whether a name can be a key of a plain object of the encoding.
+func plainName(name string) bool { return name != value.Mark }

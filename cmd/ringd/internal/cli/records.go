@@ -1,0 +1,207 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ringd/ringd/cmd/ringd/internal/audit"
+	"github.com/ringd/ringd/cmd/ringd/internal/safetext"
+	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/schema/wire"
+)
+
+// Record writes one record of the audit log on a line of its own.
+func (p Page) Record(e audit.Entry, asJSON bool) error {
+	if asJSON {
+		b, err := json.Marshal(e)
+		if err != nil {
+			return fmt.Errorf("write record: %w", err)
+		}
+		_, err = fmt.Fprintf(p.W, "%s\n", escaped(string(b)))
+		return err
+	}
+	r := e.Record
+	words := []string{fmt.Sprintf("%6d  %s  %-15s", e.Seq, r.Time.UTC().Format("2006-01-02T15:04:05.000Z"), recorded(string(r.Kind)))}
+	by := ""
+	if slices.Contains(personal(), r.Kind) && r.Actor != "" {
+		by = "by " + r.Actor
+	}
+	capability, door := r.Capability, ""
+	if slices.Contains(outward(), r.Kind) {
+		capability, door = strings.TrimPrefix(capability, "egress:"), r.Detail["door"]
+	}
+	for _, w := range []string{r.Run, r.Call, door, capability, r.State, by} {
+		if w != "" {
+			words = append(words, recorded(w))
+		}
+	}
+	if d := r.Decision; d != nil {
+		words = append(words, p.verdict(d.Verdict), recorded(string(d.Code)))
+		if d.Reason != "" {
+			words = append(words, "("+recorded(d.Reason)+")")
+		}
+	}
+	if r.Fault != nil {
+		words = append(words, "fault "+recorded(r.Fault.ID+": "+r.Fault.Text))
+	}
+	for _, k := range keys(r.Detail) {
+		if k != "door" || door == "" {
+			words = append(words, recorded(k+"="+r.Detail[k]))
+		}
+	}
+	_, err := fmt.Fprintln(p.W, strings.Join(words, "  "))
+	return err
+}
+
+// recorded is one word of a record. Two spaces stand between words, and in none: a name
+// that a program has made up cannot go on as another word of its record.
+func recorded(w string) string { return strings.ReplaceAll(Clean(w), "  ", ` \u0020`) }
+
+// personal are the kinds of records that say who did something, which need not be
+// the actor of the run.
+func personal() []audit.Kind {
+	return []audit.Kind{audit.RunAsked, audit.RunRefused, audit.RunCancelled, audit.CallAnswered, audit.CallApproved, audit.CallDenied,
+		audit.CallBegun, audit.ApprovalRefused, audit.GrantRevoked, audit.ResumeRefused, audit.SessionDropped, audit.LockdownBegun, audit.LockdownLifted, audit.AuditArchived}
+}
+
+// outward are the kinds of records about connections: door and target come
+// first.
+func outward() []audit.Kind {
+	return []audit.Kind{audit.EgressDecided, audit.EgressClosed, audit.EgressCounted}
+}
+
+func (p Page) verdict(v profiles.Verdict) string {
+	switch v {
+	case profiles.Allow:
+		return p.style(safetext.Green, v.String())
+	case profiles.Ask:
+		return p.style(safetext.Yellow, v.String())
+	case profiles.Deny:
+		return p.style(safetext.Red, v.String())
+	default:
+		return p.style(safetext.Red, profiles.Deny.String())
+	}
+}
+
+// Verified writes what a check of the audit log found; note says what it was not
+// held against.
+func (p Page) Verified(r audit.Report, note string) {
+	fmt.Fprintf(p.W, "%s in %s, up to %d\n", Count(int(r.Records), "record"), Count(int(r.Segments), "segment"), r.Head.Seq)
+	fmt.Fprintf(p.W, "signed up to %d by key %s\n", r.Signed, Clean(r.Key))
+	if note != "" {
+		fmt.Fprintln(p.W, Lines(note))
+	}
+	if a := r.Archived; a != nil && a.Read {
+		fmt.Fprintf(p.W, "those up to %d, until %s, were read in the archive\n", a.Seq, a.Until.UTC().Format(time.RFC3339))
+	} else if a != nil {
+		fmt.Fprintf(p.W, "records up to %d, until %s, are archived in %s: read them with --archive DIR\n",
+			a.Seq, a.Until.UTC().Format(time.RFC3339), Count(int(a.Segments), "segment"))
+	}
+	if b := r.Torn; b != nil {
+		fmt.Fprintf(p.W, "torn tail: %s at byte %d: %s; the next start cuts it\n", Clean(b.Segment), b.Offset, Clean(b.Why))
+	}
+	if b := r.Tampered; b != nil {
+		fmt.Fprintf(p.W, "%s: record %d, %s at byte %d: %s\n", p.style(safetext.Red, "does not hold"), b.Seq, Clean(b.Segment), b.Offset, Clean(b.Why))
+		return
+	}
+	fmt.Fprintln(p.W, p.style(safetext.Green, "every record holds"))
+}
+
+// Begins says that a log does not begin with record 1.
+func (p Page) Begins(a audit.Archived) {
+	fmt.Fprintf(p.W, "records up to %d, until %s, are archived: read them with --archive DIR\n", a.Seq, a.Until().UTC().Format(time.RFC3339))
+}
+
+// Status writes what is in force, and what is not as it should be.
+func (p Page) Status(st wire.Status) {
+	state := p.style(safetext.Green, "ready")
+	if !st.Ready {
+		state = p.style(safetext.Red, "not ready")
+	}
+	if st.Lockdown != nil {
+		state = p.style(safetext.Red, "in lockdown")
+	}
+	fmt.Fprintf(p.W, "ringd %s: %s\n", Clean(st.Version), state)
+	if st.Generation > 0 {
+		fmt.Fprintf(p.W, "generation %d, %s\n", st.Generation, Clean(st.Revision))
+	}
+	if s := st.Signed; s != nil {
+		fmt.Fprintf(p.W, "push %d by %s, %s, expires at %s\n", s.Sequence, Clean(s.Issuer), Count(len(s.Signers), "signature"), s.Expires.UTC().Format(time.RFC3339))
+	}
+	for _, c := range st.Conditions {
+		p.hanging(Clean(c.Code)+": ", p.style(safetext.Yellow, Clean(c.Code))+": ", Block(c.Message), "    ")
+	}
+	for _, part := range append(st.Rings, st.Executors...) {
+		name := fmt.Sprintf("  %-13s %s", Clean(part.Name), Clean(part.State))
+		if s := part.Sessions; s != nil {
+			name += fmt.Sprintf(", %s live with at most %s", Count(s.Live, "session"), size(s.Bytes))
+		}
+		if c := part.Canary; c != nil && c.State != wire.CanaryFailed {
+			name += ", " + Clean(c.State)
+		}
+		if part.Reason == "" {
+			fmt.Fprintln(p.W, name)
+			continue
+		}
+		name += "  "
+		p.hanging(name, name, Block(part.Reason), strings.Repeat(" ", len(name)))
+	}
+	p.egress(st.Egress)
+	for _, e := range st.Exceptions {
+		word := "until"
+		if e.Ended {
+			word = "ended"
+		}
+		fmt.Fprintf(p.W, "exception: %s of %s, %s %s\n", Clean(e.ID), Clean(e.Agent), word, e.Expires.UTC().Format(time.RFC3339))
+	}
+	p.shadow(st.Shadow)
+	fmt.Fprintf(p.W, "runs: %d running, %d paused; audit record %d\n", st.Runs.Live, st.Runs.Paused, st.AuditSeq)
+	if push := st.LastPush; push != nil {
+		p.told(fmt.Sprintf("last push: %s at %s", Clean(push.Result), push.At.UTC().Format(time.RFC3339)), push.Message)
+		p.findings(push.Findings)
+	}
+}
+
+// egress writes what is open, and what expires next.
+func (p Page) egress(e *wire.Network) {
+	if e == nil {
+		return
+	}
+	fmt.Fprintf(p.W, "egress: %s open\n", Count(int(e.Connections), "connection"))
+	for _, g := range e.Gateways {
+		name := fmt.Sprintf("  gateway %s of %s: %s", Clean(g.Name), Clean(g.Agent), Clean(g.State))
+		if g.Reason != "" {
+			p.hanging(name+"  ", name+"  ", Block(g.Reason), "    ")
+			continue
+		}
+		fmt.Fprintln(p.W, name)
+	}
+	for _, x := range e.Next {
+		fmt.Fprintf(p.W, "  %s of %s expires at %s\n", Clean(x.Host), Clean(x.Agent), x.At.UTC().Format(time.RFC3339))
+	}
+}
+
+// told writes a line, and behind it what somebody said, if anybody did.
+func (p Page) told(line, message string) {
+	if message == "" {
+		fmt.Fprintln(p.W, line)
+		return
+	}
+	p.hanging(line+" ", line+" ", Block(message), "    ")
+}
+
+// hanging writes text behind a heading that is as wide as plain, and its further
+// lines behind indent.
+func (p Page) hanging(plain, heading, text, indent string) {
+	text, first := strings.Join(strings.Fields(text), " "), ""
+	if lines := folded(text, width-len(plain)); len(lines) > 0 {
+		first = lines[0]
+	}
+	fmt.Fprintln(p.W, heading+first)
+	for _, line := range folded(strings.TrimSpace(strings.TrimPrefix(text, first)), width-len(indent)) {
+		fmt.Fprintln(p.W, indent+line)
+	}
+}

@@ -1,0 +1,151 @@
+// This file reads what `ringd run` is given into the request that a daemon
+// takes: a program, its inputs. It refuses what is too large, is no JSON, or is
+// named twice.
+
+package cli
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/ringd/ringd/executors/js/engine/value"
+	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/schema/wire"
+)
+
+// Bounds of what a run is given on the command line; the daemon has its own.
+const (
+	MaxProgram = 1 << 20
+	MaxInput   = 4 << 20
+)
+
+// GivenRequest is what stands on the command line.
+type GivenRequest struct {
+	Agent, Executor, Language string
+	Program                   string   // a file, or "-" for stdin
+	Inputs                    []string // NAME=FILE.json
+	Session                   string
+	Grants                    string // a file; "": none
+	Stdin                     string // a file, or "-"; "": none
+	Cwd                       string
+}
+
+// ExecutorOf is the one that runs a program, by the ending of its name where none is given.
+func ExecutorOf(given, program string) (string, error) {
+	known := map[string]string{
+		".js": profiles.ExecutorJS, ".mjs": profiles.ExecutorJS, ".cjs": profiles.ExecutorJS, ".ts": profiles.ExecutorJS, ".mts": profiles.ExecutorJS, ".cts": profiles.ExecutorJS,
+		".py": profiles.ExecutorPython, ".sh": profiles.ExecutorShell,
+	}
+	by, sure := known[strings.ToLower(filepath.Ext(program))]
+	switch {
+	case given == profiles.ExecutorJS, given == profiles.ExecutorPython, given == profiles.ExecutorShell:
+		return given, nil
+	case given != "":
+		return "", fmt.Errorf("--executor %q: want js, python or shell", given)
+	case sure:
+		return by, nil
+	case program == "-":
+		return "", errors.New("a program on standard input needs --executor js, python or shell")
+	default:
+		return "", fmt.Errorf("the name %q does not say which language it is\n    hint: name --executor js, python or shell; .js, .ts, .py and .sh need none", program)
+	}
+}
+
+// ReadRequest reads the program and its inputs.
+func ReadRequest(g GivenRequest, stdin io.Reader) (wire.RunRequest, error) {
+	req := wire.RunRequest{Agent: g.Agent, Executor: g.Executor, Inputs: map[string]json.RawMessage{}}
+	name, source, err := program(g.Program, stdin)
+	if err != nil {
+		return req, err
+	}
+	req.Program = wire.Program{Name: name, Language: g.Language, Source: string(source)}
+	req.Session, req.Program.Cwd = g.Session, g.Cwd
+	if err := standardInput(g, stdin, &req); err != nil {
+		return req, err
+	}
+	if g.Grants != "" {
+		text, err := contents(g.Grants, profiles.MaxGrantsBytes)
+		if err != nil {
+			return req, fmt.Errorf("read grants: %w", err)
+		}
+		grants, err := profiles.DecodeGrants(text)
+		if err != nil {
+			return req, fmt.Errorf("read grants: %s: %w", g.Grants, err)
+		}
+		req.Grants = &grants
+	}
+	for _, arg := range g.Inputs {
+		key, file, ok := strings.Cut(arg, "=")
+		if !ok || key == "" || file == "" {
+			return req, fmt.Errorf("--input %q: want NAME=FILE.json", arg)
+		}
+		if _, twice := req.Inputs[key]; twice {
+			return req, fmt.Errorf("--input %s is given twice", key)
+		}
+		text, err := contents(file, MaxInput)
+		if err != nil {
+			return req, fmt.Errorf("read input %s: %w", key, err)
+		}
+		if req.Inputs[key], err = value.FromJSON(text); err != nil {
+			return req, fmt.Errorf("read input %s: %s: %w", key, file, err)
+		}
+	}
+	return req, nil
+}
+
+// standardInput reads what a script has on its standard input.
+func standardInput(g GivenRequest, stdin io.Reader, req *wire.RunRequest) (err error) {
+	var text []byte
+	switch {
+	case g.Stdin == "":
+		return nil
+	case g.Stdin == "-" && g.Program == "-":
+		return errors.New("the program and --stdin cannot both be standard input")
+	case g.Stdin == "-":
+		text, err = Bounded(stdin, MaxInput)
+	default:
+		text, err = contents(g.Stdin, MaxInput)
+	}
+	switch {
+	case err != nil:
+		return fmt.Errorf("read --stdin: %w", Bare(err))
+	case !utf8.Valid(text):
+		return errors.New("--stdin is not text: standard input is UTF-8")
+	}
+	req.Program.Stdin = string(text)
+	return nil
+}
+
+func program(name string, stdin io.Reader) (string, []byte, error) {
+	if name == "-" {
+		source, err := Bounded(stdin, MaxProgram)
+		if err != nil {
+			return "", nil, fmt.Errorf("read program stdin: %w", Bare(err))
+		}
+		return "stdin", source, nil
+	}
+	source, err := contents(name, MaxProgram)
+	if err != nil {
+		return "", nil, fmt.Errorf("read program: %w", err)
+	}
+	return name, source, nil
+}
+
+func contents(file string, most int64) ([]byte, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return nil, Bare(err)
+	}
+	defer f.Close()
+	b, err := Bounded(f, most)
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", file, Bare(err))
+	}
+	return b, nil
+}

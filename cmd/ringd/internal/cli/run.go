@@ -1,0 +1,373 @@
+package cli
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ringd/ringd/cmd/ringd/internal/safetext"
+	"github.com/ringd/ringd/executors"
+	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/schema/wire"
+)
+
+// Stream writes what a program wrote to a standard stream, as it comes, to the byte. A
+// terminal gets no more than text: what would move its cursor is shown instead.
+func (p Page) Stream(e wire.ConsoleEntry) {
+	text := e.Text
+	if p.Terminal {
+		text = Block(text)
+	}
+	_, _ = io.WriteString(safetext.Bytes(p.W), text) // a reader that has gone away does not end the run
+}
+
+// Console writes one line of a program, as it comes.
+func (p Page) Console(e wire.ConsoleEntry) {
+	text := Block(e.Text) // the program's own lines, as it has made them
+	switch e.Level {
+	case "error":
+		text = p.style(safetext.Red, text)
+	case "warn":
+		text = p.style(safetext.Yellow, text)
+	case "debug":
+		text = p.style(safetext.Dim, text)
+	}
+	fmt.Fprintln(p.W, text)
+}
+
+// Denial words a refusal, with its rule and what is allowed instead.
+func Denial(d *profiles.Denial) string {
+	s := Clean(fmt.Sprintf("%s: %s: %s", d.Decision.Code, d.Capability, d.Decision.Reason))
+	if r := d.Decision.Rule; r != nil && r.File != "" {
+		s += Clean(fmt.Sprintf(" (%s:%d:%d)", r.File, r.Line, r.Column))
+	}
+	if len(d.Decision.Instead) > 0 {
+		s += "\n    hint: " + Clean(strings.Join(d.Decision.Instead, "; "))
+	}
+	return s
+}
+
+// UnavailableText words a refusal for want of something that this host does not give,
+// in lines of 80 columns behind the name of this program.
+func UnavailableText(d *profiles.Denial) string {
+	first, hint, _ := strings.Cut(Denial(d), "\n    hint: ")
+	lines := fold(first, width-len("ringd: "))
+	lines = append(lines[:1:1], fold(strings.Join(lines[1:], " "), width-4)...)
+	if hint != "" {
+		lines = append(lines, folded("hint: "+hint, width-4)...)
+	}
+	return strings.Join(lines, "\n    ")
+}
+
+// Refused words the refusal of a daemon likewise.
+func RenderRefused(text string) string {
+	lines := fold(Block(text), width-len("ringd: "))
+	if len(lines) < 2 {
+		return strings.Join(lines, "")
+	}
+	return strings.Join(append(lines[:1:1], folded(strings.Join(lines[1:], " "), width-4)...), "\n    ")
+}
+
+// undefined is the tagged value of a program without a last expression.
+const undefined = `{"$ringd":"undefined"}`
+
+// Value writes the value of a run that has one, what is no JSON as Python shows it. A
+// script has what it printed, and so has a program whose value is None.
+func (p Page) Value(run wire.Run) error {
+	none := run.Executor == profiles.ExecutorPython && string(run.Value) == "null"
+	if run.Executor == profiles.ExecutorShell || len(run.Value) == 0 || string(run.Value) == undefined || none {
+		return nil
+	}
+	var shown string
+	if run.Repr && json.Unmarshal(run.Value, &shown) == nil {
+		p.Stream(wire.ConsoleEntry{Text: shown + "\n"})
+		return nil
+	}
+	if _, err := fmt.Fprintf(p.W, "%s\n", valueOf(run.Value)); err != nil {
+		return fmt.Errorf("write result: %w", err)
+	}
+	return nil
+}
+
+// valueOf is a value in one line of JSON, of which everything shows.
+func valueOf(value json.RawMessage) string {
+	var b bytes.Buffer
+	if json.Compact(&b, value) != nil {
+		return Clean(string(value))
+	}
+	return escaped(b.String())
+}
+
+// Run writes how a run ended: what it waits for, errors, refusals.
+func (p Page) Run(run wire.Run) {
+	for _, c := range run.Pending {
+		fmt.Fprintf(p.W, "run %s waits for %s: call %s of %s%s\n", ShortID(run.ID), Clean(c.For), Clean(c.ID), Visible(c.Bridge), by(c.Rule))
+		p.because(c)
+	}
+	if t := run.RuleOfTwo; t != nil && len(t.Touched) == 3 {
+		fmt.Fprintln(p.W, strings.Join(folded("touched: "+touched(t), width-4), "\n    "))
+	}
+	if run.Dropped > 0 {
+		what := "console"
+		if run.Executor != profiles.ExecutorJS {
+			what = "output"
+		}
+		fmt.Fprintf(p.W, "%s: %d bytes over the limit were dropped\n", what, run.Dropped)
+	}
+	if run.SessionError != "" {
+		text := fmt.Sprintf("session %s is not kept: %s", Visible(run.Session), Block(run.SessionError))
+		fmt.Fprintln(p.W, strings.Join(folded(text, width-4), "\n    "))
+	}
+	if e := run.Error; run.State == string(executors.StateDenied) && run.ExitCode != 0 && run.Stderr != "" && e != nil && e.Name == "CapabilityDenied" {
+		return // a script, whose refusal stands on its standard error; one that no guest could be had for wrote none
+	}
+	// A traceback stands on the standard error of its program.
+	traced := func(e *wire.RunError) bool {
+		return run.Executor == profiles.ExecutorPython && run.ExitCode != 0 && strings.Contains(run.Stderr, e.Name+": "+e.Message)
+	}
+	// A run that did not begin has no place, and its refusal stands below.
+	refused := func(e *wire.RunError) bool {
+		return len(e.Frames) == 0 && e.Message != "" && slices.ContainsFunc(run.Denials, func(d profiles.Decision) bool {
+			return d.Text == "" && (e.Message == d.Reason || e.Message == string(d.Code)+": "+d.Reason)
+		})
+	}
+	if e := run.Error; e != nil && !traced(e) && !refused(e) {
+		fmt.Fprintf(p.W, "%s:%s\n", p.style(safetext.Red, Clean(e.Name)), p.after(columnsOf(Clean(e.Name))+1, e.Message))
+		for _, f := range e.Frames {
+			fmt.Fprintf(p.W, "    at %s\n", Clean(frame(f)))
+		}
+	}
+	for _, d := range run.Denials {
+		if d.Text != "" { // whoever wrote the script reads it as it is
+			fmt.Fprintln(p.W, Lines(d.Text)+times(d.Count))
+			continue
+		}
+		fmt.Fprintln(p.W, strings.Join(folded("refused: "+decision(d), width-4), "\n    "))
+		for i, l := range folded(Block(strings.Join(d.Instead, "; ")), width-len("    hint: ")) {
+			fmt.Fprintf(p.W, "    %-6s%s\n", map[bool]string{true: "hint:"}[i == 0], l)
+		}
+	}
+	if run.DenialsMore > 0 {
+		fmt.Fprintf(p.W, "refused: and %s\n", more(run))
+	}
+}
+
+// more says how many refusals the outcome does not list.
+func more(run wire.Run) string {
+	return fmt.Sprintf("%d more, beside the %d kinds above", run.DenialsMore, len(run.Denials))
+}
+
+// times is how often a refusal happened; "" for one.
+func times(n int64) string {
+	if n < 2 {
+		return ""
+	}
+	return fmt.Sprintf(" (%d times)", n)
+}
+
+// Held writes that a program is held by a call, and what lets it go on. place is the
+// flags that a command needs there, behind a space.
+func (p Page) Held(run wire.Run, c wire.Pending, place string, now time.Time) {
+	who := "its harness"
+	if c.For == "approver" {
+		who = "an approver"
+	}
+	fmt.Fprintf(p.W, "run %s is held: call %s of %s waits for %s%s\n", ShortID(run.ID), Clean(c.ID), Visible(c.Bridge), who, by(c.Rule))
+	p.because(c)
+	if c.For == "approver" && c.Expires != nil {
+		fmt.Fprintf(p.W, "    hint: ringd approve %s %s%s, or ringd deny, within %s\n", ShortID(run.ID), Clean(c.ID), Clean(place), c.Expires.Sub(now).Round(time.Second))
+	}
+}
+
+// because says why the rule of two asks about a call.
+func (p Page) because(c wire.Pending) {
+	if c.Because != "" {
+		fmt.Fprintln(p.W, "    "+strings.Join(folded("because: "+Block(c.Because), width-4), "\n    "))
+	}
+}
+
+// touched says what a run has touched, and by what.
+func touched(t *wire.RuleOfTwo) string {
+	var out []string
+	for _, power := range t.Touched {
+		if by := t.By[power]; len(by) > 0 {
+			power += " by " + strings.Join(by, ", ")
+		}
+		out = append(out, Clean(power))
+	}
+	return strings.Join(out, "; ")
+}
+
+// by names the line of a rule.
+func by(r *profiles.Rule) string {
+	if r == nil || r.File == "" {
+		return ""
+	}
+	return Clean(fmt.Sprintf(" (%s:%d:%d)", r.File, r.Line, r.Column))
+}
+
+func frame(f wire.Frame) string {
+	at := fmt.Sprintf("%s:%d:%d", f.File, f.Line, f.Column)
+	if f.Function == "" {
+		return at
+	}
+	return f.Function + " (" + at + ")"
+}
+
+func decision(d profiles.Decision) string {
+	s := Clean(fmt.Sprintf("%s: %s", d.Code, d.Reason))
+	if d.Rule != nil && d.Rule.File != "" {
+		s += Clean(fmt.Sprintf(" (%s:%d)", d.Rule.File, d.Rule.Line))
+	}
+	return s + times(d.Count)
+}
+
+// Report says what ran, under what, and how much of each limit it took. set is
+// nil when the policy is the daemon's.
+func (p Page) Report(run wire.Run, set *profiles.Set) {
+	line := func(what, format string, args ...any) {
+		fmt.Fprintf(p.W, "%-9s %s\n", what, Clean(fmt.Sprintf(format, args...)))
+	}
+	var agent profiles.Agent
+	if set != nil {
+		agent, _ = set.Agent(run.Agent)
+	}
+	line("run", "%s: %s", run.ID, run.State)
+	line("policy", "%s, generation %d", Short(run.Attestation.Revision), run.Attestation.Generation)
+	line("guest", "%s", tierOf(run.Attestation))
+	for _, s := range attestedLines(run.Attestation) {
+		line("", "%s", s)
+	}
+	u := run.Usage
+	cpu, memory, wall := "", "", ""
+	if l := limitsOf(agent, run.Executor); l != nil {
+		cpu, memory, wall = ofMillis(l.CPUMillis), ofBytes(l.MemoryBytes), ofMillis(l.WallMillis)
+	}
+	line("cpu", "%s%s", renderSpan(u.CPUMillis), cpu)
+	line("memory", "%s%s", size(u.PeakBytes), memory)
+	line("wall", "%s%s, of it %s waiting for answers", renderSpan(u.WallMillis), wall, renderSpan(u.HostWaitMillis))
+	for _, name := range keys(u.Calls) {
+		most := ""
+		if b, ok := agent.Bridges[name]; ok {
+			most = fmt.Sprintf(" of %d", b.Limits.CallsPerRun)
+		}
+		line("calls", "%s: %d%s", name, u.Calls[name], most)
+	}
+	if t := run.RuleOfTwo; t != nil && len(t.Touched) > 0 {
+		for i, l := range fold(touched(t), reportWidth) {
+			line(map[bool]string{true: "touched"}[i == 0], "%s", l)
+		}
+	}
+	for _, d := range run.Denials {
+		line("refused", "%s", decision(d))
+	}
+	if run.DenialsMore > 0 {
+		line("refused", "and %s", more(run))
+	}
+}
+
+// limitsOf are the limits of an executor; nil for one that is not granted.
+func limitsOf(a profiles.Agent, executor string) *profiles.Limits {
+	switch {
+	case executor == profiles.ExecutorShell && a.Shell != nil:
+		return &a.Shell.Limits
+	case executor == profiles.ExecutorPython && a.Python != nil:
+		return &a.Python.Limits
+	case executor == profiles.ExecutorJS && a.JS != nil:
+		return &a.JS.Limits
+	default:
+		return nil
+	}
+}
+
+func tierOf(a wire.Attestation) string {
+	switch {
+	case a.Tier == "":
+		return "none was started"
+	case a.Profile == "":
+		return "tier " + a.Tier
+	default:
+		return "tier " + a.Tier + ", profile " + Short(a.Profile)
+	}
+}
+
+// attestedLines are the layers by state, in lines that fit a narrow terminal.
+func attestedLines(a wire.Attestation) []string {
+	by := map[string][]string{}
+	for _, name := range keys(a.Layers) {
+		state, shown := a.Layers[name], name
+		if name == "landlock" && a.LandlockABI > 0 {
+			shown = fmt.Sprintf("landlock(%d)", a.LandlockABI)
+		}
+		by[state] = append(by[state], shown)
+	}
+	var out []string
+	for _, state := range keys(by) {
+		out = append(out, fold(state+": "+strings.Join(by[state], " "), reportWidth)...)
+	}
+	return out
+}
+
+// reportWidth is what is left of 80 columns beside the names of a report.
+const reportWidth = 70
+
+func ofMillis(v *int64) string {
+	if v == nil {
+		return ""
+	}
+	return " of " + renderSpan(float64(*v))
+}
+
+func ofBytes(v *int64) string {
+	if v == nil {
+		return ""
+	}
+	return " of " + size(*v)
+}
+
+func renderSpan(millis float64) string {
+	d := time.Duration(millis * float64(time.Millisecond))
+	switch {
+	case d >= time.Minute:
+		return d.Round(time.Second).String()
+	case d >= time.Second:
+		return fmt.Sprintf("%.2f s", d.Seconds())
+	default:
+		return fmt.Sprintf("%.1f ms", millis)
+	}
+}
+
+func size(n int64) string {
+	units := []string{"B", "KiB", "MiB", "GiB"}
+	v := float64(n)
+	i := 0
+	for v >= 1024 && i < len(units)-1 {
+		v, i = v/1024, i+1
+	}
+	if i == 0 || v == float64(int64(v)) {
+		return fmt.Sprintf("%.0f %s", v, units[i])
+	}
+	return fmt.Sprintf("%.1f %s", v, units[i])
+}
+
+func Short(revision string) string {
+	const n = len("sha256:") + 12
+	if len(revision) > n {
+		revision = revision[:n]
+	}
+	return Clean(revision)
+}
+
+// RefusedRun is the outcome of a run that did not begin.
+func RefusedRun(agent, executor string, d *profiles.Denial) wire.Run {
+	return wire.Run{
+		State: string(executors.StateDenied), Agent: agent, Executor: executor,
+		Console: []wire.ConsoleEntry{}, Denials: []profiles.Decision{d.Decision},
+		Error: &wire.RunError{Name: "Denied", Message: string(d.Decision.Code) + ": " + d.Decision.Reason},
+		Usage: wire.Usage{Calls: map[string]int64{}}, Attestation: wire.Attestation{Layers: map[string]string{}},
+	}
+}

@@ -1,0 +1,254 @@
+// This file reads a policy for a command: one file, or a folder as the
+// daemon would read it, and the JavaScript modules and guardrails beside it. Names are relative
+// to the policy's folder, so that the compiled set does not depend on where it
+// lies; Shown gives them back as the user would type them.
+//
+// It refuses what is too large, no regular file, or no policy. The commands call
+// it; the daemon's sync folder is the syncer's.
+
+package cli
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+
+	"github.com/ringd/ringd/cmd/ringd/internal/syncer"
+	"github.com/ringd/ringd/schema"
+)
+
+// maxFile is the size of one file, maxAll that of all of them.
+const (
+	maxFile = syncer.DefaultFileBytes
+	maxAll  = syncer.DefaultTotalBytes
+)
+
+// Policy is one policy as it was read.
+type Policy struct {
+	Path    string // as the user gave it
+	Folder  bool
+	Others  []string        // names of other policies in the folder of a file, which were not read
+	Sources []schema.Source // policies and, below modules/ and guardrails/, what they name
+}
+
+// ReadSources reads a file, or every .yaml, .yml, .json and .cue file of a folder, and
+// the files of modules/ and guardrails/*.rego beside them. Hidden files and tests,
+// *_test.yaml and *_test.rego, are left out.
+func ReadSources(path string) (Policy, error) {
+	info, err := os.Stat(path)
+	if err != nil {
+		return Policy{}, fmt.Errorf("read policy: %w", Bare(err))
+	}
+	p := Policy{Path: path, Folder: info.IsDir()}
+	if p.Folder {
+		push, err := syncer.Read(path, syncer.Limits{})
+		if errors.Is(err, syncer.ErrEmpty) {
+			return Policy{}, fmt.Errorf("read policy %s: no .yaml, .yml, .json or .cue file in it", path)
+		}
+		if err != nil {
+			return Policy{}, fmt.Errorf("read policy %s: %w", path, err)
+		}
+		p.Sources = push.Sources
+		return p, nil
+	}
+	switch strings.ToLower(filepath.Ext(path)) {
+	case ".yaml", ".yml", ".json", ".cue":
+	default:
+		return Policy{}, fmt.Errorf("read policy %s: not a .yaml, .yml, .json or .cue file", path)
+	}
+	if err := p.add(path, filepath.Base(path)); err != nil {
+		return Policy{}, fmt.Errorf("read policy: %w", err)
+	}
+	for _, name := range []string{"modules", "guardrails"} {
+		if err := p.beside(filepath.Join(filepath.Dir(path), name)); err != nil {
+			return Policy{}, fmt.Errorf("read %s: %w", name, Bare(err))
+		}
+	}
+	p.Others = othersFound(path)
+	return p, nil
+}
+
+// maxOthers is how many names of a folder are looked at.
+const maxOthers = 1000
+
+// othersFound lists the policies in the folder of a file beside it, sorted. They only word a
+// hint, so a folder that cannot be listed has none.
+func othersFound(path string) (names []string) {
+	dir, err := os.Open(filepath.Dir(path))
+	if err != nil {
+		return nil
+	}
+	defer dir.Close()
+	entries, err := dir.ReadDir(maxOthers)
+	if err != nil {
+		return nil
+	}
+	for _, e := range entries {
+		name := e.Name()
+		if e.Type().IsRegular() && name != filepath.Base(path) && !strings.HasPrefix(name, ".") && syncer.IsPolicy(name) && !syncer.IsTest(name) {
+			names = append(names, name)
+		}
+	}
+	slices.Sort(names)
+	return names
+}
+
+// Split tells policies from the files that they name: modules, which lie below
+// modules/, and guardrails, which lie below guardrails/ and end in .rego.
+func Split(all []schema.Source) (policies []schema.Source, files map[string][]byte) {
+	files = map[string][]byte{}
+	for _, s := range all {
+		if strings.HasPrefix(s.Name, "modules/") || strings.HasPrefix(s.Name, "guardrails/") && strings.HasSuffix(s.Name, ".rego") {
+			files[s.Name] = s.Data
+		} else {
+			policies = append(policies, s)
+		}
+	}
+	return policies, files
+}
+
+// Shown is the path the user would type for a file of the policy.
+func (p Policy) Shown(name string) string {
+	switch {
+	case name == "":
+		return p.Path
+	case p.Folder:
+		return filepath.Join(p.Path, filepath.FromSlash(name))
+	default:
+		return filepath.Join(filepath.Dir(p.Path), filepath.FromSlash(name))
+	}
+}
+
+// Place puts the paths the user would type into findings, and into what they say of
+// their other places. Of a file that was read alone a parent that is missing may lie in
+// its folder, so its hint says that.
+func (p Policy) Place(ds schema.Diagnostics) schema.Diagnostics {
+	out := make(schema.Diagnostics, len(ds))
+	for i, d := range ds {
+		d.Pos.File = p.Shown(d.Pos.File)
+		d.Related = slices.Clone(d.Related)
+		for j, was := range d.Related {
+			d.Related[j].File = p.Shown(was.File)
+			d.Msg = renamed(d.Msg, was.String(), d.Related[j].String())
+		}
+		if d.Code == codeUnknownParent && !p.Folder && !strings.HasPrefix(d.Hint, "did you mean") {
+			d.Hint = p.alone()
+		}
+		out[i] = d
+	}
+	return out
+}
+
+// codeUnknownParent is the finding of compiler/layers about a parent that no policy has
+// as its name.
+const codeUnknownParent = "unknown-parent"
+
+// alone is what to do about a layer that a file names and does not hold.
+func (p Policy) alone() string {
+	dir := filepath.Dir(p.Path)
+	if len(p.Others) == 0 {
+		return fmt.Sprintf("this file alone was read, and %s holds no other policy: name the folder that holds the OrgPolicy or the TeamPolicy, or leave parent out", dir)
+	}
+	list := strings.Join(p.Others[:min(len(p.Others), 3)], ", ")
+	if more := len(p.Others) - 3; more > 0 {
+		list += fmt.Sprintf(" and %d more", more)
+	}
+	return fmt.Sprintf("this file alone was read; `ringd vet %s` reads the layers of the folder too: %s", dir, list)
+}
+
+// renamed puts a place into a text for another one, where it stands as a word.
+func renamed(text, was, is string) string {
+	var out strings.Builder
+	for was != is {
+		i := strings.Index(text, was)
+		if i < 0 {
+			break
+		}
+		before, after := out.String()+text[:i], text[i+len(was):]
+		whole := (before == "" || strings.ContainsRune(" (", rune(before[len(before)-1]))) && (after == "" || after[0] < '0' || after[0] > '9')
+		out.WriteString(text[:i])
+		if whole {
+			out.WriteString(is)
+		} else {
+			out.WriteString(was)
+		}
+		text = after
+	}
+	return out.String() + text
+}
+
+// beside adds what belongs to a policy of a folder that may be missing.
+func (p *Policy) beside(dir string) error {
+	root := filepath.Dir(dir)
+	return filepath.WalkDir(dir, func(at string, e fs.DirEntry, err error) error {
+		switch {
+		case errors.Is(err, fs.ErrNotExist) && at == dir:
+			return filepath.SkipAll
+		case err != nil:
+			return err
+		case strings.HasPrefix(e.Name(), ".") && e.IsDir():
+			return filepath.SkipDir
+		case strings.HasPrefix(e.Name(), "."), e.IsDir():
+			return nil
+		}
+		rel, err := filepath.Rel(root, at)
+		name := filepath.ToSlash(rel)
+		if err != nil || !syncer.Wanted(name) || syncer.IsPolicy(name) {
+			return err
+		}
+		return p.add(at, name)
+	})
+}
+
+// add reads one file.
+func (p *Policy) add(at, name string) error {
+	info, err := os.Stat(at)
+	if err != nil {
+		return Bare(err)
+	}
+	if !info.Mode().IsRegular() {
+		return fmt.Errorf("%s: not a regular file", at)
+	}
+	f, err := os.Open(at)
+	if err != nil {
+		return Bare(err)
+	}
+	defer f.Close()
+	b, err := Bounded(f, maxFile)
+	if err != nil {
+		return fmt.Errorf("%s: %w", at, Bare(err))
+	}
+	p.Sources = append(p.Sources, schema.Source{Name: name, Data: b})
+	total := 0
+	for _, s := range p.Sources {
+		total += len(s.Data)
+	}
+	if total > maxAll || len(p.Sources) > syncer.DefaultFiles {
+		return fmt.Errorf("%s: more than %d files or %d bytes in all", p.Path, syncer.DefaultFiles, maxAll)
+	}
+	return nil
+}
+
+// Bounded reads all of r, or fails when that is more than most bytes.
+func Bounded(r io.Reader, most int64) ([]byte, error) {
+	b, err := io.ReadAll(io.LimitReader(r, most+1))
+	if err == nil && int64(len(b)) > most {
+		err = fmt.Errorf("larger than %d bytes", most)
+	}
+	return b, err
+}
+
+// Bare drops the name of the system call: "open x: no such file or directory"
+// becomes "x: no such file or directory".
+func Bare(err error) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		return fmt.Errorf("%s: %w", p.Path, p.Err)
+	}
+	return err
+}

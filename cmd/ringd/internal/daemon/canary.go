@@ -1,0 +1,378 @@
+// This file has real guests try what a set denies before the set comes into
+// force: a module, a host and a program, in each executor that it grants. A guest that is
+// not refused, or gives no answer, rejects the set for its executor, as an executor
+// that cannot take its profile does.
+//
+// It asks no decider what would happen. The guests have the profile of an agent of the new
+// set, with its mounts, its list of programs and its filters, and are nobody's: the
+// set that they are of is not in force yet. The host that must not be reached is a
+// listener of ours on loopback, so that a guest which has the host's network finds
+// somebody there. The daemon commits a set only when this ring has prepared it.
+
+package daemon
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"maps"
+	"net"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/ringd/ringd/cmd/ringd/internal/audit"
+	"github.com/ringd/ringd/executors"
+	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/schema/wire"
+)
+
+// DefaultWithin is how long the guests of one set may take.
+const DefaultWithin = 30 * time.Second
+
+// Recorder writes to the audit log.
+type Recorder interface {
+	Append(ctx context.Context, r audit.Record, d audit.Durability) (audit.Head, error)
+}
+
+// Config is what a Ring needs; all but Within, Locked and Given is required.
+type CanaryConfig struct {
+	Executors map[string]executors.Executor // those that have guests for canaries
+	Recorder  Recorder
+	Go        func(func())
+	Now       func() time.Time
+	Random    io.Reader
+	Within    time.Duration // 0: DefaultWithin
+	// Locked says that nothing may start; nil: never. A set that is prepared
+	// meanwhile stays pending.
+	Locked func() bool
+	// Given changes what a guest is given, as a ring with a fault would. For tests; nil:
+	// it gets the profile.
+	Given func(a *profiles.Agent)
+}
+
+// Ring is the canary among the rings of a daemon. It is safe for concurrent use.
+type CanaryRing struct {
+	cfg CanaryConfig
+	now atomic.Pointer[map[string]wire.Canary] // by executor
+}
+
+// NewCanary checks cfg. It starts nothing.
+func NewCanary(cfg CanaryConfig) (*CanaryRing, error) {
+	if len(cfg.Executors) == 0 || cfg.Recorder == nil || cfg.Go == nil || cfg.Now == nil || cfg.Random == nil {
+		return nil, errors.New("canary.Config: Executors, Recorder, Go, Now and Random are required")
+	}
+	if cfg.Within == 0 {
+		cfg.Within = DefaultWithin
+	}
+	r := &CanaryRing{cfg: cfg}
+	r.now.Store(&map[string]wire.Canary{})
+	return r, nil
+}
+
+// Name is "canary".
+func (*CanaryRing) Name() string { return "canary" }
+
+// Close ends nothing: a Prepare ends with its context.
+func (*CanaryRing) Close() error { return nil }
+
+// Loaded is what the canary of an executor showed of the set in force, or of the
+// one that it refused last.
+func (r *CanaryRing) Loaded(executor string) (wire.Canary, bool) {
+	c, ok := (*r.now.Load())[executor]
+	return c, ok
+}
+
+// failure rejects the profile of one executor.
+type failure struct {
+	executor string
+	error
+}
+
+// Executor names it.
+func (f *failure) Executor() string { return f.executor }
+
+// Unwrap gives what was wrong.
+func (f *failure) Unwrap() error { return f.error }
+
+// Prepare has a guest of each executor that set grants try what set denies, all at
+// once. An error names the first executor, by name, whose guest was not refused or did
+// not answer; it is on record as canary_failed. Where an executor cannot run here
+// it is unavailable, which is no error, unless nobody could look whether it can: that
+// error has a method Later() bool. commit makes the results those of status.
+func (r *CanaryRing) Prepare(ctx context.Context, set *profiles.Set) (commit func(), err error) {
+	results := map[string]wire.Canary{}
+	commit = func() { r.now.Store(&results) }
+	if set == nil || len(set.Agents) == 0 {
+		return commit, nil
+	}
+	chosen := choose(set)
+	if r.cfg.Locked != nil && r.cfg.Locked() {
+		for executor, a := range chosen {
+			results[executor] = wire.Canary{State: wire.CanaryPending, Agent: a.Name, Reason: "nothing starts during a lockdown"}
+		}
+		return commit, nil
+	}
+	within, cancel := context.WithTimeout(ctx, r.cfg.Within)
+	defer cancel()
+	trap, err := newTrap(r.cfg.Go)
+	if err != nil {
+		return nil, fmt.Errorf("listen for canaries: %w", err)
+	}
+	defer trap.close()
+	var mu sync.Mutex
+	var short error // why the host could not look
+	var all sync.WaitGroup
+	for executor, a := range chosen {
+		all.Add(1)
+		r.cfg.Go(func() {
+			defer all.Done()
+			c, err := r.try(within, executor, set, a, trap.port)
+			mu.Lock()
+			defer mu.Unlock()
+			results[executor], short = c, errors.Join(short, err)
+		})
+	}
+	all.Wait()
+	if ctx.Err() != nil {
+		return nil, fmt.Errorf("canary: %w", context.Cause(ctx))
+	}
+	if trap.met() { // whose it was cannot be told
+		for executor, c := range results {
+			c.State, c.Reason = wire.CanaryFailed, "a guest reached a listener of this host that the policy does not grant"
+			results[executor] = c
+		}
+	}
+	if err := r.judge(ctx, set, results); err != nil || short == nil {
+		return commit, err
+	}
+	return nil, fmt.Errorf("canary: %w", short)
+}
+
+// judge records what failed and returns the first failure.
+func (r *CanaryRing) judge(ctx context.Context, set *profiles.Set, results map[string]wire.Canary) error {
+	var first error
+	for _, executor := range slices.Sorted(maps.Keys(results)) {
+		c := results[executor]
+		if c.State != wire.CanaryFailed {
+			continue
+		}
+		shown := maps.Clone(*r.now.Load())
+		shown[executor] = c
+		r.now.Store(&shown)
+		rec := audit.Record{Kind: audit.CanaryFailed, Actor: "ringd", Agent: c.Agent, Revision: set.Revision, Capability: "executor:" + executor,
+			Detail: map[string]string{"reason": c.Reason, "tried": strings.Join(c.Tried, ", ")}}
+		_, err := r.cfg.Recorder.Append(context.WithoutCancel(ctx), rec, audit.Synced)
+		if first == nil {
+			first = &failure{executor, errors.Join(fmt.Errorf("canary of %s: %s", executor, c.Reason), err)}
+		}
+	}
+	return first
+}
+
+// choose takes for each executor the first agent, by name, that has it.
+func choose(set *profiles.Set) map[string]profiles.Agent {
+	out := map[string]profiles.Agent{}
+	for _, name := range slices.Sorted(maps.Keys(set.Agents)) {
+		a := set.Agents[name]
+		for executor, granted := range map[string]bool{
+			profiles.ExecutorJS: a.JS != nil, profiles.ExecutorPython: a.Python != nil, profiles.ExecutorShell: a.Shell != nil,
+		} {
+			if _, ok := out[executor]; granted && !ok {
+				out[executor] = a
+			}
+		}
+	}
+	return out
+}
+
+// try runs the programs of one executor. short is set where the host could not look
+// whether they can run.
+func (r *CanaryRing) try(ctx context.Context, executor string, set *profiles.Set, a profiles.Agent, port int) (out wire.Canary, short error) {
+	began := r.cfg.Now()
+	out = wire.Canary{State: wire.CanaryLoaded, Agent: a.Name, Tried: []string{}}
+	defer func() { out.TookMillis = r.cfg.Now().Sub(began).Milliseconds() }()
+	e := r.cfg.Executors[executor]
+	if e == nil {
+		out.State, out.Reason = wire.CanaryUnavailable, "this build has no such executor"
+		return out, nil
+	}
+	var word [8]byte
+	if _, err := io.ReadFull(r.cfg.Random, word[:]); err != nil {
+		out.State, out.Reason = wire.CanaryFailed, "no random name: "+err.Error()
+		return out, nil
+	}
+	a.Mode = profiles.ModeEnforce // what an agent in audit would be refused
+	decider := profiles.NewDecider(a, set.Revision, profiles.Environment{Now: began})
+	given := a
+	given.Name = "" // nobody's: the set that it is of is not in force yet
+	if r.cfg.Given != nil {
+		r.cfg.Given(&given)
+	}
+	answers := &host{profiles.NewDecider(given, set.Revision, profiles.Environment{Now: began})}
+	b := bait{word: fmt.Sprintf("ringd_canary_%x", word), port: port, has: there}
+	for _, p := range trials(executor, decider, &a, b) {
+		if executor != profiles.ExecutorShell && p.trials[0].kind != kindImport {
+			out.Reason = "no module is denied: none was tried"
+		}
+		for _, t := range p.trials {
+			out.Tried = append(out.Tried, t.kind+" "+t.what)
+		}
+		o, err := e.Run(ctx, executors.Run{ID: "canary-" + executor, Actor: "ringd", Agent: &given, Revision: set.Revision, Modules: set.Modules,
+			Program: executors.Program{Name: "canary", Language: executor, Source: p.source}, Limits: limits(executor)}, answers)
+		if why := unavailable(err); why != "" {
+			out.State, out.Reason, out.Tried = wire.CanaryUnavailable, why, []string{}
+			if lacks := (*executors.Unavailable)(nil); errors.As(err, &lacks) && lacks.Later() {
+				return out, lacks
+			}
+			return out, nil
+		}
+		if why := verdict(executor, p, o, err); why != "" {
+			out.State, out.Reason = wire.CanaryFailed, why
+			return out, nil
+		}
+	}
+	return out, nil
+}
+
+// unavailable is why an executor cannot run here; "": it can.
+func unavailable(err error) string {
+	var denial *profiles.Denial
+	if errors.As(err, &denial) {
+		switch denial.Decision.Code {
+		case profiles.CodeExecutorUnavailable, profiles.CodeTierUnavailable, profiles.CodeRingUnavailable:
+			return denial.Decision.Reason
+		}
+	}
+	var lacks *executors.Unavailable
+	if errors.As(err, &lacks) {
+		return lacks.Text
+	}
+	return ""
+}
+
+// verdict is what is wrong with the end of a program; "": all that it tried was
+// refused.
+func verdict(executor string, p program, o executors.Outcome, err error) string {
+	if err != nil {
+		return "its guest gave no answer: " + err.Error()
+	}
+	if executor == profiles.ExecutorShell {
+		if o.State == executors.StateDenied && o.ExitCode == profiles.ExitRefused && len(o.Denials) > 0 {
+			return ""
+		}
+		return fmt.Sprintf("%s %s was not refused: %s, exit code %d", p.trials[0].kind, p.trials[0].what, o.State, o.ExitCode)
+	}
+	var said []string
+	if o.State != executors.StateDone && o.State != executors.StateDenied || json.Unmarshal(o.Value, &said) != nil || len(said) != len(p.trials) {
+		why := string(o.State)
+		if o.Error != nil {
+			why += ": " + o.Error.Name + ": " + o.Error.Message
+		}
+		return "its guest gave no answer: " + why
+	}
+	for i, t := range p.trials {
+		if said[i] != "refused" {
+			return fmt.Sprintf("%s %s was not refused: %s", t.kind, t.what, said[i])
+		}
+		if t.kind == kindImport && !slices.ContainsFunc(o.Denials, func(d profiles.Decision) bool { return strings.Contains(d.Reason, t.what) }) {
+			return fmt.Sprintf("import %s was refused by something else than the policy", t.what)
+		}
+	}
+	return ""
+}
+
+// limits are those of a program that does next to nothing.
+func limits(executor string) profiles.Limits {
+	stack, memory := int64(8<<20), int64(256<<20)
+	if executor == profiles.ExecutorJS { // as small as what the guests that wait can give
+		stack, memory = 256<<10, 64<<20
+	}
+	n := func(v int64) *int64 { return &v }
+	return profiles.Limits{
+		CPUMillis: n(10_000), WallMillis: n(20_000), MemoryBytes: &memory, OutputBytes: n(64 << 10), ResultBytes: n(64 << 10),
+		StackBytes: &stack, Processes: n(16), Files: n(256), RefusedCalls: n(16), PauseMillis: n(1),
+	}
+}
+
+// there tells whether a file of the host can be seen.
+func there(path string) bool {
+	_, err := os.Stat(path)
+	return err == nil
+}
+
+// host answers a guest by the profile that it was given, and performs nothing.
+type host struct{ decider *profiles.Decider }
+
+// Ask decides; what is allowed is told to have happened.
+func (h *host) Ask(_ context.Context, q executors.Question) (executors.Answer, error) {
+	if q.Action != nil {
+		b, err := json.Marshal(h.decider.Decide(*q.Action))
+		return executors.Answer{Value: b}, err
+	}
+	var dec profiles.Decision
+	var args []json.RawMessage
+	var first string
+	if json.Unmarshal(q.Args, &args) == nil && len(args) > 0 && json.Unmarshal(args[0], &first) == nil {
+		switch q.Bridge {
+		case "fetch":
+			dec = h.decider.Decide(profiles.Action{Egress: &profiles.EgressAction{Kind: "fetch", Target: first}})
+		case "shell":
+			dec = h.decider.Decide(profiles.Action{Shell: &profiles.ShellAction{Script: first}})
+		}
+	}
+	if dec.Verdict == profiles.Allow {
+		return executors.Answer{Value: json.RawMessage("null")}, nil
+	}
+	return executors.Answer{Error: &executors.GuestError{Name: profiles.ErrorCapabilityDenied, Message: dec.Reason}}, nil
+}
+
+// Console is nobody's to read.
+func (*host) Console(executors.ConsoleEntry) {}
+
+// Idle is nothing: no call waits.
+func (*host) Idle([]string) {}
+
+// trap is a listener that nobody may reach.
+type trap struct {
+	l    net.Listener
+	port int
+	hits atomic.Int64
+	over chan struct{}
+}
+
+func newTrap(start func(func())) (*trap, error) {
+	l, err := net.Listen("tcp4", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	at, ok := l.Addr().(*net.TCPAddr)
+	if !ok {
+		return nil, errors.Join(errors.New("no port"), l.Close())
+	}
+	t := &trap{l: l, port: at.Port, over: make(chan struct{})}
+	start(func() {
+		defer close(t.over)
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			t.hits.Add(1)
+			_ = c.Close() // it is told apart by having come
+		}
+	})
+	return t, nil
+}
+
+func (t *trap) met() bool { return t.hits.Load() > 0 }
+
+func (t *trap) close() {
+	_ = t.l.Close() // nobody else has it
+	<-t.over
+}

@@ -1,0 +1,99 @@
+// This file is what the daemon asks of the interpreter ring: to start, resume
+// and hold runs, and to reach those that are live. It decides nothing.
+
+package daemon
+
+import (
+	"context"
+	"encoding/json"
+
+	"github.com/ringd/ringd/rings/interpreter"
+	"github.com/ringd/ringd/rings/interpreter/contract"
+	"github.com/ringd/ringd/rings/interpreter/pause"
+	"github.com/ringd/ringd/rings/interpreter/run"
+)
+
+// Starter starts runs; see FromRing.
+type Starter interface {
+	// Start binds a run to the generation in force and starts it. The run ends
+	// when ctx does.
+	Start(ctx context.Context, r interpreter.StartRequest) (Live, error)
+	// Resume goes on with a run that waited, under its id.
+	Resume(ctx context.Context, p pause.Record, s []contract.Settlement) (Live, error)
+	// Hold makes a run that waits a parent of subagents, without a guest.
+	Hold(ctx context.Context, p pause.Record) (HeldRun, error)
+	// Held returns a run that is live or held, or nil.
+	Held(id string) HeldRun
+	// CheckReply checks a harness's answer to a call of a run that waits.
+	CheckReply(agent, executor, bridge string, value json.RawMessage) error
+}
+
+// HeldRun is a run that waits and whose calls have subagents.
+type HeldRun interface {
+	Spawned() contract.Spawned
+	Cancel(ctx context.Context, by, reason string)
+	// Revoke takes grants from its subagents.
+	Revoke(ctx context.Context, grants []string) error
+	// Release ends the hold once no subagent lives.
+	Release()
+}
+
+// Run is a run that has started. Its methods are those of interpreter.Run.
+type Live interface {
+	View() contract.View
+	Done() <-chan struct{}
+	RunTalker
+	RunHandle
+}
+
+// RunHandle is the part of Run that approvers and whoever holds the run reach.
+type RunHandle interface {
+	Approved(ctx context.Context, s contract.Settlement) error
+	Revoke(ctx context.Context, grants []string) error
+	// Err says, once Done is closed, why a resume did not begin.
+	Err() error
+}
+
+// RunTalker is the part of Run that callers of the API reach.
+type RunTalker interface {
+	Settled(ctx context.Context) (contract.View, error)
+	Events(ctx context.Context, after int64) ([]run.Event, error)
+	Answer(ctx context.Context, a contract.Reply) error
+	Cancel(ctx context.Context, by, reason string)
+}
+
+// fromRing makes the interpreter ring a Starter.
+func fromRing(r *interpreter.Ring) Starter { return ringStarter{r} }
+
+type ringStarter struct{ *interpreter.Ring }
+
+func (s ringStarter) Start(ctx context.Context, r interpreter.StartRequest) (Live, error) {
+	run, err := s.Ring.Start(ctx, r)
+	if err != nil {
+		return nil, err
+	}
+	return run, nil
+}
+
+func (s ringStarter) Resume(ctx context.Context, p pause.Record, set []contract.Settlement) (Live, error) {
+	run, err := s.Ring.Resume(ctx, p, set)
+	if err != nil {
+		return nil, err
+	}
+	return run, nil
+}
+
+func (s ringStarter) Hold(ctx context.Context, p pause.Record) (HeldRun, error) {
+	run, err := s.Ring.Hold(ctx, p)
+	if err != nil {
+		return nil, err
+	}
+	return run, nil
+}
+
+func (s ringStarter) Held(id string) HeldRun {
+	if run, ok := s.Ring.Run(id); ok {
+		return run
+	}
+	return nil
+}

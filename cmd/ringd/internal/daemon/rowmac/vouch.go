@@ -1,0 +1,209 @@
+// Package vouch tells the rows that this daemon wrote from those that somebody
+// else wrote into its database.
+//
+// The record of a run that waits is sealed. What was said about its calls since is
+// not: the calls, the words of approvers, the answers of the harness and the
+// results of acts are rows. Each carries a mark made with the key of the records,
+// and none is acted on, or shown to a person who is to decide, before its mark
+// was checked. A mark does not keep an older row from being put back.
+package rowmac
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/ringd/ringd/cmd/ringd/internal/seal"
+	"github.com/ringd/ringd/cmd/ringd/internal/store"
+	"github.com/ringd/ringd/profiles"
+)
+
+// Marker makes marks and checks them; *seal.Keyring does.
+type Marker interface {
+	Mark(purpose string, parts ...[]byte) []byte
+	Check(mark []byte, purpose string, parts ...[]byte) error
+}
+
+// What is marked: also the field of the *seal.IntegrityError when it does not
+// hold.
+const (
+	ofCall     = "call"
+	ofApproval = "approval"
+	ofAnswer   = "answer"
+	ofResult   = "result"
+)
+
+// Call is the mark of a call that is opened: who it is for, with which arguments,
+// and what an approval of it takes.
+func Call(m Marker, c store.Call) []byte { return m.Mark(ofCall, callParts(c)...) }
+
+func callParts(c store.Call) [][]byte {
+	first := c.For
+	if c.Needs > 0 { // for whom it was at first
+		first = store.ByApprover
+	}
+	return texts(c.Run, c.ID, c.Bridge, c.ArgsDigest, string(first), string(c.Acts), strings.Join(c.From, "\x00"),
+		strconv.Itoa(len(c.From)), strconv.FormatInt(c.Needs, 10), micros(c.Expires))
+}
+
+func texts(list ...string) [][]byte {
+	out := make([][]byte, len(list))
+	for i, s := range list {
+		out[i] = []byte(s)
+	}
+	return out
+}
+
+func micros(t time.Time) string {
+	if t.IsZero() {
+		return ""
+	}
+	return strconv.FormatInt(t.UnixMicro(), 10)
+}
+
+// CheckCall refuses a call that is not the one that was opened, and arguments
+// that are not those of its digest. Errors are those of Marker.
+func CheckCall(m Marker, c store.Call) error {
+	if profiles.Digest(c.Args) != c.ArgsDigest {
+		return fmt.Errorf("the arguments of call %s: %w", c.ID, &seal.IntegrityError{Field: ofCall})
+	}
+	return CheckMark(m, c)
+}
+
+// CheckMark is CheckCall for a row whose arguments were not read: it vouches for their
+// digest.
+func CheckMark(m Marker, c store.Call) error {
+	if err := m.Check(c.Mark, ofCall, callParts(c)...); err != nil {
+		return fmt.Errorf("call %s: %w", c.ID, err)
+	}
+	return nil
+}
+
+// Approval is the mark of an approver's word.
+func Approval(m Marker, a store.Approval) []byte { return m.Mark(ofApproval, approvalParts(a)...) }
+
+func approvalParts(a store.Approval) [][]byte {
+	return texts(a.Run, a.Call, a.By, a.As, string(a.Verdict), a.Reason, a.Digest, micros(a.At))
+}
+
+// Terms are what an approval of a call takes.
+type Terms struct {
+	Run, Call string
+	Actor     string // whose program asks, and who does not count
+	Digest    string // of the arguments
+	From      []string
+	Count     int64
+	Expires   time.Time
+}
+
+// TermsOf are those of a row that CheckCall has passed.
+func TermsOf(row store.Run, c store.Call) Terms {
+	return Terms{Run: c.Run, Call: c.ID, Actor: row.Actor, Digest: c.ArgsDigest, From: c.From, Count: max(c.Needs, 1), Expires: c.Expires}
+}
+
+// Verdict is what the words on a call come to under its terms: the last one that
+// made it so, or one without a verdict while it takes more. A word with a wrong
+// mark, and one that does not fit the terms, is an error: the daemon takes none
+// such.
+func Verdict(m Marker, t Terms, words []store.Approval) (store.Approval, error) {
+	var last store.Approval
+	heard := map[string]bool{}
+	for _, w := range words {
+		if w.Call != t.Call {
+			continue
+		}
+		if err := m.Check(w.Mark, ofApproval, approvalParts(w)...); err != nil {
+			return store.Approval{}, fmt.Errorf("the word of %s on call %s: %w", w.By, t.Call, err)
+		}
+		late := !t.Expires.IsZero() && !w.At.Before(t.Expires)
+		if w.Run != t.Run || w.Digest != t.Digest || w.By == t.Actor || late || len(t.From) > 0 && !slices.Contains(t.From, w.As) {
+			return store.Approval{}, fmt.Errorf("the word of %s on call %s: %w", w.By, t.Call, &seal.IntegrityError{Field: ofApproval})
+		}
+		switch w.Verdict {
+		case store.Deny:
+			return w, nil
+		case store.Allow:
+			heard[w.By] = true
+			last = w
+		default:
+			return store.Approval{}, fmt.Errorf("the word of %s on call %s: %w", w.By, t.Call, &seal.IntegrityError{Field: ofApproval})
+		}
+	}
+	if int64(len(heard)) < max(t.Count, 1) {
+		return store.Approval{}, nil
+	}
+	return last, nil
+}
+
+// CheckVerdict refuses a call whose row says another verdict than the words on it
+// come to. The call has passed CheckCall.
+func CheckVerdict(m Marker, row store.Run, c store.Call, words []store.Approval) error {
+	if c.Needs == 0 {
+		return nil
+	}
+	word, err := Verdict(m, TermsOf(row, c), words)
+	if err == nil && word.Verdict != c.Verdict {
+		err = fmt.Errorf("the verdict on call %s: %w", c.ID, &seal.IntegrityError{Field: ofApproval})
+	}
+	if err == nil && c.For == store.ByHarness && word.Verdict != store.Allow {
+		err = fmt.Errorf("call %s: %w", c.ID, &seal.IntegrityError{Field: ofCall})
+	}
+	return err
+}
+
+// marked is a text that lies in a row with its mark.
+type marked struct {
+	Body json.RawMessage `json:"body"`
+	Mark []byte          `json:"mark"`
+}
+
+// Answer is body, which is JSON, as the row of an answered call has it.
+func Answer(m Marker, run, call, digest, by string, body []byte) ([]byte, error) {
+	return wrap(m, ofAnswer, body, run, call, digest, by)
+}
+
+// OpenAnswer returns what Answer was given.
+func OpenAnswer(m Marker, run, call, digest, by string, row []byte) ([]byte, error) {
+	return unwrap(m, ofAnswer, row, run, call, digest, by)
+}
+
+// Result is the end of a call, which is JSON, as its row has it.
+func Result(m Marker, run, call string, end []byte) ([]byte, error) {
+	return wrap(m, ofResult, end, run, call)
+}
+
+// OpenResult returns what Result was given.
+func OpenResult(m Marker, run, call string, row []byte) ([]byte, error) {
+	return unwrap(m, ofResult, row, run, call)
+}
+
+func wrap(m Marker, purpose string, body []byte, about ...string) ([]byte, error) {
+	// As it will be read: an encoder may write a text in another way.
+	text, err := json.Marshal(json.RawMessage(body))
+	if err != nil {
+		return nil, fmt.Errorf("mark the %s: %w", purpose, err)
+	}
+	return json.Marshal(marked{text, m.Mark(purpose, append(texts(about...), text)...)})
+}
+
+func unwrap(m Marker, purpose string, row []byte, about ...string) ([]byte, error) {
+	d := json.NewDecoder(bytes.NewReader(row))
+	d.DisallowUnknownFields()
+	var w marked
+	if err := d.Decode(&w); err != nil {
+		return nil, &seal.IntegrityError{Field: purpose}
+	}
+	if _, err := d.Token(); !errors.Is(err, io.EOF) {
+		return nil, &seal.IntegrityError{Field: purpose}
+	}
+	if err := m.Check(w.Mark, purpose, append(texts(about...), w.Body)...); err != nil {
+		return nil, err
+	}
+	return w.Body, nil
+}

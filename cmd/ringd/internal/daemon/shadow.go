@@ -1,0 +1,351 @@
+// This file decides beside the policy in force: a candidate policy, in a folder of
+// its own, is asked about everything that the daemon records, and what it would have
+// decided otherwise is counted and recorded.
+//
+// An agent in mode audit is told of in the same way: what its policy would have refused
+// and let through, since the mode says so, is recorded.
+//
+// It only reports. No act waits for its answers longer than patience in all, a candidate
+// that does not compile changes nothing but the status, and it never has a guest, a ring or
+// a grant. The recorder tells it of each decision, a syncer of the candidate's folder.
+
+package daemon
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/ringd/ringd/cmd/ringd/internal/audit"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/view"
+	"github.com/ringd/ringd/cmd/ringd/internal/syncer"
+	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/profiles/egress"
+	"github.com/ringd/ringd/profiles/egress/request"
+	"github.com/ringd/ringd/schema"
+	"github.com/ringd/ringd/schema/wire"
+)
+
+// Compiler turns a push into a set; see policy.Compiler.
+type ShadowCompiler interface {
+	Compile(ctx context.Context, p syncer.Push) (*profiles.Set, schema.Diagnostics, error)
+}
+
+// Checker is a Compiler that asks the guardrails on the policy of a set; see
+// policy.Checker.
+type Checker interface {
+	Check(ctx context.Context, set, previous *profiles.Set) (schema.Diagnostics, error)
+}
+
+// Log takes records.
+type Log interface {
+	Append(ctx context.Context, r audit.Record, d audit.Durability) (audit.Head, error)
+}
+
+// Config is what a shadow needs; all of it but Workspace is required.
+type ShadowConfig struct {
+	Compiler    ShadowCompiler // a Checker, or candidates with guardrails are refused
+	Log         Log
+	Now         func() time.Time
+	Logger      *slog.Logger
+	Environment profiles.Environment      // what decisions know of the host
+	Workspace   func(agent string) string // what $WORKSPACE stands for; nil, "": nothing
+	// InForce is the set that the guardrails of a candidate see as the one before it;
+	// nil: there is none.
+	InForce func() *profiles.Set
+	// Enforced decides for an agent as the policy in force does; it may return nil.
+	Enforced func(agent string) *profiles.Decider
+}
+
+// self is the actor of what the daemon does by itself.
+const shadowSelf = "ringd"
+
+// maxExamples bounds what is told of each kind of difference.
+const maxExamples = 8
+
+// Shadow holds a candidate. It is safe for concurrent use.
+type Shadow struct {
+	cfg ShadowConfig
+
+	mu        sync.Mutex
+	candidate *candidate // nil: none compiles
+	state     wire.Shadow
+	given     syncer.Push // the content that was taken last
+	away      bool        // it could not be read, or compiled, since
+}
+
+// candidate is a revision with its deciders.
+type candidate struct {
+	set      *profiles.Set
+	deciders map[string]*profiles.Decider // by agent
+	seen     map[string]bool              // examples that were told
+	debt     time.Duration                // what its decisions took beyond fair
+}
+
+// What a candidate may take: who records a decision waits for its answer. One decision is
+// fair in this time; a candidate that owes more than patience is asked no more. A stall of
+// the host is paid back by the decisions after it.
+const (
+	fair     = 5 * time.Millisecond
+	patience = 2 * time.Second
+)
+
+// NewShadow returns a shadow without a candidate.
+func NewShadow(cfg ShadowConfig) *Shadow {
+	return &Shadow{cfg: cfg, state: wire.Shadow{State: wire.ShadowNone, Since: cfg.Now(), Examples: []wire.Difference{}, Findings: []wire.Diagnostic{}}}
+}
+
+// Status tells what the candidate would have done.
+func (s *Shadow) Status() *wire.Shadow {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	out := s.state
+	out.Examples = append([]wire.Difference{}, s.state.Examples...)
+	return &out
+}
+
+// Apply takes the candidate's folder as it is now. A candidate that does not compile
+// takes the place of the one before: what was decided by another text would mislead.
+func (s *Shadow) Apply(ctx context.Context, p syncer.Push) error {
+	set, found, err := s.compile(ctx, p)
+	s.mu.Lock()
+	s.given, s.away = p, err != nil
+	s.mu.Unlock()
+	switch {
+	case err != nil:
+		s.none(wire.ShadowRejected, "the compiler could not be run: "+err.Error(), found)
+		return fmt.Errorf("compile the candidate: %w", err)
+	case set == nil:
+		s.none(wire.ShadowRejected, "the candidate does not compile", found)
+		return nil
+	case found.Refused():
+		s.none(wire.ShadowRejected, "a guardrail refuses the candidate", found)
+		return nil
+	}
+	set = set.In(s.cfg.Workspace)
+	c := &candidate{set: set, deciders: map[string]*profiles.Decider{}, seen: map[string]bool{}}
+	for name := range set.Agents {
+		c.deciders[name] = set.Decider(name, s.cfg.Environment)
+	}
+	s.mu.Lock()
+	if s.candidate == nil || s.candidate.set.Revision != set.Revision {
+		s.state = wire.Shadow{Examples: []wire.Difference{}, Since: s.cfg.Now()}
+		s.candidate = c
+	}
+	s.state.State, s.state.Reason, s.state.Revision, s.state.Findings = wire.ShadowReady, "", set.Revision, view.Findings(found)
+	s.mu.Unlock()
+	s.cfg.Logger.Info("candidate decides beside the policy", "revision", set.Revision)
+	return nil
+}
+
+// compile gives the set of a candidate, and asks its guardrails on the policy as they
+// are asked before a push comes in force. Nil without an error: it does not compile.
+func (s *Shadow) compile(ctx context.Context, p syncer.Push) (*profiles.Set, schema.Diagnostics, error) {
+	set, found, err := s.cfg.Compiler.Compile(ctx, p)
+	if err != nil || set == nil || found.Refused() {
+		return nil, found, err
+	}
+	if c, ok := s.cfg.Compiler.(Checker); ok {
+		more, err := c.Check(ctx, set, s.cfg.InForce())
+		return set, append(found, more...), err
+	}
+	if set.Guarded() {
+		return nil, found, errors.New("nothing here asks the guardrails of the candidate")
+	}
+	return set, found, nil
+}
+
+// Current takes the content again that could not be read for a while and is back as it
+// was. Else nothing has changed.
+func (s *Shadow) Current(ctx context.Context, _ string) {
+	s.mu.Lock()
+	p, away := s.given, s.away
+	s.mu.Unlock()
+	if away {
+		_ = s.Apply(ctx, p) // the status tells
+	}
+}
+
+// Reject says that the folder holds no policy.
+func (s *Shadow) Reject(_ context.Context, err error) { s.gone(wire.ShadowRejected, err) }
+
+// Lost says that the folder is not there.
+func (s *Shadow) Lost(_ context.Context, err error) { s.gone(wire.ShadowNone, err) }
+
+// gone ends a candidate that cannot be read.
+func (s *Shadow) gone(state string, err error) {
+	s.mu.Lock()
+	s.away = true
+	s.mu.Unlock()
+	s.none(state, err.Error(), nil)
+}
+
+// none ends a candidate.
+func (s *Shadow) none(state, why string, found schema.Diagnostics) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.candidate != nil || s.state.State != state {
+		s.cfg.Logger.Warn("no candidate decides beside the policy", "reason", why)
+	}
+	s.candidate = nil
+	s.state = wire.Shadow{State: state, Reason: why, Since: s.cfg.Now(), Examples: []wire.Difference{}, Findings: view.Findings(found)}
+}
+
+// Decided is told of a record, and of the action that it is about where the record does
+// not hold it whole. What the candidate would have decided otherwise is recorded.
+func (s *Shadow) Decided(ctx context.Context, r audit.Record, a *profiles.Action) {
+	for _, q := range questions(r, a) {
+		for _, diff := range []*audit.Record{s.compare(r, q), s.audited(r, q)} {
+			if diff == nil {
+				continue
+			}
+			if _, err := s.cfg.Log.Append(ctx, *diff, audit.Written); err != nil && !errors.Is(err, context.Canceled) {
+				s.cfg.Logger.Error("record what would have been decided", "error", err)
+			}
+		}
+	}
+}
+
+// audited is the record of what an agent in mode audit did and would not have been
+// allowed; nil: nothing was let through.
+func (s *Shadow) audited(r audit.Record, q question) *audit.Record {
+	d := s.cfg.Enforced(r.Agent)
+	if d.Profile().Mode != profiles.ModeAudit {
+		return nil
+	}
+	would := d.At(s.cfg.Now()).Decide(q.action).Would
+	if would == nil || would.Verdict == q.was {
+		return nil
+	}
+	return &audit.Record{Kind: audit.AuditDecided, Actor: shadowSelf, Agent: r.Agent, Run: r.Run, Call: r.Call,
+		Generation: r.Generation, Revision: r.Revision, Capability: q.capability, State: outcomeOf(would.Verdict),
+		Decision: &audit.Decision{Verdict: would.Verdict, Code: would.Code, Rule: would.Rule},
+		Detail:   map[string]string{"enforced": q.was.String()}}
+}
+
+// question is one decision that was made, as it can be asked again.
+type question struct {
+	capability string
+	action     profiles.Action
+	was        profiles.Verdict
+}
+
+// questions are the decisions in a record.
+func questions(r audit.Record, a *profiles.Action) []question {
+	was, decided := profiles.Allow, true
+	if r.Decision != nil {
+		was = r.Decision.Verdict
+	} else {
+		decided = r.Kind == audit.CallOpened || r.Kind == audit.RunEnded
+	}
+	kind, name, _ := strings.Cut(r.Capability, ":")
+	switch {
+	case !decided:
+		return nil
+	case r.Kind == audit.RunEnded:
+		var out []question
+		for module := range strings.SplitSeq(r.Detail["imports"], ",") {
+			if module != "" {
+				out = append(out, imported(profiles.ExecutorPython, "import:"+module, module, profiles.Allow)) // none other tells of them
+			}
+		}
+		return out
+	case a != nil:
+		return []question{{r.Capability, *a, was}}
+	case r.Kind == audit.ImportDecided && kind == "import":
+		return []question{imported(r.Detail["executor"], r.Capability, name, was)} // a name is another module in each language
+	case r.Claimed(): // it names no target
+		return nil
+	case r.Kind == audit.EgressDecided && kind == "egress":
+		return []question{{r.Capability, profiles.Action{Egress: asked(r.Detail["door"], name)}, was}}
+	default:
+		return nil
+	}
+}
+
+// asked is what a connection was asked for: a host with its port, and by DNS a name,
+// which any port of an entry will do for.
+func asked(door, target string) *profiles.EgressAction {
+	if to, ok := egress.ReadDest(target); ok && door == request.DNS {
+		return &profiles.EgressAction{Kind: request.DNS, Target: to.Host()}
+	}
+	return &profiles.EgressAction{Kind: request.Connect, Target: target}
+}
+
+func imported(executor, capability, module string, was profiles.Verdict) question {
+	return question{capability, profiles.Action{Import: &profiles.ImportAction{Executor: executor, Module: module}}, was}
+}
+
+// compare decides under the candidate. Nil: there is none, or it decides the same.
+func (s *Shadow) compare(r audit.Record, q question) *audit.Record {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.candidate
+	if c == nil {
+		return nil
+	}
+	d := c.deciders[r.Agent]
+	if d == nil {
+		d = c.set.Decider(r.Agent, s.cfg.Environment)
+	}
+	at := s.cfg.Now()
+	now := decide(d.At(at), q.action, at)
+	s.state.Decided++
+	if c.debt = max(c.debt+s.cfg.Now().Sub(at)-fair, 0); c.debt > patience {
+		s.candidate = nil
+		s.state.State, s.state.Reason = wire.ShadowRejected, "its decisions take too long, and those in force would wait: it is asked no more until it changes"
+		s.cfg.Logger.Warn("no candidate decides beside the policy", "reason", "its decisions take too long")
+	}
+	if now.Verdict == q.was {
+		return nil
+	}
+	outcome := outcomeOf(now.Verdict)
+	switch now.Verdict {
+	case profiles.Allow:
+		s.state.WouldAllow++
+	case profiles.Ask:
+		s.state.WouldAsk++
+	default:
+		s.state.WouldDeny++
+	}
+	s.exampleLocked(c, outcome, r, q, now)
+	return &audit.Record{Kind: audit.ShadowDecided, Actor: shadowSelf, Agent: r.Agent, Run: r.Run, Call: r.Call,
+		Generation: r.Generation, Revision: r.Revision, Capability: q.capability, State: outcome,
+		Decision: audit.Decided(redacted(now)), Detail: map[string]string{"candidate": c.set.Revision, "enforced": q.was.String()}}
+}
+
+func outcomeOf(v profiles.Verdict) string { return "would_" + v.String() }
+
+// redacted drops what quotes the words of a program.
+func redacted(d profiles.Decision) profiles.Decision {
+	d.Reason, d.Evidence, d.Instead, d.Start = "", nil, nil, nil
+	return d
+}
+
+func (s *Shadow) exampleLocked(c *candidate, outcome string, r audit.Record, q question, d profiles.Decision) {
+	key := strings.Join([]string{outcome, r.Agent, q.capability}, "\x00")
+	if len(s.state.Examples) >= maxExamples || c.seen[key] {
+		return
+	}
+	c.seen[key] = true
+	s.state.Examples = append(s.state.Examples, wire.Difference{Outcome: outcome, Agent: r.Agent, Run: r.Run,
+		Capability: q.capability, Code: string(d.Code), Enforced: q.was.String()})
+}
+
+// decide asks a target alone: a name was looked up when it was decided, and is not
+// looked up again.
+func decide(d *profiles.Decider, a profiles.Action, at time.Time) profiles.Decision {
+	if a.Egress == nil || a.Egress.Kind == request.DNS {
+		return d.Decide(a)
+	}
+	to, ok := egress.ReadDest(a.Egress.Target)
+	if !ok {
+		return d.Decide(a)
+	}
+	_, out := d.EgressMatch(to, at)
+	return out
+}

@@ -1,0 +1,43 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"os"
+)
+
+// ErrInUse: another process holds the folder.
+var ErrInUse = errors.New("store is in use by another process")
+
+// OwnDir makes dir when it is not there and refuses one that others can enter.
+func OwnDir(dir string) error {
+	if err := writable(); err != nil {
+		return err
+	}
+	if err := os.MkdirAll(dir, 0o700); err != nil {
+		return err
+	}
+	info, err := os.Stat(dir)
+	if err != nil {
+		return err
+	}
+	if mode := info.Mode().Perm(); mode&0o077 != 0 {
+		return fmt.Errorf("mode %04o: others can enter it; run chmod 700 on it", mode)
+	}
+	return nil
+}
+
+// MakeFile makes a file that is not there, closed to others. A link is refused.
+func MakeFile(path string) error {
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE|NoFollow, 0o600)
+	if err != nil {
+		return err
+	}
+	return f.Close()
+}
+
+// NotEmpty reports whether path is a file with something in it.
+func NotEmpty(path string) bool {
+	info, err := os.Stat(path)
+	return err == nil && info.Size() > 0
+}

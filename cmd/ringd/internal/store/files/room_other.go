@@ -1,8 +1,0 @@
-//go:build !linux
-
-package files
-
-import "os"
-
-// Reserve refuses.
-func Reserve(*os.File, int64) error { return writable() }

@@ -1,0 +1,148 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"fmt"
+	"sort"
+	"strings"
+)
+
+// Create makes the tables of a new database, in one transaction.
+func Create(ctx context.Context, conn *sql.Conn) error {
+	if err := inOne(ctx, conn, tables); err != nil {
+		return fmt.Errorf("make tables: %w", err)
+	}
+	return nil
+}
+
+// inOne runs script and marks the database as one of the present format, in one
+// transaction.
+func inOne(ctx context.Context, conn *sql.Conn, script string) error {
+	script = fmt.Sprintf("begin immediate;\n%s\npragma application_id = %d;\npragma user_version = %d;\ncommit;",
+		script, Application, Version)
+	_, err := conn.ExecContext(ctx, script)
+	if err != nil {
+		_, _ = conn.ExecContext(ctx, "rollback") // ends what a failed statement left open
+	}
+	return err
+}
+
+// Migrate brings a database of an earlier format to the present one, in one
+// transaction: afterwards it has the one or the other, never something between.
+// It refuses one whose tables are not exactly those of its format.
+func Migrate(ctx context.Context, conn *sql.Conn, from int64) error {
+	switch from {
+	case Version:
+		return nil
+	case 1:
+		if err := looks(ctx, conn, first); err != nil {
+			return fmt.Errorf("bring format 1 to %d: %w", Version, err)
+		}
+		if err := inOne(ctx, conn, firstToSecond+second); err != nil {
+			return fmt.Errorf("bring format 1 to %d: %w", Version, err)
+		}
+		return nil
+	default:
+		return fmt.Errorf("%w %d", ErrFormat, from)
+	}
+}
+
+// looks refuses a database whose tables were not made by script, and one with a
+// record of another version.
+func looks(ctx context.Context, conn *sql.Conn, script string) error {
+	rows, err := conn.QueryContext(ctx, "select sql from sqlite_schema where sql is not null")
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	var got []string
+	for rows.Next() {
+		var text string
+		if err := rows.Scan(&text); err != nil {
+			return err
+		}
+		got = append(got, text)
+	}
+	if err := rows.Err(); err != nil {
+		return err
+	}
+	if plain(got) != plain(strings.Split(script, ";")) {
+		return fmt.Errorf("%w: its tables are not those of that format: start the ringd that wrote it, or move the folder away", ErrFormat)
+	}
+	var other int64
+	err = conn.QueryRowContext(ctx, `select (select count(*) from run where v <> 1) + (select count(*) from call where v <> 1)
+		+ (select count(*) from generation where v <> 1)`).Scan(&other)
+	if err == nil && other > 0 {
+		err = fmt.Errorf("%w: %d records of another version: start the ringd that wrote it", ErrFormat, other)
+	}
+	return err
+}
+
+// plain is statements without what does not matter: order, case and spaces.
+func plain(statements []string) string {
+	var out []string
+	for _, s := range statements {
+		if s = strings.ToLower(strings.Join(strings.Fields(s), " ")); s != "" {
+			out = append(out, s)
+		}
+	}
+	sort.Strings(out)
+	return strings.Join(out, ";")
+}
+
+// firstToSecond turns the tables of format 1 into those of format 2.
+const firstToSecond = `
+drop index run_live;
+alter table run drop column fence;
+alter table run drop column snap;
+alter table run drop column snap_digest;
+alter table run drop column next;
+alter table run drop column owner;
+alter table run drop column lease;
+alter table run add column seq bigint not null default 0;
+alter table run add column session text not null default '';
+alter table call drop column fence;
+alter table call add column acts text not null default '';
+alter table call add column owners text not null default '';
+alter table call add column needs bigint not null default 0;
+alter table call add column expires bigint not null default 0;
+alter table call add column verdict text not null default '';
+alter table call add column decided_by text not null default '';
+alter table call add column decided_at bigint not null default 0;
+alter table call add column wave bigint not null default 0;
+alter table call add column notified bigint not null default 0;
+alter table call add column started bigint not null default 0;
+alter table call add column mark blob;
+update call set acts = 'host', needs = 1 where waits_for = 'approver';`
+
+// first is the tables of format 1.
+const first = `
+create table run (
+	id text primary key, v integer not null, state text not null,
+	agent text not null, actor text not null, executor text not null, program text not null,
+	generation bigint not null, revision text not null, outcome blob,
+	audit_seq bigint not null, audit_hash text not null,
+	fence bigint not null default 0, owner text not null default '', lease bigint not null default 0,
+	next bigint not null default 0, snap blob, snap_digest text,
+	created bigint not null, updated bigint not null
+);
+create index run_created on run (created);
+create index run_live on run (state, lease)
+	where state in ('asked', 'started', 'call_open', 'paused', 'answered', 'claimed', 'executing');
+create table call (
+	run text not null, n bigint not null, id text not null, v integer not null, state text not null,
+	bridge text not null, waits_for text not null, idem text not null,
+	args_digest text not null, args blob, result blob,
+	reply blob, replied_by text, replied_at bigint,
+	fence bigint not null default 0,
+	audit_seq bigint not null, audit_hash text not null,
+	created bigint not null, updated bigint not null,
+	primary key (run, n), unique (run, id)
+);
+create index call_live on call (state, waits_for, created) where state in ('open', 'executing');
+create table generation (
+	number bigint primary key, v integer not null, revision text not null, digest text not null,
+	body blob not null, activated bigint not null, fresh bigint not null
+);
+create table audit_head (id integer primary key, seq bigint not null, hash text not null);`

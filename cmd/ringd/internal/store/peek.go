@@ -1,0 +1,46 @@
+package store
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+)
+
+// Peek runs a query on the database in dir for a reader beside the one that has
+// it open: it takes no lock and changes nothing. fs.ErrNotExist when none is
+// there; ErrCorrupt, ErrFormat.
+func Peek(ctx context.Context, dir string, scan func(scanner) error, query string, args ...any) (err error) {
+	path := filepath.Join(dir, DBName)
+	if _, err := os.Stat(path); err != nil {
+		return fmt.Errorf("read %s: %w", path, err)
+	}
+	mode := "mode=ro"
+	if _, err := os.Stat(path + "-wal"); errors.Is(err, fs.ErrNotExist) {
+		mode = "mode=ro&immutable=1" // closed in order: no side file is made
+	}
+	db, err := sql.Open("sqlite", dsn(path, "_pragma=query_only(1)&"+mode))
+	if err != nil {
+		return fmt.Errorf("read %s: %w", path, err)
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	var version, app int64
+	err = errors.Join(
+		db.QueryRowContext(ctx, "pragma user_version").Scan(&version),
+		db.QueryRowContext(ctx, "pragma application_id").Scan(&app),
+	)
+	if err == nil {
+		err = Known(app, version)
+	}
+	if err != nil {
+		return explain(err)
+	}
+	rows, err := db.QueryContext(ctx, query, args...)
+	if err != nil {
+		return explain(err)
+	}
+	return explain(each(rows, scan))
+}
