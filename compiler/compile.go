@@ -46,7 +46,7 @@ type Config struct {
 	// which is none, each has. Nothing of the set depends on it.
 	Now time.Time
 	// Ended makes warnings of exceptions that have ended, for a caller that takes out of
-	// the set what they grant: see package profiles/expiry.
+	// the set what they grant: see package profiles.
 	Ended bool
 }
 

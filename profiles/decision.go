@@ -31,7 +31,7 @@ type Decision struct {
 	Would *Would `json:"would,omitempty"`
 	// Count is how often a refusal happened that stands for equal ones; 0: once.
 	Count int64 `json:"count,omitempty"`
-	// Text is the refusal of a script for whoever wrote it: see executors/shell/refusal.
+	// Text is the refusal of a script for whoever wrote it: see executors/shell/shellproto.
 	Text string `json:"text,omitempty"`
 }
 

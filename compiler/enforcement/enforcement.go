@@ -38,7 +38,7 @@ type Cell struct {
 // Row is a group of fields that the same thing enforces.
 type Row struct {
 	Name   string   `json:"name"`   // as an author would say it
-	Fields []string `json:"fields"` // names in the table of compiler/language
+	Fields []string `json:"fields"` // names in the table of compiler
 	Cells  []Cell   `json:"cells"`  // an executor without one has no such field
 	used   func(profiles.Agent) bool
 }

@@ -56,7 +56,7 @@ func codeRows() []Row {
 			Fields: []string{"JS.DenyGlobals"}, used: func(a profiles.Agent) bool { return a.JS != nil && len(a.JS.DenyGlobals) > 0 }},
 		{Name: "modules", Cells: []Cell{js(Enforced, "js executor: by digest", "executors/js TestModuleDigest")},
 			Fields: []string{"ModuleSource.File", "ModuleSource.Source", "ModuleSource.Digest"}, used: func(a profiles.Agent) bool { return a.JS != nil }},
-		{Name: "python.imports", Cells: []Cell{python(Enforced, "guard in the guest, for code that uses the import system; the kernel ring bounds the rest", "executors/python/guest TestGuardRefuses", "executors/python TestDeniedToLibraries")},
+		{Name: "python.imports", Cells: []Cell{python(Enforced, "guard in the guest, for code that uses the import system; the kernel ring bounds the rest", "executors/python/pyguest TestGuardRefuses", "executors/python TestDeniedToLibraries")},
 			Fields: []string{"PythonImports.Allow", "PythonImports.Deny", "PythonImports.DenyProcess", "PythonImports.Within", "PythonImports.Beside", "PythonImports.Listed", "Python.OnDenied"}, used: func(a profiles.Agent) bool { return a.Python != nil }},
 		{Name: "python.builtins.deny", Cells: []Cell{python(FirstRefusal, "guest: takes the name away; other ways lead to the same function")},
 			Fields: []string{"Python.DenyBuiltins"}, used: func(a profiles.Agent) bool { return a.Python != nil && len(a.Python.DenyBuiltins) > 0 }},
@@ -64,7 +64,7 @@ func codeRows() []Row {
 			Fields: []string{"Environment.Path", "Environment.Digest"}, used: func(a profiles.Agent) bool { return a.Python != nil && len(a.Python.Environments) > 0 }},
 		{Name: "python.tier", Cells: []Cell{python(Enforced, "python executor", "script run_python_wasm")},
 			Fields: []string{"Python.Tier"}, used: func(a profiles.Agent) bool { return a.Python != nil && a.Python.Engine != "" }},
-		{Name: "jit", Cells: []Cell{python(Enforced, "kernel ring: memory stays not executable", "rings/kernel/filter TestAttacks"), shell(Enforced, "kernel ring: memory stays not executable", "rings/kernel/filter TestAttacks")},
+		{Name: "jit", Cells: []Cell{python(Enforced, "kernel ring: memory stays not executable", "rings/kernel/seccomp TestAttacks"), shell(Enforced, "kernel ring: memory stays not executable", "rings/kernel/seccomp TestAttacks")},
 			Fields: []string{"Python.JIT", "Shell.JIT"}, used: func(a profiles.Agent) bool { return a.Python != nil || a.Shell != nil }},
 	}
 }
@@ -73,9 +73,9 @@ func shellRows() []Row {
 	scripted := func(a profiles.Agent) bool { return a.Shell != nil }
 	programs := func(a profiles.Agent) bool { return a.Shell != nil && len(a.Shell.Binaries) > 0 }
 	return []Row{
-		{Name: "shell.binaries", Cells: []Cell{shell(Enforced, "preflight and kernel ring: execve of no other file", "rings/kernel/watch TestTheKernelRefusesInTheEnd", "cmd/ringd TestCanary")},
+		{Name: "shell.binaries", Cells: []Cell{shell(Enforced, "preflight and kernel ring: execve of no other file", "rings/kernel/violations TestTheKernelRefusesInTheEnd", "cmd/ringd TestCanary")},
 			Fields: []string{"Binary.Path", "Binary.Helpers", "Binary.Under"}, used: scripted},
-		{Name: "shell.binaries.args", Cells: []Cell{shell(Enforced, "preflight and runner, of what a script starts; what a program does itself is the program's", "profiles TestExec", "executors/shell/verdict TestCorpus")},
+		{Name: "shell.binaries.args", Cells: []Cell{shell(Enforced, "preflight and runner, of what a script starts; what a program does itself is the program's", "profiles TestExec", "executors/shell/dryrun TestCorpus")},
 			Fields: []string{"Args.Subcommands", "Args.DenyFlags", "Args.SafeConfig", "Args.MaxArgs", "Args.Force", "DenyWords.Words", "DenyWords.Because", "DenyWords.Instead", "Binary.Env"}, used: programs},
 		{Name: "shell.binaries.args.ask", Cells: []Cell{shell(Enforced, "daemon: before the script goes on", "rings/interpreter TestActs", "rings/interpreter TestActHeld")},
 			Fields: []string{"AskWords.Words", "AskWords.Because", "WordsApproval.From", "WordsApproval.Count", "WordsApproval.ExpiresAfter", "WordsApproval.Hold"}, used: programs},
@@ -84,7 +84,7 @@ func shellRows() []Row {
 		{Name: "shell.binaries.network", Cells: []Cell{shell(Unsupported, "nothing: a finding. The network is the agent's")}, Fields: []string{"Binary.Network", "Egress.Binaries"}},
 		{Name: "shell.denyPatterns", Cells: []Cell{shell(FirstRefusal, "preflight and runner, of words of a script; binaries are the boundary")},
 			Fields: []string{"DenyPattern.Pattern", "DenyPattern.Kind", "DenyPattern.Reason", "DenyPattern.Instead"}, used: func(a profiles.Agent) bool { return a.Shell != nil && len(a.Shell.DeniedPatterns) > 0 }},
-		{Name: "shell constructs", Cells: []Cell{shell(Enforced, "preflight: ringd is the shell", "executors/shell/verdict TestCorpus")},
+		{Name: "shell constructs", Cells: []Cell{shell(Enforced, "preflight: ringd is the shell", "executors/shell/dryrun TestCorpus")},
 			Fields: []string{"Shell.AllowPipes", "Shell.AllowRedirects", "Shell.AllowSubstitution"}, used: scripted},
 		{Name: "shell.env", Cells: []Cell{shell(Enforced, "runner: no other variable is there", "executors/shell/runner TestVariablesBeforeAStart")},
 			Fields: []string{"Shell.Env"}, used: scripted},
@@ -96,7 +96,7 @@ func grantRows() []Row {
 	return []Row{
 		{Name: "bridges", Cells: all(Enforced, "interpreter ring", "rings/interpreter TestRefusals", "executors/js TestBridgesOfOtherExecutors"),
 			Fields: []string{"Bridge.Name", "Bridge.Executors"}, used: some},
-		{Name: "bridges: arguments, result", Cells: all(Enforced, "interpreter ring: by JSON Schema, in the daemon", "rings/interpreter TestRefusals", "rings/interpreter/rules TestAlsoResult"),
+		{Name: "bridges: arguments, result", Cells: all(Enforced, "interpreter ring: by JSON Schema, in the daemon", "rings/interpreter TestRefusals", "rings/interpreter/binding TestAlsoResult"),
 			Fields: []string{"Bridge.Arguments", "Bridge.Result", "Bridge.Also", "Bridge.AlsoResult"}, used: bridged(func(b profiles.Bridge) bool { return len(b.Arguments)+len(b.Result) > 0 })},
 		{Name: "bridges.limits", Cells: all(Enforced, "interpreter ring", "rings/interpreter TestTimeoutOfABridge", "rings/interpreter TestTreeLimits"),
 			Fields: []string{"BridgeLimits.CallsPerRun", "BridgeLimits.Concurrent", "BridgeLimits.SpawnPerCall", "BridgeLimits.Depth", "BridgeLimits.TotalSpawn", "BridgeLimits.RequestBytes", "BridgeLimits.ResponseBytes", "BridgeLimits.Timeout"}, used: some},
@@ -111,16 +111,16 @@ func networkRows() []Row {
 	open := func(a profiles.Agent) bool { return len(a.Egress.Allow) > 0 }
 	gated := func(a profiles.Agent) bool { return len(a.Egress.Gateways) > 0 }
 	return []Row{
-		{Name: "network: mode, hosts, ports", Cells: all(Enforced, "kernel ring: no other network; egress doors decide", "rings/kernel/egress TestConnectRefused", "profiles TestEgressCorpus", "cmd/ringd TestCanary"),
+		{Name: "network: mode, hosts, ports", Cells: all(Enforced, "kernel ring: no other network; egress doors decide", "rings/kernel/proxy TestConnectRefused", "profiles TestEgressCorpus", "cmd/ringd TestCanary"),
 			Fields: []string{"Network.Mode", "Network.Deny", "Egress.Host", "Egress.Ports", "Egress.ECH"}, used: always},
 		{Name: "network: methods, paths", Cells: all(Enforced, "egress doors, of requests they can read; the compiler refuses them for TLS", "profiles TestEgressCorpus"),
 			Fields: []string{"Egress.Methods", "Egress.Paths"}, used: open},
 		{Name: "network: tls", Cells: all(Unsupported, "inspect is a finding; passthrough changes nothing"), Fields: []string{"Egress.TLS"}},
-		{Name: "network: limits", Cells: all(Enforced, "egress doors", "rings/kernel/egress TestLimitsOfTheRuleThatGrants", "rings/kernel/egress TestPerMinute", "rings/kernel/egress TestSharedLimits"),
+		{Name: "network: limits", Cells: all(Enforced, "egress doors", "rings/kernel/proxy TestLimitsOfTheRuleThatGrants", "rings/kernel/proxy TestPerMinute", "rings/kernel/proxy TestSharedLimits"),
 			Fields: []string{"EgressLimits.Up", "EgressLimits.Down", "EgressLimits.Connections", "EgressLimits.Rate", "Egress.Under", "Gateway.Under"}, used: func(a profiles.Agent) bool { return open(a) || gated(a) }},
 		{Name: "network: expires", Cells: all(Enforced, "egress doors: connections are cut", "cmd/ringd TestExpiryCuts"),
 			Fields: []string{"Egress.Expires", "Gateway.Expires"}, used: func(a profiles.Agent) bool { return open(a) || gated(a) }},
-		{Name: "network.gateways", Cells: all(Enforced, "egress doors: the credential stays in the daemon", "cmd/ringd TestGatewayKeepsItsCredential", "rings/kernel/egress/gateway TestRequestStaysBelowItsPrefix"),
+		{Name: "network.gateways", Cells: all(Enforced, "egress doors: the credential stays in the daemon", "cmd/ringd TestGatewayKeepsItsCredential", "rings/kernel/proxy/httpproxy TestRequestStaysBelowItsPrefix"),
 			Fields: []string{"Gateway.Name", "Gateway.Upstream", "Gateway.Addresses", "Gateway.Credential", "Gateway.Methods", "Gateway.Paths", "Gateway.Headers"}, used: gated},
 	}
 }
@@ -132,7 +132,7 @@ func limitRows() []Row {
 			python(Enforced, "kernel ring, cgroup or rlimits; python executor", "executors/python TestMemory", "executors/python TestProcesses"),
 			shell(Enforced, "kernel ring, cgroup or rlimits; shell executor", "executors/shell TestLimits", "executors/shell TestBomb")}},
 		{Name: "limits of a program: result", Fields: []string{"Limits.Result"}, used: always, Cells: []Cell{
-			js(Enforced, "engine", "executors/js/engine TestValueBytesAfterARestore"), python(Enforced, "guest and python executor", "executors/python/guest TestEnds"),
+			js(Enforced, "engine", "executors/js/engine TestValueBytesAfterARestore"), python(Enforced, "guest and python executor", "executors/python/pyguest TestEnds"),
 			shell(Annotation, "a script has no result; its output has a limit")}},
 		{Name: "limits of a program: stack", Fields: []string{"Limits.Stack"}, used: always, Cells: []Cell{
 			js(Enforced, "engine", "executors/js/engine TestDeepestStack"), python(Elsewhere, "CPython bounds its recursion; memory is the limit that holds"),

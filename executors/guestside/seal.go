@@ -17,7 +17,7 @@ import (
 
 // Control is the descriptor on which a guest of the kernel ring seals itself: one
 // Seal in, one Sealed out with the listener of the filter, then the canaries, then
-// it is closed. The messages are those of rings/kernel/order, which the guest half
+// it is closed. The messages are those of rings/kernel/initproto, which the guest half
 // may not import.
 const Control = 4
 

@@ -1,7 +1,7 @@
 // Package js is the host's half of the JavaScript executor. It starts guest
 // processes, hands each one program at a time, and holds every limit a second
 // time, since a guest is not trusted to hold its own. It runs no JavaScript
-// itself and never loads the engine; executors/js/guest does.
+// itself and never loads the engine; executors/js/jsguest does.
 //
 // A guest serves further programs only of the same agent, actor and revision,
 // and only after a clean end (docs/adr/0003-guest-reuse.md). Guests that have

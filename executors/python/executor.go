@@ -1,6 +1,6 @@
 // Package python is the host's half of the Python executor. It starts interpreters
 // in guests of the kernel ring, hands each one program, reads what it prints, and
-// holds every limit. It runs no Python and reads none; executors/python/guest does,
+// holds every limit. It runs no Python and reads none; executors/python/pyguest does,
 // inside, and refuses first what the kernel ring would refuse as well.
 //
 // A guest serves one program and is gone: its modules, files and threads are dirty

@@ -1,7 +1,7 @@
 // Package shell is the host's half of the shell executor. It starts guest
 // processes of the kernel ring, hands each one script, reads what the script
 // prints, and holds every limit a second time. It reads no shell text and starts
-// no program; executors/shell/guest does, inside.
+// no program; executors/shell/shellguest does, inside.
 //
 // A guest serves one script and is gone: its files, processes and variables are
 // dirty then. Guests that have not seen any are kept ready for profiles that were

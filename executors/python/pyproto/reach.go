@@ -7,7 +7,7 @@ import (
 
 // inside are the addresses that a guest has without being granted them: its loopback,
 // no address, which is that too, and what the egress ring hands out for names (package
-// rings/kernel/egress/fake).
+// rings/kernel/proxy).
 func inside() []string {
 	return []string{"127.0.0.0/8", "::1/128", "0.0.0.0/32", "::/128", "198.18.0.0/15", "fd72:696e:6764::/48"}
 }

@@ -2,7 +2,7 @@
 // WebAssembly, for programs of the standard library alone and for hosts without the
 // kernel ring. A policy asks for it by name, and nothing falls back to it. It starts
 // guest processes, hands each one program, and holds every limit a second time. It runs
-// no Python itself and never loads the engine; executors/python/wasm/guest does.
+// no Python itself and never loads the engine; executors/python/wasm/wasmguest does.
 //
 // A guest serves one program and is gone. Interpreters that have seen no program wait,
 // for whichever agent comes: nothing in them is of a policy.

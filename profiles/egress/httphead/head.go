@@ -2,7 +2,7 @@
 // chunked bodies, so strictly that no two readers can differ on what it accepts:
 // where a head ends, which host it is for, how long its body is. It owns that
 // syntax and nothing of the policy; profiles/egress decides on what was read, and
-// rings/kernel/egress passes it on, written anew from the parts (AppendForward).
+// rings/kernel/proxy passes it on, written anew from the parts (AppendForward).
 //
 // It refuses, among others: a bare CR or LF, NUL and other control characters,
 // folded lines, white space before a colon, names that are no tokens; a
