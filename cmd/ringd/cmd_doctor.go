@@ -11,7 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/cli"
-	"github.com/ringd/ringd/cmd/ringd/internal/commands/doctorcmd"
+	"github.com/ringd/ringd/cmd/ringd/internal/commands"
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/executors/python/wasm/place"
 	"github.com/ringd/ringd/schema"
@@ -67,7 +67,7 @@ Exit codes: 0 the default profile can be enforced, 125 it cannot.`,
 
 // appArmor prints the profile for this program.
 func (p *program) appArmor() error {
-	profile, ok := doctorcmd.AppArmorProfile(p.Self)
+	profile, ok := commands.AppArmorProfile(p.Self)
 	if !ok {
 		return cli.Failed(cli.Refused, fmt.Errorf("the path %q cannot stand in a profile: install ringd as /usr/local/bin/ringd", p.Self))
 	}
@@ -80,7 +80,7 @@ func (p *program) examine(ctx context.Context, state string) cli.Health {
 	h.Add(p.examineCompiler(ctx))
 	p.probe(ctx, &h)
 	interpreter, engine := p.examineInterpreter(ctx), p.examineWasm()
-	doctorcmd.Python(&h, interpreter, engine)
+	commands.PythonHealth(&h, interpreter, engine)
 	h.Add(interpreter)
 	h.Add(engine)
 	if dir := cmp.Or(state, p.Env.State); dir != "" {

@@ -16,9 +16,7 @@ import (
 
 	"github.com/ringd/ringd/cmd/ringd/internal/bridges"
 	"github.com/ringd/ringd/cmd/ringd/internal/cli"
-	"github.com/ringd/ringd/cmd/ringd/internal/commands/daemoncmd"
-	"github.com/ringd/ringd/cmd/ringd/internal/commands/decidecmd"
-	"github.com/ringd/ringd/cmd/ringd/internal/commands/policycmd"
+	"github.com/ringd/ringd/cmd/ringd/internal/commands"
 	"github.com/ringd/ringd/cmd/ringd/internal/config"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/network"
@@ -249,7 +247,7 @@ func knownBridges(set *profiles.Set, providers map[string]contract.Provider) err
 // runHere runs the program in a stack of its own.
 func (p *program) runHere(ctx context.Context, o runOptions, req wire.RunRequest) error {
 	return p.local(ctx, o, func(ctx context.Context, l *local) (string, error) {
-		req.Agent = decidecmd.Agent(l.set, req.Agent)
+		req.Agent = commands.AgentNamed(l.set, req.Agent)
 		run, err := l.stack.daemon.StartRun(context.WithoutCancel(ctx), l.actor, req) // soon done; an interrupt cancels later
 		return run.ID, err
 	})
@@ -281,7 +279,7 @@ func owner(as string) daemon.Approver {
 // local builds a stack with a policy, has begin start or resume a run in it, and
 // stays with that run.
 func (p *program) local(ctx context.Context, o runOptions, begin func(context.Context, *local) (string, error)) (err error) {
-	files, err := policycmd.Read(o.policy)
+	files, err := commands.ReadPolicy(o.policy)
 	if err != nil {
 		return err
 	}
@@ -323,7 +321,7 @@ func (p *program) local(ctx context.Context, o runOptions, begin func(context.Co
 	if err := s.daemon.ApplyPush(ctx, daemon.Push{Sources: files.Sources}); err != nil {
 		return p.notApplied(files, early, err)
 	}
-	if err := policycmd.Refuse(p.Program, files.Path, files.Place(early.found)); err != nil {
+	if err := commands.RefusePolicy(p.Program, files.Path, files.Place(early.found)); err != nil {
 		return err
 	}
 	if err := knownBridges(early.set, providers); err != nil {
@@ -356,7 +354,7 @@ func (p *program) local(ctx context.Context, o runOptions, begin func(context.Co
 
 // attend stays with a run, at the terminal where there is one to ask at.
 func (p *program) attend(ctx context.Context, o runOptions, l *local, id string) (wire.Run, error) {
-	c := daemoncmd.AttendConfig{
+	c := commands.AttendConfig{
 		Program: p.Program, Daemon: l.stack.daemon, Actor: l.actor, Approver: owner(o.as), Keep: o.state != "", JSON: o.asJSON, Shown: l.shown, Now: time.Now,
 		Lacks: l.lacks,
 		Rule: func(agent, bridge string) *profiles.Rule {
@@ -374,7 +372,7 @@ func (p *program) attend(ctx context.Context, o runOptions, l *local, id string)
 		defer func() { _ = tty.Close() }() // the terminal stays the user's
 		c.Terminal = tty
 	}
-	return daemoncmd.NewAttendant(c).Attend(ctx, id)
+	return commands.NewAttendant(c).Attend(ctx, id)
 }
 
 // lacks is why a call that is granted could not begin here once it is approved.
@@ -477,7 +475,7 @@ func (p *program) notApplied(files cli.Policy, c *earlyCompiler, err error) erro
 	case c.err != nil:
 		return cli.Failed(cli.Unavailable, c.err)
 	case c.found.Refused():
-		return policycmd.Refuse(p.Program, files.Path, files.Place(c.found))
+		return commands.RefusePolicy(p.Program, files.Path, files.Place(c.found))
 	case errors.Is(err, daemon.ErrUnavailable):
 		return cli.Failed(cli.Unavailable, err)
 	}

@@ -16,7 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/cli"
-	"github.com/ringd/ringd/cmd/ringd/internal/commands/signingcmd"
+	"github.com/ringd/ringd/cmd/ringd/internal/commands"
 	"github.com/ringd/ringd/cmd/ringd/internal/config"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon"
 	"github.com/ringd/ringd/cmd/ringd/internal/syncer"
@@ -174,7 +174,7 @@ func (p *program) serve(ctx context.Context, f config.File) (err error) {
 	}
 	defer func() { err = errors.Join(err, obey()) }()
 	sink := &firstLook{Sink: s.daemon.Sink(), looked: make(chan struct{})}
-	watch, err := syncer.Start(ctx, looking(f, syncer.Config{Dir: f.Sync, Sink: sink, Logger: logger, Limits: signingcmd.Limits(f.Trust)}))
+	watch, err := syncer.Start(ctx, looking(f, syncer.Config{Dir: f.Sync, Sink: sink, Logger: logger, Limits: commands.TrustLimits(f.Trust)}))
 	if err != nil {
 		return errors.Join(cli.Usage("watch %s: %w", f.Sync, err), server.Close(ctx))
 	}

@@ -148,7 +148,7 @@ func TestCommandsOfDocuments(t *testing.T) {
 	if seen < 100 {
 		t.Errorf("only %d commands in the documents", seen)
 	}
-	for _, c := range commands(root) {
+	for _, c := range subcommands(root) {
 		if c.Name() == "help" || strings.Contains(c.CommandPath(), "completion") { // cobra's own
 			continue
 		}
@@ -158,10 +158,10 @@ func TestCommandsOfDocuments(t *testing.T) {
 	}
 }
 
-func commands(c *cobra.Command) []*cobra.Command {
+func subcommands(c *cobra.Command) []*cobra.Command {
 	all := []*cobra.Command{c}
 	for _, sub := range c.Commands() {
-		all = append(all, commands(sub)...)
+		all = append(all, subcommands(sub)...)
 	}
 	return all
 }

@@ -8,7 +8,7 @@ import (
 
 	"github.com/ringd/ringd/cmd/ringd/internal/audit"
 	"github.com/ringd/ringd/cmd/ringd/internal/cli"
-	"github.com/ringd/ringd/cmd/ringd/internal/commands/daemoncmd"
+	"github.com/ringd/ringd/cmd/ringd/internal/commands"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/policy"
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
@@ -28,7 +28,7 @@ type kept struct {
 
 // openKept builds a daemon over the folder that takes no policy and resumes
 // nothing.
-func (p *program) openKept(ctx context.Context, dir, as string) (daemoncmd.Desk, error) {
+func (p *program) openKept(ctx context.Context, dir, as string) (commands.Desk, error) {
 	s, err := p.newStack(ctx, stackConfig{
 		group: &daemon.Group{}, state: dir, compiler: p.compiler(), still: true, ownKey: true,
 		quota:  daemon.Quota{PerActor: 1, Total: 1},

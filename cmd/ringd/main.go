@@ -16,11 +16,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/cli"
-	"github.com/ringd/ringd/cmd/ringd/internal/commands/auditcmd"
-	"github.com/ringd/ringd/cmd/ringd/internal/commands/daemoncmd"
-	"github.com/ringd/ringd/cmd/ringd/internal/commands/decidecmd"
-	"github.com/ringd/ringd/cmd/ringd/internal/commands/policycmd"
-	"github.com/ringd/ringd/cmd/ringd/internal/commands/signingcmd"
+	"github.com/ringd/ringd/cmd/ringd/internal/commands"
 	"github.com/ringd/ringd/cmd/ringd/internal/config"
 	"github.com/ringd/ringd/schema"
 )
@@ -110,20 +106,20 @@ decides, records and answers.`,
 			root.AddCommand(c)
 		}
 	}
-	add("policy", policycmd.New(p.policies())...)
-	add("policy", decidecmd.New(p.answers())...)
-	add("policy", policycmd.NewInit(policycmd.InitConfig{Program: p.Program, Check: func(ctx context.Context, files cli.Policy) (schema.Diagnostics, error) {
+	add("policy", commands.NewPolicy(p.policies())...)
+	add("policy", commands.NewDecide(p.answers())...)
+	add("policy", commands.NewInit(commands.InitConfig{Program: p.Program, Check: func(ctx context.Context, files cli.Policy) (schema.Diagnostics, error) {
 		_, found, err := p.compile(ctx, files)
 		return found, err
 	}})...)
-	add("policy", policycmd.NewSuggest(policycmd.SuggestConfig{Program: p.Program, Now: time.Now, Compile: p.policies().Compiled}))
-	add("policy", policycmd.NewExceptions(policycmd.ExceptionsConfig{Program: p.Program, Now: time.Now, Compile: p.compileEnded}))
-	add("policy", policycmd.NewTest(p.tests()), policycmd.NewDiff(p.diffs()))
-	add("policy", signingcmd.New(p.signing())...)
+	add("policy", commands.NewSuggest(commands.SuggestConfig{Program: p.Program, Now: time.Now, Compile: p.policies().Compiled}))
+	add("policy", commands.NewExceptions(commands.ExceptionsConfig{Program: p.Program, Now: time.Now, Compile: p.compileEnded}))
+	add("policy", commands.NewTest(p.tests()), commands.NewDiff(p.diffs()))
+	add("policy", commands.NewSigning(p.signing())...)
 	add("run", newRun(p), newResume(p))
-	asking := daemoncmd.Config{Program: p.Program, Now: time.Now, Kept: p.openKept, Order: p.signing().Order}
-	add("daemon", append([]*cobra.Command{newServe(p)}, daemoncmd.New(asking)...)...)
-	add("host", newDoctor(p), auditcmd.New(auditcmd.Config{Program: p.Program, Now: time.Now}, daemoncmd.NewArchive(asking)), newVersion(p))
+	asking := commands.ClientsConfig{Program: p.Program, Now: time.Now, Kept: p.openKept, Order: p.signing().Order}
+	add("daemon", append([]*cobra.Command{newServe(p)}, commands.NewClients(asking)...)...)
+	add("host", newDoctor(p), commands.NewAudit(commands.AuditConfig{Program: p.Program, Now: time.Now}, commands.NewArchive(asking)), newVersion(p))
 	root.SetCompletionCommandGroupID("host")
 	root.SetHelpCommandGroupID("host")
 	root.InitDefaultCompletionCmd()

@@ -19,15 +19,13 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/audit"
 	"github.com/ringd/ringd/cmd/ringd/internal/bridges"
 	"github.com/ringd/ringd/cmd/ringd/internal/cli"
-	"github.com/ringd/ringd/cmd/ringd/internal/commands/doctorcmd"
-	"github.com/ringd/ringd/cmd/ringd/internal/commands/signingcmd"
+	"github.com/ringd/ringd/cmd/ringd/internal/commands"
 	"github.com/ringd/ringd/cmd/ringd/internal/compilechild"
 	"github.com/ringd/ringd/cmd/ringd/internal/config"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/lockdown"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/metrics"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/network"
-	"github.com/ringd/ringd/cmd/ringd/internal/daemon/orders"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/pauses"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/records"
 	"github.com/ringd/ringd/cmd/ringd/internal/decide"
@@ -180,7 +178,7 @@ type stack struct {
 	group  *daemon.Group
 
 	environments *environment.Finder // of Python
-	probe        doctorcmd.PackagesProbe
+	probe        commands.PackagesProbe
 	tried        *python.Executor // of canaries
 	warmed       chan struct{}    // closed when the first guest is there, or cannot be
 	cold         error            // why it cannot be; read once warmed is closed
@@ -190,7 +188,7 @@ type stack struct {
 	recorder *records.Recorder
 	pacer    *records.Pacer // of what calls bring on disk
 	lock     *lockdown.Lock
-	orders   *orders.Desk               // nil: nobody may sign one
+	orders   *lockdown.OrderDesk        // nil: nobody may sign one
 	gate     *trust.Gate                // nil: pushes are sources
 	noticed  func(records.Notice) error // puts on record what a policy meant to a guest
 }
@@ -387,7 +385,7 @@ func openRecords(ctx context.Context, c stackConfig, s *stack) (*store.Store, er
 		return nil, unavailable(c.state, "open store", err)
 	}
 	s.onClose(st.Close)
-	if s.gate, err = signingcmd.Gate(c.trust, at.Pushes, c.guardrails); err != nil {
+	if s.gate, err = commands.TrustGate(c.trust, at.Pushes, c.guardrails); err != nil {
 		return nil, cli.Failed(cli.Misused, err)
 	}
 	known, err := st.AuditHead(ctx)
@@ -426,7 +424,7 @@ func openRecords(ctx context.Context, c stackConfig, s *stack) (*store.Store, er
 	if err != nil {
 		return nil, unavailable(c.state, "start", err)
 	}
-	if s.orders, err = signingcmd.Orders(c.trust, orders.Config{Lock: s.lock, Recorder: s.recorder, Now: time.Now, Logger: c.logger}); err != nil {
+	if s.orders, err = commands.TrustOrders(c.trust, lockdown.OrdersConfig{Lock: s.lock, Recorder: s.recorder, Now: time.Now, Logger: c.logger}); err != nil {
 		return nil, cli.Failed(cli.Misused, err)
 	}
 	return st, nil
@@ -616,7 +614,7 @@ func (p *program) probe(ctx context.Context, h *cli.Health) {
 		return
 	}
 	defer func() { _ = k.Close() }() // the process ends next
-	doctorcmd.Examine(ctx, doctorcmd.Config{Kernel: k, Engine: func(ctx context.Context) (around executors.Attestation, digest string, err error) {
+	commands.ExamineHost(ctx, commands.DoctorConfig{Kernel: k, Engine: func(ctx context.Context) (around executors.Attestation, digest string, err error) {
 		e, err := js.New(js.Config{
 			Launcher: k, Argv: []string{p.Self, verbGuest}, CacheDir: p.Env.Cache, Go: group.Go, Now: time.Now, Blank: 1,
 		})

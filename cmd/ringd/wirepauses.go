@@ -9,7 +9,6 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/config"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/approvals"
-	"github.com/ringd/ringd/cmd/ringd/internal/daemon/outbox"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/pauses"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/records"
 	"github.com/ringd/ringd/cmd/ringd/internal/notify"
@@ -51,11 +50,11 @@ func (p *program) newDesk(c stackConfig, st *store.Store, ring *seal.Keyring, re
 }
 
 // newOutbox tells people of calls that wait; nil when nobody is to be told.
-func newOutbox(c stackConfig, st *store.Store, group *daemon.Group) (*outbox.Outbox, error) {
+func newOutbox(c stackConfig, st *store.Store, group *daemon.Group) (*notify.Outbox, error) {
 	if c.teller == nil {
 		return nil, nil
 	}
-	return outbox.New(outbox.Config{
+	return notify.New(notify.Config{
 		Store: st, Teller: c.teller, Clock: systemClock{}, Go: group.Go, Logger: c.logger, Metrics: c.metrics,
 	})
 }

@@ -11,8 +11,7 @@ import (
 	"time"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/cli"
-	"github.com/ringd/ringd/cmd/ringd/internal/commands/doctorcmd"
-	"github.com/ringd/ringd/cmd/ringd/internal/commands/policycmd"
+	"github.com/ringd/ringd/cmd/ringd/internal/commands"
 	"github.com/ringd/ringd/cmd/ringd/internal/compilechild"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon"
 	"github.com/ringd/ringd/compiler/layers"
@@ -22,8 +21,8 @@ import (
 )
 
 // policies is what the verbs of policies are made of.
-func (p *program) policies() policycmd.Config {
-	return policycmd.Config{Program: p.Program, Version: buildVersion().Version, Now: time.Now, Compile: p.compile, Lint: p.lint, Probe: p.pythonLook, Host: p.examine, Unmet: p.unmet}
+func (p *program) policies() commands.PolicyConfig {
+	return commands.PolicyConfig{Program: p.Program, Version: buildVersion().Version, Now: time.Now, Compile: p.compile, Lint: p.lint, Probe: p.pythonLook, Host: p.examine, Unmet: p.unmet}
 }
 
 // compile turns a policy into its set in the compile child. Positions in the
@@ -44,7 +43,7 @@ func (p *program) layers(ctx context.Context, files cli.Policy, policy string, a
 	policies, _ := cli.Split(files.Sources)
 	all, found, err := compilechild.Layers(ctx, p.compiler().cfg, compilechild.LayersRequest{Sources: policies, Policy: policy, Asked: a})
 	if err == nil && found.Refused() { // its warnings were told as it was compiled
-		err = policycmd.Refuse(p.Program, files.Path, files.Place(found))
+		err = commands.RefusePolicy(p.Program, files.Path, files.Place(found))
 	}
 	return all, err
 }
@@ -58,8 +57,8 @@ func (p *program) lint(ctx context.Context, files cli.Policy, o lint.Options) (*
 }
 
 // tests is what the verb that runs tests is made of.
-func (p *program) tests() policycmd.TestConfig {
-	return policycmd.TestConfig{Program: p.Program, Now: time.Now, Compile: p.compileAt, Rego: p.rego, Scripts: p.scripts(), Calls: p.calls()}
+func (p *program) tests() commands.TestConfig {
+	return commands.TestConfig{Program: p.Program, Now: time.Now, Compile: p.compileAt, Rego: p.rego, Scripts: p.scripts(), Calls: p.calls()}
 }
 
 // compileAt is compile as of a time. With ended, exceptions that have ended are warnings.
@@ -75,36 +74,36 @@ func (p *program) rego(ctx context.Context, files cli.Policy, tests []schema.Sou
 }
 
 // diffs is what the verb that compares is made of.
-func (p *program) diffs() policycmd.DiffConfig {
-	return policycmd.DiffConfig{Program: p.Program, Version: buildVersion().Version, Now: time.Now,
+func (p *program) diffs() commands.DiffConfig {
+	return commands.DiffConfig{Program: p.Program, Version: buildVersion().Version, Now: time.Now,
 		Compile: p.compared(false), Earlier: p.compared(true), Calls: p.calls()}
 }
 
 // compared reads one side of a comparison. With ended, exceptions that have ended are no
 // error.
-func (p *program) compared(ended bool) policycmd.Compile {
-	return func(ctx context.Context, path string) (policycmd.Compiled, error) {
-		files, err := policycmd.Read(path)
+func (p *program) compared(ended bool) commands.CompileFunc {
+	return func(ctx context.Context, path string) (commands.Compiled, error) {
+		files, err := commands.ReadPolicy(path)
 		if err != nil {
-			return policycmd.Compiled{}, err
+			return commands.Compiled{}, err
 		}
 		r, err := p.compiler().request(ctx, files.Sources, compilechild.Request{Now: time.Now(), Ended: ended, Ceilings: true})
 		if err != nil {
-			return policycmd.Compiled{}, err
+			return commands.Compiled{}, err
 		}
-		return policycmd.Compiled{Set: r.Set, Files: files, Ceilings: r.Ceilings}, policycmd.Refuse(p.Program, path, files.Place(r.Diagnostics))
+		return commands.Compiled{Set: r.Set, Files: files, Ceilings: r.Ceilings}, commands.RefusePolicy(p.Program, path, files.Place(r.Diagnostics))
 	}
 }
 
 // pythonLook looks at an agent's packages and folders on this host.
-func (p *program) pythonLook(interpreter string) policycmd.Look {
+func (p *program) pythonLook(interpreter string) commands.LookFunc {
 	return func(ctx context.Context, set *profiles.Set) (found schema.Diagnostics, err error) {
 		err = p.looking(ctx, interpreter, func(s *stack) error {
 			for _, name := range slices.Sorted(maps.Keys(set.Agents)) {
 				a := set.Agents[name]
 				found = append(found, p.stateDisk(&a)...)
 				if a.Python != nil && a.Python.Engine == profiles.PythonNative {
-					found = append(found, doctorcmd.LookAtPackages(ctx, s.environments, s.probe, &a)...)
+					found = append(found, commands.LookAtPackages(ctx, s.environments, s.probe, &a)...)
 				}
 			}
 			return nil
@@ -114,22 +113,22 @@ func (p *program) pythonLook(interpreter string) policycmd.Look {
 }
 
 // unmet is what a set names and this host does not have: paths, and environments of Python.
-func (p *program) unmet(ctx context.Context, set *profiles.Set) (out []policycmd.Unmet, err error) {
+func (p *program) unmet(ctx context.Context, set *profiles.Set) (out []commands.UnmetPath, err error) {
 	err = p.looking(ctx, "", func(s *stack) error {
 		all, err := s.kernel.Unmet(ctx, set)
 		if err != nil {
 			return err
 		}
 		for _, u := range all {
-			out = append(out, policycmd.Unmet{Agent: u.Agent, Executor: u.Executor, Path: u.Path, Rule: u.Rule, Reason: u.Reason, Fix: u.Remedy})
+			out = append(out, commands.UnmetPath{Agent: u.Agent, Executor: u.Executor, Path: u.Path, Rule: u.Rule, Reason: u.Reason, Fix: u.Remedy})
 		}
 		for _, name := range slices.Sorted(maps.Keys(set.Agents)) {
 			a := set.Agents[name]
 			if a.Python == nil || a.Python.Engine != profiles.PythonNative {
 				continue
 			}
-			if reason, fix := doctorcmd.KeepsPackages(ctx, s.environments, &a); reason != "" {
-				out = append(out, policycmd.Unmet{Agent: name, Executor: profiles.ExecutorPython, Rule: a.Python.Rule, Reason: reason, Fix: fix})
+			if reason, fix := commands.KeepsPackages(ctx, s.environments, &a); reason != "" {
+				out = append(out, commands.UnmetPath{Agent: name, Executor: profiles.ExecutorPython, Rule: a.Python.Rule, Reason: reason, Fix: fix})
 			}
 		}
 		return nil

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/cli"
-	"github.com/ringd/ringd/cmd/ringd/internal/commands/policycmd"
+	"github.com/ringd/ringd/cmd/ringd/internal/commands"
 	"github.com/ringd/ringd/cmd/ringd/internal/config"
 )
 
@@ -23,7 +23,7 @@ func TestPersonasStay(t *testing.T) {
 	p := &program{Program: &cli.Program{Out: &out, Err: t.Output(), Self: ringd, Env: config.FromSystem()}}
 	cfg := p.tests()
 	cfg.Now = func() time.Time { return time.Date(2031, 2, 3, 4, 5, 6, 0, time.UTC) }
-	cmd := policycmd.NewTest(cfg)
+	cmd := commands.NewTest(cfg)
 	cmd.SetArgs([]string{"../../testdata/policies/acme"})
 	err = cmd.ExecuteContext(t.Context())
 	if err != nil || !strings.Contains(out.String(), "PASS  data-engineer: parquet for now") || !strings.Contains(out.String(), ", 0 failed") {

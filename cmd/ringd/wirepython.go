@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/cli"
-	"github.com/ringd/ringd/cmd/ringd/internal/commands/doctorcmd"
+	"github.com/ringd/ringd/cmd/ringd/internal/commands"
 	"github.com/ringd/ringd/cmd/ringd/internal/config"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/network"
@@ -24,8 +24,8 @@ import (
 // newEnvironments finds interpreters and packages for the programs of agents.
 func (p *program) newEnvironments(interpreter string, private []string) (*environment.Finder, error) {
 	c := environment.Config{
-		Interpreter: interpreter, Search: filepath.SplitList(p.Env.Path), Ask: doctorcmd.AskInterpreter,
-		Private: private, Home: p.Env.Home, Machine: doctorcmd.MachineOf(runtime.GOARCH),
+		Interpreter: interpreter, Search: filepath.SplitList(p.Env.Path), Ask: commands.AskInterpreter,
+		Private: private, Home: p.Env.Home, Machine: commands.MachineOf(runtime.GOARCH),
 	}
 	if p.Env.Cache != "" {
 		c.Cache = filepath.Join(p.Env.Cache, "python")
@@ -83,7 +83,7 @@ func (p *program) newPython(c stackConfig, s *stack) (*python.Executor, error) {
 		}
 		s.onClose(s.tried.Close)
 	}
-	s.probe = doctorcmd.Prober(s.environments, c.python)
+	s.probe = commands.Prober(s.environments, c.python)
 	return python.New(c.python)
 }
 
@@ -92,7 +92,7 @@ func (p *program) newPython(c stackConfig, s *stack) (*python.Executor, error) {
 // prepared.
 func (s *stack) rings(c stackConfig, ring *interpreter.Ring, egress *network.Ring, lasting context.Context) ([]daemon.Ring, error) {
 	// What Python's guests decide by comes into force before any run is bound to it.
-	out := []daemon.Ring{s.kernel, doctorcmd.PackagesRing{Python: s.python, Probe: s.probeOf(c), Found: s.environments, Beside: func(tell func(context.Context)) { s.group.Go(func() { tell(lasting) }) }}, ring, s.guests, egress}
+	out := []daemon.Ring{s.kernel, commands.PackagesRing{Python: s.python, Probe: s.probeOf(c), Found: s.environments, Beside: func(tell func(context.Context)) { s.group.Go(func() { tell(lasting) }) }}, ring, s.guests, egress}
 	if !c.probes {
 		return out, nil
 	}
@@ -105,7 +105,7 @@ func (s *stack) rings(c stackConfig, ring *interpreter.Ring, egress *network.Rin
 }
 
 // probeOf is the prober of a daemon; one run meets what is broken by itself.
-func (s *stack) probeOf(c stackConfig) doctorcmd.PackagesProbe {
+func (s *stack) probeOf(c stackConfig) commands.PackagesProbe {
 	if !c.probes {
 		return nil
 	}

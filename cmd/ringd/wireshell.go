@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/bridges"
-	"github.com/ringd/ringd/cmd/ringd/internal/commands/decidecmd"
+	"github.com/ringd/ringd/cmd/ringd/internal/commands"
 	"github.com/ringd/ringd/cmd/ringd/internal/decide"
 	"github.com/ringd/ringd/cmd/ringd/internal/scriptchild"
 	"github.com/ringd/ringd/executors"
@@ -25,8 +25,8 @@ const (
 )
 
 // answers is what decide and explain are made of.
-func (p *program) answers() decidecmd.Config {
-	return decidecmd.Config{Program: p.Program, Now: time.Now, Compile: p.policies().Compiled, Layers: p.layers, Scripts: p.scripts(), Calls: p.calls()}
+func (p *program) answers() commands.DecideConfig {
+	return commands.DecideConfig{Program: p.Program, Now: time.Now, Compile: p.policies().Compiled, Layers: p.layers, Scripts: p.scripts(), Calls: p.calls()}
 }
 
 // scripts says how to start what reads scripts.

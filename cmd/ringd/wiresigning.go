@@ -7,8 +7,7 @@ import (
 	"time"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/audit"
-	"github.com/ringd/ringd/cmd/ringd/internal/commands/policycmd"
-	"github.com/ringd/ringd/cmd/ringd/internal/commands/signingcmd"
+	"github.com/ringd/ringd/cmd/ringd/internal/commands"
 	"github.com/ringd/ringd/cmd/ringd/internal/compilechild"
 	"github.com/ringd/ringd/cmd/ringd/internal/trust"
 	"github.com/ringd/ringd/compiler/guardrail"
@@ -16,8 +15,8 @@ import (
 )
 
 // signing is what the verbs of signed pushes are made of.
-func (p *program) signing() signingcmd.Config {
-	return signingcmd.Config{Program: p.Program, Now: time.Now, Random: rand.Reader, Compile: p.policies().Compiled,
+func (p *program) signing() commands.SigningConfig {
+	return commands.SigningConfig{Program: p.Program, Now: time.Now, Random: rand.Reader, Compile: p.policies().Compiled,
 		Guardrails: p.onTop,
 		Sleep: func(ctx context.Context, d time.Duration) {
 			t := time.NewTimer(d)
@@ -35,7 +34,7 @@ func (p *program) onTop(ctx context.Context, set, previous *profiles.Set) error 
 	if err != nil {
 		return err
 	}
-	return policycmd.Refuse(p.Program, "", found)
+	return commands.RefusePolicy(p.Program, "", found)
 }
 
 // guardrails asks the guardrails of a signed set again, on this host and at this time.

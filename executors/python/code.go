@@ -11,7 +11,6 @@ import (
 
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/executors/python/pyguest"
-	"github.com/ringd/ringd/executors/streams"
 	"github.com/ringd/ringd/profiles"
 )
 
@@ -85,7 +84,7 @@ func (e *Executor) compile(ctx context.Context, s spec) (code []byte, err error)
 	if err != nil {
 		return nil, err
 	}
-	defer func() { err = errors.Join(err, g.Conn().Close(), streams.Close(g)) }()
+	defer func() { err = errors.Join(err, g.Conn().Close(), executors.CloseGuest(g)) }()
 	stop := context.AfterFunc(ctx, func() { _ = g.Kill() }) // the read below ends by it
 	code, err = exchange(g.Conn(), pyguest.Source())
 	if !stop() {

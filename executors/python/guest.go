@@ -10,7 +10,6 @@ import (
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/executors/python/pyguest"
 	"github.com/ringd/ringd/executors/python/pyproto"
-	"github.com/ringd/ringd/executors/streams"
 	"github.com/ringd/ringd/profiles"
 )
 
@@ -123,15 +122,15 @@ func (e *Executor) launch(ctx context.Context, s spec) (*process, error) {
 		return nil, errors.Join(errors.New("start python guest: it has no streams"), g.Kill(), g.Conn().Close())
 	}
 	alone := context.WithoutCancel(ctx) // its end is waited for after the run, too
-	leaves := &streams.Leaving{Guest: g, Wait: func() { _, _ = std.Wait(alone) }}
-	link, err := executors.Dial(ctx, executors.LinkConfig{Go: e.cfg.Go, Now: e.cfg.Now}, &streams.Counted{Guest: leaves},
+	leaves := &executors.Leaving{Guest: g, Wait: func() { _, _ = std.Wait(alone) }}
+	link, err := executors.Dial(ctx, executors.LinkConfig{Go: e.cfg.Go, Now: e.cfg.Now}, &executors.Counted{Guest: leaves},
 		executors.Hello{Version: executors.ProtocolVersion, Settings: settings})
 	if err != nil {
-		return nil, errors.Join(executors.Refused(profiles.ExecutorPython, err), said(ctx, g), streams.Close(g))
+		return nil, errors.Join(executors.Refused(profiles.ExecutorPython, err), said(ctx, g), executors.CloseGuest(g))
 	}
 	if r := link.Ready(); r.Executor != profiles.ExecutorPython || !s.env.Speaks(r.Digest) {
 		return nil, errors.Join(fmt.Errorf("start python guest: %q with engine %q answered, not %q", r.Executor, r.Digest, s.env.EngineOf()),
-			link.Close(), streams.Close(g))
+			link.Close(), executors.CloseGuest(g))
 	}
 	e.mu.Lock()
 	e.digests[link.Ready().Digest] = true
@@ -161,7 +160,7 @@ func said(ctx context.Context, g executors.Guest) error {
 	if !ok {
 		return nil
 	}
-	exit := streams.Ended(ctx, std)
+	exit := executors.EndedOf(ctx, std)
 	buf := make([]byte, maxSaid)
 	n, _ := io.ReadFull(std.Stderr(), buf)
 	switch {
@@ -178,7 +177,7 @@ func said(ctx context.Context, g executors.Guest) error {
 
 // end ends a guest that nobody waits for. Kill's error is a process that does not
 // die; the launcher's Close meets it again and reports it.
-func end(g *process) { _ = errors.Join(g.link.Close(), streams.Close(g.guest)) }
+func end(g *process) { _ = errors.Join(g.link.Close(), executors.CloseGuest(g.guest)) }
 
 // list is never null in JSON.
 func list(l []string) []string {

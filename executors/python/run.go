@@ -9,7 +9,6 @@ import (
 	"sync"
 
 	"github.com/ringd/ringd/executors"
-	"github.com/ringd/ringd/executors/streams"
 	"github.com/ringd/ringd/profiles"
 )
 
@@ -22,7 +21,7 @@ func (e *Executor) runIn(ctx context.Context, g *process, b bound, h executors.H
 	}
 	within, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	printed := streams.New(streams.Config{Host: h, Most: *r.Limits.OutputBytes, Over: func() { cancel(errOutput) }})
+	printed := executors.NewOutput(executors.OutputConfig{Host: h, Most: *r.Limits.OutputBytes, Over: func() { cancel(errOutput) }})
 	feeding := e.feed(g, r)
 	reading := e.read(g, printed)
 	out, again, err = g.link.Run(within, w, h)
@@ -42,8 +41,8 @@ func (e *Executor) runIn(ctx context.Context, g *process, b bound, h executors.H
 	reading.finish()
 	if !again {
 		// All of it is dead, so that the streams are at their end behind what was printed.
-		exit = streams.Ended(ctx, g.std)
-		err = errors.Join(err, streams.Close(g.guest))
+		exit = executors.EndedOf(ctx, g.std)
+		err = errors.Join(err, executors.CloseGuest(g.guest))
 	}
 	out.Denials = e.ruled(out.Denials, r)
 	out.Attestation = g.guest.Attestation()
@@ -73,11 +72,11 @@ func (e *Executor) feed(g *process, r executors.Run) *sync.WaitGroup {
 
 // reading is what reads the two streams of a guest in one run.
 type reading struct {
-	readers []*streams.Reader
+	readers []*executors.OutputReader
 	wait    sync.WaitGroup
 }
 
-func (e *Executor) read(g *process, to *streams.Output) *reading {
+func (e *Executor) read(g *process, to *executors.Output) *reading {
 	r := &reading{}
 	for _, s := range []struct {
 		level string

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/ringd/ringd/executors"
-	"github.com/ringd/ringd/executors/streams"
 	"github.com/ringd/ringd/profiles"
 )
 
@@ -320,7 +319,7 @@ func (g *process) serves(want spec) error {
 // of no run.
 func stray(g *process) error {
 	for _, from := range []io.Reader{g.std.Stdout(), g.std.Stderr()} {
-		if _, err := streams.Discard(from, maxStray); err != nil {
+		if _, err := executors.DiscardOutput(from, maxStray); err != nil {
 			return err
 		}
 	}

@@ -8,7 +8,6 @@ import (
 
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/executors/shell/shellproto"
-	"github.com/ringd/ringd/executors/streams"
 	"github.com/ringd/ringd/profiles"
 )
 
@@ -44,12 +43,12 @@ func (e *Executor) launch(ctx context.Context, s spec) (*guest, error) {
 	if err != nil {
 		return nil, executors.Refused(profiles.ExecutorShell, err)
 	}
-	link, err := executors.Dial(ctx, executors.LinkConfig{Go: e.cfg.Go, Now: e.cfg.Now}, &streams.Counted{Guest: g}, executors.Hello{Version: executors.ProtocolVersion})
+	link, err := executors.Dial(ctx, executors.LinkConfig{Go: e.cfg.Go, Now: e.cfg.Now}, &executors.Counted{Guest: g}, executors.Hello{Version: executors.ProtocolVersion})
 	if err != nil {
-		return nil, errors.Join(executors.Refused(profiles.ExecutorShell, err), streams.Close(g))
+		return nil, errors.Join(executors.Refused(profiles.ExecutorShell, err), executors.CloseGuest(g))
 	}
 	if r := link.Ready(); r.Executor != profiles.ExecutorShell || r.Digest != shellproto.Engine {
-		return nil, errors.Join(fmt.Errorf("start shell guest: %q with engine %q answered", r.Executor, r.Digest), link.Close(), streams.Close(g))
+		return nil, errors.Join(fmt.Errorf("start shell guest: %q with engine %q answered", r.Executor, r.Digest), link.Close(), executors.CloseGuest(g))
 	}
 	if _, ok := g.(executors.Streamer); !ok {
 		return nil, errors.Join(errors.New("start shell guest: it has no streams"), link.Close())
@@ -59,4 +58,4 @@ func (e *Executor) launch(ctx context.Context, s spec) (*guest, error) {
 
 // drop ends a guest that nobody waits for. Kill's error is a process that does
 // not die; the launcher's Close meets it again and reports it.
-func (e *Executor) drop(g *guest) { _ = errors.Join(g.link.Close(), streams.Close(g.process)) }
+func (e *Executor) drop(g *guest) { _ = errors.Join(g.link.Close(), executors.CloseGuest(g.process)) }

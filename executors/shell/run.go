@@ -9,7 +9,6 @@ import (
 	"sync"
 
 	"github.com/ringd/ringd/executors"
-	"github.com/ringd/ringd/executors/streams"
 	"github.com/ringd/ringd/profiles"
 )
 
@@ -25,7 +24,7 @@ func (e *Executor) runIn(ctx context.Context, g *guest, r executors.Run, w execu
 	}
 	within, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	out := streams.New(streams.Config{Host: h, Most: *r.Limits.OutputBytes, Over: func() { cancel(errOutput) }})
+	out := executors.NewOutput(executors.OutputConfig{Host: h, Most: *r.Limits.OutputBytes, Over: func() { cancel(errOutput) }})
 	var reading, feeding sync.WaitGroup
 	reading.Add(2)
 	for level, from := range map[string]io.Reader{executors.LevelStdout: std.Stdout(), executors.LevelStderr: std.Stderr()} {
@@ -53,8 +52,8 @@ func (e *Executor) runIn(ctx context.Context, g *guest, r executors.Run, w execu
 	// All its processes are dead, so that the streams are at their end behind what
 	// was printed.
 	reading.Wait()
-	exit := streams.Ended(ctx, std)
-	err = errors.Join(err, streams.Close(process))
+	exit := executors.EndedOf(ctx, std)
+	err = errors.Join(err, executors.CloseGuest(process))
 	if err == nil {
 		o = witness.correct(o, r, func(text []byte) { out.Print(executors.LevelStderr, text) })
 	}

@@ -5,7 +5,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/ringd/ringd/rings/kernel/guestinit/anyip"
 	"github.com/ringd/ringd/rings/kernel/initproto"
 )
 
@@ -44,7 +43,7 @@ func (r *reaper) listenOn(a initproto.Ask) error {
 		}
 	}()
 	for _, port := range a.Ports {
-		fd, err := anyip.Listen(r.ipv6, port)
+		fd, err := Listen(r.ipv6, port)
 		if err != nil {
 			continue
 		}

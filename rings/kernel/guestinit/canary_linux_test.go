@@ -15,7 +15,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/ringd/ringd/rings/kernel/guestinit/anyip"
 	"github.com/ringd/ringd/rings/kernel/initproto"
 	"github.com/ringd/ringd/rings/kernel/procfs"
 )
@@ -94,11 +93,11 @@ func undoing() map[string]func(*guest) error {
 		"a root that can be changed":  clear(readOnly),
 		"a root that programs run in": clear(noExec),
 		"somebody else listens": func(*guest) error {
-			_, err := anyip.Listen(false, 8080)
+			_, err := Listen(false, 8080)
 			return err
 		},
 		"somebody else takes packets": func(*guest) error {
-			_, err := anyip.Packets(false, 123)
+			_, err := Packets(false, 123)
 			return err
 		},
 		MovedByOthers: func(*guest) error {

@@ -9,7 +9,6 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/ringd/ringd/rings/kernel/guestinit/anyip"
 	"github.com/ringd/ringd/rings/kernel/initproto"
 	"github.com/ringd/ringd/rings/kernel/procfs"
 )
@@ -43,7 +42,7 @@ func (g *guest) setNetwork() error {
 	if g.Network != initproto.NetworkOwn {
 		return nil
 	}
-	if err := anyip.Up(); err != nil {
+	if err := Up(); err != nil {
 		return missing(initproto.LayerNetwork, "bring loopback up", err)
 	}
 	// The kernel has one allowance for the buffers of the whole host.
@@ -68,7 +67,7 @@ func (g *guest) setListeners() error {
 	if g.Listen == nil {
 		return nil
 	}
-	if err := anyip.Route(unix.AF_INET); err != nil {
+	if err := Route(unix.AF_INET); err != nil {
 		return missing(initproto.LayerEgress, "make every address local", err)
 	}
 	switch err := g.routeIPv6(); {
@@ -88,7 +87,7 @@ func (g *guest) setListeners() error {
 		return missing(initproto.LayerEgress, "listen", err)
 	}
 	for _, to := range g.elsewhere() {
-		if err := anyip.Arrives(fds[len(fds)-1], to, initproto.DNS); err != nil {
+		if err := Arrives(fds[len(fds)-1], to, initproto.DNS); err != nil {
 			return canary{name: "every address is local", layer: initproto.LayerEgress}.shows(err)
 		}
 	}
@@ -107,7 +106,7 @@ func (g *guest) routeIPv6() error {
 		return fmt.Errorf("socket: %w", err)
 	}
 	unix.Close(fd)
-	return anyip.Route(unix.AF_INET6)
+	return Route(unix.AF_INET6)
 }
 
 // noIPv6 is what a host says that does not have IPv6, or has switched it off.
@@ -142,15 +141,15 @@ func (g *guest) listenAll() (list []initproto.Listener, fds []int, err error) {
 		}
 		err = cmp.Or(err, failed)
 	}
-	fd, failed := anyip.Proxy(g.Listen.Proxy)
+	fd, failed := Proxy(g.Listen.Proxy)
 	add(initproto.ListenProxy, g.Listen.Proxy, fd, failed)
 	for _, port := range g.Listen.Ports {
-		fd, failed = anyip.Listen(g.ipv6, port)
+		fd, failed = Listen(g.ipv6, port)
 		add(initproto.ListenPort, port, fd, failed)
 	}
-	fd, failed = anyip.Packets(g.ipv6, initproto.DNS)
+	fd, failed = Packets(g.ipv6, initproto.DNS)
 	add(initproto.ListenDNS, initproto.DNS, fd, failed)
-	fd, failed = anyip.Listen(g.ipv6, initproto.DNS)
+	fd, failed = Listen(g.ipv6, initproto.DNS)
 	add(initproto.ListenDNS2, initproto.DNS, fd, failed)
 	return list, fds, err
 }
@@ -240,10 +239,10 @@ func (g *guest) keepsNetwork() error {
 	if g.Network != initproto.NetworkOwn {
 		return errNotAsked
 	}
-	if err := expect("adding a route", anyip.Route(unix.AF_INET), unix.EPERM); err != nil {
+	if err := expect("adding a route", Route(unix.AF_INET), unix.EPERM); err != nil {
 		return err
 	}
-	return expect("changing a device", anyip.Down(), unix.EPERM)
+	return expect("changing a device", Down(), unix.EPERM)
 }
 
 // hasListeners: what was ordered listens, and nothing else does.

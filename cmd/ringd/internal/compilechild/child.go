@@ -20,7 +20,7 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/ringd/ringd/cmd/ringd/internal/confine"
+	"github.com/ringd/ringd/cmd/ringd/internal/childproc"
 	"github.com/ringd/ringd/compiler/layers"
 	"github.com/ringd/ringd/compiler/lint"
 	"github.com/ringd/ringd/profiles"
@@ -130,7 +130,7 @@ func run(ctx context.Context, cfg Config, req request) (Result, error) {
 		return Result{}, errors.New("start compile child: no binary or no subcommand is configured")
 	}
 	if cfg.Wall <= 0 {
-		cfg.Wall = confine.Slowdown * DefaultWall
+		cfg.Wall = childproc.Slowdown * DefaultWall
 	}
 	if cfg.MemoryBytes <= 0 {
 		cfg.MemoryBytes = DefaultMemoryBytes
@@ -222,11 +222,11 @@ func try(ctx context.Context, cfg Config, req request, may terms) (result Result
 	cmd.Env, cmd.Dir = []string{}, "/"
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = bytes.NewReader(input), stdout, stderr
 	cmd.WaitDelay = waitDelay
-	confine.Group(cmd)
+	childproc.Group(cmd)
 	// The kernel kills the child when the thread that started it ends.
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
-	if err := confine.Start(cmd, may.yields); err != nil {
+	if err := childproc.Start(cmd, may.yields); err != nil {
 		return Result{}, answered, fmt.Errorf("start compile child: %w", err)
 	}
 	waitErr := cmd.Wait()
@@ -293,10 +293,10 @@ func (p postmortem) finding(cfg Config, sources []schema.Source) (d schema.Diagn
 	case p.flooded:
 		d.Code, d.Msg = CodeMemory, which+" compiles to more than a set may hold"
 		d.Hint = "split the policy"
-	case confine.RanOut(p.words):
+	case childproc.RanOut(p.words):
 		d.Code, d.Msg = CodeMemory, fmt.Sprintf("%s needs more than %d MiB to compile", which, cfg.MemoryBytes>>20)
 		d.Hint = "look for text or lists that double; a policy of 10,000 rules fits many times"
-		if !confine.AskedTooMuch(p.words) { // else no host has as much
+		if !childproc.AskedTooMuch(p.words) { // else no host has as much
 			end = unanswered
 		}
 	case strings.Contains(p.words, "stack overflow") || strings.Contains(p.words, "stack exceeds"):
@@ -315,7 +315,7 @@ func (p postmortem) finding(cfg Config, sources []schema.Source) (d schema.Diagn
 			d.Msg += fmt.Sprintf(" and %s of processor time on a busy host", p.usage.CPU.Round(time.Millisecond))
 		}
 		d.Hint = "look for comprehensions over comprehensions and long chains of alternatives; a policy of 10,000 rules fits"
-	case p.usage.CPU >= p.may.most || strings.HasPrefix(p.words, confine.ErrTime.Error()):
+	case p.usage.CPU >= p.may.most || strings.HasPrefix(p.words, childproc.ErrTime.Error()):
 		d.Code, d.Msg = CodeTimeout, fmt.Sprintf("%s does not compile within %s of processor time", which, p.may.most)
 		d.Hint = "look for comprehensions over comprehensions and long chains of alternatives; a policy of 10,000 rules fits"
 	default:

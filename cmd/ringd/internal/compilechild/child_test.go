@@ -17,8 +17,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ringd/ringd/cmd/ringd/internal/childproc"
 	"github.com/ringd/ringd/cmd/ringd/internal/compilechild"
-	"github.com/ringd/ringd/cmd/ringd/internal/confine"
 	"github.com/ringd/ringd/cmd/ringd/internal/pipetest"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/schema"
@@ -286,7 +286,7 @@ func TestYields(t *testing.T) {
 func TestCrowd(t *testing.T) {
 	text := rules(4_000)
 	cfg := config(t)
-	cfg.Wall = 3 * confine.Slowdown * compilechild.DefaultWall // the machine has other work too
+	cfg.Wall = 3 * childproc.Slowdown * compilechild.DefaultWall // the machine has other work too
 	errs := make(chan error, 8)
 	for range cap(errs) {
 		go func() {

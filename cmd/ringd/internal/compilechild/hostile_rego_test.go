@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ringd/ringd/cmd/ringd/internal/childproc"
 	"github.com/ringd/ringd/cmd/ringd/internal/compilechild"
-	"github.com/ringd/ringd/cmd/ringd/internal/confine"
 	"github.com/ringd/ringd/compiler/guardrail"
 	"github.com/ringd/ringd/schema"
 )
@@ -178,7 +178,7 @@ func TestHostileRego(t *testing.T) {
 			if first.Pos.File != "attack.yaml" || first.Pos.Line < 1 {
 				t.Errorf("found at %v", first.Pos)
 			}
-			if confine.Slowdown == 1 && got.Usage.PeakBytes > maxPeak {
+			if childproc.Slowdown == 1 && got.Usage.PeakBytes > maxPeak {
 				t.Errorf("the child took %d MiB", got.Usage.PeakBytes>>20)
 			}
 		})

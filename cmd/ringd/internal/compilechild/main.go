@@ -11,7 +11,7 @@ import (
 	"runtime/debug"
 	"time"
 
-	"github.com/ringd/ringd/cmd/ringd/internal/confine"
+	"github.com/ringd/ringd/cmd/ringd/internal/childproc"
 	"github.com/ringd/ringd/compiler"
 	"github.com/ringd/ringd/compiler/guardrail"
 	"github.com/ringd/ringd/compiler/headroom"
@@ -54,7 +54,7 @@ func (w *worker) serve(stdin io.Reader, stdout io.Writer) error {
 	debug.SetMaxStack(maxStack)
 	debug.SetTraceback("single")
 	debug.SetMemoryLimit(int64(h.one / 4 * 3))
-	return confine.Under(confine.Limits{MemoryBytes: h.one, Seconds: h.two}, func() error { return w.answer(h, stdin, stdout) })
+	return childproc.Under(childproc.Limits{MemoryBytes: h.one, Seconds: h.two}, func() error { return w.answer(h, stdin, stdout) })
 }
 
 // answer reads the request that h announces and writes the reply.
@@ -71,7 +71,7 @@ func (w *worker) answer(h header, stdin io.Reader, stdout io.Writer) error {
 	if err != nil {
 		return err
 	}
-	out, err := frame(confine.PeakBytes(), uint64(len(set)), found)
+	out, err := frame(childproc.PeakBytes(), uint64(len(set)), found)
 	if err != nil {
 		return fmt.Errorf("write reply: %w", err)
 	}

@@ -4,7 +4,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ringd/ringd/cmd/ringd/internal/confine"
+	"github.com/ringd/ringd/cmd/ringd/internal/childproc"
 	"github.com/ringd/ringd/schema"
 )
 
@@ -28,9 +28,9 @@ func TestWhichLimit(t *testing.T) {
 		{"starved once", postmortem{may: again, timedOut: true, usage: Usage{CPU: 2 * time.Second}}, CodeTimeout,
 			"the policy does not compile within 5.4s and 2s of processor time on a busy host", answered},
 		{"processor time", postmortem{may: again, usage: Usage{CPU: 5 * time.Second}}, CodeTimeout, "the policy does not compile within 5s of processor time", answered},
-		{"processor time that it keeps itself", postmortem{may: first, words: confine.ErrTime.Error()}, CodeTimeout, "the policy does not compile within 5s of processor time", answered},
+		{"processor time that it keeps itself", postmortem{may: first, words: childproc.ErrTime.Error()}, CodeTimeout, "the policy does not compile within 5s of processor time", answered},
 		{"memory", postmortem{may: first, words: "fatal error: out of memory"}, CodeMemory, "the policy needs more than 256 MiB to compile", unanswered},
-		{"memory that it keeps itself", postmortem{may: first, words: confine.ErrMemory.Error()}, CodeMemory, "the policy needs more than 256 MiB to compile", answered},
+		{"memory that it keeps itself", postmortem{may: first, words: childproc.ErrMemory.Error()}, CodeMemory, "the policy needs more than 256 MiB to compile", answered},
 		{"more memory than there is", postmortem{may: first, words: "panic: runtime error: makeslice: len out of range"}, CodeMemory,
 			"the policy needs more than 256 MiB to compile", answered},
 		{"nothing to wait with", postmortem{may: first, words: "runtime: epollctl failed with 28"}, CodeCrashed,

@@ -10,10 +10,10 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/approvals"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/lockdown"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/metrics"
-	"github.com/ringd/ringd/cmd/ringd/internal/daemon/outbox"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/pauses"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/policy"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/records"
+	"github.com/ringd/ringd/cmd/ringd/internal/notify"
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
 	"github.com/ringd/ringd/cmd/ringd/internal/trust"
 	"github.com/ringd/ringd/profiles"
@@ -108,7 +108,7 @@ type Config struct {
 	Generations GenerationStore
 	Keeper      *pauses.Keeper // the same one that the interpreter ring keeps pauses with
 	Desk        *approvals.Desk
-	Outbox      *outbox.Outbox // nil: nobody is told of calls that wait
+	Outbox      *notify.Outbox // nil: nobody is told of calls that wait
 	// HasEngine says whether an executor can go on from snapshots of an engine, and
 	// which engine is its own, "" when that is not known. If it is nil, the executor
 	// says so itself when it tries.

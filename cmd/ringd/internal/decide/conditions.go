@@ -9,8 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/ringd/ringd/cmd/ringd/internal/childpool"
-	"github.com/ringd/ringd/cmd/ringd/internal/confine"
+	"github.com/ringd/ringd/cmd/ringd/internal/childproc"
 	"github.com/ringd/ringd/compiler/condition"
 	"github.com/ringd/ringd/compiler/guardrail"
 	"github.com/ringd/ringd/profiles"
@@ -41,20 +40,20 @@ type CallsConfig struct {
 // killed: what no answer comes of asks, or refuses. It is safe for concurrent use.
 type Calls struct {
 	cfg  CallsConfig
-	pool *childpool.Pool
+	pool *childproc.Pool
 	none error // why there is no pool
 }
 
 // NewCalls starts nothing yet. The caller closes the Calls.
 func NewCalls(cfg CallsConfig) *Calls {
 	if cfg.Wall <= 0 {
-		cfg.Wall = confine.Slowdown * CallWall
+		cfg.Wall = childproc.Slowdown * CallWall
 	}
 	if cfg.Children <= 0 {
 		cfg.Children = 2
 	}
 	c := &Calls{cfg: cfg}
-	c.pool, c.none = childpool.New(childpool.Config{Path: cfg.Path, Args: cfg.Args, Wall: cfg.Wall, MemoryBytes: CallMemoryBytes,
+	c.pool, c.none = childproc.New(childproc.Config{Path: cfg.Path, Args: cfg.Args, Wall: cfg.Wall, MemoryBytes: CallMemoryBytes,
 		Children: cfg.Children, MaxReply: maxReply})
 	return c
 }
@@ -93,8 +92,8 @@ func (c *Calls) ask(ctx context.Context, q question) (reply, error) {
 		return reply{}, errors.New("the arguments are not plain JSON")
 	}
 	var r reply
-	err := c.pool.Ask(ctx, func(*childpool.Child) any { return q }, &r)
-	var died *childpool.Death
+	err := c.pool.Ask(ctx, func(*childproc.Child) any { return q }, &r)
+	var died *childproc.Death
 	switch {
 	case err == nil && !r.Known:
 		return reply{}, errors.New("it was not answered")
@@ -102,7 +101,7 @@ func (c *Calls) ask(ctx context.Context, q question) (reply, error) {
 		return r, errors.New(r.Error)
 	case err == nil:
 		return r, nil
-	case errors.Is(err, childpool.ErrTime) || ctx.Err() != nil:
+	case errors.Is(err, childproc.ErrTook) || ctx.Err() != nil:
 		return reply{}, condition.ErrTimeout
 	case errors.As(err, &died) && died.RanOut():
 		return reply{}, errors.New("it needs more memory than it may take")
@@ -136,10 +135,10 @@ func (c *Calls) Guardrail(ctx context.Context) func(rego string, call profiles.C
 	return func(rego string, call profiles.Call) ([]string, error) { return c.Denies(ctx, rego, call) }
 }
 
-// CallsMain is the child's side; see childpool.Serve.
+// CallsMain is the child's side; see childproc.Serve.
 func CallsMain(ctx context.Context, stdin io.Reader, stdout, stderr io.Writer) int {
 	w := &callsWorker{known: map[string]rule{}}
-	return childpool.Serve(stdin, stdout, stderr, 0, maxQuestion, func(next, tell func(v any) error) error {
+	return childproc.Serve(stdin, stdout, stderr, 0, maxQuestion, func(next, tell func(v any) error) error {
 		var q question
 		if err := next(&q); err != nil {
 			return err

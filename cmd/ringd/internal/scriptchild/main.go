@@ -8,7 +8,7 @@ import (
 	"io"
 	"time"
 
-	"github.com/ringd/ringd/cmd/ringd/internal/childpool"
+	"github.com/ringd/ringd/cmd/ringd/internal/childproc"
 	"github.com/ringd/ringd/executors/shell/shellproto"
 	"github.com/ringd/ringd/profiles"
 )
@@ -45,7 +45,7 @@ const (
 // must not have done anything before, and does nothing after.
 func Main(stdin io.Reader, stdout, stderr io.Writer, decide Decide) int {
 	w := &worker{decide: decide}
-	return childpool.Serve(stdin, stdout, stderr, maxFiles, maxRequest, w.one)
+	return childproc.Serve(stdin, stdout, stderr, maxFiles, maxRequest, w.one)
 }
 
 // worker decides by the profile that it was told last.

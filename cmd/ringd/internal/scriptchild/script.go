@@ -16,8 +16,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/ringd/ringd/cmd/ringd/internal/childpool"
-	"github.com/ringd/ringd/cmd/ringd/internal/confine"
+	"github.com/ringd/ringd/cmd/ringd/internal/childproc"
 	"github.com/ringd/ringd/profiles"
 )
 
@@ -45,7 +44,7 @@ type Config struct {
 // Reader reads scripts. It is safe for concurrent use.
 type Reader struct {
 	cfg  Config
-	pool *childpool.Pool
+	pool *childproc.Pool
 
 	mu   sync.Mutex
 	last encoded // of the decider that asked last: most ask often
@@ -67,7 +66,7 @@ type Answer struct {
 // New starts nothing yet. The caller closes the Reader.
 func New(cfg Config) (*Reader, error) {
 	if cfg.Wall <= 0 {
-		cfg.Wall = confine.Slowdown * DefaultWall
+		cfg.Wall = childproc.Slowdown * DefaultWall
 	}
 	if cfg.MemoryBytes <= 0 {
 		cfg.MemoryBytes = DefaultMemoryBytes
@@ -75,7 +74,7 @@ func New(cfg Config) (*Reader, error) {
 	if cfg.Children <= 0 {
 		cfg.Children = 2
 	}
-	pool, err := childpool.New(childpool.Config{Path: cfg.Path, Args: cfg.Args, Wall: cfg.Wall, MemoryBytes: cfg.MemoryBytes,
+	pool, err := childproc.New(childproc.Config{Path: cfg.Path, Args: cfg.Args, Wall: cfg.Wall, MemoryBytes: cfg.MemoryBytes,
 		Children: cfg.Children, MaxReply: maxReply})
 	if err != nil {
 		return nil, fmt.Errorf("script reader: %w", err)
@@ -101,7 +100,7 @@ func (r *Reader) Read(ctx context.Context, d *profiles.Decider, a profiles.Shell
 		return died(err)
 	}
 	var ans Answer
-	err = r.pool.Ask(ctx, func(c *childpool.Child) any {
+	err = r.pool.Ask(ctx, func(c *childproc.Child) any {
 		q := request{Action: a, Tree: tree}
 		if c.Known != e.n {
 			q.Profile, c.Known = e.text, e.n // a child that does not answer is asked nothing more
@@ -141,9 +140,9 @@ func (r *Reader) Close() error { return r.pool.Close() }
 
 // died is the decision of a script whose child gave none.
 func died(err error) Answer {
-	var d *childpool.Death
+	var d *childproc.Death
 	switch {
-	case errors.Is(err, childpool.ErrTime):
+	case errors.Is(err, childproc.ErrTook):
 		return deny(profiles.CodeShellEndless, "what the script would run is not known after the time that a decision may take")
 	case errors.As(err, &d) && d.RanOut():
 		return deny(profiles.CodeShellSize, "to decide the script takes more memory than a decision may take")

@@ -32,7 +32,7 @@ func newDoor() *door {
 	return d
 }
 
-// Read implements policycmd.Device.
+// Read implements commands.Device.
 func (d *door) Read(p []byte) (int, error) {
 	if d.toRead.Len() == 0 {
 		m, err := d.next()
@@ -53,7 +53,7 @@ const (
 	kindSleep = 0
 )
 
-// Write implements policycmd.Device.
+// Write implements commands.Device.
 func (d *door) Write(p []byte) (int, error) {
 	d.wrote = append(d.wrote, p...)
 	for len(d.wrote) >= headBytes {

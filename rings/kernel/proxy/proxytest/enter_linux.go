@@ -11,7 +11,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
-	"github.com/ringd/ringd/rings/kernel/guestinit/anyip"
+	"github.com/ringd/ringd/rings/kernel/guestinit"
 )
 
 // inside is the variable that marks what is in the namespace already.
@@ -85,13 +85,13 @@ func settle() error {
 	if err := alone(); err != nil {
 		return err
 	}
-	if err := anyip.Up(); err != nil {
+	if err := guestinit.Up(); err != nil {
 		return err
 	}
-	if err := anyip.Route(unix.AF_INET); err != nil {
+	if err := guestinit.Route(unix.AF_INET); err != nil {
 		return err
 	}
-	if err := anyip.Route(unix.AF_INET6); err != nil && !errors.Is(err, unix.EAFNOSUPPORT) && !errors.Is(err, unix.EOPNOTSUPP) {
+	if err := guestinit.Route(unix.AF_INET6); err != nil && !errors.Is(err, unix.EAFNOSUPPORT) && !errors.Is(err, unix.EOPNOTSUPP) {
 		return err
 	}
 	// Of IPv6 an address is not for listening because it is local.

@@ -1,0 +1,347 @@
+// This file stays with one run of a daemon in this process: it prints its
+// console as it comes, asks the person at the terminal when it waits for an
+// approver, and returns how it ended or that it waits.
+//
+// It approves nothing by itself: a yes was typed, for the arguments that were
+// shown. A run that nobody here can let go on is kept where there is a state
+// folder, and ended where there is none.
+
+package commands
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ringd/ringd/cmd/ringd/internal/cli"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/approvals"
+	"github.com/ringd/ringd/executors"
+	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/schema/wire"
+)
+
+// Daemon is what runs the program. daemon.Daemon implements it.
+type Daemon interface {
+	Events(ctx context.Context, a daemon.Actor, id string, after int64) ([]wire.Event, error)
+	GetRun(ctx context.Context, a daemon.Actor, id string, wait time.Duration) (wire.Run, error)
+	Approve(ctx context.Context, who daemon.Approver, run, call string, a wire.ApprovalAnswer) (wire.Run, error)
+	ResumeRun(ctx context.Context, a daemon.Actor, id string) (wire.Run, error)
+	CancelRun(ctx context.Context, a daemon.Actor, id string) (wire.Run, error)
+}
+
+// Terminal asks a person. cli.Prompt implements it.
+type Terminal interface {
+	Ask(ctx context.Context, page cli.Page, q cli.Question, as string) (cli.PromptAnswer, error)
+}
+
+// Config is what an Attendant is made of. All but Terminal, Lacks and Rule is required.
+type AttendConfig struct {
+	*cli.Program
+	Daemon   Daemon
+	Actor    daemon.Actor    // that the run belongs to
+	Approver daemon.Approver // who sits at Terminal
+	Terminal Terminal        // nil: nobody is asked
+	Keep     bool            // a run that waits stays in its state folder
+	JSON     bool            // Out is for the outcome alone
+	Shown    int64           // the last line of the console that an earlier part of the run has shown
+	// Lacks is why a call of a run that waits could not begin here if it were approved;
+	// nobody is asked about it then. nil: it always could.
+	Lacks func(run wire.Run, c wire.Pending) error
+	// Rule is the rule by which a bridge of an agent waits; nil: not known.
+	Rule func(agent, bridge string) *profiles.Rule
+	Now  func() time.Time
+}
+
+// Attendant stays with one run. It is used by one goroutine.
+type Attendant struct {
+	AttendConfig
+	after, printed int64
+	asked          map[string]bool // calls that the person here has spoken on
+
+	// Of a script: what of its standard streams was shown, and that the rest of it
+	// comes at the end, since some was missed.
+	stdout, stderr int
+	missed         bool
+}
+
+// NewAttendant returns an attendant for a run.
+func NewAttendant(cfg AttendConfig) *Attendant {
+	return &Attendant{AttendConfig: cfg, printed: cfg.Shown, asked: map[string]bool{}}
+}
+
+// Attend follows the run until it ends, or waits for somebody who is not here.
+// When ctx ends first the run is cancelled, but for one that waits and is kept.
+func (a *Attendant) Attend(ctx context.Context, id string) (wire.Run, error) {
+	for {
+		run, err := a.follow(ctx, id)
+		if err != nil || run.State != string(executors.StatePaused) {
+			return run, err
+		}
+		on, err := a.settle(ctx, run)
+		if err != nil && !a.Keep {
+			return wire.Run{}, errors.Join(err, a.end(ctx, id))
+		}
+		switch {
+		case err != nil:
+			if now, gone := a.Daemon.GetRun(context.WithoutCancel(ctx), a.Actor, id, 0); gone == nil {
+				run = now // with the answers that it has by now
+			}
+			return run, err
+		case !on && a.Keep:
+			return a.Daemon.GetRun(context.WithoutCancel(ctx), a.Actor, id, 0)
+		case !on:
+			return a.give(ctx, run)
+		}
+	}
+}
+
+// follow prints what comes and returns the run when it has ended or waits.
+func (a *Attendant) follow(ctx context.Context, id string) (wire.Run, error) {
+	for {
+		events, err := a.Daemon.Events(ctx, a.Actor, id, a.after)
+		if ctx.Err() != nil {
+			return a.interrupted(ctx, id)
+		}
+		if err != nil {
+			return wire.Run{}, fmt.Errorf("follow run %s: %w", id, err)
+		}
+		stopped := len(events) == 0
+		for _, e := range events {
+			a.after = max(a.after, e.Seq)
+			stopped = stopped || e.Final() || e.Type == wire.EventState && e.State == string(executors.StatePaused)
+			a.missed = a.missed || e.Type == wire.EventGap
+			if e.Console != nil {
+				a.show(*e.Console)
+			}
+		}
+		if !stopped {
+			if slices.ContainsFunc(events, func(e wire.Event) bool { return e.Call != nil && e.Call.State == "pending" }) {
+				if err := a.held(ctx, id); err != nil {
+					return wire.Run{}, err
+				}
+			}
+			continue
+		}
+		run, err := a.Daemon.GetRun(context.WithoutCancel(ctx), a.Actor, id, 0)
+		if err != nil || run.State != wire.StateRunning {
+			for _, c := range run.Console {
+				a.show(c)
+			}
+			if a.missed {
+				a.rest(run)
+			}
+			return run, err
+		}
+	}
+}
+
+func (a *Attendant) show(c wire.ConsoleEntry) {
+	if c.Seq <= a.printed {
+		return
+	}
+	a.printed = c.Seq
+	switch {
+	case c.Level != executors.LevelStdout && c.Level != executors.LevelStderr:
+	case a.missed:
+		return // it comes with the rest
+	case c.Level == executors.LevelStdout:
+		a.stdout += len(c.Text)
+	default:
+		a.stderr += len(c.Text)
+	}
+	a.Program.Console(c, a.JSON)
+}
+
+// rest shows what of the streams of a script came too fast to be followed.
+func (a *Attendant) rest(run wire.Run) {
+	a.missed = false
+	if n := min(a.stdout, len(run.Stdout)); n < len(run.Stdout) {
+		a.Program.Console(wire.ConsoleEntry{Level: executors.LevelStdout, Text: run.Stdout[n:]}, a.JSON)
+	}
+	if n := min(a.stderr, len(run.Stderr)); n < len(run.Stderr) {
+		a.Program.Console(wire.ConsoleEntry{Level: executors.LevelStderr, Text: run.Stderr[n:]}, a.JSON)
+	}
+	a.stdout, a.stderr = len(run.Stdout), len(run.Stderr)
+}
+
+// held asks about the calls that a program is held for: it does not pause. When
+// nobody here can say, the run ends: it could only wait until it is refused.
+func (a *Attendant) held(ctx context.Context, id string) error {
+	run, err := a.Daemon.GetRun(context.WithoutCancel(ctx), a.Actor, id, 0)
+	if err != nil || run.State != wire.StateRunning {
+		return err
+	}
+	for _, c := range run.Pending {
+		if !c.Held {
+			continue
+		}
+		spoke, err := a.speak(ctx, run, c)
+		if spoke && err == nil {
+			now, err := a.Daemon.GetRun(context.WithoutCancel(ctx), a.Actor, id, 0)
+			spoke = err != nil || !slices.ContainsFunc(now.Pending, func(p wire.Pending) bool { return p.ID == c.ID })
+		}
+		switch {
+		case errors.Is(err, approvals.ErrExpired), errors.Is(err, approvals.ErrEnded), errors.Is(err, approvals.ErrDecided), errors.Is(err, approvals.ErrNotWaiting):
+			// It is settled, and the run goes on or has ended.
+		case err != nil:
+			return errors.Join(err, a.end(ctx, id))
+		case !spoke:
+			fmt.Fprintf(a.Err, "ringd: the program is ended: call %s of %s waits for %s, %s\n%s", c.ID, cli.Visible(c.Bridge), article(c.For), a.absent(c), a.hint())
+			return a.end(ctx, id)
+		}
+	}
+	return nil
+}
+
+// hint says what would help a program that is held and cannot be kept.
+func (a *Attendant) hint() string {
+	if !a.Keep {
+		return ""
+	}
+	return "    hint: a run that is held half way is kept in no state folder: --ask asks at the\n" +
+		"    terminal, and a daemon (ringd serve, ringd run --socket) lets others approve\n"
+}
+
+// absent says why nobody here answers a call.
+func (a *Attendant) absent(c wire.Pending) string {
+	if c.For != "approver" {
+		return "which a daemon gives it: see `ringd serve`"
+	}
+	if a.Terminal == nil {
+		return "and there is no terminal to ask at"
+	}
+	if a.asked[c.ID] {
+		return "and it takes more than one"
+	}
+	return "and nobody answers"
+}
+
+// interrupted ends a run that the user does not wait for any more. One that
+// waits already is left alone where it is kept.
+func (a *Attendant) interrupted(ctx context.Context, id string) (wire.Run, error) {
+	if a.Keep {
+		run, err := a.Daemon.GetRun(context.WithoutCancel(ctx), a.Actor, id, 0)
+		if err != nil || run.State == string(executors.StatePaused) {
+			return run, err
+		}
+	}
+	return a.cancel(ctx, id)
+}
+
+// cancel ends a run and returns how it ended.
+func (a *Attendant) cancel(ctx context.Context, id string) (wire.Run, error) {
+	ctx = context.WithoutCancel(ctx)
+	final, err := a.Daemon.CancelRun(ctx, a.Actor, id)
+	if errors.Is(err, daemon.ErrEnded) {
+		return a.Daemon.GetRun(ctx, a.Actor, id, 0)
+	}
+	return final, err
+}
+
+// give ends a run that waits for somebody who is not here, and tells why: it is
+// kept nowhere.
+func (a *Attendant) give(ctx context.Context, run wire.Run) (wire.Run, error) {
+	final, err := a.cancel(ctx, run.ID)
+	if err != nil || ctx.Err() != nil || len(run.Pending) == 0 || final.State != string(executors.StateCancelled) {
+		return final, err
+	}
+	c := run.Pending[0]
+	why := a.absent(c)
+	final.Error = &wire.RunError{Name: "Unanswered",
+		Message: fmt.Sprintf("call %s of %s waits for %s, %s", c.ID, cli.Visible(c.Bridge), article(c.For), why)}
+	fmt.Fprint(a.Err, "ringd: the run is ended: it cannot go on here\n"+
+		"    hint: --state DIR keeps the run; then `ringd approve` and `ringd resume`\n")
+	return final, nil
+}
+
+func article(who string) string {
+	if who == "approver" {
+		return "an approver"
+	}
+	return "its harness"
+}
+
+func (a *Attendant) end(ctx context.Context, id string) error {
+	_, err := a.cancel(ctx, id)
+	return err
+}
+
+// settle asks about the calls of a run that waits, and has it go on when all are
+// answered. It reports whether it goes on.
+func (a *Attendant) settle(ctx context.Context, run wire.Run) (on bool, err error) {
+	if a.Terminal != nil && a.Lacks != nil {
+		for _, c := range run.Pending {
+			if err := a.Lacks(run, c); err != nil {
+				return false, err
+			}
+		}
+	}
+	for _, c := range run.Pending {
+		if spoke, err := a.speak(ctx, run, c); err != nil || !spoke {
+			return false, err
+		}
+	}
+	now, err := a.Daemon.GetRun(context.WithoutCancel(ctx), a.Actor, run.ID, 0)
+	if err != nil || len(now.Pending) > 0 {
+		return false, err
+	}
+	_, err = a.Daemon.ResumeRun(context.WithoutCancel(ctx), a.Actor, run.ID)
+	return err == nil, err
+}
+
+// speak asks about one call and gives the answer to the daemon. It reports whether
+// there was one.
+func (a *Attendant) speak(ctx context.Context, run wire.Run, c wire.Pending) (spoke bool, err error) {
+	if c.For != "approver" || a.Terminal == nil || a.asked[c.ID] {
+		return false, nil
+	}
+	who := a.Approver
+	answer, err := a.Terminal.Ask(ctx, a.Page(a.Err), cli.Question{
+		Run: run.ID, Agent: run.Agent, Pending: c, Rule: a.ruleOf(run.Agent, c), Now: a.Now(),
+	}, strings.Join(who.Stands, ""))
+	if err != nil {
+		return false, a.unanswered(ctx, err)
+	}
+	word := wire.ApprovalAnswer{Verdict: "allow", Digest: c.Digest, Reason: answer.Reason, As: answer.As}
+	if answer.As != "" {
+		who.Stands = []string{answer.As} // the word of who sits here, as --as is
+	}
+	if !answer.Allow {
+		word.Verdict = "deny"
+		if word.Reason == "" {
+			word.Reason = "denied at the terminal"
+		}
+	}
+	a.asked[c.ID] = true
+	if _, err := a.Daemon.Approve(context.WithoutCancel(ctx), who, run.ID, c.ID, word); err != nil {
+		return false, fmt.Errorf("call %s: %w", c.ID, err)
+	}
+	return true, nil
+}
+
+// ruleOf is the rule by which a call waits.
+func (a *Attendant) ruleOf(agent string, c wire.Pending) *profiles.Rule {
+	if c.Rule != nil {
+		return c.Rule
+	}
+	return a.rule(agent, c.Bridge)
+}
+
+// unanswered makes a question that nobody answered no error: the run waits on.
+func (a *Attendant) unanswered(ctx context.Context, err error) error {
+	if ctx.Err() != nil || errors.Is(err, cli.ErrNoAnswer) {
+		return nil
+	}
+	return err
+}
+
+func (a *Attendant) rule(agent, bridge string) *profiles.Rule {
+	if a.Rule == nil {
+		return nil
+	}
+	return a.Rule(agent, bridge)
+}

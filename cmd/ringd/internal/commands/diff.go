@@ -1,0 +1,309 @@
+// This file holds the verb that says what a change of a policy gives and takes, and
+// what it would have meant for what an audit log has on record. It compares with
+// package difference, decides nothing itself, and changes nothing.
+
+package commands
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ringd/ringd/cmd/ringd/internal/cli"
+	"github.com/ringd/ringd/cmd/ringd/internal/decide"
+	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/profiles/diff"
+	"github.com/ringd/ringd/schema"
+)
+
+// Config is what the verb is made of.
+type DiffConfig struct {
+	*cli.Program
+	Version string
+	Now     func() time.Time
+	// Compile reads and compiles a policy. What it refuses it has told.
+	Compile CompileFunc
+	// Earlier is Compile for the old side, where what has ended grants nothing and is no
+	// finding: that policy was fine once.
+	Earlier CompileFunc
+	Calls   decide.CallsConfig // what is asked about calls
+}
+
+// CompileFunc reads and compiles the policy at a path.
+type CompileFunc func(ctx context.Context, path string) (Compiled, error)
+
+// Compiled is one policy.
+type Compiled struct {
+	Set      *profiles.Set
+	Files    cli.Policy
+	Ceilings []schema.Policy // what bounds its agents, as it was read
+}
+
+// asked is what the verb is asked.
+type diffAsked struct {
+	format, html, failOn, agent, impact, workspace string
+	json                                           bool
+}
+
+// NewDiff returns the verb.
+func NewDiff(cfg DiffConfig) *cobra.Command {
+	var q diffAsked
+	cmd := &cobra.Command{
+		Use:   "diff [OLD] NEW",
+		Short: "Say what a change of a policy gives and takes",
+		Long: `Diff compares two policies by what they let happen, agent by agent, and puts
+every change into a class: it widens (more may be done, or less is asked or
+recorded), narrows, or is neutral. The order of a list makes no difference, nor
+does how a grant is split up. What cannot be decided, such as two conditions
+that differ, counts as widening and is marked "undecided".
+
+What OrgPolicies and TeamPolicies let agents ask for is compared too: a raised
+ceiling and a lifted denial are "headroom", which --fail-on widens counts.
+
+OLD and NEW are each a policy file, a folder of policies, or a set that ringd
+compile has printed (FILE.json). For a revision in git, check it out beside:
+  git worktree add /tmp/old main && ringd diff /tmp/old/policies policies
+
+--html writes one page that needs nothing else: what each agent gained and
+lost in sentences, then every change with the lines of both sides.
+
+--impact LOG makes the decisions again that an audit log has on record (a state
+folder, the folder of a log, whose chain is verified first, or a file of ringd
+audit query --json): would_allow, would_deny, would_ask, unchanged, and
+not_replayable with the reason. Each is compared with what OLD decides, or,
+without OLD, with what is on record; expiries count at the time of the record.
+
+Exit codes: 0 done, 1 --fail-on found what it names, or a policy is refused,
+2 something cannot be read.`,
+		Example: `  ringd diff old/policies policies
+  ringd diff --fail-on widens main.json policies/
+  ringd diff --html review.html old.yaml new.yaml
+  ringd diff --impact /var/lib/ringd candidate/`,
+		Args: cobra.RangeArgs(1, 2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := q.check(len(args)); err != nil {
+				return err
+			}
+			return cfg.diff(cmd.Context(), q, args)
+		},
+	}
+	f := cmd.Flags()
+	f.StringVar(&q.format, "format", "text", "text, json or sarif")
+	f.BoolVar(&q.json, "json", false, "print JSON, as --format json does")
+	f.StringVar(&q.html, "html", "", "write a page for reviewers to FILE, too")
+	f.StringVar(&q.failOn, "fail-on", "", "widens (and headroom), or any: exit with 1 for one")
+	f.StringVar(&q.agent, "agent", "", "look at this agent only")
+	f.StringVar(&q.impact, "impact", "", "make the decisions of this LOG again")
+	f.StringVar(&q.workspace, "workspace", "/workspace", "$WORKSPACE, for --impact")
+	choices := func(list ...string) cobra.CompletionFunc {
+		return cobra.FixedCompletions(list, cobra.ShellCompDirectiveNoFileComp)
+	}
+	_ = cmd.RegisterFlagCompletionFunc("format", choices("text", "json", "sarif"))
+	_ = cmd.RegisterFlagCompletionFunc("fail-on", choices("widens", "any"))
+	return cmd
+}
+
+func (q *diffAsked) check(policies int) error {
+	if policies == 1 && q.impact == "" {
+		return cli.Usage("give OLD and NEW; only --impact takes NEW alone\n    usage: ringd diff OLD NEW")
+	}
+	if q.json {
+		q.format = "json"
+	}
+	switch q.format {
+	case "text", "json", "sarif":
+	default:
+		return cli.Usage("--format %q: want text, json or sarif", q.format)
+	}
+	switch q.failOn {
+	case "", "widens", "any":
+	default:
+		return cli.Usage("--fail-on %q: want widens or any", q.failOn)
+	}
+	return nil
+}
+
+func (c DiffConfig) diff(ctx context.Context, q diffAsked, args []string) (err error) {
+	now, err := c.Compile.read(ctx, args[len(args)-1])
+	if err != nil {
+		return err
+	}
+	old, only := now, len(args) == 1 // alone, it is compared with what is on record
+	if !only {
+		if old, err = c.Earlier.read(ctx, args[0]); err != nil {
+			return err
+		}
+	}
+	rep := diff.Compare(old.set, now.set, diff.Config{Now: c.Now()})
+	if q.agent != "" {
+		if rep, err = one(rep, q.agent); err != nil {
+			return err
+		}
+	}
+	ceilings := between(old, now, q.agent)
+	doc := document(rep, ceilings, old, now)
+	if q.impact != "" {
+		calls := decide.NewCalls(c.Calls)
+		defer func() { err = errors.Join(err, calls.Close()) }()
+		again := ReplayConfig{Calls: calls, Log: q.impact, New: now.set, Workspace: q.workspace, Home: c.Env.Home, Agent: q.agent}
+		if !only {
+			again.Old = old.set
+		}
+		if doc.Impact, err = replay(ctx, again); err != nil {
+			return cli.Usage("make decisions again: %s", replayReason(err))
+		}
+	}
+	return c.write(q, doc)
+}
+
+// write writes a document as it is asked for.
+func (c DiffConfig) write(q diffAsked, doc pageDocument) (err error) {
+	if q.html != "" {
+		if err := c.writePage(q.html, doc); err != nil {
+			return err
+		}
+	}
+	switch q.format {
+	case "json":
+		err = cli.JSON(c.Out, doc)
+	case "sarif":
+		err = cli.JSON(c.Out, cli.SARIF(findings(doc), c.Version))
+	default:
+		err = text{c.Page(c.Out)}.document(doc)
+	}
+	if err != nil {
+		return err
+	}
+	if n := doc.Counts; q.failOn == "widens" && n["widens"]+n["headroom"] > 0 || q.failOn == "any" && all(n) > 0 {
+		return cli.Failed(cli.Refused, nil)
+	}
+	return nil
+}
+
+// one keeps one agent of a report.
+func one(rep diff.Report, agent string) (diff.Report, error) {
+	out := diff.Report{Old: rep.Old, New: rep.New, Class: diff.Neutral, Counts: map[string]int{}}
+	for _, a := range rep.Agents {
+		if a.Name != agent {
+			continue
+		}
+		out.Agents, out.Class = append(out.Agents, a), a.Class
+		for _, ch := range a.Changes {
+			out.Counts[ch.Class.String()]++
+		}
+	}
+	if len(out.Agents) == 0 {
+		return out, cli.Usage("neither of the policies has an agent %q", agent)
+	}
+	return out, nil
+}
+
+// side is one of the two policies.
+type side struct {
+	path  string
+	set   *profiles.Set
+	files cli.Policy // nothing for a compiled set: it has no lines
+	// ceilings are those of the policy; a compiled set has none to show.
+	ceilings []schema.Policy
+	bare     bool // it is a compiled set
+
+	decoded  bool
+	policies []schema.Policy // of files that are in YAML or JSON, once decoded
+}
+
+// maxSet bounds a file that may be a compiled set.
+const maxSet = profiles.MaxSetBytes + 1
+
+// read reads a policy or a compiled set.
+func (c CompileFunc) read(ctx context.Context, path string) (*side, error) {
+	if set, is, err := compiled(path); is || err != nil {
+		return &side{path: path, set: set, bare: true}, err
+	}
+	r, err := c(ctx, path)
+	return &side{path: path, set: r.Set, files: r.Files, ceilings: r.Ceilings}, err
+}
+
+// compiled reads a compiled set; false for a file that is none.
+func compiled(path string) (*profiles.Set, bool, error) {
+	if strings.ToLower(filepath.Ext(path)) != ".json" {
+		return nil, false, nil
+	}
+	f, err := os.Open(path)
+	if err != nil {
+		return nil, false, cli.Usage("read policy: %w", cli.Bare(err))
+	}
+	defer func() { _ = f.Close() }() // it was only read
+	b, err := cli.Bounded(f, maxSet)
+	if err != nil {
+		return nil, false, cli.Usage("read policy %s: %w", path, cli.Bare(err))
+	}
+	b = bytes.TrimSuffix(b, []byte("\n"))
+	if !bytes.Contains(b, []byte(`"format":"ringd.set/`)) {
+		return nil, false, nil // a policy in JSON
+	}
+	set, err := profiles.DecodeSet(b)
+	if err != nil {
+		return nil, false, cli.Usage("read %s: %w", path, err)
+	}
+	return set, true, nil
+}
+
+// line is the line of a rule in what was read.
+func (s *side) line(r *profiles.Rule) *Line {
+	if r == nil || r.Line < 1 {
+		return nil
+	}
+	out := &Line{File: r.File, Line: r.Line, Path: r.Path, Layer: r.Layer}
+	for _, f := range s.files.Sources {
+		if f.Name != r.File {
+			continue
+		}
+		out.File = s.files.Shown(r.File)
+		if lines := strings.Split(string(f.Data), "\n"); r.Line <= len(lines) {
+			out.Text = strings.TrimSpace(lines[r.Line-1])
+		}
+	}
+	return out
+}
+
+func (c DiffConfig) writePage(name string, doc pageDocument) error {
+	var b bytes.Buffer
+	if err := writePage(&b, doc); err != nil {
+		return err
+	}
+	if err := os.WriteFile(name, b.Bytes(), 0o644); err != nil {
+		return cli.Failed(cli.Misused, fmt.Errorf("write the page: %w", cli.Bare(err)))
+	}
+	return nil
+}
+
+// document puts the lines of both sides to the changes.
+func document(rep diff.Report, ceilings []diff.Agent, old, now *side) pageDocument {
+	doc := pageDocument{Old: Side{Path: old.path, Revision: rep.Old}, New: Side{Path: now.path, Revision: rep.New}, Class: diff.Neutral,
+		Counts: map[string]int{"widens": 0, "headroom": 0, "narrows": 0, "neutral": 0}}
+	add := func(to *[]Agent, list []diff.Agent) {
+		*to = make([]Agent, len(list))
+		for i, a := range list {
+			out := Agent{Name: a.Name, State: a.State, Class: a.Class, Changes: make([]Change, len(a.Changes))}
+			for j, ch := range a.Changes {
+				ch.OldRule, ch.NewRule = old.limit(a.Name, ch.Field, ch.OldRule), now.limit(a.Name, ch.Field, ch.NewRule)
+				if r := ch.NewRule; ch.Layer == "" && r != nil {
+					ch.Layer = r.Layer
+				}
+				out.Changes[j] = Change{Change: ch, OldLine: old.line(ch.OldRule), NewLine: now.line(ch.NewRule)}
+				doc.Counts[ch.Class.String()]++
+			}
+			doc.Class, (*to)[i] = diff.Worst(doc.Class, a.Class), out
+		}
+	}
+	add(&doc.Ceilings, ceilings)
+	add(&doc.Agents, untold(rep.Agents, ceilings))
+	return doc
+}

@@ -1,0 +1,90 @@
+package commands
+
+import (
+	"context"
+	"errors"
+
+	"github.com/ringd/ringd/executors"
+	"github.com/ringd/ringd/executors/python/environment"
+	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/schema"
+)
+
+// Codes of findings about a host. They are API.
+const (
+	codeImportBroken  = "import-broken"  // a listed package cannot be imported under the policy
+	codeImportMissing = "import-missing" // it, or what it needs, is not on this host
+	codeImportNeeds   = "import-needs"   // what it declares to need is denied
+	codeNoDigest      = "environment-digest"
+	codeHost          = "python-host" // programs of Python cannot run on this host as the policy has it
+)
+
+// KeepsPackages says what keeps every Python program of an agent from starting on this host, and
+// what to do about it; "" is nothing.
+func KeepsPackages(ctx context.Context, host *environment.Finder, a *profiles.Agent) (reason, fix string) {
+	r, err := host.Look(ctx, a)
+	var no *executors.Unavailable
+	switch {
+	case errors.As(err, &no):
+		return no.Text, no.Fix
+	case err != nil:
+		return err.Error(), ""
+	}
+	for _, f := range r.Findings {
+		if f.Refuse {
+			return f.Text, environment.FewerMounts
+		}
+	}
+	return "", ""
+}
+
+// LookAtPackages is what an agent finds on this host, as findings about its policy.
+func LookAtPackages(ctx context.Context, host *environment.Finder, probe PackagesProbe, a *profiles.Agent) (found schema.Diagnostics) {
+	add := func(severity schema.Severity, rule *profiles.Rule, code, msg, hint string) {
+		if rule == nil || rule.Line == 0 {
+			rule = &a.Python.Rule
+		}
+		found = append(found, schema.Diagnostic{
+			Pos: schema.Pos{File: rule.File, Line: rule.Line, Column: rule.Column}, Code: code, Msg: msg, Hint: hint, Severity: severity,
+		})
+	}
+	r, err := host.Look(ctx, a)
+	var no *executors.Unavailable
+	switch {
+	case errors.As(err, &no):
+		add(schema.Warning, nil, codeHost, no.Text, no.Fix)
+		return found
+	case err != nil:
+		add(schema.Warning, nil, codeHost, err.Error(), "")
+		return found
+	}
+	for _, f := range r.Findings {
+		code, severity := codeImportMissing, schema.Warning
+		hint := ""
+		switch {
+		case f.Refuse:
+			code, severity, hint = codeHost, schema.Error, environment.FewerMounts
+		case f.Denied:
+			code = codeImportNeeds
+		}
+		add(severity, &f.Rule, code, f.Text, hint)
+	}
+	for _, e := range a.Python.Environments {
+		if d, err := environment.Digest(e.Path); err == nil && e.Digest == "" {
+			add(schema.Warning, &e.Rule, codeNoDigest, e.Path+" has the digest "+d+", and the policy takes whatever is there", "write digest: "+d)
+		}
+	}
+	broken, err := probe(ctx, a)
+	if refused := (*environment.RefusedError)(nil); err != nil && !errors.As(err, &refused) { // else it is among the findings
+		add(schema.Warning, nil, codeHost, err.Error(), "")
+	}
+	for _, b := range broken {
+		var rule *profiles.Rule
+		severity, hint := schema.Warning, "see whether it can be imported without ringd: no rule of the policy is what breaks it"
+		if b.Denied != nil {
+			severity, rule, hint = schema.Error, b.Denied.Rule, "allow what it needs, or take the package out of the list"
+		}
+		add(severity, rule, codeImportBroken, b.String(), hint)
+	}
+	return found
+}

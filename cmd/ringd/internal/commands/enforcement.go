@@ -1,0 +1,135 @@
+package commands
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ringd/ringd/cmd/ringd/internal/cli"
+	"github.com/ringd/ringd/compiler/enforcement"
+	"github.com/ringd/ringd/profiles"
+)
+
+// enforced is what enforces the fields that an agent uses.
+type enforced struct {
+	Agent    string            `json:"agent"`
+	Revision string            `json:"revision"`
+	Rows     []enforcement.Row `json:"rows"`
+	Host     *onHost           `json:"host,omitempty"` // nil: it was not asked for
+}
+
+func newEnforcement(c PolicyConfig) *cobra.Command {
+	var policy cli.OnePolicy
+	var agent, workspace string
+	var asJSON, host bool
+	cmd := &cobra.Command{
+		Use:   "enforcement [PATH]",
+		Short: "Say what enforces each field that a policy uses",
+		Long: `Enforcement prints, for each agent of a policy, the fields that it uses and what
+enforces them in each executor that it grants: a ring or layer, the compiler,
+somebody else, or nothing. With --json it names the tests that show it.
+
+With --host it starts a guest, as ringd doctor does, and says whether this host
+has the layers that each executor of the agent needs. One that is missing is an
+error with a remedy: nothing of that executor starts here. So is $WORKSPACE in a
+policy, unless --workspace says what it stands for.
+
+Fields that nothing can enforce do not compile. docs/ENFORCEMENT.md has the
+whole table.
+
+Exit codes: 0 done, 1 findings, 2 the policy cannot be read, or has no such
+agent, 125 with --host where a layer is missing.`,
+		Example: `  ringd enforcement policies/
+  ringd enforcement policies/ --host
+  ringd enforcement policies/ --agent code-review --json`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			path, err := policy.Path(args)
+			if err != nil {
+				return err
+			}
+			set, _, err := c.Compiled(cmd.Context(), path)
+			if err != nil {
+				return err
+			}
+			out, err := enforcedOf(set, agent)
+			if err != nil {
+				return err
+			}
+			if host {
+				if set, err = placed(set, workspace); err != nil {
+					return err
+				}
+				h := c.examine(cmd.Context())
+				for i := range out {
+					out[i].Host = around(set.Agents[out[i].Agent], h)
+				}
+				if err := c.prepared(cmd.Context(), set, out); err != nil {
+					return err
+				}
+			}
+			return c.enforcement(out, asJSON)
+		},
+	}
+	policy.Bind(cmd, ".")
+	cmd.Flags().StringVar(&agent, "agent", "", "this agent only")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON, with the tests that show it")
+	cmd.Flags().BoolVar(&host, "host", false, "try out what this host has of it, as ringd doctor does")
+	cmd.Flags().StringVar(&workspace, "workspace", "", "with --host: folder that $WORKSPACE stands for here")
+	_ = cmd.RegisterFlagCompletionFunc("agent", cobra.NoFileCompletions)
+	return cmd
+}
+
+// enforcedOf are the agents of a set, or the one that is asked for.
+func enforcedOf(set *profiles.Set, agent string) ([]enforced, error) {
+	var out []enforced
+	for _, name := range slices.Sorted(maps.Keys(set.Agents)) {
+		if agent == "" || name == agent {
+			out = append(out, enforced{Agent: name, Revision: set.Revision, Rows: enforcement.Used(set.Agents[name])})
+		}
+	}
+	if agent != "" && len(out) == 0 {
+		return nil, cli.NoAgent(set, agent)
+	}
+	return out, nil
+}
+
+func (c PolicyConfig) enforcement(out []enforced, asJSON bool) error {
+	if asJSON {
+		if err := cli.JSON(c.Out, out); err != nil {
+			return err
+		}
+	} else {
+		c.enforcedText(out)
+	}
+	for _, a := range out {
+		if a.Host != nil && !a.Host.Enforceable {
+			m := a.Host.Missing[0]
+			return cli.Failed(cli.Unavailable, fmt.Errorf("this host cannot enforce agent %s: %s needs layer %s", cli.Visible(a.Agent), m.Executor, m.Layer))
+		}
+	}
+	return nil
+}
+
+func (c PolicyConfig) enforcedText(out []enforced) {
+	for _, a := range out {
+		fmt.Fprintf(c.Out, "%s\n", cli.Visible(a.Agent))
+		for _, r := range a.Rows {
+			fmt.Fprintf(c.Out, "  %s\n", r.Name)
+			for _, cell := range r.Cells {
+				for i, line := range cli.Folded(cell.By, 80-28) {
+					head := [2]string{cell.Executor, string(cell.Level)}
+					if i > 0 {
+						head = [2]string{}
+					}
+					fmt.Fprintf(c.Out, "    %-8s%-14s  %s\n", head[0], head[1], line)
+				}
+			}
+		}
+		if a.Host != nil {
+			c.onHost(a.Host)
+		}
+	}
+}

@@ -1,0 +1,251 @@
+// This file holds the verb that lists what lifts a ceiling for a while: which
+// layers it exceeds, when it ends, and whether anything stands by it. It changes
+// nothing, and it lists what has ended too.
+
+package commands
+
+import (
+	"cmp"
+	"context"
+	"maps"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ringd/ringd/cmd/ringd/internal/cli"
+	"github.com/ringd/ringd/cmd/ringd/internal/config"
+	"github.com/ringd/ringd/compiler/layers"
+	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/schema"
+)
+
+// The flags of an exception.
+const (
+	FlagEnded  = "ended"
+	FlagSoon   = "soon"   // it ends within --soon
+	FlagUnused = "unused" // its agent ran, and nothing on record stood by it
+)
+
+// Config is what the verb is made of.
+type ExceptionsConfig struct {
+	*cli.Program
+	Now func() time.Time
+	// Compile reads and compiles a policy in which exceptions may have ended: that is a
+	// warning, and the set still has what they grant. Findings have the places that the
+	// user typed.
+	Compile func(ctx context.Context, files cli.Policy) (*profiles.Set, schema.Diagnostics, error)
+}
+
+// asked is what the verb is asked.
+type exceptionsAsked struct {
+	policy, agent, state, since, soon string
+	failOn                            []string
+	json                              bool
+}
+
+// NewExceptions returns the verb.
+func NewExceptions(cfg ExceptionsConfig) *cobra.Command {
+	var q exceptionsAsked
+	var policy cli.OnePolicy
+	cmd := &cobra.Command{
+		Use:   "exceptions [PATH]",
+		Short: "List the exceptions of a policy, when they end and what uses them",
+		Long: `Exceptions lists what lifts a ceiling for a while, of every agent, the next to
+end first: what it grants, the layers that it exceeds, who owns and who approved
+it, when it ends, and how often programs used it, as the audit log of the state
+folder says. Without a state folder uses are not known, nor are those of modules
+of JavaScript. It may be flagged ended, soon (it ends within --soon) or unused
+(its agent ran, and nothing on record stood by it).
+
+A policy that is refused only since an exception has ended is listed as well.
+
+Exit codes: 0 listed, 1 one has ended or has a flag of --fail-on, 2 the policy
+is refused, or the policy or the log cannot be read.`,
+		Example: `  ringd exceptions policies/
+  ringd exceptions policies/ --since 30d --fail-on unused,soon`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if q.policy, err = policy.Path(args); err != nil {
+				return err
+			}
+			return cfg.list(cmd.Context(), q)
+		},
+	}
+	policy.Bind(cmd, ".")
+	cmd.Flags().StringVar(&q.agent, "agent", "", "those of one agent")
+	cmd.Flags().StringVar(&q.state, "state", "", "state folder (default: ~/.local/state/ringd, if there)")
+	cmd.Flags().StringVar(&q.since, "since", "", "uses since a time (RFC 3339) or an age such as 30d")
+	cmd.Flags().StringVar(&q.soon, "soon", "30d", "flag what ends within 30d, 12h, …")
+	cmd.Flags().StringSliceVar(&q.failOn, "fail-on", nil, "exit with 1 for these too: unused, soon")
+	cmd.Flags().BoolVar(&q.json, "json", false, "print JSON")
+	_ = cmd.MarkFlagDirname("state")
+	_ = cmd.RegisterFlagCompletionFunc("fail-on", cobra.FixedCompletions([]string{FlagUnused, FlagSoon}, cobra.ShellCompDirectiveNoFileComp))
+	return cmd
+}
+
+// listed is the answer of the verb, as JSON.
+type listed struct {
+	Now        time.Time `json:"now"`
+	Since      time.Time `json:"since,omitzero"`
+	Log        bool      `json:"log"` // there is an audit log to know uses from
+	Exceptions []row     `json:"exceptions"`
+	Revision   string    `json:"revision"`
+}
+
+// row is an exception of an agent.
+type row struct {
+	Agent    string `json:"agent"`
+	DaysLeft int    `json:"days_left"` // whole ones; 0: it ends within a day, or has ended
+	Uses     *int   `json:"uses"`      // null: not known
+	// LastUse is in the log, since --since.
+	LastUse *time.Time `json:"last_use,omitempty"`
+	Flags   []string   `json:"flags"`
+	profiles.Exception
+}
+
+func (c ExceptionsConfig) list(ctx context.Context, q exceptionsAsked) error {
+	soon, err := config.Span(q.soon)
+	if err != nil {
+		return cli.Usage("--soon %q: want a duration such as 30d or 12h", q.soon)
+	}
+	for _, flag := range q.failOn {
+		if flag != FlagUnused && flag != FlagSoon && flag != FlagEnded {
+			return cli.Usage("--fail-on %q: want unused or soon", flag)
+		}
+	}
+	now := c.Now()
+	since, err := ParseMoment("--since", q.since, now)
+	if err != nil {
+		return err
+	}
+	set, files, err := c.compiled(ctx, q.policy)
+	if err != nil {
+		return err
+	}
+	if _, ok := set.Agent(q.agent); q.agent != "" && !ok {
+		return cli.NoAgent(set, q.agent)
+	}
+	log, err := c.log(q)
+	if err != nil {
+		return err
+	}
+	out := listed{Now: now.UTC(), Since: since, Log: log != "", Exceptions: []row{}, Revision: set.Revision}
+	for _, name := range slices.Sorted(maps.Keys(set.Agents)) {
+		a := set.Agents[name]
+		if len(a.Exceptions) == 0 || q.agent != "" && name != q.agent {
+			continue
+		}
+		var t *exceptionsTally
+		if log != "" {
+			if t, err = used(ctx, log, a, since); err != nil {
+				return cli.Usage("read log: %w", err)
+			}
+		}
+		for i := range a.Exceptions {
+			out.Exceptions = append(out.Exceptions, rowOf(a, &a.Exceptions[i], t, now, soon))
+		}
+	}
+	slices.SortStableFunc(out.Exceptions, func(x, y row) int {
+		return cmp.Or(x.Expires.Compare(y.Expires), cmp.Compare(x.ID, y.ID), cmp.Compare(x.Agent, y.Agent))
+	})
+	if q.json {
+		err = cli.JSON(c.Out, out)
+	} else {
+		err = exceptionsPage{c.Page(c.Out)}.list(out, files)
+	}
+	if err == nil && fails(out.Exceptions, q.failOn) {
+		err = cli.Failed(cli.Refused, nil)
+	}
+	return err
+}
+
+// compiled is the set of a policy, whose exceptions may have ended: the list says so,
+// and the findings need not.
+func (c ExceptionsConfig) compiled(ctx context.Context, path string) (*profiles.Set, cli.Policy, error) {
+	files, err := cli.ReadSources(path)
+	if err != nil {
+		return nil, files, cli.Failed(cli.Misused, err)
+	}
+	set, found, err := c.Compile(ctx, files)
+	if err != nil {
+		return nil, files, err
+	}
+	found = slices.DeleteFunc(found, func(d schema.Diagnostic) bool {
+		return d.Code == layers.CodeExpired && d.Severity != schema.Error
+	})
+	if err := c.Page(c.Err).Findings(found); err != nil {
+		return nil, files, err
+	}
+	if found.Refused() || set == nil {
+		return nil, files, cli.Usage("the policy is refused: see ringd vet")
+	}
+	return set, files, nil
+}
+
+// log is the folder of the audit log; "": there is none, and nobody asked for it.
+func (c ExceptionsConfig) log(q exceptionsAsked) (string, error) {
+	state, err := c.State(q.state)
+	if err != nil {
+		if q.state == "" && q.since == "" {
+			return "", nil
+		}
+		return "", err
+	}
+	dir := cli.Layout(state).Audit
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		if q.state == "" && q.since == "" {
+			return "", nil
+		}
+		return "", cli.Usage("--state %s: no audit log in it", state)
+	}
+	return dir, nil
+}
+
+func rowOf(a profiles.Agent, e *profiles.Exception, t *exceptionsTally, now time.Time, soon time.Duration) row {
+	r := row{Agent: a.Name, Flags: []string{}, Exception: *e}
+	ended := e.Ended(now)
+	if !ended {
+		r.DaysLeft = int(e.Expires.Sub(now) / (24 * time.Hour))
+	}
+	switch {
+	case ended:
+		r.Flags = append(r.Flags, FlagEnded)
+	case e.Expires.Sub(now) <= soon:
+		r.Flags = append(r.Flags, FlagSoon)
+	}
+	if t == nil || !exceptionsKnown(a, e.ID) {
+		return r
+	}
+	use := t.uses[e.ID]
+	n := use.times
+	r.Uses = &n
+	if n > 0 {
+		r.LastUse = &use.last
+	} else if len(t.runs) > 0 {
+		r.Flags = append(r.Flags, FlagUnused)
+	}
+	return r
+}
+
+func fails(rows []row, on []string) bool {
+	return slices.ContainsFunc(rows, func(r row) bool {
+		return slices.ContainsFunc(r.Flags, func(flag string) bool { return flag == FlagEnded || slices.Contains(on, flag) })
+	})
+}
+
+// grants lists what an exception grants, as people write it.
+func grants(e *profiles.Exception) string {
+	var parts []string
+	for _, list := range []struct {
+		name  string
+		items []string
+	}{{"imports", e.Grants.Imports}, {"egress", e.Grants.Egress}, {"binaries", e.Grants.Binaries}} {
+		if len(list.items) > 0 {
+			parts = append(parts, list.name+" "+strings.Join(list.items, ", "))
+		}
+	}
+	return strings.Join(parts, "; ")
+}

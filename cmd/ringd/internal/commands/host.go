@@ -1,0 +1,245 @@
+package commands
+
+import (
+	"context"
+	"fmt"
+	"maps"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ringd/ringd/cmd/ringd/internal/cli"
+	"github.com/ringd/ringd/executors"
+	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/rings/kernel/initproto"
+	"github.com/ringd/ringd/schema"
+)
+
+// examineFor bounds what is tried out on a host.
+const examineFor = 30 * time.Second
+
+// onHost is what a host gives an agent: the part of the table that no table knows.
+type onHost struct {
+	Enforceable bool        `json:"enforceable"` // each executor that is granted starts
+	Missing     []missing   `json:"missing"`
+	Layers      []cli.Layer `json:"layers"` // as ringd doctor has them
+}
+
+// missing is a layer that an executor of an agent needs and this host does not have.
+// Nothing of that executor starts here.
+type missing struct {
+	Executor string `json:"executor"`
+	Layer    string `json:"layer"` // of doctor; minTier where no layer would do
+	Reason   string `json:"reason"`
+	Fix      string `json:"fix"`
+}
+
+func (c PolicyConfig) examine(ctx context.Context) cli.Health {
+	ctx, cancel := context.WithTimeout(ctx, examineFor)
+	defer cancel()
+	return c.Host(ctx, "")
+}
+
+// around compares what an agent needs with what a host has.
+func around(a profiles.Agent, h cli.Health) *onHost {
+	out := &onHost{Missing: []missing{}, Layers: h.Layers}
+	for _, e := range granted(a) {
+		out.Missing = append(out.Missing, lacks(a, e, h)...)
+	}
+	out.Enforceable = len(out.Missing) == 0
+	return out
+}
+
+// prepared looks at what the policy names of a host, once every layer is there.
+func (c PolicyConfig) prepared(ctx context.Context, set *profiles.Set, out []enforced) error {
+	if slices.ContainsFunc(out, func(a enforced) bool { return !a.Host.Enforceable }) {
+		return nil
+	}
+	all, err := c.Unmet(ctx, set)
+	if err != nil {
+		return err
+	}
+	for i := range out {
+		h := out[i].Host
+		for _, u := range all {
+			if u.Agent == out[i].Agent {
+				layer := "filesystem"
+				if u.Path == "" {
+					layer = u.Executor
+				}
+				h.Missing = append(h.Missing, missing{u.Executor, layer, u.said(), said(u.Fix, "run it on a host that has it")})
+			}
+		}
+		h.Enforceable = len(h.Missing) == 0
+	}
+	return nil
+}
+
+// said names the path, what is wrong with it, and where it stands.
+func (u UnmetPath) said() string {
+	text := strings.TrimSpace(u.Path + " " + u.Reason)
+	if u.Path != "" && u.Rule.Line > 0 {
+		text += fmt.Sprintf(" (%s:%d)", u.Rule.File, u.Rule.Line)
+	}
+	return text
+}
+
+// unmet warns of each path that this host does not have as the policy means it.
+func unmet(all []UnmetPath) (found schema.Diagnostics) {
+	for _, u := range all {
+		// Several executors have the rule; the look at $WORKSPACE and at packages say their own.
+		if u.Path == "" || u.Rule.Line == 0 || strings.HasPrefix(u.Path, profiles.Workspace) {
+			continue
+		}
+		d := schema.Diagnostic{
+			Pos: schema.Pos{File: u.Rule.File, Line: u.Rule.Line, Column: u.Rule.Column}, Code: "path-host", Severity: schema.Warning,
+			Msg: fmt.Sprintf("agent %s: %s %s: a host such as this one refuses the whole policy", u.Agent, u.Path, u.Reason), Hint: u.Fix,
+		}
+		if !slices.ContainsFunc(found, func(f schema.Diagnostic) bool { return f.Pos == d.Pos && f.Msg == d.Msg }) {
+			found = append(found, d)
+		}
+	}
+	return found
+}
+
+// lacks names what keeps an executor of an agent from starting.
+func lacks(a profiles.Agent, executor string, h cli.Health) []missing {
+	want, others := a.MinTier, []string{}
+	wasm := executor == profiles.ExecutorPython && a.Python.Engine != ""
+	if executor != profiles.ExecutorJS && !wasm && !executors.Satisfies(want, profiles.TierOS) {
+		want = profiles.TierOS // a program of the host runs behind every layer, or not at all
+	}
+	switch {
+	case executor == profiles.ExecutorJS:
+		others = append(others, "engine")
+	case wasm:
+		others = append(others, "python_wasm")
+	case executor == profiles.ExecutorPython:
+		others = append(others, "python")
+	}
+	if a.Egress.Mode != profiles.EgressOff && len(a.Egress.Allow)+len(a.Egress.Gateways) > 0 {
+		others = append(others, initproto.LayerEgress)
+	}
+	var out []missing
+	if !executors.Satisfies(profiles.Tier(h.Tier), want) {
+		out = append(out, tierLacks(executor, want, h))
+	}
+	for _, name := range others {
+		if l, ok := layerOf(h, name); !ok || l.State == cli.LayerUnavailable {
+			out = append(out, missing{executor, name, said(l.Reason, "this host does not have it"), said(l.Fix, "run it on a host that has it")})
+		}
+	}
+	if r, ok := a.NeedsWorkspace(executor); ok {
+		out = append(out, missing{executor, "workspace", fmt.Sprintf("%s stands for nothing on this host (%s:%d)", profiles.Workspace, r.Rule.File, r.Rule.Line), nameIt})
+	}
+	return out
+}
+
+// inWorkspace looks at a set as on a host where $WORKSPACE stands for dir; "": for nothing.
+func (c PolicyConfig) inWorkspace(look LookFunc, dir string) LookFunc {
+	return func(ctx context.Context, set *profiles.Set) (schema.Diagnostics, error) {
+		set, err := placed(set, dir)
+		if err != nil {
+			return nil, err
+		}
+		all, err := c.Unmet(ctx, set)
+		if err != nil {
+			return nil, err
+		}
+		found, err := look(ctx, set)
+		return slices.Concat(unnamed(set), unmet(all), found), err
+	}
+}
+
+// placed is the set where $WORKSPACE stands for dir; "": for nothing.
+func placed(set *profiles.Set, dir string) (*profiles.Set, error) {
+	if dir == "" {
+		return set, nil
+	}
+	abs, err := filepath.Abs(dir)
+	if err != nil || abs == "/" {
+		return nil, cli.Usage("--workspace %q: want a folder below /", dir)
+	}
+	return set.In(func(string) string { return abs }), nil
+}
+
+// nameIt is what to do about a policy whose host names no workspace.
+const nameIt = "name it with --workspace DIR (run, serve), or as workspace: in the configuration of the daemon"
+
+// unnamed warns of each agent that needs a workspace, which this host does not name.
+func unnamed(set *profiles.Set) (found schema.Diagnostics) {
+	for _, name := range slices.Sorted(maps.Keys(set.Agents)) {
+		a := set.Agents[name]
+		for _, executor := range granted(a) {
+			if r, ok := a.NeedsWorkspace(executor); ok {
+				found = append(found, schema.Diagnostic{
+					Pos: schema.Pos{File: r.Rule.File, Line: r.Rule.Line, Column: r.Rule.Column}, Code: "workspace-unnamed", Severity: schema.Warning,
+					Msg: fmt.Sprintf("agent %s: %s does not start where nothing says what %s stands for", name, executor, profiles.Workspace), Hint: nameIt,
+				})
+				break
+			}
+		}
+	}
+	return found
+}
+
+// granted lists the executors of an agent.
+func granted(a profiles.Agent) (out []string) {
+	for _, e := range []string{profiles.ExecutorJS, profiles.ExecutorPython, profiles.ExecutorShell} {
+		if _, ok := a.Kernel(e); ok {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// tierLacks is the first layer that keeps a host from a tier.
+func tierLacks(executor string, want profiles.Tier, h cli.Health) missing {
+	out := missing{executor, "minTier", fmt.Sprintf("%s is asked for, and this host gives %s", want, said(h.Tier, "none")), "run it on a host that has it"}
+	if !executors.Satisfies(profiles.TierOS, want) {
+		out.Reason = fmt.Sprintf("%s is asked for, and no version of this program gives more than %s", want, profiles.TierOS)
+		out.Fix = "lower minTier to what ringd gives"
+		return out
+	}
+	strong := []string{initproto.LayerNamespaces, initproto.LayerMounts, initproto.LayerExec, initproto.LayerNetwork, initproto.LayerLandlock,
+		initproto.LayerCapabilities, initproto.LayerMemory, initproto.LayerSeccomp, initproto.LayerSelfTest}
+	for _, l := range h.Layers {
+		needed := l.Required || executors.Satisfies(want, profiles.TierOS) && slices.Contains(strong, l.Name)
+		if needed && l.State != cli.LayerEnforced {
+			return missing{executor, l.Name, said(l.Reason, out.Reason), said(l.Fix, out.Fix)}
+		}
+	}
+	return out
+}
+
+func layerOf(h cli.Health, name string) (cli.Layer, bool) {
+	i := slices.IndexFunc(h.Layers, func(l cli.Layer) bool { return l.Name == name })
+	if i < 0 {
+		return cli.Layer{}, false
+	}
+	return h.Layers[i], true
+}
+
+func said(text, otherwise string) string {
+	if strings.TrimSpace(text) == "" {
+		return otherwise
+	}
+	return text
+}
+
+// onHost writes what keeps an agent from running on this host.
+func (c PolicyConfig) onHost(h *onHost) {
+	fmt.Fprintf(c.Out, "  this host\n")
+	if h.Enforceable {
+		fmt.Fprintf(c.Out, "    every executor that is granted starts\n")
+	}
+	for _, m := range h.Missing {
+		for i, line := range cli.Folded(cli.Visible(fmt.Sprintf("error: layer %s: %s", m.Layer, m.Reason)), 80-12) {
+			fmt.Fprintf(c.Out, "    %-8s%s\n", map[bool]string{true: cli.Visible(m.Executor)}[i == 0], line)
+		}
+		for i, line := range cli.Folded(cli.Visible(m.Fix), 80-17) {
+			fmt.Fprintf(c.Out, "    %-8s%-5s%s\n", "", map[bool]string{true: "fix:"}[i == 0], line)
+		}
+	}
+}

@@ -1,0 +1,25 @@
+// The page is not exported, and its texts come from policies.
+
+package commands
+
+import (
+	"bytes"
+	"testing"
+
+	"github.com/ringd/ringd/cmd/ringd/internal/cli"
+	"github.com/ringd/ringd/cmd/ringd/internal/cli/clitest"
+)
+
+func TestListIsInert(t *testing.T) {
+	for _, text := range clitest.Hostile() {
+		var b bytes.Buffer
+		l := clitest.Filled[listed](text)
+		for i := range l.Exceptions {
+			l.Exceptions[i].Flags = []string{FlagEnded} // words of ours
+		}
+		if err := (exceptionsPage{cli.Page{W: &b, Terminal: true}}).list(l, cli.Policy{Path: text}); err != nil {
+			t.Fatal(err)
+		}
+		clitest.Check(t, "exceptions", text, b.String(), 0)
+	}
+}

@@ -1,0 +1,114 @@
+package commands
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ringd/ringd/cmd/ringd/internal/cli"
+	"github.com/ringd/ringd/cmd/ringd/internal/config"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/lockdown"
+	"github.com/ringd/ringd/cmd/ringd/internal/trust"
+	"github.com/ringd/ringd/schema/wire"
+)
+
+// orderTerms are what the flags of `lockdown --sign` say of an order.
+type orderTerms struct {
+	sign                 bool
+	keys                 []string
+	issuer, out, expires string
+	audience             string
+	sequence             int64
+}
+
+// Order adds the flags of a signed order to the verb lockdown, and returns what makes
+// one; that reports false when nobody asked for it.
+func (c SigningConfig) Order(cmd *cobra.Command) func(ctx context.Context, o wire.LockdownOrder, asJSON bool) (bool, error) {
+	var t orderTerms
+	f := cmd.Flags()
+	f.BoolVar(&t.sign, "sign", false, "write a signed order for sync folders instead")
+	f.StringArrayVar(&t.keys, "key", nil, "private key file of the role; may be repeated")
+	f.StringVar(&t.issuer, "issuer", "", "who issues the order: user:ana@acme.example")
+	f.StringVar(&t.audience, "audience", "", "hosts the order is for, as their trust.audience")
+	f.Int64Var(&t.sequence, "sequence", 0, "number of it (default: seconds since 1970)")
+	f.StringVar(&t.expires, "expires", "24h", "obeyed until: 24h, 7d, or a time")
+	f.StringVarP(&t.out, "output", "o", trust.LockdownFile, "file to write")
+	_ = cmd.MarkFlagFilename("key")
+	_ = cmd.MarkFlagFilename("output", "json")
+	for _, name := range []string{"issuer", "audience", "sequence", "expires"} {
+		_ = cmd.RegisterFlagCompletionFunc(name, cobra.NoFileCompletions)
+	}
+	with := []string{"key", "issuer", "audience", "sequence", "expires", "output"}
+	return func(ctx context.Context, o wire.LockdownOrder, asJSON bool) (bool, error) {
+		if t.sign {
+			if err := without(cmd, "lockdown --sign", "it asks no daemon, and closes nothing by itself",
+				"socket", "url", "token-file", "ca", "cert", "cert-key", "state"); err != nil {
+				return true, err
+			}
+			return true, c.order(ctx, t, o, asJSON)
+		}
+		for _, name := range with {
+			if cmd.Flags().Changed(name) {
+				return true, cli.Usage("--%s goes with --sign", name)
+			}
+		}
+		return false, nil
+	}
+}
+
+// order signs an order and says what it is.
+func (c SigningConfig) order(ctx context.Context, t orderTerms, asked wire.LockdownOrder, asJSON bool) error {
+	if t.issuer == "" || len(t.keys) == 0 || asked.Reason == "" {
+		return cli.Usage("lockdown --sign needs --key FILE, --issuer WHO and --reason TEXT")
+	}
+	keys, err := c.keys(t.keys)
+	if err != nil {
+		return err
+	}
+	now := c.Now().UTC().Truncate(time.Second)
+	until, err := expiry(t.expires, now)
+	if err != nil {
+		return err
+	}
+	o := lockdown.Order{Type: lockdown.OrderType, State: asked.State, Sequence: cmp.Or(t.sequence, now.Unix()),
+		Issued: now, Expires: until, Issuer: t.issuer, Audience: t.audience, Reason: asked.Reason}
+	e, err := lockdown.SignOrder(ctx, o, keys...)
+	if err != nil {
+		return cli.Usage("%w", err)
+	}
+	raw, err := e.Encode()
+	if err != nil {
+		return err
+	}
+	if err := replace(t.out, raw); err != nil {
+		return err
+	}
+	if asJSON {
+		return c.json(o)
+	}
+	fmt.Fprintf(c.Out, "%s %d by %s\n", o.State, o.Sequence, cli.Clean(o.Issuer))
+	c.line("reason", cli.Clean(o.Reason))
+	if o.Audience != "" {
+		c.line("audience", o.Audience)
+	}
+	c.line("issued", o.Issued.Format(time.RFC3339))
+	c.line("expires", o.Expires.Format(time.RFC3339))
+	for _, s := range e.Signatures {
+		c.line("signed", s.KeyID)
+	}
+	return nil
+}
+
+// TrustOrders makes what obeys the signed orders of a sync folder. Without trust roots it is
+// nil. cfg has all but the roots.
+func TrustOrders(t *config.Trust, cfg lockdown.OrdersConfig) (*lockdown.OrderDesk, error) {
+	roots, err := TrustRoots(t)
+	if roots == nil || err != nil {
+		return nil, err
+	}
+	cfg.Roots = roots
+	return lockdown.NewDesk(cfg)
+}

@@ -1,0 +1,54 @@
+package commands
+
+import (
+	"context"
+
+	"github.com/ringd/ringd/cmd/ringd/internal/config"
+	"github.com/ringd/ringd/cmd/ringd/internal/syncer"
+	"github.com/ringd/ringd/cmd/ringd/internal/trust"
+	"github.com/ringd/ringd/profiles"
+)
+
+// TrustRoots reads the keys that a configuration trusts. Without any the result is nil.
+func TrustRoots(t *config.Trust) (*trust.Roots, error) {
+	if t == nil {
+		return nil, nil
+	}
+	roles := map[string]trust.Named{}
+	for name, r := range t.Roles {
+		roles[name] = trust.Named{Keys: r.Keys, Threshold: r.Threshold}
+	}
+	roots, err := trust.ParseRoots(roles)
+	if err != nil {
+		return nil, err
+	}
+	lift := 0
+	if t.Lift != nil {
+		lift = t.Lift.Threshold
+	}
+	return roots.For(t.Audience, lift)
+}
+
+// TrustLimits are those of a sync folder: with trust roots it holds one file, and perhaps a
+// lockdown order beside it, which Orders reads.
+func TrustLimits(t *config.Trust) syncer.Limits {
+	if t == nil {
+		return syncer.Limits{}
+	}
+	return syncer.Limits{Only: trust.FileName, Beside: trust.LockdownFile, FileBytes: trust.MaxEnvelope, TotalBytes: trust.MaxEnvelope}
+}
+
+// TrustGate makes what the daemon verifies pushes with, its memory in the file at path.
+// guardrails: see trust.Config.
+// Without trust roots it is nil: sources are compiled.
+func TrustGate(t *config.Trust, path string, guardrails func(context.Context, *trust.Push, *profiles.Set) error) (*trust.Gate, error) {
+	roots, err := TrustRoots(t)
+	if roots == nil || err != nil {
+		return nil, err
+	}
+	ledger, err := trust.OpenLedger(path)
+	if err != nil {
+		return nil, err
+	}
+	return trust.NewGate(trust.Config{Roots: roots, Ledger: ledger, InOrder: t.InOrder, Guardrails: guardrails})
+}

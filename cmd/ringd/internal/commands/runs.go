@@ -1,0 +1,390 @@
+// This file holds the verbs that ask a daemon over its socket or TCP, or work on
+// the state folder that one has left: status, runs, answer, cancel, approvals,
+// approve, deny, revoke, sessions, lockdown.
+//
+// They decide nothing: what a caller may do is the daemon's to say, and in a
+// folder without a daemon the file system's.
+
+package commands
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ringd/ringd/cmd/ringd/internal/cli"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/view"
+	"github.com/ringd/ringd/cmd/ringd/internal/store"
+	"github.com/ringd/ringd/executors"
+	"github.com/ringd/ringd/executors/js/engine/value"
+	"github.com/ringd/ringd/schema/client"
+	"github.com/ringd/ringd/schema/wire"
+)
+
+// statusEvery is how often `status --wait` asks again, statusWait how long when
+// nobody says.
+const (
+	statusEvery = 20 * time.Millisecond
+	statusWait  = 10 * time.Second
+)
+
+// ClientsConfig is what the verbs are made of.
+type ClientsConfig struct {
+	*cli.Program
+	Now func() time.Time
+	// Kept opens a state folder that no daemon uses; as is the owner that its user
+	// speaks for. Its errors are exits.
+	Kept func(ctx context.Context, dir, as string) (Desk, error)
+	// Order adds the flags of a signed order to lockdown, and returns what makes one when
+	// they ask for it; nil: there are none.
+	Order func(cmd *cobra.Command) func(ctx context.Context, o wire.LockdownOrder, asJSON bool) (bool, error)
+}
+
+type clientVerbs struct{ ClientsConfig }
+
+// NewClients returns the verbs that ask a daemon, or read the folder that one kept.
+func NewClients(cfg ClientsConfig) []*cobra.Command {
+	p := &clientVerbs{cfg}
+	return []*cobra.Command{
+		newStatus(p), newRuns(p), newAnswer(p), newCancel(p),
+		newApprovals(p), newApprove(p), newDeny(p), newRevoke(p), newSessions(p), newLockdown(p), newClock(p),
+	}
+}
+
+func newStatus(p *clientVerbs) *cobra.Command {
+	var at cli.Daemon
+	var asJSON bool
+	var generation int64
+	var wait time.Duration
+	cmd := &cobra.Command{
+		Use:   "status",
+		Short: "Show what is in force, and why the last push was refused",
+		Long: `Status asks the daemon for generation and revision, every ring and executor, and
+the last push with its findings. With --wait it waits for a daemon that is about
+to start, and with --generation until that one or a later one is in force.
+
+Exit codes: 0 new runs are taken, 1 they are not, or --wait passed, 2 no daemon.`,
+		Example: `  ringd status
+  ringd status --generation 4 --wait 5s`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			c, err := p.Connect(at)
+			if err != nil {
+				return err
+			}
+			defer c.Close()
+			if generation > 0 && !cmd.Flags().Changed("wait") {
+				wait = statusWait
+			}
+			st, err := awaitGeneration(cmd.Context(), c, generation, wait)
+			if err != nil {
+				return cli.RefusedBy(err)
+			}
+			if asJSON {
+				err = cli.JSON(p.Out, st)
+			} else {
+				p.Page(p.Out).Status(st)
+			}
+			if err == nil && (!st.Ready || st.Generation < generation) {
+				err = cli.Failed(cli.Refused, nil)
+			}
+			return err
+		},
+	}
+	at.Bind(cmd)
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	cmd.Flags().Int64Var(&generation, "generation", 0, "wait for this generation")
+	cli.Span(cmd, &wait, "wait", 0, "for the daemon and --generation (10s)")
+	return cmd
+}
+
+func awaitGeneration(ctx context.Context, c *client.Client, generation int64, wait time.Duration) (wire.Status, error) {
+	over := time.NewTimer(wait)
+	defer over.Stop()
+	again := time.NewTicker(statusEvery)
+	defer again.Stop()
+	for {
+		st, err := c.Status(ctx)
+		var told *client.Error
+		absent := err != nil && !errors.As(err, &told) // it may be about to start
+		if wait == 0 || (err != nil && !absent) || (err == nil && st.Generation >= generation) {
+			return st, err
+		}
+		select {
+		case <-again.C:
+		case <-over.C:
+			return st, err
+		case <-ctx.Done():
+			return st, context.Cause(ctx)
+		}
+	}
+}
+
+func newRuns(p *clientVerbs) *cobra.Command {
+	var at cli.Daemon
+	var state string
+	var f client.Filter
+	var how listing
+	var wait time.Duration
+	cmd := &cobra.Command{
+		Use:   "runs [RUN]",
+		Short: "List the daemon's runs, or show one",
+		Long: `Runs lists the runs of the daemon, newest first, or shows one with its console
+and outcome. With --state it reads the folder that a run or a daemon kept and
+has left.
+
+The list shows 12 letters of an id. Wherever RUN stands, the beginning of an id
+is enough: at least 4 letters, and those of one run only.`,
+		Example: "  ringd runs --only paused\n  ringd runs RUN --json\n  ringd runs --wide --state ./state",
+		Args:    cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if f.Limit < 0 {
+				return cli.Usage("--limit %d: a number of runs", f.Limit)
+			}
+			if state != "" {
+				if err := (place{daemon: at, state: state}).check(); err != nil {
+					return err
+				}
+				return p.keptRuns(cmd.Context(), state, args, f, how)
+			}
+			c, err := p.Connect(at)
+			if err != nil {
+				return err
+			}
+			defer c.Close()
+			if len(args) == 1 {
+				id, err := cli.RunThere(cmd.Context(), c, args[0])
+				if err != nil {
+					return err
+				}
+				run, err := c.GetRun(cmd.Context(), id, wait)
+				if err != nil {
+					return (place{daemon: at}).noRun(cli.RefusedBy(err), err, args[0])
+				}
+				return p.showRun(run, how.asJSON)
+			}
+			list, err := c.Runs(cmd.Context(), f)
+			if err != nil {
+				return cli.RefusedBy(err)
+			}
+			return p.listRuns(list, how, func(id string) (wire.Run, error) { return c.GetRun(cmd.Context(), id, 0) })
+		},
+	}
+	at.Bind(cmd)
+	p.completeRuns(cmd, &at)
+	cmd.Flags().StringVar(&state, "state", "", "read this state folder, which no daemon uses")
+	cmd.Flags().StringVar(&f.Agent, "agent", "", "runs of this agent")
+	cmd.Flags().StringSliceVar(&f.States, "only", nil, "runs in these states, such as paused")
+	cmd.Flags().IntVar(&f.Limit, "limit", 0, "how many")
+	cli.OneOf(cmd, "only", wire.StateRunning, string(executors.StatePaused), string(executors.StateDone), string(executors.StateFailed),
+		string(executors.StateDenied), string(executors.StateLimit), string(executors.StateCancelled), string(executors.StateUnknown))
+	cli.Span(cmd, &wait, "wait", 0, "with RUN: until it pauses or ends (at most 1m)")
+	cmd.Flags().BoolVar(&how.wide, "wide", false, "whole ids and names, in lines as long as they are")
+	cmd.Flags().BoolVar(&how.asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+// maxShown is of how many waiting runs a list says what they wait for.
+const maxShown = 100
+
+// listing is how a list is shown.
+type listing struct{ wide, asJSON bool }
+
+// id is an id as the list shows it.
+func (l listing) id(run string) string {
+	if l.wide {
+		return run
+	}
+	return cli.ShortID(run)
+}
+
+func (p *clientVerbs) listRuns(list wire.RunList, how listing, get func(id string) (wire.Run, error)) error {
+	if how.asJSON {
+		return cli.JSON(p.Out, list)
+	}
+	if len(list.Runs) == 0 {
+		fmt.Fprintln(p.Err, "no runs") // a script reads an empty list
+		return nil
+	}
+	shown, now := 0, p.Now()
+	var rows []cli.Row
+	for _, r := range list.Runs {
+		row := cli.Row{Cells: []string{how.id(r.ID), r.State, cli.Age(now.Sub(r.Created)), r.Agent, r.Executor, r.Actor}}
+		if r.State == string(executors.StatePaused) && shown < maxShown {
+			shown++
+			if run, err := get(r.ID); err == nil { // else it went on, or is gone, since it was listed
+				row.Under = waits(run)
+			}
+		}
+		rows = append(rows, row)
+	}
+	p.Page(p.Out).Table([]string{"RUN", "STATE", "AGE", "AGENT", "EXECUTOR", "ACTOR"}, rows, how.wide)
+	return nil
+}
+
+// waits says what a paused run waits for.
+func waits(run wire.Run) []string {
+	var out []string
+	for _, c := range run.Pending {
+		out = append(out, fmt.Sprintf("call %s of %s waits for %s", c.ID, cli.Visible(c.Bridge), waitsFor(c)))
+	}
+	if run.Error != nil {
+		out = append(out, fmt.Sprintf("cannot go on: %s: %s", run.Error.Name, run.Error.Message))
+	}
+	return out
+}
+
+// keptRuns lists the runs of a state folder, or shows one.
+func (p *clientVerbs) keptRuns(ctx context.Context, state string, args []string, f client.Filter, how listing) (err error) {
+	dir, err := p.State(state)
+	if err != nil {
+		return err
+	}
+	st, err := store.Open(ctx, store.Config{Dir: cli.Layout(dir).Store, Now: p.Now})
+	if errors.Is(err, store.ErrInUse) {
+		return cli.Usage("read state folder: %w: ask its daemon with --socket", err)
+	}
+	if err != nil {
+		return cli.Usage("read state folder: %w", err)
+	}
+	defer func() { err = errors.Join(err, st.Close()) }()
+	if len(args) == 1 {
+		id, err := cli.RunKept(args[0], func(prefix string, limit int) (wire.RunList, error) {
+			return view.ListKept(ctx, st, daemon.Filter{Prefix: prefix, Limit: limit})
+		})
+		if err != nil {
+			return err
+		}
+		run, err := keptRun(ctx, st, id)
+		if errors.Is(err, store.ErrNotFound) {
+			err = daemon.ErrNotFound
+		}
+		if err != nil {
+			return (place{state: state}).noRun(cli.Failed(cli.Refused, fmt.Errorf("run %s: %w", args[0], err)), err, args[0])
+		}
+		return p.showRun(run, how.asJSON)
+	}
+	list, err := view.ListKept(ctx, st, daemon.Filter{Agent: f.Agent, States: f.States, Limit: f.Limit})
+	if err != nil {
+		return cli.Usage("read state folder: %w", err)
+	}
+	return p.listRuns(list, how, func(id string) (wire.Run, error) { return keptRun(ctx, st, id) })
+}
+
+// keptRun is a run of a store, with the calls that it still waits on.
+func keptRun(ctx context.Context, st *store.Store, id string) (wire.Run, error) {
+	row, err := st.Run(ctx, id)
+	if err != nil {
+		return wire.Run{}, err
+	}
+	run, err := view.Row(row)
+	run.State = view.Kept(row.State)
+	if err != nil || row.State != store.Paused {
+		run.Pending = nil
+		return run, err
+	}
+	calls, err := st.Calls(ctx, id)
+	if err != nil {
+		return wire.Run{}, err
+	}
+	given, err := st.Approvals(ctx, id)
+	run.Pending = view.Waits(calls, given, run.Pending)
+	return run, err
+}
+
+func (p *clientVerbs) showRun(run wire.Run, asJSON bool) error {
+	if asJSON {
+		return cli.JSON(p.Out, run)
+	}
+	fmt.Fprintf(p.Out, "run %s: %s\n", cli.Clean(run.ID), cli.Clean(run.State))
+	for _, e := range run.Console {
+		fmt.Fprintf(p.Out, "  %s\n", cli.Indented(e.Text, "  "))
+	}
+	p.Page(p.Err).Run(run)
+	return p.Page(p.Out).Value(run)
+}
+
+func newAnswer(p *clientVerbs) *cobra.Command {
+	var at cli.Daemon
+	var text, failure string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "answer RUN CALL",
+		Short: "Answer an open call of a paused run, as its harness",
+		Long: `Answer settles a call that waits for the harness, with a value (JSON) or an
+error that the program gets as a BridgeError. The first answer counts.
+
+Exit codes: 0 taken, 1 refused, 2 usage or no daemon.`,
+		Example: `  ringd answer RUN c2 --value '"go on"'
+  ringd answer RUN c2 --error "the user said no"`,
+		Args: cobra.ExactArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			a := wire.Answer{Call: args[1]}
+			switch {
+			case cmd.Flags().Changed("value") == cmd.Flags().Changed("error"):
+				return cli.Usage("answer needs --value JSON or --error TEXT")
+			case cmd.Flags().Changed("error"):
+				a.Error = &wire.AnswerError{Message: failure}
+			default:
+				tagged, err := value.FromJSON([]byte(text))
+				if err != nil {
+					return cli.Usage("--value: %w", err)
+				}
+				a.Value = json.RawMessage(tagged)
+			}
+			c, err := p.Connect(at)
+			if err != nil {
+				return err
+			}
+			defer c.Close()
+			id, err := cli.RunThere(cmd.Context(), c, args[0])
+			if err != nil {
+				return err
+			}
+			run, err := c.Answer(cmd.Context(), id, a)
+			if err != nil {
+				return cli.RefusedBy(err)
+			}
+			return p.stateOf(run, asJSON)
+		},
+	}
+	at.Bind(cmd)
+	p.completeRuns(cmd, &at, string(executors.StatePaused), wire.StateRunning)
+	cmd.Flags().StringVar(&text, "value", "", "the result, as JSON")
+	cmd.Flags().StringVar(&failure, "error", "", "the error's message")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the outcome so far as JSON")
+	return cmd
+}
+
+func newCancel(p *clientVerbs) *cobra.Command {
+	var w place
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:     "cancel RUN",
+		Short:   "End a run, live or waiting",
+		Example: "  ringd cancel RUN",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return p.with(cmd.Context(), w, func(d Desk) error {
+				id, err := d.RunID(cmd.Context(), args[0])
+				if err != nil {
+					return err
+				}
+				run, err := d.Cancel(cmd.Context(), id)
+				if err != nil {
+					return w.noRun(d.Refused(err), err, args[0])
+				}
+				return p.stateOf(run, asJSON)
+			})
+		},
+	}
+	w.bind(cmd)
+	p.completeRuns(cmd, &w.daemon, string(executors.StatePaused), wire.StateRunning)
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print the run as JSON")
+	return cmd
+}

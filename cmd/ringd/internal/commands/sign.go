@@ -1,0 +1,283 @@
+package commands
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"crypto/ed25519"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ringd/ringd/cmd/ringd/internal/atomicfile"
+	"github.com/ringd/ringd/cmd/ringd/internal/cli"
+	"github.com/ringd/ringd/cmd/ringd/internal/config"
+	"github.com/ringd/ringd/cmd/ringd/internal/safetext"
+	"github.com/ringd/ringd/cmd/ringd/internal/trust"
+	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/profiles/diff"
+)
+
+// SigningConfig is what the verbs are made of.
+type SigningConfig struct {
+	*cli.Program
+	Now    func() time.Time
+	Random io.Reader // of keys
+	// Compile reads and compiles a policy. What it refuses it has told.
+	Compile func(ctx context.Context, path string) (*profiles.Set, cli.Policy, error)
+	// Guardrails asks those of a set what they say of it on top of the one before. What
+	// they refuse it has told.
+	Guardrails func(ctx context.Context, set, previous *profiles.Set) error
+	// Sleep waits between two looks at the daemon; it ends with ctx.
+	Sleep func(ctx context.Context, d time.Duration)
+}
+
+// NewSigning returns the verbs.
+func NewSigning(c SigningConfig) []*cobra.Command {
+	return []*cobra.Command{c.newKeygen(), c.newSign(), c.newVerify(), c.newPush(), c.newRollback()}
+}
+
+// maxLife bounds how long a push holds: nobody remembers it for longer.
+const maxLife = 398 * 24 * time.Hour
+
+// terms are what the flags of sign and rollback say of a push.
+type terms struct {
+	keys                   []string
+	out, previous, expires string
+	issuer, reason         string
+	audience               string
+	sequence               int64
+	json                   bool
+	before                 *trust.Push // previous, when that is a file
+}
+
+func (t *terms) bind(cmd *cobra.Command) {
+	f := cmd.Flags()
+	f.StringArrayVar(&t.keys, "key", nil, "private key file; may be repeated (required)")
+	f.StringVarP(&t.out, "output", "o", trust.FileName, "envelope to write")
+	f.StringVar(&t.previous, "previous", "", "push in force: its file, or its revision")
+	f.Int64Var(&t.sequence, "sequence", 0, "number of it (default: 1 above --previous, or 1)")
+	f.StringVar(&t.expires, "expires", "30d", "when it ends: 30d, 12h, or a time")
+	f.StringVar(&t.issuer, "issuer", "", "who issues it: user:ana@acme.example (required)")
+	f.StringVar(&t.audience, "audience", "", "hosts it is for (default: that of --previous)")
+	f.StringVar(&t.reason, "reason", "", "why, in one line; on record on every host")
+	f.BoolVar(&t.json, "json", false, "print JSON")
+	_ = cmd.MarkFlagRequired("key") // they stand above
+	_ = cmd.MarkFlagRequired("issuer")
+	_ = cmd.MarkFlagFilename("key")
+	_ = cmd.MarkFlagFilename("previous")
+	_ = cmd.MarkFlagFilename("output", "json")
+	for _, name := range []string{"sequence", "expires", "issuer", "audience", "reason"} {
+		_ = cmd.RegisterFlagCompletionFunc(name, cobra.NoFileCompletions)
+	}
+}
+
+// read reads the keys and the push before, and returns what is to be signed.
+func (c SigningConfig) read(t *terms) (trust.Statement, []ed25519.PrivateKey, error) {
+	var s trust.Statement
+	keys, err := c.keys(t.keys)
+	if err != nil {
+		return s, nil, err
+	}
+	now := c.Now().UTC().Truncate(time.Second)
+	s = trust.Statement{Sequence: t.sequence, Issued: now, Reason: t.reason, Issuer: t.issuer, Audience: t.audience}
+	if s.Expires, err = expiry(t.expires, now); err != nil {
+		return s, nil, err
+	}
+	switch {
+	case t.previous == "":
+		s.Sequence = cmp.Or(s.Sequence, 1)
+	case strings.HasPrefix(t.previous, "sha256:"):
+		if s.Previous = t.previous; s.Sequence == 0 {
+			return s, nil, cli.Usage("--previous REVISION needs --sequence: one above that of the push in force, as ringd status shows it")
+		}
+	default:
+		raw, err := readKeyFile(t.previous)
+		if err != nil {
+			return s, nil, err
+		}
+		if t.before, _, err = trust.Peek(raw); err != nil {
+			return s, nil, cli.Usage("--previous %s: %w", t.previous, err)
+		}
+		s.Previous, s.Audience = t.before.Revision, cmp.Or(s.Audience, t.before.Audience)
+		s.Sequence = cmp.Or(s.Sequence, t.before.Sequence+1)
+		if s.Sequence <= t.before.Sequence {
+			return s, nil, cli.Usage("--sequence %d is not above that of --previous, %d", s.Sequence, t.before.Sequence)
+		}
+	}
+	return s, keys, nil
+}
+
+// keys reads private keys. An error never holds one.
+func (c SigningConfig) keys(names []string) ([]ed25519.PrivateKey, error) {
+	var out []ed25519.PrivateKey
+	for _, name := range names {
+		abs, err := filepath.Abs(name)
+		if err != nil {
+			return nil, cli.Usage("--key: %w", err)
+		}
+		text, err := config.Secret{File: abs}.Value(c.Env)
+		if err != nil {
+			return nil, cli.Usage("--key: %w", err)
+		}
+		key, err := trust.ParsePrivateKey(name, []byte(text))
+		if err != nil {
+			return nil, cli.Usage("--key: %w", err)
+		}
+		out = append(out, key)
+	}
+	return out, nil
+}
+
+// expiry reads 30d, 12h, or a time.
+func expiry(text string, now time.Time) (time.Time, error) {
+	at, err := time.Parse(time.RFC3339, text)
+	if err != nil {
+		var life time.Duration
+		if life, err = config.Span(text); err != nil {
+			return at, cli.Usage("--expires %q: want a span such as 30d or 12h, or a time such as 2026-12-31T00:00:00Z", text)
+		}
+		at = now.Add(life)
+	}
+	at = at.UTC().Truncate(time.Second)
+	if !at.After(now) || at.Sub(now) > maxLife {
+		return at, cli.Usage("--expires %s: want a time from now on, at most %d days away", text, int(maxLife.Hours()/24))
+	}
+	return at, nil
+}
+
+func readKeyFile(name string) ([]byte, error) {
+	f, err := os.Open(name)
+	if err != nil {
+		return nil, cli.Usage("read push: %w", cli.Bare(err))
+	}
+	defer f.Close()
+	b, err := io.ReadAll(io.LimitReader(f, trust.MaxEnvelope+1))
+	if err != nil {
+		return nil, cli.Usage("read push: %w", cli.Bare(err))
+	}
+	return b, nil
+}
+
+// replace puts a file in the place of what was there.
+func replace(name string, text []byte) error {
+	if err := atomicfile.Replace(name, text, 0o644); err != nil {
+		return cli.Usage("write %w", cli.Bare(err))
+	}
+	return nil
+}
+
+// shownKey is a push as the verbs print it.
+type shownKey struct {
+	Type     string         `json:"type"`
+	Digest   string         `json:"digest"` // of what is signed
+	Revision string         `json:"revision"`
+	Previous string         `json:"previous"`
+	Sequence int64          `json:"sequence"`
+	Issued   time.Time      `json:"issued"`
+	Expires  time.Time      `json:"expires"`
+	Issuer   string         `json:"issuer"`
+	Audience string         `json:"audience,omitempty"`
+	Reason   string         `json:"reason,omitempty"`
+	Rollback bool           `json:"rollback,omitempty"`
+	Agents   []string       `json:"agents"`
+	Changes  map[string]int `json:"changes,omitempty"` // since the push before, by class
+	KeyIDs   []string       `json:"keyids"`            // who says to have signed
+	Signers  []trust.Signer `json:"signers,omitempty"` // whose signatures hold; after verify
+	Roles    []role         `json:"roles,omitempty"`
+}
+
+// role is how many of a role have signed.
+type role struct {
+	Role      string `json:"role"`
+	Signed    int    `json:"signed"`
+	Threshold int    `json:"threshold"`
+	Keys      int    `json:"keys"`
+}
+
+func show(p *trust.Push, e *trust.Envelope, before *trust.Push) shownKey {
+	out := shownKey{Type: p.Type, Digest: p.Digest, Revision: p.Revision, Previous: p.Previous, Sequence: p.Sequence, Issued: p.Issued, Expires: p.Expires,
+		Issuer: p.Issuer, Audience: p.Audience, Reason: p.Reason, Rollback: p.Rollback, Agents: []string{}, KeyIDs: []string{}, Signers: p.Signers}
+	for name := range p.Policy.Agents {
+		out.Agents = append(out.Agents, name)
+	}
+	slices.Sort(out.Agents)
+	for _, s := range e.Signatures {
+		out.KeyIDs = append(out.KeyIDs, cli.Clean(s.KeyID))
+	}
+	if before != nil {
+		out.Changes = diff.Compare(before.Policy, p.Policy, diff.Config{Now: p.Issued}).Counts
+	}
+	return out
+}
+
+// line prints a value beside its name, or below where it is too wide for that: a
+// digest is copied whole.
+func (c SigningConfig) line(name, value string) {
+	value = cli.Clean(value)
+	if utf8.RuneCountInString(value) <= 68 {
+		fmt.Fprintf(c.Out, "  %-10s%s\n", name, value)
+		return
+	}
+	fmt.Fprintf(c.Out, "  %s\n", name)
+	for _, text := range cli.Folded(value, 76) {
+		fmt.Fprintf(c.Out, "    %s\n", text)
+	}
+}
+
+// json prints v on one line, of which everything shows.
+func (c SigningConfig) json(v any) error {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(v)
+	if err == nil {
+		_, err = c.Out.Write(safetext.Text(b.Bytes()))
+	}
+	if err != nil {
+		return fmt.Errorf("write result: %w", err)
+	}
+	return nil
+}
+
+// print prints a push, as text or as JSON.
+func (c SigningConfig) print(s shownKey, asJSON bool) error {
+	if asJSON {
+		return c.json(s)
+	}
+	line := func(name, format string, args ...any) { c.line(name, fmt.Sprintf(format, args...)) }
+	what := "push"
+	if s.Rollback {
+		what = "rollback"
+	}
+	fmt.Fprintf(c.Out, "%s %d by %s\n", what, s.Sequence, cli.Clean(s.Issuer))
+	line("revision", "%s", s.Revision)
+	line("on top of", "%s", cmp.Or(s.Previous, "nothing"))
+	line("issued", "%s", s.Issued.Format(time.RFC3339))
+	line("expires", "%s", s.Expires.Format(time.RFC3339))
+	if s.Audience != "" {
+		line("audience", "%s", cli.Clean(s.Audience))
+	}
+	if s.Reason != "" {
+		line("reason", "%s", cli.Clean(s.Reason))
+	}
+	line("agents", "%s", cli.Clean(strings.Join(s.Agents, ", ")))
+	if s.Changes != nil {
+		line("changes", "%d widen, %d narrow, %d neutral; see ringd diff", s.Changes["widens"], s.Changes["narrows"], s.Changes["neutral"])
+	}
+	for _, id := range s.KeyIDs {
+		line("signed", "%s", id)
+	}
+	for _, r := range s.Roles {
+		line("role", "%s: %d signed, %d of %d needed", cli.Clean(r.Role), r.Signed, r.Threshold, r.Keys)
+	}
+	return nil
+}

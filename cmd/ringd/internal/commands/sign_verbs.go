@@ -1,0 +1,435 @@
+package commands
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ringd/ringd/cmd/ringd/internal/cli"
+	"github.com/ringd/ringd/cmd/ringd/internal/config"
+	"github.com/ringd/ringd/cmd/ringd/internal/syncer"
+	"github.com/ringd/ringd/cmd/ringd/internal/trust"
+	"github.com/ringd/ringd/schema/wire"
+)
+
+func (c SigningConfig) newKeygen() *cobra.Command {
+	var out string
+	cmd := &cobra.Command{
+		Use:   "keygen -o FILE",
+		Short: "Make a key that signs pushes",
+		Long: `Keygen makes an Ed25519 key. The private half goes to FILE, which only its owner
+can read, the public half to FILE.pub. Neither may be there: nothing is written
+over. It prints the public half in one line, as the trust roots of a daemon hold
+it.
+
+Exit codes: 0 made, 2 a file is there, or cannot be written.`,
+		Example: "  ringd keygen -o ana.key",
+		Args:    cobra.NoArgs,
+		RunE: func(*cobra.Command, []string) error {
+			key, err := trust.MakeKey(out, c.Random)
+			if errors.Is(err, fs.ErrExist) {
+				return cli.Usage("%w: nothing is written over; name another file", err)
+			}
+			if err != nil {
+				return cli.Usage("%w", err)
+			}
+			fmt.Fprintf(c.Out, "%s\n", trust.KeyLine(key))
+			fmt.Fprintf(c.Err, "private key %s, public key %s.pub, id %s\n", out, out, trust.KeyID(key))
+			return nil
+		},
+	}
+	cmd.Flags().StringVarP(&out, "output", "o", "", "file of the private key (required)")
+	_ = cmd.MarkFlagRequired("output") // it stands above
+	_ = cmd.MarkFlagFilename("output")
+	return cmd
+}
+
+func (c SigningConfig) newSign() *cobra.Command {
+	var t terms
+	var policy string
+	var add bool
+	cmd := &cobra.Command{
+		Use:   "sign --key FILE {-p PATH --issuer WHO | --add PUSH}",
+		Short: "Sign a push of a policy, or add a signature",
+		Long: `Sign compiles a policy, puts the compiled set into a statement with its
+revision, the one before it, its sequence, the times between which it holds and
+who issues it, and signs that: push.dsse.json, a DSSE envelope. What does not
+compile is not signed. It prints what is signed, and against --previous FILE how
+many grants it widens and narrows. Guardrails see the set of that file as
+input.previous; without it they see null here, and each host asks them again
+with what is in force there.
+
+With --add another person signs an envelope that is there, after reading what it
+prints. Nothing but the signature is added.
+
+Exit codes: 0 signed, 1 findings, 2 usage, or a file that cannot be read.`,
+		Example: `  ringd sign -p policy --key ana.key --issuer user:ana@acme.example
+  ringd sign -p policy --key ana.key --issuer user:ana@acme.example \
+    --previous /srv/sync/push.dsse.json --expires 14d -o push.dsse.json
+  ringd sign --add --key bob.key push.dsse.json`,
+		Args: cobra.MaximumNArgs(1),
+		PreRunE: func(cmd *cobra.Command, args []string) error {
+			if add == (policy != "") || add != (len(args) == 1) {
+				return cli.Usage("sign: name a policy with -p, or --add and one PUSH")
+			}
+			if add {
+				return without(cmd, "sign --add", "it changes nothing but the signatures in PUSH",
+					"output", "previous", "sequence", "expires", "issuer", "audience", "reason")
+			}
+			return nil
+		},
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if add {
+				return c.add(cmd.Context(), args[0], t)
+			}
+			return c.sign(cmd.Context(), policy, t)
+		},
+	}
+	t.bind(cmd)
+	cmd.Flags().StringVarP(&policy, "policy", "p", "", "policy file or folder")
+	cmd.Flags().BoolVar(&add, "add", false, "add a signature to PUSH; only --key and --json fit")
+	delete(cmd.Flags().Lookup("issuer").Annotations, cobra.BashCompOneRequiredFlag) // not with --add
+	_ = cmd.MarkFlagFilename("policy", "yaml", "yml", "json", "cue")
+	return cmd
+}
+
+// without refuses flags that a verb would not heed.
+func without(cmd *cobra.Command, verb, why string, flags ...string) error {
+	for _, name := range flags {
+		if cmd.Flags().Changed(name) {
+			return cli.Usage("%s goes without --%s: %s", verb, name, why)
+		}
+	}
+	return nil
+}
+
+func (c SigningConfig) sign(ctx context.Context, policy string, t terms) error {
+	if t.issuer == "" {
+		return cli.Usage("sign needs --issuer: who issues the push")
+	}
+	s, keys, err := c.read(&t)
+	if err != nil {
+		return err
+	}
+	set, _, err := c.Compile(ctx, policy)
+	if err != nil {
+		return err
+	}
+	if t.before != nil { // else nobody here knows what the hosts have in force
+		if err := c.Guardrails(ctx, set, t.before.Policy); err != nil {
+			return err
+		}
+	}
+	e, err := trust.New(ctx, s, set, keys...)
+	if err != nil {
+		return cli.Usage("%w", err)
+	}
+	return c.write(e, t)
+}
+
+// write writes an envelope and prints what is signed.
+func (c SigningConfig) write(e *trust.Envelope, t terms) error {
+	raw, err := e.Encode()
+	if err != nil {
+		return err
+	}
+	p, _, err := trust.Peek(raw)
+	if err != nil {
+		return err
+	}
+	if err := replace(t.out, raw); err != nil {
+		return err
+	}
+	return c.print(show(p, e, t.before), t.json)
+}
+
+// add signs what is in an envelope.
+func (c SigningConfig) add(ctx context.Context, name string, t terms) error {
+	raw, err := readKeyFile(name)
+	if err != nil {
+		return err
+	}
+	_, e, err := trust.Peek(raw)
+	if err != nil {
+		return cli.Usage("%s: %w", name, err)
+	}
+	keys, err := c.keys(t.keys)
+	if err != nil {
+		return err
+	}
+	if err := e.Sign(ctx, keys...); err != nil {
+		return cli.Usage("%s: %w", name, err)
+	}
+	t.out = name
+	return c.write(e, t)
+}
+
+func (c SigningConfig) newRollback() *cobra.Command {
+	var t terms
+	cmd := &cobra.Command{
+		Use: "rollback PUSH --previous FILE --key FILE --issuer WHO --reason TEXT",
+
+		DisableFlagsInUseLine: true,
+
+		Short: "Sign a push that brings an earlier one back",
+		Long: `Rollback signs the set of an earlier PUSH again, as it was compiled then, on top
+of the push in force: with the next sequence, and a reason that is on record on
+every host as policy_rolled_back. A host takes an earlier revision in no other
+way. The guardrails of that set are asked with the one of --previous FILE.
+
+Exit codes: 0 signed, 1 a guardrail refuses, 2 usage, or a file that cannot be
+read.`,
+		Example: `  ringd rollback push-7.dsse.json --previous push-8.dsse.json --key ana.key \
+    --issuer user:ana@acme.example --reason "8 denies the warehouse"`,
+		Args: cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			raw, err := readKeyFile(args[0])
+			if err != nil {
+				return err
+			}
+			old, _, err := trust.Peek(raw)
+			if err != nil {
+				return cli.Usage("%s: %w", args[0], err)
+			}
+			s, keys, err := c.read(&t)
+			if err != nil {
+				return err
+			}
+			if s.Rollback = true; s.Previous == old.Revision {
+				return cli.Usage("rollback: %s is the revision of --previous as well", cli.Short(old.Revision))
+			}
+			if t.before != nil {
+				if err := c.Guardrails(cmd.Context(), old.Policy, t.before.Policy); err != nil {
+					return err
+				}
+			}
+			e, err := trust.New(cmd.Context(), s, old.Policy, keys...)
+			if err != nil {
+				return cli.Usage("%w", err)
+			}
+			return c.write(e, t)
+		},
+	}
+	t.bind(cmd)
+	for _, name := range []string{"previous", "reason"} {
+		_ = cmd.MarkFlagRequired(name)
+	}
+	return cmd
+}
+
+// rootsFrom reads the trust roots of a configuration file.
+func (c SigningConfig) rootsFrom(name string) (*trust.Roots, error) {
+	in, err := os.Open(name)
+	if err != nil {
+		return nil, cli.Usage("read trust roots: %w", cli.Bare(err))
+	}
+	defer in.Close()
+	f, err := config.Read(name, in)
+	if err != nil {
+		return nil, cli.Usage("%w", err)
+	}
+	roots, err := TrustRoots(f.Trust)
+	if err != nil {
+		return nil, cli.Usage("%s: %w", name, err)
+	}
+	if roots == nil {
+		return nil, cli.Usage("%s: it has no trust: section", name)
+	}
+	return roots, nil
+}
+
+// refused is a refusal as an exit.
+func refused(name string, err error) error {
+	return cli.Failed(cli.Refused, fmt.Errorf("%s: %w", name, err))
+}
+
+// verified verifies a push by the roots of a file, at the time of now.
+func (c SigningConfig) verified(ctx context.Context, name, rootsFile string) (shownKey, error) {
+	raw, err := readKeyFile(name)
+	if err != nil {
+		return shownKey{}, err
+	}
+	roots, err := c.rootsFrom(rootsFile)
+	if err != nil {
+		return shownKey{}, err
+	}
+	p, err := roots.Open(ctx, raw)
+	if err == nil {
+		err = trust.Timely(p, c.Now())
+	}
+	if err != nil {
+		return shownKey{}, refused(name, err)
+	}
+	_, e, err := trust.Peek(raw)
+	if err != nil {
+		return shownKey{}, refused(name, err)
+	}
+	out := show(p, e, nil)
+	for _, name := range roots.Names() {
+		need, keys := roots.Threshold(name)
+		out.Roles = append(out.Roles, role{name, trust.Count(name, p.Signers), need, keys})
+	}
+	return out, nil
+}
+
+// bindRoots binds the flag of the file that has the trust roots.
+func bindRoots(cmd *cobra.Command, into *string) {
+	cmd.Flags().StringVar(into, "config", "", "configuration with the trust roots, under trust:")
+	_ = cmd.MarkFlagFilename("config", "yaml", "yml") // it stands above
+}
+
+func (c SigningConfig) newVerify() *cobra.Command {
+	var roots string
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "verify PUSH --config FILE",
+		Short: "Verify who signed a push, and that it holds",
+		Long: `Verify checks a push as a daemon with this configuration does: the envelope,
+the signatures and their thresholds, the set and its revision, the approvers of
+its exceptions, and its times. What only a host knows it cannot check: which
+push it accepted last. It prints the push, its signers and what each role needs.
+
+Exit codes: 0 it holds, 1 refused, with the first reason, 2 usage, or a file
+that cannot be read.`,
+		Example: "  ringd verify push.dsse.json --config /etc/ringd/ringd.yaml",
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if roots == "" {
+				return cli.Usage("verify needs trust roots: --config FILE")
+			}
+			out, err := c.verified(cmd.Context(), args[0], roots)
+			if err != nil {
+				return err
+			}
+			return c.print(out, asJSON)
+		},
+	}
+	bindRoots(cmd, &roots)
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print JSON")
+	return cmd
+}
+
+func (c SigningConfig) newPush() *cobra.Command {
+	var roots string
+	var at cli.Daemon
+	var wait time.Duration
+	var asJSON bool
+	cmd := &cobra.Command{
+		Use:   "push PUSH DIR",
+		Short: "Put a signed push into a sync folder",
+		Long: `Push puts PUSH into the sync folder DIR as push.dsse.json, whole or not at all.
+With --config it is verified before, by the trust roots there. With --socket or
+--url it waits until the daemon says what became of it.
+
+Exit codes: 0 put there, and with a daemon in force; 1 refused, 2 usage, a file
+that cannot be read, or a daemon that does not say in time.`,
+		Example: `  ringd push push.dsse.json /srv/sync --config /etc/ringd/ringd.yaml
+  ringd push push.dsse.json /srv/sync --socket /run/ringd.sock`,
+		Args: cobra.ExactArgs(2),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			if err := at.Check(); err != nil {
+				return err
+			}
+			if roots != "" {
+				if _, err := c.verified(cmd.Context(), args[0], roots); err != nil {
+					return err
+				}
+			}
+			digest, err := c.put(args[0], args[1])
+			if err != nil {
+				return err
+			}
+			if !at.Named() {
+				fmt.Fprintf(c.Err, "%s is in %s; a daemon that syncs it says what becomes of it: ringd status\n", args[0], args[1])
+				return nil
+			}
+			ctx, cancel := context.WithTimeout(cmd.Context(), wait)
+			defer cancel()
+			return c.wait(ctx, at, digest, asJSON)
+		},
+	}
+	bindRoots(cmd, &roots)
+	at.Bind(cmd)
+	cli.Span(cmd, &wait, "wait", 60*time.Second, "how long to wait for the daemon")
+	cmd.Flags().BoolVar(&asJSON, "json", false, "print what the daemon says as JSON")
+	return cmd
+}
+
+// put renames a push into a folder, and returns the digest by which a daemon knows
+// the folder then. A folder without a push that holds something else is refused: it may be
+// one of sources.
+func (c SigningConfig) put(name, dir string) (string, error) {
+	raw, err := readKeyFile(name)
+	if err != nil {
+		return "", err
+	}
+	if _, _, err := trust.Peek(raw); err != nil {
+		return "", refused(name, err)
+	}
+	limits := TrustLimits(&config.Trust{})
+	switch _, err := syncer.Read(dir, limits); {
+	case errors.Is(err, syncer.ErrAnother): // and no push yet: these hosts may not take signed ones
+		return "", cli.Failed(cli.Refused, fmt.Errorf("%s: %w: take it away first", dir, err))
+	case errors.Is(err, fs.ErrNotExist):
+		return "", cli.Usage("%s: there is no such folder", dir)
+	}
+	if err := replace(filepath.Join(dir, trust.FileName), raw); err != nil {
+		return "", err
+	}
+	p, err := syncer.Read(dir, limits)
+	if err != nil {
+		return "", cli.Usage("read %s: %w", dir, err)
+	}
+	if p.Beside != "" {
+		fmt.Fprintf(c.Err, "warning: %s\n", cli.Clean(p.Beside))
+	}
+	return p.Digest, nil
+}
+
+// wait asks the daemon until it has looked at the push of a digest.
+func (c SigningConfig) wait(ctx context.Context, at cli.Daemon, digest string, asJSON bool) error {
+	daemon, err := c.Connect(at)
+	if err != nil {
+		return err
+	}
+	for {
+		st, err := daemon.Status(ctx)
+		if ctx.Err() != nil {
+			return cli.Usage("push: the daemon has not looked at it in time; see ringd status")
+		}
+		if err != nil {
+			return cli.RefusedBy(err)
+		}
+		if last := st.LastPush; last != nil && last.Digest == digest {
+			return c.became(st, asJSON)
+		}
+		c.Sleep(ctx, 100*time.Millisecond)
+	}
+}
+
+// became says what a daemon made of a push.
+func (c SigningConfig) became(st wire.Status, asJSON bool) error {
+	last := st.LastPush
+	if asJSON {
+		if err := c.json(last); err != nil {
+			return err
+		}
+	}
+	switch last.Result {
+	case wire.PushApplied, wire.PushUnchanged:
+		if !asJSON {
+			fmt.Fprintf(c.Out, "%s: generation %d, %s\n", cli.Clean(last.Result), st.Generation, cli.Short(st.Revision))
+		}
+		return nil
+	case wire.PushWaiting:
+		return cli.Failed(cli.Refused, fmt.Errorf("the daemon took it, and waits for the end of a lockdown: %s", cli.Clean(last.Message)))
+	default:
+		return cli.Failed(cli.Refused, fmt.Errorf("the daemon refused it: %s", cli.Clean(last.Message)))
+	}
+}

@@ -1,0 +1,164 @@
+// This file holds the verb that runs the tests beside policies: it decides their
+// cases by the deciders of ringd decide, starts no program and opens no connection, and
+// tells what was not as expected and which rules decided nothing.
+
+package commands
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"path/filepath"
+	"regexp"
+	"time"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ringd/ringd/cmd/ringd/internal/atomicfile"
+	"github.com/ringd/ringd/cmd/ringd/internal/cli"
+	"github.com/ringd/ringd/cmd/ringd/internal/compilechild"
+	"github.com/ringd/ringd/cmd/ringd/internal/decide"
+	"github.com/ringd/ringd/cmd/ringd/internal/scriptchild"
+	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/schema"
+)
+
+// TestConfig is what the verb is made of.
+type TestConfig struct {
+	*cli.Program
+	Now func() time.Time
+	// Compile turns what was read into a set as of a time, in a process of its own.
+	// Positions in the findings are what the user typed. With ended, exceptions that
+	// have ended by then are warnings.
+	Compile func(_ context.Context, _ cli.Policy, now time.Time, ended bool) (*profiles.Set, schema.Diagnostics, error)
+	// Rego runs tests of the policy's guardrails, in a process of its own. Places in
+	// its result are those of the sources.
+	Rego func(_ context.Context, _ cli.Policy, tests []schema.Source) (compilechild.TestResult, error)
+	// Scripts says how to start what reads scripts; Workspace and Home are set here.
+	Scripts scriptchild.Config
+	Calls   decide.CallsConfig // what is asked about calls
+}
+
+// testAsked is what the verb is asked.
+type testAsked struct {
+	path, run, junit      string
+	json, coverage, watch bool
+	only                  *regexp.Regexp
+}
+
+// NewTest returns the verb.
+func NewTest(cfg TestConfig) *cobra.Command {
+	var q testAsked
+	var policy cli.OnePolicy
+	cmd := &cobra.Command{
+		Use:   "test [PATH]",
+		Short: "Run the tests beside policies",
+		Long: `Test runs the cases of every *_test.yaml beside the policies of a folder, which
+is compiled as one policy, and says which decision was not as expected, and by
+which rule it came. It runs the tests of guardrails, guardrails/*_test.rego.
+PATH is the folder (default: .), one file of tests in it, or one policy, whose
+tests are POLICY_test.yaml beside it and those of its guardrails. Nothing of a
+case runs: cases are decided as ringd decide does it, as of the file's "now".
+docs/TESTING.md has the form.
+
+--coverage lists the rules that decided no case; each sub-command of a program
+is one. A file may ask for a share: coverage: {rules: 100%, denies: 100%}. With
+--run nobody asks for it. A test of a guardrail is FILE/GUARDRAIL/NAME.
+
+Exit codes: 0 all is as expected, 1 a case, a test or a share is not, or the
+policy or a test has findings, 2 PATH cannot be read, or there are no tests.`,
+		Example: `  ringd test policies/
+  ringd test --run 'exfil|quota' --coverage policies/
+  ringd test --junit report.xml policies/
+  ringd test --watch policies/`,
+		Args: cobra.MaximumNArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) (err error) {
+			if q.path, err = policy.Path(args); err != nil {
+				return err
+			}
+			if q.only, err = regexp.Compile(q.run); err != nil {
+				return cli.Usage("--run: %w", err)
+			}
+			if q.watch && (q.json || q.junit != "") {
+				return cli.Usage("--watch shows text alone: leave --json and --junit out")
+			}
+			if q.watch {
+				return cfg.watch(cmd.Context(), q)
+			}
+			return cfg.once(cmd.Context(), q)
+		},
+	}
+	policy.Bind(cmd, ".")
+	cmd.Flags().StringVar(&q.run, "run", "", "REGEXP: only what it matches: FILE/AGENT/NAME")
+	cmd.Flags().BoolVar(&q.coverage, "coverage", false, "list the rules that decided no case")
+	cmd.Flags().BoolVar(&q.json, "json", false, "print JSON")
+	cmd.Flags().StringVar(&q.junit, "junit", "", "FILE: write JUnit XML as well")
+	cmd.Flags().BoolVar(&q.watch, "watch", false, "run again whenever a file changes, until ^C")
+	_ = cmd.RegisterFlagCompletionFunc("run", cobra.NoFileCompletions)
+	_ = cmd.MarkFlagFilename("junit", "xml") // the flag is there
+	return cmd
+}
+
+// once runs the tests and reports them.
+func (c TestConfig) once(ctx context.Context, q testAsked) error {
+	policy, tests, err := c.read(q.path)
+	if err != nil {
+		return err
+	}
+	r, err := c.run(ctx, q, policy, tests)
+	if err != nil {
+		return err
+	}
+	return c.tell(q, r)
+}
+
+// read finds the policy and the tests that a path means.
+func (c TestConfig) read(path string) (cli.Policy, []schema.Source, error) {
+	policy, tests, err := cli.ReadTests(path)
+	switch {
+	case err != nil:
+		return policy, nil, cli.Failed(cli.Misused, err)
+	case len(tests) == 0:
+		return policy, nil, cli.Usage("%s: no *_test.yaml beside the policies, and no guardrails/*_test.rego", filepath.ToSlash(path))
+	default:
+		return policy, tests, nil
+	}
+}
+
+// tell writes a report and turns it into an exit.
+func (c TestConfig) tell(q testAsked, r *report) error {
+	if q.junit != "" {
+		text, err := junit(r)
+		if err == nil {
+			err = atomicfile.Replace(q.junit, text, 0o644)
+		}
+		if err != nil {
+			return cli.Usage("write report: %w", cli.Bare(err))
+		}
+	}
+	var err error
+	if q.json {
+		err = cli.JSON(c.Out, r)
+	} else {
+		err = page{c.Page(c.Out)}.report(r, q.coverage)
+	}
+	switch {
+	case err != nil:
+		return err
+	case r.Summary.Failed > 0 || r.Findings.Refused() || !r.Summary.Covered:
+		return cli.Failed(cli.Refused, nil)
+	case r.Summary.Passed == 0:
+		return cli.Usage("no case and no test matches --run %q", q.run)
+	default:
+		return nil
+	}
+}
+
+// actionText is an action as ringd decide takes it, for a report.
+func actionText(a profiles.Action) string {
+	text, err := json.Marshal(a)
+	if err != nil {
+		return fmt.Sprintf("%T", a)
+	}
+	return string(text)
+}

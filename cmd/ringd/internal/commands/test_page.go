@@ -1,0 +1,143 @@
+package commands
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/ringd/ringd/cmd/ringd/internal/cli"
+	"github.com/ringd/ringd/compiler/policytest"
+	"github.com/ringd/ringd/profiles"
+)
+
+// page is where a report goes.
+type page struct{ cli.Page }
+
+// testTextWidth is what is left of 80 columns beside the indentation of a failure.
+const testTextWidth = 70
+
+// below is what stands before the further lines of a name or a rule.
+const below = "          "
+
+// report writes a report for people.
+func (p page) report(r *report, covered bool) error {
+	if err := p.Findings(r.Findings); err != nil {
+		return err
+	}
+	var b strings.Builder
+	for _, f := range r.Files {
+		if len(f.Cases) == 0 && len(f.Tests) == 0 && f.Coverage == nil {
+			continue
+		}
+		fmt.Fprintln(&b, cli.Visible(f.File))
+		for _, c := range f.Cases {
+			p.one(&b, r, f, c)
+		}
+		for _, one := range f.Tests {
+			p.rego(&b, f, one)
+		}
+		if t := f.Coverage; t != nil {
+			p.thresholds(&b, t)
+		}
+	}
+	if covered && r.Revision != "" {
+		fmt.Fprintf(&b, "coverage  rules %s, denies %s\n", share(r.Coverage.Rules), share(r.Coverage.Denies))
+		p.uncovered(&b, r.untold())
+	}
+	p.summary(&b, r)
+	if _, err := fmt.Fprint(p.W, b.String()); err != nil {
+		return fmt.Errorf("write result: %w", err)
+	}
+	return nil
+}
+
+func (p page) one(b *strings.Builder, r *report, f *fileReport, c caseReport) {
+	p.marked(b, c.Passed, cli.Visible(c.Agent)+": "+cli.Visible(c.Name))
+	if c.Passed {
+		return
+	}
+	line := func(name, text string) {
+		for _, part := range cli.Folded(cli.Block(text), testTextWidth-len("reason    ")) {
+			fmt.Fprintf(b, "        %-8s  %s\n", name, part)
+			name = ""
+		}
+	}
+	line("case", fmt.Sprintf("%s:%d", f.File, c.Line))
+	for _, problem := range c.Problems {
+		line("", problem)
+	}
+	line("code", string(c.Got.Code))
+	line("reason", c.Got.Reason)
+	if rule := c.Got.Rule; rule != nil {
+		line("rule", fmt.Sprintf("%s:%d:%d %s", r.policy.Shown(rule.File), rule.Line, rule.Column, c.GotRule))
+	}
+}
+
+// marked writes PASS or FAIL before a text without line breaks.
+func (p page) marked(b *strings.Builder, passed bool, text string) {
+	mark := p.Good("PASS")
+	if !passed {
+		mark = p.Bad("FAIL")
+	}
+	fmt.Fprintf(b, "  %s  %s\n", mark, p.Hang(len("  PASS  "), text, below))
+}
+
+func (p page) thresholds(b *strings.Builder, t *thresholds) {
+	p.marked(b, t.Met, fmt.Sprintf("coverage: rules %s of %d%%, denies %s of %d%%", share(t.Rules), t.WantRules, share(t.Denies), t.WantDenies))
+	if !t.Met {
+		p.uncovered(b, t.Uncovered)
+	}
+}
+
+// untold are the rules that decided no case and that no file has told of, for its share.
+func (r *report) untold() (out []policytest.Line) {
+	told := map[profiles.Rule]bool{}
+	for _, f := range r.Files {
+		if f.Coverage != nil && !f.Coverage.Met {
+			for _, l := range f.Coverage.Uncovered {
+				told[l.Rule] = true
+			}
+		}
+	}
+	for _, l := range r.Coverage.Uncovered {
+		if !told[l.Rule] {
+			out = append(out, l)
+		}
+	}
+	return out
+}
+
+// uncovered lists rules that decided no case.
+func (p page) uncovered(b *strings.Builder, lines []policytest.Line) {
+	for _, l := range lines {
+		what := "grant"
+		if l.Denies {
+			what = "deny"
+		}
+		const heading = "        no case: "
+		text := fmt.Sprintf("%s:%d:%d %s %s", cli.Visible(l.Rule.File), l.Rule.Line, l.Rule.Column, what, cli.Visible(l.Rule.Path))
+		fmt.Fprintln(b, heading+p.Hang(len(heading), text, below))
+	}
+}
+
+func share(s policytest.Share) string {
+	return fmt.Sprintf("%d/%d (%d%%)", s.Covered, s.All, s.Percent())
+}
+
+func (p page) summary(b *strings.Builder, r *report) {
+	s := r.Summary
+	text := fmt.Sprintf("%d passed, %d failed", s.Passed, s.Failed)
+	if s.Skipped > 0 {
+		text += fmt.Sprintf(", %d left out by --run", s.Skipped)
+	}
+	switch {
+	case r.Findings.Refused():
+		text = p.Bad("nothing was decided: the policy or its tests have findings")
+	case s.Failed > 0:
+		text = p.Bad(text)
+	case !s.Covered:
+		text = p.Bad(p.Hang(0, text+", coverage below what is asked for", "    "))
+	default:
+		text = p.Good(text)
+	}
+	fmt.Fprintln(b, text)
+}

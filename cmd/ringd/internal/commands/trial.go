@@ -1,0 +1,353 @@
+package commands
+
+import (
+	"cmp"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/ringd/ringd/cmd/ringd/internal/cli"
+	"github.com/ringd/ringd/cmd/ringd/internal/decide"
+	"github.com/ringd/ringd/cmd/ringd/internal/scriptchild"
+	"github.com/ringd/ringd/compiler/layers"
+	"github.com/ringd/ringd/compiler/policytest"
+	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/rings/interpreter/budget"
+	"github.com/ringd/ringd/rings/interpreter/jsonvalue"
+	"github.com/ringd/ringd/schema"
+)
+
+// report is what a run of the tests found. Its JSON is what --json prints.
+type report struct {
+	Revision string             `json:"revision,omitempty"` // of the policy; "": it is refused
+	Findings schema.Diagnostics `json:"findings"`
+	Files    []*fileReport      `json:"files"`
+	Coverage coverage           `json:"coverage"`
+	Summary  summary            `json:"summary"`
+
+	policy cli.Policy
+}
+
+// fileReport is one file of tests.
+type fileReport struct {
+	File     string       `json:"file"` // as the user would type it
+	Cases    []caseReport `json:"cases"`
+	Tests    []regoReport `json:"tests,omitempty"`    // of a file of Rego, which has no cases
+	Coverage *thresholds  `json:"coverage,omitempty"` // nil: the file asks for none
+}
+
+// caseReport is one case, decided for one agent.
+type caseReport struct {
+	Name     string            `json:"name"`
+	Agent    string            `json:"agent"`
+	Passed   bool              `json:"passed"`
+	Line     int               `json:"line"`
+	Expect   profiles.Verdict  `json:"expect"`
+	Got      profiles.Decision `json:"got"`
+	GotRule  string            `json:"gotRule,omitempty"` // as a case names it
+	Problems []string          `json:"problems,omitempty"`
+
+	action profiles.Action
+}
+
+// coverage is which rules decided a case.
+type coverage struct {
+	Rules     policytest.Share  `json:"rules"`
+	Denies    policytest.Share  `json:"denies"`
+	Uncovered []policytest.Line `json:"uncovered"`
+}
+
+// thresholds are the shares that a file asks for, and what its agents have.
+type thresholds struct {
+	WantRules  int               `json:"wantRules"`
+	WantDenies int               `json:"wantDenies"`
+	Rules      policytest.Share  `json:"rules"`
+	Denies     policytest.Share  `json:"denies"`
+	Met        bool              `json:"met"`
+	Uncovered  []policytest.Line `json:"uncovered"`
+}
+
+type summary struct {
+	Passed  int  `json:"passed"`
+	Failed  int  `json:"failed"`
+	Skipped int  `json:"skipped"` // left out by --run
+	Covered bool `json:"covered"` // every file has the shares that it asks for
+}
+
+// trial is the state of one run.
+type trial struct {
+	TestConfig
+	q       testAsked
+	sets    map[time.Time]*profiles.Set // by when it was compiled for
+	clock   time.Time                   // when is decided where a file does not say
+	report  *report
+	marked  map[string]*policytest.Coverage // by agent
+	schemas jsonvalue.Known
+}
+
+// run compiles a policy, runs the tests of its guardrails and decides its cases.
+func (c TestConfig) run(ctx context.Context, q testAsked, policy cli.Policy, tests []schema.Source) (*report, error) {
+	r := &report{Findings: schema.Diagnostics{}, Files: []*fileReport{}, policy: policy}
+	r.Coverage.Uncovered = []policytest.Line{}
+	var files []policytest.File
+	var rego []schema.Source
+	var unread schema.Diagnostics // findings about files of tests
+	for _, src := range tests {
+		if strings.HasSuffix(src.Name, ".rego") {
+			rego = append(rego, src)
+			continue
+		}
+		f, found := policytest.Decode(src)
+		unread = append(unread, policy.Place(found)...)
+		if !found.Refused() {
+			files = append(files, f)
+		}
+	}
+	t := &trial{TestConfig: c, q: q, clock: c.Now().Round(0).UTC(), report: r, sets: map[time.Time]*profiles.Set{}, marked: map[string]*policytest.Coverage{}, schemas: jsonvalue.Known{}}
+	if err := t.compile(ctx, policy, files); err != nil {
+		return nil, err
+	}
+	r.Findings = append(r.Findings, unread...)
+	if r.Findings.Refused() {
+		return r, nil
+	}
+	targets := make([][]string, len(files))
+	for i := range files {
+		of, found := files[i].Targets(t.sets[t.when(&files[i])])
+		targets[i] = of
+		r.Findings = append(r.Findings, policy.Place(found)...)
+	}
+	guardrails, err := t.rego(ctx, rego)
+	if err != nil || r.Findings.Refused() {
+		return r, err
+	}
+	for _, set := range t.sets {
+		r.Revision = set.Revision // the time of a compilation is no part of a set
+		for name, a := range set.Agents {
+			t.marked[name] = policytest.NewCoverage(a)
+		}
+	}
+	for i := range files {
+		if err := t.file(ctx, &files[i], targets[i]); err != nil {
+			return nil, err
+		}
+	}
+	t.sum(files, targets)
+	t.guardrails(guardrails)
+	return r, nil
+}
+
+// when is the time at which the cases of a file are decided.
+func (t *trial) when(f *policytest.File) time.Time {
+	if f.Now.IsZero() {
+		return t.clock
+	}
+	return f.Now.UTC()
+}
+
+// compile compiles the policy once for each time that files of tests say, and for now
+// where one says none, or there is none. At a time that a file says, what has ended by
+// then is as in a daemon: it grants nothing and refuses nothing, and the cases say what
+// follows. Each finding is told once.
+func (t *trial) compile(ctx context.Context, policy cli.Policy, files []policytest.File) error {
+	type moment struct {
+		at   time.Time
+		said bool
+	}
+	var moments []moment
+	for i := range files {
+		moments = append(moments, moment{t.when(&files[i]), !files[i].Now.IsZero()})
+	}
+	if len(moments) == 0 {
+		moments = []moment{{at: t.clock}}
+	}
+	told := map[string]bool{}
+	for _, m := range moments {
+		if _, ok := t.sets[m.at]; ok {
+			continue
+		}
+		set, found, err := t.Compile(ctx, policy, m.at, m.said)
+		if err != nil {
+			return err
+		}
+		t.sets[m.at] = set
+		for _, d := range found {
+			text := d.String()
+			if told[text] || m.said && d.Code == layers.CodeExpired && d.Severity == schema.Warning {
+				continue
+			}
+			told[text] = true
+			t.report.Findings = append(t.report.Findings, d)
+		}
+		if set == nil && !found.Refused() {
+			return errors.New("compile policy: neither a set nor a finding that refuses it")
+		}
+	}
+	return nil
+}
+
+// file decides the cases of one file.
+func (t *trial) file(ctx context.Context, f *policytest.File, targets []string) (err error) {
+	out := &fileReport{File: t.report.policy.Shown(f.Name), Cases: []caseReport{}}
+	t.report.Files = append(t.report.Files, out)
+	cfg := t.Scripts
+	cfg.Workspace, cfg.Home = f.Workspace, f.Home
+	reader, err := scriptchild.New(cfg)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, reader.Close()) }()
+	calls := decide.NewCalls(t.Calls)
+	defer func() { err = errors.Join(err, calls.Close()) }()
+	now := t.when(f)
+	env := profiles.Environment{Workspace: f.Workspace, Home: f.Home, Now: now,
+		Condition: calls.Condition(ctx), Guardrail: calls.Guardrail(ctx), Script: reader.Decide(ctx)}
+	deciders := map[string]*profiles.Decider{}
+	for i := range f.Cases {
+		c := &f.Cases[i]
+		for _, agent := range c.Of(targets) {
+			if !t.q.only.MatchString(f.Name + "/" + agent + "/" + c.Name) {
+				t.report.Summary.Skipped++
+				continue
+			}
+			if deciders[agent] == nil {
+				deciders[agent] = t.sets[now].Decider(agent, env)
+			}
+			a := t.sets[now].Agents[agent]
+			one := t.one(deciders[agent], a, agent, c)
+			if one.Passed {
+				t.used(a, env, c, one.Got)
+			}
+			out.Cases = append(out.Cases, one)
+		}
+	}
+	return ctx.Err()
+}
+
+// used notes the programs and their sub-commands that a case used.
+func (t *trial) used(a profiles.Agent, env profiles.Environment, c *policytest.Case, got profiles.Decision) {
+	if got.Verdict == profiles.Deny || got.Would != nil || c.Action.Exec == nil && c.Action.Shell == nil {
+		return
+	}
+	rules := policytest.Programs(a, func(other profiles.Agent) bool {
+		return t.decide(profiles.NewDecider(other, "", env), c).Verdict != profiles.Deny
+	})
+	for _, m := range t.marked {
+		m.Use(rules)
+	}
+}
+
+// one decides a case for an agent.
+func (t *trial) one(d *profiles.Decider, a profiles.Agent, agent string, c *policytest.Case) caseReport {
+	got := t.decide(d, c)
+	out := caseReport{Name: c.Name, Agent: agent, Line: c.Pos.Line, Expect: c.Expect, Got: got, Problems: c.Misses(a, got), action: c.Action}
+	if got.Rule != nil {
+		out.GotRule = policytest.Named(a, got.Rule)
+	}
+	out.Passed = len(out.Problems) == 0
+	if out.Passed {
+		t.report.Summary.Passed++
+		// A rule of a layer above several agents has decided for all that have it.
+		for _, m := range t.marked {
+			m.Mark(got)
+		}
+	} else {
+		t.report.Summary.Failed++
+	}
+	return out
+}
+
+// decide decides an action, and for a call of a bridge what the ring adds: the
+// schemas of an argument that the case has, and how many calls a run may make.
+func (t *trial) decide(d *profiles.Decider, c *policytest.Case) profiles.Decision {
+	dec := d.Decide(c.Action)
+	b := c.Action.Bridge
+	if b == nil || dec.Verdict == profiles.Deny {
+		return dec
+	}
+	grant, ok := d.BridgeGrant(b.Name)
+	if !ok {
+		return dec
+	}
+	refuse := func(code profiles.Code, reason string) profiles.Decision {
+		return profiles.Decision{Code: code, Reason: reason, Rule: &grant.Rule, Revision: d.Revision()}
+	}
+	if len(b.Args) > 0 {
+		if err := t.schemas.Fit(b.Args, append([]json.RawMessage{grant.Arguments}, grant.Also...)...); err != nil {
+			return refuse(profiles.CodeBridgeArguments, fmt.Sprintf("the argument of %s does not fit its schema: %v", b.Name, err))
+		}
+	}
+	spent := budget.Spend{Calls: map[string]int64{b.Name: c.Call - 1}, Open: map[string]int64{}}
+	agents := int64(1)
+	if budget.Spawns(grant.Limits) && len(b.Args) > 0 {
+		n, err := budget.AgentsOf(b.Args)
+		if err != nil {
+			return refuse(profiles.CodeBridgeArguments, err.Error())
+		}
+		agents = n
+	}
+	if over := spent.Admit(b.Name, grant.Limits, agents, 0, budget.NewTree(0)); over != nil {
+		return refuse(over.Code, over.Text)
+	}
+	return dec
+}
+
+// sum adds up what decided, and compares it with what the files ask for. A part of the
+// cases says nothing about rules.
+func (t *trial) sum(files []policytest.File, targets [][]string) {
+	r := t.report
+	r.Summary.Covered = true
+	all := t.of(slices.Sorted(maps.Keys(t.marked)))
+	r.Coverage = coverage{all.Rules, all.Denies, all.Uncovered}
+	for i := range files {
+		f := &files[i]
+		if f.Rules == 0 && f.Denies == 0 || t.q.run != "" {
+			continue
+		}
+		agents := slices.Clone(targets[i])
+		for _, c := range f.Cases {
+			agents = append(agents, c.Agents...)
+		}
+		slices.Sort(agents)
+		have := t.of(slices.Compact(agents))
+		have.WantRules, have.WantDenies = f.Rules, f.Denies
+		have.Met = have.Rules.Percent() >= f.Rules && have.Denies.Percent() >= f.Denies
+		r.Summary.Covered = r.Summary.Covered && have.Met
+		r.Files[i].Coverage = &have
+	}
+}
+
+// of adds up what some agents have covered; what several have is counted once.
+func (t *trial) of(agents []string) thresholds {
+	seen := map[string]policytest.Line{}
+	for _, agent := range agents {
+		for _, l := range t.marked[agent].Lines() {
+			key := fmt.Sprint(l.Rule)
+			if first, ok := seen[key]; ok {
+				l.Covered = l.Covered || first.Covered
+			}
+			seen[key] = l
+		}
+	}
+	out := thresholds{Uncovered: []policytest.Line{}}
+	for _, l := range seen {
+		out.Rules.Count(l.Covered)
+		if l.Denies {
+			out.Denies.Count(l.Covered)
+		}
+		if !l.Covered {
+			l.Rule.File = t.report.policy.Shown(l.Rule.File)
+			out.Uncovered = append(out.Uncovered, l)
+		}
+	}
+	slices.SortFunc(out.Uncovered, func(a, b policytest.Line) int {
+		return cmp.Or(strings.Compare(a.Rule.File, b.Rule.File), cmp.Compare(a.Rule.Line, b.Rule.Line), cmp.Compare(a.Rule.Column, b.Rule.Column),
+			strings.Compare(a.Rule.Path, b.Rule.Path))
+	})
+	return out
+}

@@ -1,0 +1,162 @@
+package commands
+
+import (
+	"context"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"github.com/ringd/ringd/cmd/ringd/internal/cli"
+	"github.com/ringd/ringd/schema"
+)
+
+func newVet(c PolicyConfig) *cobra.Command {
+	var policy cli.OnePolicy
+	var format, interpreter, workspace string
+	var probe bool
+	cmd := &cobra.Command{
+		Use:   "vet [PATH…]",
+		Short: "Check policies and print every finding",
+		Long: `Vet reads policies, each PATH a file or a folder (.yaml .yml .json .cue; by
+default this folder), and prints every finding at once, sorted, as
+file:line:col: code: message. At a terminal they are broken at 80 columns, and
+show the line of the file, with a caret below the place.
+Warnings refuse nothing; vet and lint print them, other verbs how many there
+are.
+
+With --probe it looks at this host too: which packages of Python that a policy
+lists are installed here, the digest of each environment that it grants, and
+whether every listed package can be imported under the policy, each in a guest.
+One that a rule breaks refuses the policy; what is not installed is a warning,
+so is a policy that names $WORKSPACE where --workspace names no folder, a path
+that is not there, and a folder that may be written on the disk of the state
+folder.
+
+Exit codes: 0 nothing to refuse, 1 findings, 2 a PATH cannot be read.`,
+		Example: `  ringd vet policy.yaml
+  ringd vet --format sarif policies/ > vet.sarif
+  ringd vet --probe policy.yaml`,
+		RunE: func(cmd *cobra.Command, args []string) error {
+			paths, err := policy.Paths(args)
+			if err != nil {
+				return err
+			}
+			if format != "text" && format != "json" && format != "sarif" {
+				return cli.Usage("--format %q: want text, json or sarif", format)
+			}
+			look := LookFunc(nil)
+			if probe {
+				look = c.inWorkspace(c.Probe(interpreter), workspace)
+			}
+			read, err := readAll(paths)
+			if err != nil {
+				return err
+			}
+			found, err := c.vet(cmd.Context(), read, look)
+			if err != nil {
+				return err
+			}
+			return c.reportVet(format, read, found)
+		},
+	}
+	policy.Bind(cmd, ".")
+	cmd.Flags().StringVar(&format, "format", "text", "text, json or sarif")
+	cmd.Flags().BoolVar(&probe, "probe", false, "try the Python packages that they list, on this host")
+	cmd.Flags().StringVar(&interpreter, "python", "", "its interpreter; as python.interpreter for serve")
+	cmd.Flags().StringVar(&workspace, "workspace", "", "with --probe: folder that $WORKSPACE stands for here")
+	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions([]string{"text", "json", "sarif"}, cobra.ShellCompDirectiveNoFileComp)) // the flag is there
+	return cmd
+}
+
+// readAll reads each path as a policy of its own.
+func readAll(paths []string) (read []cli.Policy, err error) {
+	for _, path := range paths {
+		files, err := ReadPolicy(path)
+		if err != nil {
+			return nil, err
+		}
+		read = append(read, files)
+	}
+	return read, nil
+}
+
+// vet checks policies, each by itself; look may be nil.
+func (c PolicyConfig) vet(ctx context.Context, read []cli.Policy, look LookFunc) (schema.Diagnostics, error) {
+	var found schema.Diagnostics
+	for _, files := range read {
+		set, ds, err := c.Compile(ctx, files)
+		if err != nil {
+			return nil, err
+		}
+		found = append(found, ds...)
+		if look == nil || set == nil || ds.Refused() {
+			continue
+		}
+		if ds, err = look(ctx, set); err != nil {
+			return nil, err
+		}
+		found = append(found, files.Place(ds)...)
+	}
+	return found.Sort(), nil
+}
+
+// vetFinding is one finding of --format json.
+type vetFinding struct {
+	File     string       `json:"file"`
+	Line     int          `json:"line"`
+	Column   int          `json:"column"`
+	Code     string       `json:"code"`
+	Message  string       `json:"message"`
+	Hint     string       `json:"hint,omitempty"`
+	Severity string       `json:"severity"`
+	Related  []schema.Pos `json:"related,omitempty"`
+}
+
+// linesOf finds the lines of what was read, by the names that findings have.
+func linesOf(read []cli.Policy) func(file string, line int) (string, bool) {
+	split := map[string][]string{}
+	return func(file string, line int) (string, bool) {
+		lines, ok := split[file]
+		for _, p := range read {
+			for i := 0; i < len(p.Sources) && !ok; i++ {
+				if ok = p.Shown(p.Sources[i].Name) == file; ok {
+					lines = strings.Split(string(p.Sources[i].Data), "\n")
+					split[file] = lines
+				}
+			}
+		}
+		if line < 1 || line > len(lines) {
+			return "", false
+		}
+		return lines[line-1], true
+	}
+}
+
+func (c PolicyConfig) reportVet(format string, read []cli.Policy, found schema.Diagnostics) error {
+	var err error
+	switch format {
+	case "json":
+		list := []vetFinding{}
+		for _, d := range found {
+			severity := "error"
+			if d.Severity == schema.Warning {
+				severity = "warning"
+			}
+			list = append(list, vetFinding{d.Pos.File, d.Pos.Line, d.Pos.Column, d.Code, d.Msg, d.Hint, severity, d.Related})
+		}
+		err = cli.JSON(c.Out, map[string]any{"findings": list})
+	case "sarif":
+		err = cli.JSON(c.Out, cli.SARIF(found, c.Version))
+	default:
+		page := c.Page(c.Out)
+		page.Line = linesOf(read)
+		err = page.Findings(found)
+	}
+	if err != nil {
+		return err
+	}
+	if found.Refused() {
+		return cli.Failed(cli.Refused, nil)
+	}
+	return nil
+}

@@ -1,0 +1,126 @@
+package executors
+
+import (
+	"context"
+	"errors"
+	"io"
+	"sync"
+	"sync/atomic"
+	"time"
+)
+
+// waitTime is how long the launcher may take to say how a dead guest ended.
+const waitTime = 5 * time.Second
+
+// EndedOf is the end of a guest that is dead; what is not known of it is zero.
+func EndedOf(ctx context.Context, s Streamer) Exit {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), waitTime)
+	defer cancel()
+	exit, err := s.Wait(ctx)
+	if err != nil {
+		return Exit{}
+	}
+	return exit
+}
+
+// CloseGuest gives up our ends of a dead guest's streams.
+func CloseGuest(g Guest) error {
+	s, ok := g.(Streamer)
+	if !ok {
+		return nil
+	}
+	err := s.Stdin().Close()
+	for _, r := range []io.Reader{s.Stdout(), s.Stderr()} {
+		if c, ok := r.(io.Closer); ok {
+			err = errors.Join(err, c.Close())
+		}
+	}
+	return err
+}
+
+// leaveTime is how long a guest that has closed its connection may take to be gone.
+const leaveTime = time.Second
+
+// Leaving is a guest that may end by itself. One that has closed its connection is
+// not killed before it had the time to be gone: else nobody knows how it ended.
+type Leaving struct {
+	Guest
+	Wait func() // until its program has ended
+	once sync.Once
+	left atomic.Bool
+}
+
+// Conn implements Guest.
+func (l *Leaving) Conn() io.ReadWriteCloser {
+	c := &leaving{ReadWriteCloser: l.Guest.Conn(), left: &l.left}
+	if w, ok := c.ReadWriteCloser.(Watcher); ok {
+		return &watchedOutput{c, w}
+	}
+	return c
+}
+
+// Kill implements Guest.
+func (l *Leaving) Kill() error {
+	if l.left.Load() {
+		l.once.Do(func() {
+			late := time.AfterFunc(leaveTime, func() { _ = l.Guest.Kill() }) // the one below meets its error
+			defer late.Stop()
+			l.Wait()
+		})
+	}
+	return l.Guest.Kill()
+}
+
+// leaving notes that a connection was closed by the guest.
+type leaving struct {
+	io.ReadWriteCloser
+	left *atomic.Bool
+}
+
+func (l *leaving) note(err error) {
+	if errors.Is(err, io.EOF) {
+		l.left.Store(true)
+	}
+}
+
+func (l *leaving) Read(p []byte) (int, error) {
+	n, err := l.ReadWriteCloser.Read(p)
+	l.note(err)
+	return n, err
+}
+
+// watchedOutput is a connection that can look for bytes as well.
+type watchedOutput struct {
+	*leaving
+	Watcher
+}
+
+func (w *watchedOutput) Watch(p []byte) (int, bool, error) {
+	n, ok, err := w.Watcher.Watch(p)
+	w.note(err)
+	return n, ok, err
+}
+
+// Counted is a guest whose processor time is asked for before it is killed: then
+// nobody knows any more what its programs have used.
+type Counted struct {
+	Guest
+	once sync.Once
+	last atomic.Int64
+}
+
+// Kill implements Guest.
+func (c *Counted) Kill() error {
+	c.once.Do(func() {
+		if used, err := c.Guest.CPU(); err == nil {
+			c.last.Store(int64(used))
+		}
+	})
+	return c.Guest.Kill()
+}
+
+// CPU implements Guest.
+func (c *Counted) CPU() (time.Duration, error) {
+	used, err := c.Guest.CPU()
+	return max(used, time.Duration(c.last.Load())), err
+}
