@@ -76,6 +76,8 @@ type Executor struct {
 // key is who a used guest may serve again.
 type key struct{ agent, actor, revision string }
 
+func (k key) holder() pool.Holder { return pool.Holder{Agent: k.agent, Actor: k.actor} }
+
 // guest is a process with its link.
 type guest struct {
 	link   *executors.Link

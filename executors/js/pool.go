@@ -220,9 +220,14 @@ func (e *Executor) keepIdle(g *guest) bool {
 	}
 	keep := !e.closed && e.cfg.Idle > 0 && same < e.cfg.PerKey
 	if keep {
-		if len(e.idle) >= e.cfg.Idle { // the longest idle one makes room
-			old = e.idle[0]
-			e.idle = slices.Delete(e.idle, 0, 1)
+		if len(e.idle) >= e.cfg.Idle {
+			held := make([]pool.Holder, len(e.idle))
+			for i, o := range e.idle {
+				held[i] = o.key.holder()
+			}
+			i := pool.Crowded(held, g.key.holder())
+			old = e.idle[i]
+			e.idle = slices.Delete(e.idle, i, i+1)
 		}
 		e.idle = append(e.idle, g)
 	}

@@ -178,6 +178,26 @@ func TestIdleMakesRoom(t *testing.T) {
 	}
 }
 
+// Guests of one agent that wait do not end that of another.
+func TestIdleIsFair(t *testing.T) {
+	e, c := counted(t, func(cfg *js.Config) { cfg.Idle = 3 })
+	benign := program("1")
+	benign.Agent.Name = "benign"
+	mustRun(t, e, benign)
+	for _, actor := range []string{"a", "b", "c", "d"} {
+		r := program("1")
+		r.Actor = actor
+		mustRun(t, e, r)
+	}
+	var got []bool
+	for _, g := range c.guests {
+		got = append(got, alive(g))
+	}
+	if !slices.Equal(got, []bool{true, false, false, true, true}) {
+		t.Errorf("alive %v, want that of the other agent and the two newest", got)
+	}
+}
+
 func TestBlankGuests(t *testing.T) {
 	e, c := counted(t, func(cfg *js.Config) { cfg.Blank = 1 })
 	if err := e.Warm(t.Context()); err != nil {

@@ -30,6 +30,9 @@ type Config[S Spec, G Guest[S]] struct {
 type Spec interface {
 	// Key says which guests may serve it: those that were started for the same.
 	Key() string
+	// Agent is whose guest it is, "" nobody's: guests of one agent do not push out those
+	// of another.
+	Agent() string
 	Revision() string
 }
 
@@ -100,11 +103,12 @@ func (p *Pool[S, G]) Keep(g G) bool {
 	var old []G
 	keep := !p.closed && p.countLocked(g.Spec().Key()) < p.cfg.Blank
 	if keep {
-		p.blank = append(p.blank, g)
-		for len(p.blank) > p.cfg.Most { // the longest ready one makes room
-			old = append(old, p.blank[0])
-			p.blank = slices.Delete(p.blank, 0, 1)
+		for len(p.blank) > 0 && len(p.blank) >= p.cfg.Most {
+			i := Crowded(p.holdersLocked(), holder[S](g))
+			old = append(old, p.blank[i])
+			p.blank = slices.Delete(p.blank, i, i+1)
 		}
+		p.blank = append(p.blank, g)
 	} else {
 		old = append(old, g)
 	}
@@ -113,6 +117,17 @@ func (p *Pool[S, G]) Keep(g G) bool {
 		p.cfg.End(g)
 	}
 	return keep
+}
+
+func holder[S Spec, G Guest[S]](g G) Holder { return Holder{Agent: g.Spec().Agent()} }
+
+// holdersLocked says whose each guest that waits is.
+func (p *Pool[S, G]) holdersLocked() []Holder {
+	out := make([]Holder, len(p.blank))
+	for i, g := range p.blank {
+		out[i] = holder[S](g)
+	}
+	return out
 }
 
 // countLocked is how many guests wait for a key.

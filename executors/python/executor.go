@@ -41,7 +41,7 @@ type Config struct {
 	Most    int // guests kept ready in all; 0: four times Blank
 	Waiting int // guests starting at once; 0 is 2
 
-	Sessions int           // sessions kept; one more ends the one that was used longest ago
+	Sessions int           // sessions kept; for one more the agent and actor with the most lose one
 	Idle     time.Duration // how long a session is kept that nobody uses; 0 is 15 minutes
 	// SessionBytes is the memory that an interpreter may have taken and be kept; 0: what
 	// the policy lets a program take.

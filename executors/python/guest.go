@@ -38,6 +38,9 @@ func (s spec) preload() []string {
 	return list(s.env.Preload)
 }
 
+// Agent implements pool.Spec.
+func (s spec) Agent() string { return s.agent }
+
 // Revision implements pool.Spec.
 func (s spec) Revision() string { return s.revision }
 

@@ -7,10 +7,13 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/ringd/ringd/executors"
+	"github.com/ringd/ringd/executors/pool"
 	"github.com/ringd/ringd/profiles"
 )
 
@@ -103,8 +106,8 @@ func (e *Executor) keep(ctx context.Context, g *process, r executors.Run, out ex
 	return out, nil
 }
 
-// put makes a session one that waits. Where there are too many, the one that was
-// used longest ago ends.
+// put makes a session one that waits. If there are too many, one of the agent and actor
+// that keep the most ends: see pool.Crowded.
 func (e *Executor) put(s *session) (why string) {
 	t := &e.sessions
 	t.mu.Lock()
@@ -116,13 +119,8 @@ func (e *Executor) put(s *session) (why string) {
 		return "a session of python is an interpreter that lives, and none is kept here: run it in a daemon"
 	}
 	for len(t.live) >= e.cfg.Sessions {
-		var oldest *session
-		for _, o := range t.live {
-			if oldest == nil || o.used.Before(oldest.used) {
-				oldest = o
-			}
-		}
-		e.endLocked(oldest, fmt.Sprintf("this host keeps %d sessions, and it was used longest ago", e.cfg.Sessions))
+		e.endLocked(t.crowdedLocked(s), fmt.Sprintf("this host keeps %d sessions, and of the agent and actor with the most "+
+			"it was used longest ago", e.cfg.Sessions))
 	}
 	s.idle = time.AfterFunc(s.stays, func() {
 		t.mu.Lock()
@@ -135,6 +133,18 @@ func (e *Executor) put(s *session) (why string) {
 	s.watch = time.AfterFunc(watchTime, func() { e.look(s) })
 	return ""
 }
+
+// crowdedLocked is the session that makes room for another one.
+func (t *sessions) crowdedLocked(next *session) *session {
+	all := slices.SortedFunc(maps.Values(t.live), func(a, b *session) int { return a.used.Compare(b.used) })
+	held := make([]pool.Holder, len(all))
+	for i, o := range all {
+		held[i] = o.holder()
+	}
+	return all[pool.Crowded(held, next.holder())]
+}
+
+func (s *session) holder() pool.Holder { return pool.Holder{Agent: s.agent, Actor: s.actor} }
 
 // watchTime is how often a session that waits is looked at, and idleTime the
 // processor time that its threads may take meanwhile: no run's limit holds them.

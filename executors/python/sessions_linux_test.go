@@ -129,6 +129,36 @@ func TestSessionBounds(t *testing.T) {
 	}
 }
 
+// Sessions of one agent do not end the session of another, or of another actor.
+func TestSessionsAreFair(t *testing.T) {
+	e := executor(t, func(c *python.Config) { c.Sessions = 3 })
+	greedy, benign := agent(), agent()
+	benign.Name = "benign"
+	other := begin(t, e, benign, "x = 'mine'")
+	r := run(greedy, "x = 'yours'")
+	r.Session, r.Actor = true, "you"
+	yours := play(t, e, r)
+	first := begin(t, e, greedy, "x = 1")
+	var last executors.Outcome
+	for range 3 {
+		last = begin(t, e, greedy, "x = 2")
+	}
+	if o := play(t, e, from(other, benign, "x")); string(o.Value) != `"mine"` {
+		t.Error(brief(o))
+	}
+	next := from(yours, greedy, "x")
+	next.Actor = "you"
+	if o := play(t, e, next); string(o.Value) != `"yours"` {
+		t.Error(brief(o))
+	}
+	if o := play(t, e, from(last, greedy, "x")); string(o.Value) != "2" {
+		t.Error(brief(o))
+	}
+	if _, err := e.Run(t.Context(), from(first, greedy, "x"), &echo{}); !errors.Is(err, executors.ErrSnapshot) {
+		t.Errorf("the oldest of the agent with the most: %v", err)
+	}
+}
+
 func TestSessionIdle(t *testing.T) {
 	l := launcher(t, nil)
 	e := executorOver(t, l, func(c *python.Config) { c.Idle = time.Millisecond })

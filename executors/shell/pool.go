@@ -23,6 +23,9 @@ type spec struct {
 // Key implements pool.Spec: who a guest that has seen nothing may serve.
 func (s spec) Key() string { return s.agent + "\x00" + s.digest }
 
+// Agent implements pool.Spec.
+func (s spec) Agent() string { return s.agent }
+
 // Revision implements pool.Spec.
 func (s spec) Revision() string { return s.revision }
 

@@ -33,6 +33,9 @@ func (s spec) Key() string {
 	return strconv.FormatInt(s.memory, 10) + " " + s.cpu.String() + map[bool]string{true: " bare"}[s.bare]
 }
 
+// Agent implements pool.Spec: a guest that waits is for nobody yet.
+func (s spec) Agent() string { return "" }
+
 // Revision implements pool.Spec: nothing in a guest is of one.
 func (s spec) Revision() string { return "" }
 
