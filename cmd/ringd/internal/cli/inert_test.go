@@ -32,7 +32,7 @@ func sinks() map[string]struct {
 		r.Executor, r.ExitCode = profiles.ExecutorJS, 0
 		return r
 	}
-	return map[string]sink{
+	all := map[string]sink{
 		"Record":      {1, func(p cli.Page, text string) error { return p.Record(clitest.Filled[audit.Entry](text), false) }},
 		"Brief":       {1, func(p cli.Page, text string) error { return p.Brief(clitest.Filled[audit.Entry](text)) }},
 		"Record JSON": {1, func(p cli.Page, text string) error { return p.Record(clitest.Filled[audit.Entry](text), true) }},
@@ -56,7 +56,6 @@ func sinks() map[string]struct {
 			}
 			return p.Findings(ds)
 		}},
-		"Run": {0, func(p cli.Page, text string) error { p.Run(run(text)); return nil }},
 		"Held": {0, func(p cli.Page, text string) error {
 			p.Held(run(text), clitest.Filled[wire.Pending](text), text, time.Unix(0, 0))
 			return nil
@@ -65,8 +64,6 @@ func sinks() map[string]struct {
 			p.Table([]string{"RUN", "AGENT"}, []cli.Row{{Cells: []string{text, text}, Under: []string{text}}}, false)
 			return nil
 		}},
-		"Report": {0, func(p cli.Page, text string) error { p.Report(run(text), nil); return nil }},
-		"Value":  {1, func(p cli.Page, text string) error { r := run(text); r.Repr = false; return p.Value(r) }},
 		"Denial": {0, func(p cli.Page, text string) error {
 			d := clitest.Filled[profiles.Denial](text)
 			_, err := fmt.Fprintln(p.W, cli.Denial(&d))
@@ -92,6 +89,25 @@ func sinks() map[string]struct {
 			return err
 		}},
 	}
+	// What is shown of a run depends on its executor and flags: each of them is tried.
+	for _, executor := range []string{profiles.ExecutorJS, profiles.ExecutorPython, profiles.ExecutorShell} {
+		for _, set := range []bool{false, true} {
+			of := func(text string) wire.Run {
+				r := clitest.Filled[wire.Run](text)
+				r.Executor, r.Repr, r.ExitCode = executor, set, map[bool]int{true: 1}[set]
+				return r
+			}
+			name := fmt.Sprintf(" of %s, %t", executor, set)
+			all["Run"+name] = sink{0, func(p cli.Page, text string) error { p.Run(of(text)); return nil }}
+			all["Report"+name] = sink{0, func(p cli.Page, text string) error { p.Report(of(text), nil); return nil }}
+			lines := 1
+			if set || executor == profiles.ExecutorShell { // lines of repr, or no value
+				lines = 0
+			}
+			all["Value"+name] = sink{lines, func(p cli.Page, text string) error { return p.Value(of(text)) }}
+		}
+	}
+	return all
 }
 
 // TestEverySinkIsInert: whatever a program, a policy or a caller has put into any text,
@@ -119,6 +135,10 @@ func TestSinksAreListed(t *testing.T) {
 		"Stream", "Console", // the lines of a program, which are its own: TestProgramsText
 	} {
 		all[name] = all[""]
+	}
+	for name, s := range all {
+		method, _, _ := strings.Cut(name, " ")
+		all[method] = s
 	}
 	for m := range reflect.TypeFor[cli.Page]().Methods() {
 		if _, ok := all[m.Name]; !ok {

@@ -75,22 +75,34 @@ func RenderRefused(text string) string {
 // undefined is the tagged value of a program without a last expression.
 const undefined = `{"$ringd":"undefined"}`
 
-// Value writes the value of a run that has one, what is no JSON as Python shows it. A
-// script has what it printed, and so has a program whose value is None.
+// Value writes the value of a run that has one. What is no JSON is text, as Python's repr
+// gives it: see represented. A script has what it printed, and so has a program whose
+// value is None.
 func (p Page) Value(run wire.Run) error {
 	none := run.Executor == profiles.ExecutorPython && string(run.Value) == "null"
 	if run.Executor == profiles.ExecutorShell || len(run.Value) == 0 || string(run.Value) == undefined || none {
 		return nil
 	}
+	text := valueOf(run.Value)
 	var shown string
 	if run.Repr && json.Unmarshal(run.Value, &shown) == nil {
-		p.Stream(wire.ConsoleEntry{Text: shown + "\n"})
-		return nil
+		text = represented(shown)
 	}
-	if _, err := fmt.Fprintf(p.W, "%s\n", valueOf(run.Value)); err != nil {
+	if _, err := fmt.Fprintln(p.W, text); err != nil {
 		return fmt.Errorf("write result: %w", err)
 	}
 	return nil
+}
+
+// represented is a text of repr. If it has several lines, each of them is indented: none
+// stands where a record begins, and the columns of a table stay below each other.
+func represented(text string) string {
+	text = strings.TrimRight(text, "\n")
+	if !strings.Contains(text, "\n") {
+		return Block(text)
+	}
+	const indent = "    "
+	return indent + Indented(text, indent)
 }
 
 // valueOf is a value in one line of JSON, of which everything shows.

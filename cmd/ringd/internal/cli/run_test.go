@@ -21,7 +21,9 @@ func TestValue(t *testing.T) {
 	}{
 		{"json", wire.Run{Executor: "python", Value: json.RawMessage(`{"a":1}`)}, "{\"a\":1}\n"},
 		{"a text", wire.Run{Executor: "python", Value: json.RawMessage(`"a\nb"`)}, "\"a\\nb\"\n"},
-		{"what repr shows", wire.Run{Executor: "python", Repr: true, Value: json.RawMessage(`"   a\n0  1"`)}, "   a\n0  1\n"},
+		{"what repr shows", wire.Run{Executor: "python", Repr: true, Value: json.RawMessage(`"   a\n0  1"`)}, "       a\n    0  1\n"},
+		{"what repr shows in a line", wire.Run{Executor: "python", Repr: true, Value: json.RawMessage(`"<a at 0x1>"`)}, "<a at 0x1>\n"},
+		{"a line that repr ends", wire.Run{Executor: "python", Repr: true, Value: json.RawMessage(`"a\n"`)}, "a\n"},
 		{"repr of what is no text", wire.Run{Executor: "python", Repr: true, Value: json.RawMessage(`7`)}, "7\n"},
 		{"None", wire.Run{Executor: "python", Value: json.RawMessage(`null`)}, ""},
 		{"null of JavaScript", wire.Run{Executor: "js", Value: json.RawMessage(`null`)}, "null\n"},
