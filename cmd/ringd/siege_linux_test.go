@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/schema/wire"
 )
 
@@ -40,6 +41,20 @@ spec:
       limits: {cpu: 60s, wall: 90s, memory: 128MiB}
       binaries: [{path: %[1]s, acknowledge: true, helpers: [%[2]s/lib-dynload]}]
   filesystem: {read: [%[2]s, %[3]s/program], write: [%[3]s/held]}
+---
+apiVersion: ringd/v1
+kind: AgentPolicy
+metadata: {name: connector, revision: 1, owner: "team:red@acme.example"}
+spec:
+  agents: [{match: connector}]
+  executors:
+    allowed: [shell]
+    minTier: os-sandbox
+    shell:
+      limits: {cpu: 60s, wall: 90s, memory: 128MiB}
+      binaries: [{path: %[1]s, acknowledge: true, helpers: [%[2]s/lib-dynload]}]
+  filesystem: {read: [%[2]s, %[3]s/program], write: [%[3]s/held]}
+  network: {mode: allowlist, egress: [{host: api.example.com}]}
 ---
 apiVersion: ringd/v1
 kind: AgentPolicy
@@ -90,7 +105,7 @@ func TestSiege(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			s := newSiege(t, uid)
 			for _, what := range []string{
-				"descriptors", "watches", "tasks", "pipes", "sockets", "locks", "memory", "shared memory", "temporary files",
+				"descriptors", "watches", "tasks", "pipes", "sockets", "connections", "locks", "memory", "shared memory", "temporary files",
 				"disk", "inodes", "processors", "threads", "places", "refusals", "approvals",
 			} {
 				t.Run(what, func(t *testing.T) { s.step(t, what) })
@@ -208,7 +223,15 @@ func (s *siege) step(t *testing.T, what string) {
 	outer := s.t
 	s.t = t
 	defer func() { s.t = outer }()
-	runs := s.besiege(what)
+	var runs []string
+	if what == "connections" {
+		most := s.mostSockets(func() { runs = s.besiege(what); s.overMemory(runs) })
+		if most > 100_000 {
+			t.Errorf("the host had %d sockets of TCP", most)
+		}
+	} else {
+		runs = s.besiege(what)
+	}
 	s.works("meanwhile")
 	s.lockdown(runs)
 	held, err := filepath.Glob(filepath.Join(s.dir, "held", "*"))
@@ -217,6 +240,45 @@ func (s *siege) step(t *testing.T, what string) {
 		s.must(os.RemoveAll(name))
 	}
 	s.works("afterwards")
+}
+
+// mostSockets is how many sockets of TCP the host has at most while f runs.
+func (s *siege) mostSockets(f func()) (most int) {
+	over, seen := make(chan struct{}), make(chan int)
+	go func() {
+		n := 0
+		for {
+			text, _ := os.ReadFile("/proc/net/sockstat")
+			_, rest, _ := strings.Cut(string(text), " alloc ")
+			var now int
+			_, _ = fmt.Sscan(rest, &now)
+			n = max(n, now)
+			select {
+			case <-over:
+				seen <- n
+				return
+			case <-time.After(20 * time.Millisecond):
+			}
+		}
+	}()
+	defer func() {
+		close(over)
+		most = <-seen
+	}()
+	f()
+	return 0
+}
+
+// overMemory waits until guests have ended for what they had of the kernel's memory.
+func (s *siege) overMemory(runs []string) {
+	s.t.Helper()
+	for _, id := range runs {
+		run, err := s.client.Wait(s.t.Context(), id)
+		s.must(err)
+		if run.State != "limit" || run.Error == nil || run.Error.Name != profiles.ErrorOutOfMemory {
+			s.t.Errorf("a guest whose connections nobody accepts is %s: %+v", run.State, run.Error)
+		}
+	}
 }
 
 // besiege starts guests and returns when each holds what it could get, or has
@@ -228,6 +290,8 @@ func (s *siege) besiege(what string) []string {
 		return fmt.Sprintf("%s -I -S %s/program/besiege.py '%s' %[2]s/held/%[4]d", s.python, s.dir, what, i)
 	}
 	switch what {
+	case "connections":
+		request.Agent = "connector"
 	case "watches":
 		guests = 6
 	case "places", "threads":

@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"github.com/ringd/ringd/executors"
+	"github.com/ringd/ringd/rings/kernel/hostcheck"
 	"github.com/ringd/ringd/rings/kernel/initproto"
 )
 
@@ -27,6 +28,19 @@ func SetFiles(r *Ring, look, most int) { r.files = fileRoom{look: look, most: mo
 
 // Files is from how many open files of the host on a ring counts those of guests.
 func Files(r *Ring) int { return r.files.look }
+
+// EndConnected ends guests over the sockets of their networks: those with more than
+// each, and the largest while all have more than all.
+func EndConnected(r *Ring, each, all int) {
+	endConnected(r.holders(), socketRoom{each: each, all: all})
+}
+
+// RoomForSockets is how many sockets guests may have, each and together, on a host
+// with so many of its own.
+func RoomForSockets(orphans, pages int) (each, all int) {
+	room := roomForSockets(hostcheck.Counts{Orphans: orphans, PagesTCP: pages})
+	return room.each, room.all
+}
 
 // SetRoom bounds the tasks of all guests.
 func SetRoom(r *Ring, most uint64) { r.room.most = most }

@@ -89,14 +89,15 @@ func (v *reserve) another() bool {
 	return !errors.Is(err, unix.ENOSPC)
 }
 
-// guard begins to look when the first guest is live that can make watches, locks and
-// files.
+// guard begins to look when the first guest is live that can make watches, locks,
+// sockets and files.
 func (r *Ring) guard(g *guest) {
 	if !g.watches() {
 		return
 	}
 	r.guarding.Do(func() {
 		r.begin(func() { r.guardLocks(r.over) })
+		r.begin(func() { guardSockets(r, r.over) })
 		if r.files.look > 0 {
 			r.begin(func() { r.guardFiles(r.over) })
 		}

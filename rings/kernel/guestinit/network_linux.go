@@ -45,10 +45,12 @@ func (g *guest) setNetwork() error {
 	if err := Up(); err != nil {
 		return missing(initproto.LayerNetwork, "bring loopback up", err)
 	}
-	// The kernel has one allowance for the buffers of the whole host.
-	for name, sizes := range map[string]string{"tcp_rmem": procfs.ReadSizes, "tcp_wmem": procfs.WriteSizes} {
-		if err := write("/proc/sys/net/ipv4/"+name, sizes); err != nil {
-			return missing(initproto.LayerNetwork, "bound the buffers of connections", err)
+	// The kernel has one allowance for the connections of the whole host.
+	for name, most := range map[string]string{
+		"tcp_rmem": procfs.ReadSizes, "tcp_wmem": procfs.WriteSizes, "tcp_max_tw_buckets": procfs.Remnants,
+	} {
+		if err := write("/proc/sys/net/ipv4/"+name, most); err != nil {
+			return missing(initproto.LayerNetwork, "bound what the kernel has for connections: "+name, err)
 		}
 	}
 	if g.Listen == nil {

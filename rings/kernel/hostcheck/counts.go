@@ -13,6 +13,8 @@ type Counts struct {
 	PipePages   int    // with which no more pipe is made
 	Descriptors int    // of this process
 	Files       int    // open ones of the whole host, and no more than take some tenth of its memory
+	Orphans     int    // sockets of TCP without an owner, of the whole host
+	PagesTCP    int    // of memory of TCP with which the whole host is short of it
 }
 
 // What a guest has of tasks: those of its init, and those of a script beside them by
@@ -38,6 +40,11 @@ func (s Sources) Counts() (c Counts) {
 	c.Watches, _ = strconv.Atoi(s.line("proc/sys/fs/epoll/max_user_watches"))
 	c.PipePages, _ = strconv.Atoi(s.line("proc/sys/fs/pipe-user-pages-hard"))
 	c.Files = s.files()
+	// In a network of its own a host does not have these.
+	c.Orphans, _ = strconv.Atoi(s.line("proc/sys/net/ipv4/tcp_max_orphans"))
+	if f := strings.Fields(s.line("proc/sys/net/ipv4/tcp_mem")); len(f) == 3 {
+		c.PagesTCP, _ = strconv.Atoi(f[1])
+	}
 	for l := range strings.Lines(s.text("proc/self/limits")) {
 		if rest, ok := strings.CutPrefix(l, "Max processes "); ok {
 			if f := strings.Fields(rest); len(f) > 0 {

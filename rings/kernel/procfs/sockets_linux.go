@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"golang.org/x/sys/unix"
 )
 
 // Listening reads on which ports of a protocol somebody listens.
@@ -44,9 +46,15 @@ const (
 	WriteSizes = "4096 16384 262144"
 )
 
+// Remnants is how many connections of a guest's network may be in TIME_WAIT, or closed
+// by one end. What they take is counted nowhere, and beyond it the kernel keeps none.
+const Remnants = "4096"
+
 const (
 	// eachSocket is about what the kernel holds for a socket without its bytes.
 	eachSocket = 8 << 10
+	// leastSocket is the least that it holds for one, whatever became of it.
+	leastSocket = 4 << 10
 	// withBytes is the least for a direction that has any: pages are larger than they are.
 	withBytes = 64 << 10
 	// fullSocket is the most that a socket can hold, see ReadSizes.
@@ -55,19 +63,20 @@ const (
 
 // Buffered adds up what the sockets of this network hold in the kernel, also those
 // that are no descriptor: connections that nobody has accepted, and closed ones with
-// bytes under way. Where all of them could not hold enough, they are not read one by
-// one: the sum is that of sockets without bytes.
+// bytes under way. The tables are read where the number of sockets does not tell
+// whether they hold enough: reading them takes longer than making the sockets.
 func Buffered(enough int64) (bytes int64, err error) {
-	var all int64
+	var all string
 	for _, table := range []string{"sockstat", "sockstat6"} {
 		text, err := read(table)
 		if err != nil {
 			return 0, err
 		}
-		all += inUse(text)
+		all += text
 	}
-	if all*fullSocket <= enough {
-		return all * eachSocket, nil
+	least, known := bounds(all, enough)
+	if known {
+		return least, nil
 	}
 	for _, table := range []string{"tcp", "tcp6", "udp", "udp6"} {
 		text, err := read(table)
@@ -76,7 +85,38 @@ func Buffered(enough int64) (bytes int64, err error) {
 		}
 		bytes += buffered(text)
 	}
-	return bytes, nil
+	return max(bytes, least), nil
+}
+
+// bounds is the least that so many sockets hold. It is known that way where that is
+// more than enough, or where all of them could not hold it.
+func bounds(sockstat string, enough int64) (least int64, known bool) {
+	open := inUse(sockstat)
+	least = max(open*eachSocket, int64(made(sockstat))*leastSocket)
+	return least, least > enough || open*fullSocket <= enough
+}
+
+// Sockets is how many sockets there are in the network of a process: with a
+// descriptor or without, accepted or not, reset or not.
+func Sockets(pid int) (int, error) {
+	text, err := Read("/proc/" + strconv.Itoa(pid) + "/net/sockstat")
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, unix.ESRCH) {
+		return 0, nil // it has ended
+	}
+	return made(text), err
+}
+
+// made is how many sockets of a network exist. The other figures count what can be
+// found by an address (inuse), which a reset connection in a queue cannot, or count
+// for the whole host (orphan, alloc, mem).
+func made(sockstat string) int {
+	for line := range strings.Lines(sockstat) {
+		if rest, ok := strings.CutPrefix(line, "sockets: used "); ok {
+			n, _ := strconv.ParseUint(strings.TrimSpace(rest), 10, 31) // none: the tables tell
+			return int(n)
+		}
+	}
+	return 0
 }
 
 // read returns a table of this network; one of IPv6 is empty on a host without.

@@ -96,6 +96,20 @@ def sockets():
     return [full((a.detach(), b.detach())) for a, b in each(socket.socketpair, 100)]
 
 
+def connections():
+    """Connections that nobody accepts, of listeners that each child has of its own."""
+    listeners = []
+    for _ in range(40):
+        l = socket.socket()
+        l.bind((f"127.{os.getpid() >> 8 & 255}.{os.getpid() & 255}.1", 0))
+        l.listen(4096)
+        listeners.append(l)
+        for _ in range(200):
+            with socket.socket() as c:
+                c.connect(l.getsockname())
+    return listeners
+
+
 def locks():
     files = [open(f"/tmp/{os.getpid()}-{i}", "wb") for i in range(100)]
     for f in files:
@@ -142,6 +156,7 @@ acts = {
     "tasks": lambda: children(lambda: None, 100_000),
     "pipes": lambda: children(lambda: [full(p[::-1]) for p in each(os.pipe, 100)]),
     "sockets": lambda: children(sockets),
+    "connections": lambda: children(connections),
     "locks": lambda: children(locks, 8),
     "memory": lambda: each(lambda: bytearray(b"x" * (8 << 20)), 64),
     "shared memory": lambda: each(lambda: touched(mmap.mmap(-1, 8 << 20)), 64),

@@ -3,8 +3,10 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
+	"net"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -69,6 +71,22 @@ func do(args []string) (string, error) {
 			return "mapping", nil
 		}
 		return mapped(n)
+	case "accepted", "ended":
+		n, err := strconv.Atoi(args[1])
+		if err != nil {
+			return "", err
+		}
+		return accepted(n, args[0] == "ended")
+	case "closed", "reset", "connecting": // connections that nobody accepts, and that are gone at their other end
+		n, err := strconv.Atoi(args[1])
+		if err != nil {
+			return "", err
+		}
+		if args[0] == "connecting" {
+			go unaccepted(n, true)
+			return "connecting", nil
+		}
+		return unaccepted(n, args[0] == "reset")
 	case "hidden": // in a socket
 		line, err := watches(100)
 		if err != nil {
@@ -159,6 +177,79 @@ func locks(n int) (string, error) {
 
 // kept keeps the locks: they go with the file.
 var kept *os.File
+
+// unaccepted makes so many connections to listeners that take none, and closes its end
+// of each, by a reset or in order.
+func unaccepted(n int, reset bool) (string, error) {
+	const stream, queue = syscall.SOCK_STREAM | syscall.SOCK_CLOEXEC, 1000
+	var to syscall.Sockaddr
+	for i := range n {
+		if i%queue == 0 {
+			l, err := syscall.Socket(syscall.AF_INET, stream, 0)
+			if err != nil {
+				return "", err
+			}
+			at := &syscall.SockaddrInet4{Addr: [4]byte{127, 0, byte(i / queue / 250), byte(i/queue%250) + 1}}
+			if err := cmp.Or(syscall.Bind(l, at), syscall.Listen(l, 2*queue)); err != nil {
+				return "", err
+			}
+			if to, err = syscall.Getsockname(l); err != nil {
+				return "", err
+			}
+		}
+		c, err := syscall.Socket(syscall.AF_INET, stream, 0)
+		if err != nil {
+			return "", err
+		}
+		if err := syscall.Connect(c, to); err != nil {
+			return fmt.Sprintf("%d connections, %v", i, err), nil
+		}
+		if reset {
+			err = syscall.SetsockoptLinger(c, syscall.SOL_SOCKET, syscall.SO_LINGER, &syscall.Linger{Onoff: 1})
+		}
+		if err := cmp.Or(err, syscall.Close(c)); err != nil {
+			return "", err
+		}
+	}
+	return fmt.Sprintf("%d connections", n), nil
+}
+
+// accepted makes so many connections of this program with itself, and sends a byte over
+// each, both ways. With end it closes each before the next.
+func accepted(n int, end bool) (string, error) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		return "", err
+	}
+	var all []net.Conn
+	for range n {
+		c, err := net.Dial("tcp", l.Addr().String())
+		if err != nil {
+			return fmt.Sprintf("%d connections, %v", len(all)/2, err), nil
+		}
+		o, err := l.Accept()
+		if err != nil {
+			return "", err
+		}
+		if end {
+			if err := cmp.Or(c.Close(), o.Close()); err != nil {
+				return "", err
+			}
+			continue
+		}
+		all = append(all, c, o)
+	}
+	b := make([]byte, 1)
+	for i, c := range all {
+		if _, err := c.Write([]byte("x")); err != nil {
+			return "", err
+		}
+		if _, err := all[i^1].Read(b); err != nil {
+			return "", err
+		}
+	}
+	return fmt.Sprintf("%d connections", n), nil
+}
 
 // room is how many bytes a new pipe takes.
 func room() (string, error) {
