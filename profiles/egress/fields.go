@@ -17,6 +17,7 @@ const (
 	SaysMethod  Say = "method"
 	SaysPath    Say = "path"   // or another resource, or another host
 	SaysCaller  Say = "caller" // who asks, or from where
+	SaysFields  Say = "fields" // a parameter carries fields, of any meaning
 )
 
 // maxFieldName bounds the names that are compared; none that means anything is longer.
@@ -42,61 +43,6 @@ func appendFieldName(dst []byte, name string) []byte {
 		dst = append(dst, c)
 	}
 	return dst
-}
-
-// FieldSays tells what a field means to servers that believe it.
-func FieldSays(text string) Say {
-	var buf [maxFieldName]byte
-	name := appendFieldName(buf[:0], text)
-	if says := saysWithin(name); says != SaysNothing {
-		return says
-	}
-	if text == "" || strings.IndexByte("abgjklnpquvwyzABGJKLNPQUVWYZ", text[0]) >= 0 {
-		return SaysNothing // as most do: nothing below begins so
-	}
-	switch string(name) {
-	case "x-http-method", "x-method", "x-http-verb", "x-forwarded-method", "x-original-method", "x-rewrite-method", "http-method":
-		return SaysMethod
-	case "destination", "x-copy-from", "x-script-name", "script-name", "x-request-uri", "request-uri", "x-matched-path", "x-host", "x-forwarded-host",
-		"x-forwarded-server", "x-forwarded-port", "x-forwarded-proto", "x-forwarded-scheme", "x-forwarded-prefix", "x-forwarded-path", "x-forwarded-uri", "x-forwarded-url":
-		return SaysPath
-	case "forwarded", "client-ip", "true-client-ip", "x-client-ip", "x-real-ip", "x-cluster-client-ip", "x-originating-ip", "x-proxyuser-ip", "cf-connecting-ip", "fastly-client-ip",
-		"x-user", "x-username", "x-webauth-user", "x-proxy-user", "x-client-cert", "client-cert", "client-cert-chain", "x-on-behalf-of", "on-behalf-of", "sudo",
-		"es-security-runas-user":
-		return SaysCaller
-	}
-	switch {
-	case starts(name, "x-original-", "x-rewrite-", "x-envoy-", "x-middleware-", "x-invoke-"):
-		return SaysPath
-	case starts(name, "x-forwarded-", "x-remote-", "remote-", "impersonate-", "x-authenticated-", "x-auth-request-", "x-goog-authenticated-", "x-goog-iap-", "x-amzn-oidc-",
-		"x-ms-client-principal", "x-ssl-client-", "ssl-client-", "x-client-verify", "x-client-dn"):
-		return SaysCaller
-	default:
-		return SaysNothing
-	}
-}
-
-// saysWithin is FieldSays by a word that may stand anywhere in the name.
-func saysWithin(name []byte) Say {
-	switch {
-	case has(name, "override") && (has(name, "method") || has(name, "verb")):
-		return SaysMethod
-	case has(name, "override"), has(name, "-copy-source"), has(name, "-rename-source"):
-		return SaysPath
-	default:
-		return SaysNothing
-	}
-}
-
-func has(name []byte, part string) bool { return bytes.Contains(name, []byte(part)) }
-
-func starts(name []byte, with ...string) bool {
-	for _, w := range with {
-		if len(name) >= len(w) && string(name[:len(w)]) == w {
-			return true
-		}
-	}
-	return false
 }
 
 // ClientCredential reports whether a field is one by which clients say who they are. The
@@ -133,7 +79,7 @@ func FieldPasses(name string) bool {
 		"sec-websocket-key", "sec-websocket-version", "sec-websocket-protocol", "sec-websocket-extensions":
 		return true
 	}
-	return strings.HasPrefix(name, "accept-") || strings.HasPrefix(name, "content-")
+	return (strings.HasPrefix(name, "accept-") || strings.HasPrefix(name, "content-")) && FieldSays(name) == SaysNothing
 }
 
 // FieldOfGateway says why a policy cannot let a field of the client's through a gateway;
@@ -220,35 +166,38 @@ func (s Saying) with(name string) Saying {
 // in the body of a form, which nobody looks into.
 const methodParameter = "_method"
 
-// parameterName is the name of a parameter of a query as FieldName is of a field.
+// parameterName is the name of a parameter of a query as FieldName is of a field. Every
+// spelling of _method is that: PHP reads . as _, and others take $ for it.
 func parameterName(name string) string {
 	name = strings.TrimSpace(strings.ToLower(name))
-	if name == methodParameter || name == "."+methodParameter[1:] { // PHP reads . as _
+	if bare := strings.TrimLeft(name, "_.$"); bare == methodParameter[1:] && bare != name {
 		return methodParameter
 	}
 	return strings.Trim(FieldName(name), "-")
 }
 
-// parameterSays is FieldSays for a parameter of a query: of the methods, and of what
-// clients identify themselves by.
+// parameterSays is FieldSays for a parameter of a query: of the methods, of fields in its
+// value, and of what clients identify themselves by.
 func parameterSays(name string) Say {
-	switch name = parameterName(name); {
-	case name == methodParameter, FieldSays(name) == SaysMethod && name != "http-method":
+	name = parameterName(name)
+	var buf [maxFieldName]byte
+	plain := squeeze(buf[:0], name)
+	switch {
+	case name == methodParameter, saysMethod(plain):
 		return SaysMethod
-	case parameterCredential(name):
+	case carriesFields(plain):
+		return SaysFields
+	case parameterCredential(plain):
 		return SaysCaller
 	default:
 		return SaysNothing
 	}
 }
 
-func parameterCredential(plain string) bool {
-	switch plain {
-	case "access-token", "accesstoken", "auth-token", "authtoken", "oauth-token", "bearer-token", "private-token", "job-token", "api-key", "apikey", "api-token", "apitoken",
-		"x-api-key", "subscription-key", "authorization", "x-amz-credential", "x-amz-signature", "x-amz-security-token", "x-goog-credential", "x-goog-signature", "x-goog-api-key":
-		return true
-	}
-	return false
+func parameterCredential(plain []byte) bool {
+	return oneOf(plain, "accesstoken", "authtoken", "oauthtoken", "bearertoken", "privatetoken", "jobtoken", "apikey", "apitoken",
+		"xapikey", "subscriptionkey", "authorization", "xamzcredential", "xamzsignature", "xamzsecuritytoken", "xgoogcredential",
+		"xgoogsignature", "xgoogapikey")
 }
 
 // refuse says what of s a request to a virtual host, or under an entry that lists
@@ -256,11 +205,8 @@ func parameterCredential(plain string) bool {
 func (s Saying) refuse(bounded, virtual bool, listed []string) *Refusal {
 	for name := range strings.FieldsSeq(string(s)) {
 		if parameter, ok := strings.CutPrefix(name, "?"); ok {
-			switch {
-			case bounded && !parameterCredential(parameter):
-				return refusal(Field, "the parameter %s of the query says another method, and the entry grants methods or paths by name", quoted(parameter))
-			case virtual && parameterCredential(parameter):
-				return refusal(Field, "the parameter %s of the query is a credential, and the gateway sends that of the host alone", quoted(parameter))
+			if r := refuseParameter(parameter, bounded, virtual); r != nil {
+				return r
 			}
 			continue
 		}
@@ -271,4 +217,20 @@ func (s Saying) refuse(bounded, virtual bool, listed []string) *Refusal {
 		return refusal(Field, "the field %s says another %s, and the entry grants methods or paths by name", quoted(name), string(says))
 	}
 	return nil
+}
+
+// refuseParameter is refuse for one parameter.
+func refuseParameter(name string, bounded, virtual bool) *Refusal {
+	switch says := parameterSays(name); {
+	case says == SaysMethod && bounded:
+		return refusal(Field, "the parameter %s of the query says another method, and the entry grants methods or paths by name", quoted(name))
+	case says == SaysFields && bounded:
+		return refusal(Field, "the parameter %s of the query carries fields, and the entry grants methods or paths by name", quoted(name))
+	case says == SaysFields && virtual:
+		return refusal(Field, "the parameter %s of the query carries fields, and the gateway sends the credential of the host alone", quoted(name))
+	case says == SaysCaller && virtual:
+		return refusal(Field, "the parameter %s of the query is a credential, and the gateway sends that of the host alone", quoted(name))
+	default:
+		return nil
+	}
 }

@@ -184,6 +184,17 @@ func mutants() []mutant {
 		{"request/request.go", `if t.ResolveMode == "" && len(texts) > 0 {`, `if false {`},
 		{"request/request.go", `	t.lookups++
 `, ``},
+		// what a request says beside its first line
+		{"says.go", `case has(name, "httpmethod"), has(name, "httpverb"):`, `case has(name, "httpverb"):`},
+		{"says.go", `continue
+		}
+		dst`, `c = '-'
+		}
+		dst`},
+		{"says.go", `"consumer", "anonymousconsumer"`, `"anonymousconsumer"`},
+		{"says.go", `"url", "uri", "path",`, `"uri",`},
+		{"fields.go", `case says == SaysFields && virtual:`, `case false:`},
+		{"fields.go", `case carriesFields(plain):`, `case false:`},
 	}
 }
 
