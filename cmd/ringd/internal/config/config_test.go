@@ -1,6 +1,7 @@
 package config_test
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/config"
+	"github.com/ringd/ringd/rings/kernel"
 )
 
 func TestRead(t *testing.T) {
@@ -109,6 +111,7 @@ func TestReadRefuses(t *testing.T) {
 		{"guests of more users than there are", "guests: {uid: 2147483000, count: 65536}\n", "guests.count: 65536 users"},
 		{"guests of less than a processor", "guests: {processors: -1}\n", "guests.processors: -1 is no number"},
 		{"guests whose group reads", "guests: {uid: 1001}\nroles: {viewer: [\"gid:1001\"]}\n", "has a role as gid:1001"},
+		{"guests of a range from the default on", "guests: {count: 2147483000}\n", "guests.count: 2147483000 users from 1879048192 on"},
 		{"negative runs", "limits: {runs: -1}\n", "negative"},
 		{"no retention", "limits: {retention: 0s}\n", "limits.retention"},
 		{"too large", strings.Repeat("#", config.MaxFile+1), "larger than"},
@@ -119,6 +122,33 @@ func TestReadRefuses(t *testing.T) {
 				t.Errorf("got %v, want %q", err, tt.want)
 			}
 		})
+	}
+}
+
+// TestRolesOfGuests: nobody has a role by the number of a guest, also where the file names
+// none; the numbers below and above are free.
+func TestRolesOfGuests(t *testing.T) {
+	const first, count = kernel.DefaultGuestID, kernel.DefaultGuestCount
+	for _, tt := range []struct {
+		guests string
+		id     string
+		no     bool
+	}{
+		{"", fmt.Sprintf("uid:%d", first), true},
+		{"", fmt.Sprintf("uid:%d", first+count-1), true},
+		{"", fmt.Sprintf("gid:%d", first), true},
+		{"", fmt.Sprintf("uid:%d", first-1), false},
+		{"", fmt.Sprintf("uid:%d", first+count), false},
+		{"", "uid:1000", false},
+		{"guests: {processors: 2}\n", fmt.Sprintf("uid:%d", first+1), true},
+		{"guests: {count: 10}\n", fmt.Sprintf("uid:%d", first+9), true},
+		{"guests: {count: 10}\n", fmt.Sprintf("uid:%d", first+10), false},
+		{"guests: {uid: 1001}\n", fmt.Sprintf("uid:%d", first), false},
+	} {
+		_, err := config.Read("c.yaml", strings.NewReader(tt.guests+"roles: {approver: [\""+tt.id+"\"]}\n"))
+		if no := err != nil && strings.Contains(err.Error(), "has a role as "+tt.id); no != tt.no || err != nil && !no {
+			t.Errorf("%q with %s: %v, want refused: %t", tt.guests, tt.id, err, tt.no)
+		}
 	}
 }
 

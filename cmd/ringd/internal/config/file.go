@@ -180,20 +180,40 @@ type Guests struct {
 	Processors int `yaml:"processors"`
 }
 
+// The users of guests where the file names none: those of rings/kernel, which a test
+// holds them to.
+const (
+	defaultGuestUID   = 1879048192
+	defaultGuestCount = 65536
+)
+
+// users are the users that guests have: the first, and how many there are.
+func (g Guests) users() (first, count int) {
+	switch {
+	case g.UID == 0 && g.Count == 0:
+		return defaultGuestUID, defaultGuestCount
+	case g.UID == 0:
+		return defaultGuestUID, g.Count
+	default:
+		return g.UID, max(g.Count, 1)
+	}
+}
+
 // check refuses a user who is somebody.
 func (g Guests) check(r Roles) error {
 	if g.UID < 0 || g.UID > math.MaxInt32 {
 		return fmt.Errorf("guests.uid: %d is not a user", g.UID)
 	}
-	if g.Count < 0 || g.Count == 2 || g.Count > math.MaxInt32-g.UID {
+	first, count := g.users()
+	if g.Count < 0 || g.Count == 2 || count > math.MaxInt32-first {
 		return fmt.Errorf("guests.count: %d users from %d on cannot be: one of files, one of guests that no agent has yet, and one for each agent; or 1 for all",
-			g.Count, g.UID)
+			g.Count, first)
 	}
 	if g.Processors < 0 {
 		return fmt.Errorf("guests.processors: %d is no number of processors", g.Processors)
 	}
 	for _, id := range slices.Concat(r.Harness, r.Approver, r.Operator, r.Viewer) {
-		if _, n, err := ParseID(id); err == nil && g.UID != 0 && int(n) >= g.UID && int(n) < g.UID+max(g.Count, 1) {
+		if _, n, err := ParseID(id); err == nil && int(n) >= first && int(n) < first+count {
 			return fmt.Errorf("guests.uid: %d has a role as %s; take a number that nobody has", n, id)
 		}
 	}
