@@ -14,8 +14,8 @@ type Trust struct {
 	Roles map[string]TrustRole `yaml:"roles"`
 	// InOrder refuses a push when this host has missed one before it.
 	InOrder bool `yaml:"inOrder"`
-	// Audience is what this host is for: what is signed for another audience, or for none,
-	// is refused. "": what is signed for any is.
+	// Audience is what this host is for. A push for another audience, or for none, is
+	// refused. If it is empty, a push that names an audience is refused.
 	Audience string `yaml:"audience"`
 	// Lift says how many keys of the role lockdown have to sign an order that opens; nil:
 	// as many as one that closes.
