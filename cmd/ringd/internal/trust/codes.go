@@ -26,7 +26,6 @@ const (
 	CodeEquivocated Code = "push_equivocated" // another push with the same sequence was accepted
 	CodePrevious    Code = "push_previous"    // made on top of another revision than the one accepted last
 	CodeRolledBack  Code = "push_rolled_back" // a revision that was in force before, and does not say so
-	CodeState       Code = "push_state"       // what the host remembers of pushes cannot be read
 )
 
 // Refusal is a push that is not taken.
