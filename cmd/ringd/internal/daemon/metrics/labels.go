@@ -28,8 +28,8 @@ func acts() []string { return []string{"exec_decided", "file_decided", "variable
 
 func executors() []string { return []string{"js", "python", "shell"} }
 
-// layers are those that report what they refuse.
-func layers() []string { return []string{"exec", "landlock", "seal", "seccomp"} }
+// layers are those of rings/kernel that report what they refuse; a test holds the list to it.
+func layers() []string { return []string{"exec", "landlock", "rlimits", "seal", "seccomp"} }
 
 func codes() []string {
 	all := []profiles.Code{
