@@ -142,7 +142,7 @@ const (
 	causeCtx          // the context ended
 	causeWall         // wall time
 	causeCPU          // the processor time backstop
-	causeHost         // Ask returned an error
+	causeHost         // Ask returned an error, or the guest did not say its processor time
 	causeBroken       // the guest broke the protocol or a bound
 	causeSlow         // a pause or a restore took too long
 )
@@ -204,8 +204,8 @@ func (l *Link) Run(ctx context.Context, w Work, h Host) (out Outcome, again bool
 		}
 	}()
 	r.cancel = cancel
-	if r.cpu0, err = l.guest.CPU(); err != nil {
-		return Outcome{}, false, fmt.Errorf("%w: read processor time: %w", ErrGuest, err)
+	if r.cpu0, err = processorTime(r); err != nil {
+		return Outcome{}, false, err
 	}
 	r.base = l.s.BytesRead()
 	stopCtx := context.AfterFunc(ctx, func() { r.end(causeCtx, nil) })
@@ -328,6 +328,30 @@ func (r *linkRun) endLocked(c cause, err error) {
 	r.l.kill()
 }
 
+// mostAsked is how often a guest is asked for its processor time that does not answer.
+const mostAsked = 10
+
+// processorTime asks the guest, and again where it does not answer: one that is busy is
+// late. It gives up when the run is over. The error is one of the guest, never a limit.
+// The caller does not hold mu.
+func processorTime(r *linkRun) (used time.Duration, err error) {
+	over := func() bool {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		return r.over || r.cause != causeNone
+	}
+	for range mostAsked {
+		if used, err = r.l.guest.CPU(); err == nil || over() {
+			break
+		}
+	}
+	if err != nil {
+		return 0, Because(fmt.Errorf("%w: read processor time: %w", ErrGuest, err),
+			"its first process did not say how much processor time it had, and it was ended")
+	}
+	return used, nil
+}
+
 // setTimer looks at the processor time after d, and again until the run is over:
 // each time halfway to the limit, since a guest may keep two processors busy.
 func (r *linkRun) setTimer(d time.Duration) {
@@ -340,10 +364,14 @@ func (r *linkRun) setTimer(d time.Duration) {
 		if r.isPausing() || r.isKeeping() {
 			return // their time bounds that
 		}
-		used, err := r.l.guest.CPU()
+		used, err := processorTime(r)
+		if err != nil {
+			r.end(causeHost, err)
+			return
+		}
 		used -= r.cpu0
 		limit := r.cpuLimit()
-		if err != nil || used >= limit {
+		if used >= limit {
 			r.end(causeCPU, nil)
 			return
 		}

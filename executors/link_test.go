@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -25,6 +26,7 @@ type fakeGuest struct {
 	killed chan struct{}
 	once   sync.Once
 	cpu    func() time.Duration
+	silent func() error // nil: it says its processor time
 }
 
 type conn struct {
@@ -50,6 +52,11 @@ func (g *fakeGuest) Kill() error {
 	return nil
 }
 func (g *fakeGuest) CPU() (time.Duration, error) {
+	if g.silent != nil {
+		if err := g.silent(); err != nil {
+			return 0, err
+		}
+	}
 	if g.cpu == nil {
 		return 0, nil
 	}
@@ -391,6 +398,44 @@ func TestLinkBackstops(t *testing.T) {
 			out, again, err := l.Run(t.Context(), executors.Work{Budget: tt.b}, &fakeHost{})
 			if err != nil || out.State != executors.StateLimit || out.Error.Name != "Timeout" || !strings.Contains(out.Error.Message, tt.want) || again || !g.isKilled() {
 				t.Errorf("%+v again %v err %v", out, again, err)
+			}
+		})
+	}
+}
+
+// A guest that does not say how much processor time it had is asked again. One that
+// never does is lost, and has not reached a limit.
+func TestLinkSilentGuest(t *testing.T) {
+	budget := executors.Budget{CPU: 10 * time.Millisecond, Wall: time.Minute, OutputBytes: 1, ResultBytes: 1}
+	for _, tt := range []struct {
+		name    string
+		answers func(look int64) bool
+		want    string // "": the limit of processor time, which it reached
+	}{
+		{"is late", func(look int64) bool { return look%3 == 0 }, ""},
+		{"never answers", func(int64) bool { return false }, "its first process did not say"},
+		{"answers once", func(look int64) bool { return look == 0 }, "its first process did not say"},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			g := newFakeGuest()
+			var looks atomic.Int64
+			g.cpu = rising()
+			g.silent = func() error {
+				if tt.answers(looks.Add(1) - 1) {
+					return nil
+				}
+				return errors.New("its init does not answer")
+			}
+			l := play(t, g, drain)
+			out, again, err := l.Run(t.Context(), executors.Work{Budget: budget}, &fakeHost{})
+			if again || tt.want != "" && !g.isKilled() {
+				t.Errorf("again %v, killed %v", again, g.isKilled())
+			}
+			if tt.want == "" && (err != nil || out.State != executors.StateLimit || !strings.Contains(out.Error.Message, "processor time")) {
+				t.Errorf("%+v, %v", out, err)
+			}
+			if tt.want != "" && (!errors.Is(err, executors.ErrGuest) || out.State == executors.StateLimit || !strings.Contains(executors.Why(err), tt.want)) {
+				t.Errorf("%+v, %v", out, err)
 			}
 		})
 	}

@@ -74,8 +74,11 @@ func TestFiles(t *testing.T) {
 func TestUsers(t *testing.T) {
 	limits := "Limit                     Soft Limit           Hard Limit           Units\nMax processes             1000                 2000                 processes\n" +
 		"Max open files            4096                 524288               files\n"
-	ordinary := sources("6.18.0", 7, 0, "proc/sys/fs/epoll/max_user_watches", "900000\n", "proc/self/limits", limits, "proc/sys/fs/pipe-user-pages-hard", "0\n")
-	if got, want := ordinary.Counts(), (hostcheck.Counts{Watches: 900000, Tasks: 1000, Descriptors: 4096}); got != want {
+	ordinary := sources("6.18.0", 7, 0, "proc/sys/fs/epoll/max_user_watches", "900000\n", "proc/self/limits", limits, "proc/sys/fs/pipe-user-pages-hard", "0\n",
+		"proc/sys/net/ipv4/tcp_max_orphans", "131072\n", "proc/sys/net/ipv4/tcp_mem", "287898\t383867\t575796\n")
+	if got, want := ordinary.Counts(), (hostcheck.Counts{
+		Watches: 900000, Tasks: 1000, Descriptors: 4096, Orphans: 131072, PagesTCP: 383867,
+	}); got != want {
 		t.Errorf("counts %+v, want %+v", got, want)
 	}
 	if got := ordinary.Counts().Connections(); got != 1024 {
