@@ -143,19 +143,62 @@ func (d *draft) compact(file string, text []byte) error {
 	d.policy.Spec = p.Spec
 	d.line("interpreter_ring", "", Exact, "")
 	d.constructs(true) // which the compact form has without a word
-	js := p.Spec.Executors.JS
-	if js == nil || js.Imports == nil {
-		return nil
+	if python := p.Spec.Executors.Python; python != nil && python.Imports != nil {
+		d.pythonImports(p.Spec.Executors, python.Imports)
 	}
-	for i, name := range js.Imports.Allow {
-		d.line(fmt.Sprintf("interpreter_ring.allowed_imports[%d]", i), name, Left,
-			"for JavaScript, where it is a file of modules/; Python has it. Add it to executors.js.imports.allow if there is one")
-	}
-	js.Imports.Allow = nil
-	if js.Imports.Deny == nil {
-		js.Imports = nil
+	if js := p.Spec.Executors.JS; js != nil && js.Imports != nil {
+		d.jsImports(js)
 	}
 	return nil
+}
+
+// pythonImports takes out the names that no module of Python has: they are those of
+// JavaScript, and a guest refuses them whatever a policy says. With an empty list Python
+// would have the default set, so it is not granted then.
+func (d *draft) pythonImports(e *schema.Executors, imports *schema.PythonImports) {
+	none := func(name string) bool { return name != "*" && !pythonModule.MatchString(name) }
+	listed := len(imports.Allow) > 0
+	imports.Allow, imports.Deny = slices.DeleteFunc(imports.Allow, none), slices.DeleteFunc(imports.Deny, none)
+	if listed && len(imports.Allow) == 0 {
+		d.line("interpreter_ring.allowed_imports", "", Stricter,
+			"no module of Python is left of it, so that Python is not granted")
+		e.Python = nil
+		e.Allowed = slices.DeleteFunc(e.Allowed, func(name string) bool { return name == "python" })
+	}
+}
+
+// jsImports takes out what JavaScript was allowed, and the denials of what no module of
+// JavaScript is called.
+func (d *draft) jsImports(js *schema.JS) {
+	for i, name := range js.Imports.Allow {
+		const add = "Add it to executors.js.imports.allow if there is one"
+		var why string
+		switch python := pythonModule.MatchString(name); {
+		case python && jsModule(name):
+			why = "for JavaScript, where it is a file of modules/; Python has it. " + add
+		case python:
+			why = "for JavaScript, where no module has such a name; Python has it"
+		default:
+			why = "for Python, where no module has such a name, and for JavaScript, where it is a file of modules/. " + add
+		}
+		d.line(fmt.Sprintf("interpreter_ring.allowed_imports[%d]", i), name, Left, why)
+	}
+	for i, name := range js.Imports.Deny {
+		for _, of := range []struct {
+			language string
+			has      bool
+		}{{"Python", pythonModule.MatchString(name)}, {"JavaScript", jsModule(name)}} {
+			if !of.has {
+				d.line(fmt.Sprintf("interpreter_ring.denied_imports[%d]", i), name, NoPolicy,
+					"no module of "+of.language+" has such a name")
+			}
+		}
+	}
+	js.Imports.Allow = nil
+	js.Imports.Deny = slices.DeleteFunc(js.Imports.Deny, func(name string) bool { return !jsModule(name) })
+	if len(js.Imports.Deny) == 0 {
+		js.Imports = nil
+	}
 }
 
 func (d *draft) shell() *schema.Shell {

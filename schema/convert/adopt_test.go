@@ -48,7 +48,7 @@ func read(t *testing.T, name string) (schema.Policy, []convert.Line) {
 
 // TestGolden: each file of settings becomes the policy, with the lines, beside it.
 func TestGolden(t *testing.T) {
-	for _, name := range []string{"claude-code.json", "claude-code-strict.json", "codex.toml", "srt.json", "srt-closed.json", "compact.yaml"} {
+	for _, name := range []string{"claude-code.json", "claude-code-strict.json", "codex.toml", "srt.json", "srt-closed.json", "compact.yaml", "compact-names.yaml"} {
 		t.Run(name, func(t *testing.T) {
 			p, lines := read(t, name)
 			written, err := format.YAML(p)
@@ -291,12 +291,15 @@ func TestHostileSettings(t *testing.T) {
 			start("/usr/bin/docker", "-H", "tcp://other", "ps"), `{"permissions": {"allow": ["Bash(docker:*)"]}}`},
 		{"another file in front of a sub-command", convert.Claude, `{"permissions": {"allow": ["Bash(docker compose up:*)"]}}`,
 			start("/usr/bin/docker", "compose", "-f", "other.yml", "up"), `{"permissions": {"allow": ["Bash(docker:*)"]}}`},
+		{"a list of which Python has no name", convert.Compact, `{interpreter_ring: {allowed_imports: [lodash-lite]}}`,
+			profiles.Action{Import: &profiles.ImportAction{Executor: "python", Module: "json"}},
+			`{interpreter_ring: {denied_imports: [left-pad]}}`},
 		{"a proxy that decides", convert.Srt, `{"network": {"allowedDomains": ["example.com"], "httpProxyPort": 3128}}`, to("example.com:443"),
 			`{"network": {"allowedDomains": ["example.com"]}}`},
 	} {
 		t.Run(tc.format+": "+tc.name, func(t *testing.T) {
 			decide := func(text string) (profiles.Decision, []convert.Line) {
-				p, lines, err := convert.Policy(config(), tc.format, "f", []byte(text))
+				p, lines, err := convert.Policy(config(), tc.format, "f.yaml", []byte(text))
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -359,6 +362,36 @@ func TestCompiles(t *testing.T) {
 		for _, l := range lines {
 			if l.Path == tc.left && l.Outcome == convert.Exact {
 				t.Errorf("%s: %s is said to be exact", tc.text, l.Path)
+			}
+		}
+	}
+}
+
+// TestCompactNames: names of modules that one language alone has are left out of the lists
+// of the other, and the rest of the lists stays.
+func TestCompactNames(t *testing.T) {
+	for _, name := range []string{"lodash-lite", "policy:math", "@acme/plan", "PIL", "google.cloud", "os.*", "_x", "a/b", "A-b", "json"} {
+		for _, list := range []string{"allowed_imports: [pandas, %q]", "denied_imports: [requests, %q]", "allowed_imports: [%q]"} {
+			text := "interpreter_ring: {" + fmt.Sprintf(list, name) + "}"
+			p, lines, err := convert.Policy(config(), convert.Compact, "f.yaml", []byte(text))
+			if err != nil {
+				t.Fatalf("%s: %v", text, err)
+			}
+			written, err := format.YAML(p)
+			if err != nil {
+				t.Fatal(err)
+			}
+			a := compiled(t, written)
+			said := slices.ContainsFunc(lines, func(l convert.Line) bool { return l.Value == name && l.Outcome != convert.Exact })
+			if !said && strings.HasPrefix(list, "allowed") {
+				t.Errorf("%s: nothing is said of %s", text, name)
+			}
+			d := profiles.NewDecider(a, "", profiles.Environment{})
+			if got := d.Import("python", "pandas").Verdict == profiles.Allow; got != strings.Contains(list, "pandas") {
+				t.Errorf("%s: pandas is allowed: %t", text, got)
+			}
+			if d.Import("python", "requests").Verdict == profiles.Allow {
+				t.Errorf("%s: requests is allowed", text)
 			}
 		}
 	}

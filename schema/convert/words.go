@@ -11,6 +11,9 @@ import (
 )
 
 var (
+	// pythonModule and jsName are names that the policy language takes for modules.
+	pythonModule = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]*(\.[A-Za-z_][A-Za-z0-9_]*)*(\.\*)?$`)
+	jsName       = regexp.MustCompile(`^((ringd|policy):[a-z][a-z0-9-]*|\./[^\s]+|(@[a-z0-9][a-z0-9._-]*/)?[a-z0-9][a-z0-9._-]*)$`)
 	variableName = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,254}$`)
 	// hostText is an entry that the policy language takes, with or without a port.
 	hostText = regexp.MustCompile(`^(\*\.)?[a-z0-9]([a-z0-9-]*[a-z0-9])?(\.[a-z0-9]([a-z0-9-]*[a-z0-9])?)+(:([0-9]{1,5}|\*))?$`)
@@ -18,6 +21,8 @@ var (
 	// plainWords are words of a command that mean themselves to every shell.
 	plainWords = regexp.MustCompile(`^[A-Za-z0-9_./:@%+=,-]+( [A-Za-z0-9_./:@%+=,-]+)*$`)
 )
+
+func jsModule(name string) bool { return jsName.MatchString(name) && !strings.Contains(name, "..") }
 
 func variable(name string) bool { return variableName.MatchString(name) }
 
