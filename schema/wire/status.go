@@ -248,7 +248,7 @@ func (e Event) Final() bool {
 type CallEvent struct {
 	ID     string `json:"id"`
 	Bridge string `json:"bridge"`
-	State  string `json:"state"`           // open | closed
+	State  string `json:"state"`           // opened, pending or closed
 	Error  string `json:"error,omitempty"` // the name of the error that the program got
 	Digest string `json:"digest,omitempty"`
 }
@@ -301,7 +301,7 @@ type ApprovalAnswer struct {
 // Revocation is the body of POST /v1/runs/{id}/revoke.
 type Revocation struct {
 	// Grants are taken from the run, for good: "bridge:NAME", "host:NAME",
-	// "import:NAME".
+	// "import:NAME", "exec:PATH".
 	Grants []string `json:"grants"`
 }
 
@@ -322,7 +322,7 @@ type SessionList struct {
 }
 
 // Action is one action of POST /v1/decide: an object with one of the keys shell,
-// import, egress, bridge, file and exec.
+// import, egress, bridge, file, exec and variable.
 type Action = json.RawMessage
 
 // Health is the answer of GET /healthz and GET /readyz.
