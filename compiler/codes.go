@@ -1,9 +1,5 @@
 package compiler
 
-import (
-	"github.com/ringd/ringd/compiler/known"
-)
-
 // The codes of findings about a policy's meaning. They are API: tools match on
 // them. schema has those about its text.
 const (
@@ -39,32 +35,4 @@ const (
 	CodeModeAudit      = "mode-audit"           // what would be refused is recorded, and happens
 	CodeSetTooLarge    = "set-too-large"        // the compiled set is above its limit
 	CodeEngine         = "engine-missing"       // this build or host lacks the engine that is asked for
-)
-
-// The codes of findings about the imports of Python; what each means stands in
-// package imports.
-const (
-	CodeImportAgent   = known.CodeAgentOnly
-	CodeImportAny     = known.CodeAny
-	CodeImportUnknown = known.CodeUnknown
-	CodeImportNeeded  = known.CodeNeeded
-	CodeEnvironment   = known.CodeEnvironment
-)
-
-// The codes of findings about programs and the rules of their words; what each
-// means stands in package programs.
-const (
-	CodeProgramShell       = known.CodeShell
-	CodeProgramInterpreter = known.CodeInterpreter
-	CodeProgramLauncher    = known.CodeLauncher
-	CodeProgramMany        = known.CodeMany
-	CodeProgramDuplicate   = known.CodeDuplicate
-	CodeProgramWritable    = known.CodeWritable
-	CodeProgramHelper      = known.CodeHelper
-	CodeProgramForce       = known.CodeForce
-	CodeProgramVariable    = known.CodeVariable
-	CodeRuleRedundant      = known.CodeRedundant
-	CodeRuleUnreachable    = known.CodeUnreachable
-	CodeRuleShadowed       = known.CodeShadowed
-	CodeExample            = known.CodeExample
 )

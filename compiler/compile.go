@@ -21,9 +21,6 @@ import (
 	"github.com/ringd/ringd/schema"
 )
 
-// Diagnostics are findings about sources.
-type Diagnostics = schema.Diagnostics
-
 // DefaultAgent is the agent of a policy in the compact form.
 const DefaultAgent = "default"
 
@@ -54,7 +51,7 @@ type Config struct {
 // wrong with them. When the findings refuse, the set is the zero Set, which
 // denies everything; it may also come with warnings. The same input in any
 // order gives the same set.
-func Compile(cfg Config) (profiles.Set, Diagnostics) {
+func Compile(cfg Config) (profiles.Set, schema.Diagnostics) {
 	c := &compilation{files: cfg.Files, sources: cfg.Sources, pythonWasm: cfg.PythonWasm, set: profiles.Set{Agents: map[string]profiles.Agent{}},
 		agents: map[string]schema.Origin{}, modules: map[string]moduleUse{}, schemas: map[string]checkedSchema{},
 		conditions: map[string]error{}}
@@ -70,7 +67,7 @@ func Compile(cfg Config) (profiles.Set, Diagnostics) {
 	merged := layers.Merge(layers.Config{Policies: policies, Now: cfg.Now})
 	c.found = append(c.found, merged.Found...)
 	for i := range c.found {
-		if cfg.Ended && c.found[i].Code == CodeExceptionExpired {
+		if cfg.Ended && c.found[i].Code == layers.CodeExpired {
 			c.found[i].Severity = schema.Warning
 		}
 	}
@@ -101,7 +98,7 @@ type compilation struct {
 	pythonWasm bool
 	ceiling    bool // what is compiled is an organisation's or a team's
 
-	found   Diagnostics
+	found   schema.Diagnostics
 	agents  map[string]schema.Origin
 	modules map[string]moduleUse
 	schemas map[string]checkedSchema // by their text
@@ -141,7 +138,7 @@ func (d *document) compile() {
 	d.bridges(&agent)
 	d.programs(agent)
 	d.pythonFindings(agent)
-	var found Diagnostics
+	var found schema.Diagnostics
 	agent.Guardrails, found = guardrail.Of(p, guardrail.Source{Files: d.files, Sources: d.sources}, ruleAt)
 	d.found = append(d.found, found...)
 	for _, named := range d.names() {

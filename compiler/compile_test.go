@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/ringd/ringd/compiler"
+	"github.com/ringd/ringd/compiler/layers"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/schema"
 )
@@ -139,7 +140,7 @@ func TestPolicyFolder(t *testing.T) {
 		_, found = compiler.Compile(compiler.Config{Policies: policies})
 		unsupported := 0
 		for _, d := range found {
-			if d.Code == compiler.CodeUnsupported || d.Code == compiler.CodeUnknownParent { // each is alone here
+			if d.Code == compiler.CodeUnsupported || d.Code == layers.CodeUnknownParent { // each is alone here
 				unsupported++
 			} else if d.Severity == schema.Error {
 				t.Errorf("%s: %v", name, d)

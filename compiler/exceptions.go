@@ -10,15 +10,6 @@ import (
 	"github.com/ringd/ringd/schema"
 )
 
-// The codes of findings about exceptions; what each means stands in package
-// exceptions.
-const (
-	CodeExceptionExpired   = layers.CodeExpired
-	CodeExceptionApprover  = layers.CodeApprover
-	CodeExceptionUnneeded  = layers.CodeUnneeded
-	CodeExceptionDuplicate = layers.CodeDuplicate
-)
-
 // exceptions compiles the exceptions that bear on an agent; what they grant is compiled
 // where it stands.
 func (d *document) exceptions() (out []profiles.Exception) {

@@ -8,18 +8,6 @@ import (
 	"github.com/ringd/ringd/schema"
 )
 
-// The codes of findings about layers; what each means stands in package layers.
-const (
-	CodeWidens          = layers.CodeWidens
-	CodeDeniedByParent  = layers.CodeDeniedByParent
-	CodeNoParent        = layers.CodeNoParent
-	CodeUnknownParent   = layers.CodeUnknownParent
-	CodeParentKind      = layers.CodeParentKind
-	CodeParentCycle     = layers.CodeParentCycle
-	CodeDuplicatePolicy = layers.CodeDuplicatePolicy
-	CodeClassAboveMax   = layers.CodeClassAboveMax
-)
-
 // layersOf names the documents that a policy was merged from.
 func layersOf(p *schema.Policy) (out []profiles.Layer) {
 	for _, l := range p.Layers {
@@ -53,5 +41,5 @@ func (c *compilation) check(p schema.Policy) {
 
 // ofAgents lists the findings that hold of an agent as a whole, and not of a part of it.
 func ofAgents() []string {
-	return []string{CodeNoAgent, CodeDuplicateAgent, CodeNotAllowed, CodeModuleUnknown, CodeNeverMatches, CodeApproval, CodeClassAboveMax, CodeEgressOpaque}
+	return []string{CodeNoAgent, CodeDuplicateAgent, CodeNotAllowed, CodeModuleUnknown, CodeNeverMatches, CodeApproval, layers.CodeClassAboveMax, CodeEgressOpaque}
 }

@@ -18,7 +18,7 @@ const (
 	DefaultMemoryBytes = 64 << 20
 	DefaultOutputBytes = 256 << 10
 	DefaultResultBytes = 1 << 20
-	DefaultStackBytes  = profiles.DefaultJSStackBytes
+
 	DefaultProcesses   = 16
 	DefaultFiles       = 64
 	DefaultRefused     = 64
@@ -115,7 +115,7 @@ func limitKinds() []limitKind {
 			out: func(l *profiles.Limits) **int64 { return &l.ResultBytes }, for_: always(bound{1, 64 << 20, DefaultResultBytes})},
 		{name: "stack", size: func(l *schema.Limits) (string, bool) { return l.Stack, true },
 			out:  func(l *profiles.Limits) **int64 { return &l.StackBytes },
-			for_: each(bound{16 << 10, profiles.MaxJSStackBytes, DefaultStackBytes}, bound{64 << 10, 64 << 20, DefaultPythonStackBytes}, bound{64 << 10, 64 << 20, DefaultShellStackBytes})},
+			for_: each(bound{16 << 10, profiles.MaxJSStackBytes, profiles.DefaultJSStackBytes}, bound{64 << 10, 64 << 20, DefaultPythonStackBytes}, bound{64 << 10, 64 << 20, DefaultShellStackBytes})},
 		{name: "processes", num: func(l *schema.Limits) *int64 { return l.Processes },
 			out: func(l *profiles.Limits) **int64 { return &l.Processes }, for_: each(bound{1, 4096, DefaultProcesses}, bound{1, 4096, DefaultProcesses}, bound{1, 4096, DefaultShellProcesses})},
 		{name: "files", num: func(l *schema.Limits) *int64 { return l.Files },

@@ -12,7 +12,7 @@ import (
 // author sees every mistake at once: refused holds the author's paths by file, as
 // schema.Reading has them. It makes no set. A finding that the refused parts may have
 // caused is left out, since one mistake is one finding.
-func Partly(cfg Config, refused map[string][]string) Diagnostics {
+func Partly(cfg Config, refused map[string][]string) schema.Diagnostics {
 	if len(cfg.Policies) == 0 {
 		return nil
 	}

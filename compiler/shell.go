@@ -219,9 +219,9 @@ func (d *document) variables(at string, env map[string]string) (out []string) {
 		here, value := at+"."+name, env[name]
 		switch {
 		case known.ReservedProgram(name):
-			d.report(here, CodeProgramVariable, "leave it out", "%s is set by ringd for every program", name)
+			d.report(here, known.CodeVariable, "leave it out", "%s is set by ringd for every program", name)
 		case len(value) > maxForcedBytes || strings.ContainsFunc(value, schema.Unseen):
-			d.report(here, CodeProgramVariable, "", "is longer than %d bytes, or holds a character that is not seen", maxForcedBytes)
+			d.report(here, known.CodeVariable, "", "is longer than %d bytes, or holds a character that is not seen", maxForcedBytes)
 		default:
 			out = append(out, name+"="+value)
 		}

@@ -26,12 +26,12 @@ const MaxActionBytes = 17 << 20
 // Action is one thing a guest wants to do. Exactly one field is set; an Action
 // with none or several is malformed and denied.
 type Action struct {
-	Shell  *ShellAction  `json:"shell,omitempty"`
-	Import *ImportAction `json:"import,omitempty"`
-	Egress *EgressAction `json:"egress,omitempty"`
-	Bridge *BridgeAction `json:"bridge,omitempty"`
-	File   *FileAction   `json:"file,omitempty"`
-	Exec   *ExecAction   `json:"exec,omitempty"`
+	Shell  *ShellAction     `json:"shell,omitempty"`
+	Import *ImportAction    `json:"import,omitempty"`
+	Egress *request.Request `json:"egress,omitempty"`
+	Bridge *BridgeAction    `json:"bridge,omitempty"`
+	File   *FileAction      `json:"file,omitempty"`
+	Exec   *ExecAction      `json:"exec,omitempty"`
 
 	Variable *VariableAction `json:"variable,omitempty"`
 }
@@ -78,9 +78,6 @@ type VariableAction struct {
 	Name  string `json:"name"`
 	Value string `json:"value"`
 }
-
-// Egress reaches a host. Decode reads a host with a port as well.
-type EgressAction = request.Request
 
 // decodeAction reads one action. It refuses unknown and repeated fields at any
 // depth, names that differ in case, null outside of arguments, more or fewer

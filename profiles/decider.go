@@ -265,6 +265,3 @@ func (d *Decider) executor(name string) bool {
 	a := &d.agent
 	return name == ExecutorJS && a.JS != nil || name == ExecutorPython && a.Python != nil || name == ExecutorShell && a.Shell != nil
 }
-
-// maxInstead bounds Decision.Instead.
-const maxInstead = spelling.MaxInstead

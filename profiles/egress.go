@@ -25,7 +25,7 @@ type writtenEgress struct {
 }
 
 // decodeEgress reads a request, or a host with a port, which stands for one.
-func decodeEgress(raw json.RawMessage) (*EgressAction, error) {
+func decodeEgress(raw json.RawMessage) (*request.Request, error) {
 	var w writtenEgress
 	if err := canonjson.Strict("egress", raw, &w); err != nil {
 		return nil, err

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/profiles/egress"
+	"github.com/ringd/ringd/profiles/egress/request"
 	"github.com/ringd/ringd/profiles/hosts"
 )
 
@@ -144,9 +145,9 @@ func egressNarrowings(e profiles.Egress, r *rand.Rand) map[string]profiles.Egres
 	return out
 }
 
-func anyEgressAction(r *rand.Rand) profiles.EgressAction {
+func anyEgressAction(r *rand.Rand) request.Request {
 	d := anyTarget(r)
-	a := profiles.EgressAction{Kind: pick(r, "connect", "connect", "http", "socks5", "fetch", "dns"), Target: d.String()}
+	a := request.Request{Kind: pick(r, "connect", "connect", "http", "socks5", "fetch", "dns"), Target: d.String()}
 	for range r.IntN(3) {
 		a.ResolvesTo = append(a.ResolvesTo, anyAddress(r).String())
 	}
@@ -174,11 +175,11 @@ func anyEgressAction(r *rand.Rand) profiles.EgressAction {
 	}
 	if r.IntN(5) == 0 { // an encrypted hello
 		name := pick(r, "a.test", "b.a.test", "c.b.a.test", "x.test")
-		return profiles.EgressAction{Kind: "connect", Target: name + ":443", SNI: &name, ECH: true}
+		return request.Request{Kind: "connect", Target: name + ":443", SNI: &name, ECH: true}
 	}
 	if r.IntN(5) == 0 {
 		host := pick(r, "gateway", "models") + "." + egress.Domain
-		return profiles.EgressAction{Kind: "http", Target: "http://" + host + pick(r, "/v1", "/v1/x", "/v2/a/b"), Method: pick(r, "GET", "POST"), HostHeader: &host}
+		return request.Request{Kind: "http", Target: "http://" + host + pick(r, "/v1", "/v1/x", "/v2/a/b"), Method: pick(r, "GET", "POST"), HostHeader: &host}
 	}
 	return a
 }

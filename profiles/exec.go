@@ -56,7 +56,7 @@ func (d *Decider) judgeExec(a ExecAction) (command.Judgement, Decision) {
 	if slices.ContainsFunc(a.Argv, func(w string) bool { return strings.IndexByte(w, 0) >= 0 }) {
 		return none, d.deny(CodeActionMalformed, nil, "argv holds a NUL byte")
 	}
-	c := command.Command{Words: argv.AllKnown(a.Argv), Outside: true}
+	c := argv.Command{Words: argv.AllKnown(a.Argv), Outside: true}
 	var forced []string
 	if at, ok := d.shell.rules.Find(a.Argv[0]); ok {
 		forced = d.agent.Shell.Binaries[at].ForceEnv
@@ -67,7 +67,7 @@ func (d *Decider) judgeExec(a ExecAction) (command.Judgement, Decision) {
 			return none, d.deny(CodeActionMalformed, nil, "env holds NAME=value")
 		}
 		if !slices.Contains(forced, e) {
-			c.Set = append(c.Set, command.Assignment{Name: name, Value: argv.Known(value)})
+			c.Set = append(c.Set, argv.Assignment{Name: name, Value: argv.Known(value)})
 		}
 	}
 	j := d.shell.rules.Judge(c)
@@ -75,7 +75,7 @@ func (d *Decider) judgeExec(a ExecAction) (command.Judgement, Decision) {
 }
 
 // nested decides text that the program would hand to a shell.
-func (d *Decider) nested(s command.Script, cwd string) Decision {
+func (d *Decider) nested(s argv.Script, cwd string) Decision {
 	text, ok := s.Standalone()
 	if ok && d.script != nil {
 		return d.script(d, ShellAction{Script: text, Cwd: cwd})

@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/ringd/ringd/profiles/paths"
+	"github.com/ringd/ringd/profiles/spelling"
 )
 
 // fileIndex holds the file rules by their expanded path.
@@ -72,7 +73,7 @@ func (d *Decider) File(op, p string) Decision {
 			Reason: op + " of " + clip(p) + " is granted by " + r.Path}
 	}
 	dec := d.deny(CodeFileNotGranted, &d.agent.Files.Rule, "%s of %s is not granted", op, clip(p))
-	for i := range list[:min(len(list), maxInstead)] {
+	for i := range list[:min(len(list), spelling.MaxInstead)] {
 		dec.Instead = append(dec.Instead, list[i].Path)
 	}
 	return dec

@@ -11,6 +11,7 @@ import (
 	"github.com/ringd/ringd/profiles/egress"
 	"github.com/ringd/ringd/profiles/hosts"
 	"github.com/ringd/ringd/profiles/modules"
+	"github.com/ringd/ringd/profiles/spelling"
 )
 
 // DecodeGrants reads grants; the error wraps ErrGrants.
@@ -156,7 +157,7 @@ func (a Agent) CheckGrants(g Grants) error {
 		}
 	}
 	if len(missing) > 0 {
-		return fmt.Errorf("%w: the agent does not have %s", ErrGrants, strings.Join(missing[:min(len(missing), maxInstead)], ", "))
+		return fmt.Errorf("%w: the agent does not have %s", ErrGrants, strings.Join(missing[:min(len(missing), spelling.MaxInstead)], ", "))
 	}
 	return nil
 }

@@ -58,7 +58,7 @@ func entries(rules []EgressRule) []egress.Entry {
 // Egress decides a request that is only described, the way every door decides
 // one, at the time of the decider's Environment. Of a request with several hops
 // the decision names the last, or the one that is refused.
-func (d *Decider) Egress(a EgressAction) Decision {
+func (d *Decider) Egress(a request.Request) Decision {
 	if dec, closed := d.refuse(); closed {
 		return dec
 	}

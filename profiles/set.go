@@ -426,7 +426,7 @@ type Gateway struct {
 	Credential string       `json:"credential,omitempty"` // a name of the host's configuration; "": none is added
 	Methods    []string     `json:"methods,omitempty"`
 	Paths      []string     `json:"paths,omitempty"`
-	Headers    []string     `json:"headers,omitempty"` // that pass beside those of proxy.FieldPasses; lower case
+	Headers    []string     `json:"headers,omitempty"` // that pass beside those of egress.FieldPasses; lower case
 	Limits     EgressLimits `json:"limits,omitzero"`
 	Expires    *time.Time   `json:"expires,omitempty"`
 	Reason     string       `json:"reason,omitempty"`

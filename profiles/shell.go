@@ -93,7 +93,7 @@ func (d *Decider) noShell() (Decision, bool) {
 // with CodeShellUnsettled: the final words may be looser. What the Judgement has
 // in Scripts, and program text on its standard input, is to be read by the caller:
 // before that an Allow is none.
-func (d *Decider) Command(c command.Command) (Decision, command.Judgement) {
+func (d *Decider) Command(c argv.Command) (Decision, command.Judgement) {
 	if dec, closed := d.noShell(); closed {
 		return dec, command.Judgement{}
 	}

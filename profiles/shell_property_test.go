@@ -9,7 +9,6 @@ import (
 
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/profiles/argv"
-	"github.com/ringd/ringd/profiles/command"
 )
 
 // ruleWords are words behind a program's name, as rules have them.
@@ -98,8 +97,8 @@ func programNarrowings(a profiles.Agent, r *rand.Rand) map[string]profiles.Agent
 }
 
 // anyCommand is a command whose words may be known in part.
-func anyCommand(r *rand.Rand) command.Command {
-	c := command.Command{More: r.IntN(12) == 0, Outside: r.IntN(6) == 0}
+func anyCommand(r *rand.Rand) argv.Command {
+	c := argv.Command{More: r.IntN(12) == 0, Outside: r.IntN(6) == 0}
 	if r.IntN(8) == 0 {
 		c.Set = []argv.Assignment{{Name: pick(r, "FOO", "GIT_PAGER", "PATH", "LD_PRELOAD"), Value: argv.Known(pick(r, "cat", "1"))}}
 	}
@@ -168,7 +167,7 @@ func TestProgramsNarrowed(t *testing.T) {
 	}
 }
 
-func show(c command.Command) string {
+func show(c argv.Command) string {
 	var b strings.Builder
 	for _, w := range c.Words {
 		fmt.Fprintf(&b, "%q", w.Text)

@@ -195,14 +195,14 @@ func TestRedirect(t *testing.T) {
 func TestCommandDecision(t *testing.T) {
 	d := profiles.NewDecider(shellAgent(), "r", home)
 	open := argv.Word{Open: true, Many: true}
-	dec, j := d.Command(command.Command{Words: []argv.Word{argv.Known("rm"), open}})
+	dec, j := d.Command(argv.Command{Words: []argv.Word{argv.Known("rm"), open}})
 	if dec.Verdict != profiles.Deny || dec.Code != profiles.CodeShellUnsettled || j.Verdict != command.Unsettled || dec.Rule == nil || dec.Rule.Line != 7 {
 		t.Errorf("got %+v", dec)
 	}
-	if dec, _ := d.Command(command.Command{Words: argv.AllKnown([]string{"echo", "x"})}); dec.Verdict != profiles.Allow {
+	if dec, _ := d.Command(argv.Command{Words: argv.AllKnown([]string{"echo", "x"})}); dec.Verdict != profiles.Allow {
 		t.Errorf("got %+v", dec)
 	}
-	if dec, _ := d.Command(command.Command{Words: argv.AllKnown([]string{"gti", "status"})}); len(dec.Instead) == 0 || dec.Instead[0] != "git" {
+	if dec, _ := d.Command(argv.Command{Words: argv.AllKnown([]string{"gti", "status"})}); len(dec.Instead) == 0 || dec.Instead[0] != "git" {
 		t.Errorf("got %+v", dec)
 	}
 	for _, name := range []string{"cd", "echo", "trap", "[", ":"} {

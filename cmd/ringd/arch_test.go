@@ -19,8 +19,9 @@ var layers = map[string][]string{
 	"cmd/ringd/internal/api": {
 		"cmd/ringd/internal/api/typescript", "cmd/ringd/internal/audit", "cmd/ringd/internal/config",
 		"cmd/ringd/internal/daemon", "cmd/ringd/internal/daemon/approvals", "cmd/ringd/internal/daemon/lockdown",
-		"cmd/ringd/internal/daemon/metrics", "cmd/ringd/internal/safetext", "cmd/ringd/internal/store", "profiles",
-		"profiles/canonjson", "rings/kernel/listener", "schema/wire",
+		"cmd/ringd/internal/daemon/metrics", "cmd/ringd/internal/daemon/pauses", "cmd/ringd/internal/daemon/policy",
+		"cmd/ringd/internal/daemon/records", "cmd/ringd/internal/daemon/view", "cmd/ringd/internal/safetext",
+		"cmd/ringd/internal/store", "profiles", "profiles/canonjson", "rings/kernel/listener", "schema/wire",
 	},
 	"cmd/ringd/internal/api/apitest":     {},
 	"cmd/ringd/internal/api/openapi":     {"cmd/ringd/internal/api", "profiles", "schema/wire"},
@@ -44,14 +45,14 @@ var layers = map[string][]string{
 		"cmd/ringd/internal/atomicfile", "cmd/ringd/internal/audit", "cmd/ringd/internal/cli",
 		"cmd/ringd/internal/compilechild", "cmd/ringd/internal/config", "cmd/ringd/internal/daemon",
 		"cmd/ringd/internal/daemon/approvals", "cmd/ringd/internal/daemon/lockdown",
-		"cmd/ringd/internal/daemon/view", "cmd/ringd/internal/decide", "cmd/ringd/internal/safetext",
-		"cmd/ringd/internal/scriptchild", "cmd/ringd/internal/store", "cmd/ringd/internal/syncer",
-		"cmd/ringd/internal/trust", "compiler/enforcement", "compiler/guardrail", "compiler/headroom",
-		"compiler/layers", "compiler/lint", "compiler/policytest", "executors", "executors/js/engine/value",
-		"executors/python", "executors/python/environment", "profiles", "profiles/diff", "profiles/egress",
-		"profiles/powers", "profiles/spelling", "rings/interpreter/budget", "rings/interpreter/jsonvalue",
-		"rings/kernel/hostcheck", "rings/kernel/initproto", "schema", "schema/client", "schema/convert",
-		"schema/format", "schema/wire",
+		"cmd/ringd/internal/daemon/policy", "cmd/ringd/internal/daemon/view", "cmd/ringd/internal/decide",
+		"cmd/ringd/internal/safetext", "cmd/ringd/internal/scriptchild", "cmd/ringd/internal/store",
+		"cmd/ringd/internal/syncer", "cmd/ringd/internal/trust", "compiler/enforcement", "compiler/guardrail",
+		"compiler/headroom", "compiler/layers", "compiler/lint", "compiler/policytest", "executors",
+		"executors/js/engine/value", "executors/python", "executors/python/environment", "profiles", "profiles/diff",
+		"profiles/egress", "profiles/egress/request", "profiles/powers", "profiles/spelling",
+		"rings/interpreter/budget", "rings/interpreter/jsonvalue", "rings/kernel/hostcheck",
+		"rings/kernel/initproto", "schema", "schema/client", "schema/convert", "schema/format", "schema/wire",
 	},
 	"cmd/ringd/internal/compilechild": {
 		"cmd/ringd/internal/childproc", "compiler", "compiler/guardrail", "compiler/headroom", "compiler/layers",
@@ -75,9 +76,10 @@ var layers = map[string][]string{
 	"cmd/ringd/internal/daemon/daemontest": {
 		"cmd/ringd/internal/audit", "cmd/ringd/internal/daemon", "cmd/ringd/internal/daemon/approvals",
 		"cmd/ringd/internal/daemon/lockdown", "cmd/ringd/internal/daemon/metrics",
-		"cmd/ringd/internal/daemon/pauses", "cmd/ringd/internal/daemon/records", "cmd/ringd/internal/seal",
-		"cmd/ringd/internal/store", "cmd/ringd/internal/trust", "executors", "profiles", "rings/interpreter",
-		"rings/interpreter/contract", "schema",
+		"cmd/ringd/internal/daemon/pauses", "cmd/ringd/internal/daemon/policy", "cmd/ringd/internal/daemon/records",
+		"cmd/ringd/internal/seal", "cmd/ringd/internal/store", "cmd/ringd/internal/syncer",
+		"cmd/ringd/internal/trust", "executors", "profiles", "rings/interpreter", "rings/interpreter/contract",
+		"schema",
 	},
 	"cmd/ringd/internal/daemon/lockdown": {
 		"cmd/ringd/internal/atomicfile", "cmd/ringd/internal/audit", "cmd/ringd/internal/daemon/metrics",
@@ -140,8 +142,7 @@ var layers = map[string][]string{
 		"profiles/modules", "profiles/paths", "schema",
 	},
 	"compiler/known": {
-		"profiles", "profiles/argv", "profiles/canonjson", "profiles/command", "profiles/modules", "profiles/paths",
-		"profiles/spelling",
+		"profiles", "profiles/argv", "profiles/canonjson", "profiles/modules", "profiles/paths", "profiles/spelling",
 	},
 	"compiler/layers": {
 		"profiles", "profiles/argv", "profiles/canonjson", "profiles/command", "profiles/egress", "profiles/hosts",
@@ -459,12 +460,13 @@ var skipped = []string{"testdata", "node_modules", "docs", ".git", ".cache", "bi
 
 func repository(t *testing.T) tree {
 	t.Helper()
-	root, err := filepath.Abs("../..")
-	if err != nil {
-		t.Fatal(err)
-	}
+	return parseTree(t, sourceFiles(t, func(name string) bool { return !strings.HasSuffix(name, "_test.go") }))
+}
+
+// goFiles reads the Go files below root whose name is wanted, by their path from there.
+func goFiles(root string, wanted func(name string) bool) (map[string]string, error) {
 	files := map[string]string{}
-	err = filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
+	err := filepath.WalkDir(root, func(p string, d fs.DirEntry, err error) error {
 		if err != nil {
 			return err
 		}
@@ -475,7 +477,7 @@ func repository(t *testing.T) tree {
 			}
 			return nil
 		}
-		if path.Ext(name) != ".go" || strings.HasSuffix(name, "_test.go") {
+		if path.Ext(name) != ".go" || !wanted(name) {
 			return nil
 		}
 		b, err := os.ReadFile(p)
@@ -486,10 +488,7 @@ func repository(t *testing.T) tree {
 		files[filepath.ToSlash(rel)] = string(b)
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return parseTree(t, files)
+	return files, err
 }
 
 func report(t *testing.T, got []string) {

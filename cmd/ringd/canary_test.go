@@ -100,7 +100,7 @@ func TestCanary(t *testing.T) {
 			if tt.name == "mode audit" { // which opens every import: none can be refused, and status says so
 				policy = strings.Replace(policy, "spec:\n", "spec:\n  mode: audit\n", 1)
 			}
-			err = s.daemon.ApplyPush(t.Context(), daemon.Push{Digest: "sha256:1", Sources: []schema.Source{{Name: "p.yaml", Data: []byte(policy)}}})
+			err = s.daemon.ApplyPush(t.Context(), syncer.Push{Digest: "sha256:1", Sources: []schema.Source{{Name: "p.yaml", Data: []byte(policy)}}})
 			st := s.daemon.Status(t.Context())
 			if tt.given == nil {
 				if err != nil || st.Generation != 1 || len(st.Executors) != 3 {

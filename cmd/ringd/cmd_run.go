@@ -19,9 +19,12 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/commands"
 	"github.com/ringd/ringd/cmd/ringd/internal/config"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/approvals"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/network"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/pauses"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/policy"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/records"
+	"github.com/ringd/ringd/cmd/ringd/internal/syncer"
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/profiles/spelling"
@@ -268,8 +271,8 @@ func runner() daemon.Actor { return daemon.Actor{Name: fmt.Sprintf("uid:%d", os.
 // owner is who works on a state folder, or sits at the terminal of a run: its
 // files are the guard. It is not the actor that the same user is as a harness,
 // and in which capacity it speaks is the user's word.
-func owner(as string) daemon.Approver {
-	who := daemon.Approver{Name: fmt.Sprintf("owner:uid:%d", os.Getuid())}
+func owner(as string) approvals.Approver {
+	who := approvals.Approver{Name: fmt.Sprintf("owner:uid:%d", os.Getuid())}
 	if as != "" {
 		who.Stands = []string{as}
 	}
@@ -318,7 +321,7 @@ func (p *program) local(ctx context.Context, o runOptions, begin func(context.Co
 		return err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	if err := s.daemon.ApplyPush(ctx, daemon.Push{Sources: files.Sources}); err != nil {
+	if err := s.daemon.ApplyPush(ctx, syncer.Push{Sources: files.Sources}); err != nil {
 		return p.notApplied(files, early, err)
 	}
 	if err := commands.RefusePolicy(p.Program, files.Path, files.Place(early.found)); err != nil {
@@ -454,7 +457,7 @@ func (p *program) compileEarly(ctx context.Context, group *daemon.Group, files c
 }
 
 // Compile waits for the one result.
-func (c *earlyCompiler) Compile(ctx context.Context, _ daemon.Push) (*profiles.Set, schema.Diagnostics, error) {
+func (c *earlyCompiler) Compile(ctx context.Context, _ syncer.Push) (*profiles.Set, schema.Diagnostics, error) {
 	select {
 	case <-c.done:
 		return c.set, c.found, c.err
@@ -476,7 +479,7 @@ func (p *program) notApplied(files cli.Policy, c *earlyCompiler, err error) erro
 		return cli.Failed(cli.Unavailable, c.err)
 	case c.found.Refused():
 		return commands.RefusePolicy(p.Program, files.Path, files.Place(c.found))
-	case errors.Is(err, daemon.ErrUnavailable):
+	case errors.Is(err, records.ErrUnavailable):
 		return cli.Failed(cli.Unavailable, err)
 	}
 	if no, ok := errors.AsType[*policy.RejectedError](err); ok { // nobody pushed here

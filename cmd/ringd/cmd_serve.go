@@ -18,7 +18,6 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/cli"
 	"github.com/ringd/ringd/cmd/ringd/internal/commands"
 	"github.com/ringd/ringd/cmd/ringd/internal/config"
-	"github.com/ringd/ringd/cmd/ringd/internal/daemon"
 	"github.com/ringd/ringd/cmd/ringd/internal/syncer"
 	"github.com/ringd/ringd/schema/wire"
 )
@@ -274,7 +273,7 @@ type firstLook struct {
 
 func (f *firstLook) seen() { f.once.Do(func() { close(f.looked) }) }
 
-func (f *firstLook) Apply(ctx context.Context, p daemon.Push) error {
+func (f *firstLook) Apply(ctx context.Context, p syncer.Push) error {
 	defer f.seen()
 	return f.Sink.Apply(ctx, p)
 }

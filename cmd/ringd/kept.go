@@ -10,7 +10,9 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/cli"
 	"github.com/ringd/ringd/cmd/ringd/internal/commands"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/approvals"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/policy"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/view"
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
 	"github.com/ringd/ringd/cmd/ringd/internal/trust"
 	"github.com/ringd/ringd/schema/wire"
@@ -21,7 +23,7 @@ import (
 type kept struct {
 	*stack
 	actor daemon.Actor
-	who   daemon.Approver
+	who   approvals.Approver
 	// pushes is the file of what was accepted.
 	pushes string
 }
@@ -57,12 +59,12 @@ func (k *kept) RunID(ctx context.Context, given string) (string, error) {
 // keptID is the whole id of the run of a state folder that given stands for.
 func keptID(ctx context.Context, s *stack, actor daemon.Actor, given string) (string, error) {
 	return cli.RunKept(given, func(prefix string, limit int) (wire.RunList, error) {
-		return s.daemon.ListRuns(ctx, actor, daemon.Filter{Prefix: prefix, Limit: limit})
+		return s.daemon.ListRuns(ctx, actor, view.Filter{Prefix: prefix, Limit: limit})
 	})
 }
 
 func (k *kept) Approvals(ctx context.Context, limit int, after string) (wire.Approvals, error) {
-	return k.daemon.ListApprovals(ctx, k.actor, daemon.ApprovalPage{Limit: limit, After: after})
+	return k.daemon.ListApprovals(ctx, k.actor, approvals.Page{Limit: limit, After: after})
 }
 
 func (k *kept) Approve(ctx context.Context, run, call string, a wire.ApprovalAnswer) (wire.Run, error) {
@@ -108,7 +110,7 @@ func (k *kept) Archive(ctx context.Context, to string, o wire.ArchiveOrder) (wir
 
 // Refused is exit 1, and 2 for what cannot be understood.
 func (k *kept) Refused(err error) error {
-	var invalid *daemon.InvalidError
+	var invalid *policy.InvalidError
 	if errors.As(err, &invalid) {
 		return cli.Failed(cli.Misused, err)
 	}

@@ -8,7 +8,9 @@ import (
 	"sync"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/cli"
-	"github.com/ringd/ringd/cmd/ringd/internal/daemon"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/pauses"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/policy"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/records"
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/rings/interpreter/contract"
@@ -27,7 +29,7 @@ func (p *program) notStarted(o runOptions, err error) error {
 	}
 	code := cli.Refused
 	var denial *profiles.Denial
-	var invalid *daemon.InvalidError
+	var invalid *policy.InvalidError
 	switch {
 	case errors.As(err, &denial):
 		if cli.Unenforceable(denial.Decision.Code) {
@@ -44,7 +46,7 @@ func (p *program) notStarted(o runOptions, err error) error {
 		return cli.Failed(code, errors.New(cli.Denial(denial)))
 	case errors.As(err, &invalid):
 		code = cli.Misused
-	case errors.Is(err, daemon.ErrUnavailable):
+	case errors.Is(err, records.ErrUnavailable):
 		code = cli.Unavailable
 	}
 	return cli.Failed(code, err)
@@ -53,7 +55,7 @@ func (p *program) notStarted(o runOptions, err error) error {
 // stuck is the exit of a run that waits for a bridge, with the flags that it takes:
 // nothing of it ran. Of any other error it is other.
 func (p *program) stuck(o runOptions, err, other error) error {
-	var stuck *daemon.StuckError
+	var stuck *pauses.StuckError
 	if !errors.As(err, &stuck) || stuck.Lacks == nil {
 		return other
 	}
@@ -156,8 +158,8 @@ func (p *program) finish(o runOptions, run wire.Run, set *profiles.Set) error {
 	}
 	switch executors.State(run.State) {
 	case executors.StateDenied:
-		if run.ExitCode == cli.RefusedText {
-			return cli.Failed(cli.RefusedText, nil)
+		if run.ExitCode == profiles.ExitRefused {
+			return cli.Failed(profiles.ExitRefused, nil)
 		}
 	case executors.StatePaused:
 		p.goOn(o, run)

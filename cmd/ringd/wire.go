@@ -27,6 +27,7 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/metrics"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/network"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/pauses"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/policy"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/records"
 	"github.com/ringd/ringd/cmd/ringd/internal/decide"
 	"github.com/ringd/ringd/cmd/ringd/internal/notify"
@@ -109,7 +110,7 @@ type stackConfig struct {
 	archive        daemon.Archive            // of the audit log
 	segment        int64                     // size of a segment of it; 0: a default
 	point          func(label string)        // is told where an archive stands on disk; nil: nobody
-	compiler       daemon.Compiler
+	compiler       policy.Compiler
 	providers      map[string]contract.Provider
 	staleness      time.Duration
 	retention      time.Duration

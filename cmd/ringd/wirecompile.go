@@ -6,7 +6,7 @@ import (
 
 	"github.com/ringd/ringd/cmd/ringd/internal/cli"
 	"github.com/ringd/ringd/cmd/ringd/internal/compilechild"
-	"github.com/ringd/ringd/cmd/ringd/internal/daemon"
+	"github.com/ringd/ringd/cmd/ringd/internal/syncer"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/schema"
 )
@@ -18,7 +18,7 @@ type childCompiler struct {
 }
 
 // Compile compiles a push: its modules folder holds modules, all else policies.
-func (c childCompiler) Compile(ctx context.Context, p daemon.Push) (*profiles.Set, schema.Diagnostics, error) {
+func (c childCompiler) Compile(ctx context.Context, p syncer.Push) (*profiles.Set, schema.Diagnostics, error) {
 	// The guardrails are asked by Check, which knows what is in force. Ended exceptions
 	// refuse a policy, but the daemon's, which takes what they grant out of it.
 	r, err := c.request(ctx, p.Sources, compilechild.Request{Unguarded: true, Now: time.Now(), Ended: true})

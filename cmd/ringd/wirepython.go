@@ -13,6 +13,7 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/config"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/network"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/policy"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/records"
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/executors/python"
@@ -90,9 +91,9 @@ func (p *program) newPython(c stackConfig, s *stack) (*python.Executor, error) {
 // rings are those of a stack, in the order of commits. Where more than one run is to
 // come, guests try what a set denies before it is in force: last, when all else is
 // prepared.
-func (s *stack) rings(c stackConfig, ring *interpreter.Ring, egress *network.Ring, lasting context.Context) ([]daemon.Ring, error) {
+func (s *stack) rings(c stackConfig, ring *interpreter.Ring, egress *network.Ring, lasting context.Context) ([]policy.Ring, error) {
 	// What Python's guests decide by comes into force before any run is bound to it.
-	out := []daemon.Ring{s.kernel, commands.PackagesRing{Python: s.python, Probe: s.probeOf(c), Found: s.environments, Beside: func(tell func(context.Context)) { s.group.Go(func() { tell(lasting) }) }}, ring, s.guests, egress}
+	out := []policy.Ring{s.kernel, commands.PackagesRing{Python: s.python, Probe: s.probeOf(c), Found: s.environments, Beside: func(tell func(context.Context)) { s.group.Go(func() { tell(lasting) }) }}, ring, s.guests, egress}
 	if !c.probes {
 		return out, nil
 	}

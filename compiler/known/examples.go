@@ -6,7 +6,6 @@ import (
 
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/profiles/argv"
-	"github.com/ringd/ringd/profiles/command"
 )
 
 // maxExampleWords bounds one example.
@@ -82,7 +81,7 @@ func (c *checker) patternExamples(i int) {
 
 // judge decides one command. False: it holds a script, which nobody reads here.
 func (c *checker) judge(d *profiles.Decider, cmd argv.Command, e Example) (profiles.Decision, bool) {
-	dec, j := d.Command(command.Command(cmd))
+	dec, j := d.Command(argv.Command(cmd))
 	if dec.Verdict != profiles.Deny && (len(j.Scripts) > 0 || j.Stdin != "") {
 		c.report(CodeExample, e.Rule, "write the command that stands in it as an example of its own", "%q holds a script, which is not read here", clip(e.Text))
 		return dec, false

@@ -7,9 +7,6 @@ import (
 	"github.com/ringd/ringd/schema"
 )
 
-// origins are the places of values by their path.
-type origins = schema.Origins
-
 func index(at string, i int) string { return schema.IndexPath(at, i) }
 
 // keep gives the items of a list of the child that were not refused, and moves the
@@ -19,7 +16,7 @@ func keep[T any](s *step, at string, list []T, refused map[int]bool) []T {
 		return list
 	}
 	kept := make([]T, 0, len(list))
-	moved := origins{}
+	moved := schema.Origins{}
 	for i, item := range list {
 		if !refused[i] {
 			schema.MoveOrigins(moved, index(at, len(kept)), s.child.Origins, index(at, i), item)
@@ -43,7 +40,7 @@ func accumulate[T any](s *step, at, up string, own, above []T, key func(T) strin
 	for _, item := range above {
 		known[key(item)] = true
 	}
-	moved := origins{}
+	moved := schema.Origins{}
 	if o, ok := s.parent.Origins[up]; ok && own == nil {
 		moved[at] = o
 	}

@@ -271,10 +271,10 @@ func (s *step) asksOf(path, up string, own, above []schema.AskWords) []schema.As
 		known[plainWords(w.Words)] = j
 	}
 	var before, behind []schema.AskWords
-	kept := map[string]origins{}
+	kept := map[string]schema.Origins{}
 	keyed := func(w schema.AskWords) string { return plainWords(w.Words) }
-	add := func(to *[]schema.AskWords, w schema.AskWords, from origins, at string) {
-		o := origins{}
+	add := func(to *[]schema.AskWords, w schema.AskWords, from schema.Origins, at string) {
+		o := schema.Origins{}
 		schema.MoveOrigins(o, "", from, at, w)
 		kept[keyed(w)] = o
 		*to = append(*to, w)

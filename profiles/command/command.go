@@ -39,13 +39,6 @@ func (v Verdict) String() string {
 	}
 }
 
-// The parts of a command, which package launch gives as well.
-type (
-	Command    = argv.Command
-	Assignment = argv.Assignment
-	Script     = argv.Script
-)
-
 // Judgement is the decision of one command.
 type Judgement struct {
 	Verdict Verdict
@@ -55,8 +48,8 @@ type Judgement struct {
 	Path    string
 	Program int // its place in Config.Binaries; counts with Path alone
 	Builtin bool
-	Scripts []Script // to be read before the verdict counts
-	Nested  []Nested // listed programs that it starts
+	Scripts []argv.Script // to be read before the verdict counts
+	Nested  []Nested      // listed programs that it starts
 	// Stdin is the language of the program that the command reads from its standard
 	// input (package launch has the names); "": none. Where the input is not known,
 	// nobody has read that program.

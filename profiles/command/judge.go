@@ -20,7 +20,7 @@ const (
 
 // Judge decides one command, and every command that it would start. Scripts are
 // left to the caller, with what leads to them.
-func (r *Rules) Judge(c Command) Judgement {
+func (r *Rules) Judge(c argv.Command) Judgement {
 	if r == nil {
 		return Judgement{Finding: finding(codeNotListed, "no profile is in force")}
 	}
@@ -38,7 +38,7 @@ type judge struct {
 	path    string
 	place   int
 	builtin bool
-	scripts []Script
+	scripts []argv.Script
 	nested  []Nested
 	stdin   string
 }
@@ -50,7 +50,7 @@ func finding(code, reason string) Finding {
 // one is a command that is judged now.
 type one struct {
 	*judge
-	Command
+	argv.Command
 	chain   []string
 	words   *argv.Words
 	cleared bool // it may not get the environment of the first command
@@ -59,7 +59,7 @@ type one struct {
 
 // filled reports whether what is not known of a command is what a program fills
 // in: no later look at it will know more.
-func filled(c Command) bool {
+func filled(c argv.Command) bool {
 	is := c.More
 	for _, w := range c.Words {
 		if w.Open && !w.Fed {
@@ -95,7 +95,7 @@ func texts(ws []argv.Word) []string {
 }
 
 // command judges a command that chain leads to.
-func (j *judge) command(c Command, chain []string, cleared bool) {
+func (j *judge) command(c argv.Command, chain []string, cleared bool) {
 	if j.count++; j.verdict == Deny {
 		return
 	}
@@ -134,7 +134,7 @@ func (j *judge) command(c Command, chain []string, cleared bool) {
 }
 
 // assignments judges variables that are set for a command, or by it.
-func (o *one) assignments(set []Assignment) {
+func (o *one) assignments(set []argv.Assignment) {
 	for _, a := range set {
 		o.variable(a.Name, a.Value)
 	}

@@ -13,15 +13,15 @@ import (
 // read makes a command of a line: words in single quotes may hold blanks, "…" ends
 // a word that is known in part, "……" one that may be several, "+++" stands for
 // further words, NAME=value in front sets a variable.
-func read(line string) command.Command {
-	var c command.Command
+func read(line string) argv.Command {
+	var c argv.Command
 	for i, f := range split(line) {
 		name, value, sets := strings.Cut(f, "=")
 		switch {
 		case f == "+++":
 			c.More = true
 		case sets && name != "" && len(c.Words) == 0 && i == len(c.Set) && !strings.ContainsAny(name, "/-'"):
-			c.Set = append(c.Set, command.Assignment{Name: name, Value: word(value)})
+			c.Set = append(c.Set, argv.Assignment{Name: name, Value: word(value)})
 		default:
 			c.Words = append(c.Words, word(f))
 		}
@@ -413,7 +413,7 @@ func TestBounds(t *testing.T) {
 	if j := r.Judge(read(deep)); j.Verdict != command.Deny || j.Finding.Code != "shell.size" {
 		t.Errorf("deep: %+v", j)
 	}
-	if j := r.Judge(command.Command{Words: argv.AllKnown(make([]string, 5000))}); j.Verdict != command.Deny {
+	if j := r.Judge(argv.Command{Words: argv.AllKnown(make([]string, 5000))}); j.Verdict != command.Deny {
 		t.Errorf("long: %+v", j)
 	}
 	wide := "find ."
@@ -423,7 +423,7 @@ func TestBounds(t *testing.T) {
 	if j := r.Judge(read(wide)); j.Verdict != command.Deny {
 		t.Errorf("wide: %+v", j)
 	}
-	if j := r.Judge(command.Command{Words: argv.AllKnown([]string{"git", "a\x00b"})}); j.Verdict != command.Deny {
+	if j := r.Judge(argv.Command{Words: argv.AllKnown([]string{"git", "a\x00b"})}); j.Verdict != command.Deny {
 		t.Errorf("NUL: %+v", j)
 	}
 }

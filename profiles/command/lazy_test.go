@@ -22,7 +22,7 @@ func TestConcurrent(t *testing.T) {
 		} {
 			for range 2 {
 				all.Go(func() {
-					if j := r.Judge(command.Command{Words: argv.AllKnown(strings.Fields(text))}); j.Verdict != want {
+					if j := r.Judge(argv.Command{Words: argv.AllKnown(strings.Fields(text))}); j.Verdict != want {
 						t.Errorf("%s: %+v", text, j)
 					}
 				})

@@ -31,8 +31,8 @@ func anyWords(r *rand.Rand, open bool) []argv.Word {
 }
 
 // fill gives one of the commands that a command known in part may turn out to be.
-func fill(r *rand.Rand, c command.Command) command.Command {
-	out := command.Command{Set: slices.Clone(c.Set), Outside: c.Outside}
+func fill(r *rand.Rand, c argv.Command) argv.Command {
+	out := argv.Command{Set: slices.Clone(c.Set), Outside: c.Outside}
 	for i, w := range c.Words {
 		switch {
 		case !w.Open:
@@ -126,7 +126,7 @@ func narrower(r *rand.Rand, cfg command.Config) map[string]command.Config {
 	return out
 }
 
-func text(c command.Command) string {
+func text(c argv.Command) string {
 	var b strings.Builder
 	for _, w := range c.Words {
 		fmt.Fprintf(&b, "%q", w.Text)
@@ -152,7 +152,7 @@ func TestNarrowing(t *testing.T) {
 		for name, less := range narrower(r, cfg) {
 			rules := command.New(less)
 			for range 16 {
-				c := command.Command{Words: anyWords(r, r.IntN(3) == 0)}
+				c := argv.Command{Words: anyWords(r, r.IntN(3) == 0)}
 				before, after := wide.Judge(c), rules.Judge(c)
 				if after.Verdict > before.Verdict {
 					t.Fatalf("%s: %s was %s (%s) and became %s", name, text(c), before.Verdict, before.Finding.Reason, after.Verdict)
@@ -177,7 +177,7 @@ func TestFilling(t *testing.T) {
 	seen := map[command.Verdict]int{}
 	for range 12000 {
 		rules := command.New(anyConfig(r))
-		c := command.Command{Words: anyWords(r, true)}
+		c := argv.Command{Words: anyWords(r, true)}
 		open := rules.Judge(c)
 		seen[open.Verdict]++
 		for range 4 {

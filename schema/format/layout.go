@@ -61,7 +61,7 @@ func read(src schema.Source) schema.Diagnostics {
 
 // formatCUE is cue fmt. Nothing is evaluated.
 func formatCUE(src schema.Source) ([]byte, schema.Diagnostics, error) {
-	_, err := parser.ParseFile(src.Name, src.Data, parser.ParseComments) // store.Source tells no place
+	_, err := parser.ParseFile(src.Name, src.Data, parser.ParseComments) // schema.Source tells no place
 	if err == nil {
 		out, err := format.Source(src.Data)
 		return out, nil, err

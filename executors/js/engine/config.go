@@ -28,11 +28,10 @@ type Config struct {
 
 // Defaults and bounds of Options.
 const (
-	DefaultHeapBytes  = 32 << 20
-	DefaultStackBytes = profiles.DefaultJSStackBytes
-	MaxStackBytes     = profiles.MaxJSStackBytes
-	MinHeapBytes      = 1 << 20
-	MaxMemoryBytes    = profiles.MaxJSMemoryBytes
+	DefaultHeapBytes = 32 << 20
+
+	MinHeapBytes = 1 << 20
+
 	DefaultValueBytes = 4 << 20
 )
 
@@ -134,10 +133,10 @@ func (o Options) withDefaults() (Options, error) {
 		o.HeapBytes = DefaultHeapBytes
 	}
 	if o.MemoryBytes == 0 {
-		o.MemoryBytes = min(2*o.HeapBytes+8<<20, MaxMemoryBytes)
+		o.MemoryBytes = min(2*o.HeapBytes+8<<20, profiles.MaxJSMemoryBytes)
 	}
 	if o.StackBytes == 0 {
-		o.StackBytes = DefaultStackBytes
+		o.StackBytes = profiles.DefaultJSStackBytes
 	}
 	if o.ValueBytes == 0 {
 		o.ValueBytes = DefaultValueBytes
@@ -145,10 +144,10 @@ func (o Options) withDefaults() (Options, error) {
 	switch {
 	case o.HeapBytes < MinHeapBytes:
 		return o, fmt.Errorf("engine options: HeapBytes is below %d", MinHeapBytes)
-	case o.StackBytes > MaxStackBytes:
-		return o, fmt.Errorf("engine options: StackBytes is above %d", MaxStackBytes)
-	case o.MemoryBytes > MaxMemoryBytes:
-		return o, fmt.Errorf("engine options: MemoryBytes is above %d", MaxMemoryBytes)
+	case o.StackBytes > profiles.MaxJSStackBytes:
+		return o, fmt.Errorf("engine options: StackBytes is above %d", profiles.MaxJSStackBytes)
+	case o.MemoryBytes > profiles.MaxJSMemoryBytes:
+		return o, fmt.Errorf("engine options: MemoryBytes is above %d", profiles.MaxJSMemoryBytes)
 	case o.MemoryBytes < o.HeapBytes:
 		return o, fmt.Errorf("engine options: MemoryBytes is below HeapBytes")
 	}

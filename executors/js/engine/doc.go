@@ -18,11 +18,11 @@
 //
 // # Life of a VM
 //
-//	e, err := known.New(ctx, cfg)           // once per process, 15 ms with a cache
+//	e, err := engine.New(ctx, cfg)           // once per process, 15 ms with a cache
 //	vm, err := e.Start(ctx, opts)            // a fresh VM, restored from an image
-//	err = vm.Eval(ctx, known.Program{...})  // starts the program
+//	err = vm.Eval(ctx, engine.Program{...})  // starts the program
 //	st, err := vm.Run(ctx)                   // until nothing is left to run
-//	for st.Status == known.StatusWaiting {  // or Done, Failed, Deadlock
+//	for st.Status == engine.StatusWaiting {  // or Done, Failed, Deadlock
 //		calls := vm.TakeCalls()                // ask the host for each
 //		st, err = vm.Turn(ctx, id, answer)     // one answer, and all it sets off
 //	}

@@ -14,6 +14,7 @@ import (
 
 	"github.com/ringd/ringd/executors/js/engine/snapshot"
 	"github.com/ringd/ringd/executors/wasmcache"
+	"github.com/ringd/ringd/profiles"
 )
 
 // wasmDigest pins the engine file: quickjs.wasm of npm quickjs-wasi 3.6.2.
@@ -139,7 +140,7 @@ func digestOf(metered []byte, prelude string, im *image) string {
 // compile compiles wasm with the cache, and without one when the folder can
 // neither be used nor written; then one that is only to be read was cold.
 func (e *Engine) compile(ctx context.Context, c Config, wasm []byte) error {
-	config := wazero.NewRuntimeConfigCompiler().WithMemoryLimitPages(MaxMemoryBytes / pageSize).WithDebugInfoEnabled(false)
+	config := wazero.NewRuntimeConfigCompiler().WithMemoryLimitPages(profiles.MaxJSMemoryBytes / pageSize).WithDebugInfoEnabled(false)
 	if c.CacheDir != "" {
 		cache, err := wazero.NewCompilationCacheWithDir(c.CacheDir)
 		if err == nil {

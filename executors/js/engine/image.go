@@ -10,6 +10,8 @@ import (
 
 	"github.com/tetratelabs/wazero"
 	"github.com/tetratelabs/wazero/experimental"
+
+	"github.com/ringd/ringd/profiles"
 )
 
 const (
@@ -80,7 +82,7 @@ func (e *Engine) boot(ctx context.Context, data []meteredSegment, p preludeText)
 // bootVM is a VM in which the engine has started. The caller closes its module.
 func (e *Engine) bootVM(ctx context.Context, data []meteredSegment) (*VM, error) {
 	never := func() time.Duration { return 0 }
-	vm := &VM{engine: e, image: &image{}, memoryBytes: MaxMemoryBytes, state: newState(), options: Options{
+	vm := &VM{engine: e, image: &image{}, memoryBytes: profiles.MaxJSMemoryBytes, state: newState(), options: Options{
 		Fuel: bootFuel, CPU: math.MaxInt64, CPUClock: never, Clock: func() int64 { return 0 }, Now: func() time.Time { return time.Time{} },
 	}}
 	if err := vm.instantiate(ctx, &heapAllocator{}); err != nil {

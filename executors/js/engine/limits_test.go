@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ringd/ringd/executors/js/engine"
+	"github.com/ringd/ringd/profiles"
 )
 
 // tick is a clock that moves by step whenever it is read.
@@ -134,9 +135,9 @@ func TestOptionsAreChecked(t *testing.T) {
 		{"no guest clock", func(o *engine.Options) { o.Clock = nil }},
 		{"negative limit", func(o *engine.Options) { o.Fuel = -1 }},
 		{"tiny heap", func(o *engine.Options) { o.HeapBytes = 1000 }},
-		{"deep stack", func(o *engine.Options) { o.StackBytes = engine.MaxStackBytes + 1 }},
+		{"deep stack", func(o *engine.Options) { o.StackBytes = profiles.MaxJSStackBytes + 1 }},
 		{"memory below the heap", func(o *engine.Options) { o.HeapBytes, o.MemoryBytes = 64<<20, 32<<20 }},
-		{"memory above all", func(o *engine.Options) { o.MemoryBytes = engine.MaxMemoryBytes + 1 }},
+		{"memory above all", func(o *engine.Options) { o.MemoryBytes = profiles.MaxJSMemoryBytes + 1 }},
 		{"bridge with an odd name", func(o *engine.Options) { o.Bridges = []string{"a b"} }},
 		{"bridge that breaks out", func(o *engine.Options) { o.Bridges = []string{`x"];evil()//`} }},
 		{"bridge without a name", func(o *engine.Options) { o.Bridges = []string{"tools."} }},

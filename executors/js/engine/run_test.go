@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/ringd/ringd/executors/js/engine"
+	"github.com/ringd/ringd/profiles"
 )
 
 func TestCalls(t *testing.T) {
@@ -409,7 +410,7 @@ func TestDeepestStack(t *testing.T) {
 		}
 		t.Run(tt.name, func(t *testing.T) {
 			o := options()
-			o.StackBytes, o.HeapBytes = engine.MaxStackBytes, 64<<20
+			o.StackBytes, o.HeapBytes = profiles.MaxJSStackBytes, 64<<20
 			if s, err := try(t, start(t, e, o), tt.source); end(s, err) != tt.want {
 				t.Errorf("ended with %q", end(s, err))
 			}

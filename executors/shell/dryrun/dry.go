@@ -119,7 +119,7 @@ const maxAsks = 64
 
 // Start decides a program, and what it would start by its words.
 func (h *host) Start(ctx context.Context, p runner.Program) (uint8, error) {
-	dec, j := h.c.Decider.Command(command.Command{Words: wordsOf(p.Argv), Set: h.changed(p.Env)})
+	dec, j := h.c.Decider.Command(argv.Command{Words: wordsOf(p.Argv), Set: h.changed(p.Env)})
 	switch j.Verdict {
 	case command.Allow:
 	case command.Ask:
@@ -153,7 +153,7 @@ func denied(d profiles.Decision) error {
 }
 
 // text runs a text dry that a program would give to a shell.
-func (h *host) text(ctx context.Context, p runner.Program, s command.Script) error {
+func (h *host) text(ctx context.Context, p runner.Program, s argv.Script) error {
 	opaque := profiles.Decision{Code: profiles.CodeShellOpaque, Reason: "what " + strings.Join(s.Chain, " ") + " would run cannot be read before it runs", Evidence: &profiles.Evidence{Argv: p.Argv, Chain: s.Chain}}
 	if strings.Contains(s.Text, runner.Output) {
 		h.mu.Lock()
@@ -235,8 +235,8 @@ func behind(d profiles.Decision, chain []string) profiles.Decision {
 }
 
 // changed lists the variables that a program sees unlike those of the start.
-func (h *host) changed(env []string) []command.Assignment {
-	var out []command.Assignment
+func (h *host) changed(env []string) []argv.Assignment {
+	var out []argv.Assignment
 	for _, e := range env {
 		if slices.Contains(h.declared, e) {
 			continue
@@ -246,7 +246,7 @@ func (h *host) changed(env []string) []command.Assignment {
 		case "PWD", "OLDPWD", "SHLVL", "_", "PATH", "HOME", "USER", "LOGNAME", "LANG", "TMPDIR", "TERM", "SHELL":
 			// A change of these is refused where it happens.
 		default:
-			out = append(out, command.Assignment{Name: name, Value: argv.Known(value)})
+			out = append(out, argv.Assignment{Name: name, Value: argv.Known(value)})
 		}
 	}
 	return out

@@ -16,7 +16,7 @@ import (
 
 // later is a command whose words are not all known.
 type later struct {
-	command.Command
+	argv.Command
 	args []*syntax.Word
 	at   syntax.Pos
 	node *Node

@@ -52,9 +52,9 @@ func (w *walker) call(x *syntax.CallExpr, p place) {
 		w.lowest(n)
 		return
 	}
-	c := command.Command{Words: args}
+	c := argv.Command{Words: args}
 	for _, a := range x.Assigns {
-		c.Set = append(c.Set, command.Assignment{Name: a.Name.Value, Value: valueOf(a)})
+		c.Set = append(c.Set, argv.Assignment{Name: a.Name.Value, Value: valueOf(a)})
 	}
 	w.judge(c, x.Pos(), n, p, inner)
 	if n.Verdict == command.Unsettled && len(w.later) < maxLater {
@@ -94,7 +94,7 @@ func (w *walker) lowest(n *Node) {
 }
 
 // judge asks for a command, and reads the scripts that it would run.
-func (w *walker) judge(c command.Command, at syntax.Pos, n *Node, p, inner place) {
+func (w *walker) judge(c argv.Command, at syntax.Pos, n *Node, p, inner place) {
 	d, j := w.d.Command(c)
 	n.Verdict, n.Decision = j.Verdict, d
 	if j.Builtin {
@@ -141,7 +141,7 @@ func starts(by string) bool {
 
 // started tells whoever has the script explained that a program would start a shell
 // itself, which no guest can. The text is decided all the same.
-func (w *walker) started(s command.Script, at syntax.Pos, p place) *Node {
+func (w *walker) started(s argv.Script, at syntax.Pos, p place) *Node {
 	n := &Node{Kind: "script", Text: "starts " + s.Shell + " itself: refused when it runs", Chain: s.Chain, Verdict: command.Unsettled}
 	n.Decision = profiles.Decision{Code: profiles.CodeShellOpaque, Rule: &w.shell.Rule, Revision: w.d.Revision()}
 	n.Line, n.Column = p.at(at)
@@ -160,7 +160,7 @@ func (w *walker) hidden(name argv.Word, p place) bool {
 }
 
 // ask notes a command that people have to approve.
-func (w *walker) ask(c command.Command, at syntax.Pos, d profiles.Decision, p place) {
+func (w *walker) ask(c argv.Command, at syntax.Pos, d profiles.Decision, p place) {
 	a := Ask{Decision: d}
 	a.Line, a.Column = p.at(at)
 	for _, x := range c.Words {
@@ -186,7 +186,7 @@ func (w *walker) ask(c command.Command, at syntax.Pos, d profiles.Decision, p pl
 }
 
 // inside reads and decides a text that a command would run.
-func (w *walker) inside(s command.Script, at syntax.Pos, p place) {
+func (w *walker) inside(s argv.Script, at syntax.Pos, p place) {
 	text := s.Text
 	if !s.Known {
 		switch p.in.kind {
@@ -297,7 +297,7 @@ func valueOf(a *syntax.Assign) argv.Word {
 // decl decides declare, export, local, readonly and typeset as the builtins they are.
 func (w *walker) decl(x *syntax.DeclClause, p place) {
 	n, inner := w.node(p, "builtin", x)
-	c := command.Command{Words: []argv.Word{argv.Known(x.Variant.Value)}}
+	c := argv.Command{Words: []argv.Word{argv.Known(x.Variant.Value)}}
 	refers := false
 	for _, a := range x.Args {
 		w.assigned(a, inner)

@@ -9,7 +9,6 @@ import (
 	"github.com/ringd/ringd/executors/shell/script"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/profiles/argv"
-	"github.com/ringd/ringd/profiles/command"
 	"github.com/ringd/ringd/profiles/command/programs"
 )
 
@@ -269,7 +268,7 @@ func formatted(args []string) (string, bool) {
 
 // program decides a program in another language that a command reads from its
 // standard input. A file of one is allowed, as an operand would be.
-func (w *walker) program(lang string, c command.Command, at syntax.Pos, p place) {
+func (w *walker) program(lang string, c argv.Command, at syntax.Pos, p place) {
 	switch p.in.kind {
 	case inOuter, inFile:
 	case inText:

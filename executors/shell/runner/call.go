@@ -78,7 +78,7 @@ func (g *rig) plain(hc interp.HandlerContext, p *place, args []string) ([]string
 // judge asks the rules about a command that the shell runs itself. With words or
 // an error that is the answer; with neither it is allowed.
 func (g *rig) judge(_ interp.HandlerContext, p *place, args []string) ([]string, error) {
-	d, j := g.c.Decider.Command(command.Command{Words: argv.AllKnown(args)})
+	d, j := g.c.Decider.Command(argv.Command{Words: argv.AllKnown(args)})
 	if j.Verdict != command.Deny || len(j.Scripts) > 0 && d.Verdict != profiles.Deny {
 		return nil, nil
 	}

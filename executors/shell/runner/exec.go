@@ -47,14 +47,14 @@ func (g *rig) exec(ctx context.Context, args []string) error {
 		args = args[1:]
 	}
 	if shellName(args[0]) {
-		_, j := g.c.Decider.Command(command.Command{Words: argv.AllKnown(args)})
+		_, j := g.c.Decider.Command(argv.Command{Words: argv.AllKnown(args)})
 		if interpreted(args, j) {
 			return g.nested(ctx, hc, p, lead{args: args})
 		}
 	}
 	if l, ok := readLead(args); ok {
-		_, j := g.c.Decider.Command(command.Command{Words: argv.AllKnown(args)})
-		_, inner := g.c.Decider.Command(command.Command{Words: argv.AllKnown(l.args)})
+		_, j := g.c.Decider.Command(argv.Command{Words: argv.AllKnown(args)})
+		_, inner := g.c.Decider.Command(argv.Command{Words: argv.AllKnown(l.args)})
 		if j.Verdict != command.Deny && interpreted(l.args, inner) {
 			return g.nested(ctx, hc, p, l)
 		}
@@ -244,7 +244,7 @@ func (g *rig) what(name string) (kind, text string) {
 	case interp.IsBuiltin(name):
 		return "builtin", name
 	}
-	_, j := g.c.Decider.Command(command.Command{Words: argv.AllKnown([]string{name})})
+	_, j := g.c.Decider.Command(argv.Command{Words: argv.AllKnown([]string{name})})
 	switch {
 	case j.Path != "" && path.Base(name) == name:
 		return "file", j.Path

@@ -19,6 +19,7 @@ import (
 	"github.com/ringd/ringd/executors/shell/runner"
 	"github.com/ringd/ringd/executors/shell/script"
 	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/profiles/argv"
 	"github.com/ringd/ringd/profiles/command"
 )
 
@@ -29,7 +30,7 @@ type rules struct {
 	denied   []string // first words
 }
 
-func (r rules) Command(c command.Command) (profiles.Decision, command.Judgement) {
+func (r rules) Command(c argv.Command) (profiles.Decision, command.Judgement) {
 	name := path.Base(c.Words[0].Text)
 	if slices.Contains(r.denied, name) {
 		return profiles.Decision{Code: profiles.CodeExecDenied, Reason: name}, command.Judgement{}

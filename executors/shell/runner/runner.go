@@ -17,6 +17,7 @@ import (
 
 	"github.com/ringd/ringd/executors/shell/script"
 	"github.com/ringd/ringd/profiles"
+	"github.com/ringd/ringd/profiles/argv"
 	"github.com/ringd/ringd/profiles/command"
 )
 
@@ -42,7 +43,7 @@ type Host interface {
 
 // Rules decide what a shell does itself. A *profiles.Decider is one.
 type Rules interface {
-	Command(c command.Command) (profiles.Decision, command.Judgement)
+	Command(c argv.Command) (profiles.Decision, command.Judgement)
 	Variable(a profiles.VariableAction) profiles.Decision
 }
 

@@ -5,12 +5,12 @@ import (
 	"fmt"
 	"os"
 
-	"github.com/ringd/ringd/executors/shell/shellproto"
+	"github.com/ringd/ringd/profiles"
 )
 
 // Keep implements runner.Host: the file goes with the guest.
 func (h *host) Keep(_ context.Context, content []byte) (string, error) {
-	f, err := os.CreateTemp(shellproto.Temp, "list")
+	f, err := os.CreateTemp(profiles.ScriptTemp, "list")
 	if err != nil {
 		return "", fmt.Errorf("keep the output of a list: %w", err)
 	}

@@ -126,7 +126,7 @@ func (p *process) threads() {
 
 // prepare makes the folders of a script.
 func prepare() error {
-	for _, dir := range []string{shellproto.Home, shellproto.Temp} {
+	for _, dir := range []string{shellproto.Home, profiles.ScriptTemp} {
 		if err := os.Mkdir(dir, 0o700); err != nil && !errors.Is(err, os.ErrExist) {
 			return fmt.Errorf("make the folders of a script: %w", err)
 		}

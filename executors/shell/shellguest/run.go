@@ -50,7 +50,7 @@ func (p *process) newRun(ctx context.Context, o shellproto.Options, source strin
 // script has, what the policy declares, and how the network is reached.
 func (r *run) environment() []string {
 	env := []string{
-		"PATH=" + executors.Programs, "HOME=" + shellproto.Home, "TMPDIR=" + shellproto.Temp, "USER=agent", "LOGNAME=agent",
+		"PATH=" + executors.Programs, "HOME=" + shellproto.Home, "TMPDIR=" + profiles.ScriptTemp, "USER=agent", "LOGNAME=agent",
 		"LANG=C.UTF-8", "TERM=dumb",
 	}
 	var declared []string

@@ -22,8 +22,8 @@ const Engine = "shell/1"
 
 // Places of a guest beside those of executors.Programs and executors.Workspace.
 const (
-	Home = "/tmp/home"         // made by the guest, empty
-	Temp = profiles.ScriptTemp // made by the guest, for anything of the script's
+	Home = "/tmp/home" // made by the guest, empty
+
 )
 
 // Options is one run without its source text.

@@ -16,10 +16,13 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
 	"github.com/ringd/ringd/cmd/ringd/internal/api"
 	"github.com/ringd/ringd/cmd/ringd/internal/audit"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/daemontest"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/policy"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/records"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/schema/wire"
 )
@@ -346,21 +349,21 @@ func TestErrorsOfTheDaemon(t *testing.T) {
 		status int
 		code   string
 	}{
-		{daemon.ErrUnavailable, 503, wire.CodeAuditUnavailable},
+		{records.ErrUnavailable, 503, wire.CodeAuditUnavailable},
 		{daemon.ErrDraining, 503, wire.CodeDraining},
 		{daemon.ErrQuota, 429, wire.CodeQuota},
 		{&daemon.TooFastError{After: time.Second}, 429, wire.CodeQuota},
 		{daemon.ErrRole, 403, wire.CodeWrongRole},
 		{daemon.ErrAnswered, 409, wire.CodeAlreadyAnswered},
 		{denial, 403, string(profiles.CodeTierUnavailable)},
-		{errors.Join(denial, fmt.Errorf("%w: disk", daemon.ErrUnavailable)), 503, wire.CodeAuditUnavailable},
-		{&daemon.InvalidError{Field: "agent", Text: "is bad"}, 400, wire.CodeRequestInvalid},
+		{errors.Join(denial, fmt.Errorf("%w: disk", records.ErrUnavailable)), 503, wire.CodeAuditUnavailable},
+		{&policy.InvalidError{Field: "agent", Text: "is bad"}, 400, wire.CodeRequestInvalid},
 		{fmt.Errorf("open /var/lib/ringd/secret: %w", os.ErrPermission), 500, wire.CodeInternal},
 		{context.Canceled, 499, wire.CodeCancelled},
 		{nil, 500, wire.CodeInternal}, // a panic
 	} {
 		err := tc.err
-		if err != nil && !errors.As(err, new(*profiles.Denial)) && !errors.As(err, new(*daemon.InvalidError)) {
+		if err != nil && !errors.As(err, new(*profiles.Denial)) && !errors.As(err, new(*policy.InvalidError)) {
 			err = fmt.Errorf("at /var/lib/ringd/secret: %w", err)
 		}
 		f := serve(t, options{runs: failing{err: err}})

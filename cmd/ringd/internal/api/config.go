@@ -9,6 +9,8 @@ import (
 	"time"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/approvals"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/view"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/schema/wire"
 )
@@ -24,7 +26,7 @@ type Runs interface {
 
 // Views is what shows runs and policy. The daemon implements it.
 type Views interface {
-	ListRuns(ctx context.Context, a daemon.Actor, f daemon.Filter) (wire.RunList, error)
+	ListRuns(ctx context.Context, a daemon.Actor, f view.Filter) (wire.RunList, error)
 	Events(ctx context.Context, a daemon.Actor, id string, after int64) ([]wire.Event, error)
 	Decide(ctx context.Context, a daemon.Actor, agent string, actions []json.RawMessage) ([]profiles.Decision, error)
 	Profile(agent, executor string) (wire.Profile, error)
@@ -33,9 +35,9 @@ type Views interface {
 
 // Waiting is what moves runs that wait for somebody. The daemon implements it.
 type Waiting interface {
-	ListApprovals(ctx context.Context, a daemon.Actor, p daemon.ApprovalPage) (wire.Approvals, error)
+	ListApprovals(ctx context.Context, a daemon.Actor, p approvals.Page) (wire.Approvals, error)
 	GetCall(ctx context.Context, a daemon.Actor, run, call string) (wire.WaitingCall, error)
-	Approve(ctx context.Context, a daemon.Approver, run, call string, answer wire.ApprovalAnswer) (wire.Run, error)
+	Approve(ctx context.Context, a approvals.Approver, run, call string, answer wire.ApprovalAnswer) (wire.Run, error)
 	ResumeRun(ctx context.Context, a daemon.Actor, id string) (wire.Run, error)
 	RevokeGrants(ctx context.Context, a daemon.Actor, id string, grants []string) (wire.Run, error)
 }

@@ -9,6 +9,9 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/approvals"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/lockdown"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/pauses"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/policy"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/records"
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/schema/wire"
@@ -38,12 +41,12 @@ func sentinels() []struct {
 		status int
 		code   string
 	}{
-		{daemon.ErrUnavailable, http.StatusServiceUnavailable, wire.CodeAuditUnavailable},
+		{records.ErrUnavailable, http.StatusServiceUnavailable, wire.CodeAuditUnavailable},
 		{daemon.ErrDraining, http.StatusServiceUnavailable, wire.CodeDraining},
 		{daemon.ErrDiskLow, http.StatusServiceUnavailable, wire.CodeDiskLow},
 		{daemon.ErrQuota, http.StatusTooManyRequests, wire.CodeQuota},
 		{daemon.ErrTooFast, http.StatusTooManyRequests, wire.CodeQuota},
-		{daemon.ErrNotFound, http.StatusNotFound, wire.CodeNotFound},
+		{policy.ErrNotFound, http.StatusNotFound, wire.CodeNotFound},
 		{daemon.ErrEnded, http.StatusConflict, wire.CodeRunEnded},
 		{daemon.ErrAnswered, http.StatusConflict, wire.CodeAlreadyAnswered},
 		{daemon.ErrParent, http.StatusConflict, wire.CodeParentUnfit},
@@ -82,7 +85,7 @@ func errorFor(err error) (status int, e wire.Error) {
 		text := strings.Join(append([]string{denial.Capability + ": " + d.Reason}, d.Instead...), "; ")
 		return http.StatusForbidden, wire.Error{Code: string(d.Code), Message: text}
 	}
-	var invalid *daemon.InvalidError
+	var invalid *policy.InvalidError
 	var word *approvals.InvalidError
 	var order *lockdown.InvalidError
 	switch {
@@ -100,7 +103,7 @@ func errorFor(err error) (status int, e wire.Error) {
 	// Who won, and why a run is stuck, is told: neither text holds anything of the
 	// run.
 	var claimed *store.ClaimedError
-	var stuck *daemon.StuckError
+	var stuck *pauses.StuckError
 	switch {
 	case errors.As(err, &claimed):
 		return http.StatusConflict, wire.Error{Code: wire.CodeAlreadyResumed, Message: claimed.Error()}

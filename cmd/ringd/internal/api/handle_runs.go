@@ -9,7 +9,7 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/ringd/ringd/cmd/ringd/internal/daemon"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/view"
 	"github.com/ringd/ringd/schema/wire"
 )
 
@@ -35,7 +35,7 @@ func (s *Server) startRun(c *call) error {
 
 func (s *Server) listRuns(c *call) error {
 	q := c.r.URL.Query()
-	f := daemon.Filter{Prefix: q.Get("id"), Agent: q.Get("agent"), States: q["state"], Limit: 100}
+	f := view.Filter{Prefix: q.Get("id"), Agent: q.Get("agent"), States: q["state"], Limit: 100}
 	if f.Prefix != "" && len(f.Prefix) < wire.MinRunPrefix {
 		return invalid("id: want at least %d letters", wire.MinRunPrefix)
 	}

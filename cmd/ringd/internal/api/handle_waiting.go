@@ -7,13 +7,12 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/ringd/ringd/cmd/ringd/internal/daemon"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/approvals"
 	"github.com/ringd/ringd/schema/wire"
 )
 
 func (s *Server) listApprovals(c *call) error {
-	p := daemon.ApprovalPage{After: c.r.URL.Query().Get("after"), Limit: 100}
+	p := approvals.Page{After: c.r.URL.Query().Get("after"), Limit: 100}
 	if text := c.r.URL.Query().Get("limit"); text != "" {
 		n, err := strconv.Atoi(text)
 		if err != nil || n < 1 || n > approvals.MaxPage {
@@ -50,7 +49,7 @@ func (s *Server) approve(c *call) error {
 	if err := s.patient(c); err != nil {
 		return err
 	}
-	who := daemon.Approver{Name: c.actor.Name, Stands: s.table.stands(c.peer)}
+	who := approvals.Approver{Name: c.actor.Name, Stands: s.table.stands(c.peer)}
 	run, err := s.cfg.Waiting.Approve(c.r.Context(), who, c.r.PathValue("run"), c.r.PathValue("call"), answer)
 	if errors.Is(err, approvals.ErrNotApprover) {
 		return notApprover(who)
@@ -62,7 +61,7 @@ func (s *Server) approve(c *call) error {
 }
 
 // notApprover says for whom the caller stands, and where that is given.
-func notApprover(who daemon.Approver) error {
+func notApprover(who approvals.Approver) error {
 	stands := "nobody"
 	if len(who.Stands) > 0 {
 		stands = strings.Join(who.Stands, ", ")

@@ -54,7 +54,7 @@ func NewFetch(cfg Config) (*Fetch, error) {
 }
 
 // Call performs one request, and the redirects that it is answered with. An error
-// is a *profiles.Denial, an *interpreter.Failure, or a fault.
+// is a *profiles.Denial, an *binding.Failure, or a fault.
 func (p *Fetch) Call(ctx context.Context, c contract.Call) (json.RawMessage, error) {
 	q, err := readRequest(c.Args)
 	if err != nil {

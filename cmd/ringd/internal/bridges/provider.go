@@ -56,7 +56,7 @@ func NewShell(scripts executors.Executor) *Shell {
 }
 
 // Call runs one script to its end. An error is a *profiles.Denial, an
-// *interpreter.Failure, or a fault. A script that fails by itself is a result: its
+// *binding.Failure, or a fault. A script that fails by itself is a result: its
 // exit code says so.
 func (p *Shell) Call(ctx context.Context, c contract.Call) (json.RawMessage, error) {
 	q, err := readShell(c.Args)

@@ -32,7 +32,7 @@ const (
 	Misused     = 2   // usage, or input that cannot be read
 	Paused      = 75  // the run waits for an answer, and can go on
 	Unavailable = 125 // a required layer is unavailable here; nothing ran
-	RefusedText = profiles.ExitRefused
+
 	Interrupted = 130 // the user ended it
 )
 

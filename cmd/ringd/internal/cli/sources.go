@@ -22,12 +22,6 @@ import (
 	"github.com/ringd/ringd/schema"
 )
 
-// maxFile is the size of one file, maxAll that of all of them.
-const (
-	maxFile = syncer.DefaultFileBytes
-	maxAll  = syncer.DefaultTotalBytes
-)
-
 // Policy is one policy as it was read.
 type Policy struct {
 	Path    string // as the user gave it
@@ -219,7 +213,7 @@ func (p *Policy) add(at, name string) error {
 		return Bare(err)
 	}
 	defer f.Close()
-	b, err := Bounded(f, maxFile)
+	b, err := Bounded(f, syncer.DefaultFileBytes)
 	if err != nil {
 		return fmt.Errorf("%s: %w", at, Bare(err))
 	}
@@ -228,8 +222,8 @@ func (p *Policy) add(at, name string) error {
 	for _, s := range p.Sources {
 		total += len(s.Data)
 	}
-	if total > maxAll || len(p.Sources) > syncer.DefaultFiles {
-		return fmt.Errorf("%s: more than %d files or %d bytes in all", p.Path, syncer.DefaultFiles, maxAll)
+	if total > syncer.DefaultTotalBytes || len(p.Sources) > syncer.DefaultFiles {
+		return fmt.Errorf("%s: more than %d files or %d bytes in all", p.Path, syncer.DefaultFiles, syncer.DefaultTotalBytes)
 	}
 	return nil
 }

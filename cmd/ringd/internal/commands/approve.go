@@ -10,8 +10,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/cli"
-	"github.com/ringd/ringd/cmd/ringd/internal/daemon"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/approvals"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/policy"
 	"github.com/ringd/ringd/schema/client"
 	"github.com/ringd/ringd/schema/wire"
 )
@@ -61,7 +61,7 @@ func (w place) noRun(exit, err error, run string) error {
 // what there is. Any other exit stays as it is.
 func (w place) absent(exit, err error, what, list string) error {
 	var e *cli.Exit
-	missing := errors.Is(err, daemon.ErrNotFound) || errors.Is(err, &client.Error{Code: wire.CodeNotFound})
+	missing := errors.Is(err, policy.ErrNotFound) || errors.Is(err, &client.Error{Code: wire.CodeNotFound})
 	if !missing || !errors.As(exit, &e) {
 		return exit
 	}

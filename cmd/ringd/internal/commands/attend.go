@@ -28,7 +28,7 @@ import (
 type Daemon interface {
 	Events(ctx context.Context, a daemon.Actor, id string, after int64) ([]wire.Event, error)
 	GetRun(ctx context.Context, a daemon.Actor, id string, wait time.Duration) (wire.Run, error)
-	Approve(ctx context.Context, who daemon.Approver, run, call string, a wire.ApprovalAnswer) (wire.Run, error)
+	Approve(ctx context.Context, who approvals.Approver, run, call string, a wire.ApprovalAnswer) (wire.Run, error)
 	ResumeRun(ctx context.Context, a daemon.Actor, id string) (wire.Run, error)
 	CancelRun(ctx context.Context, a daemon.Actor, id string) (wire.Run, error)
 }
@@ -42,12 +42,12 @@ type Terminal interface {
 type AttendConfig struct {
 	*cli.Program
 	Daemon   Daemon
-	Actor    daemon.Actor    // that the run belongs to
-	Approver daemon.Approver // who sits at Terminal
-	Terminal Terminal        // nil: nobody is asked
-	Keep     bool            // a run that waits stays in its state folder
-	JSON     bool            // Out is for the outcome alone
-	Shown    int64           // the last line of the console that an earlier part of the run has shown
+	Actor    daemon.Actor       // that the run belongs to
+	Approver approvals.Approver // who sits at Terminal
+	Terminal Terminal           // nil: nobody is asked
+	Keep     bool               // a run that waits stays in its state folder
+	JSON     bool               // Out is for the outcome alone
+	Shown    int64              // the last line of the console that an earlier part of the run has shown
 	// Lacks is why a call of a run that waits could not begin here if it were approved;
 	// nobody is asked about it then. nil: it always could.
 	Lacks func(run wire.Run, c wire.Pending) error

@@ -210,7 +210,7 @@ func (v *decideVerbs) explain(ctx context.Context, d *decider, t target, a profi
 	case out.Decision.Verdict != profiles.Deny:
 		return nil
 	case a.Shell != nil:
-		return cli.Failed(cli.RefusedText, nil)
+		return cli.Failed(profiles.ExitRefused, nil)
 	default:
 		return cli.Failed(cli.Refused, nil)
 	}

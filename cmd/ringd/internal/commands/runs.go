@@ -17,7 +17,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/cli"
-	"github.com/ringd/ringd/cmd/ringd/internal/daemon"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/policy"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/view"
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
 	"github.com/ringd/ringd/executors"
@@ -255,21 +255,21 @@ func (p *clientVerbs) keptRuns(ctx context.Context, state string, args []string,
 	defer func() { err = errors.Join(err, st.Close()) }()
 	if len(args) == 1 {
 		id, err := cli.RunKept(args[0], func(prefix string, limit int) (wire.RunList, error) {
-			return view.ListKept(ctx, st, daemon.Filter{Prefix: prefix, Limit: limit})
+			return view.ListKept(ctx, st, view.Filter{Prefix: prefix, Limit: limit})
 		})
 		if err != nil {
 			return err
 		}
 		run, err := keptRun(ctx, st, id)
 		if errors.Is(err, store.ErrNotFound) {
-			err = daemon.ErrNotFound
+			err = policy.ErrNotFound
 		}
 		if err != nil {
 			return (place{state: state}).noRun(cli.Failed(cli.Refused, fmt.Errorf("run %s: %w", args[0], err)), err, args[0])
 		}
 		return p.showRun(run, how.asJSON)
 	}
-	list, err := view.ListKept(ctx, st, daemon.Filter{Agent: f.Agent, States: f.States, Limit: f.Limit})
+	list, err := view.ListKept(ctx, st, view.Filter{Agent: f.Agent, States: f.States, Limit: f.Limit})
 	if err != nil {
 		return cli.Usage("read state folder: %w", err)
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/ringd/ringd/cmd/ringd/internal/audit"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/pauses"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/policy"
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/rings/interpreter"
@@ -86,9 +87,9 @@ func answerLive(ctx context.Context, actor Actor, r *liveRun, answers []wire.Ans
 
 func answerError(call string, err error) error {
 	for from, to := range map[error]error{
-		contract.ErrEnded: ErrEnded, interpreter.ErrClosed: ErrEnded, contract.ErrNoCall: ErrNotFound,
+		contract.ErrEnded: ErrEnded, interpreter.ErrClosed: ErrEnded, contract.ErrNoCall: policy.ErrNotFound,
 		contract.ErrAnswered: ErrAnswered, contract.ErrDigest: ErrDigest,
-		store.ErrNotFound: ErrNotFound, store.ErrDigest: ErrDigest, store.ErrState: ErrRole, store.ErrExpired: ErrEnded,
+		store.ErrNotFound: policy.ErrNotFound, store.ErrDigest: ErrDigest, store.ErrState: ErrRole, store.ErrExpired: ErrEnded,
 	} {
 		if errors.Is(err, from) {
 			return fmt.Errorf("call %s: %w", call, to)
@@ -122,7 +123,7 @@ func (d *Daemon) answerKept(ctx context.Context, actor Actor, row store.Run, ans
 		c, ok := known[a.Call]
 		switch {
 		case !ok:
-			return fmt.Errorf("call %s: %w", a.Call, ErrNotFound)
+			return fmt.Errorf("call %s: %w", a.Call, policy.ErrNotFound)
 		case c.For == store.ByApprover && c.State == store.CallPending:
 			return fmt.Errorf("call %s: %w", a.Call, ErrRole)
 		case c.Reply != nil || c.State != store.CallPending:

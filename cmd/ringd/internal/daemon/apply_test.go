@@ -16,8 +16,9 @@ import (
 
 	"github.com/ringd/ringd/cmd/ringd/internal/audit"
 	"github.com/ringd/ringd/cmd/ringd/internal/compilechild"
-	"github.com/ringd/ringd/cmd/ringd/internal/daemon"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/daemontest"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/policy"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/records"
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
 	"github.com/ringd/ringd/cmd/ringd/internal/syncer"
 	"github.com/ringd/ringd/executors"
@@ -135,7 +136,7 @@ func TestRefusedPushKeepsTheLastGenerationUntilItIsStale(t *testing.T) {
 	s.Apply(t, "one log")
 	live := start(t, s, "wave ask")
 	for range 3 {
-		if err := s.Daemon.ApplyPush(t.Context(), daemontest.Push("broken log act")); !errors.Is(err, daemon.ErrRejected) {
+		if err := s.Daemon.ApplyPush(t.Context(), daemontest.Push("broken log act")); !errors.Is(err, policy.ErrRejected) {
 			t.Fatalf("a broken push gives %v", err)
 		}
 	}
@@ -180,7 +181,7 @@ func TestStalenessZeroClosesAtOnce(t *testing.T) {
 	s := daemontest.New(t, daemontest.Config{Staleness: daemontest.Never})
 	s.Apply(t, "one log")
 	wantRuns(t, s, 1)
-	if err := s.Daemon.ApplyPush(t.Context(), daemontest.Push("broken")); !errors.Is(err, daemon.ErrRejected) {
+	if err := s.Daemon.ApplyPush(t.Context(), daemontest.Push("broken")); !errors.Is(err, policy.ErrRejected) {
 		t.Fatal(err)
 	}
 	wantDenied(t, s, profiles.CodeClosed)
@@ -206,11 +207,11 @@ func (r *spyRing) Close() error                         { r.closed.Store(true); 
 
 func TestRejectingExecutorIsClosedAndNothingCommits(t *testing.T) {
 	spy := &spyRing{}
-	s := daemontest.New(t, daemontest.Config{Rings: []daemon.Ring{spy}})
+	s := daemontest.New(t, daemontest.Config{Rings: []policy.Ring{spy}})
 	s.Apply(t, "one log")
 	live := start(t, s, "spin")
 	s.Executor.Reject(errors.New("cannot enforce this"))
-	if err := s.Daemon.ApplyPush(t.Context(), daemontest.Push("two log")); !errors.Is(err, daemon.ErrRejected) {
+	if err := s.Daemon.ApplyPush(t.Context(), daemontest.Push("two log")); !errors.Is(err, policy.ErrRejected) {
 		t.Fatalf("apply gives %v", err)
 	}
 	if n := spy.commits.Load(); n != 1 {
@@ -266,12 +267,12 @@ func TestClosedExecutorOpensWithTheOldPushToo(t *testing.T) {
 // none is there. It stays closed where that generation cannot be taken up either.
 func TestClosedByAPushThatIsGone(t *testing.T) {
 	reject := errors.New("cannot enforce this")
-	apply := func(ctx context.Context, sink syncer.Sink, p daemon.Push) { _ = sink.Apply(ctx, p) } // refused
-	current := func(ctx context.Context, sink syncer.Sink, p daemon.Push) { sink.Current(ctx, p.Digest) }
+	apply := func(ctx context.Context, sink syncer.Sink, p syncer.Push) { _ = sink.Apply(ctx, p) } // refused
+	current := func(ctx context.Context, sink syncer.Sink, p syncer.Push) { sink.Current(ctx, p.Digest) }
 	for _, tc := range []struct {
 		name string
 		goes func(context.Context, syncer.Sink)
-		back func(context.Context, syncer.Sink, daemon.Push)
+		back func(context.Context, syncer.Sink, syncer.Push)
 		want []string
 	}{
 		{"another that does not compile", func(ctx context.Context, sink syncer.Sink) {
@@ -334,10 +335,10 @@ func TestClosedByAPushThatIsGone(t *testing.T) {
 
 func TestRingThatCannotPrepareClosesEveryExecutor(t *testing.T) {
 	spy := &spyRing{}
-	s := daemontest.New(t, daemontest.Config{Rings: []daemon.Ring{spy}})
+	s := daemontest.New(t, daemontest.Config{Rings: []policy.Ring{spy}})
 	s.Apply(t, "one log")
 	spy.fail = errors.New("no room for the new mounts")
-	if err := s.Daemon.ApplyPush(t.Context(), daemontest.Push("two log")); !errors.Is(err, daemon.ErrRejected) {
+	if err := s.Daemon.ApplyPush(t.Context(), daemontest.Push("two log")); !errors.Is(err, policy.ErrRejected) {
 		t.Fatalf("apply gives %v", err)
 	}
 	wantConditions(t, s, false, wire.ConditionExecutorClosed, wire.ConditionPushRejected)
@@ -351,7 +352,7 @@ func TestRingThatCannotPrepareClosesEveryExecutor(t *testing.T) {
 // needs no other push and no restart.
 func TestReopenedByTheSameContent(t *testing.T) {
 	spy := &spyRing{}
-	s := daemontest.New(t, daemontest.Config{Rings: []daemon.Ring{spy}})
+	s := daemontest.New(t, daemontest.Config{Rings: []policy.Ring{spy}})
 	sink, push := s.Daemon.Sink(), daemontest.Push("one log")
 	if err := sink.Apply(t.Context(), push); err != nil {
 		t.Fatal(err)
@@ -391,7 +392,7 @@ func (r *onceRing) Prepare(ctx context.Context, set *profiles.Set) (func(), erro
 // does without one.
 func TestLiftWithAPushThatARingCannotTake(t *testing.T) {
 	spy := &onceRing{}
-	s := daemontest.New(t, daemontest.Config{Rings: []daemon.Ring{spy}})
+	s := daemontest.New(t, daemontest.Config{Rings: []policy.Ring{spy}})
 	s.Apply(t, "one log")
 	s.Lock.Begin(t.Context(), "uid:1", "x")
 	if err := s.Daemon.Sink().Apply(t.Context(), daemontest.Push("two log")); err != nil {
@@ -407,7 +408,7 @@ func TestLiftWithAPushThatARingCannotTake(t *testing.T) {
 
 func TestRestartNeededIsShown(t *testing.T) {
 	spy := &spyRing{parts: []interpreter.ExecutorStatus{{Name: "python", State: wire.PartRestartNeeded, Reason: "mounts of run r1"}}}
-	s := daemontest.New(t, daemontest.Config{Rings: []daemon.Ring{spy}})
+	s := daemontest.New(t, daemontest.Config{Rings: []policy.Ring{spy}})
 	s.Apply(t, "one log")
 	wantConditions(t, s, true, wire.ConditionRestartNeeded)
 	got := s.Records(t, audit.RestartNeeded)
@@ -442,7 +443,7 @@ func TestStateOfARing(t *testing.T) {
 		{"", wire.PartClosed, nil},
 	} {
 		t.Run(tt.state, func(t *testing.T) {
-			s := daemontest.New(t, daemontest.Config{Rings: []daemon.Ring{&statedRing{state: tt.state, reason: "run r1"}}})
+			s := daemontest.New(t, daemontest.Config{Rings: []policy.Ring{&statedRing{state: tt.state, reason: "run r1"}}})
 			part := func() wire.Part {
 				for _, p := range s.Daemon.Status(t.Context()).Rings {
 					if p.Name == "spy" {
@@ -467,7 +468,7 @@ func TestNothingCommitsWithoutItsRecord(t *testing.T) {
 	for _, what := range []string{"audit push_applied synced", "store PutGeneration"} {
 		t.Run(what, func(t *testing.T) {
 			spy := &spyRing{}
-			s := daemontest.New(t, daemontest.Config{Rings: []daemon.Ring{spy}})
+			s := daemontest.New(t, daemontest.Config{Rings: []policy.Ring{spy}})
 			s.Apply(t, "one log")
 			s.Faults.On(func(at string) error {
 				if at == what {
@@ -476,7 +477,7 @@ func TestNothingCommitsWithoutItsRecord(t *testing.T) {
 				return nil
 			})
 			err := s.Daemon.ApplyPush(t.Context(), daemontest.Push("two act"))
-			if !errors.Is(err, daemon.ErrUnavailable) {
+			if !errors.Is(err, records.ErrUnavailable) {
 				t.Fatalf("apply gives %v", err)
 			}
 			st := s.Daemon.Status(t.Context())
@@ -506,21 +507,21 @@ func TestAuditFailureStopsEverything(t *testing.T) {
 		}
 		return nil
 	})
-	if _, err := run(t, s, "call act"); !errors.Is(err, daemon.ErrUnavailable) {
+	if _, err := run(t, s, "call act"); !errors.Is(err, records.ErrUnavailable) {
 		t.Errorf("a run gives %v", err)
 	}
 	s.Faults.On(nil) // the disk is well again; the log is not trusted before a restart
-	if _, err := run(t, s, "call act"); !errors.Is(err, daemon.ErrUnavailable) {
+	if _, err := run(t, s, "call act"); !errors.Is(err, records.ErrUnavailable) {
 		t.Errorf("a run after the fault gives %v", err)
 	}
-	if _, err := s.Daemon.Decide(t.Context(), daemontest.Me(), "", []json.RawMessage{json.RawMessage(`{}`)}); !errors.Is(err, daemon.ErrUnavailable) {
+	if _, err := s.Daemon.Decide(t.Context(), daemontest.Me(), "", []json.RawMessage{json.RawMessage(`{}`)}); !errors.Is(err, records.ErrUnavailable) {
 		t.Errorf("decide gives %v", err)
 	}
 	if _, err := s.Daemon.AnswerRun(t.Context(), daemontest.Me(), live.ID,
-		wire.Answers{Answers: []wire.Answer{{Call: "c1", Value: json.RawMessage("1")}}}); !errors.Is(err, daemon.ErrUnavailable) {
+		wire.Answers{Answers: []wire.Answer{{Call: "c1", Value: json.RawMessage("1")}}}); !errors.Is(err, records.ErrUnavailable) {
 		t.Errorf("an answer gives %v", err)
 	}
-	if err := s.Daemon.ApplyPush(t.Context(), daemontest.Push("two act")); !errors.Is(err, daemon.ErrUnavailable) {
+	if err := s.Daemon.ApplyPush(t.Context(), daemontest.Push("two act")); !errors.Is(err, records.ErrUnavailable) {
 		t.Errorf("a push gives %v", err)
 	}
 	if got := s.Acts.Calls(); len(got) != 0 {
@@ -642,7 +643,7 @@ func TestBusyHost(t *testing.T) {
 func TestHostThatCannotLook(t *testing.T) {
 	for _, short := range []bool{true, false} {
 		spy := &spyRing{}
-		s := daemontest.New(t, daemontest.Config{Rings: []daemon.Ring{spy}})
+		s := daemontest.New(t, daemontest.Config{Rings: []policy.Ring{spy}})
 		s.Apply(t, "one log")
 		sink, push := s.Daemon.Sink(), daemontest.Push("two log")
 		spy.fail = &executors.Unavailable{Text: "python3 does not start: no more processes", Short: short}
@@ -711,7 +712,7 @@ func TestNewestPushWins(t *testing.T) {
 		switch {
 		case err == nil:
 			won++
-		case !errors.Is(err, daemon.ErrSuperseded):
+		case !errors.Is(err, policy.ErrSuperseded):
 			t.Errorf("a waiting push gives %v", err)
 		}
 	}
@@ -846,7 +847,7 @@ func TestHammerSwaps(t *testing.T) {
 	}
 	for i := 1; i <= pushes; i++ {
 		if i%10 == 0 {
-			if err := s.Daemon.ApplyPush(t.Context(), daemontest.Push("broken")); !errors.Is(err, daemon.ErrRejected) {
+			if err := s.Daemon.ApplyPush(t.Context(), daemontest.Push("broken")); !errors.Is(err, policy.ErrRejected) {
 				t.Errorf("a broken push gives %v", err)
 			}
 		}

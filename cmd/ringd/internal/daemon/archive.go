@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/audit"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/policy"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/records"
 	"github.com/ringd/ringd/schema/wire"
 )
@@ -48,7 +49,7 @@ func (d *Daemon) archiveNow(ctx context.Context) {
 		o.Until = d.cfg.Clock.Now().Add(-a.Age)
 	}
 	done, err := d.cfg.Recorder.Archive(ctx, o)
-	if ctx.Err() != nil || errors.Is(err, ErrUnavailable) { // which has a condition of its own
+	if ctx.Err() != nil || errors.Is(err, records.ErrUnavailable) { // which has a condition of its own
 		return
 	}
 	d.mu.Lock()
@@ -73,7 +74,7 @@ func (d *Daemon) archiveNow(ctx context.Context) {
 // word of an operator; see ArchiveLog.
 func (d *Daemon) Archive(ctx context.Context, actor Actor, o wire.ArchiveOrder) (wire.Archived, error) {
 	if d.cfg.Archive.To == "" {
-		return wire.Archived{}, &InvalidError{Text: "this host names no archive of the audit log: set audit.archive in its configuration"}
+		return wire.Archived{}, &policy.InvalidError{Text: "this host names no archive of the audit log: set audit.archive in its configuration"}
 	}
 	return ArchiveLog(ctx, d.cfg.Recorder, d.cfg.Archive.To, actor.Name, o)
 }
@@ -84,9 +85,9 @@ func ArchiveLog(ctx context.Context, log *records.Recorder, to, actor string, o 
 	out := wire.Archived{To: to, Files: []wire.ArchivedFile{}}
 	switch {
 	case o.Seq < 0:
-		return out, &InvalidError{Field: "seq", Text: "a sequence is not negative"}
+		return out, &policy.InvalidError{Field: "seq", Text: "a sequence is not negative"}
 	case o.Seq == 0 && o.Time.IsZero():
-		return out, &InvalidError{Text: "seq or time is required: what is to be archived"}
+		return out, &policy.InvalidError{Text: "seq or time is required: what is to be archived"}
 	}
 	done, err := log.Archive(ctx, audit.Order{To: to, Before: o.Seq, Until: o.Time, Actor: actor})
 	if err != nil {
@@ -100,7 +101,7 @@ func ArchiveLog(ctx context.Context, log *records.Recorder, to, actor string, o 
 }
 
 func archiveError(ctx context.Context, err error) error {
-	if errors.Is(err, ErrUnavailable) || ctx.Err() != nil {
+	if errors.Is(err, records.ErrUnavailable) || ctx.Err() != nil {
 		return err
 	}
 	return fmt.Errorf("%w: %w", ErrNotArchived, err)

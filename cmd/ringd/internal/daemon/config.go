@@ -21,15 +21,6 @@ import (
 	"github.com/ringd/ringd/schema/wire"
 )
 
-// Ring is a position where policy is enforced; see policy.Ring.
-type Ring = policy.Ring
-
-// Compiler turns a verified push into a set; see policy.Compiler.
-type Compiler = policy.Compiler
-
-// Push is what was synced: every file of the policy's folder, read whole.
-type Push = policy.Push
-
 // FromRing makes the interpreter ring a Starter.
 func FromRing(r *interpreter.Ring) Starter { return fromRing(r) }
 
@@ -98,8 +89,8 @@ type Quota struct {
 type Config struct {
 	Version     string
 	Interpreter Starter
-	Rings       []Ring // every ring, the interpreter's too, in the order of commits
-	Compiler    Compiler
+	Rings       []policy.Ring // every ring, the interpreter's too, in the order of commits
+	Compiler    policy.Compiler
 	Runs        RunStore
 	Pauses      PauseStore
 	Calls       WaitingStore

@@ -12,6 +12,7 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/lockdown"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/metrics"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/policy"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/records"
 	"github.com/ringd/ringd/schema/wire"
 )
 
@@ -121,7 +122,7 @@ const self = "ringd"
 func (d *Daemon) recover(ctx context.Context) error {
 	done, err := d.cfg.Generations.Recover(ctx)
 	if err != nil {
-		return fmt.Errorf("%w: recover runs: %w", ErrUnavailable, err)
+		return fmt.Errorf("%w: recover runs: %w", records.ErrUnavailable, err)
 	}
 	for _, r := range done {
 		rec := audit.Record{Kind: audit.StoreRecovered, Actor: self, Agent: r.Run.Agent, Run: r.Run.ID,

@@ -12,6 +12,7 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/approvals"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/daemontest"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/policy"
 	"github.com/ringd/ringd/rings/interpreter/contract"
 	"github.com/ringd/ringd/schema/wire"
 )
@@ -35,7 +36,7 @@ func (e *effects) act(c contract.Call) {
 
 // expected are errors that a caller gets who comes too late, or at a bad moment.
 func expected(err error) bool {
-	for _, known := range []error{daemon.ErrEnded, daemon.ErrAnswered, daemon.ErrNotFound, daemon.ErrRole, daemon.ErrNotAnswered,
+	for _, known := range []error{daemon.ErrEnded, daemon.ErrAnswered, policy.ErrNotFound, daemon.ErrRole, daemon.ErrNotAnswered,
 		daemon.ErrQuota, daemon.ErrDraining, approvals.ErrDecided, approvals.ErrEnded, approvals.ErrNotWaiting, approvals.ErrExpired} {
 		if errors.Is(err, known) {
 			return true
@@ -166,7 +167,7 @@ func hands(t *testing.T, s *daemontest.Stack, ids []string, nudges int) (left in
 			for n := range nudges {
 				if w == 0 && n%50 == 49 {
 					err := s.Daemon.ApplyPush(t.Context(), daemontest.Push(fmt.Sprintf("p%d ask pay!2 act sign!", rng.IntN(100))))
-					if err != nil && !errors.Is(err, daemon.ErrSuperseded) {
+					if err != nil && !errors.Is(err, policy.ErrSuperseded) {
 						t.Error(err)
 					}
 				}

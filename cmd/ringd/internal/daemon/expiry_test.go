@@ -8,9 +8,10 @@ import (
 	"time"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/audit"
-	"github.com/ringd/ringd/cmd/ringd/internal/daemon"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/daemontest"
-	"github.com/ringd/ringd/compiler"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/policy"
+	"github.com/ringd/ringd/cmd/ringd/internal/syncer"
+	"github.com/ringd/ringd/compiler/layers"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/schema"
 	"github.com/ringd/ringd/schema/wire"
@@ -23,7 +24,7 @@ type lapsing struct {
 	end   time.Time
 }
 
-func (l lapsing) Compile(_ context.Context, p daemon.Push) (*profiles.Set, schema.Diagnostics, error) {
+func (l lapsing) Compile(_ context.Context, p syncer.Push) (*profiles.Set, schema.Diagnostics, error) {
 	set, err := daemontest.Set(string(p.Sources[0].Data))
 	if err != nil {
 		return nil, nil, err
@@ -37,7 +38,7 @@ func (l lapsing) Compile(_ context.Context, p daemon.Push) (*profiles.Set, schem
 	sealed, _, err := set.Seal()
 	var found schema.Diagnostics
 	if !l.clock.Now().Before(l.end) {
-		found = schema.Diagnostics{{Code: compiler.CodeExceptionExpired, Msg: "EXC-1 ended", Severity: schema.Warning, Pos: schema.Pos{File: "p", Line: 1, Column: 1}}}
+		found = schema.Diagnostics{{Code: layers.CodeExpired, Msg: "EXC-1 ended", Severity: schema.Warning, Pos: schema.Pos{File: "p", Line: 1, Column: 1}}}
 	}
 	return &sealed, found, err
 }
@@ -94,7 +95,7 @@ func TestExceptionEnds(t *testing.T) {
 	}
 	other := daemontest.Push("two ask")
 	other.Digest = "sha256:two"
-	if err := s.Daemon.ApplyPush(t.Context(), other); !errors.Is(err, daemon.ErrRejected) {
+	if err := s.Daemon.ApplyPush(t.Context(), other); !errors.Is(err, policy.ErrRejected) {
 		t.Errorf("a new push with an ended exception: %v", err)
 	}
 }

@@ -9,8 +9,9 @@ import (
 	"time"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/compilechild"
-	"github.com/ringd/ringd/cmd/ringd/internal/daemon"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/daemontest"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/policy"
+	"github.com/ringd/ringd/cmd/ringd/internal/syncer"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/schema"
 	"github.com/ringd/ringd/schema/wire"
@@ -19,7 +20,7 @@ import (
 // guarding compiles for real and asks the guardrails for real, as the daemon does.
 type guarding struct{ cfg compilechild.Config }
 
-func (g guarding) Compile(ctx context.Context, p daemon.Push) (*profiles.Set, schema.Diagnostics, error) {
+func (g guarding) Compile(ctx context.Context, p syncer.Push) (*profiles.Set, schema.Diagnostics, error) {
 	r, err := compilechild.Run(ctx, g.cfg, compilechild.Request{Sources: p.Sources, Unguarded: true})
 	return r.Set, r.Diagnostics, err
 }
@@ -71,7 +72,7 @@ func TestGuardrailRefusesAPush(t *testing.T) {
 	s.Apply(t, guardedPolicy(wider, "log"))
 	before := s.Daemon.Set().Revision
 	for _, text := range []string{guardedPolicy(wider, "log", "pay"), guardedPolicy(`input.target == "host"`, "log")} {
-		if err := s.Daemon.ApplyPush(t.Context(), daemontest.Push(text)); !errors.Is(err, daemon.ErrRejected) {
+		if err := s.Daemon.ApplyPush(t.Context(), daemontest.Push(text)); !errors.Is(err, policy.ErrRejected) {
 			t.Fatalf("applied: %v", err)
 		}
 		push := s.Daemon.Status(t.Context()).LastPush
@@ -95,7 +96,7 @@ func TestGuardrailRefusesAPush(t *testing.T) {
 	s.Close(t)
 
 	// A restart asks again: where nobody can be asked, nothing is in force.
-	for name, compiler := range map[string]daemon.Compiler{
+	for name, compiler := range map[string]policy.Compiler{
 		"a host that cannot ask": guarding{compilechild.Config{Path: "/nonexistent", Args: []string{verbCompile}}}, "nobody asks": &daemontest.Compiler{},
 	} {
 		cfg.Compiler = compiler
@@ -115,7 +116,7 @@ func TestGuardrailComparesWithWhatWasLast(t *testing.T) {
 	clock := daemontest.NewClock()
 	cfg := daemontest.Config{Dir: t.TempDir(), Compiler: guardingChild(t), Clock: clock}
 	s := daemontest.New(t, cfg)
-	if err := s.Daemon.ApplyPush(t.Context(), daemontest.Push(guardedPolicy(alone, "log", "pay"))); !errors.Is(err, daemon.ErrRejected) {
+	if err := s.Daemon.ApplyPush(t.Context(), daemontest.Push(guardedPolicy(alone, "log", "pay"))); !errors.Is(err, policy.ErrRejected) {
 		t.Fatalf("compared with what never was: %v", err)
 	}
 	s.Apply(t, guardedPolicy(alone, "log"))
@@ -130,7 +131,7 @@ func TestGuardrailComparesWithWhatWasLast(t *testing.T) {
 	s.Apply(t, guardedPolicy(wider, "log"))
 	for _, later := range []time.Duration{0, 1000 * time.Hour} {
 		clock.Advance(later)
-		if err := s.Daemon.RejectPush(t.Context(), "", nil, "torn"); !errors.Is(err, daemon.ErrRejected) {
+		if err := s.Daemon.RejectPush(t.Context(), "", nil, "torn"); !errors.Is(err, policy.ErrRejected) {
 			t.Fatal(err)
 		}
 	}
@@ -138,7 +139,7 @@ func TestGuardrailComparesWithWhatWasLast(t *testing.T) {
 		t.Fatal("stale, and in force")
 	}
 	for range 2 { // and after a restart, which takes nothing up
-		if err := s.Daemon.ApplyPush(t.Context(), daemontest.Push(guardedPolicy(wider, "log", "pay"))); !errors.Is(err, daemon.ErrRejected) || s.Daemon.Set() != nil {
+		if err := s.Daemon.ApplyPush(t.Context(), daemontest.Push(guardedPolicy(wider, "log", "pay"))); !errors.Is(err, policy.ErrRejected) || s.Daemon.Set() != nil {
 			t.Fatalf("the push came in force: %v", err)
 		}
 		s.Close(t)

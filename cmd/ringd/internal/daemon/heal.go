@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/audit"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/records"
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
 )
 
@@ -19,7 +20,7 @@ const (
 
 // errHealing: records can be written again, and what the fault left behind is being
 // settled.
-var errHealing = fmt.Errorf("%w: they are being taken up again", ErrUnavailable)
+var errHealing = fmt.Errorf("%w: they are being taken up again", records.ErrUnavailable)
 
 // heal takes audit log and store up again after a failed write, as a restart would,
 // until ctx ends.
@@ -67,7 +68,7 @@ func (d *Daemon) mend(ctx context.Context, cause error) error {
 	if err := d.cfg.Reopen(ctx); err != nil {
 		if forGood(err) { // it stays so, whatever the fault was that closed them
 			d.mu.Lock()
-			d.damaged = fmt.Errorf("%w: %w", ErrUnavailable, err)
+			d.damaged = fmt.Errorf("%w: %w", records.ErrUnavailable, err)
 			d.mu.Unlock()
 		}
 		return err

@@ -16,6 +16,7 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/audit"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/daemontest"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/records"
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
 	"github.com/ringd/ringd/schema/wire"
 )
@@ -94,7 +95,7 @@ func TestFullDiskHeals(t *testing.T) {
 			acked = append(acked, r.ID)
 		}
 	}
-	if !errors.Is(err, daemon.ErrUnavailable) {
+	if !errors.Is(err, records.ErrUnavailable) {
 		t.Fatalf("after %d runs: %v, want ErrUnavailable", len(acked), err)
 	}
 	condition := func() (message string) {
@@ -109,7 +110,7 @@ func TestFullDiskHeals(t *testing.T) {
 	if m := condition(); !strings.Contains(m, "goes on by itself") {
 		t.Errorf("status says %q", m)
 	}
-	if _, err := run(t, s, "1+1"); !errors.Is(err, daemon.ErrUnavailable) {
+	if _, err := run(t, s, "1+1"); !errors.Is(err, records.ErrUnavailable) {
 		t.Errorf("while it is full: %v", err)
 	}
 	if s.Lock.Begin(t.Context(), "uid:1", "full"); s.Lock.State() == nil {
@@ -221,7 +222,7 @@ func TestDamageFoundWhileHealing(t *testing.T) {
 				}
 				return nil
 			})
-			if _, err := run(t, s, "call act"); !errors.Is(err, daemon.ErrUnavailable) {
+			if _, err := run(t, s, "call act"); !errors.Is(err, records.ErrUnavailable) {
 				t.Fatalf("run on a log that cannot be written: %v", err)
 			}
 			broken.Store(false)
@@ -235,7 +236,7 @@ func TestDamageFoundWhileHealing(t *testing.T) {
 				s.Clock.Advance(time.Minute)
 				time.Sleep(10 * time.Millisecond)
 			}
-			if _, err := run(t, s, "call act"); !errors.Is(err, daemon.ErrUnavailable) || !errors.Is(err, tc.found) {
+			if _, err := run(t, s, "call act"); !errors.Is(err, records.ErrUnavailable) || !errors.Is(err, tc.found) {
 				t.Errorf("run: %v", err)
 			}
 			i := slices.IndexFunc(s.Daemon.Status(t.Context()).Conditions, func(c wire.Condition) bool {

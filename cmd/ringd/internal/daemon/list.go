@@ -8,12 +8,9 @@ import (
 	"github.com/ringd/ringd/schema/wire"
 )
 
-// Filter chooses runs of a list. Zero fields choose all.
-type Filter = view.Filter
-
 // ListRuns returns the runs that actor may see, newest first. A page may hold
 // fewer than f.Limit and have a Next. Errors: *InvalidError, faults.
-func (d *Daemon) ListRuns(ctx context.Context, actor Actor, f Filter) (wire.RunList, error) {
+func (d *Daemon) ListRuns(ctx context.Context, actor Actor, f view.Filter) (wire.RunList, error) {
 	kept, err := f.Stored()
 	if err != nil {
 		return wire.RunList{}, invalid("", err.Error())

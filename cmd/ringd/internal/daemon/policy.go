@@ -14,7 +14,9 @@ import (
 
 // ApplyPush brings a verified push in force, or refuses it whole; see
 // policy.Holder.ApplyPush.
-func (d *Daemon) ApplyPush(ctx context.Context, p Push) error { return d.policy.ApplyPush(ctx, p) }
+func (d *Daemon) ApplyPush(ctx context.Context, p syncer.Push) error {
+	return d.policy.ApplyPush(ctx, p)
+}
 
 // RejectPush takes note of a push that could not be verified.
 func (d *Daemon) RejectPush(ctx context.Context, digest string, findings schema.Diagnostics, why string) error {

@@ -18,7 +18,6 @@ import (
 	"time"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/compilechild"
-	"github.com/ringd/ringd/cmd/ringd/internal/daemon"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/daemontest"
 	"github.com/ringd/ringd/cmd/ringd/internal/syncer"
 	"github.com/ringd/ringd/profiles"
@@ -31,14 +30,14 @@ type childCompiler struct {
 	count atomic.Int64
 }
 
-func (c *childCompiler) Compile(ctx context.Context, p daemon.Push) (*profiles.Set, schema.Diagnostics, error) {
+func (c *childCompiler) Compile(ctx context.Context, p syncer.Push) (*profiles.Set, schema.Diagnostics, error) {
 	c.count.Add(1)
 	r, err := compilechild.Run(ctx, c.cfg, compilechild.Request{Sources: p.Sources})
 	return r.Set, r.Diagnostics, err
 }
 
 // policy is one whole policy of that number: its name and its module say it.
-func policy(n int) string {
+func policyText(n int) string {
 	name := fmt.Sprintf("p%d", n)
 	return `apiVersion: ringd/v1
 kind: AgentPolicy
@@ -71,7 +70,7 @@ func (w *writer) must(err error) {
 
 // write makes policy n the content of the folder.
 func (w *writer) write(n int) {
-	text := []byte(policy(n))
+	text := []byte(policyText(n))
 	path := filepath.Join(w.dir, "policy.yaml")
 	w.must(os.MkdirAll(w.dir, 0o700))
 	switch w.dice.IntN(6) {

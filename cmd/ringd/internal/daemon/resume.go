@@ -280,7 +280,7 @@ func (d *Daemon) unseal(p store.Pause, row store.Run) (pause.Record, error) {
 func (d *Daemon) bindAgain(ctx context.Context, r *liveRun, p pause.Record, s []contract.Settlement) error {
 	if p.Parent != nil {
 		let, err := d.holdParent(ctx, Actor{All: true}, *p.Parent, 0)
-		if errors.Is(err, ErrEnded) || errors.Is(err, ErrNotFound) {
+		if errors.Is(err, ErrEnded) || errors.Is(err, policy.ErrNotFound) {
 			return errOrphan
 		}
 		if err != nil {

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/audit"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/policy"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/records"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/view"
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
@@ -106,7 +107,7 @@ func (d *Daemon) Writable() error {
 		return err
 	}
 	if err := d.cfg.Generations.Err(); err != nil {
-		return fmt.Errorf("%w: %w", ErrUnavailable, err)
+		return fmt.Errorf("%w: %w", records.ErrUnavailable, err)
 	}
 	if healing {
 		return errHealing
@@ -253,14 +254,14 @@ func (d *Daemon) refused(ctx context.Context, k audit.Kind, r *liveRun, agent st
 	rec := d.record(k)
 	rec.Actor, rec.Agent, rec.Run, rec.Capability = r.actor, agent, r.id, "executor:"+r.executor
 	var denial *profiles.Denial
-	var invalid *InvalidError
+	var invalid *policy.InvalidError
 	switch {
 	case errors.As(cause, &denial):
 		rec.Decision = audit.Decided(denial.Decision)
-	case errors.Is(cause, ErrUnavailable):
+	case errors.Is(cause, records.ErrUnavailable):
 		return cause
 	case errors.Is(cause, ErrDraining), errors.Is(cause, ErrDiskLow), errors.Is(cause, ErrQuota), errors.Is(cause, ErrParent), errors.Is(cause, ErrSessionBusy),
-		errors.Is(cause, ErrNotFound), errors.Is(cause, ErrEnded), errors.As(cause, &invalid):
+		errors.Is(cause, policy.ErrNotFound), errors.Is(cause, ErrEnded), errors.As(cause, &invalid):
 		rec.Detail = map[string]string{"reason": cause.Error()}
 	default:
 		rec.Fault = &audit.Fault{ID: r.id, Text: cause.Error()}
@@ -418,7 +419,7 @@ func (d *Daemon) keepWhole(ctx context.Context, r *liveRun, row store.Run) {
 func (d *Daemon) unkept(what, run string, err error) error {
 	d.cfg.Metrics.Fault("store")
 	d.cfg.Logger.Error("a run could not be kept", "run", run, "what", what, "error", err)
-	return fmt.Errorf("%w: keep the %s of run %s: %w", ErrUnavailable, what, run, err)
+	return fmt.Errorf("%w: keep the %s of run %s: %w", records.ErrUnavailable, what, run, err)
 }
 
 // keep commits the outcome of a run whose start is on disk.

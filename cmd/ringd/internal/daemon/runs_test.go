@@ -19,6 +19,8 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/daemontest"
 	inforce "github.com/ringd/ringd/cmd/ringd/internal/daemon/policy"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/records"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/view"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/schema/wire"
 )
@@ -102,7 +104,7 @@ func TestStartRefuses(t *testing.T) {
 			req := ok()
 			tc.change(&req)
 			_, err := s.Daemon.StartRun(t.Context(), daemontest.Me(), req)
-			var invalid *daemon.InvalidError
+			var invalid *inforce.InvalidError
 			switch {
 			case tc.code != "" && code(err) != tc.code:
 				t.Errorf("got %v, want a denial %s", err, tc.code)
@@ -163,7 +165,7 @@ func TestNoRunWithoutItsRecord(t *testing.T) {
 			if err == nil && r.State == "done" {
 				t.Errorf("the run is done: %+v", r)
 			}
-			if what != "audit call_opened synced" && !errors.Is(err, daemon.ErrUnavailable) {
+			if what != "audit call_opened synced" && !errors.Is(err, records.ErrUnavailable) {
 				t.Errorf("the run gives %v", err)
 			}
 			if got := s.Acts.Calls(); len(got) != 0 {
@@ -184,15 +186,15 @@ func TestEndThatCannotBeKeptIsNotAcknowledged(t *testing.T) {
 		return nil
 	})
 	r, err := run(t, s, "call act")
-	if !errors.Is(err, daemon.ErrUnavailable) {
+	if !errors.Is(err, records.ErrUnavailable) {
 		t.Fatalf("run gives %+v, %v", r, err)
 	}
-	list, err := s.Daemon.ListRuns(t.Context(), daemontest.Me(), daemon.Filter{})
+	list, err := s.Daemon.ListRuns(t.Context(), daemontest.Me(), view.Filter{})
 	if err != nil || len(list.Runs) != 1 {
 		t.Fatalf("runs: %+v, %v", list, err)
 	}
 	id := list.Runs[0].ID
-	if _, err := s.Daemon.GetRun(t.Context(), daemontest.Me(), id, 0); !errors.Is(err, daemon.ErrUnavailable) {
+	if _, err := s.Daemon.GetRun(t.Context(), daemontest.Me(), id, 0); !errors.Is(err, records.ErrUnavailable) {
 		t.Errorf("the run whose end is not kept gives %v", err)
 	}
 	s.Close(t)
@@ -284,15 +286,15 @@ func TestOwnersSeeTheirRunsOnly(t *testing.T) {
 		_, answer := s.Daemon.AnswerRun(t.Context(), a, r.ID, wire.Answers{Answers: []wire.Answer{{Call: "c1", Value: json.RawMessage("1")}}})
 		_, cancel := s.Daemon.CancelRun(t.Context(), a, r.ID)
 		for what, err := range map[string]error{"get": got, "events": events, "answer": answer, "cancel": cancel} {
-			if !errors.Is(err, daemon.ErrNotFound) {
+			if !errors.Is(err, inforce.ErrNotFound) {
 				t.Errorf("%s by %q gives %v", what, a.Name, err)
 			}
 		}
 	}
-	if list, err := s.Daemon.ListRuns(t.Context(), stranger, daemon.Filter{}); err != nil || len(list.Runs) != 0 {
+	if list, err := s.Daemon.ListRuns(t.Context(), stranger, view.Filter{}); err != nil || len(list.Runs) != 0 {
 		t.Errorf("a stranger lists %+v, %v", list, err)
 	}
-	list, err := s.Daemon.ListRuns(t.Context(), operator, daemon.Filter{})
+	list, err := s.Daemon.ListRuns(t.Context(), operator, view.Filter{})
 	if err != nil || len(list.Runs) != 1 || list.Runs[0].State != "paused" {
 		t.Errorf("an operator lists %+v, %v", list, err)
 	}
@@ -308,7 +310,7 @@ func TestOwnersSeeTheirRunsOnly(t *testing.T) {
 			t.Errorf("cancelled by %q", rec.Actor)
 		}
 	}
-	if _, err := s.Daemon.GetRun(t.Context(), operator, strings.Repeat("x", 300), 0); !errors.Is(err, daemon.ErrNotFound) {
+	if _, err := s.Daemon.GetRun(t.Context(), operator, strings.Repeat("x", 300), 0); !errors.Is(err, inforce.ErrNotFound) {
 		t.Errorf("a huge id gives %v", err)
 	}
 }
@@ -336,11 +338,11 @@ func TestAnswers(t *testing.T) {
 		{"value and error", []wire.Answer{{Call: "c1", Value: one, Error: &wire.AnswerError{}}}, nil},
 		{"twice", []wire.Answer{{Call: "c1", Value: one}, {Call: "c1", Value: one}}, nil},
 		{"other arguments", []wire.Answer{{Call: "c1", Value: one}, {Call: "c2", Value: one, Digest: "sha256:0"}}, daemon.ErrDigest},
-		{"unknown call", []wire.Answer{{Call: "c9", Value: one}}, daemon.ErrNotFound},
+		{"unknown call", []wire.Answer{{Call: "c9", Value: one}}, inforce.ErrNotFound},
 		{"not JSON", []wire.Answer{{Call: "c1", Value: json.RawMessage("{")}}, nil},
 	} {
 		err := answer(tc.list...)
-		var invalid *daemon.InvalidError
+		var invalid *inforce.InvalidError
 		if (tc.want != nil && !errors.Is(err, tc.want)) || (tc.want == nil && !errors.As(err, &invalid)) {
 			t.Errorf("%s gives %v, want %v", tc.name, err, tc.want)
 		}
@@ -426,7 +428,7 @@ func TestDrain(t *testing.T) {
 
 func TestCloseEndsEverything(t *testing.T) {
 	spy := &spyRing{}
-	s := daemontest.New(t, daemontest.Config{Rings: []daemon.Ring{spy}})
+	s := daemontest.New(t, daemontest.Config{Rings: []inforce.Ring{spy}})
 	s.Apply(t, "one log")
 	r := start(t, s, "spin")
 	s.Close(t)
@@ -559,7 +561,7 @@ func TestListAndRetention(t *testing.T) {
 		s.Clock.Advance(time.Second)
 	}
 	seen := map[string]bool{}
-	var f daemon.Filter
+	var f view.Filter
 	f.Limit = 2
 	for {
 		list, err := s.Daemon.ListRuns(t.Context(), daemontest.Me(), f)
@@ -589,7 +591,7 @@ func wantForgotten(t *testing.T, s *daemontest.Stack) {
 	s.Clock.Waits(30 * time.Second)
 	s.Clock.Advance(2 * time.Hour)
 	for {
-		list, err := s.Daemon.ListRuns(t.Context(), daemontest.Me(), daemon.Filter{})
+		list, err := s.Daemon.ListRuns(t.Context(), daemontest.Me(), view.Filter{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -639,7 +641,7 @@ func TestListByState(t *testing.T) {
 		states []string
 		want   int
 	}{{[]string{"running"}, 1}, {[]string{"paused"}, 1}, {[]string{"done"}, 1}, {[]string{"paused", "running"}, 2}, {nil, 3}, {[]string{"limit"}, 0}} {
-		list, err := s.Daemon.ListRuns(t.Context(), daemontest.Me(), daemon.Filter{States: test.states})
+		list, err := s.Daemon.ListRuns(t.Context(), daemontest.Me(), view.Filter{States: test.states})
 		if err != nil || len(list.Runs) != test.want {
 			t.Errorf("%v: %d runs, want %d (%v)", test.states, len(list.Runs), test.want, err)
 		}
@@ -650,8 +652,8 @@ func TestListByState(t *testing.T) {
 		}
 	}
 	for _, state := range []string{"started", "call_open", "colour", ""} {
-		var invalid *daemon.InvalidError
-		if _, err := s.Daemon.ListRuns(t.Context(), daemontest.Me(), daemon.Filter{States: []string{state}}); !errors.As(err, &invalid) {
+		var invalid *inforce.InvalidError
+		if _, err := s.Daemon.ListRuns(t.Context(), daemontest.Me(), view.Filter{States: []string{state}}); !errors.As(err, &invalid) {
 			t.Errorf("state %q: %v", state, err)
 		}
 	}
@@ -750,7 +752,7 @@ func TestDecide(t *testing.T) {
 		t.Errorf("an unknown agent: %+v, %v", d, err)
 	}
 	for name, list := range map[string][]json.RawMessage{"none": nil, "too many": make([]json.RawMessage, inforce.MaxActions+1)} {
-		var invalid *daemon.InvalidError
+		var invalid *inforce.InvalidError
 		if _, err := s.Daemon.Decide(t.Context(), daemontest.Me(), "", list); !errors.As(err, &invalid) {
 			t.Errorf("%s gives %v", name, err)
 		}
@@ -762,7 +764,7 @@ func TestDecide(t *testing.T) {
 
 func TestProfile(t *testing.T) {
 	s := daemontest.New(t, daemontest.Config{})
-	if _, err := s.Daemon.Profile("default", "js"); !errors.Is(err, daemon.ErrNotFound) {
+	if _, err := s.Daemon.Profile("default", "js"); !errors.Is(err, inforce.ErrNotFound) {
 		t.Errorf("a profile without a policy: %v", err)
 	}
 	s.Apply(t, "one log act")
@@ -771,7 +773,7 @@ func TestProfile(t *testing.T) {
 		t.Errorf("profile: %+v, %v", p, err)
 	}
 	for _, tc := range [][2]string{{"default", "python"}, {"default", "wasi"}, {"other", "js"}} {
-		if _, err := s.Daemon.Profile(tc[0], tc[1]); !errors.Is(err, daemon.ErrNotFound) {
+		if _, err := s.Daemon.Profile(tc[0], tc[1]); !errors.Is(err, inforce.ErrNotFound) {
 			t.Errorf("%v: %v", tc, err)
 		}
 	}

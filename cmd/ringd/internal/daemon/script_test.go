@@ -12,8 +12,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/audit"
-	"github.com/ringd/ringd/cmd/ringd/internal/daemon"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/approvals"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/daemontest"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/policy"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/view"
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
 	"github.com/ringd/ringd/schema/wire"
@@ -40,7 +41,7 @@ func TestScriptAskedAhead(t *testing.T) {
 			id := script(t, s, "steps ^run:git:push:origin run:ls run:git:push:origin").ID
 			waiting := waitPaused(t, s, id)
 			s = again(t, s, daemontest.Config{})
-			list, err := s.Daemon.ListApprovals(t.Context(), everyone(), daemon.ApprovalPage{})
+			list, err := s.Daemon.ListApprovals(t.Context(), everyone(), approvals.Page{})
 			if err != nil || len(list.Approvals) != 1 || list.Approvals[0].Pending.Bridge != "exec:/usr/bin/git" ||
 				string(list.Approvals[0].Pending.Args) != `{"exec":{"argv":["/usr/bin/git","push","origin"]}}` {
 				t.Fatalf("%+v, %v", list, err)
@@ -152,7 +153,7 @@ func TestScriptKilledHalfWay(t *testing.T) {
 					t.Errorf("one act is committed, and ends with the run: %+v, %v", calls, err)
 				}
 			})
-			if _, err := s.Daemon.GetRun(t.Context(), daemontest.Me(), id, 0); c.point == "call_recorded" && errors.Is(err, daemon.ErrNotFound) {
+			if _, err := s.Daemon.GetRun(t.Context(), daemontest.Me(), id, 0); c.point == "call_recorded" && errors.Is(err, policy.ErrNotFound) {
 				return // not even its start was on disk, and nobody had been told of it
 			}
 			if got := ended(t, s, id); got.State != c.want {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/ringd/ringd/cmd/ringd/internal/audit"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/pauses"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/policy"
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
@@ -98,7 +99,7 @@ func (d *Daemon) DropSession(ctx context.Context, actor Actor, owner, name strin
 		owner = actor.Name
 	}
 	if !actor.sees(owner) || len(name) > MaxNames {
-		return fmt.Errorf("session: %w", ErrNotFound)
+		return fmt.Errorf("session: %w", policy.ErrNotFound)
 	}
 	if err := d.Writable(); err != nil {
 		return err
@@ -118,7 +119,7 @@ func (d *Daemon) DropSession(ctx context.Context, actor Actor, owner, name strin
 	}
 	switch {
 	case errors.Is(err, store.ErrNotFound):
-		return fmt.Errorf("session: %w", ErrNotFound)
+		return fmt.Errorf("session: %w", policy.ErrNotFound)
 	case errors.Is(err, store.ErrBusy):
 		return fmt.Errorf("session: %w", ErrSessionBusy)
 	}

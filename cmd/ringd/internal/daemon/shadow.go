@@ -269,11 +269,11 @@ func questions(r audit.Record, a *profiles.Action) []question {
 
 // asked is what a connection was asked for: a host with its port, and by DNS a name,
 // which any port of an entry will do for.
-func asked(door, target string) *profiles.EgressAction {
+func asked(door, target string) *request.Request {
 	if to, ok := egress.ReadDest(target); ok && door == request.DNS {
-		return &profiles.EgressAction{Kind: request.DNS, Target: to.Host()}
+		return &request.Request{Kind: request.DNS, Target: to.Host()}
 	}
-	return &profiles.EgressAction{Kind: request.Connect, Target: target}
+	return &request.Request{Kind: request.Connect, Target: target}
 }
 
 func imported(executor, capability, module string, was profiles.Verdict) question {

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/pauses"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/policy"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/records"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/view"
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
 	"github.com/ringd/ringd/executors"
@@ -69,7 +71,7 @@ func (d *Daemon) stands(ctx, waiting context.Context, actor Actor, id string) (w
 				return view.Row(row) // it is about to
 			}
 			if again, err := d.row(ctx, actor, id); err != nil || again.State == row.State && again.Seq == row.Seq {
-				return wire.Run{}, errors.Join(err, fmt.Errorf("%w: the end of run %s could not be kept", ErrUnavailable, id))
+				return wire.Run{}, errors.Join(err, fmt.Errorf("%w: the end of run %s could not be kept", records.ErrUnavailable, id))
 			}
 		default:
 			return view.Row(row)
@@ -149,7 +151,7 @@ func (d *Daemon) reach(ctx context.Context, actor Actor, id string) (*liveRun, s
 			}
 			if r, _ = d.liveRun(actor, id); r == nil {
 				if again, err := d.row(ctx, actor, id); err != nil || again.State == row.State && again.Seq == row.Seq {
-					return nil, row, errors.Join(err, fmt.Errorf("%w: the end of run %s could not be kept", ErrUnavailable, id))
+					return nil, row, errors.Join(err, fmt.Errorf("%w: the end of run %s could not be kept", records.ErrUnavailable, id))
 				}
 				continue
 			}
@@ -166,16 +168,16 @@ func (a Actor) sees(owner string) bool { return a.All || (a.Name != "" && a.Name
 
 func (d *Daemon) row(ctx context.Context, actor Actor, id string) (store.Run, error) {
 	if len(id) > store.MaxID {
-		return store.Run{}, ErrNotFound
+		return store.Run{}, policy.ErrNotFound
 	}
 	row, err := d.cfg.Runs.Run(ctx, id)
 	switch {
 	case errors.Is(err, store.ErrNotFound):
-		return store.Run{}, fmt.Errorf("run %s: %w", id, ErrNotFound)
+		return store.Run{}, fmt.Errorf("run %s: %w", id, policy.ErrNotFound)
 	case err != nil:
 		return store.Run{}, fmt.Errorf("read run %s: %w", id, err)
 	case !actor.sees(row.Actor):
-		return store.Run{}, fmt.Errorf("run %s: %w", id, ErrNotFound)
+		return store.Run{}, fmt.Errorf("run %s: %w", id, policy.ErrNotFound)
 	}
 	return row, nil
 }

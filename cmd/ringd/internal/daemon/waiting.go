@@ -19,15 +19,9 @@ import (
 	"github.com/ringd/ringd/schema/wire"
 )
 
-// Approver is a person that answers a call, and the owners it stands for.
-type Approver = approvals.Approver
-
-// ApprovalPage says which of the waiting calls are listed.
-type ApprovalPage = approvals.Page
-
 // ListApprovals shows a page of the calls that wait for a person: those of every run for
 // an actor that sees all, else those of its own. Errors: *approvals.InvalidError, faults.
-func (d *Daemon) ListApprovals(ctx context.Context, actor Actor, p ApprovalPage) (wire.Approvals, error) {
+func (d *Daemon) ListApprovals(ctx context.Context, actor Actor, p approvals.Page) (wire.Approvals, error) {
 	if p.Actor = ""; !actor.All {
 		if p.Actor = actor.Name; p.Actor == "" { // nobody has no runs
 			return wire.Approvals{Approvals: []wire.WaitingCall{}}, nil
@@ -49,7 +43,7 @@ func (d *Daemon) GetCall(ctx context.Context, actor Actor, run, call string) (wi
 // Approve takes an approver's word on a call of a run, live or waiting, and
 // returns the run as it stands after it. Errors: those of approvals.Desk.Decide,
 // ErrTooFast, ErrUnavailable.
-func (d *Daemon) Approve(ctx context.Context, who Approver, run, call string, a wire.ApprovalAnswer) (wire.Run, error) {
+func (d *Daemon) Approve(ctx context.Context, who approvals.Approver, run, call string, a wire.ApprovalAnswer) (wire.Run, error) {
 	if err := d.taken("approval"); err != nil {
 		return wire.Run{}, err
 	}

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
 	"github.com/ringd/ringd/cmd/ringd/internal/audit"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/approvals"
@@ -24,14 +25,14 @@ import (
 	"github.com/ringd/ringd/schema/wire"
 )
 
-func person(name string, stands ...string) daemon.Approver {
-	return daemon.Approver{Name: name, Stands: stands}
+func person(name string, stands ...string) approvals.Approver {
+	return approvals.Approver{Name: name, Stands: stands}
 }
 
 // everyone sees the runs of all.
 func everyone() daemon.Actor { return daemon.Actor{Name: "uid:0", All: true} }
 
-func allow(t *testing.T, s *daemontest.Stack, who daemon.Approver, run string, p wire.Pending) (wire.Run, error) {
+func allow(t *testing.T, s *daemontest.Stack, who approvals.Approver, run string, p wire.Pending) (wire.Run, error) {
 	t.Helper()
 	return s.Daemon.Approve(t.Context(), who, run, p.ID, wire.ApprovalAnswer{Verdict: "allow", Digest: p.Digest})
 }
@@ -101,7 +102,7 @@ func TestApprovals(t *testing.T) {
 	s.Apply(t, "one pay!2@group:leads@user:ann ask")
 	r := start(t, s, "steps pay,ask")
 	waiting := waitPaused(t, s, r.ID)
-	list, err := s.Daemon.ListApprovals(t.Context(), everyone(), daemon.ApprovalPage{})
+	list, err := s.Daemon.ListApprovals(t.Context(), everyone(), approvals.Page{})
 	if err != nil || len(list.Approvals) != 1 {
 		t.Fatalf("%+v, %v", list, err)
 	}
@@ -110,7 +111,7 @@ func TestApprovals(t *testing.T) {
 		!cmp.Equal(p.From, []string{"group:leads", "user:ann"}) {
 		t.Errorf("shown: %+v", p)
 	}
-	if others, err := s.Daemon.ListApprovals(t.Context(), daemon.Actor{Name: "uid:7"}, daemon.ApprovalPage{}); err != nil || len(others.Approvals) != 0 {
+	if others, err := s.Daemon.ListApprovals(t.Context(), daemon.Actor{Name: "uid:7"}, approvals.Page{}); err != nil || len(others.Approvals) != 0 {
 		t.Errorf("another actor sees %+v, %v", others, err)
 	}
 	lead, ann := person("uid:1", "group:leads"), person("uid:2", "user:ann", "group:other")
@@ -120,7 +121,7 @@ func TestApprovals(t *testing.T) {
 	var invalid *approvals.InvalidError
 	for _, tc := range []struct {
 		name string
-		who  daemon.Approver
+		who  approvals.Approver
 		call string
 		a    wire.ApprovalAnswer
 		want error // nil: invalid
@@ -215,7 +216,7 @@ func TestRefusedWordsArePaced(t *testing.T) {
 	r := start(t, s, "steps pay,ask")
 	waiting := waitPaused(t, s, r.ID)
 	p, flooder := waiting.Pending[0], person("uid:1")
-	word := func(who daemon.Approver, call, digest string) error {
+	word := func(who approvals.Approver, call, digest string) error {
 		_, err := s.Daemon.Approve(t.Context(), who, r.ID, call, wire.ApprovalAnswer{Verdict: "allow", Digest: digest})
 		return err
 	}
@@ -246,7 +247,7 @@ func TestRefusedWordsArePaced(t *testing.T) {
 	if err := word(person("uid:2"), p.ID, "sha256:0"); !errors.Is(err, approvals.ErrDigest) {
 		t.Errorf("a wrong word of another approver: %v", err)
 	}
-	for _, who := range []daemon.Approver{person("uid:2"), flooder} {
+	for _, who := range []approvals.Approver{person("uid:2"), flooder} {
 		if _, err := allow(t, s, who, r.ID, p); err != nil {
 			t.Errorf("a word of %s that counts: %v", who.Name, err)
 		}
@@ -309,7 +310,7 @@ func TestFailedResumesArePaced(t *testing.T) {
 	var code string
 	resume := func(actor daemon.Actor) error {
 		_, err := s.Daemon.ResumeRun(t.Context(), actor, r.ID)
-		if stuck := new(daemon.StuckError); errors.As(err, &stuck) {
+		if stuck := new(pauses.StuckError); errors.As(err, &stuck) {
 			code = stuck.Code
 			return nil
 		}
@@ -383,7 +384,7 @@ func TestCancelWhilePaused(t *testing.T) {
 	s.Apply(t, "one ask")
 	r := start(t, s, "steps ask")
 	waitPaused(t, s, r.ID)
-	if _, err := s.Daemon.CancelRun(t.Context(), daemon.Actor{Name: "uid:7"}, r.ID); !errors.Is(err, daemon.ErrNotFound) {
+	if _, err := s.Daemon.CancelRun(t.Context(), daemon.Actor{Name: "uid:7"}, r.ID); !errors.Is(err, inforce.ErrNotFound) {
 		t.Errorf("another actor cancels: %v", err)
 	}
 	got, err := s.Daemon.CancelRun(t.Context(), daemontest.Me(), r.ID)
@@ -454,7 +455,7 @@ func TestStuck(t *testing.T) {
 			if tc.wrong.HasEngine != nil {
 				return // it learns of it later than it can tell a caller
 			}
-			var stuck *daemon.StuckError
+			var stuck *pauses.StuckError
 			if _, err := s.Daemon.ResumeRun(t.Context(), everyone(), r.ID); !errors.As(err, &stuck) || stuck.Code != tc.code {
 				t.Errorf("asked to try again: %v", err)
 			}
@@ -546,13 +547,13 @@ func TestRevoke(t *testing.T) {
 	s.Apply(t, "one ask/0/0/0 act/0/0/0")
 	r := start(t, s, "steps ask act")
 	waitPaused(t, s, r.ID)
-	var invalid *daemon.InvalidError
+	var invalid *inforce.InvalidError
 	for _, bad := range [][]string{nil, {"act"}, {"bridge:"}, {"all:act"}, {"bridge:act", "bridge:atc"}} {
 		if _, err := s.Daemon.RevokeGrants(t.Context(), daemontest.Me(), r.ID, bad); !errors.As(err, &invalid) {
 			t.Errorf("%q gives %v", bad, err)
 		}
 	}
-	if _, err := s.Daemon.RevokeGrants(t.Context(), daemon.Actor{Name: "uid:7"}, r.ID, []string{"bridge:act"}); !errors.Is(err, daemon.ErrNotFound) {
+	if _, err := s.Daemon.RevokeGrants(t.Context(), daemon.Actor{Name: "uid:7"}, r.ID, []string{"bridge:act"}); !errors.Is(err, inforce.ErrNotFound) {
 		t.Errorf("another actor revokes: %v", err)
 	}
 	if _, err := s.Daemon.RevokeGrants(t.Context(), daemontest.Me(), r.ID, []string{"bridge:act"}); err != nil {
@@ -732,7 +733,7 @@ func TestSessions(t *testing.T) {
 	if err != nil || len(list.Sessions) != 1 || list.Sessions[0].Name != "notes" || list.Sessions[0].Bytes == 0 {
 		t.Errorf("%+v, %v", list, err)
 	}
-	if err := s.Daemon.DropSession(t.Context(), you, "uid:1000", "notes"); !errors.Is(err, daemon.ErrNotFound) {
+	if err := s.Daemon.DropSession(t.Context(), you, "uid:1000", "notes"); !errors.Is(err, inforce.ErrNotFound) {
 		t.Errorf("another actor forgets it: %v", err)
 	}
 	if gone := s.Executor.Forgotten(); len(gone) > 0 {

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ringd/ringd/cmd/ringd/internal/daemon"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/daemontest"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/records"
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
 	"github.com/ringd/ringd/schema/wire"
 )
@@ -94,7 +94,7 @@ func TestBeginningThatCannotBeKept(t *testing.T) {
 			r := start(t, s, "steps pay")
 			p := waitPaused(t, s, r.ID).Pending[0]
 			at(s, step)
-			if _, err := allow(t, s, person("uid:1"), r.ID, p); err != nil && !errors.Is(err, daemon.ErrUnavailable) {
+			if _, err := allow(t, s, person("uid:1"), r.ID, p); err != nil && !errors.Is(err, records.ErrUnavailable) {
 				t.Fatal(err)
 			}
 			got, err := s.Daemon.GetRun(t.Context(), daemontest.Me(), r.ID, time.Minute)

@@ -32,7 +32,7 @@ func newDoor() *door {
 	return d
 }
 
-// Read implements commands.Device.
+// Read implements device.
 func (d *door) Read(p []byte) (int, error) {
 	if d.toRead.Len() == 0 {
 		m, err := d.next()
@@ -53,7 +53,7 @@ const (
 	kindSleep = 0
 )
 
-// Write implements commands.Device.
+// Write implements device.
 func (d *door) Write(p []byte) (int, error) {
 	d.wrote = append(d.wrote, p...)
 	for len(d.wrote) >= headBytes {

@@ -233,7 +233,7 @@ func turnOf(after string) (t store.Turn, err error) {
 
 // Decide takes who's word on a call. When it returns nil the word is on disk and
 // counts. Errors are the sentinels here, *InvalidError and faults; after any of
-// them nothing changed. *guestside.IntegrityError and *guestside.KeyError: the rows of the
+// them nothing changed. *seal.IntegrityError and *seal.KeyError: the rows of the
 // call were not written by this daemon, and nothing comes of the word. A word that does
 // not count is put on record unless spend refuses that: its error is then returned.
 func (d *Desk) Decide(ctx context.Context, who Approver, run, call string, a wire.ApprovalAnswer, spend func(context.Context) error) (store.Approved, error) {

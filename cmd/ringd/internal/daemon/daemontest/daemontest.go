@@ -27,8 +27,10 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/lockdown"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/metrics"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/pauses"
+	"github.com/ringd/ringd/cmd/ringd/internal/daemon/policy"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/records"
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
+	"github.com/ringd/ringd/cmd/ringd/internal/syncer"
 	"github.com/ringd/ringd/cmd/ringd/internal/trust"
 	"github.com/ringd/ringd/executors"
 	"github.com/ringd/ringd/profiles"
@@ -42,10 +44,10 @@ type Config struct {
 	Dir       string              // "": a temporary folder
 	Staleness time.Duration       // 0: ten minutes; Never: at once
 	Quota     daemon.Quota        // zero: 100 of an actor, 200 in all
-	Rings     []daemon.Ring       // more rings, before the interpreter's
+	Rings     []policy.Ring       // more rings, before the interpreter's
 	Clock     *Clock              // nil: one that stands at a fixed time
 	Acted     func(contract.Call) // called for every act, before it returns
-	Compiler  daemon.Compiler     // nil: Stack.Compiler
+	Compiler  policy.Compiler     // nil: Stack.Compiler
 	Paused    pauses.Quota        // zero: 10000 of an actor, 20000 in all
 	Queue     store.Queue         // of calls that wait for approvers; zero: the store's default
 	Key       string              // of pauses; "": one that is always the same
@@ -181,7 +183,7 @@ func Open(t testing.TB, cfg Config) (*Stack, error) {
 		reopen = func(ctx context.Context) error { return errors.Join(s.store.Reopen(ctx), recorder.Reopen(ctx)) }
 	}
 	s.Daemon, err = daemon.New(t.Context(), daemon.Config{
-		Version: "test", Interpreter: daemon.FromRing(s.Ring), Rings: append(cfg.Rings, daemon.Ring(s.Ring)),
+		Version: "test", Interpreter: daemon.FromRing(s.Ring), Rings: append(cfg.Rings, policy.Ring(s.Ring)),
 		Compiler: cfg.Compiler, Runs: faulty, Generations: faulty, Pauses: faulty, Calls: faulty, Records: faulty, Sessions: faulty,
 		Keeper: s.Keeper, Desk: desk, HasEngine: cfg.HasEngine, Point: cfg.Point, Forget: s.Ring.Forget,
 		Recorder: recorder, Journal: journal, Group: group, Clock: s.Clock, Random: rand.Reader, Logger: logger,
@@ -226,9 +228,9 @@ func (s *Stack) Records(t testing.TB, kinds ...audit.Kind) []audit.Record {
 }
 
 // Push makes a push of one text. See Compiler for what the text says.
-func Push(text string) daemon.Push {
+func Push(text string) syncer.Push {
 	sum := sha256.Sum256([]byte(text))
-	return daemon.Push{Digest: "sha256:" + hex.EncodeToString(sum[:]),
+	return syncer.Push{Digest: "sha256:" + hex.EncodeToString(sum[:]),
 		Sources: []schema.Source{{Name: "policy.yaml", Data: []byte(text)}}}
 }
 
@@ -266,7 +268,7 @@ func (c *Compiler) Count() int {
 }
 
 // Compile makes a set of the first source.
-func (c *Compiler) Compile(ctx context.Context, p daemon.Push) (*profiles.Set, schema.Diagnostics, error) {
+func (c *Compiler) Compile(ctx context.Context, p syncer.Push) (*profiles.Set, schema.Diagnostics, error) {
 	text := string(p.Sources[0].Data)
 	c.mu.Lock()
 	c.count++

@@ -21,9 +21,6 @@ import (
 	"github.com/ringd/ringd/schema/wire"
 )
 
-// Push is what was synced: every file of the policy's folder, read whole.
-type Push = syncer.Push
-
 // ApplyPush brings a verified push in force, or refuses it whole. One push is
 // applied at a time; of those that wait the newest is, and the others get
 // ErrSuperseded. A push whose digest or revision is in force changes nothing
@@ -32,7 +29,7 @@ type Push = syncer.Push
 // nil: the push is in force, or was. ErrRejected, wrapped with the reason: it
 // was refused and Status has the findings; the generation before it stays until
 // the staleness limit. records.ErrUnavailable: nothing was written, so nothing changed.
-func (d *Holder) ApplyPush(ctx context.Context, p Push) error {
+func (d *Holder) ApplyPush(ctx context.Context, p syncer.Push) error {
 	ticket := d.newest.Add(1)
 	if err := d.acquire(ctx); err != nil {
 		return err
@@ -45,7 +42,7 @@ func (d *Holder) ApplyPush(ctx context.Context, p Push) error {
 }
 
 // apply is ApplyPush with applying held.
-func (d *Holder) apply(ctx context.Context, p Push) error {
+func (d *Holder) apply(ctx context.Context, p syncer.Push) error {
 	// What an executor's rejection closed opens with a commit, of the same set too.
 	closed := len(d.closedExecutors()) > 0
 	signed, err := d.verify(ctx, p)
@@ -87,7 +84,7 @@ func (d *Holder) apply(ctx context.Context, p Push) error {
 
 // aside is the warning about what lies beside a signed push; nil for sources, and empty
 // where nothing does.
-func aside(signed *trust.Push, p Push) schema.Diagnostics {
+func aside(signed *trust.Push, p syncer.Push) schema.Diagnostics {
 	switch {
 	case signed == nil:
 		return nil
@@ -279,7 +276,7 @@ func (d *Holder) commitBut(g *Generation, commits []func(), closed map[string]cl
 // prepareFailed closes the executor that rejected its profile, or all of them
 // when the ring names none, and refuses the push. Where the host could only not look,
 // nothing is closed: the push may be taken later.
-func (d *Holder) prepareFailed(ctx context.Context, p Push, cause error, findings schema.Diagnostics) error {
+func (d *Holder) prepareFailed(ctx context.Context, p syncer.Push, cause error, findings schema.Diagnostics) error {
 	if later := (interface{ Later() bool })(nil); errors.As(cause, &later) && later.Later() { // nothing rejects it
 		return errors.Join(d.reject(ctx, p.Digest, "the host could not look at what the policy needs: "+cause.Error(), findings), errPrepare)
 	}
@@ -316,7 +313,7 @@ func short(digest string) string { return digest[:min(len(digest), len("sha256:"
 
 // notApplied is notKept for a push of which the log says already that it was applied:
 // it takes that back, where it can.
-func (d *Holder) notApplied(ctx context.Context, said audit.Record, p Push, cause error) error {
+func (d *Holder) notApplied(ctx context.Context, said audit.Record, p syncer.Push, cause error) error {
 	rec := d.Record(audit.PushRejected)
 	rec.Digest = p.Digest
 	rec.Detail = map[string]string{"reason": fmt.Sprintf("generation %d of revision %s was not applied: %v", said.Generation, said.Revision, cause)}
@@ -328,7 +325,7 @@ func (d *Holder) notApplied(ctx context.Context, said audit.Record, p Push, caus
 const unwritten = "audit or store cannot be written; the log of the daemon says why"
 
 // notKept refuses a push that could not be written down. Nothing was committed.
-func (d *Holder) notKept(ctx context.Context, p Push, cause error) error {
+func (d *Holder) notKept(ctx context.Context, p syncer.Push, cause error) error {
 	now := d.cfg.Clock.Now()
 	d.pushed(wire.Push{Digest: p.Digest, Result: wire.PushRejected, At: now,
 		Message: unwritten, Findings: []wire.Diagnostic{}})

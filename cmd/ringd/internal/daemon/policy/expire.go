@@ -11,6 +11,7 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/audit"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/records"
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
+	"github.com/ringd/ringd/cmd/ringd/internal/syncer"
 	"github.com/ringd/ringd/cmd/ringd/internal/trust"
 	"github.com/ringd/ringd/compiler/layers"
 	"github.com/ringd/ringd/profiles"
@@ -26,7 +27,7 @@ func ended(findings schema.Diagnostics) bool {
 
 // endedPush decides on a push with ended exceptions: the one in force is confirmed,
 // another one is refused. applying is held.
-func (d *Holder) endedPush(ctx context.Context, p Push, set *profiles.Set, findings schema.Diagnostics) error {
+func (d *Holder) endedPush(ctx context.Context, p syncer.Push, set *profiles.Set, findings schema.Diagnostics) error {
 	left, err := profiles.Unexpired(set, d.cfg.Clock.Now())
 	if g := d.inForce.Load(); err == nil && g != nil && g.Revision == left.Revision && len(d.closedExecutors()) == 0 {
 		return d.confirm(ctx, g, p.Digest, findings)

@@ -23,6 +23,7 @@ import (
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/metrics"
 	"github.com/ringd/ringd/cmd/ringd/internal/daemon/records"
 	"github.com/ringd/ringd/cmd/ringd/internal/store"
+	"github.com/ringd/ringd/cmd/ringd/internal/syncer"
 	"github.com/ringd/ringd/cmd/ringd/internal/trust"
 	"github.com/ringd/ringd/profiles"
 	"github.com/ringd/ringd/schema"
@@ -46,7 +47,7 @@ type Ring interface {
 // are complete whether or not they refuse; err is for a compiler that could not
 // be run at all.
 type Compiler interface {
-	Compile(ctx context.Context, p Push) (*profiles.Set, schema.Diagnostics, error)
+	Compile(ctx context.Context, p syncer.Push) (*profiles.Set, schema.Diagnostics, error)
 }
 
 // Store keeps generations.
@@ -117,7 +118,7 @@ type Holder struct {
 	stale      *wire.Condition           // the generation was closed
 	lastPush   *wire.Push
 	reread     bool          // the last push, refused or not, is applied again where it comes back
-	waiting    *Push         // came during a lockdown
+	waiting    *syncer.Push  // came during a lockdown
 	lastNumber int64         // of the newest generation ever
 	turned     chan struct{} // closed and replaced when the generation changes
 

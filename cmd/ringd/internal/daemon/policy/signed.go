@@ -20,7 +20,7 @@ import (
 
 // coming is a push on its way into force.
 type coming struct {
-	Push
+	syncer.Push
 	signed   *trust.Push // nil: its sources were compiled
 	set      *profiles.Set
 	findings schema.Diagnostics
@@ -28,7 +28,7 @@ type coming struct {
 
 // verify opens a signed push and says whether it may take force now. Without trust
 // roots there is nothing to verify, and the result is nil.
-func (d *Holder) verify(ctx context.Context, p Push) (*trust.Push, error) {
+func (d *Holder) verify(ctx context.Context, p syncer.Push) (*trust.Push, error) {
 	if d.cfg.Trust == nil {
 		for _, s := range p.Sources {
 			if what := map[string]string{trust.FileName: "a signed push", trust.LockdownFile: "a signed lockdown order"}[s.Name]; what != "" {

@@ -18,13 +18,13 @@ type sink struct {
 	holder *Holder
 
 	mu   sync.Mutex
-	last Push
+	last syncer.Push
 }
 
 // Apply keeps the push, because a folder that went away and came back
 // unchanged is reported as current. A push that was refused for what it says is
 // done with; one that met a fault of the host is asked for again.
-func (s *sink) Apply(ctx context.Context, p Push) error {
+func (s *sink) Apply(ctx context.Context, p syncer.Push) error {
 	s.mu.Lock()
 	s.last = p
 	s.mu.Unlock()
