@@ -91,6 +91,8 @@ func TestMemoryOfEveryKind(t *testing.T) {
 		{"files and shared memory", "m_both", 96, 256, ""},
 		{"page tables", "m_tables", 32, 224, ""},
 		{"connections that nobody accepts", "m_queue", 64, 256, ""},
+		{"mappings", "m_mappings", 60, 240, ""},
+		{"shared memory that was given up and not unmapped", "m_given_up", 64, 320, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
@@ -98,6 +100,9 @@ func TestMemoryOfEveryKind(t *testing.T) {
 			said, e := heldMemory(t, r, s, token, p["probe"], tt.id, tt.within, 600)
 			if said != "ok" || e.Limit != "" || e.Code != 0 || e.Signal != 0 {
 				t.Errorf("%d MiB of a limit of 128: %q, %+v", tt.within, said, e)
+			}
+			if tt.id == "m_given_up" && os.Getuid() != 0 {
+				return // only root may look at it
 			}
 			said, e = heldMemory(t, r, s, token, p["probe"], tt.id, tt.over, 20_000)
 			if tt.refused != "" && (said != tt.refused || e.Limit != "") {
@@ -108,6 +113,14 @@ func TestMemoryOfEveryKind(t *testing.T) {
 			}
 		})
 	}
+	t.Run("shared memory that is reserved, or was given back", func(t *testing.T) {
+		t.Parallel()
+		s := onStage(t, filepath.Join(base, "reserved"), h)
+		said, e := heldMemory(t, r, s, token, p["probe"], "m_reserved", 64, 1500)
+		if said != "ok" || e.Limit != "" || e.Code != 0 {
+			t.Errorf("4 GiB of addresses: %q, %+v", said, e)
+		}
+	})
 	t.Run("children that share what their parent has", func(t *testing.T) {
 		t.Parallel()
 		s := onStage(t, filepath.Join(base, "fork"), h)

@@ -22,10 +22,13 @@ type memory struct {
 	used    int64         // at the last look
 	files   int64         // of used: in the folders
 	largest int64         // of one process, at the last look
+	unseen  int64         // what processes may hold beside used, at most
 	cost    time.Duration // of processor time, of a look
 
 	asked time.Duration // when the ring was told that the guest is heavy; 0: it has answered
-	again time.Duration // not before this is it told once more
+	most  int64         // what the guest could hold then
+	again time.Duration // from when on the ring is told once more
+	soon  time.Duration // the same, for a guest that has grown
 }
 
 func newMemory(o initproto.Order) memory {
@@ -60,7 +63,7 @@ func (m *memory) look() error {
 	if err != nil {
 		return err
 	}
-	m.files, m.largest = m.inFolders(), 0
+	m.files, m.largest, m.unseen = m.inFolders(), 0, 0
 	m.used = m.files
 	for _, name := range names {
 		if pid, err := strconv.Atoi(name); err != nil || pid == 1 {
@@ -70,9 +73,10 @@ func (m *memory) look() error {
 		if err != nil {
 			continue // it has ended
 		}
-		one := procfs.Held(text)
-		m.used += one
-		m.largest = max(m.largest, one)
+		one := procfs.MemoryOf(text)
+		m.used += one.Held()
+		m.unseen += one.Unseen()
+		m.largest = max(m.largest, one.Held())
 	}
 	if m.network {
 		if m.sockets, err = procfs.Buffered(m.limit); err != nil {
@@ -88,20 +92,40 @@ func (m *memory) look() error {
 // host, and a guest may take of it what it may have itself.
 func (m *memory) over() bool { return m.limit > 0 && max(m.largest, m.files, m.sockets) > m.limit }
 
-// heavy says that the ring is to weigh the guest.
+// heavy says that the ring is to weigh the guest, which could hold more than its limit.
+// It is asked again earlier when the guest could have grown by a part of its limit.
 func (m *memory) heavy() bool {
-	return m.limit > 0 && m.used > m.limit && m.asked == 0 && now() >= m.again
+	const part = 8
+	most := m.used + m.unseen
+	if m.limit <= 0 || most <= m.limit || m.asked != 0 {
+		return false
+	}
+	t := now()
+	return t >= m.again || t >= m.soon && most-m.most > m.limit/part
 }
 
+// longest is the time in which a guest that could be too heavy is weighed again,
+// however long a weighing takes.
+const longest = time.Second
+
+// ask notes that the ring is asked.
+func (m *memory) ask() { m.asked, m.most = now(), m.used+m.unseen }
+
 // weighed is the ring's answer. Its looks take as long as pages are many, and a part
-// of its time is enough.
+// of its time is enough: less of it for a guest that is within its limit by what is
+// seen, such as one that has mapped much and touched little.
 func (m *memory) weighed() {
 	const part = 4
 	if m.asked == 0 {
 		return
 	}
 	t := now()
-	m.again, m.asked = t+part*(t-m.asked), 0
+	took := t - m.asked
+	rest := part * took
+	if m.used <= m.limit {
+		rest = max(share*took, latest)
+	}
+	m.again, m.soon, m.asked = t+min(rest, longest), t+min(took, longest), 0
 }
 
 // inFolders is what the guest's folders in memory hold.

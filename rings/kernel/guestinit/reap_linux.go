@@ -128,7 +128,7 @@ func (r *reaper) weigh() error {
 	if !m.heavy() {
 		return nil
 	}
-	m.asked = now()
+	m.ask()
 	t := initproto.Told{CPU: r.usage.total().Milliseconds(), Peak: r.usage.peak, What: initproto.ToldHeavy, Files: m.files}
 	return initproto.Send(initproto.Control, t)
 }

@@ -99,3 +99,47 @@ func TestNext(t *testing.T) {
 		t.Errorf("far from the limit in %v", got)
 	}
 }
+
+// However long the ring has weighed a guest, it is asked again in a second, and sooner
+// when the guest has grown. One that shows no more than its limit is asked less often.
+func TestWeighedAgain(t *testing.T) {
+	const mib = 1 << 20
+	for _, tt := range []struct {
+		name         string
+		took         time.Duration
+		used, unseen int64
+		soonest      time.Duration
+		latest       time.Duration
+	}{
+		{"a long weighing", 20 * time.Second, 200 * mib, 0, longest, longest},
+		{"a short weighing", 100 * time.Millisecond, 200 * mib, 0, 100 * time.Millisecond, 400 * time.Millisecond},
+		{"much is mapped and little touched", time.Millisecond, 10 * mib, 1000 * mib, time.Millisecond, latest},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			m := memory{limit: 128 * mib, used: tt.used, unseen: tt.unseen}
+			if !m.heavy() {
+				t.Fatal("the ring is not asked")
+			}
+			m.ask()
+			m.asked -= tt.took
+			if m.heavy() {
+				t.Error("the ring is asked twice")
+			}
+			m.weighed()
+			const slack = 50 * time.Millisecond
+			if d := m.soon - now(); d > tt.soonest+slack || d < tt.soonest-slack {
+				t.Errorf("asked again in %v when it has grown, want %v", d, tt.soonest)
+			}
+			if d := m.again - now(); d > tt.latest+slack || d < tt.latest-slack {
+				t.Errorf("asked again in %v, want %v", d, tt.latest)
+			}
+			m.soon = now()
+			if m.heavy() {
+				t.Error("asked again, and it has not grown")
+			}
+			if m.used += m.limit / 4; !m.heavy() {
+				t.Error("not asked again when it has grown")
+			}
+		})
+	}
+}

@@ -15,7 +15,6 @@ import (
 
 // holds are probes that take memory of one kind, "mib" of it, and keep it for "ms".
 func holds() map[string]probe {
-	const private, shared = unix.MAP_PRIVATE | unix.MAP_ANONYMOUS, unix.MAP_SHARED | unix.MAP_ANONYMOUS
 	return map[string]probe{
 		"m_private":   func(a args) string { return held(a, pages(a, private, -1)) },
 		"m_shared":    func(a args) string { return held(a, pages(a, shared, -1)) },
@@ -39,6 +38,12 @@ func holds() map[string]probe {
 
 		"m_stack_one":  func(a args) string { return held(a, mainStack(a)) },
 		"m_tables_one": func(a args) string { return held(a, tables(a.mib())) },
+
+		"m_mappings":     func(a args) string { return several(a, "m_mappings_one", a.mib()/mappingsMiB) },
+		"m_mappings_one": func(a args) string { return held(a, mappings()) },
+		"m_given_up":     func(a args) string { return several(a, "m_given_up_one", 8) },
+		"m_given_up_one": func(a args) string { return held(a, givenUp(a.mib()<<20)) },
+		"m_reserved":     func(a args) string { return held(a, reserved(a.mib()<<20)) },
 	}
 }
 
@@ -169,6 +174,56 @@ func tables(mib int) string {
 		sum += *(*byte)(byteAt(p + uintptr(i)))
 	}
 	return first("ok", map[bool]string{true: "ok"}[sum == 0])
+}
+
+// Memory of no file.
+const private, shared = unix.MAP_PRIVATE | unix.MAP_ANONYMOUS, unix.MAP_SHARED | unix.MAP_ANONYMOUS
+
+// mappingsMiB is what the mappings of one process take of the kernel.
+const mappingsMiB = 12
+
+// mappings makes 60,000: every second page has other rights.
+func mappings() string {
+	const n = 60_000
+	p, _, e := unix.RawSyscall6(unix.SYS_MMAP, 0, n*page, unix.PROT_READ, private|unix.MAP_NORESERVE, ^uintptr(0), 0)
+	for i := uintptr(0); e == 0 && i < n; i += 2 {
+		_, _, e = unix.RawSyscall(unix.SYS_MPROTECT, p+i*page, page, unix.PROT_NONE)
+	}
+	if e != 0 {
+		return is(e)
+	}
+	return "ok"
+}
+
+// givenUp touches shared memory, and gives up each part of it but does not unmap it.
+func givenUp(bytes int) string {
+	p, came := taken(bytes, shared, -1)
+	for i := 0; came == "ok" && i < bytes; i += page {
+		*(*byte)(byteAt(p + uintptr(i))) = 1
+		if i+page == bytes || (i+page)%(1<<20) == 0 {
+			part := uintptr(i) &^ (1<<20 - 1)
+			if _, _, e := unix.RawSyscall(unix.SYS_MADVISE, p+part, 1<<20, unix.MADV_DONTNEED); e != 0 {
+				return is(e)
+			}
+		}
+	}
+	return came
+}
+
+// reserved maps 64 times as much shared memory as it touches, and has no page of what
+// it gave back.
+func reserved(bytes int) string {
+	p, came := taken(64*bytes, shared, -1)
+	for i := 0; came == "ok" && i < 4*bytes; i += page {
+		*(*byte)(byteAt(p + uintptr(i))) = 1
+		if (i+page)%(1<<20) == 0 {
+			part := uintptr(i) &^ (1<<20 - 1)
+			if _, _, e := unix.RawSyscall(unix.SYS_MADVISE, p+part, 1<<20, unix.MADV_REMOVE); e != 0 {
+				return is(e)
+			}
+		}
+	}
+	return came
 }
 
 // several has children take a part each.
