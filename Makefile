@@ -87,7 +87,7 @@ $(ENGINE): executors/js/engine/package-lock.json
 	sh executors/js/engine/fetch.sh
 	@touch $@
 
-rings/kernel/initimage/init_linux_%: go.mod go.sum $(filter-out %_test.go,$(wildcard rings/kernel/init/*.go rings/kernel/guestinit/*.go rings/kernel/guestinit/*/*.go rings/kernel/initproto/*.go))
+rings/kernel/initimage/init_linux_%: go.mod go.sum $(filter-out %_test.go,$(wildcard rings/kernel/init/*.go rings/kernel/guestinit/*.go rings/kernel/procfs/*.go rings/kernel/initproto/*.go))
 	CGO_ENABLED=0 GOOS=linux GOARCH=$* GOFLAGS= GOEXPERIMENT= GOAMD64=v1 GOARM64=v8.0 \
 	  go build -trimpath -buildvcs=false -ldflags '-s -w -buildid=' -o $@ ./rings/kernel/init
 
@@ -119,7 +119,7 @@ lint: $(MADE) ## golangci-lint, pinned
 	GOLANGCI_LINT_CACHE=$(CURDIR)/.cache/golangci-lint go run $(GOLANGCI) run ./...
 
 arch: ## the import graph, owners, calls and sizes
-	go test -count=1 -run "TestLayers|TestOwners|TestCalls|TestSizes|TestRows|TestTables" ./cmd/ringd
+	go test -count=1 -run "TestLayers|TestOwners|TestCalls|TestSizes|TestRows|TestTables|TestWalls|TestPackageNames|TestLargeTypes|TestAliases|TestUnused|TestWideLines|TestRulesCatch" ./cmd/ringd
 
 golden: $(MADE) ## rewrite the golden files
 	RINGD_UPDATE=1 go test -count=1 $(GOLDEN)

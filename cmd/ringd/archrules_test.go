@@ -97,7 +97,49 @@ type size struct{ methods, fields int }
 var mostOfType = size{methods: 30, fields: 20}
 
 // large lists the types that have more than mostOfType. Their numbers may only fall.
-var large = map[string]size{}
+var large = map[string]size{
+	"cmd/ringd.program":                         {65, 2},
+	"cmd/ringd.runOptions":                      {4, 23},
+	"cmd/ringd.stackConfig":                     {0, 39},
+	"cmd/ringd/internal/api.Config":             {1, 21},
+	"cmd/ringd/internal/api.Server":             {45, 11},
+	"cmd/ringd/internal/audit.Log":              {45, 28},
+	"cmd/ringd/internal/cli.Page":               {32, 4},
+	"cmd/ringd/internal/config.File":            {3, 23},
+	"cmd/ringd/internal/daemon.Config":          {1, 36},
+	"cmd/ringd/internal/daemon.Daemon":          {103, 21},
+	"cmd/ringd/internal/daemon/metrics.Metrics": {26, 27},
+	"cmd/ringd/internal/daemon/policy.Holder":   {78, 18},
+	"cmd/ringd/internal/store.Call":             {1, 29},
+	"cmd/ringd/internal/store.Store":            {56, 6},
+	"cmd/ringd/internal/store.tx":               {33, 2},
+	"compiler.document":                         {85, 3},
+	"compiler/layers.step":                      {75, 5},
+	"executors.linkRun":                         {48, 46},
+	"executors/js/engine.VM":                    {64, 22},
+	"executors/js/jsguest.run":                  {27, 23},
+	"executors/python.Executor":                 {42, 11},
+	"executors/shell/preflight.walker":          {45, 11},
+	"executors/shell/runner.rig":                {56, 19},
+	"executors/shell/script.check":              {40, 11},
+	"profiles.Agent":                            {8, 26},
+	"profiles.Decider":                          {53, 18},
+	"profiles/diff.comparer":                    {56, 5},
+	"rings/interpreter/binding.Case":            {27, 24},
+	"rings/interpreter/contract.View":           {0, 27},
+	"rings/interpreter/pause.Call":              {1, 21},
+	"rings/interpreter/pause.Record":            {5, 35},
+	"rings/interpreter/run.Run":                 {134, 45},
+	"rings/kernel.Ring":                         {86, 1},
+	"rings/kernel.guest":                        {32, 37},
+	"rings/kernel/guestinit.guest":              {79, 19},
+	"rings/kernel/initproto.Order":              {1, 21},
+	"rings/kernel/proxy.Guest":                  {49, 16},
+	"rings/kernel/proxy/httpproxy.serving":      {35, 18},
+	"rings/kernel/rootfs.resolver":              {31, 20},
+	"schema/convert.draft":                      {38, 6},
+	"schema/wire.Run":                           {1, 27},
+}
 
 // checkTypes compares large types with the table.
 func checkTypes(tr tree, most size, table map[string]size) (out []string) {
@@ -288,8 +330,8 @@ func declared(f *ast.File) (names []string) {
 
 // Numbers that may only fall: lower them when they have.
 const (
-	mostUnused = 0 // exported names that no other package uses
-	mostWide   = 0 // lines of Go with more than 120 columns, tests apart
+	mostUnused = 518  // exported names that no other package uses
+	mostWide   = 2725 // lines of Go with more than 120 columns, tests apart
 )
 
 func TestWalls(t *testing.T) { report(t, checkWalls(repository(t), walls)) }
