@@ -59,12 +59,14 @@ func (r *linkRun) begin() error {
 		return fmt.Errorf("%w: %s", ErrSnapshot, done.Failure)
 	}
 	r.restoring = false
+	used, err := processorTime(r)
+	if err != nil {
+		return err
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.stopSlowLocked()
-	if r.cpu0, err = r.l.guest.CPU(); err != nil {
-		return fmt.Errorf("%w: read processor time: %w", ErrGuest, err)
-	}
+	r.cpu0 = used
 	return nil
 }
 
@@ -127,18 +129,27 @@ func (r *linkRun) watchPause(ctx context.Context) {
 // waits when it said so and no answer has overtaken that, so it is reading, and
 // from here on no answer is sent.
 func (r *linkRun) tryPause() {
+	may := func() bool {
+		return r.wanted && !r.pausing && !r.keeping && r.waiting && !r.over && r.cause == causeNone
+	}
 	r.mu.Lock()
-	if !r.wanted || r.pausing || r.keeping || !r.waiting || r.over || r.cause != causeNone {
+	now := may()
+	r.mu.Unlock()
+	if !now {
+		return
+	}
+	used, err := processorTime(r)
+	r.mu.Lock()
+	if !may() { // an answer came meanwhile, or the end
 		r.mu.Unlock()
 		return
 	}
-	var err error
-	if r.stopped, err = r.l.guest.CPU(); err != nil {
-		r.endLocked(causeCPU, nil)
+	if err != nil {
+		r.endLocked(causeHost, err)
 		r.mu.Unlock()
 		return
 	}
-	r.pausing = true
+	r.stopped, r.pausing = used, true
 	m := Pause{Seen: r.answered, Asked: r.idleAsked}
 	r.startSlowLocked()
 	r.mu.Unlock()
@@ -161,16 +172,19 @@ func (r *linkRun) isKeeping() bool {
 // keep notes that the program of a session has ended: what comes now is its state,
 // and neither its processor time nor its wall time.
 func (r *linkRun) keep() error {
+	if r.isKeeping() || r.isPausing() {
+		return nil
+	}
+	used, err := processorTime(r)
+	if err != nil {
+		return err
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.keeping || r.pausing {
 		return nil
 	}
-	var err error
-	if r.stopped, err = r.l.guest.CPU(); err != nil {
-		return fmt.Errorf("%w: read processor time: %w", ErrGuest, err)
-	}
-	r.keeping = true
+	r.stopped, r.keeping = used, true
 	r.startSlowLocked()
 	return nil
 }

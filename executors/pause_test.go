@@ -219,6 +219,39 @@ func TestLinkHostWhilePausing(t *testing.T) {
 	}
 }
 
+// A guest that does not say its processor time when it is to pause is lost, and has
+// reached no limit; one that is late is paused.
+func TestLinkSilentWhilePausing(t *testing.T) {
+	for name, late := range map[string]bool{"late": true, "never": false} {
+		t.Run(name, func(t *testing.T) {
+			g := newFakeGuest()
+			var asked atomic.Int64
+			g.silent = func() error {
+				if n := asked.Add(1); n == 1 || late && n%3 == 0 {
+					return nil // the first is asked when the run begins
+				}
+				return errors.New("no answer")
+			}
+			l := play(t, g, func(s *executors.Stream) {
+				if _, ok := waits(s); !ok {
+					return
+				}
+				_ = s.Put(executors.Part{Bytes: []byte("x")})
+				_ = s.Send(paused())
+				drain(s)
+			})
+			long := executors.Budget{CPU: time.Hour, Wall: time.Hour, OutputBytes: 1 << 10, ResultBytes: 1 << 10}
+			out, _, err := l.Run(t.Context(), executors.Work{Budget: long, Pause: now()}, blocked())
+			if late && (out.State != executors.StatePaused || err != nil) {
+				t.Errorf("%s %+v %v, want paused", out.State, out.Error, err)
+			}
+			if !late && (out.State == executors.StateLimit || err == nil || !strings.Contains(err.Error(), "processor time")) {
+				t.Errorf("%s %+v %v, want an error of the guest", out.State, out.Error, err)
+			}
+		})
+	}
+}
+
 func TestLinkCancelWhilePausing(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	g := newFakeGuest()
