@@ -5,7 +5,7 @@ import (
 )
 
 // Exception is a grant above the ceiling of a layer, for a while. What it grants stands
-// in the lists of the agent, with its ID, until it has ended: package expiry takes it
+// in the lists of the agent, with its ID, until it has ended: package profiles takes it
 // out then, and the exception itself stays, so that a refusal can name it.
 type Exception struct {
 	ID         string    `json:"id"`

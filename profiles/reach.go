@@ -146,7 +146,7 @@ func (d *Decider) EgressDialable(to netip.AddrPort, now time.Time) Decision {
 }
 
 // EgressHello decides on the first bytes of a connection of m; err is that of the
-// package hello. Where egress.Inspected says no, they are not looked at.
+// package clienthello. Where egress.Inspected says no, they are not looked at.
 func (d *Decider) EgressHello(to egress.Dest, m egress.Match, h clienthello.Hello, err error, now time.Time) Decision {
 	if dec, closed := d.refuse(); closed {
 		return dec

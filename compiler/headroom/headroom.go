@@ -3,7 +3,7 @@
 // not. A compiled set holds agents alone, so a raised ceiling that no agent uses yet is
 // seen here and nowhere else.
 //
-// Each field is compared by the rule that the merge has for it, in package fields. What
+// Each field is compared by the rule that the merge has for it, in package layers. What
 // is not proven to take away, or to change nothing, is headroom. It is pure. The compile
 // child calls it, and ringd diff shows it.
 package headroom

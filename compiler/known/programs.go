@@ -1,8 +1,9 @@
-// Package programs owns what is worth knowing about the programs that a policy
-// lists and the rules of their words, before anything runs: programs that can do
-// what no rule sees, rules that nothing meets, and examples that the policy does
-// not decide as their author says. It is pure, decides nothing that runs, and
-// never follows what is on a host: the kernel ring does. Package compiler calls it.
+// Package known owns what is worth knowing about the programs and the modules that a
+// policy lists, before anything runs: programs that can do what no rule sees, rules that
+// nothing meets, examples that are decided otherwise than their author says, imports that
+// are denied or that need others.
+//
+// It decides nothing that runs, and never looks at a host. Package compiler calls it.
 package known
 
 import (

@@ -37,7 +37,7 @@ type AskedHost struct {
 type LayerAnswer struct {
 	Layer string         `json:"layer"` // "OrgPolicy acme"
 	Owner string         `json:"owner"`
-	Says  string         `json:"says"`           // a word of package says
+	Says  string         `json:"says"`           // a word of package layers
 	Rule  *profiles.Rule `json:"rule,omitempty"` // where; nil: it is silent
 }
 

@@ -1,4 +1,4 @@
-// Package cases owns the tests that stand beside a policy (*_test.yaml): their form,
+// Package policytest owns the tests that stand beside a policy (*_test.yaml): their form,
 // what a case asks, whether a decision is what it expects, and which rules of a set
 // decided any case.
 //

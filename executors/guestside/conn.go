@@ -1,5 +1,9 @@
-// Package conn is the connection of a guest process of this program to its host, as
-// the guest has it.
+// Package guestside is what a guest process of this program needs of its own: the
+// connection to its host, and the seal that leaves the process its memory, its threads and
+// that connection.
+//
+// It refuses to go on in a process that could not be sealed. The guest halves of the
+// executors call it.
 package guestside
 
 import (

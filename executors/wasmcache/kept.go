@@ -1,4 +1,4 @@
-// Package kept keeps what a process makes of the engine file, so that the next
+// Package wasmcache keeps what a process makes of the engine file, so that the next
 // one does not have to: the metered code, and the image that every VM starts
 // from. The files lie in the folder that compiled code is loaded from and are
 // trusted as that is; a digest tells one that is damaged.

@@ -1,4 +1,4 @@
-// Package words owns how the words of a command are read without running it:
+// Package argv owns how the words of a command are read without running it:
 // which flags and operands are there, in whatever spelling, and what of that is
 // certain while some words are not known. It decides nothing, is pure, and reads
 // conservatively: in doubt a denied pattern matches, and an allowed one does not.

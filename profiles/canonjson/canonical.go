@@ -1,4 +1,4 @@
-// Package jsontext owns what JSON text has to be before profiles reads it: one
+// Package canonjson owns what JSON text has to be before profiles reads it: one
 // value that every reader takes for the same, and its canonical form. It is pure
 // and refuses what is ambiguous.
 package canonjson

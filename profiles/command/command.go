@@ -51,7 +51,7 @@ type Judgement struct {
 	Scripts []argv.Script // to be read before the verdict counts
 	Nested  []Nested      // listed programs that it starts
 	// Stdin is the language of the program that the command reads from its standard
-	// input (package launch has the names); "": none. Where the input is not known,
+	// input (package programs has the names); "": none. Where the input is not known,
 	// nobody has read that program.
 	Stdin string
 }

@@ -1,4 +1,4 @@
-// Package difference owns what two revisions mean to each other: every change between
+// Package diff owns what two revisions mean to each other: every change between
 // two compiled sets, agent by agent and field by field, with the class that a reviewer
 // or a gate needs. It compares what is granted, not text: the order of a list, or how
 // a grant is split into entries, makes no difference.

@@ -1,4 +1,4 @@
-// This file owns lists of file rules, as package difference compares them. It is pure.
+// This file owns lists of file rules, as package diff compares them. It is pure.
 
 package diff
 

@@ -1,5 +1,5 @@
 // This file owns the comparison of two import profiles: which names of modules
-// only one of them allows. It is pure, and package difference tells of it.
+// only one of them allows. It is pure.
 //
 // An import list is a tree of names: whether a name is allowed depends on which of its
 // parents the lists hold. So the names that stand in a list or in a table of Python,

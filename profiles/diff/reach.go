@@ -1,5 +1,5 @@
 // This file owns the comparison of two lists of hosts: which targets only one of
-// them lets be reached. It is pure, and package difference tells of it.
+// them lets be reached. It is pure.
 //
 // A name and a port are reached by entries for the name or for a domain above it. So
 // the names that stand in a list, and one unknown name below each, on each port that

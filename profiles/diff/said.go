@@ -1,5 +1,5 @@
 // This file owns how a difference is put into words where these are long or numbers
-// are large: so that a reader sees what differs. It is pure. Package difference calls it.
+// are large: so that a reader sees what differs. It is pure.
 
 package diff
 

@@ -14,7 +14,7 @@ func Inspected(d Dest) bool { return d.Port == 443 }
 // Hello decides on the ClientHello of an inspected connection that m covers. The
 // name in it is that of the target, or one that the list covers on the same port;
 // none is needed for an address that is listed. A name that may be hidden is
-// refused unless an entry lets it pass. err is that of the package hello, and
+// refused unless an entry lets it pass. err is that of the package clienthello, and
 // means a refusal whatever it is.
 func (l *List) Hello(d Dest, m Match, h clienthello.Hello, err error, now time.Time) *Refusal {
 	entry := -1

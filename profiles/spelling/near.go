@@ -1,4 +1,4 @@
-// Package near finds the name that a misspelled one most likely meant. Hints of
+// Package spelling finds the name that a misspelled one most likely meant. Hints of
 // the compiler and of refusals come from it alone; it decides nothing.
 package spelling
 

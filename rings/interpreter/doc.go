@@ -22,7 +22,7 @@
 // host is performed after its approval is used up on disk, or its end is told
 // again as it was recorded, or it is unknown and nobody repeats it.
 //
-// The ring keeps which runs are live; package life is what one run does, rules
+// The ring keeps which runs are live; package run is what one run does, rules
 // what binds a call, pause the record, budget, feed and shape what their names
 // say, and port the words that all of them share with the daemon.
 //

@@ -4,7 +4,7 @@ import (
 	"errors"
 )
 
-// States that a caller must tell apart. Those of package port are the same values.
+// States that a caller must tell apart. Those of package contract are the same values.
 var (
 	// ErrClosed: the ring was closed.
 	ErrClosed = errors.New("interpreter ring is closed")

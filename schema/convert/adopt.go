@@ -1,4 +1,4 @@
-// Package adopt turns the settings of other systems into a policy, as far as their
+// Package convert turns the settings of other systems into a policy, as far as their
 // meaning is the same: the compact form of ringd, and the settings of Claude Code, Codex
 // and srt (sandbox-runtime).
 //

@@ -1,4 +1,4 @@
-// Package layout owns the one way in which a policy is written: fields in the order of
+// Package format owns the one way in which a policy is written: fields in the order of
 // the language, indentation by two, and quotes where readers of YAML disagree. It changes
 // how a text looks and never what it says: what comes out is read again and compared,
 // comments among it, and anything that would be lost is an error.

@@ -1,4 +1,4 @@
-// Package guest is the process that runs JavaScript: the guest half of the
+// Package jsguest is the process that runs JavaScript: the guest half of the
 // executor. It has one connection, descriptor 3, and can do nothing but ask on
 // it. It prints nothing.
 //

@@ -1,4 +1,4 @@
-// Package start owns what the host half of the JavaScript executor tells the
+// Package jsproto owns what the host half of the JavaScript executor tells the
 // guest half: the settings of a process and the options of a run, as JSON. Both
 // halves import it; it imports neither.
 //

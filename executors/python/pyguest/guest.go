@@ -1,4 +1,4 @@
-// Package guest is the half of the Python executor that runs in the guest's process,
+// Package pyguest is the half of the Python executor that runs in the guest's process,
 // which is CPython itself: its text, what compiles it for one interpreter, and what
 // starts it. Nothing of it runs in the daemon.
 //

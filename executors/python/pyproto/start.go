@@ -1,5 +1,5 @@
-// Package start is what the two halves of the Python executor tell each other
-// beside the guest protocol. The guest's half is Python (package guest), so every
+// Package pyproto is what the two halves of the Python executor tell each other
+// beside the guest protocol. The guest's half is Python (package pyguest), so every
 // shape here is JSON that it reads without a library. It runs nothing.
 package pyproto
 

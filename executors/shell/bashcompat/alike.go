@@ -1,7 +1,7 @@
-// Package alike owns the differences between mvdan's interpreter and bash that
-// another tree takes away: it writes a script that was read so that the
-// interpreter does with it what bash does with the text. What no tree takes away
-// package script refuses.
+// Package bashcompat owns the differences between mvdan's interpreter and bash: it rewrites
+// the syntax tree of a script so that the interpreter does with it what bash does with the
+// text, and plants the marks by which a running statement is told from another. Package
+// script refuses what no tree can change.
 //
 // The tree still prints as text that reads back as it. Package runner calls it.
 package bashcompat

@@ -1,4 +1,4 @@
-// Package dry owns the dry run of a script: builtins run, each program is decided
+// Package dryrun owns the dry run of a script: builtins run, each program is decided
 // on its final words and counts as exit 0 with no output, files are decided and
 // not opened. It settles what the text of a script cannot.
 //

@@ -25,7 +25,7 @@ import (
 // Names that lead from call to exec. They hold a NUL byte, which no word of a
 // script can: call refuses those.
 const (
-	ours    = "\x00builtin\x00" // one of package builtin
+	ours    = "\x00builtin\x00" // one of package runner
 	program = "\x00program"     // a program, whatever functions there are
 )
 

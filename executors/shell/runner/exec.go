@@ -172,7 +172,7 @@ func (g *rig) kill(p *place, target string, signal int) bool {
 	return true
 }
 
-// ours runs a builtin of package builtin, or answers for one.
+// ours runs a builtin of package runner, or answers for one.
 func (g *rig) ours(ctx context.Context, hc interp.HandlerContext, p *place, name string, args []string) error {
 	switch name {
 	case "refused":

@@ -1,7 +1,7 @@
 // Package runner owns the running of a script that was read: the one place where
 // mvdan's interpreter is made, with every handler of it set, so that nothing of
 // the host is reached but what Host gives. The guest calls it with a Host that
-// does things, package dry with one that does nothing.
+// does things, package dryrun with one that does nothing.
 //
 // A refusal stops the script wherever it happens: in a pipe, in the background,
 // in a substitution, in a trap. It starts no program and opens no file itself.

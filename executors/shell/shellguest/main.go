@@ -1,4 +1,4 @@
-// Package guest is the process that reads and runs shell scripts: the guest half
+// Package shellguest is the process that reads and runs shell scripts: the guest half
 // of the executor. It stands in a guest of the kernel ring, has one connection,
 // descriptors 3 and 4, and asks on it for every program that a script starts, every file
 // that a redirect opens and every variable that would change what a program does.

@@ -1,6 +1,8 @@
-// Package start is what the two halves of the shell executor tell each other
-// beside the guest protocol: how a script is started and what is kept of it. It
-// decodes strictly, bounds what it reads, and runs nothing.
+// Package shellproto is what the two halves of the shell executor tell each other beside
+// the guest protocol: how a script is started, what is kept of it, and the text of a
+// refusal.
+//
+// It decodes strictly, bounds what it reads, and runs nothing.
 package shellproto
 
 import (

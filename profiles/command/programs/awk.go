@@ -1,5 +1,5 @@
 // This file owns what a program of awk starts: system(), pipes to and from
-// commands, coprocesses, and what loads code. Package launch asks it.
+// commands, coprocesses, and what loads code. [Of] asks it.
 //
 // Where a slash begins a regular expression depends on awk's grammar. A text in
 // which the parts around it do not say is read both ways, and the reading that

@@ -1,5 +1,5 @@
 // This file owns whether a program text of a general interpreter names a way
-// to start programs. Package launch asks it of text on a command line. Text that
+// to start programs. Package programs asks it of text on a command line. Text that
 // names none is allowed: what a program does otherwise is the kernel's to hold, so
 // this is a fence and no wall. It reads text as it stands, quotes and comments
 // with it, and takes names that could be put together at run time for starts.

@@ -1,5 +1,5 @@
 // This file owns the table of shells, general interpreters, and programs
-// that read a language of their own. Package launch asks it.
+// that read a language of their own. [Of] asks it.
 
 package programs
 

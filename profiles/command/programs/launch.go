@@ -1,12 +1,11 @@
-// Package launch owns what a command would start or run beside itself, read from
-// its words alone: the command behind env or xargs, the text behind sh -c, the
-// program that an option of tar or git names. It is a table of programs,
-// in the packages beside it by what they are for, and one engine that reads it; what
-// a row cannot say has a reader of its own.
+// Package programs owns what a command would start or run beside itself, read from its
+// words alone: the command behind env or xargs, the text behind sh -c, the program that an
+// option of tar or git names. It is tables of programs and one engine that reads them; what
+// a row cannot say has a reader.
 //
-// It knows no policy and decides nothing: package command judges what it finds.
-// It is pure, and no wall: what no word names (hooks, build files, a script's own
-// starts) is held by the kernel's list of programs. In doubt it refuses.
+// It knows no policy and decides nothing: package command judges what it finds. What no
+// word names (hooks, build files, a script's own starts) is held by the kernel's list of
+// programs. In doubt it refuses.
 package programs
 
 import (

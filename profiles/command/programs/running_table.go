@@ -1,5 +1,5 @@
 // This file owns the table of programs whose operands are a command: env,
-// xargs, find, timeout and their like. Package launch asks it.
+// xargs, find, timeout and their like. [Of] asks it.
 
 package programs
 

@@ -1,5 +1,5 @@
 // This file owns what a program of sed starts: the e command and the e flag of
-// the s command. Package launch asks it. It reads the text twice, once with
+// the s command. [Of] asks it. It reads the text twice, once with
 // brackets of regular expressions read as POSIX says and once without, since seds
 // differ, and believes the reading that starts more.
 

@@ -1,5 +1,5 @@
 // This file owns the table of tools of which some options start programs, and
-// of those that reach other hosts and containers. Package launch asks it.
+// of those that reach other hosts and containers. [Of] asks it.
 
 package programs
 

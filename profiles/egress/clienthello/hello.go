@@ -1,4 +1,4 @@
-// Package hello reads the first bytes of a connection as a TLS ClientHello: which
+// Package clienthello reads the first bytes of a connection as a TLS ClientHello: which
 // server it names, and whether another name may be hidden in it. It owns that
 // syntax alone; profiles/egress decides on the name.
 //

@@ -1,4 +1,4 @@
-// Package names answers DNS queries of a guest from a list of names, without
+// Package dnsmsg answers DNS queries of a guest from a list of names, without
 // asking anybody: a listed name has the addresses that the guest's doors know it
 // by, every other one does not exist. It owns the form of queries and answers, and
 // refuses what is not one plain question.

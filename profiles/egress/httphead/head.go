@@ -1,4 +1,4 @@
-// Package head reads the heads of HTTP/1.0 and 1.1 requests and responses, and
+// Package httphead reads the heads of HTTP/1.0 and 1.1 requests and responses, and
 // chunked bodies, so strictly that no two readers can differ on what it accepts:
 // where a head ends, which host it is for, how long its body is. It owns that
 // syntax and nothing of the policy; profiles/egress decides on what was read, and

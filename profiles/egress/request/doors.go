@@ -53,7 +53,7 @@ func Tunnel(req *httphead.Request) (egress.Dest, *egress.Refusal) {
 	return d, nil
 }
 
-// Unread is the refusal of a head that package head does not read.
+// Unread is the refusal of a head that package httphead does not read.
 func Unread(err error) *egress.Refusal {
 	code := egress.Request
 	switch {

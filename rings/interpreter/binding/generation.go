@@ -1,4 +1,4 @@
-// Package rules answers what binds a call of a run: the grants of the policies
+// Package binding answers what binds a call of a run: the grants of the policies
 // that the run is bound by and of the one in force, their schemas and limits, and
 // whether people have to approve it. It counts nothing, keeps nothing and performs
 // nothing; the interpreter ring does.

@@ -1,4 +1,4 @@
-// Package port is what an interpreter ring is made of and what its runs take and
+// Package contract is what an interpreter ring is made of and what its runs take and
 // give: who performs, records, commits and keeps, and the values that cross. It
 // does nothing. The ring and the lives of its runs share it.
 package contract

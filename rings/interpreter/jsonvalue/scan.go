@@ -1,4 +1,4 @@
-// Package shape checks the form of what crosses the interpreter ring: that a
+// Package jsonvalue checks the form of what crosses the interpreter ring: that a
 // value is JSON within bounds that cost the host nothing, and that it fits the
 // schema of its bridge.
 //

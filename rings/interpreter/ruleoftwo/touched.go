@@ -1,4 +1,4 @@
-// Package touched counts which powers a run and its subagents have touched: untrusted
+// Package ruleoftwo counts which powers a run and its subagents have touched: untrusted
 // input, sensitive data, an external effect. It decides whether a further use may bring
 // the third, under the rule of two of all policies that bind the tree.
 //

@@ -1,4 +1,4 @@
-// Package life is one life of a run: from its start, or from a pause, to its end
+// Package run is one life of a run: from its start, or from a pause, to its end
 // or to the next pause. It admits every call of the program, has it decided,
 // recorded and performed, keeps what was asked of people or of the harness, and
 // joins what the executor says of the end with what it knows itself.

@@ -33,7 +33,7 @@ type Host struct {
 	Point      func(label string) // of crashes; nil: nobody is told
 }
 
-// The words of package port that this package uses throughout.
+// The words of package contract that this package uses throughout.
 type (
 	call = openCall[*Run]
 )

@@ -1,4 +1,4 @@
-// Package enclose is the init of a guest: it builds what an initproto.Order asks for
+// Package guestinit is the init of a guest: it builds what an initproto.Order asks for
 // around itself, shows by trying that it stands, says so, and becomes or starts
 // the program. It owns the mounts, the Landlock rules, the capabilities, the
 // limits and the filter of a guest, in an order that matters. Whatever fails is

@@ -1,4 +1,4 @@
-// Package host knows hosts: why one does not give a layer of the kernel ring,
+// Package hostcheck knows hosts: why one does not give a layer of the kernel ring,
 // and what a person can do about it. It changes nothing and decides nothing; the
 // kernel ring and `ringd doctor` ask it for words. What it reads comes through
 // Sources, so that any host can be described in a test.

@@ -1,4 +1,4 @@
-// Package image holds the init of a guest: the static program of
+// Package initimage holds the init of a guest: the static program of
 // rings/kernel/init, made by `make init` for this architecture, the same bytes
 // from the same sources. The kernel ring puts it into a sealed memory file and
 // starts that.

@@ -1,4 +1,7 @@
-// Package talk is how the init of a guest sends and receives messages: JSON, one
-// message a packet, with descriptors. What is cut, too long or no JSON is an error,
-// on which init ends the guest.
+// Package initproto owns what the kernel ring and the init of a guest tell each other: the
+// Order that a guest is built from, the reports and questions afterwards, and how they are
+// sent: as JSON, one message a packet, with descriptors.
+//
+// It refuses a message that is cut, too long or no JSON; init then ends the guest. It
+// imports nothing of the project, since init is a small static program.
 package initproto

@@ -1,4 +1,4 @@
-// Package egress opens connections for guests, and nothing else does. A guest has
+// Package proxy opens connections for guests, and nothing else does. A guest has
 // listeners in its own network namespace, or calls fetch; whatever comes in by
 // one of these doors is decided by the profile in force (package profiles/egress),
 // put on record, and only then dialed, at the address that was decided on. A

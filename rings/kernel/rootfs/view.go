@@ -1,4 +1,4 @@
-// Package view turns the profile of a guest into the tree of files that it will
+// Package rootfs turns the profile of a guest into the tree of files that it will
 // see: every granted path with the links on the way to it taken out, what the
 // file was when it was looked at, and for each program the loader and the
 // libraries it needs, one by one, so that no folder of the guest holds anything

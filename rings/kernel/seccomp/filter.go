@@ -1,4 +1,4 @@
-// Package filter builds the seccomp programs of guests: an allow-list of system
+// Package seccomp builds the seccomp programs of guests: an allow-list of system
 // calls, with rules for their arguments, as classic BPF. A call that is not on the
 // list is refused, one that this package does not know does not exist, and one of
 // another instruction set kills the process.

@@ -1,4 +1,4 @@
-// Package watch makes visible what a guest was refused: it serves the seccomp
+// Package violations makes visible what a guest was refused: it serves the seccomp
 // listener of a guest, which answers its refused system calls, and it reads the
 // kernel's audit log, where Landlock says what it refused. It grants nothing:
 // no answer of a listener ever lets a call through that the filter refuses. The
@@ -24,7 +24,7 @@ import (
 // argument but a path or a family of sockets, clipped to maxDetail bytes, and
 // those are the guest's words.
 type Violation struct {
-	Layer  string // of package order: seccomp, exec, landlock, seal
+	Layer  string // of package initproto: seccomp, exec, landlock, seal
 	Call   string // "socket", or what Landlock blocked, "fs.read_file"
 	Detail string // a path, "AF_NETLINK", or ""
 	PID    int    // of the thread, as the host sees it; 0: not known

@@ -1,4 +1,4 @@
-// Package disk writes files so that they are there, whole, once a call returns: the
+// Package atomicfile writes files so that they are there, whole, once a call returns: the
 // bytes and the name are on disk then, and what a crash leaves before is what was there
 // or what is new, never a part. Errors are those of package os.
 //

@@ -1,6 +1,10 @@
-// Package confine puts a process that reads what strangers wrote under limits of
-// memory and processor time. A parent starts such a child with Group and Start; the
-// child, before it reads a byte of theirs, does its work Under its limits.
+// Package childproc runs work on untrusted text in child processes that can be killed. A
+// parent starts a child with Group and Start, or keeps a Pool of children that answer one
+// question after the other. The child does its work Under limits of memory and processor
+// time, before it reads a byte.
+//
+// It refuses to start a child that it cannot limit. Packages compilechild, scriptchild and
+// decide use it.
 package childproc
 
 import (

@@ -1,6 +1,6 @@
 // This file holds the verb that says what a change of a policy gives and takes, and
 // what it would have meant for what an audit log has on record. It compares with
-// package difference, decides nothing itself, and changes nothing.
+// package diff, decides nothing itself, and changes nothing.
 
 package commands
 

@@ -1,6 +1,11 @@
-// Package policycmd holds the verbs that read policies and enforce nothing: vet,
-// lint, fmt, compile and schema. It also reads and compiles a policy for other verbs, which
-// tell its findings as these do.
+// Package commands holds the verbs of the command ringd, a file a verb: policies (vet,
+// lint, fmt, compile, schema, test, diff, suggest, init, import, exceptions), decisions
+// (decide, explain), runs (runs, approve, deny, answer, cancel, revoke, lockdown), the
+// audit log, keys and signed pushes, and doctor. run, serve and resume, which start
+// guests, are in package main.
+//
+// It refuses usage that it does not know, and enforces nothing. Package main gives each
+// verb what it needs.
 package commands
 
 import (

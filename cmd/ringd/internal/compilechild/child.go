@@ -1,4 +1,4 @@
-// Package child compiles policies in a process that can be killed. Evaluating
+// Package compilechild compiles policies in a process that can be killed. Evaluating
 // CUE cannot be cancelled and an 80-byte source can run for ever, so sources
 // are read by a child of the same binary, with an empty environment, limits on
 // processor time, memory and wall time, and nothing open but its three pipes.

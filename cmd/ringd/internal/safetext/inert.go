@@ -1,4 +1,4 @@
-// Package inert makes text harmless to the terminal that shows it: what would move the
+// Package safetext makes text harmless to the terminal that shows it: what would move the
 // cursor, change the terminal, turn text around or hide is sent as an escape in letters.
 //
 // [Edge] is the only way to the streams of ringd and to the answers of its API, so a

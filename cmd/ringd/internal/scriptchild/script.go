@@ -1,4 +1,4 @@
-// Package script has scripts read in processes that can be killed. Shell text of
+// Package scriptchild has scripts read in processes that can be killed. Shell text of
 // a few bytes can nest, double and repeat without end, so nothing of it is parsed
 // in the daemon or in a command: a child of the same binary reads it, with an empty
 // environment, limits on memory and processor time, and nothing open but its pipes.

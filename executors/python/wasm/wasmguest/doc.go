@@ -4,7 +4,7 @@
 // A program has the interpreter, its standard library, a folder in memory, a clock,
 // chance and one device, over which the guest's own Python talks to the host. There is
 // no file, network, environment, process or host clock beside those behind any of it:
-// WASI has no call that would open one, and what it has leads to package files. What
+// WASI has no call that would open one, and what it has leads to its tree of files. What
 // can be imported is not this package's affair; it holds without any import guard.
 //
 // It refuses to start without the pinned files (place.ErrAbsent, place.ErrOther). The

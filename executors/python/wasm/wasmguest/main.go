@@ -1,4 +1,4 @@
-// Package guest is the process that runs Python in WebAssembly: the guest half of the
+// Package wasmguest is the process that runs Python in WebAssembly: the guest half of the
 // second engine. It has one connection, descriptor 3, and can do nothing but ask on it.
 // It prints nothing.
 //

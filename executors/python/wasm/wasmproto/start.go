@@ -1,4 +1,4 @@
-// Package start is what the two halves of the WebAssembly Python tell each other
+// Package wasmproto is what the two halves of the WebAssembly Python tell each other
 // beside the guest protocol: the settings of a process and the options of a run. What
 // a run has in common with one of the host's own Python is package python/start's.
 package wasmproto

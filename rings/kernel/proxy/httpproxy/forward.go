@@ -1,8 +1,8 @@
-// Package forward carries plain HTTP for guests: each request is read strictly,
+// Package httpproxy carries plain HTTP for guests: each request is read strictly,
 // decided and recorded on its own, and sent on over one connection that was
 // opened for its target. It serves the clients of the proxy that do not ask for a
 // tunnel, and every tunnel and transparent connection whose rule says that
-// requests are to be read. Package egress alone calls it, and does all deciding,
+// requests are to be read. Package proxy alone calls it, and does all deciding,
 // recording and dialing.
 //
 // It refuses what two readers could understand differently: a head that is not in

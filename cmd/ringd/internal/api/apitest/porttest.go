@@ -1,4 +1,4 @@
-// Package porttest makes certificates and tokens for the tests of whatever speaks
+// Package apitest makes certificates and tokens for the tests of whatever speaks
 // TLS with a port.
 package apitest
 

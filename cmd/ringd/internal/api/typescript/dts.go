@@ -1,4 +1,4 @@
-// Package dts owns the TypeScript declarations that tell an agent which bridges
+// Package typescript owns the TypeScript declarations that tell an agent which bridges
 // it may call: one function for each grant, its types made from the grant's JSON
 // Schemas. It is pure text from data. What a schema says that TypeScript cannot
 // say stands in a comment or is left wider; the ring checks the schema itself.

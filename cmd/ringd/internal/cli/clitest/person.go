@@ -1,4 +1,5 @@
-// Package asktest sits at a terminal, for the tests of what asks there.
+// Package clitest has doubles for the tests of commands: a person at a terminal, and
+// hostile text with the check that none of it reaches a terminal.
 package clitest
 
 import (

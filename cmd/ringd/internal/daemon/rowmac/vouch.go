@@ -1,4 +1,4 @@
-// Package vouch tells the rows that this daemon wrote from those that somebody
+// Package rowmac tells the rows that this daemon wrote from those that somebody
 // else wrote into its database.
 //
 // The record of a run that waits is sealed. What was said about its calls since is

@@ -1,4 +1,4 @@
-// Package show turns what the ring and the store know of a run into the words of
+// Package view turns what the ring and the store know of a run into the words of
 // the API. It asks nobody and keeps nothing; the daemon and the command line call
 // it.
 package view
